@@ -1,0 +1,181 @@
+# collectd-smaps. `make help` lists the targets.
+
+VERSION := 0.1.0
+
+# A profile is a set of compiler flags with a build directory of its own:
+#   make PROFILE=asan check-unit
+PROFILE ?= default
+B := build/$(PROFILE)
+
+PREFIX  ?= /usr
+DESTDIR ?=
+INSTALL ?= install
+
+# Where the installed collectd looks for plugins: it says so itself.
+COLLECTD  ?= $(shell command -v collectd 2>/dev/null || \
+               { test -x /usr/sbin/collectd && echo /usr/sbin/collectd; })
+PLUGINDIR ?= $(or $(shell test -n "$(COLLECTD)" && $(COLLECTD) -h 2>/dev/null | \
+               sed -n 's/^ *Plugin directory *//p'),$(PREFIX)/lib/collectd)
+DOCDIR    ?= $(PREFIX)/share/doc/collectd-smaps
+
+# collectd's headers include each other as "collectd/core/…" (Debian) or as
+# "daemon/…", and oconfig's as "liboconfig/…".
+COLLECTD_INCLUDE ?= /usr/include
+COLLECTD_CPPFLAGS ?= -DHAVE_CONFIG_H=1 \
+  -isystem $(COLLECTD_INCLUDE)/collectd/core -isystem $(COLLECTD_INCLUDE)/collectd
+
+WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion \
+  -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition \
+  -Wpointer-arith -Wcast-qual -Wwrite-strings -Wformat=2 -Wundef -Wvla \
+  -Wswitch-enum -Wnull-dereference -Wdouble-promotion -Wno-gnu
+
+PROFILE_CFLAGS_default := -O2
+PROFILE_CFLAGS_release := -O2 -DNDEBUG -D_FORTIFY_SOURCE=3 -fstack-protector-strong
+PROFILE_CFLAGS_clang   := -O2
+PROFILE_CFLAGS_debug   := -O0 -ggdb3
+PROFILE_CFLAGS_asan    := -O1 -fsanitize=address,undefined \
+  -fno-sanitize-recover=all -fno-omit-frame-pointer
+PROFILE_CFLAGS_tsan    := -O1 -fsanitize=thread -fno-omit-frame-pointer
+ifeq ($(PROFILE),clang)
+CC := clang
+endif
+
+# What the user gives in CPPFLAGS, CFLAGS and LDFLAGS comes last and wins.
+OWN_CPPFLAGS := -Iinclude -D_GNU_SOURCE -DSMAPS_VERSION='"$(VERSION)"'
+OWN_CFLAGS   := -std=gnu11 -g -fPIC -fvisibility=hidden $(WARNINGS) \
+  $(PROFILE_CFLAGS_$(PROFILE))
+OWN_LDFLAGS  := $(filter -fsanitize=%,$(PROFILE_CFLAGS_$(PROFILE)))
+COMPILE = $(CC) $(OWN_CPPFLAGS) $(EXTRA_CPPFLAGS) $(OWN_CFLAGS) -MMD -MP \
+  $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+LINK = $(CC) $(OWN_CFLAGS) $(CFLAGS)
+
+CORE_SRC    := $(wildcard plugin/core/*.c)
+GLUE_SRC    := $(wildcard plugin/*.c)
+SUPPORT_SRC := $(wildcard tests/support/*.c)
+UNIT_SRC    := $(wildcard tests/unit/test_*.c)
+
+CORE_OBJ := $(CORE_SRC:%.c=$(B)/%.o)
+GLUE_OBJ := $(GLUE_SRC:%.c=$(B)/%.o)
+CORE_LIB := $(B)/libsmaps-core.a
+PLUGIN   := $(B)/smaps.so
+
+# Test programs of the glue are linked with the glue and a stub of the daemon,
+# the others with the core alone.
+UNIT_BIN      := $(UNIT_SRC:tests/unit/%.c=$(B)/tests/unit/%)
+UNIT_GLUE_BIN := $(filter $(B)/tests/unit/test_plugin%,$(UNIT_BIN))
+UNIT_CORE_BIN := $(filter-out $(UNIT_GLUE_BIN),$(UNIT_BIN))
+C_FILES       := $(wildcard include/smaps/*.h plugin/*.[ch] plugin/core/*.c \
+  tests/unit/*.c tests/support/*.[ch])
+PYTHON        ?= /usr/bin/python3
+SHAPE         := $(B)/tests/support/shape
+UNIT_SUPPORT  := $(B)/tests/support/proctree.o $(B)/tests/support/world.o
+
+.PHONY: all deps demo run-demo check check-unit check-integration print-unit \
+  lint distcheck install uninstall clean help
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: $(PLUGIN)
+
+$(CORE_OBJ): $(B)/%.o: %.c
+	@mkdir -p $(@D)
+	$(COMPILE)
+
+$(GLUE_OBJ): EXTRA_CPPFLAGS = $(COLLECTD_CPPFLAGS)
+$(GLUE_OBJ): $(B)/%.o: %.c
+	@mkdir -p $(@D)
+	$(COMPILE)
+
+$(CORE_LIB): $(CORE_OBJ)
+	rm -f $@
+	$(AR) rcs $@ $^
+
+$(PLUGIN): $(GLUE_OBJ) $(CORE_LIB)
+	$(LINK) -shared $(OWN_LDFLAGS) -Wl,--exclude-libs,ALL -Wl,-z,relro,-z,now \
+	  -o $@ $^ $(LDFLAGS)
+
+$(B)/tests/%.o: EXTRA_CPPFLAGS = -Itests/support
+$(UNIT_GLUE_BIN:=.o) $(B)/tests/support/stub_daemon.o: \
+  EXTRA_CPPFLAGS = -Itests/support -Iplugin $(COLLECTD_CPPFLAGS)
+$(B)/tests/%.o: tests/%.c
+	@mkdir -p $(@D)
+	$(COMPILE)
+
+$(UNIT_CORE_BIN): %: %.o $(UNIT_SUPPORT) $(CORE_LIB)
+	$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS) -lcmocka
+
+# This one lets processes end between any two system calls.
+$(B)/tests/unit/test_collector: OWN_LDFLAGS += -Wl,--wrap=openat
+
+$(UNIT_GLUE_BIN): %: %.o $(UNIT_SUPPORT) $(B)/tests/support/stub_daemon.o \
+  $(GLUE_OBJ) $(CORE_LIB)
+	$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS) -lcmocka
+
+$(SHAPE): $(SHAPE).o
+	$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS)
+
+# --- running ---------------------------------------------------------------
+
+deps:
+	@contrib/deps build check dist
+
+deps-%:
+	@contrib/deps $(subst -, ,$*)
+
+# Everything below is built by a second make, because what it is built against
+# may have come with the packages that were just installed.
+demo: deps-build
+	@$(MAKE) --no-print-directory run-demo
+
+run-demo: $(PLUGIN)
+	@contrib/demo $(COLLECTD) $(PLUGIN)
+
+check: deps-build-check
+	@$(MAKE) --no-print-directory check-unit
+	@$(MAKE) --no-print-directory check-integration
+
+check-unit: $(UNIT_BIN)
+	@tests/run $(sort $(UNIT_BIN))
+
+# For scripts: the test programs of this profile.
+print-unit:
+	@echo $(sort $(UNIT_BIN))
+
+check-integration: $(PLUGIN) $(SHAPE)
+	@COLLECTD=$(COLLECTD) PLUGIN=$(PLUGIN) SHAPE=$(SHAPE) CORE=$(CORE_LIB) \
+	  $(PYTHON) tests/integration/run.py $(TESTS)
+
+lint:
+	clang-format --dry-run -Werror $(C_FILES)
+	tests/layering
+
+distcheck: deps-build-check-dist
+	tests/distcheck
+
+install: $(PLUGIN)
+	$(INSTALL) -d $(DESTDIR)$(PLUGINDIR) $(DESTDIR)$(DOCDIR)
+	$(INSTALL) -m 755 $(PLUGIN) $(DESTDIR)$(PLUGINDIR)/smaps.so
+	$(INSTALL) -m 644 README collectd-smaps.conf.example $(DESTDIR)$(DOCDIR)
+
+uninstall:
+	rm -f $(DESTDIR)$(PLUGINDIR)/smaps.so
+	rm -f $(DESTDIR)$(DOCDIR)/README \
+	  $(DESTDIR)$(DOCDIR)/collectd-smaps.conf.example
+	-rmdir $(DESTDIR)$(DOCDIR) 2>/dev/null
+
+clean:
+	rm -rf build
+
+help:
+	@echo 'all                build $(PLUGIN)'
+	@echo 'demo               show what uses the memory of this host, now'
+	@echo 'deps               install what building and testing need'
+	@echo 'check              all tests (check-unit, check-integration)'
+	@echo '                   TESTS="test_values" picks integration tests'
+	@echo 'lint               formatting and layering'
+	@echo 'distcheck          sanitizers, valgrind, clang, release build'
+	@echo 'install            to DESTDIR, PREFIX, PLUGINDIR=$(PLUGINDIR)'
+	@echo 'uninstall clean'
+
+-include $(CORE_OBJ:.o=.d) $(GLUE_OBJ:.o=.d) $(UNIT_BIN:=.d) \
+  $(SUPPORT_SRC:%.c=$(B)/%.d)
