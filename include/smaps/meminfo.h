@@ -1,0 +1,18 @@
+/* /proc/meminfo (proc(5); fs/proc/meminfo.c): "Key:   value kB" lines. */
+#ifndef SMAPS_MEMINFO_H
+#define SMAPS_MEMINFO_H
+
+#include <smaps/scan.h>
+
+struct meminfo_sample {
+  uint64_t mem_total_bytes;
+  uint64_t mem_available_bytes; /* 0 where missing (before 3.14) */
+};
+
+/*
+ * Returns 0 and fills *ret, or -EBADMSG, and leaves it alone, where MemTotal
+ * is missing or zero or a value is no number.
+ */
+int meminfo_parse(const char *text, size_t len, struct meminfo_sample *ret);
+
+#endif

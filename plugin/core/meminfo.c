@@ -1,0 +1,41 @@
+#include <smaps/meminfo.h>
+
+#include <errno.h>
+
+static bool take_kb(struct scan *s, uint64_t *ret_bytes) {
+  uint64_t kb;
+
+  scan_skip_blanks(s);
+  return scan_u64(s, &kb) && scan_word(s, " kB\n") &&
+         !__builtin_mul_overflow(kb, 1024u, ret_bytes);
+}
+
+/*
+ * MemTotal:       24684092 kB
+ * MemFree:        24334532 kB
+ * MemAvailable:   24344248 kB
+ * …
+ * HugePages_Total:       0
+ */
+int meminfo_parse(const char *text, size_t len, struct meminfo_sample *ret) {
+  struct scan s = scan_begin(text, len);
+  struct meminfo_sample sample = {0};
+  struct span skipped;
+
+  while (!scan_is_done(&s)) {
+    uint64_t *value = NULL;
+
+    if (scan_word(&s, "MemTotal:"))
+      value = &sample.mem_total_bytes;
+    else if (scan_word(&s, "MemAvailable:"))
+      value = &sample.mem_available_bytes;
+    if (value && !take_kb(&s, value))
+      return -EBADMSG;
+    if (!value)
+      scan_line(&s, &skipped);
+  }
+  if (sample.mem_total_bytes == 0)
+    return -EBADMSG;
+  *ret = sample;
+  return 0;
+}
