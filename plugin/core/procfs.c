@@ -1,0 +1,375 @@
+#include <smaps/procfs.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/kcmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Holds every file that is read each interval, and a smaps piece (4 KiB). */
+#define BUFFER_START ((size_t)16 << 10)
+
+struct procfs {
+  char *root;
+  DIR *dir; /* NULL after a failure, until it is opened anew */
+  bool has_own_pids;
+  struct procfs_entry *entries;
+  size_t n_entries, cap_entries;
+  char *buffer;
+  size_t cap_buffer;
+};
+
+static int outcome_of(int error) {
+  switch (error) {
+  case ENOENT:
+  case ESRCH:
+    return PROCFS_GONE;
+  case EACCES:
+  case EPERM:
+    return PROCFS_DENIED;
+  default:
+    return -error;
+  }
+}
+
+static bool parse_id(const char *name, uint32_t *ret) {
+  struct scan s = scan_begin(name, strlen(name));
+  uint32_t id;
+
+  if (!scan_u32(&s, &id) || !scan_is_done(&s) || id == 0 || *name == '0')
+    return false;
+  *ret = id;
+  return true;
+}
+
+/* Whether "self" is us: then the tree's pids mean to kcmp(2) what they mean
+ * here. A /proc of another pid namespace shows us under another number. */
+static bool is_own_namespace(int root_fd) {
+  char target[16];
+  uint32_t pid;
+  ssize_t n = readlinkat(root_fd, "self", target, sizeof(target) - 1);
+
+  if (n <= 0)
+    return false;
+  target[n] = '\0';
+  return parse_id(target, &pid) && pid == (uint32_t)getpid();
+}
+
+static int open_root(struct procfs *p) {
+  p->dir = opendir(p->root);
+  if (!p->dir)
+    return -errno;
+  p->has_own_pids = is_own_namespace(dirfd(p->dir));
+  return 0;
+}
+
+static void close_root(struct procfs *p) {
+  if (p->dir)
+    closedir(p->dir);
+  p->dir = NULL;
+}
+
+static int grow_buffer(struct procfs *p) {
+  size_t cap = p->cap_buffer ? p->cap_buffer * 2 : BUFFER_START;
+  char *buffer;
+
+  if (cap > PROCFS_FILE_MAX)
+    return -EFBIG;
+  buffer = realloc(p->buffer, cap);
+  if (!buffer)
+    return -ENOMEM;
+  p->buffer = buffer;
+  p->cap_buffer = cap;
+  return 0;
+}
+
+int procfs_new(const char *root, struct procfs **ret) {
+  const struct procfs_entry *entries;
+  struct procfs *p = calloc(1, sizeof(*p));
+  size_t n;
+  int r;
+
+  if (!p)
+    return -ENOMEM;
+  p->root = strdup(root);
+  r = p->root ? grow_buffer(p) : -ENOMEM;
+  if (r == 0)
+    r = procfs_list(p, &entries, &n);
+  if (r != 0) {
+    procfs_free(p);
+    return r;
+  }
+  *ret = p;
+  return 0;
+}
+
+void procfs_free(struct procfs *p) {
+  if (!p)
+    return;
+  close_root(p);
+  free(p->root);
+  free(p->entries);
+  free(p->buffer);
+  free(p);
+}
+
+static int add_entry(struct procfs *p, uint32_t pid, uint64_t ino) {
+  if (p->n_entries == p->cap_entries) {
+    size_t cap = p->cap_entries ? p->cap_entries * 2 : 256;
+    struct procfs_entry *entries =
+        reallocarray(p->entries, cap, sizeof(*entries));
+
+    if (!entries)
+      return -ENOMEM;
+    p->entries = entries;
+    p->cap_entries = cap;
+  }
+  p->entries[p->n_entries++] = (struct procfs_entry){.pid = pid, .ino = ino};
+  return 0;
+}
+
+static int compare_entries(const void *a, const void *b) {
+  uint32_t x = ((const struct procfs_entry *)a)->pid;
+  uint32_t y = ((const struct procfs_entry *)b)->pid;
+
+  return (x > y) - (x < y);
+}
+
+static int read_entries(struct procfs *p) {
+  bool is_sorted = true;
+
+  p->n_entries = 0;
+  rewinddir(p->dir);
+  for (;;) {
+    struct dirent *e;
+    uint32_t pid;
+
+    errno = 0;
+    e = readdir(p->dir);
+    if (!e && errno)
+      return -errno;
+    if (!e)
+      break;
+    if (!parse_id(e->d_name, &pid) ||
+        (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN))
+      continue;
+    if (p->n_entries && p->entries[p->n_entries - 1].pid >= pid)
+      is_sorted = false;
+    int r = add_entry(p, pid, e->d_ino);
+    if (r < 0)
+      return r;
+  }
+  if (p->n_entries == 0)
+    return -ENOTTY;
+  /* procfs lists in this order anyhow; a captured tree need not. */
+  if (!is_sorted)
+    qsort(p->entries, p->n_entries, sizeof(*p->entries), compare_entries);
+  return 0;
+}
+
+int procfs_list(struct procfs *p, const struct procfs_entry **ret, size_t *n) {
+  int r = p->dir ? 0 : open_root(p);
+
+  if (r == 0)
+    r = read_entries(p);
+  if (r < 0) {
+    /* Whatever is mounted there next is looked at afresh. */
+    close_root(p);
+    return r;
+  }
+  *ret = p->entries;
+  *n = p->n_entries;
+  return 0;
+}
+
+static int directory_fd(struct procfs *p, int dir_fd) {
+  if (dir_fd != PROCFS_ROOT)
+    return dir_fd;
+  return p->dir ? dirfd(p->dir) : -1;
+}
+
+static int open_directory(int at_fd, const char *name, int *ret_fd) {
+  int fd = openat(at_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+  if (fd < 0)
+    return outcome_of(errno);
+  *ret_fd = fd;
+  return 0;
+}
+
+int procfs_open_process(struct procfs *p, uint32_t pid, int *ret_fd) {
+  char name[16];
+
+  snprintf(name, sizeof(name), "%u", pid);
+  return open_directory(directory_fd(p, PROCFS_ROOT), name, ret_fd);
+}
+
+int procfs_open_thread(struct procfs *p, int process_fd, uint32_t tid,
+                       int *ret_fd) {
+  char name[24];
+
+  (void)p;
+  snprintf(name, sizeof(name), "task/%u", tid);
+  return open_directory(process_fd, name, ret_fd);
+}
+
+int procfs_list_threads(struct procfs *p, int process_fd, uint32_t *tids,
+                        size_t max, size_t *ret_n) {
+  struct dirent *e;
+  size_t n = 0;
+  DIR *dir;
+  int fd;
+
+  (void)p;
+  fd = openat(process_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0)
+    return outcome_of(errno);
+  dir = fdopendir(fd);
+  if (!dir) {
+    int r = -errno;
+    close(fd);
+    return r;
+  }
+  while (n < max && (e = readdir(dir)))
+    if (parse_id(e->d_name, &tids[n]))
+      n++;
+  closedir(dir);
+  *ret_n = n;
+  return 0;
+}
+
+int procfs_inode(int process_fd, uint64_t *ret) {
+  struct stat st;
+
+  if (fstat(process_fd, &st) < 0)
+    return outcome_of(errno);
+  *ret = st.st_ino;
+  return 0;
+}
+
+static ssize_t read_again(int fd, char *buffer, size_t size) {
+  ssize_t n;
+
+  do
+    n = read(fd, buffer, size);
+  while (n < 0 && errno == EINTR);
+  return n;
+}
+
+static int open_file(struct procfs *p, int dir_fd, const char *name,
+                     int *ret_fd) {
+  int fd = openat(directory_fd(p, dir_fd), name, O_RDONLY | O_CLOEXEC);
+
+  if (fd < 0)
+    return outcome_of(errno);
+  *ret_fd = fd;
+  return 0;
+}
+
+/*
+ * One read(2) gives the whole of a file that fits the buffer. Only where it
+ * came back full there may be more, and the buffer grows for good, so that the
+ * next one is whole again.
+ */
+static int fill_buffer(struct procfs *p, int fd, size_t max, size_t *ret_len) {
+  size_t len = 0;
+
+  for (;;) {
+    size_t room = p->cap_buffer - 1 - len;
+    size_t want = max - len < room ? max - len : room;
+    ssize_t n = read_again(fd, p->buffer + len, want);
+
+    if (n < 0)
+      return outcome_of(errno);
+    len += (size_t)n;
+    if ((size_t)n < want || len == max)
+      break;
+    int r = grow_buffer(p);
+    if (r < 0)
+      return r;
+  }
+  p->buffer[len] = '\0';
+  *ret_len = len;
+  return len == 0 ? PROCFS_NO_MM : 0;
+}
+
+int procfs_read_head(struct procfs *p, int dir_fd, const char *name, size_t max,
+                     struct span *ret) {
+  size_t len = 0;
+  int fd = -1, r;
+
+  r = open_file(p, dir_fd, name, &fd);
+  if (r != 0)
+    return r;
+  r = fill_buffer(p, fd, max, &len);
+  close(fd);
+  if (r == 0)
+    *ret = (struct span){.text = p->buffer, .len = len};
+  return r;
+}
+
+int procfs_read(struct procfs *p, int dir_fd, const char *name,
+                struct span *ret) {
+  return procfs_read_head(p, dir_fd, name, SIZE_MAX, ret);
+}
+
+int procfs_read_pieces(struct procfs *p, int dir_fd, const char *name,
+                       size_t (*take)(void *ctx, const char *text, size_t len),
+                       void *ctx) {
+  bool is_empty = true;
+  size_t len = 0;
+  ssize_t n;
+  int fd = -1, r;
+
+  r = open_file(p, dir_fd, name, &fd);
+  if (r != 0)
+    return r;
+  while ((n = read_again(fd, p->buffer + len, p->cap_buffer - len)) > 0) {
+    size_t used;
+
+    is_empty = false;
+    len += (size_t)n;
+    used = take(ctx, p->buffer, len);
+    len -= used;
+    memmove(p->buffer, p->buffer + used, len);
+    if (len == p->cap_buffer && (r = grow_buffer(p)) < 0)
+      break;
+  }
+  if (n < 0)
+    r = outcome_of(errno);
+  close(fd);
+  if (r == 0 && is_empty)
+    return PROCFS_NO_MM;
+  return r;
+}
+
+int procfs_read_link(struct procfs *p, int dir_fd, const char *name,
+                     struct span *ret) {
+  ssize_t n =
+      readlinkat(directory_fd(p, dir_fd), name, p->buffer, p->cap_buffer - 1);
+
+  if (n < 0)
+    return outcome_of(errno);
+  p->buffer[n] = '\0';
+  *ret = (struct span){.text = p->buffer, .len = (size_t)n};
+  return 0;
+}
+
+int procfs_is_same_mm(struct procfs *p, uint32_t pid_a, uint32_t pid_b,
+                      bool *ret) {
+  long r;
+
+  if (!p->has_own_pids)
+    return -EOPNOTSUPP;
+  r = syscall(SYS_kcmp, pid_a, pid_b, KCMP_VM, 0, 0);
+  if (r < 0)
+    return -errno;
+  *ret = r == 0;
+  return 0;
+}

@@ -1,0 +1,199 @@
+#include "proctree.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PATH_SIZE 512
+
+static void fail(const char *what) {
+  perror(what);
+  abort();
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind,
+                      struct FTW *ftw) {
+  (void)st;
+  (void)kind;
+  (void)ftw;
+  return remove(path);
+}
+
+static void remove_tree(const char *path) {
+  nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+void proctree_make(struct proctree *t) {
+  static const char meminfo[] = "MemTotal:        1048576 kB\n"
+                                "MemAvailable:     524288 kB\n";
+
+  strcpy(t->root, "/tmp/smaps-proctree-XXXXXX");
+  if (!mkdtemp(t->root))
+    fail("mkdtemp");
+  proctree_write(t, "meminfo", meminfo, strlen(meminfo));
+}
+
+void proctree_remove(struct proctree *t) { remove_tree(t->root); }
+
+static void make_directories(char *path) {
+  for (char *slash = strchr(path + 1, '/'); slash;
+       slash = strchr(slash + 1, '/')) {
+    *slash = '\0';
+    mkdir(path, 0755);
+    *slash = '/';
+  }
+}
+
+void proctree_write(const struct proctree *t, const char *path,
+                    const char *text, size_t len) {
+  char whole[PATH_SIZE];
+  int fd;
+
+  snprintf(whole, sizeof(whole), "%s/%s", t->root, path);
+  make_directories(whole);
+  fd = open(whole, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  if (fd < 0 || write(fd, text, len) != (ssize_t)len)
+    fail(whole);
+  close(fd);
+}
+
+void proctree_unlink(const struct proctree *t, const char *path) {
+  char whole[PATH_SIZE];
+
+  snprintf(whole, sizeof(whole), "%s/%s", t->root, path);
+  remove_tree(whole);
+}
+
+void proctree_end(const struct proctree *t, uint32_t pid) {
+  char path[16];
+
+  snprintf(path, sizeof(path), "%u", pid);
+  proctree_unlink(t, path);
+}
+
+/* Writes a file of the process whose directory is `dir`. */
+static void put(const struct proctree *t, const char *dir, const char *file,
+                const char *text, size_t len) {
+  char path[PATH_SIZE];
+
+  snprintf(path, sizeof(path), "%s/%s", dir, file);
+  proctree_write(t, path, text, len);
+}
+
+static void put_stat(const struct proctree *t, const char *dir,
+                     const struct fake *f) {
+  char text[1024];
+  int n = snprintf(
+      text, sizeof(text),
+      "%u (%s) %c %u 1 1 0 -1 %u 10 0 0 0 5 5 0 0 20 0 %u 0 %lu 1000000 250 "
+      "18446744073709551615 %lu 2 %lu 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 3 4 5 "
+      "%lu 7 8 9 0\n",
+      f->pid, f->comm, f->state ? f->state : 'S', f->ppid, f->flags,
+      f->threads ? f->threads : 1, f->starttime,
+      f->start_stack ? f->start_stack + 4096 : 1, f->start_stack,
+      f->start_stack ? f->start_stack + 64 : 0);
+
+  put(t, dir, "stat", text, (size_t)n);
+}
+
+static unsigned pages(unsigned kb) {
+  return kb * 1024 / (unsigned)sysconf(_SC_PAGESIZE);
+}
+
+static void put_statm(const struct proctree *t, const char *dir,
+                      const struct fake *f) {
+  unsigned resident = pages(f->private_kb + f->shared_kb);
+  unsigned size = f->size ? f->size : resident + 100;
+  bool is_dead = (f->state == 'Z' || f->state == 'X') && !f->size;
+  char text[128];
+  int n =
+      snprintf(text, sizeof(text), "%u %u %u %u 0 %u 0\n", is_dead ? 0 : size,
+               is_dead ? 0 : resident, is_dead ? 0 : pages(f->shared_kb),
+               is_dead ? 0 : f->text, is_dead ? 0 : f->data);
+
+  put(t, dir, "statm", text, (size_t)n);
+}
+
+static void put_rollup(const struct proctree *t, const char *dir,
+                       const struct fake *f) {
+  unsigned pss = f->pss_kb ? f->pss_kb : f->private_kb + f->shared_kb / 2;
+  char text[2048];
+  int n = snprintf(
+      text, sizeof(text),
+      "55d0c8f7d000-7ffe1d7f2000 ---p 00000000 00:00 0          [rollup]\n"
+      "Rss:            %8u kB\nPss:            %8u kB\n"
+      "Pss_Dirty:      %8u kB\nPss_Anon:       %8u kB\n"
+      "Pss_File:       %8u kB\nPss_Shmem:             0 kB\n"
+      "Shared_Clean:          0 kB\nShared_Dirty:   %8u kB\n"
+      "Private_Clean:         0 kB\nPrivate_Dirty:  %8u kB\n"
+      "Referenced:     %8u kB\nAnonymous:      %8u kB\n"
+      "KSM:                   0 kB\nLazyFree:              0 kB\n"
+      "AnonHugePages:         0 kB\nShmemPmdMapped:        0 kB\n"
+      "FilePmdMapped:         0 kB\nShared_Hugetlb:        0 kB\n"
+      "Private_Hugetlb:       0 kB\nSwap:           %8u kB\n"
+      "SwapPss:        %8u kB\nLocked:                0 kB\n",
+      f->private_kb + f->shared_kb, pss, pss, f->private_kb,
+      pss - f->private_kb, f->shared_kb, f->private_kb,
+      f->private_kb + f->shared_kb, f->private_kb, f->swap_kb, f->swap_kb);
+
+  put(t, dir, "smaps_rollup", text, (size_t)n);
+}
+
+static void put_cmdline(const struct proctree *t, const char *dir,
+                        const struct fake *f) {
+  size_t len = f->cmdline ? strlen(f->cmdline) + 1 : 0;
+  char *text = strdup(f->cmdline ? f->cmdline : "");
+
+  for (char *p = text; *p; p++)
+    if (*p == ' ')
+      *p = '\0';
+  put(t, dir, "cmdline", text, len);
+  free(text);
+}
+
+static void put_exe(const struct proctree *t, const char *dir,
+                    const struct fake *f) {
+  char path[PATH_SIZE];
+
+  snprintf(path, sizeof(path), "%s/%s/exe", t->root, dir);
+  unlink(path);
+  if (f->exe && symlink(f->exe, path) < 0)
+    fail(path);
+}
+
+static void put_all(const struct proctree *t, const char *dir,
+                    const struct fake *f) {
+  char text[512];
+  int n;
+
+  put_stat(t, dir, f);
+  put_statm(t, dir, f);
+  put_rollup(t, dir, f);
+  put_cmdline(t, dir, f);
+  put_exe(t, dir, f);
+  n = snprintf(text, sizeof(text), "Name:\tx\nUid:\t%u\t%u\t%u\t%u\n", f->uid,
+               f->uid, f->uid, f->uid);
+  put(t, dir, "status", text, (size_t)n);
+  n = snprintf(text, sizeof(text), "0::%s\n", f->cgroup ? f->cgroup : "/");
+  put(t, dir, "cgroup", text, (size_t)n);
+}
+
+void proctree_put(const struct proctree *t, const struct fake *f) {
+  char dir[16];
+
+  snprintf(dir, sizeof(dir), "%u", f->pid);
+  put_all(t, dir, f);
+}
+
+void proctree_put_thread(const struct proctree *t, uint32_t pid,
+                         const struct fake *thread) {
+  char dir[48];
+
+  snprintf(dir, sizeof(dir), "%u/task/%u", pid, thread->pid);
+  put_all(t, dir, thread);
+}

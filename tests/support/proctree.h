@@ -1,0 +1,53 @@
+/* A proc tree of our own making, for tests that need a known one. */
+#ifndef SMAPS_TESTS_PROCTREE_H
+#define SMAPS_TESTS_PROCTREE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct proctree {
+  char root[64];
+};
+
+/* What the files of one process say. Zero and NULL are as good as it gets:
+ * state 'S', one thread, no exe link, empty command line, cgroup "0::/". */
+struct fake {
+  uint32_t pid, ppid;
+  const char *comm;
+  char state;
+  unsigned flags; /* stat's, such as PF_KTHREAD */
+  unsigned threads;
+  unsigned long starttime;
+  unsigned long start_stack; /* 0: hidden from us */
+  const char *exe;
+  const char *cmdline; /* blanks become NULs */
+  const char *cgroup;  /* path in the unified hierarchy */
+  unsigned uid;
+  unsigned size, text, data;      /* pages; size is derived where 0 */
+  unsigned private_kb, shared_kb; /* dirty; resident is their sum */
+  unsigned pss_kb;                /* private_kb + shared_kb / 2 where 0 */
+  unsigned swap_kb;
+};
+
+/* Makes an empty tree with a meminfo of 1 GiB; removes it with all in it. */
+void proctree_make(struct proctree *t);
+void proctree_remove(struct proctree *t);
+
+/* Writes all files of a process, over those that are there. */
+void proctree_put(const struct proctree *t, const struct fake *f);
+
+/* The same for a thread of it, under task/. */
+void proctree_put_thread(const struct proctree *t, uint32_t pid,
+                         const struct fake *thread);
+
+/* Writes one file below the root, making its directory. */
+void proctree_write(const struct proctree *t, const char *path,
+                    const char *text, size_t len);
+
+/* Removes a file or a directory below the root, with all in it. */
+void proctree_unlink(const struct proctree *t, const char *path);
+
+/* Removes a process. */
+void proctree_end(const struct proctree *t, uint32_t pid);
+
+#endif

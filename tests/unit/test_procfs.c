@@ -1,0 +1,299 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <smaps/procfs.h>
+
+#include "proctree.h"
+
+struct fixture {
+  struct proctree tree;
+  struct procfs *procfs;
+};
+
+static int make(void **state) {
+  static struct fixture f;
+
+  proctree_make(&f.tree);
+  proctree_write(&f.tree, "10/statm", "1 2 3\n", 6);
+  assert_int_equal(procfs_new(f.tree.root, &f.procfs), 0);
+  *state = &f;
+  return 0;
+}
+
+static int unmake(void **state) {
+  struct fixture *f = *state;
+
+  procfs_free(f->procfs);
+  proctree_remove(&f->tree);
+  return 0;
+}
+
+static int open_process(struct fixture *f, uint32_t pid) {
+  int fd = -1;
+
+  assert_int_equal(procfs_open_process(f->procfs, pid, &fd), 0);
+  return fd;
+}
+
+static void root_must_be_a_directory_with_processes(void **state) {
+  struct fixture *f = *state;
+  struct procfs *p = NULL;
+  char path[128];
+
+  assert_int_equal(procfs_new("/nowhere/at/all", &p), -ENOENT);
+  snprintf(path, sizeof(path), "%s/meminfo", f->tree.root);
+  assert_int_equal(procfs_new(path, &p), -ENOTDIR);
+  snprintf(path, sizeof(path), "%s/10", f->tree.root);
+  assert_int_equal(procfs_new(path, &p), -ENOTTY);
+  assert_null(p);
+}
+
+static void list_is_sorted_and_has_processes_only(void **state) {
+  static const uint32_t pids[] = {1, 2, 9, 10, 11, 100, 4194304};
+  const struct procfs_entry *entries;
+  struct fixture *f = *state;
+  char path[64];
+  size_t n;
+
+  for (size_t i = 0; i < 7; i++) {
+    snprintf(path, sizeof(path), "%u/stat", pids[6 - i]);
+    proctree_write(&f->tree, path, "x", 1);
+  }
+  proctree_write(&f->tree, "007/stat", "x", 1);
+  proctree_write(&f->tree, "0/stat", "x", 1);
+  proctree_write(&f->tree, "12x/stat", "x", 1);
+  proctree_write(&f->tree, "sys/x", "x", 1);
+  proctree_write(&f->tree, "99999999999/stat", "x", 1);
+  proctree_write(&f->tree, "77", "a file", 6);
+  assert_int_equal(procfs_list(f->procfs, &entries, &n), 0);
+  assert_int_equal(n, 7);
+  for (size_t i = 0; i < n; i++)
+    assert_int_equal(entries[i].pid, pids[i]);
+}
+
+static void inode_of_the_list_is_that_of_the_directory(void **state) {
+  const struct procfs_entry *entries;
+  struct fixture *f = *state;
+  struct stat st;
+  uint64_t ino;
+  char path[128];
+  size_t n;
+  int fd = open_process(f, 10);
+
+  assert_int_equal(procfs_list(f->procfs, &entries, &n), 0);
+  snprintf(path, sizeof(path), "%s/10", f->tree.root);
+  assert_int_equal(stat(path, &st), 0);
+  assert_int_equal(procfs_inode(fd, &ino), 0);
+  assert_int_equal(ino, st.st_ino);
+  assert_int_equal(entries[0].ino, st.st_ino);
+  close(fd);
+}
+
+static void tree_that_empties_is_an_error_and_may_come_back(void **state) {
+  const struct procfs_entry *entries;
+  struct fixture *f = *state;
+  size_t n;
+
+  proctree_end(&f->tree, 10);
+  assert_int_equal(procfs_list(f->procfs, &entries, &n), -ENOTTY);
+  proctree_remove(&f->tree);
+  assert_int_equal(procfs_list(f->procfs, &entries, &n), -ENOENT);
+  assert_int_equal(mkdir(f->tree.root, 0755), 0);
+  proctree_write(&f->tree, "11/stat", "x", 1);
+  assert_int_equal(procfs_list(f->procfs, &entries, &n), 0);
+  assert_int_equal(entries[0].pid, 11);
+}
+
+static void files_are_read_whole_whatever_their_size(void **state) {
+  static const size_t sizes[] = {1,     100,   16383,  16384,  16385,
+                                 32767, 32768, 100000, 600000, (1 << 20) - 2};
+  struct fixture *f = *state;
+  int fd = open_process(f, 10);
+
+  for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+    char *text = malloc(sizes[i]);
+    struct span span;
+
+    for (size_t j = 0; j < sizes[i]; j++)
+      text[j] = (char)('a' + j % 23);
+    proctree_write(&f->tree, "10/file", text, sizes[i]);
+    assert_int_equal(procfs_read(f->procfs, fd, "file", &span), 0);
+    assert_int_equal(span.len, sizes[i]);
+    assert_memory_equal(span.text, text, sizes[i]);
+    assert_int_equal(span.text[span.len], '\0');
+    free(text);
+  }
+  close(fd);
+}
+
+static void file_above_the_cap_is_refused(void **state) {
+  char *text = calloc(1, PROCFS_FILE_MAX);
+  struct fixture *f = *state;
+  int fd = open_process(f, 10);
+  struct span span;
+
+  proctree_write(&f->tree, "10/file", text, PROCFS_FILE_MAX);
+  assert_int_equal(procfs_read(f->procfs, fd, "file", &span), -EFBIG);
+  assert_int_equal(procfs_read(f->procfs, fd, "statm", &span), 0);
+  close(fd);
+  free(text);
+}
+
+static void head_of_a_file_is_cut(void **state) {
+  struct fixture *f = *state;
+  int fd = open_process(f, 10);
+  struct span span;
+
+  assert_int_equal(procfs_read_head(f->procfs, fd, "statm", 3, &span), 0);
+  assert_int_equal(span.len, 3);
+  assert_string_equal(span.text, "1 2");
+  close(fd);
+}
+
+static void outcomes_are_told_apart(void **state) {
+  struct fixture *f = *state;
+  int fd = open_process(f, 10), thread_fd;
+  struct span span;
+
+  proctree_write(&f->tree, "10/empty", "", 0);
+  proctree_write(&f->tree, "10/directory/x", "x", 1);
+  assert_int_equal(procfs_open_process(f->procfs, 12, &thread_fd), PROCFS_GONE);
+  assert_int_equal(procfs_open_thread(f->procfs, fd, 10, &thread_fd),
+                   PROCFS_GONE);
+  assert_int_equal(procfs_read(f->procfs, fd, "missing", &span), PROCFS_GONE);
+  assert_int_equal(procfs_read(f->procfs, fd, "empty", &span), PROCFS_NO_MM);
+  assert_int_equal(procfs_read(f->procfs, fd, "directory", &span), -EISDIR);
+  assert_int_equal(procfs_read_link(f->procfs, fd, "exe", &span), PROCFS_GONE);
+  assert_int_equal(procfs_read_link(f->procfs, fd, "statm", &span), -EINVAL);
+  close(fd);
+}
+
+static void open_directory_is_of_the_process_that_was_opened(void **state) {
+  struct fixture *f = *state;
+  int fd = open_process(f, 10);
+  struct span span;
+
+  proctree_end(&f->tree, 10);
+  proctree_write(&f->tree, "10/statm", "of another\n", 11);
+  assert_int_equal(procfs_read(f->procfs, fd, "statm", &span), PROCFS_GONE);
+  close(fd);
+}
+
+static void link_is_read_whole(void **state) {
+  struct fixture *f = *state;
+  char target[3001], path[128];
+  int fd = open_process(f, 10);
+  struct span span;
+
+  memset(target, 'd', 3000);
+  target[3000] = '\0';
+  snprintf(path, sizeof(path), "%s/10/exe", f->tree.root);
+  assert_int_equal(symlink(target, path), 0);
+  assert_int_equal(procfs_read_link(f->procfs, fd, "exe", &span), 0);
+  assert_int_equal(span.len, 3000);
+  assert_string_equal(span.text, target);
+  close(fd);
+}
+
+struct pieces {
+  size_t lines, bytes, last_len;
+};
+
+/* Takes whole lines only, as a parser does. */
+static size_t take_lines(void *ctx, const char *text, size_t len) {
+  struct pieces *p = ctx;
+  size_t used = 0;
+
+  for (size_t i = 0; i < len; i++) {
+    if (text[i] != '\n')
+      continue;
+    p->lines++;
+    used = i + 1;
+  }
+  p->bytes += used;
+  p->last_len = len;
+  return used;
+}
+
+static void pieces_join_to_the_whole(void **state) {
+  struct fixture *f = *state;
+  struct pieces pieces = {0};
+  int fd = open_process(f, 10);
+  size_t size = 0, cap = 5 << 20;
+  char *text = malloc(cap);
+
+  /* Lines of all lengths, one of them longer than the buffer at first. */
+  for (size_t i = 0; i < 3000; i++) {
+    size_t len = i == 1500 ? 50000 : i % 1000;
+
+    memset(text + size, 'l', len);
+    size += len;
+    text[size++] = '\n';
+  }
+  proctree_write(&f->tree, "10/smaps", text, size);
+  assert_int_equal(
+      procfs_read_pieces(f->procfs, fd, "smaps", take_lines, &pieces), 0);
+  assert_int_equal(pieces.lines, 3000);
+  assert_int_equal(pieces.bytes, size);
+  close(fd);
+  free(text);
+}
+
+static void threads_are_listed_up_to_the_number_asked_for(void **state) {
+  struct fixture *f = *state;
+  uint32_t tids[3] = {0};
+  int fd = open_process(f, 10);
+  size_t n = 0;
+
+  for (int i = 0; i < 5; i++) {
+    char path[32];
+
+    snprintf(path, sizeof(path), "10/task/%d/statm", 10 + i);
+    proctree_write(&f->tree, path, "x", 1);
+  }
+  assert_int_equal(procfs_list_threads(f->procfs, fd, tids, 3, &n), 0);
+  assert_int_equal(n, 3);
+  for (int i = 0; i < 3; i++)
+    assert_in_range(tids[i], 10, 14);
+  close(fd);
+}
+
+/* Its pids are of some other machine; kcmp would compare processes of ours. */
+static void captured_tree_does_not_ask_about_address_spaces(void **state) {
+  struct fixture *f = *state;
+  bool is_same;
+
+  assert_int_equal(procfs_is_same_mm(f->procfs, 10, 10, &is_same), -EOPNOTSUPP);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, make, unmake)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(root_must_be_a_directory_with_processes),
+      TEST(list_is_sorted_and_has_processes_only),
+      TEST(inode_of_the_list_is_that_of_the_directory),
+      TEST(tree_that_empties_is_an_error_and_may_come_back),
+      TEST(files_are_read_whole_whatever_their_size),
+      TEST(file_above_the_cap_is_refused),
+      TEST(head_of_a_file_is_cut),
+      TEST(outcomes_are_told_apart),
+      TEST(open_directory_is_of_the_process_that_was_opened),
+      TEST(link_is_read_whole),
+      TEST(pieces_join_to_the_whole),
+      TEST(threads_are_listed_up_to_the_number_asked_for),
+      TEST(captured_tree_does_not_ask_about_address_spaces),
+  };
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
