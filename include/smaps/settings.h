@@ -1,0 +1,53 @@
+/* All that a user has configured, checked and with the defaults filled in. */
+#ifndef SMAPS_SETTINGS_H
+#define SMAPS_SETTINGS_H
+
+#include <smaps/rule.h>
+
+#define SETTINGS_MAX_GROUPS_DEFAULT 200
+#define SETTINGS_MAX_GROUPS_LIMIT 100000
+
+struct settings {
+  char *proc_root;
+  struct rule *rules; /* in the order written */
+  size_t n_rules;
+  /* Takes what no rule has taken. Without a selector; its name is empty (no
+   * pieces) where there is to be no such group. */
+  struct rule other;
+  size_t max_groups;
+  struct report report; /* what groups inherit */
+};
+
+void settings_init(struct settings *s);
+void settings_done(struct settings *s);
+
+/*
+ * Each of these checks what it is given and answers -EINVAL, with what was
+ * expected in *reason, or -ENOMEM; s is then as before.
+ */
+
+/* Takes the rule over, also where it fails. */
+int settings_add_rule(struct settings *s, struct rule *r,
+                      struct reason *reason);
+int settings_set_other(struct settings *s, const char *name,
+                       struct reason *reason);
+/* The root must be a proc tree now. */
+int settings_set_proc_root(struct settings *s, const char *root,
+                           struct reason *reason);
+int settings_set_max_groups(struct settings *s, double n,
+                            struct reason *reason);
+
+/*
+ * To be called once, when all is said: where no rule makes a group there is one
+ * for each systemd service and "other" for the rest; groups inherit what they
+ * do not set. -ENOMEM.
+ */
+int settings_finish(struct settings *s);
+
+/* Bit per attribute that any rule looks at. */
+unsigned settings_attributes(const struct settings *s);
+
+/* Whether any rule takes children. */
+bool settings_take_children(const struct settings *s);
+
+#endif

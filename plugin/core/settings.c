@@ -1,0 +1,175 @@
+#include <smaps/settings.h>
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <smaps/procfs.h>
+
+void settings_init(struct settings *s) {
+  *s = (struct settings){.max_groups = SETTINGS_MAX_GROUPS_DEFAULT};
+}
+
+void settings_done(struct settings *s) {
+  for (size_t i = 0; i < s->n_rules; i++)
+    rule_done(&s->rules[i]);
+  rule_done(&s->other);
+  free(s->rules);
+  free(s->proc_root);
+  *s = (struct settings){0};
+}
+
+static int check_name_is_free(const struct settings *s, const struct rule *r,
+                              struct reason *reason) {
+  for (size_t i = 0; i < s->n_rules; i++)
+    if (rule_has_same_name(&s->rules[i], r))
+      return reason_set(reason, "expected a name that no group above has");
+  return 0;
+}
+
+static int append_rule(struct settings *s, const struct rule *r) {
+  struct rule *rules = reallocarray(s->rules, s->n_rules + 1, sizeof(*rules));
+
+  if (!rules)
+    return -ENOMEM;
+  s->rules = rules;
+  s->rules[s->n_rules++] = *r;
+  return 0;
+}
+
+int settings_add_rule(struct settings *s, struct rule *r,
+                      struct reason *reason) {
+  int status = rule_check(r, reason);
+
+  if (status == 0)
+    status = check_name_is_free(s, r, reason);
+  if (status == 0 && rule_has_same_name(&s->other, r))
+    status = reason_set(reason, "expected a name other than that of Other");
+  if (status == 0)
+    status = append_rule(s, r);
+  if (status < 0)
+    rule_done(r);
+  return status;
+}
+
+int settings_set_other(struct settings *s, const char *name,
+                       struct reason *reason) {
+  struct rule other;
+  int r = rule_init_group(&other, name, reason);
+
+  if (r < 0)
+    return r;
+  if (template_is_fixed(&other.name))
+    r = check_name_is_free(s, &other, reason);
+  else
+    r = reason_set(reason, "expected a name without placeholders");
+  if (r < 0) {
+    rule_done(&other);
+    return r;
+  }
+  rule_done(&s->other);
+  s->other = other;
+  return 0;
+}
+
+int settings_set_proc_root(struct settings *s, const char *root,
+                           struct reason *reason) {
+  struct procfs *procfs;
+  char *copy;
+  int r;
+
+  if (*root != '/')
+    return reason_set(reason, "expected an absolute path");
+  r = procfs_new(root, &procfs);
+  if (r == -ENOMEM)
+    return r;
+  if (r == -ENOTTY)
+    return reason_set(reason, "expected a proc file system: no process is in "
+                              "this directory");
+  if (r != 0)
+    return reason_set(reason, "expected a proc file system: %s", strerror(-r));
+  procfs_free(procfs);
+  copy = strdup(root);
+  if (!copy)
+    return -ENOMEM;
+  free(s->proc_root);
+  s->proc_root = copy;
+  return 0;
+}
+
+int settings_set_max_groups(struct settings *s, double n,
+                            struct reason *reason) {
+  if (!(n >= 1 && n <= SETTINGS_MAX_GROUPS_LIMIT) || n != floor(n))
+    return reason_set(reason, "expected a whole number from 1 to %d",
+                      SETTINGS_MAX_GROUPS_LIMIT);
+  s->max_groups = (size_t)n;
+  return 0;
+}
+
+static bool makes_groups(const struct settings *s) {
+  for (size_t i = 0; i < s->n_rules; i++)
+    if (!s->rules[i].is_ignore)
+      return true;
+  return false;
+}
+
+static int add_default_rule(struct settings *s) {
+  struct reason reason;
+  struct selector selector;
+  struct rule rule;
+  int r = rule_init_group(&rule, "%{unit}", &reason);
+
+  if (r == 0)
+    r = selector_init(&selector, "Unit", "*.service", &reason);
+  if (r == 0)
+    r = rule_add_selector(&rule, &selector);
+  if (r < 0) {
+    rule_done(&rule);
+    return r;
+  }
+  return settings_add_rule(s, &rule, &reason);
+}
+
+static int fill_defaults(struct settings *s) {
+  struct reason reason;
+  int r = 0;
+
+  if (!s->proc_root && !(s->proc_root = strdup("/proc")))
+    return -ENOMEM;
+  if (makes_groups(s))
+    return 0;
+  if (s->other.name.n == 0)
+    r = settings_set_other(s, "other", &reason);
+  return r < 0 ? r : add_default_rule(s);
+}
+
+int settings_finish(struct settings *s) {
+  const struct report standard = {.metrics = metric_default_set(),
+                                  .absolute = CHOICE_YES,
+                                  .percentage = CHOICE_NO};
+  int r = fill_defaults(s);
+
+  if (r < 0)
+    return r;
+  report_inherit(&s->report, &standard);
+  for (size_t i = 0; i < s->n_rules; i++)
+    report_inherit(&s->rules[i].report, &s->report);
+  report_inherit(&s->other.report, &s->report);
+  return 0;
+}
+
+unsigned settings_attributes(const struct settings *s) {
+  unsigned attributes = 0;
+
+  for (size_t i = 0; i < s->n_rules; i++)
+    attributes |= rule_attributes(&s->rules[i]);
+  return attributes;
+}
+
+bool settings_take_children(const struct settings *s) {
+  for (size_t i = 0; i < s->n_rules; i++)
+    if (s->rules[i].takes_children)
+      return true;
+  return false;
+}
