@@ -1,0 +1,71 @@
+/*
+ * One cycle from the list of processes to the sums of the groups:
+ *
+ *   procfs_list       which processes are there
+ *   identify_process  who they are                   (stat, statm, names)
+ *   matcher_run       which groups they belong to    (rules, parents)
+ *   measurer_run      what they use                  (smaps_rollup)
+ *   metric_next       what of it is published        (called by the glue)
+ *
+ * Nothing in here logs or knows collectd.
+ */
+#ifndef SMAPS_COLLECTOR_H
+#define SMAPS_COLLECTOR_H
+
+#include <smaps/group.h>
+#include <smaps/settings.h>
+#include <smaps/trouble.h>
+
+struct collector;
+
+/* What the last cycle did; times in nanoseconds. */
+struct collector_counts {
+  uint64_t cycle_ns;
+  uint64_t rollup_ns; /* of that, spent in reading rollups */
+  uint64_t longest_read_ns;
+  uint64_t processes; /* with memory of their own: no kernel threads, zombies */
+  uint64_t matched;   /* of these, in a group */
+  uint64_t groups;    /* reported */
+  uint64_t rollup_reads;
+  uint64_t deferred;       /* members not read, for lack of time */
+  uint64_t vanished;       /* ended while they were looked at */
+  uint64_t denied;         /* the kernel refuses them, or their rollup */
+  uint64_t stalled;        /* members whose reading hangs */
+  uint64_t groups_refused; /* names that MaxGroups kept out */
+};
+
+/* Both may be NULL for what the system has. */
+struct collector_hooks {
+  uint64_t (*clock_ns)(void); /* never 0 */
+  int (*look_up_user)(uint32_t uid, char *ret, size_t size);
+};
+
+/*
+ * Settings are finished and outlive the collector. Returns 0 or a negative
+ * errno, or what procfs_new() returns for the proc root. Free with
+ * collector_free(), which takes NULL.
+ */
+int collector_new(struct settings *settings,
+                  const struct collector_hooks *hooks, struct collector **ret);
+void collector_free(struct collector *c);
+
+/*
+ * Looks at everything once. A negative errno, where the proc root cannot be
+ * listed or memory has run out, means that there is nothing new to publish.
+ * Trouble with single processes is no failure.
+ */
+int collector_cycle(struct collector *c);
+
+/* What the last cycle found; all belongs to c and holds until the next. */
+const struct collector_counts *collector_counts(const struct collector *c);
+const struct trouble *collector_trouble(const struct collector *c,
+                                        enum trouble_kind kind);
+const struct metric_context *
+collector_metric_context(const struct collector *c);
+
+/* The next group to report, from *cursor, which is 0 at first; NULL at the
+ * end. */
+const struct group *collector_next_group(const struct collector *c,
+                                         size_t *cursor);
+
+#endif

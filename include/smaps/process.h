@@ -1,0 +1,100 @@
+/* The processes of a proc tree, and what is known of each. */
+#ifndef SMAPS_PROCESS_H
+#define SMAPS_PROCESS_H
+
+#include <smaps/group.h>
+#include <smaps/identity.h>
+#include <smaps/procfs.h>
+#include <smaps/stat.h>
+#include <smaps/statm.h>
+
+/* What a cycle has come to know of a process. */
+enum process_state {
+  PROCESS_UNSEEN,  /* not looked at yet in this cycle */
+  PROCESS_KERNEL,  /* a kernel thread: never looked at again */
+  PROCESS_GONE,    /* ended, or about to: it has no memory any more */
+  PROCESS_UNKNOWN, /* alive, but its stat or statm could not be had */
+  PROCESS_ALIVE,
+};
+
+/* A rule with Children that took this process or an ancestor of it: the rule
+ * may take its descendants too, and into the same group. */
+struct claim {
+  struct group *group; /* NULL for Ignore */
+  uint16_t rule;
+  bool is_inherited;
+};
+
+struct process {
+  uint32_t pid;
+  /* The parent at first sight: who an orphan is handed to is no kin. */
+  uint32_t parent_pid;
+  uint64_t parent_starttime;
+  bool is_linked; /* the two above are known, if there is such a parent */
+  /* (pid, starttime) is the identity; the inode is a cheap hint of it. */
+  uint64_t starttime_ticks;
+  uint64_t ino;
+
+  enum process_state state;
+  char stat_state;
+  bool is_dead_leader; /* its memory is read through another thread */
+  bool has_addresses;  /* stat shows them, so that no exec goes unseen */
+  uint32_t threads;
+  uint64_t start_stack;
+  struct statm_sample statm;
+
+  /* Differs after an exec, and after a change of name. */
+  uint64_t image;
+  struct identity identity;
+  uint64_t identified_ns; /* 0 before the first time */
+  bool is_settled;        /* names were read twice since the last exec */
+
+  bool is_match_due;
+  bool has_changed_claims; /* in this cycle */
+  bool is_resolved;        /* matched, if it was due, in this cycle */
+  struct group **groups;
+  struct claim *claims;
+  uint16_t n_groups, n_claims;
+  /* Hash of the name that MaxGroups refused; 0 for none. */
+  uint64_t refused_name;
+
+  /* The pair of images, its parent's and its own, that kcmp found apart. */
+  uint64_t apart_from_parent;
+  const struct process *mm_owner; /* who its memory is counted with, or NULL */
+  uint64_t denied_until_ns;       /* no use to try its rollup before */
+};
+
+struct process_table {
+  struct process **processes; /* by pid */
+  size_t n;
+  size_t cap;
+  struct process **spare; /* as large, for the next update */
+};
+
+/*
+ * Brings the table up to the listing: keeps who is in it, adds newcomers with
+ * all fields but pid and ino zero, and calls gone() for those that are missing
+ * before it frees them. State becomes PROCESS_UNSEEN but for kernel threads
+ * whose inode is the same as before. -ENOMEM leaves the table as it was.
+ */
+int process_table_update(struct process_table *t,
+                         const struct procfs_entry *entries, size_t n,
+                         void (*gone)(void *ctx, struct process *p), void *ctx);
+
+struct process *process_table_find(const struct process_table *t, uint32_t pid);
+
+/* Forgets all but pid and inode: another process has the pid now. */
+void process_reset(struct process *p,
+                   void (*gone)(void *ctx, struct process *p), void *ctx);
+
+/* Finds the parent of a newcomer, once its stat and its parent's are read. */
+void process_table_link(const struct process_table *t, struct process *p);
+
+/* The parent at first sight, if it is in the table still. */
+struct process *process_table_parent(const struct process_table *t,
+                                     const struct process *p);
+
+void process_table_done(struct process_table *t,
+                        void (*gone)(void *ctx, struct process *p), void *ctx);
+
+#endif

@@ -1,0 +1,222 @@
+#include <smaps/collector.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <smaps/identify.h>
+#include <smaps/match.h>
+#include <smaps/measure.h>
+#include <smaps/meminfo.h>
+
+struct collector {
+  struct procfs *procfs;
+  struct process_table processes;
+  struct group_table groups;
+  struct user_cache users;
+  struct identifier identifier;
+  struct matcher matcher;
+  struct measurer measurer;
+  struct trouble troubles[TROUBLES];
+  struct metric_context context;
+  struct collector_counts counts;
+  uint64_t (*clock_ns)(void);
+  uint64_t *refused; /* scratch: hashes of refused names */
+  size_t cap_refused;
+};
+
+static uint64_t monotonic_ns(void) {
+  struct timespec t;
+
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void forget(void *ctx, struct process *p) {
+  struct collector *c = ctx;
+
+  matcher_forget(&c->matcher, p);
+}
+
+int collector_new(struct settings *settings,
+                  const struct collector_hooks *hooks, struct collector **ret) {
+  struct collector *c = calloc(1, sizeof(*c));
+  int r;
+
+  if (!c)
+    return -ENOMEM;
+  c->clock_ns = hooks && hooks->clock_ns ? hooks->clock_ns : monotonic_ns;
+  c->groups.max_templates = settings->max_groups;
+  user_cache_init(&c->users, hooks ? hooks->look_up_user : NULL);
+  r = procfs_new(settings->proc_root, &c->procfs);
+  if (r == 0)
+    r = matcher_init(&c->matcher, settings, &c->groups, c->troubles);
+  if (r != 0) {
+    collector_free(c);
+    return r;
+  }
+  measurer_init(&c->measurer, c->procfs, c->troubles, c->clock_ns);
+  c->identifier =
+      (struct identifier){.procfs = c->procfs,
+                          .users = &c->users,
+                          .troubles = c->troubles,
+                          .attributes = settings_attributes(settings),
+                          .gone = forget,
+                          .gone_ctx = c};
+  *ret = c;
+  return 0;
+}
+
+void collector_free(struct collector *c) {
+  if (!c)
+    return;
+  process_table_done(&c->processes, forget, c);
+  group_table_done(&c->groups);
+  matcher_done(&c->matcher);
+  user_cache_done(&c->users);
+  procfs_free(c->procfs);
+  free(c->refused);
+  free(c);
+}
+
+static int discover(struct collector *c) {
+  const struct procfs_entry *entries;
+  size_t n;
+  int r = procfs_list(c->procfs, &entries, &n);
+
+  if (r < 0)
+    return r;
+  return process_table_update(&c->processes, entries, n, forget, c);
+}
+
+static void identify_all(struct collector *c, uint64_t now_ns) {
+  struct process_table *t = &c->processes;
+
+  user_cache_expire(&c->users, now_ns);
+  c->identifier.vanished = 0;
+  for (size_t i = 0; i < t->n; i++)
+    if (t->processes[i]->state == PROCESS_UNSEEN)
+      identify_process(&c->identifier, t->processes[i], now_ns);
+  /* Only now is every parent's start time known. */
+  for (size_t i = 0; i < t->n; i++)
+    if (t->processes[i]->state == PROCESS_ALIVE && !t->processes[i]->is_linked)
+      process_table_link(t, t->processes[i]);
+}
+
+static uint64_t read_mem_total(struct collector *c) {
+  struct meminfo_sample meminfo;
+  struct span text;
+
+  if (procfs_read(c->procfs, PROCFS_ROOT, "meminfo", &text) != 0 ||
+      meminfo_parse(text.text, text.len, &meminfo) != 0)
+    return 0;
+  return meminfo.mem_total_bytes;
+}
+
+static int compare_hashes(const void *a, const void *b) {
+  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+  return (x > y) - (x < y);
+}
+
+static int make_refused_room(struct collector *c) {
+  uint64_t *refused;
+
+  if (c->cap_refused >= c->processes.cap)
+    return 0;
+  refused = reallocarray(c->refused, c->processes.cap, sizeof(*refused));
+  if (!refused)
+    return -ENOMEM;
+  c->refused = refused;
+  c->cap_refused = c->processes.cap;
+  return 0;
+}
+
+/* How many different names MaxGroups keeps out. */
+static uint64_t count_refused(struct collector *c) {
+  uint64_t distinct = 0;
+  size_t n = 0;
+
+  for (size_t i = 0; i < c->processes.n; i++) {
+    uint64_t name = c->processes.processes[i]->refused_name;
+
+    if (name && make_refused_room(c) == 0)
+      c->refused[n++] = name;
+  }
+  if (n > 0)
+    qsort(c->refused, n, sizeof(*c->refused), compare_hashes);
+  for (size_t i = 0; i < n; i++)
+    distinct += i == 0 || c->refused[i] != c->refused[i - 1];
+  return distinct;
+}
+
+static void count(struct collector *c, uint64_t start_ns) {
+  const struct measurer *m = &c->measurer;
+  struct collector_counts counts = {
+      .rollup_ns = m->rollup_ns,
+      .longest_read_ns = m->longest_read_ns,
+      .rollup_reads = m->rollup_reads,
+      .vanished = m->vanished + c->identifier.vanished,
+      .denied = m->denied + c->troubles[TROUBLE_PROCESS_DENIED].count,
+      .groups_refused = count_refused(c)};
+  size_t cursor = 0;
+
+  for (size_t i = 0; i < c->processes.n; i++) {
+    const struct process *p = c->processes.processes[i];
+    bool is_alive = p->state == PROCESS_ALIVE || p->state == PROCESS_UNKNOWN;
+
+    counts.processes += is_alive;
+    counts.matched += is_alive && p->n_groups > 0;
+  }
+  while (collector_next_group(c, &cursor))
+    counts.groups++;
+  counts.cycle_ns = c->clock_ns() - start_ns;
+  c->counts = counts;
+}
+
+int collector_cycle(struct collector *c) {
+  uint64_t now_ns = c->clock_ns();
+  int r;
+
+  memset(c->troubles, 0, sizeof(c->troubles));
+  r = discover(c);
+  if (r < 0)
+    return r;
+  identify_all(c, now_ns);
+  r = matcher_run(&c->matcher, &c->processes);
+  if (r < 0)
+    return r;
+  group_table_reset(&c->groups);
+  measurer_run(&c->measurer, &c->processes, now_ns);
+  c->context =
+      (struct metric_context){.kernel_fields = c->measurer.kernel_fields,
+                              .mem_total = read_mem_total(c)};
+  count(c, now_ns);
+  return 0;
+}
+
+const struct collector_counts *collector_counts(const struct collector *c) {
+  return &c->counts;
+}
+
+const struct trouble *collector_trouble(const struct collector *c,
+                                        enum trouble_kind kind) {
+  return &c->troubles[kind];
+}
+
+const struct metric_context *
+collector_metric_context(const struct collector *c) {
+  return &c->context;
+}
+
+const struct group *collector_next_group(const struct collector *c,
+                                         size_t *cursor) {
+  while (*cursor < c->groups.n) {
+    const struct group *g = c->groups.groups[(*cursor)++];
+
+    if (g->is_fixed || g->usage.processes > 0)
+      return g;
+  }
+  return NULL;
+}

@@ -1,0 +1,123 @@
+#include "world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static uint64_t now_ns;
+
+static uint64_t clock_ns(void) { return now_ns += 1000; }
+
+/* uid 7 is "seven"; no other has a name. */
+static int look_up_user(uint32_t uid, char *ret, size_t size) {
+  return uid == 7 && snprintf(ret, size, "seven") > 0 ? 0 : -1;
+}
+
+void world_make(struct world *w) {
+  *w = (struct world){.collector = NULL};
+  now_ns = UINT64_C(1000) * 1000000000;
+  proctree_make(&w->tree);
+  settings_init(&w->settings);
+}
+
+void world_remove(struct world *w) {
+  collector_free(w->collector);
+  settings_done(&w->settings);
+  proctree_remove(&w->tree);
+}
+
+static void add_selector(struct rule *r, const char *option,
+                         const char *pattern) {
+  struct selector s;
+  struct reason reason;
+
+  if (!option)
+    return;
+  assert_int_equal(selector_init(&s, option, pattern, &reason), 0);
+  assert_int_equal(rule_add_selector(r, &s), 0);
+}
+
+struct rule *world_group(struct world *w, const char *name, const char *option,
+                         const char *pattern, const char *option2,
+                         const char *pattern2) {
+  struct reason reason;
+  struct rule r;
+
+  if (name)
+    assert_int_equal(rule_init_group(&r, name, &reason), 0);
+  else
+    rule_init_ignore(&r);
+  add_selector(&r, option, pattern);
+  add_selector(&r, option2, pattern2);
+  assert_int_equal(settings_add_rule(&w->settings, &r, &reason), 0);
+  return &w->settings.rules[w->settings.n_rules - 1];
+}
+
+void world_other(struct world *w, const char *name) {
+  struct reason reason;
+
+  assert_int_equal(settings_set_other(&w->settings, name, &reason), 0);
+}
+
+static void start(struct world *w) {
+  struct collector_hooks hooks = {.clock_ns = clock_ns,
+                                  .look_up_user = look_up_user};
+  struct reason reason;
+
+  assert_int_equal(settings_set_proc_root(&w->settings, w->tree.root, &reason),
+                   0);
+  w->settings.report.metrics = metric_find("detail", &reason);
+  assert_int_equal(settings_finish(&w->settings), 0);
+  assert_int_equal(collector_new(&w->settings, &hooks, &w->collector), 0);
+}
+
+int world_cycle(struct world *w, unsigned seconds) {
+  if (!w->collector)
+    start(w);
+  now_ns += (uint64_t)seconds * 1000000000;
+  return collector_cycle(w->collector);
+}
+
+const struct group *world_find(const struct world *w, const char *name) {
+  const struct group *g;
+  size_t cursor = 0;
+
+  while ((g = collector_next_group(w->collector, &cursor)))
+    if (strcmp(g->name, name) == 0)
+      return g;
+  return NULL;
+}
+
+size_t world_groups(const struct world *w) {
+  size_t cursor = 0, n = 0;
+
+  while (collector_next_group(w->collector, &cursor))
+    n++;
+  return n;
+}
+
+unsigned world_members(const struct world *w, const char *name) {
+  const struct group *g = world_find(w, name);
+
+  return g ? (unsigned)g->usage.processes : 0;
+}
+
+double world_value(const struct world *w, const char *group,
+                   const char *metric) {
+  const struct group *g = world_find(w, group);
+  struct report report = {.absolute = CHOICE_YES};
+  struct metric_value value;
+  struct reason reason;
+  unsigned cursor = 0;
+
+  assert_non_null(g);
+  report.metrics = metric_find(metric, &reason);
+  assert_true(metric_next(&g->usage, &report,
+                          collector_metric_context(w->collector), &cursor,
+                          &value));
+  return value.values[0];
+}

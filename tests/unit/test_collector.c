@@ -1,0 +1,619 @@
+/* The cycle from a proc tree to sums, and what can happen on the way. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "world.h"
+
+/* --- system calls that fail, or during which a process ends --------------- */
+
+int __real_openat(int dir_fd, const char *path, int flags, ...);
+int __wrap_openat(int dir_fd, const char *path, int flags, ...);
+
+static struct {
+  const char *failing; /* opening a file of this name gives `error` */
+  int error;
+  unsigned opened; /* how often a file of this name was asked for */
+  const char *counted;
+  unsigned calls;      /* of openat */
+  unsigned end_before; /* the call before which a process ends; 0 none */
+  struct proctree *tree;
+  uint32_t victim;
+} hook;
+
+int __wrap_openat(int dir_fd, const char *path, int flags, ...) {
+  hook.calls++;
+  if (hook.calls == hook.end_before) {
+    hook.end_before = 0;
+    proctree_end(hook.tree, hook.victim);
+  }
+  if (hook.counted && strcmp(path, hook.counted) == 0)
+    hook.opened++;
+  if (hook.failing && strcmp(path, hook.failing) == 0) {
+    errno = hook.error;
+    return -1;
+  }
+  /* Nothing here creates files. */
+  return __real_openat(dir_fd, path, flags);
+}
+
+static int make(void **state) {
+  static struct world w;
+
+  memset(&hook, 0, sizeof(hook));
+  world_make(&w);
+  *state = &w;
+  return 0;
+}
+
+static int unmake(void **state) {
+  memset(&hook, 0, sizeof(hook));
+  world_remove(*state);
+  return 0;
+}
+
+/* A process that shares with nobody but for 40 kB of 140. */
+static struct fake process(uint32_t pid, const char *comm) {
+  return (struct fake){.pid = pid,
+                       .ppid = 1,
+                       .comm = comm,
+                       .starttime = 100 + pid,
+                       .start_stack = 0x7ff000000000 + pid * 0x100000UL,
+                       .exe = "/usr/bin/thing",
+                       .cmdline = "thing --serve",
+                       .private_kb = 100,
+                       .shared_kb = 40};
+}
+
+static void put(struct world *w, struct fake f) { proctree_put(&w->tree, &f); }
+
+static double kb(const struct world *w, const char *group, const char *metric) {
+  return world_value(w, group, metric) / 1024;
+}
+
+/* --- values ----------------------------------------------------------------
+ */
+
+static void sums_are_exact(void **state) {
+  struct world *w = *state;
+  struct fake a = process(1, "a"), b = process(2, "a");
+
+  b.private_kb = 60;
+  b.swap_kb = 12;
+  b.threads = 5;
+  put(w, a);
+  put(w, b);
+  world_group(w, "a", "Comm", "a", NULL, NULL);
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_true(kb(w, "a", "pss") == 120 + 80);
+  assert_true(kb(w, "a", "uss") == 160);
+  assert_true(kb(w, "a", "rss") == 240);
+  assert_true(kb(w, "a", "shared") == 80);
+  assert_true(kb(w, "a", "swap") == 12);
+  assert_true(kb(w, "a", "resident") == 240);
+  assert_true(kb(w, "a", "resident_shared") == 80);
+  assert_true(world_value(w, "a", "coverage") == 100);
+  assert_true(world_value(w, "a", "age") == 0);
+  assert_true(world_value(w, "a", "unreadable") == 0);
+  assert_true(world_value(w, "a", "pss_error") == 0);
+  assert_int_equal(world_find(w, "a")->usage.processes, 2);
+  assert_int_equal(world_find(w, "a")->usage.threads, 6);
+  assert_int_equal(collector_counts(w->collector)->rollup_reads, 2);
+  assert_int_equal(collector_metric_context(w->collector)->mem_total, 1 << 30);
+}
+
+static void group_in_the_configuration_reports_zeros_when_empty(void **state) {
+  struct world *w = *state;
+
+  put(w, process(1, "a"));
+  put(w, process(2, "other"));
+  world_group(w, "fixed", "Comm", "a", NULL, NULL);
+  world_group(w, "made-%{comm}", "Comm", "o*", NULL, NULL);
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_groups(w), 2);
+  proctree_end(&w->tree, 1);
+  proctree_end(&w->tree, 2);
+  put(w, process(3, "x"));
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_groups(w), 1);
+  assert_true(world_value(w, "fixed", "pss") == 0);
+  assert_true(world_value(w, "fixed", "ps_count") == 0);
+  assert_true(world_value(w, "fixed", "coverage") == 100);
+}
+
+/* --- the life of processes -------------------------------------------------
+ */
+
+/* Whether the group is exactly that of `n` processes, in all of its values. */
+static bool is_whole(const struct world *w, unsigned n) {
+  return world_value(w, "g", "ps_count") == n && kb(w, "g", "rss") == 140 * n &&
+         kb(w, "g", "resident") == 140 * n && kb(w, "g", "pss") == 120 * n &&
+         world_value(w, "g", "unreadable") == 0;
+}
+
+static void process_may_end_between_any_two_reads(void **state) {
+  struct world *w = *state;
+  unsigned last = 0;
+
+  world_group(w, "g", "CommandLine", "thing*", "User", "*");
+  world_group(w, "%{unit}%{exe}", "Cgroup", "*", NULL, NULL);
+  /* The collector is made beforehand, and each round begins with both. */
+  put(w, process(10, "a"));
+  assert_int_equal(world_cycle(w, 0), 0);
+  for (unsigned k = 1; last == 0; k++) {
+    struct fake victim = process(20, "victim");
+
+    victim.starttime += k;
+    put(w, victim);
+    hook.tree = &w->tree;
+    hook.victim = 20;
+    hook.calls = 0;
+    hook.end_before = k;
+    assert_int_equal(world_cycle(w, 1), 0);
+    if (hook.end_before) /* there were not so many calls */
+      last = k;
+    assert_true(is_whole(w, 1) || is_whole(w, 2));
+    proctree_end(&w->tree, 20);
+    hook.end_before = 0;
+    assert_int_equal(world_cycle(w, 1), 0);
+    assert_true(is_whole(w, 1));
+    for (int t = 0; t < TROUBLES; t++)
+      assert_int_equal(
+          collector_trouble(w->collector, (enum trouble_kind)t)->count, 0);
+  }
+  assert_true(last > 10);
+}
+
+static void process_that_ends_is_counted_as_vanished(void **state) {
+  struct world *w = *state;
+
+  put(w, process(10, "a"));
+  world_group(w, "g", "Comm", "a", NULL, NULL);
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(collector_counts(w->collector)->vanished, 0);
+  hook.failing = "smaps_rollup";
+  hook.error = ESRCH;
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(collector_counts(w->collector)->vanished, 1);
+  assert_int_equal(world_members(w, "g"), 0);
+}
+
+static void zombie_is_no_member(void **state) {
+  struct world *w = *state;
+  struct fake f = process(10, "a");
+
+  put(w, f);
+  world_group(w, "g", "Comm", "a", NULL, NULL);
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_members(w, "g"), 1);
+  f.state = 'Z';
+  put(w, f);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_members(w, "g"), 0);
+  assert_true(world_value(w, "g", "pss") == 0);
+  assert_int_equal(collector_counts(w->collector)->processes, 0);
+}
+
+static void
+process_whose_main_thread_is_dead_is_read_through_another(void **state) {
+  struct world *w = *state;
+  struct fake leader = process(10, "a");
+  struct fake dead = process(10, "a"), live = process(12, "t");
+
+  leader.state = dead.state = 'Z';
+  leader.threads = live.threads = 2;
+  leader.cmdline = NULL;
+  leader.exe = NULL;
+  put(w, leader);
+  proctree_write(&w->tree, "10/smaps_rollup", "", 0);
+  proctree_put_thread(&w->tree, 10, &dead);
+  proctree_put_thread(&w->tree, 10, &live);
+  world_group(w, "g", "CommandLine", "thing*", "Executable", "/usr/*");
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_true(is_whole(w, 1));
+  assert_int_equal(world_find(w, "g")->usage.threads, 2);
+}
+
+static void kernel_thread_is_looked_at_once(void **state) {
+  struct world *w = *state;
+  struct fake k = process(2, "kthreadd");
+
+  k.flags = 0x00208040;
+  put(w, k);
+  put(w, process(10, "a"));
+  proctree_unlink(&w->tree, "2/statm");
+  proctree_unlink(&w->tree, "2/cmdline");
+  world_group(w, "%{comm}", "CommandLine", "*", NULL, NULL);
+  world_other(w, "rest");
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_groups(w), 2);
+  assert_int_equal(world_members(w, "rest"), 0);
+  hook.counted = "2";
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(hook.opened, 0);
+  assert_int_equal(collector_counts(w->collector)->processes, 1);
+}
+
+static void child_in_vfork_is_counted_with_its_parent_once(void **state) {
+  struct world *w = *state;
+  struct fake parent = process(10, "java"), child = process(11, "java");
+
+  parent.state = 'D';
+  child.ppid = 10;
+  child.start_stack = parent.start_stack;
+  put(w, parent);
+  put(w, child);
+  world_group(w, "java", "Comm", "java", NULL, NULL);
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_true(kb(w, "java", "pss") == 120);
+  assert_true(kb(w, "java", "resident") == 140);
+  assert_true(world_value(w, "java", "ps_count") == 2);
+  assert_true(world_value(w, "java", "unreadable") == 0);
+  /* The child calls exec: from now on it has memory of its own. */
+  parent.state = 'S';
+  child.start_stack += 0x1000;
+  put(w, parent);
+  put(w, child);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_true(kb(w, "java", "pss") == 240);
+}
+
+static void child_after_fork_is_counted_beside_its_parent(void **state) {
+  struct world *w = *state;
+  struct fake parent = process(10, "fpm"), child = process(11, "fpm");
+
+  child.ppid = 10;
+  child.start_stack = parent.start_stack;
+  put(w, parent);
+  put(w, child);
+  world_group(w, "fpm", "Comm", "fpm", NULL, NULL);
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_true(kb(w, "fpm", "pss") == 240);
+}
+
+/* --- names -----------------------------------------------------------------
+ */
+
+static void exec_moves_a_process_to_another_group(void **state) {
+  struct world *w = *state;
+  struct fake f = process(10, "sh");
+
+  put(w, f);
+  world_group(w, "%{exe}", "Executable", "*", NULL, NULL);
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_members(w, "usr_bin_thing"), 1);
+  /* The same comm; only the addresses tell. */
+  f.start_stack += 0x5000;
+  f.exe = "/usr/bin/another (deleted)";
+  put(w, f);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_members(w, "usr_bin_another"), 1);
+  assert_null(world_find(w, "usr_bin_thing"));
+}
+
+static void
+exec_is_seen_by_the_text_size_where_addresses_are_hidden(void **state) {
+  struct world *w = *state;
+  struct fake f = process(10, "sh");
+
+  f.start_stack = 0;
+  put(w, f);
+  world_group(w, "%{exe}", "Executable", "*", NULL, NULL);
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_cycle(w, 1), 0);
+  f.text = 77;
+  f.exe = "/usr/bin/another";
+  put(w, f);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_members(w, "usr_bin_another"), 1);
+}
+
+static void title_that_a_child_sets_after_fork_is_seen(void **state) {
+  struct world *w = *state;
+  struct fake f = process(10, "php-fpm");
+
+  f.cmdline = "php-fpm: master process";
+  put(w, f);
+  world_group(w, "pool-%{1}", "CommandLineMatch", "^php-fpm: pool ([a-z]+)",
+              NULL, NULL);
+  world_group(w, "master", "Comm", "php-fpm", NULL, NULL);
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_members(w, "master"), 1);
+  f.cmdline = "php-fpm: pool www";
+  put(w, f);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_members(w, "pool-www"), 1);
+}
+
+static void settled_command_line_is_not_read_again(void **state) {
+  struct world *w = *state;
+
+  put(w, process(10, "a"));
+  world_group(w, "g", "CommandLine", "*", "Executable", "*");
+  hook.counted = "cmdline";
+  for (int cycle = 0; cycle < 100; cycle++)
+    assert_int_equal(world_cycle(w, 10), 0);
+  assert_int_equal(hook.opened, 2);
+}
+
+static void names_that_no_rule_looks_at_are_not_read(void **state) {
+  struct world *w = *state;
+
+  put(w, process(10, "a"));
+  world_group(w, "g", "Comm", "*", NULL, NULL);
+  for (int i = 0; i < 3; i++) {
+    hook.counted = (const char *[]){"cmdline", "status", "cgroup"}[i];
+    hook.opened = 0;
+    assert_int_equal(world_cycle(w, 100), 0);
+    assert_int_equal(hook.opened, 0);
+  }
+}
+
+static void move_to_another_cgroup_is_seen_within_a_minute(void **state) {
+  struct world *w = *state;
+  struct fake f = process(10, "a");
+
+  f.cgroup = "/system.slice/one.service";
+  put(w, f);
+  world_group(w, "%{unit}", "Unit", "*", NULL, NULL);
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_cycle(w, 10), 0);
+  f.cgroup = "/system.slice/two.service";
+  put(w, f);
+  assert_int_equal(world_cycle(w, 10), 0);
+  assert_int_equal(world_members(w, "one.service"), 1);
+  assert_int_equal(world_cycle(w, 60), 0);
+  assert_int_equal(world_members(w, "two.service"), 1);
+}
+
+static void pid_that_comes_to_another_process_starts_afresh(void **state) {
+  struct world *w = *state;
+  struct fake f = process(10, "a");
+
+  put(w, f);
+  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
+  assert_int_equal(world_cycle(w, 0), 0);
+  f.starttime += 5;
+  f.comm = "b";
+  put(w, f);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_null(world_find(w, "a"));
+  assert_int_equal(world_members(w, "b"), 1);
+}
+
+static void user_without_a_name_is_its_number(void **state) {
+  struct world *w = *state;
+  struct fake f = process(10, "a");
+
+  f.uid = 12345;
+  put(w, f);
+  world_group(w, "%{user}", "User", "12345", NULL, NULL);
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_members(w, "12345"), 1);
+}
+
+static void empty_command_line_is_matched_by_comm(void **state) {
+  struct world *w = *state;
+  struct fake f = process(10, "sshd");
+
+  f.cmdline = NULL;
+  put(w, f);
+  world_group(w, "g", "CommandLineMatch", "^sshd$", NULL, NULL);
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_members(w, "g"), 1);
+}
+
+static void of_a_long_command_line_the_first_4_kib_count(void **state) {
+  static char line[2 << 20];
+  struct world *w = *state;
+
+  put(w, process(10, "a"));
+  memset(line, 'x', sizeof(line));
+  memcpy(line, "start", 5);
+  proctree_write(&w->tree, "10/cmdline", line, sizeof(line));
+  world_group(w, "g", "CommandLineMatch", "^startx{100}", NULL, NULL);
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_members(w, "g"), 1);
+}
+
+/* --- what cannot be read ---------------------------------------------------
+ */
+
+static void refused_rollup_is_not_known_and_the_rest_is(void **state) {
+  struct world *w = *state;
+
+  put(w, process(10, "a"));
+  world_group(w, "g", "Comm", "a", NULL, NULL);
+  hook.failing = "smaps_rollup";
+  hook.error = EACCES;
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_true(isnan(kb(w, "g", "pss")));
+  assert_true(isnan(kb(w, "g", "uss")));
+  assert_true(isnan(kb(w, "g", "private_dirty")));
+  assert_true(isnan(world_value(w, "g", "age")));
+  assert_true(isnan(world_value(w, "g", "pss_error")));
+  assert_true(kb(w, "g", "resident") == 140);
+  assert_true(world_value(w, "g", "ps_count") == 1);
+  assert_true(world_value(w, "g", "unreadable") == 1);
+  assert_true(world_value(w, "g", "coverage") == 0);
+  assert_int_equal(collector_counts(w->collector)->denied, 1);
+  assert_int_equal(collector_trouble(w->collector, TROUBLE_ROLLUP_DENIED)->pid,
+                   10);
+}
+
+static void
+refused_rollup_is_tried_again_after_an_hour_or_an_exec(void **state) {
+  struct world *w = *state;
+  struct fake f = process(10, "a");
+
+  put(w, f);
+  world_group(w, "g", "Comm", "*", NULL, NULL);
+  hook.counted = hook.failing = "smaps_rollup";
+  hook.error = EACCES;
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_cycle(w, 10), 0);
+  assert_int_equal(world_cycle(w, 3000), 0);
+  assert_int_equal(hook.opened, 1);
+  assert_int_equal(collector_counts(w->collector)->denied, 1);
+  assert_int_equal(world_cycle(w, 1000), 0);
+  assert_int_equal(hook.opened, 2);
+  f.comm = "b";
+  put(w, f);
+  hook.failing = NULL;
+  assert_int_equal(world_cycle(w, 10), 0);
+  assert_int_equal(hook.opened, 3);
+  assert_true(is_whole(w, 1));
+}
+
+static void one_unreadable_member_leaves_other_groups_alone(void **state) {
+  struct world *w = *state;
+
+  put(w, process(10, "a"));
+  put(w, process(11, "g"));
+  proctree_write(&w->tree, "10/smaps_rollup", "Rss: nonsense\n", 14);
+  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_true(is_whole(w, 1));
+  assert_true(isnan(kb(w, "a", "pss")));
+  assert_true(world_value(w, "a", "unreadable") == 1);
+  assert_int_equal(collector_trouble(w->collector, TROUBLE_MALFORMED)->count,
+                   1);
+}
+
+static void member_whose_statm_fails_makes_statm_values_unknown(void **state) {
+  struct world *w = *state;
+
+  put(w, process(10, "a"));
+  world_group(w, "g", "Comm", "*", NULL, NULL);
+  assert_int_equal(world_cycle(w, 0), 0);
+  hook.failing = "statm";
+  hook.error = EMFILE;
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_true(isnan(kb(w, "g", "resident")));
+  assert_true(isnan(kb(w, "g", "pss")));
+  assert_true(world_value(w, "g", "ps_count") == 1);
+  assert_int_equal(collector_trouble(w->collector, TROUBLE_FAILED)->error,
+                   EMFILE);
+  hook.failing = NULL;
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_true(is_whole(w, 1));
+}
+
+static void hidden_process_is_counted_as_denied(void **state) {
+  struct world *w = *state;
+
+  put(w, process(10, "a"));
+  world_group(w, "g", "Comm", "*", NULL, NULL);
+  hook.failing = "stat";
+  hook.error = EPERM;
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(collector_counts(w->collector)->denied, 1);
+  assert_int_equal(world_members(w, "g"), 0);
+}
+
+static void smaps_stands_in_where_there_is_no_rollup(void **state) {
+  static const char smaps[] =
+      "00400000-00500000 r-xp 00000000 08:01 1  /usr/bin/thing\n"
+      "Size:               1024 kB\nRss:                  40 kB\n"
+      "Pss:                  20 kB\nShared_Clean:         40 kB\n"
+      "Shared_Dirty:          0 kB\nPrivate_Clean:         0 kB\n"
+      "Private_Dirty:         0 kB\nSwap:                  0 kB\n"
+      "VmFlags: rd ex mr mw me dw\n"
+      "01400000-01500000 rw-p 00000000 00:00 0  [heap]\n"
+      "Rss:                 100 kB\nPss:                 100 kB\n"
+      "Shared_Clean:          0 kB\nShared_Dirty:          0 kB\n"
+      "Private_Clean:         0 kB\nPrivate_Dirty:       100 kB\n"
+      "Swap:                  0 kB\nVmFlags: rd wr mr mw me ac\n";
+  struct world *w = *state;
+
+  put(w, process(10, "a"));
+  proctree_unlink(&w->tree, "10/smaps_rollup");
+  proctree_write(&w->tree, "10/smaps", smaps, strlen(smaps));
+  world_group(w, "g", "Comm", "*", NULL, NULL);
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_true(is_whole(w, 1));
+}
+
+static void
+kernel_without_both_is_told_from_a_process_that_ended(void **state) {
+  struct world *w = *state;
+
+  put(w, process(10, "a"));
+  proctree_unlink(&w->tree, "10/smaps_rollup");
+  world_group(w, "g", "Comm", "*", NULL, NULL);
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(collector_counts(w->collector)->vanished, 0);
+  assert_int_equal(collector_trouble(w->collector, TROUBLE_NO_ROLLUP)->count,
+                   1);
+  assert_true(isnan(kb(w, "g", "pss")));
+  assert_true(kb(w, "g", "resident") == 140);
+}
+
+static void cycle_fails_while_the_tree_is_gone_and_works_again(void **state) {
+  struct world *w = *state;
+
+  put(w, process(10, "a"));
+  world_group(w, "g", "Comm", "*", NULL, NULL);
+  assert_int_equal(world_cycle(w, 0), 0);
+  proctree_end(&w->tree, 10);
+  assert_int_equal(world_cycle(w, 1), -ENOTTY);
+  put(w, process(10, "a"));
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_true(is_whole(w, 1));
+}
+
+static void missing_meminfo_makes_percentages_unknown(void **state) {
+  struct world *w = *state;
+
+  put(w, process(10, "a"));
+  proctree_unlink(&w->tree, "meminfo");
+  world_group(w, "g", "Comm", "*", NULL, NULL);
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(collector_metric_context(w->collector)->mem_total, 0);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, make, unmake)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(sums_are_exact),
+      TEST(group_in_the_configuration_reports_zeros_when_empty),
+      TEST(process_may_end_between_any_two_reads),
+      TEST(process_that_ends_is_counted_as_vanished),
+      TEST(zombie_is_no_member),
+      TEST(process_whose_main_thread_is_dead_is_read_through_another),
+      TEST(kernel_thread_is_looked_at_once),
+      TEST(child_in_vfork_is_counted_with_its_parent_once),
+      TEST(child_after_fork_is_counted_beside_its_parent),
+      TEST(exec_moves_a_process_to_another_group),
+      TEST(exec_is_seen_by_the_text_size_where_addresses_are_hidden),
+      TEST(title_that_a_child_sets_after_fork_is_seen),
+      TEST(settled_command_line_is_not_read_again),
+      TEST(names_that_no_rule_looks_at_are_not_read),
+      TEST(move_to_another_cgroup_is_seen_within_a_minute),
+      TEST(pid_that_comes_to_another_process_starts_afresh),
+      TEST(user_without_a_name_is_its_number),
+      TEST(empty_command_line_is_matched_by_comm),
+      TEST(of_a_long_command_line_the_first_4_kib_count),
+      TEST(refused_rollup_is_not_known_and_the_rest_is),
+      TEST(refused_rollup_is_tried_again_after_an_hour_or_an_exec),
+      TEST(one_unreadable_member_leaves_other_groups_alone),
+      TEST(member_whose_statm_fails_makes_statm_values_unknown),
+      TEST(hidden_process_is_counted_as_denied),
+      TEST(smaps_stands_in_where_there_is_no_rollup),
+      TEST(kernel_without_both_is_told_from_a_process_that_ended),
+      TEST(cycle_fails_while_the_tree_is_gone_and_works_again),
+      TEST(missing_meminfo_makes_percentages_unknown),
+  };
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,408 @@
+/* Rules at work on processes: who ends up in which group. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "world.h"
+
+static int make(void **state) {
+  static struct world w;
+
+  world_make(&w);
+  *state = &w;
+  return 0;
+}
+
+static int unmake(void **state) {
+  world_remove(*state);
+  return 0;
+}
+
+/* A process of 100 kB. Start times follow the pids. */
+static void put(struct world *w, uint32_t pid, uint32_t ppid,
+                const char *comm) {
+  struct fake f = {.pid = pid,
+                   .ppid = ppid,
+                   .comm = comm,
+                   .starttime = pid * 10,
+                   .start_stack = 0x7ff000000000 + pid * 0x100000UL,
+                   .private_kb = 100};
+
+  proctree_put(&w->tree, &f);
+}
+
+static void put_in_unit(struct world *w, uint32_t pid, const char *cgroup,
+                        unsigned uid) {
+  struct fake f = {.pid = pid,
+                   .ppid = 1,
+                   .comm = "daemon",
+                   .starttime = pid * 10,
+                   .private_kb = 100,
+                   .cgroup = cgroup,
+                   .uid = uid};
+
+  proctree_put(&w->tree, &f);
+}
+
+static void first_rule_that_matches_takes_the_process(void **state) {
+  struct world *w = *state;
+
+  put(w, 1, 0, "one");
+  put(w, 2, 1, "two");
+  world_group(w, "a", "Comm", "o*", NULL, NULL);
+  world_group(w, "b", "Comm", "*", NULL, NULL);
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_members(w, "a"), 1);
+  assert_int_equal(world_members(w, "b"), 1);
+}
+
+static void ignored_processes_are_in_no_group_below(void **state) {
+  struct world *w = *state;
+
+  put(w, 1, 0, "one");
+  put(w, 2, 1, "two");
+  world_group(w, NULL, "Comm", "one", NULL, NULL);
+  world_group(w, "all", "Comm", "*", NULL, NULL);
+  world_other(w, "rest");
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_members(w, "all"), 1);
+  assert_int_equal(world_members(w, "rest"), 0);
+}
+
+static void other_takes_what_no_rule_has_taken(void **state) {
+  struct world *w = *state;
+
+  put(w, 1, 0, "one");
+  put(w, 2, 1, "two");
+  world_group(w, "a", "Comm", "one", NULL, NULL);
+  world_other(w, "rest");
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_members(w, "rest"), 1);
+}
+
+static void without_other_the_rest_is_not_counted(void **state) {
+  struct world *w = *state;
+
+  put(w, 1, 0, "one");
+  put(w, 2, 1, "two");
+  world_group(w, "a", "Comm", "one", NULL, NULL);
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_groups(w), 1);
+  assert_int_equal(collector_counts(w->collector)->processes, 2);
+  assert_int_equal(collector_counts(w->collector)->matched, 1);
+}
+
+static void continue_offers_processes_to_the_rules_below(void **state) {
+  struct world *w = *state;
+
+  put_in_unit(w, 1, "/system.slice/web.service", 7);
+  put_in_unit(w, 2, "/system.slice/db.service", 12345);
+  put_in_unit(w, 3, "/user", 7);
+  world_group(w, "user-%{user}", "User", "*", NULL, NULL)->is_view = true;
+  world_group(w, "%{unit}", "Unit", "*", NULL, NULL);
+  world_other(w, "rest");
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_members(w, "user-seven"), 2);
+  assert_int_equal(world_members(w, "user-12345"), 1);
+  assert_int_equal(world_members(w, "web.service"), 1);
+  assert_int_equal(world_members(w, "db.service"), 1);
+  /* A view takes nothing, so that services and the rest add up to all. */
+  assert_int_equal(world_members(w, "rest"), 1);
+}
+
+static void two_rules_with_one_name_count_a_process_once(void **state) {
+  struct world *w = *state;
+
+  put(w, 1, 0, "one");
+  world_group(w, "%{comm}", "Comm", "*", NULL, NULL)->is_view = true;
+  world_group(w, "one", "Comm", "one", NULL, NULL);
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_members(w, "one"), 1);
+  assert_true(world_value(w, "one", "pss") == 100 * 1024);
+}
+
+static void
+process_without_the_value_of_a_placeholder_is_passed_on(void **state) {
+  struct world *w = *state;
+
+  put_in_unit(w, 1, "/", 0);
+  put_in_unit(w, 2, "/system.slice/db.service", 0);
+  world_group(w, "unit-%{unit}", "Comm", "*", NULL, NULL);
+  world_other(w, "rest");
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_members(w, "unit-db.service"), 1);
+  assert_int_equal(world_members(w, "rest"), 1);
+}
+
+static void children_take_in_all_descendants(void **state) {
+  struct world *w = *state;
+
+  put(w, 10, 1, "init");
+  put(w, 20, 10, "server");
+  put(w, 30, 20, "worker");
+  put(w, 5, 30, "script"); /* a pid that has wrapped around */
+  put(w, 40, 10, "worker");
+  proctree_end(&w->tree, 5);
+  proctree_put(&w->tree, &(struct fake){.pid = 5,
+                                        .ppid = 30,
+                                        .comm = "script",
+                                        .starttime = 900,
+                                        .private_kb = 100});
+  world_group(w, "server", "Comm", "server", NULL, NULL)->takes_children = true;
+  world_other(w, "rest");
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_members(w, "server"), 3);
+  assert_int_equal(world_members(w, "rest"), 2);
+}
+
+static void descendants_are_named_after_their_ancestor(void **state) {
+  struct world *w = *state;
+
+  put(w, 20, 1, "server-a");
+  put(w, 21, 1, "server-b");
+  put(w, 30, 20, "worker");
+  put(w, 31, 21, "worker");
+  world_group(w, "%{1}", "CommMatch", "^server-(.)", NULL, NULL)
+      ->takes_children = true;
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_members(w, "a"), 2);
+  assert_int_equal(world_members(w, "b"), 2);
+}
+
+static void rule_above_takes_a_child_and_not_its_children(void **state) {
+  struct world *w = *state;
+
+  put(w, 20, 1, "server");
+  put(w, 30, 20, "shell");
+  put(w, 40, 30, "worker");
+  world_group(w, "shells", "Comm", "shell", NULL, NULL);
+  world_group(w, "server", "Comm", "server", NULL, NULL)->takes_children = true;
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_members(w, "shells"), 1);
+  assert_int_equal(world_members(w, "server"), 2);
+}
+
+static void ignore_with_children_ignores_descendants(void **state) {
+  struct world *w = *state;
+
+  put(w, 20, 1, "cron");
+  put(w, 30, 20, "job");
+  put(w, 31, 1, "job");
+  world_group(w, NULL, "Comm", "cron", NULL, NULL)->takes_children = true;
+  world_other(w, "rest");
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_members(w, "rest"), 1);
+}
+
+static void orphan_stays_with_its_family(void **state) {
+  struct world *w = *state;
+
+  put(w, 20, 1, "server");
+  put(w, 30, 20, "worker");
+  world_group(w, "server", "Comm", "server", NULL, NULL)->takes_children = true;
+  world_other(w, "rest");
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_members(w, "server"), 2);
+  proctree_end(&w->tree, 20);
+  put(w, 30, 1, "worker");
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_members(w, "server"), 1);
+  /* And when it execs. */
+  put(w, 30, 1, "renamed");
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_members(w, "server"), 1);
+  assert_int_equal(world_members(w, "rest"), 0);
+}
+
+static void what_matched_by_itself_leaves_when_it_execs(void **state) {
+  struct world *w = *state;
+
+  put(w, 20, 1, "server");
+  world_group(w, "server", "Comm", "server", NULL, NULL)->takes_children = true;
+  world_other(w, "rest");
+  assert_int_equal(world_cycle(w, 0), 0);
+  put(w, 20, 1, "something");
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_members(w, "server"), 0);
+  assert_int_equal(world_members(w, "rest"), 1);
+}
+
+static void family_follows_when_an_ancestor_execs(void **state) {
+  struct world *w = *state;
+
+  put(w, 20, 1, "shell");
+  put(w, 30, 20, "worker");
+  put(w, 40, 30, "helper");
+  world_group(w, "server", "Comm", "server", NULL, NULL)->takes_children = true;
+  world_other(w, "rest");
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_members(w, "rest"), 3);
+  put(w, 20, 1, "server");
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_members(w, "server"), 3);
+  put(w, 20, 1, "shell");
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_members(w, "rest"), 3);
+}
+
+/* Every process its neighbour's parent, in a ring: no kernel shows that. */
+static void ring_of_parents_ends(void **state) {
+  struct world *w = *state;
+
+  put(w, 20, 22, "a");
+  put(w, 21, 20, "b");
+  put(w, 22, 21, "server");
+  for (uint32_t pid = 20; pid <= 22; pid++)
+    proctree_put(&w->tree, &(struct fake){.pid = pid,
+                                          .ppid = pid == 20 ? 22 : pid - 1,
+                                          .comm = pid == 22 ? "server" : "x",
+                                          .starttime = 500,
+                                          .private_kb = 4});
+  world_group(w, "server", "Comm", "server", NULL, NULL)->takes_children = true;
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_true(world_members(w, "server") >= 1);
+}
+
+static void long_line_of_descendants_needs_no_deep_stack(void **state) {
+  struct world *w = *state;
+
+  for (uint32_t pid = 2; pid < 3000; pid++)
+    put(w, pid, pid - 1, pid == 2 ? "server" : "worker");
+  world_group(w, "server", "Comm", "server", NULL, NULL)->takes_children = true;
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_members(w, "server"), 2998);
+}
+
+static void max_groups_sends_the_rest_to_other(void **state) {
+  struct world *w = *state;
+  char comm[16];
+
+  for (uint32_t pid = 1; pid <= 10; pid++) {
+    snprintf(comm, sizeof(comm), "c%u", (pid + 1) / 2);
+    put(w, pid, 0, comm);
+  }
+  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
+  world_other(w, "rest");
+  w->settings.max_groups = 3;
+  for (int cycle = 0; cycle < 3; cycle++) {
+    assert_int_equal(world_cycle(w, 1), 0);
+    assert_int_equal(world_members(w, "c1"), 2);
+    assert_int_equal(world_members(w, "c3"), 2);
+    assert_int_equal(world_members(w, "rest"), 4);
+    assert_int_equal(collector_counts(w->collector)->groups_refused, 2);
+  }
+}
+
+static void refused_group_gets_the_place_of_one_that_goes(void **state) {
+  struct world *w = *state;
+
+  put(w, 1, 0, "a");
+  put(w, 2, 0, "b");
+  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
+  world_other(w, "rest");
+  w->settings.max_groups = 1;
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_members(w, "rest"), 1);
+  proctree_end(&w->tree, 1);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_null(world_find(w, "a"));
+  assert_int_equal(world_members(w, "b"), 1);
+  assert_int_equal(world_members(w, "rest"), 0);
+  assert_int_equal(collector_counts(w->collector)->groups_refused, 0);
+}
+
+static void
+view_that_is_refused_leaves_the_process_to_its_service(void **state) {
+  struct world *w = *state;
+
+  put_in_unit(w, 1, "/system.slice/web.service", 7);
+  put_in_unit(w, 2, "/system.slice/web.service", 8);
+  world_group(w, "user-%{user}", "User", "*", NULL, NULL)->is_view = true;
+  world_group(w, "web", "Unit", "web.service", NULL, NULL);
+  world_other(w, "rest");
+  w->settings.max_groups = 1;
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_members(w, "user-seven"), 1);
+  assert_int_equal(world_members(w, "web"), 2);
+  assert_int_equal(world_members(w, "rest"), 0);
+}
+
+static void pid_file_is_followed(void **state) {
+  struct world *w = *state;
+  char path[128];
+
+  put(w, 20, 1, "server");
+  put(w, 30, 20, "worker");
+  put(w, 21, 1, "server");
+  snprintf(path, sizeof(path), "%s/run/server.pid", w->tree.root);
+  world_group(w, "server", "PidFile", path, NULL, NULL)->takes_children = true;
+  world_other(w, "rest");
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_members(w, "server"), 0);
+  proctree_write(&w->tree, "run/server.pid", "20\n", 3);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_members(w, "server"), 2);
+  proctree_write(&w->tree, "run/server.pid", "21\n", 3);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_members(w, "server"), 1);
+  assert_int_equal(world_members(w, "rest"), 2);
+  unlink(path);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_members(w, "server"), 0);
+}
+
+static void names_of_any_bytes_make_one_safe_group_each(void **state) {
+  static const struct {
+    const char *comm, *group;
+  } rows[] = {{"a) R 1 1 (b", "a) R 1 1 (b"},
+              {"new\nline", "new\\x0aline"},
+              {"\xff\xfe", "\\xff\\xfe"},
+              {"a/b", "a_b"}};
+  struct world *w = *state;
+
+  for (uint32_t i = 0; i < 4; i++)
+    put(w, i + 1, 0, rows[i].comm);
+  put(w, 9, 0, "");
+  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
+  world_other(w, "nameless");
+  assert_int_equal(world_cycle(w, 0), 0);
+  for (uint32_t i = 0; i < 4; i++)
+    assert_int_equal(world_members(w, rows[i].group), 1);
+  assert_int_equal(world_members(w, "nameless"), 1);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, make, unmake)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(first_rule_that_matches_takes_the_process),
+      TEST(ignored_processes_are_in_no_group_below),
+      TEST(other_takes_what_no_rule_has_taken),
+      TEST(without_other_the_rest_is_not_counted),
+      TEST(continue_offers_processes_to_the_rules_below),
+      TEST(two_rules_with_one_name_count_a_process_once),
+      TEST(process_without_the_value_of_a_placeholder_is_passed_on),
+      TEST(children_take_in_all_descendants),
+      TEST(descendants_are_named_after_their_ancestor),
+      TEST(rule_above_takes_a_child_and_not_its_children),
+      TEST(ignore_with_children_ignores_descendants),
+      TEST(orphan_stays_with_its_family),
+      TEST(what_matched_by_itself_leaves_when_it_execs),
+      TEST(family_follows_when_an_ancestor_execs),
+      TEST(ring_of_parents_ends),
+      TEST(long_line_of_descendants_needs_no_deep_stack),
+      TEST(max_groups_sends_the_rest_to_other),
+      TEST(refused_group_gets_the_place_of_one_that_goes),
+      TEST(view_that_is_refused_leaves_the_process_to_its_service),
+      TEST(pid_file_is_followed),
+      TEST(names_of_any_bytes_make_one_safe_group_each),
+  };
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
