@@ -1,0 +1,389 @@
+#include "config.h"
+
+#include <collectd/core/daemon/plugin.h>
+
+#include <strings.h>
+
+#include <smaps/name.h>
+
+#define SUGGESTIONS_MAX 64
+
+/* Where an option stands, and what it may change there. */
+struct scope {
+  struct settings *settings;
+  struct rule *rule; /* NULL at the top level */
+  struct report *report;
+  struct reason reason;
+};
+
+struct option {
+  const char *name;
+  /* 0, -EINVAL with scope->reason set, or -ENOMEM. */
+  int (*apply)(struct scope *scope, const oconfig_item_t *item);
+};
+
+/* An item as it stands in the file, on one line, for messages. */
+static void describe(const oconfig_item_t *item, char *ret, size_t size) {
+  size_t len = (size_t)snprintf(ret, size, "%s", item->key);
+
+  for (int i = 0; i < item->values_num && len < size; i++) {
+    const oconfig_value_t *v = &item->values[i];
+    char text[200];
+    int n = 0;
+
+    if (v->type == OCONFIG_TYPE_STRING)
+      n = snprintf(ret + len, size - len, " \"%s\"",
+                   name_escape(v->value.string, strlen(v->value.string), text,
+                               sizeof(text)));
+    else if (v->type == OCONFIG_TYPE_NUMBER)
+      n = snprintf(ret + len, size - len, " %.15g", v->value.number);
+    else
+      n = snprintf(ret + len, size - len, " %s",
+                   v->value.boolean ? "true" : "false");
+    len += (size_t)n;
+  }
+}
+
+/* The one line for a mistake; `block` is what the item stands in. */
+static void log_mistake(const oconfig_item_t *block, const oconfig_item_t *item,
+                        int r, const struct reason *reason) {
+  char where[256], what[512];
+
+  describe(item, what, sizeof(what));
+  if (r == -ENOMEM) {
+    ERROR("smaps plugin: %s: out of memory", what);
+    return;
+  }
+  if (strcasecmp(block->key, "Plugin") == 0) {
+    ERROR("smaps plugin: %s: %s", what, reason->text);
+    return;
+  }
+  describe(block, where, sizeof(where));
+  ERROR("smaps plugin: <%s>: %s: %s", where, what, reason->text);
+}
+
+static int one_string(struct scope *scope, const oconfig_item_t *item,
+                      const char **ret) {
+  if (item->values_num != 1 || item->values[0].type != OCONFIG_TYPE_STRING)
+    return reason_set(&scope->reason, "expected one string in quotes");
+  *ret = item->values[0].value.string;
+  return 0;
+}
+
+static int one_number(struct scope *scope, const oconfig_item_t *item,
+                      double *ret) {
+  if (item->values_num != 1 || item->values[0].type != OCONFIG_TYPE_NUMBER)
+    return reason_set(&scope->reason, "expected one number");
+  *ret = item->values[0].value.number;
+  return 0;
+}
+
+static int one_boolean(struct scope *scope, const oconfig_item_t *item,
+                       bool *ret) {
+  if (item->values_num != 1 || item->values[0].type != OCONFIG_TYPE_BOOLEAN)
+    return reason_set(&scope->reason,
+                      "expected one of true and false, without quotes");
+  *ret = item->values[0].value.boolean != 0;
+  return 0;
+}
+
+static int apply_choice(struct scope *scope, const oconfig_item_t *item,
+                        enum choice *ret) {
+  bool value = false;
+  int r = one_boolean(scope, item, &value);
+
+  if (r == 0)
+    *ret = value ? CHOICE_YES : CHOICE_NO;
+  return r;
+}
+
+static int apply_values_absolute(struct scope *scope,
+                                 const oconfig_item_t *item) {
+  return apply_choice(scope, item, &scope->report->absolute);
+}
+
+static int apply_values_percentage(struct scope *scope,
+                                   const oconfig_item_t *item) {
+  return apply_choice(scope, item, &scope->report->percentage);
+}
+
+static int apply_report(struct scope *scope, const oconfig_item_t *item) {
+  metric_set metrics = 0;
+
+  for (int i = 0; i < item->values_num; i++) {
+    metric_set found = 0;
+
+    if (item->values[i].type == OCONFIG_TYPE_STRING)
+      found = metric_find(item->values[i].value.string, &scope->reason);
+    else
+      reason_set(&scope->reason, "expected strings in quotes");
+    if (!found)
+      return -EINVAL;
+    metrics |= found;
+  }
+  if (!metrics)
+    return reason_set(&scope->reason, "expected one string at least: "
+                                      "\"default\", \"detail\" or names of "
+                                      "values");
+  scope->report->metrics |= metrics;
+  return 0;
+}
+
+static int apply_children(struct scope *scope, const oconfig_item_t *item) {
+  return one_boolean(scope, item, &scope->rule->takes_children);
+}
+
+static int apply_continue(struct scope *scope, const oconfig_item_t *item) {
+  return one_boolean(scope, item, &scope->rule->is_view);
+}
+
+static int add_selector(struct scope *scope, struct rule *rule,
+                        const char *option, const char *pattern) {
+  struct selector selector;
+  int r = selector_init(&selector, option, pattern, &scope->reason);
+
+  return r < 0 ? r : rule_add_selector(rule, &selector);
+}
+
+static int apply_selector(struct scope *scope, const oconfig_item_t *item) {
+  const char *pattern = NULL;
+  int r = one_string(scope, item, &pattern);
+
+  return r < 0 ? r : add_selector(scope, scope->rule, item->key, pattern);
+}
+
+static int apply_other(struct scope *scope, const oconfig_item_t *item) {
+  const char *name = NULL;
+  int r = one_string(scope, item, &name);
+
+  return r < 0 ? r : settings_set_other(scope->settings, name, &scope->reason);
+}
+
+static int apply_max_groups(struct scope *scope, const oconfig_item_t *item) {
+  double n = 0;
+  int r = one_number(scope, item, &n);
+
+  return r < 0 ? r
+               : settings_set_max_groups(scope->settings, n, &scope->reason);
+}
+
+static int apply_proc_root(struct scope *scope, const oconfig_item_t *item) {
+  const char *root = NULL;
+  int r = one_string(scope, item, &root);
+
+  return r < 0 ? r
+               : settings_set_proc_root(scope->settings, root, &scope->reason);
+}
+
+/* A name that is no template, as a template. */
+static char *quote_percent(const char *name) {
+  char *quoted = malloc(2 * strlen(name) + 1);
+  char *at = quoted;
+
+  if (!quoted)
+    return NULL;
+  for (; *name; name++) {
+    if (*name == '%')
+      *at++ = '%';
+    *at++ = *name;
+  }
+  *at = '\0';
+  return quoted;
+}
+
+static int init_process_rule(struct scope *scope, struct rule *rule,
+                             const char *comm) {
+  struct selector selector;
+  char *name;
+  int r = selector_init_process(&selector, comm, &scope->reason);
+
+  if (r < 0)
+    return r;
+  name = quote_percent(comm);
+  r = name ? rule_init_group(rule, name, &scope->reason) : -ENOMEM;
+  free(name);
+  if (r < 0) {
+    selector_done(&selector);
+    return r;
+  }
+  r = rule_add_selector(rule, &selector);
+  if (r < 0)
+    rule_done(rule);
+  return r;
+}
+
+static int apply_process(struct scope *scope, const oconfig_item_t *item) {
+  struct rule rule;
+  const char *comm = NULL;
+  int r = one_string(scope, item, &comm);
+
+  if (r == 0)
+    r = init_process_rule(scope, &rule, comm);
+  return r < 0 ? r : settings_add_rule(scope->settings, &rule, &scope->reason);
+}
+
+static int apply_process_match(struct scope *scope,
+                               const oconfig_item_t *item) {
+  struct rule rule;
+  int r;
+
+  if (item->values_num != 2 || item->values[0].type != OCONFIG_TYPE_STRING ||
+      item->values[1].type != OCONFIG_TYPE_STRING)
+    return reason_set(&scope->reason, "expected a name and a regular "
+                                      "expression, both in quotes");
+  r = rule_init_group(&rule, item->values[0].value.string, &scope->reason);
+  if (r < 0)
+    return r;
+  r = add_selector(scope, &rule, "CommandLineMatch",
+                   item->values[1].value.string);
+  if (r < 0) {
+    rule_done(&rule);
+    return r;
+  }
+  return settings_add_rule(scope->settings, &rule, &scope->reason);
+}
+
+/* Options of the top level. Group and Ignore are blocks; they are here for
+ * their names. */
+static const struct option top_options[] = {
+    {"Process", apply_process},
+    {"ProcessMatch", apply_process_match},
+    {"Group", NULL},
+    {"Ignore", NULL},
+    {"Other", apply_other},
+    {"MaxGroups", apply_max_groups},
+    {"Report", apply_report},
+    {"ValuesAbsolute", apply_values_absolute},
+    {"ValuesPercentage", apply_values_percentage},
+    {"ProcRoot", apply_proc_root},
+    {NULL, NULL}};
+
+/* Options of a block besides the selectors. */
+static const struct option group_options[] = {
+    {"Children", apply_children},
+    {"Continue", apply_continue},
+    {"Report", apply_report},
+    {"ValuesAbsolute", apply_values_absolute},
+    {"ValuesPercentage", apply_values_percentage},
+    {NULL, NULL}};
+static const struct option ignore_options[] = {{"Children", apply_children},
+                                               {NULL, NULL}};
+
+static const struct option *find_option(const struct option *options,
+                                        const char *key) {
+  for (; options->name; options++)
+    if (strcasecmp(options->name, key) == 0)
+      return options;
+  return NULL;
+}
+
+static bool is_selector(const char *key) {
+  for (size_t i = 0; selector_options[i]; i++)
+    if (strcasecmp(selector_options[i], key) == 0)
+      return true;
+  return false;
+}
+
+static int refuse_option(struct scope *scope, const struct option *options,
+                         const char *key) {
+  const char *known[SUGGESTIONS_MAX];
+  const char *nearest;
+  size_t n = 0;
+
+  for (; options->name; options++)
+    known[n++] = options->name;
+  for (size_t i = 0; scope->rule && selector_options[i]; i++)
+    known[n++] = selector_options[i];
+  nearest = reason_nearest(key, known, n);
+  return reason_set(&scope->reason,
+                    "expected %s; there is no such option%s%s%s",
+                    scope->rule ? "a selector or an option of this block"
+                                : "an option of the smaps plugin",
+                    nearest ? ", did you mean " : "", nearest ? nearest : "",
+                    nearest ? "?" : "");
+}
+
+static int apply(struct scope *scope, const struct option *options,
+                 const oconfig_item_t *item) {
+  const struct option *option = find_option(options, item->key);
+
+  if (!option && !(scope->rule && is_selector(item->key)))
+    return refuse_option(scope, options, item->key);
+  if (item->children_num > 0)
+    return reason_set(&scope->reason, "expected an option, not a block");
+  return option ? option->apply(scope, item) : apply_selector(scope, item);
+}
+
+/* Fills the rule of a <Group> or <Ignore>; logs what is wrong in it. */
+static int fill_rule(struct settings *s, struct rule *rule,
+                     const struct option *options,
+                     const oconfig_item_t *block) {
+  struct scope scope = {.settings = s, .rule = rule, .report = &rule->report};
+
+  for (int i = 0; i < block->children_num; i++) {
+    const oconfig_item_t *item = &block->children[i];
+    int r = apply(&scope, options, item);
+
+    if (r < 0) {
+      log_mistake(block, item, r, &scope.reason);
+      return -1;
+    }
+  }
+  return 0;
+}
+
+static int init_block_rule(struct scope *scope, struct rule *rule,
+                           const oconfig_item_t *block, bool is_ignore) {
+  const char *name = NULL;
+  int r;
+
+  if (is_ignore) {
+    rule_init_ignore(rule);
+    return block->values_num == 0
+               ? 0
+               : reason_set(&scope->reason, "expected no name");
+  }
+  r = one_string(scope, block, &name);
+  return r < 0 ? r : rule_init_group(rule, name, &scope->reason);
+}
+
+static int add_rule_block(struct settings *s, const oconfig_item_t *parent,
+                          const oconfig_item_t *block, bool is_ignore) {
+  struct scope scope = {.settings = s};
+  struct rule rule;
+  int r = init_block_rule(&scope, &rule, block, is_ignore);
+
+  if (r == 0) {
+    if (fill_rule(s, &rule, is_ignore ? ignore_options : group_options, block) <
+        0) {
+      rule_done(&rule);
+      return -1;
+    }
+    r = settings_add_rule(s, &rule, &scope.reason);
+  }
+  if (r < 0)
+    log_mistake(parent, block, r, &scope.reason);
+  return r < 0 ? -1 : 0;
+}
+
+static int add_item(struct settings *s, const oconfig_item_t *block,
+                    const oconfig_item_t *item) {
+  struct scope scope = {.settings = s, .report = &s->report};
+  int r;
+
+  if (strcasecmp(item->key, "Group") == 0)
+    return add_rule_block(s, block, item, false);
+  if (strcasecmp(item->key, "Ignore") == 0)
+    return add_rule_block(s, block, item, true);
+  r = apply(&scope, top_options, item);
+  if (r < 0)
+    log_mistake(block, item, r, &scope.reason);
+  return r < 0 ? -1 : 0;
+}
+
+int config_add_block(struct settings *s, const oconfig_item_t *block) {
+  for (int i = 0; i < block->children_num; i++)
+    if (add_item(s, block, &block->children[i]) < 0)
+      return -1;
+  return 0;
+}

@@ -1,0 +1,140 @@
+#include "notice.h"
+
+#include <linux/capability.h>
+#include <sys/utsname.h>
+
+#include <smaps/procfs.h>
+#include <smaps/status.h>
+
+#ifndef CAP_PERFMON
+#define CAP_PERFMON 38
+#endif
+
+#define REPEAT TIME_T_TO_CDTIME_T(3600)
+
+static bool is_due(struct notices *n, enum trouble_kind kind, bool may_repeat) {
+  cdtime_t now = cdtime();
+
+  if (n->said[kind] && !(may_repeat && now - n->said[kind] >= REPEAT))
+    return false;
+  n->said[kind] = now;
+  return true;
+}
+
+static int read_own_capabilities(uint64_t *ret) {
+  struct status_sample status;
+  struct procfs *procfs;
+  struct span text;
+  int r = procfs_new("/proc", &procfs);
+
+  if (r != 0)
+    return r;
+  r = procfs_read(procfs, PROCFS_ROOT, "self/status", &text);
+  if (r == 0)
+    r = status_parse(text.text, text.len, &status);
+  procfs_free(procfs);
+  if (r == 0 && !(status.known & STATUS_CAP_EFF))
+    r = -EBADMSG;
+  if (r == 0)
+    *ret = status.cap_effective;
+  return r;
+}
+
+/* CAP_PERFMON opens smaps_rollup since 6.15, without the powers of a tracer. */
+static bool is_perfmon_enough(void) {
+  struct utsname u;
+  unsigned major = 0, minor = 0;
+  struct scan s;
+
+  if (uname(&u) != 0)
+    return false;
+  s = scan_begin(u.release, strlen(u.release));
+  return scan_u32(&s, &major) && scan_char(&s, '.') && scan_u32(&s, &minor) &&
+         (major > 6 || (major == 6 && minor >= 15));
+}
+
+static void explain_denial(char *ret, size_t size) {
+  uint64_t capabilities;
+
+  if (read_own_capabilities(&capabilities) == 0 &&
+      ((capabilities >> CAP_SYS_PTRACE) & 1)) {
+    snprintf(ret, size,
+             "collectd has CAP_SYS_PTRACE, so the refusal comes from a "
+             "security module (AppArmor, SELinux) or from a user namespace "
+             "above ours");
+    return;
+  }
+  snprintf(ret, size,
+           "collectd lacks CAP_SYS_PTRACE%s; grant it with a drop-in for "
+           "collectd.service: [Service] CapabilityBoundingSet=CAP_SYS_PTRACE "
+           "AmbientCapabilities=CAP_SYS_PTRACE",
+           is_perfmon_enough() ? " (CAP_PERFMON is enough for smaps_rollup on "
+                                 "this kernel)"
+                               : "");
+}
+
+/* Three refusals with one cause, so one line for all. */
+static void say_denials(struct notices *n, const struct collector *c) {
+  const struct trouble *rollup = collector_trouble(c, TROUBLE_ROLLUP_DENIED);
+  const struct trouble *exe = collector_trouble(c, TROUBLE_EXECUTABLE_DENIED);
+  const struct trouble *all = collector_trouble(c, TROUBLE_PROCESS_DENIED);
+  const struct trouble *first = rollup->count ? rollup : all;
+  char why[400];
+
+  if (first->count == 0)
+    first = exe;
+  if (n->is_denial_said || first->count == 0)
+    return;
+  n->is_denial_said = true;
+  explain_denial(why, sizeof(why));
+  WARNING("smaps plugin: the kernel refuses smaps_rollup of %" PRIu64
+          " processes, exe of %" PRIu64 ", everything of %" PRIu64
+          " (the first is %u \"%s\"), so that PSS, USS, shared and swap of "
+          "their groups are not known and Executable cannot select them: %s",
+          rollup->count, exe->count, all->count, first->pid, first->comm, why);
+}
+
+static void say_others(struct notices *n, const struct collector *c) {
+  const struct trouble *t = collector_trouble(c, TROUBLE_NO_ROLLUP);
+
+  if (t->count && is_due(n, TROUBLE_NO_ROLLUP, false))
+    WARNING("smaps plugin: this kernel has neither smaps_rollup nor smaps "
+            "(CONFIG_PROC_PAGE_MONITOR), so that PSS, USS, shared and swap "
+            "are not known");
+  t = collector_trouble(c, TROUBLE_GROUP_REFUSED);
+  if (t->count && is_due(n, TROUBLE_GROUP_REFUSED, false))
+    WARNING("smaps plugin: MaxGroups is reached: no group \"%s\" for process "
+            "%u \"%s\"; it and others like it go to Other, "
+            "count-groups_refused says how many names it is",
+            t->name, t->pid, t->comm);
+  t = collector_trouble(c, TROUBLE_MALFORMED);
+  if (t->count && is_due(n, TROUBLE_MALFORMED, true))
+    WARNING("smaps plugin: %s of process %u \"%s\" makes no sense (one of "
+            "%" PRIu64 " in this interval); what it would have said is not "
+            "known",
+            t->file, t->pid, t->comm, t->count);
+  t = collector_trouble(c, TROUBLE_FAILED);
+  if (t->count && is_due(n, TROUBLE_FAILED, true))
+    WARNING("smaps plugin: reading %s of process %u \"%s\" failed: %s (one of "
+            "%" PRIu64 " in this interval); what it would have said is not "
+            "known",
+            t->file, t->pid, t->comm, strerror(t->error), t->count);
+}
+
+void notices_after_cycle(struct notices *n, const struct collector *c,
+                         const char *proc_root, int cycle_result) {
+  if (cycle_result < 0) {
+    if (!n->has_failed)
+      ERROR("smaps plugin: listing the processes in \"%s\" failed: %s",
+            proc_root,
+            cycle_result == -ENOTTY ? "it is no proc file system now"
+                                    : strerror(-cycle_result));
+    n->has_failed = true;
+    return;
+  }
+  if (n->has_failed)
+    NOTICE("smaps plugin: \"%s\" can be read again", proc_root);
+  n->has_failed = false;
+  say_denials(n, c);
+  say_others(n, c);
+}

@@ -1,0 +1,69 @@
+#include "submit.h"
+
+#include <collectd/core/daemon/collectd.h>
+#include <collectd/core/daemon/plugin.h>
+
+static void submit(cdtime_t now, const char *group, const char *type,
+                   const char *type_instance, const double *values, size_t n) {
+  value_t list[2];
+  value_list_t vl = VALUE_LIST_INIT;
+
+  for (size_t i = 0; i < n; i++)
+    list[i].gauge = values[i];
+  vl.values = list;
+  vl.values_len = n;
+  vl.time = now;
+  snprintf(vl.plugin, sizeof(vl.plugin), "smaps");
+  snprintf(vl.plugin_instance, sizeof(vl.plugin_instance), "%s", group);
+  snprintf(vl.type, sizeof(vl.type), "%s", type);
+  snprintf(vl.type_instance, sizeof(vl.type_instance), "%s", type_instance);
+  plugin_dispatch_values(&vl);
+}
+
+static void submit_group(cdtime_t now, const struct group *g,
+                         const struct metric_context *context) {
+  struct metric_value value;
+  unsigned cursor = 0;
+
+  while (metric_next(&g->usage, g->report, context, &cursor, &value))
+    submit(now, g->name, value.type, value.type_instance, value.values,
+           value.n);
+}
+
+static double seconds(uint64_t ns) { return (double)ns / 1e9; }
+
+/* What the plugin says about itself. */
+static void submit_counts(cdtime_t now, const struct collector_counts *c) {
+  const struct {
+    const char *type, *type_instance;
+    double value;
+  } values[] = {
+      {"duration", "cycle", seconds(c->cycle_ns)},
+      {"duration", "rollup", seconds(c->rollup_ns)},
+      {"duration", "longest_read", seconds(c->longest_read_ns)},
+      {"count", "processes", (double)c->processes},
+      {"count", "matched", (double)c->matched},
+      {"count", "groups", (double)c->groups},
+      {"count", "rollup_reads", (double)c->rollup_reads},
+      {"count", "deferred", (double)c->deferred},
+      {"count", "vanished", (double)c->vanished},
+      {"count", "denied", (double)c->denied},
+      {"count", "stalled", (double)c->stalled},
+      {"count", "groups_refused", (double)c->groups_refused},
+  };
+
+  for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
+    submit(now, "", values[i].type, values[i].type_instance, &values[i].value,
+           1);
+}
+
+void submit_all(const struct collector *c) {
+  const struct metric_context *context = collector_metric_context(c);
+  const struct group *g;
+  cdtime_t now = cdtime();
+  size_t cursor = 0;
+
+  while ((g = collector_next_group(c, &cursor)))
+    submit_group(now, g, context);
+  submit_counts(now, collector_counts(c));
+}

@@ -1,0 +1,81 @@
+#include "stub_daemon.h"
+
+struct stub_daemon stub;
+
+void stub_clear(void) {
+  stub.n_values = 0;
+  stub.n_logs = 0;
+}
+
+const struct stub_value *stub_find(const char *identifier) {
+  for (size_t i = 0; i < stub.n_values; i++)
+    if (strcmp(stub.values[i].identifier, identifier) == 0)
+      return &stub.values[i];
+  return NULL;
+}
+
+int plugin_register_complex_config(const char *type,
+                                   int (*callback)(oconfig_item_t *)) {
+  (void)type;
+  stub.config = callback;
+  return 0;
+}
+
+int plugin_register_init(const char *name, plugin_init_cb callback) {
+  (void)name;
+  stub.init = callback;
+  return 0;
+}
+
+int plugin_register_shutdown(const char *name, plugin_shutdown_cb callback) {
+  (void)name;
+  stub.shutdown = callback;
+  return 0;
+}
+
+int plugin_register_complex_read(const char *group, const char *name,
+                                 plugin_read_cb callback, cdtime_t interval,
+                                 user_data_t const *user_data) {
+  (void)group;
+  (void)name;
+  (void)interval;
+  (void)user_data;
+  stub.read = callback;
+  stub.read_registrations++;
+  return 0;
+}
+
+static void part(char *ret, size_t size, const char *name,
+                 const char *instance) {
+  snprintf(ret, size, "%s%s%s", name, *instance ? "-" : "", instance);
+}
+
+int plugin_dispatch_values(value_list_t const *vl) {
+  char plugin[2 * DATA_MAX_NAME_LEN], type[2 * DATA_MAX_NAME_LEN];
+  struct stub_value *v = &stub.values[stub.n_values];
+
+  if (stub.n_values == STUB_VALUES_MAX)
+    return -1;
+  part(plugin, sizeof(plugin), vl->plugin, vl->plugin_instance);
+  part(type, sizeof(type), vl->type, vl->type_instance);
+  snprintf(v->identifier, sizeof(v->identifier), "%s/%s", plugin, type);
+  v->n = vl->values_len;
+  for (size_t i = 0; i < v->n && i < 2; i++)
+    v->values[i] = vl->values[i].gauge;
+  v->time = vl->time;
+  stub.n_values++;
+  return 0;
+}
+
+void plugin_log(int level, const char *format, ...) {
+  va_list args;
+
+  if (stub.n_logs == STUB_LOGS_MAX)
+    return;
+  va_start(args, format);
+  vsnprintf(stub.logs[stub.n_logs], sizeof(stub.logs[0]), format, args);
+  va_end(args);
+  stub.levels[stub.n_logs++] = level;
+}
+
+cdtime_t cdtime(void) { return stub.now; }

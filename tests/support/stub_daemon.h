@@ -1,0 +1,42 @@
+/* The part of collectd's daemon that the plugin calls, as a recorder. */
+#ifndef SMAPS_TESTS_STUB_DAEMON_H
+#define SMAPS_TESTS_STUB_DAEMON_H
+
+#include <collectd/core/daemon/collectd.h>
+#include <collectd/core/daemon/plugin.h>
+
+#define STUB_VALUES_MAX 4096
+#define STUB_LOGS_MAX 64
+
+struct stub_value {
+  char identifier[5 * DATA_MAX_NAME_LEN]; /* plugin-instance/type-instance */
+  double values[2];
+  size_t n;
+  cdtime_t time;
+};
+
+struct stub_daemon {
+  /* What the plugin has registered. */
+  int (*config)(oconfig_item_t *);
+  int (*init)(void);
+  int (*shutdown)(void);
+  plugin_read_cb read;
+  int read_registrations;
+  /* What it has dispatched and logged since the last stub_clear(). */
+  struct stub_value values[STUB_VALUES_MAX];
+  size_t n_values;
+  char logs[STUB_LOGS_MAX][1024];
+  int levels[STUB_LOGS_MAX];
+  size_t n_logs;
+  cdtime_t now; /* what cdtime() says */
+};
+
+extern struct stub_daemon stub;
+
+/* Forgets values and log lines. */
+void stub_clear(void);
+
+/* A dispatched value by its identifier, or NULL. */
+const struct stub_value *stub_find(const char *identifier);
+
+#endif

@@ -1,0 +1,422 @@
+/* The plugin as the daemon sees it, against a stub of the daemon. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+
+#include "proctree.h"
+#include "stub_daemon.h"
+
+/* --- configuration trees, as the daemon's parser makes them ----------------
+ */
+
+#define ITEMS_MAX 16
+
+struct item {
+  oconfig_item_t self;
+  oconfig_value_t values[3];
+  oconfig_item_t children[ITEMS_MAX];
+  struct item *child_items[ITEMS_MAX];
+};
+
+/* An item with string values, NULL behind the last. Freed with its tree. */
+static struct item *item(const char *key, ...) {
+  struct item *it = calloc(1, sizeof(*it));
+  const char *value;
+  va_list args;
+
+  it->self = (oconfig_item_t){
+      .key = strdup(key), .values = it->values, .children = it->children};
+  va_start(args, key);
+  while ((value = va_arg(args, const char *))) {
+    it->values[it->self.values_num].type = OCONFIG_TYPE_STRING;
+    it->values[it->self.values_num++].value.string = strdup(value);
+  }
+  va_end(args);
+  return it;
+}
+
+static struct item *number(const char *key, double value) {
+  struct item *it = item(key, NULL);
+
+  it->values[0] =
+      (oconfig_value_t){.type = OCONFIG_TYPE_NUMBER, .value.number = value};
+  it->self.values_num = 1;
+  return it;
+}
+
+static struct item *boolean(const char *key, bool value) {
+  struct item *it = item(key, NULL);
+
+  it->values[0] =
+      (oconfig_value_t){.type = OCONFIG_TYPE_BOOLEAN, .value.boolean = value};
+  it->self.values_num = 1;
+  return it;
+}
+
+static struct item *with(struct item *parent, struct item *child) {
+  int n = parent->self.children_num++;
+
+  parent->child_items[n] = child;
+  parent->children[n] = child->self;
+  return parent;
+}
+
+static void item_free(struct item *it) {
+  for (int i = 0; i < it->self.children_num; i++)
+    item_free(it->child_items[i]);
+  for (int i = 0; i < it->self.values_num; i++)
+    if (it->values[i].type == OCONFIG_TYPE_STRING)
+      free(it->values[i].value.string);
+  free(it->self.key);
+  free(it);
+}
+
+/* Hands the block to the plugin, and is done with it. */
+static int configure(struct item *block) {
+  int r = stub.config(&block->self);
+
+  item_free(block);
+  return r;
+}
+
+static struct item *plugin_block(void) { return item("Plugin", "smaps", NULL); }
+
+/* --- the world --------------------------------------------------------------
+ */
+
+static struct proctree tree;
+
+static int make(void **state) {
+  (void)state;
+  memset(&stub, 0, sizeof(stub));
+  stub.now = TIME_T_TO_CDTIME_T(1000000);
+  proctree_make(&tree);
+  proctree_put(&tree, &(struct fake){.pid = 10,
+                                     .comm = "web",
+                                     .starttime = 5,
+                                     .private_kb = 100,
+                                     .shared_kb = 40,
+                                     .threads = 3});
+  module_register();
+  return 0;
+}
+
+static int unmake(void **state) {
+  (void)state;
+  stub.shutdown();
+  proctree_remove(&tree);
+  return 0;
+}
+
+static struct item *on_tree(struct item *block) {
+  return with(block, item("ProcRoot", tree.root, NULL));
+}
+
+static struct item *web_group(void) {
+  return with(item("Group", "web", NULL), item("Comm", "web", NULL));
+}
+
+static double value(const char *identifier) {
+  const struct stub_value *v = stub_find(identifier);
+
+  if (!v)
+    fail_msg("%s was not dispatched", identifier);
+  return v ? v->values[0] : 0;
+}
+
+/* --- values ------------------------------------------------------------------
+ */
+
+static void each_value_is_dispatched_as_documented(void **state) {
+  static const char *const expected[] = {
+      "smaps-web/memory-pss",       "smaps-web/memory-uss",
+      "smaps-web/memory-rss",       "smaps-web/memory-shared",
+      "smaps-web/memory-swap",      "smaps-web/ps_count",
+      "smaps-web/percent-coverage", "smaps-web/duration-age",
+      "smaps-web/count-unreadable", "smaps/duration-cycle",
+      "smaps/duration-rollup",      "smaps/duration-longest_read",
+      "smaps/count-processes",      "smaps/count-matched",
+      "smaps/count-groups",         "smaps/count-rollup_reads",
+      "smaps/count-deferred",       "smaps/count-vanished",
+      "smaps/count-denied",         "smaps/count-stalled",
+      "smaps/count-groups_refused"};
+  size_t n = sizeof(expected) / sizeof(*expected);
+
+  (void)state;
+  assert_int_equal(configure(with(on_tree(plugin_block()), web_group())), 0);
+  assert_int_equal(stub.init(), 0);
+  assert_int_equal(stub.read(NULL), 0);
+  assert_int_equal(stub.n_values, n);
+  for (size_t i = 0; i < n; i++)
+    value(expected[i]);
+  assert_true(value("smaps-web/memory-pss") == 120 * 1024);
+  assert_true(value("smaps-web/memory-uss") == 100 * 1024);
+  assert_true(value("smaps-web/memory-rss") == 140 * 1024);
+  assert_true(value("smaps-web/memory-shared") == 40 * 1024);
+  assert_true(value("smaps-web/percent-coverage") == 100);
+  assert_int_equal(stub_find("smaps-web/ps_count")->n, 2);
+  assert_true(stub_find("smaps-web/ps_count")->values[1] == 3);
+  assert_true(value("smaps/count-groups") == 1);
+  assert_int_equal(stub.n_logs, 0);
+}
+
+static void all_values_of_a_cycle_have_one_timestamp(void **state) {
+  (void)state;
+  assert_int_equal(configure(with(on_tree(plugin_block()), web_group())), 0);
+  assert_int_equal(stub.init(), 0);
+  assert_int_equal(stub.read(NULL), 0);
+  for (size_t i = 0; i < stub.n_values; i++)
+    assert_int_equal(stub.values[i].time, stub.now);
+}
+
+static void report_is_set_for_all_and_for_one_group(void **state) {
+  struct item *block = on_tree(plugin_block());
+  struct item *group = with(web_group(), item("Report", "RSS", "pss", NULL));
+
+  (void)state;
+  with(group, boolean("ValuesAbsolute", false));
+  with(group, boolean("valuespercentage", true));
+  with(block, group);
+  with(block, item("Other", "rest", NULL));
+  with(block, item("Report", "ps_count", NULL));
+  assert_int_equal(configure(block), 0);
+  assert_int_equal(stub.init(), 0);
+  assert_int_equal(stub.read(NULL), 0);
+  /* The tree's MemTotal is 1 GiB. */
+  assert_true(value("smaps-web/percent-pss") == 100.0 * 120 / 1048576);
+  assert_true(value("smaps-web/percent-rss") == 100.0 * 140 / 1048576);
+  assert_true(value("smaps-rest/ps_count") == 0);
+  assert_int_equal(stub.n_values, 2 + 1 + 12);
+}
+
+static void without_configuration_services_are_the_groups(void **state) {
+  (void)state;
+  proctree_put(&tree, &(struct fake){.pid = 11,
+                                     .comm = "db",
+                                     .cgroup = "/system.slice/db.service"});
+  assert_int_equal(configure(on_tree(plugin_block())), 0);
+  assert_int_equal(stub.init(), 0);
+  assert_int_equal(stub.read(NULL), 0);
+  assert_true(value("smaps-db.service/ps_count") == 1);
+  assert_true(value("smaps-other/ps_count") == 1);
+}
+
+static void blocks_add_up(void **state) {
+  (void)state;
+  assert_int_equal(configure(with(on_tree(plugin_block()), web_group())), 0);
+  assert_int_equal(configure(with(plugin_block(), item("Process", "db", NULL))),
+                   0);
+  assert_int_equal(stub.init(), 0);
+  assert_int_equal(stub.read(NULL), 0);
+  assert_true(value("smaps-web/ps_count") == 1);
+  assert_true(value("smaps-db/ps_count") == 0);
+}
+
+static void process_options_are_those_of_the_processes_plugin(void **state) {
+  struct item *block = on_tree(plugin_block());
+
+  (void)state;
+  proctree_put(&tree, &(struct fake){.pid = 11,
+                                     .comm = "100%{x}",
+                                     .starttime = 9,
+                                     .cmdline = "php-fpm: pool www"});
+  with(block, item("PROCESS", "100%{x}", NULL));
+  with(block, item("processmatch", "php", "^web$", NULL));
+  assert_int_equal(configure(block), 0);
+  assert_int_equal(stub.init(), 0);
+  assert_int_equal(stub.read(NULL), 0);
+  assert_true(value("smaps-100%{x}/ps_count") == 1);
+  /* It has no command line, so its name is matched. */
+  assert_true(value("smaps-php/ps_count") == 1);
+}
+
+static void unknown_values_are_dispatched_as_nan(void **state) {
+  (void)state;
+  proctree_write(&tree, "10/smaps_rollup", "Rss: x\n", 7);
+  assert_int_equal(configure(with(on_tree(plugin_block()), web_group())), 0);
+  assert_int_equal(stub.init(), 0);
+  assert_int_equal(stub.read(NULL), 0);
+  assert_true(isnan(value("smaps-web/memory-pss")));
+  assert_true(value("smaps-web/ps_count") == 1);
+  assert_true(value("smaps-web/count-unreadable") == 1);
+}
+
+/* --- failures and what is said of them ---------------------------------------
+ */
+
+static void read_fails_only_without_a_proc_tree(void **state) {
+  (void)state;
+  assert_int_equal(configure(with(on_tree(plugin_block()), web_group())), 0);
+  assert_int_equal(stub.init(), 0);
+  proctree_end(&tree, 10);
+  for (int i = 0; i < 3; i++)
+    assert_int_not_equal(stub.read(NULL), 0);
+  assert_int_equal(stub.n_values, 0);
+  assert_int_equal(stub.n_logs, 1);
+  assert_int_equal(stub.levels[0], LOG_ERR);
+  proctree_put(&tree, &(struct fake){.pid = 11, .comm = "web"});
+  assert_int_equal(stub.read(NULL), 0);
+  assert_int_equal(stub.n_logs, 2);
+  assert_true(value("smaps-web/ps_count") == 1);
+}
+
+static void trouble_is_said_once_an_hour(void **state) {
+  (void)state;
+  proctree_write(&tree, "10/smaps_rollup", "Rss: x\n", 7);
+  assert_int_equal(configure(with(on_tree(plugin_block()), web_group())), 0);
+  assert_int_equal(stub.init(), 0);
+  for (int i = 0; i < 100; i++) {
+    assert_int_equal(stub.read(NULL), 0);
+    stub.n_values = 0;
+    stub.now += TIME_T_TO_CDTIME_T(10);
+  }
+  assert_int_equal(stub.n_logs, 1);
+  assert_non_null(strstr(stub.logs[0], "smaps_rollup of process 10 \"web\""));
+  stub.now += TIME_T_TO_CDTIME_T(3600);
+  assert_int_equal(stub.read(NULL), 0);
+  assert_int_equal(stub.n_logs, 2);
+}
+
+static void max_groups_is_said_once(void **state) {
+  struct item *block = on_tree(plugin_block());
+
+  (void)state;
+  proctree_put(&tree, &(struct fake){.pid = 11, .comm = "b\nd"});
+  with(block, with(item("Group", "%{comm}", NULL), item("Comm", "*", NULL)));
+  with(block, number("MaxGroups", 1));
+  assert_int_equal(configure(block), 0);
+  assert_int_equal(stub.init(), 0);
+  for (int i = 0; i < 5; i++)
+    assert_int_equal(stub.read(NULL), 0);
+  assert_int_equal(stub.n_logs, 1);
+  assert_non_null(strstr(stub.logs[0], "MaxGroups"));
+  assert_non_null(strstr(stub.logs[0], "b\\x0ad"));
+  assert_null(strchr(stub.logs[0], '\n'));
+}
+
+/* --- mistakes in the configuration -------------------------------------------
+ */
+
+static void assert_says(const char *line, const char *words) {
+  if (!strstr(line, words))
+    fail_msg("\"%s\" is not in: %s", words, line);
+}
+
+/* One line, with all of the words in it. */
+static void assert_refused(struct item *block, const char *a, const char *b,
+                           const char *c) {
+  stub_clear();
+  assert_int_not_equal(configure(block), 0);
+  assert_int_equal(stub.n_logs, 1);
+  assert_int_equal(stub.levels[0], LOG_ERR);
+  assert_says(stub.logs[0], a);
+  assert_says(stub.logs[0], b);
+  assert_says(stub.logs[0], c);
+  assert_null(strchr(stub.logs[0], '\n'));
+}
+
+static struct item *in_group(struct item *it) {
+  return with(plugin_block(), with(item("Group", "g", NULL), it));
+}
+
+static void mistakes_are_named_with_option_value_and_reason(void **state) {
+  (void)state;
+  assert_refused(with(plugin_block(), item("MaxGrups", "5", NULL)),
+                 "MaxGrups \"5\"", "expected", "did you mean MaxGroups?");
+  assert_refused(in_group(item("Com", "x", NULL)), "<Group \"g\">: Com \"x\"",
+                 "expected", "did you mean Comm?");
+  assert_refused(in_group(item("PidFileMatch", "x", NULL)), "PidFileMatch",
+                 "expected", "no such option");
+  assert_refused(in_group(item("Comm", NULL)), "Comm", "expected",
+                 "one string");
+  assert_refused(in_group(item("Comm", "a", "b", NULL)), "Comm \"a\" \"b\"",
+                 "expected", "one string");
+  assert_refused(in_group(number("User", 1000)), "User 1000", "expected",
+                 "string in quotes");
+  assert_refused(in_group(item("Children", "perhaps", NULL)),
+                 "Children \"perhaps\"", "expected", "true and false");
+  assert_refused(in_group(item("CommMatch", "(", NULL)), "CommMatch \"(\"",
+                 "regular expression", "Unmatched");
+  assert_refused(in_group(item("Comm", "[a", NULL)), "Comm \"[a\"", "glob",
+                 "']'");
+  assert_refused(in_group(item("Comm", "new\nline[", NULL)),
+                 "\"new\\x0aline[\"", "expected", "glob");
+  assert_refused(with(plugin_block(), item("Group", "g", NULL)), "Group \"g\"",
+                 "expected", "selector");
+  assert_refused(with(plugin_block(), item("Ignore", NULL)), "Ignore",
+                 "expected", "selector");
+  assert_refused(with(plugin_block(),
+                      with(item("Ignore", "x", NULL), item("Comm", "a", NULL))),
+                 "Ignore \"x\"", "expected", "no name");
+  assert_refused(with(plugin_block(), with(item("Group", "%{7}", NULL),
+                                           item("CommMatch", "(a)", NULL))),
+                 "Group \"%{7}\"", "expected 7 captures", "(a)");
+  assert_refused(with(plugin_block(), with(item("Group", "%{uint}", NULL),
+                                           item("Comm", "a", NULL))),
+                 "Group \"%{uint}\"", "expected", "did you mean %{unit}");
+  assert_refused(with(plugin_block(), number("MaxGroups", 0)), "MaxGroups 0",
+                 "expected", "from 1 to");
+  assert_refused(with(plugin_block(), number("MaxGroups", -3)), "MaxGroups -3",
+                 "expected", "from 1 to");
+  assert_refused(with(plugin_block(), number("MaxGroups", 1e30)),
+                 "MaxGroups 1e+30", "expected", "from 1 to");
+  assert_refused(with(plugin_block(), item("ProcRoot", "/nowhere", NULL)),
+                 "ProcRoot \"/nowhere\"", "expected", "proc file system");
+  assert_refused(with(plugin_block(), item("Report", "psss", NULL)),
+                 "Report \"psss\"", "expected", "did you mean \"pss\"?");
+  assert_refused(with(plugin_block(), item("Report", NULL)), "Report",
+                 "expected", "string");
+  assert_refused(with(plugin_block(), item("ProcessMatch", "x", NULL)),
+                 "ProcessMatch \"x\"", "expected", "regular expression");
+  assert_refused(
+      with(plugin_block(), item("Process", "sixteen-letters-", NULL)),
+      "Process \"sixteen-letters-\"", "expected", "15 bytes");
+  assert_refused(with(plugin_block(), item("Other", "%{user}", NULL)),
+                 "Other \"%{user}\"", "expected", "without placeholders");
+  assert_refused(
+      with(plugin_block(), with(item("MaxGroups", NULL), item("x", "y", NULL))),
+      "MaxGroups", "expected", "not a block");
+}
+
+static void names_that_two_groups_give_are_refused(void **state) {
+  (void)state;
+  assert_int_equal(configure(with(plugin_block(), web_group())), 0);
+  assert_refused(with(plugin_block(), web_group()), "Group \"web\"", "expected",
+                 "no group above");
+  assert_refused(with(plugin_block(), item("Process", "web", NULL)),
+                 "Process \"web\"", "expected", "no group above");
+  assert_refused(with(plugin_block(), item("Other", "web", NULL)),
+                 "Other \"web\"", "expected", "no group above");
+}
+
+static void stopping_without_having_started_is_fine(void **state) {
+  (void)state;
+  assert_int_equal(stub.shutdown(), 0);
+  assert_int_equal(stub.shutdown(), 0);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, make, unmake)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(each_value_is_dispatched_as_documented),
+      TEST(all_values_of_a_cycle_have_one_timestamp),
+      TEST(report_is_set_for_all_and_for_one_group),
+      TEST(without_configuration_services_are_the_groups),
+      TEST(blocks_add_up),
+      TEST(process_options_are_those_of_the_processes_plugin),
+      TEST(unknown_values_are_dispatched_as_nan),
+      TEST(read_fails_only_without_a_proc_tree),
+      TEST(trouble_is_said_once_an_hour),
+      TEST(max_groups_is_said_once),
+      TEST(mistakes_are_named_with_option_value_and_reason),
+      TEST(names_that_two_groups_give_are_refused),
+      TEST(stopping_without_having_started_is_fine),
+  };
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
