@@ -111,7 +111,7 @@ $(UNIT_GLUE_BIN): %: %.o $(UNIT_SUPPORT) $(B)/tests/support/stub_daemon.o \
   $(GLUE_OBJ) $(CORE_LIB)
 	$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS) -lcmocka
 
-$(SHAPE): $(SHAPE).o
+$(SHAPE): $(patsubst %.c,$(B)/%.o,$(wildcard tests/support/shape*.c))
 	$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS)
 
 # --- running ---------------------------------------------------------------

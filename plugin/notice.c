@@ -87,9 +87,9 @@ static void say_denials(struct notices *n, const struct collector *c) {
     return;
   n->is_denial_said = true;
   explain_denial(why, sizeof(why));
-  WARNING("smaps plugin: the kernel refuses smaps_rollup of %" PRIu64
-          " processes, exe of %" PRIu64 ", everything of %" PRIu64
-          " (the first is %u \"%s\"), so that PSS, USS, shared and swap of "
+  WARNING("smaps plugin: the kernel refuses processes (smaps_rollup of %" PRIu64
+          ", exe of %" PRIu64 ", everything of %" PRIu64
+          "; the first is %u \"%s\"), so that PSS, USS, shared and swap of "
           "their groups are not known and Executable cannot select them: %s",
           rollup->count, exe->count, all->count, first->pid, first->comm, why);
 }

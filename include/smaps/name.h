@@ -21,6 +21,7 @@
 struct name {
   char text[NAME_SIZE];
   size_t len;    /* of the whole name, also where text holds less */
+  bool is_begun; /* something was added, if only a '/' that was dropped */
   uint64_t hash; /* of the whole name */
 };
 

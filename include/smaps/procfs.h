@@ -78,7 +78,8 @@ int procfs_read_head(struct procfs *p, int dir_fd, const char *name, size_t max,
 
 /*
  * Reads a file of any size in pieces. take() returns how much of a piece it has
- * used; the rest stands in front of the next one.
+ * used; the rest stands in front of the next one. -EBADMSG where bytes are left
+ * at the end: the file was cut short.
  */
 int procfs_read_pieces(struct procfs *p, int dir_fd, const char *name,
                        size_t (*take)(void *ctx, const char *text, size_t len),

@@ -69,8 +69,8 @@ static unsigned worth_of(uint32_t id, struct span controllers) {
 
   while (take_part(&s, ',', &name)) {
     if (is_equal(name, "name=systemd"))
-      best = WORTH_SYSTEMD;
-    else if (is_equal(name, "memory") && best < WORTH_MEMORY)
+      return WORTH_SYSTEMD;
+    if (is_equal(name, "memory"))
       best = WORTH_MEMORY;
   }
   return best;

@@ -2,14 +2,6 @@
 
 #include <errno.h>
 
-static bool take_kb(struct scan *s, uint64_t *ret_bytes) {
-  uint64_t kb;
-
-  scan_skip_blanks(s);
-  return scan_u64(s, &kb) && scan_word(s, " kB\n") &&
-         !__builtin_mul_overflow(kb, 1024u, ret_bytes);
-}
-
 /*
  * MemTotal:       24684092 kB
  * MemFree:        24334532 kB
@@ -29,7 +21,7 @@ int meminfo_parse(const char *text, size_t len, struct meminfo_sample *ret) {
       value = &sample.mem_total_bytes;
     else if (scan_word(&s, "MemAvailable:"))
       value = &sample.mem_available_bytes;
-    if (value && !take_kb(&s, value))
+    if (value && !(scan_kb(&s, value) && scan_char(&s, '\n')))
       return -EBADMSG;
     if (!value)
       scan_line(&s, &skipped);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define KEPT_OF_LONG 110
+#define ELLIPSIS "..."
 
 static bool is_printable(unsigned char c) { return c >= 0x20 && c < 0x7f; }
 
@@ -31,14 +32,15 @@ void name_add(struct name *n, const char *text, size_t len) {
   for (size_t i = 0; i < len; i++) {
     unsigned char c = (unsigned char)text[i];
 
-    if (c == '/' && n->len == 0)
-      continue;
-    if (c == '/')
+    if (c == '/' && !n->is_begun)
+      ;
+    else if (c == '/')
       add_byte(n, '_');
     else if (is_printable(c))
       add_byte(n, (char)c);
     else
       add_hex(n, c);
+    n->is_begun = true;
   }
 }
 
@@ -53,26 +55,33 @@ bool name_finish(struct name *n) {
   return true;
 }
 
+static bool is_plain(unsigned char c) {
+  return is_printable(c) && c != '"' && c != '\\';
+}
+
+static size_t escaped_length(const char *text, size_t len) {
+  size_t length = 0;
+
+  for (size_t i = 0; i < len; i++)
+    length += is_plain((unsigned char)text[i]) ? 1 : 4;
+  return length;
+}
+
 const char *name_escape(const char *text, size_t len, char *ret, size_t size) {
+  bool fits = escaped_length(text, len) < size;
+  size_t room = fits ? size - 1 : size - sizeof(ELLIPSIS);
   size_t at = 0;
 
   for (size_t i = 0; i < len; i++) {
     unsigned char c = (unsigned char)text[i];
-    bool is_plain = is_printable(c) && c != '"' && c != '\\';
-    size_t need = is_plain ? 1 : 4;
-    /* Room for "..." stays free until the last byte is known to fit. */
-    size_t reserve = i + 1 == len ? 1 : 4;
 
-    if (at + need + reserve > size) {
-      strcpy(ret + at, "...");
-      return ret;
-    }
-    if (is_plain)
-      ret[at] = (char)c;
+    if (at + (is_plain(c) ? 1 : 4) > room)
+      break;
+    if (is_plain(c))
+      ret[at++] = (char)c;
     else
-      snprintf(ret + at, 5, "\\x%02x", c);
-    at += need;
+      at += (size_t)sprintf(ret + at, "\\x%02x", c);
   }
-  ret[at] = '\0';
+  strcpy(ret + at, fits ? "" : ELLIPSIS);
   return ret;
 }

@@ -344,9 +344,11 @@ int procfs_read_pieces(struct procfs *p, int dir_fd, const char *name,
   if (n < 0)
     r = outcome_of(errno);
   close(fd);
-  if (r == 0 && is_empty)
+  if (r != 0)
+    return r;
+  if (is_empty)
     return PROCFS_NO_MM;
-  return r;
+  return len > 0 ? -EBADMSG : 0;
 }
 
 int procfs_read_link(struct procfs *p, int dir_fd, const char *name,

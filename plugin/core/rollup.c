@@ -81,15 +81,6 @@ static bool take_key(struct scan *s, unsigned *field) {
   return false;
 }
 
-static bool take_bytes(struct scan *s, uint64_t *ret) {
-  static const struct span unit = {" kB\n", 4};
-  uint64_t kb;
-
-  scan_skip_blanks(s);
-  return scan_u64(s, &kb) && take_span(s, &unit) &&
-         !__builtin_mul_overflow(kb, KIB, ret);
-}
-
 static bool is_hex_digit(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
@@ -130,7 +121,7 @@ static bool take_line(struct scan *s, struct line *line) {
   }
   if (take_key(s, &line->field)) {
     line->kind = LINE_FIELD;
-    return take_bytes(s, &line->bytes);
+    return scan_kb(s, &line->bytes) && scan_char(s, '\n');
   }
   line->kind = LINE_OTHER;
   return *s->at >= 'A' && *s->at <= 'Z' && scan_line(s, &skipped);

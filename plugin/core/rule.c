@@ -4,9 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const struct identity nobody;
+
 int rule_init_group(struct rule *r, const char *name, struct reason *reason) {
+  struct name fixed;
+  int status;
+
   *r = (struct rule){0};
-  return template_init(&r->name, name, reason);
+  status = template_init(&r->name, name, reason);
+  if (status < 0 || !template_is_fixed(&r->name) ||
+      template_expand(&r->name, &nobody, NULL, &fixed))
+    return status;
+  rule_done(r);
+  return reason_set(reason, "expected a name of more than a '/'");
 }
 
 void rule_init_ignore(struct rule *r) { *r = (struct rule){.is_ignore = true}; }
@@ -127,7 +137,6 @@ unsigned rule_attributes(const struct rule *r) {
 }
 
 bool rule_has_same_name(const struct rule *a, const struct rule *b) {
-  static const struct identity nobody;
   struct name x, y;
 
   return !a->is_ignore && !b->is_ignore && template_is_fixed(&a->name) &&

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -82,10 +83,12 @@ static int check_glob(const char *pattern, struct reason *reason) {
   if (!*pattern)
     return reason_set(reason, "expected a shell glob that is not empty");
   for (const char *p = pattern; *p; p++) {
-    if (*p == '\\' && !*++p)
+    if (*p == '\\' && !p[1])
       return reason_set(reason, "expected a shell glob: nothing follows the "
                                 "backslash at its end");
-    if (*p == '[' && !(p = set_end(p + 1)))
+    if (*p == '\\')
+      p++;
+    else if (*p == '[' && !(p = set_end(p + 1)))
       return reason_set(reason, "expected a shell glob: '[' without its ']'");
   }
   return 0;
@@ -101,6 +104,22 @@ static int check_comm(const char *pattern, struct reason *reason) {
                     COMM_MAX);
 }
 
+/* Names are bytes: another plugin may have set the daemon's locale to one in
+ * which not every byte is a letter. */
+static int compile_in_c_locale(regex_t *regex, const char *pattern) {
+  locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+  locale_t before;
+  int r;
+
+  if (!c)
+    return REG_ESPACE;
+  before = uselocale(c);
+  r = regcomp(regex, pattern, REG_EXTENDED);
+  uselocale(before);
+  freelocale(c);
+  return r;
+}
+
 static int compile_regex(struct selector *s, struct reason *reason) {
   char message[128];
   int r;
@@ -109,7 +128,7 @@ static int compile_regex(struct selector *s, struct reason *reason) {
     return reason_set(
         reason, "expected a POSIX extended regular expression that is not "
                 "empty");
-  r = regcomp(&s->regex, s->pattern, REG_EXTENDED);
+  r = compile_in_c_locale(&s->regex, s->pattern);
   if (r == 0)
     return 0;
   regerror(r, &s->regex, message, sizeof(message));
@@ -232,7 +251,10 @@ static uint32_t read_pid_file(const char *path) {
     return 0;
   s = scan_begin(text, (size_t)n);
   scan_skip_blanks(&s);
-  return scan_u32(&s, &pid) ? pid : 0;
+  if (!scan_u32(&s, &pid))
+    return 0;
+  /* A number that goes on behind what we have read is another one. */
+  return scan_is_done(&s) && n == sizeof(text) ? 0 : pid;
 }
 
 bool selector_refresh(struct selector *s) {

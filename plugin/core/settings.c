@@ -1,7 +1,6 @@
 #include <smaps/settings.h>
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,7 +99,7 @@ int settings_set_proc_root(struct settings *s, const char *root,
 
 int settings_set_max_groups(struct settings *s, double n,
                             struct reason *reason) {
-  if (!(n >= 1 && n <= SETTINGS_MAX_GROUPS_LIMIT) || n != floor(n))
+  if (!(n >= 1 && n <= SETTINGS_MAX_GROUPS_LIMIT) || n != (double)(size_t)n)
     return reason_set(reason, "expected a whole number from 1 to %d",
                       SETTINGS_MAX_GROUPS_LIMIT);
   s->max_groups = (size_t)n;

@@ -2,13 +2,6 @@
 
 #include <errno.h>
 
-static bool take_kb(struct scan *s, uint64_t *ret_bytes) {
-  uint64_t kb;
-
-  return scan_u64(s, &kb) && scan_word(s, " kB") &&
-         !__builtin_mul_overflow(kb, 1024u, ret_bytes);
-}
-
 /* "real effective saved fs", parted by tabs. */
 static bool take_effective(struct scan *s, uint32_t *ret) {
   uint32_t ignored;
@@ -53,9 +46,9 @@ static bool take_value(struct scan *s, enum status_known key,
   case STATUS_THREADS:
     return scan_u32(s, &ret->threads);
   case STATUS_VM_SWAP:
-    return take_kb(s, &ret->vm_swap_bytes);
+    return scan_kb(s, &ret->vm_swap_bytes);
   case STATUS_VM_PTE:
-    return take_kb(s, &ret->vm_pte_bytes);
+    return scan_kb(s, &ret->vm_pte_bytes);
   case STATUS_CAP_EFF:
     return take_mask(s, &ret->cap_effective);
   }

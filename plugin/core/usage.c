@@ -39,5 +39,7 @@ double usage_coverage_percent(const struct usage *u) {
     return 100;
   if (u->resident == 0)
     return 0;
-  return 100 * (double)u->resident_rolled_up / (double)u->resident;
+  /* Of members without a statm we know no size: they count by head. */
+  return 100 * (double)u->resident_rolled_up / (double)u->resident *
+         (double)(u->processes - u->unknown) / (double)u->processes;
 }

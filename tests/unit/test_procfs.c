@@ -249,6 +249,19 @@ static void pieces_join_to_the_whole(void **state) {
   free(text);
 }
 
+static void pieces_that_end_in_part_of_a_line_were_cut_short(void **state) {
+  struct fixture *f = *state;
+  struct pieces pieces = {0};
+  int fd = open_process(f, 10);
+
+  proctree_write(&f->tree, "10/smaps", "one\ntwo\nthr", 11);
+  assert_int_equal(
+      procfs_read_pieces(f->procfs, fd, "smaps", take_lines, &pieces),
+      -EBADMSG);
+  assert_int_equal(pieces.lines, 2);
+  close(fd);
+}
+
 static void threads_are_listed_up_to_the_number_asked_for(void **state) {
   struct fixture *f = *state;
   uint32_t tids[3] = {0};
@@ -291,6 +304,7 @@ int main(void) {
       TEST(open_directory_is_of_the_process_that_was_opened),
       TEST(link_is_read_whole),
       TEST(pieces_join_to_the_whole),
+      TEST(pieces_that_end_in_part_of_a_line_were_cut_short),
       TEST(threads_are_listed_up_to_the_number_asked_for),
       TEST(captured_tree_does_not_ask_about_address_spaces),
   };

@@ -1,0 +1,204 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <smaps/identity.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SPAN(literal) ((struct span){literal, sizeof(literal) - 1})
+
+static const struct span nginx[ATTRIBUTES] = {
+    [ATTRIBUTE_COMM] = {"nginx", 5},
+    [ATTRIBUTE_COMMAND_LINE] = {"nginx: worker", 13},
+    [ATTRIBUTE_UNIT] = {"nginx.service", 13},
+};
+
+/* Sets the values from texts without a NUL behind them, which are gone
+ * afterwards. Returns whether the identity says it has changed. */
+static bool set(struct identity *id, const struct span value[ATTRIBUTES],
+                uint32_t uid) {
+  struct span copy[ATTRIBUTES];
+  bool has_changed;
+
+  for (int i = 0; i < ATTRIBUTES; i++) {
+    copy[i] = (struct span){.text = NULL};
+    if (value[i].text) {
+      char *text = malloc(value[i].len);
+
+      assert_non_null(text);
+      memcpy(text, value[i].text, value[i].len);
+      copy[i] = (struct span){.text = text, .len = value[i].len};
+    }
+  }
+  assert_int_equal(identity_set(id, copy, uid, &has_changed), 0);
+  for (int i = 0; i < ATTRIBUTES; i++)
+    free((void *)(uintptr_t)copy[i].text);
+  return has_changed;
+}
+
+static void values_are_copied(void **state) {
+  struct identity id = {.uid = 0};
+
+  (void)state;
+  assert_true(set(&id, nginx, 33));
+  assert_string_equal(id.value[ATTRIBUTE_COMM], "nginx");
+  assert_string_equal(id.value[ATTRIBUTE_COMMAND_LINE], "nginx: worker");
+  assert_string_equal(id.value[ATTRIBUTE_UNIT], "nginx.service");
+  assert_int_equal(id.uid, 33);
+  identity_done(&id);
+}
+
+static void what_is_not_known_is_null(void **state) {
+  struct identity id = {.uid = 0};
+
+  (void)state;
+  assert_true(set(&id, nginx, 33));
+  for (int i = 0; i < ATTRIBUTES; i++)
+    if (!nginx[i].text)
+      assert_null(id.value[i]);
+  identity_done(&id);
+}
+
+static void the_first_values_are_a_change_even_if_none_is_known(void **state) {
+  static const struct span none[ATTRIBUTES] = {{0}};
+  struct identity id = {.uid = 0};
+
+  (void)state;
+  assert_true(set(&id, none, 0));
+  assert_false(set(&id, none, 0));
+  for (int i = 0; i < ATTRIBUTES; i++)
+    assert_null(id.value[i]);
+  identity_done(&id);
+}
+
+static void the_same_values_are_no_change(void **state) {
+  struct identity id = {.uid = 0};
+  const char *block;
+
+  (void)state;
+  set(&id, nginx, 33);
+  block = id.block;
+  assert_false(set(&id, nginx, 33));
+  assert_ptr_equal(id.block, block);
+  identity_done(&id);
+}
+
+static void any_difference_is_a_change(void **state) {
+  static const struct {
+    const char *name;
+    enum attribute attribute;
+    struct span value;
+  } cases[] = {
+      {"another byte", ATTRIBUTE_COMM, {"nginX", 5}},
+      {"longer", ATTRIBUTE_COMM, {"nginx2", 6}},
+      {"shorter", ATTRIBUTE_COMM, {"ngin", 4}},
+      {"empty", ATTRIBUTE_COMM, {"", 0}},
+      {"forgotten", ATTRIBUTE_COMM, {NULL, 0}},
+      {"learnt", ATTRIBUTE_USER, {"www-data", 8}},
+      {"learnt to be empty", ATTRIBUTE_USER, {"", 0}},
+      {"the last attribute", ATTRIBUTE_CONTAINER, {"c1", 2}},
+  };
+
+  (void)state;
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    struct span next[ATTRIBUTES];
+    struct identity id = {.uid = 0};
+
+    memcpy(next, nginx, sizeof(next));
+    next[cases[i].attribute] = cases[i].value;
+    set(&id, nginx, 33);
+    if (!set(&id, next, 33))
+      fail_msg("%s: no change", cases[i].name);
+    if (set(&id, next, 33))
+      fail_msg("%s: changed twice", cases[i].name);
+    identity_done(&id);
+  }
+}
+
+static void another_uid_is_a_change(void **state) {
+  struct identity id = {.uid = 0};
+
+  (void)state;
+  set(&id, nginx, 33);
+  assert_true(set(&id, nginx, 34));
+  assert_int_equal(id.uid, 34);
+  identity_done(&id);
+}
+
+static void an_empty_value_is_known(void **state) {
+  struct span value[ATTRIBUTES] = {[ATTRIBUTE_COMM] = SPAN("")};
+  struct identity id = {.uid = 0};
+
+  (void)state;
+  set(&id, value, 0);
+  assert_non_null(id.value[ATTRIBUTE_COMM]);
+  assert_string_equal(id.value[ATTRIBUTE_COMM], "");
+  identity_done(&id);
+}
+
+static void any_byte_but_nul_is_kept(void **state) {
+  struct span value[ATTRIBUTES] = {[ATTRIBUTE_COMM] = SPAN("\x01\n\"\\\xff/")};
+  struct identity id = {.uid = 0};
+
+  (void)state;
+  set(&id, value, 0);
+  assert_string_equal(id.value[ATTRIBUTE_COMM], "\x01\n\"\\\xff/");
+  identity_done(&id);
+}
+
+/* As the identifier does, for what it has no need to read again. */
+static void values_may_be_those_of_the_identity_itself(void **state) {
+  struct identity id = {.uid = 0};
+  struct span value[ATTRIBUTES] = {{0}};
+  bool has_changed;
+
+  (void)state;
+  set(&id, nginx, 33);
+  value[ATTRIBUTE_COMM] = SPAN("renamed");
+  for (int i = ATTRIBUTE_COMMAND_LINE; i < ATTRIBUTES; i++)
+    if (id.value[i])
+      value[i] = (struct span){id.value[i], strlen(id.value[i])};
+  assert_int_equal(identity_set(&id, value, 33, &has_changed), 0);
+  assert_true(has_changed);
+  assert_string_equal(id.value[ATTRIBUTE_COMM], "renamed");
+  assert_string_equal(id.value[ATTRIBUTE_COMMAND_LINE], "nginx: worker");
+  assert_string_equal(id.value[ATTRIBUTE_UNIT], "nginx.service");
+  identity_done(&id);
+}
+
+static void an_identity_that_is_done_knows_nothing(void **state) {
+  struct identity id = {.uid = 0};
+
+  (void)state;
+  identity_done(&id);
+  set(&id, nginx, 33);
+  identity_done(&id);
+  assert_int_equal(id.uid, 0);
+  assert_null(id.block);
+  for (int i = 0; i < ATTRIBUTES; i++)
+    assert_null(id.value[i]);
+  assert_true(set(&id, nginx, 33));
+  identity_done(&id);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(values_are_copied),
+      cmocka_unit_test(what_is_not_known_is_null),
+      cmocka_unit_test(the_first_values_are_a_change_even_if_none_is_known),
+      cmocka_unit_test(the_same_values_are_no_change),
+      cmocka_unit_test(any_difference_is_a_change),
+      cmocka_unit_test(another_uid_is_a_change),
+      cmocka_unit_test(an_empty_value_is_known),
+      cmocka_unit_test(any_byte_but_nul_is_kept),
+      cmocka_unit_test(values_may_be_those_of_the_identity_itself),
+      cmocka_unit_test(an_identity_that_is_done_knows_nothing),
+  };
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

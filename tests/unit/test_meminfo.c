@@ -1,0 +1,169 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <smaps/meminfo.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXT(literal) literal, sizeof(literal) - 1
+#define KIB UINT64_C(1024)
+
+/* Parses a copy that ends where the text does, so that ASan sees a step too
+ * far, and sees to it that a failure leaves *ret alone. */
+static int parse(const char *text, size_t len, struct meminfo_sample *ret) {
+  struct meminfo_sample untouched;
+  char *copy = malloc(len);
+  int r;
+
+  assert_non_null(copy);
+  memcpy(copy, text, len);
+  memset(ret, 0xaa, sizeof(*ret));
+  memset(&untouched, 0xaa, sizeof(untouched));
+  r = meminfo_parse(copy, len, ret);
+  if (r != 0) {
+    assert_int_equal(r, -EBADMSG);
+    assert_memory_equal(ret, &untouched, sizeof(*ret));
+  }
+  free(copy);
+  return r;
+}
+
+static size_t load(const char *name, char *text, size_t size) {
+  char path[128];
+  size_t len;
+  FILE *file;
+
+  snprintf(path, sizeof(path), "tests/fixtures/text/%s", name);
+  file = fopen(path, "r");
+  assert_non_null(file);
+  len = fread(text, 1, size, file);
+  fclose(file);
+  assert_in_range(len, 1, size - 1);
+  return len;
+}
+
+static void a_capture_is_read_in_bytes(void **state) {
+  struct meminfo_sample m;
+  char text[8192];
+  size_t len = load("meminfo-6.18", text, sizeof(text));
+
+  (void)state;
+  assert_int_equal(parse(text, len, &m), 0);
+  assert_int_equal(m.mem_total_bytes, 24684092 * KIB);
+  assert_in_range(m.mem_available_bytes, 1, m.mem_total_bytes);
+}
+
+static void an_old_kernel_prints_no_available(void **state) {
+  struct meminfo_sample m;
+  char text[8192];
+  size_t len = load("meminfo-2.6.32-written", text, sizeof(text));
+
+  (void)state;
+  assert_int_equal(parse(text, len, &m), 0);
+  assert_int_equal(m.mem_total_bytes, 8060408 * KIB);
+  assert_int_equal(m.mem_available_bytes, 0);
+}
+
+static void what_is_asked_for_is_found_anywhere(void **state) {
+  static const struct {
+    const char *name;
+    const char *text;
+    size_t len;
+    uint64_t total_kb, available_kb;
+  } cases[] = {
+      {"alone", TEXT("MemTotal: 5 kB\n"), 5, 0},
+      {"other order", TEXT("MemAvailable: 3 kB\nMemTotal: 5 kB\n"), 5, 3},
+      {"tab", TEXT("MemTotal:\t5 kB\n"), 5, 0},
+      {"no blank", TEXT("MemTotal:5 kB\n"), 5, 0},
+      {"unknown without number", TEXT("Foo: bar\nMemTotal: 5 kB\n"), 5, 0},
+      {"unknown overflows",
+       TEXT("Foo: 99999999999999999999 kB\nMemTotal: 5 kB\n"), 5, 0},
+      {"empty line", TEXT("\nMemTotal: 5 kB\n"), 5, 0},
+      {"near-miss keys",
+       TEXT("MemTotalx: 1 kB\nMemTotal : 2 kB\nmemtotal: 3 kB\n"
+            " MemTotal: 4 kB\nxMemAvailable: 6 kB\nMemTotal: 5 kB\n"),
+       5, 0},
+      {"unknown last line cut short", TEXT("MemTotal: 5 kB\nMemFr"), 5, 0},
+      {"the largest", TEXT("MemTotal: 18014398509481983 kB\n"),
+       18014398509481983, 0},
+  };
+  struct meminfo_sample m;
+
+  (void)state;
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    if (parse(cases[i].text, cases[i].len, &m) != 0)
+      fail_msg("%s: rejected", cases[i].name);
+    if (m.mem_total_bytes != cases[i].total_kb * KIB ||
+        m.mem_available_bytes != cases[i].available_kb * KIB)
+      fail_msg("%s: wrong value", cases[i].name);
+  }
+}
+
+static void malformed_text_is_rejected(void **state) {
+  static const struct {
+    const char *name;
+    const char *text;
+    size_t len;
+  } cases[] = {
+      {"empty", TEXT("")},
+      {"total missing", TEXT("MemFree: 3 kB\nMemAvailable: 4 kB\n")},
+      {"total zero", TEXT("MemTotal: 0 kB\n")},
+      {"total without number", TEXT("MemTotal: kB\n")},
+      {"total without unit", TEXT("MemTotal: 5\n")},
+      {"total in another unit", TEXT("MemTotal: 5 MB\n")},
+      {"total cut behind the unit", TEXT("MemTotal: 5 kB")},
+      {"unit runs on", TEXT("MemTotal: 5 kBx\n")},
+      {"CRLF", TEXT("MemTotal: 5 kB\r\n")},
+      {"NUL", TEXT("MemTotal: \0005 kB\n")},
+      {"minus", TEXT("MemTotal: -5 kB\n")},
+      {"number overflows", TEXT("MemTotal: 18446744073709551616 kB\n")},
+      {"bytes overflow", TEXT("MemTotal: 18014398509481984 kB\n")},
+      {"bytes overflow to a small one",
+       TEXT("MemTotal: 18014398509481985 kB\n")},
+      {"available is no number", TEXT("MemTotal: 5 kB\nMemAvailable: x kB\n")},
+      {"available on the next line",
+       TEXT("MemTotal: 5 kB\nMemAvailable:\n4 kB\n")},
+  };
+  struct meminfo_sample m;
+
+  (void)state;
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    if (parse(cases[i].text, cases[i].len, &m) == 0)
+      fail_msg("%s: taken", cases[i].name);
+}
+
+static void a_text_cut_short_gives_no_other_value(void **state) {
+  struct meminfo_sample whole, m;
+  char text[8192];
+  size_t len = load("meminfo-6.18", text, sizeof(text));
+
+  (void)state;
+  assert_int_equal(parse(text, len, &whole), 0);
+  for (size_t cut = 0; cut < len; cut++) {
+    if (parse(text, cut, &m) != 0)
+      continue;
+    if (m.mem_total_bytes != whole.mem_total_bytes ||
+        (m.mem_available_bytes != 0 &&
+         m.mem_available_bytes != whole.mem_available_bytes))
+      fail_msg("%zu bytes: other values", cut);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_capture_is_read_in_bytes),
+      cmocka_unit_test(an_old_kernel_prints_no_available),
+      cmocka_unit_test(what_is_asked_for_is_found_anywhere),
+      cmocka_unit_test(malformed_text_is_rejected),
+      cmocka_unit_test(a_text_cut_short_gives_no_other_value),
+  };
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,475 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <smaps/metric.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KIB UINT64_C(1024)
+#define MIB (1024 * KIB)
+#define KNOWN ((1U << ROLLUP_FIELDS) - 1)
+#define UNKNOWN ((double)NAN)
+#define MAX_VALUES 80
+
+/* The identifiers of the two sets, as DESIGN.md has them; where the value is
+ * one that the kernel prints, its field. */
+enum { NO_FIELD = -1 };
+struct published {
+  const char *identifier;
+  const char *name; /* in Report */
+  int field;
+};
+
+static const struct published in_default[] = {
+    {"memory-pss", "pss", ROLLUP_PSS},
+    {"memory-uss", "uss", NO_FIELD},
+    {"memory-rss", "rss", ROLLUP_RSS},
+    {"memory-shared", "shared", NO_FIELD},
+    {"memory-swap", "swap", ROLLUP_SWAP_PSS},
+    {"ps_count", "ps_count", NO_FIELD},
+    {"percent-coverage", "coverage", NO_FIELD},
+    {"duration-age", "age", NO_FIELD},
+    {"count-unreadable", "unreadable", NO_FIELD},
+};
+static const struct published in_detail[] = {
+    {"memory-pss_anon", "pss_anon", ROLLUP_PSS_ANON},
+    {"memory-pss_file", "pss_file", ROLLUP_PSS_FILE},
+    {"memory-pss_shmem", "pss_shmem", ROLLUP_PSS_SHMEM},
+    {"memory-pss_dirty", "pss_dirty", ROLLUP_PSS_DIRTY},
+    {"memory-private_clean", "private_clean", ROLLUP_PRIVATE_CLEAN},
+    {"memory-private_dirty", "private_dirty", ROLLUP_PRIVATE_DIRTY},
+    {"memory-shared_clean", "shared_clean", ROLLUP_SHARED_CLEAN},
+    {"memory-shared_dirty", "shared_dirty", ROLLUP_SHARED_DIRTY},
+    {"memory-referenced", "referenced", ROLLUP_REFERENCED},
+    {"memory-anonymous", "anonymous", ROLLUP_ANONYMOUS},
+    {"memory-lazy_free", "lazy_free", ROLLUP_LAZY_FREE},
+    {"memory-ksm", "ksm", ROLLUP_KSM},
+    {"memory-anon_huge_pages", "anon_huge_pages", ROLLUP_ANON_HUGE_PAGES},
+    {"memory-shmem_pmd_mapped", "shmem_pmd_mapped", ROLLUP_SHMEM_PMD_MAPPED},
+    {"memory-file_pmd_mapped", "file_pmd_mapped", ROLLUP_FILE_PMD_MAPPED},
+    {"memory-shared_hugetlb", "shared_hugetlb", ROLLUP_SHARED_HUGETLB},
+    {"memory-private_hugetlb", "private_hugetlb", ROLLUP_PRIVATE_HUGETLB},
+    {"memory-swap_total", "swap_total", ROLLUP_SWAP},
+    {"memory-locked", "locked", ROLLUP_LOCKED},
+    {"ps_vm", "ps_vm", NO_FIELD},
+    {"ps_code", "ps_code", NO_FIELD},
+    {"ps_data", "ps_data", NO_FIELD},
+    {"memory-resident", "resident", NO_FIELD},
+    {"memory-resident_shared", "resident_shared", NO_FIELD},
+    {"memory-pss_error", "pss_error", NO_FIELD},
+};
+#define IN_DEFAULT (sizeof(in_default) / sizeof(in_default[0]))
+#define IN_DETAIL (sizeof(in_detail) / sizeof(in_detail[0]))
+#define IN_ALL (IN_DEFAULT + IN_DETAIL)
+
+static const struct published *nth(size_t i) {
+  return i < IN_DEFAULT ? &in_default[i] : &in_detail[i - IN_DEFAULT];
+}
+
+/* All that is published of a group. */
+struct values {
+  struct metric_value value[MAX_VALUES];
+  char identifier[MAX_VALUES][64];
+  size_t n;
+};
+
+static struct values publish(const struct usage *u, const char *word,
+                             struct report r, struct metric_context context) {
+  struct reason reason = {""};
+  struct metric_value value;
+  struct values v = {.n = 0};
+  unsigned cursor = 0;
+
+  r.metrics = metric_find(word, &reason);
+  if (!r.metrics)
+    fail_msg("%s: %s", word, reason.text);
+  while (metric_next(u, &r, &context, &cursor, &value)) {
+    assert_in_range(v.n, 0, MAX_VALUES - 1);
+    snprintf(v.identifier[v.n], sizeof(v.identifier[0]), "%s%s%s", value.type,
+             *value.type_instance ? "-" : "", value.type_instance);
+    v.value[v.n++] = value;
+  }
+  /* It stays at the end. */
+  assert_false(metric_next(u, &r, &context, &cursor, &value));
+  return v;
+}
+
+static struct values publish_all(const struct usage *u) {
+  return publish(u, "detail", (struct report){.percentage = CHOICE_YES},
+                 (struct metric_context){KNOWN, 1024 * MIB});
+}
+
+static const struct metric_value *find(const struct values *v,
+                                       const char *identifier) {
+  const struct metric_value *found = NULL;
+
+  for (size_t i = 0; i < v->n; i++)
+    if (strcmp(v->identifier[i], identifier) == 0) {
+      if (found)
+        fail_msg("%s: twice", identifier);
+      found = &v->value[i];
+    }
+  return found;
+}
+
+static struct metric_value get(const struct values *v, const char *identifier) {
+  const struct metric_value *value = find(v, identifier);
+
+  if (!value)
+    fail_msg("%s: missing", identifier);
+  return value ? *value : (struct metric_value){.n = 0};
+}
+
+static void check(const struct values *v, const char *identifier, double want) {
+  double got = get(v, identifier).values[0];
+
+  if (isnan(want) ? !isnan(got) : !(fabs(got - want) <= 1e-9 * fabs(want)))
+    fail_msg("%s: %f", identifier, got);
+}
+
+/* A group of one member, with another amount in every field. */
+static struct usage make_usage(void) {
+  struct rollup r = {.known = KNOWN};
+  struct statm_sample statm = {5000, 700, 300, 40, 1500};
+  struct usage u = {.processes = 0};
+
+  for (uint64_t f = 0; f < ROLLUP_FIELDS; f++)
+    r.bytes[f] = (f + 1) * MIB;
+  r.bytes[ROLLUP_RSS] = 500 * MIB;
+  r.bytes[ROLLUP_PSS] = 250 * MIB;
+  usage_add_process(&u, 3);
+  usage_add_statm(&u, &statm, 4 * KIB);
+  usage_add_rollup(&u, &r, statm.resident_pages * 4 * KIB);
+  return u;
+}
+
+static void check_set(const struct values *v, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (!find(v, nth(i)->identifier))
+      fail_msg("%s: missing", nth(i)->identifier);
+  if (v->n != n)
+    fail_msg("%zu values instead of %zu", v->n, n);
+}
+
+static void the_sets_are_those_of_the_design(void **state) {
+  const struct metric_context context = {KNOWN, 1024 * MIB};
+  struct usage u = make_usage();
+  struct values v =
+      publish(&u, "default", (struct report){.metrics = 0}, context);
+  struct reason reason;
+
+  (void)state;
+  check_set(&v, IN_DEFAULT);
+  v = publish(&u, "detail", (struct report){.metrics = 0}, context);
+  check_set(&v, IN_ALL);
+  assert_true(metric_find("default", &reason) == metric_default_set());
+}
+
+static void every_metric_has_a_name_of_its_own(void **state) {
+  const struct metric_context context = {KNOWN, 1024 * MIB};
+  struct usage u = make_usage();
+  metric_set all = 0;
+  struct reason reason;
+
+  (void)state;
+  for (size_t i = 0; i < IN_ALL; i++) {
+    struct values v =
+        publish(&u, nth(i)->name, (struct report){.metrics = 0}, context);
+
+    if (v.n != 1 || strcmp(v.identifier[0], nth(i)->identifier) != 0)
+      fail_msg("%s: %zu values, %s", nth(i)->name, v.n, v.identifier[0]);
+    assert_true((all & metric_find(nth(i)->name, &reason)) == 0);
+    all |= metric_find(nth(i)->name, &reason);
+  }
+  assert_true(all == metric_find("detail", &reason));
+}
+
+static void names_are_known_case_apart(void **state) {
+  struct reason reason;
+
+  (void)state;
+  assert_true(metric_find("DeFault", &reason) == metric_default_set());
+  assert_true(metric_find("DETAIL", &reason) == metric_find("detail", &reason));
+  assert_true(metric_find("PSS_Anon", &reason) ==
+              metric_find("pss_anon", &reason));
+}
+
+static void other_names_are_refused_with_the_nearest(void **state) {
+  static const struct {
+    const char *word, *expected;
+  } cases[] = {
+      {"private-dirty", "did you mean \"private_dirty\"?"},
+      {"defaults", "did you mean \"default\"?"},
+      {"detial", "did you mean \"detail\"?"},
+      {"psss", "did you mean \"pss\"?"},
+      {"Swaptotal", "did you mean \"swap_total\"?"},
+      {"", "expected \"default\", \"detail\" or names"},
+      {"memory-pss", "expected \"default\""},
+      {"pss ", "expected \"default\""},
+      {"everything", "expected \"default\""},
+  };
+
+  (void)state;
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    struct reason reason = {""};
+
+    if (metric_find(cases[i].word, &reason) ||
+        !strstr(reason.text, cases[i].expected))
+      fail_msg("\"%s\": %s", cases[i].word, reason.text);
+  }
+}
+
+static void every_value_is_the_one_it_says(void **state) {
+  struct usage u = make_usage();
+  struct values v = publish_all(&u);
+  double uss = ROLLUP_PRIVATE_CLEAN + 1 + ROLLUP_PRIVATE_DIRTY + 1;
+
+  (void)state;
+  for (size_t i = 0; i < IN_ALL; i++)
+    if (nth(i)->field != NO_FIELD)
+      check(&v, nth(i)->identifier, (double)u.rollup.bytes[nth(i)->field]);
+  check(&v, "memory-uss", uss * (double)MIB);
+  check(&v, "memory-shared", (500 - uss) * (double)MIB);
+  check(&v, "ps_vm", 5000.0 * 4096);
+  check(&v, "ps_code", 40.0 * 4096);
+  check(&v, "ps_data", 1500.0 * 4096);
+  check(&v, "memory-resident", 700.0 * 4096);
+  check(&v, "memory-resident_shared", 300.0 * 4096);
+  check(&v, "percent-coverage", 100);
+  check(&v, "duration-age", 0);
+  check(&v, "count-unreadable", 0);
+  check(&v, "memory-pss_error", 0);
+}
+
+static void ps_count_is_processes_and_threads(void **state) {
+  struct usage u = make_usage();
+  struct values v;
+
+  (void)state;
+  usage_add_process(&u, 39);
+  v = publish_all(&u);
+  for (size_t i = 0; i < v.n; i++) {
+    bool is_count = strcmp(v.identifier[i], "ps_count") == 0;
+
+    assert_int_equal(v.value[i].n, is_count ? 2 : 1);
+  }
+  assert_true(get(&v, "ps_count").values[0] == 2);
+  assert_true(get(&v, "ps_count").values[1] == 42);
+}
+
+/* What only the rollups can say. */
+static void check_unknown(const struct values *v) {
+  for (size_t i = 0; i < IN_ALL; i++)
+    if (nth(i)->field != NO_FIELD)
+      check(v, nth(i)->identifier, UNKNOWN);
+  check(v, "memory-uss", UNKNOWN);
+  check(v, "memory-shared", UNKNOWN);
+  check(v, "memory-pss_error", UNKNOWN);
+  check(v, "percent-pss", UNKNOWN);
+  check(v, "percent-uss", UNKNOWN);
+}
+
+static void one_unreadable_member_makes_the_rollup_unknown(void **state) {
+  struct statm_sample statm = {100, 300, 5, 6, 7};
+  struct usage u = make_usage();
+  struct values v;
+
+  (void)state;
+  usage_add_process(&u, 1);
+  usage_add_statm(&u, &statm, 4 * KIB);
+  u.unreadable++;
+  v = publish_all(&u);
+  check_unknown(&v);
+  check(&v, "ps_vm", 5100.0 * 4096);
+  check(&v, "memory-resident", 1000.0 * 4096);
+  check(&v, "percent-resident", 100.0 * 1000 * 4096 / (1024.0 * 1024 * 1024));
+  check(&v, "ps_count", 2);
+  check(&v, "count-unreadable", 1);
+  check(&v, "percent-coverage", 70);
+  check(&v, "duration-age", 0);
+}
+
+static void a_group_of_which_nothing_was_read_has_no_age(void **state) {
+  struct usage u = {
+      .processes = 1, .threads = 1, .unreadable = 1, .resident = 4096};
+  struct values v = publish_all(&u);
+
+  (void)state;
+  check_unknown(&v);
+  check(&v, "duration-age", UNKNOWN);
+  check(&v, "percent-coverage", 0);
+  check(&v, "memory-resident", 4096);
+}
+
+static void an_unknown_member_makes_statm_unknown_too(void **state) {
+  static const char *const of_statm[] = {"ps_vm",
+                                         "ps_code",
+                                         "ps_data",
+                                         "memory-resident",
+                                         "memory-resident_shared",
+                                         "percent-ps_vm",
+                                         "percent-resident"};
+  struct usage u = make_usage();
+  struct values v;
+
+  (void)state;
+  usage_add_process(&u, 5);
+  u.unreadable++;
+  u.unknown++;
+  v = publish_all(&u);
+  check_unknown(&v);
+  for (size_t i = 0; i < sizeof(of_statm) / sizeof(of_statm[0]); i++)
+    check(&v, of_statm[i], UNKNOWN);
+  check(&v, "ps_count", 2);
+  check(&v, "count-unreadable", 1);
+}
+
+static void an_empty_group_reports_zeros(void **state) {
+  struct usage u = {.processes = 0};
+  struct values v = publish_all(&u);
+
+  (void)state;
+  for (size_t i = 0; i < v.n; i++)
+    check(&v, v.identifier[i],
+          strcmp(v.identifier[i], "percent-coverage") == 0 ? 100 : 0);
+  assert_true(get(&v, "ps_count").values[1] == 0);
+}
+
+static void a_field_that_the_kernel_lacks_is_not_published(void **state) {
+  struct usage u = make_usage(), empty = {.processes = 0};
+
+  (void)state;
+  for (size_t i = 0; i < IN_ALL; i++) {
+    int field = nth(i)->field;
+    struct metric_context context = {KNOWN, 1024 * MIB};
+    struct values v;
+
+    if (field == NO_FIELD)
+      continue;
+    context.kernel_fields &= ~(1U << field);
+    v = publish(&u, nth(i)->name, (struct report){.percentage = CHOICE_YES},
+                context);
+    assert_int_equal(v.n, 0);
+    v = publish(&empty, nth(i)->name, (struct report){.metrics = 0}, context);
+    assert_int_equal(v.n, 0);
+  }
+}
+
+static void a_field_that_one_member_lacks_is_unknown(void **state) {
+  struct usage u = make_usage();
+  struct rollup r = {.known = KNOWN & ~(1U << ROLLUP_KSM)};
+  struct values v;
+
+  (void)state;
+  usage_add_process(&u, 1);
+  usage_add_rollup(&u, &r, 0);
+  v = publish_all(&u);
+  check(&v, "memory-ksm", UNKNOWN);
+  check(&v, "percent-ksm", UNKNOWN);
+  check(&v, "memory-pss", 250.0 * (double)MIB);
+  check(&v, "memory-locked", (double)u.rollup.bytes[ROLLUP_LOCKED]);
+}
+
+/* What of the default set comes with each choice. */
+static void amounts_and_percentages_are_chosen_apart(void **state) {
+  static const struct {
+    enum choice absolute, percentage;
+    bool has_amount, has_share;
+  } cases[] = {
+      {CHOICE_YES, CHOICE_NO, true, false},
+      {CHOICE_YES, CHOICE_YES, true, true},
+      {CHOICE_NO, CHOICE_YES, false, true},
+      {CHOICE_NO, CHOICE_NO, false, false},
+      {CHOICE_UNSET, CHOICE_UNSET, true, false},
+  };
+  struct usage u = make_usage();
+
+  (void)state;
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    struct values v =
+        publish(&u, "detail",
+                (struct report){.absolute = cases[i].absolute,
+                                .percentage = cases[i].percentage},
+                (struct metric_context){KNOWN, 1024 * MIB});
+    /* All but the four that are no amounts of memory. */
+    size_t amounts = IN_ALL - 4;
+
+    assert_int_equal(v.n, 4 + (cases[i].has_amount ? amounts : 0) +
+                              (cases[i].has_share ? amounts : 0));
+    assert_int_equal(find(&v, "memory-pss") != NULL, cases[i].has_amount);
+    assert_int_equal(find(&v, "ps_vm") != NULL, cases[i].has_amount);
+    assert_int_equal(find(&v, "percent-pss") != NULL, cases[i].has_share);
+    assert_int_equal(find(&v, "percent-ps_vm") != NULL, cases[i].has_share);
+    assert_non_null(find(&v, "ps_count"));
+    assert_non_null(find(&v, "percent-coverage"));
+    assert_non_null(find(&v, "duration-age"));
+    assert_non_null(find(&v, "count-unreadable"));
+  }
+}
+
+static void a_percentage_is_of_all_memory(void **state) {
+  struct usage u = make_usage();
+  struct report r = {.percentage = CHOICE_YES};
+  struct values v =
+      publish(&u, "default", r, (struct metric_context){KNOWN, 1000 * MIB});
+
+  (void)state;
+  check(&v, "percent-pss", 25);
+  check(&v, "percent-rss", 50);
+  check(&v, "percent-swap", (ROLLUP_SWAP_PSS + 1) / 10.0);
+  assert_null(find(&v, "percent-ps_count"));
+  v = publish(&u, "default", r, (struct metric_context){KNOWN, 0});
+  check(&v, "percent-pss", UNKNOWN);
+  check(&v, "memory-pss", 250.0 * (double)MIB);
+  check(&v, "percent-coverage", 100);
+}
+
+static void a_report_inherits_what_is_unset(void **state) {
+  const struct report from = {2, CHOICE_NO, CHOICE_YES};
+  struct report none = {.metrics = 0}, all = {1, CHOICE_YES, CHOICE_NO};
+  struct report metrics = {.metrics = 1}, absolute = {.absolute = CHOICE_YES};
+
+  (void)state;
+  report_inherit(&none, &from);
+  assert_memory_equal(&none, &from, sizeof(from));
+  report_inherit(&all, &from);
+  assert_true(all.metrics == 1);
+  assert_int_equal(all.absolute, CHOICE_YES);
+  assert_int_equal(all.percentage, CHOICE_NO);
+  report_inherit(&metrics, &from);
+  assert_true(metrics.metrics == 1);
+  assert_int_equal(metrics.absolute, CHOICE_NO);
+  report_inherit(&absolute, &from);
+  assert_true(absolute.metrics == 2);
+  assert_int_equal(absolute.absolute, CHOICE_YES);
+  assert_int_equal(absolute.percentage, CHOICE_YES);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_sets_are_those_of_the_design),
+      cmocka_unit_test(every_metric_has_a_name_of_its_own),
+      cmocka_unit_test(names_are_known_case_apart),
+      cmocka_unit_test(other_names_are_refused_with_the_nearest),
+      cmocka_unit_test(every_value_is_the_one_it_says),
+      cmocka_unit_test(ps_count_is_processes_and_threads),
+      cmocka_unit_test(one_unreadable_member_makes_the_rollup_unknown),
+      cmocka_unit_test(a_group_of_which_nothing_was_read_has_no_age),
+      cmocka_unit_test(an_unknown_member_makes_statm_unknown_too),
+      cmocka_unit_test(an_empty_group_reports_zeros),
+      cmocka_unit_test(a_field_that_the_kernel_lacks_is_not_published),
+      cmocka_unit_test(a_field_that_one_member_lacks_is_unknown),
+      cmocka_unit_test(amounts_and_percentages_are_chosen_apart),
+      cmocka_unit_test(a_percentage_is_of_all_memory),
+      cmocka_unit_test(a_report_inherits_what_is_unset),
+  };
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

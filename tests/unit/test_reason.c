@@ -1,0 +1,114 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <smaps/reason.h>
+
+#include <errno.h>
+#include <string.h>
+
+/* 32 letters, which is the longest word that is compared. */
+#define LONG_WORD "abcdefghijklmnopqrstuvwxyzabcdef"
+
+static const char *const known[] = {
+    "Comm",  "CommMatch", "CommandLine", "Executable", "User",    "Unit",
+    "Slice", "Cgroup",    "Container",   "PidFile",    LONG_WORD, LONG_WORD "g",
+};
+#define KNOWN (sizeof(known) / sizeof(known[0]))
+
+static void a_reason_is_formatted_and_invalid(void **state) {
+  struct reason r;
+
+  (void)state;
+  assert_int_equal(reason_set(&r, "expected %d to %s", 1, "9"), -EINVAL);
+  assert_string_equal(r.text, "expected 1 to 9");
+  assert_int_equal(reason_set(&r, "%s", ""), -EINVAL);
+  assert_string_equal(r.text, "");
+}
+
+static void a_long_reason_is_cut_at_its_size(void **state) {
+  char text[2 * sizeof(struct reason)];
+  struct {
+    struct reason reason;
+    char canary[16];
+  } r;
+
+  (void)state;
+  memset(text, 'x', sizeof(text));
+  for (size_t len = sizeof(r.reason) - 2; len < sizeof(text); len++) {
+    size_t most = sizeof(r.reason.text) - 1;
+
+    memset(&r, 'Z', sizeof(r));
+    assert_int_equal(reason_set(&r.reason, "%.*s", (int)len, text), -EINVAL);
+    assert_int_equal(strlen(r.reason.text), len < most ? len : most);
+    assert_int_equal(r.canary[0], 'Z');
+  }
+}
+
+static void the_nearest_word_is_what_was_meant(void **state) {
+  static const struct {
+    const char *name;
+    const char *word;
+    const char *nearest;
+  } cases[] = {
+      {"the very word", "Unit", "Unit"},
+      {"case apart", "pIDfILE", "PidFile"},
+      {"a letter is missing", "Executble", "Executable"},
+      {"the first is missing", "xecutable", "Executable"},
+      {"the last is missing", "Executabl", "Executable"},
+      {"a letter too many", "Exxecutable", "Executable"},
+      {"another letter", "Slise", "Slice"},
+      {"two letters swapped", "Cgruop", "Cgroup"},
+      {"plural", "Users", "User"},
+      {"two edits in a short word", "Uinx", NULL},
+      {"two swapped in a short word", "Uesr", "User"},
+      {"the nearer of two", "ComMatch", "CommMatch"},
+      {"the nearer comes first", "Com", "Comm"},
+      {"three edits in a long word", "ComandLin", "CommandLine"},
+      {"five edits in a word of nine", "Kondajmrr", NULL},
+      {"a stem is not near", "Exec", NULL},
+      {"nothing like it", "Frobnicate", NULL},
+      {"empty", "", NULL},
+      {"one letter", "U", NULL},
+      {"bytes that are no letters", "\xff\xfe\xfd", NULL},
+      {"the longest that is compared", LONG_WORD, LONG_WORD},
+      {"longer than that", LONG_WORD "h", NULL},
+  };
+
+  (void)state;
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    const char *nearest = reason_nearest(cases[i].word, known, KNOWN);
+    const char *want = cases[i].nearest;
+
+    if (want ? !nearest || strcmp(nearest, want) != 0 : nearest != NULL)
+      fail_msg("%s: %s", cases[i].name, nearest ? nearest : "nothing");
+  }
+}
+
+static void among_equals_the_first_is_taken(void **state) {
+  static const char *const words[] = {"cat", "hat", "bat"};
+
+  (void)state;
+  assert_ptr_equal(reason_nearest("rat", words, 3), words[0]);
+  assert_ptr_equal(reason_nearest("hat", words, 3), words[1]);
+}
+
+static void among_no_words_none_is_near(void **state) {
+  (void)state;
+  assert_null(reason_nearest("Unit", known, 0));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_reason_is_formatted_and_invalid),
+      cmocka_unit_test(a_long_reason_is_cut_at_its_size),
+      cmocka_unit_test(the_nearest_word_is_what_was_meant),
+      cmocka_unit_test(among_equals_the_first_is_taken),
+      cmocka_unit_test(among_no_words_none_is_near),
+  };
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,563 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <smaps/selector.h>
+
+#include <errno.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const struct {
+  const char *option;
+  enum attribute attribute;
+  enum selector_test test;
+} options[] = {
+    {"Comm", ATTRIBUTE_COMM, SELECT_GLOB},
+    {"CommMatch", ATTRIBUTE_COMM, SELECT_REGEX},
+    {"CommandLine", ATTRIBUTE_COMMAND_LINE, SELECT_GLOB},
+    {"CommandLineMatch", ATTRIBUTE_COMMAND_LINE, SELECT_REGEX},
+    {"Executable", ATTRIBUTE_EXECUTABLE, SELECT_GLOB},
+    {"ExecutableMatch", ATTRIBUTE_EXECUTABLE, SELECT_REGEX},
+    {"User", ATTRIBUTE_USER, SELECT_GLOB},
+    {"UserMatch", ATTRIBUTE_USER, SELECT_REGEX},
+    {"Cgroup", ATTRIBUTE_CGROUP, SELECT_GLOB},
+    {"CgroupMatch", ATTRIBUTE_CGROUP, SELECT_REGEX},
+    {"Unit", ATTRIBUTE_UNIT, SELECT_GLOB},
+    {"UnitMatch", ATTRIBUTE_UNIT, SELECT_REGEX},
+    {"Slice", ATTRIBUTE_SLICE, SELECT_GLOB},
+    {"SliceMatch", ATTRIBUTE_SLICE, SELECT_REGEX},
+    {"Container", ATTRIBUTE_CONTAINER, SELECT_GLOB},
+    {"ContainerMatch", ATTRIBUTE_CONTAINER, SELECT_REGEX},
+    {"PidFile", ATTRIBUTES, SELECT_PID_FILE},
+};
+#define OPTIONS (sizeof(options) / sizeof(options[0]))
+
+static struct selector make(const char *option, const char *pattern) {
+  struct reason reason = {""};
+  struct selector s;
+  int r = selector_init(&s, option, pattern, &reason);
+
+  if (r != 0)
+    fail_msg("%s \"%s\": %d, %s", option, pattern, r, reason.text);
+  return s;
+}
+
+/* Whether the pattern of the option selects a process of this command line,
+ * which may be NULL. */
+static bool selects(const char *option, const char *pattern,
+                    const char *command_line) {
+  struct identity id = {.value = {[ATTRIBUTE_COMMAND_LINE] = command_line}};
+  struct selector s = make(option, pattern);
+  bool is_selected = selector_match(&s, &id, 1, NULL);
+
+  selector_done(&s);
+  return is_selected;
+}
+
+static void check_refused(const char *name, const char *option,
+                          const char *pattern, const char *expected) {
+  struct reason reason = {""};
+  struct selector s;
+  int r = selector_init(&s, option, pattern, &reason);
+
+  if (r != -EINVAL || !strstr(reason.text, expected))
+    fail_msg("%s: %d, \"%s\"", name, r, reason.text);
+}
+
+static void check_option(size_t i, const char *option) {
+  struct selector s = make(option, "/x");
+
+  assert_int_equal(s.test, options[i].test);
+  for (unsigned a = 0; a < ATTRIBUTES; a++) {
+    struct identity id = {.uid = 1};
+
+    id.value[a] = "/x";
+    if (selector_match(&s, &id, 1, NULL) != (a == options[i].attribute))
+      fail_msg("%s: attribute %u", option, a);
+  }
+  selector_done(&s);
+}
+
+static void every_option_looks_at_its_attribute_alone(void **state) {
+  (void)state;
+  for (size_t i = 0; i < OPTIONS; i++) {
+    char other[32];
+
+    check_option(i, options[i].option);
+    strcpy(other, options[i].option);
+    for (char *p = other; *p; p++)
+      *p ^= ' '; /* case does not matter */
+    check_option(i, other);
+  }
+}
+
+static void all_options_are_listed(void **state) {
+  (void)state;
+  for (size_t i = 0; i < OPTIONS; i++)
+    assert_string_equal(selector_options[i], options[i].option);
+  assert_null(selector_options[OPTIONS]);
+}
+
+static void other_options_are_not_found(void **state) {
+  static const char *const cases[] = {
+      "",          "Match",   "Com",      "Command",        "Comm ",
+      " Comm",     "CommM",   "CommMatc", "CommMatchMatch", "PidFil",
+      "PidFiles",  "Process", "UnitUnit", "PidFileMatch",   "Children",
+      "MatchComm", "Units",   "Us\xe9r",
+  };
+  struct reason reason;
+  struct selector s;
+
+  (void)state;
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    if (selector_init(&s, cases[i], "/x", &reason) != -ENOENT)
+      fail_msg("\"%s\": found", cases[i]);
+}
+
+/* A pattern, a value that it matches, and one that it does not. */
+struct pattern_case {
+  const char *pattern, *match, *other;
+};
+
+static void check_patterns(const char *option, const struct pattern_case *cases,
+                           size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    if (!selects(option, cases[i].pattern, cases[i].match))
+      fail_msg("%s \"%s\": not \"%s\"", option, cases[i].pattern,
+               cases[i].match);
+    if (selects(option, cases[i].pattern, cases[i].other))
+      fail_msg("%s \"%s\": \"%s\"", option, cases[i].pattern, cases[i].other);
+  }
+}
+
+static const struct pattern_case globs[] = {
+    {"nginx", "nginx", "nginx2"},
+    {"nginx", "nginx", "xnginx"},
+    {"Nginx", "Nginx", "nginx"},
+    {"*", "", NULL},
+    {"*", ".hidden", NULL},
+    {"/opt/*/x", "/opt/a/b/x", "/opt/x"},
+    {"/opt?x", "/opt/x", "/optx"},
+    {"?", "a", "ab"},
+    {"?", ".", ""},
+    {"[a-c]x", "bx", "dx"},
+    {"[!a]", "b", "a"},
+    {"[^a]", "b", "a"},
+    {"[]a]", "]", "b"},
+    {"[]a]", "a", "a]"},
+    {"[!]a]", "x", "]"},
+    {"[[:alpha:]]", "q", "4"},
+    {"[[:alpha:]_]z", "_z", "4z"},
+    {"[[=a=]]", "a", "="},
+    {"[[.].]]", "]", "["},
+    {"[a[]", "[", "]"},
+    {"[\\]]", "]", "\\"},
+    {"\\[", "[", "\\["},
+    {"a\\[b", "a[b", "ab"},
+    {"\\*", "*", "a"},
+    {"\\\\", "\\", "\\\\"},
+    {"]", "]", "a"},
+    {"a|b", "a|b", "a"},
+    {"*\n*", "a\nb", "ab"},
+};
+
+static const struct pattern_case regexes[] = {
+    {"pool", "php: pool www", "php: POOL"},
+    {"^php", "php-fpm", "a php"},
+    {"fpm$", "php-fpm", "php-fpm7"},
+    {"a+b?c", "xaac", "xbc"},
+    {"(w|a)-[0-9]{2}", "api a-42", "api a-4"},
+    {"a\\+", "a+", "aa"},
+    {"x*", "", NULL},
+    {".", "a", ""},
+    {"^a.b$", "a\nb", "ab"},
+    {"^a.b$", "a/b", "a//b"},
+    {"[[:space:]]x", "a x", "ax"},
+};
+
+static void a_glob_stands_for_the_whole_value(void **state) {
+  (void)state;
+  check_patterns("CommandLine", globs, sizeof(globs) / sizeof(globs[0]));
+}
+
+static void a_regular_expression_is_extended_and_unanchored(void **state) {
+  (void)state;
+  check_patterns("CommandLineMatch", regexes,
+                 sizeof(regexes) / sizeof(regexes[0]));
+}
+
+static void malformed_patterns_are_refused(void **state) {
+  static const struct {
+    const char *name, *option, *pattern, *expected;
+  } cases[] = {
+      {"empty glob", "Comm", "", "not empty"},
+      {"empty regex", "CommMatch", "", "not empty"},
+      {"open set", "Unit", "a[bc", "'['"},
+      {"open set alone", "Unit", "[", "'['"},
+      {"open set with ]", "Unit", "[]", "'['"},
+      {"open set with ^", "Unit", "[^", "'['"},
+      {"open set with !]", "Unit", "[!]", "'['"},
+      {"open set with class", "Unit", "[[:alpha:]", "'['"},
+      {"open set with \\]", "Unit", "[a\\]", "'['"},
+      {"open set with \\", "Unit", "[a\\", "'['"},
+      {"second set is open", "Unit", "[a]*[b", "'['"},
+      {"backslash at the end", "Unit", "a\\", "backslash"},
+      {"odd backslashes at the end", "Unit", "\\\\\\", "backslash"},
+      {"relative PID file", "PidFile", "run/x.pid", "absolute"},
+      {"empty PID file", "PidFile", "", "absolute"},
+  };
+
+  (void)state;
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    check_refused(cases[i].name, cases[i].option, cases[i].pattern,
+                  cases[i].expected);
+}
+
+static void a_bad_regex_is_refused_in_the_words_of_regcomp(void **state) {
+  static const char *const cases[] = {"(",      "[a",      "a{2",
+                                      "a{2,1}", "[[:x:]]", "\\"};
+
+  (void)state;
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    char message[128];
+    regex_t regex;
+    int r = regcomp(&regex, cases[i], REG_EXTENDED);
+
+    assert_int_not_equal(r, 0);
+    regerror(r, &regex, message, sizeof(message));
+    check_refused(cases[i], "CommMatch", cases[i], message);
+  }
+}
+
+static void a_word_longer_than_any_comm_is_refused(void **state) {
+  static const char *const taken[] = {"exactly15bytes_", "systemd-journal*",
+                                      "?ystemd-journald", "systemd-journal[d]",
+                                      "systemd\\-journal"};
+  struct reason reason;
+  struct selector s;
+
+  (void)state;
+  check_refused("16 bytes", "Comm", "systemd-journald", "15 bytes");
+  for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
+    s = make("Comm", taken[i]);
+    selector_done(&s);
+  }
+  assert_true(selects("CommandLine", "systemd-journald", "systemd-journald"));
+  assert_true(
+      selects("CommandLineMatch", "systemd-journald", "systemd-journald"));
+  assert_int_equal(selector_init_process(&s, "systemd-journald", &reason),
+                   -EINVAL);
+  assert_non_null(strstr(reason.text, "15 bytes"));
+  assert_int_equal(selector_init_process(&s, "", &reason), -EINVAL);
+  assert_int_equal(selector_init_process(&s, taken[0], &reason), 0);
+  selector_done(&s);
+}
+
+static void process_is_comm_letter_for_letter(void **state) {
+  static const struct pattern_case cases[] = {
+      {"sshd", "sshd", "sshd2"}, {"Sshd", "Sshd", "sshd"}, {"a*", "a*", "ab"},
+      {"a?", "a?", "ab"},        {"[", "[", "a"},          {"\\", "\\", "a"},
+  };
+  struct identity id = {.uid = 0};
+  struct reason reason;
+  struct selector s;
+
+  (void)state;
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    assert_int_equal(selector_init_process(&s, cases[i].pattern, &reason), 0);
+    id.value[ATTRIBUTE_COMM] = cases[i].match;
+    assert_true(selector_match(&s, &id, 1, NULL));
+    id.value[ATTRIBUTE_COMM] = cases[i].other;
+    assert_false(selector_match(&s, &id, 1, NULL));
+    selector_done(&s);
+  }
+}
+
+static void a_user_is_known_by_name_and_by_number(void **state) {
+  static const struct {
+    const char *option, *pattern, *name;
+    uint32_t uid;
+    bool is_match;
+  } cases[] = {
+      {"User", "www-data", "www-data", 33, true},
+      {"User", "33", "www-data", 33, true},
+      {"User", "34", "www-data", 33, false},
+      {"User", "0", "root", 0, true},
+      {"User", "4294967295", "nobody", UINT32_MAX, true},
+      {"User", "4294967329", "www-data", 33, false}, /* 33 in 32 bits */
+      {"User", "33x", "www-data", 33, false},
+      {"User", " 33", "www-data", 33, false},
+      {"User", "3?", "www-data", 33, false},
+      {"User", "1000", "1000", 1000, true},
+      {"User", "33", NULL, 33, false},
+      {"UserMatch", "33", "www-data", 33, false},
+      {"Comm", "33", "www-data", 33, false},
+  };
+
+  (void)state;
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    struct identity id = {.uid = cases[i].uid};
+    struct selector s = make(cases[i].option, cases[i].pattern);
+
+    id.value[ATTRIBUTE_USER] = cases[i].name;
+    id.value[ATTRIBUTE_COMM] = "comm";
+    if (selector_match(&s, &id, 1, NULL) != cases[i].is_match)
+      fail_msg("%s \"%s\", uid %u", cases[i].option, cases[i].pattern,
+               cases[i].uid);
+    selector_done(&s);
+  }
+}
+
+static void an_unknown_attribute_matches_nothing(void **state) {
+  (void)state;
+  assert_false(selects("CommandLine", "*", NULL));
+  assert_false(selects("CommandLineMatch", ".*", NULL));
+  assert_false(selects("User", "0", "uid 0, but no user"));
+}
+
+static void names_are_bytes_and_need_not_be_utf_8(void **state) {
+  static const struct pattern_case as_glob[] = {
+      {"*", "\xff\xfe", NULL},          {"?", "\xff", "\xc3\xa9"},
+      {"??", "\xc3\xa9", "\xc3"},       {"a*b", "a\x80\xff_b", "a\x80\xff"},
+      {"a\xff*", "a\xff\xfe", "a\xfe"}, {"[!x]", "\xe9", "x"},
+  };
+  static const struct pattern_case as_regex[] = {
+      {"^.$", "\xff", "\xc3\xa9"},
+      {"^[^x]+$", "\xfe\xff", "x\xff"},
+      {"\xff$", "a\xff", "a\xfe"},
+  };
+
+  (void)state;
+  check_patterns("CommandLine", as_glob, sizeof(as_glob) / sizeof(*as_glob));
+  check_patterns("CommandLineMatch", as_regex,
+                 sizeof(as_regex) / sizeof(*as_regex));
+}
+
+/* Other plugins (python) set the daemon's locale; the matcher works in "C". */
+static void a_regex_read_in_a_utf_8_locale_matches_bytes(void **state) {
+  struct identity id = {.value = {[ATTRIBUTE_COMM] = "a\xff"}};
+  struct selector s;
+  bool is_match;
+
+  (void)state;
+  if (!setlocale(LC_CTYPE, "C.UTF-8"))
+    skip();
+  s = make("CommMatch", "^a.$");
+  setlocale(LC_CTYPE, "C");
+  is_match = selector_match(&s, &id, 1, NULL);
+  selector_done(&s);
+  assert_true(is_match);
+}
+
+static void captures_are_those_of_the_match(void **state) {
+  struct identity id = {.value = {[ATTRIBUTE_COMM] = "pool www-"}};
+  struct selector s = make("CommMatch", "(pool) ([a-z]+)(-)([0-9]+)?");
+  struct captures c;
+
+  (void)state;
+  assert_int_equal(selector_captures(&s), 4);
+  assert_true(selector_match(&s, &id, 1, NULL));
+  assert_true(selector_match(&s, &id, 1, &c));
+  assert_ptr_equal(c.text, id.value[ATTRIBUTE_COMM]);
+  assert_int_equal(c.match[0].rm_so, 0);
+  assert_int_equal(c.match[2].rm_so, 5);
+  assert_int_equal(c.match[2].rm_eo, 8);
+  assert_int_equal(c.match[3].rm_eo, 9);
+  for (int i = 4; i < CAPTURES; i++)
+    assert_int_equal(c.match[i].rm_so, -1);
+  selector_done(&s);
+}
+
+static void only_the_first_nine_captures_are_kept(void **state) {
+  struct identity id = {.value = {[ATTRIBUTE_COMM] = "abcdefghijk"}};
+  struct selector s = make("CommMatch", "(.)(.)(.)(.)(.)(.)(.)(.)(.)(.)(.)");
+  struct captures c;
+
+  (void)state;
+  assert_int_equal(selector_captures(&s), 11);
+  assert_true(selector_match(&s, &id, 1, &c));
+  assert_int_equal(c.match[9].rm_so, 8);
+  selector_done(&s);
+}
+
+static void what_has_no_captures_leaves_them_alone(void **state) {
+  struct identity id = {.value = {[ATTRIBUTE_COMM] = "nginx"}};
+  struct selector glob = make("Comm", "ngi*"),
+                  other = make("CommMatch", "(x)y");
+  struct captures c, untouched;
+
+  (void)state;
+  memset(&c, 0xaa, sizeof(c));
+  untouched = c;
+  assert_true(selector_match(&glob, &id, 1, &c));
+  assert_false(selector_match(&other, &id, 1, &c));
+  assert_memory_equal(&c, &untouched, sizeof(c));
+  assert_int_equal(selector_captures(&glob), 0);
+  selector_done(&glob);
+  selector_done(&other);
+}
+
+/* A directory of its own for each test, with "x.pid" in it. */
+struct pid_file {
+  char dir[32], path[48];
+};
+
+static int make_directory(void **state) {
+  static struct pid_file file;
+
+  strcpy(file.dir, "/tmp/smaps-XXXXXX");
+  if (!mkdtemp(file.dir))
+    return -1;
+  snprintf(file.path, sizeof(file.path), "%s/x.pid", file.dir);
+  *state = &file;
+  return 0;
+}
+
+static int remove_directory(void **state) {
+  const struct pid_file *file = *state;
+
+  remove(file->path);
+  return rmdir(file->dir);
+}
+
+static void write_pid_file(const struct pid_file *file, const char *text) {
+  FILE *f = fopen(file->path, "w");
+
+  assert_non_null(f);
+  assert_true(fputs(text, f) >= 0);
+  assert_int_equal(fclose(f), 0);
+}
+
+static bool selects_pid(const struct selector *s, uint32_t pid) {
+  static const struct identity nobody;
+
+  return selector_match(s, &nobody, pid, NULL);
+}
+
+static void a_pid_file_names_the_number_in_front(void **state) {
+  static const struct {
+    const char *name, *text;
+    uint32_t pid;
+  } cases[] = {
+      {"number", "4711", 4711},
+      {"newline behind it", "4711\n", 4711},
+      {"lines behind it", "4711\n/srv/data\n1700000000\n", 4711},
+      {"blanks in front, as in UUCP's locks", "      4711\n", 4711},
+      {"tab in front", "\t4711\n", 4711},
+      {"return behind it", "4711\r\n", 4711},
+      {"the largest", "4294967295\n", UINT32_MAX},
+      {"too large", "4294967296\n", 0},
+      {"20 digits", "18446744073709551617\n", 0},
+      {"empty", "", 0},
+      {"blanks alone", "   \n", 0},
+      {"zero", "0\n", 0},
+      {"minus", "-4711\n", 0},
+      {"garbage", "pid 4711\n", 0},
+      {"high bytes", "\xff\xfe", 0},
+      {"a long line", "12345678901234567890123456789012345678901234567890", 0},
+      {"a number that is cut short when read is another number",
+       "                              4711\n", 0},
+  };
+  const struct pid_file *file = *state;
+
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    struct selector s = make("PidFile", file->path);
+
+    write_pid_file(file, cases[i].text);
+    if (selector_refresh(&s) != (cases[i].pid != 0))
+      fail_msg("%s: pid is %u", cases[i].name, s.pid);
+    if (cases[i].pid ? !selects_pid(&s, cases[i].pid) : s.pid != 0)
+      fail_msg("%s: pid is %u", cases[i].name, s.pid);
+    assert_false(selects_pid(&s, 0));
+    assert_false(selects_pid(&s, 4710));
+    selector_done(&s);
+  }
+}
+
+static void a_pid_file_is_followed_as_it_changes(void **state) {
+  const struct pid_file *file = *state;
+  struct selector s = make("PidFile", file->path);
+
+  assert_false(selector_refresh(&s)); /* missing, as before */
+  write_pid_file(file, "10\n");
+  assert_false(selects_pid(&s, 10)); /* not read yet */
+  assert_true(selector_refresh(&s));
+  assert_true(selects_pid(&s, 10));
+  assert_false(selector_refresh(&s));
+  write_pid_file(file, "11\n");
+  assert_true(selector_refresh(&s));
+  assert_true(selects_pid(&s, 11));
+  assert_false(selects_pid(&s, 10));
+  remove(file->path);
+  assert_true(selector_refresh(&s));
+  assert_false(selects_pid(&s, 11));
+  assert_false(selector_refresh(&s));
+  selector_done(&s);
+}
+
+static void what_is_no_regular_file_names_no_process(void **state) {
+  const struct pid_file *file = *state;
+  struct selector s = make("PidFile", file->path);
+  struct selector directory = make("PidFile", file->dir);
+
+  write_pid_file(file, "10\n");
+  assert_true(selector_refresh(&s));
+  remove(file->path);
+  assert_int_equal(mkfifo(file->path, 0600), 0);
+  alarm(20); /* for where it blocks */
+  assert_true(selector_refresh(&s));
+  alarm(0);
+  assert_int_equal(s.pid, 0);
+  assert_false(selector_refresh(&directory));
+  selector_done(&directory);
+  selector_done(&s);
+}
+
+static void there_is_nothing_to_refresh_in_other_selectors(void **state) {
+  struct selector glob = make("Comm", "10"), regex = make("CommMatch", "10");
+
+  (void)state;
+  assert_false(selector_refresh(&glob));
+  assert_false(selector_refresh(&regex));
+  assert_false(selects_pid(&glob, 10));
+  selector_done(&regex);
+  selector_done(&glob);
+}
+
+#define PID_FILE_TEST(test)                                                    \
+  cmocka_unit_test_setup_teardown(test, make_directory, remove_directory)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_option_looks_at_its_attribute_alone),
+      cmocka_unit_test(all_options_are_listed),
+      cmocka_unit_test(other_options_are_not_found),
+      cmocka_unit_test(a_glob_stands_for_the_whole_value),
+      cmocka_unit_test(a_regular_expression_is_extended_and_unanchored),
+      cmocka_unit_test(malformed_patterns_are_refused),
+      cmocka_unit_test(a_bad_regex_is_refused_in_the_words_of_regcomp),
+      cmocka_unit_test(a_word_longer_than_any_comm_is_refused),
+      cmocka_unit_test(process_is_comm_letter_for_letter),
+      cmocka_unit_test(a_user_is_known_by_name_and_by_number),
+      cmocka_unit_test(an_unknown_attribute_matches_nothing),
+      cmocka_unit_test(names_are_bytes_and_need_not_be_utf_8),
+      cmocka_unit_test(a_regex_read_in_a_utf_8_locale_matches_bytes),
+      cmocka_unit_test(captures_are_those_of_the_match),
+      cmocka_unit_test(only_the_first_nine_captures_are_kept),
+      cmocka_unit_test(what_has_no_captures_leaves_them_alone),
+      PID_FILE_TEST(a_pid_file_names_the_number_in_front),
+      PID_FILE_TEST(a_pid_file_is_followed_as_it_changes),
+      PID_FILE_TEST(what_is_no_regular_file_names_no_process),
+      cmocka_unit_test(there_is_nothing_to_refresh_in_other_selectors),
+  };
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,281 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <smaps/usage.h>
+
+#define KIB UINT64_C(1024)
+#define PAGE UINT64_C(4096)
+#define KNOWN ((1U << ROLLUP_FIELDS) - 1)
+
+/* All that a reader knows of a process, in kB: the rest follows. */
+static struct rollup make_rollup(uint64_t pss, uint64_t private_clean,
+                                 uint64_t private_dirty, uint64_t shared) {
+  struct rollup r = {.known = KNOWN};
+
+  r.bytes[ROLLUP_PSS] = pss * KIB;
+  r.bytes[ROLLUP_PRIVATE_CLEAN] = private_clean * KIB;
+  r.bytes[ROLLUP_PRIVATE_DIRTY] = private_dirty * KIB;
+  r.bytes[ROLLUP_SHARED_CLEAN] = shared * KIB;
+  r.bytes[ROLLUP_RSS] = (private_clean + private_dirty + shared) * KIB;
+  return r;
+}
+
+static void add(struct usage *u, const struct rollup *r, uint64_t pages) {
+  const struct statm_sample statm = {.resident_pages = pages};
+
+  usage_add_process(u, 1);
+  usage_add_statm(u, &statm, PAGE);
+  if (r)
+    usage_add_rollup(u, r, pages * PAGE);
+  else
+    u->unreadable++;
+}
+
+static void processes_and_their_threads_are_counted(void **state) {
+  struct usage u = {.processes = 0};
+
+  (void)state;
+  usage_add_process(&u, 1);
+  usage_add_process(&u, 5000);
+  usage_add_process(&u, UINT32_MAX);
+  assert_int_equal(u.processes, 3);
+  assert_true(u.threads == UINT64_C(5001) + UINT32_MAX);
+  assert_int_equal(u.unreadable, 0);
+  assert_int_equal(u.rolled_up, 0);
+}
+
+static void statm_adds_up_in_bytes(void **state) {
+  static const struct statm_sample one = {.size_pages = 1000,
+                                          .resident_pages = 300,
+                                          .shared_pages = 200,
+                                          .text_pages = 40,
+                                          .data_pages = 5};
+  /* Above 4 GiB, on a kernel with pages of 64 KiB. */
+  static const struct statm_sample big = {.size_pages = UINT32_MAX};
+  struct usage u = {.processes = 0};
+
+  (void)state;
+  usage_add_statm(&u, &one, PAGE);
+  usage_add_statm(&u, &one, 16 * PAGE);
+  assert_int_equal(u.size, 17000 * PAGE);
+  assert_int_equal(u.resident, 5100 * PAGE);
+  assert_int_equal(u.resident_shared, 3400 * PAGE);
+  assert_int_equal(u.text, 680 * PAGE);
+  assert_int_equal(u.data, 85 * PAGE);
+  usage_add_statm(&u, &big, 16 * PAGE);
+  assert_true(u.size == 17000 * PAGE + 16 * PAGE * UINT32_MAX);
+  assert_int_equal(u.processes, 0);
+}
+
+static void every_field_of_the_rollups_is_summed(void **state) {
+  struct rollup r = {.known = KNOWN};
+  struct usage u = {.processes = 0};
+
+  (void)state;
+  for (uint64_t f = 0; f < ROLLUP_FIELDS; f++)
+    r.bytes[f] = (f + 1) * KIB;
+  r.bytes[ROLLUP_RSS] = 100 * KIB;
+  for (int i = 0; i < 3; i++)
+    usage_add_rollup(&u, &r, 7 * PAGE);
+  for (uint64_t f = 0; f < ROLLUP_FIELDS; f++)
+    assert_int_equal(u.rollup.bytes[f], 3 * r.bytes[f]);
+  assert_int_equal(u.rollup.known, KNOWN);
+  assert_int_equal(u.rolled_up, 3);
+  assert_int_equal(u.resident_rolled_up, 21 * PAGE);
+}
+
+static void uss_is_what_is_private(void **state) {
+  static const struct {
+    const char *name;
+    uint64_t pss, private_clean, private_dirty, shared;
+    uint64_t want_uss, want_shared;
+  } cases[] = {
+      {"nothing", 0, 0, 0, 0, 0, 0},
+      {"private alone", 30, 10, 20, 0, 30, 0},
+      {"clean alone", 10, 10, 0, 0, 10, 0},
+      {"dirty alone", 20, 0, 20, 0, 20, 0},
+      {"shared alone", 25, 0, 0, 100, 0, 100},
+      {"both", 55, 10, 20, 100, 30, 100},
+      {"pss rounded down below uss", 29, 10, 20, 0, 29, 1},
+      {"large folios mapped twice count as private", 40, 30, 50, 0, 40, 40},
+      {"no pss at all", 0, 10, 20, 100, 0, 130},
+  };
+
+  (void)state;
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    struct rollup r = make_rollup(cases[i].pss, cases[i].private_clean,
+                                  cases[i].private_dirty, cases[i].shared);
+    struct usage u = {.processes = 0};
+
+    usage_add_rollup(&u, &r, 0);
+    if (u.uss != cases[i].want_uss * KIB ||
+        u.shared != cases[i].want_shared * KIB)
+      fail_msg("%s: %ju and %ju", cases[i].name, (uintmax_t)u.uss,
+               (uintmax_t)u.shared);
+  }
+}
+
+/* What one has too much must not hide what the other has too little. */
+static void uss_is_bounded_for_each_process_by_itself(void **state) {
+  struct rollup doubled = make_rollup(40, 0, 80, 0);
+  struct rollup sharing = make_rollup(60, 0, 10, 90);
+  struct usage u = {.processes = 0};
+
+  (void)state;
+  usage_add_rollup(&u, &doubled, 0);
+  usage_add_rollup(&u, &sharing, 0);
+  assert_int_equal(u.uss, 50 * KIB);
+  assert_int_equal(u.shared, 130 * KIB);
+}
+
+static uint64_t seed;
+
+static uint64_t draw(uint64_t below) {
+  seed ^= seed << 13;
+  seed ^= seed >> 7;
+  seed ^= seed << 17;
+  return seed % below;
+}
+
+/* What rollup_parse() lets pass: pss up to rss, whatever uss is, and the four
+ * short of rss or above it by up to 4 kB. */
+static struct rollup draw_rollup(void) {
+  uint64_t scale = UINT64_C(1) << draw(32);
+  struct rollup r = make_rollup(0, draw(2) * draw(scale), draw(scale),
+                                draw(3) ? draw(scale) : 0);
+  uint64_t rss = r.bytes[ROLLUP_RSS] / KIB + draw(9);
+
+  rss = rss > 4 ? rss - 4 : 0;
+  r.bytes[ROLLUP_RSS] = rss * KIB;
+  r.bytes[ROLLUP_PSS] = draw(4) ? draw(rss + 1) * KIB : rss * KIB;
+  return r;
+}
+
+static void any_sum_keeps_uss_below_pss_below_rss(void **state) {
+  (void)state;
+  seed = 4711;
+  for (int round = 0; round < 2000; round++) {
+    struct usage u = {.processes = 0};
+    uint64_t pss = 0, rss = 0;
+
+    for (uint64_t n = draw(20); n > 0; n--) {
+      struct rollup r = draw_rollup();
+
+      usage_add_rollup(&u, &r, 0);
+      pss += r.bytes[ROLLUP_PSS];
+      rss += r.bytes[ROLLUP_RSS];
+      assert_true(u.rollup.bytes[ROLLUP_PSS] == pss);
+      assert_true(u.rollup.bytes[ROLLUP_RSS] == rss);
+      assert_in_range(u.uss, 0, pss);
+      assert_in_range(pss, 0, rss);
+      assert_true(rss == u.uss + u.shared);
+    }
+  }
+}
+
+static void known_are_the_fields_that_all_members_have(void **state) {
+  struct rollup old = make_rollup(1, 1, 1, 1), now = old, odd = old;
+  struct usage u = {.processes = 0};
+
+  (void)state;
+  old.known &= ~(1U << ROLLUP_KSM | 1U << ROLLUP_PSS_DIRTY);
+  odd.known &= ~(1U << ROLLUP_LOCKED);
+  usage_add_rollup(&u, &now, 0);
+  assert_int_equal(u.rollup.known, KNOWN);
+  usage_add_rollup(&u, &old, 0);
+  assert_int_equal(u.rollup.known, old.known);
+  usage_add_rollup(&u, &now, 0);
+  assert_int_equal(u.rollup.known, old.known);
+  usage_add_rollup(&u, &odd, 0);
+  assert_int_equal(u.rollup.known, old.known & odd.known);
+}
+
+static void one_unreadable_member_is_enough_to_be_incomplete(void **state) {
+  struct rollup r = make_rollup(1, 1, 0, 0);
+  struct usage u = {.processes = 0};
+
+  (void)state;
+  assert_true(usage_is_whole(&u));
+  add(&u, &r, 10);
+  assert_true(usage_is_whole(&u));
+  add(&u, NULL, 10);
+  assert_false(usage_is_whole(&u));
+  add(&u, &r, 10);
+  assert_false(usage_is_whole(&u));
+}
+
+/* -1 for a member that could not be read. */
+static void
+coverage_is_the_share_of_resident_memory_that_was_read(void **state) {
+  static const struct {
+    const char *name;
+    int pages[4]; /* of members; minus: that could not be read */
+    double want;
+  } cases[] = {
+      {"no members", {0}, 100},
+      {"all read", {10, 30}, 100},
+      {"none read", {-10, -30}, 0},
+      {"a quarter read", {10, -30}, 25},
+      {"three quarters read", {-10, 30}, 75},
+      {"a third read", {10, -10, -10}, 100.0 / 3},
+  };
+
+  (void)state;
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    struct usage u = {.processes = 0};
+    struct rollup r = make_rollup(1, 1, 0, 0);
+    double got;
+
+    for (size_t m = 0; m < 4 && cases[i].pages[m]; m++) {
+      int pages = cases[i].pages[m];
+
+      add(&u, pages > 0 ? &r : NULL, (uint64_t)(pages > 0 ? pages : -pages));
+    }
+    got = usage_coverage_percent(&u);
+    if (got < cases[i].want - 1e-9 || got > cases[i].want + 1e-9)
+      fail_msg("%s: %f", cases[i].name, got);
+  }
+}
+
+static void nothing_read_of_nothing_resident_covers_nothing(void **state) {
+  struct usage u = {.processes = 0};
+
+  (void)state;
+  add(&u, NULL, 0);
+  assert_true(usage_coverage_percent(&u) <= 0);
+}
+
+/* Nothing tells how much that member has: be it not a number, but not all. */
+static void a_group_with_an_unknown_member_is_not_all_covered(void **state) {
+  struct rollup r = make_rollup(1, 1, 0, 0);
+  struct usage u = {.processes = 0};
+
+  (void)state;
+  add(&u, &r, 10);
+  usage_add_process(&u, 1);
+  u.unreadable++;
+  u.unknown++;
+  assert_false(usage_coverage_percent(&u) >= 100);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(processes_and_their_threads_are_counted),
+      cmocka_unit_test(statm_adds_up_in_bytes),
+      cmocka_unit_test(every_field_of_the_rollups_is_summed),
+      cmocka_unit_test(uss_is_what_is_private),
+      cmocka_unit_test(uss_is_bounded_for_each_process_by_itself),
+      cmocka_unit_test(any_sum_keeps_uss_below_pss_below_rss),
+      cmocka_unit_test(known_are_the_fields_that_all_members_have),
+      cmocka_unit_test(one_unreadable_member_is_enough_to_be_incomplete),
+      cmocka_unit_test(coverage_is_the_share_of_resident_memory_that_was_read),
+      cmocka_unit_test(nothing_read_of_nothing_resident_covers_nothing),
+      cmocka_unit_test(a_group_with_an_unknown_member_is_not_all_covered),
+  };
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,191 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <smaps/user.h>
+
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+
+#define HOUR_NS (UINT64_C(3600) * 1000000000)
+/* How many names the cache holds at most. */
+#define ENTRIES_MAX 4096
+
+static unsigned asked;   /* how often */
+static unsigned version; /* of the names */
+
+/* Even uids have a name. */
+static int look_up(uint32_t uid, char *ret, size_t size) {
+  asked++;
+  assert_int_equal(size, USER_NAME_SIZE);
+  snprintf(ret, size, "user-%u-%u", uid, version);
+  return uid % 2;
+}
+
+static struct user_cache make(void) {
+  struct user_cache c;
+
+  asked = version = 0;
+  user_cache_init(&c, look_up);
+  user_cache_expire(&c, 1000 * HOUR_NS);
+  return c;
+}
+
+static void a_name_is_asked_for_once(void **state) {
+  struct user_cache c = make();
+
+  (void)state;
+  for (int i = 0; i < 3; i++)
+    assert_string_equal(user_cache_name(&c, 1000), "user-1000-0");
+  assert_int_equal(asked, 1);
+  assert_string_equal(user_cache_name(&c, 1002), "user-1002-0");
+  assert_string_equal(user_cache_name(&c, 1000), "user-1000-0");
+  assert_int_equal(asked, 2);
+  user_cache_done(&c);
+}
+
+static void a_uid_without_name_is_written_as_a_number(void **state) {
+  struct user_cache c = make();
+
+  (void)state;
+  for (int i = 0; i < 2; i++) {
+    assert_string_equal(user_cache_name(&c, 1001), "1001");
+    assert_string_equal(user_cache_name(&c, UINT32_MAX), "4294967295");
+  }
+  assert_int_equal(asked, 2); /* that there is none is kept too */
+  user_cache_done(&c);
+}
+
+static void uid_0_is_like_any_other(void **state) {
+  struct user_cache c = make();
+
+  (void)state;
+  assert_string_equal(user_cache_name(&c, 0), "user-0-0");
+  assert_string_equal(user_cache_name(&c, 0), "user-0-0");
+  assert_int_equal(asked, 1);
+  user_cache_done(&c);
+}
+
+static void uids_may_come_in_any_order(void **state) {
+  static const uint32_t uids[] = {500,   100, 900, 101, 899,  0,   UINT32_MAX,
+                                  501,   499, 2,   1,   3,    700, 300,
+                                  65534, 200, 201, 202, 1000, 400};
+  struct user_cache c = make();
+  char want[32];
+
+  (void)state;
+  for (int again = 0; again < 2; again++)
+    for (size_t i = 0; i < sizeof(uids) / sizeof(uids[0]); i++) {
+      snprintf(want, sizeof(want), uids[i] % 2 ? "%u" : "user-%u-0", uids[i]);
+      assert_string_equal(user_cache_name(&c, uids[i]), want);
+    }
+  assert_int_equal(asked, sizeof(uids) / sizeof(uids[0]));
+  user_cache_done(&c);
+}
+
+static void names_are_forgotten_after_an_hour(void **state) {
+  struct user_cache c = make();
+
+  (void)state;
+  user_cache_name(&c, 1000);
+  version = 1;
+  user_cache_expire(&c, 1001 * HOUR_NS - 1);
+  assert_string_equal(user_cache_name(&c, 1000), "user-1000-0");
+  user_cache_expire(&c, 1001 * HOUR_NS);
+  assert_string_equal(user_cache_name(&c, 1000), "user-1000-1");
+  assert_int_equal(asked, 2);
+
+  version = 2; /* and the next hour counts from then */
+  user_cache_expire(&c, 1002 * HOUR_NS - 1);
+  assert_string_equal(user_cache_name(&c, 1000), "user-1000-1");
+  user_cache_expire(&c, 1002 * HOUR_NS);
+  assert_string_equal(user_cache_name(&c, 1000), "user-1000-2");
+  user_cache_done(&c);
+}
+
+/* As long as the machine has not run for an hour, too. */
+static void no_name_is_kept_longer_whatever_the_clock_starts_at(void **state) {
+  for (uint64_t start = 1; start < 3 * HOUR_NS; start += HOUR_NS / 3) {
+    struct user_cache c;
+
+    asked = version = 0;
+    user_cache_init(&c, look_up);
+    user_cache_expire(&c, start);
+    user_cache_name(&c, 1000);
+    version = 1;
+    for (uint64_t now = start; now < start + HOUR_NS; now += HOUR_NS / 7)
+      user_cache_expire(&c, now);
+    user_cache_expire(&c, start + HOUR_NS);
+    assert_string_equal(user_cache_name(&c, 1000), "user-1000-1");
+    user_cache_done(&c);
+  }
+  (void)state;
+}
+
+static void no_end_of_uids_takes_no_end_of_memory(void **state) {
+  struct user_cache c = make();
+  char want[32];
+
+  (void)state;
+  for (uint32_t uid = 100000; uid < 165536; uid++) {
+    snprintf(want, sizeof(want), uid % 2 ? "%u" : "user-%u-0", uid);
+    assert_string_equal(user_cache_name(&c, uid), want);
+    assert_in_range(c.n, 1, ENTRIES_MAX);
+    assert_in_range(c.cap, c.n, ENTRIES_MAX);
+  }
+  assert_string_equal(user_cache_name(&c, 1000), "user-1000-0");
+  user_cache_done(&c);
+}
+
+static void as_many_as_it_holds_are_asked_for_once(void **state) {
+  struct user_cache c = make();
+
+  (void)state;
+  for (int again = 0; again < 2; again++)
+    for (uint32_t uid = 0; uid < ENTRIES_MAX; uid++)
+      user_cache_name(&c, uid);
+  assert_int_equal(asked, ENTRIES_MAX);
+  user_cache_done(&c);
+}
+
+static void the_system_is_asked_where_no_one_else_is_named(void **state) {
+  const struct passwd *pw = getpwuid(0);
+  struct user_cache c;
+
+  (void)state;
+  user_cache_init(&c, NULL);
+  assert_string_equal(user_cache_name(&c, 0), pw ? pw->pw_name : "0");
+  user_cache_done(&c);
+}
+
+static void a_cache_that_is_done_is_empty(void **state) {
+  struct user_cache c = make();
+
+  (void)state;
+  user_cache_name(&c, 1000);
+  user_cache_done(&c);
+  assert_null(c.entries);
+  assert_int_equal(c.n, 0);
+  user_cache_done(&c);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_name_is_asked_for_once),
+      cmocka_unit_test(a_uid_without_name_is_written_as_a_number),
+      cmocka_unit_test(uid_0_is_like_any_other),
+      cmocka_unit_test(uids_may_come_in_any_order),
+      cmocka_unit_test(names_are_forgotten_after_an_hour),
+      cmocka_unit_test(no_name_is_kept_longer_whatever_the_clock_starts_at),
+      cmocka_unit_test(no_end_of_uids_takes_no_end_of_memory),
+      cmocka_unit_test(as_many_as_it_holds_are_asked_for_once),
+      cmocka_unit_test(the_system_is_asked_where_no_one_else_is_named),
+      cmocka_unit_test(a_cache_that_is_done_is_empty),
+  };
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
