@@ -1,0 +1,317 @@
+"""Proc trees under ProcRoot, where every value is exact to the byte: trees that
+are written here, and those that were captured (tests/fixtures/proc).
+
+What to expect is read from the same tree, by the code below."""
+
+import math
+import os
+from pathlib import Path
+
+from harness import (
+    KIB,
+    ROLLUP_NAMES,
+    ROOT,
+    IntegrationTest,
+    count_threads,
+    named_values,
+    parse_rollup,
+    read_statm,
+    stage,
+    sum_values,
+)
+
+CAPTURED = ROOT / "tests/fixtures/proc"
+
+# The csv plugin writes six digits behind the point.
+PERCENT_TOLERANCE = 1e-6
+
+
+# ---- an independent reading of a tree ----
+
+
+def list_pids(tree):
+    return sorted(int(d.name) for d in tree.iterdir() if d.name.isdigit())
+
+
+def has_rollups(tree):
+    return any(tree.glob("[0-9]*/smaps_rollup"))
+
+
+def find_memory(tree, pid):
+    """The directory that has the memory of a process: its own, or of a thread
+    that outlives the main one; None for a zombie or a kernel thread."""
+    name = "smaps_rollup" if has_rollups(tree) else "smaps"
+    for directory in (tree / str(pid), *sorted(tree.glob(f"{pid}/task/*"))):
+        path = directory / name
+        if path.is_file() and path.stat().st_size > 0:
+            return path
+    return None
+
+
+def read_process(tree, pid):
+    """All values of a process, by metric."""
+    path = find_memory(tree, pid)
+    if path is None:
+        return None
+    statm = read_statm(path.parent.name, path.parent.parent)
+    values = {
+        f"memory-{name}": value
+        for name, value in named_values(parse_rollup(path.read_text())).items()
+    }
+    values["ps_vm"] = statm["size"]
+    values["ps_code"] = statm["text"]
+    values["ps_data"] = statm["data"]
+    values["memory-resident"] = statm["resident"]
+    values["memory-resident_shared"] = statm["shared"]
+    return values
+
+
+def read_mem_total(tree):
+    for line in (tree / "meminfo").read_text().splitlines():
+        if line.startswith("MemTotal:"):
+            return int(line.split()[1]) * KIB
+    raise AssertionError(f"no MemTotal in {tree}/meminfo")
+
+
+# ---- trees written by hand ----
+
+# In KiB; beyond what fits into 32 bits, and odd.
+MODERN = {
+    "Rss": 9_000_000_007,
+    "Pss": 8_000_000_005,
+    "Pss_Dirty": 7_000_000_003,
+    "Pss_Anon": 6_000_000_001,
+    "Pss_File": 2_000_000_003,
+    "Pss_Shmem": 1,
+    "Shared_Clean": 1_000_000_003,
+    "Shared_Dirty": 500_000_001,
+    "Private_Clean": 2_500_000_001,
+    "Private_Dirty": 5_000_000_002,
+    "Referenced": 8_999_999_999,
+    "Anonymous": 6_000_000_007,
+    "KSM": 17,
+    "LazyFree": 19,
+    "AnonHugePages": 2048,
+    "ShmemPmdMapped": 4096,
+    "FilePmdMapped": 6144,
+    "Shared_Hugetlb": 8192,
+    "Private_Hugetlb": 10240,
+    "Swap": 77_777,
+    "SwapPss": 33_333,
+    "Locked": 3,
+}
+SMALL = {
+    "Rss": 1000,
+    "Pss": 700,
+    "Shared_Clean": 300,
+    "Shared_Dirty": 100,
+    "Private_Clean": 200,
+    "Private_Dirty": 400,
+    "Referenced": 999,
+    "Anonymous": 600,
+    "LazyFree": 0,
+    "AnonHugePages": 0,
+    "ShmemPmdMapped": 0,
+    "Shared_Hugetlb": 0,
+    "Private_Hugetlb": 0,
+    "Swap": 11,
+    "SwapPss": 7,
+    "Locked": 0,
+}
+# The fields that MODERN has and a kernel of 4.14 has not.
+LATER_FIELDS = [key for key in MODERN if key not in SMALL]
+SMALL_ON_MODERN = {**dict.fromkeys(LATER_FIELDS, 0), **SMALL, "Pss_Anon": 700}
+
+STATM = "90000 2300 400 70 0 5000 0\n"
+NO_STATM = "0 0 0 0 0 0 0\n"
+
+
+def lines_of(fields):
+    return "".join(f"{key}:{kib:>15} kB\n" for key, kib in fields.items())
+
+
+def rollup_text(fields):
+    return (
+        "5581b2a4e000-7ffd1d3f2000 ---p 00000000 00:00 0"
+        f"                          [rollup]\n{lines_of(fields)}"
+    )
+
+
+def smaps_text(*mappings):
+    return "".join(
+        "5581b2a4e000-5581b2a70000 r-xp 00001000 fe:01 17    /bin/Rss: 1 kB\n"
+        f"Size:{9:>15} kB\n{lines_of(fields)}VmFlags: rd ex mr mw me\n"
+        for fields in mappings
+    )
+
+
+class WrittenTree:
+    """A proc tree in the making."""
+
+    def __init__(self):
+        self.path = stage().new_directory()
+        (self.path / "meminfo").write_text(
+            "MemTotal:       16384000 kB\nMemFree:         1000000 kB\n"
+        )
+
+    def add(self, pid, *, state="S", threads=1, flags=0x400000, **files):
+        self._write(self.path / str(pid), pid, state, threads, flags, files)
+
+    def add_thread(self, pid, tid, **files):
+        directory = self.path / str(pid) / "task" / str(tid)
+        self._write(directory, tid, "S", 2, 0x400000, files)
+
+    def _write(self, directory, pid, state, threads, flags, files):
+        directory.mkdir(parents=True)
+        # Fields 3 to 52 of stat; the start time is the 22nd.
+        fields = [state, "1", "1", "1", "0", "-1", str(flags)]
+        fields += ["0"] * 10 + [str(threads), "0", str(1000 + pid)]
+        fields += ["0"] * 30
+        files = {
+            "stat": f"{pid} (name-{pid}) {' '.join(fields)}\n",
+            "comm": f"name-{pid}\n",
+            "cmdline": f"name-{pid}\0",
+            "status": f"Name:\tname-{pid}\nUid:\t0\t0\t0\t0\n",
+            "cgroup": "0::/\n",
+            "statm": STATM,
+            **files,
+        }
+        for name, text in files.items():
+            (directory / name).write_text(text)
+
+
+class TreeTest(IntegrationTest):
+    def measure(self, tree, pids):
+        """A cycle on the tree, with a group "p-PID" for each process and all of
+        them in "all"."""
+        pid_files = stage().new_directory()
+        text = f'ProcRoot "{tree}"\nReport "detail"\nValuesPercentage true\n'
+        for pid in pids:
+            path = pid_files / str(pid)
+            path.write_text(f"{pid}\n")
+            text += f'<Group "p-{pid}">\nPidFile "{path}"\n'
+            text += "Continue true\n</Group>\n"
+        text += '<Group "all">\nComm "*"\n</Group>\n'
+        collectd = self.start_collectd(f"<Plugin smaps>\n{text}</Plugin>")
+        cycle = collectd.next_cycle()
+        self.assertEqual(collectd.log_lines(r"smaps plugin:"), [])
+        return cycle
+
+    def check_tree(self, tree):
+        """Every process and the sum of all, as the tree itself says."""
+        pids = list_pids(tree)
+        self.assertTrue(pids, f"{tree} has no process")
+        cycle = self.measure(tree, pids)
+        values = {pid: read_process(tree, pid) for pid in pids}
+        alive = {pid: v for pid, v in values.items() if v is not None}
+        known = {metric for v in alive.values() for metric in v}
+        for pid in pids:
+            with self.subTest(pid=pid):
+                # A group without a process has zeros.
+                of_group = values[pid] or dict.fromkeys(known, 0)
+                self.check_group(tree, cycle, f"p-{pid}", of_group, known)
+                self.assertEqual(
+                    cycle.counts(f"p-{pid}"),
+                    (1, count_threads(pid, tree)) if pid in alive else (0, 0),
+                )
+        with self.subTest("all"):
+            in_all = set.intersection(*(set(v) for v in alive.values()))
+            total = sum_values(alive.values())
+            total = {metric: total[metric] for metric in in_all}
+            self.check_group(tree, cycle, "all", total, known)
+            threads = sum(count_threads(pid, tree) for pid in alive)
+            self.assertEqual(cycle.counts("all"), (len(alive), threads))
+        return cycle
+
+    def check_group(self, tree, cycle, group, values, known):
+        """Values to the byte; what others have and this one has not is NaN;
+        what none has is not there."""
+        found = cycle.groups[group]
+        mem_total = read_mem_total(tree)
+        for metric in known:
+            (value,) = found[metric]
+            (percent,) = found["percent-" + metric.replace("memory-", "")]
+            if metric not in values:
+                self.assertTrue(math.isnan(value), (group, metric, value))
+                self.assertTrue(math.isnan(percent), (group, metric, percent))
+                continue
+            self.assertEqual(value, values[metric], (group, metric))
+            self.assertAlmostEqual(
+                percent,
+                100 * values[metric] / mem_total,
+                delta=PERCENT_TOLERANCE,
+                msg=f"{group} {metric}",
+            )
+        for name in ROLLUP_NAMES:
+            reported = f"memory-{name}" in found
+            self.assertEqual(reported, f"memory-{name}" in known, name)
+
+
+class WrittenTrees(TreeTest):
+    def test_modern_tree(self):
+        tree = WrittenTree()
+        tree.add(100, smaps_rollup=rollup_text(MODERN))
+        tree.add(101, threads=40, smaps_rollup=rollup_text(SMALL_ON_MODERN))
+        tree.add(102, smaps_rollup=rollup_text(SMALL_ON_MODERN))
+        self.check_tree(tree.path)
+
+    def test_zombies_and_kernel_threads_are_not_counted(self):
+        tree = WrittenTree()
+        tree.add(2, flags=0x208040, statm=NO_STATM, cmdline="")
+        tree.add(100, smaps_rollup=rollup_text(SMALL_ON_MODERN))
+        tree.add(101, state="Z", statm=NO_STATM, cmdline="")
+        cycle = self.check_tree(tree.path)
+        self.assertEqual(cycle.counts("all"), (1, 1))
+
+    def test_dead_main_thread_is_read_through_the_other(self):
+        tree = WrittenTree()
+        tree.add(100, smaps_rollup=rollup_text(SMALL_ON_MODERN))
+        tree.add(101, state="Z", threads=2, statm=NO_STATM, cmdline="")
+        tree.add_thread(101, 101, statm=NO_STATM, cmdline="")
+        tree.add_thread(101, 105, smaps_rollup=rollup_text(MODERN))
+        cycle = self.check_tree(tree.path)
+        self.assertEqual(cycle.counts("p-101"), (1, 2))
+        self.assertEqual(cycle.memory("p-101", "pss"), MODERN["Pss"] * KIB)
+
+    def test_fields_that_the_kernel_lacks_are_not_reported(self):
+        tree = WrittenTree()
+        tree.add(100, smaps_rollup=rollup_text(SMALL))
+        tree.add(101, smaps_rollup=rollup_text(SMALL))
+        cycle = self.check_tree(tree.path)
+        self.assertNotIn("memory-pss_anon", cycle.groups["all"])
+
+    def test_order_of_fields_and_unknown_ones_do_not_matter(self):
+        tree = WrittenTree()
+        backwards = dict(reversed(list(MODERN.items())))
+        tree.add(
+            100, smaps_rollup=rollup_text({**backwards, "Pss_Future": 5})
+        )
+        cycle = self.check_tree(tree.path)
+        self.assertEqual(cycle.memory("all", "pss"), MODERN["Pss"] * KIB)
+
+    def test_smaps_are_summed_where_there_is_no_rollup(self):
+        tree = WrittenTree()
+        tree.add(100, smaps=smaps_text(SMALL, SMALL, SMALL))
+        # More than one buffer of the kernel, or of ours.
+        tree.add(101, smaps=smaps_text(*[SMALL] * 3000))
+        cycle = self.check_tree(tree.path)
+        self.assertEqual(cycle.memory("p-100", "rss"), 3 * 1000 * KIB)
+        self.assertEqual(cycle.memory("p-101", "rss"), 3000 * 1000 * KIB)
+
+
+class CapturedTrees(TreeTest):
+    def test_captured_trees(self):
+        trees = list(find_trees(CAPTURED))
+        if not trees:
+            self.skipTest(f"no tree in {CAPTURED.relative_to(ROOT)} yet")
+        for tree in trees:
+            with self.subTest(tree.name):
+                self.check_tree(tree)
+
+
+def find_trees(path):
+    """The tree itself, or each directory in it that is one."""
+    for directory, names, _ in os.walk(path):
+        if any(name.isdigit() for name in names):
+            names.clear()
+            yield Path(directory)

@@ -1,0 +1,115 @@
+"""A thousand intervals, while processes start and end all the time."""
+
+import os
+import statistics
+import time
+
+from harness import KIB, IntegrationTest, read_statm
+
+INTERVALS = 1000
+INTERVAL_SECONDS = 0.05
+STARTS_PER_SECOND = 50
+
+# Intervals of which the memory is compared: warm, and late.
+EARLY = range(200, 301)
+LATE = range(900, 1001)
+RSS_SLACK = 256 * KIB
+
+# All that the plugin can be asked to look at, of processes that hardly live.
+CONFIG = """
+    <Plugin smaps>
+      Report "detail"
+      <Group "view-%{comm}">
+        Comm "churn@"
+        Continue true
+      </Group>
+      <Group "still">
+        Comm "still@"
+      </Group>
+      <Group "churn">
+        CommMatch "^churn@$"
+        ExecutableMatch "/shape$"
+        CommandLineMatch "shape"
+        UserMatch "."
+        Children true
+      </Group>
+      Other "other"
+    </Plugin>
+"""
+
+
+class Sample:
+    """The daemon at some moment."""
+
+    def __init__(self, collectd, interval):
+        pid = collectd.process.pid
+        self.interval = interval
+        self.rss = read_statm(pid)["resident"]
+        self.descriptors = len(os.listdir(f"/proc/{pid}/fd"))
+
+
+class Endurance(IntegrationTest):
+    def test_thousand_intervals_under_churn(self):
+        still = self.start_shape("cow", name="still", mib=16, rewrite_mib=4)
+        churn = self.start_shape(
+            "churn", name="churn", rate=2 * STARTS_PER_SECOND, seconds=3600
+        )
+        collectd = self.start_collectd(CONFIG, interval=INTERVAL_SECONDS)
+        begin = time.monotonic()
+        started = churn.count_started()
+        samples = self.watch(collectd)
+        seconds = time.monotonic() - begin
+        started = churn.count_started() - started
+
+        # That it was as busy as this test says it is.
+        self.assertGreaterEqual(started / seconds, STARTS_PER_SECOND)
+        self.check_log(collectd)
+        self.check_descriptors(samples)
+        self.check_memory(samples)
+        self.assert_sums_match(collectd, "still", still.pids)
+        self.assertEqual(collectd.stop(), 0)
+
+    def watch(self, collectd):
+        """A sample for each interval that we come to see."""
+        samples = []
+        path = collectd.directory / "csv/test/smaps"
+        end = time.monotonic() + 5 * INTERVALS * INTERVAL_SECONDS
+        while not samples or samples[-1].interval < INTERVALS:
+            self.assertIsNone(collectd.process.poll(), collectd.log()[-20:])
+            self.assertLess(time.monotonic(), end, "collectd does not keep up")
+            interval = sum(
+                file.read_bytes().count(b"\n") - 1
+                for file in path.glob("duration-cycle-*")
+            )
+            if not samples or interval > samples[-1].interval:
+                samples.append(Sample(collectd, interval))
+            time.sleep(INTERVAL_SECONDS / 2)
+        return samples
+
+    def check_log(self, collectd):
+        """No error, and nothing from the plugin but that, in a container, some
+        process of the machine is not for us to read."""
+        self.assertEqual(collectd.log_lines(r"\[error\]"), [])
+        lines = collectd.log_lines(r"smaps plugin:")
+        others = [line for line in lines if "refuses" not in line]
+        self.assertEqual(others, [])
+        self.assertLessEqual(len(lines), 1)
+
+    def check_descriptors(self, samples):
+        """Those that are open for a moment come and go: the csv plugin's, and
+        ours. The fewest that were seen are those that stay."""
+        early, late = (
+            min(of(samples, part, "descriptors")) for part in (EARLY, LATE)
+        )
+        self.assertEqual(late, early, "descriptors")
+
+    def check_memory(self, samples):
+        early, late = (
+            statistics.median(of(samples, part, "rss"))
+            for part in (EARLY, LATE)
+        )
+        self.assertLessEqual(late - early, RSS_SLACK, "growth of the daemon")
+
+
+def of(samples, intervals, attribute):
+    return [getattr(s, attribute) for s in samples if s.interval in intervals]

@@ -1,0 +1,365 @@
+"""Which group a process comes to: rules, selectors, names."""
+
+import os
+import pwd
+import re
+from pathlib import Path
+
+from harness import (
+    TAG,
+    IntegrationTest,
+    need_readable,
+    need_root,
+    stage,
+    unprivileged_user,
+)
+
+
+def plugin(text):
+    return f"<Plugin smaps>\n{text}\n</Plugin>"
+
+
+class Rules(IntegrationTest):
+    def count(self, text):
+        """{group: processes} of one cycle, without the plugin's own."""
+        collectd = self.start_collectd(plugin(text))
+        return self.count_in(collectd.next_cycle())
+
+    @staticmethod
+    def count_in(cycle):
+        return {
+            group: cycle.counts(group)[0] for group in cycle.groups if group
+        }
+
+    def test_first_rule_that_matches_takes_the_process(self):
+        self.start_shape("anon", name="gr-a")
+        self.start_shape("anon", name="gr-b")
+        counts = self.count(
+            """
+            <Group "first">
+              Comm "gr-a@"
+            </Group>
+            <Group "second">
+              Comm "gr-*@"
+            </Group>
+            Process "gr-b@"
+            """
+        )
+        self.assertEqual(counts, {"first": 1, "second": 1, "gr-b": 0})
+
+    def test_continue_offers_the_process_to_the_rules_below(self):
+        self.start_shape("anon", name="gr-a")
+        counts = self.count(
+            """
+            <Group "view">
+              Comm "gr-*@"
+              Continue true
+            </Group>
+            <Group "view-%{comm}">
+              Comm "gr-*@"
+              Continue true
+            </Group>
+            Process "gr-a@"
+            """
+        )
+        self.assertEqual(counts, {"view": 1, "view-gr-a": 1, "gr-a": 1})
+
+    def test_ignored_process_is_in_no_group(self):
+        self.start_shape("anon", name="gr-a")
+        self.start_shape("anon", name="gr-b")
+        counts = self.count(
+            """
+            <Ignore>
+              Comm "gr-a@"
+            </Ignore>
+            <Group "rest">
+              Comm "gr-*@"
+            </Group>
+            """
+        )
+        self.assertEqual(counts, {"rest": 1})
+
+    def test_other_takes_what_is_left(self):
+        self.start_shape("anon", name="gr-a", children=2)
+        collectd = self.start_collectd(
+            plugin('Process "gr-a@"\nOther "the rest"')
+        )
+        cycle = collectd.next_cycle()
+        counts = self.count_in(cycle)
+        self.assertEqual(set(counts), {"gr-a", "the rest"})
+        self.assertEqual(counts["gr-a"], 3)
+        # All that have memory, and each once.
+        self.assertEqual(
+            sum(counts.values()), cycle.value("", "count-processes")
+        )
+        self.assertEqual(
+            sum(counts.values()), cycle.value("", "count-matched")
+        )
+
+    def test_selectors_of_one_kind_are_alternatives(self):
+        self.start_shape("anon", name="gr-a")
+        self.start_shape("anon", name="gr-b")
+        self.start_shape("anon", name="gr-c")
+        counts = self.count(
+            """
+            <Group "either">
+              Comm "gr-a@"
+              CommMatch "^gr-b@$"
+            </Group>
+            """
+        )
+        self.assertEqual(counts, {"either": 2})
+
+    def test_globs_and_regexes_tell_upper_case_from_lower(self):
+        self.start_shape("anon", name="gr-a")
+        counts = self.count(
+            """
+            <Group "glob">
+              Comm "GR-A@"
+            </Group>
+            <Group "regex">
+              CommMatch "GR-A@"
+            </Group>
+            Process "GR-A@"
+            """
+        )
+        self.assertEqual(counts, {"glob": 0, "regex": 0, "GR-A": 0})
+
+    def test_user_goes_by_name_and_by_number(self):
+        need_root("becomes another user")
+        uid = unprivileged_user()[0]
+        name = pwd.getpwuid(uid).pw_name
+        shape = self.start_shape("anon", uid=uid, name="gr-a")
+        need_readable(shape.root)
+        collectd = self.start_collectd(
+            plugin(
+                f"""
+                <Group "name">
+                  User "{name}"
+                  Comm "gr-a@"
+                  Continue true
+                </Group>
+                <Group "number">
+                  User "{uid}"
+                  Comm "gr-a@"
+                  Continue true
+                </Group>
+                <Group "by-%{{user}}">
+                  UserMatch "^{name}$"
+                  Comm "gr-a@"
+                </Group>
+                """
+            )
+        )
+        for group in ("name", "number", f"by-{name}"):
+            with self.subTest(group):
+                self.assert_sums_match(collectd, group, shape.pids)
+
+    def test_selectors_of_different_kinds_have_all_to_hold(self):
+        for name in ("gr-a", "gr-b"):
+            for word in (f"one{TAG}", "two"):
+                self.start_shape("named", name=name, argv_hex=as_hex(word))
+        counts = self.count(
+            """
+            <Group "both">
+              Comm "gr-a@"
+              CommandLine "one@"
+            </Group>
+            """
+        )
+        self.assertEqual(counts, {"both": 1})
+
+    def test_children_come_along(self):
+        self.start_shape(
+            "anon", name="gr-root", child_name="gr-leaf", children=3
+        )
+        self.start_shape("anon", name="gr-leaf")
+        counts = self.count(
+            """
+            <Group "family">
+              Comm "gr-root@"
+              Children true
+            </Group>
+            <Group "strangers">
+              Comm "gr-leaf@"
+            </Group>
+            """
+        )
+        self.assertEqual(counts, {"family": 4, "strangers": 1})
+
+    def test_names_are_made_from_captures(self):
+        for pool in ("www", "admin", "www"):
+            title = f"fpm{TAG}: pool {pool} x"
+            self.start_shape("named", argv_hex=as_hex(title))
+        counts = self.count(
+            """
+            <Group "pool-%{1}">
+              CommandLineMatch "^fpm@: pool ([a-z0-9_]+)"
+            </Group>
+            """
+        )
+        self.assertEqual(counts, {"pool-www": 2, "pool-admin": 1})
+
+    def test_pid_file_is_followed(self):
+        first, second = self.start_shape("anon"), self.start_shape("anon")
+        path = stage().new_directory() / "pid"
+        collectd = self.start_collectd(
+            plugin(f'<Group "service">\nPidFile "{path}"\n</Group>')
+        )
+        self.assertEqual(
+            self.count_in(collectd.next_cycle()), {"service": 0}
+        )
+        for shape in (first, second):
+            path.write_text(f"{shape.root}\n")
+            self.assert_sums_match(collectd, "service", shape.pids)
+        path.unlink()
+        self.assertEqual(
+            self.count_in(collectd.next_cycle()), {"service": 0}
+        )
+
+    def test_max_groups_bounds_what_templates_make(self):
+        for name in ("gr-a", "gr-b", "gr-c", "gr-d"):
+            self.start_shape("anon", name=name)
+        collectd = self.start_collectd(
+            plugin(
+                """
+                MaxGroups 2
+                <Group "fixed">
+                  Comm "gr-a@"
+                </Group>
+                <Group "t-%{comm}">
+                  Comm "gr-*@"
+                </Group>
+                Other "other"
+                """
+            )
+        )
+        cycle = collectd.next_cycle()
+        counts = self.count_in(cycle)
+        made = [group for group in counts if group.startswith("t-")]
+        self.assertEqual(len(made), 2)
+        self.assertEqual(counts["fixed"], 1)
+        self.assertEqual(cycle.value("", "count-groups_refused"), 1)
+        # What was refused is in Other, and nothing is lost.
+        self.assertEqual(
+            sum(counts.values()), cycle.value("", "count-processes")
+        )
+        collectd.wait_cycles(8)
+        self.assertEqual(len(collectd.log_lines(r"MaxGroups")), 1)
+
+    def test_name_that_is_no_longer_made_counts_no_more(self):
+        config = """
+            MaxGroups 1
+            <Group "t-%{comm}">
+              Comm "gr-*@"
+            </Group>
+        """
+        first = self.start_shape("anon", name="gr-a")
+        collectd = self.start_collectd(plugin(config))
+        self.assertEqual(self.count_in(collectd.next_cycle()), {"t-gr-a": 1})
+        second = self.start_shape("anon", name="gr-b")
+        self.assertEqual(self.count_in(collectd.next_cycle()), {"t-gr-a": 1})
+        first.stop()
+        self.assert_sums_match(collectd, "t-gr-b", second.pids)
+
+    def test_without_any_group_there_are_services_and_the_rest(self):
+        collectd = self.start_collectd(plugin(""))
+        counts = self.count_in(collectd.next_cycle())
+        self.assertGreater(counts.pop("other"), 0)
+        for group in counts:
+            self.assertTrue(group.endswith(".service"), group)
+
+    def test_without_a_block_it_is_the_same(self):
+        collectd = self.start_collectd("")
+        self.assertIn("other", collectd.next_cycle())
+
+    def test_blocks_add_up(self):
+        self.start_shape("anon", name="gr-a")
+        self.start_shape("anon", name="gr-b")
+        collectd = self.start_collectd(
+            plugin('Process "gr-a@"') + "\n" + plugin('Process "gr-b@"')
+        )
+        self.assertEqual(
+            self.count_in(collectd.next_cycle()), {"gr-a": 1, "gr-b": 1}
+        )
+
+
+def as_hex(text):
+    return text.encode().hex()
+
+
+def cgroup_root():
+    """Where systemd's hierarchy is mounted, or would be: that of its name, or
+    the unified one."""
+    mounts = Path("/proc/mounts").read_text().splitlines()
+    named, unified = r"\S+ (\S+) cgroup \S*name=systemd", r"\S+ (\S+) cgroup2 "
+    for pattern in (named, unified):
+        for line in mounts:
+            found = re.match(pattern, line)
+            if found:
+                return Path(found.group(1))
+    return None
+
+
+class Cgroups(IntegrationTest):
+    """Processes in cgroups such as systemd and the container runtimes make."""
+
+    def setUp(self):
+        need_root("makes a cgroup")
+        self.root = cgroup_root()
+        if self.root is None:
+            self.skipTest("no cgroup hierarchy is mounted")
+
+    def put(self, shape, path):
+        """Moves the processes to a cgroup made for them."""
+        made = self.root
+        try:
+            for name in path.split("/"):
+                made = made / name
+                if not made.exists():
+                    made.mkdir()
+                    self.addCleanup(made.rmdir)
+            for pid in shape.pids:
+                (made / "cgroup.procs").write_text(str(pid))
+        except OSError as error:
+            self.skipTest(f"cgroup {made}: {error.strerror}")
+        # Before its directory goes.
+        self.addCleanup(shape.stop)
+
+    def test_processes_are_grouped_by_unit_slice_and_container(self):
+        tag = f"smapstest{os.getpid()}"
+        container = "0123456789abcdef" * 4
+        service = self.start_shape("anon", mib=4)
+        self.put(service, f"{tag}.slice/{tag}-a.service")
+        scope = self.start_shape("anon", mib=8)
+        self.put(scope, f"{tag}.slice/docker-{container}.scope")
+        collectd = self.start_collectd(
+            plugin(
+                f"""
+                <Group "slice-%{{slice}}">
+                  Slice "{tag}.slice"
+                  Continue true
+                </Group>
+                <Group "in-%{{container}}">
+                  Container "0123*"
+                  Continue true
+                </Group>
+                <Group "path">
+                  CgroupMatch "/{tag}[.]slice/"
+                  Continue true
+                </Group>
+                <Group "%{{unit}}">
+                  Unit "{tag}-*.service"
+                </Group>
+                """
+            )
+        )
+        both = service.pids + scope.pids
+        for group, pids in (
+            (f"slice-{tag}.slice", both),
+            (f"in-{container}", scope.pids),
+            ("path", both),
+            (f"{tag}-a.service", service.pids),
+        ):
+            with self.subTest(group):
+                self.assert_sums_match(collectd, group, pids)

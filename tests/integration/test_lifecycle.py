@@ -1,0 +1,315 @@
+"""What processes do between birth and death, and what they call themselves."""
+
+import os
+import pwd
+import re
+import time
+from pathlib import Path
+
+from harness import (
+    DEFAULT_NAMES,
+    KIB,
+    MIB,
+    TAG,
+    IntegrationTest,
+    count_threads,
+    need_readable,
+    need_root,
+    read_rollup,
+    stage,
+)
+
+# What a process has besides what it allocates; see test_values.py.
+PRIVATE_SLACK = 512 * KIB
+
+
+def groups(*lines):
+    """A configuration of one group for each (name, selector …)."""
+    blocks = []
+    for name, *selectors in lines:
+        body = "\n".join(selectors)
+        blocks.append(f'<Group "{name}">\n{body}\n</Group>')
+    return "<Plugin smaps>\n" + "\n".join(blocks) + "\n</Plugin>"
+
+
+class Deaths(IntegrationTest):
+    def test_zombie_is_not_counted(self):
+        shape = self.start_shape("zombie", name="parent", child_name="dead")
+        collectd = self.start_collectd(
+            groups(("parent", 'Comm "parent@"'), ("dead", 'Comm "dead@"'))
+        )
+        cycle = self.assert_sums_match(collectd, "parent", [shape.root])
+        self.assertEqual(cycle.counts("parent"), (1, 1))
+        self.assertEqual(cycle.counts("dead"), (0, 0))
+        self.assertEqual(cycle.memory("dead", "pss"), 0)
+
+    def test_dead_main_thread_leaves_the_memory_counted(self):
+        shape = self.start_shape("zombie-leader", name="headless", mib=32)
+        (leader,) = shape.pids
+        living = [int(t) for t in os.listdir(f"/proc/{leader}/task")]
+        living.remove(leader)
+        collectd = self.start_collectd(groups(("headless", 'Comm "headless@"')))
+        cycle = self.assert_sums_match(
+            collectd, "headless", [f"{leader}/task/{living[0]}"]
+        )
+        self.assert_near(
+            cycle.memory("headless", "uss"), 32 * MIB, PRIVATE_SLACK, "uss"
+        )
+        self.assertEqual(
+            cycle.counts("headless"), (1, count_threads(leader))
+        )
+
+    def test_fixed_group_reports_zeros_when_its_process_dies(self):
+        shape = self.start_shape("anon", name="mortal", mib=8)
+        collectd = self.start_collectd(groups(("fixed", 'Comm "mortal@"')))
+        self.assert_sums_match(collectd, "fixed", shape.pids)
+        shape.stop()
+        cycle = collectd.next_cycle()
+        self.assertEqual(cycle.counts("fixed"), (0, 0))
+        for name in DEFAULT_NAMES:
+            self.assertEqual(cycle.memory("fixed", name), 0, name)
+        again = self.start_shape("anon", name="mortal", mib=8)
+        self.assert_sums_match(collectd, "fixed", again.pids)
+
+    def test_template_group_stops_when_its_process_dies(self):
+        shape = self.start_shape("anon", name="mortal", mib=8)
+        collectd = self.start_collectd(groups(("t-%{comm}", 'Comm "mortal@"')))
+        self.assert_sums_match(collectd, "t-mortal", shape.pids)
+        shape.stop()
+        self.assertNotIn("t-mortal", collectd.next_cycle())
+        again = self.start_shape("anon", name="mortal", mib=8)
+        self.assert_sums_match(collectd, "t-mortal", again.pids)
+
+
+class SharedAddressSpaces(IntegrationTest):
+    def check_counted_once(self, kind, **options):
+        shape = self.start_shape(kind, name="sharing", mib=32, **options)
+        collectd = self.start_collectd(groups(("sharing", 'Comm "sharing@"')))
+        cycle = self.assert_sums_match(collectd, "sharing", [shape.root])
+        # They are several processes none the less.
+        n = len(shape.pids)
+        self.assertGreater(n, 1)
+        self.assertEqual(cycle.counts("sharing"), (n, n))
+        return cycle
+
+    def test_vfork_counts_the_memory_once(self):
+        self.check_counted_once("vfork")
+
+    def test_clone_vm_counts_the_memory_once(self):
+        self.check_counted_once("clonevm", children=2)
+
+    def test_shared_memory_stays_with_the_parents_group(self):
+        """However the child is called: the groups add up."""
+        shape = self.start_shape(
+            "clonevm", name="owner", child_name="tenant", mib=32, children=1
+        )
+        collectd = self.start_collectd(
+            groups(("owner", 'Comm "owner@"'), ("tenant", 'Comm "tenant@"'))
+        )
+        cycle = self.assert_sums_match(collectd, "owner", [shape.root])
+        self.assertEqual(cycle.memory("tenant", "pss"), 0)
+        self.assertEqual(cycle.counts("tenant"), (1, 1))
+
+
+class Execs(IntegrationTest):
+    def test_child_counts_with_its_parent_until_it_execs(self):
+        shape = self.start_shape(
+            "forkexec", name="before", child_name="after", mib=32
+        )
+        parent, child = shape.pids
+        collectd = self.start_collectd(
+            groups(("before", 'Comm "before@"'), ("after", 'Comm "after@"'))
+        )
+        cycle = self.assert_sums_match(collectd, "before", [parent, child])
+        self.assertEqual(cycle.counts("before"), (2, 2))
+        self.assertEqual(cycle.counts("after"), (0, 0))
+        # Fork has copied nothing.
+        self.assert_near(
+            cycle.memory("before", "pss"), 32 * MIB, 4 * MIB, "pss"
+        )
+        shape.command("go")
+        cycle = self.assert_sums_match(collectd, "before", [parent])
+        self.assertEqual(cycle.counts("before"), (1, 1))
+        cycle = self.assert_sums_match(collectd, "after", [child])
+        self.assertEqual(cycle.counts("after"), (1, 1))
+
+    def test_deleted_program_is_selected_by_its_path(self):
+        path = stage().new_directory() / "program"
+        shape = self.start_shape("deleted", copy=path, mib=4)
+        self.assertEqual(
+            os.readlink(f"/proc/{shape.root}/exe"), f"{path} (deleted)"
+        )
+        collectd = self.start_collectd(
+            groups(
+                ("exact", f'Executable "{path}"', "Continue true"),
+                ("regex", f'ExecutableMatch "^{re.escape(str(path))}$"'),
+            )
+        )
+        self.assert_sums_match(collectd, "exact", shape.pids)
+        self.assert_sums_match(collectd, "regex", shape.pids)
+
+
+# How the processes with the names below are told from all others.
+HOSTILE = f"hostile{TAG}"
+
+# comm, and a line that selects it. What is no text in a configuration is
+# matched by the '.' of a regular expression or the '?' of a glob.
+HOSTILE_NAMES = (
+    (b"a) R 1 1 (b", 'Comm "a) R 1 1 (b"'),
+    (b") Z 0 0 0", 'CommMatch "^[)] Z 0 0 0$"'),
+    (b"new\nline", 'CommMatch "^new.line$"'),
+    (b"\xff\xfe", 'Comm "\udcff\udcfe"'),
+    (b"\xc3", 'Comm "\udcc3"'),
+    (b"", 'CommMatch "^$"'),
+    (b" ", 'Comm " "'),
+    (b"a/b", 'Comm "a/b"'),
+    (b"..", 'Comm ".."'),
+    (b"\x1b[31mred", 'Comm "?[[]31mred"'),
+    (b'"quoted"', 'Comm "\\"quoted\\""'),
+    (b"%{user}", 'Comm "%{user}"'),
+    (b"123456789012345", 'Comm "123456789012345"'),
+)
+
+
+class Names(IntegrationTest):
+    def start_hostile_shapes(self):
+        """One for each name, told apart by what it has allocated."""
+        return [
+            self.start_shape(
+                "named",
+                name_hex=name.hex(),
+                argv_hex=HOSTILE.encode().hex(),
+                mib=i,
+            )
+            for i, (name, _) in enumerate(HOSTILE_NAMES, 1)
+        ]
+
+    def test_hostile_names_are_selected(self):
+        shapes = self.start_hostile_shapes()
+        collectd = self.start_collectd(
+            groups(
+                *(
+                    (f"row-{i}", 'CommandLine "hostile@"', selector)
+                    for i, (_, selector) in enumerate(HOSTILE_NAMES)
+                )
+            )
+        )
+        cycle = collectd.next_cycle()
+        for i, (name, _) in enumerate(HOSTILE_NAMES):
+            with self.subTest(name):
+                self.assertEqual(cycle.counts(f"row-{i}"), (1, 1))
+                self.assertEqual(
+                    cycle.memory(f"row-{i}", "uss"),
+                    read_rollup(shapes[i].root)["uss"],
+                )
+
+    def test_hostile_names_become_safe_identifiers(self):
+        shapes = self.start_hostile_shapes()
+        collectd = self.start_collectd(
+            groups(
+                ("n-%{comm}", 'CommandLine "hostile@"'),
+                ("nameless", 'CommandLine "hostile@"'),
+            )
+        )
+        cycle = collectd.next_cycle()
+        found = {
+            group: cycle.memory(group, "uss") for group in cycle.groups if group
+        }
+        for group in found:
+            self.assertRegex(group, r"\A[ -.0-~]{1,127}\Z")
+        # Each has its own group, and each group its own process.
+        expected = [read_rollup(shape.root)["uss"] for shape in shapes]
+        self.assertEqual(sorted(found.values()), sorted(expected))
+        self.assertEqual(
+            found["nameless"], expected[HOSTILE_NAMES_EMPTY], "empty comm"
+        )
+
+    def test_two_megabytes_of_command_line(self):
+        shape = self.start_shape(
+            "named", name="verbose", argv_bytes=2 * MIB, mib=4
+        )
+        command_line = Path(f"/proc/{shape.root}/cmdline").read_bytes()
+        self.assertGreaterEqual(len(command_line), 2 * MIB)
+        collectd = self.start_collectd(
+            groups(
+                ("all-x", 'CommandLineMatch "^x{200}"', "Continue true"),
+                ("verbose", 'Comm "verbose@"'),
+            )
+        )
+        self.assert_sums_match(collectd, "all-x", shape.pids)
+        self.assert_sums_match(collectd, "verbose", shape.pids)
+
+    def test_empty_command_lines(self):
+        for argv in ("empty", "none"):
+            with self.subTest(argv):
+                shape = self.start_shape("named", name="silent", argv=argv)
+                collectd = self.start_collectd(
+                    groups(
+                        ("talks", 'CommandLineMatch "shape"'),
+                        ("silent", 'Comm "silent@"'),
+                    )
+                )
+                cycle = self.assert_sums_match(
+                    collectd, "silent", shape.pids
+                )
+                self.assertEqual(cycle.counts("silent"), (1, 1))
+                collectd.stop()
+                shape.stop()
+
+    def test_user_without_a_name_goes_by_number(self):
+        need_root("becomes another user")
+        uid = next(u for u in range(54321, 60000) if not has_name(u))
+        shape = self.start_shape("anon", uid=uid, mib=4)
+        need_readable(shape.root)
+        collectd = self.start_collectd(
+            groups(
+                ("number", 'Comm "shaped@"', f'User "{uid}"', "Continue true"),
+                ("user-%{user}", 'Comm "shaped@"', f'User "{uid}"'),
+            )
+        )
+        self.assert_sums_match(collectd, "number", shape.pids)
+        self.assert_sums_match(collectd, f"user-{uid}", shape.pids)
+
+
+HOSTILE_NAMES_EMPTY = [name for name, _ in HOSTILE_NAMES].index(b"")
+
+
+def has_name(uid):
+    try:
+        pwd.getpwuid(uid)
+    except KeyError:
+        return False
+    return True
+
+
+class PidReuse(IntegrationTest):
+    def test_process_with_a_reused_pid_is_another_one(self):
+        """The kernel lets us choose the pid of the next process."""
+        need_root("sets the next pid")
+        old = self.start_shape("anon", name="old", mib=16)
+        (pid,) = old.pids
+        collectd = self.start_collectd(
+            groups(("old", 'Comm "old@"'), ("new", 'Comm "new@"'))
+        )
+        self.assert_sums_match(collectd, "old", [pid])
+        old.stop()
+        new = self.start_with_pid(pid)
+        self.assert_sums_match(collectd, "new", [new.root])
+        self.assertEqual(collectd.next_cycle().counts("old"), (0, 0))
+
+    def start_with_pid(self, pid):
+        """The supervisor gets the pid before, the root this one, if no other
+        process comes between; that may take some tries."""
+        end = time.monotonic() + 10
+        while time.monotonic() < end:
+            try:
+                with open("/proc/sys/kernel/ns_last_pid", "w") as file:
+                    file.write(str(pid - 2))
+            except OSError as error:
+                self.skipTest(f"ns_last_pid: {error.strerror}")
+            shape = self.start_shape("anon", name="new", mib=4)
+            if shape.root == pid:
+                return shape
+            shape.stop()
+        self.skipTest("the machine is too busy to have a pid come again")
+        return None

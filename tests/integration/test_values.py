@@ -1,0 +1,340 @@
+"""Every value against what was allocated, and against the kernel's own files.
+
+Two questions for each shape. Is the number what the shape must have? There,
+tolerances allow for what a process has besides what it allocates: PRIVATE_SLACK
+for the pages of stack, heap and data that it has to itself (about 100 KiB, and
+the tables of a new mapping), and SHARED_SLACK for the program and the libc that
+it maps with others (about 1.5 MiB). And is the number the sum of what
+smaps_rollup says? There, nothing is allowed: the processes are idle.
+"""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import unittest
+
+from harness import (
+    DEFAULT_NAMES,
+    KIB,
+    MIB,
+    ROLLUP_NAMES,
+    IntegrationTest,
+    count_threads,
+    need_root,
+    read_rollup,
+    read_statm,
+    stage,
+    sum_rollups,
+    sum_values,
+)
+
+PRIVATE_SLACK = 512 * KIB
+SHARED_SLACK = 4 * MIB
+# Of the shared part PSS has a fraction.
+PSS_SLACK = PRIVATE_SLACK + SHARED_SLACK // 4
+
+
+def group_by_comm(name, options=""):
+    return f"""
+        <Plugin smaps>
+          {options}
+          <Group "{name}">
+            Comm "{name}@"
+          </Group>
+        </Plugin>
+    """
+
+
+class ValuesOfShapes(IntegrationTest):
+    def measure(self, shape, options="", names=DEFAULT_NAMES):
+        """The cycle in which the group "shaped" was as the kernel says."""
+        collectd = self.start_collectd(group_by_comm("shaped", options))
+        cycle = self.assert_sums_match(collectd, "shaped", shape.pids, names)
+        threads = sum(count_threads(pid) for pid in shape.pids)
+        self.assertEqual(
+            cycle.counts("shaped"), (len(shape.pids), threads), "ps_count"
+        )
+        return cycle
+
+    def assert_allocated(self, cycle, shape, **expected):
+        """pss=MIB and so on: what the shape has allocated, in all."""
+        n = len(shape.pids)
+        slack = {
+            "pss": n * PSS_SLACK,
+            "uss": n * PRIVATE_SLACK,
+            "rss": n * SHARED_SLACK,
+            "shared": n * SHARED_SLACK,
+            "swap": 0,
+        }
+        for name, value in expected.items():
+            found = cycle.memory("shaped", name)
+            self.assert_near(found, value, slack[name], name)
+
+    def test_private_anonymous_memory_is_all_uss(self):
+        shape = self.start_shape("anon", mib=64)
+        cycle = self.measure(shape)
+        self.assert_allocated(
+            cycle, shape, pss=64 * MIB, uss=64 * MIB, rss=64 * MIB, shared=0
+        )
+        self.assert_allocated(cycle, shape, swap=0)
+
+    def test_private_memory_of_several_processes_adds_up(self):
+        shape = self.start_shape("anon", mib=16, children=3)
+        cycle = self.measure(shape)
+        self.assert_allocated(
+            cycle, shape, pss=64 * MIB, uss=64 * MIB, rss=64 * MIB, shared=0
+        )
+
+    def test_memory_shared_by_children_is_in_pss_once(self):
+        shape = self.start_shape("shm", mib=48, children=4)
+        cycle = self.measure(shape)
+        self.assert_allocated(
+            cycle, shape, pss=48 * MIB, uss=0, rss=192 * MIB, shared=192 * MIB
+        )
+
+    def test_shared_memory_with_one_user_is_uss(self):
+        shape = self.start_shape("shm", mib=32, children=1)
+        cycle = self.measure(shape)
+        self.assert_allocated(
+            cycle, shape, pss=32 * MIB, uss=32 * MIB, rss=32 * MIB, shared=0
+        )
+
+    def test_copy_on_write_counts_what_was_copied(self):
+        # 3 processes see 48 MiB each; two have rewritten 12 MiB of it, which
+        # leaves the root's own 12 to the root alone.
+        shape = self.start_shape("cow", mib=48, rewrite_mib=12, children=2)
+        cycle = self.measure(shape)
+        self.assert_allocated(
+            cycle,
+            shape,
+            pss=(48 + 2 * 12) * MIB,
+            uss=3 * 12 * MIB,
+            rss=3 * 48 * MIB,
+            shared=3 * 36 * MIB,
+        )
+
+    def test_copy_on_write_without_writes_has_no_uss(self):
+        shape = self.start_shape("cow", mib=48, rewrite_mib=0, children=3)
+        cycle = self.measure(shape)
+        self.assert_allocated(
+            cycle, shape, pss=48 * MIB, uss=0, rss=192 * MIB, shared=192 * MIB
+        )
+
+    def test_mapped_file_is_in_pss_once(self):
+        shape = self.start_shape("file", mib=32, children=3)
+        cycle = self.measure(shape)
+        self.assert_allocated(
+            cycle, shape, pss=32 * MIB, uss=0, rss=96 * MIB, shared=96 * MIB
+        )
+
+    def test_threads_are_counted(self):
+        shape = self.start_shape("threads", threads=7)
+        cycle = self.measure(shape)
+        self.assertEqual(cycle.counts("shaped"), (1, 7))
+
+    def test_growth_shows_in_the_next_interval(self):
+        shape = self.start_shape("anon", mib=8)
+        collectd = self.start_collectd(group_by_comm("shaped"))
+        before = self.assert_sums_match(collectd, "shaped", shape.pids)
+        shape.grow(24)
+        after = self.assert_sums_match(collectd, "shaped", shape.pids)
+        grown = {
+            name: after.memory("shaped", name) - before.memory("shaped", name)
+            for name in ("pss", "uss", "rss")
+        }
+        for name, value in grown.items():
+            self.assert_near(value, 24 * MIB, PRIVATE_SLACK, name)
+
+    def test_complete_reading_has_full_coverage_and_no_age(self):
+        shape = self.start_shape("anon", children=1)
+        cycle = self.measure(shape)
+        self.assertEqual(cycle.value("shaped", "percent-coverage"), 100)
+        self.assertEqual(cycle.value("shaped", "duration-age"), 0)
+        self.assertEqual(cycle.value("shaped", "count-unreadable"), 0)
+
+    def test_plugin_counts_its_own_work(self):
+        shape = self.start_shape("anon", children=2)
+        cycle = self.measure(shape)
+        for metric in ("count-matched", "count-rollup_reads"):
+            self.assertEqual(cycle.value("", metric), len(shape.pids), metric)
+        self.assertEqual(cycle.value("", "count-groups"), 1)
+        self.assertGreater(
+            cycle.value("", "count-processes"), len(shape.pids)
+        )
+        for metric in (
+            "count-deferred",
+            "count-denied",
+            "count-stalled",
+            "count-groups_refused",
+        ):
+            self.assertEqual(cycle.value("", metric), 0, metric)
+        seconds = [
+            cycle.value("", f"duration-{name}")
+            for name in ("longest_read", "rollup", "cycle")
+        ]
+        self.assertEqual(seconds, sorted(seconds))
+        self.assertGreater(seconds[0], 0)
+
+
+class ValuesInDetail(IntegrationTest):
+    def measure(self, shape, options='Report "detail"', names=None):
+        collectd = self.start_collectd(group_by_comm("shaped", options))
+        names = names or list(sum_rollups(shape.pids))
+        return self.assert_sums_match(collectd, "shaped", shape.pids, names)
+
+    def test_every_field_of_the_kernel_is_reported(self):
+        shape = self.start_shape("cow", mib=16, rewrite_mib=4)
+        known = sum_rollups(shape.pids)
+        cycle = self.measure(shape)
+        # And no field that this kernel does not have.
+        for name in ROLLUP_NAMES:
+            reported = f"memory-{name}" in cycle.groups["shaped"]
+            self.assertEqual(reported, name in known, name)
+        self.assertEqual(cycle.memory("shaped", "pss_error"), 0)
+
+    def test_statm_is_reported(self):
+        shape = self.start_shape("anon", mib=16, children=2)
+        cycle = self.measure(shape)
+        statm = sum_values(read_statm(pid) for pid in shape.pids)
+        found = {
+            "size": cycle.value("shaped", "ps_vm"),
+            "text": cycle.value("shaped", "ps_code"),
+            "data": cycle.value("shaped", "ps_data"),
+            "resident": cycle.memory("shaped", "resident"),
+            "shared": cycle.memory("shaped", "resident_shared"),
+        }
+        self.assertEqual(found, statm)
+
+    def test_pss_is_split_by_what_is_mapped(self):
+        shape = self.start_shape("shm", mib=32, children=2)
+        if "pss_shmem" not in read_rollup(shape.root):
+            self.skipTest("this kernel (before 5.3) does not split PSS")
+        cycle = self.measure(shape)
+        self.assert_near(
+            cycle.memory("shaped", "pss_shmem"),
+            32 * MIB,
+            PRIVATE_SLACK,
+            "pss_shmem",
+        )
+
+    def test_huge_pages_are_reported(self):
+        shape = self.start_shape("huge", mib=32)
+        huge = read_rollup(shape.root).get("anon_huge_pages", 0)
+        if huge == 0:
+            self.skipTest("the kernel has given no huge pages")
+        cycle = self.measure(shape)
+        self.assertEqual(cycle.memory("shaped", "anon_huge_pages"), huge)
+        # Where memory is fragmented some stay small; they are in PSS still.
+        self.assertLessEqual(huge, 32 * MIB)
+        self.assert_near(
+            cycle.memory("shaped", "uss"), 32 * MIB, PRIVATE_SLACK, "uss"
+        )
+
+    def test_percentages_are_of_all_memory(self):
+        shape = self.start_shape("anon", mib=64)
+        cycle = self.measure(
+            shape, "ValuesPercentage true", ["pss", "uss", "rss", "shared"]
+        )
+        for name in DEFAULT_NAMES:
+            self.assert_near(
+                cycle.value("shaped", f"percent-{name}"),
+                100 * cycle.memory("shaped", name) / mem_total_bytes(),
+                1e-6,  # csv has six digits behind the point
+                name,
+            )
+
+    def test_percentages_alone(self):
+        self.start_shape("anon")
+        options = "ValuesPercentage true\nValuesAbsolute false"
+        collectd = self.start_collectd(group_by_comm("shaped", options))
+        metrics = collectd.next_cycle().groups["shaped"]
+        self.assertIn("percent-pss", metrics)
+        self.assertFalse([m for m in metrics if m.startswith("memory-")])
+        self.assertIn("ps_count", metrics)
+
+    def test_report_names_what_is_reported(self):
+        self.start_shape("anon")
+        options = 'Report "pss" "private_dirty"'
+        collectd = self.start_collectd(group_by_comm("shaped", options))
+        self.assertEqual(
+            set(collectd.next_cycle().groups["shaped"]),
+            {"memory-pss", "memory-private_dirty"},
+        )
+
+
+def mem_total_bytes():
+    with open("/proc/meminfo", encoding="ascii") as meminfo:
+        fields = dict(line.split(":") for line in meminfo)
+    return int(fields["MemTotal"].split()[0]) * KIB
+
+
+# ---- swap ----
+
+SWAP_MIB = 64
+
+
+def run_tool(*command):
+    """Runs a tool of util-linux. Skips with what it says where it fails: file
+    systems and containers that refuse a swap file are no fault of ours."""
+    path = shutil.which(
+        command[0], path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+    )
+    if path is None:
+        raise unittest.SkipTest(f"no {command[0]} here")
+    done = subprocess.run(
+        [path, *command[1:]],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+        text=True,
+        errors="replace",
+    )
+    if done.returncode != 0:
+        raise unittest.SkipTest(f"{command[0]}: {done.stdout.strip()}")
+
+
+@contextlib.contextmanager
+def swap_file():
+    """A swap file of our own, in use. Written whole: it may have no holes."""
+    need_root("swapon")
+    path = stage().new_directory() / "swap"
+    with open(path, "wb") as file:
+        os.fchmod(file.fileno(), 0o600)
+        for _ in range(SWAP_MIB):
+            file.write(bytes(MIB))
+        os.fsync(file.fileno())
+    run_tool("mkswap", str(path))
+    run_tool("swapon", str(path))
+    try:
+        yield
+    finally:
+        run_tool("swapoff", str(path))
+        path.unlink()
+
+
+class ValuesOfSwap(IntegrationTest):
+    def test_paged_out_memory_is_swap_and_no_more_rss(self):
+        with swap_file():
+            self.check_swap()
+
+    def check_swap(self):
+        shape = self.start_shape("swap", mib=32, children=1)
+        if shape.swapped_bytes < 16 * MIB:
+            self.skipTest(
+                f"the kernel has paged out {shape.swapped_bytes} bytes only"
+            )
+        collectd = self.start_collectd(
+            group_by_comm("shaped", 'Report "default" "swap_total"')
+        )
+        names = [*DEFAULT_NAMES, "swap_total"]
+        cycle = self.assert_sums_match(collectd, "shaped", shape.pids, names)
+        # The child has inherited all of it: there once, and mapped twice.
+        swapped = shape.swapped_bytes
+        for name, expected in (
+            ("swap", swapped),
+            ("swap_total", 2 * swapped),
+            ("pss", 32 * MIB - swapped),
+        ):
+            found = cycle.memory("shaped", name)
+            self.assert_near(found, expected, PSS_SLACK, name)
