@@ -49,6 +49,10 @@ COMPILE = $(CC) $(OWN_CPPFLAGS) $(EXTRA_CPPFLAGS) $(OWN_CFLAGS) -MMD -MP \
   $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 LINK = $(CC) $(OWN_CFLAGS) $(CFLAGS)
 
+# V=1 shows the commands.
+Q    := $(if $(V),,@)
+say   = $(if $(V),,@echo '  $(1) $(2)')
+
 CORE_SRC    := $(wildcard plugin/core/*.c)
 GLUE_SRC    := $(wildcard plugin/*.c)
 SUPPORT_SRC := $(wildcard tests/support/*.c)
@@ -68,7 +72,8 @@ C_FILES       := $(wildcard include/smaps/*.h plugin/*.[ch] plugin/core/*.c \
   tests/unit/*.c tests/support/*.[ch])
 PYTHON        ?= /usr/bin/python3
 SHAPE         := $(B)/tests/support/shape
-UNIT_SUPPORT  := $(B)/tests/support/proctree.o $(B)/tests/support/world.o
+UNIT_SUPPORT  := $(B)/tests/support/fixture.o $(B)/tests/support/proctree.o \
+  $(B)/tests/support/world.o
 
 .PHONY: all deps demo run-demo check check-unit check-integration print-unit \
   lint distcheck install uninstall clean help
@@ -79,19 +84,23 @@ all: $(PLUGIN)
 
 $(CORE_OBJ): $(B)/%.o: %.c
 	@mkdir -p $(@D)
-	$(COMPILE)
+	$(call say,CC,$<)
+	$(Q)$(COMPILE)
 
 $(GLUE_OBJ): EXTRA_CPPFLAGS = $(COLLECTD_CPPFLAGS)
 $(GLUE_OBJ): $(B)/%.o: %.c
 	@mkdir -p $(@D)
-	$(COMPILE)
+	$(call say,CC,$<)
+	$(Q)$(COMPILE)
 
 $(CORE_LIB): $(CORE_OBJ)
-	rm -f $@
-	$(AR) rcs $@ $^
+	$(call say,AR,$@)
+	$(Q)rm -f $@
+	$(Q)$(AR) rcs $@ $^
 
 $(PLUGIN): $(GLUE_OBJ) $(CORE_LIB)
-	$(LINK) -shared $(OWN_LDFLAGS) -Wl,--exclude-libs,ALL -Wl,-z,relro,-z,now \
+	$(call say,LD,$@)
+	$(Q)$(LINK) -shared $(OWN_LDFLAGS) -Wl,--exclude-libs,ALL -Wl,-z,relro,-z,now \
 	  -o $@ $^ $(LDFLAGS)
 
 $(B)/tests/%.o: EXTRA_CPPFLAGS = -Itests/support
@@ -99,20 +108,24 @@ $(UNIT_GLUE_BIN:=.o) $(B)/tests/support/stub_daemon.o: \
   EXTRA_CPPFLAGS = -Itests/support -Iplugin $(COLLECTD_CPPFLAGS)
 $(B)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)
-	$(COMPILE)
+	$(call say,CC,$<)
+	$(Q)$(COMPILE)
 
 $(UNIT_CORE_BIN): %: %.o $(UNIT_SUPPORT) $(CORE_LIB)
-	$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS) -lcmocka
+	$(call say,LD,$@)
+	$(Q)$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS) -lcmocka
 
 # This one lets processes end between any two system calls.
 $(B)/tests/unit/test_collector: OWN_LDFLAGS += -Wl,--wrap=openat
 
 $(UNIT_GLUE_BIN): %: %.o $(UNIT_SUPPORT) $(B)/tests/support/stub_daemon.o \
   $(GLUE_OBJ) $(CORE_LIB)
-	$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS) -lcmocka
+	$(call say,LD,$@)
+	$(Q)$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS) -lcmocka
 
 $(SHAPE): $(patsubst %.c,$(B)/%.o,$(wildcard tests/support/shape*.c))
-	$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS)
+	$(call say,LD,$@)
+	$(Q)$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS)
 
 # --- running ---------------------------------------------------------------
 
@@ -146,11 +159,11 @@ check-integration: $(PLUGIN) $(SHAPE)
 	  $(PYTHON) tests/integration/run.py $(TESTS)
 
 lint:
-	clang-format --dry-run -Werror $(C_FILES)
-	tests/layering
+	@clang-format --dry-run -Werror $(C_FILES)
+	@tests/layering
 
 distcheck: deps-build-check-dist
-	tests/distcheck
+	@tests/distcheck
 
 install: $(PLUGIN)
 	$(INSTALL) -d $(DESTDIR)$(PLUGINDIR) $(DESTDIR)$(DOCDIR)

@@ -89,7 +89,7 @@ static int one_boolean(struct scope *scope, const oconfig_item_t *item,
 
 static int apply_choice(struct scope *scope, const oconfig_item_t *item,
                         enum choice *ret) {
-  bool value = false;
+  bool value;
   int r = one_boolean(scope, item, &value);
 
   if (r == 0)
@@ -116,7 +116,7 @@ static int apply_report(struct scope *scope, const oconfig_item_t *item) {
     if (item->values[i].type == OCONFIG_TYPE_STRING)
       found = metric_find(item->values[i].value.string, &scope->reason);
     else
-      reason_set(&scope->reason, "expected strings in quotes");
+      reason_format(&scope->reason, "expected strings in quotes");
     if (!found)
       return -EINVAL;
     metrics |= found;
@@ -146,21 +146,21 @@ static int add_selector(struct scope *scope, struct rule *rule,
 }
 
 static int apply_selector(struct scope *scope, const oconfig_item_t *item) {
-  const char *pattern = NULL;
+  const char *pattern;
   int r = one_string(scope, item, &pattern);
 
   return r < 0 ? r : add_selector(scope, scope->rule, item->key, pattern);
 }
 
 static int apply_other(struct scope *scope, const oconfig_item_t *item) {
-  const char *name = NULL;
+  const char *name;
   int r = one_string(scope, item, &name);
 
   return r < 0 ? r : settings_set_other(scope->settings, name, &scope->reason);
 }
 
 static int apply_max_groups(struct scope *scope, const oconfig_item_t *item) {
-  double n = 0;
+  double n;
   int r = one_number(scope, item, &n);
 
   return r < 0 ? r
@@ -168,7 +168,7 @@ static int apply_max_groups(struct scope *scope, const oconfig_item_t *item) {
 }
 
 static int apply_proc_root(struct scope *scope, const oconfig_item_t *item) {
-  const char *root = NULL;
+  const char *root;
   int r = one_string(scope, item, &root);
 
   return r < 0 ? r
@@ -214,7 +214,7 @@ static int init_process_rule(struct scope *scope, struct rule *rule,
 
 static int apply_process(struct scope *scope, const oconfig_item_t *item) {
   struct rule rule;
-  const char *comm = NULL;
+  const char *comm;
   int r = one_string(scope, item, &comm);
 
   if (r == 0)
@@ -334,7 +334,7 @@ static int fill_rule(struct settings *s, struct rule *rule,
 
 static int init_block_rule(struct scope *scope, struct rule *rule,
                            const oconfig_item_t *block, bool is_ignore) {
-  const char *name = NULL;
+  const char *name;
   int r;
 
   if (is_ignore) {

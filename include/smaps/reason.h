@@ -2,14 +2,17 @@
 #ifndef SMAPS_REASON_H
 #define SMAPS_REASON_H
 
+#include <errno.h>
 #include <stddef.h>
 
 struct reason {
   char text[320];
 };
 
-/* Formats the reason, cutting what does not fit. Always returns -EINVAL. */
-int reason_set(struct reason *r, const char *format, ...)
+/* Formats the reason, cutting what does not fit. The value is -EINVAL, so that
+ * it can be returned at once. */
+#define reason_set(r, ...) (reason_format((r), __VA_ARGS__), -EINVAL)
+void reason_format(struct reason *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /*

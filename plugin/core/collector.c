@@ -120,10 +120,11 @@ static int compare_hashes(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
+/* Room for the refused name of each process. */
 static int make_refused_room(struct collector *c) {
   uint64_t *refused;
 
-  if (c->cap_refused >= c->processes.cap)
+  if (c->cap_refused >= c->processes.n)
     return 0;
   refused = reallocarray(c->refused, c->processes.cap, sizeof(*refused));
   if (!refused)
@@ -138,12 +139,11 @@ static uint64_t count_refused(struct collector *c) {
   uint64_t distinct = 0;
   size_t n = 0;
 
-  for (size_t i = 0; i < c->processes.n; i++) {
-    uint64_t name = c->processes.processes[i]->refused_name;
-
-    if (name && make_refused_room(c) == 0)
-      c->refused[n++] = name;
-  }
+  if (make_refused_room(c) < 0)
+    return 0;
+  for (size_t i = 0; i < c->processes.n; i++)
+    if (c->processes.processes[i]->refused_name)
+      c->refused[n++] = c->processes.processes[i]->refused_name;
   if (n > 0)
     qsort(c->refused, n, sizeof(*c->refused), compare_hashes);
   for (size_t i = 0; i < n; i++)

@@ -129,11 +129,11 @@ metric_set metric_find(const char *word, struct reason *reason) {
   names[METRICS] = set_default;
   names[METRICS + 1] = set_detail;
   nearest = reason_nearest(word, names, METRICS + 2);
-  reason_set(reason,
-             "expected \"default\", \"detail\" or names of values, such as "
-             "\"pss\" or \"private_dirty\"%s%s%s",
-             nearest ? "; did you mean \"" : "", nearest ? nearest : "",
-             nearest ? "\"?" : "");
+  reason_format(reason,
+                "expected \"default\", \"detail\" or names of values, such as "
+                "\"pss\" or \"private_dirty\"%s%s%s",
+                nearest ? "; did you mean \"" : "", nearest ? nearest : "",
+                nearest ? "\"?" : "");
   return 0;
 }
 

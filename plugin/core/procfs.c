@@ -174,9 +174,11 @@ static int read_entries(struct procfs *p) {
 }
 
 int procfs_list(struct procfs *p, const struct procfs_entry **ret, size_t *n) {
-  int r = p->dir ? 0 : open_root(p);
+  int r = 0;
 
-  if (r == 0)
+  if (!p->dir)
+    r = open_root(p);
+  if (p->dir)
     r = read_entries(p);
   if (r < 0) {
     /* Whatever is mounted there next is looked at afresh. */

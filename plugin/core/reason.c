@@ -1,7 +1,6 @@
 #include <smaps/reason.h>
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -10,13 +9,12 @@
 /* The longest word that is compared; no option's name comes near. */
 #define WORD_MAX 32
 
-int reason_set(struct reason *r, const char *format, ...) {
+void reason_format(struct reason *r, const char *format, ...) {
   va_list args;
 
   va_start(args, format);
   vsnprintf(r->text, sizeof(r->text), format, args);
   va_end(args);
-  return -EINVAL;
 }
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }

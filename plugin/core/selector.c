@@ -120,18 +120,19 @@ static int compile_in_c_locale(regex_t *regex, const char *pattern) {
   return r;
 }
 
-static int compile_regex(struct selector *s, struct reason *reason) {
+static int compile_regex(regex_t *regex, const char *pattern,
+                         struct reason *reason) {
   char message[128];
   int r;
 
-  if (!*s->pattern)
+  if (!*pattern)
     return reason_set(
         reason, "expected a POSIX extended regular expression that is not "
                 "empty");
-  r = compile_in_c_locale(&s->regex, s->pattern);
+  r = compile_in_c_locale(regex, pattern);
   if (r == 0)
     return 0;
-  regerror(r, &s->regex, message, sizeof(message));
+  regerror(r, regex, message, sizeof(message));
   return reason_set(reason, "expected a POSIX extended regular expression: %s",
                     message);
 }
@@ -154,7 +155,7 @@ int selector_init(struct selector *s, const char *option, const char *pattern,
   if (!made.pattern)
     return -ENOMEM;
   if (made.test == SELECT_REGEX)
-    r = compile_regex(&made, reason);
+    r = compile_regex(&made.regex, pattern, reason);
   else if (made.test == SELECT_GLOB)
     r = check_glob(pattern, reason);
   else

@@ -7,53 +7,25 @@
 
 #include <smaps/cgroup.h>
 
-#include <errno.h>
-#include <stdio.h>
+#include "fixture.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#define TEXT(literal) literal, sizeof(literal) - 1
 
 #define ID_A "3f4e8c1d9b2a7065f1e2d3c4b5a69788796a5b4c3d2e1f0f9e8d7c6b5a493827"
 #define ID_B "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define POD "0f9e8d7c_6b5a_4938_2716_0504030201ff"
 
-static char text_of_file[8192];
-
-/* Parses a copy that ends where the text does, so that ASan sees a step too
- * far, and sees to it that a failure leaves *ret alone. The copy stays, for the
- * path is in it, until the next call. */
 static int parse(const char *text, size_t len, struct span *ret) {
-  static char *copy;
-  struct span untouched;
-  int r;
+  char *copy = fixture_begin(text, len, ret, sizeof(*ret));
 
-  free(copy);
-  copy = malloc(len);
-  assert_non_null(copy);
-  memcpy(copy, text, len);
-  memset(ret, 0xaa, sizeof(*ret));
-  memset(&untouched, 0xaa, sizeof(untouched));
-  r = cgroup_parse(copy, len, ret);
-  if (r != 0) {
-    assert_int_equal(r, -EBADMSG);
-    assert_memory_equal(ret, &untouched, sizeof(*ret));
-  }
-  return r;
+  return fixture_end(cgroup_parse(copy, len, ret), ret, sizeof(*ret));
 }
 
-static size_t load(const char *name) {
-  char path[128];
-  size_t len;
-  FILE *file;
+static bool is_taken(const char *text, size_t len) {
+  struct span ignored;
 
-  snprintf(path, sizeof(path), "tests/fixtures/text/%s", name);
-  file = fopen(path, "r");
-  assert_non_null(file);
-  len = fread(text_of_file, 1, sizeof(text_of_file), file);
-  fclose(file);
-  assert_in_range(len, 1, sizeof(text_of_file) - 1);
-  return len;
+  return parse(text, len, &ignored) == 0;
 }
 
 static bool is_equal(struct span s, const char *text) {
@@ -122,11 +94,7 @@ static void the_line_that_tells_most_is_chosen(void **state) {
 }
 
 static void a_text_without_a_usable_line_is_rejected(void **state) {
-  static const struct {
-    const char *name;
-    const char *text;
-    size_t len;
-  } cases[] = {
+  static const struct text_case cases[] = {
       {"empty", TEXT("")},
       {"newline alone", TEXT("\n")},
       {"no newline", TEXT("0::/x")},
@@ -138,12 +106,9 @@ static void a_text_without_a_usable_line_is_rejected(void **state) {
       {"NULs", TEXT("0\0::/x\n")},
       {"NUL before the path", TEXT("0::\0/x\n")},
   };
-  struct span path;
 
   (void)state;
-  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-    if (parse(cases[i].text, cases[i].len, &path) == 0)
-      fail_msg("%s: taken", cases[i].name);
+  fixture_refuse(cases, sizeof(cases) / sizeof(cases[0]), is_taken);
 }
 
 static void captures_are_placed(void **state) {
@@ -165,9 +130,9 @@ static void captures_are_placed(void **state) {
 
   (void)state;
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-    size_t len = load(cases[i].file);
+    struct span text = fixture_load(cases[i].file);
 
-    assert_int_equal(parse(text_of_file, len, &path), 0);
+    assert_int_equal(parse(text.text, text.len, &path), 0);
     if (!is_equal(path, cases[i].path))
       fail_msg("%s: \"%.*s\"", cases[i].file, (int)path.len, path.text);
   }
@@ -182,10 +147,10 @@ static void a_text_cut_short_gives_no_path_cut_short(void **state) {
 
   (void)state;
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-    size_t len = load(names[i]);
+    struct span text = fixture_load(names[i]);
 
-    for (size_t cut = 0; cut < len; cut++) {
-      if (parse(text_of_file, cut, &path) != 0)
+    for (size_t cut = 0; cut < text.len; cut++) {
+      if (parse(text.text, cut, &path) != 0)
         continue;
       if (path.text[path.len] != '\n' || path.text[-1] != ':')
         fail_msg("%s, %zu bytes: \"%.*s\"", names[i], cut, (int)path.len,
@@ -384,19 +349,16 @@ typedef bool (*find_function)(struct span path, struct span *ret);
 static void check_find(const struct path_case *c, const char *what,
                        find_function find, const char *want) {
   size_t len = strlen(c->path);
-  char *copy = malloc(len);
-  struct span found, untouched;
+  char *copy = fixture_copy(c->path, len);
+  struct span found;
 
-  assert_non_null(copy);
-  memcpy(copy, c->path, len);
-  memset(&found, 0xaa, sizeof(found));
-  memset(&untouched, 0xaa, sizeof(untouched));
+  fixture_taint(&found, sizeof(found));
   if (find((struct span){copy, len}, &found) != (want != NULL))
     fail_msg("%s: %s %s", c->name, what, want ? "not found" : "found");
   if (want && !is_equal(found, want))
     fail_msg("%s: %s is \"%.*s\"", c->name, what, (int)found.len, found.text);
   if (!want)
-    assert_memory_equal(&found, &untouched, sizeof(found));
+    fixture_assert_untouched(&found, sizeof(found));
   free(copy);
 }
 
@@ -418,11 +380,9 @@ static void a_path_cut_short_is_read_to_its_end(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof(path_cases) / sizeof(path_cases[0]); i++)
     for (size_t len = 0; len < strlen(path_cases[i].path); len++) {
-      char *copy = malloc(len);
+      char *copy = fixture_copy(path_cases[i].path, len);
       struct span found;
 
-      assert_non_null(copy);
-      memcpy(copy, path_cases[i].path, len);
       for (size_t f = 0; f < sizeof(finds) / sizeof(finds[0]); f++)
         if (finds[f]((struct span){copy, len}, &found) &&
             !is_equal(found, "-.slice"))

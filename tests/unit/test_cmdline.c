@@ -7,11 +7,10 @@
 
 #include <smaps/cmdline.h>
 
-#include <stdio.h>
+#include "fixture.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#define TEXT(literal) literal, sizeof(literal) - 1
 
 struct cmdline_case {
   const char *name;
@@ -50,13 +49,11 @@ static void arguments_are_joined_with_blanks(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
     const struct cmdline_case *c = &cases[i];
-    char *text = malloc(c->len);
+    char *text = fixture_copy(c->text, c->len);
     char *joined = malloc(c->size);
     size_t len;
 
-    assert_non_null(text);
     assert_non_null(joined);
-    memcpy(text, c->text, c->len);
     memset(joined, 0xaa, c->size);
     len = cmdline_join(text, c->len, joined, c->size);
     if (len != strlen(c->joined) || strlen(joined) != len ||

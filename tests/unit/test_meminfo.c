@@ -7,66 +7,42 @@
 
 #include <smaps/meminfo.h>
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fixture.h"
 
-#define TEXT(literal) literal, sizeof(literal) - 1
 #define KIB UINT64_C(1024)
 
-/* Parses a copy that ends where the text does, so that ASan sees a step too
- * far, and sees to it that a failure leaves *ret alone. */
 static int parse(const char *text, size_t len, struct meminfo_sample *ret) {
-  struct meminfo_sample untouched;
-  char *copy = malloc(len);
-  int r;
+  char *copy = fixture_begin(text, len, ret, sizeof(*ret));
 
-  assert_non_null(copy);
-  memcpy(copy, text, len);
-  memset(ret, 0xaa, sizeof(*ret));
-  memset(&untouched, 0xaa, sizeof(untouched));
-  r = meminfo_parse(copy, len, ret);
-  if (r != 0) {
-    assert_int_equal(r, -EBADMSG);
-    assert_memory_equal(ret, &untouched, sizeof(*ret));
-  }
-  free(copy);
-  return r;
+  return fixture_end(meminfo_parse(copy, len, ret), ret, sizeof(*ret));
 }
 
-static size_t load(const char *name, char *text, size_t size) {
-  char path[128];
-  size_t len;
-  FILE *file;
+static bool is_taken(const char *text, size_t len) {
+  struct meminfo_sample ignored;
 
-  snprintf(path, sizeof(path), "tests/fixtures/text/%s", name);
-  file = fopen(path, "r");
-  assert_non_null(file);
-  len = fread(text, 1, size, file);
-  fclose(file);
-  assert_in_range(len, 1, size - 1);
-  return len;
+  return parse(text, len, &ignored) == 0;
+}
+
+static int parse_file(const char *name, struct meminfo_sample *ret) {
+  struct span text = fixture_load(name);
+
+  return parse(text.text, text.len, ret);
 }
 
 static void a_capture_is_read_in_bytes(void **state) {
   struct meminfo_sample m;
-  char text[8192];
-  size_t len = load("meminfo-6.18", text, sizeof(text));
 
   (void)state;
-  assert_int_equal(parse(text, len, &m), 0);
+  assert_int_equal(parse_file("meminfo-6.18", &m), 0);
   assert_int_equal(m.mem_total_bytes, 24684092 * KIB);
   assert_in_range(m.mem_available_bytes, 1, m.mem_total_bytes);
 }
 
 static void an_old_kernel_prints_no_available(void **state) {
   struct meminfo_sample m;
-  char text[8192];
-  size_t len = load("meminfo-2.6.32-written", text, sizeof(text));
 
   (void)state;
-  assert_int_equal(parse(text, len, &m), 0);
+  assert_int_equal(parse_file("meminfo-2.6.32-written", &m), 0);
   assert_int_equal(m.mem_total_bytes, 8060408 * KIB);
   assert_int_equal(m.mem_available_bytes, 0);
 }
@@ -107,11 +83,7 @@ static void what_is_asked_for_is_found_anywhere(void **state) {
 }
 
 static void malformed_text_is_rejected(void **state) {
-  static const struct {
-    const char *name;
-    const char *text;
-    size_t len;
-  } cases[] = {
+  static const struct text_case cases[] = {
       {"empty", TEXT("")},
       {"total missing", TEXT("MemFree: 3 kB\nMemAvailable: 4 kB\n")},
       {"total zero", TEXT("MemTotal: 0 kB\n")},
@@ -131,23 +103,19 @@ static void malformed_text_is_rejected(void **state) {
       {"available on the next line",
        TEXT("MemTotal: 5 kB\nMemAvailable:\n4 kB\n")},
   };
-  struct meminfo_sample m;
 
   (void)state;
-  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-    if (parse(cases[i].text, cases[i].len, &m) == 0)
-      fail_msg("%s: taken", cases[i].name);
+  fixture_refuse(cases, sizeof(cases) / sizeof(cases[0]), is_taken);
 }
 
 static void a_text_cut_short_gives_no_other_value(void **state) {
   struct meminfo_sample whole, m;
-  char text[8192];
-  size_t len = load("meminfo-6.18", text, sizeof(text));
+  struct span text = fixture_load("meminfo-6.18");
 
   (void)state;
-  assert_int_equal(parse(text, len, &whole), 0);
-  for (size_t cut = 0; cut < len; cut++) {
-    if (parse(text, cut, &m) != 0)
+  assert_int_equal(parse(text.text, text.len, &whole), 0);
+  for (size_t cut = 0; cut < text.len; cut++) {
+    if (parse(text.text, cut, &m) != 0)
       continue;
     if (m.mem_total_bytes != whole.mem_total_bytes ||
         (m.mem_available_bytes != 0 &&

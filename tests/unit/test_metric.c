@@ -87,6 +87,7 @@ static struct values publish(const struct usage *u, const char *word,
   struct values v = {.n = 0};
   unsigned cursor = 0;
 
+  memset(&value, 0xaa, sizeof(value));
   r.metrics = metric_find(word, &reason);
   if (!r.metrics)
     fail_msg("%s: %s", word, reason.text);
@@ -95,6 +96,7 @@ static struct values publish(const struct usage *u, const char *word,
     snprintf(v.identifier[v.n], sizeof(v.identifier[0]), "%s%s%s", value.type,
              *value.type_instance ? "-" : "", value.type_instance);
     v.value[v.n++] = value;
+    memset(&value, 0xaa, sizeof(value));
   }
   /* It stays at the end. */
   assert_false(metric_next(u, &r, &context, &cursor, &value));
@@ -362,6 +364,21 @@ static void a_field_that_the_kernel_lacks_is_not_published(void **state) {
   }
 }
 
+static void without_any_field_the_rest_is_published(void **state) {
+  struct usage u = make_usage();
+  struct values v = publish(&u, "detail", (struct report){.metrics = 0},
+                            (struct metric_context){0, 1024 * MIB});
+
+  (void)state;
+  assert_int_equal(v.n, 9);
+  for (size_t i = 0; i < v.n; i++)
+    if (isnan(v.value[i].values[0]))
+      fail_msg("%s: unknown", v.identifier[i]);
+  assert_non_null(find(&v, "ps_count"));
+  assert_non_null(find(&v, "ps_vm"));
+  assert_non_null(find(&v, "memory-resident_shared"));
+}
+
 static void a_field_that_one_member_lacks_is_unknown(void **state) {
   struct usage u = make_usage();
   struct rollup r = {.known = KNOWN & ~(1U << ROLLUP_KSM)};
@@ -465,6 +482,7 @@ int main(void) {
       cmocka_unit_test(an_unknown_member_makes_statm_unknown_too),
       cmocka_unit_test(an_empty_group_reports_zeros),
       cmocka_unit_test(a_field_that_the_kernel_lacks_is_not_published),
+      cmocka_unit_test(without_any_field_the_rest_is_published),
       cmocka_unit_test(a_field_that_one_member_lacks_is_unknown),
       cmocka_unit_test(amounts_and_percentages_are_chosen_apart),
       cmocka_unit_test(a_percentage_is_of_all_memory),

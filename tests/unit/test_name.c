@@ -58,6 +58,7 @@ static void a_name_is_cleaned_byte_by_byte(void **state) {
       {"slash at the end", TEXT("a/"), "a_"},
       {"two slashes inside", TEXT("a//b"), "a__b"},
       {"one slash in front is dropped", TEXT("//a"), "_a"},
+      {"two slashes alone", TEXT("//"), "_"},
       {"dots climb nowhere", TEXT("../../etc"), ".._.._etc"},
       {"quotation mark stays", TEXT("a\"b'"), "a\"b'"},
       {"backslash stays", TEXT("a\\b"), "a\\b"},

@@ -361,6 +361,25 @@ static void a_parent_that_has_left_is_none_any_more(void **state) {
   finish(&t);
 }
 
+/* Not even one that starts at 0, as the first process does, and as all do
+ * before they are looked at. */
+static void a_parent_that_was_not_there_is_none_later(void **state) {
+  static const struct procfs_entry entries[] = {{1, 1}, {10, 2}, {20, 3}};
+  struct process_table t = {.n = 0};
+  struct process *child;
+  struct gone gone;
+
+  (void)state;
+  update(&t, entries + 2, 1, &gone);
+  child = t.processes[0];
+  child->starttime_ticks = 500;
+  child->parent_pid = 10;
+  process_table_link(&t, child);
+  update(&t, entries, 3, &gone);
+  assert_null(process_table_parent(&t, child));
+  finish(&t);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(newcomers_are_blank),
@@ -372,6 +391,7 @@ int main(void) {
       cmocka_unit_test(any_listings_in_turn_give_the_same_as_a_naive_table),
       cmocka_unit_test(a_parent_is_in_the_table_and_no_younger),
       cmocka_unit_test(a_parent_that_has_left_is_none_any_more),
+      cmocka_unit_test(a_parent_that_was_not_there_is_none_later),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

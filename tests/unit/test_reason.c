@@ -63,6 +63,7 @@ static void the_nearest_word_is_what_was_meant(void **state) {
       {"another letter", "Slise", "Slice"},
       {"two letters swapped", "Cgruop", "Cgroup"},
       {"plural", "Users", "User"},
+      {"a letter missing and another wrong", "Slcd", "Slice"},
       {"two edits in a short word", "Uinx", NULL},
       {"two swapped in a short word", "Uesr", "User"},
       {"the nearer of two", "ComMatch", "CommMatch"},

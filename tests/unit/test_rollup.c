@@ -7,12 +7,13 @@
 
 #include <smaps/rollup.h>
 
+#include "fixture.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXT(literal) literal, sizeof(literal) - 1
 #define KIB UINT64_C(1024)
 
 #define HEAD                                                                   \
@@ -24,26 +25,16 @@
   "Private_Clean: 104 kB\nPrivate_Dirty: 112 kB\n"
 #define LEAST HEAD "Rss: 1640 kB\nPss: 531 kB\n" FOUR
 
-static char text_of_file[32768];
-
-/* Parses a copy that ends where the text does, so that ASan sees a step too
- * far, and sees to it that a failure leaves *ret alone. */
 static int parse(const char *text, size_t len, struct rollup *ret) {
-  struct rollup untouched;
-  char *copy = malloc(len);
-  int r;
+  char *copy = fixture_begin(text, len, ret, sizeof(*ret));
 
-  assert_non_null(copy);
-  memcpy(copy, text, len);
-  memset(ret, 0xaa, sizeof(*ret));
-  memset(&untouched, 0xaa, sizeof(untouched));
-  r = rollup_parse(copy, len, ret);
-  if (r != 0) {
-    assert_int_equal(r, -EBADMSG);
-    assert_memory_equal(ret, &untouched, sizeof(*ret));
-  }
-  free(copy);
-  return r;
+  return fixture_end(rollup_parse(copy, len, ret), ret, sizeof(*ret));
+}
+
+static bool is_taken(const char *text, size_t len) {
+  struct rollup ignored;
+
+  return parse(text, len, &ignored) == 0;
 }
 
 /* Feeds copies of at most `piece` bytes, each with what was left of the one
@@ -56,9 +47,7 @@ static void feed(struct rollup_sum *sum, const char *text, size_t len,
     char *copy;
 
     end = len - end > piece ? end + piece : len;
-    copy = malloc(end - taken);
-    assert_non_null(copy);
-    memcpy(copy, text + taken, end - taken);
+    copy = fixture_copy(text + taken, end - taken);
     taken += rollup_sum_feed(sum, copy, end - taken);
     assert_true(taken <= end);
     assert_true(taken == 0 || text[taken - 1] == '\n');
@@ -67,31 +56,14 @@ static void feed(struct rollup_sum *sum, const char *text, size_t len,
 }
 
 static int finish(const struct rollup_sum *sum, struct rollup *ret) {
-  struct rollup untouched;
-  int r;
-
-  memset(ret, 0xaa, sizeof(*ret));
-  memset(&untouched, 0xaa, sizeof(untouched));
-  r = rollup_sum_finish(sum, ret);
-  if (r != 0) {
-    assert_int_equal(r, -EBADMSG);
-    assert_memory_equal(ret, &untouched, sizeof(*ret));
-  }
-  return r;
+  fixture_taint(ret, sizeof(*ret));
+  return fixture_end(rollup_sum_finish(sum, ret), ret, sizeof(*ret));
 }
 
-static size_t load(const char *name) {
-  char path[128];
-  size_t len;
-  FILE *file;
+static int parse_file(const char *name, struct rollup *ret) {
+  struct span text = fixture_load(name);
 
-  snprintf(path, sizeof(path), "tests/fixtures/text/%s", name);
-  file = fopen(path, "r");
-  assert_non_null(file);
-  len = fread(text_of_file, 1, sizeof(text_of_file), file);
-  fclose(file);
-  assert_in_range(len, 1, sizeof(text_of_file) - 1);
-  return len;
+  return parse(text.text, text.len, ret);
 }
 
 static uint64_t kb(const struct rollup *r, enum rollup_field f) {
@@ -112,7 +84,7 @@ static void a_capture_is_read_field_by_field(void **state) {
   struct rollup r;
 
   (void)state;
-  assert_int_equal(parse(text_of_file, load("rollup-6.18"), &r), 0);
+  assert_int_equal(parse_file("rollup-6.18", &r), 0);
   assert_int_equal(r.known, (1u << ROLLUP_FIELDS) - 1);
   for (unsigned f = 0; f < ROLLUP_FIELDS; f++)
     if (r.bytes[f] != want[f] * KIB)
@@ -145,7 +117,7 @@ static void every_generation_of_kernel_is_read(void **state) {
 
   (void)state;
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-    if (parse(text_of_file, load(cases[i].file), &r) != 0)
+    if (parse_file(cases[i].file, &r) != 0)
       fail_msg("%s: rejected", cases[i].file);
     if (r.known != (all & ~cases[i].missing))
       fail_msg("%s: known is %x", cases[i].file, r.known);
@@ -210,11 +182,7 @@ static void every_key_is_found_in_any_order(void **state) {
 }
 
 static void what_is_not_needed_may_be_missing_or_new(void **state) {
-  static const struct {
-    const char *name;
-    const char *text;
-    size_t len;
-  } cases[] = {
+  static const struct text_case cases[] = {
       {"the least", TEXT(LEAST)},
       {"no header", TEXT("Rss: 1640 kB\nPss: 531 kB\n" FOUR)},
       {"other order", TEXT(FOUR HEAD "Pss: 531 kB\nRss: 1640 kB\n")},
@@ -263,11 +231,7 @@ static void values_may_be_written_close_or_wide(void **state) {
 }
 
 static void malformed_text_is_rejected(void **state) {
-  static const struct {
-    const char *name;
-    const char *text;
-    size_t len;
-  } cases[] = {
+  static const struct text_case cases[] = {
       {"empty", TEXT("")},
       {"newline alone", TEXT("\n")},
       {"header alone", TEXT(HEAD)},
@@ -329,12 +293,9 @@ static void malformed_text_is_rejected(void **state) {
        TEXT("Rss: 4 kB\nPss: 4 kB\nShared_Clean: 18014398509481983 kB\n"
             "Shared_Dirty: 5 kB\nPrivate_Clean: 0 kB\nPrivate_Dirty: 0 kB\n")},
   };
-  struct rollup r;
 
   (void)state;
-  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-    if (parse(cases[i].text, cases[i].len, &r) == 0)
-      fail_msg("%s: taken", cases[i].name);
+  fixture_refuse(cases, sizeof(cases) / sizeof(cases[0]), is_taken);
 }
 
 struct relation_case {
@@ -414,13 +375,13 @@ static void a_text_cut_short_gives_no_other_value(void **state) {
 
   (void)state;
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-    size_t len = load(names[i]);
+    struct span text = fixture_load(names[i]);
 
-    assert_int_equal(parse(text_of_file, len, &whole), 0);
-    for (size_t cut = 0; cut < len; cut++) {
-      if (parse(text_of_file, cut, &r) != 0)
+    assert_int_equal(parse(text.text, text.len, &whole), 0);
+    for (size_t cut = 0; cut < text.len; cut++) {
+      if (parse(text.text, cut, &r) != 0)
         continue;
-      if (text_of_file[cut - 1] != '\n')
+      if (text.text[cut - 1] != '\n')
         fail_msg("%s, %zu bytes: taken", names[i], cut);
       for (unsigned f = 0; f < ROLLUP_FIELDS; f++)
         if (rollup_has(&r, f) && r.bytes[f] != whole.bytes[f])
@@ -440,11 +401,11 @@ static void smaps_sums_to_the_rollup_of_the_same_process(void **state) {
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
     struct rollup_sum sum = {0};
     struct rollup want, r;
-    size_t len;
+    struct span text;
 
-    assert_int_equal(parse(text_of_file, load(cases[i].rollup), &want), 0);
-    len = load(cases[i].smaps);
-    feed(&sum, text_of_file, len, 4096);
+    assert_int_equal(parse_file(cases[i].rollup, &want), 0);
+    text = fixture_load(cases[i].smaps);
+    feed(&sum, text.text, text.len, 4096);
     assert_int_equal(sum.vmas, cases[i].vmas);
     assert_int_equal(finish(&sum, &r), 0);
     for (unsigned f = 0; f < ROLLUP_FIELDS; f++) {
@@ -467,10 +428,10 @@ static void smaps_sums_to_the_rollup_of_the_same_process(void **state) {
 static void smaps_of_an_old_kernel_is_summed(void **state) {
   struct rollup_sum sum = {0};
   struct rollup r;
-  size_t len = load("smaps-4.9");
+  struct span text = fixture_load("smaps-4.9");
 
   (void)state;
-  feed(&sum, text_of_file, len, len);
+  feed(&sum, text.text, text.len, text.len);
   assert_int_equal(sum.vmas, 4);
   assert_int_equal(finish(&sum, &r), 0);
   assert_int_equal(kb(&r, ROLLUP_RSS), 872 + 148 + 4 + 592);
@@ -482,36 +443,34 @@ static void smaps_of_an_old_kernel_is_summed(void **state) {
 
 static void smaps_in_pieces_of_any_size_sums_alike(void **state) {
   struct rollup_sum whole = {0};
-  size_t len = load("smaps-4.9");
+  struct span text = fixture_load("smaps-4.9");
 
   (void)state;
-  feed(&whole, text_of_file, len, len);
-  for (size_t piece = 1; piece <= len; piece++) {
+  feed(&whole, text.text, text.len, text.len);
+  for (size_t piece = 1; piece <= text.len; piece++) {
     struct rollup_sum sum = {0};
 
-    feed(&sum, text_of_file, len, piece);
+    feed(&sum, text.text, text.len, piece);
     if (memcmp(&sum, &whole, sizeof(sum)) != 0)
       fail_msg("pieces of %zu bytes: other sum", piece);
   }
 }
 
 static void smaps_cut_short_anywhere_leaves_what_is_no_line(void **state) {
-  size_t len = load("smaps-4.9");
+  struct span text = fixture_load("smaps-4.9");
 
   (void)state;
-  for (size_t cut = 0; cut < len; cut++) {
+  for (size_t cut = 0; cut < text.len; cut++) {
     struct rollup_sum sum = {0};
-    char *copy = malloc(cut);
+    char *copy = fixture_copy(text.text, cut);
     size_t taken;
 
-    assert_non_null(copy);
-    memcpy(copy, text_of_file, cut);
     taken = rollup_sum_feed(&sum, copy, cut);
     free(copy);
     if (sum.is_bad)
       fail_msg("%zu bytes: rejected", cut);
-    if (memchr(text_of_file + taken, '\n', cut - taken) ||
-        (taken > 0 && text_of_file[taken - 1] != '\n'))
+    if (memchr(text.text + taken, '\n', cut - taken) ||
+        (taken > 0 && text.text[taken - 1] != '\n'))
       fail_msg("%zu bytes: %zu taken", cut, taken);
   }
 }
@@ -599,11 +558,7 @@ static void a_mapping_is_counted_whatever_its_path(void **state) {
 }
 
 static void a_malformed_line_spoils_the_sum(void **state) {
-  static const struct {
-    const char *name;
-    const char *text;
-    size_t len;
-  } cases[] = {
+  static const struct text_case cases[] = {
       {"no number", TEXT("Swap: x kB\n")},
       {"no unit", TEXT("Swap: 1\n")},
       {"CRLF", TEXT("Swap: 1 kB\r\n")},

@@ -50,6 +50,7 @@ static struct rule make(const struct block *b) {
     rule_init_ignore(&r);
   else if (rule_init_group(&r, b->group, &reason) != 0)
     fail_msg("%s: %s", b->name, reason.text);
+  assert_int_equal(r.is_ignore, !b->group);
   for (size_t i = 0; i < MAX_LINES && b->lines[i]; i++)
     add(&r, b->lines[i]);
   return r;
@@ -245,6 +246,7 @@ static void a_bad_name_makes_no_rule(void **state) {
   assert_int_equal(rule_init_group(&r, "%{nix}", &reason), -EINVAL);
   assert_non_null(strstr(reason.text, "%{nix}"));
   assert_int_equal(rule_init_group(&r, "", &reason), -EINVAL);
+  assert_int_equal(rule_init_group(&r, "/", &reason), -EINVAL);
 }
 
 static void attributes_are_those_of_selectors_and_name(void **state) {

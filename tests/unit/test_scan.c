@@ -7,19 +7,10 @@
 
 #include <smaps/scan.h>
 
+#include "fixture.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-/* A copy that ends where the text does, so that ASan sees a step too far. */
-static char *exact(const char *text, size_t len) {
-  char *copy = malloc(len);
-
-  assert_non_null(copy);
-  memcpy(copy, text, len);
-  return copy;
-}
-
-#define TEXT(literal) literal, sizeof(literal) - 1
 
 struct number_case {
   const char *name;
@@ -89,7 +80,7 @@ static bool take_u32(struct scan *s, uint64_t *ret) {
 static void check_number(const struct number_case *c,
                          bool (*take)(struct scan *, uint64_t *)) {
   const uint64_t untouched = UINT64_C(0xaaaaaaaaaaaaaaaa);
-  char *text = exact(c->text, c->len);
+  char *text = fixture_copy(c->text, c->len);
   struct scan s = scan_begin(text, c->len);
   uint64_t value = untouched;
 
@@ -129,7 +120,7 @@ static void blanks_are_spaces_and_tabs_only(void **state) {
 
   (void)state;
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-    char *text = exact(cases[i].text, cases[i].len);
+    char *text = fixture_copy(cases[i].text, cases[i].len);
     struct scan s = scan_begin(text, cases[i].len);
 
     scan_skip_blanks(&s);
@@ -140,7 +131,7 @@ static void blanks_are_spaces_and_tabs_only(void **state) {
 }
 
 static void a_char_is_taken_where_it_stands(void **state) {
-  char *text = exact("ab", 2);
+  char *text = fixture_copy("ab", 2);
   struct scan s = scan_begin(text, 2);
 
   (void)state;
@@ -175,7 +166,7 @@ static void a_word_is_taken_whole_or_not(void **state) {
 
   (void)state;
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-    char *text = exact(cases[i].text, cases[i].len);
+    char *text = fixture_copy(cases[i].text, cases[i].len);
     struct scan s = scan_begin(text, cases[i].len);
     size_t taken = cases[i].is_taken ? strlen(cases[i].word) : 0;
 
@@ -197,7 +188,7 @@ static void lines_come_without_their_newline(void **state) {
                {TEXT(" three\r")},
                {TEXT("fo\0ur")},
                {TEXT("last")}};
-  char *text = exact(whole, sizeof(whole) - 1);
+  char *text = fixture_copy(whole, sizeof(whole) - 1);
   struct scan s = scan_begin(text, sizeof(whole) - 1);
   struct span line;
 
@@ -212,17 +203,15 @@ static void lines_come_without_their_newline(void **state) {
 }
 
 static void a_newline_at_the_end_begins_no_line(void **state) {
-  char *text = exact("a\n", 2);
+  char *text = fixture_copy("a\n", 2);
   struct scan s = scan_begin(text, 2);
   struct span line;
-  struct span untouched;
 
   (void)state;
   assert_true(scan_line(&s, &line));
-  memset(&line, 0xaa, sizeof(line));
-  memset(&untouched, 0xaa, sizeof(untouched));
+  fixture_taint(&line, sizeof(line));
   assert_false(scan_line(&s, &line));
-  assert_memory_equal(&line, &untouched, sizeof(line));
+  fixture_assert_untouched(&line, sizeof(line));
   assert_ptr_equal(s.at, text + 2);
   free(text);
 }

@@ -8,6 +8,7 @@
 #include <smaps/selector.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,6 +160,9 @@ static const struct pattern_case globs[] = {
     {"[[=a=]]", "a", "="},
     {"[[.].]]", "]", "["},
     {"[a[]", "[", "]"},
+    {"[a:b:]c", ":c", "c"},
+    {"[[aba]x", "[x", "]x"},
+    {"[[:a]:", "a:", "a"},
     {"[\\]]", "]", "\\"},
     {"\\[", "[", "\\["},
     {"a\\[b", "a[b", "ab"},
@@ -202,6 +206,7 @@ static void malformed_patterns_are_refused(void **state) {
       {"empty regex", "CommMatch", "", "not empty"},
       {"open set", "Unit", "a[bc", "'['"},
       {"open set alone", "Unit", "[", "'['"},
+      {"open set with [", "Unit", "[[", "'['"},
       {"open set with ]", "Unit", "[]", "'['"},
       {"open set with ^", "Unit", "[^", "'['"},
       {"open set with !]", "Unit", "[!]", "'['"},
@@ -351,6 +356,7 @@ static void a_regex_read_in_a_utf_8_locale_matches_bytes(void **state) {
   if (!setlocale(LC_CTYPE, "C.UTF-8"))
     skip();
   s = make("CommMatch", "^a.$");
+  assert_ptr_equal(uselocale((locale_t)0), LC_GLOBAL_LOCALE);
   setlocale(LC_CTYPE, "C");
   is_match = selector_match(&s, &id, 1, NULL);
   selector_done(&s);
@@ -448,6 +454,7 @@ static void a_pid_file_names_the_number_in_front(void **state) {
     uint32_t pid;
   } cases[] = {
       {"number", "4711", 4711},
+      {"one digit", "7", 7},
       {"newline behind it", "4711\n", 4711},
       {"lines behind it", "4711\n/srv/data\n1700000000\n", 4711},
       {"blanks in front, as in UUCP's locks", "      4711\n", 4711},
@@ -503,20 +510,50 @@ static void a_pid_file_is_followed_as_it_changes(void **state) {
   selector_done(&s);
 }
 
+/* The number that the next open(2) will give. */
+static int next_descriptor(void) {
+  int fd = dup(STDERR_FILENO);
+
+  assert_true(fd >= 0);
+  close(fd);
+  return fd;
+}
+
+static void no_pid_file_is_left_open(void **state) {
+  const struct pid_file *file = *state;
+  struct selector s = make("PidFile", file->path);
+  struct selector directory = make("PidFile", file->dir);
+  int before = next_descriptor();
+
+  write_pid_file(file, "10\n");
+  selector_refresh(&s);
+  write_pid_file(file, "");
+  selector_refresh(&s);
+  selector_refresh(&directory);
+  assert_int_equal(next_descriptor(), before);
+  selector_done(&directory);
+  selector_done(&s);
+}
+
 static void what_is_no_regular_file_names_no_process(void **state) {
   const struct pid_file *file = *state;
   struct selector s = make("PidFile", file->path);
   struct selector directory = make("PidFile", file->dir);
+  int fd;
 
+  assert_false(selector_refresh(&directory));
   write_pid_file(file, "10\n");
   assert_true(selector_refresh(&s));
   remove(file->path);
   assert_int_equal(mkfifo(file->path, 0600), 0);
   alarm(20); /* for where it blocks */
   assert_true(selector_refresh(&s));
-  alarm(0);
   assert_int_equal(s.pid, 0);
-  assert_false(selector_refresh(&directory));
+  fd = open(file->path, O_RDWR | O_CLOEXEC);
+  assert_int_equal(write(fd, "10\n", 3), 3);
+  assert_false(selector_refresh(&s));
+  alarm(0);
+  close(fd);
   selector_done(&directory);
   selector_done(&s);
 }
@@ -555,6 +592,7 @@ int main(void) {
       cmocka_unit_test(what_has_no_captures_leaves_them_alone),
       PID_FILE_TEST(a_pid_file_names_the_number_in_front),
       PID_FILE_TEST(a_pid_file_is_followed_as_it_changes),
+      PID_FILE_TEST(no_pid_file_is_left_open),
       PID_FILE_TEST(what_is_no_regular_file_names_no_process),
       cmocka_unit_test(there_is_nothing_to_refresh_in_other_selectors),
   };

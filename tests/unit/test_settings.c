@@ -245,22 +245,14 @@ static void a_bad_other_is_refused_and_leaves_the_old_one(void **state) {
   settings_done(&s);
 }
 
-static void a_name_that_comes_to_nothing_is_refused(void **state) {
+static void an_other_that_comes_to_nothing_is_refused(void **state) {
   struct reason reason = {""};
   struct settings s;
-  struct rule r;
-  int status;
 
   (void)state;
   settings_init(&s);
   assert_int_equal(settings_set_other(&s, "/", &reason), -EINVAL);
-  status = rule_init_group(&r, "/", &reason);
-  if (status == 0) {
-    rule_done(&r);
-    r = make_rule("/", "x");
-    status = settings_add_rule(&s, &r, &reason);
-  }
-  assert_int_equal(status, -EINVAL);
+  assert_int_equal(s.other.name.n, 0);
   settings_done(&s);
 }
 
@@ -303,9 +295,22 @@ static void attributes_are_those_of_all_rules(void **state) {
   add(&s, "%{container}");
   assert_int_equal(settings_attributes(&s),
                    BIT(COMM) | BIT(USER) | BIT(CONTAINER));
-  assert_false(settings_take_children(&s));
-  s.rules[1].takes_children = true;
-  assert_true(settings_take_children(&s));
+  settings_done(&s);
+}
+
+static void one_rule_is_enough_to_take_children(void **state) {
+  struct settings s;
+
+  (void)state;
+  settings_init(&s);
+  for (int i = 0; i < 3; i++)
+    add(&s, NULL);
+  for (size_t i = 0; i < s.n_rules; i++) {
+    assert_false(settings_take_children(&s));
+    s.rules[i].takes_children = true;
+    assert_true(settings_take_children(&s));
+    s.rules[i].takes_children = false;
+  }
   settings_done(&s);
 }
 
@@ -419,9 +424,10 @@ int main(void) {
       cmocka_unit_test(default_groups_inherit_too),
       cmocka_unit_test(a_bad_rule_is_refused_and_leaves_the_others),
       cmocka_unit_test(a_bad_other_is_refused_and_leaves_the_old_one),
-      cmocka_unit_test(a_name_that_comes_to_nothing_is_refused),
+      cmocka_unit_test(an_other_that_comes_to_nothing_is_refused),
       cmocka_unit_test(max_groups_is_a_whole_number_in_range),
       cmocka_unit_test(attributes_are_those_of_all_rules),
+      cmocka_unit_test(one_rule_is_enough_to_take_children),
       cmocka_unit_test_setup_teardown(proc_root_holds_processes, make_tree,
                                       remove_tree),
       cmocka_unit_test(proc_root_is_an_absolute_path),

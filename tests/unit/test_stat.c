@@ -7,12 +7,9 @@
 
 #include <smaps/stat.h>
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fixture.h"
 
-#define TEXT(literal) literal, sizeof(literal) - 1
+#include <string.h>
 
 /* What the kernel prints behind the name of an idle process, in full. */
 #define REST                                                                   \
@@ -22,46 +19,22 @@
   "94558056443904 140720832739782 140720832739802 140720832739802 "            \
   "140720832741355 0\n"
 
-static char text_of_file[4096];
-
-/* Parses a copy that ends where the text does, so that ASan sees a step too
- * far, and sees to it that a failure leaves *ret alone. The copy stays, for the
- * name is in it, until the next call. */
 static int parse(const char *text, size_t len, struct stat_sample *ret) {
-  static char *copy;
-  struct stat_sample untouched;
-  int r;
+  char *copy = fixture_begin(text, len, ret, sizeof(*ret));
 
-  free(copy);
-  copy = malloc(len);
-  assert_non_null(copy);
-  memcpy(copy, text, len);
-  memset(ret, 0xaa, sizeof(*ret));
-  memset(&untouched, 0xaa, sizeof(untouched));
-  r = stat_parse(copy, len, ret);
-  if (r != 0) {
-    assert_int_equal(r, -EBADMSG);
-    assert_memory_equal(ret, &untouched, sizeof(*ret));
-  }
-  return r;
+  return fixture_end(stat_parse(copy, len, ret), ret, sizeof(*ret));
 }
 
-static size_t load(const char *name) {
-  char path[128];
-  size_t len;
-  FILE *file;
+static bool is_taken(const char *text, size_t len) {
+  struct stat_sample ignored;
 
-  snprintf(path, sizeof(path), "tests/fixtures/text/%s", name);
-  file = fopen(path, "r");
-  assert_non_null(file);
-  len = fread(text_of_file, 1, sizeof(text_of_file), file);
-  fclose(file);
-  assert_in_range(len, 1, sizeof(text_of_file) - 1);
-  return len;
+  return parse(text, len, &ignored) == 0;
 }
 
 static int parse_file(const char *name, struct stat_sample *ret) {
-  return parse(text_of_file, load(name), ret);
+  struct span text = fixture_load(name);
+
+  return parse(text.text, text.len, ret);
 }
 
 static void a_capture_is_read_field_by_field(void **state) {
@@ -236,11 +209,7 @@ static void fields_behind_the_start_time_may_be_missing(void **state) {
 static void malformed_text_is_rejected(void **state) {
 #define FIELDS " S 1 7 7 0 -1 4194304 5 0 0 0 0 0 0 0 20 0 3 0 99"
 #define BIG "18446744073709551616"
-  static const struct {
-    const char *name;
-    const char *text;
-    size_t len;
-  } cases[] = {
+  static const struct text_case cases[] = {
       {"empty", TEXT("")},
       {"newline alone", TEXT("\n")},
       {"no newline", TEXT("7 (x)" FIELDS)},
@@ -298,27 +267,21 @@ static void malformed_text_is_rejected(void **state) {
        TEXT("7 (x)" FIELDS " 1 2 3 4096 5 6 7 8 9 10 11 12 13 14 15 16 17 18 "
             "19 20 21 22 23 24 25 26 27 x\n")},
   };
-  struct stat_sample s;
 
   (void)state;
-  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-    if (parse(cases[i].text, cases[i].len, &s) == 0)
-      fail_msg("%s: taken", cases[i].name);
+  fixture_refuse(cases, sizeof(cases) / sizeof(cases[0]), is_taken);
 }
 
 static void a_text_cut_short_anywhere_is_rejected(void **state) {
   static const char *const names[] = {
       "stat-6.18",        "stat-6.18-kthread",       "stat-6.18-denied",
       "stat-6.18-zombie", "stat-6.18-zombie-leader", "stat-4.9"};
-  struct stat_sample s;
 
   (void)state;
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-    size_t len = load(names[i]);
+    struct span text = fixture_load(names[i]);
 
-    for (size_t cut = 0; cut < len; cut++)
-      if (parse(text_of_file, cut, &s) == 0)
-        fail_msg("%s, %zu bytes: taken", names[i], cut);
+    fixture_refuse_cuts(names[i], text.text, text.len, is_taken);
   }
 }
 

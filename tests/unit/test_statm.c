@@ -7,44 +7,24 @@
 
 #include <smaps/statm.h>
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fixture.h"
 
-#define TEXT(literal) literal, sizeof(literal) - 1
-
-/* Parses a copy that ends where the text does, so that ASan sees a step too
- * far, and sees to it that a failure leaves *ret alone. */
 static int parse(const char *text, size_t len, struct statm_sample *ret) {
-  struct statm_sample untouched;
-  char *copy = malloc(len);
-  int r;
+  char *copy = fixture_begin(text, len, ret, sizeof(*ret));
 
-  assert_non_null(copy);
-  memcpy(copy, text, len);
-  memset(ret, 0xaa, sizeof(*ret));
-  memset(&untouched, 0xaa, sizeof(untouched));
-  r = statm_parse(copy, len, ret);
-  if (r != 0) {
-    assert_int_equal(r, -EBADMSG);
-    assert_memory_equal(ret, &untouched, sizeof(*ret));
-  }
-  free(copy);
-  return r;
+  return fixture_end(statm_parse(copy, len, ret), ret, sizeof(*ret));
+}
+
+static bool is_taken(const char *text, size_t len) {
+  struct statm_sample ignored;
+
+  return parse(text, len, &ignored) == 0;
 }
 
 static int parse_file(const char *name, struct statm_sample *ret) {
-  char path[128], text[256];
-  size_t len;
-  FILE *file;
+  struct span text = fixture_load(name);
 
-  snprintf(path, sizeof(path), "tests/fixtures/text/%s", name);
-  file = fopen(path, "r");
-  assert_non_null(file);
-  len = fread(text, 1, sizeof(text), file);
-  fclose(file);
-  return parse(text, len, ret);
+  return parse(text.text, text.len, ret);
 }
 
 static void a_capture_is_read_field_by_field(void **state) {
@@ -93,11 +73,7 @@ static void the_largest_numbers_are_read(void **state) {
 }
 
 static void malformed_text_is_rejected(void **state) {
-  static const struct {
-    const char *name;
-    const char *text;
-    size_t len;
-  } cases[] = {
+  static const struct text_case cases[] = {
       {"empty", TEXT("")},
       {"newline alone", TEXT("\n")},
       {"no newline", TEXT("765 418 390 5 0 123 0")},
@@ -117,22 +93,16 @@ static void malformed_text_is_rejected(void **state) {
       {"dirty overflows", TEXT("765 418 390 5 0 123 18446744073709551616\n")},
       {"shared above resident", TEXT("765 418 419 5 0 123 0\n")},
   };
-  struct statm_sample s;
 
   (void)state;
-  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-    if (parse(cases[i].text, cases[i].len, &s) == 0)
-      fail_msg("%s: taken", cases[i].name);
+  fixture_refuse(cases, sizeof(cases) / sizeof(cases[0]), is_taken);
 }
 
 static void a_text_cut_short_anywhere_is_rejected(void **state) {
   static const char text[] = "765 418 390 5 0 123 0\n";
-  struct statm_sample s;
 
   (void)state;
-  for (size_t len = 0; len < sizeof(text) - 1; len++)
-    if (parse(text, len, &s) == 0)
-      fail_msg("%zu bytes: taken", len);
+  fixture_refuse_cuts("a line", TEXT(text), is_taken);
 }
 
 int main(void) {

@@ -7,55 +7,29 @@
 
 #include <smaps/status.h>
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fixture.h"
 
-#define TEXT(literal) literal, sizeof(literal) - 1
 #define KIB UINT64_C(1024)
 
 static const unsigned all_known = STATUS_UID | STATUS_THREADS | STATUS_VM_SWAP |
                                   STATUS_VM_PTE | STATUS_CAP_EFF;
 
-static char text_of_file[8192];
-
-/* Parses a copy that ends where the text does, so that ASan sees a step too
- * far, and sees to it that a failure leaves *ret alone. */
 static int parse(const char *text, size_t len, struct status_sample *ret) {
-  struct status_sample untouched;
-  char *copy = malloc(len);
-  int r;
+  char *copy = fixture_begin(text, len, ret, sizeof(*ret));
 
-  assert_non_null(copy);
-  memcpy(copy, text, len);
-  memset(ret, 0xaa, sizeof(*ret));
-  memset(&untouched, 0xaa, sizeof(untouched));
-  r = status_parse(copy, len, ret);
-  if (r != 0) {
-    assert_int_equal(r, -EBADMSG);
-    assert_memory_equal(ret, &untouched, sizeof(*ret));
-  }
-  free(copy);
-  return r;
+  return fixture_end(status_parse(copy, len, ret), ret, sizeof(*ret));
 }
 
-static size_t load(const char *name) {
-  char path[128];
-  size_t len;
-  FILE *file;
+static bool is_taken(const char *text, size_t len) {
+  struct status_sample ignored;
 
-  snprintf(path, sizeof(path), "tests/fixtures/text/%s", name);
-  file = fopen(path, "r");
-  assert_non_null(file);
-  len = fread(text_of_file, 1, sizeof(text_of_file), file);
-  fclose(file);
-  assert_in_range(len, 1, sizeof(text_of_file) - 1);
-  return len;
+  return parse(text, len, &ignored) == 0;
 }
 
 static int parse_file(const char *name, struct status_sample *ret) {
-  return parse(text_of_file, load(name), ret);
+  struct span text = fixture_load(name);
+
+  return parse(text.text, text.len, ret);
 }
 
 static void a_capture_is_read_key_by_key(void **state) {
@@ -164,11 +138,7 @@ static void a_line_that_is_known_is_read(void **state) {
 }
 
 static void a_known_key_with_another_value_is_rejected(void **state) {
-  static const struct {
-    const char *name;
-    const char *text;
-    size_t len;
-  } cases[] = {
+  static const struct text_case cases[] = {
       {"one uid", TEXT("Uid:\t0\n")},
       {"three uids", TEXT("Uid:\t0\t0\t0\n")},
       {"five uids", TEXT("Uid:\t0\t0\t0\t0\t0\n")},
@@ -200,12 +170,9 @@ static void a_known_key_with_another_value_is_rejected(void **state) {
       {"capabilities cut short", TEXT("CapEff:\t000001fffeffffff")},
       {"capabilities missing", TEXT("CapEff:\t\n")},
   };
-  struct status_sample s;
 
   (void)state;
-  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-    if (parse(cases[i].text, cases[i].len, &s) == 0)
-      fail_msg("%s: taken", cases[i].name);
+  fixture_refuse(cases, sizeof(cases) / sizeof(cases[0]), is_taken);
 }
 
 static void a_text_cut_short_gives_no_other_value(void **state) {
@@ -215,11 +182,11 @@ static void a_text_cut_short_gives_no_other_value(void **state) {
 
   (void)state;
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-    size_t len = load(names[i]);
+    struct span text = fixture_load(names[i]);
 
-    assert_int_equal(parse(text_of_file, len, &whole), 0);
-    for (size_t cut = 0; cut < len; cut++) {
-      if (parse(text_of_file, cut, &s) != 0)
+    assert_int_equal(parse(text.text, text.len, &whole), 0);
+    for (size_t cut = 0; cut < text.len; cut++) {
+      if (parse(text.text, cut, &s) != 0)
         continue;
       if ((s.known & ~whole.known) != 0 ||
           (s.known & STATUS_UID && s.uid_effective != whole.uid_effective) ||

@@ -1,0 +1,58 @@
+/* Texts for the tests of parsers, and what every parser has to keep to. */
+#ifndef SMAPS_TESTS_FIXTURE_H
+#define SMAPS_TESTS_FIXTURE_H
+
+#include <smaps/scan.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A literal and its length, NULs within it counted. */
+#define TEXT(literal) literal, sizeof(literal) - 1
+
+/* A row of a table of texts. */
+struct text_case {
+  const char *name;
+  const char *text;
+  size_t len;
+};
+
+/* Reads a file of tests/fixtures/text whole. The text stays until the next
+ * call. */
+struct span fixture_load(const char *name);
+
+/* A copy that ends where the text does, so that ASan sees a step too far. To be
+ * freed by the caller. */
+char *fixture_copy(const char *text, size_t len);
+
+/* Fills what a failure has to leave alone, and fails the test where one has
+ * not. */
+void fixture_taint(void *ret, size_t size);
+void fixture_assert_untouched(const void *ret, size_t size);
+
+/*
+ * Around a call of a parser:
+ *
+ *   char *copy = fixture_begin(text, len, ret, sizeof(*ret));
+ *
+ *   return fixture_end(x_parse(copy, len, ret), ret, sizeof(*ret));
+ *
+ * The first taints *ret and copies the text as fixture_copy() does; the copy
+ * stays until the next call, for what is parsed may point into it. The second
+ * passes the outcome on: 0, or -EBADMSG with *ret left alone. Any other fails
+ * the test.
+ */
+char *fixture_begin(const char *text, size_t len, void *ret, size_t size);
+int fixture_end(int outcome, const void *ret, size_t size);
+
+typedef bool (*is_taken_function)(const char *text, size_t len);
+
+/* Each of the texts is to be refused. */
+void fixture_refuse(const struct text_case *cases, size_t n,
+                    is_taken_function is_taken);
+
+/* The text is to be refused wherever it is cut short. */
+void fixture_refuse_cuts(const char *name, const char *text, size_t len,
+                         is_taken_function is_taken);
+
+#endif
