@@ -87,7 +87,8 @@ struct process *process_table_find(const struct process_table *t, uint32_t pid);
 void process_reset(struct process *p,
                    void (*gone)(void *ctx, struct process *p), void *ctx);
 
-/* Finds the parent of a newcomer, once its stat and its parent's are read. */
+/* Finds the parent of a newcomer, once its stat and its parent's are read; to
+ * be tried again in the next cycle where the parent's could not be. */
 void process_table_link(const struct process_table *t, struct process *p);
 
 /* The parent at first sight, if it is in the table still. */

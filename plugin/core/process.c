@@ -129,6 +129,9 @@ struct process *process_table_find(const struct process_table *t,
 void process_table_link(const struct process_table *t, struct process *p) {
   struct process *parent = process_table_find(t, p->parent_pid);
 
+  /* Its stat could not be read; the next cycle may know. */
+  if (parent && parent->state == PROCESS_UNKNOWN)
+    return;
   p->is_linked = true;
   /* A parent is not younger than its child: that one has its pid by reuse. */
   if (parent && parent->starttime_ticks <= p->starttime_ticks)

@@ -587,6 +587,23 @@ static void member_whose_statm_fails_makes_statm_values_unknown(void **state) {
   assert_true(is_whole(w, 1));
 }
 
+static void
+child_of_a_parent_that_fails_at_first_is_linked_later(void **state) {
+  struct world *w = *state;
+  struct fake parent = process(10, "server"), child = process(11, "worker");
+
+  child.ppid = 10;
+  put(w, parent);
+  put(w, child);
+  proctree_write(&w->tree, "10/stat", "nonsense\n", 9);
+  world_group(w, "g", "Comm", "server", NULL, NULL)->takes_children = true;
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_members(w, "g"), 0);
+  put(w, parent);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_true(is_whole(w, 2));
+}
+
 static void hidden_process_is_counted_as_denied(void **state) {
   struct world *w = *state;
 
@@ -690,6 +707,7 @@ int main(void) {
       TEST(refused_rollup_is_tried_again_after_an_hour_or_an_exec),
       TEST(one_unreadable_member_leaves_other_groups_alone),
       TEST(member_whose_statm_fails_makes_statm_values_unknown),
+      TEST(child_of_a_parent_that_fails_at_first_is_linked_later),
       TEST(hidden_process_is_counted_as_denied),
       TEST(smaps_stands_in_where_there_is_no_rollup),
       TEST(kernel_without_both_is_told_from_a_process_that_ended),
