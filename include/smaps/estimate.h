@@ -1,0 +1,73 @@
+/*
+ * What a process uses now, from its last rollup and what statm says since.
+ *
+ * Anonymous memory that comes or goes after a reading is nearly always private,
+ * and statm counts it exactly; so private growth and shrinkage are followed
+ * without error. What statm cannot say is with whom memory is shared. How much
+ * of the PSS may be wrong for that is the doubt.
+ */
+#ifndef SMAPS_ESTIMATE_H
+#define SMAPS_ESTIMATE_H
+
+#include <smaps/rollup.h>
+#include <smaps/statm.h>
+
+/* A rollup, and what the cheap files said at that time. Amounts are in kB as
+ * the kernel prints them: half the size, and without loss up to 4 TiB. */
+struct reading {
+  uint64_t at_ns; /* 0: never */
+  uint64_t minor_faults;
+  uint32_t known; /* bit per rollup_field */
+  uint32_t kb[ROLLUP_FIELDS];
+  uint32_t resident_pages;
+  uint32_t shared_pages;
+  uint32_t vm_swap_kb;
+  uint32_t relatives; /* processes of its family, itself included */
+};
+
+/* What the cheap files say now. */
+struct evidence {
+  uint64_t now_ns;
+  uint64_t page_size;
+  struct statm_sample statm;
+  uint64_t minor_faults; /* of stat; as at the reading where not asked for */
+  uint64_t vm_swap_kb;   /* of status; likewise */
+  uint32_t relatives;
+  /* What statm can be off by (6.2 to 6.16 count per CPU), in pages. */
+  uint64_t slack_pages;
+  /* The share of faults on memory shared by fork that really break the sharing,
+   * as far as it was learnt, and how much of that is not sure. */
+  double cow_breaks;
+  double cow_doubt;
+  /* What this process pays more since the reading for what relatives have
+   * broken out of the memory that they shared. */
+  uint64_t broken_by_relatives;
+  bool is_ksm_merging;
+};
+
+/* Fills a reading. False, and no reading, where an amount does not fit. */
+bool reading_take(struct reading *r, const struct rollup *rollup,
+                  const struct evidence *e);
+
+/* The rollup that was read. */
+void reading_get(const struct reading *r, struct rollup *ret);
+
+/* Memory shared by copy on write at the reading: what minor faults can break.
+ */
+uint64_t reading_cow_bytes(const struct reading *r);
+
+/*
+ * The rollup that the process would show now. Exact where only private memory
+ * has come or gone. uss <= Pss <= Rss and the sums of parts hold as the kernel
+ * has them.
+ */
+void estimate_rollup(const struct reading *r, const struct evidence *e,
+                     struct rollup *ret);
+
+/* Of that, how much is taken to be broken out of sharing since the reading. */
+uint64_t estimate_broken(const struct reading *r, const struct evidence *e);
+
+/* By how many bytes the estimated Pss may be wrong. */
+uint64_t estimate_doubt(const struct reading *r, const struct evidence *e);
+
+#endif

@@ -1,0 +1,50 @@
+#include <smaps/kernel.h>
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <smaps/scan.h>
+
+bool kernel_release(unsigned *ret_major, unsigned *ret_minor) {
+  struct utsname u;
+  struct scan s;
+
+  if (uname(&u) != 0)
+    return false;
+  s = scan_begin(u.release, strlen(u.release));
+  return scan_u32(&s, ret_major) && scan_char(&s, '.') &&
+         scan_u32(&s, ret_minor);
+}
+
+uint64_t kernel_statm_slack_pages(unsigned major, unsigned minor,
+                                  unsigned cpus) {
+  uint64_t batch = cpus > 16 ? 2 * (uint64_t)cpus : 32;
+
+  if (major != 6 || minor < 2 || minor > 16)
+    return 0;
+  return batch * cpus;
+}
+
+static uint64_t read_number(const char *path) {
+  uint64_t number = 0;
+  char text[32];
+  struct scan s;
+  ssize_t n;
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+  if (fd < 0)
+    return 0;
+  n = read(fd, text, sizeof(text));
+  close(fd);
+  if (n <= 0)
+    return 0;
+  s = scan_begin(text, (size_t)n);
+  return scan_u64(&s, &number) ? number : 0;
+}
+
+bool kernel_is_merging(void) {
+  return read_number("/sys/kernel/mm/ksm/run") == 1 &&
+         read_number("/sys/kernel/mm/ksm/pages_sharing") > 0;
+}
