@@ -13,6 +13,7 @@ struct scope {
   struct settings *settings;
   struct rule *rule; /* NULL at the top level */
   struct report *report;
+  struct policy *policy;
   struct reason reason;
 };
 
@@ -127,6 +128,58 @@ static int apply_report(struct scope *scope, const oconfig_item_t *item) {
                                       "values");
   scope->report->metrics |= metrics;
   return 0;
+}
+
+static int apply_refresh(struct scope *scope, const oconfig_item_t *item) {
+  static const struct {
+    const char *word;
+    enum refresh refresh;
+  } words[] = {{"adaptive", REFRESH_ADAPTIVE},
+               {"always", REFRESH_ALWAYS},
+               {"never", REFRESH_NEVER}};
+  const char *word;
+  int r = one_string(scope, item, &word);
+
+  for (size_t i = 0; r == 0 && i < sizeof(words) / sizeof(*words); i++) {
+    if (strcasecmp(words[i].word, word) != 0)
+      continue;
+    scope->policy->refresh = words[i].refresh;
+    return 0;
+  }
+  return r < 0 ? r
+               : reason_set(&scope->reason,
+                            "expected \"adaptive\", \"always\" or \"never\"");
+}
+
+/* A time in units of `unit_ns`, in a range in these units. */
+static int apply_time(struct scope *scope, const oconfig_item_t *item,
+                      const char *unit, uint64_t unit_ns, double least,
+                      double most, uint64_t *ret_ns) {
+  double value;
+  int r = one_number(scope, item, &value);
+
+  if (r < 0)
+    return r;
+  if (!(value >= least && value <= most))
+    return reason_set(&scope->reason, "expected a number of %s from %g to %g",
+                      unit, least, most);
+  *ret_ns = (uint64_t)(value * (double)unit_ns);
+  return 0;
+}
+
+static int apply_max_age(struct scope *scope, const oconfig_item_t *item) {
+  return apply_time(scope, item, "seconds", NS_PER_S, 1, 86400,
+                    &scope->policy->max_age_ns);
+}
+
+static int apply_max_stall(struct scope *scope, const oconfig_item_t *item) {
+  return apply_time(scope, item, "milliseconds", NS_PER_MS, 0.1, 60000,
+                    &scope->policy->max_stall_ns);
+}
+
+static int apply_read_budget(struct scope *scope, const oconfig_item_t *item) {
+  return apply_time(scope, item, "milliseconds", NS_PER_MS, 0, 60000,
+                    &scope->settings->read_budget_ns);
 }
 
 static int apply_children(struct scope *scope, const oconfig_item_t *item) {
@@ -256,6 +309,10 @@ static const struct option top_options[] = {
     {"ValuesAbsolute", apply_values_absolute},
     {"ValuesPercentage", apply_values_percentage},
     {"ProcRoot", apply_proc_root},
+    {"Refresh", apply_refresh},
+    {"ReadBudget", apply_read_budget},
+    {"MaxAge", apply_max_age},
+    {"MaxStall", apply_max_stall},
     {NULL, NULL}};
 
 /* Options of a block besides the selectors. */
@@ -265,6 +322,9 @@ static const struct option group_options[] = {
     {"Report", apply_report},
     {"ValuesAbsolute", apply_values_absolute},
     {"ValuesPercentage", apply_values_percentage},
+    {"Refresh", apply_refresh},
+    {"MaxAge", apply_max_age},
+    {"MaxStall", apply_max_stall},
     {NULL, NULL}};
 static const struct option ignore_options[] = {{"Children", apply_children},
                                                {NULL, NULL}};
@@ -318,7 +378,10 @@ static int apply(struct scope *scope, const struct option *options,
 static int fill_rule(struct settings *s, struct rule *rule,
                      const struct option *options,
                      const oconfig_item_t *block) {
-  struct scope scope = {.settings = s, .rule = rule, .report = &rule->report};
+  struct scope scope = {.settings = s,
+                        .rule = rule,
+                        .report = &rule->report,
+                        .policy = &rule->policy};
 
   for (int i = 0; i < block->children_num; i++) {
     const oconfig_item_t *item = &block->children[i];
@@ -368,7 +431,8 @@ static int add_rule_block(struct settings *s, const oconfig_item_t *parent,
 
 static int add_item(struct settings *s, const oconfig_item_t *block,
                     const oconfig_item_t *item) {
-  struct scope scope = {.settings = s, .report = &s->report};
+  struct scope scope = {
+      .settings = s, .report = &s->report, .policy = &s->policy};
   int r;
 
   if (strcasecmp(item->key, "Group") == 0)

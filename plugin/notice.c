@@ -1,8 +1,8 @@
 #include "notice.h"
 
 #include <linux/capability.h>
-#include <sys/utsname.h>
 
+#include <smaps/kernel.h>
 #include <smaps/procfs.h>
 #include <smaps/status.h>
 
@@ -42,14 +42,9 @@ static int read_own_capabilities(uint64_t *ret) {
 
 /* CAP_PERFMON opens smaps_rollup since 6.15, without the powers of a tracer. */
 static bool is_perfmon_enough(void) {
-  struct utsname u;
-  unsigned major = 0, minor = 0;
-  struct scan s;
+  unsigned major, minor;
 
-  if (uname(&u) != 0)
-    return false;
-  s = scan_begin(u.release, strlen(u.release));
-  return scan_u32(&s, &major) && scan_char(&s, '.') && scan_u32(&s, &minor) &&
+  return kernel_release(&major, &minor) &&
          (major > 6 || (major == 6 && minor >= 15));
 }
 

@@ -4,6 +4,8 @@
 
 #include <smaps/metric.h>
 #include <smaps/name.h>
+#include <smaps/plan.h>
+#include <smaps/policy.h>
 
 struct group {
   char name[NAME_SIZE];
@@ -11,7 +13,11 @@ struct group {
    * Otherwise made by a template, and gone with its last member. */
   bool is_fixed;
   const struct report *report; /* of the rule that made it */
+  const struct policy *policy; /* likewise; set by the matcher */
   struct usage usage;          /* of the cycle */
+  /* Of the cycle before: what a doubt is held against. */
+  uint64_t last_pss;
+  struct plan_group plan;
   /* Memberships, and claims on descendants, that point here. */
   size_t references;
 };

@@ -2,9 +2,11 @@
  * Looks at one process: is it the one that we know, does it live, has it run
  * another program since, and if so what is it called now.
  *
- * stat and statm are read each cycle, the names only when they can have changed
- * and only those that some rule looks at: a command line may be 2 MB, and
- * reading it brings swapped-out memory back.
+ * statm alone is read each cycle: it costs least and cannot hang. stat is asked
+ * when statm has moved as an exec or a new thread would make it, or the pid may
+ * be another process's; the names only when they can have changed, and only
+ * those that some rule looks at: a command line may be 2 MB, and reading it
+ * brings swapped-out memory back.
  */
 #ifndef SMAPS_IDENTIFY_H
 #define SMAPS_IDENTIFY_H

@@ -1,38 +1,53 @@
-/* What the members of the groups use: reads their rollups and adds them up. */
+/*
+ * What the members of the groups use: chooses whose rollups are read, reads
+ * them, estimates the rest, and adds all up.
+ */
 #ifndef SMAPS_MEASURE_H
 #define SMAPS_MEASURE_H
 
-#include <smaps/process.h>
+#include <smaps/meminfo.h>
+#include <smaps/plan.h>
+#include <smaps/reader.h>
 #include <smaps/trouble.h>
 
 struct measurer {
+  struct reader reader;
   struct procfs *procfs;
   struct trouble *troubles; /* by kind */
-  uint64_t (*clock_ns)(void);
   uint64_t page_size;
+  uint64_t read_budget_ns;
+  uint64_t slack_pages;         /* of statm, on this kernel */
+  bool (*is_ksm_merging)(void); /* NULL for never: a captured tree */
 
   /* Bit per rollup_field that this kernel has, as far as was seen. */
   uint32_t kernel_fields;
-  bool has_rollup; /* a smaps_rollup was read, so there are such files */
   bool has_fields; /* kernel_fields was seen and is no guess */
 
   /* Of this cycle. */
+  uint64_t now_ns;
+  bool is_swap_used, is_merging;
+  struct candidate *candidates;
+  size_t n_candidates, cap_candidates;
   uint64_t rollup_reads;
   uint64_t rollup_ns;
   uint64_t longest_read_ns;
   uint64_t denied;   /* processes whose rollup the kernel refuses */
   uint64_t vanished; /* processes that ended before it was read */
+  uint64_t deferred; /* wanted, and not read for want of time */
 };
 
 void measurer_init(struct measurer *m, struct procfs *procfs,
                    struct trouble *troubles, uint64_t (*clock_ns)(void));
+/* Lets it take account of the running kernel: for a tree that is of it. */
+void measurer_watch_kernel(struct measurer *m);
+void measurer_done(struct measurer *m);
 
 /*
- * Adds every process that is alive and in a group to its groups, with its
- * rollup read now. A process that ends meanwhile is in none of the sums. An
- * address space that two processes share is counted with the parent.
+ * Adds every process that is alive and in a group to its groups. A process that
+ * ends meanwhile is in none of the sums. An address space that two processes
+ * share is counted with the parent. -ENOMEM where there is no room to plan.
  */
-void measurer_run(struct measurer *m, const struct process_table *t,
-                  uint64_t now_ns);
+int measurer_run(struct measurer *m, const struct process_table *t,
+                 const struct meminfo_sample *meminfo, uint64_t now_ns);
 
 #endif

@@ -7,6 +7,7 @@
 struct meminfo_sample {
   uint64_t mem_total_bytes;
   uint64_t mem_available_bytes; /* 0 where missing (before 3.14) */
+  uint64_t swap_used_bytes;     /* SwapTotal - SwapFree; 0 where missing */
 };
 
 /*

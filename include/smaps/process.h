@@ -2,6 +2,8 @@
 #ifndef SMAPS_PROCESS_H
 #define SMAPS_PROCESS_H
 
+#include <smaps/estimate.h>
+#include <smaps/family.h>
 #include <smaps/group.h>
 #include <smaps/identity.h>
 #include <smaps/procfs.h>
@@ -36,7 +38,7 @@ struct process {
   uint64_t ino;
 
   enum process_state state;
-  char stat_state;
+  bool has_new_inode;  /* it may be another process; stat will tell */
   bool is_dead_leader; /* its memory is read through another thread */
   bool has_addresses;  /* stat shows them, so that no exec goes unseen */
   uint32_t threads;
@@ -57,6 +59,22 @@ struct process {
   uint16_t n_groups, n_claims;
   /* Hash of the name that MaxGroups refused; 0 for none. */
   uint64_t refused_name;
+
+  struct family *family; /* NULL while it stands alone */
+  uint64_t family_program; /* what it ran when that was decided */
+
+  struct reading reading;
+  double family_broken; /* family->broken_share at the reading */
+  uint64_t broken;      /* what we took it to have broken since, in bytes */
+  uint64_t cost_ns;     /* of the last reading; 0 before the first */
+  uint32_t cost_pages;  /* resident, at that time */
+  uint32_t deferrals;
+  uint64_t doubt;        /* of the estimate, in bytes */
+  uint64_t minor_faults; /* as last seen */
+  uint64_t vm_swap_kb;   /* likewise */
+  /* In this cycle: its rollup is wanted; was read; could not be. */
+  bool is_asked, is_read, has_failed;
+  bool is_staggered; /* was read again for its age once */
 
   /* The pair of images, its parent's and its own, that kcmp found apart. */
   uint64_t apart_from_parent;

@@ -72,7 +72,18 @@ int procfs_inode(int process_fd, uint64_t *ret);
 int procfs_read(struct procfs *p, int dir_fd, const char *name,
                 struct span *ret);
 
-/* The same for the first `max` bytes only, where there are more. */
+/*
+ * The same by pid, without opening the directory first: cheaper, for a file of
+ * a process that is known to be the same (see procfs_entry).
+ */
+int procfs_read_of(struct procfs *p, uint32_t pid, const char *name,
+                   struct span *ret);
+
+/* The number of threads of a process, from the links of its task directory:
+ * costs the same however many there are, and cannot hang. */
+int procfs_count_threads(struct procfs *p, uint32_t pid, uint32_t *ret);
+
+/* procfs_read() of the first `max` bytes only, where there are more. */
 int procfs_read_head(struct procfs *p, int dir_fd, const char *name, size_t max,
                      struct span *ret);
 
@@ -88,6 +99,12 @@ int procfs_read_pieces(struct procfs *p, int dir_fd, const char *name,
 /* The target of a symbolic link; otherwise as procfs_read(). */
 int procfs_read_link(struct procfs *p, int dir_fd, const char *name,
                      struct span *ret);
+
+/*
+ * Whether its pids mean here what they mean there: not so for a /proc of
+ * another pid namespace and for a captured tree.
+ */
+bool procfs_has_own_pids(const struct procfs *p);
 
 /*
  * Whether two processes run in one address space (vfork, CLONE_VM), by kcmp(2),

@@ -7,6 +7,7 @@
 #define SMAPS_RULE_H
 
 #include <smaps/metric.h>
+#include <smaps/policy.h>
 #include <smaps/selector.h>
 #include <smaps/template.h>
 
@@ -20,6 +21,7 @@ struct rule {
   struct selector *selectors;
   size_t n_selectors;
   struct report report;
+  struct policy policy;
 };
 
 int rule_init_group(struct rule *r, const char *name, struct reason *reason);

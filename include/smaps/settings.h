@@ -16,6 +16,8 @@ struct settings {
   struct rule other;
   size_t max_groups;
   struct report report; /* what groups inherit */
+  struct policy policy; /* likewise */
+  uint64_t read_budget_ns;
 };
 
 void settings_init(struct settings *s);

@@ -17,6 +17,8 @@ struct usage {
   uint64_t unreadable;
   /* Those of them whose statm could not be had either. */
   uint64_t unknown;
+  /* Members whose rollup we did not ask for (Refresh "never"). */
+  uint64_t unasked;
 
   uint64_t size, text, data, resident, resident_shared; /* statm */
 
@@ -25,6 +27,12 @@ struct usage {
   uint64_t uss;         /* what would be freed if the process went away */
   uint64_t shared;      /* rss - uss */
   uint64_t resident_rolled_up; /* the part of `resident` that was read */
+
+  /* What stands in for rollups that were not read in this cycle. */
+  uint64_t unmeasured;    /* members without any reading, past or present */
+  uint64_t fresh_pss;     /* the part of Pss that was read in this cycle */
+  uint64_t doubt;         /* by how much Pss may be wrong */
+  uint64_t oldest_age_ns; /* of the readings that estimates stand on */
 };
 
 /* Counts a member whose memory is another's (the same mm), or is none. */
@@ -44,10 +52,33 @@ void usage_add_statm(struct usage *u, const struct statm_sample *s,
 void usage_add_rollup(struct usage *u, const struct rollup *r,
                       uint64_t resident_bytes);
 
+/*
+ * Adds an estimate in the place of a rollup: made from a reading of that age,
+ * or (age_ns 0) from what other members use.
+ */
+void usage_add_estimate(struct usage *u, const struct rollup *r,
+                        uint64_t resident_bytes, uint64_t doubt,
+                        uint64_t age_ns);
+
+/*
+ * What a member that was never read probably uses: for its size as much as the
+ * members do that are in the sums. A forked worker shares what the others
+ * share, and its statm does not say so.
+ */
+void usage_guess(const struct usage *u, const struct statm_sample *s,
+                 uint64_t page_size, uint32_t kernel_fields,
+                 struct rollup *ret);
+
 /* Whether what comes from the rollup is known for all members. */
 bool usage_is_whole(const struct usage *u);
 
-/* Share of the resident memory that the rollups cover, 0 to 100. */
+/*
+ * Share of Pss that was read in this cycle, 0 to 100. Where Pss is not known it
+ * is that of the resident memory.
+ */
 double usage_coverage_percent(const struct usage *u);
+
+/* Age of the oldest reading in seconds; NaN where nothing was ever read. */
+double usage_age_seconds(const struct usage *u);
 
 #endif

@@ -57,6 +57,9 @@ int collector_new(struct settings *settings,
     return r;
   }
   measurer_init(&c->measurer, c->procfs, c->troubles, c->clock_ns);
+  c->measurer.read_budget_ns = settings->read_budget_ns;
+  if (procfs_has_own_pids(c->procfs))
+    measurer_watch_kernel(&c->measurer);
   c->identifier =
       (struct identifier){.procfs = c->procfs,
                           .users = &c->users,
@@ -74,6 +77,7 @@ void collector_free(struct collector *c) {
   process_table_done(&c->processes, forget, c);
   group_table_done(&c->groups);
   matcher_done(&c->matcher);
+  measurer_done(&c->measurer);
   user_cache_done(&c->users);
   procfs_free(c->procfs);
   free(c->refused);
@@ -99,19 +103,24 @@ static void identify_all(struct collector *c, uint64_t now_ns) {
     if (t->processes[i]->state == PROCESS_UNSEEN)
       identify_process(&c->identifier, t->processes[i], now_ns);
   /* Only now is every parent's start time known. */
-  for (size_t i = 0; i < t->n; i++)
-    if (t->processes[i]->state == PROCESS_ALIVE && !t->processes[i]->is_linked)
-      process_table_link(t, t->processes[i]);
+  for (size_t i = 0; i < t->n; i++) {
+    struct process *p = t->processes[i];
+
+    if (p->state != PROCESS_ALIVE)
+      continue;
+    if (!p->is_linked)
+      process_table_link(t, p);
+    family_update(t, p);
+  }
 }
 
-static uint64_t read_mem_total(struct collector *c) {
-  struct meminfo_sample meminfo;
+static struct meminfo_sample read_meminfo(struct collector *c) {
+  struct meminfo_sample meminfo = {0};
   struct span text;
 
-  if (procfs_read(c->procfs, PROCFS_ROOT, "meminfo", &text) != 0 ||
-      meminfo_parse(text.text, text.len, &meminfo) != 0)
-    return 0;
-  return meminfo.mem_total_bytes;
+  if (procfs_read(c->procfs, PROCFS_ROOT, "meminfo", &text) == 0)
+    meminfo_parse(text.text, text.len, &meminfo);
+  return meminfo;
 }
 
 static int compare_hashes(const void *a, const void *b) {
@@ -157,6 +166,7 @@ static void count(struct collector *c, uint64_t start_ns) {
       .rollup_ns = m->rollup_ns,
       .longest_read_ns = m->longest_read_ns,
       .rollup_reads = m->rollup_reads,
+      .deferred = m->deferred,
       .vanished = m->vanished + c->identifier.vanished,
       .denied = m->denied + c->troubles[TROUBLE_PROCESS_DENIED].count,
       .groups_refused = count_refused(c)};
@@ -177,6 +187,7 @@ static void count(struct collector *c, uint64_t start_ns) {
 
 int collector_cycle(struct collector *c) {
   uint64_t now_ns = c->clock_ns();
+  struct meminfo_sample meminfo;
   int r;
 
   memset(c->troubles, 0, sizeof(c->troubles));
@@ -188,10 +199,13 @@ int collector_cycle(struct collector *c) {
   if (r < 0)
     return r;
   group_table_reset(&c->groups);
-  measurer_run(&c->measurer, &c->processes, now_ns);
+  meminfo = read_meminfo(c);
+  r = measurer_run(&c->measurer, &c->processes, &meminfo, now_ns);
+  if (r < 0)
+    return r;
   c->context =
       (struct metric_context){.kernel_fields = c->measurer.kernel_fields,
-                              .mem_total = read_mem_total(c)};
+                              .mem_total = meminfo.mem_total_bytes};
   count(c, now_ns);
   return 0;
 }

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of a group's PSS, as much may be in doubt before anything is read for it. */
+#define GROUP_DOUBT_TOLERATED 0.002
+
 /* Where the name is, or where it would stand. */
 static size_t find_place(const struct group_table *t, const char *name,
                          bool *ret_found) {
@@ -91,8 +94,15 @@ void group_table_release(struct group_table *t, struct group *g) {
 }
 
 void group_table_reset(struct group_table *t) {
-  for (size_t i = 0; i < t->n; i++)
-    t->groups[i]->usage = (struct usage){0};
+  for (size_t i = 0; i < t->n; i++) {
+    struct group *g = t->groups[i];
+
+    g->last_pss = g->usage.rollup.bytes[ROLLUP_PSS];
+    g->usage = (struct usage){0};
+    g->plan = (struct plan_group){
+        .tolerated_bytes =
+            (uint64_t)((double)g->last_pss * GROUP_DOUBT_TOLERATED)};
+  }
 }
 
 void group_table_done(struct group_table *t) {

@@ -7,6 +7,15 @@
 
 #include <smaps/identify.h>
 
+static int take_group(struct matcher *m, const struct name *name, bool is_fixed,
+                      const struct rule *rule, struct group **ret) {
+  int r = group_table_take(m->groups, name->text, is_fixed, &rule->report, ret);
+
+  if (r == 0 && !(*ret)->policy)
+    (*ret)->policy = &rule->policy;
+  return r;
+}
+
 static int add_fixed_group(struct matcher *m, const struct rule *r) {
   static const struct identity nobody;
   struct group *group;
@@ -15,7 +24,7 @@ static int add_fixed_group(struct matcher *m, const struct rule *r) {
   if (r->is_ignore || r->name.n == 0 || !template_is_fixed(&r->name) ||
       !template_expand(&r->name, &nobody, NULL, &name))
     return 0;
-  return group_table_take(m->groups, name.text, true, &r->report, &group);
+  return take_group(m, &name, true, r, &group);
 }
 
 int matcher_init(struct matcher *m, const struct settings *settings,
@@ -143,7 +152,7 @@ static enum verdict take_by_name(struct matcher *m, struct process *p,
     return TAKEN;
   if (!template_expand(&rule->name, &p->identity, &captures, &name))
     return PASSED;
-  r = group_table_take(m->groups, name.text, false, &rule->report, ret);
+  r = take_group(m, &name, false, rule, ret);
   if (r == GROUP_REFUSED)
     note_refused(m, p, &name);
   if (r < 0)
@@ -181,7 +190,7 @@ static void take_other(struct matcher *m) {
   if (other->name.n == 0 ||
       !template_expand(&other->name, &nobody, NULL, &name))
     return;
-  if (group_table_take(m->groups, name.text, true, &other->report, &group) == 0)
+  if (take_group(m, &name, true, other, &group) == 0)
     add_group(m, group);
 }
 

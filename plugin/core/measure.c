@@ -1,13 +1,21 @@
 #include <smaps/measure.h>
 
 #include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <smaps/identify.h>
+#include <smaps/kernel.h>
+#include <smaps/status.h>
 
 /* Each attempt may cost a line in an audit log (AppArmor), so one that was
  * refused is not repeated soon, unless the process execs. */
-#define DENIED_BACK_OFF_NS (UINT64_C(3600) * 1000000000)
+#define DENIED_BACK_OFF_NS (UINT64_C(3600) * NS_PER_S)
+
+/* A doubt that is never worth a reading. */
+#define DOUBT_LEAST_BYTES (UINT64_C(16) << 10)
+/* Memory shared by copy on write that is worth asking for faults. */
+#define COW_LEAST_BYTES (UINT64_C(1) << 20)
 
 /* What every kernel with a rollup has (4.14), for as long as none was read. */
 #define FIELDS_SINCE_4_14                                                      \
@@ -21,154 +29,55 @@
 
 void measurer_init(struct measurer *m, struct procfs *procfs,
                    struct trouble *troubles, uint64_t (*clock_ns)(void)) {
-  *m = (struct measurer){.procfs = procfs,
+  uint64_t page_size = (uint64_t)sysconf(_SC_PAGESIZE);
+
+  *m = (struct measurer){.reader = {.procfs = procfs,
+                                    .clock_ns = clock_ns,
+                                    .page_size = page_size},
+                         .procfs = procfs,
                          .troubles = troubles,
-                         .clock_ns = clock_ns,
-                         .page_size = (uint64_t)sysconf(_SC_PAGESIZE),
+                         .page_size = page_size,
+                         .read_budget_ns = READ_BUDGET_DEFAULT_NS,
                          .kernel_fields = FIELDS_SINCE_4_14};
 }
 
-static size_t feed(void *ctx, const char *text, size_t len) {
-  return rollup_sum_feed(ctx, text, len);
+void measurer_watch_kernel(struct measurer *m) {
+  unsigned major, minor;
+  long cpus = sysconf(_SC_NPROCESSORS_CONF);
+
+  m->is_ksm_merging = kernel_is_merging;
+  if (kernel_release(&major, &minor))
+    m->slack_pages =
+        kernel_statm_slack_pages(major, minor, cpus > 0 ? (unsigned)cpus : 1);
 }
 
-static int read_smaps(struct procfs *procfs, int fd, struct rollup *ret) {
-  struct rollup_sum sum = {0};
-  int r = procfs_read_pieces(procfs, fd, "smaps", feed, &sum);
+void measurer_done(struct measurer *m) { free(m->candidates); }
 
-  return r != 0 ? r : rollup_sum_finish(&sum, ret);
-}
+/* How fast a family's experience with faults follows the latest reading, and
+ * the least error that is ever believed in. */
+#define LEARNING_RATE 0.25
+#define COW_ERROR_LEAST 0.01
+#define COW_BREAKS_LEAST 0.01
 
-/*
- * Kernels before 4.14 have smaps only, kernels without
- * CONFIG_PROC_PAGE_MONITOR neither. A missing file looks the same as a process
- * that has ended, so as long as no rollup was ever seen we look further:
- * -ENOSYS where the process is there and the files are not.
- */
-static int read_rollup_or_smaps(struct measurer *m, int fd,
-                                struct rollup *ret) {
-  struct span text;
-  int r = procfs_read(m->procfs, fd, "smaps_rollup", &text);
+/* Rollups that are read before they are added up. */
+#define JOBS_AT_ONCE 64
 
-  if (r == 0) {
-    m->has_rollup = true;
-    return rollup_parse(text.text, text.len, ret);
-  }
-  if (r != PROCFS_GONE || m->has_rollup)
-    return r;
-  r = read_smaps(m->procfs, fd, ret);
-  if (r != PROCFS_GONE)
-    return r;
-  r = procfs_read(m->procfs, fd, "statm", &text);
-  return r == 0 ? -ENOSYS : r;
-}
-
-static int read_timed(struct measurer *m, int fd, struct rollup *ret) {
-  uint64_t start = m->clock_ns();
-  int r = read_rollup_or_smaps(m, fd, ret);
-  uint64_t took = m->clock_ns() - start;
-
-  m->rollup_ns += took;
-  if (took > m->longest_read_ns)
-    m->longest_read_ns = took;
-  m->rollup_reads += r == 0;
-  return r;
-}
-
-static void see_fields(struct measurer *m, uint32_t known) {
-  m->kernel_fields = m->has_fields ? m->kernel_fields | known : known;
-  m->has_fields = true;
-}
-
-static int read_rollup(struct measurer *m, const struct process *p,
-                       struct rollup *ret) {
-  int fd = -1;
-  int r = identify_open_memory(m->procfs, p, &fd);
-
-  if (r != 0)
-    return r;
-  r = read_timed(m, fd, ret);
-  close(fd);
-  if (r == 0)
-    see_fields(m, ret->known);
-  return r;
-}
-
-static void note_failure(struct measurer *m, struct process *p, int r,
-                         uint64_t now_ns) {
-  if (r == PROCFS_DENIED) {
-    p->denied_until_ns = now_ns + DENIED_BACK_OFF_NS;
-    m->denied++;
-    identify_note(m->troubles, TROUBLE_ROLLUP_DENIED, p, 0, "smaps_rollup");
-  } else if (r == -ENOSYS) {
-    identify_note(m->troubles, TROUBLE_NO_ROLLUP, p, 0, "smaps_rollup");
-  } else if (r == -EBADMSG) {
-    identify_note(m->troubles, TROUBLE_MALFORMED, p, 0, "smaps_rollup");
-  } else {
-    identify_note(m->troubles, TROUBLE_FAILED, p, r, "smaps_rollup");
-  }
-}
-
-/* A member without memory of its own, or of which nothing could be read. */
-static void add_count(const struct process *p, bool is_unknown) {
-  for (size_t i = 0; i < p->n_groups; i++) {
-    struct usage *u = &p->groups[i]->usage;
-
-    usage_add_process(u, p->threads);
-    u->unreadable += is_unknown;
-    u->unknown += is_unknown;
-  }
-}
-
-static void add_memory(const struct measurer *m, const struct process *p,
-                       const struct rollup *rollup) {
-  for (size_t i = 0; i < p->n_groups; i++) {
-    struct usage *u = &p->groups[i]->usage;
-
-    usage_add_process(u, p->threads);
-    usage_add_statm(u, &p->statm, m->page_size);
-    if (rollup)
-      usage_add_rollup(u, rollup, p->statm.resident_pages * m->page_size);
-    else
-      u->unreadable++;
-  }
-}
-
-static void measure(struct measurer *m, struct process *p, uint64_t now_ns) {
-  struct rollup rollup;
-  int r;
-
-  if (now_ns < p->denied_until_ns) {
-    m->denied++;
-    add_memory(m, p, NULL);
-    return;
-  }
-  r = read_rollup(m, p, &rollup);
-  if (r == 0) {
-    add_memory(m, p, &rollup);
-    return;
-  }
-  if (r == PROCFS_GONE || r == PROCFS_NO_MM) {
-    p->state = PROCESS_GONE;
-    m->vanished++;
-    return;
-  }
-  note_failure(m, p, r, now_ns);
-  add_memory(m, p, NULL);
-}
-
+/* --- whose memory is whose --- */
 /*
  * Without the right to ask kcmp: a parent that waits in vfork sleeps in state
  * D, and its child, which has not called exec yet, shows the very same numbers.
  */
-static bool looks_like_vfork(const struct process *parent,
+static bool looks_like_vfork(struct measurer *m, const struct process *parent,
                              const struct process *p) {
   const struct statm_sample *a = &parent->statm, *b = &p->statm;
+  struct stat_sample s;
+  struct span text;
 
-  return parent->stat_state == 'D' && parent->image == p->image &&
-         a->size_pages == b->size_pages &&
+  return parent->image == p->image && a->size_pages == b->size_pages &&
          a->resident_pages == b->resident_pages &&
-         a->shared_pages == b->shared_pages && a->data_pages == b->data_pages;
+         a->shared_pages == b->shared_pages && a->data_pages == b->data_pages &&
+         procfs_read_of(m->procfs, parent->pid, "stat", &text) == 0 &&
+         stat_parse(text.text, text.len, &s) == 0 && s.state == 'D';
 }
 
 /*
@@ -193,7 +102,7 @@ static const struct process *find_mm_owner(struct measurer *m,
     return NULL;
   r = procfs_is_same_mm(m->procfs, parent->pid, p->pid, &is_same);
   if (r < 0)
-    return looks_like_vfork(parent, p) ? parent : NULL;
+    return looks_like_vfork(m, parent, p) ? parent : NULL;
   if (!is_same)
     p->apart_from_parent = pair;
   return is_same ? parent : NULL;
@@ -203,28 +112,444 @@ static bool is_member(const struct process *p) {
   return p->state == PROCESS_ALIVE && p->n_groups > 0;
 }
 
-void measurer_run(struct measurer *m, const struct process_table *t,
+/* --- what is known of a process --- */
+
+static struct policy policy_of(const struct process *p) {
+  struct policy policy = {.refresh = REFRESH_UNSET};
+
+  for (size_t i = 0; i < p->n_groups; i++)
+    policy_tighten(&policy, p->groups[i]->policy);
+  return policy;
+}
+
+/* Faults tell of broken sharing, for those that share by copy on write. */
+static uint64_t read_minor_faults(struct measurer *m, const struct process *p) {
+  struct stat_sample s;
+  struct span text;
+
+  if (reading_cow_bytes(&p->reading) < COW_LEAST_BYTES ||
+      procfs_read_of(m->procfs, p->pid, "stat", &text) != 0 ||
+      stat_parse(text.text, text.len, &s) != 0)
+    return p->reading.minor_faults;
+  return s.minor_faults;
+}
+
+/* Memory goes to swap where resident memory goes, and comes back from there. */
+static uint64_t read_swap_kb(struct measurer *m, const struct process *p) {
+  struct status_sample s;
+  struct span text;
+
+  if (!m->is_swap_used ||
+      (p->reading.kb[ROLLUP_SWAP] == 0 &&
+       p->statm.resident_pages >= p->reading.resident_pages) ||
+      procfs_read_of(m->procfs, p->pid, "status", &text) != 0 ||
+      status_parse(text.text, text.len, &s) != 0 || !(s.known & STATUS_VM_SWAP))
+    return p->reading.vm_swap_kb;
+  return s.vm_swap_bytes / 1024;
+}
+
+static uint64_t broken_by_relatives(const struct process *p) {
+  double more = p->family ? p->family->broken_share - p->family_broken : 0;
+  uint64_t most = reading_cow_bytes(&p->reading);
+
+  if (more <= 0)
+    return 0;
+  return more < (double)most ? (uint64_t)more : most;
+}
+
+static struct evidence evidence_of(const struct measurer *m,
+                                   const struct process *p) {
+  return (struct evidence){.now_ns = m->now_ns,
+                           .page_size = m->page_size,
+                           .statm = p->statm,
+                           .minor_faults = p->minor_faults,
+                           .vm_swap_kb = p->vm_swap_kb,
+                           .relatives = family_size(p),
+                           .slack_pages = m->slack_pages,
+                           .cow_breaks = p->family ? p->family->cow_breaks : 1,
+                           .cow_doubt = p->family ? p->family->cow_error : 1,
+                           .broken_by_relatives =
+                               p->reading.at_ns ? broken_by_relatives(p) : 0,
+                           .is_ksm_merging = m->is_merging};
+}
+
+/* A page that one of n breaks out costs the others what it paid for it: a part
+ * of n - 1 of its own part of n. */
+static void tell_relatives(struct process *p, uint64_t broken) {
+  double n = p->family ? (double)p->family->members : 1;
+
+  if (n > 1 && broken > p->broken)
+    p->family->broken_share += (double)(broken - p->broken) / (n * (n - 1));
+  p->broken = broken;
+}
+
+/* Takes in what the other cheap files say, if it is worth to ask. */
+static void look_for_changes(struct measurer *m, struct process *p) {
+  struct evidence e;
+
+  p->minor_faults = read_minor_faults(m, p);
+  p->vm_swap_kb = read_swap_kb(m, p);
+  e = evidence_of(m, p);
+  tell_relatives(p, estimate_broken(&p->reading, &e));
+}
+
+static uint64_t doubt_of(const struct measurer *m, const struct process *p) {
+  uint64_t resident = p->statm.resident_pages * m->page_size;
+  struct evidence e = evidence_of(m, p);
+  uint64_t doubt;
+
+  if (!p->reading.at_ns)
+    return resident;
+  doubt = estimate_doubt(&p->reading, &e) + e.broken_by_relatives / 2;
+  return doubt < resident ? doubt : resident;
+}
+
+/* --- whom to read --- */
+
+/* 5 us, and 10 to 50 ns for a page, which is what caches make of it; from the
+ * first reading on we know better. */
+static uint64_t predict_cost_ns(const struct process *p) {
+  uint64_t pages = p->statm.resident_pages;
+
+  if (p->cost_ns == 0)
+    return 5000 + 20 * pages;
+  if (pages <= p->cost_pages || p->cost_pages == 0)
+    return p->cost_ns;
+  return (uint64_t)((double)p->cost_ns * (double)pages / p->cost_pages);
+}
+
+/* Early, for the first time, lest all that were read at the start come due at
+ * once. */
+static bool is_overdue(const struct measurer *m, const struct process *p,
+                       const struct policy *policy) {
+  uint64_t age_ns = m->now_ns - p->reading.at_ns;
+
+  uint64_t early_ns =
+      p->is_staggered ? 0 : policy->max_age_ns / 64 * (p->pid % 48);
+
+  return age_ns + early_ns >= policy->max_age_ns;
+}
+
+static void add_candidate(struct measurer *m, struct process *p, bool is_due,
+                          bool is_must) {
+  m->candidates[m->n_candidates++] =
+      (struct candidate){.process = p,
+                         .group = &p->groups[0]->plan,
+                         .doubt_bytes = p->doubt,
+                         .cost_ns = predict_cost_ns(p),
+                         .deferrals = p->deferrals,
+                         .is_due = is_due,
+                         .is_must = is_must};
+}
+
+static void consider(struct measurer *m, struct process *p) {
+  struct policy policy = policy_of(p);
+  bool is_due;
+
+  p->is_asked = policy.refresh != REFRESH_NEVER;
+  p->doubt = 0;
+  if (!p->is_asked || m->now_ns < p->denied_until_ns)
+    return;
+  if (policy.refresh == REFRESH_ALWAYS) {
+    add_candidate(m, p, false, true);
+    return;
+  }
+  if (p->reading.at_ns)
+    look_for_changes(m, p);
+  p->doubt = doubt_of(m, p);
+  p->groups[0]->plan.doubt_bytes += p->doubt;
+  is_due = !p->reading.at_ns || is_overdue(m, p, &policy);
+  p->is_staggered |= p->reading.at_ns && is_due;
+  if (!is_due && p->doubt < DOUBT_LEAST_BYTES)
+    return;
+  if (predict_cost_ns(p) > policy.max_stall_ns)
+    m->deferred++;
+  else
+    add_candidate(m, p, is_due, false);
+}
+
+/* --- reading --- */
+
+static void see_fields(struct measurer *m, uint32_t known) {
+  m->kernel_fields = m->has_fields ? m->kernel_fields | known : known;
+  m->has_fields = true;
+}
+
+static void note_failure(struct measurer *m, struct process *p, int r) {
+  if (r == PROCFS_DENIED) {
+    p->denied_until_ns = m->now_ns + DENIED_BACK_OFF_NS;
+    identify_note(m->troubles, TROUBLE_ROLLUP_DENIED, p, 0, "smaps_rollup");
+  } else if (r == -ENOSYS) {
+    identify_note(m->troubles, TROUBLE_NO_ROLLUP, p, 0, "smaps_rollup");
+  } else if (r == -EBADMSG) {
+    identify_note(m->troubles, TROUBLE_MALFORMED, p, 0, "smaps_rollup");
+  } else {
+    identify_note(m->troubles, TROUBLE_FAILED, p, r, "smaps_rollup");
+  }
+}
+
+/* What faults and swap were at the reading, to tell the difference later. */
+static void take_reading(struct measurer *m, struct process *p,
+                         const struct rollup *rollup) {
+  struct statm_sample statm;
+  struct evidence e;
+  struct span text;
+
+  p->minor_faults = p->vm_swap_kb = 0;
+  e = evidence_of(m, p);
+  /* Once more, for what has come since the list was made: it is in the rollup,
+   * and must not be added to it. (A dead main thread shows nothing.) */
+  if (procfs_read_of(m->procfs, p->pid, "statm", &text) == 0 &&
+      statm_parse(text.text, text.len, &statm) == 0 && statm_has_mm(&statm))
+    e.statm = statm;
+  if (!reading_take(&p->reading, rollup, &e))
+    return;
+  p->minor_faults = p->reading.minor_faults = read_minor_faults(m, p);
+  p->vm_swap_kb = read_swap_kb(m, p);
+  p->reading.vm_swap_kb = (uint32_t)p->vm_swap_kb;
+  p->family_broken = p->family ? p->family->broken_share : 0;
+  p->broken = 0;
+}
+
+static void add_statm(const struct measurer *m, const struct process *p,
+                      struct usage *u) {
+  usage_add_process(u, p->threads);
+  usage_add_statm(u, &p->statm, m->page_size);
+}
+
+static uint64_t resident_of(const struct measurer *m, const struct process *p) {
+  return p->statm.resident_pages * m->page_size;
+}
+
+static void add_read(struct measurer *m, struct process *p,
+                     const struct read_job *job) {
+  m->rollup_reads++;
+  see_fields(m, job->rollup.known);
+  p->is_read = true;
+  p->cost_ns = job->took_ns;
+  p->cost_pages = (uint32_t)p->statm.resident_pages;
+  for (size_t i = 0; i < p->n_groups; i++) {
+    struct usage *u = &p->groups[i]->usage;
+
+    add_statm(m, p, u);
+    usage_add_rollup(u, &job->rollup, resident_of(m, p));
+  }
+  if (policy_of(p).refresh == REFRESH_ADAPTIVE)
+    take_reading(m, p, &job->rollup);
+}
+
+static double clamp(double x, double least, double most) {
+  return x < least ? least : x > most ? most : x;
+}
+
+/* What the faults since the last reading really were. */
+static void learn(const struct measurer *m, const struct process *p,
+                  const struct rollup *rollup) {
+  struct evidence e = evidence_of(m, p);
+  struct family *family = p->family;
+  struct rollup expected;
+  double more, error, ratio;
+
+  if (!family || p->broken < COW_LEAST_BYTES)
+    return;
+  estimate_rollup(&p->reading, &e, &expected);
+  more = (double)(rollup->bytes[ROLLUP_PRIVATE_CLEAN] +
+                  rollup->bytes[ROLLUP_PRIVATE_DIRTY]) -
+         (double)(expected.bytes[ROLLUP_PRIVATE_CLEAN] +
+                  expected.bytes[ROLLUP_PRIVATE_DIRTY]);
+  error = more / (double)p->broken;
+  ratio = clamp(family->cow_breaks * (1 + error), COW_BREAKS_LEAST, 1);
+  error = clamp(error < 0 ? -error : error, COW_ERROR_LEAST, 1);
+  family->cow_breaks += (ratio - family->cow_breaks) * LEARNING_RATE;
+  family->cow_error += (error - family->cow_error) * LEARNING_RATE;
+}
+
+static void finish_job(struct measurer *m, const struct read_job *job) {
+  struct process *p = job->process;
+
+  m->rollup_ns += job->took_ns;
+  if (job->took_ns > m->longest_read_ns)
+    m->longest_read_ns = job->took_ns;
+  p->deferrals = 0;
+  if (job->result == 0 && p->reading.at_ns)
+    learn(m, p, &job->rollup);
+  p->reading.at_ns = 0;
+  if (job->result == 0) {
+    add_read(m, p, job);
+  } else if (job->result == PROCFS_GONE || job->result == PROCFS_NO_MM) {
+    p->state = PROCESS_GONE;
+    m->vanished++;
+  } else {
+    p->has_failed = true;
+    note_failure(m, p, job->result);
+  }
+}
+
+static void read_chosen(struct measurer *m, size_t n) {
+  struct read_job jobs[JOBS_AT_ONCE];
+
+  for (size_t i = 0; i < n; i += JOBS_AT_ONCE) {
+    size_t batch = n - i < JOBS_AT_ONCE ? n - i : JOBS_AT_ONCE;
+
+    for (size_t j = 0; j < batch; j++)
+      jobs[j].process = m->candidates[i + j].process;
+    reader_run(&m->reader, jobs, batch);
+    for (size_t j = 0; j < batch; j++)
+      finish_job(m, &jobs[j]);
+  }
+}
+
+static void read_now(struct measurer *m, struct process *p) {
+  struct read_job job = {.process = p};
+
+  reader_run(&m->reader, &job, 1);
+  finish_job(m, &job);
+}
+
+/* --- adding up what was not read --- */
+
+/* A member without memory of its own, or of which nothing could be read. */
+static void add_count(const struct process *p, bool is_unknown) {
+  for (size_t i = 0; i < p->n_groups; i++) {
+    struct usage *u = &p->groups[i]->usage;
+
+    usage_add_process(u, p->threads);
+    u->unreadable += is_unknown;
+    u->unknown += is_unknown;
+  }
+}
+
+static void add_unread(const struct measurer *m, const struct process *p) {
+  for (size_t i = 0; i < p->n_groups; i++) {
+    struct usage *u = &p->groups[i]->usage;
+
+    add_statm(m, p, u);
+    u->unreadable += p->is_asked;
+    u->unasked += !p->is_asked;
+  }
+}
+
+static void add_estimate(const struct measurer *m, const struct process *p) {
+  struct evidence e = evidence_of(m, p);
+  struct rollup rollup;
+
+  estimate_rollup(&p->reading, &e, &rollup);
+  for (size_t i = 0; i < p->n_groups; i++) {
+    struct usage *u = &p->groups[i]->usage;
+
+    add_statm(m, p, u);
+    usage_add_estimate(u, &rollup, resident_of(m, p), p->doubt,
+                       m->now_ns - p->reading.at_ns);
+  }
+}
+
+static void add_guess(const struct measurer *m, const struct process *p) {
+  for (size_t i = 0; i < p->n_groups; i++) {
+    struct usage *u = &p->groups[i]->usage;
+    struct rollup rollup;
+
+    usage_guess(u, &p->statm, m->page_size, m->kernel_fields, &rollup);
+    add_statm(m, p, u);
+    usage_add_estimate(u, &rollup, resident_of(m, p), resident_of(m, p), 0);
+  }
+}
+
+static bool is_refused(const struct measurer *m, const struct process *p) {
+  return p->has_failed || m->now_ns < p->denied_until_ns;
+}
+
+static bool is_guessed(const struct measurer *m, const struct process *p) {
+  return is_member(p) && !p->mm_owner && !p->is_read && p->is_asked &&
+         !is_refused(m, p) && !p->reading.at_ns;
+}
+
+static void add_known(struct measurer *m, struct process *p) {
+  if (p->state == PROCESS_UNKNOWN)
+    add_count(p, true);
+  if (!is_member(p))
+    return;
+  m->denied += m->now_ns < p->denied_until_ns;
+  if (p->mm_owner)
+    add_count(p, false);
+  else if (p->is_read || is_guessed(m, p))
+    return;
+  else if (!p->is_asked || is_refused(m, p))
+    add_unread(m, p);
+  else
+    add_estimate(m, p);
+}
+
+/* --- the cycle --- */
+
+static int make_room(struct measurer *m, size_t n) {
+  struct candidate *candidates;
+
+  if (n <= m->cap_candidates)
+    return 0;
+  candidates = reallocarray(m->candidates, n, sizeof(*candidates));
+  if (!candidates)
+    return -ENOMEM;
+  m->candidates = candidates;
+  m->cap_candidates = n;
+  return 0;
+}
+
+static void begin(struct measurer *m, const struct meminfo_sample *meminfo,
                   uint64_t now_ns) {
+  m->now_ns = now_ns;
+  m->is_swap_used = meminfo->swap_used_bytes > 0;
+  m->is_merging = m->is_ksm_merging && m->is_ksm_merging();
+  m->n_candidates = 0;
   m->rollup_reads = m->rollup_ns = m->longest_read_ns = 0;
-  m->denied = m->vanished = 0;
+  m->denied = m->vanished = m->deferred = 0;
+}
+
+static void defer(struct measurer *m, const struct plan *plan) {
+  for (size_t i = 0; i < plan->deferred; i++) {
+    struct process *p = m->candidates[plan->chosen + i].process;
+
+    p->deferrals++;
+    m->deferred++;
+  }
+}
+
+/* Once all are read it is known whether the owners were there. */
+static void read_orphans(struct measurer *m, const struct process_table *t) {
   for (size_t i = 0; i < t->n; i++) {
     struct process *p = t->processes[i];
 
-    if (p->state == PROCESS_UNKNOWN)
-      add_count(p, true);
+    if (!is_member(p) || !p->mm_owner || is_member(p->mm_owner))
+      continue;
+    p->mm_owner = NULL;
+    p->is_asked = true;
+    read_now(m, p);
+  }
+}
+
+int measurer_run(struct measurer *m, const struct process_table *t,
+                 const struct meminfo_sample *meminfo, uint64_t now_ns) {
+  struct plan plan;
+  int r = make_room(m, t->cap);
+
+  if (r < 0)
+    return r;
+  begin(m, meminfo, now_ns);
+  for (size_t i = 0; i < t->n; i++) {
+    struct process *p = t->processes[i];
+
+    p->is_read = p->has_failed = false;
     p->mm_owner = is_member(p) ? find_mm_owner(m, t, p) : NULL;
     if (is_member(p) && !p->mm_owner)
-      measure(m, p, now_ns);
+      consider(m, p);
   }
-  /* Now it is known whether the owner was there to be measured. */
-  for (size_t i = 0; i < t->n; i++) {
-    struct process *p = t->processes[i];
-
-    if (!p->mm_owner)
-      continue;
-    if (is_member(p->mm_owner))
-      add_count(p, false);
-    else
-      measure(m, p, now_ns);
-  }
+  plan = plan_choose(m->candidates, m->n_candidates, m->read_budget_ns);
+  read_chosen(m, plan.chosen);
+  defer(m, &plan);
+  read_orphans(m, t);
+  for (size_t i = 0; i < t->n; i++)
+    add_known(m, t->processes[i]);
+  for (size_t i = 0; i < t->n; i++)
+    if (is_guessed(m, t->processes[i]))
+      add_guess(m, t->processes[i]);
+  return 0;
 }

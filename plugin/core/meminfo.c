@@ -12,6 +12,7 @@
 int meminfo_parse(const char *text, size_t len, struct meminfo_sample *ret) {
   struct scan s = scan_begin(text, len);
   struct meminfo_sample sample = {0};
+  uint64_t swap_total = 0, swap_free = 0;
   struct span skipped;
 
   while (!scan_is_done(&s)) {
@@ -21,6 +22,10 @@ int meminfo_parse(const char *text, size_t len, struct meminfo_sample *ret) {
       value = &sample.mem_total_bytes;
     else if (scan_word(&s, "MemAvailable:"))
       value = &sample.mem_available_bytes;
+    else if (scan_word(&s, "SwapTotal:"))
+      value = &swap_total;
+    else if (scan_word(&s, "SwapFree:"))
+      value = &swap_free;
     if (value && !(scan_kb(&s, value) && scan_char(&s, '\n')))
       return -EBADMSG;
     if (!value)
@@ -28,6 +33,8 @@ int meminfo_parse(const char *text, size_t len, struct meminfo_sample *ret) {
   }
   if (sample.mem_total_bytes == 0)
     return -EBADMSG;
+  if (swap_total > swap_free)
+    sample.swap_used_bytes = swap_total - swap_free;
   *ret = sample;
   return 0;
 }

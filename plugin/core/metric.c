@@ -35,14 +35,7 @@ static double unreadable(const struct usage *u) {
   return (double)u->unreadable;
 }
 
-/* Every member's reading is of this cycle: its age is nothing, and so is the
- * doubt about it. Where not one could be read there is no age. */
-static double age(const struct usage *u) {
-  return usage_is_whole(u) || u->rolled_up ? 0 : (double)NAN;
-}
-static double pss_error(const struct usage *u) {
-  return usage_is_whole(u) ? 0 : (double)NAN;
-}
+static double pss_error(const struct usage *u) { return (double)u->doubt; }
 
 #define KERNEL(name_, field_, is_default_)                                     \
   {                                                                            \
@@ -60,7 +53,7 @@ static const struct metric metrics[] = {
     {"ps_count", "ps_count", "", FROM_COUNTS, 0, true, NULL},
     {"coverage", "percent", "coverage", FROM_COUNTS, 0, true,
      usage_coverage_percent},
-    {"age", "duration", "age", FROM_COUNTS, 0, true, age},
+    {"age", "duration", "age", FROM_COUNTS, 0, true, usage_age_seconds},
     {"unreadable", "count", "unreadable", FROM_COUNTS, 0, true, unreadable},
     KERNEL("pss_anon", ROLLUP_PSS_ANON, false),
     KERNEL("pss_file", ROLLUP_PSS_FILE, false),

@@ -27,6 +27,7 @@ static int make_room(struct process_table *t, size_t n) {
 void process_reset(struct process *p,
                    void (*gone)(void *ctx, struct process *p), void *ctx) {
   gone(ctx, p);
+  family_leave(p);
   identity_done(&p->identity);
   free(p->groups);
   free(p->claims);
@@ -41,7 +42,8 @@ static void process_free(struct process *p,
 }
 
 static void see_again(struct process *p, uint64_t ino) {
-  if (p->state != PROCESS_KERNEL || p->ino != ino)
+  p->has_new_inode = p->ino != ino;
+  if (p->state != PROCESS_KERNEL || p->has_new_inode)
     p->state = PROCESS_UNSEEN;
   p->ino = ino;
 }

@@ -7,7 +7,8 @@
 #include <smaps/procfs.h>
 
 void settings_init(struct settings *s) {
-  *s = (struct settings){.max_groups = SETTINGS_MAX_GROUPS_DEFAULT};
+  *s = (struct settings){.max_groups = SETTINGS_MAX_GROUPS_DEFAULT,
+                         .read_budget_ns = READ_BUDGET_DEFAULT_NS};
 }
 
 void settings_done(struct settings *s) {
@@ -152,9 +153,13 @@ int settings_finish(struct settings *s) {
   if (r < 0)
     return r;
   report_inherit(&s->report, &standard);
-  for (size_t i = 0; i < s->n_rules; i++)
+  policy_inherit(&s->policy, &policy_default);
+  for (size_t i = 0; i < s->n_rules; i++) {
     report_inherit(&s->rules[i].report, &s->report);
+    policy_inherit(&s->rules[i].policy, &s->policy);
+  }
   report_inherit(&s->other.report, &s->report);
+  policy_inherit(&s->other.policy, &s->policy);
   return 0;
 }
 

@@ -1,5 +1,7 @@
 #include <smaps/usage.h>
 
+#include <math.h>
+
 void usage_add_process(struct usage *u, uint32_t threads) {
   u->processes++;
   u->threads += threads;
@@ -14,8 +16,8 @@ void usage_add_statm(struct usage *u, const struct statm_sample *s,
   u->resident_shared += s->shared_pages * page_size;
 }
 
-void usage_add_rollup(struct usage *u, const struct rollup *r,
-                      uint64_t resident_bytes) {
+static void add_rollup(struct usage *u, const struct rollup *r,
+                       uint64_t resident_bytes) {
   uint64_t rss = r->bytes[ROLLUP_RSS];
   uint64_t pss = r->bytes[ROLLUP_PSS];
   uint64_t uss =
@@ -32,14 +34,93 @@ void usage_add_rollup(struct usage *u, const struct rollup *r,
   u->resident_rolled_up += resident_bytes;
 }
 
-bool usage_is_whole(const struct usage *u) { return u->unreadable == 0; }
+void usage_add_rollup(struct usage *u, const struct rollup *r,
+                      uint64_t resident_bytes) {
+  add_rollup(u, r, resident_bytes);
+  u->fresh_pss += r->bytes[ROLLUP_PSS];
+}
+
+void usage_add_estimate(struct usage *u, const struct rollup *r,
+                        uint64_t resident_bytes, uint64_t doubt,
+                        uint64_t age_ns) {
+  add_rollup(u, r, resident_bytes);
+  u->doubt += doubt;
+  u->unmeasured += age_ns == 0;
+  if (age_ns > u->oldest_age_ns)
+    u->oldest_age_ns = age_ns;
+}
+
+static uint64_t scaled(uint64_t x, double by) {
+  return (uint64_t)((double)x * by);
+}
+
+/* Nothing to go by: anonymous memory for private, the rest for half shared. */
+static void guess_alone(const struct statm_sample *s, uint64_t page_size,
+                        struct rollup *ret) {
+  uint64_t shared = s->shared_pages * page_size;
+  uint64_t anon = s->resident_pages * page_size - shared;
+
+  ret->bytes[ROLLUP_RSS] = anon + shared;
+  ret->bytes[ROLLUP_PSS] = anon + shared / 2;
+  ret->bytes[ROLLUP_PSS_ANON] = ret->bytes[ROLLUP_ANONYMOUS] = anon;
+  ret->bytes[ROLLUP_PSS_FILE] = shared / 2;
+  ret->bytes[ROLLUP_PRIVATE_DIRTY] = ret->bytes[ROLLUP_PSS_DIRTY] = anon;
+  ret->bytes[ROLLUP_SHARED_CLEAN] = shared;
+}
+
+void usage_guess(const struct usage *u, const struct statm_sample *s,
+                 uint64_t page_size, uint32_t kernel_fields,
+                 struct rollup *ret) {
+  uint64_t resident = s->resident_pages * page_size;
+  double by;
+
+  *ret = (struct rollup){.known = kernel_fields};
+  if (u->rolled_up)
+    ret->known = u->rollup.known;
+  if (u->rolled_up == 0 || u->resident_rolled_up == 0) {
+    guess_alone(s, page_size, ret);
+    return;
+  }
+  by = (double)resident / (double)u->resident_rolled_up;
+  if (by * (double)u->rollup.bytes[ROLLUP_RSS] > (double)resident)
+    by = (double)resident / (double)u->rollup.bytes[ROLLUP_RSS];
+  for (int f = 0; f < ROLLUP_FIELDS; f++)
+    ret->bytes[f] = scaled(u->rollup.bytes[f], by);
+  /* Rounding must not part the sums from their parts. */
+  ret->bytes[ROLLUP_RSS] =
+      ret->bytes[ROLLUP_SHARED_CLEAN] + ret->bytes[ROLLUP_SHARED_DIRTY] +
+      ret->bytes[ROLLUP_PRIVATE_CLEAN] + ret->bytes[ROLLUP_PRIVATE_DIRTY];
+  if (ret->bytes[ROLLUP_PSS] > ret->bytes[ROLLUP_RSS])
+    ret->bytes[ROLLUP_PSS] = ret->bytes[ROLLUP_RSS];
+}
+
+bool usage_is_whole(const struct usage *u) {
+  return u->unreadable == 0 && u->unasked == 0;
+}
+
+static double fresh_percent(const struct usage *u) {
+  uint64_t pss = u->rollup.bytes[ROLLUP_PSS];
+
+  if (u->rolled_up == 0 || pss == 0)
+    return 100;
+  return 100 * (double)u->fresh_pss / (double)pss;
+}
 
 double usage_coverage_percent(const struct usage *u) {
   if (usage_is_whole(u))
-    return 100;
+    return fresh_percent(u);
   if (u->resident == 0)
     return 0;
   /* Of members without a statm we know no size: they count by head. */
-  return 100 * (double)u->resident_rolled_up / (double)u->resident *
-         (double)(u->processes - u->unknown) / (double)u->processes;
+  return fresh_percent(u) * (double)u->resident_rolled_up /
+         (double)u->resident * (double)(u->processes - u->unknown) /
+         (double)u->processes;
+}
+
+double usage_age_seconds(const struct usage *u) {
+  bool has_any = u->rolled_up > u->unmeasured;
+
+  if (!has_any && u->unreadable + u->unmeasured + u->unasked > 0)
+    return (double)NAN;
+  return (double)u->oldest_age_ns / 1e9;
 }

@@ -148,6 +148,12 @@ BAD = (
     (group('Comm "sixteen-letters-"'), "Comm", "sixteen", r"15"),
     # Numbers.
     (plugin("MaxGroups 0"), "MaxGroups", "0", r"from 1"),
+    (plugin('Refresh "sometimes"'), "Refresh", '"sometimes"', r'"adaptive"'),
+    (plugin("Refresh true"), "Refresh", "true", r"one string"),
+    (plugin("ReadBudget -1"), "ReadBudget", "-1", r"milliseconds from 0"),
+    (plugin("MaxAge 0"), "MaxAge", "0", r"seconds from 1"),
+    (plugin("MaxStall 0"), "MaxStall", "0", r"milliseconds from 0.1"),
+    (group('Comm "a"\nReadBudget 5'), "ReadBudget", "5", r"option"),
     (plugin("MaxGroups -1"), "MaxGroups", "-1", r"from 1"),
     (plugin("MaxGroups 1.5"), "MaxGroups", "1.5", r"whole number"),
     (plugin(f"MaxGroups {10**12}"), "MaxGroups", "1000000000000", r"from 1"),

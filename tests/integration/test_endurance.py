@@ -25,6 +25,7 @@ CONFIG = """
       </Group>
       <Group "still">
         Comm "still@"
+        Refresh "always"
       </Group>
       <Group "churn">
         CommMatch "^churn@$"

@@ -18,6 +18,7 @@ from harness import (
 CONFIG = """
     <Plugin smaps>
       Report "detail"
+      Refresh "always"
       <Group "own">
         Comm "own@"
       </Group>

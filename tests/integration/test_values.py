@@ -38,6 +38,7 @@ PSS_SLACK = PRIVATE_SLACK + SHARED_SLACK // 4
 def group_by_comm(name, options=""):
     return f"""
         <Plugin smaps>
+          Refresh "always"
           {options}
           <Group "{name}">
             Comm "{name}@"

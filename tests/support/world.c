@@ -70,6 +70,8 @@ static void start(struct world *w) {
 
   assert_int_equal(settings_set_proc_root(&w->settings, w->tree.root, &reason),
                    0);
+  if (!w->settings.policy.refresh)
+    w->settings.policy.refresh = REFRESH_ALWAYS;
   w->settings.report.metrics = metric_find("detail", &reason);
   assert_int_equal(settings_finish(&w->settings), 0);
   assert_int_equal(collector_new(&w->settings, &hooks, &w->collector), 0);

@@ -12,7 +12,8 @@ struct world {
   struct collector *collector;
 };
 
-/* An empty tree and no rule. */
+/* An empty tree and no rule; every member is read in every cycle, unless the
+ * settings are changed before the first. */
 void world_make(struct world *w);
 void world_remove(struct world *w);
 

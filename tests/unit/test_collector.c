@@ -32,15 +32,21 @@ static struct {
   void (*happen)(void);
 } hook;
 
+static bool is_file(const char *path, const char *name) {
+  const char *slash = strrchr(path, '/');
+
+  return name && strcmp(slash ? slash + 1 : path, name) == 0;
+}
+
 int __wrap_openat(int dir_fd, const char *path, int flags, ...) {
   hook.calls++;
   if (hook.calls == hook.happens_before) {
     hook.happens_before = 0;
     hook.happen();
   }
-  if (hook.counted && strcmp(path, hook.counted) == 0)
+  if (is_file(path, hook.counted))
     hook.opened++;
-  if (hook.failing && hook.failures && strcmp(path, hook.failing) == 0) {
+  if (hook.failures && is_file(path, hook.failing)) {
     hook.failures--;
     errno = hook.error;
     return -1;
@@ -192,7 +198,7 @@ static void happen_everywhere(struct world *w, void (*happen)(void)) {
     assert_int_equal(world_cycle(w, 1), 0);
     is_through = hook.happens_before != 0;
     hook.happens_before = 0;
-    assert_true(!is_through || k > 12);
+    assert_true(!is_through || k > 9);
     assert_true(is_whole(w, 1) || is_whole(w, 2));
     proctree_end(&w->tree, 20);
     assert_int_equal(world_cycle(w, 1), 0);
@@ -299,7 +305,7 @@ static void kernel_thread_is_looked_at_once(void **state) {
   assert_int_equal(world_cycle(w, 0), 0);
   assert_int_equal(world_groups(w), 2);
   assert_int_equal(world_members(w, "rest"), 0);
-  hook.counted = "2";
+  hook.counted = "2"; /* its directory, and no other file of it */
   assert_int_equal(world_cycle(w, 1), 0);
   assert_int_equal(hook.opened, 0);
   assert_int_equal(collector_counts(w->collector)->processes, 1);
@@ -374,6 +380,7 @@ static void exec_moves_a_process_to_another_group(void **state) {
   assert_int_equal(world_members(w, "usr_bin_thing"), 1);
   /* The same comm; only the addresses tell. */
   f.start_stack += 0x5000;
+  f.size = 999;
   f.exe = "/usr/bin/another (deleted)";
   put(w, f);
   assert_int_equal(world_cycle(w, 1), 0);
@@ -547,6 +554,7 @@ refused_rollup_is_tried_again_after_an_hour_or_an_exec(void **state) {
   assert_int_equal(world_cycle(w, 1000), 0);
   assert_int_equal(hook.opened, 2);
   f.comm = "b";
+  f.size = 999;
   put(w, f);
   hook.failing = NULL;
   assert_int_equal(world_cycle(w, 10), 0);

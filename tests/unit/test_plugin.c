@@ -370,6 +370,16 @@ static void mistakes_are_named_with_option_value_and_reason(void **state) {
                  "Report \"psss\"", "expected", "did you mean \"pss\"?");
   assert_refused(with(plugin_block(), item("Report", NULL)), "Report",
                  "expected", "string");
+  assert_refused(with(plugin_block(), item("Refresh", "sometimes", NULL)),
+                 "Refresh \"sometimes\"", "expected", "\"adaptive\"");
+  assert_refused(with(plugin_block(), number("ReadBudget", -1)),
+                 "ReadBudget -1", "expected", "milliseconds from 0");
+  assert_refused(in_group(number("MaxAge", 0)), "MaxAge 0", "expected",
+                 "seconds from 1");
+  assert_refused(in_group(number("MaxStall", 1e9)), "MaxStall 1000000000",
+                 "expected", "milliseconds from 0.1");
+  assert_refused(in_group(number("ReadBudget", 5)), "ReadBudget 5", "expected",
+                 "no such option");
   assert_refused(with(plugin_block(), item("ProcessMatch", "x", NULL)),
                  "ProcessMatch \"x\"", "expected", "regular expression");
   assert_refused(

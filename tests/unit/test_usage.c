@@ -7,6 +7,8 @@
 
 #include <smaps/usage.h>
 
+#include <math.h>
+
 #define KIB UINT64_C(1024)
 #define PAGE UINT64_C(4096)
 #define KNOWN ((1U << ROLLUP_FIELDS) - 1)
@@ -262,6 +264,198 @@ static void members_of_unknown_size_count_by_head(void **state) {
   assert_true(usage_coverage_percent(&u) == 75);
 }
 
+static void estimate(struct usage *u, const struct rollup *r, uint64_t pages,
+                     uint64_t doubt_kb, uint64_t age_ns) {
+  const struct statm_sample statm = {.resident_pages = pages};
+
+  usage_add_process(u, 1);
+  usage_add_statm(u, &statm, PAGE);
+  usage_add_estimate(u, r, pages * PAGE, doubt_kb * KIB, age_ns);
+}
+
+static void an_estimate_counts_as_a_rollup_does(void **state) {
+  struct rollup r = make_rollup(55, 10, 20, 100);
+  struct usage read = {.processes = 0}, estimated = {.processes = 0};
+
+  (void)state;
+  r.known &= ~(1U << ROLLUP_KSM);
+  usage_add_rollup(&read, &r, 40 * PAGE);
+  usage_add_estimate(&estimated, &r, 40 * PAGE, 0, 5);
+  assert_int_equal(read.fresh_pss, 55 * KIB);
+  assert_int_equal(estimated.fresh_pss, 0);
+  assert_int_equal(estimated.uss, read.uss);
+  assert_int_equal(estimated.shared, read.shared);
+  assert_int_equal(estimated.rolled_up, 1);
+  assert_int_equal(estimated.resident_rolled_up, 40 * PAGE);
+  assert_int_equal(estimated.rollup.known, r.known);
+  assert_memory_equal(estimated.rollup.bytes, r.bytes, sizeof(r.bytes));
+  assert_true(usage_is_whole(&estimated));
+}
+
+static void doubt_adds_up_and_the_oldest_age_counts(void **state) {
+  struct rollup r = make_rollup(10, 10, 0, 0);
+  struct usage u = {.processes = 0};
+
+  (void)state;
+  add(&u, &r, 10);
+  assert_int_equal(u.doubt, 0);
+  assert_int_equal(u.oldest_age_ns, 0);
+  estimate(&u, &r, 10, 3, 7);
+  estimate(&u, &r, 10, 4, 9000000000);
+  estimate(&u, &r, 10, 5, 8);
+  assert_int_equal(u.doubt, 12 * KIB);
+  assert_true(u.oldest_age_ns == 9000000000);
+  assert_int_equal(u.unmeasured, 0);
+  estimate(&u, &r, 10, 10, 0);
+  assert_int_equal(u.unmeasured, 1);
+  assert_int_equal(u.doubt, 22 * KIB);
+  assert_true(usage_age_seconds(&u) == 9);
+}
+
+static void coverage_is_the_share_of_pss_that_is_fresh(void **state) {
+  struct rollup large = make_rollup(30, 30, 0, 0);
+  struct rollup small = make_rollup(10, 10, 0, 0);
+  struct usage u = {.processes = 0};
+
+  (void)state;
+  estimate(&u, &large, 10, 0, 1);
+  assert_true(usage_coverage_percent(&u) == 0);
+  add(&u, &small, 70); /* large in statm, but that is not what counts */
+  assert_true(usage_coverage_percent(&u) == 25);
+  estimate(&u, &large, 20, 0, 0);
+  add(&u, &large, 20);
+  assert_true(usage_coverage_percent(&u) == 40);
+  /* Of a third of what is resident we know nothing. */
+  add(&u, NULL, 60);
+  assert_true(usage_coverage_percent(&u) > 40.0 * 2 / 3 - 1e-9);
+  assert_true(usage_coverage_percent(&u) < 40.0 * 2 / 3 + 1e-9);
+}
+
+static void who_was_not_asked_leaves_the_sum_unknown(void **state) {
+  static const struct statm_sample statm = {.resident_pages = 30};
+  struct rollup r = make_rollup(10, 10, 0, 0);
+  struct usage u = {.processes = 0};
+
+  (void)state;
+  usage_add_process(&u, 1);
+  usage_add_statm(&u, &statm, PAGE);
+  u.unasked++;
+  assert_false(usage_is_whole(&u));
+  assert_true(usage_coverage_percent(&u) == 0);
+  assert_true(isnan(usage_age_seconds(&u)));
+  add(&u, &r, 10);
+  assert_false(usage_is_whole(&u));
+  assert_true(usage_coverage_percent(&u) == 25);
+  assert_true(usage_age_seconds(&u) == 0);
+}
+
+static void age_is_unknown_where_nothing_was_ever_read(void **state) {
+  struct rollup r = make_rollup(10, 10, 0, 0);
+  struct usage none = {.processes = 0}, guessed = none, denied = none;
+
+  (void)state;
+  assert_true(usage_age_seconds(&none) == 0);
+  estimate(&guessed, &r, 10, 10, 0);
+  assert_true(isnan(usage_age_seconds(&guessed)));
+  add(&denied, NULL, 10);
+  assert_true(isnan(usage_age_seconds(&denied)));
+  estimate(&guessed, &r, 10, 10, 500000000);
+  assert_true(usage_age_seconds(&guessed) == 0.5);
+  add(&denied, &r, 10);
+  assert_true(usage_age_seconds(&denied) == 0);
+}
+
+static void a_newcomer_is_guessed_from_those_that_are_known(void **state) {
+  static const struct statm_sample half = {.resident_pages = 100,
+                                           .shared_pages = 60};
+  struct rollup r = make_rollup(200, 100, 50, 650), got;
+  struct usage u = {.processes = 0};
+
+  (void)state;
+  r.bytes[ROLLUP_SWAP_PSS] = 44 * KIB;
+  r.known &= ~(1U << ROLLUP_KSM);
+  add(&u, &r, 200);
+  usage_guess(&u, &half, PAGE, KNOWN, &got);
+  assert_int_equal(got.known, r.known);
+  assert_int_equal(got.bytes[ROLLUP_RSS], 400 * KIB);
+  assert_int_equal(got.bytes[ROLLUP_PSS], 100 * KIB);
+  assert_int_equal(got.bytes[ROLLUP_PRIVATE_CLEAN], 50 * KIB);
+  assert_int_equal(got.bytes[ROLLUP_PRIVATE_DIRTY], 25 * KIB);
+  assert_int_equal(got.bytes[ROLLUP_SHARED_CLEAN], 325 * KIB);
+  assert_int_equal(got.bytes[ROLLUP_SWAP_PSS], 22 * KIB);
+}
+
+static void alone_a_newcomer_is_guessed_from_its_statm(void **state) {
+  static const struct statm_sample s = {.resident_pages = 100,
+                                        .shared_pages = 60};
+  struct usage u = {.processes = 0};
+  struct rollup got;
+
+  (void)state;
+  usage_guess(&u, &s, PAGE, KNOWN & ~(1U << ROLLUP_KSM), &got);
+  assert_int_equal(got.known, KNOWN & ~(1U << ROLLUP_KSM));
+  assert_int_equal(got.bytes[ROLLUP_RSS], 400 * KIB);
+  assert_int_equal(got.bytes[ROLLUP_PSS], 280 * KIB);
+  assert_int_equal(got.bytes[ROLLUP_PRIVATE_DIRTY], 160 * KIB);
+  assert_int_equal(got.bytes[ROLLUP_ANONYMOUS], 160 * KIB);
+  assert_int_equal(got.bytes[ROLLUP_PSS_ANON], 160 * KIB);
+  assert_int_equal(got.bytes[ROLLUP_PSS_FILE], 120 * KIB);
+}
+
+static void any_guess_keeps_uss_below_pss_below_rss(void **state) {
+  (void)state;
+  seed = 1815;
+  for (int round = 0; round < 20000; round++) {
+    struct statm_sample s = {.resident_pages = draw(UINT64_C(1) << draw(28))};
+    struct usage u = {.processes = 0}, one = {.processes = 0};
+    struct rollup got;
+
+    s.shared_pages = draw(s.resident_pages + 1);
+    for (uint64_t n = draw(4); n > 0; n--) {
+      struct rollup r = draw_rollup();
+
+      /* statm is from another moment, and not exact on each kernel. */
+      usage_add_rollup(&u, &r, r.bytes[ROLLUP_RSS] / (1 + draw(3)));
+    }
+    usage_guess(&u, &s, PAGE, KNOWN, &got);
+    for (int f = 0; f < ROLLUP_FIELDS; f++)
+      assert_in_range(got.bytes[f], 0, UINT64_C(1) << 61);
+    assert_true(got.bytes[ROLLUP_PSS] <= got.bytes[ROLLUP_RSS]);
+    assert_true(
+        got.bytes[ROLLUP_SHARED_CLEAN] + got.bytes[ROLLUP_SHARED_DIRTY] +
+            got.bytes[ROLLUP_PRIVATE_CLEAN] + got.bytes[ROLLUP_PRIVATE_DIRTY] ==
+        got.bytes[ROLLUP_RSS]);
+    usage_add_estimate(&one, &got, s.resident_pages * PAGE, 0, 0);
+    assert_true(one.uss <= one.rollup.bytes[ROLLUP_PSS]);
+    assert_true(one.uss + one.shared == one.rollup.bytes[ROLLUP_RSS]);
+  }
+}
+
+/* From 6.2 to 6.16 a small process may show next to nothing in its statm. */
+static void a_guess_is_within_what_is_resident(void **state) {
+  static const struct statm_sample s = {.resident_pages = 1000,
+                                        .shared_pages = 600};
+  struct rollup r = make_rollup(3000, 0, 2000, 2000), got;
+  struct usage u = {.processes = 0};
+
+  (void)state;
+  add(&u, &r, 1);
+  usage_guess(&u, &s, PAGE, KNOWN, &got);
+  assert_in_range(got.bytes[ROLLUP_RSS], 0, 1000 * PAGE);
+}
+
+/* pss_dirty 0 beside private_dirty 160 kB: no process is so. */
+static void a_guess_alone_has_its_dirty_memory_in_pss_dirty(void **state) {
+  static const struct statm_sample s = {.resident_pages = 100,
+                                        .shared_pages = 60};
+  struct usage u = {.processes = 0};
+  struct rollup got;
+
+  (void)state;
+  usage_guess(&u, &s, PAGE, KNOWN, &got);
+  assert_int_equal(got.bytes[ROLLUP_PSS_DIRTY], 160 * KIB);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(processes_and_their_threads_are_counted),
@@ -275,6 +469,16 @@ int main(void) {
       cmocka_unit_test(coverage_is_the_share_of_resident_memory_that_was_read),
       cmocka_unit_test(nothing_read_of_nothing_resident_covers_nothing),
       cmocka_unit_test(members_of_unknown_size_count_by_head),
+      cmocka_unit_test(an_estimate_counts_as_a_rollup_does),
+      cmocka_unit_test(doubt_adds_up_and_the_oldest_age_counts),
+      cmocka_unit_test(coverage_is_the_share_of_pss_that_is_fresh),
+      cmocka_unit_test(who_was_not_asked_leaves_the_sum_unknown),
+      cmocka_unit_test(age_is_unknown_where_nothing_was_ever_read),
+      cmocka_unit_test(a_newcomer_is_guessed_from_those_that_are_known),
+      cmocka_unit_test(alone_a_newcomer_is_guessed_from_its_statm),
+      cmocka_unit_test(any_guess_keeps_uss_below_pss_below_rss),
+      cmocka_unit_test(a_guess_is_within_what_is_resident),
+      cmocka_unit_test(a_guess_alone_has_its_dirty_memory_in_pss_dirty),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

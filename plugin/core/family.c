@@ -1,0 +1,89 @@
+#include <smaps/family.h>
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include <smaps/process.h>
+
+/* More than forks of forks are ever seen at once. */
+#define ANCESTORS_TRIED 64
+
+/* Before there is any experience. */
+#define COW_ERROR_AT_FIRST 0.5
+
+/* A fork has its parent's stack and program; an exec has neither, but for the
+ * size of the text where the stack is hidden and it is the same program. */
+static bool is_same_program(const struct process *a, const struct process *b) {
+  return a->start_stack == b->start_stack &&
+         a->statm.text_pages == b->statm.text_pages;
+}
+
+/* Differs after an exec, but not after a change of name. */
+static uint64_t program_of(const struct process *p) {
+  return (p->start_stack * 31 + p->statm.text_pages) | 1;
+}
+
+void family_leave(struct process *p) {
+  struct family *family = p->family;
+
+  p->family = NULL;
+  if (family && --family->members == 0)
+    free(family);
+}
+
+static int join(struct process *p, struct process *parent) {
+  if (!parent->family) {
+    parent->family = calloc(1, sizeof(*parent->family));
+    if (!parent->family)
+      return -ENOMEM;
+    parent->family->members = 1;
+    parent->family->cow_breaks = 1;
+    parent->family->cow_error = COW_ERROR_AT_FIRST;
+    parent->family_program = program_of(parent);
+  }
+  p->family = parent->family;
+  p->family->members++;
+  return 0;
+}
+
+static struct process *find_relative(const struct process_table *t,
+                                     const struct process *p) {
+  struct process *parent = process_table_parent(t, p);
+
+  return parent && parent->state == PROCESS_ALIVE && is_same_program(parent, p)
+             ? parent
+             : NULL;
+}
+
+static bool is_decided(const struct process *p) {
+  return p->family_program == program_of(p);
+}
+
+int family_update(const struct process_table *t, struct process *p) {
+  struct process *relative, *above;
+
+  if (is_decided(p))
+    return 0;
+  family_leave(p);
+  if (!p->is_linked)
+    return 0;
+  p->family_program = program_of(p);
+  relative = find_relative(t, p);
+  /* Where pids have wrapped around, parents can come later than their children:
+   * then the first ancestor of the same program that is decided, or has none
+   * above it, stands for them. */
+  for (int i = 0; relative && !is_decided(relative) && i < ANCESTORS_TRIED &&
+                  (above = find_relative(t, relative));
+       i++)
+    relative = above;
+  if (!relative)
+    return 0;
+  if (!is_decided(relative))
+    family_leave(relative);
+  return join(p, relative);
+}
+
+uint32_t family_size(const struct process *p) {
+  return p->family ? p->family->members : 1;
+}

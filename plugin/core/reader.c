@@ -1,0 +1,95 @@
+#include <smaps/reader.h>
+
+#include <errno.h>
+#include <unistd.h>
+
+#include <smaps/identify.h>
+
+static size_t feed(void *ctx, const char *text, size_t len) {
+  return rollup_sum_feed(ctx, text, len);
+}
+
+static int read_smaps(struct procfs *procfs, int fd, struct rollup *ret) {
+  struct rollup_sum sum = {0};
+  int r = procfs_read_pieces(procfs, fd, "smaps", feed, &sum);
+
+  return r != 0 ? r : rollup_sum_finish(&sum, ret);
+}
+
+/*
+ * Kernels before 4.14 have smaps only, kernels without
+ * CONFIG_PROC_PAGE_MONITOR neither. A missing file looks the same as a process
+ * that has ended, so as long as no rollup was ever seen we look further.
+ */
+static int read_other(struct reader *r, int fd, struct rollup *ret) {
+  struct span text;
+  int status;
+
+  if (r->has_rollup)
+    return PROCFS_GONE;
+  status = read_smaps(r->procfs, fd, ret);
+  if (status != PROCFS_GONE)
+    return status;
+  status = procfs_read(r->procfs, fd, "statm", &text);
+  return status == 0 ? -ENOSYS : status;
+}
+
+static int read_through_directory(struct reader *r, const struct process *p,
+                                  struct rollup *ret) {
+  struct span text;
+  int fd = -1;
+  int status = identify_open_memory(r->procfs, p, &fd);
+
+  if (status != 0)
+    return status;
+  status = procfs_read(r->procfs, fd, "smaps_rollup", &text);
+  if (status == 0) {
+    r->has_rollup = true;
+    status = rollup_parse(text.text, text.len, ret);
+  } else if (status == PROCFS_GONE) {
+    status = read_other(r, fd, ret);
+  }
+  close(fd);
+  return status;
+}
+
+/* Whether the rollup is of the process whose statm we have: a pid that has come
+ * to another since, or an exec, shows in the size, or does little harm. */
+static bool agrees(const struct reader *r, const struct process *p,
+                   const struct rollup *rollup) {
+  uint64_t rss = rollup->bytes[ROLLUP_RSS];
+  uint64_t resident = p->statm.resident_pages * r->page_size;
+
+  return rss / 4 * 3 <= resident && resident / 4 * 3 <= rss;
+}
+
+/* By path, which is the shortest way, unless there is more to look at: whether
+ * the kernel has such files, which thread to read through, whether it is the
+ * same process still. */
+static int read_one(struct reader *r, const struct process *p,
+                    struct rollup *ret) {
+  struct span text;
+  int status;
+
+  if (!r->has_rollup || p->is_dead_leader)
+    return read_through_directory(r, p, ret);
+  status = procfs_read_of(r->procfs, p->pid, "smaps_rollup", &text);
+  if (status == 0)
+    status = rollup_parse(text.text, text.len, ret);
+  if (status != 0 || agrees(r, p, ret))
+    return status;
+  return read_through_directory(r, p, ret);
+}
+
+void reader_run(struct reader *r, struct read_job *jobs, size_t n) {
+  uint64_t before = r->clock_ns();
+
+  for (size_t i = 0; i < n; i++) {
+    uint64_t now;
+
+    jobs[i].result = read_one(r, jobs[i].process, &jobs[i].rollup);
+    now = r->clock_ns();
+    jobs[i].took_ns = now - before;
+    before = now;
+  }
+}

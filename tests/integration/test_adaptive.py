@@ -1,0 +1,148 @@
+"""Estimates between readings, of real processes that share and stop sharing."""
+
+import subprocess
+import sys
+
+import harness
+from harness import MIB, TAG, IntegrationTest, sum_rollups
+
+# Estimates may be off by this part, in the first interval after a change.
+TOLERANCE = 0.01
+
+CONFIG = """
+    <Plugin smaps>
+      Report "detail"
+      <Group "family">
+        Comm "family@"
+        Children true
+      </Group>
+    </Plugin>
+"""
+
+# A process that forks and writes on command. Each command is answered when it
+# is carried out, with the pids of the family.
+FAMILY = """
+import ctypes, mmap, os, sys
+
+ctypes.CDLL(None).prctl(15, sys.argv[1].encode(), 0, 0, 0)
+MIB = 1 << 20
+private = mmap.mmap(-1, 128 * MIB, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+shared = mmap.mmap(-1, 128 * MIB)
+children = []
+
+
+def write(memory, first, last, value):
+    for at in range(first * MIB, last * MIB, 4096):
+        memory[at] = value
+
+
+def child(commands, answers):
+    for command in iter(lambda: os.read(commands, 1), b""):
+        if command == b"w":
+            write(private, 0, 32, 3)
+        if command == b"s":
+            write(shared, 0, 64, 4)
+        os.write(answers, b"x")
+    os._exit(0)
+
+
+def fork():
+    to_child, from_child = os.pipe(), os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(to_child[1])
+        child(to_child[0], from_child[1])
+    children.append((pid, to_child[1], from_child[0]))
+
+
+def tell_children(command):
+    for pid, commands, answers in children:
+        os.write(commands, command)
+        os.read(answers, 1)
+
+
+write(private, 0, 64, 1)
+actions = {
+    "look": lambda: None,
+    "grow": lambda: write(private, 64, 96, 1),
+    "fork": fork,
+    "copy": lambda: write(private, 0, 24, 2),
+    "children copy": lambda: tell_children(b"w"),
+    "share": lambda: (write(shared, 0, 64, 1), tell_children(b"s")),
+}
+for line in sys.stdin:
+    actions[line.strip()]()
+    print(os.getpid(), *(pid for pid, _, _ in children), flush=True)
+"""
+
+
+class Family:
+    def __init__(self):
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", FAMILY, "family" + TAG],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def do(self, action):
+        self.process.stdin.write(action + "\n")
+        self.process.stdin.flush()
+        return [int(pid) for pid in self.process.stdout.readline().split()]
+
+    def stop(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        harness.end_process(self.process)
+
+
+class Adaptive(IntegrationTest):
+    def setUp(self):
+        self.family = Family()
+        self.addCleanup(self.family.stop)
+        self.family.do("look")
+        self.collectd = self.start_collectd(CONFIG)
+        # Read twice by then: at first sight, and when its names have settled.
+        self.collectd.wait_cycles(5)
+
+    def follow(self, action):
+        """The change is in the values of the first interval that began after
+        it, within what is tolerated."""
+        pids = self.family.do(action)
+        cycle = self.collectd.next_cycle()
+        truth = sum_rollups(pids)
+        for name in ("pss", "uss", "rss"):
+            with self.subTest(action=action, value=name):
+                self.assert_near(
+                    cycle.memory("family", name),
+                    truth[name],
+                    # Sharing of libc with the rest of the machine moves by
+                    # itself.
+                    TOLERANCE * truth[name] + MIB / 4,
+                    name,
+                )
+        self.assert_invariants(cycle, "family")
+        return cycle
+
+    def test_idle_family_is_not_read_again(self):
+        cycle = self.follow("look")
+        self.assertEqual(cycle.value("family", "percent-coverage"), 0)
+        self.assertGreater(cycle.value("family", "duration-age"), 0)
+
+    def test_private_growth_is_followed(self):
+        cycle = self.follow("grow")
+        self.assertGreater(cycle.memory("family", "uss"), 96 * MIB)
+
+    def test_fork_is_followed(self):
+        self.follow("fork")
+        self.follow("fork")
+
+    def test_copy_on_write_is_followed(self):
+        self.follow("fork")
+        self.follow("copy")
+        self.follow("children copy")
+
+    def test_growth_of_shared_memory_is_followed(self):
+        self.follow("fork")
+        self.follow("fork")
+        self.follow("share")
