@@ -60,7 +60,7 @@ struct process {
   /* Hash of the name that MaxGroups refused; 0 for none. */
   uint64_t refused_name;
 
-  struct family *family; /* NULL while it stands alone */
+  struct family *family;   /* NULL while it stands alone */
   uint64_t family_program; /* what it ran when that was decided */
 
   struct reading reading;
