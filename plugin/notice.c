@@ -96,6 +96,14 @@ static void say_others(struct notices *n, const struct collector *c) {
     WARNING("smaps plugin: this kernel has neither smaps_rollup nor smaps "
             "(CONFIG_PROC_PAGE_MONITOR), so that PSS, USS, shared and swap "
             "are not known");
+  t = collector_trouble(c, TROUBLE_TOO_LARGE);
+  if (t->count && is_due(n, TROUBLE_TOO_LARGE, false))
+    WARNING(
+        "smaps plugin: reading %s of process %u \"%s\" would hold it up for "
+        "longer than MaxStall, so what it shares is not known and its group "
+        "is estimated from its size; memory-pss_error says how far off that "
+        "may be, count-deferred how many there are",
+        t->file, t->pid, t->comm);
   t = collector_trouble(c, TROUBLE_GROUP_REFUSED);
   if (t->count && is_due(n, TROUBLE_GROUP_REFUSED, false))
     WARNING("smaps plugin: MaxGroups is reached: no group \"%s\" for process "

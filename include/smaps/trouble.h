@@ -14,6 +14,7 @@ enum trouble_kind {
   TROUBLE_NO_ROLLUP,         /* it has neither smaps_rollup nor smaps */
   TROUBLE_FAILED,            /* another error; see `error` */
   TROUBLE_MALFORMED,         /* a text that makes no sense; see `file` */
+  TROUBLE_TOO_LARGE,         /* MaxStall: its rollup is not read */
   TROUBLE_GROUP_REFUSED,     /* MaxGroups; see `name` */
   TROUBLES
 };

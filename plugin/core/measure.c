@@ -206,16 +206,26 @@ static uint64_t doubt_of(const struct measurer *m, const struct process *p) {
 
 /* --- whom to read --- */
 
-/* 5 us, and 10 to 50 ns for a page, which is what caches make of it; from the
- * first reading on we know better. */
+/* 5 us, and 10 ns for a page or, as caches have it, up to 50; from the first
+ * reading on we know better. A guess that is too low does no harm but once, one
+ * that is too high could keep a large process from ever being read. */
 static uint64_t predict_cost_ns(const struct process *p) {
   uint64_t pages = p->statm.resident_pages;
 
   if (p->cost_ns == 0)
-    return 5000 + 20 * pages;
+    return 5000 + 12 * pages;
   if (pages <= p->cost_pages || p->cost_pages == 0)
     return p->cost_ns;
   return (uint64_t)((double)p->cost_ns * (double)pages / p->cost_pages);
+}
+
+/* A reading that was interrupted, by another process on our CPU, says nothing
+ * of the next: a single one does no more than double the prediction. */
+static void learn_cost(struct process *p, uint64_t took_ns) {
+  uint64_t most = 2 * predict_cost_ns(p);
+
+  p->cost_ns = took_ns < most ? took_ns : most;
+  p->cost_pages = (uint32_t)p->statm.resident_pages;
 }
 
 /* Early, for the first time, lest all that were read at the start come due at
@@ -223,7 +233,6 @@ static uint64_t predict_cost_ns(const struct process *p) {
 static bool is_overdue(const struct measurer *m, const struct process *p,
                        const struct policy *policy) {
   uint64_t age_ns = m->now_ns - p->reading.at_ns;
-
   uint64_t early_ns =
       p->is_staggered ? 0 : policy->max_age_ns / 64 * (p->pid % 48);
 
@@ -262,10 +271,12 @@ static void consider(struct measurer *m, struct process *p) {
   p->is_staggered |= p->reading.at_ns && is_due;
   if (!is_due && p->doubt < DOUBT_LEAST_BYTES)
     return;
-  if (predict_cost_ns(p) > policy.max_stall_ns)
-    m->deferred++;
-  else
+  if (predict_cost_ns(p) <= policy.max_stall_ns) {
     add_candidate(m, p, is_due, false);
+    return;
+  }
+  m->deferred++;
+  identify_note(m->troubles, TROUBLE_TOO_LARGE, p, 0, "smaps_rollup");
 }
 
 /* --- reading --- */
@@ -326,8 +337,7 @@ static void add_read(struct measurer *m, struct process *p,
   m->rollup_reads++;
   see_fields(m, job->rollup.known);
   p->is_read = true;
-  p->cost_ns = job->took_ns;
-  p->cost_pages = (uint32_t)p->statm.resident_pages;
+  learn_cost(p, job->took_ns);
   for (size_t i = 0; i < p->n_groups; i++) {
     struct usage *u = &p->groups[i]->usage;
 

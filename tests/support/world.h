@@ -31,6 +31,9 @@ void world_other(struct world *w, const char *name);
  * first. Returns what collector_cycle() does. */
 int world_cycle(struct world *w, unsigned seconds);
 
+/* Lets the first reading of the next cycle take that long. */
+void world_interrupt(uint64_t ns);
+
 /* A reported group of the last cycle, or NULL. */
 const struct group *world_find(const struct world *w, const char *name);
 

@@ -178,8 +178,8 @@ static void start_is_spread_over_intervals(void **state) {
   struct world *w = *state;
   unsigned total = 0, most = 0;
 
-  /* Each costs some 45 us by the first guess. */
-  w->settings.read_budget_ns = 150000;
+  /* Each costs some 30 us by the first guess. */
+  w->settings.read_budget_ns = 100000;
   for (uint32_t pid = 1; pid <= 20; pid++)
     put(w, process(pid, "g"));
   group(w, "g");
@@ -243,13 +243,33 @@ static void process_in_two_groups_is_read_as_the_stricter_wants(void **state) {
 static void walk_that_would_stall_too_long_is_not_made(void **state) {
   struct world *w = *state;
 
-  w->settings.policy.max_stall_ns = 40000; /* the first guess is 46 us */
+  w->settings.policy.max_stall_ns = 25000; /* the first guess is 30 us */
   put(w, process(10, "g"));
   group(w, "g");
   assert_int_equal(world_cycle(w, 1), 0);
   assert_int_equal(reads(w), 0);
   assert_int_equal(collector_counts(w->collector)->deferred, 1);
+  assert_int_equal(collector_trouble(w->collector, TROUBLE_TOO_LARGE)->pid, 10);
   assert_true(kb(w, "pss_error") > 0);
+}
+
+/* The clock of these tests has every reading take a microsecond, but for one.
+ */
+static void
+one_reading_that_was_interrupted_is_not_the_measure_of_the_next(void **state) {
+  struct world *w = *state;
+
+  w->settings.policy.max_stall_ns = 100000;
+  w->settings.policy.max_age_ns = 2 * NS_PER_S;
+  put(w, process(10, "g"));
+  group(w, "g");
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_cycle(w, 5), 0);
+  world_interrupt(10 * NS_PER_S);
+  assert_int_equal(world_cycle(w, 5), 0);
+  assert_int_equal(reads(w), 1);
+  assert_int_equal(world_cycle(w, 5), 0);
+  assert_int_equal(reads(w), 1);
 }
 
 static void memory_that_goes_to_swap_is_followed(void **state) {
@@ -308,6 +328,7 @@ int main(void) {
       TEST(process_in_two_groups_is_read_as_the_stricter_wants),
       TEST(walk_that_would_stall_too_long_is_not_made),
       TEST(process_whose_main_thread_is_dead_is_estimated_too),
+      TEST(one_reading_that_was_interrupted_is_not_the_measure_of_the_next),
       TEST(memory_that_goes_to_swap_is_followed),
   };
 
