@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Of a group's PSS, as much may be in doubt before anything is read for it. */
-#define GROUP_DOUBT_TOLERATED 0.002
+#define GROUP_DOUBT_TOLERATED 0.005
 
 /* Where the name is, or where it would stand. */
 static size_t find_place(const struct group_table *t, const char *name,
