@@ -68,15 +68,16 @@ PLUGIN   := $(B)/smaps.so
 UNIT_BIN      := $(UNIT_SRC:tests/unit/%.c=$(B)/tests/unit/%)
 UNIT_GLUE_BIN := $(filter $(B)/tests/unit/test_plugin%,$(UNIT_BIN))
 UNIT_CORE_BIN := $(filter-out $(UNIT_GLUE_BIN),$(UNIT_BIN))
+BENCH_BIN     := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/*.c))
 C_FILES       := $(wildcard include/smaps/*.h plugin/*.[ch] plugin/core/*.c \
-  tests/unit/*.c tests/support/*.[ch])
+  tests/unit/*.c tests/support/*.[ch] tests/bench/*.[ch])
 PYTHON        ?= /usr/bin/python3
 SHAPE         := $(B)/tests/support/shape
 UNIT_SUPPORT  := $(B)/tests/support/fixture.o $(B)/tests/support/proctree.o \
   $(B)/tests/support/world.o
 
 .PHONY: all deps demo run-demo check check-unit check-integration print-unit \
-  lint distcheck install uninstall clean help
+  bench lint distcheck install uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -127,6 +128,10 @@ $(SHAPE): $(patsubst %.c,$(B)/%.o,$(wildcard tests/support/shape*.c))
 	$(call say,LD,$@)
 	$(Q)$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS)
 
+$(BENCH_BIN): %: %.o
+	$(call say,LD,$@)
+	$(Q)$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS) -lpthread
+
 # --- running ---------------------------------------------------------------
 
 deps:
@@ -158,6 +163,9 @@ check-integration: $(PLUGIN) $(SHAPE)
 	@COLLECTD=$(COLLECTD) PLUGIN=$(PLUGIN) SHAPE=$(SHAPE) CORE=$(CORE_LIB) \
 	  $(PYTHON) tests/integration/run.py $(TESTS)
 
+bench: $(PLUGIN) $(BENCH_BIN)
+	@COLLECTD=$(COLLECTD) PLUGIN=$(PLUGIN) $(PYTHON) tests/bench/run.py $(BENCHFLAGS)
+
 lint:
 	@clang-format --dry-run -Werror $(C_FILES)
 	@tests/layering
@@ -185,6 +193,7 @@ help:
 	@echo 'deps               install what building and testing need'
 	@echo 'check              all tests (check-unit, check-integration)'
 	@echo '                   TESTS="test_values" picks integration tests'
+	@echo 'bench              measure against the floor and others; BENCHFLAGS=--quick'
 	@echo 'lint               formatting and layering'
 	@echo 'distcheck          sanitizers, valgrind, clang, release build'
 	@echo 'install            to DESTDIR, PREFIX, PLUGINDIR=$(PLUGINDIR)'

@@ -1,0 +1,285 @@
+"""Loads of real applications, each on loopback, with a data directory of its
+own, ended by its pid. As root they run as another user."""
+
+import os
+import pwd
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import host
+import process
+from host import BenchError
+from process import Talker
+
+SECONDS = 3600  # after that a load ends by itself
+
+
+def as_user(*names):
+    """Arguments for subprocess: the first of these users that exists. Ours,
+    where we may not choose."""
+    if os.geteuid() != 0:
+        return {}
+    for name in (*names, "nobody"):
+        try:
+            user = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+    return {}
+
+
+class App:
+    """Like a Population; missing() names what is not installed."""
+
+    name = ""
+    words = ""
+    groups = {}
+
+    def __init__(self):
+        self.children = []
+        self.directory = None
+        self.user = {}
+
+    def prepare(self, *users):
+        self.user = as_user(*users)
+        self.directory = host.new_directory(self.name)
+        if self.user:
+            os.chown(self.directory, self.user["user"], self.user["group"])
+
+    def start_child(self, command, **options):
+        with open(self.directory / "log", "ab") as log:
+            child = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.directory,
+                **self.user,
+                **options,
+            )
+        self.children.append(child)
+        return child
+
+    def run(self, command, seconds=process.DEADLINE_SECONDS):
+        """To its end; False where it fails."""
+        child = self.start_child(command)
+        try:
+            child.wait(seconds)
+        finally:
+            process.end(child)
+            self.children.remove(child)
+        return child.returncode == 0
+
+    def must_run(self, command):
+        if not self.run(command):
+            raise BenchError(f"{Path(command[0]).name} failed: {self.tail()}")
+
+    def tail(self):
+        text = (self.directory / "log").read_text(errors="replace")
+        return " ".join(text.splitlines()[-2:])
+
+    def wait_for_port(self, port, server):
+        deadline = time.monotonic() + 60
+        while not is_open(port):
+            if server.poll() is not None or time.monotonic() > deadline:
+                raise BenchError(f"{self.name} did not start: {self.tail()}")
+            time.sleep(0.1)
+
+    def settle(self):
+        """Lets the load get to where it stays."""
+        time.sleep(5)
+        for child in self.children:
+            if child.poll() is not None:
+                raise BenchError(f"{self.name} has ended: {self.tail()}")
+
+    def stop(self):
+        """In the order opposite to that of the start."""
+        for child in reversed(self.children):
+            process.end(child, 60)
+        self.children = []
+
+
+def is_open(port):
+    try:
+        host.socket.create_connection(("127.0.0.1", port), 1).close()
+    except OSError:
+        return False
+    return True
+
+
+class Postgres(App):
+    name = "postgresql"
+    words = "shared_buffers 256 MB, pgbench with 16 clients, 400/s"
+    # Clients share with the server, and are a group of their own.
+    groups = {
+        "pg-clients": r"^postgres: [^ ]+ [^ ]+ 127[.]0[.]0[.]1[(]",
+        "pg-server": r"^postgres: |/postgres -D ",
+    }
+
+    def _programs(self):
+        """The directory with the newest of them, or None."""
+        found = Path("/usr/lib/postgresql").glob("*/bin/pgbench")
+        for path in sorted(found, key=lambda p: p.parts[-3].zfill(4)):
+            if (path.parent / "initdb").exists():
+                return path.parent
+        return None
+
+    def missing(self):
+        return None if self._programs() else "postgresql"
+
+    def start(self):
+        programs = self._programs()
+        self.prepare("postgres")
+        data, port = self.directory / "data", str(host.free_port())
+        login = ["-h", "127.0.0.1", "-p", port, "-U", "bench"]
+        self.must_run(
+            [programs / "initdb", "-D", data, "-U", "bench", "-A", "trust"]
+            + ["--no-sync", "--locale=C"]
+        )
+        settings = {
+            "listen_addresses": "127.0.0.1",
+            "port": port,
+            "unix_socket_directories": "",
+            "shared_buffers": "256MB",
+            "fsync": "off",
+        }
+        command = [programs / "postgres", "-D", data]
+        for key, value in settings.items():
+            command += ["-c", f"{key}={value}"]
+        server = self.start_child(command)
+        self.wait_for_port(int(port), server)
+        self.must_run(
+            [programs / "pgbench", *login, "-i", "-s", "20", "-q", "postgres"]
+        )
+        self.start_child(
+            [programs / "pgbench", *login, "-c", "16", "-j", "1", "-R", "400"]
+            + ["-T", str(SECONDS), "postgres"]
+        )
+        self.settle()
+
+    def stop(self):
+        """SIGINT: it ends its clients instead of waiting for them."""
+        if self.children and self.children[0].poll() is None:
+            for child in self.children[1:]:
+                process.end(child)
+            self.children[0].send_signal(signal.SIGINT)
+        super().stop()
+
+
+class Redis(App):
+    name = "redis"
+    words = "400 MB, 2,000 SETs a second, BGSAVE about every 10 s"
+    groups = {"redis": "^redis-|redis-server "}
+
+    def __init__(self):
+        super().__init__()
+        self.client = None
+
+    def missing(self):
+        return None if host.find("redis-server") else "redis-server"
+
+    def start(self):
+        self.prepare()
+        port = host.free_port()
+        server = self.start_child(
+            [host.find("redis-server"), "--port", str(port)]
+            + ["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
+            + ["--dir", self.directory, "--daemonize", "no"]
+        )
+        self.wait_for_port(port, server)
+        program = host.HERE / "redis_load.py"
+        load = [str(port), "400000", "900", "2000", "10"]
+        self.client = Talker([sys.executable, program, *load])
+        self.client.read_line()
+        self.settle()
+
+    def stop(self):
+        if self.client:
+            process.end(self.client.process)
+            self.client = None
+        super().stop()
+
+
+APACHE_CONFIG = """\
+ServerRoot "{directory}"
+ServerName 127.0.0.1
+Listen 127.0.0.1:{port}
+PidFile "{directory}/apache.pid"
+ErrorLog "{directory}/error.log"
+LoadModule mpm_prefork_module {modules}/mod_mpm_prefork.so
+LoadModule authz_core_module {modules}/mod_authz_core.so
+LoadModule filter_module {modules}/mod_filter.so
+LoadModule deflate_module {modules}/mod_deflate.so
+# Packing takes memory, and a worker keeps it. Nothing is to be mapped for the
+# millisecond or two that a request takes, neither files nor blocks that are
+# large for malloc(): that would hide all errors below one per cent.
+EnableMMAP Off
+SetOutputFilter DEFLATE
+DeflateMemLevel 5
+DeflateWindowSize 12
+DocumentRoot "{directory}/www"
+StartServers 48
+MinSpareServers 8
+MaxSpareServers 64
+MaxRequestWorkers 64
+MaxConnectionsPerChild 20
+MaxKeepAliveRequests 20
+"""
+
+WRK_SCRIPT = """\
+local names = {"small", "middle", "large"}
+wrk.headers["Accept-Encoding"] = "gzip"
+function request()
+  return wrk.format("GET", "/" .. names[math.random(#names)])
+end
+function delay()
+  return math.random(100, 300)
+end
+"""
+
+
+class Apache(App):
+    name = "apache"
+    words = "48 prefork workers under wrk, each replaced after 20 connections"
+    groups = {"apache": "/apache2 "}
+
+    def _modules(self):
+        prefix = Path(host.find("apache2")).resolve().parent.parent
+        return prefix / "lib/apache2/modules"
+
+    def missing(self):
+        if not host.find("apache2"):
+            return "apache2-bin"
+        return None if host.find("wrk") else "wrk"
+
+    def start(self):
+        self.prepare("www-data")
+        port = host.free_port()
+        www = self.directory / "www"
+        www.mkdir(mode=0o755)
+        sizes = {"small": 200, "middle": 20000, "large": 200000}
+        for name, size in sizes.items():
+            (www / name).write_bytes(os.urandom(size // 2).hex().encode())
+        config = self.directory / "apache.conf"
+        config.write_text(
+            APACHE_CONFIG.format(
+                directory=self.directory, port=port, modules=self._modules()
+            )
+        )
+        server = self.start_child(
+            [host.find("apache2"), "-f", config, "-DFOREGROUND"]
+        )
+        self.wait_for_port(port, server)
+        script = self.directory / "wrk.lua"
+        script.write_text(WRK_SCRIPT)
+        self.start_child(
+            [host.find("wrk"), "-t", "1", "-c", "48", "-d", f"{SECONDS}s"]
+            + ["-s", script, f"http://127.0.0.1:{port}/"]
+        )
+        self.settle()
+
+
+APPS = {app.name: app for app in (Postgres, Redis, Apache)}

@@ -1,0 +1,345 @@
+"""The real collectd, what it costs, and what it publishes.
+
+The writer is collectd's csv plugin with the data directory "stdout", where
+stdout is a file on a tmpfs: one printf() per value, no file opened, in every
+daemon the same. Cost is the run time of all threads by the scheduler's count.
+"""
+
+import functools
+import math
+import re
+import shutil
+import statistics
+import subprocess
+import time
+from pathlib import Path
+
+import host
+import process
+from host import BenchError
+
+CONFIG = """\
+Hostname "bench"
+FQDNLookup false
+BaseDir "{directory}"
+PIDFile "{directory}/collectd.pid"
+PluginDir "{plugins}"
+Interval {interval}
+ReadThreads 1
+WriteThreads 1
+LoadPlugin csv
+<Plugin csv>
+  DataDir "stdout"
+  StoreRates false
+</Plugin>
+{body}
+"""
+
+# Patterns that match nothing, for rules that are there but take nothing.
+FILLERS = ["sshd", "cron", "nginx", "mysqld", "java", "dovecot", "exim", "php"]
+
+
+@functools.lru_cache(maxsize=None)
+def plugin_directory():
+    """collectd takes all plugins from one directory, and regular files only.
+    A copy of ours also stays what it is if somebody builds a new one."""
+    text = subprocess.run(
+        [host.COLLECTD, "-h"], stdout=subprocess.PIPE, check=False, text=True
+    ).stdout
+    system = Path(re.search(r"Plugin directory\s+(\S+)", text).group(1))
+    directory = host.new_directory("plugins")
+    for name in ("csv.so", "processes.so"):
+        shutil.copy(system / name, directory)
+    shutil.copy(host.PLUGIN, directory / "smaps.so")
+    return directory
+
+
+def write_config(directory, body, interval):
+    path = directory / "collectd.conf"
+    path.write_text(
+        CONFIG.format(
+            directory=directory,
+            plugins=plugin_directory(),
+            interval=interval,
+            body=body,
+        )
+    )
+    return path
+
+
+# ---- configurations ----
+
+
+def match_rules(groups, n_rules):
+    """The same lines for our plugin and for collectd's own: the groups of the
+    load, and others that match nothing until there are n_rules."""
+    rules = list(groups.items())
+    for name in FILLERS[: max(0, n_rules - len(rules))]:
+        rules.append((name, f"^{name}: "))
+    return "\n".join(
+        f'  ProcessMatch "{name}" "{pattern}"' for name, pattern in rules
+    )
+
+
+def smaps_body(groups, n_rules=0, options=()):
+    lines = "\n".join(f"  {line}" for line in options)
+    return (
+        "LoadPlugin smaps\n<Plugin smaps>\n"
+        f"{match_rules(groups, n_rules)}\n"
+        '  Other "rest"\n  Report "default" "pss_error"\n'
+        f"{lines}\n</Plugin>"
+    )
+
+
+def processes_body(groups, n_rules=0):
+    return (
+        "LoadPlugin processes\n<Plugin processes>\n"
+        f"{match_rules(groups, n_rules)}\n</Plugin>"
+    )
+
+
+@functools.lru_cache(maxsize=None)
+def accepts(option):
+    """Whether this build of the plugin knows an option."""
+    directory = host.new_directory("check")
+    body = smaps_body({"x": "^x"}, options=[option])
+    done = subprocess.run(
+        [host.COLLECTD, "-T", "-C", write_config(directory, body, 1)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        timeout=process.DEADLINE_SECONDS,
+        check=False,
+    )
+    return done.returncode == 0
+
+
+def refresh_options(mode, more=()):
+    """The lines for "always", "adaptive" or "never"; None where the plugin
+    cannot do that. A plugin without the option reads always."""
+    line = f'Refresh "{mode}"'
+    if accepts(line):
+        return [line, *more]
+    return [] if mode == "always" else None
+
+
+# ---- the daemon ----
+
+
+class Cycle:
+    """What was published at one time: groups[group][metric] is a number, or a
+    tuple where there are several. The plugin itself is the group ""."""
+
+    def __init__(self, time_):
+        self.time = time_
+        self.groups = {}
+
+    @property
+    def begin(self):
+        """Values carry the time at the end of the cycle."""
+        return self.time - self.own("duration-cycle", 0)
+
+    def own(self, metric, default=math.nan):
+        return self.groups.get("", {}).get(metric, default)
+
+
+class Usage:
+    """CPU of the daemon between two moments."""
+
+    def __init__(self, begin, end):
+        self.begin_time, self.end_time = begin[0], end[0]
+        self.cpu_ns = end[1] - begin[1]
+        self.reader_ns = end[2] - begin[2]
+
+    @property
+    def seconds(self):
+        return self.end_time - self.begin_time
+
+
+class Daemon:
+    def __init__(self, body, interval=1.0, plugin="smaps"):
+        self.interval = interval
+        self.plugin = plugin
+        self.directory = host.new_directory("collectd")
+        config = write_config(self.directory, body, interval)
+        with open(self.directory / "values", "wb") as values:
+            with open(self.directory / "log", "wb") as log:
+                self.process = subprocess.Popen(
+                    [host.COLLECTD, "-f", "-C", config],
+                    stdin=subprocess.DEVNULL,
+                    stdout=values,
+                    stderr=log,
+                )
+        self.pid = self.process.pid
+        self.start = None  # of some cycle, on the monotonic clock
+        self._cycles = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def stop(self):
+        process.end(self.process)
+
+    def log(self):
+        return (self.directory / "log").read_text(errors="backslashreplace")
+
+    def check(self):
+        if self.process.poll() is not None:
+            tail = "; ".join(self.log().splitlines()[-3:])
+            raise BenchError(f"collectd has ended: {tail}")
+
+    # -- cost --
+
+    def _readers(self):
+        names = process.thread_names(self.pid)
+        return [tid for tid, name in names.items() if name.startswith("reader")]
+
+    def _sample(self):
+        """(time, CPU of all threads, CPU of those that read). A plugin may
+        have threads of its own; they read."""
+        self.check()
+        others = [self.pid] + [
+            tid
+            for tid, name in process.thread_names(self.pid).items()
+            if name.startswith("writer")
+        ]
+        cpu = process.cpu_ns(self.pid)
+        other = sum(process.thread_cpu_ns(self.pid, tid) for tid in others)
+        return time.time(), cpu, cpu - other
+
+    def find_cycle(self):
+        """Watches the reading thread until it wakes up: from then on cycles
+        begin at whole intervals. Where it never sleeps, any moment does."""
+        quiet = 0.08 * self.interval
+        deadline = time.monotonic() + 6 * self.interval + 5
+        last, changed = None, time.monotonic()
+        while time.monotonic() < deadline:
+            time.sleep(0.002)
+            self.check()
+            readers = self._readers()
+            if not readers:
+                continue
+            now = time.monotonic()
+            cpu = process.thread_cpu_ns(self.pid, readers[0])
+            if last is not None and cpu != last:
+                if now - changed > quiet:
+                    self.start = now
+                    return
+                changed = now
+            last = cpu
+        self.start = time.monotonic()
+
+    def next_start(self, after):
+        """When the first cycle after a moment begins."""
+        n = math.ceil((after - self.start) / self.interval)
+        return self.start + n * self.interval
+
+    def wait_cycles(self, n):
+        time.sleep(n * self.interval)
+        self.check()
+
+    def meter(self, n):
+        """Lets n cycles pass, from shortly before one to shortly before
+        another."""
+        margin = 0.05 * self.interval
+        begin = self.next_start(time.monotonic() + 2 * margin) - margin
+        process.sleep_until(begin)
+        first = self._sample()
+        process.sleep_until(begin + n * self.interval)
+        return Usage(first, self._sample())
+
+    def wait_end(self, start):
+        """Of the cycle that began then: when all threads have been asleep for
+        some milliseconds."""
+        process.sleep_until(start + 0.01)
+        asleep_since, last = None, None
+        while time.monotonic() < start + 0.9 * self.interval:
+            cpu, now = process.cpu_ns(self.pid), time.monotonic()
+            if cpu != last or process.is_running(self.pid):
+                asleep_since = now
+            elif now - asleep_since > 0.005:
+                return
+            last = cpu
+            time.sleep(0.001)
+
+    # -- values; all of them are there when the daemon has stopped --
+
+    def cycles(self):
+        if self._cycles is None:
+            self._cycles = read_cycles(
+                self.directory / "values", self.plugin, self.interval
+            )
+        return self._cycles
+
+    def cycles_between(self, begin, end):
+        return [c for c in self.cycles() if begin <= c.time < end]
+
+
+def read_cycles(path, plugin, interval):
+    """All values that belong to the plugin. Those of one cycle are near to
+    each other."""
+    line_pattern = re.compile(
+        rf'^PUTVAL "?bench/{plugin}(?:-([^/]*))?/(\S+?)"? interval=\S+ (\S+)$'
+    )
+    cycles = []
+    for line in path.read_text().splitlines():
+        found = line_pattern.match(line)
+        if not found:
+            continue
+        group, metric, values = found.groups()
+        time_, *numbers = (float(x) for x in values.split(":"))
+        if not cycles or time_ - cycles[-1].time > 0.4 * interval:
+            cycles.append(Cycle(time_))
+        metrics = cycles[-1].groups.setdefault(group or "", {})
+        metrics[metric] = numbers[0] if len(numbers) == 1 else tuple(numbers)
+    return cycles
+
+
+class Cost:
+    """Nanoseconds of CPU per cycle, above an empty daemon."""
+
+    def __init__(self, usage, n_cycles, idle_ns_per_second):
+        idle_ns = idle_ns_per_second * usage.seconds
+        self.cycles = n_cycles
+        self.cpu_ns = (usage.cpu_ns - idle_ns) / n_cycles
+        self.reader_ns = usage.reader_ns / n_cycles
+
+
+def meter_daemon(
+    body, *, idle, interval, warm, cycles, plugin="smaps", then=None
+):
+    """Runs a daemon for warm + cycles intervals and says what the latter cost:
+    (Cost, daemon, usage). then(daemon) is called before it is stopped."""
+    with Daemon(body, interval, plugin) as daemon:
+        daemon.wait_cycles(warm)
+        daemon.find_cycle()
+        usage = daemon.meter(cycles)
+        if then:
+            then(daemon)
+    published = daemon.cycles_between(usage.begin_time, usage.end_time)
+    if not published:
+        raise BenchError("the daemon published nothing")
+    if abs(len(published) - cycles) > max(1, 0.1 * cycles):
+        host.note(f"  {len(published)} cycles where {cycles} were due")
+    return Cost(usage, len(published), idle), daemon, usage
+
+
+@functools.lru_cache(maxsize=None)
+def meter_idle(seconds=10):
+    """Nanoseconds per second of a daemon that reads nothing."""
+    with Daemon("", 1.0, "none") as daemon:
+        time.sleep(2)
+        begin = daemon._sample()
+        time.sleep(seconds)
+        usage = Usage(begin, daemon._sample())
+    return usage.cpu_ns / usage.seconds
+
+
+def mean_of(cycles, metric):
+    """Of one of the plugin's values about itself."""
+    values = [c.own(metric) for c in cycles]
+    values = [v for v in values if not math.isnan(v)]
+    return statistics.fmean(values) if values else math.nan

@@ -1,0 +1,201 @@
+"""One load, several readers, in rounds: what each pass costs by the kernel's
+floor, and how far the sums are from the truth."""
+
+import statistics
+import subprocess
+from dataclasses import dataclass, field
+
+import collectd
+import host
+import process
+from host import BenchError, note
+from peers import PEERS
+from process import parse_line
+from truth import Errors, Truth
+
+
+@dataclass
+class Plan:
+    """How long everything takes. Cycles are of `interval` seconds."""
+
+    rounds: int = 3
+    interval: float = 1.0
+    floor_passes: int = 5
+    warm: int = 3
+    cycles: int = 10
+    adaptive_warm: int = 20
+    # As long as MaxAge, by default, so that every reading is made once more.
+    adaptive_cycles: int = 60
+    error_cycles: int = 20
+    # Exact reading is compared as well: what it is off by is what the
+    # comparison itself is worth.
+    exact_error_cycles: int = 5
+    command_runs: int = 3
+    peer_cycles: int = 5
+    peers: bool = True
+    n_rules: int = 9
+    adaptive_options: tuple = ()
+
+
+QUICK_PLAN = {
+    "rounds": 1,
+    "floor_passes": 3,
+    "warm": 2,
+    "cycles": 5,
+    "adaptive_warm": 6,
+    "adaptive_cycles": 8,
+    "error_cycles": 5,
+    "command_runs": 1,
+    "peer_cycles": 2,
+}
+
+
+@dataclass
+class Results:
+    """Of one load. costs[reader] has one number per round, in ns per pass;
+    ratios[reader] the same by the floor of that round."""
+
+    name: str
+    words: str
+    processes: list = field(default_factory=list)
+    floors: list = field(default_factory=list)
+    costs: dict = field(default_factory=dict)
+    readers: dict = field(default_factory=dict)  # ns of the reading thread
+    errors: dict = field(default_factory=dict)  # by mode
+    reads: dict = field(default_factory=dict)  # readings per cycle, by mode
+    missing: dict = field(default_factory=dict)
+    failure: str = ""
+
+    def add_cost(self, reader, ns, reader_ns=None):
+        self.costs.setdefault(reader, []).append(ns)
+        if reader_ns is not None:
+            self.readers.setdefault(reader, []).append(reader_ns)
+
+    def ratios(self, reader, of="costs"):
+        """To the floor before and after the same round."""
+        ratios = []
+        for i, ns in enumerate(getattr(self, of).get(reader, [])):
+            around = self.floors[i : i + 2]
+            ratios.append(ns / statistics.fmean(around))
+        return ratios
+
+    def floor_ns(self):
+        return statistics.median(self.floors)
+
+    def process_count(self):
+        return statistics.median(self.processes)
+
+
+def measure_floor(results, plan):
+    pause = round(plan.interval * 1000)
+    done = subprocess.run(
+        [
+            host.program("floor"),
+            *("-n", str(plan.floor_passes)),
+            *("-p", str(pause)),
+        ],
+        stdout=subprocess.PIPE,
+        timeout=process.DEADLINE_SECONDS,
+        check=True,
+        text=True,
+    )
+    fields = parse_line(done.stdout)
+    results.floors.append(fields["cpu_ns"])
+    results.processes.append(fields["processes"])
+
+
+def measure_smaps(results, load, plan, mode, idle):
+    """Cost first, then errors: what reads the truth would warm the caches."""
+    options = collectd.refresh_options(
+        mode, plan.adaptive_options if mode == "adaptive" else ()
+    )
+    if options is None:
+        results.missing[mode] = "not in this build"
+        return
+    is_adaptive = mode == "adaptive"
+    n_errors = plan.error_cycles if is_adaptive else plan.exact_error_cycles
+    errors = results.errors.setdefault(mode, Errors())
+    surroundings = []
+    with Truth(load.groups) as truth:
+
+        def compare(daemon):
+            surroundings.extend(truth.surround(daemon, n_errors))
+
+        cost, daemon, usage = collectd.meter_daemon(
+            collectd.smaps_body(load.groups, plan.n_rules, options),
+            idle=idle,
+            interval=plan.interval,
+            warm=plan.adaptive_warm if is_adaptive else plan.warm,
+            cycles=plan.adaptive_cycles if is_adaptive else plan.cycles,
+            then=compare,
+        )
+    errors.add(daemon, surroundings)
+    results.add_cost(mode, cost.cpu_ns, cost.reader_ns)
+    cycles = daemon.cycles_between(usage.begin_time, usage.end_time)
+    results.reads.setdefault(mode, []).append(
+        collectd.mean_of(cycles, "count-rollup_reads")
+    )
+
+
+def measure_processes(results, load, plan, idle):
+    """collectd's own plugin, with the same rules."""
+    cost, _, _ = collectd.meter_daemon(
+        collectd.processes_body(load.groups, plan.n_rules),
+        idle=idle,
+        interval=plan.interval,
+        warm=plan.warm,
+        cycles=plan.cycles,
+        plugin="processes",
+    )
+    results.add_cost("processes", cost.cpu_ns, cost.reader_ns)
+
+
+def measure_peers(results, load, plan):
+    for peer in PEERS:
+        package = peer.missing()
+        if package:
+            results.missing[peer.name] = "not installed"
+            continue
+        note(f"  {peer.name}")
+        try:
+            results.add_cost(peer.name, peer.cpu_ns(load, plan))
+        except (BenchError, OSError, subprocess.SubprocessError) as error:
+            note(f"  {peer.name}: {error}")
+            results.missing[peer.name] = "failed"
+
+
+def measure_round(results, load, plan, number, idle):
+    """Readers change places from round to round."""
+    readers = [
+        ("always", lambda: measure_smaps(results, load, plan, "always", idle)),
+        (
+            "adaptive",
+            lambda: measure_smaps(results, load, plan, "adaptive", idle),
+        ),
+        ("processes", lambda: measure_processes(results, load, plan, idle)),
+    ]
+    if plan.peers:
+        readers.append(("peers", lambda: measure_peers(results, load, plan)))
+    turn = number % len(readers)
+    for name, measure in readers[turn:] + readers[:turn]:
+        note(f"{load.name}, round {number + 1}: {name}")
+        measure()
+    measure_floor(results, plan)
+
+
+def measure_load(load, plan):
+    """Starts the load, measures it, ends it. Never raises a BenchError."""
+    results = Results(load.name, load.words)
+    idle = collectd.meter_idle()
+    note(f"{load.name}: starting")
+    try:
+        load.start()
+        measure_floor(results, plan)
+        for number in range(plan.rounds):
+            measure_round(results, load, plan, number, idle)
+    except (BenchError, OSError, subprocess.SubprocessError) as error:
+        note(f"{load.name}: {error}")
+        results.failure = str(error)
+    finally:
+        load.stop()
+    return results

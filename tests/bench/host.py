@@ -1,0 +1,166 @@
+"""What the machine has: programs, versions, memory, a place for files.
+
+Environment: PLUGIN is the smaps.so to measure, COLLECTD the daemon, BENCH the
+directory with floor, population and stall; what of these programs is missing
+is compiled. All three have defaults.
+"""
+
+import functools
+import os
+import platform
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+PLUGIN = Path(os.environ.get("PLUGIN") or ROOT / "build/default/smaps.so")
+PLUGIN = PLUGIN.resolve()
+BENCH = Path(os.environ.get("BENCH") or PLUGIN.parent / "tests/bench")
+BENCH = BENCH.resolve()
+
+# Servers are in directories that are not in everybody's PATH.
+SEARCH_PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+
+# Debian's names of what can take part. The first two must be there.
+PACKAGES = [
+    "collectd-core",
+    "util-linux",
+    "procps",
+    "smem",
+    "prometheus-process-exporter",
+    "python3-psutil",
+    "pcp",
+    "postgresql",
+    "redis-server",
+    "apache2-bin",
+    "wrk",
+]
+
+
+class BenchError(Exception):
+    """This measurement cannot be made; the others can."""
+
+
+def note(text):
+    """Progress, for who waits; the table is on standard output."""
+    print(time.strftime("%H:%M:%S"), text, file=sys.stderr, flush=True)
+
+
+# ---- programs ----
+
+
+def find(*names):
+    """The path of the first of these programs that is here, or None."""
+    for name in names:
+        path = shutil.which(name, path=SEARCH_PATH)
+        if path:
+            return path
+    return None
+
+
+COLLECTD = os.environ.get("COLLECTD") or find("collectd")
+
+
+@functools.lru_cache(maxsize=None)
+def work_directory():
+    """Given by the process that removes it in the end; see run.py."""
+    return Path(os.environ["SMAPS_BENCH_WORK"])
+
+
+_directories = {}
+
+
+def new_directory(name):
+    """An empty directory that every user can read."""
+    number = _directories.get(name, 0)
+    _directories[name] = number + 1
+    path = work_directory() / f"{name}-{number}"
+    path.mkdir(mode=0o755)
+    return path
+
+
+@functools.lru_cache(maxsize=None)
+def program(name):
+    """One of ours."""
+    if (BENCH / name).is_file():
+        return BENCH / name
+    output = work_directory() / name
+    compiler = [os.environ.get("CC", "cc"), "-std=gnu11", "-O2", "-pthread"]
+    source = HERE / f"{name}.c"
+    subprocess.run(
+        [*compiler, "-D_GNU_SOURCE", "-o", output, source], check=True
+    )
+    return output
+
+
+def free_port():
+    """A port of the loopback device. Somebody else may take it before it is
+    used, and then what is started on it says so."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+# ---- descriptions ----
+
+
+def meminfo_bytes(key):
+    text = Path("/proc/meminfo").read_text()
+    return int(re.search(rf"^{key}: *(\d+) kB", text, re.M).group(1)) * 1024
+
+
+def cpu_model():
+    found = re.search(
+        r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.M
+    )
+    return found.group(1) if found else platform.machine()
+
+
+def first_line(*command):
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=20,
+            check=False,
+            text=True,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return (done.stdout.splitlines() or [""])[0].strip()
+
+
+def collectd_version():
+    text = subprocess.run(
+        [COLLECTD, "-h"], stdout=subprocess.PIPE, check=False, text=True
+    ).stdout
+    found = re.search(r"collectd (\d\S*?),", text)
+    return found.group(1) if found else "?"
+
+
+def plugin_version():
+    """The commit and whether the checkout has changed since."""
+    git = ["git", "-C", ROOT]
+    commit = first_line(*git, "rev-parse", "--short", "HEAD")
+    if not re.fullmatch(r"[0-9a-f]+", commit):
+        return "unknown"
+    changed = first_line(*git, "status", "--porcelain", "plugin", "include")
+    return commit + (" with changes" if changed else "")
+
+
+def describe():
+    """Lines on the machine, for the head of the tables."""
+    date = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
+    memory = meminfo_bytes("MemTotal") / 2**30
+    return [
+        f"{date}; {os.cpu_count()} cores ({cpu_model()}), {memory:.0f} GiB, "
+        f"Linux {platform.release()} {platform.machine()}",
+        f"collectd {collectd_version()}, smaps plugin {plugin_version()}",
+    ]

@@ -1,0 +1,147 @@
+"""Starting, ending and metering processes."""
+
+import os
+import select
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from host import BenchError
+
+# How long anything may take that has no length of its own.
+DEADLINE_SECONDS = 120
+
+
+def end(process, seconds=20):
+    """Ends a process that we have started, and its input and output."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream:
+            stream.close()
+
+
+def thread_names(pid):
+    """{thread id: name}"""
+    names = {}
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            names[int(task.name)] = (task / "comm").read_text().strip()
+        except OSError:
+            pass  # has ended since
+    return names
+
+
+def thread_cpu_ns(pid, tid):
+    """The scheduler's own count, in nanoseconds. It is exact where the thread
+    sleeps, and behind by up to a tick where it runs."""
+    text = Path(f"/proc/{pid}/task/{tid}/schedstat").read_text()
+    return int(text.split()[0])
+
+
+def cpu_ns(pid):
+    """All threads that are there. Those that have ended are not in it."""
+    total = 0
+    for tid in thread_names(pid):
+        try:
+            total += thread_cpu_ns(pid, tid)
+        except OSError:
+            pass
+    return total
+
+
+def is_running(pid):
+    """Whether any thread runs, wants to, or waits in the kernel."""
+    for tid in thread_names(pid):
+        try:
+            text = Path(f"/proc/{pid}/task/{tid}/stat").read_text()
+        except OSError:
+            continue
+        if text[text.rindex(")") + 2] in "RD":
+            return True
+    return False
+
+
+def run_metered(command, seconds=DEADLINE_SECONDS, **options):
+    """Runs a command to its end; its CPU in nanoseconds, with children."""
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        **options,
+    )
+    deadline = time.monotonic() + seconds
+    while True:
+        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+        if pid:
+            break
+        if time.monotonic() > deadline:
+            process.kill()
+        time.sleep(0.005)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise BenchError(f"{command[0]} failed ({process.returncode})")
+    return round((usage.ru_utime + usage.ru_stime) * 1e9)
+
+
+def sleep_until(moment):
+    """A moment of time.monotonic()."""
+    time.sleep(max(0, moment - time.monotonic()))
+
+
+class Talker:
+    """A program of ours that answers on standard output, line by line, to what
+    it is told on standard input, and ends with that."""
+
+    def __init__(self, command, **options):
+        self.name = Path(command[0]).name
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+            **options,
+        )
+        self.pid = self.process.pid
+
+    def read_line(self, seconds=DEADLINE_SECONDS):
+        text = b""
+        deadline = time.monotonic() + seconds
+        while not text.endswith(b"\n"):
+            left = max(0, deadline - time.monotonic())
+            if not select.select([self.process.stdout], [], [], left)[0]:
+                raise BenchError(f"{self.name} does not answer")
+            byte = self.process.stdout.read(1)
+            if not byte:
+                raise BenchError(f"{self.name} has ended")
+            text += byte
+        return text.decode().rstrip("\n")
+
+    def tell(self, line=""):
+        self.process.stdin.write(line.encode() + b"\n")
+
+    def stop(self):
+        if self.process.stdin and not self.process.stdin.closed:
+            self.process.stdin.close()
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            pass
+        end(self.process)
+
+
+def parse_line(line):
+    """A line of words, some of which are key=value; numbers are numbers."""
+    fields = {}
+    for word in line.split():
+        key, equals, value = word.partition("=")
+        if equals:
+            fields[key] = int(value) if value.isdigit() else value
+    return fields

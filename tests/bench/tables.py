@@ -1,0 +1,204 @@
+"""Results as Markdown."""
+
+import math
+import statistics
+
+from peers import PEERS
+
+MODES = ["always", "adaptive"]
+
+
+def table(heads, rows):
+    """The first column is text, the others are numbers."""
+    marks = ["---"] + ["---:"] * (len(heads) - 1)
+    lines = [heads, marks, *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+# ---- numbers ----
+
+
+def ratio(x):
+    if math.isnan(x):
+        return "–"
+    return f"{x:.3f}" if x < 0.2 else f"{x:.2f}" if x < 20 else f"{x:.0f}"
+
+
+def spread(ratios):
+    """The median, and between what the rounds lay."""
+    text = ratio(statistics.median(ratios))
+    if len(ratios) < 2:
+        return text
+    return f"{text} ({ratio(min(ratios))}–{ratio(max(ratios))})"
+
+
+def percent(share, digits=2):
+    return "–" if math.isnan(share) else f"{100 * share:.{digits}f} %"
+
+
+def milliseconds(ns):
+    ms = ns / 1e6
+    return f"{ms:.2f}" if ms < 10 else f"{ms:.1f}" if ms < 100 else f"{ms:.0f}"
+
+
+def count(n):
+    return f"{n:,.0f}"
+
+
+# ---- loads ----
+
+
+def is_measured(results):
+    return not results.failure and results.floors
+
+
+def load_row(results):
+    return f"{results.name}: {results.words}"
+
+
+def cost_of(results, reader, text=spread):
+    ratios = results.ratios(reader)
+    return text(ratios) if ratios else results.missing.get(reader, "–")
+
+
+def own_us(results, reader="always"):
+    """What the daemon adds to the kernel's floor, per process."""
+    costs = results.costs.get(reader)
+    if not costs:
+        return "–"
+    own_ns = statistics.median(costs) - results.floor_ns()
+    return f"{own_ns / results.process_count() / 1000:.2f}"
+
+
+def costs(all_results):
+    """CPU of one pass by the floor."""
+    heads = ["load", "processes", "floor, ms", "µs a process"]
+    heads += ["smaps, always", "own µs a process", "smaps, adaptive"]
+    heads += ["processes (RSS only)", "adaptive by processes"]
+    rows = []
+    for r in filter(is_measured, all_results):
+        floor_ns, n = r.floor_ns(), r.process_count()
+        rows.append(
+            [
+                load_row(r),
+                count(n),
+                milliseconds(floor_ns),
+                f"{floor_ns / n / 1000:.0f}",
+                cost_of(r, "always"),
+                own_us(r),
+                cost_of(r, "adaptive"),
+                cost_of(r, "processes"),
+                adaptive_by_processes(r),
+            ]
+        )
+    return table(heads, rows)
+
+
+def adaptive_by_processes(results):
+    a, b = results.costs.get("adaptive"), results.costs.get("processes")
+    if not a or not b:
+        return "–"
+    return ratio(statistics.median(a) / statistics.median(b))
+
+
+def peers(all_results):
+    heads = ["load"] + [p.name for p in PEERS]
+    rows = []
+    for r in filter(is_measured, all_results):
+        median = [
+            cost_of(r, p.name, lambda x: ratio(statistics.median(x)))
+            for p in PEERS
+        ]
+        rows.append([load_row(r), *median])
+    return table(heads, rows)
+
+
+def threads(all_results):
+    """What of our cost is the reading thread, and what is collectd that
+    carries the values to its writer."""
+    heads = ["load", "always, reading thread", "adaptive, reading thread"]
+    rows = []
+    for r in filter(is_measured, all_results):
+        row = [r.name]
+        for mode in MODES:
+            ratios = r.ratios(mode, "readers")
+            row.append(spread(ratios) if ratios else "–")
+        rows.append(row)
+    return table(heads, rows)
+
+
+# ---- errors ----
+
+
+def worst(errors, what):
+    share, group = errors.worst(what)
+    name = f" ({group})" if len(errors.groups) > 1 else ""
+    return percent(share) + name
+
+
+def cycles(errors):
+    """How many were compared, and what could not be."""
+    text = str(errors.cycles)
+    if errors.missed:
+        text += f" ({errors.missed} not met)"
+    return text + (f", {errors.unknown} NaN" if errors.unknown else "")
+
+
+def error_row(name, mode, errors, reads):
+    held = errors.held()
+    ages = errors.all("age")
+    worst_middle, _ = errors.worst("middle")
+    return [
+        name,
+        mode,
+        percent(errors.mean("pss"), 3),
+        worst(errors, "pss"),
+        percent(errors.mean("uss"), 3),
+        worst(errors, "uss"),
+        percent(errors.mean("moved")),
+        f"{percent(errors.mean('middle'))}, {percent(worst_middle)}",
+        "not published" if held is None else percent(held, 1),
+        percent(errors.mean("bounds")),
+        percent(errors.coverage(), 1),
+        f"{max(ages):.0f}" if ages else "–",
+        f"{statistics.median(reads):.1f}" if reads else "–",
+        cycles(errors),
+    ]
+
+
+def error_table(rows):
+    heads = ["load", "mode", "PSS, mean", "PSS, worst", "USS, mean"]
+    heads += ["USS, worst", "moved meanwhile", "PSS from the middle"]
+    heads += ["bound held", "its width", "coverage", "oldest, s"]
+    heads += ["readings a cycle", "cycles"]
+    return table(heads, rows)
+
+
+def errors(all_results):
+    rows = []
+    for r in filter(is_measured, all_results):
+        for mode in MODES:
+            if mode in r.errors:
+                reads = r.reads.get(mode, [])
+                rows.append(error_row(r.name, mode, r.errors[mode], reads))
+    return error_table(rows)
+
+
+def group_errors(all_results):
+    """The same for each group, where a load has more than one."""
+    heads = ["load", "group", "mode", "PSS, mean", "PSS, worst"]
+    heads += ["USS, mean", "USS, worst"]
+    rows = []
+    for r in filter(is_measured, all_results):
+        for mode, e in r.errors.items():
+            if len(e.groups) < 2:
+                continue
+            for name, g in e.groups.items():
+                shares = [
+                    percent(statistics.fmean(g.pss), 3),
+                    percent(max(g.pss)),
+                    percent(statistics.fmean(g.uss), 3),
+                    percent(max(g.uss)),
+                ]
+                rows.append([r.name, name, mode, *shares])
+    return table(heads, rows) if rows else ""
