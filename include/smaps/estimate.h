@@ -16,7 +16,7 @@
  * the kernel prints them: half the size, and without loss up to 4 TiB. */
 struct reading {
   uint64_t at_ns; /* 0: never */
-  uint64_t minor_faults;
+  uint32_t minor_faults;
   uint32_t known; /* bit per rollup_field */
   uint32_t kb[ROLLUP_FIELDS];
   uint32_t resident_pages;
@@ -30,10 +30,10 @@ struct evidence {
   uint64_t now_ns;
   uint64_t page_size;
   struct statm_sample statm;
-  uint64_t minor_faults; /* of stat; as at the reading where not asked for */
+  uint32_t minor_faults; /* of stat; as at the reading where not asked for */
   uint64_t vm_swap_kb;   /* of status; likewise */
   uint32_t relatives;
-  /* What statm can be off by (6.2 to 6.16 count per CPU), in pages. */
+  /* What each counter of statm can be off by (see kernel.h). */
   uint64_t slack_pages;
   /* The share of faults on memory shared by fork that really break the sharing,
    * as far as it was learnt, and how much of that is not sure. */

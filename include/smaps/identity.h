@@ -22,17 +22,27 @@ enum attribute {
 struct identity {
   const char *value[ATTRIBUTES]; /* NULL where not known or not read */
   uint32_t uid;                  /* effective, where the user is known */
-  char *block;                   /* holds the values */
 };
+
+/* The same, as it is kept: there is one for each process of the host. */
+struct stored_identity {
+  char *block;             /* the values, one behind the other */
+  uint16_t at[ATTRIBUTES]; /* where in the block; 0 for none */
+  uint32_t uid;
+};
+
+/* Its values are good until it is changed. */
+struct identity identity_get(const struct stored_identity *stored);
 
 /*
  * Copies the values; a NULL text is one that is not known. They may not hold
- * NULs. *ret_changed tells whether any value differs from before. -ENOMEM
- * leaves the identity as it was.
+ * NULs. *ret_changed tells whether any value differs from before. -ENOMEM, and
+ * -E2BIG for more than 64 KiB in all, leave the identity as it was.
  */
-int identity_set(struct identity *id, const struct span value[ATTRIBUTES],
-                 uint32_t uid, bool *ret_changed);
+int identity_set(struct stored_identity *stored,
+                 const struct span value[ATTRIBUTES], uint32_t uid,
+                 bool *ret_changed);
 
-void identity_done(struct identity *id);
+void identity_done(struct stored_identity *stored);
 
 #endif

@@ -16,7 +16,9 @@ struct matcher {
   locale_t locale; /* "C": names are bytes, whatever the daemon speaks */
   bool is_out_of_memory;
 
-  /* What the process at hand comes to, before it is compared with before. */
+  /* The process at hand, and what it comes to, before that is compared with
+   * before. */
+  struct identity identity;
   struct group **made_groups;
   struct claim *made_claims;
   size_t n_groups, n_claims;

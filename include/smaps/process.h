@@ -2,6 +2,7 @@
 #ifndef SMAPS_PROCESS_H
 #define SMAPS_PROCESS_H
 
+#include <smaps/cost.h>
 #include <smaps/estimate.h>
 #include <smaps/family.h>
 #include <smaps/group.h>
@@ -27,59 +28,62 @@ struct claim {
   bool is_inherited;
 };
 
+/* Wherever it is ordered by size and not by sense, that is for its own: there
+ * can be tens of thousands. */
 struct process {
   uint32_t pid;
-  /* The parent at first sight: who an orphan is handed to is no kin. */
+  /* The parent at first sight: who an orphan is handed to is no kin. Known,
+   * with its start time, if is_linked and there is such a parent. */
   uint32_t parent_pid;
   uint64_t parent_starttime;
-  bool is_linked; /* the two above are known, if there is such a parent */
   /* (pid, starttime) is the identity; the inode is a cheap hint of it. */
   uint64_t starttime_ticks;
-  uint64_t ino;
+  uint32_t ino; /* the low half */
 
-  enum process_state state;
-  bool has_new_inode;  /* it may be another process; stat will tell */
-  bool is_dead_leader; /* its memory is read through another thread */
-  bool has_addresses;  /* stat shows them, so that no exec goes unseen */
   uint32_t threads;
   uint64_t start_stack;
   struct statm_sample statm;
 
   /* Differs after an exec, and after a change of name. */
   uint64_t image;
-  struct identity identity;
   uint64_t identified_ns; /* 0 before the first time */
-  bool is_settled;        /* names were read twice since the last exec */
+  struct stored_identity identity;
 
-  bool is_match_due;
-  bool has_changed_claims; /* in this cycle */
-  bool is_resolved;        /* matched, if it was due, in this cycle */
   struct group **groups;
   struct claim *claims;
   uint16_t n_groups, n_claims;
   /* Hash of the name that MaxGroups refused; 0 for none. */
-  uint64_t refused_name;
+  uint32_t refused_name;
 
   struct family *family;   /* NULL while it stands alone */
   uint64_t family_program; /* what it ran when that was decided */
+  double family_broken;    /* family->broken_share at the reading */
 
   struct reading reading;
-  double family_broken; /* family->broken_share at the reading */
-  uint64_t broken;      /* what we took it to have broken since, in bytes */
-  uint64_t cost_ns;     /* of the last reading; 0 before the first */
-  uint32_t cost_pages;  /* resident, at that time */
-  uint32_t deferrals;
-  uint64_t doubt;        /* of the estimate, in bytes */
-  uint64_t minor_faults; /* as last seen */
-  uint64_t vm_swap_kb;   /* likewise */
-  /* In this cycle: its rollup is wanted; was read; could not be. */
-  bool is_asked, is_read, has_failed;
-  bool is_staggered; /* was read again for its age once */
+  uint64_t denied_until_ns; /* no use to try its rollup before */
+  uint32_t minor_faults;    /* as last seen */
+  uint32_t vm_swap_kb;      /* likewise */
+  float broken;             /* what we took it to have broken since, in bytes */
+  float doubt;              /* of the estimate, in bytes */
+  struct cost cost;
+  uint16_t deferrals;
 
-  /* The pair of images, its parent's and its own, that kcmp found apart. */
-  uint64_t apart_from_parent;
-  const struct process *mm_owner; /* who its memory is counted with, or NULL */
-  uint64_t denied_until_ns;       /* no use to try its rollup before */
+  enum process_state state : 8;
+  bool is_linked : 1;
+  bool has_new_inode : 1;  /* it may be another process; stat will tell */
+  bool is_dead_leader : 1; /* its memory is read through another thread */
+  bool has_addresses : 1;  /* stat shows them, so that no exec goes unseen */
+  bool is_settled : 1;     /* names were read twice since the last exec */
+  bool is_match_due : 1;
+  bool has_changed_claims : 1; /* in this cycle */
+  bool is_resolved : 1;        /* matched, if it was due, in this cycle */
+  bool is_staggered : 1;       /* was read again for its age once */
+  /* In this cycle: its rollup is wanted; was read; could not be. */
+  bool is_asked : 1, is_read : 1, has_failed : 1;
+  bool is_in_parents_mm : 1; /* its memory is counted with the parent */
+
+  /* Of the pair of images, its parent's and its own, that kcmp found apart. */
+  uint32_t apart_from_parent;
 };
 
 struct process_table {

@@ -22,7 +22,7 @@ struct collector {
   struct metric_context context;
   struct collector_counts counts;
   uint64_t (*clock_ns)(void);
-  uint64_t *refused; /* scratch: hashes of refused names */
+  uint32_t *refused; /* scratch: hashes of refused names */
   size_t cap_refused;
 };
 
@@ -124,14 +124,14 @@ static struct meminfo_sample read_meminfo(struct collector *c) {
 }
 
 static int compare_hashes(const void *a, const void *b) {
-  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
   return (x > y) - (x < y);
 }
 
 /* Room for the refused name of each process. */
 static int make_refused_room(struct collector *c) {
-  uint64_t *refused;
+  uint32_t *refused;
 
   if (c->cap_refused >= c->processes.n)
     return 0;

@@ -68,14 +68,20 @@ static int64_t beyond(int64_t pages, uint64_t slack_pages, uint64_t page_size) {
   return magnitude(pages) <= slack_pages ? 0 : pages * (int64_t)page_size;
 }
 
+/* Anonymous pages are one counter, "shared" is two, files and shmem; and each
+ * was off at the reading as it is now. */
+#define ANON_SLACK 2
+#define SHARED_SLACK 4
+
 static struct change change_since(const struct reading *r,
                                   const struct evidence *e) {
   int64_t shared = (int64_t)e->statm.shared_pages - r->shared_pages;
   int64_t resident = (int64_t)e->statm.resident_pages - r->resident_pages;
 
   return (struct change){
-      .anon = beyond(resident - shared, e->slack_pages, e->page_size),
-      .shared = beyond(shared, e->slack_pages, e->page_size),
+      .anon =
+          beyond(resident - shared, ANON_SLACK * e->slack_pages, e->page_size),
+      .shared = beyond(shared, SHARED_SLACK * e->slack_pages, e->page_size),
       .swap = ((int64_t)e->vm_swap_kb - r->vm_swap_kb) * (int64_t)KIB};
 }
 
@@ -355,8 +361,8 @@ uint64_t estimate_doubt(const struct reading *r, const struct evidence *e) {
 
   if (e->is_ksm_merging)
     doubt += (double)bytes_of(r, ROLLUP_ANONYMOUS);
-  if (e->slack_pages)
-    doubt += 2.0 * (double)(e->slack_pages * e->page_size);
+  doubt +=
+      (ANON_SLACK + SHARED_SLACK) * (double)(e->slack_pages * e->page_size);
   /* It cannot be further off than by all there is. */
   most = (double)(e->statm.resident_pages * e->page_size);
   return (uint64_t)(doubt < most ? doubt : most);

@@ -22,7 +22,7 @@
 void identify_note(struct trouble *troubles, enum trouble_kind kind,
                    const struct process *p, int error, const char *file) {
   struct trouble *t = &troubles[kind];
-  const char *comm = p->identity.value[ATTRIBUTE_COMM];
+  const char *comm = identity_get(&p->identity).value[ATTRIBUTE_COMM];
 
   if (t->count++ > 0)
     return;
@@ -120,7 +120,7 @@ static int check_is_same(struct procfs *procfs, const struct process *p,
   uint64_t ino;
   int r = procfs_inode(fd, &ino);
 
-  if (r != 0 || ino == p->ino)
+  if (r != 0 || (uint32_t)ino == p->ino)
     return r;
   r = read_stat(procfs, fd, &s);
   if (r != 0)
@@ -226,7 +226,7 @@ static bool wants(const struct identifier *in, enum attribute a) {
 }
 
 static struct span old_value(const struct process *p, enum attribute a) {
-  const char *value = p->identity.value[a];
+  const char *value = identity_get(&p->identity).value[a];
 
   return (struct span){.text = value, .len = value ? strlen(value) : 0};
 }
@@ -292,7 +292,7 @@ static int identify(struct identifier *in, struct process *p, int fd,
     /* Another program: what was known of its memory is of the one before. */
     p->denied_until_ns = 0;
     p->reading.at_ns = 0;
-    p->cost_ns = 0;
+    p->cost = (struct cost){0};
   }
   p->image = image;
   p->identified_ns = now_ns;

@@ -4,48 +4,67 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct identity identity_get(const struct stored_identity *stored) {
+  struct identity id = {.uid = stored->uid};
+
+  for (int i = 0; i < ATTRIBUTES; i++)
+    if (stored->at[i])
+      id.value[i] = stored->block + stored->at[i];
+  return id;
+}
+
 static bool is_same(const char *old, struct span now) {
   if (!old || !now.text)
     return !old && !now.text;
   return strlen(old) == now.len && memcmp(old, now.text, now.len) == 0;
 }
 
-static bool has_changed(const struct identity *id,
+static bool has_changed(const struct stored_identity *stored,
                         const struct span value[ATTRIBUTES], uint32_t uid) {
+  struct identity old = identity_get(stored);
+
   for (int i = 0; i < ATTRIBUTES; i++)
-    if (!is_same(id->value[i], value[i]))
+    if (!is_same(old.value[i], value[i]))
       return true;
-  return id->uid != uid || !id->block;
+  return old.uid != uid || !stored->block;
 }
 
-int identity_set(struct identity *id, const struct span value[ATTRIBUTES],
-                 uint32_t uid, bool *ret_changed) {
-  struct identity next = {.uid = uid};
-  size_t size = 1;
-  char *at;
+static size_t block_size(const struct span value[ATTRIBUTES]) {
+  size_t size = 1; /* nothing stands at 0 */
 
-  *ret_changed = has_changed(id, value, uid);
-  if (!*ret_changed)
-    return 0;
   for (int i = 0; i < ATTRIBUTES; i++)
     size += value[i].text ? value[i].len + 1 : 0;
-  next.block = at = malloc(size);
-  if (!at)
+  return size;
+}
+
+int identity_set(struct stored_identity *stored,
+                 const struct span value[ATTRIBUTES], uint32_t uid,
+                 bool *ret_changed) {
+  struct stored_identity next = {.uid = uid};
+  size_t at = 1, size = block_size(value);
+
+  *ret_changed = has_changed(stored, value, uid);
+  if (!*ret_changed)
+    return 0;
+  if (size > UINT16_MAX)
+    return -E2BIG;
+  next.block = malloc(size);
+  if (!next.block)
     return -ENOMEM;
   for (int i = 0; i < ATTRIBUTES; i++) {
     if (!value[i].text)
       continue;
-    next.value[i] = at;
-    memcpy(at, value[i].text, value[i].len);
+    next.at[i] = (uint16_t)at;
+    memcpy(next.block + at, value[i].text, value[i].len);
     at += value[i].len;
-    *at++ = '\0';
+    next.block[at++] = '\0';
   }
-  identity_done(id);
-  *id = next;
+  identity_done(stored);
+  *stored = next;
   return 0;
 }
 
-void identity_done(struct identity *id) {
-  free(id->block);
-  *id = (struct identity){0};
+void identity_done(struct stored_identity *stored) {
+  free(stored->block);
+  *stored = (struct stored_identity){0};
 }

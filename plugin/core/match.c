@@ -130,7 +130,7 @@ static void note_refused(struct matcher *m, struct process *p,
                          const struct name *name) {
   struct trouble *t = &m->troubles[TROUBLE_GROUP_REFUSED];
 
-  p->refused_name = name->hash | 1;
+  p->refused_name = (uint32_t)(name->hash ^ name->hash >> 32) | 1;
   if (t->count == 0)
     snprintf(t->name, sizeof(t->name), "%s", name->text);
   identify_note(m->troubles, TROUBLE_GROUP_REFUSED, p, 0, NULL);
@@ -146,11 +146,11 @@ static enum verdict take_by_name(struct matcher *m, struct process *p,
   int r;
 
   *ret = NULL;
-  if (!rule_match(rule, &p->identity, p->pid, &captures))
+  if (!rule_match(rule, &m->identity, p->pid, &captures))
     return PASSED;
   if (rule->is_ignore)
     return TAKEN;
-  if (!template_expand(&rule->name, &p->identity, &captures, &name))
+  if (!template_expand(&rule->name, &m->identity, &captures, &name))
     return PASSED;
   r = take_group(m, &name, false, rule, ret);
   if (r == GROUP_REFUSED)
@@ -198,6 +198,7 @@ static void try_rules(struct matcher *m, struct process *p,
                       const struct inheritance *inheritance) {
   enum verdict verdict = PASSED;
 
+  m->identity = identity_get(&p->identity);
   m->n_groups = m->n_claims = 0;
   p->refused_name = 0;
   for (size_t i = 0; i < m->settings->n_rules && verdict == PASSED; i++)

@@ -81,31 +81,30 @@ static bool looks_like_vfork(struct measurer *m, const struct process *parent,
 }
 
 /*
- * The parent, where the process runs in its address space. A child has its
+ * Whether the process runs in its parent's address space. A child has its
  * parent's stack and program until it calls exec, so only such pairs are worth
  * asking about, and once is enough: two mms do not become one.
  */
-static const struct process *find_mm_owner(struct measurer *m,
-                                           const struct process_table *t,
-                                           struct process *p) {
+static bool is_in_parents_mm(struct measurer *m, const struct process_table *t,
+                             struct process *p) {
   const struct process *parent = process_table_parent(t, p);
-  uint64_t pair;
+  uint32_t pair;
   bool is_same;
   int r;
 
   if (!parent || parent->state != PROCESS_ALIVE || parent->n_groups == 0 ||
       parent->start_stack != p->start_stack ||
       parent->statm.text_pages != p->statm.text_pages)
-    return NULL;
-  pair = (parent->image * 31 + p->image) | 1;
+    return false;
+  pair = (uint32_t)(parent->image * 31 + p->image) | 1;
   if (pair == p->apart_from_parent)
-    return NULL;
+    return false;
   r = procfs_is_same_mm(m->procfs, parent->pid, p->pid, &is_same);
   if (r < 0)
-    return looks_like_vfork(m, parent, p) ? parent : NULL;
+    return looks_like_vfork(m, parent, p);
   if (!is_same)
     p->apart_from_parent = pair;
-  return is_same ? parent : NULL;
+  return is_same;
 }
 
 static bool is_member(const struct process *p) {
@@ -123,7 +122,7 @@ static struct policy policy_of(const struct process *p) {
 }
 
 /* Faults tell of broken sharing, for those that share by copy on write. */
-static uint64_t read_minor_faults(struct measurer *m, const struct process *p) {
+static uint32_t read_minor_faults(struct measurer *m, const struct process *p) {
   struct stat_sample s;
   struct span text;
 
@@ -131,11 +130,11 @@ static uint64_t read_minor_faults(struct measurer *m, const struct process *p) {
       procfs_read_of(m->procfs, p->pid, "stat", &text) != 0 ||
       stat_parse(text.text, text.len, &s) != 0)
     return p->reading.minor_faults;
-  return s.minor_faults;
+  return (uint32_t)s.minor_faults;
 }
 
 /* Memory goes to swap where resident memory goes, and comes back from there. */
-static uint64_t read_swap_kb(struct measurer *m, const struct process *p) {
+static uint32_t read_swap_kb(struct measurer *m, const struct process *p) {
   struct status_sample s;
   struct span text;
 
@@ -145,7 +144,7 @@ static uint64_t read_swap_kb(struct measurer *m, const struct process *p) {
       procfs_read_of(m->procfs, p->pid, "status", &text) != 0 ||
       status_parse(text.text, text.len, &s) != 0 || !(s.known & STATUS_VM_SWAP))
     return p->reading.vm_swap_kb;
-  return s.vm_swap_bytes / 1024;
+  return (uint32_t)(s.vm_swap_bytes / 1024);
 }
 
 static uint64_t broken_by_relatives(const struct process *p) {
@@ -177,10 +176,11 @@ static struct evidence evidence_of(const struct measurer *m,
  * of n - 1 of its own part of n. */
 static void tell_relatives(struct process *p, uint64_t broken) {
   double n = p->family ? (double)p->family->members : 1;
+  double more = (double)broken - (double)p->broken;
 
-  if (n > 1 && broken > p->broken)
-    p->family->broken_share += (double)(broken - p->broken) / (n * (n - 1));
-  p->broken = broken;
+  if (n > 1 && more > 0)
+    p->family->broken_share += more / (n * (n - 1));
+  p->broken = (float)broken;
 }
 
 /* Takes in what the other cheap files say, if it is worth to ask. */
@@ -206,26 +206,28 @@ static uint64_t doubt_of(const struct measurer *m, const struct process *p) {
 
 /* --- whom to read --- */
 
-/* 5 us, and 10 ns for a page or, as caches have it, up to 50; from the first
- * reading on we know better. A guess that is too low does no harm but once, one
- * that is too high could keep a large process from ever being read. */
-static uint64_t predict_cost_ns(const struct process *p) {
-  uint64_t pages = p->statm.resident_pages;
+/* Below, a few page tables make no difference. */
+#define TABLES_WORTH_ASKING_PAGES (UINT64_C(64) << 20 >> 12)
 
-  if (p->cost_ns == 0)
-    return 5000 + 12 * pages;
-  if (pages <= p->cost_pages || p->cost_pages == 0)
-    return p->cost_ns;
-  return (uint64_t)((double)p->cost_ns * (double)pages / p->cost_pages);
+/* What can be had of it without looking at the page tables themselves. */
+static struct cost guess_cost(struct measurer *m, const struct process *p) {
+  struct cost_basis basis = {.resident = p->statm.resident_pages};
+  struct status_sample s;
+  struct span text;
+
+  if (p->statm.size_pages >= TABLES_WORTH_ASKING_PAGES &&
+      procfs_read_of(m->procfs, p->pid, "status", &text) == 0 &&
+      status_parse(text.text, text.len, &s) == 0) {
+    basis.swapped = s.vm_swap_bytes / m->page_size;
+    basis.tables = s.vm_pte_bytes / m->page_size;
+  }
+  return cost_guess(&basis);
 }
 
-/* A reading that was interrupted, by another process on our CPU, says nothing
- * of the next: a single one does no more than double the prediction. */
-static void learn_cost(struct process *p, uint64_t took_ns) {
-  uint64_t most = 2 * predict_cost_ns(p);
-
-  p->cost_ns = took_ns < most ? took_ns : most;
-  p->cost_pages = (uint32_t)p->statm.resident_pages;
+static uint64_t predict_cost_ns(struct measurer *m, struct process *p) {
+  if (p->cost.ns == 0)
+    p->cost = guess_cost(m, p);
+  return cost_predict(&p->cost, p->statm.resident_pages);
 }
 
 /* Early, for the first time, lest all that were read at the start come due at
@@ -244,8 +246,8 @@ static void add_candidate(struct measurer *m, struct process *p, bool is_due,
   m->candidates[m->n_candidates++] =
       (struct candidate){.process = p,
                          .group = &p->groups[0]->plan,
-                         .doubt_bytes = p->doubt,
-                         .cost_ns = predict_cost_ns(p),
+                         .doubt_bytes = (uint64_t)p->doubt,
+                         .cost_ns = predict_cost_ns(m, p),
                          .deferrals = p->deferrals,
                          .is_due = is_due,
                          .is_must = is_must};
@@ -265,13 +267,13 @@ static void consider(struct measurer *m, struct process *p) {
   }
   if (p->reading.at_ns)
     look_for_changes(m, p);
-  p->doubt = doubt_of(m, p);
-  p->groups[0]->plan.doubt_bytes += p->doubt;
+  p->doubt = (float)doubt_of(m, p);
+  p->groups[0]->plan.doubt_bytes += (uint64_t)p->doubt;
   is_due = !p->reading.at_ns || is_overdue(m, p, &policy);
   p->is_staggered |= p->reading.at_ns && is_due;
-  if (!is_due && p->doubt < DOUBT_LEAST_BYTES)
+  if (!is_due && p->doubt < (float)DOUBT_LEAST_BYTES)
     return;
-  if (predict_cost_ns(p) <= policy.max_stall_ns) {
+  if (predict_cost_ns(m, p) <= policy.max_stall_ns) {
     add_candidate(m, p, is_due, false);
     return;
   }
@@ -317,7 +319,7 @@ static void take_reading(struct measurer *m, struct process *p,
     return;
   p->minor_faults = p->reading.minor_faults = read_minor_faults(m, p);
   p->vm_swap_kb = read_swap_kb(m, p);
-  p->reading.vm_swap_kb = (uint32_t)p->vm_swap_kb;
+  p->reading.vm_swap_kb = p->vm_swap_kb;
   p->family_broken = p->family ? p->family->broken_share : 0;
   p->broken = 0;
 }
@@ -337,7 +339,7 @@ static void add_read(struct measurer *m, struct process *p,
   m->rollup_reads++;
   see_fields(m, job->rollup.known);
   p->is_read = true;
-  learn_cost(p, job->took_ns);
+  cost_learn(&p->cost, job->took_ns, p->statm.resident_pages);
   for (size_t i = 0; i < p->n_groups; i++) {
     struct usage *u = &p->groups[i]->usage;
 
@@ -360,7 +362,7 @@ static void learn(const struct measurer *m, const struct process *p,
   struct rollup expected;
   double more, error, ratio;
 
-  if (!family || p->broken < COW_LEAST_BYTES)
+  if (!family || p->broken < (float)COW_LEAST_BYTES)
     return;
   estimate_rollup(&p->reading, &e, &expected);
   more = (double)(rollup->bytes[ROLLUP_PRIVATE_CLEAN] +
@@ -448,7 +450,7 @@ static void add_estimate(const struct measurer *m, const struct process *p) {
     struct usage *u = &p->groups[i]->usage;
 
     add_statm(m, p, u);
-    usage_add_estimate(u, &rollup, resident_of(m, p), p->doubt,
+    usage_add_estimate(u, &rollup, resident_of(m, p), (uint64_t)p->doubt,
                        m->now_ns - p->reading.at_ns);
   }
 }
@@ -469,7 +471,7 @@ static bool is_refused(const struct measurer *m, const struct process *p) {
 }
 
 static bool is_guessed(const struct measurer *m, const struct process *p) {
-  return is_member(p) && !p->mm_owner && !p->is_read && p->is_asked &&
+  return is_member(p) && !p->is_in_parents_mm && !p->is_read && p->is_asked &&
          !is_refused(m, p) && !p->reading.at_ns;
 }
 
@@ -479,7 +481,7 @@ static void add_known(struct measurer *m, struct process *p) {
   if (!is_member(p))
     return;
   m->denied += m->now_ns < p->denied_until_ns;
-  if (p->mm_owner)
+  if (p->is_in_parents_mm)
     add_count(p, false);
   else if (p->is_read || is_guessed(m, p))
     return;
@@ -518,9 +520,17 @@ static void defer(struct measurer *m, const struct plan *plan) {
   for (size_t i = 0; i < plan->deferred; i++) {
     struct process *p = m->candidates[plan->chosen + i].process;
 
-    p->deferrals++;
+    if (p->deferrals < UINT16_MAX)
+      p->deferrals++;
     m->deferred++;
   }
+}
+
+static bool has_member_parent(const struct process_table *t,
+                              const struct process *p) {
+  const struct process *parent = process_table_parent(t, p);
+
+  return parent && is_member(parent);
 }
 
 /* Once all are read it is known whether the owners were there. */
@@ -528,9 +538,9 @@ static void read_orphans(struct measurer *m, const struct process_table *t) {
   for (size_t i = 0; i < t->n; i++) {
     struct process *p = t->processes[i];
 
-    if (!is_member(p) || !p->mm_owner || is_member(p->mm_owner))
+    if (!is_member(p) || !p->is_in_parents_mm || has_member_parent(t, p))
       continue;
-    p->mm_owner = NULL;
+    p->is_in_parents_mm = false;
     p->is_asked = true;
     read_now(m, p);
   }
@@ -548,8 +558,8 @@ int measurer_run(struct measurer *m, const struct process_table *t,
     struct process *p = t->processes[i];
 
     p->is_read = p->has_failed = false;
-    p->mm_owner = is_member(p) ? find_mm_owner(m, t, p) : NULL;
-    if (is_member(p) && !p->mm_owner)
+    p->is_in_parents_mm = is_member(p) && is_in_parents_mm(m, t, p);
+    if (is_member(p) && !p->is_in_parents_mm)
       consider(m, p);
   }
   plan = plan_choose(m->candidates, m->n_candidates, m->read_budget_ns);

@@ -41,7 +41,7 @@ static void process_free(struct process *p,
   free(p);
 }
 
-static void see_again(struct process *p, uint64_t ino) {
+static void see_again(struct process *p, uint32_t ino) {
   p->has_new_inode = p->ino != ino;
   if (p->state != PROCESS_KERNEL || p->has_new_inode)
     p->state = PROCESS_UNSEEN;
@@ -69,7 +69,7 @@ static int add_newcomers(struct process_table *t,
       return -ENOMEM;
     }
     p->pid = entries[i].pid;
-    p->ino = entries[i].ino;
+    p->ino = (uint32_t)entries[i].ino;
     t->spare[--first] = p;
   }
   *ret_first = first;
@@ -95,7 +95,7 @@ int process_table_update(struct process_table *t,
     while (old < t->n && before[old]->pid < entries[i].pid)
       process_free(before[old++], gone, ctx);
     if (old < t->n && before[old]->pid == entries[i].pid) {
-      see_again(before[old], entries[i].ino);
+      see_again(before[old], (uint32_t)entries[i].ino);
       t->spare[i] = before[old++];
     } else {
       /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): no gaps */

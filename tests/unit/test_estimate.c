@@ -106,7 +106,7 @@ static struct evidence evidence_after(const struct evidence *at,
   e.now_ns += (uint64_t)s->seconds * SECOND;
   e.statm.resident_pages += (uint64_t)(s->anon + s->shared);
   e.statm.shared_pages += (uint64_t)s->shared;
-  e.minor_faults += (uint64_t)s->faults;
+  e.minor_faults += (uint32_t)s->faults;
   e.vm_swap_kb += (uint64_t)s->swap_kb;
   e.relatives += (uint32_t)s->relatives;
   e.slack_pages = s->slack;
@@ -189,16 +189,16 @@ static void what_changed_says_what_a_worker_uses(void **state) {
                                    WANT(550, 400, 1000, 800, 500, 50, 100, 60, 0)},
     {"a relative broke its part", .broken_by_relatives_kb = 20,
                                    WANT(570, 400, 1000, 800, 520, 50, 100, 60, 0)},
-    {"within the slack", .anon = 32, .slack = 32,
-                                   WANT(550, 400, 1000, 800, 500, 50, 100, 60, 256)},
-    {"within the slack, less", .anon = -32, .slack = 32,
-                                   WANT(550, 400, 1000, 800, 500, 50, 100, 60, 256)},
-    {"within the slack, files", .shared = -32, .slack = 32,
-                                   WANT(550, 400, 1000, 800, 500, 50, 100, 60, 256)},
-    {"beyond the slack", .anon = 33, .slack = 32,
-                                   WANT(682, 532, 1132, 932, 632, 50, 100, 60, 256)},
-    {"beyond the slack, less", .anon = -33, .slack = 32,
-                                WANT(418, 268, 868, 668, 368, 50, 100, 60, 305.5)},
+    {"within the slack", .anon = 32, .slack = 16,
+                                   WANT(550, 400, 1000, 800, 500, 50, 100, 60, 384)},
+    {"within the slack, less", .anon = -32, .slack = 16,
+                                   WANT(550, 400, 1000, 800, 500, 50, 100, 60, 384)},
+    {"within the slack, files", .shared = -64, .slack = 16,
+                                   WANT(550, 400, 1000, 800, 500, 50, 100, 60, 384)},
+    {"beyond the slack", .anon = 33, .slack = 16,
+                                   WANT(682, 532, 1132, 932, 632, 50, 100, 60, 384)},
+    {"beyond the slack, less", .anon = -33, .slack = 16,
+                                WANT(418, 268, 868, 668, 368, 50, 100, 60, 433.5)},
     {"merging", .is_ksm_merging = true,
                                    WANT(550, 400, 1000, 800, 500, 50, 100, 60, 800)},
     {"ten seconds", .seconds = 10, WANT(550, 400, 1000, 800, 500, 50, 100, 60, 1.5)},
@@ -490,7 +490,7 @@ static void forget_some(struct rollup *r) {
 static struct evidence draw_evidence_at(const struct rollup *r) {
   struct evidence e = {.now_ns = AT,
                        .page_size = draw(8) ? PAGE : 16 * PAGE,
-                       .minor_faults = draw(UINT64_C(1) << draw(40)),
+                       .minor_faults = (uint32_t)draw(UINT64_C(1) << draw(32)),
                        .relatives = (uint32_t)draw(20)};
 
   e.statm.resident_pages = r->bytes[ROLLUP_RSS] / e.page_size;
@@ -523,8 +523,9 @@ static void draw_change(struct evidence *e, const struct reading *r) {
   e->statm.resident_pages = anon + shared;
   e->statm.shared_pages = shared;
   if (draw(3))
-    e->minor_faults = draw(4) ? e->minor_faults + draw(UINT64_C(1) << draw(40))
-                              : draw(e->minor_faults + 1);
+    e->minor_faults =
+        (uint32_t)(draw(4) ? e->minor_faults + draw(UINT64_C(1) << draw(32))
+                           : draw((uint64_t)e->minor_faults + 1));
   if (draw(3))
     e->vm_swap_kb = draw(UINT64_C(1) << draw(33));
   if (draw(2))
@@ -664,7 +665,7 @@ static struct evidence seen(const struct memory *m, uint32_t i) {
       .statm = {.resident_pages = r.bytes[ROLLUP_RSS] / PAGE,
                 .shared_pages =
                     (r.bytes[ROLLUP_RSS] - r.bytes[ROLLUP_ANONYMOUS]) / PAGE},
-      .minor_faults = m->faults[i],
+      .minor_faults = (uint32_t)m->faults[i],
       .relatives = m->n,
       .cow_breaks = 1};
 }

@@ -20,7 +20,7 @@ static const struct span nginx[ATTRIBUTES] = {
 
 /* Sets the values from texts without a NUL behind them, which are gone
  * afterwards. Returns whether the identity says it has changed. */
-static bool set(struct identity *id, const struct span value[ATTRIBUTES],
+static bool set(struct stored_identity *id, const struct span value[ATTRIBUTES],
                 uint32_t uid) {
   struct span copy[ATTRIBUTES];
   bool has_changed;
@@ -42,42 +42,43 @@ static bool set(struct identity *id, const struct span value[ATTRIBUTES],
 }
 
 static void values_are_copied(void **state) {
-  struct identity id = {.uid = 0};
+  struct stored_identity id = {.uid = 0};
 
   (void)state;
   assert_true(set(&id, nginx, 33));
-  assert_string_equal(id.value[ATTRIBUTE_COMM], "nginx");
-  assert_string_equal(id.value[ATTRIBUTE_COMMAND_LINE], "nginx: worker");
-  assert_string_equal(id.value[ATTRIBUTE_UNIT], "nginx.service");
+  assert_string_equal(identity_get(&id).value[ATTRIBUTE_COMM], "nginx");
+  assert_string_equal(identity_get(&id).value[ATTRIBUTE_COMMAND_LINE],
+                      "nginx: worker");
+  assert_string_equal(identity_get(&id).value[ATTRIBUTE_UNIT], "nginx.service");
   assert_int_equal(id.uid, 33);
   identity_done(&id);
 }
 
 static void what_is_not_known_is_null(void **state) {
-  struct identity id = {.uid = 0};
+  struct stored_identity id = {.uid = 0};
 
   (void)state;
   assert_true(set(&id, nginx, 33));
   for (int i = 0; i < ATTRIBUTES; i++)
     if (!nginx[i].text)
-      assert_null(id.value[i]);
+      assert_null(identity_get(&id).value[i]);
   identity_done(&id);
 }
 
 static void the_first_values_are_a_change_even_if_none_is_known(void **state) {
   static const struct span none[ATTRIBUTES] = {{0}};
-  struct identity id = {.uid = 0};
+  struct stored_identity id = {.uid = 0};
 
   (void)state;
   assert_true(set(&id, none, 0));
   assert_false(set(&id, none, 0));
   for (int i = 0; i < ATTRIBUTES; i++)
-    assert_null(id.value[i]);
+    assert_null(identity_get(&id).value[i]);
   identity_done(&id);
 }
 
 static void the_same_values_are_no_change(void **state) {
-  struct identity id = {.uid = 0};
+  struct stored_identity id = {.uid = 0};
   const char *block;
 
   (void)state;
@@ -107,7 +108,7 @@ static void any_difference_is_a_change(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
     struct span next[ATTRIBUTES];
-    struct identity id = {.uid = 0};
+    struct stored_identity id = {.uid = 0};
 
     memcpy(next, nginx, sizeof(next));
     next[cases[i].attribute] = cases[i].value;
@@ -121,7 +122,7 @@ static void any_difference_is_a_change(void **state) {
 }
 
 static void another_uid_is_a_change(void **state) {
-  struct identity id = {.uid = 0};
+  struct stored_identity id = {.uid = 0};
 
   (void)state;
   set(&id, nginx, 33);
@@ -132,28 +133,29 @@ static void another_uid_is_a_change(void **state) {
 
 static void an_empty_value_is_known(void **state) {
   struct span value[ATTRIBUTES] = {[ATTRIBUTE_COMM] = SPAN("")};
-  struct identity id = {.uid = 0};
+  struct stored_identity id = {.uid = 0};
 
   (void)state;
   set(&id, value, 0);
-  assert_non_null(id.value[ATTRIBUTE_COMM]);
-  assert_string_equal(id.value[ATTRIBUTE_COMM], "");
+  assert_non_null(identity_get(&id).value[ATTRIBUTE_COMM]);
+  assert_string_equal(identity_get(&id).value[ATTRIBUTE_COMM], "");
   identity_done(&id);
 }
 
 static void any_byte_but_nul_is_kept(void **state) {
   struct span value[ATTRIBUTES] = {[ATTRIBUTE_COMM] = SPAN("\x01\n\"\\\xff/")};
-  struct identity id = {.uid = 0};
+  struct stored_identity id = {.uid = 0};
 
   (void)state;
   set(&id, value, 0);
-  assert_string_equal(id.value[ATTRIBUTE_COMM], "\x01\n\"\\\xff/");
+  assert_string_equal(identity_get(&id).value[ATTRIBUTE_COMM],
+                      "\x01\n\"\\\xff/");
   identity_done(&id);
 }
 
 /* As the identifier does, for what it has no need to read again. */
 static void values_may_be_those_of_the_identity_itself(void **state) {
-  struct identity id = {.uid = 0};
+  struct stored_identity id = {.uid = 0};
   struct span value[ATTRIBUTES] = {{0}};
   bool has_changed;
 
@@ -161,18 +163,20 @@ static void values_may_be_those_of_the_identity_itself(void **state) {
   set(&id, nginx, 33);
   value[ATTRIBUTE_COMM] = SPAN("renamed");
   for (int i = ATTRIBUTE_COMMAND_LINE; i < ATTRIBUTES; i++)
-    if (id.value[i])
-      value[i] = (struct span){id.value[i], strlen(id.value[i])};
+    if (identity_get(&id).value[i])
+      value[i] = (struct span){identity_get(&id).value[i],
+                               strlen(identity_get(&id).value[i])};
   assert_int_equal(identity_set(&id, value, 33, &has_changed), 0);
   assert_true(has_changed);
-  assert_string_equal(id.value[ATTRIBUTE_COMM], "renamed");
-  assert_string_equal(id.value[ATTRIBUTE_COMMAND_LINE], "nginx: worker");
-  assert_string_equal(id.value[ATTRIBUTE_UNIT], "nginx.service");
+  assert_string_equal(identity_get(&id).value[ATTRIBUTE_COMM], "renamed");
+  assert_string_equal(identity_get(&id).value[ATTRIBUTE_COMMAND_LINE],
+                      "nginx: worker");
+  assert_string_equal(identity_get(&id).value[ATTRIBUTE_UNIT], "nginx.service");
   identity_done(&id);
 }
 
 static void an_identity_that_is_done_knows_nothing(void **state) {
-  struct identity id = {.uid = 0};
+  struct stored_identity id = {.uid = 0};
 
   (void)state;
   identity_done(&id);
@@ -181,7 +185,7 @@ static void an_identity_that_is_done_knows_nothing(void **state) {
   assert_int_equal(id.uid, 0);
   assert_null(id.block);
   for (int i = 0; i < ATTRIBUTES; i++)
-    assert_null(id.value[i]);
+    assert_null(identity_get(&id).value[i]);
   assert_true(set(&id, nginx, 33));
   identity_done(&id);
 }

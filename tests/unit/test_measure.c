@@ -197,6 +197,27 @@ static void start_is_spread_over_intervals(void **state) {
   assert_int_equal(collector_counts(w->collector)->deferred, 0);
 }
 
+/* 8 MiB, but page tables for 10 GiB: to walk them takes milliseconds. */
+static void scattered_memory_is_not_read_where_that_would_stall(void **state) {
+  static const char status[] = "Uid:\t0\t0\t0\t0\nVmPTE:\t   20480 kB\n"
+                               "VmSwap:\t       0 kB\nThreads:\t1\n";
+  struct world *w = *state;
+  struct fake f = process(10, "g");
+
+  f.size = 2621440;
+  put(w, f);
+  w->settings.policy.max_stall_ns = 2 * NS_PER_MS;
+  group(w, "g");
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(reads(w), 1);
+  f.pid = 11;
+  put(w, f);
+  proctree_write(&w->tree, "11/status", status, sizeof(status) - 1);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(reads(w), 0);
+  assert_int_equal(collector_counts(w->collector)->deferred, 1);
+}
+
 static void refresh_always_reads_in_each_interval(void **state) {
   struct world *w = *state;
 
@@ -323,6 +344,7 @@ int main(void) {
       TEST(fork_has_the_parent_read_again),
       TEST(without_budget_nothing_is_read_and_the_doubt_is_told),
       TEST(start_is_spread_over_intervals),
+      TEST(scattered_memory_is_not_read_where_that_would_stall),
       TEST(refresh_always_reads_in_each_interval),
       TEST(refresh_never_leaves_rollup_values_unknown),
       TEST(process_in_two_groups_is_read_as_the_stricter_wants),

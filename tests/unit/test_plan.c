@@ -99,7 +99,7 @@ static void what_must_be_read_is_first_and_free(void **state) {
 
   (void)state;
   c[1].is_must = c[3].is_must = true;
-  check(c, 4, 20, "dbac", "");
+  check(c, 4, 20, "bdac", "");
 }
 
 static void without_a_budget_only_what_must_is_read(void **state) {

@@ -27,7 +27,8 @@ static void note_gone(void *ctx, struct process *p) {
   gone->n++;
   /* All of it is there still. */
   if (p->identity.block)
-    assert_string_equal(p->identity.value[ATTRIBUTE_COMM], "named");
+    assert_string_equal(identity_get(&p->identity).value[ATTRIBUTE_COMM],
+                        "named");
 }
 
 static void update(struct process_table *t, const struct procfs_entry *entries,
@@ -81,7 +82,7 @@ static void newcomers_are_blank(void **state) {
 
     memset(&want, 0, sizeof(want));
     want.pid = entries[i].pid;
-    want.ino = entries[i].ino;
+    want.ino = (uint32_t)entries[i].ino;
     assert_memory_equal(t.processes[i], &want, sizeof(want));
     assert_int_equal(t.processes[i]->state, PROCESS_UNSEEN);
   }
@@ -111,7 +112,8 @@ static void who_stays_is_kept_and_who_is_missing_is_let_go(void **state) {
   assert_ptr_equal(t.processes[1], three);
   assert_ptr_equal(t.processes[3], seven);
   assert_int_equal(three->image, 33);
-  assert_string_equal(three->identity.value[ATTRIBUTE_COMM], "named");
+  assert_string_equal(identity_get(&three->identity).value[ATTRIBUTE_COMM],
+                      "named");
   assert_int_equal(gone.n, 3);
   assert_true(gone.has[1] && gone.has[5] && gone.has[9]);
   finish(&t);
