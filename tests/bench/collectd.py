@@ -251,19 +251,32 @@ class Daemon:
         process.sleep_until(begin + n * self.interval)
         return Usage(first, self._sample())
 
-    def wait_end(self, start):
-        """Of the cycle that began then: when all threads have been asleep for
-        some milliseconds."""
-        process.sleep_until(start + 0.01)
-        asleep_since, last = None, None
-        while time.monotonic() < start + 0.9 * self.interval:
-            cpu, now = process.cpu_ns(self.pid), time.monotonic()
-            if cpu != last or process.is_running(self.pid):
-                asleep_since = now
-            elif now - asleep_since > 0.005:
-                return
-            last = cpu
+    def _reading_ns(self):
+        return sum(
+            process.thread_cpu_ns(self.pid, tid) for tid in self._readers()
+        )
+
+    def wait_cycle(self, start):
+        """Waits for the cycle that is due then to begin, and for its end: all
+        threads have been asleep for some milliseconds. False where none comes,
+        or where it has begun already."""
+        if process.is_running(self.pid):
+            return False
+        before = last = self._reading_ns()
+        awake = time.monotonic()
+        while awake < start + 0.9 * self.interval:
             time.sleep(0.001)
+            reading, now = self._reading_ns(), time.monotonic()
+            if before == last != reading:
+                self.start = now
+            if reading != last or reading == before:
+                awake = now
+            elif process.is_running(self.pid):
+                awake = now
+            elif now - awake > 0.005:
+                return True
+            last = reading
+        return False
 
     # -- values; all of them are there when the daemon has stopped --
 

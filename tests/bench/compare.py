@@ -115,21 +115,16 @@ def measure_smaps(results, load, plan, mode, idle):
     is_adaptive = mode == "adaptive"
     n_errors = plan.error_cycles if is_adaptive else plan.exact_error_cycles
     errors = results.errors.setdefault(mode, Errors())
-    surroundings = []
     with Truth(load.groups) as truth:
-
-        def compare(daemon):
-            surroundings.extend(truth.surround(daemon, n_errors))
-
         cost, daemon, usage = collectd.meter_daemon(
             collectd.smaps_body(load.groups, plan.n_rules, options),
             idle=idle,
             interval=plan.interval,
             warm=plan.adaptive_warm if is_adaptive else plan.warm,
             cycles=plan.adaptive_cycles if is_adaptive else plan.cycles,
-            then=compare,
+            then=lambda daemon: truth.watch(daemon, n_errors),
         )
-    errors.add(daemon, surroundings)
+    errors.add(daemon, truth)
     results.add_cost(mode, cost.cpu_ns, cost.reader_ns)
     cycles = daemon.cycles_between(usage.begin_time, usage.end_time)
     results.reads.setdefault(mode, []).append(

@@ -91,7 +91,7 @@ def exactness(plan):
             with_more = dataclasses.replace(plan, adaptive_options=more)
             measure_smaps(results, load, with_more, mode, 0)
             if mode in results.missing:
-                rows.append([load.name, name, "not in this build", *["–"] * 11])
+                rows.append([load.name, name, "not in this build", *["–"] * 12])
                 continue
             errors = results.errors[mode]
             rows.append(error_row(load.name, name, errors, results.reads[mode]))

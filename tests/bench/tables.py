@@ -144,10 +144,19 @@ def cycles(errors):
     return text + (f", {errors.unknown} NaN" if errors.unknown else "")
 
 
+def scan_times(errors):
+    """How long a scan took, and how far apart the two around a cycle were."""
+    if not errors.cycles:
+        return "–"
+    times = (errors.scan_seconds, errors.gaps)
+    return ", ".join(f"{1000 * statistics.median(t):.0f}" for t in times)
+
+
 def error_row(name, mode, errors, reads):
     held = errors.held()
     ages = errors.all("age")
     worst_middle, _ = errors.worst("middle")
+    worst_moved, _ = errors.worst("moved")
     return [
         name,
         mode,
@@ -155,22 +164,25 @@ def error_row(name, mode, errors, reads):
         worst(errors, "pss"),
         percent(errors.mean("uss"), 3),
         worst(errors, "uss"),
-        percent(errors.mean("moved")),
+        f"{percent(errors.mean('moved'))}, {percent(worst_moved)}",
         f"{percent(errors.mean('middle'))}, {percent(worst_middle)}",
         "not published" if held is None else percent(held, 1),
         percent(errors.mean("bounds")),
         percent(errors.coverage(), 1),
         f"{max(ages):.0f}" if ages else "–",
         f"{statistics.median(reads):.1f}" if reads else "–",
+        scan_times(errors),
         cycles(errors),
     ]
 
 
 def error_table(rows):
     heads = ["load", "mode", "PSS, mean", "PSS, worst", "USS, mean"]
-    heads += ["USS, worst", "moved meanwhile", "PSS from the middle"]
+    heads += ["USS, worst", "moved meanwhile, mean and worst"]
+    heads += ["PSS from the middle"]
     heads += ["bound held", "its width", "coverage", "oldest, s"]
-    heads += ["readings a cycle", "cycles"]
+    heads += ["readings a cycle"]
+    heads += ["scan and gap, ms", "cycles"]
     return table(heads, rows)
 
 

@@ -1,7 +1,8 @@
 """How far published values are from what the kernel has.
 
 All processes are read exactly right before a cycle of the plugin and right
-after it, by `floor -S`. What lies between the sums is not called an error: it
+after it, by `floor -S`; a cycle without scans that are near counts as not met.
+What lies between the sums is not called an error: it
 may have been true at some moment of the cycle. The distance to the middle
 between them is kept too; it has all that moved while they were read, and so is
 too large, as the other may be too small.
@@ -23,6 +24,15 @@ BOUND_SLACK = 0.0001
 SIDE_SECONDS = 0.05
 SIDE_SCANS = 8
 
+# No scan that ended longer before a cycle, or began longer after it, is
+# compared with it. And how long before it the last one is meant to end.
+FAR_SECONDS = 0.15
+MARGIN_SECONDS = 0.02
+
+# Not every cycle that is aimed at is met. After so many times as many
+# intervals as there are cycles wanted it is given up.
+PATIENCE = 3
+
 
 class Scan:
     """Exact sums: groups[group] has "pss", "uss" and so on, in bytes."""
@@ -30,20 +40,20 @@ class Scan:
     def __init__(self, begin, end, groups):
         self.begin, self.end, self.groups = begin, end, groups
 
+    def is_before(self, cycle):
+        # Published times are cut to milliseconds.
+        return -0.001 <= cycle.begin - self.end <= FAR_SECONDS
+
+    def is_after(self, cycle):
+        return -0.001 <= self.begin - cycle.time <= FAR_SECONDS
+
 
 class Surrounding:
-    """What was read before and after a cycle, in the order of time."""
+    """What was read right before and right after a cycle."""
 
     def __init__(self, before, after):
         self.scans = before + after
-        self.end_before, self.begin_after = before[-1].end, after[0].begin
-
-    def is_around(self, cycle):
-        # Published times are cut to milliseconds.
-        return (
-            cycle.begin >= self.end_before - 0.001
-            and cycle.time <= self.begin_after + 0.001
-        )
+        self.gap = after[0].begin - before[-1].end
 
     def range(self, group, what):
         """The least and the most that the group had; None where it has not
@@ -52,13 +62,24 @@ class Surrounding:
         return (min(values), max(values)) if min(values) > 0 else None
 
 
+def surround(cycle, scans):
+    """None where there is no scan near enough on one of the sides."""
+    before = [scan for scan in scans if scan.is_before(cycle)]
+    after = [scan for scan in scans if scan.is_after(cycle)]
+    return Surrounding(before, after) if before and after else None
+
+
 class Truth:
+    """Scans are made around cycles; which of them belongs to which cycle is
+    seen only when the daemon has told when its cycles were."""
+
     def __init__(self, groups):
         command = [host.program("floor"), "-S"]
         for name, pattern in groups.items():
             command += ["-g", f"{name}={pattern}"]
         self.talker = Talker(command)
-        self.longest = 0.0
+        self.scans = []
+        self.aims = 0  # cycles that scans were made around
 
     def __enter__(self):
         return self
@@ -73,32 +94,37 @@ class Truth:
         for _ in range(head["groups"]):
             fields = parse_line(self.talker.read_line())
             groups[str(fields["group"])] = fields
-        scan = Scan(head["begin_ns"] / 1e9, head["end_ns"] / 1e9, groups)
-        self.longest = max(self.longest, scan.end - scan.begin)
-        return scan
+        self.scans.append(
+            Scan(head["begin_ns"] / 1e9, head["end_ns"] / 1e9, groups)
+        )
+
+    def scan_seconds(self):
+        """How long one takes, by the slowest of the latest: a machine that
+        was busy once is not busy for ever."""
+        return max(scan.end - scan.begin for scan in self.scans[-3:])
 
     def scans_per_side(self):
-        return max(1, min(SIDE_SCANS, int(SIDE_SECONDS / self.longest)))
+        return max(1, min(SIDE_SCANS, int(SIDE_SECONDS / self.scan_seconds())))
 
     def scan_side(self):
-        """One side of a cycle."""
-        return [self.scan() for _ in range(self.scans_per_side())]
+        for _ in range(self.scans_per_side()):
+            self.scan()
 
-    def surround(self, daemon, n):
-        """Surroundings of n cycles of the daemon; fewer where the scans take
-        so long that not every cycle can have its own."""
-        found = []
+    def watch(self, daemon, n):
+        """Scans around n cycles of the daemon, or around fewer where they do
+        not come when they are due."""
         self.scan()
-        end = time.monotonic() + n * daemon.interval
-        margin = 0.01
-        while time.monotonic() < end:
-            lead = 1.1 * self.scans_per_side() * self.longest + margin
+        end = time.monotonic() + PATIENCE * n * daemon.interval
+        while self.aims < n and time.monotonic() < end:
+            lead = self.scans_per_side() * self.scan_seconds() + MARGIN_SECONDS
             start = daemon.next_start(time.monotonic() + lead)
             process.sleep_until(start - lead)
-            before = self.scan_side()
-            daemon.wait_end(start)
-            found.append(Surrounding(before, self.scan_side()))
-        return found
+            self.scan_side()
+            if daemon.wait_cycle(start):
+                self.scan_side()
+                self.aims += 1
+            else:
+                daemon.find_cycle()
 
 
 class Error:
@@ -149,20 +175,22 @@ class Errors:
     def __init__(self):
         self.groups = {}
         self.cycles = 0
-        self.missed = 0  # surroundings without a cycle inside
+        self.missed = 0  # aimed at, but no scan was near enough
         self.unknown = 0  # values that are NaN
+        self.gaps = []  # seconds between the scans around a cycle
+        self.scan_seconds = []
 
-    def add(self, daemon, surroundings):
-        cycles = daemon.cycles()
-        for surrounding in surroundings:
-            inside = [c for c in cycles if surrounding.is_around(c)]
-            if len(inside) == 1:
-                self.add_cycle(inside[0], surrounding)
-            else:
-                self.missed += 1
+    def add(self, daemon, truth):
+        found = [(c, surround(c, truth.scans)) for c in daemon.cycles()]
+        found = [(c, around) for c, around in found if around]
+        for cycle, around in found:
+            self.add_cycle(cycle, around)
+        self.missed += max(0, truth.aims - len(found))
 
     def add_cycle(self, cycle, surrounding):
         self.cycles += 1
+        self.gaps.append(surrounding.gap)
+        self.scan_seconds += [s.end - s.begin for s in surrounding.scans]
         for name in surrounding.scans[0].groups:
             metrics = cycle.groups.get(name, {})
             pss = surrounding.range(name, "pss")
