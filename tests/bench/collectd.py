@@ -243,9 +243,9 @@ class Daemon:
 
     def meter(self, n):
         """Lets n cycles pass, from shortly before one to shortly before
-        another."""
+        another; the next window can follow without a gap."""
         margin = 0.05 * self.interval
-        begin = self.next_start(time.monotonic() + 2 * margin) - margin
+        begin = self.next_start(time.monotonic()) - margin
         process.sleep_until(begin)
         first = self._sample()
         process.sleep_until(begin + n * self.interval)
@@ -321,23 +321,43 @@ class Cost:
         self.reader_ns = usage.reader_ns / n_cycles
 
 
+class Metered:
+    """Costs has one for each window, cycles what was published in them."""
+
+    def __init__(self, daemon, usages, n_cycles, idle):
+        self.daemon = daemon
+        self.costs, self.cycles = [], []
+        for usage in usages:
+            cycles = daemon.cycles_between(usage.begin_time, usage.end_time)
+            if not cycles:
+                raise BenchError("the daemon published nothing")
+            if abs(len(cycles) - n_cycles) > max(1, 0.1 * n_cycles):
+                host.note(f"  {len(cycles)} cycles where {n_cycles} were due")
+            self.costs.append(Cost(usage, len(cycles), idle))
+            self.cycles += cycles
+
+
 def meter_daemon(
-    body, *, idle, interval, warm, cycles, plugin="smaps", then=None
+    body,
+    *,
+    idle,
+    interval,
+    warm,
+    cycles,
+    windows=1,
+    plugin="smaps",
+    then=None,
 ):
-    """Runs a daemon for warm + cycles intervals and says what the latter cost:
-    (Cost, daemon, usage). then(daemon) is called before it is stopped."""
+    """Runs a daemon for warm + cycles intervals and says what the latter cost,
+    in so many windows. then(daemon) is called before it is stopped."""
+    n = max(1, cycles // windows)
     with Daemon(body, interval, plugin) as daemon:
         daemon.wait_cycles(warm)
         daemon.find_cycle()
-        usage = daemon.meter(cycles)
+        usages = [daemon.meter(n) for _ in range(windows)]
         if then:
             then(daemon)
-    published = daemon.cycles_between(usage.begin_time, usage.end_time)
-    if not published:
-        raise BenchError("the daemon published nothing")
-    if abs(len(published) - cycles) > max(1, 0.1 * cycles):
-        host.note(f"  {len(published)} cycles where {cycles} were due")
-    return Cost(usage, len(published), idle), daemon, usage
+    return Metered(daemon, usages, n, idle)
 
 
 @functools.lru_cache(maxsize=None)

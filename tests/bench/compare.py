@@ -20,40 +20,44 @@ class Plan:
 
     rounds: int = 3
     interval: float = 1.0
-    floor_passes: int = 5
-    warm: int = 3
-    cycles: int = 10
-    adaptive_warm: int = 20
-    # As long as MaxAge, by default, so that every reading is made once more.
-    adaptive_cycles: int = 60
-    error_cycles: int = 20
+    floor_passes: int = 3
+    warm: int = 1
+    cycles: int = 4
+    # From the first reading on until some have come due again.
+    adaptive_warm: int = 18
+    # Within these, by default, each reading is made once more.
+    adaptive_cycles: int = 45
+    error_cycles: int = 12
     # Exact reading is compared as well: what it is off by is what the
     # comparison itself is worth.
     exact_error_cycles: int = 5
-    command_runs: int = 3
-    peer_cycles: int = 5
+    command_runs: int = 1
+    peer_cycles: int = 3
     peers: bool = True
     n_rules: int = 9
     adaptive_options: tuple = ()
 
 
+# What is metered anew in each round. Adaptive reading has one long run of its
+# own, as it has to be old before it costs what it costs, and so have the peers.
+IN_ROUNDS = ("always", "processes")
+
 QUICK_PLAN = {
     "rounds": 1,
-    "floor_passes": 3,
     "warm": 2,
     "cycles": 5,
     "adaptive_warm": 6,
     "adaptive_cycles": 8,
     "error_cycles": 5,
-    "command_runs": 1,
     "peer_cycles": 2,
 }
 
 
 @dataclass
 class Results:
-    """Of one load. costs[reader] has one number per round, in ns per pass;
-    ratios[reader] the same by the floor of that round."""
+    """Of one load. costs[reader] has one number per round, in ns per pass, and
+    less where it did not take part in all; ratios() are the same by the floor
+    of that round."""
 
     name: str
     words: str
@@ -72,10 +76,13 @@ class Results:
             self.readers.setdefault(reader, []).append(reader_ns)
 
     def ratios(self, reader, of="costs"):
-        """To the floor before and after the same round."""
+        """To the floor before and after the same round; for what was metered
+        in a run of its own to that of all rounds."""
         ratios = []
         for i, ns in enumerate(getattr(self, of).get(reader, [])):
-            around = self.floors[i : i + 2]
+            around = [self.floor_ns()]
+            if reader in IN_ROUNDS:
+                around = self.floors[i : i + 2]
             ratios.append(ns / statistics.fmean(around))
         return ratios
 
@@ -104,7 +111,7 @@ def measure_floor(results, plan):
     results.processes.append(fields["processes"])
 
 
-def measure_smaps(results, load, plan, mode, idle):
+def measure_smaps(results, load, plan, mode, idle, n_errors):
     """Cost first, then errors: what reads the truth would warm the caches."""
     options = collectd.refresh_options(
         mode, plan.adaptive_options if mode == "adaptive" else ()
@@ -113,28 +120,29 @@ def measure_smaps(results, load, plan, mode, idle):
         results.missing[mode] = "not in this build"
         return
     is_adaptive = mode == "adaptive"
-    n_errors = plan.error_cycles if is_adaptive else plan.exact_error_cycles
-    errors = results.errors.setdefault(mode, Errors())
     with Truth(load.groups) as truth:
-        cost, daemon, usage = collectd.meter_daemon(
+        metered = collectd.meter_daemon(
             collectd.smaps_body(load.groups, plan.n_rules, options),
             idle=idle,
             interval=plan.interval,
             warm=plan.adaptive_warm if is_adaptive else plan.warm,
             cycles=plan.adaptive_cycles if is_adaptive else plan.cycles,
-            then=lambda daemon: truth.watch(daemon, n_errors),
+            windows=plan.rounds if is_adaptive else 1,
+            then=lambda daemon: n_errors and truth.watch(daemon, n_errors),
         )
-    errors.add(daemon, truth)
-    results.add_cost(mode, cost.cpu_ns, cost.reader_ns)
-    cycles = daemon.cycles_between(usage.begin_time, usage.end_time)
+    if n_errors:
+        errors = results.errors.setdefault(mode, Errors())
+        errors.add(metered.daemon, truth)
+    for cost in metered.costs:
+        results.add_cost(mode, cost.cpu_ns, cost.reader_ns)
     results.reads.setdefault(mode, []).append(
-        collectd.mean_of(cycles, "count-rollup_reads")
+        collectd.mean_of(metered.cycles, "count-rollup_reads")
     )
 
 
 def measure_processes(results, load, plan, idle):
     """collectd's own plugin, with the same rules."""
-    cost, _, _ = collectd.meter_daemon(
+    metered = collectd.meter_daemon(
         collectd.processes_body(load.groups, plan.n_rules),
         idle=idle,
         interval=plan.interval,
@@ -142,6 +150,7 @@ def measure_processes(results, load, plan, idle):
         cycles=plan.cycles,
         plugin="processes",
     )
+    cost = metered.costs[0]
     results.add_cost("processes", cost.cpu_ns, cost.reader_ns)
 
 
@@ -160,22 +169,30 @@ def measure_peers(results, load, plan):
 
 
 def measure_round(results, load, plan, number, idle):
-    """Readers change places from round to round."""
-    readers = [
-        ("always", lambda: measure_smaps(results, load, plan, "always", idle)),
-        (
-            "adaptive",
-            lambda: measure_smaps(results, load, plan, "adaptive", idle),
-        ),
-        ("processes", lambda: measure_processes(results, load, plan, idle)),
-    ]
-    if plan.peers:
-        readers.append(("peers", lambda: measure_peers(results, load, plan)))
-    turn = number % len(readers)
-    for name, measure in readers[turn:] + readers[:turn]:
-        note(f"{load.name}, round {number + 1}: {name}")
+    """Readers change places from round to round. Errors are compared in the
+    first."""
+    n_errors = plan.exact_error_cycles if number == 0 else 0
+
+    def always():
+        measure_smaps(results, load, plan, "always", idle, n_errors)
+
+    def processes():
+        measure_processes(results, load, plan, idle)
+
+    note(f"{load.name}, round {number + 1}")
+    for measure in [always, processes][:: -1 if number % 2 else 1]:
         measure()
     measure_floor(results, plan)
+
+
+def measure_all(results, load, plan, idle):
+    measure_floor(results, plan)
+    for number in range(plan.rounds):
+        measure_round(results, load, plan, number, idle)
+    note(f"{load.name}: adaptive")
+    measure_smaps(results, load, plan, "adaptive", idle, plan.error_cycles)
+    if plan.peers:
+        measure_peers(results, load, plan)
 
 
 def measure_load(load, plan):
@@ -185,9 +202,7 @@ def measure_load(load, plan):
     note(f"{load.name}: starting")
     try:
         load.start()
-        measure_floor(results, plan)
-        for number in range(plan.rounds):
-            measure_round(results, load, plan, number, idle)
+        measure_all(results, load, plan, idle)
     except (BenchError, OSError, subprocess.SubprocessError) as error:
         note(f"{load.name}: {error}")
         results.failure = str(error)

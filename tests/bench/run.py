@@ -2,22 +2,34 @@
 """Measures the plugin in the real collectd against the kernel's floor and
 against others, and prints Markdown.
 
-    run.py [--quick] [--only NAME]... [--output FILE]
+    run.py [--quick] [--only NAME]... [--output FILE] [--keep DIRECTORY]
+    run.py --join DIRECTORY [--output FILE]
 
 All parts are measured, or those that are asked for: --populations, --apps,
 --stall, --scale, --memory. --quick is for a first look, in a few minutes, and
-without such an option takes some populations only. Everything runs in a pid
+without such an option takes some populations only. The whole takes the better
+part of an hour; what one run has kept another can join:
+
+    run.py --populations --share 1/4 --keep DIRECTORY     and 2/4, 3/4, 4/4
+    run.py --apps --stall --keep DIRECTORY
+    run.py --scale --memory --keep DIRECTORY
+    run.py --join DIRECTORY --output FILE
+
+Everything runs in a pid
 namespace of its own and ends with it. See host.py for the environment.
 """
 
 import argparse
 import dataclasses
 import os
+import pickle
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 sys.dont_write_bytecode = True
@@ -34,6 +46,7 @@ def parse_options():
         add(f"--{part}", action="store_true", help="this part, not all")
     add("--quick", action="store_true", help="few loads, few rounds")
     add("--only", action="append", metavar="NAME", help="this load only")
+    add("--share", metavar="K/N", help="each N-th load, from the K-th on")
     add("--rounds", type=int, metavar="N")
     add("--interval", type=float, metavar="SECONDS", help="of collectd (1)")
     add(
@@ -52,6 +65,8 @@ def parse_options():
     add("--window", type=int, metavar="N", help="cycles metered of adaptive")
     add("--no-peers", action="store_true", help="only our plugin and processes")
     add("--output", metavar="FILE", help="the tables, also to a file")
+    add("--keep", metavar="DIRECTORY", help="results, to be joined")
+    add("--join", metavar="DIRECTORY", help="only show what was kept there")
     add("--list", action="store_true", help="names for --only")
     add("--list-packages", action="store_true", help="what could take part")
     return parser.parse_args()
@@ -157,47 +172,73 @@ class Output:
                 print(block, end="\n\n", file=self.file, flush=True)
 
 
-def measure_populations(options, plan, output):
+# ---- parts: each is measured in pieces, which may be kept and shown later ----
+
+
+def take_share(names, share):
+    if not share:
+        return names
+    k, n = map(int, share.split("/"))
+    return names[k - 1 :: n]
+
+
+def measure_populations(options, plan):
     from compare import measure_load
     from populations import POPULATIONS, QUICK, Population
 
     names = QUICK if options.quick else list(POPULATIONS)
     if options.only:
         names = [n for n in POPULATIONS if n in options.only]
-    output.add("## Populations")
-    results = [measure_load(Population(name), plan) for name in names]
-    add_results(output, results, plan)
+    for name in take_share(names, options.share):
+        yield name, measure_load(Population(name), plan)
 
 
-def measure_apps(options, plan, output):
+def measure_apps(options, plan):
     from apps import APPS
-    from compare import measure_load
+    from compare import Results, measure_load
 
     plan = dataclasses.replace(plan, peers=False)
-    output.add("## Real applications")
-    results = []
     for name, make in APPS.items():
         app = make()
         if options.only and name not in options.only:
             continue
         if app.missing():
-            output.add(f"{name}: not installed ({app.missing()})")
+            failure = f"{app.missing()} is not installed"
+            yield name, Results(name, app.words, failure=failure)
         else:
-            results.append(measure_load(app, plan))
-    add_results(output, results, plan)
+            yield name, measure_load(app, plan)
 
 
-def add_results(output, results, plan):
+def measure_stall(options, plan):
+    import stalls
+
+    yield "stall", stalls.measure(plan, options.quick)
+
+
+def measure_scale(options, plan):
+    import scale
+
+    yield "scale", scale.measure_cpu(plan, options.quick)
+
+
+def measure_memory(options, plan):
+    import scale
+
+    del options, plan
+    yield "memory", scale.measure_memory()
+
+
+def show_loads(pieces, output):
     import tables
 
-    for r in results:
+    for r in pieces:
         if r.failure:
             output.fail(f"{r.name}: not measured, {r.failure}")
-    if not any(map(tables.is_measured, results)):
+    results = [r for r in pieces if tables.is_measured(r)]
+    if not results:
         return
     output.add(
-        "### CPU of one pass by the floor: median (and range) of "
-        f"{plan.rounds} rounds",
+        "### CPU of one pass by the floor: median (and range)",
         tables.costs(results),
         "### Of that, the thread that reads; the rest is collectd carrying "
         "values",
@@ -208,39 +249,32 @@ def add_results(output, results, plan):
     by_group = tables.group_errors(results)
     if by_group:
         output.add("### The same for each group", by_group)
-    if plan.peers:
+    if tables.has_peers(results):
         output.add(
             "### Others, CPU of one pass by the floor", tables.peers(results)
         )
 
 
-def measure_stall(options, plan, output):
-    import stalls
+def show_stall(pieces, output):
     import tables
 
-    latencies, rows = stalls.measure(plan, options.quick)
-    output.add(
-        "## Waiting for a reader: a process of 4 GiB",
-        latencies,
-        "### Error where a giant may not be read for long",
-        tables.error_table(rows),
-    )
+    for latencies, rows in pieces:
+        output.add(
+            latencies,
+            "### Error where a giant may not be read for long",
+            tables.error_table(rows),
+        )
 
 
-def measure_scale(options, plan, output):
-    import scale
-
-    text, missing = scale.measure_cpu(plan, options.quick)
-    output.add("## CPU by number of processes, on made-up proc trees", text)
-    for mode in missing:
-        output.add(f"{mode}: not in this build")
+def show_scale(pieces, output):
+    for text, missing in pieces:
+        output.add(text)
+        for mode in missing:
+            output.add(f"{mode}: not in this build")
 
 
-def measure_memory(options, plan, output):
-    import scale
-
-    del options, plan
-    output.add("## Memory of the daemon", scale.measure_memory())
+def show_memory(pieces, output):
+    output.add(*pieces)
 
 
 MEASURES = {
@@ -250,6 +284,58 @@ MEASURES = {
     "scale": measure_scale,
     "memory": measure_memory,
 }
+
+SHOWS = {
+    "populations": ("Populations", show_loads),
+    "apps": ("Real applications", show_loads),
+    "stall": ("Waiting for a reader: a process of 4 GiB", show_stall),
+    "scale": ("CPU by number of processes, on made-up trees", show_scale),
+    "memory": ("Memory of the daemon", show_memory),
+}
+
+
+def show(part, pieces, output):
+    title, show_pieces = SHOWS[part]
+    output.add(f"## {title}")
+    show_pieces(pieces, output)
+
+
+def keep(options, part, name, piece):
+    """A file for each piece: what is measured again takes its place."""
+    if options.keep:
+        path = Path(options.keep) / f"{part}-{name}.pickle"
+        path.write_bytes(pickle.dumps(piece))
+
+
+def measure_part(part, options, plan, output):
+    """The pieces; those that came before a failure too."""
+    pieces = []
+    try:
+        for name, piece in MEASURES[part](options, plan):
+            keep(options, part, name, piece)
+            pieces.append(piece)
+    except (host.BenchError, OSError, subprocess.SubprocessError) as error:
+        output.fail(f"{part}: not measured, {error}")
+    return pieces
+
+
+def kept_pieces(directory, part):
+    """In the order in which they are measured in one run."""
+    names = [*all_names(), part]
+    paths = [Path(directory) / f"{part}-{name}.pickle" for name in names]
+    return [pickle.loads(p.read_bytes()) for p in paths if p.is_file()]
+
+
+def join(options):
+    output = Output(options.output)
+    output.add("# Benchmarks of the smaps plugin")
+    heads = sorted(Path(options.join).glob("head-*"))
+    output.add(*(path.read_text() for path in heads))
+    for part in SHOWS:
+        pieces = kept_pieces(options.join, part)
+        if pieces:
+            show(part, pieces, output)
+    return 1 if output.failures else 0
 
 
 def head(plan):
@@ -261,7 +347,7 @@ def head(plan):
     lines.append("; ".join(filter(None, peers.versions())))
     lines.append(
         f"Interval {plan.interval:g} s, {plan.n_rules} rules, {plan.rounds} "
-        f"rounds; adaptive metered over {plan.adaptive_cycles} cycles"
+        f"rounds; adaptive metered once, in as many windows, over {plan.adaptive_cycles} cycles"
         + "".join(f", {line}" for line in plan.adaptive_options)
         + ("" if has_adaptive else "; this build has no `Refresh`: always")
     )
@@ -283,12 +369,14 @@ def run_inside(options):
         sys.exit(f"bench: no plugin at {host.PLUGIN}: run make or set PLUGIN")
     plan = make_plan(options)
     output = Output(options.output)
-    output.add("# Benchmarks of the smaps plugin", head(plan))
+    text = head(plan)
+    output.add("# Benchmarks of the smaps plugin", text)
+    if options.keep:
+        Path(options.keep).mkdir(parents=True, exist_ok=True)
+        name = time.strftime("head-%Y%m%d-%H%M%S", time.gmtime())
+        (Path(options.keep) / name).write_text(text)
     for part in choose_parts(options):
-        try:
-            MEASURES[part](options, plan, output)
-        except (host.BenchError, OSError, subprocess.SubprocessError) as error:
-            output.fail(f"{part}: not measured, {error}")
+        show(part, measure_part(part, options, plan, output), output)
     return 1 if output.failures else 0
 
 
@@ -302,6 +390,8 @@ def all_names():
 
 def main():
     options = parse_options()
+    if options.share and not re.fullmatch("[1-9]/[1-9]", options.share):
+        sys.exit("bench: --share is K/N, such as 1/4")
     unknown = set(options.only or ()) - set(all_names())
     if unknown:
         sys.exit(f"bench: no load is called {', '.join(sorted(unknown))}")
@@ -312,6 +402,8 @@ def main():
         for name, words in all_names().items():
             print(f"{name:12} {words}")
         return 0
+    if options.join:
+        return join(options)
     if "SMAPS_BENCH_WORK" in os.environ:
         return run_inside(options)
     return run_outside()

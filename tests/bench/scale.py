@@ -128,14 +128,14 @@ class Tree:
 def measure_size(tree, plan, options, mode, idle):
     runs = []
     for _ in range(plan.rounds):
-        cost, _, _ = collectd.meter_daemon(
+        metered = collectd.meter_daemon(
             tree.body(options),
             idle=idle,
             interval=INTERVAL,
             warm=8 if mode == "adaptive" else 2,
             cycles=4,
         )
-        runs.append(cost.cpu_ns)
+        runs.append(metered.costs[0].cpu_ns)
     return statistics.median(runs)
 
 

@@ -89,7 +89,9 @@ def exactness(plan):
             note(f"stall: error of {name}")
             results = Results(load.name, load.words)
             with_more = dataclasses.replace(plan, adaptive_options=more)
-            measure_smaps(results, load, with_more, mode, 0)
+            measure_smaps(
+                results, load, with_more, mode, 0, plan.error_cycles
+            )
             if mode in results.missing:
                 rows.append([load.name, name, "not in this build", *["–"] * 12])
                 continue

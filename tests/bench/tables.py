@@ -101,6 +101,11 @@ def adaptive_by_processes(results):
     return ratio(statistics.median(a) / statistics.median(b))
 
 
+def has_peers(all_results):
+    names = {p.name for p in PEERS}
+    return any(names & (r.costs.keys() | r.missing.keys()) for r in all_results)
+
+
 def peers(all_results):
     heads = ["load"] + [p.name for p in PEERS]
     rows = []
