@@ -260,7 +260,7 @@ class Daemon:
         """Waits for the cycle that is due then to begin, and for its end: all
         threads have been asleep for some milliseconds. False where none comes,
         or where it has begun already."""
-        if process.is_running(self.pid):
+        if process.is_running(self.pid, self._readers()):
             return False
         before = last = self._reading_ns()
         awake = time.monotonic()

@@ -146,9 +146,10 @@ def collectd_version():
 
 
 def plugin_version():
-    """The commit and whether the checkout has changed since."""
+    """The commit that last changed it, and whether it has changed since."""
     git = ["git", "-C", ROOT]
-    commit = first_line(*git, "rev-parse", "--short", "HEAD")
+    log = ["log", "-1", "--format=%h", "--abbrev=7", "--", "plugin", "include"]
+    commit = first_line(*git, *log)
     if not re.fullmatch(r"[0-9a-f]+", commit):
         return "unknown"
     changed = first_line(*git, "status", "--porcelain", "plugin", "include")

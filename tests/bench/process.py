@@ -56,9 +56,10 @@ def cpu_ns(pid):
     return total
 
 
-def is_running(pid):
-    """Whether any thread runs, wants to, or waits in the kernel."""
-    for tid in thread_names(pid):
+def is_running(pid, threads=None):
+    """Whether any of these threads, or of all, runs, wants to, or waits in the
+    kernel."""
+    for tid in thread_names(pid) if threads is None else threads:
         try:
             text = Path(f"/proc/{pid}/task/{tid}/stat").read_text()
         except OSError:

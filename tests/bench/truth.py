@@ -25,7 +25,9 @@ SIDE_SECONDS = 0.05
 SIDE_SCANS = 8
 
 # No scan that ended longer before a cycle, or began longer after it, is
-# compared with it. And how long before it the last one is meant to end.
+# compared with it; where a scan is long, so much is its own uncertainty that
+# half of its length is allowed as well. And how long before the cycle the last
+# one is meant to end.
 FAR_SECONDS = 0.15
 MARGIN_SECONDS = 0.02
 
@@ -40,12 +42,16 @@ class Scan:
     def __init__(self, begin, end, groups):
         self.begin, self.end, self.groups = begin, end, groups
 
-    def is_before(self, cycle):
+    def is_near(self, distance):
         # Published times are cut to milliseconds.
-        return -0.001 <= cycle.begin - self.end <= FAR_SECONDS
+        far = FAR_SECONDS + (self.end - self.begin) / 2
+        return -0.001 <= distance <= far
+
+    def is_before(self, cycle):
+        return self.is_near(cycle.begin - self.end)
 
     def is_after(self, cycle):
-        return -0.001 <= self.begin - cycle.time <= FAR_SECONDS
+        return self.is_near(self.begin - cycle.time)
 
 
 class Surrounding:
@@ -106,8 +112,16 @@ class Truth:
     def scans_per_side(self):
         return max(1, min(SIDE_SCANS, int(SIDE_SECONDS / self.scan_seconds())))
 
-    def scan_side(self):
-        for _ in range(self.scans_per_side()):
+    def lead(self):
+        """How long before a cycle to begin: where the machine is busy a scan
+        may take half as long again."""
+        side = self.scans_per_side() * self.scan_seconds()
+        return 1.5 * side + MARGIN_SECONDS
+
+    def scan_until(self, start):
+        """Once at least, and again for as long as there is time."""
+        self.scan()
+        while time.monotonic() + self.scan_seconds() < start - MARGIN_SECONDS:
             self.scan()
 
     def watch(self, daemon, n):
@@ -116,15 +130,15 @@ class Truth:
         self.scan()
         end = time.monotonic() + PATIENCE * n * daemon.interval
         while self.aims < n and time.monotonic() < end:
-            lead = self.scans_per_side() * self.scan_seconds() + MARGIN_SECONDS
-            start = daemon.next_start(time.monotonic() + lead)
-            process.sleep_until(start - lead)
-            self.scan_side()
-            if daemon.wait_cycle(start):
-                self.scan_side()
-                self.aims += 1
-            else:
+            start = daemon.next_start(time.monotonic() + self.lead())
+            process.sleep_until(start - self.lead())
+            self.scan_until(start)
+            if not daemon.wait_cycle(start):
                 daemon.find_cycle()
+                continue
+            for _ in range(self.scans_per_side()):
+                self.scan()
+            self.aims += 1
 
 
 class Error:
