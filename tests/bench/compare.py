@@ -23,10 +23,10 @@ class Plan:
     floor_passes: int = 3
     warm: int = 1
     cycles: int = 4
-    # From the first reading on until some have come due again.
-    adaptive_warm: int = 18
-    # Within these, by default, each reading is made once more.
-    adaptive_cycles: int = 45
+    adaptive_warm: int = 10
+    # As long as MaxAge, by default, so that every reading is made once more.
+    # Shorter ones catch too many of them or, for a quarter of that, none.
+    adaptive_cycles: int = 60
     error_cycles: int = 12
     # Exact reading is compared as well: what it is off by is what the
     # comparison itself is worth.
