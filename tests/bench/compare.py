@@ -1,6 +1,7 @@
 """One load, several readers, in rounds: what each pass costs by the kernel's
 floor, and how far the sums are from the truth."""
 
+import math
 import statistics
 import subprocess
 from dataclasses import dataclass, field
@@ -111,6 +112,22 @@ def measure_floor(results, plan):
     results.processes.append(fields["processes"])
 
 
+def error_interval(results, plan, mode):
+    """Exact reading takes as long as a scan, and a cycle and the scans around
+    it must fit into an interval. How long that is makes no difference to it,
+    as it would to adaptive reading, which takes little of one."""
+    needed = 5 * results.floor_ns() / 1e9 if mode == "always" else 0
+    return math.ceil(needed) if needed > plan.interval else plan.interval
+
+
+def watch_apart(body, interval, truth, n_errors):
+    """Errors of a daemon with an interval of its own."""
+    with collectd.Daemon(body, interval) as daemon:
+        daemon.find_cycle()
+        truth.watch(daemon, n_errors)
+    return daemon
+
+
 def measure_smaps(results, load, plan, mode, idle, n_errors):
     """Cost first, then errors: what reads the truth would warm the caches."""
     options = collectd.refresh_options(
@@ -120,19 +137,29 @@ def measure_smaps(results, load, plan, mode, idle, n_errors):
         results.missing[mode] = "not in this build"
         return
     is_adaptive = mode == "adaptive"
+    body = collectd.smaps_body(load.groups, plan.n_rules, options)
+    interval = error_interval(results, plan, mode)
+    is_apart = interval != plan.interval
     with Truth(load.groups) as truth:
+
+        def watch(daemon):
+            if n_errors and not is_apart:
+                truth.watch(daemon, n_errors)
+
         metered = collectd.meter_daemon(
-            collectd.smaps_body(load.groups, plan.n_rules, options),
+            body,
             idle=idle,
             interval=plan.interval,
             warm=plan.adaptive_warm if is_adaptive else plan.warm,
             cycles=plan.adaptive_cycles if is_adaptive else plan.cycles,
             windows=plan.rounds if is_adaptive else 1,
-            then=lambda daemon: n_errors and truth.watch(daemon, n_errors),
+            then=watch,
         )
+        daemon = metered.daemon
+        if n_errors and is_apart:
+            daemon = watch_apart(body, interval, truth, n_errors)
     if n_errors:
-        errors = results.errors.setdefault(mode, Errors())
-        errors.add(metered.daemon, truth)
+        results.errors.setdefault(mode, Errors()).add(daemon, truth)
     for cost in metered.costs:
         results.add_cost(mode, cost.cpu_ns, cost.reader_ns)
     results.reads.setdefault(mode, []).append(

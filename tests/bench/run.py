@@ -347,7 +347,8 @@ def head(plan):
     lines.append("; ".join(filter(None, peers.versions())))
     lines.append(
         f"Interval {plan.interval:g} s, {plan.n_rules} rules, {plan.rounds} "
-        f"rounds; adaptive metered once, in as many windows, over {plan.adaptive_cycles} cycles"
+        f"rounds; adaptive metered once, in as many windows, over "
+        f"{plan.adaptive_cycles} cycles"
         + "".join(f", {line}" for line in plan.adaptive_options)
         + ("" if has_adaptive else "; this build has no `Refresh`: always")
     )

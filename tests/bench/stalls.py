@@ -87,7 +87,7 @@ def exactness(plan):
     try:
         for name, mode, more in WATCHERS[2:]:
             note(f"stall: error of {name}")
-            results = Results(load.name, load.words)
+            results = Results(load.name, load.words, floors=[0])
             with_more = dataclasses.replace(plan, adaptive_options=more)
             measure_smaps(
                 results, load, with_more, mode, 0, plan.error_cycles
