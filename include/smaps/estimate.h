@@ -42,6 +42,12 @@ struct evidence {
   /* What this process pays more since the reading for what relatives have
    * broken out of the memory that they shared. */
   uint64_t broken_by_relatives;
+  /* What a page of shmem or of files costs by what it did at the reading; what
+   * share of them has moved meanwhile, and how far off that makes us. */
+  bool is_of_shmem; /* and not of files */
+  double shared_cost;
+  double shared_moved;
+  double shared_doubt;
   bool is_ksm_merging;
 };
 
@@ -51,6 +57,9 @@ bool reading_take(struct reading *r, const struct rollup *rollup,
 
 /* The rollup that was read. */
 void reading_get(const struct reading *r, struct rollup *ret);
+
+/* Pages of files and shmem that are nobody else's, at the reading. */
+uint64_t reading_private_file_bytes(const struct reading *r);
 
 /* Memory shared by copy on write at the reading: what minor faults can break.
  */
@@ -66,6 +75,13 @@ void estimate_rollup(const struct reading *r, const struct evidence *e,
 
 /* Of that, how much is taken to be broken out of sharing since the reading. */
 uint64_t estimate_broken(const struct reading *r, const struct evidence *e);
+
+/* What shmem, or else files, cost beyond those that nobody else maps; and what
+ * doubt there would be for them without experience. In bytes. */
+uint64_t estimate_shared_pss(const struct reading *r,
+                             const struct rollup *estimate, bool is_of_shmem);
+uint64_t estimate_shared_doubt(const struct reading *r,
+                               const struct evidence *e);
 
 /* By how many bytes the estimated Pss may be wrong. */
 uint64_t estimate_doubt(const struct reading *r, const struct evidence *e);

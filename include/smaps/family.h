@@ -7,7 +7,7 @@
 #ifndef SMAPS_FAMILY_H
 #define SMAPS_FAMILY_H
 
-#include <stdint.h>
+#include <smaps/sharing.h>
 
 struct process;
 struct process_table;
@@ -21,6 +21,7 @@ struct family {
    * have shown; and by what part that was wrong, lately. */
   double cow_breaks;
   double cow_error;
+  struct sharing sharing; /* of files and shmem */
 };
 
 /*

@@ -6,6 +6,7 @@
 #include <smaps/name.h>
 #include <smaps/plan.h>
 #include <smaps/policy.h>
+#include <smaps/sharing.h>
 
 struct group {
   char name[NAME_SIZE];
@@ -18,6 +19,7 @@ struct group {
   /* Of the cycle before: what a doubt is held against. */
   uint64_t last_pss;
   struct plan_group plan;
+  struct sharing sharing; /* of members that stand alone */
   /* Memberships, and claims on descendants, that point here. */
   size_t references;
 };

@@ -55,9 +55,11 @@ struct process {
   /* Hash of the name that MaxGroups refused; 0 for none. */
   uint32_t refused_name;
 
-  struct family *family;   /* NULL while it stands alone */
-  uint64_t family_program; /* what it ran when that was decided */
-  double family_broken;    /* family->broken_share at the reading */
+  struct family *family;    /* NULL while it stands alone */
+  uint64_t family_program;  /* what it ran when that was decided */
+  double family_broken;     /* family->broken_share at the reading */
+  struct sharing_mark mark; /* of process_sharing() at the reading */
+  uint32_t shared_pages;    /* as they were counted there in the last cycle */
 
   struct reading reading;
   uint64_t denied_until_ns; /* no use to try its rollup before */
@@ -108,6 +110,10 @@ struct process *process_table_find(const struct process_table *t, uint32_t pid);
 /* Forgets all but pid and inode: another process has the pid now. */
 void process_reset(struct process *p,
                    void (*gone)(void *ctx, struct process *p), void *ctx);
+
+/* The set with which it shares files and shmem; NULL where it is in no group
+ * and stands alone. */
+struct sharing *process_sharing(const struct process *p);
 
 /* Finds the parent of a newcomer, once its stat and its parent's are read; to
  * be tried again in the next cycle where the parent's could not be. */

@@ -27,6 +27,7 @@ struct usage {
   uint64_t uss;         /* what would be freed if the process went away */
   uint64_t shared;      /* rss - uss */
   uint64_t resident_rolled_up; /* the part of `resident` that was read */
+  uint64_t largest_anonymous;  /* of one member */
 
   /* What stands in for rollups that were not read in this cycle. */
   uint64_t unmeasured;    /* members without any reading, past or present */
@@ -63,7 +64,8 @@ void usage_add_estimate(struct usage *u, const struct rollup *r,
 /*
  * What a member that was never read probably uses: for its size as much as the
  * members do that are in the sums. A forked worker shares what the others
- * share, and its statm does not say so.
+ * share, and its statm does not say so. But no anonymous memory beyond what the
+ * largest of them has: there is nobody to share it with.
  */
 void usage_guess(const struct usage *u, const struct statm_sample *s,
                  uint64_t page_size, uint32_t kernel_fields,

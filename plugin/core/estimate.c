@@ -113,6 +113,11 @@ static uint64_t private_anonymous(const struct reading *r) {
   return least(rest > least_of_it ? rest : least_of_it, uss);
 }
 
+uint64_t reading_private_file_bytes(const struct reading *r) {
+  return bytes_of(r, ROLLUP_PRIVATE_CLEAN) + bytes_of(r, ROLLUP_PRIVATE_DIRTY) -
+         private_anonymous(r);
+}
+
 /*
  * Memory shared by copy on write that was broken out of it: faults that brought
  * no memory, as many of them as experience says.
@@ -148,7 +153,6 @@ static double shared_ratio(const struct reading *r, uint64_t page_size) {
   return pss < shared ? pss / shared : 1;
 }
 
-/* With more relatives a shared page costs each of them less. */
 static double relatives_factor(const struct reading *r,
                                const struct evidence *e) {
   if (r->relatives == 0 || e->relatives == 0)
@@ -163,21 +167,39 @@ static void scale_above(struct rollup *u, enum rollup_field f, uint64_t base,
   u->bytes[f] = kept + (uint64_t)((double)(u->bytes[f] - kept) * factor);
 }
 
-/* What is private stays as it is. */
-static void scale_shared_part(const struct reading *r, struct rollup *u,
-                              double factor) {
+/* Private memory at the reading, by kind. */
+struct own {
+  uint64_t anon, file, shmem;
+};
+
+static struct own private_parts(const struct reading *r) {
+  uint64_t uss =
+      bytes_of(r, ROLLUP_PRIVATE_CLEAN) + bytes_of(r, ROLLUP_PRIVATE_DIRTY);
   uint64_t anon = private_anonymous(r);
-  uint64_t file = least(minus(uss_of(u), anon), u->bytes[ROLLUP_PSS_FILE]);
-  uint64_t shmem = minus(uss_of(u), anon + file);
+  uint64_t file = least(minus(uss, anon), bytes_of(r, ROLLUP_PSS_FILE));
+
+  return (struct own){
+      .anon = anon, .file = file, .shmem = minus(uss, anon + file)};
+}
+
+/* With more relatives a shared page costs each of them less; and so it does,
+ * for what the set is known to move, by how often that is mapped. What is
+ * private stays as it is. */
+static void scale_shared_part(const struct reading *r, const struct evidence *e,
+                              struct rollup *u) {
+  struct own own = private_parts(r);
+  double factor = relatives_factor(r, e);
 
   scale_above(u, ROLLUP_PSS_DIRTY, u->bytes[ROLLUP_PRIVATE_DIRTY], factor);
   if (!rollup_has(u, ROLLUP_PSS_ANON)) {
     scale_above(u, ROLLUP_PSS, uss_of(u), factor);
     return;
   }
-  scale_above(u, ROLLUP_PSS_ANON, anon, factor);
-  scale_above(u, ROLLUP_PSS_FILE, file, factor);
-  scale_above(u, ROLLUP_PSS_SHMEM, shmem, factor);
+  scale_above(u, ROLLUP_PSS_ANON, own.anon, factor);
+  scale_above(u, ROLLUP_PSS_FILE, own.file,
+              e->is_of_shmem ? factor : e->shared_cost);
+  scale_above(u, ROLLUP_PSS_SHMEM, own.shmem,
+              e->is_of_shmem ? e->shared_cost : factor);
   u->bytes[ROLLUP_PSS] = u->bytes[ROLLUP_PSS_ANON] + u->bytes[ROLLUP_PSS_FILE] +
                          u->bytes[ROLLUP_PSS_SHMEM];
 }
@@ -280,19 +302,20 @@ static void settle(struct rollup *u) {
 void estimate_rollup(const struct reading *r, const struct evidence *e,
                      struct rollup *ret) {
   struct change c = change_since(r, e);
-  double factor = relatives_factor(r, e);
   uint64_t broken = broken_bytes(r, e, &c);
+  bool is_set_the_same = r->relatives == e->relatives &&
+                         !(e->shared_cost < 1 || e->shared_cost > 1);
 
   reading_get(r, ret);
   if (c.anon == 0 && c.shared == 0 && c.swap == 0 && broken == 0 &&
-      e->broken_by_relatives == 0 && r->relatives == e->relatives)
+      e->broken_by_relatives == 0 && is_set_the_same)
     return;
-  if (r->relatives != e->relatives)
-    scale_shared_part(r, ret, factor);
+  if (!is_set_the_same)
+    scale_shared_part(r, e, ret);
   if (c.anon)
     move_anonymous(r, ret, c.anon);
   if (c.shared)
-    move_shared(ret, c.shared, shared_ratio(r, e->page_size) * factor);
+    move_shared(ret, c.shared, shared_ratio(r, e->page_size) * e->shared_cost);
   if (broken)
     move_broken(ret, broken, cow_cost(r));
   move(ret, ROLLUP_PSS, (int64_t)e->broken_by_relatives);
@@ -302,18 +325,58 @@ void estimate_rollup(const struct reading *r, const struct evidence *e,
   settle(ret);
 }
 
+uint64_t estimate_shared_pss(const struct reading *r,
+                             const struct rollup *estimate, bool is_of_shmem) {
+  struct own own = private_parts(r);
+
+  return is_of_shmem ? minus(estimate->bytes[ROLLUP_PSS_SHMEM], own.shmem)
+                     : minus(estimate->bytes[ROLLUP_PSS_FILE], own.file);
+}
+
 /* Files and shmem that came or went cost anything from nothing to all. */
-static double doubt_of_shared(const struct reading *r, const struct evidence *e,
-                              const struct change *c) {
+static double doubt_of_own(const struct reading *r, const struct evidence *e,
+                           const struct change *c) {
   double ratio = shared_ratio(r, e->page_size);
 
   return (double)magnitude(c->shared) * (ratio > 0.5 ? ratio : 1 - ratio);
 }
 
+/* And so can, by what others did, those that stayed. */
+static double doubt_by_others(const struct reading *r,
+                              const struct evidence *e) {
+  return (double)bytes_of(r,
+                          e->is_of_shmem ? ROLLUP_PSS_SHMEM : ROLLUP_PSS_FILE) *
+         e->shared_moved;
+}
+
+/* Of both, as much as experience says; but who has changed a lot itself is not
+ * like the others any more. */
+static double doubt_of_shared(const struct reading *r, const struct evidence *e,
+                              const struct change *c) {
+  double before = (double)r->shared_pages;
+  double now = (double)e->statm.shared_pages;
+  double changed = c->shared == 0 ? 0
+                   : now > before ? 1 - before / now
+                                  : 1 - now / before;
+
+  return doubt_of_own(r, e, c) *
+             (changed > e->shared_doubt ? changed : e->shared_doubt) +
+         doubt_by_others(r, e) * e->shared_doubt;
+}
+
+uint64_t estimate_shared_doubt(const struct reading *r,
+                               const struct evidence *e) {
+  struct change c = change_since(r, e);
+
+  return (uint64_t)(doubt_of_own(r, e, &c) + doubt_by_others(r, e));
+}
+
 /* As it was not to be seen for sure what the faults were, a part of it. */
 static double doubt_of_cow(const struct reading *r, const struct evidence *e,
                            const struct change *c) {
-  double doubt = (double)broken_bytes(r, e, c) * e->cow_doubt;
+  double doubt =
+      ((double)broken_bytes(r, e, c) + (double)e->broken_by_relatives) *
+      e->cow_doubt;
 
   if (c->anon < 0 && r->kb[ROLLUP_ANONYMOUS] > 0)
     /* What went was shared as likely as any other of it. */

@@ -32,16 +32,23 @@ void family_leave(struct process *p) {
     free(family);
 }
 
+static int found(struct process *parent) {
+  struct family *family = calloc(1, sizeof(*family));
+
+  if (!family)
+    return -ENOMEM;
+  *family = (struct family){
+      .members = 1, .cow_breaks = 1, .cow_error = COW_ERROR_AT_FIRST};
+  sharing_init(&family->sharing, process_sharing(parent),
+               parent->statm.shared_pages);
+  parent->family = family;
+  parent->family_program = program_of(parent);
+  return 0;
+}
+
 static int join(struct process *p, struct process *parent) {
-  if (!parent->family) {
-    parent->family = calloc(1, sizeof(*parent->family));
-    if (!parent->family)
-      return -ENOMEM;
-    parent->family->members = 1;
-    parent->family->cow_breaks = 1;
-    parent->family->cow_error = COW_ERROR_AT_FIRST;
-    parent->family_program = program_of(parent);
-  }
+  if (!parent->family && found(parent) < 0)
+    return -ENOMEM;
   p->family = parent->family;
   p->family->members++;
   return 0;

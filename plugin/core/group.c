@@ -70,6 +70,7 @@ int group_table_take(struct group_table *t, const char *name, bool is_fixed,
   snprintf(g->name, sizeof(g->name), "%s", name);
   g->is_fixed = is_fixed;
   g->report = report;
+  sharing_init(&g->sharing, NULL, 0);
   memmove(&t->groups[place + 1], &t->groups[place],
           (t->n - place) * sizeof(*t->groups));
   t->groups[place] = g;

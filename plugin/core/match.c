@@ -242,6 +242,7 @@ static int resize(void **array, size_t old, size_t n, size_t size) {
 static int keep(struct matcher *m, struct process *p) {
   void *groups = p->groups, *claims = p->claims;
   int r = resize(&groups, p->n_groups, m->n_groups, sizeof(*p->groups));
+  bool is_in_set;
 
   p->groups = groups;
   if (r == 0)
@@ -252,6 +253,9 @@ static int keep(struct matcher *m, struct process *p) {
     release_claims(m, m->made_claims, m->n_claims);
     return r;
   }
+  /* With other members around it the reading would say something else. */
+  is_in_set = p->family ||
+              (p->n_groups && m->n_groups && p->groups[0] == m->made_groups[0]);
   p->has_changed_claims = !is_same_claims(m, p);
   matcher_forget(m, p);
   if (m->n_groups)
@@ -260,6 +264,7 @@ static int keep(struct matcher *m, struct process *p) {
     memcpy(p->claims, m->made_claims, m->n_claims * sizeof(*p->claims));
   p->n_groups = (uint16_t)m->n_groups;
   p->n_claims = (uint16_t)m->n_claims;
+  p->reading.at_ns = is_in_set ? p->reading.at_ns : 0;
   return 0;
 }
 

@@ -14,6 +14,9 @@
 
 /* A doubt that is never worth a reading. */
 #define DOUBT_LEAST_BYTES (UINT64_C(16) << 10)
+/* What we are used to be off by is exceeded every other time; what is published
+ * as a bound should not be. */
+#define DOUBTS_PUBLISHED 2
 /* Memory shared by copy on write that is worth asking for faults. */
 #define COW_LEAST_BYTES (UINT64_C(1) << 20)
 
@@ -56,6 +59,9 @@ void measurer_done(struct measurer *m) { free(m->candidates); }
 /* How fast a family's experience with faults follows the latest reading, and
  * the least error that is ever believed in. */
 #define LEARNING_RATE 0.25
+/* Of a few pages there is little to learn. */
+#define LEARN_LEAST_BYTES (UINT64_C(64) << 10)
+#define LEARN_WELL_BYTES 1048576.0
 #define COW_ERROR_LEAST 0.01
 #define COW_BREAKS_LEAST 0.01
 
@@ -158,18 +164,45 @@ static uint64_t broken_by_relatives(const struct process *p) {
 
 static struct evidence evidence_of(const struct measurer *m,
                                    const struct process *p) {
-  return (struct evidence){.now_ns = m->now_ns,
-                           .page_size = m->page_size,
-                           .statm = p->statm,
-                           .minor_faults = p->minor_faults,
-                           .vm_swap_kb = p->vm_swap_kb,
-                           .relatives = family_size(p),
-                           .slack_pages = m->slack_pages,
-                           .cow_breaks = p->family ? p->family->cow_breaks : 1,
-                           .cow_doubt = p->family ? p->family->cow_error : 1,
-                           .broken_by_relatives =
-                               p->reading.at_ns ? broken_by_relatives(p) : 0,
-                           .is_ksm_merging = m->is_merging};
+  struct evidence e = {.now_ns = m->now_ns,
+                       .page_size = m->page_size,
+                       .statm = p->statm,
+                       .minor_faults = p->minor_faults,
+                       .vm_swap_kb = p->vm_swap_kb,
+                       .relatives = family_size(p),
+                       .slack_pages = m->slack_pages,
+                       .cow_breaks = p->family ? p->family->cow_breaks : 1,
+                       .cow_doubt = p->family ? p->family->cow_error : 1,
+                       .shared_cost = 1,
+                       .is_ksm_merging = m->is_merging};
+  struct sharing *sharing = process_sharing(p);
+
+  if (!p->reading.at_ns || !sharing)
+    return e;
+  e.broken_by_relatives = broken_by_relatives(p);
+  e.is_of_shmem = sharing->is_shmem;
+  e.shared_cost = sharing_cost_since(sharing, &p->mark);
+  e.shared_moved = sharing_moved_since(sharing, &p->mark);
+  e.shared_doubt = sharing->error;
+  return e;
+}
+
+/* Pages that a member has of files and shmem, but for those that were its own
+ * at the last reading. */
+static uint64_t shared_pages(const struct measurer *m,
+                             const struct process *p) {
+  uint64_t own = p->reading.at_ns
+                     ? reading_private_file_bytes(&p->reading) / m->page_size
+                     : 0;
+
+  return p->statm.shared_pages > own ? p->statm.shared_pages - own : 0;
+}
+
+static void count_shared(const struct measurer *m, struct process *p) {
+  uint64_t pages = shared_pages(m, p);
+
+  sharing_count(process_sharing(p), m->now_ns, pages, p->shared_pages);
+  p->shared_pages = (uint32_t)pages;
 }
 
 /* A page that one of n breaks out costs the others what it paid for it: a part
@@ -200,7 +233,7 @@ static uint64_t doubt_of(const struct measurer *m, const struct process *p) {
 
   if (!p->reading.at_ns)
     return resident;
-  doubt = estimate_doubt(&p->reading, &e) + e.broken_by_relatives / 2;
+  doubt = estimate_doubt(&p->reading, &e);
   return doubt < resident ? doubt : resident;
 }
 
@@ -322,6 +355,8 @@ static void take_reading(struct measurer *m, struct process *p,
   p->reading.vm_swap_kb = p->vm_swap_kb;
   p->family_broken = p->family ? p->family->broken_share : 0;
   p->broken = 0;
+  p->mark = sharing_mark(process_sharing(p), rollup->bytes[ROLLUP_PSS_FILE],
+                         rollup->bytes[ROLLUP_PSS_SHMEM]);
 }
 
 static void add_statm(const struct measurer *m, const struct process *p,
@@ -355,29 +390,58 @@ static double clamp(double x, double least, double most) {
 }
 
 /* What the faults since the last reading really were. */
-static void learn(const struct measurer *m, const struct process *p,
-                  const struct rollup *rollup) {
-  struct evidence e = evidence_of(m, p);
-  struct family *family = p->family;
-  struct rollup expected;
-  double more, error, ratio;
+static void learn_of_faults(struct family *family, const struct process *p,
+                            const struct rollup *expected,
+                            const struct rollup *rollup) {
+  double more, error, ratio, rate;
 
-  if (!family || p->broken < (float)COW_LEAST_BYTES)
+  if (!family || p->broken < (float)LEARN_LEAST_BYTES)
     return;
-  estimate_rollup(&p->reading, &e, &expected);
   more = (double)(rollup->bytes[ROLLUP_PRIVATE_CLEAN] +
                   rollup->bytes[ROLLUP_PRIVATE_DIRTY]) -
-         (double)(expected.bytes[ROLLUP_PRIVATE_CLEAN] +
-                  expected.bytes[ROLLUP_PRIVATE_DIRTY]);
+         (double)(expected->bytes[ROLLUP_PRIVATE_CLEAN] +
+                  expected->bytes[ROLLUP_PRIVATE_DIRTY]);
   error = more / (double)p->broken;
   ratio = clamp(family->cow_breaks * (1 + error), COW_BREAKS_LEAST, 1);
   error = clamp(error < 0 ? -error : error, COW_ERROR_LEAST, 1);
-  family->cow_breaks += (ratio - family->cow_breaks) * LEARNING_RATE;
-  family->cow_error += (error - family->cow_error) * LEARNING_RATE;
+  rate = LEARNING_RATE * clamp((double)p->broken / LEARN_WELL_BYTES, 0, 1);
+  family->cow_breaks += (ratio - family->cow_breaks) * rate;
+  family->cow_error += (error - family->cow_error) * rate;
+}
+
+/* What the pages cost that are not anonymous, by what we thought. */
+static void learn_of_sharing(const struct process *p, const struct evidence *e,
+                             const struct rollup *expected,
+                             const struct rollup *rollup) {
+  double before = (double)p->reading.shared_pages;
+  double now = (double)e->statm.shared_pages;
+  double own = now > before ? now - before : before - now;
+  struct sharing_lesson lesson = {
+      .expected =
+          (double)estimate_shared_pss(&p->reading, expected, e->is_of_shmem),
+      .found = (double)estimate_shared_pss(&p->reading, rollup, e->is_of_shmem),
+      .doubted = (double)estimate_shared_doubt(&p->reading, e),
+      .moved = e->shared_moved + own / (now > before ? now : before)};
+
+  if (lesson.expected < LEARN_LEAST_BYTES ||
+      !rollup_has(rollup, ROLLUP_PSS_FILE))
+    return;
+  sharing_learn(process_sharing(p), &lesson);
+}
+
+static void learn(const struct measurer *m, const struct process *p,
+                  const struct rollup *rollup) {
+  struct evidence e = evidence_of(m, p);
+  struct rollup expected;
+
+  estimate_rollup(&p->reading, &e, &expected);
+  learn_of_faults(p->family, p, &expected, rollup);
+  learn_of_sharing(p, &e, &expected, rollup);
 }
 
 static void finish_job(struct measurer *m, const struct read_job *job) {
   struct process *p = job->process;
+  uint64_t counted = p->shared_pages;
 
   m->rollup_ns += job->took_ns;
   if (job->took_ns > m->longest_read_ns)
@@ -388,6 +452,9 @@ static void finish_job(struct measurer *m, const struct read_job *job) {
   p->reading.at_ns = 0;
   if (job->result == 0) {
     add_read(m, p, job);
+    p->shared_pages = (uint32_t)shared_pages(m, p);
+    sharing_correct(process_sharing(p),
+                    (double)p->shared_pages - (double)counted);
   } else if (job->result == PROCFS_GONE || job->result == PROCFS_NO_MM) {
     p->state = PROCESS_GONE;
     m->vanished++;
@@ -450,7 +517,8 @@ static void add_estimate(const struct measurer *m, const struct process *p) {
     struct usage *u = &p->groups[i]->usage;
 
     add_statm(m, p, u);
-    usage_add_estimate(u, &rollup, resident_of(m, p), (uint64_t)p->doubt,
+    usage_add_estimate(u, &rollup, resident_of(m, p),
+                       DOUBTS_PUBLISHED * (uint64_t)p->doubt,
                        m->now_ns - p->reading.at_ns);
   }
 }
@@ -560,8 +628,11 @@ int measurer_run(struct measurer *m, const struct process_table *t,
     p->is_read = p->has_failed = false;
     p->is_in_parents_mm = is_member(p) && is_in_parents_mm(m, t, p);
     if (is_member(p) && !p->is_in_parents_mm)
-      consider(m, p);
+      count_shared(m, p);
   }
+  for (size_t i = 0; i < t->n; i++)
+    if (is_member(t->processes[i]) && !t->processes[i]->is_in_parents_mm)
+      consider(m, t->processes[i]);
   plan = plan_choose(m->candidates, m->n_candidates, m->read_budget_ns);
   read_chosen(m, plan.chosen);
   defer(m, &plan);

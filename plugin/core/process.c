@@ -128,6 +128,12 @@ struct process *process_table_find(const struct process_table *t,
   return NULL;
 }
 
+struct sharing *process_sharing(const struct process *p) {
+  if (p->family)
+    return &p->family->sharing;
+  return p->n_groups ? &p->groups[0]->sharing : NULL;
+}
+
 void process_table_link(const struct process_table *t, struct process *p) {
   struct process *parent = process_table_find(t, p->parent_pid);
 

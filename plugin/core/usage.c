@@ -32,6 +32,8 @@ static void add_rollup(struct usage *u, const struct rollup *r,
     u->rollup.bytes[f] += r->bytes[f];
   u->rolled_up++;
   u->resident_rolled_up += resident_bytes;
+  if (r->bytes[ROLLUP_ANONYMOUS] > u->largest_anonymous)
+    u->largest_anonymous = r->bytes[ROLLUP_ANONYMOUS];
 }
 
 void usage_add_rollup(struct usage *u, const struct rollup *r,
@@ -68,20 +70,10 @@ static void guess_alone(const struct statm_sample *s, uint64_t page_size,
   ret->bytes[ROLLUP_SHARED_CLEAN] = shared;
 }
 
-void usage_guess(const struct usage *u, const struct statm_sample *s,
-                 uint64_t page_size, uint32_t kernel_fields,
-                 struct rollup *ret) {
-  uint64_t resident = s->resident_pages * page_size;
-  double by;
+static void guess_like_others(const struct usage *u, uint64_t resident,
+                              struct rollup *ret) {
+  double by = (double)resident / (double)u->resident_rolled_up;
 
-  *ret = (struct rollup){.known = kernel_fields};
-  if (u->rolled_up)
-    ret->known = u->rollup.known;
-  if (u->rolled_up == 0 || u->resident_rolled_up == 0) {
-    guess_alone(s, page_size, ret);
-    return;
-  }
-  by = (double)resident / (double)u->resident_rolled_up;
   if (by * (double)u->rollup.bytes[ROLLUP_RSS] > (double)resident)
     by = (double)resident / (double)u->rollup.bytes[ROLLUP_RSS];
   for (int f = 0; f < ROLLUP_FIELDS; f++)
@@ -92,6 +84,35 @@ void usage_guess(const struct usage *u, const struct statm_sample *s,
       ret->bytes[ROLLUP_PRIVATE_CLEAN] + ret->bytes[ROLLUP_PRIVATE_DIRTY];
   if (ret->bytes[ROLLUP_PSS] > ret->bytes[ROLLUP_RSS])
     ret->bytes[ROLLUP_PSS] = ret->bytes[ROLLUP_RSS];
+}
+
+static void add_private(struct rollup *r, uint64_t bytes) {
+  static const enum rollup_field fields[] = {
+      ROLLUP_RSS,           ROLLUP_PSS,       ROLLUP_PSS_ANON,
+      ROLLUP_PSS_DIRTY,     ROLLUP_ANONYMOUS, ROLLUP_REFERENCED,
+      ROLLUP_PRIVATE_DIRTY,
+  };
+
+  for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+    r->bytes[fields[i]] += bytes;
+}
+
+void usage_guess(const struct usage *u, const struct statm_sample *s,
+                 uint64_t page_size, uint32_t kernel_fields,
+                 struct rollup *ret) {
+  uint64_t resident = s->resident_pages * page_size;
+  uint64_t anon = resident - s->shared_pages * page_size;
+  uint64_t own = anon > u->largest_anonymous ? anon - u->largest_anonymous : 0;
+
+  *ret = (struct rollup){.known = kernel_fields};
+  if (u->rolled_up)
+    ret->known = u->rollup.known;
+  if (u->rolled_up == 0 || u->resident_rolled_up == 0) {
+    guess_alone(s, page_size, ret);
+    return;
+  }
+  guess_like_others(u, resident - own, ret);
+  add_private(ret, own);
 }
 
 bool usage_is_whole(const struct usage *u) {

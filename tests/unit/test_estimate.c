@@ -59,7 +59,9 @@ static const struct evidence worker_at_reading = {
     .minor_faults = 5000,
     .vm_swap_kb = 100,
     .relatives = 4,
-    .cow_breaks = 1};
+    .cow_breaks = 1,
+    .shared_cost = 1,
+    .shared_doubt = 1};
 
 /* No COW, no relatives: 600 kB of its own, 200 kB of a file at a half. */
 static const uint32_t loner_kb[ROLLUP_FIELDS] = {
@@ -76,7 +78,9 @@ static const struct evidence loner_at_reading = {
     .statm = {.resident_pages = 200, .shared_pages = 50},
     .minor_faults = 5000,
     .relatives = 1,
-    .cow_breaks = 1};
+    .cow_breaks = 1,
+    .shared_cost = 1,
+    .shared_doubt = 1};
 
 static struct reading take(const struct rollup *rollup,
                            const struct evidence *e) {
@@ -109,6 +113,7 @@ static struct evidence evidence_after(const struct evidence *at,
   e.minor_faults += (uint32_t)s->faults;
   e.vm_swap_kb += (uint64_t)s->swap_kb;
   e.relatives += (uint32_t)s->relatives;
+  e.shared_cost = (double)at->relatives / (double)e.relatives;
   e.slack_pages = s->slack;
   e.cow_breaks = s->cow_breaks > 0 ? s->cow_breaks : 1;
   e.cow_doubt = s->cow_doubt;
@@ -276,6 +281,8 @@ static void relatives_scale_what_is_shared(void **state) {
     e.relatives = cases[i].was;
     r = take(&rollup, &e);
     e.relatives = cases[i].is;
+    if (cases[i].was)
+      e.shared_cost = (double)cases[i].was / cases[i].is;
     estimate_rollup(&r, &e, &got);
     expect_kb(cases[i].name, "pss", got.bytes[ROLLUP_PSS], cases[i].pss);
     expect_kb(cases[i].name, "uss", uss_of(&got), 400);
@@ -332,7 +339,9 @@ static void shared_growth_from_nothing_counts_in_full(void **state) {
                        .page_size = PAGE,
                        .statm = {.resident_pages = 100},
                        .relatives = 1,
-                       .cow_breaks = 1};
+                       .cow_breaks = 1,
+                       .shared_cost = 1,
+                       .shared_doubt = 1};
   struct rollup rollup = in_kb(kb), got;
   struct reading r = take(&rollup, &e);
 
@@ -491,7 +500,8 @@ static struct evidence draw_evidence_at(const struct rollup *r) {
   struct evidence e = {.now_ns = AT,
                        .page_size = draw(8) ? PAGE : 16 * PAGE,
                        .minor_faults = (uint32_t)draw(UINT64_C(1) << draw(32)),
-                       .relatives = (uint32_t)draw(20)};
+                       .relatives = (uint32_t)draw(20),
+                       .shared_cost = 1};
 
   e.statm.resident_pages = r->bytes[ROLLUP_RSS] / e.page_size;
   e.statm.shared_pages =
@@ -530,6 +540,10 @@ static void draw_change(struct evidence *e, const struct reading *r) {
     e->vm_swap_kb = draw(UINT64_C(1) << draw(33));
   if (draw(2))
     e->relatives = (uint32_t)draw(draw(10) ? 20 : 100000);
+  if (draw(2))
+    e->shared_cost = draw_share() * 3;
+  e->shared_moved = draw_share();
+  e->shared_doubt = draw_share();
   e->now_ns += draw(UINT64_C(1) << draw(55));
   e->slack_pages = draw(3) ? 0 : draw(100000);
   e->cow_breaks = draw_share();
@@ -667,7 +681,9 @@ static struct evidence seen(const struct memory *m, uint32_t i) {
                     (r.bytes[ROLLUP_RSS] - r.bytes[ROLLUP_ANONYMOUS]) / PAGE},
       .minor_faults = (uint32_t)m->faults[i],
       .relatives = m->n,
-      .cow_breaks = 1};
+      .cow_breaks = 1,
+      .shared_cost = 1,
+      .shared_doubt = 1};
 }
 
 static void read_all(const struct memory *m, struct reading *readings) {
@@ -944,6 +960,52 @@ static void pss_anon_stays_within_anonymous(void **state) {
   expect_kb("unmapped", "pss", got.bytes[ROLLUP_PSS], 55);
 }
 
+/* 400 of its own; the anonymous memory of 150 is as it was. */
+static void cost_of_sharing_scales_files_and_shmem_alone(void **state) {
+  struct evidence e = worker_at_reading;
+  struct rollup rollup = in_kb(worker_kb), got;
+  struct reading r = take(&rollup, &e);
+
+  (void)state;
+  e.shared_cost = 0.5;
+  estimate_rollup(&r, &e, &got);
+  expect_kb("half", "pss", got.bytes[ROLLUP_PSS], 525);
+  expect_kb("half", "pss_anon", got.bytes[ROLLUP_PSS_ANON], 500);
+  expect_kb("half", "pss_file", got.bytes[ROLLUP_PSS_FILE], 25);
+  expect_kb("half", "uss", uss_of(&got), 400);
+  e.shared_cost = 2;
+  e.statm.resident_pages += 10;
+  e.statm.shared_pages += 10;
+  estimate_rollup(&r, &e, &got);
+  /* Each of the ten pages costs half of it, as much as those before. */
+  expect_kb("twice", "pss", got.bytes[ROLLUP_PSS], 550 + 50 + 20);
+}
+
+/* 50 kB is what its files cost it; ten pages more cost 10 kB or up to 40. */
+static void
+doubt_of_sharing_is_by_what_moved_and_what_was_learnt(void **state) {
+  static const struct {
+    int shared_pages;
+    double moved, learnt, doubt;
+  } cases[] = {
+      {0, 0, 1, 0},   {0, 0.5, 1, 25},       {0, 0.5, 0.1, 2.5}, {0, 1, 0, 0},
+      {10, 0, 1, 30}, {10, 0.5, 1, 30 + 25}, {10, 0, 0.2, 6},    {10, 0, 0, 5},
+  };
+  struct rollup rollup = in_kb(worker_kb);
+  struct reading r = take(&rollup, &worker_at_reading);
+
+  (void)state;
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    struct evidence e = worker_at_reading;
+
+    e.statm.shared_pages += (uint64_t)cases[i].shared_pages;
+    e.statm.resident_pages += (uint64_t)cases[i].shared_pages;
+    e.shared_moved = cases[i].moved;
+    e.shared_doubt = cases[i].learnt;
+    expect_kb("case", "doubt", estimate_doubt(&r, &e), cases[i].doubt);
+  }
+}
+
 /* Twice as many relatives: 400 of its own, 50 and 25 of what is shared. */
 static void relatives_do_not_scale_what_is_private(void **state) {
   struct rollup got = estimate_from(worker_kb, &worker_at_reading, 0, 0, 4);
@@ -1006,6 +1068,8 @@ int main(void) {
       cmocka_unit_test(sharing_is_broken_beside_private_file_pages),
       cmocka_unit_test(pss_anon_stays_within_anonymous),
       cmocka_unit_test(relatives_do_not_scale_what_is_private),
+      cmocka_unit_test(cost_of_sharing_scales_files_and_shmem_alone),
+      cmocka_unit_test(doubt_of_sharing_is_by_what_moved_and_what_was_learnt),
       cmocka_unit_test(private_above_pss_does_not_raise_pss),
       cmocka_unit_test(locked_stays_within_pss),
   };

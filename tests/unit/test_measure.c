@@ -208,9 +208,11 @@ static void scattered_memory_is_not_read_where_that_would_stall(void **state) {
   put(w, f);
   w->settings.policy.max_stall_ns = 2 * NS_PER_MS;
   group(w, "g");
+  group(w, "h");
   assert_int_equal(world_cycle(w, 1), 0);
   assert_int_equal(reads(w), 1);
   f.pid = 11;
+  f.comm = "h";
   put(w, f);
   proctree_write(&w->tree, "11/status", status, sizeof(status) - 1);
   assert_int_equal(world_cycle(w, 1), 0);
@@ -272,6 +274,86 @@ static void walk_that_would_stall_too_long_is_not_made(void **state) {
   assert_int_equal(collector_counts(w->collector)->deferred, 1);
   assert_int_equal(collector_trouble(w->collector, TROUBLE_TOO_LARGE)->pid, 10);
   assert_true(kb(w, "pss_error") > 0);
+}
+
+/* 64 MiB of it a file that n processes map, and 1 MiB of its own. */
+static struct fake mapper(uint32_t pid, const char *comm, unsigned n) {
+  struct fake f = process(pid, comm);
+
+  f.private_kb = 1024;
+  f.shared_kb = 65536;
+  f.pss_kb = 1024 + 65536 / n;
+  f.size = 20000;
+  return f;
+}
+
+/* No fork relates them; statm of those that were there says nothing. */
+static void one_that_maps_what_others_map_has_them_read_again(void **state) {
+  struct world *w = *state;
+
+  for (uint32_t pid = 10; pid < 12; pid++)
+    put(w, mapper(pid, "g", 2));
+  group(w, "g");
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(reads(w), 0);
+  for (uint32_t pid = 10; pid < 13; pid++)
+    put(w, mapper(pid, "g", 3));
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(reads(w), 3);
+  assert_in_range((int)kb(w, "pss"), 3 * 1024 + 65533, 3 * 1024 + 65536);
+  proctree_end(&w->tree, 12);
+  for (uint32_t pid = 10; pid < 12; pid++)
+    put(w, mapper(pid, "g", 2));
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(reads(w), 2);
+  assert_true(kb(w, "pss") == 2 * 1024 + 65536);
+}
+
+/* Time for one reading only: the others are followed, and in doubt. */
+static void sharers_that_are_not_read_pay_by_how_many_they_are(void **state) {
+  struct world *w = *state;
+
+  w->settings.read_budget_ns = 1;
+  for (uint32_t pid = 10; pid < 14; pid++)
+    put(w, mapper(pid, "g", 4));
+  group(w, "g");
+  for (int i = 0; i < 4; i++)
+    assert_int_equal(world_cycle(w, 1), 0);
+  for (uint32_t pid = 14; pid < 18; pid++)
+    put(w, mapper(pid, "g", 8));
+  for (uint32_t pid = 10; pid < 14; pid++)
+    put(w, mapper(pid, "g", 8));
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(reads(w), 1);
+  assert_in_range((int)kb(w, "pss"), 72000, 76000); /* in truth 73728 */
+  assert_true(kb(w, "pss_error") > 65536);
+}
+
+/* A master in one group, its workers in another. */
+static void set_of_relatives_goes_across_two_groups(void **state) {
+  struct world *w = *state;
+  struct fake master = mapper(10, "master", 2), worker;
+
+  put(w, master);
+  worker = mapper(11, "worker", 2);
+  worker.ppid = 10;
+  worker.start_stack = master.start_stack;
+  put(w, worker);
+  group(w, "master");
+  group(w, "worker");
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(reads(w), 0);
+  master.pss_kb = worker.pss_kb = 1024 + 65536 / 3;
+  put(w, master);
+  put(w, worker);
+  worker.pid = 12;
+  put(w, worker);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(reads(w), 3);
+  assert_int_equal((int)world_value(w, "master", "pss") / 1024, 22869);
+  assert_int_equal((int)world_value(w, "worker", "pss") / 1024, 2 * 22869);
 }
 
 /* The clock of these tests has every reading take a microsecond, but for one.
@@ -350,6 +432,9 @@ int main(void) {
       TEST(process_in_two_groups_is_read_as_the_stricter_wants),
       TEST(walk_that_would_stall_too_long_is_not_made),
       TEST(process_whose_main_thread_is_dead_is_estimated_too),
+      TEST(one_that_maps_what_others_map_has_them_read_again),
+      TEST(sharers_that_are_not_read_pay_by_how_many_they_are),
+      TEST(set_of_relatives_goes_across_two_groups),
       TEST(one_reading_that_was_interrupted_is_not_the_measure_of_the_next),
       TEST(memory_that_goes_to_swap_is_followed),
   };

@@ -372,6 +372,7 @@ static void a_newcomer_is_guessed_from_those_that_are_known(void **state) {
   struct usage u = {.processes = 0};
 
   (void)state;
+  r.bytes[ROLLUP_ANONYMOUS] = 160 * KIB;
   r.bytes[ROLLUP_SWAP_PSS] = 44 * KIB;
   r.known &= ~(1U << ROLLUP_KSM);
   add(&u, &r, 200);
@@ -383,6 +384,24 @@ static void a_newcomer_is_guessed_from_those_that_are_known(void **state) {
   assert_int_equal(got.bytes[ROLLUP_PRIVATE_DIRTY], 25 * KIB);
   assert_int_equal(got.bytes[ROLLUP_SHARED_CLEAN], 325 * KIB);
   assert_int_equal(got.bytes[ROLLUP_SWAP_PSS], 22 * KIB);
+}
+
+/* The one member that is known has 160 kB, at a quarter of it; the newcomer 40
+ * MB, which it can share with nobody. */
+static void what_no_member_has_is_guessed_to_be_private(void **state) {
+  static const struct statm_sample large = {.resident_pages = 10000 + 15,
+                                            .shared_pages = 15};
+  struct rollup r = make_rollup(200, 100, 50, 650), got;
+  struct usage u = {.processes = 0};
+
+  (void)state;
+  r.bytes[ROLLUP_ANONYMOUS] = 160 * KIB;
+  add(&u, &r, 200);
+  usage_guess(&u, &large, PAGE, KNOWN, &got);
+  assert_int_equal(got.bytes[ROLLUP_RSS], 40060 * KIB);
+  assert_int_equal(got.bytes[ROLLUP_PSS], (39840 + 220 / 4) * KIB);
+  assert_in_range(got.bytes[ROLLUP_PRIVATE_DIRTY], 39840 * KIB, 39860 * KIB);
+  assert_true(got.bytes[ROLLUP_ANONYMOUS] >= 39840 * KIB);
 }
 
 static void alone_a_newcomer_is_guessed_from_its_statm(void **state) {
@@ -475,6 +494,7 @@ int main(void) {
       cmocka_unit_test(who_was_not_asked_leaves_the_sum_unknown),
       cmocka_unit_test(age_is_unknown_where_nothing_was_ever_read),
       cmocka_unit_test(a_newcomer_is_guessed_from_those_that_are_known),
+      cmocka_unit_test(what_no_member_has_is_guessed_to_be_private),
       cmocka_unit_test(alone_a_newcomer_is_guessed_from_its_statm),
       cmocka_unit_test(any_guess_keeps_uss_below_pss_below_rss),
       cmocka_unit_test(a_guess_is_within_what_is_resident),

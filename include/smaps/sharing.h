@@ -1,0 +1,73 @@
+/*
+ * What a page of a file or of shmem costs those who map it. They are a set:
+ * fork relatives, or else the members of a group. statm says how many such
+ * pages each of them maps, and so, together, how many times the pages of the
+ * set are mapped; the more often, the less a page costs each. That is how a
+ * process is seen to come, to go, or to touch more of a shared buffer by those
+ * to whom nothing happens. How many of the pages that are touched are new to
+ * all, and what else this overlooks, is learnt from the readings.
+ */
+#ifndef SMAPS_SHARING_H
+#define SMAPS_SHARING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sharing {
+  uint64_t cycle_ns; /* when pages were last counted */
+  bool is_settled;   /* and what follows brought up to date */
+  /* Pages that members map and that were not private when read: before this
+   * cycle, by those of them that are left, by the same now, by all now. */
+  double before, left, grown, now;
+  /* Shmem or files, whatever costs the members more: that is what the changes
+   * are taken to be of. */
+  bool is_shmem;
+  double shmem_lead;
+  double cost;  /* of a page, as an index: only its changes mean something */
+  double moved; /* running sum of changes, as shares of all pages */
+  /* What pages that a member has touched have brought, by what they would if
+   * all were new at the cost of the others: 0 where all were old. */
+  double newness;
+  /* By what part of what could be wrong it was, as readings have shown. */
+  double error;
+  double missed, doubted; /* in this cycle, for that */
+};
+
+/* What a reading remembers of its set. */
+struct sharing_mark {
+  double moved;
+  float cost;
+};
+
+/* A set of one member, which has been part of another (or of none, NULL). */
+void sharing_init(struct sharing *s, const struct sharing *from,
+                  uint64_t pages);
+
+/* Counts the pages of a member, and those that it had in the cycle before (0
+ * where it was not there), once in a cycle; all of them before any other
+ * question about that cycle. */
+void sharing_count(struct sharing *s, uint64_t cycle_ns, uint64_t pages,
+                   uint64_t before);
+
+/* So many more turn out to be shared; nothing has changed. */
+void sharing_correct(struct sharing *s, double pages);
+
+/* For a reading: what the pages cost in it, by kind. */
+struct sharing_mark sharing_mark(struct sharing *s, uint64_t file_bytes,
+                                 uint64_t shmem_bytes);
+
+/* Since then: what a page costs now by what it did, and the share that moved.
+ */
+double sharing_cost_since(struct sharing *s, const struct sharing_mark *mark);
+double sharing_moved_since(struct sharing *s, const struct sharing_mark *mark);
+
+/* What a reading has shown of the shared pages of a member. Costs in bytes. */
+struct sharing_lesson {
+  double expected, found;
+  double doubted; /* as it was before experience made it less */
+  double moved;   /* since its last reading */
+};
+
+void sharing_learn(struct sharing *s, const struct sharing_lesson *lesson);
+
+#endif
