@@ -2,10 +2,12 @@
  * One cycle from the list of processes to the sums of the groups:
  *
  *   procfs_list       which processes are there
- *   identify_process  who they are                   (stat, statm, names)
+ *   identify_all      who they are                   (statm; stat, names)
  *   matcher_run       which groups they belong to    (rules, parents)
  *   measurer_run      what they use                  (smaps_rollup)
  *   metric_next       what of it is published        (called by the glue)
+ *
+ * All that can hang in the kernel goes through the reader (reader.h).
  *
  * Nothing in here logs or knows collectd.
  */

@@ -61,8 +61,10 @@ void reading_get(const struct reading *r, struct rollup *ret);
 /* Pages of files and shmem that are nobody else's, at the reading. */
 uint64_t reading_private_file_bytes(const struct reading *r);
 
-/* Memory shared by copy on write at the reading: what minor faults can break.
- */
+/* Memory shared by copy on write, by what it is short of in Pss: what minor
+ * faults can break; and from where on it is worth to ask for them. */
+#define COW_LEAST_BYTES (UINT64_C(1) << 20)
+uint64_t rollup_cow_bytes(const struct rollup *rollup);
 uint64_t reading_cow_bytes(const struct reading *r);
 
 /*

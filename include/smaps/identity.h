@@ -34,14 +34,17 @@ struct stored_identity {
 /* Its values are good until it is changed. */
 struct identity identity_get(const struct stored_identity *stored);
 
+/* What identity_renew() answers where any value differs. */
+#define IDENTITY_CHANGED 1
+
 /*
- * Copies the values; a NULL text is one that is not known. They may not hold
- * NULs. *ret_changed tells whether any value differs from before. -ENOMEM, and
- * -E2BIG for more than 64 KiB in all, leave the identity as it was.
+ * Copies the values to *ret, where any of them is not as in the old ones; else
+ * answers 0. A NULL text is one that is not known. They may not hold NULs.
+ * -ENOMEM, and -E2BIG for more than 64 KiB in all.
  */
-int identity_set(struct stored_identity *stored,
-                 const struct span value[ATTRIBUTES], uint32_t uid,
-                 bool *ret_changed);
+int identity_renew(const struct stored_identity *old,
+                   const struct span value[ATTRIBUTES], uint32_t uid,
+                   struct stored_identity *ret);
 
 void identity_done(struct stored_identity *stored);
 

@@ -11,7 +11,7 @@
 #include <smaps/trouble.h>
 
 struct measurer {
-  struct reader reader;
+  struct reader *reader;
   struct procfs *procfs;
   struct trouble *troubles; /* by kind */
   uint64_t page_size;
@@ -37,7 +37,7 @@ struct measurer {
 };
 
 void measurer_init(struct measurer *m, struct procfs *procfs,
-                   struct trouble *troubles, uint64_t (*clock_ns)(void));
+                   struct reader *reader, struct trouble *troubles);
 /* Lets it take account of the running kernel: for a tree that is of it. */
 void measurer_watch_kernel(struct measurer *m);
 void measurer_done(struct measurer *m);

@@ -67,6 +67,7 @@ struct process {
   uint32_t vm_swap_kb;      /* likewise */
   float broken;             /* what we took it to have broken since, in bytes */
   float doubt;              /* of the estimate, in bytes */
+  float unsure;             /* of that, due to faults while it was read */
   struct cost cost;
   uint16_t deferrals;
 
@@ -110,6 +111,10 @@ struct process *process_table_find(const struct process_table *t, uint32_t pid);
 /* Forgets all but pid and inode: another process has the pid now. */
 void process_reset(struct process *p,
                    void (*gone)(void *ctx, struct process *p), void *ctx);
+
+/* Whether it shares so much by copy on write that its minor faults tell of
+ * more than private growth. */
+bool process_wants_faults(const struct process *p);
 
 /* The set with which it shares files and shmem; NULL where it is in no group
  * and stands alone. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <smaps/identify.h>
 #include <smaps/match.h>
@@ -15,6 +16,7 @@ struct collector {
   struct process_table processes;
   struct group_table groups;
   struct user_cache users;
+  struct reader reader;
   struct identifier identifier;
   struct matcher matcher;
   struct measurer measurer;
@@ -56,17 +58,22 @@ int collector_new(struct settings *settings,
     collector_free(c);
     return r;
   }
-  measurer_init(&c->measurer, c->procfs, c->troubles, c->clock_ns);
+  c->reader =
+      (struct reader){.procfs = c->procfs,
+                      .sight = {.procfs = c->procfs,
+                                .users = &c->users,
+                                .attributes = settings_attributes(settings)},
+                      .clock_ns = c->clock_ns,
+                      .page_size = (uint64_t)sysconf(_SC_PAGESIZE)};
+  measurer_init(&c->measurer, c->procfs, &c->reader, c->troubles);
   c->measurer.read_budget_ns = settings->read_budget_ns;
   if (procfs_has_own_pids(c->procfs))
     measurer_watch_kernel(&c->measurer);
-  c->identifier =
-      (struct identifier){.procfs = c->procfs,
-                          .users = &c->users,
-                          .troubles = c->troubles,
-                          .attributes = settings_attributes(settings),
-                          .gone = forget,
-                          .gone_ctx = c};
+  c->identifier = (struct identifier){.procfs = c->procfs,
+                                      .reader = &c->reader,
+                                      .troubles = c->troubles,
+                                      .gone = forget,
+                                      .gone_ctx = c};
   *ret = c;
   return 0;
 }
@@ -94,15 +101,8 @@ static int discover(struct collector *c) {
   return process_table_update(&c->processes, entries, n, forget, c);
 }
 
-static void identify_all(struct collector *c, uint64_t now_ns) {
-  struct process_table *t = &c->processes;
-
-  user_cache_expire(&c->users, now_ns);
-  c->identifier.vanished = 0;
-  for (size_t i = 0; i < t->n; i++)
-    if (t->processes[i]->state == PROCESS_UNSEEN)
-      identify_process(&c->identifier, t->processes[i], now_ns);
-  /* Only now is every parent's start time known. */
+/* Who is related to whom, once every parent's start time is known. */
+static void relate_all(struct process_table *t) {
   for (size_t i = 0; i < t->n; i++) {
     struct process *p = t->processes[i];
 
@@ -194,7 +194,10 @@ int collector_cycle(struct collector *c) {
   r = discover(c);
   if (r < 0)
     return r;
-  identify_all(c, now_ns);
+  user_cache_expire(&c->users, now_ns);
+  c->reader.now_ns = now_ns;
+  identify_all(&c->identifier, &c->processes, now_ns);
+  relate_all(&c->processes);
   r = matcher_run(&c->matcher, &c->processes);
   if (r < 0)
     return r;

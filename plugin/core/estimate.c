@@ -48,6 +48,12 @@ static uint64_t uss_of(const struct rollup *u) {
   return u->bytes[ROLLUP_PRIVATE_CLEAN] + u->bytes[ROLLUP_PRIVATE_DIRTY];
 }
 
+uint64_t rollup_cow_bytes(const struct rollup *rollup) {
+  if (!rollup_has(rollup, ROLLUP_PSS_ANON))
+    return 0;
+  return minus(rollup->bytes[ROLLUP_ANONYMOUS], rollup->bytes[ROLLUP_PSS_ANON]);
+}
+
 uint64_t reading_cow_bytes(const struct reading *r) {
   if (!((r->known >> ROLLUP_PSS_ANON) & 1))
     return 0;

@@ -37,14 +37,13 @@ static size_t block_size(const struct span value[ATTRIBUTES]) {
   return size;
 }
 
-int identity_set(struct stored_identity *stored,
-                 const struct span value[ATTRIBUTES], uint32_t uid,
-                 bool *ret_changed) {
+int identity_renew(const struct stored_identity *old,
+                   const struct span value[ATTRIBUTES], uint32_t uid,
+                   struct stored_identity *ret) {
   struct stored_identity next = {.uid = uid};
   size_t at = 1, size = block_size(value);
 
-  *ret_changed = has_changed(stored, value, uid);
-  if (!*ret_changed)
+  if (!has_changed(old, value, uid))
     return 0;
   if (size > UINT16_MAX)
     return -E2BIG;
@@ -59,9 +58,8 @@ int identity_set(struct stored_identity *stored,
     at += value[i].len;
     next.block[at++] = '\0';
   }
-  identity_done(stored);
-  *stored = next;
-  return 0;
+  *ret = next;
+  return IDENTITY_CHANGED;
 }
 
 void identity_done(struct stored_identity *stored) {

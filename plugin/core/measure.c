@@ -17,9 +17,6 @@
 /* What we are used to be off by is exceeded every other time; what is published
  * as a bound should not be. */
 #define DOUBTS_PUBLISHED 2
-/* Memory shared by copy on write that is worth asking for faults. */
-#define COW_LEAST_BYTES (UINT64_C(1) << 20)
-
 /* What every kernel with a rollup has (4.14), for as long as none was read. */
 #define FIELDS_SINCE_4_14                                                      \
   (1U << ROLLUP_RSS | 1U << ROLLUP_PSS | 1U << ROLLUP_SHARED_CLEAN |           \
@@ -31,15 +28,11 @@
    1U << ROLLUP_SWAP | 1U << ROLLUP_SWAP_PSS | 1U << ROLLUP_LOCKED)
 
 void measurer_init(struct measurer *m, struct procfs *procfs,
-                   struct trouble *troubles, uint64_t (*clock_ns)(void)) {
-  uint64_t page_size = (uint64_t)sysconf(_SC_PAGESIZE);
-
-  *m = (struct measurer){.reader = {.procfs = procfs,
-                                    .clock_ns = clock_ns,
-                                    .page_size = page_size},
+                   struct reader *reader, struct trouble *troubles) {
+  *m = (struct measurer){.reader = reader,
                          .procfs = procfs,
                          .troubles = troubles,
-                         .page_size = page_size,
+                         .page_size = reader->page_size,
                          .read_budget_ns = READ_BUDGET_DEFAULT_NS,
                          .kernel_fields = FIELDS_SINCE_4_14};
 }
@@ -65,25 +58,22 @@ void measurer_done(struct measurer *m) { free(m->candidates); }
 #define COW_ERROR_LEAST 0.01
 #define COW_BREAKS_LEAST 0.01
 
-/* Rollups that are read before they are added up. */
-#define JOBS_AT_ONCE 64
-
 /* --- whose memory is whose --- */
 /*
  * Without the right to ask kcmp: a parent that waits in vfork sleeps in state
  * D, and its child, which has not called exec yet, shows the very same numbers.
  */
-static bool looks_like_vfork(struct measurer *m, const struct process *parent,
+static bool looks_like_vfork(struct measurer *m, struct process *parent,
                              const struct process *p) {
   const struct statm_sample *a = &parent->statm, *b = &p->statm;
-  struct stat_sample s;
-  struct span text;
+  struct read_job job = {.process = parent, .kind = READ_STAT};
 
-  return parent->image == p->image && a->size_pages == b->size_pages &&
-         a->resident_pages == b->resident_pages &&
-         a->shared_pages == b->shared_pages && a->data_pages == b->data_pages &&
-         procfs_read_of(m->procfs, parent->pid, "stat", &text) == 0 &&
-         stat_parse(text.text, text.len, &s) == 0 && s.state == 'D';
+  if (parent->image != p->image || a->size_pages != b->size_pages ||
+      a->resident_pages != b->resident_pages ||
+      a->shared_pages != b->shared_pages || a->data_pages != b->data_pages)
+    return false;
+  reader_run(m->reader, &job, 1);
+  return job.result == 0 && job.stat.state == 'D';
 }
 
 /*
@@ -93,7 +83,7 @@ static bool looks_like_vfork(struct measurer *m, const struct process *parent,
  */
 static bool is_in_parents_mm(struct measurer *m, const struct process_table *t,
                              struct process *p) {
-  const struct process *parent = process_table_parent(t, p);
+  struct process *parent = process_table_parent(t, p);
   uint32_t pair;
   bool is_same;
   int r;
@@ -127,16 +117,11 @@ static struct policy policy_of(const struct process *p) {
   return policy;
 }
 
-/* Faults tell of broken sharing, for those that share by copy on write. */
-static uint32_t read_minor_faults(struct measurer *m, const struct process *p) {
-  struct stat_sample s;
-  struct span text;
-
-  if (reading_cow_bytes(&p->reading) < COW_LEAST_BYTES ||
-      procfs_read_of(m->procfs, p->pid, "stat", &text) != 0 ||
-      stat_parse(text.text, text.len, &s) != 0)
-    return p->reading.minor_faults;
-  return (uint32_t)s.minor_faults;
+static void read_faults(struct measurer *m, struct read_job *jobs, size_t n) {
+  reader_run(m->reader, jobs, n);
+  for (size_t i = 0; i < n; i++)
+    if (jobs[i].result == 0)
+      jobs[i].process->minor_faults = (uint32_t)jobs[i].stat.minor_faults;
 }
 
 /* Memory goes to swap where resident memory goes, and comes back from there. */
@@ -220,7 +205,6 @@ static void tell_relatives(struct process *p, uint64_t broken) {
 static void look_for_changes(struct measurer *m, struct process *p) {
   struct evidence e;
 
-  p->minor_faults = read_minor_faults(m, p);
   p->vm_swap_kb = read_swap_kb(m, p);
   e = evidence_of(m, p);
   tell_relatives(p, estimate_broken(&p->reading, &e));
@@ -233,7 +217,7 @@ static uint64_t doubt_of(const struct measurer *m, const struct process *p) {
 
   if (!p->reading.at_ns)
     return resident;
-  doubt = estimate_doubt(&p->reading, &e);
+  doubt = estimate_doubt(&p->reading, &e) + (uint64_t)p->unsure;
   return doubt < resident ? doubt : resident;
 }
 
@@ -336,25 +320,25 @@ static void note_failure(struct measurer *m, struct process *p, int r) {
 
 /* What faults and swap were at the reading, to tell the difference later. */
 static void take_reading(struct measurer *m, struct process *p,
-                         const struct rollup *rollup) {
-  struct statm_sample statm;
+                         const struct rollup_reading *read) {
+  const struct rollup *rollup = &read->rollup;
   struct evidence e;
-  struct span text;
 
-  p->minor_faults = p->vm_swap_kb = 0;
+  p->minor_faults = read->faults_after;
+  p->vm_swap_kb = 0;
   e = evidence_of(m, p);
-  /* Once more, for what has come since the list was made: it is in the rollup,
-   * and must not be added to it. (A dead main thread shows nothing.) */
-  if (procfs_read_of(m->procfs, p->pid, "statm", &text) == 0 &&
-      statm_parse(text.text, text.len, &statm) == 0 && statm_has_mm(&statm))
-    e.statm = statm;
+  if (read->has_statm)
+    e.statm = read->statm;
   if (!reading_take(&p->reading, rollup, &e))
     return;
-  p->minor_faults = p->reading.minor_faults = read_minor_faults(m, p);
   p->vm_swap_kb = read_swap_kb(m, p);
   p->reading.vm_swap_kb = p->vm_swap_kb;
   p->family_broken = p->family ? p->family->broken_share : 0;
   p->broken = 0;
+  p->unsure = read->faults_before
+                  ? (float)(read->faults_after - read->faults_before) *
+                        (float)m->page_size
+                  : 0;
   p->mark = sharing_mark(process_sharing(p), rollup->bytes[ROLLUP_PSS_FILE],
                          rollup->bytes[ROLLUP_PSS_SHMEM]);
 }
@@ -372,14 +356,14 @@ static uint64_t resident_of(const struct measurer *m, const struct process *p) {
 static void add_read(struct measurer *m, struct process *p,
                      const struct read_job *job) {
   m->rollup_reads++;
-  see_fields(m, job->rollup.known);
+  see_fields(m, job->rollup.rollup.known);
   p->is_read = true;
   cost_learn(&p->cost, job->took_ns, p->statm.resident_pages);
   for (size_t i = 0; i < p->n_groups; i++) {
     struct usage *u = &p->groups[i]->usage;
 
     add_statm(m, p, u);
-    usage_add_rollup(u, &job->rollup, resident_of(m, p));
+    usage_add_rollup(u, &job->rollup.rollup, resident_of(m, p));
   }
   if (policy_of(p).refresh == REFRESH_ADAPTIVE)
     take_reading(m, p, &job->rollup);
@@ -448,7 +432,7 @@ static void finish_job(struct measurer *m, const struct read_job *job) {
     m->longest_read_ns = job->took_ns;
   p->deferrals = 0;
   if (job->result == 0 && p->reading.at_ns)
-    learn(m, p, &job->rollup);
+    learn(m, p, &job->rollup.rollup);
   p->reading.at_ns = 0;
   if (job->result == 0) {
     add_read(m, p, job);
@@ -471,17 +455,18 @@ static void read_chosen(struct measurer *m, size_t n) {
     size_t batch = n - i < JOBS_AT_ONCE ? n - i : JOBS_AT_ONCE;
 
     for (size_t j = 0; j < batch; j++)
-      jobs[j].process = m->candidates[i + j].process;
-    reader_run(&m->reader, jobs, batch);
+      jobs[j] = (struct read_job){.process = m->candidates[i + j].process,
+                                  .kind = READ_ROLLUP};
+    reader_run(m->reader, jobs, batch);
     for (size_t j = 0; j < batch; j++)
       finish_job(m, &jobs[j]);
   }
 }
 
 static void read_now(struct measurer *m, struct process *p) {
-  struct read_job job = {.process = p};
+  struct read_job job = {.process = p, .kind = READ_ROLLUP};
 
-  reader_run(&m->reader, &job, 1);
+  reader_run(m->reader, &job, 1);
   finish_job(m, &job);
 }
 
@@ -614,6 +599,33 @@ static void read_orphans(struct measurer *m, const struct process_table *t) {
   }
 }
 
+static bool is_measured(const struct process *p) {
+  return is_member(p) && !p->is_in_parents_mm;
+}
+
+/* All that the estimate of one process depends on of the others. */
+static void look_around(struct measurer *m, const struct process_table *t) {
+  struct read_job jobs[JOBS_AT_ONCE];
+  size_t n = 0;
+
+  for (size_t i = 0; i < t->n; i++) {
+    struct process *p = t->processes[i];
+
+    p->is_read = p->has_failed = false;
+    p->is_in_parents_mm = is_member(p) && is_in_parents_mm(m, t, p);
+    if (!is_measured(p))
+      continue;
+    count_shared(m, p);
+    if (process_wants_faults(p))
+      jobs[n++] = (struct read_job){.process = p, .kind = READ_STAT};
+    if (n == JOBS_AT_ONCE) {
+      read_faults(m, jobs, n);
+      n = 0;
+    }
+  }
+  read_faults(m, jobs, n);
+}
+
 int measurer_run(struct measurer *m, const struct process_table *t,
                  const struct meminfo_sample *meminfo, uint64_t now_ns) {
   struct plan plan;
@@ -622,16 +634,9 @@ int measurer_run(struct measurer *m, const struct process_table *t,
   if (r < 0)
     return r;
   begin(m, meminfo, now_ns);
-  for (size_t i = 0; i < t->n; i++) {
-    struct process *p = t->processes[i];
-
-    p->is_read = p->has_failed = false;
-    p->is_in_parents_mm = is_member(p) && is_in_parents_mm(m, t, p);
-    if (is_member(p) && !p->is_in_parents_mm)
-      count_shared(m, p);
-  }
+  look_around(m, t);
   for (size_t i = 0; i < t->n; i++)
-    if (is_member(t->processes[i]) && !t->processes[i]->is_in_parents_mm)
+    if (is_measured(t->processes[i]))
       consider(m, t->processes[i]);
   plan = plan_choose(m->candidates, m->n_candidates, m->read_budget_ns);
   read_chosen(m, plan.chosen);

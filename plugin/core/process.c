@@ -128,6 +128,10 @@ struct process *process_table_find(const struct process_table *t,
   return NULL;
 }
 
+bool process_wants_faults(const struct process *p) {
+  return p->reading.at_ns && reading_cow_bytes(&p->reading) >= COW_LEAST_BYTES;
+}
+
 struct sharing *process_sharing(const struct process *p) {
   if (p->family)
     return &p->family->sharing;

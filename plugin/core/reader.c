@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include <smaps/identify.h>
-
 static size_t feed(void *ctx, const char *text, size_t len) {
   return rollup_sum_feed(ctx, text, len);
 }
@@ -38,7 +36,7 @@ static int read_through_directory(struct reader *r, const struct process *p,
                                   struct rollup *ret) {
   struct span text;
   int fd = -1;
-  int status = identify_open_memory(r->procfs, p, &fd);
+  int status = sight_open_memory(r->procfs, p, &fd);
 
   if (status != 0)
     return status;
@@ -66,8 +64,8 @@ static bool agrees(const struct reader *r, const struct process *p,
 /* By path, which is the shortest way, unless there is more to look at: whether
  * the kernel has such files, which thread to read through, whether it is the
  * same process still. */
-static int read_one(struct reader *r, const struct process *p,
-                    struct rollup *ret) {
+static int read_rollup(struct reader *r, const struct process *p,
+                       struct rollup *ret) {
   struct span text;
   int status;
 
@@ -81,15 +79,65 @@ static int read_one(struct reader *r, const struct process *p,
   return read_through_directory(r, p, ret);
 }
 
+static int read_stat(struct reader *r, const struct process *p,
+                     struct stat_sample *ret) {
+  struct span text;
+  int status = procfs_read_of(r->procfs, p->pid, "stat", &text);
+
+  if (status == 0)
+    status = stat_parse(text.text, text.len, ret);
+  ret->comm = (struct span){.text = NULL};
+  return status;
+}
+
+static uint32_t read_faults(struct reader *r, const struct process *p) {
+  struct stat_sample stat;
+
+  return read_stat(r, p, &stat) == 0 ? (uint32_t)stat.minor_faults : 0;
+}
+
+/* What has come since statm was read is in the rollup, and must not be added to
+ * it later. (A dead main thread shows nothing.) */
+static void read_evidence(struct reader *r, const struct process *p,
+                          struct rollup_reading *ret) {
+  struct span text;
+
+  ret->has_statm = procfs_read_of(r->procfs, p->pid, "statm", &text) == 0 &&
+                   statm_parse(text.text, text.len, &ret->statm) == 0 &&
+                   statm_has_mm(&ret->statm);
+  if (rollup_cow_bytes(&ret->rollup) >= COW_LEAST_BYTES)
+    ret->faults_after = read_faults(r, p);
+}
+
+static void run_rollup(struct reader *r, struct read_job *job) {
+  const struct process *p = job->process;
+  uint64_t before;
+
+  job->rollup = (struct rollup_reading){.has_statm = false};
+  if (process_wants_faults(p))
+    job->rollup.faults_before = read_faults(r, p);
+  before = r->clock_ns();
+  job->result = read_rollup(r, p, &job->rollup.rollup);
+  job->took_ns = r->clock_ns() - before;
+  if (job->result == 0)
+    read_evidence(r, p, &job->rollup);
+}
+
 void reader_run(struct reader *r, struct read_job *jobs, size_t n) {
-  uint64_t before = r->clock_ns();
-
   for (size_t i = 0; i < n; i++) {
-    uint64_t now;
+    struct read_job *job = &jobs[i];
 
-    jobs[i].result = read_one(r, jobs[i].process, &jobs[i].rollup);
-    now = r->clock_ns();
-    jobs[i].took_ns = now - before;
-    before = now;
+    switch (job->kind) {
+    case READ_SIGHTING:
+      job->result =
+          sight_look(&r->sight, job->process, r->now_ns, &job->sighting);
+      break;
+    case READ_STAT:
+      job->result = read_stat(r, job->process, &job->stat);
+      break;
+    case READ_ROLLUP:
+      run_rollup(r, job);
+      break;
+    }
   }
 }

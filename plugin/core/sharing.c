@@ -90,7 +90,8 @@ struct sharing_mark sharing_mark(struct sharing *s, uint64_t file_bytes,
 
 double sharing_cost_since(struct sharing *s, const struct sharing_mark *mark) {
   settle(s);
-  return ratio(s->cost, (double)mark->cost);
+  /* Rounded as the mark is, so that nothing is exactly 1. */
+  return ratio((double)(float)s->cost, (double)mark->cost);
 }
 
 double sharing_moved_since(struct sharing *s, const struct sharing_mark *mark) {

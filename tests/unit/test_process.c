@@ -57,9 +57,11 @@ static void finish(struct process_table *t) {
 /* What a process holds in memory of its own. */
 static void furnish(struct process *p) {
   const struct span value[ATTRIBUTES] = {[ATTRIBUTE_COMM] = {"named", 5}};
-  bool has_changed;
+  static const struct stored_identity nothing;
 
-  assert_int_equal(identity_set(&p->identity, value, 0, &has_changed), 0);
+  identity_done(&p->identity);
+  assert_int_equal(identity_renew(&nothing, value, 0, &p->identity),
+                   IDENTITY_CHANGED);
   free(p->groups);
   free(p->claims);
   p->groups = calloc(1, sizeof(struct group *));
