@@ -33,6 +33,7 @@ struct evidence {
   uint32_t minor_faults; /* of stat; as at the reading where not asked for */
   uint64_t vm_swap_kb;   /* of status; likewise */
   uint32_t relatives;
+  double relatives_doubt; /* as experience has it */
   /* What each counter of statm can be off by (see kernel.h). */
   uint64_t slack_pages;
   /* The share of faults on memory shared by fork that really break the sharing,
@@ -84,6 +85,9 @@ uint64_t estimate_shared_pss(const struct reading *r,
                              const struct rollup *estimate, bool is_of_shmem);
 uint64_t estimate_shared_doubt(const struct reading *r,
                                const struct evidence *e);
+/* Likewise, for relatives that came or went. */
+uint64_t estimate_relatives_doubt(const struct reading *r,
+                                  const struct evidence *e);
 
 /* By how many bytes the estimated Pss may be wrong. */
 uint64_t estimate_doubt(const struct reading *r, const struct evidence *e);

@@ -22,6 +22,8 @@ struct family {
   double cow_breaks;
   double cow_error;
   struct sharing sharing; /* of files and shmem */
+  /* With what comes of members that come and go. */
+  struct experience experience;
 };
 
 /*

@@ -10,8 +10,8 @@
 #ifndef SMAPS_SHARING_H
 #define SMAPS_SHARING_H
 
+#include <smaps/experience.h>
 #include <stdbool.h>
-#include <stdint.h>
 
 struct sharing {
   uint64_t cycle_ns; /* when pages were last counted */
@@ -28,9 +28,7 @@ struct sharing {
   /* What pages that a member has touched have brought, by what they would if
    * all were new at the cost of the others: 0 where all were old. */
   double newness;
-  /* By what part of what could be wrong it was, as readings have shown. */
-  double error;
-  double missed, doubted; /* in this cycle, for that */
+  struct experience experience;
 };
 
 /* What a reading remembers of its set. */

@@ -404,6 +404,11 @@ static double doubt_of_relatives(const struct reading *r,
   return (double)moved / most * (double)bytes_of(r, ROLLUP_ANONYMOUS);
 }
 
+uint64_t estimate_relatives_doubt(const struct reading *r,
+                                  const struct evidence *e) {
+  return (uint64_t)doubt_of_relatives(r, e);
+}
+
 static double doubt_of_age(const struct reading *r, const struct evidence *e) {
   double seconds = (double)(e->now_ns - r->at_ns) / 1e9;
   uint64_t shared =
@@ -425,7 +430,8 @@ uint64_t estimate_broken(const struct reading *r, const struct evidence *e) {
 uint64_t estimate_doubt(const struct reading *r, const struct evidence *e) {
   struct change c = change_since(r, e);
   double doubt = doubt_of_shared(r, e, &c) + doubt_of_cow(r, e, &c) +
-                 doubt_of_relatives(r, e) + doubt_of_age(r, e);
+                 doubt_of_relatives(r, e) * e->relatives_doubt +
+                 doubt_of_age(r, e);
   double most;
 
   if (e->is_ksm_merging)

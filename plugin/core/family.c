@@ -37,8 +37,10 @@ static int found(struct process *parent) {
 
   if (!family)
     return -ENOMEM;
-  *family = (struct family){
-      .members = 1, .cow_breaks = 1, .cow_error = COW_ERROR_AT_FIRST};
+  *family = (struct family){.members = 1,
+                            .cow_breaks = 1,
+                            .cow_error = COW_ERROR_AT_FIRST,
+                            .experience = EXPERIENCE_NONE};
   sharing_init(&family->sharing, process_sharing(parent),
                parent->statm.shared_pages);
   parent->family = family;

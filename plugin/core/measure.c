@@ -168,7 +168,9 @@ static struct evidence evidence_of(const struct measurer *m,
   e.is_of_shmem = sharing->is_shmem;
   e.shared_cost = sharing_cost_since(sharing, &p->mark);
   e.shared_moved = sharing_moved_since(sharing, &p->mark);
-  e.shared_doubt = sharing->error;
+  e.shared_doubt = experience_error(&sharing->experience, m->now_ns);
+  if (p->family)
+    e.relatives_doubt = experience_error(&p->family->experience, m->now_ns);
   return e;
 }
 
@@ -413,6 +415,21 @@ static void learn_of_sharing(const struct process *p, const struct evidence *e,
   sharing_learn(process_sharing(p), &lesson);
 }
 
+/* What came of relatives that came or went. */
+static void learn_of_relatives(const struct measurer *m,
+                               const struct process *p,
+                               const struct evidence *e,
+                               const struct rollup *expected,
+                               const struct rollup *rollup) {
+  double doubted = (double)estimate_relatives_doubt(&p->reading, e);
+
+  if (p->family && doubted > 0)
+    experience_add(&p->family->experience, m->now_ns,
+                   (double)rollup->bytes[ROLLUP_PSS_ANON] -
+                       (double)expected->bytes[ROLLUP_PSS_ANON],
+                   doubted);
+}
+
 static void learn(const struct measurer *m, const struct process *p,
                   const struct rollup *rollup) {
   struct evidence e = evidence_of(m, p);
@@ -421,6 +438,7 @@ static void learn(const struct measurer *m, const struct process *p,
   estimate_rollup(&p->reading, &e, &expected);
   learn_of_faults(p->family, p, &expected, rollup);
   learn_of_sharing(p, &e, &expected, rollup);
+  learn_of_relatives(m, p, &e, &expected, rollup);
 }
 
 static void finish_job(struct measurer *m, const struct read_job *job) {

@@ -5,7 +5,6 @@
 /* After less has moved there is less to learn. */
 #define MOVED_WELL 0.05
 #define NEWNESS_MOST 20.0
-#define ERROR_LEAST 0.02
 /* Of what earlier readings said about shmem and files. */
 #define LEAD_KEPT 0.95
 /* One member's surprise is not more than this to the others. */
@@ -17,31 +16,20 @@ static double clamp(double x, double least, double most) {
 
 void sharing_init(struct sharing *s, const struct sharing *from,
                   uint64_t pages) {
-  *s = (struct sharing){.is_settled = true,
-                        .now = (double)pages,
-                        .cost = from ? from->cost : 1,
-                        .moved = from ? from->moved : 0,
-                        .is_shmem = from && from->is_shmem,
-                        .shmem_lead = from ? from->shmem_lead : 0,
-                        .newness = from ? from->newness : 0,
-                        .error = from ? from->error : 1};
-}
-
-/* Mistakes are learnt from at once, and forgotten slowly. */
-static void learn_error(struct sharing *s) {
-  double error;
-
-  if (s->doubted <= 0)
-    return;
-  error = clamp(s->missed / s->doubted, ERROR_LEAST, 1);
-  s->error += (error - s->error) * (error > s->error ? 1 : LEARNING_RATE);
-  s->missed = s->doubted = 0;
+  *s =
+      (struct sharing){.is_settled = true,
+                       .now = (double)pages,
+                       .cost = from ? from->cost : 1,
+                       .moved = from ? from->moved : 0,
+                       .is_shmem = from && from->is_shmem,
+                       .shmem_lead = from ? from->shmem_lead : 0,
+                       .newness = from ? from->newness : 0,
+                       .experience = from ? from->experience : EXPERIENCE_NONE};
 }
 
 void sharing_count(struct sharing *s, uint64_t cycle_ns, uint64_t pages,
                    uint64_t before) {
   if (s->cycle_ns != cycle_ns) {
-    learn_error(s);
     s->cycle_ns = cycle_ns;
     s->is_settled = false;
     s->before = s->now;
@@ -108,6 +96,6 @@ void sharing_learn(struct sharing *s, const struct sharing_lesson *lesson) {
   if (lesson->moved > 0)
     s->newness = clamp(s->newness + (factor - 1) / lesson->moved * rate, 0,
                        NEWNESS_MOST);
-  s->missed += distance(lesson->found, lesson->expected);
-  s->doubted += lesson->doubted;
+  experience_add(&s->experience, s->cycle_ns, lesson->found - lesson->expected,
+                 lesson->doubted);
 }

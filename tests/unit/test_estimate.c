@@ -61,7 +61,8 @@ static const struct evidence worker_at_reading = {
     .relatives = 4,
     .cow_breaks = 1,
     .shared_cost = 1,
-    .shared_doubt = 1};
+    .shared_doubt = 1,
+    .relatives_doubt = 1};
 
 /* No COW, no relatives: 600 kB of its own, 200 kB of a file at a half. */
 static const uint32_t loner_kb[ROLLUP_FIELDS] = {
@@ -80,7 +81,8 @@ static const struct evidence loner_at_reading = {
     .relatives = 1,
     .cow_breaks = 1,
     .shared_cost = 1,
-    .shared_doubt = 1};
+    .shared_doubt = 1,
+    .relatives_doubt = 1};
 
 static struct reading take(const struct rollup *rollup,
                            const struct evidence *e) {
@@ -341,7 +343,8 @@ static void shared_growth_from_nothing_counts_in_full(void **state) {
                        .relatives = 1,
                        .cow_breaks = 1,
                        .shared_cost = 1,
-                       .shared_doubt = 1};
+                       .shared_doubt = 1,
+                       .relatives_doubt = 1};
   struct rollup rollup = in_kb(kb), got;
   struct reading r = take(&rollup, &e);
 
@@ -544,6 +547,7 @@ static void draw_change(struct evidence *e, const struct reading *r) {
     e->shared_cost = draw_share() * 3;
   e->shared_moved = draw_share();
   e->shared_doubt = draw_share();
+  e->relatives_doubt = draw_share();
   e->now_ns += draw(UINT64_C(1) << draw(55));
   e->slack_pages = draw(3) ? 0 : draw(100000);
   e->cow_breaks = draw_share();
@@ -683,7 +687,8 @@ static struct evidence seen(const struct memory *m, uint32_t i) {
       .relatives = m->n,
       .cow_breaks = 1,
       .shared_cost = 1,
-      .shared_doubt = 1};
+      .shared_doubt = 1,
+      .relatives_doubt = 1};
 }
 
 static void read_all(const struct memory *m, struct reading *readings) {

@@ -1,0 +1,82 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <smaps/experience.h>
+
+static void expect(double got, double wanted) {
+  if (got < wanted - 0.001 || got > wanted + 0.001)
+    fail_msg("%f, not %f", got, wanted);
+}
+
+static void without_any_the_worst_is_to_be_expected(void **state) {
+  struct experience x = EXPERIENCE_NONE;
+
+  (void)state;
+  expect(experience_error(&x, 1), 1);
+}
+
+static void readings_count_from_the_next_cycle_on(void **state) {
+  struct experience x = EXPERIENCE_NONE;
+
+  (void)state;
+  experience_add(&x, 1, 0, 100);
+  expect(experience_error(&x, 1), 1);
+  assert_true(experience_error(&x, 2) < 0.8);
+}
+
+/* 10 of 100 and 30 of 100, in whatever direction. */
+static void readings_of_a_cycle_count_as_one(void **state) {
+  struct experience x = {.error = 0.2};
+
+  (void)state;
+  experience_add(&x, 1, 10, 100);
+  experience_add(&x, 1, -30, 100);
+  expect(experience_error(&x, 2), 0.2);
+}
+
+static void good_ones_are_believed_little_by_little(void **state) {
+  struct experience x = EXPERIENCE_NONE;
+
+  (void)state;
+  experience_add(&x, 1, 0, 100);
+  expect(experience_error(&x, 2), 1 - 0.25 * 0.98);
+  for (uint64_t cycle = 2; cycle < 60; cycle++)
+    experience_add(&x, cycle, 0, 100);
+  expect(experience_error(&x, 60), 0.02);
+}
+
+static void bad_ones_at_once(void **state) {
+  struct experience x = {.error = 0.02};
+
+  (void)state;
+  experience_add(&x, 1, 60, 100);
+  expect(experience_error(&x, 2), 0.6);
+  experience_add(&x, 2, 500, 100);
+  expect(experience_error(&x, 3), 1);
+}
+
+static void cycles_without_a_reading_change_nothing(void **state) {
+  struct experience x = {.error = 0.3};
+
+  (void)state;
+  experience_add(&x, 1, 10, 0);
+  for (uint64_t cycle = 1; cycle < 10; cycle++)
+    expect(experience_error(&x, cycle), 0.3);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(without_any_the_worst_is_to_be_expected),
+      cmocka_unit_test(readings_count_from_the_next_cycle_on),
+      cmocka_unit_test(readings_of_a_cycle_count_as_one),
+      cmocka_unit_test(good_ones_are_believed_little_by_little),
+      cmocka_unit_test(bad_ones_at_once),
+      cmocka_unit_test(cycles_without_a_reading_change_nothing),
+  };
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
