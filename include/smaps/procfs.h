@@ -75,6 +75,12 @@ int procfs_read(struct procfs *p, int dir_fd, const char *name,
 /*
  * The same by pid, without opening the directory first: cheaper, for a file of
  * a process that is known to be the same (see procfs_entry).
+ *
+ * A statm that was kept open would be cheaper again: 2.5 us instead of 4.6, for
+ * each of 5,000 processes after a second's pause (Linux 6.18). But each takes
+ * 4 kB of the kernel's memory, 22 MB for these, and they would have to be few
+ * enough for the daemon's RLIMIT_NOFILE (1,024 by default, which is also where
+ * plugins that use select() break): then there is nothing to be saved.
  */
 int procfs_read_of(struct procfs *p, uint32_t pid, const char *name,
                    struct span *ret);

@@ -11,7 +11,10 @@
 enum read_kind {
   READ_SIGHTING, /* stat, statm and names, see sight.h */
   READ_STAT,
-  READ_ROLLUP, /* and statm right after it, and stat where faults matter */
+  READ_ROLLUP,
+  /* And statm right after it, and stat where faults matter: what the estimates
+   * to come are made from. */
+  READ_ROLLUP_AND_EVIDENCE,
 };
 
 struct rollup_reading {
@@ -22,7 +25,7 @@ struct rollup_reading {
   uint32_t faults_before, faults_after;
 };
 
-/* READERS_AT_ONCE of them are a batch. */
+/* Of what is read, as much as fits a batch. */
 #define JOBS_AT_ONCE 64
 
 struct read_job {

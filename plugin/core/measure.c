@@ -466,6 +466,13 @@ static void finish_job(struct measurer *m, const struct read_job *job) {
   }
 }
 
+static struct read_job job_of(struct process *p) {
+  return (struct read_job){.process = p,
+                           .kind = policy_of(p).refresh == REFRESH_ADAPTIVE
+                                       ? READ_ROLLUP_AND_EVIDENCE
+                                       : READ_ROLLUP};
+}
+
 static void read_chosen(struct measurer *m, size_t n) {
   struct read_job jobs[JOBS_AT_ONCE];
 
@@ -473,8 +480,7 @@ static void read_chosen(struct measurer *m, size_t n) {
     size_t batch = n - i < JOBS_AT_ONCE ? n - i : JOBS_AT_ONCE;
 
     for (size_t j = 0; j < batch; j++)
-      jobs[j] = (struct read_job){.process = m->candidates[i + j].process,
-                                  .kind = READ_ROLLUP};
+      jobs[j] = job_of(m->candidates[i + j].process);
     reader_run(m->reader, jobs, batch);
     for (size_t j = 0; j < batch; j++)
       finish_job(m, &jobs[j]);
@@ -482,7 +488,7 @@ static void read_chosen(struct measurer *m, size_t n) {
 }
 
 static void read_now(struct measurer *m, struct process *p) {
-  struct read_job job = {.process = p, .kind = READ_ROLLUP};
+  struct read_job job = job_of(p);
 
   reader_run(m->reader, &job, 1);
   finish_job(m, &job);

@@ -111,15 +111,16 @@ static void read_evidence(struct reader *r, const struct process *p,
 
 static void run_rollup(struct reader *r, struct read_job *job) {
   const struct process *p = job->process;
+  bool has_evidence = job->kind == READ_ROLLUP_AND_EVIDENCE;
   uint64_t before;
 
   job->rollup = (struct rollup_reading){.has_statm = false};
-  if (process_wants_faults(p))
+  if (has_evidence && process_wants_faults(p))
     job->rollup.faults_before = read_faults(r, p);
   before = r->clock_ns();
   job->result = read_rollup(r, p, &job->rollup.rollup);
   job->took_ns = r->clock_ns() - before;
-  if (job->result == 0)
+  if (has_evidence && job->result == 0)
     read_evidence(r, p, &job->rollup);
 }
 
@@ -136,6 +137,7 @@ void reader_run(struct reader *r, struct read_job *jobs, size_t n) {
       job->result = read_stat(r, job->process, &job->stat);
       break;
     case READ_ROLLUP:
+    case READ_ROLLUP_AND_EVIDENCE:
       run_rollup(r, job);
       break;
     }
