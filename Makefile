@@ -135,7 +135,7 @@ $(BENCH_BIN): %: %.o
 # --- running ---------------------------------------------------------------
 
 deps:
-	@contrib/deps build check dist
+	@contrib/deps build check backends dist
 
 deps-%:
 	@contrib/deps $(subst -, ,$*)
@@ -148,7 +148,7 @@ demo: deps-build
 run-demo: $(PLUGIN)
 	@contrib/demo $(COLLECTD) $(PLUGIN)
 
-check: deps-build-check
+check: deps-build-check-backends
 	@$(MAKE) --no-print-directory check-unit
 	@$(MAKE) --no-print-directory check-integration
 
@@ -170,7 +170,7 @@ lint:
 	@clang-format --dry-run -Werror $(C_FILES)
 	@tests/layering
 
-distcheck: deps-build-check-dist
+distcheck: deps-build-check-backends-dist
 	@tests/distcheck
 
 install: $(PLUGIN)

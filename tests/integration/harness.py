@@ -198,7 +198,7 @@ def as_user(user):
 # ---- the daemon ----
 
 CONFIG = """\
-Hostname "test"
+Hostname "{host}"
 FQDNLookup false
 BaseDir "{directory}"
 PIDFile "{directory}/collectd.pid"
@@ -228,9 +228,12 @@ LoadPlugin csv
 """
 
 
-def write_config(directory, body, interval=0.1, plugin="smaps", outputs=""):
+def write_config(
+    directory, body, interval=0.1, plugin="smaps", outputs="", host="test"
+):
     path = directory / "collectd.conf"
     text = CONFIG.format(
+        host=host,
         directory=directory,
         plugin_dir=stage().plugin_dir,
         interval=interval,
@@ -286,13 +289,14 @@ class Cycle:
 class Collectd:
     """A running collectd. `user` is (uid, gid), for an unprivileged one."""
 
-    def __init__(self, body, *, interval=0.1, user=None, plugin="smaps"):
+    def __init__(
+        self, body, *, interval=0.1, user=None, plugin="smaps", host="test"
+    ):
         self.plugin = plugin
+        self.host = host
         owner = user if is_root() else None
         self.directory = stage().new_directory(owner)
-        config = write_config(
-            self.directory, body, interval, plugin, outputs=OUTPUTS
-        )
+        config = self._write_config(body, interval)
         with open(self.directory / "stderr", "wb") as stderr:
             self.process = subprocess.Popen(
                 [COLLECTD, "-f", "-C", config],
@@ -302,6 +306,16 @@ class Collectd:
                 preexec_fn=end_with_parent,
                 **as_user(user),
             )
+
+    def _write_config(self, body, interval):
+        return write_config(
+            self.directory,
+            body,
+            interval,
+            self.plugin,
+            outputs=OUTPUTS,
+            host=self.host,
+        )
 
     def stop(self):
         return end_process(self.process)
@@ -319,18 +333,20 @@ class Collectd:
 
     # -- values --
 
-    def _value_files(self):
+    def _value_files(self, host, plugin):
         """(group, metric, path) of each file the csv plugin has written."""
-        for path in sorted(self.directory.glob("csv/test/*/*")):
+        for path in sorted(self.directory.glob(f"csv/{host}/*/*")):
             name, _, group = path.parent.name.partition("-")
-            if name == self.plugin:
+            if name == plugin:
                 # The date that ends the name: "-2026-01-31".
                 yield group.replace(TAG, ""), path.name[:-11], path
 
-    def values(self):
-        """{group: {metric: [(time, value...)]}}, in the order of time."""
+    def values(self, host=None, plugin=None):
+        """{group: {metric: [(time, value...)]}}, in the order of time: our own,
+        or what came from another host or another plugin."""
         groups = {}
-        for group, metric, path in self._value_files():
+        files = self._value_files(host or self.host, plugin or self.plugin)
+        for group, metric, path in files:
             rows = groups.setdefault(group, {}).setdefault(metric, [])
             rows.extend(read_csv(path))
         return groups
@@ -364,8 +380,7 @@ class Collectd:
 
         def find():
             watch()
-            if self.process.poll() is not None:
-                raise AssertionError("collectd has ended" + self._log_tail())
+            self.check_running()
             later = [t for t in self.times() if t > begin]
             # Read again, now that all of it must be there.
             return len(later) >= 3 and self.cycle_at(later[1])
@@ -374,11 +389,20 @@ class Collectd:
 
     def wait_cycles(self, count, seconds=DEADLINE_SECONDS):
         """Waits until that many intervals have been written."""
+
+        def find():
+            self.check_running()
+            return len(self.times()) >= count
+
         wait_until(
-            lambda: len(self.times()) >= count,
+            find,
             lambda: f"{count} intervals" + self._log_tail(),
             seconds,
         )
+
+    def check_running(self):
+        if self.process.poll() is not None:
+            raise AssertionError("collectd has ended" + self._log_tail())
 
     def _log_tail(self):
         return "; its log:\n" + "\n".join(self.log()[-20:])

@@ -12,10 +12,11 @@ import unittest
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+BACKENDS = HERE / "backends"
+sys.path[:0] = [str(HERE), str(BACKENDS)]
 sys.dont_write_bytecode = True
 
-import harness  # noqa: E402  (found by the line above)
+import harness  # noqa: E402  (found by the lines above)
 
 
 class Result(unittest.TextTestResult):
@@ -65,7 +66,10 @@ def load(names):
     loader = unittest.defaultTestLoader
     if names:
         return loader.loadTestsFromNames(names)
-    return loader.discover(str(HERE), "test_*.py")
+    return unittest.TestSuite(
+        loader.discover(str(directory), "test_*.py", str(directory))
+        for directory in (HERE, BACKENDS)
+    )
 
 
 def main():
