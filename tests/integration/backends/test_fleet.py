@@ -1,0 +1,398 @@
+"""Many hosts: the files of contrib/fleet/ in real daemons on the loopback, each
+client with a host name and a process of its own in the same group."""
+
+import math
+import time
+
+from harness import MIB, TAG, stage, wait_until
+from server import BackendTest, free_port, shipped
+from test_thresholds import NotifyFile, complaints
+
+GROUP = "postgres"
+PASSWORDS = {"web1": "change-me-1", "web2": "change-me-2"}
+
+# In seconds, of the server and of the clients: FlushInterval is one, too.
+INTERVAL = 1
+TIMEOUT = 4
+
+# Enough not to come about by chance, where values are late or counted twice.
+SUMS_IN_A_ROW = 4
+
+
+def client_groups(host, option=""):
+    return f"""
+    LoadPlugin smaps
+    <Plugin smaps>
+      ValuesPercentage true
+      {option}
+      <Group "{GROUP}">
+        Comm "{host}{TAG}"
+      </Group>
+    </Plugin>
+    """
+
+
+class FleetTest(BackendTest):
+    def setUp(self):
+        self.port = free_port()
+        self.auth_file = stage().new_directory() / "passwd"
+        lines = [f"{user}: {word}\n" for user, word in PASSWORDS.items()]
+        self.auth_file.write_text("".join(lines))
+
+    def start_fleet_server(
+        self, extra="", replacements=None, interval=INTERVAL
+    ):
+        text = shipped(
+            "fleet/server.conf",
+            {
+                '"0.0.0.0" "25826"': f'"127.0.0.1" "{self.port}"',
+                "/etc/collectd/passwd": self.auth_file,
+                **(replacements or {}),
+            },
+        )
+        self.server = self.start_daemon(
+            f"Timeout {TIMEOUT}\n{text}\n{extra}",
+            interval=interval,
+            host="server",
+        )
+        wait_until(
+            lambda: self.server.log_lines("entering read-loop"),
+            "the server to begin",
+        )
+        self.begin = time.time()
+
+    def wait_phase(self):
+        """Until the server looks no more, and does not yet look again. Where a
+        client sends just when it looks, a value may be in one sum twice and
+        not in the next; that is not what is tested here."""
+        wait_until(
+            lambda: 0.3 < (time.time() - self.begin) % INTERVAL < 0.4,
+            "the right moment",
+        )
+
+    def start_client(
+        self,
+        host,
+        *,
+        user=None,
+        password=None,
+        level="Encrypt",
+        option="",
+        extra="",
+    ):
+        user = user or host
+        text = shipped(
+            "fleet/client.conf",
+            {
+                '"collectd.example.net" "25826"': f'"127.0.0.1" "{self.port}"',
+                '"web1"': f'"{user}"',
+                '"change-me-1"': f'"{password or PASSWORDS[user]}"',
+                'SecurityLevel "Encrypt"': f'SecurityLevel "{level}"',
+            },
+        )
+        client = self.start_daemon(
+            client_groups(host, option) + text + extra,
+            interval=INTERVAL,
+            host=host,
+        )
+        client.wait_cycles(1)
+        return client
+
+    def start_two_clients(self, **options_of_second):
+        self.shapes = [
+            self.start_shape("anon", name=host, mib=mib)
+            for host, mib in (("web1", 20), ("web2", 30))
+        ]
+        self.wait_phase()
+        first = self.start_client("web1")
+        return first, self.start_client("web2", **options_of_second)
+
+    # -- what the server knows --
+
+    def received(self, host, metric):
+        """{time: value} that the server has of a host's group."""
+        groups = self.server.values(host, "smaps")
+        return by_time(groups.get(GROUP, {}).get(metric, []))
+
+    def fleet(self, function, metric):
+        """{time: value} of an aggregation over the hosts."""
+        groups = self.server.values("fleet", "aggregation")
+        group = groups.get(f"smaps-{GROUP}-{function}", {})
+        return by_time(group.get(metric, []))
+
+    def wait_received(self, host, count=2):
+        wait_until(
+            lambda: len(self.received(host, "memory-pss")) >= count,
+            lambda: f"values of {host}; the log: {self.server.log()}",
+        )
+
+    def wait_sums(self, metric, num, expected, since=0):
+        """Waits for some sums in a row of which each is of so many values, and
+        one of those that expected() returns."""
+
+        def find():
+            right = expected()
+            nums = self.fleet("num", metric)
+            marks = [
+                "+" if nums.get(when) == num and value in right else "-"
+                for when, value in self.fleet("sum", metric).items()
+                if when > since
+            ]
+            return SUMS_IN_A_ROW * "+" in "".join(marks)
+
+        wait_until(find, lambda: self.describe(metric))
+
+    def describe(self, metric):
+        return (
+            f"sums of {metric}: {self.fleet('sum', metric)}, "
+            f"num: {self.fleet('num', metric)}; log: {self.server.log()}"
+        )
+
+
+def by_time(rows):
+    return {row[0]: row[1] for row in rows}
+
+
+def written(client, metric):
+    """All values that a client has written into its own csv files."""
+    return {row[1] for row in client.values()[GROUP][metric]}
+
+
+def sums_of(first, second, metric):
+    return {
+        one + other
+        for one in written(first, metric)
+        for other in written(second, metric)
+    }
+
+
+class Transport(FleetTest):
+    def test_values_arrive_as_they_were_sent(self):
+        self.start_fleet_server()
+        self.start_shape("anon", name="web1", mib=20)
+        client = self.start_client("web1")
+        self.wait_received("web1", 3)
+        for metric in ("memory-pss", "percent-pss", "duration-age"):
+            got = self.received("web1", metric)
+            sent = by_time(client.values()[GROUP][metric])
+            self.assertTrue(got, metric)
+            self.assertLessEqual(got.items(), sent.items(), metric)
+        self.assertEqual(complaints(self.server), [])
+        self.assertEqual(complaints(client), [])
+
+    def test_signed_values_arrive_where_both_sides_have_sign(self):
+        self.start_fleet_server(
+            replacements={'SecurityLevel "Encrypt"': 'SecurityLevel "Sign"'}
+        )
+        self.start_client("web1", level="Sign")
+        self.wait_received("web1")
+
+    def test_a_wrong_password_keeps_values_out(self):
+        self.check_kept_out(password="wrong")
+
+    def test_a_signature_alone_keeps_values_out(self):
+        self.check_kept_out(level="Sign")
+
+    def check_kept_out(self, **options):
+        """While those of another client arrive."""
+        self.start_fleet_server()
+        stranger = self.start_client("web2", **options)
+        self.start_client("web1")
+        stranger.wait_cycles(3)
+        self.wait_received("web1", 4)
+        self.assertEqual(self.server.values("web2", "smaps"), {})
+
+    def test_any_user_can_send_values_of_any_host(self):
+        self.start_fleet_server()
+        self.start_client("web3", user="web1")
+        self.wait_received("web3")
+
+    def test_a_password_is_known_as_soon_as_the_file_has_changed(self):
+        self.start_fleet_server()
+        client = self.start_client("web3", user="web3", password="new")
+        client.wait_cycles(2)
+        with open(self.auth_file, "a", encoding="ascii") as file:
+            file.write("web3: new\n")
+        self.wait_received("web3")
+
+    def test_notifications_of_clients_are_delivered_by_the_server(self):
+        notify = NotifyFile()
+        self.start_fleet_server(extra=notify.config())
+        limits = shipped("alerts/thresholds.conf")
+        self.start_client("web1", extra=limits)
+        gone = f"web1/smaps-{GROUP}/ps_count"
+        wait_until(
+            lambda: ("FAILURE", gone)
+            in [(a.severity, a.identifier) for a in notify.alerts()],
+            lambda: f"a FAILURE of {gone}, not {notify.alerts()}",
+        )
+
+
+class Sums(FleetTest):
+    def test_sum_over_two_hosts(self):
+        self.start_fleet_server()
+        first, second = self.start_two_clients()
+        for metric in ("memory-pss", "memory-uss"):
+            self.wait_sums(metric, 2, lambda: sums_of(first, second, metric))
+        sums = self.fleet("sum", "memory-pss").values()
+        self.assertTrue(any(value > 50 * MIB for value in sums))
+
+    def test_the_aggregations_are_those_that_the_file_names(self):
+        self.start_fleet_server()
+        self.start_client("web1")
+        text = shipped("fleet/server.conf")
+        for function, metric in (
+            ("sum", "memory-pss"),
+            ("num", "memory-pss"),
+            ("sum", "count-unreadable"),
+            ("max", "percent-pss"),
+            ("average", "percent-pss"),
+            ("max", "duration-age"),
+        ):
+            name = f"fleet/aggregation-smaps-GROUP-{function}/{metric}"
+            self.assertIn(name, text)
+            wait_until(lambda: self.fleet(function, metric), name)
+        for metric in ("memory-uss", "memory-swap"):
+            wait_until(lambda: self.fleet("sum", metric), metric)
+
+    def test_what_is_not_summed_has_a_maximum_and_an_average(self):
+        self.start_fleet_server()
+        first, second = self.start_two_clients()
+        metric = "percent-pss"
+        self.wait_near("max", metric, lambda: written(second, metric))
+        self.wait_near(
+            "average",
+            metric,
+            lambda: {value / 2 for value in sums_of(first, second, metric)},
+        )
+        wait_until(lambda: self.fleet("max", "duration-age"), "an age")
+        self.assertEqual(self.fleet("sum", metric), {})
+
+    def wait_near(self, function, metric, expected):
+        """The csv files have six digits behind the point."""
+        wait_until(
+            lambda: any(
+                abs(value - right) < 2e-6
+                for value in self.fleet(function, metric).values()
+                for right in expected()
+            ),
+            f"{function} of {metric}",
+        )
+
+    def test_the_sum_lives_on_without_a_client_that_is_lost(self):
+        notify = NotifyFile()
+        self.start_fleet_server(extra=notify.config())
+        first, second = self.start_two_clients()
+        self.wait_sums(
+            "memory-pss", 2, lambda: sums_of(first, second, "memory-pss")
+        )
+        second.stop()
+        lost = time.time()
+        alert = self.wait_silent(notify, "web2")
+        self.wait_sums(
+            "memory-pss", 1, lambda: written(first, "memory-pss"), lost
+        )
+        # Not when the server misses the client, but long before.
+        nums = self.fleet("num", "memory-pss")
+        alone = [t for t, num in nums.items() if t > lost and num == 1]
+        self.assertLess(min(alone), alert.time - INTERVAL)
+        first.stop()
+        self.wait_silent(notify, "web1")
+        nums = self.fleet("num", "memory-pss")
+        last = max(nums)
+        self.assertEqual(nums[last], 0)
+        self.assertNotIn(last, self.fleet("sum", "memory-pss"))
+
+    def wait_silent(self, notify, host):
+        self.wait_severities(notify, host, ["OKAY", "FAILURE"])
+        alert = alerts_of(notify, host)[-1]
+        self.assertIn("has not been updated", alert.message)
+        return alert
+
+    def test_a_client_that_is_back_is_okay(self):
+        notify = NotifyFile()
+        self.start_fleet_server(extra=notify.config())
+        client = self.start_client("web1")
+        self.wait_severities(notify, "web1", ["OKAY"])
+        client.stop()
+        self.wait_severities(notify, "web1", ["OKAY", "FAILURE"])
+        self.start_client("web1")
+        self.wait_severities(notify, "web1", ["OKAY", "FAILURE", "OKAY"])
+
+    def wait_severities(self, notify, host, expected):
+        def find():
+            alerts = alerts_of(notify, host)
+            return [alert.severity for alert in alerts] == expected
+
+        wait_until(find, lambda: f"{expected}, not {notify.alerts()}")
+
+    def test_an_unknown_value_is_not_in_the_sum(self):
+        self.start_fleet_server()
+        first, second = self.start_two_clients(option='Refresh "never"')
+        self.wait_received("web2")
+        self.assertTrue(
+            all(math.isnan(value) for value in written(second, "memory-pss"))
+        )
+        self.wait_sums(
+            "memory-pss", 1, lambda: written(first, "memory-pss"), time.time()
+        )
+
+    def test_a_longer_interval_on_the_server_sums_values_twice(self):
+        self.start_fleet_server(interval=2 * INTERVAL)
+        first, second = self.start_two_clients()
+        self.wait_sums(
+            "memory-pss",
+            4,
+            lambda: {
+                2 * value for value in sums_of(first, second, "memory-pss")
+            },
+        )
+
+    def test_two_data_sources_cannot_be_summed(self):
+        self.start_fleet_server(
+            """
+            <Plugin aggregation>
+              <Aggregation>
+                Plugin "smaps"
+                Type "ps_count"
+                GroupBy "PluginInstance"
+                SetHost "fleet"
+                CalculateSum true
+              </Aggregation>
+            </Plugin>
+            """
+        )
+        self.start_client("web1")
+        wait_until(
+            lambda: self.server.log_lines("more than one data source"),
+            "an error of the aggregation plugin",
+        )
+        self.assertEqual(self.fleet("sum", "ps_count"), {})
+
+    def test_a_sum_past_its_limit_is_reported(self):
+        notify = NotifyFile()
+        self.start_fleet_server(
+            extra=notify.config(),
+            replacements={
+                "WarningMax 60000000000": f"WarningMax {40 * MIB}",
+                "Hits 3": "",
+            },
+        )
+        self.start_two_clients()
+        identifier = f"fleet/aggregation-smaps-{GROUP}-sum/memory-pss"
+        wait_until(
+            lambda: [
+                alert
+                for alert in notify.alerts()
+                if alert.identifier == identifier
+                and alert.severity == "WARNING"
+                and alert.value > 50 * MIB
+            ],
+            lambda: f"a WARNING, not {notify.alerts()}",
+        )
+
+
+def alerts_of(notify, host):
+    """Those that tell whether a client is there."""
+    identifier = f"{host}/smaps/duration-cycle"
+    return [a for a in notify.alerts() if a.identifier == identifier]
