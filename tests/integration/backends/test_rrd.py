@@ -1,0 +1,585 @@
+"""RRD files: what collectd's rrdtool plugin stores of our values, by the
+configuration in contrib/rrd, and the pictures that smaps-graph makes of it.
+
+Of a picture the pixels are looked at: which colours a column has.
+"""
+
+import math
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import time
+import unittest
+import zlib
+from itertools import groupby
+from pathlib import Path
+
+from harness import (
+    DEADLINE_SECONDS,
+    ROOT,
+    TAG,
+    Shape,
+    need_root,
+    unprivileged_user,
+    wait_until,
+)
+from server import BackendTest, Daemon, need_plugin, need_program, shipped
+
+SMAPS_GRAPH = ROOT / "contrib/rrd/smaps-graph"
+CONFIG = "rrd/collectd.conf"
+
+# A row for each reading, where an hour would have one for several.
+SHORT_ROWS = {"RRATimespan 3600": "RRATimespan 1200"}
+# As that file says, for an Interval of one second.
+NO_CACHE = {"CacheTimeout 120": "CacheTimeout 0"}
+
+USS_COLOUR = "4e79a7"
+RSS_COLOUR = "555555"
+REST_COLOUR = "bab0ac"
+UNKNOWN_COLOUR = "ffd9d9"
+
+
+class RrdDaemon(Daemon):
+    """With the rrdtool plugin, into a directory of its own."""
+
+    def _write_config(self, body, interval):
+        text = shipped(
+            CONFIG,
+            {
+                "/var/lib/collectd/rrd": self.data,
+                "/var/run/collectd-unixsock": self.directory / "socket",
+                **SHORT_ROWS,
+                **(NO_CACHE if interval == 1 else {}),
+            },
+        )
+        return super()._write_config(text + body, interval)
+
+    @property
+    def data(self):
+        return self.directory / "rrd"
+
+    def file(self, group, metric):
+        name = f"smaps-{group}" if group else "smaps"
+        return self.data / self.host / name / f"{metric}.rrd"
+
+
+def need_rrdtool():
+    need_plugin("rrdtool")
+    return need_program("rrdtool", "rrdtool")
+
+
+def rrdtool(*arguments):
+    return subprocess.run(
+        [need_rrdtool(), *arguments],
+        stdout=subprocess.PIPE,
+        check=True,
+        text=True,
+        timeout=DEADLINE_SECONDS,
+    ).stdout
+
+
+def last_update(path):
+    """(names of the data sources, time, values as they were written)."""
+    names, _, row = rrdtool("lastupdate", path).splitlines()
+    time_, _, values = row.partition(":")
+    values = tuple(
+        math.nan if value == "U" else float(value) for value in values.split()
+    )
+    return names.split(), int(time_), values
+
+
+def fetch(path, function, begin, end):
+    """Rows as (time, value...)."""
+    text = rrdtool("fetch", path, function, f"-s{begin}", f"-e{end}")
+    rows = []
+    for line in text.splitlines()[2:]:
+        time_, _, values = line.partition(":")
+        rows.append((int(time_), *map(float, values.split())))
+    return rows
+
+
+def same(one, other):
+    """Of numbers that may be NaN. In csv they have six decimals."""
+    return len(one) == len(other) and all(
+        abs(a - b) < 1e-6 or (math.isnan(a) and math.isnan(b))
+        for a, b in zip(one, other)
+    )
+
+
+class StoredValues(BackendTest):
+    """One run, and what is in the files after it."""
+
+    @classmethod
+    def setUpClass(cls):
+        need_rrdtool()
+        for name in ("known", "unknown"):
+            shape = Shape("cow", name=name, mib=8, rewrite_mib=2, children=2)
+            cls.addClassCleanup(shape.stop)
+        cls.daemon = RrdDaemon(
+            f"""
+            <Plugin smaps>
+              <Group "known">
+                Comm "known{TAG}"
+                Refresh "always"
+              </Group>
+              <Group "not known">
+                Comm "unknown{TAG}"
+                Refresh "never"
+              </Group>
+            </Plugin>
+            """,
+            interval=2,
+        )
+        cls.addClassCleanup(cls.daemon.stop)
+        cls.daemon.wait_cycles(6)
+        cls.daemon.stop()
+        cls.values = cls.daemon.values()
+
+    def stored(self, group, metric, function="AVERAGE"):
+        """Values of the time for which csv has them."""
+        times = [row[0] for row in self.values[group][metric]]
+        path = self.daemon.file(group, metric)
+        return fetch(path, function, int(times[0]) + 2, int(times[-1]) - 2)
+
+    def test_each_metric_has_a_file(self):
+        files = {
+            (path.parent.name, path.stem)
+            for path in self.daemon.data.glob("test/*/*.rrd")
+            if path.parent.name.partition("-")[0] == "smaps"
+        }
+        expected = {
+            (f"smaps-{group}" if group else "smaps", metric)
+            for group, metrics in self.values.items()
+            for metric in metrics
+        }
+        self.assertEqual(files, expected)
+        names = {metric for _, metric in expected}
+        for name in ("memory-pss", "ps_count", "percent-coverage"):
+            self.assertIn(name, names)
+        self.assertIn(("smaps", "duration-cycle"), expected)
+
+    def test_the_last_values_are_those_that_csv_got(self):
+        for group, metrics in self.values.items():
+            for metric, rows in metrics.items():
+                with self.subTest(group=group, metric=metric):
+                    path = self.daemon.file(group, metric)
+                    _, time_, values = last_update(path)
+                    near = [row for row in rows if abs(row[0] - time_) < 1]
+                    self.assertTrue(
+                        any(same(values, row[1:]) for row in near),
+                        f"{values} at {time_}; csv has {rows[-3:]}",
+                    )
+                    self.assertLess(rows[-1][0] - time_, 1)
+
+    def test_consolidated_values_are_within_those_that_csv_got(self):
+        for metric in ("memory-pss", "memory-uss", "memory-rss", "ps_count"):
+            rows = self.values["known"][metric]
+            for function in ("MIN", "AVERAGE", "MAX"):
+                with self.subTest(metric=metric, function=function):
+                    stored = self.stored("known", metric, function)
+                    self.assertGreaterEqual(len(stored), 3)
+                    self.assert_within(stored, rows)
+
+    def assert_within(self, stored, rows):
+        """RRD files keep double precision, but print ten digits of it."""
+        for row in stored:
+            for i, value in enumerate(row[1:], 1):
+                seen = [other[i] for other in rows]
+                self.assertGreaterEqual(value, min(seen) * (1 - 1e-9))
+                self.assertLessEqual(value, max(seen) * (1 + 1e-9))
+
+    def test_processes_and_threads_are_two_data_sources(self):
+        names, _, values = last_update(self.daemon.file("known", "ps_count"))
+        self.assertEqual(names, ["processes", "threads"])
+        self.assertEqual(values, (3, 3))
+
+    def test_full_coverage_is_below_the_limit_of_its_type(self):
+        for _, value in self.stored("known", "percent-coverage"):
+            self.assertEqual(value, 100)
+
+    def test_what_is_not_known_is_unknown_in_the_file(self):
+        for name in ("pss", "uss", "rss", "shared", "swap"):
+            stored = self.stored("not known", f"memory-{name}")
+            self.assertGreaterEqual(len(stored), 3)
+            for _, value in stored:
+                self.assertTrue(math.isnan(value), f"{name} is {value}")
+        # While the counts are there, by which a reader can tell.
+        for _, processes, _ in self.stored("not known", "ps_count"):
+            self.assertEqual(processes, 3)
+
+    def test_a_group_that_is_never_known_is_drawn_as_such(self):
+        times = self.daemon.times()
+        span = ("-s", int(times[0]), "-e", int(times[-1]))
+        files = ("-d", self.daemon.data, "-o", self.daemon.directory / "png")
+        done = smaps_graph(*files, *span, "group", "not known")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        colours = column_colours(
+            Path(done.stdout.rstrip("\n")), [USS_COLOUR, UNKNOWN_COLOUR]
+        )
+        self.assertIn({UNKNOWN_COLOUR}, runs(colours))
+        self.assertNotIn(USS_COLOUR, set().union(*colours))
+        # A stack without any other has nothing to show.
+        done = smaps_graph(*files, *span, "-x", "known", "stack")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("no values", done.stderr)
+
+    def test_the_step_is_the_interval(self):
+        info = rrdtool("info", self.daemon.file("known", "memory-pss"))
+        self.assertIn("step = 2\n", info)
+        self.assertIn("ds[value].minimal_heartbeat = 4\n", info)
+
+    def test_the_configuration_is_taken_without_complaint(self):
+        # The group of Debian's web servers may not exist here, and only root
+        # gives a socket to it.
+        group = r".*(chown|getgrnam|www-data)"
+        complaints = rf"\[(warning|error)\](?!{group})"
+        self.assertEqual(self.daemon.log_lines(complaints), [])
+
+
+# ---- pictures ----
+
+
+def unfilter(kind, line, above):
+    """A line of a PNG of three bytes a pixel, in place."""
+    for i, byte in enumerate(line):
+        left = line[i - 3] if i >= 3 else 0
+        corner = above[i - 3] if i >= 3 else 0
+        up = above[i]
+        if kind == 4:
+            guess = left + up - corner
+            add = min((left, up, corner), key=lambda other: abs(guess - other))
+        else:
+            add = (0, left, up, (left + up) // 2)[kind]
+        line[i] = (byte + add) & 255
+
+
+def read_png(path):
+    """(width, height, lines of RGB bytes)"""
+    data = path.read_bytes()
+    if data[:8] != b"\x89PNG\r\n\x1a\n":
+        raise AssertionError(f"{path} is no PNG")
+    packed, position, header = b"", 8, None
+    while position < len(data):
+        length, kind = struct.unpack_from(">I4s", data, position)
+        chunk = data[position + 8 : position + 8 + length]
+        (checksum,) = struct.unpack_from(">I", data, position + 8 + length)
+        if zlib.crc32(kind + chunk) != checksum:
+            raise AssertionError(f"{path} is damaged")
+        header = struct.unpack(">IIBBBBB", chunk) if kind == b"IHDR" else header
+        packed += chunk if kind == b"IDAT" else b""
+        position += 12 + length
+    if header[2:] != (8, 2, 0, 0, 0):
+        raise AssertionError(f"{path} is not RGB of eight bits: {header}")
+    return header[0], header[1], unpack_lines(packed, *header[:2])
+
+
+def unpack_lines(packed, width, height):
+    raw = zlib.decompress(packed)
+    lines, above = [], bytes(width * 3)
+    for y in range(height):
+        begin = y * (width * 3 + 1)
+        line = bytearray(raw[begin + 1 : begin + 1 + width * 3])
+        if raw[begin]:
+            unfilter(raw[begin], line, above)
+        lines.append(line)
+        above = line
+    return lines
+
+
+def column_colours(path, colours):
+    """For each column of the plot those of the colours that are in it. Left
+    of the plot are the marks of the legend."""
+    width, _, lines = read_png(path)
+    wanted = {bytes.fromhex(colour): colour for colour in colours}
+    columns = []
+    for x in range(3 * 62, 3 * width, 3):
+        pixels = {bytes(line[x : x + 3]) for line in lines}
+        columns.append({wanted[p] for p in pixels & wanted.keys()})
+    return columns
+
+
+def runs(columns):
+    """[(value, how many columns)]; a line of the grid is no run."""
+    grouped = [(value, len(list(some))) for value, some in groupby(columns)]
+    wide = [value for value, length in grouped if length > 2]
+    return [value for value, _ in groupby(wide)]
+
+
+def palette():
+    """The colours that groups may have."""
+    text = re.search(r'PALETTE = """([^"]*)"""', SMAPS_GRAPH.read_text())
+    return text.group(1).split()
+
+
+def smaps_graph(*arguments):
+    return subprocess.run(
+        [SMAPS_GRAPH, *map(str, arguments)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        timeout=DEADLINE_SECONDS,
+        check=False,
+        text=True,
+    )
+
+
+ODD_NAME = "odd a\\b: 5% c\\:"
+
+
+def config_of_groups(names):
+    groups = "".join(
+        f'<Group "{name}">\n Comm "{name}{TAG}"\n</Group>\n' for name in names
+    )
+    escaped = ODD_NAME.replace("\\", "\\\\").replace("%", "%%")
+    return f"""
+        <Plugin smaps>
+          {groups}
+          <Group "{escaped}">
+            Comm "odd{TAG}"
+          </Group>
+          <Group "job-%{{1}}">
+            CommMatch "^job([0-9]){TAG}$"
+          </Group>
+        </Plugin>
+    """
+
+
+class PictureTest(BackendTest):
+    """smaps-graph with the data of a run of the class."""
+
+    def setUp(self):
+        self.output = self.daemon.directory / self.id()
+        self.addCleanup(shutil.rmtree, self.output, True)
+
+    def graph(self, *arguments, data=None):
+        return smaps_graph(
+            "-d", data or self.daemon.data, "-o", self.output, *arguments
+        )
+
+    def draw(self, *arguments):
+        """The files."""
+        done = self.graph(*arguments)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return [Path(line) for line in done.stdout.splitlines()]
+
+    def assert_fails(self, words, *arguments, data=None):
+        """With one line, and no picture."""
+        done = self.graph(*arguments, data=data)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertTrue(done.stderr.startswith("smaps-graph: "), done.stderr)
+        for word in words:
+            self.assertIn(word, done.stderr)
+        self.assertEqual(list(self.output.glob("*")), [])
+
+
+class Pictures(PictureTest):
+    @classmethod
+    def setUpClass(cls):
+        need_rrdtool()
+        for name in ("one", "two", "three", "odd"):
+            shape = Shape("anon", name=name, mib=16)
+            cls.addClassCleanup(shape.stop)
+        cls.daemon = RrdDaemon(
+            config_of_groups(["one", "two", "three", "idle"]), interval=1
+        )
+        cls.addClassCleanup(cls.daemon.stop)
+        cls.daemon.wait_cycles(8)
+        cls.daemon.stop()
+        cls.span = ("-s", int(cls.daemon.times()[0]), "-e", "start+8s")
+
+    def test_a_picture_has_the_size_that_was_asked_for(self):
+        for width, height in ((900, 450), (640, 300)):
+            (path,) = self.draw(*self.span, "-w", width, "-H", height, "stack")
+            self.assertEqual(read_png(path)[:2], (width, height))
+
+    def test_all_draws_the_stacks_and_each_group(self):
+        names = {path.name for path in self.draw(*self.span, "all")}
+        groups = ("one", "two", "three", "idle", ODD_NAME)
+        expected = {f"group-{name}.png" for name in groups}
+        expected |= {"stack.png", "processes.png", "threads.png"}
+        self.assertEqual(names, expected)
+        self.assertEqual(
+            {path.name for path in self.output.iterdir()}, expected
+        )
+
+    def test_a_group_of_any_name_is_drawn(self):
+        (path,) = self.draw(*self.span, "group", ODD_NAME)
+        columns = column_colours(path, [USS_COLOUR])
+        self.assertIn({USS_COLOUR}, runs(columns))
+
+    def test_rss_is_drawn_where_it_is_asked_for(self):
+        (path,) = self.draw(*self.span, "group", "one")
+        without = column_colours(path, [RSS_COLOUR])
+        (path,) = self.draw(*self.span, "-r", "group", "one")
+        self.assertGreater(
+            sum(map(bool, column_colours(path, [RSS_COLOUR]))),
+            sum(map(bool, without)),
+        )
+
+    def colours_of_stack(self, *arguments):
+        (path,) = self.draw(*self.span, *arguments, "stack")
+        columns = column_colours(path, [*palette(), REST_COLOUR])
+        return set().union(*runs(columns))
+
+    def test_each_group_of_a_stack_has_its_colour(self):
+        self.assertEqual(len(self.colours_of_stack()), 4)
+
+    def test_smaller_groups_are_one_area(self):
+        colours = self.colours_of_stack("-n", 2)
+        self.assertIn(REST_COLOUR, colours)
+        self.assertEqual(len(colours), 3)
+
+    def test_a_group_that_is_left_out_is_not_in_the_stack(self):
+        colours = self.colours_of_stack("-x", "t*", "-x", "odd*")
+        self.assertEqual(len(colours), 1)
+
+    def test_processes_and_threads_are_stacked(self):
+        for path in self.draw(*self.span, "counts"):
+            columns = column_colours(path, palette())
+            self.assertIn(4, map(len, runs(columns)), path.name)
+
+    # -- what is wrong is said in one line --
+
+    def test_a_directory_that_is_missing_or_empty_is_said(self):
+        empty = self.daemon.directory / "empty"
+        empty.mkdir(exist_ok=True)
+        self.assert_fails(["nothing", str(empty)], "stack", data=empty)
+        missing = empty / "missing"
+        self.assert_fails(["no directory", str(missing)], "all", data=missing)
+
+    def test_an_unknown_host_or_group_is_said_with_those_there_are(self):
+        self.assert_fails(['"web1"', "test"], "-h", "web1", "stack")
+        words = ['"four"', "one", "two", "three", ODD_NAME]
+        self.assert_fails(words, *self.span, "group", "four")
+
+    def test_of_several_hosts_one_is_to_be_named(self):
+        data = self.daemon.directory / "two hosts"
+        for host in ("test", "b: c"):
+            shutil.copytree(self.daemon.data / "test", data / host)
+        self.addCleanup(shutil.rmtree, data)
+        self.assert_fails(["-h", "test", "b: c"], "stack", data=data)
+        done = self.graph(*self.span, "-h", "b: c", "stack", data=data)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_a_time_without_values_is_said(self):
+        old = ("-s", "20200101", "-e", "20200102")
+        self.assert_fails(["no values", "20200101"], *old, "stack")
+        self.assert_fails(["no values", '"one"'], *old, "group", "one")
+
+    def test_a_mistake_in_the_command_line_is_said(self):
+        self.assert_fails(["stack", "--help"])
+        self.assert_fails(["stack", "--help"], "stack", "group")
+        self.assert_fails(["stack", "--help"], "group")
+        self.assert_fails(["-n", "1 to 12", '"x"'], "-n", "x", "stack")
+        self.assert_fails(["-q"], "-q", "stack")
+        self.assert_fails(["-H", "100"], *self.span, "-H", "100", "stack")
+        self.assert_fails(["rrdtool", "then"], "-s", "then", "stack")
+
+    def test_help_is_printed(self):
+        done = smaps_graph("--help")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("usage: smaps-graph", done.stdout)
+
+
+class Gaps(PictureTest):
+    """A run in which the group early is unknown for a time, then the group
+    late, because a process of theirs may not be read; in which a job ends; and
+    in which collectd stands still."""
+
+    @classmethod
+    def setUpClass(cls):
+        need_rrdtool()
+        need_root("starts processes of two users")
+        cls.user = unprivileged_user()
+        names = ["steady", "early", "late"]
+        for name in names:
+            cls.start(name, user=cls.user)
+        job = cls.start("job1", user=cls.user)
+        cls.daemon = RrdDaemon(
+            config_of_groups(names), interval=1, user=cls.user
+        )
+        cls.addClassCleanup(cls.daemon.stop)
+        cls.pass_cycles(5)
+        for name in ("early", "late"):
+            foreign = cls.start(name)
+            cls.pass_cycles(4 if name == "early" else 7)
+            foreign.stop()
+            cls.pass_cycles(4)
+        job.stop()
+        cls.pass_cycles(4)
+        cls.stand_still(6)
+        cls.pass_cycles(5)
+        cls.daemon.stop()
+        times = cls.daemon.times()
+        cls.span = ("-s", int(times[0]) - 2, "-e", int(times[-1]) + 2)
+
+    @classmethod
+    def start(cls, name, **options):
+        shape = Shape("anon", name=name, mib=16, **options)
+        cls.addClassCleanup(shape.stop)
+        return shape
+
+    @classmethod
+    def pass_cycles(cls, count):
+        cls.daemon.wait_cycles(len(cls.daemon.times()) + count)
+
+    @classmethod
+    def stand_still(cls, seconds):
+        end = time.monotonic() + seconds
+        cls.daemon.process.send_signal(signal.SIGSTOP)
+        wait_until(lambda: time.monotonic() > end, "the time to pass")
+        cls.daemon.process.send_signal(signal.SIGCONT)
+
+    def counts_of_colours(self, path):
+        return [len(some) for some in runs(column_colours(path, palette()))]
+
+    def draw_stack(self, *arguments):
+        (path,) = self.draw(*self.span, *arguments, "stack")
+        return path
+
+    def test_a_gap_in_a_stack_is_a_gap_in_all_above_it_and_in_no_other(self):
+        counts = self.counts_of_colours(self.draw_stack("-c", 0))
+        # Late is above early, as it is unknown for longer.
+        self.assertEqual(counts, [0, 4, 2, 4, 3, 4, 3, 0, 3, 0])
+
+    def test_a_gap_is_marked(self):
+        path = self.draw_stack("-c", 0)
+        marked = runs(column_colours(path, [UNKNOWN_COLOUR]))
+        # Early, late, and the time in which collectd stood still.
+        self.assertEqual(
+            [bool(some) for some in marked],
+            [False, True, False, True, False, True, False],
+        )
+
+    def test_a_group_that_may_be_late_ends_the_stack(self):
+        """The job has ended, but within CacheTimeout nobody can know."""
+        counts = self.counts_of_colours(self.draw_stack("-c", 3600))
+        self.assertEqual(counts, [0, 4, 2, 4, 3, 4, 0])
+
+    def test_a_gap_of_a_group_is_as_long_as_it_is_not_known(self):
+        (path,) = self.draw(*self.span, "-w", 800, "group", "late")
+        columns = [bool(some) for some in column_colours(path, [USS_COLOUR])]
+        gap = self.longest_gap(columns)
+        rows = self.daemon.values()["late"]["memory-pss"]
+        seconds = sum(math.isnan(value) for _, value in rows)
+        # The plot has some 100 pixels less than the picture.
+        pixels = 700 / (self.span[3] - self.span[1])
+        self.assert_near(gap, seconds * pixels, 2 * pixels, "gap in pixels")
+
+    @staticmethod
+    def longest_gap(columns):
+        first = columns.index(True)
+        last = len(columns) - columns[::-1].index(True)
+        return max(
+            len(list(some))
+            for filled, some in groupby(columns[first:last])
+            if not filled
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()
