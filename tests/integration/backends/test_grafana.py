@@ -1,0 +1,492 @@
+"""The dashboards: well-formed, and every query in them brings what it should.
+
+Grafana is in no distribution, so that it is not run here. What it does to a
+query before it sends it, putting in the values of variables, is done in
+Dashboard.fill; the query then goes to a real Prometheus or InfluxDB that the
+real plugin has filled.
+"""
+
+import json
+import math
+import re
+import subprocess
+import sys
+import time
+import unittest
+
+from harness import ROOT, TAG, stage
+from server import BackendTest, free_port
+from test_influxdb import Influx
+from test_prometheus import Prometheus, write_prometheus
+
+FILES = ROOT / "contrib/grafana"
+KINDS = ("prometheus", "influxdb")
+
+# A name that means something in a regular expression, and to the servers'
+# languages.
+ODD_GROUP = "odd (a.b|c)* 'x' \"y\""
+
+SMAPS = f"""
+LoadPlugin smaps
+<Plugin smaps>
+  <Group "web">
+    Comm "web{TAG}"
+  </Group>
+  <Group "odd (a.b|c)* 'x' \\"y\\"">
+    Comm "odd{TAG}"
+  </Group>
+  <Group "oddXaYb">
+    Comm "none{TAG}"
+  </Group>
+</Plugin>
+"""
+GROUPS = {"web", ODD_GROUP, "oddXaYb"}
+
+# What a variable's value is where the user has chosen All.
+ALL = ["$__all"]
+
+RANGE_SECONDS = 900
+
+
+class Dashboard:
+    """One of the files, read as Grafana does."""
+
+    def __init__(self, kind):
+        self.kind = kind
+        self.model = json.loads((FILES / f"smaps-{kind}.json").read_text())
+        self.variables = {
+            variable["name"]: variable
+            for variable in self.model["templating"]["list"]
+        }
+
+    def panels(self):
+        return [p for p in self.model["panels"] if p["type"] != "row"]
+
+    def targets(self):
+        """(title of the panel, panel, target) of each query."""
+        return [
+            (panel["title"], panel, target)
+            for panel in self.panels()
+            for target in panel["targets"]
+        ]
+
+    def fill(self, text, **chosen):
+        """A query with the values put in. Nothing may be left to put in."""
+        now = int(time.time() * 1000)
+        begin = now - RANGE_SECONDS * 1000
+        built_in = {
+            "__interval": "20s",
+            "__rate_interval": "1m20s",
+            "__range": f"{RANGE_SECONDS}s",
+            "timeFilter": f"time >= {begin}ms and time <= {now}ms",
+        }
+
+        def value(found):
+            name = found["plain"] or found["braced"]
+            if name in built_in:
+                return built_in[name]
+            return self._value(name, found["format"], chosen[name])
+
+        filled = re.sub(
+            r"\$(?P<plain>[a-zA-Z_]\w*)"
+            r"|\$\{(?P<braced>\w+)(:(?P<format>\w+))?\}",
+            value,
+            text,
+        )
+        if re.search(r"\$[\w{]|\[\[", filled):
+            raise AssertionError(f"not understood: {filled}")
+        return filled
+
+    def _value(self, name, form, value):
+        variable = self.variables[name]
+        if isinstance(value, str):
+            return value
+        if value == ALL:
+            # What is configured for All is put in as it is.
+            return variable["allValue"]
+        if form != "regex":
+            raise AssertionError(f"{name} may have several values")
+        escaped = [escape_regex(one) for one in value]
+        return escaped[0] if len(escaped) == 1 else f"({'|'.join(escaped)})"
+
+
+def escape_regex(text):
+    """What Grafana does for the format "regex"."""
+    return re.sub(r"[\\^$*+?.()|[\]{}/]", r"\\\g<0>", text)
+
+
+# ---- asking as Grafana does ----
+
+
+class PrometheusSource:
+    """Answers are [(labels, value...)]."""
+
+    def __init__(self, server):
+        self.server = server
+        self.dashboard = Dashboard("prometheus")
+
+    def ask(self, target, **chosen):
+        query = self.dashboard.fill(target["expr"], **chosen)
+        if target["instant"]:
+            return self.server.query(query)
+        now = time.time()
+        result = self.server.get(
+            "/api/v1/query_range",
+            query=query,
+            start=now - RANGE_SECONDS,
+            end=now,
+            step=5,
+        )["result"]
+        return [
+            (series["metric"], *(float(value) for _, value in series["values"]))
+            for series in result
+        ]
+
+    def options(self, name, **chosen):
+        """The values of label_values(METRIC, LABEL)."""
+        query = self.dashboard.variables[name]["query"]["query"]
+        query = self.dashboard.fill(query, **chosen)
+        metric, label = re.fullmatch(
+            r"label_values\((.+), (\w+)\)", query
+        ).groups()
+        return self.server.get(
+            f"/api/v1/label/{label}/values",
+            **{"match[]": metric, "start": time.time() - RANGE_SECONDS},
+        )
+
+    @staticmethod
+    def legend(target, labels):
+        """The text of the legend, or what tells rows of a table apart."""
+        if target["instant"]:
+            return f"{labels['instance']} {labels['smaps']}"
+        return re.sub(
+            r"{{(\w+)}}",
+            lambda found: labels[found[1]],
+            target["legendFormat"],
+        )
+
+
+class InfluxSource:
+    def __init__(self, server):
+        self.server = server
+        self.dashboard = Dashboard("influxdb")
+
+    def ask(self, target, **chosen):
+        query = self.dashboard.fill(target["query"], **chosen)
+        answer = []
+        for series in self.server.query(query):
+            values = [
+                value
+                for _, *row in series["values"]
+                for value in row
+                if value is not None
+            ]
+            answer.append((series.get("tags", {}), *values))
+        return answer
+
+    def options(self, name, **chosen):
+        query = self.dashboard.variables[name]["query"]["query"]
+        query = self.dashboard.fill(query, **chosen)
+        return [
+            value
+            for series in self.server.query(query)
+            for _, value in series["values"]
+        ]
+
+    @staticmethod
+    def legend(target, tags):
+        if target["resultFormat"] == "table":
+            return f"{tags['host']} {tags['instance']}"
+        return re.sub(
+            r"\$tag_(\w+)", lambda found: tags[found[1]], target["alias"]
+        )
+
+
+# ---- queries ----
+
+
+class Queries(BackendTest):
+    """With both servers filled by one daemon, once for all tests."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        # Starts things as a test does, but ends them after the last one.
+        cls.holder = BackendTest()
+        cls.addClassCleanup(cls.holder.doCleanups)
+        cls.holder.start_shape("cow", name="web", mib=8, rewrite_mib=2)
+        cls.holder.start_shape("anon", name="odd", mib=2)
+        port = free_port()
+        influx = Influx(cls.holder)
+        cls.daemon = cls.holder.start_daemon(
+            SMAPS + write_prometheus(port) + influx.by_network(),
+            host="alpha",
+            interval=0.2,
+        )
+        prometheus = Prometheus(cls.holder, port)
+        cls.sources = {
+            "prometheus": PrometheusSource(prometheus),
+            "influxdb": InfluxSource(influx),
+        }
+        # Growth takes two values.
+        prometheus.wait_query(
+            'count_over_time(collectd_smaps_count{smaps="denied"}[1m]) > 2'
+        )
+        # The last value of a cycle.
+        last = "SELECT value FROM smaps WHERE type_instance = 'groups_refused'"
+        influx.server.wait_ready(lambda: influx.query(last), "filled")
+
+    def each_target(self, check, uses=""):
+        """check(source, panel, target) for each query that uses a variable."""
+        for kind, source in self.sources.items():
+            for title, panel, target in source.dashboard.targets():
+                if uses in target.get("expr", target.get("query")):
+                    with self.subTest(f"{kind}: {title} {target['refId']}"):
+                        check(source, panel, target)
+
+    def test_every_query_returns_series_for_all_groups(self):
+        def check(source, _, target):
+            answer = source.ask(target, host="alpha", group=ALL)
+            self.assertTrue(answer)
+            legends = [source.legend(target, row[0]) for row in answer]
+            self.assertEqual(len(set(legends)), len(legends), legends)
+            for _, *values in answer:
+                self.assertTrue(values)
+                self.assertTrue(all(map(math.isfinite, values)), values)
+
+        self.each_target(check)
+
+    def test_what_is_by_group_returns_the_groups_that_were_chosen(self):
+        by_group = set()
+
+        def check(source, panel, target):
+            for chosen in (ALL, ["web"], ["web", ODD_GROUP]):
+                answer = source.ask(target, host="alpha", group=chosen)
+                self.assertTrue(answer)
+                groups = {
+                    labels.get("smaps", labels.get("instance"))
+                    for labels, *_ in answer
+                }
+                # "instance" is the host in Prometheus, the group in InfluxDB.
+                groups -= {"alpha", None}
+                if groups:
+                    by_group.add((source.dashboard.kind, panel["title"]))
+                    expected = GROUPS if chosen == ALL else set(chosen)
+                    self.assertEqual(groups, expected)
+
+        self.each_target(check, uses="${group")
+        self.assertEqual(len(by_group), 2 * 8)
+
+    def test_of_another_host_there_is_nothing_and_no_error(self):
+        def check(source, _, target):
+            self.assertEqual(source.ask(target, host="x", group=ALL), [])
+
+        self.each_target(check, uses="$host")
+
+    def test_a_group_without_data_is_nothing_and_no_error(self):
+        def check(source, _, target):
+            for chosen in (["no such"], [""]):
+                answer = source.ask(target, host="alpha", group=chosen)
+                self.assertEqual(answer, [])
+
+        self.each_target(check, uses="${group")
+
+    def test_variables_have_the_hosts_and_the_groups(self):
+        for kind, source in self.sources.items():
+            with self.subTest(kind):
+                self.assertEqual(source.options("host"), ["alpha"])
+                options = source.options("group", host="alpha")
+                self.assertEqual(set(options), GROUPS)
+                self.assertEqual(source.options("group", host="x"), [])
+
+    def test_pss_is_what_was_dispatched(self):
+        """The panel's values, by way of everything, are the plugin's."""
+
+        def check(source, panel, target):
+            if panel["title"] != "PSS by group":
+                return
+            ((_, *values),) = source.ask(target, host="alpha", group=["web"])
+            written = self.daemon.values()["web"]["memory-pss"]
+            lowest = min(row[1] for row in written)
+            highest = max(row[1] for row in written)
+            # InfluxDB gives averages, which rounding may move.
+            for value in values:
+                self.assertLessEqual(lowest - 1, value)
+                self.assertLessEqual(value, highest + 1)
+
+        self.each_target(check)
+
+    def test_the_sum_over_groups_is_what_they_sum_up_to(self):
+        sums = {}
+
+        def check(source, panel, target):
+            if panel["title"] == "USS and shared part":
+                ((_, *values),) = source.ask(target, host="alpha", group=ALL)
+                sums.setdefault(target["refId"], []).append(values[-1])
+
+        self.each_target(check)
+        self.assertEqual({len(values) for values in sums.values()}, {2})
+        written = self.daemon.values()
+        for letter, metric in {"A": "memory-pss", "B": "memory-uss"}.items():
+            expected = sum(written[group][metric][-1][1] for group in GROUPS)
+            for value in sums[letter]:
+                self.assert_near(value, expected, 0.1 * expected, metric)
+
+
+# ---- the form ----
+
+
+class Form(unittest.TestCase):
+    """What Grafana's description of the format asks for, as far as a dashboard
+    of this kind has it."""
+
+    @staticmethod
+    def dashboards():
+        return [Dashboard(kind) for kind in KINDS]
+
+    def test_they_are_what_make_dashboards_makes(self):
+        directory = stage().new_directory()
+        subprocess.run(
+            [sys.executable, FILES / "make-dashboards", directory], check=True
+        )
+        for kind in KINDS:
+            name = f"smaps-{kind}.json"
+            self.assertEqual(
+                (directory / name).read_text(), (FILES / name).read_text()
+            )
+
+    def test_make_dashboards_says_what_is_wrong(self):
+        done = subprocess.run(
+            [sys.executable, FILES / "make-dashboards", "/nonexistent"],
+            stderr=subprocess.PIPE,
+            check=False,
+            text=True,
+        )
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"\Amake-dashboards: .*nonexistent.*\n\Z")
+
+    def test_what_every_dashboard_has_is_there(self):
+        for dashboard in self.dashboards():
+            model = dashboard.model
+            for name in ("title", "uid", "description"):
+                self.assertTrue(model[name], name)
+            self.assertLessEqual(len(model["uid"]), 40)
+            self.assertGreaterEqual(model["schemaVersion"], 39)
+            # An id is one of the instance that it was exported from.
+            self.assertNotIn("id", model)
+            self.assertEqual(model["time"], {"from": "now-6h", "to": "now"})
+
+    def test_panels_have_numbers_of_their_own(self):
+        for dashboard in self.dashboards():
+            numbers = [panel["id"] for panel in dashboard.model["panels"]]
+            self.assertEqual(len(set(numbers)), len(numbers))
+            self.assertTrue(all(number > 0 for number in numbers))
+
+    def test_panels_are_within_the_grid_and_do_not_overlap(self):
+        for dashboard in self.dashboards():
+            taken = set()
+            for panel in dashboard.model["panels"]:
+                place = panel["gridPos"]
+                self.assertLessEqual(place["x"] + place["w"], 24)
+                cells = {
+                    (place["x"] + column, place["y"] + line)
+                    for column in range(place["w"])
+                    for line in range(place["h"])
+                }
+                self.assertTrue(cells)
+                self.assertFalse(cells & taken, panel["title"])
+                taken |= cells
+
+    def test_panels_are_of_a_known_kind_and_explained(self):
+        for dashboard in self.dashboards():
+            for panel in dashboard.panels():
+                self.assertIn(panel["type"], {"timeseries", "table"})
+                self.assertGreater(len(panel["description"]), 20)
+                unit = panel["fieldConfig"]["defaults"]["unit"]
+                self.assertIn(unit, {"bytes", "percent", "s", "short"})
+
+    def test_titles_are_unique(self):
+        for dashboard in self.dashboards():
+            titles = [panel["title"] for panel in dashboard.model["panels"]]
+            self.assertEqual(len(set(titles)), len(titles))
+
+    def test_every_query_has_a_letter_and_asks_the_chosen_source(self):
+        for dashboard in self.dashboards():
+            source = {"type": dashboard.kind, "uid": "${datasource}"}
+            for panel in dashboard.panels():
+                letters = [target["refId"] for target in panel["targets"]]
+                self.assertTrue(letters)
+                self.assertEqual(len(set(letters)), len(letters))
+                self.assertEqual(panel["datasource"], source)
+                for target in panel["targets"]:
+                    self.assertEqual(target["datasource"], source)
+
+    def test_the_source_is_a_variable_of_its_kind(self):
+        for dashboard in self.dashboards():
+            first, *others = dashboard.model["templating"]["list"]
+            self.assertEqual(first["name"], "datasource")
+            self.assertEqual(first["type"], "datasource")
+            self.assertEqual(first["query"], dashboard.kind)
+            asked = [v for v in others if v["type"] == "query"]
+            self.assertEqual([v["name"] for v in asked], ["host", "group"])
+            for variable in asked:
+                self.assertEqual(
+                    variable["datasource"],
+                    {"type": dashboard.kind, "uid": "${datasource}"},
+                )
+
+    def test_every_variable_that_is_used_is_there(self):
+        for dashboard in self.dashboards():
+            text = json.dumps(dashboard.model)
+            used = set(re.findall(r"\$\{?([a-z]\w*)", text)) - {
+                "timeFilter",
+                "tag_host",
+                "tag_instance",
+                "tag_type_instance",
+            }
+            self.assertEqual(used, dashboard.variables.keys())
+
+    def test_panels_below_a_host_are_of_that_host(self):
+        for dashboard in self.dashboards():
+            of_host = False
+            for panel in dashboard.model["panels"]:
+                if panel["type"] == "row":
+                    of_host = "$host" in panel["title"]
+                for target in panel.get("targets", []):
+                    self.assertEqual("$host" in json.dumps(target), of_host)
+
+    def test_what_is_not_known_is_drawn_as_a_gap(self):
+        for dashboard in self.dashboards():
+            for panel in dashboard.panels():
+                if panel["type"] == "timeseries":
+                    custom = panel["fieldConfig"]["defaults"]["custom"]
+                    self.assertIs(custom["spanNulls"], False)
+            for _, _, target in dashboard.targets():
+                self.assertNotRegex(json.dumps(target), r"fill\((?!null\))")
+                self.assertNotIn("or vector(", json.dumps(target))
+
+    def test_overrides_and_sortings_name_what_is_there(self):
+        for dashboard in self.dashboards():
+            for panel in dashboard.panels():
+                text = json.dumps(
+                    [panel["targets"], panel.get("transformations", [])]
+                )
+                named = [
+                    override["matcher"]["options"]
+                    for override in panel["fieldConfig"]["overrides"]
+                ]
+                if panel["type"] == "table":
+                    named += [
+                        column["displayName"]
+                        for column in panel["options"]["sortBy"]
+                    ]
+                for name in named:
+                    self.assertIn(name, text)
+
+    def test_both_have_the_same_panels(self):
+        titles = [
+            [panel["title"] for panel in Dashboard(kind).model["panels"]]
+            for kind in KINDS
+        ]
+        self.assertEqual(*titles)
+        self.assertGreaterEqual(len(titles[0]), 16)

@@ -1,0 +1,267 @@
+"""InfluxDB 1.x holds what was dispatched, by both ways of contrib/influxdb.
+
+What the csv plugin of the same daemon has written is what SELECT must return:
+every value of every series, and nothing besides.
+"""
+
+import json
+import math
+import re
+import signal
+import urllib.parse
+
+from harness import TAG, stage
+from server import BackendTest, fetch, free_port, need_program, shipped
+
+# The fields of the types that have other ones than "value".
+FIELDS = {"ps_count": ["processes", "threads"], "duration": ["seconds"]}
+
+# A name with all that needs escaping in line protocol.
+ODD_NAME = r"odd, \"a\"=b %"
+ODD_GROUP = 'odd, "a"=b %'
+
+SMAPS = f"""
+LoadPlugin smaps
+<Plugin smaps>
+  Report "detail"
+  ValuesPercentage true
+  <Group "web">
+    Comm "web{TAG}"
+  </Group>
+  <Group "{ODD_NAME}">
+    Comm "odd{TAG}"
+  </Group>
+  <Group "unread">
+    Comm "unread{TAG}"
+    Refresh "never"
+  </Group>
+  <Group "absent">
+    Comm "absent{TAG}"
+  </Group>
+</Plugin>
+"""
+
+OWN_SECTIONS = """
+reporting-disabled = true
+bind-address = "127.0.0.1:{rpc}"
+[meta]
+  dir = "{directory}/meta"
+[data]
+  dir = "{directory}/data"
+  wal-dir = "{directory}/wal"
+[monitor]
+  store-enabled = false
+[http]
+  bind-address = "127.0.0.1:{http}"
+  log-enabled = false
+"""
+
+
+class Influx:
+    """A running influxd with the listeners of contrib/influxdb."""
+
+    def __init__(self, test, replacements=None):
+        program = need_program("influxd", "influxdb")
+        self.port = free_port()
+        self.collectd_port = free_port()
+        self.udp_port = free_port()
+        directory = stage().new_directory()
+        config = directory / "influxdb.conf"
+        config.write_text(
+            OWN_SECTIONS.format(
+                directory=directory, rpc=free_port(), http=self.port
+            )
+            + shipped(
+                "influxdb/influxdb.conf",
+                {
+                    ":25826": f"127.0.0.1:{self.collectd_port}",
+                    ":8089": f"127.0.0.1:{self.udp_port}",
+                    '"10s"': '"100ms"',
+                    '"1s"': '"100ms"',
+                    **(replacements or {}),
+                },
+            )
+        )
+        # Killed, because on SIGTERM it may take half a minute to end.
+        self.server = test.start_server(
+            [program, "-config", config],
+            directory=directory,
+            stop_signal=signal.SIGKILL,
+        )
+        self.server.wait_url(f"http://127.0.0.1:{self.port}/ping", 204)
+
+    def by_network(self):
+        """The shipped configuration of collectd, for this server."""
+        return shipped(
+            "influxdb/collectd.conf",
+            {'"localhost" "25826"': f'"127.0.0.1" "{self.collectd_port}"'},
+        )
+
+    def by_udp(self):
+        return shipped(
+            "influxdb/collectd-udp.conf",
+            {'"localhost" "8089"': f'"127.0.0.1" "{self.udp_port}"'},
+        )
+
+    def query(self, text):
+        """The series of a query; its error is one of the test."""
+        parameters = urllib.parse.urlencode(
+            {"db": "collectd", "epoch": "ns", "q": text}
+        )
+        status, _, body = fetch(
+            f"http://127.0.0.1:{self.port}/query?{parameters}"
+        )
+        answer = json.loads(body)
+        result = answer.get("results", [answer])[0]
+        if status != 200 or "error" in result:
+            raise AssertionError(f"{text}: {result.get('error', body)}")
+        return result.get("series", [])
+
+    def points(self):
+        """{(instance, type, type_instance, field): {time in ms: value}} of
+        all that is there."""
+        points = {}
+        tags = "host, instance, type, type_instance"
+        for series in self.query(f"SELECT * FROM smaps GROUP BY {tags}"):
+            key = tuple(
+                series["tags"][name]
+                for name in ("host", "instance", "type", "type_instance")
+            )
+            for time, *row in series["values"]:
+                for field, value in zip(series["columns"][1:], row):
+                    if value is not None:
+                        times = points.setdefault((*key, field), {})
+                        times[round(time / 1e6)] = as_text(value)
+        return points
+
+
+def as_text(value):
+    """With the digits that the csv plugin writes: bytes are whole."""
+    return f"{value:.6f}"
+
+
+def dispatched(daemon):
+    """The same as Influx.points(), by what the csv plugin has written. What
+    is not known is not in it."""
+    points = {}
+    for group, metrics in daemon.values().items():
+        for metric, rows in metrics.items():
+            type_, _, type_instance = metric.partition("-")
+            for index, field in enumerate(FIELDS.get(type_, ["value"])):
+                key = (daemon.host, group, type_, type_instance, field)
+                known = {
+                    round(row[0] * 1000): as_text(row[1 + index])
+                    for row in rows
+                    if not math.isnan(row[1 + index])
+                }
+                if known:
+                    points[key] = known
+    return points
+
+
+class InfluxTest(BackendTest):
+    def start_shapes(self):
+        self.start_shape("cow", name="web", mib=8, rewrite_mib=2, children=2)
+        self.start_shape("anon", name="odd", mib=2)
+        self.start_shape("anon", name="unread", mib=2)
+
+    def collect(self, outputs):
+        """What a daemon dispatched in some cycles, from its first to its last;
+        it has ended then, and has sent what it had buffered."""
+        self.start_shapes()
+        daemon = self.start_daemon(SMAPS + outputs, host="alpha")
+        daemon.wait_cycles(5)
+        self.assertEqual(daemon.stop(), 0)
+        return daemon
+
+    def wait_points(self, influx, daemon):
+        """All that was dispatched, once as much has arrived."""
+        expected = dispatched(daemon)
+        influx.server.wait_ready(
+            lambda: count(influx.points()) >= count(expected),
+            f"holding {count(expected)} points",
+        )
+        return expected
+
+    def assert_same_points(self, influx, daemon, quote='"'):
+        expected = {
+            (host, group.replace('"', quote), *rest): times
+            for (host, group, *rest), times in self.wait_points(
+                influx, daemon
+            ).items()
+        }
+        groups = {group for _, group, *_ in expected}
+        odd_group = ODD_GROUP.replace('"', quote)
+        self.assertEqual(groups, {"", "web", odd_group, "unread", "absent"})
+        points = influx.points()
+        self.assertEqual(points.keys(), expected.keys())
+        for key, times in expected.items():
+            self.assertEqual(points[key], times, key)
+
+
+def count(points):
+    return sum(len(times) for times in points.values())
+
+
+class WhatInfluxHolds(InfluxTest):
+    def test_by_the_network_plugin_it_is_what_was_dispatched(self):
+        influx = Influx(self)
+        daemon = self.collect(influx.by_network())
+        self.assert_same_points(influx, daemon)
+
+    def test_by_line_protocol_it_is_what_was_dispatched(self):
+        """But for a quote in a name, of which collectd-udp.conf tells."""
+        influx = Influx(self)
+        daemon = self.collect(influx.by_udp())
+        self.assert_same_points(influx, daemon, quote=r'\"')
+
+    def test_what_is_not_known_is_absent_and_not_zero(self):
+        for way in ("by_network", "by_udp"):
+            with self.subTest(way):
+                influx = Influx(self)
+                daemon = self.collect(getattr(influx, way)())
+                self.wait_points(influx, daemon)
+                rows = daemon.values()["unread"]["memory-pss"]
+                self.assertTrue(math.isnan(rows[0][1]))
+                self.assert_unread_is_absent(influx)
+
+    def assert_unread_is_absent(self, influx):
+        where = "type = 'memory' AND type_instance = 'pss' AND instance ="
+        query = f"SELECT value FROM smaps WHERE {where}"
+        self.assertEqual(influx.query(f"{query} 'unread'"), [])
+        self.assertNotEqual(influx.query(f"{query} 'web'"), [])
+        absent = influx.query(f"{query} 'absent'")[0]["values"]
+        self.assertEqual({value for _, value in absent}, {0})
+        resident = influx.query(
+            "SELECT value FROM smaps WHERE type_instance = 'resident'"
+            " AND instance = 'unread'"
+        )[0]["values"]
+        self.assertGreater(resident[0][1], 2 * 1024 * 1024)
+
+    def test_the_query_of_the_comment_returns_the_group(self):
+        influx = Influx(self)
+        daemon = self.collect(influx.by_network())
+        self.wait_points(influx, daemon)
+        text = shipped("influxdb/collectd.conf", {"'postgres'": "'web'"})
+        query = re.search(r"SELECT.*\n.*'web'", text).group()
+        (series,) = influx.query(query.replace("#", ""))
+        rows = daemon.values()["web"]["memory-pss"]
+        self.assertEqual(
+            [value for _, value in series["values"]],
+            [value for _, value in rows],
+        )
+
+    def test_split_makes_the_measurements_that_the_comment_names(self):
+        influx = Influx(self, {'= "join"': '= "split"'})
+        daemon = self.collect(influx.by_network())
+        names = {"value", "seconds", "processes", "threads"}
+        self.assertTrue(daemon.values())
+        influx.server.wait_ready(
+            lambda: {
+                name
+                for series in influx.query("SHOW MEASUREMENTS")
+                for (name,) in series["values"]
+            }
+            == {f"smaps_{name}" for name in names},
+            "holding the measurements of split",
+        )
