@@ -5,6 +5,7 @@
 #ifndef SMAPS_MEASURE_H
 #define SMAPS_MEASURE_H
 
+#include <smaps/follow.h>
 #include <smaps/meminfo.h>
 #include <smaps/plan.h>
 #include <smaps/reader.h>
@@ -12,11 +13,8 @@
 
 struct measurer {
   struct reader *reader;
-  struct procfs *procfs;
   struct trouble *troubles; /* by kind */
-  uint64_t page_size;
   uint64_t read_budget_ns;
-  uint64_t slack_pages;         /* of statm, on this kernel */
   bool (*is_ksm_merging)(void); /* NULL for never: a captured tree */
 
   /* Bit per rollup_field that this kernel has, as far as was seen. */
@@ -24,8 +22,7 @@ struct measurer {
   bool has_fields; /* kernel_fields was seen and is no guess */
 
   /* Of this cycle. */
-  uint64_t now_ns;
-  bool is_swap_used, is_merging;
+  struct circumstances now;
   struct candidate *candidates;
   size_t n_candidates, cap_candidates;
   uint64_t rollup_reads;

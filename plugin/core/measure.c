@@ -29,12 +29,12 @@
 
 void measurer_init(struct measurer *m, struct procfs *procfs,
                    struct reader *reader, struct trouble *troubles) {
-  *m = (struct measurer){.reader = reader,
-                         .procfs = procfs,
-                         .troubles = troubles,
-                         .page_size = reader->page_size,
-                         .read_budget_ns = READ_BUDGET_DEFAULT_NS,
-                         .kernel_fields = FIELDS_SINCE_4_14};
+  *m = (struct measurer){
+      .reader = reader,
+      .troubles = troubles,
+      .now = {.procfs = procfs, .page_size = reader->page_size},
+      .read_budget_ns = READ_BUDGET_DEFAULT_NS,
+      .kernel_fields = FIELDS_SINCE_4_14};
 }
 
 void measurer_watch_kernel(struct measurer *m) {
@@ -43,20 +43,11 @@ void measurer_watch_kernel(struct measurer *m) {
 
   m->is_ksm_merging = kernel_is_merging;
   if (kernel_release(&major, &minor))
-    m->slack_pages =
+    m->now.slack_pages =
         kernel_statm_slack_pages(major, minor, cpus > 0 ? (unsigned)cpus : 1);
 }
 
 void measurer_done(struct measurer *m) { free(m->candidates); }
-
-/* How fast a family's experience with faults follows the latest reading, and
- * the least error that is ever believed in. */
-#define LEARNING_RATE 0.25
-/* Of a few pages there is little to learn. */
-#define LEARN_LEAST_BYTES (UINT64_C(64) << 10)
-#define LEARN_WELL_BYTES 1048576.0
-#define COW_ERROR_LEAST 0.01
-#define COW_BREAKS_LEAST 0.01
 
 /* --- whose memory is whose --- */
 /*
@@ -95,7 +86,7 @@ static bool is_in_parents_mm(struct measurer *m, const struct process_table *t,
   pair = (uint32_t)(parent->image * 31 + p->image) | 1;
   if (pair == p->apart_from_parent)
     return false;
-  r = procfs_is_same_mm(m->procfs, parent->pid, p->pid, &is_same);
+  r = procfs_is_same_mm(m->now.procfs, parent->pid, p->pid, &is_same);
   if (r < 0)
     return looks_like_vfork(m, parent, p);
   if (!is_same)
@@ -124,105 +115,6 @@ static void read_faults(struct measurer *m, struct read_job *jobs, size_t n) {
       jobs[i].process->minor_faults = (uint32_t)jobs[i].stat.minor_faults;
 }
 
-/* Memory goes to swap where resident memory goes, and comes back from there. */
-static uint32_t read_swap_kb(struct measurer *m, const struct process *p) {
-  struct status_sample s;
-  struct span text;
-
-  if (!m->is_swap_used ||
-      (p->reading.kb[ROLLUP_SWAP] == 0 &&
-       p->statm.resident_pages >= p->reading.resident_pages) ||
-      procfs_read_of(m->procfs, p->pid, "status", &text) != 0 ||
-      status_parse(text.text, text.len, &s) != 0 || !(s.known & STATUS_VM_SWAP))
-    return p->reading.vm_swap_kb;
-  return (uint32_t)(s.vm_swap_bytes / 1024);
-}
-
-static uint64_t broken_by_relatives(const struct process *p) {
-  double more = p->family ? p->family->broken_share - p->family_broken : 0;
-  uint64_t most = reading_cow_bytes(&p->reading);
-
-  if (more <= 0)
-    return 0;
-  return more < (double)most ? (uint64_t)more : most;
-}
-
-static struct evidence evidence_of(const struct measurer *m,
-                                   const struct process *p) {
-  struct evidence e = {.now_ns = m->now_ns,
-                       .page_size = m->page_size,
-                       .statm = p->statm,
-                       .minor_faults = p->minor_faults,
-                       .vm_swap_kb = p->vm_swap_kb,
-                       .relatives = family_size(p),
-                       .slack_pages = m->slack_pages,
-                       .cow_breaks = p->family ? p->family->cow_breaks : 1,
-                       .cow_doubt = p->family ? p->family->cow_error : 1,
-                       .shared_cost = 1,
-                       .is_ksm_merging = m->is_merging};
-  struct sharing *sharing = process_sharing(p);
-
-  if (!p->reading.at_ns || !sharing)
-    return e;
-  e.broken_by_relatives = broken_by_relatives(p);
-  e.is_of_shmem = sharing->is_shmem;
-  e.shared_cost = sharing_cost_since(sharing, &p->mark);
-  e.shared_moved = sharing_moved_since(sharing, &p->mark);
-  e.shared_doubt = experience_error(&sharing->experience, m->now_ns);
-  if (p->family)
-    e.relatives_doubt = experience_error(&p->family->experience, m->now_ns);
-  return e;
-}
-
-/* Pages that a member has of files and shmem, but for those that were its own
- * at the last reading. */
-static uint64_t shared_pages(const struct measurer *m,
-                             const struct process *p) {
-  uint64_t own = p->reading.at_ns
-                     ? reading_private_file_bytes(&p->reading) / m->page_size
-                     : 0;
-
-  return p->statm.shared_pages > own ? p->statm.shared_pages - own : 0;
-}
-
-static void count_shared(const struct measurer *m, struct process *p) {
-  uint64_t pages = shared_pages(m, p);
-
-  sharing_count(process_sharing(p), m->now_ns, pages, p->shared_pages);
-  p->shared_pages = (uint32_t)pages;
-}
-
-/* A page that one of n breaks out costs the others what it paid for it: a part
- * of n - 1 of its own part of n. */
-static void tell_relatives(struct process *p, uint64_t broken) {
-  double n = p->family ? (double)p->family->members : 1;
-  double more = (double)broken - (double)p->broken;
-
-  if (n > 1 && more > 0)
-    p->family->broken_share += more / (n * (n - 1));
-  p->broken = (float)broken;
-}
-
-/* Takes in what the other cheap files say, if it is worth to ask. */
-static void look_for_changes(struct measurer *m, struct process *p) {
-  struct evidence e;
-
-  p->vm_swap_kb = read_swap_kb(m, p);
-  e = evidence_of(m, p);
-  tell_relatives(p, estimate_broken(&p->reading, &e));
-}
-
-static uint64_t doubt_of(const struct measurer *m, const struct process *p) {
-  uint64_t resident = p->statm.resident_pages * m->page_size;
-  struct evidence e = evidence_of(m, p);
-  uint64_t doubt;
-
-  if (!p->reading.at_ns)
-    return resident;
-  doubt = estimate_doubt(&p->reading, &e) + (uint64_t)p->unsure;
-  return doubt < resident ? doubt : resident;
-}
-
 /* --- whom to read --- */
 
 /* Below, a few page tables make no difference. */
@@ -235,10 +127,10 @@ static struct cost guess_cost(struct measurer *m, const struct process *p) {
   struct span text;
 
   if (p->statm.size_pages >= TABLES_WORTH_ASKING_PAGES &&
-      procfs_read_of(m->procfs, p->pid, "status", &text) == 0 &&
+      procfs_read_of(m->now.procfs, p->pid, "status", &text) == 0 &&
       status_parse(text.text, text.len, &s) == 0) {
-    basis.swapped = s.vm_swap_bytes / m->page_size;
-    basis.tables = s.vm_pte_bytes / m->page_size;
+    basis.swapped = s.vm_swap_bytes / m->now.page_size;
+    basis.tables = s.vm_pte_bytes / m->now.page_size;
   }
   return cost_guess(&basis);
 }
@@ -253,7 +145,7 @@ static uint64_t predict_cost_ns(struct measurer *m, struct process *p) {
  * once. */
 static bool is_overdue(const struct measurer *m, const struct process *p,
                        const struct policy *policy) {
-  uint64_t age_ns = m->now_ns - p->reading.at_ns;
+  uint64_t age_ns = m->now.now_ns - p->reading.at_ns;
   uint64_t early_ns =
       p->is_staggered ? 0 : policy->max_age_ns / 64 * (p->pid % 48);
 
@@ -278,15 +170,14 @@ static void consider(struct measurer *m, struct process *p) {
 
   p->is_asked = policy.refresh != REFRESH_NEVER;
   p->doubt = 0;
-  if (!p->is_asked || m->now_ns < p->denied_until_ns)
+  if (!p->is_asked || m->now.now_ns < p->denied_until_ns)
     return;
   if (policy.refresh == REFRESH_ALWAYS) {
     add_candidate(m, p, false, true);
     return;
   }
-  if (p->reading.at_ns)
-    look_for_changes(m, p);
-  p->doubt = (float)doubt_of(m, p);
+  follow_look(&m->now, p);
+  p->doubt = (float)follow_doubt(&m->now, p);
   p->groups[0]->plan.doubt_bytes += (uint64_t)p->doubt;
   is_due = !p->reading.at_ns || is_overdue(m, p, &policy);
   p->is_staggered |= p->reading.at_ns && is_due;
@@ -309,7 +200,7 @@ static void see_fields(struct measurer *m, uint32_t known) {
 
 static void note_failure(struct measurer *m, struct process *p, int r) {
   if (r == PROCFS_DENIED) {
-    p->denied_until_ns = m->now_ns + DENIED_BACK_OFF_NS;
+    p->denied_until_ns = m->now.now_ns + DENIED_BACK_OFF_NS;
     identify_note(m->troubles, TROUBLE_ROLLUP_DENIED, p, 0, "smaps_rollup");
   } else if (r == -ENOSYS) {
     identify_note(m->troubles, TROUBLE_NO_ROLLUP, p, 0, "smaps_rollup");
@@ -320,39 +211,14 @@ static void note_failure(struct measurer *m, struct process *p, int r) {
   }
 }
 
-/* What faults and swap were at the reading, to tell the difference later. */
-static void take_reading(struct measurer *m, struct process *p,
-                         const struct rollup_reading *read) {
-  const struct rollup *rollup = &read->rollup;
-  struct evidence e;
-
-  p->minor_faults = read->faults_after;
-  p->vm_swap_kb = 0;
-  e = evidence_of(m, p);
-  if (read->has_statm)
-    e.statm = read->statm;
-  if (!reading_take(&p->reading, rollup, &e))
-    return;
-  p->vm_swap_kb = read_swap_kb(m, p);
-  p->reading.vm_swap_kb = p->vm_swap_kb;
-  p->family_broken = p->family ? p->family->broken_share : 0;
-  p->broken = 0;
-  p->unsure = read->faults_before
-                  ? (float)(read->faults_after - read->faults_before) *
-                        (float)m->page_size
-                  : 0;
-  p->mark = sharing_mark(process_sharing(p), rollup->bytes[ROLLUP_PSS_FILE],
-                         rollup->bytes[ROLLUP_PSS_SHMEM]);
-}
-
 static void add_statm(const struct measurer *m, const struct process *p,
                       struct usage *u) {
   usage_add_process(u, p->threads);
-  usage_add_statm(u, &p->statm, m->page_size);
+  usage_add_statm(u, &p->statm, m->now.page_size);
 }
 
 static uint64_t resident_of(const struct measurer *m, const struct process *p) {
-  return p->statm.resident_pages * m->page_size;
+  return p->statm.resident_pages * m->now.page_size;
 }
 
 static void add_read(struct measurer *m, struct process *p,
@@ -368,95 +234,21 @@ static void add_read(struct measurer *m, struct process *p,
     usage_add_rollup(u, &job->rollup.rollup, resident_of(m, p));
   }
   if (policy_of(p).refresh == REFRESH_ADAPTIVE)
-    take_reading(m, p, &job->rollup);
-}
-
-static double clamp(double x, double least, double most) {
-  return x < least ? least : x > most ? most : x;
-}
-
-/* What the faults since the last reading really were. */
-static void learn_of_faults(struct family *family, const struct process *p,
-                            const struct rollup *expected,
-                            const struct rollup *rollup) {
-  double more, error, ratio, rate;
-
-  if (!family || p->broken < (float)LEARN_LEAST_BYTES)
-    return;
-  more = (double)(rollup->bytes[ROLLUP_PRIVATE_CLEAN] +
-                  rollup->bytes[ROLLUP_PRIVATE_DIRTY]) -
-         (double)(expected->bytes[ROLLUP_PRIVATE_CLEAN] +
-                  expected->bytes[ROLLUP_PRIVATE_DIRTY]);
-  error = more / (double)p->broken;
-  ratio = clamp(family->cow_breaks * (1 + error), COW_BREAKS_LEAST, 1);
-  error = clamp(error < 0 ? -error : error, COW_ERROR_LEAST, 1);
-  rate = LEARNING_RATE * clamp((double)p->broken / LEARN_WELL_BYTES, 0, 1);
-  family->cow_breaks += (ratio - family->cow_breaks) * rate;
-  family->cow_error += (error - family->cow_error) * rate;
-}
-
-/* What the pages cost that are not anonymous, by what we thought. */
-static void learn_of_sharing(const struct process *p, const struct evidence *e,
-                             const struct rollup *expected,
-                             const struct rollup *rollup) {
-  double before = (double)p->reading.shared_pages;
-  double now = (double)e->statm.shared_pages;
-  double own = now > before ? now - before : before - now;
-  struct sharing_lesson lesson = {
-      .expected =
-          (double)estimate_shared_pss(&p->reading, expected, e->is_of_shmem),
-      .found = (double)estimate_shared_pss(&p->reading, rollup, e->is_of_shmem),
-      .doubted = (double)estimate_shared_doubt(&p->reading, e),
-      .moved = e->shared_moved + own / (now > before ? now : before)};
-
-  if (lesson.expected < LEARN_LEAST_BYTES ||
-      !rollup_has(rollup, ROLLUP_PSS_FILE))
-    return;
-  sharing_learn(process_sharing(p), &lesson);
-}
-
-/* What came of relatives that came or went. */
-static void learn_of_relatives(const struct measurer *m,
-                               const struct process *p,
-                               const struct evidence *e,
-                               const struct rollup *expected,
-                               const struct rollup *rollup) {
-  double doubted = (double)estimate_relatives_doubt(&p->reading, e);
-
-  if (p->family && doubted > 0)
-    experience_add(&p->family->experience, m->now_ns,
-                   (double)rollup->bytes[ROLLUP_PSS_ANON] -
-                       (double)expected->bytes[ROLLUP_PSS_ANON],
-                   doubted);
-}
-
-static void learn(const struct measurer *m, const struct process *p,
-                  const struct rollup *rollup) {
-  struct evidence e = evidence_of(m, p);
-  struct rollup expected;
-
-  estimate_rollup(&p->reading, &e, &expected);
-  learn_of_faults(p->family, p, &expected, rollup);
-  learn_of_sharing(p, &e, &expected, rollup);
-  learn_of_relatives(m, p, &e, &expected, rollup);
+    follow_from(&m->now, p, &job->rollup);
 }
 
 static void finish_job(struct measurer *m, const struct read_job *job) {
   struct process *p = job->process;
-  uint64_t counted = p->shared_pages;
 
   m->rollup_ns += job->took_ns;
   if (job->took_ns > m->longest_read_ns)
     m->longest_read_ns = job->took_ns;
   p->deferrals = 0;
   if (job->result == 0 && p->reading.at_ns)
-    learn(m, p, &job->rollup.rollup);
+    follow_learn(&m->now, p, &job->rollup.rollup);
   p->reading.at_ns = 0;
   if (job->result == 0) {
     add_read(m, p, job);
-    p->shared_pages = (uint32_t)shared_pages(m, p);
-    sharing_correct(process_sharing(p),
-                    (double)p->shared_pages - (double)counted);
   } else if (job->result == PROCFS_GONE || job->result == PROCFS_NO_MM) {
     p->state = PROCESS_GONE;
     m->vanished++;
@@ -518,17 +310,16 @@ static void add_unread(const struct measurer *m, const struct process *p) {
 }
 
 static void add_estimate(const struct measurer *m, const struct process *p) {
-  struct evidence e = evidence_of(m, p);
   struct rollup rollup;
 
-  estimate_rollup(&p->reading, &e, &rollup);
+  follow_estimate(&m->now, p, &rollup);
   for (size_t i = 0; i < p->n_groups; i++) {
     struct usage *u = &p->groups[i]->usage;
 
     add_statm(m, p, u);
     usage_add_estimate(u, &rollup, resident_of(m, p),
                        DOUBTS_PUBLISHED * (uint64_t)p->doubt,
-                       m->now_ns - p->reading.at_ns);
+                       m->now.now_ns - p->reading.at_ns);
   }
 }
 
@@ -537,14 +328,14 @@ static void add_guess(const struct measurer *m, const struct process *p) {
     struct usage *u = &p->groups[i]->usage;
     struct rollup rollup;
 
-    usage_guess(u, &p->statm, m->page_size, m->kernel_fields, &rollup);
+    usage_guess(u, &p->statm, m->now.page_size, m->kernel_fields, &rollup);
     add_statm(m, p, u);
     usage_add_estimate(u, &rollup, resident_of(m, p), resident_of(m, p), 0);
   }
 }
 
 static bool is_refused(const struct measurer *m, const struct process *p) {
-  return p->has_failed || m->now_ns < p->denied_until_ns;
+  return p->has_failed || m->now.now_ns < p->denied_until_ns;
 }
 
 static bool is_guessed(const struct measurer *m, const struct process *p) {
@@ -557,7 +348,7 @@ static void add_known(struct measurer *m, struct process *p) {
     add_count(p, true);
   if (!is_member(p))
     return;
-  m->denied += m->now_ns < p->denied_until_ns;
+  m->denied += m->now.now_ns < p->denied_until_ns;
   if (p->is_in_parents_mm)
     add_count(p, false);
   else if (p->is_read || is_guessed(m, p))
@@ -585,9 +376,9 @@ static int make_room(struct measurer *m, size_t n) {
 
 static void begin(struct measurer *m, const struct meminfo_sample *meminfo,
                   uint64_t now_ns) {
-  m->now_ns = now_ns;
-  m->is_swap_used = meminfo->swap_used_bytes > 0;
-  m->is_merging = m->is_ksm_merging && m->is_ksm_merging();
+  m->now.now_ns = now_ns;
+  m->now.is_swap_used = meminfo->swap_used_bytes > 0;
+  m->now.is_ksm_merging = m->is_ksm_merging && m->is_ksm_merging();
   m->n_candidates = 0;
   m->rollup_reads = m->rollup_ns = m->longest_read_ns = 0;
   m->denied = m->vanished = m->deferred = 0;
@@ -639,7 +430,7 @@ static void look_around(struct measurer *m, const struct process_table *t) {
     p->is_in_parents_mm = is_member(p) && is_in_parents_mm(m, t, p);
     if (!is_measured(p))
       continue;
-    count_shared(m, p);
+    follow_count(&m->now, p);
     if (process_wants_faults(p))
       jobs[n++] = (struct read_job){.process = p, .kind = READ_STAT};
     if (n == JOBS_AT_ONCE) {

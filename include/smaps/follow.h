@@ -1,0 +1,44 @@
+/*
+ * Follows a process from one reading to the next: gathers what there is to know
+ * of it without a reading, and learns from each reading how that was.
+ */
+#ifndef SMAPS_FOLLOW_H
+#define SMAPS_FOLLOW_H
+
+#include <smaps/process.h>
+#include <smaps/reader.h>
+
+/* What holds for all processes, in this cycle. */
+struct circumstances {
+  struct procfs *procfs;
+  uint64_t now_ns;
+  uint64_t page_size;
+  uint64_t slack_pages; /* of statm, on this kernel */
+  bool is_swap_used;
+  bool is_ksm_merging;
+};
+
+/* Counts what it shares in its set (sharing.h): for all members, before any of
+ * what follows. */
+void follow_count(const struct circumstances *c, struct process *p);
+
+/* Takes in what the cheap files say, if there is a reading to compare with.
+ * Its faults, where they matter, have been read. */
+void follow_look(const struct circumstances *c, struct process *p);
+
+/* By how many bytes its Pss may be wrong without a reading. */
+uint64_t follow_doubt(const struct circumstances *c, const struct process *p);
+
+/* What it uses; there must be a reading. */
+void follow_estimate(const struct circumstances *c, const struct process *p,
+                     struct rollup *ret);
+
+/* Compares a new reading with what was thought. */
+void follow_learn(const struct circumstances *c, const struct process *p,
+                  const struct rollup *rollup);
+
+/* Takes the reading, to follow the process from there. */
+void follow_from(const struct circumstances *c, struct process *p,
+                 const struct rollup_reading *read);
+
+#endif

@@ -1,0 +1,225 @@
+#include <smaps/follow.h>
+
+#include <smaps/status.h>
+
+/* How fast a family's experience with faults follows the latest reading, and
+ * the least error that is ever believed in. */
+#define LEARNING_RATE 0.25
+/* Of a few pages there is little to learn. */
+#define LEARN_LEAST_BYTES (UINT64_C(64) << 10)
+#define LEARN_WELL_BYTES 1048576.0
+#define COW_ERROR_LEAST 0.01
+#define COW_BREAKS_LEAST 0.01
+
+/* Memory goes to swap where resident memory goes, and comes back from there. */
+static uint32_t read_swap_kb(const struct circumstances *c,
+                             const struct process *p) {
+  struct status_sample s;
+  struct span text;
+
+  if (!c->is_swap_used ||
+      (p->reading.kb[ROLLUP_SWAP] == 0 &&
+       p->statm.resident_pages >= p->reading.resident_pages) ||
+      procfs_read_of(c->procfs, p->pid, "status", &text) != 0 ||
+      status_parse(text.text, text.len, &s) != 0 || !(s.known & STATUS_VM_SWAP))
+    return p->reading.vm_swap_kb;
+  return (uint32_t)(s.vm_swap_bytes / 1024);
+}
+
+static uint64_t broken_by_relatives(const struct process *p) {
+  double more = p->family ? p->family->broken_share - p->family_broken : 0;
+  uint64_t most = reading_cow_bytes(&p->reading);
+
+  if (more <= 0)
+    return 0;
+  return more < (double)most ? (uint64_t)more : most;
+}
+
+static struct evidence evidence_of(const struct circumstances *c,
+                                   const struct process *p) {
+  struct evidence e = {.now_ns = c->now_ns,
+                       .page_size = c->page_size,
+                       .statm = p->statm,
+                       .minor_faults = p->minor_faults,
+                       .vm_swap_kb = p->vm_swap_kb,
+                       .relatives = family_size(p),
+                       .slack_pages = c->slack_pages,
+                       .cow_breaks = p->family ? p->family->cow_breaks : 1,
+                       .cow_doubt = p->family ? p->family->cow_error : 1,
+                       .shared_cost = 1,
+                       .is_ksm_merging = c->is_ksm_merging};
+  struct sharing *sharing = process_sharing(p);
+
+  if (!p->reading.at_ns || !sharing)
+    return e;
+  e.broken_by_relatives = broken_by_relatives(p);
+  e.is_of_shmem = sharing->is_shmem;
+  e.shared_cost = sharing_cost_since(sharing, &p->mark);
+  e.shared_moved = sharing_moved_since(sharing, &p->mark);
+  e.shared_doubt = experience_error(&sharing->experience, c->now_ns);
+  if (p->family)
+    e.relatives_doubt = experience_error(&p->family->experience, c->now_ns);
+  return e;
+}
+
+/* Pages that a member has of files and shmem, but for those that were its own
+ * at the last reading. */
+static uint64_t shared_pages(const struct circumstances *c,
+                             const struct process *p) {
+  uint64_t own = p->reading.at_ns
+                     ? reading_private_file_bytes(&p->reading) / c->page_size
+                     : 0;
+
+  return p->statm.shared_pages > own ? p->statm.shared_pages - own : 0;
+}
+
+void follow_count(const struct circumstances *c, struct process *p) {
+  uint64_t pages = shared_pages(c, p);
+
+  sharing_count(process_sharing(p), c->now_ns, pages, p->shared_pages);
+  p->shared_pages = (uint32_t)pages;
+}
+
+/* A page that one of n breaks out costs the others what it paid for it: a part
+ * of n - 1 of its own part of n. */
+static void tell_relatives(struct process *p, uint64_t broken) {
+  double n = p->family ? (double)p->family->members : 1;
+  double more = (double)broken - (double)p->broken;
+
+  if (n > 1 && more > 0)
+    p->family->broken_share += more / (n * (n - 1));
+  p->broken = (float)broken;
+}
+
+void follow_look(const struct circumstances *c, struct process *p) {
+  struct evidence e;
+
+  if (!p->reading.at_ns)
+    return;
+  p->vm_swap_kb = read_swap_kb(c, p);
+  e = evidence_of(c, p);
+  tell_relatives(p, estimate_broken(&p->reading, &e));
+}
+
+uint64_t follow_doubt(const struct circumstances *c, const struct process *p) {
+  uint64_t resident = p->statm.resident_pages * c->page_size;
+  struct evidence e = evidence_of(c, p);
+  uint64_t doubt;
+
+  if (!p->reading.at_ns)
+    return resident;
+  doubt = estimate_doubt(&p->reading, &e) + (uint64_t)p->unsure;
+  return doubt < resident ? doubt : resident;
+}
+
+void follow_estimate(const struct circumstances *c, const struct process *p,
+                     struct rollup *ret) {
+  struct evidence e = evidence_of(c, p);
+
+  estimate_rollup(&p->reading, &e, ret);
+}
+
+static double clamp(double x, double least, double most) {
+  return x < least ? least : x > most ? most : x;
+}
+
+/* What the faults since the last reading really were. */
+static void learn_of_faults(struct family *family, const struct process *p,
+                            const struct rollup *expected,
+                            const struct rollup *rollup) {
+  double more, error, ratio, rate;
+
+  if (!family || p->broken < (float)LEARN_LEAST_BYTES)
+    return;
+  more = (double)(rollup->bytes[ROLLUP_PRIVATE_CLEAN] +
+                  rollup->bytes[ROLLUP_PRIVATE_DIRTY]) -
+         (double)(expected->bytes[ROLLUP_PRIVATE_CLEAN] +
+                  expected->bytes[ROLLUP_PRIVATE_DIRTY]);
+  error = more / (double)p->broken;
+  ratio = clamp(family->cow_breaks * (1 + error), COW_BREAKS_LEAST, 1);
+  error = clamp(error < 0 ? -error : error, COW_ERROR_LEAST, 1);
+  rate = LEARNING_RATE * clamp((double)p->broken / LEARN_WELL_BYTES, 0, 1);
+  family->cow_breaks += (ratio - family->cow_breaks) * rate;
+  family->cow_error += (error - family->cow_error) * rate;
+}
+
+/* What the pages cost that are not anonymous, by what we thought. */
+static void learn_of_sharing(const struct process *p, const struct evidence *e,
+                             const struct rollup *expected,
+                             const struct rollup *rollup) {
+  double before = (double)p->reading.shared_pages;
+  double now = (double)e->statm.shared_pages;
+  double own = now > before ? now - before : before - now;
+  double most = now > before ? now : before;
+  struct sharing_lesson lesson = {
+      .expected =
+          (double)estimate_shared_pss(&p->reading, expected, e->is_of_shmem),
+      .found = (double)estimate_shared_pss(&p->reading, rollup, e->is_of_shmem),
+      .doubted = (double)estimate_shared_doubt(&p->reading, e),
+      .moved = e->shared_moved + (most > 0 ? own / most : 0)};
+
+  if (lesson.expected < LEARN_LEAST_BYTES ||
+      !rollup_has(rollup, ROLLUP_PSS_FILE))
+    return;
+  sharing_learn(process_sharing(p), &lesson);
+}
+
+/* What came of relatives that came or went. */
+static void learn_of_relatives(const struct circumstances *c,
+                               const struct process *p,
+                               const struct evidence *e,
+                               const struct rollup *expected,
+                               const struct rollup *rollup) {
+  double doubted = (double)estimate_relatives_doubt(&p->reading, e);
+
+  if (p->family && doubted > 0)
+    experience_add(&p->family->experience, c->now_ns,
+                   (double)rollup->bytes[ROLLUP_PSS_ANON] -
+                       (double)expected->bytes[ROLLUP_PSS_ANON],
+                   doubted);
+}
+
+void follow_learn(const struct circumstances *c, const struct process *p,
+                  const struct rollup *rollup) {
+  struct evidence e = evidence_of(c, p);
+  struct rollup expected;
+
+  estimate_rollup(&p->reading, &e, &expected);
+  learn_of_faults(p->family, p, &expected, rollup);
+  learn_of_sharing(p, &e, &expected, rollup);
+  learn_of_relatives(c, p, &e, &expected, rollup);
+}
+
+/* The pages that turn out to be its own now were counted as shared. */
+static void correct_count(const struct circumstances *c, struct process *p) {
+  uint32_t counted = p->shared_pages;
+
+  p->shared_pages = (uint32_t)shared_pages(c, p);
+  sharing_correct(process_sharing(p),
+                  (double)p->shared_pages - (double)counted);
+}
+
+void follow_from(const struct circumstances *c, struct process *p,
+                 const struct rollup_reading *read) {
+  const struct rollup *rollup = &read->rollup;
+  struct evidence e;
+
+  p->minor_faults = read->faults_after;
+  p->vm_swap_kb = 0;
+  e = evidence_of(c, p);
+  if (read->has_statm)
+    e.statm = read->statm;
+  if (!reading_take(&p->reading, rollup, &e))
+    return;
+  p->vm_swap_kb = read_swap_kb(c, p);
+  p->reading.vm_swap_kb = p->vm_swap_kb;
+  p->family_broken = p->family ? p->family->broken_share : 0;
+  p->broken = 0;
+  p->unsure = read->faults_before
+                  ? (float)(read->faults_after - read->faults_before) *
+                        (float)c->page_size
+                  : 0;
+  p->mark = sharing_mark(process_sharing(p), rollup->bytes[ROLLUP_PSS_FILE],
+                         rollup->bytes[ROLLUP_PSS_SHMEM]);
+  correct_count(c, p);
+}
