@@ -86,8 +86,10 @@ static void tell_relatives(struct process *p, uint64_t broken) {
   double n = p->family ? (double)p->family->members : 1;
   double more = (double)broken - (double)p->broken;
 
-  if (n > 1 && more > 0)
+  if (n > 1) {
     p->family->broken_share += more / (n * (n - 1));
+    p->family_broken += more / (n * (n - 1)); /* which it does not pay itself */
+  }
   p->broken = (float)broken;
 }
 
@@ -204,7 +206,8 @@ void follow_from(const struct circumstances *c, struct process *p,
   const struct rollup *rollup = &read->rollup;
   struct evidence e;
 
-  p->minor_faults = read->faults_after;
+  if (read->faults_after)
+    p->minor_faults = read->faults_after;
   p->vm_swap_kb = 0;
   e = evidence_of(c, p);
   if (read->has_statm)
@@ -215,7 +218,7 @@ void follow_from(const struct circumstances *c, struct process *p,
   p->reading.vm_swap_kb = p->vm_swap_kb;
   p->family_broken = p->family ? p->family->broken_share : 0;
   p->broken = 0;
-  p->unsure = read->faults_before
+  p->unsure = read->faults_before && read->faults_after
                   ? (float)(read->faults_after - read->faults_before) *
                         (float)c->page_size
                   : 0;

@@ -263,9 +263,10 @@ static int look_at_names(struct sight *s, const struct process *p, int fd,
   r = read_names(s, fd, &old,
                  is_new || !p->is_settled || !stat_has_addresses(&seen->stat),
                  seen, value, &uid);
-  if (r == 0)
-    r = identity_renew(stored, value, uid, &seen->identity);
-  if (r < 0 || (r > 0 && r != IDENTITY_CHANGED))
+  if (r != 0)
+    return r;
+  r = identity_renew(stored, value, uid, &seen->identity);
+  if (r < 0)
     return r;
   seen->has_names = true;
   seen->has_changed = r == IDENTITY_CHANGED;

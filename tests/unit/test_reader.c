@@ -1,0 +1,399 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <smaps/reader.h>
+
+#include "proctree.h"
+
+#define KIB UINT64_C(1024)
+#define PAGES(kb) ((kb)*KIB / (uint64_t)getpagesize())
+#define TOOK_NS 7000
+
+struct fixture {
+  struct proctree tree;
+  struct reader reader;
+  struct process p; /* pid 10, alike in the tree */
+};
+
+/* Each question takes a while. What is to happen to the tree right after a
+ * rollup was read, and before what is read next, is done at the second one. */
+static uint64_t now_ns;
+static unsigned questions;
+static void (*meanwhile)(void);
+
+static uint64_t clock_ns(void) {
+  if (++questions == 2 && meanwhile)
+    meanwhile();
+  return now_ns += TOOK_NS;
+}
+
+static struct fake process(uint32_t pid) {
+  return (struct fake){.pid = pid,
+                       .ppid = 1,
+                       .comm = "server",
+                       .starttime = 100 + pid,
+                       .cmdline = "server -v",
+                       .private_kb = 6144,
+                       .shared_kb = 2048};
+}
+
+static void put(const struct fixture *f, struct fake fake) {
+  proctree_put(&f->tree, &fake);
+}
+
+static void write_file(const struct fixture *f, const char *path,
+                       const char *text) {
+  proctree_write(&f->tree, path, text, strlen(text));
+}
+
+static int make(void **state) {
+  static struct fixture f;
+
+  now_ns = 1000;
+  questions = 0;
+  meanwhile = NULL;
+  f = (struct fixture){.p = {.pid = 10,
+                             .starttime_ticks = 110,
+                             .statm = {.size_pages = 9999,
+                                       .resident_pages = PAGES(8192),
+                                       .shared_pages = PAGES(2048)}}};
+  proctree_make(&f.tree);
+  put(&f, process(10));
+  f.reader = (struct reader){.clock_ns = clock_ns,
+                             .page_size = (uint64_t)getpagesize()};
+  assert_int_equal(procfs_new(f.tree.root, &f.reader.procfs), 0);
+  f.reader.sight = (struct sight){.procfs = f.reader.procfs,
+
+                                  .attributes = 1U << ATTRIBUTE_COMMAND_LINE};
+  *state = &f;
+  return 0;
+}
+
+static int unmake(void **state) {
+  struct fixture *f = *state;
+
+  procfs_free(f->reader.procfs);
+  proctree_remove(&f->tree);
+  return 0;
+}
+
+/* 8 MiB, of which Pss is short by so much of what is anonymous. */
+static void put_cow(const struct fixture *f, unsigned cow_kb) {
+  char text[512];
+
+  snprintf(text, sizeof(text),
+           "Rss: 8192 kB\nPss: %u kB\nPss_Anon: %u kB\nPss_File: 0 kB\n"
+           "Pss_Shmem: 0 kB\nShared_Clean: 0 kB\nShared_Dirty: 4096 kB\n"
+           "Private_Clean: 0 kB\nPrivate_Dirty: 4096 kB\nAnonymous: 8192 kB\n",
+           8192 - cow_kb, 8192 - cow_kb);
+  write_file(f, "10/smaps_rollup", text);
+}
+
+static void put_faults(const struct fixture *f, unsigned faults) {
+  char text[128];
+
+  snprintf(text, sizeof(text),
+           "10 (server) S 1 1 1 0 -1 0 %u 0 0 0 5 5 0 0 20 0 1 0 110 0 9\n",
+           faults);
+  write_file(f, "10/stat", text);
+}
+
+static void set_cow_before(struct fixture *f, unsigned cow_kb) {
+  f->p.reading = (struct reading){.at_ns = 1, .known = 1U << ROLLUP_PSS_ANON};
+  f->p.reading.kb[ROLLUP_ANONYMOUS] = 8192;
+  f->p.reading.kb[ROLLUP_PSS_ANON] = 8192 - cow_kb;
+}
+
+static struct read_job run(struct fixture *f, enum read_kind kind) {
+  struct read_job job = {.process = &f->p, .kind = kind, .result = 77};
+
+  reader_run(&f->reader, &job, 1);
+  return job;
+}
+
+static uint64_t rss_kb(const struct read_job *job) {
+  return job->rollup.rollup.bytes[ROLLUP_RSS] / KIB;
+}
+
+static uint64_t pss_kb(const struct read_job *job) {
+  return job->rollup.rollup.bytes[ROLLUP_PSS] / KIB;
+}
+
+static void each_kind_fills_its_own_result(void **state) {
+  struct fixture *f = *state;
+  struct read_job job = run(f, READ_SIGHTING);
+
+  assert_int_equal(job.sighting.state, PROCESS_ALIVE);
+  assert_string_equal(
+      identity_get(&job.sighting.identity).value[ATTRIBUTE_COMMAND_LINE],
+      "server -v");
+  sighting_done(&job.sighting);
+  job = run(f, READ_STAT);
+  assert_int_equal(job.stat.starttime_ticks, 110);
+  assert_int_equal(job.stat.minor_faults, 10);
+  assert_null(job.stat.comm.text);
+  job = run(f, READ_ROLLUP);
+  assert_int_equal(rss_kb(&job), 8192);
+  assert_int_equal(pss_kb(&job), 7168);
+  job = run(f, READ_ROLLUP_AND_EVIDENCE);
+  assert_int_equal(rss_kb(&job), 8192);
+  assert_int_equal(job.rollup.statm.resident_pages, PAGES(8192));
+}
+
+/* Those that have ended stand between the others, which are read nonetheless.
+ */
+static void batch_is_done_whole_whoever_has_vanished(void **state) {
+  static const enum read_kind kinds[] = {READ_SIGHTING, READ_STAT, READ_ROLLUP,
+                                         READ_ROLLUP_AND_EVIDENCE};
+  struct fixture *f = *state;
+  struct process processes[8];
+  struct read_job jobs[8];
+
+  for (uint32_t i = 0; i < 8; i++) {
+    struct fake fake = process(20 + i);
+
+    processes[i] = (struct process){.pid = 20 + i, .starttime_ticks = 120 + i};
+    jobs[i] = (struct read_job){
+        .process = &processes[i], .kind = kinds[i / 2], .result = 77};
+    fake.private_kb = 1024 * i;
+    if (i % 2 == 1)
+      put(f, fake);
+  }
+  reader_run(&f->reader, jobs, 8);
+  for (size_t i = 0; i < 8; i++)
+    assert_int_equal(jobs[i].result, i % 2 == 1 ? 0 : PROCFS_GONE);
+  assert_int_equal(jobs[1].sighting.stat.starttime_ticks, 121);
+  assert_int_equal(jobs[3].stat.starttime_ticks, 123);
+  assert_int_equal(rss_kb(&jobs[5]), 5 * 1024 + 2048);
+  assert_int_equal(rss_kb(&jobs[7]), 7 * 1024 + 2048);
+  assert_int_equal(jobs[7].rollup.statm.resident_pages, PAGES(9216));
+  sighting_done(&jobs[0].sighting);
+  sighting_done(&jobs[1].sighting);
+}
+
+static void rollup_takes_by_the_clock(void **state) {
+  struct fixture *f = *state;
+
+  assert_int_equal(run(f, READ_ROLLUP).took_ns, TOOK_NS);
+  assert_int_equal(run(f, READ_ROLLUP_AND_EVIDENCE).took_ns, TOOK_NS);
+  proctree_end(&f->tree, 10);
+  assert_int_equal(run(f, READ_ROLLUP).took_ns, TOOK_NS);
+}
+
+static struct fixture *at_hand;
+
+static void grow(void) {
+  write_file(at_hand, "10/statm", "10000 3000 500 5 0 6 0\n");
+}
+
+static void fault(void) { put_faults(at_hand, 5100); }
+
+static void evidence_is_read_right_after_the_rollup(void **state) {
+  struct fixture *f = at_hand = *state;
+  struct read_job job;
+
+  meanwhile = grow;
+  job = run(f, READ_ROLLUP_AND_EVIDENCE);
+  assert_true(job.rollup.has_statm);
+  assert_int_equal(job.rollup.statm.resident_pages, 3000);
+  assert_int_equal(job.rollup.statm.shared_pages, 500);
+}
+
+static void evidence_may_be_missing(void **state) {
+  static const char *const texts[] = {NULL, "1 2\n", "0 0 0 0 0 0 0\n", ""};
+  struct fixture *f = *state;
+
+  for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+    struct read_job job;
+
+    proctree_unlink(&f->tree, "10/statm");
+    if (texts[i])
+      write_file(f, "10/statm", texts[i]);
+    job = run(f, READ_ROLLUP_AND_EVIDENCE);
+    assert_int_equal(job.result, 0);
+    assert_int_equal(rss_kb(&job), 8192);
+    assert_false(job.rollup.has_statm);
+  }
+}
+
+/* Nobody follows it from there. */
+static void rollup_alone_is_without_evidence(void **state) {
+  struct fixture *f = at_hand = *state;
+  struct read_job job;
+
+  set_cow_before(f, 2048);
+  put_cow(f, 2048);
+  put_faults(f, 5000);
+  meanwhile = fault;
+  job = run(f, READ_ROLLUP);
+  assert_false(job.rollup.has_statm);
+  assert_int_equal(job.rollup.faults_before, 0);
+  assert_int_equal(job.rollup.faults_after, 0);
+}
+
+/* Before by what was shared at the last reading, after by what is now. */
+static void faults_are_asked_for_where_they_can_break_something(void **state) {
+  static const struct {
+    unsigned cow_before_kb, cow_kb;
+    uint32_t before, after;
+  } cases[] = {
+      {2048, 2048, 5000, 5100}, {1024, 1024, 5000, 5100},
+      {1023, 1023, 0, 0},       {0, 0, 0, 0},
+      {0, 2048, 0, 5100},       {2048, 0, 5000, 0},
+  };
+  struct fixture *f = at_hand = *state;
+
+  meanwhile = fault;
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    struct read_job job;
+
+    questions = 0;
+    set_cow_before(f, cases[i].cow_before_kb);
+    put_cow(f, cases[i].cow_kb);
+    put_faults(f, 5000);
+    job = run(f, READ_ROLLUP_AND_EVIDENCE);
+    assert_int_equal(job.rollup.faults_before, cases[i].before);
+    assert_int_equal(job.rollup.faults_after, cases[i].after);
+  }
+}
+
+/* Two mappings of 100 kB, of which one is shared by two. */
+static const char smaps[] =
+    "55d0c8f7d000-55d0c8f96000 rw-p 00000000 00:00 0 \nSize: 100 kB\n"
+    "Rss: 100 kB\nPss: 100 kB\nShared_Clean: 0 kB\nShared_Dirty: 0 kB\n"
+    "Private_Clean: 0 kB\nPrivate_Dirty: 100 kB\nVmFlags: rd wr mr\n"
+    "7ffe1d7d9000-7ffe1d7f2000 r--p 00000000 08:01 7 /lib/x\nSize: 100 kB\n"
+    "Rss: 100 kB\nPss: 50 kB\nShared_Clean: 100 kB\nShared_Dirty: 0 kB\n"
+    "Private_Clean: 0 kB\nPrivate_Dirty: 0 kB\nVmFlags: rd mr\n";
+
+/* What can be missing, and that a rollup was read before says that it is the
+ * process and not the kernel. */
+static void kernel_without_rollup_has_its_smaps_summed(void **state) {
+  static const struct {
+    const char *missing[3];
+    bool has_rollup;
+    int result;
+    unsigned rss_kb, pss_kb;
+  } cases[] = {
+      {{"10/smaps_rollup"}, false, 0, 200, 150},
+      {{NULL}, false, 0, 8192, 7168},
+      {{NULL}, true, 0, 8192, 7168},
+      {{"10/smaps_rollup"}, true, PROCFS_GONE, 0, 0},
+      {{"10/smaps_rollup", "10/smaps"}, false, -ENOSYS, 0, 0},
+      {{"10/smaps_rollup", "10/smaps"}, true, PROCFS_GONE, 0, 0},
+      {{"10/smaps_rollup", "10/smaps", "10/statm"}, false, PROCFS_GONE, 0, 0},
+      {{"10"}, false, PROCFS_GONE, 0, 0},
+  };
+  struct fixture *f = *state;
+
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    struct read_job job;
+
+    put(f, process(10));
+    write_file(f, "10/smaps", smaps);
+    for (int j = 0; j < 3 && cases[i].missing[j]; j++)
+      proctree_unlink(&f->tree, cases[i].missing[j]);
+    f->reader.has_rollup = cases[i].has_rollup;
+    job = run(f, READ_ROLLUP);
+    assert_int_equal(job.result, cases[i].result);
+    assert_int_equal(rss_kb(&job), cases[i].rss_kb);
+    assert_int_equal(pss_kb(&job), cases[i].pss_kb);
+    assert_int_equal(f->reader.has_rollup,
+                     cases[i].has_rollup || !cases[i].missing[0]);
+  }
+}
+
+static void malformed_rollup_is_told(void **state) {
+  struct fixture *f = *state;
+
+  for (int i = 0; i < 2; i++) {
+    f->reader.has_rollup = i;
+    write_file(f, "10/smaps_rollup", "Rss: 8192 kB\n");
+    assert_int_equal(run(f, READ_ROLLUP_AND_EVIDENCE).result, -EBADMSG);
+    write_file(f, "10/smaps_rollup", "");
+    assert_int_equal(run(f, READ_ROLLUP_AND_EVIDENCE).result, PROCFS_NO_MM);
+  }
+}
+
+/* A size that we do not expect: the start time tells whether the pid has come
+ * to another, and the inode may, for less, that it has not. */
+static void rollup_of_another_process_is_not_taken(void **state) {
+  static const struct {
+    unsigned kb; /* is 8192 by statm */
+    bool is_other_inode, is_other_start;
+    int result;
+  } cases[] = {
+      {400, true, true, PROCFS_GONE}, {90000, true, true, PROCFS_GONE},
+      {400, true, false, 0},          {90000, true, false, 0},
+      {400, false, false, 0},
+  };
+  struct fixture *f = *state;
+
+  f->reader.has_rollup = true;
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    struct fake fake = process(10);
+    struct read_job job;
+    uint64_t ino;
+    int fd;
+
+    fake.private_kb = cases[i].kb;
+    fake.shared_kb = 0;
+    fake.starttime += cases[i].is_other_start;
+    put(f, fake);
+    assert_int_equal(procfs_open_process(f->reader.procfs, 10, &fd), 0);
+    assert_int_equal(procfs_inode(fd, &ino), 0);
+    close(fd);
+    f->p.ino = (uint32_t)ino + cases[i].is_other_inode;
+    job = run(f, READ_ROLLUP_AND_EVIDENCE);
+    assert_int_equal(job.result, cases[i].result);
+    if (job.result == 0)
+      assert_int_equal(rss_kb(&job), cases[i].kb);
+  }
+}
+
+static void dead_main_thread_is_read_through_a_live_one(void **state) {
+  struct fixture *f = *state;
+  struct fake live = process(12);
+  struct read_job job;
+
+  f->p.is_dead_leader = f->reader.has_rollup = true;
+  write_file(f, "10/smaps_rollup", "");
+  write_file(f, "10/statm", "0 0 0 0 0 0 0\n");
+  assert_int_equal(run(f, READ_ROLLUP).result, PROCFS_GONE);
+  proctree_put_thread(&f->tree, 10, &live);
+  job = run(f, READ_ROLLUP_AND_EVIDENCE);
+  assert_int_equal(job.result, 0);
+  assert_int_equal(rss_kb(&job), 8192);
+  assert_false(job.rollup.has_statm); /* it shows nothing itself */
+  proctree_unlink(&f->tree, "10/task/12/smaps_rollup");
+  write_file(f, "10/task/12/smaps", smaps);
+  assert_int_equal(run(f, READ_ROLLUP).result, PROCFS_GONE);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, make, unmake)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(each_kind_fills_its_own_result),
+      TEST(batch_is_done_whole_whoever_has_vanished),
+      TEST(rollup_takes_by_the_clock),
+      TEST(evidence_is_read_right_after_the_rollup),
+      TEST(evidence_may_be_missing),
+      TEST(rollup_alone_is_without_evidence),
+      TEST(faults_are_asked_for_where_they_can_break_something),
+      TEST(kernel_without_rollup_has_its_smaps_summed),
+      TEST(malformed_rollup_is_told),
+      TEST(rollup_of_another_process_is_not_taken),
+      TEST(dead_main_thread_is_read_through_a_live_one),
+  };
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

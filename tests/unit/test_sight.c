@@ -1,0 +1,417 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <smaps/sight.h>
+
+#include "proctree.h"
+
+#define SECOND UINT64_C(1000000000)
+#define NOW (1000 * SECOND)
+#define KTHREAD 0x00200000
+#define ALL ((1U << ATTRIBUTES) - 1)
+
+struct fixture {
+  struct proctree tree;
+  struct user_cache users;
+  struct sight sight;
+  struct process p; /* pid 16, whose names last a whole minute */
+};
+
+/* uid 7 is "seven"; no other has a name. */
+static int look_up_user(uint32_t uid, char *ret, size_t size) {
+  return uid == 7 && snprintf(ret, size, "seven") > 0 ? 0 : -1;
+}
+
+static struct fake process(void) {
+  return (struct fake){.pid = 16,
+                       .ppid = 1,
+                       .comm = "server",
+                       .starttime = 100,
+                       .start_stack = 0x7ff000000000,
+                       .exe = "/usr/bin/server",
+                       .cmdline = "server -v",
+                       .cgroup = "/system.slice/server.service",
+                       .uid = 7,
+                       .text = 20,
+                       .private_kb = 400,
+                       .shared_kb = 80};
+}
+
+static void put(const struct fixture *f, struct fake fake) {
+  proctree_put(&f->tree, &fake);
+}
+
+static int make(void **state) {
+  static struct fixture f;
+
+  f = (struct fixture){.p = {.pid = 16}};
+  proctree_make(&f.tree);
+  put(&f, process());
+  user_cache_init(&f.users, look_up_user);
+  f.sight = (struct sight){.users = &f.users, .attributes = ALL};
+  assert_int_equal(procfs_new(f.tree.root, &f.sight.procfs), 0);
+  *state = &f;
+  return 0;
+}
+
+static int unmake(void **state) {
+  struct fixture *f = *state;
+
+  identity_done(&f->p.identity);
+  user_cache_done(&f->users);
+  procfs_free(f->sight.procfs);
+  proctree_remove(&f->tree);
+  return 0;
+}
+
+/* Looks, and sees to it that the process stays as it is, whatever is seen. */
+static int look(struct fixture *f, uint64_t now_ns, struct sighting *seen) {
+  struct process before;
+  int r;
+
+  memcpy(&before, &f->p, sizeof(before));
+  r = sight_look(&f->sight, &f->p, now_ns, seen);
+  assert_memory_equal(&before, &f->p, sizeof(before));
+  return r;
+}
+
+/* Looks at what it has become. */
+static void see(struct fixture *f, const struct fake *fake, uint64_t now_ns,
+                struct sighting *seen) {
+  proctree_put(&f->tree, fake);
+  assert_int_equal(look(f, now_ns, seen), 0);
+}
+
+/* Looks for the first time, and takes over what is seen. */
+static void get_to_know(struct fixture *f) {
+  struct sighting seen;
+
+  assert_int_equal(look(f, NOW, &seen), 0);
+  assert_true(seen.has_changed);
+  f->p.starttime_ticks = seen.stat.starttime_ticks;
+  f->p.image = seen.image;
+  f->p.identity = seen.identity;
+  f->p.identified_ns = NOW;
+  f->p.is_settled = true;
+}
+
+static void expect(const struct sighting *seen, enum attribute a,
+                   const char *wanted) {
+  const char *got = identity_get(&seen->identity).value[a];
+
+  assert_string_equal(got ? got : "(none)", wanted ? wanted : "(none)");
+}
+
+static void expect_all(const struct sighting *seen,
+                       const char *const wanted[ATTRIBUTES]) {
+  for (int a = 0; a < ATTRIBUTES; a++)
+    expect(seen, (enum attribute)a, wanted[a]);
+}
+
+static const char *const all_names[ATTRIBUTES] = {
+    "server",
+    "server -v",
+    "/usr/bin/server",
+    "seven",
+    "/system.slice/server.service",
+    "server.service",
+    "system.slice",
+    NULL};
+static const char *const comm_and_executable[ATTRIBUTES] = {"server", NULL,
+                                                            "/usr/bin/server"};
+static const char *const comm_alone[ATTRIBUTES] = {"server"};
+
+static void state_is_told_by_stat(void **state) {
+  static const struct {
+    char state;
+    unsigned flags, threads;
+    enum process_state wanted;
+  } cases[] = {
+      {'S', 0, 1, PROCESS_ALIVE},        {'D', 0, 2, PROCESS_ALIVE},
+      {'I', KTHREAD, 1, PROCESS_KERNEL}, {'Z', KTHREAD, 1, PROCESS_KERNEL},
+      {'Z', 0, 1, PROCESS_GONE},         {'X', 0, 0, PROCESS_GONE},
+  };
+  struct fixture *f = *state;
+
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    struct fake fake = process();
+    struct sighting seen;
+
+    fake.state = cases[i].state;
+    fake.flags = cases[i].flags;
+    fake.threads = cases[i].threads;
+    put(f, fake);
+    /* Who has no memory is asked for no more than its stat. */
+    if (cases[i].wanted != PROCESS_ALIVE)
+      proctree_unlink(&f->tree, "16/statm");
+    assert_int_equal(look(f, NOW, &seen), 0);
+    assert_int_equal(seen.state, cases[i].wanted);
+    assert_int_equal(seen.has_names, cases[i].wanted == PROCESS_ALIVE);
+    sighting_done(&seen);
+  }
+}
+
+static void first_sight_has_all_there_is(void **state) {
+  struct fixture *f = *state;
+  struct sighting seen;
+
+  assert_int_equal(look(f, NOW, &seen), 0);
+  assert_int_equal(seen.stat.ppid, 1);
+  assert_int_equal(seen.stat.starttime_ticks, 100);
+  assert_int_equal(seen.statm.text_pages, 20);
+  assert_true(seen.has_names && seen.has_changed);
+  expect_all(&seen, all_names);
+  assert_int_equal(seen.identity.uid, 7);
+  sighting_done(&seen);
+  assert_null(seen.identity.block);
+}
+
+/* The kernel shows longer names for its own threads; and what comes of a file
+ * that has been unlinked since. */
+static void names_are_cut_and_cleaned(void **state) {
+  static const struct {
+    const char *comm, *exe, *wanted_comm, *wanted_exe;
+  } cases[] = {
+      {"fifteen-letters", "/bin/x", "fifteen-letters", "/bin/x"},
+      {"sixteen-letters!", "/bin/x (deleted)", "sixteen-letters", "/bin/x"},
+      {"kworker/u16:3-events_unbound", NULL, "kworker/u16:3-e", NULL},
+      {"a) b (c", "/x (deleted) (deleted)", "a) b (c", "/x (deleted)"},
+      {"", "/bin/(deleted)", "", "/bin/(deleted)"},
+      {"x", " (deleted)", "x", " (deleted)"},
+  };
+  struct fixture *f = *state;
+
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    struct fake fake = process();
+    struct sighting seen;
+
+    fake.comm = cases[i].comm;
+    fake.exe = cases[i].exe;
+    fake.cmdline = NULL;
+    see(f, &fake, NOW, &seen);
+    expect(&seen, ATTRIBUTE_COMM, cases[i].wanted_comm);
+    expect(&seen, ATTRIBUTE_EXECUTABLE, cases[i].wanted_exe);
+    /* Comm stands in where there is none. */
+    expect(&seen, ATTRIBUTE_COMMAND_LINE, cases[i].wanted_comm);
+    sighting_done(&seen);
+  }
+}
+
+static void dead_main_thread_is_seen_through_a_live_one(void **state) {
+  struct fixture *f = *state;
+  struct fake leader = process(), dead = process(), live = process();
+  struct sighting seen;
+
+  leader.state = dead.state = 'Z';
+  leader.threads = dead.threads = live.threads = 3;
+  leader.cmdline = leader.exe = NULL;
+  put(f, leader);
+  proctree_put_thread(&f->tree, 16, &dead);
+  assert_int_equal(look(f, NOW, &seen), PROCFS_GONE);
+  assert_string_equal(seen.file, "task");
+  live.pid = 18;
+  proctree_put_thread(&f->tree, 16, &live);
+  assert_int_equal(look(f, NOW, &seen), 0);
+  assert_int_equal(seen.state, PROCESS_ALIVE);
+  assert_int_equal(seen.statm.text_pages, 20);
+  expect_all(&seen, all_names);
+  sighting_done(&seen);
+}
+
+/* What a known process has become, when it is looked at, and what of that is
+ * read: the command line can hang, the user cannot. */
+static void names_are_read_when_they_can_have_changed(void **state) {
+  static const struct {
+    const char *name;
+    unsigned age_s;
+    bool is_settled, is_hidden, has_moved, is_renamed, is_another;
+    bool has_names, has_command_line; /* are read */
+  } cases[] = {
+      {"settled, young", 59, true, false, false, false, false, false, false},
+      {"not settled", 0, false, false, false, false, false, true, true},
+      {"old", 60, true, false, false, false, false, true, false},
+      /* There an exec can go unseen. */
+      {"old, hidden", 60, true, true, false, false, false, true, true},
+      {"exec", 0, true, false, true, false, false, true, true},
+      {"new name", 0, true, false, false, true, false, true, true},
+      {"another process", 0, true, false, false, false, true, true, true},
+  };
+  struct fixture *f = *state;
+
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    struct fake fake = process();
+    struct sighting seen;
+    uint64_t now_ns = NOW + cases[i].age_s * SECOND;
+
+    fake.start_stack = cases[i].is_hidden ? 0 : fake.start_stack;
+    put(f, fake);
+    identity_done(&f->p.identity);
+    f->p = (struct process){.pid = 16};
+    get_to_know(f);
+    f->p.is_settled = cases[i].is_settled;
+    fake.comm = cases[i].is_renamed ? "worker" : fake.comm;
+    fake.start_stack += cases[i].has_moved ? 4096 : 0;
+    fake.starttime += cases[i].is_another;
+    fake.cmdline = "server: worker";
+    fake.uid = 33;
+    see(f, &fake, now_ns, &seen);
+    if (seen.has_names != cases[i].has_names ||
+        seen.has_changed != cases[i].has_names)
+      fail_msg("%s: names are %sread", cases[i].name,
+               seen.has_names ? "" : "not ");
+    if (cases[i].has_names) {
+      expect(&seen, ATTRIBUTE_USER, "33");
+      expect(&seen, ATTRIBUTE_COMMAND_LINE,
+             cases[i].has_command_line ? "server: worker" : "server -v");
+      expect(&seen, ATTRIBUTE_EXECUTABLE, "/usr/bin/server");
+    }
+    sighting_done(&seen);
+  }
+}
+
+static void names_that_are_the_same_are_not_handed_over(void **state) {
+  struct fixture *f = *state;
+  struct sighting seen;
+
+  get_to_know(f);
+  f->p.is_settled = false;
+  assert_int_equal(look(f, NOW, &seen), 0);
+  assert_true(seen.has_names);
+  assert_false(seen.has_changed);
+  assert_null(seen.identity.block);
+}
+
+/* What was known of the old one goes with it, even where the new one is called
+ * the same. */
+static void another_process_under_the_pid_inherits_nothing(void **state) {
+  struct fixture *f = *state;
+  struct fake fake = process();
+  struct sighting seen;
+
+  get_to_know(f);
+  fake.starttime++;
+  see(f, &fake, NOW, &seen);
+  assert_true(seen.has_changed);
+  expect_all(&seen, all_names);
+  sighting_done(&seen);
+  f->sight.attributes = 1U << ATTRIBUTE_COMM;
+  assert_int_equal(look(f, NOW, &seen), 0);
+  assert_true(seen.has_changed);
+  expect_all(&seen, comm_alone);
+  assert_int_equal(seen.identity.uid, 0);
+  sighting_done(&seen);
+}
+
+/* Their age is staggered by pid, by up to a quarter. */
+static void names_are_old_after_a_minute_or_a_little_less(void **state) {
+  static const struct {
+    uint32_t pid;
+    uint64_t ms;
+  } cases[] = {{16, 60000}, {1, 59062}, {31, 45937}, {32, 60000}};
+
+  (void)state;
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    struct process p = {.pid = cases[i].pid, .identified_ns = NOW};
+    uint64_t at_ns = NOW + cases[i].ms * 1000000;
+
+    assert_false(sight_is_old(&p, at_ns - 1));
+    assert_true(sight_is_old(&p, at_ns + 1000000));
+  }
+}
+
+/* To read it may hang, or wake memory that has gone to swap. */
+static void what_no_rule_asks_for_is_not_read(void **state) {
+  struct fixture *f = *state;
+  struct sighting seen;
+
+  proctree_unlink(&f->tree, "16/cmdline");
+  proctree_unlink(&f->tree, "16/status");
+  proctree_unlink(&f->tree, "16/cgroup");
+  f->sight.attributes = 1U << ATTRIBUTE_EXECUTABLE;
+  assert_int_equal(look(f, NOW, &seen), 0);
+  expect_all(&seen, comm_and_executable);
+  sighting_done(&seen);
+  f->sight.attributes = 0;
+  assert_int_equal(look(f, NOW, &seen), 0);
+  expect_all(&seen, comm_alone);
+  sighting_done(&seen);
+}
+
+static void failure_is_told_with_the_file(void **state) {
+  static const struct {
+    const char *path, *text; /* NULL: it is not there */
+    int r;
+    const char *file;
+    enum process_state state;
+  } cases[] = {
+      {"16", NULL, PROCFS_GONE, "stat", PROCESS_UNSEEN},
+      {"16/stat", NULL, PROCFS_GONE, "stat", PROCESS_UNSEEN},
+      {"16/stat", "16 (server S 1\n", -EBADMSG, "stat", PROCESS_UNSEEN},
+      {"16/statm", NULL, PROCFS_GONE, "statm", PROCESS_ALIVE},
+      {"16/statm", "1 2\n", -EBADMSG, "statm", PROCESS_ALIVE},
+      /* On its way out: no zombie yet, and no memory any more. */
+      {"16/statm", "0 0 0 0 0 0 0\n", PROCFS_GONE, "statm", PROCESS_ALIVE},
+      {"16/status", "Uid:\tx\n", -EBADMSG, "names", PROCESS_ALIVE},
+  };
+  struct fixture *f = *state;
+
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    struct sighting seen;
+
+    put(f, process());
+    if (cases[i].text)
+      proctree_write(&f->tree, cases[i].path, cases[i].text,
+                     strlen(cases[i].text));
+    else
+      proctree_unlink(&f->tree, cases[i].path);
+    assert_int_equal(look(f, NOW, &seen), cases[i].r);
+    assert_string_equal(seen.file, cases[i].file);
+    assert_int_equal(seen.state, cases[i].state);
+    assert_false(seen.has_names || seen.has_changed);
+    sighting_done(&seen);
+  }
+}
+
+/* As every file of a process is when it has ended: ESRCH, or ENOENT. */
+static void process_that_ends_while_names_are_read_is_gone(void **state) {
+  static const char *const files[] = {"16/cmdline", "16/status"};
+  struct fixture *f = *state;
+
+  for (size_t i = 0; i < 2; i++) {
+    struct sighting seen;
+
+    put(f, process());
+    proctree_unlink(&f->tree, files[i]);
+    assert_int_equal(look(f, NOW, &seen), PROCFS_GONE);
+    assert_false(seen.has_names);
+    assert_false(seen.has_changed);
+    sighting_done(&seen);
+  }
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, make, unmake)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(state_is_told_by_stat),
+      TEST(first_sight_has_all_there_is),
+      TEST(names_are_cut_and_cleaned),
+      TEST(dead_main_thread_is_seen_through_a_live_one),
+      TEST(names_are_read_when_they_can_have_changed),
+      TEST(names_that_are_the_same_are_not_handed_over),
+      TEST(another_process_under_the_pid_inherits_nothing),
+      TEST(names_are_old_after_a_minute_or_a_little_less),
+      TEST(what_no_rule_asks_for_is_not_read),
+      TEST(failure_is_told_with_the_file),
+      TEST(process_that_ends_while_names_are_read_is_gone),
+  };
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
