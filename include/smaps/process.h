@@ -84,9 +84,7 @@ struct process {
   /* In this cycle: its rollup is wanted; was read; could not be. */
   bool is_asked : 1, is_read : 1, has_failed : 1;
   bool is_in_parents_mm : 1; /* its memory is counted with the parent */
-
-  /* Of the pair of images, its parent's and its own, that kcmp found apart. */
-  uint32_t apart_from_parent;
+  bool is_apart : 1;         /* it never will be */
 };
 
 struct process_table {

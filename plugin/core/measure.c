@@ -67,30 +67,32 @@ static bool looks_like_vfork(struct measurer *m, struct process *parent,
   return job.result == 0 && job.stat.state == 'D';
 }
 
+static bool is_same_program(const struct process *a, const struct process *b) {
+  return a->start_stack == b->start_stack &&
+         a->statm.text_pages == b->statm.text_pages;
+}
+
 /*
  * Whether the process runs in its parent's address space. A child has its
  * parent's stack and program until it calls exec, so only such pairs are worth
- * asking about, and once is enough: two mms do not become one.
+ * asking about; and once they are apart they stay so: two mms do not become
+ * one.
  */
 static bool is_in_parents_mm(struct measurer *m, const struct process_table *t,
                              struct process *p) {
-  struct process *parent = process_table_parent(t, p);
-  uint32_t pair;
+  struct process *parent;
   bool is_same;
-  int r;
 
-  if (!parent || parent->state != PROCESS_ALIVE || parent->n_groups == 0 ||
-      parent->start_stack != p->start_stack ||
-      parent->statm.text_pages != p->statm.text_pages)
+  if (p->is_apart || !p->is_linked)
     return false;
-  pair = (uint32_t)(parent->image * 31 + p->image) | 1;
-  if (pair == p->apart_from_parent)
+  parent = process_table_parent(t, p);
+  p->is_apart = !parent ||
+                (parent->state == PROCESS_ALIVE && !is_same_program(parent, p));
+  if (p->is_apart || parent->state != PROCESS_ALIVE || parent->n_groups == 0)
     return false;
-  r = procfs_is_same_mm(m->now.procfs, parent->pid, p->pid, &is_same);
-  if (r < 0)
+  if (procfs_is_same_mm(m->now.procfs, parent->pid, p->pid, &is_same) < 0)
     return looks_like_vfork(m, parent, p);
-  if (!is_same)
-    p->apart_from_parent = pair;
+  p->is_apart = !is_same;
   return is_same;
 }
 
