@@ -1,6 +1,6 @@
 #include <smaps/experience.h>
 
-#define FORGETTING_RATE 0.25
+#define FORGETTING_RATE 0.1
 #define ERROR_LEAST 0.02
 
 static void conclude(struct experience *x) {

@@ -9,6 +9,8 @@
 #define LEARN_LEAST_BYTES (UINT64_C(64) << 10)
 #define LEARN_WELL_BYTES 1048576.0
 #define COW_ERROR_LEAST 0.01
+/* Good experience with sharing says less of what comes next. */
+#define SHARED_DOUBT_LEAST 0.05
 #define COW_BREAKS_LEAST 0.01
 
 /* Memory goes to swap where resident memory goes, and comes back from there. */
@@ -57,6 +59,8 @@ static struct evidence evidence_of(const struct circumstances *c,
   e.shared_cost = sharing_cost_since(sharing, &p->mark);
   e.shared_moved = sharing_moved_since(sharing, &p->mark);
   e.shared_doubt = experience_error(&sharing->experience, c->now_ns);
+  if (e.shared_doubt < SHARED_DOUBT_LEAST)
+    e.shared_doubt = SHARED_DOUBT_LEAST;
   if (p->family)
     e.relatives_doubt = experience_error(&p->family->experience, c->now_ns);
   return e;

@@ -13,7 +13,7 @@
 #define DENIED_BACK_OFF_NS (UINT64_C(3600) * NS_PER_S)
 
 /* A doubt that is never worth a reading. */
-#define DOUBT_LEAST_BYTES (UINT64_C(16) << 10)
+#define DOUBT_LEAST_BYTES (UINT64_C(4) << 10)
 /* What we are used to be off by is exceeded every other time; what is published
  * as a bound should not be. */
 #define DOUBTS_PUBLISHED 2

@@ -298,7 +298,7 @@ static void relatives_that_came_are_doubted_less_with_experience(void **state) {
   follow_estimate(&f->now, p, &as_expected);
   follow_learn(&f->now, p, &as_expected);
   f->now.now_ns += SECOND;
-  assert_in_range(follow_doubt(&f->now, p), before / 2, before * 4 / 5);
+  assert_in_range(follow_doubt(&f->now, p), before / 2, before * 19 / 20);
 }
 
 /* 64 MiB of a file, which a third one maps now too. */
@@ -322,7 +322,7 @@ static void who_joins_the_set_makes_files_cheaper(void **state) {
   follow_estimate(&f->now, p, &as_expected);
   follow_learn(&f->now, p, &as_expected);
   count(f, 3);
-  assert_in_range(follow_doubt(&f->now, p), before / 2, before * 4 / 5);
+  assert_in_range(follow_doubt(&f->now, p), before / 2, before * 19 / 20);
 }
 
 /* Before its reading it was taken to share them. */
