@@ -26,8 +26,9 @@ struct cost_basis {
  * could keep a large process from ever being read. */
 struct cost cost_guess(const struct cost_basis *b);
 
-/* In nanoseconds, with so many pages resident now; 5 us at least. */
-uint64_t cost_predict(const struct cost *c, uint64_t resident_pages);
+/* In nanoseconds (4 s at most), with so many pages resident now; 5 us at
+ * least. */
+uint32_t cost_predict(const struct cost *c, uint64_t resident_pages);
 
 /*
  * Takes in a walk. One that was interrupted, by another process on our CPU,

@@ -19,8 +19,8 @@ struct candidate {
   void *process;
   struct plan_group *group;
   uint64_t doubt_bytes;
-  uint64_t cost_ns;   /* predicted */
-  uint32_t deferrals; /* intervals it was wanted in and not chosen */
+  uint32_t cost_ns;   /* predicted */
+  uint16_t deferrals; /* intervals it was wanted in and not chosen */
   bool is_due;        /* never read, or its reading is older than MaxAge */
   bool is_must;       /* Refresh "always": whatever the budget */
 };

@@ -23,16 +23,16 @@ struct cost cost_guess(const struct cost_basis *b) {
                        .pages = narrow(b->resident)};
 }
 
-uint64_t cost_predict(const struct cost *c, uint64_t resident_pages) {
+uint32_t cost_predict(const struct cost *c, uint64_t resident_pages) {
   if (c->ns == 0)
     return WALK_LEAST_NS;
   if (resident_pages <= c->pages || c->pages == 0)
     return c->ns;
-  return (uint64_t)c->ns * narrow(resident_pages) / c->pages;
+  return narrow((uint64_t)c->ns * narrow(resident_pages) / c->pages);
 }
 
 void cost_learn(struct cost *c, uint64_t took_ns, uint64_t resident_pages) {
-  uint64_t most = 2 * cost_predict(c, resident_pages);
+  uint64_t most = UINT64_C(2) * cost_predict(c, resident_pages);
 
   *c = (struct cost){.ns = narrow(took_ns < most ? took_ns : most),
                      .pages = narrow(resident_pages)};

@@ -137,7 +137,7 @@ static struct cost guess_cost(struct measurer *m, const struct process *p) {
   return cost_guess(&basis);
 }
 
-static uint64_t predict_cost_ns(struct measurer *m, struct process *p) {
+static uint32_t predict_cost_ns(struct measurer *m, struct process *p) {
   if (p->cost.ns == 0)
     p->cost = guess_cost(m, p);
   return cost_predict(&p->cost, p->statm.resident_pages);
@@ -366,8 +366,6 @@ static void add_known(struct measurer *m, struct process *p) {
 static int make_room(struct measurer *m, size_t n) {
   struct candidate *candidates;
 
-  if (n <= m->cap_candidates)
-    return 0;
   candidates = reallocarray(m->candidates, n, sizeof(*candidates));
   if (!candidates)
     return -ENOMEM;
@@ -446,7 +444,8 @@ static void look_around(struct measurer *m, const struct process_table *t) {
 int measurer_run(struct measurer *m, const struct process_table *t,
                  const struct meminfo_sample *meminfo, uint64_t now_ns) {
   struct plan plan;
-  int r = make_room(m, t->cap);
+  /* With some to spare, for those that come. */
+  int r = m->cap_candidates < t->n ? make_room(m, t->n + t->n / 8) : 0;
 
   if (r < 0)
     return r;

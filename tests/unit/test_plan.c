@@ -24,7 +24,7 @@ static struct candidate make(char letter, struct plan_group *group,
   return (struct candidate){.process = (void *)(uintptr_t)name(letter),
                             .group = group,
                             .doubt_bytes = doubt_mib * MIB,
-                            .cost_ns = cost_ms * MS};
+                            .cost_ns = (uint32_t)(cost_ms * MS)};
 }
 
 static char letter_of(const struct candidate *c) {
@@ -228,8 +228,8 @@ static void run_interval(struct waiting *w, size_t n, uint64_t budget_ns,
     c[i] = (struct candidate){.process = &w[i],
                               .group = &g,
                               .doubt_bytes = w[i].doubt_bytes,
-                              .cost_ns = w[i].cost_ns,
-                              .deferrals = w[i].deferrals,
+                              .cost_ns = (uint32_t)w[i].cost_ns,
+                              .deferrals = (uint16_t)w[i].deferrals,
                               .is_due = w[i].waited >= due_after};
     g.doubt_bytes += w[i].doubt_bytes;
   }
@@ -285,8 +285,8 @@ static void any_plan_keeps_to_the_budget(void **state) {
     for (size_t i = 0; i < n; i++) {
       c[i] = (struct candidate){.group = &g[draw(3)],
                                 .doubt_bytes = draw(50 * MIB),
-                                .cost_ns = draw(10 * MS),
-                                .deferrals = (uint32_t)draw(5),
+                                .cost_ns = (uint32_t)draw(10 * MS),
+                                .deferrals = (uint16_t)draw(5),
                                 .is_due = draw(10) == 0,
                                 .is_must = draw(10) == 0};
       c[i].group->doubt_bytes += c[i].doubt_bytes;
