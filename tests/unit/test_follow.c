@@ -152,7 +152,8 @@ static void private_memory_is_followed_exactly(void **state) {
     follow_look(&f->now, p);
     follow_estimate(&f->now, p, &got);
     wanted = rollup_of(&m);
-    assert_memory_equal(&got, &wanted, sizeof(got));
+    assert_int_equal(got.known, wanted.known);
+    assert_memory_equal(got.bytes, wanted.bytes, sizeof(got.bytes));
     assert_int_equal(follow_doubt(&f->now, p), 0);
   }
 }
