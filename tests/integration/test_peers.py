@@ -44,6 +44,7 @@ class Smem(IntegrationTest):
         collectd = self.start_collectd(
             """
             <Plugin smaps>
+              Refresh "always"
               <Group "peers">
                 Comm "peers@"
               </Group>
