@@ -115,7 +115,8 @@ static void run_rollup(struct reader *r, struct read_job *job) {
   uint64_t before;
 
   job->rollup = (struct rollup_reading){.has_statm = false};
-  if (has_evidence && process_wants_faults(p))
+  /* What has just forked shares, whatever the last reading says. */
+  if (has_evidence && (process_wants_faults(p) || family_size(p) > 1))
     job->rollup.faults_before = read_faults(r, p);
   before = r->clock_ns();
   job->result = read_rollup(r, p, &job->rollup.rollup);
