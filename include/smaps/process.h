@@ -110,6 +110,10 @@ struct process *process_table_find(const struct process_table *t, uint32_t pid);
 void process_reset(struct process *p,
                    void (*gone)(void *ctx, struct process *p), void *ctx);
 
+/* A fork has its parent's stack and program; an exec has neither, but for the
+ * size of the text where the stack is hidden and it is the same program. */
+bool process_is_same_program(const struct process *a, const struct process *b);
+
 /* Whether it shares so much by copy on write that its minor faults tell of
  * more than private growth. */
 bool process_wants_faults(const struct process *p);

@@ -12,13 +12,6 @@
 /* Before there is any experience. */
 #define COW_ERROR_AT_FIRST 0.5
 
-/* A fork has its parent's stack and program; an exec has neither, but for the
- * size of the text where the stack is hidden and it is the same program. */
-static bool is_same_program(const struct process *a, const struct process *b) {
-  return a->start_stack == b->start_stack &&
-         a->statm.text_pages == b->statm.text_pages;
-}
-
 /* Differs after an exec, but not after a change of name. */
 static uint64_t program_of(const struct process *p) {
   return (p->start_stack * 31 + p->statm.text_pages) | 1;
@@ -60,7 +53,8 @@ static struct process *find_relative(const struct process_table *t,
                                      const struct process *p) {
   struct process *parent = process_table_parent(t, p);
 
-  return parent && parent->state == PROCESS_ALIVE && is_same_program(parent, p)
+  return parent && parent->state == PROCESS_ALIVE &&
+                 process_is_same_program(parent, p)
              ? parent
              : NULL;
 }

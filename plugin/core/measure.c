@@ -67,11 +67,6 @@ static bool looks_like_vfork(struct measurer *m, struct process *parent,
   return job.result == 0 && job.stat.state == 'D';
 }
 
-static bool is_same_program(const struct process *a, const struct process *b) {
-  return a->start_stack == b->start_stack &&
-         a->statm.text_pages == b->statm.text_pages;
-}
-
 /*
  * Whether the process runs in its parent's address space. A child has its
  * parent's stack and program until it calls exec, so only such pairs are worth
@@ -86,8 +81,8 @@ static bool is_in_parents_mm(struct measurer *m, const struct process_table *t,
   if (p->is_apart || !p->is_linked)
     return false;
   parent = process_table_parent(t, p);
-  p->is_apart = !parent ||
-                (parent->state == PROCESS_ALIVE && !is_same_program(parent, p));
+  p->is_apart = !parent || (parent->state == PROCESS_ALIVE &&
+                            !process_is_same_program(parent, p));
   if (p->is_apart || parent->state != PROCESS_ALIVE || parent->n_groups == 0)
     return false;
   if (procfs_is_same_mm(m->now.procfs, parent->pid, p->pid, &is_same) < 0)

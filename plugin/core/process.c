@@ -128,6 +128,11 @@ struct process *process_table_find(const struct process_table *t,
   return NULL;
 }
 
+bool process_is_same_program(const struct process *a, const struct process *b) {
+  return a->start_stack == b->start_stack &&
+         a->statm.text_pages == b->statm.text_pages;
+}
+
 bool process_wants_faults(const struct process *p) {
   return p->reading.at_ns && reading_cow_bytes(&p->reading) >= COW_LEAST_BYTES;
 }
