@@ -48,6 +48,7 @@ OWN_LDFLAGS  := $(filter -fsanitize=%,$(PROFILE_CFLAGS_$(PROFILE)))
 COMPILE = $(CC) $(OWN_CPPFLAGS) $(EXTRA_CPPFLAGS) $(OWN_CFLAGS) -MMD -MP \
   $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 LINK = $(CC) $(OWN_CFLAGS) $(CFLAGS)
+LIBS := -lyajl -lpthread
 
 # V=1 shows the commands.
 Q    := $(if $(V),,@)
@@ -102,7 +103,7 @@ $(CORE_LIB): $(CORE_OBJ)
 $(PLUGIN): $(GLUE_OBJ) $(CORE_LIB)
 	$(call say,LD,$@)
 	$(Q)$(LINK) -shared $(OWN_LDFLAGS) -Wl,--exclude-libs,ALL -Wl,-z,relro,-z,now \
-	  -o $@ $^ $(LDFLAGS)
+	  -o $@ $^ $(LDFLAGS) $(LIBS)
 
 $(B)/tests/%.o: EXTRA_CPPFLAGS = -Itests/support
 $(UNIT_GLUE_BIN:=.o) $(B)/tests/support/stub_daemon.o: \
@@ -114,7 +115,7 @@ $(B)/tests/%.o: tests/%.c
 
 $(UNIT_CORE_BIN): %: %.o $(UNIT_SUPPORT) $(CORE_LIB)
 	$(call say,LD,$@)
-	$(Q)$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS) -lcmocka
+	$(Q)$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS) -lcmocka $(LIBS)
 
 # This one lets processes end between any two system calls.
 $(B)/tests/unit/test_collector: OWN_LDFLAGS += -Wl,--wrap=openat
@@ -122,7 +123,7 @@ $(B)/tests/unit/test_collector: OWN_LDFLAGS += -Wl,--wrap=openat
 $(UNIT_GLUE_BIN): %: %.o $(UNIT_SUPPORT) $(B)/tests/support/stub_daemon.o \
   $(GLUE_OBJ) $(CORE_LIB)
 	$(call say,LD,$@)
-	$(Q)$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS) -lcmocka
+	$(Q)$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS) -lcmocka $(LIBS)
 
 $(SHAPE): $(patsubst %.c,$(B)/%.o,$(wildcard tests/support/shape*.c))
 	$(call say,LD,$@)

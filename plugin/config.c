@@ -2,6 +2,7 @@
 
 #include <collectd/core/daemon/plugin.h>
 
+#include <ctype.h>
 #include <strings.h>
 
 #include <smaps/name.h>
@@ -182,6 +183,147 @@ static int apply_read_budget(struct scope *scope, const oconfig_item_t *item) {
                     &scope->settings->read_budget_ns);
 }
 
+static int apply_state_file(struct scope *scope, const oconfig_item_t *item) {
+  const char *path;
+  int r = one_string(scope, item, &path);
+
+  return r < 0 ? r
+               : settings_set_state_file(scope->settings, path, &scope->reason);
+}
+
+static int apply_state_interval(struct scope *scope,
+                                const oconfig_item_t *item) {
+  return apply_time(scope, item, "seconds", NS_PER_S, 0, 86400,
+                    &scope->settings->state_interval_ns);
+}
+
+static int apply_command_lines(struct scope *scope,
+                               const oconfig_item_t *item) {
+  return apply_choice(scope, item, &scope->settings->command_lines);
+}
+
+static int apply_directory(struct scope *scope, const oconfig_item_t *item) {
+  const char *path;
+  int r = one_string(scope, item, &path);
+
+  return r < 0 ? r
+               : settings_set_capture_directory(scope->settings, path,
+                                                &scope->reason);
+}
+
+static unsigned find_severity(const char *word) {
+  static const struct {
+    const char *word;
+    enum severity severity;
+  } words[] = {{"okay", SEVERITY_OKAY},
+               {"warning", SEVERITY_WARNING},
+               {"failure", SEVERITY_FAILURE}};
+
+  for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+    if (strcasecmp(words[i].word, word) == 0)
+      return words[i].severity;
+  return 0;
+}
+
+static int apply_on_notification(struct scope *scope,
+                                 const oconfig_item_t *item) {
+  unsigned severities = 0;
+
+  for (int i = 0; i < item->values_num; i++) {
+    unsigned found = item->values[i].type == OCONFIG_TYPE_STRING
+                         ? find_severity(item->values[i].value.string)
+                         : 0;
+
+    if (!found)
+      return reason_set(&scope->reason, "expected \"okay\", \"warning\" or "
+                                        "\"failure\"");
+    severities |= found;
+  }
+  if (!severities)
+    return reason_set(&scope->reason, "expected one string at least: "
+                                      "\"okay\", \"warning\" or \"failure\"");
+  scope->settings->capture.severities = severities;
+  return 0;
+}
+
+static int apply_count(struct scope *scope, const oconfig_item_t *item,
+                       unsigned most, uint64_t *ret) {
+  double n;
+  int r = one_number(scope, item, &n);
+
+  if (r < 0)
+    return r;
+  if (!(n >= 1 && n <= most) || n != (double)(uint64_t)n)
+    return reason_set(&scope->reason, "expected a whole number from 1 to %u",
+                      most);
+  *ret = (uint64_t)n;
+  return 0;
+}
+
+static int apply_top_processes(struct scope *scope,
+                               const oconfig_item_t *item) {
+  return apply_count(scope, item, 10000,
+                     &scope->settings->capture.top_processes);
+}
+
+static int apply_top_mappings(struct scope *scope, const oconfig_item_t *item) {
+  return apply_count(scope, item, 10000,
+                     &scope->settings->capture.top_mappings);
+}
+
+static int apply_cooldown(struct scope *scope, const oconfig_item_t *item) {
+  return apply_time(scope, item, "seconds", NS_PER_S, 0, 86400 * 7,
+                    &scope->settings->capture.cooldown_ns);
+}
+
+static int apply_max_files(struct scope *scope, const oconfig_item_t *item) {
+  return apply_count(scope, item, 100000, &scope->settings->capture.max_files);
+}
+
+/* "64M", "64", 64: with K, M or G behind it, of 1,024 each. False where it is
+ * nothing of the kind. */
+static bool parse_size(const char *text, uint64_t *ret) {
+  static const char units[] = "KMG";
+  struct scan s = scan_begin(text, strlen(text));
+  uint64_t value;
+  const char *unit;
+
+  if (!scan_u64(&s, &value))
+    return false;
+  if (!scan_is_done(&s)) {
+    unit = strchr(units, toupper((unsigned char)*s.at));
+    if (!unit || s.at + 1 != s.end ||
+        __builtin_mul_overflow(value, UINT64_C(1024) << 10 * (unit - units),
+                               &value))
+      return false;
+  }
+  *ret = value;
+  return true;
+}
+
+static int apply_max_bytes(struct scope *scope, const oconfig_item_t *item) {
+  const uint64_t least = 64 << 10, most = UINT64_C(1) << 40;
+  const oconfig_value_t *v = item->values;
+  uint64_t bytes = 0;
+
+  if (item->values_num == 1 && v->type == OCONFIG_TYPE_NUMBER &&
+      v->value.number >= 0 && v->value.number <= (double)most)
+    bytes = (uint64_t)v->value.number;
+  else if (item->values_num != 1 || v->type != OCONFIG_TYPE_STRING ||
+           !parse_size(v->value.string, &bytes))
+    bytes = 0;
+  if (bytes < least || bytes > most)
+    return reason_set(&scope->reason, "expected a number of bytes from 64K to "
+                                      "1024G, such as \"64M\"");
+  scope->settings->capture.max_bytes = bytes;
+  return 0;
+}
+
+static int apply_capture_command_lines(struct scope *scope,
+                                       const oconfig_item_t *item) {
+  return apply_choice(scope, item, &scope->settings->capture.command_lines);
+}
+
 static int apply_children(struct scope *scope, const oconfig_item_t *item) {
   return one_boolean(scope, item, &scope->rule->takes_children);
 }
@@ -265,6 +407,39 @@ static int init_process_rule(struct scope *scope, struct rule *rule,
   return r;
 }
 
+/* Gives the rule the text of its item, and of what is in it if it is a block.
+ */
+static int set_text(struct rule *rule, const oconfig_item_t *item,
+                    bool is_block) {
+  char text[2048], *at = text, *end = text + sizeof(text);
+
+  *at = '\0';
+  if (is_block)
+    *at++ = '<';
+  describe(item, at, (size_t)(end - at));
+  at += strlen(at);
+  if (is_block)
+    at += snprintf(at, (size_t)(end - at), ">");
+  for (int i = 0; i < item->children_num && end - at > 4; i++) {
+    at += snprintf(at, (size_t)(end - at), i == 0 ? " " : "; ");
+    describe(&item->children[i], at, (size_t)(end - at));
+    at += strlen(at);
+  }
+  return rule_set_text(rule, text);
+}
+
+/* Takes the rule over. */
+static int add_rule(struct scope *scope, struct rule *rule,
+                    const oconfig_item_t *item, bool is_block) {
+  int r = set_text(rule, item, is_block);
+
+  if (r < 0) {
+    rule_done(rule);
+    return r;
+  }
+  return settings_add_rule(scope->settings, rule, &scope->reason);
+}
+
 static int apply_process(struct scope *scope, const oconfig_item_t *item) {
   struct rule rule;
   const char *comm;
@@ -272,7 +447,7 @@ static int apply_process(struct scope *scope, const oconfig_item_t *item) {
 
   if (r == 0)
     r = init_process_rule(scope, &rule, comm);
-  return r < 0 ? r : settings_add_rule(scope->settings, &rule, &scope->reason);
+  return r < 0 ? r : add_rule(scope, &rule, item, false);
 }
 
 static int apply_process_match(struct scope *scope,
@@ -293,11 +468,11 @@ static int apply_process_match(struct scope *scope,
     rule_done(&rule);
     return r;
   }
-  return settings_add_rule(scope->settings, &rule, &scope->reason);
+  return add_rule(scope, &rule, item, false);
 }
 
-/* Options of the top level. Group and Ignore are blocks; they are here for
- * their names. */
+/* Options of the top level. Group, Ignore and Capture are blocks; they are here
+ * for their names. */
 static const struct option top_options[] = {
     {"Process", apply_process},
     {"ProcessMatch", apply_process_match},
@@ -313,6 +488,21 @@ static const struct option top_options[] = {
     {"ReadBudget", apply_read_budget},
     {"MaxAge", apply_max_age},
     {"MaxStall", apply_max_stall},
+    {"StateFile", apply_state_file},
+    {"StateInterval", apply_state_interval},
+    {"CommandLines", apply_command_lines},
+    {"Capture", NULL},
+    {NULL, NULL}};
+
+static const struct option capture_options[] = {
+    {"Directory", apply_directory},
+    {"OnNotification", apply_on_notification},
+    {"TopProcesses", apply_top_processes},
+    {"TopMappings", apply_top_mappings},
+    {"Cooldown", apply_cooldown},
+    {"MaxFiles", apply_max_files},
+    {"MaxBytes", apply_max_bytes},
+    {"CommandLines", apply_capture_command_lines},
     {NULL, NULL}};
 
 /* Options of a block besides the selectors. */
@@ -350,17 +540,18 @@ static int refuse_option(struct scope *scope, const struct option *options,
   const char *nearest;
   size_t n = 0;
 
-  for (; options->name; options++)
-    known[n++] = options->name;
+  for (const struct option *o = options; o->name; o++)
+    known[n++] = o->name;
   for (size_t i = 0; scope->rule && selector_options[i]; i++)
     known[n++] = selector_options[i];
   nearest = reason_nearest(key, known, n);
-  return reason_set(&scope->reason,
-                    "expected %s; there is no such option%s%s%s",
-                    scope->rule ? "a selector or an option of this block"
-                                : "an option of the smaps plugin",
-                    nearest ? ", did you mean " : "", nearest ? nearest : "",
-                    nearest ? "?" : "");
+  return reason_set(
+      &scope->reason, "expected %s; there is no such option%s%s%s",
+      scope->rule                  ? "a selector or an option of this block"
+      : options == capture_options ? "an option of this block"
+                                   : "an option of the smaps plugin",
+      nearest ? ", did you mean " : "", nearest ? nearest : "",
+      nearest ? "?" : "");
 }
 
 static int apply(struct scope *scope, const struct option *options,
@@ -374,7 +565,22 @@ static int apply(struct scope *scope, const struct option *options,
   return option ? option->apply(scope, item) : apply_selector(scope, item);
 }
 
-/* Fills the rule of a <Group> or <Ignore>; logs what is wrong in it. */
+/* Applies all that is in a block; logs what is wrong in it. */
+static int apply_block(struct scope *scope, const struct option *options,
+                       const oconfig_item_t *block) {
+  for (int i = 0; i < block->children_num; i++) {
+    const oconfig_item_t *item = &block->children[i];
+    int r = apply(scope, options, item);
+
+    if (r < 0) {
+      log_mistake(block, item, r, &scope->reason);
+      return -1;
+    }
+  }
+  return 0;
+}
+
+/* Fills the rule of a <Group> or <Ignore>. */
 static int fill_rule(struct settings *s, struct rule *rule,
                      const struct option *options,
                      const oconfig_item_t *block) {
@@ -383,16 +589,7 @@ static int fill_rule(struct settings *s, struct rule *rule,
                         .report = &rule->report,
                         .policy = &rule->policy};
 
-  for (int i = 0; i < block->children_num; i++) {
-    const oconfig_item_t *item = &block->children[i];
-    int r = apply(&scope, options, item);
-
-    if (r < 0) {
-      log_mistake(block, item, r, &scope.reason);
-      return -1;
-    }
-  }
-  return 0;
+  return apply_block(&scope, options, block);
 }
 
 static int init_block_rule(struct scope *scope, struct rule *rule,
@@ -422,8 +619,24 @@ static int add_rule_block(struct settings *s, const oconfig_item_t *parent,
       rule_done(&rule);
       return -1;
     }
-    r = settings_add_rule(s, &rule, &scope.reason);
+    r = add_rule(&scope, &rule, block, true);
   }
+  if (r < 0)
+    log_mistake(parent, block, r, &scope.reason);
+  return r < 0 ? -1 : 0;
+}
+
+static int add_capture(struct settings *s, const oconfig_item_t *parent,
+                       const oconfig_item_t *block) {
+  struct scope scope = {.settings = s};
+  int r = 0;
+
+  if (block->values_num > 0)
+    r = reason_set(&scope.reason, "expected no name");
+  else if (apply_block(&scope, capture_options, block) < 0)
+    return -1;
+  else if (!s->capture.directory)
+    r = reason_set(&scope.reason, "expected a Directory in the block");
   if (r < 0)
     log_mistake(parent, block, r, &scope.reason);
   return r < 0 ? -1 : 0;
@@ -439,6 +652,8 @@ static int add_item(struct settings *s, const oconfig_item_t *block,
     return add_rule_block(s, block, item, false);
   if (strcasecmp(item->key, "Ignore") == 0)
     return add_rule_block(s, block, item, true);
+  if (strcasecmp(item->key, "Capture") == 0)
+    return add_capture(s, block, item);
   r = apply(&scope, top_options, item);
   if (r < 0)
     log_mistake(block, item, r, &scope.reason);

@@ -124,6 +124,15 @@ static void say_others(struct notices *n, const struct collector *c) {
             t->file, t->pid, t->comm, strerror(t->error), t->count);
 }
 
+static void say_snapshot(struct notices *n, const struct collector *c) {
+  int r = collector_snapshot_error(c);
+
+  if (r < 0 && !n->has_no_snapshot)
+    ERROR("smaps plugin: a snapshot could not be made: %s",
+          r == -EFBIG ? "it would be larger than 256 MiB" : strerror(-r));
+  n->has_no_snapshot = r < 0;
+}
+
 void notices_after_cycle(struct notices *n, const struct collector *c,
                          const char *proc_root, int cycle_result) {
   if (cycle_result < 0) {
@@ -140,4 +149,5 @@ void notices_after_cycle(struct notices *n, const struct collector *c,
   n->has_failed = false;
   say_denials(n, c);
   say_others(n, c);
+  say_snapshot(n, c);
 }

@@ -5,6 +5,7 @@
  *   config.c   <Plugin smaps> to settings
  *   submit.c   results to value lists
  *   notice.c   troubles to log lines
+ *   record.c   notifications to captures, captures to notifications
  *   core/      everything else; collector.h has the map
  */
 #include <collectd/core/daemon/collectd.h>
@@ -12,6 +13,7 @@
 
 #include "config.h"
 #include "notice.h"
+#include "record.h"
 #include "submit.h"
 
 #include <smaps/collector.h>
@@ -33,6 +35,7 @@ static struct plugin *plugin_get(void) {
 static int smaps_shutdown(void) {
   if (!plugin)
     return 0;
+  record_stop();
   collector_free(plugin->collector);
   settings_done(&plugin->settings);
   free(plugin);
@@ -61,14 +64,27 @@ static int smaps_read(user_data_t *data) {
   return 0;
 }
 
+/* For snapshots, which say where and how often they are made. */
+static int name_host(struct settings *s) {
+  s->interval_ns = CDTIME_T_TO_NS(plugin_get_interval());
+  free(s->host);
+  s->host = strdup(hostname_g);
+  return s->host ? 0 : -ENOMEM;
+}
+
 static int start(void) {
+  static const struct collector_hooks hooks = {.written = record_written};
   int r;
 
   if (!plugin_get())
     return -ENOMEM;
-  r = settings_finish(&plugin->settings);
+  r = name_host(&plugin->settings);
   if (r == 0)
-    r = collector_new(&plugin->settings, NULL, &plugin->collector);
+    r = settings_finish(&plugin->settings);
+  if (r == 0)
+    r = collector_new(&plugin->settings, &hooks, &plugin->collector);
+  if (r == 0)
+    r = record_start(&plugin->settings, plugin->collector);
   if (r == 0 &&
       plugin_register_complex_read(NULL, "smaps", smaps_read, 0, NULL) != 0)
     r = -EIO;

@@ -5,6 +5,7 @@
  *   identify_all      who they are                   (statm; stat, names)
  *   matcher_run       which groups they belong to    (rules, parents)
  *   measurer_run      what they use                  (smaps_rollup)
+ *   recorder_run      what is written to disk         (smaps, for captures)
  *   metric_next       what of it is published        (called by the glue)
  *
  * All that can hang in the kernel goes through the reader (reader.h).
@@ -15,7 +16,9 @@
 #define SMAPS_COLLECTOR_H
 
 #include <smaps/group.h>
+#include <smaps/scribe.h>
 #include <smaps/settings.h>
+#include <smaps/snapshot.h>
 #include <smaps/trouble.h>
 
 struct collector;
@@ -36,10 +39,13 @@ struct collector_counts {
   uint64_t groups_refused; /* names that MaxGroups kept out */
 };
 
-/* Both may be NULL for what the system has. */
+/* NULL for what the system has. */
 struct collector_hooks {
   uint64_t (*clock_ns)(void); /* never 0 */
   int (*look_up_user)(uint32_t uid, char *ret, size_t size);
+  uint64_t (*wall_clock_ns)(void); /* since the Epoch */
+  /* What has become of a snapshot; see scribe.h. Needed where there are any. */
+  void (*written)(const struct written *w);
 };
 
 /*
@@ -57,6 +63,13 @@ void collector_free(struct collector *c);
  * Trouble with single processes is no failure.
  */
 int collector_cycle(struct collector *c);
+
+/* Asks for a capture; on any thread. What is about none of our groups is let
+ * pass. */
+void collector_raise(struct collector *c, const struct alarm *alarm);
+
+/* 0, or why the last cycle could not make a snapshot that was due. */
+int collector_snapshot_error(const struct collector *c);
 
 /* What the last cycle found; all belongs to c and holds until the next. */
 const struct collector_counts *collector_counts(const struct collector *c);

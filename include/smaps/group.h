@@ -15,6 +15,7 @@ struct group {
   bool is_fixed;
   const struct report *report; /* of the rule that made it */
   const struct policy *policy; /* likewise; set by the matcher */
+  size_t rule;                 /* its index, likewise */
   struct usage usage;          /* of the cycle */
   /* Of the cycle before: what a doubt is held against. */
   uint64_t last_pss;

@@ -41,6 +41,18 @@ void matcher_done(struct matcher *m);
  */
 int matcher_run(struct matcher *m, struct process_table *t);
 
+/* Why a process is in the groups in which it is. */
+#define NO_RULE SIZE_MAX
+#define EXPLAIN_MAX 32
+struct explanation {
+  size_t rule;       /* the index of that which took it; n_rules for Other */
+  bool is_inherited; /* as a descendant */
+  size_t also[EXPLAIN_MAX]; /* those that would have, by its own names */
+  size_t n_also;
+};
+void matcher_explain(const struct matcher *m, const struct process *p,
+                     struct explanation *ret);
+
 /* Gives back the groups and claims of a process that is no more. */
 void matcher_forget(struct matcher *m, struct process *p);
 

@@ -20,6 +20,8 @@ struct measurer {
   /* Bit per rollup_field that this kernel has, as far as was seen. */
   uint32_t kernel_fields;
   bool has_fields; /* kernel_fields was seen and is no guess */
+  /* What is read is of interest later, also where it is not estimated from. */
+  bool keeps_readings;
 
   /* Of this cycle. */
   struct circumstances now;
@@ -46,5 +48,25 @@ void measurer_done(struct measurer *m);
  */
 int measurer_run(struct measurer *m, const struct process_table *t,
                  const struct meminfo_sample *meminfo, uint64_t now_ns);
+
+/* Where what is known of one process is from. */
+enum measure_source {
+  SOURCE_NONE,       /* nothing could be read */
+  SOURCE_STATM,      /* no rollup was asked for */
+  SOURCE_UNREADABLE, /* likewise, because it was refused or failed */
+  SOURCE_READ,       /* in this cycle */
+  SOURCE_ESTIMATED,
+  SOURCE_GUESSED,
+  SOURCE_PARENT, /* it is counted there */
+};
+
+/* What one process uses, as the last cycle has it. */
+enum measure_source measurer_usage(const struct measurer *m,
+                                   const struct process *p, struct usage *ret);
+
+/* Why it was not read although it was to be. */
+enum measure_delay { DELAY_NONE, DELAY_BUDGET, DELAY_MAX_STALL };
+enum measure_delay measurer_delay(const struct measurer *m,
+                                  const struct process *p);
 
 #endif

@@ -54,4 +54,10 @@ bool metric_next(const struct usage *u, const struct report *r,
                  const struct metric_context *context, unsigned *cursor,
                  struct metric_value *ret);
 
+/* The next of the amounts that come from the rollup, under its name in Report,
+ * from *cursor as above. Those that are not known are passed over. */
+bool metric_next_amount(const struct usage *u, uint32_t kernel_fields,
+                        unsigned *cursor, const char **ret_name,
+                        uint64_t *ret_bytes);
+
 #endif

@@ -5,6 +5,7 @@
 #ifndef SMAPS_READER_H
 #define SMAPS_READER_H
 
+#include <smaps/mapping.h>
 #include <smaps/process.h>
 #include <smaps/sight.h>
 
@@ -15,6 +16,14 @@ enum read_kind {
   /* And statm right after it, and stat where faults matter: what the estimates
    * to come are made from. */
   READ_ROLLUP_AND_EVIDENCE,
+  /* The whole smaps: what it maps. The kernel lets go of the mmap lock every
+   * 4 KiB of text, so that the process is not held up. */
+  READ_MAPPINGS,
+};
+
+struct mappings_reading {
+  struct mapping_table *table; /* empty, from the caller */
+  struct rollup sum;           /* of it */
 };
 
 struct rollup_reading {
@@ -34,11 +43,12 @@ struct read_job {
   /* Filled in by the reader: 0, an outcome or a negative errno, as of procfs.h;
    * -ENOSYS where the kernel has neither smaps_rollup nor smaps. */
   int result;
-  uint64_t took_ns; /* a rollup */
+  uint64_t took_ns; /* a rollup, or mappings */
   union {
     struct sighting sighting;
     struct stat_sample stat; /* without comm */
     struct rollup_reading rollup;
+    struct mappings_reading mappings;
   };
 };
 

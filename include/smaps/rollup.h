@@ -60,6 +60,29 @@ static inline bool rollup_has(const struct rollup *r, enum rollup_field f) {
  */
 int rollup_parse(const char *text, size_t len, struct rollup *ret);
 
+/* A line of a smaps or a smaps_rollup; zero it before the first. */
+struct rollup_line {
+  enum { ROLLUP_LINE_MAPPING, ROLLUP_LINE_FIELD, ROLLUP_LINE_OTHER } kind;
+  unsigned field; /* that it gives, or that was given last */
+  uint64_t bytes;
+  /* Of a mapping: its range, "rwxp" and what stands behind the inode. */
+  uint64_t start, end;
+  struct span permissions, name;
+};
+
+/*
+ * Takes the next line: a mapping's header, one of the fields above, or another
+ * (Size, VmFlags …). False where it is none of these.
+ */
+bool rollup_line_next(struct scan *s, struct rollup_line *line);
+
+/* Adds a field's line to a sum; false where that overflows. */
+bool rollup_add_line(struct rollup *sum, const struct rollup_line *line);
+
+/* Whether the fields that we rely on are there and agree, as described for
+ * rollup_parse(). */
+bool rollup_is_consistent(const struct rollup *r);
+
 /*
  * Sums a smaps, which may be tens of megabytes, piece by piece. Zero it, feed
  * it, finish it:

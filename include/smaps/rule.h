@@ -12,6 +12,7 @@
 #include <smaps/template.h>
 
 struct rule {
+  char *text; /* as it is configured, on one line; may be NULL */
   bool is_ignore;
   bool takes_children; /* Children */
   bool is_view;        /* Continue: rules below are offered its processes too */
@@ -27,6 +28,9 @@ struct rule {
 int rule_init_group(struct rule *r, const char *name, struct reason *reason);
 void rule_init_ignore(struct rule *r);
 void rule_done(struct rule *r);
+
+/* Sets the text. -ENOMEM. */
+int rule_set_text(struct rule *r, const char *text);
 
 /* Takes the selector over, also where it fails. -ENOMEM. */
 int rule_add_selector(struct rule *r, struct selector *s);

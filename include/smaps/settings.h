@@ -7,7 +7,32 @@
 #define SETTINGS_MAX_GROUPS_DEFAULT 200
 #define SETTINGS_MAX_GROUPS_LIMIT 100000
 
+/* Bit per severity of a notification. */
+enum severity {
+  SEVERITY_OKAY = 1,
+  SEVERITY_WARNING = 2,
+  SEVERITY_FAILURE = 4,
+};
+
+/* <Capture>: evidence that is saved when something raises an alarm. */
+struct capture_settings {
+  char *directory;     /* NULL for no captures */
+  unsigned severities; /* that make one */
+  uint64_t top_processes;
+  uint64_t top_mappings;
+  uint64_t cooldown_ns; /* between two of one group */
+  uint64_t max_files;
+  uint64_t max_bytes;
+  enum choice command_lines;
+};
+
 struct settings {
+  char *host; /* for snapshots, likewise the next */
+  uint64_t interval_ns;
+  char *state_file; /* NULL for none */
+  uint64_t state_interval_ns;
+  enum choice command_lines; /* in snapshots */
+  struct capture_settings capture;
   char *proc_root;
   struct rule *rules; /* in the order written */
   size_t n_rules;
@@ -38,6 +63,14 @@ int settings_set_proc_root(struct settings *s, const char *root,
                            struct reason *reason);
 int settings_set_max_groups(struct settings *s, double n,
                             struct reason *reason);
+
+int settings_set_state_file(struct settings *s, const char *path,
+                            struct reason *reason);
+int settings_set_capture_directory(struct settings *s, const char *path,
+                                   struct reason *reason);
+
+/* Whether snapshots are to be written: then all names are of interest. */
+bool settings_make_snapshots(const struct settings *s);
 
 /*
  * To be called once, when all is said: where no rule makes a group there is one

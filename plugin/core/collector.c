@@ -10,6 +10,7 @@
 #include <smaps/match.h>
 #include <smaps/measure.h>
 #include <smaps/meminfo.h>
+#include <smaps/recorder.h>
 
 struct collector {
   struct procfs *procfs;
@@ -20,20 +21,31 @@ struct collector {
   struct identifier identifier;
   struct matcher matcher;
   struct measurer measurer;
+  struct recorder recorder;
+  int recorder_error; /* of the last cycle */
+  const struct settings *settings;
   struct trouble troubles[TROUBLES];
   struct metric_context context;
   struct collector_counts counts;
   uint64_t (*clock_ns)(void);
+  uint64_t (*wall_clock_ns)(void);
   uint32_t *refused; /* scratch: hashes of refused names */
   size_t cap_refused;
 };
 
-static uint64_t monotonic_ns(void) {
+/* What a disk gets at the end, to take what is being written. */
+#define WRITE_PATIENCE_NS (2 * NS_PER_S)
+
+static uint64_t read_clock(clockid_t clock) {
   struct timespec t;
 
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+  clock_gettime(clock, &t);
+  return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
+
+static uint64_t monotonic_ns(void) { return read_clock(CLOCK_MONOTONIC); }
+
+static uint64_t realtime_ns(void) { return read_clock(CLOCK_REALTIME); }
 
 static void forget(void *ctx, struct process *p) {
   struct collector *c = ctx;
@@ -49,11 +61,17 @@ int collector_new(struct settings *settings,
   if (!c)
     return -ENOMEM;
   c->clock_ns = hooks && hooks->clock_ns ? hooks->clock_ns : monotonic_ns;
+  c->wall_clock_ns =
+      hooks && hooks->wall_clock_ns ? hooks->wall_clock_ns : realtime_ns;
+  c->settings = settings;
   c->groups.max_templates = settings->max_groups;
   user_cache_init(&c->users, hooks ? hooks->look_up_user : NULL);
   r = procfs_new(settings->proc_root, &c->procfs);
   if (r == 0)
     r = matcher_init(&c->matcher, settings, &c->groups, c->troubles);
+  if (r == 0)
+    r = recorder_init(&c->recorder, settings, &c->reader,
+                      hooks ? hooks->written : NULL);
   if (r != 0) {
     collector_free(c);
     return r;
@@ -67,6 +85,7 @@ int collector_new(struct settings *settings,
                       .page_size = (uint64_t)sysconf(_SC_PAGESIZE)};
   measurer_init(&c->measurer, c->procfs, &c->reader, c->troubles);
   c->measurer.read_budget_ns = settings->read_budget_ns;
+  c->measurer.keeps_readings = settings_make_snapshots(settings);
   if (procfs_has_own_pids(c->procfs))
     measurer_watch_kernel(&c->measurer);
   c->identifier = (struct identifier){.procfs = c->procfs,
@@ -81,6 +100,7 @@ int collector_new(struct settings *settings,
 void collector_free(struct collector *c) {
   if (!c)
     return;
+  recorder_done(&c->recorder, WRITE_PATIENCE_NS);
   process_table_done(&c->processes, forget, c);
   group_table_done(&c->groups);
   matcher_done(&c->matcher);
@@ -186,7 +206,7 @@ static void count(struct collector *c, uint64_t start_ns) {
 }
 
 int collector_cycle(struct collector *c) {
-  uint64_t now_ns = c->clock_ns();
+  uint64_t now_ns = c->clock_ns(), wall_ns = c->wall_clock_ns();
   struct meminfo_sample meminfo;
   int r;
 
@@ -209,8 +229,25 @@ int collector_cycle(struct collector *c) {
   c->context =
       (struct metric_context){.kernel_fields = c->measurer.kernel_fields,
                               .mem_total = meminfo.mem_total_bytes};
+  c->recorder_error = recorder_run(&c->recorder,
+                                   &(struct scene){.settings = c->settings,
+                                                   .processes = &c->processes,
+                                                   .groups = &c->groups,
+                                                   .matcher = &c->matcher,
+                                                   .measurer = &c->measurer,
+                                                   .meminfo = meminfo,
+                                                   .time_ns = wall_ns},
+                                   now_ns);
   count(c, now_ns);
   return 0;
+}
+
+void collector_raise(struct collector *c, const struct alarm *alarm) {
+  recorder_raise(&c->recorder, alarm);
+}
+
+int collector_snapshot_error(const struct collector *c) {
+  return c->recorder_error;
 }
 
 const struct collector_counts *collector_counts(const struct collector *c) {

@@ -7,12 +7,20 @@
 
 #include <smaps/identify.h>
 
+/* Other is behind the last. */
+static size_t index_of(const struct matcher *m, const struct rule *rule) {
+  return rule == &m->settings->other ? m->settings->n_rules
+                                     : (size_t)(rule - m->settings->rules);
+}
+
 static int take_group(struct matcher *m, const struct name *name, bool is_fixed,
                       const struct rule *rule, struct group **ret) {
   int r = group_table_take(m->groups, name->text, is_fixed, &rule->report, ret);
 
-  if (r == 0 && !(*ret)->policy)
+  if (r == 0 && !(*ret)->policy) {
     (*ret)->policy = &rule->policy;
+    (*ret)->rule = index_of(m, rule);
+  }
   return r;
 }
 
@@ -364,4 +372,67 @@ int matcher_run(struct matcher *m, struct process_table *t) {
     resolve_with_ancestors(m, t, t->processes[i]);
   uselocale(before);
   return 0;
+}
+
+/* --- explaining --- */
+
+static bool is_in_group(const struct process *p, const char *name) {
+  for (size_t i = 0; i < p->n_groups; i++)
+    if (strcmp(p->groups[i]->name, name) == 0)
+      return true;
+  return false;
+}
+
+/* Whether the rule selects it by its names; *ret_takes, whether that came to
+ * anything: MaxGroups may have kept the group out. */
+static bool wants(const struct rule *rule, const struct process *p,
+                  const struct identity *id, bool *ret_takes) {
+  struct captures captures;
+  struct name name;
+
+  *ret_takes = false;
+  if (!rule_match(rule, id, p->pid, &captures))
+    return false;
+  if (!rule->is_ignore && !template_expand(&rule->name, id, &captures, &name))
+    return false;
+  *ret_takes = rule->is_ignore || is_in_group(p, name.text);
+  return true;
+}
+
+static void explain_rule(const struct matcher *m, const struct process *p,
+                         const struct identity *id, size_t i,
+                         struct explanation *e) {
+  const struct rule *rule = &m->settings->rules[i];
+  const struct claim *claim = find_claim(p->claims, p->n_claims, i);
+  bool takes, is_wanted = wants(rule, p, id, &takes);
+  bool inherits = claim && claim->is_inherited;
+
+  if (e->rule == NO_RULE && !rule->is_view && (takes || inherits)) {
+    e->rule = i;
+    e->is_inherited = !takes;
+  } else if (is_wanted && e->n_also < EXPLAIN_MAX) {
+    e->also[e->n_also++] = i;
+  }
+}
+
+static bool is_in_other(const struct matcher *m, const struct process *p) {
+  for (size_t i = 0; i < p->n_groups; i++)
+    if (p->groups[i]->rule == m->settings->n_rules)
+      return true;
+  return false;
+}
+
+void matcher_explain(const struct matcher *m, const struct process *p,
+                     struct explanation *ret) {
+  struct identity id = identity_get(&p->identity);
+  locale_t before = uselocale(m->locale);
+
+  ret->rule = NO_RULE;
+  ret->is_inherited = false;
+  ret->n_also = 0;
+  for (size_t i = 0; i < m->settings->n_rules; i++)
+    explain_rule(m, p, &id, i, ret);
+  if (ret->rule == NO_RULE && is_in_other(m, p))
+    ret->rule = m->settings->n_rules;
+  uselocale(before);
 }

@@ -230,7 +230,7 @@ static void add_read(struct measurer *m, struct process *p,
     add_statm(m, p, u);
     usage_add_rollup(u, &job->rollup.rollup, resident_of(m, p));
   }
-  if (policy_of(p).refresh == REFRESH_ADAPTIVE)
+  if (m->keeps_readings || policy_of(p).refresh == REFRESH_ADAPTIVE)
     follow_from(&m->now, p, &job->rollup);
 }
 
@@ -335,25 +335,46 @@ static bool is_refused(const struct measurer *m, const struct process *p) {
   return p->has_failed || m->now.now_ns < p->denied_until_ns;
 }
 
-static bool is_guessed(const struct measurer *m, const struct process *p) {
-  return is_member(p) && !p->is_in_parents_mm && !p->is_read && p->is_asked &&
-         !is_refused(m, p) && !p->reading.at_ns;
+static enum measure_source source_of(const struct measurer *m,
+                                     const struct process *p) {
+  if (p->state != PROCESS_ALIVE)
+    return SOURCE_NONE;
+  if (p->n_groups == 0)
+    return SOURCE_STATM;
+  if (p->is_in_parents_mm)
+    return SOURCE_PARENT;
+  if (p->is_read)
+    return SOURCE_READ;
+  if (!p->is_asked)
+    return SOURCE_STATM;
+  if (is_refused(m, p))
+    return SOURCE_UNREADABLE;
+  return p->reading.at_ns ? SOURCE_ESTIMATED : SOURCE_GUESSED;
 }
 
+/* What was read is added already; a guess waits for all others. */
 static void add_known(struct measurer *m, struct process *p) {
   if (p->state == PROCESS_UNKNOWN)
     add_count(p, true);
   if (!is_member(p))
     return;
   m->denied += m->now.now_ns < p->denied_until_ns;
-  if (p->is_in_parents_mm)
+  switch (source_of(m, p)) {
+  case SOURCE_PARENT:
     add_count(p, false);
-  else if (p->is_read || is_guessed(m, p))
-    return;
-  else if (!p->is_asked || is_refused(m, p))
+    break;
+  case SOURCE_STATM:
+  case SOURCE_UNREADABLE:
     add_unread(m, p);
-  else
+    break;
+  case SOURCE_ESTIMATED:
     add_estimate(m, p);
+    break;
+  case SOURCE_NONE:
+  case SOURCE_READ:
+  case SOURCE_GUESSED:
+    break;
+  }
 }
 
 /* --- the cycle --- */
@@ -456,7 +477,62 @@ int measurer_run(struct measurer *m, const struct process_table *t,
   for (size_t i = 0; i < t->n; i++)
     add_known(m, t->processes[i]);
   for (size_t i = 0; i < t->n; i++)
-    if (is_guessed(m, t->processes[i]))
+    if (is_member(t->processes[i]) &&
+        source_of(m, t->processes[i]) == SOURCE_GUESSED)
       add_guess(m, t->processes[i]);
   return 0;
+}
+
+/* --- one process --- */
+
+static void use_rollup(const struct measurer *m, const struct process *p,
+                       enum measure_source source, struct usage *u) {
+  struct rollup rollup;
+
+  if (source == SOURCE_READ) {
+    reading_get(&p->reading, &rollup);
+    usage_add_rollup(u, &rollup, resident_of(m, p));
+  } else if (source == SOURCE_ESTIMATED) {
+    follow_estimate(&m->now, p, &rollup);
+    usage_add_estimate(u, &rollup, resident_of(m, p),
+                       DOUBTS_PUBLISHED * (uint64_t)p->doubt,
+                       m->now.now_ns - p->reading.at_ns);
+  } else {
+    usage_guess(&p->groups[0]->usage, &p->statm, m->now.page_size,
+                m->kernel_fields, &rollup);
+    usage_add_estimate(u, &rollup, resident_of(m, p), resident_of(m, p), 0);
+  }
+}
+
+enum measure_source measurer_usage(const struct measurer *m,
+                                   const struct process *p, struct usage *ret) {
+  enum measure_source source = source_of(m, p);
+
+  *ret = (struct usage){.unreadable = source == SOURCE_UNREADABLE,
+                        .unknown = source == SOURCE_NONE,
+                        .unasked = source == SOURCE_STATM};
+  if (source == SOURCE_NONE)
+    return source;
+  add_statm(m, p, ret);
+  /* Too large for a reading to hold: as if it had not been read. */
+  if (source == SOURCE_READ && !p->reading.at_ns)
+    source = SOURCE_GUESSED;
+  if (source == SOURCE_READ || source == SOURCE_ESTIMATED ||
+      source == SOURCE_GUESSED)
+    use_rollup(m, p, source, ret);
+  return source;
+}
+
+enum measure_delay measurer_delay(const struct measurer *m,
+                                  const struct process *p) {
+  enum measure_source source = source_of(m, p);
+
+  if (source != SOURCE_ESTIMATED && source != SOURCE_GUESSED)
+    return DELAY_NONE;
+  if (p->deferrals > 0)
+    return DELAY_BUDGET;
+  return cost_predict(&p->cost, p->statm.resident_pages) >
+                 policy_of(p).max_stall_ns
+             ? DELAY_MAX_STALL
+             : DELAY_NONE;
 }

@@ -206,3 +206,28 @@ bool metric_next(const struct usage *u, const struct report *r,
   }
   return false;
 }
+
+/* By how much a value may be wrong is no value. */
+static bool is_amount(const struct metric *m) {
+  return m->source == FROM_ROLLUP ||
+         (m->source == FROM_DERIVED && m->value != pss_error);
+}
+
+bool metric_next_amount(const struct usage *u, uint32_t kernel_fields,
+                        unsigned *cursor, const char **ret_name,
+                        uint64_t *ret_bytes) {
+  while (*cursor < METRICS) {
+    const struct metric *m = &metrics[(*cursor)++];
+    double value;
+
+    if (!is_amount(m) || !is_of_kernel(m, kernel_fields))
+      continue;
+    value = rollup_value(m, u);
+    if (isnan(value))
+      continue;
+    *ret_name = m->name;
+    *ret_bytes = (uint64_t)value;
+    return true;
+  }
+  return false;
+}

@@ -125,6 +125,30 @@ static void run_rollup(struct reader *r, struct read_job *job) {
     read_evidence(r, p, &job->rollup);
 }
 
+static size_t feed_mappings(void *ctx, const char *text, size_t len) {
+  return mapping_table_feed(ctx, text, len);
+}
+
+static int read_mappings(struct reader *r, const struct process *p,
+                         struct mappings_reading *ret) {
+  int fd = -1;
+  int status = sight_open_memory(r->procfs, p, &fd);
+
+  if (status != 0)
+    return status;
+  status =
+      procfs_read_pieces(r->procfs, fd, "smaps", feed_mappings, ret->table);
+  close(fd);
+  return status != 0 ? status : mapping_table_finish(ret->table, &ret->sum);
+}
+
+static void run_mappings(struct reader *r, struct read_job *job) {
+  uint64_t before = r->clock_ns();
+
+  job->result = read_mappings(r, job->process, &job->mappings);
+  job->took_ns = r->clock_ns() - before;
+}
+
 void reader_run(struct reader *r, struct read_job *jobs, size_t n) {
   for (size_t i = 0; i < n; i++) {
     struct read_job *job = &jobs[i];
@@ -140,6 +164,9 @@ void reader_run(struct reader *r, struct read_job *jobs, size_t n) {
     case READ_ROLLUP:
     case READ_ROLLUP_AND_EVIDENCE:
       run_rollup(r, job);
+      break;
+    case READ_MAPPINGS:
+      run_mappings(r, job);
       break;
     }
   }

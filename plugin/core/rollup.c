@@ -40,16 +40,6 @@ static const uint32_t needed =
     1 << ROLLUP_SHARED_DIRTY | 1 << ROLLUP_PRIVATE_CLEAN |
     1 << ROLLUP_PRIVATE_DIRTY;
 
-/* A line of a smaps or a smaps_rollup. */
-struct line {
-  enum { LINE_MAPPING, LINE_FIELD, LINE_OTHER } kind;
-  unsigned field; /* the last one met, on this line or above */
-  uint64_t bytes;
-};
-
-/* Where no line has been met, Rss is what comes next. */
-static const struct line no_line = {.field = ROLLUP_FIELDS - 1};
-
 /* scan_word() for words whose length is known: they come twice a line, and a
  * parse would take half as long again. */
 static bool take_span(struct scan *s, const struct span *word) {
@@ -85,19 +75,37 @@ static bool is_hex_digit(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
-static bool take_address(struct scan *s) {
+static bool take_address(struct scan *s, uint64_t *ret) {
   const char *start = s->at;
 
-  while (!scan_is_done(s) && is_hex_digit(*s->at))
-    s->at++;
-  return s->at > start;
+  *ret = 0;
+  for (; !scan_is_done(s) && is_hex_digit(*s->at); s->at++)
+    *ret = *ret << 4 |
+           (unsigned)(*s->at <= '9' ? *s->at - '0' : *s->at - 'a' + 10);
+  return s->at > start && s->at - start <= 16;
 }
 
-static bool take_mapping(struct scan *s) {
-  struct span path;
+/* Everything up to the next blank. */
+static struct span take_item(struct scan *s) {
+  const char *start = s->at;
 
-  return take_address(s) && scan_char(s, '-') && take_address(s) &&
-         scan_char(s, ' ') && scan_line(s, &path);
+  while (!scan_is_done(s) && *s->at != ' ' && *s->at != '\n')
+    s->at++;
+  return (struct span){start, (size_t)(s->at - start)};
+}
+
+/* Permissions, then offset, device and inode, which are nothing to us. */
+static bool take_mapping(struct scan *s, struct rollup_line *line) {
+  if (!take_address(s, &line->start) || !scan_char(s, '-') ||
+      !take_address(s, &line->end) || !scan_char(s, ' '))
+    return false;
+  line->permissions = take_item(s);
+  for (int i = 0; i < 3; i++) {
+    scan_skip_blanks(s);
+    take_item(s);
+  }
+  scan_skip_blanks(s);
+  return line->end >= line->start && scan_line(s, &line->name);
 }
 
 /*
@@ -112,23 +120,24 @@ static bool take_mapping(struct scan *s) {
  * address with none. No process can add a line: in the path of a mapping the
  * kernel escapes the newline, and the name of an anonymous one cannot hold it.
  */
-static bool take_line(struct scan *s, struct line *line) {
+bool rollup_line_next(struct scan *s, struct rollup_line *line) {
   struct span skipped;
 
   if (is_hex_digit(*s->at)) {
-    line->kind = LINE_MAPPING;
-    return take_mapping(s);
+    line->kind = ROLLUP_LINE_MAPPING;
+    line->field = ROLLUP_FIELDS - 1; /* Rss is what comes next */
+    return take_mapping(s, line);
   }
   if (take_key(s, &line->field)) {
-    line->kind = LINE_FIELD;
+    line->kind = ROLLUP_LINE_FIELD;
     return scan_kb(s, &line->bytes) && scan_char(s, '\n');
   }
-  line->kind = LINE_OTHER;
+  line->kind = ROLLUP_LINE_OTHER;
   return *s->at >= 'A' && *s->at <= 'Z' && scan_line(s, &skipped);
 }
 
 /* Whether what we rely on is there and agrees as the kernel has it agree. */
-static bool is_consistent(const struct rollup *r) {
+bool rollup_is_consistent(const struct rollup *r) {
   static const enum rollup_field parts[] = {
       ROLLUP_SHARED_CLEAN, ROLLUP_SHARED_DIRTY, ROLLUP_PRIVATE_CLEAN,
       ROLLUP_PRIVATE_DIRTY};
@@ -146,55 +155,51 @@ static bool is_consistent(const struct rollup *r) {
 int rollup_parse(const char *text, size_t len, struct rollup *ret) {
   struct scan s = scan_begin(text, len);
   struct rollup total = {0};
-  struct line line = no_line;
+  struct rollup_line line = {0};
 
   if (len == 0 || text[len - 1] != '\n') /* not the whole of it */
     return -EBADMSG;
   while (!scan_is_done(&s)) {
-    if (!take_line(&s, &line))
+    if (!rollup_line_next(&s, &line))
       return -EBADMSG;
-    if (line.kind != LINE_FIELD)
+    if (line.kind != ROLLUP_LINE_FIELD)
       continue;
     if (rollup_has(&total, line.field))
       return -EBADMSG;
     total.known |= 1u << line.field;
     total.bytes[line.field] = line.bytes;
   }
-  if (!is_consistent(&total))
+  if (!rollup_is_consistent(&total))
     return -EBADMSG;
   *ret = total;
   return 0;
 }
 
-static bool add_line(struct rollup_sum *sum, const struct line *line) {
-  uint64_t *bytes = &sum->total.bytes[line->field];
+bool rollup_add_line(struct rollup *sum, const struct rollup_line *line) {
+  uint64_t *bytes = &sum->bytes[line->field];
 
-  switch (line->kind) {
-  case LINE_MAPPING:
-    sum->vmas++;
-    return true;
-  case LINE_FIELD:
-    sum->total.known |= 1u << line->field;
-    return !__builtin_add_overflow(*bytes, line->bytes, bytes);
-  case LINE_OTHER:
-    return true;
-  }
-  return false;
+  sum->known |= 1u << line->field;
+  return !__builtin_add_overflow(*bytes, line->bytes, bytes);
+}
+
+static bool add_line(struct rollup_sum *sum, const struct rollup_line *line) {
+  sum->vmas += line->kind == ROLLUP_LINE_MAPPING;
+  return line->kind != ROLLUP_LINE_FIELD || rollup_add_line(&sum->total, line);
 }
 
 size_t rollup_sum_feed(struct rollup_sum *sum, const char *text, size_t len) {
   const char *newline = memrchr(text, '\n', len);
   size_t taken = newline ? (size_t)(newline - text) + 1 : 0;
   struct scan s = scan_begin(text, taken);
-  struct line line = no_line;
+  struct rollup_line line = {0};
 
   while (!sum->is_bad && !scan_is_done(&s))
-    sum->is_bad = !take_line(&s, &line) || !add_line(sum, &line);
+    sum->is_bad = !rollup_line_next(&s, &line) || !add_line(sum, &line);
   return taken;
 }
 
 int rollup_sum_finish(const struct rollup_sum *sum, struct rollup *ret) {
-  if (sum->is_bad || !is_consistent(&sum->total))
+  if (sum->is_bad || !rollup_is_consistent(&sum->total))
     return -EBADMSG;
   *ret = sum->total;
   return 0;

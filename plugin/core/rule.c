@@ -22,11 +22,22 @@ int rule_init_group(struct rule *r, const char *name, struct reason *reason) {
 void rule_init_ignore(struct rule *r) { *r = (struct rule){.is_ignore = true}; }
 
 void rule_done(struct rule *r) {
+  free(r->text);
   template_done(&r->name);
   for (size_t i = 0; i < r->n_selectors; i++)
     selector_done(&r->selectors[i]);
   free(r->selectors);
   *r = (struct rule){0};
+}
+
+int rule_set_text(struct rule *r, const char *text) {
+  char *copy = strdup(text);
+
+  if (!copy)
+    return -ENOMEM;
+  free(r->text);
+  r->text = copy;
+  return 0;
 }
 
 int rule_add_selector(struct rule *r, struct selector *s) {

@@ -1,14 +1,27 @@
 #include <smaps/settings.h>
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <smaps/procfs.h>
 
+#define EVERY_ATTRIBUTE ((1U << ATTRIBUTES) - 1)
+#define STATE_INTERVAL_DEFAULT_NS (60 * NS_PER_S)
+
 void settings_init(struct settings *s) {
-  *s = (struct settings){.max_groups = SETTINGS_MAX_GROUPS_DEFAULT,
-                         .read_budget_ns = READ_BUDGET_DEFAULT_NS};
+  *s = (struct settings){
+      .max_groups = SETTINGS_MAX_GROUPS_DEFAULT,
+      .read_budget_ns = READ_BUDGET_DEFAULT_NS,
+      .state_interval_ns = STATE_INTERVAL_DEFAULT_NS,
+      .capture = {.severities = SEVERITY_WARNING | SEVERITY_FAILURE,
+                  .top_processes = 20,
+                  .top_mappings = 50,
+                  .cooldown_ns = 300 * NS_PER_S,
+                  .max_files = 100,
+                  .max_bytes = UINT64_C(64) << 20}};
 }
 
 void settings_done(struct settings *s) {
@@ -17,6 +30,9 @@ void settings_done(struct settings *s) {
   rule_done(&s->other);
   free(s->rules);
   free(s->proc_root);
+  free(s->host);
+  free(s->state_file);
+  free(s->capture.directory);
   *s = (struct settings){0};
 }
 
@@ -53,6 +69,13 @@ int settings_add_rule(struct settings *s, struct rule *r,
   return status;
 }
 
+static int set_other_text(struct rule *other, const char *name) {
+  char text[256];
+
+  snprintf(text, sizeof(text), "Other \"%s\"", name);
+  return rule_set_text(other, text);
+}
+
 int settings_set_other(struct settings *s, const char *name,
                        struct reason *reason) {
   struct rule other;
@@ -60,6 +83,11 @@ int settings_set_other(struct settings *s, const char *name,
 
   if (r < 0)
     return r;
+  r = set_other_text(&other, name);
+  if (r < 0) {
+    rule_done(&other);
+    return r;
+  }
   if (template_is_fixed(&other.name))
     r = check_name_is_free(s, &other, reason);
   else
@@ -98,6 +126,38 @@ int settings_set_proc_root(struct settings *s, const char *root,
   return 0;
 }
 
+static int set_path(char **path, const char *value, struct reason *reason) {
+  char *copy;
+
+  if (*value != '/')
+    return reason_set(reason, "expected an absolute path");
+  if (strlen(value) >= PATH_MAX - NAME_MAX)
+    return reason_set(reason, "expected a path of less than %d bytes",
+                      PATH_MAX - NAME_MAX);
+  copy = strdup(value);
+  if (!copy)
+    return -ENOMEM;
+  free(*path);
+  *path = copy;
+  return 0;
+}
+
+int settings_set_state_file(struct settings *s, const char *path,
+                            struct reason *reason) {
+  if (*path && path[strlen(path) - 1] == '/')
+    return reason_set(reason, "expected the path of a file");
+  return set_path(&s->state_file, path, reason);
+}
+
+int settings_set_capture_directory(struct settings *s, const char *path,
+                                   struct reason *reason) {
+  return set_path(&s->capture.directory, path, reason);
+}
+
+bool settings_make_snapshots(const struct settings *s) {
+  return s->state_file || s->capture.directory;
+}
+
 int settings_set_max_groups(struct settings *s, double n,
                             struct reason *reason) {
   if (!(n >= 1 && n <= SETTINGS_MAX_GROUPS_LIMIT) || n != (double)(size_t)n)
@@ -124,6 +184,8 @@ static int add_default_rule(struct settings *s) {
     r = selector_init(&selector, "Unit", "*.service", &reason);
   if (r == 0)
     r = rule_add_selector(&rule, &selector);
+  if (r == 0)
+    r = rule_set_text(&rule, "<Group \"%{unit}\"> Unit \"*.service\"");
   if (r < 0) {
     rule_done(&rule);
     return r;
@@ -152,6 +214,10 @@ int settings_finish(struct settings *s) {
 
   if (r < 0)
     return r;
+  if (s->command_lines == CHOICE_UNSET)
+    s->command_lines = CHOICE_YES;
+  if (s->capture.command_lines == CHOICE_UNSET)
+    s->capture.command_lines = s->command_lines;
   report_inherit(&s->report, &standard);
   policy_inherit(&s->policy, &policy_default);
   for (size_t i = 0; i < s->n_rules; i++) {
@@ -163,9 +229,18 @@ int settings_finish(struct settings *s) {
   return 0;
 }
 
+static bool has_command_lines(const struct settings *s) {
+  return (s->state_file && s->command_lines == CHOICE_YES) ||
+         (s->capture.directory && s->capture.command_lines == CHOICE_YES);
+}
+
 unsigned settings_attributes(const struct settings *s) {
   unsigned attributes = 0;
 
+  if (settings_make_snapshots(s))
+    attributes = has_command_lines(s)
+                     ? EVERY_ATTRIBUTE
+                     : EVERY_ATTRIBUTE & ~(1U << ATTRIBUTE_COMMAND_LINE);
   for (size_t i = 0; i < s->n_rules; i++)
     attributes |= rule_attributes(&s->rules[i]);
   return attributes;

@@ -1,10 +1,19 @@
 #include "stub_daemon.h"
 
+#include <pthread.h>
+
 struct stub_daemon stub;
+
+static char host[] = "stub";
+char *hostname_g = host;
+
+/* Snapshots are told of on a thread of their own. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 void stub_clear(void) {
   stub.n_values = 0;
   stub.n_logs = 0;
+  stub.n_notifications = 0;
 }
 
 const struct stub_value *stub_find(const char *identifier) {
@@ -45,6 +54,56 @@ int plugin_register_complex_read(const char *group, const char *name,
   return 0;
 }
 
+int plugin_register_notification(const char *name,
+                                 plugin_notification_cb callback,
+                                 user_data_t const *user_data) {
+  (void)name;
+  (void)user_data;
+  stub.notification = callback;
+  return 0;
+}
+
+int plugin_notification_meta_add_string(notification_t *n, const char *name,
+                                        const char *value) {
+  notification_meta_t *m = calloc(1, sizeof(*m));
+
+  if (!m)
+    return -1;
+  snprintf(m->name, sizeof(m->name), "%s", name);
+  m->type = NM_TYPE_STRING;
+  m->nm_value.nm_string = strdup(value);
+  m->next = n->meta;
+  n->meta = m;
+  return 0;
+}
+
+int plugin_notification_meta_free(notification_meta_t *m) {
+  while (m) {
+    notification_meta_t *next = m->next;
+
+    free((char *)(uintptr_t)m->nm_value.nm_string);
+    free(m);
+    m = next;
+  }
+  return 0;
+}
+
+int plugin_dispatch_notification(const notification_t *n) {
+  pthread_mutex_lock(&mutex);
+  if (stub.n_notifications < STUB_NOTIFICATIONS_MAX) {
+    size_t i = stub.n_notifications++;
+
+    stub.notifications[i] = *n;
+    stub.notifications[i].meta = NULL;
+    snprintf(stub.metas[i], sizeof(stub.metas[i]), "%s",
+             n->meta ? n->meta->nm_value.nm_string : "");
+  }
+  pthread_mutex_unlock(&mutex);
+  return 0;
+}
+
+cdtime_t plugin_get_interval(void) { return TIME_T_TO_CDTIME_T(10); }
+
 static void part(char *ret, size_t size, const char *name,
                  const char *instance) {
   snprintf(ret, size, "%s%s%s", name, *instance ? "-" : "", instance);
@@ -70,12 +129,14 @@ int plugin_dispatch_values(value_list_t const *vl) {
 void plugin_log(int level, const char *format, ...) {
   va_list args;
 
-  if (stub.n_logs == STUB_LOGS_MAX)
-    return;
   va_start(args, format);
-  vsnprintf(stub.logs[stub.n_logs], sizeof(stub.logs[0]), format, args);
+  pthread_mutex_lock(&mutex);
+  if (stub.n_logs < STUB_LOGS_MAX) {
+    vsnprintf(stub.logs[stub.n_logs], sizeof(stub.logs[0]), format, args);
+    stub.levels[stub.n_logs++] = level;
+  }
+  pthread_mutex_unlock(&mutex);
   va_end(args);
-  stub.levels[stub.n_logs++] = level;
 }
 
 cdtime_t cdtime(void) { return stub.now; }

@@ -7,6 +7,7 @@
 
 #define STUB_VALUES_MAX 4096
 #define STUB_LOGS_MAX 64
+#define STUB_NOTIFICATIONS_MAX 16
 
 struct stub_value {
   char identifier[5 * DATA_MAX_NAME_LEN]; /* plugin-instance/type-instance */
@@ -22,18 +23,23 @@ struct stub_daemon {
   int (*shutdown)(void);
   plugin_read_cb read;
   int read_registrations;
+  plugin_notification_cb notification; /* NULL where there is none */
   /* What it has dispatched and logged since the last stub_clear(). */
   struct stub_value values[STUB_VALUES_MAX];
   size_t n_values;
   char logs[STUB_LOGS_MAX][1024];
   int levels[STUB_LOGS_MAX];
   size_t n_logs;
+  /* Dispatched by it, without their meta data but for the one string. */
+  notification_t notifications[STUB_NOTIFICATIONS_MAX];
+  char metas[STUB_NOTIFICATIONS_MAX][PATH_MAX];
+  size_t n_notifications;
   cdtime_t now; /* what cdtime() says */
 };
 
 extern struct stub_daemon stub;
 
-/* Forgets values and log lines. */
+/* Forgets values, log lines and notifications. */
 void stub_clear(void);
 
 /* A dispatched value by its identifier, or NULL. */

@@ -1,0 +1,155 @@
+#include <smaps/capture.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct group *find_group(const struct scene *s, const char *name) {
+  for (size_t i = 0; i < s->groups->n; i++)
+    if (strcmp(s->groups->groups[i]->name, name) == 0)
+      return s->groups->groups[i];
+  return NULL;
+}
+
+static bool is_member(const struct process *p, const struct group *g) {
+  if (p->state != PROCESS_ALIVE || p->is_in_parents_mm)
+    return false;
+  for (size_t i = 0; i < p->n_groups; i++)
+    if (p->groups[i] == g)
+      return true;
+  return false;
+}
+
+/* What orders the members: their Pss, or where that is not known their size. */
+static uint64_t weight_of(const struct scene *s, const struct process *p) {
+  struct usage u;
+
+  measurer_usage(s->measurer, p, &u);
+  return u.rolled_up ? u.rollup.bytes[ROLLUP_PSS] : u.resident;
+}
+
+static int compare(const void *left, const void *right) {
+  const struct capture_member *a = left, *b = right;
+
+  if (a->pss != b->pss)
+    return a->pss < b->pss ? 1 : -1;
+  return (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+static int choose_members(struct capture *c, const struct scene *s,
+                          const struct group *g) {
+  const struct process_table *t = s->processes;
+
+  c->members = calloc(t->n ? t->n : 1, sizeof(*c->members));
+  if (!c->members)
+    return -ENOMEM;
+  for (size_t i = 0; i < t->n; i++) {
+    const struct process *p = t->processes[i];
+
+    if (is_member(p, g))
+      c->members[c->n++] =
+          (struct capture_member){.pid = p->pid,
+                                  .starttime_ticks = p->starttime_ticks,
+                                  .pss = weight_of(s, p)};
+  }
+  qsort(c->members, c->n, sizeof(*c->members), compare);
+  c->in_group = c->n;
+  if (c->n > s->settings->capture.top_processes)
+    c->n = s->settings->capture.top_processes;
+  return 0;
+}
+
+int capture_begin(struct capture *c, const struct scene *s,
+                  const struct alarm *alarm) {
+  const struct group *g = find_group(s, alarm->group);
+  int r;
+
+  if (!g)
+    return -ENOENT;
+  *c = (struct capture){
+      .is_running = true, .alarm = *alarm, .time_ns = s->time_ns};
+  json_init(&c->json);
+  r = choose_members(c, s, g);
+  if (r < 0) {
+    capture_done(c);
+    return r;
+  }
+  snapshot_begin(&c->json, s, alarm);
+  return 0;
+}
+
+static int read_mappings(struct reader *reader, struct process *p,
+                         struct read_job *job) {
+  *job = (struct read_job){.process = p, .kind = READ_MAPPINGS};
+  job->mappings.table = calloc(1, sizeof(*job->mappings.table));
+  if (!job->mappings.table)
+    return -ENOMEM;
+  reader_run(reader, job, 1);
+  return job->result;
+}
+
+static void write_process(struct capture *c, const struct scene *s,
+                          struct process *p, const struct close_up *close_up) {
+  bool has_command_line = s->settings->capture.command_lines == CHOICE_YES;
+
+  snapshot_process(&c->json, s, p, has_command_line, close_up);
+  c->written++;
+}
+
+/* One that has ended meanwhile is left out; one that cannot be read is in it
+ * without its mappings. */
+static void add_process(struct capture *c, const struct scene *s,
+                        struct reader *reader, struct process *p) {
+  struct read_job job;
+  int r = read_mappings(reader, p, &job);
+  struct mapping_table *table = job.mappings.table;
+
+  if (r == 0)
+    r = mapping_table_add(&c->all, table);
+  if (r == 0)
+    write_process(
+        c, s, p,
+        &(struct close_up){.table = table,
+                           .sum = &job.mappings.sum,
+                           .top_mappings = s->settings->capture.top_mappings});
+  else if (r != PROCFS_GONE && r != PROCFS_NO_MM)
+    write_process(c, s, p, NULL);
+  if (table)
+    mapping_table_done(table);
+  free(table);
+}
+
+bool capture_go_on(struct capture *c, const struct scene *s,
+                   struct reader *reader, uint64_t budget_ns) {
+  uint64_t begin_ns = reader->clock_ns();
+
+  while (c->next < c->n) {
+    const struct capture_member *m = &c->members[c->next++];
+    struct process *p = process_table_find(s->processes, m->pid);
+
+    if (p && p->starttime_ticks == m->starttime_ticks &&
+        p->state == PROCESS_ALIVE)
+      add_process(c, s, reader, p);
+    if (reader->clock_ns() - begin_ns >= budget_ns)
+      break;
+  }
+  return c->next == c->n;
+}
+
+int capture_finish(struct capture *c, const struct settings *settings,
+                   char **ret_text, size_t *ret_len) {
+  int r;
+
+  snapshot_end(&c->json, c->in_group - c->written, &c->all,
+               settings->capture.top_mappings);
+  r = json_finish(&c->json, ret_text, ret_len);
+  capture_done(c);
+  return r;
+}
+
+void capture_done(struct capture *c) {
+  json_done(&c->json);
+  mapping_table_done(&c->all);
+  free(c->members);
+  *c = (struct capture){.is_running = false};
+}

@@ -1,0 +1,289 @@
+#include <smaps/mapping.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REST 0
+#define NAME_BLOCK_BYTES 16384
+
+/* Names are kept in blocks that never move. */
+struct name_block {
+  struct name_block *next;
+  size_t used;
+  char bytes[];
+};
+
+static void fail(struct mapping_table *t, int error) {
+  if (!t->error)
+    t->error = error;
+}
+
+void mapping_table_done(struct mapping_table *t) {
+  while (t->names) {
+    struct name_block *next = t->names->next;
+
+    free(t->names);
+    t->names = next;
+  }
+  free(t->mappings);
+  free(t->slots);
+  *t = (struct mapping_table){0};
+}
+
+/* --- finding a mapping by its name --- */
+
+/* FNV-1a. The names are chosen by the process that is looked at, but a bad
+ * choice can cost no more than MAPPING_NAMES_MAX steps for each. */
+static uint32_t hash_of(const char *name, size_t len) {
+  uint32_t hash = 2166136261u;
+
+  for (size_t i = 0; i < len; i++)
+    hash = (hash ^ (unsigned char)name[i]) * 16777619u;
+  return hash;
+}
+
+static uint32_t *find_slot(const struct mapping_table *t, const char *name,
+                           size_t len) {
+  size_t i = hash_of(name, len) & (t->n_slots - 1);
+
+  while (t->slots[i] != 0) {
+    const struct mapping *m = &t->mappings[t->slots[i]];
+
+    if (m->name_len == len && memcmp(m->name, name, len) == 0)
+      break;
+    i = (i + 1) & (t->n_slots - 1);
+  }
+  return &t->slots[i];
+}
+
+/* Twice the room; slots are at most half full. */
+static bool grow(struct mapping_table *t) {
+  size_t cap = t->cap ? t->cap * 2 : 64;
+  struct mapping *mappings = reallocarray(t->mappings, cap, sizeof(*mappings));
+  uint32_t *slots = calloc(cap * 2, sizeof(*slots));
+
+  if (mappings) {
+    t->mappings = mappings;
+    if (t->n == 0)
+      mappings[t->n++] = (struct mapping){.name = NULL};
+  }
+  if (!mappings || !slots) {
+    free(slots);
+    return false;
+  }
+  free(t->slots);
+  t->slots = slots;
+  t->n_slots = cap * 2;
+  t->cap = cap;
+  for (size_t i = 1; i < t->n; i++)
+    *find_slot(t, mappings[i].name, mappings[i].name_len) = (uint32_t)i;
+  return true;
+}
+
+static char *keep_name(struct mapping_table *t, const char *name, size_t len) {
+  struct name_block *block = t->names;
+  char *kept;
+
+  if (!block || len > NAME_BLOCK_BYTES - block->used) {
+    size_t size = len > NAME_BLOCK_BYTES ? len : NAME_BLOCK_BYTES;
+
+    block = malloc(sizeof(*block) + size);
+    if (!block)
+      return NULL;
+    block->next = t->names;
+    block->used = 0;
+    t->names = block;
+  }
+  kept = memcpy(block->bytes + block->used, name, len);
+  /* One that is larger than a block has it for itself. */
+  block->used = block->used + len > NAME_BLOCK_BYTES ? NAME_BLOCK_BYTES
+                                                     : block->used + len;
+  t->name_bytes += len;
+  return kept;
+}
+
+static bool is_full(const struct mapping_table *t, size_t more) {
+  return t->n > MAPPING_NAMES_MAX ||
+         t->name_bytes + more > MAPPING_NAME_BYTES_MAX;
+}
+
+/* The index of the mapping of that name, made if need be; REST where there is
+ * no place for it, or no memory. */
+static size_t find_or_make(struct mapping_table *t, const char *name,
+                           size_t len) {
+  uint32_t *slot;
+  char *kept;
+
+  if (t->n == t->cap && !grow(t)) {
+    fail(t, -ENOMEM);
+    return REST;
+  }
+  slot = find_slot(t, name, len);
+  if (*slot != 0)
+    return *slot;
+  if (is_full(t, len))
+    return REST;
+  kept = keep_name(t, name, len);
+  if (!kept) {
+    fail(t, -ENOMEM);
+    return REST;
+  }
+  t->mappings[t->n] = (struct mapping){.name = kept, .name_len = len};
+  *slot = (uint32_t)t->n;
+  return t->n++;
+}
+
+/* --- feeding --- */
+
+static unsigned permissions_of(const struct span *text) {
+  unsigned permissions = 0;
+
+  for (size_t i = 0; i < text->len; i++)
+    switch (text->text[i]) {
+    case 'r':
+      permissions |= MAPPING_READ;
+      break;
+    case 'w':
+      permissions |= MAPPING_WRITE;
+      break;
+    case 'x':
+      permissions |= MAPPING_EXECUTE;
+      break;
+    case 'p':
+      permissions |= MAPPING_PRIVATE;
+      break;
+    case 's':
+      permissions |= MAPPING_SHARED;
+      break;
+    default:
+      break;
+    }
+  return permissions;
+}
+
+static void add_mapping(struct mapping_table *t,
+                        const struct rollup_line *line) {
+  static const char anonymous[] = "[anon]";
+  bool has_name = line->name.len > 0;
+  struct mapping *m;
+
+  t->current = find_or_make(t, has_name ? line->name.text : anonymous,
+                            has_name ? line->name.len : sizeof(anonymous) - 1);
+  if (t->error)
+    return;
+  m = &t->mappings[t->current];
+  m->permissions |= permissions_of(&line->permissions);
+  m->vmas++;
+  m->processes = 1;
+  m->size += line->end - line->start;
+}
+
+static void add_line(struct mapping_table *t, const struct rollup_line *line) {
+  if (line->kind == ROLLUP_LINE_MAPPING)
+    add_mapping(t, line);
+  else if (line->kind == ROLLUP_LINE_FIELD &&
+           (t->n == 0 || !rollup_add_line(&t->mappings[t->current].sum, line)))
+    fail(t, -EBADMSG);
+}
+
+size_t mapping_table_feed(struct mapping_table *t, const char *text,
+                          size_t len) {
+  const char *newline = memrchr(text, '\n', len);
+  size_t taken = newline ? (size_t)(newline - text) + 1 : 0;
+  struct scan s = scan_begin(text, taken);
+  struct rollup_line line = {0};
+
+  while (!t->error && !scan_is_done(&s)) {
+    if (!rollup_line_next(&s, &line))
+      fail(t, -EBADMSG);
+    else
+      add_line(t, &line);
+  }
+  return taken;
+}
+
+static bool add_rollup(struct rollup *sum, const struct rollup *more) {
+  sum->known |= more->known;
+  for (int f = 0; f < ROLLUP_FIELDS; f++)
+    if (__builtin_add_overflow(sum->bytes[f], more->bytes[f], &sum->bytes[f]))
+      return false;
+  return true;
+}
+
+int mapping_table_finish(struct mapping_table *t, struct rollup *ret) {
+  struct rollup sum = {0};
+
+  for (size_t i = 0; !t->error && i < t->n; i++)
+    if (!add_rollup(&sum, &t->mappings[i].sum))
+      fail(t, -EBADMSG);
+  if (!t->error && !rollup_is_consistent(&sum))
+    fail(t, -EBADMSG);
+  if (t->error)
+    return t->error;
+  *ret = sum;
+  return 0;
+}
+
+/* --- what becomes of it --- */
+
+static void merge(struct mapping *m, const struct mapping *more) {
+  m->permissions |= more->permissions;
+  m->vmas += more->vmas;
+  m->processes += more->processes;
+  m->size += more->size;
+  /* Bytes of address space: no sum of them can overflow. */
+  add_rollup(&m->sum, &more->sum);
+}
+
+int mapping_table_add(struct mapping_table *t,
+                      const struct mapping_table *process) {
+  for (size_t i = 0; !t->error && i < process->n; i++) {
+    const struct mapping *m = &process->mappings[i];
+    size_t place = REST;
+
+    if (m->name)
+      place = find_or_make(t, m->name, m->name_len);
+    else if (t->n == 0 && !grow(t))
+      fail(t, -ENOMEM);
+    if (!t->error)
+      merge(&t->mappings[place], m);
+  }
+  return t->error;
+}
+
+static int compare_names(const struct mapping *a, const struct mapping *b) {
+  size_t len = a->name_len < b->name_len ? a->name_len : b->name_len;
+  int order = memcmp(a->name, b->name, len);
+
+  return order ? order
+               : (a->name_len > b->name_len) - (a->name_len < b->name_len);
+}
+
+static int compare(const void *left, const void *right) {
+  const struct mapping *a = left, *b = right;
+  uint64_t x = a->sum.bytes[ROLLUP_PSS], y = b->sum.bytes[ROLLUP_PSS];
+
+  if (x == y) {
+    x = a->size;
+    y = b->size;
+  }
+  return x == y ? compare_names(a, b) : x < y ? 1 : -1;
+}
+
+void mapping_table_rank(struct mapping_table *t, size_t max,
+                        const struct mapping **ret, size_t *ret_n) {
+  *ret = NULL;
+  *ret_n = 0;
+  if (t->n < 2)
+    return;
+  qsort(t->mappings + 1, t->n - 1, sizeof(*t->mappings), compare);
+  for (; t->n - 1 > max; t->n--)
+    merge(&t->mappings[REST], &t->mappings[t->n - 1]);
+  *ret = t->mappings + 1;
+  *ret_n = t->n - 1;
+}
+
+const struct mapping *mapping_table_rest(const struct mapping_table *t) {
+  return t->n > 0 && t->mappings[REST].vmas > 0 ? &t->mappings[REST] : NULL;
+}

@@ -1,0 +1,197 @@
+#include <smaps/recorder.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int recorder_init(struct recorder *r, const struct settings *settings,
+                  struct reader *reader,
+                  void (*written)(const struct written *w)) {
+  *r = (struct recorder){.settings = settings, .reader = reader};
+  if (!settings_make_snapshots(settings))
+    return 0;
+  pthread_mutex_init(&r->mutex, NULL);
+  return scribe_new(
+      &(struct scribe_settings){.state_file = settings->state_file,
+                                .directory = settings->capture.directory,
+                                .max_files = settings->capture.max_files,
+                                .max_bytes = settings->capture.max_bytes,
+                                .done = written},
+      &r->scribe);
+}
+
+void recorder_done(struct recorder *r, uint64_t patience_ns) {
+  capture_done(&r->capture);
+  if (r->scribe) {
+    scribe_free(r->scribe, patience_ns);
+    pthread_mutex_destroy(&r->mutex);
+  }
+  free(r->cooldowns);
+  *r = (struct recorder){.settings = NULL};
+}
+
+/* --- alarms --- */
+
+static bool is_waiting(const struct recorder *r, const char *group) {
+  for (size_t i = 0; i < r->n_alarms; i++)
+    if (strcmp(r->alarms[i].group, group) == 0)
+      return true;
+  return false;
+}
+
+void recorder_raise(struct recorder *r, const struct alarm *alarm) {
+  if (!r->scribe || !r->settings->capture.directory)
+    return;
+  pthread_mutex_lock(&r->mutex);
+  if (r->n_alarms < ALARMS_MAX && !is_waiting(r, alarm->group))
+    r->alarms[r->n_alarms++] = *alarm;
+  pthread_mutex_unlock(&r->mutex);
+}
+
+static bool take_alarm(struct recorder *r, struct alarm *ret) {
+  bool has_any;
+
+  pthread_mutex_lock(&r->mutex);
+  has_any = r->n_alarms > 0;
+  if (has_any) {
+    *ret = r->alarms[0];
+    r->n_alarms--;
+    memmove(&r->alarms[0], &r->alarms[1], r->n_alarms * sizeof(*r->alarms));
+  }
+  pthread_mutex_unlock(&r->mutex);
+  return has_any;
+}
+
+/* --- cooling down --- */
+
+static void expire_cooldowns(struct recorder *r, uint64_t now_ns) {
+  size_t kept = 0;
+
+  for (size_t i = 0; i < r->n_cooldowns; i++)
+    if (r->cooldowns[i].until_ns > now_ns)
+      r->cooldowns[kept++] = r->cooldowns[i];
+  r->n_cooldowns = kept;
+}
+
+static bool is_cooling(const struct recorder *r, const char *group) {
+  for (size_t i = 0; i < r->n_cooldowns; i++)
+    if (strcmp(r->cooldowns[i].group, group) == 0)
+      return true;
+  return false;
+}
+
+static int cool_down(struct recorder *r, const char *group, uint64_t now_ns) {
+  struct cooldown *c;
+
+  if (r->n_cooldowns == r->cap_cooldowns) {
+    size_t cap = r->cap_cooldowns ? r->cap_cooldowns * 2 : 16;
+
+    c = reallocarray(r->cooldowns, cap, sizeof(*c));
+    if (!c)
+      return -ENOMEM;
+    r->cooldowns = c;
+    r->cap_cooldowns = cap;
+  }
+  c = &r->cooldowns[r->n_cooldowns++];
+  memcpy(c->group, group, sizeof(c->group));
+  c->until_ns = now_ns + r->settings->capture.cooldown_ns;
+  return 0;
+}
+
+/* --- captures --- */
+
+/* Begins the next that may be; others are dropped. The group cools down even if
+ * nothing comes of it: a full disk is no better for trying. */
+static int begin_next(struct recorder *r, const struct scene *s,
+                      uint64_t now_ns) {
+  struct alarm alarm;
+  int status = 0;
+
+  while (status == 0 && !r->capture.is_running && take_alarm(r, &alarm)) {
+    if (is_cooling(r, alarm.group))
+      continue;
+    status = capture_begin(&r->capture, s, &alarm);
+    if (status == 0)
+      status = cool_down(r, alarm.group, now_ns);
+    if (status == -ENOENT)
+      status = 0;
+  }
+  return status;
+}
+
+static int go_on(struct recorder *r, const struct scene *s) {
+  struct document d = {.kind = DOCUMENT_CAPTURE, .time_ns = r->capture.time_ns};
+  int status;
+
+  if (!capture_go_on(&r->capture, s, r->reader, r->settings->read_budget_ns))
+    return 0;
+  memcpy(d.subject, r->capture.alarm.group, sizeof(d.subject));
+  status = capture_finish(&r->capture, r->settings, &d.text, &d.len);
+  if (status == 0)
+    scribe_give(r->scribe, &d);
+  return status;
+}
+
+static int run_captures(struct recorder *r, const struct scene *s,
+                        uint64_t now_ns) {
+  int status = 0;
+
+  if (!r->settings->capture.directory)
+    return 0;
+  expire_cooldowns(r, now_ns);
+  if (!r->capture.is_running)
+    status = begin_next(r, s, now_ns);
+  if (status == 0 && r->capture.is_running)
+    status = go_on(r, s);
+  return status;
+}
+
+/* --- the state --- */
+
+static bool is_of_interest(const struct process *p) {
+  return p->state == PROCESS_ALIVE || p->state == PROCESS_UNKNOWN;
+}
+
+static int write_state(struct recorder *r, const struct scene *s) {
+  bool has_command_lines = r->settings->command_lines == CHOICE_YES;
+  struct document d = {.kind = DOCUMENT_STATE, .time_ns = s->time_ns};
+  struct json json;
+  int status;
+
+  json_init(&json);
+  snapshot_begin(&json, s, NULL);
+  for (size_t i = 0; i < s->processes->n; i++)
+    if (is_of_interest(s->processes->processes[i]))
+      snapshot_process(&json, s, s->processes->processes[i], has_command_lines,
+                       NULL);
+  snapshot_end(&json, 0, NULL, 0);
+  status = json_finish(&json, &d.text, &d.len);
+  json_done(&json);
+  if (status == 0)
+    scribe_give(r->scribe, &d);
+  return status;
+}
+
+/* A cycle comes a little early or late. */
+static bool is_state_due(const struct recorder *r, uint64_t now_ns) {
+  return r->settings->state_file &&
+         now_ns + r->settings->interval_ns / 2 >= r->next_state_ns;
+}
+
+static int run_state(struct recorder *r, const struct scene *s,
+                     uint64_t now_ns) {
+  if (!is_state_due(r, now_ns))
+    return 0;
+  r->next_state_ns = now_ns + r->settings->state_interval_ns;
+  return write_state(r, s);
+}
+
+int recorder_run(struct recorder *r, const struct scene *s, uint64_t now_ns) {
+  int captured, stated;
+
+  if (!r->scribe)
+    return 0;
+  captured = run_captures(r, s, now_ns);
+  stated = run_state(r, s, now_ns);
+  return captured < 0 ? captured : stated;
+}

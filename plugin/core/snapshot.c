@@ -1,0 +1,327 @@
+#include <smaps/snapshot.h>
+
+#include <math.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#define FORMAT "smaps-snapshot"
+#define FORMAT_VERSION 1
+
+static double seconds(uint64_t ns) { return (double)ns / 1e9; }
+
+static void add_string(struct json *j, const char *key, const char *value) {
+  if (!value)
+    return;
+  json_key(j, key);
+  json_string(j, value);
+}
+
+static void add_integer(struct json *j, const char *key, uint64_t value) {
+  json_key(j, key);
+  json_integer(j, value);
+}
+
+static void add_decimal(struct json *j, const char *key, double value) {
+  if (isnan(value))
+    return;
+  json_key(j, key);
+  json_decimal(j, value);
+}
+
+/* --- the head --- */
+
+static const char *severity_name(enum severity severity) {
+  switch (severity) {
+  case SEVERITY_OKAY:
+    return "okay";
+  case SEVERITY_WARNING:
+    return "warning";
+  case SEVERITY_FAILURE:
+    break;
+  }
+  return "failure";
+}
+
+static void add_trigger(struct json *j, const struct alarm *alarm) {
+  json_key(j, "trigger");
+  json_begin_object(j);
+  add_string(j, "kind", alarm ? "notification" : "interval");
+  if (alarm) {
+    add_string(j, "severity", severity_name(alarm->severity));
+    add_decimal(j, "time", seconds(alarm->time_ns));
+    add_string(j, "group", alarm->group);
+    add_string(j, "type", *alarm->type ? alarm->type : NULL);
+    add_string(j, "type_instance",
+               *alarm->type_instance ? alarm->type_instance : NULL);
+    add_string(j, "message", alarm->message);
+  }
+  json_end_object(j);
+}
+
+static void add_head(struct json *j, const struct scene *s) {
+  struct utsname system;
+
+  add_string(j, "format", FORMAT);
+  add_integer(j, "version", FORMAT_VERSION);
+  add_string(j, "plugin_version", SMAPS_VERSION);
+  add_string(j, "host", s->settings->host);
+  add_decimal(j, "time", seconds(s->time_ns));
+  add_decimal(j, "interval", seconds(s->settings->interval_ns));
+  if (uname(&system) == 0)
+    add_string(j, "kernel", system.release);
+  add_integer(j, "page_size", s->measurer->now.page_size);
+  if (s->meminfo.mem_total_bytes)
+    add_integer(j, "mem_total", s->meminfo.mem_total_bytes);
+  if (s->meminfo.mem_available_bytes)
+    add_integer(j, "mem_available", s->meminfo.mem_available_bytes);
+}
+
+static void add_rules(struct json *j, const struct settings *settings) {
+  json_key(j, "rules");
+  json_begin_array(j);
+  for (size_t i = 0; i < settings->n_rules; i++)
+    json_string(j, settings->rules[i].text ? settings->rules[i].text : "");
+  if (settings->other.text)
+    json_string(j, settings->other.text);
+  json_end_array(j);
+}
+
+/* --- amounts --- */
+
+static void add_usage(struct json *j, const struct scene *s,
+                      const struct usage *u) {
+  unsigned cursor = 0;
+  const char *name;
+  uint64_t bytes;
+
+  json_key(j, "usage");
+  json_begin_object(j);
+  while (
+      metric_next_amount(u, s->measurer->kernel_fields, &cursor, &name, &bytes))
+    add_integer(j, name, bytes);
+  if (!u->unknown) {
+    add_integer(j, "size", u->size);
+    add_integer(j, "resident", u->resident);
+    add_integer(j, "resident_shared", u->resident_shared);
+    add_integer(j, "text", u->text);
+    add_integer(j, "data", u->data);
+  }
+  json_end_object(j);
+}
+
+static bool is_reported(const struct group *g) {
+  return g->is_fixed || g->usage.processes > 0;
+}
+
+static void add_group(struct json *j, const struct scene *s,
+                      const struct group *g) {
+  json_begin_object(j);
+  add_string(j, "name", g->name);
+  add_integer(j, "rule", g->rule);
+  add_integer(j, "processes", g->usage.processes);
+  add_integer(j, "threads", g->usage.threads);
+  add_integer(j, "unreadable", g->usage.unreadable);
+  add_decimal(j, "coverage", usage_coverage_percent(&g->usage));
+  add_decimal(j, "age", usage_age_seconds(&g->usage));
+  if (usage_is_whole(&g->usage))
+    add_integer(j, "pss_error", g->usage.doubt);
+  add_usage(j, s, &g->usage);
+  json_end_object(j);
+}
+
+void snapshot_begin(struct json *j, const struct scene *s,
+                    const struct alarm *alarm) {
+  json_begin_object(j);
+  add_head(j, s);
+  add_trigger(j, alarm);
+  add_rules(j, s->settings);
+  json_key(j, "groups");
+  json_begin_array(j);
+  for (size_t i = 0; i < s->groups->n; i++)
+    if (is_reported(s->groups->groups[i]))
+      add_group(j, s, s->groups->groups[i]);
+  json_end_array(j);
+  json_key(j, "processes");
+  json_begin_array(j);
+}
+
+/* --- mappings --- */
+
+static void add_permissions(struct json *j, unsigned permissions) {
+  static const char letters[] = "rwx";
+  char text[6];
+  size_t n = 0;
+
+  for (; n < 3; n++)
+    text[n] = permissions & 1u << n ? letters[n] : '-';
+  if (permissions & MAPPING_PRIVATE)
+    text[n++] = 'p';
+  if (permissions & MAPPING_SHARED)
+    text[n++] = 's';
+  text[n] = '\0';
+  add_string(j, "permissions", text);
+}
+
+static void add_mapping(struct json *j, const struct mapping *m,
+                        bool has_processes) {
+  static const struct {
+    const char *key;
+    enum rollup_field field;
+  } fields[] = {{"rss", ROLLUP_RSS},
+                {"pss", ROLLUP_PSS},
+                {"shared_clean", ROLLUP_SHARED_CLEAN},
+                {"shared_dirty", ROLLUP_SHARED_DIRTY},
+                {"private_clean", ROLLUP_PRIVATE_CLEAN},
+                {"private_dirty", ROLLUP_PRIVATE_DIRTY},
+                {"swap", ROLLUP_SWAP_PSS},
+                {"swap_total", ROLLUP_SWAP}};
+
+  json_begin_object(j);
+  if (m->name) {
+    json_key(j, "name");
+    json_text(j, m->name, m->name_len);
+  }
+  add_permissions(j, m->permissions);
+  add_integer(j, "vmas", m->vmas);
+  if (has_processes && m->name)
+    add_integer(j, "processes", m->processes);
+  add_integer(j, "size", m->size);
+  for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+    if (rollup_has(&m->sum, fields[i].field))
+      add_integer(j, fields[i].key, m->sum.bytes[fields[i].field]);
+  json_end_object(j);
+}
+
+static void add_mappings(struct json *j, struct mapping_table *table,
+                         size_t max, bool has_processes) {
+  const struct mapping *mappings, *rest;
+  size_t n;
+
+  mapping_table_rank(table, max, &mappings, &n);
+  rest = mapping_table_rest(table);
+  json_key(j, "mappings");
+  json_begin_array(j);
+  for (size_t i = 0; i < n; i++)
+    add_mapping(j, &mappings[i], has_processes);
+  if (rest)
+    add_mapping(j, rest, has_processes);
+  json_end_array(j);
+}
+
+/* --- processes --- */
+
+static void add_names(struct json *j, const struct process *p,
+                      bool has_command_line) {
+  static const char *const keys[ATTRIBUTES] = {
+      [ATTRIBUTE_COMM] = "comm",      [ATTRIBUTE_COMMAND_LINE] = "command_line",
+      [ATTRIBUTE_EXECUTABLE] = "exe", [ATTRIBUTE_USER] = "user",
+      [ATTRIBUTE_CGROUP] = "cgroup",  [ATTRIBUTE_UNIT] = "unit",
+      [ATTRIBUTE_SLICE] = "slice",    [ATTRIBUTE_CONTAINER] = "container"};
+  struct identity id = identity_get(&p->identity);
+
+  for (int a = 0; a < ATTRIBUTES; a++)
+    if (a != ATTRIBUTE_COMMAND_LINE || has_command_line)
+      add_string(j, keys[a], id.value[a]);
+  if (id.value[ATTRIBUTE_USER])
+    add_integer(j, "uid", id.uid);
+}
+
+static void add_rule(struct json *j, const struct scene *s,
+                     const struct process *p) {
+  struct explanation e;
+
+  json_key(j, "groups");
+  json_begin_array(j);
+  for (size_t i = 0; i < p->n_groups; i++)
+    json_string(j, p->groups[i]->name);
+  json_end_array(j);
+  matcher_explain(s->matcher, p, &e);
+  if (e.rule != NO_RULE)
+    add_integer(j, "rule", e.rule);
+  json_key(j, "also");
+  json_begin_array(j);
+  for (size_t i = 0; i < e.n_also; i++)
+    json_integer(j, e.also[i]);
+  json_end_array(j);
+  if (e.is_inherited) {
+    json_key(j, "inherited");
+    json_true(j);
+  }
+}
+
+static const char *source_name(enum measure_source source) {
+  static const char *const names[] = {
+      [SOURCE_NONE] = "unreadable",       [SOURCE_STATM] = "statm",
+      [SOURCE_UNREADABLE] = "unreadable", [SOURCE_READ] = "read",
+      [SOURCE_ESTIMATED] = "estimated",   [SOURCE_GUESSED] = "guessed",
+      [SOURCE_PARENT] = "parent"};
+
+  return names[source];
+}
+
+/* How good the numbers are, and why they are not better. */
+static void add_quality(struct json *j, const struct scene *s,
+                        const struct process *p, enum measure_source source,
+                        const struct usage *u) {
+  static const char *const delays[] = {[DELAY_NONE] = NULL,
+                                       [DELAY_BUDGET] = "budget",
+                                       [DELAY_MAX_STALL] = "max_stall"};
+
+  add_string(j, "source", source_name(source));
+  if (source == SOURCE_ESTIMATED)
+    add_decimal(j, "age", seconds(u->oldest_age_ns));
+  if (source == SOURCE_ESTIMATED || source == SOURCE_GUESSED)
+    add_integer(j, "doubt", u->doubt);
+  add_string(j, "put_off", delays[measurer_delay(s->measurer, p)]);
+  if (p->cost.ns)
+    add_decimal(j, "read_cost",
+                seconds(cost_predict(&p->cost, p->statm.resident_pages)));
+}
+
+/* Its own sums in the place of those that the cycle had. */
+static void look_closer(struct usage *u, const struct close_up *close_up) {
+  struct usage seen = {.processes = 1,
+                       .threads = u->threads,
+                       .size = u->size,
+                       .text = u->text,
+                       .data = u->data,
+                       .resident = u->resident,
+                       .resident_shared = u->resident_shared};
+
+  usage_add_rollup(&seen, close_up->sum, u->resident);
+  *u = seen;
+}
+
+void snapshot_process(struct json *j, const struct scene *s,
+                      const struct process *p, bool has_command_line,
+                      const struct close_up *close_up) {
+  struct usage u;
+  enum measure_source source = measurer_usage(s->measurer, p, &u);
+
+  if (close_up) {
+    look_closer(&u, close_up);
+    source = SOURCE_READ;
+  }
+  json_begin_object(j);
+  add_integer(j, "pid", p->pid);
+  add_integer(j, "starttime", p->starttime_ticks);
+  add_integer(j, "ppid", p->parent_pid);
+  add_names(j, p, has_command_line);
+  add_rule(j, s, p);
+  add_integer(j, "threads", p->threads);
+  add_quality(j, s, p, source, &u);
+  add_usage(j, s, &u);
+  if (close_up)
+    add_mappings(j, close_up->table, close_up->top_mappings, false);
+  json_end_object(j);
+}
+
+void snapshot_end(struct json *j, uint64_t left_out, struct mapping_table *all,
+                  size_t top_mappings) {
+  json_end_array(j);
+  if (all) {
+    add_integer(j, "left_out", left_out);
+    add_mappings(j, all, top_mappings, true);
+  }
+  json_end_object(j);
+}
