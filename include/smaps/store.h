@@ -20,7 +20,7 @@ struct store {
   const char *directory;
   uint64_t max_files;
   uint64_t max_bytes;
-  int fd; /* of the directory, while it is open; -1 */
+  int fd; /* of the directory, while a file is added; -1 */
 };
 
 /* `directory` outlives the store, whose other fields are then to be set. */
@@ -30,11 +30,11 @@ void store_done(struct store *s);
 /*
  * Adds a file called smaps-WHEN-SUBJECT.json, or smaps-WHEN-SUBJECT.N.json
  * where there is one. WHEN is the time in UTC, so that an older file has a
- * lesser name; a '/' in the subject becomes '_'.
+ * lesser name, but for those of one second; a '/' in the subject becomes '_'.
  *
- * Makes the directory (0750), if only that is missing. Removes old files that
- * are called so, and what an interrupted writer has left, until the new one is
- * within the limits. Writes the path to ret_path.
+ * Makes the directory (0750), if only that is missing. Removes regular files
+ * that are called so, the oldest first, and what an interrupted writer has
+ * left, until the new one is within the limits. Writes the path to ret_path.
  *
  * A negative errno, and no file: -EFBIG where it alone is beyond max_bytes,
  * -EPERM for a directory that others can write to, -ELOOP or -ENOTDIR for one

@@ -81,8 +81,6 @@ static void take(struct identifier *in, const struct read_job *job,
 
   if (seen->state != PROCESS_UNSEEN)
     take_stat(in, p, &seen->stat);
-  if (seen->is_executable_denied)
-    identify_note(in->troubles, TROUBLE_EXECUTABLE_DENIED, p, 0, "exe");
   if (job->result != 0) {
     take_failure(in, p, job->result, seen->file);
     return;
@@ -93,6 +91,9 @@ static void take(struct identifier *in, const struct read_job *job,
   p->statm = seen->statm;
   if (seen->has_names)
     take_names(p, seen, now_ns);
+  /* Now it has a name to be told by. */
+  if (seen->is_executable_denied)
+    identify_note(in->troubles, TROUBLE_EXECUTABLE_DENIED, p, 0, "exe");
 }
 
 static void look_closer(struct identifier *in, struct read_job *jobs, size_t n,

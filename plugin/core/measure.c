@@ -508,7 +508,8 @@ enum measure_source measurer_usage(const struct measurer *m,
                                    const struct process *p, struct usage *ret) {
   enum measure_source source = source_of(m, p);
 
-  *ret = (struct usage){.unreadable = source == SOURCE_UNREADABLE,
+  *ret = (struct usage){.unreadable = source == SOURCE_UNREADABLE ||
+                                      source == SOURCE_NONE,
                         .unknown = source == SOURCE_NONE,
                         .unasked = source == SOURCE_STATM};
   if (source == SOURCE_NONE)

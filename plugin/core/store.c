@@ -17,6 +17,7 @@
 #define SUFFIX ".json"
 /* What is being written: nobody who looks for *.json takes it for a whole. */
 #define UNFINISHED ".smaps-unfinished"
+#define STAMP_LEN (sizeof("smaps-20261121T134501Z-") - 1)
 #define SAME_SECOND_MAX 100
 
 static int write_all(int fd, const char *text, size_t len) {
@@ -106,6 +107,8 @@ static int check_directory(int fd) {
   return st.st_mode & S_IWOTH ? -EPERM : 0;
 }
 
+/* For each file anew: it may have been replaced since, or opened to others. And
+ * nobody is kept from unmounting it. */
 static int open_directory(struct store *s) {
   int fd = open_once(s->directory);
   int r;
@@ -123,21 +126,12 @@ static int open_directory(struct store *s) {
   return 0;
 }
 
-/* Kept open, unless it has been removed. */
-static int need_directory(struct store *s) {
-  struct stat st;
-
-  if (s->fd >= 0 && fstat(s->fd, &st) == 0 && st.st_nlink > 0)
-    return 0;
-  store_done(s);
-  return open_directory(s);
-}
-
 /* --- keeping within the limits --- */
 
 struct old_file {
   char *name;
   uint64_t bytes;
+  struct timespec written;
 };
 
 struct old_files {
@@ -174,7 +168,8 @@ static bool is_ours(const char *name) {
   return true;
 }
 
-static int add_old(struct old_files *o, const char *name, uint64_t bytes) {
+static int add_old(struct old_files *o, const char *name,
+                   const struct stat *st) {
   char *copy = strdup(name);
 
   if (o->n == o->cap) {
@@ -190,23 +185,36 @@ static int add_old(struct old_files *o, const char *name, uint64_t bytes) {
     free(copy);
     return -ENOMEM;
   }
-  o->files[o->n++] = (struct old_file){.name = copy, .bytes = bytes};
-  o->bytes += bytes;
+  o->files[o->n++] = (struct old_file){
+      .name = copy, .bytes = (uint64_t)st->st_size, .written = st->st_mtim};
+  o->bytes += (uint64_t)st->st_size;
   return 0;
 }
 
-static int compare_old(const void *a, const void *b) {
-  return strcmp(((const struct old_file *)a)->name,
-                ((const struct old_file *)b)->name);
+static int compare_times(const struct timespec *a, const struct timespec *b) {
+  if (a->tv_sec != b->tv_sec)
+    return a->tv_sec < b->tv_sec ? -1 : 1;
+  return (a->tv_nsec > b->tv_nsec) - (a->tv_nsec < b->tv_nsec);
+}
+
+/* By the time in the name; those of one second by when they were written. */
+static int compare_old(const void *left, const void *right) {
+  const struct old_file *a = left, *b = right;
+  int order = memcmp(a->name, b->name, STAMP_LEN);
+
+  if (order == 0)
+    order = compare_times(&a->written, &b->written);
+  return order ? order : strcmp(a->name, b->name);
 }
 
 static int list_entry(const struct store *s, const char *name,
                       struct old_files *ret) {
   struct stat st;
 
-  if (!is_ours(name) || fstatat(s->fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+  if (!is_ours(name) || fstatat(s->fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+      !S_ISREG(st.st_mode))
     return 0;
-  return add_old(ret, name, (uint64_t)st.st_size);
+  return add_old(ret, name, &st);
 }
 
 /* What is there of ours, the oldest first. */
@@ -289,7 +297,7 @@ int store_add(struct store *s, const char *subject, uint64_t when_ns,
 
   if (len > s->max_bytes)
     return -EFBIG;
-  r = need_directory(s);
+  r = open_directory(s);
   if (r == 0)
     r = choose_name(s, subject, when_ns, name, sizeof(name));
   if (r == 0)
@@ -298,5 +306,6 @@ int store_add(struct store *s, const char *subject, uint64_t when_ns,
     r = write_file(s->fd, UNFINISHED, name, text, len);
   if (r == 0)
     snprintf(ret_path, size, "%s/%s", s->directory, name);
+  store_done(s);
   return r;
 }

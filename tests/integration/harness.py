@@ -287,10 +287,18 @@ class Cycle:
 
 
 class Collectd:
-    """A running collectd. `user` is (uid, gid), for an unprivileged one."""
+    """A running collectd. `user` is (uid, gid), for an unprivileged one;
+    `prefix` is a command that runs the one that is put behind it, by exec."""
 
     def __init__(
-        self, body, *, interval=0.1, user=None, plugin="smaps", host="test"
+        self,
+        body,
+        *,
+        interval=0.1,
+        user=None,
+        plugin="smaps",
+        host="test",
+        prefix=(),
     ):
         self.plugin = plugin
         self.host = host
@@ -299,7 +307,7 @@ class Collectd:
         config = self._write_config(body, interval)
         with open(self.directory / "stderr", "wb") as stderr:
             self.process = subprocess.Popen(
-                [COLLECTD, "-f", "-C", config],
+                [*prefix, COLLECTD, "-f", "-C", config],
                 stdin=subprocess.DEVNULL,
                 stdout=stderr,
                 stderr=stderr,

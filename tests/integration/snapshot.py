@@ -1,0 +1,487 @@
+"""Snapshots in the tests: documents as smaps-snapshot(5) defines them, what a
+process maps as its smaps has it, and daemons that have something to write."""
+
+import json
+import os
+import re
+import subprocess
+import time as clock
+from pathlib import Path
+
+import harness
+from harness import KIB, ROLLUP_NAMES, is_root, wait_until
+
+# ---- what a document may hold ----
+
+
+def require(condition, *what):
+    if not condition:
+        raise AssertionError(" ".join(str(word) for word in what))
+
+
+def whole(value):
+    return type(value) is int and 0 <= value < 1 << 63
+
+
+def number(value):
+    return type(value) in (int, float) and value >= 0
+
+
+def text(value):
+    return type(value) is str
+
+
+def words(*allowed):
+    return lambda value: value in allowed
+
+
+def array(of):
+    return lambda value: type(value) is list and all(map(of, value))
+
+
+def mapping_of_keys(value):
+    return type(value) is dict
+
+
+WITH_PSS = ("read", "estimated", "guessed", "parent")
+
+PERMISSIONS = re.compile(r"[r-][w-][x-](p|s|ps)")
+
+STATM_NAMES = ("size", "resident", "resident_shared", "text", "data")
+USAGE = dict.fromkeys((*ROLLUP_NAMES, "uss", "shared", *STATM_NAMES), whole)
+
+SUMMED = {
+    "rss": "Rss",
+    "pss": "Pss",
+    "shared_clean": "Shared_Clean",
+    "shared_dirty": "Shared_Dirty",
+    "private_clean": "Private_Clean",
+    "private_dirty": "Private_Dirty",
+    "swap": "SwapPss",
+    "swap_total": "Swap",
+}
+
+# Key: what its value must be. Those that end in "?" may be missing.
+DOCUMENT = {
+    "format": words("smaps-snapshot"),
+    "version": words(1),
+    "plugin_version": text,
+    "host": text,
+    "time": number,
+    "interval": number,
+    "kernel": text,
+    "page_size": whole,
+    "mem_total": whole,
+    "mem_available?": whole,
+    "trigger": mapping_of_keys,
+    "rules": array(text),
+    "groups": array(mapping_of_keys),
+    "processes": array(mapping_of_keys),
+    "left_out?": whole,
+    "mappings?": array(mapping_of_keys),
+}
+NOTIFICATION = {
+    "kind": words("notification"),
+    "severity": words("okay", "warning", "failure"),
+    "time": number,
+    "group": text,
+    "type?": text,
+    "type_instance?": text,
+    "message": text,
+}
+GROUP = {
+    "name": text,
+    "rule": whole,
+    "processes": whole,
+    "threads": whole,
+    "unreadable": whole,
+    "coverage?": number,
+    "age?": number,
+    "pss_error?": whole,
+    "usage": mapping_of_keys,
+}
+PROCESS = {
+    "pid": whole,
+    "starttime": whole,
+    "ppid": whole,
+    "comm?": text,
+    "command_line?": text,
+    "exe?": text,
+    "user?": text,
+    "cgroup?": text,
+    "unit?": text,
+    "slice?": text,
+    "container?": text,
+    "uid?": whole,
+    "groups": array(text),
+    "rule?": whole,
+    "also": array(whole),
+    "inherited?": lambda value: value is True,
+    "threads": whole,
+    "source": words(
+        "read", "estimated", "guessed", "statm", "unreadable", "parent"
+    ),
+    "age?": number,
+    "doubt?": whole,
+    "put_off?": words("budget", "max_stall", "stalled"),
+    "read_cost?": number,
+    "usage": mapping_of_keys,
+    "mappings?": array(mapping_of_keys),
+}
+MAPPING = {
+    "name?": text,
+    "permissions": lambda value: bool(PERMISSIONS.fullmatch(value)),
+    "vmas": lambda value: whole(value) and value > 0,
+    "processes?": whole,
+    "size": whole,
+    **{f"{name}?": whole for name in SUMMED},
+}
+
+
+def check_keys(what, value, keys):
+    """No key is missing, none is there that is not documented."""
+    known = {key.rstrip("?"): check for key, check in keys.items()}
+    for key in keys:
+        require(key.endswith("?") or key in value, what, "lacks", key)
+    for key, item in value.items():
+        require(key in known, what, "has an unknown key", key)
+        require(known[key](item), what, key, "is", repr(item)[:200])
+
+
+def check_usage(what, usage):
+    check_keys(what, usage, {f"{key}?": item for key, item in USAGE.items()})
+    have = set(usage)
+    core = {"pss", "uss", "rss", "shared"}
+    require(have >= core or not have & core, what, "has a part of", core)
+    if have >= core:
+        require(usage["uss"] <= usage["pss"] <= usage["rss"], what, usage)
+        require(usage["rss"] == usage["uss"] + usage["shared"], what, usage)
+    if "size" in have:
+        require(usage["resident_shared"] <= usage["resident"], what, usage)
+
+
+def check_mappings(what, mappings, of_all):
+    for i, one in enumerate(mappings):
+        check_keys(what, one, MAPPING)
+        last = i == len(mappings) - 1
+        require("name" in one or last, what, "has its rest not at its end")
+        require(
+            ("processes" in one) == (of_all and "name" in one), what, one
+        )
+    named = [one for one in mappings if "name" in one]
+    names = [one["name"] for one in named]
+    require(len(set(names)) == len(names), what, "has a name twice", names)
+    sizes = [one["pss"] for one in named]
+    require(sizes == sorted(sizes, reverse=True), what, "is in no order")
+
+
+def check_process(document, one):
+    what = f"process {one.get('pid')}"
+    check_keys(what, one, PROCESS)
+    check_usage(what, one["usage"])
+    source = one["source"]
+    require(("age" in one) == (source == "estimated"), what, one)
+    require(("doubt" in one) == (source in ("estimated", "guessed")), what, one)
+    require(("pss" in one["usage"]) == (source in WITH_PSS), what, one)
+    # Or it would be in a sum twice.
+    require(source != "parent" or one["usage"]["pss"] == 0, what, one)
+    rules = [*one["also"], *([one["rule"]] if "rule" in one else [])]
+    require(len(set(rules)) == len(rules), what, "has a rule twice", rules)
+    require(all(r < len(document["rules"]) for r in rules), what, rules)
+    names = [group["name"] for group in document["groups"]]
+    require(
+        document["trigger"]["kind"] != "interval"
+        or all(group in names for group in one["groups"]),
+        what,
+        "is in a group that is not there",
+    )
+    if "mappings" in one:
+        check_mappings(what, one["mappings"], False)
+        for key in ("pss", "rss", "swap"):
+            total = sum(mapping[key] for mapping in one["mappings"])
+            require(total == one["usage"][key], what, key, "is not their sum")
+
+
+def check_state(document):
+    require(document["trigger"] == {"kind": "interval"}, document["trigger"])
+    require("left_out" not in document and "mappings" not in document)
+    pids = [one["pid"] for one in document["processes"]]
+    require(pids == sorted(set(pids)), "pids are in no order", pids)
+    for group in document["groups"]:
+        members = sum(
+            group["name"] in one["groups"] for one in document["processes"]
+        )
+        require(members == group["processes"], group, "has", members)
+    for one in document["processes"]:
+        require("mappings" not in one, one["pid"], "has mappings")
+
+
+def check_capture(document):
+    trigger = document["trigger"]
+    check_keys("trigger", trigger, NOTIFICATION)
+    for one in document["processes"]:
+        require(trigger["group"] in one["groups"], one["pid"], one["groups"])
+    check_mappings("the document", document["mappings"], True)
+    close = [one for one in document["processes"] if "mappings" in one]
+    for key in ("pss", "rss", "swap", "size", "vmas"):
+        require(
+            sum(mapping[key] for mapping in document["mappings"])
+            == sum(m[key] for one in close for m in one["mappings"]),
+            key,
+            "of all is not the sum over the processes",
+        )
+    (group,) = (
+        one for one in document["groups"] if one["name"] == trigger["group"]
+    )
+    # None of the tests captures processes that run in their parent's memory;
+    # these would have to be taken away.
+    require(
+        len(document["processes"]) + document["left_out"] == group["processes"],
+        "left_out is",
+        document["left_out"],
+    )
+
+
+def refuse(what):
+    raise AssertionError(f"there is a {what}")
+
+
+def unique(pairs):
+    keys = [key for key, _ in pairs]
+    require(len(set(keys)) == len(keys), "a key is there twice:", keys)
+    require(all(value is not None for _, value in pairs), "null:", pairs)
+    return dict(pairs)
+
+
+def parse(raw):
+    """The document in these bytes, checked against smaps-snapshot(5)."""
+    require(raw.endswith(b"}\n"), "it has no end:", raw[-40:])
+    document = json.loads(
+        raw.decode("utf-8"), object_pairs_hook=unique, parse_constant=refuse
+    )
+    check_keys("the document", document, DOCUMENT)
+    order = [key.rstrip("?") for key in DOCUMENT]
+    keys = list(document)
+    require(keys == [key for key in order if key in keys], "order:", keys)
+    for group in document["groups"]:
+        check_keys("group", group, GROUP)
+        check_usage(group["name"], group["usage"])
+        require(group["rule"] < len(document["rules"]), group)
+    names = [group["name"] for group in document["groups"]]
+    require(names == sorted(set(names)), "groups are in no order:", names)
+    for one in document["processes"]:
+        check_process(document, one)
+    if document["trigger"]["kind"] == "interval":
+        check_state(document)
+    else:
+        check_capture(document)
+    return document
+
+
+def read(path):
+    return parse(Path(path).read_bytes())
+
+
+def group_of(document, name):
+    (group,) = (one for one in document["groups"] if one["name"] == name)
+    return group
+
+
+def process_of(document, pid):
+    (process,) = (one for one in document["processes"] if one["pid"] == pid)
+    return process
+
+
+def printable(raw):
+    """Bytes as a snapshot has them."""
+    return raw.decode("utf-8", "backslashreplace")
+
+
+# ---- a daemon ----
+
+
+def plugin(*lines):
+    return "\n".join(["<Plugin smaps>", *lines, "</Plugin>"])
+
+
+def group(name, *lines):
+    return "\n".join([f'<Group "{name}">', *lines, "</Group>"])
+
+
+def complaints(collectd):
+    """What it says of our files. That some program of this machine refuses us
+    its name, as pid 1 of a container does, is not about them."""
+    lines = collectd.log_lines(r"\[(warning|error)\] smaps plugin:")
+    return [line for line in lines if "kernel refuses processes" not in line]
+
+
+# ---- a state file ----
+
+
+class StateFile:
+    """What a daemon writes as its state, and all of it that was ever seen."""
+
+    def __init__(self, directory=None):
+        self.path = (directory or harness.stage().new_directory()) / "state"
+        self.seen = {}
+        self.last = None
+
+    def config(self, interval=0):
+        return f'StateFile "{self.path}"\nStateInterval {interval}\n'
+
+    def look(self):
+        """Reads it, if it is another one than the last time."""
+        try:
+            with open(self.path, "rb") as file:
+                status = os.fstat(file.fileno())
+                mark = (status.st_ino, status.st_mtime_ns)
+                raw = b"" if mark == self.last else file.read()
+        except FileNotFoundError:
+            return
+        if raw:
+            self.last = mark
+            document = parse(raw)
+            self.seen[document["time"]] = document
+
+    def next(self, collectd, accept=lambda document: True, after=None):
+        """The first that began after this call and is as is asked for."""
+        after = clock.time() if after is None else after
+
+        def find():
+            collectd.check_running()
+            self.look()
+            for time, document in sorted(self.seen.items()):
+                if time > after and accept(document):
+                    return document
+            return None
+
+        return wait_until(find, f"a state in {self.path} as it should be")
+
+
+# ---- smaps, read independently of the plugin ----
+
+HEADER = re.compile(
+    rb"[0-9a-f]+-[0-9a-f]+ (\S{4}) [0-9a-f]+ \S+ \d+ *(.*)", re.DOTALL
+)
+
+
+def read_smaps(pid):
+    """(name, permissions, {key: bytes}) of each mapping."""
+    mappings = []
+    for line in Path(f"/proc/{pid}/smaps").read_bytes().split(b"\n"):
+        header = HEADER.fullmatch(line)
+        field = re.fullmatch(rb"(\w+): +(\d+) kB", line)
+        if header:
+            name = printable(header[2]) or "[anon]"
+            mappings.append((name, header[1].decode(), {}))
+        elif field:
+            mappings[-1][2][field[1].decode()] = int(field[2]) * KIB
+    return mappings
+
+
+def add_to(row, name, permissions, fields):
+    row["permissions"] |= set(permissions) - {"-"}
+    row["vmas"] += 1
+    row["size"] += fields["Size"]
+    for key, line in SUMMED.items():
+        if line in fields:
+            row[key] = row.get(key, 0) + fields[line]
+
+
+def new_row():
+    return {"permissions": set(), "vmas": 0, "size": 0}
+
+
+def sum_by_name(processes):
+    """{name: row} of what some processes map: [read_smaps() of each]."""
+    rows = {}
+    for mappings in processes:
+        for mapping in mappings:
+            add_to(rows.setdefault(mapping[0], new_row()), *mapping)
+        for name in {name for name, _, _ in mappings}:
+            rows[name]["processes"] = rows[name].get("processes", 0) + 1
+    return rows
+
+
+def merge(rows):
+    rest = new_row()
+    for row in rows:
+        for key, value in row.items():
+            if key == "permissions":
+                rest[key] |= value
+            elif key != "processes":
+                rest[key] = rest.get(key, 0) + value
+    return rest
+
+
+def finish(row):
+    kinds = row["permissions"]
+    letters = "".join(c if c in kinds else "-" for c in "rwx")
+    letters += "".join(c for c in "ps" if c in kinds)
+    return {**row, "permissions": letters}
+
+
+def rank(processes, top, of_all):
+    """The array that a snapshot must have of this."""
+    rows = sorted(
+        sum_by_name(processes).items(),
+        key=lambda item: (
+            -item[1]["pss"],
+            -item[1]["size"],
+            item[0].encode(),
+        ),
+    )
+    ranked = [{"name": name, **finish(row)} for name, row in rows[:top]]
+    if not of_all:
+        for row in ranked:
+            del row["processes"]
+    if rows[top:]:
+        ranked.append(finish(merge(row for _, row in rows[top:])))
+    return ranked
+
+
+# ---- a small disk ----
+
+MOUNT = (
+    'mount -t tmpfs -o size="$2",mode=755 small "$1" && shift 2 && exec "$@"'
+)
+
+
+class SmallDisk:
+    """A file system of some KiB that only one daemon and what looks through its
+    /proc can see."""
+
+    def __init__(self, case, kib):
+        self.mount_point = harness.stage().new_directory()
+        self.prefix = self._command(kib)
+        done = subprocess.run(
+            [*self.prefix, "true"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+            text=True,
+        )
+        if not is_root() or done.returncode != 0:
+            case.skipTest(f"cannot mount a tmpfs: {done.stdout.strip()}")
+
+    def _command(self, kib):
+        return [
+            *("unshare", "--mount", "--propagation", "private"),
+            *("sh", "-c", MOUNT, "sh", self.mount_point, f"{kib}k"),
+        ]
+
+    def seen_by(self, collectd):
+        """Where we see it."""
+        root = Path(f"/proc/{collectd.process.pid}/root")
+        return root / self.mount_point.relative_to("/")
+
+
+def fill(directory):
+    """Leaves no room in the file system."""
+    with open(directory / "filler", "wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(4 * KIB))
+        except OSError:
+            pass
+    return directory / "filler"

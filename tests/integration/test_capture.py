@@ -1,0 +1,971 @@
+"""Captures by the real daemon: alarms of the threshold plugin and of programs,
+what is saved of real processes, and what becomes of the directory."""
+
+import datetime
+import os
+import pwd
+import random
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import harness
+import snapshot
+from harness import (
+    DEADLINE_SECONDS,
+    KIB,
+    MIB,
+    TAG,
+    count_threads,
+    is_root,
+    named_values,
+    read_rollup,
+    read_statm,
+    stage,
+    unprivileged_user,
+    wait_until,
+)
+from server import BackendTest
+from snapshot import (
+    SmallDisk,
+    complaints,
+    fill,
+    group,
+    group_of,
+    plugin,
+    process_of,
+    rank,
+    read_smaps,
+)
+from test_captured import SMALL_ON_MODERN, WrittenTree, rollup_text, smaps_text
+
+# After an alarm that is to come to nothing.
+CYCLES_TO_BE_SURE = 3
+
+
+# ---- alarms ----
+
+
+class Alarms:
+    """A program of the exec plugin that notifies of whatever we write into a
+    pipe, and one that files each notification that there is."""
+
+    FILE_IT = """#!/bin/sh
+t=$(mktemp "$1/.XXXXXX") && cat >"$t" && mv "$t" "$1/${t##*/.}"
+"""
+
+    def __init__(self):
+        user = unprivileged_user()
+        self.name = pwd.getpwuid(user[0]).pw_name
+        self.directory = stage().new_directory(user)
+        self.filed = self.directory / "filed"
+        self.filed.mkdir()
+        os.chown(self.filed, *user)
+        self.script = self.directory / "file-it"
+        self.script.write_text(self.FILE_IT)
+        self.script.chmod(0o755)
+        self.pipe = self.directory / "pipe"
+        os.mkfifo(self.pipe, 0o644)
+        os.chown(self.pipe, *user)
+        # Both ends, so that neither opening it nor a daemon's end closes it.
+        self.fd = os.open(self.pipe, os.O_RDWR)
+        self.count = 0
+
+    def config(self):
+        cat = shutil.which("cat")
+        return f"""
+            LoadPlugin exec
+            <Plugin exec>
+              Exec "{self.name}" "{cat}" "{self.pipe}"
+              NotificationExec "{self.name}" "{self.script}" "{self.filed}"
+            </Plugin>
+        """
+
+    def notify(self, **fields):
+        """Returns a word by which the notification is known in the log."""
+        self.count += 1
+        word = f"alarm-{self.count}-"
+        fields = {
+            "host": "test",
+            "plugin": "smaps",
+            "severity": "warning",
+            "time": f"{time.time():.3f}",
+            **fields,
+        }
+        options = " ".join(
+            f'{key}="{value}"' for key, value in fields.items() if value
+        )
+        line = f'PUTNOTIF {options} message="{word}"\n'
+        os.write(self.fd, line.encode())
+        return word
+
+    def notifications(self):
+        """Those that were filed: ({header: value}, message)."""
+        found = []
+        for path in self.filed.iterdir():
+            if path.name.startswith("."):
+                continue
+            head, _, message = path.read_text().partition("\n\n")
+            lines = (line.partition(": ") for line in head.splitlines())
+            found.append(({key: value for key, _, value in lines}, message))
+        return found
+
+    def close(self):
+        os.close(self.fd)
+
+
+def threshold(group_name, limit, *more, severity="Warning", type_="memory"):
+    instance = 'Instance "pss"' if type_ == "memory" else ""
+    return f"""
+        LoadPlugin threshold
+        <Plugin threshold>
+          <Plugin smaps>
+            Instance "{group_name}"
+            <Type {type_}>
+              {instance}
+              {severity}Max {limit}
+              {' '.join(more)}
+            </Type>
+          </Plugin>
+        </Plugin>
+    """
+
+
+# ---- the tests' ground ----
+
+
+class CaptureTest(BackendTest):
+    """`self.directory` is where captures go: as the daemon is told, and as we
+    see it."""
+
+    def setUp(self):
+        self.directory = stage().new_directory() / "captures"
+        self.alarms = Alarms()
+        self.addCleanup(self.alarms.close)
+
+    def capture(self, *options, directory=None):
+        """The block. Cooldown 0 unless it is given."""
+        lines = [f'Directory "{directory or self.directory}"', *options]
+        if not any(line.startswith("Cooldown") for line in options):
+            lines.append("Cooldown 0")
+        return "\n".join(["<Capture>", *lines, "</Capture>"])
+
+    def start_capturing(self, *lines, more="", **options):
+        """The lines are those of our block."""
+        text = plugin(*lines).replace("@", TAG)
+        self.daemon = self.start_daemon(
+            "LoadPlugin smaps\n" + text + more + self.alarms.config(),
+            interval=options.pop("interval", 0.1),
+            **options,
+        )
+        self.daemon.wait_cycles(2)
+        return self.daemon
+
+    def files(self, directory=None):
+        """By name, which is by time."""
+        directory = directory or self.directory
+        return sorted(Path(directory).glob("*.json"))
+
+    def wait_files(self, count, directory=None):
+        def find():
+            self.daemon.check_running()
+            files = self.files(directory)
+            return len(files) >= count and files
+
+        files = wait_until(
+            find,
+            lambda: f"{count} captures; " + "\n".join(self.daemon.log()[-20:]),
+        )
+        return [snapshot.read(path) for path in files]
+
+    def new_capture(self, **fields):
+        """Raises an alarm, and returns what comes of it."""
+        before = set(self.files())
+        self.alarms.notify(**fields)
+        wait_until(
+            lambda: set(self.files()) - before,
+            lambda: "a capture; " + "\n".join(self.daemon.log()[-20:]),
+        )
+        (path,) = set(self.files()) - before
+        return path, snapshot.read(path)
+
+    def wait_notified(self, word):
+        wait_until(
+            lambda: self.daemon.log_lines(f"Notification: .*{word}"),
+            f"the notification {word}",
+        )
+
+    def pass_cycles(self, count=CYCLES_TO_BE_SURE):
+        self.daemon.wait_cycles(len(self.daemon.times()) + count)
+
+    def assert_no_capture(self, **fields):
+        before = self.files()
+        self.wait_notified(self.alarms.notify(**fields))
+        self.pass_cycles()
+        self.assertEqual(self.files(), before)
+
+    def assert_failure(self, pattern, **fields):
+        """An alarm of which nothing comes but one line, and values go on."""
+        before = len(complaints(self.daemon))
+        self.alarms.notify(**fields)
+        wait_until(
+            lambda: complaints(self.daemon)[before:],
+            lambda: f"a line with {pattern}",
+        )
+        self.pass_cycles()
+        lines = complaints(self.daemon)[before:]
+        self.assertEqual(len(lines), 1, lines)
+        self.assertRegex(lines[0], pattern)
+
+
+# ---- what is in it ----
+
+# A process that maps and allocates on command, and is idle between.
+GROWER = """
+import ctypes, mmap, os, sys
+
+libc = ctypes.CDLL(None)
+libc.prctl(15, sys.argv[1].encode(), 0, 0, 0)
+libc.sbrk.restype = ctypes.c_void_p
+libc.sbrk.argtypes = [ctypes.c_ssize_t]
+MIB = 1 << 20
+kept = []
+
+
+# Never by a copy: that would be memory too, for a moment.
+def grow_heap(mib):
+    ctypes.memset(libc.sbrk(mib * MIB), 1, mib * MIB)
+
+
+def reserve(mib):
+    kept.append(mmap.mmap(-1, mib * MIB))
+
+
+def grow_file(mib):
+    fd = os.open(sys.argv[2], os.O_RDWR)
+    # Private: what was written stays written, whoever writes the file back.
+    kept.append(mmap.mmap(fd, mib * MIB, flags=mmap.MAP_PRIVATE))
+    start = ctypes.addressof(ctypes.c_char.from_buffer(kept[-1]))
+    ctypes.memset(start, 1, mib * MIB)
+
+
+for line in sys.stdin:
+    what, mib = line.split()
+    actions = {"heap": grow_heap, "file": grow_file, "reserve": reserve}
+    actions[what](int(mib))
+    print(os.getpid(), flush=True)
+"""
+
+
+class Grower:
+    def __init__(self, name):
+        self.file = stage().new_directory() / "evidence.dat"
+        with open(self.file, "wb") as file:
+            file.truncate(64 * MIB)
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", GROWER, name + TAG, self.file],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.pid = self.process.pid
+
+    def grow(self, what, mib):
+        self.process.stdin.write(f"{what} {mib}\n")
+        self.process.stdin.flush()
+        self.process.stdout.readline()
+
+    def stop(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        harness.end_process(self.process)
+
+
+class Evidence(CaptureTest):
+    def start_grower(self, name):
+        grower = Grower(name)
+        self.addCleanup(grower.stop)
+        return grower
+
+    def test_growth_past_a_limit_is_captured(self):
+        """Who it was, by how much, and in what."""
+        self.start_shape("anon", name="web", mib=4)
+        grower = self.start_grower("web")
+        grower.grow("heap", 1)
+        other = self.start_shape("anon", name="other", mib=4)
+        limit = read_rollup(grower.pid)["pss"] + 4 * MIB + 62 * MIB
+        self.start_capturing(
+            group("web", 'Comm "web@"'),
+            group("other", 'Comm "other@"'),
+            self.capture("Cooldown 300"),
+            more=threshold("web", limit),
+        )
+        self.pass_cycles()
+        self.assertEqual(self.files(), [])
+        begin = time.time()
+        grower.grow("file", 40)
+        grower.grow("heap", 20)
+        # This is what takes it past the limit: an interval may well end before
+        # the growth does.
+        grower.grow("heap", 4)
+        grown = time.time()
+        (document,) = self.wait_files(1)
+        written = self.files()[0].stat().st_mtime
+        # One interval in which the threshold plugin sees it, and the next.
+        times = [t for t in self.daemon.times() if grown < t < written]
+        self.assertLessEqual(len(times), 2)
+
+        trigger = document["trigger"]
+        self.assertEqual(trigger["severity"], "warning")
+        self.assertEqual(trigger["group"], "web")
+        self.assertEqual(trigger["type"], "memory")
+        self.assertEqual(trigger["type_instance"], "pss")
+        self.assertIn("above the warning threshold", trigger["message"])
+        self.assertTrue(begin <= trigger["time"] <= written)
+        self.assertTrue(trigger["time"] <= document["time"] <= written)
+
+        self.assertEqual(len(document["processes"]), 2)
+        self.assertEqual(document["left_out"], 0)
+        first = document["processes"][0]
+        self.assertEqual(first["pid"], grower.pid)
+        self.assertGreater(first["usage"]["pss"], limit - 5 * MIB)
+        largest, second = first["mappings"][:2]
+        self.assertEqual(largest["name"], str(grower.file))
+        self.assertEqual(largest["private_dirty"], 40 * MIB)
+        self.assertEqual(largest["size"], 40 * MIB)
+        self.assertEqual(largest["permissions"], "rw-p")
+        self.assertEqual(second["name"], "[heap]")
+        self.assert_near(second["pss"], 25 * MIB, 2 * MIB, "the heap")
+        # The other groups are there, but not their processes.
+        self.assertGreater(group_of(document, "web")["usage"]["pss"], limit)
+        self.assertEqual(group_of(document, "other")["processes"], 1)
+        self.assertNotIn(
+            other.root, [one["pid"] for one in document["processes"]]
+        )
+        self.pass_cycles()
+        self.assertEqual(len(self.files()), 1)
+
+    def test_numbers_are_those_of_smaps(self):
+        """To the byte, for the processes and for all of them, with the sum of
+        what is not listed."""
+        growers = [self.start_grower("pair") for _ in range(2)]
+        for mib, grower in enumerate(growers, 4):
+            grower.grow("file", mib)
+            grower.grow("heap", 2)
+        # The largest is the one that uses most, not the one that maps most.
+        growers[0].grow("reserve", 200)
+        self.top = 5
+        self.start_capturing(
+            group("pair", 'Comm "pair@"'),
+            self.capture(f"TopMappings {self.top}"),
+        )
+        # It moves with who else has mapped libc; that a process came and went
+        # unseen between two readings is the reason to try again.
+        for _ in range(5):
+            wrong = self.compare([grower.pid for grower in growers[::-1]])
+            if not wrong:
+                break
+        self.assertEqual(wrong, [])
+
+    def compare(self, pids):
+        before = set(self.files())
+        seen = [self.look(pids)]
+        self.alarms.notify(plugin_instance="pair")
+
+        def is_there():
+            look = self.look(pids)
+            if look != seen[-1]:
+                seen.append(look)
+            return set(self.files()) - before
+
+        (path,) = wait_until(is_there, "a capture")
+        document = snapshot.read(path)
+        self.assertEqual([one["pid"] for one in document["processes"]], pids)
+        self.assertEqual(len(document["mappings"]), self.top + 1)
+        self.assertNotIn("name", document["mappings"][-1])
+        found = (
+            [one["usage"] for one in document["processes"]],
+            [one["mappings"] for one in document["processes"]],
+            document["mappings"],
+        )
+        return [] if found in seen else [(found, seen)]
+
+    def look(self, pids):
+        processes = [read_smaps(pid) for pid in pids]
+        return (
+            [self.usage_of(*pair) for pair in zip(pids, processes)],
+            [rank([one], self.top, False) for one in processes],
+            rank(processes, self.top, True),
+        )
+
+    @staticmethod
+    def usage_of(pid, mappings):
+        fields = {}
+        for _, _, of_mapping in mappings:
+            for key, value in of_mapping.items():
+                fields[key] = fields.get(key, 0) + value
+        statm = read_statm(pid)
+        statm["resident_shared"] = statm.pop("shared")
+        return {**named_values(fields), **statm}
+
+    def test_largest_processes_of_a_large_group(self):
+        """Hundreds of them, within ReadBudget in each interval, while values
+        go on."""
+        crowd = self.start_shape("cow", name="crowd", children=299, mib=1)
+        large = [
+            self.start_shape("anon", name="crowd", mib=mib) for mib in (9, 8, 7)
+        ]
+        self.start_capturing(
+            "ReadBudget 1",
+            group("crowd", 'Comm "crowd@"'),
+            self.capture("TopProcesses 40"),
+        )
+        # Before each was read, who is largest is a guess.
+        wait_until(
+            lambda: self.daemon.values()[""]["count-deferred"][-1][1] == 0,
+            "all of them to be read",
+        )
+        path, document = self.new_capture(plugin_instance="crowd")
+        pids = [one["pid"] for one in document["processes"]]
+        self.assertEqual(pids[:3], [shape.root for shape in large])
+        self.assertEqual(len(pids), 40)
+        self.assertLessEqual(set(pids[3:]), set(crowd.pids))
+        self.assertEqual(document["left_out"], 303 - 40)
+        for one in document["processes"]:
+            self.assertEqual(one["threads"], count_threads(one["pid"]))
+        # As long as it took, each interval had its values.
+        rows = self.daemon.values()["crowd"]["ps_count"]
+        self.assertEqual({row[1:] for row in rows}, {(303, 303)})
+        during = [
+            t
+            for t in self.daemon.times()
+            if document["time"] < t < path.stat().st_mtime
+        ]
+        self.assertGreater(len(during), 1)
+        self.assertEqual(
+            len(during), len([row for row in rows if row[0] in during])
+        )
+        self.assertEqual(complaints(self.daemon), [])
+
+    def test_a_group_that_is_gone_has_no_processes(self):
+        shape = self.start_shape("anon", name="mortal")
+        self.start_capturing(group("mortal", 'Comm "mortal@"'), self.capture())
+        shape.stop()
+        self.pass_cycles()
+        _, document = self.new_capture(
+            plugin_instance="mortal", severity="failure"
+        )
+        self.assertEqual(document["processes"], [])
+        self.assertEqual(document["mappings"], [])
+        self.assertEqual(document["left_out"], 0)
+        self.assertEqual(group_of(document, "mortal")["processes"], 0)
+
+    def test_a_process_that_cannot_be_read_is_there_without_mappings(self):
+        harness.need_root("has processes of two users")
+        user = unprivileged_user()
+        foreign = self.start_shape("anon", name="mixed", mib=8)
+        own = self.start_shape("anon", name="mixed", mib=4, user=user)
+        self.directory = stage().new_directory(user)
+        self.start_capturing(
+            group("mixed", 'Comm "mixed@"'), self.capture(), user=user
+        )
+        _, document = self.new_capture(plugin_instance="mixed")
+        refused = process_of(document, foreign.root)
+        self.assertEqual(refused["source"], "unreadable")
+        self.assertNotIn("mappings", refused)
+        self.assertIn("[anon]", self.names(process_of(document, own.root)))
+        self.assertIn("[anon]", self.names(document))
+        self.assertEqual(document["left_out"], 0)
+
+    @staticmethod
+    def names(document):
+        return [one.get("name") for one in document["mappings"]]
+
+    def test_command_lines_of_captures_alone_can_be_left_out(self):
+        secret = "--password=hunter2"
+        self.start_shape(
+            "named", name="shy", argv_hex=f"program\0{secret}".encode().hex()
+        )
+        state = snapshot.StateFile()
+        self.start_capturing(
+            state.config(),
+            group("g", f'CommandLineMatch "^program {secret[:8]}"'),
+            self.capture("CommandLines false"),
+        )
+        path, document = self.new_capture(plugin_instance="g")
+        self.assertEqual(len(document["processes"]), 1)
+        self.assertNotIn(secret.encode(), path.read_bytes())
+        self.assertNotIn(b"command_line", path.read_bytes())
+        self.assertIn(secret.encode(), state.path.read_bytes())
+
+    def test_hostile_names_are_valid_text(self):
+        argument = b'\n"}],\x1b]0;x\x07\xff\xed\xa0\x80'
+        shape = self.start_shape(
+            "named",
+            name_hex=b'\x1b[2J"\n\xff'.hex(),
+            argv_hex=(f"hostile{TAG}".encode() + b"\0" + argument).hex(),
+        )
+        self.start_capturing(
+            group("g", 'CommandLine "hostile@*"'), self.capture()
+        )
+        path, document = self.new_capture(plugin_instance="g")
+        one = process_of(document, shape.root)
+        self.assertEqual(one["comm"], '\x1b[2J"\n\\xff')
+        self.assertEqual(
+            one["command_line"],
+            f"hostile{TAG} " + snapshot.printable(argument),
+        )
+        self.assertEqual(
+            [byte for byte in path.read_bytes() if byte < 0x20], [0x0A]
+        )
+
+
+# ---- when there is one ----
+
+
+class When(CaptureTest):
+    def start_web(self, *options, **more):
+        self.start_shape("anon", name="web")
+        self.start_shape("anon", name="db")
+        return self.start_capturing(
+            group("web", 'Comm "web@"'),
+            group("db", 'Comm "db@"'),
+            self.capture(*options),
+            **more,
+        )
+
+    def test_cooldown_is_kept_for_each_group(self):
+        self.start_web("Cooldown 3")
+        begin = time.monotonic()
+        self.new_capture(plugin_instance="web")
+        self.assert_no_capture(plugin_instance="web")
+        self.assertLess(time.monotonic() - begin, 3, "this machine is too slow")
+        _, document = self.new_capture(plugin_instance="db")
+        self.assertEqual(document["trigger"]["group"], "db")
+        # From the interval in which it began.
+        time.sleep(max(0, begin + 3.5 - time.monotonic()))
+        self.new_capture(plugin_instance="web")
+        self.assertEqual(len(self.files()), 3)
+
+    def test_only_the_severities_that_are_asked_for(self):
+        self.start_web('OnNotification "failure"')
+        self.assert_no_capture(plugin_instance="web", severity="warning")
+        self.assert_no_capture(plugin_instance="web", severity="okay")
+        _, document = self.new_capture(
+            plugin_instance="web", severity="failure"
+        )
+        self.assertEqual(document["trigger"]["severity"], "failure")
+
+    def test_warnings_and_failures_by_default(self):
+        self.start_web()
+        self.assert_no_capture(plugin_instance="web", severity="okay")
+        for severity in ("warning", "failure"):
+            _, document = self.new_capture(
+                plugin_instance="web", severity=severity
+            )
+            self.assertEqual(document["trigger"]["severity"], severity)
+
+    def test_a_warning_of_a_threshold_is_no_failure(self):
+        self.start_web('OnNotification "failure"', more=threshold("web", 1))
+        wait_until(
+            lambda: self.daemon.log_lines("above the warning threshold"),
+            "a warning",
+        )
+        self.pass_cycles()
+        self.assertEqual(self.files(), [])
+
+    def test_whatever_is_about_a_group_counts(self):
+        """A notification of a program, with as little as may be in it."""
+        self.start_web()
+        word = self.alarms.notify(plugin_instance="web", type="memory")
+        (document,) = self.wait_files(1)
+        trigger = document["trigger"]
+        self.assertEqual(trigger["type"], "memory")
+        self.assertNotIn("type_instance", trigger)
+        self.assertEqual(trigger["message"], word)
+        self.assertAlmostEqual(trigger["time"], time.time(), delta=10)
+        _, document = self.new_capture(plugin_instance="web", host="TEST")
+        self.assertNotIn("type", document["trigger"])
+
+    def test_what_is_about_something_else_does_not(self):
+        self.start_web()
+        for fields in (
+            {"plugin_instance": "web", "host": "another"},
+            {"plugin_instance": "web", "plugin": "smapsy"},
+            {"plugin_instance": "web", "plugin": "cpu"},
+            {"plugin_instance": "unknown"},
+            {"plugin_instance": "web2"},
+            {"plugin_instance": "we"},
+            {},
+        ):
+            with self.subTest(fields):
+                self.assert_no_capture(**fields)
+        self.assertEqual(complaints(self.daemon), [])
+        self.new_capture(plugin_instance="web")
+
+    def test_a_capture_is_announced_and_makes_no_other(self):
+        self.start_web('OnNotification "okay" "warning" "failure"')
+        path, _ = self.new_capture(plugin_instance="web", severity="warning")
+
+        def find():
+            return [
+                (headers, message)
+                for headers, message in self.alarms.notifications()
+                if "CaptureFile" in headers
+            ]
+
+        wait_until(find, "our own notification")
+        self.pass_cycles(6)
+        self.assertEqual(self.files(), [path])
+        ((headers, message),) = find()
+        self.assertEqual(headers["CaptureFile"], str(path))
+        self.assertEqual(headers["Severity"], "OKAY")
+        self.assertEqual(headers["Host"], "test")
+        self.assertEqual(headers["Plugin"], "smaps")
+        self.assertEqual(headers["PluginInstance"], "web")
+        self.assertIn(str(path), message)
+        # Of somebody else, okay is an alarm as any other.
+        self.new_capture(plugin_instance="web", severity="okay")
+
+    def test_alarms_of_many_groups_at_once(self):
+        names = [f"g{i}" for i in range(10)]
+        for name in names:
+            self.start_shape("anon", name=name)
+        self.start_capturing(
+            *(group(name, f'Comm "{name}@"') for name in names),
+            self.capture("Cooldown 300"),
+        )
+        for name in names:
+            self.alarms.notify(plugin_instance=name)
+            self.alarms.notify(plugin_instance=name)
+        documents = self.wait_files(len(names))
+        self.pass_cycles()
+        self.assertEqual(len(self.files()), len(names))
+        self.assertEqual(
+            sorted(document["trigger"]["group"] for document in documents),
+            names,
+        )
+
+
+# ---- the directory ----
+
+
+def stamp(path):
+    return re.fullmatch(r"smaps-(\d{8}T\d{6}Z)-.*\.json", path.name)[1]
+
+
+class Directory(CaptureTest):
+    def start_web(self, *options, **more):
+        if not hasattr(self, "shape"):
+            self.shape = self.start_shape("anon", name="web")
+        return self.start_capturing(
+            group("web", 'Comm "web@"'), self.capture(*options), **more
+        )
+
+    def new(self):
+        return self.new_capture(plugin_instance="web")[0]
+
+    def test_name_tells_time_and_group(self):
+        self.start_shape("anon", name="web")
+        self.start_capturing(
+            group("a/b c", 'Comm "web@"'), self.capture()
+        )
+        path, document = self.new_capture(plugin_instance="a_b c")
+        self.assertRegex(
+            path.name, r"\Asmaps-\d{8}T\d{6}Z-a_b c(\.\d+)?\.json\Z"
+        )
+        when = datetime.datetime.fromtimestamp(
+            int(document["time"]), datetime.timezone.utc
+        )
+        self.assertEqual(stamp(path), when.strftime("%Y%m%dT%H%M%SZ"))
+
+    def test_modes_under_any_umask(self):
+        for umask in ("077", "000"):
+            with self.subTest(umask):
+                self.directory = stage().new_directory() / "captures"
+                self.start_web(
+                    prefix=("sh", "-c", f'umask {umask} && exec "$@"', "sh")
+                )
+                path = self.new()
+                self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o640)
+                mode = stat.S_IMODE(self.directory.stat().st_mode)
+                self.assertEqual(mode, 0o750 & ~int(umask, 8))
+                self.daemon.stop()
+
+    def test_no_more_than_max_files(self):
+        self.start_web("MaxFiles 3")
+        made = [self.new() for _ in range(6)]
+        self.assertEqual(set(self.files()), set(made[-3:]))
+
+    def test_no_more_than_max_bytes(self):
+        limit = 64 * KIB
+        self.start_web('MaxBytes "64K"')
+        made = []
+        while all(path.exists() for path in made):
+            self.assertLess(len(made), 60)
+            made.append(self.new())
+            self.assertLessEqual(self.bytes(), limit)
+        self.assertGreater(len(made), 2)
+        self.assertEqual(set(self.files()), set(made[1:]))
+        # It has removed no more than had to be.
+        self.assertGreater(self.bytes() + 2 * made[-1].stat().st_size, limit)
+
+    def bytes(self):
+        return sum(path.stat().st_size for path in self.files())
+
+    def test_one_that_is_larger_than_max_bytes_is_one_line(self):
+        self.start_shape("cow", name="web", children=60)
+        self.start_web('MaxBytes "64K"', "TopProcesses 60")
+        self.assert_failure("larger than MaxBytes", plugin_instance="web")
+        self.assertEqual(self.files(), [])
+
+    def test_a_restart_honours_what_is_there(self):
+        self.start_web("MaxFiles 3")
+        made = [self.new(), self.new()]
+        self.daemon.stop()
+        foreign = self.plant_foreign()
+        old = self.directory / "smaps-20200101T000000Z-gone.json"
+        old.write_text("{}")
+        self.start_web("MaxFiles 3")
+        self.assertTrue(old.exists())
+        made.append(self.new())
+        self.assertFalse(old.exists())
+        self.assertTrue(all(path.exists() for path in made))
+        made.append(self.new())
+        self.assertFalse(made[0].exists())
+        self.assertTrue(all(path.exists() for path in made[1:]))
+        self.assert_untouched(foreign)
+
+    FOREIGN = (
+        "smaps-notes.json",
+        "smaps-20200101T000000Z-old.json.gz",
+        "smaps-2020-01-01T000000Z-old.json",
+        "smaps-2020010xT000000Z-old.json",
+        "smaps-20200101T000000Z.json",
+        "other-20200101T000000Z-old.json",
+        "SMAPS-20200101T000000Z-old.json",
+        "smaps-20200101T000000Z-old.txt",
+        "collectd.json",
+    )
+
+    def plant_foreign(self):
+        for name in self.FOREIGN:
+            (self.directory / name).write_text(name)
+        # Of a name as ours, but nothing that we ever make.
+        inside = self.directory / "smaps-20200101T000000Z-dir.json"
+        inside.mkdir()
+        (inside / "file").write_text("kept")
+        return inside / "file"
+
+    def assert_untouched(self, inside):
+        for name in self.FOREIGN:
+            self.assertEqual((self.directory / name).read_text(), name)
+        self.assertEqual(inside.read_text(), "kept")
+
+    def files(self, directory=None):
+        """Without the foreign ones."""
+        return [
+            path
+            for path in super().files(directory)
+            if path.name not in self.FOREIGN and not path.is_dir()
+        ]
+
+    def test_what_was_left_unfinished_is_removed(self):
+        self.directory.mkdir(0o750)
+        victim = stage().new_directory() / "victim"
+        for make in (Path.hardlink_to, Path.symlink_to):
+            with self.subTest(make.__name__):
+                victim.write_text("precious")
+                make(self.directory / ".smaps-unfinished", victim)
+                self.start_web()
+                path = self.new()
+                self.assertEqual(victim.read_text(), "precious")
+                self.assertEqual(victim.stat().st_nlink, 1)
+                self.assertFalse(path.is_symlink())
+                self.assertNotIn(
+                    ".smaps-unfinished", os.listdir(self.directory)
+                )
+                self.daemon.stop()
+
+    def test_a_directory_that_has_vanished_is_made_again(self):
+        self.start_web()
+        self.new()
+        shutil.rmtree(self.directory)
+        self.new()
+        self.assertEqual(len(self.files()), 1)
+        self.assertEqual(complaints(self.daemon), [])
+
+    def test_no_place_for_the_directory_is_one_line(self):
+        self.directory = stage().new_directory() / "none/captures"
+        self.start_web()
+        self.assert_failure("No such file", plugin_instance="web")
+        self.directory.parent.mkdir()
+        self.new()
+
+    def test_a_directory_that_was_replaced_by_a_link(self):
+        """Neither what it leads to nor what was there gets anything."""
+        self.start_web()
+        first = self.new()
+        elsewhere = stage().new_directory()
+        moved = self.directory.with_name("moved")
+        self.directory.rename(moved)
+        self.directory.symlink_to(elsewhere)
+        self.assert_failure(
+            "(Not a directory|Too many levels)", plugin_instance="web"
+        )
+        self.assertEqual(os.listdir(elsewhere), [])
+        self.assertEqual(os.listdir(moved), [first.name])
+        self.directory.unlink()
+        self.new()
+
+    def test_a_link_at_the_start(self):
+        elsewhere = stage().new_directory()
+        self.directory.symlink_to(elsewhere)
+        self.start_web()
+        self.assert_failure(
+            "(Not a directory|Too many levels)", plugin_instance="web"
+        )
+        self.assertEqual(os.listdir(elsewhere), [])
+
+    def test_a_directory_that_others_can_write_to(self):
+        """From the start, and since a capture was made."""
+        self.directory.mkdir()
+        self.directory.chmod(0o777)
+        self.start_web()
+        refusal = "others can write to the directory"
+        self.assert_failure(refusal, plugin_instance="web")
+        self.assertEqual(os.listdir(self.directory), [])
+        self.directory.chmod(0o755)
+        self.new()
+        self.directory.chmod(0o1777)
+        self.assert_failure(refusal, plugin_instance="web")
+        self.assertEqual(len(self.files()), 1)
+
+    def test_a_directory_without_permission_is_one_line(self):
+        user = unprivileged_user()
+        self.directory = stage().new_directory(user if is_root() else None)
+        self.directory.chmod(0o555)
+        self.addCleanup(self.directory.chmod, 0o755)
+        self.shape = self.start_shape("anon", name="web", user=user)
+        self.start_web(user=user)
+        self.assert_failure("Permission denied", plugin_instance="web")
+        self.directory.chmod(0o755)
+        self.new()
+
+    def test_full_disk_is_one_line_and_no_half_file(self):
+        disk = SmallDisk(self, 1024)
+        told = disk.mount_point / "captures"
+        self.shape = self.start_shape("anon", name="web")
+        self.start_capturing(
+            group("web", 'Comm "web@"'),
+            self.capture(directory=told),
+            prefix=disk.prefix,
+        )
+        inside = disk.seen_by(self.daemon)
+        self.directory = inside / "captures"
+        first = self.new()
+        filler = fill(inside)
+        self.assert_failure("No space left", plugin_instance="web")
+        self.assertEqual(os.listdir(self.directory), [first.name])
+        snapshot.read(first)
+        filler.unlink()
+        self.new()
+        self.assertEqual(len(self.files()), 2)
+        self.assertEqual(len(complaints(self.daemon)), 1)
+
+
+# ---- the end of the daemon ----
+
+TREE_PROCESSES = 200
+KILLS = 22
+
+
+class Ends(CaptureTest):
+    """A tree of processes whose captures are large: they take a while to be
+    written, and there are always more to come."""
+
+    def make_tree(self):
+        tree = WrittenTree()
+        for pid in range(100, 100 + TREE_PROCESSES):
+            tree.add(
+                pid,
+                smaps_rollup=rollup_text(SMALL_ON_MODERN),
+                smaps=smaps_text(SMALL_ON_MODERN),
+                cmdline="\x01" * 4000,
+            )
+        return tree
+
+    def start_large(self, tree):
+        """An alarm in each interval."""
+        self.daemon = self.start_daemon(
+            "LoadPlugin smaps\n"
+            + plugin(
+                f'ProcRoot "{tree.path}"',
+                group("g", 'Comm "*"'),
+                self.capture("TopProcesses 200", "MaxFiles 3"),
+            )
+            + threshold("g", 1, "Persist true"),
+            interval=0.05,
+        )
+
+    def is_unfinished(self):
+        return (self.directory / ".smaps-unfinished").exists()
+
+    def test_a_killed_daemon_leaves_no_half_capture(self):
+        """At any moment; every other time in the midst of writing."""
+        tree = self.make_tree()
+        random.seed(1)
+        left_over = 0
+        for i in range(KILLS):
+            self.start_large(tree)
+            if i % 2 == 0:
+                self.wait_for_writing()
+            else:
+                time.sleep(random.uniform(0.05, 0.5))
+            self.daemon.process.kill()
+            self.daemon.process.wait(DEADLINE_SECONDS)
+            left_over += self.is_unfinished()
+            for path in self.files():
+                snapshot.read(path)
+            self.assertLessEqual(len(self.files()), 3)
+        self.assertTrue(self.files())
+        self.assertGreater(left_over, 0, "none was killed while it wrote")
+        newest = self.files()[-1]
+        self.start_large(tree)
+        wait_until(lambda: self.files()[-1] > newest, "a further capture")
+        self.daemon.stop()
+        self.assertFalse(self.is_unfinished())
+
+    def wait_for_writing(self):
+        """Without a pause: it lasts but for a moment."""
+        before = self.unfinished_mark()
+        end = time.monotonic() + DEADLINE_SECONDS
+        while self.unfinished_mark() in (None, before):
+            if time.monotonic() > end:
+                raise AssertionError("nothing is written")
+
+    def unfinished_mark(self):
+        try:
+            return (self.directory / ".smaps-unfinished").stat().st_mtime_ns
+        except FileNotFoundError:
+            return None
+
+    def test_the_end_is_prompt_while_captures_are_written(self):
+        tree = self.make_tree()
+        took = []
+        for _ in range(3):
+            self.start_large(tree)
+            self.wait_for_writing()
+            begin = time.monotonic()
+            self.assertEqual(self.daemon.stop(), 0)
+            took.append(time.monotonic() - begin)
+            self.assertFalse(self.is_unfinished())
+            for path in self.files():
+                snapshot.read(path)
+        self.assertLess(max(took), 5)
+        # Less than it would wait for a disk that hangs.
+        self.assertLess(min(took), 1.5)
