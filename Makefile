@@ -9,13 +9,21 @@ B := build/$(PROFILE)
 
 PREFIX  ?= /usr
 DESTDIR ?=
-INSTALL ?= install
 
 # Where the installed collectd looks for plugins: it says so itself.
 COLLECTD  ?= $(shell command -v collectd 2>/dev/null || \
                { test -x /usr/sbin/collectd && echo /usr/sbin/collectd; })
 PLUGINDIR ?= $(or $(shell test -n "$(COLLECTD)" && $(COLLECTD) -h 2>/dev/null | \
                sed -n 's/^ *Plugin directory *//p'),$(PREFIX)/lib/collectd)
+# Where its configuration includes files from, as distributions have it:
+# /etc/collectd/collectd.conf.d (Debian), /etc/collectd.d (Fedora).
+COLLECTD_CONF = $(or $(shell test -n "$(COLLECTD)" && $(COLLECTD) -h 2>/dev/null | \
+               sed -n 's/^ *Config file *//p'),/etc/collectd/collectd.conf)
+CONFDIR   ?= $(patsubst %/collectd/collectd.d,%/collectd/collectd.conf.d,$(dir \
+               $(COLLECTD_CONF))collectd.d)
+BINDIR    ?= $(PREFIX)/bin
+MANDIR    ?= $(PREFIX)/share/man
+DATADIR   ?= $(PREFIX)/share/collectd-smaps
 DOCDIR    ?= $(PREFIX)/share/doc/collectd-smaps
 
 # collectd's headers include each other as "collectd/core/…" (Debian) or as
@@ -63,6 +71,7 @@ CORE_OBJ := $(CORE_SRC:%.c=$(B)/%.o)
 GLUE_OBJ := $(GLUE_SRC:%.c=$(B)/%.o)
 CORE_LIB := $(B)/libsmaps-core.a
 PLUGIN   := $(B)/smaps.so
+REPORT   := $(if $(wildcard contrib/smaps-report/*.c),$(B)/smaps-report)
 
 # Test programs of the glue are linked with the glue and a stub of the daemon,
 # the others with the core alone.
@@ -78,7 +87,7 @@ UNIT_SUPPORT  := $(B)/tests/support/fixture.o $(B)/tests/support/proctree.o \
   $(B)/tests/support/world.o
 
 .PHONY: all deps demo run-demo check check-unit check-integration print-unit \
-  bench lint distcheck install uninstall clean help
+  bench lint distcheck install uninstall deb rpm release clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -174,16 +183,27 @@ lint:
 distcheck: deps-build-check-backends-dist
 	@tests/distcheck
 
-install: $(PLUGIN)
-	$(INSTALL) -d $(DESTDIR)$(PLUGINDIR) $(DESTDIR)$(DOCDIR)
-	$(INSTALL) -m 755 $(PLUGIN) $(DESTDIR)$(PLUGINDIR)/smaps.so
-	$(INSTALL) -m 644 README collectd-smaps.conf.example $(DESTDIR)$(DOCDIR)
+install: $(PLUGIN) $(REPORT)
+	$(Q)$(INSTALL_ENV) contrib/install install
 
 uninstall:
-	rm -f $(DESTDIR)$(PLUGINDIR)/smaps.so
-	rm -f $(DESTDIR)$(DOCDIR)/README \
-	  $(DESTDIR)$(DOCDIR)/collectd-smaps.conf.example
-	-rmdir $(DESTDIR)$(DOCDIR) 2>/dev/null
+	$(Q)$(INSTALL_ENV) contrib/install uninstall
+
+INSTALL_ENV = DESTDIR='$(DESTDIR)' PLUGIN='$(PLUGIN)' PLUGINDIR='$(PLUGINDIR)' \
+  REPORT='$(REPORT)' BINDIR='$(BINDIR)' MANDIR='$(MANDIR)' DOCDIR='$(DOCDIR)' \
+  DATADIR='$(DATADIR)' CONFDIR='$(CONFDIR)' MANIFEST='$(MANIFEST)'
+
+# --- handing over ----------------------------------------------------------
+
+deb: deps-build-check-package
+	@contrib/packaging/make-deb $(VERSION)
+
+rpm: deps-build-package
+	@contrib/packaging/make-rpm $(VERSION)
+
+# Of a commit and of nothing else: the same bytes whenever and wherever.
+release:
+	@contrib/packaging/make-release $(VERSION) $(REV)
 
 clean:
 	rm -rf build
@@ -198,7 +218,10 @@ help:
 	@echo 'lint               formatting and layering'
 	@echo 'distcheck          sanitizers, valgrind, clang, release build'
 	@echo 'install            to DESTDIR, PREFIX, PLUGINDIR=$(PLUGINDIR)'
-	@echo 'uninstall clean'
+	@echo 'uninstall          takes away what install has put there'
+	@echo 'deb rpm            packages, in build/'
+	@echo 'release            tarball of the commit REV (HEAD), in build/'
+	@echo 'clean'
 
 -include $(CORE_OBJ:.o=.d) $(GLUE_OBJ:.o=.d) $(UNIT_BIN:=.d) \
   $(SUPPORT_SRC:%.c=$(B)/%.d)

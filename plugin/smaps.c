@@ -17,6 +17,10 @@
 #include "submit.h"
 
 #include <smaps/collector.h>
+#include <smaps/kernel.h>
+
+/* What this build can do and another may not. */
+#define FEATURES "adaptive reading, snapshots"
 
 struct plugin {
   struct settings settings;
@@ -72,6 +76,16 @@ static int name_host(struct settings *s) {
   return s->host ? 0 : -ENOMEM;
 }
 
+/* Tells from a log, months later, what has made the values. */
+static void say_version(void) {
+  unsigned major = 0, minor = 0;
+
+  kernel_release(&major, &minor);
+  INFO("smaps plugin: version " SMAPS_VERSION ", collectd " PACKAGE_VERSION
+       ", Linux %u.%u, ProcRoot \"%s\", %zu rules; with " FEATURES,
+       major, minor, plugin->settings.proc_root, plugin->settings.n_rules);
+}
+
 static int start(void) {
   static const struct collector_hooks hooks = {.written = record_written};
   int r;
@@ -98,8 +112,10 @@ static int smaps_init(void) {
   if (plugin && plugin->collector)
     return 0;
   r = start();
-  if (r == 0)
+  if (r == 0) {
+    say_version();
     return 0;
+  }
   ERROR("smaps plugin: cannot start with ProcRoot \"%s\": %s",
         plugin && plugin->settings.proc_root ? plugin->settings.proc_root
                                              : "/proc",
@@ -108,7 +124,10 @@ static int smaps_init(void) {
   return -1;
 }
 
-/* The one symbol that the daemon looks for. */
+/*
+ * The one symbol that the daemon looks for. For collectd 6 these registrations
+ * can stay as they are; submit.c says what changes.
+ */
 __attribute__((visibility("default"))) void module_register(void) {
   plugin_register_complex_config("smaps", smaps_config);
   plugin_register_init("smaps", smaps_init);

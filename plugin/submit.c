@@ -3,6 +3,12 @@
 #include <collectd/core/daemon/collectd.h>
 #include <collectd/core/daemon/plugin.h>
 
+/*
+ * For collectd 6 this function is what changes: there a value is a metric of a
+ * family (metric_family_t, plugin_dispatch_metric_family()) with a name and
+ * labels, and no longer one of a list with a type and four instances. The group
+ * would be a label, type and type instance the name, and ps_count two metrics.
+ */
 static void submit(cdtime_t now, const char *group, const char *type,
                    const char *type_instance, const double *values, size_t n) {
   value_t list[2];

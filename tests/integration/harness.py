@@ -33,6 +33,9 @@ COLLECTD = os.environ.get("COLLECTD") or shutil.which(
     "collectd", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 )
 
+# What the plugin says but for the line that it starts with.
+PLUGIN_SAYS = r"smaps plugin: (?!version )"
+
 LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1
 
@@ -208,7 +211,7 @@ Interval {interval}
 ReadThreads 1
 WriteThreads 1
 {outputs}
-LoadPlugin {plugin}
+{load}
 {body}
 """
 
@@ -229,7 +232,13 @@ LoadPlugin csv
 
 
 def write_config(
-    directory, body, interval=0.1, plugin="smaps", outputs="", host="test"
+    directory,
+    body,
+    interval=0.1,
+    plugin="smaps",
+    outputs="",
+    host="test",
+    load=None,
 ):
     path = directory / "collectd.conf"
     text = CONFIG.format(
@@ -238,7 +247,7 @@ def write_config(
         plugin_dir=stage().plugin_dir,
         interval=interval,
         outputs=outputs.format(directory=directory),
-        plugin=plugin,
+        load=f"LoadPlugin {plugin}" if load is None else load,
         body=body.replace("@", TAG),
     )
     # A configuration is bytes: a Comm may be any.
@@ -247,9 +256,9 @@ def write_config(
     return path
 
 
-def check_config(body, user=None):
+def check_config(body, user=None, load=None):
     """`collectd -T` on a configuration: (exit status, what it printed)."""
-    path = write_config(stage().new_directory(), body)
+    path = write_config(stage().new_directory(), body, load=load)
     done = subprocess.run(
         [COLLECTD, "-T", "-C", path],
         stdin=subprocess.DEVNULL,
@@ -286,9 +295,20 @@ class Cycle:
         return self.groups[group]["ps_count"]
 
 
+def with_capabilities(user, names):
+    """The words in front of a command that is to run as this user with these
+    capabilities and no others, now and later."""
+    sets = ",".join(["-all", *(f"+{name}" for name in names)])
+    return [
+        "setpriv", f"--reuid={user[0]}", f"--regid={user[1]}", "--clear-groups",
+        f"--inh-caps={sets}", f"--ambient-caps={sets}", f"--bounding-set={sets}",
+    ]  # fmt: skip
+
+
 class Collectd:
-    """A running collectd. `user` is (uid, gid), for an unprivileged one;
-    `prefix` is a command that runs the one that is put behind it, by exec."""
+    """A running collectd. `user` is (uid, gid), for an unprivileged one, which
+    has no capabilities but those named; `prefix` is a command that runs the one
+    that is put behind it, by exec."""
 
     def __init__(
         self,
@@ -296,6 +316,7 @@ class Collectd:
         *,
         interval=0.1,
         user=None,
+        capabilities=(),
         plugin="smaps",
         host="test",
         prefix=(),
@@ -305,14 +326,15 @@ class Collectd:
         owner = user if is_root() else None
         self.directory = stage().new_directory(owner)
         config = self._write_config(body, interval)
+        drop = with_capabilities(user, capabilities) if capabilities else []
         with open(self.directory / "stderr", "wb") as stderr:
             self.process = subprocess.Popen(
-                [*prefix, COLLECTD, "-f", "-C", config],
+                [*prefix, *drop, COLLECTD, "-f", "-C", config],
                 stdin=subprocess.DEVNULL,
                 stdout=stderr,
                 stderr=stderr,
                 preexec_fn=end_with_parent,
-                **as_user(user),
+                **as_user(None if drop else user),
             )
 
     def _write_config(self, body, interval):

@@ -1,5 +1,7 @@
-"""What is built: the symbols of the plugin, the layers, install, uninstall."""
+"""What is built and handed over: the symbols of the plugin, the layers, install
+and uninstall, versions, the tarball of a release."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -61,32 +63,202 @@ class Layers(unittest.TestCase):
 
 
 class Install(unittest.TestCase):
+    """Uninstall is the inverse of install: what is compared is every path
+    below DESTDIR, directories too, with what it holds."""
+
+    PLUGINDIR = "/usr/lib/somewhere/collectd"
+    CONFDIR = "/etc/somewhere/conf.d"
+    CONF = CONFDIR + "/smaps.conf"
+
     def setUp(self):
         self.root = Path(tempfile.mkdtemp(dir=harness.stage().directory))
         self.addCleanup(shutil.rmtree, self.root)
 
-    def make(self, target):
-        profile = harness.PLUGIN.resolve().parent.name
-        run(
-            "make", target, f"DESTDIR={self.root}", f"PROFILE={profile}",
-            "PREFIX=/usr", "PLUGINDIR=/usr/lib/somewhere/collectd",
-        )  # fmt: skip
+    def make(self, target, **variables):
+        variables = {
+            "DESTDIR": self.root,
+            "PROFILE": harness.PLUGIN.resolve().parent.name,
+            "PREFIX": "/usr",
+            "PLUGINDIR": self.PLUGINDIR,
+            "CONFDIR": self.CONFDIR,
+            **variables,
+        }
+        words = [f"{name}={value}" for name, value in variables.items()]
+        return run("make", target, *words)
+
+    def path(self, name):
+        return self.root / name.lstrip("/")
+
+    def write(self, name, text):
+        self.path(name).parent.mkdir(parents=True, exist_ok=True)
+        self.path(name).write_text(text)
 
     def files(self):
-        return {str(p.relative_to(self.root)) for p in self.root.rglob("*")}
+        return {
+            str(p.relative_to(self.root)): p.read_bytes() if p.is_file() else ""
+            for p in self.root.rglob("*")
+        }
 
     def test_installs_the_plugin_where_it_is_told(self):
         self.make("install")
-        path = self.root / "usr/lib/somewhere/collectd/smaps.so"
-        self.assertEqual(path.read_bytes(), harness.PLUGIN.read_bytes())
+        self.assertEqual(
+            self.path(self.PLUGINDIR + "/smaps.so").read_bytes(),
+            harness.PLUGIN.read_bytes(),
+        )
+
+    def test_installs_manuals_documents_and_configuration(self):
+        self.make("install", PREFIX="/opt/x y")
+        share = "/opt/x y/share"
+        for name in (
+            self.CONF,
+            share + "/collectd-smaps/load.conf",
+            share + "/man/man5/collectd-smaps.5",
+            share + "/man/man5/smaps-snapshot.5",
+            share + "/doc/collectd-smaps/README",
+            share + "/doc/collectd-smaps/contrib/alerts/thresholds.conf",
+            share + "/doc/collectd-smaps/contrib/rrd/smaps-graph",
+        ):
+            self.assertTrue(self.path(name).is_file(), name)
+        conf = self.path(self.CONF).read_text()
+        self.assertIn(f'"{share}/collectd-smaps/load.conf"', conf)
 
     def test_uninstall_takes_away_what_install_has_put(self):
-        kept = self.root / "usr/lib/somewhere/collectd/csv.so"
-        kept.parent.mkdir(parents=True)
-        kept.write_text("another plugin")
+        for prefix in ("/usr", "/usr/local", "/opt/with blank"):
+            with self.subTest(prefix):
+                self.write(self.PLUGINDIR + "/csv.so", "another plugin")
+                # Empty, and not of our making.
+                self.path(prefix + "/share/man/man5").mkdir(
+                    parents=True, exist_ok=True
+                )
+                before = self.files()
+                self.make("install", PREFIX=prefix)
+                self.assertGreater(len(self.files()), len(before) + 30)
+                self.make("uninstall", PREFIX=prefix)
+                self.assertEqual(self.files(), before)
+
+    def test_installing_twice_is_as_installing_once(self):
         before = self.files()
         self.make("install")
-        self.assertGreater(self.files(), before)
+        once = self.files()
+        self.make("install")
+        self.assertEqual(self.files(), once)
         self.make("uninstall")
-        after = self.files() - {"usr/share", "usr/share/doc"}
-        self.assertEqual(after, before)
+        self.assertEqual(self.files(), before)
+
+    def test_uninstall_leaves_what_others_have_put_beside(self):
+        self.make("install")
+        doc = "/usr/share/doc/collectd-smaps/notes"
+        self.write(doc, "of the administrator")
+        self.make("uninstall")
+        self.assertEqual(self.path(doc).read_text(), "of the administrator")
+        self.assertFalse(self.path("/usr/share/collectd-smaps").exists())
+
+    def test_configuration_that_was_there_is_left_alone(self):
+        self.write(self.CONF, "mine")
+        before = self.files()
+        self.make("install")
+        self.assertEqual(self.path(self.CONF).read_text(), "mine")
+        self.make("uninstall")
+        self.assertEqual(self.files(), before)
+
+    def test_configuration_that_was_changed_stays(self):
+        self.make("install")
+        self.write(self.CONF, "changed")
+        self.make("install")
+        said = self.make("uninstall")
+        self.assertIn("was changed and stays", said)
+        self.assertEqual(self.path(self.CONF).read_text(), "changed")
+
+    def test_uninstall_of_nothing_fails(self):
+        with self.assertRaises(subprocess.CalledProcessError):
+            self.make("uninstall")
+
+    def test_package_gets_no_manifest(self):
+        self.make("install", MANIFEST="no")
+        doc = self.path("/usr/share/doc/collectd-smaps")
+        self.assertFalse((doc / "manifest").exists())
+        self.assertTrue((doc / "README").exists())
+
+    def test_installed_configuration_is_one(self):
+        """As collectd reads it, and also when the plugin is gone."""
+        self.make("install", CONFDIR=f"{self.root}/etc", DESTDIR="",
+                  PREFIX=f"{self.root}/usr", PLUGINDIR=f"{self.root}/lib")
+        include = f'Include "{self.root}/etc/smaps.conf"'
+        status, said = harness.check_config(include, load="")
+        self.assertEqual(status, 0, said)
+        self.assertRegex(said, "smaps plugin: version")
+        (self.root / "usr/share/collectd-smaps/load.conf").unlink()
+        status, said = harness.check_config(include, load="")
+        self.assertEqual(status, 0, said)
+        self.assertNotRegex(said, "smaps plugin: version")
+
+    def test_debian_and_fedora_have_their_own_places(self):
+        for conf, confdir in (
+            ("/etc/collectd/collectd.conf", "/etc/collectd/collectd.conf.d"),
+            ("/etc/collectd.conf", "/etc/collectd.d"),
+        ):
+            with self.subTest(conf):
+                said = run(
+                    "make", "-n", "uninstall", f"COLLECTD_CONF={conf}"
+                )
+                self.assertIn(f"CONFDIR='{confdir}'", said)
+
+
+class Versions(unittest.TestCase):
+    def test_all_that_name_a_version_name_the_same(self):
+        version = re.search(
+            r"^VERSION := (\S+)$", read("Makefile"), re.MULTILINE
+        ).group(1)
+        contrib = harness.ROOT / "contrib"
+        for path, pattern in (
+            ("CHANGELOG", r"\n(\d\S+), "),
+            ("packaging/debian/changelog", r"\((.+?)\)"),
+            ("packaging/rpm/collectd-smaps.spec", r"\nVersion: +(\S+)"),
+            ("container/daemonset.yaml", r"/smaps:(\S+)"),
+        ):
+            with self.subTest(path):
+                found = re.search(pattern, (contrib / path).read_text())
+                self.assertEqual(found.group(1), version)
+
+
+class Release(unittest.TestCase):
+    def setUp(self):
+        if not (harness.ROOT / ".git").exists():
+            self.skipTest("there is no git repository here")
+        self.directory = Path(tempfile.mkdtemp(dir=harness.stage().directory))
+        self.addCleanup(shutil.rmtree, self.directory)
+
+    def make_tarball(self, name, **environment):
+        run_in(harness.ROOT, "make", "release", **environment)
+        (made,) = (harness.ROOT / "build").glob("collectd-smaps-*.tar.gz")
+        return made.rename(self.directory / name)
+
+    def test_tarball_has_the_same_bytes_twice(self):
+        one = self.make_tarball("one")
+        two = self.make_tarball("two", TZ="Asia/Tokyo", LC_ALL="C", GZIP="")
+        self.assertEqual(one.read_bytes(), two.read_bytes())
+
+    def test_tarball_has_all_that_building_and_testing_need(self):
+        """Built, and one test run: what is missing would be missing here. The
+        whole of check-unit takes a minute more, and is left to distcheck."""
+        tarball = self.make_tarball("tarball")
+        run("tar", "-x", "-C", str(self.directory), "-f", str(tarball))
+        (tree,) = (p for p in self.directory.iterdir() if p.is_dir())
+        binary = "build/default/tests/unit/test_scan"
+        run_in(tree, "make", binary, "DEPS=skip", CFLAGS="-O0")
+        run_in(tree, binary)
+
+
+def read(path):
+    return (harness.ROOT / path).read_text(encoding="utf-8")
+
+
+def run_in(directory, *command, **environment):
+    subprocess.run(
+        command,
+        cwd=directory,
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, **environment},
+    )

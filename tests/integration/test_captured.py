@@ -5,10 +5,13 @@ What to expect is read from the same tree, by the code below."""
 
 import math
 import os
+import subprocess
 from pathlib import Path
 
 from harness import (
     KIB,
+    MIB,
+    PLUGIN_SAYS,
     ROLLUP_NAMES,
     ROOT,
     IntegrationTest,
@@ -20,7 +23,8 @@ from harness import (
     sum_values,
 )
 
-CAPTURED = ROOT / "tests/fixtures/proc"
+CAPTURED = ROOT / "tests/fixtures"
+CAPTURE = ROOT / "contrib/capture-proc"
 
 # The csv plugin writes six digits behind the point.
 PERCENT_TOLERANCE = 1e-6
@@ -194,7 +198,7 @@ class TreeTest(IntegrationTest):
         text += '<Group "all">\nComm "*"\n</Group>\n'
         collectd = self.start_collectd(f"<Plugin smaps>\n{text}</Plugin>")
         cycle = collectd.next_cycle()
-        self.assertEqual(collectd.log_lines(r"smaps plugin:"), [])
+        self.assertEqual(collectd.log_lines(PLUGIN_SAYS), [])
         return cycle
 
     def check_tree(self, tree):
@@ -307,6 +311,69 @@ class CapturedTrees(TreeTest):
         for tree in trees:
             with self.subTest(tree.name):
                 self.check_tree(tree)
+
+
+class Capture(TreeTest):
+    """contrib/capture-proc: what it makes is a tree like those above."""
+
+    def capture(self, pids, *options):
+        tree = stage().new_directory() / "captured"
+        words = [word for pid in pids for word in ("-p", str(pid))]
+        subprocess.run(
+            [CAPTURE, *options, *words, tree],
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )
+        return tree
+
+    def test_capture_is_a_tree_with_the_same_values(self):
+        shapes = [
+            self.start_shape("cow", name="cow", mib=8, children=2),
+            self.start_shape("zombie", name="parent", child_name="dead"),
+            self.start_shape("zombie-leader", name="headless", mib=4),
+            self.start_shape("named", name="verbose", argv_bytes=MIB, mib=1),
+        ]
+        pids = [pid for shape in shapes for pid in shape.pids]
+        tree = self.capture(pids)
+        self.assertEqual(list_pids(tree), sorted(pids))
+        cycle = self.check_tree(tree)
+        # Which is seen through a thread, or not at all.
+        headless = shapes[2].root
+        self.assertGreater(cycle.memory(f"p-{headless}", "uss"), 4 * MIB)
+
+    def test_smaps_are_taken_on_request(self):
+        shape = self.start_shape("anon", name="a", mib=1)
+        tree = self.capture(shape.pids, "-s")
+        smaps = (tree / str(shape.root) / "smaps").read_text()
+        self.assertIn(str(stage().shape), smaps)
+
+    def test_mask_leaves_the_first_word_and_the_length(self):
+        words = b"serve --password=secret\nof \xff\x01\x02 mine"
+        shape = self.start_shape(
+            "named", name="masked", argv_hex=words.hex(), mib=1
+        )
+        live = Path(f"/proc/{shape.root}/cmdline").read_bytes()
+        self.assertIn(b"secret", live)
+        tree = self.capture(shape.pids, "-m")
+        masked = (tree / str(shape.root) / "cmdline").read_bytes()
+        self.assertEqual(len(masked), len(live))
+        self.assertRegex(masked, rb"\Aserve [x \0]+\Z")
+        for path in tree.rglob("*"):
+            if path.is_file() and not path.is_symlink():
+                self.assertNotIn(b"secret", path.read_bytes(), path.name)
+
+    def test_only_the_owner_can_read_it(self):
+        shape = self.start_shape("anon", name="a", mib=1)
+        for path in self.capture(shape.pids).rglob("*"):
+            if not path.is_symlink():
+                self.assertEqual(path.stat().st_mode & 0o077, 0, path)
+
+    def test_process_that_has_ended_leaves_nothing(self):
+        shape = self.start_shape("anon", name="a", mib=1)
+        gone = self.start_shape("anon", name="b", mib=1)
+        gone.stop()
+        tree = self.capture([*shape.pids, *gone.pids])
+        self.assertEqual(list_pids(tree), shape.pids)
 
 
 def find_trees(path):

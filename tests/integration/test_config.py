@@ -4,6 +4,7 @@ starting and say why in one line, the good ones pass."""
 import re
 
 from harness import (
+    PLUGIN_SAYS,
     ROOT,
     IntegrationTest,
     check_config,
@@ -11,7 +12,7 @@ from harness import (
     unprivileged_user,
 )
 
-PLUGIN_LINE = re.compile(r"smaps plugin:")
+PLUGIN_LINE = re.compile(PLUGIN_SAYS)
 MISTAKE = re.compile(r"smaps plugin: .*expected")
 
 LONG = "x" * 500

@@ -4,7 +4,7 @@ import os
 import statistics
 import time
 
-from harness import KIB, IntegrationTest, read_statm
+from harness import KIB, PLUGIN_SAYS, IntegrationTest, read_statm
 
 INTERVALS = 1000
 INTERVAL_SECONDS = 0.05
@@ -95,7 +95,7 @@ class Endurance(IntegrationTest):
         """No error, and nothing from the plugin but that, in a container, some
         process of the machine is not for us to read."""
         self.assertEqual(collectd.log_lines(r"\[error\]"), [])
-        lines = collectd.log_lines(r"smaps plugin:")
+        lines = collectd.log_lines(PLUGIN_SAYS)
         others = [line for line in lines if "refuses" not in line]
         self.assertEqual(others, [])
         self.assertLessEqual(len(lines), 1)

@@ -8,6 +8,7 @@ import math
 
 from harness import (
     DEFAULT_NAMES,
+    PLUGIN_SAYS,
     IntegrationTest,
     need_root,
     read_statm,
@@ -53,7 +54,7 @@ class Unprivileged(IntegrationTest):
         self.assertEqual(cycle.counts("own"), (3, 3))
         self.assertEqual(cycle.value("own", "count-unreadable"), 0)
         self.assertEqual(cycle.value("own", "percent-coverage"), 100)
-        self.assertEqual(collectd.log_lines(r"smaps plugin:"), [])
+        self.assertEqual(collectd.log_lines(PLUGIN_SAYS), [])
 
     def test_values_of_others_are_not_known(self):
         shape = self.start_foreign("shm", name="foreign", mib=16, children=2)
@@ -98,7 +99,7 @@ class Unprivileged(IntegrationTest):
         self.start_foreign("anon", name="foreign")
         cycle = collectd.next_cycle()
         self.assertEqual(cycle.value("foreign", "count-unreadable"), 5)
-        lines = collectd.log_lines(r"smaps plugin:")
+        lines = collectd.log_lines(PLUGIN_SAYS)
         self.assertEqual(len(lines), 1, lines)
         self.assertIn("CAP_SYS_PTRACE", lines[0])
 

@@ -14,6 +14,7 @@ void stub_clear(void) {
   stub.n_values = 0;
   stub.n_logs = 0;
   stub.n_notifications = 0;
+  stub.n_infos = 0;
 }
 
 const struct stub_value *stub_find(const char *identifier) {
@@ -127,11 +128,15 @@ int plugin_dispatch_values(value_list_t const *vl) {
 }
 
 void plugin_log(int level, const char *format, ...) {
+  bool is_info = level == LOG_INFO;
   va_list args;
 
   va_start(args, format);
   pthread_mutex_lock(&mutex);
-  if (stub.n_logs < STUB_LOGS_MAX) {
+  if (is_info) {
+    vsnprintf(stub.info, sizeof(stub.info), format, args);
+    stub.n_infos++;
+  } else if (stub.n_logs < STUB_LOGS_MAX) {
     vsnprintf(stub.logs[stub.n_logs], sizeof(stub.logs[0]), format, args);
     stub.levels[stub.n_logs++] = level;
   }

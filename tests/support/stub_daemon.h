@@ -34,6 +34,9 @@ struct stub_daemon {
   notification_t notifications[STUB_NOTIFICATIONS_MAX];
   char metas[STUB_NOTIFICATIONS_MAX][PATH_MAX];
   size_t n_notifications;
+  /* The last LOG_INFO, which is no trouble and is not counted above. */
+  char info[1024];
+  int n_infos;
   cdtime_t now; /* what cdtime() says */
 };
 

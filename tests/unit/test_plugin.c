@@ -164,6 +164,27 @@ static void each_value_is_dispatched_as_documented(void **state) {
   assert_int_equal(stub.n_logs, 0);
 }
 
+static void start_says_once_what_runs_here(void **state) {
+  (void)state;
+  assert_int_equal(configure(with(on_tree(plugin_block()), web_group())), 0);
+  assert_int_equal(stub.n_infos, 0);
+  assert_int_equal(stub.init(), 0);
+  assert_int_equal(stub.init(), 0);
+  assert_int_equal(stub.read(NULL), 0);
+  assert_int_equal(stub.n_infos, 1);
+  assert_non_null(strstr(stub.info, "version " SMAPS_VERSION ", collectd 5."));
+  assert_non_null(strstr(stub.info, tree.root));
+  assert_non_null(strstr(stub.info, " 1 rules"));
+}
+
+static void start_that_fails_says_no_version(void **state) {
+  (void)state;
+  assert_int_equal(configure(with(on_tree(plugin_block()), web_group())), 0);
+  proctree_end(&tree, 10);
+  assert_int_not_equal(stub.init(), 0);
+  assert_int_equal(stub.n_infos, 0);
+}
+
 static void all_values_of_a_cycle_have_one_timestamp(void **state) {
   (void)state;
   assert_int_equal(configure(with(on_tree(plugin_block()), web_group())), 0);
@@ -413,6 +434,8 @@ static void stopping_without_having_started_is_fine(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      TEST(start_says_once_what_runs_here),
+      TEST(start_that_fails_says_no_version),
       TEST(each_value_is_dispatched_as_documented),
       TEST(all_values_of_a_cycle_have_one_timestamp),
       TEST(report_is_set_for_all_and_for_one_group),

@@ -1,0 +1,328 @@
+"""The rows of contrib/migration/README, side by side: what another tool makes
+of its configuration, and what the plugin makes of ours, of the same processes.
+
+process-exporter and netdata's apps.plugin are taken from where their packages
+have them, or from PROCESS_EXPORTER and APPS_PLUGIN."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "backends"))
+
+from harness import (  # noqa: E402  (found by the line above)
+    KIB,
+    MIB,
+    ROOT,
+    TAG,
+    IntegrationTest,
+    stage,
+    wait_until,
+)
+from server import BackendTest, Server, fetch, free_port  # noqa: E402
+
+README = (ROOT / "contrib/migration/README").read_text()
+
+# A value that both take of the same idle processes, a moment apart: the libc's
+# other users come and go meanwhile.
+SLACK = 256 * KIB
+
+
+def tagged(text):
+    """The rows say "web" where this run has processes of another name."""
+    return text.replace("web", f"web{TAG}")
+
+
+def group(name, *lines, children=False):
+    body = "\n".join([*lines, "Children true" if children else ""])
+    return f'<Group "{name}">\n{body}\n</Group>'
+
+
+class MigrationTest(IntegrationTest):
+    def check_rows_are_written(self, *rows):
+        words = " ".join(README.split())
+        for row in rows:
+            self.assertIn(" ".join(row.split()), words)
+
+    def start_web(self):
+        """A service of three processes, and one that is none of it. Four have
+        its name in their command line: with who has started them."""
+        self.start_shape("anon", name="else", mib=4)
+        return self.start_shape("cow", name="web", mib=16, children=2)
+
+    def start_ours(self, config, **options):
+        return self.start_collectd(
+            f'<Plugin smaps>\nRefresh "always"\nReport "detail"\n'
+            f"{tagged(config)}\n</Plugin>",
+            **options,
+        )
+
+
+class Processes(MigrationTest, BackendTest):
+    """collectd's own plugin, in the same daemon."""
+
+    def measure(self, theirs, ours):
+        self.check_rows_are_written(*theirs.split("\n"))
+        daemon = self.start_daemon(
+            "LoadPlugin smaps\nLoadPlugin processes\n"
+            f"<Plugin processes>\n{tagged(theirs)}\n</Plugin>\n"
+            f'<Plugin smaps>\nReport "detail"\n{tagged(ours)}\n</Plugin>\n'
+        )
+        cycle = daemon.next_cycle()
+        groups = daemon.values(plugin="processes")
+        last = {
+            name: {metric: rows[-1][1:] for metric, rows in metrics.items()}
+            for name, metrics in groups.items()
+        }
+        return cycle, last
+
+    def check(self, theirs, ours, *names):
+        self.start_web()
+        cycle, groups = self.measure(theirs, ours)
+        for name in names:
+            self.assertEqual(cycle.counts(name), groups[name]["ps_count"])
+            self.assertGreaterEqual(cycle.counts(name)[0], 3)
+            for our_name, their_name in (
+                ("memory-resident", "ps_rss"),
+                ("ps_vm", "ps_vm"),
+            ):
+                self.assert_near(
+                    cycle.value(name, our_name),
+                    groups[name][their_name][0],
+                    4 * SLACK,
+                    our_name,
+                )
+            # Of the program alone here, of its libraries too there.
+            self.assertLess(
+                cycle.value(name, "ps_code"), groups[name]["ps_code"][0]
+            )
+
+    def test_process_is_the_same(self):
+        line = 'Process "web"'
+        self.check(line, line, "web")
+
+    def test_process_match_is_the_same(self):
+        line = 'ProcessMatch "all" "name=web"'
+        self.check(line, line, "all")
+
+    def test_continue_is_for_those_that_match_twice(self):
+        ours = (
+            '<Group "web"> Comm "web" Continue true </Group> '
+            'ProcessMatch "all" "name=web"'
+        )
+        lines = re.sub(r" (?=Comm|Continue|<.Group|Process)", "\n", ours)
+        self.check(
+            'Process "web"\nProcessMatch "all" "name=web"', lines, "web", "all"
+        )
+
+
+class ProcessExporter(MigrationTest, BackendTest):
+    def setUp(self):
+        self.program = os.environ.get("PROCESS_EXPORTER") or shutil.which(
+            "prometheus-process-exporter"
+        )
+        if not self.program:
+            self.skipTest("needs prometheus-process-exporter")
+
+    def ask(self, item, options):
+        path = stage().new_directory() / "config.yml"
+        path.write_text("process_names:\n  - " + item.replace("\n", "\n    "))
+        port = free_port()
+        server = self.start_server(
+            [self.program, "-config.path", path, "-web.listen-address",
+             f"127.0.0.1:{port}", *options]
+        )  # fmt: skip
+        server.wait_port(port)
+        text = fetch(f"http://127.0.0.1:{port}/metrics")[2].decode()
+        return {
+            (name, group_, memtype): float(value)
+            for name, group_, memtype, value in re.findall(
+                r'^namedprocess_namegroup_(\w+)\{groupname="([^"]*)"'
+                r'(?:,memtype="(\w+)")?\} (\S+)$',
+                text,
+                re.MULTILINE,
+            )
+        }
+
+    def check(self, item, ours, name, *options, count=3):
+        """One item of process_names, and the group that it becomes."""
+        theirs = self.ask(tagged(item), options)
+        cycle = self.start_ours(ours).next_cycle()
+        processes, threads = cycle.counts(name)
+        their_name = tagged(name)
+        self.assertEqual(processes, count)
+        self.assertEqual(theirs["num_procs", their_name, ""], processes)
+        self.assertEqual(theirs["num_threads", their_name, ""], threads)
+        for memtype, ours in (
+            ("resident", "memory-resident"),
+            ("virtual", "ps_vm"),
+            ("proportionalResident", "memory-pss"),
+            ("proportionalSwapped", "memory-swap"),
+        ):
+            self.assert_near(
+                cycle.value(name, ours),
+                theirs["memory_bytes", their_name, memtype],
+                count * SLACK,
+                memtype,
+            )
+
+    def test_comm(self):
+        self.start_web()
+        self.check_rows_are_written('- name: "{{.Comm}}" <Group "%{comm}">')
+        self.check(
+            'name: "{{.Comm}}"\ncomm: [web]',
+            group("%{comm}", 'Comm "web"'),
+            "web",
+        )
+
+    def test_exe(self):
+        self.start_web()
+        shape = stage().shape
+        for exe, glob in ((shape, shape), ("shape", "*/shape")):
+            with self.subTest(exe=exe):
+                self.check(
+                    f'name: g\nexe: ["{exe}"]\ncmdline: ["name=web"]',
+                    group("g", f'Executable "{glob}"',
+                          'CommandLineMatch "name=web"'),
+                    "g",
+                    count=4,
+                )  # fmt: skip
+
+    def test_command_lines_that_must_both_match(self):
+        self.start_web()
+        self.check_rows_are_written(
+            'cmdline: ["a=1", "b=2"] CommandLineMatch "a=1.*b=2|b=2.*a=1"'
+        )
+        self.check(
+            'name: g\ncmdline: ["mib=16", "name=web"]',
+            group("g", 'CommandLineMatch "mib=16.*name=web|name=web.*mib=16"'),
+            "g",
+            count=4,
+        )
+
+    def test_names(self):
+        self.start_web()
+        for theirs, ours, selector in (
+            ("{{.ExeFull}}", "%{exe}", 'Executable "*"'),
+            ("{{.ExeBase}}", "%{1}", 'ExecutableMatch "([^/]+)$"'),
+            ("{{.Username}}", "%{user}", 'UserMatch "."'),
+        ):
+            with self.subTest(theirs):
+                self.check_rows_are_written(f'name: "{theirs}" <Group "{ours}">')
+                self.check_name(theirs, ours, selector)
+
+    def check_name(self, theirs, ours, selector):
+        """They keep the slashes of a name, as collectd does not."""
+        answer = self.ask(tagged(f'name: "{theirs}"\ncomm: [web]'), [])
+        cycle = self.start_ours(
+            group(ours, 'Comm "web"', selector)
+        ).next_cycle()
+        (name,) = (g for k, g, _ in answer if k == "num_procs")
+        self.assertEqual(cycle.counts(name.lstrip("/").replace("/", "_"))[0], 3)
+
+    def test_named_captures(self):
+        self.start_web()
+        self.check(
+            'name: "{{.Matches.pool}}"\ncmdline: ["name=(?P<pool>web)"]',
+            group("%{1}", 'CommandLineMatch "name=(web)"'),
+            "web",
+            count=4,
+        )
+
+    def test_children(self):
+        self.start_shape("forkexec", name="web", child_name="child", mib=8)
+        item, line = 'name: g\ncomm: [web]', 'Comm "web"'
+        # Until it execs the child is called as its parent is.
+        self.check(item, group("g", line, children=True), "g", count=2)
+
+    def test_children_that_are_called_otherwise(self):
+        shape = self.start_shape(
+            "forkexec", name="web", child_name="child", mib=8
+        )
+        shape.command("go")
+        item, line = 'name: g\ncomm: [web]', 'Comm "web"'
+        self.check(item, group("g", line, children=True), "g", count=2)
+        self.check(item, group("g", line), "g", "-children=false", count=1)
+
+
+class Netdata(MigrationTest):
+    PROGRAM = "/usr/lib/netdata/plugins.d/apps.plugin"
+
+    def setUp(self):
+        self.program = os.environ.get("APPS_PLUGIN") or self.PROGRAM
+        if not os.access(self.program, os.X_OK):
+            self.skipTest("needs netdata-core")
+
+    def ask(self, line):
+        """{chart: value of the group "app"}, of its second interval."""
+        directory = stage().new_directory()
+        # A parent that no line matches counts with its children. So that not
+        # all of the host does, this program has a line.
+        own = Path("/proc/self/comm").read_text().strip()
+        (directory / "apps_groups.conf").write_text(f"rest: {own}\n{line}\n")
+        with open(directory / "out", "wb") as out:
+            process = subprocess.Popen(
+                [self.program, "1"],
+                stdin=subprocess.PIPE,
+                stdout=out,
+                stderr=subprocess.DEVNULL,
+                env={
+                    "NETDATA_HOST_PREFIX": "",
+                    "NETDATA_USER_CONFIG_DIR": str(directory),
+                    "NETDATA_STOCK_CONFIG_DIR": str(directory),
+                },
+            )
+        try:
+            return wait_until(
+                lambda: parse_charts((directory / "out").read_text()),
+                "two intervals of apps.plugin",
+            )
+        finally:
+            process.kill()
+            process.stdin.close()
+            process.wait()
+
+    def check(self, line, selector, count):
+        self.check_rows_are_written(line, selector)
+        theirs = self.ask(tagged(line))
+        cycle = self.start_ours(
+            group("app", selector, children=True)
+        ).next_cycle()
+        self.assertEqual(cycle.counts("app"), (count, count))
+        self.assertEqual(theirs["apps.processes"], count)
+
+    def test_patterns(self):
+        self.start_web()
+        for line, selector, count in (
+            ("app: web", 'Comm "web"', 3),
+            ("app: web*", 'Comm "web*"', 3),
+            ("app: *web", 'Comm "*web"', 3),
+            ("app: *name=web*", 'CommandLineMatch "name=web"', 4),
+        ):
+            with self.subTest(line):
+                self.check(line, selector, count)
+
+    def test_memory_is_what_is_anonymous(self):
+        self.start_shape("anon", name="web", mib=16)
+        theirs = self.ask(tagged("app: web"))
+        cycle = self.start_ours(group("app", 'Comm "web"')).next_cycle()
+        self.assertGreaterEqual(theirs["apps.mem"], 16 * MIB)
+        self.assertGreaterEqual(cycle.memory("app", "uss"), 16 * MIB)
+
+
+def parse_charts(text):
+    """Amounts of memory are in KiB."""
+    found = {}
+    for chart, body in re.findall(
+        r"^BEGIN (apps\.\w+) \d*\n(.*?)^END", text, re.MULTILINE | re.DOTALL
+    ):
+        value = re.search(r"^SET app = (\d+)", body, re.MULTILINE)
+        if value:
+            scale = KIB if chart == "apps.mem" else 1
+            found.setdefault(chart, []).append(scale * int(value.group(1)))
+    if len(found.get("apps.processes", [])) < 2:
+        return None
+    return {chart: values[-1] for chart, values in found.items()}

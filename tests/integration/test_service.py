@@ -1,0 +1,140 @@
+"""collectd as a service with what contrib/systemd leaves it, and the rules of
+contrib/security."""
+
+import re
+import shutil
+import subprocess
+import unittest
+from pathlib import Path
+
+from harness import (
+    ROOT,
+    IntegrationTest,
+    need_readable,
+    need_root,
+    stage,
+    unprivileged_user,
+)
+
+DROP_IN = ROOT / "contrib/systemd/collectd.service.d/smaps.conf"
+SECURITY = ROOT / "contrib/security"
+
+UNIT = """\
+[Service]
+Type=notify
+ExecStart=/bin/true
+Restart=always
+"""
+
+
+def need(program):
+    path = shutil.which(program, path="/usr/sbin:/usr/bin:/sbin:/bin")
+    if not path:
+        raise unittest.SkipTest(f"needs {program}")
+    return path
+
+
+def output(*command, **options):
+    """Both outputs, and the status in front."""
+    done = subprocess.run(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        **options,
+    )
+    return done.returncode, done.stdout
+
+
+class DropIn(unittest.TestCase):
+    def setUp(self):
+        self.directory = stage().new_directory()
+        self.unit = self.directory / "collectd.service"
+        self.unit.write_text(UNIT)
+
+    def put_drop_in(self):
+        target = self.directory / "collectd.service.d"
+        target.mkdir()
+        shutil.copy(DROP_IN, target)
+
+    def analyze(self, *words):
+        return output(
+            need("systemd-analyze"), *words, self.unit,
+            env={"SYSTEMD_UNIT_PATH": f"{self.directory}:", "LC_ALL": "C.UTF-8"},
+        )  # fmt: skip
+
+    def exposure(self):
+        status, text = self.analyze("security", "--offline=yes")
+        found = re.search(r"exposure level for collectd.service: ([\d.]+)", text)
+        if not found:
+            self.skipTest(f"systemd-analyze security: {text.strip()}")
+        return float(found.group(1))
+
+    def test_every_setting_is_known(self):
+        """What is not known is a line, and no failure."""
+        self.put_drop_in()
+        self.assertEqual(self.analyze("verify", "--man=no"), (0, ""))
+
+    def test_service_is_less_exposed(self):
+        before = self.exposure()
+        self.put_drop_in()
+        self.assertLess(self.exposure(), before - 5)
+
+
+class Capabilities(IntegrationTest):
+    def test_the_drop_ins_are_enough_for_another_user(self):
+        need_root("starts processes of two users")
+        need("setpriv")
+        words = re.findall(r"^AmbientCapabilities=(.*)$", DROP_IN.read_text(), re.M)
+        capabilities = [w.removeprefix("CAP_").lower() for w in words[0].split()]
+        shape = self.start_shape("cow", name="foreign", mib=8, children=2)
+        vfork = self.start_shape("vfork", name="vforked", mib=8)
+        need_readable(shape.root)
+        program = stage().shape
+        collectd = self.start_collectd(
+            f"""
+            <Plugin smaps>
+              Refresh "always"
+              <Group "foreign">
+                Comm "foreign@"
+                Executable "{program}"
+              </Group>
+              <Group "vforked">
+                Comm "vforked@"
+              </Group>
+            </Plugin>
+            """,
+            user=unprivileged_user(),
+            capabilities=capabilities,
+        )
+        cycle = self.assert_sums_match(collectd, "foreign", shape.pids)
+        self.assertEqual(cycle.counts("foreign"), (3, 3))
+        self.assertEqual(cycle.value("", "count-denied"), 0)
+        # What asks kcmp.
+        self.assert_sums_match(collectd, "vforked", [vfork.root])
+
+
+class Rules(unittest.TestCase):
+    def test_apparmor_takes_the_abstraction(self):
+        parser = need("apparmor_parser")
+        profile = stage().new_directory() / "profile"
+        profile.write_text(
+            "#include <tunables/global>\n"
+            "profile collectd /usr/sbin/collectd {\n"
+            f'#include "{SECURITY}/apparmor-collectd-smaps"\n}}\n'
+        )
+        status, text = output(parser, "-Q", "-K", profile)
+        self.assertEqual(status, 0, text)
+
+    def test_selinux_takes_the_module(self):
+        compiler = need("checkmodule")
+        target = stage().new_directory() / "collectd_smaps.mod"
+        source = SECURITY / "collectd_smaps.te"
+        status, text = output(compiler, "-M", "-m", "-o", target, source)
+        self.assertEqual(status, 0, text)
+        self.assertTrue(Path(target).exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
