@@ -272,7 +272,7 @@ static int apply_top_mappings(struct scope *scope, const oconfig_item_t *item) {
 }
 
 static int apply_cooldown(struct scope *scope, const oconfig_item_t *item) {
-  return apply_time(scope, item, "seconds", NS_PER_S, 0, 86400 * 7,
+  return apply_time(scope, item, "seconds", NS_PER_S, 0, 604800,
                     &scope->settings->capture.cooldown_ns);
 }
 
