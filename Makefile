@@ -73,14 +73,21 @@ CORE_LIB := $(B)/libsmaps-core.a
 PLUGIN   := $(B)/smaps.so
 REPORT   := $(if $(wildcard contrib/smaps-report/*.c),$(B)/smaps-report)
 
+REPORT_SRC := $(wildcard contrib/smaps-report/*.c)
+REPORT_OBJ := $(REPORT_SRC:%.c=$(B)/%.o)
+REPORT     := $(B)/smaps-report
+
 # Test programs of the glue are linked with the glue and a stub of the daemon,
-# the others with the core alone.
+# those of the report tool with all of it but main(), the others with the core
+# alone.
 UNIT_BIN      := $(UNIT_SRC:tests/unit/%.c=$(B)/tests/unit/%)
 UNIT_GLUE_BIN := $(filter $(B)/tests/unit/test_plugin%,$(UNIT_BIN))
-UNIT_CORE_BIN := $(filter-out $(UNIT_GLUE_BIN),$(UNIT_BIN))
+UNIT_REPORT_BIN := $(filter $(B)/tests/unit/test_report%,$(UNIT_BIN))
+UNIT_CORE_BIN := $(filter-out $(UNIT_GLUE_BIN) $(UNIT_REPORT_BIN),$(UNIT_BIN))
 BENCH_BIN     := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/*.c))
 C_FILES       := $(wildcard include/smaps/*.h plugin/*.[ch] plugin/core/*.c \
-  tests/unit/*.c tests/support/*.[ch] tests/bench/*.[ch])
+  contrib/smaps-report/*.[ch] tests/unit/*.c tests/support/*.[ch] \
+  tests/bench/*.[ch])
 PYTHON        ?= /usr/bin/python3
 SHAPE         := $(B)/tests/support/shape
 UNIT_SUPPORT  := $(B)/tests/support/fixture.o $(B)/tests/support/proctree.o \
@@ -91,9 +98,9 @@ UNIT_SUPPORT  := $(B)/tests/support/fixture.o $(B)/tests/support/proctree.o \
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(PLUGIN)
+all: $(PLUGIN) $(REPORT)
 
-$(CORE_OBJ): $(B)/%.o: %.c
+$(CORE_OBJ) $(REPORT_OBJ): $(B)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(COMPILE)
@@ -114,7 +121,12 @@ $(PLUGIN): $(GLUE_OBJ) $(CORE_LIB)
 	$(Q)$(LINK) -shared $(OWN_LDFLAGS) -Wl,--exclude-libs,ALL -Wl,-z,relro,-z,now \
 	  -o $@ $^ $(LDFLAGS) $(LIBS)
 
+$(REPORT): $(REPORT_OBJ) $(CORE_LIB)
+	$(call say,LD,$@)
+	$(Q)$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS) -lyajl
+
 $(B)/tests/%.o: EXTRA_CPPFLAGS = -Itests/support
+$(UNIT_REPORT_BIN:=.o): EXTRA_CPPFLAGS = -Itests/support -Icontrib/smaps-report
 $(UNIT_GLUE_BIN:=.o) $(B)/tests/support/stub_daemon.o: \
   EXTRA_CPPFLAGS = -Itests/support -Iplugin $(COLLECTD_CPPFLAGS)
 $(B)/tests/%.o: tests/%.c
@@ -133,6 +145,11 @@ $(UNIT_GLUE_BIN): %: %.o $(UNIT_SUPPORT) $(B)/tests/support/stub_daemon.o \
   $(GLUE_OBJ) $(CORE_LIB)
 	$(call say,LD,$@)
 	$(Q)$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS) -lcmocka $(LIBS)
+
+$(UNIT_REPORT_BIN): %: %.o $(UNIT_SUPPORT) \
+  $(filter-out %/main.o,$(REPORT_OBJ)) $(CORE_LIB)
+	$(call say,LD,$@)
+	$(Q)$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS) -lcmocka -lyajl
 
 $(SHAPE): $(patsubst %.c,$(B)/%.o,$(wildcard tests/support/shape*.c))
 	$(call say,LD,$@)
@@ -169,9 +186,9 @@ check-unit: $(UNIT_BIN)
 print-unit:
 	@echo $(sort $(UNIT_BIN))
 
-check-integration: $(PLUGIN) $(SHAPE)
+check-integration: $(PLUGIN) $(SHAPE) $(REPORT)
 	@COLLECTD=$(COLLECTD) PLUGIN=$(PLUGIN) SHAPE=$(SHAPE) CORE=$(CORE_LIB) \
-	  $(PYTHON) tests/integration/run.py $(TESTS)
+	  REPORT=$(REPORT) $(PYTHON) tests/integration/run.py $(TESTS)
 
 bench: $(PLUGIN) $(BENCH_BIN)
 	@COLLECTD=$(COLLECTD) PLUGIN=$(PLUGIN) $(PYTHON) tests/bench/run.py $(BENCHFLAGS)
@@ -209,7 +226,7 @@ clean:
 	rm -rf build
 
 help:
-	@echo 'all                build $(PLUGIN)'
+	@echo 'all                build $(PLUGIN) and $(REPORT)'
 	@echo 'demo               show what uses the memory of this host, now'
 	@echo 'deps               install what building and testing need'
 	@echo 'check              all tests (check-unit, check-integration)'
@@ -223,5 +240,5 @@ help:
 	@echo 'release            tarball of the commit REV (HEAD), in build/'
 	@echo 'clean'
 
--include $(CORE_OBJ:.o=.d) $(GLUE_OBJ:.o=.d) $(UNIT_BIN:=.d) \
-  $(SUPPORT_SRC:%.c=$(B)/%.d)
+-include $(CORE_OBJ:.o=.d) $(GLUE_OBJ:.o=.d) $(REPORT_OBJ:.o=.d) \
+  $(UNIT_BIN:=.d) $(SUPPORT_SRC:%.c=$(B)/%.d)

@@ -1,0 +1,288 @@
+#include "column.h"
+
+#include <math.h>
+#include <string.h>
+
+#define BIT(kind) (1U << (kind))
+#define GROUP BIT(ROW_GROUP)
+#define PROCESS BIT(ROW_PROCESS)
+#define USER BIT(ROW_USER)
+#define MAPPING BIT(ROW_MAPPING)
+
+enum other {
+  NAME,
+  PERMISSIONS,
+  VMAS,
+  GROUP_NAME,
+  RULE,
+  PROCESSES,
+  THREADS,
+  UNREADABLE,
+  COVERAGE,
+  PSS_ERROR,
+  PID,
+  PPID,
+  STARTTIME,
+  UID,
+  USER_NAME,
+  COMM,
+  EXE,
+  COMMAND,
+  CGROUP,
+  UNIT,
+  SLICE,
+  CONTAINER,
+  SOURCE,
+  PUT_OFF,
+  AGE,
+  DOUBT,
+  COST,
+  OTHERS
+};
+
+_Static_assert((int)AMOUNTS + (int)OTHERS <= COLUMNS_MAX, "too many columns");
+
+static const struct {
+  const char *name;
+  unsigned kinds;
+  bool is_left;
+  bool sorts_upwards;
+} others[OTHERS] = {
+    [NAME] = {"name", MAPPING, true, true},
+    [PERMISSIONS] = {"permissions", MAPPING, true, true},
+    [VMAS] = {"vmas", MAPPING, false, false},
+    [GROUP_NAME] = {"group", GROUP | PROCESS, true, true},
+    [RULE] = {"rule", GROUP | PROCESS, true, true},
+    [PROCESSES] = {"processes", GROUP | USER | MAPPING, false, false},
+    [THREADS] = {"threads", GROUP | PROCESS | USER, false, false},
+    [UNREADABLE] = {"unreadable", GROUP | USER, false, false},
+    [COVERAGE] = {"coverage", GROUP, false, false},
+    [PSS_ERROR] = {"pss_error", GROUP, false, false},
+    [PID] = {"pid", PROCESS, false, true},
+    [PPID] = {"ppid", PROCESS, false, true},
+    [STARTTIME] = {"starttime", PROCESS, false, true},
+    [UID] = {"uid", PROCESS, false, true},
+    [USER_NAME] = {"user", PROCESS | USER, true, true},
+    [COMM] = {"comm", PROCESS, true, true},
+    [EXE] = {"exe", PROCESS, true, true},
+    [COMMAND] = {"command", PROCESS, true, true},
+    [CGROUP] = {"cgroup", PROCESS, true, true},
+    [UNIT] = {"unit", PROCESS, true, true},
+    [SLICE] = {"slice", PROCESS, true, true},
+    [CONTAINER] = {"container", PROCESS, true, true},
+    [SOURCE] = {"source", PROCESS, true, true},
+    [PUT_OFF] = {"put_off", PROCESS, true, true},
+    [AGE] = {"age", GROUP | PROCESS, false, false},
+    [DOUBT] = {"doubt", PROCESS, false, false},
+    [COST] = {"cost", PROCESS, false, false},
+};
+
+/* A mapping has no more amounts than these (smaps-snapshot(5)). */
+static const uint32_t mapping_amounts =
+    1U << AMOUNT_SIZE | 1U << AMOUNT_RSS | 1U << AMOUNT_PSS |
+    1U << AMOUNT_SHARED_CLEAN | 1U << AMOUNT_SHARED_DIRTY |
+    1U << AMOUNT_PRIVATE_CLEAN | 1U << AMOUNT_PRIVATE_DIRTY |
+    1U << AMOUNT_SWAP | 1U << AMOUNT_SWAP_TOTAL;
+
+unsigned column_count(void) { return (unsigned)AMOUNTS + OTHERS; }
+
+const char *column_name(unsigned column) {
+  return column < AMOUNTS ? amount_names[column]
+                          : others[column - AMOUNTS].name;
+}
+
+bool column_is_of(unsigned column, enum row_kind kind) {
+  if (column >= AMOUNTS)
+    return others[column - AMOUNTS].kinds & BIT(kind);
+  return kind != ROW_MAPPING || ((mapping_amounts >> column) & 1);
+}
+
+bool column_is_left(unsigned column) {
+  return column >= AMOUNTS && others[column - AMOUNTS].is_left;
+}
+
+bool column_sorts_upwards(unsigned column) {
+  return column >= AMOUNTS && others[column - AMOUNTS].sorts_upwards;
+}
+
+unsigned column_find(const char *name, size_t len) {
+  unsigned i = 0;
+
+  while (i < column_count() && (strncmp(column_name(i), name, len) != 0 ||
+                                column_name(i)[len] != '\0'))
+    i++;
+  return i;
+}
+
+/* ---- cells ---- */
+
+static struct cell bytes(uint64_t value) {
+  return (struct cell){.type = value == UNKNOWN ? CELL_UNKNOWN : CELL_BYTES,
+                       .whole = value};
+}
+
+static struct cell count(uint64_t value) {
+  return (struct cell){.type = value == UNKNOWN ? CELL_UNKNOWN : CELL_COUNT,
+                       .whole = value};
+}
+
+static struct cell text(const char *value) {
+  return (struct cell){.type = value ? CELL_TEXT : CELL_UNKNOWN, .text = value};
+}
+
+static struct cell real(enum cell_type type, double value) {
+  return (struct cell){.type = isnan(value) ? CELL_UNKNOWN : type,
+                       .real = value};
+}
+
+static struct cell rule(const struct document *d, uint64_t index) {
+  return text(index < d->n_rules ? d->rules[index] : NULL);
+}
+
+static struct cell names(const struct process *p) {
+  return (struct cell){.type = p->n_groups > 0 ? CELL_NAMES : CELL_UNKNOWN,
+                       .names = p->groups,
+                       .n_names = p->n_groups};
+}
+
+/* Also of users and totals, which have less. */
+static struct cell of_group(const struct document *d, enum other column,
+                            const struct group *g) {
+  switch ((int)column) {
+  case USER_NAME:
+  case GROUP_NAME:
+    return text(g->name);
+  case RULE:
+    return rule(d, g->rule);
+  case PROCESSES:
+    return count(g->processes);
+  case THREADS:
+    return count(g->threads);
+  case UNREADABLE:
+    return count(g->unreadable);
+  case COVERAGE:
+    return real(CELL_PERCENT, g->coverage);
+  case PSS_ERROR:
+    return bytes(g->pss_error);
+  case AGE:
+    return real(CELL_SECONDS, g->age);
+  default:
+    return (struct cell){.type = CELL_BLANK};
+  }
+}
+
+static struct cell of_mapping(enum other column, const struct mapping *m) {
+  switch ((int)column) {
+  case NAME:
+    return text(m->name ? m->name : "[rest]");
+  case PERMISSIONS:
+    return text(m->permissions);
+  case VMAS:
+    return count(m->vmas);
+  case PROCESSES:
+    return count(m->processes);
+  default:
+    return (struct cell){.type = CELL_BLANK};
+  }
+}
+
+static struct cell number_of_process(enum other column,
+                                     const struct process *p) {
+  switch ((int)column) {
+  case PID:
+    return count(p->pid);
+  case PPID:
+    return count(p->ppid);
+  case STARTTIME:
+    return count(p->starttime);
+  case UID:
+    return count(p->uid);
+  case THREADS:
+    return count(p->threads);
+  case AGE:
+    return real(CELL_SECONDS, p->age);
+  case DOUBT:
+    return bytes(p->doubt);
+  case COST:
+    return real(CELL_SECONDS, p->read_cost);
+  default:
+    return (struct cell){.type = CELL_BLANK};
+  }
+}
+
+static struct cell of_process(const struct document *d, enum other column,
+                              const struct process *p) {
+  switch ((int)column) {
+  case GROUP_NAME:
+    return names(p);
+  case RULE:
+    return rule(d, p->rule);
+  case USER_NAME:
+    return p->user ? text(p->user) : count(p->uid);
+  case COMM:
+    return text(p->comm);
+  case EXE:
+    return text(p->exe);
+  case COMMAND:
+    return text(process_command(p));
+  case CGROUP:
+    return text(p->cgroup);
+  case UNIT:
+    return text(p->unit);
+  case SLICE:
+    return text(p->slice);
+  case CONTAINER:
+    return text(p->container);
+  case SOURCE:
+    return text(p->source);
+  case PUT_OFF:
+    return text(p->put_off);
+  default:
+    return number_of_process(column, p);
+  }
+}
+
+struct cell column_get(const struct document *d, unsigned column,
+                       const struct row *row) {
+  enum other other = (enum other)(column - AMOUNTS);
+
+  if (column < AMOUNTS)
+    return bytes(amounts_get(row->amounts, column));
+  if (row->is_total && other != PROCESSES && other != THREADS &&
+      other != UNREADABLE)
+    return (struct cell){.type = CELL_BLANK};
+  if (row->group)
+    return of_group(d, other, row->group);
+  return row->process ? of_process(d, other, row->process)
+                      : of_mapping(other, row->mapping);
+}
+
+/* ---- order ---- */
+
+static const char *first_name(const struct cell *c) {
+  return c->type == CELL_NAMES ? c->names[0] : c->text;
+}
+
+static bool is_text(const struct cell *c) {
+  return c->type == CELL_TEXT || c->type == CELL_NAMES;
+}
+
+static int compare_known(const struct cell *a, const struct cell *b) {
+  if (is_text(a) != is_text(b))
+    return is_text(a) ? -1 : 1; /* a user's name before a bare number */
+  if (is_text(a))
+    return strcmp(first_name(a), first_name(b));
+  if (a->type == CELL_SECONDS || a->type == CELL_PERCENT)
+    return (a->real > b->real) - (a->real < b->real);
+  return (a->whole > b->whole) - (a->whole < b->whole);
+}
+
+int column_compare(const struct cell *a, const struct cell *b,
+                   bool is_upwards) {
+  bool a_is_known = a->type != CELL_UNKNOWN && a->type != CELL_BLANK;
+  bool b_is_known = b->type != CELL_UNKNOWN && b->type != CELL_BLANK;
+
+  if (!a_is_known || !b_is_known)
+    return b_is_known - a_is_known;
+  return is_upwards ? compare_known(a, b) : compare_known(b, a);
+}

@@ -1,0 +1,60 @@
+/* What a row of a table is, and what can be shown of it. */
+#ifndef REPORT_COLUMN_H
+#define REPORT_COLUMN_H
+
+#include "document.h"
+
+enum row_kind { ROW_GROUP, ROW_PROCESS, ROW_USER, ROW_MAPPING, ROW_KINDS };
+
+enum cell_type {
+  CELL_UNKNOWN,
+  CELL_BLANK, /* has no meaning there, as the pid of a total */
+  CELL_TEXT,
+  CELL_NAMES,
+  CELL_BYTES,
+  CELL_COUNT,
+  CELL_SECONDS,
+  CELL_PERCENT,
+};
+
+struct cell {
+  enum cell_type type;
+  const char *text;
+  const char *const *names;
+  size_t n_names;
+  uint64_t whole; /* of CELL_BYTES, CELL_COUNT */
+  double real;    /* of CELL_SECONDS, CELL_PERCENT */
+};
+
+struct row {
+  enum row_kind kind;
+  bool is_total;
+  const struct amounts *amounts;
+  const struct group *group; /* of groups, of users and of totals */
+  const struct process *process;
+  const struct mapping *mapping;
+  struct cell key; /* that the table sorts by */
+};
+
+/* There are no more columns than this. */
+#define COLUMNS_MAX 64
+
+/* Columns are numbers: first the amounts, by their own, then all others. */
+unsigned column_count(void);
+const char *column_name(unsigned column);
+bool column_is_of(unsigned column, enum row_kind kind);
+
+/* Names stand left and sort upwards, amounts right and downwards. */
+bool column_is_left(unsigned column);
+bool column_sorts_upwards(unsigned column);
+
+/* column_count() where no column has this name. */
+unsigned column_find(const char *name, size_t len);
+
+struct cell column_get(const struct document *d, unsigned column,
+                       const struct row *row);
+
+/* Orders what is not known behind all that is. */
+int column_compare(const struct cell *a, const struct cell *b, bool is_upwards);
+
+#endif

@@ -1,0 +1,573 @@
+#include "diff.h"
+#include "grid.h"
+#include "json.h"
+#include "mapping.h"
+#include "memory.h"
+
+#include <smaps/name.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- changes ---- */
+
+/* Both NULL-safe: what has no name is behind all others. */
+static int compare_text(const char *a, const char *b) {
+  if (!a || !b)
+    return (a == NULL) - (b == NULL);
+  return strcmp(a, b);
+}
+
+static void add(struct changes *changes, struct change c) {
+  bool is_known = c.old != UNKNOWN && c.new != UNKNOWN;
+
+  c.is_less = is_known && c.new < c.old;
+  c.size = !is_known ? UNKNOWN : c.is_less ? c.old - c.new : c.new - c.old;
+  /* A group that nothing is known of is worth a line, a process is not. */
+  if (c.how == HOW_STAYED && c.old == c.new && (is_known || c.new_process))
+    return;
+  changes->all = memory_room(changes->all, changes->n, sizeof(c));
+  changes->all[changes->n++] = c;
+}
+
+static uint64_t pid_of(const struct change *c) {
+  const struct process *p = c->new_process ? c->new_process : c->old_process;
+
+  return p ? p->pid : 0;
+}
+
+static int compare_changes(const void *a, const void *b) {
+  const struct change *x = a, *y = b;
+  bool x_is_known = x->size != UNKNOWN, y_is_known = y->size != UNKNOWN;
+  int order;
+
+  if (x_is_known != y_is_known)
+    return y_is_known - x_is_known;
+  if (x->size != y->size)
+    return x->size < y->size ? 1 : -1;
+  order = compare_text(x->name, y->name);
+  return order ? order : (pid_of(x) > pid_of(y)) - (pid_of(x) < pid_of(y));
+}
+
+static void sort(struct changes *changes) {
+  if (changes->n > 0)
+    qsort(changes->all, changes->n, sizeof(*changes->all), compare_changes);
+}
+
+/* ---- groups ---- */
+
+static void compare_group(const char *name, const struct group *old,
+                          const struct group *new, enum amount amount,
+                          struct changes *ret) {
+  add(ret, (struct change){
+               .how = !old   ? HOW_CAME
+                      : !new ? HOW_WENT
+                             : HOW_STAYED,
+               .name = name,
+               .old = old ? amounts_get(&old->amounts, amount) : 0,
+               .new = new ? amounts_get(&new->amounts, amount) : 0,
+           });
+}
+
+/* Both documents have them by name. */
+static void compare_groups(const struct document *old,
+                           const struct document *new, enum amount amount,
+                           const char *only, struct changes *ret) {
+  size_t i = 0, j = 0;
+
+  while (i < old->n_groups || j < new->n_groups) {
+    int order = i == old->n_groups ? 1
+                : j == new->n_groups
+                    ? -1
+                    : strcmp(old->groups[i].name, new->groups[j].name);
+    const char *name = order <= 0 ? old->groups[i].name : new->groups[j].name;
+    const struct group *a = order <= 0 ? &old->groups[i++] : NULL;
+    const struct group *b = order >= 0 ? &new->groups[j++] : NULL;
+
+    if (!only || strcmp(name, only) == 0)
+      compare_group(name, a, b, amount, ret);
+  }
+  sort(ret);
+}
+
+/* ---- processes ---- */
+
+struct member {
+  const struct process *process;
+  const char *group;
+};
+
+struct members {
+  struct member *all;
+  size_t n;
+};
+
+static void add_member(struct members *m, struct member member) {
+  m->all = memory_room(m->all, m->n, sizeof(member));
+  m->all[m->n++] = member;
+}
+
+static struct members list(const struct document *d, const char *scope,
+                           const char *group) {
+  struct members m = {0};
+
+  for (size_t i = 0; i < d->n_processes; i++) {
+    const struct process *p = &d->processes[i];
+    const char *of = group ? group : scope;
+
+    if ((!scope || process_is_in(p, scope)) &&
+        (!group || process_is_in(p, group)))
+      add_member(&m, (struct member){p, of ? of : process_main_group(d, p)});
+  }
+  return m;
+}
+
+static int compare_u64(uint64_t a, uint64_t b) { return (a > b) - (a < b); }
+
+static int compare_identity(const void *a, const void *b) {
+  const struct process *x = ((const struct member *)a)->process;
+  const struct process *y = ((const struct member *)b)->process;
+  int order = compare_u64(x->pid, y->pid);
+
+  return order ? order : compare_u64(x->starttime, y->starttime);
+}
+
+static int compare_service(const void *a, const void *b) {
+  const struct member *x = a, *y = b;
+  int order = compare_text(x->group, y->group);
+
+  return order ? order : compare_text(x->process->comm, y->process->comm);
+}
+
+/* By service, and within one in the order in which they were started. */
+static int compare_start(const void *a, const void *b) {
+  const struct member *x = a, *y = b;
+  int order = compare_service(a, b);
+
+  if (!order)
+    order = compare_u64(x->process->starttime, y->process->starttime);
+  return order ? order : compare_identity(a, b);
+}
+
+static uint64_t amount_of(const struct process *p, enum amount amount) {
+  if (!p)
+    return 0;
+  return process_is_in_parent(p) ? 0 : amounts_get(&p->amounts, amount);
+}
+
+/* One of the two may be NULL. */
+static void compare_process(const struct process *old,
+                            const struct process *new, enum how how,
+                            enum amount amount, struct changes *ret) {
+  struct change c = {.how = how,
+                     .name = new   ? new->comm
+                             : old ? old->comm
+                                   : NULL,
+                     .old_process = old,
+                     .new_process = new,
+                     .old = amount_of(old, amount),
+                     .new = amount_of(new, amount)};
+
+  if (how == HOW_LISTED)
+    c.old = UNKNOWN;
+  if (how == HOW_UNLISTED)
+    c.new = UNKNOWN;
+  add(ret, c);
+}
+
+/*
+ * Pairs what is equal, in the order of `compare`; those left over are put into
+ * rest_*. Equal ones beyond the pairs are left over as well.
+ */
+static void pair(struct members *old, struct members *new,
+                 int (*compare)(const void *, const void *), enum how how,
+                 enum amount amount, struct members *rest_old,
+                 struct members *rest_new, struct changes *ret) {
+  size_t i = 0, j = 0;
+
+  while (i < old->n || j < new->n) {
+    const struct member *a = i < old->n ? &old->all[i] : NULL;
+    const struct member *b = j < new->n ? &new->all[j] : NULL;
+    int order = !a ? 1 : !b ? -1 : compare(a, b);
+
+    i += order <= 0;
+    j += order >= 0;
+    if (order == 0)
+      compare_process(a->process, b->process, how, amount, ret);
+    else if (order < 0)
+      add_member(rest_old, *a);
+    else
+      add_member(rest_new, *b);
+  }
+}
+
+static void sort_members(struct members *m,
+                         int (*compare)(const void *, const void *)) {
+  if (m->n > 0)
+    qsort(m->all, m->n, sizeof(*m->all), compare);
+}
+
+/* Pids and start times say who is who on one host only. */
+static bool has_same_host(const struct document *old,
+                          const struct document *new) {
+  return !old->host || !new->host || strcmp(old->host, new->host) == 0;
+}
+
+/* A capture leaves out the small ones. */
+static bool has_all(const struct document *d) {
+  return d->left_out == UNKNOWN || d->left_out == 0;
+}
+
+static void compare_members(const struct document *old,
+                            const struct document *new, struct members *a,
+                            struct members *b, enum amount amount,
+                            struct changes *ret) {
+  struct members a_rest = {0}, b_rest = {0}, gone = {0}, added = {0};
+
+  sort_members(a, compare_identity);
+  sort_members(b, compare_identity);
+  if (has_same_host(old, new)) {
+    pair(a, b, compare_identity, HOW_STAYED, amount, &a_rest, &b_rest, ret);
+    free(a->all);
+    free(b->all);
+    *a = a_rest;
+    *b = b_rest;
+  }
+  sort_members(a, compare_start);
+  sort_members(b, compare_start);
+  pair(a, b, compare_service, HOW_RESTARTED, amount, &gone, &added, ret);
+  for (size_t i = 0; i < gone.n; i++)
+    compare_process(gone.all[i].process, NULL,
+                    has_all(new) ? HOW_WENT : HOW_UNLISTED, amount, ret);
+  for (size_t i = 0; i < added.n; i++)
+    compare_process(NULL, added.all[i].process,
+                    has_all(old) ? HOW_CAME : HOW_LISTED, amount, ret);
+  free(gone.all);
+  free(added.all);
+}
+
+/* False where the captures are about two groups. */
+static bool compare_processes(const struct document *old,
+                              const struct document *new, enum amount amount,
+                              const char *group, struct changes *ret) {
+  const char *a_scope = document_scope(old), *b_scope = document_scope(new);
+  const char *scope = a_scope ? a_scope : b_scope;
+  struct members a, b;
+
+  if (a_scope && b_scope && strcmp(a_scope, b_scope) != 0)
+    return false;
+  a = list(old, scope, group);
+  b = list(new, scope, group);
+  compare_members(old, new, &a, &b, amount, ret);
+  free(a.all);
+  free(b.all);
+  sort(ret);
+  return true;
+}
+
+/* ---- mappings ---- */
+
+static int compare_mapping_names(const void *a, const void *b) {
+  return compare_text((*(const struct mapping *const *)a)->name,
+                      (*(const struct mapping *const *)b)->name);
+}
+
+static const struct mapping **sort_mappings(const struct mappings *m) {
+  const struct mapping **sorted = memory_array(NULL, m->n, sizeof(*sorted));
+
+  for (size_t i = 0; i < m->n; i++)
+    sorted[i] = &m->all[i];
+  if (m->n > 0)
+    qsort(sorted, m->n, sizeof(*sorted), compare_mapping_names);
+  return sorted;
+}
+
+static bool has_rest(const struct mappings *m) {
+  return m->n > 0 && !m->all[m->n - 1].name;
+}
+
+/* One of the two may be NULL; then `is_complete` says whether that side names
+ * all that it has. */
+static void compare_mapping(const char *name, const struct mapping *old,
+                            const struct mapping *new, enum amount amount,
+                            bool is_complete, struct changes *ret) {
+  struct change c = {.how = HOW_STAYED,
+                     .name = name ? name : "[rest]",
+                     .old = old ? amounts_get(&old->amounts, amount) : 0,
+                     .new = new ? amounts_get(&new->amounts, amount) : 0};
+
+  if (!old)
+    c.how = is_complete || !name ? HOW_CAME : HOW_LISTED;
+  if (!new)
+    c.how = is_complete || !name ? HOW_WENT : HOW_UNLISTED;
+  if (c.how == HOW_LISTED)
+    c.old = UNKNOWN;
+  if (c.how == HOW_UNLISTED)
+    c.new = UNKNOWN;
+  add(ret, c);
+}
+
+/* What one side has not may be in its rest. */
+static void compare_mappings(const struct mappings *old,
+                             const struct mappings *new, enum amount amount,
+                             struct changes *ret) {
+  const struct mapping **a = sort_mappings(old), **b = sort_mappings(new);
+  size_t i = 0, j = 0;
+
+  while (i < old->n || j < new->n) {
+    int order = i == old->n   ? 1
+                : j == new->n ? -1
+                              : compare_mapping_names(&a[i], &b[j]);
+    const char *name = order <= 0 ? a[i]->name : b[j]->name;
+    const struct mapping *x = order <= 0 ? a[i++] : NULL;
+    const struct mapping *y = order >= 0 ? b[j++] : NULL;
+
+    compare_mapping(name, x, y, amount, !has_rest(x ? new : old), ret);
+  }
+  free(a);
+  free(b);
+  sort(ret);
+}
+
+void diff_make(struct document *old, struct document *new, enum amount amount,
+               const char *group, struct diff *ret) {
+  *ret = (struct diff){0};
+  compare_groups(old, new, amount, group, &ret->groups);
+  ret->has_processes =
+      compare_processes(old, new, amount, group, &ret->processes);
+  ret->has_mappings = ret->has_processes && mappings_are_known(old, group) &&
+                      mappings_are_known(new, group) &&
+                      column_is_of(amount, ROW_MAPPING);
+  if (ret->has_mappings) {
+    struct mappings a = mappings_collect(old, group);
+    struct mappings b = mappings_collect(new, group);
+
+    compare_mappings(&a, &b, amount, &ret->mappings);
+  }
+}
+
+void diff_done(struct diff *d) {
+  free(d->groups.all);
+  free(d->processes.all);
+  free(d->mappings.all);
+  *d = (struct diff){0};
+}
+
+/* ---- the limit ---- */
+
+bool diff_is_over(const struct change *c, const struct limit *limit) {
+  if (!limit->is_set || c->size == UNKNOWN || c->is_less || c->size == 0)
+    return false;
+  if (limit->is_percent)
+    return (double)c->size * 100 > limit->value * (double)c->old;
+  return (double)c->size > limit->value;
+}
+
+static void report_growth(const struct change *c, const struct limit *limit) {
+  struct style plain = {.unit = UNIT_HUMAN, .mem_total = UNKNOWN};
+  struct text t = {0};
+  struct name shown;
+
+  text_addf(&t, "smaps-report: group \"%s\": PSS ",
+            name_escape(c->name, strlen(c->name), shown.text, NAME_SIZE));
+  if (c->size == UNKNOWN) {
+    text_add(&t, "is not known on both sides, and not judged");
+  } else {
+    text_add(&t, "grew from ");
+    text_add_bytes(&t, c->old, &plain);
+    text_add(&t, " to ");
+    text_add_bytes(&t, c->new, &plain);
+    text_addf(&t, ", by more than %s", limit->text);
+  }
+  fprintf(stderr, "%s\n", t.bytes);
+  text_done(&t);
+}
+
+/* Of PSS, whatever is shown. Returns 1 where a group is over the limit. */
+static int judge(const struct document *old, const struct document *new,
+                 const struct options *o) {
+  struct changes changes = {0};
+  int status = 0;
+
+  if (!o->limit.is_set)
+    return 0;
+  compare_groups(old, new, AMOUNT_PSS, o->group, &changes);
+  for (size_t i = 0; i < changes.n; i++) {
+    const struct change *c = &changes.all[i];
+    bool is_over = diff_is_over(c, &o->limit);
+
+    if (is_over || (c->size == UNKNOWN && c->how != HOW_WENT))
+      report_growth(c, &o->limit);
+    if (is_over)
+      status = 1;
+  }
+  free(changes.all);
+  return status;
+}
+
+/* ---- text ---- */
+
+static const char *const how_names[] = {
+    [HOW_STAYED] = "",       [HOW_RESTARTED] = "restarted",
+    [HOW_CAME] = "came",     [HOW_WENT] = "went",
+    [HOW_LISTED] = "listed", [HOW_UNLISTED] = "unlisted",
+};
+
+struct section {
+  const struct changes *changes;
+  const char *title;
+  bool has_pids;
+};
+
+static void add_pids(const struct change *c, struct text *ret) {
+  const struct process *old = c->old_process, *new = c->new_process;
+
+  if (c->how == HOW_RESTARTED)
+    text_addf(ret, "%ju>%ju", (uintmax_t)old->pid, (uintmax_t) new->pid);
+  else
+    text_addf(ret, "%ju", (uintmax_t)pid_of(c));
+}
+
+enum { CHANGE, OLD, NEW, HOW, PID };
+
+static void make_title(const struct section *section, size_t column,
+                       struct text *ret) {
+  static const char *const titles[] = {"CHANGE", "OLD", "NEW", "HOW", "PID"};
+
+  if (column < PID || (column == PID && section->has_pids))
+    text_add(ret, titles[column]);
+  else
+    text_add(ret, section->title);
+}
+
+static void make_cell(const void *context, size_t row, size_t column,
+                      const struct style *s, struct text *ret) {
+  const struct section *section = context;
+  const struct change *c;
+
+  if (row == GRID_TITLES) {
+    make_title(section, column, ret);
+    return;
+  }
+  c = &section->changes->all[row];
+  if (column == CHANGE)
+    text_add_change(ret, c->is_less, c->size, s);
+  else if (column == OLD)
+    text_add_bytes(ret, c->old, s);
+  else if (column == NEW)
+    text_add_bytes(ret, c->new, s);
+  else if (column == HOW)
+    text_add(ret, how_names[c->how]);
+  else if (column == PID && section->has_pids)
+    add_pids(c, ret);
+  else
+    text_add_name(ret, c->name ? c->name : "-", s);
+}
+
+static enum colour row_colour(const void *context, size_t row) {
+  const struct section *section = context;
+  const struct change *c;
+
+  if (row == GRID_TITLES)
+    return COLOUR_BOLD;
+  c = &section->changes->all[row];
+  if (c->size == UNKNOWN || c->size == 0)
+    return COLOUR_NONE;
+  return c->is_less ? COLOUR_GREEN : COLOUR_RED;
+}
+
+static size_t least(uint64_t a, size_t b) { return a < b ? (size_t)a : b; }
+
+static void print_section(const struct section *section, uint64_t rows_max,
+                          const struct style *s) {
+  struct grid g = {.n_columns = section->has_pids ? PID + 2 : PID + 1,
+                   .n_rows = least(rows_max, section->changes->n),
+                   .cell = make_cell,
+                   .colour = row_colour,
+                   .context = section};
+
+  for (size_t i = HOW; i < g.n_columns; i++)
+    g.is_left[i] = true;
+  grid_print(&g, s);
+}
+
+static void print_text(const struct diff *d, uint64_t rows_max,
+                       const struct style *s) {
+  struct section groups = {&d->groups, "GROUP", false};
+  struct section processes = {&d->processes, "PROCESS", true};
+  struct section mappings = {&d->mappings, "MAPPING", false};
+
+  print_section(&groups, rows_max, s);
+  if (d->has_processes) {
+    fputc('\n', s->out);
+    print_section(&processes, rows_max, s);
+  }
+  if (d->has_mappings) {
+    fputc('\n', s->out);
+    print_section(&mappings, rows_max, s);
+  }
+}
+
+/* ---- JSON ---- */
+
+static void write_change(struct json *j, const struct change *c) {
+  const struct process *old = c->old_process, *new = c->new_process;
+
+  json_begin(j, NULL, '{');
+  if (old || new) {
+    json_text(j, "comm", c->name);
+    json_whole(j, "old_pid", old ? old->pid : UNKNOWN);
+    json_whole(j, "pid", new ? new->pid : UNKNOWN);
+  } else {
+    json_text(j, "name", c->name);
+  }
+  json_text(j, "how", c->how == HOW_STAYED ? "stayed" : how_names[c->how]);
+  json_whole(j, "old", c->how == HOW_CAME ? UNKNOWN : c->old);
+  json_whole(j, "new", c->how == HOW_WENT ? UNKNOWN : c->new);
+  json_change(j, "change", c->is_less, c->size);
+  json_end(j, '}');
+}
+
+static void write_changes(struct json *j, const char *key,
+                          const struct changes *changes, uint64_t rows_max) {
+  json_begin(j, key, '[');
+  for (size_t i = 0; i < least(rows_max, changes->n); i++)
+    write_change(j, &changes->all[i]);
+  json_end(j, ']');
+}
+
+static void write_json(const struct diff *d, const struct options *o,
+                       FILE *out) {
+  struct json j = {.out = out};
+
+  json_begin(&j, NULL, '{');
+  json_text(&j, "amount", amount_names[o->sort]);
+  write_changes(&j, "groups", &d->groups, o->rows_max);
+  if (d->has_processes)
+    write_changes(&j, "processes", &d->processes, o->rows_max);
+  if (d->has_mappings)
+    write_changes(&j, "mappings", &d->mappings, o->rows_max);
+  json_end(&j, '}');
+}
+
+int diff_print(struct document *old, struct document *new,
+               const struct options *o, const struct style *s,
+               struct reason *reason) {
+  struct name shown;
+  struct diff d;
+  int status;
+
+  if (o->group && !document_group(old, o->group) &&
+      !document_group(new, o->group))
+    return reason_set(
+        reason, "there is no group \"%s\"",
+        name_escape(o->group, strlen(o->group), shown.text, NAME_SIZE));
+  status = judge(old, new, o);
+  diff_make(old, new, o->sort, o->group, &d);
+  if (o->is_json)
+    write_json(&d, o, s->out);
+  else
+    print_text(&d, o->rows_max, s);
+  diff_done(&d);
+  return status;
+}

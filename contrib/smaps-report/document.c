@@ -1,0 +1,124 @@
+#include "document.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *const amount_names[AMOUNTS] = {
+    "pss",
+    "uss",
+    "rss",
+    "shared",
+    "swap",
+    "pss_anon",
+    "pss_file",
+    "pss_shmem",
+    "pss_dirty",
+    "private_clean",
+    "private_dirty",
+    "shared_clean",
+    "shared_dirty",
+    "referenced",
+    "anonymous",
+    "lazy_free",
+    "ksm",
+    "anon_huge_pages",
+    "shmem_pmd_mapped",
+    "file_pmd_mapped",
+    "shared_hugetlb",
+    "private_hugetlb",
+    "locked",
+    "swap_total",
+    "size",
+    "resident",
+    "resident_shared",
+    "text",
+    "data",
+};
+
+static unsigned count_below(uint32_t known, unsigned bit) {
+  return (unsigned)__builtin_popcount(known & ((UINT32_C(1) << bit) - 1));
+}
+
+uint64_t amounts_get(const struct amounts *a, enum amount which) {
+  if (!((a->known >> which) & 1))
+    return UNKNOWN;
+  return a->packed[count_below(a->known, which)];
+}
+
+bool amounts_pack(struct amounts *a, struct pool *p, const uint64_t *values) {
+  uint64_t *packed;
+  uint32_t known = 0;
+  size_t n = 0;
+
+  for (unsigned i = 0; i < AMOUNTS; i++)
+    if (values[i] != UNKNOWN)
+      known |= UINT32_C(1) << i;
+  packed = pool_alloc(p, (size_t)__builtin_popcount(known) * sizeof(*packed));
+  if (!packed)
+    return false;
+  for (unsigned i = 0; i < AMOUNTS; i++)
+    if (values[i] != UNKNOWN)
+      packed[n++] = values[i];
+  a->known = known;
+  a->packed = packed;
+  return true;
+}
+
+uint64_t amount_add(uint64_t a, uint64_t b) {
+  uint64_t sum;
+
+  if (a == UNKNOWN || b == UNKNOWN || __builtin_add_overflow(a, b, &sum))
+    return UNKNOWN;
+  return sum;
+}
+
+void document_done(struct document *d) {
+  pool_done(&d->pool);
+  free(d->rules);
+  free(d->groups);
+  free(d->processes);
+  *d = (struct document){0};
+}
+
+static int compare_name(const void *name, const void *group) {
+  return strcmp(name, ((const struct group *)group)->name);
+}
+
+const struct group *document_group(const struct document *d, const char *name) {
+  if (d->n_groups == 0)
+    return NULL;
+  return bsearch(name, d->groups, d->n_groups, sizeof(*d->groups),
+                 compare_name);
+}
+
+const char *document_scope(const struct document *d) {
+  if (!d->trigger.kind || strcmp(d->trigger.kind, "notification") != 0)
+    return NULL;
+  return d->trigger.group;
+}
+
+bool process_is_in(const struct process *p, const char *group) {
+  for (size_t i = 0; i < p->n_groups; i++)
+    if (strcmp(p->groups[i], group) == 0)
+      return true;
+  return false;
+}
+
+bool process_is_in_parent(const struct process *p) {
+  return p->source && strcmp(p->source, "parent") == 0;
+}
+
+const char *process_command(const struct process *p) {
+  return p->command_line && *p->command_line ? p->command_line : p->comm;
+}
+
+const char *process_main_group(const struct document *d,
+                               const struct process *p) {
+  for (size_t i = 0; i < p->n_groups && p->rule != UNKNOWN; i++) {
+    const struct group *g = document_group(d, p->groups[i]);
+
+    if (g && g->rule == p->rule)
+      return g->name;
+  }
+  return p->n_groups > 0 ? p->groups[0] : NULL;
+}

@@ -1,0 +1,176 @@
+/*
+ * A snapshot (smaps-snapshot(5)) in memory.
+ *
+ * What a document does not say is NULL, UNKNOWN or NaN. All text is as hostile
+ * as the names of processes are: it is printed through text.h and json.h only.
+ */
+#ifndef REPORT_DOCUMENT_H
+#define REPORT_DOCUMENT_H
+
+#include "pool.h"
+
+#include <stdbool.h>
+
+#define UNKNOWN UINT64_MAX
+
+/* Amounts in bytes; the names are in document.c in this order. */
+enum amount {
+  AMOUNT_PSS,
+  AMOUNT_USS,
+  AMOUNT_RSS,
+  AMOUNT_SHARED,
+  AMOUNT_SWAP,
+  AMOUNT_PSS_ANON,
+  AMOUNT_PSS_FILE,
+  AMOUNT_PSS_SHMEM,
+  AMOUNT_PSS_DIRTY,
+  AMOUNT_PRIVATE_CLEAN,
+  AMOUNT_PRIVATE_DIRTY,
+  AMOUNT_SHARED_CLEAN,
+  AMOUNT_SHARED_DIRTY,
+  AMOUNT_REFERENCED,
+  AMOUNT_ANONYMOUS,
+  AMOUNT_LAZY_FREE,
+  AMOUNT_KSM,
+  AMOUNT_ANON_HUGE_PAGES,
+  AMOUNT_SHMEM_PMD_MAPPED,
+  AMOUNT_FILE_PMD_MAPPED,
+  AMOUNT_SHARED_HUGETLB,
+  AMOUNT_PRIVATE_HUGETLB,
+  AMOUNT_LOCKED,
+  AMOUNT_SWAP_TOTAL,
+  AMOUNT_SIZE,
+  AMOUNT_RESIDENT,
+  AMOUNT_RESIDENT_SHARED,
+  AMOUNT_TEXT,
+  AMOUNT_DATA,
+  AMOUNTS
+};
+
+extern const char *const amount_names[AMOUNTS];
+
+/* The known ones of them, one behind the other: few documents have all. */
+struct amounts {
+  uint32_t known; /* bit per amount */
+  const uint64_t *packed;
+};
+
+/* UNKNOWN where it is not known. */
+uint64_t amounts_get(const struct amounts *a, enum amount which);
+
+/* Packs values[AMOUNTS], in which UNKNOWN is left out. False where memory has
+ * run out. */
+bool amounts_pack(struct amounts *a, struct pool *p, const uint64_t *values);
+
+/* a + b; UNKNOWN where one of them is, or where the sum does not fit. */
+uint64_t amount_add(uint64_t a, uint64_t b);
+
+struct mapping {
+  const char *name; /* NULL: the sum of all others */
+  const char *permissions;
+  uint64_t vmas;
+  uint64_t processes;
+  struct amounts amounts;
+};
+
+struct group {
+  const char *name;
+  uint64_t rule; /* index in the rules */
+  uint64_t processes;
+  uint64_t threads;
+  uint64_t unreadable;
+  double coverage; /* percent */
+  double age;      /* seconds */
+  uint64_t pss_error;
+  struct amounts amounts;
+};
+
+struct process {
+  uint64_t pid;
+  uint64_t starttime;
+  uint64_t ppid;
+  uint64_t uid;
+  uint64_t threads;
+  uint64_t rule;
+  uint64_t doubt;
+  double age;
+  double read_cost; /* seconds */
+  const char *comm;
+  const char *exe;
+  const char *command_line;
+  const char *user;
+  const char *cgroup;
+  const char *unit;
+  const char *slice;
+  const char *container;
+  const char *source;
+  const char *put_off;
+  const char *const *groups;
+  size_t n_groups;
+  const uint64_t *also;
+  size_t n_also;
+  bool is_inherited;
+  bool has_mappings;
+  const struct mapping *mappings;
+  size_t n_mappings;
+  struct amounts amounts;
+};
+
+struct trigger {
+  const char *kind;
+  const char *severity;
+  double time;
+  const char *group;
+  const char *type;
+  const char *type_instance;
+  const char *message;
+};
+
+struct document {
+  struct pool pool;
+  const char *plugin_version;
+  const char *host;
+  const char *kernel;
+  double time;
+  double interval;
+  uint64_t version;
+  uint64_t page_size;
+  uint64_t mem_total;
+  uint64_t mem_available;
+  uint64_t left_out;
+  struct trigger trigger;
+  const char **rules;
+  size_t n_rules;
+  struct group *groups;
+  size_t n_groups;
+  struct process *processes;
+  size_t n_processes;
+  const struct mapping *mappings;
+  size_t n_mappings;
+  bool has_mappings;
+};
+
+void document_done(struct document *d);
+
+/* NULL where there is none of that name. Groups are sorted by name. */
+const struct group *document_group(const struct document *d, const char *name);
+
+/* The group that a capture is about, or NULL. */
+const char *document_scope(const struct document *d);
+
+bool process_is_in(const struct process *p, const char *group);
+
+/* Its memory is its parent's and is counted there. */
+bool process_is_in_parent(const struct process *p);
+
+/* Its command line, or comm where that is not known or empty; may be NULL. */
+const char *process_command(const struct process *p);
+
+/*
+ * The one group to count it in: that of the rule that took it, and else the
+ * first it is in. NULL where it is in none.
+ */
+const char *process_main_group(const struct document *d,
+                               const struct process *p);
+
+#endif

@@ -1,0 +1,331 @@
+#include "extract.h"
+#include "memory.h"
+
+#include <smaps/name.h>
+
+#include <dirent.h>
+#include <fnmatch.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#define DEPTH_MAX 8
+#define FILE_MAX ((size_t)16 << 20)
+
+/* ---- lines ---- */
+
+/* One line, or several that are joined by strings or backslashes. */
+struct statement {
+  struct span raw;
+  enum { PLAIN, OPEN, CLOSE } kind;
+  struct span key;
+  char value[PATH_MAX]; /* the first argument; "" where there is none */
+};
+
+static size_t string_length(const char *text, const char *end) {
+  const char *at = text + 1;
+
+  while (at < end && *at != '"')
+    at += *at == '\\' && at + 1 < end ? 2 : 1;
+  return (size_t)((at < end ? at + 1 : end) - text);
+}
+
+static const char *comment_end(const char *at, const char *end) {
+  while (at < end && *at != '\n')
+    at++;
+  return at;
+}
+
+/* The end of the line, which a newline within a string or behind a backslash
+ * is not. */
+static const char *line_end(const char *at, const char *end) {
+  while (at < end && *at != '\n') {
+    if (*at == '#')
+      at = comment_end(at, end);
+    else if (*at == '"')
+      at += string_length(at, end);
+    else
+      at += *at == '\\' && at + 1 < end ? 2 : 1;
+  }
+  return at < end ? at + 1 : end;
+}
+
+static bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+         (c >= '0' && c <= '9') || c == '_';
+}
+
+static void skip_blanks(struct scan *s) {
+  while (!scan_is_done(s) &&
+         (*s->at == ' ' || *s->at == '\t' || *s->at == '\r'))
+    s->at++;
+}
+
+static struct span take_word(struct scan *s) {
+  const char *start = s->at;
+
+  while (!scan_is_done(s) && is_word(*s->at))
+    s->at++;
+  return (struct span){.text = start, .len = (size_t)(s->at - start)};
+}
+
+/* An argument without its quotes and backslashes; cut where it does not fit. */
+static void take_value(struct scan *s, char *ret, size_t size) {
+  const char *end = s->end;
+  size_t len = 0;
+  bool is_quoted = !scan_is_done(s) && *s->at == '"';
+
+  if (is_quoted) {
+    end = s->at + string_length(s->at, s->end);
+    s->at++;
+  }
+  for (; s->at < end && len + 1 < size; s->at++) {
+    if (is_quoted ? *s->at == '"' : strchr(" \t\r\n>#\"", *s->at) != NULL)
+      break;
+    if (is_quoted && *s->at == '\\' && s->at + 1 < end)
+      s->at++;
+    ret[len++] = *s->at;
+  }
+  ret[len] = '\0';
+}
+
+static bool take_statement(struct scan *text, struct statement *ret) {
+  struct scan s;
+
+  if (scan_is_done(text))
+    return false;
+  ret->raw.text = text->at;
+  text->at = line_end(text->at, text->end);
+  ret->raw.len = (size_t)(text->at - ret->raw.text);
+  s = scan_begin(ret->raw.text, ret->raw.len);
+  skip_blanks(&s);
+  ret->kind = !scan_char(&s, '<') ? PLAIN : scan_char(&s, '/') ? CLOSE : OPEN;
+  skip_blanks(&s);
+  ret->key = take_word(&s);
+  skip_blanks(&s);
+  take_value(&s, ret->value, sizeof(ret->value));
+  return true;
+}
+
+static bool is_key(const struct statement *st, const char *key) {
+  return st->key.len == strlen(key) &&
+         strncasecmp(st->key.text, key, st->key.len) == 0;
+}
+
+/* ---- blocks ---- */
+
+struct extract {
+  enum extract_what what;
+  FILE *out;
+  unsigned depth; /* of open blocks */
+  enum { OTHER, SMAPS, CAPTURE, INCLUDE } in;
+  char pattern[PATH_MAX]; /* of the <Include> that is open */
+  char filter[PATH_MAX];
+  int (*include)(void *context, const char *pattern, const char *filter);
+  void *context;
+};
+
+static void copy(struct extract *e, enum extract_what what,
+                 const struct statement *st) {
+  if (e->what != what)
+    return;
+  fwrite(st->raw.text, 1, st->raw.len, e->out);
+  if (st->raw.len > 0 && st->raw.text[st->raw.len - 1] != '\n')
+    fputc('\n', e->out);
+}
+
+static int at_top(struct extract *e, const struct statement *st) {
+  if (st->kind == OPEN && is_key(st, "Include")) {
+    e->in = INCLUDE;
+    memcpy(e->pattern, st->value, sizeof(e->pattern));
+    e->filter[0] = '\0';
+  } else if (st->kind == OPEN) {
+    bool is_ours = is_key(st, "Plugin") && strcasecmp(st->value, "smaps") == 0;
+
+    e->in = is_ours ? SMAPS : OTHER;
+    if (is_ours)
+      copy(e, EXTRACT_BLOCKS, st);
+  } else if (is_key(st, "Include")) {
+    return e->include(e->context, st->value, NULL);
+  } else if (is_key(st, "Hostname") || is_key(st, "PluginDir") ||
+             is_key(st, "TypesDB")) {
+    copy(e, EXTRACT_GLOBALS, st);
+  }
+  e->depth += st->kind == OPEN;
+  return 0;
+}
+
+static void in_smaps(struct extract *e, const struct statement *st) {
+  bool is_dropped = e->depth == 1 && st->kind == PLAIN &&
+                    (is_key(st, "StateFile") || is_key(st, "StateInterval"));
+
+  if (e->depth == 1 && st->kind == OPEN && is_key(st, "Capture"))
+    e->in = CAPTURE;
+  else if (!is_dropped)
+    copy(e, EXTRACT_BLOCKS, st);
+}
+
+static int in_block(struct extract *e, const struct statement *st) {
+  if (e->in == SMAPS)
+    in_smaps(e, st);
+  else if (e->in == CAPTURE && e->depth == 2 && st->kind == CLOSE)
+    e->in = SMAPS;
+  else if (e->in == INCLUDE && st->kind == PLAIN && is_key(st, "Filter"))
+    memcpy(e->filter, st->value, sizeof(e->filter));
+  if (st->kind == OPEN)
+    e->depth++;
+  if (st->kind != CLOSE)
+    return 0;
+  e->depth--;
+  if (e->depth > 0 || e->in != INCLUDE)
+    return 0;
+  return e->include(e->context, e->pattern, e->filter[0] ? e->filter : NULL);
+}
+
+int extract_text(struct span text, enum extract_what what, FILE *out,
+                 int (*include)(void *context, const char *pattern,
+                                const char *filter),
+                 void *context) {
+  struct extract *e = memory_array(NULL, 1, sizeof(*e));
+  struct statement *st = memory_array(NULL, 1, sizeof(*st));
+  struct scan s = scan_begin(text.text, text.len);
+  int r = 0;
+
+  memset(e, 0, sizeof(*e));
+  e->what = what;
+  e->out = out;
+  e->include = include;
+  e->context = context;
+  while (r >= 0 && take_statement(&s, st))
+    r = e->depth == 0 ? at_top(e, st) : in_block(e, st);
+  /* A block that the file leaves open is a mistake that collectd is to see. */
+  free(e);
+  free(st);
+  return r;
+}
+
+/* ---- files ---- */
+
+struct files {
+  enum extract_what what;
+  FILE *out;
+  unsigned depth;
+  struct reason *reason;
+};
+
+static int take_path(struct files *f, const char *path, const char *filter);
+
+static int refuse(struct files *f, const char *path, int error) {
+  struct name shown;
+
+  reason_format(f->reason, "%s: %s",
+                name_escape(path, strlen(path), shown.text, NAME_SIZE),
+                strerror(error));
+  return -error;
+}
+
+static int include(void *context, const char *pattern, const char *filter) {
+  struct files *f = context;
+  glob_t found;
+  int r = 0;
+
+  /* No braces, no variables and certainly no commands. */
+  if (glob(pattern, 0, NULL, &found) != 0)
+    return 0;
+  for (size_t i = 0; i < found.gl_pathc && r >= 0; i++)
+    r = take_path(f, found.gl_pathv[i], filter);
+  globfree(&found);
+  return r;
+}
+
+static char *read_all(FILE *file, size_t *ret_len) {
+  size_t size = (size_t)1 << 16, len = 0;
+  char *text = memory_array(NULL, size + 1, 1);
+
+  while (len < FILE_MAX) {
+    size_t n = fread(text + len, 1, size - len, file);
+
+    len += n;
+    if (n == 0)
+      break;
+    if (len == size) {
+      size *= 2;
+      text = memory_array(text, size + 1, 1);
+    }
+  }
+  text[len] = '\0';
+  *ret_len = len;
+  return text;
+}
+
+static int take_file(struct files *f, const char *path) {
+  FILE *file = fopen(path, "re");
+  struct span text;
+  char *bytes;
+  int r;
+
+  if (!file)
+    return refuse(f, path, errno);
+  bytes = read_all(file, &text.len);
+  text.text = bytes;
+  r = ferror(file) ? refuse(f, path, EIO)
+                   : extract_text(text, f->what, f->out, include, f);
+  fclose(file);
+  free(bytes);
+  return r;
+}
+
+static int is_visible(const struct dirent *entry) {
+  return entry->d_name[0] != '.';
+}
+
+static int take_directory(struct files *f, const char *path,
+                          const char *filter) {
+  struct dirent **entries;
+  int n = scandir(path, &entries, is_visible, alphasort);
+  int r = n < 0 ? refuse(f, path, errno) : 0;
+
+  for (int i = 0; i < n; i++) {
+    size_t size = strlen(path) + strlen(entries[i]->d_name) + 2;
+    char *inner = memory_array(NULL, size, 1);
+
+    snprintf(inner, size, "%s/%s", path, entries[i]->d_name);
+    if (r >= 0)
+      r = take_path(f, inner, filter);
+    free(inner);
+    free(entries[i]);
+  }
+  if (n >= 0)
+    free(entries);
+  return r;
+}
+
+static int take_path(struct files *f, const char *path, const char *filter) {
+  const char *slash = strrchr(path, '/');
+  struct stat st;
+  int r;
+
+  if (f->depth == DEPTH_MAX)
+    return refuse(f, path, ELOOP);
+  if (stat(path, &st) < 0)
+    return refuse(f, path, errno);
+  f->depth++;
+  if (S_ISDIR(st.st_mode))
+    r = take_directory(f, path, filter);
+  else if (filter && fnmatch(filter, slash ? slash + 1 : path, 0) != 0)
+    r = 0;
+  else
+    r = take_file(f, path);
+  f->depth--;
+  return r;
+}
+
+int extract_file(const char *path, enum extract_what what, FILE *out,
+                 struct reason *reason) {
+  struct files f = {.what = what, .out = out, .reason = reason};
+
+  return take_path(&f, path, NULL);
+}

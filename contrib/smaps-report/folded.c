@@ -1,0 +1,100 @@
+#include "folded.h"
+#include "output.h"
+#include "utf8.h"
+
+#include <string.h>
+
+#define NO_GROUP "[no group]"
+#define REST "[rest]"
+
+/* The names of those who chose them, as one frame of a stack. */
+static void write_frame(const char *name, FILE *out) {
+  size_t left = strlen(name);
+
+  if (left == 0)
+    fputc('-', out);
+  while (left > 0) {
+    uint32_t c;
+    size_t n = utf8_decode(name, left, &c);
+
+    if (n == 0 || !utf8_is_plain(c) || c == ';' || c == ' ' || c == 0xa0)
+      fputc('_', out);
+    else
+      fwrite(name, 1, n, out);
+    name += n > 0 ? n : 1;
+    left -= n > 0 ? n : 1;
+  }
+}
+
+static void write_process_frames(const struct document *d,
+                                 const struct process *p, FILE *out) {
+  const char *scope = document_scope(d);
+  const char *group =
+      scope && process_is_in(p, scope) ? scope : process_main_group(d, p);
+
+  write_frame(group ? group : NO_GROUP, out);
+  fputc(';', out);
+  write_frame(p->comm ? p->comm : "-", out);
+  fprintf(out, "[%ju]", (uintmax_t)p->pid);
+}
+
+static void write_mapping(const struct document *d, const struct process *p,
+                          const struct mapping *m, FILE *out) {
+  uint64_t pss = amounts_get(&m->amounts, AMOUNT_PSS);
+
+  if (pss == UNKNOWN || pss == 0)
+    return;
+  write_process_frames(d, p, out);
+  fputc(';', out);
+  write_frame(m->name ? m->name : REST, out);
+  fprintf(out, " %ju\n", (uintmax_t)pss);
+}
+
+/* False where its PSS is not known. */
+static bool write_process(const struct document *d, const struct process *p,
+                          FILE *out) {
+  uint64_t pss = amounts_get(&p->amounts, AMOUNT_PSS);
+
+  for (size_t i = 0; i < p->n_mappings; i++)
+    write_mapping(d, p, &p->mappings[i], out);
+  if (p->n_mappings > 0 || process_is_in_parent(p))
+    return true;
+  if (pss == UNKNOWN)
+    return false;
+  if (pss == 0)
+    return true;
+  write_process_frames(d, p, out);
+  fprintf(out, " %ju\n", (uintmax_t)pss);
+  return true;
+}
+
+/* What the group of a capture has beyond the processes that are in it. */
+static void write_rest(const struct document *d, FILE *out) {
+  const char *scope = document_scope(d);
+  const struct group *g = scope ? document_group(d, scope) : NULL;
+  uint64_t pss = g ? amounts_get(&g->amounts, AMOUNT_PSS) : UNKNOWN;
+  uint64_t listed = 0;
+
+  if (pss == UNKNOWN || d->left_out == UNKNOWN || d->left_out == 0)
+    return;
+  for (size_t i = 0; i < d->n_processes; i++)
+    if (process_is_in(&d->processes[i], scope) &&
+        !process_is_in_parent(&d->processes[i]))
+      listed =
+          amount_add(listed, amounts_get(&d->processes[i].amounts, AMOUNT_PSS));
+  if (listed == UNKNOWN || listed >= pss)
+    return;
+  write_frame(scope, out);
+  fprintf(out, ";" REST " %ju\n", (uintmax_t)(pss - listed));
+}
+
+size_t folded_write(const struct document *d, FILE *out) {
+  size_t left_out = 0;
+
+  for (size_t i = 0; i < d->n_processes; i++) {
+    left_out += !write_process(d, &d->processes[i], out);
+    output_check(out);
+  }
+  write_rest(d, out);
+  return left_out;
+}

@@ -1,0 +1,366 @@
+#include "live.h"
+#include "extract.h"
+#include "memory.h"
+#include "text.h"
+
+#include <smaps/name.h>
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* For the whole run, and then for collectd to end when it is told to. */
+#define DEADLINE_SECONDS 120
+#define GRACE_SECONDS 5
+
+/* The plugin spreads its readings over intervals, and here is but one. Comes
+ * before the blocks of the user, whose own setting wins. */
+#define READ_BUDGET_MS 1000
+
+static const char *const default_configs[] = {
+    "/etc/collectd/collectd.conf",
+    "/etc/collectd.conf",
+    "/opt/collectd/etc/collectd.conf",
+};
+#define DEFAULT_CONFIGS (sizeof(default_configs) / sizeof(*default_configs))
+
+/* Behind PATH, which mostly has no sbin. */
+static const char sbin[] = "/usr/sbin:/usr/local/sbin:/opt/collectd/sbin";
+
+static const char *const files[] = {"collectd.conf", "log", "state.json",
+                                    "collectd.pid"};
+enum { CONFIG, LOG, STATE, PID_FILE, FILES };
+
+struct live {
+  char directory[PATH_MAX];
+  char paths[FILES][PATH_MAX + 16];
+  char collectd[PATH_MAX];
+  struct reason *reason;
+};
+
+static int refuse(struct live *l, const char *what, const char *path,
+                  int error) {
+  struct name shown;
+
+  reason_format(l->reason, "%s \"%s\": %s", what,
+                name_escape(path, strlen(path), shown.text, NAME_SIZE),
+                strerror(error));
+  return -error;
+}
+
+/* ---- the directory ---- */
+
+static int make_directory(struct live *l) {
+  const char *parent = getenv("TMPDIR");
+  int n;
+
+  if (!parent || parent[0] != '/')
+    parent = "/tmp";
+  n = snprintf(l->directory, sizeof(l->directory), "%s/smaps-report-XXXXXX",
+               parent);
+  if (n >= (int)sizeof(l->directory))
+    return refuse(l, "TMPDIR", parent, ENAMETOOLONG);
+  /* With mode 0700. */
+  if (!mkdtemp(l->directory))
+    return refuse(l, "directory", l->directory, errno);
+  for (size_t i = 0; i < FILES; i++)
+    snprintf(l->paths[i], sizeof(l->paths[i]), "%s/%s", l->directory, files[i]);
+  return 0;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type,
+                      struct FTW *walk) {
+  (void)st;
+  (void)type;
+  (void)walk;
+  remove(path);
+  return 0;
+}
+
+static void remove_directory(const struct live *l) {
+  nftw(l->directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* ---- the configuration ---- */
+
+static const char *find_config(const struct options *o) {
+  if (o->config)
+    return o->config;
+  for (size_t i = 0; i < DEFAULT_CONFIGS; i++)
+    if (access(default_configs[i], F_OK) == 0)
+      return default_configs[i];
+  return NULL;
+}
+
+/* A string of collectd's language. */
+static void write_option(FILE *out, const char *key, const char *value) {
+  fprintf(out, "%s \"", key);
+  for (; *value; value++) {
+    if (*value == '"' || *value == '\\')
+      fputc('\\', out);
+    fputc(*value, out);
+  }
+  fputs("\"\n", out);
+}
+
+static int write_plugin_dir(struct live *l, const struct options *o,
+                            FILE *out) {
+  char path[PATH_MAX];
+
+  if (!o->plugin_dir)
+    return 0;
+  /* The daemon changes its directory. */
+  if (!realpath(o->plugin_dir, path))
+    return refuse(l, "--plugin-dir", o->plugin_dir, errno);
+  write_option(out, "PluginDir", path);
+  return 0;
+}
+
+static void write_globals(const struct live *l, FILE *out) {
+  char host[256];
+
+  if (gethostname(host, sizeof(host)) < 0)
+    strcpy(host, "localhost");
+  host[sizeof(host) - 1] = '\0';
+  write_option(out, "Hostname", host);
+  fputs("FQDNLookup false\nInterval 10\n", out);
+  write_option(out, "BaseDir", l->directory);
+  write_option(out, "PIDFile", l->paths[PID_FILE]);
+}
+
+static void write_block(const struct live *l, FILE *out) {
+  fputs("LoadPlugin smaps\n<Plugin smaps>\n", out);
+  write_option(out, "StateFile", l->paths[STATE]);
+  fprintf(out, "ReadBudget %d\n</Plugin>\n", READ_BUDGET_MS);
+}
+
+/* In collectd what comes later wins. */
+static int write_all(struct live *l, const struct options *o, FILE *out) {
+  const char *config = find_config(o);
+  int r = 0;
+
+  write_globals(l, out);
+  if (config)
+    r = extract_file(config, EXTRACT_GLOBALS, out, l->reason);
+  if (r == 0)
+    r = write_plugin_dir(l, o, out);
+  write_block(l, out);
+  if (config && r == 0)
+    r = extract_file(config, EXTRACT_BLOCKS, out, l->reason);
+  return r;
+}
+
+static int write_config(struct live *l, const struct options *o) {
+  FILE *out = fopen(l->paths[CONFIG], "we");
+  int r;
+
+  if (!out)
+    return refuse(l, "file", l->paths[CONFIG], errno);
+  r = write_all(l, o, out);
+  if (fclose(out) != 0 && r == 0)
+    r = refuse(l, "file", l->paths[CONFIG], errno);
+  return r;
+}
+
+/* ---- the daemon ---- */
+
+static bool is_program(const char *path) {
+  struct stat st;
+
+  return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+static bool find_in(struct live *l, const char *directories) {
+  while (directories && *directories) {
+    size_t len = strcspn(directories, ":");
+
+    snprintf(l->collectd, sizeof(l->collectd), "%.*s/collectd", (int)len,
+             directories);
+    if (len > 0 && is_program(l->collectd))
+      return true;
+    directories += len + (directories[len] == ':');
+  }
+  return false;
+}
+
+static int find_collectd(struct live *l, const struct options *o) {
+  if (o->collectd) {
+    snprintf(l->collectd, sizeof(l->collectd), "%s", o->collectd);
+    return is_program(l->collectd)
+               ? 0
+               : refuse(l, "--collectd", o->collectd, errno ? errno : EACCES);
+  }
+  if (find_in(l, getenv("PATH")) || find_in(l, sbin))
+    return 0;
+  return reason_set(l->reason,
+                    "no collectd in PATH or %s: expected "
+                    "--collectd PATH",
+                    sbin);
+}
+
+static int spawn(struct live *l, pid_t *ret) {
+  char *argv[] = {l->collectd, (char[]){"-T"}, (char[]){"-C"}, l->paths[CONFIG],
+                  NULL};
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  sigset_t none;
+  int r;
+
+  sigemptyset(&none);
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, 1, l->paths[LOG],
+                                   O_WRONLY | O_CREAT | O_APPEND, 0600);
+  posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  r = posix_spawn(ret, l->collectd, &actions, &attributes, argv, environ);
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  return r == 0 ? 0 : refuse(l, "collectd", l->collectd, r);
+}
+
+/* Until the process has ended: its status. Until the time is over, or one of
+ * the signals that are to end us has come: -1, and that signal or 0. */
+static int wait_for(pid_t pid, const sigset_t *signals, unsigned seconds,
+                    int *ret_signal) {
+  struct timespec now, end;
+  int status;
+
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  end.tv_sec += seconds;
+  *ret_signal = 0;
+  for (;;) {
+    /* A child that ends just before this is not missed for long. */
+    const struct timespec moment = {.tv_nsec = 100000000};
+
+    if (waitpid(pid, &status, WNOHANG) == pid)
+      return status;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (now.tv_sec >= end.tv_sec)
+      return -1;
+    *ret_signal = sigtimedwait(signals, NULL, &moment);
+    if (*ret_signal > 0 && *ret_signal != SIGCHLD)
+      return -1;
+    *ret_signal = 0;
+  }
+}
+
+/* Its status as of waitpid(), or negative with the reason. */
+static int run(struct live *l, const sigset_t *signals, int *ret_signal) {
+  int status, ignored;
+  pid_t pid;
+
+  status = spawn(l, &pid);
+  if (status < 0)
+    return status;
+  status = wait_for(pid, signals, DEADLINE_SECONDS, ret_signal);
+  if (status >= 0)
+    return status;
+  kill(pid, SIGTERM);
+  if (wait_for(pid, signals, GRACE_SECONDS, &ignored) < 0) {
+    kill(pid, SIGKILL);
+    waitpid(pid, &ignored, 0);
+  }
+  return reason_set(l->reason, "collectd did not end in %d s",
+                    DEADLINE_SECONDS);
+}
+
+/* ---- what came of it ---- */
+
+static void print_log(const struct live *l, bool only_ours) {
+  struct style plain = {.out = stderr};
+  FILE *log = fopen(l->paths[LOG], "re");
+  struct text text = {0};
+  char *line = NULL;
+  size_t size = 0;
+
+  while (log && getline(&line, &size, log) > 0) {
+    line[strcspn(line, "\n")] = '\0';
+    if (only_ours && !strstr(line, "smaps plugin: "))
+      continue;
+    text_clear(&text);
+    text_add_name(&text, line, &plain);
+    fprintf(stderr, "%s\n", text.bytes ? text.bytes : "");
+  }
+  text_done(&text);
+  free(line);
+  if (log)
+    fclose(log);
+}
+
+static int take_state(struct live *l, int status, FILE **ret) {
+  if (status < 0)
+    return -EIO;
+  *ret = status == 0 ? fopen(l->paths[STATE], "re") : NULL;
+  print_log(l, *ret != NULL);
+  if (*ret)
+    return 0;
+  if (WIFSIGNALED(status))
+    reason_format(l->reason, "collectd was ended by signal %d",
+                  WTERMSIG(status));
+  else if (status != 0)
+    reason_format(l->reason,
+                  "collectd ended with status %d; its words are "
+                  "above",
+                  WEXITSTATUS(status));
+  else
+    reason_format(l->reason, "collectd has written no snapshot; its words are "
+                             "above");
+  return -EIO;
+}
+
+static int run_in_directory(struct live *l, const struct options *o,
+                            const sigset_t *signals, FILE **ret,
+                            int *ret_signal) {
+  int r = write_config(l, o);
+
+  if (r < 0)
+    return r;
+  return take_state(l, run(l, signals, ret_signal), ret);
+}
+
+/* Signals that would end us wait until the directory is gone. */
+static void hold_signals(sigset_t *ret_signals, sigset_t *ret_before) {
+  static const int held[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP};
+
+  sigemptyset(ret_signals);
+  for (size_t i = 0; i < sizeof(held) / sizeof(*held); i++)
+    sigaddset(ret_signals, held[i]);
+  signal(SIGCHLD, SIG_DFL);
+  sigprocmask(SIG_BLOCK, ret_signals, ret_before);
+}
+
+int live_run(const struct options *o, FILE **ret, struct reason *reason) {
+  struct live *l = memory_array(NULL, 1, sizeof(*l));
+  sigset_t signals, before;
+  int interrupted = 0;
+  int r;
+
+  *ret = NULL;
+  l->reason = reason;
+  r = find_collectd(l, o);
+  hold_signals(&signals, &before);
+  if (r == 0)
+    r = make_directory(l);
+  if (r == 0) {
+    r = run_in_directory(l, o, &signals, ret, &interrupted);
+    remove_directory(l);
+  }
+  sigprocmask(SIG_SETMASK, &before, NULL);
+  if (interrupted)
+    raise(interrupted);
+  free(l);
+  return r;
+}

@@ -1,0 +1,201 @@
+#include "load.h"
+#include "build.h"
+#include "memory.h"
+
+#include <yajl/yajl_parse.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PIECE ((size_t)1 << 16)
+
+/* What the parser may hold: a string of the longest kind, each byte of it
+ * escaped, in buffers that double, and one piece more. */
+#define PARSER_MAX ((size_t)4 << 20)
+
+/* ---- the parser's memory ---- */
+
+/* yajl keeps a string that goes over the end of a piece, however long it gets.
+ * So what it holds is counted, and looked at after each piece. Neither does it
+ * look at what an allocation returns. */
+struct block {
+  _Alignas(max_align_t) size_t size;
+};
+
+static void *parser_alloc(void *held, size_t size) {
+  struct block *block = memory_array(NULL, sizeof(*block) + size, 1);
+
+  block->size = size;
+  *(size_t *)held += size;
+  return block + 1;
+}
+
+static void parser_free(void *held, void *memory) {
+  struct block *block = memory;
+
+  if (!memory)
+    return;
+  *(size_t *)held -= block[-1].size;
+  free(block - 1);
+}
+
+static void *parser_realloc(void *held, void *memory, size_t size) {
+  struct block *block = memory;
+
+  if (!memory)
+    return parser_alloc(held, size);
+  *(size_t *)held += size - block[-1].size;
+  block = memory_array(block - 1, sizeof(*block) + size, 1);
+  block->size = size;
+  return block + 1;
+}
+
+/* ---- events ---- */
+
+static struct span span(const unsigned char *text, size_t len) {
+  return (struct span){.text = (const char *)text, .len = len};
+}
+
+static int on_null(void *b) { return builder_null(b); }
+static int on_boolean(void *b, int value) { return builder_boolean(b, value); }
+static int on_number(void *b, const char *text, size_t len) {
+  return builder_number(b, (struct span){.text = text, .len = len});
+}
+static int on_string(void *b, const unsigned char *text, size_t len) {
+  return builder_string(b, span(text, len));
+}
+static int on_begin_object(void *b) { return builder_begin_object(b); }
+static int on_key(void *b, const unsigned char *text, size_t len) {
+  return builder_key(b, span(text, len));
+}
+static int on_end_object(void *b) { return builder_end_object(b); }
+static int on_begin_array(void *b) { return builder_begin_array(b); }
+static int on_end_array(void *b) { return builder_end_array(b); }
+
+static const yajl_callbacks callbacks = {
+    .yajl_null = on_null,
+    .yajl_boolean = on_boolean,
+    .yajl_number = on_number,
+    .yajl_string = on_string,
+    .yajl_start_map = on_begin_object,
+    .yajl_map_key = on_key,
+    .yajl_end_map = on_end_object,
+    .yajl_start_array = on_begin_array,
+    .yajl_end_array = on_end_array,
+};
+
+/* ---- reading ---- */
+
+struct load {
+  struct builder *builder;
+  yajl_handle parser;
+  size_t held; /* by the parser */
+  uint64_t bytes;
+  struct reason *reason;
+};
+
+/* yajl's own words, a line without its "parse error: ". */
+static void refuse_syntax(struct load *l, uint64_t at) {
+  unsigned char *text = yajl_get_error(l->parser, 0, NULL, 0);
+  const char *words = strstr((const char *)text, ": ");
+
+  words = words ? words + 2 : (const char *)text;
+  reason_format(l->reason, "%s at byte %ju: %.*s",
+                builder_is_snapshot(l->builder) ? "no valid JSON"
+                                                : "no snapshot: no valid JSON",
+                (uintmax_t)at, (int)strcspn(words, "\n"), words);
+  yajl_free_error(l->parser, text);
+}
+
+static int refuse(struct load *l, yajl_status status, uint64_t before) {
+  if (status == yajl_status_client_canceled) {
+    if (!builder_is_snapshot(l->builder) &&
+        strncmp(l->reason->text, "no ", 3) != 0)
+      reason_format(l->reason, "no snapshot of the smaps plugin");
+    return -EINVAL;
+  }
+  refuse_syntax(l, before + yajl_get_bytes_consumed(l->parser));
+  return -EINVAL;
+}
+
+static int parse_piece(struct load *l, const unsigned char *piece, size_t len) {
+  yajl_status status = yajl_parse(l->parser, piece, len);
+
+  if (status != yajl_status_ok)
+    return refuse(l, status, l->bytes);
+  l->bytes += len;
+  if (l->held > PARSER_MAX)
+    return reason_set(l->reason,
+                      "a string or number before byte %ju is too "
+                      "long",
+                      (uintmax_t)l->bytes);
+  if (l->bytes > LOAD_BYTES_MAX)
+    return reason_set(l->reason, "more than %ju bytes",
+                      (uintmax_t)LOAD_BYTES_MAX);
+  return 0;
+}
+
+static int parse_all(struct load *l, FILE *file) {
+  unsigned char piece[PIECE];
+  int r = 0;
+
+  while (r == 0) {
+    size_t len = fread(piece, 1, sizeof(piece), file);
+
+    if (len > 0)
+      r = parse_piece(l, piece, len);
+    if (r == 0 && ferror(file)) {
+      r = errno ? -errno : -EIO;
+      reason_format(l->reason, "cannot be read: %s", strerror(-r));
+      return r;
+    }
+    if (len < sizeof(piece) && feof(file))
+      break;
+  }
+  return r;
+}
+
+static int complete(struct load *l, struct document *ret) {
+  yajl_status status;
+
+  if (l->bytes == 0)
+    return reason_set(l->reason, "is empty");
+  status = yajl_complete_parse(l->parser);
+  if (status == yajl_status_client_canceled)
+    return refuse(l, status, l->bytes);
+  if (status != yajl_status_ok)
+    return reason_set(l->reason,
+                      "ends at byte %ju in the middle of the document",
+                      (uintmax_t)l->bytes);
+  return builder_finish(l->builder, ret) ? 0 : -EINVAL;
+}
+
+static int load_with(struct load *l, FILE *file, struct document *ret) {
+  yajl_alloc_funcs memory = {.malloc = parser_alloc,
+                             .realloc = parser_realloc,
+                             .free = parser_free,
+                             .ctx = &l->held};
+  int r;
+
+  l->parser = yajl_alloc(&callbacks, &memory, l->builder);
+  r = parse_all(l, file);
+  if (r == 0)
+    r = complete(l, ret);
+  yajl_free(l->parser);
+  return r;
+}
+
+int load_document(FILE *file, struct document *ret, struct reason *reason) {
+  struct load l = {.reason = reason};
+  int r;
+
+  l.builder = builder_new(reason);
+  if (!l.builder) {
+    reason_format(reason, "out of memory");
+    return -ENOMEM;
+  }
+  r = load_with(&l, file, ret);
+  builder_free(l.builder);
+  return r;
+}

@@ -1,0 +1,190 @@
+/*
+ * Tables, explanations, differences and stacks from the snapshots of the smaps
+ * plugin (smaps-snapshot(5)). In call order:
+ *
+ *   options     what is asked for
+ *   live        runs the plugin for a snapshot (extract: the configuration)
+ *   load        a snapshot into a document (build, document, pool)
+ *   view        tables (sum, mapping, column, table)
+ *   explain, diff, folded
+ *   text, grid, json, utf8, output   how it gets out
+ */
+#include "diff.h"
+#include "explain.h"
+#include "folded.h"
+#include "live.h"
+#include "load.h"
+#include "output.h"
+#include "view.h"
+
+#include <smaps/name.h>
+
+#include <langinfo.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define FAILED 2
+
+static int fail(const char *file, const char *why) {
+  struct name shown;
+
+  fflush(stdout);
+  if (file)
+    fprintf(stderr, "smaps-report: %s: %s\n",
+            name_escape(file, strlen(file), shown.text, sizeof(shown.text)),
+            why);
+  else
+    fprintf(stderr, "smaps-report: %s\n", why);
+  return FAILED;
+}
+
+/* ---- how output is to look ---- */
+
+static size_t terminal_width(void) {
+  const char *columns = getenv("COLUMNS");
+  struct scan s =
+      scan_begin(columns ? columns : "", columns ? strlen(columns) : 0);
+  struct winsize size;
+  uint32_t width;
+
+  if (scan_u32(&s, &width) && scan_is_done(&s) && width > 0)
+    return width;
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    return size.ws_col;
+  return 80;
+}
+
+static bool wants_colour(void) {
+  const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+  return !(no && *no) && term && *term && strcmp(term, "dumb") != 0;
+}
+
+static struct style make_style(const struct options *o) {
+  bool is_terminal = isatty(STDOUT_FILENO);
+
+  return (struct style){
+      .out = stdout,
+      .width = is_terminal ? terminal_width() : 0,
+      .has_colour = is_terminal && wants_colour(),
+      .is_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
+      .has_header = o->has_header,
+      .unit = o->command == COMMAND_EXPLAIN ? UNIT_HUMAN : o->unit,
+      .mem_total = UNKNOWN,
+  };
+}
+
+/* ---- documents ---- */
+
+static int load_file(const char *path, struct document *ret) {
+  bool is_stdin = strcmp(path, "-") == 0;
+  FILE *file = is_stdin ? stdin : fopen(path, "re");
+  struct reason reason;
+  int r;
+
+  if (!file)
+    return fail(path, strerror(errno));
+  r = load_document(file, ret, &reason);
+  if (!is_stdin)
+    fclose(file);
+  return r < 0 ? fail(is_stdin ? "standard input" : path, reason.text) : 0;
+}
+
+static int load_live(const struct options *o, struct document *ret) {
+  struct reason reason;
+  FILE *file;
+  int r;
+
+  if (live_run(o, &file, &reason) < 0)
+    return fail("live", reason.text);
+  r = load_document(file, ret, &reason);
+  fclose(file);
+  return r < 0 ? fail("live", reason.text) : 0;
+}
+
+/* ---- commands ---- */
+
+static int write_folded(const struct document *d, const char *file) {
+  size_t left_out = folded_write(d, stdout);
+  char why[80];
+
+  output_finish(stdout);
+  if (left_out == 0)
+    return 0;
+  snprintf(why, sizeof(why), "%zu processes of unknown PSS are left out",
+           left_out);
+  fail(file, why);
+  return 0;
+}
+
+static int run_on(struct document *d, const struct options *o) {
+  const char *file = o->files[0] ? o->files[0] : "live";
+  struct style style = make_style(o);
+  struct reason reason;
+  int r = 0;
+
+  style.mem_total = d->mem_total;
+  if (o->command == COMMAND_FOLDED)
+    return write_folded(d, file);
+  if (o->command == COMMAND_EXPLAIN)
+    r = explain_print(d, o, &style, &reason);
+  else
+    r = view_print(d, o, &style, &reason);
+  return r < 0 ? fail(file, reason.text) : 0;
+}
+
+static int run_single(const struct options *o) {
+  struct document d = {0};
+  int status = o->command == COMMAND_LIVE ? load_live(o, &d)
+                                          : load_file(o->files[0], &d);
+
+  if (status == 0)
+    status = run_on(&d, o);
+  document_done(&d);
+  return status;
+}
+
+static int run_diff(const struct options *o) {
+  struct style style = make_style(o);
+  struct document old = {0}, new = {0};
+  struct reason reason;
+  int status = load_file(o->files[0], &old);
+
+  if (status == 0)
+    status = load_file(o->files[1], &new);
+  if (status == 0)
+    status = diff_print(&old, &new, o, &style, &reason);
+  if (status < 0)
+    status = fail(o->files[1], reason.text);
+  document_done(&old);
+  document_done(&new);
+  return status;
+}
+
+static int run(const struct options *o) {
+  if (o->wants_help)
+    options_print_help(o->command, stdout);
+  else if (o->wants_version)
+    puts("smaps-report " SMAPS_VERSION);
+  else if (o->wants_columns)
+    options_print_columns(stdout);
+  else
+    return o->command == COMMAND_DIFF ? run_diff(o) : run_single(o);
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  struct options options;
+  struct reason reason;
+  int status;
+
+  setlocale(LC_CTYPE, "");
+  if (options_parse(argc, argv, &options, &reason) < 0)
+    return fail(NULL, reason.text);
+  status = run(&options);
+  output_finish(stdout);
+  return status;
+}

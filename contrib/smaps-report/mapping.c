@@ -1,0 +1,109 @@
+#include "mapping.h"
+#include "memory.h"
+#include "sum.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_wanted(const struct process *p, const char *group) {
+  return p->has_mappings && (!group || process_is_in(p, group));
+}
+
+static size_t count_processes(const struct document *d, const char *group) {
+  size_t n = 0;
+
+  for (size_t i = 0; i < d->n_processes; i++)
+    n += is_wanted(&d->processes[i], group);
+  return n;
+}
+
+static bool has_own_sums(const struct document *d, const char *group) {
+  const char *scope = document_scope(d);
+
+  return d->has_mappings && (!group || (scope && strcmp(scope, group) == 0));
+}
+
+bool mappings_are_known(const struct document *d, const char *group) {
+  return has_own_sums(d, group) || count_processes(d, group) > 0;
+}
+
+/* ---- sums of our own ---- */
+
+/* What has no name is behind all that has one. */
+static int compare_names(const void *a, const void *b) {
+  const char *x = (*(const struct mapping *const *)a)->name;
+  const char *y = (*(const struct mapping *const *)b)->name;
+
+  if (!x || !y)
+    return (x == NULL) - (y == NULL);
+  return strcmp(x, y);
+}
+
+static const struct mapping **list(const struct document *d, const char *group,
+                                   size_t *ret_n) {
+  const struct mapping **all = NULL;
+  size_t n = 0;
+
+  for (size_t i = 0; i < d->n_processes; i++) {
+    const struct process *p = &d->processes[i];
+
+    for (size_t j = 0; is_wanted(p, group) && j < p->n_mappings; j++) {
+      all = memory_room(all, n, sizeof(*all));
+      all[n++] = &p->mappings[j];
+    }
+  }
+  if (n > 0)
+    qsort(all, n, sizeof(*all), compare_names);
+  *ret_n = n;
+  return all;
+}
+
+/* The sum of n mappings of one name. A process has each name but once. */
+static struct mapping add_up(const struct mapping *const *same, size_t n,
+                             struct pool *pool) {
+  struct mapping m = {.name = same[0]->name,
+                      .permissions = same[0]->permissions,
+                      .processes = n};
+  struct sum sum;
+
+  sum_begin(&sum);
+  for (size_t i = 0; i < n; i++) {
+    const char *permissions = same[i]->permissions;
+
+    sum_add_amounts(&sum, &same[i]->amounts);
+    m.vmas = amount_add(m.vmas, same[i]->vmas);
+    if (!permissions || !m.permissions ||
+        strcmp(permissions, m.permissions) != 0)
+      m.permissions = NULL;
+  }
+  /* The rest of one process is not that of another. */
+  if (!m.name)
+    m.processes = UNKNOWN;
+  if (!amounts_pack(&m.amounts, pool, sum.values))
+    memory_check(NULL);
+  return m;
+}
+
+struct mappings mappings_collect(struct document *d, const char *group) {
+  struct mappings ret = {.processes = count_processes(d, group)};
+  const struct mapping **sorted;
+  struct mapping *sums;
+  size_t n, end;
+
+  if (has_own_sums(d, group)) {
+    ret.all = d->mappings;
+    ret.n = d->n_mappings;
+    return ret;
+  }
+  sorted = list(d, group, &n);
+  sums = memory_check(pool_alloc(&d->pool, n * sizeof(*sums)));
+  for (size_t i = 0; i < n; i = end) {
+    for (end = i + 1; end < n; end++)
+      if (compare_names(&sorted[i], &sorted[end]) != 0)
+        break;
+    sums[ret.n++] = add_up(&sorted[i], end - i, &d->pool);
+  }
+  free(sorted);
+  ret.all = sums;
+  return ret;
+}

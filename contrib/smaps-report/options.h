@@ -1,0 +1,70 @@
+/* The command line. */
+#ifndef REPORT_OPTIONS_H
+#define REPORT_OPTIONS_H
+
+#include "column.h"
+#include "table.h"
+#include "text.h"
+
+#include <smaps/reason.h>
+
+enum command {
+  COMMAND_TABLE,
+  COMMAND_EXPLAIN,
+  COMMAND_DIFF,
+  COMMAND_FOLDED,
+  COMMAND_LIVE,
+  COMMANDS
+};
+
+/* How much a group may grow. */
+struct limit {
+  bool is_set;
+  bool is_percent;
+  double value; /* percent or bytes */
+  const char *text;
+};
+
+struct options {
+  enum command command;
+  bool wants_help;
+  bool wants_version;
+  bool wants_columns; /* -c help */
+  const char *files[2];
+  uint64_t pid; /* UNKNOWN where none is given */
+  unsigned sort;
+  bool is_reversed;
+  const char *group; /* NULL: all */
+  bool by_user;
+  bool by_mapping;
+  bool only_groups;
+  bool only_processes;
+  enum unit unit;
+  unsigned columns[TABLE_COLUMNS_MAX];
+  size_t n_columns; /* 0: those of the table */
+  bool has_header;
+  bool is_json;
+  bool has_total;
+  uint64_t rows_max; /* UNKNOWN: all */
+  struct limit limit;
+  const char *config; /* these three NULL where not given */
+  const char *collectd;
+  const char *plugin_dir;
+};
+
+/*
+ * Returns 0, or -EINVAL with what is wrong in *reason: the option, its value
+ * and what was expected. Points into argv. With wants_help, _version or
+ * _columns nothing else is checked.
+ */
+int options_parse(int argc, char **argv, struct options *ret,
+                  struct reason *reason);
+
+/* Whether the table shows rows of this kind. */
+bool options_shows(const struct options *o, enum row_kind kind);
+
+/* What --help prints for a command. */
+void options_print_help(enum command command, FILE *out);
+void options_print_columns(FILE *out);
+
+#endif

@@ -1,0 +1,199 @@
+#include "table.h"
+#include "grid.h"
+#include "memory.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const kind_names[ROW_KINDS] = {
+    [ROW_GROUP] = "group",
+    [ROW_PROCESS] = "process",
+    [ROW_USER] = "user",
+    [ROW_MAPPING] = "mapping",
+};
+
+void table_done(struct table *t) {
+  free(t->rows);
+  t->rows = NULL;
+  t->n_rows = 0;
+}
+
+void table_add(struct table *t, struct row row) {
+  t->rows = memory_room(t->rows, t->n_rows, sizeof(*t->rows));
+  row.kind = t->kind;
+  t->rows[t->n_rows++] = row;
+}
+
+/* ---- order ---- */
+
+static int compare_names(const struct row *a, const struct row *b) {
+  if (a->group)
+    return strcmp(a->group->name, b->group->name);
+  if (a->process)
+    return (a->process->pid > b->process->pid) -
+           (a->process->pid < b->process->pid);
+  /* What has no name is the rest, and the last. */
+  if (!a->mapping->name || !b->mapping->name)
+    return (a->mapping->name == NULL) - (b->mapping->name == NULL);
+  return strcmp(a->mapping->name, b->mapping->name);
+}
+
+static int compare_upwards(const void *a, const void *b) {
+  const struct row *x = a, *y = b;
+  int order = column_compare(&x->key, &y->key, true);
+
+  return order ? order : compare_names(x, y);
+}
+
+static int compare_downwards(const void *a, const void *b) {
+  const struct row *x = a, *y = b;
+  int order = column_compare(&x->key, &y->key, false);
+
+  return order ? order : compare_names(x, y);
+}
+
+void table_sort(struct table *t, unsigned column, bool is_reversed) {
+  bool is_upwards = column_sorts_upwards(column) != is_reversed;
+
+  for (size_t i = 0; i < t->n_rows; i++)
+    t->rows[i].key = column_get(t->document, column, &t->rows[i]);
+  if (t->n_rows > 0)
+    qsort(t->rows, t->n_rows, sizeof(*t->rows),
+          is_upwards ? compare_upwards : compare_downwards);
+}
+
+/* ---- text ---- */
+
+static void add_names(struct text *t, const struct cell *c,
+                      const struct style *s) {
+  for (size_t i = 0; i < c->n_names; i++) {
+    if (i > 0)
+      text_add(t, ",");
+    text_add_name(t, c->names[i], s);
+  }
+}
+
+static void add_cell(struct text *t, const struct cell *c,
+                     const struct style *s) {
+  switch (c->type) {
+  case CELL_BLANK:
+    break;
+  case CELL_UNKNOWN:
+    text_add(t, "-");
+    break;
+  case CELL_TEXT:
+    text_add_name(t, c->text, s);
+    break;
+  case CELL_NAMES:
+    add_names(t, c, s);
+    break;
+  case CELL_BYTES:
+    text_add_bytes(t, c->whole, s);
+    break;
+  case CELL_COUNT:
+    text_addf(t, "%ju", (uintmax_t)c->whole);
+    break;
+  case CELL_SECONDS:
+    text_add_seconds(t, c->real);
+    break;
+  case CELL_PERCENT:
+    text_addf(t, "%.1f%%", c->real);
+    break;
+  }
+}
+
+static void add_title(struct text *t, unsigned column) {
+  for (const char *c = column_name(column); *c; c++)
+    text_addf(t, "%c", toupper((unsigned char)*c));
+}
+
+/* Where "total" goes: in front of the sums or behind them. */
+static size_t total_column(const struct table *t) {
+  for (size_t i = 0; i < t->n_columns; i++)
+    if (column_is_left(t->columns[i]))
+      return i;
+  return t->n_columns;
+}
+
+static void make_cell(const void *context, size_t row, size_t column,
+                      const struct style *s, struct text *ret) {
+  const struct table *t = context;
+  const struct row *r = row < t->n_rows ? &t->rows[row] : &t->total;
+  struct cell cell;
+
+  if (row == GRID_TITLES) {
+    add_title(ret, t->columns[column]);
+    return;
+  }
+  if (r->is_total && column == total_column(t)) {
+    text_add(ret, "total");
+    return;
+  }
+  cell = column_get(t->document, t->columns[column], r);
+  add_cell(ret, &cell, s);
+}
+
+static enum colour row_colour(const void *context, size_t row) {
+  const struct table *t = context;
+
+  return row < t->n_rows ? COLOUR_NONE : COLOUR_BOLD;
+}
+
+void table_print(const struct table *t, const struct style *s) {
+  struct grid g = {.n_columns = t->n_columns,
+                   .n_rows = t->n_rows + t->has_total,
+                   .cell = make_cell,
+                   .colour = row_colour,
+                   .context = t};
+
+  for (size_t i = 0; i < t->n_columns; i++)
+    g.is_left[i] = column_is_left(t->columns[i]);
+  grid_print(&g, s);
+}
+
+/* ---- JSON ---- */
+
+static void write_cell(struct json *j, const char *name, const struct cell *c) {
+  switch (c->type) {
+  case CELL_BLANK:
+  case CELL_UNKNOWN:
+    break;
+  case CELL_TEXT:
+    json_text(j, name, c->text);
+    break;
+  case CELL_NAMES:
+    json_begin(j, "groups", '[');
+    for (size_t i = 0; i < c->n_names; i++)
+      json_text(j, NULL, c->names[i]);
+    json_end(j, ']');
+    break;
+  case CELL_BYTES:
+  case CELL_COUNT:
+    json_whole(j, name, c->whole);
+    break;
+  case CELL_SECONDS:
+  case CELL_PERCENT:
+    json_real(j, name, c->real);
+    break;
+  }
+}
+
+static void write_row(const struct table *t, const struct row *row,
+                      struct json *j) {
+  json_begin(j, NULL, '{');
+  json_text(j, "row", row->is_total ? "total" : kind_names[t->kind]);
+  for (size_t i = 0; i < t->n_columns; i++) {
+    struct cell cell = column_get(t->document, t->columns[i], row);
+
+    write_cell(j, column_name(t->columns[i]), &cell);
+  }
+  json_end(j, '}');
+}
+
+void table_write_json(const struct table *t, struct json *j) {
+  for (size_t i = 0; i < t->n_rows; i++)
+    write_row(t, &t->rows[i], j);
+  if (t->has_total)
+    write_row(t, &t->total, j);
+}

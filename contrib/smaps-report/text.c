@@ -1,0 +1,187 @@
+#include "text.h"
+#include "document.h"
+#include "memory.h"
+#include "output.h"
+#include "utf8.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+
+void text_done(struct text *t) {
+  free(t->bytes);
+  *t = (struct text){0};
+}
+
+void text_clear(struct text *t) {
+  t->len = t->width = 0;
+  if (t->bytes)
+    t->bytes[0] = '\0';
+}
+
+static void make_room(struct text *t, size_t len) {
+  size_t size = t->size ? t->size : 64;
+
+  while (size - t->len <= len)
+    size *= 2;
+  if (size == t->size)
+    return;
+  t->bytes = memory_array(t->bytes, size, 1);
+  t->size = size;
+}
+
+static void add(struct text *t, const char *bytes, size_t len, size_t width) {
+  make_room(t, len);
+  memcpy(t->bytes + t->len, bytes, len);
+  t->len += len;
+  t->bytes[t->len] = '\0';
+  t->width += width;
+}
+
+void text_add(struct text *t, const char *words) {
+  size_t len = strlen(words);
+
+  add(t, words, len, len);
+}
+
+void text_addf(struct text *t, const char *format, ...) {
+  char words[512];
+  va_list args;
+
+  va_start(args, format);
+  vsnprintf(words, sizeof(words), format, args);
+  va_end(args);
+  text_add(t, words);
+}
+
+static void add_escaped(struct text *t, const char *bytes, size_t len) {
+  for (size_t i = 0; i < len; i++)
+    text_addf(t, "\\x%02x", (unsigned char)bytes[i]);
+}
+
+/* Columns of a character, or -1 where it is to be escaped. */
+static int width_of(uint32_t c, const struct style *s) {
+  if (!utf8_is_plain(c) || (c >= 0x80 && !s->is_utf8))
+    return -1;
+  return c < 0x80 ? 1 : wcwidth((wchar_t)c);
+}
+
+void text_add_name(struct text *t, const char *name, const struct style *s) {
+  size_t left = strlen(name);
+
+  while (left > 0) {
+    uint32_t c;
+    size_t n = utf8_decode(name, left, &c);
+    int width = n > 0 ? width_of(c, s) : -1;
+
+    if (n == 0)
+      n = 1;
+    if (width < 0)
+      add_escaped(t, name, n);
+    else
+      add(t, name, n, (size_t)width);
+    name += n;
+    left -= n;
+  }
+}
+
+static void add_human(struct text *t, uint64_t bytes) {
+  static const char units[] = "KMGTPE";
+  double value = (double)bytes / 1024;
+  size_t unit = 0;
+
+  if (bytes < 1024) {
+    text_addf(t, "%ju", (uintmax_t)bytes);
+    return;
+  }
+  /* 1023.95 would be rounded to 1024.0. */
+  while (value >= 1023.95 && units[unit + 1]) {
+    value /= 1024;
+    unit++;
+  }
+  text_addf(t, "%.1f%c", value, units[unit]);
+}
+
+void text_add_bytes(struct text *t, uint64_t bytes, const struct style *s) {
+  bool has_total = s->mem_total != UNKNOWN && s->mem_total > 0;
+
+  if (bytes == UNKNOWN || (s->unit == UNIT_PERCENT && !has_total))
+    text_add(t, "-");
+  else if (s->unit == UNIT_HUMAN)
+    add_human(t, bytes);
+  else if (s->unit == UNIT_PERCENT)
+    text_addf(t, "%.2f%%", 100 * (double)bytes / (double)s->mem_total);
+  else
+    text_addf(t, "%ju", (uintmax_t)(bytes / 1024 + (bytes % 1024 >= 512)));
+}
+
+void text_add_change(struct text *t, bool is_less, uint64_t bytes,
+                     const struct style *s) {
+  if (bytes != UNKNOWN && bytes > 0)
+    text_add(t, is_less ? "-" : "+");
+  text_add_bytes(t, bytes, s);
+}
+
+void text_add_seconds(struct text *t, double seconds) {
+  if (isnan(seconds))
+    text_add(t, "-");
+  else if (seconds < 0.0009995)
+    text_addf(t, "%.0fus", seconds * 1e6);
+  else if (seconds < 0.9995)
+    text_addf(t, "%.1fms", seconds * 1e3);
+  else
+    text_addf(t, "%.1fs", seconds);
+}
+
+void text_trim(struct text *t) {
+  while (t->len > 0 && t->bytes[t->len - 1] == ' ') {
+    t->bytes[--t->len] = '\0';
+    t->width--;
+  }
+}
+
+void text_cut(struct text *t, size_t width) {
+  size_t at = 0, columns = 0;
+
+  if (t->width <= width)
+    return;
+  while (at < t->len) {
+    uint32_t c;
+    size_t n = utf8_decode(t->bytes + at, t->len - at, &c);
+    int w = n > 0 && c >= 0x80 ? wcwidth((wchar_t)c) : 1;
+
+    if (columns + (w > 0 ? (size_t)w : 0) > width)
+      break;
+    columns += w > 0 ? (size_t)w : 0;
+    at += n > 0 ? n : 1;
+  }
+  t->len = at;
+  t->width = columns;
+  t->bytes[at] = '\0';
+}
+
+void text_pad(struct text *t, size_t n) {
+  for (; n > 0; n--)
+    add(t, " ", 1, 1);
+}
+
+void text_append(struct text *t, const struct text *other) {
+  if (other->len > 0)
+    add(t, other->bytes, other->len, other->width);
+}
+
+void text_print(struct text *t, enum colour colour, const struct style *s) {
+  static const char *const codes[] = {"", "\033[1m", "\033[31m", "\033[32m"};
+  bool is_coloured = s->has_colour && colour != COLOUR_NONE;
+
+  if (s->width > 0)
+    text_cut(t, s->width);
+  if (is_coloured)
+    fputs(codes[colour], s->out);
+  if (t->bytes)
+    fputs(t->bytes, s->out);
+  fputs(is_coloured ? "\033[0m\n" : "\n", s->out);
+  output_check(s->out);
+}

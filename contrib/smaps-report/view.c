@@ -1,0 +1,269 @@
+#include "view.h"
+#include "mapping.h"
+#include "memory.h"
+#include "sum.h"
+
+#include <smaps/name.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+struct view {
+  struct document *document;
+  const struct options *options;
+  struct group total; /* what the table's total points to */
+};
+
+static bool is_wanted(const struct view *v, const struct process *p) {
+  return !v->options->group || process_is_in(p, v->options->group);
+}
+
+/* ---- rows ---- */
+
+static void set_total(struct view *v, struct table *t, const struct sum *sum) {
+  sum_finish(sum, "total", &v->document->pool, &v->total);
+  t->total = (struct row){.kind = t->kind,
+                          .is_total = true,
+                          .amounts = &v->total.amounts,
+                          .group = &v->total};
+  t->has_total = v->options->has_total;
+}
+
+static void add_processes(struct view *v, struct table *t) {
+  const struct document *d = v->document;
+  struct sum sum;
+
+  sum_begin(&sum);
+  for (size_t i = 0; i < d->n_processes; i++) {
+    const struct process *p = &d->processes[i];
+
+    if (!is_wanted(v, p))
+      continue;
+    table_add(t, (struct row){.amounts = &p->amounts, .process = p});
+    sum_add_process(&sum, p);
+  }
+  set_total(v, t, &sum);
+}
+
+/* ---- groups ---- */
+
+/*
+ * A process may be in several groups, so that not their sums are added up but
+ * the processes. A capture does not have all of them: there the total is not
+ * known.
+ */
+static void sum_members(const struct document *d, struct sum *sum) {
+  sum_begin(sum);
+  for (size_t i = 0; i < d->n_processes; i++)
+    if (d->processes[i].n_groups > 0)
+      sum_add_process(sum, &d->processes[i]);
+  if (!document_scope(d) && d->left_out == UNKNOWN)
+    return;
+  sum->processes = sum->threads = sum->unreadable = UNKNOWN;
+  for (size_t i = 0; i < AMOUNTS; i++)
+    sum->values[i] = UNKNOWN;
+}
+
+static void sum_group(const struct group *g, struct sum *sum) {
+  sum_begin(sum);
+  sum_add_amounts(sum, &g->amounts);
+  sum->processes = g->processes;
+  sum->threads = g->threads;
+  sum->unreadable = g->unreadable;
+}
+
+static void add_groups(struct view *v, struct table *t) {
+  const struct document *d = v->document;
+  const char *only = v->options->group;
+  struct sum sum;
+
+  if (d->n_groups == 1)
+    sum_group(&d->groups[0], &sum);
+  else
+    sum_members(d, &sum);
+  for (size_t i = 0; i < d->n_groups; i++) {
+    const struct group *g = &d->groups[i];
+
+    if (only && strcmp(g->name, only) != 0)
+      continue;
+    table_add(t, (struct row){.amounts = &g->amounts, .group = g});
+    if (only)
+      sum_group(g, &sum);
+  }
+  set_total(v, t, &sum);
+}
+
+/* ---- users ---- */
+
+struct owned {
+  const char *user;
+  const struct process *process;
+};
+
+/* The user's name, or the number for want of one. */
+static const char *user_of(struct document *d, const struct process *p) {
+  const char *name;
+  char number[32];
+
+  if (p->user)
+    return p->user;
+  if (p->uid == UNKNOWN)
+    return "-";
+  snprintf(number, sizeof(number), "%ju", (uintmax_t)p->uid);
+  name = pool_intern(&d->pool, number, strlen(number));
+  if (!name)
+    memory_check(NULL);
+  return name;
+}
+
+static int compare_owned(const void *a, const void *b) {
+  const struct owned *x = a, *y = b;
+
+  return strcmp(x->user, y->user);
+}
+
+static struct owned *list_owned(struct view *v, size_t *ret_n) {
+  struct document *d = v->document;
+  struct owned *owned = memory_array(NULL, d->n_processes, sizeof(*owned));
+  size_t n = 0;
+
+  for (size_t i = 0; i < d->n_processes; i++)
+    if (is_wanted(v, &d->processes[i]))
+      owned[n++] = (struct owned){.user = user_of(d, &d->processes[i]),
+                                  .process = &d->processes[i]};
+  if (n > 0)
+    qsort(owned, n, sizeof(*owned), compare_owned);
+  *ret_n = n;
+  return owned;
+}
+
+static void add_user(struct view *v, struct table *t, const char *name,
+                     const struct sum *sum) {
+  struct group *user =
+      memory_check(pool_alloc(&v->document->pool, sizeof(*user)));
+
+  sum_finish(sum, name, &v->document->pool, user);
+  table_add(t, (struct row){.amounts = &user->amounts, .group = user});
+}
+
+static void add_users(struct view *v, struct table *t) {
+  struct sum sum, all;
+  size_t n;
+  struct owned *owned = list_owned(v, &n);
+
+  sum_begin(&sum);
+  sum_begin(&all);
+  for (size_t i = 0; i < n; i++) {
+    sum_add_process(&sum, owned[i].process);
+    sum_add_process(&all, owned[i].process);
+    if (i + 1 < n && strcmp(owned[i].user, owned[i + 1].user) == 0)
+      continue;
+    add_user(v, t, owned[i].user, &sum);
+    sum_begin(&sum);
+  }
+  free(owned);
+  set_total(v, t, &all);
+}
+
+/* ---- mappings ---- */
+
+static void add_mappings(struct view *v, struct table *t) {
+  struct mappings m = mappings_collect(v->document, v->options->group);
+  struct sum sum;
+
+  sum_begin(&sum);
+  for (size_t i = 0; i < m.n; i++) {
+    table_add(t,
+              (struct row){.amounts = &m.all[i].amounts, .mapping = &m.all[i]});
+    sum_add_amounts(&sum, &m.all[i].amounts);
+  }
+  sum.processes = m.processes;
+  set_total(v, t, &sum);
+}
+
+/* ---- tables ---- */
+
+static const char *const default_columns[ROW_KINDS] = {
+    [ROW_GROUP] = "pss,uss,rss,swap,processes,coverage,group",
+    [ROW_PROCESS] = "pid,user,pss,uss,rss,swap,source,group,command",
+    [ROW_USER] = "pss,uss,rss,swap,processes,user",
+    [ROW_MAPPING] = "pss,processes,private_dirty,name",
+};
+
+/* False where the table lacks one of the columns that were asked for. */
+static bool choose_columns(struct table *t, const struct options *o) {
+  const char *at = default_columns[t->kind];
+
+  for (size_t i = 0; i < o->n_columns; i++) {
+    if (!column_is_of(o->columns[i], t->kind))
+      return false;
+    t->columns[t->n_columns++] = o->columns[i];
+  }
+  while (o->n_columns == 0 && *at) {
+    size_t len = strcspn(at, ",");
+
+    t->columns[t->n_columns++] = column_find(at, len);
+    at += len + (at[len] == ',');
+  }
+  return true;
+}
+
+static void fill(struct view *v, struct table *t) {
+  static void (*const add[ROW_KINDS])(struct view *, struct table *) = {
+      [ROW_GROUP] = add_groups,
+      [ROW_PROCESS] = add_processes,
+      [ROW_USER] = add_users,
+      [ROW_MAPPING] = add_mappings,
+  };
+  unsigned sort = v->options->sort;
+
+  add[t->kind](v, t);
+  if (!column_is_of(sort, t->kind))
+    sort = AMOUNT_PSS;
+  table_sort(t, sort, v->options->is_reversed);
+}
+
+static int check(const struct view *v, struct reason *reason) {
+  const struct document *d = v->document;
+  const char *group = v->options->group;
+  char shown[NAME_SIZE];
+
+  if (group && !document_group(d, group))
+    return reason_set(reason, "there is no group \"%s\"",
+                      name_escape(group, strlen(group), shown, sizeof(shown)));
+  if (v->options->by_mapping && !mappings_are_known(d, group))
+    return reason_set(reason, "has no mappings: only a capture of the group "
+                              "has");
+  return 0;
+}
+
+int view_print(struct document *d, const struct options *o,
+               const struct style *s, struct reason *reason) {
+  struct view v = {.document = d, .options = o};
+  struct json j = {.out = s->out};
+  bool is_first = true;
+  int r = check(&v, reason);
+
+  if (r < 0)
+    return r;
+  if (o->is_json)
+    json_begin(&j, NULL, '[');
+  for (unsigned kind = 0; kind < ROW_KINDS; kind++) {
+    struct table t = {.document = d, .kind = (enum row_kind)kind};
+
+    if (!options_shows(o, t.kind) || !choose_columns(&t, o))
+      continue;
+    fill(&v, &t);
+    if (!o->is_json && !is_first)
+      fputc('\n', s->out);
+    if (o->is_json)
+      table_write_json(&t, &j);
+    else
+      table_print(&t, s);
+    is_first = false;
+    table_done(&t);
+  }
+  if (o->is_json)
+    json_end(&j, ']');
+  return 0;
+}

@@ -1,0 +1,863 @@
+"""smaps-report on documents written here and on tests/fixtures/snapshot: every
+subcommand and option, how it looks on a terminal, hostile and broken documents,
+and `live` with a stand-in for collectd."""
+
+import errno
+import fcntl
+import json
+import os
+import pty
+import re
+import resource
+import shutil
+import signal
+import stat
+import struct
+import subprocess
+import tempfile
+import termios
+import time
+import unittest
+from pathlib import Path
+
+import harness
+
+KIB = harness.KIB
+MIB = harness.MIB
+REPORT = Path(
+    os.environ.get("REPORT") or harness.PLUGIN.parent / "smaps-report"
+).resolve()
+FIXTURES = harness.ROOT / "tests/fixtures/snapshot"
+STATE = FIXTURES / "state.json"
+CAPTURE = FIXTURES / "capture.json"
+
+FLAMEGRAPH = shutil.which("flamegraph.pl") or next(
+    (
+        path
+        for path in ("/usr/share/perl5/Devel/NYTProf/flamegraph.pl",)
+        if os.path.exists(path)
+    ),
+    None,
+)
+
+# Of sanitizers: their address space is no measure.
+IS_SANITIZED = REPORT.exists() and b"__asan_init" in REPORT.read_bytes()
+
+
+def environment(**changes):
+    """A plain one, in which text is UTF-8. None takes a variable away."""
+    env = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "xterm", **changes}
+    for name in ("COLUMNS", "NO_COLOR"):
+        if name not in changes:
+            env.pop(name, None)
+    return {name: value for name, value in env.items() if value is not None}
+
+
+def run(*args, stdin=b"", env=None, **options):
+    done = subprocess.run(
+        [REPORT, *map(str, args)],
+        input=stdin,
+        capture_output=True,
+        env=env or environment(),
+        timeout=harness.DEADLINE_SECONDS,
+        check=False,
+        **options,
+    )
+    done.text = done.stdout.decode("utf-8")
+    done.words = done.stderr.decode("utf-8")
+    return done
+
+
+class ReportTest(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.directory = Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.directory)
+
+    def write(self, document, name="document.json"):
+        path = self.directory / name
+        if not isinstance(document, bytes):
+            document = json.dumps(document).encode()
+        path.write_bytes(document)
+        return path
+
+    def report(self, *args, **options):
+        """What it prints when all is well."""
+        done = run(*args, **options)
+        self.assertEqual((done.returncode, done.words), (0, ""), args)
+        return done.text
+
+    def rows(self, *args, **options):
+        text = self.report(*args, **options)
+        return [line.split() for line in text.splitlines()]
+
+    def json(self, *args, **options):
+        return json.loads(self.report("-j", *args, **options))
+
+    def assert_fails(self, words, *args, **options):
+        done = run(*args, **options)
+        self.assertEqual(done.returncode, 2, (args, done))
+        self.assertEqual(done.words.count("\n"), 1, done.words)
+        self.assertIn(words, done.words)
+        self.assertTrue(done.words.startswith("smaps-report: "), done.words)
+        return done
+
+
+def load(path):
+    return json.loads(path.read_text())
+
+
+def group_of(document, name):
+    return next(g for g in document["groups"] if g["name"] == name)
+
+
+class Tables(ReportTest):
+    def test_groups_and_processes_are_shown_by_pss(self):
+        groups, processes = self.report(STATE).split("\n\n")
+        groups = [line.split() for line in groups.splitlines()]
+        self.assertEqual(
+            groups[0],
+            ["PSS", "USS", "RSS", "SWAP", "PROCESSES", "COVERAGE", "GROUP"],
+        )
+        document = load(STATE)
+        self.assertEqual(len(groups) - 1, len(document["groups"]))
+        for row in groups[1:]:
+            usage = group_of(document, row[-1])["usage"]
+            for name, cell in zip(("pss", "uss", "rss", "swap"), row):
+                want = str(usage[name] // KIB) if name in usage else "-"
+                self.assertEqual(cell, want, row)
+        known = [int(row[0]) for row in groups[1:] if row[0] != "-"]
+        self.assertEqual(known, sorted(known, reverse=True))
+        self.assertEqual([row[0] for row in groups[-2:]], ["-", "-"])
+        pids = [line.split()[0] for line in processes.splitlines()]
+        self.assertEqual(pids[:4], ["PID", "700", "701", "702"])
+
+    def test_standard_input_is_a_file(self):
+        self.assertEqual(
+            self.report("-", stdin=STATE.read_bytes()), self.report(STATE)
+        )
+
+    def test_one_group_and_one_table(self):
+        self.assertEqual(
+            self.rows("-G", "-H", "-g", "postgres", STATE),
+            [["110000", "86000", "429000", "512", "3", "82.0%", "postgres"]],
+        )
+        rows = self.rows("-P", "-H", "-c", "pid", "-g", "postgres", STATE)
+        self.assertEqual(rows, [["700"], ["701"], ["702"]])
+        self.assert_fails('no group "x"', "-g", "x", STATE)
+
+    def test_users_count_processes_once(self):
+        rows = {row[-1]: row for row in self.rows("-u", "-H", STATE)}
+        self.assertEqual(
+            rows["postgres"],
+            ["110000", "86000", "429000", "512", "3", "postgres"],
+        )
+        self.assertEqual(rows["vault"][:4], ["-"] * 4)
+        # 802 runs in the memory of its parent.
+        self.assertEqual(rows["www-data"][0], "3000")
+        self.assertEqual(rows["www-data"][-2], "2")
+
+    def test_mappings(self):
+        rows = self.rows("-m", "-t", CAPTURE)
+        self.assertEqual(rows[0], ["PSS", "PROCESSES", "PRIVATE_DIRTY", "NAME"])
+        self.assertEqual(rows[1], ["73000", "2", "73000", "[heap]"])
+        self.assertEqual(rows[-2], ["3000", "1", "900", "[rest]"])
+        self.assertEqual(rows[-1], ["102000", "2", "74900", "total"])
+        self.assert_fails("has no mappings", "-m", STATE)
+
+    def test_sorting(self):
+        def pids(*args):
+            return [r[0] for r in self.rows("-PH", "-c", "pid", *args, STATE)]
+
+        everyone = sorted(p["pid"] for p in load(STATE)["processes"])
+        everyone = [str(pid) for pid in everyone]
+        self.assertEqual(pids("-s", "pid"), everyone)
+        self.assertEqual(pids("-s", "pid", "-r"), everyone[::-1])
+        self.assertEqual(pids("-s", "user")[0], "950")
+        self.assertEqual(pids("-s", "size", "-r")[-1], "802")
+
+    def test_units(self):
+        def pss(*args):
+            args = ["-GH", "-g", "postgres", "-c", "pss", *args, STATE]
+            return self.rows(*args)[0]
+
+        self.assertEqual(pss(), ["110000"])
+        self.assertEqual(pss("-k"), ["107.4M"])
+        self.assertEqual(pss("-p"), ["0.66%"])
+        document = load(STATE)
+        del document["mem_total"]
+        path = self.write(document)
+        self.assertEqual(self.rows("-GHp", "-c", "pss", path)[0], ["-"])
+
+    def test_columns(self):
+        columns = self.rows("-c", "help")
+        self.assertGreater(len(columns), 50)
+        for option, kind in {
+            "-G": "groups", "-P": "processes", "-u": "users", "-m": "mappings",
+        }.items():  # fmt: skip
+            with self.subTest(kind):
+                self.check_every_column(option, kind, columns)
+
+    def check_every_column(self, option, kind, columns):
+        own = [name for name, *kinds in columns if kind in kinds]
+        done = self.report(option, "-c", ",".join(own), CAPTURE)
+        self.assertEqual(done.splitlines()[0].split(), [n.upper() for n in own])
+        for name in {column[0] for column in columns} - set(own):
+            args = [option, "-c", name, CAPTURE]
+            self.assert_fails("-c: expected columns", *args)
+
+    def test_json_has_the_documents_own_numbers(self):
+        rows = self.json("-c", "pid,pss,rss,starttime,unit", STATE)
+        processes = load(STATE)["processes"]
+        self.assertEqual(len(rows), len(processes))
+        for row in rows:
+            process = next(p for p in processes if p["pid"] == row["pid"])
+            want = {"row": "process"}
+            for name in ("pid", "starttime", "unit"):
+                if name in process:
+                    want[name] = process[name]
+            for name in ("pss", "rss"):
+                if name in process.get("usage", {}):
+                    want[name] = process["usage"][name]
+            self.assertEqual(row, want)
+
+    def test_json_of_all_tables_is_one_array(self):
+        rows = self.json("-t", STATE)
+        kinds = [row["row"] for row in rows]
+        self.assertEqual(kinds.count("group"), 10)
+        self.assertEqual(kinds.count("process"), 10)
+        self.assertEqual(kinds.count("total"), 2)
+        group = next(r for r in rows if r.get("group") == "vault.service")
+        self.assertNotIn("pss", group)
+        self.assertEqual(self.json("-m", CAPTURE)[0]["pss"], 73000 * KIB)
+        self.assertEqual(self.json("-u", STATE)[0]["user"], "postgres")
+
+    def test_a_document_of_nothing(self):
+        path = self.write({"format": "smaps-snapshot", "version": 1})
+        self.assertEqual(len(self.rows("-t", path)), 5)
+        self.assertEqual(self.json(path), [])
+        self.assertEqual(self.report("folded", path), "")
+        self.assertIn("MATCHED", self.report("explain", path))
+        self.assertEqual(
+            json.loads(self.report("diff", "-j", path, path))["groups"], []
+        )
+
+
+class Explaining(ReportTest):
+    def test_one_process(self):
+        text = self.report("explain", STATE, 701)
+        self.assertTrue(text.startswith("701 postgres: postgres: 15/main"))
+        for words in (
+            "groups       postgres, by-postgres\n",
+            'rule         1: Group "postgres" User "postgres"',
+            "inherited: as a descendant",
+            "also in      by-postgres, by rule 2:",
+            'shadowed     3: Group "%{unit}"',
+            "estimated from an earlier reading, 12.5s old",
+            "in doubt by 20.0K",
+            "takes the CPU 120us",
+        ):
+            self.assertIn(words, text)
+        self.assert_fails("no process 7", "explain", STATE, 7)
+
+    def test_every_way_of_reading_has_words(self):
+        for pid, words in {
+            700: "read from the kernel",
+            702: "ReadBudget was used up",
+            802: "runs in its parent's memory",
+            850: "groups       none",
+            900: "the kernel refused the rest",
+        }.items():
+            self.assertIn(words, self.report("explain", STATE, pid))
+
+    def test_all_with_a_summary_by_rule(self):
+        text = self.report("explain", STATE)
+        table = text[text.index("  MATCHED") :].splitlines()
+        counts = {line.split()[4]: line.split()[:4] for line in table[1:7]}
+        self.assertEqual(counts["1:"], ["1", "2", "0", "0"])
+        self.assertEqual(counts["2:"], ["0", "0", "9", "0"])
+        self.assertEqual(counts["3:"], ["4", "0", "0", "3"])
+        self.assertEqual(table[-1], "Rules that took nothing: 5")
+        self.assertIn("2026-11-21 13:20:00 UTC", text)
+
+
+class Differences(ReportTest):
+    def changed(self):
+        document = load(STATE)
+        for name in ("postgres", "by-postgres"):
+            group_of(document, name)["usage"]["pss"] += 20000 * KIB
+        group_of(document, "other")["usage"]["pss"] -= 1000 * KIB
+        processes = document["processes"]
+        processes[1]["usage"]["pss"] += 20000 * KIB
+        processes[4].update(pid=4800, starttime=99000)
+        processes[4]["usage"]["pss"] += 5 * KIB
+        del processes[9]
+        processes.append(
+            {"pid": 5000, "starttime": 1, "comm": "new", "groups": ["other"],
+             "usage": {"pss": 7 * KIB}}
+        )  # fmt: skip
+        return self.write(document, "new.json")
+
+    def test_everything_that_changed_is_listed(self):
+        text = self.report("diff", STATE, self.changed())
+        groups, processes = text.split("\n\n")
+        rows = [line.split() for line in groups.splitlines()]
+        self.assertEqual(rows[0], ["CHANGE", "OLD", "NEW", "HOW", "GROUP"])
+        self.assertEqual(rows[1], ["+20000", "110000", "130000", "by-postgres"])
+        self.assertEqual(rows[3], ["-1000", "4500", "3500", "other"])
+        self.assertEqual({row[0] for row in rows[4:]}, {"-"})
+        rows = [line.split() for line in processes.splitlines()[1:]]
+        self.assertEqual(
+            rows,
+            [
+                ["+20000", "90000", "110000", "700", "postgres"],
+                ["-1500", "1500", "0", "went", "950", "bash"],
+                ["+7", "0", "7", "came", "5000", "new"],
+                ["+5", "6000", "6005", "restarted", "800>4800", "nginx"],
+            ],
+        )
+
+    def test_options(self):
+        new = self.changed()
+        rows = self.rows("diff", "-Hk", "-n1", "-g", "postgres", STATE, new)
+        self.assertEqual(rows[0], ["+19.5M", "107.4M", "127.0M", "postgres"])
+        self.assertEqual(self.rows("diff", "-Hn", "0", STATE, new), [[]])
+        rows = self.rows("diff", "-H", "-s", "uss", "-g", "other", STATE, new)
+        self.assertEqual(rows[1], ["-1200", "1200", "0", "went", "950", "bash"])
+        document = json.loads(self.report("diff", "-j", STATE, new))
+        self.assertEqual(
+            document["groups"][0],
+            {"name": "by-postgres", "how": "stayed", "old": 110000 * KIB,
+             "new": 130000 * KIB, "change": 20000 * KIB},
+        )  # fmt: skip
+        self.assertEqual(
+            document["processes"][1],
+            {"comm": "bash", "old_pid": 950, "how": "went", "old": 1500 * KIB,
+             "change": -1500 * KIB},
+        )  # fmt: skip
+        self.assertNotIn("mappings", document)
+        self.assert_fails('no group "x"', "diff", "-g", "x", STATE, new)
+
+    def test_mappings_of_two_captures(self):
+        document = load(CAPTURE)
+        document["mappings"][0]["pss"] -= 10 * KIB
+        new = self.write(document, "new.json")
+        last = self.rows("diff", CAPTURE, new)[-1]
+        self.assertEqual(last, ["-10", "73000", "72990", "[heap]"])
+
+    def test_gate_fails_over_the_limit_and_names_the_group(self):
+        new = self.changed()
+        for limit, status in {
+            "18%": 1, "18.2%": 0, "0%": 1, "19M": 1, "20M": 0, "1G": 0,
+        }.items():  # fmt: skip
+            with self.subTest(limit):
+                args = ["--fail-over", limit, "-g", "postgres", STATE, new]
+                done = run("diff", *args)
+                self.assertEqual(done.returncode, status, done.words)
+                if status:
+                    self.assertIn('group "postgres": PSS grew from', done.words)
+                    self.assertIn(f"by more than {limit}\n", done.words)
+                else:
+                    self.assertEqual(done.words, "")
+
+    def test_gate_knows_no_growth_of_what_is_unknown(self):
+        document = load(STATE)
+        group_of(document, "vault.service")["usage"]["pss"] = MIB * 900
+        new = self.write(document, "new.json")
+        for old_new in ((STATE, new), (new, STATE)):
+            done = run("diff", "--fail-over", "1", *old_new)
+            self.assertEqual(done.returncode, 0)
+            self.assertIn('"vault.service": PSS is not known', done.words)
+
+    def test_gate_is_of_pss_whatever_is_shown(self):
+        new = self.changed()
+        done = run("diff", "-s", "uss", "--fail-over", "1M", STATE, new)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.words.count("grew from"), 2)
+
+
+class Folding(ReportTest):
+    def test_stacks_add_up_to_the_pss(self):
+        lines = self.report("folded", CAPTURE).splitlines()
+        total = 0
+        for line in lines:
+            stack, value = re.fullmatch(r"(\S+) (\d+)", line).groups()
+            self.assertEqual(stack.split(";")[0], "postgres")
+            total += int(value)
+        self.assertIn("postgres;postgres[700];[heap] 71680000", lines)
+        self.assertIn("postgres;postgres[700];[rest] 3072000", lines)
+        pss = group_of(load(CAPTURE), "postgres")["usage"]["pss"]
+        self.assertEqual(total, pss)
+
+    def test_what_is_unknown_is_left_out_and_counted(self):
+        done = run("folded", STATE)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("2 processes of unknown PSS are left out", done.words)
+        self.assertIn("nginx.service;nginx[801] 3072000\n", done.text)
+
+    @unittest.skipUnless(FLAMEGRAPH, "no flamegraph.pl (libdevel-nytprof-perl)")
+    def test_flame_graph_is_drawn(self):
+        document = load(CAPTURE)
+        document["processes"][1]["mappings"][0]["name"] = "a;b <&> 12 34\x1b"
+        document["processes"][1]["comm"] = "x 99"
+        folded = self.report("folded", self.write(document)).encode()
+        done = subprocess.run(
+            ["perl", FLAMEGRAPH, "--countname=bytes", "--minwidth=0"],
+            input=folded,
+            capture_output=True,
+            check=True,
+        )
+        self.assertEqual(done.stderr, b"")
+        svg = done.stdout.decode()
+        self.assertIn("postgres[700]", svg)
+        self.assertIn("x_99[701]", svg)
+        self.assertRegex(svg, r"a_b_\S+_12_34_ \(8,192,000 bytes")
+        self.assertIn("[heap] (71,680,000 bytes", svg)
+        pss = group_of(document, "postgres")["usage"]["pss"]
+        self.assertIn(f"all ({pss:,} bytes, 100%)", svg)
+
+
+class Terminal(ReportTest):
+    """On a pseudo terminal."""
+
+    def show(self, *args, columns=60, **env):
+        master, slave = pty.openpty()
+        size = struct.pack("HHHH", 24, columns, 0, 0)
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, size)
+        process = subprocess.Popen(
+            [REPORT, *map(str, args)],
+            stdin=subprocess.DEVNULL,
+            stdout=slave,
+            env=environment(**env),
+        )
+        os.close(slave)
+        output = b""
+        while True:
+            try:
+                piece = os.read(master, 65536)
+            except OSError as error:
+                self.assertEqual(error.errno, errno.EIO)
+                break
+            if not piece:
+                break
+            output += piece
+        os.close(master)
+        self.assertEqual(process.wait(), 0)
+        return output.decode().replace("\r\n", "\n")
+
+    def test_lines_are_cut_to_the_width(self):
+        for columns in (20, 60, 200):
+            with self.subTest(columns):
+                text = self.show("-P", STATE, columns=columns, NO_COLOR="1")
+                widths = [len(line) for line in text.splitlines()]
+                self.assertLessEqual(max(widths), columns)
+                if columns < 100:
+                    self.assertEqual(max(widths), columns)
+        text = self.show("-P", STATE, columns=60, COLUMNS="70", NO_COLOR="1")
+        self.assertEqual(max(map(len, text.splitlines())), 70)
+
+    def test_nothing_is_cut_where_there_is_no_terminal(self):
+        document = load(STATE)
+        document["processes"][0]["command_line"] = "x" * 3000
+        path = self.write(document)
+        text = self.report(path, env=environment(COLUMNS="40"))
+        self.assertIn("x" * 3000, text)
+
+    def test_colour_is_for_terminals_that_want_it(self):
+        self.assertIn("\x1b[1m", self.show(STATE))
+        for env in ({"NO_COLOR": "1"}, {"TERM": "dumb"}, {"TERM": None}):
+            self.assertNotIn("\x1b", self.show(STATE, **env))
+        self.assertIn("\x1b[1m", self.show(STATE, NO_COLOR=""))
+        self.assertNotIn("\x1b", self.report(STATE))
+
+    def test_names_do_not_command_the_terminal(self):
+        hostile = (
+            "\x1b]0;t\x07\x1b[2J\r\n\t\x7f\u009b2J"
+            "\u202e\u2066\u200b\ufeff\U000e0041"
+        )
+        document = load(STATE)
+        for process in document["processes"]:
+            for name in (
+                "comm", "command_line", "exe", "user", "unit", "cgroup",
+            ):  # fmt: skip
+                process[name] = hostile + name
+            process["groups"] = [hostile]
+            process["source"] = process["put_off"] = hostile
+        document["rules"] = [hostile] * 6
+        document["host"] = hostile
+        document["groups"].append({"name": hostile, "rule": 0})
+        document["trigger"]["message"] = hostile
+        path = self.write(document)
+        names = "comm,command,exe,user,unit,cgroup,group,rule,source,put_off"
+        for args in (
+            [path], ["-u", path], ["-P", "-c", names, path], ["-j", path],
+            ["explain", path], ["folded", path], ["diff", STATE, path],
+            ["diff", "-j", STATE, path],
+        ):  # fmt: skip
+            with self.subTest(args[0]):
+                text = run(*args).text
+                self.assertNotRegex(
+                    text,
+                    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e"
+                    "\u2066-\u2069\ufeff\U000e0000-\U000e007f]",
+                )
+        self.assertIn("\\x1b]0;t\\x07", run(path).text)
+        names = [r.get("group") for r in self.json("-G", path)]
+        self.assertIn(hostile, names)
+
+    def test_width_is_counted_in_columns_and_locale_is_kept_to(self):
+        document = load(STATE)
+        document["processes"] = document["processes"][:2]
+        document["processes"][0]["user"] = "日本語"
+        document["processes"][1]["user"] = "é"
+        path = self.write(document)
+        lines = self.report("-PH", "-c", "user,pid", path).splitlines()
+        self.assertEqual(sorted(lines), ["é       700", "日本語    1"])
+        ascii_only = environment(LC_ALL="C")
+        text = self.report("-PH", "-c", "user,pid", path, env=ascii_only)
+        self.assertIn("\\xc3\\xa9 ", text)
+        self.assertTrue(text.isascii())
+
+
+class Broken(ReportTest):
+    def test_mistakes_are_one_line_with_the_file(self):
+        whole = STATE.read_bytes()
+        for name, data, words in (
+            ("empty", b"", "is empty"),
+            ("truncated", whole[: len(whole) // 2], "ends at byte"),
+            ("text", b"PID USER\n", "no snapshot: no valid JSON"),
+            ("foreign", b'{"groups":[]}', "no snapshot of the smaps plugin"),
+            ("future", whole.replace(b'"version": 1', b'"version": 2', 1),
+             "version 2 of the format, and this program reads 1"),
+            ("type", whole.replace(b'"pid": 700', b'"pid": "700"', 1),
+             "processes[1].pid: expected a whole number"),
+            ("deep", b'{"a":' + b"[" * 1000000, "no snapshot"),
+            ("binary", bytes(range(256)) * 100, "no valid JSON"),
+        ):  # fmt: skip
+            with self.subTest(name):
+                path = self.write(data)
+                for command in ([], ["explain"], ["folded"]):
+                    done = self.assert_fails(words, *command, path)
+                    self.assertIn(str(path), done.words)
+                    self.assertEqual(done.text, "")
+                self.assert_fails(words, "diff", STATE, path)
+                self.assert_fails(words, "diff", path, STATE)
+
+    def test_files_that_cannot_be_read(self):
+        self.assert_fails("No such file", self.directory / "none")
+        self.assert_fails("cannot be read: Is a directory", self.directory)
+        self.assert_fails("standard input: is empty", "-")
+        done = self.assert_fails("No such file", "a\x1b[2J\nb")
+        self.assertIn("a\\x1b[2J\\x0ab", done.words)
+
+    def test_usage_errors(self):
+        for words, *args in (
+            ["expected FILE"],
+            ["-x: no such option", "-x"],
+            ['-s "x": expected', "-s", "x", STATE],
+            ["--fail-over", "diff", "--fail-over", "x", STATE, STATE],
+            ["expected OLD NEW", "diff", STATE],
+            ['PID "x"', "explain", STATE, "x"],
+        ):
+            self.assert_fails(words, *args)
+
+    def test_help_and_version(self):
+        for command in ([], ["explain"], ["diff"], ["folded"], ["live"]):
+            text = self.report(*command, "--help")
+            self.assertIn("Usage: smaps-report", text)
+            self.assertRegex(
+                self.report(*command, "--version"), r"^smaps-report \d+\.\d+"
+            )
+
+    def test_manual_has_every_option(self):
+        manual = (harness.ROOT / "contrib/man/smaps-report.1").read_text()
+        manual = manual.replace("\\-", "-")
+        for command in ([], ["diff"], ["live"]):
+            help_ = self.report(*command, "--help")
+            for name in re.findall(r"--([a-z-]+)", help_):
+                self.assertRegex(manual, rf"(\\|-|, -){name}\b", name)
+
+    def test_full_disk_is_an_error(self):
+        for args in (
+            [STATE], ["-j", STATE], ["folded", STATE], ["explain", STATE],
+            ["diff", STATE, CAPTURE], ["--help"],
+        ):  # fmt: skip
+            with self.subTest(args), open("/dev/full", "wb") as full:
+                done = subprocess.run(
+                    [REPORT, *args], stdout=full, stderr=subprocess.PIPE
+                )
+                self.assertEqual(done.returncode, 2)
+                self.assertIn(b"cannot write: No space left", done.stderr)
+
+    def test_closed_pipe_is_quiet(self):
+        for ignored in (False, True):
+            read, write = os.pipe()
+            os.close(read)
+            done = subprocess.run(
+                [REPORT, STATE],
+                stdout=write,
+                stderr=subprocess.PIPE,
+                restore_signals=not ignored,
+            )
+            os.close(write)
+            self.assertEqual(done.stderr, b"")
+            self.assertEqual(done.returncode, 2 if ignored else -signal.SIGPIPE)
+
+
+class Large(ReportTest):
+    def write_large(self, megabytes):
+        """Processes as the plugin writes them, of a kilobyte each."""
+        process = load(STATE)["processes"][1]
+        amounts = self.report("-c", "help").split("\npermissions")[0]
+        names = [line.split()[0] for line in amounts.splitlines()][:29]
+        path = self.directory / "large.json"
+        size = 0
+        with open(path, "w") as file:
+            head = {**load(STATE), "processes": []}
+            file.write(json.dumps(head)[:-2])
+            pid = 0
+            while size < megabytes * 1000000:
+                pid += 1
+                process["pid"] = pid
+                process["command_line"] = f"worker {pid} " * 10
+                process["usage"] = {
+                    name: pid * KIB + i for i, name in enumerate(names)
+                }
+                size += file.write("," if pid > 1 else "")
+                size += file.write(json.dumps(process))
+            file.write("]}")
+        return path, pid
+
+    @unittest.skipIf(IS_SANITIZED, "the sanitizer needs more address space")
+    def test_memory_is_in_proportion_to_the_document(self):
+        path, count = self.write_large(20)
+        limit = 40 * MIB
+
+        def bound():
+            resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+        for args in (["-t"], ["-u"], ["-j"], ["folded"], ["explain"]):
+            with self.subTest(args):
+                done = run(*args, path, preexec_fn=bound)
+                self.assertEqual((done.returncode, done.words), (0, ""))
+        lines = self.report("-PH", "-c", "pid", path).splitlines()
+        self.assertEqual(len(lines), count)
+
+    @unittest.skipIf(IS_SANITIZED, "the sanitizer needs more address space")
+    def test_out_of_memory_is_an_error_and_no_crash(self):
+        path, _ = self.write_large(20)
+        for mebibytes in (5, 8, 12, 16):
+
+            def bound():
+                limit = mebibytes * MIB
+                resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+            done = run(path, preexec_fn=bound)
+            self.assertEqual(done.returncode, 2, done)
+            self.assertIn("out of memory", done.words)
+
+
+STAND_IN = r"""#!/bin/sh
+# Stands in for collectd -T: keeps what it was given, writes the state file.
+{ echo "$@"; ls -ld "$(dirname "$3")"; } >"$KEEP/args"
+cp "$3" "$KEEP/config"
+dirname "$3" >"$KEEP/directory"
+[ -z "$SLEEP" ] || { touch "$KEEP/sleeping"; exec sleep "$SLEEP"; }
+printf '%s\n' "[notice] smaps plugin: lacks $(printf '\033')[1mit" >&2
+echo 'Initialization complete.'
+[ "$STATUS" = 0 ] || {
+  echo 'Error: Parsing the config file failed!'
+  exit "$STATUS"
+}
+[ -z "$STATE" ] || cp "$STATE" "$(sed -n 's/^StateFile "\(.*\)"$/\1/p' "$3")"
+"""
+
+
+class Live(ReportTest):
+    def setUp(self):
+        super().setUp()
+        self.keep = self.directory / "keep"
+        self.tmp = self.directory / "tmp"
+        for directory in (self.keep, self.tmp):
+            directory.mkdir()
+        self.collectd = self.directory / "bin/collectd"
+        self.collectd.parent.mkdir()
+        self.collectd.write_text(STAND_IN)
+        self.collectd.chmod(0o755)
+
+    def environment(self, status=0, state=STATE, **changes):
+        return environment(
+            KEEP=str(self.keep), STATUS=str(status), STATE=str(state),
+            TMPDIR=str(self.tmp), **changes,
+        )  # fmt: skip
+
+    def live(self, *args, **env):
+        env = self.environment(**env)
+        return run("live", "--collectd", self.collectd, *args, env=env)
+
+    def config(self, *args, **env):
+        """The configuration that collectd was given."""
+        done = self.live(*args, **env)
+        self.assertEqual(done.returncode, 0, done.words)
+        return (self.keep / "config").read_text()
+
+    def write_config(self, text, name="collectd.conf"):
+        path = self.directory / name
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.write_text(text)
+        return path
+
+    def assert_clean(self):
+        self.assertEqual(list(self.tmp.iterdir()), [])
+
+    def test_tables_of_what_the_plugin_found(self):
+        done = self.live("-C", self.write_config(""), "-tk")
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(done.text, self.report("-tk", STATE))
+        self.assertEqual(
+            done.words, "[notice] smaps plugin: lacks \\x1b[1mit\n"
+        )
+        args, directory = (self.keep / "args").read_text().splitlines()
+        self.assertRegex(args, r"^-T -C /.*/collectd\.conf$")
+        self.assertTrue(directory.startswith("drwx------"), directory)
+        self.assert_clean()
+
+    def test_configuration_has_our_blocks_alone(self):
+        path = self.write_config(
+            'Hostname "db1"\nLoadPlugin csv\nPluginDir "/opt/plugins"\n'
+            '<Plugin csv>\n  DataDir "/data"\n</Plugin>\n'
+            '<Plugin "SMAPS">\n  StateFile "/x"\n  Other "rest"\n'
+            '  <Capture>\n    Directory "/d"\n  </Capture>\n</Plugin>\n'
+        )
+        config = self.config("-C", path)
+        directory = (self.keep / "directory").read_text().strip()
+        self.assertEqual(config.count(f'StateFile "{directory}/'), 1)
+        self.assertEqual(config.count("StateFile"), 1)
+        for words in ("csv", "/data", "Capture", "/d"):
+            self.assertNotIn(f'"{words}"', config)
+            self.assertNotIn(f"{words} ", config)
+        self.assertIn('Hostname "db1"\n', config)
+        self.assertIn('<Plugin "SMAPS">\n  Other "rest"\n</Plugin>\n', config)
+        self.assertIn(f'BaseDir "{directory}"\n', config)
+        self.assertRegex(
+            config, '(?s)PluginDir "/opt.*LoadPlugin smaps.*StateFile.*SMAPS'
+        )
+
+    def test_includes_are_followed(self):
+        parts = self.directory / "conf.d"
+        block = '<Plugin smaps>\nOther "{}"\n</Plugin>\n'
+        self.write_config(block.format("a"), "conf.d/a.conf")
+        self.write_config(block.format("b"), "conf.d/b.bak")
+        self.write_config(f'Include "{parts}/sub"\n', "conf.d/c.conf")
+        self.write_config(block.format("d"), "conf.d/sub/d")
+        path = self.write_config(
+            f'<Include "{parts}">\n  Filter "*.conf"\n</Include>\n'
+        )
+        config = self.config("-C", path)
+        self.assertRegex(config, '(?s)Other "a".*Other "d"')
+        self.assertNotIn('"b"', config)
+        path = self.write_config(
+            f'Include "{parts}/*.bak"\nInclude "/none/*"\n'
+        )
+        self.assertIn('Other "b"', self.config("-C", path))
+        loop = self.write_config(f'Include "{path}"\n')
+        done = self.assert_fails_live("Too many levels", "-C", loop)
+        self.assertEqual(done.text, "")
+
+    def assert_fails_live(self, words, *args, **env):
+        done = self.live(*args, **env)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(words, done.words)
+        self.assertIn("smaps-report: live: ", done.words.splitlines()[-1])
+        self.assert_clean()
+        return done
+
+    def test_plugin_directory_is_the_users(self):
+        path = self.write_config('PluginDir "/opt/plugins"\n')
+        config = self.config("-C", path, "--plugin-dir", self.keep)
+        self.assertRegex(
+            config, f"(?s)/opt/plugins.*{re.escape(str(self.keep))}.*LoadPlugin"
+        )
+        self.assert_fails_live(
+            "No such file", "-C", path, "--plugin-dir", self.directory / "none"
+        )
+
+    def test_collectd_is_found_in_the_path(self):
+        path = f"{self.collectd.parent}:{os.environ['PATH']}"
+        config = self.write_config("")
+        done = run("live", "-C", config, env=self.environment(PATH=path))
+        self.assertEqual(done.returncode, 0)
+        self.assertTrue((self.keep / "config").exists())
+
+    def test_failures_show_what_collectd_said(self):
+        config = self.write_config("")
+        done = self.assert_fails_live("with status 3", "-C", config, status=3)
+        self.assertIn("Parsing the config file failed!\n", done.words)
+        self.assertNotIn("\x1b", done.words)
+        self.assert_fails_live("no snapshot", "-C", config, state="")
+        foreign = self.collectd
+        self.assert_fails_live("no valid JSON", "-C", config, state=foreign)
+        self.assert_fails_live("No such file", "-C", self.directory / "none")
+        self.collectd.chmod(stat.S_IRUSR)
+        self.assert_fails_live("--collectd", "-C", config)
+
+    def test_interrupt_leaves_nothing_behind(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with self.subTest(number):
+                process = subprocess.Popen(
+                    [REPORT, "live", "--collectd", self.collectd,
+                     "-C", self.write_config("")],
+                    env=self.environment(SLEEP="100"),
+                    stderr=subprocess.PIPE,
+                )  # fmt: skip
+                sleeping = self.keep / "sleeping"
+                harness.wait_until(sleeping.exists, "the stand-in")
+                began = time.monotonic()
+                process.send_signal(number)
+                self.assertEqual(process.wait(), -number)
+                self.assertLess(time.monotonic() - began, 30)
+                process.stderr.close()
+                self.assert_clean()
+                sleeping.unlink()
+
+
+class RealCollectd(ReportTest):
+    """`live` with the daemon and the plugin themselves."""
+
+    def live(self, text, *args):
+        config = self.directory / "collectd.conf"
+        config.write_text(text)
+        return run(
+            "live", "--collectd", harness.COLLECTD, "-C", config,
+            "--plugin-dir", harness.stage().plugin_dir, *args,
+        )  # fmt: skip
+
+    def test_refusal_is_shown(self):
+        done = self.live("<Plugin smaps>\nNoSuchOption 5\n</Plugin>\n")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("smaps plugin: ", done.words)
+        self.assertIn("collectd ended with status", done.words)
+
+    @unittest.skipUnless(
+        b"StateFile" in harness.PLUGIN.read_bytes(),
+        "the plugin has no StateFile",
+    )
+    def test_this_process_is_found_in_its_group(self):
+        done = self.live(
+            '<Plugin smaps>\n<Group "us">\n'
+            f'Comm "{self.own_comm()}"\n</Group>\n'
+            'StateFile "/nowhere/at/all"\n</Plugin>\n',
+            "-jP", "-c", "pid,pss,source", "-g", "us",
+        )  # fmt: skip
+        self.assertEqual(done.returncode, 0, done.words)
+        rows = {row["pid"]: row for row in json.loads(done.text)}
+        self.assertEqual(rows[os.getpid()]["source"], "read")
+        self.assertGreater(rows[os.getpid()]["pss"], MIB)
+
+    def own_comm(self):
+        return Path("/proc/self/comm").read_text().strip()
+
+
+if __name__ == "__main__":
+    unittest.main()
