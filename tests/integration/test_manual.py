@@ -199,7 +199,7 @@ class Options(unittest.TestCase):
             with self.subTest(option):
                 found = re.search(
                     rf"^\.It Cm {option} .*?(?=^\.It|^\.El)",
-                    page_section("Options of the plugin"),
+                    read(PAGE),
                     re.MULTILINE | re.DOTALL,
                 )
                 words = " ".join(found.group(0).split())
