@@ -44,7 +44,12 @@ PROFILE_CFLAGS_debug   := -O0 -ggdb3
 PROFILE_CFLAGS_asan    := -O1 -fsanitize=address,undefined \
   -fno-sanitize-recover=all -fno-omit-frame-pointer
 PROFILE_CFLAGS_tsan    := -O1 -fsanitize=thread -fno-omit-frame-pointer
-ifeq ($(PROFILE),clang)
+PROFILE_CFLAGS_m32     := -O2 -m32
+# For libFuzzer; `make fuzz` sets it.
+PROFILE_CFLAGS_fuzz    := -O1 -fsanitize=fuzzer-no-link,address,undefined \
+  -fno-sanitize-recover=all -fno-omit-frame-pointer
+PROFILE_CFLAGS_coverage := -O0 --coverage
+ifneq ($(filter clang fuzz,$(PROFILE)),)
 CC := clang
 endif
 
@@ -52,7 +57,7 @@ endif
 OWN_CPPFLAGS := -Iinclude -D_GNU_SOURCE -DSMAPS_VERSION='"$(VERSION)"'
 OWN_CFLAGS   := -std=gnu11 -g -fPIC -fvisibility=hidden $(WARNINGS) \
   $(PROFILE_CFLAGS_$(PROFILE))
-OWN_LDFLAGS  := $(filter -fsanitize=%,$(PROFILE_CFLAGS_$(PROFILE)))
+OWN_LDFLAGS  := $(filter -fsanitize=% --coverage,$(PROFILE_CFLAGS_$(PROFILE)))
 COMPILE = $(CC) $(OWN_CPPFLAGS) $(EXTRA_CPPFLAGS) $(OWN_CFLAGS) -MMD -MP \
   $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 LINK = $(CC) $(OWN_CFLAGS) $(CFLAGS)
@@ -71,7 +76,6 @@ CORE_OBJ := $(CORE_SRC:%.c=$(B)/%.o)
 GLUE_OBJ := $(GLUE_SRC:%.c=$(B)/%.o)
 CORE_LIB := $(B)/libsmaps-core.a
 PLUGIN   := $(B)/smaps.so
-REPORT   := $(if $(wildcard contrib/smaps-report/*.c),$(B)/smaps-report)
 
 REPORT_SRC := $(wildcard contrib/smaps-report/*.c)
 REPORT_OBJ := $(REPORT_SRC:%.c=$(B)/%.o)
@@ -85,16 +89,20 @@ UNIT_GLUE_BIN := $(filter $(B)/tests/unit/test_plugin%,$(UNIT_BIN))
 UNIT_REPORT_BIN := $(filter $(B)/tests/unit/test_report%,$(UNIT_BIN))
 UNIT_CORE_BIN := $(filter-out $(UNIT_GLUE_BIN) $(UNIT_REPORT_BIN),$(UNIT_BIN))
 BENCH_BIN     := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/*.c))
+FUZZ_BIN      := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
 C_FILES       := $(wildcard include/smaps/*.h plugin/*.[ch] plugin/core/*.c \
   contrib/smaps-report/*.[ch] tests/unit/*.c tests/support/*.[ch] \
-  tests/bench/*.[ch])
+  tests/bench/*.[ch] tests/fuzz/*.[ch])
 PYTHON        ?= /usr/bin/python3
 SHAPE         := $(B)/tests/support/shape
 UNIT_SUPPORT  := $(B)/tests/support/fixture.o $(B)/tests/support/proctree.o \
   $(B)/tests/support/world.o
+GLUE_SUPPORT  := $(B)/tests/support/stub_daemon.o $(B)/tests/support/items.o \
+  $(B)/tests/support/faults.o
 
-.PHONY: all deps demo run-demo check check-unit check-integration print-unit \
-  bench lint distcheck install uninstall deb rpm release clean help
+.PHONY: all deps demo run-demo check check-unit check-corpus check-integration \
+  print-unit soak fuzz run-fuzz coverage bench lint distcheck install uninstall \
+  deb rpm release clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -127,7 +135,7 @@ $(REPORT): $(REPORT_OBJ) $(CORE_LIB)
 
 $(B)/tests/%.o: EXTRA_CPPFLAGS = -Itests/support
 $(UNIT_REPORT_BIN:=.o): EXTRA_CPPFLAGS = -Itests/support -Icontrib/smaps-report
-$(UNIT_GLUE_BIN:=.o) $(B)/tests/support/stub_daemon.o: \
+$(UNIT_GLUE_BIN:=.o) $(GLUE_SUPPORT): \
   EXTRA_CPPFLAGS = -Itests/support -Iplugin $(COLLECTD_CPPFLAGS)
 $(B)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)
@@ -141,7 +149,15 @@ $(UNIT_CORE_BIN): %: %.o $(UNIT_SUPPORT) $(CORE_LIB)
 # This one lets processes end between any two system calls.
 $(B)/tests/unit/test_collector: OWN_LDFLAGS += -Wl,--wrap=openat
 
-$(UNIT_GLUE_BIN): %: %.o $(UNIT_SUPPORT) $(B)/tests/support/stub_daemon.o \
+# And this one lets each call into the system fail.
+FAULTY := malloc calloc realloc reallocarray strdup strndup free newlocale \
+  freelocale setmntent regcomp regfree regexec opendir fdopendir readdir open openat read \
+  close fstat fstatat readlinkat syscall uname clock_gettime getpwuid_r \
+  pthread_create plugin_register_complex_read plugin_dispatch_values
+$(B)/tests/unit/test_plugin_faults: $(B)/tests/support/faults.o
+$(B)/tests/unit/test_plugin_faults: OWN_LDFLAGS += $(FAULTY:%=-Wl,--wrap=%)
+
+$(UNIT_GLUE_BIN): %: %.o $(UNIT_SUPPORT) $(filter-out %/faults.o,$(GLUE_SUPPORT)) \
   $(GLUE_OBJ) $(CORE_LIB)
 	$(call say,LD,$@)
 	$(Q)$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS) -lcmocka $(LIBS)
@@ -154,6 +170,20 @@ $(UNIT_REPORT_BIN): %: %.o $(UNIT_SUPPORT) \
 $(SHAPE): $(patsubst %.c,$(B)/%.o,$(wildcard tests/support/shape*.c))
 	$(call say,LD,$@)
 	$(Q)$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS)
+
+# A fuzz target stands alone with libFuzzer, or with a main() that replays what
+# it has found.
+FUZZ_OBJ := $(B)/tests/fuzz/fuzz.o
+ifneq ($(PROFILE),fuzz)
+FUZZ_OBJ += $(B)/tests/fuzz/replay.o
+endif
+$(B)/tests/fuzz/fuzz_config: $(B)/plugin/config.o $(B)/tests/support/stub_daemon.o
+$(B)/tests/fuzz/fuzz_config.o: \
+  EXTRA_CPPFLAGS = -Itests/support -Iplugin $(COLLECTD_CPPFLAGS)
+$(FUZZ_BIN): %: %.o $(FUZZ_OBJ) $(CORE_LIB)
+	$(call say,LD,$@)
+	$(Q)$(LINK) $(OWN_LDFLAGS) $(if $(filter fuzz,$(PROFILE)),-fsanitize=fuzzer) \
+	  -o $@ $(filter %.o,$^) $(CORE_LIB) $(LDFLAGS) $(LIBS)
 
 $(BENCH_BIN): %: %.o
 	$(call say,LD,$@)
@@ -177,10 +207,21 @@ run-demo: $(PLUGIN)
 
 check: deps-build-check-backends
 	@$(MAKE) --no-print-directory check-unit
+	@$(MAKE) --no-print-directory check-corpus
 	@$(MAKE) --no-print-directory check-integration
 
 check-unit: $(UNIT_BIN)
 	@tests/run $(sort $(UNIT_BIN))
+
+check-corpus: $(FUZZ_BIN)
+	@tests/fuzz/run replay $(sort $(FUZZ_BIN))
+
+# FUZZ=fuzz_name picks a target.
+fuzz: deps-build-dist
+	@$(MAKE) --no-print-directory PROFILE=fuzz run-fuzz
+
+run-fuzz: $(FUZZ_BIN)
+	@tests/fuzz/run fuzz $(if $(FUZZ),$(FUZZ:%=$(B)/tests/fuzz/%),$(sort $(FUZZ_BIN)))
 
 # For scripts: the test programs of this profile.
 print-unit:
@@ -189,6 +230,16 @@ print-unit:
 check-integration: $(PLUGIN) $(SHAPE) $(REPORT)
 	@COLLECTD=$(COLLECTD) PLUGIN=$(PLUGIN) SHAPE=$(SHAPE) CORE=$(CORE_LIB) \
 	  REPORT=$(REPORT) $(PYTHON) tests/integration/run.py $(TESTS)
+
+soak:
+	@SOAK_INTERVALS=10000 $(MAKE) --no-print-directory check-integration \
+	  TESTS=test_endurance
+
+# Of the core by the unit tests: lines, and branches taken at least once.
+coverage:
+	@rm -rf build/coverage
+	@$(MAKE) --no-print-directory PROFILE=coverage check-unit
+	@tests/coverage build/coverage/plugin/core
 
 bench: $(PLUGIN) $(BENCH_BIN)
 	@COLLECTD=$(COLLECTD) PLUGIN=$(PLUGIN) $(PYTHON) tests/bench/run.py $(BENCHFLAGS)
@@ -229,9 +280,12 @@ help:
 	@echo 'all                build $(PLUGIN) and $(REPORT)'
 	@echo 'demo               show what uses the memory of this host, now'
 	@echo 'deps               install what building and testing need'
-	@echo 'check              all tests (check-unit, check-integration)'
+	@echo 'check              all tests (check-unit, check-corpus, check-integration)'
 	@echo '                   TESTS="test_values" picks integration tests'
 	@echo 'bench              measure against the floor and others; BENCHFLAGS=--quick'
+	@echo 'fuzz               libFuzzer, FUZZ_SECONDS=60 each; FUZZ=fuzz_stat picks one'
+	@echo 'soak               10,000 intervals under churn: ten minutes'
+	@echo 'coverage           what the unit tests reach of plugin/core'
 	@echo 'lint               formatting and layering'
 	@echo 'distcheck          sanitizers, valgrind, clang, release build'
 	@echo 'install            to DESTDIR, PREFIX, PLUGINDIR=$(PLUGINDIR)'
@@ -241,4 +295,4 @@ help:
 	@echo 'clean'
 
 -include $(CORE_OBJ:.o=.d) $(GLUE_OBJ:.o=.d) $(REPORT_OBJ:.o=.d) \
-  $(UNIT_BIN:=.d) $(SUPPORT_SRC:%.c=$(B)/%.d)
+  $(UNIT_BIN:=.d) $(FUZZ_BIN:=.d) $(SUPPORT_SRC:%.c=$(B)/%.d)

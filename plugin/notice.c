@@ -1,6 +1,7 @@
 #include "notice.h"
 
 #include <linux/capability.h>
+#include <mntent.h>
 
 #include <smaps/kernel.h>
 #include <smaps/procfs.h>
@@ -15,6 +16,9 @@
 static bool is_due(struct notices *n, enum trouble_kind kind, bool may_repeat) {
   cdtime_t now = cdtime();
 
+  /* The clock has been put back. */
+  if (n->said[kind] > now)
+    n->said[kind] = now;
   if (n->said[kind] && !(may_repeat && now - n->said[kind] >= REPEAT))
     return false;
   n->said[kind] = now;
@@ -48,8 +52,29 @@ static bool is_perfmon_enough(void) {
          (major > 6 || (major == 6 && minor >= 15));
 }
 
-static void explain_denial(char *ret, size_t size) {
+/* "hidepid=invisible" or the like, if the proc file system is mounted so; else
+ * the empty string. */
+static void find_hidepid(const char *root, char *ret, size_t size) {
+  FILE *mounts = setmntent("/proc/self/mounts", "re");
+  char buffer[4096];
+  struct mntent m;
+
+  *ret = '\0';
+  while (mounts && getmntent_r(mounts, &m, buffer, sizeof(buffer))) {
+    const char *option = hasmntopt(&m, "hidepid");
+
+    /* What is mounted last covers what was there. */
+    if (strcmp(m.mnt_dir, root) == 0)
+      snprintf(ret, size, "%.*s", option ? (int)strcspn(option, ",") : 0,
+               option ? option : "");
+  }
+  if (mounts)
+    endmntent(mounts);
+}
+
+static void explain_denial(const char *root, char *ret, size_t size) {
   uint64_t capabilities;
+  char hidepid[32];
 
   if (read_own_capabilities(&capabilities) == 0 &&
       ((capabilities >> CAP_SYS_PTRACE) & 1)) {
@@ -59,29 +84,50 @@ static void explain_denial(char *ret, size_t size) {
              "above ours");
     return;
   }
+  find_hidepid(root, hidepid, sizeof(hidepid));
   snprintf(ret, size,
-           "collectd lacks CAP_SYS_PTRACE%s; grant it with a drop-in for "
+           "%s%scollectd lacks CAP_SYS_PTRACE%s; grant it with a drop-in for "
            "collectd.service: [Service] CapabilityBoundingSet=CAP_SYS_PTRACE "
            "AmbientCapabilities=CAP_SYS_PTRACE",
-           is_perfmon_enough() ? " (CAP_PERFMON is enough for smaps_rollup on "
-                                 "this kernel)"
-                               : "");
+           hidepid, *hidepid ? " is in force and " : "",
+           !*hidepid && is_perfmon_enough()
+               ? " (CAP_PERFMON is enough for smaps_rollup on "
+                 "this kernel)"
+               : "");
 }
 
-/* Three refusals with one cause, so one line for all. */
-static void say_denials(struct notices *n, const struct collector *c) {
+/* Those that we may not even list (hidepid=2 and 4). */
+static void say_hidden(const char *root) {
+  char why[400];
+
+  explain_denial(root, why, sizeof(why));
+  WARNING(
+      "smaps plugin: processes of other users are hidden from us in \"%s\", "
+      "so that a group in which we see none is not known, nor what else "
+      "belongs to the others: %s",
+      root, why);
+}
+
+/* All refusals have one cause, so there is one line for all. */
+static void say_denials(struct notices *n, const struct collector *c,
+                        const char *root) {
   const struct trouble *rollup = collector_trouble(c, TROUBLE_ROLLUP_DENIED);
   const struct trouble *exe = collector_trouble(c, TROUBLE_EXECUTABLE_DENIED);
   const struct trouble *all = collector_trouble(c, TROUBLE_PROCESS_DENIED);
   const struct trouble *first = rollup->count ? rollup : all;
+  bool is_hidden = collector_trouble(c, TROUBLE_HIDDEN)->count > 0;
   char why[400];
 
   if (first->count == 0)
     first = exe;
-  if (n->is_denial_said || first->count == 0)
+  if (n->is_denial_said || (first->count == 0 && !is_hidden))
     return;
   n->is_denial_said = true;
-  explain_denial(why, sizeof(why));
+  if (is_hidden) {
+    say_hidden(root);
+    return;
+  }
+  explain_denial(root, why, sizeof(why));
   WARNING("smaps plugin: the kernel refuses processes (smaps_rollup of %" PRIu64
           ", exe of %" PRIu64 ", everything of %" PRIu64
           "; the first is %u \"%s\"), so that PSS, USS, shared and swap of "
@@ -147,7 +193,7 @@ void notices_after_cycle(struct notices *n, const struct collector *c,
   if (n->has_failed)
     NOTICE("smaps plugin: \"%s\" can be read again", proc_root);
   n->has_failed = false;
-  say_denials(n, c);
+  say_denials(n, c, proc_root);
   say_others(n, c);
   say_snapshot(n, c);
 }

@@ -1,6 +1,6 @@
 #include "diff.h"
 #include "grid.h"
-#include "json.h"
+#include "json_lines.h"
 #include "mapping.h"
 #include "memory.h"
 
@@ -510,44 +510,45 @@ static void print_text(const struct diff *d, uint64_t rows_max,
 
 /* ---- JSON ---- */
 
-static void write_change(struct json *j, const struct change *c) {
+static void write_change(struct json_lines *j, const struct change *c) {
   const struct process *old = c->old_process, *new = c->new_process;
 
-  json_begin(j, NULL, '{');
+  json_lines_begin(j, NULL, '{');
   if (old || new) {
-    json_text(j, "comm", c->name);
-    json_whole(j, "old_pid", old ? old->pid : UNKNOWN);
-    json_whole(j, "pid", new ? new->pid : UNKNOWN);
+    json_lines_text(j, "comm", c->name);
+    json_lines_whole(j, "old_pid", old ? old->pid : UNKNOWN);
+    json_lines_whole(j, "pid", new ? new->pid : UNKNOWN);
   } else {
-    json_text(j, "name", c->name);
+    json_lines_text(j, "name", c->name);
   }
-  json_text(j, "how", c->how == HOW_STAYED ? "stayed" : how_names[c->how]);
-  json_whole(j, "old", c->how == HOW_CAME ? UNKNOWN : c->old);
-  json_whole(j, "new", c->how == HOW_WENT ? UNKNOWN : c->new);
-  json_change(j, "change", c->is_less, c->size);
-  json_end(j, '}');
+  json_lines_text(j, "how",
+                  c->how == HOW_STAYED ? "stayed" : how_names[c->how]);
+  json_lines_whole(j, "old", c->how == HOW_CAME ? UNKNOWN : c->old);
+  json_lines_whole(j, "new", c->how == HOW_WENT ? UNKNOWN : c->new);
+  json_lines_change(j, "change", c->is_less, c->size);
+  json_lines_end(j, '}');
 }
 
-static void write_changes(struct json *j, const char *key,
+static void write_changes(struct json_lines *j, const char *key,
                           const struct changes *changes, uint64_t rows_max) {
-  json_begin(j, key, '[');
+  json_lines_begin(j, key, '[');
   for (size_t i = 0; i < least(rows_max, changes->n); i++)
     write_change(j, &changes->all[i]);
-  json_end(j, ']');
+  json_lines_end(j, ']');
 }
 
 static void write_json(const struct diff *d, const struct options *o,
                        FILE *out) {
-  struct json j = {.out = out};
+  struct json_lines j = {.out = out};
 
-  json_begin(&j, NULL, '{');
-  json_text(&j, "amount", amount_names[o->sort]);
+  json_lines_begin(&j, NULL, '{');
+  json_lines_text(&j, "amount", amount_names[o->sort]);
   write_changes(&j, "groups", &d->groups, o->rows_max);
   if (d->has_processes)
     write_changes(&j, "processes", &d->processes, o->rows_max);
   if (d->has_mappings)
     write_changes(&j, "mappings", &d->mappings, o->rows_max);
-  json_end(&j, '}');
+  json_lines_end(&j, '}');
 }
 
 int diff_print(struct document *old, struct document *new,

@@ -2,7 +2,8 @@
  * A snapshot (smaps-snapshot(5)) in memory.
  *
  * What a document does not say is NULL, UNKNOWN or NaN. All text is as hostile
- * as the names of processes are: it is printed through text.h and json.h only.
+ * as the names of processes are: it is printed through text.h and json_lines.h
+ * only.
  */
 #ifndef REPORT_DOCUMENT_H
 #define REPORT_DOCUMENT_H

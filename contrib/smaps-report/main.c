@@ -7,7 +7,7 @@
  *   load        a snapshot into a document (build, document, pool)
  *   view        tables (sum, mapping, column, table)
  *   explain, diff, folded
- *   text, grid, json, utf8, output   how it gets out
+ *   text, grid, json_lines, utf8, output   how it gets out
  */
 #include "diff.h"
 #include "explain.h"

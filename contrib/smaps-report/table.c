@@ -154,44 +154,45 @@ void table_print(const struct table *t, const struct style *s) {
 
 /* ---- JSON ---- */
 
-static void write_cell(struct json *j, const char *name, const struct cell *c) {
+static void write_cell(struct json_lines *j, const char *name,
+                       const struct cell *c) {
   switch (c->type) {
   case CELL_BLANK:
   case CELL_UNKNOWN:
     break;
   case CELL_TEXT:
-    json_text(j, name, c->text);
+    json_lines_text(j, name, c->text);
     break;
   case CELL_NAMES:
-    json_begin(j, "groups", '[');
+    json_lines_begin(j, "groups", '[');
     for (size_t i = 0; i < c->n_names; i++)
-      json_text(j, NULL, c->names[i]);
-    json_end(j, ']');
+      json_lines_text(j, NULL, c->names[i]);
+    json_lines_end(j, ']');
     break;
   case CELL_BYTES:
   case CELL_COUNT:
-    json_whole(j, name, c->whole);
+    json_lines_whole(j, name, c->whole);
     break;
   case CELL_SECONDS:
   case CELL_PERCENT:
-    json_real(j, name, c->real);
+    json_lines_real(j, name, c->real);
     break;
   }
 }
 
 static void write_row(const struct table *t, const struct row *row,
-                      struct json *j) {
-  json_begin(j, NULL, '{');
-  json_text(j, "row", row->is_total ? "total" : kind_names[t->kind]);
+                      struct json_lines *j) {
+  json_lines_begin(j, NULL, '{');
+  json_lines_text(j, "row", row->is_total ? "total" : kind_names[t->kind]);
   for (size_t i = 0; i < t->n_columns; i++) {
     struct cell cell = column_get(t->document, t->columns[i], row);
 
     write_cell(j, column_name(t->columns[i]), &cell);
   }
-  json_end(j, '}');
+  json_lines_end(j, '}');
 }
 
-void table_write_json(const struct table *t, struct json *j) {
+void table_write_json(const struct table *t, struct json_lines *j) {
   for (size_t i = 0; i < t->n_rows; i++)
     write_row(t, &t->rows[i], j);
   if (t->has_total)

@@ -4,7 +4,7 @@
 
 #include "column.h"
 #include "grid.h"
-#include "json.h"
+#include "json_lines.h"
 #include "text.h"
 
 #define TABLE_COLUMNS_MAX GRID_COLUMNS_MAX
@@ -33,6 +33,6 @@ void table_sort(struct table *t, unsigned column, bool is_reversed);
 void table_print(const struct table *t, const struct style *s);
 
 /* An object for each row, in an array that is open. */
-void table_write_json(const struct table *t, struct json *j);
+void table_write_json(const struct table *t, struct json_lines *j);
 
 #endif

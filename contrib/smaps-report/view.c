@@ -240,14 +240,14 @@ static int check(const struct view *v, struct reason *reason) {
 int view_print(struct document *d, const struct options *o,
                const struct style *s, struct reason *reason) {
   struct view v = {.document = d, .options = o};
-  struct json j = {.out = s->out};
+  struct json_lines j = {.out = s->out};
   bool is_first = true;
   int r = check(&v, reason);
 
   if (r < 0)
     return r;
   if (o->is_json)
-    json_begin(&j, NULL, '[');
+    json_lines_begin(&j, NULL, '[');
   for (unsigned kind = 0; kind < ROW_KINDS; kind++) {
     struct table t = {.document = d, .kind = (enum row_kind)kind};
 
@@ -264,6 +264,6 @@ int view_print(struct document *d, const struct options *o,
     table_done(&t);
   }
   if (o->is_json)
-    json_end(&j, ']');
+    json_lines_end(&j, ']');
   return 0;
 }

@@ -13,6 +13,8 @@ struct group {
   /* Named in the configuration: stands, and reports zeros, without members.
    * Otherwise made by a template, and gone with its last member. */
   bool is_fixed;
+  /* Who is in it is told by the executable, which can be refused. */
+  bool needs_executable;
   const struct report *report; /* of the rule that made it */
   const struct policy *policy; /* likewise; set by the matcher */
   size_t rule;                 /* its index, likewise */

@@ -22,6 +22,7 @@ struct identifier {
   void (*gone)(void *ctx, struct process *p);
   void *gone_ctx;
   uint64_t vanished; /* processes that ended while they were looked at */
+  uint64_t unseen;   /* of which we may not know anything, and never did */
 };
 
 /*

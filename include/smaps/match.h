@@ -36,8 +36,9 @@ void matcher_done(struct matcher *m);
  * Brings the groups and claims of all processes that are alive up to date:
  * of those whose is_match_due is set, of those that MaxGroups had refused, if
  * there is room now, and of the descendants of whoever's claims change. A
- * process that loses its parent keeps what it had by it. -ENOMEM, and the rest
- * is tried again in the next cycle.
+ * process that loses its parent keeps what it had by it. One for which memory
+ * runs out becomes PROCESS_UNKNOWN and is tried again in the next cycle;
+ * -ENOMEM where there is none to begin with.
  */
 int matcher_run(struct matcher *m, struct process_table *t);
 

@@ -43,12 +43,13 @@ int rule_add_selector(struct rule *r, struct selector *s);
 int rule_check(const struct rule *r, struct reason *reason);
 
 /*
- * Whether the rule selects the process by its own attributes. *ret_captures is
- * what the name's %{1} … stand for: the captures of the first attribute, in the
- * order written, that is matched by a regular expression with captures.
+ * Whether the rule selects the process by its own attributes: 1, 0 or -ENOMEM,
+ * as selector_match(). *ret_captures is what the name's %{1} … stand for: the
+ * captures of the first attribute, in the order written, that is matched by a
+ * regular expression with captures.
  */
-bool rule_match(const struct rule *r, const struct identity *id, uint32_t pid,
-                struct captures *ret_captures);
+int rule_match(const struct rule *r, const struct identity *id, uint32_t pid,
+               struct captures *ret_captures);
 
 /* Bit per attribute that selectors or the name look at. */
 unsigned rule_attributes(const struct rule *r);

@@ -50,19 +50,21 @@ int selector_init_process(struct selector *s, const char *comm,
 void selector_done(struct selector *s);
 
 /*
- * Whether the process is selected; captures may be NULL. An attribute that is
- * not known matches nothing.
+ * 1 where the process is selected, 0 where it is not, -ENOMEM where that took
+ * more memory than there is. captures may be NULL. An attribute that is not
+ * known matches nothing.
  */
-bool selector_match(const struct selector *s, const struct identity *id,
-                    uint32_t pid, struct captures *captures);
+int selector_match(const struct selector *s, const struct identity *id,
+                   uint32_t pid, struct captures *captures);
 
 /* How many captures the pattern makes. */
 size_t selector_captures(const struct selector *s);
 
 /*
  * Reads the PID file again; nothing to do for other selectors. Returns whether
- * the pid in it has changed. A file that is missing, unreadable, no regular
- * file or has no number in front names no process.
+ * the pid in it has changed. A file that is missing, not for us to read, no
+ * regular file or has no number in front names no process. Where reading fails
+ * otherwise (no descriptor is left) the pid stands as it is.
  */
 bool selector_refresh(struct selector *s);
 

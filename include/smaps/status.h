@@ -27,8 +27,8 @@ struct status_sample {
 /*
  * Unknown keys are skipped and missing ones are left out of `known` (a kernel
  * thread has no Vm lines). A known key with a value that is no number, or that
- * comes twice, is malformed. Returns 0 and fills *ret, or -EBADMSG and leaves
- * it alone.
+ * comes twice, is malformed, and so is a text that does not end in a newline.
+ * Returns 0 and fills *ret, or -EBADMSG and leaves it alone.
  */
 int status_parse(const char *text, size_t len, struct status_sample *ret);
 

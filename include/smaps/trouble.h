@@ -10,6 +10,7 @@
 enum trouble_kind {
   TROUBLE_ROLLUP_DENIED,     /* the kernel refuses smaps_rollup */
   TROUBLE_PROCESS_DENIED,    /* … the whole process (hidepid=1) */
+  TROUBLE_HIDDEN,            /* there are some that we cannot even list */
   TROUBLE_EXECUTABLE_DENIED, /* … exe, which a rule looks at */
   TROUBLE_NO_ROLLUP,         /* it has neither smaps_rollup nor smaps */
   TROUBLE_FAILED,            /* another error; see `error` */

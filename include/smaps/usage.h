@@ -17,6 +17,8 @@ struct usage {
   uint64_t unreadable;
   /* Those of them whose statm could not be had either. */
   uint64_t unknown;
+  /* No member was seen, and not every process could be: nothing is known. */
+  bool is_unseen;
   /* Members whose rollup we did not ask for (Refresh "never"). */
   uint64_t unasked;
 

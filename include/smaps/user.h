@@ -17,8 +17,8 @@ struct user_entry {
 };
 
 struct user_cache {
-  /* Writes the name, with its NUL, and returns 0, or anything else where the
-   * uid has none. */
+  /* Writes the name, with its NUL, and returns 0; -EAGAIN where it cannot be
+   * told now, and anything else where the uid has none. */
   int (*look_up)(uint32_t uid, char *ret, size_t size);
   struct user_entry *entries; /* by uid */
   size_t n, cap;
@@ -35,7 +35,7 @@ void user_cache_expire(struct user_cache *c, uint64_t now_ns);
 
 /*
  * The name, or the uid in decimal where there is none. Holds until the next
- * call. NULL when out of memory.
+ * call. NULL, with errno set, where it cannot be told now.
  */
 const char *user_cache_name(struct user_cache *c, uint32_t uid);
 

@@ -143,6 +143,44 @@ static struct meminfo_sample read_meminfo(struct collector *c) {
   return meminfo;
 }
 
+/* Whether processes are kept from our list (hidepid=2 or 4): every pid
+ * namespace has its 1 for as long as it stands. */
+static bool has_hidden(const struct collector *c) {
+  return procfs_has_own_pids(c->procfs) && c->processes.n > 0 &&
+         c->processes.processes[0]->pid != 1;
+}
+
+/* Whether there are processes of which we may not know what program they run.
+ */
+static bool has_refused_executables(const struct collector *c) {
+  if (!((c->reader.sight.attributes >> ATTRIBUTE_EXECUTABLE) & 1))
+    return false;
+  for (size_t i = 0; i < c->processes.n; i++) {
+    const struct process *p = c->processes.processes[i];
+
+    if (p->state == PROCESS_ALIVE &&
+        !identity_get(&p->identity).value[ATTRIBUTE_EXECUTABLE])
+      return true;
+  }
+  return false;
+}
+
+/* A group where nobody was found is not known to be empty if there are
+ * processes that we are not let to see: it must not look as if it had ended. */
+static void doubt_empty_groups(struct collector *c) {
+  bool is_hidden = has_hidden(c);
+  bool is_blind = is_hidden || c->identifier.unseen > 0;
+  bool is_half_blind = is_blind || has_refused_executables(c);
+
+  c->troubles[TROUBLE_HIDDEN].count = is_hidden;
+  for (size_t i = 0; is_half_blind && i < c->groups.n; i++) {
+    struct group *g = c->groups.groups[i];
+
+    g->usage.is_unseen =
+        g->usage.processes == 0 && (is_blind || g->needs_executable);
+  }
+}
+
 static int compare_hashes(const void *a, const void *b) {
   uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
@@ -226,6 +264,7 @@ int collector_cycle(struct collector *c) {
   r = measurer_run(&c->measurer, &c->processes, &meminfo, now_ns);
   if (r < 0)
     return r;
+  doubt_empty_groups(c);
   c->context =
       (struct metric_context){.kernel_fields = c->measurer.kernel_fields,
                               .mem_total = meminfo.mem_total_bytes};

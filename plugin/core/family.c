@@ -84,7 +84,10 @@ int family_update(const struct process_table *t, struct process *p) {
     return 0;
   if (!is_decided(relative))
     family_leave(relative);
-  return join(p, relative);
+  if (join(p, relative) == 0)
+    return 0;
+  p->family_program = 0; /* not decided */
+  return -ENOMEM;
 }
 
 uint32_t family_size(const struct process *p) {

@@ -72,6 +72,7 @@ static void take_failure(struct identifier *in, struct process *p, int r,
     return;
   }
   note_failure(in, p, r, file);
+  in->unseen += r == PROCFS_DENIED && !p->identified_ns;
   p->state = PROCESS_UNKNOWN;
 }
 
@@ -145,7 +146,7 @@ void identify_all(struct identifier *in, struct process_table *t,
   struct read_job jobs[JOBS_AT_ONCE];
   size_t n = 0;
 
-  in->vanished = 0;
+  in->vanished = in->unseen = 0;
   for (size_t i = 0; i < t->n; i++) {
     struct process *p = t->processes[i];
 

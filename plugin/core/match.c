@@ -20,6 +20,8 @@ static int take_group(struct matcher *m, const struct name *name, bool is_fixed,
   if (r == 0 && !(*ret)->policy) {
     (*ret)->policy = &rule->policy;
     (*ret)->rule = index_of(m, rule);
+    (*ret)->needs_executable =
+        (rule_attributes(rule) >> ATTRIBUTE_EXECUTABLE) & 1;
   }
   return r;
 }
@@ -154,7 +156,10 @@ static enum verdict take_by_name(struct matcher *m, struct process *p,
   int r;
 
   *ret = NULL;
-  if (!rule_match(rule, &m->identity, p->pid, &captures))
+  r = rule_match(rule, &m->identity, p->pid, &captures);
+  if (r < 0)
+    m->is_out_of_memory = true;
+  if (r <= 0)
     return PASSED;
   if (rule->is_ignore)
     return TAKEN;
@@ -246,6 +251,11 @@ static int resize(void **array, size_t old, size_t n, size_t size) {
   return 0;
 }
 
+static void release_made(struct matcher *m) {
+  release_groups(m, m->made_groups, m->n_groups);
+  release_claims(m, m->made_claims, m->n_claims);
+}
+
 /* The process takes over what was made, references and all. */
 static int keep(struct matcher *m, struct process *p) {
   void *groups = p->groups, *claims = p->claims;
@@ -257,8 +267,7 @@ static int keep(struct matcher *m, struct process *p) {
     r = resize(&claims, p->n_claims, m->n_claims, sizeof(*p->claims));
   p->claims = claims;
   if (r < 0) {
-    release_groups(m, m->made_groups, m->n_groups);
-    release_claims(m, m->made_claims, m->n_claims);
+    release_made(m);
     return r;
   }
   /* With other members around it the reading would say something else. */
@@ -284,8 +293,16 @@ static void match(struct matcher *m, struct process *p,
 
   m->is_out_of_memory = false;
   try_rules(m, p, &inheritance);
-  if (keep(m, p) == 0 && !m->is_out_of_memory)
-    p->is_match_due = false;
+  if (m->is_out_of_memory)
+    release_made(m);
+  else
+    m->is_out_of_memory = keep(m, p) < 0;
+  p->is_match_due = m->is_out_of_memory;
+  if (!m->is_out_of_memory)
+    return;
+  /* Its groups are not known: those that it had lack it, and say so. */
+  p->state = PROCESS_UNKNOWN;
+  identify_note(m->troubles, TROUBLE_FAILED, p, -ENOMEM, "names");
 }
 
 static void resolve(struct matcher *m, const struct process_table *t,
@@ -391,7 +408,7 @@ static bool wants(const struct rule *rule, const struct process *p,
   struct name name;
 
   *ret_takes = false;
-  if (!rule_match(rule, id, p->pid, &captures))
+  if (rule_match(rule, id, p->pid, &captures) <= 0)
     return false;
   if (!rule->is_ignore && !template_expand(&rule->name, id, &captures, &name))
     return false;

@@ -148,6 +148,8 @@ static double rollup_value(const struct metric *m, const struct usage *u) {
 }
 
 static double value_of(const struct metric *m, const struct usage *u) {
+  if (u->is_unseen)
+    return (double)NAN;
   if (m->source == FROM_ROLLUP || m->source == FROM_DERIVED)
     return rollup_value(m, u);
   if (m->source == FROM_STATM && u->unknown)
@@ -169,8 +171,8 @@ static void fill(const struct metric *m, const struct usage *u,
     ret->values[0] = value_of(m, u);
     return;
   }
-  ret->values[0] = (double)u->processes;
-  ret->values[1] = (double)u->threads;
+  ret->values[0] = u->is_unseen ? (double)NAN : (double)u->processes;
+  ret->values[1] = u->is_unseen ? (double)NAN : (double)u->threads;
 }
 
 static void fill_percentage(const struct metric *m, const struct usage *u,

@@ -146,8 +146,10 @@ struct sharing *process_sharing(const struct process *p) {
 void process_table_link(const struct process_table *t, struct process *p) {
   struct process *parent = process_table_find(t, p->parent_pid);
 
-  /* Its stat could not be read; the next cycle may know. */
-  if (parent && parent->state == PROCESS_UNKNOWN)
+  /* Its stat could not be read; the next cycle may know, be it that it has
+   * ended. */
+  if (parent && (parent->state == PROCESS_UNKNOWN ||
+                 (parent->state == PROCESS_GONE && !parent->starttime_ticks)))
     return;
   p->is_linked = true;
   /* A parent is not younger than its child: that one has its pid by reuse. */

@@ -49,24 +49,25 @@ static bool parse_id(const char *name, uint32_t *ret) {
 }
 
 /* Whether "self" is us: then the tree's pids mean to kcmp(2) what they mean
- * here. A /proc of another pid namespace shows us under another number. */
-static bool is_own_namespace(int root_fd) {
+ * here. A /proc of another pid namespace shows us under another number. (A link
+ * that is none, or that we may not read, is not the kernel's.) */
+static int look_at_self(int root_fd, bool *ret_is_us) {
   char target[16];
   uint32_t pid;
   ssize_t n = readlinkat(root_fd, "self", target, sizeof(target) - 1);
 
-  if (n <= 0)
-    return false;
-  target[n] = '\0';
-  return parse_id(target, &pid) && pid == (uint32_t)getpid();
+  if (n < 0 && errno != EINVAL && outcome_of(errno) < 0)
+    return -errno;
+  target[n > 0 ? n : 0] = '\0';
+  *ret_is_us = parse_id(target, &pid) && pid == (uint32_t)getpid();
+  return 0;
 }
 
+/* What fails here is not to be taken for an answer, which would stand for as
+ * long as the tree is open. */
 static int open_root(struct procfs *p) {
   p->dir = opendir(p->root);
-  if (!p->dir)
-    return -errno;
-  p->has_own_pids = is_own_namespace(dirfd(p->dir));
-  return 0;
+  return p->dir ? look_at_self(dirfd(p->dir), &p->has_own_pids) : -errno;
 }
 
 static void close_root(struct procfs *p) {
@@ -178,7 +179,7 @@ int procfs_list(struct procfs *p, const struct procfs_entry **ret, size_t *n) {
 
   if (!p->dir)
     r = open_root(p);
-  if (p->dir)
+  if (r == 0)
     r = read_entries(p);
   if (r < 0) {
     /* Whatever is mounted there next is looked at afresh. */

@@ -77,6 +77,17 @@ static bool makes_captures(const struct rule *r, size_t i, size_t end) {
   return false;
 }
 
+static int refuse_captures(const struct selector *s, size_t wanted,
+                           struct reason *reason) {
+  char pattern[200];
+
+  return reason_set(
+      reason, "expected %zu captures in \"%s\", for %%{%zu}; it has %zu",
+      wanted,
+      name_escape(s->pattern, strlen(s->pattern), pattern, sizeof(pattern)),
+      wanted, selector_captures(s));
+}
+
 static int check_captures(const struct rule *r, struct reason *reason) {
   size_t wanted = template_captures(&r->name);
   size_t end;
@@ -85,15 +96,9 @@ static int check_captures(const struct rule *r, struct reason *reason) {
     end = next_attribute(r, i);
     if (!makes_captures(r, i, end))
       continue;
-    for (; i < end; i++) {
-      size_t made = selector_captures(&r->selectors[i]);
-
-      if (made < wanted)
-        return reason_set(reason,
-                          "expected %zu captures in \"%s\", for %%{%zu}; it "
-                          "has %zu",
-                          wanted, r->selectors[i].pattern, wanted, made);
-    }
+    for (; i < end; i++)
+      if (selector_captures(&r->selectors[i]) < wanted)
+        return refuse_captures(&r->selectors[i], wanted, reason);
     return 0;
   }
   return reason_set(reason,
@@ -111,31 +116,35 @@ int rule_check(const struct rule *r, struct reason *reason) {
   return check_captures(r, reason);
 }
 
-static bool match_attribute(const struct rule *r, size_t i, size_t end,
-                            const struct identity *id, uint32_t pid,
-                            struct captures *captures) {
-  for (; i < end; i++)
-    if (selector_match(&r->selectors[i], id, pid, captures))
-      return true;
-  return false;
+static int match_attribute(const struct rule *r, size_t i, size_t end,
+                           const struct identity *id, uint32_t pid,
+                           struct captures *captures) {
+  int status = 0;
+
+  for (; i < end && status == 0; i++)
+    status = selector_match(&r->selectors[i], id, pid, captures);
+  return status;
 }
 
-bool rule_match(const struct rule *r, const struct identity *id, uint32_t pid,
-                struct captures *ret_captures) {
+int rule_match(const struct rule *r, const struct identity *id, uint32_t pid,
+               struct captures *ret_captures) {
   bool has_captures = false;
   size_t end;
 
   ret_captures->text = NULL;
   for (size_t i = 0; i < r->n_selectors; i = end) {
     bool is_source;
+    int status;
 
     end = next_attribute(r, i);
     is_source = !has_captures && makes_captures(r, i, end);
-    if (!match_attribute(r, i, end, id, pid, is_source ? ret_captures : NULL))
-      return false;
+    status =
+        match_attribute(r, i, end, id, pid, is_source ? ret_captures : NULL);
+    if (status <= 0)
+      return status;
     has_captures |= is_source;
   }
-  return true;
+  return 1;
 }
 
 unsigned rule_attributes(const struct rule *r) {

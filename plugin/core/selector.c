@@ -53,12 +53,13 @@ static bool find_option(const char *option, enum attribute *attribute,
 }
 
 /*
- * fnmatch(3) takes any pattern, and a '[' that is never closed as a letter.
- * Nobody means that. A ']' is a member of the set where it comes first, and
- * "[:alpha:]" and its like may hold one as well.
+ * Where a set in brackets ends, from behind its '['; NULL where it does not. A
+ * ']' is a member of the set where it comes first, and "[:alpha:]" and its like
+ * may hold one as well. To a glob '!' is as good as '^', and a backslash makes
+ * a letter of what follows; to a regular expression both are members.
  */
-static const char *set_end(const char *p) {
-  if (*p == '!' || *p == '^')
+static const char *set_end(const char *p, bool is_glob) {
+  if (*p == '^' || (is_glob && *p == '!'))
     p++;
   if (*p == ']')
     p++;
@@ -66,7 +67,7 @@ static const char *set_end(const char *p) {
     const char *class_end;
     char kind = p[1];
 
-    if (*p == '\\' && kind) {
+    if (is_glob && *p == '\\' && kind) {
       p++;
       continue;
     }
@@ -79,6 +80,8 @@ static const char *set_end(const char *p) {
   return *p ? p : NULL;
 }
 
+/* fnmatch(3) takes any pattern, and a '[' that is never closed as a letter.
+ * Nobody means that. */
 static int check_glob(const char *pattern, struct reason *reason) {
   if (!*pattern)
     return reason_set(reason, "expected a shell glob that is not empty");
@@ -88,7 +91,7 @@ static int check_glob(const char *pattern, struct reason *reason) {
                                 "backslash at its end");
     if (*p == '\\')
       p++;
-    else if (*p == '[' && !(p = set_end(p + 1)))
+    else if (*p == '[' && !(p = set_end(p + 1, true)))
       return reason_set(reason, "expected a shell glob: '[' without its ']'");
   }
   return 0;
@@ -120,6 +123,25 @@ static int compile_in_c_locale(regex_t *regex, const char *pattern) {
   return r;
 }
 
+/*
+ * A back-reference takes glibc's regexec(3) exponential time: "(a*)\1b" five
+ * seconds for a thousand letters a, which anybody can put into a command line.
+ * Without one it is the square of the length at worst, some 50 to 200 ms for
+ * the 4 KiB that we look at. (POSIX has none in extended expressions.)
+ */
+static bool has_back_reference(const char *p) {
+  for (; *p; p++) {
+    if (*p == '[' && !(p = set_end(p + 1, false)))
+      return false;
+    if (*p != '\\')
+      continue;
+    if (p[1] >= '1' && p[1] <= '9')
+      return true;
+    p += p[1] != '\0';
+  }
+  return false;
+}
+
 static int compile_regex(regex_t *regex, const char *pattern,
                          struct reason *reason) {
   char message[128];
@@ -129,6 +151,11 @@ static int compile_regex(regex_t *regex, const char *pattern,
     return reason_set(
         reason, "expected a POSIX extended regular expression that is not "
                 "empty");
+  if (has_back_reference(pattern))
+    return reason_set(reason,
+                      "expected a POSIX extended regular expression, without "
+                      "back-references such as \\1: a process could choose a "
+                      "name that takes hours to match");
   r = compile_in_c_locale(regex, pattern);
   if (r == 0)
     return 0;
@@ -202,26 +229,27 @@ static bool is_uid(const struct selector *s, const struct identity *id) {
          scan_is_done(&scan) && uid == id->uid;
 }
 
-static bool match_regex(const struct selector *s, const char *value,
-                        struct captures *captures) {
+static int match_regex(const struct selector *s, const char *value,
+                       struct captures *captures) {
   struct captures found = {.text = value};
+  int r = regexec(&s->regex, value, CAPTURES, found.match, 0);
 
-  if (regexec(&s->regex, value, CAPTURES, found.match, 0) != 0)
-    return false;
+  if (r != 0)
+    return r == REG_NOMATCH ? 0 : -ENOMEM;
   if (captures)
     *captures = found;
-  return true;
+  return 1;
 }
 
-bool selector_match(const struct selector *s, const struct identity *id,
-                    uint32_t pid, struct captures *captures) {
+int selector_match(const struct selector *s, const struct identity *id,
+                   uint32_t pid, struct captures *captures) {
   const char *value;
 
   if (s->test == SELECT_PID_FILE)
     return s->pid != 0 && s->pid == pid;
   value = id->value[s->attribute];
   if (!value)
-    return false;
+    return 0;
   if (s->test == SELECT_REGEX)
     return match_regex(s, value, captures);
   if (s->test == SELECT_EXACT)
@@ -234,35 +262,52 @@ size_t selector_captures(const struct selector *s) {
 }
 
 /* O_NONBLOCK and the look at the type: a FIFO in its place must not hold up
- * the daemon. */
-static uint32_t read_pid_file(const char *path) {
-  char text[32];
+ * the daemon. Returns the length, or a negative errno. */
+static ssize_t read_head(const char *path, char *ret, size_t size) {
   struct stat st;
-  struct scan s;
-  ssize_t n = -1;
-  uint32_t pid;
+  ssize_t n;
   int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
   if (fd < 0)
-    return 0;
-  if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-    n = read(fd, text, sizeof(text));
+    return -errno;
+  n = fstat(fd, &st);
+  if (n == 0 && S_ISREG(st.st_mode))
+    n = read(fd, ret, size);
+  if (n < 0)
+    n = -errno;
   close(fd);
-  if (n <= 0)
-    return 0;
-  s = scan_begin(text, (size_t)n);
+  return n;
+}
+
+/* What says that there is no such file, or none for us: it names no process.
+ * Any other failure passes and says nothing about the process. */
+static bool is_no_file(ssize_t error) {
+  return error == -ENOENT || error == -ENOTDIR || error == -EACCES ||
+         error == -EPERM || error == -ELOOP || error == -ENXIO ||
+         error == -ENAMETOOLONG;
+}
+
+static uint32_t parse_pid_file(const char *text, size_t n, size_t size) {
+  struct scan s = scan_begin(text, n);
+  uint32_t pid;
+
   scan_skip_blanks(&s);
   if (!scan_u32(&s, &pid))
     return 0;
   /* A number that goes on behind what we have read is another one. */
-  return scan_is_done(&s) && n == sizeof(text) ? 0 : pid;
+  return scan_is_done(&s) && n == size ? 0 : pid;
 }
 
 bool selector_refresh(struct selector *s) {
   uint32_t before = s->pid;
+  char text[32];
+  ssize_t n;
 
   if (s->test != SELECT_PID_FILE)
     return false;
-  s->pid = read_pid_file(s->pattern);
+  n = read_head(s->pattern, text, sizeof(text));
+  if (n < 0 && !is_no_file(n))
+    return false;
+  s->pid = n > 0 ? parse_pid_file(text, (size_t)n, sizeof(text)) : 0;
   return s->pid != before;
 }

@@ -181,7 +181,7 @@ static int read_user(struct sight *s, int fd, uint32_t *ret_uid,
   *ret_uid = status.uid_effective;
   name = user_cache_name(s->users, status.uid_effective);
   if (!name)
-    return -ENOMEM;
+    return -errno;
   *ret = (struct span){.text = name, .len = strlen(name)};
   return 0;
 }

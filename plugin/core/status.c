@@ -92,6 +92,8 @@ int status_parse(const char *text, size_t len, struct status_sample *ret) {
   struct status_sample sample = {0};
   struct span skipped;
 
+  if (len > 0 && text[len - 1] != '\n') /* not the whole of it */
+    return -EBADMSG;
   while (!scan_is_done(&s)) {
     enum status_known key = take_key(&s);
 

@@ -1,6 +1,8 @@
 #include <smaps/user.h>
 
+#include <errno.h>
 #include <pwd.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +12,20 @@
  * name for each. */
 #define ENTRIES_MAX 4096
 
+/* getpwuid_r(3) has a dozen ways to say that there is no such user. These say
+ * that nobody could be asked, and must not make a nobody of a user. */
+static bool is_passing(int error) {
+  return error == EIO || error == EMFILE || error == ENFILE ||
+         error == ENOMEM || error == EINTR || error == EAGAIN;
+}
+
 static int look_up_system(uint32_t uid, char *ret, size_t size) {
   struct passwd pw, *found = NULL;
   char buffer[4096];
+  int error = getpwuid_r(uid, &pw, buffer, sizeof(buffer), &found);
 
-  if (getpwuid_r(uid, &pw, buffer, sizeof(buffer), &found) != 0 || !found)
-    return -1;
+  if (!found)
+    return is_passing(error) ? -EAGAIN : -1;
   if (strlen(found->pw_name) >= size)
     return -1;
   strcpy(ret, found->pw_name);
@@ -67,9 +77,20 @@ static int make_room(struct user_cache *c) {
   return 0;
 }
 
+static const struct user_entry *insert(struct user_cache *c, size_t place,
+                                       const struct user_entry *made) {
+  struct user_entry *entry = &c->entries[place];
+
+  memmove(entry + 1, entry, (c->n - place) * sizeof(*entry));
+  c->n++;
+  *entry = *made;
+  return entry;
+}
+
 const char *user_cache_name(struct user_cache *c, uint32_t uid) {
   size_t place = find_place(c, uid);
-  struct user_entry *entry;
+  struct user_entry made = {.uid = uid};
+  int r;
 
   if (place < c->n && c->entries[place].uid == uid)
     return c->entries[place].name;
@@ -77,11 +98,12 @@ const char *user_cache_name(struct user_cache *c, uint32_t uid) {
     c->n = place = 0;
   if (make_room(c) < 0)
     return NULL;
-  entry = &c->entries[place];
-  memmove(entry + 1, entry, (c->n - place) * sizeof(*entry));
-  c->n++;
-  entry->uid = uid;
-  if (c->look_up(uid, entry->name, sizeof(entry->name)) != 0)
-    snprintf(entry->name, sizeof(entry->name), "%u", uid);
-  return entry->name;
+  r = c->look_up(uid, made.name, sizeof(made.name));
+  if (r == -EAGAIN) {
+    errno = EAGAIN;
+    return NULL;
+  }
+  if (r != 0)
+    snprintf(made.name, sizeof(made.name), "%u", uid);
+  return insert(c, place, &made)->name;
 }

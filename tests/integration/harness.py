@@ -295,20 +295,24 @@ class Cycle:
         return self.groups[group]["ps_count"]
 
 
-def with_capabilities(user, names):
-    """The words in front of a command that is to run as this user with these
-    capabilities and no others, now and later."""
-    sets = ",".join(["-all", *(f"+{name}" for name in names)])
-    return [
-        "setpriv", f"--reuid={user[0]}", f"--regid={user[1]}", "--clear-groups",
-        f"--inh-caps={sets}", f"--ambient-caps={sets}", f"--bounding-set={sets}",
-    ]  # fmt: skip
+def setpriv(*capabilities, user=None):
+    """The words in front of a command that is to run with these capabilities
+    (names, or numbers for those that setpriv does not know) and no others, now
+    and later; as this user, if one is given."""
+    names = (f"cap_{c}" if isinstance(c, int) else c for c in capabilities)
+    caps = ",".join(["-all", *(f"+{name}" for name in names)])
+    command = ["setpriv", "--inh-caps", caps, "--bounding-set", caps]
+    if user is not None:
+        uid, gid = user
+        command += ["--reuid", str(uid), "--regid", str(gid)]
+        command += ["--clear-groups", "--ambient-caps", caps]
+    return command
 
 
 class Collectd:
-    """A running collectd. `user` is (uid, gid), for an unprivileged one, which
-    has no capabilities but those named; `prefix` is a command that runs the one
-    that is put behind it, by exec."""
+    """A running collectd. `user` is (uid, gid), for an unprivileged one;
+    `wrapper` is a command in front of it that becomes that user itself, such as
+    setpriv, or is otherwise to exec collectd."""
 
     def __init__(
         self,
@@ -316,25 +320,23 @@ class Collectd:
         *,
         interval=0.1,
         user=None,
-        capabilities=(),
         plugin="smaps",
         host="test",
-        prefix=(),
+        wrapper=(),
     ):
         self.plugin = plugin
         self.host = host
         owner = user if is_root() else None
         self.directory = stage().new_directory(owner)
         config = self._write_config(body, interval)
-        drop = with_capabilities(user, capabilities) if capabilities else []
         with open(self.directory / "stderr", "wb") as stderr:
             self.process = subprocess.Popen(
-                [*prefix, *drop, COLLECTD, "-f", "-C", config],
+                [*wrapper, COLLECTD, "-f", "-C", config],
                 stdin=subprocess.DEVNULL,
                 stdout=stderr,
                 stderr=stderr,
                 preexec_fn=end_with_parent,
-                **as_user(None if drop else user),
+                **as_user(None if wrapper else user),
             )
 
     def _write_config(self, body, interval):

@@ -688,7 +688,7 @@ class Directory(CaptureTest):
             with self.subTest(umask):
                 self.directory = stage().new_directory() / "captures"
                 self.start_web(
-                    prefix=("sh", "-c", f'umask {umask} && exec "$@"', "sh")
+                    wrapper=("sh", "-c", f'umask {umask} && exec "$@"', "sh")
                 )
                 path = self.new()
                 self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o640)
@@ -863,7 +863,7 @@ class Directory(CaptureTest):
         self.start_capturing(
             group("web", 'Comm "web@"'),
             self.capture(directory=told),
-            prefix=disk.prefix,
+            wrapper=disk.prefix,
         )
         inside = disk.seen_by(self.daemon)
         self.directory = inside / "captures"

@@ -1,18 +1,25 @@
-"""A thousand intervals, while processes start and end all the time."""
+"""A thousand intervals, while processes start and end all the time; or as many
+as SOAK_INTERVALS says (`make soak`: ten thousand)."""
 
 import os
 import statistics
 import time
 
-from harness import KIB, PLUGIN_SAYS, IntegrationTest, read_statm
+from harness import (
+    KIB,
+    PLUGIN_SAYS,
+    IntegrationTest,
+    count_threads,
+    read_statm,
+)
 
-INTERVALS = 1000
+INTERVALS = int(os.environ.get("SOAK_INTERVALS") or 1000)
 INTERVAL_SECONDS = 0.05
 STARTS_PER_SECOND = 50
 
 # Intervals of which the memory is compared: warm, and late.
-EARLY = range(200, 301)
-LATE = range(900, 1001)
+EARLY = range(INTERVALS // 5, INTERVALS // 5 + INTERVALS // 10 + 1)
+LATE = range(INTERVALS - INTERVALS // 10, INTERVALS + 1)
 RSS_SLACK = 256 * KIB
 # What a further process of the machine may cost: each is in the plugin's table,
 # and other work may start many of them while this test runs.
@@ -22,6 +29,15 @@ RSS_OF_PROCESS = 2 * KIB
 CONFIG = """
     <Plugin smaps>
       Report "detail"
+      ValuesPercentage true
+      MaxGroups 50
+      <Ignore>
+        ExecutableMatch "/no/such/"
+      </Ignore>
+      <Group "unit-%{unit}-of-%{user}">
+        Slice "*"
+        Continue true
+      </Group>
       <Group "view-%{comm}">
         Comm "churn@"
         Continue true
@@ -50,11 +66,12 @@ class Sample:
         self.interval = interval
         self.rss = read_statm(pid)["resident"]
         self.descriptors = len(os.listdir(f"/proc/{pid}/fd"))
+        self.threads = count_threads(pid)
         self.processes = sum(name.isdigit() for name in os.listdir("/proc"))
 
 
 class Endurance(IntegrationTest):
-    def test_thousand_intervals_under_churn(self):
+    def test_many_intervals_under_churn(self):
         still = self.start_shape("cow", name="still", mib=16, rewrite_mib=4)
         churn = self.start_shape(
             "churn", name="churn", rate=2 * STARTS_PER_SECOND, seconds=3600
@@ -70,6 +87,7 @@ class Endurance(IntegrationTest):
         self.assertGreaterEqual(started / seconds, STARTS_PER_SECOND)
         self.check_log(collectd)
         self.check_descriptors(samples)
+        self.check_threads(samples)
         self.check_memory(samples)
         self.assert_sums_match(collectd, "still", still.pids)
         self.assertEqual(collectd.stop(), 0)
@@ -108,6 +126,12 @@ class Endurance(IntegrationTest):
         )
         self.assertEqual(late, early, "descriptors")
 
+    def check_threads(self, samples):
+        """The daemon's own, from the start; ours, if we have any, too."""
+        threads = set(of(samples, EARLY, "threads"))
+        self.assertEqual(set(of(samples, LATE, "threads")), threads)
+        self.assertEqual(len(threads), 1, threads)
+
     def check_memory(self, samples):
         early, late = (
             statistics.median(of(samples, part, "rss"))
@@ -119,8 +143,15 @@ class Endurance(IntegrationTest):
         self.assertLessEqual(
             late - early,
             RSS_SLACK + more * RSS_OF_PROCESS,
-            f"growth of the daemon, with {more} more processes",
+            f"growth of the daemon, with {more} more processes; in KiB, with "
+            f"processes, at each twentieth: {curve(samples)}",
         )
+
+
+def curve(samples):
+    """How the daemon's memory went, for whoever has to find out why."""
+    step = max(1, len(samples) // 20)
+    return [(s.rss // KIB, s.processes) for s in samples[::step]]
 
 
 def of(samples, intervals, attribute):

@@ -5,6 +5,12 @@ only of its own processes. Most of this needs root, to be somebody else.
 """
 
 import math
+import os
+import platform
+import re
+import shutil
+import subprocess
+import unittest
 
 from harness import (
     DEFAULT_NAMES,
@@ -12,9 +18,13 @@ from harness import (
     IntegrationTest,
     need_root,
     read_statm,
+    setpriv,
     sum_values,
     unprivileged_user,
 )
+
+CAP_SYS_PTRACE = 19
+CAP_PERFMON = 38
 
 CONFIG = """
     <Plugin smaps>
@@ -33,7 +43,32 @@ CONFIG = """
 """
 
 
-class Unprivileged(IntegrationTest):
+# With a rule that needs to know which program a process runs.
+WITH_PROGRAM = (
+    CONFIG
+    + """
+    <Plugin smaps>
+      <Group "program">
+        Executable "*/shape"
+        Comm "program@"
+      </Group>
+    </Plugin>
+"""
+)
+
+
+class Permissions(IntegrationTest):
+    def assert_statm_is_right(self, cycle, group, pids):
+        statm = sum_values(read_statm(pid) for pid in pids)
+        self.assertEqual(cycle.memory(group, "resident"), statm["resident"])
+        self.assertEqual(
+            cycle.memory(group, "resident_shared"), statm["shared"]
+        )
+        self.assertEqual(cycle.value(group, "ps_vm"), statm["size"])
+        self.assertEqual(cycle.counts(group), (len(pids), len(pids)))
+
+
+class Unprivileged(Permissions):
     def start_unprivileged(self):
         return self.start_collectd(CONFIG, user=unprivileged_user())
 
@@ -113,11 +148,203 @@ class Unprivileged(IntegrationTest):
         )
         self.assertEqual(cycle.counts("foreign"), (2, 2))
 
-    def assert_statm_is_right(self, cycle, group, pids):
-        statm = sum_values(read_statm(pid) for pid in pids)
-        self.assertEqual(cycle.memory(group, "resident"), statm["resident"])
-        self.assertEqual(
-            cycle.memory(group, "resident_shared"), statm["shared"]
+
+# ---- capabilities, really dropped ----
+
+
+def kernel_release():
+    major, minor = re.match(r"(\d+)\.(\d+)", platform.release()).groups()
+    return int(major), int(minor)
+
+
+def need_tool(name):
+    if shutil.which(name) is None:
+        raise unittest.SkipTest(f"needs {name}, of util-linux")
+
+
+def need_capability(number, name):
+    """Root of a container may not have it to give."""
+    need_root("gives and takes capabilities")
+    need_tool("setpriv")
+    with open("/proc/self/status", encoding="ascii") as status:
+        effective = int(re.search(r"CapEff:\t(\w+)", status.read())[1], 16)
+    if not effective >> number & 1:
+        raise unittest.SkipTest(f"needs {name}, to hand it on")
+
+
+def can_trace(pid):
+    """Process 1 of a container may be of a user namespace above ours."""
+    try:
+        os.readlink(f"/proc/{pid}/exe")
+    except PermissionError:
+        return False
+    return True
+
+
+class Privileges(Permissions):
+    def start_capable(self, *capabilities, user, config=CONFIG):
+        wrapper = setpriv(*capabilities, user=user)
+        return self.start_collectd(config, user=user, wrapper=wrapper)
+
+    def check_nothing_is_missed(self, collectd):
+        if can_trace(1):
+            self.assertEqual(collectd.log_lines(r"smaps plugin:"), [])
+            return
+        for line in collectd.log_lines(r"smaps plugin:"):
+            self.assertIn("collectd has CAP_SYS_PTRACE", line)
+
+    def one_line(self, collectd):
+        lines = collectd.log_lines(r"smaps plugin:")
+        self.assertEqual(len(lines), 1, lines)
+        return lines[0]
+
+
+class Capabilities(Privileges):
+    def test_root_with_an_empty_bounding_set(self):
+        """As collectd's own unit has it."""
+        need_root("takes capabilities from root")
+        need_tool("setpriv")
+        foreign = self.start_shape("shm", name="foreign", mib=8, children=1)
+        own = self.start_shape("anon", name="own", user=unprivileged_user())
+        collectd = self.start_capable(user=None)
+        collectd.wait_cycles(5)
+        cycle = collectd.next_cycle()
+        for group, shape in ("foreign", foreign), ("own", own):
+            self.assert_all_nan(cycle, group)
+            self.assert_statm_is_right(cycle, group, shape.pids)
+        self.assertEqual(cycle.value("foreign", "count-unreadable"), 2)
+        line = self.one_line(collectd)
+        self.assertIn("lacks CAP_SYS_PTRACE", line)
+        self.assertIn("CapabilityBoundingSet=CAP_SYS_PTRACE", line)
+        self.assertNotIn("hidepid", line)
+
+    def test_nobody_with_sys_ptrace_knows_everything(self):
+        need_capability(CAP_SYS_PTRACE, "CAP_SYS_PTRACE")
+        foreign = self.start_shape(
+            "cow", name="foreign", mib=8, rewrite_mib=2, children=2
         )
-        self.assertEqual(cycle.value(group, "ps_vm"), statm["size"])
-        self.assertEqual(cycle.counts(group), (len(pids), len(pids)))
+        vfork = self.start_shape("vfork", name="mixed", mib=8)
+        program = self.start_shape("anon", name="program", mib=2)
+        collectd = self.start_capable(
+            CAP_SYS_PTRACE, user=unprivileged_user(), config=WITH_PROGRAM
+        )
+        self.assert_sums_match(collectd, "foreign", foreign.pids)
+        self.assert_sums_match(collectd, "program", program.pids)
+        cycle = self.assert_sums_match(collectd, "mixed", [vfork.root])
+        self.assertEqual(cycle.counts("mixed"), (2, 2))
+        self.assertEqual(cycle.value("foreign", "count-unreadable"), 0)
+        self.check_nothing_is_missed(collectd)
+
+    def test_nobody_with_perfmon_lacks_but_the_programs(self):
+        need_capability(CAP_PERFMON, "CAP_PERFMON")
+        if kernel_release() < (6, 15):
+            self.skipTest("needs Linux 6.15, where CAP_PERFMON opens smaps")
+        foreign = self.start_shape("shm", name="foreign", mib=8, children=1)
+        self.start_shape("anon", name="program")
+        collectd = self.start_capable(
+            CAP_PERFMON, user=unprivileged_user(), config=WITH_PROGRAM
+        )
+        cycle = self.assert_sums_match(collectd, "foreign", foreign.pids)
+        self.assertEqual(cycle.value("foreign", "count-unreadable"), 0)
+        # Not a zero: that would say that it is gone.
+        self.assertTrue(all(map(math.isnan, cycle.counts("program"))))
+        self.assertEqual(cycle.counts("mixed"), (0, 0))
+        line = self.one_line(collectd)
+        self.assertRegex(line, r"smaps_rollup of 0, exe of [1-9]")
+        self.assertIn("lacks CAP_SYS_PTRACE", line)
+
+    def test_perfmon_alone_needs_no_line_where_no_rule_asks_for_programs(self):
+        need_capability(CAP_PERFMON, "CAP_PERFMON")
+        if kernel_release() < (6, 15):
+            self.skipTest("needs Linux 6.15, where CAP_PERFMON opens smaps")
+        foreign = self.start_shape("anon", name="foreign", mib=4)
+        collectd = self.start_capable(CAP_PERFMON, user=unprivileged_user())
+        self.assert_sums_match(collectd, "foreign", foreign.pids)
+        self.assertEqual(collectd.log_lines(r"smaps plugin:"), [])
+
+    def test_root_of_a_user_namespace(self):
+        """It has all capabilities there, and none over those outside."""
+        need_root("the stage is root's")
+        need_tool("unshare")
+        wrapper = ["unshare", "--user", "--map-root-user"]
+        try:
+            subprocess.run(
+                [*wrapper, "true"], check=True, stderr=subprocess.DEVNULL
+            )
+        except subprocess.CalledProcessError:
+            self.skipTest("needs user namespaces, which are not allowed here")
+        foreign = self.start_shape("anon", name="foreign", mib=4)
+        collectd = self.start_collectd(CONFIG, wrapper=wrapper)
+        cycle = collectd.next_cycle()
+        self.assert_all_nan(cycle, "foreign")
+        self.assert_statm_is_right(cycle, "foreign", foreign.pids)
+        self.assertIn("user namespace", self.one_line(collectd))
+
+
+class HidePid(Privileges):
+    """A mount of proc that hides: in a mount namespace of its own, with the pids
+    of all. (Before 5.8 all mounts of a pid namespace have the same options.)"""
+
+    def start_hidden(self, option, *capabilities, config=CONFIG):
+        need_capability(CAP_SYS_PTRACE, "CAP_SYS_PTRACE")
+        need_tool("unshare")
+        if kernel_release() < (5, 8):
+            self.skipTest("needs Linux 5.8, for a proc with its own options")
+        user = unprivileged_user()
+        mount = f'mount -t proc -o {option} proc /proc && exec "$@"'
+        wrapper = ["unshare", "--mount", "sh", "-c", mount, "sh"]
+        works = subprocess.run(
+            [*wrapper, "true"], stderr=subprocess.PIPE, text=True, check=False
+        )
+        if works.returncode:
+            self.skipTest(f"needs to mount proc: {works.stderr.strip()}")
+        wrapper += setpriv(*capabilities, user=user)
+        return self.start_collectd(config, user=user, wrapper=wrapper)
+
+    def start_two(self):
+        own = self.start_shape(
+            "anon", name="own", mib=4, user=unprivileged_user()
+        )
+        return own, self.start_shape("anon", name="foreign", mib=4)
+
+    def check_blind(self, option):
+        own, _ = self.start_two()
+        collectd = self.start_hidden(option)
+        cycle = self.assert_sums_match(collectd, "own", own.pids)
+        self.assertEqual(cycle.counts("own"), (1, 1))
+        self.assert_all_nan(cycle, "foreign", [*DEFAULT_NAMES, "resident"])
+        self.assertTrue(all(map(math.isnan, cycle.counts("foreign"))))
+        line = self.one_line(collectd)
+        self.assertIn("lacks CAP_SYS_PTRACE", line)
+        self.assertIn("hidepid=", line)
+        self.assertNotIn("CAP_PERFMON", line)
+
+    def test_where_others_are_refused(self):
+        self.check_blind("hidepid=1")
+
+    def test_where_others_are_invisible(self):
+        self.check_blind("hidepid=2")
+
+    def test_where_only_the_traceable_are_visible(self):
+        self.check_blind("hidepid=4")
+
+    def test_sys_ptrace_sees_through_each(self):
+        own, foreign = self.start_two()
+        for option in "hidepid=1", "hidepid=2", "hidepid=4":
+            with self.subTest(option=option):
+                collectd = self.start_hidden(option, CAP_SYS_PTRACE)
+                self.assert_sums_match(collectd, "foreign", foreign.pids)
+                cycle = self.assert_sums_match(collectd, "own", own.pids)
+                if can_trace(1):
+                    self.assertEqual(cycle.counts("mixed"), (0, 0))
+                self.check_nothing_is_missed(collectd)
+
+    def test_member_of_the_group_that_may_look(self):
+        own, foreign = self.start_two()
+        _, gid = unprivileged_user()
+        collectd = self.start_hidden(f"hidepid=2,gid={gid}")
+        cycle = self.assert_sums_match(collectd, "own", own.pids)
+        self.assert_all_nan(cycle, "foreign")
+        self.assert_statm_is_right(cycle, "foreign", foreign.pids)
+        self.assertEqual(cycle.counts("mixed"), (0, 0))
+        self.assertIn("smaps_rollup of ", self.one_line(collectd))

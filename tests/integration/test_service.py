@@ -12,6 +12,7 @@ from harness import (
     IntegrationTest,
     need_readable,
     need_root,
+    setpriv,
     stage,
     unprivileged_user,
 )
@@ -106,7 +107,7 @@ class Capabilities(IntegrationTest):
             </Plugin>
             """,
             user=unprivileged_user(),
-            capabilities=capabilities,
+            wrapper=setpriv(*capabilities, user=unprivileged_user()),
         )
         cycle = self.assert_sums_match(collectd, "foreign", shape.pids)
         self.assertEqual(cycle.counts("foreign"), (3, 3))

@@ -483,7 +483,7 @@ class Files(StateTest):
             with self.subTest(umask):
                 self.start_state(
                     group("g", 'Comm "x"'),
-                    prefix=("sh", "-c", f'umask {umask} && exec "$@"', "sh"),
+                    wrapper=("sh", "-c", f'umask {umask} && exec "$@"', "sh"),
                 )
                 self.next_state()
                 mode = self.state.path.stat().st_mode
@@ -551,7 +551,7 @@ class Files(StateTest):
             "CommandLines false",
             group("g", 'Comm "web@"'),
             state=state,
-            prefix=disk.prefix,
+            wrapper=disk.prefix,
         )
         directory = disk.seen_by(self.collectd)
         inside = StateFile(directory)

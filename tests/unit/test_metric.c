@@ -344,6 +344,20 @@ static void an_empty_group_reports_zeros(void **state) {
   assert_true(get(&v, "ps_count").values[1] == 0);
 }
 
+static void a_group_that_may_hide_somebody_reports_nothing(void **state) {
+  const struct usage u = {.is_unseen = true};
+  const struct report r = {.metrics = ~(metric_set)0, .absolute = CHOICE_YES};
+  const struct metric_context context = {.kernel_fields = KNOWN};
+  struct metric_value value;
+  unsigned cursor = 0, n = 0;
+
+  (void)state;
+  for (; metric_next(&u, &r, &context, &cursor, &value); n++)
+    for (size_t i = 0; i < value.n; i++)
+      assert_true(isnan(value.values[i]));
+  assert_true(n > 30);
+}
+
 static void a_field_that_the_kernel_lacks_is_not_published(void **state) {
   struct usage u = make_usage(), empty = {.processes = 0};
 
@@ -481,6 +495,7 @@ int main(void) {
       cmocka_unit_test(a_group_of_which_nothing_was_read_has_no_age),
       cmocka_unit_test(an_unknown_member_makes_statm_unknown_too),
       cmocka_unit_test(an_empty_group_reports_zeros),
+      cmocka_unit_test(a_group_that_may_hide_somebody_reports_nothing),
       cmocka_unit_test(a_field_that_the_kernel_lacks_is_not_published),
       cmocka_unit_test(without_any_field_the_rest_is_published),
       cmocka_unit_test(a_field_that_one_member_lacks_is_unknown),

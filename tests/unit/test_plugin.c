@@ -7,83 +7,9 @@
 #include <cmocka.h>
 #include <math.h>
 
+#include "items.h"
 #include "proctree.h"
 #include "stub_daemon.h"
-
-/* --- configuration trees, as the daemon's parser makes them ----------------
- */
-
-#define ITEMS_MAX 16
-
-struct item {
-  oconfig_item_t self;
-  oconfig_value_t values[3];
-  oconfig_item_t children[ITEMS_MAX];
-  struct item *child_items[ITEMS_MAX];
-};
-
-/* An item with string values, NULL behind the last. Freed with its tree. */
-static struct item *item(const char *key, ...) {
-  struct item *it = calloc(1, sizeof(*it));
-  const char *value;
-  va_list args;
-
-  it->self = (oconfig_item_t){
-      .key = strdup(key), .values = it->values, .children = it->children};
-  va_start(args, key);
-  while ((value = va_arg(args, const char *))) {
-    it->values[it->self.values_num].type = OCONFIG_TYPE_STRING;
-    it->values[it->self.values_num++].value.string = strdup(value);
-  }
-  va_end(args);
-  return it;
-}
-
-static struct item *number(const char *key, double value) {
-  struct item *it = item(key, NULL);
-
-  it->values[0] =
-      (oconfig_value_t){.type = OCONFIG_TYPE_NUMBER, .value.number = value};
-  it->self.values_num = 1;
-  return it;
-}
-
-static struct item *boolean(const char *key, bool value) {
-  struct item *it = item(key, NULL);
-
-  it->values[0] =
-      (oconfig_value_t){.type = OCONFIG_TYPE_BOOLEAN, .value.boolean = value};
-  it->self.values_num = 1;
-  return it;
-}
-
-static struct item *with(struct item *parent, struct item *child) {
-  int n = parent->self.children_num++;
-
-  parent->child_items[n] = child;
-  parent->children[n] = child->self;
-  return parent;
-}
-
-static void item_free(struct item *it) {
-  for (int i = 0; i < it->self.children_num; i++)
-    item_free(it->child_items[i]);
-  for (int i = 0; i < it->self.values_num; i++)
-    if (it->values[i].type == OCONFIG_TYPE_STRING)
-      free(it->values[i].value.string);
-  free(it->self.key);
-  free(it);
-}
-
-/* Hands the block to the plugin, and is done with it. */
-static int configure(struct item *block) {
-  int r = stub.config(&block->self);
-
-  item_free(block);
-  return r;
-}
-
-static struct item *plugin_block(void) { return item("Plugin", "smaps", NULL); }
 
 /* --- the world --------------------------------------------------------------
  */
@@ -302,6 +228,24 @@ static void trouble_is_said_once_an_hour(void **state) {
   assert_int_equal(stub.n_logs, 2);
 }
 
+static void a_clock_that_jumps_does_no_harm(void **state) {
+  const long long jumps[] = {3, -86400, 1, 400 * 86400LL, -5, 0, 0};
+
+  (void)state;
+  proctree_write(&tree, "10/smaps_rollup", "Rss: x\n", 7);
+  assert_int_equal(configure(with(on_tree(plugin_block()), web_group())), 0);
+  assert_int_equal(stub.init(), 0);
+  for (size_t i = 0; i < sizeof(jumps) / sizeof(*jumps); i++) {
+    stub.n_values = 0;
+    assert_int_equal(stub.read(NULL), 0);
+    assert_int_equal(stub_find("smaps-web/ps_count")->time, stub.now);
+    assert_true(value("smaps/duration-cycle") < 60);
+    /* The first, and another one when more than an hour has passed. */
+    assert_int_equal(stub.n_logs, i < 4 ? 1 : 2);
+    stub.now = (cdtime_t)((long long)stub.now + (jumps[i] * (1LL << 30)));
+  }
+}
+
 static void max_groups_is_said_once(void **state) {
   struct item *block = on_tree(plugin_block());
 
@@ -445,6 +389,7 @@ int main(void) {
       TEST(unknown_values_are_dispatched_as_nan),
       TEST(read_fails_only_without_a_proc_tree),
       TEST(trouble_is_said_once_an_hour),
+      TEST(a_clock_that_jumps_does_no_harm),
       TEST(max_groups_is_said_once),
       TEST(mistakes_are_named_with_option_value_and_reason),
       TEST(names_that_two_groups_give_are_refused),

@@ -7,7 +7,7 @@
 
 #include "document.h"
 #include "fixture.h"
-#include "json.h"
+#include "json_lines.h"
 #include "options.h"
 #include "text.h"
 #include "utf8.h"
@@ -262,28 +262,28 @@ static void colour_and_width_are_the_terminals(void **state) {
 static void json_is_valid_and_safe(void **state) {
   char *text;
   size_t size;
-  struct json j = {.out = open_memstream(&text, &size)};
+  struct json_lines j = {.out = open_memstream(&text, &size)};
 
   (void)state;
-  json_begin(&j, NULL, '[');
-  json_begin(&j, NULL, '{');
-  json_text(&j, "a\"",
-            "\\\x1b\x7f\xc2\x9b\xe2\x80\xae\xf3\xa0\x81\x81\xc3\xa9");
-  json_text(&j, "b", "x\xff");
-  json_text(&j, "none", NULL);
-  json_whole(&j, "c", UNKNOWN - 1);
-  json_whole(&j, "none", UNKNOWN);
-  json_real(&j, "d", 0.1);
-  json_real(&j, "none", (double)NAN);
-  json_change(&j, "e", true, 5);
-  json_change(&j, "f", true, 0);
-  json_change(&j, "none", true, UNKNOWN);
-  json_begin(&j, "g", '[');
-  json_end(&j, ']');
-  json_end(&j, '}');
-  json_begin(&j, NULL, '{');
-  json_end(&j, '}');
-  json_end(&j, ']');
+  json_lines_begin(&j, NULL, '[');
+  json_lines_begin(&j, NULL, '{');
+  json_lines_text(&j, "a\"",
+                  "\\\x1b\x7f\xc2\x9b\xe2\x80\xae\xf3\xa0\x81\x81\xc3\xa9");
+  json_lines_text(&j, "b", "x\xff");
+  json_lines_text(&j, "none", NULL);
+  json_lines_whole(&j, "c", UNKNOWN - 1);
+  json_lines_whole(&j, "none", UNKNOWN);
+  json_lines_real(&j, "d", 0.1);
+  json_lines_real(&j, "none", (double)NAN);
+  json_lines_change(&j, "e", true, 5);
+  json_lines_change(&j, "f", true, 0);
+  json_lines_change(&j, "none", true, UNKNOWN);
+  json_lines_begin(&j, "g", '[');
+  json_lines_end(&j, ']');
+  json_lines_end(&j, '}');
+  json_lines_begin(&j, NULL, '{');
+  json_lines_end(&j, '}');
+  json_lines_end(&j, ']');
   fclose(j.out);
   assert_string_equal(
       text, "[\n{\"a\\\"\":\"\\\\\\u001b\\u007f\\u009b\\u202e\\udb40\\udc41"

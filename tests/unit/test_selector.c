@@ -216,6 +216,10 @@ static void malformed_patterns_are_refused(void **state) {
       {"second set is open", "Unit", "[a]*[b", "'['"},
       {"backslash at the end", "Unit", "a\\", "backslash"},
       {"odd backslashes at the end", "Unit", "\\\\\\", "backslash"},
+      {"back-reference", "CommMatch", "(a*)\\1b", "back-references"},
+      {"back-reference behind a set", "CommMatch", "(a)[]\\][^]2]\\9",
+       "back-references"},
+      {"back-reference behind [!]", "CommMatch", "(a)[!]\\2", "back-ref"},
       {"relative PID file", "PidFile", "run/x.pid", "absolute"},
       {"empty PID file", "PidFile", "", "absolute"},
   };
@@ -224,6 +228,21 @@ static void malformed_patterns_are_refused(void **state) {
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
     check_refused(cases[i].name, cases[i].option, cases[i].pattern,
                   cases[i].expected);
+}
+
+static void what_only_looks_like_a_back_reference_is_taken(void **state) {
+  static const char *const patterns[] = {"(a)\\\\1",          "(a)[\\1]",
+                                         "(a)[]\\1]",         "(a)[^]\\1]",
+                                         "(a)[[:digit:]\\1]", "(a)\\01"};
+  struct reason reason;
+  struct selector s;
+
+  (void)state;
+  for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
+    if (selector_init(&s, "CommMatch", patterns[i], &reason) != 0)
+      fail_msg("%s: %s", patterns[i], reason.text);
+    selector_done(&s);
+  }
 }
 
 static void a_bad_regex_is_refused_in_the_words_of_regcomp(void **state) {
@@ -580,6 +599,7 @@ int main(void) {
       cmocka_unit_test(a_glob_stands_for_the_whole_value),
       cmocka_unit_test(a_regular_expression_is_extended_and_unanchored),
       cmocka_unit_test(malformed_patterns_are_refused),
+      cmocka_unit_test(what_only_looks_like_a_back_reference_is_taken),
       cmocka_unit_test(a_bad_regex_is_refused_in_the_words_of_regcomp),
       cmocka_unit_test(a_word_longer_than_any_comm_is_refused),
       cmocka_unit_test(process_is_comm_letter_for_letter),

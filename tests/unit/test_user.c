@@ -7,6 +7,7 @@
 
 #include <smaps/user.h>
 
+#include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,6 +58,21 @@ static void a_uid_without_name_is_written_as_a_number(void **state) {
     assert_string_equal(user_cache_name(&c, UINT32_MAX), "4294967295");
   }
   assert_int_equal(asked, 2); /* that there is none is kept too */
+  user_cache_done(&c);
+}
+
+static int look_up_later(uint32_t uid, char *ret, size_t size) {
+  return asked++ == 0 ? -EAGAIN : look_up(uid, ret, size);
+}
+
+static void an_answer_that_cannot_be_had_now_is_asked_for_again(void **state) {
+  struct user_cache c = make();
+
+  (void)state;
+  c.look_up = look_up_later;
+  assert_null(user_cache_name(&c, 1000));
+  assert_int_equal(errno, EAGAIN);
+  assert_string_equal(user_cache_name(&c, 1000), "user-1000-0");
   user_cache_done(&c);
 }
 
@@ -185,6 +201,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_name_is_asked_for_once),
       cmocka_unit_test(a_uid_without_name_is_written_as_a_number),
+      cmocka_unit_test(an_answer_that_cannot_be_had_now_is_asked_for_again),
       cmocka_unit_test(uid_0_is_like_any_other),
       cmocka_unit_test(uids_may_come_in_any_order),
       cmocka_unit_test(names_are_forgotten_after_an_hour),

@@ -1,4 +1,4 @@
-#include "json.h"
+#include "json_lines.h"
 #include "document.h"
 #include "output.h"
 #include "utf8.h"
@@ -38,7 +38,7 @@ static void write_string(FILE *out, const char *text) {
   fputc('"', out);
 }
 
-static void begin_value(struct json *j, const char *key) {
+static void begin_value(struct json_lines *j, const char *key) {
   bool *has_any = &j->has_any[j->depth];
 
   if (*has_any)
@@ -52,14 +52,14 @@ static void begin_value(struct json *j, const char *key) {
   fputc(':', j->out);
 }
 
-void json_begin(struct json *j, const char *key, char brace) {
+void json_lines_begin(struct json_lines *j, const char *key, char brace) {
   if (j->depth > 0)
     begin_value(j, key);
   fputc(brace, j->out);
   j->has_any[++j->depth] = false;
 }
 
-void json_end(struct json *j, char brace) {
+void json_lines_end(struct json_lines *j, char brace) {
   j->depth--;
   if (j->depth == 0)
     fputc('\n', j->out);
@@ -69,29 +69,29 @@ void json_end(struct json *j, char brace) {
   output_check(j->out);
 }
 
-void json_text(struct json *j, const char *key, const char *text) {
+void json_lines_text(struct json_lines *j, const char *key, const char *text) {
   if (!text)
     return;
   begin_value(j, key);
   write_string(j->out, text);
 }
 
-void json_whole(struct json *j, const char *key, uint64_t value) {
+void json_lines_whole(struct json_lines *j, const char *key, uint64_t value) {
   if (value == UNKNOWN)
     return;
   begin_value(j, key);
   fprintf(j->out, "%ju", (uintmax_t)value);
 }
 
-void json_real(struct json *j, const char *key, double value) {
+void json_lines_real(struct json_lines *j, const char *key, double value) {
   if (isnan(value))
     return;
   begin_value(j, key);
   fprintf(j->out, "%.15g", value);
 }
 
-void json_change(struct json *j, const char *key, bool is_less,
-                 uint64_t value) {
+void json_lines_change(struct json_lines *j, const char *key, bool is_less,
+                       uint64_t value) {
   if (value == UNKNOWN)
     return;
   begin_value(j, key);

@@ -1,0 +1,30 @@
+/* JSON (RFC 8259) to a stream; safe to look at on a terminal, too. */
+#ifndef REPORT_JSON_LINES_H
+#define REPORT_JSON_LINES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define JSON_DEPTH_MAX 8
+
+struct json_lines {
+  FILE *out;
+  unsigned depth;
+  bool has_any[JSON_DEPTH_MAX]; /* what is open has an element */
+};
+
+/* Starts with out set and all else zero. Each element of an array at the top
+ * is a line. The key is NULL in arrays and at the top. */
+void json_lines_begin(struct json_lines *j, const char *key, char brace);
+void json_lines_end(struct json_lines *j, char brace);
+
+/* These four leave out what is not known: NULL, UNKNOWN, NaN. Bytes that are no
+ * UTF-8 become \xNN, as in a snapshot. */
+void json_lines_text(struct json_lines *j, const char *key, const char *text);
+void json_lines_whole(struct json_lines *j, const char *key, uint64_t value);
+void json_lines_real(struct json_lines *j, const char *key, double value);
+void json_lines_change(struct json_lines *j, const char *key, bool is_less,
+                       uint64_t value);
+
+#endif

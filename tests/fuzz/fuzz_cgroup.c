@@ -1,0 +1,52 @@
+/* /proc/PID/cgroup, and what is found in a path of it. */
+#include "fuzz.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <smaps/cgroup.h>
+
+static void require_component(struct span part, struct span path) {
+  require(fuzz_is_within(part, path));
+  require(part.len > 0 && !memchr(part.text, '/', part.len));
+}
+
+static void look_at_path(struct span path) {
+  struct span unit, slice, container;
+
+  if (cgroup_unit(path, &unit)) {
+    require_component(unit, path);
+    require(memchr(unit.text, '.', unit.len));
+  }
+  if (cgroup_slice(path, &slice)) {
+    require(slice.len >= 6);
+    require(memcmp(slice.text + slice.len - 6, ".slice", 6) == 0);
+    if (slice.len != 7 || memcmp(slice.text, "-.slice", 7) != 0)
+      require_component(slice, path);
+  }
+  if (cgroup_container(path, &container))
+    require_component(container, path);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  char *text = fuzz_copy(data, size);
+  struct span path;
+  int r;
+
+  fuzz_taint(&path, sizeof(path));
+  r = cgroup_parse(text, size, &path);
+  require(r == 0 || r == -EBADMSG);
+  if (r != 0) {
+    fuzz_require_untouched(&path, sizeof(path));
+  } else {
+    require(fuzz_is_within(path, (struct span){text, size}));
+    require(path.len > 0 && path.text[0] == '/');
+    require(!memchr(path.text, '\n', path.len));
+    look_at_path(path);
+  }
+  /* Any bytes may be a path. */
+  look_at_path((struct span){text, size});
+  free(text);
+  return 0;
+}

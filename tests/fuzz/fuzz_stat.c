@@ -1,0 +1,55 @@
+/* /proc/PID/stat, whose second field a process writes itself. */
+#include "fuzz.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <smaps/stat.h>
+
+/* Whatever stands between the first " (" and the last ')' is the name: with
+ * another name all else has to come out the same. */
+static void require_name_has_no_say(const char *text, size_t len,
+                                    const struct stat_sample *s) {
+  static const char name[] = ") R 1 (\n) ";
+  size_t before = (size_t)(s->comm.text - text);
+  size_t behind = len - before - s->comm.len;
+  char *other = malloc(before + strlen(name) + behind);
+  struct stat_sample t;
+
+  memcpy(other, text, before);
+  memcpy(other + before, name, strlen(name));
+  memcpy(other + before + strlen(name), text + before + s->comm.len, behind);
+  require(stat_parse(other, before + strlen(name) + behind, &t) == 0);
+  require(t.comm.len == strlen(name));
+  require(t.pid == s->pid && t.ppid == s->ppid && t.state == s->state);
+  require(t.flags == s->flags && t.minor_faults == s->minor_faults);
+  require(t.threads == s->threads && t.starttime_ticks == s->starttime_ticks);
+  require(t.start_code == s->start_code && t.arg_start == s->arg_start);
+  require(t.start_stack == s->start_stack);
+  free(other);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  char *text = fuzz_copy(data, size);
+  struct stat_sample s;
+  int r;
+
+  fuzz_taint(&s, sizeof(s));
+  r = stat_parse(text, size, &s);
+  require(r == 0 || r == -EBADMSG);
+  if (r != 0) {
+    fuzz_require_untouched(&s, sizeof(s));
+  } else {
+    require(fuzz_is_within(s.comm, (struct span){text, size}));
+    require(s.comm.text[-1] == '(');
+    require(s.comm.text + s.comm.len == (char *)memrchr(text, ')', size));
+    require(text[size - 1] == '\n');
+    require(!stat_has_addresses(&s) || s.start_code > 1);
+    stat_is_dead(&s);
+    stat_is_kernel_thread(&s);
+    require_name_has_no_say(text, size, &s);
+  }
+  free(text);
+  return 0;
+}

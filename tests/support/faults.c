@@ -1,0 +1,517 @@
+#include "faults.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <locale.h>
+#include <mntent.h>
+#include <pthread.h>
+#include <pwd.h>
+#include <regex.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <collectd/core/daemon/collectd.h>
+#include <collectd/core/daemon/plugin.h>
+
+#define CALLS_MAX 32768
+#define FILES_MAX 256
+#define NAME_SIZE 128
+
+/* Not of errno: a read that brings half, or nothing. */
+#define CUT_SHORT (-1)
+#define AT_END (-2)
+
+enum call {
+  CALL_MALLOC,
+  CALL_CALLOC,
+  CALL_REALLOC,
+  CALL_REALLOCARRAY,
+  CALL_STRDUP,
+  CALL_STRNDUP,
+  CALL_NEWLOCALE,
+  CALL_REGCOMP,
+  CALL_REGEXEC,
+  CALL_OPENDIR,
+  CALL_FDOPENDIR,
+  CALL_READDIR,
+  CALL_OPEN,
+  CALL_OPENAT,
+  CALL_READ,
+  CALL_CLOSE,
+  CALL_FSTAT,
+  CALL_FSTATAT,
+  CALL_READLINKAT,
+  CALL_KCMP,
+  CALL_UNAME,
+  CALL_GETPWUID_R,
+  CALL_PTHREAD_CREATE,
+  CALL_REGISTER_READ,
+  CALL_DISPATCH,
+  CALLS
+};
+
+#define OPEN_ERRORS                                                            \
+  { EMFILE, ENFILE, ENOMEM, EIO, EINTR, EACCES, EPERM, ENOENT, ESRCH, ENOTDIR }
+
+/* Errors as of the manual pages, and of what procfs adds to them. */
+static const struct {
+  const char *name;
+  int errors[12]; /* 0 behind the last */
+} calls[CALLS] = {
+    [CALL_MALLOC] = {"malloc", {ENOMEM}},
+    [CALL_CALLOC] = {"calloc", {ENOMEM}},
+    [CALL_REALLOC] = {"realloc", {ENOMEM}},
+    [CALL_REALLOCARRAY] = {"reallocarray", {ENOMEM}},
+    [CALL_STRDUP] = {"strdup", {ENOMEM}},
+    [CALL_STRNDUP] = {"strndup", {ENOMEM}},
+    [CALL_NEWLOCALE] = {"newlocale", {ENOMEM}},
+    [CALL_REGCOMP] = {"regcomp", {ENOMEM}},
+    [CALL_REGEXEC] = {"regexec", {ENOMEM}},
+    [CALL_OPENDIR] = {"opendir", OPEN_ERRORS},
+    [CALL_FDOPENDIR] = {"fdopendir", {ENOMEM}},
+    [CALL_READDIR] = {"readdir", {EIO, ENOENT}},
+    [CALL_OPEN] = {"open", OPEN_ERRORS},
+    [CALL_OPENAT] = {"openat", OPEN_ERRORS},
+    [CALL_READ] = {"read",
+                   {EIO, EINTR, ENOMEM, EACCES, EPERM, ENOENT, ESRCH, EISDIR,
+                    CUT_SHORT, AT_END}},
+    [CALL_CLOSE] = {"close", {EIO, EINTR}},
+    [CALL_FSTAT] = {"fstat", {EIO, ENOMEM, EACCES, ENOENT, ESRCH}},
+    [CALL_FSTATAT] = {"fstatat", {EIO, ENOMEM, EACCES, ENOENT, ESRCH}},
+    [CALL_READLINKAT] = {"readlinkat", {EIO, ENOMEM, EACCES, ENOENT, ESRCH}},
+    [CALL_KCMP] = {"kcmp", {EPERM, ESRCH, ENOSYS}},
+    [CALL_UNAME] = {"uname", {EFAULT}},
+    [CALL_GETPWUID_R] = {"getpwuid_r", {EIO, EMFILE, ENOMEM, ERANGE, EINTR}},
+    [CALL_PTHREAD_CREATE] = {"pthread_create", {EAGAIN}},
+    [CALL_REGISTER_READ] = {"plugin_register_complex_read", {ENOMEM}},
+    [CALL_DISPATCH] = {"plugin_dispatch_values", {ENOMEM}},
+};
+
+static atomic_bool is_counting;
+static atomic_uint made;
+static atomic_uint made_of[CALLS];
+static atomic_long blocks;
+static _Atomic uint64_t now_ns = UINT64_C(1000) * 1000000000;
+static unsigned char kinds[CALLS_MAX + 1];
+static unsigned fails_at, fails_how;
+static int failed_with;
+static char description[NAME_SIZE + 64];
+static char opened[FILES_MAX][NAME_SIZE]; /* by descriptor */
+static char root[PATH_MAX];
+
+void faults_set_root(const char *path) {
+  snprintf(root, sizeof(root), "%s", path);
+}
+
+void faults_pass(uint64_t ns) { now_ns += ns; }
+
+void faults_start(unsigned at, unsigned way) {
+  fails_at = at;
+  fails_how = way;
+  failed_with = 0;
+  description[0] = '\0';
+  made = 0;
+  for (int i = 0; i < CALLS; i++)
+    made_of[i] = 0;
+  is_counting = true;
+}
+
+void faults_stop(void) { is_counting = false; }
+
+unsigned faults_calls(void) { return made; }
+
+unsigned faults_ways(unsigned n) {
+  unsigned ways = 0;
+
+  while (calls[kinds[n]].errors[ways])
+    ways++;
+  return ways;
+}
+
+const char *faults_made(void) { return description[0] ? description : NULL; }
+
+int faults_error(void) { return failed_with > 0 ? failed_with : 0; }
+
+unsigned faults_calls_of(const char *name) {
+  for (int i = 0; i < CALLS; i++)
+    if (strcmp(calls[i].name, name) == 0)
+      return made_of[i];
+  return 0;
+}
+
+long faults_blocks(void) { return blocks; }
+
+static const char *name_of_error(int error) {
+  return error == CUT_SHORT ? "half of it"
+         : error == AT_END  ? "end"
+                            : strerrorname_np(error);
+}
+
+/* Counts the call. 0, or what it is to fail with, which is in errno too. */
+static int fault(enum call call, const char *object) {
+  unsigned n;
+  int error;
+
+  if (!is_counting)
+    return 0;
+  n = ++made;
+  made_of[call]++;
+  if (n <= CALLS_MAX)
+    kinds[n] = (unsigned char)call;
+  if (n != fails_at)
+    return 0;
+  error = calls[call].errors[fails_how];
+  failed_with = error;
+  snprintf(description, sizeof(description), "%s %s: %s", calls[call].name,
+           object, name_of_error(error));
+  if (error > 0)
+    errno = error;
+  return error;
+}
+
+/* --- memory --- */
+
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__real_realloc(void *block, size_t size);
+void *__wrap_realloc(void *block, size_t size);
+void *__real_reallocarray(void *block, size_t n, size_t size);
+void *__wrap_reallocarray(void *block, size_t n, size_t size);
+char *__real_strdup(const char *text);
+char *__wrap_strdup(const char *text);
+char *__real_strndup(const char *text, size_t len);
+char *__wrap_strndup(const char *text, size_t len);
+void __real_free(void *block);
+void __wrap_free(void *block);
+
+static void *taken(void *block) {
+  blocks += block != NULL;
+  return block;
+}
+
+void *__wrap_malloc(size_t size) {
+  return fault(CALL_MALLOC, "") ? NULL : taken(__real_malloc(size));
+}
+
+void *__wrap_calloc(size_t n, size_t size) {
+  return fault(CALL_CALLOC, "") ? NULL : taken(__real_calloc(n, size));
+}
+
+void *__wrap_realloc(void *block, size_t size) {
+  if (fault(CALL_REALLOC, ""))
+    return NULL;
+  return block ? __real_realloc(block, size)
+               : taken(__real_realloc(NULL, size));
+}
+
+void *__wrap_reallocarray(void *block, size_t n, size_t size) {
+  if (fault(CALL_REALLOCARRAY, ""))
+    return NULL;
+  return block ? __real_reallocarray(block, n, size)
+               : taken(__real_reallocarray(NULL, n, size));
+}
+
+char *__wrap_strdup(const char *text) {
+  return fault(CALL_STRDUP, "") ? NULL : taken(__real_strdup(text));
+}
+
+char *__wrap_strndup(const char *text, size_t len) {
+  return fault(CALL_STRNDUP, "") ? NULL : taken(__real_strndup(text, len));
+}
+
+void __wrap_free(void *block) {
+  blocks -= block != NULL;
+  __real_free(block);
+}
+
+/* --- what takes memory inside the C library --- */
+
+locale_t __real_newlocale(int mask, const char *name, locale_t base);
+locale_t __wrap_newlocale(int mask, const char *name, locale_t base);
+void __real_freelocale(locale_t locale);
+void __wrap_freelocale(locale_t locale);
+int __real_regcomp(regex_t *regex, const char *pattern, int flags);
+int __wrap_regcomp(regex_t *regex, const char *pattern, int flags);
+void __real_regfree(regex_t *regex);
+void __wrap_regfree(regex_t *regex);
+int __real_regexec(const regex_t *regex, const char *text, size_t n,
+                   regmatch_t match[], int flags);
+int __wrap_regexec(const regex_t *regex, const char *text, size_t n,
+                   regmatch_t match[], int flags);
+
+locale_t __wrap_newlocale(int mask, const char *name, locale_t base) {
+  return fault(CALL_NEWLOCALE, "") ? (locale_t)0
+                                   : taken(__real_newlocale(mask, name, base));
+}
+
+void __wrap_freelocale(locale_t locale) {
+  blocks--;
+  __real_freelocale(locale);
+}
+
+int __wrap_regcomp(regex_t *regex, const char *pattern, int flags) {
+  int r = fault(CALL_REGCOMP, pattern) ? REG_ESPACE
+                                       : __real_regcomp(regex, pattern, flags);
+
+  blocks += r == 0;
+  return r;
+}
+
+void __wrap_regfree(regex_t *regex) {
+  blocks--;
+  __real_regfree(regex);
+}
+
+int __wrap_regexec(const regex_t *regex, const char *text, size_t n,
+                   regmatch_t match[], int flags) {
+  return fault(CALL_REGEXEC, text)
+             ? REG_ESPACE
+             : __real_regexec(regex, text, n, match, flags);
+}
+
+/* --- files --- */
+
+DIR *__real_opendir(const char *path);
+DIR *__wrap_opendir(const char *path);
+DIR *__real_fdopendir(int fd);
+DIR *__wrap_fdopendir(int fd);
+struct dirent *__real_readdir(DIR *dir);
+struct dirent *__wrap_readdir(DIR *dir);
+FILE *__real_setmntent(const char *path, const char *mode);
+FILE *__wrap_setmntent(const char *path, const char *mode);
+int __real_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...);
+int __real_openat(int dir_fd, const char *path, int flags, ...);
+int __wrap_openat(int dir_fd, const char *path, int flags, ...);
+ssize_t __real_read(int fd, void *buffer, size_t size);
+ssize_t __wrap_read(int fd, void *buffer, size_t size);
+int __real_close(int fd);
+int __wrap_close(int fd);
+int __real_fstat(int fd, struct stat *st);
+int __wrap_fstat(int fd, struct stat *st);
+int __real_fstatat(int dir_fd, const char *path, struct stat *st, int flags);
+int __wrap_fstatat(int dir_fd, const char *path, struct stat *st, int flags);
+ssize_t __real_readlinkat(int dir_fd, const char *path, char *buffer,
+                          size_t size);
+ssize_t __wrap_readlinkat(int dir_fd, const char *path, char *buffer,
+                          size_t size);
+
+static const char *name_of(int fd) {
+  return fd >= 0 && fd < FILES_MAX ? opened[fd] : "";
+}
+
+static void remember(int fd, int dir_fd, const char *path) {
+  if (fd < 0 || fd >= FILES_MAX)
+    return;
+  snprintf(opened[fd], NAME_SIZE, "%.60s/%.60s", name_of(dir_fd), path);
+}
+
+/* Where the plugin means the running kernel. */
+static const char *redirect(const char *path, char *ret) {
+  static const char *const live[] = {"/proc", "/sys/kernel/mm/ksm"};
+
+  for (size_t i = 0; i < sizeof(live) / sizeof(*live); i++) {
+    if (!is_counting || strncmp(path, live[i], strlen(live[i])) != 0)
+      continue;
+    snprintf(ret, PATH_MAX, "%.2000s%s%s", root, i ? "/ksm" : "",
+             path + strlen(live[i]));
+    return ret;
+  }
+  return path;
+}
+
+DIR *__wrap_opendir(const char *path) {
+  char other[PATH_MAX];
+  DIR *dir;
+
+  if (fault(CALL_OPENDIR, path))
+    return NULL;
+  dir = __real_opendir(redirect(path, other));
+  if (dir)
+    remember(dirfd(dir), -1, "");
+  return dir;
+}
+
+DIR *__wrap_fdopendir(int fd) {
+  return fault(CALL_FDOPENDIR, name_of(fd)) ? NULL : __real_fdopendir(fd);
+}
+
+struct dirent *__wrap_readdir(DIR *dir) {
+  return fault(CALL_READDIR, name_of(dirfd(dir))) ? NULL : __real_readdir(dir);
+}
+
+FILE *__wrap_setmntent(const char *path, const char *mode) {
+  char other[PATH_MAX];
+
+  return __real_setmntent(redirect(path, other), mode);
+}
+
+int __wrap_open(const char *path, int flags, ...) {
+  char other[PATH_MAX];
+  va_list args;
+  int fd, mode;
+
+  if (fault(CALL_OPEN, path))
+    return -1;
+  va_start(args, flags);
+  mode = flags & O_CREAT ? va_arg(args, int) : 0;
+  va_end(args);
+  fd = __real_open(redirect(path, other), flags, mode);
+  remember(fd, -1, path);
+  return fd;
+}
+
+/* Nothing here creates files this way. */
+int __wrap_openat(int dir_fd, const char *path, int flags, ...) {
+  int fd;
+
+  if (fault(CALL_OPENAT, path))
+    return -1;
+  fd = __real_openat(dir_fd, path, flags);
+  remember(fd, dir_fd, path);
+  return fd;
+}
+
+ssize_t __wrap_read(int fd, void *buffer, size_t size) {
+  int error = fault(CALL_READ, name_of(fd));
+  ssize_t n;
+
+  if (error > 0)
+    return -1;
+  n = __real_read(fd, buffer, size);
+  return error == CUT_SHORT ? n / 2 : error == AT_END ? 0 : n;
+}
+
+/* Linux closes even where it reports an error. */
+int __wrap_close(int fd) {
+  int error = fault(CALL_CLOSE, name_of(fd));
+  int r = __real_close(fd);
+
+  if (error)
+    errno = error;
+  return error ? -1 : r;
+}
+
+int __wrap_fstat(int fd, struct stat *st) {
+  return fault(CALL_FSTAT, name_of(fd)) ? -1 : __real_fstat(fd, st);
+}
+
+int __wrap_fstatat(int dir_fd, const char *path, struct stat *st, int flags) {
+  return fault(CALL_FSTATAT, path) ? -1
+                                   : __real_fstatat(dir_fd, path, st, flags);
+}
+
+ssize_t __wrap_readlinkat(int dir_fd, const char *path, char *buffer,
+                          size_t size) {
+  return fault(CALL_READLINKAT, path)
+             ? -1
+             : __real_readlinkat(dir_fd, path, buffer, size);
+}
+
+/* --- the kernel, its clock, its users --- */
+
+long __wrap_syscall(long number, ...);
+int __wrap_uname(struct utsname *u);
+int __real_clock_gettime(clockid_t clock, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
+int __wrap_getpwuid_r(uid_t uid, struct passwd *pw, char *buffer, size_t size,
+                      struct passwd **ret);
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                          void *(*run)(void *), void *argument);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                          void *(*run)(void *), void *argument);
+
+/* kcmp(2), the only one: two pids have one address space where they differ by
+ * one. */
+long __wrap_syscall(long number, ...) {
+  va_list args;
+  unsigned a, b;
+
+  (void)number;
+  va_start(args, number);
+  a = va_arg(args, unsigned);
+  b = va_arg(args, unsigned);
+  va_end(args);
+  if (fault(CALL_KCMP, ""))
+    return -1;
+  return a + 1 == b ? 0 : 1;
+}
+
+int __wrap_uname(struct utsname *u) {
+  if (fault(CALL_UNAME, ""))
+    return -1;
+  *u = (struct utsname){.sysname = "Linux", .release = "6.18.0"};
+  return 0;
+}
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret) {
+  uint64_t ns;
+
+  if (clock != CLOCK_MONOTONIC || !is_counting)
+    return __real_clock_gettime(clock, ret);
+  ns = atomic_fetch_add(&now_ns, 1000);
+  *ret = (struct timespec){.tv_sec = (time_t)(ns / 1000000000),
+                           .tv_nsec = (long)(ns % 1000000000)};
+  return 0;
+}
+
+/* uid 7 is "seven"; no other has a name. */
+int __wrap_getpwuid_r(uid_t uid, struct passwd *pw, char *buffer, size_t size,
+                      struct passwd **ret) {
+  int error = fault(CALL_GETPWUID_R, "");
+
+  *ret = NULL;
+  if (error || uid != 7)
+    return error;
+  snprintf(buffer, size, "seven");
+  *pw = (struct passwd){.pw_name = buffer, .pw_uid = uid};
+  *ret = pw;
+  return 0;
+}
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                          void *(*run)(void *), void *argument) {
+  int error = fault(CALL_PTHREAD_CREATE, "");
+
+  return error ? error
+               : __real_pthread_create(thread, attributes, run, argument);
+}
+
+/* --- the daemon --- */
+
+int __real_plugin_register_complex_read(const char *group, const char *name,
+                                        plugin_read_cb callback,
+                                        cdtime_t interval,
+                                        user_data_t const *user_data);
+int __wrap_plugin_register_complex_read(const char *group, const char *name,
+                                        plugin_read_cb callback,
+                                        cdtime_t interval,
+                                        user_data_t const *user_data);
+int __real_plugin_dispatch_values(value_list_t const *vl);
+int __wrap_plugin_dispatch_values(value_list_t const *vl);
+
+int __wrap_plugin_register_complex_read(const char *group, const char *name,
+                                        plugin_read_cb callback,
+                                        cdtime_t interval,
+                                        user_data_t const *user_data) {
+  return fault(CALL_REGISTER_READ, name)
+             ? -1
+             : __real_plugin_register_complex_read(group, name, callback,
+                                                   interval, user_data);
+}
+
+int __wrap_plugin_dispatch_values(value_list_t const *vl) {
+  return fault(CALL_DISPATCH, vl->type) ? -1
+                                        : __real_plugin_dispatch_values(vl);
+}
