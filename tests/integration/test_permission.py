@@ -188,13 +188,13 @@ class Privileges(Permissions):
 
     def check_nothing_is_missed(self, collectd):
         if can_trace(1):
-            self.assertEqual(collectd.log_lines(r"smaps plugin:"), [])
+            self.assertEqual(collectd.log_lines(PLUGIN_SAYS), [])
             return
-        for line in collectd.log_lines(r"smaps plugin:"):
+        for line in collectd.log_lines(PLUGIN_SAYS):
             self.assertIn("collectd has CAP_SYS_PTRACE", line)
 
     def one_line(self, collectd):
-        lines = collectd.log_lines(r"smaps plugin:")
+        lines = collectd.log_lines(PLUGIN_SAYS)
         self.assertEqual(len(lines), 1, lines)
         return lines[0]
 
@@ -260,7 +260,7 @@ class Capabilities(Privileges):
         foreign = self.start_shape("anon", name="foreign", mib=4)
         collectd = self.start_capable(CAP_PERFMON, user=unprivileged_user())
         self.assert_sums_match(collectd, "foreign", foreign.pids)
-        self.assertEqual(collectd.log_lines(r"smaps plugin:"), [])
+        self.assertEqual(collectd.log_lines(PLUGIN_SAYS), [])
 
     def test_root_of_a_user_namespace(self):
         """It has all capabilities there, and none over those outside."""
