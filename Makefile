@@ -96,7 +96,7 @@ C_FILES       := $(wildcard include/smaps/*.h plugin/*.[ch] plugin/core/*.c \
 PYTHON        ?= /usr/bin/python3
 SHAPE         := $(B)/tests/support/shape
 UNIT_SUPPORT  := $(B)/tests/support/fixture.o $(B)/tests/support/proctree.o \
-  $(B)/tests/support/world.o
+  $(B)/tests/support/world.o $(B)/tests/support/parsed.o
 GLUE_SUPPORT  := $(B)/tests/support/stub_daemon.o $(B)/tests/support/items.o \
   $(B)/tests/support/faults.o
 
@@ -148,6 +148,17 @@ $(UNIT_CORE_BIN): %: %.o $(UNIT_SUPPORT) $(CORE_LIB)
 
 # This one lets processes end between any two system calls.
 $(B)/tests/unit/test_collector: OWN_LDFLAGS += -Wl,--wrap=openat
+
+# In these memory runs out.
+SCARCE := malloc calloc realloc reallocarray strdup
+SCARCE_BIN := $(addprefix $(B)/tests/unit/,test_json test_mapping test_scribe \
+  test_store)
+$(SCARCE_BIN): $(B)/tests/support/scarce.o
+$(SCARCE_BIN): OWN_LDFLAGS += $(SCARCE:%=-Wl,--wrap=%)
+
+# And in this one threads; those that there are can be waited for.
+$(B)/tests/unit/test_scribe: OWN_LDFLAGS += -Wl,--wrap=pthread_create \
+  -Wl,--wrap=pthread_detach
 
 # And this one lets each call into the system fail.
 FAULTY := malloc calloc realloc reallocarray strdup strndup free newlocale \

@@ -18,10 +18,10 @@ struct json {
   size_t len, cap;
   char *clean; /* scratch */
   size_t cap_clean;
-  int error; /* a negative errno */
+  size_t max; /* how large the text may become: JSON_MAX */
+  int error;  /* a negative errno */
 };
 
-/* No text becomes larger. */
 #define JSON_MAX ((size_t)256 << 20)
 
 /* End with json_done(), which may be called for a zeroed one too. */

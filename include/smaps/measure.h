@@ -60,7 +60,8 @@ enum measure_source {
   SOURCE_PARENT, /* it is counted there */
 };
 
-/* What one process uses, as the last cycle has it. */
+/* What one process uses, as the last cycle has it; nothing of it is known where
+ * it is counted with its parent. */
 enum measure_source measurer_usage(const struct measurer *m,
                                    const struct process *p, struct usage *ret);
 

@@ -25,7 +25,6 @@ struct store {
 
 /* `directory` outlives the store, whose other fields are then to be set. */
 void store_init(struct store *s, const char *directory);
-void store_done(struct store *s);
 
 /*
  * Adds a file called smaps-WHEN-SUBJECT.json, or smaps-WHEN-SUBJECT.N.json

@@ -18,7 +18,7 @@ static bool make_room(struct json *j, size_t more) {
   size_t cap = j->cap ? j->cap : 4096;
   char *text;
 
-  if (more > JSON_MAX - j->len) {
+  if (more > j->max - j->len) {
     fail(j, -EFBIG);
     return false;
   }
@@ -47,7 +47,7 @@ static void print(void *ctx, const char *text, size_t len) {
 }
 
 void json_init(struct json *j) {
-  *j = (struct json){.gen = yajl_gen_alloc(NULL)};
+  *j = (struct json){.gen = yajl_gen_alloc(NULL), .max = JSON_MAX};
   if (!j->gen || !yajl_gen_config(j->gen, yajl_gen_print_callback, print, j))
     fail(j, -ENOMEM);
 }

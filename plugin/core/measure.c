@@ -507,12 +507,12 @@ static void use_rollup(const struct measurer *m, const struct process *p,
 enum measure_source measurer_usage(const struct measurer *m,
                                    const struct process *p, struct usage *ret) {
   enum measure_source source = source_of(m, p);
+  bool has_own = source != SOURCE_NONE && source != SOURCE_PARENT;
 
-  *ret = (struct usage){.unreadable = source == SOURCE_UNREADABLE ||
-                                      source == SOURCE_NONE,
-                        .unknown = source == SOURCE_NONE,
+  *ret = (struct usage){.unreadable = !has_own || source == SOURCE_UNREADABLE,
+                        .unknown = !has_own,
                         .unasked = source == SOURCE_STATM};
-  if (source == SOURCE_NONE)
+  if (!has_own)
     return source;
   add_statm(m, p, ret);
   /* Too large for a reading to hold: as if it had not been read. */

@@ -28,7 +28,6 @@ struct scribe {
 static void destroy(struct scribe *s) {
   for (size_t i = 0; i < s->n; i++)
     free(s->waiting[i].text);
-  store_done(&s->store);
   free(s->state_file);
   free(s->directory);
   pthread_cond_destroy(&s->changed);

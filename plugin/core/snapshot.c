@@ -297,6 +297,7 @@ void snapshot_process(struct json *j, const struct scene *s,
                       const struct close_up *close_up) {
   struct usage u;
   enum measure_source source = measurer_usage(s->measurer, p, &u);
+  bool has_stat = p->threads > 0; /* it was read, now or before */
 
   if (close_up) {
     look_closer(&u, close_up);
@@ -304,11 +305,14 @@ void snapshot_process(struct json *j, const struct scene *s,
   }
   json_begin_object(j);
   add_integer(j, "pid", p->pid);
-  add_integer(j, "starttime", p->starttime_ticks);
-  add_integer(j, "ppid", p->parent_pid);
+  if (has_stat)
+    add_integer(j, "starttime", p->starttime_ticks);
+  if (p->parent_pid)
+    add_integer(j, "ppid", p->parent_pid);
   add_names(j, p, has_command_line);
   add_rule(j, s, p);
-  add_integer(j, "threads", p->threads);
+  if (has_stat)
+    add_integer(j, "threads", p->threads);
   add_quality(j, s, p, source, &u);
   add_usage(j, s, &u);
   if (close_up)

@@ -83,12 +83,6 @@ void store_init(struct store *s, const char *directory) {
   *s = (struct store){.directory = directory, .fd = -1};
 }
 
-void store_done(struct store *s) {
-  if (s->fd >= 0)
-    close(s->fd);
-  s->fd = -1;
-}
-
 /* --- the directory --- */
 
 static int open_once(const char *directory) {
@@ -107,14 +101,30 @@ static int check_directory(int fd) {
   return st.st_mode & S_IWOTH ? -EPERM : 0;
 }
 
-/* For each file anew: it may have been replaced since, or opened to others. And
- * nobody is kept from unmounting it. */
+/* The mode is set apart, because mkdir() takes the umask off it. */
+static int make_directory(const char *directory) {
+  int fd;
+
+  if (mkdir(directory, DIRECTORY_MODE) != 0)
+    return -errno;
+  fd = open_once(directory);
+  if (fd >= 0 && fchmod(fd, DIRECTORY_MODE) != 0) {
+    int r = -errno;
+
+    close(fd);
+    return r;
+  }
+  return fd;
+}
+
+/* Anew for each file: since the last one it may have been moved, mounted over,
+ * or opened to others. And nobody is kept from unmounting it. */
 static int open_directory(struct store *s) {
   int fd = open_once(s->directory);
   int r;
 
-  if (fd == -ENOENT && mkdir(s->directory, DIRECTORY_MODE) == 0)
-    fd = open_once(s->directory);
+  if (fd == -ENOENT)
+    fd = make_directory(s->directory);
   if (fd < 0)
     return fd;
   r = check_directory(fd);
@@ -124,6 +134,12 @@ static int open_directory(struct store *s) {
   }
   s->fd = fd;
   return 0;
+}
+
+static void close_directory(struct store *s) {
+  if (s->fd >= 0)
+    close(s->fd);
+  s->fd = -1;
 }
 
 /* --- keeping within the limits --- */
@@ -146,8 +162,8 @@ static void old_files_done(struct old_files *o) {
   free(o->files);
 }
 
-/* smaps-20261121T134501Z-…json and nothing else: what lies there besides is not
- * ours to remove. */
+/* smaps-20261121T134501Z-…json, a file, and nothing else: what lies there
+ * besides is not ours to remove. */
 static bool is_ours(const char *name) {
   static const char shape[] = PREFIX "dddddddd"
                                      "T"
@@ -306,6 +322,6 @@ int store_add(struct store *s, const char *subject, uint64_t when_ns,
     r = write_file(s->fd, UNFINISHED, name, text, len);
   if (r == 0)
     snprintf(ret_path, size, "%s/%s", s->directory, name);
-  store_done(s);
+  close_directory(s);
   return r;
 }

@@ -44,6 +44,20 @@ void proctree_put_thread(const struct proctree *t, uint32_t pid,
 void proctree_write(const struct proctree *t, const char *path,
                     const char *text, size_t len);
 
+/* A mapping of a process: dirty pages, as above. */
+struct fake_mapping {
+  const char *name;        /* NULL for none */
+  const char *permissions; /* NULL for "rw-p" */
+  unsigned size_kb;        /* private_kb + shared_kb where 0 */
+  unsigned private_kb, shared_kb;
+  unsigned pss_kb; /* private_kb + shared_kb / 2 where 0 */
+  unsigned swap_kb;
+};
+
+/* Writes the smaps of a process. */
+void proctree_put_smaps(const struct proctree *t, uint32_t pid,
+                        const struct fake_mapping *mappings, size_t n);
+
 /* Removes a file or a directory below the root, with all in it. */
 void proctree_unlink(const struct proctree *t, const char *path);
 

@@ -17,6 +17,15 @@ void stub_clear(void) {
   stub.n_infos = 0;
 }
 
+size_t stub_logs(void) {
+  size_t n;
+
+  pthread_mutex_lock(&mutex);
+  n = stub.n_logs;
+  pthread_mutex_unlock(&mutex);
+  return n;
+}
+
 const struct stub_value *stub_find(const char *identifier) {
   for (size_t i = 0; i < stub.n_values; i++)
     if (strcmp(stub.values[i].identifier, identifier) == 0)

@@ -45,6 +45,9 @@ extern struct stub_daemon stub;
 /* Forgets values, log lines and notifications. */
 void stub_clear(void);
 
+/* n_logs, while another thread may be logging. */
+size_t stub_logs(void);
+
 /* A dispatched value by its identifier, or NULL. */
 const struct stub_value *stub_find(const char *identifier);
 

@@ -5,10 +5,14 @@
 
 #include <cmocka.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 static uint64_t now_ns;
+
+static uint64_t wall_ns;
 
 static uint64_t interruption_ns;
 static unsigned calls_before;
@@ -27,6 +31,53 @@ void world_interrupt(uint64_t ns) {
   calls_before = 2;
 }
 
+static uint64_t wall_clock_ns(void) { return wall_ns; }
+
+/* Told on the scribe's thread. */
+#define WRITTEN_MAX 64
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static struct world_written all_written[WRITTEN_MAX];
+static size_t n_written;
+
+static void take_written(const struct written *w) {
+  struct world_written *copy;
+
+  pthread_mutex_lock(&mutex);
+  assert_true(n_written < WRITTEN_MAX);
+  copy = &all_written[n_written++];
+  copy->kind = w->kind;
+  copy->error = w->error;
+  snprintf(copy->subject, sizeof(copy->subject), "%s", w->subject);
+  snprintf(copy->path, sizeof(copy->path), "%s", w->path);
+  pthread_cond_broadcast(&changed);
+  pthread_mutex_unlock(&mutex);
+}
+
+const struct world_written *world_written(size_t index) {
+  struct timespec deadline;
+  int r = 0;
+
+  clock_gettime(CLOCK_REALTIME, &deadline);
+  deadline.tv_sec += 30;
+  pthread_mutex_lock(&mutex);
+  while (n_written <= index && r == 0)
+    r = pthread_cond_timedwait(&changed, &mutex, &deadline);
+  pthread_mutex_unlock(&mutex);
+  if (r != 0)
+    fail_msg("snapshot %zu does not come", index);
+  return &all_written[index];
+}
+
+size_t world_n_written(void) {
+  size_t n;
+
+  pthread_mutex_lock(&mutex);
+  n = n_written;
+  pthread_mutex_unlock(&mutex);
+  return n;
+}
+
 /* uid 7 is "seven"; no other has a name. */
 static int look_up_user(uint32_t uid, char *ret, size_t size) {
   return uid == 7 && snprintf(ret, size, "seven") > 0 ? 0 : -1;
@@ -35,12 +86,19 @@ static int look_up_user(uint32_t uid, char *ret, size_t size) {
 void world_make(struct world *w) {
   *w = (struct world){.collector = NULL};
   now_ns = UINT64_C(1000) * 1000000000;
+  wall_ns = WORLD_WALL_NS;
+  n_written = 0;
   proctree_make(&w->tree);
   settings_init(&w->settings);
 }
 
-void world_remove(struct world *w) {
+void world_stop(struct world *w) {
   collector_free(w->collector);
+  w->collector = NULL;
+}
+
+void world_remove(struct world *w) {
+  world_stop(w);
   settings_done(&w->settings);
   proctree_remove(&w->tree);
 }
@@ -78,9 +136,39 @@ void world_other(struct world *w, const char *name) {
   assert_int_equal(settings_set_other(&w->settings, name, &reason), 0);
 }
 
+void world_keep_state(struct world *w) {
+  struct reason reason;
+  char path[128];
+
+  snprintf(path, sizeof(path), "%s/state", w->tree.root);
+  assert_int_equal(settings_set_state_file(&w->settings, path, &reason), 0);
+}
+
+void world_keep_captures(struct world *w) {
+  struct reason reason;
+  char path[128];
+
+  snprintf(path, sizeof(path), "%s/captures", w->tree.root);
+  assert_int_equal(settings_set_capture_directory(&w->settings, path, &reason),
+                   0);
+}
+
+void world_raise(struct world *w, const char *group) {
+  struct alarm alarm = {.severity = SEVERITY_WARNING,
+                        .time_ns = WORLD_WALL_NS - 1000000000,
+                        .type = "memory",
+                        .type_instance = "pss",
+                        .message = "it is more than 1 GB"};
+
+  snprintf(alarm.group, sizeof(alarm.group), "%s", group);
+  collector_raise(w->collector, &alarm);
+}
+
 static void start(struct world *w) {
   struct collector_hooks hooks = {.clock_ns = clock_ns,
-                                  .look_up_user = look_up_user};
+                                  .look_up_user = look_up_user,
+                                  .wall_clock_ns = wall_clock_ns,
+                                  .written = take_written};
   struct reason reason;
 
   assert_int_equal(settings_set_proc_root(&w->settings, w->tree.root, &reason),
@@ -93,7 +181,9 @@ static void start(struct world *w) {
 }
 
 int world_cycle(struct world *w, unsigned seconds) {
-  if (!w->collector)
+  if (w->collector)
+    wall_ns += (uint64_t)seconds * 1000000000;
+  else
     start(w);
   now_ns += (uint64_t)seconds * 1000000000;
   return collector_cycle(w->collector);

@@ -12,6 +12,14 @@ struct world {
   struct collector *collector;
 };
 
+/* What the collector has told of a snapshot. */
+struct world_written {
+  enum document_kind kind;
+  char subject[NAME_SIZE];
+  char path[PATH_MAX];
+  int error;
+};
+
 /* An empty tree and no rule; every member is read in every cycle, unless the
  * settings are changed before the first. */
 void world_make(struct world *w);
@@ -30,6 +38,26 @@ void world_other(struct world *w, const char *name);
 /* Runs a cycle, `seconds` after the last one; the collector is made for the
  * first. Returns what collector_cycle() does. */
 int world_cycle(struct world *w, unsigned seconds);
+
+/* The time of day at the first cycle's beginning; it goes on with the cycles.
+ */
+#define WORLD_WALL_NS (UINT64_C(1795268701) * 1000000000)
+
+/* Has snapshots written: the state to "state" in the tree and captures to
+ * "captures" in it. Before the first cycle. */
+void world_keep_state(struct world *w);
+void world_keep_captures(struct world *w);
+
+/* Raises an alarm about a group. */
+void world_raise(struct world *w, const char *group);
+
+/* What was told of the snapshot with that index, from 0 for the first; waits
+ * for it. */
+const struct world_written *world_written(size_t index);
+/* How many were told of; all that were given are, once the world is stopped. */
+size_t world_n_written(void);
+/* Frees the collector. */
+void world_stop(struct world *w);
 
 /* Lets the first reading of the next cycle take that long. */
 void world_interrupt(uint64_t ns);

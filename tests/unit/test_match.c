@@ -9,6 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <smaps/match.h>
+
+#include "parsed.h"
 #include "world.h"
 
 static int make(void **state) {
@@ -377,6 +380,134 @@ static void names_of_any_bytes_make_one_safe_group_each(void **state) {
   assert_int_equal(world_members(w, "nameless"), 1);
 }
 
+/* --- why ------------------------------------------------------------------ */
+
+/* Runs a cycle and asserts of a process: the rule that took it, with a '+'
+ * behind it where that was inherited, then the others that would have. */
+static void assert_explained(struct world *w, uint32_t pid, const char *why) {
+  size_t n = world_n_written(), len = 0;
+  char text[256] = "-";
+  parsed d, p = NULL;
+
+  if (!w->collector) {
+    world_keep_state(w);
+    w->settings.state_interval_ns = 0;
+  }
+  assert_int_equal(world_cycle(w, 1), 0);
+  d = parsed_file(world_written(n)->path);
+  for (size_t i = 0; !p && i < parsed_count(d, "processes"); i++) {
+    char path[32];
+
+    snprintf(path, sizeof(path), "processes.%zu", i);
+    if (parsed_integer(parsed_get(d, path), "pid") == pid)
+      p = parsed_get(d, path);
+  }
+  if (parsed_get(p, "rule"))
+    snprintf(text, sizeof(text), "%u%s", (unsigned)parsed_integer(p, "rule"),
+             parsed_get(p, "inherited") ? "+" : "");
+  len = strlen(text);
+  for (size_t i = 0; i < parsed_count(p, "also"); i++) {
+    char path[32];
+
+    snprintf(path, sizeof(path), "also.%zu", i);
+    len += (size_t)snprintf(text + len, sizeof(text) - len, " %u",
+                            (unsigned)parsed_integer(p, path));
+  }
+  parsed_free(d);
+  assert_string_equal(text, why);
+}
+
+static void rule_that_took_it_is_told_and_those_that_would_have(void **state) {
+  struct world *w = *state;
+
+  put(w, 1, 0, "one");
+  put(w, 2, 0, "two");
+  put(w, 3, 0, "none");
+  world_group(w, "a", "Comm", "o*", NULL, NULL);
+  world_group(w, "b", "Comm", "two", NULL, NULL);
+  world_group(w, NULL, "Comm", "*o*", NULL, NULL);
+  world_group(w, "d", "Comm", "one", NULL, NULL);
+  assert_explained(w, 1, "0 2 3");
+  assert_explained(w, 2, "1 2");
+  assert_explained(w, 3, "2");
+}
+
+static void other_is_the_rule_behind_the_last(void **state) {
+  struct world *w = *state;
+
+  put(w, 1, 0, "one");
+  put(w, 2, 0, "two");
+  world_group(w, "a", "Comm", "one", NULL, NULL);
+  world_other(w, "rest");
+  assert_explained(w, 1, "0");
+  assert_explained(w, 2, "1");
+}
+
+static void without_a_rule_there_is_none_to_tell(void **state) {
+  struct world *w = *state;
+
+  put(w, 1, 0, "one");
+  world_group(w, "a", "Comm", "x", NULL, NULL);
+  assert_explained(w, 1, "-");
+}
+
+static void views_are_told_with_the_others(void **state) {
+  struct world *w = *state;
+
+  put(w, 1, 0, "one");
+  world_group(w, "v", "Comm", "*", NULL, NULL)->is_view = true;
+  world_group(w, "a", "Comm", "one", NULL, NULL);
+  world_group(w, "u", "Comm", "*", NULL, NULL)->is_view = true;
+  assert_explained(w, 1, "1 0 2");
+}
+
+static void what_is_inherited_is_told(void **state) {
+  struct world *w = *state;
+
+  put(w, 1, 0, "one");
+  put(w, 2, 1, "two");
+  put(w, 3, 2, "one");
+  put(w, 4, 0, "gone");
+  put(w, 5, 4, "x");
+  world_group(w, "a", "Comm", "one", NULL, NULL)->takes_children = true;
+  world_group(w, NULL, "Comm", "gone", NULL, NULL)->takes_children = true;
+  world_group(w, "b", "Comm", "t*", NULL, NULL);
+  assert_explained(w, 1, "0");
+  assert_explained(w, 2, "0+ 2");
+  assert_explained(w, 3, "0"); /* it is one by itself too */
+  assert_explained(w, 5, "1+");
+}
+
+/* It would have, but for MaxGroups, or for want of a name. */
+static void rule_that_came_to_nothing_did_not_take_it(void **state) {
+  struct world *w = *state;
+
+  w->settings.max_groups = 1;
+  put(w, 1, 0, "one");
+  put(w, 2, 0, "two");
+  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
+  world_group(w, "%{container}", "Comm", "*", NULL, NULL);
+  world_other(w, "rest");
+  assert_explained(w, 1, "0");
+  assert_explained(w, 2, "2 0");
+}
+
+static void no_more_are_told_than_there_is_room_for(void **state) {
+  char why[256] = "0";
+  struct world *w = *state;
+
+  put(w, 1, 0, "one");
+  for (int i = 0; i < EXPLAIN_MAX + 5; i++) {
+    char name[16];
+
+    snprintf(name, sizeof(name), "g%d", i);
+    world_group(w, name, "Comm", "*", NULL, NULL);
+    if (i > 0 && i <= EXPLAIN_MAX)
+      snprintf(why + strlen(why), sizeof(why) - strlen(why), " %d", i);
+  }
+  assert_explained(w, 1, why);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make, unmake)
 
 int main(void) {
@@ -402,6 +533,13 @@ int main(void) {
       TEST(view_that_is_refused_leaves_the_process_to_its_service),
       TEST(pid_file_is_followed),
       TEST(names_of_any_bytes_make_one_safe_group_each),
+      TEST(rule_that_took_it_is_told_and_those_that_would_have),
+      TEST(other_is_the_rule_behind_the_last),
+      TEST(without_a_rule_there_is_none_to_tell),
+      TEST(views_are_told_with_the_others),
+      TEST(what_is_inherited_is_told),
+      TEST(rule_that_came_to_nothing_did_not_take_it),
+      TEST(no_more_are_told_than_there_is_room_for),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -483,6 +483,67 @@ static void a_report_inherits_what_is_unset(void **state) {
   assert_int_equal(absolute.percentage, CHOICE_YES);
 }
 
+/* The names and amounts that metric_next_amount() gives, a blank between. */
+static const char *amounts(const struct usage *u, uint32_t kernel_fields) {
+  static char text[2048];
+  unsigned cursor = 0;
+  const char *name;
+  uint64_t bytes;
+  size_t len = 0;
+
+  text[0] = '\0';
+  while (metric_next_amount(u, kernel_fields, &cursor, &name, &bytes))
+    len += (size_t)snprintf(text + len, sizeof(text) - len, "%s=%llu ", name,
+                            (unsigned long long)bytes);
+  assert_false(metric_next_amount(u, kernel_fields, &cursor, &name, &bytes));
+  assert_true(len < sizeof(text));
+  return text;
+}
+
+static void amounts_are_what_is_published_of_the_rollup(void **state) {
+  struct usage u = make_usage();
+  struct values v = publish_all(&u);
+  unsigned cursor = 0, n = 0;
+  const char *name;
+  uint64_t bytes;
+
+  (void)state;
+  while (metric_next_amount(&u, KNOWN, &cursor, &name, &bytes)) {
+    char identifier[64];
+
+    snprintf(identifier, sizeof(identifier), "memory-%s", name);
+    check(&v, identifier, (double)bytes);
+    assert_string_not_equal(name, "pss_error");
+    n++;
+  }
+  assert_int_equal(n, ROLLUP_FIELDS + 2); /* uss, shared */
+}
+
+static void amounts_that_are_not_known_are_passed_over(void **state) {
+  const uint32_t pss_and_rss = 1U << ROLLUP_PSS | 1U << ROLLUP_RSS;
+  struct usage u = {.processes = 1, .rolled_up = 1};
+
+  (void)state;
+  u.rollup.known = pss_and_rss;
+  u.rollup.bytes[ROLLUP_PSS] = 5;
+  u.rollup.bytes[ROLLUP_RSS] = 7;
+  assert_string_equal(amounts(&u, pss_and_rss), "pss=5 rss=7 ");
+  assert_string_equal(amounts(&u, 1U << ROLLUP_PSS), "pss=5 ");
+  assert_string_equal(amounts(&u, pss_and_rss | 1U << ROLLUP_KSM),
+                      "pss=5 rss=7 ");
+  assert_string_equal(amounts(&u, 0), "");
+  u.unreadable = 1;
+  assert_string_equal(amounts(&u, pss_and_rss), "");
+}
+
+static void amounts_of_nobody_are_zero(void **state) {
+  struct usage u = {.processes = 0};
+
+  (void)state;
+  assert_string_equal(amounts(&u, 1U << ROLLUP_PSS | 1U << ROLLUP_SWAP_PSS),
+                      "pss=0 swap=0 ");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_sets_are_those_of_the_design),
@@ -502,6 +563,9 @@ int main(void) {
       cmocka_unit_test(amounts_and_percentages_are_chosen_apart),
       cmocka_unit_test(a_percentage_is_of_all_memory),
       cmocka_unit_test(a_report_inherits_what_is_unset),
+      cmocka_unit_test(amounts_are_what_is_published_of_the_rollup),
+      cmocka_unit_test(amounts_that_are_not_known_are_passed_over),
+      cmocka_unit_test(amounts_of_nobody_are_zero),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -591,6 +591,106 @@ static void a_spoilt_sum_still_takes_its_lines(void **state) {
   assert_int_equal(sum.vmas, 0);
 }
 
+/* --- lines ---------------------------------------------------------------- */
+
+/* The one line of a text; whether it is taken, and to its end. */
+static bool take_line(const char *text, size_t len, struct rollup_line *ret) {
+  struct scan s = scan_begin(text, len);
+
+  *ret = (struct rollup_line){0};
+  return rollup_line_next(&s, ret) && scan_is_done(&s);
+}
+
+static bool is_line(const char *text, size_t len) {
+  char *copy = fixture_copy(text, len);
+  struct rollup_line line;
+  bool taken = take_line(copy, len, &line);
+
+  free(copy);
+  return taken;
+}
+
+static bool span_is(struct span s, const char *text) {
+  return s.len == strlen(text) && memcmp(s.text, text, s.len) == 0;
+}
+
+static void a_mapping_is_read_with_range_and_name(void **state) {
+  static const struct {
+    const char *text;
+    uint64_t start, end;
+    const char *permissions, *name;
+  } rows[] = {
+      {"55eb8216a000-55eb8216b000 r--p 00000000 fe:00 109     /usr/bin/demo\n",
+       0x55eb8216a000, 0x55eb8216b000, "r--p", "/usr/bin/demo"},
+      {"0-ffffffffffffffff rwxs 00000000 00:00 0 \n", 0, UINT64_MAX, "rwxs",
+       ""},
+      {"1-1 ---p 00000000 00:00 0\n", 1, 1, "---p", ""},
+      {"1-2 ---p 00000000 00:00 0  /a b\\012c (deleted)\n", 1, 2, "---p",
+       "/a b\\012c (deleted)"},
+      {"1-2 ---p 00000000 00:00 0 [anon:a: Rss: 1 kB]\n", 1, 2, "---p",
+       "[anon:a: Rss: 1 kB]"},
+  };
+
+  (void)state;
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    struct rollup_line line;
+
+    if (!take_line(rows[i].text, strlen(rows[i].text), &line) ||
+        line.kind != ROLLUP_LINE_MAPPING || line.start != rows[i].start ||
+        line.end != rows[i].end ||
+        !span_is(line.permissions, rows[i].permissions) ||
+        !span_is(line.name, rows[i].name))
+      fail_msg("row %zu comes out otherwise", i);
+  }
+}
+
+static void lines_are_of_three_kinds(void **state) {
+  struct rollup_line line;
+
+  (void)state;
+  assert_true(take_line(TEXT("SwapPss:   12 kB\n"), &line));
+  assert_int_equal(line.kind, ROLLUP_LINE_FIELD);
+  assert_int_equal(line.field, ROLLUP_SWAP_PSS);
+  assert_int_equal(line.bytes, 12 * KIB);
+  assert_true(take_line(TEXT("Size: 12 kB\n"), &line));
+  assert_int_equal(line.kind, ROLLUP_LINE_OTHER);
+  assert_true(take_line(TEXT("VmFlags: rd wr\n"), &line));
+  assert_int_equal(line.kind, ROLLUP_LINE_OTHER);
+}
+
+static void what_is_no_line_is_not_taken(void **state) {
+  static const struct text_case cases[] = {
+      {"a range backwards", TEXT("2-1 ---p 0 0 0 x\n")},
+      {"no end", TEXT("2- ---p 0 0 0 x\n")},
+      {"no dash", TEXT("2 ---p 0 0 0 x\n")},
+      {"an address of 17 digits", TEXT("0-10000000000000001 ---p 0 0 0 x\n")},
+      {"a capital in an address", TEXT("1-F ---p 0 0 0 x\n")},
+      {"no blank behind the range", TEXT("1-2---p 0 0 0 x\n")},
+      {"a small letter", TEXT("rss: 1 kB\n")},
+      {"no letter", TEXT(" Rss: 1 kB\n")},
+      {"an empty line", TEXT("\n")},
+      {"a field without a number", TEXT("Rss: kB\n")},
+      {"something behind a field", TEXT("Rss: 1 kB \n")},
+  };
+
+  (void)state;
+  fixture_refuse(cases, sizeof(cases) / sizeof(cases[0]), is_line);
+}
+
+static void adding_a_line_says_when_that_is_too_much(void **state) {
+  struct rollup_line line = {.field = ROLLUP_SWAP, .bytes = UINT64_MAX - 1};
+  struct rollup sum = {0};
+
+  (void)state;
+  assert_true(rollup_add_line(&sum, &line));
+  assert_true(rollup_has(&sum, ROLLUP_SWAP));
+  assert_int_equal(sum.known, 1U << ROLLUP_SWAP);
+  line.bytes = 1;
+  assert_true(rollup_add_line(&sum, &line));
+  assert_true(sum.bytes[ROLLUP_SWAP] == UINT64_MAX);
+  assert_false(rollup_add_line(&sum, &line));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_capture_is_read_field_by_field),
@@ -612,6 +712,10 @@ int main(void) {
       cmocka_unit_test(a_mapping_is_counted_whatever_its_path),
       cmocka_unit_test(a_malformed_line_spoils_the_sum),
       cmocka_unit_test(a_spoilt_sum_still_takes_its_lines),
+      cmocka_unit_test(a_mapping_is_read_with_range_and_name),
+      cmocka_unit_test(lines_are_of_three_kinds),
+      cmocka_unit_test(what_is_no_line_is_not_taken),
+      cmocka_unit_test(adding_a_line_says_when_that_is_too_much),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include <smaps/settings.h>
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -401,6 +402,127 @@ static void proc_root_is_an_absolute_path(void **state) {
   settings_done(&s);
 }
 
+/* --- snapshots ------------------------------------------------------------ */
+
+static void snapshots_have_defaults(void **state) {
+  struct settings s;
+
+  (void)state;
+  settings_init(&s);
+  assert_int_equal(settings_finish(&s), 0);
+  assert_false(settings_make_snapshots(&s));
+  assert_int_equal(s.state_interval_ns, 60 * NS_PER_S);
+  assert_int_equal(s.capture.severities, SEVERITY_WARNING | SEVERITY_FAILURE);
+  assert_int_equal(s.capture.top_processes, 20);
+  assert_int_equal(s.capture.top_mappings, 50);
+  assert_int_equal(s.capture.cooldown_ns, 300 * NS_PER_S);
+  assert_int_equal(s.capture.max_files, 100);
+  assert_int_equal(s.capture.max_bytes, 64 << 20);
+  assert_int_equal(s.command_lines, CHOICE_YES);
+  assert_int_equal(s.capture.command_lines, CHOICE_YES);
+  settings_done(&s);
+}
+
+static void snapshot_paths_are_checked_and_replaced(void **state) {
+  struct reason reason = {""};
+  char path[PATH_MAX + 1];
+  struct settings s;
+
+  (void)state;
+  settings_init(&s);
+  assert_int_equal(settings_set_state_file(&s, "/a", &reason), 0);
+  assert_true(settings_make_snapshots(&s));
+  assert_int_equal(settings_set_state_file(&s, "/b", &reason), 0);
+  assert_int_equal(settings_set_state_file(&s, "", &reason), -EINVAL);
+  assert_int_equal(settings_set_state_file(&s, "c", &reason), -EINVAL);
+  assert_int_equal(settings_set_state_file(&s, "/c/", &reason), -EINVAL);
+  assert_string_equal(reason.text, "expected the path of a file");
+  memset(path, 'x', sizeof(path));
+  path[0] = '/';
+  path[PATH_MAX - NAME_MAX] = '\0';
+  assert_int_equal(settings_set_state_file(&s, path, &reason), -EINVAL);
+  assert_non_null(strstr(reason.text, "of less than 3841 bytes"));
+  assert_string_equal(s.state_file, "/b");
+  path[PATH_MAX - NAME_MAX - 1] = '\0';
+  assert_int_equal(settings_set_capture_directory(&s, path, &reason), 0);
+  assert_int_equal(settings_set_capture_directory(&s, "/d/", &reason), 0);
+  assert_int_equal(settings_set_capture_directory(&s, "d", &reason), -EINVAL);
+  assert_string_equal(s.capture.directory, "/d/");
+  settings_done(&s);
+  assert_null(s.state_file);
+  assert_null(s.capture.directory);
+}
+
+static void captures_inherit_the_choice_of_command_lines(void **state) {
+  static const struct {
+    enum choice all, captures, expected;
+  } rows[] = {{CHOICE_UNSET, CHOICE_UNSET, CHOICE_YES},
+              {CHOICE_NO, CHOICE_UNSET, CHOICE_NO},
+              {CHOICE_NO, CHOICE_YES, CHOICE_YES},
+              {CHOICE_YES, CHOICE_NO, CHOICE_NO}};
+
+  (void)state;
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    struct settings s;
+
+    settings_init(&s);
+    s.command_lines = rows[i].all;
+    s.capture.command_lines = rows[i].captures;
+    assert_int_equal(settings_finish(&s), 0);
+    assert_int_equal(s.capture.command_lines, rows[i].expected);
+    settings_done(&s);
+  }
+}
+
+/* Command lines only where they are written, or a rule looks at them. */
+static void snapshots_want_all_names(void **state) {
+  const unsigned all = (1U << ATTRIBUTES) - 1;
+  static const struct {
+    bool has_state, has_captures;
+    enum choice state, captures;
+    bool has_command_lines;
+  } rows[] = {{true, false, CHOICE_YES, CHOICE_NO, true},
+              {true, false, CHOICE_NO, CHOICE_YES, false},
+              {false, true, CHOICE_YES, CHOICE_NO, false},
+              {false, true, CHOICE_NO, CHOICE_YES, true},
+              {true, true, CHOICE_NO, CHOICE_YES, true},
+              {true, true, CHOICE_NO, CHOICE_NO, false}};
+
+  (void)state;
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    struct reason reason;
+    struct settings s;
+
+    settings_init(&s);
+    add(&s, "web");
+    s.command_lines = rows[i].state;
+    s.capture.command_lines = rows[i].captures;
+    if (rows[i].has_state)
+      assert_int_equal(settings_set_state_file(&s, "/s", &reason), 0);
+    if (rows[i].has_captures)
+      assert_int_equal(settings_set_capture_directory(&s, "/c", &reason), 0);
+    assert_int_equal(settings_finish(&s), 0);
+    assert_int_equal(settings_attributes(&s), rows[i].has_command_lines
+                                                  ? all
+                                                  : all & ~BIT(COMMAND_LINE));
+    settings_done(&s);
+  }
+}
+
+static void rules_have_a_text(void **state) {
+  struct settings s;
+
+  (void)state;
+  settings_init(&s);
+  assert_int_equal(settings_finish(&s), 0);
+  assert_string_equal(s.rules[0].text,
+                      "<Group \"%{unit}\"> Unit \"*.service\"");
+  assert_string_equal(s.other.text, "Other \"other\"");
+  set_other(&s, "rest");
+  assert_string_equal(s.other.text, "Other \"rest\"");
+  settings_done(&s);
+}
+
 static void settings_that_are_done_hold_nothing(void **state) {
   struct settings s;
 
@@ -431,6 +553,11 @@ int main(void) {
       cmocka_unit_test_setup_teardown(proc_root_holds_processes, make_tree,
                                       remove_tree),
       cmocka_unit_test(proc_root_is_an_absolute_path),
+      cmocka_unit_test(snapshots_have_defaults),
+      cmocka_unit_test(snapshot_paths_are_checked_and_replaced),
+      cmocka_unit_test(captures_inherit_the_choice_of_command_lines),
+      cmocka_unit_test(snapshots_want_all_names),
+      cmocka_unit_test(rules_have_a_text),
       cmocka_unit_test(settings_that_are_done_hold_nothing),
   };
 

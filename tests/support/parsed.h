@@ -1,0 +1,38 @@
+/* Reads back what was written as JSON, by libyajl's other half. */
+#ifndef SMAPS_TESTS_PARSED_H
+#define SMAPS_TESTS_PARSED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct yajl_val_s;
+typedef const struct yajl_val_s *parsed;
+
+/* The whole of a text, or of a file; the test fails where it is no JSON. To be
+ * freed by the caller. */
+parsed parsed_text(const char *text, size_t len);
+parsed parsed_file(const char *path);
+void parsed_free(parsed p);
+
+/*
+ * What a path of keys and indices leads to: "groups.0.usage.pss". NULL where
+ * there is nothing, and for the rest the test fails where there is nothing of
+ * that kind.
+ */
+parsed parsed_get(parsed p, const char *path);
+uint64_t parsed_integer(parsed p, const char *path);
+double parsed_decimal(parsed p, const char *path);
+const char *parsed_string(parsed p, const char *path);
+bool parsed_is_true(parsed p, const char *path);
+size_t parsed_count(parsed p, const char *path);
+
+/* The keys of an object, a blank behind each, in their order. Good until the
+ * next call. */
+const char *parsed_keys(parsed p, const char *path);
+
+/* The one of an array whose key has that value, or NULL. */
+parsed parsed_find(parsed p, const char *path, const char *key,
+                   const char *value);
+
+#endif

@@ -1,0 +1,405 @@
+/* Which members are in a capture, and how long it takes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "parsed.h"
+#include "world.h"
+
+static parsed document;
+
+static int make(void **state) {
+  static struct world w;
+
+  document = NULL;
+  world_make(&w);
+  world_keep_captures(&w);
+  w.settings.interval_ns = 10 * NS_PER_S;
+  *state = &w;
+  return 0;
+}
+
+static int unmake(void **state) {
+  parsed_free(document);
+  world_remove(*state);
+  return 0;
+}
+
+/* A process of `kb`, all of it its own and in a mapping of its name. */
+static void put(struct world *w, uint32_t pid, const char *comm, unsigned kb) {
+  const struct fake_mapping mapping = {.name = comm, .private_kb = kb};
+
+  proctree_put(&w->tree,
+               &(struct fake){.pid = pid,
+                              .comm = comm,
+                              .starttime = 100 + pid,
+                              .start_stack = 0x7ff000000000 + pid * 0x100000UL,
+                              .private_kb = kb});
+  proctree_put_smaps(&w->tree, pid, &mapping, 1);
+}
+
+static void group(struct world *w, const char *name) {
+  world_group(w, name, "Comm", name, NULL, NULL);
+}
+
+/* Pids 10 to 9 + n, the last the largest. */
+static void put_many(struct world *w, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++)
+    put(w, 10 + i, "g", 1000 + 100 * i);
+  group(w, "g");
+}
+
+static void cycle(struct world *w) {
+  assert_int_equal(world_cycle(w, 10), 0);
+  assert_int_equal(collector_snapshot_error(w->collector), 0);
+}
+
+/* Runs a cycle, and raises an alarm for the next. */
+static void raise_for(struct world *w, const char *name) {
+  cycle(w);
+  world_raise(w, name);
+}
+
+/* The first capture, which is written, or about to be. */
+static parsed read_it(void) {
+  assert_int_equal(world_written(0)->error, 0);
+  document = parsed_file(world_written(0)->path);
+  return document;
+}
+
+/* Whether all that there was to write has been written: stops the world. */
+static size_t n_in_the_end(struct world *w) {
+  world_stop(w);
+  return world_n_written();
+}
+
+static uint64_t pid_at(parsed d, size_t i) {
+  char path[32];
+
+  snprintf(path, sizeof(path), "processes.%zu.pid", i);
+  return parsed_integer(d, path);
+}
+
+static parsed mappings_at(parsed d, size_t i) {
+  char path[48];
+
+  snprintf(path, sizeof(path), "processes.%zu.mappings", i);
+  return parsed_get(d, path);
+}
+
+static void largest_members_come_first(void **state) {
+  struct world *w = *state;
+  parsed d;
+
+  put(w, 10, "g", 500);
+  put(w, 11, "g", 3000);
+  put(w, 12, "other", 9000);
+  put(w, 13, "g", 500);
+  put(w, 14, "g", 1000);
+  group(w, "g");
+  group(w, "other");
+  raise_for(w, "g");
+  cycle(w);
+  d = read_it();
+  assert_string_equal(world_written(0)->subject, "g");
+  assert_int_equal(parsed_count(d, "processes"), 4);
+  assert_int_equal(pid_at(d, 0), 11);
+  assert_int_equal(pid_at(d, 1), 14);
+  assert_int_equal(pid_at(d, 2), 10);
+  assert_int_equal(pid_at(d, 3), 13);
+  assert_int_equal(parsed_integer(d, "left_out"), 0);
+}
+
+/* By Pss and not by size; by size where Pss is not to be had. */
+static void members_are_ordered_by_what_is_known(void **state) {
+  struct world *w = *state;
+  const struct fake_mapping mapping = {.private_kb = 200};
+  const struct fake shared = {.pid = 10,
+                              .comm = "g",
+                              .starttime = 1,
+                              .private_kb = 100,
+                              .shared_kb = 8000,
+                              .pss_kb = 200};
+  parsed d;
+
+  proctree_put(&w->tree, &shared);
+  proctree_put_smaps(&w->tree, 10, &mapping, 1);
+  put(w, 11, "g", 300);
+  put(w, 12, "g", 400);
+  proctree_write(&w->tree, "12/smaps_rollup", "?\n", 2);
+  group(w, "g");
+  raise_for(w, "g");
+  cycle(w);
+  d = read_it();
+  assert_int_equal(pid_at(d, 0), 12);
+  assert_int_equal(pid_at(d, 1), 11);
+  assert_int_equal(pid_at(d, 2), 10);
+}
+
+static void members_beyond_the_top_are_counted(void **state) {
+  struct world *w = *state;
+  parsed d;
+
+  w->settings.capture.top_processes = 3;
+  put_many(w, 10);
+  raise_for(w, "g");
+  cycle(w);
+  d = read_it();
+  assert_int_equal(parsed_count(d, "processes"), 3);
+  assert_int_equal(pid_at(d, 0), 19);
+  assert_int_equal(pid_at(d, 2), 17);
+  assert_int_equal(parsed_integer(d, "left_out"), 7);
+  assert_int_equal(parsed_integer(d, "mappings.0.processes"), 3);
+}
+
+static void without_a_budget_one_is_read_in_each_cycle(void **state) {
+  struct world *w = *state;
+
+  w->settings.read_budget_ns = 0;
+  put_many(w, 5);
+  raise_for(w, "g");
+  for (int i = 0; i < 4; i++)
+    cycle(w);
+  assert_int_equal(world_n_written(), 0);
+  cycle(w);
+  assert_int_equal(parsed_count(read_it(), "processes"), 5);
+  assert_int_equal(n_in_the_end(w), 1);
+}
+
+/* It is of the interval in which it began. */
+static void a_long_capture_has_the_sums_of_its_beginning(void **state) {
+  struct world *w = *state;
+  char name[128];
+  parsed d;
+
+  w->settings.read_budget_ns = 0;
+  put_many(w, 2);
+  raise_for(w, "g");
+  cycle(w);
+  put(w, 30, "g", 50000);
+  cycle(w);
+  d = read_it();
+  assert_true(parsed_decimal(d, "time") ==
+              (double)(WORLD_WALL_NS / NS_PER_S) + 10);
+  snprintf(name, sizeof(name), "%s/captures/smaps-20261121T134511Z-g.json",
+           w->tree.root);
+  assert_string_equal(world_written(0)->path, name);
+  assert_int_equal(parsed_integer(d, "groups.0.usage.pss"), 2100 * 1024);
+  assert_int_equal(parsed_count(d, "processes"), 2);
+  assert_int_equal(parsed_integer(d, "left_out"), 0);
+}
+
+/* Each look at the clock takes a microsecond: some of a hundred are read in a
+ * cycle, and not one alone. */
+static void a_budget_is_for_as_many_as_it_takes(void **state) {
+  struct world *w = *state;
+
+  w->settings.read_budget_ns = 20000;
+  w->settings.capture.top_processes = 100;
+  put_many(w, 100);
+  raise_for(w, "g");
+  for (int i = 0; i < 3; i++)
+    cycle(w);
+  assert_int_equal(n_in_the_end(w), 0);
+  raise_for(w, "g");
+  for (int i = 0; i < 60; i++)
+    cycle(w);
+  assert_int_equal(n_in_the_end(w), 1);
+  assert_int_equal(parsed_count(read_it(), "processes"), 100);
+}
+
+static void whoever_has_ended_is_left_out(void **state) {
+  struct world *w = *state;
+  parsed d;
+
+  w->settings.read_budget_ns = 0;
+  put_many(w, 4); /* 13 is the first */
+  raise_for(w, "g");
+  cycle(w);
+  proctree_end(&w->tree, 12);
+  proctree_unlink(&w->tree, "11/smaps"); /* between the list and the reading */
+  for (int i = 0; i < 3; i++)
+    cycle(w);
+  d = read_it();
+  assert_int_equal(parsed_count(d, "processes"), 2);
+  assert_int_equal(pid_at(d, 0), 13);
+  assert_int_equal(pid_at(d, 1), 10);
+  assert_int_equal(parsed_integer(d, "left_out"), 2);
+}
+
+static void a_process_that_has_the_pid_now_is_another(void **state) {
+  struct world *w = *state;
+  const struct fake_mapping mapping = {.name = "/another", .private_kb = 64};
+  parsed d;
+
+  w->settings.read_budget_ns = 0;
+  put_many(w, 3);
+  raise_for(w, "g");
+  cycle(w);
+  proctree_end(&w->tree, 11);
+  cycle(w); /* reads one; it may be this one, which is gone */
+  proctree_put(&w->tree, &(struct fake){.pid = 10,
+                                        .comm = "g",
+                                        .starttime = 99999,
+                                        .size = 77,
+                                        .private_kb = 64});
+  proctree_put_smaps(&w->tree, 10, &mapping, 1);
+  cycle(w);
+  cycle(w);
+  d = read_it();
+  assert_int_equal(parsed_count(d, "processes"), 1);
+  assert_int_equal(pid_at(d, 0), 12);
+  assert_int_equal(parsed_integer(d, "left_out"), 2);
+  assert_null(parsed_find(d, "mappings", "name", "/another"));
+}
+
+static void one_that_cannot_be_read_is_there_without_mappings(void **state) {
+  struct world *w = *state;
+  parsed d;
+
+  put_many(w, 3);
+  raise_for(w, "g");
+  proctree_write(&w->tree, "11/smaps", "?\n", 2);
+  cycle(w);
+  d = read_it();
+  assert_int_equal(parsed_count(d, "processes"), 3);
+  assert_non_null(mappings_at(d, 0));
+  assert_null(mappings_at(d, 1));
+  assert_non_null(mappings_at(d, 2));
+  assert_int_equal(parsed_integer(d, "left_out"), 0);
+  assert_int_equal(parsed_integer(d, "mappings.0.processes"), 2);
+  /* It has what the cycle knows. */
+  assert_int_equal(parsed_integer(d, "processes.1.usage.pss"), 1100 * 1024);
+}
+
+static void a_group_without_members_has_a_capture_too(void **state) {
+  struct world *w = *state;
+  parsed d;
+
+  put(w, 10, "other", 100);
+  group(w, "g");
+  raise_for(w, "g");
+  cycle(w);
+  d = read_it();
+  assert_int_equal(parsed_count(d, "processes"), 0);
+  assert_int_equal(parsed_count(d, "mappings"), 0);
+  assert_int_equal(parsed_integer(d, "left_out"), 0);
+  assert_int_equal(parsed_integer(d, "groups.0.processes"), 0);
+}
+
+static void a_group_that_is_not_there_has_none(void **state) {
+  struct world *w = *state;
+
+  put_many(w, 1);
+  raise_for(w, "no such group");
+  cycle(w);
+  cycle(w);
+  assert_int_equal(n_in_the_end(w), 0);
+}
+
+static void all_members_may_end_before_their_turn(void **state) {
+  struct world *w = *state;
+  parsed d;
+
+  w->settings.read_budget_ns = 0;
+  put(w, 20, "other", 10);
+  put_many(w, 3);
+  raise_for(w, "g");
+  cycle(w);
+  proctree_end(&w->tree, 10);
+  proctree_end(&w->tree, 11);
+  proctree_end(&w->tree, 12);
+  for (int i = 0; i < 3; i++)
+    cycle(w);
+  d = read_it();
+  assert_int_equal(parsed_count(d, "processes"), 1);
+  assert_int_equal(parsed_integer(d, "left_out"), 2);
+}
+
+/* A child in vfork, which has not called exec yet. */
+static void who_is_in_the_parents_memory_is_no_member(void **state) {
+  const struct fake_mapping mapping = {.private_kb = 100};
+  struct world *w = *state;
+  struct fake parent = {.pid = 10,
+                        .comm = "g",
+                        .starttime = 110,
+                        .start_stack = 0x7ff000000000,
+                        .private_kb = 100};
+  struct fake child = parent;
+  parsed d;
+
+  proctree_put(&w->tree, &parent);
+  proctree_put_smaps(&w->tree, 10, &mapping, 1);
+  group(w, "g");
+  cycle(w);
+  parent.state = 'D';
+  proctree_put(&w->tree, &parent);
+  child.pid = 11;
+  child.ppid = 10;
+  child.starttime = 111;
+  proctree_put(&w->tree, &child);
+  proctree_put_smaps(&w->tree, 11, &mapping, 1);
+  world_raise(w, "g");
+  cycle(w);
+  d = read_it();
+  assert_int_equal(parsed_integer(d, "groups.0.processes"), 2);
+  assert_int_equal(parsed_count(d, "processes"), 1);
+  assert_int_equal(pid_at(d, 0), 10);
+  assert_int_equal(parsed_integer(d, "left_out"), 0);
+}
+
+static void members_of_a_template_group_are_found(void **state) {
+  struct world *w = *state;
+  parsed d;
+
+  put(w, 10, "a", 100);
+  put(w, 11, "b", 100);
+  world_group(w, "view", "Comm", "*", NULL, NULL)->is_view = true;
+  world_group(w, "t-%{comm}", "Comm", "*", NULL, NULL);
+  raise_for(w, "t-b");
+  cycle(w);
+  d = read_it();
+  assert_int_equal(parsed_count(d, "processes"), 1);
+  assert_int_equal(pid_at(d, 0), 11);
+  assert_int_equal(parsed_count(d, "groups"), 3);
+}
+
+/* Nothing of it stays behind: the sanitizers watch. */
+static void a_capture_can_be_cut_short_by_the_end(void **state) {
+  struct world *w = *state;
+
+  w->settings.read_budget_ns = 0;
+  put_many(w, 3);
+  raise_for(w, "g");
+  cycle(w);
+  assert_int_equal(n_in_the_end(w), 0);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, make, unmake)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(largest_members_come_first),
+      TEST(members_are_ordered_by_what_is_known),
+      TEST(members_beyond_the_top_are_counted),
+      TEST(without_a_budget_one_is_read_in_each_cycle),
+      TEST(a_long_capture_has_the_sums_of_its_beginning),
+      TEST(a_budget_is_for_as_many_as_it_takes),
+      TEST(whoever_has_ended_is_left_out),
+      TEST(a_process_that_has_the_pid_now_is_another),
+      TEST(one_that_cannot_be_read_is_there_without_mappings),
+      TEST(a_group_without_members_has_a_capture_too),
+      TEST(a_group_that_is_not_there_has_none),
+      TEST(all_members_may_end_before_their_turn),
+      TEST(who_is_in_the_parents_memory_is_no_member),
+      TEST(members_of_a_template_group_are_found),
+      TEST(a_capture_can_be_cut_short_by_the_end),
+  };
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,621 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <smaps/store.h>
+
+#include "proctree.h"
+#include "scarce.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* 2026-11-21 13:45:01 UTC */
+#define WHEN_NS (UINT64_C(1795268701) * 1000000000)
+#define WHEN "20261121T134501Z"
+#define SECOND_NS UINT64_C(1000000000)
+
+/* A directory of our own, with the store's in it, which is not there yet. */
+struct place {
+  struct proctree tree;
+  char directory[PATH_MAX];
+  char path[2 * PATH_MAX]; /* scratch, and what store_add() has given */
+  struct store store;
+};
+
+static int make(void **state) {
+  static struct place p;
+
+  proctree_make(&p.tree);
+  snprintf(p.directory, sizeof(p.directory), "%s/captures", p.tree.root);
+  store_init(&p.store, p.directory);
+  p.store.max_files = 10;
+  p.store.max_bytes = 1000;
+  umask(022);
+  *state = &p;
+  return 0;
+}
+
+static int unmake(void **state) {
+  struct place *p = *state;
+
+  umask(022);
+  chmod(p->directory, 0700);
+  proctree_remove(&p->tree);
+  return 0;
+}
+
+/* The path of something in the tree. */
+static const char *at(struct place *p, const char *name) {
+  snprintf(p->path, sizeof(p->path), "%s/%s", p->tree.root, name);
+  return p->path;
+}
+
+static void put(struct place *p, const char *name, const char *text) {
+  proctree_write(&p->tree, name, text, strlen(text));
+}
+
+static bool exists(struct place *p, const char *name) {
+  struct stat st;
+
+  return lstat(at(p, name), &st) == 0;
+}
+
+static void assert_file(struct place *p, const char *name, const char *text) {
+  char read_back[200];
+  FILE *file = fopen(at(p, name), "r");
+  size_t len;
+
+  if (!file)
+    fail_msg("there is no %s", name);
+  len = fread(read_back, 1, sizeof(read_back) - 1, file);
+  fclose(file);
+  read_back[len] = '\0';
+  assert_string_equal(read_back, text);
+}
+
+static unsigned mode_of(struct place *p, const char *name) {
+  struct stat st;
+
+  assert_int_equal(lstat(at(p, name), &st), 0);
+  return st.st_mode & 07777;
+}
+
+/* How many names there are, those that begin with a dot included. */
+static unsigned names_in(const char *directory) {
+  DIR *dir = opendir(directory);
+  unsigned n = 0;
+
+  assert_non_null(dir);
+  while (readdir(dir))
+    n++;
+  closedir(dir);
+  return n - 2;
+}
+
+static int add_at(struct place *p, const char *subject, uint64_t when_ns,
+                  const char *text) {
+  return store_add(&p->store, subject, when_ns, text, strlen(text), p->path,
+                   sizeof(p->path));
+}
+
+static int add(struct place *p, const char *subject) {
+  return add_at(p, subject, WHEN_NS, "text");
+}
+
+static void link_to(struct place *p, const char *target, const char *name) {
+  char whole[PATH_MAX];
+
+  snprintf(whole, sizeof(whole), "%s/%s", p->tree.root, target);
+  assert_int_equal(symlink(whole, at(p, name)), 0);
+}
+
+/* --- replacing -------------------------------------------------------------*/
+
+static int replace(struct place *p, const char *name, const char *text) {
+  char path[2 * PATH_MAX];
+
+  snprintf(path, sizeof(path), "%s", at(p, name));
+  return store_replace(path, text, strlen(text));
+}
+
+static void a_file_is_made_and_replaced(void **state) {
+  struct place *p = *state;
+
+  assert_int_equal(replace(p, "state", "one"), 0);
+  assert_file(p, "state", "one");
+  assert_int_equal(replace(p, "state", "second"), 0);
+  assert_file(p, "state", "second");
+  assert_int_equal(replace(p, "state", ""), 0);
+  assert_file(p, "state", "");
+  assert_false(exists(p, "state.unfinished"));
+}
+
+/* Who has the old one open reads on in that. */
+static void a_reader_sees_the_old_file_or_the_new(void **state) {
+  struct place *p = *state;
+  char text[16] = "";
+  int fd;
+
+  put(p, "state", "old");
+  fd = open(at(p, "state"), O_RDONLY);
+  assert_int_equal(replace(p, "state", "new"), 0);
+  assert_int_equal(read(fd, text, sizeof(text)), 3);
+  assert_string_equal(text, "old");
+  close(fd);
+}
+
+static void mode_is_the_same_under_any_umask(void **state) {
+  static const mode_t masks[] = {0777, 0, 022, 077};
+  struct place *p = *state;
+
+  for (size_t i = 0; i < sizeof(masks) / sizeof(masks[0]); i++) {
+    umask(masks[i]);
+    assert_int_equal(replace(p, "state", "x"), 0);
+    assert_int_equal(mode_of(p, "state"), 0640);
+    proctree_unlink(&p->tree, "captures");
+    assert_int_equal(add(p, "web"), 0);
+    assert_int_equal(mode_of(p, "captures"), 0750);
+    assert_int_equal(mode_of(p, "captures/smaps-" WHEN "-web.json"), 0640);
+  }
+}
+
+static void a_link_in_the_place_of_the_file_is_not_followed(void **state) {
+  struct place *p = *state;
+  struct stat st;
+
+  put(p, "victim", "precious");
+  link_to(p, "victim", "state");
+  assert_int_equal(replace(p, "state", "x"), 0);
+  assert_file(p, "victim", "precious");
+  assert_int_equal(lstat(at(p, "state"), &st), 0);
+  assert_true(S_ISREG(st.st_mode));
+  assert_file(p, "state", "x");
+}
+
+static void what_lies_in_the_way_is_not_written_to(void **state) {
+  struct place *p = *state;
+  char victim[PATH_MAX];
+
+  put(p, "victim", "precious");
+  link_to(p, "victim", "state.unfinished");
+  assert_int_equal(replace(p, "state", "one"), 0);
+  assert_file(p, "victim", "precious");
+  assert_file(p, "state", "one");
+  snprintf(victim, sizeof(victim), "%s/victim", p->tree.root);
+  assert_int_equal(link(victim, at(p, "state.unfinished")), 0);
+  assert_int_equal(replace(p, "state", "two"), 0);
+  assert_file(p, "victim", "precious");
+  assert_file(p, "state", "two");
+  /* And what an interrupted writer has left. */
+  put(p, "state.unfinished", "much longer than what comes");
+  assert_int_equal(replace(p, "state", "three"), 0);
+  assert_file(p, "state", "three");
+  assert_false(exists(p, "state.unfinished"));
+}
+
+static void a_directory_in_the_way_is_an_error(void **state) {
+  struct place *p = *state;
+
+  put(p, "state.unfinished/x", "");
+  assert_true(replace(p, "state", "x") < 0);
+  assert_false(exists(p, "state"));
+  put(p, "other/x", "");
+  assert_int_equal(replace(p, "other", "x"), -EISDIR);
+  assert_false(exists(p, "other.unfinished"));
+}
+
+static void where_nothing_can_be_written_nothing_changes(void **state) {
+  struct place *p = *state;
+  char name[NAME_MAX + 1], *path = malloc(PATH_MAX + 1);
+
+  assert_int_equal(replace(p, "nowhere/state", "x"), -ENOENT);
+  put(p, "file", "");
+  assert_int_equal(replace(p, "file/state", "x"), -ENOTDIR);
+  /* Long enough for the name that it has meanwhile to be too long. */
+  memset(name, 'x', sizeof(name));
+  name[NAME_MAX - 10] = '\0';
+  assert_int_equal(replace(p, name, "x"), -ENAMETOOLONG);
+  assert_int_equal(names_in(p->tree.root), 2); /* meminfo, file */
+  memset(path, '/', PATH_MAX);
+  path[PATH_MAX - (int)sizeof(".unfinished") + 1] = '\0';
+  assert_int_equal(store_replace(path, "x", 1), -ENAMETOOLONG);
+  free(path);
+}
+
+/* A full disk: no file may grow beyond that. */
+static void a_file_that_cannot_be_written_whole_is_none(void **state) {
+  struct place *p = *state;
+  struct rlimit before, small;
+
+  put(p, "state", "old");
+  signal(SIGXFSZ, SIG_IGN);
+  assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+  small = before;
+  small.rlim_cur = 4;
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+  assert_int_equal(replace(p, "state", "longer"), -EFBIG);
+  assert_int_equal(add_at(p, "web", WHEN_NS, "longer"), -EFBIG);
+  setrlimit(RLIMIT_FSIZE, &before);
+  assert_file(p, "state", "old");
+  assert_false(exists(p, "state.unfinished"));
+  assert_int_equal(names_in(p->directory), 0);
+}
+
+/* --- the directory ---------------------------------------------------------*/
+
+static void
+directory_is_made_and_file_is_called_by_time_and_subject(void **state) {
+  struct place *p = *state;
+  char expected[PATH_MAX];
+
+  assert_int_equal(add(p, "web"), 0);
+  snprintf(expected, sizeof(expected), "%s/captures/smaps-" WHEN "-web.json",
+           p->tree.root);
+  assert_string_equal(p->path, expected);
+  assert_file(p, "captures/smaps-" WHEN "-web.json", "text");
+  assert_int_equal(names_in(p->directory), 1);
+  assert_int_equal(add_at(p, "a/b", 0, "x"), 0);
+  assert_file(p, "captures/smaps-19700101T000000Z-a_b.json", "x");
+  assert_int_equal(add_at(p, "../../x", SECOND_NS, "x"), 0);
+  assert_file(p, "captures/smaps-19700101T000001Z-.._.._x.json", "x");
+}
+
+static void only_the_directory_itself_is_made(void **state) {
+  struct place *p = *state;
+
+  snprintf(p->directory, sizeof(p->directory), "%s/no/where", p->tree.root);
+  assert_int_equal(add(p, "web"), -ENOENT);
+  assert_false(exists(p, "no"));
+}
+
+/* Lets the modes of directories count for us, also where we are root. */
+static void become_nobody(void) {
+  if (geteuid() == 0 && seteuid(65534) != 0)
+    skip();
+}
+
+static void become_ourselves(void) { assert_int_equal(seteuid(getuid()), 0); }
+
+static void why_it_cannot_be_made_is_told(void **state) {
+  struct place *p = *state;
+  int r;
+
+  assert_int_equal(chmod(p->tree.root, 0555), 0);
+  become_nobody();
+  r = add(p, "web");
+  become_ourselves();
+  assert_int_equal(chmod(p->tree.root, 0755), 0);
+  assert_int_equal(r, -EACCES);
+}
+
+static void a_directory_that_is_none_is_refused(void **state) {
+  struct place *p = *state;
+  int r;
+
+  put(p, "captures", "a file");
+  assert_int_equal(add(p, "web"), -ENOTDIR);
+  proctree_unlink(&p->tree, "captures");
+  put(p, "elsewhere/x", "");
+  link_to(p, "elsewhere", "captures");
+  r = add(p, "web");
+  assert_true(r == -ELOOP || r == -ENOTDIR);
+  proctree_unlink(&p->tree, "elsewhere");
+  r = add(p, "web");
+  assert_true(r == -ELOOP || r == -ENOTDIR);
+  assert_false(exists(p, "elsewhere"));
+}
+
+static void a_directory_that_others_can_write_to_is_refused(void **state) {
+  struct place *p = *state;
+
+  assert_int_equal(mkdir(p->directory, 0700), 0);
+  assert_int_equal(chmod(p->directory, 01777), 0);
+  assert_int_equal(add(p, "web"), -EPERM);
+  assert_int_equal(names_in(p->directory), 0);
+  assert_int_equal(chmod(p->directory, 0770), 0);
+  assert_int_equal(add(p, "web"), 0);
+  /* Also where it was not so before. */
+  assert_int_equal(chmod(p->directory, 0772), 0);
+  assert_int_equal(add(p, "web"), -EPERM);
+}
+
+static void a_directory_that_we_cannot_write_to_is_an_error(void **state) {
+  struct place *p = *state;
+  int r;
+
+  put(p, "captures/smaps-20200101T000000Z-x.json", "");
+  p->store.max_files = 1;
+  assert_int_equal(chmod(p->tree.root, 0755), 0);
+  assert_int_equal(chmod(p->directory, 0555), 0);
+  become_nobody();
+  r = add(p, "web");
+  become_ourselves();
+  assert_int_equal(r, -EACCES);
+  assert_int_equal(names_in(p->directory), 1);
+}
+
+static void a_directory_that_was_removed_is_made_again(void **state) {
+  struct place *p = *state;
+
+  assert_int_equal(add(p, "web"), 0);
+  proctree_unlink(&p->tree, "captures");
+  assert_int_equal(add(p, "web"), 0);
+  assert_file(p, "captures/smaps-" WHEN "-web.json", "text");
+}
+
+/* As when a disk is mounted there after the daemon has started. */
+static void a_file_goes_where_the_path_leads_now(void **state) {
+  struct place *p = *state;
+  char moved[2 * PATH_MAX];
+
+  assert_int_equal(add(p, "one"), 0);
+  snprintf(moved, sizeof(moved), "%s", at(p, "moved"));
+  assert_int_equal(rename(p->directory, moved), 0);
+  assert_int_equal(mkdir(p->directory, 0700), 0);
+  assert_int_equal(add(p, "two"), 0);
+  assert_file(p, "captures/smaps-" WHEN "-two.json", "text");
+  assert_int_equal(names_in(moved), 1);
+  /* And nowhere where somebody else has put a link. */
+  proctree_unlink(&p->tree, "captures");
+  link_to(p, "moved", "captures");
+  assert_true(add(p, "three") < 0);
+  assert_int_equal(names_in(moved), 1);
+}
+
+static void no_descriptor_stays_open(void **state) {
+  struct place *p = *state;
+  int before = dup(0), after;
+
+  close(before);
+  for (int i = 0; i < 20; i++) {
+    add(p, "web");
+    replace(p, "state", "x");
+    replace(p, "captures", "x");
+  }
+  chmod(p->directory, 0777);
+  add(p, "web");
+  after = dup(0);
+  close(after);
+  assert_int_equal(after, before);
+}
+
+/* --- names -----------------------------------------------------------------*/
+
+static void names_of_one_second_are_numbered(void **state) {
+  struct place *p = *state;
+
+  p->store.max_files = 1000;
+  p->store.max_bytes = 100000;
+  for (int i = 0; i < 100; i++)
+    assert_int_equal(add(p, "web"), 0);
+  assert_true(exists(p, "captures/smaps-" WHEN "-web.json"));
+  assert_true(exists(p, "captures/smaps-" WHEN "-web.1.json"));
+  assert_true(exists(p, "captures/smaps-" WHEN "-web.99.json"));
+  assert_int_equal(add(p, "web"), -EEXIST);
+  assert_int_equal(add(p, "db"), 0);
+  assert_int_equal(names_in(p->directory), 101);
+}
+
+static void a_name_that_is_taken_is_left_alone(void **state) {
+  struct place *p = *state;
+
+  put(p, "captures/x", "");
+  put(p, "victim", "precious");
+  link_to(p, "victim", "captures/smaps-" WHEN "-web.json");
+  link_to(p, "nowhere", "captures/smaps-" WHEN "-web.1.json");
+  assert_int_equal(add(p, "web"), 0);
+  assert_file(p, "victim", "precious");
+  assert_false(exists(p, "nowhere"));
+  assert_file(p, "captures/smaps-" WHEN "-web.2.json", "text");
+}
+
+static void a_time_beyond_the_calendar_has_a_name_too(void **state) {
+  struct place *p = *state;
+
+  assert_int_equal(add_at(p, "web", UINT64_MAX, "x"), 0);
+  assert_file(p, "captures/smaps-25540721T233433Z-web.json", "x");
+}
+
+static void leftovers_of_an_interrupted_writer_go(void **state) {
+  struct place *p = *state;
+
+  put(p, "captures/.smaps-unfinished", "half a document");
+  assert_int_equal(add(p, "web"), 0);
+  assert_int_equal(names_in(p->directory), 1);
+  put(p, "victim", "precious");
+  link_to(p, "victim", "captures/.smaps-unfinished");
+  assert_int_equal(add(p, "web"), 0);
+  assert_int_equal(names_in(p->directory), 2);
+  assert_file(p, "victim", "precious");
+}
+
+/* --- limits ----------------------------------------------------------------*/
+
+static void the_oldest_files_go_for_the_number(void **state) {
+  struct place *p = *state;
+
+  p->store.max_files = 3;
+  for (uint64_t i = 0; i < 10; i++) {
+    assert_int_equal(add_at(p, i % 2 ? "a" : "b", WHEN_NS + i * SECOND_NS, "x"),
+                     0);
+    assert_int_equal(names_in(p->directory), i < 3 ? i + 1 : 3);
+  }
+  assert_true(exists(p, "captures/smaps-20261121T134508Z-a.json"));
+  assert_true(exists(p, "captures/smaps-20261121T134509Z-b.json"));
+  assert_true(exists(p, "captures/smaps-20261121T134510Z-a.json"));
+}
+
+static void one_file_at_a_time_is_possible(void **state) {
+  struct place *p = *state;
+
+  p->store.max_files = 1;
+  for (uint64_t i = 0; i < 3; i++)
+    assert_int_equal(add_at(p, "a", WHEN_NS + i * SECOND_NS, "x"), 0);
+  assert_int_equal(names_in(p->directory), 1);
+  assert_true(exists(p, "captures/smaps-20261121T134503Z-a.json"));
+}
+
+static void as_many_old_files_go_as_the_bytes_need(void **state) {
+  struct place *p = *state;
+  char text[101];
+
+  memset(text, 'x', sizeof(text));
+  text[100] = '\0';
+  p->store.max_bytes = 450;
+  for (uint64_t i = 0; i < 4; i++)
+    assert_int_equal(add_at(p, "a", WHEN_NS + i * SECOND_NS, text), 0);
+  assert_int_equal(names_in(p->directory), 4);
+  text[50] = '\0'; /* fits to the byte */
+  assert_int_equal(add_at(p, "a", WHEN_NS + 4 * SECOND_NS, text), 0);
+  assert_int_equal(names_in(p->directory), 5);
+  text[1] = '\0';
+  assert_int_equal(add_at(p, "a", WHEN_NS + 5 * SECOND_NS, text), 0);
+  assert_int_equal(names_in(p->directory), 5);
+  assert_false(exists(p, "captures/smaps-20261121T134501Z-a.json"));
+  assert_true(exists(p, "captures/smaps-20261121T134502Z-a.json"));
+}
+
+static void a_file_that_is_too_large_alone_costs_no_other(void **state) {
+  struct place *p = *state;
+
+  p->store.max_bytes = 10;
+  assert_int_equal(add_at(p, "a", WHEN_NS, "1234567890"), 0);
+  assert_int_equal(add_at(p, "b", WHEN_NS, "12345678901"), -EFBIG);
+  assert_int_equal(names_in(p->directory), 1);
+  assert_true(exists(p, "captures/smaps-" WHEN "-a.json"));
+}
+
+static void what_is_not_ours_stays_and_is_not_counted(void **state) {
+  static const char *const names[] = {
+      "captures/smaps-20200101T000000Z-a.json.gz",
+      "captures/smaps-20200101T000000Z.json",
+      "captures/smaps-20200101T000000Z-",
+      "captures/smaps-20200101T000000Z-.json",
+      "captures/smaps-20200101T00000Z-a.json",
+      "captures/smaps-20200101t000000Z-a.json",
+      "captures/smaps-2020010dT000000Z-a.json",
+      "captures/smaps-20200101T000000z-a.json",
+      "captures/smapz-20200101T000000Z-a.json",
+      "captures/Smaps-20200101T000000Z-a.json",
+      "captures/smaps-20200101T000000Z-a.JSON",
+      "captures/xsmaps-20200101T000000Z-a.json",
+      "captures/notes",
+      /* A directory, with a file in it. */
+      "captures/smaps-20200101T000000Z-a.json/smaps-20200101T000000Z-a.json",
+  };
+  const size_t n = sizeof(names) / sizeof(names[0]);
+  struct place *p = *state;
+
+  for (size_t i = 0; i < n; i++)
+    put(p, names[i], "0123456789");
+  put(p, "victim", "0123456789");
+  link_to(p, "victim", "captures/smaps-20200101T000000Z-b.json");
+  p->store.max_files = 1;
+  p->store.max_bytes = 10;
+  assert_int_equal(add_at(p, "a", WHEN_NS, "0123456789"), 0);
+  assert_int_equal(add_at(p, "b", WHEN_NS, "0123456789"), 0);
+  for (size_t i = 0; i < n; i++)
+    if (!exists(p, names[i]))
+      fail_msg("%s is gone", names[i]);
+  assert_true(exists(p, "captures/smaps-20200101T000000Z-b.json"));
+  assert_int_equal(names_in(p->directory), n + 2);
+}
+
+static void files_of_before_are_counted(void **state) {
+  struct place *p = *state;
+
+  put(p, "captures/smaps-20200101T000000Z-x.json", "12345");
+  put(p, "captures/smaps-20200102T000000Z-x.1.json", "12345");
+  p->store.max_files = 2;
+  assert_int_equal(add(p, "web"), 0);
+  assert_int_equal(names_in(p->directory), 2);
+  assert_true(exists(p, "captures/smaps-20200102T000000Z-x.1.json"));
+}
+
+static void hundreds_of_old_files_are_removed_at_once(void **state) {
+  struct place *p = *state;
+
+  for (unsigned i = 0; i < 300; i++) {
+    char name[64];
+
+    snprintf(name, sizeof(name), "captures/smaps-20200101T%06uZ-x.json", i);
+    put(p, name, "");
+  }
+  p->store.max_files = 200;
+  assert_int_equal(add(p, "web"), 0);
+  assert_int_equal(names_in(p->directory), 200);
+  assert_false(exists(p, "captures/smaps-20200101T000100Z-x.json"));
+  assert_true(exists(p, "captures/smaps-20200101T000101Z-x.json"));
+}
+
+static void without_memory_it_says_so_and_removes_nothing(void **state) {
+  struct place *p = *state;
+  bool has_run_out = true;
+
+  put(p, "captures/smaps-20200101T000000Z-x.json", "");
+  p->store.max_files = 1;
+  for (size_t n = 0; has_run_out; n++) {
+    int r;
+
+    scarce_after(n);
+    r = add(p, "web");
+    has_run_out = scarce_end();
+    if (!has_run_out)
+      break;
+    assert_int_equal(r, -ENOMEM);
+    assert_int_equal(names_in(p->directory), 1);
+    assert_true(exists(p, "captures/smaps-20200101T000000Z-x.json"));
+  }
+  assert_true(exists(p, "captures/smaps-" WHEN "-web.json"));
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, make, unmake)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(a_file_is_made_and_replaced),
+      TEST(a_reader_sees_the_old_file_or_the_new),
+      TEST(mode_is_the_same_under_any_umask),
+      TEST(a_link_in_the_place_of_the_file_is_not_followed),
+      TEST(what_lies_in_the_way_is_not_written_to),
+      TEST(a_directory_in_the_way_is_an_error),
+      TEST(where_nothing_can_be_written_nothing_changes),
+      TEST(a_file_that_cannot_be_written_whole_is_none),
+      TEST(directory_is_made_and_file_is_called_by_time_and_subject),
+      TEST(only_the_directory_itself_is_made),
+      TEST(why_it_cannot_be_made_is_told),
+      TEST(a_directory_that_is_none_is_refused),
+      TEST(a_directory_that_others_can_write_to_is_refused),
+      TEST(a_directory_that_we_cannot_write_to_is_an_error),
+      TEST(a_directory_that_was_removed_is_made_again),
+      TEST(a_file_goes_where_the_path_leads_now),
+      TEST(no_descriptor_stays_open),
+      TEST(names_of_one_second_are_numbered),
+      TEST(a_name_that_is_taken_is_left_alone),
+      TEST(a_time_beyond_the_calendar_has_a_name_too),
+      TEST(leftovers_of_an_interrupted_writer_go),
+      TEST(the_oldest_files_go_for_the_number),
+      TEST(one_file_at_a_time_is_possible),
+      TEST(as_many_old_files_go_as_the_bytes_need),
+      TEST(a_file_that_is_too_large_alone_costs_no_other),
+      TEST(what_is_not_ours_stays_and_is_not_counted),
+      TEST(files_of_before_are_counted),
+      TEST(hundreds_of_old_files_are_removed_at_once),
+      TEST(without_memory_it_says_so_and_removes_nothing),
+  };
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
