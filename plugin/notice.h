@@ -11,7 +11,7 @@ struct notices {
   bool is_denial_said;
   cdtime_t said[TROUBLES]; /* when, or 0 */
   bool has_failed;         /* the last cycle */
-  bool has_no_snapshot;    /* likewise: there was no memory for it */
+  bool has_no_snapshot;    /* the last that was due */
 };
 
 /* To be called after each cycle, with what collector_cycle() has returned. */

@@ -24,7 +24,7 @@ struct capture {
   struct mapping_table all;
   struct capture_member *members; /* the largest first */
   size_t n, next;
-  uint64_t in_group; /* how many there are */
+  uint64_t in_group; /* how many there are, as its ps_count has it */
   uint64_t written;  /* how many of them are in the document */
 };
 

@@ -68,7 +68,7 @@ int collector_cycle(struct collector *c);
  * pass. */
 void collector_raise(struct collector *c, const struct alarm *alarm);
 
-/* 0, or why the last cycle could not make a snapshot that was due. */
+/* 0, or why the last snapshot that was due could not be made. */
 int collector_snapshot_error(const struct collector *c);
 
 /* What the last cycle found; all belongs to c and holds until the next. */

@@ -26,6 +26,9 @@ struct recorder {
   struct scribe *scribe; /* NULL where no snapshots are configured */
   uint64_t next_state_ns;
   struct capture capture;
+  /* 0, or why the last document that was due could not be made: it is lost,
+   * and the next one is tried in its time. -ENOMEM, -EFBIG (JSON_MAX). */
+  int error;
   struct cooldown *cooldowns;
   size_t n_cooldowns, cap_cooldowns;
   pthread_mutex_t mutex;           /* of the two below */
@@ -45,11 +48,7 @@ void recorder_done(struct recorder *r, uint64_t patience_ns);
 /* Asks for a capture; on any thread. */
 void recorder_raise(struct recorder *r, const struct alarm *alarm);
 
-/*
- * After each cycle, with what it found: writes what is due. 0, or -ENOMEM or
- * -EFBIG where a document could not be made; it is lost then, and the next one
- * is tried in its time.
- */
-int recorder_run(struct recorder *r, const struct scene *s, uint64_t now_ns);
+/* After each cycle, with what it found: writes what is due. */
+void recorder_run(struct recorder *r, const struct scene *s, uint64_t now_ns);
 
 #endif

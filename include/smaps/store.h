@@ -36,7 +36,8 @@ void store_init(struct store *s, const char *directory);
  * left, until the new one is within the limits. Writes the path to ret_path.
  *
  * A negative errno, and no file: -EFBIG where it alone is beyond max_bytes,
- * -EPERM for a directory that others can write to, -ELOOP or -ENOTDIR for one
+ * -EPERM for a directory that is another user's or
+ * that others can write to, -ELOOP or -ENOTDIR for one
  * that is a symbolic link or no directory.
  */
 int store_add(struct store *s, const char *subject, uint64_t when_ns,

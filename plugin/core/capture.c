@@ -53,7 +53,7 @@ static int choose_members(struct capture *c, const struct scene *s,
                                   .pss = weight_of(s, p)};
   }
   qsort(c->members, c->n, sizeof(*c->members), compare);
-  c->in_group = c->n;
+  c->in_group = g->usage.processes;
   if (c->n > s->settings->capture.top_processes)
     c->n = s->settings->capture.top_processes;
   return 0;

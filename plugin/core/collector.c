@@ -22,7 +22,6 @@ struct collector {
   struct matcher matcher;
   struct measurer measurer;
   struct recorder recorder;
-  int recorder_error; /* of the last cycle */
   const struct settings *settings;
   struct trouble troubles[TROUBLES];
   struct metric_context context;
@@ -268,15 +267,15 @@ int collector_cycle(struct collector *c) {
   c->context =
       (struct metric_context){.kernel_fields = c->measurer.kernel_fields,
                               .mem_total = meminfo.mem_total_bytes};
-  c->recorder_error = recorder_run(&c->recorder,
-                                   &(struct scene){.settings = c->settings,
-                                                   .processes = &c->processes,
-                                                   .groups = &c->groups,
-                                                   .matcher = &c->matcher,
-                                                   .measurer = &c->measurer,
-                                                   .meminfo = meminfo,
-                                                   .time_ns = wall_ns},
-                                   now_ns);
+  recorder_run(&c->recorder,
+               &(struct scene){.settings = c->settings,
+                               .processes = &c->processes,
+                               .groups = &c->groups,
+                               .matcher = &c->matcher,
+                               .measurer = &c->measurer,
+                               .meminfo = meminfo,
+                               .time_ns = wall_ns},
+               now_ns);
   count(c, now_ns);
   return 0;
 }
@@ -286,7 +285,7 @@ void collector_raise(struct collector *c, const struct alarm *alarm) {
 }
 
 int collector_snapshot_error(const struct collector *c) {
-  return c->recorder_error;
+  return c->recorder.error;
 }
 
 const struct collector_counts *collector_counts(const struct collector *c) {

@@ -119,31 +119,35 @@ static int begin_next(struct recorder *r, const struct scene *s,
   return status;
 }
 
-static int go_on(struct recorder *r, const struct scene *s) {
-  struct document d = {.kind = DOCUMENT_CAPTURE, .time_ns = r->capture.time_ns};
-  int status;
-
-  if (!capture_go_on(&r->capture, s, r->reader, r->settings->read_budget_ns))
-    return 0;
-  memcpy(d.subject, r->capture.alarm.group, sizeof(d.subject));
-  status = capture_finish(&r->capture, r->settings, &d.text, &d.len);
-  if (status == 0)
-    scribe_give(r->scribe, &d);
-  return status;
+/* What has become of a document that was due. */
+static void finish(struct recorder *r, const struct document *d, int error) {
+  r->error = error;
+  if (error == 0)
+    scribe_give(r->scribe, d);
 }
 
-static int run_captures(struct recorder *r, const struct scene *s,
-                        uint64_t now_ns) {
+static void go_on(struct recorder *r, const struct scene *s) {
+  struct document d = {.kind = DOCUMENT_CAPTURE, .time_ns = r->capture.time_ns};
+
+  if (!capture_go_on(&r->capture, s, r->reader, r->settings->read_budget_ns))
+    return;
+  memcpy(d.subject, r->capture.alarm.group, sizeof(d.subject));
+  finish(r, &d, capture_finish(&r->capture, r->settings, &d.text, &d.len));
+}
+
+static void run_captures(struct recorder *r, const struct scene *s,
+                         uint64_t now_ns) {
   int status = 0;
 
   if (!r->settings->capture.directory)
-    return 0;
+    return;
   expire_cooldowns(r, now_ns);
   if (!r->capture.is_running)
     status = begin_next(r, s, now_ns);
-  if (status == 0 && r->capture.is_running)
-    status = go_on(r, s);
-  return status;
+  if (status < 0)
+    r->error = status;
+  if (r->capture.is_running)
+    go_on(r, s);
 }
 
 /* --- the state --- */
@@ -152,11 +156,10 @@ static bool is_of_interest(const struct process *p) {
   return p->state == PROCESS_ALIVE || p->state == PROCESS_UNKNOWN;
 }
 
-static int write_state(struct recorder *r, const struct scene *s) {
+static void write_state(struct recorder *r, const struct scene *s) {
   bool has_command_lines = r->settings->command_lines == CHOICE_YES;
   struct document d = {.kind = DOCUMENT_STATE, .time_ns = s->time_ns};
   struct json json;
-  int status;
 
   json_init(&json);
   snapshot_begin(&json, s, NULL);
@@ -165,11 +168,8 @@ static int write_state(struct recorder *r, const struct scene *s) {
       snapshot_process(&json, s, s->processes->processes[i], has_command_lines,
                        NULL);
   snapshot_end(&json, 0, NULL, 0);
-  status = json_finish(&json, &d.text, &d.len);
+  finish(r, &d, json_finish(&json, &d.text, &d.len));
   json_done(&json);
-  if (status == 0)
-    scribe_give(r->scribe, &d);
-  return status;
 }
 
 /* A cycle comes a little early or late. */
@@ -178,20 +178,17 @@ static bool is_state_due(const struct recorder *r, uint64_t now_ns) {
          now_ns + r->settings->interval_ns / 2 >= r->next_state_ns;
 }
 
-static int run_state(struct recorder *r, const struct scene *s,
-                     uint64_t now_ns) {
+static void run_state(struct recorder *r, const struct scene *s,
+                      uint64_t now_ns) {
   if (!is_state_due(r, now_ns))
-    return 0;
+    return;
   r->next_state_ns = now_ns + r->settings->state_interval_ns;
-  return write_state(r, s);
+  write_state(r, s);
 }
 
-int recorder_run(struct recorder *r, const struct scene *s, uint64_t now_ns) {
-  int captured, stated;
-
+void recorder_run(struct recorder *r, const struct scene *s, uint64_t now_ns) {
   if (!r->scribe)
-    return 0;
-  captured = run_captures(r, s, now_ns);
-  stated = run_state(r, s, now_ns);
-  return captured < 0 ? captured : stated;
+    return;
+  run_captures(r, s, now_ns);
+  run_state(r, s, now_ns);
 }

@@ -10,6 +10,8 @@
 
 #define EVERY_ATTRIBUTE ((1U << ATTRIBUTES) - 1)
 #define STATE_INTERVAL_DEFAULT_NS (60 * NS_PER_S)
+/* While it is written there is more behind it. */
+#define STATE_NAME_MAX 240
 
 void settings_init(struct settings *s) {
   *s = (struct settings){
@@ -144,8 +146,13 @@ static int set_path(char **path, const char *value, struct reason *reason) {
 
 int settings_set_state_file(struct settings *s, const char *path,
                             struct reason *reason) {
-  if (*path && path[strlen(path) - 1] == '/')
+  const char *name = strrchr(path, '/');
+
+  if (name && name[1] == '\0')
     return reason_set(reason, "expected the path of a file");
+  if (name && strlen(name + 1) > STATE_NAME_MAX)
+    return reason_set(reason, "expected a file name of at most %d bytes",
+                      STATE_NAME_MAX);
   return set_path(&s->state_file, path, reason);
 }
 

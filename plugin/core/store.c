@@ -44,10 +44,13 @@ static int create(int dir_fd, const char *name) {
   return fd < 0 ? -errno : fd;
 }
 
-/* Some file systems say only at the end that there was no room. */
+/* Some file systems say only at the end that there was no room; and without
+ * fsync there would be a name without a file after a loss of power. */
 static int fill(int fd, const char *text, size_t len) {
   int r = write_all(fd, text, len);
 
+  if (r == 0 && fsync(fd) != 0)
+    r = -errno;
   if (r == 0 && fchmod(fd, FILE_MODE) != 0)
     r = -errno;
   if (close(fd) != 0 && r == 0)
@@ -98,6 +101,8 @@ static int check_directory(int fd) {
 
   if (fstat(fd, &st) != 0)
     return -errno;
+  if (st.st_uid != geteuid() && st.st_uid != 0)
+    return -EPERM;
   return st.st_mode & S_IWOTH ? -EPERM : 0;
 }
 

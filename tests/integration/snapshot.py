@@ -102,8 +102,8 @@ GROUP = {
 }
 PROCESS = {
     "pid": whole,
-    "starttime": whole,
-    "ppid": whole,
+    "starttime?": whole,
+    "ppid?": whole,
     "comm?": text,
     "command_line?": text,
     "exe?": text,
@@ -117,7 +117,7 @@ PROCESS = {
     "rule?": whole,
     "also": array(whole),
     "inherited?": lambda value: value is True,
-    "threads": whole,
+    "threads?": whole,
     "source": words(
         "read", "estimated", "guessed", "statm", "unreadable", "parent"
     ),

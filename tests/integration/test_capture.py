@@ -693,7 +693,7 @@ class Directory(CaptureTest):
                 path = self.new()
                 self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o640)
                 mode = stat.S_IMODE(self.directory.stat().st_mode)
-                self.assertEqual(mode, 0o750 & ~int(umask, 8))
+                self.assertEqual(mode, 0o750)
                 self.daemon.stop()
 
     def test_no_more_than_max_files(self):
@@ -844,6 +844,14 @@ class Directory(CaptureTest):
         self.directory.chmod(0o1777)
         self.assert_failure(refusal, plugin_instance="web")
         self.assertEqual(len(self.files()), 1)
+
+    def test_a_directory_of_somebody_else(self):
+        harness.need_root("to give a directory away")
+        self.directory.mkdir()
+        os.chown(self.directory, *unprivileged_user())
+        self.start_web()
+        self.assert_failure("others can write", plugin_instance="web")
+        self.assertEqual(os.listdir(self.directory), [])
 
     def test_a_directory_without_permission_is_one_line(self):
         user = unprivileged_user()

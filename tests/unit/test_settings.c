@@ -439,7 +439,12 @@ static void snapshot_paths_are_checked_and_replaced(void **state) {
   assert_string_equal(reason.text, "expected the path of a file");
   memset(path, 'x', sizeof(path));
   path[0] = '/';
+  path[242] = '\0';
+  assert_int_equal(settings_set_state_file(&s, path, &reason), -EINVAL);
+  assert_string_equal(reason.text, "expected a file name of at most 240 bytes");
+  path[242] = 'x';
   path[PATH_MAX - NAME_MAX] = '\0';
+  path[PATH_MAX - NAME_MAX - 9] = '/';
   assert_int_equal(settings_set_state_file(&s, path, &reason), -EINVAL);
   assert_non_null(strstr(reason.text, "of less than 3841 bytes"));
   assert_string_equal(s.state_file, "/b");
