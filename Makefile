@@ -55,7 +55,7 @@ endif
 
 # What the user gives in CPPFLAGS, CFLAGS and LDFLAGS comes last and wins.
 OWN_CPPFLAGS := -Iinclude -D_GNU_SOURCE -DSMAPS_VERSION='"$(VERSION)"'
-OWN_CFLAGS   := -std=gnu11 -g -fPIC -fvisibility=hidden $(WARNINGS) \
+OWN_CFLAGS   := -std=gnu11 -g -fPIC -pthread -fvisibility=hidden $(WARNINGS) \
   $(PROFILE_CFLAGS_$(PROFILE))
 OWN_LDFLAGS  := $(filter -fsanitize=% --coverage,$(PROFILE_CFLAGS_$(PROFILE)))
 COMPILE = $(CC) $(OWN_CPPFLAGS) $(EXTRA_CPPFLAGS) $(OWN_CFLAGS) -MMD -MP \
@@ -148,6 +148,8 @@ $(UNIT_CORE_BIN): %: %.o $(UNIT_SUPPORT) $(CORE_LIB)
 
 # This one lets processes end between any two system calls.
 $(B)/tests/unit/test_collector: OWN_LDFLAGS += -Wl,--wrap=openat
+# And this one has the system run out of threads.
+$(B)/tests/unit/test_crew: OWN_LDFLAGS += -Wl,--wrap=pthread_create
 
 # In these memory runs out.
 SCARCE := malloc calloc realloc reallocarray strdup

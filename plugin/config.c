@@ -324,6 +324,12 @@ static int apply_capture_command_lines(struct scope *scope,
   return apply_choice(scope, item, &scope->settings->capture.command_lines);
 }
 
+static int apply_stall_timeout(struct scope *scope,
+                               const oconfig_item_t *item) {
+  return apply_time(scope, item, "seconds", NS_PER_S, 0.1, 60,
+                    &scope->settings->stall_timeout_ns);
+}
+
 static int apply_children(struct scope *scope, const oconfig_item_t *item) {
   return one_boolean(scope, item, &scope->rule->takes_children);
 }
@@ -488,6 +494,7 @@ static const struct option top_options[] = {
     {"ReadBudget", apply_read_budget},
     {"MaxAge", apply_max_age},
     {"MaxStall", apply_max_stall},
+    {"StallTimeout", apply_stall_timeout},
     {"StateFile", apply_state_file},
     {"StateInterval", apply_state_interval},
     {"CommandLines", apply_command_lines},

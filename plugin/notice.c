@@ -3,6 +3,7 @@
 #include <linux/capability.h>
 #include <mntent.h>
 
+#include <smaps/crew.h>
 #include <smaps/kernel.h>
 #include <smaps/procfs.h>
 #include <smaps/status.h>
@@ -179,11 +180,41 @@ static void say_snapshot(struct notices *n, const struct collector *c) {
   n->has_no_snapshot = r < 0;
 }
 
+/* Each process is a trouble but once, so there is a line for each, or for all
+ * of one interval. */
+static void say_stalled(const struct collector *c) {
+  const struct trouble *t = collector_trouble(c, TROUBLE_STALLED);
+  char more[64] = "";
+
+  if (t->count == 0)
+    return;
+  if (t->count > 1)
+    snprintf(more, sizeof(more), " (and so do %" PRIu64 " more)", t->count - 1);
+  WARNING("smaps plugin: reading %s of process %u \"%s\" hangs%s, for longer "
+          "than StallTimeout; it is left alone for a while, longer each time, "
+          "and its group is estimated from statm; count-stalled says how many "
+          "there are",
+          t->file, t->pid, t->comm, more);
+}
+
+static void say_stuck(struct notices *n, const struct collector *c) {
+  bool is_stuck = collector_trouble(c, TROUBLE_READERS_STUCK)->count > 0;
+
+  if (is_stuck && !n->is_stuck)
+    WARNING("smaps plugin: %d reads hang, which is as many as may; until one "
+            "of them comes back nothing but statm is read of any process",
+            CREW_MAX);
+  if (!is_stuck && n->is_stuck)
+    NOTICE("smaps plugin: one of the reads that hung has come back, so that "
+           "processes are read again");
+  n->is_stuck = is_stuck;
+}
+
 void notices_after_cycle(struct notices *n, const struct collector *c,
                          const char *proc_root, int cycle_result) {
   if (cycle_result < 0) {
     if (!n->has_failed)
-      ERROR("smaps plugin: listing the processes in \"%s\" failed: %s",
+      ERROR("smaps plugin: reading the processes in \"%s\" failed: %s",
             proc_root,
             cycle_result == -ENOTTY ? "it is no proc file system now"
                                     : strerror(-cycle_result));
@@ -196,4 +227,6 @@ void notices_after_cycle(struct notices *n, const struct collector *c,
   say_denials(n, c, proc_root);
   say_others(n, c);
   say_snapshot(n, c);
+  say_stalled(c);
+  say_stuck(n, c);
 }

@@ -12,6 +12,7 @@ struct notices {
   cdtime_t said[TROUBLES]; /* when, or 0 */
   bool has_failed;         /* the last cycle */
   bool has_no_snapshot;    /* the last that was due */
+  bool is_stuck;           /* likewise: no reader was free */
 };
 
 /* To be called after each cycle, with what collector_cycle() has returned. */

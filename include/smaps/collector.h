@@ -8,7 +8,9 @@
  *   recorder_run      what is written to disk         (smaps, for captures)
  *   metric_next       what of it is published        (called by the glue)
  *
- * All that can hang in the kernel goes through the reader (reader.h).
+ * All that can hang in the kernel goes through the reader (reader.h), in a
+ * thread that is left alone when it does (crew.h), and so is the process
+ * (quarantine.h).
  *
  * Nothing in here logs or knows collectd.
  */
@@ -32,16 +34,17 @@ struct collector_counts {
   uint64_t matched;   /* of these, in a group */
   uint64_t groups;    /* reported */
   uint64_t rollup_reads;
-  uint64_t deferred;       /* members not read, for lack of time */
+  uint64_t deferred;       /* members not read, for lack of time or readers */
   uint64_t vanished;       /* ended while they were looked at */
   uint64_t denied;         /* the kernel refuses them, or their rollup */
-  uint64_t stalled;        /* members whose reading hangs */
+  uint64_t stalled;        /* processes in quarantine: their reading hangs */
   uint64_t groups_refused; /* names that MaxGroups kept out */
 };
 
 /* NULL for what the system has. */
 struct collector_hooks {
   uint64_t (*clock_ns)(void); /* never 0 */
+  /* This one may be called in another thread. */
   int (*look_up_user)(uint32_t uid, char *ret, size_t size);
   uint64_t (*wall_clock_ns)(void); /* since the Epoch */
   /* What has become of a snapshot; see scribe.h. Needed where there are any. */

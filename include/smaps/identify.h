@@ -8,17 +8,21 @@
  * be another process's; the names only when they can have changed, and only
  * those that some rule looks at: a command line may be 2 MB, and reading it
  * brings swapped-out memory back.
+ *
+ * One whose reading hangs (quarantine.h) stays what it was, with a new statm;
+ * if it was never seen, it is PROCESS_UNKNOWN.
  */
 #ifndef SMAPS_IDENTIFY_H
 #define SMAPS_IDENTIFY_H
 
-#include <smaps/reader.h>
-#include <smaps/trouble.h>
+#include <smaps/quarantine.h>
 
 struct identifier {
   struct procfs *procfs;
   struct reader *reader;
-  struct trouble *troubles; /* by kind */
+  struct quarantine *quarantine;
+  bool rules_need_executable; /* and not only snapshots */
+  struct trouble *troubles;   /* by kind */
   void (*gone)(void *ctx, struct process *p);
   void *gone_ctx;
   uint64_t vanished; /* processes that ended while they were looked at */

@@ -26,13 +26,17 @@ struct identity {
 
 /* The same, as it is kept: there is one for each process of the host. */
 struct stored_identity {
-  char *block;             /* the values, one behind the other */
+  char *block;             /* a count of its users, then the values */
   uint16_t at[ATTRIBUTES]; /* where in the block; 0 for none */
   uint32_t uid;
 };
 
 /* Its values are good until it is changed. */
 struct identity identity_get(const struct stored_identity *stored);
+
+/* Another one of the same values, which stay until both are done; they may be
+ * in two threads. */
+struct stored_identity identity_share(const struct stored_identity *stored);
 
 /* What identity_renew() answers where any value differs. */
 #define IDENTITY_CHANGED 1

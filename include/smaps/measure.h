@@ -8,11 +8,11 @@
 #include <smaps/follow.h>
 #include <smaps/meminfo.h>
 #include <smaps/plan.h>
-#include <smaps/reader.h>
-#include <smaps/trouble.h>
+#include <smaps/quarantine.h>
 
 struct measurer {
   struct reader *reader;
+  const struct quarantine *quarantine;
   struct trouble *troubles; /* by kind */
   uint64_t read_budget_ns;
   bool (*is_ksm_merging)(void); /* NULL for never: a captured tree */
@@ -32,11 +32,12 @@ struct measurer {
   uint64_t longest_read_ns;
   uint64_t denied;   /* processes whose rollup the kernel refuses */
   uint64_t vanished; /* processes that ended before it was read */
-  uint64_t deferred; /* wanted, and not read for want of time */
+  uint64_t deferred; /* wanted, and not read: no time, no reader free */
 };
 
 void measurer_init(struct measurer *m, struct procfs *procfs,
-                   struct reader *reader, struct trouble *troubles);
+                   struct reader *reader, const struct quarantine *quarantine,
+                   struct trouble *troubles);
 /* Lets it take account of the running kernel: for a tree that is of it. */
 void measurer_watch_kernel(struct measurer *m);
 void measurer_done(struct measurer *m);
@@ -66,7 +67,12 @@ enum measure_source measurer_usage(const struct measurer *m,
                                    const struct process *p, struct usage *ret);
 
 /* Why it was not read although it was to be. */
-enum measure_delay { DELAY_NONE, DELAY_BUDGET, DELAY_MAX_STALL };
+enum measure_delay {
+  DELAY_NONE,
+  DELAY_BUDGET,
+  DELAY_MAX_STALL,
+  DELAY_STALLED, /* it is in quarantine */
+};
 enum measure_delay measurer_delay(const struct measurer *m,
                                   const struct process *p);
 

@@ -22,6 +22,7 @@ struct policy {
 
 extern const struct policy policy_default;
 #define READ_BUDGET_DEFAULT_NS (50 * NS_PER_MS)
+#define STALL_TIMEOUT_DEFAULT_NS NS_PER_S
 
 /* Fills what is unset (0) from a policy that is set higher up. */
 void policy_inherit(struct policy *p, const struct policy *from);

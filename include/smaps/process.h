@@ -62,14 +62,17 @@ struct process {
   uint32_t shared_pages;    /* as they were counted there in the last cycle */
 
   struct reading reading;
-  uint64_t denied_until_ns; /* no use to try its rollup before */
-  uint32_t minor_faults;    /* as last seen */
-  uint32_t vm_swap_kb;      /* likewise */
-  float broken;             /* what we took it to have broken since, in bytes */
-  float doubt;              /* of the estimate, in bytes */
-  float unsure;             /* of that, due to faults while it was read */
+  uint64_t denied_until_ns;  /* no use to try its rollup before */
+  uint64_t stalled_until_ns; /* nor anything that can hang; see quarantine.h */
+  uint32_t minor_faults;     /* as last seen */
+  uint32_t vm_swap_kb;       /* likewise */
+  float broken; /* what we took it to have broken since, in bytes */
+  float doubt;  /* of the estimate, in bytes */
+  float unsure; /* of that, due to faults while it was read */
   struct cost cost;
   uint16_t deferrals;
+  uint8_t stalls, stalled_kind; /* one upon the other; and the last, of what */
+  uint32_t stalled_name;        /* hash of comm then */
 
   enum process_state state : 8;
   bool is_linked : 1;
@@ -85,6 +88,7 @@ struct process {
   bool is_asked : 1, is_read : 1, has_failed : 1;
   bool is_in_parents_mm : 1; /* its memory is counted with the parent */
   bool is_apart : 1;         /* it never will be */
+  bool was_stalled : 1;      /* and so it has been named */
 };
 
 struct process_table {

@@ -39,6 +39,23 @@ int procfs_new(const char *root, struct procfs **ret);
 void procfs_free(struct procfs *p);
 
 /*
+ * A second handle on a tree, with buffers of its own, for another thread; not
+ * to list processes with. procfs_follow() has it look at the tree that the
+ * first handle has open now, for the first time and wherever that was opened
+ * anew; the two must not be in use. Both return 0 or a negative errno.
+ */
+int procfs_new_second(struct procfs **ret);
+int procfs_follow(struct procfs *second, const struct procfs *first);
+
+/*
+ * What is being read through a handle, or was last: the name of the file as it
+ * was given, or what procfs_announce() said. It may be asked by a thread that
+ * waits for the one that reads, so names must be constants.
+ */
+void procfs_announce(struct procfs *p, const char *what);
+const char *procfs_announced(const struct procfs *p);
+
+/*
  * Lists the processes, lowest pid first. The array belongs to p and holds until
  * the next call. A tree without any process is -ENOTTY and not an empty list:
  * it has been unmounted. The tree is opened anew by its path after a failure.
@@ -116,7 +133,8 @@ bool procfs_has_own_pids(const struct procfs *p);
  * Whether two processes run in one address space (vfork, CLONE_VM), by kcmp(2),
  * which needs the right to ptrace both. *ret is set on 0 only. -EOPNOTSUPP
  * where the tree's pids are not the pids that we can name: another pid
- * namespace, or a captured tree.
+ * namespace, or a captured tree. May hang: it takes the lock that an exec of
+ * either holds.
  */
 int procfs_is_same_mm(struct procfs *p, uint32_t pid_a, uint32_t pid_b,
                       bool *ret);

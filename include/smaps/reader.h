@@ -1,14 +1,28 @@
 /*
  * Makes the reads that can take long or hang in the kernel, as batches: the one
- * place where that is done.
+ * place where that is done. They run in a thread of their own (crew.h), which
+ * is given up when one of them has not come back after a time.
+ *
+ * So nothing that is read into, or looked at meanwhile, is the caller's: each
+ * thread has a desk with its own handle on the tree and its own copies of the
+ * jobs and of what it must know of the processes. What is ready is copied back;
+ * what comes too late is dropped there.
  */
 #ifndef SMAPS_READER_H
 #define SMAPS_READER_H
 
+#include <smaps/crew.h>
 #include <smaps/mapping.h>
 #include <smaps/process.h>
 #include <smaps/sight.h>
 
+/*
+ * A new kind is a name here, a member of the union in struct read_job, a case
+ * in do_job() that fills it in, and, if the result has memory of its own, one
+ * in drop_result() that frees it. It may use the desk and the job's subject
+ * (what else it has to know goes there: see subject_of()), and no pointer that
+ * came with the job.
+ */
 enum read_kind {
   READ_SIGHTING, /* stat, statm and names, see sight.h */
   READ_STAT,
@@ -19,10 +33,19 @@ enum read_kind {
   /* The whole smaps: what it maps. The kernel lets go of the mmap lock every
    * 4 KiB of text, so that the process is not held up. */
   READ_MAPPINGS,
+  /* Whether it runs in the address space of another. */
+  READ_SAME_MM,
+};
+
+/* Beside those of procfs.h. */
+enum read_outcome {
+  READ_STALLED = 16, /* it has not come back */
+  READ_HANGING,      /* one of a cycle before has not, so it was not tried */
+  READ_UNTRIED,      /* no thread is free for it, see crew_desk() */
 };
 
 struct mappings_reading {
-  struct mapping_table *table; /* empty, from the caller */
+  struct mapping_table *table; /* for the caller to free; NULL if it failed */
   struct rollup sum;           /* of it */
 };
 
@@ -34,34 +57,72 @@ struct rollup_reading {
   uint32_t faults_before, faults_after;
 };
 
+struct same_mm {
+  bool is_same;
+  bool is_certain; /* the kernel says so */
+};
+
 /* Of what is read, as much as fits a batch. */
 #define JOBS_AT_ONCE 64
 
 struct read_job {
   struct process *process;
   enum read_kind kind;
-  /* Filled in by the reader: 0, an outcome or a negative errno, as of procfs.h;
-   * -ENOSYS where the kernel has neither smaps_rollup nor smaps. */
+  /* For READ_SAME_MM: the other one, and whether to take that for an answer,
+   * where the kernel gives none, that it waits as in vfork. */
+  uint32_t other_pid;
+  bool may_be_vfork;
+  /* Filled in by the reader: 0, an outcome or a negative errno, as of procfs.h
+   * and above; -ENOSYS where the kernel has neither smaps_rollup nor smaps. */
   int result;
+  const char *file; /* in which it stalled */
   uint64_t took_ns; /* a rollup, or mappings */
   union {
     struct sighting sighting;
     struct stat_sample stat; /* without comm */
     struct rollup_reading rollup;
     struct mappings_reading mappings;
+    struct same_mm mm;
   };
 };
 
-struct reader {
-  struct procfs *procfs;
-  struct sight sight;
+struct reader_setup {
+  const struct procfs *procfs; /* the tree to read, now and wherever it moves */
+  unsigned attributes;         /* bit per attribute to read */
+  uint64_t stall_timeout_ns;   /* how long a read may take */
   uint64_t (*clock_ns)(void);
+  int (*look_up_user)(uint32_t uid, char *ret, size_t size); /* or NULL */
+};
+
+struct reader {
+  struct reader_setup setup;
   uint64_t now_ns; /* when the cycle began */
   uint64_t page_size;
   bool has_rollup; /* a smaps_rollup was read, so there are such files */
+  struct crew *crew;
+  struct shared_users *users;
 };
 
-/* Does all jobs, one after the other. */
+/* -ENOMEM, and then nothing is to be done. */
+int reader_init(struct reader *r, const struct reader_setup *setup);
+
+/* Does not wait for reads that hang. */
+void reader_done(struct reader *r);
+
+/* To be called when a cycle begins. A negative errno where nothing can be read
+ * in it, for want of memory or descriptors. */
+int reader_begin(struct reader *r, uint64_t now_ns);
+
+/* How many reads hang now; with CREW_MAX no other is made. One that comes back
+ * makes room for another when the next cycle begins. */
+unsigned reader_hanging(const struct reader *r);
+
+/*
+ * Does all jobs, one after the other. A process one of whose reads still hangs
+ * is not tried again, as long as it is the same and runs the same program. Of a
+ * job that has stalled or was not tried, nothing but result and file is filled
+ * in. For one thread only: that of the cycle.
+ */
 void reader_run(struct reader *r, struct read_job *jobs, size_t n);
 
 #endif

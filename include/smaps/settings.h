@@ -43,6 +43,7 @@ struct settings {
   struct report report; /* what groups inherit */
   struct policy policy; /* likewise */
   uint64_t read_budget_ns;
+  uint64_t stall_timeout_ns; /* a read that takes longer hangs */
 };
 
 void settings_init(struct settings *s);
@@ -79,7 +80,9 @@ bool settings_make_snapshots(const struct settings *s);
  */
 int settings_finish(struct settings *s);
 
-/* Bit per attribute that any rule looks at. */
+/* Bit per attribute that any rule looks at; and those that snapshots have as
+ * well. */
+unsigned settings_rule_attributes(const struct settings *s);
 unsigned settings_attributes(const struct settings *s);
 
 /* Whether any rule takes children. */

@@ -16,7 +16,9 @@ enum trouble_kind {
   TROUBLE_FAILED,            /* another error; see `error` */
   TROUBLE_MALFORMED,         /* a text that makes no sense; see `file` */
   TROUBLE_TOO_LARGE,         /* MaxStall: its rollup is not read */
-  TROUBLE_GROUP_REFUSED,     /* MaxGroups; see `name` */
+  TROUBLE_STALLED,       /* StallTimeout: `file` hangs, for the first time */
+  TROUBLE_READERS_STUCK, /* so many hang that nothing is read */
+  TROUBLE_GROUP_REFUSED, /* MaxGroups; see `name` */
   TROUBLES
 };
 

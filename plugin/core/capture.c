@@ -78,13 +78,16 @@ int capture_begin(struct capture *c, const struct scene *s,
   return 0;
 }
 
-static int read_mappings(struct reader *reader, struct process *p,
-                         struct read_job *job) {
+/* Whose reading hangs is left alone. */
+static int read_mappings(const struct scene *s, struct reader *reader,
+                         struct process *p, struct read_job *job) {
+  const struct measurer *m = s->measurer;
+
   *job = (struct read_job){.process = p, .kind = READ_MAPPINGS};
-  job->mappings.table = calloc(1, sizeof(*job->mappings.table));
-  if (!job->mappings.table)
-    return -ENOMEM;
+  if (quarantine_has(p, m->now.now_ns))
+    return READ_HANGING;
   reader_run(reader, job, 1);
+  quarantine_check(m->quarantine, job);
   return job->result;
 }
 
@@ -101,8 +104,8 @@ static void write_process(struct capture *c, const struct scene *s,
 static void add_process(struct capture *c, const struct scene *s,
                         struct reader *reader, struct process *p) {
   struct read_job job;
-  int r = read_mappings(reader, p, &job);
-  struct mapping_table *table = job.mappings.table;
+  int r = read_mappings(s, reader, p, &job);
+  struct mapping_table *table = r == 0 ? job.mappings.table : NULL;
 
   if (r == 0)
     r = mapping_table_add(&c->all, table);
@@ -121,7 +124,7 @@ static void add_process(struct capture *c, const struct scene *s,
 
 bool capture_go_on(struct capture *c, const struct scene *s,
                    struct reader *reader, uint64_t budget_ns) {
-  uint64_t begin_ns = reader->clock_ns();
+  uint64_t begin_ns = reader->setup.clock_ns();
 
   while (c->next < c->n) {
     const struct capture_member *m = &c->members[c->next++];
@@ -130,7 +133,7 @@ bool capture_go_on(struct capture *c, const struct scene *s,
     if (p && p->starttime_ticks == m->starttime_ticks &&
         p->state == PROCESS_ALIVE)
       add_process(c, s, reader, p);
-    if (reader->clock_ns() - begin_ns >= budget_ns)
+    if (reader->setup.clock_ns() - begin_ns >= budget_ns)
       break;
   }
   return c->next == c->n;

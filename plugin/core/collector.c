@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <smaps/identify.h>
 #include <smaps/match.h>
@@ -16,8 +15,8 @@ struct collector {
   struct procfs *procfs;
   struct process_table processes;
   struct group_table groups;
-  struct user_cache users;
   struct reader reader;
+  struct quarantine quarantine;
   struct identifier identifier;
   struct matcher matcher;
   struct measurer measurer;
@@ -52,6 +51,27 @@ static void forget(void *ctx, struct process *p) {
   matcher_forget(&c->matcher, p);
 }
 
+static int init_reader(struct collector *c, const struct settings *settings,
+                       int (*look_up_user)(uint32_t, char *, size_t)) {
+  const struct reader_setup setup = {
+      .procfs = c->procfs,
+      .attributes = settings_attributes(settings),
+      .stall_timeout_ns = settings->stall_timeout_ns,
+      .clock_ns = c->clock_ns,
+      .look_up_user = look_up_user};
+
+  c->quarantine =
+      (struct quarantine){.procfs = c->procfs,
+                          .troubles = c->troubles,
+                          .stall_timeout_ns = settings->stall_timeout_ns,
+                          .clock_ns = c->clock_ns};
+  return reader_init(&c->reader, &setup);
+}
+
+static bool rules_need_executable(const struct settings *s) {
+  return (settings_rule_attributes(s) >> ATTRIBUTE_EXECUTABLE) & 1;
+}
+
 int collector_new(struct settings *settings,
                   const struct collector_hooks *hooks, struct collector **ret) {
   struct collector *c = calloc(1, sizeof(*c));
@@ -64,8 +84,9 @@ int collector_new(struct settings *settings,
       hooks && hooks->wall_clock_ns ? hooks->wall_clock_ns : realtime_ns;
   c->settings = settings;
   c->groups.max_templates = settings->max_groups;
-  user_cache_init(&c->users, hooks ? hooks->look_up_user : NULL);
   r = procfs_new(settings->proc_root, &c->procfs);
+  if (r == 0)
+    r = init_reader(c, settings, hooks ? hooks->look_up_user : NULL);
   if (r == 0)
     r = matcher_init(&c->matcher, settings, &c->groups, c->troubles);
   if (r == 0)
@@ -75,21 +96,18 @@ int collector_new(struct settings *settings,
     collector_free(c);
     return r;
   }
-  c->reader =
-      (struct reader){.procfs = c->procfs,
-                      .sight = {.procfs = c->procfs,
-                                .users = &c->users,
-                                .attributes = settings_attributes(settings)},
-                      .clock_ns = c->clock_ns,
-                      .page_size = (uint64_t)sysconf(_SC_PAGESIZE)};
-  measurer_init(&c->measurer, c->procfs, &c->reader, c->troubles);
+  measurer_init(&c->measurer, c->procfs, &c->reader, &c->quarantine,
+                c->troubles);
   c->measurer.read_budget_ns = settings->read_budget_ns;
   c->measurer.keeps_readings = settings_make_snapshots(settings);
   if (procfs_has_own_pids(c->procfs))
     measurer_watch_kernel(&c->measurer);
   c->identifier = (struct identifier){.procfs = c->procfs,
                                       .reader = &c->reader,
+                                      .quarantine = &c->quarantine,
                                       .troubles = c->troubles,
+                                      .rules_need_executable =
+                                          rules_need_executable(settings),
                                       .gone = forget,
                                       .gone_ctx = c};
   *ret = c;
@@ -104,7 +122,7 @@ void collector_free(struct collector *c) {
   group_table_done(&c->groups);
   matcher_done(&c->matcher);
   measurer_done(&c->measurer);
-  user_cache_done(&c->users);
+  reader_done(&c->reader);
   procfs_free(c->procfs);
   free(c->refused);
   free(c);
@@ -152,7 +170,7 @@ static bool has_hidden(const struct collector *c) {
 /* Whether there are processes of which we may not know what program they run.
  */
 static bool has_refused_executables(const struct collector *c) {
-  if (!((c->reader.sight.attributes >> ATTRIBUTE_EXECUTABLE) & 1))
+  if (!c->identifier.rules_need_executable)
     return false;
   for (size_t i = 0; i < c->processes.n; i++) {
     const struct process *p = c->processes.processes[i];
@@ -235,9 +253,12 @@ static void count(struct collector *c, uint64_t start_ns) {
 
     counts.processes += is_alive;
     counts.matched += is_alive && p->n_groups > 0;
+    counts.stalled += is_alive && quarantine_has(p, start_ns);
   }
   while (collector_next_group(c, &cursor))
     counts.groups++;
+  if (reader_hanging(&c->reader) == CREW_MAX)
+    c->troubles[TROUBLE_READERS_STUCK].count = 1;
   counts.cycle_ns = c->clock_ns() - start_ns;
   c->counts = counts;
 }
@@ -251,8 +272,9 @@ int collector_cycle(struct collector *c) {
   r = discover(c);
   if (r < 0)
     return r;
-  user_cache_expire(&c->users, now_ns);
-  c->reader.now_ns = now_ns;
+  r = reader_begin(&c->reader, now_ns);
+  if (r < 0)
+    return r;
   identify_all(&c->identifier, &c->processes, now_ns);
   relate_all(&c->processes);
   r = matcher_run(&c->matcher, &c->processes);

@@ -76,34 +76,12 @@ static void take_failure(struct identifier *in, struct process *p, int r,
   p->state = PROCESS_UNKNOWN;
 }
 
-static void take(struct identifier *in, const struct read_job *job,
-                 struct sighting *seen, uint64_t now_ns) {
-  struct process *p = job->process;
+static int read_statm(struct identifier *in, const struct process *p,
+                      struct statm_sample *ret) {
+  struct span text;
+  int r = procfs_read_of(in->procfs, p->pid, "statm", &text);
 
-  if (seen->state != PROCESS_UNSEEN)
-    take_stat(in, p, &seen->stat);
-  if (job->result != 0) {
-    take_failure(in, p, job->result, seen->file);
-    return;
-  }
-  p->state = seen->state;
-  if (seen->state != PROCESS_ALIVE)
-    return;
-  p->statm = seen->statm;
-  if (seen->has_names)
-    take_names(p, seen, now_ns);
-  /* Now it has a name to be told by. */
-  if (seen->is_executable_denied)
-    identify_note(in->troubles, TROUBLE_EXECUTABLE_DENIED, p, 0, "exe");
-}
-
-static void look_closer(struct identifier *in, struct read_job *jobs, size_t n,
-                        uint64_t now_ns) {
-  reader_run(in->reader, jobs, n);
-  for (size_t i = 0; i < n; i++) {
-    take(in, &jobs[i], &jobs[i].sighting, now_ns);
-    sighting_done(&jobs[i].sighting);
-  }
+  return r != 0 ? r : statm_parse(text.text, text.len, ret);
 }
 
 /*
@@ -117,6 +95,65 @@ static bool is_going_on(const struct statm_sample *before,
          now->text_pages == before->text_pages;
 }
 
+/* It could not be looked at. Where it is known it goes on as what it was, for
+ * as long as it has memory; if there was a reason to look, there still is. */
+static void go_on(struct identifier *in, struct process *p) {
+  struct statm_sample statm;
+  int r = read_statm(in, p, &statm);
+
+  p->state = PROCESS_UNKNOWN;
+  if (r == PROCFS_GONE ||
+      (r == 0 && !p->is_dead_leader && !statm_has_mm(&statm)))
+    p->state = PROCESS_GONE;
+  if (r != 0 || p->state == PROCESS_GONE)
+    return;
+  if (!p->is_dead_leader) { /* that one shows nothing itself */
+    p->is_settled &= is_going_on(&p->statm, &statm);
+    p->statm = statm;
+  }
+  if (p->identified_ns)
+    p->state = PROCESS_ALIVE;
+}
+
+static bool take_stall(struct identifier *in, const struct read_job *job) {
+  if (!quarantine_check(in->quarantine, job))
+    return false;
+  go_on(in, job->process);
+  return true;
+}
+
+static void take(struct identifier *in, const struct read_job *job,
+                 struct sighting *seen, uint64_t now_ns) {
+  struct process *p = job->process;
+
+  if (take_stall(in, job))
+    return;
+  if (seen->state != PROCESS_UNSEEN)
+    take_stat(in, p, &seen->stat);
+  if (job->result != 0) {
+    take_failure(in, p, job->result, seen->file);
+    return;
+  }
+  p->state = seen->state;
+  if (seen->state != PROCESS_ALIVE)
+    return;
+  p->statm = seen->statm;
+  if (seen->has_names)
+    take_names(p, seen, now_ns);
+  /* Now it has a name to be told by. */
+  if (seen->is_executable_denied && in->rules_need_executable)
+    identify_note(in->troubles, TROUBLE_EXECUTABLE_DENIED, p, 0, "exe");
+}
+
+static void look_closer(struct identifier *in, struct read_job *jobs, size_t n,
+                        uint64_t now_ns) {
+  reader_run(in->reader, jobs, n);
+  for (size_t i = 0; i < n; i++) {
+    take(in, &jobs[i], &jobs[i].sighting, now_ns);
+    sighting_done(&jobs[i].sighting);
+  }
+}
+
 /* Threads that end leave their stacks to the next ones, so that the size says
  * nothing; one thread, in contrast, cannot become two without it. */
 static int refresh_threads(struct identifier *in, struct process *p) {
@@ -127,18 +164,39 @@ static int refresh_threads(struct identifier *in, struct process *p) {
 /* The short way for a process that is known: true where it will do. */
 static bool glance(struct identifier *in, struct process *p, uint64_t now_ns) {
   struct statm_sample statm;
-  struct span text;
 
   if (!p->identified_ns || p->has_new_inode || !p->is_settled ||
-      p->is_dead_leader || sight_is_old(p, now_ns))
+      p->is_dead_leader || sight_is_old(p->pid, p->identified_ns, now_ns))
     return false;
-  if (procfs_read_of(in->procfs, p->pid, "statm", &text) != 0 ||
-      statm_parse(text.text, text.len, &statm) != 0 ||
-      !is_going_on(&p->statm, &statm) || refresh_threads(in, p) != 0)
+  if (read_statm(in, p, &statm) != 0 || !is_going_on(&p->statm, &statm) ||
+      refresh_threads(in, p) != 0)
     return false;
   p->statm = statm;
   p->state = PROCESS_ALIVE;
   return true;
+}
+
+static bool let_look(struct process *p) {
+  quarantine_release(p);
+  p->is_settled = false;
+  return false;
+}
+
+/* True for one that is left alone. */
+static bool rest(struct identifier *in, struct process *p, uint64_t now_ns) {
+  struct statm_sample before = p->statm;
+
+  if (!quarantine_has(p, now_ns))
+    return false;
+  if (p->has_new_inode)
+    return let_look(p);
+  go_on(in, p);
+  if (p->state == PROCESS_GONE ||
+      !quarantine_has_changed(in->quarantine, p, &before))
+    return true;
+  /* What still hangs, if it does, is of the old program. */
+  p->image++;
+  return let_look(p);
 }
 
 void identify_all(struct identifier *in, struct process_table *t,
@@ -150,7 +208,8 @@ void identify_all(struct identifier *in, struct process_table *t,
   for (size_t i = 0; i < t->n; i++) {
     struct process *p = t->processes[i];
 
-    if (p->state != PROCESS_UNSEEN || glance(in, p, now_ns))
+    if (p->state != PROCESS_UNSEEN || rest(in, p, now_ns) ||
+        glance(in, p, now_ns))
       continue;
     jobs[n++] = (struct read_job){.process = p, .kind = READ_SIGHTING};
     if (n == JOBS_AT_ONCE) {

@@ -1,8 +1,22 @@
 #include <smaps/identity.h>
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* In front of the values, so that none of them stands at 0. */
+#define HEAD_SIZE sizeof(atomic_uint)
+
+static atomic_uint *users_of(const struct stored_identity *stored) {
+  return (atomic_uint *)(void *)stored->block;
+}
+
+struct stored_identity identity_share(const struct stored_identity *stored) {
+  if (stored->block)
+    atomic_fetch_add_explicit(users_of(stored), 1, memory_order_relaxed);
+  return *stored;
+}
 
 struct identity identity_get(const struct stored_identity *stored) {
   struct identity id = {.uid = stored->uid};
@@ -30,7 +44,7 @@ static bool has_changed(const struct stored_identity *stored,
 }
 
 static size_t block_size(const struct span value[ATTRIBUTES]) {
-  size_t size = 1; /* nothing stands at 0 */
+  size_t size = HEAD_SIZE;
 
   for (int i = 0; i < ATTRIBUTES; i++)
     size += value[i].text ? value[i].len + 1 : 0;
@@ -41,7 +55,7 @@ int identity_renew(const struct stored_identity *old,
                    const struct span value[ATTRIBUTES], uint32_t uid,
                    struct stored_identity *ret) {
   struct stored_identity next = {.uid = uid};
-  size_t at = 1, size = block_size(value);
+  size_t at = HEAD_SIZE, size = block_size(value);
 
   if (!has_changed(old, value, uid))
     return 0;
@@ -50,6 +64,7 @@ int identity_renew(const struct stored_identity *old,
   next.block = malloc(size);
   if (!next.block)
     return -ENOMEM;
+  atomic_init(users_of(&next), 1);
   for (int i = 0; i < ATTRIBUTES; i++) {
     if (!value[i].text)
       continue;
@@ -63,6 +78,7 @@ int identity_renew(const struct stored_identity *old,
 }
 
 void identity_done(struct stored_identity *stored) {
-  free(stored->block);
+  if (stored->block && atomic_fetch_sub(users_of(stored), 1) == 1)
+    free(stored->block);
   *stored = (struct stored_identity){0};
 }

@@ -28,9 +28,11 @@
    1U << ROLLUP_SWAP | 1U << ROLLUP_SWAP_PSS | 1U << ROLLUP_LOCKED)
 
 void measurer_init(struct measurer *m, struct procfs *procfs,
-                   struct reader *reader, struct trouble *troubles) {
+                   struct reader *reader, const struct quarantine *quarantine,
+                   struct trouble *troubles) {
   *m = (struct measurer){
       .reader = reader,
+      .quarantine = quarantine,
       .troubles = troubles,
       .now = {.procfs = procfs, .page_size = reader->page_size},
       .read_budget_ns = READ_BUDGET_DEFAULT_NS,
@@ -49,50 +51,56 @@ void measurer_watch_kernel(struct measurer *m) {
 
 void measurer_done(struct measurer *m) { free(m->candidates); }
 
-/* --- whose memory is whose --- */
-/*
- * Without the right to ask kcmp: a parent that waits in vfork sleeps in state
- * D, and its child, which has not called exec yet, shows the very same numbers.
- */
-static bool looks_like_vfork(struct measurer *m, struct process *parent,
-                             const struct process *p) {
-  const struct statm_sample *a = &parent->statm, *b = &p->statm;
-  struct read_job job = {.process = parent, .kind = READ_STAT};
-
-  if (parent->image != p->image || a->size_pages != b->size_pages ||
-      a->resident_pages != b->resident_pages ||
-      a->shared_pages != b->shared_pages || a->data_pages != b->data_pages)
-    return false;
-  reader_run(m->reader, &job, 1);
-  return job.result == 0 && job.stat.state == 'D';
-}
-
-/*
- * Whether the process runs in its parent's address space. A child has its
- * parent's stack and program until it calls exec, so only such pairs are worth
- * asking about; and once they are apart they stay so: two mms do not become
- * one.
- */
-static bool is_in_parents_mm(struct measurer *m, const struct process_table *t,
-                             struct process *p) {
-  struct process *parent;
-  bool is_same;
-
-  if (p->is_apart || !p->is_linked)
-    return false;
-  parent = process_table_parent(t, p);
-  p->is_apart = !parent || (parent->state == PROCESS_ALIVE &&
-                            !process_is_same_program(parent, p));
-  if (p->is_apart || parent->state != PROCESS_ALIVE || parent->n_groups == 0)
-    return false;
-  if (procfs_is_same_mm(m->now.procfs, parent->pid, p->pid, &is_same) < 0)
-    return looks_like_vfork(m, parent, p);
-  p->is_apart = !is_same;
-  return is_same;
-}
-
 static bool is_member(const struct process *p) {
   return p->state == PROCESS_ALIVE && p->n_groups > 0;
+}
+
+/* --- what cannot be read now --- */
+
+static bool is_quarantined(const struct measurer *m, const struct process *p) {
+  return quarantine_has(p, m->now.now_ns);
+}
+
+/* --- whose memory is whose --- */
+
+/* What a child shows that waits with its parent's memory for its exec. */
+static bool may_be_vfork(const struct process *parent,
+                         const struct process *p) {
+  const struct statm_sample *a = &parent->statm, *b = &p->statm;
+
+  return parent->image == p->image && a->size_pages == b->size_pages &&
+         a->resident_pages == b->resident_pages &&
+         a->shared_pages == b->shared_pages && a->data_pages == b->data_pages;
+}
+
+/*
+ * Whether there is no need to ask if the process runs in its parent's address
+ * space. A child has its parent's stack and program until it calls exec, so
+ * only such pairs are worth asking about; and once they are apart they stay so:
+ * two mms do not become one.
+ */
+static bool has_own_mm(const struct process_table *t, struct process *p,
+                       const struct process **ret_parent) {
+  const struct process *parent;
+
+  if (!is_member(p) || p->is_apart || !p->is_linked)
+    return true;
+  parent = *ret_parent = process_table_parent(t, p);
+  p->is_apart = !parent || (parent->state == PROCESS_ALIVE &&
+                            !process_is_same_program(parent, p));
+  return p->is_apart || parent->state != PROCESS_ALIVE || parent->n_groups == 0;
+}
+
+static void ask_same_mm(struct measurer *m, struct read_job *jobs, size_t n) {
+  reader_run(m->reader, jobs, n);
+  for (size_t i = 0; i < n; i++) {
+    struct process *p = jobs[i].process;
+
+    if (quarantine_check(m->quarantine, &jobs[i]) || jobs[i].result != 0)
+      continue;
+    p->is_in_parents_mm = jobs[i].mm.is_same;
+    p->is_apart = jobs[i].mm.is_certain && !jobs[i].mm.is_same;
+  }
 }
 
 /* --- what is known of a process --- */
@@ -108,7 +116,7 @@ static struct policy policy_of(const struct process *p) {
 static void read_faults(struct measurer *m, struct read_job *jobs, size_t n) {
   reader_run(m->reader, jobs, n);
   for (size_t i = 0; i < n; i++)
-    if (jobs[i].result == 0)
+    if (!quarantine_check(m->quarantine, &jobs[i]) && jobs[i].result == 0)
       jobs[i].process->minor_faults = (uint32_t)jobs[i].stat.minor_faults;
 }
 
@@ -161,31 +169,53 @@ static void add_candidate(struct measurer *m, struct process *p, bool is_due,
                          .is_must = is_must};
 }
 
+/* How far off the estimate may be. Whose faults cannot be asked for may have
+ * broken all that it shares by copy on write. */
+static uint64_t doubt_of(const struct measurer *m, const struct process *p) {
+  uint64_t doubt = follow_doubt(&m->now, p);
+  uint64_t most = p->statm.resident_pages * m->now.page_size;
+
+  if (is_quarantined(m, p) && p->reading.at_ns)
+    doubt += reading_cow_bytes(&p->reading);
+  return doubt < most ? doubt : most;
+}
+
+static void estimate(struct measurer *m, struct process *p) {
+  follow_look(&m->now, p);
+  p->doubt = (float)doubt_of(m, p);
+  p->groups[0]->plan.doubt_bytes += (uint64_t)p->doubt;
+}
+
+/* No read is made that would hold the process up for longer, not even where
+ * every member is to be read. */
+static bool is_too_large(struct measurer *m, struct process *p,
+                         const struct policy *policy) {
+  if (predict_cost_ns(m, p) <= policy->max_stall_ns)
+    return false;
+  m->deferred++;
+  identify_note(m->troubles, TROUBLE_TOO_LARGE, p, 0, "smaps_rollup");
+  return true;
+}
+
 static void consider(struct measurer *m, struct process *p) {
   struct policy policy = policy_of(p);
+  bool is_must = policy.refresh == REFRESH_ALWAYS;
   bool is_due;
 
   p->is_asked = policy.refresh != REFRESH_NEVER;
   p->doubt = 0;
   if (!p->is_asked || m->now.now_ns < p->denied_until_ns)
     return;
-  if (policy.refresh == REFRESH_ALWAYS) {
-    add_candidate(m, p, false, true);
+  if (!is_must)
+    estimate(m, p);
+  if (is_quarantined(m, p))
     return;
-  }
-  follow_look(&m->now, p);
-  p->doubt = (float)follow_doubt(&m->now, p);
-  p->groups[0]->plan.doubt_bytes += (uint64_t)p->doubt;
   is_due = !p->reading.at_ns || is_overdue(m, p, &policy);
   p->is_staggered |= p->reading.at_ns && is_due;
-  if (!is_due && p->doubt < (float)DOUBT_LEAST_BYTES)
+  if (!is_must && !is_due && p->doubt < (float)DOUBT_LEAST_BYTES)
     return;
-  if (predict_cost_ns(m, p) <= policy.max_stall_ns) {
-    add_candidate(m, p, is_due, false);
-    return;
-  }
-  m->deferred++;
-  identify_note(m->troubles, TROUBLE_TOO_LARGE, p, 0, "smaps_rollup");
+  if (!is_too_large(m, p, &policy))
+    add_candidate(m, p, is_due && !is_must, is_must);
 }
 
 /* --- reading --- */
@@ -234,9 +264,21 @@ static void add_read(struct measurer *m, struct process *p,
     follow_from(&m->now, p, &job->rollup);
 }
 
+/* It is estimated from what there was. */
+static void put_off(struct measurer *m, struct process *p) {
+  if (p->deferrals < UINT16_MAX)
+    p->deferrals++;
+  m->deferred++;
+}
+
 static void finish_job(struct measurer *m, const struct read_job *job) {
   struct process *p = job->process;
 
+  if (quarantine_check(m->quarantine, job)) {
+    if (job->result == READ_UNTRIED)
+      put_off(m, p);
+    return;
+  }
   m->rollup_ns += job->took_ns;
   if (job->took_ns > m->longest_read_ns)
     m->longest_read_ns = job->took_ns;
@@ -277,8 +319,12 @@ static void read_chosen(struct measurer *m, size_t n) {
 }
 
 static void read_now(struct measurer *m, struct process *p) {
-  struct read_job job = job_of(p);
+  struct policy policy = policy_of(p);
+  struct read_job job;
 
+  if (is_quarantined(m, p) || is_too_large(m, p, &policy))
+    return;
+  job = job_of(p);
   reader_run(m->reader, &job, 1);
   finish_job(m, &job);
 }
@@ -401,13 +447,8 @@ static void begin(struct measurer *m, const struct meminfo_sample *meminfo,
 }
 
 static void defer(struct measurer *m, const struct plan *plan) {
-  for (size_t i = 0; i < plan->deferred; i++) {
-    struct process *p = m->candidates[plan->chosen + i].process;
-
-    if (p->deferrals < UINT16_MAX)
-      p->deferrals++;
-    m->deferred++;
-  }
+  for (size_t i = 0; i < plan->deferred; i++)
+    put_off(m, m->candidates[plan->chosen + i].process);
 }
 
 static bool has_member_parent(const struct process_table *t,
@@ -434,6 +475,33 @@ static bool is_measured(const struct process *p) {
   return is_member(p) && !p->is_in_parents_mm;
 }
 
+/* Who has memory of his own. Where that cannot be asked it is as it was. */
+static void tell_apart(struct measurer *m, const struct process_table *t) {
+  struct read_job jobs[JOBS_AT_ONCE];
+  size_t n = 0;
+
+  for (size_t i = 0; i < t->n; i++) {
+    struct process *p = t->processes[i];
+    const struct process *parent = NULL;
+
+    if (has_own_mm(t, p, &parent)) {
+      p->is_in_parents_mm = false;
+      continue;
+    }
+    if (is_quarantined(m, p) || is_quarantined(m, parent))
+      continue;
+    jobs[n++] = (struct read_job){.process = p,
+                                  .kind = READ_SAME_MM,
+                                  .other_pid = parent->pid,
+                                  .may_be_vfork = may_be_vfork(parent, p)};
+    if (n == JOBS_AT_ONCE) {
+      ask_same_mm(m, jobs, n);
+      n = 0;
+    }
+  }
+  ask_same_mm(m, jobs, n);
+}
+
 /* All that the estimate of one process depends on of the others. */
 static void look_around(struct measurer *m, const struct process_table *t) {
   struct read_job jobs[JOBS_AT_ONCE];
@@ -443,11 +511,10 @@ static void look_around(struct measurer *m, const struct process_table *t) {
     struct process *p = t->processes[i];
 
     p->is_read = p->has_failed = false;
-    p->is_in_parents_mm = is_member(p) && is_in_parents_mm(m, t, p);
     if (!is_measured(p))
       continue;
     follow_count(&m->now, p);
-    if (process_wants_faults(p))
+    if (process_wants_faults(p) && !is_quarantined(m, p))
       jobs[n++] = (struct read_job){.process = p, .kind = READ_STAT};
     if (n == JOBS_AT_ONCE) {
       read_faults(m, jobs, n);
@@ -466,6 +533,7 @@ int measurer_run(struct measurer *m, const struct process_table *t,
   if (r < 0)
     return r;
   begin(m, meminfo, now_ns);
+  tell_apart(m, t);
   look_around(m, t);
   for (size_t i = 0; i < t->n; i++)
     if (is_measured(t->processes[i]))
@@ -530,6 +598,8 @@ enum measure_delay measurer_delay(const struct measurer *m,
 
   if (source != SOURCE_ESTIMATED && source != SOURCE_GUESSED)
     return DELAY_NONE;
+  if (is_quarantined(m, p))
+    return DELAY_STALLED;
   if (p->deferrals > 0)
     return DELAY_BUDGET;
   return cost_predict(&p->cost, p->statm.resident_pages) >

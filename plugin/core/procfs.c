@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/kcmp.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +18,11 @@
 
 struct procfs {
   char *root;
-  DIR *dir; /* NULL after a failure, until it is opened anew */
+  DIR *dir; /* NULL after a failure, until it is opened anew; or a second */
+  int root_fd;
+  unsigned opened; /* how often; of a second, as of the first it follows */
   bool has_own_pids;
+  _Atomic(const char *) announced;
   struct procfs_entry *entries;
   size_t n_entries, cap_entries;
   char *buffer;
@@ -67,13 +71,20 @@ static int look_at_self(int root_fd, bool *ret_is_us) {
  * long as the tree is open. */
 static int open_root(struct procfs *p) {
   p->dir = opendir(p->root);
-  return p->dir ? look_at_self(dirfd(p->dir), &p->has_own_pids) : -errno;
+  if (!p->dir)
+    return -errno;
+  p->root_fd = dirfd(p->dir);
+  p->opened++;
+  return look_at_self(p->root_fd, &p->has_own_pids);
 }
 
 static void close_root(struct procfs *p) {
   if (p->dir)
     closedir(p->dir);
+  else if (p->root_fd >= 0)
+    close(p->root_fd);
   p->dir = NULL;
+  p->root_fd = -1;
 }
 
 static int grow_buffer(struct procfs *p) {
@@ -90,24 +101,61 @@ static int grow_buffer(struct procfs *p) {
   return 0;
 }
 
-int procfs_new(const char *root, struct procfs **ret) {
-  const struct procfs_entry *entries;
+int procfs_new_second(struct procfs **ret) {
   struct procfs *p = calloc(1, sizeof(*p));
-  size_t n;
   int r;
 
   if (!p)
     return -ENOMEM;
-  p->root = strdup(root);
-  r = p->root ? grow_buffer(p) : -ENOMEM;
-  if (r == 0)
-    r = procfs_list(p, &entries, &n);
+  p->root_fd = -1;
+  r = grow_buffer(p);
   if (r != 0) {
     procfs_free(p);
     return r;
   }
   *ret = p;
   return 0;
+}
+
+int procfs_new(const char *root, struct procfs **ret) {
+  const struct procfs_entry *entries;
+  struct procfs *p;
+  size_t n;
+  int r = procfs_new_second(&p);
+
+  if (r != 0)
+    return r;
+  p->root = strdup(root);
+  r = p->root ? procfs_list(p, &entries, &n) : -ENOMEM;
+  if (r != 0) {
+    procfs_free(p);
+    return r;
+  }
+  *ret = p;
+  return 0;
+}
+
+int procfs_follow(struct procfs *second, const struct procfs *first) {
+  int fd;
+
+  if (second->opened == first->opened && second->root_fd >= 0)
+    return 0;
+  fd = fcntl(first->root_fd, F_DUPFD_CLOEXEC, 0);
+  if (fd < 0)
+    return -errno;
+  close_root(second);
+  second->root_fd = fd;
+  second->opened = first->opened;
+  second->has_own_pids = first->has_own_pids;
+  return 0;
+}
+
+void procfs_announce(struct procfs *p, const char *what) {
+  atomic_store_explicit(&p->announced, what, memory_order_relaxed);
+}
+
+const char *procfs_announced(const struct procfs *p) {
+  return atomic_load_explicit(&p->announced, memory_order_relaxed);
 }
 
 void procfs_free(struct procfs *p) {
@@ -192,9 +240,7 @@ int procfs_list(struct procfs *p, const struct procfs_entry **ret, size_t *n) {
 }
 
 static int directory_fd(struct procfs *p, int dir_fd) {
-  if (dir_fd != PROCFS_ROOT)
-    return dir_fd;
-  return p->dir ? dirfd(p->dir) : -1;
+  return dir_fd != PROCFS_ROOT ? dir_fd : p->root_fd;
 }
 
 static int open_directory(int at_fd, const char *name, int *ret_fd) {
@@ -209,6 +255,7 @@ static int open_directory(int at_fd, const char *name, int *ret_fd) {
 int procfs_open_process(struct procfs *p, uint32_t pid, int *ret_fd) {
   char name[16];
 
+  procfs_announce(p, "the directory");
   snprintf(name, sizeof(name), "%u", pid);
   return open_directory(directory_fd(p, PROCFS_ROOT), name, ret_fd);
 }
@@ -302,12 +349,12 @@ static int fill_buffer(struct procfs *p, int fd, size_t max, size_t *ret_len) {
   return len == 0 ? PROCFS_NO_MM : 0;
 }
 
-int procfs_read_head(struct procfs *p, int dir_fd, const char *name, size_t max,
-                     struct span *ret) {
+static int read_at(struct procfs *p, int dir_fd, const char *path, size_t max,
+                   struct span *ret) {
   size_t len = 0;
   int fd = -1, r;
 
-  r = open_file(p, dir_fd, name, &fd);
+  r = open_file(p, dir_fd, path, &fd);
   if (r != 0)
     return r;
   r = fill_buffer(p, fd, max, &len);
@@ -315,6 +362,12 @@ int procfs_read_head(struct procfs *p, int dir_fd, const char *name, size_t max,
   if (r == 0)
     *ret = (struct span){.text = p->buffer, .len = len};
   return r;
+}
+
+int procfs_read_head(struct procfs *p, int dir_fd, const char *name, size_t max,
+                     struct span *ret) {
+  procfs_announce(p, name);
+  return read_at(p, dir_fd, name, max, ret);
 }
 
 int procfs_read(struct procfs *p, int dir_fd, const char *name,
@@ -341,7 +394,8 @@ int procfs_read_of(struct procfs *p, uint32_t pid, const char *name,
   char path[32];
 
   make_path(path, pid, name);
-  return procfs_read(p, PROCFS_ROOT, path, ret);
+  procfs_announce(p, name);
+  return read_at(p, PROCFS_ROOT, path, SIZE_MAX, ret);
 }
 
 int procfs_count_threads(struct procfs *p, uint32_t pid, uint32_t *ret) {
@@ -366,6 +420,7 @@ int procfs_read_pieces(struct procfs *p, int dir_fd, const char *name,
   ssize_t n;
   int fd = -1, r;
 
+  procfs_announce(p, name);
   r = open_file(p, dir_fd, name, &fd);
   if (r != 0)
     return r;
@@ -392,9 +447,10 @@ int procfs_read_pieces(struct procfs *p, int dir_fd, const char *name,
 
 int procfs_read_link(struct procfs *p, int dir_fd, const char *name,
                      struct span *ret) {
-  ssize_t n =
-      readlinkat(directory_fd(p, dir_fd), name, p->buffer, p->cap_buffer - 1);
+  ssize_t n;
 
+  procfs_announce(p, name);
+  n = readlinkat(directory_fd(p, dir_fd), name, p->buffer, p->cap_buffer - 1);
   if (n < 0)
     return outcome_of(errno);
   p->buffer[n] = '\0';
@@ -410,6 +466,7 @@ int procfs_is_same_mm(struct procfs *p, uint32_t pid_a, uint32_t pid_b,
 
   if (!p->has_own_pids)
     return -EOPNOTSUPP;
+  procfs_announce(p, "kcmp");
   r = syscall(SYS_kcmp, pid_a, pid_b, KCMP_VM, 0, 0);
   if (r < 0)
     return -errno;

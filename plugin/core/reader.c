@@ -1,7 +1,47 @@
 #include <smaps/reader.h>
 
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+#include <smaps/policy.h>
+
+/* A cycle waits no longer for reads that are slow, but for the last of them,
+ * which may take its StallTimeout. With the default of one second that makes
+ * four, so that collectd, which lets a cycle end, stops within five. */
+#define PATIENCE_NS (3 * NS_PER_S)
+
+/* The names of users, for all threads. */
+struct shared_users {
+  atomic_uint holders;
+  struct user_cache cache;
+};
+
+/* A job as it lies on a desk. */
+struct task {
+  struct subject subject;
+  struct read_job job; /* without the process */
+  size_t place;        /* among those of the caller */
+};
+
+struct desk {
+  struct procfs *procfs;
+  struct shared_users *users;
+  struct sight sight;
+  uint64_t (*clock_ns)(void);
+  uint64_t now_ns;
+  uint64_t page_size;
+  bool has_rollup;
+  atomic_uint beats;           /* a long read goes on */
+  struct mapping_table *table; /* that is being filled */
+  size_t n;                    /* tasks that lie there */
+  size_t at;                   /* the one that is stuck, if one is */
+  struct task tasks[JOBS_AT_ONCE];
+};
+
+/* --- at a desk, in a thread of its own --- */
 
 static size_t feed(void *ctx, const char *text, size_t len) {
   return rollup_sum_feed(ctx, text, len);
@@ -19,33 +59,33 @@ static int read_smaps(struct procfs *procfs, int fd, struct rollup *ret) {
  * CONFIG_PROC_PAGE_MONITOR neither. A missing file looks the same as a process
  * that has ended, so as long as no rollup was ever seen we look further.
  */
-static int read_other(struct reader *r, int fd, struct rollup *ret) {
+static int read_other(struct desk *d, int fd, struct rollup *ret) {
   struct span text;
   int status;
 
-  if (r->has_rollup)
+  if (d->has_rollup)
     return PROCFS_GONE;
-  status = read_smaps(r->procfs, fd, ret);
+  status = read_smaps(d->procfs, fd, ret);
   if (status != PROCFS_GONE)
     return status;
-  status = procfs_read(r->procfs, fd, "statm", &text);
+  status = procfs_read(d->procfs, fd, "statm", &text);
   return status == 0 ? -ENOSYS : status;
 }
 
-static int read_through_directory(struct reader *r, const struct process *p,
+static int read_through_directory(struct desk *d, const struct subject *p,
                                   struct rollup *ret) {
   struct span text;
   int fd = -1;
-  int status = sight_open_memory(r->procfs, p, &fd);
+  int status = sight_open_memory(d->procfs, p, &fd);
 
   if (status != 0)
     return status;
-  status = procfs_read(r->procfs, fd, "smaps_rollup", &text);
+  status = procfs_read(d->procfs, fd, "smaps_rollup", &text);
   if (status == 0) {
-    r->has_rollup = true;
+    d->has_rollup = true;
     status = rollup_parse(text.text, text.len, ret);
   } else if (status == PROCFS_GONE) {
-    status = read_other(r, fd, ret);
+    status = read_other(d, fd, ret);
   }
   close(fd);
   return status;
@@ -53,10 +93,10 @@ static int read_through_directory(struct reader *r, const struct process *p,
 
 /* Whether the rollup is of the process whose statm we have: a pid that has come
  * to another since, or an exec, shows in the size, or does little harm. */
-static bool agrees(const struct reader *r, const struct process *p,
+static bool agrees(const struct desk *d, const struct subject *p,
                    const struct rollup *rollup) {
   uint64_t rss = rollup->bytes[ROLLUP_RSS];
-  uint64_t resident = p->statm.resident_pages * r->page_size;
+  uint64_t resident = p->resident_pages * d->page_size;
 
   return rss / 4 * 3 <= resident && resident / 4 * 3 <= rss;
 }
@@ -64,25 +104,25 @@ static bool agrees(const struct reader *r, const struct process *p,
 /* By path, which is the shortest way, unless there is more to look at: whether
  * the kernel has such files, which thread to read through, whether it is the
  * same process still. */
-static int read_rollup(struct reader *r, const struct process *p,
+static int read_rollup(struct desk *d, const struct subject *p,
                        struct rollup *ret) {
   struct span text;
   int status;
 
-  if (!r->has_rollup || p->is_dead_leader)
-    return read_through_directory(r, p, ret);
-  status = procfs_read_of(r->procfs, p->pid, "smaps_rollup", &text);
+  if (!d->has_rollup || p->is_dead_leader)
+    return read_through_directory(d, p, ret);
+  status = procfs_read_of(d->procfs, p->pid, "smaps_rollup", &text);
   if (status == 0)
     status = rollup_parse(text.text, text.len, ret);
-  if (status != 0 || agrees(r, p, ret))
+  if (status != 0 || agrees(d, p, ret))
     return status;
-  return read_through_directory(r, p, ret);
+  return read_through_directory(d, p, ret);
 }
 
-static int read_stat(struct reader *r, const struct process *p,
+static int read_stat(struct desk *d, const struct subject *p,
                      struct stat_sample *ret) {
   struct span text;
-  int status = procfs_read_of(r->procfs, p->pid, "stat", &text);
+  int status = procfs_read_of(d->procfs, p->pid, "stat", &text);
 
   if (status == 0)
     status = stat_parse(text.text, text.len, ret);
@@ -90,84 +130,360 @@ static int read_stat(struct reader *r, const struct process *p,
   return status;
 }
 
-static uint32_t read_faults(struct reader *r, const struct process *p) {
+static uint32_t read_faults(struct desk *d, const struct subject *p) {
   struct stat_sample stat;
 
-  return read_stat(r, p, &stat) == 0 ? (uint32_t)stat.minor_faults : 0;
+  return read_stat(d, p, &stat) == 0 ? (uint32_t)stat.minor_faults : 0;
 }
 
 /* What has come since statm was read is in the rollup, and must not be added to
  * it later. (A dead main thread shows nothing.) */
-static void read_evidence(struct reader *r, const struct process *p,
+static void read_evidence(struct desk *d, const struct subject *p,
                           struct rollup_reading *ret) {
   struct span text;
 
-  ret->has_statm = procfs_read_of(r->procfs, p->pid, "statm", &text) == 0 &&
+  ret->has_statm = procfs_read_of(d->procfs, p->pid, "statm", &text) == 0 &&
                    statm_parse(text.text, text.len, &ret->statm) == 0 &&
                    statm_has_mm(&ret->statm);
   if (rollup_cow_bytes(&ret->rollup) >= COW_LEAST_BYTES)
-    ret->faults_after = read_faults(r, p);
+    ret->faults_after = read_faults(d, p);
 }
 
-static void run_rollup(struct reader *r, struct read_job *job) {
-  const struct process *p = job->process;
+static void run_rollup(struct desk *d, const struct subject *p,
+                       struct read_job *job) {
   bool has_evidence = job->kind == READ_ROLLUP_AND_EVIDENCE;
   uint64_t before;
 
-  job->rollup = (struct rollup_reading){.has_statm = false};
-  /* What has just forked shares, whatever the last reading says. */
-  if (has_evidence && (process_wants_faults(p) || family_size(p) > 1))
-    job->rollup.faults_before = read_faults(r, p);
-  before = r->clock_ns();
-  job->result = read_rollup(r, p, &job->rollup.rollup);
-  job->took_ns = r->clock_ns() - before;
+  if (has_evidence && p->wants_faults)
+    job->rollup.faults_before = read_faults(d, p);
+  before = d->clock_ns();
+  job->result = read_rollup(d, p, &job->rollup.rollup);
+  job->took_ns = d->clock_ns() - before;
   if (has_evidence && job->result == 0)
-    read_evidence(r, p, &job->rollup);
+    read_evidence(d, p, &job->rollup);
 }
 
+/*
+ * Without the right to ask kcmp: a parent that waits in vfork sleeps in state
+ * D, and its child, which has not called exec yet, shows the very same numbers.
+ */
+static int read_same_mm(struct desk *d, const struct subject *p,
+                        const struct read_job *job, struct same_mm *ret) {
+  struct subject other = {.pid = job->other_pid};
+  struct stat_sample stat;
+
+  ret->is_certain =
+      procfs_is_same_mm(d->procfs, other.pid, p->pid, &ret->is_same) == 0;
+  if (!ret->is_certain)
+    ret->is_same = job->may_be_vfork && read_stat(d, &other, &stat) == 0 &&
+                   stat.state == 'D';
+  return 0;
+}
+
+/* A smaps can be so long that only its pieces show that it goes on. */
 static size_t feed_mappings(void *ctx, const char *text, size_t len) {
-  return mapping_table_feed(ctx, text, len);
+  struct desk *d = ctx;
+
+  atomic_fetch_add_explicit(&d->beats, 1, memory_order_relaxed);
+  return mapping_table_feed(d->table, text, len);
 }
 
-static int read_mappings(struct reader *r, const struct process *p,
-                         struct mappings_reading *ret) {
+static int read_mappings(struct desk *d, const struct subject *p,
+                         struct rollup *ret) {
   int fd = -1;
-  int status = sight_open_memory(r->procfs, p, &fd);
+  int status = sight_open_memory(d->procfs, p, &fd);
 
   if (status != 0)
     return status;
-  status =
-      procfs_read_pieces(r->procfs, fd, "smaps", feed_mappings, ret->table);
+  status = procfs_read_pieces(d->procfs, fd, "smaps", feed_mappings, d);
   close(fd);
-  return status != 0 ? status : mapping_table_finish(ret->table, &ret->sum);
+  return status != 0 ? status : mapping_table_finish(d->table, ret);
 }
 
-static void run_mappings(struct reader *r, struct read_job *job) {
-  uint64_t before = r->clock_ns();
+static void free_table(struct mapping_table **table) {
+  if (*table)
+    mapping_table_done(*table);
+  free(*table);
+  *table = NULL;
+}
 
-  job->result = read_mappings(r, job->process, &job->mappings);
-  job->took_ns = r->clock_ns() - before;
+static void run_mappings(struct desk *d, const struct subject *p,
+                         struct read_job *job) {
+  uint64_t before = d->clock_ns();
+
+  d->table = calloc(1, sizeof(*d->table));
+  job->result = d->table ? read_mappings(d, p, &job->mappings.sum) : -ENOMEM;
+  job->took_ns = d->clock_ns() - before;
+  if (job->result != 0)
+    free_table(&d->table);
+  job->mappings.table = d->table;
+  d->table = NULL;
+}
+
+static unsigned count_beats(void *ctx) {
+  struct desk *d = ctx;
+
+  return atomic_load_explicit(&d->beats, memory_order_relaxed);
+}
+
+static void do_job(void *ctx, size_t i) {
+  struct desk *d = ctx;
+  const struct subject *p = &d->tasks[i].subject;
+  struct read_job *job = &d->tasks[i].job;
+
+  switch (job->kind) {
+  case READ_SIGHTING:
+    job->result = sight_look(&d->sight, p, d->now_ns, &job->sighting);
+    break;
+  case READ_STAT:
+    job->result = read_stat(d, p, &job->stat);
+    break;
+  case READ_ROLLUP:
+  case READ_ROLLUP_AND_EVIDENCE:
+    run_rollup(d, p, job);
+    break;
+  case READ_MAPPINGS:
+    run_mappings(d, p, job);
+    break;
+  case READ_SAME_MM:
+    job->result = read_same_mm(d, p, job, &job->mm);
+    break;
+  }
+}
+
+/* --- making and clearing desks --- */
+
+static void let_go_of_users(struct shared_users *users) {
+  if (atomic_fetch_sub(&users->holders, 1) != 1)
+    return;
+  user_cache_done(&users->cache);
+  free(users);
+}
+
+/* Frees what a result that nobody takes has of its own. */
+static void drop_result(struct read_job *job) {
+  if (job->kind == READ_SIGHTING)
+    sighting_done(&job->sighting);
+  if (job->kind == READ_MAPPINGS)
+    free_table(&job->mappings.table);
+}
+
+static void clear_desk(struct desk *d) {
+  for (size_t i = 0; i < d->n; i++) {
+    identity_done(&d->tasks[i].subject.identity);
+    drop_result(&d->tasks[i].job);
+  }
+  d->n = 0;
+}
+
+static void free_desk(void *ctx) {
+  struct desk *d = ctx;
+
+  clear_desk(d);
+  procfs_free(d->procfs);
+  let_go_of_users(d->users);
+  free(d);
+}
+
+static void *new_desk(void *ctx) {
+  struct reader *r = ctx;
+  struct desk *d = calloc(1, sizeof(*d));
+
+  if (!d)
+    return NULL;
+  if (procfs_new_second(&d->procfs) != 0) {
+    free(d);
+    return NULL;
+  }
+  atomic_fetch_add(&r->users->holders, 1);
+  d->users = r->users;
+  d->sight = (struct sight){.procfs = d->procfs,
+                            .users = &r->users->cache,
+                            .attributes = r->setup.attributes};
+  d->clock_ns = r->setup.clock_ns;
+  d->page_size = r->page_size;
+  return d;
+}
+
+int reader_init(struct reader *r, const struct reader_setup *setup) {
+  const struct crew_trade trade = {.new_desk = new_desk,
+                                   .free_desk = free_desk,
+                                   .work = do_job,
+                                   .beats = count_beats,
+                                   .ctx = r};
+
+  *r = (struct reader){.setup = *setup,
+                       .page_size = (uint64_t)sysconf(_SC_PAGESIZE)};
+  r->users = calloc(1, sizeof(*r->users));
+  if (!r->users)
+    return -ENOMEM;
+  atomic_init(&r->users->holders, 1);
+  user_cache_init(&r->users->cache, setup->look_up_user);
+  if (crew_new(&trade, setup->stall_timeout_ns, PATIENCE_NS, &r->crew) == 0)
+    return 0;
+  let_go_of_users(r->users);
+  r->users = NULL;
+  return -ENOMEM;
+}
+
+void reader_done(struct reader *r) {
+  crew_free(r->crew);
+  if (r->users)
+    let_go_of_users(r->users);
+}
+
+/* --- for the cycle --- */
+
+unsigned reader_hanging(const struct reader *r) {
+  unsigned n = 0;
+
+  for (unsigned i = 0; i < CREW_MAX; i++)
+    n += crew_stuck_desk(r->crew, i) != NULL;
+  return n;
+}
+
+/* Without a thread from the start nothing would be known of anybody, and each
+ * group looked empty. */
+static int need_one_desk(struct reader *r) {
+  void *desk;
+  int status = crew_desk(r->crew, &desk);
+
+  if (status == 0)
+    status = procfs_follow(((struct desk *)desk)->procfs, r->setup.procfs);
+  return status < 0 && reader_hanging(r) == 0 ? status : 0;
+}
+
+int reader_begin(struct reader *r, uint64_t now_ns) {
+  struct desk *d;
+
+  r->now_ns = now_ns;
+  crew_begin(r->crew);
+  while ((d = crew_next_returned(r->crew)))
+    clear_desk(d);
+  user_cache_expire(&r->users->cache, now_ns);
+  return need_one_desk(r);
+}
+
+/* The file in which a read of the process still hangs; NULL for none. No other
+ * worker looks at it then, or all would come to be stuck with it. (The kernel
+ * cannot forget the inode meanwhile: the read holds it.) */
+static const char *hangs_still(const struct reader *r,
+                               const struct process *p) {
+  for (unsigned i = 0; i < CREW_MAX; i++) {
+    const struct desk *d = crew_stuck_desk(r->crew, i);
+    const struct subject *s = d ? &d->tasks[d->at].subject : NULL;
+
+    if (s && s->pid == p->pid && s->ino == p->ino &&
+        s->starttime_ticks == p->starttime_ticks && s->image == p->image)
+      return procfs_announced(d->procfs);
+  }
+  return NULL;
+}
+
+/* What has just forked shares, whatever the last reading says. */
+static struct subject subject_of(const struct process *p, enum read_kind kind) {
+  return (struct subject){
+      .pid = p->pid,
+      .ino = p->ino,
+      .starttime_ticks = p->starttime_ticks,
+      .image = p->image,
+      .identified_ns = p->identified_ns,
+      .resident_pages = p->statm.resident_pages,
+      .identity = kind == READ_SIGHTING ? identity_share(&p->identity)
+                                        : (struct stored_identity){0},
+      .is_settled = p->is_settled,
+      .is_dead_leader = p->is_dead_leader,
+      .wants_faults = process_wants_faults(p) || family_size(p) > 1};
+}
+
+/* Lays out what is to be tried, from the first job on, as much as fits. */
+static size_t lay_out(const struct reader *r, struct desk *d,
+                      const struct read_job *jobs, size_t first, size_t n) {
+  d->now_ns = r->now_ns;
+  d->has_rollup = r->has_rollup;
+  for (size_t i = first; i < n && d->n < JOBS_AT_ONCE; i++) {
+    struct task *task = &d->tasks[d->n];
+
+    if (jobs[i].result != READ_UNTRIED)
+      continue;
+    memset(task, 0, sizeof(*task));
+    task->place = i;
+    task->subject = subject_of(jobs[i].process, jobs[i].kind);
+    task->job.kind = jobs[i].kind;
+    task->job.other_pid = jobs[i].other_pid;
+    task->job.may_be_vfork = jobs[i].may_be_vfork;
+    d->n++;
+  }
+  return d->n;
+}
+
+/* Takes the results that are there over from the desk, on which nothing is left
+ * of these jobs. */
+static void take_done(struct desk *d, struct read_job *jobs, size_t done) {
+  for (size_t i = 0; i < done; i++) {
+    struct task *task = &d->tasks[i];
+    struct read_job *job = &jobs[task->place];
+
+    task->job.process = job->process;
+    *job = task->job;
+    identity_done(&task->subject.identity);
+    memset(&task->job, 0, sizeof(task->job));
+  }
+}
+
+/* Where the worker is stuck it has its desk to itself, but for the rest of the
+ * batch, which it will not begin. Returns where to go on. */
+static size_t leave_stuck(struct desk *d, struct read_job *jobs, size_t at) {
+  struct read_job *job = &jobs[d->tasks[at].place];
+
+  d->at = at;
+  for (size_t i = at + 1; i < d->n; i++)
+    identity_done(&d->tasks[i].subject.identity);
+  d->n = at + 1;
+  job->result = READ_STALLED;
+  job->file = procfs_announced(d->procfs);
+  return d->tasks[at].place + 1;
+}
+
+/* Returns where to go on. */
+static size_t run_batch(struct reader *r, struct desk *d,
+                        struct read_job *jobs) {
+  size_t next = d->tasks[d->n - 1].place + 1;
+  struct crew_result result = crew_run(r->crew, d->n);
+
+  take_done(d, jobs, result.done);
+  if (result.is_stuck)
+    return leave_stuck(d, jobs, result.done);
+  if (result.done < d->n)
+    next = d->tasks[result.done].place;
+  r->has_rollup |= d->has_rollup;
+  clear_desk(d);
+  return next;
+}
+
+static void fail_untried(struct read_job *jobs, size_t n, int error) {
+  for (size_t i = 0; i < n; i++)
+    if (jobs[i].result == READ_UNTRIED)
+      jobs[i].result = error;
 }
 
 void reader_run(struct reader *r, struct read_job *jobs, size_t n) {
-  for (size_t i = 0; i < n; i++) {
-    struct read_job *job = &jobs[i];
+  size_t next = 0;
 
-    switch (job->kind) {
-    case READ_SIGHTING:
-      job->result =
-          sight_look(&r->sight, job->process, r->now_ns, &job->sighting);
-      break;
-    case READ_STAT:
-      job->result = read_stat(r, job->process, &job->stat);
-      break;
-    case READ_ROLLUP:
-    case READ_ROLLUP_AND_EVIDENCE:
-      run_rollup(r, job);
-      break;
-    case READ_MAPPINGS:
-      run_mappings(r, job);
-      break;
-    }
+  for (size_t i = 0; i < n; i++) {
+    jobs[i].file = hangs_still(r, jobs[i].process);
+    jobs[i].result = jobs[i].file ? READ_HANGING : READ_UNTRIED;
+  }
+  while (next < n) {
+    void *desk = NULL;
+    int status = crew_desk(r->crew, &desk);
+
+    if (status == 0) /* the tree may have been opened anew */
+      status = procfs_follow(((struct desk *)desk)->procfs, r->setup.procfs);
+    if (status < 0)
+      fail_untried(jobs + next, n - next, status);
+    if (status != 0 || lay_out(r, desk, jobs, next, n) == 0)
+      return;
+    next = run_batch(r, desk, jobs);
   }
 }

@@ -17,6 +17,7 @@ void settings_init(struct settings *s) {
   *s = (struct settings){
       .max_groups = SETTINGS_MAX_GROUPS_DEFAULT,
       .read_budget_ns = READ_BUDGET_DEFAULT_NS,
+      .stall_timeout_ns = STALL_TIMEOUT_DEFAULT_NS,
       .state_interval_ns = STATE_INTERVAL_DEFAULT_NS,
       .capture = {.severities = SEVERITY_WARNING | SEVERITY_FAILURE,
                   .top_processes = 20,
@@ -242,12 +243,18 @@ static bool has_command_lines(const struct settings *s) {
 }
 
 unsigned settings_attributes(const struct settings *s) {
-  unsigned attributes = 0;
+  unsigned attributes = settings_rule_attributes(s);
 
   if (settings_make_snapshots(s))
-    attributes = has_command_lines(s)
-                     ? EVERY_ATTRIBUTE
-                     : EVERY_ATTRIBUTE & ~(1U << ATTRIBUTE_COMMAND_LINE);
+    attributes |= has_command_lines(s)
+                      ? EVERY_ATTRIBUTE
+                      : EVERY_ATTRIBUTE & ~(1U << ATTRIBUTE_COMMAND_LINE);
+  return attributes;
+}
+
+unsigned settings_rule_attributes(const struct settings *s) {
+  unsigned attributes = 0;
+
   for (size_t i = 0; i < s->n_rules; i++)
     attributes |= rule_attributes(&s->rules[i]);
   return attributes;

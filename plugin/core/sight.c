@@ -87,7 +87,7 @@ static int read_stat(struct procfs *procfs, int fd, struct stat_sample *ret) {
 }
 
 /* Whether the directory is still that of the process we looked at. */
-static int check_is_same(struct procfs *procfs, const struct process *p,
+static int check_is_same(struct procfs *procfs, const struct subject *p,
                          int fd) {
   struct stat_sample s;
   uint64_t ino;
@@ -101,7 +101,7 @@ static int check_is_same(struct procfs *procfs, const struct process *p,
   return s.starttime_ticks == p->starttime_ticks ? 0 : PROCFS_GONE;
 }
 
-int sight_open_memory(struct procfs *procfs, const struct process *p,
+int sight_open_memory(struct procfs *procfs, const struct subject *p,
                       int *ret_fd) {
   int fd;
   int r = procfs_open_process(procfs, p->pid, &fd);
@@ -170,7 +170,6 @@ static int read_command_line(struct sight *s, int fd,
 static int read_user(struct sight *s, int fd, uint32_t *ret_uid,
                      struct span *ret) {
   struct status_sample status;
-  const char *name;
   struct span text;
   int r = procfs_read(s->procfs, fd, "status", &text);
 
@@ -179,19 +178,20 @@ static int read_user(struct sight *s, int fd, uint32_t *ret_uid,
   if (r != 0 || !(status.known & STATUS_UID))
     return r;
   *ret_uid = status.uid_effective;
-  name = user_cache_name(s->users, status.uid_effective);
-  if (!name)
-    return -errno;
-  *ret = (struct span){.text = name, .len = strlen(name)};
+  procfs_announce(s->procfs, "the user's name");
+  r = user_cache_name(s->users, status.uid_effective, s->user);
+  if (r < 0)
+    return r;
+  *ret = (struct span){.text = s->user, .len = strlen(s->user)};
   return 0;
 }
 
 /* When names are old: a minute after they were read, for some processes a
  * little earlier, lest all that were there at the start come due at once. */
-bool sight_is_old(const struct process *p, uint64_t now_ns) {
-  uint64_t spread_ns = p->pid % 16 * (NAMES_MAX_AGE_NS / 64);
+bool sight_is_old(uint32_t pid, uint64_t identified_ns, uint64_t now_ns) {
+  uint64_t spread_ns = pid % 16 * (NAMES_MAX_AGE_NS / 64);
 
-  return now_ns - p->identified_ns >= NAMES_MAX_AGE_NS - spread_ns;
+  return now_ns - identified_ns >= NAMES_MAX_AGE_NS - spread_ns;
 }
 
 static bool wants(const struct sight *s, enum attribute a) {
@@ -246,7 +246,7 @@ static int read_names(struct sight *s, int fd, const struct identity *old,
  * fork; and with age. Age brings only what cannot hang and wakes no memory,
  * unless execs cannot be seen for sure.
  */
-static int look_at_names(struct sight *s, const struct process *p, int fd,
+static int look_at_names(struct sight *s, const struct subject *p, int fd,
                          uint64_t now_ns, struct sighting *seen) {
   static const struct stored_identity nothing;
   bool is_known =
@@ -258,7 +258,8 @@ static int look_at_names(struct sight *s, const struct process *p, int fd,
   uint32_t uid = old.uid;
   int r;
 
-  if (!is_new && p->is_settled && !sight_is_old(p, now_ns))
+  if (!is_new && p->is_settled &&
+      !sight_is_old(p->pid, p->identified_ns, now_ns))
     return 0;
   r = read_names(s, fd, &old,
                  is_new || !p->is_settled || !stat_has_addresses(&seen->stat),
@@ -274,7 +275,7 @@ static int look_at_names(struct sight *s, const struct process *p, int fd,
 }
 
 /* Reads on through fd, which it closes. */
-static int look_at_memory(struct sight *s, const struct process *p, int fd,
+static int look_at_memory(struct sight *s, const struct subject *p, int fd,
                           uint64_t now_ns, struct sighting *seen) {
   int memory_fd = -1;
   int r = open_memory(s->procfs,
@@ -313,7 +314,7 @@ static void see_stat(struct sighting *seen, const struct stat_sample *stat) {
                                                            : PROCESS_ALIVE;
 }
 
-int sight_look(struct sight *s, const struct process *p, uint64_t now_ns,
+int sight_look(struct sight *s, const struct subject *p, uint64_t now_ns,
                struct sighting *ret) {
   struct stat_sample stat;
   int fd, r;

@@ -265,7 +265,8 @@ static void add_quality(struct json *j, const struct scene *s,
                         const struct usage *u) {
   static const char *const delays[] = {[DELAY_NONE] = NULL,
                                        [DELAY_BUDGET] = "budget",
-                                       [DELAY_MAX_STALL] = "max_stall"};
+                                       [DELAY_MAX_STALL] = "max_stall",
+                                       [DELAY_STALLED] = "stalled"};
 
   add_string(j, "source", source_name(source));
   if (source == SOURCE_ESTIMATED)

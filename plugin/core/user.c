@@ -35,18 +35,23 @@ static int look_up_system(uint32_t uid, char *ret, size_t size) {
 void user_cache_init(struct user_cache *c,
                      int (*look_up)(uint32_t uid, char *ret, size_t size)) {
   *c = (struct user_cache){.look_up = look_up ? look_up : look_up_system};
+  pthread_mutex_init(&c->lock, NULL);
 }
 
 void user_cache_done(struct user_cache *c) {
   free(c->entries);
-  *c = (struct user_cache){0};
+  c->entries = NULL;
+  c->n = c->cap = 0;
 }
 
 void user_cache_expire(struct user_cache *c, uint64_t now_ns) {
   if (now_ns - c->filled_ns < KEPT_NS)
     return;
-  c->n = 0;
   c->filled_ns = now_ns;
+  pthread_mutex_lock(&c->lock);
+  for (size_t i = 0; i < c->n; i++)
+    c->entries[i].is_old = true;
+  pthread_mutex_unlock(&c->lock);
 }
 
 static size_t find_place(const struct user_cache *c, uint32_t uid) {
@@ -63,6 +68,10 @@ static size_t find_place(const struct user_cache *c, uint32_t uid) {
   return low;
 }
 
+static bool is_at(const struct user_cache *c, size_t place, uint32_t uid) {
+  return place < c->n && c->entries[place].uid == uid;
+}
+
 static int make_room(struct user_cache *c) {
   size_t cap = c->cap ? c->cap * 2 : 16;
   struct user_entry *entries;
@@ -77,33 +86,64 @@ static int make_room(struct user_cache *c) {
   return 0;
 }
 
-static const struct user_entry *insert(struct user_cache *c, size_t place,
-                                       const struct user_entry *made) {
-  struct user_entry *entry = &c->entries[place];
+/* Without memory it is asked for again the next time. */
+static void keep(struct user_cache *c, uint32_t uid, const char *name) {
+  size_t place = find_place(c, uid);
+  struct user_entry *entry;
 
-  memmove(entry + 1, entry, (c->n - place) * sizeof(*entry));
-  c->n++;
-  *entry = *made;
-  return entry;
+  if (!is_at(c, place, uid)) {
+    if (c->n == ENTRIES_MAX)
+      c->n = place = 0;
+    if (make_room(c) < 0)
+      return;
+    entry = &c->entries[place];
+    memmove(entry + 1, entry, (c->n - place) * sizeof(*entry));
+    c->n++;
+  }
+  entry = &c->entries[place];
+  entry->uid = uid;
+  entry->is_old = false;
+  strcpy(entry->name, name);
 }
 
-const char *user_cache_name(struct user_cache *c, uint32_t uid) {
+static void write_number(uint32_t uid, char ret[USER_NAME_SIZE]) {
+  snprintf(ret, USER_NAME_SIZE, "%u", uid);
+}
+
+/* False where it is for us to ask. */
+static bool find_name(struct user_cache *c, uint32_t uid,
+                      char ret[USER_NAME_SIZE]) {
   size_t place = find_place(c, uid);
-  struct user_entry made = {.uid = uid};
+  bool is_known = is_at(c, place, uid);
+
+  if (!c->is_asking && (!is_known || c->entries[place].is_old)) {
+    c->is_asking = true;
+    return false;
+  }
+  if (is_known)
+    strcpy(ret, c->entries[place].name);
+  else
+    write_number(uid, ret);
+  return true;
+}
+
+int user_cache_name(struct user_cache *c, uint32_t uid,
+                    char ret[USER_NAME_SIZE]) {
+  bool is_found;
   int r;
 
-  if (place < c->n && c->entries[place].uid == uid)
-    return c->entries[place].name;
-  if (c->n == ENTRIES_MAX)
-    c->n = place = 0;
-  if (make_room(c) < 0)
-    return NULL;
-  r = c->look_up(uid, made.name, sizeof(made.name));
-  if (r == -EAGAIN) {
-    errno = EAGAIN;
-    return NULL;
-  }
-  if (r != 0)
-    snprintf(made.name, sizeof(made.name), "%u", uid);
-  return insert(c, place, &made)->name;
+  pthread_mutex_lock(&c->lock);
+  is_found = find_name(c, uid, ret);
+  pthread_mutex_unlock(&c->lock);
+  if (is_found)
+    return 0;
+  r = c->look_up(uid, ret, USER_NAME_SIZE);
+  if (r != 0 && r != -EAGAIN)
+    write_number(uid, ret);
+  pthread_mutex_lock(&c->lock);
+  if (r != -EAGAIN)
+    keep(c, uid, ret);
+  c->is_asking = false;
+  pthread_mutex_unlock(&c->lock);
+  return r == -EAGAIN ? r : 0;
 }

@@ -1,7 +1,9 @@
 #include "proctree.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,6 +61,39 @@ void proctree_write(const struct proctree *t, const char *path,
   fd = open(whole, O_WRONLY | O_CREAT | O_TRUNC, 0644);
   if (fd < 0 || write(fd, text, len) != (ssize_t)len)
     fail(whole);
+  close(fd);
+}
+
+void proctree_hang(const struct proctree *t, const char *path) {
+  char whole[PATH_SIZE];
+
+  proctree_unlink(t, path);
+  snprintf(whole, sizeof(whole), "%s/%s", t->root, path);
+  make_directories(whole);
+  if (mkfifo(whole, 0644) < 0)
+    fail(whole);
+}
+
+void proctree_rename(const struct proctree *t, const char *from,
+                     const char *to) {
+  char old[PATH_SIZE], new[PATH_SIZE];
+
+  snprintf(old, sizeof(old), "%s/%s", t->root, from);
+  snprintf(new, sizeof(new), "%s/%s", t->root, to);
+  if (rename(old, new) < 0)
+    fail(old);
+}
+
+void proctree_wake(const struct proctree *t, const char *path) {
+  char whole[PATH_SIZE];
+  int fd;
+
+  snprintf(whole, sizeof(whole), "%s/%s", t->root, path);
+  while ((fd = open(whole, O_WRONLY | O_NONBLOCK)) < 0 && errno == ENXIO)
+    sched_yield();
+  if (fd < 0)
+    fail(whole);
+  proctree_unlink(t, path);
   close(fd);
 }
 
@@ -181,6 +216,8 @@ static void put_all(const struct proctree *t, const char *dir,
   put(t, dir, "status", text, (size_t)n);
   n = snprintf(text, sizeof(text), "0::%s\n", f->cgroup ? f->cgroup : "/");
   put(t, dir, "cgroup", text, (size_t)n);
+  n = snprintf(text, sizeof(text), "%s\n", f->comm ? f->comm : "");
+  put(t, dir, "comm", text, (size_t)n);
 }
 
 void proctree_put(const struct proctree *t, const struct fake *f) {

@@ -58,6 +58,15 @@ struct fake_mapping {
 void proctree_put_smaps(const struct proctree *t, uint32_t pid,
                         const struct fake_mapping *mappings, size_t n);
 
+/* Has whoever reads a file wait (it is a FIFO), until he is woken and finds it
+ * empty; to wake waits for one to be there. The file is gone then. */
+void proctree_hang(const struct proctree *t, const char *path);
+void proctree_wake(const struct proctree *t, const char *path);
+
+/* Moves a file; who waits for it goes on waiting. */
+void proctree_rename(const struct proctree *t, const char *from,
+                     const char *to);
+
 /* Removes a file or a directory below the root, with all in it. */
 void proctree_unlink(const struct proctree *t, const char *path);
 

@@ -9,8 +9,11 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "world.h"
 
@@ -38,16 +41,32 @@ static bool is_file(const char *path, const char *name) {
   return name && strcmp(slash ? slash + 1 : path, name) == 0;
 }
 
-int __wrap_openat(int dir_fd, const char *path, int flags, ...) {
+/* Whether this call is to fail, and what is to happen before it. A reader that
+ * hangs has called too. */
+static bool note_call(const char *path, void (**happen)(void)) {
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  bool fails;
+
+  pthread_mutex_lock(&lock);
   hook.calls++;
   if (hook.calls == hook.happens_before) {
     hook.happens_before = 0;
-    hook.happen();
+    *happen = hook.happen;
   }
-  if (is_file(path, hook.counted))
-    hook.opened++;
-  if (hook.failures && is_file(path, hook.failing)) {
-    hook.failures--;
+  hook.opened += is_file(path, hook.counted);
+  fails = hook.failures && is_file(path, hook.failing);
+  hook.failures -= fails;
+  pthread_mutex_unlock(&lock);
+  return fails;
+}
+
+int __wrap_openat(int dir_fd, const char *path, int flags, ...) {
+  void (*happen)(void) = NULL;
+  bool fails = note_call(path, &happen);
+
+  if (happen)
+    happen();
+  if (fails) {
     errno = hook.error;
     return -1;
   }
@@ -661,6 +680,347 @@ kernel_without_both_is_told_from_a_process_that_ended(void **state) {
   assert_true(kb(w, "g", "resident") == 140);
 }
 
+/* --- what hangs --------------------------------------------------------------
+ */
+
+#define TIMEOUT_NS (100 * NS_PER_MS)
+
+static unsigned stalled(const struct world *w) {
+  return (unsigned)collector_counts(w->collector)->stalled;
+}
+
+static const struct trouble *stall(const struct world *w) {
+  return collector_trouble(w->collector, TROUBLE_STALLED);
+}
+
+/* A hung reader that was woken comes back when it does. */
+static void cycle_until_none_is_stalled(struct world *w) {
+  do {
+    sched_yield();
+    assert_int_equal(world_cycle(w, 1), 0);
+  } while (stalled(w) > 0);
+}
+
+static void
+member_whose_rollup_hangs_costs_no_other_and_is_read_again(void **state) {
+  struct world *w = *state;
+
+  w->settings.stall_timeout_ns = TIMEOUT_NS;
+  put(w, process(10, "a"));
+  put(w, process(11, "g"));
+  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
+  proctree_hang(&w->tree, "10/smaps_rollup");
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_true(is_whole(w, 1));
+  assert_true(world_value(w, "a", "ps_count") == 1);
+  assert_true(kb(w, "a", "resident") == 140);
+  assert_true(kb(w, "a", "pss_error") == 140);
+  assert_true(world_value(w, "a", "coverage") == 0);
+  assert_int_equal(stalled(w), 1);
+  assert_int_equal(stall(w)->pid, 10);
+  assert_string_equal(stall(w)->comm, "a");
+  assert_string_equal(stall(w)->file, "smaps_rollup");
+
+  hook.counted = "smaps_rollup";
+  for (unsigned i = 0; i < 5; i++) {
+    hook.opened = 0;
+    assert_int_equal(world_cycle(w, i * 1000), 0);
+    assert_int_equal(hook.opened, 1); /* the other's */
+    assert_int_equal(stalled(w), 1);
+    assert_int_equal(stall(w)->count, 0);
+    assert_true(is_whole(w, 1));
+  }
+  proctree_wake(&w->tree, "10/smaps_rollup");
+  put(w, process(10, "a"));
+  cycle_until_none_is_stalled(w);
+  assert_true(kb(w, "a", "pss") == 120);
+  assert_true(kb(w, "a", "pss_error") == 0);
+}
+
+/* It comes back too late each time, and has us wait each time; so it is tried
+ * more and more rarely, however well it looks meanwhile. */
+static void process_that_is_too_slow_is_tried_ever_more_rarely(void **state) {
+  struct world *w = *state;
+
+  w->settings.stall_timeout_ns = TIMEOUT_NS;
+  put(w, process(10, "a"));
+  world_group(w, "g", "Comm", "*", NULL, NULL);
+  hook.counted = "smaps_rollup";
+  for (unsigned i = 0; i < 3; i++) {
+    proctree_hang(&w->tree, "10/smaps_rollup");
+    assert_int_equal(world_cycle(w, 1 << i), 0); /* after 0.2, 0.4 seconds */
+    assert_int_equal(stalled(w), 1);
+    proctree_wake(&w->tree, "10/smaps_rollup");
+    put(w, process(10, "a"));
+    hook.opened = 0;
+    for (int j = 0; j < 100; j++) {
+      sched_yield();
+      assert_int_equal(world_cycle(w, 0), 0);
+      assert_int_equal(stalled(w), 1);
+      assert_int_equal(hook.opened, 0);
+    }
+  }
+  cycle_until_none_is_stalled(w);
+  assert_true(is_whole(w, 1));
+}
+
+/* Without a name it is in no group; of one that is known before, nothing is
+ * lost. */
+static void process_that_hangs_at_first_sight_is_in_no_group(void **state) {
+  static const char *const files[] = {"stat", "cmdline"};
+  struct world *w = *state;
+
+  w->settings.stall_timeout_ns = TIMEOUT_NS;
+  put(w, process(10, "a"));
+  world_group(w, "g", "CommandLine", "thing*", NULL, NULL);
+  for (uint32_t i = 0; i < 2; i++) {
+    char path[32];
+
+    put(w, process(20, "b"));
+    snprintf(path, sizeof(path), "20/%s", files[i]);
+    proctree_hang(&w->tree, path);
+    assert_int_equal(world_cycle(w, 1), 0);
+    assert_true(is_whole(w, 1));
+    assert_int_equal(stalled(w), 1);
+    assert_int_equal(stall(w)->pid, 20);
+    assert_string_equal(stall(w)->comm, "b");
+    assert_string_equal(stall(w)->file, files[i]);
+    assert_int_equal(collector_counts(w->collector)->processes, 2);
+    proctree_wake(&w->tree, path);
+    put(w, process(20, "b"));
+    cycle_until_none_is_stalled(w);
+    assert_true(is_whole(w, 2));
+    proctree_end(&w->tree, 20);
+    assert_int_equal(world_cycle(w, 1), 0);
+  }
+}
+
+static void known_process_whose_stat_hangs_stays_a_member(void **state) {
+  struct world *w = *state;
+  struct fake f = process(10, "a");
+
+  w->settings.stall_timeout_ns = TIMEOUT_NS;
+  put(w, f);
+  world_group(w, "g", "Comm", "*", NULL, NULL);
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_cycle(w, 1), 0);
+  f.private_kb += 400; /* which changes the size, so that stat is asked */
+  put(w, f);
+  proctree_hang(&w->tree, "10/stat");
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal(world_cycle(w, 1), 0);
+    assert_int_equal(stalled(w), 1);
+    assert_true(kb(w, "g", "resident") == 540);
+    assert_true(world_value(w, "g", "ps_count") == 1);
+    assert_true(world_value(w, "g", "unreadable") == 0);
+  }
+  /* It ends all the same, for what cannot hang. */
+  proctree_write(&w->tree, "10/statm", "0 0 0 0 0 0 0\n", 14);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_members(w, "g"), 0);
+  assert_int_equal(stalled(w), 0);
+  proctree_wake(&w->tree, "10/stat");
+  put(w, f);
+  do
+    assert_int_equal(world_cycle(w, 1), 0);
+  while (world_members(w, "g") == 0);
+}
+
+/* What hangs goes on hanging: it is of the old program. */
+static void exec_of_one_that_hangs_has_it_looked_at_again(void **state) {
+  struct world *w = *state;
+  struct fake f = process(10, "a");
+
+  w->settings.stall_timeout_ns = TIMEOUT_NS;
+  put(w, f);
+  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
+  proctree_hang(&w->tree, "10/smaps_rollup");
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(stalled(w), 1);
+  proctree_rename(&w->tree, "10/smaps_rollup", "fifo");
+  f.comm = "g";
+  f.start_stack += 0x1000;
+  put(w, f);
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(stalled(w), 0);
+  assert_true(is_whole(w, 1));
+  proctree_wake(&w->tree, "fifo");
+}
+
+/* Which shows by its directory, where they have the same name. */
+static void pid_of_one_that_hung_can_come_to_another_of_its_name(void **state) {
+  struct world *w = *state;
+  struct fake f = process(10, "g");
+
+  w->settings.stall_timeout_ns = TIMEOUT_NS;
+  put(w, f);
+  world_group(w, "g", "Comm", "*", NULL, NULL);
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_cycle(w, 1), 0);
+  proctree_hang(&w->tree, "10/smaps_rollup");
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(stalled(w), 1);
+  proctree_rename(&w->tree, "10", "old");
+  f.starttime += 5;
+  put(w, f);
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(stalled(w), 0);
+  assert_true(is_whole(w, 1));
+  proctree_wake(&w->tree, "old/smaps_rollup");
+}
+
+/* It shows in its size alone, and that while nothing was to be asked. */
+static void exec_while_it_hung_is_seen_when_it_is_free(void **state) {
+  struct world *w = *state;
+  struct fake f = process(10, "sh");
+
+  w->settings.stall_timeout_ns = TIMEOUT_NS;
+  put(w, f);
+  world_group(w, "%{exe}", "Executable", "*", NULL, NULL);
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_cycle(w, 1), 0);
+  proctree_hang(&w->tree, "10/smaps_rollup");
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(stalled(w), 1);
+  proctree_rename(&w->tree, "10/smaps_rollup", "fifo");
+  f.start_stack += 0x5000;
+  f.size = 999;
+  f.exe = "/usr/bin/another";
+  put(w, f);
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(stalled(w), 1);
+  assert_int_equal(world_members(w, "usr_bin_thing"), 1);
+  proctree_wake(&w->tree, "fifo");
+  cycle_until_none_is_stalled(w);
+  assert_int_equal(world_members(w, "usr_bin_another"), 1);
+}
+
+static void hang(struct world *w, uint32_t pid, bool is_to_hang) {
+  char path[32];
+
+  snprintf(path, sizeof(path), "%u/smaps_rollup", pid);
+  if (is_to_hang) {
+    proctree_hang(&w->tree, path);
+    return;
+  }
+  proctree_wake(&w->tree, path);
+  put(w, process(pid, "a"));
+}
+
+/* Six hang, and four may; the others of these are not tried, nor is one that
+ * is well. */
+static void when_all_readers_hang_statm_alone_is_read(void **state) {
+  enum { HANGING = 6, WORKERS = 4 };
+  struct world *w = *state;
+
+  w->settings.stall_timeout_ns = TIMEOUT_NS;
+  for (uint32_t i = 0; i < HANGING; i++)
+    put(w, process(10 + i, "a"));
+  put(w, process(90, "g"));
+  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_cycle(w, 1), 0);
+  for (uint32_t i = 0; i < HANGING; i++)
+    hang(w, 10 + i, true);
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(world_cycle(w, 1), 0);
+    assert_int_equal(stalled(w), WORKERS);
+    assert_int_equal(stall(w)->count, i == 0 ? WORKERS : 0);
+    assert_int_equal(
+        collector_trouble(w->collector, TROUBLE_READERS_STUCK)->count, 1);
+    assert_int_equal(collector_counts(w->collector)->deferred,
+                     HANGING - WORKERS + 1);
+    assert_true(kb(w, "a", "resident") == 140 * HANGING);
+    assert_true(kb(w, "g", "resident") == 140);
+    assert_true(kb(w, "g", "pss") > 0);
+    assert_true(world_value(w, "g", "coverage") == 0);
+  }
+  for (uint32_t i = 0; i < WORKERS; i++)
+    hang(w, 10 + i, false);
+  for (uint32_t i = WORKERS; i < HANGING; i++) {
+    proctree_unlink(&w->tree, i == 4 ? "14/smaps_rollup" : "15/smaps_rollup");
+    put(w, process(10 + i, "a"));
+  }
+  cycle_until_none_is_stalled(w);
+  assert_true(kb(w, "a", "pss") == 120 * HANGING);
+  assert_true(is_whole(w, 1));
+  assert_int_equal(
+      collector_trouble(w->collector, TROUBLE_READERS_STUCK)->count, 0);
+}
+
+/* Growth has its stat asked for, and there is nobody to do it; a newcomer is
+ * not known at all. */
+static void known_process_goes_on_without_a_reader(void **state) {
+  enum { WORKERS = 4 };
+  struct world *w = *state;
+  struct fake f = process(90, "g");
+
+  w->settings.stall_timeout_ns = TIMEOUT_NS;
+  for (uint32_t i = 0; i < WORKERS; i++)
+    put(w, process(10 + i, "a"));
+  put(w, f);
+  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
+  for (uint32_t i = 0; i < WORKERS; i++)
+    hang(w, 10 + i, true);
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(stalled(w), WORKERS);
+  f.private_kb += 400;
+  put(w, f);
+  put(w, process(91, "g"));
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_members(w, "g"), 1);
+  assert_true(kb(w, "g", "resident") == 540);
+  for (uint32_t i = 0; i < WORKERS; i++)
+    hang(w, 10 + i, false);
+  cycle_until_none_is_stalled(w);
+  assert_int_equal(world_members(w, "g"), 2);
+}
+
+/* Whose mm it is stays as it was, and is not asked again before its time. */
+static void child_in_vfork_is_counted_once_while_asking_hangs(void **state) {
+  struct world *w = *state;
+  struct fake parent = process(10, "java"), child = process(11, "java");
+
+  w->settings.stall_timeout_ns = TIMEOUT_NS;
+  parent.state = 'D';
+  child.ppid = 10;
+  child.start_stack = parent.start_stack;
+  put(w, parent);
+  put(w, child);
+  world_group(w, "java", "Comm", "java", NULL, NULL);
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_cycle(w, 1), 0);
+  proctree_hang(&w->tree, "10/stat");
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(stalled(w), 1);
+  assert_int_equal(stall(w)->pid, 11);
+  proctree_wake(&w->tree, "10/stat");
+  put(w, parent);
+  hook.counted = "stat";
+  for (int i = 0; i < 100; i++) {
+    sched_yield();
+    assert_int_equal(world_cycle(w, 0), 0);
+    assert_int_equal(hook.opened, 0);
+    assert_true(kb(w, "java", "pss") == 120);
+    assert_true(world_value(w, "java", "ps_count") == 2);
+  }
+  cycle_until_none_is_stalled(w);
+  assert_true(kb(w, "java", "pss") == 120);
+}
+
+static void collector_ends_without_a_reader_that_hangs(void **state) {
+  struct world *w = *state;
+
+  w->settings.stall_timeout_ns = TIMEOUT_NS;
+  put(w, process(10, "a"));
+  world_group(w, "g", "Comm", "*", NULL, NULL);
+  proctree_hang(&w->tree, "10/smaps_rollup");
+  assert_int_equal(world_cycle(w, 0), 0);
+  collector_free(w->collector);
+  w->collector = NULL;
+  proctree_wake(&w->tree, "10/smaps_rollup");
+}
+
 static void cycle_fails_while_the_tree_is_gone_and_works_again(void **state) {
   struct world *w = *state;
 
@@ -719,9 +1079,21 @@ int main(void) {
       TEST(hidden_process_is_counted_as_denied),
       TEST(smaps_stands_in_where_there_is_no_rollup),
       TEST(kernel_without_both_is_told_from_a_process_that_ended),
+      TEST(member_whose_rollup_hangs_costs_no_other_and_is_read_again),
+      TEST(process_that_is_too_slow_is_tried_ever_more_rarely),
+      TEST(process_that_hangs_at_first_sight_is_in_no_group),
+      TEST(known_process_whose_stat_hangs_stays_a_member),
+      TEST(exec_of_one_that_hangs_has_it_looked_at_again),
+      TEST(pid_of_one_that_hung_can_come_to_another_of_its_name),
+      TEST(exec_while_it_hung_is_seen_when_it_is_free),
+      TEST(when_all_readers_hang_statm_alone_is_read),
+      TEST(known_process_goes_on_without_a_reader),
+      TEST(child_in_vfork_is_counted_once_while_asking_hangs),
+      TEST(collector_ends_without_a_reader_that_hangs),
       TEST(cycle_fails_while_the_tree_is_gone_and_works_again),
       TEST(missing_meminfo_makes_percentages_unknown),
   };
 
+  alarm(300); /* what waits in vain fails */
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

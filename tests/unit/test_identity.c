@@ -194,6 +194,33 @@ static void an_identity_that_is_done_knows_nothing(void **state) {
   identity_done(&id);
 }
 
+/* Whoever is done first: under ASan neither loses them nor frees them twice. */
+static void shared_values_stay_until_both_are_done(void **state) {
+  (void)state;
+  for (int i = 0; i < 2; i++) {
+    struct stored_identity id[2] = {{.uid = 0}};
+
+    set(&id[0], nginx, 33);
+    id[1] = identity_share(&id[0]);
+    identity_done(&id[i]);
+    assert_null(id[i].block);
+    assert_string_equal(identity_get(&id[!i]).value[ATTRIBUTE_UNIT],
+                        "nginx.service");
+    assert_int_equal(id[!i].uid, 33);
+    identity_done(&id[!i]);
+  }
+}
+
+static void nothing_can_be_shared_too(void **state) {
+  struct stored_identity id = {.uid = 7}, other = identity_share(&id);
+
+  (void)state;
+  assert_null(other.block);
+  assert_int_equal(other.uid, 7);
+  identity_done(&other);
+  identity_done(&id);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(values_are_copied),
@@ -206,6 +233,8 @@ int main(void) {
       cmocka_unit_test(any_byte_but_nul_is_kept),
       cmocka_unit_test(values_may_be_those_of_the_identity_itself),
       cmocka_unit_test(an_identity_that_is_done_knows_nothing),
+      cmocka_unit_test(shared_values_stay_until_both_are_done),
+      cmocka_unit_test(nothing_can_be_shared_too),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

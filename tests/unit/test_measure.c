@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "world.h"
 
@@ -197,6 +198,32 @@ static void start_is_spread_over_intervals(void **state) {
   assert_int_equal(collector_counts(w->collector)->deferred, 0);
 }
 
+/* Of 2 GiB each, which is 6 ms by the first guess: seven of them in the 50 ms
+ * of an interval, from the first one on. */
+static void start_among_large_processes_costs_no_more(void **state) {
+  enum { N = 40 };
+  struct world *w = *state;
+  unsigned total = 0;
+
+  for (uint32_t pid = 1; pid <= N; pid++) {
+    struct fake f = process(pid, "g");
+
+    f.private_kb = 2 << 20;
+    f.size = 600000;
+    put(w, f);
+  }
+  group(w, "g");
+  for (int i = 0; i < 6; i++) {
+    assert_int_equal(world_cycle(w, 1), 0);
+    assert_in_range(reads(w), i < 5 ? 7 : 5, 7);
+    total += reads(w);
+    assert_in_range(collector_counts(w->collector)->deferred, N - total,
+                    total < N ? N : 0);
+    assert_true(kb(w, "rss") == N * (2097152. + 2048));
+  }
+  assert_int_equal(total, N);
+}
+
 /* 8 MiB, but page tables for 10 GiB: to walk them takes milliseconds. */
 static void scattered_memory_is_not_read_where_that_would_stall(void **state) {
   static const char status[] = "Uid:\t0\t0\t0\t0\nVmPTE:\t   20480 kB\n"
@@ -274,6 +301,63 @@ static void walk_that_would_stall_too_long_is_not_made(void **state) {
   assert_int_equal(collector_counts(w->collector)->deferred, 1);
   assert_int_equal(collector_trouble(w->collector, TROUBLE_TOO_LARGE)->pid, 10);
   assert_true(kb(w, "pss_error") > 0);
+}
+
+static void max_stall_holds_where_every_member_is_read_too(void **state) {
+  struct world *w = *state;
+
+  w->settings.policy.refresh = REFRESH_ALWAYS;
+  put(w, process(10, "g"));
+  put(w, process(11, "h"));
+  world_group(w, "g", "Comm", "g", NULL, NULL)->policy.max_stall_ns = 25000;
+  group(w, "h");
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal(world_cycle(w, 1), 0);
+    assert_int_equal(reads(w), 1);
+    assert_int_equal(collector_counts(w->collector)->deferred, 1);
+    assert_true(kb(w, "rss") == 8192);
+    assert_true(kb(w, "pss_error") == 8192);
+    assert_true(world_value(w, "h", "coverage") == 100);
+  }
+}
+
+/* The last reading stands, statm is followed from there, and what cannot be
+ * asked for is in doubt. */
+static void process_whose_rollup_hangs_is_followed_by_statm(void **state) {
+  struct world *w = *state;
+  struct fake f = process(10, "g");
+  double error = 0;
+
+  w->settings.stall_timeout_ns = 100 * NS_PER_MS;
+  put(w, f);
+  group(w, "g");
+  assert_int_equal(world_cycle(w, 1), 0);
+  f.shared_kb = 8192; /* which is a reason to read it again */
+  put(w, f);
+  proctree_hang(&w->tree, "10/smaps_rollup");
+  for (int i = 0; i < 4; i++) {
+    char statm[64];
+
+    f.private_kb += 4096;
+    snprintf(statm, sizeof(statm), "10000 %u %u 0 0 0 0\n",
+             (f.private_kb + f.shared_kb) / 4, f.shared_kb / 4);
+    proctree_write(&w->tree, "10/statm", statm, strlen(statm));
+    assert_int_equal(world_cycle(w, 1), 0);
+    assert_int_equal(reads(w), 0);
+    assert_int_equal(collector_counts(w->collector)->stalled, 1);
+    assert_true(kb(w, "uss") == f.private_kb);
+    assert_true(kb(w, "rss") == f.private_kb + f.shared_kb);
+    assert_true(world_value(w, "g", "unreadable") == 0);
+    assert_int_equal((int)(world_value(w, "g", "age") + 0.5), i + 1);
+    assert_true(kb(w, "pss_error") >= 2048 && kb(w, "pss_error") >= error);
+    error = kb(w, "pss_error");
+  }
+  proctree_wake(&w->tree, "10/smaps_rollup");
+  put(w, f);
+  do
+    assert_int_equal(world_cycle(w, 1), 0);
+  while (reads(w) == 0);
+  assert_true(kb(w, "pss") == f.private_kb + 4096);
 }
 
 /* 64 MiB of it a file that n processes map, and 1 MiB of its own. */
@@ -431,6 +515,9 @@ int main(void) {
       TEST(refresh_never_leaves_rollup_values_unknown),
       TEST(process_in_two_groups_is_read_as_the_stricter_wants),
       TEST(walk_that_would_stall_too_long_is_not_made),
+      TEST(start_among_large_processes_costs_no_more),
+      TEST(max_stall_holds_where_every_member_is_read_too),
+      TEST(process_whose_rollup_hangs_is_followed_by_statm),
       TEST(process_whose_main_thread_is_dead_is_estimated_too),
       TEST(one_that_maps_what_others_map_has_them_read_again),
       TEST(sharers_that_are_not_read_pay_by_how_many_they_are),
@@ -439,5 +526,6 @@ int main(void) {
       TEST(memory_that_goes_to_swap_is_followed),
   };
 
+  alarm(300); /* what waits in vain fails */
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 #include <math.h>
+#include <unistd.h>
 
 #include "items.h"
 #include "proctree.h"
@@ -246,6 +247,66 @@ static void a_clock_that_jumps_does_no_harm(void **state) {
   }
 }
 
+/* Reads once and again until the process is no longer stalled. */
+static void read_until_well(void) {
+  do {
+    stub.n_values = 0;
+    assert_int_equal(stub.read(NULL), 0);
+  } while (value("smaps/count-stalled") > 0);
+}
+
+static void process_that_hangs_is_named_once(void **state) {
+  (void)state;
+  proctree_hang(&tree, "10/smaps_rollup");
+  assert_int_equal(configure(with(with(on_tree(plugin_block()), web_group()),
+                                  number("StallTimeout", 0.1))),
+                   0);
+  assert_int_equal(stub.init(), 0);
+  for (int i = 0; i < 3; i++) {
+    stub.n_values = 0;
+    assert_int_equal(stub.read(NULL), 0);
+    assert_true(value("smaps/count-stalled") == 1);
+    assert_true(value("smaps-web/ps_count") == 1);
+    assert_true(value("smaps-web/count-unreadable") == 0);
+  }
+  assert_int_equal(stub.n_logs, 1);
+  assert_non_null(strstr(stub.logs[0], "smaps_rollup of process 10 \"web\""));
+  proctree_wake(&tree, "10/smaps_rollup");
+  proctree_put(&tree, &(struct fake){.pid = 10, .comm = "web", .starttime = 5});
+  read_until_well();
+  assert_int_equal(stub.n_logs, 1);
+}
+
+static void that_all_readers_hang_is_said_until_one_is_free(void **state) {
+  char path[32];
+
+  (void)state;
+  for (uint32_t pid = 10; pid < 14; pid++) {
+    proctree_put(&tree, &(struct fake){.pid = pid, .comm = "web"});
+    snprintf(path, sizeof(path), "%u/smaps_rollup", pid);
+    proctree_hang(&tree, path);
+  }
+  assert_int_equal(configure(with(with(on_tree(plugin_block()), web_group()),
+                                  number("StallTimeout", 0.1))),
+                   0);
+  assert_int_equal(stub.init(), 0);
+  for (int i = 0; i < 3; i++) {
+    stub.n_values = 0;
+    assert_int_equal(stub.read(NULL), 0);
+  }
+  assert_int_equal(stub.n_logs, 2);
+  assert_non_null(strstr(stub.logs[0], "3 more"));
+  assert_non_null(strstr(stub.logs[1], "4 reads hang"));
+  for (uint32_t pid = 10; pid < 14; pid++) {
+    snprintf(path, sizeof(path), "%u/smaps_rollup", pid);
+    proctree_wake(&tree, path);
+    proctree_put(&tree, &(struct fake){.pid = pid, .comm = "web"});
+  }
+  read_until_well();
+  assert_int_equal(stub.n_logs, 3);
+  assert_non_null(strstr(stub.logs[2], "come back"));
+}
+
 static void max_groups_is_said_once(void **state) {
   struct item *block = on_tree(plugin_block());
 
@@ -343,6 +404,12 @@ static void mistakes_are_named_with_option_value_and_reason(void **state) {
                  "seconds from 1");
   assert_refused(in_group(number("MaxStall", 1e9)), "MaxStall 1000000000",
                  "expected", "milliseconds from 0.1");
+  assert_refused(with(plugin_block(), number("StallTimeout", 0)),
+                 "StallTimeout 0", "expected", "seconds from 0.1 to 60");
+  assert_refused(with(plugin_block(), number("StallTimeout", 61)),
+                 "StallTimeout 61", "expected", "seconds from 0.1 to 60");
+  assert_refused(in_group(number("StallTimeout", 1)), "StallTimeout 1",
+                 "expected", "no such option");
   assert_refused(in_group(number("ReadBudget", 5)), "ReadBudget 5", "expected",
                  "no such option");
   assert_refused(with(plugin_block(), item("ProcessMatch", "x", NULL)),
@@ -390,11 +457,14 @@ int main(void) {
       TEST(read_fails_only_without_a_proc_tree),
       TEST(trouble_is_said_once_an_hour),
       TEST(a_clock_that_jumps_does_no_harm),
+      TEST(process_that_hangs_is_named_once),
+      TEST(that_all_readers_hang_is_said_until_one_is_free),
       TEST(max_groups_is_said_once),
       TEST(mistakes_are_named_with_option_value_and_reason),
       TEST(names_that_two_groups_give_are_refused),
       TEST(stopping_without_having_started_is_fine),
   };
 
+  alarm(300); /* what waits in vain fails */
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,6 +58,64 @@ static void root_must_be_a_directory_with_processes(void **state) {
   assert_null(p);
 }
 
+static void expect_text(struct procfs *p, const char *wanted) {
+  struct span text;
+
+  assert_int_equal(procfs_read_of(p, 10, "statm", &text), 0);
+  assert_int_equal(text.len, strlen(wanted));
+  assert_memory_equal(text.text, wanted, text.len);
+}
+
+/* Also when another tree has come in the place of the first. */
+static void second_handle_follows_the_first(void **state) {
+  const struct procfs_entry *entries;
+  struct fixture *f = *state;
+  struct procfs *second;
+  struct proctree old;
+  struct span text;
+  size_t n;
+
+  assert_int_equal(procfs_new_second(&second), 0);
+  assert_true(procfs_read_of(second, 10, "statm", &text) < 0);
+  assert_int_equal(procfs_follow(second, f->procfs), 0);
+  expect_text(second, "1 2 3\n");
+
+  /* The tree is away for a moment, and then another. */
+  old = f->tree;
+  old.root[strlen(old.root) - 1] ^= 1;
+  assert_int_equal(rename(f->tree.root, old.root), 0);
+  proctree_write(&f->tree, "10/statm", "4 5 6\n", 6);
+  assert_int_equal(procfs_follow(second, f->procfs), 0);
+  expect_text(second, "1 2 3\n"); /* the first does not know of it yet */
+  proctree_unlink(&old, "10");
+  assert_int_equal(procfs_list(f->procfs, &entries, &n), -ENOTTY);
+  assert_int_equal(procfs_list(f->procfs, &entries, &n), 0);
+  assert_int_equal(procfs_follow(second, f->procfs), 0);
+  expect_text(second, "4 5 6\n");
+  proctree_remove(&old);
+  procfs_free(second);
+  expect_text(f->procfs, "4 5 6\n");
+}
+
+static void what_is_being_read_can_be_asked(void **state) {
+  struct fixture *f = *state;
+  struct span text;
+  int fd = open_process(f, 10);
+
+  assert_string_equal(procfs_announced(f->procfs), "the directory");
+  procfs_read_of(f->procfs, 10, "statm", &text);
+  assert_string_equal(procfs_announced(f->procfs), "statm");
+  procfs_read(f->procfs, fd, "missing", &text);
+  assert_string_equal(procfs_announced(f->procfs), "missing");
+  procfs_read_link(f->procfs, fd, "exe", &text);
+  assert_string_equal(procfs_announced(f->procfs), "exe");
+  procfs_read_pieces(f->procfs, fd, "smaps", NULL, NULL);
+  assert_string_equal(procfs_announced(f->procfs), "smaps");
+  procfs_announce(f->procfs, "else");
+  assert_string_equal(procfs_announced(f->procfs), "else");
+  close(fd);
+}
+
 static void list_is_sorted_and_has_processes_only(void **state) {
   static const uint32_t pids[] = {1, 2, 9, 10, 11, 100, 4194304};
   const struct procfs_entry *entries;
@@ -294,6 +352,8 @@ static void captured_tree_does_not_ask_about_address_spaces(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(root_must_be_a_directory_with_processes),
+      TEST(second_handle_follows_the_first),
+      TEST(what_is_being_read_can_be_asked),
       TEST(list_is_sorted_and_has_processes_only),
       TEST(inode_of_the_list_is_that_of_the_directory),
       TEST(tree_that_empties_is_an_error_and_may_come_back),

@@ -5,10 +5,17 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <smaps/policy.h>
 #include <smaps/reader.h>
 
 #include "proctree.h"
@@ -19,20 +26,22 @@
 
 struct fixture {
   struct proctree tree;
+  struct procfs *procfs;
   struct reader reader;
   struct process p; /* pid 10, alike in the tree */
 };
 
 /* Each question takes a while. What is to happen to the tree right after a
  * rollup was read, and before what is read next, is done at the second one. */
-static uint64_t now_ns;
-static unsigned questions;
+static _Atomic uint64_t now_ns;
+static _Atomic unsigned questions;
 static void (*meanwhile)(void);
 
 static uint64_t clock_ns(void) {
   if (++questions == 2 && meanwhile)
     meanwhile();
-  return now_ns += TOOK_NS;
+  now_ns += TOOK_NS;
+  return now_ns;
 }
 
 static struct fake process(uint32_t pid) {
@@ -54,6 +63,16 @@ static void write_file(const struct fixture *f, const char *path,
   proctree_write(&f->tree, path, text, strlen(text));
 }
 
+static void start(struct fixture *f, uint64_t stall_timeout_ns) {
+  const struct reader_setup setup = {.procfs = f->procfs,
+                                     .attributes = 1U << ATTRIBUTE_COMMAND_LINE,
+                                     .stall_timeout_ns = stall_timeout_ns,
+                                     .clock_ns = clock_ns};
+
+  assert_int_equal(reader_init(&f->reader, &setup), 0);
+  reader_begin(&f->reader, 1);
+}
+
 static int make(void **state) {
   static struct fixture f;
 
@@ -67,12 +86,8 @@ static int make(void **state) {
                                        .shared_pages = PAGES(2048)}}};
   proctree_make(&f.tree);
   put(&f, process(10));
-  f.reader = (struct reader){.clock_ns = clock_ns,
-                             .page_size = (uint64_t)getpagesize()};
-  assert_int_equal(procfs_new(f.tree.root, &f.reader.procfs), 0);
-  f.reader.sight = (struct sight){.procfs = f.reader.procfs,
-
-                                  .attributes = 1U << ATTRIBUTE_COMMAND_LINE};
+  assert_int_equal(procfs_new(f.tree.root, &f.procfs), 0);
+  start(&f, 60 * NS_PER_S);
   *state = &f;
   return 0;
 }
@@ -80,7 +95,8 @@ static int make(void **state) {
 static int unmake(void **state) {
   struct fixture *f = *state;
 
-  procfs_free(f->reader.procfs);
+  reader_done(&f->reader);
+  procfs_free(f->procfs);
   proctree_remove(&f->tree);
   return 0;
 }
@@ -348,7 +364,7 @@ static void rollup_of_another_process_is_not_taken(void **state) {
     fake.shared_kb = 0;
     fake.starttime += cases[i].is_other_start;
     put(f, fake);
-    assert_int_equal(procfs_open_process(f->reader.procfs, 10, &fd), 0);
+    assert_int_equal(procfs_open_process(f->procfs, 10, &fd), 0);
     assert_int_equal(procfs_inode(fd, &ino), 0);
     close(fd);
     f->p.ino = (uint32_t)ino + cases[i].is_other_inode;
@@ -378,6 +394,280 @@ static void dead_main_thread_is_read_through_a_live_one(void **state) {
   assert_int_equal(run(f, READ_ROLLUP).result, PROCFS_GONE);
 }
 
+/* --- reads that hang --- */
+
+#define SHORT_NS (100 * NS_PER_MS)
+
+static void restart(struct fixture *f, uint64_t stall_timeout_ns) {
+  reader_done(&f->reader);
+  start(f, stall_timeout_ns);
+}
+
+static void await_returned(struct fixture *f) {
+  while (reader_hanging(&f->reader) > 0)
+    sched_yield();
+  reader_begin(&f->reader, 1);
+}
+
+static void what_hangs_is_told_with_its_file(void **state) {
+  static const struct {
+    enum read_kind kind;
+    const char *path, *file;
+    bool has_rollup;
+  } cases[] = {
+      {READ_SIGHTING, "10/stat", "stat", false},
+      {READ_SIGHTING, "10/cmdline", "cmdline", false},
+      {READ_STAT, "10/stat", "stat", false},
+      {READ_ROLLUP, "10/smaps_rollup", "smaps_rollup", false},
+      {READ_ROLLUP, "10/smaps_rollup", "smaps_rollup", true},
+      {READ_ROLLUP_AND_EVIDENCE, "10/smaps_rollup", "smaps_rollup", true},
+      {READ_SAME_MM, "10/stat", "stat", false},
+  };
+  struct fixture *f = *state;
+
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    struct read_job job = {.process = &f->p,
+                           .kind = cases[i].kind,
+                           .other_pid = 10,
+                           .may_be_vfork = true};
+
+    restart(f, SHORT_NS);
+    f->reader.has_rollup = cases[i].has_rollup;
+    put(f, process(10));
+    proctree_hang(&f->tree, cases[i].path);
+    reader_run(&f->reader, &job, 1);
+    assert_int_equal(job.result, READ_STALLED);
+    assert_string_equal(job.file, cases[i].file);
+    assert_int_equal(job.sighting.state, PROCESS_UNSEEN);
+    assert_ptr_equal(job.process, &f->p);
+    proctree_wake(&f->tree, cases[i].path);
+    await_returned(f);
+  }
+}
+
+/* One in the middle of more than fit one batch. */
+static void what_hangs_holds_up_no_other(void **state) {
+  enum { N = JOBS_AT_ONCE + 20 };
+  struct fixture *f = *state;
+  struct process processes[N];
+  struct read_job jobs[N];
+
+  restart(f, SHORT_NS);
+  for (uint32_t i = 0; i < N; i++) {
+    put(f, process(20 + i));
+    processes[i] = (struct process){.pid = 20 + i, .starttime_ticks = 120 + i};
+    jobs[i] = (struct read_job){.process = &processes[i],
+                                .kind = i % 2 ? READ_SIGHTING
+                                              : READ_ROLLUP_AND_EVIDENCE};
+  }
+  proctree_hang(&f->tree, "50/smaps_rollup");
+  reader_run(&f->reader, jobs, N);
+  for (uint32_t i = 0; i < N; i++) {
+    assert_ptr_equal(jobs[i].process, &processes[i]);
+    assert_int_equal(jobs[i].result, i == 30 ? READ_STALLED : 0);
+    if (i % 2) {
+      assert_int_equal(jobs[i].sighting.stat.starttime_ticks, 120 + i);
+      sighting_done(&jobs[i].sighting);
+    } else if (i != 30) {
+      assert_int_equal(rss_kb(&jobs[i]), 8192);
+    }
+  }
+  proctree_wake(&f->tree, "50/smaps_rollup");
+  await_returned(f);
+}
+
+/* Neither in this batch nor in those to come, unless it is another one. */
+static void while_it_hangs_it_is_not_tried_again(void **state) {
+  struct fixture *f = *state;
+  struct read_job jobs[2];
+
+  restart(f, SHORT_NS);
+  put(f, process(11));
+  proctree_hang(&f->tree, "10/smaps_rollup");
+  assert_int_equal(run(f, READ_ROLLUP).result, READ_STALLED);
+  for (int i = 0; i < 2 * CREW_MAX; i++) {
+    struct process other = {.pid = 11, .starttime_ticks = 111};
+
+    jobs[0] = (struct read_job){.process = &f->p, .kind = READ_STAT};
+    jobs[1] = (struct read_job){.process = &other, .kind = READ_STAT};
+    reader_begin(&f->reader, 1);
+    reader_run(&f->reader, jobs, 2);
+    assert_int_equal(jobs[0].result, READ_HANGING);
+    assert_string_equal(jobs[0].file, "smaps_rollup");
+    assert_int_equal(jobs[1].result, 0);
+  }
+  assert_int_equal(reader_hanging(&f->reader), 1);
+  f->p.image++;
+  assert_int_equal(run(f, READ_STAT).result, 0);
+  f->p.image--;
+  f->p.starttime_ticks++;
+  assert_int_equal(run(f, READ_STAT).result, 0);
+  f->p.starttime_ticks--;
+  proctree_wake(&f->tree, "10/smaps_rollup");
+  await_returned(f);
+  assert_int_equal(run(f, READ_STAT).result, 0);
+}
+
+static void when_all_hang_no_other_is_tried(void **state) {
+  struct fixture *f = *state;
+  struct process processes[CREW_MAX];
+  char path[32];
+
+  restart(f, SHORT_NS);
+  for (uint32_t i = 0; i < CREW_MAX; i++) {
+    struct read_job job = {.process = &processes[i], .kind = READ_STAT};
+
+    processes[i] = (struct process){.pid = 20 + i};
+    put(f, process(20 + i));
+    snprintf(path, sizeof(path), "%u/stat", 20 + i);
+    proctree_hang(&f->tree, path);
+    assert_int_equal(reader_hanging(&f->reader), i);
+    reader_run(&f->reader, &job, 1);
+    assert_int_equal(job.result, READ_STALLED);
+  }
+  assert_int_equal(reader_hanging(&f->reader), CREW_MAX);
+  assert_int_equal(run(f, READ_STAT).result, READ_UNTRIED);
+  for (uint32_t i = 0; i < CREW_MAX; i++) {
+    snprintf(path, sizeof(path), "%u/stat", 20 + i);
+    proctree_wake(&f->tree, path);
+  }
+  await_returned(f);
+  assert_int_equal(run(f, READ_STAT).result, 0);
+}
+
+/* What a sighting has read by then is freed: ASan and valgrind watch. The
+ * process itself is gone, with its names. */
+static void what_comes_too_late_is_dropped(void **state) {
+  struct fixture *f = *state;
+  struct process *p = malloc(sizeof(*p));
+  struct read_job job = {.process = p, .kind = READ_SIGHTING};
+
+  assert_non_null(p);
+  restart(f, SHORT_NS);
+  *p = f->p;
+  reader_run(&f->reader, &job, 1);
+  p->identity = job.sighting.identity;
+  p->identified_ns = 1;
+  put_faults(f, 1);
+  job = (struct read_job){.process = p, .kind = READ_SIGHTING};
+  proctree_hang(&f->tree, "10/cmdline");
+  reader_run(&f->reader, &job, 1);
+  assert_int_equal(job.result, READ_STALLED);
+  identity_done(&p->identity);
+  memset(p, 0xff, sizeof(*p));
+  free(p);
+  proctree_wake(&f->tree, "10/cmdline");
+  await_returned(f);
+}
+
+/* A file that takes its time: who feeds it is another thread. */
+static struct fixture *fed;
+
+static void *feed_stat(void *path) {
+  static const struct timespec a_while = {.tv_nsec = 30000000};
+  static const char text[] =
+      "10 (server) S 1 1 1 0 -1 0 7 0 0 0 5 5 0 0 20 0 1 0 110 0 9\n";
+  char whole[128];
+  int fd;
+
+  snprintf(whole, sizeof(whole), "%s/%s", fed->tree.root, (char *)path);
+  fd = open(whole, O_WRONLY); /* waits for the reader */
+  nanosleep(&a_while, NULL);
+  assert_int_equal(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
+  close(fd);
+  return NULL;
+}
+
+static void slow_file_is_waited_for(void **state) {
+  static char path[] = "10/stat";
+  struct fixture *f = fed = *state;
+  struct read_job job;
+  pthread_t feeder;
+
+  restart(f, NS_PER_S);
+  proctree_hang(&f->tree, path);
+  assert_int_equal(pthread_create(&feeder, NULL, feed_stat, path), 0);
+  job = run(f, READ_STAT);
+  pthread_join(feeder, NULL);
+  assert_int_equal(job.result, 0);
+  assert_int_equal(job.stat.minor_faults, 7);
+}
+
+/* A directory server that does not answer before the test ends. */
+static sem_t may_answer;
+
+static int look_up_user(uint32_t uid, char *ret, size_t size) {
+  while (sem_wait(&may_answer) != 0)
+    continue;
+  snprintf(ret, size, "user-%u", uid);
+  return 0;
+}
+
+static const char *user_of(const struct read_job *job) {
+  return identity_get(&job->sighting.identity).value[ATTRIBUTE_USER];
+}
+
+static void user_that_nobody_names_is_a_number_and_no_stall(void **state) {
+  struct fixture *f = *state;
+  struct reader_setup setup = f->reader.setup;
+  struct fake fake = process(11);
+  struct read_job job;
+
+  sem_init(&may_answer, 0, 0);
+  setup.attributes = 1U << ATTRIBUTE_USER;
+  setup.stall_timeout_ns = SHORT_NS;
+  setup.look_up_user = look_up_user;
+  reader_done(&f->reader);
+  assert_int_equal(reader_init(&f->reader, &setup), 0);
+  job = run(f, READ_SIGHTING);
+  assert_int_equal(job.result, READ_STALLED);
+  assert_string_equal(job.file, "the user's name");
+  for (fake.uid = 0; fake.uid < 2 * CREW_MAX; fake.uid++) {
+    char wanted[16];
+
+    put(f, fake);
+    f->p.pid = 11;
+    reader_begin(&f->reader, 1);
+    job = run(f, READ_SIGHTING);
+    assert_int_equal(job.result, 0);
+    snprintf(wanted, sizeof(wanted), "%u", fake.uid);
+    assert_string_equal(user_of(&job), wanted);
+    sighting_done(&job.sighting);
+  }
+  for (int i = 0; i < 2; i++)
+    sem_post(&may_answer);
+  await_returned(f);
+  job = run(f, READ_SIGHTING);
+  assert_string_equal(user_of(&job), "user-7");
+  sighting_done(&job.sighting);
+}
+
+/* --- whose mm it is --- */
+
+/* A tree's pids are not ours, so the kernel is not asked. */
+static void without_kcmp_a_parent_that_waits_tells(void **state) {
+  static const struct {
+    char state;
+    bool may_be_vfork, is_same;
+  } cases[] = {{'D', true, true}, {'D', false, false}, {'S', true, false}};
+  struct fixture *f = *state;
+
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    struct fake parent = process(9);
+    struct read_job job = {.process = &f->p,
+                           .kind = READ_SAME_MM,
+                           .other_pid = 9,
+                           .may_be_vfork = cases[i].may_be_vfork};
+
+    parent.state = cases[i].state;
+    put(f, parent);
+    reader_run(&f->reader, &job, 1);
+    assert_int_equal(job.result, 0);
+    assert_int_equal(job.mm.is_same, cases[i].is_same);
+    assert_false(job.mm.is_certain);
+  }
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make, unmake)
 
 int main(void) {
@@ -393,7 +683,16 @@ int main(void) {
       TEST(malformed_rollup_is_told),
       TEST(rollup_of_another_process_is_not_taken),
       TEST(dead_main_thread_is_read_through_a_live_one),
+      TEST(what_hangs_is_told_with_its_file),
+      TEST(what_hangs_holds_up_no_other),
+      TEST(while_it_hangs_it_is_not_tried_again),
+      TEST(when_all_hang_no_other_is_tried),
+      TEST(what_comes_too_late_is_dropped),
+      TEST(slow_file_is_waited_for),
+      TEST(user_that_nobody_names_is_a_number_and_no_stall),
+      TEST(without_kcmp_a_parent_that_waits_tells),
   };
 
+  alarm(300); /* what waits in vain fails */
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,6 +86,7 @@ static void nothing_said_is_a_group_for_each_service_and_other(void **state) {
   check_default_rule(&s.rules[0]);
   assert_true(is_called(&s.other, "other"));
   assert_int_equal(s.max_groups, 200);
+  assert_int_equal(s.stall_timeout_ns, NS_PER_S);
   assert_true(s.report.metrics == metric_default_set());
   assert_int_equal(s.report.absolute, CHOICE_YES);
   assert_int_equal(s.report.percentage, CHOICE_NO);

@@ -21,7 +21,7 @@ struct fixture {
   struct proctree tree;
   struct user_cache users;
   struct sight sight;
-  struct process p; /* pid 16, whose names last a whole minute */
+  struct subject p; /* pid 16, whose names last a whole minute */
 };
 
 /* uid 7 is "seven"; no other has a name. */
@@ -71,9 +71,10 @@ static int unmake(void **state) {
   return 0;
 }
 
-/* Looks, and sees to it that the process stays as it is, whatever is seen. */
+/* Looks, and sees to it that what was known stays as it is, whatever is seen.
+ */
 static int look(struct fixture *f, uint64_t now_ns, struct sighting *seen) {
-  struct process before;
+  struct subject before;
   int r;
 
   memcpy(&before, &f->p, sizeof(before));
@@ -253,7 +254,7 @@ static void names_are_read_when_they_can_have_changed(void **state) {
     fake.start_stack = cases[i].is_hidden ? 0 : fake.start_stack;
     put(f, fake);
     identity_done(&f->p.identity);
-    f->p = (struct process){.pid = 16};
+    f->p = (struct subject){.pid = 16};
     get_to_know(f);
     f->p.is_settled = cases[i].is_settled;
     fake.comm = cases[i].is_renamed ? "worker" : fake.comm;
@@ -318,11 +319,10 @@ static void names_are_old_after_a_minute_or_a_little_less(void **state) {
 
   (void)state;
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-    struct process p = {.pid = cases[i].pid, .identified_ns = NOW};
     uint64_t at_ns = NOW + cases[i].ms * 1000000;
 
-    assert_false(sight_is_old(&p, at_ns - 1));
-    assert_true(sight_is_old(&p, at_ns + 1000000));
+    assert_false(sight_is_old(cases[i].pid, NOW, at_ns - 1));
+    assert_true(sight_is_old(cases[i].pid, NOW, at_ns + 1000000));
   }
 }
 

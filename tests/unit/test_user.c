@@ -8,7 +8,9 @@
 #include <smaps/user.h>
 
 #include <errno.h>
+#include <pthread.h>
 #include <pwd.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,35 +29,42 @@ static int look_up(uint32_t uid, char *ret, size_t size) {
   return uid % 2;
 }
 
-static struct user_cache make(void) {
-  struct user_cache c;
-
+static void make(struct user_cache *c) {
   asked = version = 0;
-  user_cache_init(&c, look_up);
-  user_cache_expire(&c, 1000 * HOUR_NS);
-  return c;
+  user_cache_init(c, look_up);
+  user_cache_expire(c, 1000 * HOUR_NS);
+}
+
+/* Holds until the next call. */
+static const char *name_of(struct user_cache *c, uint32_t uid) {
+  static char name[USER_NAME_SIZE];
+
+  user_cache_name(c, uid, name);
+  return name;
 }
 
 static void a_name_is_asked_for_once(void **state) {
-  struct user_cache c = make();
+  struct user_cache c;
 
   (void)state;
+  make(&c);
   for (int i = 0; i < 3; i++)
-    assert_string_equal(user_cache_name(&c, 1000), "user-1000-0");
+    assert_string_equal(name_of(&c, 1000), "user-1000-0");
   assert_int_equal(asked, 1);
-  assert_string_equal(user_cache_name(&c, 1002), "user-1002-0");
-  assert_string_equal(user_cache_name(&c, 1000), "user-1000-0");
+  assert_string_equal(name_of(&c, 1002), "user-1002-0");
+  assert_string_equal(name_of(&c, 1000), "user-1000-0");
   assert_int_equal(asked, 2);
   user_cache_done(&c);
 }
 
 static void a_uid_without_name_is_written_as_a_number(void **state) {
-  struct user_cache c = make();
+  struct user_cache c;
 
   (void)state;
+  make(&c);
   for (int i = 0; i < 2; i++) {
-    assert_string_equal(user_cache_name(&c, 1001), "1001");
-    assert_string_equal(user_cache_name(&c, UINT32_MAX), "4294967295");
+    assert_string_equal(name_of(&c, 1001), "1001");
+    assert_string_equal(name_of(&c, UINT32_MAX), "4294967295");
   }
   assert_int_equal(asked, 2); /* that there is none is kept too */
   user_cache_done(&c);
@@ -66,22 +75,25 @@ static int look_up_later(uint32_t uid, char *ret, size_t size) {
 }
 
 static void an_answer_that_cannot_be_had_now_is_asked_for_again(void **state) {
-  struct user_cache c = make();
+  char name[USER_NAME_SIZE];
+  struct user_cache c;
 
   (void)state;
+  make(&c);
   c.look_up = look_up_later;
-  assert_null(user_cache_name(&c, 1000));
-  assert_int_equal(errno, EAGAIN);
-  assert_string_equal(user_cache_name(&c, 1000), "user-1000-0");
+  assert_int_equal(user_cache_name(&c, 1000, name), -EAGAIN);
+  assert_int_equal(user_cache_name(&c, 1000, name), 0);
+  assert_string_equal(name, "user-1000-0");
   user_cache_done(&c);
 }
 
 static void uid_0_is_like_any_other(void **state) {
-  struct user_cache c = make();
+  struct user_cache c;
 
   (void)state;
-  assert_string_equal(user_cache_name(&c, 0), "user-0-0");
-  assert_string_equal(user_cache_name(&c, 0), "user-0-0");
+  make(&c);
+  assert_string_equal(name_of(&c, 0), "user-0-0");
+  assert_string_equal(name_of(&c, 0), "user-0-0");
   assert_int_equal(asked, 1);
   user_cache_done(&c);
 }
@@ -90,36 +102,38 @@ static void uids_may_come_in_any_order(void **state) {
   static const uint32_t uids[] = {500,   100, 900, 101, 899,  0,   UINT32_MAX,
                                   501,   499, 2,   1,   3,    700, 300,
                                   65534, 200, 201, 202, 1000, 400};
-  struct user_cache c = make();
+  struct user_cache c;
   char want[32];
 
   (void)state;
+  make(&c);
   for (int again = 0; again < 2; again++)
     for (size_t i = 0; i < sizeof(uids) / sizeof(uids[0]); i++) {
       snprintf(want, sizeof(want), uids[i] % 2 ? "%u" : "user-%u-0", uids[i]);
-      assert_string_equal(user_cache_name(&c, uids[i]), want);
+      assert_string_equal(name_of(&c, uids[i]), want);
     }
   assert_int_equal(asked, sizeof(uids) / sizeof(uids[0]));
   user_cache_done(&c);
 }
 
 static void names_are_forgotten_after_an_hour(void **state) {
-  struct user_cache c = make();
+  struct user_cache c;
 
   (void)state;
-  user_cache_name(&c, 1000);
+  make(&c);
+  name_of(&c, 1000);
   version = 1;
   user_cache_expire(&c, 1001 * HOUR_NS - 1);
-  assert_string_equal(user_cache_name(&c, 1000), "user-1000-0");
+  assert_string_equal(name_of(&c, 1000), "user-1000-0");
   user_cache_expire(&c, 1001 * HOUR_NS);
-  assert_string_equal(user_cache_name(&c, 1000), "user-1000-1");
+  assert_string_equal(name_of(&c, 1000), "user-1000-1");
   assert_int_equal(asked, 2);
 
   version = 2; /* and the next hour counts from then */
   user_cache_expire(&c, 1002 * HOUR_NS - 1);
-  assert_string_equal(user_cache_name(&c, 1000), "user-1000-1");
+  assert_string_equal(name_of(&c, 1000), "user-1000-1");
   user_cache_expire(&c, 1002 * HOUR_NS);
-  assert_string_equal(user_cache_name(&c, 1000), "user-1000-2");
+  assert_string_equal(name_of(&c, 1000), "user-1000-2");
   user_cache_done(&c);
 }
 
@@ -131,25 +145,26 @@ static void no_name_is_kept_longer_whatever_the_clock_starts_at(void **state) {
     asked = version = 0;
     user_cache_init(&c, look_up);
     user_cache_expire(&c, start);
-    user_cache_name(&c, 1000);
+    name_of(&c, 1000);
     version = 1;
     for (uint64_t now = start; now < start + HOUR_NS; now += HOUR_NS / 7)
       user_cache_expire(&c, now);
     user_cache_expire(&c, start + HOUR_NS);
-    assert_string_equal(user_cache_name(&c, 1000), "user-1000-1");
+    assert_string_equal(name_of(&c, 1000), "user-1000-1");
     user_cache_done(&c);
   }
   (void)state;
 }
 
 static void no_end_of_uids_takes_no_end_of_memory(void **state) {
-  struct user_cache c = make();
+  struct user_cache c;
   char want[32];
 
   (void)state;
+  make(&c);
   for (uint32_t uid = 165536; uid-- > 100000;) {
     snprintf(want, sizeof(want), uid % 2 ? "%u" : "user-%u-0", uid);
-    assert_string_equal(user_cache_name(&c, uid), want);
+    assert_string_equal(name_of(&c, uid), want);
     assert_in_range(c.n, 1, ENTRIES_MAX);
     assert_in_range(c.cap, c.n, ENTRIES_MAX);
   }
@@ -159,12 +174,13 @@ static void no_end_of_uids_takes_no_end_of_memory(void **state) {
 }
 
 static void as_many_as_it_holds_are_asked_for_once(void **state) {
-  struct user_cache c = make();
+  struct user_cache c;
 
   (void)state;
+  make(&c);
   for (int again = 0; again < 2; again++)
     for (uint32_t uid = 0; uid < ENTRIES_MAX; uid++)
-      user_cache_name(&c, uid);
+      name_of(&c, uid);
   assert_int_equal(asked, ENTRIES_MAX);
   user_cache_done(&c);
 }
@@ -180,20 +196,71 @@ static void the_system_is_asked_where_no_one_else_is_named(void **state) {
     const struct passwd *pw = getpwuid(uids[i]);
 
     snprintf(number, sizeof(number), "%u", uids[i]);
-    assert_string_equal(user_cache_name(&c, uids[i]),
-                        pw ? pw->pw_name : number);
+    assert_string_equal(name_of(&c, uids[i]), pw ? pw->pw_name : number);
   }
   user_cache_done(&c);
 }
 
 static void a_cache_that_is_done_is_empty(void **state) {
-  struct user_cache c = make();
+  struct user_cache c;
 
   (void)state;
-  user_cache_name(&c, 1000);
+  make(&c);
+  name_of(&c, 1000);
   user_cache_done(&c);
   assert_null(c.entries);
   assert_int_equal(c.n, 0);
+  user_cache_done(&c);
+}
+
+/* A directory server that answers when it is told to. */
+static sem_t is_asked, may_answer;
+static struct user_cache *shared;
+
+static int look_up_slowly(uint32_t uid, char *ret, size_t size) {
+  sem_post(&is_asked);
+  sem_wait(&may_answer);
+  return look_up(uid, ret, size);
+}
+
+static void *ask(void *uid) {
+  name_of(shared, *(uint32_t *)uid);
+  return NULL;
+}
+
+static void for_as_long_as_one_waits_the_others_ask_nobody(void **state) {
+  struct user_cache c;
+  char name[USER_NAME_SIZE];
+  uint32_t uid = 1002;
+  pthread_t thread;
+
+  (void)state;
+  make(&c);
+  user_cache_name(&c, 1000, name);
+  c.look_up = look_up_slowly;
+  shared = &c;
+  sem_init(&is_asked, 0, 0);
+  sem_init(&may_answer, 0, 0);
+  version = 1;
+  user_cache_expire(&c, 1001 * HOUR_NS);
+  assert_int_equal(pthread_create(&thread, NULL, ask, &uid), 0);
+  sem_wait(&is_asked);
+  /* The old name of one that is known, and the number of any other. */
+  user_cache_name(&c, 1000, name);
+  assert_string_equal(name, "user-1000-0");
+  user_cache_name(&c, 1002, name);
+  assert_string_equal(name, "1002");
+  user_cache_name(&c, 1004, name);
+  assert_string_equal(name, "1004");
+  sem_post(&may_answer);
+  pthread_join(thread, NULL);
+  assert_int_equal(asked, 2);
+
+  c.look_up = look_up;
+  assert_string_equal(name_of(&c, 1002), "user-1002-1");
+  assert_string_equal(name_of(&c, 1004), "user-1004-1");
+  assert_string_equal(name_of(&c, 1000), "user-1000-1");
+  assert_int_equal(asked, 4);
   user_cache_done(&c);
 }
 
@@ -210,6 +277,7 @@ int main(void) {
       cmocka_unit_test(as_many_as_it_holds_are_asked_for_once),
       cmocka_unit_test(the_system_is_asked_where_no_one_else_is_named),
       cmocka_unit_test(a_cache_that_is_done_is_empty),
+      cmocka_unit_test(for_as_long_as_one_waits_the_others_ask_nobody),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,101 @@
+#include <smaps/quarantine.h>
+
+#include <string.h>
+
+#include <smaps/identify.h>
+#include <smaps/name.h>
+
+#define LONGEST_NS (UINT64_C(3600) * 1000000000)
+
+/* stalls: 1 at least. */
+static uint64_t back_off_ns(const struct quarantine *q, unsigned stalls) {
+  uint64_t ns = 2 * q->stall_timeout_ns;
+
+  while (--stalls > 0 && ns < LONGEST_NS)
+    ns *= 2;
+  return ns < LONGEST_NS ? ns : LONGEST_NS;
+}
+
+/* Empty where it cannot be had. */
+static struct span read_comm(const struct quarantine *q, uint32_t pid) {
+  struct span text;
+
+  if (procfs_read_of(q->procfs, pid, "comm", &text) != 0)
+    return (struct span){.text = ""};
+  if (text.text[text.len - 1] == '\n')
+    text.len--;
+  return text;
+}
+
+static uint32_t hash_comm(const struct quarantine *q, uint32_t pid) {
+  struct span comm = read_comm(q, pid);
+  uint32_t hash = UINT32_C(0x811c9dc5);
+
+  for (size_t i = 0; i < comm.len; i++)
+    hash = (hash ^ (unsigned char)comm.text[i]) * UINT32_C(0x01000193);
+  return hash;
+}
+
+/* One that hung at first sight has no names yet. */
+static void fill_in_comm(const struct quarantine *q, struct trouble *t) {
+  struct span comm;
+
+  if (t->comm[0])
+    return;
+  comm = read_comm(q, t->pid);
+  name_escape(comm.text, comm.len, t->comm, sizeof(t->comm));
+}
+
+static void note(const struct quarantine *q, const struct read_job *job) {
+  struct trouble *t = &q->troubles[TROUBLE_STALLED];
+
+  identify_note(q->troubles, TROUBLE_STALLED, job->process, 0, job->file);
+  if (t->count == 1)
+    fill_in_comm(q, t);
+}
+
+void quarantine_take(const struct quarantine *q, const struct read_job *job) {
+  struct process *p = job->process;
+
+  if (!p->was_stalled)
+    note(q, job);
+  p->was_stalled = true;
+  p->stalled_kind = (uint8_t)job->kind;
+  p->stalled_name = hash_comm(q, p->pid);
+  if ((job->result == READ_STALLED || !p->stalls) && p->stalls < UINT8_MAX)
+    p->stalls++;
+  p->stalled_until_ns = q->clock_ns() + back_off_ns(q, p->stalls);
+}
+
+bool quarantine_has(const struct process *p, uint64_t now_ns) {
+  return now_ns < p->stalled_until_ns;
+}
+
+bool quarantine_has_changed(const struct quarantine *q, struct process *p,
+                            const struct statm_sample *before) {
+  uint32_t name = hash_comm(q, p->pid);
+  bool has_changed =
+      name != p->stalled_name ||
+      (statm_has_mm(before) && p->statm.text_pages != before->text_pages);
+
+  p->stalled_name = name;
+  return has_changed;
+}
+
+void quarantine_forgive(struct process *p, enum read_kind kind) {
+  if (p->stalls && p->stalled_kind == kind)
+    p->stalls = 0;
+}
+
+bool quarantine_check(const struct quarantine *q, const struct read_job *job) {
+  if (job->result == READ_UNTRIED)
+    return true;
+  if (job->result == READ_STALLED || job->result == READ_HANGING) {
+    quarantine_take(q, job);
+    return true;
+  }
+  quarantine_forgive(job->process, job->kind);
+  return false;
+}
+
+void quarantine_release(struct process *p) { p->stalled_until_ns = 0; }
