@@ -14,7 +14,14 @@ import time
 from pathlib import Path
 
 import harness
-from harness import KIB, TAG, IntegrationTest, need_root, wait_until
+from harness import (
+    KIB,
+    PLUGIN_SAYS,
+    TAG,
+    IntegrationTest,
+    need_root,
+    wait_until,
+)
 from test_captured import (
     SMALL_ON_MODERN,
     STATM,
@@ -121,7 +128,7 @@ class FifoTest(IntegrationTest):
             self.assertEqual(cycle.value("hung", "count-unreadable"), 0)
             resident = int(STATM.split()[1]) * harness.PAGE_SIZE
             self.assertEqual(cycle.memory("hung", "resident"), resident)
-        lines = collectd.log_lines("smaps plugin:")
+        lines = collectd.log_lines(PLUGIN_SAYS)
         self.assertEqual(len(lines), 1, lines)
         self.assertIn(f'reading {name} of process 100 "name-100"', lines[0])
 
@@ -133,7 +140,7 @@ class FifoTest(IntegrationTest):
         )
         self.assertEqual(cycle.value("hung", "percent-coverage"), 100)
         self.assert_all_well(collectd)
-        self.assertEqual(len(collectd.log_lines("smaps plugin:")), 1)
+        self.assertEqual(len(collectd.log_lines(PLUGIN_SAYS)), 1)
 
 
 class Fifos(FifoTest):
@@ -228,7 +235,7 @@ class Fifos(FifoTest):
         self.assertEqual(cycle.value("", "count-stalled"), 0)
         self.assertGreater(cycle.value("", "duration-longest_read"), 0.1)
         self.assert_all_well(collectd)
-        self.assertEqual(collectd.log_lines("smaps plugin:"), [])
+        self.assertEqual(collectd.log_lines(PLUGIN_SAYS), [])
 
 
 class Feeder:
@@ -326,7 +333,7 @@ class Kernel(FifoTest):
         collectd = self.start_collectd(REAL_CONFIG)
         self.wait_stalled(collectd, 1)
         self.assert_sums_match(collectd, "well", well.pids)
-        lines = collectd.log_lines("smaps plugin:")
+        lines = collectd.log_lines(PLUGIN_SAYS)
         self.assertEqual(len(lines), 1, lines)
         self.assertRegex(lines[0], f'of process {hung.pid} "hung')
         for time_ in collectd.times()[:-1]:
@@ -353,7 +360,7 @@ class Kernel(FifoTest):
         hung, collectd = self.check_real("exec")
         hung.release()
         self.wait_stalled(collectd, 0)
-        self.assertEqual(len(collectd.log_lines("smaps plugin:")), 1)
+        self.assertEqual(len(collectd.log_lines(PLUGIN_SAYS)), 1)
 
     def test_daemon_ends_while_an_exec_hangs(self):
         _, collectd = self.check_real("exec")
