@@ -41,4 +41,7 @@ void follow_learn(const struct circumstances *c, const struct process *p,
 void follow_from(const struct circumstances *c, struct process *p,
                  const struct rollup_reading *read);
 
+/* To be called for who was read, when that is done for all of the cycle. */
+void follow_settle(struct process *p);
+
 #endif

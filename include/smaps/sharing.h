@@ -54,6 +54,10 @@ void sharing_correct(struct sharing *s, double pages);
 struct sharing_mark sharing_mark(struct sharing *s, uint64_t file_bytes,
                                  uint64_t shmem_bytes);
 
+/* When all readings of the cycle have been learnt from: what was learnt after
+ * this one is of the others, that were not read. */
+void sharing_end_lessons(const struct sharing *s, struct sharing_mark *mark);
+
 /* Since then: what a page costs now by what it did, and the share that moved.
  */
 double sharing_cost_since(struct sharing *s, const struct sharing_mark *mark);

@@ -230,3 +230,10 @@ void follow_from(const struct circumstances *c, struct process *p,
                          rollup->bytes[ROLLUP_PSS_SHMEM]);
   correct_count(c, p);
 }
+
+void follow_settle(struct process *p) {
+  const struct sharing *sharing = process_sharing(p);
+
+  if (p->reading.at_ns && sharing)
+    sharing_end_lessons(sharing, &p->mark);
+}

@@ -542,8 +542,11 @@ int measurer_run(struct measurer *m, const struct process_table *t,
   read_chosen(m, plan.chosen);
   defer(m, &plan);
   read_orphans(m, t);
-  for (size_t i = 0; i < t->n; i++)
+  for (size_t i = 0; i < t->n; i++) {
+    if (t->processes[i]->is_read)
+      follow_settle(t->processes[i]);
     add_known(m, t->processes[i]);
+  }
   for (size_t i = 0; i < t->n; i++)
     if (is_member(t->processes[i]) &&
         source_of(m, t->processes[i]) == SOURCE_GUESSED)

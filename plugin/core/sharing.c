@@ -76,6 +76,10 @@ struct sharing_mark sharing_mark(struct sharing *s, uint64_t file_bytes,
   return (struct sharing_mark){.cost = (float)s->cost, .moved = s->moved};
 }
 
+void sharing_end_lessons(const struct sharing *s, struct sharing_mark *mark) {
+  mark->cost = (float)s->cost;
+}
+
 double sharing_cost_since(struct sharing *s, const struct sharing_mark *mark) {
   settle(s);
   /* Rounded as the mark is, so that nothing is exactly 1. */

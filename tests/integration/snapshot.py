@@ -43,7 +43,7 @@ def mapping_of_keys(value):
     return type(value) is dict
 
 
-WITH_PSS = ("read", "estimated", "guessed", "parent")
+WITH_PSS = ("read", "estimated", "guessed")
 
 PERMISSIONS = re.compile(r"[r-][w-][x-](p|s|ps)")
 
@@ -184,7 +184,7 @@ def check_process(document, one):
     require(("doubt" in one) == (source in ("estimated", "guessed")), what, one)
     require(("pss" in one["usage"]) == (source in WITH_PSS), what, one)
     # Or it would be in a sum twice.
-    require(source != "parent" or one["usage"]["pss"] == 0, what, one)
+    require(source != "parent" or one["usage"] == {}, what, one)
     rules = [*one["also"], *([one["rule"]] if "rule" in one else [])]
     require(len(set(rules)) == len(rules), what, "has a rule twice", rules)
     require(all(r < len(document["rules"]) for r in rules), what, rules)

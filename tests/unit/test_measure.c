@@ -395,6 +395,30 @@ static void one_that_maps_what_others_map_has_them_read_again(void **state) {
 }
 
 /* Time for one reading only: the others are followed, and in doubt. */
+/* What the readings of the others teach is of those that were not read. */
+static void what_is_read_with_others_stays_as_it_was_read(void **state) {
+  struct world *w = *state;
+  struct fake f;
+
+  group(w, "g");
+  for (uint32_t pid = 10; pid < 13; pid++)
+    put(w, process(pid, "g"));
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_cycle(w, 1), 0);
+  for (uint32_t pid = 10; pid < 13; pid++) {
+    f = process(pid, "g");
+    f.shared_kb = 40960;
+    f.pss_kb = f.private_kb + 40960 / 3;
+    put(w, f);
+  }
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(reads(w), 3);
+  assert_true(kb(w, "pss") == 3 * f.pss_kb);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(reads(w), 0);
+  assert_true(fabs(kb(w, "pss") - 3 * f.pss_kb) < 8);
+}
+
 static void sharers_that_are_not_read_pay_by_how_many_they_are(void **state) {
   struct world *w = *state;
 
@@ -520,6 +544,7 @@ int main(void) {
       TEST(process_whose_rollup_hangs_is_followed_by_statm),
       TEST(process_whose_main_thread_is_dead_is_estimated_too),
       TEST(one_that_maps_what_others_map_has_them_read_again),
+      TEST(what_is_read_with_others_stays_as_it_was_read),
       TEST(sharers_that_are_not_read_pay_by_how_many_they_are),
       TEST(set_of_relatives_goes_across_two_groups),
       TEST(one_reading_that_was_interrupted_is_not_the_measure_of_the_next),
