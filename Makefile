@@ -166,7 +166,8 @@ $(B)/tests/unit/test_scribe: OWN_LDFLAGS += -Wl,--wrap=pthread_create \
 FAULTY := malloc calloc realloc reallocarray strdup strndup free newlocale \
   freelocale setmntent regcomp regfree regexec opendir fdopendir readdir open openat read \
   close fstat fstatat readlinkat syscall uname clock_gettime getpwuid_r \
-  pthread_create plugin_register_complex_read plugin_dispatch_values
+  pthread_create pthread_cond_timedwait plugin_register_complex_read \
+  plugin_dispatch_values
 $(B)/tests/unit/test_plugin_faults: $(B)/tests/support/faults.o
 $(B)/tests/unit/test_plugin_faults: OWN_LDFLAGS += $(FAULTY:%=-Wl,--wrap=%)
 
@@ -215,8 +216,8 @@ deps-%:
 demo: deps-build
 	@$(MAKE) --no-print-directory run-demo
 
-run-demo: $(PLUGIN)
-	@contrib/demo $(COLLECTD) $(PLUGIN)
+run-demo: $(PLUGIN) $(REPORT)
+	@contrib/demo $(COLLECTD) $(PLUGIN) $(REPORT)
 
 check: deps-build-check-backends
 	@$(MAKE) --no-print-directory check-unit

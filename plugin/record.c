@@ -14,6 +14,11 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct collector *collector;
 static unsigned severities;
 
+/* Of our plugin. The daemon keeps one for each thread that it starts, and the
+ * scribe's is none of these: whoever gets a notification there, such as exec,
+ * asks for the interval and has an error logged where there is no context. */
+static plugin_ctx_t context;
+
 static atomic_bool has_state_failed;
 
 /* --- notifications in --- */
@@ -72,6 +77,7 @@ int record_start(const struct settings *settings, struct collector *c) {
   pthread_mutex_lock(&mutex);
   collector = c;
   severities = settings->capture.severities;
+  context = plugin_get_ctx();
   pthread_mutex_unlock(&mutex);
   return plugin_register_notification("smaps", take_notification, NULL) == 0
              ? 0
@@ -87,8 +93,18 @@ void record_stop(void) {
 
 /* --- files out --- */
 
+static plugin_ctx_t enter_context(void) {
+  plugin_ctx_t ours;
+
+  pthread_mutex_lock(&mutex);
+  ours = context;
+  pthread_mutex_unlock(&mutex);
+  return plugin_set_ctx(ours);
+}
+
 static void tell_of_capture(const struct written *w) {
   notification_t n = {.severity = NOTIF_OKAY, .time = cdtime()};
+  plugin_ctx_t before = enter_context();
 
   copy(n.host, sizeof(n.host), hostname_g);
   copy(n.plugin, sizeof(n.plugin), "smaps");
@@ -99,6 +115,7 @@ static void tell_of_capture(const struct written *w) {
   plugin_notification_meta_add_string(&n, META_PATH, w->path);
   plugin_dispatch_notification(&n);
   plugin_notification_meta_free(n.meta);
+  plugin_set_ctx(before);
 }
 
 static const char *explain(int error) {

@@ -53,7 +53,9 @@ class Symbols(unittest.TestCase):
 
     def test_plugin_needs_no_library_but_libc_and_yajl(self):
         names = {Path(path).name for path in libraries(harness.PLUGIN)}
-        allowed = re.compile(r"ld-linux|libc\.so|libm\.so|libpthread|libyajl|lib[at]san|libubsan")
+        allowed = re.compile(
+            r"ld-linux|libc\.so|libm\.so|libpthread|libyajl|lib[at]san|libubsan"
+        )
         self.assertEqual({n for n in names if not allowed.search(n)}, set())
 
 
@@ -106,12 +108,19 @@ class Install(unittest.TestCase):
             harness.PLUGIN.read_bytes(),
         )
 
+    def test_installs_the_report_as_a_program(self):
+        self.make("install", PREFIX="/opt/x y")
+        program = self.path("/opt/x y/bin/smaps-report")
+        self.assertEqual(program.stat().st_mode & 0o777, 0o755)
+        self.assertRegex(run(str(program), "-V"), r"\b\d+\.\d+\.\d+\b")
+
     def test_installs_manuals_documents_and_configuration(self):
         self.make("install", PREFIX="/opt/x y")
         share = "/opt/x y/share"
         for name in (
             self.CONF,
             share + "/collectd-smaps/load.conf",
+            share + "/man/man1/smaps-report.1",
             share + "/man/man5/collectd-smaps.5",
             share + "/man/man5/smaps-snapshot.5",
             share + "/doc/collectd-smaps/README",
@@ -119,6 +128,9 @@ class Install(unittest.TestCase):
             share + "/doc/collectd-smaps/contrib/rrd/smaps-graph",
         ):
             self.assertTrue(self.path(name).is_file(), name)
+        for page in (harness.ROOT / "contrib/man").iterdir():
+            target = self.path(f"{share}/man/man{page.suffix[1:]}/{page.name}")
+            self.assertEqual(target.read_bytes(), page.read_bytes())
         conf = self.path(self.CONF).read_text()
         self.assertIn(f'"{share}/collectd-smaps/load.conf"', conf)
 

@@ -16,8 +16,8 @@ from harness import (
 
 
 def plugin(text):
-    # An estimate would not follow the processes of the machine that come and go,
-    # all of which map libc.
+    # An estimate would not follow the processes of the machine that come and
+    # go, all of which map libc.
     return f'<Plugin smaps>\nRefresh "always"\n{text}\n</Plugin>'
 
 

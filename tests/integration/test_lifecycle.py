@@ -29,8 +29,8 @@ def groups(*lines):
     for name, *selectors in lines:
         body = "\n".join(selectors)
         blocks.append(f'<Group "{name}">\n{body}\n</Group>')
-    # An estimate would not follow the processes of the machine that come and go,
-    # all of which map libc.
+    # An estimate would not follow the processes of the machine that come and
+    # go, all of which map libc.
     return "\n".join(
         ["<Plugin smaps>", 'Refresh "always"', *blocks, "</Plugin>"]
     )

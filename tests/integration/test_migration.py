@@ -211,7 +211,8 @@ class ProcessExporter(MigrationTest, BackendTest):
             ("{{.Username}}", "%{user}", 'UserMatch "."'),
         ):
             with self.subTest(theirs):
-                self.check_rows_are_written(f'name: "{theirs}" <Group "{ours}">')
+                row = f'name: "{theirs}" <Group "{ours}">'
+                self.check_rows_are_written(row)
                 self.check_name(theirs, ours, selector)
 
     def check_name(self, theirs, ours, selector):

@@ -282,8 +282,9 @@ class Capabilities(Privileges):
 
 
 class HidePid(Privileges):
-    """A mount of proc that hides: in a mount namespace of its own, with the pids
-    of all. (Before 5.8 all mounts of a pid namespace have the same options.)"""
+    """A mount of proc that hides: in a mount namespace of its own, with the
+    pids of all. (Before 5.8 all mounts of a pid namespace have the same
+    options.)"""
 
     def start_hidden(self, option, *capabilities, config=CONFIG):
         need_capability(CAP_SYS_PTRACE, "CAP_SYS_PTRACE")

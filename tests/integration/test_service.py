@@ -60,14 +60,16 @@ class DropIn(unittest.TestCase):
         shutil.copy(DROP_IN, target)
 
     def analyze(self, *words):
+        path = f"{self.directory}:"
         return output(
             need("systemd-analyze"), *words, self.unit,
-            env={"SYSTEMD_UNIT_PATH": f"{self.directory}:", "LC_ALL": "C.UTF-8"},
+            env={"SYSTEMD_UNIT_PATH": path, "LC_ALL": "C.UTF-8"},
         )  # fmt: skip
 
     def exposure(self):
         status, text = self.analyze("security", "--offline=yes")
-        found = re.search(r"exposure level for collectd.service: ([\d.]+)", text)
+        pattern = r"exposure level for collectd.service: ([\d.]+)"
+        found = re.search(pattern, text)
         if not found:
             self.skipTest(f"systemd-analyze security: {text.strip()}")
         return float(found.group(1))
@@ -87,8 +89,9 @@ class Capabilities(IntegrationTest):
     def test_the_drop_ins_are_enough_for_another_user(self):
         need_root("starts processes of two users")
         need("setpriv")
-        words = re.findall(r"^AmbientCapabilities=(.*)$", DROP_IN.read_text(), re.M)
-        capabilities = [w.removeprefix("CAP_").lower() for w in words[0].split()]
+        drop_in = DROP_IN.read_text()
+        (words,) = re.findall(r"^AmbientCapabilities=(.*)$", drop_in, re.M)
+        capabilities = [w.removeprefix("CAP_").lower() for w in words.split()]
         shape = self.start_shape("cow", name="foreign", mib=8, children=2)
         vfork = self.start_shape("vfork", name="vforked", mib=8)
         need_readable(shape.root)

@@ -427,6 +427,10 @@ long __wrap_syscall(long number, ...);
 int __wrap_uname(struct utsname *u);
 int __real_clock_gettime(clockid_t clock, struct timespec *ret);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
+int __real_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+                                  const struct timespec *until);
+int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+                                  const struct timespec *until);
 int __wrap_getpwuid_r(uid_t uid, struct passwd *pw, char *buffer, size_t size,
                       struct passwd **ret);
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
@@ -466,6 +470,26 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ret) {
   *ret = (struct timespec){.tv_sec = (time_t)(ns / 1000000000),
                            .tv_nsec = (long)(ns % 1000000000)};
   return 0;
+}
+
+static uint64_t to_ns(const struct timespec *t) {
+  return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec;
+}
+
+/* `until` is of our clock, and the C library waits by the machine's, which may
+ * be anywhere before it or behind. */
+int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+                                  const struct timespec *until) {
+  uint64_t end = to_ns(until), now = now_ns;
+  struct timespec t;
+
+  if (!is_counting)
+    return __real_pthread_cond_timedwait(cond, mutex, until);
+  __real_clock_gettime(CLOCK_MONOTONIC, &t);
+  end = to_ns(&t) + (end > now ? end - now : 0);
+  t = (struct timespec){.tv_sec = (time_t)(end / 1000000000),
+                        .tv_nsec = (long)(end % 1000000000)};
+  return __real_pthread_cond_timedwait(cond, mutex, &t);
 }
 
 /* uid 7 is "seven"; no other has a name. */

@@ -10,10 +10,14 @@ char *hostname_g = host;
 /* Snapshots are told of on a thread of their own. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
+/* The daemon has one in the threads that it starts, and in no other. */
+static _Thread_local plugin_ctx_t context;
+
 void stub_clear(void) {
   stub.n_values = 0;
   stub.n_logs = 0;
   stub.n_notifications = 0;
+  stub.n_without_context = 0;
   stub.n_infos = 0;
 }
 
@@ -42,6 +46,7 @@ int plugin_register_complex_config(const char *type,
 
 int plugin_register_init(const char *name, plugin_init_cb callback) {
   (void)name;
+  context.interval = plugin_get_interval();
   stub.init = callback;
   return 0;
 }
@@ -100,6 +105,7 @@ int plugin_notification_meta_free(notification_meta_t *m) {
 
 int plugin_dispatch_notification(const notification_t *n) {
   pthread_mutex_lock(&mutex);
+  stub.n_without_context += context.interval == 0;
   if (stub.n_notifications < STUB_NOTIFICATIONS_MAX) {
     size_t i = stub.n_notifications++;
 
@@ -110,6 +116,15 @@ int plugin_dispatch_notification(const notification_t *n) {
   }
   pthread_mutex_unlock(&mutex);
   return 0;
+}
+
+plugin_ctx_t plugin_get_ctx(void) { return context; }
+
+plugin_ctx_t plugin_set_ctx(plugin_ctx_t ctx) {
+  plugin_ctx_t before = context;
+
+  context = ctx;
+  return before;
 }
 
 cdtime_t plugin_get_interval(void) { return TIME_T_TO_CDTIME_T(10); }

@@ -34,6 +34,8 @@ struct stub_daemon {
   notification_t notifications[STUB_NOTIFICATIONS_MAX];
   char metas[STUB_NOTIFICATIONS_MAX][PATH_MAX];
   size_t n_notifications;
+  /* Of these, on a thread that does not know which plugin it is of. */
+  size_t n_without_context;
   /* The last LOG_INFO, which is no trouble and is not counted above. */
   char info[1024];
   int n_infos;

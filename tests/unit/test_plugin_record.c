@@ -103,6 +103,7 @@ static void an_alarm_makes_a_capture_and_that_is_told(void **state) {
   (void)state;
   assert_true(is_captured(&n));
   assert_int_equal(stub.n_notifications, 1);
+  assert_int_equal(stub.n_without_context, 0);
   assert_int_equal(told->severity, NOTIF_OKAY);
   assert_int_equal(told->time, stub.now);
   assert_string_equal(told->host, "stub");

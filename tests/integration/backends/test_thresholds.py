@@ -4,6 +4,7 @@ notify-log writes."""
 
 import datetime
 import email
+import json
 import pwd
 import re
 import shutil
@@ -324,6 +325,45 @@ class Limits(ThresholdTest):
         self.start_alerts({"WarningMax 300": "WarningMax 0.7"})
         alerts = self.wait_first(["OKAY", "WARNING"], "duration-age")
         self.assertGreater(alerts[-1].value, 0.7)
+
+
+class Captures(ThresholdTest):
+    """With the block that thresholds.conf has in its comment."""
+
+    def capture_block(self):
+        text = (ROOT / "contrib/alerts/thresholds.conf").read_text()
+        lines = re.findall(r"^#   (.*)$", text, re.MULTILINE)
+        block = "\n".join(lines[lines.index("<Plugin smaps>") :])
+        self.directory = stage().new_directory() / "captures"
+        return block.replace("/var/lib/collectd-smaps", str(self.directory))
+
+    def start_with_captures(self, **options):
+        self.start_alerts(
+            PSS_LIMITS, groups=GROUPS + self.capture_block(), **options
+        )
+
+    def told(self):
+        """What has no value of its own."""
+        return [
+            alert
+            for alert in self.notify.alerts()
+            if alert.identifier == "test/smaps-postgres"
+        ]
+
+    def test_an_alarm_is_followed_by_the_path_of_its_evidence(self):
+        shape = self.start_shape("anon", name="postgres", mib=60)
+        self.start_with_captures()
+        (warning,) = self.wait_severities(["WARNING"], "memory-pss")
+        (told,) = wait_until(self.told, "the path of a capture")
+        self.assertEqual(told.severity, "OKAY")
+        self.assertGreater(told.time, warning.time)
+        path = Path(told.message.split(": ")[-1])
+        self.assertEqual(path.parent, self.directory)
+        snapshot = json.loads(path.read_text())
+        self.assertEqual(snapshot["trigger"]["type_instance"], "pss")
+        pids = [process["pid"] for process in snapshot["processes"]]
+        self.assertEqual(pids, [shape.root])
+        self.assert_no_complaint()
 
 
 class Services(ThresholdTest):
