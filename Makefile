@@ -53,6 +53,7 @@ ifneq ($(filter clang fuzz,$(PROFILE)),)
 CC := clang
 endif
 
+comma := ,
 # What the user gives in CPPFLAGS, CFLAGS and LDFLAGS comes last and wins.
 OWN_CPPFLAGS := -Iinclude -D_GNU_SOURCE -DSMAPS_VERSION='"$(VERSION)"'
 OWN_CFLAGS   := -std=gnu11 -g -fPIC -pthread -fvisibility=hidden $(WARNINGS) \
@@ -166,10 +167,17 @@ $(B)/tests/unit/test_scribe: OWN_LDFLAGS += -Wl,--wrap=pthread_create \
 FAULTY := malloc calloc realloc reallocarray strdup strndup free newlocale \
   freelocale setmntent regcomp regfree regexec opendir fdopendir readdir open openat read \
   close fstat fstatat readlinkat syscall uname clock_gettime getpwuid_r \
-  pthread_create pthread_cond_timedwait plugin_register_complex_read \
-  plugin_dispatch_values
-$(B)/tests/unit/test_plugin_faults: $(B)/tests/support/faults.o
-$(B)/tests/unit/test_plugin_faults: OWN_LDFLAGS += $(FAULTY:%=-Wl,--wrap=%)
+  pthread_create pthread_cond_timedwait write fsync fchmod renameat unlinkat mkdir faccessat \
+  yajl_gen_alloc yajl_gen_free plugin_register_complex_read \
+  plugin_register_notification plugin_dispatch_values
+FAULTY_BIN := $(addprefix $(B)/tests/unit/,test_plugin_faults \
+  test_plugin_record_faults)
+$(FAULTY_BIN): $(B)/tests/support/faults.o
+$(FAULTY_BIN): OWN_LDFLAGS += $(FAULTY:%=-Wl,--wrap=%)
+# This one looks at what becomes of snapshots alone.
+$(B)/tests/unit/test_plugin_record_faults: OWN_LDFLAGS += \
+  $(addprefix -Wl$(comma)--wrap=,recorder_init recorder_run record_start \
+  record_written scribe_give)
 
 $(UNIT_GLUE_BIN): %: %.o $(UNIT_SUPPORT) $(filter-out %/faults.o,$(GLUE_SUPPORT)) \
   $(GLUE_OBJ) $(CORE_LIB)
@@ -194,6 +202,9 @@ endif
 $(B)/tests/fuzz/fuzz_config: $(B)/plugin/config.o $(B)/tests/support/stub_daemon.o
 $(B)/tests/fuzz/fuzz_config.o: \
   EXTRA_CPPFLAGS = -Itests/support -Iplugin $(COLLECTD_CPPFLAGS)
+FUZZ_REPORT_BIN := $(filter $(B)/tests/fuzz/fuzz_report%,$(FUZZ_BIN))
+$(FUZZ_REPORT_BIN): $(filter-out %/main.o,$(REPORT_OBJ))
+$(FUZZ_REPORT_BIN:=.o): EXTRA_CPPFLAGS = -Itests/support -Icontrib/smaps-report
 $(FUZZ_BIN): %: %.o $(FUZZ_OBJ) $(CORE_LIB)
 	$(call say,LD,$@)
 	$(Q)$(LINK) $(OWN_LDFLAGS) $(if $(filter fuzz,$(PROFILE)),-fsanitize=fuzzer) \

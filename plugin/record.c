@@ -112,7 +112,13 @@ static void tell_of_capture(const struct written *w) {
   snprintf(n.message, sizeof(n.message),
            "smaps plugin: which processes use the memory, and for what: %s",
            w->path);
-  plugin_notification_meta_add_string(&n, META_PATH, w->path);
+  /* Not without: we would take it for an alarm. */
+  if (plugin_notification_meta_add_string(&n, META_PATH, w->path) != 0) {
+    ERROR("smaps plugin: <Capture>: the evidence of group \"%s\" is in "
+          "\"%s\", but there is no memory for a notification of it",
+          w->subject, w->path);
+    return;
+  }
   plugin_dispatch_notification(&n);
   plugin_notification_meta_free(n.meta);
   plugin_set_ctx(before);

@@ -66,7 +66,8 @@ enum measure_source {
 enum measure_source measurer_usage(const struct measurer *m,
                                    const struct process *p, struct usage *ret);
 
-/* Why it was not read although it was to be. */
+/* Why it was not read, or in a capture not what it maps, although it was to be.
+ */
 enum measure_delay {
   DELAY_NONE,
   DELAY_BUDGET,

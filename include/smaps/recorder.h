@@ -29,6 +29,7 @@ struct recorder {
   /* 0, or why the last document that was due could not be made: it is lost,
    * and the next one is tried in its time. -ENOMEM, -EFBIG (JSON_MAX). */
   int error;
+  bool is_one_lost; /* in this cycle */
   struct cooldown *cooldowns;
   size_t n_cooldowns, cap_cooldowns;
   pthread_mutex_t mutex;           /* of the two below */

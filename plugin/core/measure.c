@@ -599,6 +599,9 @@ enum measure_delay measurer_delay(const struct measurer *m,
                                   const struct process *p) {
   enum measure_source source = source_of(m, p);
 
+  /* Its rollup was read, and what it maps hung after that. */
+  if (source == SOURCE_READ && is_quarantined(m, p))
+    return DELAY_STALLED;
   if (source != SOURCE_ESTIMATED && source != SOURCE_GUESSED)
     return DELAY_NONE;
   if (is_quarantined(m, p))

@@ -119,9 +119,17 @@ static int begin_next(struct recorder *r, const struct scene *s,
   return status;
 }
 
+/* Of the documents of one cycle the first that is lost is told, whatever has
+ * become of the others. */
+static void note(struct recorder *r, int error) {
+  if (!r->is_one_lost)
+    r->error = error;
+  r->is_one_lost |= error < 0;
+}
+
 /* What has become of a document that was due. */
 static void finish(struct recorder *r, const struct document *d, int error) {
-  r->error = error;
+  note(r, error);
   if (error == 0)
     scribe_give(r->scribe, d);
 }
@@ -145,7 +153,7 @@ static void run_captures(struct recorder *r, const struct scene *s,
   if (!r->capture.is_running)
     status = begin_next(r, s, now_ns);
   if (status < 0)
-    r->error = status;
+    note(r, status);
   if (r->capture.is_running)
     go_on(r, s);
 }
@@ -189,6 +197,7 @@ static void run_state(struct recorder *r, const struct scene *s,
 void recorder_run(struct recorder *r, const struct scene *s, uint64_t now_ns) {
   if (!r->scribe)
     return;
+  r->is_one_lost = false;
   run_captures(r, s, now_ns);
   run_state(r, s, now_ns);
 }

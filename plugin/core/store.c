@@ -232,13 +232,15 @@ static int list_entry(const struct store *s, const char *name,
                       struct old_files *ret) {
   struct stat st;
 
-  if (!is_ours(name) || fstatat(s->fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
-      !S_ISREG(st.st_mode))
+  if (!is_ours(name))
     return 0;
-  return add_old(ret, name, &st);
+  if (fstatat(s->fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+    return errno == ENOENT ? 0 : -errno;
+  return S_ISREG(st.st_mode) ? add_old(ret, name, &st) : 0;
 }
 
-/* What is there of ours, the oldest first. */
+/* What is there of ours, the oldest first. Half of it would not do: with that
+ * the directory could grow beyond its limits. */
 static int list_old(const struct store *s, struct old_files *ret) {
   int fd = openat(s->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -247,8 +249,10 @@ static int list_old(const struct store *s, struct old_files *ret) {
 
   if (!dir && fd >= 0)
     close(fd);
-  while (r == 0 && (entry = readdir(dir)))
+  while (r == 0 && (errno = 0, entry = readdir(dir)))
     r = list_entry(s, entry->d_name, ret);
+  if (r == 0 && errno != 0)
+    r = -errno;
   if (dir)
     closedir(dir);
   if (ret->n > 0)

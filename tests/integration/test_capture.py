@@ -7,6 +7,7 @@ import pwd
 import random
 import re
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -42,6 +43,7 @@ from snapshot import (
     read_smaps,
 )
 from test_captured import SMALL_ON_MODERN, WrittenTree, rollup_text, smaps_text
+from test_stall import STOP_SECONDS, HangingTree
 
 # After an alarm that is to come to nothing.
 CYCLES_TO_BE_SURE = 3
@@ -890,6 +892,81 @@ class Directory(CaptureTest):
 
 TREE_PROCESSES = 200
 KILLS = 22
+
+
+class Hangs(CaptureTest):
+    """Of three processes one has a smaps that hangs whoever reads it."""
+
+    def start_hung(self, timeout, *options):
+        self.tree = HangingTree()
+        for pid in (100, 200, 201, 202):
+            path = self.tree.path / str(pid) / "smaps"
+            path.write_text(smaps_text(SMALL_ON_MODERN))
+        self.text = self.tree.hang(100, "smaps")
+        self.start_capturing(
+            f'ProcRoot "{self.tree.path}"',
+            f"StallTimeout {timeout}",
+            'Refresh "always"',
+            group("g", 'Comm "*"'),
+            self.capture(),
+        )
+
+    def assert_mappings(self, document, hung):
+        """All have them but for those."""
+        processes = document["processes"]
+        self.assertEqual(len(processes), 4)
+        self.assertEqual(document["left_out"], 0)
+        for one in processes:
+            is_hung = one["pid"] in hung
+            self.assertEqual("mappings" not in one, is_hung)
+            self.assertEqual(one.get("put_off"), "stalled" if is_hung else None)
+
+    def stalled(self):
+        return self.daemon.values()[""]["count-stalled"][-1][1]
+
+    def test_the_others_are_captured(self):
+        self.start_hung(0.5)
+        _, document = self.new_capture(plugin_instance="g")
+        self.assert_mappings(document, [100])
+        wait_until(lambda: self.stalled() == 1, "count-stalled to be 1")
+        cycle = self.daemon.next_cycle()
+        self.assertEqual(cycle.counts("g"), (4, 4))
+        _, document = self.new_capture(plugin_instance="g")
+        self.assert_mappings(document, [100])
+        lines = complaints(self.daemon)
+        self.assertEqual(len(lines), 1, lines)
+        self.assertIn('reading smaps of process 100 "name-100"', lines[0])
+        self.tree.mend(100, "smaps", self.text)
+        wait_until(lambda: self.stalled() == 0, "count-stalled to be 0")
+        _, document = self.new_capture(plugin_instance="g")
+        self.assert_mappings(document, [])
+        self.assertEqual(len(complaints(self.daemon)), 1)
+
+    def test_the_end_is_prompt_while_one_hangs(self):
+        """In the midst of the read, which nobody has given up yet."""
+        self.start_hung(2)
+        self.alarms.notify(plugin_instance="g")
+        wait_until(
+            lambda: time.time() - self.daemon.times()[-1] > 0.5,
+            "an interval that does not end",
+        )
+        self.assertEqual(complaints(self.daemon), [])
+        self.assert_stops()
+        for path in self.files():
+            snapshot.read(path)
+
+    def test_the_end_is_prompt_when_one_has_hung(self):
+        """The reader that was given up hangs still."""
+        self.start_hung(0.5)
+        _, document = self.new_capture(plugin_instance="g")
+        self.assert_mappings(document, [100])
+        self.assert_stops()
+
+    def assert_stops(self):
+        begin = time.monotonic()
+        self.daemon.process.send_signal(signal.SIGTERM)
+        self.assertEqual(self.daemon.process.wait(DEADLINE_SECONDS), 0)
+        self.assertLess(time.monotonic() - begin, STOP_SECONDS)
 
 
 class Ends(CaptureTest):

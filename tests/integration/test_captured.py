@@ -5,7 +5,10 @@ What to expect is read from the same tree, by the code below."""
 
 import math
 import os
+import shutil
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 from harness import (
@@ -14,13 +17,16 @@ from harness import (
     PLUGIN_SAYS,
     ROLLUP_NAMES,
     ROOT,
+    TAG,
     IntegrationTest,
     count_threads,
     named_values,
+    need_root,
     parse_rollup,
     read_statm,
     stage,
     sum_values,
+    wait_until,
 )
 
 CAPTURED = ROOT / "tests/fixtures"
@@ -28,6 +34,8 @@ CAPTURE = ROOT / "contrib/capture-proc"
 
 # The csv plugin writes six digits behind the point.
 PERCENT_TOLERANCE = 1e-6
+
+STOP_SECONDS = 5
 
 
 # ---- an independent reading of a tree ----
@@ -301,6 +309,156 @@ class WrittenTrees(TreeTest):
         cycle = self.check_tree(tree.path)
         self.assertEqual(cycle.memory("p-100", "rss"), 3 * 1000 * KIB)
         self.assertEqual(cycle.memory("p-101", "rss"), 3000 * 1000 * KIB)
+
+
+class LargeTree(IntegrationTest):
+    """More processes than can be read in an interval."""
+
+    PROCESSES = int(os.environ.get("LARGE_TREE") or 10_000)
+    SHARED = ("statm", "smaps_rollup", "cmdline", "comm", "status", "cgroup")
+
+    def make_tree(self):
+        """Most files are the same one, by hard links: the file systems of this
+        world let that be many, but not so many."""
+        tree = WrittenTree()
+        root = tree.path
+        tree.add(1, smaps_rollup=rollup_text(SMALL_ON_MODERN))
+        stat = (root / "1/stat").read_text()
+        first = root / "1"
+        for pid in range(2, self.PROCESSES + 1):
+            directory = root / str(pid)
+            directory.mkdir()
+            if pid % 10_000 == 0:
+                tree.add(
+                    self.PROCESSES + pid,
+                    smaps_rollup=rollup_text(SMALL_ON_MODERN),
+                )
+                first = root / str(self.PROCESSES + pid)
+            for name in self.SHARED:
+                os.link(first / name, directory / name)
+            text = stat.replace("1 (", f"{pid} (", 1)
+            (directory / "stat").write_text(text)
+        return root, self.PROCESSES + self.PROCESSES // 10_000
+
+    def test_cycle_that_takes_longer_than_the_interval(self):
+        root, count = self.make_tree()
+        self.addCleanup(shutil.rmtree, root)
+        collectd = self.start_collectd(
+            f"""
+            <Plugin smaps>
+              ProcRoot "{root}"
+              Refresh "always"
+              <Group "g">
+                Comm "*"
+              </Group>
+            </Plugin>
+            """,
+            interval=0.1,
+        )
+        for _ in range(2):
+            cycle = collectd.next_cycle()
+            self.assertGreater(cycle.value("", "duration-cycle"), 0.1)
+            self.assertEqual(cycle.counts("g"), (count, count))
+            self.assertEqual(cycle.value("g", "percent-coverage"), 100)
+            for name, key in (("pss", "Pss"), ("rss", "Rss")):
+                expected = count * SMALL_ON_MODERN[key] * KIB
+                self.assertEqual(cycle.memory("g", name), expected)
+        times = collectd.times()
+        self.assertEqual(times, sorted(set(times)))
+        self.assertEqual(collectd.log_lines(PLUGIN_SAYS), [])
+        begin = time.monotonic()
+        self.assertEqual(collectd.stop(), 0)
+        self.assertLess(time.monotonic() - begin, STOP_SECONDS)
+
+
+class Remounted(IntegrationTest):
+    """A proc file system in a mount namespace of the daemon's own."""
+
+    ROOT = "/mnt"
+    CONFIG = """
+        <Plugin smaps>
+          ProcRoot "/mnt"
+          Refresh "always"
+          <Group "g">
+            Comm "mounted@"
+          </Group>
+        </Plugin>
+    """
+
+    def setUp(self):
+        need_root("mounts a proc file system")
+        probe = ["unshare", "-m", "mount", "-t", "proc", "proc", self.ROOT]
+        if subprocess.run(probe, stderr=subprocess.DEVNULL).returncode != 0:
+            self.skipTest("no proc file system can be mounted here")
+
+    def inside(self, *command):
+        pid = str(self.collectd.process.pid)
+        subprocess.run(["nsenter", "-m", "-t", pid, *command], check=True)
+
+    def start_inside(self, script):
+        """Runs the script in front of the daemon, in its mount namespace."""
+        return self.start_collectd(
+            self.CONFIG,
+            wrapper=["unshare", "-m", "sh", "-c", script + '; exec "$@"', "sh"],
+        )
+
+    def wait_for_group(self):
+        wait_until(
+            lambda: self.collectd.next_cycle().counts("g")[0] == 1,
+            "the process to be seen",
+        )
+
+    def test_umount_and_mount_under_a_running_daemon(self):
+        """What is open stays good until it is closed: not one interval is
+        lost."""
+        shape = self.start_shape("anon", name="mounted", mib=8)
+        self.collectd = self.start_inside(f"mount -t proc proc {self.ROOT}")
+        self.wait_for_group()
+        before = len(self.collectd.times()) - 1
+        self.inside("umount", "-l", self.ROOT)
+        self.assert_sums_match(self.collectd, "g", [shape.root])
+        self.inside("mount", "-t", "proc", "proc", self.ROOT)
+        self.assert_sums_match(self.collectd, "g", [shape.root])
+        for time_ in self.collectd.times()[before:-1]:
+            self.assertEqual(self.collectd.cycle_at(time_).counts("g"), (1, 1))
+        self.assertEqual(self.collectd.log_lines(PLUGIN_SAYS), [])
+
+    def test_mount_whose_processes_have_all_ended(self):
+        """That of a container, whose end leaves it empty: another one that is
+        mounted there is read."""
+        shape = self.start_shape("anon", name="mounted", mib=8)
+        self.collectd = self.start_inside(
+            "unshare -pf --kill-child sh -c "
+            f"'mount -t proc proc {self.ROOT}; touch /dev/shm/smaps{TAG}; "
+            "exec sleep 1000' & "
+            f"until rm /dev/shm/smaps{TAG} 2>/dev/null; do sleep 0.05; done"
+        )
+        cycle = self.collectd.next_cycle()
+        self.assertEqual(cycle.counts("g"), (0, 0))
+        self.assertEqual(cycle.value("", "count-processes"), 1)
+        self.end_the_other()
+        wait_until(
+            lambda: self.says("it is no proc file system now"),
+            "that it is gone to be said",
+        )
+        self.inside("umount", "-l", self.ROOT)
+        self.inside("mount", "-t", "proc", "proc", self.ROOT)
+        self.wait_for_group()
+        self.assert_sums_match(self.collectd, "g", [shape.root])
+        self.assertEqual(self.says("can be read again"), 1)
+        self.assertEqual(len(self.collectd.log_lines(PLUGIN_SAYS)), 2)
+
+    def end_the_other(self):
+        """The first process of the other namespace, a grandchild of the
+        daemon's."""
+        pid = self.collectd.process.pid
+        for _ in range(2):
+            path = Path(f"/proc/{pid}/task/{pid}/children")
+            (pid,) = path.read_text().split()
+        os.kill(int(pid), signal.SIGKILL)
+
+    def says(self, words):
+        return len(self.collectd.log_lines(words))
 
 
 class CapturedTrees(TreeTest):

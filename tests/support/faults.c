@@ -18,6 +18,7 @@
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
+#include <yajl/yajl_gen.h>
 
 #include <collectd/core/daemon/collectd.h>
 #include <collectd/core/daemon/plugin.h>
@@ -54,7 +55,16 @@ enum call {
   CALL_UNAME,
   CALL_GETPWUID_R,
   CALL_PTHREAD_CREATE,
+  CALL_WRITE,
+  CALL_FSYNC,
+  CALL_FCHMOD,
+  CALL_RENAMEAT,
+  CALL_UNLINKAT,
+  CALL_MKDIR,
+  CALL_FACCESSAT,
+  CALL_YAJL_GEN_ALLOC,
   CALL_REGISTER_READ,
+  CALL_REGISTER_NOTIFICATION,
   CALL_DISPATCH,
   CALLS
 };
@@ -92,12 +102,32 @@ static const struct {
     [CALL_UNAME] = {"uname", {EFAULT}},
     [CALL_GETPWUID_R] = {"getpwuid_r", {EIO, EMFILE, ENOMEM, ERANGE, EINTR}},
     [CALL_PTHREAD_CREATE] = {"pthread_create", {EAGAIN}},
+    [CALL_WRITE] = {"write", {ENOSPC, EDQUOT, EIO, EINTR, CUT_SHORT}},
+    [CALL_FSYNC] = {"fsync", {EIO, ENOSPC, EDQUOT}},
+    [CALL_FCHMOD] = {"fchmod", {EPERM, EIO, EROFS}},
+    [CALL_RENAMEAT] = {"renameat", {ENOSPC, EACCES, EIO, EROFS, EISDIR}},
+    [CALL_UNLINKAT] = {"unlinkat", {EACCES, EPERM, EIO, EROFS, ENOENT}},
+    [CALL_MKDIR] = {"mkdir", {EACCES, ENOSPC, EROFS, ENOENT}},
+    [CALL_FACCESSAT] = {"faccessat", {EACCES, EIO}},
+    [CALL_YAJL_GEN_ALLOC] = {"yajl_gen_alloc", {ENOMEM}},
     [CALL_REGISTER_READ] = {"plugin_register_complex_read", {ENOMEM}},
+    [CALL_REGISTER_NOTIFICATION] = {"plugin_register_notification", {ENOMEM}},
     [CALL_DISPATCH] = {"plugin_dispatch_values", {ENOMEM}},
 };
 
+/* Threads have lanes, so that each one's calls have the same numbers in every
+ * run, whoever is faster. The first thread that is started has the lane of who
+ * starts it, and is waited for by it. */
+#define LANES 2
+
 static atomic_bool is_counting;
-static atomic_uint made;
+static atomic_bool is_skipping; /* in the first lane */
+static atomic_uint made[LANES];
+static _Thread_local unsigned lane;
+static atomic_uint threads; /* that were started since the start */
+static unsigned watched;    /* the lane in which a call is to fail */
+/* Of what follows, as far as several threads touch it. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_uint made_of[CALLS];
 static atomic_long blocks;
 static _Atomic uint64_t now_ns = UINT64_C(1000) * 1000000000;
@@ -114,12 +144,18 @@ void faults_set_root(const char *path) {
 
 void faults_pass(uint64_t ns) { now_ns += ns; }
 
+void faults_watch(unsigned which) { watched = which; }
+
+void faults_skip(bool skips) { is_skipping = skips; }
+
 void faults_start(unsigned at, unsigned way) {
   fails_at = at;
   fails_how = way;
   failed_with = 0;
   description[0] = '\0';
-  made = 0;
+  threads = 0;
+  for (int i = 0; i < LANES; i++)
+    made[i] = 0;
   for (int i = 0; i < CALLS; i++)
     made_of[i] = 0;
   is_counting = true;
@@ -127,7 +163,7 @@ void faults_start(unsigned at, unsigned way) {
 
 void faults_stop(void) { is_counting = false; }
 
-unsigned faults_calls(void) { return made; }
+unsigned faults_calls(void) { return made[watched]; }
 
 unsigned faults_ways(unsigned n) {
   unsigned ways = 0;
@@ -137,9 +173,23 @@ unsigned faults_ways(unsigned n) {
   return ways;
 }
 
-const char *faults_made(void) { return description[0] ? description : NULL; }
+const char *faults_made(void) {
+  const char *made_so;
 
-int faults_error(void) { return failed_with > 0 ? failed_with : 0; }
+  pthread_mutex_lock(&lock);
+  made_so = description[0] ? description : NULL;
+  pthread_mutex_unlock(&lock);
+  return made_so;
+}
+
+int faults_error(void) {
+  int error;
+
+  pthread_mutex_lock(&lock);
+  error = failed_with > 0 ? failed_with : 0;
+  pthread_mutex_unlock(&lock);
+  return error;
+}
 
 unsigned faults_calls_of(const char *name) {
   for (int i = 0; i < CALLS; i++)
@@ -161,18 +211,22 @@ static int fault(enum call call, const char *object) {
   unsigned n;
   int error;
 
-  if (!is_counting)
+  if (!is_counting || (lane == 0 && is_skipping))
     return 0;
-  n = ++made;
+  n = ++made[lane];
   made_of[call]++;
+  if (lane != watched)
+    return 0;
   if (n <= CALLS_MAX)
     kinds[n] = (unsigned char)call;
   if (n != fails_at)
     return 0;
   error = calls[call].errors[fails_how];
+  pthread_mutex_lock(&lock);
   failed_with = error;
   snprintf(description, sizeof(description), "%s %s: %s", calls[call].name,
            object, name_of_error(error));
+  pthread_mutex_unlock(&lock);
   if (error > 0)
     errno = error;
   return error;
@@ -314,6 +368,7 @@ static const char *name_of(int fd) {
 static void remember(int fd, int dir_fd, const char *path) {
   if (fd < 0 || fd >= FILES_MAX)
     return;
+  /* One's descriptor is nobody else's before it is closed. */
   snprintf(opened[fd], NAME_SIZE, "%.60s/%.60s", name_of(dir_fd), path);
 }
 
@@ -372,13 +427,16 @@ int __wrap_open(const char *path, int flags, ...) {
   return fd;
 }
 
-/* Nothing here creates files this way. */
 int __wrap_openat(int dir_fd, const char *path, int flags, ...) {
-  int fd;
+  va_list args;
+  int fd, mode;
 
   if (fault(CALL_OPENAT, path))
     return -1;
-  fd = __real_openat(dir_fd, path, flags);
+  va_start(args, flags);
+  mode = flags & O_CREAT ? va_arg(args, int) : 0;
+  va_end(args);
+  fd = __real_openat(dir_fd, path, flags, mode);
   remember(fd, dir_fd, path);
   return fd;
 }
@@ -417,6 +475,69 @@ ssize_t __wrap_readlinkat(int dir_fd, const char *path, char *buffer,
   return fault(CALL_READLINKAT, path)
              ? -1
              : __real_readlinkat(dir_fd, path, buffer, size);
+}
+
+/* --- writing --- */
+
+ssize_t __real_write(int fd, const void *bytes, size_t size);
+ssize_t __wrap_write(int fd, const void *bytes, size_t size);
+int __wrap_fsync(int fd);
+int __real_fchmod(int fd, mode_t mode);
+int __wrap_fchmod(int fd, mode_t mode);
+int __real_renameat(int from_fd, const char *from, int to_fd, const char *to);
+int __wrap_renameat(int from_fd, const char *from, int to_fd, const char *to);
+int __real_unlinkat(int dir_fd, const char *path, int flags);
+int __wrap_unlinkat(int dir_fd, const char *path, int flags);
+int __real_mkdir(const char *path, mode_t mode);
+int __wrap_mkdir(const char *path, mode_t mode);
+int __real_faccessat(int dir_fd, const char *path, int mode, int flags);
+int __wrap_faccessat(int dir_fd, const char *path, int mode, int flags);
+
+ssize_t __wrap_write(int fd, const void *bytes, size_t size) {
+  int error = fault(CALL_WRITE, name_of(fd));
+
+  return error > 0 ? -1 : __real_write(fd, bytes, error ? size / 2 : size);
+}
+
+/* The disk is not what is tested. */
+int __wrap_fsync(int fd) { return fault(CALL_FSYNC, name_of(fd)) ? -1 : 0; }
+
+int __wrap_fchmod(int fd, mode_t mode) {
+  return fault(CALL_FCHMOD, name_of(fd)) ? -1 : __real_fchmod(fd, mode);
+}
+
+int __wrap_renameat(int from_fd, const char *from, int to_fd, const char *to) {
+  return fault(CALL_RENAMEAT, to) ? -1
+                                  : __real_renameat(from_fd, from, to_fd, to);
+}
+
+int __wrap_unlinkat(int dir_fd, const char *path, int flags) {
+  return fault(CALL_UNLINKAT, path) ? -1 : __real_unlinkat(dir_fd, path, flags);
+}
+
+int __wrap_mkdir(const char *path, mode_t mode) {
+  return fault(CALL_MKDIR, path) ? -1 : __real_mkdir(path, mode);
+}
+
+int __wrap_faccessat(int dir_fd, const char *path, int mode, int flags) {
+  return fault(CALL_FACCESSAT, path)
+             ? -1
+             : __real_faccessat(dir_fd, path, mode, flags);
+}
+
+yajl_gen __real_yajl_gen_alloc(const yajl_alloc_funcs *memory);
+yajl_gen __wrap_yajl_gen_alloc(const yajl_alloc_funcs *memory);
+void __real_yajl_gen_free(yajl_gen gen);
+void __wrap_yajl_gen_free(yajl_gen gen);
+
+yajl_gen __wrap_yajl_gen_alloc(const yajl_alloc_funcs *memory) {
+  return fault(CALL_YAJL_GEN_ALLOC, "") ? NULL
+                                        : taken(__real_yajl_gen_alloc(memory));
+}
+
+void __wrap_yajl_gen_free(yajl_gen gen) {
+  blocks--;
+  __real_yajl_gen_free(gen);
 }
 
 /* --- the kernel, its clock, its users --- */
@@ -504,12 +625,33 @@ int __wrap_getpwuid_r(uid_t uid, struct passwd *pw, char *buffer, size_t size,
   return 0;
 }
 
+/* What a new thread is to do, and in which lane. */
+struct start {
+  void *(*run)(void *);
+  void *argument;
+  unsigned lane;
+};
+
+static void *start_in_lane(void *argument) {
+  struct start start = *(struct start *)argument;
+
+  __real_free(argument);
+  lane = start.lane;
+  return start.run(start.argument);
+}
+
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                           void *(*run)(void *), void *argument) {
   int error = fault(CALL_PTHREAD_CREATE, "");
+  struct start *start = error ? NULL : __real_malloc(sizeof(*start));
 
-  return error ? error
-               : __real_pthread_create(thread, attributes, run, argument);
+  if (!start)
+    return error ? error : EAGAIN;
+  *start = (struct start){run, argument, threads++ == 0 ? lane : LANES - 1};
+  error = __real_pthread_create(thread, attributes, start_in_lane, start);
+  if (error)
+    __real_free(start);
+  return error;
 }
 
 /* --- the daemon --- */
@@ -522,6 +664,12 @@ int __wrap_plugin_register_complex_read(const char *group, const char *name,
                                         plugin_read_cb callback,
                                         cdtime_t interval,
                                         user_data_t const *user_data);
+int __real_plugin_register_notification(const char *name,
+                                        plugin_notification_cb callback,
+                                        user_data_t const *user_data);
+int __wrap_plugin_register_notification(const char *name,
+                                        plugin_notification_cb callback,
+                                        user_data_t const *user_data);
 int __real_plugin_dispatch_values(value_list_t const *vl);
 int __wrap_plugin_dispatch_values(value_list_t const *vl);
 
@@ -533,6 +681,14 @@ int __wrap_plugin_register_complex_read(const char *group, const char *name,
              ? -1
              : __real_plugin_register_complex_read(group, name, callback,
                                                    interval, user_data);
+}
+
+int __wrap_plugin_register_notification(const char *name,
+                                        plugin_notification_cb callback,
+                                        user_data_t const *user_data) {
+  return fault(CALL_REGISTER_NOTIFICATION, name)
+             ? -1
+             : __real_plugin_register_notification(name, callback, user_data);
 }
 
 int __wrap_plugin_dispatch_values(value_list_t const *vl) {

@@ -2,8 +2,9 @@
  * Makes one chosen call that the plugin makes into the system fail.
  *
  * Works by the linker's --wrap: a program that is linked with faults.o is to be
- * linked with FAULTS_LDFLAGS too (see the Makefile). Calls are counted whatever
- * thread makes them. Besides, the wrappers stand for what must not be the
+ * linked with FAULTS_LDFLAGS too (see the Makefile). Calls of the plugin's
+ * first thread are counted with those of who starts it, and those of further
+ * ones for themselves. Besides, the wrappers stand for what must not be the
  * machine's own: its clock, /proc, the state of KSM, the kernel's release,
  * users, and kcmp(2).
  */
@@ -26,6 +27,13 @@ void faults_pass(uint64_t ns);
  */
 void faults_start(unsigned at, unsigned way);
 void faults_stop(void);
+
+/* Which of the two to look at, before the start: 0, or 1 for further threads.
+ */
+void faults_watch(unsigned which);
+
+/* Of the first, calls are let pass and not counted, or not any more. */
+void faults_skip(bool skips);
 
 /* How many calls there were since the start, and in how many ways the n-th of
  * them can fail. */

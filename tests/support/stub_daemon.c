@@ -87,6 +87,10 @@ int plugin_notification_meta_add_string(notification_t *n, const char *name,
   snprintf(m->name, sizeof(m->name), "%s", name);
   m->type = NM_TYPE_STRING;
   m->nm_value.nm_string = strdup(value);
+  if (!m->nm_value.nm_string) {
+    free(m);
+    return -1;
+  }
   m->next = n->meta;
   n->meta = m;
   return 0;

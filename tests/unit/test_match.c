@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -508,6 +509,54 @@ static void no_more_are_told_than_there_is_room_for(void **state) {
   assert_explained(w, 1, why);
 }
 
+/* NAMES_PER_CYCLE processes that nobody has seen, under names likewise. */
+#define NAMES_PER_CYCLE 50
+#define NAME_CYCLES 40
+
+static void rename_all(struct world *w, unsigned cycle) {
+  for (unsigned i = 0; i < NAMES_PER_CYCLE; i++) {
+    char path[32], text[256], comm[16];
+    unsigned long start = 1000 + cycle;
+    int n = snprintf(comm, sizeof(comm), "n%u", cycle * NAMES_PER_CYCLE + i);
+
+    snprintf(path, sizeof(path), "%u/comm", 100 + i);
+    text[0] = '\0';
+    proctree_write(&w->tree, path, strcat(strcat(text, comm), "\n"),
+                   (size_t)n + 1);
+    snprintf(path, sizeof(path), "%u/stat", 100 + i);
+    n = snprintf(text, sizeof(text),
+                 "%u (%s) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %lu 0 0 0 0 "
+                 "0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+                 100 + i, comm, start);
+    proctree_write(&w->tree, path, text, (size_t)n);
+  }
+}
+
+/* What has come and gone leaves nothing behind, however many names that were.
+ */
+static void any_number_of_names_takes_bounded_memory(void **state) {
+  struct world *w = *state;
+  size_t before = 0;
+
+  w->settings.max_groups = 20;
+  for (uint32_t i = 0; i < NAMES_PER_CYCLE; i++)
+    put(w, 100 + i, 1, "first");
+  world_group(w, "of-%{comm}", "Comm", "n*", NULL, NULL);
+  world_other(w, "rest");
+  for (unsigned cycle = 1; cycle <= NAME_CYCLES; cycle++) {
+    rename_all(w, cycle);
+    assert_int_equal(world_cycle(w, 1), 0);
+    assert_int_equal(world_groups(w), 20 + 1);
+    assert_int_equal(world_members(w, "rest"), NAMES_PER_CYCLE - 20);
+    assert_int_equal(collector_counts(w->collector)->groups_refused,
+                     NAMES_PER_CYCLE - 20);
+    if (cycle == NAME_CYCLES / 10)
+      before = mallinfo2().uordblks;
+  }
+  /* Nothing is counted with an allocator that is not the C library's. */
+  assert_in_range(mallinfo2().uordblks, 0, before + 16 * 1024);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make, unmake)
 
 int main(void) {
@@ -540,6 +589,7 @@ int main(void) {
       TEST(what_is_inherited_is_told),
       TEST(rule_that_came_to_nothing_did_not_take_it),
       TEST(no_more_are_told_than_there_is_room_for),
+      TEST(any_number_of_names_takes_bounded_memory),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -399,6 +399,110 @@ static void a_capture_that_cannot_be_written_counts_too(void **state) {
   assert_int_equal(world_written(0)->error, -ENOTDIR);
 }
 
+/* --- what hangs ----------------------------------------------------------- */
+
+#define TIMEOUT_NS (100 * NS_PER_MS)
+
+/* A member of "a", the larger the greater its pid. */
+static void put_member(struct world *w, uint32_t pid) {
+  const struct fake_mapping mapping = {.name = "[heap]",
+                                       .private_kb = 10 * pid};
+
+  proctree_put(&w->tree,
+               &(struct fake){.pid = pid,
+                              .comm = "a",
+                              .starttime = 100 + pid,
+                              .start_stack = 0x7ff000000000 + pid * 0x100000UL,
+                              .private_kb = 10 * pid});
+  proctree_put_smaps(&w->tree, pid, &mapping, 1);
+}
+
+static void put_members(struct world *w) {
+  world_keep_captures(w);
+  w->settings.stall_timeout_ns = TIMEOUT_NS;
+  w->settings.capture.cooldown_ns = 0;
+  world_group(w, "a", "Comm", "a", NULL, NULL);
+  for (uint32_t pid = 10; pid < 13; pid++)
+    put_member(w, pid);
+}
+
+/* One of the processes in a capture of theirs, whether it has its mappings, and
+ * why not. */
+static void assert_captured(parsed d, size_t i, uint32_t pid,
+                            const char *put_off) {
+  char path[64];
+
+  snprintf(path, sizeof(path), "processes.%zu.pid", i);
+  assert_int_equal(parsed_integer(d, path), pid);
+  snprintf(path, sizeof(path), "processes.%zu.mappings", i);
+  assert_int_equal(parsed_get(d, path) == NULL, put_off != NULL);
+  snprintf(path, sizeof(path), "processes.%zu.put_off", i);
+  if (put_off)
+    assert_string_equal(parsed_string(d, path), put_off);
+  else
+    assert_null(parsed_get(d, path));
+}
+
+static void assert_capture_without(size_t index, uint32_t pid) {
+  parsed d = parsed_file(world_written(index)->path);
+
+  assert_int_equal(world_written(index)->error, 0);
+  assert_int_equal(parsed_count(d, "processes"), 3);
+  assert_int_equal(parsed_integer(d, "left_out"), 0);
+  for (uint32_t i = 0; i < 3; i++)
+    assert_captured(d, i, 12 - i, 12 - i == pid ? "stalled" : NULL);
+  assert_int_equal(parsed_integer(d, "mappings.0.pss"), 1024 * 10 * (33 - pid));
+  parsed_free(d);
+}
+
+/* And is not tried again for the next one, nor is its rollup. */
+static void one_whose_smaps_hangs_is_captured_without_mappings(void **state) {
+  const struct collector_counts *counts;
+  struct world *w = *state;
+
+  put_members(w);
+  cycle(w, 10);
+  counts = collector_counts(w->collector);
+  for (uint32_t i = 0; i < 2; i++) {
+    if (i == 0)
+      proctree_hang(&w->tree, "11/smaps");
+    world_raise(w, "a");
+    cycle(w, i == 0 ? 10 : 0);
+    assert_capture_without(i, 11);
+    assert_int_equal(counts->stalled, 1);
+    assert_int_equal(counts->rollup_reads, i == 0 ? 3 : 2);
+    assert_int_equal(collector_trouble(w->collector, TROUBLE_STALLED)->count,
+                     i == 0);
+  }
+  assert_int_equal(collector_trouble(w->collector, TROUBLE_STALLED)->pid, 0);
+  assert_true(world_value(w, "a", "ps_count") == 3);
+  proctree_wake(&w->tree, "11/smaps");
+}
+
+/* It is read whole again once it comes back and its time is over. */
+static void one_whose_smaps_has_hung_is_captured_again(void **state) {
+  struct world *w = *state;
+  parsed d;
+
+  put_members(w);
+  cycle(w, 10);
+  proctree_hang(&w->tree, "12/smaps");
+  world_raise(w, "a");
+  cycle(w, 10);
+  assert_capture_without(0, 12);
+  proctree_wake(&w->tree, "12/smaps");
+  put_member(w, 12);
+  do
+    cycle(w, 10);
+  while (collector_counts(w->collector)->stalled > 0);
+  world_raise(w, "a");
+  cycle(w, 10);
+  d = parsed_file(world_written(1)->path);
+  for (uint32_t i = 0; i < 3; i++)
+    assert_captured(d, i, 12 - i, NULL);
+  parsed_free(d);
+}
+
 /* --- together --------------------------------------------------------------*/
 
 static void a_state_and_a_capture_can_be_of_one_cycle(void **state) {
@@ -479,6 +583,8 @@ int main(void) {
       TEST(cooldowns_end_one_by_one),
       TEST(a_group_is_not_captured_again_while_it_is),
       TEST(a_capture_that_cannot_be_written_counts_too),
+      TEST(one_whose_smaps_hangs_is_captured_without_mappings),
+      TEST(one_whose_smaps_has_hung_is_captured_again),
       TEST(a_state_and_a_capture_can_be_of_one_cycle),
       TEST(a_document_that_cannot_be_made_is_told_and_lost),
       TEST(ending_one_that_never_began_is_fine),
