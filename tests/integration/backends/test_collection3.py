@@ -208,8 +208,15 @@ class Collection3Test(BackendTest):
                     found.append(picture)
         return found
 
+    def get_some(self, path):
+        got = self.web.get(path)
+        return got if got[1] else None
+
     def assert_is_drawn(self, picture):
-        kind, body = self.web.get(f"bin/{picture}")
+        # A file that is being made just now is none yet.
+        kind, body = wait_until(
+            lambda: self.get_some(f"bin/{picture}"), f"the picture {picture}"
+        )
         self.assertEqual(kind, "image/png", picture)
         self.assertEqual(body[:8], b"\x89PNG\r\n\x1a\n", picture)
         width, height = struct.unpack_from(">II", body, 16)
