@@ -239,7 +239,7 @@ static int wait_for(pid_t pid, const sigset_t *signals, unsigned seconds,
   int status;
 
   clock_gettime(CLOCK_MONOTONIC, &end);
-  end.tv_sec += seconds;
+  end.tv_sec += (time_t)seconds;
   *ret_signal = 0;
   for (;;) {
     /* A child that ends just before this is not missed for long. */

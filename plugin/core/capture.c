@@ -55,7 +55,7 @@ static int choose_members(struct capture *c, const struct scene *s,
   qsort(c->members, c->n, sizeof(*c->members), compare);
   c->in_group = g->usage.processes;
   if (c->n > s->settings->capture.top_processes)
-    c->n = s->settings->capture.top_processes;
+    c->n = (size_t)s->settings->capture.top_processes;
   return 0;
 }
 
@@ -114,7 +114,8 @@ static void add_process(struct capture *c, const struct scene *s,
         c, s, p,
         &(struct close_up){.table = table,
                            .sum = &job.mappings.sum,
-                           .top_mappings = s->settings->capture.top_mappings});
+                           .top_mappings =
+                               (size_t)s->settings->capture.top_mappings});
   else if (r != PROCFS_GONE && r != PROCFS_NO_MM)
     write_process(c, s, p, NULL);
   if (table)
@@ -144,7 +145,7 @@ int capture_finish(struct capture *c, const struct settings *settings,
   int r;
 
   snapshot_end(&c->json, c->in_group - c->written, &c->all,
-               settings->capture.top_mappings);
+               (size_t)settings->capture.top_mappings);
   r = json_finish(&c->json, ret_text, ret_len);
   capture_done(c);
   return r;

@@ -70,10 +70,12 @@ static int look_at_self(int root_fd, bool *ret_is_us) {
 /* What fails here is not to be taken for an answer, which would stand for as
  * long as the tree is open. */
 static int open_root(struct procfs *p) {
-  p->dir = opendir(p->root);
-  if (!p->dir)
-    return -errno;
-  p->root_fd = dirfd(p->dir);
+  DIR *dir = opendir(p->root);
+
+  if (!dir)
+    return errno > 0 ? -errno : -EIO;
+  p->dir = dir;
+  p->root_fd = dirfd(dir);
   p->opened++;
   return look_at_self(p->root_fd, &p->has_own_pids);
 }

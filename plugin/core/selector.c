@@ -269,12 +269,12 @@ static ssize_t read_head(const char *path, char *ret, size_t size) {
   int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
   if (fd < 0)
-    return -errno;
+    return errno > 0 ? -errno : -EIO;
   n = fstat(fd, &st);
   if (n == 0 && S_ISREG(st.st_mode))
     n = read(fd, ret, size);
   if (n < 0)
-    n = -errno;
+    n = errno > 0 ? -errno : -EIO;
   close(fd);
   return n;
 }
@@ -300,7 +300,7 @@ static uint32_t parse_pid_file(const char *text, size_t n, size_t size) {
 
 bool selector_refresh(struct selector *s) {
   uint32_t before = s->pid;
-  char text[32];
+  char text[32] = "";
   ssize_t n;
 
   if (s->test != SELECT_PID_FILE)

@@ -245,16 +245,19 @@ static int list_old(const struct store *s, struct old_files *ret) {
   int fd = openat(s->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *dir = fd < 0 ? NULL : fdopendir(fd);
   const struct dirent *entry;
-  int r = dir ? 0 : -errno;
+  int r = 0;
 
-  if (!dir && fd >= 0)
-    close(fd);
+  if (!dir) {
+    r = -errno;
+    if (fd >= 0)
+      close(fd);
+    return r;
+  }
   while (r == 0 && (errno = 0, entry = readdir(dir)))
     r = list_entry(s, entry->d_name, ret);
   if (r == 0 && errno != 0)
     r = -errno;
-  if (dir)
-    closedir(dir);
+  closedir(dir);
   if (ret->n > 0)
     qsort(ret->files, ret->n, sizeof(*ret->files), compare_old);
   return r;

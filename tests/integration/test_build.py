@@ -266,11 +266,17 @@ def read(path):
 
 
 def run_in(directory, *command, **environment):
+    """As from a shell: what a make around us was told is not for this one."""
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "PROFILE", "CFLAGS")
+    }
     subprocess.run(
         command,
         cwd=directory,
         check=True,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env={**os.environ, **environment},
+        env={**inherited, **environment},
     )

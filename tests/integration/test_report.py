@@ -810,6 +810,10 @@ class Live(ReportTest):
                      "-C", self.write_config("")],
                     env=self.environment(SLEEP="100"),
                     stderr=subprocess.PIPE,
+                    # Ignored by whoever is started in the background.
+                    preexec_fn=lambda: signal.signal(
+                        signal.SIGINT, signal.SIG_DFL
+                    ),
                 )  # fmt: skip
                 sleeping = self.keep / "sleeping"
                 harness.wait_until(sleeping.exists, "the stand-in")
