@@ -70,12 +70,10 @@ static int look_at_self(int root_fd, bool *ret_is_us) {
 /* What fails here is not to be taken for an answer, which would stand for as
  * long as the tree is open. */
 static int open_root(struct procfs *p) {
-  DIR *dir = opendir(p->root);
-
-  if (!dir)
-    return errno > 0 ? -errno : -EIO;
-  p->dir = dir;
-  p->root_fd = dirfd(dir);
+  p->dir = opendir(p->root);
+  if (!p->dir)
+    return -errno;
+  p->root_fd = dirfd(p->dir);
   p->opened++;
   return look_at_self(p->root_fd, &p->has_own_pids);
 }
@@ -230,7 +228,7 @@ int procfs_list(struct procfs *p, const struct procfs_entry **ret, size_t *n) {
   if (!p->dir)
     r = open_root(p);
   if (r == 0)
-    r = read_entries(p);
+    r = p->dir ? read_entries(p) : -EIO;
   if (r < 0) {
     /* Whatever is mounted there next is looked at afresh. */
     close_root(p);
