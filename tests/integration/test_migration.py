@@ -178,6 +178,26 @@ class ProcessExporter(MigrationTest, BackendTest):
             "web",
         )
 
+    def test_a_list_of_names(self):
+        self.start_web()
+        self.check_rows_are_written(
+            'comm: [a, b] Comm "a" and, below it, Comm "b"'
+        )
+        self.check(
+            f"name: g\ncomm: [web, else{TAG}]",
+            group("g", 'Comm "web"', f'Comm "else{TAG}"'),
+            "g",
+            count=4,
+        )
+
+    def test_comm_and_command_line(self):
+        self.start_web()
+        self.check(
+            'name: g\ncomm: [web]\ncmdline: ["name=web"]',
+            group("g", 'Comm "web"', 'CommandLineMatch "name=web"'),
+            "g",
+        )
+
     def test_exe(self):
         self.start_web()
         shape = stage().shape
@@ -305,6 +325,18 @@ class Netdata(MigrationTest):
         ):
             with self.subTest(line):
                 self.check(line, selector, count)
+
+    def test_a_list_of_names(self):
+        self.start_web()
+        self.check_rows_are_written(
+            'app: a b Comm "a" and, below it, Comm "b"'
+        )
+        theirs = self.ask(tagged(f"app: web else{TAG}"))
+        cycle = self.start_ours(
+            group("app", 'Comm "web"', f'Comm "else{TAG}"', children=True)
+        ).next_cycle()
+        self.assertEqual(cycle.counts("app"), (4, 4))
+        self.assertEqual(theirs["apps.processes"], 4)
 
     def test_memory_is_what_is_anonymous(self):
         self.start_shape("anon", name="web", mib=16)
