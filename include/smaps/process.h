@@ -43,6 +43,7 @@ struct process {
   uint32_t threads;
   uint64_t start_stack;
   struct statm_sample statm;
+  struct procfs_file statm_file;
 
   /* Differs after an exec, and after a change of name. */
   uint64_t image;

@@ -92,15 +92,38 @@ int procfs_read(struct procfs *p, int dir_fd, const char *name,
 /*
  * The same by pid, without opening the directory first: cheaper, for a file of
  * a process that is known to be the same (see procfs_entry).
- *
- * A statm that was kept open would be cheaper again: 2.5 us instead of 4.6, for
- * each of 5,000 processes after a second's pause (Linux 6.18). But each takes
- * 4 kB of the kernel's memory, 22 MB for these, and they would have to be few
- * enough for the daemon's RLIMIT_NOFILE (1,024 by default, which is also where
- * plugins that use select() break): then there is nothing to be saved.
  */
 int procfs_read_of(struct procfs *p, uint32_t pid, const char *name,
                    struct span *ret);
+
+/*
+ * A file of a process that stays open between reads; all zero: not open. Once
+ * the process has ended it gives PROCFS_GONE, and never the next one with the
+ * pid. Only for statm: a smaps_rollup that was opened between vfork and exec
+ * shows the parent's memory for ever.
+ */
+struct procfs_file {
+  int fd;
+  unsigned opened; /* the tree it is of */
+};
+
+/*
+ * procfs_read_of() through a file that is kept open from the first time on, if
+ * there is room; else it is opened and closed as ever. Opening and closing is
+ * half of what a glance at all processes costs. But each open file takes 4 kB
+ * of the kernel's memory; and plugins that use select(2) break where
+ * descriptors below 1,024 run out. So none of these is kept, not more than half
+ * of those above up to the daemon's RLIMIT_NOFILE, and not more than
+ * PROCFS_KEPT_MAX. With the limit that most daemons start with, 1,024, none is.
+ *
+ * procfs_drop() closes it. It must be called for each file before
+ * procfs_free(), and takes one that is not open.
+ */
+#define PROCFS_KEPT_LEAST_FD 1024
+#define PROCFS_KEPT_MAX 8192
+int procfs_read_kept(struct procfs *p, uint32_t pid, const char *name,
+                     struct procfs_file *file, struct span *ret);
+void procfs_drop(struct procfs *p, struct procfs_file *file);
 
 /* The number of threads of a process, from the links of its task directory:
  * costs the same however many there are, and cannot hang. */

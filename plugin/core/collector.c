@@ -49,6 +49,7 @@ static void forget(void *ctx, struct process *p) {
   struct collector *c = ctx;
 
   matcher_forget(&c->matcher, p);
+  procfs_drop(c->procfs, &p->statm_file);
 }
 
 static int init_reader(struct collector *c, const struct settings *settings,

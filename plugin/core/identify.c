@@ -76,10 +76,13 @@ static void take_failure(struct identifier *in, struct process *p, int r,
   p->state = PROCESS_UNKNOWN;
 }
 
-static int read_statm(struct identifier *in, const struct process *p,
+/* Members are worth a descriptor. */
+static int read_statm(struct identifier *in, struct process *p,
                       struct statm_sample *ret) {
   struct span text;
-  int r = procfs_read_of(in->procfs, p->pid, "statm", &text);
+  int r = p->n_groups > 0 ? procfs_read_kept(in->procfs, p->pid, "statm",
+                                             &p->statm_file, &text)
+                          : procfs_read_of(in->procfs, p->pid, "statm", &text);
 
   return r != 0 ? r : statm_parse(text.text, text.len, ret);
 }

@@ -5,12 +5,15 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/kcmp.h>
+#include <linux/magic.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 /* Holds every file that is read each interval, and a smaps piece (4 KiB). */
@@ -21,6 +24,7 @@ struct procfs {
   DIR *dir; /* NULL after a failure, until it is opened anew; or a second */
   int root_fd;
   unsigned opened; /* how often; of a second, as of the first it follows */
+  unsigned n_kept, max_kept; /* files */
   bool has_own_pids;
   _Atomic(const char *) announced;
   struct procfs_entry *entries;
@@ -67,6 +71,20 @@ static int look_at_self(int root_fd, bool *ret_is_us) {
   return 0;
 }
 
+static unsigned kept_max(int root_fd) {
+  struct rlimit limit;
+  struct statfs fs;
+  rlim_t n;
+
+  /* Elsewhere a file that is written anew may be another one. */
+  if (fstatfs(root_fd, &fs) < 0 || fs.f_type != PROC_SUPER_MAGIC ||
+      getrlimit(RLIMIT_NOFILE, &limit) < 0 ||
+      limit.rlim_cur <= PROCFS_KEPT_LEAST_FD)
+    return 0;
+  n = (limit.rlim_cur - PROCFS_KEPT_LEAST_FD) / 2;
+  return n < PROCFS_KEPT_MAX ? (unsigned)n : PROCFS_KEPT_MAX;
+}
+
 /* What fails here is not to be taken for an answer, which would stand for as
  * long as the tree is open. */
 static int open_root(struct procfs *p) {
@@ -75,6 +93,7 @@ static int open_root(struct procfs *p) {
     return -errno;
   p->root_fd = dirfd(p->dir);
   p->opened++;
+  p->max_kept = kept_max(p->root_fd);
   return look_at_self(p->root_fd, &p->has_own_pids);
 }
 
@@ -349,18 +368,24 @@ static int fill_buffer(struct procfs *p, int fd, size_t max, size_t *ret_len) {
   return len == 0 ? PROCFS_NO_MM : 0;
 }
 
-static int read_at(struct procfs *p, int dir_fd, const char *path, size_t max,
-                   struct span *ret) {
+static int read_open(struct procfs *p, int fd, size_t max, struct span *ret) {
   size_t len = 0;
-  int fd = -1, r;
+  int r = fill_buffer(p, fd, max, &len);
 
-  r = open_file(p, dir_fd, path, &fd);
-  if (r != 0)
-    return r;
-  r = fill_buffer(p, fd, max, &len);
-  close(fd);
   if (r == 0)
     *ret = (struct span){.text = p->buffer, .len = len};
+  return r;
+}
+
+static int read_at(struct procfs *p, int dir_fd, const char *path, size_t max,
+                   struct span *ret) {
+  int fd = -1;
+  int r = open_file(p, dir_fd, path, &fd);
+
+  if (r != 0)
+    return r;
+  r = read_open(p, fd, max, ret);
+  close(fd);
   return r;
 }
 
@@ -396,6 +421,72 @@ int procfs_read_of(struct procfs *p, uint32_t pid, const char *name,
   make_path(path, pid, name);
   procfs_announce(p, name);
   return read_at(p, PROCFS_ROOT, path, SIZE_MAX, ret);
+}
+
+static bool is_kept(const struct procfs_file *file) { return file->fd > 0; }
+
+void procfs_drop(struct procfs *p, struct procfs_file *file) {
+  if (!is_kept(file))
+    return;
+  close(file->fd);
+  p->n_kept--;
+  *file = (struct procfs_file){0};
+}
+
+/* fd is left as it is. Where there is no room, that is how it stays. */
+static void keep(struct procfs *p, int fd, struct procfs_file *file) {
+  int kept;
+
+  if (p->n_kept >= p->max_kept)
+    return;
+  kept = fcntl(fd, F_DUPFD_CLOEXEC, PROCFS_KEPT_LEAST_FD);
+  if (kept < 0)
+    return;
+  *file = (struct procfs_file){.fd = kept, .opened = p->opened};
+  p->n_kept++;
+}
+
+static int read_and_keep(struct procfs *p, const char *path,
+                         struct procfs_file *file, struct span *ret) {
+  int fd = -1;
+  int r = open_file(p, directory_fd(p, PROCFS_ROOT), path, &fd);
+
+  if (r != 0)
+    return r;
+  r = read_open(p, fd, SIZE_MAX, ret);
+  if (r == 0)
+    keep(p, fd, file);
+  close(fd);
+  return r;
+}
+
+static int read_kept(struct procfs *p, const struct procfs_file *file,
+                     struct span *ret) {
+  ssize_t n = pread(file->fd, p->buffer, p->cap_buffer - 1, 0);
+
+  if (n < 0)
+    return outcome_of(errno);
+  p->buffer[n] = '\0';
+  *ret = (struct span){.text = p->buffer, .len = (size_t)n};
+  return n == 0 ? PROCFS_NO_MM : 0;
+}
+
+int procfs_read_kept(struct procfs *p, uint32_t pid, const char *name,
+                     struct procfs_file *file, struct span *ret) {
+  char path[32];
+  int r;
+
+  procfs_announce(p, name);
+  if (file->opened != p->opened)
+    procfs_drop(p, file);
+  if (!is_kept(file)) {
+    make_path(path, pid, name);
+    return read_and_keep(p, path, file, ret);
+  }
+  r = read_kept(p, file, ret);
+  if (r != 0)
+    procfs_drop(p, file);
+  return r;
 }
 
 int procfs_count_threads(struct procfs *p, uint32_t pid, uint32_t *ret) {

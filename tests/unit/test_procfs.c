@@ -5,13 +5,18 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <smaps/procfs.h>
+#include <smaps/statm.h>
 
 #include "proctree.h"
 
@@ -320,6 +325,200 @@ static void pieces_that_end_in_part_of_a_line_were_cut_short(void **state) {
   close(fd);
 }
 
+/* --- files that are kept open --- */
+
+/* The live /proc, with a limit on descriptors; NULL where it may not be as high
+ * as that. */
+static struct procfs *live_procfs(rlim_t descriptors, struct rlimit *ret_old) {
+  struct procfs *p = NULL;
+  struct rlimit limit;
+
+  assert_int_equal(getrlimit(RLIMIT_NOFILE, ret_old), 0);
+  limit = *ret_old;
+  limit.rlim_cur = descriptors;
+  if (descriptors > limit.rlim_max || setrlimit(RLIMIT_NOFILE, &limit) < 0)
+    return NULL;
+  assert_int_equal(procfs_new("/proc", &p), 0);
+  return p;
+}
+
+static void end_live(struct procfs *p, const struct rlimit *old) {
+  procfs_free(p);
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, old), 0);
+}
+
+static bool is_open(int fd) { return fcntl(fd, F_GETFD) >= 0; }
+
+/* A child that execs `program` once it is told to, by the end of *ret_pipe. */
+static pid_t start_child(int *ret_pipe, const char *program) {
+  int ends[2];
+  pid_t pid;
+  char c;
+
+  assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+  pid = fork();
+  assert_true(pid >= 0);
+  if (pid == 0) {
+    close(ends[1]);
+    if (read(ends[0], &c, 1) == 0)
+      execl(program, program, "60", (char *)NULL);
+    _exit(1);
+  }
+  close(ends[0]);
+  *ret_pipe = ends[1];
+  return pid;
+}
+
+static void end_child(pid_t pid) {
+  int status;
+
+  assert_int_equal(kill(pid, SIGKILL), 0);
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+}
+
+static uint64_t text_pages(struct procfs *p, pid_t pid,
+                           struct procfs_file *file) {
+  struct statm_sample statm;
+  struct span text;
+
+  assert_int_equal(procfs_read_kept(p, (uint32_t)pid, "statm", file, &text), 0);
+  assert_int_equal(statm_parse(text.text, text.len, &statm), 0);
+  assert_true(statm_has_mm(&statm));
+  return statm.text_pages;
+}
+
+static void kept_file_is_of_its_process_to_the_end(void **state) {
+  struct procfs_file file = {0};
+  struct rlimit old;
+  struct procfs *p = live_procfs(2048, &old);
+  uint64_t before;
+  struct span text;
+  int child_pipe, fd;
+  pid_t pid;
+
+  (void)state;
+  if (!p)
+    skip();
+  pid = start_child(&child_pipe, "/bin/sleep");
+  before = text_pages(p, pid, &file);
+  fd = file.fd;
+  assert_true(fd >= PROCFS_KEPT_LEAST_FD);
+  assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+  assert_int_equal(text_pages(p, pid, &file), before);
+  assert_int_equal(file.fd, fd);
+
+  /* After an exec it shows the new program. */
+  close(child_pipe);
+  for (int i = 0; i < 1000 && text_pages(p, pid, &file) == before; i++)
+    usleep(10000);
+  assert_int_not_equal(text_pages(p, pid, &file), before);
+  assert_int_equal(file.fd, fd);
+
+  end_child(pid);
+  assert_int_equal(procfs_read_kept(p, (uint32_t)pid, "statm", &file, &text),
+                   PROCFS_GONE);
+  assert_false(is_open(fd));
+  assert_int_equal(file.fd, 0);
+  end_live(p, &old);
+}
+
+static void files_are_kept_in_half_of_the_room_above_others(void **state) {
+  struct procfs_file files[3] = {{0}};
+  pid_t self = getpid();
+  struct rlimit old;
+  struct procfs *p = live_procfs(PROCFS_KEPT_LEAST_FD + 4, &old);
+
+  (void)state;
+  if (!p)
+    skip();
+  for (int i = 0; i < 3; i++)
+    text_pages(p, self, &files[i]);
+  assert_int_equal(files[0].fd, PROCFS_KEPT_LEAST_FD);
+  assert_int_equal(files[1].fd, PROCFS_KEPT_LEAST_FD + 1);
+  assert_int_equal(files[2].fd, 0);
+
+  /* One that is dropped makes room. */
+  procfs_drop(p, &files[0]);
+  assert_int_equal(files[0].fd, 0);
+  assert_false(is_open(PROCFS_KEPT_LEAST_FD));
+  text_pages(p, self, &files[2]);
+  assert_int_equal(files[2].fd, PROCFS_KEPT_LEAST_FD);
+  for (int i = 0; i < 3; i++)
+    procfs_drop(p, &files[i]);
+  assert_false(is_open(PROCFS_KEPT_LEAST_FD));
+  assert_false(is_open(PROCFS_KEPT_LEAST_FD + 1));
+  end_live(p, &old);
+}
+
+/* The numbers are taken by others meanwhile. */
+static void no_file_is_kept_where_there_is_no_number(void **state) {
+  struct procfs_file file = {0};
+  struct rlimit old;
+  struct procfs *p = live_procfs(PROCFS_KEPT_LEAST_FD + 2, &old);
+  int taken[2];
+
+  (void)state;
+  if (!p)
+    skip();
+  for (int i = 0; i < 2; i++)
+    taken[i] = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, PROCFS_KEPT_LEAST_FD);
+  text_pages(p, getpid(), &file);
+  assert_int_equal(file.fd, 0);
+  for (int i = 0; i < 2; i++)
+    close(taken[i]);
+  text_pages(p, getpid(), &file);
+  assert_int_equal(file.fd, PROCFS_KEPT_LEAST_FD);
+  procfs_drop(p, &file);
+  end_live(p, &old);
+}
+
+static void no_file_is_kept_with_the_usual_limit(void **state) {
+  struct procfs_file file = {0};
+  struct rlimit old;
+  struct procfs *p = live_procfs(PROCFS_KEPT_LEAST_FD, &old);
+
+  (void)state;
+  if (!p)
+    skip();
+  text_pages(p, getpid(), &file);
+  assert_int_equal(file.fd, 0);
+  end_live(p, &old);
+}
+
+/* As after /proc was mounted anew. */
+static void kept_file_of_a_tree_before_is_opened_anew(void **state) {
+  struct procfs_file file = {0};
+  struct rlimit old;
+  struct procfs *p = live_procfs(2048, &old);
+  unsigned now;
+
+  (void)state;
+  if (!p)
+    skip();
+  text_pages(p, getpid(), &file);
+  now = file.opened--;
+  assert_int_equal(dup2(STDERR_FILENO, file.fd), file.fd);
+  text_pages(p, getpid(), &file);
+  assert_int_equal(file.opened, now);
+  procfs_drop(p, &file);
+  end_live(p, &old);
+}
+
+/* Who writes its files anew may put others in their place. */
+static void no_file_of_a_captured_tree_is_kept(void **state) {
+  struct fixture *f = *state;
+  struct procfs_file file = {0};
+  struct span text;
+
+  assert_int_equal(procfs_read_kept(f->procfs, 10, "statm", &file, &text), 0);
+  assert_string_equal(text.text, "1 2 3\n");
+  assert_int_equal(file.fd, 0);
+  proctree_unlink(&f->tree, "10/statm");
+  proctree_write(&f->tree, "10/statm", "4 5 6\n", 6);
+  assert_int_equal(procfs_read_kept(f->procfs, 10, "statm", &file, &text), 0);
+  assert_string_equal(text.text, "4 5 6\n");
+}
+
 static void threads_are_listed_up_to_the_number_asked_for(void **state) {
   struct fixture *f = *state;
   uint32_t tids[3] = {0};
@@ -365,6 +564,12 @@ int main(void) {
       TEST(link_is_read_whole),
       TEST(pieces_join_to_the_whole),
       TEST(pieces_that_end_in_part_of_a_line_were_cut_short),
+      TEST(kept_file_is_of_its_process_to_the_end),
+      TEST(files_are_kept_in_half_of_the_room_above_others),
+      TEST(no_file_is_kept_where_there_is_no_number),
+      TEST(no_file_is_kept_with_the_usual_limit),
+      TEST(kept_file_of_a_tree_before_is_opened_anew),
+      TEST(no_file_of_a_captured_tree_is_kept),
       TEST(threads_are_listed_up_to_the_number_asked_for),
       TEST(captured_tree_does_not_ask_about_address_spaces),
   };

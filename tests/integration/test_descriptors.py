@@ -1,0 +1,86 @@
+"""Files that the plugin keeps open between intervals, and those that it must
+not."""
+
+import os
+
+from harness import (
+    MIB,
+    IntegrationTest,
+    sum_rollups,
+    wait_until,
+)
+
+# Below, descriptors belong to others: plugins that use select(2) need them.
+LEAST = 1024
+
+CONFIG = """
+    <Plugin smaps>
+      <Group "kept">
+        Comm "kept@"
+      </Group>
+    </Plugin>
+"""
+
+
+def with_limit(descriptors):
+    return ["prlimit", f"--nofile={descriptors}:{descriptors}"]
+
+
+def kept_statm(collectd):
+    """{pid: number} of the statm files that the daemon has open, but for one
+    that is open only now."""
+
+    def look():
+        found = {}
+        directory = f"/proc/{collectd.process.pid}/fd"
+        for number in os.listdir(directory):
+            try:
+                target = os.readlink(f"{directory}/{number}")
+            except FileNotFoundError:
+                continue
+            words = target.split("/")
+            if words[-1] == "statm":
+                found[int(words[-2])] = int(number)
+        return found
+
+    first, second = look(), look()
+    return {p: n for p, n in first.items() if second.get(p) == n}
+
+
+class KeptFiles(IntegrationTest):
+    def test_members_are_kept_above_all_others_until_they_end(self):
+        shapes = [self.start_shape("anon", name="kept", mib=8) for _ in "ab"]
+        pids = [shape.root for shape in shapes]
+        collectd = self.start_collectd(CONFIG, wrapper=with_limit(2 * LEAST))
+        wait_until(
+            lambda: set(kept_statm(collectd)) == set(pids),
+            "statm of the members, and of nobody else, open",
+        )
+        numbers = sorted(kept_statm(collectd).values())
+        self.assertEqual(numbers, [LEAST, LEAST + 1])
+
+        before = sum_rollups(pids)["uss"]
+        shapes[0].grow(16)
+        cycle = self.assert_sums_match(collectd, "kept", pids, ["uss"])
+        self.assertGreaterEqual(cycle.memory("kept", "uss"), before + 16 * MIB)
+        self.assertEqual(sorted(kept_statm(collectd).values()), numbers)
+
+        shapes[0].stop()
+        wait_until(
+            lambda: set(kept_statm(collectd)) == set(pids[1:]),
+            "statm of who has ended closed",
+        )
+        self.assertEqual(collectd.next_cycle().counts("kept")[0], 1)
+        shapes[1].stop()
+        wait_until(lambda: not kept_statm(collectd), "no statm open")
+        self.assertEqual(collectd.next_cycle().counts("kept")[0], 0)
+        self.assertEqual(collectd.log_lines(r"smaps plugin: .*kept"), [])
+        self.assertEqual(collectd.stop(), 0)
+
+    def test_none_is_kept_with_the_usual_limit(self):
+        shape = self.start_shape("anon", name="kept", mib=8)
+        collectd = self.start_collectd(CONFIG, wrapper=with_limit(LEAST))
+        for _ in range(5):
+            collectd.wait_cycles(2)
+            self.assertEqual(kept_statm(collectd), {})
+        self.assert_sums_match(collectd, "kept", [shape.root], ["uss"])
