@@ -21,8 +21,10 @@ POPULATIONS = {
         "many-a:count=2500,private=1M",
         "many-b:count=2500,private=1M",
     ],
+    # Not an even part of the interval, lest every cycle falls between the same
+    # two moments of a restart.
     "churn": [
-        "churn:count=400,private=1M,inherited=4M,restart_ms=20",
+        "churn:count=400,private=1M,inherited=4M,restart_ms=19",
         "still:count=200,private=5M",
     ],
     "vmas": ["vmas:count=400,private=4M,mappings=1500"],
@@ -36,7 +38,7 @@ POPULATIONS = {
         "restart_ms=2000"
     ],
     "replace": [
-        "pool:count=200,private=2M,inherited=64M,restart_ms=50",
+        "pool:count=200,private=2M,inherited=64M,restart_ms=49",
         "still:count=200,private=5M",
     ],
     "shm": [
