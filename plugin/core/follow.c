@@ -2,12 +2,11 @@
 
 #include <smaps/status.h>
 
-/* How fast a family's experience with faults follows the latest reading, and
- * the least error that is ever believed in. */
-#define LEARNING_RATE 0.25
-/* Of a few pages there is little to learn. */
+/* Of a few pages there is little to learn; a reading that tells of so much
+ * weighs as much as all that was learnt before. */
 #define LEARN_LEAST_BYTES (UINT64_C(64) << 10)
-#define LEARN_WELL_BYTES 1048576.0
+#define LEARN_WELL_BYTES 3145728.0
+/* The least error that is ever believed in. */
 #define COW_ERROR_LEAST 0.01
 /* Good experience with sharing says less of what comes next. */
 #define SHARED_DOUBT_LEAST 0.05
@@ -144,7 +143,7 @@ static void learn_of_faults(struct family *family, const struct process *p,
   error = more / (double)p->broken;
   ratio = clamp(family->cow_breaks * (1 + error), COW_BREAKS_LEAST, 1);
   error = clamp(error < 0 ? -error : error, COW_ERROR_LEAST, 1);
-  rate = LEARNING_RATE * clamp((double)p->broken / LEARN_WELL_BYTES, 0, 1);
+  rate = (double)p->broken / ((double)p->broken + LEARN_WELL_BYTES);
   family->cow_breaks += (ratio - family->cow_breaks) * rate;
   family->cow_error += (error - family->cow_error) * rate;
 }

@@ -218,18 +218,19 @@ static void faults_that_broke_only_half_are_expected_to(void **state) {
   assert_true(f->family.cow_breaks > 0.55);
 }
 
-static void few_pages_teach_little(void **state) {
+static void the_more_a_reading_tells_the_more_it_weighs(void **state) {
   static const struct {
     unsigned kb;
-    double rate;
-  } cases[] = {{60, 0}, {64, 0.25 / 16}, {256, 0.25 / 4}, {4096, 0.25}};
+    double weight;
+  } cases[] = {
+      {60, 0}, {64, 1.0 / 49}, {1024, 0.25}, {3072, 0.5}, {6144, 2.0 / 3}};
   struct fixture *f = *state;
 
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
     relate(f, 4);
     learn(f, cases[i].kb, cases[i].kb / 4);
-    expect_near(f->family.cow_breaks, 1 - 0.75 * cases[i].rate);
-    expect_near(f->family.cow_error, 0.5 + 0.25 * cases[i].rate);
+    expect_near(f->family.cow_breaks, 1 - 0.75 * cases[i].weight);
+    expect_near(f->family.cow_error, 0.5 + 0.25 * cases[i].weight);
   }
 }
 
@@ -445,7 +446,7 @@ int main(void) {
       TEST(no_more_is_in_doubt_than_all_that_is_resident),
       TEST(faults_that_came_true_are_less_in_doubt),
       TEST(faults_that_broke_only_half_are_expected_to),
-      TEST(few_pages_teach_little),
+      TEST(the_more_a_reading_tells_the_more_it_weighs),
       TEST(faults_while_it_is_read_stay_in_doubt),
       TEST(what_one_breaks_makes_it_dearer_for_the_others),
       TEST(relatives_that_came_are_doubted_less_with_experience),
