@@ -159,6 +159,7 @@ $(UNIT_CORE_BIN): %: %.o $(UNIT_SUPPORT) $(CORE_LIB)
 $(B)/tests/unit/test_collector: OWN_LDFLAGS += -Wl,--wrap=openat
 # And this one has the system run out of threads.
 $(B)/tests/unit/test_crew: OWN_LDFLAGS += -Wl,--wrap=pthread_create
+$(B)/tests/unit/test_procfs: OWN_LDFLAGS += -Wl,--wrap=fstatfs
 
 # In these memory runs out.
 SCARCE := malloc calloc realloc reallocarray strdup

@@ -2,10 +2,12 @@
 not."""
 
 import os
+import subprocess
 
 from harness import (
     MIB,
     IntegrationTest,
+    end_process,
     sum_rollups,
     wait_until,
 )
@@ -76,6 +78,38 @@ class KeptFiles(IntegrationTest):
         self.assertEqual(collectd.next_cycle().counts("kept")[0], 0)
         self.assertEqual(collectd.log_lines(r"smaps plugin: .*kept"), [])
         self.assertEqual(collectd.stop(), 0)
+
+    def test_a_kept_file_shows_the_next_program(self):
+        seconds = f"{os.getpid()}.25"
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", f"read line; exec /bin/sleep {seconds}"],
+            stdin=subprocess.PIPE,
+        )
+        self.addCleanup(end_process, process)
+        collectd = self.start_collectd(
+            f"""
+            <Plugin smaps>
+              <Group "kept">
+                CommandLineMatch "/bin/sleep {seconds}$"
+              </Group>
+            </Plugin>
+            """,
+            wrapper=with_limit(2 * LEAST),
+        )
+        wait_until(
+            lambda: min(kept_statm(collectd).values(), default=0) >= LEAST,
+            "statm open",
+        )
+        before = kept_statm(collectd)
+        self.assertEqual(list(before), [process.pid])
+        program = os.readlink(f"/proc/{process.pid}/exe")
+        process.stdin.close()
+        wait_until(
+            lambda: os.readlink(f"/proc/{process.pid}/exe") != program,
+            "the exec",
+        )
+        self.assert_sums_match(collectd, "kept", [process.pid], ["rss", "uss"])
+        self.assertEqual(kept_statm(collectd), before)
 
     def test_none_is_kept_with_the_usual_limit(self):
         shape = self.start_shape("anon", name="kept", mib=8)

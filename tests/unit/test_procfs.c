@@ -6,17 +6,16 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <smaps/procfs.h>
-#include <smaps/statm.h>
 
 #include "proctree.h"
 
@@ -327,196 +326,193 @@ static void pieces_that_end_in_part_of_a_line_were_cut_short(void **state) {
 
 /* --- files that are kept open --- */
 
-/* The live /proc, with a limit on descriptors; NULL where it may not be as high
- * as that. */
-static struct procfs *live_procfs(rlim_t descriptors, struct rlimit *ret_old) {
-  struct procfs *p = NULL;
-  struct rlimit limit;
+/* What the tree passes for, to what is opened next. */
+static bool is_of_kernel;
 
-  assert_int_equal(getrlimit(RLIMIT_NOFILE, ret_old), 0);
-  limit = *ret_old;
-  limit.rlim_cur = descriptors;
-  if (descriptors > limit.rlim_max || setrlimit(RLIMIT_NOFILE, &limit) < 0)
-    return NULL;
-  assert_int_equal(procfs_new("/proc", &p), 0);
-  return p;
+int __wrap_fstatfs(int fd, struct statfs *ret);
+int __wrap_fstatfs(int fd, struct statfs *ret) {
+  (void)fd;
+  *ret =
+      (struct statfs){.f_type = is_of_kernel ? PROC_SUPER_MAGIC : TMPFS_MAGIC};
+  return 0;
 }
 
-static void end_live(struct procfs *p, const struct rlimit *old) {
-  procfs_free(p);
-  assert_int_equal(setrlimit(RLIMIT_NOFILE, old), 0);
+struct kept {
+  struct procfs *procfs;
+  struct rlimit before;
+};
+
+/* The tree as a kernel's, with a limit on descriptors; skipped where it may not
+ * be as high as that. */
+static struct kept keep_files(struct fixture *f, rlim_t descriptors) {
+  struct kept k = {0};
+  struct rlimit limit;
+
+  assert_int_equal(getrlimit(RLIMIT_NOFILE, &k.before), 0);
+  limit = k.before;
+  limit.rlim_cur = descriptors;
+  if (descriptors > limit.rlim_max || setrlimit(RLIMIT_NOFILE, &limit) < 0)
+    skip();
+  is_of_kernel = true;
+  assert_int_equal(procfs_new(f->tree.root, &k.procfs), 0);
+  is_of_kernel = false;
+  return k;
+}
+
+static void end_keeping(struct kept *k) {
+  procfs_free(k->procfs);
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &k->before), 0);
 }
 
 static bool is_open(int fd) { return fcntl(fd, F_GETFD) >= 0; }
 
-/* A child that execs `program` once it is told to, by the end of *ret_pipe. */
-static pid_t start_child(int *ret_pipe, const char *program) {
-  int ends[2];
-  pid_t pid;
-  char c;
-
-  assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-  pid = fork();
-  assert_true(pid >= 0);
-  if (pid == 0) {
-    close(ends[1]);
-    if (read(ends[0], &c, 1) == 0)
-      execl(program, program, "60", (char *)NULL);
-    _exit(1);
-  }
-  close(ends[0]);
-  *ret_pipe = ends[1];
-  return pid;
-}
-
-static void end_child(pid_t pid) {
-  int status;
-
-  assert_int_equal(kill(pid, SIGKILL), 0);
-  assert_int_equal(waitpid(pid, &status, 0), pid);
-}
-
-static uint64_t text_pages(struct procfs *p, pid_t pid,
-                           struct procfs_file *file) {
-  struct statm_sample statm;
+static void expect_kept_text(struct procfs *p, struct procfs_file *file,
+                             const char *wanted) {
   struct span text;
 
-  assert_int_equal(procfs_read_kept(p, (uint32_t)pid, "statm", file, &text), 0);
-  assert_int_equal(statm_parse(text.text, text.len, &statm), 0);
-  assert_true(statm_has_mm(&statm));
-  return statm.text_pages;
+  assert_int_equal(procfs_read_kept(p, 10, "statm", file, &text), 0);
+  assert_int_equal(text.len, strlen(wanted));
+  assert_string_equal(text.text, wanted);
 }
 
-static void kept_file_is_of_its_process_to_the_end(void **state) {
+static void kept_file_is_read_again_and_not_opened(void **state) {
+  struct fixture *f = *state;
   struct procfs_file file = {0};
-  struct rlimit old;
-  struct procfs *p = live_procfs(2048, &old);
-  uint64_t before;
-  struct span text;
-  int child_pipe, fd;
-  pid_t pid;
+  struct kept k = keep_files(f, 2048);
 
-  (void)state;
-  if (!p)
-    skip();
-  pid = start_child(&child_pipe, "/bin/sleep");
-  before = text_pages(p, pid, &file);
-  fd = file.fd;
-  assert_true(fd >= PROCFS_KEPT_LEAST_FD);
-  assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
-  assert_int_equal(text_pages(p, pid, &file), before);
-  assert_int_equal(file.fd, fd);
-
-  /* After an exec it shows the new program. */
-  close(child_pipe);
-  for (int i = 0; i < 1000 && text_pages(p, pid, &file) == before; i++)
-    usleep(10000);
-  assert_int_not_equal(text_pages(p, pid, &file), before);
-  assert_int_equal(file.fd, fd);
-
-  end_child(pid);
-  assert_int_equal(procfs_read_kept(p, (uint32_t)pid, "statm", &file, &text),
-                   PROCFS_GONE);
-  assert_false(is_open(fd));
+  expect_kept_text(k.procfs, &file, "1 2 3\n");
+  assert_int_equal(file.fd, PROCFS_KEPT_LEAST_FD);
+  assert_int_equal(fcntl(file.fd, F_GETFD), FD_CLOEXEC);
+  proctree_write(&f->tree, "10/statm", "40 50 60\n", 9);
+  expect_kept_text(k.procfs, &file, "40 50 60\n");
+  proctree_unlink(&f->tree, "10/statm");
+  expect_kept_text(k.procfs, &file, "40 50 60\n");
+  procfs_drop(k.procfs, &file);
   assert_int_equal(file.fd, 0);
-  end_live(p, &old);
+  assert_false(is_open(PROCFS_KEPT_LEAST_FD));
+  procfs_drop(k.procfs, &file);
+  end_keeping(&k);
+}
+
+static void kept_file_that_fails_is_dropped(void **state) {
+  struct fixture *f = *state;
+  struct procfs_file file = {0};
+  struct kept k = keep_files(f, 2048);
+  struct span text;
+  int directory;
+
+  /* A process without memory has an empty one. */
+  expect_kept_text(k.procfs, &file, "1 2 3\n");
+  proctree_write(&f->tree, "10/statm", "", 0);
+  assert_int_equal(procfs_read_kept(k.procfs, 10, "statm", &file, &text),
+                   PROCFS_NO_MM);
+  assert_int_equal(file.fd, 0);
+  assert_false(is_open(PROCFS_KEPT_LEAST_FD));
+
+  proctree_write(&f->tree, "10/statm", "1 2 3\n", 6);
+  expect_kept_text(k.procfs, &file, "1 2 3\n");
+  directory = open_process(f, 10);
+  assert_int_equal(dup2(directory, file.fd), file.fd);
+  assert_int_equal(procfs_read_kept(k.procfs, 10, "statm", &file, &text),
+                   -EBADF);
+  assert_int_equal(file.fd, 0);
+  assert_false(is_open(PROCFS_KEPT_LEAST_FD));
+  close(directory);
+  end_keeping(&k);
 }
 
 static void files_are_kept_in_half_of_the_room_above_others(void **state) {
+  struct fixture *f = *state;
   struct procfs_file files[3] = {{0}};
-  pid_t self = getpid();
-  struct rlimit old;
-  struct procfs *p = live_procfs(PROCFS_KEPT_LEAST_FD + 4, &old);
+  struct kept k = keep_files(f, PROCFS_KEPT_LEAST_FD + 4);
 
-  (void)state;
-  if (!p)
-    skip();
   for (int i = 0; i < 3; i++)
-    text_pages(p, self, &files[i]);
+    expect_kept_text(k.procfs, &files[i], "1 2 3\n");
   assert_int_equal(files[0].fd, PROCFS_KEPT_LEAST_FD);
   assert_int_equal(files[1].fd, PROCFS_KEPT_LEAST_FD + 1);
   assert_int_equal(files[2].fd, 0);
-
   /* One that is dropped makes room. */
-  procfs_drop(p, &files[0]);
-  assert_int_equal(files[0].fd, 0);
-  assert_false(is_open(PROCFS_KEPT_LEAST_FD));
-  text_pages(p, self, &files[2]);
+  procfs_drop(k.procfs, &files[0]);
+  expect_kept_text(k.procfs, &files[2], "1 2 3\n");
   assert_int_equal(files[2].fd, PROCFS_KEPT_LEAST_FD);
-  for (int i = 0; i < 3; i++)
-    procfs_drop(p, &files[i]);
+  procfs_drop(k.procfs, &files[1]);
+  procfs_drop(k.procfs, &files[2]);
   assert_false(is_open(PROCFS_KEPT_LEAST_FD));
   assert_false(is_open(PROCFS_KEPT_LEAST_FD + 1));
-  end_live(p, &old);
+  end_keeping(&k);
+}
+
+static void no_more_files_are_kept_than_the_most(void **state) {
+  static struct procfs_file files[PROCFS_KEPT_MAX + 1];
+  struct fixture *f = *state;
+  struct kept k = keep_files(f, PROCFS_KEPT_LEAST_FD + 2 * PROCFS_KEPT_MAX + 2);
+
+  for (size_t i = 0; i <= PROCFS_KEPT_MAX; i++)
+    expect_kept_text(k.procfs, &files[i], "1 2 3\n");
+  assert_int_not_equal(files[PROCFS_KEPT_MAX - 1].fd, 0);
+  assert_int_equal(files[PROCFS_KEPT_MAX].fd, 0);
+  for (size_t i = 0; i < PROCFS_KEPT_MAX; i++)
+    procfs_drop(k.procfs, &files[i]);
+  end_keeping(&k);
 }
 
 /* The numbers are taken by others meanwhile. */
 static void no_file_is_kept_where_there_is_no_number(void **state) {
+  struct fixture *f = *state;
   struct procfs_file file = {0};
-  struct rlimit old;
-  struct procfs *p = live_procfs(PROCFS_KEPT_LEAST_FD + 2, &old);
+  struct kept k = keep_files(f, PROCFS_KEPT_LEAST_FD + 2);
   int taken[2];
 
-  (void)state;
-  if (!p)
-    skip();
   for (int i = 0; i < 2; i++)
     taken[i] = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, PROCFS_KEPT_LEAST_FD);
-  text_pages(p, getpid(), &file);
+  expect_kept_text(k.procfs, &file, "1 2 3\n");
   assert_int_equal(file.fd, 0);
   for (int i = 0; i < 2; i++)
     close(taken[i]);
-  text_pages(p, getpid(), &file);
+  expect_kept_text(k.procfs, &file, "1 2 3\n");
   assert_int_equal(file.fd, PROCFS_KEPT_LEAST_FD);
-  procfs_drop(p, &file);
-  end_live(p, &old);
+  procfs_drop(k.procfs, &file);
+  end_keeping(&k);
 }
 
 static void no_file_is_kept_with_the_usual_limit(void **state) {
+  struct fixture *f = *state;
   struct procfs_file file = {0};
-  struct rlimit old;
-  struct procfs *p = live_procfs(PROCFS_KEPT_LEAST_FD, &old);
+  struct kept k = keep_files(f, PROCFS_KEPT_LEAST_FD);
 
-  (void)state;
-  if (!p)
-    skip();
-  text_pages(p, getpid(), &file);
+  expect_kept_text(k.procfs, &file, "1 2 3\n");
   assert_int_equal(file.fd, 0);
-  end_live(p, &old);
+  end_keeping(&k);
 }
 
 /* As after /proc was mounted anew. */
 static void kept_file_of_a_tree_before_is_opened_anew(void **state) {
+  struct fixture *f = *state;
   struct procfs_file file = {0};
-  struct rlimit old;
-  struct procfs *p = live_procfs(2048, &old);
+  struct kept k = keep_files(f, 2048);
   unsigned now;
 
-  (void)state;
-  if (!p)
-    skip();
-  text_pages(p, getpid(), &file);
+  expect_kept_text(k.procfs, &file, "1 2 3\n");
   now = file.opened--;
-  assert_int_equal(dup2(STDERR_FILENO, file.fd), file.fd);
-  text_pages(p, getpid(), &file);
+  proctree_unlink(&f->tree, "10/statm");
+  proctree_write(&f->tree, "10/statm", "4 5 6\n", 6);
+  expect_kept_text(k.procfs, &file, "4 5 6\n");
   assert_int_equal(file.opened, now);
-  procfs_drop(p, &file);
-  end_live(p, &old);
+  assert_false(is_open(PROCFS_KEPT_LEAST_FD + 1));
+  procfs_drop(k.procfs, &file);
+  end_keeping(&k);
 }
 
 /* Who writes its files anew may put others in their place. */
 static void no_file_of_a_captured_tree_is_kept(void **state) {
   struct fixture *f = *state;
   struct procfs_file file = {0};
-  struct span text;
 
-  assert_int_equal(procfs_read_kept(f->procfs, 10, "statm", &file, &text), 0);
-  assert_string_equal(text.text, "1 2 3\n");
+  expect_kept_text(f->procfs, &file, "1 2 3\n");
   assert_int_equal(file.fd, 0);
   proctree_unlink(&f->tree, "10/statm");
   proctree_write(&f->tree, "10/statm", "4 5 6\n", 6);
-  assert_int_equal(procfs_read_kept(f->procfs, 10, "statm", &file, &text), 0);
-  assert_string_equal(text.text, "4 5 6\n");
+  expect_kept_text(f->procfs, &file, "4 5 6\n");
 }
 
 static void threads_are_listed_up_to_the_number_asked_for(void **state) {
@@ -564,8 +560,10 @@ int main(void) {
       TEST(link_is_read_whole),
       TEST(pieces_join_to_the_whole),
       TEST(pieces_that_end_in_part_of_a_line_were_cut_short),
-      TEST(kept_file_is_of_its_process_to_the_end),
+      TEST(kept_file_is_read_again_and_not_opened),
+      TEST(kept_file_that_fails_is_dropped),
       TEST(files_are_kept_in_half_of_the_room_above_others),
+      TEST(no_more_files_are_kept_than_the_most),
       TEST(no_file_is_kept_where_there_is_no_number),
       TEST(no_file_is_kept_with_the_usual_limit),
       TEST(kept_file_of_a_tree_before_is_opened_anew),
