@@ -208,7 +208,8 @@ FUZZ_OBJ := $(B)/tests/fuzz/fuzz.o
 ifneq ($(PROFILE),fuzz)
 FUZZ_OBJ += $(B)/tests/fuzz/replay.o
 endif
-$(B)/tests/fuzz/fuzz_config: $(B)/plugin/config.o $(B)/tests/support/stub_daemon.o
+$(B)/tests/fuzz/fuzz_config: $(addprefix $(B)/plugin/,config.o config_capture.o option.o) \
+  $(B)/tests/support/stub_daemon.o
 $(B)/tests/fuzz/fuzz_config.o: \
   EXTRA_CPPFLAGS = -Itests/support -Iplugin $(COLLECTD_CPPFLAGS)
 FUZZ_REPORT_BIN := $(filter $(B)/tests/fuzz/fuzz_report%,$(FUZZ_BIN))

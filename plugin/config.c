@@ -1,112 +1,20 @@
 #include "config.h"
 
-#include <collectd/core/daemon/plugin.h>
-
-#include <ctype.h>
 #include <strings.h>
 
-#include <smaps/name.h>
+#include "config_capture.h"
+#include "option.h"
 
 #define SUGGESTIONS_MAX 64
 
-/* Where an option stands, and what it may change there. */
-struct scope {
-  struct settings *settings;
-  struct rule *rule; /* NULL at the top level */
-  struct report *report;
-  struct policy *policy;
-  struct reason reason;
-};
-
-struct option {
-  const char *name;
-  /* 0, -EINVAL with scope->reason set, or -ENOMEM. */
-  int (*apply)(struct scope *scope, const oconfig_item_t *item);
-};
-
-/* An item as it stands in the file, on one line, for messages. */
-static void describe(const oconfig_item_t *item, char *ret, size_t size) {
-  size_t len = (size_t)snprintf(ret, size, "%s", item->key);
-
-  for (int i = 0; i < item->values_num && len < size; i++) {
-    const oconfig_value_t *v = &item->values[i];
-    char text[200];
-    int n = 0;
-
-    if (v->type == OCONFIG_TYPE_STRING)
-      n = snprintf(ret + len, size - len, " \"%s\"",
-                   name_escape(v->value.string, strlen(v->value.string), text,
-                               sizeof(text)));
-    else if (v->type == OCONFIG_TYPE_NUMBER)
-      n = snprintf(ret + len, size - len, " %.15g", v->value.number);
-    else
-      n = snprintf(ret + len, size - len, " %s",
-                   v->value.boolean ? "true" : "false");
-    len += (size_t)n;
-  }
-}
-
-/* The one line for a mistake; `block` is what the item stands in. */
-static void log_mistake(const oconfig_item_t *block, const oconfig_item_t *item,
-                        int r, const struct reason *reason) {
-  char where[256], what[512];
-
-  describe(item, what, sizeof(what));
-  if (r == -ENOMEM) {
-    ERROR("smaps plugin: %s: out of memory", what);
-    return;
-  }
-  if (strcasecmp(block->key, "Plugin") == 0) {
-    ERROR("smaps plugin: %s: %s", what, reason->text);
-    return;
-  }
-  describe(block, where, sizeof(where));
-  ERROR("smaps plugin: <%s>: %s: %s", where, what, reason->text);
-}
-
-static int one_string(struct scope *scope, const oconfig_item_t *item,
-                      const char **ret) {
-  if (item->values_num != 1 || item->values[0].type != OCONFIG_TYPE_STRING)
-    return reason_set(&scope->reason, "expected one string in quotes");
-  *ret = item->values[0].value.string;
-  return 0;
-}
-
-static int one_number(struct scope *scope, const oconfig_item_t *item,
-                      double *ret) {
-  if (item->values_num != 1 || item->values[0].type != OCONFIG_TYPE_NUMBER)
-    return reason_set(&scope->reason, "expected one number");
-  *ret = item->values[0].value.number;
-  return 0;
-}
-
-static int one_boolean(struct scope *scope, const oconfig_item_t *item,
-                       bool *ret) {
-  if (item->values_num != 1 || item->values[0].type != OCONFIG_TYPE_BOOLEAN)
-    return reason_set(&scope->reason,
-                      "expected one of true and false, without quotes");
-  *ret = item->values[0].value.boolean != 0;
-  return 0;
-}
-
-static int apply_choice(struct scope *scope, const oconfig_item_t *item,
-                        enum choice *ret) {
-  bool value;
-  int r = one_boolean(scope, item, &value);
-
-  if (r == 0)
-    *ret = value ? CHOICE_YES : CHOICE_NO;
-  return r;
-}
-
 static int apply_values_absolute(struct scope *scope,
                                  const oconfig_item_t *item) {
-  return apply_choice(scope, item, &scope->report->absolute);
+  return option_choice(scope, item, &scope->report->absolute);
 }
 
 static int apply_values_percentage(struct scope *scope,
                                    const oconfig_item_t *item) {
-  return apply_choice(scope, item, &scope->report->percentage);
+  return option_choice(scope, item, &scope->report->percentage);
 }
 
 static int apply_report(struct scope *scope, const oconfig_item_t *item) {
@@ -139,7 +47,7 @@ static int apply_refresh(struct scope *scope, const oconfig_item_t *item) {
                {"always", REFRESH_ALWAYS},
                {"never", REFRESH_NEVER}};
   const char *word;
-  int r = one_string(scope, item, &word);
+  int r = option_string(scope, item, &word);
 
   for (size_t i = 0; r == 0 && i < sizeof(words) / sizeof(*words); i++) {
     if (strcasecmp(words[i].word, word) != 0)
@@ -152,40 +60,24 @@ static int apply_refresh(struct scope *scope, const oconfig_item_t *item) {
                             "expected \"adaptive\", \"always\" or \"never\"");
 }
 
-/* A time in units of `unit_ns`, in a range in these units. */
-static int apply_time(struct scope *scope, const oconfig_item_t *item,
-                      const char *unit, uint64_t unit_ns, double least,
-                      double most, uint64_t *ret_ns) {
-  double value;
-  int r = one_number(scope, item, &value);
-
-  if (r < 0)
-    return r;
-  if (!(value >= least && value <= most))
-    return reason_set(&scope->reason, "expected a number of %s from %g to %g",
-                      unit, least, most);
-  *ret_ns = (uint64_t)(value * (double)unit_ns);
-  return 0;
-}
-
 static int apply_max_age(struct scope *scope, const oconfig_item_t *item) {
-  return apply_time(scope, item, "seconds", NS_PER_S, 1, 86400,
-                    &scope->policy->max_age_ns);
+  return option_time(scope, item, "seconds", NS_PER_S, 1, 86400,
+                     &scope->policy->max_age_ns);
 }
 
 static int apply_max_stall(struct scope *scope, const oconfig_item_t *item) {
-  return apply_time(scope, item, "milliseconds", NS_PER_MS, 0.1, 60000,
-                    &scope->policy->max_stall_ns);
+  return option_time(scope, item, "milliseconds", NS_PER_MS, 0.1, 60000,
+                     &scope->policy->max_stall_ns);
 }
 
 static int apply_read_budget(struct scope *scope, const oconfig_item_t *item) {
-  return apply_time(scope, item, "milliseconds", NS_PER_MS, 0, 60000,
-                    &scope->settings->read_budget_ns);
+  return option_time(scope, item, "milliseconds", NS_PER_MS, 0, 60000,
+                     &scope->settings->read_budget_ns);
 }
 
 static int apply_state_file(struct scope *scope, const oconfig_item_t *item) {
   const char *path;
-  int r = one_string(scope, item, &path);
+  int r = option_string(scope, item, &path);
 
   return r < 0 ? r
                : settings_set_state_file(scope->settings, path, &scope->reason);
@@ -193,149 +85,27 @@ static int apply_state_file(struct scope *scope, const oconfig_item_t *item) {
 
 static int apply_state_interval(struct scope *scope,
                                 const oconfig_item_t *item) {
-  return apply_time(scope, item, "seconds", NS_PER_S, 0, 86400,
-                    &scope->settings->state_interval_ns);
+  return option_time(scope, item, "seconds", NS_PER_S, 0, 86400,
+                     &scope->settings->state_interval_ns);
 }
 
 static int apply_command_lines(struct scope *scope,
                                const oconfig_item_t *item) {
-  return apply_choice(scope, item, &scope->settings->command_lines);
-}
-
-static int apply_directory(struct scope *scope, const oconfig_item_t *item) {
-  const char *path;
-  int r = one_string(scope, item, &path);
-
-  return r < 0 ? r
-               : settings_set_capture_directory(scope->settings, path,
-                                                &scope->reason);
-}
-
-static unsigned find_severity(const char *word) {
-  static const struct {
-    const char *word;
-    enum severity severity;
-  } words[] = {{"okay", SEVERITY_OKAY},
-               {"warning", SEVERITY_WARNING},
-               {"failure", SEVERITY_FAILURE}};
-
-  for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
-    if (strcasecmp(words[i].word, word) == 0)
-      return words[i].severity;
-  return 0;
-}
-
-static int apply_on_notification(struct scope *scope,
-                                 const oconfig_item_t *item) {
-  unsigned severities = 0;
-
-  for (int i = 0; i < item->values_num; i++) {
-    unsigned found = item->values[i].type == OCONFIG_TYPE_STRING
-                         ? find_severity(item->values[i].value.string)
-                         : 0;
-
-    if (!found)
-      return reason_set(&scope->reason, "expected \"okay\", \"warning\" or "
-                                        "\"failure\"");
-    severities |= found;
-  }
-  if (!severities)
-    return reason_set(&scope->reason, "expected one string at least: "
-                                      "\"okay\", \"warning\" or \"failure\"");
-  scope->settings->capture.severities = severities;
-  return 0;
-}
-
-static int apply_count(struct scope *scope, const oconfig_item_t *item,
-                       unsigned most, uint64_t *ret) {
-  double n;
-  int r = one_number(scope, item, &n);
-
-  if (r < 0)
-    return r;
-  if (!(n >= 1 && n <= most) || n != (double)(uint64_t)n)
-    return reason_set(&scope->reason, "expected a whole number from 1 to %u",
-                      most);
-  *ret = (uint64_t)n;
-  return 0;
-}
-
-static int apply_top_processes(struct scope *scope,
-                               const oconfig_item_t *item) {
-  return apply_count(scope, item, 10000,
-                     &scope->settings->capture.top_processes);
-}
-
-static int apply_top_mappings(struct scope *scope, const oconfig_item_t *item) {
-  return apply_count(scope, item, 10000,
-                     &scope->settings->capture.top_mappings);
-}
-
-static int apply_cooldown(struct scope *scope, const oconfig_item_t *item) {
-  return apply_time(scope, item, "seconds", NS_PER_S, 0, 604800,
-                    &scope->settings->capture.cooldown_ns);
-}
-
-static int apply_max_files(struct scope *scope, const oconfig_item_t *item) {
-  return apply_count(scope, item, 100000, &scope->settings->capture.max_files);
-}
-
-/* "64M", "64", 64: with K, M or G behind it, of 1,024 each. False where it is
- * nothing of the kind. */
-static bool parse_size(const char *text, uint64_t *ret) {
-  static const char units[] = "KMG";
-  struct scan s = scan_begin(text, strlen(text));
-  uint64_t value;
-  const char *unit;
-
-  if (!scan_u64(&s, &value))
-    return false;
-  if (!scan_is_done(&s)) {
-    unit = strchr(units, toupper((unsigned char)*s.at));
-    if (!unit || s.at + 1 != s.end ||
-        __builtin_mul_overflow(value, UINT64_C(1024) << 10 * (unit - units),
-                               &value))
-      return false;
-  }
-  *ret = value;
-  return true;
-}
-
-static int apply_max_bytes(struct scope *scope, const oconfig_item_t *item) {
-  const uint64_t least = 64 << 10, most = UINT64_C(1) << 40;
-  const oconfig_value_t *v = item->values;
-  uint64_t bytes = 0;
-
-  if (item->values_num == 1 && v->type == OCONFIG_TYPE_NUMBER &&
-      v->value.number >= 0 && v->value.number <= (double)most)
-    bytes = (uint64_t)v->value.number;
-  else if (item->values_num != 1 || v->type != OCONFIG_TYPE_STRING ||
-           !parse_size(v->value.string, &bytes))
-    bytes = 0;
-  if (bytes < least || bytes > most)
-    return reason_set(&scope->reason, "expected a number of bytes from 64K to "
-                                      "1024G, such as \"64M\"");
-  scope->settings->capture.max_bytes = bytes;
-  return 0;
-}
-
-static int apply_capture_command_lines(struct scope *scope,
-                                       const oconfig_item_t *item) {
-  return apply_choice(scope, item, &scope->settings->capture.command_lines);
+  return option_choice(scope, item, &scope->settings->command_lines);
 }
 
 static int apply_stall_timeout(struct scope *scope,
                                const oconfig_item_t *item) {
-  return apply_time(scope, item, "seconds", NS_PER_S, 0.1, 60,
-                    &scope->settings->stall_timeout_ns);
+  return option_time(scope, item, "seconds", NS_PER_S, 0.1, 60,
+                     &scope->settings->stall_timeout_ns);
 }
 
 static int apply_children(struct scope *scope, const oconfig_item_t *item) {
-  return one_boolean(scope, item, &scope->rule->takes_children);
+  return option_boolean(scope, item, &scope->rule->takes_children);
 }
 
 static int apply_continue(struct scope *scope, const oconfig_item_t *item) {
-  return one_boolean(scope, item, &scope->rule->is_view);
+  return option_boolean(scope, item, &scope->rule->is_view);
 }
 
 static int add_selector(struct scope *scope, struct rule *rule,
@@ -348,21 +118,21 @@ static int add_selector(struct scope *scope, struct rule *rule,
 
 static int apply_selector(struct scope *scope, const oconfig_item_t *item) {
   const char *pattern;
-  int r = one_string(scope, item, &pattern);
+  int r = option_string(scope, item, &pattern);
 
   return r < 0 ? r : add_selector(scope, scope->rule, item->key, pattern);
 }
 
 static int apply_other(struct scope *scope, const oconfig_item_t *item) {
   const char *name;
-  int r = one_string(scope, item, &name);
+  int r = option_string(scope, item, &name);
 
   return r < 0 ? r : settings_set_other(scope->settings, name, &scope->reason);
 }
 
 static int apply_max_groups(struct scope *scope, const oconfig_item_t *item) {
   double n;
-  int r = one_number(scope, item, &n);
+  int r = option_number(scope, item, &n);
 
   return r < 0 ? r
                : settings_set_max_groups(scope->settings, n, &scope->reason);
@@ -370,7 +140,7 @@ static int apply_max_groups(struct scope *scope, const oconfig_item_t *item) {
 
 static int apply_proc_root(struct scope *scope, const oconfig_item_t *item) {
   const char *root;
-  int r = one_string(scope, item, &root);
+  int r = option_string(scope, item, &root);
 
   return r < 0 ? r
                : settings_set_proc_root(scope->settings, root, &scope->reason);
@@ -422,13 +192,13 @@ static int set_text(struct rule *rule, const oconfig_item_t *item,
   *at = '\0';
   if (is_block)
     *at++ = '<';
-  describe(item, at, (size_t)(end - at));
+  option_describe(item, at, (size_t)(end - at));
   at += strlen(at);
   if (is_block)
     at += snprintf(at, (size_t)(end - at), ">");
   for (int i = 0; i < item->children_num && end - at > 4; i++) {
     at += snprintf(at, (size_t)(end - at), i == 0 ? " " : "; ");
-    describe(&item->children[i], at, (size_t)(end - at));
+    option_describe(&item->children[i], at, (size_t)(end - at));
     at += strlen(at);
   }
   return rule_set_text(rule, text);
@@ -449,7 +219,7 @@ static int add_rule(struct scope *scope, struct rule *rule,
 static int apply_process(struct scope *scope, const oconfig_item_t *item) {
   struct rule rule;
   const char *comm;
-  int r = one_string(scope, item, &comm);
+  int r = option_string(scope, item, &comm);
 
   if (r == 0)
     r = init_process_rule(scope, &rule, comm);
@@ -501,17 +271,6 @@ static const struct option top_options[] = {
     {"Capture", NULL},
     {NULL, NULL}};
 
-static const struct option capture_options[] = {
-    {"Directory", apply_directory},
-    {"OnNotification", apply_on_notification},
-    {"TopProcesses", apply_top_processes},
-    {"TopMappings", apply_top_mappings},
-    {"Cooldown", apply_cooldown},
-    {"MaxFiles", apply_max_files},
-    {"MaxBytes", apply_max_bytes},
-    {"CommandLines", apply_capture_command_lines},
-    {NULL, NULL}};
-
 /* Options of a block besides the selectors. */
 static const struct option group_options[] = {
     {"Children", apply_children},
@@ -525,14 +284,6 @@ static const struct option group_options[] = {
     {NULL, NULL}};
 static const struct option ignore_options[] = {{"Children", apply_children},
                                                {NULL, NULL}};
-
-static const struct option *find_option(const struct option *options,
-                                        const char *key) {
-  for (; options->name; options++)
-    if (strcasecmp(options->name, key) == 0)
-      return options;
-  return NULL;
-}
 
 static bool is_selector(const char *key) {
   for (size_t i = 0; selector_options[i]; i++)
@@ -563,7 +314,7 @@ static int refuse_option(struct scope *scope, const struct option *options,
 
 static int apply(struct scope *scope, const struct option *options,
                  const oconfig_item_t *item) {
-  const struct option *option = find_option(options, item->key);
+  const struct option *option = option_find(options, item->key);
 
   if (!option && !(scope->rule && is_selector(item->key)))
     return refuse_option(scope, options, item->key);
@@ -580,7 +331,7 @@ static int apply_block(struct scope *scope, const struct option *options,
     int r = apply(scope, options, item);
 
     if (r < 0) {
-      log_mistake(block, item, r, &scope->reason);
+      option_log_mistake(block, item, r, &scope->reason);
       return -1;
     }
   }
@@ -610,7 +361,7 @@ static int init_block_rule(struct scope *scope, struct rule *rule,
                ? 0
                : reason_set(&scope->reason, "expected no name");
   }
-  r = one_string(scope, block, &name);
+  r = option_string(scope, block, &name);
   return r < 0 ? r : rule_init_group(rule, name, &scope->reason);
 }
 
@@ -629,7 +380,7 @@ static int add_rule_block(struct settings *s, const oconfig_item_t *parent,
     r = add_rule(&scope, &rule, block, true);
   }
   if (r < 0)
-    log_mistake(parent, block, r, &scope.reason);
+    option_log_mistake(parent, block, r, &scope.reason);
   return r < 0 ? -1 : 0;
 }
 
@@ -645,7 +396,7 @@ static int add_capture(struct settings *s, const oconfig_item_t *parent,
   else if (!s->capture.directory)
     r = reason_set(&scope.reason, "expected a Directory in the block");
   if (r < 0)
-    log_mistake(parent, block, r, &scope.reason);
+    option_log_mistake(parent, block, r, &scope.reason);
   return r < 0 ? -1 : 0;
 }
 
@@ -663,7 +414,7 @@ static int add_item(struct settings *s, const oconfig_item_t *block,
     return add_capture(s, block, item);
   r = apply(&scope, top_options, item);
   if (r < 0)
-    log_mistake(block, item, r, &scope.reason);
+    option_log_mistake(block, item, r, &scope.reason);
   return r < 0 ? -1 : 0;
 }
 

@@ -36,9 +36,9 @@ def sources():
 
 
 def code_options():
-    """{table: [option …]} of all `static const struct … NAME_options[]`."""
+    """{table: [option …]} of all `const struct option NAME_options[]`."""
     tables = re.findall(
-        r"static const struct option (\w+)_options\[\] = \{(.*?)\};",
+        r"const struct option (\w+)_options\[\] = \{(.*?)\};",
         sources(),
         re.DOTALL,
     )
@@ -74,7 +74,7 @@ def code_own_values():
 def code_ranges():
     """{option: (least, most)} of those that are times."""
     functions = re.findall(
-        r"static int (apply_\w+)\([^)]*\) \{\s*return apply_time\("
+        r"static int (apply_\w+)\([^)]*\) \{\s*return option_time\("
         r"scope, item, \"\w+\", \w+,\s*([\d.]+),\s*([\d.]+),",
         sources(),
     )

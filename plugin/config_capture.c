@@ -1,0 +1,123 @@
+#include "config_capture.h"
+
+#include <ctype.h>
+#include <strings.h>
+
+static int apply_directory(struct scope *scope, const oconfig_item_t *item) {
+  const char *path;
+  int r = option_string(scope, item, &path);
+
+  return r < 0 ? r
+               : settings_set_capture_directory(scope->settings, path,
+                                                &scope->reason);
+}
+
+static unsigned find_severity(const char *word) {
+  static const struct {
+    const char *word;
+    enum severity severity;
+  } words[] = {{"okay", SEVERITY_OKAY},
+               {"warning", SEVERITY_WARNING},
+               {"failure", SEVERITY_FAILURE}};
+
+  for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+    if (strcasecmp(words[i].word, word) == 0)
+      return words[i].severity;
+  return 0;
+}
+
+static int apply_on_notification(struct scope *scope,
+                                 const oconfig_item_t *item) {
+  unsigned severities = 0;
+
+  for (int i = 0; i < item->values_num; i++) {
+    unsigned found = item->values[i].type == OCONFIG_TYPE_STRING
+                         ? find_severity(item->values[i].value.string)
+                         : 0;
+
+    if (!found)
+      return reason_set(&scope->reason, "expected \"okay\", \"warning\" or "
+                                        "\"failure\"");
+    severities |= found;
+  }
+  if (!severities)
+    return reason_set(&scope->reason, "expected one string at least: "
+                                      "\"okay\", \"warning\" or \"failure\"");
+  scope->settings->capture.severities = severities;
+  return 0;
+}
+
+static int apply_top_processes(struct scope *scope,
+                               const oconfig_item_t *item) {
+  return option_count(scope, item, 10000,
+                      &scope->settings->capture.top_processes);
+}
+
+static int apply_top_mappings(struct scope *scope, const oconfig_item_t *item) {
+  return option_count(scope, item, 10000,
+                      &scope->settings->capture.top_mappings);
+}
+
+static int apply_cooldown(struct scope *scope, const oconfig_item_t *item) {
+  return option_time(scope, item, "seconds", NS_PER_S, 0, 604800,
+                     &scope->settings->capture.cooldown_ns);
+}
+
+static int apply_max_files(struct scope *scope, const oconfig_item_t *item) {
+  return option_count(scope, item, 100000, &scope->settings->capture.max_files);
+}
+
+/* "64M", "64", 64: with K, M or G behind it, of 1,024 each. False where it is
+ * nothing of the kind. */
+static bool parse_size(const char *text, uint64_t *ret) {
+  static const char units[] = "KMG";
+  struct scan s = scan_begin(text, strlen(text));
+  uint64_t value;
+  const char *unit;
+
+  if (!scan_u64(&s, &value))
+    return false;
+  if (!scan_is_done(&s)) {
+    unit = strchr(units, toupper((unsigned char)*s.at));
+    if (!unit || s.at + 1 != s.end ||
+        __builtin_mul_overflow(value, UINT64_C(1024) << 10 * (unit - units),
+                               &value))
+      return false;
+  }
+  *ret = value;
+  return true;
+}
+
+static int apply_max_bytes(struct scope *scope, const oconfig_item_t *item) {
+  const uint64_t least = 64 << 10, most = UINT64_C(1) << 40;
+  const oconfig_value_t *v = item->values;
+  uint64_t bytes = 0;
+
+  if (item->values_num == 1 && v->type == OCONFIG_TYPE_NUMBER &&
+      v->value.number >= 0 && v->value.number <= (double)most)
+    bytes = (uint64_t)v->value.number;
+  else if (item->values_num != 1 || v->type != OCONFIG_TYPE_STRING ||
+           !parse_size(v->value.string, &bytes))
+    bytes = 0;
+  if (bytes < least || bytes > most)
+    return reason_set(&scope->reason, "expected a number of bytes from 64K to "
+                                      "1024G, such as \"64M\"");
+  scope->settings->capture.max_bytes = bytes;
+  return 0;
+}
+
+static int apply_capture_command_lines(struct scope *scope,
+                                       const oconfig_item_t *item) {
+  return option_choice(scope, item, &scope->settings->capture.command_lines);
+}
+
+const struct option capture_options[] = {
+    {"Directory", apply_directory},
+    {"OnNotification", apply_on_notification},
+    {"TopProcesses", apply_top_processes},
+    {"TopMappings", apply_top_mappings},
+    {"Cooldown", apply_cooldown},
+    {"MaxFiles", apply_max_files},
+    {"MaxBytes", apply_max_bytes},
+    {"CommandLines", apply_capture_command_lines},
+    {NULL, NULL}};

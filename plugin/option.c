@@ -1,0 +1,116 @@
+#include "option.h"
+
+#include <collectd/core/daemon/plugin.h>
+
+#include <strings.h>
+
+#include <smaps/name.h>
+
+void option_describe(const oconfig_item_t *item, char *ret, size_t size) {
+  size_t len = (size_t)snprintf(ret, size, "%s", item->key);
+
+  for (int i = 0; i < item->values_num && len < size; i++) {
+    const oconfig_value_t *v = &item->values[i];
+    char text[200];
+    int n = 0;
+
+    if (v->type == OCONFIG_TYPE_STRING)
+      n = snprintf(ret + len, size - len, " \"%s\"",
+                   name_escape(v->value.string, strlen(v->value.string), text,
+                               sizeof(text)));
+    else if (v->type == OCONFIG_TYPE_NUMBER)
+      n = snprintf(ret + len, size - len, " %.15g", v->value.number);
+    else
+      n = snprintf(ret + len, size - len, " %s",
+                   v->value.boolean ? "true" : "false");
+    len += (size_t)n;
+  }
+}
+
+void option_log_mistake(const oconfig_item_t *block, const oconfig_item_t *item,
+                        int r, const struct reason *reason) {
+  char where[256], what[512];
+
+  option_describe(item, what, sizeof(what));
+  if (r == -ENOMEM) {
+    ERROR("smaps plugin: %s: out of memory", what);
+    return;
+  }
+  if (strcasecmp(block->key, "Plugin") == 0) {
+    ERROR("smaps plugin: %s: %s", what, reason->text);
+    return;
+  }
+  option_describe(block, where, sizeof(where));
+  ERROR("smaps plugin: <%s>: %s: %s", where, what, reason->text);
+}
+
+int option_string(struct scope *scope, const oconfig_item_t *item,
+                  const char **ret) {
+  if (item->values_num != 1 || item->values[0].type != OCONFIG_TYPE_STRING)
+    return reason_set(&scope->reason, "expected one string in quotes");
+  *ret = item->values[0].value.string;
+  return 0;
+}
+
+int option_number(struct scope *scope, const oconfig_item_t *item,
+                  double *ret) {
+  if (item->values_num != 1 || item->values[0].type != OCONFIG_TYPE_NUMBER)
+    return reason_set(&scope->reason, "expected one number");
+  *ret = item->values[0].value.number;
+  return 0;
+}
+
+int option_boolean(struct scope *scope, const oconfig_item_t *item, bool *ret) {
+  if (item->values_num != 1 || item->values[0].type != OCONFIG_TYPE_BOOLEAN)
+    return reason_set(&scope->reason,
+                      "expected one of true and false, without quotes");
+  *ret = item->values[0].value.boolean != 0;
+  return 0;
+}
+
+int option_choice(struct scope *scope, const oconfig_item_t *item,
+                  enum choice *ret) {
+  bool value;
+  int r = option_boolean(scope, item, &value);
+
+  if (r == 0)
+    *ret = value ? CHOICE_YES : CHOICE_NO;
+  return r;
+}
+
+int option_time(struct scope *scope, const oconfig_item_t *item,
+                const char *unit, uint64_t unit_ns, double least, double most,
+                uint64_t *ret_ns) {
+  double value;
+  int r = option_number(scope, item, &value);
+
+  if (r < 0)
+    return r;
+  if (!(value >= least && value <= most))
+    return reason_set(&scope->reason, "expected a number of %s from %g to %g",
+                      unit, least, most);
+  *ret_ns = (uint64_t)(value * (double)unit_ns);
+  return 0;
+}
+
+int option_count(struct scope *scope, const oconfig_item_t *item, unsigned most,
+                 uint64_t *ret) {
+  double n;
+  int r = option_number(scope, item, &n);
+
+  if (r < 0)
+    return r;
+  if (!(n >= 1 && n <= most) || n != (double)(uint64_t)n)
+    return reason_set(&scope->reason, "expected a whole number from 1 to %u",
+                      most);
+  *ret = (uint64_t)n;
+  return 0;
+}
+
+const struct option *option_find(const struct option *options,
+                                 const char *key) {
+  for (; options->name; options++)
+    if (strcasecmp(options->name, key) == 0)
+      return options;
+  return NULL;
+}
