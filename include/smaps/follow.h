@@ -14,6 +14,8 @@ struct circumstances {
   uint64_t now_ns;
   uint64_t page_size;
   uint64_t slack_pages; /* of statm, on this kernel */
+  /* Bit per rollup_field that this kernel has, as far as was seen. */
+  uint32_t kernel_fields;
   bool is_swap_used;
   bool is_ksm_merging;
 };

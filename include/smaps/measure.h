@@ -17,9 +17,7 @@ struct measurer {
   uint64_t read_budget_ns;
   bool (*is_ksm_merging)(void); /* NULL for never: a captured tree */
 
-  /* Bit per rollup_field that this kernel has, as far as was seen. */
-  uint32_t kernel_fields;
-  bool has_fields; /* kernel_fields was seen and is no guess */
+  bool has_fields; /* now.kernel_fields was seen and is no guess */
   /* What is read is of interest later, also where it is not estimated from. */
   bool keeps_readings;
 
@@ -49,22 +47,6 @@ void measurer_done(struct measurer *m);
  */
 int measurer_run(struct measurer *m, const struct process_table *t,
                  const struct meminfo_sample *meminfo, uint64_t now_ns);
-
-/* Where what is known of one process is from. */
-enum measure_source {
-  SOURCE_NONE,       /* nothing could be read */
-  SOURCE_STATM,      /* no rollup was asked for */
-  SOURCE_UNREADABLE, /* likewise, because it was refused or failed */
-  SOURCE_READ,       /* in this cycle */
-  SOURCE_ESTIMATED,
-  SOURCE_GUESSED,
-  SOURCE_PARENT, /* it is counted there */
-};
-
-/* What one process uses, as the last cycle has it; nothing of it is known where
- * it is counted with its parent. */
-enum measure_source measurer_usage(const struct measurer *m,
-                                   const struct process *p, struct usage *ret);
 
 /* Why it was not read, or in a capture not what it maps, although it was to be.
  */

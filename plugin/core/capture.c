@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <smaps/account.h>
+
 static const struct group *find_group(const struct scene *s, const char *name) {
   for (size_t i = 0; i < s->groups->n; i++)
     if (strcmp(s->groups->groups[i]->name, name) == 0)
@@ -24,7 +26,7 @@ static bool is_member(const struct process *p, const struct group *g) {
 static uint64_t weight_of(const struct scene *s, const struct process *p) {
   struct usage u;
 
-  measurer_usage(s->measurer, p, &u);
+  account_usage(&s->measurer->now, p, &u);
   return u.rolled_up ? u.rollup.bytes[ROLLUP_PSS] : u.resident;
 }
 

@@ -288,7 +288,7 @@ int collector_cycle(struct collector *c) {
     return r;
   doubt_empty_groups(c);
   c->context =
-      (struct metric_context){.kernel_fields = c->measurer.kernel_fields,
+      (struct metric_context){.kernel_fields = c->measurer.now.kernel_fields,
                               .mem_total = meminfo.mem_total_bytes};
   recorder_run(&c->recorder,
                &(struct scene){.settings = c->settings,

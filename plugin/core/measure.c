@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <smaps/account.h>
 #include <smaps/identify.h>
 #include <smaps/kernel.h>
 #include <smaps/status.h>
@@ -14,9 +15,6 @@
 
 /* A doubt that is never worth a reading. */
 #define DOUBT_LEAST_BYTES (UINT64_C(4) << 10)
-/* What we are used to be off by is exceeded every other time; what is published
- * as a bound should not be. */
-#define DOUBTS_PUBLISHED 2
 /* What every kernel with a rollup has (4.14), for as long as none was read. */
 #define FIELDS_SINCE_4_14                                                      \
   (1U << ROLLUP_RSS | 1U << ROLLUP_PSS | 1U << ROLLUP_SHARED_CLEAN |           \
@@ -30,13 +28,13 @@
 void measurer_init(struct measurer *m, struct procfs *procfs,
                    struct reader *reader, const struct quarantine *quarantine,
                    struct trouble *troubles) {
-  *m = (struct measurer){
-      .reader = reader,
-      .quarantine = quarantine,
-      .troubles = troubles,
-      .now = {.procfs = procfs, .page_size = reader->page_size},
-      .read_budget_ns = READ_BUDGET_DEFAULT_NS,
-      .kernel_fields = FIELDS_SINCE_4_14};
+  *m = (struct measurer){.reader = reader,
+                         .quarantine = quarantine,
+                         .troubles = troubles,
+                         .now = {.procfs = procfs,
+                                 .page_size = reader->page_size,
+                                 .kernel_fields = FIELDS_SINCE_4_14},
+                         .read_budget_ns = READ_BUDGET_DEFAULT_NS};
 }
 
 void measurer_watch_kernel(struct measurer *m) {
@@ -221,7 +219,7 @@ static void consider(struct measurer *m, struct process *p) {
 /* --- reading --- */
 
 static void see_fields(struct measurer *m, uint32_t known) {
-  m->kernel_fields = m->has_fields ? m->kernel_fields | known : known;
+  m->now.kernel_fields = m->has_fields ? m->now.kernel_fields | known : known;
   m->has_fields = true;
 }
 
@@ -238,28 +236,13 @@ static void note_failure(struct measurer *m, struct process *p, int r) {
   }
 }
 
-static void add_statm(const struct measurer *m, const struct process *p,
-                      struct usage *u) {
-  usage_add_process(u, p->threads);
-  usage_add_statm(u, &p->statm, m->now.page_size);
-}
-
-static uint64_t resident_of(const struct measurer *m, const struct process *p) {
-  return p->statm.resident_pages * m->now.page_size;
-}
-
 static void add_read(struct measurer *m, struct process *p,
                      const struct read_job *job) {
   m->rollup_reads++;
   see_fields(m, job->rollup.rollup.known);
   p->is_read = true;
   cost_learn(&p->cost, job->took_ns, p->statm.resident_pages);
-  for (size_t i = 0; i < p->n_groups; i++) {
-    struct usage *u = &p->groups[i]->usage;
-
-    add_statm(m, p, u);
-    usage_add_rollup(u, &job->rollup.rollup, resident_of(m, p));
-  }
+  account_add_read(&m->now, p, &job->rollup.rollup);
   if (m->keeps_readings || policy_of(p).refresh == REFRESH_ADAPTIVE)
     follow_from(&m->now, p, &job->rollup);
 }
@@ -327,100 +310,6 @@ static void read_now(struct measurer *m, struct process *p) {
   job = job_of(p);
   reader_run(m->reader, &job, 1);
   finish_job(m, &job);
-}
-
-/* --- adding up what was not read --- */
-
-/* A member without memory of its own, or of which nothing could be read. */
-static void add_count(const struct process *p, bool is_unknown) {
-  for (size_t i = 0; i < p->n_groups; i++) {
-    struct usage *u = &p->groups[i]->usage;
-
-    usage_add_process(u, p->threads);
-    u->unreadable += is_unknown;
-    u->unknown += is_unknown;
-  }
-}
-
-static void add_unread(const struct measurer *m, const struct process *p) {
-  for (size_t i = 0; i < p->n_groups; i++) {
-    struct usage *u = &p->groups[i]->usage;
-
-    add_statm(m, p, u);
-    u->unreadable += p->is_asked;
-    u->unasked += !p->is_asked;
-  }
-}
-
-static void add_estimate(const struct measurer *m, const struct process *p) {
-  struct rollup rollup;
-
-  follow_estimate(&m->now, p, &rollup);
-  for (size_t i = 0; i < p->n_groups; i++) {
-    struct usage *u = &p->groups[i]->usage;
-
-    add_statm(m, p, u);
-    usage_add_estimate(u, &rollup, resident_of(m, p),
-                       DOUBTS_PUBLISHED * (uint64_t)p->doubt,
-                       m->now.now_ns - p->reading.at_ns);
-  }
-}
-
-static void add_guess(const struct measurer *m, const struct process *p) {
-  for (size_t i = 0; i < p->n_groups; i++) {
-    struct usage *u = &p->groups[i]->usage;
-    struct rollup rollup;
-
-    usage_guess(u, &p->statm, m->now.page_size, m->kernel_fields, &rollup);
-    add_statm(m, p, u);
-    usage_add_estimate(u, &rollup, resident_of(m, p), resident_of(m, p), 0);
-  }
-}
-
-static bool is_refused(const struct measurer *m, const struct process *p) {
-  return p->has_failed || m->now.now_ns < p->denied_until_ns;
-}
-
-static enum measure_source source_of(const struct measurer *m,
-                                     const struct process *p) {
-  if (p->state != PROCESS_ALIVE)
-    return SOURCE_NONE;
-  if (p->n_groups == 0)
-    return SOURCE_STATM;
-  if (p->is_in_parents_mm)
-    return SOURCE_PARENT;
-  if (p->is_read)
-    return SOURCE_READ;
-  if (!p->is_asked)
-    return SOURCE_STATM;
-  if (is_refused(m, p))
-    return SOURCE_UNREADABLE;
-  return p->reading.at_ns ? SOURCE_ESTIMATED : SOURCE_GUESSED;
-}
-
-/* What was read is added already; a guess waits for all others. */
-static void add_known(struct measurer *m, struct process *p) {
-  if (p->state == PROCESS_UNKNOWN)
-    add_count(p, true);
-  if (!is_member(p))
-    return;
-  m->denied += m->now.now_ns < p->denied_until_ns;
-  switch (source_of(m, p)) {
-  case SOURCE_PARENT:
-    add_count(p, false);
-    break;
-  case SOURCE_STATM:
-  case SOURCE_UNREADABLE:
-    add_unread(m, p);
-    break;
-  case SOURCE_ESTIMATED:
-    add_estimate(m, p);
-    break;
-  case SOURCE_NONE:
-  case SOURCE_READ:
-  case SOURCE_GUESSED:
-    break;
-  }
 }
 
 /* --- the cycle --- */
@@ -524,6 +413,13 @@ static void look_around(struct measurer *m, const struct process_table *t) {
   read_faults(m, jobs, n);
 }
 
+static void add_up(struct measurer *m, struct process *p) {
+  if (p->is_read)
+    follow_settle(p);
+  m->denied += is_member(p) && m->now.now_ns < p->denied_until_ns;
+  account_add_unread(&m->now, p);
+}
+
 int measurer_run(struct measurer *m, const struct process_table *t,
                  const struct meminfo_sample *meminfo, uint64_t now_ns) {
   struct plan plan;
@@ -542,62 +438,16 @@ int measurer_run(struct measurer *m, const struct process_table *t,
   read_chosen(m, plan.chosen);
   defer(m, &plan);
   read_orphans(m, t);
-  for (size_t i = 0; i < t->n; i++) {
-    if (t->processes[i]->is_read)
-      follow_settle(t->processes[i]);
-    add_known(m, t->processes[i]);
-  }
   for (size_t i = 0; i < t->n; i++)
-    if (is_member(t->processes[i]) &&
-        source_of(m, t->processes[i]) == SOURCE_GUESSED)
-      add_guess(m, t->processes[i]);
+    add_up(m, t->processes[i]);
+  for (size_t i = 0; i < t->n; i++)
+    account_add_guess(&m->now, t->processes[i]);
   return 0;
-}
-
-/* --- one process --- */
-
-static void use_rollup(const struct measurer *m, const struct process *p,
-                       enum measure_source source, struct usage *u) {
-  struct rollup rollup;
-
-  if (source == SOURCE_READ) {
-    reading_get(&p->reading, &rollup);
-    usage_add_rollup(u, &rollup, resident_of(m, p));
-  } else if (source == SOURCE_ESTIMATED) {
-    follow_estimate(&m->now, p, &rollup);
-    usage_add_estimate(u, &rollup, resident_of(m, p),
-                       DOUBTS_PUBLISHED * (uint64_t)p->doubt,
-                       m->now.now_ns - p->reading.at_ns);
-  } else {
-    usage_guess(&p->groups[0]->usage, &p->statm, m->now.page_size,
-                m->kernel_fields, &rollup);
-    usage_add_estimate(u, &rollup, resident_of(m, p), resident_of(m, p), 0);
-  }
-}
-
-enum measure_source measurer_usage(const struct measurer *m,
-                                   const struct process *p, struct usage *ret) {
-  enum measure_source source = source_of(m, p);
-  bool has_own = source != SOURCE_NONE && source != SOURCE_PARENT;
-
-  *ret = (struct usage){.unreadable = !has_own || source == SOURCE_UNREADABLE,
-                        .unknown = !has_own,
-                        .unasked = source == SOURCE_STATM};
-  if (!has_own)
-    return source;
-  add_statm(m, p, ret);
-  /* Too large for a reading to hold: as if it had not been read. */
-  if (source == SOURCE_READ && !p->reading.at_ns)
-    source = SOURCE_GUESSED;
-  if (source == SOURCE_READ || source == SOURCE_ESTIMATED ||
-      source == SOURCE_GUESSED)
-    use_rollup(m, p, source, ret);
-  return source;
 }
 
 enum measure_delay measurer_delay(const struct measurer *m,
                                   const struct process *p) {
-  enum measure_source source = source_of(m, p);
+  enum account_source source = account_source(&m->now, p);
 
   /* Its rollup was read, and what it maps hung after that. */
   if (source == SOURCE_READ && is_quarantined(m, p))

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include <smaps/account.h>
+
 #define FORMAT "smaps-snapshot"
 #define FORMAT_VERSION 1
 
@@ -96,8 +98,8 @@ static void add_usage(struct json *j, const struct scene *s,
 
   json_key(j, "usage");
   json_begin_object(j);
-  while (
-      metric_next_amount(u, s->measurer->kernel_fields, &cursor, &name, &bytes))
+  while (metric_next_amount(u, s->measurer->now.kernel_fields, &cursor, &name,
+                            &bytes))
     add_integer(j, name, bytes);
   if (!u->unknown) {
     add_integer(j, "size", u->size);
@@ -249,7 +251,7 @@ static void add_rule(struct json *j, const struct scene *s,
   }
 }
 
-static const char *source_name(enum measure_source source) {
+static const char *source_name(enum account_source source) {
   static const char *const names[] = {
       [SOURCE_NONE] = "unreadable",       [SOURCE_STATM] = "statm",
       [SOURCE_UNREADABLE] = "unreadable", [SOURCE_READ] = "read",
@@ -261,7 +263,7 @@ static const char *source_name(enum measure_source source) {
 
 /* How good the numbers are, and why they are not better. */
 static void add_quality(struct json *j, const struct scene *s,
-                        const struct process *p, enum measure_source source,
+                        const struct process *p, enum account_source source,
                         const struct usage *u) {
   static const char *const delays[] = {[DELAY_NONE] = NULL,
                                        [DELAY_BUDGET] = "budget",
@@ -297,7 +299,7 @@ void snapshot_process(struct json *j, const struct scene *s,
                       const struct process *p, bool has_command_line,
                       const struct close_up *close_up) {
   struct usage u;
-  enum measure_source source = measurer_usage(s->measurer, p, &u);
+  enum account_source source = account_usage(&s->measurer->now, p, &u);
   bool has_stat = p->threads > 0; /* it was read, now or before */
 
   if (close_up) {
