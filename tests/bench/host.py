@@ -9,6 +9,7 @@ import functools
 import os
 import platform
 import re
+import resource
 import shutil
 import socket
 import subprocess
@@ -160,8 +161,10 @@ def describe():
     """Lines on the machine, for the head of the tables."""
     date = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
     memory = meminfo_bytes("MemTotal") / 2**30
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return [
         f"{date}; {os.cpu_count()} cores ({cpu_model()}), {memory:.0f} GiB, "
         f"Linux {platform.release()} {platform.machine()}",
-        f"collectd {collectd_version()}, smaps plugin {plugin_version()}",
+        f"collectd {collectd_version()}, which may have {files} files open; "
+        f"smaps plugin {plugin_version()}",
     ]
