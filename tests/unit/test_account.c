@@ -197,6 +197,27 @@ static void guess_is_in_doubt_by_all_of_it(void **state) {
   assert_int_equal(f->both.usage.doubt, 8192 * KIB);
 }
 
+/* As far as it is no larger than they are: the rest is taken for private. */
+static void guess_goes_by_the_others_of_each_group(void **state) {
+  struct fixture *f = *state;
+  struct rollup shared = other;
+  struct statm_sample statm = {.size_pages = 1024, .resident_pages = 1024};
+
+  shared.known |= 1U << ROLLUP_ANONYMOUS;
+  shared.bytes[ROLLUP_ANONYMOUS] = 4096 * KIB;
+  shared.bytes[ROLLUP_PSS] = 1024 * KIB;
+  shared.bytes[ROLLUP_PRIVATE_DIRTY] = 0;
+  shared.bytes[ROLLUP_SHARED_DIRTY] = 4096 * KIB;
+  f->both.usage = (struct usage){0};
+  usage_add_process(&f->both.usage, 1);
+  usage_add_statm(&f->both.usage, &statm, PAGE);
+  usage_add_rollup(&f->both.usage, &shared, 4096 * KIB);
+  add(f);
+  assert_int_equal(f->alone.usage.rollup.bytes[ROLLUP_PSS], 8192 * KIB);
+  assert_int_equal(f->both.usage.rollup.bytes[ROLLUP_PSS],
+                   (1024 + 1024 + 4096) * KIB);
+}
+
 /* Read, but of more than a reading can hold. */
 static void what_was_not_kept_is_guessed_for_one(void **state) {
   struct fixture *f = *state;
@@ -227,6 +248,7 @@ int main(void) {
       TEST(one_by_itself_uses_what_it_adds),
       TEST(estimate_has_its_age_and_twice_its_doubt),
       TEST(guess_is_in_doubt_by_all_of_it),
+      TEST(guess_goes_by_the_others_of_each_group),
       TEST(what_was_not_kept_is_guessed_for_one),
       TEST(who_is_in_no_group_has_its_statm),
   };
