@@ -75,9 +75,9 @@ int family_update(const struct process_table *t, struct process *p) {
   relative = find_relative(t, p);
   /* Where pids have wrapped around, parents can come later than their children:
    * then the first ancestor of the same program that is decided, or has none
-   * above it, stands for them. */
+   * above it, stands for them. (In a broken tree that can be the process.) */
   for (int i = 0; relative && !is_decided(relative) && i < ANCESTORS_TRIED &&
-                  (above = find_relative(t, relative));
+                  (above = find_relative(t, relative)) && above != p;
        i++)
     relative = above;
   if (!relative)

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#define MOST 8
+#define MOST 80
 
 /* Processes with the pids from 1 on: each runs what its parent had loaded. */
 struct world {
@@ -331,6 +331,69 @@ static void a_child_seen_before_its_parents_exec_joins(void **state) {
   assert_ptr_equal(childs, parents);
 }
 
+/* Pids have wrapped around: each comes before its parent, and none is decided
+ * when the first one is. */
+static void
+descendants_seen_before_their_ancestors_join_the_first(void **state) {
+  struct world w;
+
+  (void)state;
+  begin(&w, 5);
+  for (uint32_t pid = 1; pid < 5; pid++)
+    set_parent(&w, pid, pid + 1);
+  family_update(&w.t, &w.p[1]);
+  assert_non_null(w.p[5].family);
+  assert_ptr_equal(w.p[1].family, w.p[5].family);
+  update(&w);
+  for (uint32_t pid = 1; pid <= 5; pid++)
+    assert_int_equal(family_size(&w.p[pid]), 5);
+  end(&w);
+}
+
+/* As many as stand between are looked at, and no more. */
+static void ancestors_are_sought_so_far_and_no_farther(void **state) {
+  enum { TRIED = 64 };
+  struct world w;
+
+  (void)state;
+  begin(&w, MOST);
+  for (uint32_t pid = 1; pid < MOST; pid++)
+    set_parent(&w, pid, pid + 1);
+  family_update(&w.t, &w.p[1]);
+  assert_ptr_equal(w.p[1].family, w.p[2 + TRIED].family);
+  for (uint32_t pid = 2; pid <= MOST; pid++)
+    if (pid != 2 + TRIED)
+      assert_null(w.p[pid].family);
+  end(&w);
+}
+
+/* Only a broken tree can have one. */
+static void
+a_ring_of_parents_is_one_family_without_anybody_twice(void **state) {
+  (void)state;
+  for (uint32_t n = 2; n <= MOST; n++) {
+    struct world w;
+    uint32_t sum = 0;
+
+    begin(&w, n);
+    for (uint32_t pid = 1; pid <= n; pid++)
+      set_parent(&w, pid, pid % n + 1);
+    update(&w);
+    update(&w);
+    for (uint32_t pid = 1; pid <= n; pid++) {
+      const struct family *family = w.p[pid].family;
+      uint32_t members = 0;
+
+      assert_non_null(family);
+      for (uint32_t other = 1; other <= n; other++)
+        members += w.p[other].family == family;
+      sum += family->members != members;
+    }
+    end(&w);
+    assert_int_equal(sum, 0);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_alone_has_no_family),
@@ -349,6 +412,9 @@ int main(void) {
       cmocka_unit_test(orphans_stay_relatives),
       cmocka_unit_test(a_child_that_is_linked_late_joins),
       cmocka_unit_test(a_child_seen_before_its_parents_exec_joins),
+      cmocka_unit_test(descendants_seen_before_their_ancestors_join_the_first),
+      cmocka_unit_test(ancestors_are_sought_so_far_and_no_farther),
+      cmocka_unit_test(a_ring_of_parents_is_one_family_without_anybody_twice),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);
