@@ -9,9 +9,9 @@ static double worth(const struct candidate *c) {
   return doubt * (1 + c->deferrals) / (double)(c->cost_ns ? c->cost_ns : 1);
 }
 
+/* Of those that need not be read. */
 static bool is_wanted(const struct candidate *c) {
-  return c->is_must || c->is_due ||
-         c->group->doubt_bytes > c->group->tolerated_bytes;
+  return c->is_due || c->group->doubt_bytes > c->group->tolerated_bytes;
 }
 
 static void swap(struct candidate *a, struct candidate *b) {
