@@ -26,7 +26,7 @@ static void note_failure(struct identifier *in, const struct process *p, int r,
     identify_note(in->troubles, TROUBLE_PROCESS_DENIED, p, 0, file);
   else if (r == -EBADMSG)
     identify_note(in->troubles, TROUBLE_MALFORMED, p, 0, file);
-  else if (r < 0)
+  else
     identify_note(in->troubles, TROUBLE_FAILED, p, r, file);
 }
 
