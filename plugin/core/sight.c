@@ -278,9 +278,8 @@ static int look_at_names(struct sight *s, const struct subject *p, int fd,
 static int look_at_memory(struct sight *s, const struct subject *p, int fd,
                           uint64_t now_ns, struct sighting *seen) {
   int memory_fd = -1;
-  int r = open_memory(s->procfs,
-                      stat_is_dead(&seen->stat) && seen->stat.threads > 1, fd,
-                      &memory_fd);
+  /* Without further threads it would not be alive. */
+  int r = open_memory(s->procfs, stat_is_dead(&seen->stat), fd, &memory_fd);
 
   seen->file = "task";
   if (r != 0)
