@@ -209,6 +209,7 @@ static void orphan_stays_with_its_family(void **state) {
 
   put(w, 20, 1, "server");
   put(w, 30, 20, "worker");
+  world_group(w, "seen", "Comm", "renamed", NULL, NULL)->is_view = true;
   world_group(w, "server", "Comm", "server", NULL, NULL)->takes_children = true;
   world_other(w, "rest");
   assert_int_equal(world_cycle(w, 0), 0);
@@ -217,9 +218,15 @@ static void orphan_stays_with_its_family(void **state) {
   put(w, 30, 1, "worker");
   assert_int_equal(world_cycle(w, 1), 0);
   assert_int_equal(world_members(w, "server"), 1);
-  /* And when it execs. */
-  put(w, 30, 1, "renamed");
+  /* And when it execs, which its size shows. */
+  proctree_put(&w->tree, &(struct fake){.pid = 30,
+                                        .ppid = 1,
+                                        .comm = "renamed",
+                                        .starttime = 300,
+                                        .size = 999,
+                                        .private_kb = 100});
   assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_members(w, "seen"), 1);
   assert_int_equal(world_members(w, "server"), 1);
   assert_int_equal(world_members(w, "rest"), 0);
 }
