@@ -157,8 +157,10 @@ $(UNIT_CORE_BIN): %: %.o $(UNIT_SUPPORT) $(CORE_LIB)
 
 # This one lets processes end between any two system calls.
 $(B)/tests/unit/test_collector: OWN_LDFLAGS += -Wl,--wrap=openat
-# And this one has the system run out of threads.
-$(B)/tests/unit/test_crew: OWN_LDFLAGS += -Wl,--wrap=pthread_create
+# And in these the system runs out of threads.
+$(B)/tests/unit/test_crew $(B)/tests/unit/test_measure \
+$(B)/tests/unit/test_reader: OWN_LDFLAGS += -Wl,--wrap=pthread_create
+$(B)/tests/unit/test_reader: OWN_LDFLAGS += -Wl,--wrap=pthread_cond_timedwait
 $(B)/tests/unit/test_procfs: OWN_LDFLAGS += -Wl,--wrap=fstatfs
 
 # In these memory runs out.

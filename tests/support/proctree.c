@@ -125,11 +125,11 @@ static void put_stat(const struct proctree *t, const char *dir,
   char text[1024];
   int n = snprintf(
       text, sizeof(text),
-      "%u (%s) %c %u 1 1 0 -1 %u 10 0 0 0 5 5 0 0 20 0 %u 0 %lu 1000000 250 "
+      "%u (%s) %c %u 1 1 0 -1 %u %u 0 0 0 5 5 0 0 20 0 %u 0 %lu 1000000 250 "
       "18446744073709551615 %lu 2 %lu 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 3 4 5 "
       "%lu 7 8 9 0\n",
       f->pid, f->comm, f->state ? f->state : 'S', f->ppid, f->flags,
-      f->threads ? f->threads : 1, f->starttime,
+      f->faults ? f->faults : 10, f->threads ? f->threads : 1, f->starttime,
       f->start_stack ? f->start_stack + 4096 : 1, f->start_stack,
       f->start_stack ? f->start_stack + 64 : 0);
 
@@ -146,10 +146,10 @@ static void put_statm(const struct proctree *t, const char *dir,
   unsigned size = f->size ? f->size : resident + 100;
   bool is_dead = (f->state == 'Z' || f->state == 'X') && !f->size;
   char text[128];
-  int n =
-      snprintf(text, sizeof(text), "%u %u %u %u 0 %u 0\n", is_dead ? 0 : size,
-               is_dead ? 0 : resident, is_dead ? 0 : pages(f->shared_kb),
-               is_dead ? 0 : f->text, is_dead ? 0 : f->data);
+  int n = snprintf(text, sizeof(text), "%u %u %u %u 0 %u 0\n",
+                   is_dead ? 0 : size, is_dead ? 0 : resident,
+                   is_dead ? 0 : pages(f->shared_kb - f->cow_kb),
+                   is_dead ? 0 : f->text, is_dead ? 0 : f->data);
 
   put(t, dir, "statm", text, (size_t)n);
 }
@@ -157,6 +157,7 @@ static void put_statm(const struct proctree *t, const char *dir,
 static void put_rollup(const struct proctree *t, const char *dir,
                        const struct fake *f) {
   unsigned pss = f->pss_kb ? f->pss_kb : f->private_kb + f->shared_kb / 2;
+  unsigned pss_anon = f->private_kb + f->cow_kb / 2;
   char text[2048];
   int n = snprintf(
       text, sizeof(text),
@@ -172,9 +173,9 @@ static void put_rollup(const struct proctree *t, const char *dir,
       "FilePmdMapped:         0 kB\nShared_Hugetlb:        0 kB\n"
       "Private_Hugetlb:       0 kB\nSwap:           %8u kB\n"
       "SwapPss:        %8u kB\nLocked:                0 kB\n",
-      f->private_kb + f->shared_kb, pss, pss, f->private_kb,
-      pss - f->private_kb, f->shared_kb, f->private_kb,
-      f->private_kb + f->shared_kb, f->private_kb, f->swap_kb, f->swap_kb);
+      f->private_kb + f->shared_kb, pss, pss, pss_anon, pss - pss_anon,
+      f->shared_kb, f->private_kb, f->private_kb + f->shared_kb,
+      f->private_kb + f->cow_kb, f->swap_kb, f->swap_kb);
 
   put(t, dir, "smaps_rollup", text, (size_t)n);
 }

@@ -346,6 +346,36 @@ static void thread_that_cannot_be_started_is_an_error(void **state) {
   crew_free(c);
 }
 
+/* Beats like a heart while the worker is in a piece, and lets it go on after
+ * more looks than would be a stall. */
+static unsigned beats;
+
+static unsigned beat(void *desk) {
+  (void)desk;
+  if (++beats == 2 * CREW_LOOKS)
+    sem_post(&gate);
+  return beats;
+}
+
+static void a_long_piece_that_goes_on_is_no_stall(void **state) {
+  struct crew_trade beating = trade;
+  struct crew_result result;
+  struct crew *c;
+  struct desk *d;
+
+  (void)state;
+  beats = 0;
+  beating.beats = beat;
+  assert_int_equal(crew_new(&beating, SHORT_NS, SHORT_NS, &c), 0);
+  d = desk_of(c);
+  d->hangs_at = 2;
+  result = crew_run(c, PIECES);
+  assert_false(result.is_stuck);
+  assert_int_equal(result.done, PIECES); /* nor does it cost patience */
+  assert_int_equal(d->done[2], 1);
+  crew_free(c);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make, unmake)
 
 int main(void) {
@@ -362,6 +392,7 @@ int main(void) {
       TEST(end_does_not_wait_for_who_is_stuck),
       TEST(end_takes_along_who_has_come_back),
       TEST(thread_that_cannot_be_started_is_an_error),
+      TEST(a_long_piece_that_goes_on_is_no_stall),
   };
 
   alarm(300); /* what waits in vain fails */

@@ -5,16 +5,35 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <errno.h>
 #include <math.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include <smaps/measure.h>
+
 #include "world.h"
+
+/* What a further reader's thread fails with; 0 for not at all. */
+static int threads_fail;
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+                          void *(*start)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+                          void *(*start)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+                          void *(*start)(void *), void *arg) {
+  return threads_fail ? threads_fail
+                      : __real_pthread_create(thread, attr, start, arg);
+}
 
 static int make(void **state) {
   static struct world w;
 
+  threads_fail = 0;
   world_make(&w);
   w.settings.policy.refresh = REFRESH_ADAPTIVE;
   *state = &w;
@@ -522,6 +541,449 @@ static void process_whose_main_thread_is_dead_is_estimated_too(void **state) {
   }
 }
 
+/* --- faults on what is shared by copy on write ----------------------------
+ */
+
+#define TIMEOUT_NS (100 * NS_PER_MS)
+
+static unsigned stalled(const struct world *w) {
+  return (unsigned)collector_counts(w->collector)->stalled;
+}
+
+/* Of 8 MiB, of which 2 MiB are shared by copy on write: in Pss it is short of
+ * just as much as makes its faults worth asking for. */
+static struct fake sharer(uint32_t pid, const char *comm) {
+  struct fake f = process(pid, comm);
+
+  f.cow_kb = f.shared_kb;
+  f.faults = 5000;
+  return f;
+}
+
+/* As many pages as it shares, without any other sign. */
+static void put_faulted(struct world *w, struct fake f) {
+  f.faults += 512;
+  put(w, f);
+}
+
+static void faults_have_it_read_where_they_can_break_something(void **state) {
+  struct world *w = *state;
+  struct fake little = sharer(11, "g");
+
+  little.cow_kb -= 4;
+  put(w, sharer(10, "g"));
+  put(w, little);
+  group(w, "g");
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(reads(w), 0);
+  put_faulted(w, little);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(reads(w), 0);
+  put_faulted(w, sharer(10, "g"));
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(reads(w), 1);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(reads(w), 0);
+}
+
+/* In a group each, none of which would bear with a little doubt. */
+static void more_of_them_than_fit_one_batch_are_asked(void **state) {
+  enum { N = 2 * JOBS_AT_ONCE + 6 };
+  struct world *w = *state;
+  struct fake fakes[N];
+  char comms[N][16];
+
+  for (uint32_t i = 0; i < N; i++) {
+    snprintf(comms[i], sizeof(comms[i]), "g%u", i);
+    fakes[i] = sharer(10 + i, comms[i]);
+    put(w, fakes[i]);
+  }
+  world_group(w, "%{comm}", "Comm", "g*", NULL, NULL);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(reads(w), 0);
+  for (uint32_t i = 0; i < N; i++)
+    put_faulted(w, fakes[i]);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(reads(w), N);
+}
+
+/* The time for one reading goes to the other group. */
+static void faults_that_cannot_be_had_stay_as_they_were(void **state) {
+  struct world *w = *state;
+  struct fake other = process(20, "h");
+
+  w->settings.read_budget_ns = 1;
+  other.size = 600000;
+  other.shared_kb = 1 << 20;
+  put(w, sharer(10, "g"));
+  put(w, other);
+  group(w, "g");
+  group(w, "h");
+  for (int i = 0; i < 3; i++)
+    assert_int_equal(world_cycle(w, 1), 0);
+  assert_true(kb(w, "uss") == 6144);
+  put_faulted(w, sharer(10, "g"));
+  for (int i = 0; i < 3; i++) {
+    if (i == 1)
+      proctree_write(&w->tree, "10/stat", "nonsense\n", 9);
+    else if (i == 2)
+      proctree_unlink(&w->tree, "10/stat");
+    other.shared_kb /= 2;
+    put(w, other);
+    assert_int_equal(world_cycle(w, 1), 0);
+    assert_int_equal(reads(w), 1);
+    assert_true(world_value(w, "g", "coverage") == 0);
+    assert_true(kb(w, "uss") == 8192);
+    assert_true(kb(w, "pss_error") >= 2 * 2048);
+  }
+}
+
+/* Not before it has come out of quarantine; meanwhile it may have broken all
+ * that it shares. Others are asked in the same cycle. */
+static void
+faults_of_one_whose_stat_hangs_are_not_asked_for_and_in_doubt(void **state) {
+  struct world *w = *state;
+  struct fake f = sharer(10, "g");
+
+  w->settings.stall_timeout_ns = TIMEOUT_NS;
+  put(w, f);
+  put(w, sharer(11, "h"));
+  group(w, "g");
+  group(w, "h");
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(reads(w), 0);
+  assert_true(kb(w, "pss_error") < 100);
+  proctree_hang(&w->tree, "10/stat");
+  put_faulted(w, sharer(11, "h"));
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(stalled(w), 1);
+  assert_int_equal(reads(w), 1);
+  proctree_wake(&w->tree, "10/stat");
+  put_faulted(w, f);
+  for (int i = 0; i < 100; i++) {
+    assert_true(kb(w, "pss_error") >= 2 * 1024);
+    assert_true(kb(w, "pss_error") < 2 * 1024 + 100);
+    sched_yield();
+    assert_int_equal(world_cycle(w, 0), 0);
+    assert_int_equal(stalled(w), 1);
+    assert_int_equal(reads(w), 0);
+  }
+  do
+    assert_int_equal(world_cycle(w, 1), 0);
+  while (reads(w) == 0);
+  assert_true(world_value(w, "g", "coverage") == 100);
+}
+
+static void one_that_hung_before_it_was_read_is_all_in_doubt(void **state) {
+  struct world *w = *state;
+
+  w->settings.stall_timeout_ns = TIMEOUT_NS;
+  put(w, process(10, "g"));
+  group(w, "g");
+  proctree_hang(&w->tree, "10/smaps_rollup");
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal(world_cycle(w, 0), 0);
+    assert_int_equal(stalled(w), 1);
+    assert_int_equal(reads(w), 0);
+    assert_true(kb(w, "rss") == 8192);
+    assert_true(kb(w, "pss_error") == 8192);
+  }
+  proctree_wake(&w->tree, "10/smaps_rollup");
+}
+
+/* --- whose memory is whose -------------------------------------------------
+ */
+
+/* In vfork: it waits, and its child runs in its memory. */
+static struct fake waiting(uint32_t pid, const char *comm) {
+  struct fake f = process(pid, comm);
+
+  f.state = 'D';
+  return f;
+}
+
+static struct fake child_of(const struct fake *parent, uint32_t pid) {
+  struct fake child = *parent;
+
+  child.pid = pid;
+  child.ppid = parent->pid;
+  child.starttime = 1000 + pid;
+  child.state = 'S';
+  return child;
+}
+
+static void who_shows_other_numbers_has_memory_of_his_own(void **state) {
+  struct world *w = *state;
+  struct fake parent = waiting(10, "java"), children[6];
+  static const char *const names[] = {"same",     "comm",   "size",
+                                      "resident", "shared", "data"};
+
+  parent.exe = "/parent";
+  parent.data = 500;
+  put(w, parent);
+  for (uint32_t i = 0; i < 6; i++)
+    children[i] = child_of(&parent, 11 + i);
+  children[1].comm = "sh";
+  children[2].size++;
+  children[3].private_kb += 4;
+  children[4].private_kb -= 4;
+  children[4].shared_kb += 4;
+  children[5].data++;
+  for (uint32_t i = 0; i < 6; i++) {
+    char exe[16];
+
+    snprintf(exe, sizeof(exe), "/%s", names[i]);
+    children[i].exe = exe;
+    put(w, children[i]);
+  }
+  world_group(w, "%{exe}", "Executable", "*", NULL, NULL);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(reads(w), 6);
+  for (int i = 0; i < 6; i++) {
+    bool has_own = world_value(w, names[i], "resident") > 0;
+
+    assert_int_equal(world_members(w, names[i]), 1);
+    if (has_own != (i > 0))
+      fail_msg("%s: is %scounted", names[i], has_own ? "" : "not ");
+  }
+}
+
+static void more_children_in_vfork_than_fit_one_batch_are_asked(void **state) {
+  enum { N = 2 * JOBS_AT_ONCE + 6 };
+  struct world *w = *state;
+  struct fake parent = waiting(10, "g");
+
+  put(w, parent);
+  for (uint32_t i = 0; i < N; i++)
+    put(w, child_of(&parent, 11 + i));
+  group(w, "g");
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_true(kb(w, "rss") == 8192);
+  assert_true(kb(w, "resident") == 8192);
+  assert_int_equal(world_members(w, "g"), N + 1);
+}
+
+/* The second child is to be asked for after the first one has hung, and there
+ * is no thread to do it. */
+static void where_it_cannot_be_asked_whose_it_is_it_is_as_it_was(void **state) {
+  struct world *w = *state;
+  struct fake hung = waiting(10, "g"), other = waiting(20, "g");
+
+  w->settings.stall_timeout_ns = TIMEOUT_NS;
+  put(w, hung);
+  put(w, child_of(&hung, 11));
+  put(w, other);
+  put(w, child_of(&other, 21));
+  group(w, "g");
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(world_cycle(w, 1), 0);
+    assert_true(kb(w, "rss") == 2 * 8192);
+  }
+  proctree_hang(&w->tree, "10/stat");
+  threads_fail = EAGAIN;
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(world_cycle(w, 0), 0);
+    assert_int_equal(stalled(w), 1);
+    assert_true(kb(w, "rss") == 2 * 8192);
+    assert_int_equal(world_members(w, "g"), 4);
+  }
+  threads_fail = 0;
+  proctree_wake(&w->tree, "10/stat");
+}
+
+/* Its memory is its own now, and is not read before its time. */
+static void orphan_that_is_in_quarantine_is_guessed(void **state) {
+  struct world *w = *state;
+  struct fake parent = waiting(10, "g");
+
+  w->settings.policy.refresh = REFRESH_ALWAYS;
+  w->settings.stall_timeout_ns = TIMEOUT_NS;
+  put(w, parent);
+  put(w, child_of(&parent, 11));
+  group(w, "g");
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_cycle(w, 1), 0);
+  proctree_hang(&w->tree, "10/stat");
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(stalled(w), 1);
+  proctree_wake(&w->tree, "10/stat");
+  put(w, parent);
+  for (int i = 0; i < 100; i++) {
+    sched_yield();
+    assert_int_equal(world_cycle(w, 0), 0);
+    assert_int_equal(stalled(w), 1);
+    assert_true(kb(w, "rss") == 8192);
+  }
+  proctree_unlink(&w->tree, "10/smaps_rollup"); /* as if it had ended */
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_members(w, "g"), 1);
+  assert_int_equal(reads(w), 0);
+  assert_true(kb(w, "rss") == 8192);
+  assert_true(kb(w, "pss_error") == 8192);
+}
+
+static void orphan_that_is_too_large_is_guessed(void **state) {
+  struct world *w = *state;
+  struct fake parent = waiting(10, "g"), child;
+
+  w->settings.policy.refresh = REFRESH_ALWAYS;
+  parent.exe = "/parent";
+  put(w, parent);
+  child = child_of(&parent, 11);
+  child.exe = "/g";
+  put(w, child);
+  world_group(w, "parent", "Executable", "/parent", NULL, NULL);
+  world_group(w, "g", "Executable", "/g", NULL, NULL)->policy.max_stall_ns =
+      25000; /* the first guess is 30 us */
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(reads(w), 1);
+  assert_int_equal(collector_counts(w->collector)->deferred, 0);
+  proctree_unlink(&w->tree, "10/smaps_rollup");
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(reads(w), 0);
+  assert_int_equal(collector_counts(w->collector)->deferred, 1);
+  assert_int_equal(collector_trouble(w->collector, TROUBLE_TOO_LARGE)->pid, 11);
+  assert_true(kb(w, "rss") == 8192);
+  assert_true(kb(w, "pss_error") == 8192);
+}
+
+/* It does not wait any more, but that cannot be asked now. */
+static void child_of_one_in_quarantine_is_as_it_was(void **state) {
+  struct world *w = *state;
+  struct fake parent = waiting(10, "g");
+
+  w->settings.policy.refresh = REFRESH_ALWAYS;
+  w->settings.stall_timeout_ns = TIMEOUT_NS;
+  put(w, parent);
+  put(w, child_of(&parent, 11));
+  group(w, "g");
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_cycle(w, 1), 0);
+  proctree_hang(&w->tree, "10/smaps_rollup");
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(stalled(w), 1);
+  proctree_rename(&w->tree, "10/smaps_rollup", "fifo");
+  parent.state = 'S';
+  put(w, parent);
+  proctree_wake(&w->tree, "fifo");
+  for (int i = 0; i < 100; i++) {
+    sched_yield();
+    assert_int_equal(world_cycle(w, 0), 0);
+    assert_int_equal(stalled(w), 1);
+    assert_true(kb(w, "rss") == 8192);
+  }
+  do
+    assert_int_equal(world_cycle(w, 1), 0);
+  while (stalled(w) > 0);
+  assert_true(kb(w, "rss") == 2 * 8192);
+}
+
+/* --- what it costs ---------------------------------------------------------
+ */
+
+/* Its page tables are not known then. */
+static void without_status_a_walk_is_guessed_by_what_is_resident(void **state) {
+  static const char *const texts[] = {NULL, "VmPTE:\tmany kB\n"};
+  static const char *const names[] = {"g", "h"};
+  struct world *w = *state;
+
+  w->settings.policy.max_stall_ns = 2 * NS_PER_MS;
+  group(w, "g");
+  group(w, "h");
+  for (uint32_t i = 0; i < 2; i++) {
+    struct fake f = process(10 + i, names[i]);
+    char path[32];
+
+    f.size = 2621440;
+    put(w, f);
+    snprintf(path, sizeof(path), "%u/status", f.pid);
+    proctree_unlink(&w->tree, path);
+    if (texts[i])
+      proctree_write(&w->tree, path, texts[i], strlen(texts[i]));
+    assert_int_equal(world_cycle(w, 1), 0);
+    assert_int_equal(reads(w), 1);
+    assert_int_equal(collector_counts(w->collector)->deferred, 0);
+  }
+}
+
+/* --- one process, without a collector --------------------------------------
+ */
+
+/* A member of 8 MiB, half of it anonymous, that there is no time to read. */
+struct single {
+  struct trouble troubles[TROUBLES];
+  struct reader reader;
+  struct quarantine quarantine;
+  struct measurer m;
+  struct group group;
+  struct group *groups[1];
+  struct process p, *processes[1];
+};
+
+static void make_single(struct single *s) {
+  *s = (struct single){
+      .reader = {.page_size = 4096},
+      .p = {.pid = 10,
+            .state = PROCESS_ALIVE,
+            .n_groups = 1,
+            .statm = {.size_pages = 9999, .resident_pages = 2048}}};
+  s->groups[0] = &s->group;
+  s->p.groups = s->groups;
+  s->processes[0] = &s->p;
+  s->group.policy = &policy_default;
+  sharing_init(&s->group.sharing, NULL, 0);
+  measurer_init(&s->m, NULL, &s->reader, &s->quarantine, s->troubles);
+  s->m.read_budget_ns = 0;
+}
+
+static void run_single(struct single *s, uint64_t now_ns) {
+  const struct process_table t = {.processes = s->processes, .n = 1, .cap = 1};
+  const struct meminfo_sample meminfo = {0};
+
+  s->group.plan = (struct plan_group){0};
+  assert_int_equal(measurer_run(&s->m, &t, &meminfo, now_ns), 0);
+}
+
+static void who_was_put_off_very_often_stays_so(void **state) {
+  struct single s;
+
+  (void)state;
+  make_single(&s);
+  s.p.deferrals = UINT16_MAX - 1;
+  for (uint64_t i = 1; i <= 3; i++) {
+    run_single(&s, i * NS_PER_S);
+    assert_int_equal(s.m.deferred, 1);
+    assert_int_equal(s.p.deferrals, UINT16_MAX);
+  }
+  measurer_done(&s.m);
+}
+
+static bool merges;
+
+static bool is_merging(void) { return merges; }
+
+static void
+while_pages_are_merged_all_that_is_anonymous_is_in_doubt(void **state) {
+  struct single s;
+
+  (void)state;
+  make_single(&s);
+  s.p.reading = (struct reading){
+      .at_ns = NS_PER_S, .resident_pages = 2048, .relatives = 1};
+  s.p.reading.kb[ROLLUP_ANONYMOUS] = 4096;
+  s.p.mark = sharing_mark(&s.group.sharing, 0, 0);
+  s.m.is_ksm_merging = is_merging;
+  for (int i = 0; i < 4; i++) {
+    merges = i % 2;
+    run_single(&s, NS_PER_S);
+    assert_true(s.p.doubt == (merges ? 4096 * 1024 : 0));
+  }
+  measurer_done(&s.m);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make, unmake)
 
 int main(void) {
@@ -549,6 +1011,21 @@ int main(void) {
       TEST(set_of_relatives_goes_across_two_groups),
       TEST(one_reading_that_was_interrupted_is_not_the_measure_of_the_next),
       TEST(memory_that_goes_to_swap_is_followed),
+      TEST(faults_have_it_read_where_they_can_break_something),
+      TEST(more_of_them_than_fit_one_batch_are_asked),
+      TEST(faults_that_cannot_be_had_stay_as_they_were),
+      TEST(faults_of_one_whose_stat_hangs_are_not_asked_for_and_in_doubt),
+      TEST(one_that_hung_before_it_was_read_is_all_in_doubt),
+      TEST(who_shows_other_numbers_has_memory_of_his_own),
+      TEST(more_children_in_vfork_than_fit_one_batch_are_asked),
+      TEST(where_it_cannot_be_asked_whose_it_is_it_is_as_it_was),
+      TEST(child_of_one_in_quarantine_is_as_it_was),
+      TEST(orphan_that_is_in_quarantine_is_guessed),
+      TEST(orphan_that_is_too_large_is_guessed),
+      TEST(without_status_a_walk_is_guessed_by_what_is_resident),
+      cmocka_unit_test(who_was_put_off_very_often_stays_so),
+      cmocka_unit_test(
+          while_pages_are_merged_all_that_is_anonymous_is_in_doubt),
   };
 
   alarm(300); /* what waits in vain fails */

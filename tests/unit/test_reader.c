@@ -24,6 +24,38 @@
 #define PAGES(kb) ((kb)*KIB / (uint64_t)getpagesize())
 #define TOOK_NS 7000
 
+/* What a further thread fails with; 0 for not at all. */
+static int threads_fail;
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+                          void *(*begin)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+                          void *(*begin)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+                          void *(*begin)(void *), void *arg) {
+  return threads_fail ? threads_fail
+                      : __real_pthread_create(thread, attr, begin, arg);
+}
+
+/* The first look at a worker takes no time, if it is to; and by the second one
+ * it is known what came of the first. */
+static bool first_look_is_over;
+static unsigned looks;
+static sem_t has_looked;
+
+int __real_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
+                                  const struct timespec *end);
+int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
+                                  const struct timespec *end);
+int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
+                                  const struct timespec *end) {
+  if (first_look_is_over && looks++ == 0)
+    return ETIMEDOUT;
+  if (first_look_is_over)
+    sem_post(&has_looked);
+  return __real_pthread_cond_timedwait(cond, lock, end);
+}
+
 struct fixture {
   struct proctree tree;
   struct procfs *procfs;
@@ -79,6 +111,9 @@ static int make(void **state) {
   now_ns = 1000;
   questions = 0;
   meanwhile = NULL;
+  threads_fail = 0;
+  first_look_is_over = false;
+  looks = 0;
   f = (struct fixture){.p = {.pid = 10,
                              .starttime_ticks = 110,
                              .statm = {.size_pages = 9999,
@@ -476,6 +511,13 @@ static void what_hangs_holds_up_no_other(void **state) {
   await_returned(f);
 }
 
+/* The stat of a, of b, and of a again. */
+static void lay_out(struct read_job jobs[3], struct process *a,
+                    struct process *b) {
+  for (int i = 0; i < 3; i++)
+    jobs[i] = (struct read_job){.process = i == 1 ? b : a, .kind = READ_STAT};
+}
+
 /* Neither in this batch nor in those to come, unless it is another one. */
 static void while_it_hangs_it_is_not_tried_again(void **state) {
   struct fixture *f = *state;
@@ -535,6 +577,52 @@ static void when_all_hang_no_other_is_tried(void **state) {
   assert_int_equal(run(f, READ_STAT).result, 0);
 }
 
+/* The first one hangs, and there is no thread to go on with the rest: these
+ * have failed, but for one that is known to hang. */
+static void without_another_thread_the_rest_of_a_batch_fails(void **state) {
+  struct fixture *f = *state;
+  struct process other = {.pid = 11, .starttime_ticks = 111};
+  struct read_job jobs[3];
+
+  restart(f, SHORT_NS);
+  put(f, process(11));
+  proctree_hang(&f->tree, "10/stat");
+  threads_fail = EAGAIN;
+  lay_out(jobs, &f->p, &other);
+  reader_run(&f->reader, jobs, 3);
+  assert_int_equal(jobs[0].result, READ_STALLED);
+  assert_int_equal(jobs[1].result, -EAGAIN);
+  assert_int_equal(jobs[2].result, -EAGAIN);
+  /* While one hangs that is no reason for the cycle to fail. */
+  assert_int_equal(reader_begin(&f->reader, 1), 0);
+  lay_out(jobs, &other, &f->p);
+  reader_run(&f->reader, jobs, 3);
+  assert_int_equal(jobs[0].result, -EAGAIN);
+  assert_int_equal(jobs[1].result, READ_HANGING);
+  assert_int_equal(jobs[2].result, -EAGAIN);
+  threads_fail = 0;
+  reader_run(&f->reader, jobs, 3);
+  assert_int_equal(jobs[0].result, 0);
+  assert_int_equal(jobs[1].result, READ_HANGING);
+  assert_int_equal(jobs[2].result, 0);
+  proctree_wake(&f->tree, "10/stat");
+  await_returned(f);
+}
+
+static void without_any_thread_there_is_no_cycle(void **state) {
+  struct fixture *f = *state;
+  const struct reader_setup setup = f->reader.setup;
+
+  reader_done(&f->reader);
+  assert_int_equal(reader_init(&f->reader, &setup), 0);
+  threads_fail = EAGAIN;
+  assert_int_equal(reader_begin(&f->reader, 1), -EAGAIN);
+  assert_int_equal(run(f, READ_STAT).result, -EAGAIN);
+  threads_fail = 0;
+  assert_int_equal(reader_begin(&f->reader, 1), 0);
+  assert_int_equal(run(f, READ_STAT).result, 0);
+}
+
 /* What a sighting has read by then is freed: ASan and valgrind watch. The
  * process itself is gone, with its names. */
 static void what_comes_too_late_is_dropped(void **state) {
@@ -591,6 +679,49 @@ static void slow_file_is_waited_for(void **state) {
   pthread_join(feeder, NULL);
   assert_int_equal(job.result, 0);
   assert_int_equal(job.stat.minor_faults, 7);
+}
+
+static void *feed_stat_after_a_look(void *path) {
+  while (sem_wait(&has_looked) != 0)
+    continue;
+  return feed_stat(path);
+}
+
+/* With so long a timeout one look is all the patience there is. What is read
+ * meanwhile is taken, and the rest is for the next cycle. */
+static void without_patience_the_rest_of_a_batch_is_put_off(void **state) {
+  static char path[] = "10/stat";
+  struct fixture *f = fed = *state;
+  struct process other = {.pid = 11, .starttime_ticks = 111};
+  struct read_job jobs[3];
+  pthread_t feeder;
+
+  put(f, process(11));
+  assert_int_equal(run(f, READ_STAT).result, 0); /* the thread is there */
+  proctree_hang(&f->tree, path);
+  sem_init(&has_looked, 0, 0);
+  assert_int_equal(pthread_create(&feeder, NULL, feed_stat_after_a_look, path),
+                   0);
+  lay_out(jobs, &other, &f->p);
+  jobs[0].process = &f->p;
+  jobs[1].process = &other;
+  jobs[2].kind = READ_SIGHTING;
+  first_look_is_over = true;
+  reader_run(&f->reader, jobs, 3);
+  first_look_is_over = false;
+  pthread_join(feeder, NULL);
+  assert_int_equal(jobs[0].result, 0);
+  assert_int_equal(jobs[0].stat.minor_faults, 7);
+  assert_int_equal(jobs[1].result, READ_UNTRIED);
+  assert_int_equal(jobs[2].result, READ_UNTRIED);
+  assert_int_equal(reader_hanging(&f->reader), 0);
+  assert_int_equal(run(f, READ_ROLLUP).result, READ_UNTRIED);
+  assert_int_equal(reader_begin(&f->reader, 2), 0);
+  reader_run(&f->reader, jobs + 1, 2);
+  assert_int_equal(jobs[1].result, 0);
+  assert_int_equal(jobs[1].stat.starttime_ticks, 111);
+  assert_int_equal(jobs[2].result, 0);
+  sighting_done(&jobs[2].sighting);
 }
 
 /* A directory server that does not answer before the test ends. */
@@ -691,6 +822,9 @@ int main(void) {
       TEST(slow_file_is_waited_for),
       TEST(user_that_nobody_names_is_a_number_and_no_stall),
       TEST(without_kcmp_a_parent_that_waits_tells),
+      TEST(without_another_thread_the_rest_of_a_batch_fails),
+      TEST(without_any_thread_there_is_no_cycle),
+      TEST(without_patience_the_rest_of_a_batch_is_put_off),
   };
 
   alarm(300); /* what waits in vain fails */
