@@ -156,17 +156,24 @@ $(UNIT_CORE_BIN): %: %.o $(UNIT_SUPPORT) $(CORE_LIB)
 	$(Q)$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS) -lcmocka $(LIBS)
 
 # This one lets processes end between any two system calls.
-$(B)/tests/unit/test_collector: OWN_LDFLAGS += -Wl,--wrap=openat
+$(B)/tests/unit/test_collector: OWN_LDFLAGS += -Wl,--wrap=openat \
+  -Wl,--wrap=readlinkat
 # And in these the system runs out of threads.
 $(B)/tests/unit/test_crew $(B)/tests/unit/test_measure \
 $(B)/tests/unit/test_reader: OWN_LDFLAGS += -Wl,--wrap=pthread_create
 $(B)/tests/unit/test_reader: OWN_LDFLAGS += -Wl,--wrap=pthread_cond_timedwait
-$(B)/tests/unit/test_procfs: OWN_LDFLAGS += -Wl,--wrap=fstatfs
+# And in these it says what the test wants, or fails.
+$(B)/tests/unit/test_procfs: OWN_LDFLAGS += -Wl,--wrap=fstatfs \
+  -Wl,--wrap=readdir -Wl,--wrap=getrlimit
+$(B)/tests/unit/test_kernel: OWN_LDFLAGS += -Wl,--wrap=uname -Wl,--wrap=open
+$(B)/tests/unit/test_user: OWN_LDFLAGS += -Wl,--wrap=getpwuid_r
+$(B)/tests/unit/test_store: OWN_LDFLAGS += -Wl,--wrap=write -Wl,--wrap=close \
+  -Wl,--wrap=fstat -Wl,--wrap=geteuid
 
 # In these memory runs out.
 SCARCE := malloc calloc realloc reallocarray strdup
 SCARCE_BIN := $(addprefix $(B)/tests/unit/,test_json test_mapping test_scribe \
-  test_store)
+  test_settings test_store)
 $(SCARCE_BIN): $(B)/tests/support/scarce.o
 $(SCARCE_BIN): OWN_LDFLAGS += $(SCARCE:%=-Wl,--wrap=%)
 

@@ -60,6 +60,19 @@ static bool note_call(const char *path, void (**happen)(void)) {
   return fails;
 }
 
+/* Reading any link that is called so is refused. */
+static const char *refused_link;
+
+ssize_t __real_readlinkat(int dir_fd, const char *path, char *ret, size_t size);
+ssize_t __wrap_readlinkat(int dir_fd, const char *path, char *ret, size_t size);
+ssize_t __wrap_readlinkat(int dir_fd, const char *path, char *ret,
+                          size_t size) {
+  if (!is_file(path, refused_link))
+    return __real_readlinkat(dir_fd, path, ret, size);
+  errno = EACCES;
+  return -1;
+}
+
 int __wrap_openat(int dir_fd, const char *path, int flags, ...) {
   void (*happen)(void) = NULL;
   bool fails = note_call(path, &happen);
@@ -85,6 +98,7 @@ static int make(void **state) {
   static struct world w;
 
   memset(&hook, 0, sizeof(hook));
+  refused_link = NULL;
   world_make(&w);
   *state = &w;
   return 0;
@@ -642,6 +656,28 @@ static void hidden_process_is_counted_as_denied(void **state) {
   assert_int_equal(world_members(w, "g"), 0);
 }
 
+/* A snapshot can do without it. */
+static void
+refused_executable_is_trouble_where_a_rule_asks_for_it(void **state) {
+  struct world *w = *state;
+
+  put(w, process(10, "a"));
+  world_keep_state(w);
+  world_group(w, "g", "Comm", "a", NULL, NULL);
+  refused_link = "exe";
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(
+      collector_trouble(w->collector, TROUBLE_EXECUTABLE_DENIED)->count, 0);
+  assert_true(is_whole(w, 1));
+  world_stop(w);
+  world_group(w, "h", "Executable", "/usr/bin/thing", NULL, NULL);
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(
+      collector_trouble(w->collector, TROUBLE_EXECUTABLE_DENIED)->count, 1);
+  assert_int_equal(
+      collector_trouble(w->collector, TROUBLE_EXECUTABLE_DENIED)->pid, 10);
+}
+
 static void smaps_stands_in_where_there_is_no_rollup(void **state) {
   static const char smaps[] =
       "00400000-00500000 r-xp 00000000 08:01 1  /usr/bin/thing\n"
@@ -1044,6 +1080,147 @@ static void missing_meminfo_makes_percentages_unknown(void **state) {
   assert_int_equal(collector_metric_context(w->collector)->mem_total, 0);
 }
 
+/* What has hung is left alone; that it ends, or that its statm fails, is seen
+ * all the same. */
+static void left_alone_it_goes_by_its_statm(void **state) {
+  static const struct {
+    const char *statm; /* NULL: it is not there */
+    unsigned members, unreadable;
+    bool is_known;
+  } cases[] = {
+      {"9999 35 10 0 0 0 0\n", 1, 0, true},
+      {"nonsense\n", 1, 1, false},
+      {"9999 35 10 0 0 0 0\n", 1, 0, true},
+      {"0 0 0 0 0 0 0\n", 0, 0, true},
+      {NULL, 0, 0, true},
+  };
+  struct world *w = *state;
+
+  w->settings.stall_timeout_ns = TIMEOUT_NS;
+  put(w, process(10, "a"));
+  world_group(w, "g", "Comm", "*", NULL, NULL);
+  assert_int_equal(world_cycle(w, 0), 0);
+  proctree_hang(&w->tree, "10/smaps_rollup");
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(stalled(w), 1);
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    proctree_unlink(&w->tree, "10/statm");
+    if (cases[i].statm)
+      proctree_write(&w->tree, "10/statm", cases[i].statm,
+                     strlen(cases[i].statm));
+    assert_int_equal(world_cycle(w, 0), 0);
+    if (world_members(w, "g") != cases[i].members)
+      fail_msg("case %zu: %u members", i, world_members(w, "g"));
+    assert_int_equal(world_value(w, "g", "unreadable"), cases[i].unreadable);
+    assert_int_equal(!isnan(kb(w, "g", "resident")), cases[i].is_known);
+  }
+  proctree_wake(&w->tree, "10/smaps_rollup");
+}
+
+/* Its main thread shows no memory of its own, and has not lost any. */
+static void left_alone_a_dead_main_thread_is_as_it_was(void **state) {
+  struct world *w = *state;
+  struct fake leader = process(10, "a"), live = process(12, "a");
+
+  w->settings.stall_timeout_ns = TIMEOUT_NS;
+  leader.state = 'Z';
+  leader.threads = live.threads = 2;
+  put(w, leader);
+  proctree_put_thread(&w->tree, 10, &live);
+  world_group(w, "g", "Comm", "*", NULL, NULL);
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_true(is_whole(w, 1));
+  proctree_hang(&w->tree, "10/task/12/smaps_rollup");
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal(world_cycle(w, 0), 0);
+    assert_int_equal(stalled(w), 1);
+    assert_true(kb(w, "g", "resident") == 140);
+    assert_int_equal(world_members(w, "g"), 1);
+  }
+  proctree_wake(&w->tree, "10/task/12/smaps_rollup");
+}
+
+/* --- what it is made of ----------------------------------------------------
+ */
+
+static void make_settings(struct world *w) {
+  struct reason reason;
+
+  world_group(w, "g", "Comm", "*", NULL, NULL);
+  assert_int_equal(settings_set_proc_root(&w->settings, w->tree.root, &reason),
+                   0);
+  assert_int_equal(settings_finish(&w->settings), 0);
+}
+
+static void without_hooks_it_goes_by_the_systems_clock(void **state) {
+  static const struct collector_hooks nothing = {.clock_ns = NULL};
+  struct world *w = *state;
+
+  put(w, process(10, "a"));
+  make_settings(w);
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(
+        collector_new(&w->settings, i ? &nothing : NULL, &w->collector), 0);
+    assert_int_equal(collector_cycle(w->collector), 0);
+    assert_true(is_whole(w, 1));
+    assert_true(collector_counts(w->collector)->cycle_ns > 0);
+    world_stop(w);
+  }
+}
+
+static void without_a_tree_there_is_no_collector(void **state) {
+  struct collector *c = NULL;
+  struct world *w = *state;
+
+  put(w, process(10, "a"));
+  make_settings(w);
+  proctree_end(&w->tree, 10);
+  assert_int_equal(collector_new(&w->settings, NULL, &c), -ENOTTY);
+  assert_null(c);
+}
+
+/* --- what is hidden --------------------------------------------------------
+ */
+
+/* Makes the tree one of our own pid namespace, where 1 is for all to see. */
+static void make_own(struct world *w) {
+  char path[128], target[16];
+
+  snprintf(path, sizeof(path), "%s/self", w->tree.root);
+  snprintf(target, sizeof(target), "%d", (int)getpid());
+  assert_int_equal(symlink(target, path), 0);
+}
+
+static void
+where_processes_are_hidden_no_group_is_known_to_be_empty(void **state) {
+  struct world *w = *state;
+
+  put(w, process(10, "a"));
+  make_own(w);
+  world_group(w, "g", "Comm", "a", NULL, NULL);
+  world_group(w, "empty", "Comm", "b", NULL, NULL);
+  for (int has_first = 0; has_first < 2; has_first++) {
+    if (has_first)
+      put(w, process(1, "init"));
+    assert_int_equal(world_cycle(w, 1), 0);
+    assert_int_equal(collector_trouble(w->collector, TROUBLE_HIDDEN)->count,
+                     !has_first);
+    assert_int_equal(world_find(w, "empty")->usage.is_unseen, !has_first);
+    assert_false(world_find(w, "g")->usage.is_unseen);
+  }
+}
+
+/* Its pids are not ours, and it may have been captured in part. */
+static void tree_of_others_hides_nothing(void **state) {
+  struct world *w = *state;
+
+  put(w, process(10, "a"));
+  world_group(w, "empty", "Comm", "b", NULL, NULL);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(collector_trouble(w->collector, TROUBLE_HIDDEN)->count, 0);
+  assert_false(world_find(w, "empty")->usage.is_unseen);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make, unmake)
 
 int main(void) {
@@ -1092,6 +1269,13 @@ int main(void) {
       TEST(collector_ends_without_a_reader_that_hangs),
       TEST(cycle_fails_while_the_tree_is_gone_and_works_again),
       TEST(missing_meminfo_makes_percentages_unknown),
+      TEST(left_alone_it_goes_by_its_statm),
+      TEST(left_alone_a_dead_main_thread_is_as_it_was),
+      TEST(without_hooks_it_goes_by_the_systems_clock),
+      TEST(without_a_tree_there_is_no_collector),
+      TEST(where_processes_are_hidden_no_group_is_known_to_be_empty),
+      TEST(tree_of_others_hides_nothing),
+      TEST(refused_executable_is_trouble_where_a_rule_asks_for_it),
   };
 
   alarm(300); /* what waits in vain fails */

@@ -7,8 +7,49 @@
 
 #include <smaps/kernel.h>
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/utsname.h>
+
+#include "proctree.h"
+
+/* --- a kernel of our own ---------------------------------------------------
+ */
+
+/* What uname(2) says; NULL for what it really does, "" for a failure. */
+static const char *release;
+
+int __real_uname(struct utsname *u);
+int __wrap_uname(struct utsname *u);
+int __wrap_uname(struct utsname *u) {
+  if (!release)
+    return __real_uname(u);
+  if (!*release) {
+    errno = EFAULT;
+    return -1;
+  }
+  snprintf(u->release, sizeof(u->release), "%s", release);
+  return 0;
+}
+
+/* What stands for /sys/kernel/mm/ksm, if anything does. */
+static const struct proctree *ksm;
+
+int __real_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...) {
+  static const char real[] = "/sys/kernel/mm/ksm/";
+  char whole[128];
+
+  if (!ksm || strncmp(path, real, sizeof(real) - 1) != 0)
+    return __real_open(path, flags, 0600);
+  snprintf(whole, sizeof(whole), "%s/%s", ksm->root, path + sizeof(real) - 1);
+  return __real_open(whole, flags);
+}
+
+/* --- tests -----------------------------------------------------------------
+ */
 
 /* fs/proc/task_mmu.c reads a percpu_counter without its parts, whose batch is
  * max(32, 2 * CPUs) (lib/percpu_counter.c). */
@@ -66,10 +107,88 @@ static void the_running_kernel_says_its_release(void **state) {
   assert_true(u.release[n] < '0' || u.release[n] > '9');
 }
 
+static void release_begins_with_two_numbers(void **state) {
+  static const struct {
+    const char *release;
+    bool is_one;
+    unsigned major, minor;
+  } cases[] = {
+      {"6.18.5", true, 6, 18},
+      {"6.18", true, 6, 18},
+      {"4.14.0-3-amd64", true, 4, 14},
+      {"5.10+", true, 5, 10},
+      {"6", false, 0, 0},
+      {"6-rc1", false, 0, 0},
+      {"6.", false, 0, 0},
+      {"6.x", false, 0, 0},
+      {"x.6", false, 0, 0},
+      {".6", false, 0, 0},
+      {"", false, 0, 0},
+  };
+
+  (void)state;
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    unsigned major = 77, minor = 77;
+    bool is_one;
+
+    release = cases[i].release;
+    is_one = kernel_release(&major, &minor);
+    release = NULL;
+    if (is_one != cases[i].is_one)
+      fail_msg("\"%s\" is %sone", cases[i].release, is_one ? "" : "n");
+    if (is_one) {
+      assert_int_equal(major, cases[i].major);
+      assert_int_equal(minor, cases[i].minor);
+    }
+  }
+}
+
+/* The texts of run and pages_sharing; NULL where there is no such file. */
+static void merging_is_where_it_runs_and_has_merged_something(void **state) {
+  static const struct {
+    const char *run, *sharing;
+    bool is_merging;
+  } cases[] = {
+      {"1\n", "1\n", true},
+      {"1\n", "18446744073709551615\n", true},
+      {"1\n", "0\n", false},
+      {"0\n", "1\n", false},
+      {"2\n", "1\n", false}, /* all is taken apart */
+      {"1\n", NULL, false},
+      {NULL, "1\n", false},
+      {"1\n", "", false},
+      {"", "1\n", false},
+      {"1\n", "many\n", false},
+      {"on\n", "1\n", false},
+      {"1\n", "18446744073709551616\n", false},
+  };
+
+  (void)state;
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    struct proctree tree;
+    bool is_merging;
+
+    proctree_make(&tree);
+    if (cases[i].run)
+      proctree_write(&tree, "run", cases[i].run, strlen(cases[i].run));
+    if (cases[i].sharing)
+      proctree_write(&tree, "pages_sharing", cases[i].sharing,
+                     strlen(cases[i].sharing));
+    ksm = &tree;
+    is_merging = kernel_is_merging();
+    ksm = NULL;
+    proctree_remove(&tree);
+    if (is_merging != cases[i].is_merging)
+      fail_msg("case %zu: merging is %d", i, is_merging);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(statm_is_off_by_a_batch_for_each_cpu),
       cmocka_unit_test(the_running_kernel_says_its_release),
+      cmocka_unit_test(release_begins_with_two_numbers),
+      cmocka_unit_test(merging_is_where_it_runs_and_has_merged_something),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

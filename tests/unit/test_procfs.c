@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -18,6 +19,19 @@
 #include <smaps/procfs.h>
 
 #include "proctree.h"
+
+/* Whether names are listed without saying what they are of. */
+static bool is_type_unknown;
+
+struct dirent *__real_readdir(DIR *dir);
+struct dirent *__wrap_readdir(DIR *dir);
+struct dirent *__wrap_readdir(DIR *dir) {
+  struct dirent *e = __real_readdir(dir);
+
+  if (e && is_type_unknown)
+    e->d_type = DT_UNKNOWN;
+  return e;
+}
 
 struct fixture {
   struct proctree tree;
@@ -324,17 +338,50 @@ static void pieces_that_end_in_part_of_a_line_were_cut_short(void **state) {
   close(fd);
 }
 
+static void line_above_the_cap_is_refused_in_pieces_too(void **state) {
+  size_t size = PROCFS_FILE_MAX + 1;
+  struct fixture *f = *state;
+  struct pieces pieces = {0};
+  int fd = open_process(f, 10);
+  char *text = malloc(size);
+
+  memset(text, 'l', size);
+  proctree_write(&f->tree, "10/smaps", text, size);
+  assert_int_equal(
+      procfs_read_pieces(f->procfs, fd, "smaps", take_lines, &pieces), -EFBIG);
+  assert_int_equal(pieces.lines, 0);
+  close(fd);
+  free(text);
+}
+
 /* --- files that are kept open --- */
 
 /* What the tree passes for, to what is opened next. */
 static bool is_of_kernel;
+static bool is_of_nobody; /* nobody can say */
 
 int __wrap_fstatfs(int fd, struct statfs *ret);
 int __wrap_fstatfs(int fd, struct statfs *ret) {
   (void)fd;
+  if (is_of_nobody) {
+    errno = ENOSYS;
+    return -1;
+  }
   *ret =
       (struct statfs){.f_type = is_of_kernel ? PROC_SUPER_MAGIC : TMPFS_MAGIC};
   return 0;
+}
+
+static bool is_limit_unknown;
+
+int __real_getrlimit(int resource, struct rlimit *ret);
+int __wrap_getrlimit(int resource, struct rlimit *ret);
+int __wrap_getrlimit(int resource, struct rlimit *ret) {
+  if (!is_limit_unknown)
+    return __real_getrlimit(resource, ret);
+  *ret = (struct rlimit){.rlim_cur = 2048}; /* which is not to be believed */
+  errno = EPERM;
+  return -1;
 }
 
 struct kept {
@@ -515,6 +562,34 @@ static void no_file_of_a_captured_tree_is_kept(void **state) {
   expect_kept_text(f->procfs, &file, "4 5 6\n");
 }
 
+static void no_file_is_kept_where_nobody_says_whose_the_tree_is(void **state) {
+  struct fixture *f = *state;
+  struct procfs_file file = {0};
+  struct kept k;
+
+  is_of_nobody = true;
+  k = keep_files(f, 2048);
+  is_of_nobody = false;
+  expect_kept_text(k.procfs, &file, "1 2 3\n");
+  assert_int_equal(file.fd, 0);
+  end_keeping(&k);
+}
+
+static void no_file_is_kept_where_the_limit_is_not_known(void **state) {
+  struct fixture *f = *state;
+  struct procfs_file file = {0};
+  struct kept k = keep_files(f, 2048);
+  struct procfs *p;
+
+  is_of_kernel = is_limit_unknown = true;
+  assert_int_equal(procfs_new(f->tree.root, &p), 0);
+  is_of_kernel = is_limit_unknown = false;
+  expect_kept_text(p, &file, "1 2 3\n");
+  assert_int_equal(file.fd, 0);
+  procfs_free(p);
+  end_keeping(&k);
+}
+
 static void threads_are_listed_up_to_the_number_asked_for(void **state) {
   struct fixture *f = *state;
   uint32_t tids[3] = {0};
@@ -532,6 +607,79 @@ static void threads_are_listed_up_to_the_number_asked_for(void **state) {
   for (int i = 0; i < 3; i++)
     assert_in_range(tids[i], 10, 14);
   close(fd);
+}
+
+/* The directory of the threads has a link for each of them, or none that says
+ * anything, as on btrfs. */
+static void threads_are_counted_by_links(void **state) {
+  struct fixture *f = *state;
+  uint32_t n = 77;
+
+  assert_int_equal(procfs_count_threads(f->procfs, 10, &n), PROCFS_GONE);
+  proctree_write(&f->tree, "10/task/file", "x", 1);
+  assert_int_equal(procfs_count_threads(f->procfs, 10, &n), -EBADMSG);
+  assert_int_equal(n, 77);
+}
+
+/* A link with our pid, by which the tree is ours; and what is none. */
+static void tree_is_ours_where_self_is_us(void **state) {
+  struct fixture *f = *state;
+  char own[16], path[128];
+  const struct {
+    const char *target; /* "": a file; NULL: nothing */
+    bool is_ours;
+  } cases[] = {{own, true},     {"999999999", false}, {"0", false},
+               {"self", false}, {"1x", false},        {"", false},
+               {NULL, false}};
+
+  snprintf(own, sizeof(own), "%d", (int)getpid());
+  snprintf(path, sizeof(path), "%s/self", f->tree.root);
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    struct procfs *p = NULL;
+
+    if (cases[i].target && *cases[i].target)
+      assert_int_equal(symlink(cases[i].target, path), 0);
+    else if (cases[i].target)
+      proctree_write(&f->tree, "self", "x", 1);
+    assert_int_equal(procfs_new(f->tree.root, &p), 0);
+    if (procfs_has_own_pids(p) != cases[i].is_ours)
+      fail_msg("case %zu: it is%s ours", i, cases[i].is_ours ? " not" : "");
+    procfs_free(p);
+    unlink(path);
+  }
+}
+
+static void without_a_descriptor_the_second_stays_where_it_was(void **state) {
+  struct fixture *f = *state;
+  struct procfs *second;
+  struct rlimit before, none;
+  int next = dup(STDERR_FILENO), r;
+
+  close(next);
+  assert_int_equal(procfs_new_second(&second), 0);
+  assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+  none = before;
+  none.rlim_cur = (rlim_t)next;
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+  r = procfs_follow(second, f->procfs);
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+  assert_int_equal(r, -EMFILE);
+  assert_int_equal(procfs_follow(second, f->procfs), 0);
+  expect_text(second, "1 2 3\n");
+  procfs_free(second);
+}
+
+/* Not every file system says in its list what is a directory. */
+static void processes_of_no_known_type_are_listed(void **state) {
+  const struct procfs_entry *entries;
+  struct fixture *f = *state;
+  size_t n = 0;
+
+  is_type_unknown = true;
+  assert_int_equal(procfs_list(f->procfs, &entries, &n), 0);
+  is_type_unknown = false;
+  assert_int_equal(n, 1);
+  assert_int_equal(entries[0].pid, 10);
 }
 
 /* Its pids are of some other machine; kcmp would compare processes of ours. */
@@ -570,6 +718,13 @@ int main(void) {
       TEST(no_file_of_a_captured_tree_is_kept),
       TEST(threads_are_listed_up_to_the_number_asked_for),
       TEST(captured_tree_does_not_ask_about_address_spaces),
+      TEST(line_above_the_cap_is_refused_in_pieces_too),
+      TEST(no_file_is_kept_where_nobody_says_whose_the_tree_is),
+      TEST(no_file_is_kept_where_the_limit_is_not_known),
+      TEST(threads_are_counted_by_links),
+      TEST(tree_is_ours_where_self_is_us),
+      TEST(without_a_descriptor_the_second_stays_where_it_was),
+      TEST(processes_of_no_known_type_are_listed),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,8 @@
 
 #include <smaps/settings.h>
 
+#include "scarce.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -542,6 +544,78 @@ static void settings_that_are_done_hold_nothing(void **state) {
   settings_done(&s);
 }
 
+static void of_two_policies_the_stricter_counts(void **state) {
+  static const struct policy strict = {REFRESH_ALWAYS, 10, 20};
+  static const struct policy lax = {REFRESH_NEVER, 11, 21};
+  struct policy p = {.refresh = REFRESH_UNSET};
+
+  (void)state;
+  policy_tighten(&p, &lax);
+  assert_int_equal(p.refresh, REFRESH_NEVER);
+  assert_int_equal(p.max_age_ns, 11);
+  assert_int_equal(p.max_stall_ns, 21);
+  for (int i = 0; i < 2; i++) {
+    policy_tighten(&p, i == 0 ? &strict : &lax);
+    assert_int_equal(p.refresh, REFRESH_ALWAYS);
+    assert_int_equal(p.max_age_ns, 10);
+    assert_int_equal(p.max_stall_ns, 20);
+  }
+}
+
+static void without_memory_there_are_no_defaults(void **state) {
+  bool has_run_out = true;
+
+  (void)state;
+  for (size_t n = 0; has_run_out; n++) {
+    struct settings s;
+    int r;
+
+    settings_init(&s);
+    scarce_after(n);
+    r = settings_finish(&s);
+    has_run_out = scarce_end();
+    assert_int_equal(r, has_run_out ? -ENOMEM : 0);
+    settings_done(&s); /* what was made by then is freed: ASan watches */
+  }
+}
+
+static void without_memory_the_old_proc_root_stays(void **state) {
+  struct settings s;
+  struct reason reason;
+  bool has_run_out = true;
+  char path[64];
+
+  settings_init(&s);
+  snprintf(path, sizeof(path), "%s/proc", (const char *)*state);
+  assert_int_equal(settings_set_proc_root(&s, path, &reason), 0);
+  for (size_t n = 0; has_run_out; n++) {
+    const char *before = s.proc_root;
+    int r;
+
+    scarce_after(n);
+    r = settings_set_proc_root(&s, path, &reason);
+    has_run_out = scarce_end();
+    assert_int_equal(r, has_run_out ? -ENOMEM : 0);
+    if (has_run_out)
+      assert_ptr_equal(s.proc_root, before);
+  }
+  settings_done(&s);
+}
+
+static void without_memory_the_old_state_file_stays(void **state) {
+  struct settings s;
+  struct reason reason;
+
+  (void)state;
+  settings_init(&s);
+  assert_int_equal(settings_set_state_file(&s, "/old", &reason), 0);
+  scarce_after(0);
+  assert_int_equal(settings_set_state_file(&s, "/new", &reason), -ENOMEM);
+  assert_true(scarce_end());
+  assert_string_equal(s.state_file, "/old");
+  settings_done(&s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(nothing_said_is_a_group_for_each_service_and_other),
@@ -565,6 +639,11 @@ int main(void) {
       cmocka_unit_test(snapshots_want_all_names),
       cmocka_unit_test(rules_have_a_text),
       cmocka_unit_test(settings_that_are_done_hold_nothing),
+      cmocka_unit_test(of_two_policies_the_stricter_counts),
+      cmocka_unit_test(without_memory_there_are_no_defaults),
+      cmocka_unit_test_setup_teardown(without_memory_the_old_proc_root_stays,
+                                      make_tree, remove_tree),
+      cmocka_unit_test(without_memory_the_old_state_file_stays),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

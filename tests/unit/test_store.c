@@ -27,6 +27,59 @@
 #define WHEN "20261121T134501Z"
 #define SECOND_NS UINT64_C(1000000000)
 
+/* --- calls that fail, and whose the files are ------------------------------*/
+
+static struct {
+  bool writes_nothing;  /* and gives no reason */
+  unsigned interrupted; /* so many writes are */
+  bool close_fails;     /* of what can be written to */
+  bool has_owner, has_euid;
+  uid_t owner, euid;
+} fake;
+
+ssize_t __real_write(int fd, const void *text, size_t len);
+ssize_t __wrap_write(int fd, const void *text, size_t len);
+ssize_t __wrap_write(int fd, const void *text, size_t len) {
+  if (fake.writes_nothing)
+    return 0;
+  if (fake.interrupted > 0) {
+    fake.interrupted--;
+    errno = EINTR;
+    return -1;
+  }
+  return __real_write(fd, text, len);
+}
+
+int __real_close(int fd);
+int __wrap_close(int fd);
+int __wrap_close(int fd) {
+  bool fails = fake.close_fails && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY;
+  int r = __real_close(fd);
+
+  if (!fails)
+    return r;
+  errno = EDQUOT;
+  return -1;
+}
+
+int __real_fstat(int fd, struct stat *st);
+int __wrap_fstat(int fd, struct stat *st);
+int __wrap_fstat(int fd, struct stat *st) {
+  int r = __real_fstat(fd, st);
+
+  if (fake.has_owner)
+    st->st_uid = fake.owner;
+  return r;
+}
+
+uid_t __real_geteuid(void);
+uid_t __wrap_geteuid(void);
+uid_t __wrap_geteuid(void) {
+  return fake.has_euid ? fake.euid : __real_geteuid();
+}
+
+/* --- a place ---------------------------------------------------------------*/
+
 /* A directory of our own, with the store's in it, which is not there yet. */
 struct place {
   struct proctree tree;
@@ -38,6 +91,7 @@ struct place {
 static int make(void **state) {
   static struct place p;
 
+  memset(&fake, 0, sizeof(fake));
   proctree_make(&p.tree);
   snprintf(p.directory, sizeof(p.directory), "%s/captures", p.tree.root);
   store_init(&p.store, p.directory);
@@ -51,6 +105,7 @@ static int make(void **state) {
 static int unmake(void **state) {
   struct place *p = *state;
 
+  memset(&fake, 0, sizeof(fake));
   umask(022);
   chmod(p->directory, 0700);
   proctree_remove(&p->tree);
@@ -254,6 +309,43 @@ static void a_file_that_cannot_be_written_whole_is_none(void **state) {
   assert_int_equal(names_in(p->directory), 0);
 }
 
+static void a_write_that_is_interrupted_goes_on(void **state) {
+  struct place *p = *state;
+
+  fake.interrupted = 3;
+  assert_int_equal(replace(p, "state", "new"), 0);
+  assert_int_equal(fake.interrupted, 0);
+  assert_file(p, "state", "new");
+}
+
+/* Neither may such a write be tried for ever. */
+static void a_file_that_takes_nothing_is_none(void **state) {
+  struct place *p = *state;
+
+  put(p, "state", "old");
+  fake.writes_nothing = true;
+  alarm(20); /* for where it loops */
+  assert_int_equal(replace(p, "state", "new"), -EIO);
+  alarm(0);
+  fake.writes_nothing = false;
+  assert_file(p, "state", "old");
+  assert_false(exists(p, "state.unfinished"));
+}
+
+/* NFS says there that the quota was exceeded. What failed first is told. */
+static void a_file_that_cannot_be_closed_is_none(void **state) {
+  struct place *p = *state;
+
+  put(p, "state", "old");
+  fake.close_fails = true;
+  assert_int_equal(replace(p, "state", "new"), -EDQUOT);
+  fake.writes_nothing = true;
+  assert_int_equal(replace(p, "state", "new"), -EIO);
+  memset(&fake, 0, sizeof(fake));
+  assert_file(p, "state", "old");
+  assert_false(exists(p, "state.unfinished"));
+}
+
 /* --- the directory ---------------------------------------------------------*/
 
 static void
@@ -330,6 +422,27 @@ static void a_directory_that_others_can_write_to_is_refused(void **state) {
   /* Also where it was not so before. */
   assert_int_equal(chmod(p->directory, 0772), 0);
   assert_int_equal(add(p, "web"), -EPERM);
+}
+
+static void a_directory_is_ours_or_of_root(void **state) {
+  static const struct {
+    uid_t euid, owner;
+    int r;
+  } cases[] = {{0, 0, 0},
+               {0, 1000, -EPERM},
+               {1000, 1000, 0},
+               {1000, 0, 0},
+               {1000, 1001, -EPERM}};
+  struct place *p = *state;
+
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    fake.has_euid = fake.has_owner = true;
+    fake.euid = cases[i].euid;
+    fake.owner = cases[i].owner;
+    if (add(p, "web") != cases[i].r)
+      fail_msg("%u is let into what is of %u, or is not", (unsigned)fake.euid,
+               (unsigned)fake.owner);
+  }
 }
 
 static void a_directory_that_we_cannot_write_to_is_an_error(void **state) {
@@ -545,6 +658,39 @@ static void files_of_before_are_counted(void **state) {
   assert_true(exists(p, "captures/smaps-20200102T000000Z-x.1.json"));
 }
 
+/* And by their names where the clock is coarse, or a backup has set it. */
+static void files_of_one_second_go_by_when_they_were_written(void **state) {
+  static const struct {
+    const char *name;
+    struct timespec written;
+  } files[] = {
+      {"captures/smaps-20200101T000000Z-e.json", {1577836800, 1}},
+      {"captures/smaps-20200101T000000Z-d.json", {1577836800, 2}},
+      {"captures/smaps-20200101T000000Z-b.json", {1577836801, 0}},
+      {"captures/smaps-20200101T000000Z-c.json", {1577836801, 0}},
+      {"captures/smaps-20200101T000000Z-a.json", {1577836802, 0}},
+  };
+  enum { N = sizeof(files) / sizeof(files[0]) };
+  struct place *p = *state;
+
+  for (size_t i = 0; i < N; i++) {
+    size_t at_random = (i * 3 + 1) % N;
+    const struct timespec times[2] = {files[at_random].written,
+                                      files[at_random].written};
+
+    put(p, files[at_random].name, "");
+    assert_int_equal(
+        utimensat(AT_FDCWD, at(p, files[at_random].name), times, 0), 0);
+  }
+  p->store.max_files = N;
+  for (uint64_t gone = 1; gone <= N; gone++) {
+    assert_int_equal(add_at(p, "x", WHEN_NS + gone * SECOND_NS, "x"), 0);
+    for (size_t i = 0; i < N; i++)
+      if (exists(p, files[i].name) != (i >= gone))
+        fail_msg("%s, with %u gone", files[i].name, (unsigned)gone);
+  }
+}
+
 static void hundreds_of_old_files_are_removed_at_once(void **state) {
   struct place *p = *state;
 
@@ -615,6 +761,11 @@ int main(void) {
       TEST(files_of_before_are_counted),
       TEST(hundreds_of_old_files_are_removed_at_once),
       TEST(without_memory_it_says_so_and_removes_nothing),
+      TEST(a_write_that_is_interrupted_goes_on),
+      TEST(a_file_that_takes_nothing_is_none),
+      TEST(a_file_that_cannot_be_closed_is_none),
+      TEST(a_directory_is_ours_or_of_root),
+      TEST(files_of_one_second_go_by_when_they_were_written),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -264,6 +264,83 @@ static void for_as_long_as_one_waits_the_others_ask_nobody(void **state) {
   user_cache_done(&c);
 }
 
+/* What getpwuid_r(3) says: a failure, or a user of that name; the system itself
+ * where there is neither. */
+static int lookup_error;
+static const char *lookup_name;
+static unsigned system_asked;
+
+int __real_getpwuid_r(uid_t uid, struct passwd *pw, char *buffer, size_t size,
+                      struct passwd **ret);
+int __wrap_getpwuid_r(uid_t uid, struct passwd *pw, char *buffer, size_t size,
+                      struct passwd **ret);
+int __wrap_getpwuid_r(uid_t uid, struct passwd *pw, char *buffer, size_t size,
+                      struct passwd **ret) {
+  system_asked++;
+  if (!lookup_error && !lookup_name)
+    return __real_getpwuid_r(uid, pw, buffer, size, ret);
+  *ret = NULL;
+  if (lookup_error)
+    return lookup_error;
+  snprintf(buffer, size, "%s", lookup_name);
+  *pw = (struct passwd){.pw_name = buffer, .pw_uid = uid};
+  *ret = pw;
+  return 0;
+}
+
+/* A user that is not there is kept as a number; one that could not be asked for
+ * is asked for again. */
+static void
+failures_that_pass_are_told_from_users_that_are_not_there(void **state) {
+  static const struct {
+    int error;
+    bool is_passing;
+  } cases[] = {
+      {EIO, true},    {EMFILE, true}, {ENFILE, true},  {ENOMEM, true},
+      {EINTR, true},  {EAGAIN, true}, {ENOENT, false}, {ESRCH, false},
+      {EBADF, false}, {EPERM, false}, {ERANGE, false},
+  };
+
+  (void)state;
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    char name[USER_NAME_SIZE];
+    struct user_cache c;
+
+    user_cache_init(&c, NULL);
+    lookup_error = cases[i].error;
+    system_asked = 0;
+    for (int again = 0; again < 2; again++) {
+      int r = user_cache_name(&c, 1000, name);
+
+      if (r != (cases[i].is_passing ? -EAGAIN : 0))
+        fail_msg("%s: %d", strerror(cases[i].error), r);
+      if (r == 0)
+        assert_string_equal(name, "1000");
+    }
+    assert_int_equal(system_asked, cases[i].is_passing ? 2 : 1);
+    lookup_error = 0;
+    user_cache_done(&c);
+  }
+}
+
+static void a_name_that_does_not_fit_is_none(void **state) {
+  char name[USER_NAME_SIZE + 1], got[USER_NAME_SIZE];
+
+  (void)state;
+  for (size_t len = USER_NAME_SIZE - 1; len <= USER_NAME_SIZE; len++) {
+    struct user_cache c;
+
+    memset(name, 'u', len);
+    name[len] = '\0';
+    user_cache_init(&c, NULL);
+    lookup_name = name;
+    assert_int_equal(user_cache_name(&c, 1000, got), 0);
+    lookup_name = NULL;
+    assert_string_equal(got, len < USER_NAME_SIZE ? name : "1000");
+    user_cache_done(&c);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_name_is_asked_for_once),
@@ -278,6 +355,9 @@ int main(void) {
       cmocka_unit_test(the_system_is_asked_where_no_one_else_is_named),
       cmocka_unit_test(a_cache_that_is_done_is_empty),
       cmocka_unit_test(for_as_long_as_one_waits_the_others_ask_nobody),
+      cmocka_unit_test(
+          failures_that_pass_are_told_from_users_that_are_not_there),
+      cmocka_unit_test(a_name_that_does_not_fit_is_none),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);
