@@ -414,6 +414,31 @@ static void ending_twice_or_unused_is_fine(void **state) {
   json_done(&j);
 }
 
+/* A comma that does not fit, in front of an array that is too deep. */
+static void of_two_errors_at_once_the_first_stays(void **state) {
+  struct json j;
+
+  (void)state;
+  for (int has_room = 0; has_room < 2; has_room++) {
+    int depth = 0;
+
+    json_init(&j);
+    while (!j.error) {
+      json_begin_array(&j);
+      depth++;
+    }
+    json_done(&j);
+    json_init(&j);
+    for (int i = 1; i < depth; i++)
+      json_begin_array(&j);
+    json_true(&j);
+    assert_int_equal(j.error, 0);
+    j.max = j.len + (size_t)has_room;
+    json_begin_array(&j);
+    assert_int_equal(error_of(&j), has_room ? -EINVAL : -EFBIG);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(everything_is_written_on_one_line),
@@ -434,6 +459,7 @@ int main(void) {
       cmocka_unit_test(a_larger_text_is_refused),
       cmocka_unit_test(without_memory_it_says_so),
       cmocka_unit_test(ending_twice_or_unused_is_fine),
+      cmocka_unit_test(of_two_errors_at_once_the_first_stays),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

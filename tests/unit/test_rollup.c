@@ -664,6 +664,8 @@ static void what_is_no_line_is_not_taken(void **state) {
       {"no end", TEXT("2- ---p 0 0 0 x\n")},
       {"no dash", TEXT("2 ---p 0 0 0 x\n")},
       {"an address of 17 digits", TEXT("0-10000000000000001 ---p 0 0 0 x\n")},
+      {"a first address of 17 digits",
+       TEXT("10000000000000001-2 ---p 0 0 0 x\n")},
       {"a capital in an address", TEXT("1-F ---p 0 0 0 x\n")},
       {"no blank behind the range", TEXT("1-2---p 0 0 0 x\n")},
       {"a small letter", TEXT("rss: 1 kB\n")},
@@ -671,10 +673,26 @@ static void what_is_no_line_is_not_taken(void **state) {
       {"an empty line", TEXT("\n")},
       {"a field without a number", TEXT("Rss: kB\n")},
       {"something behind a field", TEXT("Rss: 1 kB \n")},
+      {"a capital too small", TEXT("@ss: 1 kB\n")},
+      {"a capital too large", TEXT("[ss: 1 kB\n")},
   };
 
   (void)state;
   fixture_refuse(cases, sizeof(cases) / sizeof(cases[0]), is_line);
+}
+
+/* Whoever feeds lines gives whole ones. Of one that is cut short all the same
+ * there is nothing to take before its name begins. */
+static void a_mapping_that_ends_before_its_name_is_not_taken(void **state) {
+  static const char text[] =
+      "55d0c8f7d000-7ffe1d7f2000 ---p 00000000 00:00 0 [rollup]";
+  const size_t name = sizeof(text) - sizeof("[rollup]");
+
+  (void)state;
+  assert_true(is_line(text, name + 1));
+  for (size_t len = 1; len <= name; len++)
+    if (is_line(text, len))
+      fail_msg("%zu bytes: taken", len);
 }
 
 static void adding_a_line_says_when_that_is_too_much(void **state) {
@@ -715,6 +733,7 @@ int main(void) {
       cmocka_unit_test(a_mapping_is_read_with_range_and_name),
       cmocka_unit_test(lines_are_of_three_kinds),
       cmocka_unit_test(what_is_no_line_is_not_taken),
+      cmocka_unit_test(a_mapping_that_ends_before_its_name_is_not_taken),
       cmocka_unit_test(adding_a_line_says_when_that_is_too_much),
   };
 

@@ -13,7 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 static const struct {
@@ -163,6 +166,8 @@ static const struct pattern_case globs[] = {
     {"[a:b:]c", ":c", "c"},
     {"[[aba]x", "[x", "]x"},
     {"[[:a]:", "a:", "a"},
+    {"[[:a]:x]y", "a:x]y", "ay"},
+    {"[[:a]x", ":x", "bx"},
     {"[\\]]", "]", "\\"},
     {"\\[", "[", "\\["},
     {"a\\[b", "a[b", "ab"},
@@ -577,6 +582,77 @@ static void what_is_no_regular_file_names_no_process(void **state) {
   selector_done(&s);
 }
 
+/* In the place of a file that has named a process. */
+static void make_loop(const char *path) {
+  assert_int_equal(symlink(path, path), 0);
+}
+
+static void make_socket(const char *path) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+  snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+  assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+  close(fd);
+}
+
+static void what_cannot_be_opened_as_a_file_names_no_process(void **state) {
+  static void (*const make_it[])(const char *) = {make_loop, make_socket};
+  const struct pid_file *file = *state;
+
+  for (size_t i = 0; i < sizeof(make_it) / sizeof(make_it[0]); i++) {
+    struct selector s = make("PidFile", file->path);
+
+    write_pid_file(file, "10\n");
+    assert_true(selector_refresh(&s));
+    remove(file->path);
+    make_it[i](file->path);
+    assert_true(selector_refresh(&s));
+    assert_int_equal(s.pid, 0);
+    remove(file->path);
+    selector_done(&s);
+  }
+}
+
+/* So is a path that is too long, or leads through a file. */
+static void where_no_file_can_be_there_is_no_process(void **state) {
+  const struct pid_file *file = *state;
+  char path[400];
+
+  write_pid_file(file, "10\n");
+  for (int is_long = 0; is_long < 2; is_long++) {
+    struct selector s;
+
+    if (is_long)
+      snprintf(path, sizeof(path), "%s/%0300d", file->dir, 1);
+    else
+      snprintf(path, sizeof(path), "%s/1", file->path);
+    s = make("PidFile", path);
+    s.pid = 10;
+    assert_true(selector_refresh(&s));
+    assert_int_equal(s.pid, 0);
+    selector_done(&s);
+  }
+}
+
+/* Without a descriptor nothing is known of the process. */
+static void a_failure_that_passes_leaves_it_named(void **state) {
+  const struct pid_file *file = *state;
+  struct selector s = make("PidFile", file->path);
+  struct rlimit before, none;
+
+  write_pid_file(file, "10\n");
+  assert_true(selector_refresh(&s));
+  assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+  none = before;
+  none.rlim_cur = 0;
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+  assert_false(selector_refresh(&s));
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+  assert_int_equal(s.pid, 10);
+  selector_done(&s);
+}
+
 static void there_is_nothing_to_refresh_in_other_selectors(void **state) {
   struct selector glob = make("Comm", "10"), regex = make("CommMatch", "10");
 
@@ -615,6 +691,9 @@ int main(void) {
       PID_FILE_TEST(no_pid_file_is_left_open),
       PID_FILE_TEST(what_is_no_regular_file_names_no_process),
       cmocka_unit_test(there_is_nothing_to_refresh_in_other_selectors),
+      PID_FILE_TEST(what_cannot_be_opened_as_a_file_names_no_process),
+      PID_FILE_TEST(where_no_file_can_be_there_is_no_process),
+      PID_FILE_TEST(a_failure_that_passes_leaves_it_named),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -285,6 +285,21 @@ static void a_text_cut_short_anywhere_is_rejected(void **state) {
   }
 }
 
+static void a_state_is_any_letter_and_nothing_else(void **state) {
+  (void)state;
+  for (int c = 1; c < 256; c++) {
+    bool is_letter = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+    char text[] = "7 (x)" FIELDS "\n";
+    struct stat_sample s;
+
+    text[6] = (char)c;
+    if ((parse(text, sizeof(text) - 1, &s) == 0) != is_letter)
+      fail_msg("%#x: wrong answer", (unsigned)c);
+    if (is_letter)
+      assert_int_equal(s.state, c);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_capture_is_read_field_by_field),
@@ -297,6 +312,7 @@ int main(void) {
       cmocka_unit_test(fields_behind_the_start_time_may_be_missing),
       cmocka_unit_test(malformed_text_is_rejected),
       cmocka_unit_test(a_text_cut_short_anywhere_is_rejected),
+      cmocka_unit_test(a_state_is_any_letter_and_nothing_else),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,8 @@
 
 #include "fixture.h"
 
+#include <string.h>
+
 #define KIB UINT64_C(1024)
 
 static const unsigned all_known = STATUS_UID | STATUS_THREADS | STATUS_VM_SWAP |
@@ -202,6 +204,27 @@ static void a_text_cut_short_gives_no_other_value(void **state) {
   }
 }
 
+static void
+uids_that_end_early_or_are_parted_otherwise_are_rejected(void **state) {
+  static const char whole[] = "Uid:\t1\t2\t3\t4\n";
+  const size_t start = sizeof("Uid:\t") - 1;
+
+  (void)state;
+  assert_true(is_taken(TEXT(whole)));
+  for (size_t i = start; i < sizeof(whole) - 2; i++) {
+    char text[sizeof(whole)];
+
+    memcpy(text, whole, i);
+    text[i] = '\n';
+    if (is_taken(text, i + 1))
+      fail_msg("%zu bytes: taken", i);
+    memcpy(text, whole, sizeof(whole));
+    text[i] = 'x';
+    if (is_taken(text, sizeof(whole) - 1))
+      fail_msg("x at %zu: taken", i);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_capture_is_read_key_by_key),
@@ -209,6 +232,8 @@ int main(void) {
       cmocka_unit_test(a_line_that_is_known_is_read),
       cmocka_unit_test(a_known_key_with_another_value_is_rejected),
       cmocka_unit_test(a_text_cut_short_gives_no_other_value),
+      cmocka_unit_test(
+          uids_that_end_early_or_are_parted_otherwise_are_rejected),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

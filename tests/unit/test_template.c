@@ -160,6 +160,7 @@ static void malformed_templates_are_refused(void **state) {
       {"unterminated, behind a good one", "%{comm}%{unit", "'}'"},
       {"nothing in it", "%{}", "%{comm}, %{exe}"},
       {"number zero", "%{0}", "%{1} to %{9}, not %{0}"},
+      {"a letter", "%{a}", "%{1} to %{9}, not %{a}"},
       {"number ten", "%{10}", "%{1} to %{9}, not %{10}"},
       {"signed number", "%{+1}", "not %{+1}"},
       {"number with zero", "%{01}", "not %{01}"},
