@@ -380,6 +380,43 @@ static void a_capture_can_be_cut_short_by_the_end(void **state) {
   assert_int_equal(n_in_the_end(w), 0);
 }
 
+/* Its directory is there, its memory is not; or it ended while it was read. */
+static void who_has_no_memory_any_more_is_left_out(void **state) {
+  struct world *w = *state;
+  parsed d;
+
+  w->settings.read_budget_ns = 0;
+  put_many(w, 4); /* 13 is the first */
+  raise_for(w, "g");
+  cycle(w);
+  proctree_put(
+      &w->tree,
+      &(struct fake){.pid = 12, .comm = "g", .state = 'Z', .starttime = 112});
+  for (int i = 0; i < 3; i++)
+    cycle(w);
+  d = read_it();
+  assert_int_equal(parsed_count(d, "processes"), 3);
+  assert_int_equal(pid_at(d, 0), 13);
+  assert_int_equal(pid_at(d, 1), 11);
+  assert_int_equal(pid_at(d, 2), 10);
+  assert_int_equal(parsed_integer(d, "left_out"), 1);
+}
+
+static void who_ended_while_it_was_read_is_no_member(void **state) {
+  struct world *w = *state;
+  parsed d;
+
+  put_many(w, 3);
+  raise_for(w, "g");
+  proctree_unlink(&w->tree, "11/smaps_rollup");
+  cycle(w);
+  d = read_it();
+  assert_int_equal(parsed_count(d, "processes"), 2);
+  assert_int_equal(pid_at(d, 0), 12);
+  assert_int_equal(pid_at(d, 1), 10);
+  assert_int_equal(parsed_integer(d, "left_out"), 0);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make, unmake)
 
 int main(void) {
@@ -399,6 +436,8 @@ int main(void) {
       TEST(who_is_in_the_parents_memory_is_left_out),
       TEST(members_of_a_template_group_are_found),
       TEST(a_capture_can_be_cut_short_by_the_end),
+      TEST(who_has_no_memory_any_more_is_left_out),
+      TEST(who_ended_while_it_was_read_is_no_member),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -90,6 +90,15 @@ static void no_number_is_too_large(void **state) {
   assert_int_equal(c.ns, UINT32_MAX);
 }
 
+/* A walk that found nothing is no measure of what a page costs. */
+static void what_had_no_page_costs_what_it_did_whatever_comes(void **state) {
+  struct cost c = {.ns = 2 * MS};
+
+  (void)state;
+  assert_int_equal(cost_predict(&c, 0), 2 * MS);
+  assert_int_equal(cost_predict(&c, 1000), 2 * MS);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(all_that_is_walked_makes_the_first_guess_dearer),
@@ -99,6 +108,7 @@ int main(void) {
       cmocka_unit_test(what_grows_costs_more_and_what_shrinks_the_same),
       cmocka_unit_test(a_single_slow_walk_no_more_than_doubles_it),
       cmocka_unit_test(no_number_is_too_large),
+      cmocka_unit_test(what_had_no_page_costs_what_it_did_whatever_comes),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -401,6 +401,7 @@ static void without_pss_anon_no_broken_sharing_is_seen(void **state) {
   r = take(&rollup, &e);
   e.minor_faults += 20;
   assert_int_equal(reading_cow_bytes(&r), 0);
+  assert_int_equal(rollup_cow_bytes(&rollup), 0);
   assert_int_equal(estimate_broken(&r, &e), 0);
   estimate_rollup(&r, &e, &got);
   expect_same(&got, &rollup);
@@ -1052,6 +1053,89 @@ static void locked_stays_within_pss(void **state) {
   assert_in_range(got.bytes[ROLLUP_LOCKED], 0, 300 * KIB);
 }
 
+/* The worker with 40 kB of its sharing in shmem and 10 in files: whatever its
+ * set is of gets cheaper and is in doubt, the other is as it was. */
+static void a_set_is_of_shmem_or_of_files(void **state) {
+  static const struct {
+    bool is_of_shmem;
+    double file, shmem, doubt;
+  } cases[] = {{true, 10, 20, 20}, {false, 5, 40, 5}};
+  uint32_t kb[ROLLUP_FIELDS];
+  struct rollup rollup;
+  struct reading r;
+
+  (void)state;
+  memcpy(kb, worker_kb, sizeof(kb));
+  kb[ROLLUP_PSS_FILE] = 10;
+  kb[ROLLUP_PSS_SHMEM] = 40;
+  rollup = in_kb(kb);
+  r = take(&rollup, &worker_at_reading);
+  for (size_t i = 0; i < 2; i++) {
+    struct evidence e = worker_at_reading;
+    struct rollup got;
+
+    e.is_of_shmem = cases[i].is_of_shmem;
+    e.shared_cost = 0.5;
+    e.shared_moved = 0.5;
+    estimate_rollup(&r, &e, &got);
+    expect_kb("set", "pss_file", got.bytes[ROLLUP_PSS_FILE], cases[i].file);
+    expect_kb("set", "pss_shmem", got.bytes[ROLLUP_PSS_SHMEM], cases[i].shmem);
+    expect_kb("set", "pss", got.bytes[ROLLUP_PSS],
+              500 + cases[i].file + cases[i].shmem);
+    expect_kb("set", "shared pss", estimate_shared_pss(&r, &got, e.is_of_shmem),
+              e.is_of_shmem ? cases[i].shmem : cases[i].file);
+    expect_kb("set", "doubt", estimate_shared_doubt(&r, &e), cases[i].doubt);
+    expect_kb("set", "doubt of all", estimate_doubt(&r, &e), cases[i].doubt);
+  }
+}
+
+/* With twice as many relatives each pays half of the other kind as well. */
+static void relatives_share_the_other_kind_by_their_number(void **state) {
+  static const struct {
+    bool is_of_shmem;
+    double file, shmem;
+  } cases[] = {{true, 5, 40}, {false, 10, 20}};
+  uint32_t kb[ROLLUP_FIELDS];
+  struct rollup rollup, got;
+  struct reading r;
+
+  (void)state;
+  memcpy(kb, worker_kb, sizeof(kb));
+  kb[ROLLUP_PSS_FILE] = 10;
+  kb[ROLLUP_PSS_SHMEM] = 40;
+  rollup = in_kb(kb);
+  r = take(&rollup, &worker_at_reading);
+  for (size_t i = 0; i < 2; i++) {
+    struct evidence e = worker_at_reading;
+
+    e.is_of_shmem = cases[i].is_of_shmem;
+    e.relatives = 8;
+    estimate_rollup(&r, &e, &got);
+    expect_kb("relatives", "pss_file", got.bytes[ROLLUP_PSS_FILE],
+              cases[i].file);
+    expect_kb("relatives", "pss_shmem", got.bytes[ROLLUP_PSS_SHMEM],
+              cases[i].shmem);
+  }
+}
+
+/* What was its own at the reading is not of the set. */
+static void shared_pss_is_without_what_nobody_else_maps(void **state) {
+  static const uint32_t kb[ROLLUP_FIELDS] = {
+      [ROLLUP_RSS] = 1000,          [ROLLUP_PSS] = 700,
+      [ROLLUP_PSS_SHMEM] = 700,     [ROLLUP_SHARED_DIRTY] = 600,
+      [ROLLUP_PRIVATE_DIRTY] = 400,
+  };
+  struct rollup rollup = in_kb(kb);
+  struct evidence e = loner_at_reading;
+  struct reading r;
+
+  (void)state;
+  e.statm = (struct statm_sample){.resident_pages = 250, .shared_pages = 250};
+  r = take(&rollup, &e);
+  expect_kb("own", "shmem", estimate_shared_pss(&r, &rollup, true), 300);
+  expect_kb("own", "files", estimate_shared_pss(&r, &rollup, false), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_changed_says_what_a_worker_uses),
@@ -1077,6 +1161,9 @@ int main(void) {
       cmocka_unit_test(doubt_of_sharing_is_by_what_moved_and_what_was_learnt),
       cmocka_unit_test(private_above_pss_does_not_raise_pss),
       cmocka_unit_test(locked_stays_within_pss),
+      cmocka_unit_test(a_set_is_of_shmem_or_of_files),
+      cmocka_unit_test(relatives_share_the_other_kind_by_their_number),
+      cmocka_unit_test(shared_pss_is_without_what_nobody_else_maps),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

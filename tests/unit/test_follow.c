@@ -218,6 +218,20 @@ static void faults_that_broke_only_half_are_expected_to(void **state) {
   assert_true(f->family.cow_breaks > 0.55);
 }
 
+/* What was found besides is not of the faults. */
+static void no_more_breaks_than_there_are_faults(void **state) {
+  struct fixture *f = *state;
+
+  relate(f, 4);
+  learn(f, 1024, 6144);
+  expect_near(f->family.cow_breaks, 1);
+  expect_near(f->family.cow_error, 0.5 + 0.25 * 0.5);
+  for (int i = 0; i < 30; i++)
+    learn(f, 1024, 6144);
+  expect_near(f->family.cow_breaks, 1);
+  expect_near(f->family.cow_error, 1);
+}
+
 static void the_more_a_reading_tells_the_more_it_weighs(void **state) {
   static const struct {
     unsigned kb;
@@ -360,6 +374,8 @@ static void swap_is_asked_for_where_there_can_be_any(void **state) {
       {false, 0, -100, "VmSwap: 4096 kB\n", 0},
       {false, 1024, -100, "VmSwap: 4096 kB\n", 1024},
       {true, 1024, -100, "Threads:\t1\n", 1024},
+      {true, 1024, -100, "VmSwap: many\n", 1024},
+      {true, 1024, -100, NULL, 1024},
   };
   struct fixture *f = *state;
   struct process *p = &f->p[0];
@@ -372,8 +388,10 @@ static void swap_is_asked_for_where_there_can_be_any(void **state) {
     f->now.is_swap_used = cases[i].is_swap_used;
     have(p, &mapper);
     follow_from(&f->now, p, &read);
-    proctree_write(&f->tree, "10/status", cases[i].status,
-                   strlen(cases[i].status));
+    proctree_unlink(&f->tree, "10/status");
+    if (cases[i].status)
+      proctree_write(&f->tree, "10/status", cases[i].status,
+                     strlen(cases[i].status));
     p->statm.resident_pages += (uint64_t)(int64_t)cases[i].pages;
     follow_look(&f->now, p);
     assert_int_equal(estimate(f, p, ROLLUP_SWAP), cases[i].wanted_kb * KIB);
@@ -438,6 +456,108 @@ static void what_one_breaks_is_told_to_the_others_once(void **state) {
   expect_near((double)estimate(f, &f->p[1], ROLLUP_PSS) / 1024, before);
 }
 
+/* Whatever came true so far, the next time it may not: a twentieth stays. */
+static void good_experience_leaves_some_doubt(void **state) {
+  struct fixture *f = *state;
+  struct process *p = &f->p[0];
+  double doubted;
+
+  for (int i = 0; i < 3; i++)
+    have(&f->p[i], &mapper);
+  count(f, 2);
+  for (int i = 0; i < 2; i++)
+    take(f, &f->p[i], &mapper);
+  count(f, 2);
+  count(f, 3);
+  p->reading.at_ns = f->now.now_ns; /* without the doubt of age */
+  doubted = (double)follow_doubt(&f->now, p);
+  assert_true(doubted > 8192 * 1024.0);
+  for (int i = 0; i < 100; i++) {
+    struct rollup as_expected;
+
+    follow_estimate(&f->now, p, &as_expected);
+    follow_learn(&f->now, p, &as_expected);
+    count(f, 3);
+    p->reading.at_ns = f->now.now_ns;
+  }
+  expect_near((double)follow_doubt(&f->now, p), doubted / 20);
+}
+
+/* What the kernel does not tell apart teaches nothing (before 5.3); nor do a
+ * few pages. */
+static void lessons_need_parts_and_some_memory(void **state) {
+  static const struct {
+    unsigned file_kb;
+    bool has_parts, is_lesson;
+  } cases[] = {{65536, true, true},
+               {65536, false, false},
+               {120, true, false},
+               {128, true, true}};
+  struct fixture *f = *state;
+  struct process *p = &f->p[0];
+
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    struct memory m = mapper;
+    struct rollup truth;
+    double before;
+
+    m.file = cases[i].file_kb;
+    sharing_init(&f->group.sharing, NULL, 0);
+    p->shared_pages = 0;
+    take(f, p, &m);
+    count(f, 1);
+    follow_look(&f->now, p);
+    truth = rollup_of(&m);
+    truth.bytes[ROLLUP_PSS_FILE] *= 2;
+    if (!cases[i].has_parts)
+      truth.known &= ~(1U << ROLLUP_PSS_FILE);
+    before = f->group.sharing.cost;
+    follow_learn(&f->now, p, &truth);
+    if ((f->group.sharing.cost > before) != cases[i].is_lesson)
+      fail_msg("case %zu: cost was %f, is %f", i, before,
+               f->group.sharing.cost);
+  }
+}
+
+/* Nobody tells it what others do. */
+static void who_is_in_no_set_is_as_it_was_read(void **state) {
+  struct fixture *f = *state;
+  struct process *p = &f->p[0];
+  struct rollup wanted = rollup_of(&mapper), got;
+
+  take(f, p, &mapper);
+  p->n_groups = 0;
+  p->mark.cost = 77;
+  follow_settle(p);
+  assert_true(p->mark.cost > 76);
+  follow_look(&f->now, p);
+  follow_estimate(&f->now, p, &got);
+  assert_memory_equal(got.bytes, wanted.bytes, sizeof(got.bytes));
+  assert_int_equal(follow_doubt(&f->now, p), 0);
+}
+
+/* What others broke is paid up to what it had saved, and not if it was less
+ * than at the reading. */
+static void what_others_broke_is_paid_within_what_was_shared(void **state) {
+  static const struct {
+    double more_kb, paid_kb;
+  } cases[] = {{0, 0}, {-100, 0}, {100, 100}, {6144, 6144}, {9000, 6144}};
+  static const struct memory with_files = {1024, 8192, 4, 8192, 2};
+  struct fixture *f = *state;
+  struct process *p = &f->p[0];
+
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    double before;
+
+    relate(f, 4);
+    take(f, p, &with_files);
+    before = (double)estimate(f, p, ROLLUP_PSS);
+    f->family.broken_share += cases[i].more_kb * 1024;
+    expect_near((double)estimate(f, p, ROLLUP_PSS),
+                before + cases[i].paid_kb * 1024);
+  }
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make, unmake)
 
 int main(void) {
@@ -446,6 +566,7 @@ int main(void) {
       TEST(no_more_is_in_doubt_than_all_that_is_resident),
       TEST(faults_that_came_true_are_less_in_doubt),
       TEST(faults_that_broke_only_half_are_expected_to),
+      TEST(no_more_breaks_than_there_are_faults),
       TEST(the_more_a_reading_tells_the_more_it_weighs),
       TEST(faults_while_it_is_read_stay_in_doubt),
       TEST(what_one_breaks_makes_it_dearer_for_the_others),
@@ -456,6 +577,10 @@ int main(void) {
       TEST(faults_are_no_doubt_where_nothing_is_shared_any_more),
       TEST(what_one_breaks_leaves_the_sum_right),
       TEST(what_one_breaks_is_told_to_the_others_once),
+      TEST(good_experience_leaves_some_doubt),
+      TEST(lessons_need_parts_and_some_memory),
+      TEST(who_is_in_no_set_is_as_it_was_read),
+      TEST(what_others_broke_is_paid_within_what_was_shared),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 
 #include <smaps/identity.h>
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -221,6 +222,29 @@ static void nothing_can_be_shared_too(void **state) {
   identity_done(&id);
 }
 
+/* Places in the block are of 16 bits. */
+static void values_that_are_too_long_together_are_refused(void **state) {
+  enum { HEAD = 4, MOST = UINT16_MAX - HEAD - 2 };
+  char *text = calloc(1, MOST + 1);
+  struct stored_identity id = {.uid = 0}, next;
+  struct span value[ATTRIBUTES] = {{0}};
+
+  (void)state;
+  assert_non_null(text);
+  memset(text, 'x', MOST + 1);
+  value[ATTRIBUTE_COMM] = (struct span){text, 0};
+  value[ATTRIBUTE_CGROUP] = (struct span){text, MOST};
+  assert_true(set(&id, value, 1));
+  assert_int_equal(strlen(identity_get(&id).value[ATTRIBUTE_CGROUP]), MOST);
+  value[ATTRIBUTE_CGROUP].len++;
+  memset(&next, 0x5a, sizeof(next));
+  assert_int_equal(identity_renew(&id, value, 1, &next), -E2BIG);
+  for (size_t i = 0; i < sizeof(next); i++)
+    assert_int_equal(((const unsigned char *)&next)[i], 0x5a);
+  free(text);
+  identity_done(&id);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(values_are_copied),
@@ -235,6 +259,7 @@ int main(void) {
       cmocka_unit_test(an_identity_that_is_done_knows_nothing),
       cmocka_unit_test(shared_values_stay_until_both_are_done),
       cmocka_unit_test(nothing_can_be_shared_too),
+      cmocka_unit_test(values_that_are_too_long_together_are_refused),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

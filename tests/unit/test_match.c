@@ -564,6 +564,63 @@ static void any_number_of_names_takes_bounded_memory(void **state) {
   assert_in_range(mallinfo2().uordblks, 0, before + 16 * 1024);
 }
 
+/* It is in a group, but that is not Other. */
+static void who_is_in_a_view_alone_was_taken_by_none(void **state) {
+  struct world *w = *state;
+
+  put(w, 1, 0, "one");
+  world_group(w, "v", "Comm", "one", NULL, NULL)->is_view = true;
+  assert_explained(w, 1, "- 0");
+  assert_int_equal(world_members(w, "v"), 1);
+}
+
+/* It has one claim before and one after: by another rule, or for another
+ * group. */
+static void descendants_follow_from_claim_to_claim(void **state) {
+  static const char *const comms[] = {"a", "b", "cc", "dd", "a"};
+  struct world *w = *state;
+
+  put(w, 20, 1, "x");
+  put(w, 30, 20, "worker");
+  put(w, 40, 30, "helper");
+  world_group(w, "a", "Comm", "a", NULL, NULL)->takes_children = true;
+  world_group(w, "b", "Comm", "b", NULL, NULL)->takes_children = true;
+  world_group(w, "%{comm}", "Comm", "??", NULL, NULL)->takes_children = true;
+  for (size_t i = 0; i < sizeof(comms) / sizeof(comms[0]); i++) {
+    put(w, 20, 1, comms[i]);
+    assert_int_equal(world_cycle(w, 1), 0);
+    if (world_members(w, comms[i]) != 3)
+      fail_msg("%s has %u", comms[i], world_members(w, comms[i]));
+  }
+}
+
+static unsigned reads(const struct world *w) {
+  return (unsigned)collector_counts(w->collector)->rollup_reads;
+}
+
+/* Others may have come to share with it meanwhile, or gone. */
+static void who_was_in_no_group_for_a_while_is_read_anew(void **state) {
+  struct world *w = *state;
+  char path[128];
+
+  w->settings.policy.refresh = REFRESH_ADAPTIVE;
+  put(w, 20, 1, "server");
+  snprintf(path, sizeof(path), "%s/x.pid", w->tree.root);
+  proctree_write(&w->tree, "x.pid", "20\n", 3);
+  world_group(w, "g", "PidFile", path, NULL, NULL);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(reads(w), 1);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(reads(w), 0);
+  proctree_write(&w->tree, "x.pid", "99\n", 3);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_members(w, "g"), 0);
+  proctree_write(&w->tree, "x.pid", "20\n", 3);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_members(w, "g"), 1);
+  assert_int_equal(reads(w), 1);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make, unmake)
 
 int main(void) {
@@ -597,6 +654,9 @@ int main(void) {
       TEST(rule_that_came_to_nothing_did_not_take_it),
       TEST(no_more_are_told_than_there_is_room_for),
       TEST(any_number_of_names_takes_bounded_memory),
+      TEST(who_is_in_a_view_alone_was_taken_by_none),
+      TEST(descendants_follow_from_claim_to_claim),
+      TEST(who_was_in_no_group_for_a_while_is_read_anew),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

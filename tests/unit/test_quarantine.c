@@ -182,6 +182,15 @@ static void another_name_or_program_is_a_change_once(void **state) {
   assert_false(has_changed(f));
 }
 
+/* A kernel ends it with a newline, and adds that itself. */
+static void name_without_a_newline_is_whole(void **state) {
+  struct fixture *f = *state;
+
+  proctree_write(&f->tree, "10/comm", "cut", 3);
+  take(f, READ_SIGHTING);
+  assert_string_equal(f->troubles[TROUBLE_STALLED].comm, "cut");
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make, unmake)
 
 int main(void) {
@@ -194,6 +203,7 @@ int main(void) {
       TEST(each_process_is_named_once),
       TEST(vanished_process_has_no_name),
       TEST(another_name_or_program_is_a_change_once),
+      TEST(name_without_a_newline_is_whole),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

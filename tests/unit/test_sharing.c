@@ -260,6 +260,21 @@ static void nothing_expected_teaches_nothing(void **state) {
   expect(error_of(&s), 1);
 }
 
+/* Whatever the larger one is of, with its lead. */
+static void a_set_that_comes_of_another_is_of_the_same_kind(void **state) {
+  (void)state;
+  for (int is_shmem = 0; is_shmem < 2; is_shmem++) {
+    struct set s = make(2);
+    struct sharing part;
+
+    sharing_mark(&s.sharing, is_shmem ? 0 : 1000, is_shmem ? 1000 : 0);
+    sharing_init(&part, &s.sharing, 1000);
+    assert_int_equal(part.is_shmem, is_shmem);
+    sharing_mark(&part, is_shmem ? 900 : 0, is_shmem ? 0 : 900);
+    assert_int_equal(part.is_shmem, is_shmem);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(nothing_moves_in_an_idle_set),
@@ -278,6 +293,7 @@ int main(void) {
       cmocka_unit_test(mistake_is_taken_to_heart_at_once),
       cmocka_unit_test(new_pages_are_learnt_to_be_new),
       cmocka_unit_test(nothing_expected_teaches_nothing),
+      cmocka_unit_test(a_set_that_comes_of_another_is_of_the_same_kind),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

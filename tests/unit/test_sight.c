@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <smaps/sight.h>
 
@@ -396,6 +397,117 @@ static void process_that_ends_while_names_are_read_is_gone(void **state) {
   }
 }
 
+/* Of the four that come from the cgroup, each alone has it read. */
+static void cgroup_is_read_for_any_of_its_names(void **state) {
+  static const enum attribute names[] = {ATTRIBUTE_CGROUP, ATTRIBUTE_UNIT,
+                                         ATTRIBUTE_SLICE, ATTRIBUTE_CONTAINER};
+  struct fixture *f = *state;
+
+  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    struct sighting seen;
+
+    f->sight.attributes = 1U << names[i];
+    assert_int_equal(look(f, NOW, &seen), 0);
+    expect(&seen, ATTRIBUTE_CGROUP, "/system.slice/server.service");
+    expect(&seen, ATTRIBUTE_UNIT, "server.service");
+    expect(&seen, ATTRIBUTE_SLICE, "system.slice");
+    sighting_done(&seen);
+  }
+}
+
+/* A kernel without cgroups, one that shows none, and what cannot be read. */
+static void without_a_cgroup_the_other_names_are_known(void **state) {
+  static const struct {
+    const char *text; /* NULL: it is not there */
+  } cases[] = {{NULL}, {""}, {"nonsense"}};
+  static const char *const wanted[ATTRIBUTES] = {"server", "server -v",
+                                                 "/usr/bin/server", "seven"};
+  struct fixture *f = *state;
+
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    struct sighting seen;
+
+    proctree_unlink(&f->tree, "16/cgroup");
+    if (cases[i].text)
+      proctree_write(&f->tree, "16/cgroup", cases[i].text,
+                     strlen(cases[i].text));
+    assert_int_equal(look(f, NOW, &seen), 0);
+    expect_all(&seen, wanted);
+    sighting_done(&seen);
+  }
+}
+
+/* As of a process whose argv is all NULs. */
+static void command_line_of_nothing_but_ends_is_none(void **state) {
+  struct fixture *f = *state;
+  struct sighting seen;
+
+  proctree_write(&f->tree, "16/cmdline", "\0\0\0", 3);
+  assert_int_equal(look(f, NOW, &seen), 0);
+  expect(&seen, ATTRIBUTE_COMMAND_LINE, "server");
+  sighting_done(&seen);
+}
+
+static void without_a_uid_there_is_no_user(void **state) {
+  struct fixture *f = *state;
+  struct sighting seen;
+
+  proctree_write(&f->tree, "16/status", "Name:\tserver\n", 13);
+  assert_int_equal(look(f, NOW, &seen), 0);
+  assert_true(seen.has_names);
+  expect(&seen, ATTRIBUTE_USER, NULL);
+  expect(&seen, ATTRIBUTE_COMM, "server");
+  assert_int_equal(seen.identity.uid, 0);
+  sighting_done(&seen);
+}
+
+/* --- the way to its memory -------------------------------------------------
+ */
+
+static uint32_t inode(const struct fixture *f) {
+  uint64_t ino;
+  int fd;
+
+  assert_int_equal(procfs_open_process(f->sight.procfs, 16, &fd), 0);
+  assert_int_equal(procfs_inode(fd, &ino), 0);
+  close(fd);
+  return (uint32_t)ino;
+}
+
+/* Another inode says that it may be another process; then its stat decides. */
+static void memory_is_that_of_the_process_that_is_known(void **state) {
+  static const struct {
+    bool is_other_inode;
+    const char *stat; /* NULL: as it is; "": not there */
+    uint64_t starttime;
+    int r;
+  } cases[] = {
+      {false, NULL, 100, 0},         {false, NULL, 99, 0},
+      {false, "nonsense\n", 100, 0}, {true, NULL, 100, 0},
+      {true, NULL, 99, PROCFS_GONE}, {true, "nonsense\n", 100, -EBADMSG},
+      {true, "", 100, PROCFS_GONE},
+  };
+  struct fixture *f = *state;
+
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    int fd = -1, r;
+
+    put(f, process());
+    f->p.ino = inode(f) + cases[i].is_other_inode;
+    f->p.starttime_ticks = cases[i].starttime;
+    if (cases[i].stat)
+      proctree_unlink(&f->tree, "16/stat");
+    if (cases[i].stat && *cases[i].stat)
+      proctree_write(&f->tree, "16/stat", cases[i].stat, strlen(cases[i].stat));
+    r = sight_open_memory(f->sight.procfs, &f->p, &fd);
+    if (r != cases[i].r)
+      fail_msg("case %zu: %d", i, r);
+    assert_int_equal(fd >= 0, r == 0);
+    if (fd >= 0)
+      close(fd);
+  }
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make, unmake)
 
 int main(void) {
@@ -411,6 +523,11 @@ int main(void) {
       TEST(what_no_rule_asks_for_is_not_read),
       TEST(failure_is_told_with_the_file),
       TEST(process_that_ends_while_names_are_read_is_gone),
+      TEST(cgroup_is_read_for_any_of_its_names),
+      TEST(without_a_cgroup_the_other_names_are_known),
+      TEST(command_line_of_nothing_but_ends_is_none),
+      TEST(without_a_uid_there_is_no_user),
+      TEST(memory_is_that_of_the_process_that_is_known),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);
