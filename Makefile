@@ -158,13 +158,18 @@ $(UNIT_CORE_BIN): %: %.o $(UNIT_SUPPORT) $(CORE_LIB)
 # This one lets processes end between any two system calls.
 $(B)/tests/unit/test_collector: OWN_LDFLAGS += -Wl,--wrap=openat \
   -Wl,--wrap=readlinkat
-# And in these the system runs out of threads.
-$(B)/tests/unit/test_crew $(B)/tests/unit/test_measure \
-$(B)/tests/unit/test_reader: OWN_LDFLAGS += -Wl,--wrap=pthread_create
+# In these the system runs out of threads.
+FEW_BIN := $(addprefix $(B)/tests/unit/,test_crew test_measure test_reader \
+  test_scribe)
+$(FEW_BIN): $(B)/tests/support/few_threads.o
+$(FEW_BIN): OWN_LDFLAGS += -Wl,--wrap=pthread_create
+# And what is detached can still be waited for.
+$(B)/tests/unit/test_scribe: OWN_LDFLAGS += -Wl,--wrap=pthread_detach
 $(B)/tests/unit/test_reader: OWN_LDFLAGS += -Wl,--wrap=pthread_cond_timedwait
 # And in these it says what the test wants, or fails.
-$(B)/tests/unit/test_procfs: OWN_LDFLAGS += -Wl,--wrap=fstatfs \
-  -Wl,--wrap=readdir -Wl,--wrap=getrlimit
+$(B)/tests/unit/test_procfs: OWN_LDFLAGS += -Wl,--wrap=readdir
+$(B)/tests/unit/test_procfs_kept: OWN_LDFLAGS += -Wl,--wrap=fstatfs \
+  -Wl,--wrap=getrlimit
 $(B)/tests/unit/test_kernel: OWN_LDFLAGS += -Wl,--wrap=uname -Wl,--wrap=open
 $(B)/tests/unit/test_user: OWN_LDFLAGS += -Wl,--wrap=getpwuid_r
 $(B)/tests/unit/test_store: OWN_LDFLAGS += -Wl,--wrap=write -Wl,--wrap=close \
@@ -176,10 +181,6 @@ SCARCE_BIN := $(addprefix $(B)/tests/unit/,test_json test_mapping test_scribe \
   test_settings test_store)
 $(SCARCE_BIN): $(B)/tests/support/scarce.o
 $(SCARCE_BIN): OWN_LDFLAGS += $(SCARCE:%=-Wl,--wrap=%)
-
-# And in this one threads; those that there are can be waited for.
-$(B)/tests/unit/test_scribe: OWN_LDFLAGS += -Wl,--wrap=pthread_create \
-  -Wl,--wrap=pthread_detach
 
 # And this one lets each call into the system fail.
 FAULTY := malloc calloc realloc reallocarray strdup strndup free newlocale \

@@ -17,6 +17,8 @@
 
 #include <smaps/crew.h>
 
+#include "few_threads.h"
+
 #define MS UINT64_C(1000000)
 #define SHORT_NS (100 * MS)
 #define SLOW_NS (200 * MS)
@@ -35,17 +37,6 @@ struct desk {
 static sem_t gate;
 static sem_t freed;
 static unsigned desks_made;
-static int threads_fail;
-
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
-                          void *(*start)(void *), void *arg);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
-                          void *(*start)(void *), void *arg);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
-                          void *(*start)(void *), void *arg) {
-  return threads_fail ? threads_fail
-                      : __real_pthread_create(thread, attr, start, arg);
-}
 
 static void *new_desk(void *ctx) {
   struct desk *d = calloc(1, sizeof(*d));

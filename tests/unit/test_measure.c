@@ -15,20 +15,8 @@
 
 #include <smaps/measure.h>
 
+#include "few_threads.h"
 #include "world.h"
-
-/* What a further reader's thread fails with; 0 for not at all. */
-static int threads_fail;
-
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
-                          void *(*start)(void *), void *arg);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
-                          void *(*start)(void *), void *arg);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
-                          void *(*start)(void *), void *arg) {
-  return threads_fail ? threads_fail
-                      : __real_pthread_create(thread, attr, start, arg);
-}
 
 static int make(void **state) {
   static struct world w;

@@ -18,24 +18,12 @@
 #include <smaps/policy.h>
 #include <smaps/reader.h>
 
+#include "few_threads.h"
 #include "proctree.h"
 
 #define KIB UINT64_C(1024)
 #define PAGES(kb) ((kb)*KIB / (uint64_t)getpagesize())
 #define TOOK_NS 7000
-
-/* What a further thread fails with; 0 for not at all. */
-static int threads_fail;
-
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
-                          void *(*begin)(void *), void *arg);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
-                          void *(*begin)(void *), void *arg);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
-                          void *(*begin)(void *), void *arg) {
-  return threads_fail ? threads_fail
-                      : __real_pthread_create(thread, attr, begin, arg);
-}
 
 /* The first look at a worker takes no time, if it is to; and by the second one
  * it is known what came of the first. */

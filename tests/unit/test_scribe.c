@@ -9,6 +9,7 @@
 
 #include <smaps/scribe.h>
 
+#include "few_threads.h"
 #include "proctree.h"
 #include "scarce.h"
 
@@ -121,18 +122,6 @@ static void join(void) {
   has_thread = false;
 }
 
-static bool is_out_of_threads;
-
-int __real_pthread_create(pthread_t *ret, const pthread_attr_t *attributes,
-                          void *(*start)(void *), void *arg);
-int __wrap_pthread_create(pthread_t *ret, const pthread_attr_t *attributes,
-                          void *(*start)(void *), void *arg);
-int __wrap_pthread_create(pthread_t *ret, const pthread_attr_t *attributes,
-                          void *(*start)(void *), void *arg) {
-  return is_out_of_threads ? EAGAIN
-                           : __real_pthread_create(ret, attributes, start, arg);
-}
-
 struct desk {
   struct proctree tree;
   char state_file[128], directory[128];
@@ -144,7 +133,7 @@ static int make(void **state) {
 
   gate.n = 0;
   gate.is_closed = false;
-  is_out_of_threads = false;
+  threads_fail = 0;
   proctree_make(&d.tree);
   snprintf(d.state_file, sizeof(d.state_file), "%s/state", d.tree.root);
   snprintf(d.directory, sizeof(d.directory), "%s/captures", d.tree.root);
@@ -385,7 +374,7 @@ static void a_slow_disk_is_waited_for(void **state) {
 
   get_stuck(d);
   give_state(d, "the last");
-  assert_int_equal(__real_pthread_create(&opener, NULL, open_gate, NULL), 0);
+  assert_int_equal(pthread_create(&opener, NULL, open_gate, NULL), 0);
   end(d, LONG_NS);
   pthread_join(opener, NULL);
   assert_int_equal(told(), 2);
@@ -451,11 +440,11 @@ static void an_idle_thread_ends_at_once(void **state) {
 static void without_a_thread_a_document_is_refused(void **state) {
   struct desk *d = *state;
 
-  is_out_of_threads = true;
+  threads_fail = EAGAIN;
   give(d, "web", "x");
   assert_int_equal(told(), 1);
   assert_int_equal(gate.told[0].error, -EAGAIN);
-  is_out_of_threads = false;
+  threads_fail = 0;
   give(d, "web", "x");
   wait_for(2);
   assert_int_equal(gate.told[1].error, 0);

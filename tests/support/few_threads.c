@@ -1,0 +1,15 @@
+#include "few_threads.h"
+
+#include <pthread.h>
+
+int threads_fail;
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+                          void *(*start)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+                          void *(*start)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+                          void *(*start)(void *), void *arg) {
+  return threads_fail ? threads_fail
+                      : __real_pthread_create(thread, attr, start, arg);
+}
