@@ -1,5 +1,6 @@
 #include "build.h"
 #include "load.h"
+#include "schema.h"
 
 #include <smaps/name.h>
 
@@ -12,155 +13,6 @@
 
 /* Digits of a number; the longest that makes sense has 24. */
 #define NUMBER_MAX 64
-
-enum place {
-  BEFORE, /* the document's brace */
-  DOCUMENT,
-  TRIGGER,
-  RULES,
-  GROUPS,
-  GROUP,
-  PROCESSES,
-  PROCESS,
-  GROUPS_OF_PROCESS,
-  ALSO,
-  USAGE,
-  MAPPINGS,
-  MAPPING,
-  PLACES
-};
-
-enum type { TEXT, WHOLE, SECONDS, FLAG, OBJECT, ARRAY };
-
-static const char *const type_names[] = {
-    [TEXT] = "a string",    [WHOLE] = "a whole number of 0 or more",
-    [SECONDS] = "a number", [FLAG] = "true or false",
-    [OBJECT] = "an object", [ARRAY] = "an array",
-};
-
-struct key {
-  const char *name;
-  size_t offset; /* in the struct of its place */
-  uint64_t max;  /* of a whole number; 0: whatever fits */
-  enum type type;
-  enum place place; /* that an object or array opens */
-};
-
-/* The offset of what goes to no struct: see take_format(), take_version(). */
-#define NO_OFFSET SIZE_MAX
-
-#define IN(type_, name_, of)                                                   \
-  { .name = #name_, .offset = offsetof(struct of, name_), .type = type_ }
-#define SHORT(name_, of)                                                       \
-  {                                                                            \
-    .name = #name_, .offset = offsetof(struct of, name_), .max = UINT32_MAX,   \
-    .type = WHOLE                                                              \
-  }
-#define OPEN(type_, name_, place_)                                             \
-  { .name = #name_, .type = type_, .place = place_ }
-
-static const struct key document_keys[] = {
-    {.name = "format", .offset = NO_OFFSET, .type = TEXT},
-    {.name = "version", .offset = NO_OFFSET, .type = WHOLE},
-    IN(TEXT, plugin_version, document),
-    IN(TEXT, host, document),
-    IN(SECONDS, time, document),
-    IN(SECONDS, interval, document),
-    IN(TEXT, kernel, document),
-    IN(WHOLE, page_size, document),
-    IN(WHOLE, mem_total, document),
-    IN(WHOLE, mem_available, document),
-    OPEN(OBJECT, trigger, TRIGGER),
-    OPEN(ARRAY, rules, RULES),
-    OPEN(ARRAY, groups, GROUPS),
-    OPEN(ARRAY, processes, PROCESSES),
-    IN(WHOLE, left_out, document),
-    OPEN(ARRAY, mappings, MAPPINGS),
-    {0},
-};
-
-static const struct key trigger_keys[] = {
-    IN(TEXT, kind, trigger),    IN(TEXT, severity, trigger),
-    IN(SECONDS, time, trigger), IN(TEXT, group, trigger),
-    IN(TEXT, type, trigger),    IN(TEXT, type_instance, trigger),
-    IN(TEXT, message, trigger), {0},
-};
-
-static const struct key group_keys[] = {
-    IN(TEXT, name, group),        SHORT(rule, group),
-    IN(WHOLE, processes, group),  IN(WHOLE, threads, group),
-    IN(WHOLE, unreadable, group), IN(SECONDS, coverage, group),
-    IN(SECONDS, age, group),      IN(WHOLE, pss_error, group),
-    OPEN(OBJECT, usage, USAGE),   {0},
-};
-
-static const struct key process_keys[] = {
-    SHORT(pid, process),
-    IN(WHOLE, starttime, process),
-    SHORT(ppid, process),
-    IN(TEXT, comm, process),
-    IN(TEXT, exe, process),
-    IN(TEXT, command_line, process),
-    SHORT(uid, process),
-    IN(TEXT, user, process),
-    IN(TEXT, cgroup, process),
-    IN(TEXT, unit, process),
-    IN(TEXT, slice, process),
-    IN(TEXT, container, process),
-    OPEN(ARRAY, groups, GROUPS_OF_PROCESS),
-    SHORT(rule, process),
-    OPEN(ARRAY, also, ALSO),
-    {.name = "inherited",
-     .offset = offsetof(struct process, is_inherited),
-     .type = FLAG},
-    SHORT(threads, process),
-    IN(TEXT, source, process),
-    IN(SECONDS, age, process),
-    IN(WHOLE, doubt, process),
-    IN(TEXT, put_off, process),
-    IN(SECONDS, read_cost, process),
-    OPEN(OBJECT, usage, USAGE),
-    OPEN(ARRAY, mappings, MAPPINGS),
-    {0},
-};
-
-static const struct key mapping_keys[] = {
-    IN(TEXT, name, mapping),
-    IN(TEXT, permissions, mapping),
-    IN(WHOLE, vmas, mapping),
-    IN(WHOLE, processes, mapping),
-    {0},
-};
-
-static const struct key no_keys[] = {{0}};
-
-/* What an array has for elements; in objects keys say that. */
-static const struct key rule_element = {.type = TEXT};
-static const struct key group_element = {.type = OBJECT, .place = GROUP};
-static const struct key process_element = {.type = OBJECT, .place = PROCESS};
-static const struct key mapping_element = {.type = OBJECT, .place = MAPPING};
-static const struct key index_element = {.type = WHOLE, .max = UINT32_MAX};
-static const struct key top = {.type = OBJECT, .place = DOCUMENT};
-
-static const struct {
-  const struct key *keys;    /* of an object */
-  const struct key *element; /* of an array */
-  bool has_amounts;
-} places[PLACES] = {
-    [BEFORE] = {.element = &top},
-    [DOCUMENT] = {.keys = document_keys},
-    [TRIGGER] = {.keys = trigger_keys},
-    [RULES] = {.element = &rule_element},
-    [GROUPS] = {.element = &group_element},
-    [GROUP] = {.keys = group_keys},
-    [PROCESSES] = {.element = &process_element},
-    [PROCESS] = {.keys = process_keys},
-    [GROUPS_OF_PROCESS] = {.element = &rule_element},
-    [ALSO] = {.element = &index_element},
-    [USAGE] = {.keys = no_keys, .has_amounts = true},
-    [MAPPINGS] = {.element = &mapping_element},
-    [MAPPING] = {.keys = mapping_keys, .has_amounts = true},
-};
 
 /* An object or array that is open. */
 struct frame {
@@ -244,7 +96,7 @@ static void describe_path(const struct builder *b, char *ret, size_t size) {
                        : f->is_amount ? amount_names[f->amount]
                                       : NULL;
 
-    if (places[f->place].element)
+    if (schema_places[f->place].element)
       len += (size_t)snprintf(ret + len, size - len, "[%zu]",
                               f->count ? f->count - 1 : 0);
     else if (name)
@@ -267,7 +119,7 @@ static bool refuse_type(struct builder *b, enum type expected,
                         const char *found) {
   char why[96];
 
-  snprintf(why, sizeof(why), "expected %s, not %s", type_names[expected],
+  snprintf(why, sizeof(why), "expected %s, not %s", schema_type_names[expected],
            found);
   return refuse(b, why);
 }
@@ -288,9 +140,9 @@ static const struct key *begin_value(struct builder *b) {
   static const struct key amount = {.type = WHOLE};
   struct frame *f = current(b);
 
-  if (places[f->place].element) {
+  if (schema_places[f->place].element) {
     f->count++;
-    return places[f->place].element;
+    return schema_places[f->place].element;
   }
   return f->is_amount ? &amount : f->key;
 }
@@ -529,8 +381,8 @@ bool builder_key(struct builder *b, struct span name) {
   f->key = NULL;
   if (name.len == 0 || memchr(name.text, '\0', name.len))
     return true;
-  for (const struct key *k = places[f->place].keys; k->name; k++) {
-    uint32_t bit = UINT32_C(1) << (k - places[f->place].keys);
+  for (const struct key *k = schema_places[f->place].keys; k->name; k++) {
+    uint32_t bit = UINT32_C(1) << (k - schema_places[f->place].keys);
 
     if (!is_name(name, k->name))
       continue;
@@ -540,7 +392,7 @@ bool builder_key(struct builder *b, struct span name) {
     f->seen |= bit;
     return true;
   }
-  if (places[f->place].has_amounts && find_amount(f, name) &&
+  if (schema_places[f->place].has_amounts && find_amount(f, name) &&
       b->values[f->amount] != UNKNOWN)
     return refuse_twice(b);
   return true;
@@ -551,7 +403,7 @@ bool builder_key(struct builder *b, struct span name) {
 static void begin_place(struct builder *b, enum place place) {
   const double unknown = (double)NAN;
 
-  if (places[place].has_amounts)
+  if (schema_places[place].has_amounts)
     forget_values(b);
   if (place == GROUP)
     b->group = (struct group){.rule = UNKNOWN,
@@ -594,7 +446,7 @@ static bool begin(struct builder *b, enum type type) {
     return true;
   }
   if (key->type != type)
-    return refuse_type(b, key->type, type_names[type]);
+    return refuse_type(b, key->type, schema_type_names[type]);
   begin_place(b, key->place);
   b->frames[b->n_frames++] =
       (struct frame){.place = key->place, .amount = AMOUNTS - 1};

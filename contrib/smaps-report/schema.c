@@ -1,0 +1,118 @@
+#include "schema.h"
+
+#include "document.h"
+
+const char *const schema_type_names[] = {
+    [TEXT] = "a string",    [WHOLE] = "a whole number of 0 or more",
+    [SECONDS] = "a number", [FLAG] = "true or false",
+    [OBJECT] = "an object", [ARRAY] = "an array",
+};
+
+#define IN(type_, name_, of)                                                   \
+  { .name = #name_, .offset = offsetof(struct of, name_), .type = type_ }
+#define SHORT(name_, of)                                                       \
+  {                                                                            \
+    .name = #name_, .offset = offsetof(struct of, name_), .max = UINT32_MAX,   \
+    .type = WHOLE                                                              \
+  }
+#define OPEN(type_, name_, place_)                                             \
+  { .name = #name_, .type = type_, .place = place_ }
+
+static const struct key document_keys[] = {
+    {.name = "format", .offset = NO_OFFSET, .type = TEXT},
+    {.name = "version", .offset = NO_OFFSET, .type = WHOLE},
+    IN(TEXT, plugin_version, document),
+    IN(TEXT, host, document),
+    IN(SECONDS, time, document),
+    IN(SECONDS, interval, document),
+    IN(TEXT, kernel, document),
+    IN(WHOLE, page_size, document),
+    IN(WHOLE, mem_total, document),
+    IN(WHOLE, mem_available, document),
+    OPEN(OBJECT, trigger, TRIGGER),
+    OPEN(ARRAY, rules, RULES),
+    OPEN(ARRAY, groups, GROUPS),
+    OPEN(ARRAY, processes, PROCESSES),
+    IN(WHOLE, left_out, document),
+    OPEN(ARRAY, mappings, MAPPINGS),
+    {0},
+};
+
+static const struct key trigger_keys[] = {
+    IN(TEXT, kind, trigger),    IN(TEXT, severity, trigger),
+    IN(SECONDS, time, trigger), IN(TEXT, group, trigger),
+    IN(TEXT, type, trigger),    IN(TEXT, type_instance, trigger),
+    IN(TEXT, message, trigger), {0},
+};
+
+static const struct key group_keys[] = {
+    IN(TEXT, name, group),        SHORT(rule, group),
+    IN(WHOLE, processes, group),  IN(WHOLE, threads, group),
+    IN(WHOLE, unreadable, group), IN(SECONDS, coverage, group),
+    IN(SECONDS, age, group),      IN(WHOLE, pss_error, group),
+    OPEN(OBJECT, usage, USAGE),   {0},
+};
+
+static const struct key process_keys[] = {
+    SHORT(pid, process),
+    IN(WHOLE, starttime, process),
+    SHORT(ppid, process),
+    IN(TEXT, comm, process),
+    IN(TEXT, exe, process),
+    IN(TEXT, command_line, process),
+    SHORT(uid, process),
+    IN(TEXT, user, process),
+    IN(TEXT, cgroup, process),
+    IN(TEXT, unit, process),
+    IN(TEXT, slice, process),
+    IN(TEXT, container, process),
+    OPEN(ARRAY, groups, GROUPS_OF_PROCESS),
+    SHORT(rule, process),
+    OPEN(ARRAY, also, ALSO),
+    {.name = "inherited",
+     .offset = offsetof(struct process, is_inherited),
+     .type = FLAG},
+    SHORT(threads, process),
+    IN(TEXT, source, process),
+    IN(SECONDS, age, process),
+    IN(WHOLE, doubt, process),
+    IN(TEXT, put_off, process),
+    IN(SECONDS, read_cost, process),
+    OPEN(OBJECT, usage, USAGE),
+    OPEN(ARRAY, mappings, MAPPINGS),
+    {0},
+};
+
+static const struct key mapping_keys[] = {
+    IN(TEXT, name, mapping),
+    IN(TEXT, permissions, mapping),
+    IN(WHOLE, vmas, mapping),
+    IN(WHOLE, processes, mapping),
+    {0},
+};
+
+static const struct key no_keys[] = {{0}};
+
+/* What an array has for elements; in objects keys say that. */
+static const struct key rule_element = {.type = TEXT};
+static const struct key group_element = {.type = OBJECT, .place = GROUP};
+static const struct key process_element = {.type = OBJECT, .place = PROCESS};
+static const struct key mapping_element = {.type = OBJECT, .place = MAPPING};
+static const struct key index_element = {.type = WHOLE, .max = UINT32_MAX};
+static const struct key top = {.type = OBJECT, .place = DOCUMENT};
+
+const struct place_schema schema_places[PLACES] = {
+    [BEFORE] = {.element = &top},
+    [DOCUMENT] = {.keys = document_keys},
+    [TRIGGER] = {.keys = trigger_keys},
+    [RULES] = {.element = &rule_element},
+    [GROUPS] = {.element = &group_element},
+    [GROUP] = {.keys = group_keys},
+    [PROCESSES] = {.element = &process_element},
+    [PROCESS] = {.keys = process_keys},
+    [GROUPS_OF_PROCESS] = {.element = &rule_element},
+    [ALSO] = {.element = &index_element},
+    [USAGE] = {.keys = no_keys, .has_amounts = true},
+    [MAPPINGS] = {.element = &mapping_element},
+    [MAPPING] = {.keys = mapping_keys, .has_amounts = true},
+};
