@@ -104,7 +104,7 @@ static plugin_ctx_t enter_context(void) {
 
 static void tell_of_capture(const struct written *w) {
   notification_t n = {.severity = NOTIF_OKAY, .time = cdtime()};
-  plugin_ctx_t before = enter_context();
+  plugin_ctx_t before;
 
   copy(n.host, sizeof(n.host), hostname_g);
   copy(n.plugin, sizeof(n.plugin), "smaps");
@@ -119,9 +119,10 @@ static void tell_of_capture(const struct written *w) {
           w->subject, w->path);
     return;
   }
+  before = enter_context();
   plugin_dispatch_notification(&n);
-  plugin_notification_meta_free(n.meta);
   plugin_set_ctx(before);
+  plugin_notification_meta_free(n.meta);
 }
 
 static const char *explain(int error) {

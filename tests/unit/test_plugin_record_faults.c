@@ -50,6 +50,8 @@ static char captures[128], state_file[128];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static unsigned given, told;
+/* How often a thread was left with another context than it had. */
+static unsigned strayed;
 
 int __real_recorder_init(struct recorder *r, const struct settings *settings,
                          struct reader *reader,
@@ -103,7 +105,11 @@ static void count(unsigned *counter) {
 }
 
 void __wrap_record_written(const struct written *w) {
+  cdtime_t interval = plugin_get_ctx().interval;
+
   __real_record_written(w);
+  if (plugin_get_ctx().interval != interval)
+    count(&strayed);
   count(&told);
 }
 
@@ -299,7 +305,8 @@ static void run(struct run *r, unsigned lane, unsigned at, unsigned way) {
 
   memset(&stub, 0, sizeof(stub));
   stub.now = TIME_T_TO_CDTIME_T(1000000);
-  given = told = 0;
+  given = told = strayed = 0;
+  plugin_set_ctx((plugin_ctx_t){.interval = TIME_T_TO_CDTIME_T(10)});
   proctree_unlink(&tree, "captures");
   module_register();
   faults_skip(true);
@@ -421,6 +428,8 @@ static void try(const struct run *whole, unsigned lane, unsigned at,
     complain("%ld blocks of memory are left", left);
   if (count_open_files() != files)
     complain("%d files are left open", count_open_files() - files);
+  if (strayed > 0)
+    complain("the context is not given back");
   check_start(&r);
   for (int i = 0; r.r_init == 0 && i < CYCLES; i++)
     check_cycle(&r, whole, i, lane);
