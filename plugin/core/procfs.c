@@ -368,31 +368,43 @@ static int fill_buffer(struct procfs *p, int fd, size_t max, size_t *ret_len) {
   return len == 0 ? PROCFS_NO_MM : 0;
 }
 
-static int read_open(struct procfs *p, int fd, size_t max, struct span *ret) {
-  size_t len = 0;
-  int r = fill_buffer(p, fd, max, &len);
+static bool is_kept(const struct procfs_file *file) { return file->fd > 0; }
 
-  if (r == 0)
-    *ret = (struct span){.text = p->buffer, .len = len};
-  return r;
+/* fd is left as it is. Where there is no room, that is how it stays. */
+static void keep(struct procfs *p, int fd, struct procfs_file *file) {
+  int kept;
+
+  if (p->n_kept >= p->max_kept)
+    return;
+  kept = fcntl(fd, F_DUPFD_CLOEXEC, PROCFS_KEPT_LEAST_FD);
+  if (kept < 0)
+    return;
+  *file = (struct procfs_file){.fd = kept, .opened = p->opened};
+  p->n_kept++;
 }
 
+/* Keeps the file open in `file`, if that is not NULL. */
 static int read_at(struct procfs *p, int dir_fd, const char *path, size_t max,
-                   struct span *ret) {
-  int fd = -1;
-  int r = open_file(p, dir_fd, path, &fd);
+                   struct procfs_file *file, struct span *ret) {
+  size_t len = 0;
+  int fd = -1, r;
 
+  r = open_file(p, dir_fd, path, &fd);
   if (r != 0)
     return r;
-  r = read_open(p, fd, max, ret);
+  r = fill_buffer(p, fd, max, &len);
+  if (r == 0 && file)
+    keep(p, fd, file);
   close(fd);
+  if (r == 0)
+    *ret = (struct span){.text = p->buffer, .len = len};
   return r;
 }
 
 int procfs_read_head(struct procfs *p, int dir_fd, const char *name, size_t max,
                      struct span *ret) {
   procfs_announce(p, name);
-  return read_at(p, dir_fd, name, max, ret);
+  return read_at(p, dir_fd, name, max, NULL, ret);
 }
 
 int procfs_read(struct procfs *p, int dir_fd, const char *name,
@@ -420,10 +432,8 @@ int procfs_read_of(struct procfs *p, uint32_t pid, const char *name,
 
   make_path(path, pid, name);
   procfs_announce(p, name);
-  return read_at(p, PROCFS_ROOT, path, SIZE_MAX, ret);
+  return read_at(p, PROCFS_ROOT, path, SIZE_MAX, NULL, ret);
 }
-
-static bool is_kept(const struct procfs_file *file) { return file->fd > 0; }
 
 void procfs_drop(struct procfs *p, struct procfs_file *file) {
   if (!is_kept(file))
@@ -431,33 +441,6 @@ void procfs_drop(struct procfs *p, struct procfs_file *file) {
   close(file->fd);
   p->n_kept--;
   *file = (struct procfs_file){0};
-}
-
-/* fd is left as it is. Where there is no room, that is how it stays. */
-static void keep(struct procfs *p, int fd, struct procfs_file *file) {
-  int kept;
-
-  if (p->n_kept >= p->max_kept)
-    return;
-  kept = fcntl(fd, F_DUPFD_CLOEXEC, PROCFS_KEPT_LEAST_FD);
-  if (kept < 0)
-    return;
-  *file = (struct procfs_file){.fd = kept, .opened = p->opened};
-  p->n_kept++;
-}
-
-static int read_and_keep(struct procfs *p, const char *path,
-                         struct procfs_file *file, struct span *ret) {
-  int fd = -1;
-  int r = open_file(p, directory_fd(p, PROCFS_ROOT), path, &fd);
-
-  if (r != 0)
-    return r;
-  r = read_open(p, fd, SIZE_MAX, ret);
-  if (r == 0)
-    keep(p, fd, file);
-  close(fd);
-  return r;
 }
 
 static int read_kept(struct procfs *p, const struct procfs_file *file,
@@ -481,7 +464,7 @@ int procfs_read_kept(struct procfs *p, uint32_t pid, const char *name,
     procfs_drop(p, file);
   if (!is_kept(file)) {
     make_path(path, pid, name);
-    return read_and_keep(p, path, file, ret);
+    return read_at(p, PROCFS_ROOT, path, SIZE_MAX, file, ret);
   }
   r = read_kept(p, file, ret);
   if (r != 0)
