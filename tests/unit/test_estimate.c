@@ -1053,23 +1053,28 @@ static void locked_stays_within_pss(void **state) {
   assert_in_range(got.bytes[ROLLUP_LOCKED], 0, 300 * KIB);
 }
 
-/* The worker with 40 kB of its sharing in shmem and 10 in files: whatever its
- * set is of gets cheaper and is in doubt, the other is as it was. */
+/* The worker with 40 kB of its sharing in shmem and 10 in files. */
+static struct reading read_sharer(void) {
+  uint32_t kb[ROLLUP_FIELDS];
+  struct rollup rollup;
+
+  memcpy(kb, worker_kb, sizeof(kb));
+  kb[ROLLUP_PSS_FILE] = 10;
+  kb[ROLLUP_PSS_SHMEM] = 40;
+  rollup = in_kb(kb);
+  return take(&rollup, &worker_at_reading);
+}
+
+/* Whatever its set is of gets cheaper and is in doubt, the other is as it was.
+ */
 static void a_set_is_of_shmem_or_of_files(void **state) {
   static const struct {
     bool is_of_shmem;
     double file, shmem, doubt;
   } cases[] = {{true, 10, 20, 20}, {false, 5, 40, 5}};
-  uint32_t kb[ROLLUP_FIELDS];
-  struct rollup rollup;
-  struct reading r;
+  struct reading r = read_sharer();
 
   (void)state;
-  memcpy(kb, worker_kb, sizeof(kb));
-  kb[ROLLUP_PSS_FILE] = 10;
-  kb[ROLLUP_PSS_SHMEM] = 40;
-  rollup = in_kb(kb);
-  r = take(&rollup, &worker_at_reading);
   for (size_t i = 0; i < 2; i++) {
     struct evidence e = worker_at_reading;
     struct rollup got;
@@ -1095,18 +1100,12 @@ static void relatives_share_the_other_kind_by_their_number(void **state) {
     bool is_of_shmem;
     double file, shmem;
   } cases[] = {{true, 5, 40}, {false, 10, 20}};
-  uint32_t kb[ROLLUP_FIELDS];
-  struct rollup rollup, got;
-  struct reading r;
+  struct reading r = read_sharer();
 
   (void)state;
-  memcpy(kb, worker_kb, sizeof(kb));
-  kb[ROLLUP_PSS_FILE] = 10;
-  kb[ROLLUP_PSS_SHMEM] = 40;
-  rollup = in_kb(kb);
-  r = take(&rollup, &worker_at_reading);
   for (size_t i = 0; i < 2; i++) {
     struct evidence e = worker_at_reading;
+    struct rollup got;
 
     e.is_of_shmem = cases[i].is_of_shmem;
     e.relatives = 8;

@@ -317,13 +317,8 @@ static void relatives_that_came_are_doubted_less_with_experience(void **state) {
   assert_in_range(follow_doubt(&f->now, p), before / 2, before * 19 / 20);
 }
 
-/* 64 MiB of a file, which a third one maps now too. */
-static void who_joins_the_set_makes_files_cheaper(void **state) {
-  struct fixture *f = *state;
-  struct process *p = &f->p[0];
-  struct rollup as_expected;
-  uint64_t before;
-
+/* 64 MiB of a file that two map, and then a third one too. */
+static void let_third_join(struct fixture *f) {
   for (int i = 0; i < 3; i++)
     have(&f->p[i], &mapper);
   count(f, 2);
@@ -331,6 +326,15 @@ static void who_joins_the_set_makes_files_cheaper(void **state) {
     take(f, &f->p[i], &mapper);
   count(f, 2);
   count(f, 3);
+}
+
+static void who_joins_the_set_makes_files_cheaper(void **state) {
+  struct fixture *f = *state;
+  struct process *p = &f->p[0];
+  struct rollup as_expected;
+  uint64_t before;
+
+  let_third_join(f);
   expect_near((double)estimate(f, p, ROLLUP_PSS_FILE), 65536.0 * 1024 / 3);
   before = follow_doubt(&f->now, p);
   assert_true(before > 8192 * KIB);
@@ -462,13 +466,7 @@ static void good_experience_leaves_some_doubt(void **state) {
   struct process *p = &f->p[0];
   double doubted;
 
-  for (int i = 0; i < 3; i++)
-    have(&f->p[i], &mapper);
-  count(f, 2);
-  for (int i = 0; i < 2; i++)
-    take(f, &f->p[i], &mapper);
-  count(f, 2);
-  count(f, 3);
+  let_third_join(f);
   p->reading.at_ns = f->now.now_ns; /* without the doubt of age */
   doubted = (double)follow_doubt(&f->now, p);
   assert_true(doubted > 8192 * 1024.0);

@@ -782,18 +782,23 @@ static void where_it_cannot_be_asked_whose_it_is_it_is_as_it_was(void **state) {
   proctree_wake(&w->tree, "10/stat");
 }
 
+/* Two cycles with a child in vfork, of which the second knows that. */
+static void start_vfork(struct world *w, const struct fake *parent) {
+  w->settings.policy.refresh = REFRESH_ALWAYS;
+  w->settings.stall_timeout_ns = TIMEOUT_NS;
+  put(w, *parent);
+  put(w, child_of(parent, 11));
+  group(w, "g");
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_cycle(w, 1), 0);
+}
+
 /* Its memory is its own now, and is not read before its time. */
 static void orphan_that_is_in_quarantine_is_guessed(void **state) {
   struct world *w = *state;
   struct fake parent = waiting(10, "g");
 
-  w->settings.policy.refresh = REFRESH_ALWAYS;
-  w->settings.stall_timeout_ns = TIMEOUT_NS;
-  put(w, parent);
-  put(w, child_of(&parent, 11));
-  group(w, "g");
-  assert_int_equal(world_cycle(w, 1), 0);
-  assert_int_equal(world_cycle(w, 1), 0);
+  start_vfork(w, &parent);
   proctree_hang(&w->tree, "10/stat");
   assert_int_equal(world_cycle(w, 1), 0);
   assert_int_equal(stalled(w), 1);
@@ -843,13 +848,7 @@ static void child_of_one_in_quarantine_is_as_it_was(void **state) {
   struct world *w = *state;
   struct fake parent = waiting(10, "g");
 
-  w->settings.policy.refresh = REFRESH_ALWAYS;
-  w->settings.stall_timeout_ns = TIMEOUT_NS;
-  put(w, parent);
-  put(w, child_of(&parent, 11));
-  group(w, "g");
-  assert_int_equal(world_cycle(w, 1), 0);
-  assert_int_equal(world_cycle(w, 1), 0);
+  start_vfork(w, &parent);
   proctree_hang(&w->tree, "10/smaps_rollup");
   assert_int_equal(world_cycle(w, 1), 0);
   assert_int_equal(stalled(w), 1);
