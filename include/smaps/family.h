@@ -12,11 +12,15 @@
 struct process;
 struct process_table;
 
+#define BROKEN_UNITS 1024.0
+
 struct family {
   uint32_t members;
-  /* Running sum of what members have broken out of shared memory, in bytes for
-   * each other member: it raises what the rest costs them. */
-  double broken_share;
+  /* What members have broken out of shared memory, for each other member: it
+   * raises what the rest costs them. In BROKEN_UNITS of a byte. It counts round
+   * and round, as the kernel's counters do: only differences mean something,
+   * and they are exact however long it has been counting. */
+  uint64_t broken_share;
   /* What share of the faults that could have done so really did, as readings
    * have shown; and by what part that was wrong, lately. */
   double cow_breaks;

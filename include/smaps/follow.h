@@ -43,7 +43,8 @@ void follow_learn(const struct circumstances *c, const struct process *p,
 void follow_from(const struct circumstances *c, struct process *p,
                  const struct rollup_reading *read);
 
-/* To be called for who was read, when that is done for all of the cycle. */
-void follow_settle(struct process *p);
+/* Takes in what the readings of others have shown of the memory that they
+ * share: when all of the cycle are made, for a process that was not read. */
+void follow_others(struct process *p);
 
 #endif

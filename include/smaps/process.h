@@ -56,11 +56,11 @@ struct process {
   /* Hash of the name that MaxGroups refused; 0 for none. */
   uint32_t refused_name;
 
-  struct family *family;    /* NULL while it stands alone */
-  uint64_t family_program;  /* what it ran when that was decided */
-  double family_broken;     /* family->broken_share at the reading */
-  struct sharing_mark mark; /* of process_sharing() at the reading */
-  uint32_t shared_pages;    /* as they were counted there in the last cycle */
+  struct family *family;      /* NULL while it stands alone */
+  uint64_t family_program;    /* what it ran when that was decided */
+  uint64_t family_broken;     /* family->broken_share at the reading */
+  struct sharing_since since; /* the reading, in process_sharing() */
+  uint32_t shared_pages;      /* as they were counted there last */
 
   struct reading reading;
   uint64_t denied_until_ns;  /* no use to try its rollup before */

@@ -6,6 +6,9 @@
  * process is seen to come, to go, or to touch more of a shared buffer by those
  * to whom nothing happens. How many of the pages that are touched are new to
  * all, and what else this overlooks, is learnt from the readings.
+ *
+ * A set knows the changes of one cycle only. Each member adds them up since its
+ * own last reading, so that nothing grows with the time that the daemon runs.
  */
 #ifndef SMAPS_SHARING_H
 #define SMAPS_SHARING_H
@@ -15,7 +18,6 @@
 
 struct sharing {
   uint64_t cycle_ns; /* when pages were last counted */
-  bool is_settled;   /* and what follows brought up to date */
   /* Pages that members map and that were not private when read: before this
    * cycle, by those of them that are left, by the same now, by all now. */
   double before, left, grown, now;
@@ -23,19 +25,24 @@ struct sharing {
    * are taken to be of. */
   bool is_shmem;
   double shmem_lead;
-  double cost;  /* of a page, as an index: only its changes mean something */
-  double moved; /* running sum of changes, as shares of all pages */
   /* What pages that a member has touched have brought, by what they would if
    * all were new at the cost of the others: 0 where all were old. */
   double newness;
+  /* The readings of this cycle: by what factor, in sum, they found the pages
+   * dearer than expected, and how many there were. */
+  double surprise;
+  double lessons;
   struct experience experience;
 };
 
-/* What a reading remembers of its set. */
-struct sharing_mark {
+/* Since the last reading of a member: what a page costs now by what it did, and
+ * what share of the pages has moved. */
+struct sharing_since {
+  double cost;
   double moved;
-  float cost;
 };
+
+#define SHARING_JUST_READ ((struct sharing_since){.cost = 1})
 
 /* A set of one member, which has been part of another (or of none, NULL). */
 void sharing_init(struct sharing *s, const struct sharing *from,
@@ -50,18 +57,12 @@ void sharing_count(struct sharing *s, uint64_t cycle_ns, uint64_t pages,
 /* So many more turn out to be shared; nothing has changed. */
 void sharing_correct(struct sharing *s, double pages);
 
+/* Adds the changes of this cycle: to be called once in each. */
+void sharing_advance(const struct sharing *s, struct sharing_since *since);
+
 /* For a reading: what the pages cost in it, by kind. */
-struct sharing_mark sharing_mark(struct sharing *s, uint64_t file_bytes,
-                                 uint64_t shmem_bytes);
-
-/* When all readings of the cycle have been learnt from: what was learnt after
- * this one is of the others, that were not read. */
-void sharing_end_lessons(const struct sharing *s, struct sharing_mark *mark);
-
-/* Since then: what a page costs now by what it did, and the share that moved.
- */
-double sharing_cost_since(struct sharing *s, const struct sharing_mark *mark);
-double sharing_moved_since(struct sharing *s, const struct sharing_mark *mark);
+void sharing_see_kind(struct sharing *s, uint64_t file_bytes,
+                      uint64_t shmem_bytes);
 
 /* What a reading has shown of the shared pages of a member. Costs in bytes. */
 struct sharing_lesson {
@@ -71,5 +72,9 @@ struct sharing_lesson {
 };
 
 void sharing_learn(struct sharing *s, const struct sharing_lesson *lesson);
+
+/* Adds what the readings of this cycle have shown: to be called once, when all
+ * are made, for each member that was not read itself. */
+void sharing_take_lessons(const struct sharing *s, struct sharing_since *since);
 
 #endif

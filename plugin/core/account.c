@@ -1,5 +1,7 @@
 #include <smaps/account.h>
 
+#include <smaps/amount.h>
+
 /* What we are used to be off by is exceeded every other time; what is published
  * as a bound should not be. */
 #define DOUBTS_PUBLISHED 2
@@ -24,7 +26,7 @@ static void add_estimated(const struct circumstances *c,
                           const struct process *p, const struct rollup *rollup,
                           struct usage *u) {
   usage_add_estimate(u, rollup, resident_of(c, p),
-                     DOUBTS_PUBLISHED * (uint64_t)p->doubt,
+                     amount_from(DOUBTS_PUBLISHED * (double)p->doubt),
                      c->now_ns - p->reading.at_ns);
 }
 

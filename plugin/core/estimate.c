@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include <smaps/amount.h>
+
 #define KIB UINT64_C(1024)
 
 /* Of what others share with a process, as much a second may change with nothing
@@ -96,7 +98,7 @@ static struct change change_since(const struct reading *r,
 static uint64_t shared_anonymous(const struct reading *r) {
   double n = r->relatives > 1 ? r->relatives : 2;
 
-  return least((uint64_t)((double)reading_cow_bytes(r) * n / (n - 1)),
+  return least(amount_from((double)reading_cow_bytes(r) * n / (n - 1)),
                bytes_of(r, ROLLUP_ANONYMOUS));
 }
 
@@ -134,7 +136,7 @@ static uint64_t broken_bytes(const struct reading *r, const struct evidence *e,
   uint64_t grown = (c->anon > 0 ? (uint64_t)c->anon : 0) +
                    (c->shared > 0 ? (uint64_t)c->shared : 0);
 
-  return least((uint64_t)((double)minus(faulted, grown) * e->cow_breaks),
+  return least(amount_from((double)minus(faulted, grown) * e->cow_breaks),
                shared_anonymous(r));
 }
 
@@ -170,7 +172,7 @@ static void scale_above(struct rollup *u, enum rollup_field f, uint64_t base,
                         double factor) {
   uint64_t kept = least(u->bytes[f], base);
 
-  u->bytes[f] = kept + (uint64_t)((double)(u->bytes[f] - kept) * factor);
+  u->bytes[f] = kept + amount_from((double)(u->bytes[f] - kept) * factor);
 }
 
 /* Private memory at the reading, by kind. */
@@ -218,7 +220,7 @@ static void move_anonymous(const struct reading *r, struct rollup *u,
   int64_t private_by =
       by < 0 && (uint64_t)-by > private_most ? -(int64_t)private_most : by;
   int64_t pss_by =
-      private_by + (int64_t)((double)(by - private_by) * cow_cost(r));
+      private_by + amount_change_from((double)(by - private_by) * cow_cost(r));
   uint64_t from_clean = 0;
 
   if (private_by < 0)
@@ -236,7 +238,7 @@ static void move_anonymous(const struct reading *r, struct rollup *u,
 /* Pages that were shared are copied: what they cost here before was little. */
 static void move_broken(struct rollup *u, uint64_t bytes, double shared_cost) {
   int64_t by = (int64_t)bytes;
-  int64_t pss_by = (int64_t)((double)bytes * (1 - shared_cost));
+  int64_t pss_by = amount_change_from((double)bytes * (1 - shared_cost));
   uint64_t from_dirty = least(bytes, u->bytes[ROLLUP_SHARED_DIRTY]);
 
   move(u, ROLLUP_PRIVATE_DIRTY, by);
@@ -248,7 +250,7 @@ static void move_broken(struct rollup *u, uint64_t bytes, double shared_cost) {
 }
 
 static void move_shared(struct rollup *u, int64_t by, double ratio) {
-  int64_t pss_by = (int64_t)((double)by * ratio);
+  int64_t pss_by = amount_change_from((double)by * ratio);
   uint64_t file = u->bytes[ROLLUP_PSS_FILE];
   uint64_t shmem = u->bytes[ROLLUP_PSS_SHMEM];
   bool is_shmem = shmem > file;
@@ -267,7 +269,7 @@ static void split(struct rollup *u, enum rollup_field a, enum rollup_field b,
 
   if (sum == whole)
     return;
-  u->bytes[a] = (uint64_t)((double)whole * part);
+  u->bytes[a] = least(amount_from((double)whole * part), whole);
   u->bytes[b] = whole - u->bytes[a];
 }
 
@@ -374,7 +376,7 @@ uint64_t estimate_shared_doubt(const struct reading *r,
                                const struct evidence *e) {
   struct change c = change_since(r, e);
 
-  return (uint64_t)(doubt_of_own(r, e, &c) + doubt_by_others(r, e));
+  return amount_from(doubt_of_own(r, e, &c) + doubt_by_others(r, e));
 }
 
 /* As it was not to be seen for sure what the faults were, a part of it. */
@@ -406,7 +408,7 @@ static double doubt_of_relatives(const struct reading *r,
 
 uint64_t estimate_relatives_doubt(const struct reading *r,
                                   const struct evidence *e) {
-  return (uint64_t)doubt_of_relatives(r, e);
+  return amount_from(doubt_of_relatives(r, e));
 }
 
 static double doubt_of_age(const struct reading *r, const struct evidence *e) {
@@ -440,5 +442,5 @@ uint64_t estimate_doubt(const struct reading *r, const struct evidence *e) {
       (ANON_SLACK + SHARED_SLACK) * (double)(e->slack_pages * e->page_size);
   /* It cannot be further off than by all there is. */
   most = (double)(e->statm.resident_pages * e->page_size);
-  return (uint64_t)(doubt < most ? doubt : most);
+  return amount_from(doubt < most ? doubt : most);
 }

@@ -37,6 +37,7 @@ static int found(struct process *parent) {
   sharing_init(&family->sharing, process_sharing(parent),
                parent->statm.shared_pages);
   parent->family = family;
+  parent->family_broken = family->broken_share;
   parent->family_program = program_of(parent);
   return 0;
 }
@@ -45,6 +46,7 @@ static int join(struct process *p, struct process *parent) {
   if (!parent->family && found(parent) < 0)
     return -ENOMEM;
   p->family = parent->family;
+  p->family_broken = p->family->broken_share;
   p->family->members++;
   return 0;
 }

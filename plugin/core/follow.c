@@ -1,5 +1,6 @@
 #include <smaps/follow.h>
 
+#include <smaps/amount.h>
 #include <smaps/status.h>
 
 /* Of a few pages there is little to learn; a reading that tells of so much
@@ -28,12 +29,12 @@ static uint32_t read_swap_kb(const struct circumstances *c,
 }
 
 static uint64_t broken_by_relatives(const struct process *p) {
-  double more = p->family ? p->family->broken_share - p->family_broken : 0;
+  int64_t more =
+      p->family ? (int64_t)(p->family->broken_share - p->family_broken) : 0;
+  uint64_t bytes = amount_from((double)more / BROKEN_UNITS);
   uint64_t most = reading_cow_bytes(&p->reading);
 
-  if (more <= 0)
-    return 0;
-  return more < (double)most ? (uint64_t)more : most;
+  return bytes < most ? bytes : most;
 }
 
 static struct evidence evidence_of(const struct circumstances *c,
@@ -55,8 +56,8 @@ static struct evidence evidence_of(const struct circumstances *c,
     return e;
   e.broken_by_relatives = broken_by_relatives(p);
   e.is_of_shmem = sharing->is_shmem;
-  e.shared_cost = sharing_cost_since(sharing, &p->mark);
-  e.shared_moved = sharing_moved_since(sharing, &p->mark);
+  e.shared_cost = p->since.cost;
+  e.shared_moved = p->since.moved;
   e.shared_doubt = experience_error(&sharing->experience, c->now_ns);
   if (e.shared_doubt < SHARED_DOUBT_LEAST)
     e.shared_doubt = SHARED_DOUBT_LEAST;
@@ -90,8 +91,11 @@ static void tell_relatives(struct process *p, uint64_t broken) {
   double more = (double)broken - (double)p->broken;
 
   if (n > 1) {
-    p->family->broken_share += more / (n * (n - 1));
-    p->family_broken += more / (n * (n - 1)); /* which it does not pay itself */
+    uint64_t share =
+        (uint64_t)amount_change_from(more * BROKEN_UNITS / (n * (n - 1)));
+
+    p->family->broken_share += share;
+    p->family_broken += share; /* which it does not pay itself */
   }
   p->broken = (float)broken;
 }
@@ -102,6 +106,8 @@ void follow_look(const struct circumstances *c, struct process *p) {
   if (!p->reading.at_ns)
     return;
   p->vm_swap_kb = read_swap_kb(c, p);
+  if (process_sharing(p))
+    sharing_advance(process_sharing(p), &p->since);
   e = evidence_of(c, p);
   tell_relatives(p, estimate_broken(&p->reading, &e));
 }
@@ -113,7 +119,7 @@ uint64_t follow_doubt(const struct circumstances *c, const struct process *p) {
 
   if (!p->reading.at_ns)
     return resident;
-  doubt = estimate_doubt(&p->reading, &e) + (uint64_t)p->unsure;
+  doubt = estimate_doubt(&p->reading, &e) + amount_from((double)p->unsure);
   return doubt < resident ? doubt : resident;
 }
 
@@ -225,14 +231,15 @@ void follow_from(const struct circumstances *c, struct process *p,
                   ? (float)(read->faults_after - read->faults_before) *
                         (float)c->page_size
                   : 0;
-  p->mark = sharing_mark(process_sharing(p), rollup->bytes[ROLLUP_PSS_FILE],
-                         rollup->bytes[ROLLUP_PSS_SHMEM]);
+  p->since = SHARING_JUST_READ;
+  sharing_see_kind(process_sharing(p), rollup->bytes[ROLLUP_PSS_FILE],
+                   rollup->bytes[ROLLUP_PSS_SHMEM]);
   correct_count(c, p);
 }
 
-void follow_settle(struct process *p) {
+void follow_others(struct process *p) {
   const struct sharing *sharing = process_sharing(p);
 
   if (p->reading.at_ns && sharing)
-    sharing_end_lessons(sharing, &p->mark);
+    sharing_take_lessons(sharing, &p->since);
 }

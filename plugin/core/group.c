@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <smaps/amount.h>
+
 /* Of a group's PSS, as much may be in doubt before anything is read for it. */
 #define GROUP_DOUBT_TOLERATED 0.005
 
@@ -100,9 +102,9 @@ void group_table_reset(struct group_table *t) {
 
     g->last_pss = g->usage.rollup.bytes[ROLLUP_PSS];
     g->usage = (struct usage){0};
-    g->plan = (struct plan_group){
-        .tolerated_bytes =
-            (uint64_t)((double)g->last_pss * GROUP_DOUBT_TOLERATED)};
+    g->plan =
+        (struct plan_group){.tolerated_bytes = amount_from(
+                                (double)g->last_pss * GROUP_DOUBT_TOLERATED)};
   }
 }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <smaps/account.h>
+#include <smaps/amount.h>
 #include <smaps/identify.h>
 #include <smaps/kernel.h>
 #include <smaps/status.h>
@@ -160,7 +161,7 @@ static void add_candidate(struct measurer *m, struct process *p, bool is_due,
   m->candidates[m->n_candidates++] =
       (struct candidate){.process = p,
                          .group = &p->groups[0]->plan,
-                         .doubt_bytes = (uint64_t)p->doubt,
+                         .doubt_bytes = amount_from((double)p->doubt),
                          .cost_ns = predict_cost_ns(m, p),
                          .deferrals = p->deferrals,
                          .is_due = is_due,
@@ -181,7 +182,7 @@ static uint64_t doubt_of(const struct measurer *m, const struct process *p) {
 static void estimate(struct measurer *m, struct process *p) {
   follow_look(&m->now, p);
   p->doubt = (float)doubt_of(m, p);
-  p->groups[0]->plan.doubt_bytes += (uint64_t)p->doubt;
+  p->groups[0]->plan.doubt_bytes += amount_from((double)p->doubt);
 }
 
 /* No read is made that would hold the process up for longer, not even where
@@ -414,8 +415,8 @@ static void look_around(struct measurer *m, const struct process_table *t) {
 }
 
 static void add_up(struct measurer *m, struct process *p) {
-  if (p->is_read)
-    follow_settle(p);
+  if (is_measured(p) && !p->is_read)
+    follow_others(p);
   m->denied += is_member(p) && m->now.now_ns < p->denied_until_ns;
   account_add_unread(&m->now, p);
 }

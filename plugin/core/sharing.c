@@ -1,6 +1,7 @@
 #include <smaps/sharing.h>
 
-/* How far one reading, or the readings of one cycle, speak for all. */
+/* How far one reading speaks for the members that were not read: a quarter. */
+#define OTHERS_OPINION 3.0
 #define LEARNING_RATE 0.25
 /* After less has moved there is less to learn. */
 #define MOVED_WELL 0.05
@@ -9,18 +10,21 @@
 #define LEAD_KEPT 0.95
 /* One member's surprise is not more than this to the others. */
 #define FACTOR_MOST 2.0
+/* Between two readings a page does not become dearer or cheaper by more: a
+ * million members would have to come or go. */
+#define COST_MOST 1e6
 
 static double clamp(double x, double least, double most) {
-  return x < least ? least : x > most ? most : x;
+  return x > least ? (x < most ? x : most) : least;
 }
 
 void sharing_init(struct sharing *s, const struct sharing *from,
                   uint64_t pages) {
   *s =
-      (struct sharing){.is_settled = true,
-                       .now = (double)pages,
-                       .cost = from ? from->cost : 1,
-                       .moved = from ? from->moved : 0,
+      (struct sharing){.now = (double)pages,
+                       .before = (double)pages,
+                       .left = (double)pages,
+                       .grown = (double)pages,
                        .is_shmem = from && from->is_shmem,
                        .shmem_lead = from ? from->shmem_lead : 0,
                        .newness = from ? from->newness : 0,
@@ -31,9 +35,9 @@ void sharing_count(struct sharing *s, uint64_t cycle_ns, uint64_t pages,
                    uint64_t before) {
   if (s->cycle_ns != cycle_ns) {
     s->cycle_ns = cycle_ns;
-    s->is_settled = false;
     s->before = s->now;
     s->left = s->grown = s->now = 0;
+    s->surprise = s->lessons = 0;
   }
   s->now += (double)pages;
   if (before == 0)
@@ -52,43 +56,37 @@ static double distance(double a, double b) { return a > b ? a - b : b - a; }
  * Who comes and goes takes up or leaves behind pages that the others have too.
  * Who is there and touches more may find some that nobody had.
  */
-static void settle(struct sharing *s) {
-  double most = s->before > s->now ? s->before : s->now;
+static double cost_factor(const struct sharing *s) {
   double grown = s->grown - s->left;
 
-  if (s->is_settled)
-    return;
-  s->is_settled = true;
-  s->cost *= ratio(s->before, s->left) * ratio(s->grown, s->now) *
-             ratio(s->left + (grown > 0 ? grown * s->newness : 0), s->grown);
-  if (s->before > 0)
-    s->moved += (distance(s->before, s->left) + distance(s->left, s->grown) +
-                 distance(s->grown, s->now)) /
-                most;
+  return ratio(s->before, s->left) * ratio(s->grown, s->now) *
+         ratio(s->left + (grown > 0 ? grown * s->newness : 0), s->grown);
 }
 
-struct sharing_mark sharing_mark(struct sharing *s, uint64_t file_bytes,
-                                 uint64_t shmem_bytes) {
-  settle(s);
+static double moved_share(const struct sharing *s) {
+  double most = s->before > s->now ? s->before : s->now;
+
+  if (!(s->before > 0))
+    return 0;
+  return (distance(s->before, s->left) + distance(s->left, s->grown) +
+          distance(s->grown, s->now)) /
+         most;
+}
+
+static void scale_cost(struct sharing_since *since, double factor) {
+  since->cost = clamp(since->cost * factor, 1 / COST_MOST, COST_MOST);
+}
+
+void sharing_advance(const struct sharing *s, struct sharing_since *since) {
+  scale_cost(since, cost_factor(s));
+  since->moved = clamp(since->moved + moved_share(s), 0, 1);
+}
+
+void sharing_see_kind(struct sharing *s, uint64_t file_bytes,
+                      uint64_t shmem_bytes) {
   s->shmem_lead =
       s->shmem_lead * LEAD_KEPT + (double)shmem_bytes - (double)file_bytes;
   s->is_shmem = s->shmem_lead > 0;
-  return (struct sharing_mark){.cost = (float)s->cost, .moved = s->moved};
-}
-
-void sharing_end_lessons(const struct sharing *s, struct sharing_mark *mark) {
-  mark->cost = (float)s->cost;
-}
-
-double sharing_cost_since(struct sharing *s, const struct sharing_mark *mark) {
-  settle(s);
-  /* Rounded as the mark is, so that nothing is exactly 1. */
-  return ratio((double)(float)s->cost, (double)mark->cost);
-}
-
-double sharing_moved_since(struct sharing *s, const struct sharing_mark *mark) {
-  settle(s);
-  return clamp(s->moved - mark->moved, 0, 1);
 }
 
 void sharing_learn(struct sharing *s, const struct sharing_lesson *lesson) {
@@ -96,10 +94,18 @@ void sharing_learn(struct sharing *s, const struct sharing_lesson *lesson) {
   double rate = LEARNING_RATE * clamp(lesson->moved / MOVED_WELL, 0, 1);
 
   factor = clamp(factor, 1 / FACTOR_MOST, FACTOR_MOST);
-  s->cost *= 1 + (factor - 1) * LEARNING_RATE;
+  s->surprise += factor;
+  s->lessons++;
   if (lesson->moved > 0)
     s->newness = clamp(s->newness + (factor - 1) / lesson->moved * rate, 0,
                        NEWNESS_MOST);
   experience_add(&s->experience, s->cycle_ns, lesson->found - lesson->expected,
                  lesson->doubted);
+}
+
+void sharing_take_lessons(const struct sharing *s,
+                          struct sharing_since *since) {
+  if (s->lessons > 0)
+    scale_cost(since,
+               (s->surprise + OTHERS_OPINION) / (s->lessons + OTHERS_OPINION));
 }

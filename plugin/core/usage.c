@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include <smaps/amount.h>
+
 void usage_add_process(struct usage *u, uint32_t threads) {
   u->processes++;
   u->threads += threads;
@@ -53,7 +55,7 @@ void usage_add_estimate(struct usage *u, const struct rollup *r,
 }
 
 static uint64_t scaled(uint64_t x, double by) {
-  return (uint64_t)((double)x * by);
+  return amount_from((double)x * by);
 }
 
 /* Nothing to go by: anonymous memory for private, the rest for half shared. */

@@ -961,7 +961,7 @@ while_pages_are_merged_all_that_is_anonymous_is_in_doubt(void **state) {
   s.p.reading = (struct reading){
       .at_ns = NS_PER_S, .resident_pages = 2048, .relatives = 1};
   s.p.reading.kb[ROLLUP_ANONYMOUS] = 4096;
-  s.p.mark = sharing_mark(&s.group.sharing, 0, 0);
+  s.p.since = SHARING_JUST_READ;
   s.m.is_ksm_merging = is_merging;
   for (int i = 0; i < 4; i++) {
     merges = i % 2;

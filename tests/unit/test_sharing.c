@@ -13,6 +13,7 @@
 /* A set of members with so many pages each, and the time. */
 struct set {
   struct sharing sharing;
+  struct sharing_since since; /* a reading of any of them */
   uint64_t pages[MEMBERS], before[MEMBERS];
   uint64_t now;
 };
@@ -24,6 +25,7 @@ static void count(struct set *s) {
       sharing_count(&s->sharing, s->now, s->pages[i], s->before[i]);
     s->before[i] = s->pages[i];
   }
+  sharing_advance(&s->sharing, &s->since);
 }
 
 /* With n members of 1,000 pages, a cycle later. */
@@ -41,8 +43,9 @@ static double error_of(struct set *s) {
   return experience_error(&s->sharing.experience, s->now);
 }
 
-static struct sharing_mark mark(struct set *s) {
-  return sharing_mark(&s->sharing, 1000, 0);
+static void mark(struct set *s) {
+  sharing_see_kind(&s->sharing, 1000, 0);
+  s->since = SHARING_JUST_READ;
 }
 
 static void expect(double got, double wanted) {
@@ -52,120 +55,120 @@ static void expect(double got, double wanted) {
 
 static void nothing_moves_in_an_idle_set(void **state) {
   struct set s = make(4);
-  struct sharing_mark m = mark(&s);
 
   (void)state;
+  mark(&s);
   count(&s);
   count(&s);
-  expect(sharing_cost_since(&s.sharing, &m), 1);
-  expect(sharing_moved_since(&s.sharing, &m), 0);
+  expect(s.since.cost, 1);
+  expect(s.since.moved, 0);
 }
 
 static void who_joins_makes_it_cheaper_for_all(void **state) {
   struct set s = make(4);
-  struct sharing_mark m = mark(&s);
 
   (void)state;
+  mark(&s);
   s.pages[4] = 1000;
   count(&s);
-  expect(sharing_cost_since(&s.sharing, &m), 4.0 / 5);
-  expect(sharing_moved_since(&s.sharing, &m), 1.0 / 5);
+  expect(s.since.cost, 4.0 / 5);
+  expect(s.since.moved, 1.0 / 5);
 }
 
 static void who_leaves_makes_it_dearer(void **state) {
   struct set s = make(5);
-  struct sharing_mark m = mark(&s);
 
   (void)state;
+  mark(&s);
   s.pages[2] = 0;
   count(&s);
-  expect(sharing_cost_since(&s.sharing, &m), 5.0 / 4);
+  expect(s.since.cost, 5.0 / 4);
 }
 
 static void one_for_another_costs_the_same_but_has_moved(void **state) {
   struct set s = make(4);
-  struct sharing_mark m = mark(&s);
 
   (void)state;
+  mark(&s);
   s.pages[0] = 0;
   s.pages[9] = 1000;
   count(&s);
-  expect(sharing_cost_since(&s.sharing, &m), 1);
-  expect(sharing_moved_since(&s.sharing, &m), 0.5);
+  expect(s.since.cost, 1);
+  expect(s.since.moved, 0.5);
 }
 
 static void what_members_touch_is_taken_to_be_old(void **state) {
   struct set s = make(4);
-  struct sharing_mark m = mark(&s);
 
   (void)state;
+  mark(&s);
   s.pages[0] = s.pages[1] = 2000;
   count(&s);
-  expect(sharing_cost_since(&s.sharing, &m), 4.0 / 6);
-  expect(sharing_moved_since(&s.sharing, &m), 2.0 / 6);
+  expect(s.since.cost, 4.0 / 6);
+  expect(s.since.moved, 2.0 / 6);
 }
 
 static void pages_found_to_be_shared_are_no_change(void **state) {
   struct set s = make(4);
-  struct sharing_mark m = mark(&s);
 
   (void)state;
+  mark(&s);
   sharing_correct(&s.sharing, -600);
   s.pages[0] = s.before[0] = 400;
   count(&s);
-  expect(sharing_cost_since(&s.sharing, &m), 1);
-  expect(sharing_moved_since(&s.sharing, &m), 0);
+  expect(s.since.cost, 1);
+  expect(s.since.moved, 0);
 }
 
 static void first_members_have_not_moved_anything(void **state) {
   struct set s = {.now = SECOND};
-  struct sharing_mark m;
 
   (void)state;
   sharing_init(&s.sharing, NULL, 0);
-  m = mark(&s);
+  mark(&s);
   s.pages[0] = 1000;
   count(&s);
-  expect(sharing_cost_since(&s.sharing, &m), 1);
-  expect(sharing_moved_since(&s.sharing, &m), 0);
+  expect(s.since.cost, 1);
+  expect(s.since.moved, 0);
 }
 
 static void set_that_empties_and_fills_again_keeps_its_cost(void **state) {
   struct set s = make(2);
-  struct sharing_mark m = mark(&s);
 
   (void)state;
+  mark(&s);
   s.pages[0] = s.pages[1] = 0;
   count(&s);
   s.pages[0] = s.pages[1] = 1000;
   count(&s);
-  expect(sharing_cost_since(&s.sharing, &m), 1);
+  expect(s.since.cost, 1);
 }
 
 static void part_of_a_set_goes_on_from_where_that_was(void **state) {
   struct set s = make(4);
-  struct sharing_mark m = mark(&s);
   struct sharing part;
 
   (void)state;
-  s.pages[4] = 1000;
-  count(&s);
   mark(&s);
   s.sharing.experience.error = 0.3;
+  s.sharing.newness = 0.7;
   sharing_init(&part, &s.sharing, 1000);
-  expect(sharing_cost_since(&part, &m), 4.0 / 5);
+  sharing_advance(&part, &s.since);
+  expect(s.since.cost, 1);
+  expect(s.since.moved, 0);
   expect(part.experience.error, 0.3);
+  expect(part.newness, 0.7);
 }
 
 static void the_kind_is_what_costs_more(void **state) {
   struct set s = make(4);
 
   (void)state;
-  sharing_mark(&s.sharing, 1000, 0);
+  sharing_see_kind(&s.sharing, 1000, 0);
   assert_false(s.sharing.is_shmem);
-  sharing_mark(&s.sharing, 100, 5000);
+  sharing_see_kind(&s.sharing, 100, 5000);
   assert_true(s.sharing.is_shmem);
-  sharing_mark(&s.sharing, 1000, 0);
+  sharing_see_kind(&s.sharing, 1000, 0);
   assert_true(s.sharing.is_shmem);
 }
 
@@ -175,28 +178,51 @@ static struct sharing_lesson lesson(double expected, double found,
       .expected = expected, .found = found, .doubted = doubted, .moved = moved};
 }
 
+/* What a page costs a member that was not read in this cycle. */
+static double cost_for_others(struct set *s) {
+  struct sharing_since since = s->since;
+
+  sharing_take_lessons(&s->sharing, &since);
+  return since.cost;
+}
+
 static void reading_moves_the_cost_for_the_others(void **state) {
   struct set s = make(4);
-  struct sharing_mark m = mark(&s);
   struct sharing_lesson dearer = lesson(1000, 1100, 500, 0.5);
   double before;
 
   (void)state;
+  mark(&s);
   sharing_learn(&s.sharing, &dearer);
-  before = sharing_cost_since(&s.sharing, &m);
+  before = cost_for_others(&s);
   assert_true(before > 1 && before < 1.1);
   sharing_learn(&s.sharing, &dearer);
-  assert_true(sharing_cost_since(&s.sharing, &m) > before);
+  assert_true(cost_for_others(&s) > before);
+  count(&s);
+  expect(cost_for_others(&s), 1);
 }
 
 static void one_surprise_is_not_believed_in_full(void **state) {
   struct set s = make(4);
-  struct sharing_mark m = mark(&s);
   struct sharing_lesson huge = lesson(1, 1e12, 1, 0.5);
 
   (void)state;
+  mark(&s);
   sharing_learn(&s.sharing, &huge);
-  assert_true(sharing_cost_since(&s.sharing, &m) <= 1.25);
+  expect(cost_for_others(&s), 1.25);
+}
+
+/* Thousands of readings in one cycle agree; what they say is believed, and no
+ * more than that. */
+static void many_readings_say_no_more_than_each_of_them(void **state) {
+  struct set s = make(4);
+  struct sharing_lesson dearer = lesson(1000, 1500, 500, 0.5);
+
+  (void)state;
+  mark(&s);
+  for (int i = 0; i < 100000; i++)
+    sharing_learn(&s.sharing, &dearer);
+  expect(cost_for_others(&s), 1.5);
 }
 
 /* Experience counts once a cycle, however many readings there are. */
@@ -234,13 +260,13 @@ static void new_pages_are_learnt_to_be_new(void **state) {
 
   (void)state;
   for (int i = 0; i < 60; i++) {
-    struct sharing_mark m = mark(&s);
     struct sharing_lesson right;
 
+    mark(&s);
     for (int j = 0; j < 4; j++)
       s.pages[j] += s.pages[j] / 20;
     count(&s);
-    cost = sharing_cost_since(&s.sharing, &m);
+    cost = s.since.cost;
     /* In truth each page costs what it did. */
     right = lesson(1000 * cost, 1000, 50, 0.05);
     sharing_learn(&s.sharing, &right);
@@ -250,13 +276,13 @@ static void new_pages_are_learnt_to_be_new(void **state) {
 
 static void nothing_expected_teaches_nothing(void **state) {
   struct set s = make(4);
-  struct sharing_mark m = mark(&s);
   struct sharing_lesson none = lesson(0, 1000, 0, 0);
 
   (void)state;
+  mark(&s);
   sharing_learn(&s.sharing, &none);
   count(&s);
-  expect(sharing_cost_since(&s.sharing, &m), 1);
+  expect(s.since.cost, 1);
   expect(error_of(&s), 1);
 }
 
@@ -267,10 +293,10 @@ static void a_set_that_comes_of_another_is_of_the_same_kind(void **state) {
     struct set s = make(2);
     struct sharing part;
 
-    sharing_mark(&s.sharing, is_shmem ? 0 : 1000, is_shmem ? 1000 : 0);
+    sharing_see_kind(&s.sharing, is_shmem ? 0 : 1000, is_shmem ? 1000 : 0);
     sharing_init(&part, &s.sharing, 1000);
     assert_int_equal(part.is_shmem, is_shmem);
-    sharing_mark(&part, is_shmem ? 900 : 0, is_shmem ? 0 : 900);
+    sharing_see_kind(&part, is_shmem ? 900 : 0, is_shmem ? 0 : 900);
     assert_int_equal(part.is_shmem, is_shmem);
   }
 }
@@ -289,6 +315,7 @@ int main(void) {
       cmocka_unit_test(the_kind_is_what_costs_more),
       cmocka_unit_test(reading_moves_the_cost_for_the_others),
       cmocka_unit_test(one_surprise_is_not_believed_in_full),
+      cmocka_unit_test(many_readings_say_no_more_than_each_of_them),
       cmocka_unit_test(what_comes_true_is_trusted_more_and_more),
       cmocka_unit_test(mistake_is_taken_to_heart_at_once),
       cmocka_unit_test(new_pages_are_learnt_to_be_new),
