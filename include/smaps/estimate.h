@@ -23,6 +23,7 @@ struct reading {
   uint32_t shared_pages;
   uint32_t vm_swap_kb;
   uint32_t relatives; /* processes of its family, itself included */
+  uint32_t off_pages; /* between statm and the rollup; see precision.h */
 };
 
 /* What the cheap files say now. */
@@ -34,8 +35,6 @@ struct evidence {
   uint64_t vm_swap_kb;   /* of status; likewise */
   uint32_t relatives;
   double relatives_doubt; /* as experience has it */
-  /* What each counter of statm can be off by (see kernel.h). */
-  uint64_t slack_pages;
   /* The share of faults on memory shared by fork that really break the sharing,
    * as far as it was learnt, and how much of that is not sure. */
   double cow_breaks;
@@ -49,7 +48,10 @@ struct evidence {
   double shared_cost;
   double shared_moved;
   double shared_doubt;
-  bool is_ksm_merging;
+  bool is_swap_used; /* on this host */
+  /* KSM merges pages, or it has merged some or taken some apart since the
+   * reading. */
+  bool is_ksm_suspect;
 };
 
 /* Fills a reading. False, and no reading, where an amount does not fit. */

@@ -5,6 +5,7 @@
 #ifndef SMAPS_FOLLOW_H
 #define SMAPS_FOLLOW_H
 
+#include <smaps/precision.h>
 #include <smaps/process.h>
 #include <smaps/reader.h>
 
@@ -13,11 +14,12 @@ struct circumstances {
   struct procfs *procfs;
   uint64_t now_ns;
   uint64_t page_size;
-  uint64_t slack_pages; /* of statm, on this kernel */
+  struct precision precision; /* of statm, on this kernel */
   /* Bit per rollup_field that this kernel has, as far as was seen. */
   uint32_t kernel_fields;
   bool is_swap_used;
   bool is_ksm_merging;
+  uint64_t ksm_changed_ns; /* it merged or took apart pages last; 0: never */
 };
 
 /* Counts what it shares in its set (sharing.h): for all members, before any of
@@ -30,6 +32,10 @@ void follow_look(const struct circumstances *c, struct process *p);
 
 /* By how many bytes its Pss may be wrong without a reading. */
 uint64_t follow_doubt(const struct circumstances *c, const struct process *p);
+
+/* By how much more, because statm itself is not exact: no reading helps. */
+uint64_t follow_imprecision(const struct circumstances *c,
+                            const struct process *p);
 
 /* What it uses; there must be a reading. */
 void follow_estimate(const struct circumstances *c, const struct process *p,

@@ -1,4 +1,4 @@
-/* What the running kernel does that changes how much statm can be believed. */
+/* The running kernel: its release, and what it does to memory unseen. */
 #ifndef SMAPS_KERNEL_H
 #define SMAPS_KERNEL_H
 
@@ -9,19 +9,19 @@
 bool kernel_release(unsigned *ret_major, unsigned *ret_minor);
 
 /*
- * By how many pages each counter of statm can be off: from 6.2 (f1a7941243c1)
- * to 6.16 it is a per-CPU counter that is read without its parts, each of which
- * may hold up to a batch of 32, or twice the number of CPUs. Some stable
- * kernels of that age are exact again, which we cannot see; then we only read a
- * little more often.
+ * KSM (Documentation/admin-guide/mm/ksm.rst), which turns private memory into
+ * shared, and back, without any sign in statm. Zero where the kernel has none.
  */
-uint64_t kernel_statm_slack_pages(unsigned major, unsigned minor,
-                                  unsigned cpus);
+struct ksm {
+  uint64_t run; /* 0: stopped, 1: it merges, 2: it takes all apart */
+  uint64_t pages_sharing;
+};
 
-/*
- * Whether KSM merges pages now (Documentation/admin-guide/mm/ksm.rst): it turns
- * private memory into shared without any sign in statm.
- */
-bool kernel_is_merging(void);
+void kernel_read_ksm(struct ksm *ret);
+
+/* Whether pages are being merged. */
+static inline bool ksm_is_merging(const struct ksm *ksm) {
+  return ksm->run == 1 && ksm->pages_sharing > 0;
+}
 
 #endif

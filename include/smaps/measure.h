@@ -6,6 +6,7 @@
 #define SMAPS_MEASURE_H
 
 #include <smaps/follow.h>
+#include <smaps/kernel.h>
 #include <smaps/meminfo.h>
 #include <smaps/plan.h>
 #include <smaps/quarantine.h>
@@ -15,7 +16,8 @@ struct measurer {
   const struct quarantine *quarantine;
   struct trouble *troubles; /* by kind */
   uint64_t read_budget_ns;
-  bool (*is_ksm_merging)(void); /* NULL for never: a captured tree */
+  void (*read_ksm)(struct ksm *ret); /* NULL for a captured tree */
+  struct ksm ksm;                    /* as it was in the last cycle */
 
   bool has_fields; /* now.kernel_fields was seen and is no guess */
   /* What is read is of interest later, also where it is not estimated from. */

@@ -26,7 +26,8 @@ static void add_estimated(const struct circumstances *c,
                           const struct process *p, const struct rollup *rollup,
                           struct usage *u) {
   usage_add_estimate(u, rollup, resident_of(c, p),
-                     amount_from(DOUBTS_PUBLISHED * (double)p->doubt),
+                     amount_from(DOUBTS_PUBLISHED * (double)p->doubt) +
+                         follow_imprecision(c, p),
                      c->now_ns - p->reading.at_ns);
 }
 

@@ -10,6 +10,10 @@
  * to be seen of it here. */
 #define DRIFT_PER_SECOND 0.001
 
+static uint64_t distance(uint64_t a, uint64_t b) {
+  return a > b ? a - b : b - a;
+}
+
 bool reading_take(struct reading *r, const struct rollup *rollup,
                   const struct evidence *e) {
   struct reading made = {.at_ns = e->now_ns,
@@ -19,10 +23,13 @@ bool reading_take(struct reading *r, const struct rollup *rollup,
                          .shared_pages = (uint32_t)e->statm.shared_pages,
                          .vm_swap_kb = (uint32_t)e->vm_swap_kb,
                          .relatives = e->relatives};
+  uint64_t rss_pages = rollup->bytes[ROLLUP_RSS] / e->page_size;
 
   r->at_ns = 0;
-  if (e->statm.resident_pages > UINT32_MAX || e->vm_swap_kb > UINT32_MAX)
+  if (e->statm.resident_pages > UINT32_MAX || e->vm_swap_kb > UINT32_MAX ||
+      rss_pages > UINT32_MAX)
     return false;
+  made.off_pages = (uint32_t)distance(e->statm.resident_pages, rss_pages);
   for (int f = 0; f < ROLLUP_FIELDS; f++) {
     if (rollup->bytes[f] / KIB > UINT32_MAX)
       return false;
@@ -65,32 +72,26 @@ uint64_t reading_cow_bytes(const struct reading *r) {
 /* What has come (or, negative, gone) since the reading. */
 struct change {
   int64_t anon;
-  int64_t shared; /* of files and shmem */
+  uint64_t returned; /* of that, what came back from swap */
+  int64_t shared;    /* of files and shmem */
   int64_t swap;
 };
 
 static uint64_t magnitude(int64_t x) { return (uint64_t)(x < 0 ? -x : x); }
 
-/* In bytes; nothing where statm is too coarse to tell. */
-static int64_t beyond(int64_t pages, uint64_t slack_pages, uint64_t page_size) {
-  return magnitude(pages) <= slack_pages ? 0 : pages * (int64_t)page_size;
-}
-
-/* Anonymous pages are one counter, "shared" is two, files and shmem; and each
- * was off at the reading as it is now. */
-#define ANON_SLACK 2
-#define SHARED_SLACK 4
-
 static struct change change_since(const struct reading *r,
                                   const struct evidence *e) {
+  int64_t page_size = (int64_t)e->page_size;
   int64_t shared = (int64_t)e->statm.shared_pages - r->shared_pages;
   int64_t resident = (int64_t)e->statm.resident_pages - r->resident_pages;
+  struct change c = {.anon = (resident - shared) * page_size,
+                     .shared = shared * page_size,
+                     .swap = ((int64_t)e->vm_swap_kb - r->vm_swap_kb) *
+                             (int64_t)KIB};
 
-  return (struct change){
-      .anon =
-          beyond(resident - shared, ANON_SLACK * e->slack_pages, e->page_size),
-      .shared = beyond(shared, SHARED_SLACK * e->slack_pages, e->page_size),
-      .swap = ((int64_t)e->vm_swap_kb - r->vm_swap_kb) * (int64_t)KIB};
+  if (c.anon > 0 && c.swap < 0)
+    c.returned = least((uint64_t)c.anon, magnitude(c.swap));
+  return c;
 }
 
 /* Anonymous memory that was shared with n - 1 relatives: Pss is short by all of
@@ -119,6 +120,32 @@ static uint64_t private_anonymous(const struct reading *r) {
   uint64_t rest = bytes_of(r, ROLLUP_ANONYMOUS) - shared_anonymous(r);
 
   return least(rest > least_of_it ? rest : least_of_it, uss);
+}
+
+/* What a page of its swap costs it, by SwapPss: 1 where nobody shares it. */
+static double swap_cost(const struct reading *r) {
+  if (r->vm_swap_kb == 0 || r->kb[ROLLUP_SWAP_PSS] >= r->vm_swap_kb)
+    return 1;
+  return (double)r->kb[ROLLUP_SWAP_PSS] / (double)r->vm_swap_kb;
+}
+
+/* The part of its swap that is its own, where all relatives share the rest. */
+static double private_swap_part(const struct reading *r) {
+  double n = r->relatives > 1 ? r->relatives : 2;
+  double part = (swap_cost(r) - 1 / n) / (1 - 1 / n);
+
+  return part > 0 ? part : 0;
+}
+
+static uint64_t private_swap(const struct reading *r) {
+  return amount_from((double)r->vm_swap_kb * private_swap_part(r)) * KIB;
+}
+
+/* What a page of its anonymous memory costs it. */
+static double anonymous_cost(const struct reading *r) {
+  double anonymous = (double)bytes_of(r, ROLLUP_ANONYMOUS);
+
+  return anonymous > 0 ? 1 - (double)reading_cow_bytes(r) / anonymous : 1;
 }
 
 uint64_t reading_private_file_bytes(const struct reading *r) {
@@ -199,6 +226,7 @@ static void scale_shared_part(const struct reading *r, const struct evidence *e,
   double factor = relatives_factor(r, e);
 
   scale_above(u, ROLLUP_PSS_DIRTY, u->bytes[ROLLUP_PRIVATE_DIRTY], factor);
+  scale_above(u, ROLLUP_SWAP_PSS, private_swap(r), factor);
   if (!rollup_has(u, ROLLUP_PSS_ANON)) {
     scale_above(u, ROLLUP_PSS, uss_of(u), factor);
     return;
@@ -233,6 +261,53 @@ static void move_anonymous(const struct reading *r, struct rollup *u,
   move(u, ROLLUP_ANONYMOUS, by);
   move(u, ROLLUP_REFERENCED, by);
   move(u, ROLLUP_RSS, by);
+}
+
+/*
+ * What comes back from swap was shared there as SwapPss says. If all relatives
+ * get it back (swapoff) it costs as much as it did, if only this process asked
+ * for it, all: so it is taken to be half way. Nothing is called its own that
+ * may be shared.
+ */
+static double returned_cost(const struct reading *r) {
+  return (1 + swap_cost(r)) / 2;
+}
+
+static void move_returned(const struct reading *r, struct rollup *u,
+                          uint64_t bytes) {
+  int64_t pss_by = amount_change_from((double)bytes * returned_cost(r));
+  uint64_t own =
+      least(amount_from((double)bytes * private_swap_part(r)), bytes);
+
+  move(u, ROLLUP_PRIVATE_DIRTY, (int64_t)own);
+  move(u, ROLLUP_SHARED_DIRTY, (int64_t)(bytes - own));
+  move(u, ROLLUP_PSS, pss_by);
+  move(u, ROLLUP_PSS_ANON, pss_by);
+  move(u, ROLLUP_PSS_DIRTY, pss_by);
+  move(u, ROLLUP_ANONYMOUS, (int64_t)bytes);
+  move(u, ROLLUP_REFERENCED, (int64_t)bytes);
+  move(u, ROLLUP_RSS, (int64_t)bytes);
+}
+
+/* What goes out is shared as the anonymous memory was, what comes back as the
+ * swap was. */
+static void move_swap(const struct reading *r, const struct evidence *e,
+                      struct rollup *u, int64_t by) {
+  double left = r->vm_swap_kb ? (double)e->vm_swap_kb / r->vm_swap_kb : 1;
+
+  move(u, ROLLUP_SWAP, by);
+  if (by < 0)
+    u->bytes[ROLLUP_SWAP_PSS] =
+        amount_from((double)u->bytes[ROLLUP_SWAP_PSS] * left);
+  else
+    move(u, ROLLUP_SWAP_PSS,
+         amount_change_from((double)by * anonymous_cost(r)));
+}
+
+/* Nothing is swapped out, not even shmem, of which VmSwap does not tell. */
+static void empty_swap(const struct evidence *e, struct rollup *u) {
+  if (!e->is_swap_used && e->vm_swap_kb == 0)
+    u->bytes[ROLLUP_SWAP] = u->bytes[ROLLUP_SWAP_PSS] = 0;
 }
 
 /* Pages that were shared are copied: what they cost here before was little. */
@@ -304,6 +379,7 @@ static void settle(struct rollup *u) {
   cap(u, ROLLUP_ANON_HUGE_PAGES, u->bytes[ROLLUP_ANONYMOUS]);
   cap(u, ROLLUP_KSM, u->bytes[ROLLUP_ANONYMOUS]);
   cap(u, ROLLUP_LAZY_FREE, u->bytes[ROLLUP_ANONYMOUS]);
+  cap(u, ROLLUP_SWAP_PSS, u->bytes[ROLLUP_SWAP]);
   settle_pss(u);
 }
 
@@ -315,21 +391,24 @@ void estimate_rollup(const struct reading *r, const struct evidence *e,
                          !(e->shared_cost < 1 || e->shared_cost > 1);
 
   reading_get(r, ret);
+  empty_swap(e, ret);
   if (c.anon == 0 && c.shared == 0 && c.swap == 0 && broken == 0 &&
       e->broken_by_relatives == 0 && is_set_the_same)
     return;
   if (!is_set_the_same)
     scale_shared_part(r, e, ret);
-  if (c.anon)
-    move_anonymous(r, ret, c.anon);
+  if (c.anon != (int64_t)c.returned)
+    move_anonymous(r, ret, c.anon - (int64_t)c.returned);
+  if (c.returned)
+    move_returned(r, ret, c.returned);
   if (c.shared)
     move_shared(ret, c.shared, shared_ratio(r, e->page_size) * e->shared_cost);
   if (broken)
     move_broken(ret, broken, cow_cost(r));
   move(ret, ROLLUP_PSS, (int64_t)e->broken_by_relatives);
   move(ret, ROLLUP_PSS_ANON, (int64_t)e->broken_by_relatives);
-  move(ret, ROLLUP_SWAP, c.swap);
-  move(ret, ROLLUP_SWAP_PSS, c.swap);
+  if (c.swap)
+    move_swap(r, e, ret, c.swap);
   settle(ret);
 }
 
@@ -386,6 +465,7 @@ static double doubt_of_cow(const struct reading *r, const struct evidence *e,
       ((double)broken_bytes(r, e, c) + (double)e->broken_by_relatives) *
       e->cow_doubt;
 
+  doubt += (double)c->returned * (1 - returned_cost(r));
   if (c->anon < 0 && r->kb[ROLLUP_ANONYMOUS] > 0)
     /* What went was shared as likely as any other of it. */
     doubt += (double)-c->anon * (double)reading_cow_bytes(r) /
@@ -436,10 +516,8 @@ uint64_t estimate_doubt(const struct reading *r, const struct evidence *e) {
                  doubt_of_age(r, e);
   double most;
 
-  if (e->is_ksm_merging)
+  if (e->is_ksm_suspect)
     doubt += (double)bytes_of(r, ROLLUP_ANONYMOUS);
-  doubt +=
-      (ANON_SLACK + SHARED_SLACK) * (double)(e->slack_pages * e->page_size);
   /* It cannot be further off than by all there is. */
   most = (double)(e->statm.resident_pages * e->page_size);
   return amount_from(doubt < most ? doubt : most);

@@ -13,19 +13,26 @@
 #define SHARED_DOUBT_LEAST 0.05
 #define COW_BREAKS_LEAST 0.01
 
-/* Memory goes to swap where resident memory goes, and comes back from there. */
+/* Memory goes to swap where resident memory goes, and comes back from there. A
+ * process that had none at its reading and has not shrunk is taken to have
+ * none, since status costs as much as statm again. */
+static bool may_have_swap(const struct circumstances *c,
+                          const struct process *p) {
+  return p->reading.kb[ROLLUP_SWAP] > 0 ||
+         (c->is_swap_used &&
+          p->statm.resident_pages < p->reading.resident_pages);
+}
+
 static uint32_t read_swap_kb(const struct circumstances *c,
                              const struct process *p) {
   struct status_sample s;
   struct span text;
 
-  if (!c->is_swap_used ||
-      (p->reading.kb[ROLLUP_SWAP] == 0 &&
-       p->statm.resident_pages >= p->reading.resident_pages) ||
-      procfs_read_of(c->procfs, p->pid, "status", &text) != 0 ||
-      status_parse(text.text, text.len, &s) != 0 || !(s.known & STATUS_VM_SWAP))
-    return p->reading.vm_swap_kb;
-  return (uint32_t)(s.vm_swap_bytes / 1024);
+  if (may_have_swap(c, p) &&
+      procfs_read_of(c->procfs, p->pid, "status", &text) == 0 &&
+      status_parse(text.text, text.len, &s) == 0 && (s.known & STATUS_VM_SWAP))
+    return (uint32_t)(s.vm_swap_bytes / 1024);
+  return c->is_swap_used ? p->reading.vm_swap_kb : 0;
 }
 
 static uint64_t broken_by_relatives(const struct process *p) {
@@ -45,11 +52,12 @@ static struct evidence evidence_of(const struct circumstances *c,
                        .minor_faults = p->minor_faults,
                        .vm_swap_kb = p->vm_swap_kb,
                        .relatives = family_size(p),
-                       .slack_pages = c->slack_pages,
                        .cow_breaks = p->family ? p->family->cow_breaks : 1,
                        .cow_doubt = p->family ? p->family->cow_error : 1,
                        .shared_cost = 1,
-                       .is_ksm_merging = c->is_ksm_merging};
+                       .is_swap_used = c->is_swap_used,
+                       .is_ksm_suspect = c->is_ksm_merging ||
+                                         p->reading.at_ns < c->ksm_changed_ns};
   struct sharing *sharing = process_sharing(p);
 
   if (!p->reading.at_ns || !sharing)
@@ -121,6 +129,15 @@ uint64_t follow_doubt(const struct circumstances *c, const struct process *p) {
     return resident;
   doubt = estimate_doubt(&p->reading, &e) + amount_from((double)p->unsure);
   return doubt < resident ? doubt : resident;
+}
+
+uint64_t follow_imprecision(const struct circumstances *c,
+                            const struct process *p) {
+  uint64_t resident = p->statm.resident_pages;
+  uint64_t pages =
+      precision_pages(&c->precision, p->threads, p->reading.off_pages);
+
+  return (pages < resident ? pages : resident) * c->page_size;
 }
 
 void follow_estimate(const struct circumstances *c, const struct process *p,

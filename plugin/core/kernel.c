@@ -18,15 +18,6 @@ bool kernel_release(unsigned *ret_major, unsigned *ret_minor) {
          scan_u32(&s, ret_minor);
 }
 
-uint64_t kernel_statm_slack_pages(unsigned major, unsigned minor,
-                                  unsigned cpus) {
-  uint64_t batch = cpus > 16 ? 2 * (uint64_t)cpus : 32;
-
-  if (major != 6 || minor < 2 || minor > 16)
-    return 0;
-  return batch * cpus;
-}
-
 static uint64_t read_number(const char *path) {
   uint64_t number = 0;
   char text[32];
@@ -44,7 +35,8 @@ static uint64_t read_number(const char *path) {
   return scan_u64(&s, &number) ? number : 0;
 }
 
-bool kernel_is_merging(void) {
-  return read_number("/sys/kernel/mm/ksm/run") == 1 &&
-         read_number("/sys/kernel/mm/ksm/pages_sharing") > 0;
+void kernel_read_ksm(struct ksm *ret) {
+  *ret = (struct ksm){.run = read_number("/sys/kernel/mm/ksm/run"),
+                      .pages_sharing =
+                          read_number("/sys/kernel/mm/ksm/pages_sharing")};
 }

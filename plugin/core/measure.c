@@ -42,10 +42,11 @@ void measurer_watch_kernel(struct measurer *m) {
   unsigned major, minor;
   long cpus = sysconf(_SC_NPROCESSORS_CONF);
 
-  m->is_ksm_merging = kernel_is_merging;
+  m->read_ksm = kernel_read_ksm;
+  kernel_read_ksm(&m->ksm);
   if (kernel_release(&major, &minor))
-    m->now.slack_pages =
-        kernel_statm_slack_pages(major, minor, cpus > 0 ? (unsigned)cpus : 1);
+    precision_init(&m->now.precision, major, minor,
+                   cpus > 0 ? (unsigned)cpus : 1);
 }
 
 void measurer_done(struct measurer *m) { free(m->candidates); }
@@ -205,8 +206,7 @@ static void consider(struct measurer *m, struct process *p) {
   p->doubt = 0;
   if (!p->is_asked || m->now.now_ns < p->denied_until_ns)
     return;
-  if (!is_must)
-    estimate(m, p);
+  estimate(m, p);
   if (is_quarantined(m, p))
     return;
   is_due = !p->reading.at_ns || is_overdue(m, p, &policy);
@@ -237,6 +237,19 @@ static void note_failure(struct measurer *m, struct process *p, int r) {
   }
 }
 
+/* Whether the statm of a process that did not change meanwhile shows as much as
+ * its rollup. */
+static void compare(struct measurer *m, const struct process *p,
+                    const struct rollup_reading *read) {
+  uint64_t rss = read->rollup.bytes[ROLLUP_RSS] / m->now.page_size;
+  uint64_t resident = p->statm.resident_pages;
+
+  if (read->has_statm && resident == read->statm.resident_pages &&
+      p->statm.shared_pages == read->statm.shared_pages)
+    precision_learn(&m->now.precision,
+                    rss > resident ? rss - resident : resident - rss);
+}
+
 static void add_read(struct measurer *m, struct process *p,
                      const struct read_job *job) {
   m->rollup_reads++;
@@ -244,6 +257,7 @@ static void add_read(struct measurer *m, struct process *p,
   p->is_read = true;
   cost_learn(&p->cost, job->took_ns, p->statm.resident_pages);
   account_add_read(&m->now, p, &job->rollup.rollup);
+  compare(m, p, &job->rollup);
   if (m->keeps_readings || policy_of(p).refresh == REFRESH_ADAPTIVE)
     follow_from(&m->now, p, &job->rollup);
 }
@@ -326,11 +340,26 @@ static int make_room(struct measurer *m, size_t n) {
   return 0;
 }
 
+/* What was read before a change may be about pages that were not shared yet, or
+ * are not any more. A change that goes on is seen again in the next cycle. */
+static void look_at_ksm(struct measurer *m, uint64_t now_ns) {
+  struct ksm before = m->ksm;
+
+  if (!m->read_ksm)
+    return;
+  m->read_ksm(&m->ksm);
+  m->now.is_ksm_merging = ksm_is_merging(&m->ksm);
+  if (m->ksm.run != before.run || m->ksm.pages_sharing != before.pages_sharing)
+    m->now.ksm_changed_ns = now_ns;
+}
+
 static void begin(struct measurer *m, const struct meminfo_sample *meminfo,
                   uint64_t now_ns) {
   m->now.now_ns = now_ns;
-  m->now.is_swap_used = meminfo->swap_used_bytes > 0;
-  m->now.is_ksm_merging = m->is_ksm_merging && m->is_ksm_merging();
+  /* Where meminfo cannot be read it may be. */
+  m->now.is_swap_used =
+      meminfo->swap_used_bytes > 0 || meminfo->mem_total_bytes == 0;
+  look_at_ksm(m, now_ns);
   m->n_candidates = 0;
   m->rollup_reads = m->rollup_ns = m->longest_read_ns = 0;
   m->denied = m->vanished = m->deferred = 0;

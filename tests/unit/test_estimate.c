@@ -97,10 +97,10 @@ struct step {
   /* What differs from the evidence at the reading. */
   int anon, shared; /* pages */
   int faults, swap_kb, relatives, seconds;
-  uint64_t slack;
   double cow_breaks, cow_doubt; /* breaks 0 stands for 1 */
   uint64_t broken_by_relatives_kb;
-  bool is_ksm_merging;
+  bool is_ksm_suspect;
+  bool is_swap_off;
   /* What is to come out, in kB. */
   double pss, uss, rss, anonymous, pss_anon, pss_file, swap, swap_pss, doubt;
 };
@@ -116,11 +116,11 @@ static struct evidence evidence_after(const struct evidence *at,
   e.vm_swap_kb += (uint64_t)s->swap_kb;
   e.relatives += (uint32_t)s->relatives;
   e.shared_cost = (double)at->relatives / (double)e.relatives;
-  e.slack_pages = s->slack;
   e.cow_breaks = s->cow_breaks > 0 ? s->cow_breaks : 1;
   e.cow_doubt = s->cow_doubt;
   e.broken_by_relatives = s->broken_by_relatives_kb * KIB;
-  e.is_ksm_merging = s->is_ksm_merging;
+  e.is_ksm_suspect = s->is_ksm_suspect;
+  e.is_swap_used = !s->is_swap_off;
   return e;
 }
 
@@ -177,9 +177,15 @@ static void what_changed_says_what_a_worker_uses(void **state) {
     {"a file shrinks", .shared = -10,
                                    WANT(540, 400, 960, 800, 500, 40, 100, 60, 30)},
     {"swap out", .anon = -25, .swap_kb = 100,
-                             WANT(450, 300, 900, 700, 400, 50, 200, 160, 37.5)},
-    {"swap in", .anon = 10, .faults = 10, .swap_kb = -40,
-                                   WANT(590, 440, 1040, 840, 540, 50, 60, 20, 0)},
+                             WANT(450, 300, 900, 700, 400, 50, 200, 122.5, 37.5)},
+    {"swap in, of which any part may be shared", .anon = 10, .faults = 10,
+     .swap_kb = -40,        WANT(582, 418.67, 1040, 840, 532, 50, 60, 36, 8)},
+    {"more than came back", .anon = 20, .faults = 20, .swap_kb = -40,
+                            WANT(622, 458.67, 1080, 880, 572, 50, 60, 36, 8)},
+    {"swap is off", .anon = 25, .swap_kb = -100, .is_swap_off = true,
+                                   WANT(630, 446.67, 1100, 900, 580, 50, 0, 0, 20)},
+    {"another table of swap", .is_swap_off = true,
+                                   WANT(550, 400, 1000, 800, 500, 50, 100, 60, 0)},
     {"all swap goes", .swap_kb = -100,
                                    WANT(550, 400, 1000, 800, 500, 50, 0, 0, 0)},
     {"faults break sharing", .faults = 20,
@@ -196,23 +202,13 @@ static void what_changed_says_what_a_worker_uses(void **state) {
                                    WANT(550, 400, 1000, 800, 500, 50, 100, 60, 0)},
     {"a relative broke its part", .broken_by_relatives_kb = 20,
                                    WANT(570, 400, 1000, 800, 520, 50, 100, 60, 0)},
-    {"within the slack", .anon = 32, .slack = 16,
-                                   WANT(550, 400, 1000, 800, 500, 50, 100, 60, 384)},
-    {"within the slack, less", .anon = -32, .slack = 16,
-                                   WANT(550, 400, 1000, 800, 500, 50, 100, 60, 384)},
-    {"within the slack, files", .shared = -64, .slack = 16,
-                                   WANT(550, 400, 1000, 800, 500, 50, 100, 60, 384)},
-    {"beyond the slack", .anon = 33, .slack = 16,
-                                   WANT(682, 532, 1132, 932, 632, 50, 100, 60, 384)},
-    {"beyond the slack, less", .anon = -33, .slack = 16,
-                                WANT(418, 268, 868, 668, 368, 50, 100, 60, 433.5)},
-    {"merging", .is_ksm_merging = true,
+    {"merging", .is_ksm_suspect = true,
                                    WANT(550, 400, 1000, 800, 500, 50, 100, 60, 800)},
     {"ten seconds", .seconds = 10, WANT(550, 400, 1000, 800, 500, 50, 100, 60, 1.5)},
     {"a long time: no more than what is shared", .seconds = 1000000,
                                    WANT(550, 400, 1000, 800, 500, 50, 100, 60, 600)},
     {"merging for long: no more than what is resident", .seconds = 1000000,
-     .is_ksm_merging = true,      WANT(550, 400, 1000, 800, 500, 50, 100, 60, 1000)},
+     .is_ksm_suspect = true,      WANT(550, 400, 1000, 800, 500, 50, 100, 60, 1000)},
   };
   /* clang-format on */
 
@@ -550,10 +546,10 @@ static void draw_change(struct evidence *e, const struct reading *r) {
   e->shared_doubt = draw_share();
   e->relatives_doubt = draw_share();
   e->now_ns += draw(UINT64_C(1) << draw(55));
-  e->slack_pages = draw(3) ? 0 : draw(100000);
   e->cow_breaks = draw_share();
   e->cow_doubt = draw_share();
-  e->is_ksm_merging = draw(10) == 0;
+  e->is_ksm_suspect = draw(10) == 0;
+  e->is_swap_used = draw(10) > 0;
   if (draw(3) == 0)
     e->broken_by_relatives = draw(reading_cow_bytes(r) + 1);
 }

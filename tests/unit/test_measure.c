@@ -948,25 +948,61 @@ static void who_was_put_off_very_often_stays_so(void **state) {
   measurer_done(&s.m);
 }
 
-static bool merges;
+static struct ksm ksm;
 
-static bool is_merging(void) { return merges; }
+static void read_ksm(struct ksm *ret) { *ret = ksm; }
+
+static void make_single_read(struct single *s) {
+  make_single(s);
+  s->p.reading = (struct reading){
+      .at_ns = NS_PER_S, .resident_pages = 2048, .relatives = 1};
+  s->p.reading.kb[ROLLUP_ANONYMOUS] = 4096;
+  s->p.since = SHARING_JUST_READ;
+  s->m.read_ksm = read_ksm;
+}
 
 static void
 while_pages_are_merged_all_that_is_anonymous_is_in_doubt(void **state) {
   struct single s;
 
   (void)state;
-  make_single(&s);
-  s.p.reading = (struct reading){
-      .at_ns = NS_PER_S, .resident_pages = 2048, .relatives = 1};
-  s.p.reading.kb[ROLLUP_ANONYMOUS] = 4096;
-  s.p.since = SHARING_JUST_READ;
-  s.m.is_ksm_merging = is_merging;
+  make_single_read(&s);
+  ksm = (struct ksm){.run = 1};
+  run_single(&s, NS_PER_S);
+  assert_true(s.p.doubt == 0);
+  ksm.pages_sharing = 100;
   for (int i = 0; i < 4; i++) {
-    merges = i % 2;
     run_single(&s, NS_PER_S);
-    assert_true(s.p.doubt == (merges ? 4096 * 1024 : 0));
+    assert_true(s.p.doubt == 4096 * 1024);
+  }
+  measurer_done(&s.m);
+}
+
+/* Whatever has been done to run and pages_sharing: a reading from before is not
+ * to be trusted, and one from after it is. */
+static void what_was_read_before_ksm_changed_is_in_doubt(void **state) {
+  static const struct ksm changes[] = {{2, 1000}, {2, 100}, {2, 0}, {0, 0},
+                                       {0, 500},  {0, 499}, {1, 0}};
+  struct single s;
+
+  (void)state;
+  make_single_read(&s);
+  ksm = s.m.ksm = (struct ksm){.run = 0};
+  for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+    uint64_t now_ns = (10 + i) * NS_PER_S;
+
+    run_single(&s, now_ns);
+    s.p.reading.at_ns = now_ns; /* it is read */
+    run_single(&s, now_ns);
+    assert_true(s.p.doubt == 0);
+    ksm = changes[i];
+    run_single(&s, now_ns + 1);
+    assert_true(s.p.doubt == 4096 * 1024);
+    run_single(&s, now_ns + 2);
+    assert_true(s.p.doubt == 4096 * 1024);
+    s.p.reading.at_ns = now_ns + 1;
+    run_single(&s, now_ns + 3);
+    assert_true(s.p.doubt == 0);
   }
   measurer_done(&s.m);
 }
@@ -1013,6 +1049,7 @@ int main(void) {
       cmocka_unit_test(who_was_put_off_very_often_stays_so),
       cmocka_unit_test(
           while_pages_are_merged_all_that_is_anonymous_is_in_doubt),
+      cmocka_unit_test(what_was_read_before_ksm_changed_is_in_doubt),
   };
 
   alarm(300); /* what waits in vain fails */
