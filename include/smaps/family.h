@@ -37,7 +37,8 @@ struct family {
  */
 int family_update(const struct process_table *t, struct process *p);
 
-/* Leaves the family, if there is one; the last member takes it away. */
+/* Leaves the family, if there is one, until family_update() decides anew; the
+ * last member takes it away. */
 void family_leave(struct process *p);
 
 /* How many there are, itself included. */

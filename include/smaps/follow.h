@@ -33,9 +33,10 @@ void follow_look(const struct circumstances *c, struct process *p);
 /* By how many bytes its Pss may be wrong without a reading. */
 uint64_t follow_doubt(const struct circumstances *c, const struct process *p);
 
-/* By how much more, because statm itself is not exact: no reading helps. */
-uint64_t follow_imprecision(const struct circumstances *c,
-                            const struct process *p);
+/* What is published as the error of its Pss, in bytes: it is made from the
+ * doubt (p->doubt), from the worst that was seen lately, and from what statm
+ * itself can be off by, which no reading mends. There must be a reading. */
+uint64_t follow_error(const struct circumstances *c, const struct process *p);
 
 /* What it uses; there must be a reading. */
 void follow_estimate(const struct circumstances *c, const struct process *p,

@@ -21,6 +21,7 @@ struct sharing {
   /* Pages that members map and that were not private when read: before this
    * cycle, by those of them that are left, by the same now, by all now. */
   double before, left, grown, now;
+  double shifted; /* by those that are left, in either direction */
   /* Shmem or files, whatever costs the members more: that is what the changes
    * are taken to be of. */
   bool is_shmem;

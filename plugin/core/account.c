@@ -1,11 +1,5 @@
 #include <smaps/account.h>
 
-#include <smaps/amount.h>
-
-/* What we are used to be off by is exceeded every other time; what is published
- * as a bound should not be. */
-#define DOUBTS_PUBLISHED 2
-
 static uint64_t resident_of(const struct circumstances *c,
                             const struct process *p) {
   return p->statm.resident_pages * c->page_size;
@@ -25,9 +19,7 @@ static void add_rollup(const struct circumstances *c, const struct process *p,
 static void add_estimated(const struct circumstances *c,
                           const struct process *p, const struct rollup *rollup,
                           struct usage *u) {
-  usage_add_estimate(u, rollup, resident_of(c, p),
-                     amount_from(DOUBTS_PUBLISHED * (double)p->doubt) +
-                         follow_imprecision(c, p),
+  usage_add_estimate(u, rollup, resident_of(c, p), follow_error(c, p),
                      c->now_ns - p->reading.at_ns);
 }
 

@@ -144,6 +144,9 @@ static void relate_all(struct process_table *t) {
   for (size_t i = 0; i < t->n; i++) {
     struct process *p = t->processes[i];
 
+    /* A zombie has no memory to share. */
+    if (p->state == PROCESS_GONE)
+      family_leave(p);
     if (p->state != PROCESS_ALIVE)
       continue;
     if (!p->is_linked)

@@ -21,6 +21,7 @@ void family_leave(struct process *p) {
   struct family *family = p->family;
 
   p->family = NULL;
+  p->family_program = 0;
   if (family && --family->members == 0)
     free(family);
 }

@@ -12,6 +12,9 @@
 /* Good experience with sharing says less of what comes next. */
 #define SHARED_DOUBT_LEAST 0.05
 #define COW_BREAKS_LEAST 0.01
+/* The usual error is exceeded every other time; a published bound should not
+ * be. */
+#define DOUBTS_PUBLISHED 2
 
 /* Memory goes to swap where resident memory goes, and comes back from there. A
  * process that had none at its reading and has not shrunk is taken to have
@@ -44,6 +47,8 @@ static uint64_t broken_by_relatives(const struct process *p) {
   return bytes < most ? bytes : most;
 }
 
+static double at_least(double x, double least) { return x > least ? x : least; }
+
 static struct evidence evidence_of(const struct circumstances *c,
                                    const struct process *p) {
   struct evidence e = {.now_ns = c->now_ns,
@@ -66,11 +71,12 @@ static struct evidence evidence_of(const struct circumstances *c,
   e.is_of_shmem = sharing->is_shmem;
   e.shared_cost = p->since.cost;
   e.shared_moved = p->since.moved;
-  e.shared_doubt = experience_error(&sharing->experience, c->now_ns);
-  if (e.shared_doubt < SHARED_DOUBT_LEAST)
-    e.shared_doubt = SHARED_DOUBT_LEAST;
-  if (p->family)
-    e.relatives_doubt = experience_error(&p->family->experience, c->now_ns);
+  experience_conclude(&sharing->experience, c->now_ns);
+  e.shared_doubt = at_least(sharing->experience.error, SHARED_DOUBT_LEAST);
+  if (!p->family)
+    return e;
+  experience_conclude(&p->family->experience, c->now_ns);
+  e.relatives_doubt = p->family->experience.error;
   return e;
 }
 
@@ -131,13 +137,28 @@ uint64_t follow_doubt(const struct circumstances *c, const struct process *p) {
   return doubt < resident ? doubt : resident;
 }
 
-uint64_t follow_imprecision(const struct circumstances *c,
+/* statm itself may be off: no more than by all there is. */
+static uint64_t imprecision(const struct circumstances *c,
                             const struct process *p) {
   uint64_t resident = p->statm.resident_pages;
   uint64_t pages =
       precision_pages(&c->precision, p->threads, p->reading.off_pages);
 
   return (pages < resident ? pages : resident) * c->page_size;
+}
+
+uint64_t follow_error(const struct circumstances *c, const struct process *p) {
+  struct sharing *sharing = process_sharing(p);
+  struct evidence e = evidence_of(c, p);
+  uint64_t usual = amount_from(DOUBTS_PUBLISHED * (double)p->doubt);
+  uint64_t worst = 0;
+
+  if (sharing) {
+    e.shared_doubt = sharing->experience.worst;
+    e.relatives_doubt = p->family ? p->family->experience.worst : 0;
+    worst = estimate_doubt(&p->reading, &e);
+  }
+  return (usual > worst ? usual : worst) + imprecision(c, p);
 }
 
 void follow_estimate(const struct circumstances *c, const struct process *p,

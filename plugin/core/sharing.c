@@ -18,6 +18,8 @@ static double clamp(double x, double least, double most) {
   return x > least ? (x < most ? x : most) : least;
 }
 
+static double distance(double a, double b) { return a > b ? a - b : b - a; }
+
 void sharing_init(struct sharing *s, const struct sharing *from,
                   uint64_t pages) {
   *s =
@@ -36,7 +38,7 @@ void sharing_count(struct sharing *s, uint64_t cycle_ns, uint64_t pages,
   if (s->cycle_ns != cycle_ns) {
     s->cycle_ns = cycle_ns;
     s->before = s->now;
-    s->left = s->grown = s->now = 0;
+    s->left = s->grown = s->now = s->shifted = 0;
     s->surprise = s->lessons = 0;
   }
   s->now += (double)pages;
@@ -44,13 +46,12 @@ void sharing_count(struct sharing *s, uint64_t cycle_ns, uint64_t pages,
     return;
   s->left += (double)before;
   s->grown += (double)pages;
+  s->shifted += distance((double)pages, (double)before);
 }
 
 void sharing_correct(struct sharing *s, double pages) { s->now += pages; }
 
 static double ratio(double a, double b) { return a > 0 && b > 0 ? a / b : 1; }
-
-static double distance(double a, double b) { return a > b ? a - b : b - a; }
 
 /*
  * Who comes and goes takes up or leaves behind pages that the others have too.
@@ -68,7 +69,7 @@ static double moved_share(const struct sharing *s) {
 
   if (!(s->before > 0))
     return 0;
-  return (distance(s->before, s->left) + distance(s->left, s->grown) +
+  return (distance(s->before, s->left) + s->shifted +
           distance(s->grown, s->now)) /
          most;
 }
@@ -105,7 +106,11 @@ void sharing_learn(struct sharing *s, const struct sharing_lesson *lesson) {
 
 void sharing_take_lessons(const struct sharing *s,
                           struct sharing_since *since) {
-  if (s->lessons > 0)
-    scale_cost(since,
-               (s->surprise + OTHERS_OPINION) / (s->lessons + OTHERS_OPINION));
+  double before = since->cost;
+
+  if (s->lessons <= 0)
+    return;
+  scale_cost(since,
+             (s->surprise + OTHERS_OPINION) / (s->lessons + OTHERS_OPINION));
+  since->moved = clamp(since->moved + distance(since->cost, before), 0, 1);
 }

@@ -34,7 +34,10 @@ void proctree_make(struct proctree *t) {
   static const char meminfo[] = "MemTotal:        1048576 kB\n"
                                 "MemAvailable:     524288 kB\n";
 
-  strcpy(t->root, "/tmp/smaps-proctree-XXXXXX");
+  /* In memory where that is there: the trees are written over and over. */
+  strcpy(t->root, access("/dev/shm", W_OK) == 0
+                      ? "/dev/shm/smaps-proctree-XXXXXX"
+                      : "/tmp/smaps-proctree-XXXXXX");
   if (!mkdtemp(t->root))
     fail("mkdtemp");
   proctree_write(t, "meminfo", meminfo, strlen(meminfo));

@@ -12,11 +12,16 @@ static void expect(double got, double wanted) {
     fail_msg("%f, not %f", got, wanted);
 }
 
+static double error_of(struct experience *x, uint64_t cycle_ns) {
+  experience_conclude(x, cycle_ns);
+  return x->error;
+}
+
 static void without_any_the_worst_is_to_be_expected(void **state) {
   struct experience x = EXPERIENCE_NONE;
 
   (void)state;
-  expect(experience_error(&x, 1), 1);
+  expect(error_of(&x, 1), 1);
 }
 
 static void readings_count_from_the_next_cycle_on(void **state) {
@@ -24,8 +29,8 @@ static void readings_count_from_the_next_cycle_on(void **state) {
 
   (void)state;
   experience_add(&x, 1, 0, 100);
-  expect(experience_error(&x, 1), 1);
-  assert_true(experience_error(&x, 2) < 0.95);
+  expect(error_of(&x, 1), 1);
+  assert_true(error_of(&x, 2) < 0.95);
 }
 
 /* 10 of 100 and 30 of 100, in whatever direction. */
@@ -35,7 +40,7 @@ static void readings_of_a_cycle_count_as_one(void **state) {
   (void)state;
   experience_add(&x, 1, 10, 100);
   experience_add(&x, 1, -30, 100);
-  expect(experience_error(&x, 2), 0.2);
+  expect(error_of(&x, 2), 0.2);
 }
 
 static void good_ones_are_believed_little_by_little(void **state) {
@@ -43,10 +48,10 @@ static void good_ones_are_believed_little_by_little(void **state) {
 
   (void)state;
   experience_add(&x, 1, 0, 100);
-  expect(experience_error(&x, 2), 1 - 0.1 * 0.98);
+  expect(error_of(&x, 2), 1 - 0.1 * 0.98);
   for (uint64_t cycle = 2; cycle < 200; cycle++)
     experience_add(&x, cycle, 0, 100);
-  expect(experience_error(&x, 200), 0.02);
+  expect(error_of(&x, 200), 0.02);
 }
 
 static void bad_ones_at_once(void **state) {
@@ -54,9 +59,9 @@ static void bad_ones_at_once(void **state) {
 
   (void)state;
   experience_add(&x, 1, 60, 100);
-  expect(experience_error(&x, 2), 0.6);
+  expect(error_of(&x, 2), 0.6);
   experience_add(&x, 2, 500, 100);
-  expect(experience_error(&x, 3), 1);
+  expect(error_of(&x, 3), 1);
 }
 
 static void cycles_without_a_reading_change_nothing(void **state) {
@@ -65,7 +70,34 @@ static void cycles_without_a_reading_change_nothing(void **state) {
   (void)state;
   experience_add(&x, 1, 10, 0);
   for (uint64_t cycle = 1; cycle < 10; cycle++)
-    expect(experience_error(&x, cycle), 0.3);
+    expect(error_of(&x, cycle), 0.3);
+}
+
+/* One of many that is far off makes no difference to what is usual. */
+static void the_worst_reading_is_remembered(void **state) {
+  struct experience x = EXPERIENCE_NONE;
+
+  (void)state;
+  for (uint64_t cycle = 1; cycle <= 1000; cycle++)
+    experience_add(&x, cycle, 0, 1000);
+  experience_conclude(&x, 1001);
+  expect(x.worst, 0);
+  experience_add(&x, 1001, 80, 100);
+  for (int i = 0; i < 99; i++)
+    experience_add(&x, 1001, 0, 100);
+  experience_conclude(&x, 1002);
+  assert_true(x.error < 0.05);
+  expect(x.worst, 0.8);
+  for (uint64_t cycle = 1002; cycle <= 1012; cycle++)
+    experience_add(&x, cycle, 0, 1000);
+  assert_true(x.worst > 0.6 && x.worst < 0.8);
+  for (uint64_t cycle = 1013; cycle <= 2000; cycle++)
+    experience_add(&x, cycle, 0, 1000);
+  expect(x.worst, 0);
+  experience_add(&x, 2001, 1e9, 1);
+  experience_add(&x, 2001, 1e9, 0);
+  experience_conclude(&x, 2002);
+  expect(x.worst, 2);
 }
 
 int main(void) {
@@ -76,6 +108,7 @@ int main(void) {
       cmocka_unit_test(good_ones_are_believed_little_by_little),
       cmocka_unit_test(bad_ones_at_once),
       cmocka_unit_test(cycles_without_a_reading_change_nothing),
+      cmocka_unit_test(the_worst_reading_is_remembered),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,7 +40,8 @@ static struct set make(int n) {
 }
 
 static double error_of(struct set *s) {
-  return experience_error(&s->sharing.experience, s->now);
+  experience_conclude(&s->sharing.experience, s->now);
+  return s->sharing.experience.error;
 }
 
 static void mark(struct set *s) {
@@ -95,6 +96,19 @@ static void one_for_another_costs_the_same_but_has_moved(void **state) {
   count(&s);
   expect(s.since.cost, 1);
   expect(s.since.moved, 0.5);
+}
+
+/* What one takes up and another leaves behind are not the same pages. */
+static void moves_of_two_members_do_not_cancel_out(void **state) {
+  struct set s = make(4);
+
+  (void)state;
+  mark(&s);
+  s.pages[0] = 1500;
+  s.pages[1] = 500;
+  count(&s);
+  expect(s.since.cost, 1);
+  expect(s.since.moved, 0.25);
 }
 
 static void what_members_touch_is_taken_to_be_old(void **state) {
@@ -307,6 +321,7 @@ int main(void) {
       cmocka_unit_test(who_joins_makes_it_cheaper_for_all),
       cmocka_unit_test(who_leaves_makes_it_dearer),
       cmocka_unit_test(one_for_another_costs_the_same_but_has_moved),
+      cmocka_unit_test(moves_of_two_members_do_not_cancel_out),
       cmocka_unit_test(what_members_touch_is_taken_to_be_old),
       cmocka_unit_test(pages_found_to_be_shared_are_no_change),
       cmocka_unit_test(first_members_have_not_moved_anything),
