@@ -1,7 +1,9 @@
 """Estimates between readings, of real processes that share and stop sharing."""
 
+import os
 import subprocess
 import sys
+import textwrap
 
 import harness
 from harness import MIB, TAG, IntegrationTest, sum_rollups
@@ -94,6 +96,57 @@ class Family:
         self.process.stdin.close()
         self.process.stdout.close()
         harness.end_process(self.process)
+
+
+# What uname(2) says under a preloaded library.
+OTHER_RELEASE = textwrap.dedent(
+    """\
+    #define _GNU_SOURCE
+    #include <dlfcn.h>
+    #include <string.h>
+    #include <sys/utsname.h>
+
+    int uname(struct utsname *u) {
+      int (*real)(struct utsname *) =
+          (int (*)(struct utsname *))dlsym(RTLD_NEXT, "uname");
+      int r = real(u);
+
+      strcpy(u->release, "6.8.0-45-generic");
+      return r;
+    }
+    """
+)
+
+
+class Release(IntegrationTest):
+    def test_release_whose_statm_may_be_off_is_read_as_seldom(self):
+        """The running kernel is exact, or it is not: that is learnt, and is no
+        reason to read, whatever the release says."""
+        directory = harness.stage().new_directory()
+        source, library = directory / "release.c", directory / "release.so"
+        source.write_text(OTHER_RELEASE)
+        subprocess.run(
+            [os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", library]
+            + [source, "-ldl"],
+            check=True,
+        )
+        shape = self.start_shape("cow", name="many", mib=1, children=40)
+        collectd = self.start_collectd(
+            """
+            <Plugin smaps>
+              Report "detail"
+              <Group "many">
+                Comm "many@"
+              </Group>
+            </Plugin>
+            """,
+            wrapper=("env", f"LD_PRELOAD={library}"),
+        )
+        collectd.wait_cycles(25)
+        self.assertTrue(collectd.log_lines("Linux 6[.]8"))
+        reads = collectd.values()[""]["count-rollup_reads"]
+        # At first sight, and once more when names have settled.
+        self.assertLess(sum(r for _, r in reads[5:25]), len(shape.pids))
 
 
 class Adaptive(IntegrationTest):
