@@ -200,7 +200,7 @@ static void change(struct life *l) {
 
   if (!m->pid)
     start(l, m);
-  else if (what == 0)
+  else if (what == 0 && m != l->members) /* an empty tree is no proc tree */
     end(l, m);
   else if (what < 4)
     change_size(l, m);
