@@ -276,7 +276,8 @@ check-integration: $(PLUGIN) $(SHAPE) $(REPORT)
 	@COLLECTD=$(COLLECTD) PLUGIN=$(PLUGIN) SHAPE=$(SHAPE) CORE=$(CORE_LIB) \
 	  REPORT=$(REPORT) $(PYTHON) tests/integration/run.py $(TESTS)
 
-soak:
+soak: $(B)/tests/unit/test_uptime
+	@UPTIME_CYCLES=1000000 $(B)/tests/unit/test_uptime
 	@SOAK_INTERVALS=10000 $(MAKE) --no-print-directory check-integration \
 	  TESTS=test_endurance
 
@@ -329,7 +330,8 @@ help:
 	@echo '                   TESTS="test_values" picks integration tests'
 	@echo 'bench              measure against the floor and others; BENCHFLAGS=--quick'
 	@echo 'fuzz               libFuzzer, FUZZ_SECONDS=60 each; FUZZ=fuzz_stat picks one'
-	@echo 'soak               10,000 intervals under churn: ten minutes'
+	@echo 'soak               10,000 intervals under churn, test_uptime over four months'
+	@echo '                   of its clock: twenty minutes'
 	@echo 'coverage           what the unit tests reach of plugin/core'
 	@echo 'lint               formatting and layering'
 	@echo 'distcheck          sanitizers, valgrind, clang, release build'

@@ -159,7 +159,9 @@ uint64_t reading_private_file_bytes(const struct reading *r) {
  */
 static uint64_t broken_bytes(const struct reading *r, const struct evidence *e,
                              const struct change *c) {
-  uint64_t faulted = minus(e->minor_faults, r->minor_faults) * e->page_size;
+  /* Half of the kernel's counter, which goes round after 16 TiB of them. */
+  int32_t faults = (int32_t)(e->minor_faults - r->minor_faults);
+  uint64_t faulted = (uint64_t)(faults > 0 ? faults : 0) * e->page_size;
   uint64_t grown = (c->anon > 0 ? (uint64_t)c->anon : 0) +
                    (c->shared > 0 ? (uint64_t)c->shared : 0);
 

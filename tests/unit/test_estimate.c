@@ -217,6 +217,21 @@ static void what_changed_says_what_a_worker_uses(void **state) {
               sizeof(steps) / sizeof(steps[0]));
 }
 
+/* After 2^32 of them, which a busy process has in a day. */
+static void the_count_of_faults_goes_round(void **state) {
+  /* clang-format off */
+  static const struct step steps[] = {
+    {"faults break sharing", .faults = 20,
+                                   WANT(610, 480, 1000, 800, 560, 50, 100, 60, 0)},
+  };
+  /* clang-format on */
+  struct evidence at_reading = worker_at_reading;
+
+  (void)state;
+  at_reading.minor_faults = UINT32_MAX - 9;
+  check_steps(worker_kb, &at_reading, steps, 1);
+}
+
 static void private_memory_that_comes_and_goes_is_exact(void **state) {
   /* clang-format off */
   static const struct step steps[] = {
@@ -1134,6 +1149,7 @@ static void shared_pss_is_without_what_nobody_else_maps(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_changed_says_what_a_worker_uses),
+      cmocka_unit_test(the_count_of_faults_goes_round),
       cmocka_unit_test(private_memory_that_comes_and_goes_is_exact),
       cmocka_unit_test(nothing_changed_gives_the_very_reading),
       cmocka_unit_test(relatives_scale_what_is_shared),
