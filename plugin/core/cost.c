@@ -6,6 +6,10 @@
 #define SWAPPED_PAGE_NS 20
 #define TABLE_NS 470
 
+/* To walk a page table that has become empty takes TABLE_NS still, which is
+ * about so small a part of what a full one takes. */
+#define EMPTY_PART 8
+
 static uint32_t narrow(uint64_t x) {
   return x < UINT32_MAX ? (uint32_t)x : UINT32_MAX;
 }
@@ -14,6 +18,10 @@ static uint32_t narrow(uint64_t x) {
 static uint64_t price(uint64_t n, uint64_t ns) {
   return (uint64_t)narrow(n) * ns;
 }
+
+static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 struct cost cost_guess(const struct cost_basis *b) {
   return (struct cost){.ns =
@@ -24,16 +32,55 @@ struct cost cost_guess(const struct cost_basis *b) {
 }
 
 uint32_t cost_predict(const struct cost *c, uint64_t resident_pages) {
+  uint64_t scaled;
+
   if (c->ns == 0)
     return WALK_LEAST_NS;
-  if (resident_pages <= c->pages || c->pages == 0)
+  if (c->pages == 0)
     return c->ns;
-  return narrow((uint64_t)c->ns * narrow(resident_pages) / c->pages);
+  scaled = (uint64_t)c->ns * narrow(resident_pages) / c->pages;
+  return narrow(most(scaled, most(c->ns / EMPTY_PART, WALK_LEAST_NS)));
 }
 
-void cost_learn(struct cost *c, uint64_t took_ns, uint64_t resident_pages) {
-  uint64_t most = UINT64_C(2) * cost_predict(c, resident_pages);
+bool cost_may_try(const struct cost *c, uint64_t now_ns) {
+  return now_ns >= c->next_try_ns;
+}
 
-  *c = (struct cost){.ns = narrow(took_ns < most ? took_ns : most),
-                     .pages = narrow(resident_pages)};
+bool cost_take_guess(struct cost *c, const struct cost *guess,
+                     const struct policy *p, uint64_t now_ns) {
+  if (!c->is_learnt) {
+    c->ns = guess->ns;
+    c->pages = guess->pages;
+  }
+  if (guess->ns <= p->max_stall_ns)
+    return true;
+  c->next_try_ns = now_ns + p->max_age_ns;
+  return false;
+}
+
+static uint64_t test_after_ns(const struct cost *c, const struct policy *p) {
+  uint64_t wait_ns = p->max_age_ns;
+
+  for (unsigned i = 0; i < c->failed_tests && wait_ns < COST_TEST_MAX_NS; i++)
+    wait_ns *= 2;
+  return least(wait_ns, most(p->max_age_ns, COST_TEST_MAX_NS));
+}
+
+static void count_test(struct cost *c, uint64_t took_ns, bool was_test,
+                       const struct policy *p) {
+  if (took_ns <= p->max_stall_ns)
+    c->failed_tests = 0;
+  else if (was_test && c->failed_tests < UINT8_MAX)
+    c->failed_tests++;
+}
+
+void cost_learn(struct cost *c, uint64_t took_ns, uint64_t resident_pages,
+                const struct policy *p, uint64_t now_ns) {
+  uint32_t predicted_ns = cost_predict(c, resident_pages);
+
+  count_test(c, took_ns, c->is_learnt && predicted_ns > p->max_stall_ns, p);
+  c->ns = narrow(least(took_ns, UINT64_C(2) * most(c->ns, predicted_ns)));
+  c->pages = narrow(resident_pages);
+  c->is_learnt = true;
+  c->next_try_ns = now_ns + test_after_ns(c, p);
 }

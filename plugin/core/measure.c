@@ -140,9 +140,7 @@ static struct cost guess_cost(struct measurer *m, const struct process *p) {
   return cost_guess(&basis);
 }
 
-static uint32_t predict_cost_ns(struct measurer *m, struct process *p) {
-  if (p->cost.ns == 0)
-    p->cost = guess_cost(m, p);
+static uint32_t predict_cost_ns(const struct process *p) {
   return cost_predict(&p->cost, p->statm.resident_pages);
 }
 
@@ -163,7 +161,7 @@ static void add_candidate(struct measurer *m, struct process *p, bool is_due,
       (struct candidate){.process = p,
                          .group = &p->groups[0]->plan,
                          .doubt_bytes = amount_from((double)p->doubt),
-                         .cost_ns = predict_cost_ns(m, p),
+                         .cost_ns = predict_cost_ns(p),
                          .deferrals = p->deferrals,
                          .is_due = is_due,
                          .is_must = is_must};
@@ -186,11 +184,24 @@ static void estimate(struct measurer *m, struct process *p) {
   p->groups[0]->plan.doubt_bytes += amount_from((double)p->doubt);
 }
 
+/* Whether it is cheap enough, or it is time to see whether it has become so. */
+static bool is_affordable(struct measurer *m, struct process *p,
+                          const struct policy *policy) {
+  struct cost guess;
+
+  if (p->cost.ns && predict_cost_ns(p) <= policy->max_stall_ns)
+    return true;
+  if (!cost_may_try(&p->cost, m->now.now_ns))
+    return false;
+  guess = guess_cost(m, p);
+  return cost_take_guess(&p->cost, &guess, policy, m->now.now_ns);
+}
+
 /* No read is made that would hold the process up for longer, not even where
  * every member is to be read. */
 static bool is_too_large(struct measurer *m, struct process *p,
                          const struct policy *policy) {
-  if (predict_cost_ns(m, p) <= policy->max_stall_ns)
+  if (is_affordable(m, p, policy))
     return false;
   m->deferred++;
   identify_note(m->troubles, TROUBLE_TOO_LARGE, p, 0, "smaps_rollup");
@@ -252,13 +263,16 @@ static void compare(struct measurer *m, const struct process *p,
 
 static void add_read(struct measurer *m, struct process *p,
                      const struct read_job *job) {
+  struct policy policy = policy_of(p);
+
   m->rollup_reads++;
   see_fields(m, job->rollup.rollup.known);
   p->is_read = true;
-  cost_learn(&p->cost, job->took_ns, p->statm.resident_pages);
+  cost_learn(&p->cost, job->took_ns, p->statm.resident_pages, &policy,
+             m->now.now_ns);
   account_add_read(&m->now, p, &job->rollup.rollup);
   compare(m, p, &job->rollup);
-  if (m->keeps_readings || policy_of(p).refresh == REFRESH_ADAPTIVE)
+  if (m->keeps_readings || policy.refresh == REFRESH_ADAPTIVE)
     follow_from(&m->now, p, &job->rollup);
 }
 
@@ -488,8 +502,6 @@ enum measure_delay measurer_delay(const struct measurer *m,
     return DELAY_STALLED;
   if (p->deferrals > 0)
     return DELAY_BUDGET;
-  return cost_predict(&p->cost, p->statm.resident_pages) >
-                 policy_of(p).max_stall_ns
-             ? DELAY_MAX_STALL
-             : DELAY_NONE;
+  return predict_cost_ns(p) > policy_of(p).max_stall_ns ? DELAY_MAX_STALL
+                                                        : DELAY_NONE;
 }

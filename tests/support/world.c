@@ -15,22 +15,17 @@ static _Atomic uint64_t now_ns;
 
 static uint64_t wall_ns;
 
-static uint64_t interruption_ns;
-static unsigned calls_before;
+static pthread_t cycle_thread;
+static _Atomic uint64_t walk_ns;
+
+void world_walks_take(uint64_t ns) { walk_ns = ns; }
 
 static uint64_t clock_ns(void) {
-  if (interruption_ns && calls_before-- == 0) {
-    now_ns += interruption_ns;
-    interruption_ns = 0;
-  }
+  /* A reader's thread asks before and after. */
+  if (!pthread_equal(pthread_self(), cycle_thread))
+    return now_ns += walk_ns ? walk_ns : 1000;
   now_ns += 1000;
   return now_ns;
-}
-
-void world_interrupt(uint64_t ns) {
-  interruption_ns = ns;
-  /* The cycle's start, the batch's start, and then the first reading. */
-  calls_before = 2;
 }
 
 static uint64_t wall_clock_ns(void) { return wall_ns; }
@@ -90,6 +85,7 @@ void world_make(struct world *w) {
   now_ns = UINT64_C(1000) * 1000000000;
   wall_ns = WORLD_WALL_NS;
   n_written = 0;
+  walk_ns = 0;
   proctree_make(&w->tree);
   settings_init(&w->settings);
 }
@@ -183,6 +179,7 @@ static void start(struct world *w) {
 }
 
 int world_cycle(struct world *w, unsigned seconds) {
+  cycle_thread = pthread_self();
   if (w->collector)
     wall_ns += (uint64_t)seconds * 1000000000;
   else

@@ -59,8 +59,8 @@ size_t world_n_written(void);
 /* Frees the collector. */
 void world_stop(struct world *w);
 
-/* Lets the first reading of the next cycle take that long. */
-void world_interrupt(uint64_t ns);
+/* How long each reading takes from now on; with 0 a microsecond. */
+void world_walks_take(uint64_t ns);
 
 /* A reported group of the last cycle, or NULL. */
 const struct group *world_find(const struct world *w, const char *name);

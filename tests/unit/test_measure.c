@@ -471,8 +471,6 @@ static void set_of_relatives_goes_across_two_groups(void **state) {
   assert_int_equal((int)world_value(w, "worker", "pss") / 1024, 2 * 22869);
 }
 
-/* The clock of these tests has every reading take a microsecond, but for one.
- */
 static void
 one_reading_that_was_interrupted_is_not_the_measure_of_the_next(void **state) {
   struct world *w = *state;
@@ -483,9 +481,10 @@ one_reading_that_was_interrupted_is_not_the_measure_of_the_next(void **state) {
   group(w, "g");
   assert_int_equal(world_cycle(w, 1), 0);
   assert_int_equal(world_cycle(w, 5), 0);
-  world_interrupt(10 * NS_PER_S);
+  world_walks_take(10 * NS_PER_S);
   assert_int_equal(world_cycle(w, 5), 0);
   assert_int_equal(reads(w), 1);
+  world_walks_take(0);
   assert_int_equal(world_cycle(w, 5), 0);
   assert_int_equal(reads(w), 1);
 }
@@ -896,6 +895,127 @@ static void without_status_a_walk_is_guessed_by_what_is_resident(void **state) {
   }
 }
 
+/* --- what is too slow to be read, for now ----------------------------------
+ */
+
+static unsigned put_off(const struct world *w) {
+  return (unsigned)collector_counts(w->collector)->deferred;
+}
+
+/* Reads it, once in each MaxAge, until its price is what each walk takes. */
+static void learn_walk(struct world *w, uint64_t walk_ns) {
+  world_walks_take(walk_ns);
+  for (int i = 0; i < 12; i++)
+    assert_int_equal(world_cycle(w, 60), 0);
+}
+
+static void one_slow_reading_costs_no_more_than_max_age(void **state) {
+  struct world *w = *state;
+  int waited = 0;
+
+  put(w, process(10, "g"));
+  group(w, "g");
+  learn_walk(w, 60 * NS_PER_MS);
+  assert_int_equal(reads(w), 1);
+  world_walks_take(500 * NS_PER_MS);
+  assert_int_equal(world_cycle(w, 60), 0);
+  assert_int_equal(reads(w), 1);
+  world_walks_take(60 * NS_PER_MS);
+  do {
+    assert_int_equal(world_cycle(w, 10), 0);
+    waited += 10;
+    assert_true(waited <= 70);
+  } while (reads(w) == 0);
+  for (int i = 0; i < 10; i++) {
+    assert_int_equal(world_cycle(w, 60), 0);
+    assert_int_equal(reads(w), 1);
+    assert_int_equal(put_off(w), 0);
+  }
+}
+
+/* A large one that has given its memory back is cheap to read. */
+static void what_has_shrunk_is_read_again(void **state) {
+  struct world *w = *state;
+  struct fake f = process(10, "g");
+
+  f.private_kb = 2 << 20;
+  put(w, f);
+  group(w, "g");
+  learn_walk(w, 200 * NS_PER_MS);
+  assert_int_equal(world_cycle(w, 10), 0);
+  assert_int_equal(reads(w), 0);
+  f.private_kb = 4096;
+  f.shared_kb = 1024;
+  f.pss_kb = 4096 + 300;
+  put(w, f);
+  world_walks_take(NS_PER_MS);
+  assert_int_equal(world_cycle(w, 10), 0);
+  assert_int_equal(reads(w), 1);
+  assert_true(kb(w, "pss") == 4096 + 300);
+  assert_int_equal(put_off(w), 0);
+}
+
+static void put_tables(struct world *w, uint32_t pid, unsigned kb) {
+  char path[32], text[128];
+
+  snprintf(path, sizeof(path), "%u/status", pid);
+  snprintf(text, sizeof(text),
+           "Uid:\t0\t0\t0\t0\nVmPTE:\t%8u kB\nVmSwap:\t       0 kB\n", kb);
+  proctree_write(&w->tree, path, text, strlen(text));
+}
+
+/* Its page tables went, which is not to be seen in statm. */
+static void what_was_too_large_at_first_sight_is_looked_at_again(void **state) {
+  struct world *w = *state;
+  struct fake f = process(10, "g");
+  unsigned waited = 0;
+
+  w->settings.policy.max_stall_ns = 2 * NS_PER_MS;
+  f.size = 2621440;
+  put(w, f);
+  put_tables(w, 10, 20480);
+  group(w, "g");
+  for (int i = 0; i < 30; i++) {
+    assert_int_equal(world_cycle(w, 10), 0);
+    assert_int_equal(reads(w), 0);
+    assert_int_equal(put_off(w), 1);
+  }
+  put_tables(w, 10, 64);
+  do {
+    assert_int_equal(world_cycle(w, 10), 0);
+    waited += 10;
+    assert_true(waited <= 70);
+  } while (reads(w) == 0);
+  assert_true(kb(w, "pss") == 7168);
+}
+
+/* A day, at 10 seconds. */
+static void what_is_slow_for_good_is_disturbed_once_an_hour(void **state) {
+  struct world *w = *state;
+  struct fake f = process(10, "g");
+  unsigned first = 0, n = 0;
+
+  f.private_kb = 2 << 20;
+  put(w, f);
+  group(w, "g");
+  world_walks_take(200 * NS_PER_MS);
+  for (int i = 0; i < 8640; i++) {
+    assert_int_equal(world_cycle(w, 10), 0);
+    n += reads(w);
+    if (i < 1080) /* three hours */
+      first += reads(w);
+    assert_true(reads(w) + put_off(w) > 0 || world_value(w, "g", "age") < 60);
+  }
+  assert_in_range(first, 5, 16);
+  assert_in_range(n - first, 20, 21);
+  /* Another program is another matter. */
+  f.start_stack += 0x4000;
+  f.size = 5000;
+  put(w, f);
+  assert_int_equal(world_cycle(w, 10), 0);
+  assert_int_equal(reads(w), 1);
+}
+
 /* --- one process, without a collector --------------------------------------
  */
 
@@ -1046,6 +1166,10 @@ int main(void) {
       TEST(orphan_that_is_in_quarantine_is_guessed),
       TEST(orphan_that_is_too_large_is_guessed),
       TEST(without_status_a_walk_is_guessed_by_what_is_resident),
+      TEST(one_slow_reading_costs_no_more_than_max_age),
+      TEST(what_has_shrunk_is_read_again),
+      TEST(what_was_too_large_at_first_sight_is_looked_at_again),
+      TEST(what_is_slow_for_good_is_disturbed_once_an_hour),
       cmocka_unit_test(who_was_put_off_very_often_stays_so),
       cmocka_unit_test(
           while_pages_are_merged_all_that_is_anonymous_is_in_doubt),
