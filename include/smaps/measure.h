@@ -23,6 +23,8 @@ struct measurer {
   /* What is read is of interest later, also where it is not estimated from. */
   bool keeps_readings;
 
+  uint64_t owed_ns; /* of cycles before, see plan.h */
+
   /* Of this cycle. */
   struct circumstances now;
   struct candidate *candidates;

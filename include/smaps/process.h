@@ -63,6 +63,7 @@ struct process {
   uint32_t shared_pages;      /* as they were counted there last */
 
   struct reading reading;
+  uint64_t wanted_ns;        /* since when, if it was not read since; or 0 */
   uint64_t denied_until_ns;  /* no use to try its rollup before */
   uint64_t stalled_until_ns; /* nor anything that can hang; see quarantine.h */
   uint32_t minor_faults;     /* as last seen */
@@ -71,7 +72,6 @@ struct process {
   float doubt;  /* of the estimate, in bytes */
   float unsure; /* of that, due to faults while it was read */
   struct cost cost;
-  uint16_t deferrals;
   uint8_t stalls, stalled_kind; /* one upon the other; and the last, of what */
   uint32_t stalled_name;        /* hash of comm then */
 
@@ -85,8 +85,9 @@ struct process {
   bool has_changed_claims : 1; /* in this cycle */
   bool is_resolved : 1;        /* matched, if it was due, in this cycle */
   bool is_staggered : 1;       /* was read again for its age once */
-  /* In this cycle: its rollup is wanted; was read; could not be. */
-  bool is_asked : 1, is_read : 1, has_failed : 1;
+  /* In this cycle: its rollup is wanted; was read; could not be; was put off
+   * for want of time, or of a reader. */
+  bool is_asked : 1, is_read : 1, has_failed : 1, is_put_off : 1;
   bool is_in_parents_mm : 1; /* its memory is counted with the parent */
   bool is_apart : 1;         /* it never will be */
   bool was_stalled : 1;      /* and so it has been named */

@@ -144,27 +144,28 @@ static uint32_t predict_cost_ns(const struct process *p) {
   return cost_predict(&p->cost, p->statm.resident_pages);
 }
 
-/* Early, for the first time, lest all that were read at the start come due at
- * once. */
-static bool is_overdue(const struct measurer *m, const struct process *p,
-                       const struct policy *policy) {
+/*
+ * Whether it is due, and for how long. One that was read: beyond MaxAge; early,
+ * for the first time, lest all that were read at the start come due at once.
+ * One that was not: since that was first wanted.
+ */
+static bool is_due(const struct measurer *m, struct process *p,
+                   const struct policy *policy, uint64_t *ret_overdue_ns) {
   uint64_t age_ns = m->now.now_ns - p->reading.at_ns;
-  uint64_t early_ns =
-      p->is_staggered ? 0 : policy->max_age_ns / 64 * (p->pid % 48);
 
-  return age_ns + early_ns >= policy->max_age_ns;
-}
-
-static void add_candidate(struct measurer *m, struct process *p, bool is_due,
-                          bool is_must) {
-  m->candidates[m->n_candidates++] =
-      (struct candidate){.process = p,
-                         .group = &p->groups[0]->plan,
-                         .doubt_bytes = amount_from((double)p->doubt),
-                         .cost_ns = predict_cost_ns(p),
-                         .deferrals = p->deferrals,
-                         .is_due = is_due,
-                         .is_must = is_must};
+  if (!p->reading.at_ns) {
+    if (!p->wanted_ns)
+      p->wanted_ns = m->now.now_ns;
+    *ret_overdue_ns = m->now.now_ns - p->wanted_ns;
+    return true;
+  }
+  if (!p->is_staggered)
+    age_ns += policy->max_age_ns / 64 * (p->pid % 48);
+  if (age_ns < policy->max_age_ns)
+    return false;
+  *ret_overdue_ns = age_ns - policy->max_age_ns;
+  p->is_staggered = true;
+  return true;
 }
 
 /* How far off the estimate may be. Whose faults cannot be asked for may have
@@ -210,8 +211,9 @@ static bool is_too_large(struct measurer *m, struct process *p,
 
 static void consider(struct measurer *m, struct process *p) {
   struct policy policy = policy_of(p);
-  bool is_must = policy.refresh == REFRESH_ALWAYS;
-  bool is_due;
+  struct candidate c = {.process = p,
+                        .group = &p->groups[0]->plan,
+                        .is_must = policy.refresh == REFRESH_ALWAYS};
 
   p->is_asked = policy.refresh != REFRESH_NEVER;
   p->doubt = 0;
@@ -220,12 +222,14 @@ static void consider(struct measurer *m, struct process *p) {
   estimate(m, p);
   if (is_quarantined(m, p))
     return;
-  is_due = !p->reading.at_ns || is_overdue(m, p, &policy);
-  p->is_staggered |= p->reading.at_ns && is_due;
-  if (!is_must && !is_due && p->doubt < (float)DOUBT_LEAST_BYTES)
+  c.is_due = is_due(m, p, &policy, &c.overdue_ns) && !c.is_must;
+  if (!c.is_must && !c.is_due && p->doubt < (float)DOUBT_LEAST_BYTES)
     return;
-  if (!is_too_large(m, p, &policy))
-    add_candidate(m, p, is_due && !is_must, is_must);
+  if (is_too_large(m, p, &policy))
+    return;
+  c.doubt_bytes = amount_from((double)p->doubt);
+  c.cost_ns = predict_cost_ns(p);
+  m->candidates[m->n_candidates++] = c;
 }
 
 /* --- reading --- */
@@ -278,8 +282,7 @@ static void add_read(struct measurer *m, struct process *p,
 
 /* It is estimated from what there was. */
 static void put_off(struct measurer *m, struct process *p) {
-  if (p->deferrals < UINT16_MAX)
-    p->deferrals++;
+  p->is_put_off = true;
   m->deferred++;
 }
 
@@ -294,7 +297,7 @@ static void finish_job(struct measurer *m, const struct read_job *job) {
   m->rollup_ns += job->took_ns;
   if (job->took_ns > m->longest_read_ns)
     m->longest_read_ns = job->took_ns;
-  p->deferrals = 0;
+  p->wanted_ns = 0;
   if (job->result == 0 && p->reading.at_ns)
     follow_learn(&m->now, p, &job->rollup.rollup);
   p->reading.at_ns = 0;
@@ -443,7 +446,7 @@ static void look_around(struct measurer *m, const struct process_table *t) {
   for (size_t i = 0; i < t->n; i++) {
     struct process *p = t->processes[i];
 
-    p->is_read = p->has_failed = false;
+    p->is_read = p->has_failed = p->is_put_off = false;
     if (!is_measured(p))
       continue;
     follow_count(&m->now, p);
@@ -478,7 +481,8 @@ int measurer_run(struct measurer *m, const struct process_table *t,
   for (size_t i = 0; i < t->n; i++)
     if (is_measured(t->processes[i]))
       consider(m, t->processes[i]);
-  plan = plan_choose(m->candidates, m->n_candidates, m->read_budget_ns);
+  plan = plan_choose(m->candidates, m->n_candidates, m->read_budget_ns,
+                     &m->owed_ns);
   read_chosen(m, plan.chosen);
   defer(m, &plan);
   read_orphans(m, t);
@@ -500,7 +504,7 @@ enum measure_delay measurer_delay(const struct measurer *m,
     return DELAY_NONE;
   if (is_quarantined(m, p))
     return DELAY_STALLED;
-  if (p->deferrals > 0)
+  if (p->is_put_off)
     return DELAY_BUDGET;
   return predict_cost_ns(p) > policy_of(p).max_stall_ns ? DELAY_MAX_STALL
                                                         : DELAY_NONE;

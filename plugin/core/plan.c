@@ -1,18 +1,6 @@
 #include <smaps/plan.h>
 
-/* Doubt in bytes that being due is worth: as much as a large change. */
-#define DUE_BYTES (UINT64_C(64) << 20)
-
-static double worth(const struct candidate *c) {
-  double doubt = (double)c->doubt_bytes + (c->is_due ? (double)DUE_BYTES : 1);
-
-  return doubt * (1 + c->deferrals) / (double)(c->cost_ns ? c->cost_ns : 1);
-}
-
-/* Of those that need not be read. */
-static bool is_wanted(const struct candidate *c) {
-  return c->is_due || c->group->doubt_bytes > c->group->tolerated_bytes;
-}
+#include <stdlib.h>
 
 static void swap(struct candidate *a, struct candidate *b) {
   struct candidate c = *a;
@@ -21,94 +9,117 @@ static void swap(struct candidate *a, struct candidate *b) {
   *b = c;
 }
 
+/* Those of which it is true, to the front. Returns how many they are. */
+static size_t gather(struct candidate *c, size_t n,
+                     bool (*is)(const struct candidate *)) {
+  size_t gathered = 0;
+
+  for (size_t i = 0; i < n; i++)
+    if (is(&c[i]))
+      swap(&c[gathered++], &c[i]);
+  return gathered;
+}
+
+static bool is_must(const struct candidate *c) { return c->is_must; }
+
+static bool is_due(const struct candidate *c) { return c->is_due; }
+
+/* Of those that need not be read. */
+static bool is_wanted(const struct candidate *c) {
+  return c->is_due || c->group->doubt_bytes > c->group->tolerated_bytes;
+}
+
 static void choose(struct candidate *c) {
   uint64_t *doubt = &c->group->doubt_bytes;
 
   *doubt = *doubt > c->doubt_bytes ? *doubt - c->doubt_bytes : 0;
 }
 
-/*
- * The candidates as a heap, in place. It stands on its head: the best is the
- * last of the array, and what is taken out goes to the front, so that those
- * end up in their order.
- */
-struct heap {
-  struct candidate *last;
-  size_t n;
-};
+/* --- orders --- */
 
-static struct candidate *heap_at(const struct heap *h, size_t i) {
-  return h->last - i;
+/* Of those without doubt the cheapest. */
+static double worth_of(const struct candidate *c) {
+  return ((double)c->doubt_bytes + 1) / (double)(c->cost_ns ? c->cost_ns : 1);
 }
 
-static void heap_sink(const struct heap *h, size_t i) {
-  for (size_t child; (child = 2 * i + 1) < h->n; i = child) {
-    if (child + 1 < h->n &&
-        worth(heap_at(h, child + 1)) > worth(heap_at(h, child)))
-      child++;
-    if (worth(heap_at(h, i)) >= worth(heap_at(h, child)))
-      return;
-    swap(heap_at(h, i), heap_at(h, child));
-  }
+static int compare_worth(const void *left, const void *right) {
+  const struct candidate *a = left, *b = right;
+
+  return (a->worth < b->worth) - (a->worth > b->worth);
 }
 
-static struct heap heap_make(struct candidate *c, size_t n) {
-  struct heap h = {.last = c + n - 1, .n = n};
+static int compare_overdue(const void *left, const void *right) {
+  const struct candidate *a = left, *b = right;
 
-  for (size_t i = n / 2; i-- > 0;)
-    heap_sink(&h, i);
-  return h;
+  if (a->overdue_ns != b->overdue_ns)
+    return a->overdue_ns < b->overdue_ns ? 1 : -1;
+  return compare_worth(a, b);
 }
 
-/* Where it stands then is the first place that is the heap's no more. */
-static struct candidate *heap_take(struct heap *h) {
-  struct candidate *free_place = heap_at(h, --h->n);
-
-  swap(heap_at(h, 0), free_place);
-  heap_sink(h, 0);
-  return free_place;
+static void sort(struct candidate *c, size_t n,
+                 int (*compare)(const void *, const void *)) {
+  if (n > 1)
+    qsort(c, n, sizeof(*c), compare);
 }
 
-/* All that must be read, whatever it costs, to the front. */
+/* --- choosing --- */
+
 static size_t choose_musts(struct candidate *c, size_t n) {
-  size_t chosen = 0;
+  size_t musts = gather(c, n, is_must);
 
-  for (size_t i = 0; i < n; i++) {
-    if (!c[i].is_must)
+  for (size_t i = 0; i < musts; i++)
+    choose(&c[i]);
+  return musts;
+}
+
+/* The last one may be larger than what is left of their time. */
+static size_t choose_overdue(struct candidate *c, size_t n, uint64_t time_ns,
+                             uint64_t *ret_spent_ns) {
+  size_t due = gather(c, n, is_due), chosen = 0;
+  uint64_t spent_ns = 0;
+
+  sort(c, due, compare_overdue);
+  while (chosen < due && spent_ns < time_ns) {
+    spent_ns += c[chosen].cost_ns;
+    choose(&c[chosen++]);
+  }
+  *ret_spent_ns = spent_ns;
+  return chosen;
+}
+
+/* One that does not fit lets others go ahead: once it is overdue it comes
+ * first. It can have a whole budget and more, but then nothing else. */
+static size_t choose_doubtful(struct candidate *c, size_t n, uint64_t budget_ns,
+                              uint64_t spent_ns) {
+  /* What is not wanted now will not be: doubt only goes down. */
+  size_t wanted = gather(c, n, is_wanted), chosen = 0;
+
+  sort(c, wanted, compare_worth);
+  for (size_t i = 0; i < wanted && spent_ns < budget_ns; i++) {
+    if (!is_wanted(&c[i]) ||
+        (spent_ns > 0 && spent_ns + c[i].cost_ns > budget_ns))
       continue;
+    spent_ns += c[i].cost_ns;
     choose(&c[i]);
     swap(&c[chosen++], &c[i]);
   }
   return chosen;
 }
 
-/* Of the rest, as much as there is time for. */
-static size_t choose_within(struct candidate *c, size_t n, uint64_t budget_ns) {
-  struct heap heap = heap_make(c, n);
-  uint64_t spent = 0;
-  size_t chosen = 0;
-
-  while (heap.n > 0 && budget_ns > 0) {
-    struct candidate *best = heap_take(&heap);
-
-    if (!is_wanted(best))
-      continue;
-    if (spent > 0 && spent + best->cost_ns > budget_ns)
-      break;
-    spent += best->cost_ns;
-    choose(best);
-    swap(&c[chosen++], best);
-  }
-  return chosen;
-}
-
-struct plan plan_choose(struct candidate *c, size_t n, uint64_t budget_ns) {
+struct plan plan_choose(struct candidate *c, size_t n, uint64_t budget_ns,
+                        uint64_t *owed_ns) {
   struct plan plan = {.chosen = choose_musts(c, n)};
+  uint64_t half_ns = budget_ns - budget_ns / 2, spent_ns = 0;
 
-  if (plan.chosen < n)
-    plan.chosen += choose_within(c + plan.chosen, n - plan.chosen, budget_ns);
   for (size_t i = plan.chosen; i < n; i++)
-    if (is_wanted(&c[i]))
-      swap(&c[plan.chosen + plan.deferred++], &c[i]);
+    c[i].worth = worth_of(&c[i]);
+  if (half_ns > *owed_ns)
+    plan.chosen += choose_overdue(c + plan.chosen, n - plan.chosen,
+                                  half_ns - *owed_ns, &spent_ns);
+  *owed_ns += spent_ns;
+  *owed_ns -= *owed_ns < half_ns ? *owed_ns : half_ns;
+  plan.chosen +=
+      choose_doubtful(c + plan.chosen, n - plan.chosen, budget_ns, spent_ns);
+  plan.deferred = gather(c + plan.chosen, n - plan.chosen, is_wanted);
   return plan;
 }

@@ -186,8 +186,9 @@ static void start_is_spread_over_intervals(void **state) {
   struct world *w = *state;
   unsigned total = 0, most = 0;
 
-  /* Each costs some 30 us by the first guess. */
+  /* Each costs some 30 us, by the first guess and then by experience. */
   w->settings.read_budget_ns = 100000;
+  world_walks_take(30000);
   for (uint32_t pid = 1; pid <= 20; pid++)
     put(w, process(pid, "g"));
   group(w, "g");
@@ -205,8 +206,8 @@ static void start_is_spread_over_intervals(void **state) {
   assert_int_equal(collector_counts(w->collector)->deferred, 0);
 }
 
-/* Of 2 GiB each, which is 6 ms by the first guess: seven of them in the 50 ms
- * of an interval, from the first one on. */
+/* Of 2 GiB each, which is 6 ms by the first guess and then by experience: seven
+ * of them in the 50 ms of an interval, from the first one on. */
 static void start_among_large_processes_costs_no_more(void **state) {
   enum { N = 40 };
   struct world *w = *state;
@@ -220,6 +221,7 @@ static void start_among_large_processes_costs_no_more(void **state) {
     put(w, f);
   }
   group(w, "g");
+  world_walks_take(6300000);
   for (int i = 0; i < 6; i++) {
     assert_int_equal(world_cycle(w, 1), 0);
     assert_in_range(reads(w), i < 5 ? 7 : 5, 7);
@@ -252,6 +254,37 @@ static void scattered_memory_is_not_read_where_that_would_stall(void **state) {
   assert_int_equal(world_cycle(w, 1), 0);
   assert_int_equal(reads(w), 0);
   assert_int_equal(collector_counts(w->collector)->deferred, 1);
+}
+
+/* By its size it costs more than the whole budget, and of the others, which
+ * cost next to nothing, all are due in each interval. */
+static void large_one_is_read_among_many_small_ones(void **state) {
+  struct world *w = *state;
+  struct fake f = process(10, "g");
+
+  for (uint32_t pid = 100; pid < 200; pid++)
+    put(w, process(pid, "small"));
+  group(w, "g");
+  group(w, "small");
+  world_walks_take(10000);
+  f.private_kb = 512;
+  f.shared_kb = 0;
+  put(w, f);
+  assert_int_equal(world_cycle(w, 60), 0);
+  f.private_kb *= 6000;
+  f.size = 800000;
+  put(w, f);
+  for (int i = 0; i < 100; i++) {
+    assert_int_equal(world_cycle(w, 60), 0);
+    assert_true(world_value(w, "small", "age") <= 60 + 2 * 60);
+    if (world_value(w, "g", "age") > 60 + 2 * 60)
+      fail_msg("it was not read for %.0f s", world_value(w, "g", "age"));
+    if (world_value(w, "g", "coverage") < 100)
+      continue;
+    /* That was cheap, so it has to grow to be dear again. */
+    f.private_kb = f.private_kb > 512 ? 512 : 512 * 6000;
+    put(w, f);
+  }
 }
 
 static void refresh_always_reads_in_each_interval(void **state) {
@@ -1054,20 +1087,6 @@ static void run_single(struct single *s, uint64_t now_ns) {
   assert_int_equal(measurer_run(&s->m, &t, &meminfo, now_ns), 0);
 }
 
-static void who_was_put_off_very_often_stays_so(void **state) {
-  struct single s;
-
-  (void)state;
-  make_single(&s);
-  s.p.deferrals = UINT16_MAX - 1;
-  for (uint64_t i = 1; i <= 3; i++) {
-    run_single(&s, i * NS_PER_S);
-    assert_int_equal(s.m.deferred, 1);
-    assert_int_equal(s.p.deferrals, UINT16_MAX);
-  }
-  measurer_done(&s.m);
-}
-
 static struct ksm ksm;
 
 static void read_ksm(struct ksm *ret) { *ret = ksm; }
@@ -1140,6 +1159,7 @@ int main(void) {
       TEST(without_budget_nothing_is_read_and_the_doubt_is_told),
       TEST(start_is_spread_over_intervals),
       TEST(scattered_memory_is_not_read_where_that_would_stall),
+      TEST(large_one_is_read_among_many_small_ones),
       TEST(refresh_always_reads_in_each_interval),
       TEST(refresh_never_leaves_rollup_values_unknown),
       TEST(process_in_two_groups_is_read_as_the_stricter_wants),
@@ -1170,7 +1190,6 @@ int main(void) {
       TEST(what_has_shrunk_is_read_again),
       TEST(what_was_too_large_at_first_sight_is_looked_at_again),
       TEST(what_is_slow_for_good_is_disturbed_once_an_hour),
-      cmocka_unit_test(who_was_put_off_very_often_stays_so),
       cmocka_unit_test(
           while_pages_are_merged_all_that_is_anonymous_is_in_doubt),
       cmocka_unit_test(what_was_read_before_ksm_changed_is_in_doubt),

@@ -503,7 +503,8 @@ static void an_estimate_can_be_put_off_too(void **state) {
 
   w->settings.policy.refresh = REFRESH_ADAPTIVE;
   w->settings.policy.max_age_ns = 15 * NS_PER_S;
-  w->settings.read_budget_ns = 40000; /* for one of them, by the first guess */
+  w->settings.read_budget_ns = 40000; /* for one of them */
+  world_walks_take(30000);
   put(w, process(10, "g"));
   put(w, process(11, "g"));
   put(w, process(12, "g"));
