@@ -16,9 +16,12 @@ struct plan_group {
   uint64_t tolerated_bytes; /* down to here nothing need be read */
 };
 
+struct group; /* see group.h; of it the plan knows its plan_group */
+
 struct candidate {
   void *process;
-  struct plan_group *group;
+  struct group *const *groups; /* one at least: it is held to each of them */
+  size_t n_groups;
   uint64_t doubt_bytes;
   uint64_t overdue_ns; /* if it is due, for how long */
   double worth;        /* filled in by plan_choose() */
@@ -36,8 +39,8 @@ struct plan {
  * Orders the candidates. What must be read comes first and is not charged to
  * the budget. Then come those that are due, longest overdue first, until half
  * of the budget is spent; and then, as far as they fit in what is left, those
- * that are due and those whose group has more doubt than it tolerates, most
- * doubt for the time first.
+ * that are due and those of which a group has more doubt than it tolerates,
+ * most doubt for the time first.
  *
  * What is overdue is read however much it costs. What it takes beyond its half
  * is owed to the intervals to come: *owed_ns, 0 before the first, which is kept

@@ -182,7 +182,8 @@ static uint64_t doubt_of(const struct measurer *m, const struct process *p) {
 static void estimate(struct measurer *m, struct process *p) {
   follow_look(&m->now, p);
   p->doubt = (float)doubt_of(m, p);
-  p->groups[0]->plan.doubt_bytes += amount_from((double)p->doubt);
+  for (size_t i = 0; i < p->n_groups; i++)
+    p->groups[i]->plan.doubt_bytes += amount_from((double)p->doubt);
 }
 
 /* Whether it is cheap enough, or it is time to see whether it has become so. */
@@ -212,7 +213,8 @@ static bool is_too_large(struct measurer *m, struct process *p,
 static void consider(struct measurer *m, struct process *p) {
   struct policy policy = policy_of(p);
   struct candidate c = {.process = p,
-                        .group = &p->groups[0]->plan,
+                        .groups = p->groups,
+                        .n_groups = p->n_groups,
                         .is_must = policy.refresh == REFRESH_ALWAYS};
 
   p->is_asked = policy.refresh != REFRESH_NEVER;

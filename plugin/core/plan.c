@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include <smaps/group.h>
+
 static void swap(struct candidate *a, struct candidate *b) {
   struct candidate c = *a;
 
@@ -26,13 +28,18 @@ static bool is_due(const struct candidate *c) { return c->is_due; }
 
 /* Of those that need not be read. */
 static bool is_wanted(const struct candidate *c) {
-  return c->is_due || c->group->doubt_bytes > c->group->tolerated_bytes;
+  for (size_t i = 0; i < c->n_groups; i++)
+    if (c->groups[i]->plan.doubt_bytes > c->groups[i]->plan.tolerated_bytes)
+      return true;
+  return c->is_due;
 }
 
 static void choose(struct candidate *c) {
-  uint64_t *doubt = &c->group->doubt_bytes;
+  for (size_t i = 0; i < c->n_groups; i++) {
+    uint64_t *doubt = &c->groups[i]->plan.doubt_bytes;
 
-  *doubt = *doubt > c->doubt_bytes ? *doubt - c->doubt_bytes : 0;
+    *doubt = *doubt > c->doubt_bytes ? *doubt - c->doubt_bytes : 0;
+  }
 }
 
 /* --- orders --- */

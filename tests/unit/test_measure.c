@@ -330,6 +330,29 @@ static void process_in_two_groups_is_read_as_the_stricter_wants(void **state) {
   assert_true(world_value(w, "view", "pss") == world_value(w, "g", "pss"));
 }
 
+/* Of a view of 4 GiB, in which its doubt would not be worth a reading. */
+static void member_of_a_view_is_held_to_its_own_group_too(void **state) {
+  struct world *w = *state;
+  struct fake f = process(10, "g"), bulk = process(11, "bulk");
+
+  world_group(w, "view", "Comm", "*", NULL, NULL)->is_view = true;
+  group(w, "g");
+  group(w, "bulk");
+  bulk.private_kb = 4000000;
+  bulk.size = 1100000;
+  put(w, bulk);
+  put(w, f);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(reads(w), 0);
+  f.shared_kb = 8192;
+  f.pss_kb = f.private_kb + 100;
+  put(w, f);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(reads(w), 1);
+  assert_true(kb(w, "pss") == f.pss_kb);
+}
+
 static void walk_that_would_stall_too_long_is_not_made(void **state) {
   struct world *w = *state;
 
@@ -1163,6 +1186,7 @@ int main(void) {
       TEST(refresh_always_reads_in_each_interval),
       TEST(refresh_never_leaves_rollup_values_unknown),
       TEST(process_in_two_groups_is_read_as_the_stricter_wants),
+      TEST(member_of_a_view_is_held_to_its_own_group_too),
       TEST(walk_that_would_stall_too_long_is_not_made),
       TEST(start_among_large_processes_costs_no_more),
       TEST(max_stall_holds_where_every_member_is_read_too),

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include <smaps/plan.h>
+#include <smaps/group.h>
 
 #include <string.h>
 
@@ -18,11 +18,12 @@ static const char names[] = "abcdefghijklmnop";
 
 static const void *name(char letter) { return &names[letter - 'a']; }
 
-static struct candidate make(char letter, struct plan_group *group,
+static struct candidate make(char letter, struct group *const *group,
                              uint64_t doubt_mib, uint64_t cost_ms) {
-  group->doubt_bytes += doubt_mib * MIB;
+  group[0]->plan.doubt_bytes += doubt_mib * MIB;
   return (struct candidate){.process = (void *)(uintptr_t)name(letter),
-                            .group = group,
+                            .groups = group,
+                            .n_groups = 1,
                             .doubt_bytes = doubt_mib * MIB,
                             .cost_ns = (uint32_t)(cost_ms * MS)};
 }
@@ -60,7 +61,7 @@ static void no_candidates_are_no_plan(void **state) {
 }
 
 static void most_doubt_for_the_time_comes_first(void **state) {
-  struct plan_group g = {0};
+  struct group of_g = {.rule = 0}, *g = &of_g;
   struct candidate c[] = {
       make('a', &g, 10, 5), /* 2 MiB a millisecond */
       make('b', &g, 9, 1),  /* 9 */
@@ -70,22 +71,22 @@ static void most_doubt_for_the_time_comes_first(void **state) {
 
   (void)state;
   check(c, 4, 50, "bcad", "");
-  assert_int_equal(g.doubt_bytes, 0);
+  assert_int_equal(g->plan.doubt_bytes, 0);
 }
 
 static void the_budget_cuts(void **state) {
-  struct plan_group g = {0};
+  struct group of_g = {.rule = 0}, *g = &of_g;
   struct candidate c[] = {make('a', &g, 40, 10), make('b', &g, 30, 10),
                           make('c', &g, 20, 10), make('d', &g, 10, 10)};
 
   (void)state;
   check(c, 4, 20, "ab", "cd");
-  assert_int_equal(g.doubt_bytes, 30 * MIB);
+  assert_int_equal(g->plan.doubt_bytes, 30 * MIB);
 }
 
 /* It comes first itself once it is overdue. */
 static void one_that_does_not_fit_lets_a_smaller_one_go_ahead(void **state) {
-  struct plan_group g = {0};
+  struct group of_g = {.rule = 0}, *g = &of_g;
   struct candidate c[] = {make('a', &g, 40, 10), make('b', &g, 30, 11),
                           make('c', &g, 1, 1)};
 
@@ -94,7 +95,7 @@ static void one_that_does_not_fit_lets_a_smaller_one_go_ahead(void **state) {
 }
 
 static void what_must_be_read_is_first_and_free(void **state) {
-  struct plan_group g = {0};
+  struct group of_g = {.rule = 0}, *g = &of_g;
   struct candidate c[] = {make('a', &g, 100, 10), make('b', &g, 0, 1000),
                           make('c', &g, 50, 10), make('d', &g, 1, 1000)};
 
@@ -104,7 +105,7 @@ static void what_must_be_read_is_first_and_free(void **state) {
 }
 
 static void without_a_budget_only_what_must_is_read(void **state) {
-  struct plan_group g = {0};
+  struct group of_g = {.rule = 0}, *g = &of_g;
   struct candidate c[] = {make('a', &g, 100, 1), make('b', &g, 0, 1000),
                           make('c', &g, 50, 0), make('d', &g, 5, 1)};
 
@@ -116,7 +117,7 @@ static void without_a_budget_only_what_must_is_read(void **state) {
 
 static void
 one_larger_than_the_budget_is_chosen_when_it_is_first(void **state) {
-  struct plan_group g = {0};
+  struct group of_g = {.rule = 0}, *g = &of_g;
   struct candidate c[] = {make('a', &g, 1000, 500), make('b', &g, 1, 1)};
   struct candidate d[] = {make('a', &g, 1000, 500), make('b', &g, 100, 1)};
 
@@ -126,28 +127,45 @@ one_larger_than_the_budget_is_chosen_when_it_is_first(void **state) {
 }
 
 static void a_group_within_what_it_tolerates_is_not_read(void **state) {
-  struct plan_group calm = {.tolerated_bytes = 30 * MIB}, other = {0};
+  struct group of_calm = {.plan.tolerated_bytes = 30 * MIB}, *calm = &of_calm;
+  struct group of_other = {.rule = 0}, *other = &of_other;
   struct candidate c[] = {make('a', &calm, 20, 1), make('b', &calm, 10, 1),
                           make('c', &other, 1, 1)};
 
   (void)state;
   check(c, 3, 50, "c", "");
-  assert_int_equal(calm.doubt_bytes, 30 * MIB);
+  assert_int_equal(calm->plan.doubt_bytes, 30 * MIB);
+}
+
+/* A view of all, which bears with what is in doubt of one group in it. */
+static void one_in_two_groups_is_held_to_each_of_them(void **state) {
+  struct group of_view = {.plan.tolerated_bytes = 100 * MIB}, *view = &of_view;
+  struct group of_g = {.plan.tolerated_bytes = 5 * MIB};
+  struct group *both[] = {view, &of_g}, *reversed[] = {&of_g, view};
+  struct candidate c[] = {make('a', both, 20, 1), make('b', &view, 50, 1),
+                          make('c', reversed, 0, 1)};
+
+  (void)state;
+  c[0].n_groups = c[2].n_groups = 2;
+  of_g.plan.doubt_bytes = 20 * MIB;
+  check(c, 3, 50, "a", "");
+  assert_int_equal(of_view.plan.doubt_bytes, 50 * MIB);
+  assert_int_equal(of_g.plan.doubt_bytes, 0);
 }
 
 static void a_group_is_read_until_it_is_within(void **state) {
-  struct plan_group g = {.tolerated_bytes = 15 * MIB};
+  struct group of_g = {.plan.tolerated_bytes = 15 * MIB}, *g = &of_g;
   struct candidate c[] = {make('a', &g, 5, 1), make('b', &g, 10, 1),
                           make('c', &g, 30, 1), make('d', &g, 20, 1)};
 
   (void)state;
   /* 65, less 30, less 20. */
   check(c, 4, 50, "cd", "");
-  assert_int_equal(g.doubt_bytes, 15 * MIB);
+  assert_int_equal(g->plan.doubt_bytes, 15 * MIB);
 }
 
 static void one_that_is_due_is_read_in_a_calm_group(void **state) {
-  struct plan_group g = {.tolerated_bytes = 100 * MIB};
+  struct group of_g = {.plan.tolerated_bytes = 100 * MIB}, *g = &of_g;
   struct candidate c[] = {make('a', &g, 20, 1), make('b', &g, 0, 1),
                           make('c', &g, 10, 1)};
 
@@ -158,7 +176,8 @@ static void one_that_is_due_is_read_in_a_calm_group(void **state) {
 
 /* It is not as if there were no time for it. */
 static void only_what_was_wanted_is_deferred(void **state) {
-  struct plan_group calm = {.tolerated_bytes = 100 * MIB}, busy = {0};
+  struct group of_calm = {.plan.tolerated_bytes = 100 * MIB}, *calm = &of_calm;
+  struct group of_busy = {.rule = 0}, *busy = &of_busy;
   struct candidate c[] = {make('a', &calm, 50, 1), make('b', &busy, 30, 40),
                           make('c', &calm, 40, 1), make('d', &busy, 20, 40),
                           make('e', &calm, 0, 40)};
@@ -170,7 +189,7 @@ static void only_what_was_wanted_is_deferred(void **state) {
 
 /* The reading of what must be read may be enough for its group. */
 static void what_must_be_read_calms_its_group(void **state) {
-  struct plan_group g = {.tolerated_bytes = 10 * MIB};
+  struct group of_g = {.plan.tolerated_bytes = 10 * MIB}, *g = &of_g;
   struct candidate c[] = {make('a', &g, 10, 1), make('b', &g, 90, 1)};
 
   (void)state;
@@ -178,7 +197,7 @@ static void what_must_be_read_calms_its_group(void **state) {
   check(c, 2, 50, "b", "");
 }
 
-static struct candidate make_due(char letter, struct plan_group *group,
+static struct candidate make_due(char letter, struct group *const *group,
                                  uint64_t overdue_s, uint64_t cost_ms) {
   struct candidate c = make(letter, group, 0, cost_ms);
 
@@ -188,7 +207,7 @@ static struct candidate make_due(char letter, struct plan_group *group,
 }
 
 static void who_is_longest_overdue_is_first(void **state) {
-  struct plan_group g = {0};
+  struct group of_g = {.rule = 0}, *g = &of_g;
   struct candidate c[] = {make_due('a', &g, 1, 1), make_due('b', &g, 3, 20),
                           make('c', &g, 1000, 1), make_due('d', &g, 2, 1)};
 
@@ -197,7 +216,7 @@ static void who_is_longest_overdue_is_first(void **state) {
 }
 
 static void half_of_the_budget_is_for_doubt(void **state) {
-  struct plan_group g = {0};
+  struct group of_g = {.rule = 0}, *g = &of_g;
   struct candidate c[] = {make_due('a', &g, 9, 10), make_due('b', &g, 8, 10),
                           make_due('c', &g, 7, 10), make_due('d', &g, 6, 10),
                           make('e', &g, 20, 10),    make('f', &g, 10, 10),
@@ -208,7 +227,7 @@ static void half_of_the_budget_is_for_doubt(void **state) {
 }
 
 static void time_that_doubt_does_not_take_is_for_the_overdue(void **state) {
-  struct plan_group g = {0};
+  struct group of_g = {.rule = 0}, *g = &of_g;
   struct candidate c[] = {make_due('a', &g, 9, 10), make_due('b', &g, 8, 10),
                           make_due('c', &g, 7, 10), make_due('d', &g, 6, 9)};
 
@@ -218,7 +237,7 @@ static void time_that_doubt_does_not_take_is_for_the_overdue(void **state) {
 
 /* It takes the time of the intervals to come, but that of doubt. */
 static void one_larger_than_its_half_is_paid_for_later(void **state) {
-  struct plan_group g = {0};
+  struct group of_g = {.rule = 0}, *g = &of_g;
   uint64_t owed_ns = 0;
 
   (void)state;
@@ -236,7 +255,7 @@ static void one_larger_than_its_half_is_paid_for_later(void **state) {
 
 /* Where nothing is overdue any more it is forgotten. */
 static void what_is_owed_is_no_more_than_one_reading(void **state) {
-  struct plan_group g = {0};
+  struct group of_g = {.rule = 0}, *g = &of_g;
   uint64_t owed_ns = 0;
 
   (void)state;
@@ -253,7 +272,7 @@ static void what_is_owed_is_no_more_than_one_reading(void **state) {
 }
 
 static void no_doubt_and_no_cost_are_no_trouble(void **state) {
-  struct plan_group g = {0};
+  struct group of_g = {.rule = 0}, *g = &of_g;
   struct candidate c[] = {make('a', &g, 0, 0), make('b', &g, 0, 0),
                           make('c', &g, 0, 10)};
 
@@ -304,7 +323,7 @@ static uint64_t bearable_ns(const struct crowd *s) {
 }
 
 static void run_interval(struct crowd *s) {
-  struct plan_group g = {0};
+  struct group of_g = {.rule = 0}, *g = &of_g;
   struct candidate c[CROWD];
   struct plan plan;
 
@@ -314,12 +333,13 @@ static void run_interval(struct crowd *s) {
 
     c[i] = (struct candidate){
         .process = &s->w[i],
-        .group = &g,
+        .groups = &g,
+        .n_groups = 1,
         .doubt_bytes = s->w[i].doubt_bytes,
         .cost_ns = s->w[i].cost_ns,
         .is_due = age_ns >= MAX_AGE_NS,
         .overdue_ns = age_ns >= MAX_AGE_NS ? age_ns - MAX_AGE_NS : 0};
-    g.doubt_bytes += c[i].doubt_bytes;
+    g->plan.doubt_bytes += c[i].doubt_bytes;
   }
   plan = plan_choose(c, s->n, BUDGET_NS, &s->owed_ns);
   for (size_t i = 0; i < plan.chosen; i++) {
@@ -434,27 +454,33 @@ static void any_plan_keeps_to_the_budget(void **state) {
     size_t n = (size_t)draw(MANY + 1), musts = 0, wanted = 0;
     uint64_t budget = draw(4) ? draw(100 * MS) : 0, spent = 0;
     uint64_t owed_ns = draw(4) ? 0 : draw(100 * MS), largest = 0;
-    struct plan_group g[3] = {{0}};
+    struct group of_g[3] = {{.rule = 0}};
+    struct group *g[4] = {&of_g[0], &of_g[1], &of_g[2], &of_g[0]};
     struct candidate c[MANY];
     struct plan plan;
 
     for (size_t i = 0; i < 3; i++)
-      g[i].tolerated_bytes = draw(2) ? draw(500 * MIB) : 0;
+      of_g[i].plan.tolerated_bytes = draw(2) ? draw(500 * MIB) : 0;
     for (size_t i = 0; i < n; i++) {
-      c[i] = (struct candidate){.group = &g[draw(3)],
+      c[i] = (struct candidate){.groups = &g[draw(3)],
+                                .n_groups = 1 + (size_t)draw(2),
                                 .doubt_bytes = draw(50 * MIB),
                                 .cost_ns = (uint32_t)draw(10 * MS),
                                 .overdue_ns = draw(100),
                                 .is_due = draw(10) == 0,
                                 .is_must = draw(10) == 0};
-      c[i].group->doubt_bytes += c[i].doubt_bytes;
+      for (size_t k = 0; k < c[i].n_groups; k++)
+        c[i].groups[k]->plan.doubt_bytes += c[i].doubt_bytes;
       musts += c[i].is_must;
     }
     plan = plan_choose(c, n, budget, &owed_ns);
     assert_true(plan.chosen >= musts && plan.chosen + plan.deferred <= n);
     for (size_t i = 0; i < n; i++) {
-      bool is_wanted = c[i].is_due || c[i].is_must ||
-                       c[i].group->doubt_bytes > c[i].group->tolerated_bytes;
+      bool is_wanted = c[i].is_due || c[i].is_must;
+
+      for (size_t k = 0; k < c[i].n_groups; k++)
+        is_wanted |= c[i].groups[k]->plan.doubt_bytes >
+                     c[i].groups[k]->plan.tolerated_bytes;
 
       assert_true(c[i].is_must == (i < musts));
       if (i >= musts && i < plan.chosen) {
@@ -483,6 +509,7 @@ int main(void) {
       cmocka_unit_test(without_a_budget_only_what_must_is_read),
       cmocka_unit_test(one_larger_than_the_budget_is_chosen_when_it_is_first),
       cmocka_unit_test(a_group_within_what_it_tolerates_is_not_read),
+      cmocka_unit_test(one_in_two_groups_is_held_to_each_of_them),
       cmocka_unit_test(a_group_is_read_until_it_is_within),
       cmocka_unit_test(one_that_is_due_is_read_in_a_calm_group),
       cmocka_unit_test(only_what_was_wanted_is_deferred),
