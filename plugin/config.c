@@ -418,9 +418,77 @@ static int add_item(struct settings *s, const oconfig_item_t *block,
   return r < 0 ? -1 : 0;
 }
 
+/* --- what depends on two options, once a block is read --- */
+
+/* The one that holds, where an option is set twice; NULL for none. */
+static const oconfig_item_t *find_last(const oconfig_item_t *block,
+                                       const char *key) {
+  for (int i = block->children_num; i-- > 0;)
+    if (strcasecmp(block->children[i].key, key) == 0)
+      return &block->children[i];
+  return NULL;
+}
+
+static int refuse(const oconfig_item_t *block, const oconfig_item_t *item,
+                  const struct reason *reason) {
+  option_log_mistake(block, item, -EINVAL, reason);
+  return -1;
+}
+
+static int check_max_stall(const struct settings *s,
+                           const oconfig_item_t *block) {
+  struct scope scope = {.settings = NULL};
+  const oconfig_item_t *item = find_last(block, "MaxStall");
+  double ms;
+
+  if (!item || option_number(&scope, item, &ms) < 0 ||
+      (uint64_t)(ms * NS_PER_MS) <= s->stall_timeout_ns)
+    return 0;
+  reason_format(&scope.reason,
+                "expected at most the %g milliseconds of StallTimeout, after "
+                "which a read is taken to hang",
+                (double)s->stall_timeout_ns / NS_PER_MS);
+  return refuse(block, item, &scope.reason);
+}
+
+static uint64_t longest_max_stall_ns(const struct settings *s) {
+  uint64_t longest_ns = s->policy.max_stall_ns;
+
+  for (size_t i = 0; i < s->n_rules; i++)
+    if (s->rules[i].policy.max_stall_ns > longest_ns)
+      longest_ns = s->rules[i].policy.max_stall_ns;
+  return longest_ns;
+}
+
+/* Against those of the blocks before; those of its own were checked. */
+static int check_stall_timeout(const struct settings *s,
+                               const oconfig_item_t *block) {
+  const oconfig_item_t *item = find_last(block, "StallTimeout");
+  uint64_t max_stall_ns = longest_max_stall_ns(s);
+  struct reason reason;
+
+  if (!item || max_stall_ns <= s->stall_timeout_ns)
+    return 0;
+  reason_format(&reason,
+                "expected at least the %g seconds of a MaxStall above, which a "
+                "read may take",
+                (double)max_stall_ns / NS_PER_S);
+  return refuse(block, item, &reason);
+}
+
+static int check_stalls(const struct settings *s, const oconfig_item_t *block) {
+  if (check_max_stall(s, block) < 0)
+    return -1;
+  for (int i = 0; i < block->children_num; i++)
+    if (strcasecmp(block->children[i].key, "Group") == 0 &&
+        check_max_stall(s, &block->children[i]) < 0)
+      return -1;
+  return check_stall_timeout(s, block);
+}
+
 int config_add_block(struct settings *s, const oconfig_item_t *block) {
   for (int i = 0; i < block->children_num; i++)
     if (add_item(s, block, &block->children[i]) < 0)
       return -1;
-  return 0;
+  return check_stalls(s, block);
 }

@@ -424,6 +424,65 @@ static void mistakes_are_named_with_option_value_and_reason(void **state) {
       "MaxGroups", "expected", "not a block");
 }
 
+/* Whichever of them comes first. */
+static void max_stall_above_stall_timeout_is_refused(void **state) {
+  struct item *block;
+
+  (void)state;
+  assert_refused(with(plugin_block(), number("MaxStall", 1001)),
+                 "MaxStall 1001:", "expected", "1000 milliseconds");
+  block = with(plugin_block(), number("MaxStall", 300));
+  assert_refused(with(block, number("StallTimeout", 0.2)),
+                 "MaxStall 300:", "expected",
+                 "200 milliseconds of StallTimeout");
+  block = with(plugin_block(), number("StallTimeout", 0.2));
+  assert_refused(with(block, number("MaxStall", 300)),
+                 "MaxStall 300:", "expected",
+                 "200 milliseconds of StallTimeout");
+}
+
+static void max_stall_of_a_group_above_stall_timeout_is_refused(void **state) {
+  (void)state;
+  for (int is_before = 0; is_before < 2; is_before++) {
+    struct item *block = plugin_block();
+    struct item *g = with(item("Group", "g", NULL), item("Comm", "a", NULL));
+
+    if (is_before)
+      with(block, number("StallTimeout", 2));
+    with(block, with(g, number("MaxStall", 5000)));
+    if (!is_before)
+      with(block, number("StallTimeout", 2));
+    assert_refused(block, "<Group \"g\">: MaxStall 5000:", "expected",
+                   "2000 milliseconds of StallTimeout");
+    assert_int_equal(stub.shutdown(), 0);
+  }
+}
+
+static void stall_timeout_below_a_max_stall_of_before_is_refused(void **state) {
+  (void)state;
+  assert_int_equal(
+      configure(with(plugin_block(), with(with(item("Group", "g", NULL),
+                                               item("Comm", "a", NULL)),
+                                          number("MaxStall", 900)))),
+      0);
+  assert_refused(with(plugin_block(), number("StallTimeout", 0.5)),
+                 "StallTimeout 0.5:", "expected at least", "0.9 seconds");
+}
+
+static void max_stall_up_to_stall_timeout_is_fine(void **state) {
+  (void)state;
+  assert_int_equal(
+      configure(with(with(plugin_block(), number("MaxStall", 2000)),
+                     number("StallTimeout", 2))),
+      0);
+  /* Of two of a kind the last one holds. */
+  assert_int_equal(
+      configure(with(with(plugin_block(), number("MaxStall", 5000)),
+                     number("MaxStall", 50))),
+      0);
+  assert_int_equal(stub.n_logs, 0);
+}
+
 static void names_that_two_groups_give_are_refused(void **state) {
   (void)state;
   assert_int_equal(configure(with(plugin_block(), web_group())), 0);
@@ -461,6 +520,10 @@ int main(void) {
       TEST(that_all_readers_hang_is_said_until_one_is_free),
       TEST(max_groups_is_said_once),
       TEST(mistakes_are_named_with_option_value_and_reason),
+      TEST(max_stall_above_stall_timeout_is_refused),
+      TEST(max_stall_of_a_group_above_stall_timeout_is_refused),
+      TEST(stall_timeout_below_a_max_stall_of_before_is_refused),
+      TEST(max_stall_up_to_stall_timeout_is_fine),
       TEST(names_that_two_groups_give_are_refused),
       TEST(stopping_without_having_started_is_fine),
   };
