@@ -34,6 +34,7 @@ enum other {
   CONTAINER,
   SOURCE,
   PUT_OFF,
+  MAPPINGS_FROM,
   AGE,
   DOUBT,
   COST,
@@ -72,6 +73,7 @@ static const struct {
     [CONTAINER] = {"container", PROCESS, true, true},
     [SOURCE] = {"source", PROCESS, true, true},
     [PUT_OFF] = {"put_off", PROCESS, true, true},
+    [MAPPINGS_FROM] = {"mappings_from", PROCESS, true, true},
     [AGE] = {"age", GROUP | PROCESS, false, false},
     [DOUBT] = {"doubt", PROCESS, false, false},
     [COST] = {"cost", PROCESS, false, false},
@@ -237,6 +239,8 @@ static struct cell of_process(const struct document *d, enum other column,
     return text(p->source);
   case PUT_OFF:
     return text(p->put_off);
+  case MAPPINGS_FROM:
+    return text(p->mappings_from);
   default:
     return number_of_process(column, p);
   }

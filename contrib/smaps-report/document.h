@@ -106,6 +106,7 @@ struct process {
   const char *container;
   const char *source;
   const char *put_off;
+  const char *mappings_from; /* smaps, or maps: then without amounts */
   const char *const *groups;
   size_t n_groups;
   const uint64_t *also;

@@ -50,6 +50,13 @@ static void write_mapping(const struct document *d, const struct process *p,
   fprintf(out, " %ju\n", (uintmax_t)pss);
 }
 
+static bool has_mappings_with_pss(const struct process *p) {
+  for (size_t i = 0; i < p->n_mappings; i++)
+    if (amounts_get(&p->mappings[i].amounts, AMOUNT_PSS) != UNKNOWN)
+      return true;
+  return false;
+}
+
 /* False where its PSS is not known. */
 static bool write_process(const struct document *d, const struct process *p,
                           FILE *out) {
@@ -57,7 +64,7 @@ static bool write_process(const struct document *d, const struct process *p,
 
   for (size_t i = 0; i < p->n_mappings; i++)
     write_mapping(d, p, &p->mappings[i], out);
-  if (p->n_mappings > 0 || process_is_in_parent(p))
+  if (has_mappings_with_pss(p) || process_is_in_parent(p))
     return true;
   if (pss == UNKNOWN)
     return false;

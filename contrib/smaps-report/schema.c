@@ -79,6 +79,7 @@ static const struct key process_keys[] = {
     IN(TEXT, put_off, process),
     IN(SECONDS, read_cost, process),
     OPEN(OBJECT, usage, USAGE),
+    IN(TEXT, mappings_from, process),
     OPEN(ARRAY, mappings, MAPPINGS),
     {0},
 };

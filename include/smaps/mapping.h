@@ -1,6 +1,7 @@
 /*
  * What a process maps, by name: a /proc/PID/smaps (proc(5); fs/proc/task_mmu.c,
- * show_map_vma and __show_smap) summed over all mappings of one name.
+ * show_map_vma and __show_smap) summed over all mappings of one name. Or a
+ * /proc/PID/maps, which has the same without the amounts.
  */
 #ifndef SMAPS_MAPPING_H
 #define SMAPS_MAPPING_H
@@ -25,7 +26,7 @@ struct mapping {
   uint64_t vmas;
   uint64_t processes; /* that map it */
   uint64_t size;      /* of the address ranges, in bytes */
-  struct rollup sum;
+  struct rollup sum;  /* nothing is known where one of them is of a maps */
 };
 
 /* A process can have as many names as mappings: what is beyond these, or beyond
@@ -55,13 +56,16 @@ size_t mapping_table_feed(struct mapping_table *t, const char *text,
  * reasons as rollup_parse(), or -ENOMEM. Nothing may be fed afterwards. */
 int mapping_table_finish(struct mapping_table *t, struct rollup *ret);
 
+/* Likewise, where what was fed is a maps. */
+int mapping_table_finish_maps(struct mapping_table *t);
+
 /* Adds what one process maps. 0 or -ENOMEM, and then it is not whole. */
 int mapping_table_add(struct mapping_table *t,
                       const struct mapping_table *process);
 
 /*
- * Orders the mappings, the largest Pss first, and sums up as the rest whatever
- * is behind the first `max`. Then
+ * Orders the mappings, the largest first by Pss, or by size where Pss is not
+ * known, and sums up as the rest whatever is behind the first `max`. Then
  * *ret are the first *ret_n that have a name, and the rest is mappings[0]. The
  * table can only be ended after that.
  */

@@ -52,6 +52,10 @@ void measurer_done(struct measurer *m);
 int measurer_run(struct measurer *m, const struct process_table *t,
                  const struct meminfo_sample *meminfo, uint64_t now_ns);
 
+/* Whether a walk of its page tables is predicted to take longer than its
+ * MaxStall. */
+bool measurer_is_too_large(const struct measurer *m, const struct process *p);
+
 /* Why it was not read, or in a capture not what it maps, although it was to be.
  */
 enum measure_delay {

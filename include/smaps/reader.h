@@ -30,9 +30,13 @@ enum read_kind {
   /* And statm right after it, and stat where faults matter: what the estimates
    * to come are made from. */
   READ_ROLLUP_AND_EVIDENCE,
-  /* The whole smaps: what it maps. The kernel lets go of the mmap lock every
-   * 4 KiB of text, so that the process is not held up. */
+  /* The whole smaps: what it maps, and what of that is in memory. The kernel
+   * lets go of the mmap lock between two mappings, each time that 4 KiB of text
+   * are full, but a single mapping is walked in one go: a large one holds the
+   * process up as its rollup would. */
   READ_MAPPINGS,
+  /* Likewise maps: what it maps and no more. No page table is walked. */
+  READ_MAPS,
   /* Whether it runs in the address space of another. */
   READ_SAME_MM,
 };
@@ -46,7 +50,7 @@ enum read_outcome {
 
 struct mappings_reading {
   struct mapping_table *table; /* for the caller to free; NULL if it failed */
-  struct rollup sum;           /* of it */
+  struct rollup sum;           /* of it; nothing is known of a maps */
 };
 
 struct rollup_reading {

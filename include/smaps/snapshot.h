@@ -32,7 +32,7 @@ struct scene {
 /* What a capture knows more of a process than its scene does. */
 struct close_up {
   struct mapping_table *table; /* is ranked */
-  const struct rollup *sum;
+  const struct rollup *sum;    /* of it; NULL where it is of a maps */
   size_t top_mappings;
 };
 

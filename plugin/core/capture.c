@@ -80,12 +80,15 @@ int capture_begin(struct capture *c, const struct scene *s,
   return 0;
 }
 
-/* Whose reading hangs is left alone. */
+/* Whose reading hangs is left alone, and the page tables of one that is too
+ * large are not walked. */
 static int read_mappings(const struct scene *s, struct reader *reader,
                          struct process *p, struct read_job *job) {
   const struct measurer *m = s->measurer;
 
-  *job = (struct read_job){.process = p, .kind = READ_MAPPINGS};
+  *job = (struct read_job){.process = p,
+                           .kind = measurer_is_too_large(m, p) ? READ_MAPS
+                                                               : READ_MAPPINGS};
   if (quarantine_has(p, m->now.now_ns))
     return READ_HANGING;
   reader_run(reader, job, 1);
@@ -114,10 +117,10 @@ static void add_process(struct capture *c, const struct scene *s,
   if (r == 0)
     write_process(
         c, s, p,
-        &(struct close_up){.table = table,
-                           .sum = &job.mappings.sum,
-                           .top_mappings =
-                               (size_t)s->settings->capture.top_mappings});
+        &(struct close_up){
+            .table = table,
+            .sum = job.kind == READ_MAPPINGS ? &job.mappings.sum : NULL,
+            .top_mappings = (size_t)s->settings->capture.top_mappings});
   else if (r != PROCFS_GONE && r != PROCFS_NO_MM)
     write_process(c, s, p, NULL);
   if (table)

@@ -225,15 +225,32 @@ int mapping_table_finish(struct mapping_table *t, struct rollup *ret) {
   return 0;
 }
 
+int mapping_table_finish_maps(struct mapping_table *t) {
+  for (size_t i = 0; i < t->n; i++)
+    if (t->mappings[i].sum.known)
+      fail(t, -EBADMSG);
+  return t->error;
+}
+
 /* --- what becomes of it --- */
 
+/* A sum of which a part is not known is not known. Bytes of address space: no
+ * sum of them can overflow. */
+static void merge_amounts(struct mapping *m, const struct mapping *more) {
+  if (more->sum.known && (m->vmas == 0 || m->sum.known))
+    add_rollup(&m->sum, &more->sum);
+  else
+    m->sum = (struct rollup){0};
+}
+
 static void merge(struct mapping *m, const struct mapping *more) {
+  if (more->vmas == 0) /* an empty rest */
+    return;
+  merge_amounts(m, more);
   m->permissions |= more->permissions;
   m->vmas += more->vmas;
   m->processes += more->processes;
   m->size += more->size;
-  /* Bytes of address space: no sum of them can overflow. */
-  add_rollup(&m->sum, &more->sum);
 }
 
 int mapping_table_add(struct mapping_table *t,
@@ -260,9 +277,14 @@ static int compare_names(const struct mapping *a, const struct mapping *b) {
                : (a->name_len > b->name_len) - (a->name_len < b->name_len);
 }
 
+/* Its Pss, or what that may be at most. */
+static uint64_t weight_of(const struct mapping *m) {
+  return m->sum.known ? m->sum.bytes[ROLLUP_PSS] : m->size;
+}
+
 static int compare(const void *left, const void *right) {
   const struct mapping *a = left, *b = right;
-  uint64_t x = a->sum.bytes[ROLLUP_PSS], y = b->sum.bytes[ROLLUP_PSS];
+  uint64_t x = weight_of(a), y = weight_of(b);
 
   if (x == y) {
     x = a->size;

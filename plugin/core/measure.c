@@ -126,7 +126,8 @@ static void read_faults(struct measurer *m, struct read_job *jobs, size_t n) {
 #define TABLES_WORTH_ASKING_PAGES (UINT64_C(64) << 20 >> 12)
 
 /* What can be had of it without looking at the page tables themselves. */
-static struct cost guess_cost(struct measurer *m, const struct process *p) {
+static struct cost guess_cost(const struct measurer *m,
+                              const struct process *p) {
   struct cost_basis basis = {.resident = p->statm.resident_pages};
   struct status_sample s;
   struct span text;
@@ -493,6 +494,13 @@ int measurer_run(struct measurer *m, const struct process_table *t,
   for (size_t i = 0; i < t->n; i++)
     account_add_guess(&m->now, t->processes[i]);
   return 0;
+}
+
+bool measurer_is_too_large(const struct measurer *m, const struct process *p) {
+  struct cost cost = p->cost.ns ? p->cost : guess_cost(m, p);
+
+  return cost_predict(&cost, p->statm.resident_pages) >
+         policy_of(p).max_stall_ns;
 }
 
 enum measure_delay measurer_delay(const struct measurer *m,

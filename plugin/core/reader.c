@@ -189,15 +189,20 @@ static size_t feed_mappings(void *ctx, const char *text, size_t len) {
 }
 
 static int read_mappings(struct desk *d, const struct subject *p,
-                         struct rollup *ret) {
+                         bool has_amounts, struct rollup *ret) {
   int fd = -1;
   int status = sight_open_memory(d->procfs, p, &fd);
 
   if (status != 0)
     return status;
-  status = procfs_read_pieces(d->procfs, fd, "smaps", feed_mappings, d);
+  status = has_amounts
+               ? procfs_read_pieces(d->procfs, fd, "smaps", feed_mappings, d)
+               : procfs_read_pieces(d->procfs, fd, "maps", feed_mappings, d);
   close(fd);
-  return status != 0 ? status : mapping_table_finish(d->table, ret);
+  if (status != 0)
+    return status;
+  return has_amounts ? mapping_table_finish(d->table, ret)
+                     : mapping_table_finish_maps(d->table);
 }
 
 static void free_table(struct mapping_table **table) {
@@ -212,7 +217,9 @@ static void run_mappings(struct desk *d, const struct subject *p,
   uint64_t before = d->clock_ns();
 
   d->table = calloc(1, sizeof(*d->table));
-  job->result = d->table ? read_mappings(d, p, &job->mappings.sum) : -ENOMEM;
+  job->result = d->table ? read_mappings(d, p, job->kind == READ_MAPPINGS,
+                                         &job->mappings.sum)
+                         : -ENOMEM;
   job->took_ns = d->clock_ns() - before;
   if (job->result != 0)
     free_table(&d->table);
@@ -243,6 +250,7 @@ static void do_job(void *ctx, size_t i) {
     run_rollup(d, p, job);
     break;
   case READ_MAPPINGS:
+  case READ_MAPS:
     run_mappings(d, p, job);
     break;
   case READ_SAME_MM:
@@ -264,7 +272,7 @@ static void let_go_of_users(struct shared_users *users) {
 static void drop_result(struct read_job *job) {
   if (job->kind == READ_SIGHTING)
     sighting_done(&job->sighting);
-  if (job->kind == READ_MAPPINGS)
+  if (job->kind == READ_MAPPINGS || job->kind == READ_MAPS)
     free_table(&job->mappings.table);
 }
 

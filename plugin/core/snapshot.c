@@ -262,9 +262,9 @@ static const char *source_name(enum account_source source) {
 }
 
 /* How good the numbers are, and why they are not better. */
-static void add_quality(struct json *j, const struct scene *s,
-                        const struct process *p, enum account_source source,
-                        const struct usage *u) {
+static void add_quality(struct json *j, const struct process *p,
+                        enum account_source source, const struct usage *u,
+                        enum measure_delay delay) {
   static const char *const delays[] = {[DELAY_NONE] = NULL,
                                        [DELAY_BUDGET] = "budget",
                                        [DELAY_MAX_STALL] = "max_stall",
@@ -275,10 +275,23 @@ static void add_quality(struct json *j, const struct scene *s,
     add_decimal(j, "age", seconds(u->oldest_age_ns));
   if (source == SOURCE_ESTIMATED || source == SOURCE_GUESSED)
     add_integer(j, "doubt", u->doubt);
-  add_string(j, "put_off", delays[measurer_delay(s->measurer, p)]);
+  add_string(j, "put_off", delays[delay]);
   if (p->cost.ns)
     add_decimal(j, "read_cost",
                 seconds(cost_predict(&p->cost, p->statm.resident_pages)));
+}
+
+/* What was to be read of it includes what it maps, if that was asked for. */
+static enum measure_delay delay_of(const struct scene *s,
+                                   const struct process *p,
+                                   const struct close_up *close_up) {
+  return close_up && !close_up->sum ? DELAY_MAX_STALL
+                                    : measurer_delay(s->measurer, p);
+}
+
+static void add_close_up(struct json *j, const struct close_up *close_up) {
+  add_string(j, "mappings_from", close_up->sum ? "smaps" : "maps");
+  add_mappings(j, close_up->table, close_up->top_mappings, false);
 }
 
 /* Its own sums in the place of those that the cycle had. */
@@ -302,7 +315,7 @@ void snapshot_process(struct json *j, const struct scene *s,
   enum account_source source = account_usage(&s->measurer->now, p, &u);
   bool has_stat = p->threads > 0; /* it was read, now or before */
 
-  if (close_up) {
+  if (close_up && close_up->sum) {
     look_closer(&u, close_up);
     source = SOURCE_READ;
   }
@@ -316,10 +329,10 @@ void snapshot_process(struct json *j, const struct scene *s,
   add_rule(j, s, p);
   if (has_stat)
     add_integer(j, "threads", p->threads);
-  add_quality(j, s, p, source, &u);
+  add_quality(j, p, source, &u, delay_of(s, p, close_up));
   add_usage(j, s, &u);
   if (close_up)
-    add_mappings(j, close_up->table, close_up->top_mappings, false);
+    add_close_up(j, close_up);
   json_end_object(j);
 }
 

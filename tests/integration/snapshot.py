@@ -126,6 +126,7 @@ PROCESS = {
     "put_off?": words("budget", "max_stall", "stalled"),
     "read_cost?": number,
     "usage": mapping_of_keys,
+    "mappings_from?": words("smaps", "maps"),
     "mappings?": array(mapping_of_keys),
 }
 MAPPING = {
@@ -160,6 +161,10 @@ def check_usage(what, usage):
         require(usage["resident_shared"] <= usage["resident"], what, usage)
 
 
+# What every mapping has on every kernel, if any.
+SUMMED_OF_ALL = {"pss", "rss", "swap"}
+
+
 def check_mappings(what, mappings, of_all):
     for i, one in enumerate(mappings):
         check_keys(what, one, MAPPING)
@@ -171,7 +176,11 @@ def check_mappings(what, mappings, of_all):
     named = [one for one in mappings if "name" in one]
     names = [one["name"] for one in named]
     require(len(set(names)) == len(names), what, "has a name twice", names)
-    sizes = [one["pss"] for one in named]
+    # What is of maps has no amounts.
+    for one in mappings:
+        known = len(one.keys() & SUMMED_OF_ALL)
+        require(known in (0, len(SUMMED_OF_ALL)), what, "has a part of", one)
+    sizes = [one.get("pss", one["size"]) for one in named]
     require(sizes == sorted(sizes, reverse=True), what, "is in no order")
 
 
@@ -195,7 +204,13 @@ def check_process(document, one):
         what,
         "is in a group that is not there",
     )
-    if "mappings" in one:
+    require(("mappings" in one) == ("mappings_from" in one), what, one.keys())
+    if one.get("mappings_from") == "maps":
+        check_mappings(what, one["mappings"], False)
+        require(one["put_off"] == "max_stall", what, one["put_off"])
+        for mapping in one["mappings"]:
+            require(not mapping.keys() & SUMMED_OF_ALL, what, mapping)
+    elif "mappings" in one:
         check_mappings(what, one["mappings"], False)
         for key in ("pss", "rss", "swap"):
             total = sum(mapping[key] for mapping in one["mappings"])
@@ -223,7 +238,8 @@ def check_capture(document):
         require(trigger["group"] in one["groups"], one["pid"], one["groups"])
     check_mappings("the document", document["mappings"], True)
     close = [one for one in document["processes"] if "mappings" in one]
-    for key in ("pss", "rss", "swap", "size", "vmas"):
+    is_of_maps = any(one["mappings_from"] == "maps" for one in close)
+    for key in ("size", "vmas", *(() if is_of_maps else SUMMED_OF_ALL)):
         require(
             sum(mapping[key] for mapping in document["mappings"])
             == sum(m[key] for one in close for m in one["mappings"]),

@@ -239,25 +239,36 @@ void proctree_put_thread(const struct proctree *t, uint32_t pid,
   put_all(t, dir, thread);
 }
 
+static unsigned size_kb(const struct fake_mapping *m) {
+  return m->size_kb ? m->size_kb : m->private_kb + m->shared_kb;
+}
+
+static void print_header(FILE *file, const struct fake_mapping *m,
+                         unsigned long start) {
+  fprintf(file, "%lx-%lx %s 00000000 00:00 0 %s\n", start,
+          start + size_kb(m) * 1024UL, m->permissions ? m->permissions : "rw-p",
+          m->name ? m->name : "");
+}
+
 static void print_mapping(FILE *file, const struct fake_mapping *m,
                           unsigned long start) {
-  unsigned rss = m->private_kb + m->shared_kb;
   unsigned pss = m->pss_kb ? m->pss_kb : m->private_kb + m->shared_kb / 2;
-  unsigned size = m->size_kb ? m->size_kb : rss;
 
+  print_header(file, m, start);
   fprintf(file,
-          "%lx-%lx %s 00000000 00:00 0 %s\n"
           "Size: %8u kB\nRss: %8u kB\nPss: %8u kB\n"
           "Shared_Clean: 0 kB\nShared_Dirty: %8u kB\n"
           "Private_Clean: 0 kB\nPrivate_Dirty: %8u kB\n"
           "Swap: %8u kB\nSwapPss: %8u kB\nVmFlags: rd wr mr mw me ac\n",
-          start, start + size * 1024UL,
-          m->permissions ? m->permissions : "rw-p", m->name ? m->name : "",
-          size, rss, pss, m->shared_kb, m->private_kb, m->swap_kb, m->swap_kb);
+          size_kb(m), m->private_kb + m->shared_kb, pss, m->shared_kb,
+          m->private_kb, m->swap_kb, m->swap_kb);
 }
 
-void proctree_put_smaps(const struct proctree *t, uint32_t pid,
-                        const struct fake_mapping *mappings, size_t n) {
+static void put_mappings(const struct proctree *t, uint32_t pid,
+                         const char *name, const struct fake_mapping *mappings,
+                         size_t n,
+                         void (*print)(FILE *, const struct fake_mapping *,
+                                       unsigned long)) {
   char path[32], *text = NULL;
   size_t len = 0;
   FILE *file = open_memstream(&text, &len);
@@ -265,9 +276,19 @@ void proctree_put_smaps(const struct proctree *t, uint32_t pid,
   if (!file)
     fail("open_memstream");
   for (size_t i = 0; i < n; i++)
-    print_mapping(file, &mappings[i], 0x10000000000 + (i << 32));
+    print(file, &mappings[i], 0x10000000000 + (i << 32));
   fclose(file);
-  snprintf(path, sizeof(path), "%u/smaps", pid);
+  snprintf(path, sizeof(path), "%u/%s", pid, name);
   proctree_write(t, path, text, len);
   free(text);
+}
+
+void proctree_put_smaps(const struct proctree *t, uint32_t pid,
+                        const struct fake_mapping *mappings, size_t n) {
+  put_mappings(t, pid, "smaps", mappings, n, print_mapping);
+}
+
+void proctree_put_maps(const struct proctree *t, uint32_t pid,
+                       const struct fake_mapping *mappings, size_t n) {
+  put_mappings(t, pid, "maps", mappings, n, print_header);
 }

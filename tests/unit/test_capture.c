@@ -277,6 +277,72 @@ static void one_that_cannot_be_read_is_there_without_mappings(void **state) {
   assert_int_equal(parsed_integer(d, "processes.1.usage.pss"), 1100 * 1024);
 }
 
+/* Two mappings, one of which the others map too. */
+static void put_maps(struct world *w, uint32_t pid) {
+  const struct fake_mapping mappings[] = {
+      {.name = "g", .size_kb = 4096},
+      {.permissions = "rw-p", .size_kb = 1 << 20}};
+
+  proctree_put_maps(&w->tree, pid, mappings, 2);
+}
+
+/* Its smaps is not even looked at: who opens it waits for ever. */
+static void one_that_would_stall_has_its_mappings_from_maps(void **state) {
+  struct world *w = *state;
+  parsed d, p, m;
+
+  w->settings.policy.max_stall_ns = NS_PER_MS;
+  put_many(w, 3);
+  put(w, 20, "g", 1 << 20);
+  put_maps(w, 20);
+  proctree_hang(&w->tree, "20/smaps");
+  raise_for(w, "g");
+  cycle(w);
+  d = read_it();
+  assert_int_equal(pid_at(d, 0), 20);
+  p = parsed_get(d, "processes.0");
+  assert_string_equal(parsed_string(p, "source"), "guessed");
+  assert_string_equal(parsed_string(p, "put_off"), "max_stall");
+  assert_string_equal(parsed_string(p, "mappings_from"), "maps");
+  assert_int_equal(parsed_integer(p, "usage.rss"), UINT64_C(1) << 30);
+  assert_int_equal(parsed_count(p, "mappings"), 2);
+  m = parsed_find(p, "mappings", "name", "[anon]");
+  assert_int_equal(parsed_integer(m, "size"), UINT64_C(1) << 30);
+  assert_int_equal(parsed_integer(m, "vmas"), 1);
+  assert_string_equal(parsed_string(m, "permissions"), "rw-p");
+  assert_null(parsed_get(m, "pss"));
+  assert_null(parsed_get(m, "rss"));
+  p = parsed_get(d, "processes.1");
+  assert_string_equal(parsed_string(p, "source"), "read");
+  assert_string_equal(parsed_string(p, "mappings_from"), "smaps");
+  assert_int_equal(parsed_integer(p, "mappings.0.pss"), 1200 * 1024);
+  /* What all map is not known in sum. */
+  m = parsed_find(d, "mappings", "name", "g");
+  assert_int_equal(parsed_integer(m, "processes"), 4);
+  assert_int_equal(parsed_integer(m, "size"), (4096 + 3300) * 1024);
+  assert_null(parsed_get(m, "pss"));
+}
+
+/* Its rollup was too slow, once. */
+static void a_capture_goes_by_what_was_learnt_too(void **state) {
+  struct world *w = *state;
+  parsed d;
+
+  put_many(w, 1);
+  put_maps(w, 10);
+  w->settings.policy.refresh = REFRESH_ADAPTIVE;
+  world_walks_take(500 * NS_PER_MS);
+  for (int i = 0; i < 20; i++)
+    assert_int_equal(world_cycle(w, 60), 0);
+  world_raise(w, "g");
+  cycle(w);
+  d = read_it();
+  assert_string_equal(parsed_string(d, "processes.0.mappings_from"), "maps");
+  assert_string_equal(parsed_string(d, "processes.0.put_off"), "max_stall");
+  assert_string_equal(parsed_string(d, "processes.0.source"), "estimated");
+  assert_int_equal(parsed_integer(d, "processes.0.usage.pss"), 1000 * 1024);
+}
+
 static void a_group_without_members_has_a_capture_too(void **state) {
   struct world *w = *state;
   parsed d;
@@ -430,6 +496,8 @@ int main(void) {
       TEST(whoever_has_ended_is_left_out),
       TEST(a_process_that_has_the_pid_now_is_another),
       TEST(one_that_cannot_be_read_is_there_without_mappings),
+      TEST(one_that_would_stall_has_its_mappings_from_maps),
+      TEST(a_capture_goes_by_what_was_learnt_too),
       TEST(a_group_without_members_has_a_capture_too),
       TEST(a_group_that_is_not_there_has_none),
       TEST(all_members_may_end_before_their_turn),

@@ -523,6 +523,86 @@ static void equal_ones_are_ordered_by_their_bytes(void **state) {
   mapping_table_done(&t);
 }
 
+/* --- of a maps -------------------------------------------------------------*/
+
+static const char maps[] =
+    "55d0c8f7d000-55d0c8f96000 rw-p 00000000 00:00 0                  [heap]\n"
+    "7f0000000000-7f0000100000 r-xp 00000000 08:01 7                  /lib/x\n"
+    "7f0000100000-7f0000101000 rw-p 00100000 08:01 7                  /lib/x\n"
+    "7f0000200000-7f0000201000 rw-s 00000000 00:00 0 \n";
+
+static void feed_maps(struct mapping_table *t) {
+  feed(t, TEXT(maps), 60);
+  assert_int_equal(mapping_table_finish_maps(t), 0);
+}
+
+static void a_maps_has_all_but_the_amounts(void **state) {
+  struct mapping_table t = {0};
+  const struct mapping *m;
+
+  (void)state;
+  feed_maps(&t);
+  assert_int_equal(t.n, 4);
+  m = find(&t, "/lib/x");
+  assert_int_equal(m->vmas, 2);
+  assert_int_equal(m->processes, 1);
+  assert_int_equal(m->size, 0x101000);
+  assert_int_equal(m->permissions, RPW | MAPPING_EXECUTE);
+  assert_int_equal(m->sum.known, 0);
+  assert_int_equal(find(&t, "[heap]")->size, 0x19000);
+  assert_int_equal(find(&t, "[anon]")->permissions,
+                   MAPPING_READ | MAPPING_WRITE | MAPPING_SHARED);
+  assert_null(mapping_table_rest(&t));
+  mapping_table_done(&t);
+}
+
+static void what_is_no_maps_is_refused(void **state) {
+  static const char *const texts[] = {MAPPING("/a", 4), "x\n",
+                                      "Size: 4 kB\n"
+                                      "Rss: 4 kB\n"};
+
+  (void)state;
+  for (size_t i = 0; i < 3; i++) {
+    struct mapping_table t = {0};
+
+    feed_whole(&t, texts[i], strlen(texts[i]));
+    assert_int_equal(mapping_table_finish_maps(&t), -EBADMSG);
+    mapping_table_done(&t);
+  }
+}
+
+/* In whichever order they come, and in the rest as well. */
+static void a_sum_with_a_maps_in_it_is_not_known(void **state) {
+  (void)state;
+  for (int turn = 0; turn < 3; turn++) {
+    struct mapping_table all = {0}, one = {0};
+    const struct mapping *m;
+    size_t n;
+
+    feed_maps(&one);
+    for (int i = 0; i < 3; i++)
+      if (i == turn)
+        assert_int_equal(mapping_table_add(&all, &one), 0);
+      else
+        add(&all, TEXT(MAPPING("/lib/x", 8) MAPPING("/own", 2)));
+    mapping_table_done(&one);
+    m = find(&all, "/lib/x");
+    assert_int_equal(m->processes, 3);
+    assert_int_equal(m->size, 0x101000 + 2 * 0x1000);
+    assert_int_equal(m->sum.known, 0);
+    assert_int_equal(kb(m, ROLLUP_PSS), 0);
+    assert_int_equal(kb(find(&all, "/own"), ROLLUP_PSS), 4);
+    /* By size where there is no Pss. */
+    mapping_table_rank(&all, 2, &m, &n);
+    assert_int_equal(n, 2);
+    assert_true(has_name(&m[0], "/lib/x"));
+    assert_true(has_name(&m[1], "[heap]"));
+    assert_int_equal(mapping_table_rest(&all)->sum.known, 0);
+    assert_int_equal(mapping_table_rest(&all)->size, 0x1000 + 2 * 0x1000);
+    mapping_table_done(&all);
+  }
+}
+
 static void an_empty_table_has_no_mapping_and_no_rest(void **state) {
   struct mapping_table t = {0}, other = {0};
   const struct mapping *m;
@@ -607,6 +687,9 @@ int main(void) {
       cmocka_unit_test(the_rest_of_one_is_in_the_rest_of_all),
       cmocka_unit_test(the_largest_come_first_and_the_others_are_the_rest),
       cmocka_unit_test(equal_ones_are_ordered_by_their_bytes),
+      cmocka_unit_test(a_maps_has_all_but_the_amounts),
+      cmocka_unit_test(what_is_no_maps_is_refused),
+      cmocka_unit_test(a_sum_with_a_maps_in_it_is_not_known),
       cmocka_unit_test(an_empty_table_has_no_mapping_and_no_rest),
       cmocka_unit_test(without_memory_feeding_says_so),
       cmocka_unit_test(without_memory_adding_says_so),

@@ -187,6 +187,39 @@ static void each_kind_fills_its_own_result(void **state) {
   assert_int_equal(job.rollup.statm.resident_pages, PAGES(8192));
 }
 
+static void free_mappings(struct read_job *job) {
+  mapping_table_done(job->mappings.table);
+  free(job->mappings.table);
+}
+
+/* The one as it is, with amounts, the other without. */
+static void mappings_are_of_smaps_or_of_maps(void **state) {
+  static const char maps[] = "1000-9000 r--p 00000000 08:01 7 /lib/y\n"
+                             "a000-b000 rw-p 00000000 00:00 0 \n";
+  struct fixture *f = *state;
+  const struct fake_mapping mapping = {.name = "/lib/x", .private_kb = 12};
+  struct read_job job;
+
+  proctree_put_smaps(&f->tree, 10, &mapping, 1);
+  write_file(f, "10/maps", maps);
+  job = run(f, READ_MAPPINGS);
+  assert_int_equal(job.result, 0);
+  assert_int_equal(job.mappings.table->n, 2);
+  assert_int_equal(job.mappings.sum.bytes[ROLLUP_PSS], 12 * KIB);
+  free_mappings(&job);
+  job = run(f, READ_MAPS);
+  assert_int_equal(job.result, 0);
+  assert_int_equal(job.mappings.table->n, 3);
+  assert_int_equal(job.mappings.sum.known, 0);
+  free_mappings(&job);
+  write_file(f, "10/maps", "");
+  assert_int_equal(run(f, READ_MAPS).result, PROCFS_NO_MM);
+  write_file(f, "10/maps", "?\n");
+  job = run(f, READ_MAPS);
+  assert_int_equal(job.result, -EBADMSG);
+  assert_null(job.mappings.table);
+}
+
 /* Those that have ended stand between the others, which are read nonetheless.
  */
 static void batch_is_done_whole_whoever_has_vanished(void **state) {
@@ -444,6 +477,8 @@ static void what_hangs_is_told_with_its_file(void **state) {
       {READ_ROLLUP, "10/smaps_rollup", "smaps_rollup", false},
       {READ_ROLLUP, "10/smaps_rollup", "smaps_rollup", true},
       {READ_ROLLUP_AND_EVIDENCE, "10/smaps_rollup", "smaps_rollup", true},
+      {READ_MAPPINGS, "10/smaps", "smaps", false},
+      {READ_MAPS, "10/maps", "maps", false},
       {READ_SAME_MM, "10/stat", "stat", false},
   };
   struct fixture *f = *state;
@@ -792,6 +827,7 @@ static void without_kcmp_a_parent_that_waits_tells(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(each_kind_fills_its_own_result),
+      TEST(mappings_are_of_smaps_or_of_maps),
       TEST(batch_is_done_whole_whoever_has_vanished),
       TEST(rollup_takes_by_the_clock),
       TEST(evidence_is_read_right_after_the_rollup),

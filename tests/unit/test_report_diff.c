@@ -205,6 +205,25 @@ static void mappings_are_compared_by_name(void **state) {
   done(&p);
 }
 
+/* In a capture, of a process that is too large to be read. */
+#define MAPS(name, size) "{\"name\":\"" name "\",\"size\":" size "}"
+
+static void
+mappings_without_amounts_have_changed_by_what_is_unknown(void **state) {
+  struct pair p =
+      compare(CAPTURE("g") "\"mappings\":[" MAPPING("a", "5") "," MAPPING(
+                  "b", "9") "]}",
+              CAPTURE("g") "\"mappings\":[" MAPS("a", "900") "," MAPPING(
+                  "b", "10") "," MAPS("new", "700") "]}",
+              NULL);
+
+  (void)state;
+  check(&p.diff.mappings, "b +1 9>10 stayed\n"
+                          "a - 5>- stayed\n"
+                          "new - 0>- came\n");
+  done(&p);
+}
+
 static void only_known_growth_is_over_a_limit(void **state) {
   static const struct {
     uint64_t old;
@@ -296,6 +315,18 @@ static void stacks_are_group_process_and_mapping(void **state) {
       "g;w[1];[heap] 5\ng;w[1];[rest] 4\ng;p[2] 7\n[no_group];-[5] 6\n"
       /* of which one is of unknown PSS, and one its parent's */,
       1);
+}
+
+/* It is not left out, as its mappings are. */
+static void a_process_with_mappings_of_maps_is_one_frame(void **state) {
+  (void)state;
+  check_folded(STATE
+               "\"processes\":[{\"pid\":1,\"comm\":\"w\",\"groups\":["
+               "\"g\"],\"usage\":{\"pss\":9},\"mappings\":[" MAPS(
+                   "a", "900") "]},{\"pid\":2,\"comm\":\"w\",\"groups\":["
+                               "\"g\"],\"mappings\":[" MAPS("a", "900") "]}]"
+                                                                        "}",
+               "g;w[1] 9\n", 1);
 }
 
 static void names_make_no_frames_and_no_numbers(void **state) {
@@ -453,6 +484,24 @@ static void mappings_of_processes_are_added_up(void **state) {
              "[rest]  1\n");
 }
 
+static void
+mappings_without_amounts_are_unknown_and_so_is_their_sum(void **state) {
+  static const char document[] = STATE
+      "\"groups\":[{\"name\":\"g\"}],\"processes\":["
+      "{\"pid\":1,\"groups\":[\"g\"],\"mappings_from\":\"smaps\","
+      "\"mappings\":[" MAPPING("a", "1024") "," MAPPING(
+          "b",
+          "2048") "]},"
+                  "{\"pid\":2,\"groups\":[\"g\"],\"mappings_from\":\"maps\","
+                  "\"mappings\":[" MAPS("b", "4096") "]}]}";
+
+  (void)state;
+  check_view(document, "-mHt -c pss,processes,name",
+             "1  1  a\n-  2  b\n-  2  total\n");
+  check_view(document, "-PH -c pid,mappings_from -s pid",
+             "1  smaps\n2  maps\n");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(groups_are_compared_by_name),
@@ -462,8 +511,11 @@ int main(void) {
       cmocka_unit_test(pids_of_another_host_say_nothing),
       cmocka_unit_test(what_a_capture_leaves_out_is_unknown),
       cmocka_unit_test(mappings_are_compared_by_name),
+      cmocka_unit_test(
+          mappings_without_amounts_have_changed_by_what_is_unknown),
       cmocka_unit_test(only_known_growth_is_over_a_limit),
       cmocka_unit_test(stacks_are_group_process_and_mapping),
+      cmocka_unit_test(a_process_with_mappings_of_maps_is_one_frame),
       cmocka_unit_test(names_make_no_frames_and_no_numbers),
       cmocka_unit_test(the_rest_of_a_capture_is_shown),
       cmocka_unit_test(totals_count_each_process_once),
@@ -472,6 +524,8 @@ int main(void) {
       cmocka_unit_test(json_has_what_the_table_shows),
       cmocka_unit_test(what_is_not_there_is_said),
       cmocka_unit_test(mappings_of_processes_are_added_up),
+      cmocka_unit_test(
+          mappings_without_amounts_are_unknown_and_so_is_their_sum),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);
