@@ -163,6 +163,8 @@ FEW_BIN := $(addprefix $(B)/tests/unit/,test_crew test_measure test_reader \
   test_scribe)
 $(FEW_BIN): $(B)/tests/support/few_threads.o
 $(FEW_BIN): OWN_LDFLAGS += -Wl,--wrap=pthread_create
+# And the kernel does not tell who shares memory.
+$(B)/tests/unit/test_measure: OWN_LDFLAGS += -Wl,--wrap=syscall
 # And what is detached can still be waited for.
 $(B)/tests/unit/test_scribe: OWN_LDFLAGS += -Wl,--wrap=pthread_detach
 $(B)/tests/unit/test_reader: OWN_LDFLAGS += -Wl,--wrap=pthread_cond_timedwait

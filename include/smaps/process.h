@@ -63,8 +63,9 @@ struct process {
   uint32_t shared_pages;      /* as they were counted there last */
 
   struct reading reading;
-  uint64_t wanted_ns;        /* since when, if it was not read since; or 0 */
-  uint64_t denied_until_ns;  /* no use to try its rollup before */
+  uint64_t wanted_ns;       /* since when, if it was not read since; or 0 */
+  uint64_t denied_until_ns; /* no use to try its rollup before */
+  uint64_t kcmp_refused_until_ns; /* nor to ask whose mm it is in */
   uint64_t stalled_until_ns; /* nor anything that can hang; see quarantine.h */
   uint32_t minor_faults;     /* as last seen */
   uint32_t vm_swap_kb;       /* likewise */

@@ -64,6 +64,7 @@ struct rollup_reading {
 struct same_mm {
   bool is_same;
   bool is_certain; /* the kernel says so */
+  bool is_refused; /* it was asked, and does not tell us */
 };
 
 /* Of what is read, as much as fits a batch. */
@@ -72,10 +73,11 @@ struct same_mm {
 struct read_job {
   struct process *process;
   enum read_kind kind;
-  /* For READ_SAME_MM: the other one, and whether to take that for an answer,
-   * where the kernel gives none, that it waits as in vfork. */
+  /* For READ_SAME_MM: the other one, whether to take that for an answer, where
+   * the kernel gives none, that it waits as in vfork, and whether to ask the
+   * kernel at all. */
   uint32_t other_pid;
-  bool may_be_vfork;
+  bool may_be_vfork, may_ask_kernel;
   /* Filled in by the reader: 0, an outcome or a negative errno, as of procfs.h
    * and above; -ENOSYS where the kernel has neither smaps_rollup nor smaps. */
   int result;

@@ -43,7 +43,7 @@ static void take_names(struct process *p, struct sighting *seen,
   p->is_settled = !is_new;
   if (is_new) {
     /* Another program: what was known of its memory is of the one before. */
-    p->denied_until_ns = 0;
+    p->denied_until_ns = p->kcmp_refused_until_ns = 0;
     p->reading.at_ns = 0;
     p->cost = (struct cost){0};
   }

@@ -11,7 +11,8 @@
 #include <smaps/status.h>
 
 /* Each attempt may cost a line in an audit log (AppArmor), so one that was
- * refused is not repeated soon, unless the process execs. */
+ * refused is not repeated soon, unless the process execs: neither to read its
+ * rollup nor to ask whose address space it runs in. */
 #define DENIED_BACK_OFF_NS (UINT64_C(3600) * NS_PER_S)
 
 /* A doubt that is never worth a reading. */
@@ -100,6 +101,8 @@ static void ask_same_mm(struct measurer *m, struct read_job *jobs, size_t n) {
       continue;
     p->is_in_parents_mm = jobs[i].mm.is_same;
     p->is_apart = jobs[i].mm.is_certain && !jobs[i].mm.is_same;
+    if (jobs[i].mm.is_refused)
+      p->kcmp_refused_until_ns = m->now.now_ns + DENIED_BACK_OFF_NS;
   }
 }
 
@@ -414,25 +417,38 @@ static bool is_measured(const struct process *p) {
   return is_member(p) && !p->is_in_parents_mm;
 }
 
+/* What to ask about a process, if anything is. */
+static bool lay_out_same_mm(const struct measurer *m,
+                            const struct process_table *t, struct process *p,
+                            struct read_job *ret) {
+  const struct process *parent = NULL;
+
+  if (has_own_mm(t, p, &parent)) {
+    p->is_in_parents_mm = false;
+    return false;
+  }
+  if (is_quarantined(m, p) || is_quarantined(m, parent))
+    return false;
+  *ret = (struct read_job){.process = p,
+                           .kind = READ_SAME_MM,
+                           .other_pid = parent->pid,
+                           .may_be_vfork = may_be_vfork(parent, p),
+                           .may_ask_kernel =
+                               m->now.now_ns >= p->kcmp_refused_until_ns};
+  if (ret->may_be_vfork || ret->may_ask_kernel)
+    return true;
+  p->is_in_parents_mm = false;
+  return false;
+}
+
 /* Who has memory of his own. Where that cannot be asked it is as it was. */
 static void tell_apart(struct measurer *m, const struct process_table *t) {
   struct read_job jobs[JOBS_AT_ONCE];
   size_t n = 0;
 
   for (size_t i = 0; i < t->n; i++) {
-    struct process *p = t->processes[i];
-    const struct process *parent = NULL;
-
-    if (has_own_mm(t, p, &parent)) {
-      p->is_in_parents_mm = false;
-      continue;
-    }
-    if (is_quarantined(m, p) || is_quarantined(m, parent))
-      continue;
-    jobs[n++] = (struct read_job){.process = p,
-                                  .kind = READ_SAME_MM,
-                                  .other_pid = parent->pid,
-                                  .may_be_vfork = may_be_vfork(parent, p)};
+    if (lay_out_same_mm(m, t, t->processes[i], &jobs[n]))
+      n++;
     if (n == JOBS_AT_ONCE) {
       ask_same_mm(m, jobs, n);
       n = 0;

@@ -171,9 +171,13 @@ static int read_same_mm(struct desk *d, const struct subject *p,
                         const struct read_job *job, struct same_mm *ret) {
   struct subject other = {.pid = job->other_pid};
   struct stat_sample stat;
+  int status = -EOPNOTSUPP;
 
-  ret->is_certain =
-      procfs_is_same_mm(d->procfs, other.pid, p->pid, &ret->is_same) == 0;
+  if (job->may_ask_kernel)
+    status = procfs_is_same_mm(d->procfs, other.pid, p->pid, &ret->is_same);
+  ret->is_certain = status == 0;
+  /* Not built in, or filtered, is as good as refused. */
+  ret->is_refused = status == -EPERM || status == -EACCES || status == -ENOSYS;
   if (!ret->is_certain)
     ret->is_same = job->may_be_vfork && read_stat(d, &other, &stat) == 0 &&
                    stat.state == 'D';
@@ -420,6 +424,7 @@ static size_t lay_out(const struct reader *r, struct desk *d,
     task->job.kind = jobs[i].kind;
     task->job.other_pid = jobs[i].other_pid;
     task->job.may_be_vfork = jobs[i].may_be_vfork;
+    task->job.may_ask_kernel = jobs[i].may_ask_kernel;
     d->n++;
   }
   return d->n;

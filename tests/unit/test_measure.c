@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <smaps/measure.h>
@@ -18,10 +19,27 @@
 #include "few_threads.h"
 #include "world.h"
 
+/* --- kcmp(2), the only call of its kind ------------------------------------
+ */
+
+/* Why it is refused; 0 where all are in one address space. */
+static int kcmp_error;
+static _Atomic unsigned kcmp_calls;
+
+long __wrap_syscall(long number, ...);
+long __wrap_syscall(long number, ...) {
+  assert_int_equal(number, SYS_kcmp);
+  kcmp_calls++;
+  errno = kcmp_error;
+  return kcmp_error ? -1 : 0;
+}
+
 static int make(void **state) {
   static struct world w;
 
   threads_fail = 0;
+  kcmp_error = EPERM;
+  kcmp_calls = 0;
   world_make(&w);
   w.settings.policy.refresh = REFRESH_ADAPTIVE;
   *state = &w;
@@ -837,6 +855,107 @@ static void where_it_cannot_be_asked_whose_it_is_it_is_as_it_was(void **state) {
   proctree_wake(&w->tree, "10/stat");
 }
 
+/* Makes the tree one of our own pid namespace, in which the kernel can be asked
+ * who shares memory. */
+static void make_own(struct world *w) {
+  char path[128], target[16];
+
+  snprintf(path, sizeof(path), "%s/self", w->tree.root);
+  snprintf(target, sizeof(target), "%d", (int)getpid());
+  assert_int_equal(symlink(target, path), 0);
+}
+
+/* A parent with 40 forked children: each pair is worth asking about. Where
+ * addresses are hidden an exec does not tell them apart. */
+static void put_forked(struct world *w) {
+  struct fake parent = process(10, "g");
+
+  parent.start_stack = 0;
+  put(w, parent);
+  for (uint32_t i = 0; i < 40; i++) {
+    struct fake child = child_of(&parent, 11 + i);
+
+    child.private_kb += 4;
+    put(w, child);
+  }
+}
+
+/* It would be 40 lines in the audit log, each time. */
+static void who_is_refused_an_answer_is_asked_about_once_an_hour(void **state) {
+  static const int errors[] = {EPERM, EACCES, ENOSYS};
+  struct world *w = *state;
+  unsigned asked = 0;
+
+  w->settings.policy.refresh = REFRESH_ALWAYS;
+  make_own(w);
+  put_forked(w);
+  group(w, "g");
+  for (size_t i = 0; i < 3; i++) {
+    kcmp_error = errors[i];
+    assert_int_equal(world_cycle(w, 3600), 0);
+    asked += 40;
+    for (int j = 0; j < 10; j++) {
+      assert_int_equal(kcmp_calls, asked);
+      assert_true(kb(w, "resident") == 41 * 8192 + 40 * 4);
+      assert_int_equal(world_cycle(w, 10), 0);
+    }
+  }
+  kcmp_error = 0;
+  assert_int_equal(world_cycle(w, 3600), 0);
+  assert_int_equal(kcmp_calls, asked + 40);
+  assert_true(kb(w, "resident") == 8192);
+  assert_int_equal(world_members(w, "g"), 41);
+}
+
+/* Meanwhile what it looks like is an answer. */
+static void
+child_in_vfork_is_counted_once_where_the_kernel_does_not_tell(void **state) {
+  struct world *w = *state;
+  struct fake parent = process(10, "g");
+
+  w->settings.policy.refresh = REFRESH_ALWAYS;
+  make_own(w);
+  put(w, parent);
+  put(w, child_of(&parent, 11));
+  group(w, "g");
+  for (int i = 0; i < 4; i++) {
+    parent.state = i % 2 ? 'D' : 'S';
+    put(w, parent);
+    assert_int_equal(world_cycle(w, 1), 0);
+    assert_true(kb(w, "rss") == (i % 2 ? 1 : 2) * 8192);
+  }
+  assert_int_equal(kcmp_calls, 1);
+}
+
+/* Another program may be another's to ask about; so may another process. */
+static void after_an_exec_the_kernel_is_asked_again(void **state) {
+  struct world *w = *state;
+  struct fake parent = process(10, "g"), child;
+
+  make_own(w);
+  parent.start_stack = 0;
+  put(w, parent);
+  child = child_of(&parent, 11);
+  child.private_kb += 4;
+  put(w, child);
+  world_group(w, "g", "Comm", "g*", NULL, NULL);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(kcmp_calls, 1);
+  child.comm = "g2";
+  child.size++;
+  put(w, child);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(kcmp_calls, 2);
+  child.starttime++;
+  child.size++;
+  put(w, child);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(kcmp_calls, 3);
+}
+
 /* Two cycles with a child in vfork, of which the second knows that. */
 static void start_vfork(struct world *w, const struct fake *parent) {
   w->settings.policy.refresh = REFRESH_ALWAYS;
@@ -1205,6 +1324,9 @@ int main(void) {
       TEST(one_that_hung_before_it_was_read_is_all_in_doubt),
       TEST(who_shows_other_numbers_has_memory_of_his_own),
       TEST(more_children_in_vfork_than_fit_one_batch_are_asked),
+      TEST(who_is_refused_an_answer_is_asked_about_once_an_hour),
+      TEST(child_in_vfork_is_counted_once_where_the_kernel_does_not_tell),
+      TEST(after_an_exec_the_kernel_is_asked_again),
       TEST(where_it_cannot_be_asked_whose_it_is_it_is_as_it_was),
       TEST(child_of_one_in_quarantine_is_as_it_was),
       TEST(orphan_that_is_in_quarantine_is_guessed),
