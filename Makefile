@@ -159,8 +159,8 @@ $(UNIT_CORE_BIN): %: %.o $(UNIT_SUPPORT) $(CORE_LIB)
 $(B)/tests/unit/test_collector: OWN_LDFLAGS += -Wl,--wrap=openat \
   -Wl,--wrap=readlinkat
 # In these the system runs out of threads.
-FEW_BIN := $(addprefix $(B)/tests/unit/,test_crew test_measure test_reader \
-  test_scribe)
+FEW_BIN := $(addprefix $(B)/tests/unit/,test_crew test_measure test_pid_watch \
+  test_reader test_scribe)
 $(FEW_BIN): $(B)/tests/support/few_threads.o
 $(FEW_BIN): OWN_LDFLAGS += -Wl,--wrap=pthread_create
 # And the kernel does not tell who shares memory.
@@ -168,7 +168,8 @@ $(B)/tests/unit/test_measure: OWN_LDFLAGS += -Wl,--wrap=syscall
 # And what is detached can still be waited for.
 $(B)/tests/unit/test_scribe: OWN_LDFLAGS += -Wl,--wrap=pthread_detach
 $(B)/tests/unit/test_reader: OWN_LDFLAGS += -Wl,--wrap=pthread_cond_timedwait
-# And in these it says what the test wants, or fails.
+# And in these it says what the test wants, or fails, or hangs.
+$(B)/tests/unit/test_pid_watch: OWN_LDFLAGS += -Wl,--wrap=open
 $(B)/tests/unit/test_procfs: OWN_LDFLAGS += -Wl,--wrap=readdir
 $(B)/tests/unit/test_procfs_kept: OWN_LDFLAGS += -Wl,--wrap=fstatfs \
   -Wl,--wrap=getrlimit

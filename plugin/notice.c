@@ -197,6 +197,24 @@ static void say_stalled(const struct collector *c) {
           t->file, t->pid, t->comm, more);
 }
 
+/* Each file is a trouble at most once an hour. */
+static void say_pid_file(const struct collector *c) {
+  const struct trouble *t = collector_trouble(c, TROUBLE_PID_FILE);
+  char more[64] = "";
+
+  if (t->count == 0)
+    return;
+  if (t->count > 1)
+    snprintf(more, sizeof(more), " (and so is it with %" PRIu64 " more)",
+             t->count - 1);
+  WARNING("smaps plugin: reading PidFile \"%s\" %s%s%s; it is left alone for a "
+          "while, longer each time; a process that it has named stays selected "
+          "for as long as it lives, and then it is not known who is",
+          t->file,
+          t->error ? "failed: " : "hangs, for longer than StallTimeout",
+          t->error ? strerror(t->error) : "", more);
+}
+
 static void say_stuck(struct notices *n, const struct collector *c) {
   bool is_stuck = collector_trouble(c, TROUBLE_READERS_STUCK)->count > 0;
 
@@ -228,5 +246,6 @@ void notices_after_cycle(struct notices *n, const struct collector *c,
   say_others(n, c);
   say_snapshot(n, c);
   say_stalled(c);
+  say_pid_file(c);
   say_stuck(n, c);
 }

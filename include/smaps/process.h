@@ -2,6 +2,7 @@
 #ifndef SMAPS_PROCESS_H
 #define SMAPS_PROCESS_H
 
+#include <smaps/back_off.h>
 #include <smaps/cost.h>
 #include <smaps/estimate.h>
 #include <smaps/family.h>
@@ -66,15 +67,15 @@ struct process {
   uint64_t wanted_ns;       /* since when, if it was not read since; or 0 */
   uint64_t denied_until_ns; /* no use to try its rollup before */
   uint64_t kcmp_refused_until_ns; /* nor to ask whose mm it is in */
-  uint64_t stalled_until_ns; /* nor anything that can hang; see quarantine.h */
-  uint32_t minor_faults;     /* as last seen */
-  uint32_t vm_swap_kb;       /* likewise */
-  float broken; /* what we took it to have broken since, in bytes */
-  float doubt;  /* of the estimate, in bytes */
-  float unsure; /* of that, due to faults while it was read */
+  struct back_off stalled; /* nor anything that can hang; see quarantine.h */
+  uint32_t minor_faults;   /* as last seen */
+  uint32_t vm_swap_kb;     /* likewise */
+  float broken;            /* what we took it to have broken since, in bytes */
+  float doubt;             /* of the estimate, in bytes */
+  float unsure;            /* of that, due to faults while it was read */
   struct cost cost;
-  uint8_t stalls, stalled_kind; /* one upon the other; and the last, of what */
-  uint32_t stalled_name;        /* hash of comm then */
+  uint8_t stalled_kind;  /* the last, of what */
+  uint32_t stalled_name; /* hash of comm then */
 
   enum process_state state : 8;
   bool is_linked : 1;

@@ -1,7 +1,6 @@
 /*
  * Processes whose reading hangs. Such a process is left alone: nothing that can
- * hang is asked of it, for twice StallTimeout at first, then for twice as long
- * each time that it has us wait again, up to an hour. Where the read hangs
+ * hang is asked of it, for as long as back_off.h has it. Where the read hangs
  * still when that time is over, which costs nothing to see, it goes on for the
  * same time. It is free at once when it has become another process or runs
  * another program.

@@ -39,6 +39,8 @@ enum read_kind {
   READ_MAPS,
   /* Whether it runs in the address space of another. */
   READ_SAME_MM,
+  /* A PID file, which is of no process; see pid_file.h. */
+  READ_PID_FILE,
 };
 
 /* Beside those of procfs.h. */
@@ -70,9 +72,14 @@ struct same_mm {
 /* Of what is read, as much as fits a batch. */
 #define JOBS_AT_ONCE 64
 
+/* Where so many reads hang in PID files no other one is tried: it may be the
+ * same file system, and the other threads are for processes. */
+#define PID_FILES_STUCK_MAX 2
+
 struct read_job {
   struct process *process;
   enum read_kind kind;
+  const char *path; /* for READ_PID_FILE, in the place of a process */
   /* For READ_SAME_MM: the other one, whether to take that for an answer, where
    * the kernel gives none, that it waits as in vfork, and whether to ask the
    * kernel at all. */
@@ -89,6 +96,7 @@ struct read_job {
     struct rollup_reading rollup;
     struct mappings_reading mappings;
     struct same_mm mm;
+    uint32_t pid; /* that the file names; 0 for none */
   };
 };
 
@@ -125,7 +133,8 @@ unsigned reader_hanging(const struct reader *r);
 
 /*
  * Does all jobs, one after the other. A process one of whose reads still hangs
- * is not tried again, as long as it is the same and runs the same program. Of a
+ * is not tried again, as long as it is the same and runs the same program; nor
+ * is a PID file that hangs. Of a
  * job that has stalled or was not tried, nothing but result and file is filled
  * in. For one thread only: that of the cycle.
  */

@@ -51,6 +51,10 @@ int rule_check(const struct rule *r, struct reason *reason);
 int rule_match(const struct rule *r, const struct identity *id, uint32_t pid,
                struct captures *ret_captures);
 
+/* Whether it cannot be told whom the rule selects, because a PID file of it
+ * could not be read. */
+bool rule_is_blind(const struct rule *r);
+
 /* Bit per attribute that selectors or the name look at. */
 unsigned rule_attributes(const struct rule *r);
 

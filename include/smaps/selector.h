@@ -28,7 +28,10 @@ struct selector {
   enum attribute attribute; /* ATTRIBUTES for a PID file */
   char *pattern;            /* or the path of the PID file */
   regex_t regex;
-  uint32_t pid; /* what the PID file said last; 0 for nothing */
+  /* Set by the watch (pid_watch.h): whom the PID file names, 0 for nobody that
+   * is known of, and whether it could be read. */
+  uint32_t pid;
+  bool is_pid_known;
 };
 
 /* The names of all selectors, as in collectd.conf; NULL behind the last. */
@@ -59,13 +62,5 @@ int selector_match(const struct selector *s, const struct identity *id,
 
 /* How many captures the pattern makes. */
 size_t selector_captures(const struct selector *s);
-
-/*
- * Reads the PID file again; nothing to do for other selectors. Returns whether
- * the pid in it has changed. A file that is missing, not for us to read, no
- * regular file or has no number in front names no process. Where reading fails
- * otherwise (no descriptor is left) the pid stands as it is.
- */
-bool selector_refresh(struct selector *s);
 
 #endif

@@ -18,6 +18,7 @@ enum trouble_kind {
   TROUBLE_TOO_LARGE,         /* MaxStall: its rollup is not read */
   TROUBLE_STALLED,       /* StallTimeout: `file` hangs, for the first time */
   TROUBLE_READERS_STUCK, /* so many hang that nothing is read */
+  TROUBLE_PID_FILE,      /* `file`, by its path: `error`, or 0: it hangs */
   TROUBLE_GROUP_REFUSED, /* MaxGroups; see `name` */
   TROUBLES
 };
@@ -26,7 +27,7 @@ struct trouble {
   uint64_t count;
   uint32_t pid;
   int error;        /* errno, or 0 */
-  const char *file; /* of /proc/PID; a constant, or NULL */
+  const char *file; /* of /proc/PID, or of the settings; or NULL */
   char comm[64];    /* escaped */
   char name[128];   /* of the group */
 };

@@ -9,6 +9,7 @@
 #include <smaps/match.h>
 #include <smaps/measure.h>
 #include <smaps/meminfo.h>
+#include <smaps/pid_watch.h>
 #include <smaps/recorder.h>
 
 struct collector {
@@ -18,6 +19,7 @@ struct collector {
   struct reader reader;
   struct quarantine quarantine;
   struct identifier identifier;
+  struct pid_watch pid_watch;
   struct matcher matcher;
   struct measurer measurer;
   struct recorder recorder;
@@ -89,6 +91,8 @@ int collector_new(struct settings *settings,
   if (r == 0)
     r = init_reader(c, settings, hooks ? hooks->look_up_user : NULL);
   if (r == 0)
+    r = pid_watch_init(&c->pid_watch, settings, &c->reader, &c->quarantine);
+  if (r == 0)
     r = matcher_init(&c->matcher, settings, &c->groups, c->troubles);
   if (r == 0)
     r = recorder_init(&c->recorder, settings, &c->reader,
@@ -122,6 +126,7 @@ void collector_free(struct collector *c) {
   process_table_done(&c->processes, forget, c);
   group_table_done(&c->groups);
   matcher_done(&c->matcher);
+  pid_watch_done(&c->pid_watch);
   measurer_done(&c->measurer);
   reader_done(&c->reader);
   procfs_free(c->procfs);
@@ -199,6 +204,18 @@ static void doubt_empty_groups(struct collector *c) {
 
     g->usage.is_unseen =
         g->usage.processes == 0 && (is_blind || g->needs_executable);
+  }
+}
+
+/* Nor is one of which a PID file tells who is in it, while that cannot be read.
+ */
+static void doubt_groups_of_pid_files(struct collector *c) {
+  for (size_t i = 0; i < c->groups.n; i++) {
+    struct group *g = c->groups.groups[i];
+
+    if (g->usage.processes == 0 && g->rule < c->settings->n_rules &&
+        rule_is_blind(&c->settings->rules[g->rule]))
+      g->usage.is_unseen = true;
   }
 }
 
@@ -281,6 +298,7 @@ int collector_cycle(struct collector *c) {
     return r;
   identify_all(&c->identifier, &c->processes, now_ns);
   relate_all(&c->processes);
+  pid_watch_run(&c->pid_watch, &c->processes, now_ns);
   r = matcher_run(&c->matcher, &c->processes);
   if (r < 0)
     return r;
@@ -290,6 +308,7 @@ int collector_cycle(struct collector *c) {
   if (r < 0)
     return r;
   doubt_empty_groups(c);
+  doubt_groups_of_pid_files(c);
   c->context =
       (struct metric_context){.kernel_fields = c->measurer.now.kernel_fields,
                               .mem_total = meminfo.mem_total_bytes};

@@ -350,29 +350,6 @@ static int make_chain_room(struct matcher *m, size_t n) {
   return 0;
 }
 
-static void make_due(const struct process_table *t, uint32_t pid) {
-  struct process *p = process_table_find(t, pid);
-
-  if (p)
-    p->is_match_due = true;
-}
-
-static void refresh_pid_files(const struct matcher *m,
-                              const struct process_table *t) {
-  for (size_t i = 0; i < m->settings->n_rules; i++) {
-    const struct rule *rule = &m->settings->rules[i];
-
-    for (size_t j = 0; j < rule->n_selectors; j++) {
-      uint32_t before = rule->selectors[j].pid;
-
-      if (!selector_refresh(&rule->selectors[j]))
-        continue;
-      make_due(t, before);
-      make_due(t, rule->selectors[j].pid);
-    }
-  }
-}
-
 int matcher_run(struct matcher *m, struct process_table *t) {
   locale_t before;
   int r = make_chain_room(m, t->cap);
@@ -383,7 +360,6 @@ int matcher_run(struct matcher *m, struct process_table *t) {
     t->processes[i]->is_resolved = false;
     t->processes[i]->has_changed_claims = false;
   }
-  refresh_pid_files(m, t);
   before = uselocale(m->locale);
   for (size_t i = 0; i < t->n; i++)
     resolve_with_ancestors(m, t, t->processes[i]);

@@ -5,17 +5,6 @@
 #include <smaps/identify.h>
 #include <smaps/name.h>
 
-#define LONGEST_NS (UINT64_C(3600) * 1000000000)
-
-/* stalls: 1 at least. */
-static uint64_t back_off_ns(const struct quarantine *q, unsigned stalls) {
-  uint64_t ns = 2 * q->stall_timeout_ns;
-
-  while (--stalls > 0 && ns < LONGEST_NS)
-    ns *= 2;
-  return ns < LONGEST_NS ? ns : LONGEST_NS;
-}
-
 /* Empty where it cannot be had. */
 static struct span read_comm(const struct quarantine *q, uint32_t pid) {
   struct span text;
@@ -62,13 +51,12 @@ void quarantine_take(const struct quarantine *q, const struct read_job *job) {
   p->was_stalled = true;
   p->stalled_kind = (uint8_t)job->kind;
   p->stalled_name = hash_comm(q, p->pid);
-  if ((job->result == READ_STALLED || !p->stalls) && p->stalls < UINT8_MAX)
-    p->stalls++;
-  p->stalled_until_ns = q->clock_ns() + back_off_ns(q, p->stalls);
+  back_off_extend(&p->stalled, job->result == READ_STALLED, q->stall_timeout_ns,
+                  q->clock_ns());
 }
 
 bool quarantine_has(const struct process *p, uint64_t now_ns) {
-  return now_ns < p->stalled_until_ns;
+  return back_off_is_on(&p->stalled, now_ns);
 }
 
 bool quarantine_has_changed(const struct quarantine *q, struct process *p,
@@ -83,8 +71,8 @@ bool quarantine_has_changed(const struct quarantine *q, struct process *p,
 }
 
 void quarantine_forgive(struct process *p, enum read_kind kind) {
-  if (p->stalls && p->stalled_kind == kind)
-    p->stalls = 0;
+  if (p->stalled_kind == kind)
+    back_off_forgive(&p->stalled);
 }
 
 bool quarantine_check(const struct quarantine *q, const struct read_job *job) {
@@ -98,4 +86,4 @@ bool quarantine_check(const struct quarantine *q, const struct read_job *job) {
   return false;
 }
 
-void quarantine_release(struct process *p) { p->stalled_until_ns = 0; }
+void quarantine_release(struct process *p) { p->stalled.until_ns = 0; }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <smaps/pid_file.h>
 #include <smaps/policy.h>
 
 /* A cycle waits no longer for reads that are slow, but for the last of them,
@@ -22,7 +23,8 @@ struct shared_users {
 /* A job as it lies on a desk. */
 struct task {
   struct subject subject;
-  struct read_job job; /* without the process */
+  char *path;          /* of a PID file; our own */
+  struct read_job job; /* without the process, and that path */
   size_t place;        /* among those of the caller */
 };
 
@@ -237,6 +239,11 @@ static unsigned count_beats(void *ctx) {
   return atomic_load_explicit(&d->beats, memory_order_relaxed);
 }
 
+static int read_pid_file(struct desk *d, const char *path, uint32_t *ret) {
+  procfs_announce(d->procfs, "the PID file");
+  return pid_file_read(path, ret);
+}
+
 static void do_job(void *ctx, size_t i) {
   struct desk *d = ctx;
   const struct subject *p = &d->tasks[i].subject;
@@ -260,6 +267,9 @@ static void do_job(void *ctx, size_t i) {
   case READ_SAME_MM:
     job->result = read_same_mm(d, p, job, &job->mm);
     break;
+  case READ_PID_FILE:
+    job->result = read_pid_file(d, d->tasks[i].path, &job->pid);
+    break;
   }
 }
 
@@ -280,9 +290,15 @@ static void drop_result(struct read_job *job) {
     free_table(&job->mappings.table);
 }
 
+static void drop_subject(struct task *task) {
+  identity_done(&task->subject.identity);
+  free(task->path);
+  task->path = NULL;
+}
+
 static void clear_desk(struct desk *d) {
   for (size_t i = 0; i < d->n; i++) {
-    identity_done(&d->tasks[i].subject.identity);
+    drop_subject(&d->tasks[i]);
     drop_result(&d->tasks[i].job);
   }
   d->n = 0;
@@ -376,20 +392,52 @@ int reader_begin(struct reader *r, uint64_t now_ns) {
   return need_one_desk(r);
 }
 
-/* The file in which a read of the process still hangs; NULL for none. No other
- * worker looks at it then, or all would come to be stuck with it. (The kernel
- * cannot forget the inode meanwhile: the read holds it.) */
-static const char *hangs_still(const struct reader *r,
-                               const struct process *p) {
-  for (unsigned i = 0; i < CREW_MAX; i++) {
-    const struct desk *d = crew_stuck_desk(r->crew, i);
-    const struct subject *s = d ? &d->tasks[d->at].subject : NULL;
+/* The task in which the i-th worker is stuck; NULL where it is not. */
+static const struct task *stuck_task(const struct reader *r, unsigned i) {
+  const struct desk *d = crew_stuck_desk(r->crew, i);
 
-    if (s && s->pid == p->pid && s->ino == p->ino &&
-        s->starttime_ticks == p->starttime_ticks && s->image == p->image)
+  return d ? &d->tasks[d->at] : NULL;
+}
+
+/* (The kernel cannot forget the inode meanwhile: the read holds it.) */
+static bool is_of_same(const struct task *task, const struct read_job *job) {
+  const struct subject *s = &task->subject;
+  const struct process *p = job->process;
+
+  if (task->path || job->path)
+    return task->path && job->path && strcmp(task->path, job->path) == 0;
+  return s->pid == p->pid && s->ino == p->ino &&
+         s->starttime_ticks == p->starttime_ticks && s->image == p->image;
+}
+
+/* The file in which a read of the process, or of the PID file, still hangs;
+ * NULL for none. No other worker looks at it then, or all would come to be
+ * stuck with it. */
+static const char *hangs_still(const struct reader *r,
+                               const struct read_job *job) {
+  for (unsigned i = 0; i < CREW_MAX; i++) {
+    const struct task *task = stuck_task(r, i);
+    const struct desk *d = crew_stuck_desk(r->crew, i);
+
+    if (task && is_of_same(task, job))
       return procfs_announced(d->procfs);
   }
   return NULL;
+}
+
+/* Whether no more workers may be lost to such a job. */
+static bool has_cost_enough(const struct reader *r,
+                            const struct read_job *job) {
+  unsigned n = 0;
+
+  if (job->kind != READ_PID_FILE)
+    return false;
+  for (unsigned i = 0; i < CREW_MAX; i++) {
+    const struct task *task = stuck_task(r, i);
+
+    n += task && task->path;
+  }
+  return n >= PID_FILES_STUCK_MAX;
 }
 
 /* What has just forked shares, whatever the last reading says. */
@@ -408,24 +456,36 @@ static struct subject subject_of(const struct process *p, enum read_kind kind) {
       .wants_faults = process_wants_faults(p) || family_size(p) > 1};
 }
 
+static int fill_in(struct task *task, const struct read_job *job,
+                   size_t place) {
+  memset(task, 0, sizeof(*task));
+  if (job->kind == READ_PID_FILE && !(task->path = strdup(job->path)))
+    return -ENOMEM;
+  if (job->kind != READ_PID_FILE)
+    task->subject = subject_of(job->process, job->kind);
+  task->place = place;
+  task->job.kind = job->kind;
+  task->job.other_pid = job->other_pid;
+  task->job.may_be_vfork = job->may_be_vfork;
+  task->job.may_ask_kernel = job->may_ask_kernel;
+  return 0;
+}
+
 /* Lays out what is to be tried, from the first job on, as much as fits. */
 static size_t lay_out(const struct reader *r, struct desk *d,
-                      const struct read_job *jobs, size_t first, size_t n) {
+                      struct read_job *jobs, size_t first, size_t n) {
   d->now_ns = r->now_ns;
   d->has_rollup = r->has_rollup;
   for (size_t i = first; i < n && d->n < JOBS_AT_ONCE; i++) {
-    struct task *task = &d->tasks[d->n];
+    int status;
 
-    if (jobs[i].result != READ_UNTRIED)
+    if (jobs[i].result != READ_UNTRIED || has_cost_enough(r, &jobs[i]))
       continue;
-    memset(task, 0, sizeof(*task));
-    task->place = i;
-    task->subject = subject_of(jobs[i].process, jobs[i].kind);
-    task->job.kind = jobs[i].kind;
-    task->job.other_pid = jobs[i].other_pid;
-    task->job.may_be_vfork = jobs[i].may_be_vfork;
-    task->job.may_ask_kernel = jobs[i].may_ask_kernel;
-    d->n++;
+    status = fill_in(&d->tasks[d->n], &jobs[i], i);
+    if (status == 0)
+      d->n++;
+    else
+      jobs[i].result = status;
   }
   return d->n;
 }
@@ -438,8 +498,9 @@ static void take_done(struct desk *d, struct read_job *jobs, size_t done) {
     struct read_job *job = &jobs[task->place];
 
     task->job.process = job->process;
+    task->job.path = job->path;
     *job = task->job;
-    identity_done(&task->subject.identity);
+    drop_subject(task);
     memset(&task->job, 0, sizeof(task->job));
   }
 }
@@ -451,7 +512,7 @@ static size_t leave_stuck(struct desk *d, struct read_job *jobs, size_t at) {
 
   d->at = at;
   for (size_t i = at + 1; i < d->n; i++)
-    identity_done(&d->tasks[i].subject.identity);
+    drop_subject(&d->tasks[i]);
   d->n = at + 1;
   job->result = READ_STALLED;
   job->file = procfs_announced(d->procfs);
@@ -484,7 +545,7 @@ void reader_run(struct reader *r, struct read_job *jobs, size_t n) {
   size_t next = 0;
 
   for (size_t i = 0; i < n; i++) {
-    jobs[i].file = hangs_still(r, jobs[i].process);
+    jobs[i].file = hangs_still(r, &jobs[i]);
     jobs[i].result = jobs[i].file ? READ_HANGING : READ_UNTRIED;
   }
   while (next < n) {

@@ -147,6 +147,14 @@ int rule_match(const struct rule *r, const struct identity *id, uint32_t pid,
   return 1;
 }
 
+bool rule_is_blind(const struct rule *r) {
+  for (size_t i = 0; i < r->n_selectors; i++)
+    if (r->selectors[i].test == SELECT_PID_FILE &&
+        !r->selectors[i].is_pid_known)
+      return true;
+  return false;
+}
+
 unsigned rule_attributes(const struct rule *r) {
   unsigned attributes = template_attributes(&r->name);
 

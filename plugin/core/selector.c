@@ -1,14 +1,11 @@
 #include <smaps/selector.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <fnmatch.h>
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define PID_FILE "PidFile"
 #define MATCH_SUFFIX "Match"
@@ -259,55 +256,4 @@ int selector_match(const struct selector *s, const struct identity *id,
 
 size_t selector_captures(const struct selector *s) {
   return s->test == SELECT_REGEX ? s->regex.re_nsub : 0;
-}
-
-/* O_NONBLOCK and the look at the type: a FIFO in its place must not hold up
- * the daemon. Returns the length, or a negative errno. */
-static ssize_t read_head(const char *path, char *ret, size_t size) {
-  struct stat st;
-  ssize_t n;
-  int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-
-  if (fd < 0)
-    return errno > 0 ? -errno : -EIO;
-  n = fstat(fd, &st);
-  if (n == 0 && S_ISREG(st.st_mode))
-    n = read(fd, ret, size);
-  if (n < 0)
-    n = errno > 0 ? -errno : -EIO;
-  close(fd);
-  return n;
-}
-
-/* What says that there is no such file, or none for us: it names no process.
- * Any other failure passes and says nothing about the process. */
-static bool is_no_file(ssize_t error) {
-  return error == -ENOENT || error == -ENOTDIR || error == -EACCES ||
-         error == -EPERM || error == -ELOOP || error == -ENXIO ||
-         error == -ENAMETOOLONG;
-}
-
-static uint32_t parse_pid_file(const char *text, size_t n, size_t size) {
-  struct scan s = scan_begin(text, n);
-  uint32_t pid;
-
-  scan_skip_blanks(&s);
-  if (!scan_u32(&s, &pid))
-    return 0;
-  /* A number that goes on behind what we have read is another one. */
-  return scan_is_done(&s) && n == size ? 0 : pid;
-}
-
-bool selector_refresh(struct selector *s) {
-  uint32_t before = s->pid;
-  char text[32] = "";
-  ssize_t n;
-
-  if (s->test != SELECT_PID_FILE)
-    return false;
-  n = read_head(s->pattern, text, sizeof(text));
-  if (n < 0 && !is_no_file(n))
-    return false;
-  s->pid = n > 0 ? parse_pid_file(text, (size_t)n, sizeof(text)) : 0;
-  return s->pid != before;
 }

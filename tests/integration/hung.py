@@ -11,10 +11,14 @@ is left behind, and runs a process called NAME on it:
     exec   calls exec while the closing of a file is not answered: it holds the
            lock of the exec, so that smaps_rollup hangs when it is opened, and
            on some kernels of 2026 stat and exe too
+    file   is well, but the file that has its number is on a file system that
+           is frozen: nothing on it can even be looked up. (What waits for a
+           request that was not taken up can be killed, as with NFS.)
 
-Prints "READY pid" when it hangs, or "SKIP why" where that cannot be had, as
-without root. A line on standard input has the answer given: "OK". At its end
-the process is killed and the connection closed, which ends all waiting.
+Prints "READY pid path" when it hangs, with a path to the file from outside, or
+"SKIP why" where that cannot be had, as without root. A line on standard input
+has the answer given: "OK". At its end the process is killed and the connection
+closed, which ends all waiting.
 """
 
 import atexit
@@ -40,6 +44,7 @@ DIRECT_IO, KEEP_CACHE = 1, 2
 ROOT_NODE, FILE_NODE = 1, 2
 REQUEST_SIZE = 132 * 1024
 FILE_SIZE = 4096
+FROZEN = -1  # no opcode: no request is taken up at all
 
 
 class Skip(Exception):
@@ -54,12 +59,15 @@ def attributes(node):
 
 
 class Server:
-    """One file, "file", of zeros. Requests of the opcode `held` wait."""
+    """One file, "file", of zeros behind `text`. Requests of the opcode `held`
+    wait."""
 
     def __init__(self, fd, held):
         self.fd = fd
         self.held = held
+        self.text = b""
         self.is_held = threading.Event()
+        self.may_go_on = threading.Event()
         self.waiting = []
         self.lock = threading.Lock()
 
@@ -84,6 +92,9 @@ class Server:
                 self.is_held.set()
                 return
         self.answer(unique, reply)
+        if opcode == INIT and self.held == FROZEN:
+            self.is_held.set()
+            self.may_go_on.wait()
 
     def answer(self, unique, reply):
         code, body = (reply, b"") if isinstance(reply, int) else (0, reply)
@@ -96,6 +107,7 @@ class Server:
     def release(self):
         with self.lock:
             waiting, self.waiting, self.held = self.waiting, [], None
+        self.may_go_on.set()
         for unique, reply in waiting:
             self.answer(unique, reply)
 
@@ -120,8 +132,9 @@ class Server:
             flags = KEEP_CACHE | (DIRECT_IO if is_direct else 0)
             return struct.pack("=QII", 0, flags, 0)
         if opcode == READ:
-            _, _, size = struct.unpack_from("=QQI", body)
-            return bytes(min(size, FILE_SIZE))
+            _, offset, size = struct.unpack_from("=QQI", body)
+            text = self.text.ljust(FILE_SIZE, b"\0")
+            return text[offset : offset + size]
         if opcode == WRITE:
             _, _, size = struct.unpack_from("=QQI", body)
             return struct.pack("=II", size, 0)
@@ -174,7 +187,15 @@ def clean_up(directory):
     os.rmdir(directory)
 
 
-KINDS = {"mmap": (WRITE, hang_in_mmap), "exec": (FLUSH, hang_in_exec)}
+def be_well(_):
+    signal.pause()
+
+
+KINDS = {
+    "mmap": (WRITE, hang_in_mmap),
+    "exec": (FLUSH, hang_in_exec),
+    "file": (FROZEN, be_well),
+}
 
 
 def start_victim(action, name, path, server):
@@ -204,14 +225,16 @@ def main():
     except Skip as skip:
         print("SKIP", skip, flush=True)
         return
-    pid = start_victim(action, sys.argv[2], f"{directory}/file", server)
+    path = f"{directory}/file"
+    pid = start_victim(action, sys.argv[2], path, server)
+    server.text = b"%d\n" % pid
     if not server.is_held.wait(10):
         os.kill(pid, signal.SIGKILL)
         print("SKIP the kernel asks for no", sys.argv[1], flush=True)
         return
     # The request is here; what has sent it now waits for the answer.
     time.sleep(0.05)
-    print("READY", pid, flush=True)
+    print("READY", pid, f"/proc/{os.getpid()}/root{path}", flush=True)
     for _ in sys.stdin:
         server.release()
         print("OK", flush=True)

@@ -4,6 +4,7 @@ and in the kernel, by a FUSE server that does not answer (hung.py).
 Whatever hangs, the other groups are complete in the same interval, it is said
 once, and collectd ends when it is told to."""
 
+import math
 import os
 import select
 import signal
@@ -293,7 +294,8 @@ class Hung:
         word, _, rest = self.process.stdout.readline().partition(" ")
         if word != "READY":
             test.skipTest(f"no process can be hung here: {rest.strip()}")
-        self.pid = int(rest)
+        pid, self.path = rest.split()
+        self.pid = int(pid)
 
     def release(self):
         self.process.stdin.write("\n")
@@ -376,3 +378,72 @@ class Kernel(FifoTest):
         self.assert_sums_match(collectd, "well", well.pids)
         hung.stop()
         self.wait_stalled(collectd, 0)
+
+
+PID_FILE_CONFIG = """
+    <Plugin smaps>
+      Report "detail"
+      Refresh "always"
+      StallTimeout 0.5
+      <Group "hung">
+        PidFile "{path}"
+      </Group>
+      <Group "also-hung">
+        PidFile "{path}"
+        Comm "nobody"
+      </Group>
+      <Group "missing">
+        PidFile "/run/not-there.pid"
+      </Group>
+      <Group "well">
+        Comm "well@"
+      </Group>
+    </Plugin>
+"""
+
+
+class PidFile(FifoTest):
+    """On a file system that does not answer."""
+
+    def setUp(self):
+        need_root("mounts FUSE, for a file to hang")
+
+    def start_hung(self):
+        self.well = self.start_shape("anon", name="well", mib=8, children=2)
+        hung = Hung(self, "file")
+        collectd = self.start_collectd(PID_FILE_CONFIG.format(path=hung.path))
+        wait_until(
+            lambda: collectd.log_lines(PLUGIN_SAYS), "the file to hang"
+        )
+        return hung, collectd
+
+    def test_others_go_on_and_whom_it_names_is_not_known(self):
+        hung, collectd = self.start_hung()
+        for _ in range(3):
+            collectd.next_cycle()
+        self.assert_sums_match(collectd, "well", self.well.pids)
+        lines = collectd.log_lines(PLUGIN_SAYS)
+        self.assertEqual(len(lines), 1, lines)
+        self.assertIn(f'PidFile "{hung.path}" hangs', lines[0])
+        self.assertEqual(readers_of(collectd.process.pid), 2)
+        for time_ in collectd.times()[:-1]:
+            cycle = collectd.cycle_at(time_)
+            self.assertEqual(cycle.counts("well"), (3, 3))
+            self.assertEqual(cycle.value("well", "percent-coverage"), 100)
+            self.assertTrue(math.isnan(cycle.counts("hung")[0]))
+            self.assertTrue(math.isnan(cycle.value("hung", "memory-pss")))
+            self.assertEqual(cycle.counts("missing"), (0, 0))
+
+        hung.release()
+        wait_until(
+            lambda: collectd.next_cycle().counts("hung")[0] == 1,
+            "the file to be read",
+        )
+        self.assert_sums_match(collectd, "hung", [hung.pid])
+        self.assertEqual(collectd.next_cycle().counts("also-hung"), (0, 0))
+        self.assertEqual(len(collectd.log_lines(PLUGIN_SAYS)), 1)
+
+    def test_daemon_ends_while_it_hangs(self):
+        _, collectd = self.start_hung()
+        collectd.next_cycle()
+        self.assert_stops(collectd)

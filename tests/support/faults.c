@@ -372,12 +372,23 @@ static void remember(int fd, int dir_fd, const char *path) {
   snprintf(opened[fd], NAME_SIZE, "%.60s/%.60s", name_of(dir_fd), path);
 }
 
+/* By what name a file is opened: a descriptor of our own is the file that it
+ * was opened for. */
+static const char *original(const char *path) {
+  static const char own[] = "/proc/self/fd/";
+
+  return strncmp(path, own, strlen(own)) == 0
+             ? name_of(atoi(path + strlen(own)))
+             : path;
+}
+
 /* Where the plugin means the running kernel. */
 static const char *redirect(const char *path, char *ret) {
   static const char *const live[] = {"/proc", "/sys/kernel/mm/ksm"};
 
   for (size_t i = 0; i < sizeof(live) / sizeof(*live); i++) {
-    if (!is_counting || strncmp(path, live[i], strlen(live[i])) != 0)
+    if (!is_counting || strncmp(path, live[i], strlen(live[i])) != 0 ||
+        original(path) != path)
       continue;
     snprintf(ret, PATH_MAX, "%.2000s%s%s", root, i ? "/ksm" : "",
              path + strlen(live[i]));
@@ -417,13 +428,13 @@ int __wrap_open(const char *path, int flags, ...) {
   va_list args;
   int fd, mode;
 
-  if (fault(CALL_OPEN, path))
+  if (fault(CALL_OPEN, original(path)))
     return -1;
   va_start(args, flags);
   mode = flags & O_CREAT ? va_arg(args, int) : 0;
   va_end(args);
   fd = __real_open(redirect(path, other), flags, mode);
-  remember(fd, -1, path);
+  remember(fd, -1, original(path));
   return fd;
 }
 

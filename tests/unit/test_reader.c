@@ -220,6 +220,25 @@ static void mappings_are_of_smaps_or_of_maps(void **state) {
   assert_null(job.mappings.table);
 }
 
+/* Which is of no process. */
+static void pid_file_is_read_between_processes(void **state) {
+  struct fixture *f = *state;
+  char path[128];
+  struct read_job jobs[3] = {{.process = &f->p, .kind = READ_STAT},
+                             {.kind = READ_PID_FILE, .path = path},
+                             {.process = &f->p, .kind = READ_STAT}};
+
+  snprintf(path, sizeof(path), "%s/x.pid", f->tree.root);
+  write_file(f, "x.pid", "4711\n");
+  reader_run(&f->reader, jobs, 3);
+  for (int i = 0; i < 3; i++)
+    assert_int_equal(jobs[i].result, 0);
+  assert_int_equal(jobs[0].stat.starttime_ticks, 110);
+  assert_int_equal(jobs[1].pid, 4711);
+  assert_ptr_equal(jobs[1].path, path);
+  assert_int_equal(jobs[2].stat.starttime_ticks, 110);
+}
+
 /* Those that have ended stand between the others, which are read nonetheless.
  */
 static void batch_is_done_whole_whoever_has_vanished(void **state) {
@@ -828,6 +847,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(each_kind_fills_its_own_result),
       TEST(mappings_are_of_smaps_or_of_maps),
+      TEST(pid_file_is_read_between_processes),
       TEST(batch_is_done_whole_whoever_has_vanished),
       TEST(rollup_takes_by_the_clock),
       TEST(evidence_is_read_right_after_the_rollup),

@@ -8,16 +8,10 @@
 #include <smaps/selector.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 static const struct {
   const char *option;
@@ -435,237 +429,19 @@ static void what_has_no_captures_leaves_them_alone(void **state) {
   selector_done(&other);
 }
 
-/* A directory of its own for each test, with "x.pid" in it. */
-struct pid_file {
-  char dir[32], path[48];
-};
-
-static int make_directory(void **state) {
-  static struct pid_file file;
-
-  strcpy(file.dir, "/tmp/smaps-XXXXXX");
-  if (!mkdtemp(file.dir))
-    return -1;
-  snprintf(file.path, sizeof(file.path), "%s/x.pid", file.dir);
-  *state = &file;
-  return 0;
-}
-
-static int remove_directory(void **state) {
-  const struct pid_file *file = *state;
-
-  remove(file->path);
-  return rmdir(file->dir);
-}
-
-static void write_pid_file(const struct pid_file *file, const char *text) {
-  FILE *f = fopen(file->path, "w");
-
-  assert_non_null(f);
-  assert_true(fputs(text, f) >= 0);
-  assert_int_equal(fclose(f), 0);
-}
-
-static bool selects_pid(const struct selector *s, uint32_t pid) {
+/* Which the watch says, and not the path. */
+static void a_pid_file_selects_whom_it_names(void **state) {
   static const struct identity nobody;
-
-  return selector_match(s, &nobody, pid, NULL);
-}
-
-static void a_pid_file_names_the_number_in_front(void **state) {
-  static const struct {
-    const char *name, *text;
-    uint32_t pid;
-  } cases[] = {
-      {"number", "4711", 4711},
-      {"one digit", "7", 7},
-      {"newline behind it", "4711\n", 4711},
-      {"lines behind it", "4711\n/srv/data\n1700000000\n", 4711},
-      {"blanks in front, as in UUCP's locks", "      4711\n", 4711},
-      {"tab in front", "\t4711\n", 4711},
-      {"return behind it", "4711\r\n", 4711},
-      {"the largest", "4294967295\n", UINT32_MAX},
-      {"too large", "4294967296\n", 0},
-      {"20 digits", "18446744073709551617\n", 0},
-      {"empty", "", 0},
-      {"blanks alone", "   \n", 0},
-      {"zero", "0\n", 0},
-      {"minus", "-4711\n", 0},
-      {"garbage", "pid 4711\n", 0},
-      {"high bytes", "\xff\xfe", 0},
-      {"a long line", "12345678901234567890123456789012345678901234567890", 0},
-      {"a number that is cut short when read is another number",
-       "                              4711\n", 0},
-  };
-  const struct pid_file *file = *state;
-
-  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-    struct selector s = make("PidFile", file->path);
-
-    write_pid_file(file, cases[i].text);
-    if (selector_refresh(&s) != (cases[i].pid != 0))
-      fail_msg("%s: pid is %u", cases[i].name, s.pid);
-    if (cases[i].pid ? !selects_pid(&s, cases[i].pid) : s.pid != 0)
-      fail_msg("%s: pid is %u", cases[i].name, s.pid);
-    assert_false(selects_pid(&s, 0));
-    assert_false(selects_pid(&s, 4710));
-    selector_done(&s);
-  }
-}
-
-static void a_pid_file_is_followed_as_it_changes(void **state) {
-  const struct pid_file *file = *state;
-  struct selector s = make("PidFile", file->path);
-
-  assert_false(selector_refresh(&s)); /* missing, as before */
-  write_pid_file(file, "10\n");
-  assert_false(selects_pid(&s, 10)); /* not read yet */
-  assert_true(selector_refresh(&s));
-  assert_true(selects_pid(&s, 10));
-  assert_false(selector_refresh(&s));
-  write_pid_file(file, "11\n");
-  assert_true(selector_refresh(&s));
-  assert_true(selects_pid(&s, 11));
-  assert_false(selects_pid(&s, 10));
-  remove(file->path);
-  assert_true(selector_refresh(&s));
-  assert_false(selects_pid(&s, 11));
-  assert_false(selector_refresh(&s));
-  selector_done(&s);
-}
-
-/* The number that the next open(2) will give. */
-static int next_descriptor(void) {
-  int fd = dup(STDERR_FILENO);
-
-  assert_true(fd >= 0);
-  close(fd);
-  return fd;
-}
-
-static void no_pid_file_is_left_open(void **state) {
-  const struct pid_file *file = *state;
-  struct selector s = make("PidFile", file->path);
-  struct selector directory = make("PidFile", file->dir);
-  int before = next_descriptor();
-
-  write_pid_file(file, "10\n");
-  selector_refresh(&s);
-  write_pid_file(file, "");
-  selector_refresh(&s);
-  selector_refresh(&directory);
-  assert_int_equal(next_descriptor(), before);
-  selector_done(&directory);
-  selector_done(&s);
-}
-
-static void what_is_no_regular_file_names_no_process(void **state) {
-  const struct pid_file *file = *state;
-  struct selector s = make("PidFile", file->path);
-  struct selector directory = make("PidFile", file->dir);
-  int fd;
-
-  assert_false(selector_refresh(&directory));
-  write_pid_file(file, "10\n");
-  assert_true(selector_refresh(&s));
-  remove(file->path);
-  assert_int_equal(mkfifo(file->path, 0600), 0);
-  alarm(20); /* for where it blocks */
-  assert_true(selector_refresh(&s));
-  assert_int_equal(s.pid, 0);
-  fd = open(file->path, O_RDWR | O_CLOEXEC);
-  assert_int_equal(write(fd, "10\n", 3), 3);
-  assert_false(selector_refresh(&s));
-  alarm(0);
-  close(fd);
-  selector_done(&directory);
-  selector_done(&s);
-}
-
-/* In the place of a file that has named a process. */
-static void make_loop(const char *path) {
-  assert_int_equal(symlink(path, path), 0);
-}
-
-static void make_socket(const char *path) {
-  struct sockaddr_un address = {.sun_family = AF_UNIX};
-  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-  snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
-  assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-  close(fd);
-}
-
-static void what_cannot_be_opened_as_a_file_names_no_process(void **state) {
-  static void (*const make_it[])(const char *) = {make_loop, make_socket};
-  const struct pid_file *file = *state;
-
-  for (size_t i = 0; i < sizeof(make_it) / sizeof(make_it[0]); i++) {
-    struct selector s = make("PidFile", file->path);
-
-    write_pid_file(file, "10\n");
-    assert_true(selector_refresh(&s));
-    remove(file->path);
-    make_it[i](file->path);
-    assert_true(selector_refresh(&s));
-    assert_int_equal(s.pid, 0);
-    remove(file->path);
-    selector_done(&s);
-  }
-}
-
-/* So is a path that is too long, or leads through a file. */
-static void where_no_file_can_be_there_is_no_process(void **state) {
-  const struct pid_file *file = *state;
-  char path[400];
-
-  write_pid_file(file, "10\n");
-  for (int is_long = 0; is_long < 2; is_long++) {
-    struct selector s;
-
-    if (is_long)
-      snprintf(path, sizeof(path), "%s/%0300d", file->dir, 1);
-    else
-      snprintf(path, sizeof(path), "%s/1", file->path);
-    s = make("PidFile", path);
-    s.pid = 10;
-    assert_true(selector_refresh(&s));
-    assert_int_equal(s.pid, 0);
-    selector_done(&s);
-  }
-}
-
-/* Without a descriptor nothing is known of the process. */
-static void a_failure_that_passes_leaves_it_named(void **state) {
-  const struct pid_file *file = *state;
-  struct selector s = make("PidFile", file->path);
-  struct rlimit before, none;
-
-  write_pid_file(file, "10\n");
-  assert_true(selector_refresh(&s));
-  assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-  none = before;
-  none.rlim_cur = 0;
-  assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-  assert_false(selector_refresh(&s));
-  assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-  assert_int_equal(s.pid, 10);
-  selector_done(&s);
-}
-
-static void there_is_nothing_to_refresh_in_other_selectors(void **state) {
-  struct selector glob = make("Comm", "10"), regex = make("CommMatch", "10");
+  struct selector s = make("PidFile", "/run/10");
 
   (void)state;
-  assert_false(selector_refresh(&glob));
-  assert_false(selector_refresh(&regex));
-  assert_false(selects_pid(&glob, 10));
-  selector_done(&regex);
-  selector_done(&glob);
+  assert_false(selector_match(&s, &nobody, 0, NULL));
+  assert_false(selector_match(&s, &nobody, 10, NULL));
+  s.pid = 10;
+  assert_true(selector_match(&s, &nobody, 10, NULL));
+  assert_false(selector_match(&s, &nobody, 11, NULL));
+  selector_done(&s);
 }
-
-#define PID_FILE_TEST(test)                                                    \
-  cmocka_unit_test_setup_teardown(test, make_directory, remove_directory)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
@@ -686,14 +462,7 @@ int main(void) {
       cmocka_unit_test(captures_are_those_of_the_match),
       cmocka_unit_test(only_the_first_nine_captures_are_kept),
       cmocka_unit_test(what_has_no_captures_leaves_them_alone),
-      PID_FILE_TEST(a_pid_file_names_the_number_in_front),
-      PID_FILE_TEST(a_pid_file_is_followed_as_it_changes),
-      PID_FILE_TEST(no_pid_file_is_left_open),
-      PID_FILE_TEST(what_is_no_regular_file_names_no_process),
-      cmocka_unit_test(there_is_nothing_to_refresh_in_other_selectors),
-      PID_FILE_TEST(what_cannot_be_opened_as_a_file_names_no_process),
-      PID_FILE_TEST(where_no_file_can_be_there_is_no_process),
-      PID_FILE_TEST(a_failure_that_passes_leaves_it_named),
+      cmocka_unit_test(a_pid_file_selects_whom_it_names),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

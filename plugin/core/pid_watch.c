@@ -1,0 +1,172 @@
+#include <smaps/pid_watch.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <smaps/policy.h>
+
+#define NOTED_AGAIN_NS (UINT64_C(3600) * NS_PER_S)
+
+/* The next selector by PID file, of any rule; NULL behind the last. */
+struct cursor {
+  size_t rule, selector;
+};
+
+static struct selector *next(const struct settings *settings,
+                             struct cursor *c) {
+  for (; c->rule < settings->n_rules; c->rule++, c->selector = 0) {
+    const struct rule *rule = &settings->rules[c->rule];
+
+    while (c->selector < rule->n_selectors) {
+      struct selector *s = &rule->selectors[c->selector++];
+
+      if (s->test == SELECT_PID_FILE)
+        return s;
+    }
+  }
+  return NULL;
+}
+
+static bool has(const struct pid_watch *w, const char *path) {
+  for (size_t i = 0; i < w->n; i++)
+    if (strcmp(w->files[i].path, path) == 0)
+      return true;
+  return false;
+}
+
+int pid_watch_init(struct pid_watch *w, const struct settings *settings,
+                   struct reader *reader, const struct quarantine *quarantine) {
+  struct cursor counting = {0}, adding = {0};
+  const struct selector *s;
+  size_t most = 0;
+
+  *w = (struct pid_watch){
+      .settings = settings, .reader = reader, .quarantine = quarantine};
+  while (next(settings, &counting))
+    most++;
+  if (most == 0)
+    return 0;
+  w->files = calloc(most, sizeof(*w->files));
+  w->jobs = calloc(most, sizeof(*w->jobs));
+  if (!w->files || !w->jobs) {
+    pid_watch_done(w);
+    return -ENOMEM;
+  }
+  while ((s = next(settings, &adding)))
+    if (!has(w, s->pattern))
+      w->files[w->n++].path = s->pattern;
+  return 0;
+}
+
+void pid_watch_done(struct pid_watch *w) {
+  free(w->files);
+  free(w->jobs);
+  *w = (struct pid_watch){0};
+}
+
+/* --- a cycle --- */
+
+static void note(const struct pid_watch *w, struct watched_file *f, int error,
+                 uint64_t now_ns) {
+  struct trouble *t = &w->quarantine->troubles[TROUBLE_PID_FILE];
+
+  if (f->noted_ns && now_ns - f->noted_ns < NOTED_AGAIN_NS)
+    return;
+  f->noted_ns = now_ns;
+  if (t->count++ > 0)
+    return;
+  t->file = f->path;
+  t->error = -error;
+}
+
+static uint64_t starttime_of(const struct process_table *t, uint32_t pid) {
+  const struct process *p = pid ? process_table_find(t, pid) : NULL;
+
+  return p ? p->starttime_ticks : 0;
+}
+
+static void take_pid(const struct process_table *t, struct watched_file *f,
+                     uint32_t pid) {
+  f->is_known = true;
+  f->pid = pid;
+  f->starttime_ticks = starttime_of(t, pid);
+  back_off_forgive(&f->back_off);
+}
+
+/* Its pid stands for the process that had it then, and for no other. */
+static void go_on(const struct process_table *t, struct watched_file *f) {
+  uint64_t starttime = starttime_of(t, f->pid);
+
+  f->is_known = false;
+  if (!starttime || starttime != f->starttime_ticks)
+    f->pid = 0;
+}
+
+/* job is NULL where the file was left alone. Where it was not tried, for want
+ * of a reader, there is nothing to be said of the file. */
+static void take(const struct pid_watch *w, const struct process_table *t,
+                 struct watched_file *f, const struct read_job *job,
+                 uint64_t now_ns) {
+  const struct quarantine *q = w->quarantine;
+
+  if (job && job->result == 0) {
+    take_pid(t, f, job->pid);
+    return;
+  }
+  go_on(t, f);
+  if (!job || job->result == READ_UNTRIED)
+    return;
+  back_off_extend(&f->back_off, job->result != READ_HANGING,
+                  q->stall_timeout_ns, q->clock_ns());
+  note(w, f, job->result < 0 ? job->result : 0, now_ns);
+}
+
+static void make_due(const struct process_table *t, uint32_t pid) {
+  struct process *p = process_table_find(t, pid);
+
+  if (p)
+    p->is_match_due = true;
+}
+
+static void tell(const struct pid_watch *w, const struct watched_file *f) {
+  struct cursor c = {0};
+  struct selector *s;
+
+  while ((s = next(w->settings, &c))) {
+    if (strcmp(s->pattern, f->path) != 0)
+      continue;
+    s->pid = f->pid;
+    s->is_pid_known = f->is_known;
+  }
+}
+
+static size_t lay_out(const struct pid_watch *w, uint64_t now_ns) {
+  size_t n = 0;
+
+  for (size_t i = 0; i < w->n; i++)
+    if (!back_off_is_on(&w->files[i].back_off, now_ns))
+      w->jobs[n++] =
+          (struct read_job){.kind = READ_PID_FILE, .path = w->files[i].path};
+  return n;
+}
+
+void pid_watch_run(struct pid_watch *w, const struct process_table *t,
+                   uint64_t now_ns) {
+  size_t n = lay_out(w, now_ns), next_job = 0;
+
+  reader_run(w->reader, w->jobs, n);
+  for (size_t i = 0; i < w->n; i++) {
+    struct watched_file *f = &w->files[i], before = *f;
+    const struct read_job *job = NULL;
+
+    if (next_job < n && w->jobs[next_job].path == f->path)
+      job = &w->jobs[next_job++];
+    take(w, t, f, job, now_ns);
+    if (f->pid == before.pid && f->is_known == before.is_known)
+      continue;
+    tell(w, f);
+    make_due(t, before.pid);
+    make_due(t, f->pid);
+  }
+}
