@@ -119,6 +119,79 @@ class Capabilities(IntegrationTest):
         self.assert_sums_match(collectd, "vforked", [vfork.root])
 
 
+class AppArmorRules:
+    """What the abstraction lets be opened below /proc and /sys."""
+
+    VARIABLES = {
+        "@{PROC}": "/proc",
+        "@{pids}": "[0-9]+",
+        "@{pid}": "[0-9]+",
+        "@{tid}": "[0-9]+",
+    }
+
+    def __init__(self):
+        text = (SECURITY / "apparmor-collectd-smaps").read_text()
+        rules = re.findall(r"^ *(?:owner )?([@/]\S+) (r|rw),$", text, re.M)
+        self.rules = [(self.pattern(path), modes) for path, modes in rules]
+
+    def pattern(self, path):
+        for variable, value in self.VARIABLES.items():
+            path = path.replace(variable, value)
+        path = path.replace("**", ".+")
+        for names in re.findall(r"{([^}]*)}", path):
+            path = path.replace(
+                "{" + names + "}", f"({names.replace(',', '|')})"
+            )
+        return re.compile(re.sub(r"(?<!\.)\*", "[^/]*", path))
+
+    def allow(self, path, mode):
+        return any(
+            pattern.fullmatch(path) and mode in modes
+            for pattern, modes in self.rules
+        )
+
+
+class Opened(IntegrationTest):
+    def opened(self, trace):
+        """Each (path, "r" or "w") below /proc and /sys, directories with a
+        slash at their end."""
+        opened = set()
+        for line in trace.read_text().splitlines():
+            match = re.search(r" (O_[A-Z_|]+)\) = \d+<(/(?:proc|sys).*)>", line)
+            if not match or "O_PATH" in match[1]:
+                continue
+            path = match[2] + "/" * ("O_DIRECTORY" in match[1])
+            opened.add((path, "w" if "O_RDWR" in match[1] else "r"))
+        return opened
+
+    def test_apparmor_allows_all_that_is_opened(self):
+        strace = need("strace")
+        trace = stage().new_directory() / "trace"
+        state = stage().new_directory() / "state"
+        words = ("-D", "-f", "-y", "-o", trace, "-e", "trace=open,openat")
+        collectd = self.start_collectd(
+            f"""
+            <Plugin smaps>
+              StateFile "{state}"
+              <Group "%{{user}}-%{{unit}}">
+                Executable "*"
+                CommandLine "*"
+              </Group>
+              Other "other"
+            </Plugin>
+            """,
+            wrapper=(strace, *words),
+        )
+        collectd.next_cycle()
+        collectd.next_cycle()
+        opened = self.opened(trace)
+        self.assertIn(("/proc/meminfo", "r"), opened)
+        self.assertIn(("/proc/", "r"), opened)
+        rules = AppArmorRules()
+        missing = [each for each in sorted(opened) if not rules.allow(*each)]
+        self.assertEqual(missing, [])
+
+
 class Rules(unittest.TestCase):
     def test_apparmor_takes_the_abstraction(self):
         parser = need("apparmor_parser")
