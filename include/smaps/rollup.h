@@ -32,8 +32,8 @@ enum rollup_field {
   ROLLUP_FILE_PMD_MAPPED, /* since 5.4 */
   ROLLUP_SHARED_HUGETLB,  /* hugetlbfs is in neither Rss nor Pss */
   ROLLUP_PRIVATE_HUGETLB,
-  ROLLUP_SWAP,
-  ROLLUP_SWAP_PSS,
+  ROLLUP_SWAP,     /* with shmem, undivided */
+  ROLLUP_SWAP_PSS, /* without shmem */
   ROLLUP_LOCKED,
   ROLLUP_FIELDS
 };

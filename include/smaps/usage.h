@@ -2,7 +2,10 @@
  * Memory in use, of one process or summed over a group. All amounts in bytes.
  *
  * pss, uss and swap add up over processes; rss and shared count a shared page
- * once for each process that maps it.
+ * once for each process that maps it. So does shared_hugetlb, which is in none
+ * of these: the rollup does not say by how many to divide it, and the mapcount
+ * of a page is 1 where processes share the page tables for it (a gigabyte that
+ * they map alike). Swapped-out shmem is in swap_total alone.
  */
 #ifndef SMAPS_USAGE_H
 #define SMAPS_USAGE_H
