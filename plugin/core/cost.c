@@ -79,7 +79,8 @@ void cost_learn(struct cost *c, uint64_t took_ns, uint64_t resident_pages,
   uint32_t predicted_ns = cost_predict(c, resident_pages);
 
   count_test(c, took_ns, c->is_learnt && predicted_ns > p->max_stall_ns, p);
-  c->ns = narrow(least(took_ns, UINT64_C(2) * most(c->ns, predicted_ns)));
+  took_ns = least(took_ns, UINT64_C(2) * most(c->ns, predicted_ns));
+  c->ns = narrow(most(took_ns, 1)); /* 0 would be none */
   c->pages = narrow(resident_pages);
   c->is_learnt = true;
   c->next_try_ns = now_ns + test_after_ns(c, p);

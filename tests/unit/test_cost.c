@@ -125,6 +125,16 @@ static void what_had_no_page_costs_what_it_did_whatever_comes(void **state) {
   assert_int_equal(cost_predict(&c, 1000), 2 * MS);
 }
 
+/* By a clock that is coarse. */
+static void a_walk_that_took_no_time_is_one(void **state) {
+  struct cost c = {0};
+
+  (void)state;
+  learn(&c, 0, 1000);
+  assert_true(c.ns > 0);
+  assert_in_range(cost_predict(&c, 1000), 1, 10000);
+}
+
 /* --- prices above MaxStall --- */
 
 /* A day of intervals of 10 s. Each walk takes so long; guessed is what a look
@@ -207,6 +217,7 @@ int main(void) {
       cmocka_unit_test(a_single_slow_walk_no_more_than_doubles_it),
       cmocka_unit_test(no_number_is_too_large),
       cmocka_unit_test(what_had_no_page_costs_what_it_did_whatever_comes),
+      cmocka_unit_test(a_walk_that_took_no_time_is_one),
       cmocka_unit_test(what_is_slow_is_tried_once_an_hour_in_the_long_run),
       cmocka_unit_test(what_must_be_slow_by_its_size_is_not_tried),
       cmocka_unit_test(what_is_fast_again_is_walked_as_ever),
