@@ -115,10 +115,23 @@ static void put_all_memory(const struct life *l) {
       put_memory(l, &l->members[i]);
 }
 
+/* One that is free: they go round. */
+static uint32_t take_pid(struct life *l) {
+  bool is_free;
+
+  do {
+    l->next_pid = l->next_pid == 30000 ? 100 : l->next_pid + 1;
+    is_free = true;
+    for (int i = 0; i < MEMBERS; i++)
+      is_free &= l->members[i].pid != l->next_pid;
+  } while (!is_free);
+  return l->next_pid;
+}
+
 static void start(struct life *l, struct member *m) {
   struct fake f;
 
-  *m = (struct member){.pid = l->next_pid,
+  *m = (struct member){.pid = take_pid(l),
                        .anon_kb = PAGE_KB * (100 + draw(l, 5000)),
                        .windows = draw(l, 1U << WINDOWS)};
   f = (struct fake){.pid = m->pid,
@@ -127,7 +140,6 @@ static void start(struct life *l, struct member *m) {
                     .starttime = 100 + m->pid,
                     .start_stack = 0x7ff000000000 + m->pid * 0x100000UL};
   proctree_put(&l->world.tree, &f);
-  l->next_pid = l->next_pid == 30000 ? 100 : l->next_pid + 1;
 }
 
 static void end(struct life *l, struct member *m) {
