@@ -167,7 +167,9 @@ static void say_others(struct notices *n, const struct collector *c) {
   if (t->count && is_due(n, TROUBLE_FAILED, true))
     WARNING("smaps plugin: reading %s of process %u \"%s\" failed: %s (one of "
             "%" PRIu64 " in this interval); what it would have said is not "
-            "known",
+            "known, and where that is in which group a process is "
+            "(count-unidentified), no group without members is known to be "
+            "empty",
             t->file, t->pid, t->comm, strerror(t->error), t->count);
 }
 
@@ -192,8 +194,9 @@ static void say_stalled(const struct collector *c) {
     snprintf(more, sizeof(more), " (and so do %" PRIu64 " more)", t->count - 1);
   WARNING("smaps plugin: reading %s of process %u \"%s\" hangs%s, for longer "
           "than StallTimeout; it is left alone for a while, longer each time, "
-          "and its group is estimated from statm; count-stalled says how many "
-          "there are",
+          "and its group is estimated from statm, or, if it is not known which "
+          "one that is, no group without members is known to be empty; "
+          "count-stalled and count-unidentified say how many there are",
           t->file, t->pid, t->comm, more);
 }
 
@@ -220,7 +223,9 @@ static void say_stuck(struct notices *n, const struct collector *c) {
 
   if (is_stuck && !n->is_stuck)
     WARNING("smaps plugin: %d reads hang, which is as many as may; until one "
-            "of them comes back nothing but statm is read of any process",
+            "of them comes back nothing but statm is read of any process, and "
+            "new ones go unidentified (count-unidentified), so that no group "
+            "without members is known to be empty",
             CREW_MAX);
   if (!is_stuck && n->is_stuck)
     NOTICE("smaps plugin: one of the reads that hung has come back, so that "

@@ -55,6 +55,7 @@ static void submit_counts(cdtime_t now, const struct collector_counts *c) {
       {"count", "vanished", (double)c->vanished},
       {"count", "denied", (double)c->denied},
       {"count", "stalled", (double)c->stalled},
+      {"count", "unidentified", (double)c->unidentified},
       {"count", "groups_refused", (double)c->groups_refused},
   };
 

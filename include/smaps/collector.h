@@ -38,6 +38,7 @@ struct collector_counts {
   uint64_t vanished;       /* ended while they were looked at */
   uint64_t denied;         /* the kernel refuses them, or their rollup */
   uint64_t stalled;        /* processes in quarantine: their reading hangs */
+  uint64_t unidentified;   /* alive, and in which groups is not known */
   uint64_t groups_refused; /* names that MaxGroups kept out */
 };
 

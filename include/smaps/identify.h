@@ -9,8 +9,9 @@
  * those that some rule looks at: a command line may be 2 MB, and reading it
  * brings swapped-out memory back.
  *
- * One whose reading hangs (quarantine.h) stays what it was, with a new statm;
- * if it was never seen, it is PROCESS_UNKNOWN.
+ * One whose reading hangs (quarantine.h), or for which no reader is free, stays
+ * what it was, with a new statm; if it was never identified it is
+ * PROCESS_UNKNOWN, as is one whose reading fails, and can be in any group.
  */
 #ifndef SMAPS_IDENTIFY_H
 #define SMAPS_IDENTIFY_H
@@ -26,7 +27,6 @@ struct identifier {
   void (*gone)(void *ctx, struct process *p);
   void *gone_ctx;
   uint64_t vanished; /* processes that ended while they were looked at */
-  uint64_t unseen;   /* of which we may not know anything, and never did */
 };
 
 /*

@@ -191,11 +191,25 @@ static bool has_refused_executables(const struct collector *c) {
   return false;
 }
 
+/* Whether it may be in any group: it lives, and could not be looked at yet, or
+ * not be matched. Whatever it was before, it still counts there. */
+static bool is_unidentified(const struct process *p) {
+  return p->state == PROCESS_UNKNOWN && (!p->identified_ns || p->is_match_due);
+}
+
+static uint64_t count_unidentified(const struct collector *c) {
+  uint64_t n = 0;
+
+  for (size_t i = 0; i < c->processes.n; i++)
+    n += is_unidentified(c->processes.processes[i]);
+  return n;
+}
+
 /* A group where nobody was found is not known to be empty if there are
- * processes that we are not let to see: it must not look as if it had ended. */
+ * processes that we cannot tell: it must not look as if it had ended. */
 static void doubt_empty_groups(struct collector *c) {
   bool is_hidden = has_hidden(c);
-  bool is_blind = is_hidden || c->identifier.unseen > 0;
+  bool is_blind = is_hidden || count_unidentified(c) > 0;
   bool is_half_blind = is_blind || has_refused_executables(c);
 
   c->troubles[TROUBLE_HIDDEN].count = is_hidden;
@@ -265,6 +279,7 @@ static void count(struct collector *c, uint64_t start_ns) {
       .deferred = m->deferred,
       .vanished = m->vanished + c->identifier.vanished,
       .denied = m->denied + c->troubles[TROUBLE_PROCESS_DENIED].count,
+      .unidentified = count_unidentified(c),
       .groups_refused = count_refused(c)};
   size_t cursor = 0;
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <smaps/name.h>
+#include <smaps/status.h>
 
 void identify_note(struct trouble *troubles, enum trouble_kind kind,
                    const struct process *p, int error, const char *file) {
@@ -72,7 +73,6 @@ static void take_failure(struct identifier *in, struct process *p, int r,
     return;
   }
   note_failure(in, p, r, file);
-  in->unseen += r == PROCFS_DENIED && !p->identified_ns;
   p->state = PROCESS_UNKNOWN;
 }
 
@@ -98,17 +98,28 @@ static bool is_going_on(const struct statm_sample *before,
          now->text_pages == before->text_pages;
 }
 
+/* Kernel threads and zombies have none. status cannot hang. */
+static bool has_further_threads(struct identifier *in,
+                                const struct process *p) {
+  struct status_sample status;
+  struct span text;
+
+  return procfs_read_of(in->procfs, p->pid, "status", &text) == 0 &&
+         status_parse(text.text, text.len, &status) == 0 && status.threads > 1;
+}
+
 /* It could not be looked at. Where it is known it goes on as what it was, for
  * as long as it has memory; if there was a reason to look, there still is. */
 static void go_on(struct identifier *in, struct process *p) {
   struct statm_sample statm;
   int r = read_statm(in, p, &statm);
+  bool shows_none = r == 0 && !p->is_dead_leader && !statm_has_mm(&statm);
 
   p->state = PROCESS_UNKNOWN;
-  if (r == PROCFS_GONE ||
-      (r == 0 && !p->is_dead_leader && !statm_has_mm(&statm)))
+  /* Where the main thread alone has ended, its file shows no memory either. */
+  if (r == PROCFS_GONE || (shows_none && !has_further_threads(in, p)))
     p->state = PROCESS_GONE;
-  if (r != 0 || p->state == PROCESS_GONE)
+  if (r != 0 || shows_none)
     return;
   if (!p->is_dead_leader) { /* that one shows nothing itself */
     p->is_settled &= is_going_on(&p->statm, &statm);
@@ -207,7 +218,7 @@ void identify_all(struct identifier *in, struct process_table *t,
   struct read_job jobs[JOBS_AT_ONCE];
   size_t n = 0;
 
-  in->vanished = in->unseen = 0;
+  in->vanished = 0;
   for (size_t i = 0; i < t->n; i++) {
     struct process *p = t->processes[i];
 

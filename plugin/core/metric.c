@@ -224,7 +224,7 @@ bool metric_next_amount(const struct usage *u, uint32_t kernel_fields,
 
     if (!is_amount(m) || !is_of_kernel(m, kernel_fields))
       continue;
-    value = rollup_value(m, u);
+    value = value_of(m, u);
     if (isnan(value))
       continue;
     *ret_name = m->name;

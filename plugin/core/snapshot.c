@@ -101,7 +101,7 @@ static void add_usage(struct json *j, const struct scene *s,
   while (metric_next_amount(u, s->measurer->now.kernel_fields, &cursor, &name,
                             &bytes))
     add_integer(j, name, bytes);
-  if (!u->unknown) {
+  if (!u->unknown && !u->is_unseen) {
     add_integer(j, "size", u->size);
     add_integer(j, "resident", u->resident);
     add_integer(j, "resident_shared", u->resident_shared);
@@ -115,6 +115,13 @@ static bool is_reported(const struct group *g) {
   return g->is_fixed || g->usage.processes > 0;
 }
 
+static void add_group_quality(struct json *j, const struct usage *u) {
+  add_decimal(j, "coverage", usage_coverage_percent(u));
+  add_decimal(j, "age", usage_age_seconds(u));
+  if (usage_is_whole(u))
+    add_integer(j, "pss_error", u->doubt);
+}
+
 static void add_group(struct json *j, const struct scene *s,
                       const struct group *g) {
   json_begin_object(j);
@@ -123,10 +130,8 @@ static void add_group(struct json *j, const struct scene *s,
   add_integer(j, "processes", g->usage.processes);
   add_integer(j, "threads", g->usage.threads);
   add_integer(j, "unreadable", g->usage.unreadable);
-  add_decimal(j, "coverage", usage_coverage_percent(&g->usage));
-  add_decimal(j, "age", usage_age_seconds(&g->usage));
-  if (usage_is_whole(&g->usage))
-    add_integer(j, "pss_error", g->usage.doubt);
+  if (!g->usage.is_unseen)
+    add_group_quality(j, &g->usage);
   add_usage(j, s, &g->usage);
   json_end_object(j);
 }

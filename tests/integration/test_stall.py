@@ -100,6 +100,12 @@ class FifoTest(IntegrationTest):
         for time_ in times:
             self.assert_well(collectd.cycle_at(time_))
 
+    def assert_not_known(self, cycle, group):
+        """Who has not been identified may be in it."""
+        for metric in ("ps_count", "memory-pss", "memory-resident"):
+            values = cycle.groups[group][metric]
+            self.assertTrue(all(map(math.isnan, values)), (metric, values))
+
     def assert_stops(self, collectd):
         start = time.monotonic()
         collectd.process.send_signal(signal.SIGTERM)
@@ -123,8 +129,13 @@ class FifoTest(IntegrationTest):
         cycle = collectd.next_cycle()
         self.assertEqual(cycle.value("", "count-stalled"), 1)
         self.assertEqual(cycle.value("", "count-processes"), 4)
-        self.assertEqual(cycle.counts("hung"), (has_members, has_members))
-        if has_members:
+        self.assertEqual(
+            cycle.value("", "count-unidentified"), 1 - has_members
+        )
+        if not has_members:
+            self.assert_not_known(cycle, "hung")
+        else:
+            self.assertEqual(cycle.counts("hung"), (1, 1))
             self.assertEqual(cycle.value("hung", "percent-coverage"), 0)
             self.assertEqual(cycle.value("hung", "count-unreadable"), 0)
             resident = int(STATM.split()[1]) * harness.PAGE_SIZE
@@ -328,6 +339,21 @@ class Kernel(FifoTest):
     def setUp(self):
         need_root("mounts FUSE, to hang a process")
 
+    def test_all_readers_hang_from_the_start(self):
+        """Then nobody is identified, and a service that runs is not gone."""
+        hung = [Hung(self, "mmap") for _ in range(WORKERS)]
+        well = self.start_shape("anon", name="well", mib=8)
+        collectd = self.start_collectd(REAL_CONFIG)
+        self.wait_stalled(collectd, WORKERS)
+        self.assert_not_known(collectd.next_cycle(), "well")
+        lines = collectd.log_lines("4 reads hang")
+        self.assertEqual(len(lines), 1, lines)
+        self.assertIn("count-unidentified", lines[0])
+        for one in hung:
+            one.release()
+        self.wait_stalled(collectd, 0)
+        self.assert_sums_match(collectd, "well", well.pids)
+
     def check_real(self, kind):
         """The process hangs before collectd starts, and is let go later."""
         well = self.start_shape("anon", name="well", mib=8, children=2)
@@ -347,7 +373,7 @@ class Kernel(FifoTest):
     def test_mmap_lock_is_held(self):
         hung, collectd = self.check_real("mmap")
         cycle = collectd.next_cycle()
-        self.assertEqual(cycle.counts("hung")[0], 0)  # cmdline hangs too
+        self.assert_not_known(cycle, "hung")  # cmdline hangs too
         hung.release()
         self.wait_stalled(collectd, 0)
         self.assert_sums_match(collectd, "hung", [hung.pid])

@@ -167,6 +167,7 @@ class ValuesOfShapes(IntegrationTest):
             "count-deferred",
             "count-denied",
             "count-stalled",
+            "count-unidentified",
             "count-groups_refused",
         ):
             self.assertEqual(cycle.value("", metric), 0, metric)

@@ -831,6 +831,126 @@ static void process_that_hangs_at_first_sight_is_in_no_group(void **state) {
   }
 }
 
+static void hang(struct world *w, uint32_t pid, const char *file,
+                 bool is_to_hang) {
+  char path[32];
+
+  snprintf(path, sizeof(path), "%u/%s", pid, file);
+  if (!is_to_hang)
+    proctree_wake(&w->tree, path);
+  put(w, process(pid, "a"));
+  if (is_to_hang)
+    proctree_hang(&w->tree, path);
+}
+
+static uint64_t unidentified(const struct world *w) {
+  return collector_counts(w->collector)->unidentified;
+}
+
+/* Whether a group that is named in the configuration is published as one of
+ * which nothing is known. */
+static bool is_not_known(const struct world *w, const char *group) {
+  return isnan(world_value(w, group, "ps_count")) &&
+         isnan(world_value(w, group, "pss")) &&
+         isnan(world_value(w, group, "resident")) &&
+         isnan(world_value(w, group, "unreadable"));
+}
+
+/* At first sight: stat hangs of so many, as many as may or one, and whoever
+ * comes behind them is not tried. */
+static void who_is_not_identified_can_be_in_any_group(void **state) {
+  static const struct {
+    uint32_t hanging, unidentified;
+  } cases[] = {{1, 1}, {4, 6}};
+  struct world *w = *state;
+
+  w->settings.stall_timeout_ns = TIMEOUT_NS;
+  world_group(w, "g", "Comm", "g", NULL, NULL);
+  world_group(w, "none", "Comm", "none", NULL, NULL);
+  for (size_t i = 0; i < 2; i++) {
+    for (uint32_t pid = 10; pid < 10 + cases[i].hanging; pid++)
+      hang(w, pid, "stat", true);
+    put(w, process(90, "g"));
+    put(w, process(91, "g"));
+    for (int again = 0; again < 2; again++) {
+      assert_int_equal(world_cycle(w, 1), 0);
+      assert_int_equal(unidentified(w), cases[i].unidentified);
+      assert_true(is_not_known(w, "none"));
+      assert_true(i == 0 ? is_whole(w, 2) : is_not_known(w, "g"));
+    }
+    for (uint32_t pid = 10; pid < 10 + cases[i].hanging; pid++)
+      hang(w, pid, "stat", false);
+    cycle_until_none_is_stalled(w);
+    assert_int_equal(unidentified(w), 0);
+    assert_true(is_whole(w, 2));
+    assert_true(world_value(w, "none", "ps_count") == 0);
+    for (uint32_t pid = 10; pid < 100; pid++)
+      proctree_end(&w->tree, pid);
+    put(w, process(8, "b"));
+    assert_int_equal(world_cycle(w, 1), 0);
+  }
+}
+
+/* Without descriptors, or without memory for them: those that are known stay
+ * members, and count. */
+static void failure_to_look_is_no_sign_that_there_is_nobody(void **state) {
+  static const int errors[] = {EMFILE, ENFILE, ENOMEM, EIO};
+  struct world *w = *state;
+
+  put(w, process(10, "known"));
+  world_group(w, "g", "Comm", "g", NULL, NULL);
+  world_group(w, "known", "Comm", "known", NULL, NULL);
+  assert_int_equal(world_cycle(w, 0), 0);
+  for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+    assert_true(world_value(w, "g", "ps_count") == 0);
+    put(w, process(20, "g"));
+    refuse("stat", errors[i]);
+    assert_int_equal(world_cycle(w, 1), 0);
+    assert_int_equal(unidentified(w), 1);
+    assert_true(is_not_known(w, "g"));
+    assert_true(world_value(w, "known", "ps_count") == 1);
+    assert_int_equal(collector_trouble(w->collector, TROUBLE_FAILED)->error,
+                     errors[i]);
+    hook.failing = NULL;
+    assert_int_equal(world_cycle(w, 1), 0);
+    assert_int_equal(unidentified(w), 0);
+    assert_true(is_whole(w, 1));
+    proctree_end(&w->tree, 20);
+    assert_int_equal(world_cycle(w, 1), 0);
+  }
+}
+
+/* Its statm is that of a zombie; its threads live on. */
+static void dead_main_thread_that_nobody_can_look_at_is_alive(void **state) {
+  enum { WORKERS = 4 };
+  struct world *w = *state;
+  struct fake f = process(90, "g");
+
+  w->settings.stall_timeout_ns = TIMEOUT_NS;
+  world_group(w, "g", "Comm", "g", NULL, NULL);
+  f.threads = 3;
+  put(w, f);
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_cycle(w, 1), 0);
+  for (uint32_t pid = 10; pid < 10 + WORKERS; pid++)
+    hang(w, pid, "stat", true);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(stalled(w), WORKERS);
+  f.state = 'Z';
+  put(w, f);
+  f.pid = 91; /* is not known either */
+  put(w, f);
+  f.pid = 92;
+  f.threads = 1;
+  put(w, f);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_true(world_value(w, "g", "ps_count") == 1);
+  assert_true(isnan(kb(w, "g", "pss")));
+  assert_int_equal(unidentified(w), WORKERS + 1);
+  for (uint32_t pid = 10; pid < 10 + WORKERS; pid++)
+    hang(w, pid, "stat", false);
+}
+
 static void known_process_whose_stat_hangs_stays_a_member(void **state) {
   struct world *w = *state;
   struct fake f = process(10, "a");
@@ -931,18 +1051,6 @@ static void exec_while_it_hung_is_seen_when_it_is_free(void **state) {
   assert_int_equal(world_members(w, "usr_bin_another"), 1);
 }
 
-static void hang(struct world *w, uint32_t pid, bool is_to_hang) {
-  char path[32];
-
-  snprintf(path, sizeof(path), "%u/smaps_rollup", pid);
-  if (is_to_hang) {
-    proctree_hang(&w->tree, path);
-    return;
-  }
-  proctree_wake(&w->tree, path);
-  put(w, process(pid, "a"));
-}
-
 /* Six hang, and four may; the others of these are not tried, nor is one that
  * is well. */
 static void when_all_readers_hang_statm_alone_is_read(void **state) {
@@ -957,7 +1065,7 @@ static void when_all_readers_hang_statm_alone_is_read(void **state) {
   assert_int_equal(world_cycle(w, 0), 0);
   assert_int_equal(world_cycle(w, 1), 0);
   for (uint32_t i = 0; i < HANGING; i++)
-    hang(w, 10 + i, true);
+    hang(w, 10 + i, "smaps_rollup", true);
   for (int i = 0; i < 2; i++) {
     assert_int_equal(world_cycle(w, 1), 0);
     assert_int_equal(stalled(w), WORKERS);
@@ -972,7 +1080,7 @@ static void when_all_readers_hang_statm_alone_is_read(void **state) {
     assert_true(world_value(w, "g", "coverage") == 0);
   }
   for (uint32_t i = 0; i < WORKERS; i++)
-    hang(w, 10 + i, false);
+    hang(w, 10 + i, "smaps_rollup", false);
   for (uint32_t i = WORKERS; i < HANGING; i++) {
     proctree_unlink(&w->tree, i == 4 ? "14/smaps_rollup" : "15/smaps_rollup");
     put(w, process(10 + i, "a"));
@@ -997,7 +1105,7 @@ static void known_process_goes_on_without_a_reader(void **state) {
   put(w, f);
   world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
   for (uint32_t i = 0; i < WORKERS; i++)
-    hang(w, 10 + i, true);
+    hang(w, 10 + i, "smaps_rollup", true);
   assert_int_equal(world_cycle(w, 0), 0);
   assert_int_equal(stalled(w), WORKERS);
   f.private_kb += 400;
@@ -1007,7 +1115,7 @@ static void known_process_goes_on_without_a_reader(void **state) {
   assert_int_equal(world_members(w, "g"), 1);
   assert_true(kb(w, "g", "resident") == 540);
   for (uint32_t i = 0; i < WORKERS; i++)
-    hang(w, 10 + i, false);
+    hang(w, 10 + i, "smaps_rollup", false);
   cycle_until_none_is_stalled(w);
   assert_int_equal(world_members(w, "g"), 2);
 }
@@ -1259,6 +1367,9 @@ int main(void) {
       TEST(member_whose_rollup_hangs_costs_no_other_and_is_read_again),
       TEST(process_that_is_too_slow_is_tried_ever_more_rarely),
       TEST(process_that_hangs_at_first_sight_is_in_no_group),
+      TEST(who_is_not_identified_can_be_in_any_group),
+      TEST(failure_to_look_is_no_sign_that_there_is_nobody),
+      TEST(dead_main_thread_that_nobody_can_look_at_is_alive),
       TEST(known_process_whose_stat_hangs_stays_a_member),
       TEST(exec_of_one_that_hangs_has_it_looked_at_again),
       TEST(pid_of_one_that_hung_can_come_to_another_of_its_name),

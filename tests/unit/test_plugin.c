@@ -70,7 +70,7 @@ static void each_value_is_dispatched_as_documented(void **state) {
       "smaps/count-groups",         "smaps/count-rollup_reads",
       "smaps/count-deferred",       "smaps/count-vanished",
       "smaps/count-denied",         "smaps/count-stalled",
-      "smaps/count-groups_refused"};
+      "smaps/count-unidentified",   "smaps/count-groups_refused"};
   size_t n = sizeof(expected) / sizeof(*expected);
 
   (void)state;
@@ -138,7 +138,7 @@ static void report_is_set_for_all_and_for_one_group(void **state) {
   assert_true(value("smaps-web/percent-pss") == 100.0 * 120 / 1048576);
   assert_true(value("smaps-web/percent-rss") == 100.0 * 140 / 1048576);
   assert_true(value("smaps-rest/ps_count") == 0);
-  assert_int_equal(stub.n_values, 2 + 1 + 12);
+  assert_int_equal(stub.n_values, 2 + 1 + 13);
 }
 
 static void without_configuration_services_are_the_groups(void **state) {
