@@ -174,6 +174,7 @@ $(B)/tests/unit/test_procfs: OWN_LDFLAGS += -Wl,--wrap=readdir
 $(B)/tests/unit/test_procfs_kept: OWN_LDFLAGS += -Wl,--wrap=fstatfs \
   -Wl,--wrap=getrlimit
 $(B)/tests/unit/test_kernel: OWN_LDFLAGS += -Wl,--wrap=uname -Wl,--wrap=open
+$(B)/tests/unit/test_match: OWN_LDFLAGS += -Wl,--wrap=regexec
 $(B)/tests/unit/test_user: OWN_LDFLAGS += -Wl,--wrap=getpwuid_r
 $(B)/tests/unit/test_store: OWN_LDFLAGS += -Wl,--wrap=write -Wl,--wrap=close \
   -Wl,--wrap=fstat -Wl,--wrap=geteuid

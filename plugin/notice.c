@@ -157,6 +157,20 @@ static void say_others(struct notices *n, const struct collector *c) {
             "%u \"%s\"; it and others like it go to Other, "
             "count-groups_refused says how many names it is",
             t->name, t->pid, t->comm);
+  t = collector_trouble(c, TROUBLE_NAME_REFUSED);
+  if (t->count && is_due(n, TROUBLE_NAME_REFUSED, true))
+    WARNING("smaps plugin: more new names of groups within an hour than "
+            "MaxGroups (%" PRIu64 "): no group \"%s\" for process %u \"%s\" "
+            "yet; it and others like it go to Other until there is room, "
+            "count-groups_refused says how many names it is",
+            t->limit, t->name, t->pid, t->comm);
+  t = collector_trouble(c, TROUBLE_MATCH_PUT_OFF);
+  if (t->count && is_due(n, TROUBLE_MATCH_PUT_OFF, true))
+    WARNING("smaps plugin: matching new names takes too long: process %u "
+            "\"%s\" (one of %" PRIu64 " in this interval) has to wait; until "
+            "it is known whose it is no group without members is known to be "
+            "empty, count-unidentified says how many there are",
+            t->pid, t->comm, t->count);
   t = collector_trouble(c, TROUBLE_MALFORMED);
   if (t->count && is_due(n, TROUBLE_MALFORMED, true))
     WARNING("smaps plugin: %s of process %u \"%s\" makes no sense (one of "

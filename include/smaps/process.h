@@ -29,6 +29,16 @@ struct claim {
   bool is_inherited;
 };
 
+/* Why a process is in its groups. */
+#define NO_RULE UINT16_MAX
+#define EXPLAIN_MAX 32
+struct explanation {
+  uint16_t rule;     /* the index of that which took it; n_rules for Other */
+  bool is_inherited; /* as a descendant */
+  uint8_t n_also;    /* EXPLAIN_MAX at most */
+  uint16_t also[];   /* those that would have, by its own names */
+};
+
 /* Wherever it is ordered by size and not by sense, that is for its own: there
  * can be tens of thousands. */
 struct process {
@@ -54,8 +64,10 @@ struct process {
   struct group **groups;
   struct claim *claims;
   uint16_t n_groups, n_claims;
-  /* Hash of the name that MaxGroups refused; 0 for none. */
+  uint16_t put_offs; /* cycles in which it was due and not matched */
+  /* Key of the name that MaxGroups refused, the last one; 0 for none. */
   uint32_t refused_name;
+  struct explanation *why; /* NULL without snapshots */
 
   struct family *family;      /* NULL while it stands alone */
   uint64_t family_program;    /* what it ran when that was decided */
@@ -85,7 +97,10 @@ struct process {
   bool is_settled : 1;     /* names were read twice since the last exec */
   bool is_match_due : 1;
   bool has_changed_claims : 1; /* in this cycle */
-  bool is_resolved : 1;        /* matched, if it was due, in this cycle */
+  bool is_resolved : 1;        /* matched, if it was due, in this pass */
+  bool is_waiting : 1;         /* to be matched behind the others, likewise */
+  bool is_match_put_off : 1;   /* not to be, likewise, unless it waits */
+  bool has_more_refused : 1;   /* than refused_name */
   bool is_staggered : 1;       /* was read again for its age once */
   /* In this cycle: its rollup is wanted; was read; could not be; was put off
    * for want of time, or of a reader. */

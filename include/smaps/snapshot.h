@@ -6,8 +6,8 @@
 #define SMAPS_SNAPSHOT_H
 
 #include <smaps/json.h>
-#include <smaps/match.h>
 #include <smaps/measure.h>
+#include <smaps/settings.h>
 
 /* A notification that asks for a capture. */
 struct alarm {
@@ -23,7 +23,6 @@ struct scene {
   const struct settings *settings;
   const struct process_table *processes;
   const struct group_table *groups;
-  const struct matcher *matcher;
   const struct measurer *measurer;
   struct meminfo_sample meminfo;
   uint64_t time_ns; /* of the cycle, since the Epoch */

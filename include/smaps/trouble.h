@@ -20,6 +20,8 @@ enum trouble_kind {
   TROUBLE_READERS_STUCK, /* so many hang that nothing is read */
   TROUBLE_PID_FILE,      /* `file`, by its path: `error`, or 0: it hangs */
   TROUBLE_GROUP_REFUSED, /* MaxGroups; see `name` */
+  TROUBLE_NAME_REFUSED,  /* … new ones in an hour; `limit` */
+  TROUBLE_MATCH_PUT_OFF, /* matching names takes too long */
   TROUBLES
 };
 
@@ -30,6 +32,7 @@ struct trouble {
   const char *file; /* of /proc/PID, or of the settings; or NULL */
   char comm[64];    /* escaped */
   char name[128];   /* of the group */
+  uint64_t limit;   /* that it is beyond */
 };
 
 #endif

@@ -93,7 +93,8 @@ int collector_new(struct settings *settings,
   if (r == 0)
     r = pid_watch_init(&c->pid_watch, settings, &c->reader, &c->quarantine);
   if (r == 0)
-    r = matcher_init(&c->matcher, settings, &c->groups, c->troubles);
+    r = matcher_init(&c->matcher, settings, &c->groups, c->troubles,
+                     c->clock_ns);
   if (r == 0)
     r = recorder_init(&c->recorder, settings, &c->reader,
                       hooks ? hooks->written : NULL);
@@ -311,6 +312,7 @@ int collector_cycle(struct collector *c) {
   r = reader_begin(&c->reader, now_ns);
   if (r < 0)
     return r;
+  group_table_begin(&c->groups, now_ns);
   identify_all(&c->identifier, &c->processes, now_ns);
   relate_all(&c->processes);
   pid_watch_run(&c->pid_watch, &c->processes, now_ns);
@@ -331,7 +333,6 @@ int collector_cycle(struct collector *c) {
                &(struct scene){.settings = c->settings,
                                .processes = &c->processes,
                                .groups = &c->groups,
-                               .matcher = &c->matcher,
                                .measurer = &c->measurer,
                                .meminfo = meminfo,
                                .time_ns = wall_ns},

@@ -7,6 +7,9 @@
 
 #include <smaps/identify.h>
 
+/* Each but the first follows from what the one before has made or freed. */
+#define PASSES_MAX 16
+
 /* Other is behind the last. */
 static size_t index_of(const struct matcher *m, const struct rule *rule) {
   return rule == &m->settings->other ? m->settings->n_rules
@@ -38,7 +41,8 @@ static int add_fixed_group(struct matcher *m, const struct rule *r) {
 }
 
 int matcher_init(struct matcher *m, const struct settings *settings,
-                 struct group_table *groups, struct trouble *troubles) {
+                 struct group_table *groups, struct trouble *troubles,
+                 uint64_t (*clock_ns)(void)) {
   /* One group or claim for each rule at most, and Other. */
   size_t n = settings->n_rules + 1;
   int r = 0;
@@ -47,6 +51,9 @@ int matcher_init(struct matcher *m, const struct settings *settings,
       .settings = settings,
       .groups = groups,
       .troubles = troubles,
+      .clock_ns = clock_ns,
+      .explains = settings_make_snapshots(settings),
+      .attributes = settings_rule_attributes(settings),
       .take_children = settings_take_children(settings),
       .locale = newlocale(LC_ALL_MASK, "C", (locale_t)0),
       .made_groups = reallocarray(NULL, n, sizeof(struct group *)),
@@ -68,6 +75,7 @@ void matcher_done(struct matcher *m) {
   free(m->made_groups);
   free(m->made_claims);
   free(m->chain);
+  free(m->waiting);
   *m = (struct matcher){0};
 }
 
@@ -137,14 +145,44 @@ static void add_claim(struct matcher *m, size_t rule, struct group *group,
 }
 
 static void note_refused(struct matcher *m, struct process *p,
-                         const struct name *name) {
-  struct trouble *t = &m->troubles[TROUBLE_GROUP_REFUSED];
+                         const struct name *name, enum trouble_kind kind) {
+  struct trouble *t = &m->troubles[kind];
+  uint32_t key = group_table_key(m->groups, name->text);
 
-  p->refused_name = (uint32_t)(name->hash ^ name->hash >> 32) | 1;
+  p->has_more_refused |= p->refused_name && p->refused_name != key;
+  p->refused_name = key;
   if (t->count == 0)
     snprintf(t->name, sizeof(t->name), "%s", name->text);
-  identify_note(m->troubles, TROUBLE_GROUP_REFUSED, p, 0, NULL);
+  t->limit = m->groups->max_templates;
+  identify_note(m->troubles, kind, p, 0, NULL);
 }
+
+/* --- why ------------------------------------------------------------------ */
+
+static void add_also(struct matcher *m, size_t i) {
+  if (m->n_also < EXPLAIN_MAX)
+    m->also[m->n_also++] = (uint16_t)i;
+}
+
+static bool wants(struct matcher *m, const struct process *p,
+                  const struct rule *rule) {
+  struct captures captures;
+  struct name name;
+
+  return rule_match(rule, &m->identity, p->pid, &captures) > 0 &&
+         (rule->is_ignore ||
+          template_expand(&rule->name, &m->identity, &captures, &name));
+}
+
+/* Those below the one that decided. */
+static void explain_rest(struct matcher *m, const struct process *p,
+                         size_t first) {
+  for (size_t i = first; m->explains && i < m->settings->n_rules; i++)
+    if (wants(m, p, &m->settings->rules[i]))
+      add_also(m, i);
+}
+
+/* --- by the rules --------------------------------------------------------- */
 
 enum verdict { PASSED, TAKEN, REFUSED };
 
@@ -167,7 +205,9 @@ static enum verdict take_by_name(struct matcher *m, struct process *p,
     return PASSED;
   r = take_group(m, &name, false, rule, ret);
   if (r == GROUP_REFUSED)
-    note_refused(m, p, &name);
+    note_refused(m, p, &name, TROUBLE_GROUP_REFUSED);
+  if (r == GROUP_TOO_NEW)
+    note_refused(m, p, &name, TROUBLE_NAME_REFUSED);
   if (r < 0)
     m->is_out_of_memory = true;
   return r == 0 ? TAKEN : REFUSED;
@@ -178,11 +218,17 @@ static enum verdict take(struct matcher *m, struct process *p, size_t i,
   const struct rule *rule = &m->settings->rules[i];
   const struct claim *claim = find_inherited(inheritance, i);
   struct group *group;
-  enum verdict verdict = take_by_name(m, p, rule, &group);
+  enum verdict by_name = take_by_name(m, p, rule, &group), verdict = by_name;
 
   if (verdict == PASSED && claim) {
     group = claim->group;
     verdict = TAKEN;
+  }
+  if (verdict == TAKEN && !rule->is_view) {
+    m->rule = (uint16_t)i;
+    m->is_inherited = by_name == PASSED;
+  } else if (by_name != PASSED) {
+    add_also(m, i);
   }
   /* A view that is refused takes nothing away from the rules below. */
   if (verdict != TAKEN)
@@ -203,19 +249,27 @@ static void take_other(struct matcher *m) {
   if (other->name.n == 0 ||
       !template_expand(&other->name, &nobody, NULL, &name))
     return;
-  if (take_group(m, &name, true, other, &group) == 0)
-    add_group(m, group);
+  if (take_group(m, &name, true, other, &group) != 0)
+    return;
+  add_group(m, group);
+  m->rule = (uint16_t)index_of(m, other);
 }
 
 static void try_rules(struct matcher *m, struct process *p,
                       const struct inheritance *inheritance) {
   enum verdict verdict = PASSED;
+  size_t n = 0;
 
   m->identity = identity_get(&p->identity);
   m->n_groups = m->n_claims = 0;
+  m->rule = NO_RULE;
+  m->is_inherited = false;
+  m->n_also = 0;
   p->refused_name = 0;
-  for (size_t i = 0; i < m->settings->n_rules && verdict == PASSED; i++)
-    verdict = take(m, p, i, inheritance);
+  p->has_more_refused = false;
+  while (n < m->settings->n_rules && verdict == PASSED)
+    verdict = take(m, p, n++, inheritance);
+  explain_rest(m, p, n);
   if (verdict != TAKEN)
     take_other(m);
   /* A claim passes through a process that another rule has taken. */
@@ -256,16 +310,39 @@ static void release_made(struct matcher *m) {
   release_claims(m, m->made_claims, m->n_claims);
 }
 
-/* The process takes over what was made, references and all. */
-static int keep(struct matcher *m, struct process *p) {
+static int keep_why(const struct matcher *m, struct process *p) {
+  struct explanation *why;
+  size_t also = m->n_also * sizeof(m->also[0]);
+
+  if (!m->explains)
+    return 0;
+  why = realloc(p->why, sizeof(*why) + also);
+  if (!why)
+    return -ENOMEM;
+  why->rule = m->rule;
+  why->is_inherited = m->is_inherited;
+  why->n_also = m->n_also;
+  memcpy(why->also, m->also, also);
+  p->why = why;
+  return 0;
+}
+
+static int make_room(const struct matcher *m, struct process *p) {
   void *groups = p->groups, *claims = p->claims;
   int r = resize(&groups, p->n_groups, m->n_groups, sizeof(*p->groups));
-  bool is_in_set;
 
   p->groups = groups;
   if (r == 0)
     r = resize(&claims, p->n_claims, m->n_claims, sizeof(*p->claims));
   p->claims = claims;
+  return r < 0 ? r : keep_why(m, p);
+}
+
+/* The process takes over what was made, references and all. */
+static int keep(struct matcher *m, struct process *p) {
+  int r = make_room(m, p);
+  bool is_in_set;
+
   if (r < 0) {
     release_made(m);
     return r;
@@ -305,20 +382,62 @@ static void match(struct matcher *m, struct process *p,
   identify_note(m->troubles, TROUBLE_FAILED, p, -ENOMEM, "names");
 }
 
+/* --- in which order ------------------------------------------------------- */
+
+static bool has_time(struct matcher *m) {
+  uint64_t now_ns = m->clock_ns();
+
+  if (!m->began_ns)
+    m->began_ns = now_ns;
+  return now_ns - m->began_ns < MATCH_BUDGET_NS;
+}
+
+/* Whether rules may take long for it: a stranger can see to that. */
+static bool is_long(const struct matcher *m, const struct process *p) {
+  struct identity id = identity_get(&p->identity);
+
+  for (int a = 0; a < ATTRIBUTES; a++)
+    if ((m->attributes >> a) & 1 && id.value[a] &&
+        strnlen(id.value[a], ORDINARY_MAX + 1) > ORDINARY_MAX)
+      return true;
+  return false;
+}
+
+/* One of those that wait always gets its turn. */
+static bool may_match(struct matcher *m, const struct process *p,
+                      const struct process *parent) {
+  if (parent && parent->is_match_put_off)
+    return false;
+  if (!m->may_match_long)
+    return !is_long(m, p) && has_time(m);
+  return has_time(m) || !m->has_matched_waiting;
+}
+
+/* Whether a name of it that MaxGroups kept out would come in now. */
+static bool is_let_in(const struct matcher *m, const struct process *p) {
+  return p->refused_name &&
+         (!group_table_refuses(m->groups, p->refused_name) ||
+          (p->has_more_refused && m->groups->made != m->made_before));
+}
+
 static void resolve(struct matcher *m, const struct process_table *t,
                     struct process *p) {
   const struct process *parent =
       m->take_children ? process_table_parent(t, p) : NULL;
 
   p->is_resolved = true;
-  if (p->state != PROCESS_ALIVE)
+  /* Also where it cannot be looked at in this cycle: it is told but once. */
+  p->is_match_due |= (parent && parent->has_changed_claims) || is_let_in(m, p);
+  if (p->state != PROCESS_ALIVE || !p->is_match_due)
     return;
-  if (parent && parent->has_changed_claims)
-    p->is_match_due = true;
-  if (p->refused_name && !group_table_is_full(m->groups))
-    p->is_match_due = true;
-  if (p->is_match_due)
-    match(m, p, parent);
+  if (!may_match(m, p, parent)) {
+    p->is_match_put_off = true;
+    if (!m->may_match_long)
+      m->waiting[m->n_waiting++] = p;
+    return;
+  }
+  m->has_matched_waiting |= m->may_match_long;
+  match(m, p, parent);
 }
 
 /* Ancestors first: what they come to is what their descendants inherit. The
@@ -337,17 +456,114 @@ static void resolve_with_ancestors(struct matcher *m,
     resolve(m, t, m->chain[--n]);
 }
 
+static int grow(struct process ***array, size_t n) {
+  struct process **grown = reallocarray(*array, n, sizeof(struct process *));
+
+  if (!grown)
+    return -ENOMEM;
+  *array = grown;
+  return 0;
+}
+
 static int make_chain_room(struct matcher *m, size_t n) {
-  struct process **chain;
+  int r;
 
   if (n <= m->cap_chain)
     return 0;
-  chain = reallocarray(m->chain, n, sizeof(struct process *));
-  if (!chain)
-    return -ENOMEM;
-  m->chain = chain;
-  m->cap_chain = n;
-  return 0;
+  r = grow(&m->chain, n);
+  if (r == 0)
+    r = grow(&m->waiting, n);
+  if (r == 0)
+    m->cap_chain = n;
+  return r;
+}
+
+/* All but those that wait. */
+static void resolve_ordinary(struct matcher *m, const struct process_table *t) {
+  m->may_match_long = false;
+  m->n_waiting = 0;
+  for (size_t i = 0; i < t->n; i++)
+    t->processes[i]->is_resolved = t->processes[i]->is_waiting =
+        t->processes[i]->is_match_put_off = false;
+  for (size_t i = 0; i < t->n; i++)
+    resolve_with_ancestors(m, t, t->processes[i]);
+}
+
+/* Who has waited longest first. */
+static int compare_waiting(const void *a, const void *b) {
+  const struct process *x = *(struct process *const *)a;
+  const struct process *y = *(struct process *const *)b;
+
+  if (x->put_offs != y->put_offs)
+    return x->put_offs > y->put_offs ? -1 : 1;
+  return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+static void resolve_waiting(struct matcher *m, const struct process_table *t) {
+  m->may_match_long = true;
+  if (m->n_waiting > 0)
+    qsort(m->waiting, m->n_waiting, sizeof(struct process *), compare_waiting);
+  for (size_t i = 0; i < m->n_waiting; i++) {
+    m->waiting[i]->is_resolved = m->waiting[i]->is_match_put_off = false;
+    m->waiting[i]->is_waiting = true;
+  }
+  for (size_t i = 0; i < m->n_waiting; i++)
+    resolve_with_ancestors(m, t, m->waiting[i]);
+}
+
+static void forget_changes(const struct process_table *t) {
+  for (size_t i = 0; i < t->n; i++)
+    t->processes[i]->has_changed_claims = false;
+}
+
+/* Whoever is to be matched because of what became of others, behind whom it did
+ * not come: descendants of those that waited, and all for whose group there is
+ * room now. True for any. */
+static bool find_followers(struct matcher *m, const struct process_table *t) {
+  bool has_any = false;
+
+  for (size_t i = 0; i < t->n; i++) {
+    struct process *p = t->processes[i];
+    const struct process *parent =
+        m->take_children ? process_table_parent(t, p) : NULL;
+
+    if (p->is_match_due ||
+        !((parent && parent->has_changed_claims && !p->is_waiting) ||
+          is_let_in(m, p)))
+      continue;
+    p->is_match_due = true;
+    has_any |= p->state == PROCESS_ALIVE;
+  }
+  m->made_before = m->groups->made;
+  forget_changes(t);
+  return has_any;
+}
+
+static void resolve_all(struct matcher *m, const struct process_table *t) {
+  m->began_ns = 0;
+  m->has_matched_waiting = false;
+  forget_changes(t);
+  for (int i = 0; i < PASSES_MAX; i++) {
+    resolve_ordinary(m, t);
+    forget_changes(t);
+    resolve_waiting(m, t);
+    if (!find_followers(m, t))
+      return;
+  }
+}
+
+/* Who is due still was put off: its groups are not known. */
+static void settle(struct matcher *m, struct process *p) {
+  if (p->state != PROCESS_ALIVE)
+    return;
+  if (!p->is_match_due) {
+    p->put_offs = 0;
+    return;
+  }
+  p->state = PROCESS_UNKNOWN;
+  if (p->put_offs < UINT16_MAX)
+    p->put_offs++;
+  identify_note(m->troubles, TROUBLE_MATCH_PUT_OFF, p, 0, NULL);
 }
 
 int matcher_run(struct matcher *m, struct process_table *t) {
@@ -356,76 +572,10 @@ int matcher_run(struct matcher *m, struct process_table *t) {
 
   if (r < 0)
     return r;
-  for (size_t i = 0; i < t->n; i++) {
-    t->processes[i]->is_resolved = false;
-    t->processes[i]->has_changed_claims = false;
-  }
   before = uselocale(m->locale);
+  resolve_all(m, t);
+  uselocale(before);
   for (size_t i = 0; i < t->n; i++)
-    resolve_with_ancestors(m, t, t->processes[i]);
-  uselocale(before);
+    settle(m, t->processes[i]);
   return 0;
-}
-
-/* --- explaining --- */
-
-static bool is_in_group(const struct process *p, const char *name) {
-  for (size_t i = 0; i < p->n_groups; i++)
-    if (strcmp(p->groups[i]->name, name) == 0)
-      return true;
-  return false;
-}
-
-/* Whether the rule selects it by its names; *ret_takes, whether that came to
- * anything: MaxGroups may have kept the group out. */
-static bool wants(const struct rule *rule, const struct process *p,
-                  const struct identity *id, bool *ret_takes) {
-  struct captures captures;
-  struct name name;
-
-  *ret_takes = false;
-  if (rule_match(rule, id, p->pid, &captures) <= 0)
-    return false;
-  if (!rule->is_ignore && !template_expand(&rule->name, id, &captures, &name))
-    return false;
-  *ret_takes = rule->is_ignore || is_in_group(p, name.text);
-  return true;
-}
-
-static void explain_rule(const struct matcher *m, const struct process *p,
-                         const struct identity *id, size_t i,
-                         struct explanation *e) {
-  const struct rule *rule = &m->settings->rules[i];
-  const struct claim *claim = find_claim(p->claims, p->n_claims, i);
-  bool takes, is_wanted = wants(rule, p, id, &takes);
-  bool inherits = claim && claim->is_inherited;
-
-  if (e->rule == NO_RULE && !rule->is_view && (takes || inherits)) {
-    e->rule = i;
-    e->is_inherited = !takes;
-  } else if (is_wanted && e->n_also < EXPLAIN_MAX) {
-    e->also[e->n_also++] = i;
-  }
-}
-
-static bool is_in_other(const struct matcher *m, const struct process *p) {
-  for (size_t i = 0; i < p->n_groups; i++)
-    if (p->groups[i]->rule == m->settings->n_rules)
-      return true;
-  return false;
-}
-
-void matcher_explain(const struct matcher *m, const struct process *p,
-                     struct explanation *ret) {
-  struct identity id = identity_get(&p->identity);
-  locale_t before = uselocale(m->locale);
-
-  ret->rule = NO_RULE;
-  ret->is_inherited = false;
-  ret->n_also = 0;
-  for (size_t i = 0; i < m->settings->n_rules; i++)
-    explain_rule(m, p, &id, i, ret);
-  if (ret->rule == NO_RULE && is_in_other(m, p))
-    ret->rule = m->settings->n_rules;
-  uselocale(before);
 }

@@ -31,6 +31,7 @@ void process_reset(struct process *p,
   identity_done(&p->identity);
   free(p->groups);
   free(p->claims);
+  free(p->why);
   *p = (struct process){.pid = p->pid, .ino = p->ino};
 }
 

@@ -233,24 +233,22 @@ static void add_names(struct json *j, const struct process *p,
     add_integer(j, "uid", id.uid);
 }
 
-static void add_rule(struct json *j, const struct scene *s,
-                     const struct process *p) {
-  struct explanation e;
+static void add_rule(struct json *j, const struct process *p) {
+  const struct explanation *why = p->why;
 
   json_key(j, "groups");
   json_begin_array(j);
   for (size_t i = 0; i < p->n_groups; i++)
     json_string(j, p->groups[i]->name);
   json_end_array(j);
-  matcher_explain(s->matcher, p, &e);
-  if (e.rule != NO_RULE)
-    add_integer(j, "rule", e.rule);
+  if (why && why->rule != NO_RULE)
+    add_integer(j, "rule", why->rule);
   json_key(j, "also");
   json_begin_array(j);
-  for (size_t i = 0; i < e.n_also; i++)
-    json_integer(j, e.also[i]);
+  for (size_t i = 0; why && i < why->n_also; i++)
+    json_integer(j, why->also[i]);
   json_end_array(j);
-  if (e.is_inherited) {
+  if (why && why->is_inherited) {
     json_key(j, "inherited");
     json_true(j);
   }
@@ -331,7 +329,7 @@ void snapshot_process(struct json *j, const struct scene *s,
   if (p->parent_pid)
     add_integer(j, "ppid", p->parent_pid);
   add_names(j, p, has_command_line);
-  add_rule(j, s, p);
+  add_rule(j, p);
   if (has_stat)
     add_integer(j, "threads", p->threads);
   add_quality(j, p, source, &u, delay_of(s, p, close_up));

@@ -16,16 +16,18 @@ static _Atomic uint64_t now_ns;
 static uint64_t wall_ns;
 
 static pthread_t cycle_thread;
+static uint64_t tick_ns;
 static _Atomic uint64_t walk_ns;
 
 void world_walks_take(uint64_t ns) { walk_ns = ns; }
 
+void world_tick(uint64_t ns) { tick_ns = ns; }
+
 static uint64_t clock_ns(void) {
   /* A reader's thread asks before and after. */
   if (!pthread_equal(pthread_self(), cycle_thread))
-    return now_ns += walk_ns ? walk_ns : 1000;
-  now_ns += 1000;
-  return now_ns;
+    return now_ns += walk_ns ? walk_ns : WORLD_TICK_NS;
+  return now_ns += tick_ns;
 }
 
 static uint64_t wall_clock_ns(void) { return wall_ns; }
@@ -83,6 +85,7 @@ static int look_up_user(uint32_t uid, char *ret, size_t size) {
 void world_make(struct world *w) {
   *w = (struct world){.collector = NULL};
   now_ns = UINT64_C(1000) * 1000000000;
+  tick_ns = WORLD_TICK_NS;
   wall_ns = WORLD_WALL_NS;
   n_written = 0;
   walk_ns = 0;

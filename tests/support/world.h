@@ -62,6 +62,10 @@ void world_stop(struct world *w);
 /* How long each reading takes from now on; with 0 a microsecond. */
 void world_walks_take(uint64_t ns);
 
+/* Lets a microsecond, or so much, pass whenever the clock is asked. */
+#define WORLD_TICK_NS 1000
+void world_tick(uint64_t ns);
+
 /* A reported group of the last cycle, or NULL. */
 const struct group *world_find(const struct world *w, const char *name);
 

@@ -12,6 +12,8 @@
 
 static const struct report report = {.metrics = 1};
 
+#define HOUR_NS (UINT64_C(3600) * NS_PER_S)
+
 static struct group *take(struct group_table *t, const char *name,
                           bool is_fixed) {
   struct group *g = NULL;
@@ -120,6 +122,14 @@ static void templates_make_so_many_groups_and_no_more(void **state) {
   b->references = 1;
   group_table_release(&t, b);
   assert_false(group_table_is_full(&t));
+  /* Two were new already in this hour, and b is known. */
+  assert_true(is_refused(&t, "c"));
+  assert_ptr_not_equal(take(&t, "b", false), a);
+  b = take(&t, "b", false);
+  b->references = 1;
+  group_table_release(&t, b);
+  group_table_begin(&t, 1);
+  group_table_begin(&t, 1 + HOUR_NS / 2);
   take(&t, "c", false);
   assert_true(is_refused(&t, "b"));
   check_table(&t);
@@ -216,6 +226,7 @@ any_order_of_takes_and_releases_keeps_the_table_right(void **state) {
     unsigned i = draw(64);
     struct group *g;
 
+    group_table_begin(&t, (uint64_t)(step + 1) * HOUR_NS);
     snprintf(name, sizeof(name), "g%u", i);
     if (draw(2)) {
       if (references[i] == 0 && groups == t.max_templates) {
@@ -232,6 +243,44 @@ any_order_of_takes_and_releases_keeps_the_table_right(void **state) {
     assert_int_equal(t.n, groups);
     check_table(&t);
   }
+  group_table_done(&t);
+}
+
+/* Makes the group and lets go of it; false where it is refused. */
+static bool try(struct group_table *t, const char *name) {
+  struct group *g;
+
+  if (is_refused(t, name))
+    return false;
+  g = take(t, name, false);
+  g->references = 1;
+  group_table_release(t, g);
+  return true;
+}
+
+/* Four times as many as there may be are known, those that were in use last. */
+static void names_that_are_known_cost_nothing(void **state) {
+  struct group_table t = {.max_templates = 4};
+  char name[8];
+
+  (void)state;
+  group_table_begin(&t, 1);
+  assert_true(try(&t, "used"));
+  take(&t, "live", false)->references = 1;
+  for (int i = 0; i < 14; i++) {
+    snprintf(name, sizeof(name), "g%d", i);
+    group_table_begin(&t, (uint64_t)(i + 2) * HOUR_NS);
+    assert_true(try(&t, name));
+    assert_true(try(&t, "used"));
+  }
+  for (int i = 0; i < 4; i++) {
+    snprintf(name, sizeof(name), "h%d", i);
+    assert_int_equal(try(&t, name), i < 3);
+  }
+  group_table_release(&t, take(&t, "live", false));
+  assert_true(try(&t, "live") && try(&t, "used") && try(&t, "g13"));
+  assert_false(try(&t, "g0"));
+  assert_int_equal(t.n_known, 16);
   group_table_done(&t);
 }
 
@@ -257,6 +306,7 @@ int main(void) {
       cmocka_unit_test(a_group_that_comes_back_has_used_nothing),
       cmocka_unit_test(reset_forgets_the_usages_alone),
       cmocka_unit_test(any_order_of_takes_and_releases_keeps_the_table_right),
+      cmocka_unit_test(names_that_are_known_cost_nothing),
       cmocka_unit_test(a_table_that_is_done_is_empty),
   };
 

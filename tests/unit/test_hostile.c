@@ -136,7 +136,8 @@ static void short_lived_names_do_not_pile_up(void **state) {
         proctree_end(&w->tree, 10 + (generation - 1) * AT_ONCE + i);
       put(w, 10 + generation * AT_ONCE + i, comm, "/x");
     }
-    assert_int_equal(world_cycle(w, 10), 0);
+    /* So many new names there may be. */
+    assert_int_equal(world_cycle(w, 3600), 0);
     assert_int_equal(world_groups(w), MAX_GROUPS + 1);
     assert_int_equal(world_members(w, "other"), AT_ONCE - MAX_GROUPS);
     assert_int_equal(collector_counts(w->collector)->groups_refused,

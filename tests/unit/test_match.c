@@ -6,7 +6,10 @@
 
 #include <cmocka.h>
 #include <malloc.h>
+#include <math.h>
+#include <regex.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,6 +17,17 @@
 
 #include "parsed.h"
 #include "world.h"
+
+/* How often an expression was held against a name. */
+static unsigned regexecs;
+
+int __real_regexec(const regex_t *, const char *, size_t, regmatch_t[], int);
+int __wrap_regexec(const regex_t *, const char *, size_t, regmatch_t[], int);
+int __wrap_regexec(const regex_t *regex, const char *text, size_t n,
+                   regmatch_t match[], int flags) {
+  regexecs++;
+  return __real_regexec(regex, text, n, match, flags);
+}
 
 static int make(void **state) {
   static struct world w;
@@ -29,17 +43,32 @@ static int unmake(void **state) {
 }
 
 /* A process of 100 kB. Start times follow the pids. */
+static struct fake process(uint32_t pid, uint32_t ppid, const char *comm) {
+  return (struct fake){.pid = pid,
+                       .ppid = ppid,
+                       .comm = comm,
+                       .starttime = pid * 10,
+                       .start_stack = 0x7ff000000000 + pid * 0x100000UL,
+                       .private_kb = 100};
+}
+
 static void put(struct world *w, uint32_t pid, uint32_t ppid,
                 const char *comm) {
-  struct fake f = {.pid = pid,
-                   .ppid = ppid,
-                   .comm = comm,
-                   .starttime = pid * 10,
-                   .start_stack = 0x7ff000000000 + pid * 0x100000UL,
-                   .private_kb = 100};
+  struct fake f = process(pid, ppid, comm);
 
   proctree_put(&w->tree, &f);
 }
+
+/* What it calls shows in its size. */
+static void exec(struct world *w, uint32_t pid, uint32_t ppid,
+                 const char *comm) {
+  struct fake f = process(pid, ppid, comm);
+
+  f.size = 999;
+  proctree_put(&w->tree, &f);
+}
+
+#define HOUR 3600
 
 static void put_in_unit(struct world *w, uint32_t pid, const char *cgroup,
                         unsigned uid) {
@@ -321,11 +350,73 @@ static void refused_group_gets_the_place_of_one_that_goes(void **state) {
   assert_int_equal(world_cycle(w, 0), 0);
   assert_int_equal(world_members(w, "rest"), 1);
   proctree_end(&w->tree, 1);
-  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_cycle(w, HOUR), 0);
   assert_null(world_find(w, "a"));
   assert_int_equal(world_members(w, "b"), 1);
   assert_int_equal(world_members(w, "rest"), 0);
   assert_int_equal(collector_counts(w->collector)->groups_refused, 0);
+}
+
+/* Whose place it is shows before or behind them, or when they were matched
+ * already; where two wait, one of the names gets all of its own. */
+static void all_of_a_name_get_the_place_that_comes_free(void **state) {
+  static const struct {
+    uint32_t holder;
+    bool ends;
+  } cases[] = {{1, true}, {5, true}, {99, true}, {5, false}, {99, false}};
+  struct world *w = *state;
+
+  world_group(w, NULL, "Comm", "gone", NULL, NULL);
+  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
+  world_other(w, "rest");
+  w->settings.max_groups = 1;
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (uint32_t pid = 1; pid < 100; pid++)
+      proctree_end(&w->tree, pid);
+    put(w, cases[i].holder, 0, "a");
+    assert_int_equal(world_cycle(w, HOUR), 0);
+    for (uint32_t pid = 2; pid < 10; pid += 2)
+      put(w, pid, 0, "b");
+    put(w, 11, 0, "c");
+    assert_int_equal(world_cycle(w, HOUR), 0);
+    assert_int_equal(world_members(w, "a"), 1);
+    assert_int_equal(world_members(w, "rest"), 5);
+    if (cases[i].ends)
+      proctree_end(&w->tree, cases[i].holder);
+    else
+      exec(w, cases[i].holder, 0, "gone");
+    assert_int_equal(world_cycle(w, 1), 0);
+    assert_int_equal(world_members(w, "b"), 4);
+    assert_int_equal(world_members(w, "rest"), 1);
+    assert_int_equal(collector_counts(w->collector)->groups_refused, 1);
+  }
+}
+
+/* By a view and by its service, of which the view comes to exist behind it. */
+static void who_is_refused_twice_gets_into_what_there_is(void **state) {
+  struct world *w = *state;
+
+  world_group(w, NULL, "Comm", "gone", NULL, NULL);
+  world_group(w, "%{user}", "User", "*", NULL, NULL)->is_view = true;
+  world_group(w, "%{unit}", "Unit", "*", NULL, NULL);
+  world_other(w, "rest");
+  w->settings.max_groups = 4;
+  put_in_unit(w, 10, "/a.service", 1);
+  put_in_unit(w, 11, "/b.service", 2);
+  put_in_unit(w, 12, "/b.service", 1);
+  assert_int_equal(world_cycle(w, 1), 0);
+  put_in_unit(w, 5, "/d.service", 3);
+  put_in_unit(w, 13, "/b.service", 3);
+  assert_int_equal(world_cycle(w, HOUR), 0);
+  assert_int_equal(world_members(w, "b.service"), 3);
+  assert_int_equal(world_members(w, "rest"), 1);
+  assert_int_equal(collector_counts(w->collector)->groups_refused, 2);
+  exec(w, 10, 1, "gone");
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_null(world_find(w, "a.service"));
+  assert_int_equal(world_members(w, "3"), 2);
+  assert_int_equal(world_members(w, "rest"), 1);
+  assert_int_equal(collector_counts(w->collector)->groups_refused, 1);
 }
 
 static void
@@ -552,7 +643,7 @@ static void any_number_of_names_takes_bounded_memory(void **state) {
   world_other(w, "rest");
   for (unsigned cycle = 1; cycle <= NAME_CYCLES; cycle++) {
     rename_all(w, cycle);
-    assert_int_equal(world_cycle(w, 1), 0);
+    assert_int_equal(world_cycle(w, HOUR), 0);
     assert_int_equal(world_groups(w), 20 + 1);
     assert_int_equal(world_members(w, "rest"), NAMES_PER_CYCLE - 20);
     assert_int_equal(collector_counts(w->collector)->groups_refused,
@@ -562,6 +653,260 @@ static void any_number_of_names_takes_bounded_memory(void **state) {
   }
   /* Nothing is counted with an allocator that is not the C library's. */
   assert_in_range(mallinfo2().uordblks, 0, before + 16 * 1024);
+}
+
+#define DAYS 2
+#define INTERVAL 1200
+#define FORGED (DAYS * 86400 / INTERVAL * NAMES_PER_CYCLE)
+
+static void forged_names_make_so_many_groups_an_hour(void **state) {
+  static bool has_been[FORGED + 1];
+  struct world *w = *state;
+  const struct group *g;
+  unsigned made = 0, granted = 0;
+  uint64_t count;
+
+  w->settings.max_groups = 20;
+  w->settings.policy.refresh = REFRESH_NEVER;
+  for (uint32_t i = 0; i < NAMES_PER_CYCLE; i++)
+    put(w, 100 + i, 1, "first");
+  world_group(w, "%{comm}", "Comm", "n*", NULL, NULL);
+  world_other(w, "rest");
+  for (unsigned cycle = 0; cycle < FORGED / NAMES_PER_CYCLE; cycle++) {
+    size_t cursor = 0;
+
+    rename_all(w, cycle);
+    assert_int_equal(world_cycle(w, INTERVAL), 0);
+    granted = 0;
+    while ((g = collector_next_group(w->collector, &cursor)))
+      if (g->name[0] == 'n') {
+        made += !has_been[atoi(g->name + 1)];
+        granted++;
+        has_been[atoi(g->name + 1)] = true;
+      }
+    count = collector_counts(w->collector)->groups_refused;
+    assert_int_equal(count + granted, NAMES_PER_CYCLE);
+    assert_int_equal(world_members(w, "rest"), NAMES_PER_CYCLE - granted);
+  }
+  assert_in_range(made, 20, 20 * (DAYS * 24 + 1));
+  /* Those that stay come in, as there is room. */
+  assert_int_equal(collector_trouble(w->collector, TROUBLE_NAME_REFUSED)->count,
+                   NAMES_PER_CYCLE - granted);
+  assert_int_equal(collector_trouble(w->collector, TROUBLE_NAME_REFUSED)->limit,
+                   20);
+  assert_int_equal(world_cycle(w, HOUR), 0);
+  assert_int_equal(world_groups(w), 20 + 1);
+}
+
+#define UNITS 150
+
+/* All at once, or one after the other, each day; and new ones now and then. */
+static void units_that_restart_each_day_are_never_refused(void **state) {
+  struct world *w = *state;
+  bool is_down[UNITS];
+
+  w->settings.policy.refresh = REFRESH_NEVER;
+  world_group(w, "%{unit}", "Unit", "*", NULL, NULL);
+  world_other(w, "rest");
+  memset(is_down, true, sizeof(is_down));
+  for (uint32_t hour = 0; hour < 3 * 24; hour++) {
+    char unit[64];
+
+    for (uint32_t i = 0; i < UNITS; i++) {
+      bool restarts = hour % 24 == 3 || (hour > 0 && hour % 24 == i % 24);
+
+      snprintf(unit, sizeof(unit), "/u%u.service", i);
+      if (is_down[i])
+        put_in_unit(w, 10 + i, unit, 0);
+      else if (restarts)
+        proctree_end(&w->tree, 10 + i);
+      is_down[i] = !is_down[i] && restarts;
+    }
+    snprintf(unit, sizeof(unit), "/run-%u.service", hour);
+    put_in_unit(w, 1000, unit, 0);
+    assert_int_equal(world_cycle(w, HOUR), 0);
+    assert_int_equal(collector_counts(w->collector)->groups_refused, 0);
+    assert_int_equal(world_members(w, "rest"), 0);
+  }
+}
+
+/* --- what it takes --------------------------------------------------------
+ */
+
+/* A command line of more than ORDINARY_MAX bytes. */
+static void put_long(struct world *w, uint32_t pid, uint32_t ppid,
+                     const char *comm) {
+  struct fake f = process(pid, ppid, comm);
+  char line[ORDINARY_MAX + 2];
+
+  memset(line, 'x', sizeof(line) - 1);
+  line[sizeof(line) - 1] = '\0';
+  f.cmdline = line;
+  f.size = 2000 + (unsigned char)*comm; /* by which an exec shows */
+  proctree_put(&w->tree, &f);
+}
+
+static unsigned unidentified(const struct world *w) {
+  return (unsigned)collector_counts(w->collector)->unidentified;
+}
+
+/* What waits is not known, and nobody waits for ever: not even if others come
+ * in front of it in each cycle. */
+static void long_names_are_matched_behind_all_others(void **state) {
+  struct world *w = *state;
+  unsigned cycles = 0;
+
+  w->settings.policy.refresh = REFRESH_NEVER;
+  world_group(w, "%{comm}", "CommandLineMatch", "x*", "Comm", "waiting");
+  world_group(w, "new", "CommandLineMatch", "x*", "Comm", "new");
+  world_group(w, "ordinary", "CommandLineMatch", "^o", NULL, NULL);
+  world_group(w, "none", "CommandLineMatch", "none", NULL, NULL);
+  world_other(w, "rest");
+  for (uint32_t i = 0; i < 10; i++) {
+    put_long(w, 500 + i, 1, "waiting");
+    put(w, 900 + i, 1, "ordinary");
+  }
+  world_tick(MATCH_BUDGET_NS / 10); /* which takes all there is */
+  do {
+    for (uint32_t i = 0; i < 15; i++)
+      put_long(w, 10 + cycles * 15 + i, 1, "new");
+    assert_int_equal(world_cycle(w, 1), 0);
+    cycles++;
+    assert_int_equal(world_members(w, "ordinary"), 10);
+    assert_true(world_members(w, "waiting") + world_members(w, "new") >= 1);
+    assert_int_equal(world_members(w, "waiting") + world_members(w, "new") +
+                         unidentified(w),
+                     10 + cycles * 15);
+    assert_int_equal(world_members(w, "rest"), 0);
+    assert_true(unidentified(w) > 0);
+    assert_true(isnan(world_value(w, "none", "ps_count")));
+    assert_int_equal(
+        collector_trouble(w->collector, TROUBLE_MATCH_PUT_OFF)->count,
+        unidentified(w));
+    assert_in_range(cycles, 1, 5);
+  } while (world_members(w, "waiting") < 10);
+  while (unidentified(w) > 0) {
+    assert_int_equal(world_cycle(w, 1), 0);
+    assert_in_range(++cycles, 1, 20);
+  }
+  assert_true(world_value(w, "none", "ps_count") == 0);
+}
+
+/* One match takes more than all may. */
+static void one_at_least_is_matched_in_each_cycle(void **state) {
+  struct world *w = *state;
+
+  w->settings.policy.refresh = REFRESH_NEVER;
+  world_group(w, "g", "CommandLine", "x*", NULL, NULL);
+  world_other(w, "rest");
+  for (uint32_t i = 0; i < 5; i++)
+    put_long(w, 10 + i, 1, "x");
+  world_tick(2 * MATCH_BUDGET_NS);
+  for (uint32_t i = 1; i <= 5; i++) {
+    assert_int_equal(world_cycle(w, 1), 0);
+    assert_int_equal(unidentified(w), 5 - i);
+    assert_int_equal(world_groups(w), 2);
+  }
+  assert_true(world_value(w, "g", "ps_count") == 5);
+}
+
+/* A name has changed, by which it may have left. */
+static void who_is_matched_anew_counts_where_it_was(void **state) {
+  struct world *w = *state;
+
+  world_group(w, "%{comm}", "CommandLine", "x*", "Comm", "?");
+  put_long(w, 90, 1, "a");
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_true(world_value(w, "a", "pss") == 100 * 1024);
+  put_long(w, 90, 1, "b");
+  for (uint32_t i = 0; i < 10; i++)
+    put_long(w, 10 + i, 1, "n");
+  world_tick(2 * MATCH_BUDGET_NS);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_true(world_value(w, "a", "ps_count") == 1);
+  assert_true(isnan(world_value(w, "a", "pss")));
+  assert_int_equal(unidentified(w), 10);
+  world_tick(WORLD_TICK_NS);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_null(world_find(w, "a"));
+  assert_true(world_value(w, "b", "pss") == 100 * 1024);
+}
+
+/* It inherits what its parent is not known to have yet. */
+static void descendants_of_one_that_waits_wait_with_it(void **state) {
+  struct world *w = *state;
+
+  w->settings.policy.refresh = REFRESH_NEVER;
+  world_group(w, "server", "CommandLine", "x*", "Comm", "server")
+      ->takes_children = true;
+  world_other(w, "rest");
+  for (uint32_t i = 0; i < 5; i++)
+    put_long(w, 10 + i, 1, "n");
+  put_long(w, 20, 1, "server");
+  put(w, 30, 20, "worker");
+  put(w, 31, 30, "helper");
+  world_tick(MATCH_BUDGET_NS);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_members(w, "rest"), 1);
+  assert_int_equal(unidentified(w), 7);
+  assert_true(isnan(world_value(w, "server", "ps_count")));
+  world_tick(WORLD_TICK_NS);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_members(w, "server"), 3);
+  assert_int_equal(world_members(w, "rest"), 5);
+}
+
+/* Who is long comes behind its family, which follows in the same cycle. */
+static void family_follows_an_ancestor_of_long_names(void **state) {
+  struct world *w = *state;
+
+  put(w, 20, 1, "shell");
+  put(w, 30, 20, "worker");
+  put_long(w, 40, 30, "helper");
+  world_group(w, "server", "Comm", "server", "CommandLine", "*")
+      ->takes_children = true;
+  world_other(w, "rest");
+  assert_int_equal(world_cycle(w, 0), 0);
+  assert_int_equal(world_members(w, "rest"), 3);
+  put_long(w, 20, 1, "server");
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_members(w, "server"), 3);
+}
+
+/* In the cycle in which it was to follow. */
+static void who_cannot_be_looked_at_follows_later(void **state) {
+  struct world *w = *state;
+
+  put(w, 20, 1, "shell");
+  put(w, 30, 20, "worker");
+  world_group(w, "server", "Comm", "server", NULL, NULL)->takes_children = true;
+  world_other(w, "rest");
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_cycle(w, 1), 0);
+  exec(w, 20, 1, "server");
+  proctree_write(&w->tree, "30/statm", "x\n", 2);
+  proctree_write(&w->tree, "30/stat", "x\n", 2);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_members(w, "server"), 1);
+  put(w, 30, 20, "worker");
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_members(w, "server"), 2);
+}
+
+/* Which may be a quarter of a second for each of many. */
+static void writing_the_state_matches_nothing(void **state) {
+  struct world *w = *state;
+
+  world_group(w, "a", "CommMatch", "o", NULL, NULL);
+  world_group(w, "b", "CommMatch", "n", NULL, NULL);
+  put(w, 1, 0, "one");
+  put(w, 2, 0, "nil");
+  assert_explained(w, 1, "0 1");
+  assert_explained(w, 2, "1");
+  regexecs = 0;
+  assert_explained(w, 1, "0 1");
+  assert_int_equal(regexecs, 0);
 }
 
 /* It is in a group, but that is not Other. */
@@ -643,6 +988,8 @@ int main(void) {
       TEST(long_line_of_descendants_needs_no_deep_stack),
       TEST(max_groups_sends_the_rest_to_other),
       TEST(refused_group_gets_the_place_of_one_that_goes),
+      TEST(all_of_a_name_get_the_place_that_comes_free),
+      TEST(who_is_refused_twice_gets_into_what_there_is),
       TEST(view_that_is_refused_leaves_the_process_to_its_service),
       TEST(pid_file_is_followed),
       TEST(names_of_any_bytes_make_one_safe_group_each),
@@ -654,6 +1001,15 @@ int main(void) {
       TEST(rule_that_came_to_nothing_did_not_take_it),
       TEST(no_more_are_told_than_there_is_room_for),
       TEST(any_number_of_names_takes_bounded_memory),
+      TEST(forged_names_make_so_many_groups_an_hour),
+      TEST(units_that_restart_each_day_are_never_refused),
+      TEST(long_names_are_matched_behind_all_others),
+      TEST(one_at_least_is_matched_in_each_cycle),
+      TEST(who_is_matched_anew_counts_where_it_was),
+      TEST(descendants_of_one_that_waits_wait_with_it),
+      TEST(family_follows_an_ancestor_of_long_names),
+      TEST(who_cannot_be_looked_at_follows_later),
+      TEST(writing_the_state_matches_nothing),
       TEST(who_is_in_a_view_alone_was_taken_by_none),
       TEST(descendants_follow_from_claim_to_claim),
       TEST(who_was_in_no_group_for_a_while_is_read_anew),
