@@ -7,7 +7,8 @@
  * when statm has moved as an exec or a new thread would make it, or the pid may
  * be another process's; the names only when they can have changed, and only
  * those that some rule looks at: a command line may be 2 MB, and reading it
- * brings swapped-out memory back.
+ * brings swapped-out memory back. So once a minute only what has run since can
+ * have another one.
  *
  * One whose reading hangs (quarantine.h), or for which no reader is free, stays
  * what it was, with a new statm; if it was never identified it is
@@ -22,6 +23,7 @@ struct identifier {
   struct procfs *procfs;
   struct reader *reader;
   struct quarantine *quarantine;
+  uint64_t interval_ns;
   bool rules_need_executable; /* and not only snapshots */
   struct trouble *troubles;   /* by kind */
   void (*gone)(void *ctx, struct process *p);

@@ -60,6 +60,8 @@ struct process {
   uint64_t image;
   uint64_t identified_ns; /* 0 before the first time */
   struct stored_identity identity;
+  uint32_t switches; /* of context, when the command line was read; low half */
+  uint32_t executable_denied_s; /* when exe was refused last, or 0 */
 
   struct group **groups;
   struct claim *claims;

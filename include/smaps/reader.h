@@ -103,7 +103,9 @@ struct read_job {
 struct reader_setup {
   const struct procfs *procfs; /* the tree to read, now and wherever it moves */
   unsigned attributes;         /* bit per attribute to read */
-  uint64_t stall_timeout_ns;   /* how long a read may take */
+  unsigned rule_attributes;    /* of these, those that rules look at */
+  uint64_t interval_ns;
+  uint64_t stall_timeout_ns; /* how long a read may take */
   uint64_t (*clock_ns)(void);
   int (*look_up_user)(uint32_t uid, char *ret, size_t size); /* or NULL */
 };

@@ -24,6 +24,7 @@ struct subject {
   uint64_t identified_ns;
   uint64_t resident_pages;
   struct stored_identity identity; /* shared, for a sighting; or nothing */
+  uint32_t switches, executable_denied_s; /* as in struct process */
   bool is_settled;
   bool is_dead_leader;
   bool wants_faults; /* read before the rollup */
@@ -38,6 +39,7 @@ struct sighting {
   uint64_t image; /* as in struct process */
   bool has_names; /* they were read again */
   bool is_executable_denied;
+  uint32_t switches, executable_denied_s; /* likewise, if it has names */
   /* If they are not the same as before: to be taken over. */
   bool has_changed;
   struct stored_identity identity;
@@ -47,7 +49,9 @@ struct sighting {
 struct sight {
   struct procfs *procfs;
   struct user_cache *users;
-  unsigned attributes; /* bit per attribute to read */
+  unsigned attributes;      /* bit per attribute to read */
+  unsigned rule_attributes; /* of these, those that rules look at */
+  uint64_t interval_ns;
 
   /* The values of the process at hand. */
   char user[USER_NAME_SIZE];
@@ -63,8 +67,10 @@ int sight_look(struct sight *s, const struct subject *p, uint64_t now_ns,
                struct sighting *ret);
 void sighting_done(struct sighting *s);
 
-/* Whether names are so old that the process wants a closer look for that. */
-bool sight_is_old(uint32_t pid, uint64_t identified_ns, uint64_t now_ns);
+/* Whether names are so old that the process wants a closer look for that: in
+ * the next cycle they would be older than a minute. */
+bool sight_is_old(uint32_t pid, uint64_t identified_ns, uint64_t now_ns,
+                  uint64_t interval_ns);
 
 /*
  * Opens what a process's memory is read through: its directory, or that of a

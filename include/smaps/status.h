@@ -13,6 +13,8 @@ enum status_known {
   STATUS_VM_SWAP = 1 << 2,
   STATUS_VM_PTE = 1 << 3,
   STATUS_CAP_EFF = 1 << 4,
+  STATUS_VOLUNTARY = 1 << 5,
+  STATUS_INVOLUNTARY = 1 << 6,
 };
 
 struct status_sample {
@@ -22,6 +24,8 @@ struct status_sample {
   uint64_t vm_swap_bytes; /* swapped-out anonymous memory, no shmem */
   uint64_t vm_pte_bytes;  /* page tables */
   uint64_t cap_effective; /* bits as in capabilities(7) */
+  /* How often the main thread, alone, went off the CPU: asleep, or not. */
+  uint64_t voluntary_switches, involuntary_switches;
 };
 
 /*

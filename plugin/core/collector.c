@@ -59,6 +59,8 @@ static int init_reader(struct collector *c, const struct settings *settings,
   const struct reader_setup setup = {
       .procfs = c->procfs,
       .attributes = settings_attributes(settings),
+      .rule_attributes = settings_rule_attributes(settings),
+      .interval_ns = settings->interval_ns,
       .stall_timeout_ns = settings->stall_timeout_ns,
       .clock_ns = c->clock_ns,
       .look_up_user = look_up_user};
@@ -112,6 +114,7 @@ int collector_new(struct settings *settings,
                                       .reader = &c->reader,
                                       .quarantine = &c->quarantine,
                                       .troubles = c->troubles,
+                                      .interval_ns = settings->interval_ns,
                                       .rules_need_executable =
                                           rules_need_executable(settings),
                                       .gone = forget,

@@ -49,6 +49,8 @@ static void take_names(struct process *p, struct sighting *seen,
     p->cost = (struct cost){0};
   }
   p->image = seen->image;
+  p->switches = seen->switches;
+  p->executable_denied_s = seen->executable_denied_s;
   p->identified_ns = now_ns;
 }
 
@@ -180,7 +182,8 @@ static bool glance(struct identifier *in, struct process *p, uint64_t now_ns) {
   struct statm_sample statm;
 
   if (!p->identified_ns || p->has_new_inode || !p->is_settled ||
-      p->is_dead_leader || sight_is_old(p->pid, p->identified_ns, now_ns))
+      p->is_dead_leader ||
+      sight_is_old(p->pid, p->identified_ns, now_ns, in->interval_ns))
     return false;
   if (read_statm(in, p, &statm) != 0 || !is_going_on(&p->statm, &statm) ||
       refresh_threads(in, p) != 0)

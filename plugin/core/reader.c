@@ -327,7 +327,9 @@ static void *new_desk(void *ctx) {
   d->users = r->users;
   d->sight = (struct sight){.procfs = d->procfs,
                             .users = &r->users->cache,
-                            .attributes = r->setup.attributes};
+                            .attributes = r->setup.attributes,
+                            .rule_attributes = r->setup.rule_attributes,
+                            .interval_ns = r->setup.interval_ns};
   d->clock_ns = r->setup.clock_ns;
   d->page_size = r->page_size;
   return d;
@@ -451,6 +453,8 @@ static struct subject subject_of(const struct process *p, enum read_kind kind) {
       .resident_pages = p->statm.resident_pages,
       .identity = kind == READ_SIGHTING ? identity_share(&p->identity)
                                         : (struct stored_identity){0},
+      .switches = p->switches,
+      .executable_denied_s = p->executable_denied_s,
       .is_settled = p->is_settled,
       .is_dead_leader = p->is_dead_leader,
       .wants_faults = process_wants_faults(p) || family_size(p) > 1};

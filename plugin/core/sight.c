@@ -5,11 +5,15 @@
 #include <unistd.h>
 
 #include <smaps/cgroup.h>
+#include <smaps/policy.h>
 #include <smaps/status.h>
 
 /* A process can be moved to another cgroup, and can change its user, without
  * anything else to be seen of it. */
 #define NAMES_MAX_AGE_NS (UINT64_C(60) * 1000000000)
+
+/* Each attempt may cost a line in an audit log. */
+#define EXECUTABLE_BACK_OFF_S 3600
 
 /* Threads of a process whose main thread is dead, until one that lives. All
  * but the main thread vanish when they die, so the second one is it. */
@@ -137,6 +141,7 @@ static int read_executable(struct sight *s, int fd, struct sighting *seen,
   int r = procfs_read_link(s->procfs, fd, "exe", &path);
 
   seen->is_executable_denied = r == PROCFS_DENIED;
+  seen->executable_denied_s = 0;
   if (r != 0)
     return r < 0 ? r : 0;
   path.len = length_without_deleted(path);
@@ -167,19 +172,22 @@ static int read_command_line(struct sight *s, int fd,
   return r == PROCFS_DENIED ? 0 : r;
 }
 
-static int read_user(struct sight *s, int fd, uint32_t *ret_uid,
-                     struct span *ret) {
-  struct status_sample status;
+static int read_status(struct sight *s, int fd, struct status_sample *ret) {
   struct span text;
   int r = procfs_read(s->procfs, fd, "status", &text);
 
-  if (r == 0)
-    r = status_parse(text.text, text.len, &status);
-  if (r != 0 || !(status.known & STATUS_UID))
-    return r;
-  *ret_uid = status.uid_effective;
+  return r != 0 ? r : status_parse(text.text, text.len, ret);
+}
+
+static int find_user(struct sight *s, const struct status_sample *status,
+                     uint32_t *ret_uid, struct span *ret) {
+  int r;
+
+  if (!(status->known & STATUS_UID))
+    return 0;
+  *ret_uid = status->uid_effective;
   procfs_announce(s->procfs, "the user's name");
-  r = user_cache_name(s->users, status.uid_effective, s->user);
+  r = user_cache_name(s->users, status->uid_effective, s->user);
   if (r < 0)
     return r;
   *ret = (struct span){.text = s->user, .len = strlen(s->user)};
@@ -188,10 +196,11 @@ static int read_user(struct sight *s, int fd, uint32_t *ret_uid,
 
 /* When names are old: a minute after they were read, for some processes a
  * little earlier, lest all that were there at the start come due at once. */
-bool sight_is_old(uint32_t pid, uint64_t identified_ns, uint64_t now_ns) {
+bool sight_is_old(uint32_t pid, uint64_t identified_ns, uint64_t now_ns,
+                  uint64_t interval_ns) {
   uint64_t spread_ns = pid % 16 * (NAMES_MAX_AGE_NS / 64);
 
-  return now_ns - identified_ns >= NAMES_MAX_AGE_NS - spread_ns;
+  return now_ns - identified_ns + interval_ns >= NAMES_MAX_AGE_NS - spread_ns;
 }
 
 static bool wants(const struct sight *s, enum attribute a) {
@@ -216,23 +225,93 @@ static int read_cgroup(struct sight *s, int fd, struct span value[ATTRIBUTES]) {
   return r == PROCFS_GONE || r == PROCFS_NO_MM ? 0 : r;
 }
 
-/* Those that are not read keep their old values. */
-static int read_names(struct sight *s, int fd, const struct identity *old,
-                      bool is_whole, struct sighting *seen,
-                      struct span value[ATTRIBUTES], uint32_t *uid) {
+/* Why names are looked at, as far as it is not for their age. */
+struct occasion {
+  bool is_new;    /* an exec, or another process */
+  bool is_first;  /* that, or the cycle after */
+  bool is_hidden; /* an exec may go unseen */
+  struct status_sample status;
+};
+
+static uint32_t switches_of(const struct status_sample *status) {
+  return (uint32_t)(status->voluntary_switches + status->involuntary_switches);
+}
+
+/*
+ * Whether it can have written to its memory since its command line was read.
+ * The kernel counts a thread's going off the CPU, so one that sleeps as before
+ * has not run, and it is of no use to wake what it has in swap. The counts are
+ * those of the main thread.
+ */
+static bool has_run(const struct subject *p, const struct occasion *o,
+                    const struct sighting *seen) {
+  const unsigned both = STATUS_VOLUNTARY | STATUS_INVOLUNTARY;
+
+  return (o->status.known & both) != both || seen->stat.threads > 1 ||
+         seen->stat.state == 'R' || switches_of(&o->status) != p->switches;
+}
+
+/* Where a rule goes by it, its age has it read again. */
+static bool wants_command_line(const struct sight *s, const struct subject *p,
+                               const struct occasion *o,
+                               const struct sighting *seen) {
+  bool may_change =
+      o->is_hidden || (s->rule_attributes >> ATTRIBUTE_COMMAND_LINE) & 1;
+
+  return wants(s, ATTRIBUTE_COMMAND_LINE) &&
+         (o->is_first || (may_change && has_run(p, o, seen)));
+}
+
+/* Only an exec changes it; and what was refused may be granted some day. */
+static bool wants_executable(const struct sight *s, const struct subject *p,
+                             const struct occasion *o,
+                             const struct sighting *seen, uint32_t now_s) {
+  bool is_denied = p->executable_denied_s && !o->is_new;
+
+  if (!wants(s, ATTRIBUTE_EXECUTABLE))
+    return false;
+  if (is_denied)
+    return now_s - p->executable_denied_s >= EXECUTABLE_BACK_OFF_S;
+  return o->is_first || (o->is_hidden && has_run(p, o, seen));
+}
+
+static int read_memory_names(struct sight *s, const struct subject *p, int fd,
+                             const struct occasion *o, uint32_t now_s,
+                             struct sighting *seen,
+                             struct span value[ATTRIBUTES]) {
   int r = 0;
+
+  seen->switches = p->switches;
+  seen->executable_denied_s = o->is_new ? 0 : p->executable_denied_s;
+  if (wants_executable(s, p, o, seen, now_s)) {
+    value[ATTRIBUTE_EXECUTABLE].text = NULL;
+    r = read_executable(s, fd, seen, &value[ATTRIBUTE_EXECUTABLE]);
+    if (seen->is_executable_denied)
+      seen->executable_denied_s = now_s ? now_s : 1;
+  }
+  if (r == 0 && wants_command_line(s, p, o, seen)) {
+    seen->switches = switches_of(&o->status); /* as they were before */
+    r = read_command_line(s, fd, seen, &value[ATTRIBUTE_COMMAND_LINE]);
+  }
+  return r;
+}
+
+/* Those that are not read keep their old values. */
+static int read_names(struct sight *s, const struct subject *p, int fd,
+                      const struct identity *old, struct occasion *o,
+                      uint32_t now_s, struct sighting *seen,
+                      struct span value[ATTRIBUTES], uint32_t *uid) {
+  bool wants_status = wants(s, ATTRIBUTE_USER) || o->is_hidden ||
+                      (s->rule_attributes >> ATTRIBUTE_COMMAND_LINE) & 1;
+  int r = wants_status ? read_status(s, fd, &o->status) : 0;
 
   value[ATTRIBUTE_COMM] = span_of(seen->comm);
   value[ATTRIBUTE_EXECUTABLE] = span_of(old->value[ATTRIBUTE_EXECUTABLE]);
   value[ATTRIBUTE_COMMAND_LINE] = span_of(old->value[ATTRIBUTE_COMMAND_LINE]);
-  if (wants(s, ATTRIBUTE_EXECUTABLE) && is_whole) {
-    value[ATTRIBUTE_EXECUTABLE].text = NULL;
-    r = read_executable(s, fd, seen, &value[ATTRIBUTE_EXECUTABLE]);
-  }
-  if (r == 0 && wants(s, ATTRIBUTE_COMMAND_LINE) && is_whole)
-    r = read_command_line(s, fd, seen, &value[ATTRIBUTE_COMMAND_LINE]);
+  if (r == 0)
+    r = read_memory_names(s, p, fd, o, now_s, seen, value);
   if (r == 0 && wants(s, ATTRIBUTE_USER))
-    r = read_user(s, fd, uid, &value[ATTRIBUTE_USER]);
+    r = find_user(s, &o->status, uid, &value[ATTRIBUTE_USER]);
   if (r == 0 && (wants(s, ATTRIBUTE_CGROUP) || wants(s, ATTRIBUTE_UNIT) ||
                  wants(s, ATTRIBUTE_SLICE) || wants(s, ATTRIBUTE_CONTAINER)))
     /* The last one, because its text is used where it stands. */
@@ -243,8 +322,8 @@ static int read_names(struct sight *s, int fd, const struct identity *old,
 /*
  * The names are read at first sight and after an exec; once more in the next
  * cycle, because a server's child changes its title and its user only after
- * fork; and with age. Age brings only what cannot hang and wakes no memory,
- * unless execs cannot be seen for sure.
+ * fork; and with age. Age brings what cannot hang and wakes no memory, and of
+ * the others only what can have changed.
  */
 static int look_at_names(struct sight *s, const struct subject *p, int fd,
                          uint64_t now_ns, struct sighting *seen) {
@@ -254,16 +333,17 @@ static int look_at_names(struct sight *s, const struct subject *p, int fd,
   const struct stored_identity *stored = is_known ? &p->identity : &nothing;
   struct identity old = identity_get(stored);
   struct span value[ATTRIBUTES] = {{0}};
-  bool is_new = !is_known || p->image != seen->image;
+  struct occasion o = {.is_new = !is_known || p->image != seen->image,
+                       .is_hidden = !stat_has_addresses(&seen->stat)};
   uint32_t uid = old.uid;
   int r;
 
-  if (!is_new && p->is_settled &&
-      !sight_is_old(p->pid, p->identified_ns, now_ns))
+  o.is_first = o.is_new || !p->is_settled;
+  if (!o.is_first &&
+      !sight_is_old(p->pid, p->identified_ns, now_ns, s->interval_ns))
     return 0;
-  r = read_names(s, fd, &old,
-                 is_new || !p->is_settled || !stat_has_addresses(&seen->stat),
-                 seen, value, &uid);
+  r = read_names(s, p, fd, &old, &o, (uint32_t)(now_ns / NS_PER_S), seen, value,
+                 &uid);
   if (r != 0)
     return r;
   r = identity_renew(stored, value, uid, &seen->identity);

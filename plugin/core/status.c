@@ -51,6 +51,10 @@ static bool take_value(struct scan *s, enum status_known key,
     return scan_kb(s, &ret->vm_pte_bytes);
   case STATUS_CAP_EFF:
     return take_mask(s, &ret->cap_effective);
+  case STATUS_VOLUNTARY:
+    return scan_u64(s, &ret->voluntary_switches);
+  case STATUS_INVOLUNTARY:
+    return scan_u64(s, &ret->involuntary_switches);
   }
   return false;
 }
@@ -61,9 +65,13 @@ static enum status_known take_key(struct scan *s) {
     const char *name;
     enum status_known key;
   } known[] = {
-      {"Uid:", STATUS_UID},        {"VmPTE:", STATUS_VM_PTE},
-      {"VmSwap:", STATUS_VM_SWAP}, {"Threads:", STATUS_THREADS},
+      {"Uid:", STATUS_UID},
+      {"VmPTE:", STATUS_VM_PTE},
+      {"VmSwap:", STATUS_VM_SWAP},
+      {"Threads:", STATUS_THREADS},
       {"CapEff:", STATUS_CAP_EFF},
+      {"voluntary_ctxt_switches:", STATUS_VOLUNTARY},
+      {"nonvoluntary_ctxt_switches:", STATUS_INVOLUNTARY},
   };
 
   for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
@@ -83,6 +91,9 @@ static enum status_known take_key(struct scan *s) {
  * Threads:	1
  * …
  * CapEff:	000001fffeffffff
+ * …
+ * voluntary_ctxt_switches:	1
+ * nonvoluntary_ctxt_switches:	0
  *
  * The kernel escapes a newline in the name, so no process can add a line. A
  * value without a newline behind it was cut short and would be another value.

@@ -3,6 +3,8 @@
 import os
 import pwd
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 from harness import (
@@ -12,6 +14,7 @@ from harness import (
     need_root,
     stage,
     unprivileged_user,
+    wait_until,
 )
 
 
@@ -19,6 +22,45 @@ def plugin(text):
     # An estimate would not follow the processes of the machine that come and
     # go, all of which map libc.
     return f'<Plugin smaps>\nRefresh "always"\n{text}\n</Plugin>'
+
+
+class Titled:
+    """A process with one thread that sets its title when it is told to. Names
+    are read anew once a minute, but a quarter earlier with such a pid."""
+
+    PROGRAM = """
+import sys
+fields = open("/proc/self/stat").read().rpartition(")")[2].split()
+start, end = int(fields[45]), int(fields[46])
+title = sys.stdin.readline().strip().encode()
+with open("/proc/self/mem", "r+b", 0) as memory:
+    memory.seek(start)
+    memory.write(title.ljust(end - start, bytes(1)))
+print(flush=True)
+sys.stdin.read()
+"""
+
+    def __init__(self, test):
+        for _ in range(100):
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", self.PROGRAM],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            if self.process.pid % 16 >= 14:
+                break
+            self.stop()
+        test.addCleanup(self.stop)
+
+    def set(self, title):
+        self.process.stdin.write(title + "\n")
+        self.process.stdin.flush()
+        self.process.stdout.readline()
+
+    def stop(self):
+        if not self.process.stdin.closed:
+            self.process.communicate()
 
 
 class Rules(IntegrationTest):
@@ -248,6 +290,27 @@ class Rules(IntegrationTest):
         )
         collectd.wait_cycles(8)
         self.assertEqual(len(collectd.log_lines(r"MaxGroups")), 1)
+
+    def test_title_that_is_set_late_is_seen(self):
+        """As Ruby's $0= does it: argv is written over, and the name stays."""
+        titled = Titled(self)
+        collectd = self.start_collectd(
+            plugin(
+                """
+                <Group "late">
+                  CommandLineMatch "^late-title@"
+                </Group>
+                """
+            )
+        )
+        collectd.wait_cycles(3)
+        titled.set("late-title" + TAG)
+        self.assertEqual(collectd.next_cycle().counts("late"), (0, 0))
+        wait_until(
+            lambda: collectd.next_cycle().counts("late") == (1, 1),
+            "the title to be seen",
+            60,
+        )
 
     def test_name_that_is_no_longer_made_counts_no_more(self):
         config = """

@@ -28,7 +28,8 @@ struct fake {
   unsigned cow_kb; /* of what is shared, by copy on write, with one other */
   unsigned pss_kb; /* private_kb + shared_kb / 2 where 0 */
   unsigned swap_kb;
-  unsigned faults; /* minor ones; 10 where 0 */
+  unsigned faults;   /* minor ones; 10 where 0 */
+  unsigned switches; /* of context */
 };
 
 /* Makes an empty tree with a meminfo of 1 GiB; removes it with all in it. */

@@ -60,8 +60,9 @@ static bool note_call(const char *path, void (**happen)(void)) {
   return fails;
 }
 
-/* Reading any link that is called so is refused. */
+/* Reading any link that is called so is refused; and how often it was. */
 static const char *refused_link;
+static unsigned links;
 
 ssize_t __real_readlinkat(int dir_fd, const char *path, char *ret, size_t size);
 ssize_t __wrap_readlinkat(int dir_fd, const char *path, char *ret, size_t size);
@@ -69,6 +70,7 @@ ssize_t __wrap_readlinkat(int dir_fd, const char *path, char *ret,
                           size_t size) {
   if (!is_file(path, refused_link))
     return __real_readlinkat(dir_fd, path, ret, size);
+  links++;
   errno = EACCES;
   return -1;
 }
@@ -464,6 +466,84 @@ static void settled_command_line_is_not_read_again(void **state) {
   for (int cycle = 0; cycle < 100; cycle++)
     assert_int_equal(world_cycle(w, 10), 0);
   assert_int_equal(hook.opened, 2);
+}
+
+/* As of Ruby's $0=, of sshd after the login, of PostgreSQL on promotion: within
+ * a minute, at any interval. */
+static void title_that_is_set_late_is_seen_within_a_minute(void **state) {
+  static const unsigned intervals[] = {1, 10, 20, 25, 59, 60};
+  struct world *w = *state;
+
+  world_group(w, "g", "CommandLine", "sidekiq*", NULL, NULL);
+  for (size_t i = 0; i < sizeof(intervals) / sizeof(intervals[0]); i++) {
+    struct fake f = process(16, "a");
+    unsigned waited = 0;
+
+    world_stop(w);
+    w->settings.interval_ns = intervals[i] * UINT64_C(1000000000);
+    put(w, f);
+    for (int again = 0; again < 7; again++)
+      assert_int_equal(world_cycle(w, intervals[i]), 0);
+    assert_int_equal(world_members(w, "g"), 0);
+    f.cmdline = "sidekiq 6.5 busy";
+    f.switches++;
+    put(w, f);
+    while (world_members(w, "g") == 0) {
+      assert_in_range(waited += intervals[i], 1, 60);
+      assert_int_equal(world_cycle(w, intervals[i]), 0);
+    }
+  }
+}
+
+/* Reading it would bring swapped-out memory back. */
+static void command_line_of_one_that_sleeps_is_left_alone(void **state) {
+  struct world *w = *state;
+  struct fake f = process(16, "a");
+
+  put(w, f);
+  world_group(w, "g", "CommandLine", "thing*", NULL, NULL);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(world_cycle(w, 1), 0);
+  hook.counted = "cmdline";
+  for (int minute = 0; minute < 10; minute++)
+    assert_int_equal(world_cycle(w, 60), 0);
+  assert_int_equal(hook.opened, 0);
+  f.switches++;
+  put(w, f);
+  for (int minute = 0; minute < 10; minute++)
+    assert_int_equal(world_cycle(w, 60), 0);
+  assert_int_equal(hook.opened, 1);
+}
+
+/* Where the addresses are hidden an exec may go unseen; each attempt may cost a
+ * line in an audit log. */
+static void refused_executable_is_tried_once_an_hour_or_an_exec(void **state) {
+  struct world *w = *state;
+  struct fake f = process(16, "a");
+
+  f.start_stack = 0;
+  put(w, f);
+  world_group(w, "g", "Executable", "/usr/bin/thing", NULL, NULL);
+  refused_link = "exe";
+  links = 0;
+  for (int minute = 0; minute < 50; minute++) {
+    f.switches++;
+    put(w, f);
+    assert_int_equal(world_cycle(w, 60), 0);
+  }
+  assert_int_equal(links, 1);
+  f.comm = "b";
+  f.size = 999;
+  put(w, f);
+  assert_int_equal(world_cycle(w, 1), 0);
+  assert_int_equal(links, 2);
+  for (int minute = 0; minute < 110; minute++)
+    assert_int_equal(world_cycle(w, 60), 0);
+  assert_int_equal(links, 3);
+  refused_link = NULL;
+  for (int minute = 0; minute < 20; minute++)
+    assert_int_equal(world_cycle(w, 60), 0);
+  assert_int_equal(world_members(w, "g"), 1);
 }
 
 static void names_that_no_rule_looks_at_are_not_read(void **state) {
@@ -1350,6 +1430,9 @@ int main(void) {
       TEST(exec_is_seen_by_the_text_size_where_addresses_are_hidden),
       TEST(title_that_a_child_sets_after_fork_is_seen),
       TEST(settled_command_line_is_not_read_again),
+      TEST(title_that_is_set_late_is_seen_within_a_minute),
+      TEST(command_line_of_one_that_sleeps_is_left_alone),
+      TEST(refused_executable_is_tried_once_an_hour_or_an_exec),
       TEST(names_that_no_rule_looks_at_are_not_read),
       TEST(move_to_another_cgroup_is_seen_within_a_minute),
       TEST(pid_that_comes_to_another_process_starts_afresh),

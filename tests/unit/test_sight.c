@@ -100,6 +100,8 @@ static void get_to_know(struct fixture *f) {
   f->p.starttime_ticks = seen.stat.starttime_ticks;
   f->p.image = seen.image;
   f->p.identity = seen.identity;
+  f->p.switches = seen.switches;
+  f->p.executable_denied_s = seen.executable_denied_s;
   f->p.identified_ns = NOW;
   f->p.is_settled = true;
 }
@@ -233,17 +235,39 @@ static void names_are_read_when_they_can_have_changed(void **state) {
   static const struct {
     const char *name;
     unsigned age_s;
-    bool is_settled, is_hidden, has_moved, is_renamed, is_another;
+    bool is_settled, is_hidden, is_in_rules; /* the command line is */
+    bool has_moved, is_renamed, is_another, has_run;
+    unsigned threads;
+    char state;
     bool has_names, has_command_line; /* are read */
   } cases[] = {
-      {"settled, young", 59, true, false, false, false, false, false, false},
-      {"not settled", 0, false, false, false, false, false, true, true},
-      {"old", 60, true, false, false, false, false, true, false},
+      {"settled, young", 59, .is_settled = true},
+      {"not settled", 0, .has_names = true, .has_command_line = true},
+      {"old, awake", 60, .is_settled = true, .has_run = true,
+       .has_names = true},
       /* There an exec can go unseen. */
-      {"old, hidden", 60, true, true, false, false, false, true, true},
-      {"exec", 0, true, false, true, false, false, true, true},
-      {"new name", 0, true, false, false, true, false, true, true},
-      {"another process", 0, true, false, false, false, true, true, true},
+      {"old, hidden, asleep", 60, .is_settled = true, .is_hidden = true,
+       .has_names = true},
+      {"old, hidden, awake", 60, .is_settled = true, .is_hidden = true,
+       .has_run = true, .has_names = true, .has_command_line = true},
+      /* And there the title is of interest. */
+      {"young, in rules, awake", 59, .is_settled = true, .is_in_rules = true,
+       .has_run = true},
+      {"old, in rules, asleep", 60, .is_settled = true, .is_in_rules = true,
+       .has_names = true},
+      {"old, in rules, awake", 60, .is_settled = true, .is_in_rules = true,
+       .has_run = true, .has_names = true, .has_command_line = true},
+      /* The counts are of the main thread, and of what went off the CPU. */
+      {"old, in rules, threads", 60, .is_settled = true, .is_in_rules = true,
+       .threads = 2, .has_names = true, .has_command_line = true},
+      {"old, in rules, running", 60, .is_settled = true, .is_in_rules = true,
+       .state = 'R', .has_names = true, .has_command_line = true},
+      {"exec", 0, .is_settled = true, .has_moved = true, .has_names = true,
+       .has_command_line = true},
+      {"new name", 0, .is_settled = true, .is_renamed = true, .has_names = true,
+       .has_command_line = true},
+      {"another process", 0, .is_settled = true, .is_another = true,
+       .has_names = true, .has_command_line = true},
   };
   struct fixture *f = *state;
 
@@ -252,7 +276,11 @@ static void names_are_read_when_they_can_have_changed(void **state) {
     struct sighting seen;
     uint64_t now_ns = NOW + cases[i].age_s * SECOND;
 
+    f->sight.rule_attributes =
+        cases[i].is_in_rules ? 1U << ATTRIBUTE_COMMAND_LINE : 0;
     fake.start_stack = cases[i].is_hidden ? 0 : fake.start_stack;
+    fake.threads = cases[i].threads;
+    fake.state = cases[i].state;
     put(f, fake);
     identity_done(&f->p.identity);
     f->p = (struct subject){.pid = 16};
@@ -263,6 +291,7 @@ static void names_are_read_when_they_can_have_changed(void **state) {
     fake.starttime += cases[i].is_another;
     fake.cmdline = "server: worker";
     fake.uid = 33;
+    fake.switches += cases[i].has_run;
     see(f, &fake, now_ns, &seen);
     if (seen.has_names != cases[i].has_names ||
         seen.has_changed != cases[i].has_names)
@@ -311,20 +340,41 @@ static void another_process_under_the_pid_inherits_nothing(void **state) {
   sighting_done(&seen);
 }
 
-/* Their age is staggered by pid, by up to a quarter. */
+/* Their age is staggered by pid, by up to a quarter, and ends before the next
+ * cycle would find it above. */
 static void names_are_old_after_a_minute_or_a_little_less(void **state) {
   static const struct {
     uint32_t pid;
-    uint64_t ms;
-  } cases[] = {{16, 60000}, {1, 59062}, {31, 45937}, {32, 60000}};
+    uint64_t ms, interval_ms;
+  } cases[] = {{16, 60000, 0},     {1, 59062, 0},     {31, 45937, 0},
+               {32, 60000, 0},     {16, 59000, 1000}, {16, 50000, 10000},
+               {31, 35937, 10000}, {16, 1000, 59000}};
 
   (void)state;
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
     uint64_t at_ns = NOW + cases[i].ms * 1000000;
 
-    assert_false(sight_is_old(cases[i].pid, NOW, at_ns - 1));
-    assert_true(sight_is_old(cases[i].pid, NOW, at_ns + 1000000));
+    uint64_t interval_ns = cases[i].interval_ms * 1000000;
+
+    assert_false(sight_is_old(cases[i].pid, NOW, at_ns - 1, interval_ns));
+    assert_true(sight_is_old(cases[i].pid, NOW, at_ns + 1000000, interval_ns));
   }
+}
+
+/* Without the counts, which no kernel of ours lacks, it may have run. */
+static void who_shows_no_switches_may_have_run(void **state) {
+  struct fixture *f = *state;
+  struct fake fake = process();
+  struct sighting seen;
+
+  f->sight.rule_attributes = 1U << ATTRIBUTE_COMMAND_LINE;
+  get_to_know(f);
+  fake.cmdline = "late title";
+  put(f, fake);
+  proctree_write(&f->tree, "16/status", "Uid:\t7\t7\t7\t7\n", 13);
+  assert_int_equal(look(f, NOW + 60 * SECOND, &seen), 0);
+  expect(&seen, ATTRIBUTE_COMMAND_LINE, "late title");
+  sighting_done(&seen);
 }
 
 /* To read it may hang, or wake memory that has gone to swap. */
@@ -520,6 +570,7 @@ int main(void) {
       TEST(names_that_are_the_same_are_not_handed_over),
       TEST(another_process_under_the_pid_inherits_nothing),
       TEST(names_are_old_after_a_minute_or_a_little_less),
+      TEST(who_shows_no_switches_may_have_run),
       TEST(what_no_rule_asks_for_is_not_read),
       TEST(failure_is_told_with_the_file),
       TEST(process_that_ends_while_names_are_read_is_gone),

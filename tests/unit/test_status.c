@@ -14,7 +14,8 @@
 #define KIB UINT64_C(1024)
 
 static const unsigned all_known = STATUS_UID | STATUS_THREADS | STATUS_VM_SWAP |
-                                  STATUS_VM_PTE | STATUS_CAP_EFF;
+                                  STATUS_VM_PTE | STATUS_CAP_EFF |
+                                  STATUS_VOLUNTARY | STATUS_INVOLUNTARY;
 
 static int parse(const char *text, size_t len, struct status_sample *ret) {
   char *copy = fixture_begin(text, len, ret, sizeof(*ret));
@@ -57,7 +58,8 @@ static void a_kernel_thread_has_no_memory_lines(void **state) {
 
   (void)state;
   assert_int_equal(parse_file("status-6.18-kthread", &s), 0);
-  assert_int_equal(s.known, STATUS_UID | STATUS_THREADS | STATUS_CAP_EFF);
+  assert_int_equal(s.known, STATUS_UID | STATUS_THREADS | STATUS_CAP_EFF |
+                                STATUS_VOLUNTARY | STATUS_INVOLUNTARY);
   assert_int_equal(s.vm_swap_bytes, 0);
   assert_int_equal(s.cap_effective, 0x000001ffffffffff);
 }
@@ -97,6 +99,12 @@ static void a_line_that_is_known_is_read(void **state) {
       {"each digit",
        TEXT("CapEff:\t0123456789abcdef\n"),
        {.known = STATUS_CAP_EFF, .cap_effective = 0x0123456789abcdef}},
+      {"switches",
+       TEXT("voluntary_ctxt_switches:\t7\n"
+            "nonvoluntary_ctxt_switches:\t18446744073709551615\n"),
+       {.known = STATUS_VOLUNTARY | STATUS_INVOLUNTARY,
+        .voluntary_switches = 7,
+        .involuntary_switches = UINT64_MAX}},
       {"other order",
        TEXT("Threads:\t2\nUid:\t0\t7\t0\t0\n"),
        {.known = STATUS_THREADS | STATUS_UID,
@@ -131,7 +139,9 @@ static void a_line_that_is_known_is_read(void **state) {
     if (s.known != want->known || s.uid_effective != want->uid_effective ||
         s.threads != want->threads || s.vm_swap_bytes != want->vm_swap_bytes ||
         s.vm_pte_bytes != want->vm_pte_bytes ||
-        s.cap_effective != want->cap_effective)
+        s.cap_effective != want->cap_effective ||
+        s.voluntary_switches != want->voluntary_switches ||
+        s.involuntary_switches != want->involuntary_switches)
       fail_msg("%s: wrong value", cases[i].name);
   }
 }
@@ -168,6 +178,9 @@ static void a_known_key_with_another_value_is_rejected(void **state) {
                                                   "\n")},
       {"capabilities cut short", TEXT("CapEff:\t000001fffeffffff")},
       {"an unknown line cut short", TEXT("Threads:\t2\nSig")},
+      {"switches without number", TEXT("voluntary_ctxt_switches:\t\n")},
+      {"switches twice", TEXT("nonvoluntary_ctxt_switches:\t1\n"
+                              "nonvoluntary_ctxt_switches:\t1\n")},
       {"capabilities missing", TEXT("CapEff:\t\n")},
   };
 
