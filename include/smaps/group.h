@@ -37,8 +37,8 @@ struct known_name {
 /*
  * Names that templates make come from strangers, and each new one costs whoever
  * stores the values a set of files for ever. So there may be MaxGroups of them
- * at a time, and MaxGroups new ones an hour; a name that is known costs
- * nothing.
+ * at a time, and MaxGroups new ones an hour beside the first MaxGroups, which
+ * are what runs here; a name that is known costs nothing.
  */
 struct group_table {
   struct group **groups; /* by name */
@@ -51,6 +51,7 @@ struct group_table {
   size_t n_known, cap_known;
   uint64_t uses;
   uint64_t secret;   /* of the hash; 0 before the first */
+  size_t granted;    /* of the first ones */
   uint64_t spent_ns; /* of the hour that all new names have, in time */
   uint64_t now_ns;   /* of this cycle */
 };

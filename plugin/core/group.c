@@ -64,7 +64,7 @@ static uint64_t price_ns(const struct group_table *t) {
 }
 
 static bool can_have_new(const struct group_table *t) {
-  return t->spent_ns + price_ns(t) <= HOUR_NS;
+  return t->granted < t->max_templates || t->spent_ns + price_ns(t) <= HOUR_NS;
 }
 
 static uint64_t make_secret(void) {
@@ -162,7 +162,10 @@ static void get_to_know(struct group_table *t, uint64_t hash) {
           (t->n_known - at) * sizeof(*t->known));
   t->n_known++;
   t->known[at] = (struct known_name){.hash = hash};
-  t->spent_ns += price_ns(t);
+  if (t->granted < t->max_templates)
+    t->granted++;
+  else
+    t->spent_ns += price_ns(t);
 }
 
 static void use_name(struct group_table *t, const char *name, bool is_live) {
