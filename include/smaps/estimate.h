@@ -24,6 +24,7 @@ struct reading {
   uint32_t vm_swap_kb;
   uint32_t relatives; /* processes of its family, itself included */
   uint32_t off_pages; /* between statm and the rollup; see precision.h */
+  bool is_swap_used;  /* as meminfo had it */
 };
 
 /* What the cheap files say now. */
@@ -48,7 +49,7 @@ struct evidence {
   double shared_cost;
   double shared_moved;
   double shared_doubt;
-  bool is_swap_used; /* on this host */
+  bool is_swap_used; /* on this host, as meminfo has it */
   /* KSM merges pages, or it has merged some or taken some apart since the
    * reading. */
   bool is_ksm_suspect;

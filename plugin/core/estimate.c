@@ -22,7 +22,8 @@ bool reading_take(struct reading *r, const struct rollup *rollup,
                          .resident_pages = (uint32_t)e->statm.resident_pages,
                          .shared_pages = (uint32_t)e->statm.shared_pages,
                          .vm_swap_kb = (uint32_t)e->vm_swap_kb,
-                         .relatives = e->relatives};
+                         .relatives = e->relatives,
+                         .is_swap_used = e->is_swap_used};
   uint64_t rss_pages = rollup->bytes[ROLLUP_RSS] / e->page_size;
 
   r->at_ns = 0;
@@ -306,9 +307,11 @@ static void move_swap(const struct reading *r, const struct evidence *e,
          amount_change_from((double)by * anonymous_cost(r)));
 }
 
-/* Nothing is swapped out, not even shmem, of which VmSwap does not tell. */
-static void empty_swap(const struct evidence *e, struct rollup *u) {
-  if (!e->is_swap_used && e->vm_swap_kb == 0)
+/* Nothing is swapped out any more, not even shmem, of which VmSwap does not
+ * tell. (A meminfo that never knew of it is of a container.) */
+static void empty_swap(const struct reading *r, const struct evidence *e,
+                       struct rollup *u) {
+  if (r->is_swap_used && !e->is_swap_used && e->vm_swap_kb == 0)
     u->bytes[ROLLUP_SWAP] = u->bytes[ROLLUP_SWAP_PSS] = 0;
 }
 
@@ -393,7 +396,7 @@ void estimate_rollup(const struct reading *r, const struct evidence *e,
                          !(e->shared_cost < 1 || e->shared_cost > 1);
 
   reading_get(r, ret);
-  empty_swap(e, ret);
+  empty_swap(r, e, ret);
   if (c.anon == 0 && c.shared == 0 && c.swap == 0 && broken == 0 &&
       e->broken_by_relatives == 0 && is_set_the_same)
     return;

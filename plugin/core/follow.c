@@ -35,7 +35,8 @@ static uint32_t read_swap_kb(const struct circumstances *c,
       procfs_read_of(c->procfs, p->pid, "status", &text) == 0 &&
       status_parse(text.text, text.len, &s) == 0 && (s.known & STATUS_VM_SWAP))
     return (uint32_t)(s.vm_swap_bytes / 1024);
-  return c->is_swap_used ? p->reading.vm_swap_kb : 0;
+  return p->reading.is_swap_used && !c->is_swap_used ? 0
+                                                     : p->reading.vm_swap_kb;
 }
 
 static uint64_t broken_by_relatives(const struct process *p) {

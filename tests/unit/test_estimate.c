@@ -58,6 +58,7 @@ static const struct evidence worker_at_reading = {
     .statm = {.resident_pages = 250, .shared_pages = 50},
     .minor_faults = 5000,
     .vm_swap_kb = 100,
+    .is_swap_used = true,
     .relatives = 4,
     .cow_breaks = 1,
     .shared_cost = 1,

@@ -365,24 +365,26 @@ static void pages_found_to_be_its_own_have_not_left_the_set(void **state) {
 /* status costs as much as statm again. */
 static void swap_is_asked_for_where_there_can_be_any(void **state) {
   static const struct {
-    bool is_swap_used;
+    bool is_swap_used, was_swap_used;
     unsigned swap_kb; /* at the reading */
     int pages;        /* have come since */
     const char *status;
     unsigned wanted_kb;
   } cases[] = {
-      {true, 0, -100, "VmSwap: 4096 kB\n", 4096},
-      {true, 0, 0, "VmSwap: 4096 kB\n", 0},
-      {true, 0, 100, "VmSwap: 4096 kB\n", 0},
-      {true, 1024, 0, "VmSwap: 4096 kB\n", 4096},
-      {true, 1024, 100, "VmSwap: 0 kB\n", 0},
-      {false, 0, -100, "VmSwap: 4096 kB\n", 0},
-      {false, 1024, -100, "VmSwap: 4096 kB\n", 4096},
-      {false, 1024, 0, "VmSwap: 0 kB\n", 0},
-      {false, 1024, 0, NULL, 0},
-      {true, 1024, -100, "Threads:\t1\n", 1024},
-      {true, 1024, -100, "VmSwap: many\n", 1024},
-      {true, 1024, -100, NULL, 1024},
+      {true, true, 0, -100, "VmSwap: 4096 kB\n", 4096},
+      {true, true, 0, 0, "VmSwap: 4096 kB\n", 0},
+      {true, true, 0, 100, "VmSwap: 4096 kB\n", 0},
+      {true, true, 1024, 0, "VmSwap: 4096 kB\n", 4096},
+      {true, true, 1024, 100, "VmSwap: 0 kB\n", 0},
+      {false, true, 0, -100, "VmSwap: 4096 kB\n", 0},
+      {false, true, 1024, -100, "VmSwap: 4096 kB\n", 4096},
+      {false, true, 1024, 0, "VmSwap: 0 kB\n", 0},
+      {false, true, 1024, 0, NULL, 0},
+      {true, true, 1024, -100, "Threads:\t1\n", 1024},
+      {true, true, 1024, -100, "VmSwap: many\n", 1024},
+      {true, true, 1024, -100, NULL, 1024},
+      {false, false, 1024, 0, NULL, 1024},
+      {false, false, 1024, 0, "Threads:\t1\n", 1024},
   };
   struct fixture *f = *state;
   struct process *p = &f->p[0];
@@ -392,9 +394,10 @@ static void swap_is_asked_for_where_there_can_be_any(void **state) {
 
     proctree_write(&f->tree, "10/status", "VmSwap: 1024 kB\n", 16);
     read.rollup.bytes[ROLLUP_SWAP] = cases[i].swap_kb * KIB;
-    f->now.is_swap_used = cases[i].is_swap_used;
+    f->now.is_swap_used = cases[i].was_swap_used;
     have(p, &mapper);
     follow_from(&f->now, p, &read);
+    f->now.is_swap_used = cases[i].is_swap_used;
     proctree_unlink(&f->tree, "10/status");
     if (cases[i].status)
       proctree_write(&f->tree, "10/status", cases[i].status,
