@@ -46,7 +46,7 @@ struct plan {
  * is owed to the intervals to come: *owed_ns, 0 before the first, which is kept
  * from one to the next and is never more than the cost of one reading. So what
  * is due waits no longer than all that is due with it takes in halves of the
- * budget, and the other half of the budget is left to doubt, in the long run.
+ * budget, and the other half of the budget is left to doubt, in each interval.
  */
 struct plan plan_choose(struct candidate *c, size_t n, uint64_t budget_ns,
                         uint64_t *owed_ns);

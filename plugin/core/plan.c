@@ -125,8 +125,10 @@ struct plan plan_choose(struct candidate *c, size_t n, uint64_t budget_ns,
                                   half_ns - *owed_ns, &spent_ns);
   *owed_ns += spent_ns;
   *owed_ns -= *owed_ns < half_ns ? *owed_ns : half_ns;
-  plan.chosen +=
-      choose_doubtful(c + plan.chosen, n - plan.chosen, budget_ns, spent_ns);
+  /* What the last of them took beyond their half is owed, and not taken from
+   * the others now. */
+  plan.chosen += choose_doubtful(c + plan.chosen, n - plan.chosen, budget_ns,
+                                 spent_ns < half_ns ? spent_ns : half_ns);
   plan.deferred = gather(c + plan.chosen, n - plan.chosen, is_wanted);
   return plan;
 }
