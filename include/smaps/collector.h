@@ -44,7 +44,8 @@ struct collector_counts {
 
 /* NULL for what the system has. */
 struct collector_hooks {
-  uint64_t (*clock_ns)(void); /* never 0 */
+  uint64_t (*clock_ns)(void);     /* never 0 */
+  uint64_t (*cpu_clock_ns)(void); /* of the thread that asks */
   /* This one may be called in another thread. */
   int (*look_up_user)(uint32_t uid, char *ret, size_t size);
   uint64_t (*wall_clock_ns)(void); /* since the Epoch */

@@ -35,6 +35,9 @@ struct evidence {
   uint32_t minor_faults; /* of stat; as at the reading where not asked for */
   uint64_t vm_swap_kb;   /* of status; likewise */
   uint32_t relatives;
+  /* What share of them came or went since the reading, at most: with as many
+   * as then they can be others. (A child can end while its parent is read.) */
+  double relatives_moved;
   double relatives_doubt; /* as experience has it */
   /* The share of faults on memory shared by fork that really break the sharing,
    * as far as it was learnt, and how much of that is not sure. */
@@ -88,6 +91,9 @@ uint64_t estimate_shared_pss(const struct reading *r,
                              const struct rollup *estimate, bool is_of_shmem);
 uint64_t estimate_shared_doubt(const struct reading *r,
                                const struct evidence *e);
+/* What share of the relatives has come or gone, with those of now. */
+double estimate_relatives_moved(const struct reading *r,
+                                const struct evidence *e);
 /* Likewise, for relatives that came or went. */
 uint64_t estimate_relatives_doubt(const struct reading *r,
                                   const struct evidence *e);

@@ -84,6 +84,7 @@ struct process {
   struct back_off stalled; /* nor anything that can hang; see quarantine.h */
   uint32_t minor_faults;   /* as last seen */
   uint32_t vm_swap_kb;     /* likewise */
+  float relatives_moved;   /* since the reading, at most */
   float broken;            /* what we took it to have broken since, in bytes */
   float doubt;             /* of the estimate, in bytes */
   float unsure;            /* of that, due to faults while it was read */

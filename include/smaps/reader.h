@@ -90,6 +90,7 @@ struct read_job {
   int result;
   const char *file; /* in which it stalled */
   uint64_t took_ns; /* a rollup, or mappings */
+  uint64_t work_ns; /* of a rollup: without what it waited for the processor */
   union {
     struct sighting sighting;
     struct stat_sample stat; /* without comm */
@@ -107,6 +108,7 @@ struct reader_setup {
   uint64_t interval_ns;
   uint64_t stall_timeout_ns; /* how long a read may take */
   uint64_t (*clock_ns)(void);
+  uint64_t (*cpu_clock_ns)(void); /* of the thread that asks; NULL for none */
   int (*look_up_user)(uint32_t uid, char *ret, size_t size); /* or NULL */
 };
 

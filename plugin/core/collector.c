@@ -28,6 +28,7 @@ struct collector {
   struct metric_context context;
   struct collector_counts counts;
   uint64_t (*clock_ns)(void);
+  uint64_t (*cpu_clock_ns)(void);
   uint64_t (*wall_clock_ns)(void);
   uint32_t *refused; /* scratch: hashes of refused names */
   size_t cap_refused;
@@ -44,6 +45,10 @@ static uint64_t read_clock(clockid_t clock) {
 }
 
 static uint64_t monotonic_ns(void) { return read_clock(CLOCK_MONOTONIC); }
+
+static uint64_t thread_cpu_ns(void) {
+  return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
 
 static uint64_t realtime_ns(void) { return read_clock(CLOCK_REALTIME); }
 
@@ -63,6 +68,7 @@ static int init_reader(struct collector *c, const struct settings *settings,
       .interval_ns = settings->interval_ns,
       .stall_timeout_ns = settings->stall_timeout_ns,
       .clock_ns = c->clock_ns,
+      .cpu_clock_ns = c->cpu_clock_ns,
       .look_up_user = look_up_user};
 
   c->quarantine =
@@ -85,6 +91,8 @@ int collector_new(struct settings *settings,
   if (!c)
     return -ENOMEM;
   c->clock_ns = hooks && hooks->clock_ns ? hooks->clock_ns : monotonic_ns;
+  c->cpu_clock_ns =
+      hooks && hooks->cpu_clock_ns ? hooks->cpu_clock_ns : thread_cpu_ns;
   c->wall_clock_ns =
       hooks && hooks->wall_clock_ns ? hooks->wall_clock_ns : realtime_ns;
   c->settings = settings;

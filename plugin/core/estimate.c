@@ -480,15 +480,17 @@ static double doubt_of_cow(const struct reading *r, const struct evidence *e,
 
 /* Relatives that came share all anonymous memory at first, and statm is silent
  * about it; with those that went it is the other way round. */
+double estimate_relatives_moved(const struct reading *r,
+                                const struct evidence *e) {
+  uint32_t most = r->relatives > e->relatives ? r->relatives : e->relatives;
+  double now = most ? (double)distance(r->relatives, e->relatives) / most : 0;
+
+  return now > e->relatives_moved ? now : e->relatives_moved;
+}
+
 static double doubt_of_relatives(const struct reading *r,
                                  const struct evidence *e) {
-  uint32_t most = r->relatives > e->relatives ? r->relatives : e->relatives;
-  uint32_t moved = r->relatives > e->relatives ? r->relatives - e->relatives
-                                               : e->relatives - r->relatives;
-
-  if (moved == 0)
-    return 0;
-  return (double)moved / most * (double)bytes_of(r, ROLLUP_ANONYMOUS);
+  return estimate_relatives_moved(r, e) * (double)bytes_of(r, ROLLUP_ANONYMOUS);
 }
 
 uint64_t estimate_relatives_doubt(const struct reading *r,

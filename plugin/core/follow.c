@@ -58,6 +58,7 @@ static struct evidence evidence_of(const struct circumstances *c,
                        .minor_faults = p->minor_faults,
                        .vm_swap_kb = p->vm_swap_kb,
                        .relatives = family_size(p),
+                       .relatives_moved = (double)p->relatives_moved,
                        .cow_breaks = p->family ? p->family->cow_breaks : 1,
                        .cow_doubt = p->family ? p->family->cow_error : 1,
                        .shared_cost = 1,
@@ -124,6 +125,7 @@ void follow_look(const struct circumstances *c, struct process *p) {
   if (process_sharing(p))
     sharing_advance(process_sharing(p), &p->since);
   e = evidence_of(c, p);
+  p->relatives_moved = (float)estimate_relatives_moved(&p->reading, &e);
   tell_relatives(p, estimate_broken(&p->reading, &e));
 }
 
@@ -265,7 +267,7 @@ void follow_from(const struct circumstances *c, struct process *p,
   p->vm_swap_kb = read_swap_kb(c, p);
   p->reading.vm_swap_kb = p->vm_swap_kb;
   p->family_broken = p->family ? p->family->broken_share : 0;
-  p->broken = 0;
+  p->broken = p->relatives_moved = 0;
   p->unsure = read->faults_before && read->faults_after
                   ? (float)(read->faults_after - read->faults_before) *
                         (float)c->page_size

@@ -278,7 +278,7 @@ static void add_read(struct measurer *m, struct process *p,
   m->rollup_reads++;
   see_fields(m, job->rollup.rollup.known);
   p->is_read = true;
-  cost_learn(&p->cost, job->took_ns, p->statm.resident_pages, &policy,
+  cost_learn(&p->cost, job->work_ns, p->statm.resident_pages, &policy,
              m->now.now_ns);
   account_add_read(&m->now, p, &job->rollup.rollup);
   compare(m, p, &job->rollup);

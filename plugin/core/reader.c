@@ -33,6 +33,7 @@ struct desk {
   struct shared_users *users;
   struct sight sight;
   uint64_t (*clock_ns)(void);
+  uint64_t (*cpu_clock_ns)(void);
   uint64_t now_ns;
   uint64_t page_size;
   bool has_rollup;
@@ -151,16 +152,29 @@ static void read_evidence(struct desk *d, const struct subject *p,
     ret->faults_after = read_faults(d, p);
 }
 
+/* From here on a walk takes so long that to ask for the time of the processor
+ * makes no difference (0.3 us of 20). */
+#define WORTH_METERING_PAGES 1024
+
+static uint64_t cpu_time(const struct desk *d, const struct subject *p) {
+  return d->cpu_clock_ns && p->resident_pages >= WORTH_METERING_PAGES
+             ? d->cpu_clock_ns()
+             : 0;
+}
+
 static void run_rollup(struct desk *d, const struct subject *p,
                        struct read_job *job) {
   bool has_evidence = job->kind == READ_ROLLUP_AND_EVIDENCE;
-  uint64_t before;
+  uint64_t before, cpu_before, cpu_ns;
 
   if (has_evidence && p->wants_faults)
     job->rollup.faults_before = read_faults(d, p);
+  cpu_before = cpu_time(d, p);
   before = d->clock_ns();
   job->result = read_rollup(d, p, &job->rollup.rollup);
   job->took_ns = d->clock_ns() - before;
+  cpu_ns = cpu_time(d, p) - cpu_before;
+  job->work_ns = cpu_ns && cpu_ns < job->took_ns ? cpu_ns : job->took_ns;
   if (has_evidence && job->result == 0)
     read_evidence(d, p, &job->rollup);
 }
@@ -331,6 +345,7 @@ static void *new_desk(void *ctx) {
                             .rule_attributes = r->setup.rule_attributes,
                             .interval_ns = r->setup.interval_ns};
   d->clock_ns = r->setup.clock_ns;
+  d->cpu_clock_ns = r->setup.cpu_clock_ns;
   d->page_size = r->page_size;
   return d;
 }

@@ -17,16 +17,22 @@ static uint64_t wall_ns;
 
 static pthread_t cycle_thread;
 static uint64_t tick_ns;
-static _Atomic uint64_t walk_ns;
+static _Atomic uint64_t walk_ns, wait_ns, cpu_ns;
 
 void world_walks_take(uint64_t ns) { walk_ns = ns; }
+
+void world_walks_wait(uint64_t ns) { wait_ns = ns; }
+
+static uint64_t cpu_clock_ns(void) {
+  return cpu_ns += walk_ns ? walk_ns : WORLD_TICK_NS;
+}
 
 void world_tick(uint64_t ns) { tick_ns = ns; }
 
 static uint64_t clock_ns(void) {
   /* A reader's thread asks before and after. */
   if (!pthread_equal(pthread_self(), cycle_thread))
-    return now_ns += walk_ns ? walk_ns : WORLD_TICK_NS;
+    return now_ns += wait_ns + (walk_ns ? walk_ns : WORLD_TICK_NS);
   return now_ns += tick_ns;
 }
 
@@ -88,7 +94,7 @@ void world_make(struct world *w) {
   tick_ns = WORLD_TICK_NS;
   wall_ns = WORLD_WALL_NS;
   n_written = 0;
-  walk_ns = 0;
+  walk_ns = wait_ns = 0;
   proctree_make(&w->tree);
   settings_init(&w->settings);
 }
@@ -167,6 +173,7 @@ void world_raise(struct world *w, const char *group) {
 
 static void start(struct world *w) {
   struct collector_hooks hooks = {.clock_ns = clock_ns,
+                                  .cpu_clock_ns = cpu_clock_ns,
                                   .look_up_user = look_up_user,
                                   .wall_clock_ns = wall_clock_ns,
                                   .written = take_written};

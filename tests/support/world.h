@@ -61,6 +61,8 @@ void world_stop(struct world *w);
 
 /* How long each reading takes from now on; with 0 a microsecond. */
 void world_walks_take(uint64_t ns);
+/* And lets it wait so long for the processor besides. */
+void world_walks_wait(uint64_t ns);
 
 /* Lets a microsecond, or so much, pass whenever the clock is asked. */
 #define WORLD_TICK_NS 1000

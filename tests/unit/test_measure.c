@@ -1108,6 +1108,24 @@ static void one_slow_reading_costs_no_more_than_max_age(void **state) {
   }
 }
 
+/* On a busy machine a reading waits; the process is held up for longer, which
+ * is told, but to read it costs no more. */
+static void waiting_for_the_processor_is_no_price(void **state) {
+  struct world *w = *state;
+
+  put(w, process(10, "g"));
+  group(w, "g");
+  learn_walk(w, NS_PER_MS);
+  world_walks_wait(900 * NS_PER_MS);
+  for (int i = 0; i < 100; i++) {
+    assert_int_equal(world_cycle(w, 60), 0);
+    assert_int_equal(reads(w), 1);
+    assert_true(collector_counts(w->collector)->longest_read_ns >=
+                900 * NS_PER_MS);
+    assert_int_equal(put_off(w), 0);
+  }
+}
+
 /* A large one that has given its memory back is cheap to read. */
 static void what_has_shrunk_is_read_again(void **state) {
   struct world *w = *state;
@@ -1333,6 +1351,7 @@ int main(void) {
       TEST(orphan_that_is_too_large_is_guessed),
       TEST(without_status_a_walk_is_guessed_by_what_is_resident),
       TEST(one_slow_reading_costs_no_more_than_max_age),
+      TEST(waiting_for_the_processor_is_no_price),
       TEST(what_has_shrunk_is_read_again),
       TEST(what_was_too_large_at_first_sight_is_looked_at_again),
       TEST(what_is_slow_for_good_is_disturbed_once_an_hour),

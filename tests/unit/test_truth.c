@@ -104,6 +104,40 @@ static void zombies_share_nothing(void **state) {
   }
 }
 
+/* The child ends while its parent is read: the reading is without sharing, and
+ * was made with a relative. The next child looks like that one. */
+static void another_child_than_at_the_reading_is_doubted(void **state) {
+  struct world *w = *state;
+  struct fake parent = process(10), child;
+
+  w->settings.read_budget_ns = 0;
+  w->settings.policy.max_age_ns = 3600 * NS_PER_S;
+  parent.private_kb = 65536;
+  child = child_of(&parent, 11);
+  child.private_kb = 100;
+  put(w, parent);
+  put(w, child);
+  world_group(w, "once", "Comm", "none", NULL, NULL);
+  group(w);
+  w->settings.rules[1].policy.refresh = REFRESH_ALWAYS;
+  world_keep_state(w);
+  cycle(w);
+  cycle(w);
+  proctree_end(&w->tree, 11);
+  /* It cannot be read any more. */
+  proctree_unlink(&w->tree, "10/smaps_rollup");
+  proctree_hang(&w->tree, "10/smaps_rollup");
+  cycle(w);
+  child = child_of(&parent, 12);
+  child.private_kb = 100;
+  put(w, child);
+  cycle(w);
+  cycle(w);
+  /* All of the parent may be shared with the new one. */
+  expect_within_error(w, 32768 + 100);
+  proctree_wake(&w->tree, "10/smaps_rollup");
+}
+
 /* --- statm that is not exact -----------------------------------------------
  */
 
@@ -268,6 +302,7 @@ static void a_reading_that_hangs_has_an_error_where_all_are_read(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(zombies_share_nothing),
+      TEST(another_child_than_at_the_reading_is_doubted),
       TEST(what_statm_lags_behind_is_in_the_error_and_no_reading),
       TEST(where_statm_is_exact_the_error_is_what_it_was),
       TEST(nothing_is_swapped_out_after_swapoff),
