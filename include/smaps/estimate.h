@@ -53,9 +53,8 @@ struct evidence {
   double shared_moved;
   double shared_doubt;
   bool is_swap_used; /* on this host, as meminfo has it */
-  /* KSM merges pages, or it has merged some or taken some apart since the
-   * reading. */
-  bool is_ksm_suspect;
+  /* KSM has merged pages since the reading; or has taken some apart. */
+  bool is_ksm_merged, is_ksm_split;
 };
 
 /* Fills a reading. False, and no reading, where an amount does not fit. */

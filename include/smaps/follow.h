@@ -18,13 +18,16 @@ struct circumstances {
   /* Bit per rollup_field that this kernel has, as far as was seen. */
   uint32_t kernel_fields;
   bool is_swap_used;
-  bool is_ksm_merging;
-  uint64_t ksm_changed_ns; /* it merged or took apart pages last; 0: never */
+  uint64_t ksm_merged_ns;  /* it merged pages last; 0: never */
+  uint64_t ksm_changed_ns; /* it merged some or took some apart, likewise */
 };
 
-/* Counts what it shares in its set (sharing.h): for all members, before any of
- * what follows. */
+/* Counts what it shares in its set (sharing.h): for all members, also those
+ * that cannot be looked at now, before any of what follows. */
 void follow_count(const struct circumstances *c, struct process *p);
+
+/* Takes in how its set has changed, once in a cycle, after all are counted. */
+void follow_set(struct process *p);
 
 /* Takes in what the cheap files say, if there is a reading to compare with.
  * Its faults, where they matter, have been read. */

@@ -67,6 +67,7 @@ struct process {
   struct claim *claims;
   uint16_t n_groups, n_claims;
   uint16_t put_offs; /* cycles in which it was due and not matched */
+  uint16_t refusals; /* cycles in which it was refused a name, on end */
   /* Key of the name that MaxGroups refused, the last one; 0 for none. */
   uint32_t refused_name;
   struct explanation *why; /* NULL without snapshots */

@@ -436,9 +436,14 @@ static double doubt_of_own(const struct reading *r, const struct evidence *e,
 /* And so can, by what others did, those that stayed. */
 static double doubt_by_others(const struct reading *r,
                               const struct evidence *e) {
-  return (double)bytes_of(r,
-                          e->is_of_shmem ? ROLLUP_PSS_SHMEM : ROLLUP_PSS_FILE) *
-         e->shared_moved;
+  uint64_t uss =
+      bytes_of(r, ROLLUP_PRIVATE_CLEAN) + bytes_of(r, ROLLUP_PRIVATE_DIRTY);
+  uint64_t pss =
+      bytes_of(r, e->is_of_shmem ? ROLLUP_PSS_SHMEM : ROLLUP_PSS_FILE);
+
+  if (!((r->known >> ROLLUP_PSS_FILE) & 1)) /* before 5.3 */
+    pss = minus(bytes_of(r, ROLLUP_PSS), uss);
+  return (double)pss * e->shared_moved;
 }
 
 /* Of both, as much as experience says; but who has changed a lot itself is not
@@ -516,6 +521,19 @@ uint64_t estimate_broken(const struct reading *r, const struct evidence *e) {
   return broken_bytes(r, e, &c);
 }
 
+/* What was not merged then cannot be taken apart; before 6.7 the kernel does
+ * not say what was. */
+static uint64_t doubt_of_ksm(const struct reading *r,
+                             const struct evidence *e) {
+  bool is_told = (r->known >> ROLLUP_KSM) & 1;
+
+  if (e->is_ksm_merged)
+    return bytes_of(r, ROLLUP_ANONYMOUS);
+  if (!e->is_ksm_split)
+    return 0;
+  return bytes_of(r, is_told ? ROLLUP_KSM : ROLLUP_ANONYMOUS);
+}
+
 uint64_t estimate_doubt(const struct reading *r, const struct evidence *e) {
   struct change c = change_since(r, e);
   double doubt = doubt_of_shared(r, e, &c) + doubt_of_cow(r, e, &c) +
@@ -523,8 +541,7 @@ uint64_t estimate_doubt(const struct reading *r, const struct evidence *e) {
                  doubt_of_age(r, e);
   double most;
 
-  if (e->is_ksm_suspect)
-    doubt += (double)bytes_of(r, ROLLUP_ANONYMOUS);
+  doubt += (double)doubt_of_ksm(r, e);
   /* It cannot be further off than by all there is. */
   most = (double)(e->statm.resident_pages * e->page_size);
   return amount_from(doubt < most ? doubt : most);

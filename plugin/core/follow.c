@@ -63,8 +63,8 @@ static struct evidence evidence_of(const struct circumstances *c,
                        .cow_doubt = p->family ? p->family->cow_error : 1,
                        .shared_cost = 1,
                        .is_swap_used = c->is_swap_used,
-                       .is_ksm_suspect = c->is_ksm_merging ||
-                                         p->reading.at_ns < c->ksm_changed_ns};
+                       .is_ksm_merged = p->reading.at_ns < c->ksm_merged_ns,
+                       .is_ksm_split = p->reading.at_ns < c->ksm_changed_ns};
   struct sharing *sharing = process_sharing(p);
 
   if (!p->reading.at_ns || !sharing)
@@ -100,6 +100,13 @@ void follow_count(const struct circumstances *c, struct process *p) {
   p->shared_pages = (uint32_t)pages;
 }
 
+void follow_set(struct process *p) {
+  const struct sharing *sharing = process_sharing(p);
+
+  if (p->reading.at_ns && sharing)
+    sharing_advance(sharing, &p->since);
+}
+
 /* A page that one of n breaks out costs the others what it paid for it: a part
  * of n - 1 of its own part of n. */
 static void tell_relatives(struct process *p, uint64_t broken) {
@@ -122,8 +129,6 @@ void follow_look(const struct circumstances *c, struct process *p) {
   if (!p->reading.at_ns)
     return;
   p->vm_swap_kb = read_swap_kb(c, p);
-  if (process_sharing(p))
-    sharing_advance(process_sharing(p), &p->since);
   e = evidence_of(c, p);
   p->relatives_moved = (float)estimate_relatives_moved(&p->reading, &e);
   tell_relatives(p, estimate_broken(&p->reading, &e));
@@ -140,14 +145,19 @@ uint64_t follow_doubt(const struct circumstances *c, const struct process *p) {
   return doubt < resident ? doubt : resident;
 }
 
-/* statm itself may be off: no more than by all there is. */
+/* statm itself may be off: a process of a few pages not by as much as the large
+ * one that was seen to be, since it has had no more pages to lose count of. */
+#define IMPRECISE_PART 4
+
 static uint64_t imprecision(const struct circumstances *c,
                             const struct process *p) {
-  uint64_t resident = p->statm.resident_pages;
+  uint64_t most = p->statm.resident_pages / IMPRECISE_PART;
   uint64_t pages =
       precision_pages(&c->precision, p->threads, p->reading.off_pages);
 
-  return (pages < resident ? pages : resident) * c->page_size;
+  if (most < 2 * (uint64_t)p->reading.off_pages)
+    most = 2 * (uint64_t)p->reading.off_pages;
+  return (pages < most ? pages : most) * c->page_size;
 }
 
 uint64_t follow_error(const struct circumstances *c, const struct process *p) {

@@ -31,8 +31,17 @@ static void note_failure(struct identifier *in, const struct process *p, int r,
     identify_note(in->troubles, TROUBLE_FAILED, p, r, file);
 }
 
+/* Whether an exec would show, and does not: what it has learnt to call itself
+ * has changed, and not its memory. */
+static bool is_renamed(const struct process *p, const struct sighting *seen) {
+  return p->identified_ns && stat_has_addresses(&seen->stat) &&
+         p->starttime_ticks == seen->stat.starttime_ticks &&
+         p->start_stack == seen->stat.start_stack &&
+         p->statm.text_pages == seen->statm.text_pages;
+}
+
 static void take_names(struct process *p, struct sighting *seen,
-                       uint64_t now_ns) {
+                       uint64_t now_ns, bool is_same_program) {
   bool is_new = !p->identified_ns || p->image != seen->image;
 
   if (seen->has_changed) {
@@ -42,7 +51,7 @@ static void take_names(struct process *p, struct sighting *seen,
   }
   p->is_match_due |= seen->has_changed || is_new;
   p->is_settled = !is_new;
-  if (is_new) {
+  if (is_new && !is_same_program) {
     /* Another program: what was known of its memory is of the one before. */
     p->denied_until_ns = p->kcmp_refused_until_ns = 0;
     p->reading.at_ns = 0;
@@ -67,6 +76,20 @@ static void take_stat(struct identifier *in, struct process *p,
   p->is_dead_leader = stat_is_dead(s) && s->threads > 1;
 }
 
+/* comm cannot hang. What cannot be asked may be so. */
+static bool has_other_name(struct identifier *in, const struct process *p) {
+  const char *known = identity_get(&p->identity).value[ATTRIBUTE_COMM];
+  struct span text;
+  int r = procfs_read_of(in->procfs, p->pid, "comm", &text);
+
+  if (r != 0)
+    return r < 0;
+  if (text.len > 0 && text.text[text.len - 1] == '\n')
+    text.len--;
+  return !known || strlen(known) != text.len ||
+         memcmp(known, text.text, text.len) != 0;
+}
+
 static void take_failure(struct identifier *in, struct process *p, int r,
                          const char *file) {
   if (r == PROCFS_GONE || r == PROCFS_NO_MM) {
@@ -76,6 +99,10 @@ static void take_failure(struct identifier *in, struct process *p, int r,
   }
   note_failure(in, p, r, file);
   p->state = PROCESS_UNKNOWN;
+  if (!p->identified_ns || !(p->has_new_inode || has_other_name(in, p)))
+    return;
+  p->is_settled = false;
+  p->is_match_due = true;
 }
 
 /* Members are worth a descriptor. */
@@ -110,12 +137,23 @@ static bool has_further_threads(struct identifier *in,
          status_parse(text.text, text.len, &status) == 0 && status.threads > 1;
 }
 
+/* Whether it can be another process, or run another program, than is known. */
+static bool may_be_other(struct identifier *in, const struct process *p,
+                         const struct statm_sample *now) {
+  return p->has_new_inode || p->is_match_due ||
+         (!p->is_dead_leader && now->text_pages != p->statm.text_pages) ||
+         has_other_name(in, p);
+}
+
 /* It could not be looked at. Where it is known it goes on as what it was, for
- * as long as it has memory; if there was a reason to look, there still is. */
+ * as long as it has memory and shows nothing else; if there was a reason to
+ * look, there still is. What may be in other groups than it was is due to be
+ * matched, and counts as unidentified until then. */
 static void go_on(struct identifier *in, struct process *p) {
-  struct statm_sample statm;
+  struct statm_sample statm = {0};
   int r = read_statm(in, p, &statm);
   bool shows_none = r == 0 && !p->is_dead_leader && !statm_has_mm(&statm);
+  bool is_other;
 
   p->state = PROCESS_UNKNOWN;
   /* Where the main thread alone has ended, its file shows no memory either. */
@@ -123,11 +161,14 @@ static void go_on(struct identifier *in, struct process *p) {
     p->state = PROCESS_GONE;
   if (r != 0 || shows_none)
     return;
+  is_other = p->identified_ns && may_be_other(in, p, &statm);
   if (!p->is_dead_leader) { /* that one shows nothing itself */
     p->is_settled &= is_going_on(&p->statm, &statm);
     p->statm = statm;
   }
-  if (p->identified_ns)
+  p->is_settled &= !is_other;
+  p->is_match_due |= is_other;
+  if (p->identified_ns && !is_other)
     p->state = PROCESS_ALIVE;
 }
 
@@ -141,12 +182,15 @@ static bool take_stall(struct identifier *in, const struct read_job *job) {
 static void take(struct identifier *in, const struct read_job *job,
                  struct sighting *seen, uint64_t now_ns) {
   struct process *p = job->process;
+  bool is_same_program;
 
   if (take_stall(in, job))
     return;
+  is_same_program = is_renamed(p, seen);
   if (seen->state != PROCESS_UNSEEN)
     take_stat(in, p, &seen->stat);
   if (job->result != 0) {
+    p->is_match_due |= seen->image && seen->image != p->image;
     take_failure(in, p, job->result, seen->file);
     return;
   }
@@ -155,7 +199,7 @@ static void take(struct identifier *in, const struct read_job *job,
     return;
   p->statm = seen->statm;
   if (seen->has_names)
-    take_names(p, seen, now_ns);
+    take_names(p, seen, now_ns, is_same_program);
   /* Now it has a name to be told by. */
   if (seen->is_executable_denied && in->rules_need_executable)
     identify_note(in->troubles, TROUBLE_EXECUTABLE_DENIED, p, 0, "exe");

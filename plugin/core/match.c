@@ -384,12 +384,12 @@ static void match(struct matcher *m, struct process *p,
 
 /* --- in which order ------------------------------------------------------- */
 
-static bool has_time(struct matcher *m) {
+static bool has_time(struct matcher *m, uint64_t budget_ns) {
   uint64_t now_ns = m->clock_ns();
 
   if (!m->began_ns)
     m->began_ns = now_ns;
-  return now_ns - m->began_ns < MATCH_BUDGET_NS;
+  return now_ns - m->began_ns < budget_ns;
 }
 
 /* Whether rules may take long for it: a stranger can see to that. */
@@ -403,14 +403,20 @@ static bool is_long(const struct matcher *m, const struct process *p) {
   return false;
 }
 
-/* One of those that wait always gets its turn. */
+/*
+ * Half of the time is for those that were put off before, the longest waiting
+ * first, and for long names: whoever renames his processes again and again puts
+ * off others no longer than it takes to match each of his processes once. One
+ * of those that wait always gets its turn.
+ */
 static bool may_match(struct matcher *m, const struct process *p,
                       const struct process *parent) {
   if (parent && parent->is_match_put_off)
     return false;
   if (!m->may_match_long)
-    return !is_long(m, p) && has_time(m);
-  return has_time(m) || !m->has_matched_waiting;
+    return p->put_offs == 0 && !is_long(m, p) &&
+           has_time(m, MATCH_BUDGET_NS / 2);
+  return has_time(m, MATCH_BUDGET_NS) || !m->has_matched_waiting;
 }
 
 /* Whether a name of it that MaxGroups kept out would come in now. */
@@ -511,6 +517,35 @@ static void resolve_waiting(struct matcher *m, const struct process_table *t) {
     resolve_with_ancestors(m, t, m->waiting[i]);
 }
 
+static int compare_refused(const void *a, const void *b) {
+  const struct process *x = *(struct process *const *)a;
+  const struct process *y = *(struct process *const *)b;
+
+  if (x->refusals != y->refusals)
+    return x->refusals > y->refusals ? -1 : 1;
+  return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+/* What there is room for goes to whom it was refused longest ago, and not to
+ * newcomers: a service would never be let in beside processes that come and go
+ * with ever new names. */
+static void resolve_refused(struct matcher *m, const struct process_table *t) {
+  size_t n = 0;
+
+  m->may_match_long = true;
+  for (size_t i = 0; i < t->n; i++) {
+    struct process *p = t->processes[i];
+
+    p->is_resolved = p->is_waiting = p->is_match_put_off = false;
+    if (p->refused_name && p->state == PROCESS_ALIVE && is_let_in(m, p))
+      m->waiting[n++] = p;
+  }
+  if (n > 0)
+    qsort(m->waiting, n, sizeof(struct process *), compare_refused);
+  for (size_t i = 0; i < n; i++)
+    resolve_with_ancestors(m, t, m->waiting[i]);
+}
+
 static void forget_changes(const struct process_table *t) {
   for (size_t i = 0; i < t->n; i++)
     t->processes[i]->has_changed_claims = false;
@@ -543,6 +578,7 @@ static void resolve_all(struct matcher *m, const struct process_table *t) {
   m->began_ns = 0;
   m->has_matched_waiting = false;
   forget_changes(t);
+  resolve_refused(m, t);
   for (int i = 0; i < PASSES_MAX; i++) {
     resolve_ordinary(m, t);
     forget_changes(t);
@@ -554,6 +590,10 @@ static void resolve_all(struct matcher *m, const struct process_table *t) {
 
 /* Who is due still was put off: its groups are not known. */
 static void settle(struct matcher *m, struct process *p) {
+  if (!p->refused_name)
+    p->refusals = 0;
+  else if (p->refusals < UINT16_MAX)
+    p->refusals++;
   if (p->state != PROCESS_ALIVE)
     return;
   if (!p->is_match_due) {

@@ -363,15 +363,17 @@ static int make_room(struct measurer *m, size_t n) {
   return 0;
 }
 
-/* What was read before a change may be about pages that were not shared yet, or
- * are not any more. A change that goes on is seen again in the next cycle. */
+/* A reading from before pages were merged, or taken apart, is about others.
+ * What goes on is seen again in the next cycle; where it merged until now it
+ * did so after the last reading too. */
 static void look_at_ksm(struct measurer *m, uint64_t now_ns) {
   struct ksm before = m->ksm;
 
   if (!m->read_ksm)
     return;
   m->read_ksm(&m->ksm);
-  m->now.is_ksm_merging = ksm_is_merging(&m->ksm);
+  if (ksm_is_merging(&before) || ksm_is_merging(&m->ksm))
+    m->now.ksm_merged_ns = now_ns;
   if (m->ksm.run != before.run || m->ksm.pages_sharing != before.pages_sharing)
     m->now.ksm_changed_ns = now_ns;
 }
@@ -457,6 +459,12 @@ static void tell_apart(struct measurer *m, const struct process_table *t) {
   ask_same_mm(m, jobs, n);
 }
 
+/* One that cannot be looked at in this cycle has not left. */
+static bool is_in_set(const struct process *p) {
+  return (p->state == PROCESS_ALIVE || p->state == PROCESS_UNKNOWN) &&
+         p->n_groups > 0 && !p->is_in_parents_mm;
+}
+
 /* All that the estimate of one process depends on of the others. */
 static void look_around(struct measurer *m, const struct process_table *t) {
   struct read_job jobs[JOBS_AT_ONCE];
@@ -466,9 +474,10 @@ static void look_around(struct measurer *m, const struct process_table *t) {
     struct process *p = t->processes[i];
 
     p->is_read = p->has_failed = p->is_put_off = false;
+    if (is_in_set(p))
+      follow_count(&m->now, p);
     if (!is_measured(p))
       continue;
-    follow_count(&m->now, p);
     if (process_wants_faults(p) && !is_quarantined(m, p))
       jobs[n++] = (struct read_job){.process = p, .kind = READ_STAT};
     if (n == JOBS_AT_ONCE) {
@@ -477,6 +486,9 @@ static void look_around(struct measurer *m, const struct process_table *t) {
     }
   }
   read_faults(m, jobs, n);
+  for (size_t i = 0; i < t->n; i++)
+    if (is_in_set(t->processes[i]))
+      follow_set(t->processes[i]);
 }
 
 static void add_up(struct measurer *m, struct process *p) {

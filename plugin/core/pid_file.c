@@ -2,8 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <smaps/scan.h>
@@ -54,6 +56,21 @@ static uint32_t parse(const char *text, size_t len) {
   return scan_is_done(&s) && len == HEAD_SIZE ? 0 : pid;
 }
 
+/* Files of the kernel look regular, and to read one can have an effect
+ * (/proc/kmsg). A link to one is made by a stranger. */
+static bool is_of_kernel(int found_fd) {
+  static const long kinds[] = {PROC_SUPER_MAGIC, SYSFS_MAGIC, DEBUGFS_MAGIC,
+                               TRACEFS_MAGIC, SECURITYFS_MAGIC};
+  struct statfs fs;
+
+  if (fstatfs(found_fd, &fs) != 0)
+    return false;
+  for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+    if ((long)fs.f_type == kinds[i])
+      return true;
+  return false;
+}
+
 static int read_found(int found_fd, uint32_t *ret) {
   char text[HEAD_SIZE];
   struct stat st;
@@ -62,7 +79,7 @@ static int read_found(int found_fd, uint32_t *ret) {
 
   if (fstat(found_fd, &st) < 0)
     return last_error();
-  if (S_ISREG(st.st_mode))
+  if (S_ISREG(st.st_mode) && !is_of_kernel(found_fd))
     r = read_head(found_fd, text, sizeof(text), &len);
   if (r == 0)
     *ret = parse(text, len);

@@ -123,10 +123,10 @@ struct plan plan_choose(struct candidate *c, size_t n, uint64_t budget_ns,
   if (half_ns > *owed_ns)
     plan.chosen += choose_overdue(c + plan.chosen, n - plan.chosen,
                                   half_ns - *owed_ns, &spent_ns);
-  *owed_ns += spent_ns;
-  *owed_ns -= *owed_ns < half_ns ? *owed_ns : half_ns;
   /* What the last of them took beyond their half is owed, and not taken from
    * the others now. */
+  *owed_ns += spent_ns;
+  *owed_ns -= *owed_ns < half_ns ? *owed_ns : half_ns;
   plan.chosen += choose_doubtful(c + plan.chosen, n - plan.chosen, budget_ns,
                                  spent_ns < half_ns ? spent_ns : half_ns);
   plan.deferred = gather(c + plan.chosen, n - plan.chosen, is_wanted);

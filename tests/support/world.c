@@ -90,6 +90,7 @@ static int look_up_user(uint32_t uid, char *ret, size_t size) {
 
 void world_make(struct world *w) {
   *w = (struct world){.collector = NULL};
+  cycle_thread = pthread_self();
   now_ns = UINT64_C(1000) * 1000000000;
   tick_ns = WORLD_TICK_NS;
   wall_ns = WORLD_WALL_NS;
@@ -189,7 +190,6 @@ static void start(struct world *w) {
 }
 
 int world_cycle(struct world *w, unsigned seconds) {
-  cycle_thread = pthread_self();
   if (w->collector)
     wall_ns += (uint64_t)seconds * 1000000000;
   else

@@ -668,6 +668,7 @@ refused_rollup_is_tried_again_after_an_hour_or_an_exec(void **state) {
   assert_int_equal(hook.opened, 2);
   f.comm = "b";
   f.size = 999;
+  f.start_stack += 0x1000;
   put(w, f);
   hook.failing = NULL;
   assert_int_equal(world_cycle(w, 10), 0);
@@ -996,6 +997,43 @@ static void failure_to_look_is_no_sign_that_there_is_nobody(void **state) {
     assert_int_equal(unidentified(w), 0);
     assert_true(is_whole(w, 1));
     proctree_end(&w->tree, 20);
+    assert_int_equal(world_cycle(w, 1), 0);
+  }
+}
+
+/* What is known of it may be of the program before, or of the process that had
+ * its pid: it is in the sums of neither group, and neither is known to be empty
+ * for sure. */
+static void who_may_have_become_another_is_not_known(void **state) {
+  static const char *const failing[] = {"stat", "cmdline"};
+  struct world *w = *state;
+
+  put(w, process(1, "init")); /* an empty tree is no proc tree */
+  world_group(w, "sh", "Comm", "sh", "CommandLineMatch", ".");
+  world_group(w, "g", "Comm", "g", NULL, NULL);
+  for (uint32_t i = 0; i < 2; i++) {
+    struct fake f = process(10 + i, "sh");
+
+    put(w, f);
+    assert_int_equal(world_cycle(w, 1), 0);
+    assert_int_equal(world_cycle(w, 1), 0);
+    assert_true(world_value(w, "g", "ps_count") == 0);
+    f.comm = "g";
+    f.text += 7;
+    f.size += 1000;
+    f.start_stack += 0x10000;
+    put(w, f);
+    refuse(failing[i], EMFILE);
+    for (int n = 0; n < 5; n++) {
+      assert_int_equal(world_cycle(w, 1), 0);
+      assert_int_equal(unidentified(w), 1);
+      assert_true(is_not_known(w, "g"));
+    }
+    hook.failing = NULL;
+    assert_int_equal(world_cycle(w, 1), 0);
+    assert_true(world_value(w, "g", "ps_count") == 1);
+    assert_true(world_value(w, "sh", "ps_count") == 0);
+    proctree_end(&w->tree, f.pid);
     assert_int_equal(world_cycle(w, 1), 0);
   }
 }
@@ -1452,6 +1490,7 @@ int main(void) {
       TEST(process_that_hangs_at_first_sight_is_in_no_group),
       TEST(who_is_not_identified_can_be_in_any_group),
       TEST(failure_to_look_is_no_sign_that_there_is_nobody),
+      TEST(who_may_have_become_another_is_not_known),
       TEST(dead_main_thread_that_nobody_can_look_at_is_alive),
       TEST(known_process_whose_stat_hangs_stays_a_member),
       TEST(exec_of_one_that_hangs_has_it_looked_at_again),

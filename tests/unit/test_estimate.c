@@ -100,7 +100,7 @@ struct step {
   int faults, swap_kb, relatives, seconds;
   double cow_breaks, cow_doubt; /* breaks 0 stands for 1 */
   uint64_t broken_by_relatives_kb;
-  bool is_ksm_suspect;
+  bool is_ksm_merged, is_ksm_split;
   bool is_swap_off;
   /* What is to come out, in kB. */
   double pss, uss, rss, anonymous, pss_anon, pss_file, swap, swap_pss, doubt;
@@ -120,7 +120,8 @@ static struct evidence evidence_after(const struct evidence *at,
   e.cow_breaks = s->cow_breaks > 0 ? s->cow_breaks : 1;
   e.cow_doubt = s->cow_doubt;
   e.broken_by_relatives = s->broken_by_relatives_kb * KIB;
-  e.is_ksm_suspect = s->is_ksm_suspect;
+  e.is_ksm_merged = s->is_ksm_merged;
+  e.is_ksm_split = s->is_ksm_split;
   e.is_swap_used = !s->is_swap_off;
   return e;
 }
@@ -203,13 +204,13 @@ static void what_changed_says_what_a_worker_uses(void **state) {
                                    WANT(550, 400, 1000, 800, 500, 50, 100, 60, 0)},
     {"a relative broke its part", .broken_by_relatives_kb = 20,
                                    WANT(570, 400, 1000, 800, 520, 50, 100, 60, 0)},
-    {"merging", .is_ksm_suspect = true,
+    {"merging", .is_ksm_merged = true,
                                    WANT(550, 400, 1000, 800, 500, 50, 100, 60, 800)},
     {"ten seconds", .seconds = 10, WANT(550, 400, 1000, 800, 500, 50, 100, 60, 1.5)},
     {"a long time: no more than what is shared", .seconds = 1000000,
                                    WANT(550, 400, 1000, 800, 500, 50, 100, 60, 600)},
     {"merging for long: no more than what is resident", .seconds = 1000000,
-     .is_ksm_suspect = true,      WANT(550, 400, 1000, 800, 500, 50, 100, 60, 1000)},
+     .is_ksm_merged = true,      WANT(550, 400, 1000, 800, 500, 50, 100, 60, 1000)},
   };
   /* clang-format on */
 
@@ -564,7 +565,8 @@ static void draw_change(struct evidence *e, const struct reading *r) {
   e->now_ns += draw(UINT64_C(1) << draw(55));
   e->cow_breaks = draw_share();
   e->cow_doubt = draw_share();
-  e->is_ksm_suspect = draw(10) == 0;
+  e->is_ksm_merged = draw(10) == 0;
+  e->is_ksm_split = draw(10) == 0;
   e->is_swap_used = draw(10) > 0;
   if (draw(3) == 0)
     e->broken_by_relatives = draw(reading_cow_bytes(r) + 1);

@@ -120,6 +120,8 @@ static void count(struct fixture *f, int n) {
   f->now.now_ns += SECOND;
   for (int i = 0; i < n; i++)
     follow_count(&f->now, &f->p[i]);
+  for (int i = 0; i < n; i++)
+    follow_set(&f->p[i]);
 }
 
 static uint64_t estimate(const struct fixture *f, const struct process *p,

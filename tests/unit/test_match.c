@@ -699,6 +699,37 @@ static void forged_names_make_so_many_groups_an_hour(void **state) {
   assert_int_equal(world_groups(w), 20 + 1);
 }
 
+/* Beside processes of lower pids that live for an interval and have ever new
+ * names: it waits for what an hour has for one name, and not for ever. */
+static void a_service_is_let_in_before_newcomers(void **state) {
+  struct world *w = *state;
+  uint32_t name = 0;
+
+  w->settings.max_groups = 4;
+  w->settings.policy.refresh = REFRESH_NEVER;
+  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
+  world_other(w, "rest");
+  for (int cycle = 0; cycle < 60; cycle++) {
+    uint32_t first = 10 + 2 * (uint32_t)(cycle % 20);
+
+    for (uint32_t i = 0; i < 2; i++) {
+      char comm[16];
+
+      snprintf(comm, sizeof(comm), "n%u", name++);
+      put(w, first + i, 1, comm);
+    }
+    if (cycle == 20)
+      put(w, 5000, 1, "service");
+    assert_int_equal(world_cycle(w, HOUR / 12), 0);
+    proctree_end(&w->tree, first);
+    proctree_end(&w->tree, first + 1);
+    put(w, 1, 1, "init");
+    if (cycle >= 20 && world_members(w, "service") == 1)
+      return;
+  }
+  fail_msg("it was not let in for %d hours", 40 / 12);
+}
+
 #define UNITS 150
 
 /* All at once, or one after the other, each day; and new ones now and then. */
@@ -767,7 +798,7 @@ static void long_names_are_matched_behind_all_others(void **state) {
     put_long(w, 500 + i, 1, "waiting");
     put(w, 900 + i, 1, "ordinary");
   }
-  world_tick(MATCH_BUDGET_NS / 10); /* which takes all there is */
+  world_tick(MATCH_BUDGET_NS / 20); /* which takes half of what there is */
   do {
     for (uint32_t i = 0; i < 15; i++)
       put_long(w, 10 + cycles * 15 + i, 1, "new");
@@ -1003,6 +1034,7 @@ int main(void) {
       TEST(no_more_are_told_than_there_is_room_for),
       TEST(any_number_of_names_takes_bounded_memory),
       TEST(forged_names_make_so_many_groups_an_hour),
+      TEST(a_service_is_let_in_before_newcomers),
       TEST(units_that_restart_each_day_are_never_refused),
       TEST(long_names_are_matched_behind_all_others),
       TEST(one_at_least_is_matched_in_each_cycle),

@@ -1271,9 +1271,37 @@ while_pages_are_merged_all_that_is_anonymous_is_in_doubt(void **state) {
   assert_true(s.p.doubt == 0);
   ksm.pages_sharing = 100;
   for (int i = 0; i < 4; i++) {
-    run_single(&s, NS_PER_S);
+    run_single(&s, 2 * NS_PER_S);
     assert_true(s.p.doubt == 4096 * 1024);
   }
+  measurer_done(&s.m);
+}
+
+/* Where nothing is merged any more and merged pages are left, one that is taken
+ * apart is no reason to read processes that had none. */
+static void what_had_no_merged_pages_is_trusted_when_some_split(void **state) {
+  struct single s;
+
+  (void)state;
+  make_single_read(&s);
+  s.p.reading.known = 1U << ROLLUP_KSM;
+  ksm = s.m.ksm = (struct ksm){.run = 0, .pages_sharing = 500};
+  for (uint64_t i = 2; i < 10; i++) {
+    ksm.pages_sharing--;
+    run_single(&s, i * NS_PER_S);
+    assert_true(s.p.doubt == 0);
+  }
+  s.p.reading.kb[ROLLUP_KSM] = 64;
+  ksm.pages_sharing--;
+  run_single(&s, 10 * NS_PER_S);
+  assert_true(s.p.doubt == 65536);
+  /* It merged until it was stopped: anything may have been merged. */
+  ksm.run = 1;
+  run_single(&s, 11 * NS_PER_S);
+  s.p.reading.at_ns = 11 * NS_PER_S;
+  ksm.run = 0;
+  run_single(&s, 12 * NS_PER_S);
+  assert_true(s.p.doubt == 4096 * 1024);
   measurer_done(&s.m);
 }
 
@@ -1358,6 +1386,7 @@ int main(void) {
       cmocka_unit_test(
           while_pages_are_merged_all_that_is_anonymous_is_in_doubt),
       cmocka_unit_test(what_was_read_before_ksm_changed_is_in_doubt),
+      cmocka_unit_test(what_had_no_merged_pages_is_trusted_when_some_split),
   };
 
   alarm(300); /* what waits in vain fails */
