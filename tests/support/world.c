@@ -15,7 +15,7 @@ static _Atomic uint64_t now_ns;
 
 static uint64_t wall_ns;
 
-static pthread_t cycle_thread;
+static _Atomic pthread_t cycle_thread;
 static uint64_t tick_ns;
 static _Atomic uint64_t walk_ns, wait_ns, cpu_ns;
 
