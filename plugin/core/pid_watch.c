@@ -28,9 +28,9 @@ static struct selector *next(const struct settings *settings,
   return NULL;
 }
 
-static bool has(const struct pid_watch *w, const char *path) {
-  for (size_t i = 0; i < w->n; i++)
-    if (strcmp(w->files[i].path, path) == 0)
+static bool has(const struct watched_file *files, size_t n, const char *path) {
+  for (size_t i = 0; i < n; i++)
+    if (strcmp(files[i].path, path) == 0)
       return true;
   return false;
 }
@@ -39,7 +39,7 @@ int pid_watch_init(struct pid_watch *w, const struct settings *settings,
                    struct reader *reader, const struct quarantine *quarantine) {
   struct cursor counting = {0}, adding = {0};
   const struct selector *s;
-  size_t most = 0;
+  size_t most = 0, n = 0;
 
   *w = (struct pid_watch){
       .settings = settings, .reader = reader, .quarantine = quarantine};
@@ -54,8 +54,9 @@ int pid_watch_init(struct pid_watch *w, const struct settings *settings,
     return -ENOMEM;
   }
   while ((s = next(settings, &adding)))
-    if (!has(w, s->pattern))
-      w->files[w->n++].path = s->pattern;
+    if (!has(w->files, n, s->pattern))
+      w->files[n++].path = s->pattern;
+  w->n = n;
   return 0;
 }
 
