@@ -15,6 +15,8 @@
 /* The usual error is exceeded every other time; a published bound should not
  * be. */
 #define DOUBTS_PUBLISHED 2
+/* The next reading can be farther off than the worst of late. */
+#define WORST_PUBLISHED 1.5
 
 /* Memory goes to swap where resident memory goes, and comes back from there. A
  * process that had none at its reading and has not shrunk is taken to have
@@ -169,7 +171,8 @@ uint64_t follow_error(const struct circumstances *c, const struct process *p) {
   if (sharing) {
     e.shared_doubt = sharing->experience.worst;
     e.relatives_doubt = p->family ? p->family->experience.worst : 0;
-    worst = estimate_doubt(&p->reading, &e);
+    worst =
+        amount_from(WORST_PUBLISHED * (double)estimate_doubt(&p->reading, &e));
   }
   return (usual > worst ? usual : worst) + imprecision(c, p);
 }
