@@ -24,7 +24,8 @@ void world_walks_take(uint64_t ns) { walk_ns = ns; }
 void world_walks_wait(uint64_t ns) { wait_ns = ns; }
 
 static uint64_t cpu_clock_ns(void) {
-  return cpu_ns += walk_ns ? walk_ns : WORLD_TICK_NS;
+  cpu_ns += walk_ns ? walk_ns : WORLD_TICK_NS;
+  return cpu_ns;
 }
 
 void world_tick(uint64_t ns) { tick_ns = ns; }
@@ -32,8 +33,10 @@ void world_tick(uint64_t ns) { tick_ns = ns; }
 static uint64_t clock_ns(void) {
   /* A reader's thread asks before and after. */
   if (!pthread_equal(pthread_self(), cycle_thread))
-    return now_ns += wait_ns + (walk_ns ? walk_ns : WORLD_TICK_NS);
-  return now_ns += tick_ns;
+    now_ns += wait_ns + (walk_ns ? walk_ns : WORLD_TICK_NS);
+  else
+    now_ns += tick_ns;
+  return now_ns;
 }
 
 static uint64_t wall_clock_ns(void) { return wall_ns; }

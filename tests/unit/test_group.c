@@ -259,7 +259,7 @@ any_order_of_takes_and_releases_keeps_the_table_right(void **state) {
 /* Four times as many as there may be are known, those that were in use last. */
 static void names_that_are_known_cost_nothing(void **state) {
   struct group_table t = {.max_templates = 4};
-  char name[8];
+  char name[16];
 
   (void)state;
   group_table_begin(&t, 1);

@@ -558,8 +558,8 @@ static void a_maps_has_all_but_the_amounts(void **state) {
 
 static void what_is_no_maps_is_refused(void **state) {
   static const char *const texts[] = {MAPPING("/a", 4), "x\n",
-                                      "Size: 4 kB\n"
-                                      "Rss: 4 kB\n"};
+                                      ("Size: 4 kB\n"
+                                       "Rss: 4 kB\n")};
 
   (void)state;
   for (size_t i = 0; i < 3; i++) {
