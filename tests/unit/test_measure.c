@@ -1126,6 +1126,25 @@ static void waiting_for_the_processor_is_no_price(void **state) {
   }
 }
 
+/* Whatever it calls itself, it takes as long to read. */
+static void one_that_renames_itself_keeps_its_price(void **state) {
+  struct world *w = *state;
+  struct fake f = process(10, "g");
+  unsigned n = 0;
+
+  put(w, f);
+  world_group(w, "g", "Comm", "*", NULL, NULL);
+  world_walks_take(400 * NS_PER_MS);
+  for (int i = 0; i < 100; i++) {
+    f.comm = i % 2 ? "g" : "h";
+    put(w, f);
+    assert_int_equal(world_cycle(w, 10), 0);
+    n += reads(w);
+  }
+  /* Each reading doubles the prediction at most, from 30 us on. */
+  assert_in_range(n, 1, 20);
+}
+
 /* A large one that has given its memory back is cheap to read. */
 static void what_has_shrunk_is_read_again(void **state) {
   struct world *w = *state;
@@ -1380,6 +1399,7 @@ int main(void) {
       TEST(without_status_a_walk_is_guessed_by_what_is_resident),
       TEST(one_slow_reading_costs_no_more_than_max_age),
       TEST(waiting_for_the_processor_is_no_price),
+      TEST(one_that_renames_itself_keeps_its_price),
       TEST(what_has_shrunk_is_read_again),
       TEST(what_was_too_large_at_first_sight_is_looked_at_again),
       TEST(what_is_slow_for_good_is_disturbed_once_an_hour),

@@ -236,6 +236,13 @@ static void a_file_that_is_not_for_us_is_not_known(void **state) {
   assert_int_equal(pid, 4711);
 }
 
+/* It looks regular, and has a number in front. */
+static void what_is_the_kernels_names_no_process(void **state) {
+  (void)state;
+  assert_int_equal(symlink("/proc/sys/kernel/pid_max", path), 0);
+  assert_names(path, 0);
+}
+
 #define TEST(f)                                                                \
   cmocka_unit_test_setup_teardown(f, make_directory, remove_directory)
 
@@ -245,6 +252,7 @@ int main(void) {
       TEST(a_link_to_a_file_is_followed),
       TEST(where_no_file_can_be_there_is_no_process),
       TEST(what_is_no_regular_file_names_no_process),
+      TEST(what_is_the_kernels_names_no_process),
       TEST(what_is_in_a_fifo_stays_there),
       TEST(what_is_no_regular_file_is_not_even_opened),
       TEST(no_file_is_left_open),
