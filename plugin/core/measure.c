@@ -260,8 +260,8 @@ static void note_failure(struct measurer *m, struct process *p, int r) {
 
 /* Whether the statm of a process that did not change meanwhile shows as much as
  * its rollup. */
-static void compare(struct measurer *m, const struct process *p,
-                    const struct rollup_reading *read) {
+static void compare_statm(struct measurer *m, const struct process *p,
+                          const struct rollup_reading *read) {
   uint64_t rss = read->rollup.bytes[ROLLUP_RSS] / m->now.page_size;
   uint64_t resident = p->statm.resident_pages;
 
@@ -281,7 +281,7 @@ static void add_read(struct measurer *m, struct process *p,
   cost_learn(&p->cost, job->work_ns, p->statm.resident_pages, &policy,
              m->now.now_ns);
   account_add_read(&m->now, p, &job->rollup.rollup);
-  compare(m, p, &job->rollup);
+  compare_statm(m, p, &job->rollup);
   if (m->keeps_readings || policy.refresh == REFRESH_ADAPTIVE)
     follow_from(&m->now, p, &job->rollup);
 }
