@@ -26,15 +26,15 @@ static int apply_report(struct scope *scope, const oconfig_item_t *item) {
     if (item->values[i].type == OCONFIG_TYPE_STRING)
       found = metric_find(item->values[i].value.string, &scope->reason);
     else
-      reason_format(&scope->reason, "expected strings in quotes");
+      config_error_format(&scope->reason, "expected strings in quotes");
     if (!found)
       return -EINVAL;
     metrics |= found;
   }
   if (!metrics)
-    return reason_set(&scope->reason, "expected one string at least: "
-                                      "\"default\", \"detail\" or names of "
-                                      "values");
+    return config_error_set(&scope->reason,
+                            "expected at least one string: \"default\", "
+                            "\"detail\" or names of values");
   scope->report->metrics |= metrics;
   return 0;
 }
@@ -47,17 +47,18 @@ static int apply_refresh(struct scope *scope, const oconfig_item_t *item) {
                {"always", REFRESH_ALWAYS},
                {"never", REFRESH_NEVER}};
   const char *word;
-  int r = option_string(scope, item, &word);
+  int rc = option_string(scope, item, &word);
 
-  for (size_t i = 0; r == 0 && i < sizeof(words) / sizeof(*words); i++) {
+  for (size_t i = 0; rc == 0 && i < sizeof(words) / sizeof(*words); i++) {
     if (strcasecmp(words[i].word, word) != 0)
       continue;
     scope->policy->refresh = words[i].refresh;
     return 0;
   }
-  return r < 0 ? r
-               : reason_set(&scope->reason,
-                            "expected \"adaptive\", \"always\" or \"never\"");
+  return rc < 0 ? rc
+                : config_error_set(
+                      &scope->reason,
+                      "expected \"adaptive\", \"always\" or \"never\"");
 }
 
 static int apply_max_age(struct scope *scope, const oconfig_item_t *item) {
@@ -65,9 +66,10 @@ static int apply_max_age(struct scope *scope, const oconfig_item_t *item) {
                      &scope->policy->max_age_ns);
 }
 
-static int apply_max_stall(struct scope *scope, const oconfig_item_t *item) {
+static int apply_max_lock_hold(struct scope *scope,
+                               const oconfig_item_t *item) {
   return option_time(scope, item, "milliseconds", NS_PER_MS, 0.1, 60000,
-                     &scope->policy->max_stall_ns);
+                     &scope->policy->max_lock_hold_ns);
 }
 
 static int apply_read_budget(struct scope *scope, const oconfig_item_t *item) {
@@ -77,10 +79,11 @@ static int apply_read_budget(struct scope *scope, const oconfig_item_t *item) {
 
 static int apply_state_file(struct scope *scope, const oconfig_item_t *item) {
   const char *path;
-  int r = option_string(scope, item, &path);
+  int rc = option_string(scope, item, &path);
 
-  return r < 0 ? r
-               : settings_set_state_file(scope->settings, path, &scope->reason);
+  return rc < 0
+             ? rc
+             : settings_set_state_file(scope->settings, path, &scope->reason);
 }
 
 static int apply_state_interval(struct scope *scope,
@@ -94,10 +97,9 @@ static int apply_command_lines(struct scope *scope,
   return option_choice(scope, item, &scope->settings->command_lines);
 }
 
-static int apply_stall_timeout(struct scope *scope,
-                               const oconfig_item_t *item) {
+static int apply_read_timeout(struct scope *scope, const oconfig_item_t *item) {
   return option_time(scope, item, "seconds", NS_PER_S, 0.1, 60,
-                     &scope->settings->stall_timeout_ns);
+                     &scope->settings->read_timeout_ns);
 }
 
 static int apply_children(struct scope *scope, const oconfig_item_t *item) {
@@ -111,42 +113,43 @@ static int apply_continue(struct scope *scope, const oconfig_item_t *item) {
 static int add_selector(struct scope *scope, struct rule *rule,
                         const char *option, const char *pattern) {
   struct selector selector;
-  int r = selector_init(&selector, option, pattern, &scope->reason);
+  int rc = selector_init(&selector, option, pattern, &scope->reason);
 
-  return r < 0 ? r : rule_add_selector(rule, &selector);
+  return rc < 0 ? rc : rule_add_selector(rule, &selector);
 }
 
 static int apply_selector(struct scope *scope, const oconfig_item_t *item) {
   const char *pattern;
-  int r = option_string(scope, item, &pattern);
+  int rc = option_string(scope, item, &pattern);
 
-  return r < 0 ? r : add_selector(scope, scope->rule, item->key, pattern);
+  return rc < 0 ? rc : add_selector(scope, scope->rule, item->key, pattern);
 }
 
 static int apply_other(struct scope *scope, const oconfig_item_t *item) {
   const char *name;
-  int r = option_string(scope, item, &name);
+  int rc = option_string(scope, item, &name);
 
-  return r < 0 ? r : settings_set_other(scope->settings, name, &scope->reason);
+  return rc < 0 ? rc
+                : settings_set_other(scope->settings, name, &scope->reason);
 }
 
 static int apply_max_groups(struct scope *scope, const oconfig_item_t *item) {
   double n;
-  int r = option_number(scope, item, &n);
+  int rc = option_number(scope, item, &n);
 
-  return r < 0 ? r
-               : settings_set_max_groups(scope->settings, n, &scope->reason);
+  return rc < 0 ? rc
+                : settings_set_max_groups(scope->settings, n, &scope->reason);
 }
 
 static int apply_proc_root(struct scope *scope, const oconfig_item_t *item) {
   const char *root;
-  int r = option_string(scope, item, &root);
+  int rc = option_string(scope, item, &root);
 
-  return r < 0 ? r
-               : settings_set_proc_root(scope->settings, root, &scope->reason);
+  return rc < 0 ? rc
+                : settings_set_proc_root(scope->settings, root, &scope->reason);
 }
 
-/* A name that is no template, as a template. */
+/* Makes a template that expands to the name. */
 static char *quote_percent(const char *name) {
   char *quoted = malloc(2 * strlen(name) + 1);
   char *at = quoted;
@@ -166,24 +169,24 @@ static int init_process_rule(struct scope *scope, struct rule *rule,
                              const char *comm) {
   struct selector selector;
   char *name;
-  int r = selector_init_process(&selector, comm, &scope->reason);
+  int rc = selector_init_process(&selector, comm, &scope->reason);
 
-  if (r < 0)
-    return r;
+  if (rc < 0)
+    return rc;
   name = quote_percent(comm);
-  r = name ? rule_init_group(rule, name, &scope->reason) : -ENOMEM;
+  rc = name ? rule_init_group(rule, name, &scope->reason) : -ENOMEM;
   free(name);
-  if (r < 0) {
+  if (rc < 0) {
     selector_done(&selector);
-    return r;
+    return rc;
   }
-  r = rule_add_selector(rule, &selector);
-  if (r < 0)
+  rc = rule_add_selector(rule, &selector);
+  if (rc < 0)
     rule_done(rule);
-  return r;
+  return rc;
 }
 
-/* Gives the rule the text of its item, and of what is in it if it is a block.
+/* Sets the text of the rule: its item, and the items inside if it is a block.
  */
 static int set_text(struct rule *rule, const oconfig_item_t *item,
                     bool is_block) {
@@ -204,14 +207,14 @@ static int set_text(struct rule *rule, const oconfig_item_t *item,
   return rule_set_text(rule, text);
 }
 
-/* Takes the rule over. */
+/* Owns the rule from then on. */
 static int add_rule(struct scope *scope, struct rule *rule,
                     const oconfig_item_t *item, bool is_block) {
-  int r = set_text(rule, item, is_block);
+  int rc = set_text(rule, item, is_block);
 
-  if (r < 0) {
+  if (rc < 0) {
     rule_done(rule);
-    return r;
+    return rc;
   }
   return settings_add_rule(scope->settings, rule, &scope->reason);
 }
@@ -219,36 +222,36 @@ static int add_rule(struct scope *scope, struct rule *rule,
 static int apply_process(struct scope *scope, const oconfig_item_t *item) {
   struct rule rule;
   const char *comm;
-  int r = option_string(scope, item, &comm);
+  int rc = option_string(scope, item, &comm);
 
-  if (r == 0)
-    r = init_process_rule(scope, &rule, comm);
-  return r < 0 ? r : add_rule(scope, &rule, item, false);
+  if (rc == 0)
+    rc = init_process_rule(scope, &rule, comm);
+  return rc < 0 ? rc : add_rule(scope, &rule, item, false);
 }
 
 static int apply_process_match(struct scope *scope,
                                const oconfig_item_t *item) {
   struct rule rule;
-  int r;
+  int rc;
 
   if (item->values_num != 2 || item->values[0].type != OCONFIG_TYPE_STRING ||
       item->values[1].type != OCONFIG_TYPE_STRING)
-    return reason_set(&scope->reason, "expected a name and a regular "
-                                      "expression, both in quotes");
-  r = rule_init_group(&rule, item->values[0].value.string, &scope->reason);
-  if (r < 0)
-    return r;
-  r = add_selector(scope, &rule, "CommandLineMatch",
-                   item->values[1].value.string);
-  if (r < 0) {
+    return config_error_set(&scope->reason, "expected a name and a regular "
+                                            "expression, both in quotes");
+  rc = rule_init_group(&rule, item->values[0].value.string, &scope->reason);
+  if (rc < 0)
+    return rc;
+  rc = add_selector(scope, &rule, "CommandLineMatch",
+                    item->values[1].value.string);
+  if (rc < 0) {
     rule_done(&rule);
-    return r;
+    return rc;
   }
   return add_rule(scope, &rule, item, false);
 }
 
-/* Options of the top level. Group, Ignore and Capture are blocks; they are here
- * for their names. */
+/* Options of the top level. Group, Ignore and Capture are blocks; the table has
+ * them for suggestions. */
 static const struct option top_options[] = {
     {"Process", apply_process},
     {"ProcessMatch", apply_process_match},
@@ -263,8 +266,8 @@ static const struct option top_options[] = {
     {"Refresh", apply_refresh},
     {"ReadBudget", apply_read_budget},
     {"MaxAge", apply_max_age},
-    {"MaxStall", apply_max_stall},
-    {"StallTimeout", apply_stall_timeout},
+    {"MaxLockHold", apply_max_lock_hold},
+    {"ReadTimeout", apply_read_timeout},
     {"StateFile", apply_state_file},
     {"StateInterval", apply_state_interval},
     {"CommandLines", apply_command_lines},
@@ -280,7 +283,7 @@ static const struct option group_options[] = {
     {"ValuesPercentage", apply_values_percentage},
     {"Refresh", apply_refresh},
     {"MaxAge", apply_max_age},
-    {"MaxStall", apply_max_stall},
+    {"MaxLockHold", apply_max_lock_hold},
     {NULL, NULL}};
 static const struct option ignore_options[] = {{"Children", apply_children},
                                                {NULL, NULL}};
@@ -302,8 +305,8 @@ static int refuse_option(struct scope *scope, const struct option *options,
     known[n++] = o->name;
   for (size_t i = 0; scope->rule && selector_options[i]; i++)
     known[n++] = selector_options[i];
-  nearest = reason_nearest(key, known, n);
-  return reason_set(
+  nearest = config_error_nearest(key, known, n);
+  return config_error_set(
       &scope->reason, "expected %s; there is no such option%s%s%s",
       scope->rule                  ? "a selector or an option of this block"
       : options == capture_options ? "an option of this block"
@@ -319,19 +322,19 @@ static int apply(struct scope *scope, const struct option *options,
   if (!option && !(scope->rule && is_selector(item->key)))
     return refuse_option(scope, options, item->key);
   if (item->children_num > 0)
-    return reason_set(&scope->reason, "expected an option, not a block");
+    return config_error_set(&scope->reason, "expected an option, not a block");
   return option ? option->apply(scope, item) : apply_selector(scope, item);
 }
 
-/* Applies all that is in a block; logs what is wrong in it. */
+/* Applies the items of a block. Logs the first mistake. */
 static int apply_block(struct scope *scope, const struct option *options,
                        const oconfig_item_t *block) {
   for (int i = 0; i < block->children_num; i++) {
     const oconfig_item_t *item = &block->children[i];
-    int r = apply(scope, options, item);
+    int rc = apply(scope, options, item);
 
-    if (r < 0) {
-      option_log_mistake(block, item, r, &scope->reason);
+    if (rc < 0) {
+      option_log_mistake(block, item, rc, &scope->reason);
       return -1;
     }
   }
@@ -353,58 +356,58 @@ static int fill_rule(struct settings *s, struct rule *rule,
 static int init_block_rule(struct scope *scope, struct rule *rule,
                            const oconfig_item_t *block, bool is_ignore) {
   const char *name;
-  int r;
+  int rc;
 
   if (is_ignore) {
     rule_init_ignore(rule);
     return block->values_num == 0
                ? 0
-               : reason_set(&scope->reason, "expected no name");
+               : config_error_set(&scope->reason, "expected no name");
   }
-  r = option_string(scope, block, &name);
-  return r < 0 ? r : rule_init_group(rule, name, &scope->reason);
+  rc = option_string(scope, block, &name);
+  return rc < 0 ? rc : rule_init_group(rule, name, &scope->reason);
 }
 
 static int add_rule_block(struct settings *s, const oconfig_item_t *parent,
                           const oconfig_item_t *block, bool is_ignore) {
   struct scope scope = {.settings = s};
   struct rule rule;
-  int r = init_block_rule(&scope, &rule, block, is_ignore);
+  int rc = init_block_rule(&scope, &rule, block, is_ignore);
 
-  if (r == 0) {
+  if (rc == 0) {
     if (fill_rule(s, &rule, is_ignore ? ignore_options : group_options, block) <
         0) {
       rule_done(&rule);
       return -1;
     }
-    r = add_rule(&scope, &rule, block, true);
+    rc = add_rule(&scope, &rule, block, true);
   }
-  if (r < 0)
-    option_log_mistake(parent, block, r, &scope.reason);
-  return r < 0 ? -1 : 0;
+  if (rc < 0)
+    option_log_mistake(parent, block, rc, &scope.reason);
+  return rc < 0 ? -1 : 0;
 }
 
 static int add_capture(struct settings *s, const oconfig_item_t *parent,
                        const oconfig_item_t *block) {
   struct scope scope = {.settings = s};
-  int r = 0;
+  int rc = 0;
 
   if (block->values_num > 0)
-    r = reason_set(&scope.reason, "expected no name");
+    rc = config_error_set(&scope.reason, "expected no name");
   else if (apply_block(&scope, capture_options, block) < 0)
     return -1;
   else if (!s->capture.directory)
-    r = reason_set(&scope.reason, "expected a Directory in the block");
-  if (r < 0)
-    option_log_mistake(parent, block, r, &scope.reason);
-  return r < 0 ? -1 : 0;
+    rc = config_error_set(&scope.reason, "expected a Directory in the block");
+  if (rc < 0)
+    option_log_mistake(parent, block, rc, &scope.reason);
+  return rc < 0 ? -1 : 0;
 }
 
 static int add_item(struct settings *s, const oconfig_item_t *block,
                     const oconfig_item_t *item) {
   struct scope scope = {
       .settings = s, .report = &s->report, .policy = &s->policy};
-  int r;
+  int rc;
 
   if (strcasecmp(item->key, "Group") == 0)
     return add_rule_block(s, block, item, false);
@@ -412,15 +415,15 @@ static int add_item(struct settings *s, const oconfig_item_t *block,
     return add_rule_block(s, block, item, true);
   if (strcasecmp(item->key, "Capture") == 0)
     return add_capture(s, block, item);
-  r = apply(&scope, top_options, item);
-  if (r < 0)
-    option_log_mistake(block, item, r, &scope.reason);
-  return r < 0 ? -1 : 0;
+  rc = apply(&scope, top_options, item);
+  if (rc < 0)
+    option_log_mistake(block, item, rc, &scope.reason);
+  return rc < 0 ? -1 : 0;
 }
 
-/* --- what depends on two options, once a block is read --- */
+/* --- checks of two options together, after a block is read --- */
 
-/* The one that holds, where an option is set twice; NULL for none. */
+/* The last item of an option wins. NULL if there is none. */
 static const oconfig_item_t *find_last(const oconfig_item_t *block,
                                        const char *key) {
   for (int i = block->children_num; i-- > 0;)
@@ -430,65 +433,67 @@ static const oconfig_item_t *find_last(const oconfig_item_t *block,
 }
 
 static int refuse(const oconfig_item_t *block, const oconfig_item_t *item,
-                  const struct reason *reason) {
+                  const struct config_error *reason) {
   option_log_mistake(block, item, -EINVAL, reason);
   return -1;
 }
 
-static int check_max_stall(const struct settings *s,
-                           const oconfig_item_t *block) {
+static int check_max_lock_hold(const struct settings *s,
+                               const oconfig_item_t *block) {
   struct scope scope = {.settings = NULL};
-  const oconfig_item_t *item = find_last(block, "MaxStall");
+  const oconfig_item_t *item = find_last(block, "MaxLockHold");
   double ms;
 
   if (!item || option_number(&scope, item, &ms) < 0 ||
-      (uint64_t)(ms * NS_PER_MS) <= s->stall_timeout_ns)
+      (uint64_t)(ms * NS_PER_MS) <= s->read_timeout_ns)
     return 0;
-  reason_format(&scope.reason,
-                "expected at most the %g milliseconds of StallTimeout, after "
-                "which a read is taken to hang",
-                (double)s->stall_timeout_ns / NS_PER_MS);
+  config_error_format(
+      &scope.reason,
+      "expected at most the %g milliseconds of ReadTimeout, after "
+      "which a read counts as hung",
+      (double)s->read_timeout_ns / NS_PER_MS);
   return refuse(block, item, &scope.reason);
 }
 
-static uint64_t longest_max_stall_ns(const struct settings *s) {
-  uint64_t longest_ns = s->policy.max_stall_ns;
+static uint64_t longest_max_lock_hold_ns(const struct settings *s) {
+  uint64_t longest_ns = s->policy.max_lock_hold_ns;
 
   for (size_t i = 0; i < s->n_rules; i++)
-    if (s->rules[i].policy.max_stall_ns > longest_ns)
-      longest_ns = s->rules[i].policy.max_stall_ns;
+    if (s->rules[i].policy.max_lock_hold_ns > longest_ns)
+      longest_ns = s->rules[i].policy.max_lock_hold_ns;
   return longest_ns;
 }
 
-/* Against those of the blocks before; those of its own were checked. */
-static int check_stall_timeout(const struct settings *s,
-                               const oconfig_item_t *block) {
-  const oconfig_item_t *item = find_last(block, "StallTimeout");
-  uint64_t max_stall_ns = longest_max_stall_ns(s);
-  struct reason reason;
+/* Compares it with MaxLockHold of earlier blocks; this block's is checked. */
+static int check_read_timeout(const struct settings *s,
+                              const oconfig_item_t *block) {
+  const oconfig_item_t *item = find_last(block, "ReadTimeout");
+  uint64_t max_lock_hold_ns = longest_max_lock_hold_ns(s);
+  struct config_error reason;
 
-  if (!item || max_stall_ns <= s->stall_timeout_ns)
+  if (!item || max_lock_hold_ns <= s->read_timeout_ns)
     return 0;
-  reason_format(&reason,
-                "expected at least the %g seconds of a MaxStall above, which a "
-                "read may take",
-                (double)max_stall_ns / NS_PER_S);
+  config_error_format(
+      &reason,
+      "expected at least the %g seconds of a MaxLockHold above, which a read "
+      "may take",
+      (double)max_lock_hold_ns / NS_PER_S);
   return refuse(block, item, &reason);
 }
 
-static int check_stalls(const struct settings *s, const oconfig_item_t *block) {
-  if (check_max_stall(s, block) < 0)
+static int check_times(const struct settings *s, const oconfig_item_t *block) {
+  if (check_max_lock_hold(s, block) < 0)
     return -1;
   for (int i = 0; i < block->children_num; i++)
     if (strcasecmp(block->children[i].key, "Group") == 0 &&
-        check_max_stall(s, &block->children[i]) < 0)
+        check_max_lock_hold(s, &block->children[i]) < 0)
       return -1;
-  return check_stall_timeout(s, block);
+  return check_read_timeout(s, block);
 }
 
 int config_add_block(struct settings *s, const oconfig_item_t *block) {
   for (int i = 0; i < block->children_num; i++)
     if (add_item(s, block, &block->children[i]) < 0)
       return -1;
-  return check_stalls(s, block);
+  return check_times(s, block);
 }

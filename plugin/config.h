@@ -1,4 +1,4 @@
-/* From collectd's configuration tree to settings. */
+/* Reads collectd's configuration tree into settings. */
 #ifndef SMAPS_PLUGIN_CONFIG_H
 #define SMAPS_PLUGIN_CONFIG_H
 
@@ -8,8 +8,8 @@
 #include <smaps/settings.h>
 
 /*
- * Adds what a <Plugin smaps> block says. Returns 0, or -1 after logging the one
- * line that says which option, with which value, is not as expected.
+ * Applies a <Plugin smaps> block. Returns 0, or -1 after logging one line with
+ * the wrong option, its value and the expected value.
  */
 int config_add_block(struct settings *s, const oconfig_item_t *block);
 

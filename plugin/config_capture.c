@@ -5,11 +5,11 @@
 
 static int apply_directory(struct scope *scope, const oconfig_item_t *item) {
   const char *path;
-  int r = option_string(scope, item, &path);
+  int rc = option_string(scope, item, &path);
 
-  return r < 0 ? r
-               : settings_set_capture_directory(scope->settings, path,
-                                                &scope->reason);
+  return rc < 0 ? rc
+                : settings_set_capture_directory(scope->settings, path,
+                                                 &scope->reason);
 }
 
 static unsigned find_severity(const char *word) {
@@ -36,13 +36,15 @@ static int apply_on_notification(struct scope *scope,
                          : 0;
 
     if (!found)
-      return reason_set(&scope->reason, "expected \"okay\", \"warning\" or "
-                                        "\"failure\"");
+      return config_error_set(&scope->reason,
+                              "expected \"okay\", \"warning\" or "
+                              "\"failure\"");
     severities |= found;
   }
   if (!severities)
-    return reason_set(&scope->reason, "expected one string at least: "
-                                      "\"okay\", \"warning\" or \"failure\"");
+    return config_error_set(&scope->reason,
+                            "expected at least one string: "
+                            "\"okay\", \"warning\" or \"failure\"");
   scope->settings->capture.severities = severities;
   return 0;
 }
@@ -67,17 +69,16 @@ static int apply_max_files(struct scope *scope, const oconfig_item_t *item) {
   return option_count(scope, item, 100000, &scope->settings->capture.max_files);
 }
 
-/* "64M", "64", 64: with K, M or G behind it, of 1,024 each. False where it is
- * nothing of the kind. */
+/* Parses "64", "64K", "64M" or "64G", in powers of 1,024. */
 static bool parse_size(const char *text, uint64_t *ret) {
   static const char units[] = "KMG";
-  struct scan s = scan_begin(text, strlen(text));
+  struct cursor s = cursor_begin(text, strlen(text));
   uint64_t value;
   const char *unit;
 
-  if (!scan_u64(&s, &value))
+  if (!parse_u64(&s, &value))
     return false;
-  if (!scan_is_done(&s)) {
+  if (!cursor_is_done(&s)) {
     unit = strchr(units, toupper((unsigned char)*s.at));
     if (!unit || s.at + 1 != s.end ||
         __builtin_mul_overflow(value, UINT64_C(1024) << 10 * (unit - units),
@@ -100,8 +101,9 @@ static int apply_max_bytes(struct scope *scope, const oconfig_item_t *item) {
            !parse_size(v->value.string, &bytes))
     bytes = 0;
   if (bytes < least || bytes > most)
-    return reason_set(&scope->reason, "expected a number of bytes from 64K to "
-                                      "1024G, such as \"64M\"");
+    return config_error_set(&scope->reason,
+                            "expected a number of bytes from 64K to "
+                            "1024G, such as \"64M\"");
   scope->settings->capture.max_bytes = bytes;
   return 0;
 }

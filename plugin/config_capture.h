@@ -1,10 +1,10 @@
-/* What may stand in <Capture>. */
+/* The options of <Capture>. */
 #ifndef SMAPS_PLUGIN_CONFIG_CAPTURE_H
 #define SMAPS_PLUGIN_CONFIG_CAPTURE_H
 
 #include "option.h"
 
-/* Ends with a NULL name. All of them need scope->settings and nothing else. */
+/* A NULL name ends the table. The options need scope->settings only. */
 extern const struct option capture_options[];
 
 #endif

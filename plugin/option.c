@@ -4,7 +4,7 @@
 
 #include <strings.h>
 
-#include <smaps/name.h>
+#include <smaps/text.h>
 
 void option_describe(const oconfig_item_t *item, char *ret, size_t size) {
   size_t len = (size_t)snprintf(ret, size, "%s", item->key);
@@ -16,7 +16,7 @@ void option_describe(const oconfig_item_t *item, char *ret, size_t size) {
 
     if (v->type == OCONFIG_TYPE_STRING)
       n = snprintf(ret + len, size - len, " \"%s\"",
-                   name_escape(v->value.string, strlen(v->value.string), text,
+                   escape_text(v->value.string, strlen(v->value.string), text,
                                sizeof(text)));
     else if (v->type == OCONFIG_TYPE_NUMBER)
       n = snprintf(ret + len, size - len, " %.15g", v->value.number);
@@ -28,11 +28,11 @@ void option_describe(const oconfig_item_t *item, char *ret, size_t size) {
 }
 
 void option_log_mistake(const oconfig_item_t *block, const oconfig_item_t *item,
-                        int r, const struct reason *reason) {
+                        int rc, const struct config_error *reason) {
   char where[256], what[512];
 
   option_describe(item, what, sizeof(what));
-  if (r == -ENOMEM) {
+  if (rc == -ENOMEM) {
     ERROR("smaps plugin: %s: out of memory", what);
     return;
   }
@@ -47,7 +47,7 @@ void option_log_mistake(const oconfig_item_t *block, const oconfig_item_t *item,
 int option_string(struct scope *scope, const oconfig_item_t *item,
                   const char **ret) {
   if (item->values_num != 1 || item->values[0].type != OCONFIG_TYPE_STRING)
-    return reason_set(&scope->reason, "expected one string in quotes");
+    return config_error_set(&scope->reason, "expected one string in quotes");
   *ret = item->values[0].value.string;
   return 0;
 }
@@ -55,15 +55,15 @@ int option_string(struct scope *scope, const oconfig_item_t *item,
 int option_number(struct scope *scope, const oconfig_item_t *item,
                   double *ret) {
   if (item->values_num != 1 || item->values[0].type != OCONFIG_TYPE_NUMBER)
-    return reason_set(&scope->reason, "expected one number");
+    return config_error_set(&scope->reason, "expected one number");
   *ret = item->values[0].value.number;
   return 0;
 }
 
 int option_boolean(struct scope *scope, const oconfig_item_t *item, bool *ret) {
   if (item->values_num != 1 || item->values[0].type != OCONFIG_TYPE_BOOLEAN)
-    return reason_set(&scope->reason,
-                      "expected one of true and false, without quotes");
+    return config_error_set(&scope->reason,
+                            "expected true or false, without quotes");
   *ret = item->values[0].value.boolean != 0;
   return 0;
 }
@@ -71,24 +71,25 @@ int option_boolean(struct scope *scope, const oconfig_item_t *item, bool *ret) {
 int option_choice(struct scope *scope, const oconfig_item_t *item,
                   enum choice *ret) {
   bool value;
-  int r = option_boolean(scope, item, &value);
+  int rc = option_boolean(scope, item, &value);
 
-  if (r == 0)
+  if (rc == 0)
     *ret = value ? CHOICE_YES : CHOICE_NO;
-  return r;
+  return rc;
 }
 
 int option_time(struct scope *scope, const oconfig_item_t *item,
                 const char *unit, uint64_t unit_ns, double least, double most,
                 uint64_t *ret_ns) {
   double value;
-  int r = option_number(scope, item, &value);
+  int rc = option_number(scope, item, &value);
 
-  if (r < 0)
-    return r;
+  if (rc < 0)
+    return rc;
   if (!(value >= least && value <= most))
-    return reason_set(&scope->reason, "expected a number of %s from %g to %g",
-                      unit, least, most);
+    return config_error_set(&scope->reason,
+                            "expected a number of %s from %g to %g", unit,
+                            least, most);
   *ret_ns = (uint64_t)(value * (double)unit_ns);
   return 0;
 }
@@ -96,13 +97,13 @@ int option_time(struct scope *scope, const oconfig_item_t *item,
 int option_count(struct scope *scope, const oconfig_item_t *item, unsigned most,
                  uint64_t *ret) {
   double n;
-  int r = option_number(scope, item, &n);
+  int rc = option_number(scope, item, &n);
 
-  if (r < 0)
-    return r;
+  if (rc < 0)
+    return rc;
   if (!(n >= 1 && n <= most) || n != (double)(uint64_t)n)
-    return reason_set(&scope->reason, "expected a whole number from 1 to %u",
-                      most);
+    return config_error_set(&scope->reason,
+                            "expected a whole number from 1 to %u", most);
   *ret = (uint64_t)n;
   return 0;
 }

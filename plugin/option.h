@@ -1,5 +1,4 @@
-/* Options of a block of the configuration: how they are found, how their values
- * are taken, and what is said of one that is wrong. */
+/* Options of a configuration block: lookup, parsing of values, error lines. */
 #ifndef SMAPS_PLUGIN_OPTION_H
 #define SMAPS_PLUGIN_OPTION_H
 
@@ -8,13 +7,13 @@
 
 #include <smaps/settings.h>
 
-/* Where an option stands, and what it may change there. */
+/* The block of an option, and the settings that the option may change. */
 struct scope {
   struct settings *settings;
   struct rule *rule; /* NULL at the top level */
   struct report *report;
   struct policy *policy;
-  struct reason reason;
+  struct config_error reason;
 };
 
 struct option {
@@ -23,13 +22,13 @@ struct option {
   int (*apply)(struct scope *scope, const oconfig_item_t *item);
 };
 
-/* In a table that ends with a NULL name; NULL if it is not there. */
+/* Finds an option in a table that ends with a NULL name; NULL if absent. */
 const struct option *option_find(const struct option *options, const char *key);
 
 /*
- * The one value of an item: 0, or -EINVAL with scope->reason set and *ret as it
- * was. A string belongs to the item. A time is in units of `unit_ns`, and a
- * count is whole; each in a range, whose ends are in it.
+ * Get the only value of an item. They return 0, or -EINVAL with scope->reason
+ * set and *ret unchanged. The item owns a string. A time is in units of
+ * `unit_ns`; a count is a whole number; both ends of a range are allowed.
  */
 int option_string(struct scope *scope, const oconfig_item_t *item,
                   const char **ret);
@@ -43,11 +42,11 @@ int option_time(struct scope *scope, const oconfig_item_t *item,
 int option_count(struct scope *scope, const oconfig_item_t *item, unsigned most,
                  uint64_t *ret);
 
-/* An item as it stands in the file, on one line, for messages. */
+/* Formats an item as in the file, on one line, for messages. */
 void option_describe(const oconfig_item_t *item, char *ret, size_t size);
 
-/* Logs the one line for a mistake; `block` is what the item stands in. */
+/* Logs the error line of an item in `block`. */
 void option_log_mistake(const oconfig_item_t *block, const oconfig_item_t *item,
-                        int r, const struct reason *reason);
+                        int rc, const struct config_error *reason);
 
 #endif

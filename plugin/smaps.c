@@ -1,31 +1,31 @@
 /*
  * The smaps plugin of collectd: memory of process groups as PSS, USS, swap.
  *
- *   smaps.c    what collectd calls: configure, start, read, stop
- *   config.c   <Plugin smaps> to settings
- *   submit.c   results to value lists
- *   notice.c   troubles to log lines
- *   record.c   notifications to captures, captures to notifications
- *   core/      everything else; collector.h has the map
+ *   smaps.c          the callbacks of collectd: configure, start, read, stop
+ *   config.c         <Plugin smaps> to settings (config_capture.c, option.c)
+ *   submit.c         results to value lists
+ *   log.c            problems of a cycle to log lines
+ *   notification.c   notifications to captures, captures to notifications
+ *   core/            all other code; collector.h has the map
  */
 #include <collectd/core/daemon/collectd.h>
 #include <collectd/core/daemon/plugin.h>
 
 #include "config.h"
-#include "notice.h"
-#include "record.h"
+#include "log.h"
+#include "notification.h"
 #include "submit.h"
 
 #include <smaps/collector.h>
 #include <smaps/kernel.h>
 
-/* What this build can do and another may not. */
+/* Features that other builds may lack; the log shows them. */
 #define FEATURES "adaptive reading, snapshots"
 
 struct plugin {
   struct settings settings;
   struct collector *collector;
-  struct notices notices;
+  struct log_state log;
 };
 
 static struct plugin *plugin;
@@ -39,7 +39,7 @@ static struct plugin *plugin_get(void) {
 static int smaps_shutdown(void) {
   if (!plugin)
     return 0;
-  record_stop();
+  notification_stop();
   collector_free(plugin->collector);
   settings_done(&plugin->settings);
   free(plugin);
@@ -57,27 +57,26 @@ static int smaps_config(oconfig_item_t *block) {
 }
 
 static int smaps_read(user_data_t *data) {
-  int r = collector_cycle(plugin->collector);
+  int rc = collector_cycle(plugin->collector);
 
   (void)data;
-  notices_after_cycle(&plugin->notices, plugin->collector,
-                      plugin->settings.proc_root, r);
-  if (r < 0)
+  log_after_cycle(&plugin->log, plugin->collector, plugin->settings.proc_root,
+                  rc);
+  if (rc < 0)
     return -1;
   submit_all(plugin->collector);
   return 0;
 }
 
-/* For snapshots, which say where and how often they are made. */
-static int name_host(struct settings *s) {
+/* A snapshot contains the host name and the interval. */
+static int set_host(struct settings *s) {
   s->interval_ns = CDTIME_T_TO_NS(plugin_get_interval());
   free(s->host);
   s->host = strdup(hostname_g);
   return s->host ? 0 : -ENOMEM;
 }
 
-/* Tells from a log, months later, what has made the values. */
-static void say_version(void) {
+static void log_version(void) {
   unsigned major = 0, minor = 0;
 
   kernel_release(&major, &minor);
@@ -87,46 +86,46 @@ static void say_version(void) {
 }
 
 static int start(void) {
-  static const struct collector_hooks hooks = {.written = record_written};
-  int r;
+  static const struct collector_hooks hooks = {.written = notification_written};
+  int rc;
 
   if (!plugin_get())
     return -ENOMEM;
-  r = name_host(&plugin->settings);
-  if (r == 0)
-    r = settings_finish(&plugin->settings);
-  if (r == 0)
-    r = collector_new(&plugin->settings, &hooks, &plugin->collector);
-  if (r == 0)
-    r = record_start(&plugin->settings, plugin->collector);
-  if (r == 0 &&
+  rc = set_host(&plugin->settings);
+  if (rc == 0)
+    rc = settings_finish(&plugin->settings);
+  if (rc == 0)
+    rc = collector_new(&plugin->settings, &hooks, &plugin->collector);
+  if (rc == 0)
+    rc = notification_start(&plugin->settings, plugin->collector);
+  if (rc == 0 &&
       plugin_register_complex_read(NULL, "smaps", smaps_read, 0, NULL) != 0)
-    r = -EIO;
-  return r;
+    rc = -EIO;
+  return rc;
 }
 
 static int smaps_init(void) {
-  int r;
+  int rc;
 
-  /* The daemon may call init again for a plugin that stands. */
+  /* The daemon may call init again after it has succeeded. */
   if (plugin && plugin->collector)
     return 0;
-  r = start();
-  if (r == 0) {
-    say_version();
+  rc = start();
+  if (rc == 0) {
+    log_version();
     return 0;
   }
   ERROR("smaps plugin: cannot start with ProcRoot \"%s\": %s",
         plugin && plugin->settings.proc_root ? plugin->settings.proc_root
                                              : "/proc",
-        strerror(r < 0 ? -r : ENOENT));
+        strerror(rc < 0 ? -rc : ENOENT));
   smaps_shutdown();
   return -1;
 }
 
 /*
- * The one symbol that the daemon looks for. For collectd 6 these registrations
- * can stay as they are; submit.c says what changes.
+ * The only symbol that the daemon looks up. These registrations also work with
+ * collectd 6; submit.c describes the changes for it.
  */
 __attribute__((visibility("default"))) void module_register(void) {
   plugin_register_complex_config("smaps", smaps_config);

@@ -4,10 +4,10 @@
 #include <collectd/core/daemon/plugin.h>
 
 /*
- * For collectd 6 this function is what changes: there a value is a metric of a
- * family (metric_family_t, plugin_dispatch_metric_family()) with a name and
- * labels, and no longer one of a list with a type and four instances. The group
- * would be a label, type and type instance the name, and ps_count two metrics.
+ * Only this function has to change for collectd 6. There a value is a metric of
+ * a family (metric_family_t, plugin_dispatch_metric_family()) with a name and
+ * labels, instead of a list with a type and four instances. The group would be
+ * a label, type and type instance the name, and ps_count two metrics.
  */
 static void submit(cdtime_t now, const char *group, const char *type,
                    const char *type_instance, const double *values, size_t n) {
@@ -38,7 +38,7 @@ static void submit_group(cdtime_t now, const struct group *g,
 
 static double seconds(uint64_t ns) { return (double)ns / 1e9; }
 
-/* What the plugin says about itself. */
+/* The plugin's own metrics. */
 static void submit_counts(cdtime_t now, const struct collector_counts *c) {
   const struct {
     const char *type, *type_instance;
@@ -54,7 +54,7 @@ static void submit_counts(cdtime_t now, const struct collector_counts *c) {
       {"count", "deferred", (double)c->deferred},
       {"count", "vanished", (double)c->vanished},
       {"count", "denied", (double)c->denied},
-      {"count", "stalled", (double)c->stalled},
+      {"count", "hung", (double)c->hung},
       {"count", "unidentified", (double)c->unidentified},
       {"count", "groups_refused", (double)c->groups_refused},
   };

@@ -1,10 +1,10 @@
-/* From the collector's results to value lists in collectd's write chain. */
+/* Sends the collector's results to collectd's write chain. */
 #ifndef SMAPS_PLUGIN_SUBMIT_H
 #define SMAPS_PLUGIN_SUBMIT_H
 
 #include <smaps/collector.h>
 
-/* Dispatches all that the last cycle found, under one timestamp. */
+/* Dispatches all results of the last cycle, with one timestamp. */
 void submit_all(const struct collector *c);
 
 #endif

@@ -1,41 +1,41 @@
 #include "build.h"
+#include "check.h"
 #include "load.h"
 #include "schema.h"
 
-#include <smaps/name.h>
-
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define FORMAT "smaps-snapshot"
-#define VERSION 1
+#define VERSION 2
 
-/* Digits of a number; the longest that makes sense has 24. */
+/* Digits of a number. The longest valid number has 24. */
 #define NUMBER_MAX 64
 
-/* An object or array that is open. */
+/* An open object or array. */
 struct frame {
   enum place place;
-  const struct key *key; /* whose value comes; NULL: an amount or unknown */
-  unsigned amount;       /* the last one met; AMOUNTS: none */
-  bool is_amount;        /* what comes is its value */
+  const struct key *key; /* of the next value; NULL: an amount or unknown */
+  unsigned amount;       /* the last amount found */
+  bool is_amount;        /* the next value is of that amount */
   uint32_t seen;         /* bit per key */
-  size_t count;          /* of elements begun */
+  size_t count;          /* elements begun */
 };
 
-/* The places nest this deep at most. */
+/* The maximum depth of nested places. */
 #define FRAMES_MAX 8
 
 struct builder {
-  struct reason *reason;
+  struct config_error *reason;
   struct frame frames[FRAMES_MAX];
   size_t n_frames;
-  unsigned depth;   /* of all that is open */
-  unsigned skipped; /* of that, in the value of an unknown key */
+  unsigned depth;   /* open objects and arrays */
+  unsigned skipped; /* open ones inside the value of an unknown key */
   bool is_snapshot;
   struct document document;
-  /* What is being put together. */
+  /* The parts under construction. */
   struct group group;
   struct process process;
   struct mapping mapping;
@@ -49,12 +49,12 @@ struct builder {
   size_t n_all_mappings;
 };
 
-static void forget_values(struct builder *b) {
+static void clear_values(struct builder *b) {
   for (size_t i = 0; i < AMOUNTS; i++)
     b->values[i] = UNKNOWN;
 }
 
-struct builder *builder_new(struct reason *reason) {
+struct builder *builder_new(struct config_error *reason) {
   struct builder *b = calloc(1, sizeof(*b));
 
   if (!b)
@@ -85,7 +85,7 @@ static struct frame *current(struct builder *b) {
 
 /* ---- refusing ---- */
 
-/* "processes[12].usage.pss", of the value that comes or came last. */
+/* The path of the current value, such as "processes[12].usage.pss". */
 static void describe_path(const struct builder *b, char *ret, size_t size) {
   size_t len = 0;
 
@@ -111,7 +111,7 @@ static bool refuse(struct builder *b, const char *why) {
   char path[160];
 
   describe_path(b, path, sizeof(path));
-  reason_format(b->reason, "%s: %s", path, why);
+  config_error_format(b->reason, "%s: %s", path, why);
   return false;
 }
 
@@ -125,17 +125,16 @@ static bool refuse_type(struct builder *b, enum type expected,
 }
 
 static bool refuse_memory(struct builder *b) {
-  reason_format(b->reason, "out of memory");
+  config_error_format(b->reason, "out of memory");
   return false;
 }
 
-/* ---- what a value is for ---- */
+/* ---- the destination of a value ---- */
 
-/* Whether what comes is within the value of an unknown key. */
+/* True inside the value of an unknown key. */
 static bool is_skipped(struct builder *b) { return b->skipped > 0; }
 
-/* The key that a value is for, NULL where it is unknown. Counts the elements
- * of arrays. */
+/* The key of the next value, NULL if unknown. Counts the elements of arrays. */
 static const struct key *begin_value(struct builder *b) {
   static const struct key amount = {.type = WHOLE};
   struct frame *f = current(b);
@@ -161,8 +160,8 @@ static void *field(struct builder *b, const struct key *key) {
   return (char *)place_struct(b, current(b)->place) + key->offset;
 }
 
-/* An array with room for one more than n; NULL where memory has run out. It
- * doubles, from 16. */
+/* Makes room for one more than n elements: 16, then doubled each time. NULL if
+ * memory has run out. */
 static void *make_room(void *array, size_t n, size_t size) {
   if (n > 0 && (n < 16 || (n & (n - 1)) != 0))
     return array;
@@ -225,18 +224,18 @@ bool builder_boolean(struct builder *b, bool value) {
   return true;
 }
 
-static bool take_version(struct builder *b, uint64_t version) {
+static bool parse_version(struct builder *b, uint64_t version) {
   b->document.version = version;
   if (version == VERSION)
     return true;
-  reason_format(b->reason,
-                "version %ju of the format, and this program reads %d",
-                (uintmax_t)version, VERSION);
+  config_error_format(b->reason,
+                      "format version %ju, but this program reads version %d",
+                      (uintmax_t)version, VERSION);
   return false;
 }
 
-static bool keep_whole(struct builder *b, const struct key *key,
-                       uint64_t value) {
+static bool store_whole(struct builder *b, const struct key *key,
+                        uint64_t value) {
   struct frame *f = current(b);
 
   if (f->place == ALSO)
@@ -244,32 +243,32 @@ static bool keep_whole(struct builder *b, const struct key *key,
   if (f->is_amount)
     b->values[f->amount] = value;
   else if (key->offset == NO_OFFSET)
-    return take_version(b, value);
+    return parse_version(b, value);
   else
     *(uint64_t *)field(b, key) = value;
   return true;
 }
 
-static bool take_whole(struct builder *b, const struct key *key,
-                       struct span text) {
-  struct scan s = scan_begin(text.text, text.len);
+static bool parse_whole(struct builder *b, const struct key *key,
+                        struct span text) {
+  struct cursor s = cursor_begin(text.text, text.len);
   uint64_t value;
 
-  if (!scan_u64(&s, &value)) {
+  if (!parse_u64(&s, &value)) {
     bool is_digits = text.len > 0 && *text.text != '-';
 
     return is_digits ? refuse(b, "the number is too large")
-                     : refuse_type(b, WHOLE, "a negative one");
+                     : refuse_type(b, WHOLE, "a negative number");
   }
-  if (!scan_is_done(&s))
-    return refuse_type(b, WHOLE, "one with a fraction or an exponent");
+  if (!cursor_is_done(&s))
+    return refuse_type(b, WHOLE, "a number with a fraction or an exponent");
   if (value == UNKNOWN || (key->max && value > key->max))
     return refuse(b, "the number is too large");
-  return keep_whole(b, key, value);
+  return store_whole(b, key, value);
 }
 
-static bool take_seconds(struct builder *b, const struct key *key,
-                         struct span text) {
+static bool parse_seconds(struct builder *b, const struct key *key,
+                          struct span text) {
   char digits[NUMBER_MAX];
   double value;
 
@@ -280,7 +279,7 @@ static bool take_seconds(struct builder *b, const struct key *key,
   value = strtod(digits, NULL);
   if (!isfinite(value) || value < 0)
     return refuse(b, value < 0 ? "expected a number of 0 or more, not a "
-                                 "negative one"
+                                 "negative number"
                                : "the number is too large");
   *(double *)field(b, key) = value;
   return true;
@@ -295,26 +294,26 @@ bool builder_number(struct builder *b, struct span text) {
   if (!key)
     return true;
   if (key->type == WHOLE)
-    return take_whole(b, key, text);
+    return parse_whole(b, key, text);
   if (key->type == SECONDS)
-    return take_seconds(b, key, text);
+    return parse_seconds(b, key, text);
   return refuse_type(b, key->type, "a number");
 }
 
-static bool take_format(struct builder *b, struct span text) {
+static bool parse_format(struct builder *b, struct span text) {
   char shown[64];
 
   b->is_snapshot =
       text.len == strlen(FORMAT) && memcmp(text.text, FORMAT, text.len) == 0;
   if (!b->is_snapshot)
-    reason_format(b->reason,
-                  "no snapshot of the smaps plugin: its format is \"%s\"",
-                  name_escape(text.text, text.len, shown, sizeof(shown)));
+    config_error_format(b->reason,
+                        "no snapshot of the smaps plugin: its format is \"%s\"",
+                        escape_text(text.text, text.len, shown, sizeof(shown)));
   return b->is_snapshot;
 }
 
-static bool take_text(struct builder *b, const struct key *key,
-                      struct span text) {
+static bool parse_text(struct builder *b, const struct key *key,
+                       struct span text) {
   const char *copy;
 
   if (text.len > LOAD_STRING_MAX)
@@ -342,8 +341,8 @@ bool builder_string(struct builder *b, struct span text) {
     return true;
   if (key->type != TEXT)
     return refuse_type(b, key->type, "a string");
-  return key->offset == NO_OFFSET ? take_format(b, text)
-                                  : take_text(b, key, text);
+  return key->offset == NO_OFFSET ? parse_format(b, text)
+                                  : parse_text(b, key, text);
 }
 
 /* ---- keys ---- */
@@ -353,11 +352,11 @@ static bool is_name(struct span text, const char *name) {
 }
 
 static bool refuse_twice(struct builder *b) {
-  return refuse(b, "is there twice");
+  return refuse(b, "appears twice");
 }
 
-/* Starts with the amount behind the last one: the writer keeps to our order,
- * and these are most of a document. */
+/* Starts after the last amount: amounts are most of a document, and the writer
+ * keeps the order of amount_names. */
 static bool find_amount(struct frame *f, struct span name) {
   unsigned next = f->amount;
 
@@ -404,7 +403,7 @@ static void begin_place(struct builder *b, enum place place) {
   const double unknown = (double)NAN;
 
   if (schema_places[place].has_amounts)
-    forget_values(b);
+    clear_values(b);
   if (place == GROUP)
     b->group = (struct group){.rule = UNKNOWN,
                               .processes = UNKNOWN,
@@ -420,7 +419,7 @@ static void begin_place(struct builder *b, enum place place) {
                                   .uid = UNKNOWN,
                                   .threads = UNKNOWN,
                                   .rule = UNKNOWN,
-                                  .doubt = UNKNOWN,
+                                  .pss_error = UNKNOWN,
                                   .age = unknown,
                                   .read_cost = unknown};
   if (place == MAPPING)
@@ -437,7 +436,7 @@ static bool begin(struct builder *b, enum type type) {
   const struct key *key;
 
   if (++b->depth > LOAD_DEPTH_MAX) {
-    reason_format(b->reason, "nested more than %d deep", LOAD_DEPTH_MAX);
+    config_error_format(b->reason, "nested more than %d deep", LOAD_DEPTH_MAX);
     return false;
   }
   key = is_skipped(b) ? NULL : begin_value(b);
@@ -448,6 +447,7 @@ static bool begin(struct builder *b, enum type type) {
   if (key->type != type)
     return refuse_type(b, key->type, schema_type_names[type]);
   begin_place(b, key->place);
+  assert(b->n_frames < FRAMES_MAX);
   b->frames[b->n_frames++] =
       (struct frame){.place = key->place, .amount = AMOUNTS - 1};
   return true;
@@ -493,7 +493,8 @@ static bool end_mapping(struct builder *b) {
     return refuse_memory(b);
   b->mappings = mappings;
   if (b->n_mappings > 0 && !mappings[b->n_mappings - 1].name)
-    return refuse(b, "follows one without a name, which has to be the last");
+    return refuse(b, "follows a mapping without a name, which has to be the "
+                     "last");
   if (!amounts_pack(&b->mapping.amounts, &b->document.pool, b->values))
     return refuse_memory(b);
   mappings[b->n_mappings++] = b->mapping;
@@ -509,8 +510,9 @@ static bool end_usage(struct builder *b, enum place of) {
          refuse_memory(b);
 }
 
-/* Copies an array that is whole into the pool. */
-static void *keep(struct builder *b, const void *array, size_t n, size_t size) {
+/* Copies a complete array into the pool. */
+static void *store_array(struct builder *b, const void *array, size_t n,
+                         size_t size) {
   void *copy = pool_alloc(&b->document.pool, n * size);
 
   if (copy && n > 0)
@@ -520,7 +522,7 @@ static void *keep(struct builder *b, const void *array, size_t n, size_t size) {
 
 static bool end_mappings(struct builder *b, enum place of) {
   size_t n = b->n_mappings;
-  struct mapping *kept = keep(b, b->mappings, n, sizeof(*kept));
+  struct mapping *kept = store_array(b, b->mappings, n, sizeof(*kept));
 
   if (!kept)
     return refuse_memory(b);
@@ -538,13 +540,14 @@ static bool end_mappings(struct builder *b, enum place of) {
 
 static bool end_names(struct builder *b) {
   b->process.n_groups = b->n_names;
-  b->process.groups = keep(b, b->names, b->n_names, sizeof(*b->names));
+  b->process.groups = store_array(b, b->names, b->n_names, sizeof(*b->names));
   return b->process.groups || refuse_memory(b);
 }
 
 static bool end_also(struct builder *b) {
   b->process.n_also = b->n_indices;
-  b->process.also = keep(b, b->indices, b->n_indices, sizeof(*b->indices));
+  b->process.also =
+      store_array(b, b->indices, b->n_indices, sizeof(*b->indices));
   return b->process.also || refuse_memory(b);
 }
 
@@ -580,67 +583,20 @@ static bool end(struct builder *b) {
 bool builder_end_object(struct builder *b) { return end(b); }
 bool builder_end_array(struct builder *b) { return end(b); }
 
-/* ---- the whole ---- */
+/* ---- the document ---- */
 
 bool builder_is_snapshot(const struct builder *b) { return b->is_snapshot; }
 
-static int compare_groups(const void *a, const void *b) {
-  return strcmp(((const struct group *)a)->name,
-                ((const struct group *)b)->name);
-}
-
-static bool check_groups(struct builder *b) {
-  struct document *d = &b->document;
-  char shown[NAME_SIZE];
-
-  if (d->n_groups > 0)
-    qsort(d->groups, d->n_groups, sizeof(*d->groups), compare_groups);
-  for (size_t i = 0; i < d->n_groups; i++) {
-    const char *name = d->groups[i].name;
-
-    name_escape(name, strlen(name), shown, sizeof(shown));
-    if (i > 0 && strcmp(d->groups[i - 1].name, name) == 0) {
-      reason_format(b->reason, "group \"%s\" is there twice", shown);
-      return false;
-    }
-    if (d->groups[i].rule != UNKNOWN && d->groups[i].rule >= d->n_rules) {
-      reason_format(b->reason, "group \"%s\": there is no rule %ju", shown,
-                    (uintmax_t)d->groups[i].rule);
-      return false;
-    }
-  }
-  return true;
-}
-
-static bool check_rules(struct builder *b) {
-  const struct document *d = &b->document;
-
-  for (size_t i = 0; i < d->n_processes; i++) {
-    const struct process *p = &d->processes[i];
-    uint64_t wrong = p->rule;
-
-    for (size_t j = 0;
-         j < p->n_also && (wrong == UNKNOWN || wrong < d->n_rules); j++)
-      wrong = p->also[j];
-    if (wrong == UNKNOWN || wrong < d->n_rules)
-      continue;
-    reason_format(b->reason, "process %ju: there is no rule %ju",
-                  (uintmax_t)p->pid, (uintmax_t)wrong);
-    return false;
-  }
-  return true;
-}
-
 bool builder_finish(struct builder *b, struct document *ret) {
   if (!b->is_snapshot) {
-    reason_format(b->reason, "no snapshot of the smaps plugin");
+    config_error_format(b->reason, "no snapshot of the smaps plugin");
     return false;
   }
   if (b->document.version == UNKNOWN) {
-    reason_format(b->reason, "no version of the format is given");
+    config_error_format(b->reason, "no version of the format is given");
     return false;
   }
-  if (!check_groups(b) || !check_rules(b))
+  if (!check_document(&b->document, b->reason))
     return false;
   *ret = b->document;
   b->document = (struct document){0};

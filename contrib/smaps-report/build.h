@@ -1,24 +1,24 @@
 /*
- * From the events of a JSON parser to a document. Knows which keys a snapshot
- * has, of which type and where; knows no parser.
+ * Builds a document from the events of a JSON parser. It checks the keys and
+ * types (schema.h) and does not depend on the parser.
  */
 #ifndef REPORT_BUILD_H
 #define REPORT_BUILD_H
 
 #include "document.h"
 
-#include <smaps/reason.h>
-#include <smaps/scan.h>
+#include <smaps/config_error.h>
+#include <smaps/text.h>
 
 struct builder;
 
-/* NULL where memory has run out. The reason outlives the builder. */
-struct builder *builder_new(struct reason *reason);
+/* NULL if memory has run out. The reason outlives the builder. */
+struct builder *builder_new(struct config_error *reason);
 void builder_free(struct builder *b);
 
 /*
- * One event each, in the order of the text. They return false where the
- * document is refused, with why in the reason; nothing may follow then.
+ * One event each, in the order of the text. False, with the reason, refuses the
+ * document; no event may follow.
  */
 bool builder_null(struct builder *b);
 bool builder_boolean(struct builder *b, bool value);
@@ -30,10 +30,10 @@ bool builder_end_object(struct builder *b);
 bool builder_begin_array(struct builder *b);
 bool builder_end_array(struct builder *b);
 
-/* Whether it has said yet that it is a snapshot. */
+/* True if the key "format" has shown that this is a snapshot. */
 bool builder_is_snapshot(const struct builder *b);
 
-/* Hands over the document when all has come; false as above. */
+/* Gets the document after the last event; false as above. */
 bool builder_finish(struct builder *b, struct document *ret);
 
 #endif

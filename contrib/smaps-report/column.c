@@ -33,10 +33,9 @@ enum other {
   SLICE,
   CONTAINER,
   SOURCE,
-  PUT_OFF,
+  DEFERRED,
   MAPPINGS_FROM,
   AGE,
-  DOUBT,
   COST,
   OTHERS
 };
@@ -58,7 +57,7 @@ static const struct {
     [THREADS] = {"threads", GROUP | PROCESS | USER, false, false},
     [UNREADABLE] = {"unreadable", GROUP | USER, false, false},
     [COVERAGE] = {"coverage", GROUP, false, false},
-    [PSS_ERROR] = {"pss_error", GROUP, false, false},
+    [PSS_ERROR] = {"pss_error", GROUP | PROCESS, false, false},
     [PID] = {"pid", PROCESS, false, true},
     [PPID] = {"ppid", PROCESS, false, true},
     [STARTTIME] = {"starttime", PROCESS, false, true},
@@ -72,14 +71,13 @@ static const struct {
     [SLICE] = {"slice", PROCESS, true, true},
     [CONTAINER] = {"container", PROCESS, true, true},
     [SOURCE] = {"source", PROCESS, true, true},
-    [PUT_OFF] = {"put_off", PROCESS, true, true},
+    [DEFERRED] = {"deferred", PROCESS, true, true},
     [MAPPINGS_FROM] = {"mappings_from", PROCESS, true, true},
     [AGE] = {"age", GROUP | PROCESS, false, false},
-    [DOUBT] = {"doubt", PROCESS, false, false},
     [COST] = {"cost", PROCESS, false, false},
 };
 
-/* A mapping has no more amounts than these (smaps-snapshot(5)). */
+/* The amounts of a mapping (smaps-snapshot(5)). */
 static const uint32_t mapping_amounts =
     1U << AMOUNT_SIZE | 1U << AMOUNT_RSS | 1U << AMOUNT_PSS |
     1U << AMOUNT_SHARED_CLEAN | 1U << AMOUNT_SHARED_DIRTY |
@@ -147,7 +145,7 @@ static struct cell names(const struct process *p) {
                        .n_names = p->n_groups};
 }
 
-/* Also of users and totals, which have less. */
+/* Also for users and totals, which have fewer fields. */
 static struct cell of_group(const struct document *d, enum other column,
                             const struct group *g) {
   switch ((int)column) {
@@ -203,8 +201,8 @@ static struct cell number_of_process(enum other column,
     return count(p->threads);
   case AGE:
     return real(CELL_SECONDS, p->age);
-  case DOUBT:
-    return bytes(p->doubt);
+  case PSS_ERROR:
+    return bytes(p->pss_error);
   case COST:
     return real(CELL_SECONDS, p->read_cost);
   default:
@@ -237,8 +235,8 @@ static struct cell of_process(const struct document *d, enum other column,
     return text(p->container);
   case SOURCE:
     return text(p->source);
-  case PUT_OFF:
-    return text(p->put_off);
+  case DEFERRED:
+    return text(p->deferred);
   case MAPPINGS_FROM:
     return text(p->mappings_from);
   default:
@@ -273,7 +271,7 @@ static bool is_text(const struct cell *c) {
 
 static int compare_known(const struct cell *a, const struct cell *b) {
   if (is_text(a) != is_text(b))
-    return is_text(a) ? -1 : 1; /* a user's name before a bare number */
+    return is_text(a) ? -1 : 1; /* the name of a user before a uid */
   if (is_text(a))
     return strcmp(first_name(a), first_name(b));
   if (a->type == CELL_SECONDS || a->type == CELL_PERCENT)

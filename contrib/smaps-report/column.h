@@ -1,4 +1,4 @@
-/* What a row of a table is, and what can be shown of it. */
+/* The rows of a table and their columns. */
 #ifndef REPORT_COLUMN_H
 #define REPORT_COLUMN_H
 
@@ -8,7 +8,7 @@ enum row_kind { ROW_GROUP, ROW_PROCESS, ROW_USER, ROW_MAPPING, ROW_KINDS };
 
 enum cell_type {
   CELL_UNKNOWN,
-  CELL_BLANK, /* has no meaning there, as the pid of a total */
+  CELL_BLANK, /* without a meaning, such as the pid of a total */
   CELL_TEXT,
   CELL_NAMES,
   CELL_BYTES,
@@ -30,31 +30,30 @@ struct row {
   enum row_kind kind;
   bool is_total;
   const struct amounts *amounts;
-  const struct group *group; /* of groups, of users and of totals */
+  const struct group *group; /* of groups, users and totals */
   const struct process *process;
   const struct mapping *mapping;
-  struct cell key; /* that the table sorts by */
+  struct cell key; /* the cell of the sort column */
 };
 
-/* There are no more columns than this. */
 #define COLUMNS_MAX 64
 
-/* Columns are numbers: first the amounts, by their own, then all others. */
+/* Columns are numbers: first the amounts (enum amount), then all others. */
 unsigned column_count(void);
 const char *column_name(unsigned column);
 bool column_is_of(unsigned column, enum row_kind kind);
 
-/* Names stand left and sort upwards, amounts right and downwards. */
+/* Names are aligned left and sorted upwards, amounts right and downwards. */
 bool column_is_left(unsigned column);
 bool column_sorts_upwards(unsigned column);
 
-/* column_count() where no column has this name. */
+/* column_count() if no column has this name. */
 unsigned column_find(const char *name, size_t len);
 
 struct cell column_get(const struct document *d, unsigned column,
                        const struct row *row);
 
-/* Orders what is not known behind all that is. */
+/* Unknown cells come last. */
 int column_compare(const struct cell *a, const struct cell *b, bool is_upwards);
 
 #endif

@@ -4,14 +4,14 @@
 #include "mapping.h"
 #include "memory.h"
 
-#include <smaps/name.h>
+#include <smaps/group_name.h>
 
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- changes ---- */
 
-/* Both NULL-safe: what has no name is behind all others. */
+/* NULL (no name) comes last. */
 static int compare_text(const char *a, const char *b) {
   if (!a || !b)
     return (a == NULL) - (b == NULL);
@@ -23,7 +23,7 @@ static void add(struct changes *changes, struct change c) {
 
   c.is_less = is_known && c.new < c.old;
   c.size = !is_known ? UNKNOWN : c.is_less ? c.old - c.new : c.new - c.old;
-  /* A group that nothing is known of is worth a line, a process is not. */
+  /* A group of unknown size gets a line, a process does not. */
   if (c.how == HOW_STAYED && c.old == c.new && (is_known || c.new_process))
     return;
   changes->all = memory_room(changes->all, changes->n, sizeof(c));
@@ -69,7 +69,7 @@ static void compare_group(const char *name, const struct group *old,
            });
 }
 
-/* Both documents have them by name. */
+/* The groups of both documents are sorted by name. */
 static void compare_groups(const struct document *old,
                            const struct document *new, enum amount amount,
                            const char *only, struct changes *ret) {
@@ -139,7 +139,7 @@ static int compare_service(const void *a, const void *b) {
   return order ? order : compare_text(x->process->comm, y->process->comm);
 }
 
-/* By service, and within one in the order in which they were started. */
+/* Orders by service, and within a service by start time. */
 static int compare_start(const void *a, const void *b) {
   const struct member *x = a, *y = b;
   int order = compare_service(a, b);
@@ -155,7 +155,7 @@ static uint64_t amount_of(const struct process *p, enum amount amount) {
   return process_is_in_parent(p) ? 0 : amounts_get(&p->amounts, amount);
 }
 
-/* One of the two may be NULL. */
+/* Either process may be NULL. */
 static void compare_process(const struct process *old,
                             const struct process *new, enum how how,
                             enum amount amount, struct changes *ret) {
@@ -176,8 +176,8 @@ static void compare_process(const struct process *old,
 }
 
 /*
- * Pairs what is equal, in the order of `compare`; those left over are put into
- * rest_*. Equal ones beyond the pairs are left over as well.
+ * Pairs the equal members of two arrays that are sorted by `compare`. Members
+ * without a partner go to rest_*.
  */
 static void pair(struct members *old, struct members *new,
                  int (*compare)(const void *, const void *), enum how how,
@@ -207,13 +207,13 @@ static void sort_members(struct members *m,
     qsort(m->all, m->n, sizeof(*m->all), compare);
 }
 
-/* Pids and start times say who is who on one host only. */
+/* Pid and start time identify a process on one host only. */
 static bool has_same_host(const struct document *old,
                           const struct document *new) {
   return !old->host || !new->host || strcmp(old->host, new->host) == 0;
 }
 
-/* A capture leaves out the small ones. */
+/* A capture leaves out small processes. */
 static bool has_all(const struct document *d) {
   return d->left_out == UNKNOWN || d->left_out == 0;
 }
@@ -246,7 +246,7 @@ static void compare_members(const struct document *old,
   free(added.all);
 }
 
-/* False where the captures are about two groups. */
+/* False if the captures are of different groups. */
 static bool compare_processes(const struct document *old,
                               const struct document *new, enum amount amount,
                               const char *group, struct changes *ret) {
@@ -286,8 +286,8 @@ static bool has_rest(const struct mappings *m) {
   return m->n > 0 && !m->all[m->n - 1].name;
 }
 
-/* One of the two may be NULL; then `is_complete` says whether that side names
- * all that it has. */
+/* Either mapping may be NULL; is_complete is then true if that side names all
+ * of its mappings. */
 static void compare_mapping(const char *name, const struct mapping *old,
                             const struct mapping *new, enum amount amount,
                             bool is_complete, struct changes *ret) {
@@ -307,7 +307,7 @@ static void compare_mapping(const char *name, const struct mapping *old,
   add(ret, c);
 }
 
-/* What one side has not may be in its rest. */
+/* A mapping that one side lacks may be in its rest. */
 static void compare_mappings(const struct mappings *old,
                              const struct mappings *new, enum amount amount,
                              struct changes *ret) {
@@ -366,12 +366,12 @@ bool diff_is_over(const struct change *c, const struct limit *limit) {
 static void report_growth(const struct change *c, const struct limit *limit) {
   struct style plain = {.unit = UNIT_HUMAN, .mem_total = UNKNOWN};
   struct text t = {0};
-  struct name shown;
+  struct group_name shown;
 
   text_addf(&t, "smaps-report: group \"%s\": PSS ",
-            name_escape(c->name, strlen(c->name), shown.text, NAME_SIZE));
+            escape_text(c->name, strlen(c->name), shown.text, GROUP_NAME_SIZE));
   if (c->size == UNKNOWN) {
-    text_add(&t, "is not known on both sides, and not judged");
+    text_add(&t, "is unknown in one snapshot or both, and is not judged");
   } else {
     text_add(&t, "grew from ");
     text_add_bytes(&t, c->old, &plain);
@@ -383,7 +383,8 @@ static void report_growth(const struct change *c, const struct limit *limit) {
   text_done(&t);
 }
 
-/* Of PSS, whatever is shown. Returns 1 where a group is over the limit. */
+/* The limit is for PSS, even if another amount is shown. Returns 1 if a group
+ * is over it. */
 static int judge(const struct document *old, const struct document *new,
                  const struct options *o) {
   struct changes changes = {0};
@@ -553,16 +554,16 @@ static void write_json(const struct diff *d, const struct options *o,
 
 int diff_print(struct document *old, struct document *new,
                const struct options *o, const struct style *s,
-               struct reason *reason) {
-  struct name shown;
+               struct config_error *reason) {
+  struct group_name shown;
   struct diff d;
   int status;
 
   if (o->group && !document_group(old, o->group) &&
       !document_group(new, o->group))
-    return reason_set(
+    return config_error_set(
         reason, "there is no group \"%s\"",
-        name_escape(o->group, strlen(o->group), shown.text, NAME_SIZE));
+        escape_text(o->group, strlen(o->group), shown.text, GROUP_NAME_SIZE));
   status = judge(old, new, o);
   diff_make(old, new, o->sort, o->group, &d);
   if (o->is_json)

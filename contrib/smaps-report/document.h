@@ -1,9 +1,8 @@
 /*
  * A snapshot (smaps-snapshot(5)) in memory.
  *
- * What a document does not say is NULL, UNKNOWN or NaN. All text is as hostile
- * as the names of processes are: it is printed through text.h and json_lines.h
- * only.
+ * Missing values are NULL, UNKNOWN or NaN. Any user can choose the text (names
+ * of processes): print it through text.h and json_lines.h only.
  */
 #ifndef REPORT_DOCUMENT_H
 #define REPORT_DOCUMENT_H
@@ -50,20 +49,20 @@ enum amount {
 
 extern const char *const amount_names[AMOUNTS];
 
-/* The known ones of them, one behind the other: few documents have all. */
+/* The known amounts, packed, because few documents have all. */
 struct amounts {
   uint32_t known; /* bit per amount */
   const uint64_t *packed;
 };
 
-/* UNKNOWN where it is not known. */
+/* Gets an amount or UNKNOWN. */
 uint64_t amounts_get(const struct amounts *a, enum amount which);
 
-/* Packs values[AMOUNTS], in which UNKNOWN is left out. False where memory has
- * run out. */
+/* Packs values[AMOUNTS] without those that are UNKNOWN. False if memory has run
+ * out. */
 bool amounts_pack(struct amounts *a, struct pool *p, const uint64_t *values);
 
-/* a + b; UNKNOWN where one of them is, or where the sum does not fit. */
+/* a + b; UNKNOWN if one of them is unknown, or if the sum overflows. */
 uint64_t amount_add(uint64_t a, uint64_t b);
 
 struct mapping {
@@ -93,7 +92,7 @@ struct process {
   uint64_t uid;
   uint64_t threads;
   uint64_t rule;
-  uint64_t doubt;
+  uint64_t pss_error;
   double age;
   double read_cost; /* seconds */
   const char *comm;
@@ -105,8 +104,8 @@ struct process {
   const char *slice;
   const char *container;
   const char *source;
-  const char *put_off;
-  const char *mappings_from; /* smaps, or maps: then without amounts */
+  const char *deferred;
+  const char *mappings_from; /* "smaps", or "maps": without amounts */
   const char *const *groups;
   size_t n_groups;
   const uint64_t *also;
@@ -154,24 +153,22 @@ struct document {
 
 void document_done(struct document *d);
 
-/* NULL where there is none of that name. Groups are sorted by name. */
+/* Finds a group; NULL if there is none. Groups are sorted by name. */
 const struct group *document_group(const struct document *d, const char *name);
 
-/* The group that a capture is about, or NULL. */
+/* The group of a capture, or NULL for a state. */
 const char *document_scope(const struct document *d);
 
 bool process_is_in(const struct process *p, const char *group);
 
-/* Its memory is its parent's and is counted there. */
+/* True if the process shares its parent's memory, which counts there. */
 bool process_is_in_parent(const struct process *p);
 
-/* Its command line, or comm where that is not known or empty; may be NULL. */
+/* The command line, or comm if that is unknown or empty; may be NULL. */
 const char *process_command(const struct process *p);
 
-/*
- * The one group to count it in: that of the rule that took it, and else the
- * first it is in. NULL where it is in none.
- */
+/* The group that counts the process: that of the rule that took it, or else its
+ * first group. NULL if it is in none. */
 const char *process_main_group(const struct document *d,
                                const struct process *p);
 

@@ -14,33 +14,33 @@ static const struct {
 } sources[] = {
     {"read", "read from the kernel in this interval"},
     {"estimated", "estimated from an earlier reading"},
-    {"guessed", "never read yet: taken to be like the rest of its group"},
-    {"statm", "only statm was read: Refresh never, or in no group"},
-    {"unreadable", "only statm was read: the kernel refused the rest, or it "
-                   "could not be read"},
-    {"parent", "runs in its parent's memory and is counted there"},
+    {"guessed", "never read: guessed from the rest of its group"},
+    {"statm", "only statm was read: Refresh is never, or it is in no group"},
+    {"unreadable", "only statm was read: the kernel refused the rest, or "
+                   "reading it failed"},
+    {"parent", "shares its parent's memory and is counted there"},
 };
 
 static const struct {
-  const char *put_off;
+  const char *deferred;
   const char *words;
-} delays[] = {
+} deferrals[] = {
     {"budget", "ReadBudget was used up"},
-    {"max_stall", "reading it would take longer than MaxStall"},
-    {"stalled", "an earlier reading hung for StallTimeout"},
+    {"max_lock_hold", "reading it would take longer than MaxLockHold"},
+    {"hung", "an earlier reading hung for ReadTimeout"},
 };
 
 static const char *find_words(const char *key) {
   for (size_t i = 0; i < sizeof(sources) / sizeof(*sources); i++)
     if (strcmp(key, sources[i].source) == 0)
       return sources[i].words;
-  for (size_t i = 0; i < sizeof(delays) / sizeof(*delays); i++)
-    if (strcmp(key, delays[i].put_off) == 0)
-      return delays[i].words;
+  for (size_t i = 0; i < sizeof(deferrals) / sizeof(*deferrals); i++)
+    if (strcmp(key, deferrals[i].deferred) == 0)
+      return deferrals[i].words;
   return key;
 }
 
-/* Begins a line: "  label    ". */
+/* Begins a line with its label. */
 static void begin(struct text *t, const char *label) {
   text_clear(t);
   text_addf(t, "  %-12s ", label);
@@ -55,7 +55,7 @@ static void add_rule(struct text *t, const struct document *d, uint64_t rule,
 
 /* ---- one process ---- */
 
-/* The group that a rule has put the process in, or NULL. */
+/* The group into which a rule has put the process, or NULL. */
 static const char *group_of_rule(const struct document *d,
                                  const struct process *p, uint64_t rule) {
   for (size_t i = 0; i < p->n_groups; i++) {
@@ -105,11 +105,11 @@ static void print_rule(const struct document *d, const struct process *p,
   if (!p->is_inherited)
     return;
   begin(t, "");
-  text_add(t, "inherited: as a descendant of what the rule matches");
+  text_add(t, "inherited from an ancestor that the rule matches");
   text_print(t, COLOUR_NONE, s);
 }
 
-/* Rules with Continue that took it as well, and those that came too late. */
+/* Other rules that match: with Continue, or shadowed by an earlier rule. */
 static void print_also(const struct document *d, const struct process *p,
                        struct text *t, const struct style *s) {
   for (size_t i = 0; i < p->n_also; i++) {
@@ -131,17 +131,17 @@ static void print_source(const struct process *p, struct text *t,
   if (p->source)
     text_add_name(t, find_words(p->source), s);
   else
-    text_add(t, "it is not said where from");
+    text_add(t, "of unknown source");
   if (!isnan(p->age)) {
     text_add(t, ", ");
     text_add_seconds(t, p->age);
     text_add(t, " old");
   }
   text_print(t, COLOUR_NONE, s);
-  if (!p->put_off)
+  if (!p->deferred)
     return;
-  begin(t, "put off");
-  text_add_name(t, find_words(p->put_off), s);
+  begin(t, "deferred");
+  text_add_name(t, find_words(p->deferred), s);
   text_print(t, COLOUR_NONE, s);
 }
 
@@ -161,11 +161,11 @@ static void print_amounts(const struct process *p, struct text *t,
     text_add_bytes(t, bytes, s);
     has_any = true;
   }
-  if (p->doubt != UNKNOWN && p->doubt > 0) {
-    text_add(t, has_any ? "; pss is in doubt by " : "pss is in doubt by ");
-    text_add_bytes(t, p->doubt, s);
+  if (p->pss_error != UNKNOWN && p->pss_error > 0) {
+    text_add(t, has_any ? "; pss error at most " : "pss error at most ");
+    text_add_bytes(t, p->pss_error, s);
   }
-  if (has_any || (p->doubt != UNKNOWN && p->doubt > 0))
+  if (has_any || (p->pss_error != UNKNOWN && p->pss_error > 0))
     text_print(t, COLOUR_NONE, s);
 }
 
@@ -181,8 +181,9 @@ static void print_process(const struct document *d, const struct process *p,
   print_amounts(p, &t, s);
   if (!isnan(p->read_cost)) {
     begin(&t, "reading it");
-    text_add(&t, "takes the CPU ");
+    text_add(&t, "takes ");
     text_add_seconds(&t, p->read_cost);
+    text_add(&t, " of CPU time");
     text_print(&t, COLOUR_NONE, s);
   }
   text_done(&t);
@@ -191,10 +192,10 @@ static void print_process(const struct document *d, const struct process *p,
 /* ---- the summary ---- */
 
 struct tally {
-  uint64_t taken;     /* by names of their own */
-  uint64_t inherited; /* as descendants */
-  uint64_t views;     /* with Continue, into a group of its own as well */
-  uint64_t shadowed;
+  uint64_t taken;     /* matched by their own attributes */
+  uint64_t inherited; /* descendants of matched processes */
+  uint64_t views;     /* matched with Continue */
+  uint64_t shadowed;  /* taken by an earlier rule */
 };
 
 static void count(const struct document *d, struct tally *tallies,
@@ -267,7 +268,7 @@ static void print_summary(const struct document *d, const struct style *s) {
 /* ---- the document ---- */
 
 static void add_time(struct text *t, double seconds) {
-  /* Up to the year 9999; a time_t would hold more, a calendar not. */
+  /* Up to the year 9999: gmtime_r() fails long before time_t overflows. */
   time_t when = seconds < 253402300800.0 ? (time_t)seconds : 0;
   struct tm tm;
   char words[40];
@@ -295,7 +296,7 @@ static void print_document(const struct document *d, const struct style *s) {
 }
 
 int explain_print(const struct document *d, const struct options *o,
-                  const struct style *s, struct reason *reason) {
+                  const struct style *s, struct config_error *reason) {
   size_t n = 0;
 
   if (o->pid == UNKNOWN)
@@ -312,7 +313,7 @@ int explain_print(const struct document *d, const struct options *o,
     print_summary(d, s);
     return 0;
   }
-  return n > 0
-             ? 0
-             : reason_set(reason, "there is no process %ju", (uintmax_t)o->pid);
+  return n > 0 ? 0
+               : config_error_set(reason, "there is no process %ju",
+                                  (uintmax_t)o->pid);
 }

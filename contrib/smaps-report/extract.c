@@ -1,7 +1,7 @@
 #include "extract.h"
 #include "memory.h"
 
-#include <smaps/name.h>
+#include <smaps/group_name.h>
 
 #include <dirent.h>
 #include <fnmatch.h>
@@ -17,12 +17,12 @@
 
 /* ---- lines ---- */
 
-/* One line, or several that are joined by strings or backslashes. */
+/* A line; strings and backslashes may join several lines into one. */
 struct statement {
   struct span raw;
   enum { PLAIN, OPEN, CLOSE } kind;
   struct span key;
-  char value[PATH_MAX]; /* the first argument; "" where there is none */
+  char value[PATH_MAX]; /* the first argument; "" if there is none */
 };
 
 static size_t string_length(const char *text, const char *end) {
@@ -39,8 +39,8 @@ static const char *comment_end(const char *at, const char *end) {
   return at;
 }
 
-/* The end of the line, which a newline within a string or behind a backslash
- * is not. */
+/* The end of the line. A newline in a string or after a backslash does not end
+ * it. */
 static const char *line_end(const char *at, const char *end) {
   while (at < end && *at != '\n') {
     if (*at == '#')
@@ -58,25 +58,25 @@ static bool is_word(char c) {
          (c >= '0' && c <= '9') || c == '_';
 }
 
-static void skip_blanks(struct scan *s) {
-  while (!scan_is_done(s) &&
+static void skip_spaces(struct cursor *s) {
+  while (!cursor_is_done(s) &&
          (*s->at == ' ' || *s->at == '\t' || *s->at == '\r'))
     s->at++;
 }
 
-static struct span take_word(struct scan *s) {
+static struct span parse_plain_word(struct cursor *s) {
   const char *start = s->at;
 
-  while (!scan_is_done(s) && is_word(*s->at))
+  while (!cursor_is_done(s) && is_word(*s->at))
     s->at++;
   return (struct span){.text = start, .len = (size_t)(s->at - start)};
 }
 
-/* An argument without its quotes and backslashes; cut where it does not fit. */
-static void take_value(struct scan *s, char *ret, size_t size) {
+/* Copies an argument without quotes and backslashes, cut to `size`. */
+static void parse_value(struct cursor *s, char *ret, size_t size) {
   const char *end = s->end;
   size_t len = 0;
-  bool is_quoted = !scan_is_done(s) && *s->at == '"';
+  bool is_quoted = !cursor_is_done(s) && *s->at == '"';
 
   if (is_quoted) {
     end = s->at + string_length(s->at, s->end);
@@ -92,21 +92,21 @@ static void take_value(struct scan *s, char *ret, size_t size) {
   ret[len] = '\0';
 }
 
-static bool take_statement(struct scan *text, struct statement *ret) {
-  struct scan s;
+static bool parse_statement(struct cursor *text, struct statement *ret) {
+  struct cursor s;
 
-  if (scan_is_done(text))
+  if (cursor_is_done(text))
     return false;
   ret->raw.text = text->at;
   text->at = line_end(text->at, text->end);
   ret->raw.len = (size_t)(text->at - ret->raw.text);
-  s = scan_begin(ret->raw.text, ret->raw.len);
-  skip_blanks(&s);
-  ret->kind = !scan_char(&s, '<') ? PLAIN : scan_char(&s, '/') ? CLOSE : OPEN;
-  skip_blanks(&s);
-  ret->key = take_word(&s);
-  skip_blanks(&s);
-  take_value(&s, ret->value, sizeof(ret->value));
+  s = cursor_begin(ret->raw.text, ret->raw.len);
+  skip_spaces(&s);
+  ret->kind = !parse_char(&s, '<') ? PLAIN : parse_char(&s, '/') ? CLOSE : OPEN;
+  skip_spaces(&s);
+  ret->key = parse_plain_word(&s);
+  skip_spaces(&s);
+  parse_value(&s, ret->value, sizeof(ret->value));
   return true;
 }
 
@@ -191,20 +191,20 @@ int extract_text(struct span text, enum extract_what what, FILE *out,
                  void *context) {
   struct extract *e = memory_array(NULL, 1, sizeof(*e));
   struct statement *st = memory_array(NULL, 1, sizeof(*st));
-  struct scan s = scan_begin(text.text, text.len);
-  int r = 0;
+  struct cursor s = cursor_begin(text.text, text.len);
+  int rc = 0;
 
   memset(e, 0, sizeof(*e));
   e->what = what;
   e->out = out;
   e->include = include;
   e->context = context;
-  while (r >= 0 && take_statement(&s, st))
-    r = e->depth == 0 ? at_top(e, st) : in_block(e, st);
-  /* A block that the file leaves open is a mistake that collectd is to see. */
+  while (rc >= 0 && parse_statement(&s, st))
+    rc = e->depth == 0 ? at_top(e, st) : in_block(e, st);
+  /* A block without an end is a mistake, which collectd will report. */
   free(e);
   free(st);
-  return r;
+  return rc;
 }
 
 /* ---- files ---- */
@@ -213,32 +213,33 @@ struct files {
   enum extract_what what;
   FILE *out;
   unsigned depth;
-  struct reason *reason;
+  struct config_error *reason;
 };
 
-static int take_path(struct files *f, const char *path, const char *filter);
+static int add_path(struct files *f, const char *path, const char *filter);
 
 static int refuse(struct files *f, const char *path, int error) {
-  struct name shown;
+  struct group_name shown;
 
-  reason_format(f->reason, "%s: %s",
-                name_escape(path, strlen(path), shown.text, NAME_SIZE),
-                strerror(error));
+  config_error_format(
+      f->reason, "%s: %s",
+      escape_text(path, strlen(path), shown.text, GROUP_NAME_SIZE),
+      strerror(error));
   return -error;
 }
 
 static int include(void *context, const char *pattern, const char *filter) {
   struct files *f = context;
   glob_t found;
-  int r = 0;
+  int rc = 0;
 
-  /* No braces, no variables and certainly no commands. */
+  /* glob(3) expands patterns; wordexp(3) would also run commands. */
   if (glob(pattern, 0, NULL, &found) != 0)
     return 0;
-  for (size_t i = 0; i < found.gl_pathc && r >= 0; i++)
-    r = take_path(f, found.gl_pathv[i], filter);
+  for (size_t i = 0; i < found.gl_pathc && rc >= 0; i++)
+    rc = add_path(f, found.gl_pathv[i], filter);
   globfree(&found);
-  return r;
+  return rc;
 }
 
 static char *read_all(FILE *file, size_t *ret_len) {
@@ -261,52 +262,52 @@ static char *read_all(FILE *file, size_t *ret_len) {
   return text;
 }
 
-static int take_file(struct files *f, const char *path) {
+static int add_file(struct files *f, const char *path) {
   FILE *file = fopen(path, "re");
   struct span text;
   char *bytes;
-  int r;
+  int rc;
 
   if (!file)
     return refuse(f, path, errno);
   bytes = read_all(file, &text.len);
   text.text = bytes;
-  r = ferror(file) ? refuse(f, path, EIO)
-                   : extract_text(text, f->what, f->out, include, f);
+  rc = ferror(file) ? refuse(f, path, EIO)
+                    : extract_text(text, f->what, f->out, include, f);
   fclose(file);
   free(bytes);
-  return r;
+  return rc;
 }
 
 static int is_visible(const struct dirent *entry) {
   return entry->d_name[0] != '.';
 }
 
-static int take_directory(struct files *f, const char *path,
-                          const char *filter) {
+static int add_directory(struct files *f, const char *path,
+                         const char *filter) {
   struct dirent **entries;
   int n = scandir(path, &entries, is_visible, alphasort);
-  int r = n < 0 ? refuse(f, path, errno) : 0;
+  int rc = n < 0 ? refuse(f, path, errno) : 0;
 
   for (int i = 0; i < n; i++) {
     size_t size = strlen(path) + strlen(entries[i]->d_name) + 2;
     char *inner = memory_array(NULL, size, 1);
 
     snprintf(inner, size, "%s/%s", path, entries[i]->d_name);
-    if (r >= 0)
-      r = take_path(f, inner, filter);
+    if (rc >= 0)
+      rc = add_path(f, inner, filter);
     free(inner);
     free(entries[i]);
   }
   if (n >= 0)
     free(entries);
-  return r;
+  return rc;
 }
 
-static int take_path(struct files *f, const char *path, const char *filter) {
+static int add_path(struct files *f, const char *path, const char *filter) {
   const char *slash = strrchr(path, '/');
   struct stat st;
-  int r;
+  int rc;
 
   if (f->depth == DEPTH_MAX)
     return refuse(f, path, ELOOP);
@@ -314,18 +315,18 @@ static int take_path(struct files *f, const char *path, const char *filter) {
     return refuse(f, path, errno);
   f->depth++;
   if (S_ISDIR(st.st_mode))
-    r = take_directory(f, path, filter);
+    rc = add_directory(f, path, filter);
   else if (filter && fnmatch(filter, slash ? slash + 1 : path, 0) != 0)
-    r = 0;
+    rc = 0;
   else
-    r = take_file(f, path);
+    rc = add_file(f, path);
   f->depth--;
-  return r;
+  return rc;
 }
 
 int extract_file(const char *path, enum extract_what what, FILE *out,
-                 struct reason *reason) {
+                 struct config_error *reason) {
   struct files f = {.what = what, .out = out, .reason = reason};
 
-  return take_path(&f, path, NULL);
+  return add_path(&f, path, NULL);
 }

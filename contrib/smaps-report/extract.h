@@ -1,30 +1,29 @@
 /*
- * What a configuration of collectd has for the smaps plugin.
+ * Extracts the options of the smaps plugin from a configuration of collectd.
  *
- * Not a parser of collectd's language: it knows lines, blocks, strings and
- * comments, and copies the lines that are wanted as they stand. Whether they
- * are right is for the plugin to say.
+ * This is no parser of collectd's language. It recognises lines, blocks,
+ * strings and comments, and copies the wanted lines unchanged; the plugin
+ * checks them.
  */
 #ifndef REPORT_EXTRACT_H
 #define REPORT_EXTRACT_H
 
-#include <smaps/reason.h>
-#include <smaps/scan.h>
+#include <smaps/config_error.h>
+#include <smaps/text.h>
 
 #include <stdio.h>
 
-/* A plugin is looked for when its LoadPlugin is met: so what says where stands
- * in front of that, and the blocks behind. */
+/* collectd loads a plugin at its LoadPlugin line: the options that say where to
+ * find it stand before that line, the blocks after it. */
 enum extract_what {
   EXTRACT_GLOBALS, /* Hostname, PluginDir, TypesDB */
   EXTRACT_BLOCKS,  /* <Plugin smaps> */
 };
 
 /*
- * Writes these to `out`, the blocks without StateFile, StateInterval and
- * <Capture>. `include` is called for each Include, with the pattern of the
- * files and the Filter or NULL. Returns 0, or what `include` has that is
- * negative.
+ * Writes the wanted lines to `out`; blocks lose StateFile, StateInterval and
+ * <Capture>. Calls `include` for each Include, with the pattern of the files
+ * and the Filter or NULL. Returns 0, or the first negative result of `include`.
  */
 int extract_text(struct span text, enum extract_what what, FILE *out,
                  int (*include)(void *context, const char *pattern,
@@ -32,11 +31,10 @@ int extract_text(struct span text, enum extract_what what, FILE *out,
                  void *context);
 
 /*
- * The same with a file and all that it includes, up to eight deep as in
- * collectd. Returns 0 or a negative errno with the reason, which names the
- * file.
+ * Extracts from a file and the files it includes, up to eight deep as in
+ * collectd. Returns 0, or a negative errno with the reason and the file.
  */
 int extract_file(const char *path, enum extract_what what, FILE *out,
-                 struct reason *reason);
+                 struct config_error *reason);
 
 #endif

@@ -7,7 +7,7 @@
 #define NO_GROUP "[no group]"
 #define REST "[rest]"
 
-/* The names of those who chose them, as one frame of a stack. */
+/* Writes an untrusted name as a frame of a stack. */
 static void write_frame(const char *name, FILE *out) {
   size_t left = strlen(name);
 
@@ -57,7 +57,7 @@ static bool has_mappings_with_pss(const struct process *p) {
   return false;
 }
 
-/* False where its PSS is not known. */
+/* False if its PSS is unknown. */
 static bool write_process(const struct document *d, const struct process *p,
                           FILE *out) {
   uint64_t pss = amounts_get(&p->amounts, AMOUNT_PSS);
@@ -75,7 +75,7 @@ static bool write_process(const struct document *d, const struct process *p,
   return true;
 }
 
-/* What the group of a capture has beyond the processes that are in it. */
+/* Writes the PSS of the members that the capture has left out. */
 static void write_rest(const struct document *d, FILE *out) {
   const char *scope = document_scope(d);
   const struct group *g = scope ? document_group(d, scope) : NULL;

@@ -8,11 +8,11 @@
 
 /*
  * Writes `group;comm[pid];mapping bytes` lines (PSS). A process in several
- * groups counts in one: in a capture that which it is about, and else that of
- * process_main_group(). In names ';', blanks, control
- * characters and what is no UTF-8 are replaced: a blank and a number at the end
- * of a stack is what the programs look for. Returns how many processes were
- * left out because their PSS is not known.
+ * groups counts in one: the group of the capture, or else process_main_group().
+ * In names
+ * '_' replaces ';', blanks, control characters and invalid UTF-8, because the
+ * programs look for a blank and a number at the end of a stack. Returns the
+ * number of processes that were left out because their PSS is unknown.
  */
 size_t folded_write(const struct document *d, FILE *out);
 

@@ -1,5 +1,7 @@
 #include "grid.h"
 
+#include <assert.h>
+
 #define GAP 2
 
 static void measure_row(const struct grid *g, size_t row, const struct style *s,
@@ -39,6 +41,7 @@ static void print_row(const struct grid *g, size_t row, const struct style *s,
 void grid_print(const struct grid *g, const struct style *s) {
   size_t widths[GRID_COLUMNS_MAX] = {0};
 
+  assert(g->n_columns <= GRID_COLUMNS_MAX);
   if (s->has_header)
     measure_row(g, GRID_TITLES, s, widths);
   for (size_t i = 0; i < g->n_rows; i++)

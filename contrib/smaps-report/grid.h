@@ -1,4 +1,4 @@
-/* Columns that line up. */
+/* Prints aligned columns. */
 #ifndef REPORT_GRID_H
 #define REPORT_GRID_H
 
@@ -11,16 +11,16 @@ struct grid {
   size_t n_columns;
   size_t n_rows;
   bool is_left[GRID_COLUMNS_MAX];
-  /* Adds the text of a cell to an empty *ret. It is asked twice: nothing is
-   * kept, because a document may have a million rows. */
+  /* Adds the text of a cell to an empty *ret. Called twice per cell instead of
+   * storing the texts, because a document may have a million rows. */
   void (*cell)(const void *context, size_t row, size_t column,
                const struct style *s, struct text *ret);
   enum colour (*colour)(const void *context, size_t row);
   const void *context;
 };
 
-/* Titles above, if the style has them. Lines end at the edge of the terminal;
- * the last column is not padded. */
+/* Prints the titles, if the style has them, and the rows. Lines are cut at the
+ * edge of the terminal; the last column is not padded. */
 void grid_print(const struct grid *g, const struct style *s);
 
 #endif

@@ -3,6 +3,7 @@
 #include "output.h"
 #include "utf8.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -56,6 +57,7 @@ void json_lines_begin(struct json_lines *j, const char *key, char brace) {
   if (j->depth > 0)
     begin_value(j, key);
   fputc(brace, j->out);
+  assert(j->depth + 1 < JSON_DEPTH_MAX);
   j->has_any[++j->depth] = false;
 }
 

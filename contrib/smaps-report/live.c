@@ -3,7 +3,7 @@
 #include "memory.h"
 #include "text.h"
 
-#include <smaps/name.h>
+#include <smaps/group_name.h>
 
 #include <fcntl.h>
 #include <ftw.h>
@@ -19,12 +19,12 @@
 
 extern char **environ;
 
-/* For the whole run, and then for collectd to end when it is told to. */
+/* The time for the run, and the time for collectd to end after SIGTERM. */
 #define DEADLINE_SECONDS 120
 #define GRACE_SECONDS 5
 
-/* The plugin spreads its readings over intervals, and here is but one. Comes
- * before the blocks of the user, whose own setting wins. */
+/* There is only one interval for all readings. The user's blocks come later, so
+ * a ReadBudget in them wins. */
 #define READ_BUDGET_MS 1000
 
 static const char *const default_configs[] = {
@@ -34,7 +34,7 @@ static const char *const default_configs[] = {
 };
 #define DEFAULT_CONFIGS (sizeof(default_configs) / sizeof(*default_configs))
 
-/* Behind PATH, which mostly has no sbin. */
+/* Searched after PATH, which often lacks sbin. */
 static const char sbin[] = "/usr/sbin:/usr/local/sbin:/opt/collectd/sbin";
 
 static const char *const files[] = {"collectd.conf", "log", "state.json",
@@ -45,16 +45,17 @@ struct live {
   char directory[PATH_MAX];
   char paths[FILES][PATH_MAX + 16];
   char collectd[PATH_MAX];
-  struct reason *reason;
+  struct config_error *reason;
 };
 
 static int refuse(struct live *l, const char *what, const char *path,
                   int error) {
-  struct name shown;
+  struct group_name shown;
 
-  reason_format(l->reason, "%s \"%s\": %s", what,
-                name_escape(path, strlen(path), shown.text, NAME_SIZE),
-                strerror(error));
+  config_error_format(
+      l->reason, "%s \"%s\": %s", what,
+      escape_text(path, strlen(path), shown.text, GROUP_NAME_SIZE),
+      strerror(error));
   return -error;
 }
 
@@ -70,7 +71,7 @@ static int make_directory(struct live *l) {
                parent);
   if (n >= (int)sizeof(l->directory))
     return refuse(l, "TMPDIR", parent, ENAMETOOLONG);
-  /* With mode 0700. */
+  /* The mode is 0700. */
   if (!mkdtemp(l->directory))
     return refuse(l, "directory", l->directory, errno);
   for (size_t i = 0; i < FILES; i++)
@@ -102,7 +103,7 @@ static const char *find_config(const struct options *o) {
   return NULL;
 }
 
-/* A string of collectd's language. */
+/* Writes an option with a quoted string. */
 static void write_option(FILE *out, const char *key, const char *value) {
   fprintf(out, "%s \"", key);
   for (; *value; value++) {
@@ -119,7 +120,7 @@ static int write_plugin_dir(struct live *l, const struct options *o,
 
   if (!o->plugin_dir)
     return 0;
-  /* The daemon changes its directory. */
+  /* The daemon changes its working directory. */
   if (!realpath(o->plugin_dir, path))
     return refuse(l, "--plugin-dir", o->plugin_dir, errno);
   write_option(out, "PluginDir", path);
@@ -144,32 +145,32 @@ static void write_block(const struct live *l, FILE *out) {
   fprintf(out, "ReadBudget %d\n</Plugin>\n", READ_BUDGET_MS);
 }
 
-/* In collectd what comes later wins. */
+/* In collectd a later option wins. */
 static int write_all(struct live *l, const struct options *o, FILE *out) {
   const char *config = find_config(o);
-  int r = 0;
+  int rc = 0;
 
   write_globals(l, out);
   if (config)
-    r = extract_file(config, EXTRACT_GLOBALS, out, l->reason);
-  if (r == 0)
-    r = write_plugin_dir(l, o, out);
+    rc = extract_file(config, EXTRACT_GLOBALS, out, l->reason);
+  if (rc == 0)
+    rc = write_plugin_dir(l, o, out);
   write_block(l, out);
-  if (config && r == 0)
-    r = extract_file(config, EXTRACT_BLOCKS, out, l->reason);
-  return r;
+  if (config && rc == 0)
+    rc = extract_file(config, EXTRACT_BLOCKS, out, l->reason);
+  return rc;
 }
 
 static int write_config(struct live *l, const struct options *o) {
   FILE *out = fopen(l->paths[CONFIG], "we");
-  int r;
+  int rc;
 
   if (!out)
     return refuse(l, "file", l->paths[CONFIG], errno);
-  r = write_all(l, o, out);
-  if (fclose(out) != 0 && r == 0)
-    r = refuse(l, "file", l->paths[CONFIG], errno);
-  return r;
+  rc = write_all(l, o, out);
+  if (fclose(out) != 0 && rc == 0)
+    rc = refuse(l, "file", l->paths[CONFIG], errno);
+  return rc;
 }
 
 /* ---- the daemon ---- */
@@ -202,10 +203,10 @@ static int find_collectd(struct live *l, const struct options *o) {
   }
   if (find_in(l, getenv("PATH")) || find_in(l, sbin))
     return 0;
-  return reason_set(l->reason,
-                    "no collectd in PATH or %s: expected "
-                    "--collectd PATH",
-                    sbin);
+  return config_error_set(l->reason,
+                          "no collectd in PATH or %s: expected "
+                          "--collectd PATH",
+                          sbin);
 }
 
 static int spawn(struct live *l, pid_t *ret) {
@@ -214,7 +215,7 @@ static int spawn(struct live *l, pid_t *ret) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   sigset_t none;
-  int r;
+  int rc;
 
   sigemptyset(&none);
   posix_spawnattr_init(&attributes);
@@ -225,14 +226,14 @@ static int spawn(struct live *l, pid_t *ret) {
   posix_spawn_file_actions_addopen(&actions, 1, l->paths[LOG],
                                    O_WRONLY | O_CREAT | O_APPEND, 0600);
   posix_spawn_file_actions_adddup2(&actions, 1, 2);
-  r = posix_spawn(ret, l->collectd, &actions, &attributes, argv, environ);
+  rc = posix_spawn(ret, l->collectd, &actions, &attributes, argv, environ);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
-  return r == 0 ? 0 : refuse(l, "collectd", l->collectd, r);
+  return rc == 0 ? 0 : refuse(l, "collectd", l->collectd, rc);
 }
 
-/* Until the process has ended: its status. Until the time is over, or one of
- * the signals that are to end us has come: -1, and that signal or 0. */
+/* Waits for the process to end and returns its status. Returns -1 after a
+ * timeout (*ret_signal is 0) or after a signal that ends this program. */
 static int wait_for(pid_t pid, const sigset_t *signals, unsigned seconds,
                     int *ret_signal) {
   struct timespec now, end;
@@ -242,7 +243,7 @@ static int wait_for(pid_t pid, const sigset_t *signals, unsigned seconds,
   end.tv_sec += (time_t)seconds;
   *ret_signal = 0;
   for (;;) {
-    /* A child that ends just before this is not missed for long. */
+    /* If the child ends just before sigtimedwait(), this limits the delay. */
     const struct timespec moment = {.tv_nsec = 100000000};
 
     if (waitpid(pid, &status, WNOHANG) == pid)
@@ -257,7 +258,7 @@ static int wait_for(pid_t pid, const sigset_t *signals, unsigned seconds,
   }
 }
 
-/* Its status as of waitpid(), or negative with the reason. */
+/* The status of waitpid(), or a negative errno with the reason. */
 static int run(struct live *l, const sigset_t *signals, int *ret_signal) {
   int status, ignored;
   pid_t pid;
@@ -273,11 +274,11 @@ static int run(struct live *l, const sigset_t *signals, int *ret_signal) {
     kill(pid, SIGKILL);
     waitpid(pid, &ignored, 0);
   }
-  return reason_set(l->reason, "collectd did not end in %d s",
-                    DEADLINE_SECONDS);
+  return config_error_set(l->reason, "collectd did not end in %d s",
+                          DEADLINE_SECONDS);
 }
 
-/* ---- what came of it ---- */
+/* ---- the result ---- */
 
 static void print_log(const struct live *l, bool only_ours) {
   struct style plain = {.out = stderr};
@@ -300,7 +301,7 @@ static void print_log(const struct live *l, bool only_ours) {
     fclose(log);
 }
 
-static int take_state(struct live *l, int status, FILE **ret) {
+static int open_state(struct live *l, int status, FILE **ret) {
   if (status < 0)
     return -EIO;
   *ret = status == 0 ? fopen(l->paths[STATE], "re") : NULL;
@@ -308,30 +309,30 @@ static int take_state(struct live *l, int status, FILE **ret) {
   if (*ret)
     return 0;
   if (WIFSIGNALED(status))
-    reason_format(l->reason, "collectd was ended by signal %d",
-                  WTERMSIG(status));
+    config_error_format(l->reason, "collectd was ended by signal %d",
+                        WTERMSIG(status));
   else if (status != 0)
-    reason_format(l->reason,
-                  "collectd ended with status %d; its words are "
-                  "above",
-                  WEXITSTATUS(status));
+    config_error_format(l->reason,
+                        "collectd ended with status %d; its log is above",
+                        WEXITSTATUS(status));
   else
-    reason_format(l->reason, "collectd has written no snapshot; its words are "
-                             "above");
+    config_error_format(l->reason,
+                        "collectd has written no snapshot; its log is above");
   return -EIO;
 }
 
 static int run_in_directory(struct live *l, const struct options *o,
                             const sigset_t *signals, FILE **ret,
                             int *ret_signal) {
-  int r = write_config(l, o);
+  int rc = write_config(l, o);
 
-  if (r < 0)
-    return r;
-  return take_state(l, run(l, signals, ret_signal), ret);
+  if (rc < 0)
+    return rc;
+  return open_state(l, run(l, signals, ret_signal), ret);
 }
 
-/* Signals that would end us wait until the directory is gone. */
+/* Blocks signals that would end this program before the directory is removed.
+ */
 static void hold_signals(sigset_t *ret_signals, sigset_t *ret_before) {
   static const int held[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP};
 
@@ -342,25 +343,25 @@ static void hold_signals(sigset_t *ret_signals, sigset_t *ret_before) {
   sigprocmask(SIG_BLOCK, ret_signals, ret_before);
 }
 
-int live_run(const struct options *o, FILE **ret, struct reason *reason) {
+int live_run(const struct options *o, FILE **ret, struct config_error *reason) {
   struct live *l = memory_array(NULL, 1, sizeof(*l));
   sigset_t signals, before;
   int interrupted = 0;
-  int r;
+  int rc;
 
   *ret = NULL;
   l->reason = reason;
-  r = find_collectd(l, o);
+  rc = find_collectd(l, o);
   hold_signals(&signals, &before);
-  if (r == 0)
-    r = make_directory(l);
-  if (r == 0) {
-    r = run_in_directory(l, o, &signals, ret, &interrupted);
+  if (rc == 0)
+    rc = make_directory(l);
+  if (rc == 0) {
+    rc = run_in_directory(l, o, &signals, ret, &interrupted);
     remove_directory(l);
   }
   sigprocmask(SIG_SETMASK, &before, NULL);
   if (interrupted)
     raise(interrupted);
   free(l);
-  return r;
+  return rc;
 }

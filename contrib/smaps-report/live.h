@@ -1,15 +1,15 @@
-/* A snapshot of this host, now, by the plugin itself. */
+/* Runs the plugin to make a snapshot of this host. */
 #ifndef REPORT_LIVE_H
 #define REPORT_LIVE_H
 
 #include "options.h"
 
 /*
- * Runs `collectd -T` with the plugin alone, in a directory of its own that is
- * gone when this returns. *ret is the snapshot, to be read and closed. Returns
- * 0, or negative with the reason; what collectd had to say is on stderr by
- * then.
+ * Runs `collectd -T` with only this plugin, in a temporary directory that is
+ * removed before this returns. The caller reads and closes *ret, the snapshot.
+ * Returns 0, or a negative errno with the reason. Copies collectd's log to
+ * stderr.
  */
-int live_run(const struct options *o, FILE **ret, struct reason *reason);
+int live_run(const struct options *o, FILE **ret, struct config_error *reason);
 
 #endif

@@ -10,15 +10,15 @@
 
 #define PIECE ((size_t)1 << 16)
 
-/* What the parser may hold: a string of the longest kind, each byte of it
- * escaped, in buffers that double, and one piece more. */
+/* Enough for the longest string with each byte escaped, in buffers that double,
+ * and one piece more. */
 #define PARSER_MAX ((size_t)4 << 20)
 
 /* ---- the parser's memory ---- */
 
-/* yajl keeps a string that goes over the end of a piece, however long it gets.
- * So what it holds is counted, and looked at after each piece. Neither does it
- * look at what an allocation returns. */
+/* yajl buffers a string that crosses pieces without a limit, so its memory is
+ * counted and checked after each piece. yajl also does not check allocations.
+ */
 struct block {
   _Alignas(max_align_t) size_t size;
 };
@@ -92,19 +92,20 @@ struct load {
   yajl_handle parser;
   size_t held; /* by the parser */
   uint64_t bytes;
-  struct reason *reason;
+  struct config_error *reason;
 };
 
-/* yajl's own words, a line without its "parse error: ". */
+/* yajl's message: one line, without its "parse error: ". */
 static void refuse_syntax(struct load *l, uint64_t at) {
   unsigned char *text = yajl_get_error(l->parser, 0, NULL, 0);
   const char *words = strstr((const char *)text, ": ");
 
   words = words ? words + 2 : (const char *)text;
-  reason_format(l->reason, "%s at byte %ju: %.*s",
-                builder_is_snapshot(l->builder) ? "no valid JSON"
-                                                : "no snapshot: no valid JSON",
-                (uintmax_t)at, (int)strcspn(words, "\n"), words);
+  config_error_format(l->reason, "%s at byte %ju: %.*s",
+                      builder_is_snapshot(l->builder)
+                          ? "no valid JSON"
+                          : "no snapshot: no valid JSON",
+                      (uintmax_t)at, (int)strcspn(words, "\n"), words);
   yajl_free_error(l->parser, text);
 }
 
@@ -112,7 +113,7 @@ static int refuse(struct load *l, yajl_status status, uint64_t before) {
   if (status == yajl_status_client_canceled) {
     if (!builder_is_snapshot(l->builder) &&
         strncmp(l->reason->text, "no ", 3) != 0)
-      reason_format(l->reason, "no snapshot of the smaps plugin");
+      config_error_format(l->reason, "no snapshot of the smaps plugin");
     return -EINVAL;
   }
   refuse_syntax(l, before + yajl_get_bytes_consumed(l->parser));
@@ -126,48 +127,48 @@ static int parse_piece(struct load *l, const unsigned char *piece, size_t len) {
     return refuse(l, status, l->bytes);
   l->bytes += len;
   if (l->held > PARSER_MAX)
-    return reason_set(l->reason,
-                      "a string or number before byte %ju is too "
-                      "long",
-                      (uintmax_t)l->bytes);
+    return config_error_set(l->reason,
+                            "a string or number before byte %ju is too "
+                            "long",
+                            (uintmax_t)l->bytes);
   if (l->bytes > LOAD_BYTES_MAX)
-    return reason_set(l->reason, "more than %ju bytes",
-                      (uintmax_t)LOAD_BYTES_MAX);
+    return config_error_set(l->reason, "more than %ju bytes",
+                            (uintmax_t)LOAD_BYTES_MAX);
   return 0;
 }
 
 static int parse_all(struct load *l, FILE *file) {
   unsigned char piece[PIECE];
-  int r = 0;
+  int rc = 0;
 
-  while (r == 0) {
+  while (rc == 0) {
     size_t len = fread(piece, 1, sizeof(piece), file);
 
     if (len > 0)
-      r = parse_piece(l, piece, len);
-    if (r == 0 && ferror(file)) {
-      r = errno ? -errno : -EIO;
-      reason_format(l->reason, "cannot be read: %s", strerror(-r));
-      return r;
+      rc = parse_piece(l, piece, len);
+    if (rc == 0 && ferror(file)) {
+      rc = errno ? -errno : -EIO;
+      config_error_format(l->reason, "cannot be read: %s", strerror(-rc));
+      return rc;
     }
     if (len < sizeof(piece) && feof(file))
       break;
   }
-  return r;
+  return rc;
 }
 
 static int complete(struct load *l, struct document *ret) {
   yajl_status status;
 
   if (l->bytes == 0)
-    return reason_set(l->reason, "is empty");
+    return config_error_set(l->reason, "is empty");
   status = yajl_complete_parse(l->parser);
   if (status == yajl_status_client_canceled)
     return refuse(l, status, l->bytes);
   if (status != yajl_status_ok)
-    return reason_set(l->reason,
-                      "ends at byte %ju in the middle of the document",
-                      (uintmax_t)l->bytes);
+    return config_error_set(l->reason,
+                            "ends at byte %ju in the middle of the document",
+                            (uintmax_t)l->bytes);
   return builder_finish(l->builder, ret) ? 0 : -EINVAL;
 }
 
@@ -176,26 +177,27 @@ static int load_with(struct load *l, FILE *file, struct document *ret) {
                              .realloc = parser_realloc,
                              .free = parser_free,
                              .ctx = &l->held};
-  int r;
+  int rc;
 
   l->parser = yajl_alloc(&callbacks, &memory, l->builder);
-  r = parse_all(l, file);
-  if (r == 0)
-    r = complete(l, ret);
+  rc = parse_all(l, file);
+  if (rc == 0)
+    rc = complete(l, ret);
   yajl_free(l->parser);
-  return r;
+  return rc;
 }
 
-int load_document(FILE *file, struct document *ret, struct reason *reason) {
+int load_document(FILE *file, struct document *ret,
+                  struct config_error *reason) {
   struct load l = {.reason = reason};
-  int r;
+  int rc;
 
   l.builder = builder_new(reason);
   if (!l.builder) {
-    reason_format(reason, "out of memory");
+    config_error_format(reason, "out of memory");
     return -ENOMEM;
   }
-  r = load_with(&l, file, ret);
+  rc = load_with(&l, file, ret);
   builder_free(l.builder);
-  return r;
+  return rc;
 }

@@ -1,20 +1,21 @@
 /*
- * From the text of a snapshot to a document.
+ * Parses the text of a snapshot into a document.
  *
- * The text is read once, in pieces, and never held as a whole. Everything in it
- * has a bound, and a document that breaks one is refused: memory stays in
- * proportion to what is read and time linear in it, whatever the document.
+ * The text is read once, in pieces. Every part has a bound, and a document that
+ * exceeds one is refused: memory and time stay linear in the bytes read, for
+ * any document.
  */
 #ifndef REPORT_LOAD_H
 #define REPORT_LOAD_H
 
 #include "document.h"
 
-#include <smaps/reason.h>
+#include <smaps/config_error.h>
 
 #include <stdio.h>
 
-/* Bounds. A pid has at most 22 bits; few hosts have a thousandth of that. */
+/* Bounds. A pid has at most 22 bits; few hosts have a thousandth of that many
+ * processes. */
 #define LOAD_BYTES_MAX ((uint64_t)1 << 30)
 #define LOAD_STRING_MAX ((size_t)1 << 16)
 #define LOAD_DEPTH_MAX 32
@@ -24,12 +25,12 @@
 #define LOAD_MAPPINGS_MAX ((size_t)1 << 21) /* in all */
 
 /*
- * Reads to the end of the file. Negative where it is no snapshot that we
- * understand, with why in *reason and *ret left alone: -EINVAL, -ENOMEM, or
- * what reading has given. Unknown keys are skipped with all that they hold; a
- * known one with a value of the wrong type, or twice in an object, is a
- * mistake. Free *ret with document_done().
+ * Reads to the end of the file. Returns 0, or with the reason -EINVAL (no valid
+ * snapshot), -ENOMEM or a read error; *ret is then unchanged. Unknown keys and
+ * their values are skipped. A known key with a value of the wrong type, or
+ * twice in an object, is an error. Free *ret with document_done().
  */
-int load_document(FILE *file, struct document *ret, struct reason *reason);
+int load_document(FILE *file, struct document *ret,
+                  struct config_error *reason);
 
 #endif

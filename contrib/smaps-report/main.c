@@ -2,12 +2,12 @@
  * Tables, explanations, differences and stacks from the snapshots of the smaps
  * plugin (smaps-snapshot(5)). In call order:
  *
- *   options     what is asked for
+ *   options     parses the command line
  *   live        runs the plugin for a snapshot (extract: the configuration)
- *   load        a snapshot into a document (build, document, pool)
- *   view        tables (sum, mapping, column, table)
+ *   load        parses a snapshot into a document (build, schema, check, pool)
+ *   view        prints tables (sum, mapping, column, table)
  *   explain, diff, folded
- *   text, grid, json_lines, utf8, output   how it gets out
+ *   text, grid, json_lines, utf8, output   format and write
  */
 #include "diff.h"
 #include "explain.h"
@@ -17,7 +17,7 @@
 #include "output.h"
 #include "view.h"
 
-#include <smaps/name.h>
+#include <smaps/group_name.h>
 
 #include <langinfo.h>
 #include <locale.h>
@@ -29,28 +29,28 @@
 #define FAILED 2
 
 static int fail(const char *file, const char *why) {
-  struct name shown;
+  struct group_name shown;
 
   fflush(stdout);
   if (file)
     fprintf(stderr, "smaps-report: %s: %s\n",
-            name_escape(file, strlen(file), shown.text, sizeof(shown.text)),
+            escape_text(file, strlen(file), shown.text, sizeof(shown.text)),
             why);
   else
     fprintf(stderr, "smaps-report: %s\n", why);
   return FAILED;
 }
 
-/* ---- how output is to look ---- */
+/* ---- the style of the output ---- */
 
 static size_t terminal_width(void) {
   const char *columns = getenv("COLUMNS");
-  struct scan s =
-      scan_begin(columns ? columns : "", columns ? strlen(columns) : 0);
+  struct cursor s =
+      cursor_begin(columns ? columns : "", columns ? strlen(columns) : 0);
   struct winsize size;
   uint32_t width;
 
-  if (scan_u32(&s, &width) && scan_is_done(&s) && width > 0)
+  if (parse_u32(&s, &width) && cursor_is_done(&s) && width > 0)
     return width;
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
     return size.ws_col;
@@ -82,27 +82,27 @@ static struct style make_style(const struct options *o) {
 static int load_file(const char *path, struct document *ret) {
   bool is_stdin = strcmp(path, "-") == 0;
   FILE *file = is_stdin ? stdin : fopen(path, "re");
-  struct reason reason;
-  int r;
+  struct config_error reason;
+  int rc;
 
   if (!file)
     return fail(path, strerror(errno));
-  r = load_document(file, ret, &reason);
+  rc = load_document(file, ret, &reason);
   if (!is_stdin)
     fclose(file);
-  return r < 0 ? fail(is_stdin ? "standard input" : path, reason.text) : 0;
+  return rc < 0 ? fail(is_stdin ? "standard input" : path, reason.text) : 0;
 }
 
 static int load_live(const struct options *o, struct document *ret) {
-  struct reason reason;
+  struct config_error reason;
   FILE *file;
-  int r;
+  int rc;
 
   if (live_run(o, &file, &reason) < 0)
     return fail("live", reason.text);
-  r = load_document(file, ret, &reason);
+  rc = load_document(file, ret, &reason);
   fclose(file);
-  return r < 0 ? fail("live", reason.text) : 0;
+  return rc < 0 ? fail("live", reason.text) : 0;
 }
 
 /* ---- commands ---- */
@@ -123,17 +123,17 @@ static int write_folded(const struct document *d, const char *file) {
 static int run_on(struct document *d, const struct options *o) {
   const char *file = o->files[0] ? o->files[0] : "live";
   struct style style = make_style(o);
-  struct reason reason;
-  int r = 0;
+  struct config_error reason;
+  int rc = 0;
 
   style.mem_total = d->mem_total;
   if (o->command == COMMAND_FOLDED)
     return write_folded(d, file);
   if (o->command == COMMAND_EXPLAIN)
-    r = explain_print(d, o, &style, &reason);
+    rc = explain_print(d, o, &style, &reason);
   else
-    r = view_print(d, o, &style, &reason);
-  return r < 0 ? fail(file, reason.text) : 0;
+    rc = view_print(d, o, &style, &reason);
+  return rc < 0 ? fail(file, reason.text) : 0;
 }
 
 static int run_single(const struct options *o) {
@@ -150,7 +150,7 @@ static int run_single(const struct options *o) {
 static int run_diff(const struct options *o) {
   struct style style = make_style(o);
   struct document old = {0}, new = {0};
-  struct reason reason;
+  struct config_error reason;
   int status = load_file(o->files[0], &old);
 
   if (status == 0)
@@ -178,7 +178,7 @@ static int run(const struct options *o) {
 
 int main(int argc, char **argv) {
   struct options options;
-  struct reason reason;
+  struct config_error reason;
   int status;
 
   setlocale(LC_CTYPE, "");

@@ -29,7 +29,7 @@ bool mappings_are_known(const struct document *d, const char *group) {
 
 /* ---- sums of our own ---- */
 
-/* What has no name is behind all that has one. */
+/* A mapping without a name comes last. */
 static int compare_names(const void *a, const void *b) {
   const char *x = (*(const struct mapping *const *)a)->name;
   const char *y = (*(const struct mapping *const *)b)->name;
@@ -58,7 +58,7 @@ static const struct mapping **list(const struct document *d, const char *group,
   return all;
 }
 
-/* The sum of n mappings of one name. A process has each name but once. */
+/* Adds up n mappings of the same name. A process has each name only once. */
 static struct mapping add_up(const struct mapping *const *same, size_t n,
                              struct pool *pool) {
   struct mapping m = {.name = same[0]->name,
@@ -76,7 +76,7 @@ static struct mapping add_up(const struct mapping *const *same, size_t n,
         strcmp(permissions, m.permissions) != 0)
       m.permissions = NULL;
   }
-  /* The rest of one process is not that of another. */
+  /* The rest of each process has other mappings. */
   if (!m.name)
     m.processes = UNKNOWN;
   if (!amounts_pack(&m.amounts, pool, sum.values))

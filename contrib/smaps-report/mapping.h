@@ -1,4 +1,4 @@
-/* What the processes of a document map, summed by name. */
+/* The mappings of a document's processes, summed by name. */
 #ifndef REPORT_MAPPING_H
 #define REPORT_MAPPING_H
 
@@ -10,13 +10,11 @@ struct mappings {
   uint64_t processes; /* that have mappings in the document */
 };
 
-/* Whether there are any, of a group or (NULL) of all. */
+/* True if there are mappings of a group or (NULL) of all groups. */
 bool mappings_are_known(const struct document *d, const char *group);
 
-/*
- * The document's own sums where they are about that group or about all, and
- * else what its processes of that group have, added up.
- */
+/* Gets the document's own sums, if it has them for this group, or adds up the
+ * mappings of the group's processes. */
 struct mappings mappings_collect(struct document *d, const char *group);
 
 #endif

@@ -1,6 +1,6 @@
 #include "options.h"
 
-#include <smaps/name.h>
+#include <smaps/group_name.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,39 +13,39 @@ static const char *const command_names[COMMANDS] = {
 
 /* ---- the values of options ---- */
 
-static const char *quote(const char *text, struct name *room) {
-  return name_escape(text, strlen(text), room->text, sizeof(room->text));
+static const char *quote(const char *text, struct group_name *room) {
+  return escape_text(text, strlen(text), room->text, sizeof(room->text));
 }
 
-static int refuse(struct reason *reason, const char *option, const char *value,
-                  const char *expected) {
-  struct name room;
+static int refuse(struct config_error *reason, const char *option,
+                  const char *value, const char *expected) {
+  struct group_name room;
 
-  return reason_set(reason, "%s \"%s\": expected %s", option,
-                    quote(value, &room), expected);
+  return config_error_set(reason, "%s \"%s\": expected %s", option,
+                          quote(value, &room), expected);
 }
 
-static int refuse_column(struct reason *reason, const char *option,
+static int refuse_column(struct config_error *reason, const char *option,
                          const char *name, size_t len) {
   const char *known[COLUMNS_MAX];
-  struct name room;
+  struct group_name room;
   char word[64];
   const char *nearest;
 
   for (unsigned i = 0; i < column_count(); i++)
     known[i] = column_name(i);
   snprintf(word, sizeof(word), "%.*s", (int)(len < 63 ? len : 63), name);
-  nearest = reason_nearest(word, known, column_count());
-  return reason_set(reason,
-                    "%s \"%s\": expected names of columns, which -c help "
-                    "lists%s%s%s",
-                    option, quote(word, &room),
-                    nearest ? "; did you mean " : "", nearest ? nearest : "",
-                    nearest ? "?" : "");
+  nearest = config_error_nearest(word, known, column_count());
+  return config_error_set(reason,
+                          "%s \"%s\": expected names of columns, which -c help "
+                          "lists%s%s%s",
+                          option, quote(word, &room),
+                          nearest ? "; did you mean " : "",
+                          nearest ? nearest : "", nearest ? "?" : "");
 }
 
-static int take_sort(struct options *o, const char *value,
-                     struct reason *reason) {
+static int parse_sort(struct options *o, const char *value,
+                      struct config_error *reason) {
   o->sort = column_find(value, strlen(value));
   if (o->sort == column_count() ||
       (o->command == COMMAND_DIFF && o->sort >= AMOUNTS))
@@ -53,8 +53,8 @@ static int take_sort(struct options *o, const char *value,
   return 0;
 }
 
-static int take_columns(struct options *o, const char *value,
-                        struct reason *reason) {
+static int parse_columns(struct options *o, const char *value,
+                         struct config_error *reason) {
   const char *at = value;
 
   o->wants_columns = strcmp(value, "help") == 0;
@@ -66,8 +66,8 @@ static int take_columns(struct options *o, const char *value,
     if (column == column_count())
       return refuse_column(reason, "-c", at, len);
     if (o->n_columns == TABLE_COLUMNS_MAX)
-      return reason_set(reason, "-c: expected %d columns at most",
-                        TABLE_COLUMNS_MAX);
+      return config_error_set(reason, "-c: expected at most %d columns",
+                              TABLE_COLUMNS_MAX);
     o->columns[o->n_columns++] = column;
     if (at[len] == '\0')
       break;
@@ -76,24 +76,25 @@ static int take_columns(struct options *o, const char *value,
   return 0;
 }
 
-static int take_group(struct options *o, const char *value,
-                      struct reason *reason) {
+static int parse_group(struct options *o, const char *value,
+                       struct config_error *reason) {
   (void)reason;
   o->group = value;
   return 0;
 }
 
-static int take_rows(struct options *o, const char *value,
-                     struct reason *reason) {
-  struct scan s = scan_begin(value, strlen(value));
+static int parse_rows(struct options *o, const char *value,
+                      struct config_error *reason) {
+  struct cursor s = cursor_begin(value, strlen(value));
 
-  if (!scan_u64(&s, &o->rows_max) || !scan_is_done(&s))
+  if (!parse_u64(&s, &o->rows_max) || !cursor_is_done(&s))
     return refuse(reason, "-n", value, "a number of rows");
   return 0;
 }
 
-/* Digits with at most one point in them. Returns what is behind. */
-static const char *take_decimal(const char *text, double *ret) {
+/* Parses digits with at most one point. Returns the text after them, or NULL.
+ */
+static const char *parse_decimal(const char *text, double *ret) {
   size_t len = strspn(text, "0123456789.");
   char *end;
 
@@ -103,11 +104,11 @@ static const char *take_decimal(const char *text, double *ret) {
   return end == text + len ? end : NULL;
 }
 
-static int take_limit(struct options *o, const char *value,
-                      struct reason *reason) {
+static int parse_limit(struct options *o, const char *value,
+                       struct config_error *reason) {
   static const char units[] = "KMGT";
   struct limit limit = {.is_set = true, .text = value};
-  const char *end = take_decimal(value, &limit.value);
+  const char *end = parse_decimal(value, &limit.value);
   const char *unit = end && *end ? strchr(units, *end) : NULL;
 
   limit.is_percent = end && *end == '%';
@@ -122,8 +123,8 @@ static int take_limit(struct options *o, const char *value,
 }
 
 #define PATH_OPTION(member, option)                                            \
-  static int take_##member(struct options *o, const char *value,               \
-                           struct reason *reason) {                            \
+  static int parse_##member(struct options *o, const char *value,              \
+                            struct config_error *reason) {                     \
     o->member = value;                                                         \
     return *value ? 0 : refuse(reason, option, value, "a path");               \
   }
@@ -132,8 +133,8 @@ PATH_OPTION(collectd, "--collectd")
 PATH_OPTION(plugin_dir, "--plugin-dir")
 
 #define SWITCH(name, assignment)                                               \
-  static int take_##name(struct options *o, const char *value,                 \
-                         struct reason *reason) {                              \
+  static int parse_##name(struct options *o, const char *value,                \
+                          struct config_error *reason) {                       \
     (void)value;                                                               \
     (void)reason;                                                              \
     assignment;                                                                \
@@ -163,38 +164,45 @@ static const struct option {
   const char *name;
   const char *value; /* in the help; NULL: takes none */
   const char *help;
-  int (*take)(struct options *o, const char *value, struct reason *reason);
+  int (*parse)(struct options *o, const char *value,
+               struct config_error *reason);
   unsigned commands;
   char letter; /* '\0': none */
 } options[] = {
-    {"sort", "COLUMN", "sort by it (pss): amounts downwards, names upwards",
-     take_sort, TABLES, 's'},
-    {"sort", "AMOUNT", "compare this one (pss)", take_sort, DIFF, 's'},
-    {"reverse", NULL, "sort the other way round", take_reverse, TABLES, 'r'},
-    {"group", "GROUP", "only this group", take_group, TABLES | DIFF, 'g'},
-    {"groups", NULL, "only the table of groups", take_groups, TABLES, 'G'},
-    {"processes", NULL, "only the table of processes", take_processes, TABLES,
-     'P'},
-    {"user", NULL, "by user", take_user, TABLES, 'u'},
-    {"mapping", NULL, "by mapping, of a capture", take_mapping, TABLES, 'm'},
-    {"columns", "LIST", "these columns, with commas between; -c help lists all",
-     take_columns, TABLES, 'c'},
-    {"total", NULL, "a row with the total", take_total, TABLES, 't'},
-    {"human", NULL, "amounts as 1.5M and not in KiB", take_human, TABLES | DIFF,
-     'k'},
-    {"percent", NULL, "amounts as percentage of the RAM", take_percent, TABLES,
-     'p'},
-    {"no-header", NULL, "without titles", take_no_header, TABLES | DIFF, 'H'},
-    {"rows", "N", "at most N rows in each table", take_rows, DIFF, 'n'},
+    {"sort", "COLUMN", "sort by this column (pss): amounts down, names up",
+     parse_sort, TABLES, 's'},
+    {"sort", "AMOUNT", "compare this amount (pss)", parse_sort, DIFF, 's'},
+    {"reverse", NULL, "reverse the order", parse_reverse, TABLES, 'r'},
+    {"group", "GROUP", "show only this group", parse_group, TABLES | DIFF, 'g'},
+    {"groups", NULL, "show only the table of groups", parse_groups, TABLES,
+     'G'},
+    {"processes", NULL, "show only the table of processes", parse_processes,
+     TABLES, 'P'},
+    {"user", NULL, "show a table by user", parse_user, TABLES, 'u'},
+    {"mapping", NULL, "show a table by mapping, of a capture", parse_mapping,
+     TABLES, 'm'},
+    {"columns", "LIST",
+     "show these columns, separated by commas; -c help lists all",
+     parse_columns, TABLES, 'c'},
+    {"total", NULL, "add a row with the total", parse_total, TABLES, 't'},
+    {"human", NULL, "print amounts as 1.5M instead of KiB", parse_human,
+     TABLES | DIFF, 'k'},
+    {"percent", NULL, "print amounts in percent of the RAM", parse_percent,
+     TABLES, 'p'},
+    {"no-header", NULL, "print no titles", parse_no_header, TABLES | DIFF, 'H'},
+    {"rows", "N", "print at most N rows in each table", parse_rows, DIFF, 'n'},
     {"fail-over", "LIMIT",
-     "exit 1 if a group's PSS grew by more than 10%, or 64M", take_limit, DIFF,
+     "exit 1 if the PSS of a group grew by more: 10% or 64M", parse_limit, DIFF,
      '\0'},
-    {"json", NULL, "JSON, in bytes and seconds", take_json, TABLES | DIFF, 'j'},
-    {"config", "FILE", "collectd's configuration", take_config, LIVE, 'C'},
-    {"collectd", "PATH", "the collectd to run", take_collectd, LIVE, '\0'},
-    {"plugin-dir", "DIR", "where smaps.so is", take_plugin_dir, LIVE, '\0'},
-    {"help", NULL, "show this", take_help, ALL, 'h'},
-    {"version", NULL, "show the version", take_version, ALL, 'V'},
+    {"json", NULL, "print JSON, in bytes and seconds", parse_json,
+     TABLES | DIFF, 'j'},
+    {"config", "FILE", "the configuration of collectd", parse_config, LIVE,
+     'C'},
+    {"collectd", "PATH", "the collectd to run", parse_collectd, LIVE, '\0'},
+    {"plugin-dir", "DIR", "the directory of smaps.so", parse_plugin_dir, LIVE,
+     '\0'},
+    {"help", NULL, "show this", parse_help, ALL, 'h'},
+    {"version", NULL, "show the version", parse_version, ALL, 'V'},
 };
 #define OPTIONS (sizeof(options) / sizeof(*options))
 
@@ -224,54 +232,54 @@ struct arguments {
   char **end;
 };
 
-/* -kHs pss, -spss */
-static int take_letters(struct options *o, const char *letters,
-                        struct arguments *args, struct reason *reason) {
+/* Parses short options: "-kHs pss", "-spss". */
+static int parse_letters(struct options *o, const char *letters,
+                         struct arguments *args, struct config_error *reason) {
   for (; *letters; letters++) {
     const struct option *option = find_letter(o->command, *letters);
     char word[2] = {*letters, '\0'};
-    struct name room;
-    int r;
+    struct group_name room;
+    int rc;
 
     if (!option)
-      return reason_set(reason, "-%s: no such option of \"%s\"",
-                        quote(word, &room), command_names[o->command]);
+      return config_error_set(reason, "-%s: no such option of \"%s\"",
+                              quote(word, &room), command_names[o->command]);
     if (!option->value) {
-      r = option->take(o, NULL, reason);
-      if (r < 0)
-        return r;
+      rc = option->parse(o, NULL, reason);
+      if (rc < 0)
+        return rc;
       continue;
     }
     if (letters[1])
-      return option->take(o, letters + 1, reason);
+      return option->parse(o, letters + 1, reason);
     if (args->next == args->end)
-      return reason_set(reason, "-%c: expected %s behind it", *letters,
-                        option->value);
-    return option->take(o, *args->next++, reason);
+      return config_error_set(reason, "-%c: expected %s after it", *letters,
+                              option->value);
+    return option->parse(o, *args->next++, reason);
   }
   return 0;
 }
 
-/* --sort=pss, --sort pss */
-static int take_word(struct options *o, const char *word,
-                     struct arguments *args, struct reason *reason) {
+/* Parses long options: "--sort=pss", "--sort pss". */
+static int parse_argument(struct options *o, const char *word,
+                          struct arguments *args, struct config_error *reason) {
   size_t len = strcspn(word, "=");
   const struct option *option = find_name(o->command, word, len);
-  struct name room;
+  struct group_name room;
 
   if (!option)
-    return reason_set(reason, "--%s: no such option of \"%s\"",
-                      quote(word, &room), command_names[o->command]);
+    return config_error_set(reason, "--%s: no such option of \"%s\"",
+                            quote(word, &room), command_names[o->command]);
   if (!option->value && word[len])
-    return reason_set(reason, "--%s: takes no value", option->name);
+    return config_error_set(reason, "--%s: takes no value", option->name);
   if (!option->value)
-    return option->take(o, NULL, reason);
+    return option->parse(o, NULL, reason);
   if (word[len])
-    return option->take(o, word + len + 1, reason);
+    return option->parse(o, word + len + 1, reason);
   if (args->next == args->end)
-    return reason_set(reason, "--%s: expected %s behind it", option->name,
-                      option->value);
-  return option->take(o, *args->next++, reason);
+    return config_error_set(reason, "--%s: expected %s after it", option->name,
+                            option->value);
+  return option->parse(o, *args->next++, reason);
 }
 
 /* ---- operands ---- */
@@ -288,32 +296,32 @@ static const struct {
     [COMMAND_LIVE] = {0, 0, ""},
 };
 
-static int take_pid(struct options *o, const char *value,
-                    struct reason *reason) {
-  struct scan s = scan_begin(value, strlen(value));
+static int parse_pid(struct options *o, const char *value,
+                     struct config_error *reason) {
+  struct cursor s = cursor_begin(value, strlen(value));
 
-  if (!scan_u64(&s, &o->pid) || !scan_is_done(&s) || o->pid > UINT32_MAX)
+  if (!parse_u64(&s, &o->pid) || !cursor_is_done(&s) || o->pid > UINT32_MAX)
     return refuse(reason, "PID", value, "the number of a process");
   return 0;
 }
 
-static int take_operand(struct options *o, size_t n, const char *value,
-                        struct reason *reason) {
-  struct name room;
+static int parse_operand(struct options *o, size_t n, const char *value,
+                         struct config_error *reason) {
+  struct group_name room;
 
   if (n >= operands[o->command].most)
-    return reason_set(reason, "\"%s\": expected no more than %s",
-                      quote(value, &room),
-                      n > 0 ? operands[o->command].words : "options");
+    return config_error_set(reason, "\"%s\": expected no more than %s",
+                            quote(value, &room),
+                            n > 0 ? operands[o->command].words : "options");
   if (o->command == COMMAND_EXPLAIN && n == 1)
-    return take_pid(o, value, reason);
+    return parse_pid(o, value, reason);
   if (!*value)
-    return reason_set(reason, "expected the name of a file, not \"\"");
+    return config_error_set(reason, "expected the name of a file, not \"\"");
   o->files[n] = value;
   return 0;
 }
 
-/* ---- what goes together ---- */
+/* ---- checks of options together ---- */
 
 bool options_shows(const struct options *o, enum row_kind kind) {
   if (o->by_user)
@@ -324,7 +332,7 @@ bool options_shows(const struct options *o, enum row_kind kind) {
          (kind == ROW_PROCESS && !o->only_groups);
 }
 
-/* Whether one of the tables that are shown has the n columns. */
+/* True if a table that is shown has all n columns. */
 static bool is_in_a_table(const struct options *o, const unsigned *columns,
                           size_t n) {
   for (unsigned kind = 0; kind < ROW_KINDS; kind++) {
@@ -338,19 +346,22 @@ static bool is_in_a_table(const struct options *o, const unsigned *columns,
   return false;
 }
 
-static int check_together(const struct options *o, struct reason *reason) {
+static int check_together(const struct options *o,
+                          struct config_error *reason) {
   int views = o->by_user + o->by_mapping + o->only_groups + o->only_processes;
 
   if (views > 1)
-    return reason_set(reason, "-u, -m, -G and -P: expected one at most");
+    return config_error_set(reason, "-u, -m, -G and -P: expected at most one");
   if (!is_in_a_table(o, &o->sort, 1))
-    return reason_set(reason, "-s \"%s\": expected a column of this table",
-                      column_name(o->sort));
+    return config_error_set(reason,
+                            "-s \"%s\": expected a column of this table",
+                            column_name(o->sort));
   if (!is_in_a_table(o, o->columns, o->n_columns))
-    return reason_set(reason, "-c: expected columns of one table; see -c help");
+    return config_error_set(reason,
+                            "-c: expected columns of one table; see -c help");
   if (o->command == COMMAND_DIFF && o->files[0] && o->files[1] &&
       strcmp(o->files[0], "-") == 0 && strcmp(o->files[1], "-") == 0)
-    return reason_set(reason, "\"-\": expected it once at most");
+    return config_error_set(reason, "\"-\": expected at most once");
   return 0;
 }
 
@@ -363,66 +374,67 @@ static enum command find_command(struct arguments *args) {
   return COMMAND_TABLE;
 }
 
-static int take_all(struct options *o, struct arguments *args, size_t *ret_n,
-                    struct reason *reason) {
+static int parse_all(struct options *o, struct arguments *args, size_t *ret_n,
+                     struct config_error *reason) {
   bool has_ended = false;
   size_t n = 0;
-  int r = 0;
+  int rc = 0;
 
-  while (r == 0 && args->next < args->end) {
+  while (rc == 0 && args->next < args->end) {
     const char *arg = *args->next++;
 
     if (!has_ended && strcmp(arg, "--") == 0)
       has_ended = true;
     else if (has_ended || arg[0] != '-' || !arg[1])
-      r = take_operand(o, n++, arg, reason);
+      rc = parse_operand(o, n++, arg, reason);
     else if (arg[1] == '-')
-      r = take_word(o, arg + 2, args, reason);
+      rc = parse_argument(o, arg + 2, args, reason);
     else
-      r = take_letters(o, arg + 1, args, reason);
+      rc = parse_letters(o, arg + 1, args, reason);
   }
   *ret_n = n;
-  return r;
+  return rc;
 }
 
 int options_parse(int argc, char **argv, struct options *ret,
-                  struct reason *reason) {
+                  struct config_error *reason) {
   struct arguments args = {.next = argv + (argc > 0), .end = argv + argc};
   struct options o = {.pid = UNKNOWN,
                       .sort = AMOUNT_PSS,
                       .rows_max = UNKNOWN,
                       .has_header = true};
   size_t n;
-  int r;
+  int rc;
 
   o.command = find_command(&args);
-  r = take_all(&o, &args, &n, reason);
-  if (r < 0)
-    return r;
+  rc = parse_all(&o, &args, &n, reason);
+  if (rc < 0)
+    return rc;
   if (!o.wants_help && !o.wants_version && !o.wants_columns) {
     if (n < operands[o.command].least)
-      return reason_set(reason, "expected %s; see --help",
-                        operands[o.command].words);
-    r = check_together(&o, reason);
+      return config_error_set(reason, "expected %s; see --help",
+                              operands[o.command].words);
+    rc = check_together(&o, reason);
   }
-  if (r == 0)
+  if (rc == 0)
     *ret = o;
-  return r;
+  return rc;
 }
 
 /* ---- help ---- */
 
 static const char *const descriptions[COMMANDS] = {
-    [COMMAND_TABLE] = "Who uses how much memory, from a snapshot of collectd's "
-                      "smaps plugin.\nFILE may be - for standard input.",
-    [COMMAND_EXPLAIN] = "Which rule has taken each process of a snapshot, and "
-                        "how it was read.",
-    [COMMAND_DIFF] = "What has grown, shrunk, come and gone between two "
-                     "snapshots.",
-    [COMMAND_FOLDED] = "PSS by group, process and mapping, as flame graph "
-                       "programs take it.",
-    [COMMAND_LIVE] = "Runs the plugin once, by collectd -T with your "
-                     "configuration of it, and shows\nwhat it has found.",
+    [COMMAND_TABLE] = "Shows the memory of groups and processes in a snapshot "
+                      "of collectd's smaps plugin.\nFILE may be - for standard "
+                      "input.",
+    [COMMAND_EXPLAIN] = "Shows the rule that took each process of a snapshot, "
+                        "and how the process was read.",
+    [COMMAND_DIFF] = "Shows the groups, processes and mappings that differ "
+                     "between two snapshots.",
+    [COMMAND_FOLDED] = "Prints PSS by group, process and mapping, as input of "
+                       "flame graph programs.",
+    [COMMAND_LIVE] = "Runs the plugin once, with collectd -T and your "
+                     "configuration, and shows\nthe result.",
 };
 
 static void print_usage(enum command command, FILE *out) {

@@ -6,7 +6,7 @@
 #include "table.h"
 #include "text.h"
 
-#include <smaps/reason.h>
+#include <smaps/config_error.h>
 
 enum command {
   COMMAND_TABLE,
@@ -17,7 +17,7 @@ enum command {
   COMMANDS
 };
 
-/* How much a group may grow. */
+/* --fail-over: the allowed growth of a group. */
 struct limit {
   bool is_set;
   bool is_percent;
@@ -31,7 +31,7 @@ struct options {
   bool wants_version;
   bool wants_columns; /* -c help */
   const char *files[2];
-  uint64_t pid; /* UNKNOWN where none is given */
+  uint64_t pid; /* UNKNOWN: none is given */
   unsigned sort;
   bool is_reversed;
   const char *group; /* NULL: all */
@@ -41,29 +41,29 @@ struct options {
   bool only_processes;
   enum unit unit;
   unsigned columns[TABLE_COLUMNS_MAX];
-  size_t n_columns; /* 0: those of the table */
+  size_t n_columns; /* 0: the default columns of the table */
   bool has_header;
   bool is_json;
   bool has_total;
   uint64_t rows_max; /* UNKNOWN: all */
   struct limit limit;
-  const char *config; /* these three NULL where not given */
+  const char *config; /* this and the next two: NULL if not given */
   const char *collectd;
   const char *plugin_dir;
 };
 
 /*
- * Returns 0, or -EINVAL with what is wrong in *reason: the option, its value
- * and what was expected. Points into argv. With wants_help, _version or
- * _columns nothing else is checked.
+ * Returns 0, or -EINVAL with the option, its value and the expected value in
+ * *reason. *ret points into argv. With wants_help, wants_version or
+ * wants_columns nothing else is checked.
  */
 int options_parse(int argc, char **argv, struct options *ret,
-                  struct reason *reason);
+                  struct config_error *reason);
 
-/* Whether the table shows rows of this kind. */
+/* True if the options ask for rows of this kind. */
 bool options_shows(const struct options *o, enum row_kind kind);
 
-/* What --help prints for a command. */
+/* Prints --help for a command. */
 void options_print_help(enum command command, FILE *out);
 void options_print_columns(FILE *out);
 

@@ -1,17 +1,17 @@
-/* Whether what was printed has got out. */
+/* Checks that output was written. */
 #ifndef REPORT_OUTPUT_H
 #define REPORT_OUTPUT_H
 
 #include <stdio.h>
 
 /*
- * Ends the program with status 2 where writing has failed: with a message, but
- * for a pipe that nobody reads any more. To be called after each line, while
- * errno still is that of the failure.
+ * Exits with status 2 if writing has failed; prints an error, except for a pipe
+ * without a reader (EPIPE). Called after each line, while errno is still that
+ * of the failure.
  */
 void output_check(FILE *out);
 
-/* The same when all is printed, with what is still buffered. */
+/* Flushes the output at the end, and checks it in the same way. */
 void output_finish(FILE *out);
 
 #endif

@@ -41,7 +41,7 @@ static struct pool_chunk *add_chunk(struct pool *p, size_t size) {
   return chunk;
 }
 
-static void *take(struct pool *p, size_t size, size_t alignment) {
+static void *allocate(struct pool *p, size_t size, size_t alignment) {
   struct pool_chunk *chunk = p->chunks;
   size_t at = chunk ? (chunk->used + alignment - 1) & ~(alignment - 1) : 0;
 
@@ -56,7 +56,7 @@ static void *take(struct pool *p, size_t size, size_t alignment) {
 }
 
 void *pool_alloc(struct pool *p, size_t size) {
-  return take(p, size, alignof(max_align_t));
+  return allocate(p, size, alignof(max_align_t));
 }
 
 /* FNV-1a. */
@@ -68,7 +68,7 @@ static size_t hash(const char *text, size_t len) {
   return (size_t)(h ^ h >> 32);
 }
 
-static void put(const char **strings, size_t size, const char *text) {
+static void insert(const char **strings, size_t size, const char *text) {
   size_t at = hash(text, strlen(text));
 
   for (size_t i = 0; i < TRIES; i++)
@@ -78,7 +78,7 @@ static void put(const char **strings, size_t size, const char *text) {
     }
 }
 
-/* A table that cannot grow still serves. */
+/* Without memory the table keeps its size. */
 static void grow(struct pool *p) {
   size_t size = p->size ? 2 * p->size : TABLE_SIZE;
   const char **strings = calloc(size, sizeof(*strings));
@@ -87,13 +87,13 @@ static void grow(struct pool *p) {
     return;
   for (size_t i = 0; i < p->size; i++)
     if (p->strings[i])
-      put(strings, size, p->strings[i]);
+      insert(strings, size, p->strings[i]);
   free(p->strings);
   p->strings = strings;
   p->size = size;
 }
 
-/* The place of the text in the table, or NULL where all tries hit others. */
+/* The place of the text in the table, or NULL if all tried places are taken. */
 static const char **find(struct pool *p, const char *text, size_t len) {
   size_t at = hash(text, len);
 
@@ -117,7 +117,7 @@ const char *pool_intern(struct pool *p, const char *text, size_t len) {
   found = place ? *place : NULL;
   if (found)
     return found;
-  copy = take(p, len + 1, 1);
+  copy = allocate(p, len + 1, 1);
   if (!copy)
     return NULL;
   memcpy(copy, text, len);

@@ -75,8 +75,8 @@ static const struct key process_keys[] = {
     SHORT(threads, process),
     IN(TEXT, source, process),
     IN(SECONDS, age, process),
-    IN(WHOLE, doubt, process),
-    IN(TEXT, put_off, process),
+    IN(WHOLE, pss_error, process),
+    IN(TEXT, deferred, process),
     IN(SECONDS, read_cost, process),
     OPEN(OBJECT, usage, USAGE),
     IN(TEXT, mappings_from, process),
@@ -94,7 +94,7 @@ static const struct key mapping_keys[] = {
 
 static const struct key no_keys[] = {{0}};
 
-/* What an array has for elements; in objects keys say that. */
+/* The elements of arrays. */
 static const struct key rule_element = {.type = TEXT};
 static const struct key group_element = {.type = OBJECT, .place = GROUP};
 static const struct key process_element = {.type = OBJECT, .place = PROCESS};

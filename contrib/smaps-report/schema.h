@@ -1,4 +1,4 @@
-/* Which keys a snapshot has, of which type and where; see smaps-snapshot(5). */
+/* The keys of a snapshot, their types and places; see smaps-snapshot(5). */
 #ifndef REPORT_SCHEMA_H
 #define REPORT_SCHEMA_H
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 enum place {
-  BEFORE, /* the document's brace */
+  BEFORE, /* outside of the document */
   DOCUMENT,
   TRIGGER,
   RULES,
@@ -25,25 +25,25 @@ enum place {
 
 enum type { TEXT, WHOLE, SECONDS, FLAG, OBJECT, ARRAY };
 
-/* "a string" and so on, by type, for messages. */
+/* The name of each type for messages, such as "a string". */
 extern const char *const schema_type_names[];
 
 struct key {
   const char *name;
   size_t offset; /* in the struct of its place */
-  uint64_t max;  /* of a whole number; 0: whatever fits */
+  uint64_t max;  /* of a whole number; 0: no limit */
   enum type type;
-  enum place place; /* that an object or array opens */
+  enum place place; /* of the elements or keys of an array or object */
 };
 
-/* The offset of what goes to no struct: see take_format(), take_version(). */
+/* The offset of keys without a field: see parse_format(), parse_version(). */
 #define NO_OFFSET SIZE_MAX
 
-/* What may stand in an object or array of a place. */
+/* The keys of an object, or the element of an array. */
 struct place_schema {
-  const struct key *keys;    /* of an object; the last one has no name */
-  const struct key *element; /* of an array */
-  bool has_amounts;          /* keys besides, as in amount_names[] */
+  const struct key *keys;    /* the last one has no name */
+  const struct key *element; /* NULL for an object */
+  bool has_amounts;          /* amount_names[] are keys too */
 };
 extern const struct place_schema schema_places[PLACES];
 

@@ -33,7 +33,7 @@ static int compare_names(const struct row *a, const struct row *b) {
   if (a->process)
     return (a->process->pid > b->process->pid) -
            (a->process->pid < b->process->pid);
-  /* What has no name is the rest, and the last. */
+  /* The rest has no name and comes last. */
   if (!a->mapping->name || !b->mapping->name)
     return (a->mapping->name == NULL) - (b->mapping->name == NULL);
   return strcmp(a->mapping->name, b->mapping->name);
@@ -108,7 +108,7 @@ static void add_title(struct text *t, unsigned column) {
     text_addf(t, "%c", toupper((unsigned char)*c));
 }
 
-/* Where "total" goes: in front of the sums or behind them. */
+/* "total" stands in the first column that is aligned left. */
 static size_t total_column(const struct table *t) {
   for (size_t i = 0; i < t->n_columns; i++)
     if (column_is_left(t->columns[i]))

@@ -1,4 +1,4 @@
-/* Rows and columns, sorted, as text or as JSON. */
+/* Sorted tables, as text or as JSON. */
 #ifndef REPORT_TABLE_H
 #define REPORT_TABLE_H
 
@@ -22,17 +22,16 @@ struct table {
 
 void table_done(struct table *t);
 
-/* The fields of the row are set but for its kind and key. */
+/* Adds a row with all fields set except its kind and key. */
 void table_add(struct table *t, struct row row);
 
-/* By a column, the other way round if asked for; rows that are equal in it by
- * name or pid. */
+/* Sorts by a column, then by name or pid; is_reversed reverses the column. */
 void table_sort(struct table *t, unsigned column, bool is_reversed);
 
-/* Titles above, the total below. */
+/* Prints the titles, the rows and the total. */
 void table_print(const struct table *t, const struct style *s);
 
-/* An object for each row, in an array that is open. */
+/* Writes an object per row into an open array. */
 void table_write_json(const struct table *t, struct json_lines *j);
 
 #endif

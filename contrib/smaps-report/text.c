@@ -61,7 +61,7 @@ static void add_escaped(struct text *t, const char *bytes, size_t len) {
     text_addf(t, "\\x%02x", (unsigned char)bytes[i]);
 }
 
-/* Columns of a character, or -1 where it is to be escaped. */
+/* The width of a character in columns, or -1 if it must be escaped. */
 static int width_of(uint32_t c, const struct style *s) {
   if (!utf8_is_plain(c) || (c >= 0x80 && !s->is_utf8))
     return -1;

@@ -1,6 +1,6 @@
 /*
- * Lines for people: text of strangers made safe for any terminal, amounts in
- * the unit that was asked for, and how wide all that is.
+ * Lines for a terminal: untrusted text made safe, amounts in the unit that the
+ * user wants, and the width of the line.
  */
 #ifndef REPORT_TEXT_H
 #define REPORT_TEXT_H
@@ -12,20 +12,20 @@
 
 enum unit { UNIT_KIB, UNIT_HUMAN, UNIT_PERCENT };
 
-/* How output is to look. */
 struct style {
   FILE *out;
-  size_t width; /* of the terminal; 0: there is none, nothing is cut */
+  size_t width; /* of the terminal; 0: no terminal, nothing is cut */
   bool has_colour;
-  bool is_utf8; /* the locale's; otherwise all but ASCII is escaped */
+  bool is_utf8; /* of the locale; if false, all but ASCII is escaped */
   bool has_header;
   enum unit unit;
   uint64_t mem_total; /* for UNIT_PERCENT; may be UNKNOWN */
 };
 
-/* A line in the making. A text of zeros is empty; memory_check()ed. */
+/* A line under construction. A zeroed text is empty. Exits if memory runs out.
+ */
 struct text {
-  char *bytes; /* NUL behind them; NULL while nothing was added */
+  char *bytes; /* ends in NUL; NULL while nothing was added */
   size_t len;
   size_t size;
   size_t width; /* in columns */
@@ -40,35 +40,35 @@ void text_addf(struct text *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /*
- * Adds text of strangers. Every byte of what utf8_is_plain() is not, of what
- * has no width of its own in this locale, and of what is no UTF-8 becomes \xNN.
+ * Adds untrusted text. The bytes of a character become \xNN if utf8_is_plain()
+ * is false or if it has no width in this locale; so does invalid UTF-8.
  */
 void text_add_name(struct text *t, const char *name, const struct style *s);
 
-/* Adds bytes in the style's unit: 1234 (KiB), 1.2M or 3.45%; "-" for
+/* Adds an amount in the style's unit: 1234 (KiB), 1.2M or 3.45%; "-" for
  * UNKNOWN. */
 void text_add_bytes(struct text *t, uint64_t bytes, const struct style *s);
 
-/* The same with a sign, for bytes that were added or taken away. */
+/* Adds an amount with a sign. */
 void text_add_change(struct text *t, bool is_less, uint64_t bytes,
                      const struct style *s);
 
 /* Adds a time: 120us, 3.4ms, 5.6s; "-" for NaN. */
 void text_add_seconds(struct text *t, double seconds);
 
-/* Takes the blanks at its end away. */
+/* Removes blanks at the end. */
 void text_trim(struct text *t);
 
-/* Cuts it between characters, to this width at most. */
+/* Cuts the text to at most this width, between characters. */
 void text_cut(struct text *t, size_t width);
 
 /* Adds n blanks. */
 void text_pad(struct text *t, size_t n);
 
-/* Adds what another text has. */
+/* Adds another text. */
 void text_append(struct text *t, const struct text *other);
 
-/* The line of text, in colour if the style has that; cut to the terminal. */
+/* Prints the line, in colour if the style has it, cut to the terminal. */
 enum colour { COLOUR_NONE, COLOUR_BOLD, COLOUR_RED, COLOUR_GREEN };
 void text_print(struct text *t, enum colour colour, const struct style *s);
 

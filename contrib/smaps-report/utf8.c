@@ -1,6 +1,6 @@
 #include "utf8.h"
 
-/* Bytes by the first one, and the smallest character of that many. */
+/* The length of a character by its first byte, and the least valid value. */
 static size_t sequence_length(unsigned char first, uint32_t *ret_least) {
   static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
   size_t n = first < 0x80             ? 1

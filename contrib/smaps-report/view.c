@@ -3,7 +3,7 @@
 #include "memory.h"
 #include "sum.h"
 
-#include <smaps/name.h>
+#include <smaps/group_name.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 struct view {
   struct document *document;
   const struct options *options;
-  struct group total; /* what the table's total points to */
+  struct group total; /* the row of the total points to it */
 };
 
 static bool is_wanted(const struct view *v, const struct process *p) {
@@ -48,9 +48,8 @@ static void add_processes(struct view *v, struct table *t) {
 /* ---- groups ---- */
 
 /*
- * A process may be in several groups, so that not their sums are added up but
- * the processes. A capture does not have all of them: there the total is not
- * known.
+ * A process may be in several groups, so the total adds up the processes and
+ * not the groups. A capture does not have all processes: its total is unknown.
  */
 static void sum_members(const struct document *d, struct sum *sum) {
   sum_begin(sum);
@@ -100,7 +99,7 @@ struct owned {
   const struct process *process;
 };
 
-/* The user's name, or the number for want of one. */
+/* The user's name, or the uid if the name is unknown. */
 static const char *user_of(struct document *d, const struct process *p) {
   const char *name;
   char number[32];
@@ -190,7 +189,7 @@ static const char *const default_columns[ROW_KINDS] = {
     [ROW_MAPPING] = "pss,processes,private_dirty,name",
 };
 
-/* False where the table lacks one of the columns that were asked for. */
+/* False if the table lacks a column that was asked for. */
 static bool choose_columns(struct table *t, const struct options *o) {
   const char *at = default_columns[t->kind];
 
@@ -223,29 +222,31 @@ static void fill(struct view *v, struct table *t) {
   table_sort(t, sort, v->options->is_reversed);
 }
 
-static int check(const struct view *v, struct reason *reason) {
+static int check(const struct view *v, struct config_error *reason) {
   const struct document *d = v->document;
   const char *group = v->options->group;
-  char shown[NAME_SIZE];
+  char shown[GROUP_NAME_SIZE];
 
   if (group && !document_group(d, group))
-    return reason_set(reason, "there is no group \"%s\"",
-                      name_escape(group, strlen(group), shown, sizeof(shown)));
+    return config_error_set(
+        reason, "there is no group \"%s\"",
+        escape_text(group, strlen(group), shown, sizeof(shown)));
   if (v->options->by_mapping && !mappings_are_known(d, group))
-    return reason_set(reason, "has no mappings: only a capture of the group "
-                              "has");
+    return config_error_set(reason,
+                            "has no mappings: only a capture of the group "
+                            "has them");
   return 0;
 }
 
 int view_print(struct document *d, const struct options *o,
-               const struct style *s, struct reason *reason) {
+               const struct style *s, struct config_error *reason) {
   struct view v = {.document = d, .options = o};
   struct json_lines j = {.out = s->out};
   bool is_first = true;
-  int r = check(&v, reason);
+  int rc = check(&v, reason);
 
-  if (r < 0)
-    return r;
+  if (rc < 0)
+    return rc;
   if (o->is_json)
     json_lines_begin(&j, NULL, '[');
   for (unsigned kind = 0; kind < ROW_KINDS; kind++) {

@@ -1,10 +1,9 @@
-/* All that a user has configured, checked and with the defaults filled in. */
+/* The configuration: checked, with the defaults filled in. */
 #ifndef SMAPS_SETTINGS_H
 #define SMAPS_SETTINGS_H
 
-#include <smaps/rule.h>
+#include "config/rule.h"
 
-#define SETTINGS_MAX_GROUPS_DEFAULT 200
 #define SETTINGS_MAX_GROUPS_LIMIT 100000
 
 /* Bit per severity of a notification. */
@@ -14,78 +13,82 @@ enum severity {
   SEVERITY_FAILURE = 4,
 };
 
-/* <Capture>: evidence that is saved when something raises an alarm. */
+/* <Capture>: snapshots of a group that are saved when an alarm is raised. */
 struct capture_settings {
-  char *directory;     /* NULL for no captures */
-  unsigned severities; /* that make one */
+  char *directory;     /* NULL: no captures */
+  unsigned severities; /* of notifications that raise an alarm */
   uint64_t top_processes;
   uint64_t top_mappings;
-  uint64_t cooldown_ns; /* between two of one group */
+  uint64_t cooldown_ns; /* between two captures of one group */
   uint64_t max_files;
   uint64_t max_bytes;
   enum choice command_lines;
 };
 
 struct settings {
-  char *host; /* for snapshots, likewise the next */
+  char *host; /* of snapshots */
   uint64_t interval_ns;
-  char *state_file; /* NULL for none */
+  char *state_file; /* NULL: none */
   uint64_t state_interval_ns;
   enum choice command_lines; /* in snapshots */
   struct capture_settings capture;
   char *proc_root;
   struct rule *rules; /* in the order written */
   size_t n_rules;
-  /* Takes what no rule has taken. Without a selector; its name is empty (no
-   * pieces) where there is to be no such group. */
+  /* The group of processes that no rule takes. It has no selector; an empty
+   * name (no pieces) means that there is no such group. */
   struct rule other;
   size_t max_groups;
-  struct report report; /* what groups inherit */
-  struct policy policy; /* likewise */
+  struct report report; /* inherited by groups */
+  struct policy policy; /* inherited by groups */
   uint64_t read_budget_ns;
-  uint64_t stall_timeout_ns; /* a read that takes longer hangs */
+  uint64_t read_timeout_ns; /* a read that takes longer hangs */
 };
+
+/* The defaults of all options whose values are no strings and no sets. */
+extern const struct settings settings_defaults;
 
 void settings_init(struct settings *s);
 void settings_done(struct settings *s);
 
 /*
- * Each of these checks what it is given and answers -EINVAL, with what was
- * expected in *reason, or -ENOMEM; s is then as before.
+ * Setters that check the value. They return 0, -EINVAL with the expected value
+ * in *reason, or -ENOMEM; an error leaves s unchanged.
  */
 
-/* Takes the rule over, also where it fails. */
+/* Owns the rule from then on, even if it fails. */
 int settings_add_rule(struct settings *s, struct rule *r,
-                      struct reason *reason);
+                      struct config_error *reason);
 int settings_set_other(struct settings *s, const char *name,
-                       struct reason *reason);
+                       struct config_error *reason);
 /* The root must be a proc tree now. */
 int settings_set_proc_root(struct settings *s, const char *root,
-                           struct reason *reason);
+                           struct config_error *reason);
 int settings_set_max_groups(struct settings *s, double n,
-                            struct reason *reason);
+                            struct config_error *reason);
 
 int settings_set_state_file(struct settings *s, const char *path,
-                            struct reason *reason);
+                            struct config_error *reason);
 int settings_set_capture_directory(struct settings *s, const char *path,
-                                   struct reason *reason);
+                                   struct config_error *reason);
 
-/* Whether snapshots are to be written: then all names are of interest. */
-bool settings_make_snapshots(const struct settings *s);
+/* True if snapshots are written; they have all attributes of a process. */
+bool settings_has_snapshots(const struct settings *s);
 
 /*
- * To be called once, when all is said: where no rule makes a group there is one
- * for each systemd service and "other" for the rest; groups inherit what they
- * do not set. -ENOMEM.
+ * Called once, after the last option. If no rule makes a group, adds one group
+ * per systemd service and "other" for the rest. Groups inherit the options that
+ * they do not set. Returns 0 or -ENOMEM.
  */
 int settings_finish(struct settings *s);
 
-/* Bit per attribute that any rule looks at; and those that snapshots have as
- * well. */
+/* Bit per attribute that a rule needs. */
 unsigned settings_rule_attributes(const struct settings *s);
+
+/* The same, with the attributes that snapshots need. */
 unsigned settings_attributes(const struct settings *s);
 
-/* Whether any rule takes children. */
-bool settings_take_children(const struct settings *s);
+/* True if a rule has Children. */
+bool settings_has_children_rules(const struct settings *s);
 
 #endif

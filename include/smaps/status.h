@@ -1,11 +1,12 @@
 /*
  * /proc/PID/status (proc(5); fs/proc/array.c, proc_pid_status): "Key:\tvalue"
- * lines. Costs the same whatever the number of threads, and cannot hang.
+ * lines. The cost does not depend on the number of threads, and the read cannot
+ * hang.
  */
 #ifndef SMAPS_STATUS_H
 #define SMAPS_STATUS_H
 
-#include <smaps/scan.h>
+#include <smaps/text.h>
 
 enum status_known {
   STATUS_UID = 1 << 0,
@@ -18,21 +19,21 @@ enum status_known {
 };
 
 struct status_sample {
-  unsigned known; /* enum status_known: what the text had */
+  unsigned known; /* enum status_known: the keys in the text */
   uint32_t uid_effective;
   uint32_t threads;
-  uint64_t vm_swap_bytes; /* swapped-out anonymous memory, no shmem */
+  uint64_t vm_swap_bytes; /* swapped-out anonymous memory, without shmem */
   uint64_t vm_pte_bytes;  /* page tables */
   uint64_t cap_effective; /* bits as in capabilities(7) */
-  /* How often the main thread, alone, went off the CPU: asleep, or not. */
+  /* Context switches of the main thread alone: it slept, or was preempted. */
   uint64_t voluntary_switches, involuntary_switches;
 };
 
 /*
- * Unknown keys are skipped and missing ones are left out of `known` (a kernel
- * thread has no Vm lines). A known key with a value that is no number, or that
- * comes twice, is malformed, and so is a text that does not end in a newline.
- * Returns 0 and fills *ret, or -EBADMSG and leaves it alone.
+ * Skips unknown keys and leaves missing ones out of `known` (a kernel thread
+ * has no Vm lines). A known key is malformed if its value is no number or if it
+ * occurs twice, and so is a text that does not end in a newline. Returns 0 and
+ * fills *ret, or returns -EBADMSG and leaves *ret unchanged.
  */
 int status_parse(const char *text, size_t len, struct status_sample *ret);
 

@@ -5,12 +5,13 @@
 #include <string.h>
 #include <time.h>
 
-#include <smaps/identify.h>
-#include <smaps/match.h>
-#include <smaps/measure.h>
-#include <smaps/meminfo.h>
-#include <smaps/pid_watch.h>
-#include <smaps/recorder.h>
+#include "estimate/address_space.h"
+#include "estimate/measure.h"
+#include "match/match.h"
+#include "proc/meminfo.h"
+#include "read/identify.h"
+#include "read/pid_watch.h"
+#include "snapshot/recorder.h"
 
 struct collector {
   struct procfs *procfs;
@@ -18,13 +19,13 @@ struct collector {
   struct group_table groups;
   struct reader reader;
   struct quarantine quarantine;
-  struct identifier identifier;
+  struct identify_ctx identify;
   struct pid_watch pid_watch;
   struct matcher matcher;
   struct measurer measurer;
   struct recorder recorder;
   const struct settings *settings;
-  struct trouble troubles[TROUBLES];
+  struct diag diags[DIAGS];
   struct metric_context context;
   struct collector_counts counts;
   uint64_t (*clock_ns)(void);
@@ -34,8 +35,8 @@ struct collector {
   size_t cap_refused;
 };
 
-/* What a disk gets at the end, to take what is being written. */
-#define WRITE_PATIENCE_NS (2 * NS_PER_S)
+/* The time to finish writing at the end. */
+#define WRITE_TIMEOUT_NS (2 * NS_PER_S)
 
 static uint64_t read_clock(clockid_t clock) {
   struct timespec t;
@@ -52,10 +53,11 @@ static uint64_t thread_cpu_ns(void) {
 
 static uint64_t realtime_ns(void) { return read_clock(CLOCK_REALTIME); }
 
-static void forget(void *ctx, struct process *p) {
+static void release_process(void *ctx, struct process *p) {
   struct collector *c = ctx;
 
   matcher_forget(&c->matcher, p);
+  track_free(p);
   procfs_drop(c->procfs, &p->statm_file);
 }
 
@@ -66,15 +68,15 @@ static int init_reader(struct collector *c, const struct settings *settings,
       .attributes = settings_attributes(settings),
       .rule_attributes = settings_rule_attributes(settings),
       .interval_ns = settings->interval_ns,
-      .stall_timeout_ns = settings->stall_timeout_ns,
+      .read_timeout_ns = settings->read_timeout_ns,
       .clock_ns = c->clock_ns,
       .cpu_clock_ns = c->cpu_clock_ns,
       .look_up_user = look_up_user};
 
   c->quarantine =
       (struct quarantine){.procfs = c->procfs,
-                          .troubles = c->troubles,
-                          .stall_timeout_ns = settings->stall_timeout_ns,
+                          .diags = c->diags,
+                          .read_timeout_ns = settings->read_timeout_ns,
                           .clock_ns = c->clock_ns};
   return reader_init(&c->reader, &setup);
 }
@@ -86,7 +88,7 @@ static bool rules_need_executable(const struct settings *s) {
 int collector_new(struct settings *settings,
                   const struct collector_hooks *hooks, struct collector **ret) {
   struct collector *c = calloc(1, sizeof(*c));
-  int r;
+  int rc;
 
   if (!c)
     return -ENOMEM;
@@ -97,35 +99,32 @@ int collector_new(struct settings *settings,
       hooks && hooks->wall_clock_ns ? hooks->wall_clock_ns : realtime_ns;
   c->settings = settings;
   c->groups.max_templates = settings->max_groups;
-  r = procfs_new(settings->proc_root, &c->procfs);
-  if (r == 0)
-    r = init_reader(c, settings, hooks ? hooks->look_up_user : NULL);
-  if (r == 0)
-    r = pid_watch_init(&c->pid_watch, settings, &c->reader, &c->quarantine);
-  if (r == 0)
-    r = matcher_init(&c->matcher, settings, &c->groups, c->troubles,
-                     c->clock_ns);
-  if (r == 0)
-    r = recorder_init(&c->recorder, settings, &c->reader,
-                      hooks ? hooks->written : NULL);
-  if (r != 0) {
+  rc = procfs_new(settings->proc_root, &c->procfs);
+  if (rc == 0)
+    rc = init_reader(c, settings, hooks ? hooks->look_up_user : NULL);
+  if (rc == 0)
+    rc = pid_watch_init(&c->pid_watch, settings, &c->reader, &c->quarantine);
+  if (rc == 0)
+    rc = matcher_init(&c->matcher, settings, &c->groups, c->diags, c->clock_ns);
+  if (rc == 0)
+    rc = recorder_init(&c->recorder, settings, &c->reader,
+                       hooks ? hooks->written : NULL);
+  if (rc != 0) {
     collector_free(c);
-    return r;
+    return rc;
   }
-  measurer_init(&c->measurer, c->procfs, &c->reader, &c->quarantine,
-                c->troubles);
+  measurer_init(&c->measurer, c->procfs, &c->reader, &c->quarantine, c->diags);
   c->measurer.read_budget_ns = settings->read_budget_ns;
-  c->measurer.keeps_readings = settings_make_snapshots(settings);
   if (procfs_has_own_pids(c->procfs))
     measurer_watch_kernel(&c->measurer);
-  c->identifier = (struct identifier){.procfs = c->procfs,
+  c->identify = (struct identify_ctx){.procfs = c->procfs,
                                       .reader = &c->reader,
                                       .quarantine = &c->quarantine,
-                                      .troubles = c->troubles,
+                                      .diags = c->diags,
                                       .interval_ns = settings->interval_ns,
                                       .rules_need_executable =
                                           rules_need_executable(settings),
-                                      .gone = forget,
+                                      .gone = release_process,
                                       .gone_ctx = c};
   *ret = c;
   return 0;
@@ -134,8 +133,8 @@ int collector_new(struct settings *settings,
 void collector_free(struct collector *c) {
   if (!c)
     return;
-  recorder_done(&c->recorder, WRITE_PATIENCE_NS);
-  process_table_done(&c->processes, forget, c);
+  recorder_done(&c->recorder, WRITE_TIMEOUT_NS);
+  process_table_done(&c->processes, release_process, c);
   group_table_done(&c->groups);
   matcher_done(&c->matcher);
   pid_watch_done(&c->pid_watch);
@@ -149,27 +148,11 @@ void collector_free(struct collector *c) {
 static int discover(struct collector *c) {
   const struct procfs_entry *entries;
   size_t n;
-  int r = procfs_list(c->procfs, &entries, &n);
+  int rc = procfs_list(c->procfs, &entries, &n);
 
-  if (r < 0)
-    return r;
-  return process_table_update(&c->processes, entries, n, forget, c);
-}
-
-/* Who is related to whom, once every parent's start time is known. */
-static void relate_all(struct process_table *t) {
-  for (size_t i = 0; i < t->n; i++) {
-    struct process *p = t->processes[i];
-
-    /* A zombie has no memory to share. */
-    if (p->state == PROCESS_GONE)
-      family_leave(p);
-    if (p->state != PROCESS_ALIVE)
-      continue;
-    if (!p->is_linked)
-      process_table_link(t, p);
-    family_update(t, p);
-  }
+  if (rc < 0)
+    return rc;
+  return process_table_update(&c->processes, entries, n, release_process, c);
 }
 
 static struct meminfo_sample read_meminfo(struct collector *c) {
@@ -181,30 +164,29 @@ static struct meminfo_sample read_meminfo(struct collector *c) {
   return meminfo;
 }
 
-/* Whether processes are kept from our list (hidepid=2 or 4): every pid
- * namespace has its 1 for as long as it stands. */
+/* True if hidepid=2 or 4 hides processes: a pid namespace has a process 1 for
+ * all its life. */
 static bool has_hidden(const struct collector *c) {
   return procfs_has_own_pids(c->procfs) && c->processes.n > 0 &&
          c->processes.processes[0]->pid != 1;
 }
 
-/* Whether there are processes of which we may not know what program they run.
- */
+/* True if the executable of a process is unknown and a rule needs it. */
 static bool has_refused_executables(const struct collector *c) {
-  if (!c->identifier.rules_need_executable)
+  if (!c->identify.rules_need_executable)
     return false;
   for (size_t i = 0; i < c->processes.n; i++) {
     const struct process *p = c->processes.processes[i];
 
     if (p->state == PROCESS_ALIVE &&
-        !identity_get(&p->identity).value[ATTRIBUTE_EXECUTABLE])
+        !attributes_get(&p->attributes).value[ATTRIBUTE_EXECUTABLE])
       return true;
   }
   return false;
 }
 
-/* Whether it may be in any group: it lives, and could not be looked at yet, or
- * not be matched. Whatever it was before, it still counts there. */
+/* True if the process may be in any group: it could not be identified or
+ * matched yet. A process that was identified before stays in its groups. */
 static bool is_unidentified(const struct process *p) {
   return p->state == PROCESS_UNKNOWN && (!p->identified_ns || p->is_match_due);
 }
@@ -217,14 +199,14 @@ static uint64_t count_unidentified(const struct collector *c) {
   return n;
 }
 
-/* A group where nobody was found is not known to be empty if there are
- * processes that we cannot tell: it must not look as if it had ended. */
-static void doubt_empty_groups(struct collector *c) {
+/* While processes are unidentified, a group without members may not be empty:
+ * its values are unknown. */
+static void mark_unseen_groups(struct collector *c) {
   bool is_hidden = has_hidden(c);
   bool is_blind = is_hidden || count_unidentified(c) > 0;
   bool is_half_blind = is_blind || has_refused_executables(c);
 
-  c->troubles[TROUBLE_HIDDEN].count = is_hidden;
+  c->diags[DIAG_HIDDEN].count = is_hidden;
   for (size_t i = 0; is_half_blind && i < c->groups.n; i++) {
     struct group *g = c->groups.groups[i];
 
@@ -233,9 +215,8 @@ static void doubt_empty_groups(struct collector *c) {
   }
 }
 
-/* Nor is one of which a PID file tells who is in it, while that cannot be read.
- */
-static void doubt_groups_of_pid_files(struct collector *c) {
+/* While the PID file of a rule cannot be read, its group may not be empty. */
+static void mark_groups_of_pid_files(struct collector *c) {
   for (size_t i = 0; i < c->groups.n; i++) {
     struct group *g = c->groups.groups[i];
 
@@ -251,7 +232,6 @@ static int compare_hashes(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Room for the refused name of each process. */
 static int make_refused_room(struct collector *c) {
   uint32_t *refused;
 
@@ -265,7 +245,7 @@ static int make_refused_room(struct collector *c) {
   return 0;
 }
 
-/* How many different names MaxGroups keeps out. */
+/* The number of different names that MaxGroups refuses. */
 static uint64_t count_refused(struct collector *c) {
   uint64_t distinct = 0;
   size_t n = 0;
@@ -282,15 +262,15 @@ static uint64_t count_refused(struct collector *c) {
   return distinct;
 }
 
-static void count(struct collector *c, uint64_t start_ns) {
+static void count_all(struct collector *c, uint64_t start_ns) {
   const struct measurer *m = &c->measurer;
   struct collector_counts counts = {
       .rollup_ns = m->rollup_ns,
       .longest_read_ns = m->longest_read_ns,
       .rollup_reads = m->rollup_reads,
       .deferred = m->deferred,
-      .vanished = m->vanished + c->identifier.vanished,
-      .denied = m->denied + c->troubles[TROUBLE_PROCESS_DENIED].count,
+      .vanished = m->vanished + c->identify.vanished,
+      .denied = m->denied + c->diags[DIAG_PROCESS_DENIED].count,
       .unidentified = count_unidentified(c),
       .groups_refused = count_refused(c)};
   size_t cursor = 0;
@@ -301,12 +281,12 @@ static void count(struct collector *c, uint64_t start_ns) {
 
     counts.processes += is_alive;
     counts.matched += is_alive && p->n_groups > 0;
-    counts.stalled += is_alive && quarantine_has(p, start_ns);
+    counts.hung += is_alive && quarantine_has(p, start_ns);
   }
   while (collector_next_group(c, &cursor))
     counts.groups++;
-  if (reader_hanging(&c->reader) == CREW_MAX)
-    c->troubles[TROUBLE_READERS_STUCK].count = 1;
+  if (reader_count_hung(&c->reader) == WORKER_POOL_MAX)
+    c->diags[DIAG_READERS_HUNG].count = 1;
   counts.cycle_ns = c->clock_ns() - start_ns;
   c->counts = counts;
 }
@@ -314,31 +294,31 @@ static void count(struct collector *c, uint64_t start_ns) {
 int collector_cycle(struct collector *c) {
   uint64_t now_ns = c->clock_ns(), wall_ns = c->wall_clock_ns();
   struct meminfo_sample meminfo;
-  int r;
+  int rc;
 
-  memset(c->troubles, 0, sizeof(c->troubles));
-  r = discover(c);
-  if (r < 0)
-    return r;
-  r = reader_begin(&c->reader, now_ns);
-  if (r < 0)
-    return r;
+  memset(c->diags, 0, sizeof(c->diags));
+  rc = discover(c);
+  if (rc < 0)
+    return rc;
+  rc = reader_begin(&c->reader, now_ns);
+  if (rc < 0)
+    return rc;
   group_table_begin(&c->groups, now_ns);
-  identify_all(&c->identifier, &c->processes, now_ns);
-  relate_all(&c->processes);
+  identify_all(&c->identify, &c->processes, now_ns);
+  address_space_relate(&c->processes, c->diags);
   pid_watch_run(&c->pid_watch, &c->processes, now_ns);
-  r = matcher_run(&c->matcher, &c->processes);
-  if (r < 0)
-    return r;
+  rc = matcher_run(&c->matcher, &c->processes);
+  if (rc < 0)
+    return rc;
   group_table_reset(&c->groups);
   meminfo = read_meminfo(c);
-  r = measurer_run(&c->measurer, &c->processes, &meminfo, now_ns);
-  if (r < 0)
-    return r;
-  doubt_empty_groups(c);
-  doubt_groups_of_pid_files(c);
+  rc = measurer_run(&c->measurer, &c->processes, &c->groups, &meminfo, now_ns);
+  if (rc < 0)
+    return rc;
+  mark_unseen_groups(c);
+  mark_groups_of_pid_files(c);
   c->context =
-      (struct metric_context){.kernel_fields = c->measurer.now.kernel_fields,
+      (struct metric_context){.kernel_fields = c->measurer.kernel_fields,
                               .mem_total = meminfo.mem_total_bytes};
   recorder_run(&c->recorder,
                &(struct scene){.settings = c->settings,
@@ -348,7 +328,7 @@ int collector_cycle(struct collector *c) {
                                .meminfo = meminfo,
                                .time_ns = wall_ns},
                now_ns);
-  count(c, now_ns);
+  count_all(c, now_ns);
   return 0;
 }
 
@@ -364,9 +344,9 @@ const struct collector_counts *collector_counts(const struct collector *c) {
   return &c->counts;
 }
 
-const struct trouble *collector_trouble(const struct collector *c,
-                                        enum trouble_kind kind) {
-  return &c->troubles[kind];
+const struct diag *collector_diag(const struct collector *c,
+                                  enum diag_kind kind) {
+  return &c->diags[kind];
 }
 
 const struct metric_context *

@@ -1,5 +1,5 @@
-"""Loads of real applications, each on loopback, with a data directory of its
-own, ended by its pid. As root they run as another user."""
+"""Loads of real applications. Each runs on loopback with its own data
+directory and is ended by its pid. As root they run as another user."""
 
 import os
 import pwd
@@ -18,8 +18,8 @@ SECONDS = 3600  # after that a load ends by itself
 
 
 def as_user(*names):
-    """Arguments for subprocess: the first of these users that exists. Ours,
-    where we may not choose."""
+    """Arguments for subprocess: the first of these users that exists, or our
+    own user if we cannot choose."""
     if os.geteuid() != 0:
         return {}
     for name in (*names, "nobody"):
@@ -64,7 +64,7 @@ class App:
         return child
 
     def run(self, command, seconds=process.DEADLINE_SECONDS):
-        """To its end; False where it fails."""
+        """Runs a command to its end. False if it fails."""
         child = self.start_child(command)
         try:
             child.wait(seconds)
@@ -89,14 +89,14 @@ class App:
             time.sleep(0.1)
 
     def settle(self):
-        """Lets the load get to where it stays."""
+        """Waits until the load is steady."""
         time.sleep(5)
         for child in self.children:
             if child.poll() is not None:
                 raise BenchError(f"{self.name} has ended: {self.tail()}")
 
     def stop(self):
-        """In the order opposite to that of the start."""
+        """Ends the programs in the reverse order of their start."""
         for child in reversed(self.children):
             process.end(child, 60)
         self.children = []
@@ -120,7 +120,7 @@ class Postgres(App):
     }
 
     def _programs(self):
-        """The directory with the newest of them, or None."""
+        """The directory of the newest version, or None."""
         found = Path("/usr/lib/postgresql").glob("*/bin/pgbench")
         for path in sorted(found, key=lambda p: p.parts[-3].zfill(4)):
             if (path.parent / "initdb").exists():
@@ -161,7 +161,8 @@ class Postgres(App):
         self.settle()
 
     def stop(self):
-        """SIGINT: it ends its clients instead of waiting for them."""
+        """With SIGINT the server ends its clients and does not wait for
+        them."""
         if self.children and self.children[0].poll() is None:
             for child in self.children[1:]:
                 process.end(child)
@@ -213,9 +214,9 @@ LoadModule mpm_prefork_module {modules}/mod_mpm_prefork.so
 LoadModule authz_core_module {modules}/mod_authz_core.so
 LoadModule filter_module {modules}/mod_filter.so
 LoadModule deflate_module {modules}/mod_deflate.so
-# Packing takes memory, and a worker keeps it. Nothing is to be mapped for the
-# millisecond or two that a request takes, neither files nor blocks that are
-# large for malloc(): that would hide all errors below one per cent.
+# Compression takes memory, and a worker keeps it. A request of a millisecond
+# or two must map neither files nor malloc() blocks that are large: that would
+# hide all errors below one per cent.
 EnableMMAP Off
 SetOutputFilter DEFLATE
 DeflateMemLevel 5

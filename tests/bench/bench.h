@@ -1,4 +1,4 @@
-/* What the programs of the benchmarks share. */
+/* Shared by the programs of the benchmarks. */
 #ifndef SMAPS_TESTS_BENCH_H
 #define SMAPS_TESTS_BENCH_H
 
@@ -30,7 +30,7 @@ static inline void bench_sleep_ns(uint64_t ns) {
   nanosleep(&t, NULL);
 }
 
-/* A decimal number, with K, M or G behind it where it is one of bytes. */
+/* Parses a decimal number, with K, M or G for bytes. */
 static inline bool bench_parse_number(const char *text, uint64_t *ret) {
   static const char units[] = "KMG";
   const char *at = text;
@@ -51,7 +51,7 @@ static inline bool bench_parse_number(const char *text, uint64_t *ret) {
   return *at == '\0';
 }
 
-/* The same for an option; a mistake ends the program. */
+/* Parses the number of an option; a mistake ends the program. */
 static inline uint64_t bench_number_option(char option, const char *text) {
   uint64_t n;
 

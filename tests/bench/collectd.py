@@ -1,8 +1,9 @@
-"""The real collectd, what it costs, and what it publishes.
+"""The real collectd: its cost and its published values.
 
-The writer is collectd's csv plugin with the data directory "stdout", where
-stdout is a file on a tmpfs: one printf() per value, no file opened, in every
-daemon the same. Cost is the run time of all threads by the scheduler's count.
+The writer is collectd's csv plugin with the data directory "stdout", and
+stdout is a file on a tmpfs: one printf() per value and no opened file, the
+same in every daemon. The cost is the scheduler's count of the run time of all
+threads.
 """
 
 import functools
@@ -35,14 +36,14 @@ LoadPlugin csv
 {body}
 """
 
-# Patterns that match nothing, for rules that are there but take nothing.
+# Patterns that match nothing, for rules without processes.
 FILLERS = ["sshd", "cron", "nginx", "mysqld", "java", "dovecot", "exim", "php"]
 
 
 @functools.lru_cache(maxsize=None)
 def plugin_directory():
-    """collectd takes all plugins from one directory, and regular files only.
-    A copy of ours also stays what it is if somebody builds a new one."""
+    """collectd loads all plugins from one directory, and only regular files. A
+    copy of our plugin also stays the same if somebody builds a new one."""
     text = subprocess.run(
         [host.COLLECTD, "-h"], stdout=subprocess.PIPE, check=False, text=True
     ).stdout
@@ -71,8 +72,8 @@ def write_config(directory, body, interval):
 
 
 def match_rules(groups, n_rules):
-    """The same lines for our plugin and for collectd's own: the groups of the
-    load, and others that match nothing until there are n_rules."""
+    """The same groups for our plugin and for collectd's own: those of the
+    load, and patterns that match nothing until there are n_rules."""
     rules = list(groups.items())
     for name in FILLERS[: max(0, n_rules - len(rules))]:
         rules.append((name, f"^{name}: "))
@@ -100,7 +101,7 @@ def processes_body(groups, n_rules=0):
 
 @functools.lru_cache(maxsize=None)
 def accepts(option):
-    """Whether this build of the plugin knows an option."""
+    """True if this build of the plugin has an option."""
     directory = host.new_directory("check")
     body = smaps_body({"x": "^x"}, options=[option])
     done = subprocess.run(
@@ -115,8 +116,8 @@ def accepts(option):
 
 
 def refresh_options(mode, more=()):
-    """The lines for "always", "adaptive" or "never"; None where the plugin
-    cannot do that. A plugin without the option reads always."""
+    """The lines for "always", "adaptive" or "never"; None if the plugin lacks
+    that mode. A plugin without the option always reads."""
     line = f'Refresh "{mode}"'
     if accepts(line):
         return [line, *more]
@@ -127,8 +128,8 @@ def refresh_options(mode, more=()):
 
 
 class Cycle:
-    """What was published at one time: groups[group][metric] is a number, or a
-    tuple where there are several. The plugin itself is the group ""."""
+    """The values of one cycle: groups[group][metric] is a number, or a tuple
+    of several numbers. The plugin itself is the group ""."""
 
     def __init__(self, time_):
         self.time = time_
@@ -136,7 +137,7 @@ class Cycle:
 
     @property
     def begin(self):
-        """Values carry the time at the end of the cycle."""
+        """Values carry the time of the end of the cycle."""
         return self.time - self.own("duration-cycle", 0)
 
     def own(self, metric, default=math.nan):
@@ -144,7 +145,7 @@ class Cycle:
 
 
 class Usage:
-    """CPU of the daemon between two moments."""
+    """The CPU time of the daemon between two moments."""
 
     def __init__(self, begin, end):
         self.begin_time, self.end_time = begin[0], end[0]
@@ -198,8 +199,8 @@ class Daemon:
         return [tid for tid, name in names.items() if name.startswith("reader")]
 
     def _sample(self):
-        """(time, CPU of all threads, CPU of those that read). A plugin may
-        have threads of its own; they read."""
+        """(time, CPU of all threads, CPU of the reading threads). Threads of
+        the plugin count as reading threads."""
         self.check()
         others = [self.pid] + [
             tid
@@ -212,7 +213,7 @@ class Daemon:
 
     def find_cycle(self):
         """Watches the reading thread until it wakes up: from then on cycles
-        begin at whole intervals. Where it never sleeps, any moment does."""
+        begin at whole intervals. If it never sleeps, any moment will do."""
         quiet = 0.08 * self.interval
         deadline = time.monotonic() + 6 * self.interval + 5
         last, changed = None, time.monotonic()
@@ -233,7 +234,7 @@ class Daemon:
         self.start = time.monotonic()
 
     def next_start(self, after):
-        """When the first cycle after a moment begins."""
+        """The time at which the first cycle after a moment begins."""
         n = math.ceil((after - self.start) / self.interval)
         return self.start + n * self.interval
 
@@ -257,9 +258,9 @@ class Daemon:
         )
 
     def wait_cycle(self, start):
-        """Waits for the cycle that is due then to begin, and for its end: all
-        threads have been asleep for some milliseconds. False where none comes,
-        or where it has begun already."""
+        """Waits for the cycle that is due to begin and to end: all threads
+        have been asleep for some milliseconds. False if no cycle comes or if
+        it has already begun."""
         if process.is_running(self.pid, self._readers()):
             return False
         before = last = self._reading_ns()
@@ -292,8 +293,8 @@ class Daemon:
 
 
 def read_cycles(path, plugin, interval):
-    """All values that belong to the plugin. Those of one cycle are near to
-    each other."""
+    """All values of the plugin. Those of one cycle have nearly the same
+    time."""
     line_pattern = re.compile(
         rf'^PUTVAL "?bench/{plugin}(?:-([^/]*))?/(\S+?)"? interval=\S+ (\S+)$'
     )
@@ -322,7 +323,7 @@ class Cost:
 
 
 class Metered:
-    """Costs has one for each window, cycles what was published in them."""
+    """costs has one item per window, cycles the values published in them."""
 
     def __init__(self, daemon, usages, n_cycles, idle):
         self.daemon = daemon
@@ -348,8 +349,8 @@ def meter_daemon(
     plugin="smaps",
     then=None,
 ):
-    """Runs a daemon for warm + cycles intervals and says what the latter cost,
-    in so many windows. then(daemon) is called before it is stopped."""
+    """Runs a daemon for warm + cycles intervals and returns the cost of the
+    latter, in that many windows. Calls then(daemon) before it is stopped."""
     n = max(1, cycles // windows)
     with Daemon(body, interval, plugin) as daemon:
         daemon.wait_cycles(warm)
@@ -362,7 +363,7 @@ def meter_daemon(
 
 @functools.lru_cache(maxsize=None)
 def meter_idle(seconds=10):
-    """Nanoseconds per second of a daemon that reads nothing."""
+    """Nanoseconds per second of a daemon without a reading plugin."""
     with Daemon("", 1.0, "none") as daemon:
         time.sleep(2)
         begin = daemon._sample()
@@ -372,7 +373,7 @@ def meter_idle(seconds=10):
 
 
 def mean_of(cycles, metric):
-    """Of one of the plugin's values about itself."""
+    """Statistics of one of the plugin's own metrics."""
     values = [c.own(metric) for c in cycles]
     values = [v for v in values if not math.isnan(v)]
     return statistics.fmean(values) if values else math.nan

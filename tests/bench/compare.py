@@ -1,5 +1,5 @@
-"""One load, several readers, in rounds: what each pass costs by the kernel's
-floor, and how far the sums are from the truth."""
+"""One load and several readers, in rounds: the cost of each pass relative to
+the kernel's floor, and the distance of the sums from the truth."""
 
 import math
 import statistics
@@ -17,7 +17,7 @@ from truth import Errors, Truth
 
 @dataclass
 class Plan:
-    """How long everything takes. Cycles are of `interval` seconds."""
+    """The durations of all parts. Cycles are of `interval` seconds."""
 
     rounds: int = 3
     interval: float = 1.0
@@ -25,12 +25,11 @@ class Plan:
     warm: int = 1
     cycles: int = 4
     adaptive_warm: int = 10
-    # As long as MaxAge, by default, so that every reading is made once more.
-    # Shorter ones catch too many of them or, for a quarter of that, none.
+    # The default MaxAge, so that every reading is repeated once. A shorter
+    # time contains too many readings or, at a quarter of MaxAge, none.
     adaptive_cycles: int = 60
     error_cycles: int = 12
-    # Exact reading is compared as well: what it is off by is what the
-    # comparison itself is worth.
+    # Exact reading is compared too: its error is the error of the comparison.
     exact_error_cycles: int = 5
     command_runs: int = 1
     peer_cycles: int = 3
@@ -39,8 +38,9 @@ class Plan:
     adaptive_options: tuple = ()
 
 
-# What is metered anew in each round. Adaptive reading has one long run of its
-# own, as it has to be old before it costs what it costs, and so have the peers.
+# The readers that are measured in each round. Adaptive reading and the peers
+# have one long run of their own: adaptive reading reaches its final cost only
+# after some time.
 IN_ROUNDS = ("always", "processes")
 
 QUICK_PLAN = {
@@ -56,9 +56,9 @@ QUICK_PLAN = {
 
 @dataclass
 class Results:
-    """Of one load. costs[reader] has one number per round, in ns per pass, and
-    less where it did not take part in all; ratios() are the same by the floor
-    of that round."""
+    """The results of one load. costs[reader] has one number per round, in ns
+    per pass, and fewer if the reader was not in all rounds; ratios() divides
+    them by the floor of the same round."""
 
     name: str
     words: str
@@ -77,8 +77,8 @@ class Results:
             self.readers.setdefault(reader, []).append(reader_ns)
 
     def ratios(self, reader, of="costs"):
-        """To the floor before and after the same round; for what was metered
-        in a run of its own to that of all rounds."""
+        """Relative to the floor before and after the same round, or, for a run
+        of its own, to the floor of all rounds."""
         ratios = []
         for i, ns in enumerate(getattr(self, of).get(reader, [])):
             around = [self.floor_ns()]
@@ -113,15 +113,16 @@ def measure_floor(results, plan):
 
 
 def error_interval(results, plan, mode):
-    """Exact reading takes as long as a scan, and a cycle and the scans around
-    it must fit into an interval. How long that is makes no difference to it,
-    as it would to adaptive reading, which takes little of one."""
+    """Exact reading takes as long as a scan, and an interval must hold a cycle
+    and the scans around it. The length of the interval does not change the
+    result of exact reading; it would change that of adaptive reading, which
+    takes little time."""
     needed = 5 * results.floor_ns() / 1e9 if mode == "always" else 0
     return math.ceil(needed) if needed > plan.interval else plan.interval
 
 
 def watch_apart(body, interval, truth, n_errors):
-    """Errors of a daemon with an interval of its own."""
+    """Errors of a daemon that runs with its own interval."""
     with collectd.Daemon(body, interval) as daemon:
         daemon.find_cycle()
         truth.watch(daemon, n_errors)
@@ -129,7 +130,8 @@ def watch_apart(body, interval, truth, n_errors):
 
 
 def measure_smaps(results, load, plan, mode, idle, n_errors):
-    """Cost first, then errors: what reads the truth would warm the caches."""
+    """Measures the cost before the errors: reading the truth would warm the
+    caches."""
     options = collectd.refresh_options(
         mode, plan.adaptive_options if mode == "adaptive" else ()
     )
@@ -196,8 +198,8 @@ def measure_peers(results, load, plan):
 
 
 def measure_round(results, load, plan, number, idle):
-    """Readers change places from round to round. Errors are compared in the
-    first."""
+    """The order of the readers changes from round to round. Errors are
+    compared in the first round."""
     n_errors = plan.exact_error_cycles if number == 0 else 0
 
     def always():

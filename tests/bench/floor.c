@@ -1,26 +1,26 @@
 /*
- * What the kernel alone takes for one look at every process: open, read and
- * close of its files, and nothing else. No program that reads the same files
- * can use less CPU, so this is what the others are measured against.
+ * Measures the kernel's part of reading every process: open, read and close of
+ * its files, and nothing else. No program that reads the same files can use
+ * less CPU, so the other programs are compared with this.
  *
  *   floor [-n PASSES] [-p MS] [-f FILES] [-c REGEX] [-d] [-k] [PID...]
  *
- *   -n  passes (5); one more comes first and is not counted
+ *   -n  passes (5); one more runs first and does not count
  *   -p  milliseconds of sleep before each pass (0): a daemon that wakes once
- *       a second finds the caches cold, and is to be compared with that
+ *       a second finds the caches cold, so compare it with such a pause
  *   -f  files, separated by commas (smaps_rollup,statm)
  *   -c  only processes whose comm matches
  *   -d  the listing of /proc belongs to the pass
  *   -k  descriptors are kept open between passes
  *
- * prints one line of key=value with medians over the passes.
+ * Prints one line of key=value with medians over the passes.
  *
  *   floor -S -g NAME=REGEX [-g ...]
  *
- * is the truth instead: for each line on standard input it reads all processes
- * once and prints the sums of each group and when the reading began and ended.
- * A group is what its extended regular expression matches in the command line;
- * the first one that matches takes the process. Ends at the end of input.
+ * Prints the truth instead: for each line on standard input it reads all
+ * processes once and prints the sums of each group and the times of the begin
+ * and the end. The first extended regular expression that matches the command
+ * line takes the process. Ends at the end of input.
  */
 #include "bench.h"
 
@@ -79,7 +79,7 @@ static void append_pid(struct floor *f, unsigned pid) {
   f->pids[f->n_pids++] = pid;
 }
 
-/* By hand: snprintf() would be a tenth of what a small process costs. */
+/* Not snprintf(): it would take a tenth of the time of a small process. */
 static void write_path(char *path, unsigned pid, const char *file) {
   char digits[12];
   unsigned n = 0;
@@ -102,7 +102,8 @@ static int open_file(const struct floor *f, unsigned pid, const char *file) {
   return openat(f->proc_fd, path, O_RDONLY | O_CLOEXEC);
 }
 
-/* The beginning of a file, ended by a NUL. Empty where there is none. */
+/* Reads the beginning of a file and adds a NUL. Empty if there is no such file.
+ */
 static size_t read_text(const struct floor *f, unsigned pid, const char *file,
                         char *text, size_t size) {
   int fd = open_file(f, pid, file);
@@ -161,7 +162,7 @@ static bool read_kept(struct floor *f, size_t i, unsigned k) {
   return fd >= 0 && pread(fd, f->text, sizeof(f->text), 0) > 0;
 }
 
-/* smaps comes in pieces; one read has the whole of the other files. */
+/* smaps comes in pieces; one read gets all of any other file. */
 static bool read_opened(struct floor *f, unsigned pid, const char *file) {
   int fd = open_file(f, pid, file);
   bool is_whole = strcmp(file, "smaps") != 0;
@@ -188,7 +189,7 @@ static void read_all(struct floor *f, struct pass *pass) {
   }
 }
 
-/* The list is made after the pause, so that it is as new as a daemon's. */
+/* Lists after the pause, so the list is as new as a daemon's. */
 static struct pass run_pass(struct floor *f) {
   struct pass pass = {0};
   uint64_t cpu_ns, wall_ns;
@@ -213,7 +214,7 @@ static int compare_cpu(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* All of the pass in the middle, so that its numbers belong together. */
+/* Prints the pass with the median time, so all numbers are of one pass. */
 static void print_floor(struct pass *passes, unsigned n) {
   struct pass *p;
 
@@ -243,7 +244,7 @@ static void run_floor(struct floor *f) {
 
 /* ---- the truth ---- */
 
-/* We have all the expressions in our own command line, and are not meant. */
+/* Our own command line contains all expressions, so we skip ourselves. */
 static struct group *find_group(struct floor *f, struct group *groups,
                                 size_t n_groups, unsigned pid) {
   char text[4096];
@@ -260,7 +261,7 @@ static struct group *find_group(struct floor *f, struct group *groups,
   return NULL;
 }
 
-/* The number behind `key` at the beginning of a line. */
+/* The number after `key` at the beginning of a line. */
 static uint64_t find_kb(const char *text, const char *key) {
   const char *at = strstr(text, key);
   uint64_t n = 0;
@@ -314,7 +315,7 @@ static void print_groups(const struct group *groups, size_t n_groups,
   fflush(stdout);
 }
 
-/* The real time, because collectd's values carry that. */
+/* The real time, as in collectd's values. */
 static void run_truth(struct floor *f, struct group *groups, size_t n_groups) {
   char line[64];
 
@@ -374,7 +375,7 @@ static void set_pids(struct floor *f, char **pids) {
   f->is_fixed = f->n_pids > 0;
 }
 
-/* Kept descriptors may be many. */
+/* There may be many open descriptors. */
 static void raise_open_files(void) {
   struct rlimit limit;
 

@@ -1,8 +1,8 @@
-"""What the machine has: programs, versions, memory, a place for files.
+"""The machine: programs, versions, memory, a place for files.
 
 Environment: PLUGIN is the smaps.so to measure, COLLECTD the daemon, BENCH the
-directory with floor, population and stall; what of these programs is missing
-is compiled. All three have defaults.
+directory with floor, population and stall; missing ones are compiled. All
+three have defaults.
 """
 
 import functools
@@ -24,10 +24,10 @@ PLUGIN = PLUGIN.resolve()
 BENCH = Path(os.environ.get("BENCH") or PLUGIN.parent / "tests/bench")
 BENCH = BENCH.resolve()
 
-# Servers are in directories that are not in everybody's PATH.
+# The directories of servers are often not in PATH.
 SEARCH_PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 
-# Debian's names of what can take part. The first two must be there.
+# Debian's names of the programs. The first two are required.
 PACKAGES = [
     "collectd-core",
     "util-linux",
@@ -48,7 +48,7 @@ class BenchError(Exception):
 
 
 def note(text):
-    """Progress, for who waits; the table is on standard output."""
+    """Prints progress to stderr; the table goes to standard output."""
     print(time.strftime("%H:%M:%S"), text, file=sys.stderr, flush=True)
 
 
@@ -56,7 +56,7 @@ def note(text):
 
 
 def find(*names):
-    """The path of the first of these programs that is here, or None."""
+    """The path of the first of these programs that exists, or None."""
     for name in names:
         path = shutil.which(name, path=SEARCH_PATH)
         if path:
@@ -69,7 +69,7 @@ COLLECTD = os.environ.get("COLLECTD") or find("collectd")
 
 @functools.lru_cache(maxsize=None)
 def work_directory():
-    """Given by the process that removes it in the end; see run.py."""
+    """Set by the process that removes it at the end; see run.py."""
     return Path(os.environ["SMAPS_BENCH_WORK"])
 
 
@@ -87,7 +87,7 @@ def new_directory(name):
 
 @functools.lru_cache(maxsize=None)
 def program(name):
-    """One of ours."""
+    """The path of one of our programs."""
     if (BENCH / name).is_file():
         return BENCH / name
     output = work_directory() / name
@@ -100,8 +100,8 @@ def program(name):
 
 
 def free_port():
-    """A port of the loopback device. Somebody else may take it before it is
-    used, and then what is started on it says so."""
+    """A free port of the loopback device. If another program takes it first,
+    the program started on it fails with an error."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return s.getsockname()[1]
@@ -147,7 +147,7 @@ def collectd_version():
 
 
 def plugin_version():
-    """The commit that last changed it, and whether it has changed since."""
+    """The commit that last changed it, and true if it has changed since."""
     git = ["git", "-C", ROOT]
     log = ["log", "-1", "--format=%h", "--abbrev=7", "--", "plugin", "include"]
     commit = first_line(*git, *log)
@@ -158,7 +158,7 @@ def plugin_version():
 
 
 def describe():
-    """Lines on the machine, for the head of the tables."""
+    """Lines about the machine, for the head of the tables."""
     date = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
     memory = meminfo_bytes("MemTotal") / 2**30
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -1,9 +1,9 @@
-"""What others would run to get the same numbers.
+"""Other programs that give the same numbers.
 
-Each has missing(), which says what is not installed (or None), and
-cpu_ns(load, plan): CPU of one pass over all processes. None of them is told
-which processes to read, as none is: in a pid namespace of our own there are
-only those of the load, and a handful of ours.
+Each has missing(), the name of what is not installed (or None), and
+cpu_ns(load, plan), the CPU time of one pass over all processes. None of them
+is told which processes to read, as in real use: our pid namespace has only the
+processes of the load and a handful of ours.
 """
 
 import os
@@ -21,8 +21,8 @@ PYTHON = "/usr/bin/python3"  # the one that Debian's packages are for
 
 
 class Command:
-    """A program that reads everything once and ends. Its own start belongs to
-    it: who takes such a program starts it each time."""
+    """A program that reads everything once and ends. Its start counts, because
+    users of such a program start it each time."""
 
     name = ""
 
@@ -33,8 +33,8 @@ class Command:
         raise NotImplementedError
 
     def check(self):
-        """That it prints a line for each process, or for nearly each where
-        some come and go."""
+        """Checks that it prints a line per process, or for nearly all if
+        processes come and go."""
         done = subprocess.run(
             self.command(),
             stdout=subprocess.PIPE,
@@ -87,7 +87,8 @@ class Smem(Command):
 
 
 class Pcp(Command):
-    """Its reader of /proc, loaded by pminfo as the collector would load it."""
+    """PCP's reader of /proc, loaded by pminfo as the collector would load
+    it."""
 
     name = "pcp"
 
@@ -109,7 +110,7 @@ class Pcp(Command):
             host.find("pminfo"),
             *("-L", "-K", "clear", "-K", f"add,3,{plugin},proc_init"),
             *("-n", self._directory() / "root_proc"),
-            # Without the first it does not look which processes there are.
+            # Without the first metric it does not list the processes.
             *("-f", "proc.nprocs", "proc.smaps.pss"),
         ]
 
@@ -224,7 +225,7 @@ class Exporter:
         for _ in range(plan.peer_cycles):
             time.sleep(plan.interval)
             scrape(port)
-        # What it does after the answer belongs to it as well.
+        # Work after the answer counts too.
         time.sleep(0.2)
         used = process.cpu_ns(exporter.pid) - begin
         return used / plan.peer_cycles

@@ -1,29 +1,29 @@
 /*
- * Processes of known shape and activity, to be measured.
+ * Starts processes of known shape and activity for measurements.
  *
  *   population [-t SECONDS] [-m SIZE] GROUP...
  *
- * Each group has a leader and `count` workers that it forks. GROUP is
- * NAME:KEY=VALUE,... and stands in the command line of all of them, after
- * --group=. Sizes may end in K, M or G:
+ * Each group has a leader that forks `count` workers. GROUP is
+ * NAME:KEY=VALUE,... and is in the command line of all of them, after --group=.
+ * Sizes may end in K, M or G:
  *
  *   count       workers (0)
- *   private     memory of each worker's own
- *   shared      one shared mapping for the group, touched by all
- *   inherited   memory that the leader has written before it forks
+ *   private     private memory of each worker
+ *   shared      one shared mapping of the group, touched by all
+ *   inherited   memory that the leader writes before it forks
  *   mappings    further mappings of one page in each worker
- *   busy        per cent of the workers that do something (100)
- *   do          what they do, each `tick` milliseconds (1000), with `rate`
+ *   busy        per cent of the workers that are active (100)
+ *   do          their action, each `tick` milliseconds (1000), with `rate`
  *               bytes (0); see the table of actions
- *   restart_ms  time between two restarts of a worker, the oldest one (never)
- *   save_ms     time between two forks of the leader, as in a Redis that saves
- *               (never): the leader does what otherwise workers do, and
- *   life_ms     is how long the child of such a fork lives (2000)
+ *   restart_ms  time between two restarts of the oldest worker (never)
+ *   save_ms     time between two forks of the leader, like a Redis that saves
+ *               (never): the leader does the action instead of the workers
+ *   life_ms     lifetime of the child of such a fork (2000)
  *
- * Prints "READY processes=N" when all stand and have touched their memory.
+ * Prints "READY processes=N" when all processes have touched their memory.
  * Ends, with all processes, at the end of its standard input, on SIGTERM or
- * SIGINT, and after -t seconds (3600). Refuses to begin where the groups would
- * take more than -m (12G), or more than there is.
+ * SIGINT, and after -t seconds (3600). Refuses to begin if the groups would
+ * take more than -m (12G) or more than the available memory.
  */
 #include "bench.h"
 
@@ -62,7 +62,7 @@ struct group {
   uint64_t busy_percent, rate_bytes, tick_ms, restart_ms, save_ms, life_ms;
 };
 
-/* What one process works with; the leader is one too. */
+/* The state of one process; the leader has one too. */
 struct worker {
   const struct group *group;
   char *own;         /* room for what it may grow to */
@@ -97,7 +97,7 @@ static char *map_memory(size_t bytes, int sharing) {
            sharing | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED)
     bench_die("population: mmap");
-  /* Huge pages would come and go, and the numbers with them. */
+  /* Huge pages would come and go, and change the numbers. */
   madvise(p, bytes, MADV_NOHUGEPAGE);
   return p;
 }
@@ -113,7 +113,7 @@ static void read_pages(const char *p, size_t bytes) {
     *(volatile const char *)(p + at);
 }
 
-/* Neighbours of different rights do not become one mapping. */
+/* Different permissions keep neighbours from becoming one mapping. */
 static void make_mappings(uint64_t count) {
   char *p = map_memory(count * PAGE, MAP_PRIVATE);
 
@@ -163,7 +163,7 @@ static void act_grow(struct worker *w) {
     grow(w);
 }
 
-/* The next `rate` bytes of a memory that is gone through in a circle. */
+/* The next `rate` bytes of a memory that is used in a circle. */
 static char *next_piece(struct worker *w, char *memory, size_t bytes,
                         size_t *ret_bytes) {
   char *piece;
@@ -192,7 +192,7 @@ static void act_cow(struct worker *w) {
   write_pages(piece, bytes, w->value);
 }
 
-/* The pages stay where they are; only this process maps them no more. */
+/* The pages stay in memory; only this process unmaps them. */
 static void act_shm(struct worker *w) {
   size_t bytes;
   char *piece = next_piece(w, w->shared, w->group->shared_bytes, &bytes);
@@ -292,7 +292,7 @@ static uint64_t room_bytes(const struct group *g) {
   return g->private_bytes + g->action->steps * g->rate_bytes;
 }
 
-/* What the group takes at most. */
+/* The maximum memory of the group. */
 static uint64_t needed_bytes(const struct group *g) {
   uint64_t each = room_bytes(g) + g->mappings * (PAGE + 200) + KERNEL_BYTES +
                   (g->shared_bytes + g->inherited_bytes) / 512;
@@ -306,7 +306,7 @@ static uint64_t needed_bytes(const struct group *g) {
 
 /* ---- processes ---- */
 
-/* Without a parent there is nobody left who would end it. */
+/* Ends with its parent: no other process would end it. */
 static void die_with_parent(pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent)
@@ -348,7 +348,7 @@ static void touch_all(struct worker *w) {
   make_mappings(g->mappings);
 }
 
-/* Ticks begin at different moments, so that they come one after the other. */
+/* Ticks begin at different moments, so the workers act one after the other. */
 __attribute__((noreturn)) static void run_worker(struct worker *w,
                                                  uint64_t index, int ready_fd) {
   const struct group *g = w->group;
@@ -388,8 +388,8 @@ static struct timer timer_start(uint64_t every_ms) {
                               : bench_now_ns(CLOCK_MONOTONIC) + every_ns};
 }
 
-/* Whether it is time. What could not be done in time is done at once, as long
- * as that is little. */
+/* True if it is time. A late action runs at once, if it is only a little late.
+ */
 static bool timer_is_due(struct timer *t, uint64_t now_ns) {
   if (now_ns < t->due_ns)
     return false;
@@ -407,7 +407,7 @@ static void restart_oldest(struct leader *l) {
   l->workers[index] = start_worker(l, index, -1);
 }
 
-/* The child does nothing; that its parent writes makes the copies. */
+/* The child does nothing: the writes of its parent make the copies. */
 static void save(struct leader *l) {
   if (l->saver > 0 && waitpid(l->saver, NULL, WNOHANG) == 0)
     return;
@@ -474,7 +474,7 @@ __attribute__((noreturn)) static void run_leader(const struct group *g,
   run_timers(&l);
 }
 
-/* A program of its own, so that its command line says what it is. */
+/* Executes the program again, so the command line shows the group. */
 static void start_leader(const struct group *g, int ready_fd) {
   char spec[512], ready[32];
   char *name = strdup(g->name);
@@ -519,7 +519,7 @@ static void check_memory(const struct group *groups, size_t n,
   exit(3);
 }
 
-/* The signals that end us, and the one that says that a leader has. */
+/* The signals that end us, and SIGCHLD for a leader that has ended. */
 static int open_signals(void) {
   sigset_t set;
   int fd;
@@ -550,8 +550,8 @@ static uint64_t count_ready(int fd) {
   return n > 0 ? (uint64_t)n : 0;
 }
 
-/* Until it is time to end. Returns the exit status: 1 where a leader has ended
- * by itself. */
+/* Waits until it is time to end. Returns the exit status: 1 if a leader has
+ * ended by itself. */
 static int supervise(int ready_fd, int signal_fd, uint64_t expected) {
   struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN},
                          {.fd = signal_fd, .events = POLLIN},
@@ -590,7 +590,8 @@ static void kill_children(void) {
     fclose(f);
 }
 
-/* The workers die with their leaders, and are then ours to wait for. */
+/* The workers die with their leaders and then become our children to wait for.
+ */
 static void end_all(void) {
   kill_children();
   while (wait(NULL) > 0 || errno == EINTR) {

@@ -1,4 +1,4 @@
-"""Loads of synthetic processes; see population.c for what the words mean."""
+"""Loads of synthetic processes; population.c explains the words."""
 
 import host
 from process import Talker
@@ -21,8 +21,8 @@ POPULATIONS = {
         "many-a:count=2500,private=1M",
         "many-b:count=2500,private=1M",
     ],
-    # Not an even part of the interval, lest every cycle falls between the same
-    # two moments of a restart.
+    # Not a divisor of the interval, or else every cycle would fall at the same
+    # point between two restarts.
     "churn": [
         "churn:count=400,private=1M,inherited=4M,restart_ms=19",
         "still:count=200,private=5M",
@@ -32,7 +32,7 @@ POPULATIONS = {
         "grow:count=100,private=16M,do=grow,rate=512K",
         "still:count=200,private=5M",
     ],
-    # Workers live for two minutes, so that there is always something to break.
+    # Workers live for two minutes, so there is always shared memory to break.
     "cow": [
         "cow:count=64,private=2M,inherited=64M,do=cow,busy=50,rate=256K,"
         "restart_ms=2000"
@@ -45,8 +45,8 @@ POPULATIONS = {
         "shm:count=100,private=2M,shared=256M,do=shm,busy=30,rate=1M",
         "still:count=200,private=5M",
     ],
-    # As a Redis of 1 GiB that saves every ten seconds, or nearly: not always
-    # at the same time of an interval.
+    # Like a Redis of 1 GiB that saves about every ten seconds: not always at
+    # the same point of an interval.
     "fork": [
         "fork:inherited=1G,do=cow,rate=1M,tick=100,save_ms=9730,life_ms=3000",
         "small:count=200,private=5M",

@@ -1,4 +1,4 @@
-"""Starting, ending and metering processes."""
+"""Starts, ends and measures processes."""
 
 import os
 import select
@@ -9,12 +9,12 @@ from pathlib import Path
 
 from host import BenchError
 
-# How long anything may take that has no length of its own.
+# The time limit of everything that has no limit of its own.
 DEADLINE_SECONDS = 120
 
 
 def end(process, seconds=20):
-    """Ends a process that we have started, and its input and output."""
+    """Ends a process that we have started, and closes its input and output."""
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
     try:
@@ -39,14 +39,14 @@ def thread_names(pid):
 
 
 def thread_cpu_ns(pid, tid):
-    """The scheduler's own count, in nanoseconds. It is exact where the thread
-    sleeps, and behind by up to a tick where it runs."""
+    """The scheduler's count in nanoseconds. It is exact while the thread
+    sleeps, and late by up to a tick while it runs."""
     text = Path(f"/proc/{pid}/task/{tid}/schedstat").read_text()
     return int(text.split()[0])
 
 
 def cpu_ns(pid):
-    """All threads that are there. Those that have ended are not in it."""
+    """All live threads, without those that have ended."""
     total = 0
     for tid in thread_names(pid):
         try:
@@ -57,8 +57,8 @@ def cpu_ns(pid):
 
 
 def is_running(pid, threads=None):
-    """Whether any of these threads, or of all, runs, wants to, or waits in the
-    kernel."""
+    """True if any of these threads (or of all threads) runs, is ready to run,
+    or waits in the kernel."""
     for tid in thread_names(pid) if threads is None else threads:
         try:
             text = Path(f"/proc/{pid}/task/{tid}/stat").read_text()
@@ -70,7 +70,8 @@ def is_running(pid, threads=None):
 
 
 def run_metered(command, seconds=DEADLINE_SECONDS, **options):
-    """Runs a command to its end; its CPU in nanoseconds, with children."""
+    """Runs a command to its end and returns its CPU time in nanoseconds, with
+    children."""
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -98,8 +99,8 @@ def sleep_until(moment):
 
 
 class Talker:
-    """A program of ours that answers on standard output, line by line, to what
-    it is told on standard input, and ends with that."""
+    """One of our programs: it answers each line of standard input with a line
+    on standard output, and ends at the end of its input."""
 
     def __init__(self, command, **options):
         self.name = Path(command[0]).name
@@ -139,7 +140,8 @@ class Talker:
 
 
 def parse_line(line):
-    """A line of words, some of which are key=value; numbers are numbers."""
+    """Parses a line of words, some of which are key=value; numbers become
+    numbers."""
     fields = {}
     for word in line.split():
         key, equals, value = word.partition("=")

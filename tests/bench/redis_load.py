@@ -1,9 +1,9 @@
-"""A client for redis-server: fills it, then changes a part of it all the time
-and has it save in the background now and then.
+"""A client for redis-server: fills it, then keeps changing a part of it, and
+makes it save in the background now and then.
 
     redis_load.py PORT KEYS BYTES SETS_PER_SECOND SAVE_SECONDS
 
-Prints READY when it is filled. Ends when nobody answers any more, and after an
+Prints READY after filling. Ends if the server no longer answers, and after an
 hour.
 """
 
@@ -21,7 +21,7 @@ class Redis:
         self.answers = self.socket.makefile("rb")
 
     def send(self, commands):
-        """Answers are one line each."""
+        """Each answer is one line."""
         text = b""
         for words in commands:
             text += b"*%d\r\n" % len(words)
@@ -51,7 +51,7 @@ def main():
         now = time.monotonic()
         if now > due:
             redis.send([(b"BGSAVE",)])
-            # Not always at the same time of an interval.
+            # Not always at the same point of an interval.
             due = now + save_seconds * random.uniform(0.7, 1.3)
         time.sleep(max(0, begin + number * BATCH / per_second - now))
 

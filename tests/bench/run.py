@@ -5,18 +5,18 @@ against others, and prints Markdown.
     run.py [--quick] [--only NAME]... [--output FILE] [--keep DIRECTORY]
     run.py --join DIRECTORY [--output FILE]
 
-All parts are measured, or those that are asked for: --populations, --apps,
---stall, --scale, --memory. --quick is for a first look, in a few minutes, and
-without such an option takes some populations only. The whole takes the better
-part of an hour; what one run has kept another can join:
+Measures all parts, or the given ones: --populations, --apps, --stall, --scale,
+--memory. --quick takes a few minutes; without the options for parts it takes
+some populations only. A full run takes most of an hour. A run can join the
+pieces that others have kept:
 
     run.py --populations --share 1/4 --keep DIRECTORY     and 2/4, 3/4, 4/4
     run.py --apps --stall --keep DIRECTORY
     run.py --scale --memory --keep DIRECTORY
     run.py --join DIRECTORY --output FILE
 
-Everything runs in a pid
-namespace of its own and ends with it. See host.py for the environment.
+Everything runs in its own pid namespace and ends with it. See host.py for the
+environment.
 """
 
 import argparse
@@ -76,7 +76,7 @@ def parse_options():
 
 
 def choose_place():
-    """A tmpfs, so that no disk is measured."""
+    """A tmpfs: no disk is measured."""
     place = Path("/dev/shm")
     return place if os.access(place, os.W_OK) else None
 
@@ -90,8 +90,8 @@ def namespace_command():
 
 
 def run_outside():
-    """Runs this program again, inside, and clears up after it whatever
-    happens. Ending unshare ends all that is in the namespace."""
+    """Runs this program again inside, and always cleans up after it. Ending
+    unshare ends all processes of the namespace."""
     work = tempfile.mkdtemp(prefix="smaps-bench-", dir=choose_place())
     os.chmod(work, 0o755)
     environment = {**os.environ, "SMAPS_BENCH_WORK": work}
@@ -116,8 +116,8 @@ def run_outside():
 
 
 def reap_as_init():
-    """The first process of a namespace inherits all orphans. It is kept apart
-    from the one that works, and hands on the signal to end."""
+    """The first process of a namespace inherits all orphans. It is separate
+    from the working process and forwards the signal to end."""
     worker = os.fork()
     if worker == 0:
         return
@@ -172,7 +172,7 @@ class Output:
                 print(block, end="\n\n", file=self.file, flush=True)
 
 
-# ---- parts: each is measured in pieces, which may be kept and shown later ----
+# ---- parts: measured in pieces, which can be kept and printed later ----
 
 
 def take_share(names, share):
@@ -301,14 +301,14 @@ def show(part, pieces, output):
 
 
 def keep(options, part, name, piece):
-    """A file for each piece: what is measured again takes its place."""
+    """A file for each piece; a new measurement replaces it."""
     if options.keep:
         path = Path(options.keep) / f"{part}-{name}.pickle"
         path.write_bytes(pickle.dumps(piece))
 
 
 def measure_part(part, options, plan, output):
-    """The pieces; those that came before a failure too."""
+    """The pieces, including those before a failure."""
     pieces = []
     try:
         for name, piece in MEASURES[part](options, plan):
@@ -320,7 +320,7 @@ def measure_part(part, options, plan, output):
 
 
 def kept_pieces(directory, part):
-    """In the order in which they are measured in one run."""
+    """The pieces in the order of measurement."""
     names = [*all_names(), part]
     paths = [Path(directory) / f"{part}-{name}.pickle" for name in names]
     return [pickle.loads(p.read_bytes()) for p in paths if p.is_file()]
@@ -382,7 +382,7 @@ def run_inside(options):
 
 
 def all_names():
-    """{name: what it is} of all loads."""
+    """{name: description} of all loads."""
     from apps import APPS
     from populations import WORDS
 

@@ -1,4 +1,4 @@
-"""What more processes cost: CPU on made-up proc trees, and memory."""
+"""The cost of more processes: CPU on synthetic proc trees, and memory."""
 
 import math
 import os
@@ -18,7 +18,8 @@ MODES = ["always", "adaptive", "never"]
 INTERVAL = 2.0  # above what the largest takes
 GROUPS = {"even": "^even ", "odd": "^odd "}
 
-# Processes of some sizes; all of one size have one file, by hard links.
+# Processes of a few sizes; all processes of one size share a file, by hard
+# links.
 VARIANTS = 97
 
 ROLLUP = """\
@@ -59,7 +60,7 @@ Threads:\t1
 
 
 class Tree:
-    """A proc tree with a number of processes, and ever more of them."""
+    """A proc tree with a growing number of processes."""
 
     def __init__(self):
         self.root = host.new_directory("proc")
@@ -140,7 +141,7 @@ def measure_size(tree, plan, options, mode, idle):
 
 
 def growth(costs, sizes, i):
-    """What a doubling of the processes multiplies the cost by."""
+    """The factor of the cost when the number of processes doubles."""
     if i == 0:
         return "–"
     doublings = math.log2(sizes[i] / sizes[i - 1])
@@ -213,7 +214,8 @@ def measure_real_memory(options, mode, empty):
 
 
 def measure_tree_memory(options, mode, empty):
-    """5,000 and 10,000 on a tree: the difference is what one takes."""
+    """Runs 5,000 and 10,000 processes on a tree: the difference gives the
+    memory per process."""
     tree = Tree()
     rows, anons = [], []
     try:

@@ -1,17 +1,17 @@
 /*
- * What a reader of smaps_rollup does to the process it reads: the walk holds
- * the process's mmap lock, and who wants to map memory waits for the end of it.
+ * Measures the effect of reading smaps_rollup on the process that is read: the
+ * walk holds its mmap lock, and a thread that maps memory waits for its end.
  *
  *   stall [-s SIZE]
  *
- * is the process that is read. It has SIZE (4G) of memory in one mapping, and
- * two threads: one maps and unmaps 64 KiB, one drops a page and faults it in
- * again, each some thousand times a second. Others start who is to read it.
+ * This is the process that is read; its user starts the reader. It has SIZE
+ * (4G) of memory in one mapping, and two threads: one maps and unmaps 64 KiB,
+ * one drops a page and faults it in again, each some thousand times a second.
  *
- * Prints "READY". Then, for each line of standard input, which is a number of
- * milliseconds, it measures for that long and prints one line of key=value for
- * each of the two: how often, and the latency in nanoseconds. Ends at the end
- * of its input.
+ * Prints "READY". Each line of standard input is a number of milliseconds: it
+ * measures for that long and prints one line of key=value per thread, with the
+ * number of operations and their latency in nanoseconds. Ends at the end of its
+ * input.
  */
 #include "bench.h"
 
@@ -27,8 +27,8 @@
 #define SETTLE_NS (100 * BENCH_NS_PER_MS) /* above any latency */
 #define REST_NS (100 * UINT64_C(1000))
 
-/* Latencies by their size: 64 bins for each power of two, so that a bin is no
- * wider than 1.6 % of what is in it. */
+/* Latencies by size: 64 bins per power of two, so the width of a bin is at most
+ * 1.6 % of its values. */
 #define BIN_BITS 6
 #define BINS (1U << BIN_BITS)
 #define N_BINS (64 * BINS)
@@ -86,7 +86,7 @@ static uint64_t count_latencies(const struct latencies *l) {
   return n;
 }
 
-/* What `per_mille` of them are not above. */
+/* The latency that `per_mille` of the samples do not exceed. */
 static uint64_t quantile_ns(const struct latencies *l, unsigned per_mille) {
   uint64_t rank = (count_latencies(l) * per_mille + 999) / 1000, seen = 0;
 
@@ -129,7 +129,8 @@ static void write_pages(char *p, size_t bytes) {
     p[at] = 1;
 }
 
-/* What begins in the measured time and ends after it belongs to it. */
+/* An operation that begins in the measured time counts, even if it ends later.
+ */
 static void measure(const struct watched *w, struct latencies *l,
                     void (*act)(const struct watched *w)) {
   bool is_measured = atomic_load(&w->is_measuring);

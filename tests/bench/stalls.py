@@ -1,5 +1,5 @@
-"""How long a process of 4 GiB has to wait for memory while it is watched, and
-what a limit to that costs in exactness."""
+"""The time that a process of 4 GiB waits for memory while it is watched, and
+the loss of accuracy by a limit to that."""
 
 import dataclasses
 import statistics
@@ -14,12 +14,12 @@ from tables import error_row, table
 
 GROUPS = {"stall": "/stall$"}
 
-# What watches, and the lines it adds to `Refresh`; None is nobody.
+# The watchers, and the lines that each adds to `Refresh`; None is no watcher.
 WATCHERS = [
     ("nobody", None, ()),
     ("always", "always", ()),
     ("adaptive", "adaptive", ()),
-    ("adaptive, MaxStall 5", "adaptive", ("MaxStall 5",)),
+    ("adaptive, MaxLockHold 5", "adaptive", ("MaxLockHold 5",)),
 ]
 
 
@@ -31,7 +31,7 @@ def ask(talker, seconds):
 
 
 def measure_watched(talker, mode, more, seconds):
-    """None where the plugin has no such mode."""
+    """None if the plugin has no such mode."""
     if mode is None:
         return ask(talker, seconds)
     options = collectd.refresh_options(mode, more)
@@ -80,7 +80,8 @@ def latencies(rounds, seconds):
 
 
 def exactness(plan):
-    """Of values that may not be read, on a giant that grows and shrinks."""
+    """Errors of values that may not be read, on a giant that grows and
+    shrinks."""
     load = Population("giant")
     rows = []
     load.start()

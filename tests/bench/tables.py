@@ -1,4 +1,4 @@
-"""Results as Markdown."""
+"""Prints results as Markdown."""
 
 import math
 import statistics
@@ -25,7 +25,7 @@ def ratio(x):
 
 
 def spread(ratios):
-    """The median, and between what the rounds lay."""
+    """The median and the range of the rounds."""
     text = ratio(statistics.median(ratios))
     if len(ratios) < 2:
         return text
@@ -62,7 +62,7 @@ def cost_of(results, reader, text=spread):
 
 
 def own_us(results, reader="always"):
-    """What the daemon adds to the kernel's floor, per process."""
+    """The cost that the daemon adds to the kernel's floor, per process."""
     costs = results.costs.get(reader)
     if not costs:
         return "–"
@@ -71,7 +71,7 @@ def own_us(results, reader="always"):
 
 
 def costs(all_results):
-    """CPU of one pass by the floor."""
+    """The CPU time of one pass of the floor."""
     heads = ["load", "processes", "floor, ms", "µs a process"]
     heads += ["smaps, always", "own µs a process", "smaps, adaptive"]
     heads += ["processes (RSS only)", "adaptive by processes"]
@@ -119,7 +119,7 @@ def peers(all_results):
 
 
 def threads(all_results):
-    """What of our cost is the reading thread, and what is collectd that
+    """Splits our cost into the reading thread and the part of collectd that
     carries the values to its writer."""
     heads = ["load", "always, reading thread", "adaptive, reading thread"]
     rows = []
@@ -142,7 +142,8 @@ def worst(errors, what):
 
 
 def cycles(errors):
-    """How many were compared, and what could not be."""
+    """The number of compared cycles, and of those that could not be
+    compared."""
     text = str(errors.cycles)
     if errors.missed:
         text += f" ({errors.missed} not met)"
@@ -150,7 +151,8 @@ def cycles(errors):
 
 
 def scan_times(errors):
-    """How long a scan took, and how far apart the two around a cycle were."""
+    """The duration of a scan, and the distance of the two scans around a
+    cycle."""
     if not errors.cycles:
         return "–"
     times = (errors.scan_seconds, errors.gaps)
@@ -202,7 +204,7 @@ def errors(all_results):
 
 
 def group_errors(all_results):
-    """The same for each group, where a load has more than one."""
+    """The same per group, for loads with more than one group."""
     heads = ["load", "group", "mode", "PSS, mean", "PSS, worst"]
     heads += ["USS, mean", "USS, worst"]
     rows = []

@@ -1,11 +1,10 @@
-"""How far published values are from what the kernel has.
+"""Compares published values with those of the kernel.
 
-All processes are read exactly right before a cycle of the plugin and right
-after it, by `floor -S`; a cycle without scans that are near counts as not met.
-What lies between the sums is not called an error: it
-may have been true at some moment of the cycle. The distance to the middle
-between them is kept too; it has all that moved while they were read, and so is
-too large, as the other may be too small.
+`floor -S` reads all processes exactly, right before a cycle of the plugin and
+right after it; a cycle without near scans counts as missed. A value between
+the two sums is no error: it may have been true at some moment of the cycle.
+The distance to the middle of the sums is kept too. It includes all changes
+during the scans, so it is too large, while the error may be too small.
 """
 
 import math
@@ -15,24 +14,23 @@ import host
 import process
 from process import Talker, parse_line
 
-# What a bound may be missed by and still hold: processes that come and go
-# change by how many everybody divides the pages of libc.
+# The tolerance of a bound: processes that come and go change the number of
+# users among which the pages of libc are divided.
 BOUND_SLACK = 0.0001
 
-# Where reading all takes less than this it is done again, on each side, for so
-# long: memory that is taken and given back within milliseconds shows then.
+# If reading everything takes less than this, it is repeated on each side for
+# this long: that shows memory that is allocated and freed within milliseconds.
 SIDE_SECONDS = 0.05
 SIDE_SCANS = 8
 
-# No scan that ended longer before a cycle, or began longer after it, is
-# compared with it; where a scan is long, so much is its own uncertainty that
-# half of its length is allowed as well. And how long before the cycle the last
-# one is meant to end.
+# The maximum time between a cycle and the scans before and after it. If a scan
+# is long, half of its length is added, because the scan itself is that
+# uncertain. Next, the time before the cycle at which the last scan should end.
 FAR_SECONDS = 0.15
 MARGIN_SECONDS = 0.02
 
-# Not every cycle that is aimed at is met. After so many times as many
-# intervals as there are cycles wanted it is given up.
+# Some cycles are missed. The comparison is given up after this many times the
+# wanted number of cycles.
 PATIENCE = 3
 
 
@@ -55,29 +53,29 @@ class Scan:
 
 
 class Surrounding:
-    """What was read right before and right after a cycle."""
+    """The scans right before and right after a cycle."""
 
     def __init__(self, before, after):
         self.scans = before + after
         self.gap = after[0].begin - before[-1].end
 
     def range(self, group, what):
-        """The least and the most that the group had; None where it has not
-        been there all the time."""
+        """The minimum and the maximum of the group; None if it was missing in
+        a scan."""
         values = [scan.groups[group][what] for scan in self.scans]
         return (min(values), max(values)) if min(values) > 0 else None
 
 
 def surround(cycle, scans):
-    """None where there is no scan near enough on one of the sides."""
+    """None if one side has no scan that is near enough."""
     before = [scan for scan in scans if scan.is_before(cycle)]
     after = [scan for scan in scans if scan.is_after(cycle)]
     return Surrounding(before, after) if before and after else None
 
 
 class Truth:
-    """Scans are made around cycles; which of them belongs to which cycle is
-    seen only when the daemon has told when its cycles were."""
+    """Scans are made around cycles. Their cycles are known only after the
+    daemon has published its times."""
 
     def __init__(self, groups):
         command = [host.program("floor"), "-S"]
@@ -105,28 +103,27 @@ class Truth:
         )
 
     def scan_seconds(self):
-        """How long one takes, by the slowest of the latest: a machine that
-        was busy once is not busy for ever."""
+        """The duration of a scan: the maximum of the latest ones, because a
+        machine may be busy for a while only."""
         return max(scan.end - scan.begin for scan in self.scans[-3:])
 
     def scans_per_side(self):
         return max(1, min(SIDE_SCANS, int(SIDE_SECONDS / self.scan_seconds())))
 
     def lead(self):
-        """How long before a cycle to begin: where the machine is busy a scan
+        """The time before a cycle at which to begin: on a busy machine a scan
         may take half as long again."""
         side = self.scans_per_side() * self.scan_seconds()
         return 1.5 * side + MARGIN_SECONDS
 
     def scan_until(self, start):
-        """Once at least, and again for as long as there is time."""
+        """Scans at least once, and again while there is time."""
         self.scan()
         while time.monotonic() + self.scan_seconds() < start - MARGIN_SECONDS:
             self.scan()
 
     def watch(self, daemon, n):
-        """Scans around n cycles of the daemon, or around fewer where they do
-        not come when they are due."""
+        """Scans around n cycles of the daemon, or fewer if cycles are late."""
         self.scan()
         end = time.monotonic() + PATIENCE * n * daemon.interval
         while self.aims < n and time.monotonic() < end:
@@ -142,8 +139,8 @@ class Truth:
 
 
 class Error:
-    """One value of one group in one cycle: how far it is from the range of
-    the truth, and what is true."""
+    """One value of a group in one cycle: the true value, and the distance from
+    the range of the truth."""
 
     def __init__(self, value, range_):
         self.low, self.high = range_
@@ -156,11 +153,11 @@ class Error:
 
 
 class GroupErrors:
-    """Of one group, over many cycles."""
+    """The errors of one group over many cycles."""
 
     def __init__(self):
-        # Shares of the truth: errors, what moved between the scans and so is
-        # no error, and the bounds that were published.
+        # As shares of the truth: errors, changes between the scans (which are
+        # no errors), and published bounds.
         self.pss, self.uss, self.middle = [], [], []
         self.moved, self.bounds = [], []
         self.held = 0
@@ -184,7 +181,7 @@ class GroupErrors:
 
 
 class Errors:
-    """Of all groups of a load. groups is {name: GroupErrors}."""
+    """The errors of all groups of a load. groups is {name: GroupErrors}."""
 
     def __init__(self):
         self.groups = {}
@@ -234,14 +231,15 @@ class Errors:
         return max(found, default=(math.nan, ""))
 
     def held(self):
-        """Share of the published bounds that held, or None without any."""
+        """The share of the published bounds that held; None if there are
+        none."""
         n = len(self.all("bounds"))
         if n == 0:
             return None
         return sum(g.held for g in self.groups.values()) / n
 
     def coverage(self):
-        """Share of the PSS that was read and not estimated."""
+        """The share of the PSS that was read and not estimated."""
         pairs = self.all("coverage")
         weight = sum(w for _, w in pairs)
         if not weight:

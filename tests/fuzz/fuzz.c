@@ -29,7 +29,7 @@ static char *copy(const uint8_t *data, size_t size, size_t more) {
 }
 
 char *fuzz_copy(const uint8_t *data, size_t size) {
-  /* Never NULL: no text that is read comes without an address. */
+  /* Never NULL: a text that was read always has an address. */
   return size ? copy(data, size, 0) : copy(data, 0, 1);
 }
 

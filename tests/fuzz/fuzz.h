@@ -1,7 +1,6 @@
 /*
- * What the fuzz targets stand on. Each target is a file fuzz_*.c with the one
- * function that libFuzzer calls; replay.c calls it too, with files, where there
- * is no libFuzzer.
+ * Shared by the fuzz targets. Each target is a file fuzz_*.c with the function
+ * that libFuzzer calls; without libFuzzer replay.c calls it with files.
  */
 #ifndef SMAPS_TESTS_FUZZ_H
 #define SMAPS_TESTS_FUZZ_H
@@ -10,11 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <smaps/scan.h>
+#include <smaps/text.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What has to hold of whatever comes. */
+/* A condition that must hold for every input. */
 #define require(condition)                                                     \
   do {                                                                         \
     if (!(condition))                                                          \
@@ -23,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 __attribute__((noreturn)) void fuzz_fail(const char *condition,
                                          const char *file, int line);
 
-/* The bytes that are not used up yet. */
+/* The bytes that are not used yet. */
 struct fuzz_bytes {
   const uint8_t *at;
   size_t left;
@@ -32,20 +31,21 @@ struct fuzz_bytes {
 /* The next byte; 0 at the end. */
 uint8_t fuzz_byte(struct fuzz_bytes *b);
 
-/* Some of the next bytes (a byte says how many, in steps of `unit`), as a text
- * of their own that ends at its last byte, or in a NUL. To be freed. */
+/* Copies some of the next bytes (one byte gives their number, in units of
+ * `unit`) into their own allocation, which ends at the last byte or in a NUL.
+ * The caller frees it. */
 struct span fuzz_text(struct fuzz_bytes *b, size_t unit);
 char *fuzz_string(struct fuzz_bytes *b);
 
-/* All bytes, copied likewise. To be freed. */
+/* Copies all bytes in the same way. The caller frees them. */
 char *fuzz_copy(const uint8_t *data, size_t size);
 
-/* Around a call of a parser that has to leave alone what it returns where it
- * fails. */
+/* Checks that a parser leaves its result unchanged if it fails: called before
+ * and after. */
 void fuzz_taint(void *ret, size_t size);
 void fuzz_require_untouched(const void *ret, size_t size);
 
-/* Whether one lies in the other. */
+/* True if one span lies in the other. */
 bool fuzz_is_within(struct span inner, struct span outer);
 
 bool fuzz_is_printable(const char *text);

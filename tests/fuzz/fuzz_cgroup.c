@@ -1,11 +1,11 @@
-/* /proc/PID/cgroup, and what is found in a path of it. */
+/* /proc/PID/cgroup, and the attributes in its path. */
 #include "fuzz.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <smaps/cgroup.h>
+#include "proc/cgroup.h"
 
 static void require_component(struct span part, struct span path) {
   require(fuzz_is_within(part, path));
@@ -32,12 +32,12 @@ static void look_at_path(struct span path) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   char *text = fuzz_copy(data, size);
   struct span path;
-  int r;
+  int rc;
 
   fuzz_taint(&path, sizeof(path));
-  r = cgroup_parse(text, size, &path);
-  require(r == 0 || r == -EBADMSG);
-  if (r != 0) {
+  rc = cgroup_parse(text, size, &path);
+  require(rc == 0 || rc == -EBADMSG);
+  if (rc != 0) {
     fuzz_require_untouched(&path, sizeof(path));
   } else {
     require(fuzz_is_within(path, (struct span){text, size}));

@@ -1,4 +1,4 @@
-/* Configurations, as trees of the daemon's. */
+/* Configurations, as trees of the daemon. */
 #include "fuzz.h"
 
 #include <stdlib.h>
@@ -10,14 +10,14 @@
 #define CHILDREN_MAX 6
 #define DEPTH_MAX 3
 
-/* What the daemon's own parser lets pass as a key. */
+/* The characters that the daemon's parser accepts in a key. */
 static const char *const keys[] = {"Process",     "ProcessMatch",
                                    "Group",       "Ignore",
                                    "Other",       "MaxGroups",
                                    "Report",      "ValuesAbsolute",
                                    "ProcRoot",    "Refresh",
                                    "ReadBudget",  "MaxAge",
-                                   "MaxStall",    "Children",
+                                   "MaxLockHold", "Children",
                                    "Continue",    "ValuesPercentage",
                                    "Comm",        "CommMatch",
                                    "CommandLine", "CommandLineMatch",
@@ -33,7 +33,8 @@ static const char *const words[] = {"default", "detail",  "pss",     "adaptive",
                                     "^(a+)$",  "*",       "/proc",   "g%%",
                                     "a[",      "%{comm}", "true",    "/"};
 
-/* A word of ours or any string: without either, nothing is ever accepted. */
+/* One of our words or any string; without our words nothing would be accepted.
+ */
 static char *new_string(struct fuzz_bytes *b) {
   uint8_t choice = fuzz_byte(b);
   char *text;
@@ -41,7 +42,7 @@ static char *new_string(struct fuzz_bytes *b) {
   if (choice < 2 * sizeof(words) / sizeof(*words))
     return strdup(words[choice / 2]);
   text = fuzz_string(b);
-  /* See fuzz_rule.c; and no path of this machine. */
+  /* See fuzz_rule.c. No paths of this machine. */
   for (char *p = text; *p; p++)
     if (*p == '{' && p > text && p[-1] != '%')
       *p = '_';
@@ -92,10 +93,10 @@ static void empty(oconfig_item_t *item) {
   free(item->key);
 }
 
-/* One line for a mistake, and none for a configuration that is right. */
-static void require_log(int r) {
-  require(stub.n_logs == (r != 0));
-  if (r == 0)
+/* A mistake logs one line, a correct configuration none. */
+static void require_log(int rc) {
+  require(stub.n_logs == (rc != 0));
+  if (rc == 0)
     return;
   require(stub.levels[0] == LOG_ERR);
   require(fuzz_is_printable(stub.logs[0]));
@@ -116,17 +117,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct fuzz_bytes b = {data, size};
   oconfig_item_t block = {.key = NULL};
   struct settings settings;
-  int r = 0;
+  int rc = 0;
 
   settings_init(&settings);
-  for (int i = 0; i < 2 && r == 0; i++) {
+  for (int i = 0; i < 2 && rc == 0; i++) {
     stub_clear();
     fill(&b, &block, "Plugin", 0);
-    r = config_add_block(&settings, &block);
-    require_log(r);
+    rc = config_add_block(&settings, &block);
+    require_log(rc);
     empty(&block);
   }
-  if (r == 0 && settings_finish(&settings) == 0)
+  if (rc == 0 && settings_finish(&settings) == 0)
     require_finished(&settings);
   settings_done(&settings);
   return 0;

@@ -1,4 +1,4 @@
-/* The small files that are lines of numbers: statm, status, meminfo. */
+/* The small files with lines of numbers: statm, status, meminfo. */
 #include "fuzz.h"
 
 #include <errno.h>
@@ -7,26 +7,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <smaps/meminfo.h>
-#include <smaps/statm.h>
+#include "proc/meminfo.h"
+#include "proc/statm.h"
 #include <smaps/status.h>
 
-static void require_outcome(int r, const void *ret, size_t size) {
-  require(r == 0 || r == -EBADMSG);
-  if (r != 0)
+static void require_outcome(int rc, const void *ret, size_t size) {
+  require(rc == 0 || rc == -EBADMSG);
+  if (rc != 0)
     fuzz_require_untouched(ret, size);
 }
 
-/* What was read, printed as the kernel does it, reads the same. */
+/* Values printed in the kernel's format are parsed to the same values. */
 static void look_at_statm(const char *text, size_t len) {
   struct statm_sample s, t;
   char printed[256];
-  int n, r;
+  int n, rc;
 
   fuzz_taint(&s, sizeof(s));
-  r = statm_parse(text, len, &s);
-  require_outcome(r, &s, sizeof(s));
-  if (r != 0)
+  rc = statm_parse(text, len, &s);
+  require_outcome(rc, &s, sizeof(s));
+  if (rc != 0)
     return;
   require(s.shared_pages <= s.resident_pages);
   require(statm_has_mm(&s) == (s.size_pages > 0));
@@ -39,7 +39,7 @@ static void look_at_statm(const char *text, size_t len) {
   require(memcmp(&s, &t, sizeof(s)) == 0);
 }
 
-/* The text with a line behind it that nobody knows. */
+/* Appends an unknown line to the text. */
 static char *with_a_line(const char *text, size_t len, size_t *ret_len) {
   static const char line[] = "Unheard_of:\t7 kB\n";
   char *more = malloc(len + strlen(line));
@@ -54,12 +54,12 @@ static void look_at_status(const char *text, size_t len) {
   struct status_sample s, t;
   size_t more_len;
   char *more;
-  int r;
+  int rc;
 
   fuzz_taint(&s, sizeof(s));
-  r = status_parse(text, len, &s);
-  require_outcome(r, &s, sizeof(s));
-  if (r != 0)
+  rc = status_parse(text, len, &s);
+  require_outcome(rc, &s, sizeof(s));
+  if (rc != 0)
     return;
   require(len == 0 || text[len - 1] == '\n');
   require((s.known & STATUS_UID) || s.uid_effective == 0);
@@ -74,12 +74,12 @@ static void look_at_meminfo(const char *text, size_t len) {
   struct meminfo_sample s, t;
   size_t more_len;
   char *more;
-  int r;
+  int rc;
 
   fuzz_taint(&s, sizeof(s));
-  r = meminfo_parse(text, len, &s);
-  require_outcome(r, &s, sizeof(s));
-  if (r != 0)
+  rc = meminfo_parse(text, len, &s);
+  require_outcome(rc, &s, sizeof(s));
+  if (rc != 0)
     return;
   require(s.mem_total_bytes > 0 && s.mem_total_bytes % 1024 == 0);
   if (text[len - 1] != '\n')

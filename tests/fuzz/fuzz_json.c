@@ -1,4 +1,4 @@
-/* What is written as JSON reads the same, whatever bytes it was. */
+/* Written JSON is read back unchanged, for any bytes. */
 #include "fuzz.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <yajl/yajl_parse.h>
 
-#include <smaps/json.h>
+#include "snapshot/json.h"
 
 #define EVENTS_MAX 512
 #define DEPTH_MAX 16
@@ -23,13 +23,13 @@ struct event {
   double decimal;
 };
 
-/* What was written, and how far the reading of it has come. */
+/* The written events, and the position of the reader. */
 struct script {
   struct event events[EVENTS_MAX];
   size_t n, at;
 };
 
-/* --- what bytes are to become, told otherwise than json.c does it --- */
+/* --- the expected text, computed independently of json.c --- */
 
 static const struct {
   unsigned char mask, lead;
@@ -40,7 +40,7 @@ static const struct {
              {0xf0, 0xe0, 2, 0x800},
              {0xf8, 0xf0, 3, 0x10000}};
 
-/* How long the character is; 0 where there is none. */
+/* The length of the character; 0 if it is invalid. */
 static size_t character(const unsigned char *s, size_t left) {
   for (size_t f = 0; f < sizeof(forms) / sizeof(*forms); f++) {
     uint32_t c = s[0] & (unsigned char)~forms[f].mask;
@@ -128,7 +128,7 @@ static void write_value(struct json *j, struct fuzz_bytes *b,
   }
 }
 
-/* What is open, the innermost last. */
+/* The open objects and arrays, the innermost last. */
 struct nest {
   bool is_object[DEPTH_MAX];
   unsigned depth;
@@ -248,16 +248,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   char *text;
   size_t len;
   struct json j;
-  int r;
+  int rc;
 
   script.n = script.at = 0;
   json_init(&j);
   write_all(&j, &b, &script);
-  r = json_finish(&j, &text, &len);
+  rc = json_finish(&j, &text, &len);
   json_done(&j);
-  /* What is too large for a decimal is the caller's mistake. */
-  require(r == 0 || r == -EINVAL);
-  if (r == 0) {
+  /* A value that is too large for a decimal is the caller's mistake. */
+  require(rc == 0 || rc == -EINVAL);
+  if (rc == 0) {
     require(len > 0 && !memchr(text, '\0', len));
     require((char *)memchr(text, '\n', len) == text + len - 1);
     read_all(text, len, &script);

@@ -1,13 +1,13 @@
-/* smaps by name of what is mapped. */
+/* smaps, summed by the name of the mapping. */
 #include "fuzz.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <smaps/mapping.h>
+#include "proc/mapping.h"
 
-/* As a reader does it: what is left of a piece stands in front of the next. */
+/* As in a reader, the rest of a piece is put before the next piece. */
 static size_t feed(struct mapping_table *t, const char *text, size_t len,
                    size_t piece) {
   size_t start = 0, end = 0;
@@ -28,14 +28,14 @@ static size_t feed(struct mapping_table *t, const char *text, size_t len,
 }
 
 static int finish(struct mapping_table *t, struct rollup *ret) {
-  int r;
+  int rc;
 
   fuzz_taint(ret, sizeof(*ret));
-  r = mapping_table_finish(t, ret);
-  require(r == 0 || r == -EBADMSG);
-  if (r != 0)
+  rc = mapping_table_finish(t, ret);
+  require(rc == 0 || rc == -EBADMSG);
+  if (rc != 0)
     fuzz_require_untouched(ret, sizeof(*ret));
-  return r;
+  return rc;
 }
 
 static void require_same_mapping(const struct mapping *a,
@@ -56,7 +56,7 @@ static void require_same_table(const struct mapping_table *a,
     require_same_mapping(&a->mappings[i], &b->mappings[i]);
 }
 
-/* The sum of bytes, mappings and names of a table that is not ranked yet. */
+/* The sum of bytes, mappings and names of a table that is not ranked. */
 struct total {
   struct rollup sum;
   uint64_t vmas, size;
@@ -84,13 +84,12 @@ static bool has_amounts(const struct mapping_table *t) {
   return true;
 }
 
-/* Its Pss, or what that may be at most. */
+/* The Pss, or its maximum. */
 static uint64_t weight_of(const struct mapping *m) {
   return m->sum.known ? m->sum.bytes[ROLLUP_PSS] : m->size;
 }
 
-/* Whatever is summed up as the rest, all of it stays; of amounts, where all are
- * known. */
+/* Summing up the rest loses nothing; amounts are compared if all are known. */
 static void look_at_rank(struct mapping_table *t, const struct rollup *sum,
                          size_t max) {
   struct total before = {.vmas = 0}, after = {.vmas = 0};
@@ -118,7 +117,7 @@ static void look_at_rank(struct mapping_table *t, const struct rollup *sum,
           memcmp(sum->bytes, after.sum.bytes, sizeof(sum->bytes)) == 0);
 }
 
-/* Twice the same process comes to twice as much of each name. */
+/* The same process added twice doubles each name. */
 static void look_at_sum(const struct mapping_table *process) {
   struct mapping_table all = {0};
 

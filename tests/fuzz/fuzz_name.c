@@ -1,14 +1,14 @@
-/* What becomes of a stranger's bytes: command lines, names of groups, text for
- * the log, and what is kept of a process's names. */
+/* Untrusted bytes: command lines, names of groups, text for the log, and the
+ * attributes of a process. */
 #include "fuzz.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <smaps/cmdline.h>
-#include <smaps/identity.h>
-#include <smaps/name.h>
+#include "proc/cmdline.h"
+#include "process/attributes.h"
+#include <smaps/group_name.h>
 
 static void look_at_cmdline(struct span text, size_t size) {
   char *ret = malloc(size);
@@ -22,25 +22,25 @@ static void look_at_cmdline(struct span text, size_t size) {
 }
 
 static void look_at_name(struct span text, size_t cut) {
-  struct name whole = {.len = 0}, parts = {.len = 0};
+  struct group_name whole = {.len = 0}, parts = {.len = 0};
 
   cut = text.len ? cut % (text.len + 1) : 0;
-  name_add(&whole, text.text, text.len);
-  name_add(&parts, text.text, cut);
-  name_add(&parts, text.text + cut, text.len - cut);
-  require(name_finish(&whole) == name_finish(&parts));
+  group_name_add(&whole, text.text, text.len);
+  group_name_add(&parts, text.text, cut);
+  group_name_add(&parts, text.text + cut, text.len - cut);
+  require(group_name_finish(&whole) == group_name_finish(&parts));
   require(whole.len == parts.len);
   if (whole.len == 0)
     return;
   require(whole.hash == parts.hash && strcmp(whole.text, parts.text) == 0);
-  require(strlen(whole.text) < NAME_SIZE && *whole.text);
+  require(strlen(whole.text) < GROUP_NAME_SIZE && *whole.text);
   require(fuzz_is_printable(whole.text) && !strchr(whole.text, '/'));
 }
 
 static void look_at_escape(struct span text, size_t size) {
   char *ret = malloc(size);
 
-  require(name_escape(text.text, text.len, ret, size) == ret);
+  require(escape_text(text.text, text.len, ret, size) == ret);
   require(strlen(ret) < size);
   require(fuzz_is_printable(ret) && !strchr(ret, '"'));
   for (char *p = ret; (p = strchr(p, '\\')); p++)
@@ -48,9 +48,9 @@ static void look_at_escape(struct span text, size_t size) {
   free(ret);
 }
 
-static void require_values(const struct stored_identity *stored,
+static void require_values(const struct stored_attributes *stored,
                            const struct span value[ATTRIBUTES]) {
-  struct identity id = identity_get(stored);
+  struct attributes id = attributes_get(stored);
 
   for (int i = 0; i < ATTRIBUTES; i++) {
     require(!id.value[i] == !value[i].text);
@@ -66,7 +66,7 @@ static void take_values(struct fuzz_bytes *b, struct span value[ATTRIBUTES]) {
   for (int i = 0; i < ATTRIBUTES; i++) {
     struct span text = fuzz_text(b, i == ATTRIBUTE_CGROUP ? 200 : 2);
 
-    text.len = strnlen(text.text, text.len); /* they hold no NULs */
+    text.len = strnlen(text.text, text.len); /* the attributes contain no NUL */
     value[i] = text;
     if ((known >> i) & 1)
       continue;
@@ -76,24 +76,24 @@ static void take_values(struct fuzz_bytes *b, struct span value[ATTRIBUTES]) {
 }
 
 static void look_at_identity(struct fuzz_bytes *b) {
-  struct stored_identity stored = {0}, next = {0};
+  struct stored_attributes stored = {0}, next = {0};
   struct span value[2][ATTRIBUTES];
 
   for (int i = 0; i < 2; i++) {
-    int r;
+    int rc;
 
     take_values(b, value[i]);
-    r = identity_renew(&stored, value[i], (uint32_t)i, &next);
-    require(r == IDENTITY_CHANGED || (r == -E2BIG));
-    if (r != IDENTITY_CHANGED)
+    rc = attributes_renew(&stored, value[i], (uint32_t)i, &next);
+    require(rc == ATTRIBUTES_CHANGED || (rc == -E2BIG));
+    if (rc != ATTRIBUTES_CHANGED)
       continue;
     require_values(&next, value[i]);
     require(next.uid == (uint32_t)i);
-    require(identity_renew(&next, value[i], (uint32_t)i, NULL) == 0);
-    identity_done(&stored);
+    require(attributes_renew(&next, value[i], (uint32_t)i, NULL) == 0);
+    attributes_done(&stored);
     stored = next;
   }
-  identity_done(&stored);
+  attributes_done(&stored);
   for (int i = 0; i < 2 * ATTRIBUTES; i++)
     free((void *)(uintptr_t)value[i / ATTRIBUTES][i % ATTRIBUTES].text);
 }

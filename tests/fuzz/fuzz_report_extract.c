@@ -1,4 +1,4 @@
-/* Our blocks of a configuration of collectd's: taken as they stand, and nothing
+/* Our blocks of a collectd configuration are copied unchanged, and nothing
  * else. */
 #include "fuzz.h"
 
@@ -43,8 +43,8 @@ static char *extract(const char *text, size_t len, enum extract_what what,
   return ret;
 }
 
-/* Lines of the text in their order; one that ends with the text gets its
- * newline. */
+/* The copied lines are lines of the text, in the same order; a newline is added
+ * to the last line if it has none. */
 static void require_part(const char *part, size_t part_len, const char *text,
                          size_t len) {
   size_t at = 0;
@@ -61,8 +61,8 @@ static void require_same(const char *a, size_t a_len, const char *b,
   require(a_len == b_len && memcmp(a, b, a_len) == 0);
 }
 
-/* What was taken is all there is to take of it. (Not where the text ends in a
- * string: the newline that it gets is part of that.) */
+/* Extracting from the result gives the same result, unless the text ends in a
+ * string: the added newline is then part of the string. */
 static void take_again(const char *taken, size_t taken_len) {
   unsigned includes;
   size_t len;
@@ -73,8 +73,8 @@ static void take_again(const char *taken, size_t taken_len) {
   free(again);
 }
 
-/* Blocks in front of it change nothing of it, and are taken if they are ours.
- */
+/* Blocks before the text do not change its result, and are extracted if they
+ * are ours. */
 static void take_behind(const char *before, const char *taken_before,
                         struct span text, struct span expected) {
   size_t before_len = strlen(before), len = strlen(taken_before), taken_len;

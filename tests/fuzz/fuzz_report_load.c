@@ -1,5 +1,5 @@
-/* A snapshot that loads can be shown in every way, in text that is fit for any
- * terminal, and is no different from itself. */
+/* A snapshot that loads can be shown in every way, in text that is safe for any
+ * terminal, and does not differ from itself. */
 #include "fuzz.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 #define WORDS_MAX 8
 
-/* Each is a command line. */
+/* Each item is a command line. */
 static const char *const shows[][WORDS_MAX] = {
     {"smaps-report", "-t", "x"},
     {"smaps-report", "-tku", "x"},
@@ -28,25 +28,25 @@ static const char *const shows[][WORDS_MAX] = {
 };
 
 static int load(const uint8_t *data, size_t size, struct document *ret) {
-  struct reason reason = {""};
+  struct config_error reason = {""};
   char *copy = fuzz_copy(data, size);
   FILE *file = fmemopen(copy, size, "r");
-  int r;
+  int rc;
 
   require(file);
   fuzz_taint(ret, sizeof(*ret));
-  r = load_document(file, ret, &reason);
+  rc = load_document(file, ret, &reason);
   fclose(file);
   free(copy);
-  require(r == 0 || r == -EINVAL);
-  if (r != 0) {
+  require(rc == 0 || rc == -EINVAL);
+  if (rc != 0) {
     fuzz_require_untouched(ret, sizeof(*ret));
     require(reason.text[0] && fuzz_is_printable(reason.text));
   }
-  return r;
+  return rc;
 }
 
-/* Lines of printable ASCII, which is all that there is outside of UTF-8. */
+/* Without UTF-8 the output is lines of printable ASCII. */
 static void require_lines(const char *text, size_t len) {
   require(len == 0 || text[len - 1] == '\n');
   for (size_t i = 0; i < len; i++)
@@ -64,7 +64,7 @@ static void require_json(const char *text, size_t len) {
 
 static int print(const struct options *o, struct document *d,
                  struct document *same, struct style *style,
-                 struct reason *reason) {
+                 struct config_error *reason) {
   if (o->command == COMMAND_EXPLAIN)
     return explain_print(d, o, style, reason);
   if (o->command == COMMAND_DIFF)
@@ -75,7 +75,7 @@ static int print(const struct options *o, struct document *d,
 static void show(const char *const words[], struct document *d,
                  struct document *same) {
   char *argv[WORDS_MAX + 1] = {NULL}, *text;
-  struct reason reason = {""};
+  struct config_error reason = {""};
   struct options options;
   struct style style;
   size_t len;
@@ -101,8 +101,7 @@ static void show(const char *const words[], struct document *d,
   free(text);
 }
 
-/* Of each line the last word is a number, and the only blank stands in front of
- * it. */
+/* The last word of each line is a number, and the only blank is before it. */
 static void require_stacks(const char *text, size_t len) {
   const char *line = text;
 
@@ -132,7 +131,7 @@ static void show_stacks(const struct document *d) {
   free(text);
 }
 
-/* What is not known may have changed, and nothing else. */
+/* Only unknown values may count as changed. */
 static void require_none(const struct changes *changes) {
   for (size_t i = 0; i < changes->n; i++) {
     require(changes->all[i].how == HOW_STAYED);

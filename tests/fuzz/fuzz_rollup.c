@@ -1,11 +1,11 @@
-/* smaps_rollup whole, and smaps in pieces. */
+/* smaps_rollup in one text, and smaps in pieces. */
 #include "fuzz.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <smaps/rollup.h>
+#include "proc/rollup.h"
 
 static bool is_same(const struct rollup *a, const struct rollup *b) {
   return a->known == b->known &&
@@ -13,28 +13,28 @@ static bool is_same(const struct rollup *a, const struct rollup *b) {
 }
 
 static int parse(const char *text, size_t len, struct rollup *ret) {
-  int r;
+  int rc;
 
   fuzz_taint(ret, sizeof(*ret));
-  r = rollup_parse(text, len, ret);
-  require(r == 0 || r == -EBADMSG);
-  if (r != 0)
+  rc = rollup_parse(text, len, ret);
+  require(rc == 0 || rc == -EBADMSG);
+  if (rc != 0)
     fuzz_require_untouched(ret, sizeof(*ret));
-  return r;
+  return rc;
 }
 
 static int finish(const struct rollup_sum *sum, struct rollup *ret) {
-  int r;
+  int rc;
 
   fuzz_taint(ret, sizeof(*ret));
-  r = rollup_sum_finish(sum, ret);
-  require(r == 0 || r == -EBADMSG);
-  if (r != 0)
+  rc = rollup_sum_finish(sum, ret);
+  require(rc == 0 || rc == -EBADMSG);
+  if (rc != 0)
     fuzz_require_untouched(ret, sizeof(*ret));
-  return r;
+  return rc;
 }
 
-/* As procfs does it: what is left of a piece stands in front of the next. */
+/* As in procfs, the rest of a piece is put before the next piece. */
 static size_t feed_in_pieces(struct rollup_sum *sum, const char *text,
                              size_t len, size_t piece) {
   size_t start = 0, end = 0;

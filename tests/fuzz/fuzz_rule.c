@@ -1,15 +1,15 @@
-/* Selectors and templates, with values that strangers have chosen: what they
- * accept, and the name that comes of it. */
+/* Selectors and templates with untrusted values: the matches and the resulting
+ * name. */
 #include "fuzz.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <smaps/rule.h>
+#include "config/rule.h"
 
-/* A nest of counted repetitions takes the C library gigabytes to compile; who
- * writes the configuration can stop the daemon anyhow. */
+/* Nested counted repetitions take the C library gigabytes to compile; an author
+ * of the configuration can stop the daemon anyway. */
 static bool is_heavy(const char *pattern) {
   unsigned counted = 0;
 
@@ -32,16 +32,16 @@ static bool has_no_special(const char *pattern) {
 }
 
 static int add_selector(struct rule *rule, struct fuzz_bytes *b,
-                        const struct identity *id) {
+                        const struct attributes *id) {
   const char *option = selector_options[fuzz_byte(b) % 17];
-  struct reason reason = {""};
+  struct config_error reason = {""};
   struct captures captures;
   char *pattern = fuzz_string(b);
   struct selector s;
-  int r =
+  int rc =
       is_heavy(pattern) ? -EINVAL : selector_init(&s, option, pattern, &reason);
 
-  if (r == 0 && s.attribute < ATTRIBUTES) {
+  if (rc == 0 && s.attribute < ATTRIBUTES) {
     const char *value = id->value[s.attribute];
     int found = selector_match(&s, id, 7, &captures);
 
@@ -53,15 +53,15 @@ static int add_selector(struct rule *rule, struct fuzz_bytes *b,
         has_no_special(pattern))
       require(found == (value && strcmp(value, pattern) == 0));
   }
-  require(r != -EINVAL || reason.text[0] || is_heavy(pattern));
+  require(rc != -EINVAL || reason.text[0] || is_heavy(pattern));
   free(pattern);
-  return r < 0 ? r : rule_add_selector(rule, &s);
+  return rc < 0 ? rc : rule_add_selector(rule, &s);
 }
 
-static void expand(const struct rule *rule, const struct identity *id) {
+static void expand(const struct rule *rule, const struct attributes *id) {
   struct captures captures = {.text = NULL};
-  struct reason reason = {""};
-  struct name name;
+  struct config_error reason = {""};
+  struct group_name name;
 
   if (rule_check(rule, &reason) != 0) {
     require(reason.text[0]);
@@ -71,13 +71,13 @@ static void expand(const struct rule *rule, const struct identity *id) {
       !template_expand(&rule->name, id, &captures, &name))
     return;
   require(fuzz_is_printable(name.text) && !strchr(name.text, '/'));
-  require(name.text[0] && strlen(name.text) < NAME_SIZE);
+  require(name.text[0] && strlen(name.text) < GROUP_NAME_SIZE);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct fuzz_bytes b = {data, size};
-  struct reason reason = {""};
-  struct identity id = {.uid = 7};
+  struct config_error reason = {""};
+  struct attributes id = {.uid = 7};
   char *name = fuzz_string(&b), *values[ATTRIBUTES];
   struct rule rule;
 

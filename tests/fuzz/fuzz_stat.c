@@ -1,14 +1,14 @@
-/* /proc/PID/stat, whose second field a process writes itself. */
+/* /proc/PID/stat, whose second field the process itself can set. */
 #include "fuzz.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <smaps/stat.h>
+#include "proc/stat.h"
 
-/* Whatever stands between the first " (" and the last ')' is the name: with
- * another name all else has to come out the same. */
+/* The name is the text between the first " (" and the last ')': another name
+ * does not change the other fields. */
 static void require_name_has_no_say(const char *text, size_t len,
                                     const struct stat_sample *s) {
   static const char name[] = ") R 1 (\n) ";
@@ -33,12 +33,12 @@ static void require_name_has_no_say(const char *text, size_t len,
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   char *text = fuzz_copy(data, size);
   struct stat_sample s;
-  int r;
+  int rc;
 
   fuzz_taint(&s, sizeof(s));
-  r = stat_parse(text, size, &s);
-  require(r == 0 || r == -EBADMSG);
-  if (r != 0) {
+  rc = stat_parse(text, size, &s);
+  require(rc == 0 || rc == -EBADMSG);
+  if (rc != 0) {
     fuzz_require_untouched(&s, sizeof(s));
   } else {
     require(fuzz_is_within(s.comm, (struct span){text, size}));

@@ -1,7 +1,7 @@
 /*
  * Runs a fuzz target over files, and over all files in directories: the corpus
- * and whatever fuzzing has found. Then over each of them cut short at every
- * byte, up to a length.
+ * and the findings of fuzzing. Then runs it over each file cut at every byte,
+ * up to a length.
  */
 #include "fuzz.h"
 
@@ -29,7 +29,7 @@ static void run_file(const char *path, size_t size) {
     exit(1);
   }
   fclose(file);
-  /* So that it is known which one ended us. */
+  /* Printed first, to show the file that crashes. */
   if (getenv("FUZZ_VERBOSE"))
     fprintf(stderr, "%s\n", path);
   run(data, size);

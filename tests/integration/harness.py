@@ -1,4 +1,4 @@
-"""What the integration tests stand on.
+"""The ground of the integration tests.
 
 Collectd is a real daemon with a configuration, a PID file and a base directory
 of its own; Shape is a set of real processes of known size; the read_* functions
@@ -634,7 +634,7 @@ class IntegrationTest(unittest.TestCase):
         )
 
     def assert_invariants(self, cycle, group):
-        """What must hold of every set of values."""
+        """Relations that hold for every set of values."""
         pss, uss, rss, shared = (
             cycle.memory(group, name)
             for name in ("pss", "uss", "rss", "shared")
@@ -667,7 +667,7 @@ class IntegrationTest(unittest.TestCase):
 
     @staticmethod
     def _compare(cycle, group, seen, names):
-        """What is not as it was seen."""
+        """The values that differ from those seen."""
         wrong = []
         for name in names:
             value = cycle.memory(group, name)

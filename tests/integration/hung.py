@@ -125,7 +125,7 @@ class Server:
         if opcode in (GETATTR, SETATTR):
             return struct.pack("=QII", 3600, 0, 0) + attributes(node)
         if opcode == OPEN:
-            # What is opened for reading only bypasses the page cache: to map
+            # A file opened for reading only bypasses the page cache: to map
             # it writes that out, and so waits for a WRITE, under the mmap lock.
             (flags,) = struct.unpack_from("=I", body)
             is_direct = flags & os.O_ACCMODE == os.O_RDONLY

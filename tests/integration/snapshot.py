@@ -64,7 +64,7 @@ SUMMED = {
 # Key: what its value must be. Those that end in "?" may be missing.
 DOCUMENT = {
     "format": words("smaps-snapshot"),
-    "version": words(1),
+    "version": words(2),
     "plugin_version": text,
     "host": text,
     "time": number,
@@ -122,8 +122,8 @@ PROCESS = {
         "read", "estimated", "guessed", "statm", "unreadable", "parent"
     ),
     "age?": number,
-    "doubt?": whole,
-    "put_off?": words("budget", "max_stall", "stalled"),
+    "pss_error?": whole,
+    "deferred?": words("budget", "max_lock_hold", "hung"),
     "read_cost?": number,
     "usage": mapping_of_keys,
     "mappings_from?": words("smaps", "maps"),
@@ -176,7 +176,7 @@ def check_mappings(what, mappings, of_all):
     named = [one for one in mappings if "name" in one]
     names = [one["name"] for one in named]
     require(len(set(names)) == len(names), what, "has a name twice", names)
-    # What is of maps has no amounts.
+    # Mappings from maps have no amounts.
     for one in mappings:
         known = len(one.keys() & SUMMED_OF_ALL)
         require(known in (0, len(SUMMED_OF_ALL)), what, "has a part of", one)
@@ -190,7 +190,7 @@ def check_process(document, one):
     check_usage(what, one["usage"])
     source = one["source"]
     require(("age" in one) == (source == "estimated"), what, one)
-    require(("doubt" in one) == (source in ("estimated", "guessed")), what, one)
+    require(("pss_error" in one) == (source in ("estimated", "guessed")), what, one)
     require(("pss" in one["usage"]) == (source in WITH_PSS), what, one)
     # Or it would be in a sum twice.
     require(source != "parent" or one["usage"] == {}, what, one)
@@ -207,7 +207,7 @@ def check_process(document, one):
     require(("mappings" in one) == ("mappings_from" in one), what, one.keys())
     if one.get("mappings_from") == "maps":
         check_mappings(what, one["mappings"], False)
-        require(one["put_off"] == "max_stall", what, one["put_off"])
+        require(one["deferred"] == "max_lock_hold", what, one["deferred"])
         for mapping in one["mappings"]:
             require(not mapping.keys() & SUMMED_OF_ALL, what, mapping)
     elif "mappings" in one:
@@ -325,17 +325,17 @@ def group(name, *lines):
 
 
 def complaints(collectd):
-    """What it says of our files. That some program of this machine refuses us
+    """The lines about our files. That some program of this machine refuses us
     its name, as pid 1 of a container does, is not about them."""
     lines = collectd.log_lines(r"\[(warning|error)\] smaps plugin:")
-    return [line for line in lines if "kernel refuses processes" not in line]
+    return [line for line in lines if "kernel refuses access to processes" not in line]
 
 
 # ---- a state file ----
 
 
 class StateFile:
-    """What a daemon writes as its state, and all of it that was ever seen."""
+    """The states that a daemon writes, and all that was ever seen of them."""
 
     def __init__(self, directory=None):
         self.path = (directory or harness.stage().new_directory()) / "state"
@@ -487,7 +487,7 @@ class SmallDisk:
         ]
 
     def seen_by(self, collectd):
-        """Where we see it."""
+        """The path by which we see it."""
         root = Path(f"/proc/{collectd.process.pid}/root")
         return root / self.mount_point.relative_to("/")
 

@@ -1,4 +1,4 @@
-"""What is built and handed over: the symbols of the plugin, the layers, install
+"""The products of the build: the symbols of the plugin, the layers, install
 and uninstall, versions, the tarball of a release."""
 
 import os
@@ -256,7 +256,7 @@ class Release(unittest.TestCase):
         tarball = self.make_tarball("tarball")
         run("tar", "-x", "-C", str(self.directory), "-f", str(tarball))
         (tree,) = (p for p in self.directory.iterdir() if p.is_dir())
-        binary = "build/default/tests/unit/test_scan"
+        binary = "build/default/tests/unit/proc/test_text"
         run_in(tree, "make", binary, "DEPS=skip", CFLAGS="-O0")
         run_in(tree, binary)
 

@@ -3,7 +3,6 @@ what is saved of real processes, and what becomes of the directory."""
 
 import datetime
 import os
-import pwd
 import random
 import re
 import shutil
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import harness
 import snapshot
+from capture import CaptureTest, threshold
 from harness import (
     DEADLINE_SECONDS,
     KIB,
@@ -30,7 +30,6 @@ from harness import (
     unprivileged_user,
     wait_until,
 )
-from server import BackendTest
 from snapshot import (
     SmallDisk,
     complaints,
@@ -43,186 +42,7 @@ from snapshot import (
     read_smaps,
 )
 from test_captured import SMALL_ON_MODERN, WrittenTree, rollup_text, smaps_text
-from test_stall import STOP_SECONDS, HangingTree
-
-# After an alarm that is to come to nothing.
-CYCLES_TO_BE_SURE = 3
-
-
-# ---- alarms ----
-
-
-class Alarms:
-    """A program of the exec plugin that notifies of whatever we write into a
-    pipe, and one that files each notification that there is."""
-
-    FILE_IT = """#!/bin/sh
-t=$(mktemp "$1/.XXXXXX") && cat >"$t" && mv "$t" "$1/${t##*/.}"
-"""
-
-    def __init__(self):
-        user = unprivileged_user()
-        self.name = pwd.getpwuid(user[0]).pw_name
-        self.directory = stage().new_directory(user)
-        self.filed = self.directory / "filed"
-        self.filed.mkdir()
-        os.chown(self.filed, *user)
-        self.script = self.directory / "file-it"
-        self.script.write_text(self.FILE_IT)
-        self.script.chmod(0o755)
-        self.pipe = self.directory / "pipe"
-        os.mkfifo(self.pipe, 0o644)
-        os.chown(self.pipe, *user)
-        # Both ends, so that neither opening it nor a daemon's end closes it.
-        self.fd = os.open(self.pipe, os.O_RDWR)
-        self.count = 0
-
-    def config(self):
-        cat = shutil.which("cat")
-        return f"""
-            LoadPlugin exec
-            <Plugin exec>
-              Exec "{self.name}" "{cat}" "{self.pipe}"
-              NotificationExec "{self.name}" "{self.script}" "{self.filed}"
-            </Plugin>
-        """
-
-    def notify(self, **fields):
-        """Returns a word by which the notification is known in the log."""
-        self.count += 1
-        word = f"alarm-{self.count}-"
-        fields = {
-            "host": "test",
-            "plugin": "smaps",
-            "severity": "warning",
-            "time": f"{time.time():.3f}",
-            **fields,
-        }
-        options = " ".join(
-            f'{key}="{value}"' for key, value in fields.items() if value
-        )
-        line = f'PUTNOTIF {options} message="{word}"\n'
-        os.write(self.fd, line.encode())
-        return word
-
-    def notifications(self):
-        """Those that were filed: ({header: value}, message)."""
-        found = []
-        for path in self.filed.iterdir():
-            if path.name.startswith("."):
-                continue
-            head, _, message = path.read_text().partition("\n\n")
-            lines = (line.partition(": ") for line in head.splitlines())
-            found.append(({key: value for key, _, value in lines}, message))
-        return found
-
-    def close(self):
-        os.close(self.fd)
-
-
-def threshold(group_name, limit, *more, severity="Warning", type_="memory"):
-    instance = 'Instance "pss"' if type_ == "memory" else ""
-    return f"""
-        LoadPlugin threshold
-        <Plugin threshold>
-          <Plugin smaps>
-            Instance "{group_name}"
-            <Type {type_}>
-              {instance}
-              {severity}Max {limit}
-              {' '.join(more)}
-            </Type>
-          </Plugin>
-        </Plugin>
-    """
-
-
-# ---- the tests' ground ----
-
-
-class CaptureTest(BackendTest):
-    """`self.directory` is where captures go: as the daemon is told, and as we
-    see it."""
-
-    def setUp(self):
-        self.directory = stage().new_directory() / "captures"
-        self.alarms = Alarms()
-        self.addCleanup(self.alarms.close)
-
-    def capture(self, *options, directory=None):
-        """The block. Cooldown 0 unless it is given."""
-        lines = [f'Directory "{directory or self.directory}"', *options]
-        if not any(line.startswith("Cooldown") for line in options):
-            lines.append("Cooldown 0")
-        return "\n".join(["<Capture>", *lines, "</Capture>"])
-
-    def start_capturing(self, *lines, more="", **options):
-        """The lines are those of our block."""
-        text = plugin(*lines).replace("@", TAG)
-        self.daemon = self.start_daemon(
-            "LoadPlugin smaps\n" + text + more + self.alarms.config(),
-            interval=options.pop("interval", 0.1),
-            **options,
-        )
-        self.daemon.wait_cycles(2)
-        return self.daemon
-
-    def files(self, directory=None):
-        """By name, which is by time."""
-        directory = directory or self.directory
-        return sorted(Path(directory).glob("*.json"))
-
-    def wait_files(self, count, directory=None):
-        def find():
-            self.daemon.check_running()
-            files = self.files(directory)
-            return len(files) >= count and files
-
-        files = wait_until(
-            find,
-            lambda: f"{count} captures; " + "\n".join(self.daemon.log()[-20:]),
-        )
-        return [snapshot.read(path) for path in files]
-
-    def new_capture(self, **fields):
-        """Raises an alarm, and returns what comes of it."""
-        before = set(self.files())
-        self.alarms.notify(**fields)
-        wait_until(
-            lambda: set(self.files()) - before,
-            lambda: "a capture; " + "\n".join(self.daemon.log()[-20:]),
-        )
-        (path,) = set(self.files()) - before
-        return path, snapshot.read(path)
-
-    def wait_notified(self, word):
-        wait_until(
-            lambda: self.daemon.log_lines(f"Notification: .*{word}"),
-            f"the notification {word}",
-        )
-
-    def pass_cycles(self, count=CYCLES_TO_BE_SURE):
-        self.daemon.wait_cycles(len(self.daemon.times()) + count)
-
-    def assert_no_capture(self, **fields):
-        before = self.files()
-        self.wait_notified(self.alarms.notify(**fields))
-        self.pass_cycles()
-        self.assertEqual(self.files(), before)
-
-    def assert_failure(self, pattern, **fields):
-        """An alarm of which nothing comes but one line, and values go on."""
-        before = len(complaints(self.daemon))
-        self.alarms.notify(**fields)
-        wait_until(
-            lambda: complaints(self.daemon)[before:],
-            lambda: f"a line with {pattern}",
-        )
-        self.pass_cycles()
-        lines = complaints(self.daemon)[before:]
-        self.assertEqual(len(lines), 1, lines)
-        self.assertRegex(lines[0], pattern)
-
+from test_hang import STOP_SECONDS, HangingTree
 
 # ---- what is in it ----
 
@@ -294,7 +114,7 @@ class Evidence(CaptureTest):
         return grower
 
     def test_growth_past_a_limit_is_captured(self):
-        """Who it was, by how much, and in what."""
+        """The capture says the process, the amount and the mapping."""
         self.start_shape("anon", name="web", mib=4)
         grower = self.start_grower("web")
         grower.grow("heap", 1)
@@ -487,7 +307,7 @@ class Evidence(CaptureTest):
         large = self.start_shape("anon", name="uneven", mib=64)
         small = self.start_shape("anon", name="uneven", mib=2)
         self.start_capturing(
-            group("uneven", 'Comm "uneven@"', "MaxStall 0.15"), self.capture()
+            group("uneven", 'Comm "uneven@"', "MaxLockHold 0.15"), self.capture()
         )
         _, document = self.new_capture(plugin_instance="uneven")
         one = process_of(document, large.root)
@@ -499,7 +319,7 @@ class Evidence(CaptureTest):
         other = process_of(document, small.root)
         self.assertEqual(other["mappings_from"], "smaps")
         self.assertGreater(other["mappings"][0]["pss"], 2 * MIB)
-        # What both map is not known in sum, and is not 0.
+        # The sum of a mapping that both have is not known, and is not 0.
         (stack,) = (
             m for m in document["mappings"] if m.get("name") == "[stack]"
         )
@@ -653,7 +473,7 @@ class When(CaptureTest):
         self.assertEqual(headers["Plugin"], "smaps")
         self.assertEqual(headers["PluginInstance"], "web")
         self.assertIn(str(path), message)
-        # Of somebody else, okay is an alarm as any other.
+        # From another plugin, okay is an alarm as any other.
         self.new_capture(plugin_instance="web", severity="okay")
 
     def test_alarms_of_many_groups_at_once(self):
@@ -780,7 +600,7 @@ class Directory(CaptureTest):
     def plant_foreign(self):
         for name in self.FOREIGN:
             (self.directory / name).write_text(name)
-        # Of a name as ours, but nothing that we ever make.
+        # It has a name like ours, but we never make a directory.
         inside = self.directory / "smaps-20200101T000000Z-dir.json"
         inside.mkdir()
         (inside / "file").write_text("kept")
@@ -918,7 +738,7 @@ KILLS = 22
 
 
 class Hangs(CaptureTest):
-    """Of three processes one has a smaps that hangs whoever reads it."""
+    """One of several processes has a smaps that hangs its reader."""
 
     def start_hung(self, timeout, *options):
         self.tree = HangingTree()
@@ -928,7 +748,7 @@ class Hangs(CaptureTest):
         self.text = self.tree.hang(100, "smaps")
         self.start_capturing(
             f'ProcRoot "{self.tree.path}"',
-            f"StallTimeout {timeout}",
+            f"ReadTimeout {timeout}",
             'Refresh "always"',
             group("g", 'Comm "*"'),
             self.capture(),
@@ -942,16 +762,16 @@ class Hangs(CaptureTest):
         for one in processes:
             is_hung = one["pid"] in hung
             self.assertEqual("mappings" not in one, is_hung)
-            self.assertEqual(one.get("put_off"), "stalled" if is_hung else None)
+            self.assertEqual(one.get("deferred"), "hung" if is_hung else None)
 
-    def stalled(self):
-        return self.daemon.values()[""]["count-stalled"][-1][1]
+    def hung(self):
+        return self.daemon.values()[""]["count-hung"][-1][1]
 
     def test_the_others_are_captured(self):
         self.start_hung(0.5)
         _, document = self.new_capture(plugin_instance="g")
         self.assert_mappings(document, [100])
-        wait_until(lambda: self.stalled() == 1, "count-stalled to be 1")
+        wait_until(lambda: self.hung() == 1, "count-hung to be 1")
         cycle = self.daemon.next_cycle()
         self.assertEqual(cycle.counts("g"), (4, 4))
         _, document = self.new_capture(plugin_instance="g")
@@ -960,7 +780,7 @@ class Hangs(CaptureTest):
         self.assertEqual(len(lines), 1, lines)
         self.assertIn('reading smaps of process 100 "name-100"', lines[0])
         self.tree.mend(100, "smaps", self.text)
-        wait_until(lambda: self.stalled() == 0, "count-stalled to be 0")
+        wait_until(lambda: self.hung() == 0, "count-hung to be 0")
         _, document = self.new_capture(plugin_instance="g")
         self.assert_mappings(document, [])
         self.assertEqual(len(complaints(self.daemon)), 1)

@@ -409,7 +409,7 @@ class Remounted(IntegrationTest):
         )
 
     def test_umount_and_mount_under_a_running_daemon(self):
-        """What is open stays good until it is closed: not one interval is
+        """An open file stays good until it is closed: not one interval is
         lost."""
         shape = self.start_shape("anon", name="mounted", mib=8)
         self.collectd = self.start_inside(f"mount -t proc proc {self.ROOT}")
@@ -438,7 +438,7 @@ class Remounted(IntegrationTest):
         self.assertEqual(cycle.value("", "count-processes"), 1)
         self.end_the_other()
         wait_until(
-            lambda: self.says("it is no proc file system now"),
+            lambda: self.says("it is no proc file system any more"),
             "that it is gone to be said",
         )
         self.inside("umount", "-l", self.ROOT)
@@ -495,7 +495,7 @@ class Capture(TreeTest):
         tree = self.capture(pids)
         self.assertEqual(list_pids(tree), sorted(pids))
         cycle = self.check_tree(tree)
-        # Which is seen through a thread, or not at all.
+        # It is seen through a thread, or not at all.
         headless = shapes[2].root
         self.assertGreater(cycle.memory(f"p-{headless}", "uss"), 4 * MIB)
 

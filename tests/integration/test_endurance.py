@@ -175,7 +175,7 @@ class Endurance(BackendTest):
 
     def check_snapshots(self, collectd):
         """Many, none of them half, and no more are left than may be."""
-        told = len(collectd.log_lines("which processes use the memory"))
+        told = len(collectd.log_lines("processes and mappings that use"))
         self.assertGreater(told, CAPTURES_PER_INTERVAL * INTERVALS)
         files = list((self.directory / "captures").glob("*.json"))
         self.assertLessEqual(len(files), MAX_FILES)

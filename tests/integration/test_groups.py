@@ -1,4 +1,4 @@
-"""Which group a process comes to: rules, selectors, names."""
+"""The group of a process: rules, selectors, names."""
 
 import os
 import pwd
@@ -284,7 +284,7 @@ class Rules(IntegrationTest):
         self.assertEqual(len(made), 2)
         self.assertEqual(counts["fixed"], 1)
         self.assertEqual(cycle.value("", "count-groups_refused"), 1)
-        # What was refused is in Other, and nothing is lost.
+        # Refused processes are in Other, and nothing is lost.
         self.assertEqual(
             sum(counts.values()), cycle.value("", "count-processes")
         )
@@ -354,7 +354,7 @@ def as_hex(text):
 
 
 def cgroup_root():
-    """Where systemd's hierarchy is mounted, or would be: that of its name, or
+    """The mount point of systemd's hierarchy, if any: that of its name, or
     the unified one."""
     mounts = Path("/proc/mounts").read_text().splitlines()
     named, unified = r"\S+ (\S+) cgroup \S*name=systemd", r"\S+ (\S+) cgroup2 "

@@ -1,4 +1,4 @@
-"""What processes do between birth and death, and what they call themselves."""
+"""The life of processes between birth and death, and their names."""
 
 import os
 import pwd

@@ -95,7 +95,7 @@ class Processes(MigrationTest, BackendTest):
                     4 * SLACK,
                     our_name,
                 )
-            # Of the program alone here, of its libraries too there.
+            # The program alone counts here, its libraries too there.
             self.assertLess(
                 cycle.value(name, "ps_code"), groups[name]["ps_code"][0]
             )

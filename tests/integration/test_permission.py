@@ -73,7 +73,7 @@ class Unprivileged(Permissions):
         return self.start_collectd(CONFIG, user=unprivileged_user())
 
     def start_own(self, kind, **options):
-        """Of the user that collectd runs as."""
+        """Processes of the user that collectd runs as."""
         return self.start_shape(kind, user=unprivileged_user(), **options)
 
     def start_foreign(self, kind, **options):

@@ -83,7 +83,7 @@ class ReportTest(unittest.TestCase):
         return path
 
     def report(self, *args, **options):
-        """What it prints when all is well."""
+        """The text that it prints when all is well."""
         done = run(*args, **options)
         self.assertEqual((done.returncode, done.words), (0, ""), args)
         return done.text
@@ -234,7 +234,7 @@ class Tables(ReportTest):
         self.assertEqual(self.json("-u", STATE)[0]["user"], "postgres")
 
     def test_a_document_of_nothing(self):
-        path = self.write({"format": "smaps-snapshot", "version": 1})
+        path = self.write({"format": "smaps-snapshot", "version": 2})
         self.assertEqual(len(self.rows("-t", path)), 5)
         self.assertEqual(self.json(path), [])
         self.assertEqual(self.report("folded", path), "")
@@ -251,12 +251,12 @@ class Explaining(ReportTest):
         for words in (
             "groups       postgres, by-postgres\n",
             'rule         1: Group "postgres" User "postgres"',
-            "inherited: as a descendant",
+            "inherited from an ancestor",
             "also in      by-postgres, by rule 2:",
             'shadowed     3: Group "%{unit}"',
             "estimated from an earlier reading, 12.5s old",
-            "in doubt by 20.0K",
-            "takes the CPU 120us",
+            "pss error at most 20.0K",
+            "takes 120us of CPU time",
         ):
             self.assertIn(words, text)
         self.assert_fails("no process 7", "explain", STATE, 7)
@@ -265,7 +265,7 @@ class Explaining(ReportTest):
         for pid, words in {
             700: "read from the kernel",
             702: "ReadBudget was used up",
-            802: "runs in its parent's memory",
+            802: "shares its parent's memory",
             850: "groups       none",
             900: "the kernel refused the rest",
         }.items():
@@ -368,7 +368,7 @@ class Differences(ReportTest):
         for old_new in ((STATE, new), (new, STATE)):
             done = run("diff", "--fail-over", "1", *old_new)
             self.assertEqual(done.returncode, 0)
-            self.assertIn('"vault.service": PSS is not known', done.words)
+            self.assertIn('"vault.service": PSS is unknown', done.words)
 
     def test_gate_is_of_pss_whatever_is_shown(self):
         new = self.changed()
@@ -483,13 +483,13 @@ class Terminal(ReportTest):
             ):  # fmt: skip
                 process[name] = hostile + name
             process["groups"] = [hostile]
-            process["source"] = process["put_off"] = hostile
+            process["source"] = process["deferred"] = hostile
         document["rules"] = [hostile] * 6
         document["host"] = hostile
         document["groups"].append({"name": hostile, "rule": 0})
         document["trigger"]["message"] = hostile
         path = self.write(document)
-        names = "comm,command,exe,user,unit,cgroup,group,rule,source,put_off"
+        names = "comm,command,exe,user,unit,cgroup,group,rule,source,deferred"
         for args in (
             [path], ["-u", path], ["-P", "-c", names, path], ["-j", path],
             ["explain", path], ["folded", path], ["diff", STATE, path],
@@ -528,8 +528,8 @@ class Broken(ReportTest):
             ("truncated", whole[: len(whole) // 2], "ends at byte"),
             ("text", b"PID USER\n", "no snapshot: no valid JSON"),
             ("foreign", b'{"groups":[]}', "no snapshot of the smaps plugin"),
-            ("future", whole.replace(b'"version": 1', b'"version": 2', 1),
-             "version 2 of the format, and this program reads 1"),
+            ("future", whole.replace(b'"version": 2', b'"version": 3', 1),
+             "format version 3, but this program reads version 2"),
             ("type", whole.replace(b'"pid": 700', b'"pid": "700"', 1),
              "processes[1].pid: expected a whole number"),
             ("deep", b'{"a":' + b"[" * 1000000, "no snapshot"),

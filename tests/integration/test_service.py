@@ -75,7 +75,7 @@ class DropIn(unittest.TestCase):
         return float(found.group(1))
 
     def test_every_setting_is_known(self):
-        """What is not known is a line, and no failure."""
+        """A missing tool is a line, and no failure."""
         self.put_drop_in()
         self.assertEqual(self.analyze("verify", "--man=no"), (0, ""))
 
@@ -115,12 +115,12 @@ class Capabilities(IntegrationTest):
         cycle = self.assert_sums_match(collectd, "foreign", shape.pids)
         self.assertEqual(cycle.counts("foreign"), (3, 3))
         self.assertEqual(cycle.value("", "count-denied"), 0)
-        # What asks kcmp.
+        # The process that calls kcmp.
         self.assert_sums_match(collectd, "vforked", [vfork.root])
 
 
 class AppArmorRules:
-    """What the abstraction lets be opened below /proc and /sys."""
+    """The files below /proc and /sys that the abstraction allows."""
 
     VARIABLES = {
         "@{PROC}": "/proc",

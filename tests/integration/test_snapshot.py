@@ -78,7 +78,7 @@ class StateTest(IntegrationTest):
         self.collectd.wait_cycles(len(self.collectd.times()) + count)
 
     def assert_one_line(self, pattern):
-        """What failed was said once, and the values go on."""
+        """A failure is said once, and the values go on."""
         wait_until(
             lambda: self.collectd.log_lines(pattern), f'a line with "{pattern}"'
         )
@@ -112,7 +112,7 @@ class Values(StateTest):
         def find():
             times = self.collectd.times()
             later = [t for t in times if t > document["time"] - 0.001]
-            # With one after it, this one is whole.
+            # A later file says that this file is whole.
             return len(later) >= 2 and self.collectd.cycle_at(later[0])
 
         return wait_until(find, "the values of the interval")
@@ -124,7 +124,7 @@ class Values(StateTest):
             metrics.pop("ps_count"),
             (in_document["processes"], in_document["threads"]),
         )
-        # Of nothing they say nothing.
+        # Without processes they say nothing.
         for metric, (value,) in metrics.items():
             found = look_up(in_document, place_of(metric))
             if value != value:
@@ -310,12 +310,12 @@ class Rules(StateTest):
 
 
 class Sources(StateTest):
-    """Where the numbers of a process are from."""
+    """The source of a process's numbers."""
 
     def assert_source(self, shape, source, put_off=None, after=0):
         def is_so(document):
             one = process_of(document, shape.root)
-            return one["source"] == source and one.get("put_off") == put_off
+            return one["source"] == source and one.get("deferred") == put_off
 
         return self.next_state(accept=is_so, after=after)
 
@@ -334,7 +334,7 @@ class Sources(StateTest):
         one = process_of(document, always.root)
         self.assertEqual(one["source"], "read")
         self.assertGreater(one["read_cost"], 0)
-        # What is estimated is as old as its reading.
+        # An estimate is as old as its reading.
         later = self.assert_source(idle, "estimated", after=time.time())
         self.assertAlmostEqual(
             process_of(later, idle.root)["age"]
@@ -356,9 +356,9 @@ class Sources(StateTest):
 
     def test_too_large_to_be_read(self):
         shape = self.start_shape("anon", name="large", mib=64)
-        self.start_state("MaxStall 0.1", group("g", 'Comm "large@"'))
-        document = self.assert_source(shape, "guessed", "max_stall")
-        self.assertGreater(process_of(document, shape.root)["doubt"], 0)
+        self.start_state("MaxLockHold 0.1", group("g", 'Comm "large@"'))
+        document = self.assert_source(shape, "guessed", "max_lock_hold")
+        self.assertGreater(process_of(document, shape.root)["pss_error"], 0)
 
     def test_beyond_the_budget(self):
         shape = self.start_shape("cow", name="many", children=20, mib=1)
@@ -366,7 +366,7 @@ class Sources(StateTest):
 
         def is_put_off(document):
             return "budget" in {
-                one.get("put_off")
+                one.get("deferred")
                 for one in document["processes"]
                 if one["pid"] in shape.pids
             }

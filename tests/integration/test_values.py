@@ -166,7 +166,7 @@ class ValuesOfShapes(IntegrationTest):
         for metric in (
             "count-deferred",
             "count-denied",
-            "count-stalled",
+            "count-hung",
             "count-unidentified",
             "count-groups_refused",
         ):
@@ -227,7 +227,7 @@ class ValuesInDetail(IntegrationTest):
             self.skipTest("the kernel has given no huge pages")
         cycle = self.measure(shape)
         self.assertEqual(cycle.memory("shaped", "anon_huge_pages"), huge)
-        # Where memory is fragmented some stay small; they are in PSS still.
+        # In fragmented memory some pages stay small; PSS has them still.
         self.assertLessEqual(huge, 32 * MIB)
         self.assert_near(
             cycle.memory("shaped", "uss"), 32 * MIB, PRIVATE_SLACK, "uss"

@@ -25,7 +25,7 @@
 
 #define CALLS_MAX 32768
 #define FILES_MAX 256
-#define NAME_SIZE 128
+#define GROUP_NAME_SIZE 128
 
 /* Not of errno: a read that brings half, or nothing. */
 #define CUT_SHORT (-1)
@@ -120,13 +120,18 @@ static const struct {
  * starts it, and is waited for by it. */
 #define LANES 2
 
+int __real_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex);
+int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex);
+int __real_pthread_cond_signal(pthread_cond_t *cond);
+int __wrap_pthread_cond_signal(pthread_cond_t *cond);
+
 static atomic_bool is_counting;
 static atomic_bool is_skipping; /* in the first lane */
 static atomic_uint made[LANES];
 static _Thread_local unsigned lane;
 static atomic_uint threads; /* that were started since the start */
 static unsigned watched;    /* the lane in which a call is to fail */
-/* Of what follows, as far as several threads touch it. */
+/* Guards the variables below that several threads touch. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_uint made_of[CALLS];
 static atomic_long blocks;
@@ -134,9 +139,14 @@ static _Atomic uint64_t now_ns = UINT64_C(1000) * 1000000000;
 static unsigned char kinds[CALLS_MAX + 1];
 static unsigned fails_at, fails_how;
 static int failed_with;
-static char description[NAME_SIZE + 64];
-static char opened[FILES_MAX][NAME_SIZE]; /* by descriptor */
+static char description[GROUP_NAME_SIZE + 64];
+static char opened[FILES_MAX][GROUP_NAME_SIZE]; /* by descriptor */
 static char root[PATH_MAX];
+/* The thread of the second lane, which waits for work. */
+static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;
+static const pthread_cond_t *waits_for;
+static bool is_busy;
+static void (*on_idle)(void);
 
 void faults_set_root(const char *path) {
   snprintf(root, sizeof(root), "%s", path);
@@ -148,12 +158,23 @@ void faults_watch(unsigned which) { watched = which; }
 
 void faults_skip(bool skips) { is_skipping = skips; }
 
+void faults_on_idle(void (*f)(void)) { on_idle = f; }
+
+void faults_await_idle(void) {
+  pthread_mutex_lock(&lock);
+  while (is_busy)
+    __real_pthread_cond_wait(&idle, &lock);
+  pthread_mutex_unlock(&lock);
+}
+
 void faults_start(unsigned at, unsigned way) {
   fails_at = at;
   fails_how = way;
   failed_with = 0;
   description[0] = '\0';
   threads = 0;
+  waits_for = NULL;
+  is_busy = false;
   for (int i = 0; i < LANES; i++)
     made[i] = 0;
   for (int i = 0; i < CALLS; i++)
@@ -369,11 +390,11 @@ static void remember(int fd, int dir_fd, const char *path) {
   if (fd < 0 || fd >= FILES_MAX)
     return;
   /* One's descriptor is nobody else's before it is closed. */
-  snprintf(opened[fd], NAME_SIZE, "%.60s/%.60s", name_of(dir_fd), path);
+  snprintf(opened[fd], GROUP_NAME_SIZE, "%.60s/%.60s", name_of(dir_fd), path);
 }
 
-/* By what name a file is opened: a descriptor of our own is the file that it
- * was opened for. */
+/* The name by which a file is opened: a descriptor of our own is the file that
+ * it was opened for. */
 static const char *original(const char *path) {
   static const char own[] = "/proc/self/fd/";
 
@@ -382,7 +403,7 @@ static const char *original(const char *path) {
              : path;
 }
 
-/* Where the plugin means the running kernel. */
+/* Redirects paths by which the plugin means the running kernel. */
 static const char *redirect(const char *path, char *ret) {
   static const char *const live[] = {"/proc", "/sys/kernel/mm/ksm"};
 
@@ -622,6 +643,28 @@ int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
   return __real_pthread_cond_timedwait(cond, mutex, &t);
 }
 
+/* A thread that waits holds the mutex under which it is given work, and
+ * signalled. */
+int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex) {
+  if (lane == LANES - 1) {
+    if (on_idle)
+      on_idle();
+    pthread_mutex_lock(&lock);
+    waits_for = cond;
+    is_busy = false;
+    pthread_cond_broadcast(&idle);
+    pthread_mutex_unlock(&lock);
+  }
+  return __real_pthread_cond_wait(cond, mutex);
+}
+
+int __wrap_pthread_cond_signal(pthread_cond_t *cond) {
+  pthread_mutex_lock(&lock);
+  is_busy |= cond == waits_for;
+  pthread_mutex_unlock(&lock);
+  return __real_pthread_cond_signal(cond);
+}
+
 /* uid 7 is "seven"; no other has a name. */
 int __wrap_getpwuid_r(uid_t uid, struct passwd *pw, char *buffer, size_t size,
                       struct passwd **ret) {
@@ -636,7 +679,7 @@ int __wrap_getpwuid_r(uid_t uid, struct passwd *pw, char *buffer, size_t size,
   return 0;
 }
 
-/* What a new thread is to do, and in which lane. */
+/* The work of a new thread, and its lane. */
 struct start {
   void *(*run)(void *);
   void *argument;
@@ -659,6 +702,9 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
   if (!start)
     return error ? error : EAGAIN;
   *start = (struct start){run, argument, threads++ == 0 ? lane : LANES - 1};
+  pthread_mutex_lock(&lock);
+  is_busy |= start->lane == LANES - 1;
+  pthread_mutex_unlock(&lock);
   error = __real_pthread_create(thread, attributes, start_in_lane, start);
   if (error)
     __real_free(start);

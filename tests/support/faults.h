@@ -15,10 +15,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is found under "/proc" and "/sys/kernel/mm/ksm", by any path. */
+/* The tree that stands for "/proc" and "/sys/kernel/mm/ksm", by any path. */
 void faults_set_root(const char *root);
 
-/* What CLOCK_MONOTONIC is put forward by. A microsecond passes by each look. */
+/* Puts CLOCK_MONOTONIC forward. A microsecond passes by each question. */
 void faults_pass(uint64_t ns);
 
 /*
@@ -28,20 +28,27 @@ void faults_pass(uint64_t ns);
 void faults_start(unsigned at, unsigned way);
 void faults_stop(void);
 
-/* Which of the two to look at, before the start: 0, or 1 for further threads.
+/* Chooses a lane, before the start: 0, or 1 for further threads.
  */
 void faults_watch(unsigned which);
 
-/* Of the first, calls are let pass and not counted, or not any more. */
+/* Lets calls of lane 0 pass without counting them, or no longer. */
 void faults_skip(bool skips);
+
+/* Waits until the thread that was started last, of the further ones, has
+ * nothing to do: it waits for a condition, and nobody has signalled that since.
+ */
+void faults_await_idle(void);
+/* Called on that thread whenever it has come so far. */
+void faults_on_idle(void (*f)(void));
 
 /* How many calls there were since the start, and in how many ways the n-th of
  * them can fail. */
 unsigned faults_calls(void);
 unsigned faults_ways(unsigned n);
 
-/* What has been made to fail since the start, or NULL: "read 10/statm: EIO".
- * Good until the next start. */
+/* The call that was made to fail since the start, or NULL: "read 10/statm:
+ * EIO". Good until the next start. */
 const char *faults_made(void);
 /* Likewise, as the errno; 0 where nothing failed or a read was cut short. */
 int faults_error(void);

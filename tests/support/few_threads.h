@@ -5,7 +5,7 @@
 #ifndef SMAPS_TESTS_FEW_THREADS_H
 #define SMAPS_TESTS_FEW_THREADS_H
 
-/* What a further thread fails with, an errno; 0 for not at all. */
+/* The errno with which a further thread fails; 0 for success. */
 extern int threads_fail;
 
 #endif

@@ -1,9 +1,7 @@
 #include "fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
+#include "test.h"
 
-#include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

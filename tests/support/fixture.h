@@ -2,13 +2,10 @@
 #ifndef SMAPS_TESTS_FIXTURE_H
 #define SMAPS_TESTS_FIXTURE_H
 
-#include <smaps/scan.h>
+#include <smaps/text.h>
 
 #include <stdbool.h>
 #include <stddef.h>
-
-/* A literal and its length, NULs within it counted. */
-#define TEXT(literal) literal, sizeof(literal) - 1
 
 /* A row of a table of texts. */
 struct text_case {
@@ -44,6 +41,45 @@ void fixture_assert_untouched(const void *ret, size_t size);
  */
 char *fixture_begin(const char *text, size_t len, void *ret, size_t size);
 int fixture_end(int outcome, const void *ret, size_t size);
+
+/* Defines a parser's parse() as above, is_taken() of a text, and parse_file()
+ * of a fixture. */
+#define FIXTURE_PARSER(parser, type)                                           \
+  static int parse(const char *text, size_t len, type *ret) {                  \
+    char *copy = fixture_begin(text, len, ret, sizeof(*ret));                  \
+                                                                               \
+    return fixture_end(parser(copy, len, ret), ret, sizeof(*ret));             \
+  }                                                                            \
+                                                                               \
+  static bool is_taken(const char *text, size_t len) {                         \
+    type ignored;                                                              \
+                                                                               \
+    return parse(text, len, &ignored) == 0;                                    \
+  }                                                                            \
+                                                                               \
+  __attribute__((unused)) static int parse_file(const char *name, type *ret) { \
+    struct span text = fixture_load(name);                                     \
+                                                                               \
+    return parse(text.text, text.len, ret);                                    \
+  }
+
+/* Defines feed(): feeds copies of at most `piece` bytes, each with the rest of
+ * the one before in front of it, as a reader does. */
+#define FIXTURE_FEEDER(feeder, type)                                           \
+  static void feed(type *sum, const char *text, size_t len, size_t piece) {    \
+    size_t taken = 0, end = 0;                                                 \
+                                                                               \
+    while (end < len) {                                                        \
+      char *copy;                                                              \
+                                                                               \
+      end = len - end > piece ? end + piece : len;                             \
+      copy = fixture_copy(text + taken, end - taken);                          \
+      taken += feeder(sum, copy, end - taken);                                 \
+      assert_true(taken <= end);                                               \
+      assert_true(taken == 0 || text[taken - 1] == '\n');                      \
+      free(copy);                                                              \
+    }                                                                          \
+  }
 
 typedef bool (*is_taken_function)(const char *text, size_t len);
 

@@ -1,9 +1,7 @@
 #include "parsed.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
+#include "test.h"
 
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,4 +123,29 @@ parsed parsed_find(parsed p, const char *path, const char *key,
       return p->u.array.values[i];
   }
   return NULL;
+}
+
+static void assert_number(parsed p, const char *path, const char *text) {
+  char *unit;
+  double expected = strtod(text, &unit);
+  double found = strchr(text, '.') ? parsed_decimal(p, path)
+                                   : (double)parsed_integer(p, path);
+
+  if (*unit)
+    expected *= *unit == 'm' ? (double)MIB : (double)KIB;
+  if (found != expected)
+    fail_msg("%s is %.17g and not %s", path, found, text);
+}
+
+void parsed_assert(parsed p, const char *values) {
+  char path[64], text[128];
+  int len;
+
+  for (; sscanf(values, " %63[^=]=%127s%n", path, text, &len) == 2;
+       values += len)
+    if (YAJL_IS_STRING(parsed_get(p, path)))
+      assert_string_equal(parsed_string(p, path), text);
+    else
+      assert_number(p, path, text);
+  assert_string_equal(values, "");
 }

@@ -45,6 +45,36 @@ void proctree_make(struct proctree *t) {
 
 void proctree_remove(struct proctree *t) { remove_tree(t->root); }
 
+struct fake fake_process(uint32_t pid, const char *comm) {
+  return (struct fake){.pid = pid,
+                       .ppid = 1,
+                       .comm = comm,
+                       .starttime = 100 + pid,
+                       .start_stack = 0x7ff000000000 + pid * 0x100000UL};
+}
+
+struct fake fake_child(const struct fake *parent, uint32_t pid) {
+  struct fake f = *parent;
+
+  f.pid = pid;
+  f.ppid = parent->pid;
+  f.starttime = 100 + pid;
+  return f;
+}
+
+int proctree_setup(void **state) {
+  static struct proctree tree;
+
+  proctree_make(&tree);
+  *state = &tree;
+  return 0;
+}
+
+int proctree_teardown(void **state) {
+  proctree_remove(*state);
+  return 0;
+}
+
 static void make_directories(char *path) {
   for (char *slash = strchr(path + 1, '/'); slash;
        slash = strchr(slash + 1, '/')) {

@@ -9,7 +9,7 @@ struct proctree {
   char root[64];
 };
 
-/* What the files of one process say. Zero and NULL are as good as it gets:
+/* The content of the files of a process. Zero and NULL mean the plainest:
  * state 'S', one thread, no exe link, empty command line, cgroup "0::/". */
 struct fake {
   uint32_t pid, ppid;
@@ -32,9 +32,18 @@ struct fake {
   unsigned switches; /* of context */
 };
 
+/* A child of 1 with a start time and a stack of its own, without memory. */
+struct fake fake_process(uint32_t pid, const char *comm);
+/* The same as its parent after a fork, but for pid and start time. */
+struct fake fake_child(const struct fake *parent, uint32_t pid);
+
 /* Makes an empty tree with a meminfo of 1 GiB; removes it with all in it. */
 void proctree_make(struct proctree *t);
 void proctree_remove(struct proctree *t);
+
+/* The same as fixtures of a test: *state is the tree. */
+int proctree_setup(void **state);
+int proctree_teardown(void **state);
 
 /* Writes all files of a process, over those that are there. */
 void proctree_put(const struct proctree *t, const struct fake *f);

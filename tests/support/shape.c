@@ -286,7 +286,7 @@ static void start_root(struct supervisor *v, struct shape *s) {
     s->command_fd = commands[0];
     run_root(s, parent);
   }
-  /* With our ends closed, the end of the last process is an end of file. */
+  /* Our ends are closed, so the end of the last process is an end of file. */
   close(reports[1]);
   close(commands[0]);
   v->reports = reports[0];
@@ -373,7 +373,7 @@ static void serve(const struct supervisor *v) {
       return;
 }
 
-/* What loses its parent comes to us, as we asked with PR_SET_CHILD_SUBREAPER,
+/* Orphans come to us, as we asked with PR_SET_CHILD_SUBREAPER,
  * and has got its SIGKILL: nothing is left behind, not even a zombie. */
 static void end_everything(const struct supervisor *v) {
   kill(v->root, SIGKILL);

@@ -55,7 +55,7 @@ struct shape {
   _Atomic unsigned long *started; /* churn: shared with the supervisor */
 };
 
-/* What the processes tell the supervisor. */
+/* Messages of the processes to the supervisor. */
 enum event {
   EVENT_EXPECT,  /* value: how many processes will be ready */
   EVENT_READY,   /* this one stands */

@@ -1,4 +1,4 @@
-/* What the processes of "shape" are made of: memory, forks, execs. */
+/* The parts of the processes of "shape": memory, forks, execs. */
 #include "shape.h"
 
 #include <errno.h>

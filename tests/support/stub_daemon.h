@@ -17,14 +17,14 @@ struct stub_value {
 };
 
 struct stub_daemon {
-  /* What the plugin has registered. */
+  /* The callbacks that the plugin has registered. */
   int (*config)(oconfig_item_t *);
   int (*init)(void);
   int (*shutdown)(void);
   plugin_read_cb read;
   int read_registrations;
   plugin_notification_cb notification; /* NULL where there is none */
-  /* What it has dispatched and logged since the last stub_clear(). */
+  /* Values and lines that it has dispatched and logged since stub_clear(). */
   struct stub_value values[STUB_VALUES_MAX];
   size_t n_values;
   char logs[STUB_LOGS_MAX][1024];
@@ -34,7 +34,7 @@ struct stub_daemon {
   notification_t notifications[STUB_NOTIFICATIONS_MAX];
   char metas[STUB_NOTIFICATIONS_MAX][PATH_MAX];
   size_t n_notifications;
-  /* Of these, on a thread that does not know which plugin it is of. */
+  /* Those of them on a thread that does not know its plugin. */
   size_t n_without_context;
   /* The last LOG_INFO, which is no trouble and is not counted above. */
   char info[1024];
@@ -43,6 +43,10 @@ struct stub_daemon {
 };
 
 extern struct stub_daemon stub;
+
+/* Clears the stub, at a time of its own, and loads the plugin by its
+ * module_register(). */
+void stub_begin(void (*load)(void));
 
 /* Forgets values, log lines and notifications. */
 void stub_clear(void);

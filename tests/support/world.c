@@ -1,12 +1,11 @@
 #include "world.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
+#include "test.h"
 
-#include <cmocka.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -15,8 +14,10 @@ static _Atomic uint64_t now_ns;
 
 static uint64_t wall_ns;
 
+/* Passes by each question to a clock. */
+#define TICK_NS 1000
+
 static _Atomic pthread_t cycle_thread;
-static uint64_t tick_ns;
 static _Atomic uint64_t walk_ns, wait_ns, cpu_ns;
 
 void world_walks_take(uint64_t ns) { walk_ns = ns; }
@@ -24,31 +25,31 @@ void world_walks_take(uint64_t ns) { walk_ns = ns; }
 void world_walks_wait(uint64_t ns) { wait_ns = ns; }
 
 static uint64_t cpu_clock_ns(void) {
-  cpu_ns += walk_ns ? walk_ns : WORLD_TICK_NS;
+  cpu_ns += walk_ns ? walk_ns : TICK_NS;
   return cpu_ns;
 }
 
-void world_tick(uint64_t ns) { tick_ns = ns; }
+void world_pass(uint64_t ns) { now_ns += ns; }
 
 static uint64_t clock_ns(void) {
   /* A reader's thread asks before and after. */
   if (!pthread_equal(pthread_self(), cycle_thread))
-    now_ns += wait_ns + (walk_ns ? walk_ns : WORLD_TICK_NS);
+    now_ns += wait_ns + (walk_ns ? walk_ns : TICK_NS);
   else
-    now_ns += tick_ns;
+    now_ns += TICK_NS;
   return now_ns;
 }
 
 static uint64_t wall_clock_ns(void) { return wall_ns; }
 
-/* Told on the scribe's thread. */
+/* Told on the writer's thread. */
 #define WRITTEN_MAX 64
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct world_written all_written[WRITTEN_MAX];
 static size_t n_written;
 
-static void take_written(const struct written *w) {
+static void take_written(const struct write_result *w) {
   struct world_written *copy;
 
   pthread_mutex_lock(&mutex);
@@ -95,12 +96,12 @@ void world_make(struct world *w) {
   *w = (struct world){.collector = NULL};
   cycle_thread = pthread_self();
   now_ns = UINT64_C(1000) * 1000000000;
-  tick_ns = WORLD_TICK_NS;
   wall_ns = WORLD_WALL_NS;
   n_written = 0;
   walk_ns = wait_ns = 0;
   proctree_make(&w->tree);
   settings_init(&w->settings);
+  w->settings.policy.refresh = REFRESH_ALWAYS;
 }
 
 void world_stop(struct world *w) {
@@ -114,10 +115,23 @@ void world_remove(struct world *w) {
   proctree_remove(&w->tree);
 }
 
+int world_setup(void **state) {
+  static struct world w;
+
+  world_make(&w);
+  *state = &w;
+  return 0;
+}
+
+int world_teardown(void **state) {
+  world_remove(*state);
+  return 0;
+}
+
 static void add_selector(struct rule *r, const char *option,
                          const char *pattern) {
   struct selector s;
-  struct reason reason;
+  struct config_error reason;
 
   if (!option)
     return;
@@ -128,7 +142,7 @@ static void add_selector(struct rule *r, const char *option,
 struct rule *world_group(struct world *w, const char *name, const char *option,
                          const char *pattern, const char *option2,
                          const char *pattern2) {
-  struct reason reason;
+  struct config_error reason;
   struct rule r;
 
   if (name)
@@ -142,13 +156,13 @@ struct rule *world_group(struct world *w, const char *name, const char *option,
 }
 
 void world_other(struct world *w, const char *name) {
-  struct reason reason;
+  struct config_error reason;
 
   assert_int_equal(settings_set_other(&w->settings, name, &reason), 0);
 }
 
 void world_keep_state(struct world *w) {
-  struct reason reason;
+  struct config_error reason;
   char path[128];
 
   snprintf(path, sizeof(path), "%s/state", w->tree.root);
@@ -156,7 +170,7 @@ void world_keep_state(struct world *w) {
 }
 
 void world_keep_captures(struct world *w) {
-  struct reason reason;
+  struct config_error reason;
   char path[128];
 
   snprintf(path, sizeof(path), "%s/captures", w->tree.root);
@@ -181,12 +195,10 @@ static void start(struct world *w) {
                                   .look_up_user = look_up_user,
                                   .wall_clock_ns = wall_clock_ns,
                                   .written = take_written};
-  struct reason reason;
+  struct config_error reason;
 
   assert_int_equal(settings_set_proc_root(&w->settings, w->tree.root, &reason),
                    0);
-  if (!w->settings.policy.refresh)
-    w->settings.policy.refresh = REFRESH_ALWAYS;
   w->settings.report.metrics = metric_find("detail", &reason);
   assert_int_equal(settings_finish(&w->settings), 0);
   assert_int_equal(collector_new(&w->settings, &hooks, &w->collector), 0);
@@ -199,6 +211,22 @@ int world_cycle(struct world *w, unsigned seconds) {
     start(w);
   now_ns += (uint64_t)seconds * 1000000000;
   return collector_cycle(w->collector);
+}
+
+void world_run(struct world *w, unsigned seconds) {
+  assert_int_equal(world_cycle(w, seconds), 0);
+}
+
+void world_put(const struct world *w, struct fake f) {
+  proctree_put(&w->tree, &f);
+}
+
+void world_put_mapped(const struct world *w, struct fake f, const char *name) {
+  const struct fake_mapping mapping = {.name = name,
+                                       .private_kb = f.private_kb};
+
+  world_put(w, f);
+  proctree_put_smaps(&w->tree, f.pid, &mapping, 1);
 }
 
 const struct group *world_find(const struct world *w, const char *name) {
@@ -230,7 +258,7 @@ double world_value(const struct world *w, const char *group,
   const struct group *g = world_find(w, group);
   struct report report = {.absolute = CHOICE_YES};
   struct metric_value value;
-  struct reason reason;
+  struct config_error reason;
   unsigned cursor = 0;
 
   assert_non_null(g);
@@ -239,4 +267,48 @@ double world_value(const struct world *w, const char *group,
                           collector_metric_context(w->collector), &cursor,
                           &value));
   return value.values[0];
+}
+
+void world_assert_members(const struct world *w, const char *members) {
+  char name[GROUP_NAME_SIZE];
+  unsigned expected;
+  int len;
+
+  for (; sscanf(members, " %127[^=]=%u%n", name, &expected, &len) == 2;
+       members += len)
+    if (world_members(w, name) != expected)
+      fail_msg("%s has %u members and not %u", name, world_members(w, name),
+               expected);
+  assert_string_equal(members, "");
+}
+
+double world_kb(const struct world *w, const char *group, const char *metric) {
+  return world_value(w, group, metric) / 1024;
+}
+
+void world_assert(const struct world *w, const char *group,
+                  const char *values) {
+  char name[32], number[32];
+  int len;
+
+  for (; sscanf(values, " %31[^=]=%31s%n", name, number, &len) == 2;
+       values += len) {
+    char *unit;
+    double expected = strtod(number, &unit),
+           found = world_value(w, group, name);
+
+    if (*unit == 'k')
+      expected *= 1024;
+    if (isnan(expected) ? !isnan(found) : found != expected)
+      fail_msg("%s: %s is %g and not %s", group, name, found, number);
+  }
+  assert_string_equal(values, "");
+}
+
+const struct collector_counts *world_counts(const struct world *w) {
+  return collector_counts(w->collector);
+}
+
+const struct diag *world_diag(const struct world *w, enum diag_kind kind) {
+  return collector_diag(w->collector, kind);
 }

@@ -12,10 +12,10 @@ struct world {
   struct collector *collector;
 };
 
-/* What the collector has told of a snapshot. */
+/* The result of a snapshot, as the collector has told it. */
 struct world_written {
   enum document_kind kind;
-  char subject[NAME_SIZE];
+  char subject[GROUP_NAME_SIZE];
   char path[PATH_MAX];
   int error;
 };
@@ -24,6 +24,10 @@ struct world_written {
  * settings are changed before the first. */
 void world_make(struct world *w);
 void world_remove(struct world *w);
+
+/* The same as fixtures of a test: *state is the world. */
+int world_setup(void **state);
+int world_teardown(void **state);
 
 /*
  * Adds a group (or, with name NULL, an Ignore) with up to two selectors; option
@@ -35,9 +39,16 @@ struct rule *world_group(struct world *w, const char *name, const char *option,
                          const char *pattern2);
 void world_other(struct world *w, const char *name);
 
+/* Writes the files of a process. */
+void world_put(const struct world *w, struct fake f);
+/* The same with a smaps, of one mapping that has all of its private memory. */
+void world_put_mapped(const struct world *w, struct fake f, const char *name);
+
 /* Runs a cycle, `seconds` after the last one; the collector is made for the
  * first. Returns what collector_cycle() does. */
 int world_cycle(struct world *w, unsigned seconds);
+/* The same for one that is to succeed. */
+void world_run(struct world *w, unsigned seconds);
 
 /* The time of day at the first cycle's beginning; it goes on with the cycles.
  */
@@ -51,7 +62,7 @@ void world_keep_captures(struct world *w);
 /* Raises an alarm about a group. */
 void world_raise(struct world *w, const char *group);
 
-/* What was told of the snapshot with that index, from 0 for the first; waits
+/* The result of the snapshot with that index, from 0 for the first; waits
  * for it. */
 const struct world_written *world_written(size_t index);
 /* How many were told of; all that were given are, once the world is stopped. */
@@ -64,9 +75,8 @@ void world_walks_take(uint64_t ns);
 /* And lets it wait so long for the processor besides. */
 void world_walks_wait(uint64_t ns);
 
-/* Lets a microsecond, or so much, pass whenever the clock is asked. */
-#define WORLD_TICK_NS 1000
-void world_tick(uint64_t ns);
+/* Lets time pass; a microsecond passes by each question to the clock. */
+void world_pass(uint64_t ns);
 
 /* A reported group of the last cycle, or NULL. */
 const struct group *world_find(const struct world *w, const char *name);
@@ -77,8 +87,19 @@ size_t world_groups(const struct world *w);
 /* How many members a group has; 0 where it is not reported. */
 unsigned world_members(const struct world *w, const char *name);
 
-/* A value of a group as it is published, by its name in Report. */
+/* Asserts how many members groups have: "web=2 rest=0". */
+void world_assert_members(const struct world *w, const char *members);
+
+/* A value of a group as it is published, by its name in Report; and in kB. */
 double world_value(const struct world *w, const char *group,
                    const char *metric);
+double world_kb(const struct world *w, const char *group, const char *metric);
+
+/* Asserts values of a group: "pss=120k age=0 uss=nan", where 120k is 120 kB. */
+void world_assert(const struct world *w, const char *group, const char *values);
+
+/* Counts and troubles of the last cycle. */
+const struct collector_counts *world_counts(const struct world *w);
+const struct diag *world_diag(const struct world *w, enum diag_kind kind);
 
 #endif

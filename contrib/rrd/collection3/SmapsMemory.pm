@@ -1,9 +1,10 @@
 package Collectd::Graph::Type::SmapsMemory;
 
-# Draws the type "memory" in collection3. What the smaps plugin measures does
-# not add up as used, free and cached do: USS and the group's part of what is
-# shared are stacked (that is PSS), swap is a line over them, and everything
-# else has lines in a second picture. Other plugins' memory is drawn as ever.
+# Draws the type "memory" in collection3. The values of the smaps plugin do not
+# add up as used, free and cached do: USS and the group's part of shared memory
+# are stacked (together they are PSS), swap is a line over them, and all other
+# values have lines in a second picture. Memory of other plugins is drawn as
+# before.
 
 use strict;
 use warnings;
@@ -109,8 +110,8 @@ sub getRRDArgs
   return (['-t', "$title, further values", @head, _lines (\%files)]);
 }
 
-# A line of the legend. There is no place for the minimum as well: names are
-# long, and GraphWidth is 400.
+# A line of the legend. The minimum has no space in it: names are long, and
+# GraphWidth is 400.
 sub _row
 {
   my ($shape, $legend, $avg, $max, @options) = @_;

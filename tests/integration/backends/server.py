@@ -1,4 +1,4 @@
-"""What the tests of the backends stand on: real servers, and a collectd with
+"""The ground of the tests of backends: real servers, and a collectd with
 further plugins of its own next to ours.
 
 Server is a program in the foreground with a directory and a log of its own;

@@ -102,7 +102,7 @@ class Dashboard:
         if isinstance(value, str):
             return value
         if value == ALL:
-            # What is configured for All is put in as it is.
+            # The value configured for All is put in as it is.
             return variable["allValue"]
         if form != "regex":
             raise AssertionError(f"{name} may have several values")
@@ -111,7 +111,7 @@ class Dashboard:
 
 
 def escape_regex(text):
-    """What Grafana does for the format "regex"."""
+    """Does the same as Grafana for the format "regex"."""
     return re.sub(r"[\\^$*+?.()|[\]{}/]", r"\\\g<0>", text)
 
 
@@ -206,7 +206,7 @@ class InfluxSource:
 
 
 class Queries(BackendTest):
-    """With both servers filled by one daemon, once for all tests."""
+    """A single daemon fills both servers, once for all tests."""
 
     @classmethod
     def setUpClass(cls):
@@ -337,7 +337,7 @@ class Queries(BackendTest):
 
 
 class Form(unittest.TestCase):
-    """What Grafana's description of the format asks for, as far as a dashboard
+    """The rules of Grafana's description of the format, as far as a dashboard
     of this kind has it."""
 
     @staticmethod

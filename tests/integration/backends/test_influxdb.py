@@ -136,7 +136,7 @@ class Influx:
 
 
 def as_text(value):
-    """With the digits that the csv plugin writes: bytes are whole."""
+    """Rounds to the digits that the csv plugin writes: bytes are whole."""
     return f"{value:.6f}"
 
 
@@ -166,7 +166,7 @@ class InfluxTest(BackendTest):
         self.start_shape("anon", name="unread", mib=2)
 
     def collect(self, outputs):
-        """What a daemon dispatched in some cycles, from its first to its last;
+        """All that a daemon dispatched in some cycles, from its first to its last;
         it has ended then, and has sent what it had buffered."""
         self.start_shapes()
         daemon = self.start_daemon(SMAPS + outputs, host="alpha")

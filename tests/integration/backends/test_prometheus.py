@@ -150,7 +150,7 @@ class WhatPrometheusHolds(PrometheusTest):
         daemon, prometheus = self.start_both()
         every = '{__name__=~"collectd_smaps_.*"}'
         found = prometheus.wait_query(every)
-        # What it has may be in a csv file a moment later.
+        # A value of it may be in a csv file a moment later.
         daemon.next_cycle()
         values = daemon.values()
         self.assertEqual({labels["instance"] for labels, _ in found}, {"alpha"})

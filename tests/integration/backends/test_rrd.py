@@ -42,7 +42,7 @@ UNKNOWN_COLOUR = "ffd9d9"
 
 
 class RrdDaemon(Daemon):
-    """With the rrdtool plugin, into a directory of its own."""
+    """Uses the rrdtool plugin, with a directory of its own."""
 
     def _write_config(self, body, interval):
         text = shipped(
@@ -101,7 +101,7 @@ def fetch(path, function, begin, end):
 
 
 def same(one, other):
-    """Of numbers that may be NaN. In csv they have six decimals."""
+    """Compares numbers that may be NaN. In csv they have six decimals."""
     return len(one) == len(other) and all(
         abs(a - b) < 1e-6 or (math.isnan(a) and math.isnan(b))
         for a, b in zip(one, other)
@@ -365,7 +365,7 @@ class PictureTest(BackendTest):
         return [Path(line) for line in done.stdout.splitlines()]
 
     def assert_fails(self, words, *arguments, data=None):
-        """With one line, and no picture."""
+        """It prints one line, and no picture."""
         done = self.graph(*arguments, data=data)
         self.assertNotEqual(done.returncode, 0)
         self.assertEqual(done.stdout, "")

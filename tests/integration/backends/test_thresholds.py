@@ -69,7 +69,7 @@ PSS_LIMITS = {
     "Hysteresis 200000000": f"Hysteresis {HYSTERESIS}",
 }
 # What takes the Hits of the same block away.
-NO_HITS = {"# Not for a peak of a few intervals.\n      Hits 3": ""}
+NO_HITS = {"# A peak of a few intervals raises no alarm.\n      Hits 3": ""}
 PERSIST = {"Persist false": "Persist true"}
 PERSIST_OK = {"PersistOK false": "PersistOK true"}
 
@@ -195,7 +195,7 @@ class ThresholdTest(BackendTest):
         return self.daemon.values()[group][metric]
 
     def value_at(self, time, metric):
-        """What the csv plugin wrote of the moment of a notification."""
+        """The values of the csv plugin at the moment of a notification."""
         for when, value in self.rows(metric):
             if abs(when - time) < 0.0005:
                 return value
@@ -331,12 +331,13 @@ class Limits(ThresholdTest):
 
 
 class Captures(ThresholdTest):
-    """With the block that thresholds.conf has in its comment."""
+    """Uses the block that thresholds.conf has in its comment."""
 
     def capture_block(self):
         text = (ROOT / "contrib/alerts/thresholds.conf").read_text()
         lines = re.findall(r"^#   (.*)$", text, re.MULTILINE)
-        block = "\n".join(lines[lines.index("<Plugin smaps>") :])
+        first, last = lines.index("<Plugin smaps>"), lines.index("</Plugin>")
+        block = "\n".join(lines[first : last + 1])
         self.directory = stage().new_directory() / "captures"
         return block.replace("/var/lib/collectd-smaps", str(self.directory))
 
@@ -346,7 +347,7 @@ class Captures(ThresholdTest):
         )
 
     def told(self):
-        """What has no value of its own."""
+        """Alerts without a value of their own."""
         return [
             alert
             for alert in self.notify.alerts()
@@ -450,7 +451,7 @@ class Unknown(ThresholdTest):
 
 
 class Options(ThresholdTest):
-    """What 5.12 makes of them, where it is not what its manual says."""
+    """The results of 5.12 where they differ from its manual."""
 
     def test_each_value_is_reported_as_okay_when_it_is_first_seen(self):
         self.start_shape("anon", name="postgres")

@@ -1,0 +1,101 @@
+/*
+ * A cursor over text that the caller owns and that need not end in NUL.
+ *
+ * All text of the kernel under /proc is read with this: no sscanf, no atoi, no
+ * copying. A function that fails leaves the cursor where it was.
+ */
+#ifndef SMAPS_TEXT_H
+#define SMAPS_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes within a longer-lived text. Any byte is allowed, NUL included. */
+struct span {
+  const char *text;
+  size_t len;
+};
+
+struct cursor {
+  const char *at;
+  const char *end;
+};
+
+static inline struct cursor cursor_begin(const char *text, size_t len) {
+  return (struct cursor){.at = text, .end = text + len};
+}
+
+static inline bool cursor_is_done(const struct cursor *s) {
+  return s->at == s->end;
+}
+
+/* The next four are inline because a cycle calls them some hundred times per
+ * process. */
+
+/* Skips blanks and tabs, but not newlines. */
+static inline void skip_blanks(struct cursor *s) {
+  while (s->at < s->end && (*s->at == ' ' || *s->at == '\t'))
+    s->at++;
+}
+
+/* Consumes exactly this byte. */
+static inline bool parse_char(struct cursor *s, char c) {
+  if (s->at == s->end || *s->at != c)
+    return false;
+  s->at++;
+  return true;
+}
+
+/*
+ * Consumes a decimal number: one digit or more, no sign, no blank before it.
+ * False if there is no digit or the value does not fit in 64 bits.
+ */
+static inline bool parse_u64(struct cursor *s, uint64_t *ret) {
+  const char *at = s->at;
+  uint64_t value = 0;
+
+  for (; at < s->end && *at >= '0' && *at <= '9'; at++)
+    if (__builtin_mul_overflow(value, 10u, &value) ||
+        __builtin_add_overflow(value, (unsigned)(*at - '0'), &value))
+      return false;
+  if (at == s->at)
+    return false;
+  s->at = at;
+  *ret = value;
+  return true;
+}
+
+/* The same for 32 bits. */
+static inline bool parse_u32(struct cursor *s, uint32_t *ret) {
+  struct cursor ahead = *s;
+  uint64_t value;
+
+  if (!parse_u64(&ahead, &value) || value > UINT32_MAX)
+    return false;
+  *s = ahead;
+  *ret = (uint32_t)value;
+  return true;
+}
+
+/* Consumes blanks, a number and " kB"; the result is in bytes. False also if
+ * that does not fit. */
+bool parse_kb(struct cursor *s, uint64_t *ret_bytes);
+
+/* Consumes exactly this word. */
+bool parse_word(struct cursor *s, const char *word);
+
+/*
+ * Consumes the rest of the line and its newline, if there is one; the span
+ * excludes the newline. False at the end of the text.
+ */
+bool parse_line(struct cursor *s, struct span *ret);
+
+/*
+ * Escapes untrusted text for a log line: printable ASCII is copied; any other
+ * byte, the quotation mark and the backslash become \xNN. Text that does not
+ * fit is cut and ends in "...". `size` is 8 at least. Returns ret.
+ */
+const char *escape_text(const char *text, size_t len, char *ret, size_t size);
+
+#endif

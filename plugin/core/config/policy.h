@@ -1,0 +1,26 @@
+/* How often a group's rollups are read: Refresh, MaxAge and MaxLockHold. */
+#ifndef SMAPS_POLICY_H
+#define SMAPS_POLICY_H
+
+#include "proc/duration.h"
+
+enum refresh {
+  REFRESH_UNSET,
+  REFRESH_NEVER,    /* statm only */
+  REFRESH_ADAPTIVE, /* a rollup if its estimate is too uncertain */
+  REFRESH_ALWAYS,   /* a rollup of every member in every interval */
+};
+
+struct policy {
+  enum refresh refresh;
+  uint64_t max_age_ns;       /* of the reading that an estimate rests on */
+  uint64_t max_lock_hold_ns; /* predicted time of a page table walk */
+};
+
+/* Copies the fields that are not set (0) from the enclosing policy. */
+void policy_inherit(struct policy *p, const struct policy *from);
+
+/* Makes p the stricter of the two, for a process in two groups. */
+void policy_tighten(struct policy *p, const struct policy *other);
+
+#endif

@@ -1,0 +1,63 @@
+/*
+ * A rule puts processes into a group or, with Ignore, into none:
+ *
+ *   <Group "web"> … </Group>    Process "sshd"    <Ignore> … </Ignore>
+ */
+#ifndef SMAPS_RULE_H
+#define SMAPS_RULE_H
+
+#include "config/policy.h"
+#include "config/selector.h"
+#include "config/template.h"
+#include "report/metric.h"
+
+struct rule {
+  char *text; /* the configuration of the rule on one line; may be NULL */
+  bool is_ignore;
+  bool takes_children; /* Children */
+  bool is_view;        /* Continue: later rules may take the process too */
+  struct template name;
+  /* Sorted by attribute. Selectors of one attribute are alternatives (OR);
+   * different attributes must all match (AND). */
+  struct selector *selectors;
+  size_t n_selectors;
+  struct report report;
+  struct policy policy;
+};
+
+int rule_init_group(struct rule *r, const char *name,
+                    struct config_error *reason);
+void rule_init_ignore(struct rule *r);
+void rule_done(struct rule *r);
+
+/* Copies the text. 0 or -ENOMEM. */
+int rule_set_text(struct rule *r, const char *text);
+
+/* Owns the selector from then on, even if it fails. 0 or -ENOMEM. */
+int rule_add_selector(struct rule *r, struct selector *s);
+
+/*
+ * Checks a rule that is complete. -EINVAL, with the expected text in *reason,
+ * if it has no selector or if its name uses a capture that a selector lacks.
+ */
+int rule_check(const struct rule *r, struct config_error *reason);
+
+/*
+ * Matches the attributes of a process: 1, 0 or -ENOMEM, as selector_match().
+ * *ret_captures are the values of %{1} … in the name: the captures of the first
+ * attribute, in the order written, that has a regular expression with captures.
+ */
+int rule_match(const struct rule *r, const struct attributes *id, uint32_t pid,
+               struct captures *ret_captures);
+
+/* True if a PID file of the rule could not be read: the process that it selects
+ * is then unknown. */
+bool rule_is_blind(const struct rule *r);
+
+/* Bit per attribute that the selectors or the name use. */
+unsigned rule_attributes(const struct rule *r);
+
+/* True if both names have no placeholder and expand to the same text. */
+bool rule_has_same_name(const struct rule *a, const struct rule *b);
+
+#endif

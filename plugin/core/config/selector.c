@@ -1,0 +1,266 @@
+#include "config/selector.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define PID_FILE "PidFile"
+#define MATCH_SUFFIX "Match"
+#define COMM_MAX 15
+
+static const char *const attribute_option[ATTRIBUTES] = {
+    [ATTRIBUTE_COMM] = "Comm",
+    [ATTRIBUTE_COMMAND_LINE] = "CommandLine",
+    [ATTRIBUTE_EXECUTABLE] = "Executable",
+    [ATTRIBUTE_USER] = "User",
+    [ATTRIBUTE_CGROUP] = "Cgroup",
+    [ATTRIBUTE_UNIT] = "Unit",
+    [ATTRIBUTE_SLICE] = "Slice",
+    [ATTRIBUTE_CONTAINER] = "Container",
+};
+
+const char *const selector_options[] = {"Comm",        "CommMatch",
+                                        "CommandLine", "CommandLineMatch",
+                                        "Executable",  "ExecutableMatch",
+                                        "User",        "UserMatch",
+                                        "Cgroup",      "CgroupMatch",
+                                        "Unit",        "UnitMatch",
+                                        "Slice",       "SliceMatch",
+                                        "Container",   "ContainerMatch",
+                                        PID_FILE,      NULL};
+
+/* The suffix Match stands for a regular expression. */
+static bool find_option(const char *option, enum attribute *attribute,
+                        enum selector_test *test) {
+  for (int i = 0; i < ATTRIBUTES; i++) {
+    const char *name = attribute_option[i];
+    size_t len = strlen(name);
+
+    if (strncasecmp(option, name, len) != 0)
+      continue;
+    *attribute = (enum attribute)i;
+    *test = option[len] ? SELECT_REGEX : SELECT_GLOB;
+    if (!option[len] || strcasecmp(option + len, MATCH_SUFFIX) == 0)
+      return true;
+  }
+  return false;
+}
+
+/*
+ * Finds the ']' that ends a set in brackets; p points after its '['. NULL if
+ * the set has no end. A ']' at the start is a member of the set, and a class
+ * such as
+ * "[:alpha:]" may contain one. In a glob '!' negates as '^' does, and a
+ * backslash escapes the next character; in a regular expression both are
+ * members.
+ */
+static const char *set_end(const char *p, bool is_glob) {
+  if (*p == '^' || (is_glob && *p == '!'))
+    p++;
+  if (*p == ']')
+    p++;
+  for (; *p && *p != ']'; p++) {
+    const char *class_end;
+    char kind = p[1];
+
+    if (is_glob && *p == '\\' && kind) {
+      p++;
+      continue;
+    }
+    if (*p != '[' || !kind || !strchr(":.=", kind))
+      continue;
+    class_end = strchr(p + 2, kind);
+    if (class_end && class_end[1] == ']')
+      p = class_end + 1;
+  }
+  return *p ? p : NULL;
+}
+
+/* fnmatch(3) takes a '[' without its ']' as a letter: that is a mistake here.
+ */
+static int check_glob(const char *pattern, struct config_error *reason) {
+  if (!*pattern)
+    return config_error_set(reason, "expected a shell glob that is not empty");
+  for (const char *p = pattern; *p; p++) {
+    if (*p == '\\' && !p[1])
+      return config_error_set(reason,
+                              "expected a shell glob: nothing follows the "
+                              "backslash at its end");
+    if (*p == '\\')
+      p++;
+    else if (*p == '[' && !(p = set_end(p + 1, true)))
+      return config_error_set(reason,
+                              "expected a shell glob: '[' without its ']'");
+  }
+  return 0;
+}
+
+/* The kernel cuts comm to COMM_MAX bytes, so a longer name never matches. */
+static int check_comm(const char *pattern, struct config_error *reason) {
+  if (strlen(pattern) <= COMM_MAX || strpbrk(pattern, "*?[\\"))
+    return 0;
+  return config_error_set(
+      reason,
+      "expected a name of at most %d bytes, because the kernel cuts longer "
+      "names; select by CommandLineMatch or Executable instead",
+      COMM_MAX);
+}
+
+/* Names are bytes. Another plugin may have set a locale for the daemon in which
+ * not every byte is a character. */
+static int compile_in_c_locale(regex_t *regex, const char *pattern) {
+  locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+  locale_t before;
+  int rc;
+
+  if (!c)
+    return REG_ESPACE;
+  before = uselocale(c);
+  rc = regcomp(regex, pattern, REG_EXTENDED);
+  uselocale(before);
+  freelocale(c);
+  return rc;
+}
+
+/*
+ * A back-reference takes glibc's regexec(3) exponential time: "(a*)\1b" takes
+ * five seconds for a thousand letters a, and any user can put these into a
+ * command line. Without one the time is at worst the square of the length, 50
+ * to 200 ms for the 4 KiB that are matched. (POSIX has no back-references in
+ * extended expressions.)
+ */
+static bool has_back_reference(const char *p) {
+  for (; *p; p++) {
+    if (*p == '[' && !(p = set_end(p + 1, false)))
+      return false;
+    if (*p != '\\')
+      continue;
+    if (p[1] >= '1' && p[1] <= '9')
+      return true;
+    p += p[1] != '\0';
+  }
+  return false;
+}
+
+static int compile_regex(regex_t *regex, const char *pattern,
+                         struct config_error *reason) {
+  char message[128];
+  int rc;
+
+  if (!*pattern)
+    return config_error_set(
+        reason, "expected a POSIX extended regular expression that is not "
+                "empty");
+  if (has_back_reference(pattern))
+    return config_error_set(
+        reason, "expected a POSIX extended regular expression without "
+                "back-references such as \\1: a process could choose a "
+                "name that takes hours to match");
+  rc = compile_in_c_locale(regex, pattern);
+  if (rc == 0)
+    return 0;
+  regerror(rc, regex, message, sizeof(message));
+  return config_error_set(
+      reason, "expected a POSIX extended regular expression: %s", message);
+}
+
+static int check_pid_file(const char *path, struct config_error *reason) {
+  if (*path != '/')
+    return config_error_set(reason, "expected the absolute path of a PID file");
+  return 0;
+}
+
+int selector_init(struct selector *s, const char *option, const char *pattern,
+                  struct config_error *reason) {
+  struct selector made = {.test = SELECT_PID_FILE, .attribute = ATTRIBUTES};
+  int rc;
+
+  if (strcasecmp(option, PID_FILE) != 0 &&
+      !find_option(option, &made.attribute, &made.test))
+    return -ENOENT;
+  made.pattern = strdup(pattern);
+  if (!made.pattern)
+    return -ENOMEM;
+  if (made.test == SELECT_REGEX)
+    rc = compile_regex(&made.regex, pattern, reason);
+  else if (made.test == SELECT_GLOB)
+    rc = check_glob(pattern, reason);
+  else
+    rc = check_pid_file(pattern, reason);
+  if (rc == 0 && made.test == SELECT_GLOB && made.attribute == ATTRIBUTE_COMM)
+    rc = check_comm(pattern, reason);
+  if (rc < 0) {
+    free(made.pattern);
+    return rc;
+  }
+  *s = made;
+  return 0;
+}
+
+int selector_init_process(struct selector *s, const char *comm,
+                          struct config_error *reason) {
+  char *pattern;
+
+  if (!*comm || strlen(comm) > COMM_MAX)
+    return config_error_set(
+        reason,
+        "expected a name of 1 to %d bytes, because the kernel cuts longer "
+        "names; select by ProcessMatch instead",
+        COMM_MAX);
+  pattern = strdup(comm);
+  if (!pattern)
+    return -ENOMEM;
+  *s = (struct selector){
+      .test = SELECT_EXACT, .attribute = ATTRIBUTE_COMM, .pattern = pattern};
+  return 0;
+}
+
+void selector_done(struct selector *s) {
+  if (s->test == SELECT_REGEX)
+    regfree(&s->regex);
+  free(s->pattern);
+}
+
+/* User matches a uid too: the name of a user may change or be missing. */
+static bool is_uid(const struct selector *s, const struct attributes *id) {
+  struct cursor scan = cursor_begin(s->pattern, strlen(s->pattern));
+  uint32_t uid;
+
+  return s->attribute == ATTRIBUTE_USER && parse_u32(&scan, &uid) &&
+         cursor_is_done(&scan) && uid == id->uid;
+}
+
+static int match_regex(const struct selector *s, const char *value,
+                       struct captures *captures) {
+  struct captures found = {.text = value};
+  int rc = regexec(&s->regex, value, CAPTURES, found.match, 0);
+
+  if (rc != 0)
+    return rc == REG_NOMATCH ? 0 : -ENOMEM;
+  if (captures)
+    *captures = found;
+  return 1;
+}
+
+int selector_match(const struct selector *s, const struct attributes *id,
+                   uint32_t pid, struct captures *captures) {
+  const char *value;
+
+  if (s->test == SELECT_PID_FILE)
+    return s->pid != 0 && s->pid == pid;
+  value = id->value[s->attribute];
+  if (!value)
+    return 0;
+  if (s->test == SELECT_REGEX)
+    return match_regex(s, value, captures);
+  if (s->test == SELECT_EXACT)
+    return strcmp(s->pattern, value) == 0;
+  return fnmatch(s->pattern, value, 0) == 0 || is_uid(s, id);
+}
+
+size_t selector_captures(const struct selector *s) {
+  return s->test == SELECT_REGEX ? s->regex.re_nsub : 0;
+}

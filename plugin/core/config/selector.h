@@ -1,0 +1,65 @@
+/* One condition on a process: an attribute against a pattern, or a PID file. */
+#ifndef SMAPS_SELECTOR_H
+#define SMAPS_SELECTOR_H
+
+#include <regex.h>
+
+#include "process/attributes.h"
+#include <smaps/config_error.h>
+
+/* The whole match and %{1} … %{9}. */
+#define CAPTURES 10
+
+/* The matches of a regular expression, for templates. */
+struct captures {
+  const char *text; /* NULL: none */
+  regmatch_t match[CAPTURES];
+};
+
+enum selector_test {
+  SELECT_EXACT,
+  SELECT_GLOB,  /* fnmatch(3) on the whole value; '*' matches '/' too */
+  SELECT_REGEX, /* POSIX extended, unanchored */
+  SELECT_PID_FILE,
+};
+
+struct selector {
+  enum selector_test test;
+  enum attribute attribute; /* ATTRIBUTES for a PID file */
+  char *pattern;            /* or the path of the PID file */
+  regex_t regex;
+  /* Set by the watch (pid_watch.h): the process that the PID file names (0 if
+   * unknown), and true if the file could be read. */
+  uint32_t pid;
+  bool is_pid_known;
+};
+
+/* The names of all selectors in collectd.conf; NULL ends the list. */
+extern const char *const selector_options[];
+
+/*
+ * Makes the selector that `option` names; the case is ignored. -ENOENT if it
+ * names none; -EINVAL with the expected text in *reason; -ENOMEM. End with
+ * selector_done().
+ */
+int selector_init(struct selector *s, const char *option, const char *pattern,
+                  struct config_error *reason);
+
+/* Makes an exact match of comm, as `Process` does in the processes plugin.
+ * -EINVAL or -ENOMEM as above. */
+int selector_init_process(struct selector *s, const char *comm,
+                          struct config_error *reason);
+
+void selector_done(struct selector *s);
+
+/*
+ * Returns 1 if the process matches, 0 if not, or -ENOMEM. captures may be NULL.
+ * An unknown attribute matches nothing.
+ */
+int selector_match(const struct selector *s, const struct attributes *id,
+                   uint32_t pid, struct captures *captures);
+
+/* The number of captures in the pattern. */
+size_t selector_captures(const struct selector *s);
+
+#endif

@@ -1,0 +1,271 @@
+#include <smaps/settings.h>
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <smaps/procfs.h>
+
+#define EVERY_ATTRIBUTE ((1U << ATTRIBUTES) - 1)
+/* NAME_MAX less the suffix of the name under which the file is written. */
+#define STATE_NAME_MAX 240
+
+const struct settings settings_defaults = {
+    .max_groups = 200,
+    .read_budget_ns = 50 * NS_PER_MS,
+    .read_timeout_ns = 1 * NS_PER_S,
+    .state_interval_ns = 60 * NS_PER_S,
+    .command_lines = CHOICE_YES,
+    .report = {.absolute = CHOICE_YES, .percentage = CHOICE_NO},
+    .policy = {.refresh = REFRESH_ADAPTIVE,
+               .max_age_ns = 60 * NS_PER_S,
+               .max_lock_hold_ns = 100 * NS_PER_MS},
+    .capture = {.severities = SEVERITY_WARNING | SEVERITY_FAILURE,
+                .top_processes = 20,
+                .top_mappings = 50,
+                .cooldown_ns = 300 * NS_PER_S,
+                .max_files = 100,
+                .max_bytes = UINT64_C(64) << 20}};
+
+void settings_init(struct settings *s) { *s = settings_defaults; }
+
+void settings_done(struct settings *s) {
+  for (size_t i = 0; i < s->n_rules; i++)
+    rule_done(&s->rules[i]);
+  rule_done(&s->other);
+  free(s->rules);
+  free(s->proc_root);
+  free(s->host);
+  free(s->state_file);
+  free(s->capture.directory);
+  *s = (struct settings){0};
+}
+
+static int check_name_is_free(const struct settings *s, const struct rule *r,
+                              struct config_error *reason) {
+  for (size_t i = 0; i < s->n_rules; i++)
+    if (rule_has_same_name(&s->rules[i], r))
+      return config_error_set(reason,
+                              "expected a name that no group above has");
+  return 0;
+}
+
+static int append_rule(struct settings *s, const struct rule *r) {
+  struct rule *rules = reallocarray(s->rules, s->n_rules + 1, sizeof(*rules));
+
+  if (!rules)
+    return -ENOMEM;
+  s->rules = rules;
+  s->rules[s->n_rules++] = *r;
+  return 0;
+}
+
+int settings_add_rule(struct settings *s, struct rule *r,
+                      struct config_error *reason) {
+  int rc = rule_check(r, reason);
+
+  if (rc == 0)
+    rc = check_name_is_free(s, r, reason);
+  if (rc == 0 && rule_has_same_name(&s->other, r))
+    rc = config_error_set(reason, "expected a name other than that of Other");
+  if (rc == 0)
+    rc = append_rule(s, r);
+  if (rc < 0)
+    rule_done(r);
+  return rc;
+}
+
+static int set_other_text(struct rule *other, const char *name) {
+  char text[256];
+
+  snprintf(text, sizeof(text), "Other \"%s\"", name);
+  return rule_set_text(other, text);
+}
+
+int settings_set_other(struct settings *s, const char *name,
+                       struct config_error *reason) {
+  struct rule other;
+  int rc = rule_init_group(&other, name, reason);
+
+  if (rc < 0)
+    return rc;
+  rc = set_other_text(&other, name);
+  if (rc < 0) {
+    rule_done(&other);
+    return rc;
+  }
+  if (template_is_fixed(&other.name))
+    rc = check_name_is_free(s, &other, reason);
+  else
+    rc = config_error_set(reason, "expected a name without placeholders");
+  if (rc < 0) {
+    rule_done(&other);
+    return rc;
+  }
+  rule_done(&s->other);
+  s->other = other;
+  return 0;
+}
+
+int settings_set_proc_root(struct settings *s, const char *root,
+                           struct config_error *reason) {
+  struct procfs *procfs;
+  char *copy;
+  int rc;
+
+  if (*root != '/')
+    return config_error_set(reason, "expected an absolute path");
+  rc = procfs_new(root, &procfs);
+  if (rc == -ENOMEM)
+    return rc;
+  if (rc == -ENOTTY)
+    return config_error_set(reason,
+                            "expected a proc file system: this directory has "
+                            "no process");
+  if (rc != 0)
+    return config_error_set(reason, "expected a proc file system: %s",
+                            strerror(-rc));
+  procfs_free(procfs);
+  copy = strdup(root);
+  if (!copy)
+    return -ENOMEM;
+  free(s->proc_root);
+  s->proc_root = copy;
+  return 0;
+}
+
+static int set_path(char **path, const char *value,
+                    struct config_error *reason) {
+  char *copy;
+
+  if (*value != '/')
+    return config_error_set(reason, "expected an absolute path");
+  if (strlen(value) >= PATH_MAX - NAME_MAX)
+    return config_error_set(reason, "expected a path of less than %d bytes",
+                            PATH_MAX - NAME_MAX);
+  copy = strdup(value);
+  if (!copy)
+    return -ENOMEM;
+  free(*path);
+  *path = copy;
+  return 0;
+}
+
+int settings_set_state_file(struct settings *s, const char *path,
+                            struct config_error *reason) {
+  const char *name = strrchr(path, '/');
+
+  if (name && name[1] == '\0')
+    return config_error_set(reason, "expected the path of a file");
+  if (name && strlen(name + 1) > STATE_NAME_MAX)
+    return config_error_set(reason, "expected a file name of at most %d bytes",
+                            STATE_NAME_MAX);
+  return set_path(&s->state_file, path, reason);
+}
+
+int settings_set_capture_directory(struct settings *s, const char *path,
+                                   struct config_error *reason) {
+  return set_path(&s->capture.directory, path, reason);
+}
+
+bool settings_has_snapshots(const struct settings *s) {
+  return s->state_file || s->capture.directory;
+}
+
+int settings_set_max_groups(struct settings *s, double n,
+                            struct config_error *reason) {
+  if (!(n >= 1 && n <= SETTINGS_MAX_GROUPS_LIMIT) || n != (double)(size_t)n)
+    return config_error_set(reason, "expected a whole number from 1 to %d",
+                            SETTINGS_MAX_GROUPS_LIMIT);
+  s->max_groups = (size_t)n;
+  return 0;
+}
+
+static bool makes_groups(const struct settings *s) {
+  for (size_t i = 0; i < s->n_rules; i++)
+    if (!s->rules[i].is_ignore)
+      return true;
+  return false;
+}
+
+static int add_default_rule(struct settings *s) {
+  struct config_error reason;
+  struct selector selector;
+  struct rule rule;
+  int rc = rule_init_group(&rule, "%{unit}", &reason);
+
+  if (rc == 0)
+    rc = selector_init(&selector, "Unit", "*.service", &reason);
+  if (rc == 0)
+    rc = rule_add_selector(&rule, &selector);
+  if (rc == 0)
+    rc = rule_set_text(&rule, "<Group \"%{unit}\"> Unit \"*.service\"");
+  if (rc < 0) {
+    rule_done(&rule);
+    return rc;
+  }
+  return settings_add_rule(s, &rule, &reason);
+}
+
+static int fill_defaults(struct settings *s) {
+  struct config_error reason;
+  int rc = 0;
+
+  if (!s->proc_root && !(s->proc_root = strdup("/proc")))
+    return -ENOMEM;
+  if (makes_groups(s))
+    return 0;
+  if (s->other.name.n == 0)
+    rc = settings_set_other(s, "other", &reason);
+  return rc < 0 ? rc : add_default_rule(s);
+}
+
+int settings_finish(struct settings *s) {
+  int rc = fill_defaults(s);
+
+  if (rc < 0)
+    return rc;
+  if (s->capture.command_lines == CHOICE_UNSET)
+    s->capture.command_lines = s->command_lines;
+  if (!s->report.metrics)
+    s->report.metrics = metric_default_set();
+  for (size_t i = 0; i < s->n_rules; i++) {
+    report_inherit(&s->rules[i].report, &s->report);
+    policy_inherit(&s->rules[i].policy, &s->policy);
+  }
+  report_inherit(&s->other.report, &s->report);
+  policy_inherit(&s->other.policy, &s->policy);
+  return 0;
+}
+
+static bool has_command_lines(const struct settings *s) {
+  return (s->state_file && s->command_lines == CHOICE_YES) ||
+         (s->capture.directory && s->capture.command_lines == CHOICE_YES);
+}
+
+unsigned settings_attributes(const struct settings *s) {
+  unsigned attributes = settings_rule_attributes(s);
+
+  if (settings_has_snapshots(s))
+    attributes |= has_command_lines(s)
+                      ? EVERY_ATTRIBUTE
+                      : EVERY_ATTRIBUTE & ~(1U << ATTRIBUTE_COMMAND_LINE);
+  return attributes;
+}
+
+unsigned settings_rule_attributes(const struct settings *s) {
+  unsigned attributes = 0;
+
+  for (size_t i = 0; i < s->n_rules; i++)
+    attributes |= rule_attributes(&s->rules[i]);
+  return attributes;
+}
+
+bool settings_has_children_rules(const struct settings *s) {
+  for (size_t i = 0; i < s->n_rules; i++)
+    if (s->rules[i].takes_children)
+      return true;
+  return false;
+}

@@ -1,0 +1,50 @@
+/*
+ * Group names with placeholders: "pool-%{1}", "%{unit}". "%%" is a '%'; another
+ * '%' without a '{' after it stands for itself.
+ */
+#ifndef SMAPS_TEMPLATE_H
+#define SMAPS_TEMPLATE_H
+
+#include "config/selector.h"
+#include "process/attributes.h"
+#include <smaps/config_error.h>
+#include <smaps/group_name.h>
+
+struct template_piece {
+  enum {
+    PIECE_LITERAL,
+    PIECE_ATTRIBUTE,
+    PIECE_CAPTURE,
+  } kind;
+  char *literal;
+  enum attribute attribute;
+  size_t capture; /* 1 … 9 */
+};
+
+struct template {
+  struct template_piece *pieces;
+  size_t n;
+};
+
+/* 0, -EINVAL with the expected text in *reason, or -ENOMEM. */
+int template_init(struct template *t, const char *text,
+                  struct config_error *reason);
+void template_done(struct template *t);
+
+/* True if the template has no placeholder. */
+bool template_is_fixed(const struct template *t);
+
+/* Bit per attribute that a placeholder uses. */
+unsigned template_attributes(const struct template *t);
+
+/* The highest capture that a placeholder uses, or 0. */
+size_t template_captures(const struct template *t);
+
+/*
+ * Expands the name. False if a placeholder has no value for this process or if
+ * the name is empty: the process is then not in that group.
+ */
+bool template_expand(const struct template *t, const struct attributes *id,
+                     const struct captures *captures, struct group_name *ret);
+
+#endif

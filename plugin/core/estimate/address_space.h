@@ -1,0 +1,25 @@
+/*
+ * Which processes share memory as a whole (the same mm, as after vfork) or by
+ * copy on write (fork families).
+ */
+#ifndef SMAPS_ADDRESS_SPACE_H
+#define SMAPS_ADDRESS_SPACE_H
+
+#include "process/process.h"
+#include "read/quarantine.h"
+#include "read/reader.h"
+
+/* Links newcomers to their parents and brings the fork families up to date,
+ * once every process is identified. A process for which there is no memory
+ * becomes PROCESS_UNKNOWN. */
+void address_space_relate(struct process_table *t, struct diag *diags);
+
+/* Finds the members of groups that run in the memory of their parent, itself a
+ * member: p->is_in_parents_mm. Where that cannot be asked it stays as it was.
+ */
+void address_space_find_shared(const struct process_table *t,
+                               struct reader *reader,
+                               const struct quarantine *quarantine,
+                               uint64_t now_ns);
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * The sums of the groups: each member adds what was read of it in this cycle,
+ * or else the best estimate.
+ */
+#ifndef SMAPS_AGGREGATE_H
+#define SMAPS_AGGREGATE_H
+
+#include "estimate/measure.h"
+
+/* Where the numbers of a process are from. */
+enum estimate_source {
+  SOURCE_NONE,       /* nothing could be read */
+  SOURCE_STATM,      /* no rollup was asked for */
+  SOURCE_UNREADABLE, /* likewise, because it was refused or failed */
+  SOURCE_READ,       /* in this cycle */
+  SOURCE_ESTIMATED,
+  SOURCE_GUESSED, /* never read: from what its group is made of */
+  SOURCE_PARENT,  /* it runs in its parent's memory, and is counted there */
+};
+
+/* The memory of a process, as far as it is known. */
+struct estimate {
+  enum estimate_source source;
+  enum deferral deferral;
+  struct rollup rollup; /* where source is read, estimated or guessed */
+  uint64_t error_bytes; /* of its Pss, at most */
+  uint64_t age_ns;      /* of the reading that an estimate stands on */
+};
+
+static inline bool estimate_has_rollup(const struct estimate *est) {
+  return est->source == SOURCE_READ || est->source == SOURCE_ESTIMATED ||
+         est->source == SOURCE_GUESSED;
+}
+
+/* Adds all members to the sums of their groups, which are zero. */
+void aggregate_all(const struct measurer *m, const struct process_table *t,
+                   const struct group_table *groups);
+
+/* Gives the estimate of the last cycle for a process, in a group or not. */
+void aggregate_estimate(const struct measurer *m, const struct process *p,
+                        struct estimate *ret);
+
+/* The sums of one process by itself. */
+void aggregate_one(const struct process *p, const struct estimate *est,
+                   uint64_t page_size, struct usage *ret);
+
+#endif

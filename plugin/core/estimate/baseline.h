@@ -1,0 +1,73 @@
+/*
+ * The last rollup of a process, beside what its cheap files said at that time:
+ * what estimates are made from.
+ */
+#ifndef SMAPS_BASELINE_H
+#define SMAPS_BASELINE_H
+
+#include "proc/rollup.h"
+#include <stdbool.h>
+
+/* The cheap files of a process. Pages are 16 TiB at most. */
+struct observation {
+  uint32_t resident_pages, shared_pages; /* statm; shared: files and shmem */
+  uint32_t threads;
+  uint32_t minor_faults;     /* stat */
+  uint32_t vm_swap_kb;       /* status */
+  bool has_faults, has_swap; /* whether these were read */
+};
+
+/* Zero before the first. Amounts are packed as numbers of 40 bits, of KiB as
+ * the kernel prints them: there can be tens of thousands of processes. */
+struct baseline {
+  uint64_t at_ns; /* 0: no rollup was read */
+  uint32_t resident_pages, shared_pages;
+  uint32_t known; /* bit per rollup_field */
+  uint32_t kib_low[ROLLUP_FIELDS];
+  uint32_t minor_faults;
+  uint32_t vm_swap_kb;
+  uint32_t relatives; /* processes of its fork family, itself included */
+  uint32_t off_pages; /* between statm and the rollup; see precision.h */
+  uint8_t kib_high[ROLLUP_FIELDS];
+  bool has_faults;   /* minor_faults are known */
+  bool is_swap_used; /* on the host */
+};
+
+/* Fills all but at_ns, vm_swap_kb, relatives and is_swap_used, which become 0.
+ */
+void baseline_take(struct baseline *b, const struct rollup *rollup,
+                   const struct observation *o, uint64_t page_size);
+
+/* The rollup that was read. */
+void baseline_get(const struct baseline *b, struct rollup *ret);
+
+bool baseline_has(const struct baseline *b, enum rollup_field f);
+uint64_t baseline_bytes(const struct baseline *b, enum rollup_field f);
+uint64_t baseline_uss(const struct baseline *b);
+
+/* The memory that no other process maps, by kind. The rollup gives the sum
+ * only: as much of it is anonymous as must be. */
+struct private_bytes {
+  uint64_t anon, file, shmem;
+};
+struct private_bytes baseline_private(const struct baseline *b);
+
+/* Pages of files and shmem that no other process maps. */
+uint64_t baseline_private_file_bytes(const struct baseline *b);
+
+/* By how much Pss is below the anonymous memory, because the process shares
+ * that by copy on write: what minor faults can break out of it. */
+uint64_t baseline_cow_bytes(const struct baseline *b);
+/* The memory that is so shared, and what a page of it costs, 0 to 1. */
+uint64_t baseline_cow_shared(const struct baseline *b);
+double baseline_cow_cost(const struct baseline *b);
+
+/* The cost of a page, 0 to 1: of anonymous memory; of files and shmem; of swap.
+ */
+double baseline_anonymous_cost(const struct baseline *b);
+double baseline_shared_cost(const struct baseline *b, uint64_t page_size);
+double baseline_swap_cost(const struct baseline *b);
+/* The part of its swap that no relative shares. */
+double baseline_private_swap_part(const struct baseline *b);
+
+#endif

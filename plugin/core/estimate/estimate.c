@@ -1,0 +1,242 @@
+#include "estimate/estimate.h"
+
+#include "proc/amount.h"
+
+static uint64_t min(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+static uint64_t minus(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
+
+/* --- fields that change together --- */
+
+/* Adds, and stops at zero. */
+static void move(struct rollup *u, enum rollup_field f, int64_t by) {
+  if (by < 0)
+    u->bytes[f] = minus(u->bytes[f], (uint64_t)-by);
+  else
+    u->bytes[f] += (uint64_t)by;
+}
+
+static void move_resident(struct rollup *u, int64_t by) {
+  move(u, ROLLUP_REFERENCED, by);
+  move(u, ROLLUP_RSS, by);
+}
+
+static void move_pss_anon(struct rollup *u, int64_t by) {
+  move(u, ROLLUP_PSS, by);
+  move(u, ROLLUP_PSS_ANON, by);
+  move(u, ROLLUP_PSS_DIRTY, by);
+}
+
+static void scale_above(struct rollup *u, enum rollup_field f, uint64_t base,
+                        double factor) {
+  uint64_t kept = min(u->bytes[f], base);
+
+  u->bytes[f] = kept + amount_from((double)(u->bytes[f] - kept) * factor);
+}
+
+/* --- causes, in the order in which they are applied --- */
+
+/* VmSwap, which tells how much went, is without shmem. (A meminfo that never
+ * showed used swap is of a container.) */
+static void empty_swap(const struct change *c, struct rollup *u) {
+  if (c->is_swap_emptied)
+    u->bytes[ROLLUP_SWAP] = u->bytes[ROLLUP_SWAP_PSS] = 0;
+}
+
+static double relatives_factor(const struct baseline *b,
+                               const struct change *c) {
+  if (b->relatives == 0 || c->relatives == 0)
+    return 1;
+  return (double)b->relatives / (double)c->relatives;
+}
+
+/* With more relatives a shared page costs each of them less, and so it does
+ * with more processes that map it. Private memory stays as it is. */
+static void scale_shared_part(const struct baseline *b, const struct change *c,
+                              struct rollup *u) {
+  struct private_bytes own = baseline_private(b);
+  double factor = relatives_factor(b, c);
+  uint64_t own_swap =
+      amount_from((double)b->vm_swap_kb * baseline_private_swap_part(b)) * 1024;
+
+  scale_above(u, ROLLUP_PSS_DIRTY, u->bytes[ROLLUP_PRIVATE_DIRTY], factor);
+  scale_above(u, ROLLUP_SWAP_PSS, own_swap, factor);
+  if (!rollup_has(u, ROLLUP_PSS_ANON)) {
+    scale_above(u, ROLLUP_PSS, rollup_uss(u), factor);
+    return;
+  }
+  scale_above(u, ROLLUP_PSS_ANON, own.anon, factor);
+  scale_above(u, ROLLUP_PSS_FILE, own.file,
+              c->is_of_shmem ? factor : c->shared_cost);
+  scale_above(u, ROLLUP_PSS_SHMEM, own.shmem,
+              c->is_of_shmem ? c->shared_cost : factor);
+  u->bytes[ROLLUP_PSS] = u->bytes[ROLLUP_PSS_ANON] + u->bytes[ROLLUP_PSS_FILE] +
+                         u->bytes[ROLLUP_PSS_SHMEM];
+}
+
+/* Anonymous memory that came or went is private and dirty. Memory beyond the
+ * private memory was shared, and cost its part only. */
+static void move_anonymous(const struct baseline *b, struct rollup *u,
+                           int64_t by) {
+  uint64_t private_most = baseline_private(b).anon;
+  int64_t private_by =
+      by < 0 && (uint64_t)-by > private_most ? -(int64_t)private_most : by;
+  double shared_cost = baseline_cow_cost(b);
+  uint64_t from_clean = 0;
+
+  if (private_by < 0)
+    from_clean = minus((uint64_t)-private_by, u->bytes[ROLLUP_PRIVATE_DIRTY]);
+  move(u, ROLLUP_PRIVATE_DIRTY, private_by);
+  move(u, ROLLUP_PRIVATE_CLEAN, -(int64_t)from_clean);
+  move_pss_anon(u, private_by + amount_change_from((double)(by - private_by) *
+                                                   shared_cost));
+  move(u, ROLLUP_ANONYMOUS, by);
+  move_resident(u, by);
+}
+
+/*
+ * Memory that comes back from swap was shared there as SwapPss says. If all
+ * relatives get it back (swapoff) it costs as much as it did; if only this
+ * process asked for it, all. The estimate is half way, and calls nothing
+ * private that may be shared.
+ */
+static void move_returned(const struct baseline *b, struct rollup *u,
+                          uint64_t bytes) {
+  double cost = (1 + baseline_swap_cost(b)) / 2;
+  uint64_t own =
+      min(amount_from((double)bytes * baseline_private_swap_part(b)), bytes);
+
+  move(u, ROLLUP_PRIVATE_DIRTY, (int64_t)own);
+  move(u, ROLLUP_SHARED_DIRTY, (int64_t)(bytes - own));
+  move_pss_anon(u, amount_change_from((double)bytes * cost));
+  move(u, ROLLUP_ANONYMOUS, (int64_t)bytes);
+  move_resident(u, (int64_t)bytes);
+}
+
+static void move_shared(const struct baseline *b, const struct change *c,
+                        struct rollup *u) {
+  double cost = baseline_shared_cost(b, c->page_size) * c->shared_cost;
+  int64_t pss_by = amount_change_from((double)c->shared * cost);
+  bool is_shmem = u->bytes[ROLLUP_PSS_SHMEM] > u->bytes[ROLLUP_PSS_FILE];
+
+  move(u, ROLLUP_PSS, pss_by);
+  move(u, is_shmem ? ROLLUP_PSS_SHMEM : ROLLUP_PSS_FILE, pss_by);
+  move_resident(u, c->shared);
+}
+
+/* Pages that were shared are copied; before, they cost little here. */
+static void move_broken(const struct baseline *b, struct rollup *u,
+                        uint64_t bytes) {
+  uint64_t from_dirty = min(bytes, u->bytes[ROLLUP_SHARED_DIRTY]);
+
+  move(u, ROLLUP_PRIVATE_DIRTY, (int64_t)bytes);
+  move(u, ROLLUP_SHARED_DIRTY, -(int64_t)from_dirty);
+  move(u, ROLLUP_SHARED_CLEAN, -(int64_t)(bytes - from_dirty));
+  move_pss_anon(u,
+                amount_change_from((double)bytes * (1 - baseline_cow_cost(b))));
+}
+
+static void move_broken_by_relatives(struct rollup *u, uint64_t bytes) {
+  move(u, ROLLUP_PSS, (int64_t)bytes);
+  move(u, ROLLUP_PSS_ANON, (int64_t)bytes);
+}
+
+/* Memory that goes out is shared as the anonymous memory was; what comes back,
+ * as the swap was. */
+static void move_swap(const struct baseline *b, const struct change *c,
+                      struct rollup *u) {
+  double cost = baseline_anonymous_cost(b);
+
+  move(u, ROLLUP_SWAP, c->swap);
+  if (c->swap < 0)
+    u->bytes[ROLLUP_SWAP_PSS] =
+        amount_from((double)u->bytes[ROLLUP_SWAP_PSS] * c->swap_left);
+  else
+    move(u, ROLLUP_SWAP_PSS, amount_change_from((double)c->swap * cost));
+}
+
+/* --- relations that the kernel guarantees --- */
+
+/* Splits `whole` over two fields as they stand to each other. */
+static void split(struct rollup *u, enum rollup_field a, enum rollup_field b,
+                  uint64_t whole) {
+  uint64_t sum = u->bytes[a] + u->bytes[b];
+  double part = sum ? (double)u->bytes[a] / (double)sum : 1;
+
+  if (sum == whole)
+    return;
+  u->bytes[a] = min(amount_from((double)whole * part), whole);
+  u->bytes[b] = whole - u->bytes[a];
+}
+
+static void cap(struct rollup *u, enum rollup_field f, uint64_t most) {
+  u->bytes[f] = min(u->bytes[f], most);
+}
+
+/* Makes the parts of Pss add up to it, as far as the kernel has parts. */
+static void settle_pss(struct rollup *u) {
+  uint64_t pss = u->bytes[ROLLUP_PSS];
+
+  cap(u, ROLLUP_PSS_DIRTY, pss);
+  cap(u, ROLLUP_LOCKED, pss);
+  if (!rollup_has(u, ROLLUP_PSS_ANON))
+    return;
+  cap(u, ROLLUP_PSS_ANON, min(pss, u->bytes[ROLLUP_ANONYMOUS]));
+  split(u, ROLLUP_PSS_FILE, ROLLUP_PSS_SHMEM, pss - u->bytes[ROLLUP_PSS_ANON]);
+}
+
+/* uss gives way to Pss and not the other way round, see usage.h. */
+static void settle(struct rollup *u) {
+  uint64_t rss = u->bytes[ROLLUP_RSS];
+  uint64_t uss;
+
+  cap(u, ROLLUP_PSS, rss);
+  uss = min(rollup_uss(u), u->bytes[ROLLUP_PSS]);
+  split(u, ROLLUP_PRIVATE_CLEAN, ROLLUP_PRIVATE_DIRTY, uss);
+  split(u, ROLLUP_SHARED_CLEAN, ROLLUP_SHARED_DIRTY, rss - uss);
+  for (int f = ROLLUP_REFERENCED; f <= ROLLUP_FILE_PMD_MAPPED; f++)
+    cap(u, (enum rollup_field)f, rss);
+  cap(u, ROLLUP_ANON_HUGE_PAGES, u->bytes[ROLLUP_ANONYMOUS]);
+  cap(u, ROLLUP_KSM, u->bytes[ROLLUP_ANONYMOUS]);
+  cap(u, ROLLUP_LAZY_FREE, u->bytes[ROLLUP_ANONYMOUS]);
+  cap(u, ROLLUP_SWAP_PSS, u->bytes[ROLLUP_SWAP]);
+  settle_pss(u);
+}
+
+/* --- all together --- */
+
+static bool has_set_changed(const struct baseline *b, const struct change *c) {
+  return b->relatives != c->relatives || c->shared_cost < 1 ||
+         c->shared_cost > 1;
+}
+
+static bool is_unchanged(const struct baseline *b, const struct change *c) {
+  return c->anon == 0 && c->shared == 0 && c->swap == 0 && c->broken == 0 &&
+         c->broken_by_relatives == 0 && !has_set_changed(b, c);
+}
+
+void estimate_rollup(const struct baseline *b, const struct change *c,
+                     struct rollup *ret) {
+  baseline_get(b, ret);
+  empty_swap(c, ret);
+  if (is_unchanged(b, c))
+    return;
+  if (has_set_changed(b, c))
+    scale_shared_part(b, c, ret);
+  if (c->anon != (int64_t)c->returned)
+    move_anonymous(b, ret, c->anon - (int64_t)c->returned);
+  move_returned(b, ret, c->returned);
+  move_shared(b, c, ret);
+  move_broken(b, ret, c->broken);
+  move_broken_by_relatives(ret, c->broken_by_relatives);
+  move_swap(b, c, ret);
+  settle(ret);
+}
+
+uint64_t estimate_shared_pss(const struct baseline *b,
+                             const struct rollup *estimate, bool is_of_shmem) {
+  struct private_bytes own = baseline_private(b);
+
+  return is_of_shmem ? minus(estimate->bytes[ROLLUP_PSS_SHMEM], own.shmem)
+                     : minus(estimate->bytes[ROLLUP_PSS_FILE], own.file);
+}

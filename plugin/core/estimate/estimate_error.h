@@ -1,0 +1,32 @@
+/*
+ * How far the Pss of an estimate can be off, in bytes, by cause. Some of it is
+ * a bound that nearly never is reached; there readings show what part of it is
+ * usual (error_ratio.h).
+ */
+#ifndef SMAPS_ESTIMATE_ERROR_H
+#define SMAPS_ESTIMATE_ERROR_H
+
+#include "estimate/estimate.h"
+
+/* What part of a bound is to be expected, 0 to 1. */
+struct error_parts {
+  double shared;    /* of files and shmem */
+  double relatives; /* of anonymous memory whose sharers came or went */
+  double cow;       /* of copies that faults have made */
+};
+
+/* Files and shmem that came or went, and those that others mapped or unmapped.
+ */
+uint64_t estimate_shared_bound(const struct baseline *b,
+                               const struct change *c);
+
+/* Relatives that come share all anonymous memory at first, and statm is silent
+ * about it; with relatives that go it is the other way round. */
+uint64_t estimate_relatives_bound(const struct baseline *b,
+                                  const struct change *c);
+
+/* All causes together. */
+uint64_t estimate_error(const struct baseline *b, const struct change *c,
+                        const struct error_parts *parts);
+
+#endif

@@ -1,0 +1,87 @@
+/*
+ * What a process uses between two readings of its rollup. In each cycle:
+ *
+ *   estimator_begin                      once
+ *   estimator_observe    of all          takes in their cheap files
+ *   estimator_expect     of all          how far off each will be
+ *   estimator_correct    of some         takes in a reading
+ *   estimator_predict    of the others   the estimate that stands in for one
+ *
+ * and estimator_forget when the process has become another. All that depends on
+ * other processes does so through two kinds of sets: the fork family, and the
+ * set that shares files and shmem (sharing.h).
+ *
+ * Corrections are rollups. Whatever else measures a process, such as a sample
+ * of its pages, comes in by estimator_correct as well.
+ */
+#ifndef SMAPS_ESTIMATOR_H
+#define SMAPS_ESTIMATOR_H
+
+#include "estimate/estimate_error.h"
+#include "estimate/precision.h"
+#include "estimate/track.h"
+
+/* The host, as it is in this cycle. */
+struct estimator {
+  uint64_t now_ns;
+  uint64_t page_size;
+  struct precision precision; /* of statm, on this kernel */
+  bool is_swap_used;
+  uint64_t ksm_merged_ns;  /* it merged pages last; 0: never */
+  uint64_t ksm_changed_ns; /* it merged pages or took some apart last */
+};
+
+/* A rollup that was read, and what the cheap files said around it. */
+struct reading {
+  const struct rollup *rollup;
+  bool has_statm; /* after it */
+  uint32_t resident_pages, shared_pages;
+  uint32_t faults_before, faults_after; /* 0 where they were not read */
+  uint32_t vm_swap_kb;
+};
+
+/* What stands in for a reading. */
+struct prediction {
+  struct rollup rollup;
+  uint64_t error_bytes; /* of Pss, at most */
+  uint64_t age_ns;      /* of the baseline */
+};
+
+void estimator_begin(struct estimator *e, uint64_t now_ns, bool is_swap_used);
+
+/* Whether minor faults, or VmSwap, are worth asking for before the process is
+ * observed: without a baseline nothing is. */
+bool estimator_wants_faults(const struct track *t);
+bool estimator_wants_swap(const struct estimator *e, const struct track *t,
+                          const struct observation *o);
+
+/* Whether a rollup of it is worth the minor faults before and after. */
+bool estimator_wants_faults_around(const struct track *t);
+
+/*
+ * Takes in what the cheap files say; o is NULL where they cannot be read now
+ * and the process is alive. set: the one of its group, which outlives the
+ * cycle. Another set than before makes the baseline void, for a process without
+ * a family: among other neighbours a rollup would say something else.
+ */
+void estimator_observe(struct estimator *e, struct track *t,
+                       struct sharing *set, const struct observation *o);
+
+/* The error of Pss in bytes that is to be expected without a reading, for the
+ * choice of what to read. Once in a cycle, after all are observed. */
+uint64_t estimator_expect(const struct estimator *e, struct track *t);
+
+bool estimator_has_baseline(const struct track *t);
+
+/* Takes a reading in: learns from it, and predicts from it from now on. */
+void estimator_correct(struct estimator *e, struct track *t,
+                       const struct reading *r);
+
+/* For a process with a baseline, after all corrections of the cycle. */
+void estimator_predict(const struct estimator *e, const struct track *t,
+                       struct prediction *ret);
+
+/* Its memory is that of another program now. */
+void estimator_forget(struct track *t);
+
+#endif

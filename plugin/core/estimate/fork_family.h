@@ -1,0 +1,49 @@
+/*
+ * Fork families: processes that run the program that a common ancestor had
+ * loaded, and so share its memory by copy on write. A process that calls exec
+ * leaves. Sharing is a property of such a family and not of a group: a parent
+ * in one group can have children in another.
+ */
+#ifndef SMAPS_FORK_FAMILY_H
+#define SMAPS_FORK_FAMILY_H
+
+#include "estimate/sharing.h"
+
+struct process;
+struct process_table;
+struct track;
+
+#define COW_BROKEN_UNITS 1024.0
+
+struct fork_family {
+  uint32_t members;
+  /* What members have broken out of shared memory, or unmapped of it, for each
+   * other member: it raises what the rest costs them. In COW_BROKEN_UNITS of a
+   * byte. It counts round and round, as the kernel's counters do: only
+   * differences mean something, and they are exact however long it has been
+   * counting. */
+  uint64_t cow_broken;
+  /* The part of the faults that could have broken copy on write and did, as
+   * readings have shown; and the part by which that was wrong lately. */
+  double cow_breaks;
+  double cow_error;
+  struct sharing sharing;             /* of files and shmem */
+  struct error_ratio relatives_error; /* of members that come and go */
+};
+
+/*
+ * Brings the membership of a process up to date, once it is linked to its
+ * parent: it leaves when its program has changed, and joins its parent's family
+ * when it still runs the parent's. Both have a track. Returns 0 or -ENOMEM, and
+ * then stands alone.
+ */
+int fork_family_update(const struct process_table *t, struct process *p);
+
+/* Leaves the family, if there is one, until fork_family_update() decides anew;
+ * the last member frees it. */
+void fork_family_leave(struct track *t);
+
+/* The number of members; 1 without a family. */
+uint32_t fork_family_size(const struct track *t);
+
+#endif

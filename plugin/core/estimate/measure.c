@@ -1,0 +1,514 @@
+#include "estimate/measure.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "diag.h"
+#include "estimate/address_space.h"
+#include "estimate/aggregate.h"
+#include "proc/amount.h"
+#include "read/read_batch.h"
+#include <smaps/status.h>
+
+/* Each attempt may cost a line in an audit log (AppArmor), so a refused rollup
+ * is not tried soon again, unless the process execs. */
+#define DENIED_BACK_OFF_NS (UINT64_C(3600) * NS_PER_S)
+
+/* An error that is never worth a reading. */
+#define ERROR_LEAST_BYTES (UINT64_C(4) << 10)
+/* The part of a group's PSS that may be wrong before anything is read for it.
+ */
+#define GROUP_ERROR_TOLERATED 0.005
+
+/* Every kernel with a rollup has these (4.14). */
+#define FIELDS_SINCE_4_14                                                      \
+  (1U << ROLLUP_RSS | 1U << ROLLUP_PSS | 1U << ROLLUP_SHARED_CLEAN |           \
+   1U << ROLLUP_SHARED_DIRTY | 1U << ROLLUP_PRIVATE_CLEAN |                    \
+   1U << ROLLUP_PRIVATE_DIRTY | 1U << ROLLUP_REFERENCED |                      \
+   1U << ROLLUP_ANONYMOUS | 1U << ROLLUP_LAZY_FREE |                           \
+   1U << ROLLUP_ANON_HUGE_PAGES | 1U << ROLLUP_SHMEM_PMD_MAPPED |              \
+   1U << ROLLUP_SHARED_HUGETLB | 1U << ROLLUP_PRIVATE_HUGETLB |                \
+   1U << ROLLUP_SWAP | 1U << ROLLUP_SWAP_PSS | 1U << ROLLUP_LOCKED)
+
+/* Below, a few page tables make no difference. */
+#define TABLES_WORTH_ASKING_PAGES (UINT64_C(64) << 20 >> 12)
+
+void measurer_init(struct measurer *m, struct procfs *procfs,
+                   struct reader *reader, const struct quarantine *quarantine,
+                   struct diag *diags) {
+  *m = (struct measurer){.procfs = procfs,
+                         .reader = reader,
+                         .quarantine = quarantine,
+                         .diags = diags,
+                         .kernel_fields = FIELDS_SINCE_4_14,
+                         .estimator = {.page_size = reader->page_size}};
+}
+
+void measurer_watch_kernel(struct measurer *m) {
+  unsigned major, minor;
+  long cpus = sysconf(_SC_NPROCESSORS_CONF);
+
+  m->read_ksm = kernel_read_ksm;
+  kernel_read_ksm(&m->ksm);
+  if (kernel_release(&major, &minor))
+    precision_init(&m->estimator.precision, major, minor,
+                   cpus > 0 ? (unsigned)cpus : 1);
+}
+
+void measurer_done(struct measurer *m) { free(m->candidates); }
+
+/* --- processes and their groups --- */
+
+/* One whose files cannot be read now has not left. */
+static bool is_counted(const struct process *p) {
+  return (p->state == PROCESS_ALIVE || p->state == PROCESS_UNKNOWN) &&
+         p->n_groups > 0 && !p->is_in_parents_mm && p->track;
+}
+
+static bool is_measured(const struct process *p) {
+  return is_counted(p) && p->state == PROCESS_ALIVE;
+}
+
+static bool is_quarantined(const struct measurer *m, const struct process *p) {
+  return quarantine_has(p, m->estimator.now_ns);
+}
+
+static bool is_denied(const struct measurer *m, const struct process *p) {
+  return m->estimator.now_ns < p->track->denied_until_ns;
+}
+
+static struct policy policy_of(const struct process *p) {
+  struct policy policy = {.refresh = REFRESH_UNSET};
+
+  for (size_t i = 0; i < p->n_groups; i++)
+    policy_tighten(&policy, p->groups[i]->policy);
+  return policy;
+}
+
+/* --- beginning --- */
+
+static int make_room(struct measurer *m, size_t n) {
+  struct candidate *candidates;
+
+  if (m->cap_candidates >= n)
+    return 0;
+  n += n / 8;
+  candidates = reallocarray(m->candidates, n, sizeof(*candidates));
+  if (!candidates)
+    return -ENOMEM;
+  m->candidates = candidates;
+  m->cap_candidates = n;
+  return 0;
+}
+
+static int begin_group(struct group *g) {
+  if (!g->track) {
+    g->track = calloc(1, sizeof(*g->track));
+    if (!g->track)
+      return -ENOMEM;
+    sharing_init(&g->track->sharing, 0);
+  }
+  g->track->error_bytes = 0;
+  g->track->tolerated_bytes =
+      amount_from((double)g->track->last_pss * GROUP_ERROR_TOLERATED);
+  return 0;
+}
+
+/* A baseline from before pages were merged, or taken apart, is about others.
+ * Merging that goes on is seen again in the next cycle; where it went on until
+ * now it did so after the last reading too. */
+static void watch_ksm(struct measurer *m) {
+  struct estimator *e = &m->estimator;
+  struct ksm before = m->ksm;
+
+  if (!m->read_ksm)
+    return;
+  m->read_ksm(&m->ksm);
+  if (ksm_is_merging(&before) || ksm_is_merging(&m->ksm))
+    e->ksm_merged_ns = e->now_ns;
+  if (m->ksm.run != before.run || m->ksm.pages_sharing != before.pages_sharing)
+    e->ksm_changed_ns = e->now_ns;
+}
+
+static int begin(struct measurer *m, const struct process_table *t,
+                 const struct group_table *groups,
+                 const struct meminfo_sample *meminfo, uint64_t now_ns) {
+  int r = make_room(m, t->n);
+
+  for (size_t i = 0; i < groups->n && r == 0; i++)
+    r = begin_group(groups->groups[i]);
+  if (r < 0)
+    return r;
+  /* Where meminfo cannot be read swap may be in use. */
+  estimator_begin(&m->estimator, now_ns,
+                  meminfo->swap_used_bytes > 0 ||
+                      meminfo->mem_total_bytes == 0);
+  watch_ksm(m);
+  m->n_candidates = 0;
+  m->rollup_reads = m->rollup_ns = m->longest_read_ns = 0;
+  m->denied = m->vanished = m->deferred = 0;
+  return 0;
+}
+
+/* --- 1: observing --- */
+
+static bool read_status(const struct measurer *m, const struct process *p,
+                        struct status_sample *ret) {
+  struct span text;
+
+  return procfs_read_of(m->procfs, p->pid, "status", &text) == 0 &&
+         status_parse(text.text, text.len, ret) == 0;
+}
+
+static bool read_swap_kb(const struct measurer *m, const struct process *p,
+                         uint32_t *ret) {
+  struct status_sample s;
+
+  if (!read_status(m, p, &s) || !(s.known & STATUS_VM_SWAP))
+    return false;
+  *ret = amount_narrow(s.vm_swap_bytes / 1024);
+  return true;
+}
+
+static void observe(struct measurer *m, struct process *p,
+                    const struct read_job *faults) {
+  struct observation o = {.resident_pages =
+                              amount_narrow(p->statm.resident_pages),
+                          .shared_pages = amount_narrow(p->statm.shared_pages),
+                          .threads = p->threads};
+
+  if (faults && !quarantine_check(m->quarantine, faults) &&
+      faults->result == 0) {
+    o.minor_faults = (uint32_t)faults->stat.minor_faults;
+    o.has_faults = true;
+  }
+  if (estimator_wants_swap(&m->estimator, p->track, &o))
+    o.has_swap = read_swap_kb(m, p, &o.vm_swap_kb);
+  estimator_observe(&m->estimator, p->track, &p->groups[0]->track->sharing, &o);
+}
+
+/* Whether its minor faults have to be read first. */
+static bool wants_faults(const struct measurer *m, const struct process *p) {
+  return is_measured(p) && estimator_wants_faults(p->track) &&
+         !is_quarantined(m, p) && policy_of(p).refresh == REFRESH_ADAPTIVE;
+}
+
+static void observe_at_once(struct measurer *m, struct process *p) {
+  if (is_measured(p))
+    observe(m, p, NULL);
+  else if (is_counted(p))
+    estimator_observe(&m->estimator, p->track, &p->groups[0]->track->sharing,
+                      NULL);
+  else if (p->track)
+    estimator_forget(p->track);
+}
+
+static void apply_faults(void *ctx, struct read_job *job) {
+  observe(ctx, job->process, job);
+}
+
+static void observe_all(struct measurer *m, const struct process_table *t) {
+  struct read_batch batch;
+
+  read_batch_init(&batch, m->reader, apply_faults, m);
+  for (size_t i = 0; i < t->n; i++) {
+    struct process *p = t->processes[i];
+    struct read_job job = {.process = p, .kind = READ_STAT};
+
+    if (wants_faults(m, p))
+      read_batch_add(&batch, &job);
+    else
+      observe_at_once(m, p);
+  }
+  read_batch_flush(&batch);
+}
+
+/* --- 2: what may be wrong, and what would be worth a reading --- */
+
+/* A guess from what can be had without looking at the page tables. */
+static struct read_cost guess_cost(const struct measurer *m,
+                                   const struct process *p) {
+  struct read_cost_basis basis = {.resident = p->statm.resident_pages};
+  struct status_sample s;
+
+  if (p->statm.size_pages >= TABLES_WORTH_ASKING_PAGES &&
+      read_status(m, p, &s)) {
+    basis.swapped = s.vm_swap_bytes / m->estimator.page_size;
+    basis.tables = s.vm_pte_bytes / m->estimator.page_size;
+  }
+  return read_cost_guess(&basis);
+}
+
+static uint32_t predict_cost_ns(const struct process *p) {
+  return read_cost_predict(&p->track->cost, p->statm.resident_pages);
+}
+
+uint64_t measurer_read_cost_ns(const struct process *p) {
+  return p->track && p->track->cost.ns ? predict_cost_ns(p) : 0;
+}
+
+/*
+ * Whether it is due, and for how long. One with a baseline: beyond MaxAge;
+ * early for the first time, lest all that were read at the start come due at
+ * once. One without: since it was first wanted.
+ */
+static bool is_due(const struct measurer *m, struct track *t, uint32_t pid,
+                   const struct policy *policy, uint64_t *ret_overdue_ns) {
+  uint64_t age_ns = m->estimator.now_ns - t->baseline.at_ns;
+
+  if (!estimator_has_baseline(t)) {
+    if (!t->wanted_ns)
+      t->wanted_ns = m->estimator.now_ns;
+    *ret_overdue_ns = m->estimator.now_ns - t->wanted_ns;
+    return true;
+  }
+  if (!t->is_staggered)
+    age_ns += policy->max_age_ns / 64 * (pid % 48);
+  if (age_ns < policy->max_age_ns)
+    return false;
+  *ret_overdue_ns = age_ns - policy->max_age_ns;
+  t->is_staggered = true;
+  return true;
+}
+
+/* Whether it is cheap enough, or it is time to see whether it has become so. */
+static bool is_affordable(struct measurer *m, struct process *p,
+                          const struct policy *policy) {
+  struct read_cost *cost = &p->track->cost, guess;
+
+  if (cost->ns && predict_cost_ns(p) <= policy->max_lock_hold_ns)
+    return true;
+  if (!read_cost_may_try(cost, m->estimator.now_ns))
+    return false;
+  guess = guess_cost(m, p);
+  return read_cost_apply_guess(cost, &guess, policy, m->estimator.now_ns);
+}
+
+static void defer(struct measurer *m, struct process *p, enum deferral why) {
+  p->track->deferral = why;
+  m->deferred++;
+}
+
+/* No read is made that would hold the process up for longer, not even where
+ * every member is to be read. */
+static bool is_too_large(struct measurer *m, struct process *p,
+                         const struct policy *policy) {
+  if (is_affordable(m, p, policy))
+    return false;
+  defer(m, p, DEFERRED_MAX_LOCK_HOLD);
+  diag_note(m->diags, DIAG_TOO_LARGE, p, 0, "smaps_rollup");
+  return true;
+}
+
+static void add_candidate(struct measurer *m, struct process *p,
+                          const struct policy *policy, uint64_t error) {
+  struct candidate c = {.process = p,
+                        .groups = p->groups,
+                        .n_groups = p->n_groups,
+                        .error_bytes = error,
+                        .is_must = policy->refresh == REFRESH_ALWAYS};
+
+  c.is_due = is_due(m, p->track, p->pid, policy, &c.overdue_ns) && !c.is_must;
+  if (!c.is_must && !c.is_due && error < ERROR_LEAST_BYTES)
+    return;
+  if (is_too_large(m, p, policy))
+    return;
+  c.cost_ns = predict_cost_ns(p);
+  m->candidates[m->n_candidates++] = c;
+}
+
+/* Returns the error that is to be expected. */
+static uint64_t begin_choice(struct measurer *m, struct process *p,
+                             const struct policy *policy) {
+  struct track *track = p->track;
+
+  track->is_asked = policy->refresh != REFRESH_NEVER;
+  track->is_read = false;
+  track->is_unreadable = is_denied(m, p);
+  track->deferral = DEFERRED_NOT;
+  m->denied += track->is_unreadable;
+  return estimator_expect(&m->estimator, track);
+}
+
+static void weigh(struct measurer *m, struct process *p) {
+  struct policy policy = policy_of(p);
+  uint64_t error = begin_choice(m, p, &policy);
+
+  if (!p->track->is_asked || p->track->is_unreadable)
+    return;
+  for (size_t i = 0; i < p->n_groups; i++)
+    p->groups[i]->track->error_bytes += error;
+  if (!is_quarantined(m, p))
+    add_candidate(m, p, &policy, error);
+}
+
+static void weigh_all(struct measurer *m, const struct process_table *t) {
+  for (size_t i = 0; i < t->n; i++) {
+    struct process *p = t->processes[i];
+
+    if (is_measured(p))
+      weigh(m, p);
+    else if (is_counted(p)) /* its set goes on without it */
+      estimator_expect(&m->estimator, p->track);
+  }
+}
+
+/* --- 3: choosing --- */
+
+static size_t choose(struct measurer *m) {
+  struct schedule s = schedule_choose(m->candidates, m->n_candidates,
+                                      m->read_budget_ns, &m->owed_ns);
+
+  for (size_t i = 0; i < s.deferred; i++)
+    defer(m, m->candidates[s.chosen + i].process, DEFERRED_BUDGET);
+  return s.chosen;
+}
+
+/* --- 4: reading --- */
+
+static void note_fields(struct measurer *m, uint32_t known) {
+  m->kernel_fields = m->has_fields ? m->kernel_fields | known : known;
+  m->has_fields = true;
+}
+
+static void note_failure(struct measurer *m, struct process *p, int r) {
+  p->track->is_unreadable = true;
+  if (r == PROCFS_DENIED) {
+    m->denied++;
+    p->track->denied_until_ns = m->estimator.now_ns + DENIED_BACK_OFF_NS;
+    diag_note(m->diags, DIAG_ROLLUP_DENIED, p, 0, "smaps_rollup");
+  } else if (r == -ENOSYS) {
+    diag_note(m->diags, DIAG_NO_ROLLUP, p, 0, "smaps_rollup");
+  } else if (r == -EBADMSG) {
+    diag_note(m->diags, DIAG_MALFORMED, p, 0, "smaps_rollup");
+  } else {
+    diag_note(m->diags, DIAG_FAILED, p, r, "smaps_rollup");
+  }
+}
+
+static void correct(struct measurer *m, struct process *p,
+                    const struct read_job *job) {
+  const struct rollup_reading *read = &job->rollup;
+  struct policy policy = policy_of(p);
+  struct reading reading = {
+      .rollup = &read->rollup,
+      .has_statm = read->has_statm,
+      .resident_pages = amount_narrow(read->statm.resident_pages),
+      .shared_pages = amount_narrow(read->statm.shared_pages),
+      .faults_before = read->faults_before,
+      .faults_after = read->faults_after};
+
+  m->rollup_reads++;
+  note_fields(m, read->rollup.known);
+  read_cost_learn(&p->track->cost, job->work_ns, p->statm.resident_pages,
+                  &policy, m->estimator.now_ns);
+  if (read->rollup.bytes[ROLLUP_SWAP] > 0)
+    read_swap_kb(m, p, &reading.vm_swap_kb);
+  estimator_correct(&m->estimator, p->track, &reading);
+  p->track->is_read = true;
+}
+
+static void finish_job(void *ctx, struct read_job *job) {
+  struct measurer *m = ctx;
+  struct process *p = job->process;
+
+  if (quarantine_check(m->quarantine, job)) {
+    if (job->result == READ_SKIPPED)
+      defer(m, p, DEFERRED_BUDGET);
+    return;
+  }
+  m->rollup_ns += job->took_ns;
+  if (job->took_ns > m->longest_read_ns)
+    m->longest_read_ns = job->took_ns;
+  p->track->wanted_ns = 0;
+  if (job->result == 0) {
+    correct(m, p, job);
+    return;
+  }
+  estimator_forget(p->track);
+  if (job->result == PROCFS_GONE || job->result == PROCFS_NO_MM) {
+    p->state = PROCESS_GONE;
+    m->vanished++;
+  } else {
+    note_failure(m, p, job->result);
+  }
+}
+
+static struct read_job job_of(struct process *p) {
+  bool is_adaptive = policy_of(p).refresh == REFRESH_ADAPTIVE;
+
+  return (struct read_job){
+      .process = p,
+      .kind = READ_ROLLUP,
+      .is_baseline = is_adaptive,
+      .wants_faults = is_adaptive && estimator_wants_faults_around(p->track)};
+}
+
+static void read_chosen(struct measurer *m, size_t n) {
+  struct read_batch batch;
+
+  read_batch_init(&batch, m->reader, finish_job, m);
+  for (size_t i = 0; i < n; i++) {
+    struct read_job job = job_of(m->candidates[i].process);
+
+    read_batch_add(&batch, &job);
+  }
+  read_batch_flush(&batch);
+}
+
+static bool has_member_parent(const struct process_table *t,
+                              const struct process *p) {
+  const struct process *parent = process_table_parent(t, p);
+
+  return parent && parent->state == PROCESS_ALIVE && parent->n_groups > 0;
+}
+
+static void adopt_memory(struct measurer *m, struct process *p) {
+  struct policy policy = policy_of(p);
+  struct read_job job;
+
+  p->is_in_parents_mm = false;
+  observe(m, p, NULL);
+  begin_choice(m, p, &policy);
+  if (is_quarantined(m, p) || is_too_large(m, p, &policy))
+    return;
+  job = job_of(p);
+  reader_run(m->reader, &job, 1);
+  finish_job(m, &job);
+}
+
+/* A child in the memory of a parent that has ended meanwhile, which is known
+ * once all are read, is left with that memory. */
+static void read_orphans(struct measurer *m, const struct process_table *t) {
+  for (size_t i = 0; i < t->n; i++) {
+    struct process *p = t->processes[i];
+
+    if (p->state == PROCESS_ALIVE && p->n_groups > 0 && p->is_in_parents_mm &&
+        !has_member_parent(t, p))
+      adopt_memory(m, p);
+  }
+}
+
+int measurer_run(struct measurer *m, const struct process_table *t,
+                 const struct group_table *groups,
+                 const struct meminfo_sample *meminfo, uint64_t now_ns) {
+  int r = begin(m, t, groups, meminfo, now_ns);
+
+  if (r < 0)
+    return r;
+  address_space_find_shared(t, m->reader, m->quarantine, now_ns);
+  observe_all(m, t);
+  weigh_all(m, t);
+  read_chosen(m, choose(m));
+  read_orphans(m, t);
+  aggregate_all(m, t, groups);
+  return 0;
+}
+
+bool measurer_is_too_large(const struct measurer *m, const struct process *p) {
+  struct read_cost cost = p->track->cost.ns ? p->track->cost : guess_cost(m, p);
+
+  return read_cost_predict(&cost, p->statm.resident_pages) >
+         policy_of(p).max_lock_hold_ns;
+}

@@ -1,0 +1,66 @@
+/*
+ * What the members of the groups use: observes them, chooses whose rollups are
+ * read, reads these, estimates the rest, and adds all up.
+ */
+#ifndef SMAPS_MEASURE_H
+#define SMAPS_MEASURE_H
+
+#include "estimate/estimator.h"
+#include "estimate/schedule.h"
+#include "match/group.h"
+#include "proc/meminfo.h"
+#include "read/quarantine.h"
+#include <smaps/kernel.h>
+
+struct measurer {
+  struct procfs *procfs;
+  struct reader *reader;
+  const struct quarantine *quarantine;
+  struct diag *diags; /* by kind */
+  uint64_t read_budget_ns;
+  void (*read_ksm)(struct ksm *ret); /* NULL for a captured tree */
+  struct ksm ksm;                    /* as it was in the last cycle */
+  /* The rollup's fields that this kernel has, a bit each; a guess until one was
+   * read. */
+  uint32_t kernel_fields;
+  bool has_fields;
+
+  struct estimator estimator;
+  uint64_t owed_ns; /* of cycles before, see schedule.h */
+
+  /* Of this cycle. */
+  struct candidate *candidates;
+  size_t n_candidates, cap_candidates;
+  uint64_t rollup_reads;
+  uint64_t rollup_ns;
+  uint64_t longest_read_ns;
+  uint64_t denied;   /* processes whose rollup the kernel refuses */
+  uint64_t vanished; /* processes that ended before it was read */
+  uint64_t deferred; /* wanted, and not read: no time, no reader free */
+};
+
+void measurer_init(struct measurer *m, struct procfs *procfs,
+                   struct reader *reader, const struct quarantine *quarantine,
+                   struct diag *diags);
+/* Lets it take account of the running kernel: for a tree that is of it. */
+void measurer_watch_kernel(struct measurer *m);
+void measurer_done(struct measurer *m);
+
+/*
+ * Adds every process that is alive and in a group to its groups, whose usages
+ * are zero. A process that ends meanwhile is in none of the sums. An address
+ * space that two processes share is counted with the parent. -ENOMEM where
+ * there is no room to plan.
+ */
+int measurer_run(struct measurer *m, const struct process_table *t,
+                 const struct group_table *groups,
+                 const struct meminfo_sample *meminfo, uint64_t now_ns);
+
+/* The time that a reading is predicted to take; 0 where nothing is known. */
+uint64_t measurer_read_cost_ns(const struct process *p);
+
+/* Whether a walk of its page tables is predicted to take longer than its
+ * MaxLockHold. */
+bool measurer_is_too_large(const struct measurer *m, const struct process *p);
+
+#endif

@@ -1,0 +1,54 @@
+#include "estimate/precision.h"
+
+/* f1a7941243c1 made them per-CPU counters. */
+#define PER_CPU_SINCE 2
+#define EXACT_SINCE 17
+/* percpu_counter_batch, and TASK_RSS_EVENTS_THRESH of older kernels. */
+#define BATCH_LEAST_PAGES 32
+#define THREAD_PAGES 64
+/* A process can map pages that the two count differently. Where the counters
+ * are not exact nearly every process shows it, so that a few prove nothing. */
+#define INEXACT_SHARE 4
+
+void precision_init(struct precision *p, unsigned major, unsigned minor,
+                    unsigned cpus) {
+  uint64_t batch =
+      cpus > BATCH_LEAST_PAGES / 2 ? 2 * (uint64_t)cpus : BATCH_LEAST_PAGES;
+
+  *p = (struct precision){.n = 0};
+  if (major < 6 || (major == 6 && minor < PER_CPU_SINCE))
+    p->expected_thread_pages = THREAD_PAGES;
+  else if (major == 6 && minor < EXACT_SINCE)
+    p->expected_pages = batch * cpus;
+}
+
+/* Doubled, because the next one may be farther off than all of them. */
+static uint64_t judge(const struct precision *p) {
+  uint64_t most = 0;
+  size_t differing = 0;
+
+  for (size_t i = 0; i < p->n; i++) {
+    differing += p->off_pages[i] > 0;
+    if (p->off_pages[i] > most)
+      most = p->off_pages[i];
+  }
+  return differing * INEXACT_SHARE < p->n ? 0 : 2 * most;
+}
+
+void precision_learn(struct precision *p, uint64_t off_pages) {
+  p->off_pages[p->next] =
+      off_pages < UINT32_MAX ? (uint32_t)off_pages : UINT32_MAX;
+  p->next = (p->next + 1) % COMPARISONS_KEPT;
+  if (p->n < COMPARISONS_KEPT)
+    p->n++;
+  p->judged_pages = judge(p);
+}
+
+uint64_t precision_pages(const struct precision *p, uint32_t threads,
+                         uint64_t last_pages) {
+  if (p->n < COMPARISONS_ENOUGH)
+    return p->expected_pages + p->expected_thread_pages * threads;
+  if (p->judged_pages == 0)
+    return 0;
+  return p->judged_pages > 2 * last_pages ? p->judged_pages : 2 * last_pages;
+}

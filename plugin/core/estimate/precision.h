@@ -1,0 +1,48 @@
+/*
+ * How far statm can be off. Its counters are exact since 6.17 and on stable
+ * kernels that have get_mm_counter_sum() in task_statm (fs/proc/task_mmu.c).
+ * Before, from 6.2 on, they are per-CPU counters that are read without the
+ * parts of the CPUs; up to 6.1 each thread keeps up to 64 pages for itself. The
+ * release does not tell which of these a kernel does, but readings do: beside a
+ * rollup of a process that does nothing, statm shows the same pages or not.
+ *
+ * A reading does not help, since statm drifts again at once. So this is never a
+ * reason to read, only a part of the published error.
+ */
+#ifndef SMAPS_PRECISION_H
+#define SMAPS_PRECISION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The number of comparisons that are remembered, and that make a judgement. */
+#define COMPARISONS_KEPT 64
+#define COMPARISONS_ENOUGH 16
+
+struct precision {
+  uint32_t off_pages[COMPARISONS_KEPT];
+  size_t n; /* COMPARISONS_KEPT at most */
+  size_t next;
+  uint64_t judged_pages; /* the verdict; 0 where statm is exact */
+  /* The guess by the release, before there are enough comparisons. */
+  uint64_t expected_pages, expected_thread_pages;
+};
+
+/* For a kernel of that release on so many CPUs. An unknown release is a zeroed
+ * struct. */
+void precision_init(struct precision *p, unsigned major, unsigned minor,
+                    unsigned cpus);
+
+/* The rollup and the statm of a process that did not change meanwhile differ by
+ * so many pages. */
+void precision_learn(struct precision *p, uint64_t off_pages);
+
+/*
+ * The error of the statm of a process in pages: 0 where it is exact.
+ * last_pages: its error when the process was read last.
+ */
+uint64_t precision_pages(const struct precision *p, uint32_t threads,
+                         uint64_t last_pages);
+
+#endif

@@ -1,0 +1,89 @@
+#include "estimate/read_cost.h"
+
+/* On processors of the 2020s, with caches warm or cold. */
+#define WALK_LEAST_NS 5000
+#define PAGE_NS 12
+#define SWAPPED_PAGE_NS 20
+#define TABLE_NS 470
+
+/* To walk a page table that has become empty takes TABLE_NS still, which is
+ * about so small a part of what a full one takes. */
+#define EMPTY_PART 8
+
+static uint32_t narrow(uint64_t x) {
+  return x < UINT32_MAX ? (uint32_t)x : UINT32_MAX;
+}
+
+/* The sum of three such products cannot overflow. */
+static uint64_t price(uint64_t n, uint64_t ns) {
+  return (uint64_t)narrow(n) * ns;
+}
+
+static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+struct read_cost read_cost_guess(const struct read_cost_basis *b) {
+  return (struct read_cost){.ns = narrow(WALK_LEAST_NS +
+                                         price(b->resident, PAGE_NS) +
+                                         price(b->swapped, SWAPPED_PAGE_NS) +
+                                         price(b->tables, TABLE_NS)),
+                            .pages = narrow(b->resident)};
+}
+
+uint32_t read_cost_predict(const struct read_cost *c, uint64_t resident_pages) {
+  uint64_t scaled;
+
+  if (c->ns == 0)
+    return WALK_LEAST_NS;
+  if (c->pages == 0)
+    return c->ns;
+  scaled = (uint64_t)c->ns * narrow(resident_pages) / c->pages;
+  return narrow(most(scaled, most(c->ns / EMPTY_PART, WALK_LEAST_NS)));
+}
+
+bool read_cost_may_try(const struct read_cost *c, uint64_t now_ns) {
+  return now_ns >= c->next_try_ns;
+}
+
+bool read_cost_apply_guess(struct read_cost *c, const struct read_cost *guess,
+                           const struct policy *p, uint64_t now_ns) {
+  if (!c->is_learnt) {
+    c->ns = guess->ns;
+    c->pages = guess->pages;
+  }
+  if (guess->ns <= p->max_lock_hold_ns)
+    return true;
+  c->next_try_ns = now_ns + p->max_age_ns;
+  return false;
+}
+
+static uint64_t test_after_ns(const struct read_cost *c,
+                              const struct policy *p) {
+  uint64_t wait_ns = p->max_age_ns;
+
+  for (unsigned i = 0; i < c->failed_tests && wait_ns < COST_TEST_MAX_NS; i++)
+    wait_ns *= 2;
+  return least(wait_ns, most(p->max_age_ns, COST_TEST_MAX_NS));
+}
+
+static void count_test(struct read_cost *c, uint64_t took_ns, bool was_test,
+                       const struct policy *p) {
+  if (took_ns <= p->max_lock_hold_ns)
+    c->failed_tests = 0;
+  else if (was_test && c->failed_tests < UINT8_MAX)
+    c->failed_tests++;
+}
+
+void read_cost_learn(struct read_cost *c, uint64_t took_ns,
+                     uint64_t resident_pages, const struct policy *p,
+                     uint64_t now_ns) {
+  uint32_t predicted_ns = read_cost_predict(c, resident_pages);
+
+  count_test(c, took_ns, c->is_learnt && predicted_ns > p->max_lock_hold_ns, p);
+  took_ns = least(took_ns, UINT64_C(2) * most(c->ns, predicted_ns));
+  c->ns = narrow(most(took_ns, 1)); /* 0 would be none */
+  c->pages = narrow(resident_pages);
+  c->is_learnt = true;
+  c->next_try_ns = now_ns + test_after_ns(c, p);
+}

@@ -1,0 +1,68 @@
+/*
+ * How long the kernel takes to walk the page tables of a process. A reading
+ * costs us that time, and the process cannot map memory meanwhile.
+ *
+ * The amount of memory does not tell: where it is scattered, 10 MB can take as
+ * long as 100 (a page table is walked whole, however few of its entries are
+ * used), and with huge pages 4 GB take no longer than 50 MB. So the last walk
+ * counts; it includes the mappings, of which nothing cheap would tell us.
+ *
+ * A walk is slow also on a busy processor, and then the price is wrong. A price
+ * that keeps a process from being read is therefore tested: after MaxAge by one
+ * more reading, unless the memory that is there now says that it cannot be fast
+ * enough. Each test that fails doubles the time to the next.
+ */
+#ifndef SMAPS_READ_COST_H
+#define SMAPS_READ_COST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config/policy.h"
+
+/* Zero for a process, or a program, of which nothing is known. */
+struct read_cost {
+  uint32_t ns;          /* of the last walk, or guessed; 0 for neither */
+  uint32_t pages;       /* resident, at that time */
+  uint64_t next_try_ns; /* when a price that is too high is tested */
+  bool is_learnt;       /* by a walk */
+  uint8_t failed_tests; /* in a row */
+};
+
+/* The longest time between two tests, unless MaxAge is longer. */
+#define COST_TEST_MAX_NS (3600 * NS_PER_S)
+
+/* The memory that is walked, in pages. */
+struct read_cost_basis {
+  uint64_t resident, swapped, tables; /* tables: VmPTE of status */
+};
+
+/* A low guess: it does harm once at most, while a high one could keep a large
+ * process from ever being read. */
+struct read_cost read_cost_guess(const struct read_cost_basis *b);
+
+/* The price in nanoseconds, 5 us to 4 s, with so many pages resident now. It
+ * falls less than memory does, because empty page tables take time too. */
+uint32_t read_cost_predict(const struct read_cost *c, uint64_t resident_pages);
+
+/* True if a price above MaxLockHold may be tested now. The caller then makes a
+ * guess of the memory that is there now. */
+bool read_cost_may_try(const struct read_cost *c, uint64_t now_ns);
+
+/*
+ * Takes such a guess, also the first. It becomes the price unless a walk has
+ * shown that. False if the guess is above MaxLockHold: nothing is to be read
+ * until the next guess, after MaxAge.
+ */
+bool read_cost_apply_guess(struct read_cost *c, const struct read_cost *guess,
+                           const struct policy *p, uint64_t now_ns);
+
+/*
+ * Takes a walk. A walk that another process interrupted on our CPU says nothing
+ * of the next, so a single walk no more than doubles the price.
+ */
+void read_cost_learn(struct read_cost *c, uint64_t took_ns,
+                     uint64_t resident_pages, const struct policy *p,
+                     uint64_t now_ns);
+
+#endif

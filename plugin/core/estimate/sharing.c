@@ -1,0 +1,62 @@
+#include "estimate/sharing.h"
+
+/* The weight of earlier readings about shmem and files. */
+#define LEAD_KEPT 0.95
+/* Between two readings a page does not become dearer or cheaper by more: a
+ * million members would have to come or go. */
+#define COST_MOST 1e6
+
+static double clamp(double x, double least, double most) {
+  return x > least ? (x < most ? x : most) : least;
+}
+
+static double distance(double a, double b) { return a > b ? a - b : b - a; }
+
+void sharing_init(struct sharing *s, uint64_t pages) {
+  double n = (double)pages;
+
+  *s = (struct sharing){.now = n,
+                        .before = n,
+                        .left = n,
+                        .grown = n,
+                        .error = ERROR_RATIO_AT_FIRST};
+}
+
+void sharing_count(struct sharing *s, uint64_t cycle_ns, uint64_t pages,
+                   uint64_t before) {
+  if (s->cycle_ns != cycle_ns) {
+    s->cycle_ns = cycle_ns;
+    s->before = s->now;
+    s->left = s->grown = s->now = s->shifted = 0;
+  }
+  s->now += (double)pages;
+  if (before == 0)
+    return;
+  s->left += (double)before;
+  s->grown += (double)pages;
+  s->shifted += distance((double)pages, (double)before);
+}
+
+void sharing_correct(struct sharing *s, double pages) { s->now += pages; }
+
+/* The pages that members map are taken to be the same as before: the more often
+ * they are mapped, the less each of them costs. */
+void sharing_advance(const struct sharing *s, struct sharing_since *since) {
+  double most = s->before > s->now ? s->before : s->now;
+  double moved =
+      distance(s->before, s->left) + s->shifted + distance(s->grown, s->now);
+
+  if (s->before > 0 && s->now > 0)
+    since->cost =
+        clamp(since->cost * s->before / s->now, 1 / COST_MOST, COST_MOST);
+  since->moved_pages += (float)moved;
+  if (most > 0)
+    since->moved = (float)clamp((double)since->moved + moved / most, 0, 1);
+}
+
+void sharing_learn_kind(struct sharing *s, uint64_t file_bytes,
+                        uint64_t shmem_bytes) {
+  s->shmem_lead =
+      s->shmem_lead * LEAD_KEPT + (double)shmem_bytes - (double)file_bytes;
+  s->is_shmem = s->shmem_lead > 0;
+}

@@ -1,0 +1,31 @@
+#include "estimate/track.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "process/process.h"
+
+int track_refresh(struct process *p) {
+  uint64_t program = process_program(p);
+  struct track *t = p->track;
+
+  if (!t)
+    t = p->track = calloc(1, sizeof(*t));
+  if (!t)
+    return -ENOMEM;
+  if (t->program == program)
+    return 0;
+  t->program = program;
+  t->is_family_decided = false;
+  t->baseline.at_ns = 0;
+  t->cost = (struct read_cost){0};
+  t->wanted_ns = t->denied_until_ns = 0;
+  return 0;
+}
+
+void track_free(struct process *p) {
+  if (p->track)
+    fork_family_leave(p->track);
+  free(p->track);
+  p->track = NULL;
+}

@@ -1,0 +1,58 @@
+/*
+ * All that estimate/ keeps of one process and of one group, from cycle to
+ * cycle. struct process and struct group point to it, and no other folder looks
+ * inside.
+ */
+#ifndef SMAPS_TRACK_H
+#define SMAPS_TRACK_H
+
+#include "estimate/baseline.h"
+#include "estimate/deferral.h"
+#include "estimate/fork_family.h"
+#include "estimate/read_cost.h"
+
+struct track {
+  /* The estimator's (estimator.h). */
+  struct observation now;
+  struct baseline baseline;
+  /* It shares files and shmem with its family, or else with the first of its
+   * groups. */
+  struct fork_family *family;
+  struct sharing *group_set;
+  uint64_t cow_broken;        /* family->cow_broken at the baseline */
+  struct sharing_since since; /* the baseline, in its set */
+  uint32_t counted_pages;     /* in its set */
+  float relatives_moved;      /* the part since the baseline, at most */
+  float broken_bytes;         /* by its faults since the baseline */
+  float told_bytes;           /* that it left to its relatives since then */
+  float unsure_bytes;         /* by faults while the baseline was read */
+  float expected_error;       /* of its Pss in this cycle, in bytes */
+  bool is_family_decided;     /* for the program that it runs */
+
+  /* The measurer's (measure.c). */
+  bool is_staggered; /* was read again for its age once */
+  /* In this cycle: its rollup is wanted; was read; cannot be read. */
+  bool is_asked, is_read, is_unreadable;
+  enum deferral deferral : 8;
+  struct read_cost cost;
+  uint64_t program;         /* what it ran when the rest was learnt */
+  uint64_t wanted_ns;       /* since when a first rollup is wanted, or 0 */
+  uint64_t denied_until_ns; /* no use to try its rollup before */
+};
+
+struct group_track {
+  struct sharing sharing; /* of members without a family */
+  uint64_t last_pss;      /* in the cycle before */
+  /* The sum of the errors to be expected, which goes down as members are chosen
+   * to be read; nothing need be read below the other. */
+  uint64_t error_bytes, tolerated_bytes;
+};
+
+/* Makes the track of a process if need be, and clears it after an exec: nothing
+ * that was learnt of a program holds for the next. 0 or -ENOMEM. */
+int track_refresh(struct process *p);
+
+/* Frees it, out of its family. */
+void track_free(struct process *p);
+
+#endif

@@ -1,0 +1,59 @@
+/*
+ * /proc/PID/cgroup (cgroups(7); kernel/cgroup/cgroup.c, proc_cgroup_show):
+ * "id:controllers:path" lines, and the names that systemd and the container
+ * runtimes put into the path.
+ */
+#ifndef SMAPS_CGROUP_H
+#define SMAPS_CGROUP_H
+
+#include <smaps/text.h>
+
+/*
+ * Chooses the path that best identifies the process: that of the named
+ * hierarchy "systemd", else of the memory controller, else of the unified
+ * hierarchy (id 0). On a hybrid host the unified line alone can be meaningless,
+ * and so can any path "/", because that hierarchy may be unused: "/" is chosen
+ * only if all other lines say "/" too.
+ *
+ * Only the first two colons of a line are separators; paths may contain more.
+ * The suffix " (deleted)" (the cgroup of a zombie was removed) is dropped. A
+ * last line without its newline was cut short and is ignored.
+ *
+ * Returns 0 and points *ret into the text, or returns -EBADMSG and leaves *ret
+ * unchanged if no line has a usable path.
+ */
+int cgroup_parse(const char *text, size_t len, struct span *ret);
+
+/*
+ * The next three functions search such a path. They return false and leave *ret
+ * unchanged if the path names no such thing. The result points into the path.
+ */
+
+/*
+ * The systemd unit, as `ps -o unit` names it: the first component below the
+ * slices, if it has the suffix of a unit that can hold processes (.service,
+ * .scope, .socket, .mount, .swap). So a user's own services belong to
+ * user@UID.service, and units inside a container are not found. A leading
+ * "/..", which leads out of the reader's cgroup namespace, is skipped.
+ *
+ * systemd puts '_' before a name that the kernel would take for its own; the
+ * result is without it. `\x2d` and the like are part of the name and stay.
+ */
+bool cgroup_unit(struct span path, struct span *ret);
+
+/*
+ * The innermost slice above the unit, as `ps -o slice` names it; "-.slice" (a
+ * constant) for a unit outside of any slice. False for a unit directly after
+ * "/..": its slices are out of sight.
+ */
+bool cgroup_slice(struct span path, struct span *ret);
+
+/*
+ * The container: the 64 hexadecimal digits that Docker, containerd, CRI-O and
+ * Podman use, the innermost ones if they nest, else the name of an LXC or
+ * systemd-nspawn container. A runtime's monitor (conmon) is not part of its
+ * container.
+ */
+bool cgroup_container(struct span path, struct span *ret);
+
+#endif

@@ -1,0 +1,21 @@
+/*
+ * /proc/PID/cmdline (proc(5); fs/proc/base.c, get_mm_cmdline): arguments, each
+ * ended by NUL, or the text that the process has written over them. Up to 2 MB.
+ * Empty for kernel threads, zombies and processes that have cleared it.
+ */
+#ifndef SMAPS_CMDLINE_H
+#define SMAPS_CMDLINE_H
+
+#include <stddef.h>
+
+/* Longer command lines are cut; the rest tells no service from another. */
+#define CMDLINE_MAX 4096
+
+/*
+ * Joins the arguments with single blanks into ret of `size` bytes (at least 1),
+ * which always ends in NUL. NULs and blanks at the end are dropped; all other
+ * bytes stay unchanged. Cuts the result if it does not fit. Returns its length.
+ */
+size_t cmdline_join(const char *text, size_t len, char *ret, size_t size);
+
+#endif

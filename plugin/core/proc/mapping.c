@@ -1,0 +1,311 @@
+#include "proc/mapping.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REST 0
+#define NAME_BLOCK_BYTES 16384
+
+/* Names are stored in blocks that never move. */
+struct name_block {
+  struct name_block *next;
+  size_t used;
+  char bytes[];
+};
+
+static void set_error(struct mapping_table *t, int error) {
+  if (!t->error)
+    t->error = error;
+}
+
+void mapping_table_done(struct mapping_table *t) {
+  while (t->names) {
+    struct name_block *next = t->names->next;
+
+    free(t->names);
+    t->names = next;
+  }
+  free(t->mappings);
+  free(t->slots);
+  *t = (struct mapping_table){0};
+}
+
+/* --- finding a mapping by its name --- */
+
+/* FNV-1a. The process under inspection chooses the names, but a bad choice can
+ * cost at most MAPPING_NAMES_MAX steps per name. */
+static uint32_t hash_name(const char *name, size_t len) {
+  uint32_t hash = 2166136261u;
+
+  for (size_t i = 0; i < len; i++)
+    hash = (hash ^ (unsigned char)name[i]) * 16777619u;
+  return hash;
+}
+
+static uint32_t *find_slot(const struct mapping_table *t, const char *name,
+                           size_t len) {
+  size_t i = hash_name(name, len) & (t->n_slots - 1);
+
+  while (t->slots[i] != 0) {
+    const struct mapping *m = &t->mappings[t->slots[i]];
+
+    if (m->name_len == len && memcmp(m->name, name, len) == 0)
+      break;
+    i = (i + 1) & (t->n_slots - 1);
+  }
+  return &t->slots[i];
+}
+
+/* Doubles the room; slots are at most half full. */
+static bool grow(struct mapping_table *t) {
+  size_t cap = t->cap ? t->cap * 2 : 64;
+  struct mapping *mappings = reallocarray(t->mappings, cap, sizeof(*mappings));
+  uint32_t *slots = calloc(cap * 2, sizeof(*slots));
+
+  if (mappings) {
+    t->mappings = mappings;
+    if (t->n == 0)
+      mappings[t->n++] = (struct mapping){.name = NULL};
+  }
+  if (!mappings || !slots) {
+    free(slots);
+    return false;
+  }
+  free(t->slots);
+  t->slots = slots;
+  t->n_slots = cap * 2;
+  t->cap = cap;
+  for (size_t i = 1; i < t->n; i++)
+    *find_slot(t, mappings[i].name, mappings[i].name_len) = (uint32_t)i;
+  return true;
+}
+
+static char *store_name(struct mapping_table *t, const char *name, size_t len) {
+  struct name_block *block = t->names;
+  char *copy;
+
+  if (!block || len > NAME_BLOCK_BYTES - block->used) {
+    size_t size = len > NAME_BLOCK_BYTES ? len : NAME_BLOCK_BYTES;
+
+    block = malloc(sizeof(*block) + size);
+    if (!block)
+      return NULL;
+    block->next = t->names;
+    block->used = 0;
+    t->names = block;
+  }
+  copy = memcpy(block->bytes + block->used, name, len);
+  /* A name larger than a block fills its own block. */
+  block->used = block->used + len > NAME_BLOCK_BYTES ? NAME_BLOCK_BYTES
+                                                     : block->used + len;
+  t->name_bytes += len;
+  return copy;
+}
+
+static bool is_full(const struct mapping_table *t, size_t more) {
+  return t->n > MAPPING_NAMES_MAX ||
+         t->name_bytes + more > MAPPING_NAME_BYTES_MAX;
+}
+
+/* Returns the index of the mapping of that name and adds it if needed; REST if
+ * there is no room for it, or no memory. */
+static size_t get_or_add(struct mapping_table *t, const char *name,
+                         size_t len) {
+  uint32_t *slot;
+  char *copy;
+
+  if (t->n == t->cap && !grow(t)) {
+    set_error(t, -ENOMEM);
+    return REST;
+  }
+  slot = find_slot(t, name, len);
+  if (*slot != 0)
+    return *slot;
+  if (is_full(t, len))
+    return REST;
+  copy = store_name(t, name, len);
+  if (!copy) {
+    set_error(t, -ENOMEM);
+    return REST;
+  }
+  t->mappings[t->n] = (struct mapping){.name = copy, .name_len = len};
+  *slot = (uint32_t)t->n;
+  return t->n++;
+}
+
+/* --- feeding --- */
+
+static unsigned permissions_of(const struct span *text) {
+  unsigned permissions = 0;
+
+  for (size_t i = 0; i < text->len; i++)
+    switch (text->text[i]) {
+    case 'r':
+      permissions |= MAPPING_READ;
+      break;
+    case 'w':
+      permissions |= MAPPING_WRITE;
+      break;
+    case 'x':
+      permissions |= MAPPING_EXECUTE;
+      break;
+    case 'p':
+      permissions |= MAPPING_PRIVATE;
+      break;
+    case 's':
+      permissions |= MAPPING_SHARED;
+      break;
+    default:
+      break;
+    }
+  return permissions;
+}
+
+static void add_mapping(struct mapping_table *t,
+                        const struct rollup_line *line) {
+  static const char anonymous[] = "[anon]";
+  bool has_name = line->name.len > 0;
+  struct mapping *m;
+
+  t->current = get_or_add(t, has_name ? line->name.text : anonymous,
+                          has_name ? line->name.len : sizeof(anonymous) - 1);
+  if (t->error)
+    return;
+  m = &t->mappings[t->current];
+  m->permissions |= permissions_of(&line->permissions);
+  m->vmas++;
+  m->processes = 1;
+  m->size += line->end - line->start;
+}
+
+static void add_line(struct mapping_table *t, const struct rollup_line *line) {
+  if (line->kind == ROLLUP_LINE_MAPPING)
+    add_mapping(t, line);
+  else if (line->kind == ROLLUP_LINE_FIELD &&
+           (t->n == 0 || !rollup_add_line(&t->mappings[t->current].sum, line)))
+    set_error(t, -EBADMSG);
+}
+
+size_t mapping_table_feed(struct mapping_table *t, const char *text,
+                          size_t len) {
+  const char *newline = memrchr(text, '\n', len);
+  size_t used = newline ? (size_t)(newline - text) + 1 : 0;
+  struct cursor s = cursor_begin(text, used);
+  struct rollup_line line = {0};
+
+  while (!t->error && !cursor_is_done(&s)) {
+    if (!rollup_line_next(&s, &line))
+      set_error(t, -EBADMSG);
+    else
+      add_line(t, &line);
+  }
+  return used;
+}
+
+static bool add_rollup(struct rollup *sum, const struct rollup *more) {
+  sum->known |= more->known;
+  for (int f = 0; f < ROLLUP_FIELDS; f++)
+    if (__builtin_add_overflow(sum->bytes[f], more->bytes[f], &sum->bytes[f]))
+      return false;
+  return true;
+}
+
+int mapping_table_finish(struct mapping_table *t, struct rollup *ret) {
+  struct rollup sum = {0};
+
+  for (size_t i = 0; !t->error && i < t->n; i++)
+    if (!add_rollup(&sum, &t->mappings[i].sum))
+      set_error(t, -EBADMSG);
+  if (!t->error && !rollup_is_consistent(&sum))
+    set_error(t, -EBADMSG);
+  if (t->error)
+    return t->error;
+  *ret = sum;
+  return 0;
+}
+
+int mapping_table_finish_maps(struct mapping_table *t) {
+  for (size_t i = 0; i < t->n; i++)
+    if (t->mappings[i].sum.known)
+      set_error(t, -EBADMSG);
+  return t->error;
+}
+
+/* --- merging and sorting --- */
+
+/* A sum with an unknown part is unknown. These are bytes of address space, so
+ * no sum of them can overflow. */
+static void merge_amounts(struct mapping *m, const struct mapping *more) {
+  if (more->sum.known && (m->vmas == 0 || m->sum.known))
+    add_rollup(&m->sum, &more->sum);
+  else
+    m->sum = (struct rollup){0};
+}
+
+static void merge(struct mapping *m, const struct mapping *more) {
+  if (more->vmas == 0) /* an empty rest */
+    return;
+  merge_amounts(m, more);
+  m->permissions |= more->permissions;
+  m->vmas += more->vmas;
+  m->processes += more->processes;
+  m->size += more->size;
+}
+
+int mapping_table_add(struct mapping_table *t,
+                      const struct mapping_table *process) {
+  for (size_t i = 0; !t->error && i < process->n; i++) {
+    const struct mapping *m = &process->mappings[i];
+    size_t place = REST;
+
+    if (m->name)
+      place = get_or_add(t, m->name, m->name_len);
+    else if (t->n == 0 && !grow(t))
+      set_error(t, -ENOMEM);
+    if (!t->error)
+      merge(&t->mappings[place], m);
+  }
+  return t->error;
+}
+
+static int compare_names(const struct mapping *a, const struct mapping *b) {
+  size_t len = a->name_len < b->name_len ? a->name_len : b->name_len;
+  int order = memcmp(a->name, b->name, len);
+
+  return order ? order
+               : (a->name_len > b->name_len) - (a->name_len < b->name_len);
+}
+
+/* Its Pss; its size, which is an upper bound, if that is unknown. */
+static uint64_t weight_of(const struct mapping *m) {
+  return m->sum.known ? m->sum.bytes[ROLLUP_PSS] : m->size;
+}
+
+static int compare(const void *left, const void *right) {
+  const struct mapping *a = left, *b = right;
+  uint64_t x = weight_of(a), y = weight_of(b);
+
+  if (x == y) {
+    x = a->size;
+    y = b->size;
+  }
+  return x == y ? compare_names(a, b) : x < y ? 1 : -1;
+}
+
+void mapping_table_rank(struct mapping_table *t, size_t max,
+                        const struct mapping **ret, size_t *ret_n) {
+  *ret = NULL;
+  *ret_n = 0;
+  if (t->n < 2)
+    return;
+  qsort(t->mappings + 1, t->n - 1, sizeof(*t->mappings), compare);
+  for (; t->n - 1 > max; t->n--)
+    merge(&t->mappings[REST], &t->mappings[t->n - 1]);
+  *ret = t->mappings + 1;
+  *ret_n = t->n - 1;
+}
+
+const struct mapping *mapping_table_rest(const struct mapping_table *t) {
+  return t->n > 0 && t->mappings[REST].vmas > 0 ? &t->mappings[REST] : NULL;
+}

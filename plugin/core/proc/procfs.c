@@ -1,0 +1,561 @@
+#include <smaps/procfs.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/kcmp.h>
+#include <linux/magic.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+/* Large enough for each file of a cycle and for a piece of smaps (4 KiB). */
+#define BUFFER_START ((size_t)16 << 10)
+
+struct procfs {
+  char *root;
+  DIR *dir; /* NULL for a second handle, and after a failure */
+  int root_fd;
+  unsigned opened; /* counts opens; a second handle copies its first */
+  unsigned n_kept, max_kept; /* files */
+  bool has_own_pids;
+  _Atomic(const char *) announced;
+  struct procfs_entry *entries;
+  size_t n_entries, cap_entries;
+  char *buffer;
+  size_t cap_buffer;
+};
+
+static int outcome_of(int error) {
+  switch (error) {
+  case ENOENT:
+  case ESRCH:
+    return PROCFS_GONE;
+  case EACCES:
+  case EPERM:
+    return PROCFS_DENIED;
+  default:
+    return -error;
+  }
+}
+
+static bool parse_id(const char *name, uint32_t *ret) {
+  struct cursor s = cursor_begin(name, strlen(name));
+  uint32_t id;
+
+  if (!parse_u32(&s, &id) || !cursor_is_done(&s) || id == 0 || *name == '0')
+    return false;
+  *ret = id;
+  return true;
+}
+
+/* Compares "self" with our own pid: only if they agree, kcmp(2) understands the
+ * tree's pids. A /proc of another pid namespace shows us under another number.
+ * (A "self" that is no link, or that we may not read, is not the kernel's.) */
+static int detect_own_pids(int root_fd, bool *ret) {
+  char target[16];
+  uint32_t pid;
+  ssize_t n = readlinkat(root_fd, "self", target, sizeof(target) - 1);
+
+  if (n < 0 && errno != EINVAL && outcome_of(errno) < 0)
+    return -errno;
+  target[n > 0 ? n : 0] = '\0';
+  *ret = parse_id(target, &pid) && pid == (uint32_t)getpid();
+  return 0;
+}
+
+static unsigned max_kept_files(int root_fd) {
+  struct rlimit limit;
+  struct statfs fs;
+  rlim_t n;
+
+  /* In any other file system a rewritten file may be another file. */
+  if (fstatfs(root_fd, &fs) < 0 || fs.f_type != PROC_SUPER_MAGIC ||
+      getrlimit(RLIMIT_NOFILE, &limit) < 0 ||
+      limit.rlim_cur <= PROCFS_KEPT_LEAST_FD)
+    return 0;
+  n = (limit.rlim_cur - PROCFS_KEPT_LEAST_FD) / 2;
+  return n < PROCFS_KEPT_MAX ? (unsigned)n : PROCFS_KEPT_MAX;
+}
+
+/* A failure here is passed up: taken as an answer, it would stand as long as
+ * the tree is open. */
+static int open_root(struct procfs *p) {
+  p->dir = opendir(p->root);
+  if (!p->dir)
+    return -errno;
+  p->root_fd = dirfd(p->dir);
+  p->opened++;
+  p->max_kept = max_kept_files(p->root_fd);
+  return detect_own_pids(p->root_fd, &p->has_own_pids);
+}
+
+static void close_root(struct procfs *p) {
+  if (p->dir)
+    closedir(p->dir);
+  else if (p->root_fd >= 0)
+    close(p->root_fd);
+  p->dir = NULL;
+  p->root_fd = -1;
+}
+
+static int grow_buffer(struct procfs *p) {
+  size_t cap = p->cap_buffer ? p->cap_buffer * 2 : BUFFER_START;
+  char *buffer;
+
+  if (cap > PROCFS_FILE_MAX)
+    return -EFBIG;
+  buffer = realloc(p->buffer, cap);
+  if (!buffer)
+    return -ENOMEM;
+  p->buffer = buffer;
+  p->cap_buffer = cap;
+  return 0;
+}
+
+int procfs_new_second(struct procfs **ret) {
+  struct procfs *p = calloc(1, sizeof(*p));
+  int rc;
+
+  if (!p)
+    return -ENOMEM;
+  p->root_fd = -1;
+  rc = grow_buffer(p);
+  if (rc != 0) {
+    procfs_free(p);
+    return rc;
+  }
+  *ret = p;
+  return 0;
+}
+
+int procfs_new(const char *root, struct procfs **ret) {
+  const struct procfs_entry *entries;
+  struct procfs *p;
+  size_t n;
+  int rc = procfs_new_second(&p);
+
+  if (rc != 0)
+    return rc;
+  p->root = strdup(root);
+  rc = p->root ? procfs_list(p, &entries, &n) : -ENOMEM;
+  if (rc != 0) {
+    procfs_free(p);
+    return rc;
+  }
+  *ret = p;
+  return 0;
+}
+
+int procfs_follow(struct procfs *second, const struct procfs *first) {
+  int fd;
+
+  if (second->opened == first->opened && second->root_fd >= 0)
+    return 0;
+  fd = fcntl(first->root_fd, F_DUPFD_CLOEXEC, 0);
+  if (fd < 0)
+    return -errno;
+  close_root(second);
+  second->root_fd = fd;
+  second->opened = first->opened;
+  second->has_own_pids = first->has_own_pids;
+  return 0;
+}
+
+void procfs_announce(struct procfs *p, const char *what) {
+  atomic_store_explicit(&p->announced, what, memory_order_relaxed);
+}
+
+const char *procfs_announced(const struct procfs *p) {
+  return atomic_load_explicit(&p->announced, memory_order_relaxed);
+}
+
+void procfs_free(struct procfs *p) {
+  if (!p)
+    return;
+  close_root(p);
+  free(p->root);
+  free(p->entries);
+  free(p->buffer);
+  free(p);
+}
+
+static int add_entry(struct procfs *p, uint32_t pid, uint64_t ino) {
+  if (p->n_entries == p->cap_entries) {
+    size_t cap = p->cap_entries ? p->cap_entries * 2 : 256;
+    struct procfs_entry *entries =
+        reallocarray(p->entries, cap, sizeof(*entries));
+
+    if (!entries)
+      return -ENOMEM;
+    p->entries = entries;
+    p->cap_entries = cap;
+  }
+  p->entries[p->n_entries++] = (struct procfs_entry){.pid = pid, .ino = ino};
+  return 0;
+}
+
+static int compare_entries(const void *a, const void *b) {
+  uint32_t x = ((const struct procfs_entry *)a)->pid;
+  uint32_t y = ((const struct procfs_entry *)b)->pid;
+
+  return (x > y) - (x < y);
+}
+
+/* procfs lists each process once and in this order; a tree that is captured, or
+ * changes while it is listed, need not. */
+static void sort_entries(struct procfs *p) {
+  size_t n = 0;
+
+  qsort(p->entries, p->n_entries, sizeof(*p->entries), compare_entries);
+  for (size_t i = 0; i < p->n_entries; i++)
+    if (n == 0 || p->entries[n - 1].pid != p->entries[i].pid)
+      p->entries[n++] = p->entries[i];
+  p->n_entries = n;
+}
+
+static int read_entries(struct procfs *p) {
+  bool is_sorted = true;
+
+  p->n_entries = 0;
+  rewinddir(p->dir);
+  for (;;) {
+    struct dirent *e;
+    uint32_t pid;
+
+    errno = 0;
+    e = readdir(p->dir);
+    if (!e && errno)
+      return -errno;
+    if (!e)
+      break;
+    if (!parse_id(e->d_name, &pid) ||
+        (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN))
+      continue;
+    if (p->n_entries && p->entries[p->n_entries - 1].pid >= pid)
+      is_sorted = false;
+    int rc = add_entry(p, pid, e->d_ino);
+    if (rc < 0)
+      return rc;
+  }
+  if (p->n_entries == 0)
+    return -ENOTTY;
+  if (!is_sorted)
+    sort_entries(p);
+  return 0;
+}
+
+int procfs_list(struct procfs *p, const struct procfs_entry **ret, size_t *n) {
+  int rc = 0;
+
+  if (!p->dir)
+    rc = open_root(p);
+  if (rc == 0)
+    rc = p->dir ? read_entries(p) : -EIO;
+  if (rc < 0) {
+    /* The next call opens the tree that is mounted by then. */
+    close_root(p);
+    return rc;
+  }
+  *ret = p->entries;
+  *n = p->n_entries;
+  return 0;
+}
+
+static int directory_fd(struct procfs *p, int dir_fd) {
+  return dir_fd != PROCFS_ROOT ? dir_fd : p->root_fd;
+}
+
+static int open_directory(int at_fd, const char *name, int *ret_fd) {
+  int fd = openat(at_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+  if (fd < 0)
+    return outcome_of(errno);
+  *ret_fd = fd;
+  return 0;
+}
+
+int procfs_open_process(struct procfs *p, uint32_t pid, int *ret_fd) {
+  char name[16];
+
+  procfs_announce(p, "the directory");
+  snprintf(name, sizeof(name), "%u", pid);
+  return open_directory(directory_fd(p, PROCFS_ROOT), name, ret_fd);
+}
+
+int procfs_open_thread(struct procfs *p, int process_fd, uint32_t tid,
+                       int *ret_fd) {
+  char name[24];
+
+  (void)p;
+  snprintf(name, sizeof(name), "task/%u", tid);
+  return open_directory(process_fd, name, ret_fd);
+}
+
+int procfs_list_threads(struct procfs *p, int process_fd, uint32_t *tids,
+                        size_t max, size_t *ret_n) {
+  struct dirent *e;
+  size_t n = 0;
+  DIR *dir;
+  int fd;
+
+  (void)p;
+  fd = openat(process_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0)
+    return outcome_of(errno);
+  dir = fdopendir(fd);
+  if (!dir) {
+    int rc = -errno;
+    close(fd);
+    return rc;
+  }
+  while (n < max && (e = readdir(dir)))
+    if (parse_id(e->d_name, &tids[n]))
+      n++;
+  closedir(dir);
+  *ret_n = n;
+  return 0;
+}
+
+int procfs_inode(int process_fd, uint64_t *ret) {
+  struct stat st;
+
+  if (fstat(process_fd, &st) < 0)
+    return outcome_of(errno);
+  *ret = st.st_ino;
+  return 0;
+}
+
+static ssize_t read_retry(int fd, char *buffer, size_t size) {
+  ssize_t n;
+
+  do
+    n = read(fd, buffer, size);
+  while (n < 0 && errno == EINTR);
+  return n;
+}
+
+static int open_file(struct procfs *p, int dir_fd, const char *name,
+                     int *ret_fd) {
+  int fd = openat(directory_fd(p, dir_fd), name, O_RDONLY | O_CLOEXEC);
+
+  if (fd < 0)
+    return outcome_of(errno);
+  *ret_fd = fd;
+  return 0;
+}
+
+/*
+ * One read(2) returns the whole file if it fits the buffer. There may be more
+ * only if the buffer came back full; it then grows for good, so that one read
+ * is enough next time.
+ */
+static int fill_buffer(struct procfs *p, int fd, size_t max, size_t *ret_len) {
+  size_t len = 0;
+
+  for (;;) {
+    size_t room = p->cap_buffer - 1 - len;
+    size_t want = max - len < room ? max - len : room;
+    ssize_t n = read_retry(fd, p->buffer + len, want);
+
+    if (n < 0)
+      return outcome_of(errno);
+    len += (size_t)n;
+    if ((size_t)n < want || len == max)
+      break;
+    int rc = grow_buffer(p);
+    if (rc < 0)
+      return rc;
+  }
+  p->buffer[len] = '\0';
+  *ret_len = len;
+  return len == 0 ? PROCFS_NO_MM : 0;
+}
+
+static bool is_open(const struct procfs_file *file) { return file->fd > 0; }
+
+/* Duplicates fd, which stays open. A file for which there is no room is not
+ * kept. */
+static void keep_open(struct procfs *p, int fd, struct procfs_file *file) {
+  int kept;
+
+  if (p->n_kept >= p->max_kept)
+    return;
+  kept = fcntl(fd, F_DUPFD_CLOEXEC, PROCFS_KEPT_LEAST_FD);
+  if (kept < 0)
+    return;
+  *file = (struct procfs_file){.fd = kept, .opened = p->opened};
+  p->n_kept++;
+}
+
+/* Keeps the file open in `file` unless that is NULL. */
+static int read_at(struct procfs *p, int dir_fd, const char *path, size_t max,
+                   struct procfs_file *file, struct span *ret) {
+  size_t len = 0;
+  int fd = -1, rc;
+
+  rc = open_file(p, dir_fd, path, &fd);
+  if (rc != 0)
+    return rc;
+  rc = fill_buffer(p, fd, max, &len);
+  if (rc == 0 && file)
+    keep_open(p, fd, file);
+  close(fd);
+  if (rc == 0)
+    *ret = (struct span){.text = p->buffer, .len = len};
+  return rc;
+}
+
+int procfs_read_head(struct procfs *p, int dir_fd, const char *name, size_t max,
+                     struct span *ret) {
+  procfs_announce(p, name);
+  return read_at(p, dir_fd, name, max, NULL, ret);
+}
+
+int procfs_read(struct procfs *p, int dir_fd, const char *name,
+                struct span *ret) {
+  return procfs_read_head(p, dir_fd, name, SIZE_MAX, ret);
+}
+
+/* "PID/NAME"; snprintf would cost a tenth of the whole read. */
+static void make_path(char *ret, uint32_t pid, const char *name) {
+  char digits[10];
+  size_t n = 0;
+
+  do
+    digits[n++] = (char)('0' + pid % 10);
+  while ((pid /= 10) > 0);
+  while (n > 0)
+    *ret++ = digits[--n];
+  *ret++ = '/';
+  strcpy(ret, name);
+}
+
+int procfs_read_of(struct procfs *p, uint32_t pid, const char *name,
+                   struct span *ret) {
+  char path[32];
+
+  make_path(path, pid, name);
+  procfs_announce(p, name);
+  return read_at(p, PROCFS_ROOT, path, SIZE_MAX, NULL, ret);
+}
+
+void procfs_drop(struct procfs *p, struct procfs_file *file) {
+  if (!is_open(file))
+    return;
+  close(file->fd);
+  p->n_kept--;
+  *file = (struct procfs_file){0};
+}
+
+static int read_kept(struct procfs *p, const struct procfs_file *file,
+                     struct span *ret) {
+  ssize_t n = pread(file->fd, p->buffer, p->cap_buffer - 1, 0);
+
+  if (n < 0)
+    return outcome_of(errno);
+  p->buffer[n] = '\0';
+  *ret = (struct span){.text = p->buffer, .len = (size_t)n};
+  return n == 0 ? PROCFS_NO_MM : 0;
+}
+
+int procfs_read_kept(struct procfs *p, uint32_t pid, const char *name,
+                     struct procfs_file *file, struct span *ret) {
+  char path[32];
+  int rc;
+
+  procfs_announce(p, name);
+  if (file->opened != p->opened)
+    procfs_drop(p, file);
+  if (!is_open(file)) {
+    make_path(path, pid, name);
+    return read_at(p, PROCFS_ROOT, path, SIZE_MAX, file, ret);
+  }
+  rc = read_kept(p, file, ret);
+  if (rc != 0)
+    procfs_drop(p, file);
+  return rc;
+}
+
+int procfs_count_threads(struct procfs *p, uint32_t pid, uint32_t *ret) {
+  char path[32];
+  struct stat st;
+
+  make_path(path, pid, "task");
+  if (fstatat(directory_fd(p, PROCFS_ROOT), path, &st, 0) < 0)
+    return outcome_of(errno);
+  /* ".", ".." and one directory per thread. */
+  if (st.st_nlink < 3)
+    return -EBADMSG;
+  *ret = (uint32_t)st.st_nlink - 2;
+  return 0;
+}
+
+int procfs_read_pieces(struct procfs *p, int dir_fd, const char *name,
+                       size_t (*feed)(void *ctx, const char *text, size_t len),
+                       void *ctx) {
+  bool is_empty = true;
+  size_t len = 0;
+  ssize_t n;
+  int fd = -1, rc;
+
+  procfs_announce(p, name);
+  rc = open_file(p, dir_fd, name, &fd);
+  if (rc != 0)
+    return rc;
+  while ((n = read_retry(fd, p->buffer + len, p->cap_buffer - len)) > 0) {
+    size_t used;
+
+    is_empty = false;
+    len += (size_t)n;
+    used = feed(ctx, p->buffer, len);
+    len -= used;
+    memmove(p->buffer, p->buffer + used, len);
+    if (len == p->cap_buffer && (rc = grow_buffer(p)) < 0)
+      break;
+  }
+  if (n < 0)
+    rc = outcome_of(errno);
+  close(fd);
+  if (rc != 0)
+    return rc;
+  if (is_empty)
+    return PROCFS_NO_MM;
+  return len > 0 ? -EBADMSG : 0;
+}
+
+int procfs_read_link(struct procfs *p, int dir_fd, const char *name,
+                     struct span *ret) {
+  ssize_t n;
+
+  procfs_announce(p, name);
+  n = readlinkat(directory_fd(p, dir_fd), name, p->buffer, p->cap_buffer - 1);
+  if (n < 0)
+    return outcome_of(errno);
+  p->buffer[n] = '\0';
+  *ret = (struct span){.text = p->buffer, .len = (size_t)n};
+  return 0;
+}
+
+bool procfs_has_own_pids(const struct procfs *p) { return p->has_own_pids; }
+
+int procfs_is_same_mm(struct procfs *p, uint32_t pid_a, uint32_t pid_b,
+                      bool *ret) {
+  long rc;
+
+  if (!p->has_own_pids)
+    return -EOPNOTSUPP;
+  procfs_announce(p, "kcmp");
+  rc = syscall(SYS_kcmp, pid_a, pid_b, KCMP_VM, 0, 0);
+  if (rc < 0)
+    return -errno;
+  *ret = rc == 0;
+  return 0;
+}

@@ -1,0 +1,206 @@
+#include "proc/rollup.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define KIB UINT64_C(1024)
+
+/* sizeof counts the NUL in place of the colon. */
+#define KEY(name)                                                              \
+  { name ":", sizeof(name) }
+
+/* In the order in which 6.18 prints them. */
+static const struct span keys[ROLLUP_FIELDS] = {
+    [ROLLUP_RSS] = KEY("Rss"),
+    [ROLLUP_PSS] = KEY("Pss"),
+    [ROLLUP_PSS_DIRTY] = KEY("Pss_Dirty"),
+    [ROLLUP_PSS_ANON] = KEY("Pss_Anon"),
+    [ROLLUP_PSS_FILE] = KEY("Pss_File"),
+    [ROLLUP_PSS_SHMEM] = KEY("Pss_Shmem"),
+    [ROLLUP_SHARED_CLEAN] = KEY("Shared_Clean"),
+    [ROLLUP_SHARED_DIRTY] = KEY("Shared_Dirty"),
+    [ROLLUP_PRIVATE_CLEAN] = KEY("Private_Clean"),
+    [ROLLUP_PRIVATE_DIRTY] = KEY("Private_Dirty"),
+    [ROLLUP_REFERENCED] = KEY("Referenced"),
+    [ROLLUP_ANONYMOUS] = KEY("Anonymous"),
+    [ROLLUP_KSM] = KEY("KSM"),
+    [ROLLUP_LAZY_FREE] = KEY("LazyFree"),
+    [ROLLUP_ANON_HUGE_PAGES] = KEY("AnonHugePages"),
+    [ROLLUP_SHMEM_PMD_MAPPED] = KEY("ShmemPmdMapped"),
+    [ROLLUP_FILE_PMD_MAPPED] = KEY("FilePmdMapped"),
+    [ROLLUP_SHARED_HUGETLB] = KEY("Shared_Hugetlb"),
+    [ROLLUP_PRIVATE_HUGETLB] = KEY("Private_Hugetlb"),
+    [ROLLUP_SWAP] = KEY("Swap"),
+    [ROLLUP_SWAP_PSS] = KEY("SwapPss"),
+    [ROLLUP_LOCKED] = KEY("Locked"),
+};
+
+static const uint32_t needed =
+    1 << ROLLUP_RSS | 1 << ROLLUP_PSS | 1 << ROLLUP_SHARED_CLEAN |
+    1 << ROLLUP_SHARED_DIRTY | 1 << ROLLUP_PRIVATE_CLEAN |
+    1 << ROLLUP_PRIVATE_DIRTY;
+
+/* parse_word() for words of known length: with two words per line, a parse
+ * would otherwise take half as long again. */
+static bool parse_span(struct cursor *s, const struct span *word) {
+  if ((size_t)(s->end - s->at) < word->len || *s->at != *word->text ||
+      memcmp(s->at, word->text, word->len) != 0)
+    return false;
+  s->at += word->len;
+  return true;
+}
+
+static unsigned next_field(unsigned field) {
+  return field + 1 < ROLLUP_FIELDS ? field + 1 : 0;
+}
+
+/*
+ * Consumes the key of a field. The search starts after the last field: while
+ * the kernel keeps our order, the first try succeeds.
+ */
+static bool parse_key(struct cursor *s, unsigned *field) {
+  unsigned next = *field;
+
+  do {
+    next = next_field(next);
+    if (parse_span(s, &keys[next])) {
+      *field = next;
+      return true;
+    }
+  } while (next != *field);
+  return false;
+}
+
+static bool is_hex_digit(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+static bool parse_address(struct cursor *s, uint64_t *ret) {
+  const char *start = s->at;
+
+  *ret = 0;
+  for (; !cursor_is_done(s) && is_hex_digit(*s->at); s->at++)
+    *ret = *ret << 4 |
+           (unsigned)(*s->at <= '9' ? *s->at - '0' : *s->at - 'a' + 10);
+  return s->at > start && s->at - start <= 16;
+}
+
+/* Everything up to the next blank. */
+static struct span parse_item(struct cursor *s) {
+  const char *start = s->at;
+
+  while (!cursor_is_done(s) && *s->at != ' ' && *s->at != '\n')
+    s->at++;
+  return (struct span){start, (size_t)(s->at - start)};
+}
+
+/* Skips offset, device and inode. */
+static bool parse_mapping(struct cursor *s, struct rollup_line *line) {
+  if (!parse_address(s, &line->start) || !parse_char(s, '-') ||
+      !parse_address(s, &line->end) || !parse_char(s, ' '))
+    return false;
+  line->permissions = parse_item(s);
+  for (int i = 0; i < 3; i++) {
+    skip_blanks(s);
+    parse_item(s);
+  }
+  skip_blanks(s);
+  return line->end >= line->start && parse_line(s, &line->name);
+}
+
+/*
+ * 561d761ad000-7ffe85cca000 ---p 00000000 00:00 0                    [rollup]
+ * Rss:                1640 kB
+ * Pss:                 531 kB
+ * …
+ * Locked:                0 kB
+ *
+ * smaps has such a header for every mapping, and lines that the rollup lacks:
+ * Size, KernelPageSize, VmFlags … A key starts with a capital letter and an
+ * address never does. No process can add a line: the kernel escapes newlines in
+ * the path of a mapping, and the name of an anonymous mapping cannot hold any.
+ */
+bool rollup_line_next(struct cursor *s, struct rollup_line *line) {
+  struct span skipped;
+
+  if (is_hex_digit(*s->at)) {
+    line->kind = ROLLUP_LINE_MAPPING;
+    line->field = ROLLUP_FIELDS - 1; /* Rss comes next */
+    return parse_mapping(s, line);
+  }
+  if (parse_key(s, &line->field)) {
+    line->kind = ROLLUP_LINE_FIELD;
+    return parse_kb(s, &line->bytes) && parse_char(s, '\n');
+  }
+  line->kind = ROLLUP_LINE_OTHER;
+  return *s->at >= 'A' && *s->at <= 'Z' && parse_line(s, &skipped);
+}
+
+/* Kernel rounding can lose up to 1 kB for each part. */
+bool rollup_is_consistent(const struct rollup *r) {
+  static const enum rollup_field parts[] = {
+      ROLLUP_SHARED_CLEAN, ROLLUP_SHARED_DIRTY, ROLLUP_PRIVATE_CLEAN,
+      ROLLUP_PRIVATE_DIRTY};
+  const uint64_t rounding = sizeof(parts) / sizeof(parts[0]) * KIB;
+  uint64_t rss = r->bytes[ROLLUP_RSS], sum = 0;
+
+  if ((r->known & needed) != needed || r->bytes[ROLLUP_PSS] > rss)
+    return false;
+  for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+    if (__builtin_add_overflow(sum, r->bytes[parts[i]], &sum))
+      return false;
+  return sum > rss ? sum - rss <= rounding : rss - sum <= rounding;
+}
+
+int rollup_parse(const char *text, size_t len, struct rollup *ret) {
+  struct cursor s = cursor_begin(text, len);
+  struct rollup total = {0};
+  struct rollup_line line = {0};
+
+  if (len == 0 || text[len - 1] != '\n') /* truncated */
+    return -EBADMSG;
+  while (!cursor_is_done(&s)) {
+    if (!rollup_line_next(&s, &line))
+      return -EBADMSG;
+    if (line.kind != ROLLUP_LINE_FIELD)
+      continue;
+    if (rollup_has(&total, line.field))
+      return -EBADMSG;
+    total.known |= 1u << line.field;
+    total.bytes[line.field] = line.bytes;
+  }
+  if (!rollup_is_consistent(&total))
+    return -EBADMSG;
+  *ret = total;
+  return 0;
+}
+
+bool rollup_add_line(struct rollup *sum, const struct rollup_line *line) {
+  uint64_t *bytes = &sum->bytes[line->field];
+
+  sum->known |= 1u << line->field;
+  return !__builtin_add_overflow(*bytes, line->bytes, bytes);
+}
+
+static bool add_line(struct rollup_sum *sum, const struct rollup_line *line) {
+  sum->vmas += line->kind == ROLLUP_LINE_MAPPING;
+  return line->kind != ROLLUP_LINE_FIELD || rollup_add_line(&sum->total, line);
+}
+
+size_t rollup_sum_feed(struct rollup_sum *sum, const char *text, size_t len) {
+  const char *newline = memrchr(text, '\n', len);
+  size_t used = newline ? (size_t)(newline - text) + 1 : 0;
+  struct cursor s = cursor_begin(text, used);
+  struct rollup_line line = {0};
+
+  while (!sum->is_bad && !cursor_is_done(&s))
+    sum->is_bad = !rollup_line_next(&s, &line) || !add_line(sum, &line);
+  return used;
+}
+
+int rollup_sum_finish(const struct rollup_sum *sum, struct rollup *ret) {
+  if (sum->is_bad || !rollup_is_consistent(&sum->total))
+    return -EBADMSG;
+  *ret = sum->total;
+  return 0;
+}

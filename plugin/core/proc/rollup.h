@@ -1,0 +1,126 @@
+/*
+ * /proc/PID/smaps_rollup (since 4.14) and /proc/PID/smaps
+ * (Documentation/filesystems/proc.rst; Documentation/ABI/testing/
+ * procfs-smaps_rollup; fs/proc/task_mmu.c).
+ *
+ * To print these, the kernel walks the page tables of the process under its
+ * mmap lock; no other file says how much memory a process shares.
+ */
+#ifndef SMAPS_ROLLUP_H
+#define SMAPS_ROLLUP_H
+
+#include <smaps/text.h>
+
+/* The kernel's fields under the kernel's names. */
+enum rollup_field {
+  ROLLUP_RSS,
+  ROLLUP_PSS,
+  ROLLUP_PSS_DIRTY, /* since 6.0 */
+  ROLLUP_PSS_ANON,  /* these three since 5.3, in the rollup only */
+  ROLLUP_PSS_FILE,
+  ROLLUP_PSS_SHMEM,
+  ROLLUP_SHARED_CLEAN,
+  ROLLUP_SHARED_DIRTY,
+  ROLLUP_PRIVATE_CLEAN,
+  ROLLUP_PRIVATE_DIRTY,
+  ROLLUP_REFERENCED,
+  ROLLUP_ANONYMOUS,
+  ROLLUP_KSM, /* since 6.7 */
+  ROLLUP_LAZY_FREE,
+  ROLLUP_ANON_HUGE_PAGES,
+  ROLLUP_SHMEM_PMD_MAPPED,
+  ROLLUP_FILE_PMD_MAPPED, /* since 5.4 */
+  ROLLUP_SHARED_HUGETLB,  /* hugetlbfs is in neither Rss nor Pss */
+  ROLLUP_PRIVATE_HUGETLB,
+  ROLLUP_SWAP,     /* includes shmem; not divided by its sharers */
+  ROLLUP_SWAP_PSS, /* without shmem */
+  ROLLUP_LOCKED,
+  ROLLUP_FIELDS
+};
+
+struct rollup {
+  uint32_t known; /* bit per rollup_field that the text had */
+  uint64_t bytes[ROLLUP_FIELDS];
+};
+
+static inline bool rollup_has(const struct rollup *r, enum rollup_field f) {
+  return (r->known >> f) & 1;
+}
+
+static inline uint64_t rollup_uss(const struct rollup *r) {
+  return r->bytes[ROLLUP_PRIVATE_CLEAN] + r->bytes[ROLLUP_PRIVATE_DIRTY];
+}
+
+/* Anonymous memory minus Pss_Anon: memory that the process shares by copy on
+ * write; 0 before 5.3. Minor faults break the sharing; they are worth reading
+ * from ROLLUP_COW_LEAST_BYTES on. */
+#define ROLLUP_COW_LEAST_BYTES (UINT64_C(256) << 10)
+static inline uint64_t rollup_cow_bytes(const struct rollup *r) {
+  uint64_t anonymous = r->bytes[ROLLUP_ANONYMOUS];
+  uint64_t pss = r->bytes[ROLLUP_PSS_ANON];
+
+  return rollup_has(r, ROLLUP_PSS_ANON) && anonymous > pss ? anonymous - pss
+                                                           : 0;
+}
+
+/*
+ * Parses a whole smaps_rollup. The keys may come in any order; unknown keys are
+ * skipped, missing keys are left out of `known`.
+ *
+ * A malformed text returns -EBADMSG and leaves *ret unchanged: Rss, Pss or one
+ * of the four Shared_ and Private_ fields is missing; a value is no number of
+ * kB or overflows; a key occurs twice; the text does not end in a newline; Pss
+ * is above Rss; the four do not add up to Rss (allowing for 1 kB of rounding
+ * each). The caller handles an empty text (a process without mm on some
+ * kernels) beforehand.
+ */
+int rollup_parse(const char *text, size_t len, struct rollup *ret);
+
+/* A line of smaps or smaps_rollup; zero it before the first. */
+struct rollup_line {
+  enum { ROLLUP_LINE_MAPPING, ROLLUP_LINE_FIELD, ROLLUP_LINE_OTHER } kind;
+  unsigned field; /* of this line, or the last one seen */
+  uint64_t bytes;
+  /* For a mapping: its range, "rwxp" and the text after the inode. */
+  uint64_t start, end;
+  struct span permissions, name;
+};
+
+/*
+ * Consumes the next line: the header of a mapping, one of the fields above, or
+ * another field (Size, VmFlags …). False if it is none of these.
+ */
+bool rollup_line_next(struct cursor *s, struct rollup_line *line);
+
+/* Adds the line of a field to a sum; false if that overflows. */
+bool rollup_add_line(struct rollup *sum, const struct rollup_line *line);
+
+/* True if the required fields are present and agree, as described for
+ * rollup_parse(). */
+bool rollup_is_consistent(const struct rollup *r);
+
+/*
+ * Sums smaps, which may be tens of megabytes, piece by piece. Zero it, feed it,
+ * finish it:
+ */
+struct rollup_sum {
+  struct rollup total;
+  uint64_t vmas; /* mappings seen */
+  bool is_bad;
+};
+
+/*
+ * Consumes the whole lines of the piece and returns their length in bytes; the
+ * caller puts the unfinished rest in front of the next piece. A piece without a
+ * newline consumes nothing.
+ */
+size_t rollup_sum_feed(struct rollup_sum *sum, const char *text, size_t len);
+
+/*
+ * Returns 0 and fills *ret, or returns -EBADMSG and leaves *ret unchanged, for
+ * the same reasons as rollup_parse(). Pss is rounded down for every mapping, so
+ * it may be below the rollup's by up to 1 kB per mapping.
+ */
+int rollup_sum_finish(const struct rollup_sum *sum, struct rollup *ret);
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * /proc/PID/statm (proc(5); fs/proc/task_mmu.c, task_statm).
+ *
+ * Seven numbers in pages of sysconf(_SC_PAGESIZE), read without the mmap lock:
+ * the read is cheap and cannot hang. All are zero for kernel threads, for
+ * zombies and for a main thread that has exited while other threads live on.
+ *
+ * "shared" means backed by a file or shmem, not shared with another process.
+ * The numbers are exact on 6.1 and older but for a few pages per thread;
+ * approximate from 6.2 to 6.16 (per-cpu counters, off by up to a batch per
+ * CPU); exact again on kernels with get_mm_counter_sum (6.17, and backports).
+ */
+#ifndef SMAPS_STATM_H
+#define SMAPS_STATM_H
+
+#include <smaps/text.h>
+
+struct statm_sample {
+  uint64_t size_pages;
+  uint64_t resident_pages;
+  uint64_t shared_pages;
+  uint64_t text_pages;
+  uint64_t data_pages;
+};
+
+/*
+ * Returns 0 and fills *ret, or returns -EBADMSG and leaves *ret unchanged.
+ * Shared above resident is malformed: resident is shared plus anonymous.
+ */
+int statm_parse(const char *text, size_t len, struct statm_sample *ret);
+
+/* True if the numbers come from an mm. */
+bool statm_has_mm(const struct statm_sample *s);
+
+#endif

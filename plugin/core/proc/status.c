@@ -1,0 +1,122 @@
+#include <smaps/status.h>
+
+#include <errno.h>
+
+/* "real effective saved fs", separated by tabs. */
+static bool parse_effective(struct cursor *s, uint32_t *ret) {
+  uint32_t ignored;
+
+  return parse_u32(s, &ignored) && parse_char(s, '\t') && parse_u32(s, ret) &&
+         parse_char(s, '\t') && parse_u32(s, &ignored) && parse_char(s, '\t') &&
+         parse_u32(s, &ignored);
+}
+
+static bool parse_hex_digit(struct cursor *s, unsigned *ret) {
+  char c = cursor_is_done(s) ? '\0' : *s->at;
+
+  if (c >= '0' && c <= '9')
+    *ret = (unsigned)(c - '0');
+  else if (c >= 'a' && c <= 'f')
+    *ret = (unsigned)(c - 'a') + 10;
+  else
+    return false;
+  s->at++;
+  return true;
+}
+
+/* Capabilities are 16 hexadecimal digits on every kernel since 2.6.25. */
+static bool parse_mask(struct cursor *s, uint64_t *ret) {
+  unsigned digit;
+
+  *ret = 0;
+  for (int i = 0; i < 16; i++) {
+    if (!parse_hex_digit(s, &digit))
+      return false;
+    *ret = *ret << 4 | digit;
+  }
+  return true;
+}
+
+static bool parse_value(struct cursor *s, enum status_known key,
+                        struct status_sample *ret) {
+  skip_blanks(s);
+  switch (key) {
+  case STATUS_UID:
+    return parse_effective(s, &ret->uid_effective);
+  case STATUS_THREADS:
+    return parse_u32(s, &ret->threads);
+  case STATUS_VM_SWAP:
+    return parse_kb(s, &ret->vm_swap_bytes);
+  case STATUS_VM_PTE:
+    return parse_kb(s, &ret->vm_pte_bytes);
+  case STATUS_CAP_EFF:
+    return parse_mask(s, &ret->cap_effective);
+  case STATUS_VOLUNTARY:
+    return parse_u64(s, &ret->voluntary_switches);
+  case STATUS_INVOLUNTARY:
+    return parse_u64(s, &ret->involuntary_switches);
+  }
+  return false;
+}
+
+/* Consumes a known key and returns it; 0 for an unknown key. */
+static enum status_known parse_key(struct cursor *s) {
+  static const struct {
+    const char *name;
+    enum status_known key;
+  } known[] = {
+      {"Uid:", STATUS_UID},
+      {"VmPTE:", STATUS_VM_PTE},
+      {"VmSwap:", STATUS_VM_SWAP},
+      {"Threads:", STATUS_THREADS},
+      {"CapEff:", STATUS_CAP_EFF},
+      {"voluntary_ctxt_switches:", STATUS_VOLUNTARY},
+      {"nonvoluntary_ctxt_switches:", STATUS_INVOLUNTARY},
+  };
+
+  for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+    if (*s->at == known[i].name[0] && parse_word(s, known[i].name))
+      return known[i].key;
+  return 0;
+}
+
+/*
+ * Name:	cat
+ * …
+ * Uid:	0	0	0	0
+ * …
+ * VmPTE:	      48 kB
+ * VmSwap:	       0 kB
+ * …
+ * Threads:	1
+ * …
+ * CapEff:	000001fffeffffff
+ * …
+ * voluntary_ctxt_switches:	1
+ * nonvoluntary_ctxt_switches:	0
+ *
+ * The kernel escapes a newline in the name, so no process can add a line. A
+ * value without its newline was cut short and would be another value.
+ */
+int status_parse(const char *text, size_t len, struct status_sample *ret) {
+  struct cursor s = cursor_begin(text, len);
+  struct status_sample sample = {0};
+  struct span skipped;
+
+  if (len > 0 && text[len - 1] != '\n') /* truncated */
+    return -EBADMSG;
+  while (!cursor_is_done(&s)) {
+    enum status_known key = parse_key(&s);
+
+    if (!key) {
+      parse_line(&s, &skipped);
+      continue;
+    }
+    if (sample.known & key || !parse_value(&s, key, &sample) ||
+        !parse_char(&s, '\n'))
+      return -EBADMSG;
+    sample.known |= key;
+  }
+  *ret = sample;
+  return 0;
+}

@@ -1,0 +1,73 @@
+#include <smaps/text.h>
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ELLIPSIS "..."
+
+bool parse_kb(struct cursor *s, uint64_t *ret_bytes) {
+  struct cursor ahead = *s;
+  uint64_t kb, bytes;
+
+  skip_blanks(&ahead);
+  if (!parse_u64(&ahead, &kb) || !parse_word(&ahead, " kB") ||
+      __builtin_mul_overflow(kb, 1024u, &bytes))
+    return false;
+  *s = ahead;
+  *ret_bytes = bytes;
+  return true;
+}
+
+bool parse_word(struct cursor *s, const char *word) {
+  size_t len = strlen(word);
+
+  if ((size_t)(s->end - s->at) < len || memcmp(s->at, word, len) != 0)
+    return false;
+  s->at += len;
+  return true;
+}
+
+bool parse_line(struct cursor *s, struct span *ret) {
+  const char *newline;
+
+  if (cursor_is_done(s))
+    return false;
+  newline = memchr(s->at, '\n', (size_t)(s->end - s->at));
+  ret->text = s->at;
+  ret->len = (size_t)((newline ? newline : s->end) - s->at);
+  s->at = newline ? newline + 1 : s->end;
+  return true;
+}
+
+static bool is_plain(unsigned char c) {
+  return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
+static size_t escaped_length(const char *text, size_t len) {
+  size_t length = 0;
+
+  for (size_t i = 0; i < len; i++)
+    length += is_plain((unsigned char)text[i]) ? 1 : 4;
+  return length;
+}
+
+const char *escape_text(const char *text, size_t len, char *ret, size_t size) {
+  bool fits = escaped_length(text, len) < size;
+  size_t room = fits ? size - 1 : size - sizeof(ELLIPSIS);
+  size_t at = 0;
+
+  assert(size >= 8);
+  for (size_t i = 0; i < len; i++) {
+    unsigned char c = (unsigned char)text[i];
+
+    if (at + (is_plain(c) ? 1 : 4) > room)
+      break;
+    if (is_plain(c))
+      ret[at++] = (char)c;
+    else
+      at += (size_t)sprintf(ret + at, "\\x%02x", c);
+  }
+  strcpy(ret + at, fits ? "" : ELLIPSIS);
+  return ret;
+}

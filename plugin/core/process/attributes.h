@@ -1,0 +1,56 @@
+/*
+ * The attributes of a process that rules look at. Read once for each (pid,
+ * start time) and again after an exec; any of them may be unknown.
+ */
+#ifndef SMAPS_ATTRIBUTES_H
+#define SMAPS_ATTRIBUTES_H
+
+#include <smaps/text.h>
+
+enum attribute {
+  ATTRIBUTE_COMM,         /* at most 15 bytes */
+  ATTRIBUTE_COMMAND_LINE, /* joined by blanks, first 4 KiB; comm if empty */
+  ATTRIBUTE_EXECUTABLE,   /* path, without " (deleted)" */
+  ATTRIBUTE_USER,         /* name of the effective uid, or the number */
+  ATTRIBUTE_CGROUP,       /* path */
+  ATTRIBUTE_UNIT,
+  ATTRIBUTE_SLICE,
+  ATTRIBUTE_CONTAINER,
+  ATTRIBUTES
+};
+
+struct attributes {
+  const char *value[ATTRIBUTES]; /* NULL if unknown or not read */
+  uint32_t uid;                  /* effective; valid if the user is known */
+};
+
+/* The same in one block of memory, for each process of the host. */
+struct stored_attributes {
+  char *block;             /* a reference count, then the values */
+  uint16_t at[ATTRIBUTES]; /* offset in the block; 0 for none */
+  uint32_t uid;
+};
+
+/* The values are valid until `stored` changes. */
+struct attributes attributes_get(const struct stored_attributes *stored);
+
+/* Returns another reference to the same values, which live until both are done.
+ * The two may be in different threads. */
+struct stored_attributes
+attributes_share(const struct stored_attributes *stored);
+
+/* attributes_renew(): at least one value differs. */
+#define ATTRIBUTES_CHANGED 1
+
+/*
+ * Copies the values to *ret and returns ATTRIBUTES_CHANGED if any differs from
+ * the old ones; else returns 0. A NULL text is an unknown value. Values may not
+ * contain NULs. -ENOMEM, or -E2BIG for more than 64 KiB in all.
+ */
+int attributes_renew(const struct stored_attributes *old,
+                     const struct span value[ATTRIBUTES], uint32_t uid,
+                     struct stored_attributes *ret);
+
+void attributes_done(struct stored_attributes *stored);
+
+#endif

@@ -1,0 +1,140 @@
+/* The processes of a proc tree, and the state that is kept of each. */
+#ifndef SMAPS_PROCESS_H
+#define SMAPS_PROCESS_H
+
+#include "proc/stat.h"
+#include "proc/statm.h"
+#include "process/attributes.h"
+#include "process/back_off.h"
+#include <smaps/procfs.h>
+
+struct group; /* see group.h */
+struct track; /* see track.h */
+
+/* The result of looking at a process in a cycle. */
+enum process_state {
+  PROCESS_UNSEEN,  /* not looked at yet in this cycle */
+  PROCESS_KERNEL,  /* a kernel thread: never looked at again */
+  PROCESS_GONE,    /* ended, or exiting: it has no memory any more */
+  PROCESS_UNKNOWN, /* alive, but its stat or statm could not be read */
+  PROCESS_ALIVE,
+};
+
+/* A rule with Children has taken this process or an ancestor: the rule may take
+ * its descendants into the same group. */
+struct claim {
+  struct group *group; /* NULL for Ignore */
+  uint16_t rule;
+  bool is_inherited;
+};
+
+/* Explains why a process is in its groups. */
+#define NO_RULE UINT16_MAX
+#define EXPLAIN_MAX 32
+struct explanation {
+  uint16_t rule;     /* index of the rule that took it; n_rules for Other */
+  bool is_inherited; /* taken as a descendant */
+  uint8_t n_also;    /* EXPLAIN_MAX at most */
+  uint16_t also[];   /* other rules that match its own names */
+};
+
+/* Fields are ordered to save padding: there can be tens of thousands. */
+struct process {
+  uint32_t pid;
+  /* The parent at first sight; the reaper of an orphan is no relative. If
+   * is_linked, parent_pid is 0 for no parent, or parent_starttime is valid. */
+  uint32_t parent_pid;
+  uint64_t parent_starttime;
+  /* (pid, starttime) is the identity; the inode is a cheap hint of it. */
+  uint64_t starttime_ticks;
+  uint32_t ino; /* the low half */
+
+  uint32_t threads;
+  uint64_t start_stack;
+  struct statm_sample statm;
+  struct procfs_file statm_file;
+
+  /* Changes with an exec and with a change of name. */
+  uint64_t image;
+  uint64_t identified_ns; /* 0 if never */
+  struct stored_attributes attributes;
+  /* Context switches when the command line was read; the low half. */
+  uint32_t switches;
+  uint32_t executable_denied_s; /* time of the last refusal of exe, or 0 */
+
+  struct group **groups;
+  struct claim *claims;
+  uint16_t n_groups, n_claims;
+  uint16_t times_deferred; /* cycles in a row in which matching was deferred */
+  uint16_t refusals;       /* cycles in a row in which a name was refused */
+  /* Key of the last name that MaxGroups refused; 0 for none. */
+  uint32_t refused_name;
+  struct explanation *why; /* NULL without snapshots */
+
+  struct track *track;  /* owned by estimate/; NULL at first */
+  struct back_off hung; /* nothing that can hang is read; see quarantine.h */
+  uint64_t kcmp_refused_until_ns; /* no kcmp before this time */
+  uint8_t hung_kind;              /* enum read_kind of the last hang */
+  uint32_t hung_name;             /* hash of comm at that time */
+
+  enum process_state state : 8;
+  bool is_linked : 1;
+  bool has_new_inode : 1;  /* it may be another process; stat will tell */
+  bool is_dead_leader : 1; /* its memory is read through another thread */
+  bool has_addresses : 1;  /* stat shows them, so no exec goes unseen */
+  bool is_settled : 1;     /* names were read twice since the last exec */
+  bool is_match_due : 1;
+  bool has_changed_claims : 1; /* in this cycle */
+  bool is_resolved : 1;        /* in this pass, matched or not due */
+  bool is_waiting : 1; /* in this pass, is matched after the ordinary ones */
+  bool is_match_deferred : 1; /* in this pass, for want of time */
+  bool has_more_refused : 1;  /* MaxGroups refused other names, too */
+  bool is_in_parents_mm : 1;  /* its memory is counted with the parent */
+  bool has_own_mm : 1;        /* its memory is never the parent's */
+  bool was_hung : 1;          /* the log has named it */
+};
+
+struct process_table {
+  struct process **processes; /* sorted by pid */
+  size_t n;
+  size_t cap;
+  struct process **spare; /* same size, for the next update */
+};
+
+/*
+ * Updates the table to the listing, which is sorted by pid: keeps known pids,
+ * adds new ones with all fields but pid and ino zero, and calls gone() for
+ * missing ones before it frees them. Sets the state to PROCESS_UNSEEN, except
+ * for kernel threads with the same inode as before. -ENOMEM leaves the table as
+ * it was.
+ */
+int process_table_update(struct process_table *t,
+                         const struct procfs_entry *entries, size_t n,
+                         void (*gone)(void *ctx, struct process *p), void *ctx);
+
+struct process *process_table_find(const struct process_table *t, uint32_t pid);
+
+/* Forgets all but pid and inode, because another process has the pid now. */
+void process_reset(struct process *p,
+                   void (*gone)(void *ctx, struct process *p), void *ctx);
+
+/* True if both run the same program image: a fork has its parent's stack and
+ * text; an exec changes both. If the stack address is hidden, only the size of
+ * the text can tell, and an exec of the same program goes unseen. */
+bool process_is_same_program(const struct process *a, const struct process *b);
+/* A key of the program image, with the same limits: changes with an exec, but
+ * not with a change of name; never 0. */
+uint64_t process_program(const struct process *p);
+
+/* Links a new process to its parent, after the stat of both was read. If the
+ * parent's stat could not be read, the next cycle tries again. */
+void process_table_link(const struct process_table *t, struct process *p);
+
+/* The parent at first sight, if it is still in the table. */
+struct process *process_table_parent(const struct process_table *t,
+                                     const struct process *p);
+
+void process_table_done(struct process_table *t,
+                        void (*gone)(void *ctx, struct process *p), void *ctx);
+
+#endif

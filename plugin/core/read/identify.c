@@ -1,0 +1,261 @@
+#include "read/identify.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "read/read_batch.h"
+#include <smaps/status.h>
+
+/* Notes a failed read. The end of a process is no failure. */
+static void note_failure(struct identify_ctx *in, const struct process *p,
+                         int rc, const char *file) {
+  if (rc == PROCFS_DENIED)
+    diag_note(in->diags, DIAG_PROCESS_DENIED, p, 0, file);
+  else if (rc == -EBADMSG)
+    diag_note(in->diags, DIAG_MALFORMED, p, 0, file);
+  else
+    diag_note(in->diags, DIAG_FAILED, p, rc, file);
+}
+
+/* True if the process has renamed itself: an exec would show in stat, and does
+ * not. */
+static bool is_renamed(const struct process *p, const struct inspection *seen) {
+  return p->identified_ns && stat_has_addresses(&seen->stat) &&
+         p->starttime_ticks == seen->stat.starttime_ticks &&
+         p->start_stack == seen->stat.start_stack &&
+         p->statm.text_pages == seen->statm.text_pages;
+}
+
+static void adopt_names(struct process *p, struct inspection *seen,
+                        uint64_t now_ns, bool is_same_program) {
+  bool is_new = !p->identified_ns || p->image != seen->image;
+
+  if (seen->has_changed) {
+    attributes_done(&p->attributes);
+    p->attributes = seen->attributes;
+    seen->attributes = (struct stored_attributes){0};
+  }
+  p->is_match_due |= seen->has_changed || is_new;
+  p->is_settled = !is_new;
+  if (is_new && !is_same_program)
+    p->kcmp_refused_until_ns = 0; /* refused to the previous program */
+  p->image = seen->image;
+  p->switches = seen->switches;
+  p->executable_denied_s = seen->executable_denied_s;
+  p->identified_ns = now_ns;
+}
+
+static void adopt_stat(struct identify_ctx *in, struct process *p,
+                       const struct stat_sample *s) {
+  if (p->starttime_ticks != s->starttime_ticks)
+    process_reset(p, in->gone, in->gone_ctx);
+  p->starttime_ticks = s->starttime_ticks;
+  if (!p->is_linked)
+    p->parent_pid = s->ppid;
+  p->threads = s->threads;
+  p->start_stack = s->start_stack;
+  p->has_addresses = stat_has_addresses(s);
+  p->is_dead_leader = stat_is_dead(s) && s->threads > 1;
+}
+
+/* Reading comm cannot hang. If that fails, the name may have changed. */
+static bool has_other_name(struct identify_ctx *in, const struct process *p) {
+  const char *known = attributes_get(&p->attributes).value[ATTRIBUTE_COMM];
+  struct span text;
+  int rc = procfs_read_of(in->procfs, p->pid, "comm", &text);
+
+  if (rc != 0)
+    return rc < 0;
+  if (text.len > 0 && text.text[text.len - 1] == '\n')
+    text.len--;
+  return !known || strlen(known) != text.len ||
+         memcmp(known, text.text, text.len) != 0;
+}
+
+static void apply_failure(struct identify_ctx *in, struct process *p, int rc,
+                          const char *file) {
+  if (rc == PROCFS_GONE || rc == PROCFS_NO_MM) {
+    in->vanished++;
+    p->state = PROCESS_GONE;
+    return;
+  }
+  note_failure(in, p, rc, file);
+  p->state = PROCESS_UNKNOWN;
+  if (!p->identified_ns || !(p->has_new_inode || has_other_name(in, p)))
+    return;
+  p->is_settled = false;
+  p->is_match_due = true;
+}
+
+/* Only members of groups are worth an open descriptor. */
+static int read_statm(struct identify_ctx *in, struct process *p,
+                      struct statm_sample *ret) {
+  struct span text;
+  int rc = p->n_groups > 0 ? procfs_read_kept(in->procfs, p->pid, "statm",
+                                              &p->statm_file, &text)
+                           : procfs_read_of(in->procfs, p->pid, "statm", &text);
+
+  return rc != 0 ? rc : statm_parse(text.text, text.len, ret);
+}
+
+/*
+ * True if statm shows no sign of another program. An exec, a new thread (its
+ * stack) and the end of the main thread all change the size; so does a malloc
+ * now and then, and then stat is read.
+ */
+static bool is_unchanged(const struct statm_sample *before,
+                         const struct statm_sample *now) {
+  return now->size_pages == before->size_pages &&
+         now->text_pages == before->text_pages;
+}
+
+/* Kernel threads and zombies have no further threads. Reading status cannot
+ * hang. */
+static bool has_further_threads(struct identify_ctx *in,
+                                const struct process *p) {
+  struct status_sample status;
+  struct span text;
+
+  return procfs_read_of(in->procfs, p->pid, "status", &text) == 0 &&
+         status_parse(text.text, text.len, &status) == 0 && status.threads > 1;
+}
+
+/* True if the pid may belong to another process, or run another program. */
+static bool may_be_other(struct identify_ctx *in, const struct process *p,
+                         const struct statm_sample *now) {
+  return p->has_new_inode || p->is_match_due ||
+         (!p->is_dead_leader && now->text_pages != p->statm.text_pages) ||
+         has_other_name(in, p);
+}
+
+/* Uses statm in place of an inspection. A known process stays alive as it was,
+ * for as long as it has memory and shows no change; the reason for an
+ * inspection persists. A process that may have changed groups is due to be
+ * matched, and counts as unidentified until then. */
+static void refresh_from_statm(struct identify_ctx *in, struct process *p) {
+  struct statm_sample statm = {0};
+  int rc = read_statm(in, p, &statm);
+  bool shows_none = rc == 0 && !p->is_dead_leader && !statm_has_mm(&statm);
+  bool is_other;
+
+  p->state = PROCESS_UNKNOWN;
+  /* If only the main thread has ended, its file shows no memory either. */
+  if (rc == PROCFS_GONE || (shows_none && !has_further_threads(in, p)))
+    p->state = PROCESS_GONE;
+  if (rc != 0 || shows_none)
+    return;
+  is_other = p->identified_ns && may_be_other(in, p, &statm);
+  if (!p->is_dead_leader) { /* which shows no memory */
+    p->is_settled &= is_unchanged(&p->statm, &statm);
+    p->statm = statm;
+  }
+  p->is_settled &= !is_other;
+  p->is_match_due |= is_other;
+  if (p->identified_ns && !is_other)
+    p->state = PROCESS_ALIVE;
+}
+
+static bool check_hang(struct identify_ctx *in, const struct read_job *job) {
+  if (!quarantine_check(in->quarantine, job))
+    return false;
+  refresh_from_statm(in, job->process);
+  return true;
+}
+
+static void apply_inspection(struct identify_ctx *in,
+                             const struct read_job *job,
+                             struct inspection *seen) {
+  struct process *p = job->process;
+  bool is_same_program;
+
+  if (check_hang(in, job))
+    return;
+  is_same_program = is_renamed(p, seen);
+  if (seen->state != PROCESS_UNSEEN)
+    adopt_stat(in, p, &seen->stat);
+  if (job->result != 0) {
+    p->is_match_due |= seen->image && seen->image != p->image;
+    apply_failure(in, p, job->result, seen->file);
+    return;
+  }
+  p->state = seen->state;
+  if (seen->state != PROCESS_ALIVE)
+    return;
+  p->statm = seen->statm;
+  if (seen->has_names)
+    adopt_names(p, seen, in->now_ns, is_same_program);
+  /* The names are known by now, for the log. */
+  if (seen->is_executable_denied && in->rules_need_executable)
+    diag_note(in->diags, DIAG_EXECUTABLE_DENIED, p, 0, "exe");
+}
+
+static void finish_job(void *ctx, struct read_job *job) {
+  apply_inspection(ctx, job, &job->inspection);
+  inspection_done(&job->inspection);
+}
+
+/* A new thread may reuse the stack of an ended one, so the size does not count
+ * threads; but a single thread cannot become two without a change of size. */
+static int refresh_threads(struct identify_ctx *in, struct process *p) {
+  return p->threads > 1 ? procfs_count_threads(in->procfs, p->pid, &p->threads)
+                        : 0;
+}
+
+/* Checks a known process by statm alone. True if that is enough. */
+static bool quick_check(struct identify_ctx *in, struct process *p,
+                        uint64_t now_ns) {
+  struct statm_sample statm;
+
+  if (!p->identified_ns || p->has_new_inode || !p->is_settled ||
+      p->is_dead_leader ||
+      inspect_is_due(p->pid, p->identified_ns, now_ns, in->interval_ns))
+    return false;
+  if (read_statm(in, p, &statm) != 0 || !is_unchanged(&p->statm, &statm) ||
+      refresh_threads(in, p) != 0)
+    return false;
+  p->statm = statm;
+  p->state = PROCESS_ALIVE;
+  return true;
+}
+
+static bool release_for_inspection(struct process *p) {
+  quarantine_release(p);
+  p->is_settled = false;
+  return false;
+}
+
+/* True if the process is in quarantine and stays there. */
+static bool skip_quarantined(struct identify_ctx *in, struct process *p,
+                             uint64_t now_ns) {
+  struct statm_sample before = p->statm;
+
+  if (!quarantine_has(p, now_ns))
+    return false;
+  if (p->has_new_inode)
+    return release_for_inspection(p);
+  refresh_from_statm(in, p);
+  if (p->state == PROCESS_GONE ||
+      !quarantine_has_changed(in->quarantine, p, &before))
+    return true;
+  /* A read that still hangs is of the old program. */
+  p->image++;
+  return release_for_inspection(p);
+}
+
+void identify_all(struct identify_ctx *in, struct process_table *t,
+                  uint64_t now_ns) {
+  struct read_batch batch;
+
+  in->vanished = 0;
+  in->now_ns = now_ns;
+  read_batch_init(&batch, in->reader, finish_job, in);
+  for (size_t i = 0; i < t->n; i++) {
+    struct process *p = t->processes[i];
+    struct read_job job = {.process = p, .kind = READ_INSPECTION};
+
+    if (p->state == PROCESS_UNSEEN && !skip_quarantined(in, p, now_ns) &&
+        !quick_check(in, p, now_ns))
+      read_batch_add(&batch, &job);
+  }
+  read_batch_flush(&batch);
+}

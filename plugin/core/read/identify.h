@@ -1,0 +1,41 @@
+/*
+ * Updates the identity, the state and the names of each process.
+ *
+ * Each cycle reads only statm, which is cheapest and cannot hang. stat is read
+ * when statm has changed as an exec or a new thread would change it, or when
+ * another process may have the pid. Names are read only when they may have
+ * changed, and only those that rules use: a command line may be 2 MB, and
+ * reading it swaps memory in. So the check of a minute reads it only for
+ * processes that have run since.
+ *
+ * A process whose reading hangs (quarantine.h), or for which no reader is free,
+ * keeps its attributes and gets a new statm. If it was never identified, or if
+ * its reading fails, it is PROCESS_UNKNOWN and can be in any group.
+ */
+#ifndef SMAPS_IDENTIFY_H
+#define SMAPS_IDENTIFY_H
+
+#include "read/quarantine.h"
+
+struct identify_ctx {
+  struct procfs *procfs;
+  struct reader *reader;
+  struct quarantine *quarantine;
+  uint64_t interval_ns;
+  bool rules_need_executable; /* not only snapshots */
+  struct diag *diags;         /* indexed by kind */
+  void (*gone)(void *ctx, struct process *p);
+  void *gone_ctx;
+  uint64_t now_ns;   /* of this cycle */
+  uint64_t vanished; /* processes that ended during the inspection */
+};
+
+/*
+ * Sets the state of all processes that are PROCESS_UNSEEN. Calls gone() for the
+ * old process if another process has its pid. Sets is_match_due if a name has
+ * changed.
+ */
+void identify_all(struct identify_ctx *in, struct process_table *t,
+                  uint64_t now_ns);
+
+#endif

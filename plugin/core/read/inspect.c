@@ -1,0 +1,419 @@
+#include "read/inspect.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "proc/cgroup.h"
+#include "proc/duration.h"
+#include <smaps/status.h>
+
+/* The cgroup and the user of a process can change without any other sign. */
+#define NAMES_MAX_AGE_NS (UINT64_C(60) * 1000000000)
+
+/* Each attempt may add a line to an audit log. */
+#define EXECUTABLE_BACK_OFF_S 3600
+
+/* How many threads to try if the main thread is dead. Dead threads other than
+ * the main thread vanish, so the second one is alive. */
+#define THREADS_TRIED 8
+
+#define DELETED " (deleted)"
+
+static uint64_t mix(uint64_t hash, uint64_t value) {
+  return (hash ^ value) * UINT64_C(0x100000001b3);
+}
+
+/* Tells program images apart: comm and the size of the text segment mostly
+ * differ; the addresses, if visible, always do. */
+static uint64_t hash_image(const struct inspection *seen) {
+  const struct stat_sample *s = &seen->stat;
+  uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+  for (size_t i = 0; seen->comm[i]; i++)
+    hash = mix(hash, (unsigned char)seen->comm[i]);
+  hash = mix(hash, s->start_code);
+  hash = mix(hash, s->start_stack);
+  hash = mix(hash, s->arg_start);
+  return mix(hash, seen->statm.text_pages);
+}
+
+static int read_statm(struct procfs *procfs, int fd, struct statm_sample *ret) {
+  struct span text;
+  int rc = procfs_read(procfs, fd, "statm", &text);
+
+  return rc != 0 ? rc : statm_parse(text.text, text.len, ret);
+}
+
+/* Opens the first thread that has an mm. */
+static int open_live_thread(struct procfs *procfs, int process_fd,
+                            int *ret_fd) {
+  uint32_t tids[THREADS_TRIED];
+  size_t n = 0;
+  int rc = procfs_list_threads(procfs, process_fd, tids, THREADS_TRIED, &n);
+
+  if (rc != 0)
+    return rc;
+  for (size_t i = 0; i < n; i++) {
+    struct statm_sample statm;
+    int fd;
+
+    if (procfs_open_thread(procfs, process_fd, tids[i], &fd) != 0)
+      continue;
+    if (read_statm(procfs, fd, &statm) == 0 && statm_has_mm(&statm)) {
+      *ret_fd = fd;
+      return 0;
+    }
+    close(fd);
+  }
+  return PROCFS_GONE;
+}
+
+static int open_memory(struct procfs *procfs, bool is_dead_leader, int fd,
+                       int *ret_fd) {
+  int rc;
+
+  if (!is_dead_leader) {
+    *ret_fd = fd;
+    return 0;
+  }
+  rc = open_live_thread(procfs, fd, ret_fd);
+  close(fd);
+  return rc;
+}
+
+static int read_stat(struct procfs *procfs, int fd, struct stat_sample *ret) {
+  struct span text;
+  int rc = procfs_read(procfs, fd, "stat", &text);
+
+  return rc != 0 ? rc : stat_parse(text.text, text.len, ret);
+}
+
+/* PROCFS_GONE if the directory belongs to another process than the one that was
+ * inspected. */
+static int check_is_same(struct procfs *procfs, const struct proc_ref *p,
+                         int fd) {
+  struct stat_sample s;
+  uint64_t ino;
+  int rc = procfs_inode(fd, &ino);
+
+  if (rc != 0 || (uint32_t)ino == p->ino)
+    return rc;
+  rc = read_stat(procfs, fd, &s);
+  if (rc != 0)
+    return rc;
+  return s.starttime_ticks == p->starttime_ticks ? 0 : PROCFS_GONE;
+}
+
+int inspect_open_memory(struct procfs *procfs, const struct proc_ref *p,
+                        int *ret_fd) {
+  int fd;
+  int rc = procfs_open_process(procfs, p->pid, &fd);
+
+  if (rc != 0)
+    return rc;
+  rc = check_is_same(procfs, p, fd);
+  if (rc != 0) {
+    close(fd);
+    return rc;
+  }
+  return open_memory(procfs, p->is_dead_leader, fd, ret_fd);
+}
+
+/*
+ * The kernel appends " (deleted)" if the file was unlinked, say by an upgrade
+ * of its package. The name of a file could really end like this, but checking
+ * that could hang on a dead NFS server; and any user who can give a file such a
+ * name can give it the other one as well.
+ */
+static size_t length_without_deleted(struct span path) {
+  size_t suffix = strlen(DELETED);
+
+  if (path.len > suffix &&
+      memcmp(path.text + path.len - suffix, DELETED, suffix) == 0)
+    return path.len - suffix;
+  return path.len;
+}
+
+static int read_executable(struct inspect_ctx *in, int fd,
+                           struct inspection *seen, struct span *ret) {
+  struct span path;
+  int rc = procfs_read_link(in->procfs, fd, "exe", &path);
+
+  seen->is_executable_denied = rc == PROCFS_DENIED;
+  seen->executable_denied_s = 0;
+  if (rc != 0)
+    return rc < 0 ? rc : 0;
+  path.len = length_without_deleted(path);
+  if (path.len >= sizeof(in->executable))
+    return 0;
+  memcpy(in->executable, path.text, path.len);
+  *ret = (struct span){.text = in->executable, .len = path.len};
+  return 0;
+}
+
+/* An empty command line (setproctitle(""), argv overwritten) is replaced by
+ * comm, as in the processes plugin. */
+static int read_command_line(struct inspect_ctx *in, int fd,
+                             const struct inspection *seen, struct span *ret) {
+  struct span text;
+  int rc = procfs_read_head(in->procfs, fd, "cmdline", CMDLINE_MAX, &text);
+
+  ret->text = in->command_line;
+  if (rc == 0)
+    ret->len = cmdline_join(text.text, text.len, in->command_line,
+                            sizeof(in->command_line));
+  if (rc == PROCFS_NO_MM || (rc == 0 && ret->len == 0)) {
+    *ret = (struct span){.text = seen->comm, .len = strlen(seen->comm)};
+    return 0;
+  }
+  if (rc == PROCFS_DENIED)
+    *ret = (struct span){.text = NULL};
+  return rc == PROCFS_DENIED ? 0 : rc;
+}
+
+static int read_status(struct inspect_ctx *in, int fd,
+                       struct status_sample *ret) {
+  struct span text;
+  int rc = procfs_read(in->procfs, fd, "status", &text);
+
+  return rc != 0 ? rc : status_parse(text.text, text.len, ret);
+}
+
+static int find_user(struct inspect_ctx *in, const struct status_sample *status,
+                     uint32_t *ret_uid, struct span *ret) {
+  int rc;
+
+  if (!(status->known & STATUS_UID))
+    return 0;
+  *ret_uid = status->uid_effective;
+  procfs_announce(in->procfs, "the user's name");
+  rc = user_cache_name(in->users, status->uid_effective, in->user);
+  if (rc < 0)
+    return rc;
+  *ret = (struct span){.text = in->user, .len = strlen(in->user)};
+  return 0;
+}
+
+/* Names are old after a minute. The age is spread by pid, so that processes
+ * that were present at the start do not all become due at once. */
+bool inspect_is_due(uint32_t pid, uint64_t identified_ns, uint64_t now_ns,
+                    uint64_t interval_ns) {
+  uint64_t spread_ns = pid % 16 * (NAMES_MAX_AGE_NS / 64);
+
+  return now_ns - identified_ns + interval_ns >= NAMES_MAX_AGE_NS - spread_ns;
+}
+
+static bool wants(const struct inspect_ctx *in, enum attribute a) {
+  return (in->attributes >> a) & 1;
+}
+
+static struct span span_of(const char *value) {
+  return (struct span){.text = value, .len = value ? strlen(value) : 0};
+}
+
+static int read_cgroup(struct inspect_ctx *in, int fd,
+                       struct span value[ATTRIBUTES]) {
+  struct span text, path;
+  int rc = procfs_read(in->procfs, fd, "cgroup", &text);
+
+  if (rc == 0 && cgroup_parse(text.text, text.len, &path) == 0) {
+    value[ATTRIBUTE_CGROUP] = path;
+    cgroup_unit(path, &value[ATTRIBUTE_UNIT]);
+    cgroup_slice(path, &value[ATTRIBUTE_SLICE]);
+    cgroup_container(path, &value[ATTRIBUTE_CONTAINER]);
+  }
+  /* No cgroup file: a kernel without cgroups. */
+  return rc == PROCFS_GONE || rc == PROCFS_NO_MM ? 0 : rc;
+}
+
+/* Reasons to read names, other than their age. */
+struct occasion {
+  bool is_new;    /* after an exec, or another process */
+  bool is_first;  /* is_new, or was new in the cycle before */
+  bool is_hidden; /* addresses are hidden: an exec may go unseen */
+  struct status_sample status;
+};
+
+static uint32_t count_switches(const struct status_sample *status) {
+  return (uint32_t)(status->voluntary_switches + status->involuntary_switches);
+}
+
+/*
+ * True if the process may have written to its memory since its command line was
+ * read. The kernel counts context switches; if a sleeping process has the same
+ * count as before, it has not run, and reading it would only swap memory in.
+ * The counts are those of the main thread.
+ */
+static bool has_run(const struct proc_ref *p, const struct occasion *o,
+                    const struct inspection *seen) {
+  const unsigned both = STATUS_VOLUNTARY | STATUS_INVOLUNTARY;
+
+  return (o->status.known & both) != both || seen->stat.threads > 1 ||
+         seen->stat.state == 'R' || count_switches(&o->status) != p->switches;
+}
+
+/* If a rule uses the command line, it is read again with age. */
+static bool wants_command_line(const struct inspect_ctx *in,
+                               const struct proc_ref *p,
+                               const struct occasion *o,
+                               const struct inspection *seen) {
+  bool may_change =
+      o->is_hidden || (in->rule_attributes >> ATTRIBUTE_COMMAND_LINE) & 1;
+
+  return wants(in, ATTRIBUTE_COMMAND_LINE) &&
+         (o->is_first || (may_change && has_run(p, o, seen)));
+}
+
+/* Only an exec changes the executable. A refusal is retried later, because the
+ * right may have been granted. */
+static bool wants_executable(const struct inspect_ctx *in,
+                             const struct proc_ref *p, const struct occasion *o,
+                             const struct inspection *seen, uint32_t now_s) {
+  bool is_denied = p->executable_denied_s && !o->is_new;
+
+  if (!wants(in, ATTRIBUTE_EXECUTABLE))
+    return false;
+  if (is_denied)
+    return now_s - p->executable_denied_s >= EXECUTABLE_BACK_OFF_S;
+  return o->is_first || (o->is_hidden && has_run(p, o, seen));
+}
+
+static int read_memory_names(struct inspect_ctx *in, const struct proc_ref *p,
+                             int fd, const struct occasion *o, uint32_t now_s,
+                             struct inspection *seen,
+                             struct span value[ATTRIBUTES]) {
+  int rc = 0;
+
+  seen->switches = p->switches;
+  seen->executable_denied_s = o->is_new ? 0 : p->executable_denied_s;
+  if (wants_executable(in, p, o, seen, now_s)) {
+    value[ATTRIBUTE_EXECUTABLE].text = NULL;
+    rc = read_executable(in, fd, seen, &value[ATTRIBUTE_EXECUTABLE]);
+    if (seen->is_executable_denied)
+      seen->executable_denied_s = now_s ? now_s : 1;
+  }
+  if (rc == 0 && wants_command_line(in, p, o, seen)) {
+    seen->switches = count_switches(&o->status); /* before the read */
+    rc = read_command_line(in, fd, seen, &value[ATTRIBUTE_COMMAND_LINE]);
+  }
+  return rc;
+}
+
+/* Names that are not read keep their old values. */
+static int read_names(struct inspect_ctx *in, const struct proc_ref *p, int fd,
+                      const struct attributes *old, struct occasion *o,
+                      uint32_t now_s, struct inspection *seen,
+                      struct span value[ATTRIBUTES], uint32_t *uid) {
+  bool wants_status = wants(in, ATTRIBUTE_USER) || o->is_hidden ||
+                      (in->rule_attributes >> ATTRIBUTE_COMMAND_LINE) & 1;
+  int rc = wants_status ? read_status(in, fd, &o->status) : 0;
+
+  value[ATTRIBUTE_COMM] = span_of(seen->comm);
+  value[ATTRIBUTE_EXECUTABLE] = span_of(old->value[ATTRIBUTE_EXECUTABLE]);
+  value[ATTRIBUTE_COMMAND_LINE] = span_of(old->value[ATTRIBUTE_COMMAND_LINE]);
+  if (rc == 0)
+    rc = read_memory_names(in, p, fd, o, now_s, seen, value);
+  if (rc == 0 && wants(in, ATTRIBUTE_USER))
+    rc = find_user(in, &o->status, uid, &value[ATTRIBUTE_USER]);
+  if (rc == 0 && (wants(in, ATTRIBUTE_CGROUP) || wants(in, ATTRIBUTE_UNIT) ||
+                  wants(in, ATTRIBUTE_SLICE) || wants(in, ATTRIBUTE_CONTAINER)))
+    /* Read last, because its values point into the buffer. */
+    rc = read_cgroup(in, fd, value);
+  return rc;
+}
+
+/*
+ * Names are read at first sight and after an exec; again in the next cycle,
+ * because the child of a server changes its title and its user only after the
+ * fork; and with age. With age, only those are read that cannot hang and swap
+ * no memory in, and the others only if they may have changed.
+ */
+static int inspect_names(struct inspect_ctx *in, const struct proc_ref *p,
+                         int fd, uint64_t now_ns, struct inspection *seen) {
+  static const struct stored_attributes none;
+  bool is_known =
+      p->identified_ns && p->starttime_ticks == seen->stat.starttime_ticks;
+  const struct stored_attributes *stored = is_known ? &p->attributes : &none;
+  struct attributes old = attributes_get(stored);
+  struct span value[ATTRIBUTES] = {{0}};
+  struct occasion o = {.is_new = !is_known || p->image != seen->image,
+                       .is_hidden = !stat_has_addresses(&seen->stat)};
+  uint32_t uid = old.uid;
+  int rc;
+
+  o.is_first = o.is_new || !p->is_settled;
+  if (!o.is_first &&
+      !inspect_is_due(p->pid, p->identified_ns, now_ns, in->interval_ns))
+    return 0;
+  rc = read_names(in, p, fd, &old, &o, (uint32_t)(now_ns / NS_PER_S), seen,
+                  value, &uid);
+  if (rc != 0)
+    return rc;
+  rc = attributes_renew(stored, value, uid, &seen->attributes);
+  if (rc < 0)
+    return rc;
+  seen->has_names = true;
+  seen->has_changed = rc == ATTRIBUTES_CHANGED;
+  return 0;
+}
+
+/* Continues the inspection through fd, and closes it. */
+static int inspect_memory(struct inspect_ctx *in, const struct proc_ref *p,
+                          int fd, uint64_t now_ns, struct inspection *seen) {
+  int memory_fd = -1;
+  /* A dead main thread is alive only with other threads. */
+  int rc = open_memory(in->procfs, stat_is_dead(&seen->stat), fd, &memory_fd);
+
+  seen->file = "task";
+  if (rc != 0)
+    return rc;
+  seen->file = "statm";
+  rc = read_statm(in->procfs, memory_fd, &seen->statm);
+  /* No mm, but not a zombie yet: it is exiting. */
+  if (rc == 0 && !statm_has_mm(&seen->statm))
+    rc = PROCFS_GONE;
+  if (rc == 0) {
+    seen->image = hash_image(seen);
+    seen->file = "names";
+    rc = inspect_names(in, p, memory_fd, now_ns, seen);
+  }
+  close(memory_fd);
+  return rc;
+}
+
+/* Copies stat and its comm, which points into a buffer that the next read
+ * overwrites. */
+static void adopt_stat(struct inspection *seen,
+                       const struct stat_sample *stat) {
+  size_t len = stat->comm.len < sizeof(seen->comm) ? stat->comm.len
+                                                   : sizeof(seen->comm) - 1;
+
+  seen->stat = *stat;
+  seen->stat.comm = (struct span){.text = NULL};
+  memcpy(seen->comm, stat->comm.text, len);
+  seen->comm[len] = '\0';
+  seen->state = stat_is_kernel_thread(stat)                ? PROCESS_KERNEL
+                : stat_is_dead(stat) && stat->threads <= 1 ? PROCESS_GONE
+                                                           : PROCESS_ALIVE;
+}
+
+int inspect_process(struct inspect_ctx *in, const struct proc_ref *p,
+                    uint64_t now_ns, struct inspection *ret) {
+  struct stat_sample stat;
+  int fd, rc;
+
+  *ret = (struct inspection){.file = "stat"};
+  rc = procfs_open_process(in->procfs, p->pid, &fd);
+  if (rc != 0)
+    return rc;
+  rc = read_stat(in->procfs, fd, &stat);
+  if (rc == 0)
+    adopt_stat(ret, &stat);
+  if (rc == 0 && ret->state == PROCESS_ALIVE)
+    return inspect_memory(in, p, fd, now_ns, ret);
+  close(fd);
+  return rc;
+}
+
+void inspection_done(struct inspection *s) { attributes_done(&s->attributes); }

@@ -1,0 +1,81 @@
+/*
+ * Inspects a process: reads the files that tell its identity, its state and its
+ * names. stat, the command line and the executable can hang in the kernel (they
+ * wait for the mmap lock or for an exec). So only the reader calls this, with a
+ * copy of the process's data; identify.h adopts the result later.
+ */
+#ifndef SMAPS_INSPECT_H
+#define SMAPS_INSPECT_H
+
+#include <limits.h>
+
+#include "proc/cmdline.h"
+#include "proc/user.h"
+#include "process/process.h"
+
+/* The data that reading a process needs; a copy, since the process may be
+ * removed from the table before a read returns. */
+struct proc_ref {
+  uint32_t pid;
+  uint32_t ino;
+  uint64_t starttime_ticks;
+  uint64_t image;
+  uint64_t identified_ns;
+  uint64_t resident_pages;
+  struct stored_attributes attributes; /* shared, for an inspection; or empty */
+  uint32_t switches, executable_denied_s; /* as in struct process */
+  bool is_settled;
+  bool is_dead_leader;
+};
+
+struct inspection {
+  enum process_state state; /* PROCESS_KERNEL, _GONE or _ALIVE */
+  const char *file;         /* the last one read, for errors */
+  struct stat_sample stat;  /* without comm */
+  char comm[16];            /* at most 15 bytes, as in the kernel */
+  struct statm_sample statm;
+  uint64_t image; /* as in struct process */
+  bool has_names; /* names were read again */
+  bool is_executable_denied;
+  uint32_t switches, executable_denied_s; /* likewise, if has_names */
+  /* Set if any name has changed: the new names. */
+  bool has_changed;
+  struct stored_attributes attributes;
+};
+
+/* The resources of an inspection. */
+struct inspect_ctx {
+  struct procfs *procfs;
+  struct user_cache *users;
+  unsigned attributes;      /* bit per attribute to read */
+  unsigned rule_attributes; /* those of them that rules look at */
+  uint64_t interval_ns;
+
+  /* The values of the current process. */
+  char user[USER_NAME_SIZE];
+  char command_line[CMDLINE_MAX + 1];
+  char executable[PATH_MAX];
+};
+
+/*
+ * Inspects a process. Returns 0, an outcome of procfs.h or a negative errno.
+ * *ret is filled in as far as possible; release it with inspection_done().
+ */
+int inspect_process(struct inspect_ctx *s, const struct proc_ref *p,
+                    uint64_t now_ns, struct inspection *ret);
+void inspection_done(struct inspection *s);
+
+/* True if the names must be read again for their age: in the next cycle they
+ * would be older than a minute. */
+bool inspect_is_due(uint32_t pid, uint64_t identified_ns, uint64_t now_ns,
+                    uint64_t interval_ns);
+
+/*
+ * Opens the directory through which the memory of a process is read: its own,
+ * or that of a live thread if the main thread has exited. As
+ * procfs_open_process(), and PROCFS_GONE if another process has the pid.
+ */
+int inspect_open_memory(struct procfs *procfs, const struct proc_ref *p,
+                        int *ret_fd);
+
+#endif

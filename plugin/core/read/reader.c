@@ -1,0 +1,592 @@
+#include "read/reader.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "proc/duration.h"
+#include "read/pid_file.h"
+
+/* A cycle waits at most this long for slow reads, plus ReadTimeout for the last
+ * of them. With the default of one second that is four seconds, so that
+ * collectd, which waits for the end of a cycle, stops within five. */
+#define WAIT_BUDGET_NS (3 * NS_PER_S)
+
+/* User names, shared by all threads. */
+struct shared_users {
+  atomic_uint holders;
+  struct user_cache cache;
+};
+
+/* A job in a context. */
+struct task {
+  struct proc_ref ref;
+  char *path;          /* of a PID file; owned */
+  struct read_job job; /* without process and path */
+  size_t place;        /* index in the caller's jobs */
+};
+
+struct worker_context {
+  struct procfs *procfs;
+  struct shared_users *users;
+  struct inspect_ctx inspect;
+  uint64_t (*clock_ns)(void);
+  uint64_t (*cpu_clock_ns)(void);
+  uint64_t now_ns;
+  uint64_t page_size;
+  bool has_rollup;
+  atomic_uint heartbeat;       /* changes while a long read makes progress */
+  struct mapping_table *table; /* the table that is being filled */
+  size_t n;                    /* tasks in the batch */
+  size_t at;                   /* the hung task, if any */
+  struct task tasks[JOBS_AT_ONCE];
+};
+
+/* --- in the thread of a worker --- */
+
+static size_t feed(void *ctx, const char *text, size_t len) {
+  return rollup_sum_feed(ctx, text, len);
+}
+
+static int read_smaps(struct procfs *procfs, int fd, struct rollup *ret) {
+  struct rollup_sum sum = {0};
+  int rc = procfs_read_pieces(procfs, fd, "smaps", feed, &sum);
+
+  return rc != 0 ? rc : rollup_sum_finish(&sum, ret);
+}
+
+/*
+ * Kernels before 4.14 have smaps only, kernels without CONFIG_PROC_PAGE_MONITOR
+ * neither. A missing file looks like a process that has ended, so other files
+ * are tried until a rollup has been read once.
+ */
+static int read_other(struct worker_context *w, int fd, struct rollup *ret) {
+  struct span text;
+  int rc;
+
+  if (w->has_rollup)
+    return PROCFS_GONE;
+  rc = read_smaps(w->procfs, fd, ret);
+  if (rc != PROCFS_GONE)
+    return rc;
+  rc = procfs_read(w->procfs, fd, "statm", &text);
+  return rc == 0 ? -ENOSYS : rc;
+}
+
+static int read_through_directory(struct worker_context *w,
+                                  const struct proc_ref *p,
+                                  struct rollup *ret) {
+  struct span text;
+  int fd = -1;
+  int rc = inspect_open_memory(w->procfs, p, &fd);
+
+  if (rc != 0)
+    return rc;
+  rc = procfs_read(w->procfs, fd, "smaps_rollup", &text);
+  if (rc == 0) {
+    w->has_rollup = true;
+    rc = rollup_parse(text.text, text.len, ret);
+  } else if (rc == PROCFS_GONE) {
+    rc = read_other(w, fd, ret);
+  }
+  close(fd);
+  return rc;
+}
+
+/* True if the rollup fits the known statm. If another process has the pid by
+ * now, or after an exec, the size differs, or the error is small. */
+static bool is_plausible(const struct worker_context *w,
+                         const struct proc_ref *p,
+                         const struct rollup *rollup) {
+  uint64_t rss = rollup->bytes[ROLLUP_RSS];
+  uint64_t resident = p->resident_pages * w->page_size;
+
+  return rss / 4 * 3 <= resident && resident / 4 * 3 <= rss;
+}
+
+/* Reads by path, which is cheapest. The directory is opened only to find out
+ * which files the kernel has, to read through another thread, or to check the
+ * identity of the process. */
+static int read_rollup(struct worker_context *w, const struct proc_ref *p,
+                       struct rollup *ret) {
+  struct span text;
+  int rc;
+
+  if (!w->has_rollup || p->is_dead_leader)
+    return read_through_directory(w, p, ret);
+  rc = procfs_read_of(w->procfs, p->pid, "smaps_rollup", &text);
+  if (rc == 0)
+    rc = rollup_parse(text.text, text.len, ret);
+  if (rc != 0 || is_plausible(w, p, ret))
+    return rc;
+  return read_through_directory(w, p, ret);
+}
+
+static int read_stat(struct worker_context *w, const struct proc_ref *p,
+                     struct stat_sample *ret) {
+  struct span text;
+  int rc = procfs_read_of(w->procfs, p->pid, "stat", &text);
+
+  if (rc == 0)
+    rc = stat_parse(text.text, text.len, ret);
+  ret->comm = (struct span){.text = NULL};
+  return rc;
+}
+
+static uint32_t read_faults(struct worker_context *w,
+                            const struct proc_ref *p) {
+  struct stat_sample stat;
+
+  return read_stat(w, p, &stat) == 0 ? (uint32_t)stat.minor_faults : 0;
+}
+
+/* Memory that was added since statm was read is in the rollup, and must not be
+ * added to it later. (A dead main thread shows no memory.) */
+static void read_after(struct worker_context *w, const struct proc_ref *p,
+                       struct rollup_reading *ret) {
+  struct span text;
+
+  ret->has_statm = procfs_read_of(w->procfs, p->pid, "statm", &text) == 0 &&
+                   statm_parse(text.text, text.len, &ret->statm) == 0 &&
+                   statm_has_mm(&ret->statm);
+  if (rollup_cow_bytes(&ret->rollup) >= ROLLUP_COW_LEAST_BYTES)
+    ret->faults_after = read_faults(w, p);
+}
+
+/* A walk of this size takes so long that asking for the CPU time makes no
+ * difference (0.3 us of 20). */
+#define WORTH_METERING_PAGES 1024
+
+static uint64_t cpu_time(const struct worker_context *w,
+                         const struct proc_ref *p) {
+  return w->cpu_clock_ns && p->resident_pages >= WORTH_METERING_PAGES
+             ? w->cpu_clock_ns()
+             : 0;
+}
+
+static void run_rollup(struct worker_context *w, const struct proc_ref *p,
+                       struct read_job *job) {
+  uint64_t before, cpu_before, cpu_ns;
+
+  if (job->wants_faults)
+    job->rollup.faults_before = read_faults(w, p);
+  cpu_before = cpu_time(w, p);
+  before = w->clock_ns();
+  job->result = read_rollup(w, p, &job->rollup.rollup);
+  job->took_ns = w->clock_ns() - before;
+  cpu_ns = cpu_time(w, p) - cpu_before;
+  job->work_ns = cpu_ns && cpu_ns < job->took_ns ? cpu_ns : job->took_ns;
+  if (job->is_baseline && job->result == 0)
+    read_after(w, p, &job->rollup);
+}
+
+/*
+ * Without the right to use kcmp: a parent that waits in vfork sleeps in state
+ * D, and its child, which has not called exec yet, shows identical numbers.
+ */
+static int read_same_mm(struct worker_context *w, const struct proc_ref *p,
+                        const struct read_job *job, struct same_mm *ret) {
+  struct proc_ref other = {.pid = job->other_pid};
+  struct stat_sample stat;
+  int rc = -EOPNOTSUPP;
+
+  if (job->may_ask_kernel)
+    rc = procfs_is_same_mm(w->procfs, other.pid, p->pid, &ret->is_same);
+  ret->is_certain = rc == 0;
+  /* ENOSYS: not built in, or filtered. That counts as refused. */
+  ret->is_refused = rc == -EPERM || rc == -EACCES || rc == -ENOSYS;
+  if (!ret->is_certain)
+    ret->is_same = job->may_be_vfork && read_stat(w, &other, &stat) == 0 &&
+                   stat.state == 'D';
+  return 0;
+}
+
+/* smaps can be so long that only its pieces show progress. */
+static size_t feed_mappings(void *ctx, const char *text, size_t len) {
+  struct worker_context *w = ctx;
+
+  atomic_fetch_add_explicit(&w->heartbeat, 1, memory_order_relaxed);
+  return mapping_table_feed(w->table, text, len);
+}
+
+static int read_mappings(struct worker_context *w, const struct proc_ref *p,
+                         bool has_amounts, struct rollup *ret) {
+  int fd = -1;
+  int rc = inspect_open_memory(w->procfs, p, &fd);
+
+  if (rc != 0)
+    return rc;
+  rc = has_amounts
+           ? procfs_read_pieces(w->procfs, fd, "smaps", feed_mappings, w)
+           : procfs_read_pieces(w->procfs, fd, "maps", feed_mappings, w);
+  close(fd);
+  if (rc != 0)
+    return rc;
+  return has_amounts ? mapping_table_finish(w->table, ret)
+                     : mapping_table_finish_maps(w->table);
+}
+
+static void free_table(struct mapping_table **table) {
+  if (*table)
+    mapping_table_done(*table);
+  free(*table);
+  *table = NULL;
+}
+
+static void run_mappings(struct worker_context *w, const struct proc_ref *p,
+                         struct read_job *job) {
+  uint64_t before = w->clock_ns();
+
+  w->table = calloc(1, sizeof(*w->table));
+  job->result = w->table ? read_mappings(w, p, job->kind == READ_MAPPINGS,
+                                         &job->mappings.sum)
+                         : -ENOMEM;
+  job->took_ns = w->clock_ns() - before;
+  if (job->result != 0)
+    free_table(&w->table);
+  job->mappings.table = w->table;
+  w->table = NULL;
+}
+
+static unsigned count_heartbeats(void *ctx) {
+  struct worker_context *w = ctx;
+
+  return atomic_load_explicit(&w->heartbeat, memory_order_relaxed);
+}
+
+static int read_pid_file(struct worker_context *w, const char *path,
+                         uint32_t *ret) {
+  procfs_announce(w->procfs, "the PID file");
+  return pid_file_read(path, ret);
+}
+
+static void do_job(void *ctx, size_t i) {
+  struct worker_context *w = ctx;
+  const struct proc_ref *p = &w->tasks[i].ref;
+  struct read_job *job = &w->tasks[i].job;
+
+  switch (job->kind) {
+  case READ_INSPECTION:
+    job->result = inspect_process(&w->inspect, p, w->now_ns, &job->inspection);
+    break;
+  case READ_STAT:
+    job->result = read_stat(w, p, &job->stat);
+    break;
+  case READ_ROLLUP:
+    run_rollup(w, p, job);
+    break;
+  case READ_MAPPINGS:
+  case READ_MAPS:
+    run_mappings(w, p, job);
+    break;
+  case READ_SAME_MM:
+    job->result = read_same_mm(w, p, job, &job->mm);
+    break;
+  case READ_PID_FILE:
+    job->result = read_pid_file(w, w->tasks[i].path, &job->pid);
+    break;
+  }
+}
+
+/* --- making and clearing contexts --- */
+
+static void release_users(struct shared_users *users) {
+  if (atomic_fetch_sub(&users->holders, 1) != 1)
+    return;
+  user_cache_done(&users->cache);
+  free(users);
+}
+
+/* Frees the memory of a result that is not delivered. */
+static void drop_result(struct read_job *job) {
+  if (job->kind == READ_INSPECTION)
+    inspection_done(&job->inspection);
+  if (job->kind == READ_MAPPINGS || job->kind == READ_MAPS)
+    free_table(&job->mappings.table);
+}
+
+static void drop_ref(struct task *task) {
+  attributes_done(&task->ref.attributes);
+  free(task->path);
+  task->path = NULL;
+}
+
+static void clear_context(struct worker_context *w) {
+  for (size_t i = 0; i < w->n; i++) {
+    drop_ref(&w->tasks[i]);
+    drop_result(&w->tasks[i].job);
+  }
+  w->n = 0;
+}
+
+static void free_context(void *ctx) {
+  struct worker_context *w = ctx;
+
+  clear_context(w);
+  procfs_free(w->procfs);
+  release_users(w->users);
+  free(w);
+}
+
+static void *new_context(void *ctx) {
+  struct reader *r = ctx;
+  struct worker_context *w = calloc(1, sizeof(*w));
+
+  if (!w)
+    return NULL;
+  if (procfs_new_second(&w->procfs) != 0) {
+    free(w);
+    return NULL;
+  }
+  atomic_fetch_add(&r->users->holders, 1);
+  w->users = r->users;
+  w->inspect = (struct inspect_ctx){.procfs = w->procfs,
+                                    .users = &r->users->cache,
+                                    .attributes = r->setup.attributes,
+                                    .rule_attributes = r->setup.rule_attributes,
+                                    .interval_ns = r->setup.interval_ns};
+  w->clock_ns = r->setup.clock_ns;
+  w->cpu_clock_ns = r->setup.cpu_clock_ns;
+  w->page_size = r->page_size;
+  return w;
+}
+
+int reader_init(struct reader *r, const struct reader_setup *setup) {
+  const struct worker_ops ops = {.new_context = new_context,
+                                 .free_context = free_context,
+                                 .work = do_job,
+                                 .heartbeat = count_heartbeats,
+                                 .ctx = r};
+
+  *r = (struct reader){.setup = *setup,
+                       .page_size = (uint64_t)sysconf(_SC_PAGESIZE)};
+  r->users = calloc(1, sizeof(*r->users));
+  if (!r->users)
+    return -ENOMEM;
+  atomic_init(&r->users->holders, 1);
+  user_cache_init(&r->users->cache, setup->look_up_user);
+  if (worker_pool_new(&ops, setup->read_timeout_ns, WAIT_BUDGET_NS, &r->pool) ==
+      0)
+    return 0;
+  release_users(r->users);
+  r->users = NULL;
+  return -ENOMEM;
+}
+
+void reader_done(struct reader *r) {
+  worker_pool_free(r->pool);
+  if (r->users)
+    release_users(r->users);
+}
+
+/* --- in the thread of the cycle --- */
+
+unsigned reader_count_hung(const struct reader *r) {
+  unsigned n = 0;
+
+  for (unsigned i = 0; i < WORKER_POOL_MAX; i++)
+    n += worker_pool_hung_context(r->pool, i) != NULL;
+  return n;
+}
+
+/* Fails the cycle if not even one thread can be started: otherwise every
+ * process would be unknown and each group would look empty. */
+static int ensure_context(struct reader *r) {
+  void *context;
+  int rc = worker_pool_context(r->pool, &context);
+
+  if (rc == 0)
+    rc = procfs_follow(((struct worker_context *)context)->procfs,
+                       r->setup.procfs);
+  return rc < 0 && reader_count_hung(r) == 0 ? rc : 0;
+}
+
+int reader_begin(struct reader *r, uint64_t now_ns) {
+  struct worker_context *w;
+
+  r->now_ns = now_ns;
+  worker_pool_begin(r->pool);
+  while ((w = worker_pool_next_returned(r->pool)))
+    clear_context(w);
+  user_cache_expire(&r->users->cache, now_ns);
+  return ensure_context(r);
+}
+
+/* The task in which the i-th worker hangs; NULL if it does not. */
+static const struct task *hung_task(const struct reader *r, unsigned i) {
+  const struct worker_context *w = worker_pool_hung_context(r->pool, i);
+
+  return w ? &w->tasks[w->at] : NULL;
+}
+
+/* (The hung read holds the inode, so the kernel cannot drop it.) */
+static bool is_same_target(const struct task *task,
+                           const struct read_job *job) {
+  const struct proc_ref *s = &task->ref;
+  const struct process *p = job->process;
+
+  if (task->path || job->path)
+    return task->path && job->path && strcmp(task->path, job->path) == 0;
+  return s->pid == p->pid && s->ino == p->ino &&
+         s->starttime_ticks == p->starttime_ticks && s->image == p->image;
+}
+
+/* The file in which a read of the process or PID file still hangs; NULL for
+ * none. No other worker may read it, or all workers would come to hang in
+ * it. */
+static const char *still_hung_file(const struct reader *r,
+                                   const struct read_job *job) {
+  for (unsigned i = 0; i < WORKER_POOL_MAX; i++) {
+    const struct task *task = hung_task(r, i);
+    const struct worker_context *w = worker_pool_hung_context(r->pool, i);
+
+    if (task && is_same_target(task, job))
+      return procfs_announced(w->procfs);
+  }
+  return NULL;
+}
+
+/* True if no more workers may hang in such a job. */
+static bool is_at_hang_limit(const struct reader *r,
+                             const struct read_job *job) {
+  unsigned n = 0;
+
+  if (job->kind != READ_PID_FILE)
+    return false;
+  for (unsigned i = 0; i < WORKER_POOL_MAX; i++) {
+    const struct task *task = hung_task(r, i);
+
+    n += task && task->path;
+  }
+  return n >= PID_FILES_HUNG_MAX;
+}
+
+static struct proc_ref proc_ref_of(const struct process *p,
+                                   enum read_kind kind) {
+  return (struct proc_ref){.pid = p->pid,
+                           .ino = p->ino,
+                           .starttime_ticks = p->starttime_ticks,
+                           .image = p->image,
+                           .identified_ns = p->identified_ns,
+                           .resident_pages = p->statm.resident_pages,
+                           .attributes = kind == READ_INSPECTION
+                                             ? attributes_share(&p->attributes)
+                                             : (struct stored_attributes){0},
+                           .switches = p->switches,
+                           .executable_denied_s = p->executable_denied_s,
+                           .is_settled = p->is_settled,
+                           .is_dead_leader = p->is_dead_leader};
+}
+
+static int fill_task(struct task *task, const struct read_job *job,
+                     size_t place) {
+  memset(task, 0, sizeof(*task));
+  if (job->kind == READ_PID_FILE && !(task->path = strdup(job->path)))
+    return -ENOMEM;
+  if (job->kind != READ_PID_FILE)
+    task->ref = proc_ref_of(job->process, job->kind);
+  task->place = place;
+  task->job.kind = job->kind;
+  task->job.other_pid = job->other_pid;
+  task->job.may_be_vfork = job->may_be_vfork;
+  task->job.may_ask_kernel = job->may_ask_kernel;
+  task->job.is_baseline = job->is_baseline;
+  task->job.wants_faults = job->wants_faults;
+  return 0;
+}
+
+/* Fills the batch with jobs that are to be tried, from `first` on. */
+static size_t fill_batch(const struct reader *r, struct worker_context *w,
+                         struct read_job *jobs, size_t first, size_t n) {
+  w->now_ns = r->now_ns;
+  w->has_rollup = r->has_rollup;
+  for (size_t i = first; i < n && w->n < JOBS_AT_ONCE; i++) {
+    int rc;
+
+    if (jobs[i].result != READ_SKIPPED || is_at_hang_limit(r, &jobs[i]))
+      continue;
+    rc = fill_task(&w->tasks[w->n], &jobs[i], i);
+    if (rc == 0)
+      w->n++;
+    else
+      jobs[i].result = rc;
+  }
+  return w->n;
+}
+
+/* Moves the results to the caller's jobs. The context keeps nothing of these
+ * jobs. */
+static void copy_results(struct worker_context *w, struct read_job *jobs,
+                         size_t done) {
+  for (size_t i = 0; i < done; i++) {
+    struct task *task = &w->tasks[i];
+    struct read_job *job = &jobs[task->place];
+
+    task->job.process = job->process;
+    task->job.path = job->path;
+    *job = task->job;
+    drop_ref(task);
+    memset(&task->job, 0, sizeof(task->job));
+  }
+}
+
+/* A hung worker keeps its context and the hung task. The rest of the batch is
+ * taken back; the worker will not begin it. Returns the next job. */
+static size_t abandon_batch(struct worker_context *w, struct read_job *jobs,
+                            size_t at) {
+  struct read_job *job = &jobs[w->tasks[at].place];
+
+  w->at = at;
+  for (size_t i = at + 1; i < w->n; i++)
+    drop_ref(&w->tasks[i]);
+  w->n = at + 1;
+  job->result = READ_HUNG;
+  job->file = procfs_announced(w->procfs);
+  return w->tasks[at].place + 1;
+}
+
+/* Returns the next job. */
+static size_t run_batch(struct reader *r, struct worker_context *w,
+                        struct read_job *jobs) {
+  size_t next = w->tasks[w->n - 1].place + 1;
+  struct worker_pool_result result = worker_pool_run(r->pool, w->n);
+
+  copy_results(w, jobs, result.done);
+  if (result.is_hung)
+    return abandon_batch(w, jobs, result.done);
+  if (result.done < w->n)
+    next = w->tasks[result.done].place;
+  r->has_rollup |= w->has_rollup;
+  clear_context(w);
+  return next;
+}
+
+static void fail_skipped(struct read_job *jobs, size_t n, int error) {
+  for (size_t i = 0; i < n; i++)
+    if (jobs[i].result == READ_SKIPPED)
+      jobs[i].result = error;
+}
+
+void reader_run(struct reader *r, struct read_job *jobs, size_t n) {
+  size_t next = 0;
+
+  for (size_t i = 0; i < n; i++) {
+    jobs[i].file = still_hung_file(r, &jobs[i]);
+    jobs[i].result = jobs[i].file ? READ_STILL_HUNG : READ_SKIPPED;
+  }
+  while (next < n) {
+    void *context = NULL;
+    int rc = worker_pool_context(r->pool, &context);
+
+    if (rc == 0) /* the tree may have been opened anew */
+      rc = procfs_follow(((struct worker_context *)context)->procfs,
+                         r->setup.procfs);
+    if (rc < 0)
+      fail_skipped(jobs + next, n - next, rc);
+    if (rc != 0 || fill_batch(r, context, jobs, next, n) == 0)
+      return;
+    next = run_batch(r, context, jobs);
+  }
+}

@@ -1,0 +1,338 @@
+#include <smaps/worker_pool.h>
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define NS_PER_S UINT64_C(1000000000)
+
+enum worker_state {
+  WORKER_NONE, /* no thread yet */
+  WORKER_IDLE,
+  WORKER_BUSY,
+  WORKER_HUNG,     /* abandoned; its results are of no use */
+  WORKER_RETURNED, /* it hung and has returned */
+  WORKER_ENDING,   /* to end as soon as it is idle */
+  WORKER_ORPHANED, /* the pool is freed: it cleans up when it returns */
+};
+
+/* Owned by the pool until the pool is freed. The lock orders all accesses of
+ * the worker to its context between two changes of `at`. */
+struct worker {
+  pthread_t thread;
+  pthread_mutex_t lock; /* of all below */
+  pthread_cond_t changed;
+  enum worker_state state;
+  size_t at, n; /* the current piece, and the number of pieces */
+  const struct worker_ops *ops;
+  void *context;
+};
+
+struct worker_pool {
+  struct worker_ops ops;
+  uint64_t poll_ns;
+  uint64_t wait_budget_ns;
+  uint64_t wait_budget; /* polls left in this cycle */
+  struct worker *workers[WORKER_POOL_MAX];
+  unsigned current;
+};
+
+/* --- in the thread of a worker --- */
+
+static void free_worker(struct worker *w) {
+  if (w->context)
+    w->ops->free_context(w->context);
+  pthread_cond_destroy(&w->changed);
+  pthread_mutex_destroy(&w->lock);
+  free((void *)(uintptr_t)w->ops);
+  free(w);
+}
+
+/* Called with the lock held, and drops it during the work. An abandoned worker
+ * finds no further pieces, because its n was reduced. */
+static void do_batch(struct worker *w) {
+  while (w->at < w->n) {
+    size_t i = w->at;
+
+    pthread_mutex_unlock(&w->lock);
+    w->ops->work(w->context, i);
+    pthread_mutex_lock(&w->lock);
+    w->at++;
+  }
+}
+
+static void finish_batch(struct worker *w) {
+  if (w->state == WORKER_BUSY)
+    w->state = WORKER_IDLE;
+  else if (w->state == WORKER_HUNG)
+    w->state = WORKER_RETURNED;
+  pthread_cond_broadcast(&w->changed);
+}
+
+static void *worker_main(void *ctx) {
+  struct worker *w = ctx;
+  bool is_orphaned;
+
+  pthread_mutex_lock(&w->lock);
+  while (w->state != WORKER_ENDING && w->state != WORKER_ORPHANED) {
+    if (w->state != WORKER_BUSY) {
+      pthread_cond_wait(&w->changed, &w->lock);
+      continue;
+    }
+    do_batch(w);
+    finish_batch(w);
+  }
+  is_orphaned = w->state == WORKER_ORPHANED;
+  pthread_mutex_unlock(&w->lock);
+  if (is_orphaned)
+    free_worker(w);
+  return NULL;
+}
+
+/* --- starting and ending --- */
+
+/* Blocks all signals in the new thread: they belong to the daemon. */
+static int start_thread(struct worker *w) {
+  sigset_t all, before;
+  int rc;
+
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  rc = pthread_create(&w->thread, NULL, worker_main, w);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (rc != 0)
+    return -rc;
+  pthread_setname_np(w->thread, "smaps reader");
+  return 0;
+}
+
+static void init_lock(struct worker *w) {
+  pthread_condattr_t attr;
+
+  pthread_mutex_init(&w->lock, NULL);
+  pthread_condattr_init(&attr);
+  pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+  pthread_cond_init(&w->changed, &attr);
+  pthread_condattr_destroy(&attr);
+}
+
+/* The worker may outlive the pool, so it has its own ops. */
+static int new_worker(const struct worker_ops *ops, struct worker **ret) {
+  struct worker *w = calloc(1, sizeof(*w));
+  struct worker_ops *own = malloc(sizeof(*own));
+  int rc;
+
+  if (!w || !own) {
+    free(w);
+    free(own);
+    return -ENOMEM;
+  }
+  *own = *ops;
+  w->ops = own;
+  w->state = WORKER_IDLE;
+  init_lock(w);
+  w->context = ops->new_context(ops->ctx);
+  rc = w->context ? start_thread(w) : -ENOMEM;
+  if (rc < 0) {
+    free_worker(w);
+    return rc;
+  }
+  *ret = w;
+  return 0;
+}
+
+static void end_worker(struct worker *w) {
+  bool is_hung;
+
+  if (!w)
+    return;
+  pthread_mutex_lock(&w->lock);
+  is_hung = w->state == WORKER_HUNG;
+  w->state = is_hung ? WORKER_ORPHANED : WORKER_ENDING;
+  pthread_cond_broadcast(&w->changed);
+  if (is_hung)
+    pthread_detach(w->thread);
+  pthread_mutex_unlock(&w->lock);
+  if (is_hung)
+    return;
+  pthread_join(w->thread, NULL);
+  free_worker(w);
+}
+
+int worker_pool_new(const struct worker_ops *ops, uint64_t timeout_ns,
+                    uint64_t wait_budget_ns, struct worker_pool **ret) {
+  struct worker_pool *pool = calloc(1, sizeof(*pool));
+
+  if (!pool)
+    return -ENOMEM;
+  pool->ops = *ops;
+  pool->poll_ns = timeout_ns / WORKER_POOL_POLLS;
+  pool->wait_budget_ns = wait_budget_ns;
+  worker_pool_begin(pool);
+  *ret = pool;
+  return 0;
+}
+
+void worker_pool_free(struct worker_pool *pool) {
+  if (!pool)
+    return;
+  for (unsigned i = 0; i < WORKER_POOL_MAX; i++)
+    end_worker(pool->workers[i]);
+  free(pool);
+}
+
+/* --- choosing a worker --- */
+
+void worker_pool_begin(struct worker_pool *pool) {
+  pool->wait_budget = pool->wait_budget_ns / pool->poll_ns + 1;
+}
+
+static enum worker_state get_state(const struct worker_pool *pool, unsigned i) {
+  struct worker *w = pool->workers[i];
+  enum worker_state state;
+
+  if (!w)
+    return WORKER_NONE;
+  pthread_mutex_lock(&w->lock);
+  state = w->state;
+  pthread_mutex_unlock(&w->lock);
+  return state;
+}
+
+void *worker_pool_next_returned(struct worker_pool *pool) {
+  for (unsigned i = 0; i < WORKER_POOL_MAX; i++) {
+    struct worker *w = pool->workers[i];
+
+    if (get_state(pool, i) != WORKER_RETURNED)
+      continue;
+    pthread_mutex_lock(&w->lock);
+    w->state = WORKER_IDLE;
+    pthread_mutex_unlock(&w->lock);
+    return w->context;
+  }
+  return NULL;
+}
+
+const void *worker_pool_hung_context(const struct worker_pool *pool,
+                                     unsigned i) {
+  return get_state(pool, i) == WORKER_HUNG ? pool->workers[i]->context : NULL;
+}
+
+bool worker_pool_is_hung(const struct worker_pool *pool) {
+  for (unsigned i = 0; i < WORKER_POOL_MAX; i++)
+    if (get_state(pool, i) != WORKER_HUNG)
+      return false;
+  return true;
+}
+
+/* Finds a worker in this state. Callers prefer idle workers, which need no new
+ * thread. */
+static bool find_worker(struct worker_pool *pool, enum worker_state state) {
+  for (unsigned i = 0; i < WORKER_POOL_MAX; i++) {
+    if (get_state(pool, i) != state)
+      continue;
+    pool->current = i;
+    return true;
+  }
+  return false;
+}
+
+int worker_pool_context(struct worker_pool *pool, void **ret) {
+  int rc = 0;
+
+  if (pool->wait_budget == 0)
+    return WORKER_POOL_BUSY;
+  if (!find_worker(pool, WORKER_IDLE)) {
+    if (!find_worker(pool, WORKER_NONE))
+      return WORKER_POOL_BUSY;
+    rc = new_worker(&pool->ops, &pool->workers[pool->current]);
+  }
+  if (rc == 0)
+    *ret = pool->workers[pool->current]->context;
+  return rc;
+}
+
+/* --- watching --- */
+
+static struct timespec after(struct timespec t, uint64_t ns) {
+  ns += (uint64_t)t.tv_nsec;
+  t.tv_sec += (time_t)(ns / NS_PER_S);
+  t.tv_nsec = (long)(ns % NS_PER_S);
+  return t;
+}
+
+/* The progress of a worker. */
+struct progress {
+  size_t at;
+  unsigned heartbeat;
+};
+
+static struct progress get_progress(const struct worker *w) {
+  return (struct progress){
+      .at = w->at,
+      .heartbeat = w->ops->heartbeat ? w->ops->heartbeat(w->context) : 0};
+}
+
+static bool is_same(const struct progress *a, const struct progress *b) {
+  return a->at == b->at && a->heartbeat == b->heartbeat;
+}
+
+/* Returns true if the worker is done, false after poll_ns. */
+static bool wait_one_poll(struct worker *w, uint64_t poll_ns) {
+  struct timespec end;
+  int rc = 0;
+
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  end = after(end, poll_ns);
+  while (w->state == WORKER_BUSY && rc == 0)
+    rc = pthread_cond_timedwait(&w->changed, &w->lock, &end);
+  return w->state != WORKER_BUSY;
+}
+
+/*
+ * Waits until the batch is done or a piece hangs. It counts polls without
+ * progress instead of time, because the whole machine may have stood still.
+ * Each poll that finds the same piece as before costs wait budget; when that is
+ * used up, the current piece is the last.
+ */
+static void watch_batch(struct worker_pool *pool, struct worker *w) {
+  unsigned polls = 0;
+  struct progress last = get_progress(w);
+
+  while (!wait_one_poll(w, pool->poll_ns)) {
+    struct progress now = get_progress(w);
+
+    polls = is_same(&now, &last) ? polls + 1 : 0;
+    last = now;
+    if (polls > 0 && pool->wait_budget > 0)
+      pool->wait_budget--;
+    if (pool->wait_budget == 0)
+      w->n = w->at + 1;
+    if (polls == WORKER_POOL_POLLS)
+      return;
+  }
+}
+
+struct worker_pool_result worker_pool_run(struct worker_pool *pool, size_t n) {
+  struct worker *w = pool->workers[pool->current];
+  struct worker_pool_result result = {.done = 0};
+
+  pthread_mutex_lock(&w->lock);
+  assert(w->state == WORKER_IDLE);
+  w->at = 0;
+  w->n = n;
+  w->state = WORKER_BUSY;
+  pthread_cond_broadcast(&w->changed);
+  watch_batch(pool, w);
+  result.done = w->at;
+  result.is_hung = w->state == WORKER_BUSY;
+  if (result.is_hung) {
+    w->state = WORKER_HUNG;
+    w->n = w->at + 1;
+  }
+  pthread_mutex_unlock(&w->lock);
+  return result;
+}

@@ -1,0 +1,251 @@
+#include "report/metric.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+enum source {
+  FROM_ROLLUP,  /* a field of the rollup */
+  FROM_DERIVED, /* computed from such fields */
+  FROM_STATM,
+  FROM_COUNTS, /* known even if nothing could be read */
+};
+
+#define VALUES_MAX 2
+
+struct metric {
+  const char *name; /* in Report */
+  const char *type;
+  const char *type_instance;
+  enum source source;
+  enum rollup_field field; /* of FROM_ROLLUP; needed by FROM_DERIVED */
+  bool is_default;
+  bool is_amount; /* for metric_next_amount() */
+  size_t n_values;
+  double (*values[VALUES_MAX])(const struct usage *u); /* not of FROM_ROLLUP */
+};
+
+static double processes(const struct usage *u) { return (double)u->processes; }
+static double threads(const struct usage *u) { return (double)u->threads; }
+static double uss(const struct usage *u) { return (double)u->uss; }
+static double shared(const struct usage *u) { return (double)u->shared; }
+static double size(const struct usage *u) { return (double)u->size; }
+static double text(const struct usage *u) { return (double)u->text; }
+static double data(const struct usage *u) { return (double)u->data; }
+static double resident(const struct usage *u) { return (double)u->resident; }
+static double resident_shared(const struct usage *u) {
+  return (double)u->resident_shared;
+}
+static double unreadable(const struct usage *u) {
+  return (double)u->unreadable;
+}
+static double pss_error(const struct usage *u) {
+  return (double)u->error_bytes;
+}
+
+#define METRIC(name_, type_, instance_, source_, field_, is_default_,          \
+               is_amount_, n_, ...)                                            \
+  {                                                                            \
+    .name = name_, .type = type_, .type_instance = instance_,                  \
+    .source = source_, .field = field_, .is_default = is_default_,             \
+    .is_amount = is_amount_, .n_values = n_, .values = {                       \
+      __VA_ARGS__                                                              \
+    }                                                                          \
+  }
+#define KERNEL(name_, field_, is_default_)                                     \
+  {                                                                            \
+    .name = name_, .type = "memory", .type_instance = name_,                   \
+    .source = FROM_ROLLUP, .field = field_, .is_default = is_default_,         \
+    .is_amount = true, .n_values = 1                                           \
+  }
+
+static const struct metric metrics[] = {
+    KERNEL("pss", ROLLUP_PSS, true),
+    METRIC("uss", "memory", "uss", FROM_DERIVED, ROLLUP_PRIVATE_DIRTY, true,
+           true, 1, uss),
+    KERNEL("rss", ROLLUP_RSS, true),
+    METRIC("shared", "memory", "shared", FROM_DERIVED, ROLLUP_SHARED_DIRTY,
+           true, true, 1, shared),
+    KERNEL("swap", ROLLUP_SWAP_PSS, true),
+    METRIC("ps_count", "ps_count", "", FROM_COUNTS, 0, true, false, 2,
+           processes, threads),
+    METRIC("coverage", "percent", "coverage", FROM_COUNTS, 0, true, false, 1,
+           usage_coverage_percent),
+    METRIC("age", "duration", "age", FROM_COUNTS, 0, true, false, 1,
+           usage_age_seconds),
+    METRIC("unreadable", "count", "unreadable", FROM_COUNTS, 0, true, false, 1,
+           unreadable),
+    KERNEL("pss_anon", ROLLUP_PSS_ANON, false),
+    KERNEL("pss_file", ROLLUP_PSS_FILE, false),
+    KERNEL("pss_shmem", ROLLUP_PSS_SHMEM, false),
+    KERNEL("pss_dirty", ROLLUP_PSS_DIRTY, false),
+    KERNEL("private_clean", ROLLUP_PRIVATE_CLEAN, false),
+    KERNEL("private_dirty", ROLLUP_PRIVATE_DIRTY, false),
+    KERNEL("shared_clean", ROLLUP_SHARED_CLEAN, false),
+    KERNEL("shared_dirty", ROLLUP_SHARED_DIRTY, false),
+    KERNEL("referenced", ROLLUP_REFERENCED, false),
+    KERNEL("anonymous", ROLLUP_ANONYMOUS, false),
+    KERNEL("lazy_free", ROLLUP_LAZY_FREE, false),
+    KERNEL("ksm", ROLLUP_KSM, false),
+    KERNEL("anon_huge_pages", ROLLUP_ANON_HUGE_PAGES, false),
+    KERNEL("shmem_pmd_mapped", ROLLUP_SHMEM_PMD_MAPPED, false),
+    KERNEL("file_pmd_mapped", ROLLUP_FILE_PMD_MAPPED, false),
+    KERNEL("shared_hugetlb", ROLLUP_SHARED_HUGETLB, false),
+    KERNEL("private_hugetlb", ROLLUP_PRIVATE_HUGETLB, false),
+    KERNEL("swap_total", ROLLUP_SWAP, false),
+    KERNEL("locked", ROLLUP_LOCKED, false),
+    METRIC("pss_error", "memory", "pss_error", FROM_DERIVED, ROLLUP_PSS, false,
+           false, 1, pss_error),
+    METRIC("ps_vm", "ps_vm", "", FROM_STATM, 0, false, false, 1, size),
+    METRIC("ps_code", "ps_code", "", FROM_STATM, 0, false, false, 1, text),
+    METRIC("ps_data", "ps_data", "", FROM_STATM, 0, false, false, 1, data),
+    METRIC("resident", "memory", "resident", FROM_STATM, 0, false, false, 1,
+           resident),
+    METRIC("resident_shared", "memory", "resident_shared", FROM_STATM, 0, false,
+           false, 1, resident_shared),
+};
+#define METRICS (sizeof(metrics) / sizeof(*metrics))
+_Static_assert(METRICS < 64, "metric_set has a bit per metric");
+
+static const char set_default[] = "default";
+static const char set_detail[] = "detail";
+
+void report_inherit(struct report *r, const struct report *from) {
+  if (!r->metrics)
+    r->metrics = from->metrics;
+  if (r->absolute == CHOICE_UNSET)
+    r->absolute = from->absolute;
+  if (r->percentage == CHOICE_UNSET)
+    r->percentage = from->percentage;
+}
+
+metric_set metric_default_set(void) {
+  metric_set set = 0;
+
+  for (size_t i = 0; i < METRICS; i++)
+    if (metrics[i].is_default)
+      set |= (metric_set)1 << i;
+  return set;
+}
+
+metric_set metric_find(const char *word, struct config_error *reason) {
+  const char *names[METRICS + 2];
+  const char *nearest;
+
+  if (strcasecmp(word, set_default) == 0)
+    return metric_default_set();
+  if (strcasecmp(word, set_detail) == 0)
+    return ((metric_set)1 << METRICS) - 1;
+  for (size_t i = 0; i < METRICS; i++) {
+    if (strcasecmp(word, metrics[i].name) == 0)
+      return (metric_set)1 << i;
+    names[i] = metrics[i].name;
+  }
+  names[METRICS] = set_default;
+  names[METRICS + 1] = set_detail;
+  nearest = config_error_nearest(word, names, METRICS + 2);
+  config_error_format(
+      reason,
+      "expected \"default\", \"detail\" or names of values, such as "
+      "\"pss\" or \"private_dirty\"%s%s%s",
+      nearest ? "; did you mean \"" : "", nearest ? nearest : "",
+      nearest ? "\"?" : "");
+  return 0;
+}
+
+static bool is_of_kernel(const struct metric *m, uint32_t kernel_fields) {
+  return (m->source != FROM_ROLLUP && m->source != FROM_DERIVED) ||
+         ((kernel_fields >> m->field) & 1);
+}
+
+/* Zero for a group without members. Unknown if it is unknown of one member. */
+static double rollup_value(const struct metric *m, const struct usage *u) {
+  if (!usage_is_complete(u))
+    return (double)NAN;
+  if (m->source == FROM_DERIVED)
+    return m->values[0](u);
+  if (u->rolled_up && !rollup_has(&u->rollup, m->field))
+    return (double)NAN;
+  return (double)u->rollup.bytes[m->field];
+}
+
+static double value_of(const struct metric *m, size_t i,
+                       const struct usage *u) {
+  if (u->is_unseen)
+    return (double)NAN;
+  if (m->source == FROM_ROLLUP || m->source == FROM_DERIVED)
+    return rollup_value(m, u);
+  if (m->source == FROM_STATM && u->unknown)
+    return (double)NAN;
+  return m->values[i](u);
+}
+
+static bool is_bytes(const struct metric *m) {
+  return m->source != FROM_COUNTS;
+}
+
+static void fill_absolute(const struct metric *m, const struct usage *u,
+                          struct metric_value *ret) {
+  ret->type = m->type;
+  snprintf(ret->type_instance, sizeof(ret->type_instance), "%s",
+           m->type_instance);
+  assert(m->n_values <= VALUES_MAX);
+  ret->n = m->n_values;
+  for (size_t i = 0; i < ret->n; i++)
+    ret->values[i] = value_of(m, i, u);
+}
+
+static void fill_percentage(const struct metric *m, const struct usage *u,
+                            uint64_t mem_total, struct metric_value *ret) {
+  ret->type = "percent";
+  snprintf(ret->type_instance, sizeof(ret->type_instance), "%s", m->name);
+  ret->n = 1;
+  ret->values[0] =
+      mem_total ? 100 * value_of(m, 0, u) / (double)mem_total : (double)NAN;
+}
+
+bool metric_next(const struct usage *u, const struct report *r,
+                 const struct metric_context *context, unsigned *cursor,
+                 struct metric_value *ret) {
+  /* Each metric takes two steps: the value and its percentage. */
+  while (*cursor < 2 * METRICS) {
+    const struct metric *m = &metrics[*cursor / 2];
+    bool is_percentage = *cursor & 1;
+    bool is_wanted = (r->metrics >> (*cursor / 2)) & 1 &&
+                     is_of_kernel(m, context->kernel_fields);
+
+    ++*cursor;
+    if (!is_wanted)
+      continue;
+    if (is_percentage && is_bytes(m) && r->percentage == CHOICE_YES) {
+      fill_percentage(m, u, context->mem_total, ret);
+      return true;
+    }
+    if (!is_percentage && (!is_bytes(m) || r->absolute != CHOICE_NO)) {
+      fill_absolute(m, u, ret);
+      return true;
+    }
+  }
+  return false;
+}
+
+bool metric_next_amount(const struct usage *u, uint32_t kernel_fields,
+                        unsigned *cursor, const char **ret_name,
+                        uint64_t *ret_bytes) {
+  while (*cursor < METRICS) {
+    const struct metric *m = &metrics[(*cursor)++];
+    double value;
+
+    if (!m->is_amount || !is_of_kernel(m, kernel_fields))
+      continue;
+    value = value_of(m, 0, u);
+    if (isnan(value))
+      continue;
+    *ret_name = m->name;
+    *ret_bytes = (uint64_t)value;
+    return true;
+  }
+  return false;
+}

@@ -1,0 +1,60 @@
+/*
+ * The metrics of a group: their names, their types (stock types of collectd),
+ * and their selection by Report, ValuesAbsolute and ValuesPercentage.
+ */
+#ifndef SMAPS_METRIC_H
+#define SMAPS_METRIC_H
+
+#include "report/usage.h"
+#include <smaps/config_error.h>
+
+/* Bit per metric, in the order of the table in metric.c. */
+typedef uint64_t metric_set;
+
+enum choice { CHOICE_UNSET, CHOICE_NO, CHOICE_YES };
+
+/* Report, ValuesAbsolute and ValuesPercentage of one group or of all. */
+struct report {
+  metric_set metrics; /* 0: not set */
+  enum choice absolute;
+  enum choice percentage;
+};
+
+/* Copies the fields that are not set from the enclosing report. */
+void report_inherit(struct report *r, const struct report *from);
+
+/* The metrics of Report "default". */
+metric_set metric_default_set(void);
+
+/*
+ * The metrics that a word of Report names: "default", "detail" (all metrics) or
+ * the name of one metric; the case is ignored. Returns 0 for another word, with
+ * the expected words in *reason.
+ */
+metric_set metric_find(const char *word, struct config_error *reason);
+
+/* One value list, without host, plugin and plugin instance. */
+struct metric_value {
+  const char *type;
+  char type_instance[32]; /* may be empty */
+  double values[2];       /* NaN: unknown */
+  size_t n;
+};
+
+struct metric_context {
+  uint32_t kernel_fields; /* bit per rollup_field that this kernel has */
+  uint64_t mem_total;     /* 0: unknown */
+};
+
+/* Gets the next value to publish. *cursor starts at 0. False at the end. */
+bool metric_next(const struct usage *u, const struct report *r,
+                 const struct metric_context *context, unsigned *cursor,
+                 struct metric_value *ret);
+
+/* Gets the next known amount of the rollup and its name in Report. *cursor
+ * starts at 0. False at the end. */
+bool metric_next_amount(const struct usage *u, uint32_t kernel_fields,
+                        unsigned *cursor, const char **ret_name,
+                        uint64_t *ret_bytes);
+
+#endif

@@ -1,0 +1,150 @@
+#include "report/usage.h"
+
+#include <math.h>
+
+#include "proc/amount.h"
+
+void usage_add_process(struct usage *u, uint32_t threads) {
+  u->processes++;
+  u->threads += threads;
+}
+
+void usage_add_statm(struct usage *u, const struct statm_sample *s,
+                     uint64_t page_size) {
+  u->size += s->size_pages * page_size;
+  u->text += s->text_pages * page_size;
+  u->data += s->data_pages * page_size;
+  u->resident += s->resident_pages * page_size;
+  u->resident_shared += s->shared_pages * page_size;
+}
+
+static void add_rollup(struct usage *u, const struct rollup *r,
+                       uint64_t resident_bytes) {
+  uint64_t rss = r->bytes[ROLLUP_RSS];
+  uint64_t pss = r->bytes[ROLLUP_PSS];
+  uint64_t uss =
+      r->bytes[ROLLUP_PRIVATE_CLEAN] + r->bytes[ROLLUP_PRIVATE_DIRTY];
+
+  if (uss > pss)
+    uss = pss;
+  u->uss += uss;
+  u->shared += rss - uss;
+  u->rollup.known = u->rolled_up ? u->rollup.known & r->known : r->known;
+  for (int f = 0; f < ROLLUP_FIELDS; f++)
+    u->rollup.bytes[f] += r->bytes[f];
+  u->rolled_up++;
+  u->resident_rolled_up += resident_bytes;
+  if (r->bytes[ROLLUP_ANONYMOUS] > u->largest_anonymous)
+    u->largest_anonymous = r->bytes[ROLLUP_ANONYMOUS];
+}
+
+void usage_add_rollup(struct usage *u, const struct rollup *r,
+                      uint64_t resident_bytes) {
+  add_rollup(u, r, resident_bytes);
+  u->fresh_pss += r->bytes[ROLLUP_PSS];
+}
+
+void usage_add_estimate(struct usage *u, const struct rollup *r,
+                        uint64_t resident_bytes, uint64_t error_bytes,
+                        uint64_t age_ns) {
+  add_rollup(u, r, resident_bytes);
+  u->error_bytes += error_bytes;
+  u->unmeasured += age_ns == 0;
+  if (age_ns > u->oldest_age_ns)
+    u->oldest_age_ns = age_ns;
+}
+
+static uint64_t scale(uint64_t x, double by) {
+  return amount_from((double)x * by);
+}
+
+/* Without another member: anonymous memory counts as private, the rest as
+ * shared by two. */
+static void guess_alone(const struct statm_sample *s, uint64_t page_size,
+                        struct rollup *ret) {
+  uint64_t shared = s->shared_pages * page_size;
+  uint64_t anon = s->resident_pages * page_size - shared;
+
+  ret->bytes[ROLLUP_RSS] = anon + shared;
+  ret->bytes[ROLLUP_PSS] = anon + shared / 2;
+  ret->bytes[ROLLUP_PSS_ANON] = ret->bytes[ROLLUP_ANONYMOUS] = anon;
+  ret->bytes[ROLLUP_PSS_FILE] = shared / 2;
+  ret->bytes[ROLLUP_PRIVATE_DIRTY] = ret->bytes[ROLLUP_PSS_DIRTY] = anon;
+  ret->bytes[ROLLUP_SHARED_CLEAN] = shared;
+}
+
+static void guess_like_others(const struct usage *u, uint64_t resident,
+                              struct rollup *ret) {
+  double by = (double)resident / (double)u->resident_rolled_up;
+
+  if (by * (double)u->rollup.bytes[ROLLUP_RSS] > (double)resident)
+    by = (double)resident / (double)u->rollup.bytes[ROLLUP_RSS];
+  for (int f = 0; f < ROLLUP_FIELDS; f++)
+    ret->bytes[f] = scale(u->rollup.bytes[f], by);
+  /* After rounding the sums must still equal the sums of their parts. */
+  ret->bytes[ROLLUP_RSS] =
+      ret->bytes[ROLLUP_SHARED_CLEAN] + ret->bytes[ROLLUP_SHARED_DIRTY] +
+      ret->bytes[ROLLUP_PRIVATE_CLEAN] + ret->bytes[ROLLUP_PRIVATE_DIRTY];
+  if (ret->bytes[ROLLUP_PSS] > ret->bytes[ROLLUP_RSS])
+    ret->bytes[ROLLUP_PSS] = ret->bytes[ROLLUP_RSS];
+}
+
+static void add_private(struct rollup *r, uint64_t bytes) {
+  static const enum rollup_field fields[] = {
+      ROLLUP_RSS,           ROLLUP_PSS,       ROLLUP_PSS_ANON,
+      ROLLUP_PSS_DIRTY,     ROLLUP_ANONYMOUS, ROLLUP_REFERENCED,
+      ROLLUP_PRIVATE_DIRTY,
+  };
+
+  for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+    r->bytes[fields[i]] += bytes;
+}
+
+void usage_guess(const struct usage *u, const struct statm_sample *s,
+                 uint64_t page_size, uint32_t kernel_fields,
+                 struct rollup *ret) {
+  uint64_t resident = s->resident_pages * page_size;
+  uint64_t anon = resident - s->shared_pages * page_size;
+  uint64_t own = anon > u->largest_anonymous ? anon - u->largest_anonymous : 0;
+
+  *ret = (struct rollup){.known = kernel_fields};
+  if (u->rolled_up)
+    ret->known = u->rollup.known;
+  if (u->rolled_up == 0 || u->resident_rolled_up == 0) {
+    guess_alone(s, page_size, ret);
+    return;
+  }
+  guess_like_others(u, resident - own, ret);
+  add_private(ret, own);
+}
+
+bool usage_is_complete(const struct usage *u) {
+  return u->unreadable == 0 && u->unasked == 0;
+}
+
+static double fresh_percent(const struct usage *u) {
+  uint64_t pss = u->rollup.bytes[ROLLUP_PSS];
+
+  if (u->rolled_up == 0 || pss == 0)
+    return 100;
+  return 100 * (double)u->fresh_pss / (double)pss;
+}
+
+double usage_coverage_percent(const struct usage *u) {
+  if (usage_is_complete(u))
+    return fresh_percent(u);
+  if (u->resident == 0)
+    return 0;
+  /* The size of members without a statm is unknown: scale by their number. */
+  return fresh_percent(u) * (double)u->resident_rolled_up /
+         (double)u->resident * (double)(u->processes - u->unknown) /
+         (double)u->processes;
+}
+
+double usage_age_seconds(const struct usage *u) {
+  bool has_any = u->rolled_up > u->unmeasured;
+
+  if (!has_any && u->unreadable + u->unmeasured + u->unasked > 0)
+    return (double)NAN;
+  return (double)u->oldest_age_ns / 1e9;
+}

@@ -1,0 +1,90 @@
+/*
+ * Memory use of one process, or summed over a group. All amounts in bytes.
+ *
+ * pss, uss and swap add up over processes; rss and shared count a shared page
+ * once for each process that maps it. shared_hugetlb does so too, and none of
+ * the others include it: the rollup does not give the number of processes to
+ * divide it by, and the mapcount of a page is 1 if processes share its page
+ * tables (an aligned gigabyte mapped alike). Only swap_total includes swapped
+ * shmem.
+ */
+#ifndef SMAPS_USAGE_H
+#define SMAPS_USAGE_H
+
+#include "proc/rollup.h"
+#include "proc/statm.h"
+
+struct usage {
+  uint64_t processes;
+  uint64_t threads;
+  /* Members whose rollup could not be read: its amounts are unknown. */
+  uint64_t unreadable;
+  /* Members of these whose statm could not be read either. */
+  uint64_t unknown;
+  /* No member was found, but a process could not be identified: all values are
+   * unknown. */
+  bool is_unseen;
+  /* Members whose rollup was not asked for (Refresh "never"). */
+  uint64_t unasked;
+
+  uint64_t size, text, data, resident, resident_shared; /* statm */
+
+  struct rollup rollup; /* sums; `known` are the fields that all members have */
+  uint64_t rolled_up;   /* members in these sums */
+  uint64_t uss;         /* would be freed if the processes ended */
+  uint64_t shared;      /* rss - uss */
+  uint64_t resident_rolled_up; /* the part of `resident` in these sums */
+  uint64_t largest_anonymous;  /* of one member */
+
+  /* About the rollups that were estimated in this cycle. */
+  uint64_t unmeasured;    /* members that were never read */
+  uint64_t fresh_pss;     /* the part of Pss that was read in this cycle */
+  uint64_t error_bytes;   /* possible error of Pss */
+  uint64_t oldest_age_ns; /* of the readings that the estimates rest on */
+};
+
+/* Counts a member, without memory: it has none or shares another's mm. */
+void usage_add_process(struct usage *u, uint32_t threads);
+
+/* Adds the statm of a member. */
+void usage_add_statm(struct usage *u, const struct statm_sample *s,
+                     uint64_t page_size);
+
+/*
+ * Adds the rollup of a member whose statm has been added.
+ *
+ * uss is Private_Clean + Private_Dirty, at most Pss: if a process maps a page
+ * twice, some kernels (CONFIG_NO_PAGE_MAPCOUNT) count both mappings as private.
+ */
+void usage_add_rollup(struct usage *u, const struct rollup *r,
+                      uint64_t resident_bytes);
+
+/*
+ * Adds an estimate in place of a rollup. It rests on a reading of that age, or
+ * (age_ns 0) on the use of other members.
+ */
+void usage_add_estimate(struct usage *u, const struct rollup *r,
+                        uint64_t resident_bytes, uint64_t error_bytes,
+                        uint64_t age_ns);
+
+/*
+ * Guesses the rollup of a member that was never read: the sums of the members
+ * that were, scaled to its size. A forked worker shares memory as the others
+ * do, but its statm does not show that. Anonymous memory beyond that of the
+ * largest member is taken as private: no other member can share it.
+ */
+void usage_guess(const struct usage *u, const struct statm_sample *s,
+                 uint64_t page_size, uint32_t kernel_fields,
+                 struct rollup *ret);
+
+/* True if the rollups of all members are known. */
+bool usage_is_complete(const struct usage *u);
+
+/* Share of Pss (of resident memory, if Pss is unknown) that was read in this
+ * cycle, 0 to 100. */
+double usage_coverage_percent(const struct usage *u);
+
+/* Age of the oldest reading in seconds; NaN if nothing was ever read. */
+double usage_age_seconds(const struct usage *u);
+
+#endif

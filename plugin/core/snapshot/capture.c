@@ -1,0 +1,166 @@
+#include "snapshot/capture.h"
+
+#include "estimate/aggregate.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct group *find_group(const struct scene *s, const char *name) {
+  for (size_t i = 0; i < s->groups->n; i++)
+    if (strcmp(s->groups->groups[i]->name, name) == 0)
+      return s->groups->groups[i];
+  return NULL;
+}
+
+static bool is_member(const struct process *p, const struct group *g) {
+  if (p->state != PROCESS_ALIVE || p->is_in_parents_mm)
+    return false;
+  for (size_t i = 0; i < p->n_groups; i++)
+    if (p->groups[i] == g)
+      return true;
+  return false;
+}
+
+/* The members are ordered by Pss, or by resident size if Pss is unknown. */
+static uint64_t weight_of(const struct scene *s, const struct process *p) {
+  struct estimate est;
+
+  aggregate_estimate(s->measurer, p, &est);
+  return estimate_has_rollup(&est)
+             ? est.rollup.bytes[ROLLUP_PSS]
+             : p->statm.resident_pages * s->measurer->estimator.page_size;
+}
+
+static int compare(const void *left, const void *right) {
+  const struct capture_member *a = left, *b = right;
+
+  if (a->pss != b->pss)
+    return a->pss < b->pss ? 1 : -1;
+  return (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+static int choose_members(struct capture *c, const struct scene *s,
+                          const struct group *g) {
+  const struct process_table *t = s->processes;
+
+  c->members = calloc(t->n ? t->n : 1, sizeof(*c->members));
+  if (!c->members)
+    return -ENOMEM;
+  for (size_t i = 0; i < t->n; i++) {
+    const struct process *p = t->processes[i];
+
+    if (is_member(p, g))
+      c->members[c->n++] =
+          (struct capture_member){.pid = p->pid,
+                                  .starttime_ticks = p->starttime_ticks,
+                                  .pss = weight_of(s, p)};
+  }
+  qsort(c->members, c->n, sizeof(*c->members), compare);
+  c->in_group = g->usage.processes;
+  if (c->n > s->settings->capture.top_processes)
+    c->n = (size_t)s->settings->capture.top_processes;
+  return 0;
+}
+
+int capture_begin(struct capture *c, const struct scene *s,
+                  const struct alarm *alarm) {
+  const struct group *g = find_group(s, alarm->group);
+  int rc;
+
+  if (!g)
+    return -ENOENT;
+  *c = (struct capture){
+      .is_running = true, .alarm = *alarm, .time_ns = s->time_ns};
+  json_init(&c->json);
+  rc = choose_members(c, s, g);
+  if (rc < 0) {
+    capture_done(c);
+    return rc;
+  }
+  snapshot_begin(&c->json, s, alarm);
+  return 0;
+}
+
+/* A process in quarantine is not read; of a process that is too large only maps
+ * is read, which walks no page tables. */
+static int read_mappings(const struct scene *s, struct reader *reader,
+                         struct process *p, struct read_job *job) {
+  const struct measurer *m = s->measurer;
+
+  *job = (struct read_job){.process = p,
+                           .kind = measurer_is_too_large(m, p) ? READ_MAPS
+                                                               : READ_MAPPINGS};
+  if (quarantine_has(p, m->estimator.now_ns))
+    return READ_STILL_HUNG;
+  reader_run(reader, job, 1);
+  quarantine_check(m->quarantine, job);
+  return job->result;
+}
+
+static void write_process(struct capture *c, const struct scene *s,
+                          struct process *p, const struct close_up *close_up) {
+  bool has_command_line = s->settings->capture.command_lines == CHOICE_YES;
+
+  snapshot_process(&c->json, s, p, has_command_line, close_up);
+  c->written++;
+}
+
+/* A process that has ended is left out; a process that cannot be read is added
+ * without mappings. */
+static void add_process(struct capture *c, const struct scene *s,
+                        struct reader *reader, struct process *p) {
+  struct read_job job;
+  int rc = read_mappings(s, reader, p, &job);
+  struct mapping_table *table = rc == 0 ? job.mappings.table : NULL;
+
+  if (rc == 0)
+    rc = mapping_table_add(&c->all, table);
+  if (rc == 0)
+    write_process(
+        c, s, p,
+        &(struct close_up){
+            .table = table,
+            .sum = job.kind == READ_MAPPINGS ? &job.mappings.sum : NULL,
+            .top_mappings = (size_t)s->settings->capture.top_mappings});
+  else if (rc != PROCFS_GONE && rc != PROCFS_NO_MM)
+    write_process(c, s, p, NULL);
+  if (table)
+    mapping_table_done(table);
+  free(table);
+}
+
+bool capture_continue(struct capture *c, const struct scene *s,
+                      struct reader *reader, uint64_t budget_ns) {
+  uint64_t begin_ns = reader->setup.clock_ns();
+
+  while (c->next < c->n) {
+    const struct capture_member *m = &c->members[c->next++];
+    struct process *p = process_table_find(s->processes, m->pid);
+
+    if (p && p->starttime_ticks == m->starttime_ticks &&
+        p->state == PROCESS_ALIVE)
+      add_process(c, s, reader, p);
+    if (reader->setup.clock_ns() - begin_ns >= budget_ns)
+      break;
+  }
+  return c->next == c->n;
+}
+
+int capture_finish(struct capture *c, const struct settings *settings,
+                   char **ret_text, size_t *ret_len) {
+  int rc;
+
+  snapshot_end(&c->json, c->in_group - c->written, &c->all,
+               (size_t)settings->capture.top_mappings);
+  rc = json_finish(&c->json, ret_text, ret_len);
+  capture_done(c);
+  return rc;
+}
+
+void capture_done(struct capture *c) {
+  json_done(&c->json);
+  mapping_table_done(&c->all);
+  free(c->members);
+  *c = (struct capture){.is_running = false};
+}

@@ -1,0 +1,51 @@
+/*
+ * A capture for one alarm: the largest members of the group and their mappings.
+ * Reading smaps costs more than a rollup, so each cycle reads within a time
+ * budget, and a capture takes several cycles.
+ */
+#ifndef SMAPS_CAPTURE_H
+#define SMAPS_CAPTURE_H
+
+#include "read/reader.h"
+#include "snapshot/snapshot.h"
+
+struct capture_member {
+  uint32_t pid;
+  uint64_t starttime_ticks;
+  uint64_t pss; /* the resident size, if Pss is unknown */
+};
+
+/* Zero if no capture is running. */
+struct capture {
+  bool is_running;
+  struct alarm alarm;
+  uint64_t time_ns; /* of the first scene */
+  struct json json;
+  struct mapping_table all;
+  struct capture_member *members; /* the largest first */
+  size_t n, next;
+  uint64_t in_group; /* members of the group, as in its ps_count */
+  uint64_t written;  /* members in the document */
+};
+
+/*
+ * Begins a capture with the sums of this scene. -ENOENT if there is no such
+ * group, or -ENOMEM; c is then zero.
+ */
+int capture_begin(struct capture *c, const struct scene *s,
+                  const struct alarm *alarm);
+
+/* Reads the next members, at least one, until `budget_ns` is used up. True if
+ * all are read. */
+bool capture_continue(struct capture *c, const struct scene *s,
+                      struct reader *reader, uint64_t budget_ns);
+
+/* Ends the capture. Returns 0 and the document, which the caller frees, or a
+ * negative errno. */
+int capture_finish(struct capture *c, const struct settings *settings,
+                   char **ret_text, size_t *ret_len);
+
+/* Drops the capture, if there is one. */
+void capture_done(struct capture *c);
+
+#endif

@@ -1,0 +1,206 @@
+#include "snapshot/recorder.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int recorder_init(struct recorder *r, const struct settings *settings,
+                  struct reader *reader,
+                  void (*written)(const struct write_result *w)) {
+  *r = (struct recorder){.settings = settings, .reader = reader};
+  if (!settings_has_snapshots(settings))
+    return 0;
+  pthread_mutex_init(&r->mutex, NULL);
+  return writer_new(
+      &(struct writer_settings){.state_file = settings->state_file,
+                                .directory = settings->capture.directory,
+                                .max_files = settings->capture.max_files,
+                                .max_bytes = settings->capture.max_bytes,
+                                .done = written},
+      &r->writer);
+}
+
+void recorder_done(struct recorder *r, uint64_t timeout_ns) {
+  capture_done(&r->capture);
+  if (r->writer) {
+    writer_free(r->writer, timeout_ns);
+    pthread_mutex_destroy(&r->mutex);
+  }
+  free(r->cooldowns);
+  *r = (struct recorder){.settings = NULL};
+}
+
+/* --- alarms --- */
+
+static bool is_waiting(const struct recorder *r, const char *group) {
+  for (size_t i = 0; i < r->n_alarms; i++)
+    if (strcmp(r->alarms[i].group, group) == 0)
+      return true;
+  return false;
+}
+
+void recorder_raise(struct recorder *r, const struct alarm *alarm) {
+  if (!r->writer || !r->settings->capture.directory)
+    return;
+  pthread_mutex_lock(&r->mutex);
+  if (r->n_alarms < ALARMS_MAX && !is_waiting(r, alarm->group))
+    r->alarms[r->n_alarms++] = *alarm;
+  pthread_mutex_unlock(&r->mutex);
+}
+
+static bool pop_alarm(struct recorder *r, struct alarm *ret) {
+  bool has_any;
+
+  pthread_mutex_lock(&r->mutex);
+  assert(r->n_alarms <= ALARMS_MAX);
+  has_any = r->n_alarms > 0;
+  if (has_any) {
+    *ret = r->alarms[0];
+    r->n_alarms--;
+    memmove(&r->alarms[0], &r->alarms[1], r->n_alarms * sizeof(*r->alarms));
+  }
+  pthread_mutex_unlock(&r->mutex);
+  return has_any;
+}
+
+/* --- cooling down --- */
+
+static void expire_cooldowns(struct recorder *r, uint64_t now_ns) {
+  size_t kept = 0;
+
+  for (size_t i = 0; i < r->n_cooldowns; i++)
+    if (r->cooldowns[i].until_ns > now_ns)
+      r->cooldowns[kept++] = r->cooldowns[i];
+  r->n_cooldowns = kept;
+}
+
+static bool is_cooling(const struct recorder *r, const char *group) {
+  for (size_t i = 0; i < r->n_cooldowns; i++)
+    if (strcmp(r->cooldowns[i].group, group) == 0)
+      return true;
+  return false;
+}
+
+static int cool_down(struct recorder *r, const char *group, uint64_t now_ns) {
+  struct cooldown *c;
+
+  if (r->n_cooldowns == r->cap_cooldowns) {
+    size_t cap = r->cap_cooldowns ? r->cap_cooldowns * 2 : 16;
+
+    c = reallocarray(r->cooldowns, cap, sizeof(*c));
+    if (!c)
+      return -ENOMEM;
+    r->cooldowns = c;
+    r->cap_cooldowns = cap;
+  }
+  c = &r->cooldowns[r->n_cooldowns++];
+  memcpy(c->group, group, sizeof(c->group));
+  c->until_ns = now_ns + r->settings->capture.cooldown_ns;
+  return 0;
+}
+
+/* --- captures --- */
+
+/* Begins the capture of the next alarm; alarms of groups that cool down are
+ * dropped. A group cools down even if its capture fails later: trying again
+ * does not help against a full disk. */
+static int begin_next(struct recorder *r, const struct scene *s,
+                      uint64_t now_ns) {
+  struct alarm alarm;
+  int rc = 0;
+
+  while (rc == 0 && !r->capture.is_running && pop_alarm(r, &alarm)) {
+    if (is_cooling(r, alarm.group))
+      continue;
+    rc = capture_begin(&r->capture, s, &alarm);
+    if (rc == 0)
+      rc = cool_down(r, alarm.group, now_ns);
+    if (rc == -ENOENT)
+      rc = 0;
+  }
+  return rc;
+}
+
+/* Keeps the error of the first document that is lost in a cycle. */
+static void note_error(struct recorder *r, int error) {
+  if (!r->is_one_lost)
+    r->error = error;
+  r->is_one_lost |= error < 0;
+}
+
+static void submit_document(struct recorder *r, const struct document *d,
+                            int error) {
+  note_error(r, error);
+  if (error == 0)
+    writer_submit(r->writer, d);
+}
+
+static void continue_capture(struct recorder *r, const struct scene *s) {
+  struct document d = {.kind = DOCUMENT_CAPTURE, .time_ns = r->capture.time_ns};
+
+  if (!capture_continue(&r->capture, s, r->reader, r->settings->read_budget_ns))
+    return;
+  memcpy(d.subject, r->capture.alarm.group, sizeof(d.subject));
+  submit_document(r, &d,
+                  capture_finish(&r->capture, r->settings, &d.text, &d.len));
+}
+
+static void run_captures(struct recorder *r, const struct scene *s,
+                         uint64_t now_ns) {
+  int rc = 0;
+
+  if (!r->settings->capture.directory)
+    return;
+  expire_cooldowns(r, now_ns);
+  if (!r->capture.is_running)
+    rc = begin_next(r, s, now_ns);
+  if (rc < 0)
+    note_error(r, rc);
+  if (r->capture.is_running)
+    continue_capture(r, s);
+}
+
+/* --- the state --- */
+
+static bool is_recorded(const struct process *p) {
+  return p->state == PROCESS_ALIVE || p->state == PROCESS_UNKNOWN;
+}
+
+static void write_state(struct recorder *r, const struct scene *s) {
+  bool has_command_lines = r->settings->command_lines == CHOICE_YES;
+  struct document d = {.kind = DOCUMENT_STATE, .time_ns = s->time_ns};
+  struct json json;
+
+  json_init(&json);
+  snapshot_begin(&json, s, NULL);
+  for (size_t i = 0; i < s->processes->n; i++)
+    if (is_recorded(s->processes->processes[i]))
+      snapshot_process(&json, s, s->processes->processes[i], has_command_lines,
+                       NULL);
+  snapshot_end(&json, 0, NULL, 0);
+  submit_document(r, &d, json_finish(&json, &d.text, &d.len));
+  json_done(&json);
+}
+
+/* A cycle may run a little early: half an interval is allowed. */
+static bool is_state_due(const struct recorder *r, uint64_t now_ns) {
+  return r->settings->state_file &&
+         now_ns + r->settings->interval_ns / 2 >= r->next_state_ns;
+}
+
+static void run_state(struct recorder *r, const struct scene *s,
+                      uint64_t now_ns) {
+  if (!is_state_due(r, now_ns))
+    return;
+  r->next_state_ns = now_ns + r->settings->state_interval_ns;
+  write_state(r, s);
+}
+
+void recorder_run(struct recorder *r, const struct scene *s, uint64_t now_ns) {
+  if (!r->writer)
+    return;
+  r->is_one_lost = false;
+  run_captures(r, s, now_ns);
+  run_state(r, s, now_ns);
+}

@@ -1,0 +1,57 @@
+/*
+ * Decides when a snapshot is due, makes it and gives it to the writer: the
+ * state file every StateInterval, and a capture for each alarm.
+ *
+ * Any thread may raise an alarm; all other calls are made by the cycle's
+ * thread.
+ */
+#ifndef SMAPS_RECORDER_H
+#define SMAPS_RECORDER_H
+
+#include <pthread.h>
+
+#include "snapshot/capture.h"
+#include "snapshot/writer.h"
+
+/* Alarms that may wait for their capture; more are dropped. */
+#define ALARMS_MAX 16
+
+struct cooldown {
+  char group[GROUP_NAME_SIZE];
+  uint64_t until_ns;
+};
+
+struct recorder {
+  const struct settings *settings;
+  struct reader *reader;
+  struct writer *writer; /* NULL: no snapshots are configured */
+  uint64_t next_state_ns;
+  struct capture capture;
+  /* 0, or the error (-ENOMEM, -EFBIG for JSON_MAX) of the last document that
+   * was due. That document is lost; the next is made when it is due. */
+  int error;
+  bool is_one_lost; /* in this cycle */
+  struct cooldown *cooldowns;
+  size_t n_cooldowns, cap_cooldowns;
+  pthread_mutex_t mutex;           /* protects the two below */
+  struct alarm alarms[ALARMS_MAX]; /* the oldest first */
+  size_t n_alarms;
+};
+
+/* 0 or -ENOMEM. End with recorder_done(), which also accepts a zeroed struct.
+ */
+int recorder_init(struct recorder *r, const struct settings *settings,
+                  struct reader *reader,
+                  void (*written)(const struct write_result *w));
+
+/* Waits at most `timeout_ns` for the writer to finish. */
+void recorder_done(struct recorder *r, uint64_t timeout_ns);
+
+/* Asks for a capture. Called on any thread. */
+void recorder_raise(struct recorder *r, const struct alarm *alarm);
+
+/* Called after each cycle with its results: writes the snapshots that are due.
+ */
+void recorder_run(struct recorder *r, const struct scene *s, uint64_t now_ns);
+
+#endif

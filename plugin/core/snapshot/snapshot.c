@@ -1,0 +1,339 @@
+#include "snapshot/snapshot.h"
+
+#include "estimate/aggregate.h"
+
+#include <math.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#define FORMAT "smaps-snapshot"
+#define FORMAT_VERSION 2
+
+static double seconds(uint64_t ns) { return (double)ns / 1e9; }
+
+static void add_string(struct json *j, const char *key, const char *value) {
+  if (!value)
+    return;
+  json_key(j, key);
+  json_string(j, value);
+}
+
+static void add_integer(struct json *j, const char *key, uint64_t value) {
+  json_key(j, key);
+  json_integer(j, value);
+}
+
+static void add_decimal(struct json *j, const char *key, double value) {
+  if (isnan(value))
+    return;
+  json_key(j, key);
+  json_decimal(j, value);
+}
+
+/* --- the head --- */
+
+static const char *severity_name(enum severity severity) {
+  switch (severity) {
+  case SEVERITY_OKAY:
+    return "okay";
+  case SEVERITY_WARNING:
+    return "warning";
+  case SEVERITY_FAILURE:
+    break;
+  }
+  return "failure";
+}
+
+static void add_trigger(struct json *j, const struct alarm *alarm) {
+  json_key(j, "trigger");
+  json_begin_object(j);
+  add_string(j, "kind", alarm ? "notification" : "interval");
+  if (alarm) {
+    add_string(j, "severity", severity_name(alarm->severity));
+    add_decimal(j, "time", seconds(alarm->time_ns));
+    add_string(j, "group", alarm->group);
+    add_string(j, "type", *alarm->type ? alarm->type : NULL);
+    add_string(j, "type_instance",
+               *alarm->type_instance ? alarm->type_instance : NULL);
+    add_string(j, "message", alarm->message);
+  }
+  json_end_object(j);
+}
+
+static void add_head(struct json *j, const struct scene *s) {
+  struct utsname system;
+
+  add_string(j, "format", FORMAT);
+  add_integer(j, "version", FORMAT_VERSION);
+  add_string(j, "plugin_version", SMAPS_VERSION);
+  add_string(j, "host", s->settings->host);
+  add_decimal(j, "time", seconds(s->time_ns));
+  add_decimal(j, "interval", seconds(s->settings->interval_ns));
+  if (uname(&system) == 0)
+    add_string(j, "kernel", system.release);
+  add_integer(j, "page_size", s->measurer->estimator.page_size);
+  if (s->meminfo.mem_total_bytes)
+    add_integer(j, "mem_total", s->meminfo.mem_total_bytes);
+  if (s->meminfo.mem_available_bytes)
+    add_integer(j, "mem_available", s->meminfo.mem_available_bytes);
+}
+
+static void add_rules(struct json *j, const struct settings *settings) {
+  json_key(j, "rules");
+  json_begin_array(j);
+  for (size_t i = 0; i < settings->n_rules; i++)
+    json_string(j, settings->rules[i].text ? settings->rules[i].text : "");
+  if (settings->other.text)
+    json_string(j, settings->other.text);
+  json_end_array(j);
+}
+
+/* --- amounts --- */
+
+static void add_usage(struct json *j, const struct scene *s,
+                      const struct usage *u) {
+  unsigned cursor = 0;
+  const char *name;
+  uint64_t bytes;
+
+  json_key(j, "usage");
+  json_begin_object(j);
+  while (
+      metric_next_amount(u, s->measurer->kernel_fields, &cursor, &name, &bytes))
+    add_integer(j, name, bytes);
+  if (!u->unknown && !u->is_unseen) {
+    add_integer(j, "size", u->size);
+    add_integer(j, "resident", u->resident);
+    add_integer(j, "resident_shared", u->resident_shared);
+    add_integer(j, "text", u->text);
+    add_integer(j, "data", u->data);
+  }
+  json_end_object(j);
+}
+
+static bool is_reported(const struct group *g) {
+  return g->is_fixed || g->usage.processes > 0;
+}
+
+static void add_group_quality(struct json *j, const struct usage *u) {
+  add_decimal(j, "coverage", usage_coverage_percent(u));
+  add_decimal(j, "age", usage_age_seconds(u));
+  if (usage_is_complete(u))
+    add_integer(j, "pss_error", u->error_bytes);
+}
+
+static void add_group(struct json *j, const struct scene *s,
+                      const struct group *g) {
+  json_begin_object(j);
+  add_string(j, "name", g->name);
+  add_integer(j, "rule", g->rule);
+  add_integer(j, "processes", g->usage.processes);
+  add_integer(j, "threads", g->usage.threads);
+  add_integer(j, "unreadable", g->usage.unreadable);
+  if (!g->usage.is_unseen)
+    add_group_quality(j, &g->usage);
+  add_usage(j, s, &g->usage);
+  json_end_object(j);
+}
+
+void snapshot_begin(struct json *j, const struct scene *s,
+                    const struct alarm *alarm) {
+  json_begin_object(j);
+  add_head(j, s);
+  add_trigger(j, alarm);
+  add_rules(j, s->settings);
+  json_key(j, "groups");
+  json_begin_array(j);
+  for (size_t i = 0; i < s->groups->n; i++)
+    if (is_reported(s->groups->groups[i]))
+      add_group(j, s, s->groups->groups[i]);
+  json_end_array(j);
+  json_key(j, "processes");
+  json_begin_array(j);
+}
+
+/* --- mappings --- */
+
+static void add_permissions(struct json *j, unsigned permissions) {
+  static const char letters[] = "rwx";
+  char text[6];
+  size_t n = 0;
+
+  for (; n < 3; n++)
+    text[n] = permissions & 1u << n ? letters[n] : '-';
+  if (permissions & MAPPING_PRIVATE)
+    text[n++] = 'p';
+  if (permissions & MAPPING_SHARED)
+    text[n++] = 's';
+  text[n] = '\0';
+  add_string(j, "permissions", text);
+}
+
+static void add_mapping(struct json *j, const struct mapping *m,
+                        bool has_processes) {
+  static const struct {
+    const char *key;
+    enum rollup_field field;
+  } fields[] = {{"rss", ROLLUP_RSS},
+                {"pss", ROLLUP_PSS},
+                {"shared_clean", ROLLUP_SHARED_CLEAN},
+                {"shared_dirty", ROLLUP_SHARED_DIRTY},
+                {"private_clean", ROLLUP_PRIVATE_CLEAN},
+                {"private_dirty", ROLLUP_PRIVATE_DIRTY},
+                {"swap", ROLLUP_SWAP_PSS},
+                {"swap_total", ROLLUP_SWAP}};
+
+  json_begin_object(j);
+  if (m->name) {
+    json_key(j, "name");
+    json_text(j, m->name, m->name_len);
+  }
+  add_permissions(j, m->permissions);
+  add_integer(j, "vmas", m->vmas);
+  if (has_processes && m->name)
+    add_integer(j, "processes", m->processes);
+  add_integer(j, "size", m->size);
+  for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+    if (rollup_has(&m->sum, fields[i].field))
+      add_integer(j, fields[i].key, m->sum.bytes[fields[i].field]);
+  json_end_object(j);
+}
+
+static void add_mappings(struct json *j, struct mapping_table *table,
+                         size_t max, bool has_processes) {
+  const struct mapping *mappings, *rest;
+  size_t n;
+
+  mapping_table_rank(table, max, &mappings, &n);
+  rest = mapping_table_rest(table);
+  json_key(j, "mappings");
+  json_begin_array(j);
+  for (size_t i = 0; i < n; i++)
+    add_mapping(j, &mappings[i], has_processes);
+  if (rest)
+    add_mapping(j, rest, has_processes);
+  json_end_array(j);
+}
+
+/* --- processes --- */
+
+static void add_names(struct json *j, const struct process *p,
+                      bool has_command_line) {
+  static const char *const keys[ATTRIBUTES] = {
+      [ATTRIBUTE_COMM] = "comm",      [ATTRIBUTE_COMMAND_LINE] = "command_line",
+      [ATTRIBUTE_EXECUTABLE] = "exe", [ATTRIBUTE_USER] = "user",
+      [ATTRIBUTE_CGROUP] = "cgroup",  [ATTRIBUTE_UNIT] = "unit",
+      [ATTRIBUTE_SLICE] = "slice",    [ATTRIBUTE_CONTAINER] = "container"};
+  struct attributes id = attributes_get(&p->attributes);
+
+  for (int a = 0; a < ATTRIBUTES; a++)
+    if (a != ATTRIBUTE_COMMAND_LINE || has_command_line)
+      add_string(j, keys[a], id.value[a]);
+  if (id.value[ATTRIBUTE_USER])
+    add_integer(j, "uid", id.uid);
+}
+
+static void add_rule(struct json *j, const struct process *p) {
+  const struct explanation *why = p->why;
+
+  json_key(j, "groups");
+  json_begin_array(j);
+  for (size_t i = 0; i < p->n_groups; i++)
+    json_string(j, p->groups[i]->name);
+  json_end_array(j);
+  if (why && why->rule != NO_RULE)
+    add_integer(j, "rule", why->rule);
+  json_key(j, "also");
+  json_begin_array(j);
+  for (size_t i = 0; why && i < why->n_also; i++)
+    json_integer(j, why->also[i]);
+  json_end_array(j);
+  if (why && why->is_inherited) {
+    json_key(j, "inherited");
+    json_true(j);
+  }
+}
+
+static const char *source_name(enum estimate_source source) {
+  static const char *const names[] = {
+      [SOURCE_NONE] = "unreadable",       [SOURCE_STATM] = "statm",
+      [SOURCE_UNREADABLE] = "unreadable", [SOURCE_READ] = "read",
+      [SOURCE_ESTIMATED] = "estimated",   [SOURCE_GUESSED] = "guessed",
+      [SOURCE_PARENT] = "parent"};
+
+  return names[source];
+}
+
+/* The source and the error of the amounts, and why the rollup was not read. */
+static void add_quality(struct json *j, const struct process *p,
+                        const struct estimate *est) {
+  static const char *const deferrals[] = {[DEFERRED_NOT] = NULL,
+                                          [DEFERRED_BUDGET] = "budget",
+                                          [DEFERRED_MAX_LOCK_HOLD] =
+                                              "max_lock_hold",
+                                          [DEFERRED_HUNG] = "hung"};
+  uint64_t read_cost_ns = measurer_read_cost_ns(p);
+
+  add_string(j, "source", source_name(est->source));
+  if (est->source == SOURCE_ESTIMATED)
+    add_decimal(j, "age", seconds(est->age_ns));
+  if (est->source == SOURCE_ESTIMATED || est->source == SOURCE_GUESSED)
+    add_integer(j, "pss_error", est->error_bytes);
+  add_string(j, "deferred", deferrals[est->deferral]);
+  if (read_cost_ns)
+    add_decimal(j, "read_cost", seconds(read_cost_ns));
+}
+
+static void add_close_up(struct json *j, const struct close_up *close_up) {
+  add_string(j, "mappings_from", close_up->sum ? "smaps" : "maps");
+  add_mappings(j, close_up->table, close_up->top_mappings, false);
+}
+
+/* The sums of the mappings replace those of the cycle. */
+static void apply_close_up(const struct close_up *close_up,
+                           struct estimate *est) {
+  if (!close_up->sum) {
+    est->deferral = DEFERRED_MAX_LOCK_HOLD;
+    return;
+  }
+  est->source = SOURCE_READ;
+  est->rollup = *close_up->sum;
+}
+
+void snapshot_process(struct json *j, const struct scene *s,
+                      const struct process *p, bool has_command_line,
+                      const struct close_up *close_up) {
+  struct estimate est;
+  struct usage u;
+  bool has_stat = p->threads > 0; /* it was read at least once */
+
+  aggregate_estimate(s->measurer, p, &est);
+  if (close_up)
+    apply_close_up(close_up, &est);
+  aggregate_one(p, &est, s->measurer->estimator.page_size, &u);
+  json_begin_object(j);
+  add_integer(j, "pid", p->pid);
+  if (has_stat)
+    add_integer(j, "starttime", p->starttime_ticks);
+  if (p->parent_pid)
+    add_integer(j, "ppid", p->parent_pid);
+  add_names(j, p, has_command_line);
+  add_rule(j, p);
+  if (has_stat)
+    add_integer(j, "threads", p->threads);
+  add_quality(j, p, &est);
+  add_usage(j, s, &u);
+  if (close_up)
+    add_close_up(j, close_up);
+  json_end_object(j);
+}
+
+void snapshot_end(struct json *j, uint64_t left_out, struct mapping_table *all,
+                  size_t top_mappings) {
+  json_end_array(j);
+  if (all) {
+    add_integer(j, "left_out", left_out);
+    add_mappings(j, all, top_mappings, true);
+  }
+  json_end_object(j);
+}

@@ -1,0 +1,59 @@
+/*
+ * Snapshots: JSON documents with the memory use of groups and processes, for
+ * the state file and for captures. contrib/man/smaps-snapshot.5 describes them.
+ */
+#ifndef SMAPS_SNAPSHOT_H
+#define SMAPS_SNAPSHOT_H
+
+#include "estimate/measure.h"
+#include "match/group.h"
+#include "snapshot/json.h"
+#include <smaps/settings.h>
+
+/* A notification that asks for a capture. */
+struct alarm {
+  enum severity severity;
+  uint64_t time_ns; /* since the Epoch */
+  char group[GROUP_NAME_SIZE];
+  char type[GROUP_NAME_SIZE], type_instance[GROUP_NAME_SIZE]; /* may be empty */
+  char message[256];
+};
+
+/* The results of the last cycle. */
+struct scene {
+  const struct settings *settings;
+  const struct process_table *processes;
+  const struct group_table *groups;
+  const struct measurer *measurer;
+  struct meminfo_sample meminfo;
+  uint64_t time_ns; /* of the cycle, since the Epoch */
+};
+
+/* The mappings of a process in a capture. */
+struct close_up {
+  struct mapping_table *table; /* is ranked */
+  const struct rollup *sum;    /* of the table; NULL if it was read from maps */
+  size_t top_mappings;
+};
+
+/*
+ * The order of calls: begin, process for each process, end. Processes may be of
+ * later cycles than the beginning, each with its own scene. Errors stick to the
+ * json.
+ */
+
+/* Writes the head, the rules and the groups. alarm is NULL for a state. */
+void snapshot_begin(struct json *j, const struct scene *s,
+                    const struct alarm *alarm);
+
+/* close_up may be NULL. */
+void snapshot_process(struct json *j, const struct scene *s,
+                      const struct process *p, bool has_command_line,
+                      const struct close_up *close_up);
+
+/* Ends the document. A capture gets the number of members that it lacks and the
+ * mappings of all its members; all is NULL for a state. */
+void snapshot_end(struct json *j, uint64_t left_out, struct mapping_table *all,
+                  size_t top_mappings);
+
+#endif

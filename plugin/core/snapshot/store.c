@@ -1,0 +1,340 @@
+#include "snapshot/store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FILE_MODE 0640
+#define DIRECTORY_MODE 0750
+#define PREFIX "smaps-"
+#define SUFFIX ".json"
+/* The temporary name does not match *.json, so no program reads half a file. */
+#define UNFINISHED ".smaps-unfinished"
+#define STAMP_LEN (sizeof("smaps-20261121T134501Z-") - 1)
+#define SAME_SECOND_MAX 100
+
+static int write_all(int fd, const char *text, size_t len) {
+  while (len > 0) {
+    ssize_t n = write(fd, text, len);
+
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      return n < 0 ? -errno : -EIO;
+    text += n;
+    len -= (size_t)n;
+  }
+  return 0;
+}
+
+/* Only one writer writes here, so an existing file is left over from a crash.
+ */
+static int create(int dir_fd, const char *name) {
+  const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  int fd = openat(dir_fd, name, flags, 0600);
+
+  if (fd < 0 && errno == EEXIST && unlinkat(dir_fd, name, 0) == 0)
+    fd = openat(dir_fd, name, flags, 0600);
+  return fd < 0 ? -errno : fd;
+}
+
+/* Some file systems report a full disk only in close(). Without fsync() a power
+ * failure could leave a name without contents. */
+static int fill(int fd, const char *text, size_t len) {
+  int rc = write_all(fd, text, len);
+
+  if (rc == 0 && fsync(fd) != 0)
+    rc = -errno;
+  if (rc == 0 && fchmod(fd, FILE_MODE) != 0)
+    rc = -errno;
+  if (close(fd) != 0 && rc == 0)
+    rc = -errno;
+  return rc;
+}
+
+static int write_file(int dir_fd, const char *unfinished, const char *name,
+                      const char *text, size_t len) {
+  int fd = create(dir_fd, unfinished);
+  int rc;
+
+  if (fd < 0)
+    return fd;
+  rc = fill(fd, text, len);
+  if (rc == 0 && renameat(dir_fd, unfinished, dir_fd, name) != 0)
+    rc = -errno;
+  if (rc < 0)
+    unlinkat(dir_fd, unfinished, 0);
+  return rc;
+}
+
+int store_replace(const char *path, const char *text, size_t len) {
+  char unfinished[PATH_MAX];
+  int n = snprintf(unfinished, sizeof(unfinished), "%s.unfinished", path);
+
+  if (n < 0 || (size_t)n >= sizeof(unfinished))
+    return -ENAMETOOLONG;
+  return write_file(AT_FDCWD, unfinished, path, text, len);
+}
+
+void store_init(struct store *s, const char *directory) {
+  *s = (struct store){.directory = directory, .fd = -1};
+}
+
+/* --- the directory --- */
+
+static int open_once(const char *directory) {
+  int fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+  return fd < 0 ? -errno : fd;
+}
+
+/* A user who can write to the directory could replace our files. */
+static int check_directory(int fd) {
+  struct stat st;
+
+  if (fstat(fd, &st) != 0)
+    return -errno;
+  if (st.st_uid != geteuid() && st.st_uid != 0)
+    return -EPERM;
+  return st.st_mode & S_IWOTH ? -EPERM : 0;
+}
+
+/* fchmod() sets the mode, because mkdir() applies the umask. */
+static int make_directory(const char *directory) {
+  int fd;
+
+  if (mkdir(directory, DIRECTORY_MODE) != 0)
+    return -errno;
+  fd = open_once(directory);
+  if (fd >= 0 && fchmod(fd, DIRECTORY_MODE) != 0) {
+    int rc = -errno;
+
+    close(fd);
+    return rc;
+  }
+  return fd;
+}
+
+/* Opened for each file: since the last one the directory may have been moved,
+ * mounted over or made writable. An open directory would also prevent an
+ * unmount. */
+static int open_directory(struct store *s) {
+  int fd = open_once(s->directory);
+  int rc;
+
+  if (fd == -ENOENT)
+    fd = make_directory(s->directory);
+  if (fd < 0)
+    return fd;
+  rc = check_directory(fd);
+  if (rc < 0) {
+    close(fd);
+    return rc;
+  }
+  s->fd = fd;
+  return 0;
+}
+
+static void close_directory(struct store *s) {
+  if (s->fd >= 0)
+    close(s->fd);
+  s->fd = -1;
+}
+
+/* --- keeping within the limits --- */
+
+struct old_file {
+  char *name;
+  uint64_t bytes;
+  struct timespec written;
+};
+
+struct old_files {
+  struct old_file *files;
+  size_t n, cap;
+  uint64_t bytes;
+};
+
+static void old_files_done(struct old_files *o) {
+  for (size_t i = 0; i < o->n; i++)
+    free(o->files[i].name);
+  free(o->files);
+}
+
+/* Only names such as smaps-20261121T134501Z-….json are ours to remove. */
+static bool is_ours(const char *name) {
+  static const char shape[] = PREFIX "dddddddd"
+                                     "T"
+                                     "dddddd"
+                                     "Z-";
+  size_t len = strlen(name), start = sizeof(shape) - 1;
+
+  if (len <= start + sizeof(SUFFIX) - 1 ||
+      strcmp(name + len - (sizeof(SUFFIX) - 1), SUFFIX) != 0)
+    return false;
+  for (size_t i = 0; i < start; i++) {
+    bool is_digit = name[i] >= '0' && name[i] <= '9';
+
+    /* A d stands for a digit; the prefix has no d. */
+    if (shape[i] == 'd' ? !is_digit : name[i] != shape[i])
+      return false;
+  }
+  return true;
+}
+
+static int add_old(struct old_files *o, const char *name,
+                   const struct stat *st) {
+  char *copy = strdup(name);
+
+  if (o->n == o->cap) {
+    size_t cap = o->cap ? o->cap * 2 : 64;
+    struct old_file *files = reallocarray(o->files, cap, sizeof(*files));
+
+    if (files) {
+      o->files = files;
+      o->cap = cap;
+    }
+  }
+  if (!copy || o->n == o->cap) {
+    free(copy);
+    return -ENOMEM;
+  }
+  o->files[o->n++] = (struct old_file){
+      .name = copy, .bytes = (uint64_t)st->st_size, .written = st->st_mtim};
+  o->bytes += (uint64_t)st->st_size;
+  return 0;
+}
+
+static int compare_times(const struct timespec *a, const struct timespec *b) {
+  if (a->tv_sec != b->tv_sec)
+    return a->tv_sec < b->tv_sec ? -1 : 1;
+  return (a->tv_nsec > b->tv_nsec) - (a->tv_nsec < b->tv_nsec);
+}
+
+/* Orders by the time in the name, and within a second by the time of writing.
+ */
+static int compare_old(const void *left, const void *right) {
+  const struct old_file *a = left, *b = right;
+  int order = memcmp(a->name, b->name, STAMP_LEN);
+
+  if (order == 0)
+    order = compare_times(&a->written, &b->written);
+  return order ? order : strcmp(a->name, b->name);
+}
+
+static int list_entry(const struct store *s, const char *name,
+                      struct old_files *ret) {
+  struct stat st;
+
+  if (!is_ours(name))
+    return 0;
+  if (fstatat(s->fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+    return errno == ENOENT ? 0 : -errno;
+  return S_ISREG(st.st_mode) ? add_old(ret, name, &st) : 0;
+}
+
+/* Lists our files, the oldest first. A partial list is an error: with that the
+ * directory could grow beyond its limits. */
+static int list_old(const struct store *s, struct old_files *ret) {
+  int fd = openat(s->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+  const struct dirent *entry;
+  int rc = 0;
+
+  if (!dir) {
+    rc = -errno;
+    if (fd >= 0)
+      close(fd);
+    return rc;
+  }
+  while (rc == 0 && (errno = 0, entry = readdir(dir)))
+    rc = list_entry(s, entry->d_name, ret);
+  if (rc == 0 && errno != 0)
+    rc = -errno;
+  closedir(dir);
+  if (ret->n > 0)
+    qsort(ret->files, ret->n, sizeof(*ret->files), compare_old);
+  return rc;
+}
+
+static int make_room(const struct store *s, size_t len) {
+  struct old_files old = {0};
+  uint64_t bytes, n;
+  int rc = list_old(s, &old);
+
+  bytes = old.bytes;
+  n = old.n;
+  for (size_t i = 0; rc == 0 && i < old.n; i++) {
+    if (n < s->max_files && bytes + len <= s->max_bytes)
+      break;
+    if (unlinkat(s->fd, old.files[i].name, 0) != 0 && errno != ENOENT)
+      rc = -errno;
+    bytes -= old.files[i].bytes;
+    n--;
+  }
+  old_files_done(&old);
+  return rc;
+}
+
+/* --- adding --- */
+
+static void format_time(uint64_t when_ns, char *ret, size_t size) {
+  time_t seconds = (time_t)(when_ns / 1000000000);
+  struct tm tm;
+
+  if (!gmtime_r(&seconds, &tm) || strftime(ret, size, "%Y%m%dT%H%M%SZ", &tm) !=
+                                      sizeof("20261121T134501Z") - 1)
+    snprintf(ret, size, "00000000T000000Z");
+}
+
+static void make_name(const char *subject, const char *when, int number,
+                      char *ret, size_t size) {
+  char behind[16] = "";
+
+  if (number > 0)
+    snprintf(behind, sizeof(behind), ".%d", number);
+  snprintf(ret, size, PREFIX "%s-%s%s" SUFFIX, when, subject, behind);
+  for (char *c = ret; *c; c++)
+    if (*c == '/')
+      *c = '_';
+}
+
+static int choose_name(const struct store *s, const char *subject,
+                       uint64_t when_ns, char *ret, size_t size) {
+  char when[32];
+
+  format_time(when_ns, when, sizeof(when));
+  for (int i = 0; i < SAME_SECOND_MAX; i++) {
+    make_name(subject, when, i, ret, size);
+    if (faccessat(s->fd, ret, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
+      return errno == ENOENT ? 0 : -errno;
+  }
+  return -EEXIST;
+}
+
+int store_add(struct store *s, const char *subject, uint64_t when_ns,
+              const char *text, size_t len, char *ret_path, size_t size) {
+  char name[NAME_MAX + 1];
+  int rc;
+
+  if (len > s->max_bytes)
+    return -EFBIG;
+  rc = open_directory(s);
+  if (rc == 0)
+    rc = choose_name(s, subject, when_ns, name, sizeof(name));
+  if (rc == 0)
+    rc = make_room(s, len);
+  if (rc == 0)
+    rc = write_file(s->fd, UNFINISHED, name, text, len);
+  if (rc == 0)
+    snprintf(ret_path, size, "%s/%s", s->directory, name);
+  close_directory(s);
+  return rc;
+}

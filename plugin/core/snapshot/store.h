@@ -1,0 +1,47 @@
+/*
+ * Files that appear whole or not at all, and a directory of them with limits.
+ *
+ * A file is written under a temporary name and then renamed. O_EXCL and
+ * O_NOFOLLOW refuse a file that another user has put there; rename(2) replaces
+ * a symbolic link and does not follow it. The mode is 0640 under any umask.
+ */
+#ifndef SMAPS_STORE_H
+#define SMAPS_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Writes or replaces a file. Returns 0, or a negative errno without a change.
+ */
+int store_replace(const char *path, const char *text, size_t len);
+
+struct store {
+  const char *directory;
+  uint64_t max_files;
+  uint64_t max_bytes;
+  int fd; /* of the directory, while a file is added; -1 */
+};
+
+/* `directory` outlives the store. The caller sets the limits. */
+void store_init(struct store *s, const char *directory);
+
+/*
+ * Adds a file named smaps-WHEN-SUBJECT.json, or smaps-WHEN-SUBJECT.N.json if
+ * that exists. WHEN is the time in UTC, so the names sort by time, except
+ * within one second; a '/' in the subject becomes '_'.
+ *
+ * Makes the directory (0750) if only the last component is missing. Removes
+ * regular files with such names, the oldest first, until the new file is within
+ * the limits, and the unfinished file of an interrupted writer. Writes the path
+ * to ret_path.
+ *
+ * Returns 0, or a negative errno and adds no file: -EFBIG if the text alone is
+ * larger than max_bytes, -EPERM if the directory is writable by others or its
+ * owner is neither this user nor root, -ELOOP or -ENOTDIR if it is a symbolic
+ * link or no directory.
+ */
+int store_add(struct store *s, const char *subject, uint64_t when_ns,
+              const char *text, size_t len, char *ret_path, size_t size);
+
+#endif

@@ -1,0 +1,212 @@
+#include "snapshot/writer.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define DOCUMENTS_MAX 8
+#define NS UINT64_C(1000000000)
+
+struct writer {
+  char *state_file, *directory;
+  void (*done)(const struct write_result *result);
+  struct store store; /* used by the thread only */
+  pthread_mutex_t mutex;
+  pthread_cond_t changed;
+  /* Protected by the mutex. */
+  struct document waiting[DOCUMENTS_MAX]; /* the oldest first */
+  size_t n;
+  bool has_thread;
+  bool is_ending;
+  bool is_left_behind; /* the owner has gone: the thread frees the writer */
+  bool has_ended;
+};
+
+static void destroy(struct writer *w) {
+  for (size_t i = 0; i < w->n; i++)
+    free(w->waiting[i].text);
+  free(w->state_file);
+  free(w->directory);
+  pthread_cond_destroy(&w->changed);
+  pthread_mutex_destroy(&w->mutex);
+  free(w);
+}
+
+static bool copy(const char *from, char **ret) {
+  *ret = from ? strdup(from) : NULL;
+  return *ret || !from;
+}
+
+int writer_new(const struct writer_settings *settings, struct writer **ret) {
+  struct writer *w = calloc(1, sizeof(*w));
+  pthread_condattr_t attributes;
+
+  if (!w)
+    return -ENOMEM;
+  w->done = settings->done;
+  if (!copy(settings->state_file, &w->state_file) ||
+      !copy(settings->directory, &w->directory)) {
+    free(w->state_file);
+    free(w);
+    return -ENOMEM;
+  }
+  store_init(&w->store, w->directory);
+  w->store.max_files = settings->max_files;
+  w->store.max_bytes = settings->max_bytes;
+  pthread_mutex_init(&w->mutex, NULL);
+  pthread_condattr_init(&attributes);
+  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+  pthread_cond_init(&w->changed, &attributes);
+  pthread_condattr_destroy(&attributes);
+  *ret = w;
+  return 0;
+}
+
+/* --- the thread --- */
+
+static const char *place_of(const struct writer *w, const struct document *d) {
+  return d->kind == DOCUMENT_STATE ? w->state_file : w->directory;
+}
+
+static void write_document(struct writer *w, const struct document *d,
+                           char *path, size_t size, struct write_result *ret) {
+  *ret = (struct write_result){
+      .kind = d->kind, .subject = d->subject, .path = place_of(w, d)};
+  if (d->kind == DOCUMENT_STATE) {
+    ret->error = store_replace(ret->path, d->text, d->len);
+    return;
+  }
+  ret->error =
+      store_add(&w->store, d->subject, d->time_ns, d->text, d->len, path, size);
+  if (ret->error == 0)
+    ret->path = path;
+}
+
+static bool pop_document(struct writer *w, struct document *ret) {
+  while (w->n == 0 && !w->is_ending)
+    pthread_cond_wait(&w->changed, &w->mutex);
+  if (w->n == 0)
+    return false;
+  *ret = w->waiting[0];
+  w->n--;
+  for (size_t i = 0; i < w->n; i++)
+    w->waiting[i] = w->waiting[i + 1];
+  return true;
+}
+
+static void *run(void *arg) {
+  struct writer *w = arg;
+  char path[PATH_MAX + NAME_MAX];
+  struct document d;
+  struct write_result result;
+  bool is_left_behind;
+
+  pthread_mutex_lock(&w->mutex);
+  while (!w->is_left_behind && pop_document(w, &d)) {
+    pthread_mutex_unlock(&w->mutex);
+    write_document(w, &d, path, sizeof(path), &result);
+    w->done(&result);
+    free(d.text);
+    pthread_mutex_lock(&w->mutex);
+  }
+  is_left_behind = w->is_left_behind;
+  w->has_ended = true;
+  pthread_cond_broadcast(&w->changed);
+  pthread_mutex_unlock(&w->mutex);
+  if (is_left_behind)
+    destroy(w);
+  return NULL;
+}
+
+/* The thread blocks all signals: the daemon handles them. */
+static int start_thread(struct writer *w) {
+  sigset_t all, before;
+  pthread_t thread;
+  int rc;
+
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  rc = pthread_create(&thread, NULL, run, w);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (rc != 0)
+    return -rc;
+  pthread_detach(thread);
+  w->has_thread = true;
+  return 0;
+}
+
+/* --- the queue --- */
+
+static struct document *find_state(struct writer *w) {
+  for (size_t i = 0; i < w->n; i++)
+    if (w->waiting[i].kind == DOCUMENT_STATE)
+      return &w->waiting[i];
+  return NULL;
+}
+
+static int queue_document(struct writer *w, const struct document *d) {
+  struct document *old = d->kind == DOCUMENT_STATE ? find_state(w) : NULL;
+  int rc = w->has_thread ? 0 : start_thread(w);
+
+  if (rc < 0)
+    return rc;
+  if (old) {
+    free(old->text);
+    *old = *d;
+    return 0;
+  }
+  if (w->n == DOCUMENTS_MAX)
+    return -EBUSY;
+  assert(w->n < DOCUMENTS_MAX);
+  w->waiting[w->n++] = *d;
+  pthread_cond_signal(&w->changed);
+  return 0;
+}
+
+void writer_submit(struct writer *w, const struct document *d) {
+  int rc;
+
+  pthread_mutex_lock(&w->mutex);
+  rc = queue_document(w, d);
+  pthread_mutex_unlock(&w->mutex);
+  if (rc == 0)
+    return;
+  w->done(&(struct write_result){.kind = d->kind,
+                                 .subject = d->subject,
+                                 .path = place_of(w, d),
+                                 .error = rc});
+  free(d->text);
+}
+
+static struct timespec after(uint64_t ns) {
+  struct timespec t;
+
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  ns += (uint64_t)t.tv_nsec;
+  t.tv_sec += (time_t)(ns / NS);
+  t.tv_nsec = (long)(ns % NS);
+  return t;
+}
+
+void writer_free(struct writer *w, uint64_t timeout_ns) {
+  struct timespec deadline = after(timeout_ns);
+  bool is_ours;
+  int rc = 0;
+
+  if (!w)
+    return;
+  pthread_mutex_lock(&w->mutex);
+  w->is_ending = true;
+  pthread_cond_broadcast(&w->changed);
+  while (w->has_thread && !w->has_ended && rc == 0)
+    rc = pthread_cond_timedwait(&w->changed, &w->mutex, &deadline);
+  is_ours = !w->has_thread || w->has_ended;
+  w->is_left_behind = !is_ours;
+  pthread_mutex_unlock(&w->mutex);
+  if (is_ours)
+    destroy(w);
+}

@@ -1,0 +1,61 @@
+/*
+ * Writes documents to disk on its own thread: if a disk hangs, only this thread
+ * waits.
+ */
+#ifndef SMAPS_WRITER_H
+#define SMAPS_WRITER_H
+
+#include <limits.h>
+
+#include "snapshot/store.h"
+#include <smaps/group_name.h>
+
+enum document_kind {
+  DOCUMENT_STATE,   /* replaces the state file */
+  DOCUMENT_CAPTURE, /* is added to the captures */
+};
+
+struct document {
+  enum document_kind kind;
+  char *text; /* allocated */
+  size_t len;
+  uint64_t time_ns;              /* since the Epoch */
+  char subject[GROUP_NAME_SIZE]; /* the group of a capture */
+};
+
+struct write_result {
+  enum document_kind kind;
+  const char *subject;
+  const char *path; /* of the file, or of the directory of a failed capture */
+  int error;        /* 0 or a negative errno */
+};
+
+struct writer_settings {
+  const char *state_file; /* NULL: none */
+  const char *directory;  /* NULL: none */
+  uint64_t max_files, max_bytes;
+  /* Called on the writer's thread, where it may block. Called on the thread of
+   * writer_submit() for a document that cannot be queued. */
+  void (*done)(const struct write_result *result);
+};
+
+struct writer;
+
+/* Copies the settings. 0 or -ENOMEM. The first document starts the thread. */
+int writer_new(const struct writer_settings *settings, struct writer **ret);
+
+/*
+ * Queues the document and owns its text from then on. A state replaces the
+ * state that is queued. If the queue is full, or if no thread can be started,
+ * the document is dropped and done() gets the error (-EBUSY for a full queue).
+ */
+void writer_submit(struct writer *w, const struct document *d);
+
+/*
+ * Waits at most `timeout_ns` until all documents are written and the thread has
+ * ended. After a timeout the thread frees the writer when it ends; done() may
+ * then be called once more. w may be NULL.
+ */
+void writer_free(struct writer *w, uint64_t timeout_ns);
+
+#endif

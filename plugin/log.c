@@ -1,0 +1,270 @@
+#include "log.h"
+
+#include <linux/capability.h>
+#include <mntent.h>
+
+#include <smaps/kernel.h>
+#include <smaps/procfs.h>
+#include <smaps/status.h>
+#include <smaps/worker_pool.h>
+
+#ifndef CAP_PERFMON
+#define CAP_PERFMON 38
+#endif
+
+#define REPEAT TIME_T_TO_CDTIME_T(3600)
+
+static bool is_due(struct log_state *s, enum diag_kind kind, bool may_repeat) {
+  cdtime_t now = cdtime();
+
+  /* The clock was set back. */
+  if (s->logged[kind] > now)
+    s->logged[kind] = now;
+  if (s->logged[kind] && !(may_repeat && now - s->logged[kind] >= REPEAT))
+    return false;
+  s->logged[kind] = now;
+  return true;
+}
+
+static int read_own_capabilities(uint64_t *ret) {
+  struct status_sample status;
+  struct procfs *procfs;
+  struct span text;
+  int rc = procfs_new("/proc", &procfs);
+
+  if (rc != 0)
+    return rc;
+  rc = procfs_read(procfs, PROCFS_ROOT, "self/status", &text);
+  if (rc == 0)
+    rc = status_parse(text.text, text.len, &status);
+  procfs_free(procfs);
+  if (rc == 0 && !(status.known & STATUS_CAP_EFF))
+    rc = -EBADMSG;
+  if (rc == 0)
+    *ret = status.cap_effective;
+  return rc;
+}
+
+/* Since Linux 6.15 CAP_PERFMON is enough for smaps_rollup; CAP_SYS_PTRACE
+ * allows much more. */
+static bool is_perfmon_enough(void) {
+  unsigned major, minor;
+
+  return kernel_release(&major, &minor) &&
+         (major > 6 || (major == 6 && minor >= 15));
+}
+
+/* Gets the hidepid option of the mounted proc file system, such as
+ * "hidepid=invisible", or the empty string. */
+static void find_hidepid(const char *root, char *ret, size_t size) {
+  FILE *mounts = setmntent("/proc/self/mounts", "re");
+  char buffer[4096];
+  struct mntent m;
+
+  *ret = '\0';
+  while (mounts && getmntent_r(mounts, &m, buffer, sizeof(buffer))) {
+    const char *option = hasmntopt(&m, "hidepid");
+
+    /* The last mount covers earlier ones. */
+    if (strcmp(m.mnt_dir, root) == 0)
+      snprintf(ret, size, "%.*s", option ? (int)strcspn(option, ",") : 0,
+               option ? option : "");
+  }
+  if (mounts)
+    endmntent(mounts);
+}
+
+static void explain_denial(const char *root, char *ret, size_t size) {
+  uint64_t capabilities;
+  char hidepid[32];
+
+  if (read_own_capabilities(&capabilities) == 0 &&
+      ((capabilities >> CAP_SYS_PTRACE) & 1)) {
+    snprintf(ret, size,
+             "collectd has CAP_SYS_PTRACE, so the refusal comes from a "
+             "security module (AppArmor, SELinux) or from a parent user "
+             "namespace");
+    return;
+  }
+  find_hidepid(root, hidepid, sizeof(hidepid));
+  snprintf(ret, size,
+           "%s%scollectd lacks CAP_SYS_PTRACE%s; grant it with a drop-in for "
+           "collectd.service: [Service] CapabilityBoundingSet=CAP_SYS_PTRACE "
+           "AmbientCapabilities=CAP_SYS_PTRACE",
+           hidepid, *hidepid ? " is in force and " : "",
+           !*hidepid && is_perfmon_enough()
+               ? " (CAP_PERFMON is enough for smaps_rollup on "
+                 "this kernel)"
+               : "");
+}
+
+/* With hidepid=2 and 4 the list lacks processes. */
+static void log_hidden(const char *root) {
+  char why[400];
+
+  explain_denial(root, why, sizeof(why));
+  WARNING("smaps plugin: \"%s\" hides the processes of other users: groups "
+          "without visible members are unknown, and other groups may lack "
+          "members: %s",
+          root, why);
+}
+
+/* All refusals have the same cause, so one line reports all of them. */
+static void log_denials(struct log_state *s, const struct collector *c,
+                        const char *root) {
+  const struct diag *rollup = collector_diag(c, DIAG_ROLLUP_DENIED);
+  const struct diag *exe = collector_diag(c, DIAG_EXECUTABLE_DENIED);
+  const struct diag *all = collector_diag(c, DIAG_PROCESS_DENIED);
+  const struct diag *first = rollup->count ? rollup : all;
+  bool is_hidden = collector_diag(c, DIAG_HIDDEN)->count > 0;
+  char why[400];
+
+  if (first->count == 0)
+    first = exe;
+  if (s->is_denial_logged || (first->count == 0 && !is_hidden))
+    return;
+  s->is_denial_logged = true;
+  if (is_hidden) {
+    log_hidden(root);
+    return;
+  }
+  explain_denial(root, why, sizeof(why));
+  WARNING("smaps plugin: the kernel refuses access to processes (smaps_rollup "
+          "of %" PRIu64 ", exe of %" PRIu64 ", all files of %" PRIu64
+          "; the first is %u \"%s\"): PSS, USS, shared and swap of their "
+          "groups are unknown, and Executable cannot select them: %s",
+          rollup->count, exe->count, all->count, first->pid, first->comm, why);
+}
+
+static void log_limits(struct log_state *s, const struct collector *c) {
+  const struct diag *d = collector_diag(c, DIAG_NO_ROLLUP);
+
+  if (d->count && is_due(s, DIAG_NO_ROLLUP, false))
+    WARNING("smaps plugin: this kernel has neither smaps_rollup nor smaps "
+            "(CONFIG_PROC_PAGE_MONITOR): PSS, USS, shared and swap are "
+            "unknown");
+  d = collector_diag(c, DIAG_TOO_LARGE);
+  if (d->count && is_due(s, DIAG_TOO_LARGE, false))
+    WARNING("smaps plugin: reading %s of process %u \"%s\" would hold its lock "
+            "for longer than MaxLockHold: its shared memory is unknown, and "
+            "its group is estimated from its size; see memory-pss_error for "
+            "the possible error and count-deferred for the number of such "
+            "processes",
+            d->file, d->pid, d->comm);
+  d = collector_diag(c, DIAG_GROUP_REFUSED);
+  if (d->count && is_due(s, DIAG_GROUP_REFUSED, false))
+    WARNING("smaps plugin: MaxGroups is reached: no group \"%s\" for process "
+            "%u \"%s\"; such processes go to Other; see count-groups_refused "
+            "for the number of refused names",
+            d->name, d->pid, d->comm);
+  d = collector_diag(c, DIAG_NAME_REFUSED);
+  if (d->count && is_due(s, DIAG_NAME_REFUSED, true))
+    WARNING("smaps plugin: more new group names within an hour than MaxGroups "
+            "(%" PRIu64 "): no group \"%s\" for process %u \"%s\" yet; such "
+            "processes go to Other until there is room; see "
+            "count-groups_refused for the number of refused names",
+            d->limit, d->name, d->pid, d->comm);
+}
+
+static void log_failures(struct log_state *s, const struct collector *c) {
+  const struct diag *d;
+
+  d = collector_diag(c, DIAG_MATCH_DEFERRED);
+  if (d->count && is_due(s, DIAG_MATCH_DEFERRED, true))
+    WARNING("smaps plugin: matching new names takes too long: process %u "
+            "\"%s\" (one of %" PRIu64 " in this interval) has to wait; until "
+            "its group is known, groups without members are unknown; see "
+            "count-unidentified for the number of such processes",
+            d->pid, d->comm, d->count);
+  d = collector_diag(c, DIAG_MALFORMED);
+  if (d->count && is_due(s, DIAG_MALFORMED, true))
+    WARNING("smaps plugin: %s of process %u \"%s\" is malformed (one of "
+            "%" PRIu64 " in this interval); its values are unknown",
+            d->file, d->pid, d->comm, d->count);
+  d = collector_diag(c, DIAG_FAILED);
+  if (d->count && is_due(s, DIAG_FAILED, true))
+    WARNING("smaps plugin: reading %s of process %u \"%s\" failed: %s (one of "
+            "%" PRIu64 " in this interval); its values are unknown; while the "
+            "group of a process is unknown (count-unidentified), groups "
+            "without members are unknown too",
+            d->file, d->pid, d->comm, strerror(d->error), d->count);
+}
+
+static void log_snapshot(struct log_state *s, const struct collector *c) {
+  int rc = collector_snapshot_error(c);
+
+  if (rc < 0 && !s->has_no_snapshot)
+    ERROR("smaps plugin: cannot make a snapshot: %s",
+          rc == -EFBIG ? "it would be larger than 256 MiB" : strerror(-rc));
+  s->has_no_snapshot = rc < 0;
+}
+
+/* The core reports each process once: one line for those of an interval. */
+static void log_hung(const struct collector *c) {
+  const struct diag *d = collector_diag(c, DIAG_HUNG);
+  char more[64] = "";
+
+  if (d->count == 0)
+    return;
+  if (d->count > 1)
+    snprintf(more, sizeof(more), " (and of %" PRIu64 " more)", d->count - 1);
+  WARNING("smaps plugin: reading %s of process %u \"%s\"%s hangs for longer "
+          "than ReadTimeout; it is not read for a while, longer each time; its "
+          "group is estimated from statm, or, while its group is unknown, "
+          "groups without members are unknown; see count-hung and "
+          "count-unidentified for the number of such processes",
+          d->file, d->pid, d->comm, more);
+}
+
+/* The core reports each file at most once an hour. */
+static void log_pid_file(const struct collector *c) {
+  const struct diag *d = collector_diag(c, DIAG_PID_FILE);
+  char more[64] = "";
+
+  if (d->count == 0)
+    return;
+  if (d->count > 1)
+    snprintf(more, sizeof(more), " (and %" PRIu64 " more files)", d->count - 1);
+  WARNING("smaps plugin: reading PidFile \"%s\" %s%s%s; it is not read for a "
+          "while, longer each time; the process that it named stays selected "
+          "until it ends, and after that the selected process is unknown",
+          d->file, d->error ? "failed: " : "hangs for longer than ReadTimeout",
+          d->error ? strerror(d->error) : "", more);
+}
+
+static void log_readers_hung(struct log_state *s, const struct collector *c) {
+  bool is_hung = collector_diag(c, DIAG_READERS_HUNG)->count > 0;
+
+  if (is_hung && !s->is_hung)
+    WARNING("smaps plugin: %d reads hang (the maximum); only statm is "
+            "read until one returns; new processes stay unidentified "
+            "(count-unidentified), and groups without members are unknown",
+            WORKER_POOL_MAX);
+  if (!is_hung && s->is_hung)
+    NOTICE("smaps plugin: a hung read has returned, and processes are read "
+           "again");
+  s->is_hung = is_hung;
+}
+
+void log_after_cycle(struct log_state *s, const struct collector *c,
+                     const char *proc_root, int cycle_result) {
+  if (cycle_result < 0) {
+    if (!s->has_failed)
+      ERROR("smaps plugin: reading the processes in \"%s\" failed: %s",
+            proc_root,
+            cycle_result == -ENOTTY ? "it is no proc file system any more"
+                                    : strerror(-cycle_result));
+    s->has_failed = true;
+    return;
+  }
+  if (s->has_failed)
+    NOTICE("smaps plugin: \"%s\" can be read again", proc_root);
+  s->has_failed = false;
+  log_denials(s, c, proc_root);
+  log_limits(s, c);
+  log_failures(s, c);
+  log_snapshot(s, c);
+  log_hung(c);
+  log_pid_file(c);
+  log_readers_hung(s, c);
+}

@@ -1,0 +1,22 @@
+/* Logs the problems of a cycle: once, not in every interval. */
+#ifndef SMAPS_PLUGIN_LOG_H
+#define SMAPS_PLUGIN_LOG_H
+
+#include <collectd/core/daemon/collectd.h>
+#include <collectd/core/daemon/plugin.h>
+
+#include <smaps/collector.h>
+
+struct log_state {
+  bool is_denial_logged;
+  cdtime_t logged[DIAGS]; /* time of the last line, or 0 */
+  bool has_failed;        /* the last cycle failed */
+  bool has_no_snapshot;   /* the last snapshot that was due failed */
+  bool is_hung;           /* no reader was free in the last cycle */
+};
+
+/* Called after each cycle, with the result of collector_cycle(). */
+void log_after_cycle(struct log_state *n, const struct collector *c,
+                     const char *proc_root, int cycle_result);
+
+#endif

@@ -1,0 +1,164 @@
+#include "notification.h"
+
+#include <collectd/core/daemon/collectd.h>
+#include <collectd/core/daemon/plugin.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* Marks our own notifications; scripts read the path from it. */
+#define META_PATH "CaptureFile"
+
+/* Notifications arrive on any thread, also during shutdown. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct collector *collector;
+static unsigned severities;
+
+/* The context of our plugin. The daemon sets it in the threads that it starts,
+ * which the writer's is not. Plugins that get a notification, such as exec, ask
+ * for the interval, and the daemon logs an error if there is no context. */
+static plugin_ctx_t context;
+
+static atomic_bool has_state_failed;
+
+/* --- notifications in --- */
+
+static enum severity severity_of(const notification_t *n) {
+  if (n->severity == NOTIF_OKAY)
+    return SEVERITY_OKAY;
+  return n->severity == NOTIF_WARNING ? SEVERITY_WARNING : SEVERITY_FAILURE;
+}
+
+static bool is_our_own(const notification_t *n) {
+  for (const notification_meta_t *m = n->meta; m; m = m->next)
+    if (strcmp(m->name, META_PATH) == 0)
+      return true;
+  return false;
+}
+
+/* A server also gets notifications about groups of other hosts. */
+static bool is_about_a_group(const notification_t *n) {
+  return strcmp(n->plugin, "smaps") == 0 && *n->plugin_instance &&
+         (!*n->host || strcasecmp(n->host, hostname_g) == 0);
+}
+
+static void copy(char *to, size_t size, const char *from) {
+  snprintf(to, size, "%s", from);
+}
+
+static struct alarm alarm_of(const notification_t *n) {
+  struct alarm alarm = {.severity = severity_of(n),
+                        .time_ns = CDTIME_T_TO_NS(n->time)};
+
+  copy(alarm.group, sizeof(alarm.group), n->plugin_instance);
+  copy(alarm.type, sizeof(alarm.type), n->type);
+  copy(alarm.type_instance, sizeof(alarm.type_instance), n->type_instance);
+  copy(alarm.message, sizeof(alarm.message), n->message);
+  return alarm;
+}
+
+static int handle_notification(const notification_t *n, user_data_t *data) {
+  struct alarm alarm;
+
+  (void)data;
+  if (!is_about_a_group(n) || is_our_own(n))
+    return 0;
+  alarm = alarm_of(n);
+  pthread_mutex_lock(&mutex);
+  if (collector && (alarm.severity & severities))
+    collector_raise(collector, &alarm);
+  pthread_mutex_unlock(&mutex);
+  return 0;
+}
+
+int notification_start(const struct settings *settings, struct collector *c) {
+  if (!settings->capture.directory)
+    return 0;
+  pthread_mutex_lock(&mutex);
+  collector = c;
+  severities = settings->capture.severities;
+  context = plugin_get_ctx();
+  pthread_mutex_unlock(&mutex);
+  return plugin_register_notification("smaps", handle_notification, NULL) == 0
+             ? 0
+             : -EIO;
+}
+
+void notification_stop(void) {
+  pthread_mutex_lock(&mutex);
+  collector = NULL;
+  pthread_mutex_unlock(&mutex);
+  atomic_store(&has_state_failed, false);
+}
+
+/* --- files out --- */
+
+static plugin_ctx_t enter_context(void) {
+  plugin_ctx_t ours;
+
+  pthread_mutex_lock(&mutex);
+  ours = context;
+  pthread_mutex_unlock(&mutex);
+  return plugin_set_ctx(ours);
+}
+
+static void notify_of_capture(const struct write_result *w) {
+  notification_t n = {.severity = NOTIF_OKAY, .time = cdtime()};
+  plugin_ctx_t before;
+
+  copy(n.host, sizeof(n.host), hostname_g);
+  copy(n.plugin, sizeof(n.plugin), "smaps");
+  copy(n.plugin_instance, sizeof(n.plugin_instance), w->subject);
+  snprintf(n.message, sizeof(n.message),
+           "smaps plugin: processes and mappings that use the memory: %s",
+           w->path);
+  /* Without META_PATH the plugin would take its own notification for an alarm.
+   */
+  if (plugin_notification_meta_add_string(&n, META_PATH, w->path) != 0) {
+    ERROR("smaps plugin: <Capture>: the capture of group \"%s\" is in \"%s\", "
+          "but there is no memory for its notification",
+          w->subject, w->path);
+    return;
+  }
+  before = enter_context();
+  plugin_dispatch_notification(&n);
+  plugin_set_ctx(before);
+  plugin_notification_meta_free(n.meta);
+}
+
+static const char *explain(int error) {
+  switch (error) {
+  case -EBUSY:
+    return "earlier files are still being written";
+  case -EPERM:
+    return "others can write to the directory, another user owns it, or access "
+           "is denied";
+  case -EFBIG:
+    return "it is larger than MaxBytes";
+  default:
+    return strerror(-error);
+  }
+}
+
+static void report_capture(const struct write_result *w) {
+  if (w->error)
+    ERROR("smaps plugin: <Capture>: no capture of group \"%s\" in \"%s\": %s",
+          w->subject, w->path, explain(w->error));
+  else
+    notify_of_capture(w);
+}
+
+static void report_state(const struct write_result *w) {
+  if (w->error && !atomic_exchange(&has_state_failed, true))
+    ERROR("smaps plugin: StateFile \"%s\" cannot be written: %s", w->path,
+          explain(w->error));
+  if (!w->error && atomic_exchange(&has_state_failed, false))
+    NOTICE("smaps plugin: StateFile \"%s\" is written again", w->path);
+}
+
+void notification_written(const struct write_result *w) {
+  if (w->kind == DOCUMENT_CAPTURE)
+    report_capture(w);
+  else
+    report_state(w);
+}

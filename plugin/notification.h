@@ -1,0 +1,18 @@
+/* Notifications that ask for a capture, and the results of snapshots. */
+#ifndef SMAPS_PLUGIN_NOTIFICATION_H
+#define SMAPS_PLUGIN_NOTIFICATION_H
+
+#include <smaps/collector.h>
+
+/* Hands alarms to the collector from now on. 0, or -EIO if the daemon refuses
+ * the registration. */
+int notification_start(const struct settings *settings,
+                       struct collector *collector);
+
+/* Called before the collector is freed. */
+void notification_stop(void);
+
+/* For collector_hooks: logs a failure, sends a notification for a capture. */
+void notification_written(const struct write_result *w);
+
+#endif

@@ -1,0 +1,84 @@
+/*
+ * Prints the tables of the code, for the test of the manual, as lines of a kind
+ * and words: options of blocks, selectors, values of groups and of the plugin
+ * itself, defaults.
+ *
+ * The tables of options are static: their file is a part of this program.
+ */
+#include "../../plugin/config.c"
+
+#include <stdio.h>
+
+#include "items.h"
+#include "proctree.h"
+#include "report/metric.h"
+#include "stub_daemon.h"
+
+static void print_options(const char *block, const struct option *options) {
+  for (; options->name; options++)
+    printf("%s %s\n", block, options->name);
+}
+
+static void print_values(const char *kind, metric_set metrics,
+                         bool is_percent) {
+  const struct metric_context context = {.kernel_fields = UINT32_MAX,
+                                         .mem_total = 1};
+  const struct report report = {.metrics = metrics,
+                                .absolute = is_percent ? CHOICE_NO : CHOICE_YES,
+                                .percentage =
+                                    is_percent ? CHOICE_YES : CHOICE_NO};
+  struct usage usage = {.processes = 0};
+  struct metric_value v;
+  unsigned cursor = 0;
+
+  while (metric_next(&usage, &report, &context, &cursor, &v))
+    printf("%s %s%s%s\n", kind, v.type, *v.type_instance ? "-" : "",
+           v.type_instance);
+}
+
+static void print_defaults(void) {
+  const struct settings *s = &settings_defaults;
+
+  printf("default MaxGroups %u\n", (unsigned)s->max_groups);
+  printf("default ReadBudget %g\n", (double)s->read_budget_ns / NS_PER_MS);
+  printf("default ReadTimeout %g\n", (double)s->read_timeout_ns / NS_PER_S);
+  printf("default StateInterval %g\n", (double)s->state_interval_ns / NS_PER_S);
+  printf("default MaxAge %g\n", (double)s->policy.max_age_ns / NS_PER_S);
+  printf("default MaxLockHold %g\n",
+         (double)s->policy.max_lock_hold_ns / NS_PER_MS);
+}
+
+/* A cycle over a tree dispatches them. */
+static int print_own_values(void) {
+  struct proctree tree;
+  int r = -1;
+
+  proctree_make(&tree);
+  proctree_put(&tree, &(struct fake){.pid = 1, .comm = "init"});
+  module_register();
+  if (configure(with(plugin_block(), item("ProcRoot", tree.root, NULL))) == 0 &&
+      stub.init() == 0)
+    r = stub.read(NULL);
+  for (size_t i = 0; i < stub.n_values; i++)
+    if (strncmp(stub.values[i].identifier, "smaps/", 6) == 0)
+      printf("own %s\n", stub.values[i].identifier + 6);
+  stub.shutdown();
+  proctree_remove(&tree);
+  return r;
+}
+
+int main(void) {
+  struct config_error error;
+
+  print_options("top", top_options);
+  print_options("group", group_options);
+  print_options("ignore", ignore_options);
+  print_options("capture", capture_options);
+  for (size_t i = 0; selector_options[i]; i++)
+    printf("selector %s\n", selector_options[i]);
+  print_values("published", metric_default_set(), false);
+  print_values("detail", metric_find("detail", &error), false);
+  print_values("percent", metric_find("detail", &error), true);
+  print_defaults();
+  return print_own_values() == 0 ? 0 : 1;
+}

@@ -1,0 +1,435 @@
+#include "memory_world.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* PSS_SHIFT: the kernel adds up the parts of pages in bytes of so many bits
+ * more, and prints kB rounded down (fs/proc/task_mmu.c). */
+#define PSS_SHIFT 12
+/* fault_around_bytes, in pages of 4 kB. */
+#define AROUND_PAGES 16
+/* Faults of a process that has just begun. */
+#define FAULTS_AT_FIRST 100
+
+#define ALL_FIELDS ((1U << ROLLUP_FIELDS) - 1)
+
+static uint16_t bit(unsigned slot) { return (uint16_t)(1U << slot); }
+
+static uint16_t without(uint16_t set, uint16_t bits) {
+  return set & (uint16_t)~bits;
+}
+
+static bool is_alive(const struct memory_world *w, unsigned slot) {
+  return w->processes[slot].is_alive;
+}
+
+/* --- pages --- */
+
+static struct memory_page *allocate(struct memory_world *w) {
+  if (w->n_free > 0)
+    return &w->pages[w->free_pages[--w->n_free]];
+  assert(w->n_pages < MEMORY_PAGES);
+  return &w->pages[w->n_pages++];
+}
+
+static void leave(struct memory_world *w, struct memory_page *page,
+                  uint16_t who) {
+  page->mappers = without(page->mappers, who);
+  page->swapped = without(page->swapped, who);
+  page->write_once = without(page->write_once, who);
+  if (page->kind != PAGE_ANON || page->mappers || page->swapped)
+    return;
+  page->kind = PAGE_FREE;
+  w->free_pages[w->n_free++] = (uint32_t)(page - w->pages);
+}
+
+static void take_new(struct memory_world *w, unsigned slot) {
+  *allocate(w) = (struct memory_page){
+      .mappers = bit(slot), .kind = PAGE_ANON, .is_dirty = true};
+}
+
+/* Calls visit for up to n pages of a range of which `wants` is true. */
+struct walk {
+  struct memory_world *w;
+  unsigned slot;
+  uint32_t first, pages;
+  uint16_t at;
+  bool (*wants)(const struct memory_page *page, uint16_t who);
+  void (*visit)(struct memory_world *w, struct memory_page *page,
+                unsigned slot);
+};
+
+static uint32_t walk(const struct walk *k, uint32_t n) {
+  uint32_t from = (uint32_t)((uint64_t)k->at * k->pages >> 16), done = 0;
+
+  for (uint32_t i = 0; i < k->pages && done < n; i++) {
+    uint32_t offset = from + i < k->pages ? from + i : from + i - k->pages;
+    struct memory_page *page = &k->w->pages[k->first + offset];
+
+    if (!k->wants(page, bit(k->slot)))
+      continue;
+    k->visit(k->w, page, k->slot);
+    done++;
+  }
+  return done;
+}
+
+static struct walk over_all(struct memory_world *w, unsigned slot,
+                            uint16_t at) {
+  return (struct walk){.w = w, .slot = slot, .pages = w->n_pages, .at = at};
+}
+
+static struct walk over_object(struct memory_world *w, unsigned slot,
+                               unsigned object, uint16_t at) {
+  return (struct walk){.w = w,
+                       .slot = slot,
+                       .first = w->objects[object].first,
+                       .pages = w->objects[object].pages,
+                       .at = at};
+}
+
+static bool has_anon(const struct memory_page *page, uint16_t who) {
+  return page->kind == PAGE_ANON && ((page->mappers | page->swapped) & who);
+}
+
+static bool has_resident_anon(const struct memory_page *page, uint16_t who) {
+  return page->kind == PAGE_ANON && (page->mappers & who);
+}
+
+static bool has_swapped(const struct memory_page *page, uint16_t who) {
+  return page->swapped & who;
+}
+
+static bool maps(const struct memory_page *page, uint16_t who) {
+  return page->mappers & who;
+}
+
+static bool maps_not(const struct memory_page *page, uint16_t who) {
+  return !(page->mappers & who);
+}
+
+static void visit_leave(struct memory_world *w, struct memory_page *page,
+                        unsigned slot) {
+  leave(w, page, bit(slot));
+}
+
+/* --- the world --- */
+
+void memory_world_init(struct memory_world *w, uint64_t page_size,
+                       const uint32_t object_pages[MEMORY_OBJECTS]) {
+  memset(w, 0, offsetof(struct memory_world, free_pages));
+  w->page_size = page_size;
+  for (unsigned i = 0; i < MEMORY_OBJECTS; i++) {
+    bool is_file = i < MEMORY_OBJECTS / 2;
+
+    w->objects[i] =
+        (struct memory_object){.first = w->n_pages,
+                               .pages = object_pages[i],
+                               .kind = is_file ? PAGE_FILE : PAGE_SHMEM};
+    for (uint32_t j = 0; j < object_pages[i]; j++)
+      w->pages[w->n_pages++] = (struct memory_page){.kind = w->objects[i].kind,
+                                                    .is_dirty = !is_file};
+  }
+}
+
+static void be_born(struct memory_world *w, unsigned slot, uint32_t parent_pid,
+                    uint64_t program) {
+  uint64_t n = ++w->births;
+
+  w->processes[slot] = (struct memory_process){
+      .is_alive = true,
+      /* All different, in no order, as after pids have gone round. */
+      .pid = (uint32_t)(2 + n * 7919 % 30000),
+      .parent_pid = parent_pid,
+      .starttime = 1000 + n,
+      .program = program ? program : n << 8,
+      .minor_faults = FAULTS_AT_FIRST};
+}
+
+void memory_start(struct memory_world *w, unsigned slot) {
+  if (!is_alive(w, slot))
+    be_born(w, slot, 1, 0);
+}
+
+void memory_fork(struct memory_world *w, unsigned parent, unsigned child,
+                 uint32_t touched) {
+  uint16_t from = bit(parent), to = bit(child);
+  uint32_t shared = 0;
+
+  if (!is_alive(w, parent) || is_alive(w, child))
+    return;
+  be_born(w, child, w->processes[parent].pid, w->processes[parent].program);
+  for (uint32_t i = 0; i < w->n_pages; i++) {
+    struct memory_page *page = &w->pages[i];
+
+    if (page->kind != PAGE_ANON) {
+      if ((page->mappers & from) && shared < touched) {
+        page->mappers |= to;
+        shared++;
+      }
+      continue;
+    }
+    if (page->mappers & from) {
+      page->mappers |= to;
+      page->write_once |= from | to;
+    }
+    if (page->swapped & from)
+      page->swapped |= to;
+  }
+  w->processes[child].minor_faults += shared / AROUND_PAGES;
+}
+
+static void leave_all(struct memory_world *w, unsigned slot) {
+  for (uint32_t i = 0; i < w->n_pages; i++)
+    if (w->pages[i].kind != PAGE_FREE)
+      leave(w, &w->pages[i], bit(slot));
+}
+
+void memory_exec(struct memory_world *w, unsigned slot) {
+  if (!is_alive(w, slot))
+    return;
+  leave_all(w, slot);
+  w->processes[slot].program++;
+}
+
+void memory_exit(struct memory_world *w, unsigned slot) {
+  if (!is_alive(w, slot))
+    return;
+  leave_all(w, slot);
+  w->processes[slot].is_alive = false;
+}
+
+/* --- memory that comes and goes --- */
+
+void memory_grow(struct memory_world *w, unsigned slot, uint32_t pages) {
+  if (!is_alive(w, slot))
+    return;
+  for (uint32_t i = 0; i < pages; i++)
+    take_new(w, slot);
+  w->processes[slot].minor_faults += pages;
+}
+
+void memory_shrink(struct memory_world *w, unsigned slot, uint32_t pages,
+                   uint16_t at) {
+  struct walk k = over_all(w, slot, at);
+
+  k.wants = has_anon;
+  k.visit = visit_leave;
+  walk(&k, pages);
+}
+
+static void visit_write(struct memory_world *w, struct memory_page *page,
+                        unsigned slot) {
+  uint16_t who = bit(slot);
+
+  if (!(page->write_once & who))
+    return;
+  w->processes[slot].minor_faults++;
+  if (without(page->mappers | page->swapped, who)) {
+    leave(w, page, who);
+    take_new(w, slot);
+  } else {
+    page->write_once = without(page->write_once, who);
+    page->is_dirty = true;
+  }
+}
+
+void memory_write(struct memory_world *w, unsigned slot, uint32_t pages,
+                  uint16_t at) {
+  struct walk k = over_all(w, slot, at);
+
+  k.wants = has_resident_anon;
+  k.visit = visit_write;
+  walk(&k, pages);
+}
+
+static void visit_map(struct memory_world *w, struct memory_page *page,
+                      unsigned slot) {
+  (void)w;
+  page->mappers |= bit(slot);
+}
+
+void memory_map(struct memory_world *w, unsigned slot, unsigned object,
+                uint32_t pages, uint16_t at, bool is_around) {
+  struct walk k = over_object(w, slot, object, at);
+  uint32_t n;
+
+  if (!is_alive(w, slot))
+    return;
+  k.wants = maps_not;
+  k.visit = visit_map;
+  n = walk(&k, pages);
+  w->processes[slot].minor_faults +=
+      is_around ? (n + AROUND_PAGES - 1) / AROUND_PAGES : n;
+}
+
+void memory_unmap(struct memory_world *w, unsigned slot, unsigned object,
+                  uint32_t pages, uint16_t at) {
+  struct walk k = over_object(w, slot, object, at);
+
+  k.wants = maps;
+  k.visit = visit_leave;
+  walk(&k, pages);
+}
+
+/* --- swap --- */
+
+static void visit_swap_out(struct memory_world *w, struct memory_page *page,
+                           unsigned slot) {
+  (void)w;
+  (void)slot;
+  page->swapped |= page->mappers;
+  page->mappers = page->write_once = 0;
+}
+
+void memory_swap_out(struct memory_world *w, unsigned slot, uint32_t pages,
+                     uint16_t at) {
+  struct walk k = over_all(w, slot, at);
+
+  k.wants = has_resident_anon;
+  k.visit = visit_swap_out;
+  walk(&k, pages);
+}
+
+/* Where another has it back already it is in the swap cache, and the fault is a
+ * minor one. */
+static void visit_swap_in(struct memory_world *w, struct memory_page *page,
+                          unsigned slot) {
+  uint16_t who = bit(slot);
+
+  if (page->mappers)
+    w->processes[slot].minor_faults++;
+  page->swapped = without(page->swapped, who);
+  page->mappers |= who;
+  page->write_once |= who;
+  page->is_dirty = page->swapped == 0;
+}
+
+static void visit_swap_in_written(struct memory_world *w,
+                                  struct memory_page *page, unsigned slot) {
+  uint16_t who = bit(slot);
+
+  if (page->mappers)
+    w->processes[slot].minor_faults++;
+  if (without(page->mappers | page->swapped, who)) {
+    leave(w, page, who);
+    take_new(w, slot);
+    return;
+  }
+  page->swapped = page->write_once = 0;
+  page->mappers = who;
+  page->is_dirty = true;
+}
+
+void memory_swap_in(struct memory_world *w, unsigned slot, uint32_t pages,
+                    uint16_t at, bool is_write) {
+  struct walk k = over_all(w, slot, at);
+
+  k.wants = has_swapped;
+  k.visit = is_write ? visit_swap_in_written : visit_swap_in;
+  walk(&k, pages);
+}
+
+void memory_swap_off(struct memory_world *w) {
+  for (uint32_t i = 0; i < w->n_pages; i++) {
+    struct memory_page *page = &w->pages[i];
+
+    if (page->kind != PAGE_ANON || !page->swapped)
+      continue;
+    page->mappers |= page->swapped;
+    page->write_once |= page->swapped;
+    page->swapped = 0;
+    page->is_dirty = true;
+  }
+}
+
+bool memory_is_swap_used(const struct memory_world *w) {
+  for (uint32_t i = 0; i < w->n_pages; i++)
+    if (w->pages[i].kind == PAGE_ANON && w->pages[i].swapped)
+      return true;
+  return false;
+}
+
+/* --- what is shown --- */
+
+/* Pages by field, and what is divided in the kernel's unit. */
+struct sums {
+  uint64_t pages[PAGE_SHMEM + 1];
+  uint64_t pss[PAGE_SHMEM + 1];
+  uint64_t held[2][2]; /* private, dirty */
+  uint64_t pss_dirty, swap, swap_pss;
+};
+
+static void add_mapped(struct sums sums[MEMORY_SLOTS],
+                       const struct memory_page *page, const uint64_t *parts) {
+  int n = __builtin_popcount(page->mappers);
+
+  for (unsigned left = page->mappers; left; left &= left - 1) {
+    struct sums *s = &sums[__builtin_ctz(left)];
+
+    s->pages[page->kind]++;
+    s->pss[page->kind] += parts[n];
+    s->held[n == 1][page->is_dirty]++;
+    s->pss_dirty += page->is_dirty ? parts[n] : 0;
+  }
+}
+
+static void add_swapped(struct sums sums[MEMORY_SLOTS],
+                        const struct memory_page *page, const uint64_t *parts) {
+  int n = __builtin_popcount(page->swapped);
+
+  for (unsigned left = page->swapped; left; left &= left - 1) {
+    struct sums *s = &sums[__builtin_ctz(left)];
+
+    s->swap++;
+    s->swap_pss += parts[n];
+  }
+}
+
+static uint64_t kb_down(uint64_t scaled) {
+  return scaled >> (PSS_SHIFT + 10) << 10;
+}
+
+static void fill(const struct sums *s, uint64_t page_size,
+                 struct memory_view *v) {
+  uint64_t *bytes = v->rollup.bytes;
+
+  v->shared_pages = s->pages[PAGE_FILE] + s->pages[PAGE_SHMEM];
+  v->resident_pages = s->pages[PAGE_ANON] + v->shared_pages;
+  v->vm_swap_kb = (uint32_t)(s->swap * page_size >> 10);
+  v->rollup.known = ALL_FIELDS;
+  bytes[ROLLUP_RSS] = bytes[ROLLUP_REFERENCED] = v->resident_pages * page_size;
+  bytes[ROLLUP_PSS] =
+      kb_down(s->pss[PAGE_ANON] + s->pss[PAGE_FILE] + s->pss[PAGE_SHMEM]);
+  bytes[ROLLUP_PSS_DIRTY] = kb_down(s->pss_dirty);
+  bytes[ROLLUP_PSS_ANON] = kb_down(s->pss[PAGE_ANON]);
+  bytes[ROLLUP_PSS_FILE] = kb_down(s->pss[PAGE_FILE]);
+  bytes[ROLLUP_PSS_SHMEM] = kb_down(s->pss[PAGE_SHMEM]);
+  bytes[ROLLUP_SHARED_CLEAN] = s->held[false][false] * page_size;
+  bytes[ROLLUP_SHARED_DIRTY] = s->held[false][true] * page_size;
+  bytes[ROLLUP_PRIVATE_CLEAN] = s->held[true][false] * page_size;
+  bytes[ROLLUP_PRIVATE_DIRTY] = s->held[true][true] * page_size;
+  bytes[ROLLUP_ANONYMOUS] = s->pages[PAGE_ANON] * page_size;
+  bytes[ROLLUP_SWAP] = s->swap * page_size;
+  bytes[ROLLUP_SWAP_PSS] = kb_down(s->swap_pss);
+}
+
+void memory_view_all(const struct memory_world *w,
+                     struct memory_view ret[MEMORY_SLOTS]) {
+  struct sums sums[MEMORY_SLOTS] = {0};
+  uint64_t parts[MEMORY_SLOTS + 1] = {0};
+
+  for (unsigned n = 1; n <= MEMORY_SLOTS; n++)
+    parts[n] = (w->page_size << PSS_SHIFT) / n;
+  for (uint32_t i = 0; i < w->n_pages; i++) {
+    if (w->pages[i].kind == PAGE_FREE)
+      continue;
+    add_mapped(sums, &w->pages[i], parts);
+    add_swapped(sums, &w->pages[i], parts);
+  }
+  for (unsigned slot = 0; slot < MEMORY_SLOTS; slot++) {
+    ret[slot] = (struct memory_view){0};
+    if (is_alive(w, slot))
+      fill(&sums[slot], w->page_size, &ret[slot]);
+  }
+}

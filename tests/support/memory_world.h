@@ -1,0 +1,109 @@
+/*
+ * A machine whose memory is known page by page. Processes fork, touch, write,
+ * unmap, swap, exec and exit; for each of them the world tells what the kernel
+ * would print: its rollup, statm, minor faults and VmSwap.
+ *
+ * Processes have a slot. An operation on a slot without a process, or a fork
+ * into a slot that has one, does nothing: so any part of a history is a
+ * history.
+ */
+#ifndef SMAPS_TESTS_MEMORY_WORLD_H
+#define SMAPS_TESTS_MEMORY_WORLD_H
+
+#include "proc/rollup.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#define MEMORY_SLOTS 16
+#define MEMORY_OBJECTS 4
+#define MEMORY_PAGES 32768
+
+enum page_kind { PAGE_FREE, PAGE_ANON, PAGE_FILE, PAGE_SHMEM };
+
+/* Sets of slots: a bit for each process. */
+struct memory_page {
+  uint16_t mappers;
+  uint16_t swapped;    /* these have it in swap */
+  uint16_t write_once; /* the next write of these faults */
+  uint8_t kind;
+  bool is_dirty;
+};
+
+struct memory_process {
+  bool is_alive;
+  uint32_t pid, parent_pid;
+  uint64_t starttime; /* in the order of birth; never 0 */
+  uint64_t program;   /* another after each exec */
+  uint32_t minor_faults;
+};
+
+/* A file, or a piece of shmem: a range of pages. */
+struct memory_object {
+  uint32_t first, pages;
+  uint8_t kind;
+};
+
+/* What the files of a process show. */
+struct memory_view {
+  struct rollup rollup;
+  uint64_t resident_pages, shared_pages;
+  uint32_t vm_swap_kb;
+};
+
+struct memory_world {
+  uint64_t page_size;
+  uint64_t births;
+  struct memory_process processes[MEMORY_SLOTS];
+  struct memory_object objects[MEMORY_OBJECTS];
+  uint32_t n_pages; /* those behind were never used */
+  uint32_t n_free;
+  uint32_t free_pages[MEMORY_PAGES];
+  struct memory_page pages[MEMORY_PAGES];
+};
+
+/* object_pages: how large each object is. The first half of them are files, the
+ * others shmem. */
+void memory_world_init(struct memory_world *w, uint64_t page_size,
+                       const uint32_t object_pages[MEMORY_OBJECTS]);
+
+/* A process with a program of its own and no parent in the world. */
+void memory_start(struct memory_world *w, unsigned slot);
+
+/* The child has all anonymous memory of its parent and, as the kernel leaves
+ * page tables of files to faults, touches so many pages of files and shmem. */
+void memory_fork(struct memory_world *w, unsigned parent, unsigned child,
+                 uint32_t touched);
+void memory_exec(struct memory_world *w, unsigned slot);
+void memory_exit(struct memory_world *w, unsigned slot);
+
+/*
+ * Ranges are of the pages that the operation can be about, from the part `at`
+ * of 65536 of all on, and go round.
+ */
+void memory_grow(struct memory_world *w, unsigned slot, uint32_t pages);
+void memory_shrink(struct memory_world *w, unsigned slot, uint32_t pages,
+                   uint16_t at);
+/* A page that others have too is copied; one that they have left is kept. */
+void memory_write(struct memory_world *w, unsigned slot, uint32_t pages,
+                  uint16_t at);
+/* Pages of an object. With fault-around one fault brings up to 16 of them. */
+void memory_map(struct memory_world *w, unsigned slot, unsigned object,
+                uint32_t pages, uint16_t at, bool is_around);
+void memory_unmap(struct memory_world *w, unsigned slot, unsigned object,
+                  uint32_t pages, uint16_t at);
+/* Anonymous memory, away from all who have it. */
+void memory_swap_out(struct memory_world *w, unsigned slot, uint32_t pages,
+                     uint16_t at);
+/* Back to the process that asks for it; a write takes a copy if it must. */
+void memory_swap_in(struct memory_world *w, unsigned slot, uint32_t pages,
+                    uint16_t at, bool is_write);
+/* Back to all. */
+void memory_swap_off(struct memory_world *w);
+
+bool memory_is_swap_used(const struct memory_world *w);
+
+/* Of all slots; zero for those without a process. */
+void memory_view_all(const struct memory_world *w,
+                     struct memory_view ret[MEMORY_SLOTS]);
+
+#endif

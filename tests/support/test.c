@@ -1,0 +1,37 @@
+#include "test.h"
+
+#define TESTS_MAX 128
+
+static struct CMUnitTest tests[TESTS_MAX];
+static unsigned lines[TESTS_MAX];
+static size_t n_tests;
+
+static CMFixtureFunction group_setup, group_teardown;
+
+/* Compilers order constructors as they like. */
+void test_add(const struct CMUnitTest *test, unsigned line) {
+  size_t i;
+
+  if (n_tests == TESTS_MAX)
+    __builtin_trap();
+  for (i = n_tests++; i > 0 && lines[i - 1] > line; i--) {
+    tests[i] = tests[i - 1];
+    lines[i] = lines[i - 1];
+  }
+  tests[i] = *test;
+  lines[i] = line;
+}
+
+void test_group(CMFixtureFunction setup, CMFixtureFunction teardown) {
+  group_setup = setup;
+  group_teardown = teardown;
+}
+
+/* An argument picks tests by a pattern, such as 'every_key*'. (cmocka's macro
+ * for the rest counts the elements of an array.) */
+int main(int argc, char **argv) {
+  if (argc > 1)
+    cmocka_set_test_filter(argv[1]);
+  return _cmocka_run_group_tests("tests", tests, n_tests, group_setup,
+                                 group_teardown);
+}

@@ -1,0 +1,66 @@
+/* The preamble of unit tests: cmocka with the headers that it needs, the units
+ * that tests count in, and TEST(). */
+#ifndef SMAPS_TESTS_TEST_H
+#define SMAPS_TESTS_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define KIB UINT64_C(1024)
+#define MIB (1024 * KIB)
+#define PAGE UINT64_C(4096)
+#define MS UINT64_C(1000000)
+#define NS UINT64_C(1000000000) /* in a second */
+
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+/* A literal and its length, NULs within it counted. */
+#define TEXT(literal) literal, sizeof(literal) - 1
+
+/*
+ * Defines a test, which main() in test.c runs in the order of the file:
+ *
+ *   TEST(empty_file_is_rejected) { ... }
+ *
+ * TEST_WITH() makes a fixture before the test and removes it afterwards. The
+ * parameter of the test is what `setup` stores in *state. A file that needs it
+ * gives it a name of its own:
+ *
+ *   #define TREE_TEST(name) TEST_WITH(name, make, unmake, struct proctree
+ * *tree)
+ */
+#define TEST(name)                                                             \
+  static void name(void);                                                      \
+  static void name##_run(void **state) {                                       \
+    (void)state;                                                               \
+    name();                                                                    \
+  }                                                                            \
+  TEST_ADD(name, NULL, NULL)                                                   \
+  static void name(void)
+
+#define TEST_WITH(name, setup, teardown, parameter)                            \
+  static void name(parameter);                                                 \
+  static void name##_run(void **state) { name(*state); }                       \
+  TEST_ADD(name, setup, teardown)                                              \
+  static void name(__attribute__((unused)) parameter)
+
+/* Runs around all tests of the file; NULL for nothing. */
+#define TEST_GROUP(setup, teardown)                                            \
+  __attribute__((constructor)) static void add_group(void) {                   \
+    test_group(setup, teardown);                                               \
+  }
+
+#define TEST_ADD(name, setup, teardown)                                        \
+  __attribute__((constructor)) static void name##_add(void) {                  \
+    test_add(&(struct CMUnitTest){#name, name##_run, setup, teardown, NULL},   \
+             __LINE__);                                                        \
+  }
+
+void test_add(const struct CMUnitTest *test, unsigned line);
+void test_group(CMFixtureFunction setup, CMFixtureFunction teardown);
+
+#endif

@@ -1,0 +1,140 @@
+# Test programs: the objects of each, and the calls that tests replace
+# (ld --wrap). Included by the Makefile.
+
+SUPPORT_SRC := $(wildcard tests/support/*.c)
+UNIT_SRC    := $(wildcard tests/unit/*/test_*.c)
+UNIT        := $(B)/tests/unit
+
+# Tests of the glue are linked with the glue and a stub of the daemon, tests of
+# smaps-report with all of it except main(), the others with the core only.
+UNIT_BIN        := $(UNIT_SRC:%.c=$(B)/%)
+UNIT_GLUE_BIN   := $(filter $(UNIT)/plugin/%,$(UNIT_BIN))
+UNIT_REPORT_BIN := $(filter $(UNIT)/smaps-report/%,$(UNIT_BIN))
+UNIT_CORE_BIN   := $(filter-out $(UNIT_GLUE_BIN) $(UNIT_REPORT_BIN),$(UNIT_BIN))
+BENCH_BIN       := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/*.c))
+FUZZ_BIN        := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
+ifeq ($(PROFILE),m32)
+FUZZ_BIN := $(filter-out %/fuzz_json %/fuzz_report_load \
+  %/fuzz_report_extract,$(FUZZ_BIN))
+endif
+SHAPE         := $(B)/tests/support/shape
+# An archive: a program takes of it only what it uses.
+UNIT_SUPPORT  := $(B)/tests/support/support.a
+GLUE_SUPPORT  := $(B)/tests/support/stub_daemon.o $(B)/tests/support/items.o \
+  $(B)/tests/support/faults.o
+TEST_OBJ      := $(patsubst %.c,$(B)/%.o,$(SUPPORT_SRC) $(UNIT_SRC) \
+  $(wildcard tests/bench/*.c tests/fuzz/*.c))
+
+$(TEST_OBJ): EXTRA_CPPFLAGS = $(CORE_CPPFLAGS) -Itests/support
+$(UNIT_REPORT_BIN:=.o): \
+  EXTRA_CPPFLAGS = $(CORE_CPPFLAGS) -Itests/support -Icontrib/smaps-report
+$(UNIT_GLUE_BIN:=.o) $(GLUE_SUPPORT): \
+  EXTRA_CPPFLAGS = $(CORE_CPPFLAGS) -Itests/support -Iplugin $(COLLECTD_CPPFLAGS)
+$(TEST_OBJ): $(B)/tests/%.o: tests/%.c $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(COMPILE)
+
+$(UNIT_SUPPORT): $(addprefix $(B)/tests/support/,test.o fixture.o proctree.o \
+  world.o parsed.o memory_world.o history.o)
+	$(call say,AR,$@)
+	$(Q)rm -f $@
+	$(Q)$(AR) rcs $@ $^
+
+$(UNIT_CORE_BIN): %: %.o $(UNIT_SUPPORT) $(CORE_LIB)
+	$(call say,LD,$@)
+	$(Q)$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS) -lcmocka $(LIBS)
+
+# --- calls that tests replace -------------------------------------------------
+
+# wrap PROGRAM,CALLS: tests/unit/PROGRAM defines __wrap_CALL for each call.
+wrap = $(eval $(addprefix $(UNIT)/,$(1)): OWN_LDFLAGS += $(2:%=-Wl,--wrap=%))
+
+# A process may end between any two system calls.
+COLLECTED := core/test_collector core/test_collector_hang
+$(COLLECTED:%=$(UNIT)/%): $(B)/tests/support/collected.o
+$(call wrap,$(COLLECTED),openat readlinkat)
+# kcmp() tells which processes share memory.
+$(call wrap,estimate/test_measure,syscall)
+# The test can wait for a detached thread.
+$(call wrap,snapshot/test_writer,pthread_detach)
+# The pool polls a worker.
+$(call wrap,read/test_reader read/test_worker_pool,pthread_cond_timedwait)
+# The call returns what the test wants, fails, or hangs.
+$(call wrap,read/test_pid_watch,open)
+$(call wrap,proc/test_procfs,readdir)
+$(call wrap,proc/test_procfs_kept,fstatfs getrlimit)
+$(call wrap,proc/test_kernel,uname open)
+$(call wrap,match/test_match,regexec fnmatch)
+$(call wrap,proc/test_user,getpwuid_r)
+$(call wrap,snapshot/test_store,write close fstat geteuid)
+
+# The system runs out of threads.
+FEW := read/test_worker_pool read/test_reader read/test_pid_watch \
+  estimate/test_measure snapshot/test_writer
+$(FEW:%=$(UNIT)/%): $(B)/tests/support/few_threads.o
+$(call wrap,$(FEW),pthread_create)
+
+# Memory runs out.
+SCARCE := proc/test_mapping config/test_settings snapshot/test_json \
+  snapshot/test_writer snapshot/test_store
+$(SCARCE:%=$(UNIT)/%): $(B)/tests/support/scarce.o
+$(call wrap,$(SCARCE),malloc calloc realloc reallocarray strdup)
+
+# Each system call fails once.
+FAULTY := plugin/test_plugin_faults plugin/test_plugin_notification_faults
+$(FAULTY:%=$(UNIT)/%): $(B)/tests/support/faults.o
+$(call wrap,$(FAULTY),malloc calloc realloc reallocarray strdup strndup free \
+  newlocale freelocale setmntent regcomp regfree regexec opendir fdopendir \
+  readdir open openat read close fstat fstatat readlinkat syscall uname \
+  clock_gettime getpwuid_r pthread_create pthread_cond_timedwait \
+  pthread_cond_wait pthread_cond_signal write fsync \
+  fchmod renameat unlinkat mkdir faccessat yajl_gen_alloc yajl_gen_free \
+  plugin_register_complex_read plugin_register_notification \
+  plugin_dispatch_values)
+
+$(UNIT_GLUE_BIN): %: %.o $(UNIT_SUPPORT) $(filter-out %/faults.o,$(GLUE_SUPPORT)) \
+  $(GLUE_OBJ) $(CORE_LIB)
+	$(call say,LD,$@)
+	$(Q)$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS) -lcmocka $(LIBS)
+
+$(UNIT_REPORT_BIN): %: %.o $(UNIT_SUPPORT) \
+  $(filter-out %/main.o,$(REPORT_OBJ)) $(CORE_LIB)
+	$(call say,LD,$@)
+	$(Q)$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS) -lcmocka -lyajl
+
+$(SHAPE): $(patsubst %.c,$(B)/%.o,$(wildcard tests/support/shape*.c))
+	$(call say,LD,$@)
+	$(Q)$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS)
+
+FACTS := $(B)/tests/support/facts
+$(FACTS).o: \
+  EXTRA_CPPFLAGS = $(CORE_CPPFLAGS) -Itests/support -Iplugin $(COLLECTD_CPPFLAGS)
+$(FACTS): %: %.o $(addprefix $(B)/tests/support/,stub_daemon.o items.o proctree.o) \
+  $(filter-out %/config.o,$(GLUE_OBJ)) $(CORE_LIB)
+	$(call say,LD,$@)
+	$(Q)$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS) $(LIBS)
+
+# --- fuzzing and benchmarks --------------------------------------------------
+
+# A fuzz target is linked with libFuzzer, or with a main() that replays files.
+FUZZ_OBJ := $(B)/tests/fuzz/fuzz.o
+ifneq ($(PROFILE),fuzz)
+FUZZ_OBJ += $(B)/tests/fuzz/replay.o
+endif
+$(B)/tests/fuzz/fuzz_config: $(addprefix $(B)/plugin/,config.o config_capture.o option.o) \
+  $(B)/tests/support/stub_daemon.o
+$(B)/tests/fuzz/fuzz_config.o: \
+  EXTRA_CPPFLAGS = $(CORE_CPPFLAGS) -Itests/support -Iplugin $(COLLECTD_CPPFLAGS)
+FUZZ_REPORT_BIN := $(filter $(B)/tests/fuzz/fuzz_report%,$(FUZZ_BIN))
+$(FUZZ_REPORT_BIN): $(filter-out %/main.o,$(REPORT_OBJ))
+$(FUZZ_REPORT_BIN:=.o): \
+  EXTRA_CPPFLAGS = $(CORE_CPPFLAGS) -Itests/support -Icontrib/smaps-report
+$(FUZZ_BIN): %: %.o $(FUZZ_OBJ) $(CORE_LIB)
+	$(call say,LD,$@)
+	$(Q)$(LINK) $(OWN_LDFLAGS) $(if $(filter fuzz,$(PROFILE)),-fsanitize=fuzzer) \
+	  -o $@ $(filter %.o,$^) $(CORE_LIB) $(LDFLAGS) $(LIBS)
+
+$(BENCH_BIN): %: %.o
+	$(call say,LD,$@)
+	$(Q)$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS) -lpthread

@@ -1,0 +1,290 @@
+#include "test.h"
+
+#include "config/rule.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BIT(attribute) (1U << ATTRIBUTE_##attribute)
+
+static const struct attributes postgres = {
+    .value = {[ATTRIBUTE_COMM] = "postgres",
+              [ATTRIBUTE_COMMAND_LINE] = "postgres: main db7 idle",
+              [ATTRIBUTE_EXECUTABLE] = "/usr/lib/postgresql/15/bin/postgres",
+              [ATTRIBUTE_USER] = "postgres",
+              [ATTRIBUTE_UNIT] = "postgresql@15-main.service",
+              [ATTRIBUTE_SLICE] = "system.slice"},
+    .uid = 109};
+
+/* The selectors of a block, as lines "Option pattern". */
+#define MAX_LINES 5
+struct block {
+  const char *name;  /* of the row */
+  const char *group; /* NULL for Ignore */
+  const char *lines[MAX_LINES];
+};
+
+static void add(struct rule *r, const char *line) {
+  struct config_error reason = {""};
+  struct selector s;
+  char option[32];
+  int n = 0;
+
+  sscanf(line, "%31s %n", option, &n);
+  if (selector_init(&s, option, line + n, &reason) != 0)
+    fail_msg("%s: %s", line, reason.text);
+  assert_int_equal(rule_add_selector(r, &s), 0);
+}
+
+static struct rule make(const struct block *b) {
+  struct config_error reason = {""};
+  struct rule r;
+
+  if (!b->group)
+    rule_init_ignore(&r);
+  else if (rule_init_group(&r, b->group, &reason) != 0)
+    fail_msg("%s: %s", b->name, reason.text);
+  assert_int_equal(r.is_ignore, !b->group);
+  for (size_t i = 0; i < MAX_LINES && b->lines[i]; i++)
+    add(&r, b->lines[i]);
+  return r;
+}
+
+static void check_matches(const struct block *blocks, size_t n, bool want) {
+  for (size_t i = 0; i < n; i++) {
+    struct rule r = make(&blocks[i]);
+    struct captures c;
+
+    if (rule_match(&r, &postgres, 1, &c) != want)
+      fail_msg("%s: %smatch", blocks[i].name, want ? "no " : "");
+    rule_done(&r);
+  }
+}
+
+TEST(every_attribute_must_match_by_one_of_its_selectors) {
+  static const struct block match[] = {
+      {"one", "g", {"Comm postgres"}},
+      {"ignore", NULL, {"Comm postgres"}},
+      {"two attributes", "g", {"Comm postgres", "User postgres"}},
+      {"first of two", "g", {"Comm postgres", "Comm mysqld"}},
+      {"second of two", "g", {"Comm mysqld", "Comm postgres"}},
+      {"glob or regex", "g", {"Comm mysqld", "CommMatch ^post"}},
+      {"regex or glob", "g", {"CommMatch ^my", "Comm post*"}},
+      {"two of each",
+       "g",
+       {"User root", "Comm mysqld", "User postgres", "Comm postgres"}},
+      {"far apart",
+       "g",
+       {"Comm mysqld", "User postgres", "Unit *.service", "Comm postgres"}},
+      {"user by number", "g", {"User 109", "Slice system.slice"}},
+  };
+  static const struct block no_match[] = {
+      {"other value", "g", {"Comm mysqld"}},
+      {"second attribute differs", "g", {"Comm postgres", "User root"}},
+      {"first attribute differs", "g", {"Comm mysqld", "User postgres"}},
+      {"neither of two", "g", {"Comm mysqld", "CommMatch ^my"}},
+      {"one attribute twice, the other not",
+       "g",
+       {"Comm postgres", "User root", "Comm post*", "User www-data"}},
+      {"unknown attribute", "g", {"Comm postgres", "Container *"}},
+      {"no PID file",
+       "g",
+       {"Comm postgres", "PidFile /nonexistent/smaps-test.pid"}},
+      {"comm is not the command line",
+       "g",
+       {"Comm postgres", "CommandLineMatch ^mysqld"}},
+  };
+
+  check_matches(match, LENGTH(match), true);
+  check_matches(no_match, LENGTH(no_match), false);
+}
+
+TEST(a_pid_file_is_an_attribute_of_its_own) {
+  static const struct block b = {
+      "", "g", {"PidFile /a.pid", "Comm postgres", "PidFile /b.pid"}};
+  struct rule r = make(&b);
+  struct captures c;
+
+  for (size_t i = 0; i < r.n_selectors; i++)
+    if (r.selectors[i].test == SELECT_PID_FILE)
+      r.selectors[i].pid = strcmp(r.selectors[i].pattern, "/a.pid") ? 20 : 10;
+  assert_true(rule_match(&r, &postgres, 10, &c));
+  assert_true(rule_match(&r, &postgres, 20, &c));
+  assert_false(rule_match(&r, &postgres, 30, &c));
+  rule_done(&r);
+}
+
+TEST(captures_are_of_the_first_attribute_that_has_any) {
+  static const struct {
+    struct block block;
+    const char *capture; /* the first one */
+  } cases[] = {
+      {{"the only one", "%{1}", {"CommandLineMatch ^[a-z]+: ([a-z]+)"}},
+       "main"},
+      {{"behind a glob", "%{1}", {"User *", "CommandLineMatch (db[0-9])"}},
+       "db7"},
+      {{"behind a regex without captures",
+        "%{1}",
+        {"UserMatch post", "CommandLineMatch (db[0-9])"}},
+       "db7"},
+      {{"the first of two", "%{1}", {"UnitMatch @([0-9]+)", "UserMatch (gre)"}},
+       "15"},
+      {{"the first of two, the other way round",
+        "%{1}",
+        {"UserMatch (gre)", "UnitMatch @([0-9]+)"}},
+       "gre"},
+      {{"written later, but of the first attribute",
+        "%{1}",
+        {"CommMatch ^(my)", "UserMatch (gre)", "CommMatch ^(post)"}},
+       "post"},
+      {{"of the first that matches",
+        "%{1}",
+        {"CommMatch (ost)", "CommMatch (pos)"}},
+       "ost"},
+      {{"globs alone", "g", {"Comm post*", "User *"}}, NULL},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    struct rule r = make(&cases[i].block);
+    const char *want = cases[i].capture;
+    struct captures c;
+    char got[32] = "nothing";
+
+    memset(&c, 0xaa, sizeof(c));
+    assert_true(rule_match(&r, &postgres, 1, &c));
+    if (c.text)
+      snprintf(got, sizeof(got), "%.*s",
+               (int)(c.match[1].rm_eo - c.match[1].rm_so),
+               c.text + c.match[1].rm_so);
+    if (want ? strcmp(got, want) != 0 : c.text != NULL)
+      fail_msg("%s: %s", cases[i].block.name, got);
+    rule_done(&r);
+  }
+}
+
+TEST(a_rule_that_makes_sense_is_taken) {
+  static const struct block cases[] = {
+      {"fixed name", "g", {"Comm x"}},
+      {"ignore", NULL, {"Comm x"}},
+      {"attribute in the name", "%{unit}", {"Comm x"}},
+      {"captures that the name does not want", "g", {"CommMatch (a)(b)"}},
+      {"as many captures", "%{2}", {"CommMatch (a)(b)"}},
+      {"more captures", "%{1}", {"CommMatch (a)(b)"}},
+      {"both alternatives", "%{1}", {"CommMatch (a)", "CommMatch b(c)"}},
+      {"glob of another attribute", "%{1}", {"User x", "CommMatch (a)"}},
+      {"regex of another attribute", "%{1}", {"UserMatch x", "CommMatch (a)"}},
+      {"PID file beside", "%{1}", {"PidFile /x", "CommMatch (a)"}},
+      {"nested captures", "%{2}", {"CommMatch ((a)b)"}},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    struct config_error reason = {""};
+    struct rule r = make(&cases[i]);
+
+    if (rule_check(&r, &reason) != 0)
+      fail_msg("%s: %s", cases[i].name, reason.text);
+    rule_done(&r);
+  }
+}
+
+TEST(a_rule_that_makes_no_sense_is_refused) {
+  static const struct {
+    struct block block;
+    const char *expected;
+  } cases[] = {
+      {{"no selector", "g", {NULL}}, "one selector"},
+      {{"ignore without selector", NULL, {NULL}}, "one selector"},
+      {{"no selector, but captures", "%{1}", {NULL}}, "one selector"},
+      {{"no regex at all", "%{1}", {"Comm x", "User y"}}, "1 captures"},
+      {{"regex without captures", "%{1}", {"CommMatch x"}}, "1 captures"},
+      {{"one too few", "%{2}", {"CommMatch (x)"}}, "2 captures in \"(x)\""},
+      {{"eight too few", "a%{1}%{9}", {"CommMatch (x)"}}, "for %{9}"},
+      {{"glob beside", "%{1}", {"CommMatch (x)", "Comm yy"}},
+       "in \"yy\", for %{1}; it has 0"},
+      {{"glob first", "%{1}", {"Comm yy", "CommMatch (x)"}}, "in \"yy\""},
+      {{"glob beside, but far apart",
+        "%{1}",
+        {"CommMatch (x)", "User u", "Comm yy"}},
+       "in \"yy\""},
+      {{"regex without captures beside",
+        "%{1}",
+        {"CommMatch (x)", "CommMatch yy"}},
+       "in \"yy\""},
+      {{"captures of the second attribute do not help",
+        "%{2}",
+        {"UserMatch (x)", "CommMatch (a)(b)"}},
+       "in \"(x)\""},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    struct config_error reason = {""};
+    struct rule r = make(&cases[i].block);
+
+    if (rule_check(&r, &reason) != -EINVAL ||
+        !strstr(reason.text, cases[i].expected))
+      fail_msg("%s: %s", cases[i].block.name, reason.text);
+    rule_done(&r);
+  }
+}
+
+TEST(a_bad_name_makes_no_rule) {
+  struct config_error reason = {""};
+  struct rule r;
+
+  assert_int_equal(rule_init_group(&r, "%{nix}", &reason), -EINVAL);
+  assert_non_null(strstr(reason.text, "%{nix}"));
+  assert_int_equal(rule_init_group(&r, "", &reason), -EINVAL);
+  assert_int_equal(rule_init_group(&r, "/", &reason), -EINVAL);
+}
+
+TEST(attributes_are_those_of_selectors_and_name) {
+  static const struct {
+    struct block block;
+    unsigned attributes;
+  } cases[] = {
+      {{"none", "g", {NULL}}, 0},
+      {{"selector", "g", {"Comm x"}}, BIT(COMM)},
+      {{"regex", "g", {"CommandLineMatch x"}}, BIT(COMMAND_LINE)},
+      {{"twice", "g", {"User x", "UserMatch y"}}, BIT(USER)},
+      {{"two", "g", {"Unit x", "Cgroup y"}}, BIT(UNIT) | BIT(CGROUP)},
+      {{"name", "%{container}", {"Comm x"}}, BIT(CONTAINER) | BIT(COMM)},
+      {{"capture", "%{1}", {"SliceMatch (x)"}}, BIT(SLICE)},
+      {{"PID file", "%{exe}", {"PidFile /x"}}, BIT(EXECUTABLE)},
+      {{"ignore", NULL, {"Comm x"}}, BIT(COMM)},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    struct rule r = make(&cases[i].block);
+
+    if (rule_attributes(&r) != cases[i].attributes)
+      fail_msg("%s: %#x", cases[i].block.name, rule_attributes(&r));
+    rule_done(&r);
+  }
+}
+
+TEST(fixed_names_are_compared_as_they_come_out) {
+  static const struct {
+    const char *a, *b;
+    bool is_same;
+  } cases[] = {
+      {"web", "web", true},           {"web", "Web", false},
+      {"a/b", "a_b", true},           {"/a", "a", true},
+      {"100%", "100%%", true},        {"a\n", "a\\x0a", true},
+      {"web", "webs", false},         {"%{unit}", "%{unit}", false},
+      {"%{unit}", "web", false},      {"web", "%{unit}", false},
+      {NULL, "web", false},           {"web", NULL, false},
+      {"%%{unit}", "%{unit}", false},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    const struct block x = {"", cases[i].a, {NULL}};
+    const struct block y = {"", cases[i].b, {NULL}};
+    struct rule a = make(&x), b = make(&y);
+
+    if (rule_has_same_name(&a, &b) != cases[i].is_same)
+      fail_msg("row %zu, %s", i, cases[i].a ? cases[i].a : cases[i].b);
+    rule_done(&a);
+    rule_done(&b);
+  }
+}

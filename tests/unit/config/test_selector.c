@@ -1,0 +1,419 @@
+#include "test.h"
+
+#include "config/selector.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+  const char *option;
+  enum attribute attribute;
+  enum selector_test test;
+} options[] = {
+    {"Comm", ATTRIBUTE_COMM, SELECT_GLOB},
+    {"CommMatch", ATTRIBUTE_COMM, SELECT_REGEX},
+    {"CommandLine", ATTRIBUTE_COMMAND_LINE, SELECT_GLOB},
+    {"CommandLineMatch", ATTRIBUTE_COMMAND_LINE, SELECT_REGEX},
+    {"Executable", ATTRIBUTE_EXECUTABLE, SELECT_GLOB},
+    {"ExecutableMatch", ATTRIBUTE_EXECUTABLE, SELECT_REGEX},
+    {"User", ATTRIBUTE_USER, SELECT_GLOB},
+    {"UserMatch", ATTRIBUTE_USER, SELECT_REGEX},
+    {"Cgroup", ATTRIBUTE_CGROUP, SELECT_GLOB},
+    {"CgroupMatch", ATTRIBUTE_CGROUP, SELECT_REGEX},
+    {"Unit", ATTRIBUTE_UNIT, SELECT_GLOB},
+    {"UnitMatch", ATTRIBUTE_UNIT, SELECT_REGEX},
+    {"Slice", ATTRIBUTE_SLICE, SELECT_GLOB},
+    {"SliceMatch", ATTRIBUTE_SLICE, SELECT_REGEX},
+    {"Container", ATTRIBUTE_CONTAINER, SELECT_GLOB},
+    {"ContainerMatch", ATTRIBUTE_CONTAINER, SELECT_REGEX},
+    {"PidFile", ATTRIBUTES, SELECT_PID_FILE},
+};
+#define OPTIONS LENGTH(options)
+
+static struct selector make(const char *option, const char *pattern) {
+  struct config_error reason = {""};
+  struct selector s;
+  int r = selector_init(&s, option, pattern, &reason);
+
+  if (r != 0)
+    fail_msg("%s \"%s\": %d, %s", option, pattern, r, reason.text);
+  return s;
+}
+
+/* Whether the pattern of the option selects a process of this command line,
+ * which may be NULL. */
+static bool selects(const char *option, const char *pattern,
+                    const char *command_line) {
+  struct attributes id = {.value = {[ATTRIBUTE_COMMAND_LINE] = command_line}};
+  struct selector s = make(option, pattern);
+  bool is_selected = selector_match(&s, &id, 1, NULL);
+
+  selector_done(&s);
+  return is_selected;
+}
+
+static void check_refused(const char *name, const char *option,
+                          const char *pattern, const char *expected) {
+  struct config_error reason = {""};
+  struct selector s;
+  int r = selector_init(&s, option, pattern, &reason);
+
+  if (r != -EINVAL || !strstr(reason.text, expected))
+    fail_msg("%s: %d, \"%s\"", name, r, reason.text);
+}
+
+static void check_option(size_t i, const char *option) {
+  struct selector s = make(option, "/x");
+
+  assert_int_equal(s.test, options[i].test);
+  for (unsigned a = 0; a < ATTRIBUTES; a++) {
+    struct attributes id = {.uid = 1};
+
+    id.value[a] = "/x";
+    if (selector_match(&s, &id, 1, NULL) != (a == options[i].attribute))
+      fail_msg("%s: attribute %u", option, a);
+  }
+  selector_done(&s);
+}
+
+TEST(every_option_looks_at_its_attribute_alone) {
+  for (size_t i = 0; i < OPTIONS; i++) {
+    char other[32];
+
+    check_option(i, options[i].option);
+    strcpy(other, options[i].option);
+    for (char *p = other; *p; p++)
+      *p ^= ' '; /* case does not matter */
+    check_option(i, other);
+  }
+}
+
+TEST(all_options_are_listed) {
+  for (size_t i = 0; i < OPTIONS; i++)
+    assert_string_equal(selector_options[i], options[i].option);
+  assert_null(selector_options[OPTIONS]);
+}
+
+TEST(other_options_are_not_found) {
+  static const char *const cases[] = {
+      "",          "Match",   "Com",      "Command",        "Comm ",
+      " Comm",     "CommM",   "CommMatc", "CommMatchMatch", "PidFil",
+      "PidFiles",  "Process", "UnitUnit", "PidFileMatch",   "Children",
+      "MatchComm", "Units",   "Us\xe9r",
+  };
+  struct config_error reason;
+  struct selector s;
+
+  for (size_t i = 0; i < LENGTH(cases); i++)
+    if (selector_init(&s, cases[i], "/x", &reason) != -ENOENT)
+      fail_msg("\"%s\": found", cases[i]);
+}
+
+/* A pattern, a value that it matches, and one that it does not. */
+struct pattern_case {
+  const char *pattern, *match, *other;
+};
+
+static void check_patterns(const char *option, const struct pattern_case *cases,
+                           size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    if (!selects(option, cases[i].pattern, cases[i].match))
+      fail_msg("%s \"%s\": not \"%s\"", option, cases[i].pattern,
+               cases[i].match);
+    if (selects(option, cases[i].pattern, cases[i].other))
+      fail_msg("%s \"%s\": \"%s\"", option, cases[i].pattern, cases[i].other);
+  }
+}
+
+static const struct pattern_case globs[] = {
+    {"nginx", "nginx", "nginx2"},
+    {"nginx", "nginx", "xnginx"},
+    {"Nginx", "Nginx", "nginx"},
+    {"*", "", NULL},
+    {"*", ".hidden", NULL},
+    {"/opt/*/x", "/opt/a/b/x", "/opt/x"},
+    {"/opt?x", "/opt/x", "/optx"},
+    {"?", "a", "ab"},
+    {"?", ".", ""},
+    {"[a-c]x", "bx", "dx"},
+    {"[!a]", "b", "a"},
+    {"[^a]", "b", "a"},
+    {"[]a]", "]", "b"},
+    {"[]a]", "a", "a]"},
+    {"[!]a]", "x", "]"},
+    {"[[:alpha:]]", "q", "4"},
+    {"[[:alpha:]_]z", "_z", "4z"},
+    {"[[=a=]]", "a", "="},
+    {"[[.].]]", "]", "["},
+    {"[a[]", "[", "]"},
+    {"[a:b:]c", ":c", "c"},
+    {"[[aba]x", "[x", "]x"},
+    {"[[:a]:", "a:", "a"},
+    {"[[:a]:x]y", "a:x]y", "ay"},
+    {"[[:a]x", ":x", "bx"},
+    {"[\\]]", "]", "\\"},
+    {"\\[", "[", "\\["},
+    {"a\\[b", "a[b", "ab"},
+    {"\\*", "*", "a"},
+    {"\\\\", "\\", "\\\\"},
+    {"]", "]", "a"},
+    {"a|b", "a|b", "a"},
+    {"*\n*", "a\nb", "ab"},
+};
+
+static const struct pattern_case regexes[] = {
+    {"pool", "php: pool www", "php: POOL"},
+    {"^php", "php-fpm", "a php"},
+    {"fpm$", "php-fpm", "php-fpm7"},
+    {"a+b?c", "xaac", "xbc"},
+    {"(w|a)-[0-9]{2}", "api a-42", "api a-4"},
+    {"a\\+", "a+", "aa"},
+    {"x*", "", NULL},
+    {".", "a", ""},
+    {"^a.b$", "a\nb", "ab"},
+    {"^a.b$", "a/b", "a//b"},
+    {"[[:space:]]x", "a x", "ax"},
+};
+
+TEST(a_glob_stands_for_the_whole_value) {
+  check_patterns("CommandLine", globs, LENGTH(globs));
+}
+
+TEST(a_regular_expression_is_extended_and_unanchored) {
+  check_patterns("CommandLineMatch", regexes, LENGTH(regexes));
+}
+
+TEST(malformed_patterns_are_refused) {
+  static const struct {
+    const char *name, *option, *pattern, *expected;
+  } cases[] = {
+      {"empty glob", "Comm", "", "not empty"},
+      {"empty regex", "CommMatch", "", "not empty"},
+      {"open set", "Unit", "a[bc", "'['"},
+      {"open set alone", "Unit", "[", "'['"},
+      {"open set with [", "Unit", "[[", "'['"},
+      {"open set with ]", "Unit", "[]", "'['"},
+      {"open set with ^", "Unit", "[^", "'['"},
+      {"open set with !]", "Unit", "[!]", "'['"},
+      {"open set with class", "Unit", "[[:alpha:]", "'['"},
+      {"open set with \\]", "Unit", "[a\\]", "'['"},
+      {"open set with \\", "Unit", "[a\\", "'['"},
+      {"second set is open", "Unit", "[a]*[b", "'['"},
+      {"backslash at the end", "Unit", "a\\", "backslash"},
+      {"odd backslashes at the end", "Unit", "\\\\\\", "backslash"},
+      {"back-reference", "CommMatch", "(a*)\\1b", "back-references"},
+      {"back-reference behind a set", "CommMatch", "(a)[]\\][^]2]\\9",
+       "back-references"},
+      {"back-reference behind [!]", "CommMatch", "(a)[!]\\2", "back-ref"},
+      {"relative PID file", "PidFile", "run/x.pid", "absolute"},
+      {"empty PID file", "PidFile", "", "absolute"},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++)
+    check_refused(cases[i].name, cases[i].option, cases[i].pattern,
+                  cases[i].expected);
+}
+
+TEST(escapes_that_look_like_a_back_reference_are_taken) {
+  static const char *const patterns[] = {"(a)\\\\1",          "(a)[\\1]",
+                                         "(a)[]\\1]",         "(a)[^]\\1]",
+                                         "(a)[[:digit:]\\1]", "(a)\\01"};
+  struct config_error reason;
+  struct selector s;
+
+  for (size_t i = 0; i < LENGTH(patterns); i++) {
+    if (selector_init(&s, "CommMatch", patterns[i], &reason) != 0)
+      fail_msg("%s: %s", patterns[i], reason.text);
+    selector_done(&s);
+  }
+}
+
+TEST(a_bad_regex_is_refused_in_the_words_of_regcomp) {
+  static const char *const cases[] = {"(",      "[a",      "a{2",
+                                      "a{2,1}", "[[:x:]]", "\\"};
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    char message[128];
+    regex_t regex;
+    int r = regcomp(&regex, cases[i], REG_EXTENDED);
+
+    assert_int_not_equal(r, 0);
+    regerror(r, &regex, message, sizeof(message));
+    check_refused(cases[i], "CommMatch", cases[i], message);
+  }
+}
+
+TEST(a_word_longer_than_any_comm_is_refused) {
+  static const char *const taken[] = {"exactly15bytes_", "systemd-journal*",
+                                      "?ystemd-journald", "systemd-journal[d]",
+                                      "systemd\\-journal"};
+  struct config_error reason;
+  struct selector s;
+
+  check_refused("16 bytes", "Comm", "systemd-journald", "15 bytes");
+  for (size_t i = 0; i < LENGTH(taken); i++) {
+    s = make("Comm", taken[i]);
+    selector_done(&s);
+  }
+  assert_true(selects("CommandLine", "systemd-journald", "systemd-journald"));
+  assert_true(
+      selects("CommandLineMatch", "systemd-journald", "systemd-journald"));
+  assert_int_equal(selector_init_process(&s, "systemd-journald", &reason),
+                   -EINVAL);
+  assert_non_null(strstr(reason.text, "15 bytes"));
+  assert_int_equal(selector_init_process(&s, "", &reason), -EINVAL);
+  assert_int_equal(selector_init_process(&s, taken[0], &reason), 0);
+  selector_done(&s);
+}
+
+TEST(process_is_comm_letter_for_letter) {
+  static const struct pattern_case cases[] = {
+      {"sshd", "sshd", "sshd2"}, {"Sshd", "Sshd", "sshd"}, {"a*", "a*", "ab"},
+      {"a?", "a?", "ab"},        {"[", "[", "a"},          {"\\", "\\", "a"},
+  };
+  struct attributes id = {.uid = 0};
+  struct config_error reason;
+  struct selector s;
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    assert_int_equal(selector_init_process(&s, cases[i].pattern, &reason), 0);
+    id.value[ATTRIBUTE_COMM] = cases[i].match;
+    assert_true(selector_match(&s, &id, 1, NULL));
+    id.value[ATTRIBUTE_COMM] = cases[i].other;
+    assert_false(selector_match(&s, &id, 1, NULL));
+    selector_done(&s);
+  }
+}
+
+TEST(a_user_is_known_by_name_and_by_number) {
+  static const struct {
+    const char *option, *pattern, *name;
+    uint32_t uid;
+    bool is_match;
+  } cases[] = {
+      {"User", "www-data", "www-data", 33, true},
+      {"User", "33", "www-data", 33, true},
+      {"User", "34", "www-data", 33, false},
+      {"User", "0", "root", 0, true},
+      {"User", "4294967295", "nobody", UINT32_MAX, true},
+      {"User", "4294967329", "www-data", 33, false}, /* 33 in 32 bits */
+      {"User", "33x", "www-data", 33, false},
+      {"User", " 33", "www-data", 33, false},
+      {"User", "3?", "www-data", 33, false},
+      {"User", "1000", "1000", 1000, true},
+      {"User", "33", NULL, 33, false},
+      {"UserMatch", "33", "www-data", 33, false},
+      {"Comm", "33", "www-data", 33, false},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    struct attributes id = {.uid = cases[i].uid};
+    struct selector s = make(cases[i].option, cases[i].pattern);
+
+    id.value[ATTRIBUTE_USER] = cases[i].name;
+    id.value[ATTRIBUTE_COMM] = "comm";
+    if (selector_match(&s, &id, 1, NULL) != cases[i].is_match)
+      fail_msg("%s \"%s\", uid %u", cases[i].option, cases[i].pattern,
+               cases[i].uid);
+    selector_done(&s);
+  }
+}
+
+TEST(an_unknown_attribute_matches_nothing) {
+  assert_false(selects("CommandLine", "*", NULL));
+  assert_false(selects("CommandLineMatch", ".*", NULL));
+  assert_false(selects("User", "0", "uid 0, but no user"));
+}
+
+TEST(names_are_bytes_and_need_not_be_utf_8) {
+  static const struct pattern_case as_glob[] = {
+      {"*", "\xff\xfe", NULL},          {"?", "\xff", "\xc3\xa9"},
+      {"??", "\xc3\xa9", "\xc3"},       {"a*b", "a\x80\xff_b", "a\x80\xff"},
+      {"a\xff*", "a\xff\xfe", "a\xfe"}, {"[!x]", "\xe9", "x"},
+  };
+  static const struct pattern_case as_regex[] = {
+      {"^.$", "\xff", "\xc3\xa9"},
+      {"^[^x]+$", "\xfe\xff", "x\xff"},
+      {"\xff$", "a\xff", "a\xfe"},
+  };
+
+  check_patterns("CommandLine", as_glob, LENGTH(as_glob));
+  check_patterns("CommandLineMatch", as_regex, LENGTH(as_regex));
+}
+
+/* Other plugins (python) set the daemon's locale; the matcher works in "C". */
+TEST(a_regex_read_in_a_utf_8_locale_matches_bytes) {
+  struct attributes id = {.value = {[ATTRIBUTE_COMM] = "a\xff"}};
+  struct selector s;
+  bool is_match;
+
+  if (!setlocale(LC_CTYPE, "C.UTF-8"))
+    skip();
+  s = make("CommMatch", "^a.$");
+  assert_ptr_equal(uselocale((locale_t)0), LC_GLOBAL_LOCALE);
+  setlocale(LC_CTYPE, "C");
+  is_match = selector_match(&s, &id, 1, NULL);
+  selector_done(&s);
+  assert_true(is_match);
+}
+
+TEST(captures_are_those_of_the_match) {
+  struct attributes id = {.value = {[ATTRIBUTE_COMM] = "pool www-"}};
+  struct selector s = make("CommMatch", "(pool) ([a-z]+)(-)([0-9]+)?");
+  struct captures c;
+
+  assert_int_equal(selector_captures(&s), 4);
+  assert_true(selector_match(&s, &id, 1, NULL));
+  assert_true(selector_match(&s, &id, 1, &c));
+  assert_ptr_equal(c.text, id.value[ATTRIBUTE_COMM]);
+  assert_int_equal(c.match[0].rm_so, 0);
+  assert_int_equal(c.match[2].rm_so, 5);
+  assert_int_equal(c.match[2].rm_eo, 8);
+  assert_int_equal(c.match[3].rm_eo, 9);
+  for (int i = 4; i < CAPTURES; i++)
+    assert_int_equal(c.match[i].rm_so, -1);
+  selector_done(&s);
+}
+
+TEST(only_the_first_nine_captures_are_kept) {
+  struct attributes id = {.value = {[ATTRIBUTE_COMM] = "abcdefghijk"}};
+  struct selector s = make("CommMatch", "(.)(.)(.)(.)(.)(.)(.)(.)(.)(.)(.)");
+  struct captures c;
+
+  assert_int_equal(selector_captures(&s), 11);
+  assert_true(selector_match(&s, &id, 1, &c));
+  assert_int_equal(c.match[9].rm_so, 8);
+  selector_done(&s);
+}
+
+TEST(selector_without_captures_leaves_them_alone) {
+  struct attributes id = {.value = {[ATTRIBUTE_COMM] = "nginx"}};
+  struct selector glob = make("Comm", "ngi*"),
+                  other = make("CommMatch", "(x)y");
+  struct captures c, untouched;
+
+  memset(&c, 0xaa, sizeof(c));
+  untouched = c;
+  assert_true(selector_match(&glob, &id, 1, &c));
+  assert_false(selector_match(&other, &id, 1, &c));
+  assert_memory_equal(&c, &untouched, sizeof(c));
+  assert_int_equal(selector_captures(&glob), 0);
+  selector_done(&glob);
+  selector_done(&other);
+}
+
+/* The watch says it, and not the path. */
+TEST(a_pid_file_selects_whom_it_names) {
+  static const struct attributes nobody;
+  struct selector s = make("PidFile", "/run/10");
+
+  assert_false(selector_match(&s, &nobody, 0, NULL));
+  assert_false(selector_match(&s, &nobody, 10, NULL));
+  s.pid = 10;
+  assert_true(selector_match(&s, &nobody, 10, NULL));
+  assert_false(selector_match(&s, &nobody, 11, NULL));
+  selector_done(&s);
+}

@@ -1,0 +1,233 @@
+#include "test.h"
+
+#include "config/template.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define BIT(attribute) (1U << ATTRIBUTE_##attribute)
+
+static const struct attributes nginx = {
+    .value = {[ATTRIBUTE_COMM] = "nginx",
+              [ATTRIBUTE_COMMAND_LINE] = "nginx: worker",
+              [ATTRIBUTE_EXECUTABLE] = "/usr/sbin/nginx",
+              [ATTRIBUTE_USER] = "www-data",
+              [ATTRIBUTE_CGROUP] = "/system.slice/nginx.service",
+              [ATTRIBUTE_UNIT] = "nginx.service",
+              [ATTRIBUTE_SLICE] = "system.slice",
+              [ATTRIBUTE_CONTAINER] = "c0ffee"}};
+
+/* The captures of "(www)(:)(8)()(x)?(/)(a)(b)(c)". */
+static const struct captures found = {.text = "www:8/abc",
+                                      .match = {{0, 9},
+                                                {0, 3},
+                                                {3, 4},
+                                                {4, 5},
+                                                {5, 5},
+                                                {-1, -1},
+                                                {5, 6},
+                                                {6, 7},
+                                                {7, 8},
+                                                {8, 9}}};
+
+static struct template make(const char *text) {
+  struct config_error reason = {""};
+  struct template t;
+  int r = template_init(&t, text, &reason);
+
+  if (r != 0)
+    fail_msg("\"%s\": %d, %s", text, r, reason.text);
+  return t;
+}
+
+static bool expand(const char *text, const struct attributes *id,
+                   const struct captures *captures, struct group_name *ret) {
+  struct template t = make(text);
+  bool is_made = template_expand(&t, id, captures, ret);
+
+  template_done(&t);
+  return is_made;
+}
+
+TEST(placeholders_stand_for_values) {
+  static const struct {
+    const char *text, *want;
+  } cases[] = {
+      {"web", "web"},
+      {"%{comm}", "nginx"},
+      {"%{exe}", "usr_sbin_nginx"},
+      {"%{user}", "www-data"},
+      {"%{unit}", "nginx.service"},
+      {"%{slice}", "system.slice"},
+      {"%{container}", "c0ffee"},
+      {"%{1}", "www"},
+      {"%{2}", ":"},
+      {"%{3}", "8"},
+      {"%{7}", "a"},
+      {"%{8}", "b"},
+      {"%{9}", "c"},
+      {"%{6}%{1}", "www"},
+      {"a-%{6}", "a-_"},
+      {"pool-%{1}", "pool-www"},
+      {"%{1}-pool", "www-pool"},
+      {"%{user}%{comm}", "www-datanginx"},
+      {"<%{user}|%{3}|%{user}>", "<www-data|8|www-data>"},
+      {"a%{exe}", "a_usr_sbin_nginx"},
+      {"100%", "100%"},
+      {"%", "%"},
+      {"%a", "%a"},
+      {"% {comm}", "% {comm}"},
+      {"%%", "%"},
+      {"%%%", "%%"},
+      {"%%%%", "%%"},
+      {"a%%b", "a%b"},
+      {"%%{comm}", "%{comm}"},
+      {"%%%{comm}", "%nginx"},
+      {"%{comm}%%", "nginx%"},
+      {"%{comm}%", "nginx%"},
+      {"%x%{comm}", "%xnginx"},
+      {"{comm}", "{comm}"},
+      {"}{", "}{"},
+      {"a/b", "a_b"},
+      {"/a", "a"},
+      {"a\nb", "a\\x0ab"},
+      {"%s%n", "%s%n"},
+  };
+  struct group_name name;
+
+  for (size_t i = 0; i < LENGTH(cases); i++)
+    if (!expand(cases[i].text, &nginx, &found, &name) ||
+        strcmp(name.text, cases[i].want) != 0)
+      fail_msg("\"%s\": \"%s\"", cases[i].text, name.text);
+}
+
+TEST(a_placeholder_without_value_makes_no_name) {
+  static const struct attributes nobody = {.value = {[ATTRIBUTE_COMM] = ""}};
+  static const struct captures none = {.text = NULL};
+  static const struct {
+    const char *name, *text;
+    const struct attributes *id;
+    const struct captures *captures;
+  } cases[] = {
+      {"unknown unit", "%{unit}", &nobody, &found},
+      {"unknown unit, though there is more", "u-%{unit}", &nobody, &found},
+      {"unknown, behind a known one", "%{1}%{user}", &nobody, &found},
+      {"empty comm", "c-%{comm}", &nobody, &found},
+      {"no captures at all", "p-%{1}", &nginx, &none},
+      {"nobody asked for captures", "p-%{1}", &nginx, NULL},
+      {"unmatched optional capture", "p-%{5}", &nginx, &found},
+      {"empty capture", "p-%{4}", &nginx, &found},
+      {"a slash alone", "%{6}", &nginx, &found},
+  };
+  struct group_name name, untouched;
+
+  memset(&untouched, 0xaa, sizeof(untouched));
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    name = untouched;
+    if (expand(cases[i].text, cases[i].id, cases[i].captures, &name))
+      fail_msg("%s: \"%s\"", cases[i].name, name.text);
+    assert_memory_equal(&name, &untouched, sizeof(name));
+  }
+}
+
+TEST(a_value_of_many_bytes_is_cut_as_any_name) {
+  static char unit[5000];
+  const struct attributes id = {.value = {[ATTRIBUTE_UNIT] = unit}};
+  struct group_name name;
+
+  memset(unit, 'u', sizeof(unit) - 1);
+  assert_true(expand("%{unit}", &id, NULL, &name));
+  assert_int_equal(strlen(name.text), GROUP_NAME_SIZE - 1);
+  assert_int_equal(name.len, sizeof(unit) - 1);
+  assert_int_equal(name.text[110], '~');
+}
+
+TEST(malformed_templates_are_refused) {
+  static const struct {
+    const char *name, *text, *expected;
+  } cases[] = {
+      {"empty", "", "not empty"},
+      {"unterminated", "%{", "'}'"},
+      {"unterminated name", "a-%{comm", "'}'"},
+      {"unterminated, behind a good one", "%{comm}%{unit", "'}'"},
+      {"nothing in it", "%{}", "%{comm}, %{exe}"},
+      {"number zero", "%{0}", "%{1} to %{9}, not %{0}"},
+      {"a letter", "%{a}", "%{1} to %{9}, not %{a}"},
+      {"number ten", "%{10}", "%{1} to %{9}, not %{10}"},
+      {"signed number", "%{+1}", "not %{+1}"},
+      {"number with zero", "%{01}", "not %{01}"},
+      {"no placeholder of that name", "%{pid}", "not %{pid}"},
+      {"plural", "%{units}", "did you mean %{unit}?"},
+      {"letters swapped", "%{sliec}", "did you mean %{slice}?"},
+      {"in full", "%{command}", "did you mean %{comm}?"},
+      {"capitals", "%{Unit}", "did you mean %{unit}?"},
+      {"blanks", "%{ unit }", "did you mean %{unit}?"},
+      {"another in it", "%{a%{comm}}", "not %{a%{comm}"},
+      {"control bytes", "%{\x1b[2J\n}", "not %{\\x1b[2J\\x0a}"},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    struct config_error reason = {""};
+    struct template t;
+
+    if (template_init(&t, cases[i].text, &reason) != -EINVAL ||
+        !strstr(reason.text, cases[i].expected))
+      fail_msg("%s: %s", cases[i].name, reason.text);
+  }
+}
+
+TEST(a_very_long_placeholder_is_refused) {
+  struct config_error reason = {""};
+  struct template t;
+  char text[4096];
+
+  memset(text, 'x', sizeof(text));
+  memcpy(text, "%{", 2);
+  memcpy(text + sizeof(text) - 2, "}", 2);
+  assert_int_equal(template_init(&t, text, &reason), -EINVAL);
+  assert_non_null(strstr(reason.text, "..."));
+  assert_null(strstr(reason.text, "did you mean"));
+}
+
+TEST(it_tells_what_it_needs) {
+  static const struct {
+    const char *text;
+    unsigned attributes;
+    size_t captures;
+    bool is_fixed;
+  } cases[] = {
+      {"web", 0, 0, true},
+      {"100%", 0, 0, true},
+      {"%%{unit}", 0, 0, true},
+      {"%{comm}", BIT(COMM), 0, false},
+      {"%{exe}", BIT(EXECUTABLE), 0, false},
+      {"%{user}", BIT(USER), 0, false},
+      {"%{unit}", BIT(UNIT), 0, false},
+      {"%{slice}", BIT(SLICE), 0, false},
+      {"%{container}", BIT(CONTAINER), 0, false},
+      {"%{1}", 0, 1, false},
+      {"%{9}", 0, 9, false},
+      {"%{3}-%{1}", 0, 3, false},
+      {"%{user}/%{unit}-%{2}", BIT(USER) | BIT(UNIT), 2, false},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    struct template t = make(cases[i].text);
+
+    if (template_attributes(&t) != cases[i].attributes ||
+        template_captures(&t) != cases[i].captures ||
+        template_is_fixed(&t) != cases[i].is_fixed)
+      fail_msg("%s: wrong answer", cases[i].text);
+    template_done(&t);
+  }
+}
+
+TEST(a_template_that_is_done_is_empty) {
+  struct template t = make("a-%{unit}");
+  struct group_name name;
+
+  template_done(&t);
+  assert_int_equal(t.n, 0);
+  assert_false(template_expand(&t, &nginx, NULL, &name));
+  template_done(&t);
+}

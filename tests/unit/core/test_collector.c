@@ -1,0 +1,687 @@
+/* The cycle from a proc tree to sums, and what can happen on the way. */
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collected.h"
+
+/* --- values ----------------------------------------------------------------
+ */
+
+WORLD_TEST(sums_are_exact) {
+  struct fake a = process(1, "a"), b = process(2, "a");
+
+  b.private_kb = 60;
+  b.swap_kb = 12;
+  b.threads = 5;
+  world_put(w, a);
+  world_put(w, b);
+  world_group(w, "a", "Comm", "a", NULL, NULL);
+  world_run(w, 0);
+  world_assert(
+      w, "a",
+      "pss=200k uss=160k rss=240k shared=80k swap=12k resident=240k "
+      "resident_shared=80k coverage=100 age=0 unreadable=0 pss_error=0");
+  assert_int_equal(world_find(w, "a")->usage.processes, 2);
+  assert_int_equal(world_find(w, "a")->usage.threads, 6);
+  assert_int_equal(world_counts(w)->rollup_reads, 2);
+  assert_int_equal(collector_metric_context(w->collector)->mem_total, 1 << 30);
+}
+
+WORLD_TEST(group_in_the_configuration_reports_zeros_when_empty) {
+  world_put(w, process(1, "a"));
+  world_put(w, process(2, "other"));
+  world_group(w, "fixed", "Comm", "a", NULL, NULL);
+  world_group(w, "made-%{comm}", "Comm", "o*", NULL, NULL);
+  world_run(w, 0);
+  assert_int_equal(world_groups(w), 2);
+  proctree_end(&w->tree, 1);
+  proctree_end(&w->tree, 2);
+  world_put(w, process(3, "x"));
+  world_run(w, 1);
+  assert_int_equal(world_groups(w), 1);
+  world_assert(w, "fixed", "pss=0 ps_count=0 coverage=100");
+}
+
+/* --- the life of processes -------------------------------------------------
+ */
+
+static struct world *stage;
+
+static void victim_ends(void) { proctree_end(&stage->tree, 20); }
+
+/* Another process, of another group, has the pid. The directory is made aside,
+ * because a file system, unlike proc, may use an inode number again at once. */
+static void victim_is_replaced(void) {
+  struct fake other = process(20, "other");
+  char from[80], to[80];
+
+  other.pid = 21;
+  other.private_kb = 5000;
+  other.starttime = 1000000;
+  other.cmdline = "another";
+  world_put(stage, other);
+  proctree_end(&stage->tree, 20);
+  snprintf(from, sizeof(from), "%s/21", stage->tree.root);
+  snprintf(to, sizeof(to), "%s/20", stage->tree.root);
+  assert_int_equal(rename(from, to), 0);
+}
+
+/* Lets it happen before the first call of openat in a cycle, before the second,
+ * and so on; the group has to be whole all the time. */
+static void happen_everywhere(struct world *w, void (*happen)(void)) {
+  bool is_through = false;
+
+  stage = w;
+  world_group(w, "g", "CommandLine", "thing*", "User", "*");
+  world_group(w, "%{unit}%{exe}", "Cgroup", "*", NULL, NULL);
+  world_put(w, process(10, "a"));
+  world_run(w, 0);
+  for (unsigned k = 1; !is_through; k++) {
+    struct fake victim = process(20, "victim");
+
+    victim.starttime += k;
+    world_put(w, victim);
+    opens.happen = happen;
+    opens.calls = 0;
+    opens.happens_before = k;
+    world_run(w, 1);
+    is_through = opens.happens_before != 0;
+    opens.happens_before = 0;
+    assert_true(!is_through || k > 9);
+    assert_true(is_whole(w, 1) || is_whole(w, 2));
+    proctree_end(&w->tree, 20);
+    world_run(w, 1);
+    assert_true(is_whole(w, 1));
+    for (int t = 0; t < DIAGS; t++)
+      assert_int_equal(world_diag(w, (enum diag_kind)t)->count, 0);
+  }
+}
+
+WORLD_TEST(process_may_end_between_any_two_reads) {
+  happen_everywhere(w, victim_ends);
+}
+
+WORLD_TEST(pid_may_come_to_another_between_any_two_reads) {
+  happen_everywhere(w, victim_is_replaced);
+}
+
+WORLD_TEST(process_that_ends_is_counted_as_vanished) {
+  world_put(w, process(10, "a"));
+  world_group(w, "g", "Comm", "a", NULL, NULL);
+  world_run(w, 0);
+  assert_int_equal(world_counts(w)->vanished, 0);
+  opens_refuse("smaps_rollup", ESRCH);
+  world_run(w, 1);
+  assert_int_equal(world_counts(w)->vanished, 1);
+  assert_int_equal(world_members(w, "g"), 0);
+}
+
+WORLD_TEST(zombie_is_no_member) {
+  struct fake f = process(10, "a");
+
+  world_put(w, f);
+  world_group(w, "g", "Comm", "a", NULL, NULL);
+  world_run(w, 0);
+  assert_int_equal(world_members(w, "g"), 1);
+  f.state = 'Z';
+  world_put(w, f);
+  world_run(w, 1);
+  assert_int_equal(world_members(w, "g"), 0);
+  world_assert(w, "g", "pss=0");
+  assert_int_equal(world_counts(w)->processes, 0);
+}
+
+WORLD_TEST(template_group_of_a_zombie_is_not_reported) {
+  struct fake f = process(10, "a");
+
+  world_put(w, f);
+  world_group(w, "%{comm}", "Comm", "a", NULL, NULL);
+  world_run(w, 0);
+  assert_int_equal(world_groups(w), 1);
+  f.state = 'Z';
+  world_put(w, f);
+  world_run(w, 1);
+  assert_int_equal(world_groups(w), 0);
+}
+
+/* Its memory is given back, and it is no zombie yet. */
+WORLD_TEST(process_on_its_way_out_is_no_member) {
+  world_put(w, process(10, "a"));
+  proctree_write(&w->tree, "10/statm", "0 0 0 0 0 0 0\n", 14);
+  world_group(w, "g", "Comm", "a", NULL, NULL);
+  world_run(w, 0);
+  assert_int_equal(world_members(w, "g"), 0);
+}
+
+WORLD_TEST(process_whose_main_thread_is_dead_is_read_through_another) {
+  struct fake leader = process(10, "a");
+  struct fake dead = process(10, "a"), live = process(12, "t");
+
+  leader.state = dead.state = 'Z';
+  leader.threads = live.threads = 2;
+  leader.cmdline = NULL;
+  leader.exe = NULL;
+  world_put(w, leader);
+  proctree_write(&w->tree, "10/smaps_rollup", "", 0);
+  proctree_put_thread(&w->tree, 10, &dead);
+  proctree_put_thread(&w->tree, 10, &live);
+  world_group(w, "g", "CommandLine", "thing*", "Executable", "/usr/*");
+  world_run(w, 0);
+  assert_true(is_whole(w, 1));
+  assert_int_equal(world_find(w, "g")->usage.threads, 2);
+}
+
+WORLD_TEST(kernel_thread_is_looked_at_once) {
+  struct fake k = process(2, "kthreadd");
+
+  k.flags = 0x00208040;
+  world_put(w, k);
+  world_put(w, process(10, "a"));
+  proctree_unlink(&w->tree, "2/statm");
+  proctree_unlink(&w->tree, "2/cmdline");
+  world_group(w, "%{comm}", "CommandLine", "*", NULL, NULL);
+  world_other(w, "rest");
+  world_run(w, 0);
+  assert_int_equal(world_groups(w), 2);
+  assert_int_equal(world_members(w, "rest"), 0);
+  opens.counted = "2"; /* its directory, and no other file of it */
+  world_run(w, 1);
+  assert_int_equal(opens.opened, 0);
+  assert_int_equal(world_counts(w)->processes, 1);
+}
+
+WORLD_TEST(child_in_vfork_is_counted_with_its_parent_once) {
+  struct fake parent = process(10, "java"), child = process(11, "java");
+
+  parent.state = 'D';
+  child.ppid = 10;
+  child.start_stack = parent.start_stack;
+  world_put(w, parent);
+  world_put(w, child);
+  world_group(w, "java", "Comm", "java", NULL, NULL);
+  world_run(w, 0);
+  world_assert(w, "java", "pss=120k resident=140k ps_count=2 unreadable=0");
+  /* The child calls exec: from now on it has memory of its own. */
+  parent.state = 'S';
+  child.start_stack += 0x1000;
+  world_put(w, parent);
+  world_put(w, child);
+  world_run(w, 1);
+  world_assert(w, "java", "pss=240k");
+}
+
+WORLD_TEST(child_in_vfork_is_counted_if_its_parent_has_ended) {
+  struct fake parent = process(10, "java"), child = process(11, "java");
+
+  parent.state = 'D';
+  child.ppid = 10;
+  child.start_stack = parent.start_stack;
+  world_put(w, parent);
+  world_put(w, child);
+  world_group(w, "java", "Comm", "java", NULL, NULL);
+  world_run(w, 0);
+  opens_refuse("smaps_rollup", ESRCH);
+  opens.failures = 1;
+  world_run(w, 1);
+  world_assert(w, "java", "pss=120k ps_count=1");
+}
+
+WORLD_TEST(child_after_fork_is_counted_beside_its_parent) {
+  struct fake parent = process(10, "fpm"), child = process(11, "fpm");
+
+  child.ppid = 10;
+  child.start_stack = parent.start_stack;
+  world_put(w, parent);
+  world_put(w, child);
+  world_group(w, "fpm", "Comm", "fpm", NULL, NULL);
+  world_run(w, 0);
+  world_assert(w, "fpm", "pss=240k");
+}
+
+/* --- names -----------------------------------------------------------------
+ */
+
+WORLD_TEST(exec_moves_a_process_to_another_group) {
+  struct fake f = process(10, "sh");
+
+  world_put(w, f);
+  world_group(w, "%{exe}", "Executable", "*", NULL, NULL);
+  world_run(w, 0);
+  world_run(w, 1);
+  assert_int_equal(world_members(w, "usr_bin_thing"), 1);
+  /* The same comm; only the addresses tell. */
+  f.start_stack += 0x5000;
+  f.size = 999;
+  f.exe = "/usr/bin/another (deleted)";
+  world_put(w, f);
+  world_run(w, 1);
+  assert_int_equal(world_members(w, "usr_bin_another"), 1);
+  assert_null(world_find(w, "usr_bin_thing"));
+}
+
+WORLD_TEST(exec_is_seen_by_the_text_size_where_addresses_are_hidden) {
+  struct fake f = process(10, "sh");
+
+  f.start_stack = 0;
+  world_put(w, f);
+  world_group(w, "%{exe}", "Executable", "*", NULL, NULL);
+  world_run(w, 0);
+  world_run(w, 1);
+  f.text = 77;
+  f.exe = "/usr/bin/another";
+  world_put(w, f);
+  world_run(w, 1);
+  assert_int_equal(world_members(w, "usr_bin_another"), 1);
+}
+
+WORLD_TEST(title_that_a_child_sets_after_fork_is_seen) {
+  struct fake f = process(10, "php-fpm");
+
+  f.cmdline = "php-fpm: master process";
+  world_put(w, f);
+  world_group(w, "pool-%{1}", "CommandLineMatch", "^php-fpm: pool ([a-z]+)",
+              NULL, NULL);
+  world_group(w, "master", "Comm", "php-fpm", NULL, NULL);
+  world_run(w, 0);
+  assert_int_equal(world_members(w, "master"), 1);
+  f.cmdline = "php-fpm: pool www";
+  world_put(w, f);
+  world_run(w, 1);
+  assert_int_equal(world_members(w, "pool-www"), 1);
+}
+
+WORLD_TEST(settled_command_line_is_not_read_again) {
+  world_put(w, process(10, "a"));
+  world_group(w, "g", "CommandLine", "*", "Executable", "*");
+  opens.counted = "cmdline";
+  for (int cycle = 0; cycle < 100; cycle++)
+    world_run(w, 10);
+  assert_int_equal(opens.opened, 2);
+}
+
+/* As of Ruby's $0=, of sshd after the login, of PostgreSQL on promotion: within
+ * a minute, at any interval. */
+WORLD_TEST(title_that_is_set_late_is_seen_within_a_minute) {
+  static const unsigned intervals[] = {1, 10, 20, 25, 59, 60};
+
+  world_group(w, "g", "CommandLine", "sidekiq*", NULL, NULL);
+  for (size_t i = 0; i < LENGTH(intervals); i++) {
+    struct fake f = process(16, "a");
+    unsigned waited = 0;
+
+    world_stop(w);
+    w->settings.interval_ns = intervals[i] * UINT64_C(1000000000);
+    world_put(w, f);
+    for (int again = 0; again < 7; again++)
+      world_run(w, intervals[i]);
+    assert_int_equal(world_members(w, "g"), 0);
+    f.cmdline = "sidekiq 6.5 busy";
+    f.switches++;
+    world_put(w, f);
+    while (world_members(w, "g") == 0) {
+      assert_in_range(waited += intervals[i], 1, 60);
+      world_run(w, intervals[i]);
+    }
+  }
+}
+
+/* Reading it would bring swapped-out memory back. */
+WORLD_TEST(command_line_of_a_sleeping_process_is_left_alone) {
+  struct fake f = process(16, "a");
+
+  world_put(w, f);
+  world_group(w, "g", "CommandLine", "thing*", NULL, NULL);
+  world_run(w, 1);
+  world_run(w, 1);
+  opens.counted = "cmdline";
+  for (int minute = 0; minute < 10; minute++)
+    world_run(w, 60);
+  assert_int_equal(opens.opened, 0);
+  f.switches++;
+  world_put(w, f);
+  for (int minute = 0; minute < 10; minute++)
+    world_run(w, 60);
+  assert_int_equal(opens.opened, 1);
+}
+
+/* With hidden addresses an exec may go unseen; each attempt may cost a
+ * line in an audit log. */
+WORLD_TEST(refused_executable_is_tried_once_an_hour_or_an_exec) {
+  struct fake f = process(16, "a");
+
+  f.start_stack = 0;
+  world_put(w, f);
+  world_group(w, "g", "Executable", "/usr/bin/thing", NULL, NULL);
+  opens.refused_link = "exe";
+  opens.refused = 0;
+  for (int minute = 0; minute < 50; minute++) {
+    f.switches++;
+    world_put(w, f);
+    world_run(w, 60);
+  }
+  assert_int_equal(opens.refused, 1);
+  f.comm = "b";
+  f.size = 999;
+  world_put(w, f);
+  world_run(w, 1);
+  assert_int_equal(opens.refused, 2);
+  for (int minute = 0; minute < 110; minute++)
+    world_run(w, 60);
+  assert_int_equal(opens.refused, 3);
+  opens.refused_link = NULL;
+  for (int minute = 0; minute < 20; minute++)
+    world_run(w, 60);
+  assert_int_equal(world_members(w, "g"), 1);
+}
+
+WORLD_TEST(names_that_no_rule_looks_at_are_not_read) {
+  world_put(w, process(10, "a"));
+  world_group(w, "g", "Comm", "*", NULL, NULL);
+  for (int i = 0; i < 3; i++) {
+    opens.counted = (const char *[]){"cmdline", "status", "cgroup"}[i];
+    opens.opened = 0;
+    world_run(w, 100);
+    assert_int_equal(opens.opened, 0);
+  }
+}
+
+WORLD_TEST(move_to_another_cgroup_is_seen_within_a_minute) {
+  struct fake f = process(10, "a");
+
+  f.cgroup = "/system.slice/one.service";
+  world_put(w, f);
+  world_group(w, "%{unit}", "Unit", "*", NULL, NULL);
+  world_run(w, 0);
+  world_run(w, 10);
+  f.cgroup = "/system.slice/two.service";
+  world_put(w, f);
+  world_run(w, 10);
+  assert_int_equal(world_members(w, "one.service"), 1);
+  world_run(w, 60);
+  assert_int_equal(world_members(w, "two.service"), 1);
+}
+
+WORLD_TEST(pid_that_comes_to_another_process_starts_afresh) {
+  struct fake f = process(10, "a");
+
+  world_put(w, f);
+  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
+  world_run(w, 0);
+  f.starttime += 5;
+  f.comm = "b";
+  world_put(w, f);
+  world_run(w, 1);
+  assert_null(world_find(w, "a"));
+  assert_int_equal(world_members(w, "b"), 1);
+}
+
+WORLD_TEST(user_without_a_name_is_its_number) {
+  struct fake f = process(10, "a");
+
+  f.uid = 12345;
+  world_put(w, f);
+  world_group(w, "%{user}", "User", "12345", NULL, NULL);
+  world_run(w, 0);
+  assert_int_equal(world_members(w, "12345"), 1);
+}
+
+WORLD_TEST(empty_command_line_is_matched_by_comm) {
+  struct fake f = process(10, "sshd");
+
+  f.cmdline = NULL;
+  world_put(w, f);
+  world_group(w, "g", "CommandLineMatch", "^sshd$", NULL, NULL);
+  world_run(w, 0);
+  assert_int_equal(world_members(w, "g"), 1);
+}
+
+WORLD_TEST(first_4_kib_of_a_long_command_line_count) {
+  static char line[2 << 20];
+
+  world_put(w, process(10, "a"));
+  memset(line, 'x', sizeof(line));
+  memcpy(line, "start", 5);
+  proctree_write(&w->tree, "10/cmdline", line, sizeof(line));
+  world_group(w, "g", "CommandLineMatch", "^startx{100}", NULL, NULL);
+  world_run(w, 0);
+  assert_int_equal(world_members(w, "g"), 1);
+}
+
+/* --- what cannot be read ---------------------------------------------------
+ */
+
+WORLD_TEST(refused_rollup_is_not_known_and_the_rest_is) {
+  world_put(w, process(10, "a"));
+  world_group(w, "g", "Comm", "a", NULL, NULL);
+  opens_refuse("smaps_rollup", EACCES);
+  world_run(w, 0);
+  world_assert(w, "g",
+               "pss=nan uss=nan private_dirty=nan age=nan pss_error=nan "
+               "resident=140k ps_count=1 unreadable=1 coverage=0");
+  assert_int_equal(world_counts(w)->denied, 1);
+  assert_int_equal(world_diag(w, DIAG_ROLLUP_DENIED)->pid, 10);
+}
+
+WORLD_TEST(refused_rollup_is_tried_again_after_an_hour_or_an_exec) {
+  struct fake f = process(10, "a");
+
+  world_put(w, f);
+  world_group(w, "g", "Comm", "*", NULL, NULL);
+  opens.counted = "smaps_rollup";
+  opens_refuse("smaps_rollup", EACCES);
+  world_run(w, 0);
+  world_run(w, 10);
+  world_run(w, 3000);
+  assert_int_equal(opens.opened, 1);
+  assert_int_equal(world_counts(w)->denied, 1);
+  world_run(w, 1000);
+  assert_int_equal(opens.opened, 2);
+  f.comm = "b";
+  f.size = 999;
+  f.start_stack += 0x1000;
+  world_put(w, f);
+  opens.failing = NULL;
+  world_run(w, 10);
+  assert_int_equal(opens.opened, 3);
+  assert_true(is_whole(w, 1));
+}
+
+WORLD_TEST(one_unreadable_member_leaves_other_groups_alone) {
+  world_put(w, process(10, "a"));
+  world_put(w, process(11, "g"));
+  proctree_write(&w->tree, "10/smaps_rollup", "Rss: nonsense\n", 14);
+  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
+  world_run(w, 0);
+  assert_true(is_whole(w, 1));
+  world_assert(w, "a", "pss=nan unreadable=1");
+  assert_int_equal(world_diag(w, DIAG_MALFORMED)->count, 1);
+}
+
+WORLD_TEST(member_whose_statm_fails_makes_statm_values_unknown) {
+  world_put(w, process(10, "a"));
+  world_group(w, "g", "Comm", "*", NULL, NULL);
+  world_run(w, 0);
+  opens_refuse("statm", EMFILE);
+  world_run(w, 1);
+  world_assert(w, "g", "resident=nan pss=nan ps_count=1");
+  assert_int_equal(world_diag(w, DIAG_FAILED)->error, EMFILE);
+  opens.failing = NULL;
+  world_run(w, 1);
+  assert_true(is_whole(w, 1));
+}
+
+WORLD_TEST(child_of_a_parent_that_fails_at_first_is_linked_later) {
+  struct fake parent = process(10, "server"), child = process(11, "worker");
+
+  child.ppid = 10;
+  world_put(w, parent);
+  world_put(w, child);
+  proctree_write(&w->tree, "10/stat", "nonsense\n", 9);
+  world_group(w, "g", "Comm", "server", NULL, NULL)->takes_children = true;
+  world_run(w, 0);
+  assert_int_equal(world_members(w, "g"), 0);
+  world_put(w, parent);
+  world_run(w, 1);
+  assert_true(is_whole(w, 2));
+}
+
+WORLD_TEST(hidden_process_is_counted_as_denied) {
+  world_put(w, process(10, "a"));
+  world_group(w, "g", "Comm", "*", NULL, NULL);
+  opens_refuse("stat", EPERM);
+  world_run(w, 0);
+  assert_int_equal(world_counts(w)->denied, 1);
+  assert_int_equal(world_members(w, "g"), 0);
+}
+
+/* A snapshot can do without it. */
+WORLD_TEST(refused_executable_is_trouble_where_a_rule_asks_for_it) {
+  world_put(w, process(10, "a"));
+  world_keep_state(w);
+  world_group(w, "g", "Comm", "a", NULL, NULL);
+  opens.refused_link = "exe";
+  world_run(w, 0);
+  assert_int_equal(world_diag(w, DIAG_EXECUTABLE_DENIED)->count, 0);
+  assert_true(is_whole(w, 1));
+  world_stop(w);
+  world_group(w, "h", "Executable", "/usr/bin/thing", NULL, NULL);
+  world_run(w, 0);
+  assert_int_equal(world_diag(w, DIAG_EXECUTABLE_DENIED)->count, 1);
+  assert_int_equal(world_diag(w, DIAG_EXECUTABLE_DENIED)->pid, 10);
+}
+
+WORLD_TEST(smaps_stands_in_where_there_is_no_rollup) {
+  static const char smaps[] =
+      "00400000-00500000 r-xp 00000000 08:01 1  /usr/bin/thing\n"
+      "Size:               1024 kB\nRss:                  40 kB\n"
+      "Pss:                  20 kB\nShared_Clean:         40 kB\n"
+      "Shared_Dirty:          0 kB\nPrivate_Clean:         0 kB\n"
+      "Private_Dirty:         0 kB\nSwap:                  0 kB\n"
+      "VmFlags: rd ex mr mw me dw\n"
+      "01400000-01500000 rw-p 00000000 00:00 0  [heap]\n"
+      "Rss:                 100 kB\nPss:                 100 kB\n"
+      "Shared_Clean:          0 kB\nShared_Dirty:          0 kB\n"
+      "Private_Clean:         0 kB\nPrivate_Dirty:       100 kB\n"
+      "Swap:                  0 kB\nVmFlags: rd wr mr mw me ac\n";
+
+  world_put(w, process(10, "a"));
+  proctree_unlink(&w->tree, "10/smaps_rollup");
+  proctree_write(&w->tree, "10/smaps", smaps, strlen(smaps));
+  world_group(w, "g", "Comm", "*", NULL, NULL);
+  world_run(w, 0);
+  assert_true(is_whole(w, 1));
+}
+
+WORLD_TEST(kernel_without_both_is_told_from_a_process_that_ended) {
+  world_put(w, process(10, "a"));
+  proctree_unlink(&w->tree, "10/smaps_rollup");
+  world_group(w, "g", "Comm", "*", NULL, NULL);
+  world_run(w, 0);
+  assert_int_equal(world_counts(w)->vanished, 0);
+  assert_int_equal(world_diag(w, DIAG_NO_ROLLUP)->count, 1);
+  world_assert(w, "g", "pss=nan resident=140k");
+}
+
+/* --- the tree --------------------------------------------------------------
+ */
+
+WORLD_TEST(cycle_fails_while_the_tree_is_gone_and_works_again) {
+  world_put(w, process(10, "a"));
+  world_group(w, "g", "Comm", "*", NULL, NULL);
+  world_run(w, 0);
+  proctree_end(&w->tree, 10);
+  assert_int_equal(world_cycle(w, 1), -ENOTTY);
+  world_put(w, process(10, "a"));
+  world_run(w, 1);
+  assert_true(is_whole(w, 1));
+}
+
+WORLD_TEST(missing_meminfo_makes_percentages_unknown) {
+  world_put(w, process(10, "a"));
+  proctree_unlink(&w->tree, "meminfo");
+  world_group(w, "g", "Comm", "*", NULL, NULL);
+  world_run(w, 0);
+  assert_int_equal(collector_metric_context(w->collector)->mem_total, 0);
+}
+
+/* --- what it is made of ----------------------------------------------------
+ */
+
+static void make_settings(struct world *w) {
+  struct config_error reason;
+
+  world_group(w, "g", "Comm", "*", NULL, NULL);
+  assert_int_equal(settings_set_proc_root(&w->settings, w->tree.root, &reason),
+                   0);
+  assert_int_equal(settings_finish(&w->settings), 0);
+}
+
+WORLD_TEST(without_hooks_it_goes_by_the_systems_clock) {
+  static const struct collector_hooks nothing = {.clock_ns = NULL};
+
+  world_put(w, process(10, "a"));
+  make_settings(w);
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(
+        collector_new(&w->settings, i ? &nothing : NULL, &w->collector), 0);
+    assert_int_equal(collector_cycle(w->collector), 0);
+    assert_true(is_whole(w, 1));
+    assert_true(world_counts(w)->cycle_ns > 0);
+    world_stop(w);
+  }
+}
+
+WORLD_TEST(without_a_tree_there_is_no_collector) {
+  struct collector *c = NULL;
+
+  world_put(w, process(10, "a"));
+  make_settings(w);
+  proctree_end(&w->tree, 10);
+  assert_int_equal(collector_new(&w->settings, NULL, &c), -ENOTTY);
+  assert_null(c);
+}
+
+/* --- what is hidden --------------------------------------------------------
+ */
+
+/* Makes the tree one of our own pid namespace, where 1 is for all to see. */
+static void make_own(struct world *w) {
+  char path[128], target[16];
+
+  snprintf(path, sizeof(path), "%s/self", w->tree.root);
+  snprintf(target, sizeof(target), "%d", (int)getpid());
+  assert_int_equal(symlink(target, path), 0);
+}
+
+WORLD_TEST(hidden_processes_make_empty_groups_unknown) {
+  world_put(w, process(10, "a"));
+  make_own(w);
+  world_group(w, "g", "Comm", "a", NULL, NULL);
+  world_group(w, "empty", "Comm", "b", NULL, NULL);
+  for (int has_first = 0; has_first < 2; has_first++) {
+    if (has_first)
+      world_put(w, process(1, "init"));
+    world_run(w, 1);
+    assert_int_equal(world_diag(w, DIAG_HIDDEN)->count, !has_first);
+    assert_int_equal(world_find(w, "empty")->usage.is_unseen, !has_first);
+    assert_false(world_find(w, "g")->usage.is_unseen);
+  }
+}
+
+/* Its pids are not ours, and it may have been captured in part. */
+WORLD_TEST(foreign_tree_hides_nothing) {
+  world_put(w, process(10, "a"));
+  world_group(w, "empty", "Comm", "b", NULL, NULL);
+  world_run(w, 1);
+  assert_int_equal(world_diag(w, DIAG_HIDDEN)->count, 0);
+  assert_false(world_find(w, "empty")->usage.is_unseen);
+}

@@ -1,0 +1,362 @@
+/* Published values beside the truth, where statm does not tell. */
+#include "test.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "world.h"
+
+static int make(void **state) {
+  struct world *w;
+
+  alarm(300); /* A test that waits in vain fails. */
+  world_setup(state);
+  w = *state;
+  w->settings.policy.refresh = REFRESH_ADAPTIVE;
+  return 0;
+}
+
+#define WORLD_TEST(name) TEST_WITH(name, make, world_teardown, struct world *w)
+
+static struct fake process(uint32_t pid) {
+  return (struct fake){.pid = pid,
+                       .ppid = 1,
+                       .comm = "g",
+                       .starttime = 100 + pid,
+                       .start_stack = 0x7ff000000000 + pid * 0x100000UL,
+                       .size = 100000,
+                       .private_kb = 8192};
+}
+
+static void put_text(struct world *w, uint32_t pid, const char *file,
+                     const char *text) {
+  char path[64];
+
+  snprintf(path, sizeof(path), "%u/%s", pid, file);
+  proctree_write(&w->tree, path, text, strlen(text));
+}
+
+static double kb(const struct world *w, const char *metric) {
+  return world_value(w, "g", metric) / 1024;
+}
+
+static void expect_within_error(const struct world *w, double truth_kb) {
+  double pss = kb(w, "pss"), error = kb(w, "pss_error");
+  double apart = pss > truth_kb ? pss - truth_kb : truth_kb - pss;
+
+  if (apart > error)
+    fail_msg("PSS is published as %.0f kB and is %.0f kB; pss_error is %.0f kB",
+             pss, truth_kb, error);
+}
+
+static void group(struct world *w) {
+  world_group(w, "g", "Comm", "g", NULL, NULL);
+}
+
+/* --- fork ------------------------------------------------------------------
+ */
+
+/* A child that has ended and is not waited for shares nothing any more. */
+WORLD_TEST(zombies_share_nothing) {
+  struct fake parent = process(10), child;
+
+  w->settings.read_budget_ns = 1; /* one reading an interval */
+  parent.private_kb = 1024;
+  parent.shared_kb = parent.cow_kb = 65536;
+  child = fake_child(&parent, 11);
+  world_put(w, parent);
+  world_put(w, child);
+  group(w);
+  for (int i = 0; i < 3; i++)
+    world_run(w, 1);
+  assert_true(kb(w, "pss") == 2 * (1024 + 32768));
+  child.state = 'Z';
+  child.size = 0;
+  world_put(w, child);
+  parent.private_kb += parent.cow_kb;
+  parent.shared_kb = parent.cow_kb = 0;
+  world_put(w, parent);
+  for (int i = 0; i < 40; i++) {
+    world_run(w, 1);
+    assert_int_equal(world_members(w, "g"), 1);
+    expect_within_error(w, 1024 + 65536);
+    assert_true(kb(w, "pss") > 60000);
+  }
+}
+
+/* The child ends while its parent is read: the reading is without sharing, and
+ * was made with a relative. The next child looks like that one. */
+WORLD_TEST(another_child_than_at_the_reading_is_doubted) {
+  struct fake parent = process(10), child;
+
+  w->settings.read_budget_ns = 0;
+  w->settings.policy.max_age_ns = 3600 * NS_PER_S;
+  parent.private_kb = 65536;
+  child = fake_child(&parent, 11);
+  child.private_kb = 100;
+  world_put(w, parent);
+  world_put(w, child);
+  world_group(w, "once", "Comm", "none", NULL, NULL);
+  group(w);
+  w->settings.rules[1].policy.refresh = REFRESH_ALWAYS;
+  world_keep_state(w);
+  world_run(w, 1);
+  world_run(w, 1);
+  proctree_end(&w->tree, 11);
+  /* It cannot be read any more. */
+  proctree_unlink(&w->tree, "10/smaps_rollup");
+  proctree_hang(&w->tree, "10/smaps_rollup");
+  world_run(w, 1);
+  child = fake_child(&parent, 12);
+  child.private_kb = 100;
+  world_put(w, child);
+  world_run(w, 1);
+  world_run(w, 1);
+  /* All of the parent may be shared with the new one. */
+  expect_within_error(w, 32768 + 100);
+  proctree_wake(&w->tree, "10/smaps_rollup");
+}
+
+/* --- statm that is not exact -----------------------------------------------
+ */
+
+#define PROCESSES 40
+#define CPU_BATCH_KB 128
+
+/* Each has so much at the n-th look. */
+static unsigned anon_kb(int i, int n) {
+  return 8192 + 4 * (unsigned)((i * 37 + n * (i % 5) * 11) % 200);
+}
+
+/* As a per-CPU counter does, statm lags behind by less than a batch. */
+static void put_lagging(struct world *w, int i, int n) {
+  struct fake f = process(100 + (uint32_t)i);
+  unsigned shown_kb;
+  char text[128];
+
+  f.private_kb = anon_kb(i, n);
+  f.shared_kb = 2048;
+  world_put(w, f);
+  shown_kb = f.private_kb / CPU_BATCH_KB * CPU_BATCH_KB + f.shared_kb;
+  snprintf(text, sizeof(text), "100000 %u 512 0 0 0 0\n", shown_kb / 4);
+  put_text(w, f.pid, "statm", text);
+}
+
+WORLD_TEST(lag_of_statm_is_in_the_error_and_causes_no_reading) {
+  uint64_t reads = 0;
+
+  group(w);
+  for (int n = 0; n < 200; n++) {
+    double truth = 0;
+
+    for (int i = 0; i < PROCESSES; i++) {
+      put_lagging(w, i, n);
+      truth += anon_kb(i, n) + 1024;
+    }
+    world_run(w, 1);
+    expect_within_error(w, truth);
+    reads += n > 0 ? world_counts(w)->rollup_reads : 0;
+  }
+  /* Each is read for its age, three or four times. */
+  assert_in_range(reads, PROCESSES, 6 * PROCESSES);
+}
+
+WORLD_TEST(exact_statm_adds_no_error) {
+  group(w);
+  for (uint32_t i = 0; i < PROCESSES; i++)
+    world_put(w, process(100 + i));
+  world_run(w, 1);
+  world_run(w, 1);
+  assert_true(kb(w, "pss_error") == 0);
+}
+
+/* --- swap ------------------------------------------------------------------
+ */
+
+static void put_swap(struct world *w, unsigned used_kb) {
+  char text[128];
+
+  snprintf(text, sizeof(text),
+           "MemTotal: 1048576 kB\nSwapTotal: %u kB\nSwapFree: %u kB\n",
+           used_kb ? 1000000 : 0, used_kb ? 1000000 - used_kb : 0);
+  proctree_write(&w->tree, "meminfo", text, strlen(text));
+}
+
+static void put_vm_swap(struct world *w, uint32_t pid, unsigned swap_kb) {
+  char text[128];
+
+  snprintf(text, sizeof(text), "Uid:\t0\t0\t0\t0\nVmSwap:\t%8u kB\n", swap_kb);
+  put_text(w, pid, "status", text);
+}
+
+WORLD_TEST(nothing_is_swapped_out_after_swapoff) {
+  struct fake f = process(10);
+
+  put_swap(w, 500000);
+  f.swap_kb = 4096;
+  world_put(w, f);
+  put_vm_swap(w, 10, 3072); /* the rest is shmem */
+  group(w);
+  world_run(w, 1);
+  assert_true(kb(w, "swap") == 4096);
+  put_swap(w, 0);
+  put_vm_swap(w, 10, 0);
+  world_run(w, 1);
+  assert_int_equal(world_counts(w)->rollup_reads, 0);
+  assert_true(kb(w, "swap") == 0);
+  world_assert(w, "g", "swap_total=0");
+}
+
+/* Two relatives had it in swap together: SwapPss was half of VmSwap. Then it
+ * comes back, and the rollup cannot be read any more. */
+static void come_back_from_swap(struct world *w, unsigned truth_kb) {
+  struct fake f = process(10);
+  char statm[64];
+
+  put_swap(w, 500000);
+  f.private_kb = 1024;
+  f.swap_kb = 4096;
+  world_put(w, f);
+  put_vm_swap(w, 10, 8192);
+  w->settings.policy.max_age_ns = NS_PER_S;
+  group(w);
+  world_run(w, 1);
+  world_run(w, 1);
+  put_vm_swap(w, 10, 0);
+  snprintf(statm, sizeof(statm), "100000 %u 0 0 0 0 0\n", (1024 + 8192) / 4);
+  put_text(w, 10, "statm", statm);
+  proctree_unlink(&w->tree, "10/smaps_rollup");
+  proctree_hang(&w->tree, "10/smaps_rollup");
+  world_run(w, 1);
+  assert_int_equal(world_counts(w)->rollup_reads, 0);
+  expect_within_error(w, truth_kb);
+  assert_true(kb(w, "swap") == 0);
+  proctree_wake(&w->tree, "10/smaps_rollup");
+}
+
+WORLD_TEST(memory_from_swap_may_be_shared) {
+  come_back_from_swap(w, 1024 + 4096);
+}
+
+WORLD_TEST(memory_from_swap_may_be_private) {
+  come_back_from_swap(w, 1024 + 8192);
+}
+
+/* --- refresh "always" ------------------------------------------------------
+ */
+
+/* The last reading stands in for one that hangs: as an estimate. */
+WORLD_TEST(a_reading_that_hangs_has_an_error_where_all_are_read) {
+  struct fake f = process(10);
+  double error = 0;
+
+  f.private_kb = 1024;
+  f.shared_kb = 65536;
+  w->settings.policy.refresh = REFRESH_ALWAYS;
+  w->settings.read_timeout_ns = NS_PER_S / 10;
+  world_keep_state(w);
+  world_put(w, f);
+  group(w);
+  world_run(w, 1);
+  assert_true(kb(w, "pss_error") == 0);
+  proctree_unlink(&w->tree, "10/smaps_rollup");
+  proctree_hang(&w->tree, "10/smaps_rollup");
+  for (int i = 0; i < 3; i++) {
+    world_run(w, 1);
+    world_assert(w, "g", "coverage=0");
+    assert_true(kb(w, "pss_error") > error);
+    error = kb(w, "pss_error");
+  }
+  proctree_wake(&w->tree, "10/smaps_rollup");
+}
+
+/* --- members of a set that differ --------------------------------------------
+ */
+
+static struct fake mapper(uint32_t pid, unsigned mappers) {
+  struct fake f = process(pid);
+
+  f.private_kb = 1024;
+  f.shared_kb = 65536;
+  f.pss_kb = f.private_kb + f.shared_kb / mappers;
+  return f;
+}
+
+/* Its statm cannot be read in the cycle in which two more map the file. */
+WORLD_TEST(a_set_goes_on_while_a_member_is_unknown) {
+  group(w);
+  for (uint32_t pid = 10; pid < 12; pid++)
+    world_put(w, mapper(pid, 2));
+  for (int i = 0; i < 2; i++)
+    world_run(w, 1);
+  for (uint32_t pid = 10; pid < 14; pid++)
+    world_put(w, mapper(pid, 4));
+  put_text(w, 10, "statm", "nonsense\n");
+  put_text(w, 11, "statm", "nonsense\n");
+  world_run(w, 1);
+  for (uint32_t pid = 10; pid < 14; pid++)
+    world_put(w, mapper(pid, 4));
+  for (int i = 0; i < 4; i++) {
+    world_run(w, 1);
+    expect_within_error(w, 4 * 1024 + 65536);
+  }
+}
+
+/* The faults of a parent of which every rollup is read are not asked for: they
+ * must not count as broken for its child, nor teach what its faults mean. The
+ * budget goes to another process, of which more may be wrong. */
+WORLD_TEST(a_relative_that_is_always_read_tells_nothing_of_its_faults) {
+  struct fake parent = process(10), child, other = process(20);
+
+  parent.comm = "p";
+  parent.private_kb = 4096;
+  parent.shared_kb = parent.cow_kb = 65536;
+  parent.faults = 500000;
+  child = parent;
+  child.pid = 11;
+  child.ppid = 10;
+  child.comm = "g";
+  child.starttime = 111;
+  child.faults = 20;
+  other.comm = "h";
+  other.size = 600000;
+  other.shared_kb = 1 << 20;
+  w->settings.read_budget_ns = 1;
+  world_put(w, parent);
+  world_put(w, child);
+  world_group(w, "p", "Comm", "p", NULL, NULL)->policy.refresh = REFRESH_ALWAYS;
+  group(w);
+  world_group(w, "h", "Comm", "h", NULL, NULL);
+  world_run(w, 1);
+  for (int i = 0; i < 4; i++) {
+    other.shared_kb /= 2;
+    world_put(w, other);
+    world_run(w, 1);
+  }
+  child.faults += 4096;
+  child.private_kb += 16384;
+  child.shared_kb -= 16384;
+  child.cow_kb -= 16384;
+  world_put(w, child);
+  for (int i = 0; i < 2; i++) {
+    other.shared_kb /= 2;
+    world_put(w, other);
+    world_run(w, 1);
+    expect_within_error(w, 4096 + 16384 + 24576);
+  }
+}
+
+WORLD_TEST(a_stat_that_hangs_does_not_matter_where_all_is_read) {
+  struct fake f = process(10);
+
+  w->settings.policy.refresh = REFRESH_ALWAYS;
+  f.shared_kb = f.cow_kb = 65536;
+  world_put(w, f);
+  group(w);
+  for (int i = 0; i < 2; i++)
+    world_run(w, 1);
+  proctree_hang(&w->tree, "10/stat");
+  world_run(w, 1);
+  assert_true(world_value(w, "g", "coverage") == 100);
+}

@@ -1,0 +1,245 @@
+#include "test.h"
+
+#include <string.h>
+
+#include "estimate/aggregate.h"
+
+#define SECOND UINT64_C(1000000000)
+#define FIELDS                                                                 \
+  (1U << ROLLUP_RSS | 1U << ROLLUP_PSS | 1U << ROLLUP_PRIVATE_DIRTY)
+
+/* A member of 8 MiB in two groups. The second has another member of 4 MiB that
+ * shares it with processes outside. */
+struct fixture {
+  struct measurer m;
+  struct group_track alone_track, both_track;
+  struct group alone, both, *groups[2];
+  struct group_table table;
+  struct process p, other, *processes[2];
+  struct track track, other_track;
+};
+
+static const struct rollup shared_by_four = {
+    .known = FIELDS | 1U << ROLLUP_ANONYMOUS,
+    .bytes = {[ROLLUP_RSS] = 4096 * KIB,
+              [ROLLUP_PSS] = 1024 * KIB,
+              [ROLLUP_SHARED_DIRTY] = 4096 * KIB,
+              [ROLLUP_ANONYMOUS] = 4096 * KIB}};
+
+static const struct rollup halves = {
+    .known = FIELDS | 1U << ROLLUP_ANONYMOUS,
+    .bytes = {[ROLLUP_RSS] = 8192 * KIB,
+              [ROLLUP_PSS] = 5120 * KIB,
+              [ROLLUP_PRIVATE_DIRTY] = 2048 * KIB,
+              [ROLLUP_SHARED_DIRTY] = 6144 * KIB}};
+
+/* Makes it be read, so many seconds ago. */
+static void have_read(struct fixture *f, struct track *t,
+                      const struct rollup *rollup, unsigned seconds) {
+  struct estimator then = f->m.estimator;
+  struct reading r = {.rollup = rollup};
+
+  then.now_ns -= seconds * SECOND;
+  estimator_correct(&then, t, &r);
+}
+
+static void observe(struct fixture *f, struct process *p) {
+  struct observation o = {.resident_pages = (uint32_t)p->statm.resident_pages};
+
+  p->track->is_asked = true;
+  estimator_observe(&f->m.estimator, p->track, &f->alone_track.sharing, &o);
+}
+
+static int make(void **state) {
+  static struct fixture f;
+
+  f = (struct fixture){
+      .m = {.kernel_fields = FIELDS,
+            .estimator = {.now_ns = 1000 * SECOND, .page_size = PAGE}},
+      .alone = {.track = &f.alone_track},
+      .both = {.track = &f.both_track},
+      .groups = {&f.alone, &f.both},
+      .table = {.groups = f.groups, .n = 2},
+      .p = {.state = PROCESS_ALIVE,
+            .threads = 3,
+            .statm = {.size_pages = 4096, .resident_pages = 2048},
+            .groups = f.groups,
+            .n_groups = 2,
+            .track = &f.track},
+      .other = {.state = PROCESS_ALIVE,
+                .threads = 1,
+                .statm = {.size_pages = 1024, .resident_pages = 1024},
+                .groups = f.groups + 1,
+                .n_groups = 1,
+                .track = &f.other_track},
+      .processes = {&f.p, &f.other}};
+  sharing_init(&f.alone_track.sharing, 0);
+  sharing_init(&f.both_track.sharing, 0);
+  observe(&f, &f.p);
+  observe(&f, &f.other);
+  have_read(&f, &f.other_track, &shared_by_four, 0);
+  f.other_track.is_read = true;
+  *state = &f;
+  return 0;
+}
+
+#define AGGREGATE_TEST(name) TEST_WITH(name, make, NULL, struct fixture *f)
+
+static void make_read(struct fixture *f) {
+  have_read(f, &f->track, &halves, 0);
+  f->track.is_read = true;
+}
+
+static void make_estimated(struct fixture *f) {
+  have_read(f, &f->track, &halves, 7);
+  estimator_expect(&f->m.estimator, &f->track);
+}
+
+static void make_guessed(struct fixture *f) { (void)f; }
+
+static void make_unasked(struct fixture *f) { f->track.is_asked = false; }
+
+static void make_unreadable(struct fixture *f) {
+  have_read(f, &f->track, &halves, 7);
+  f->track.is_unreadable = true;
+}
+
+static void make_vfork(struct fixture *f) {
+  f->p.is_in_parents_mm = true;
+  f->track.is_read = true; /* in the cycle before */
+}
+
+static void make_unknown(struct fixture *f) { f->p.state = PROCESS_UNKNOWN; }
+
+static void make_gone(struct fixture *f) {
+  make_read(f);
+  f->p.state = PROCESS_GONE;
+}
+
+static const struct {
+  const char *label;
+  void (*make)(struct fixture *f);
+  enum estimate_source source;
+  uint64_t processes, threads, resident, pss, unreadable, unknown, unasked;
+} cases[] = {
+    {"read", make_read, SOURCE_READ, 1, 3, 8192, 5120, 0, 0, 0},
+    {"estimated", make_estimated, SOURCE_ESTIMATED, 1, 3, 8192, 5120, 0, 0, 0},
+    {"guessed", make_guessed, SOURCE_GUESSED, 1, 3, 8192, 8192, 0, 0, 0},
+    {"unasked", make_unasked, SOURCE_STATM, 1, 3, 8192, 0, 0, 0, 1},
+    {"unreadable", make_unreadable, SOURCE_UNREADABLE, 1, 3, 8192, 0, 1, 0, 0},
+    {"vfork", make_vfork, SOURCE_PARENT, 1, 3, 0, 0, 0, 0, 0},
+    {"unknown", make_unknown, SOURCE_NONE, 1, 3, 0, 0, 1, 1, 0},
+    {"gone", make_gone, SOURCE_NONE, 0, 0, 0, 0, 0, 0, 0},
+};
+#define CASES LENGTH(cases)
+
+static void add(struct fixture *f) {
+  const struct process_table t = {.processes = f->processes, .n = 2, .cap = 2};
+
+  aggregate_all(&f->m, &t, &f->table);
+}
+
+static void check_sums(const struct usage *u, size_t i) {
+  if (u->processes != cases[i].processes || u->threads != cases[i].threads ||
+      u->resident != cases[i].resident * KIB ||
+      u->rollup.bytes[ROLLUP_PSS] != cases[i].pss * KIB ||
+      u->unreadable != cases[i].unreadable || u->unknown != cases[i].unknown ||
+      u->unasked != cases[i].unasked)
+    fail_msg("%s", cases[i].label);
+}
+
+TEST(each_process_adds_once_to_each_group) {
+  void *fixture, **state = &fixture;
+
+  for (size_t i = 0; i < CASES; i++) {
+    struct fixture *f;
+
+    make(state);
+    f = *state;
+    cases[i].make(f);
+    add(f);
+    check_sums(&f->alone.usage, i);
+    assert_int_equal(f->both.usage.processes, cases[i].processes + 1);
+    assert_int_equal(f->alone_track.last_pss, cases[i].pss * KIB);
+  }
+}
+
+/* A process that is counted elsewhere is not known by itself. */
+TEST(a_process_by_itself_has_the_sums_that_it_adds) {
+  void *fixture, **state = &fixture;
+
+  for (size_t i = 0; i < CASES; i++) {
+    struct fixture *f;
+    struct estimate est;
+    struct usage u;
+
+    make(state);
+    f = *state;
+    cases[i].make(f);
+    add(f);
+    aggregate_estimate(&f->m, &f->p, &est);
+    assert_int_equal(est.source, cases[i].source);
+    aggregate_one(&f->p, &est, PAGE, &u);
+    assert_int_equal(u.rollup.bytes[ROLLUP_PSS], cases[i].pss * KIB);
+    if (est.source == SOURCE_NONE || est.source == SOURCE_PARENT) {
+      assert_int_equal(u.unknown, 1);
+      assert_int_equal(u.unreadable, 1);
+      assert_int_equal(u.resident, 0);
+    } else {
+      check_sums(&u, i);
+    }
+  }
+}
+
+AGGREGATE_TEST(an_estimate_has_its_age_and_its_error) {
+  struct estimate est;
+
+  make_estimated(f);
+  add(f);
+  aggregate_estimate(&f->m, &f->p, &est);
+  assert_int_equal(est.age_ns, 7 * SECOND);
+  assert_true(est.error_bytes > 0 && est.error_bytes < 5120 * KIB);
+  assert_int_equal(f->alone.usage.oldest_age_ns, 7 * SECOND);
+  assert_int_equal(f->alone.usage.error_bytes, est.error_bytes);
+  assert_int_equal(f->alone.usage.fresh_pss, 0);
+}
+
+/* It goes by the other members of each group, as far as the process is no
+ * larger than they are: the rest is taken to be private. */
+AGGREGATE_TEST(a_guess_may_be_wrong_by_all_of_it) {
+
+  add(f);
+  assert_int_equal(f->alone.usage.error_bytes, 8192 * KIB);
+  assert_int_equal(f->both.usage.error_bytes, 8192 * KIB);
+  assert_int_equal(f->alone.usage.rollup.bytes[ROLLUP_PSS], 8192 * KIB);
+  assert_int_equal(f->both.usage.rollup.bytes[ROLLUP_PSS],
+                   (1024 + 1024 + 4096) * KIB);
+}
+
+AGGREGATE_TEST(a_process_in_no_group_has_its_statm) {
+  struct estimate est;
+  struct usage u;
+
+  f->p.n_groups = 0;
+  add(f);
+  assert_int_equal(f->alone.usage.processes, 0);
+  aggregate_estimate(&f->m, &f->p, &est);
+  assert_int_equal(est.source, SOURCE_STATM);
+  aggregate_one(&f->p, &est, PAGE, &u);
+  assert_int_equal(u.resident, 8192 * KIB);
+  assert_int_equal(u.unasked, 1);
+}
+
+AGGREGATE_TEST(why_it_was_not_read_is_told_of_an_estimate) {
+  struct estimate est;
+
+  f->track.deferral = DEFERRED_BUDGET;
+  aggregate_estimate(&f->m, &f->p, &est);
+  assert_int_equal(est.deferral, DEFERRED_BUDGET);
+  f->p.hung.until_ns = f->m.estimator.now_ns + 1;
+  aggregate_estimate(&f->m, &f->p, &est);
+  assert_int_equal(est.deferral, DEFERRED_HUNG);
+  f->track.is_unreadable = true;
+  aggregate_estimate(&f->m, &f->p, &est);
+  assert_int_equal(est.deferral, DEFERRED_NOT);
+}

@@ -1,0 +1,349 @@
+#include "test.h"
+
+#include "estimate/fork_family.h"
+#include "estimate/track.h"
+#include "process/process.h"
+
+#include <string.h>
+
+#define MOST 80
+
+/* Processes with the pids from 1 on: each runs what its parent had loaded. */
+struct world {
+  struct process p[MOST + 1];
+  struct process *by_pid[MOST];
+  struct process_table t;
+};
+
+static void begin(struct world *w, size_t n) {
+  memset(w, 0, sizeof(*w));
+  w->t.processes = w->by_pid;
+  w->t.n = n;
+  for (uint32_t pid = 1; pid <= n; pid++) {
+    w->p[pid] = (struct process){.pid = pid,
+                                 .state = PROCESS_ALIVE,
+                                 .starttime_ticks = 100 + pid,
+                                 .image = 7,
+                                 .start_stack = 0x7ffc1000,
+                                 .statm = {.text_pages = 40}};
+    w->by_pid[pid - 1] = &w->p[pid];
+  }
+}
+
+static void set_parent(struct world *w, uint32_t child, uint32_t parent) {
+  w->p[child].parent_pid = parent;
+  w->p[child].parent_starttime = w->p[parent].starttime_ticks;
+  w->p[child].is_linked = true;
+}
+
+static struct fork_family *family_of(const struct world *w, uint32_t pid) {
+  return w->p[pid].track ? w->p[pid].track->family : NULL;
+}
+
+static uint32_t size_of(const struct world *w, uint32_t pid) {
+  return fork_family_size(w->p[pid].track);
+}
+
+static void refresh(struct world *w) {
+  for (size_t i = 0; i < w->t.n; i++)
+    if (w->t.processes[i]->state == PROCESS_ALIVE)
+      assert_int_equal(track_refresh(w->t.processes[i]), 0);
+}
+
+static void update(struct world *w) {
+  refresh(w);
+  for (size_t i = 0; i < w->t.n; i++)
+    if (w->t.processes[i]->state == PROCESS_ALIVE)
+      assert_int_equal(fork_family_update(&w->t, w->t.processes[i]), 0);
+}
+
+static void exec(struct process *p) {
+  p->image++;
+  p->start_stack += 0x5000;
+}
+
+static void end(struct world *w) {
+  for (uint32_t pid = 1; pid <= MOST; pid++) {
+    track_free(&w->p[pid]);
+  }
+}
+
+/* Processes are numbered from 1 by their place in a string. */
+static const struct {
+  const char *label;
+  const char *parents;  /* of each; '.' for none */
+  const char *changes;  /* pairs of a letter and a process, after a cycle */
+  const char *families; /* after the next: the same letter, the same family */
+} histories[] = {
+    {"a process alone has no family", ".", "", "."},
+    {"a forked child joins its parent", ".11", "", "aaa"},
+    {"grandchildren join too", ".12", "", "aaa"},
+    {"children of others are no relatives", "..12", "", "abab"},
+    {"a process that execs leaves", ".11", "e2", "a.a"},
+    {"a parent that execs leaves its children", ".11", "e1", ".aa"},
+    /* PostgreSQL and php-fpm do it: the image differs, the memory does not. */
+    {"a change of name is no exec", ".11", "n2", "aaa"},
+    {"another text is another program", ".11", "t2t3", "a.."},
+    {"orphans stay relatives", ".11", "g1", ".aa"},
+    /* Pids wrap around, and the table goes by pid. */
+    {"a parent of higher pid comes later", "2.", "", "aa"},
+};
+
+static void apply_change(struct world *w, char change, uint32_t pid) {
+  struct process *p = &w->p[pid];
+
+  if (change == 'e')
+    exec(p);
+  if (change == 'n')
+    p->image++;
+  if (change == 't')
+    p->statm.text_pages++;
+  if (change != 'g')
+    return;
+  fork_family_leave(p->track);
+  p->state = PROCESS_GONE;
+}
+
+static void check_families(struct world *w, const char *families,
+                           const char *label) {
+  for (uint32_t a = 1; families[a - 1]; a++) {
+    uint32_t members = 0;
+
+    for (uint32_t b = 1; families[b - 1]; b++) {
+      bool is_one =
+          families[a - 1] != '.' && families[a - 1] == families[b - 1];
+
+      members += is_one;
+      if (a != b &&
+          is_one != (family_of(w, a) && family_of(w, a) == family_of(w, b)))
+        fail_msg("%s: %u and %u", label, a, b);
+    }
+    if (families[a - 1] != '.' && size_of(w, a) != members)
+      fail_msg("%s: the family of %u has %u members", label, a, size_of(w, a));
+    if (w->p[a].state == PROCESS_ALIVE && members == 0 && size_of(w, a) != 1)
+      fail_msg("%s: %u is not alone", label, a);
+  }
+}
+
+TEST(relatives_run_the_program_of_a_common_ancestor) {
+  for (size_t i = 0; i < LENGTH(histories); i++) {
+    const char *parents = histories[i].parents;
+    struct world w;
+
+    begin(&w, strlen(parents));
+    for (uint32_t pid = 1; parents[pid - 1]; pid++)
+      if (parents[pid - 1] != '.') {
+        uint32_t parent = (uint32_t)(parents[pid - 1] - '0');
+
+        if (parent > pid)
+          w.p[pid].starttime_ticks = 1000;
+        set_parent(&w, pid, parent);
+      }
+    update(&w);
+    for (const char *c = histories[i].changes; *c; c += 2)
+      apply_change(&w, c[0], (uint32_t)(c[1] - '0'));
+    for (int cycle = 0; cycle < 2; cycle++) { /* nothing is counted twice */
+      update(&w);
+      check_families(&w, histories[i].families, histories[i].label);
+    }
+    end(&w);
+  }
+}
+
+TEST(a_process_that_leaves_takes_no_pages_along) {
+  struct world w;
+
+  begin(&w, 2);
+  set_parent(&w, 2, 1);
+  update(&w);
+  w.p[2].track->counted_pages = 7;
+  exec(&w.p[2]);
+  update(&w);
+  assert_int_equal(w.p[2].track->counted_pages, 0);
+  end(&w);
+}
+
+/* The same program again by exec has another stack; where that is hidden, the
+ * size of the text tells. */
+TEST(a_child_of_another_program_does_not_join) {
+  struct world w;
+
+  begin(&w, 3);
+  set_parent(&w, 2, 1);
+  set_parent(&w, 3, 1);
+  w.p[2].start_stack += 0x1000;
+  w.p[3].statm.text_pages++;
+  update(&w);
+  for (uint32_t pid = 1; pid <= 3; pid++)
+    assert_null(family_of(&w, pid));
+  end(&w);
+}
+
+TEST(a_new_family_has_learnt_nothing) {
+  const struct fork_family *f;
+  struct world w;
+
+  begin(&w, 2);
+  set_parent(&w, 2, 1);
+  update(&w);
+  f = family_of(&w, 1);
+  assert_true(f && f->cow_broken == 0 && f->cow_breaks == 1);
+  assert_true(f && f->cow_error > 0 && f->cow_error <= 1);
+  end(&w);
+}
+
+TEST(a_child_of_one_that_has_execed_joins_the_new_program) {
+  struct world w;
+
+  begin(&w, 3);
+  set_parent(&w, 2, 1);
+  w.t.n = 2;
+  update(&w);
+  exec(&w.p[1]);
+  w.p[3].start_stack = w.p[1].start_stack;
+  w.p[3].image = w.p[1].image;
+  set_parent(&w, 3, 1);
+  w.t.n = 3;
+  update(&w);
+  assert_ptr_equal(family_of(&w, 3), family_of(&w, 1));
+  assert_int_equal(size_of(&w, 1), 2);
+  assert_int_equal(size_of(&w, 2), 1);
+  end(&w);
+}
+
+/* AddressSanitizer sees whether that is so. */
+TEST(the_last_member_takes_the_family_away) {
+  struct world w;
+
+  begin(&w, 3);
+  set_parent(&w, 2, 1);
+  set_parent(&w, 3, 2);
+  update(&w);
+  fork_family_leave(w.p[1].track);
+  assert_int_equal(size_of(&w, 1), 1);
+  assert_int_equal(size_of(&w, 3), 2);
+  fork_family_leave(w.p[3].track);
+  fork_family_leave(w.p[3].track);
+  assert_int_equal(size_of(&w, 2), 1);
+  assert_non_null(family_of(&w, 2));
+  fork_family_leave(w.p[2].track);
+  end(&w);
+}
+
+TEST(without_a_parent_there_is_none_to_join) {
+  struct world w;
+
+  begin(&w, 4);
+  w.p[2].parent_pid = 77; /* not in the table */
+  set_parent(&w, 3, 1);
+  w.p[3].parent_starttime++; /* another had that pid */
+  set_parent(&w, 4, 1);
+  w.p[1].state = PROCESS_GONE;
+  update(&w);
+  for (uint32_t pid = 1; pid <= 4; pid++)
+    assert_null(family_of(&w, pid));
+  end(&w);
+}
+
+/* Its parent's stat could not be read in the first cycle. */
+TEST(a_child_that_is_linked_late_joins) {
+  struct world w;
+  uint32_t size;
+
+  begin(&w, 2);
+  w.p[2].parent_pid = 1;
+  w.p[1].state = PROCESS_UNKNOWN;
+  update(&w);
+  w.p[1].state = PROCESS_ALIVE;
+  process_table_link(&w.t, &w.p[2]);
+  assert_true(w.p[2].is_linked);
+  update(&w);
+  size = size_of(&w, 2);
+  end(&w);
+  assert_int_equal(size, 2);
+}
+
+/* Pids have wrapped around, and the child comes before its parent. */
+TEST(a_child_seen_before_its_parents_exec_joins) {
+  struct fork_family *parents, *childs;
+  struct world w;
+
+  begin(&w, 3);
+  w.t.processes = w.by_pid + 1; /* pid 1 is to be born */
+  w.t.n = 2;
+  set_parent(&w, 3, 2);
+  update(&w);
+  exec(&w.p[2]);
+  w.p[1].start_stack = w.p[2].start_stack;
+  w.p[1].image = w.p[2].image;
+  w.p[1].starttime_ticks = 1000;
+  set_parent(&w, 1, 2);
+  w.t.processes = w.by_pid;
+  w.t.n = 3;
+  update(&w);
+  parents = family_of(&w, 2);
+  childs = family_of(&w, 1);
+  end(&w);
+  assert_non_null(parents);
+  assert_ptr_equal(childs, parents);
+}
+
+/* Pids have wrapped around: each comes before its parent, and none is decided
+ * when the first one is. */
+TEST(descendants_seen_before_their_ancestors_join_the_first) {
+  struct world w;
+
+  begin(&w, 5);
+  for (uint32_t pid = 1; pid < 5; pid++)
+    set_parent(&w, pid, pid + 1);
+  refresh(&w);
+  fork_family_update(&w.t, &w.p[1]);
+  assert_non_null(family_of(&w, 5));
+  assert_ptr_equal(family_of(&w, 1), family_of(&w, 5));
+  update(&w);
+  for (uint32_t pid = 1; pid <= 5; pid++)
+    assert_int_equal(size_of(&w, pid), 5);
+  end(&w);
+}
+
+/* As many as stand between are looked at, and no more. */
+TEST(ancestors_are_sought_so_far_and_no_farther) {
+  enum { TRIED = 64 };
+  struct world w;
+
+  begin(&w, MOST);
+  for (uint32_t pid = 1; pid < MOST; pid++)
+    set_parent(&w, pid, pid + 1);
+  refresh(&w);
+  fork_family_update(&w.t, &w.p[1]);
+  assert_ptr_equal(family_of(&w, 1), family_of(&w, 2 + TRIED));
+  for (uint32_t pid = 2; pid <= MOST; pid++)
+    if (pid != 2 + TRIED)
+      assert_null(family_of(&w, pid));
+  end(&w);
+}
+
+/* Only a broken tree can have one. */
+TEST(a_ring_of_parents_is_one_family_without_anybody_twice) {
+  for (uint32_t n = 2; n <= MOST; n++) {
+    struct world w;
+    uint32_t sum = 0;
+
+    begin(&w, n);
+    for (uint32_t pid = 1; pid <= n; pid++)
+      set_parent(&w, pid, pid % n + 1);
+    update(&w);
+    update(&w);
+    for (uint32_t pid = 1; pid <= n; pid++) {
+      const struct fork_family *family = family_of(&w, pid);
+      uint32_t members = 0;
+
+      assert_non_null(family);
+      for (uint32_t other = 1; other <= n; other++)
+        members += family_of(&w, other) == family;
+      sum += family->members != members;
+    }
+    end(&w);
+    assert_int_equal(sum, 0);
+  }
+}

@@ -1,0 +1,277 @@
+#include "test.h"
+
+#include "match/group.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct report report = {.metrics = 1};
+
+#define HOUR_NS (UINT64_C(3600) * NS_PER_S)
+
+static struct group *take(struct group_table *t, const char *name,
+                          bool is_fixed) {
+  struct group *g = NULL;
+
+  assert_int_equal(group_table_get_or_add(t, name, is_fixed, &report, &g), 0);
+  assert_non_null(g);
+  return g;
+}
+
+static bool is_refused(struct group_table *t, const char *name) {
+  struct group untouched, *g = &untouched;
+  size_t before = t->n;
+
+  if (group_table_get_or_add(t, name, false, &report, &g) == 0)
+    return false;
+  assert_ptr_equal(g, &untouched);
+  assert_int_equal(t->n, before);
+  return true;
+}
+
+/* In order, without double names, and with the count right. */
+static void check_table(const struct group_table *t) {
+  size_t made = 0;
+
+  for (size_t i = 0; i < t->n; i++) {
+    made += !t->groups[i]->is_fixed;
+    if (i > 0 && strcmp(t->groups[i - 1]->name, t->groups[i]->name) >= 0)
+      fail_msg("%s before %s", t->groups[i - 1]->name, t->groups[i]->name);
+  }
+  assert_int_equal(t->made_by_template, made);
+  assert_in_range(t->n, 0, t->cap);
+}
+
+TEST(groups_stand_in_the_order_of_their_names) {
+  static const char *const names[] = {"m", "c", "x", "a", "b",  "z", "ma",
+                                      "l", "",  "A", "~", "aa", "m "};
+  const size_t n = LENGTH(names);
+  struct group_table t = {.max_templates = 100};
+
+  for (size_t i = 0; i < n; i++) {
+    struct group *g = take(&t, names[i], i % 2);
+
+    check_table(&t);
+    assert_int_equal(t.n, i + 1);
+    assert_string_equal(g->name, names[i]);
+    assert_int_equal(g->is_fixed, i % 2);
+    assert_ptr_equal(g->report, &report);
+    assert_int_equal(g->references, 0);
+    assert_int_equal(g->usage.processes, 0);
+  }
+  group_table_done(&t);
+}
+
+TEST(a_name_that_is_there_is_found) {
+  static const struct report other = {.metrics = 2};
+  struct group_table t = {.max_templates = 100};
+  struct group *web = take(&t, "web", true), *db = take(&t, "db", false), *g;
+
+  assert_ptr_equal(take(&t, "web", true), web);
+  assert_ptr_equal(take(&t, "db", false), db);
+  assert_int_equal(group_table_get_or_add(&t, "web", false, &other, &g), 0);
+  assert_ptr_equal(g, web);
+  assert_true(web->is_fixed);
+  assert_ptr_equal(web->report, &report);
+  assert_int_equal(web->references, 0);
+  assert_int_equal(t.n, 2);
+  check_table(&t);
+  group_table_done(&t);
+}
+
+TEST(the_longest_name_is_kept_whole) {
+  struct group_table t = {.max_templates = 2};
+  char a[GROUP_NAME_SIZE], b[GROUP_NAME_SIZE];
+  struct group *g;
+
+  memset(a, 'a', sizeof(a));
+  a[GROUP_NAME_SIZE - 1] = '\0';
+  memcpy(b, a, sizeof(b));
+  b[GROUP_NAME_SIZE - 2] = 'b';
+  g = take(&t, a, false);
+  assert_string_equal(g->name, a);
+  assert_ptr_not_equal(take(&t, b, false), g);
+  assert_ptr_equal(take(&t, a, false), g);
+  group_table_done(&t);
+}
+
+/* Makes the group and lets go of it; false where it is refused. */
+static bool try(struct group_table *t, const char *name) {
+  struct group *g;
+
+  if (is_refused(t, name))
+    return false;
+  g = take(t, name, false);
+  g->references = 1;
+  group_table_release(t, g);
+  return true;
+}
+
+TEST(templates_make_so_many_groups_and_no_more) {
+  struct group_table t = {.max_templates = 2};
+  struct group *a, *b;
+
+  take(&t, "fixed", true);
+  a = take(&t, "a", false);
+  assert_false(group_table_is_full(&t));
+  b = take(&t, "b", false);
+  assert_true(group_table_is_full(&t));
+  assert_true(is_refused(&t, "c"));
+  assert_ptr_equal(take(&t, "a", false), a);
+  take(&t, "fixed", false);
+  take(&t, "fixed too", true);
+  assert_true(is_refused(&t, "c"));
+
+  b->references = 1;
+  group_table_release(&t, b);
+  assert_false(group_table_is_full(&t));
+  /* Beside the first two, two may be new in an hour. */
+  assert_true(try(&t, "c") && try(&t, "d"));
+  assert_true(is_refused(&t, "e"));
+  assert_true(try(&t, "b") && try(&t, "c"));
+  group_table_begin(&t, 1);
+  group_table_begin(&t, 1 + HOUR_NS / 2);
+  take(&t, "e", false);
+  assert_true(is_refused(&t, "b"));
+  check_table(&t);
+  group_table_done(&t);
+}
+
+TEST(a_group_goes_with_its_last_reference) {
+  struct group_table t = {.max_templates = 100};
+  struct group *g = take(&t, "b", false);
+
+  take(&t, "a", false);
+  take(&t, "c", false);
+  g->references = 3;
+  group_table_release(&t, g);
+  group_table_release(&t, g);
+  assert_int_equal(g->references, 1);
+  assert_int_equal(t.n, 3);
+  group_table_release(&t, g);
+  assert_int_equal(t.n, 2);
+  assert_string_equal(t.groups[0]->name, "a");
+  assert_string_equal(t.groups[1]->name, "c");
+  check_table(&t);
+  group_table_done(&t);
+}
+
+TEST(a_fixed_group_stays_without_references) {
+  struct group_table t = {.max_templates = 0};
+  struct group *g = take(&t, "web", true);
+
+  for (int again = 0; again < 2; again++) {
+    g->references = 1;
+    group_table_release(&t, g);
+    assert_int_equal(t.n, 1);
+    assert_int_equal(g->references, 0);
+    assert_ptr_equal(take(&t, "web", true), g);
+  }
+  group_table_done(&t);
+}
+
+TEST(a_group_that_comes_back_has_used_nothing) {
+  struct group_table t = {.max_templates = 1};
+  struct group *g = take(&t, "a", false);
+
+  g->usage.processes = 7;
+  g->references = 1;
+  group_table_release(&t, g);
+  assert_int_equal(take(&t, "a", false)->usage.processes, 0);
+  group_table_done(&t);
+}
+
+TEST(reset_forgets_the_usages_alone) {
+  static const struct usage nothing;
+  struct group_table t = {.max_templates = 100};
+
+  for (int i = 0; i < 3; i++) {
+    struct group *g = take(&t, (const char *const[]){"a", "b", "c"}[i], i == 1);
+
+    memset(&g->usage, 0xaa, sizeof(g->usage));
+    g->references = (size_t)i + 1;
+  }
+  group_table_reset(&t);
+  assert_int_equal(t.n, 3);
+  for (size_t i = 0; i < 3; i++) {
+    assert_memory_equal(&t.groups[i]->usage, &nothing, sizeof(nothing));
+    assert_int_equal(t.groups[i]->references, i + 1);
+    assert_ptr_equal(t.groups[i]->report, &report);
+  }
+  group_table_done(&t);
+}
+
+static uint64_t seed;
+
+static unsigned draw(unsigned below) {
+  seed ^= seed << 13;
+  seed ^= seed >> 7;
+  seed ^= seed << 17;
+  return (unsigned)(seed % below);
+}
+
+/* Against a model: how many references each of 64 names has. */
+TEST(any_order_of_takes_and_releases_keeps_the_table_right) {
+  struct group_table t = {.max_templates = 40};
+  unsigned references[64] = {0}, groups = 0;
+  char name[8];
+
+  seed = 4711;
+  for (int step = 0; step < 20000; step++) {
+    unsigned i = draw(64);
+    struct group *g;
+
+    group_table_begin(&t, (uint64_t)(step + 1) * HOUR_NS);
+    snprintf(name, sizeof(name), "g%u", i);
+    if (draw(2)) {
+      if (references[i] == 0 && groups == t.max_templates) {
+        assert_true(is_refused(&t, name));
+        continue;
+      }
+      g = take(&t, name, false);
+      assert_int_equal(g->references++, references[i]);
+      groups += references[i]++ == 0;
+    } else if (references[i] > 0) {
+      group_table_release(&t, take(&t, name, false));
+      groups -= --references[i] == 0;
+    }
+    assert_int_equal(t.n, groups);
+    check_table(&t);
+  }
+  group_table_done(&t);
+}
+
+/* Four times as many as there may be are known, those that were in use last. */
+TEST(names_that_are_known_cost_nothing) {
+  struct group_table t = {.max_templates = 4};
+  char name[16];
+
+  group_table_begin(&t, 1);
+  assert_true(try(&t, "used"));
+  take(&t, "live", false)->references = 1;
+  for (int i = 0; i < 14; i++) {
+    snprintf(name, sizeof(name), "g%d", i);
+    group_table_begin(&t, (uint64_t)(i + 2) * HOUR_NS);
+    assert_true(try(&t, name));
+    assert_true(try(&t, "used"));
+  }
+  for (int i = 0; i < 4; i++) {
+    snprintf(name, sizeof(name), "h%d", i);
+    assert_int_equal(try(&t, name), i < 3);
+  }
+  group_table_release(&t, take(&t, "live", false));
+  assert_true(try(&t, "live") && try(&t, "used") && try(&t, "g13"));
+  assert_false(try(&t, "g0"));
+  assert_int_equal(t.n_known, 16);
+  group_table_done(&t);
+}
+
+TEST(a_table_that_is_done_is_empty) {
+  struct group_table t = {.max_templates = 5};
+
+  group_table_done(&t);
+  take(&t, "a", true)->references = 3;
+  group_table_done(&t);
+  assert_int_equal(t.n, 0);
+  assert_null(t.groups);
+}

@@ -1,0 +1,881 @@
+/* Rules at work on processes: who ends up in which group. */
+#include "test.h"
+
+#include <malloc.h>
+#include <math.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "match/match.h"
+
+#include "parsed.h"
+#include "world.h"
+
+/* How often an expression was compared with a name, and how long it takes with
+ * a long name. */
+static unsigned regexecs;
+static uint64_t long_name_ns;
+
+static void pass_time(const char *text) {
+  if (strlen(text) > ORDINARY_MAX)
+    world_pass(long_name_ns);
+}
+
+int __real_regexec(const regex_t *, const char *, size_t, regmatch_t[], int);
+int __wrap_regexec(const regex_t *, const char *, size_t, regmatch_t[], int);
+int __wrap_regexec(const regex_t *regex, const char *text, size_t n,
+                   regmatch_t match[], int flags) {
+  regexecs++;
+  pass_time(text);
+  return __real_regexec(regex, text, n, match, flags);
+}
+
+int __real_fnmatch(const char *, const char *, int);
+int __wrap_fnmatch(const char *, const char *, int);
+int __wrap_fnmatch(const char *pattern, const char *text, int flags) {
+  pass_time(text);
+  return __real_fnmatch(pattern, text, flags);
+}
+
+static int make(void **state) {
+  long_name_ns = 0;
+  return world_setup(state);
+}
+
+#define WORLD_TEST(name) TEST_WITH(name, make, world_teardown, struct world *w)
+
+/* A process of 100 kB. Start times follow the pids. */
+static struct fake process(uint32_t pid, uint32_t ppid, const char *comm) {
+  return (struct fake){.pid = pid,
+                       .ppid = ppid,
+                       .comm = comm,
+                       .starttime = pid * 10,
+                       .start_stack = 0x7ff000000000 + pid * 0x100000UL,
+                       .private_kb = 100};
+}
+
+static void put(struct world *w, uint32_t pid, uint32_t ppid,
+                const char *comm) {
+  struct fake f = process(pid, ppid, comm);
+
+  proctree_put(&w->tree, &f);
+}
+
+/* Processes as "pid ppid comm, ...". */
+static void put_all(struct world *w, const char *processes) {
+  unsigned pid, ppid;
+  char comm[16];
+  int len;
+
+  for (; sscanf(processes, "%u %u %15[^,]%n", &pid, &ppid, comm, &len) == 3;
+       processes += processes[len] ? len + 1 : len)
+    put(w, pid, ppid, comm);
+  assert_string_equal(processes, "");
+}
+
+/* The program that it calls shows in its size. */
+static void exec(struct world *w, uint32_t pid, uint32_t ppid,
+                 const char *comm) {
+  struct fake f = process(pid, ppid, comm);
+
+  f.size = 999;
+  proctree_put(&w->tree, &f);
+}
+
+#define HOUR 3600
+
+static void put_in_unit(struct world *w, uint32_t pid, const char *cgroup,
+                        unsigned uid) {
+  struct fake f = {.pid = pid,
+                   .ppid = 1,
+                   .comm = "daemon",
+                   .starttime = pid * 10,
+                   .private_kb = 100,
+                   .cgroup = cgroup,
+                   .uid = uid};
+
+  proctree_put(&w->tree, &f);
+}
+
+WORLD_TEST(first_rule_that_matches_takes_the_process) {
+  put_all(w, "1 0 one, 2 1 two");
+  world_group(w, "a", "Comm", "o*", NULL, NULL);
+  world_group(w, "b", "Comm", "*", NULL, NULL);
+  world_run(w, 0);
+  world_assert_members(w, "a=1 b=1");
+}
+
+WORLD_TEST(ignored_processes_are_in_no_group_below) {
+  put_all(w, "1 0 one, 2 1 two");
+  world_group(w, NULL, "Comm", "one", NULL, NULL);
+  world_group(w, "all", "Comm", "*", NULL, NULL);
+  world_other(w, "rest");
+  world_run(w, 0);
+  world_assert_members(w, "all=1 rest=0");
+}
+
+WORLD_TEST(other_takes_processes_that_no_rule_has_taken) {
+  put_all(w, "1 0 one, 2 1 two");
+  world_group(w, "a", "Comm", "one", NULL, NULL);
+  world_other(w, "rest");
+  world_run(w, 0);
+  assert_int_equal(world_members(w, "rest"), 1);
+}
+
+WORLD_TEST(without_other_the_rest_is_not_counted) {
+  put_all(w, "1 0 one, 2 1 two");
+  world_group(w, "a", "Comm", "one", NULL, NULL);
+  world_run(w, 0);
+  assert_int_equal(world_groups(w), 1);
+  assert_int_equal(world_counts(w)->processes, 2);
+  assert_int_equal(world_counts(w)->matched, 1);
+}
+
+WORLD_TEST(continue_offers_processes_to_the_rules_below) {
+  put_in_unit(w, 1, "/system.slice/web.service", 7);
+  put_in_unit(w, 2, "/system.slice/db.service", 12345);
+  put_in_unit(w, 3, "/user", 7);
+  world_group(w, "user-%{user}", "User", "*", NULL, NULL)->is_view = true;
+  world_group(w, "%{unit}", "Unit", "*", NULL, NULL);
+  world_other(w, "rest");
+  world_run(w, 0);
+  world_assert_members(w,
+                       "user-seven=2 user-12345=1 web.service=1 db.service=1");
+  /* A view takes nothing, so that services and the rest add up to all. */
+  assert_int_equal(world_members(w, "rest"), 1);
+}
+
+WORLD_TEST(two_rules_with_one_name_count_a_process_once) {
+  put(w, 1, 0, "one");
+  world_group(w, "%{comm}", "Comm", "*", NULL, NULL)->is_view = true;
+  world_group(w, "one", "Comm", "one", NULL, NULL);
+  world_run(w, 0);
+  assert_int_equal(world_members(w, "one"), 1);
+  world_assert(w, "one", "pss=102400");
+}
+
+WORLD_TEST(process_without_the_value_of_a_placeholder_is_passed_on) {
+  put_in_unit(w, 1, "/", 0);
+  put_in_unit(w, 2, "/system.slice/db.service", 0);
+  world_group(w, "unit-%{unit}", "Comm", "*", NULL, NULL);
+  world_other(w, "rest");
+  world_run(w, 0);
+  world_assert_members(w, "unit-db.service=1 rest=1");
+}
+
+WORLD_TEST(children_take_in_all_descendants) {
+  put_all(w, "10 1 init, 20 10 server, 30 20 worker");
+  put(w, 5, 30, "script"); /* a pid that has wrapped around */
+  put(w, 40, 10, "worker");
+  proctree_end(&w->tree, 5);
+  proctree_put(&w->tree, &(struct fake){.pid = 5,
+                                        .ppid = 30,
+                                        .comm = "script",
+                                        .starttime = 900,
+                                        .private_kb = 100});
+  world_group(w, "server", "Comm", "server", NULL, NULL)->takes_children = true;
+  world_other(w, "rest");
+  world_run(w, 0);
+  world_assert_members(w, "server=3 rest=2");
+}
+
+WORLD_TEST(descendants_are_named_after_their_ancestor) {
+  put(w, 20, 1, "server-a");
+  put(w, 21, 1, "server-b");
+  put_all(w, "30 20 worker, 31 21 worker");
+  world_group(w, "%{1}", "CommMatch", "^server-(.)", NULL, NULL)
+      ->takes_children = true;
+  world_run(w, 0);
+  world_assert_members(w, "a=2 b=2");
+}
+
+WORLD_TEST(rule_above_takes_a_child_and_not_its_children) {
+  put_all(w, "20 1 server, 30 20 shell, 40 30 worker");
+  world_group(w, "shells", "Comm", "shell", NULL, NULL);
+  world_group(w, "server", "Comm", "server", NULL, NULL)->takes_children = true;
+  world_run(w, 0);
+  world_assert_members(w, "shells=1 server=2");
+}
+
+WORLD_TEST(ignore_with_children_ignores_descendants) {
+  put_all(w, "20 1 cron, 30 20 job, 31 1 job");
+  world_group(w, NULL, "Comm", "cron", NULL, NULL)->takes_children = true;
+  world_other(w, "rest");
+  world_run(w, 0);
+  assert_int_equal(world_members(w, "rest"), 1);
+}
+
+WORLD_TEST(orphan_stays_with_its_family) {
+  put_all(w, "20 1 server, 30 20 worker");
+  world_group(w, "seen", "Comm", "renamed", NULL, NULL)->is_view = true;
+  world_group(w, "server", "Comm", "server", NULL, NULL)->takes_children = true;
+  world_other(w, "rest");
+  world_run(w, 0);
+  assert_int_equal(world_members(w, "server"), 2);
+  proctree_end(&w->tree, 20);
+  put(w, 30, 1, "worker");
+  world_run(w, 1);
+  assert_int_equal(world_members(w, "server"), 1);
+  /* And when it execs, which its size shows. */
+  proctree_put(&w->tree, &(struct fake){.pid = 30,
+                                        .ppid = 1,
+                                        .comm = "renamed",
+                                        .starttime = 300,
+                                        .size = 999,
+                                        .private_kb = 100});
+  world_run(w, 1);
+  world_assert_members(w, "seen=1 server=1 rest=0");
+}
+
+WORLD_TEST(process_that_matched_by_itself_leaves_when_it_execs) {
+  put(w, 20, 1, "server");
+  world_group(w, "server", "Comm", "server", NULL, NULL)->takes_children = true;
+  world_other(w, "rest");
+  world_run(w, 0);
+  put(w, 20, 1, "something");
+  world_run(w, 1);
+  world_assert_members(w, "server=0 rest=1");
+}
+
+WORLD_TEST(family_follows_when_an_ancestor_execs) {
+  put_all(w, "20 1 shell, 30 20 worker, 40 30 helper");
+  world_group(w, "server", "Comm", "server", NULL, NULL)->takes_children = true;
+  world_other(w, "rest");
+  world_run(w, 0);
+  assert_int_equal(world_members(w, "rest"), 3);
+  put(w, 20, 1, "server");
+  world_run(w, 1);
+  assert_int_equal(world_members(w, "server"), 3);
+  put(w, 20, 1, "shell");
+  world_run(w, 1);
+  assert_int_equal(world_members(w, "rest"), 3);
+}
+
+/* Every process its neighbour's parent, in a ring: no kernel shows that. */
+WORLD_TEST(ring_of_parents_ends) {
+  put_all(w, "20 22 a, 21 20 b, 22 21 server");
+  for (uint32_t pid = 20; pid <= 22; pid++)
+    proctree_put(&w->tree, &(struct fake){.pid = pid,
+                                          .ppid = pid == 20 ? 22 : pid - 1,
+                                          .comm = pid == 22 ? "server" : "x",
+                                          .starttime = 500,
+                                          .private_kb = 4});
+  world_group(w, "server", "Comm", "server", NULL, NULL)->takes_children = true;
+  world_run(w, 0);
+  assert_true(world_members(w, "server") >= 1);
+}
+
+WORLD_TEST(long_line_of_descendants_needs_no_deep_stack) {
+  for (uint32_t pid = 2; pid < 3000; pid++)
+    put(w, pid, pid - 1, pid == 2 ? "server" : "worker");
+  world_group(w, "server", "Comm", "server", NULL, NULL)->takes_children = true;
+  world_run(w, 0);
+  assert_int_equal(world_members(w, "server"), 2998);
+}
+
+WORLD_TEST(max_groups_sends_the_rest_to_other) {
+  char comm[16];
+
+  for (uint32_t pid = 1; pid <= 10; pid++) {
+    snprintf(comm, sizeof(comm), "c%u", (pid + 1) / 2);
+    put(w, pid, 0, comm);
+  }
+  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
+  world_other(w, "rest");
+  w->settings.max_groups = 3;
+  for (int cycle = 0; cycle < 3; cycle++) {
+    world_run(w, 1);
+    world_assert_members(w, "c1=2 c3=2 rest=4");
+    assert_int_equal(world_counts(w)->groups_refused, 2);
+  }
+}
+
+WORLD_TEST(refused_group_gets_the_place_of_an_ended_group) {
+  put_all(w, "1 0 a, 2 0 b");
+  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
+  world_other(w, "rest");
+  w->settings.max_groups = 1;
+  world_run(w, 0);
+  assert_int_equal(world_members(w, "rest"), 1);
+  proctree_end(&w->tree, 1);
+  world_run(w, HOUR);
+  assert_null(world_find(w, "a"));
+  world_assert_members(w, "b=1 rest=0");
+  assert_int_equal(world_counts(w)->groups_refused, 0);
+}
+
+/* The owner of the place shows before or behind them, or when they were matched
+ * already; where two wait, one of the names gets all of its own. */
+WORLD_TEST(all_of_a_name_get_the_place_that_comes_free) {
+  static const struct {
+    uint32_t holder;
+    bool ends;
+  } cases[] = {{1, true}, {5, true}, {99, true}, {5, false}, {99, false}};
+
+  world_group(w, NULL, "Comm", "gone", NULL, NULL);
+  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
+  world_other(w, "rest");
+  w->settings.max_groups = 1;
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    for (uint32_t pid = 1; pid < 100; pid++)
+      proctree_end(&w->tree, pid);
+    put(w, cases[i].holder, 0, "a");
+    world_run(w, HOUR);
+    for (uint32_t pid = 2; pid < 10; pid += 2)
+      put(w, pid, 0, "b");
+    put(w, 11, 0, "c");
+    world_run(w, HOUR);
+    world_assert_members(w, "a=1 rest=5");
+    if (cases[i].ends)
+      proctree_end(&w->tree, cases[i].holder);
+    else
+      exec(w, cases[i].holder, 0, "gone");
+    world_run(w, 1);
+    world_assert_members(w, "b=4 rest=1");
+    assert_int_equal(world_counts(w)->groups_refused, 1);
+  }
+}
+
+/* A view and a service take it, and the view comes to exist after the service.
+ */
+WORLD_TEST(process_refused_twice_joins_existing_groups) {
+  world_group(w, NULL, "Comm", "gone", NULL, NULL);
+  world_group(w, "%{user}", "User", "*", NULL, NULL)->is_view = true;
+  world_group(w, "%{unit}", "Unit", "*", NULL, NULL);
+  world_other(w, "rest");
+  w->settings.max_groups = 4;
+  put_in_unit(w, 10, "/a.service", 1);
+  put_in_unit(w, 11, "/b.service", 2);
+  put_in_unit(w, 12, "/b.service", 1);
+  world_run(w, 1);
+  put_in_unit(w, 5, "/d.service", 3);
+  put_in_unit(w, 13, "/b.service", 3);
+  world_run(w, HOUR);
+  world_assert_members(w, "b.service=3 rest=1");
+  assert_int_equal(world_counts(w)->groups_refused, 2);
+  exec(w, 10, 1, "gone");
+  world_run(w, 1);
+  assert_null(world_find(w, "a.service"));
+  world_assert_members(w, "3=2 rest=1");
+  assert_int_equal(world_counts(w)->groups_refused, 1);
+}
+
+WORLD_TEST(view_that_is_refused_leaves_the_process_to_its_service) {
+  put_in_unit(w, 1, "/system.slice/web.service", 7);
+  put_in_unit(w, 2, "/system.slice/web.service", 8);
+  world_group(w, "user-%{user}", "User", "*", NULL, NULL)->is_view = true;
+  world_group(w, "web", "Unit", "web.service", NULL, NULL);
+  world_other(w, "rest");
+  w->settings.max_groups = 1;
+  world_run(w, 0);
+  world_assert_members(w, "user-seven=1 web=2 rest=0");
+}
+
+WORLD_TEST(pid_file_is_followed) {
+  char path[128];
+
+  put_all(w, "20 1 server, 30 20 worker, 21 1 server");
+  snprintf(path, sizeof(path), "%s/run/server.pid", w->tree.root);
+  world_group(w, "server", "PidFile", path, NULL, NULL)->takes_children = true;
+  world_other(w, "rest");
+  world_run(w, 0);
+  assert_int_equal(world_members(w, "server"), 0);
+  proctree_write(&w->tree, "run/server.pid", "20\n", 3);
+  world_run(w, 1);
+  assert_int_equal(world_members(w, "server"), 2);
+  proctree_write(&w->tree, "run/server.pid", "21\n", 3);
+  world_run(w, 1);
+  world_assert_members(w, "server=1 rest=2");
+  unlink(path);
+  world_run(w, 1);
+  assert_int_equal(world_members(w, "server"), 0);
+}
+
+WORLD_TEST(names_of_any_bytes_make_one_safe_group_each) {
+  static const struct {
+    const char *comm, *group;
+  } rows[] = {{"a) R 1 1 (b", "a) R 1 1 (b"},
+              {"new\nline", "new\\x0aline"},
+              {"\xff\xfe", "\\xff\\xfe"},
+              {"a/b", "a_b"}};
+
+  for (uint32_t i = 0; i < 4; i++)
+    put(w, i + 1, 0, rows[i].comm);
+  put(w, 9, 0, "");
+  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
+  world_other(w, "nameless");
+  world_run(w, 0);
+  for (uint32_t i = 0; i < 4; i++)
+    assert_int_equal(world_members(w, rows[i].group), 1);
+  assert_int_equal(world_members(w, "nameless"), 1);
+}
+
+/* --- why ------------------------------------------------------------------ */
+
+/* Runs a cycle and asserts of a process: the rule that took it, with a '+'
+ * behind it where that was inherited, then the others that would have. */
+static void assert_explained(struct world *w, uint32_t pid, const char *why) {
+  size_t n = world_n_written(), len = 0;
+  char text[256] = "-";
+  parsed d, p = NULL;
+
+  if (!w->collector) {
+    world_keep_state(w);
+    w->settings.state_interval_ns = 0;
+  }
+  world_run(w, 1);
+  d = parsed_file(world_written(n)->path);
+  for (size_t i = 0; !p && i < parsed_count(d, "processes"); i++) {
+    char path[32];
+
+    snprintf(path, sizeof(path), "processes.%zu", i);
+    if (parsed_integer(parsed_get(d, path), "pid") == pid)
+      p = parsed_get(d, path);
+  }
+  if (parsed_get(p, "rule"))
+    snprintf(text, sizeof(text), "%u%s", (unsigned)parsed_integer(p, "rule"),
+             parsed_get(p, "inherited") ? "+" : "");
+  len = strlen(text);
+  for (size_t i = 0; i < parsed_count(p, "also"); i++) {
+    char path[32];
+
+    snprintf(path, sizeof(path), "also.%zu", i);
+    len += (size_t)snprintf(text + len, sizeof(text) - len, " %u",
+                            (unsigned)parsed_integer(p, path));
+  }
+  parsed_free(d);
+  assert_string_equal(text, why);
+}
+
+WORLD_TEST(rule_that_took_it_is_told_and_those_that_would_have) {
+  put_all(w, "1 0 one, 2 0 two, 3 0 none");
+  world_group(w, "a", "Comm", "o*", NULL, NULL);
+  world_group(w, "b", "Comm", "two", NULL, NULL);
+  world_group(w, NULL, "Comm", "*o*", NULL, NULL);
+  world_group(w, "d", "Comm", "one", NULL, NULL);
+  assert_explained(w, 1, "0 2 3");
+  assert_explained(w, 2, "1 2");
+  assert_explained(w, 3, "2");
+}
+
+WORLD_TEST(other_is_the_rule_behind_the_last) {
+  put_all(w, "1 0 one, 2 0 two");
+  world_group(w, "a", "Comm", "one", NULL, NULL);
+  world_other(w, "rest");
+  assert_explained(w, 1, "0");
+  assert_explained(w, 2, "1");
+}
+
+WORLD_TEST(without_rules_no_rule_is_told) {
+  put(w, 1, 0, "one");
+  world_group(w, "a", "Comm", "x", NULL, NULL);
+  assert_explained(w, 1, "-");
+}
+
+WORLD_TEST(views_are_told_with_the_others) {
+  put(w, 1, 0, "one");
+  world_group(w, "v", "Comm", "*", NULL, NULL)->is_view = true;
+  world_group(w, "a", "Comm", "one", NULL, NULL);
+  world_group(w, "u", "Comm", "*", NULL, NULL)->is_view = true;
+  assert_explained(w, 1, "1 0 2");
+}
+
+WORLD_TEST(inherited_rule_is_told) {
+  put_all(w, "1 0 one, 2 1 two, 3 2 one, 4 0 gone, 5 4 x");
+  world_group(w, "a", "Comm", "one", NULL, NULL)->takes_children = true;
+  world_group(w, NULL, "Comm", "gone", NULL, NULL)->takes_children = true;
+  world_group(w, "b", "Comm", "t*", NULL, NULL);
+  assert_explained(w, 1, "0");
+  assert_explained(w, 2, "0+ 2");
+  assert_explained(w, 3, "0"); /* it is one by itself too */
+  assert_explained(w, 5, "1+");
+}
+
+/* It would have, but for MaxGroups, or for want of a name. */
+WORLD_TEST(rule_without_a_resulting_group_is_not_told) {
+  w->settings.max_groups = 1;
+  put_all(w, "1 0 one, 2 0 two");
+  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
+  world_group(w, "%{container}", "Comm", "*", NULL, NULL);
+  world_other(w, "rest");
+  assert_explained(w, 1, "0");
+  assert_explained(w, 2, "2 0");
+}
+
+WORLD_TEST(no_more_are_told_than_there_is_room_for) {
+  char why[256] = "0";
+
+  put(w, 1, 0, "one");
+  for (int i = 0; i < EXPLAIN_MAX + 5; i++) {
+    char name[16];
+
+    snprintf(name, sizeof(name), "g%d", i);
+    world_group(w, name, "Comm", "*", NULL, NULL);
+    if (i > 0 && i <= EXPLAIN_MAX)
+      snprintf(why + strlen(why), sizeof(why) - strlen(why), " %d", i);
+  }
+  assert_explained(w, 1, why);
+}
+
+/* NAMES_PER_CYCLE processes that nobody has seen, under names likewise. */
+#define NAMES_PER_CYCLE 50
+#define NAME_CYCLES 40
+
+static void rename_all(struct world *w, unsigned cycle) {
+  for (unsigned i = 0; i < NAMES_PER_CYCLE; i++) {
+    char path[32], text[256], comm[16];
+    unsigned long start = 1000 + cycle;
+    int n = snprintf(comm, sizeof(comm), "n%u", cycle * NAMES_PER_CYCLE + i);
+
+    snprintf(path, sizeof(path), "%u/comm", 100 + i);
+    text[0] = '\0';
+    proctree_write(&w->tree, path, strcat(strcat(text, comm), "\n"),
+                   (size_t)n + 1);
+    snprintf(path, sizeof(path), "%u/stat", 100 + i);
+    n = snprintf(text, sizeof(text),
+                 "%u (%s) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %lu 0 0 0 0 "
+                 "0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+                 100 + i, comm, start);
+    proctree_write(&w->tree, path, text, (size_t)n);
+  }
+}
+
+/* Groups that come and go leave nothing behind, however many names there were.
+ */
+WORLD_TEST(any_number_of_names_takes_bounded_memory) {
+  size_t before = 0;
+
+  w->settings.max_groups = 20;
+  for (uint32_t i = 0; i < NAMES_PER_CYCLE; i++)
+    put(w, 100 + i, 1, "first");
+  world_group(w, "of-%{comm}", "Comm", "n*", NULL, NULL);
+  world_other(w, "rest");
+  for (unsigned cycle = 1; cycle <= NAME_CYCLES; cycle++) {
+    rename_all(w, cycle);
+    world_run(w, HOUR);
+    assert_int_equal(world_groups(w), 20 + 1);
+    assert_int_equal(world_members(w, "rest"), NAMES_PER_CYCLE - 20);
+    assert_int_equal(world_counts(w)->groups_refused, NAMES_PER_CYCLE - 20);
+    if (cycle == NAME_CYCLES / 10)
+      before = mallinfo2().uordblks;
+  }
+  /* Nothing is counted with an allocator that is not the C library's. */
+  assert_in_range(mallinfo2().uordblks, 0, before + 16 * 1024);
+}
+
+#define DAYS 2
+#define INTERVAL 1200
+#define FORGED (DAYS * 86400 / INTERVAL * NAMES_PER_CYCLE)
+
+WORLD_TEST(forged_names_make_so_many_groups_an_hour) {
+  static bool has_been[FORGED + 1];
+  const struct group *g;
+  unsigned made = 0, granted = 0;
+  uint64_t count;
+
+  w->settings.max_groups = 20;
+  w->settings.policy.refresh = REFRESH_NEVER;
+  for (uint32_t i = 0; i < NAMES_PER_CYCLE; i++)
+    put(w, 100 + i, 1, "first");
+  world_group(w, "%{comm}", "Comm", "n*", NULL, NULL);
+  world_other(w, "rest");
+  for (unsigned cycle = 0; cycle < FORGED / NAMES_PER_CYCLE; cycle++) {
+    size_t cursor = 0;
+
+    rename_all(w, cycle);
+    world_run(w, INTERVAL);
+    granted = 0;
+    while ((g = collector_next_group(w->collector, &cursor)))
+      if (g->name[0] == 'n') {
+        made += !has_been[atoi(g->name + 1)];
+        granted++;
+        has_been[atoi(g->name + 1)] = true;
+      }
+    count = world_counts(w)->groups_refused;
+    assert_int_equal(count + granted, NAMES_PER_CYCLE);
+    assert_int_equal(world_members(w, "rest"), NAMES_PER_CYCLE - granted);
+  }
+  /* The first ones, those that one hour may have at once, and each hour's. */
+  assert_in_range(made, 20, 20 * (2 + DAYS * 24));
+  /* Those that stay come in, as there is room. */
+  assert_int_equal(world_diag(w, DIAG_NAME_REFUSED)->count,
+                   NAMES_PER_CYCLE - granted);
+  assert_int_equal(world_diag(w, DIAG_NAME_REFUSED)->limit, 20);
+  world_run(w, HOUR);
+  assert_int_equal(world_groups(w), 20 + 1);
+}
+
+/* Beside processes of lower pids that live for an interval and have ever new
+ * names: it waits for what an hour has for one name, and not for ever. */
+WORLD_TEST(a_service_is_let_in_before_newcomers) {
+  uint32_t name = 0;
+
+  w->settings.max_groups = 4;
+  w->settings.policy.refresh = REFRESH_NEVER;
+  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
+  world_other(w, "rest");
+  for (int cycle = 0; cycle < 60; cycle++) {
+    uint32_t first = 10 + 2 * (uint32_t)(cycle % 20);
+
+    for (uint32_t i = 0; i < 2; i++) {
+      char comm[16];
+
+      snprintf(comm, sizeof(comm), "n%u", name++);
+      put(w, first + i, 1, comm);
+    }
+    if (cycle == 20)
+      put(w, 5000, 1, "service");
+    world_run(w, HOUR / 12);
+    proctree_end(&w->tree, first);
+    proctree_end(&w->tree, first + 1);
+    put(w, 1, 1, "init");
+    if (cycle >= 20 && world_members(w, "service") == 1)
+      return;
+  }
+  fail_msg("it was not let in for %d hours", 40 / 12);
+}
+
+#define UNITS 150
+
+/* All at once, or one after the other, each day; and new ones now and then. */
+WORLD_TEST(units_that_restart_each_day_are_never_refused) {
+  bool is_down[UNITS];
+
+  w->settings.policy.refresh = REFRESH_NEVER;
+  world_group(w, "%{unit}", "Unit", "*", NULL, NULL);
+  world_other(w, "rest");
+  memset(is_down, true, sizeof(is_down));
+  for (uint32_t hour = 0; hour < 3 * 24; hour++) {
+    char unit[64];
+
+    for (uint32_t i = 0; i < UNITS; i++) {
+      bool restarts = hour % 24 == 3 || (hour > 0 && hour % 24 == i % 24);
+
+      snprintf(unit, sizeof(unit), "/u%u.service", i);
+      if (is_down[i])
+        put_in_unit(w, 10 + i, unit, 0);
+      else if (restarts)
+        proctree_end(&w->tree, 10 + i);
+      is_down[i] = !is_down[i] && restarts;
+    }
+    snprintf(unit, sizeof(unit), "/run-%u.service", hour);
+    put_in_unit(w, 1000, unit, 0);
+    world_run(w, HOUR);
+    assert_int_equal(world_counts(w)->groups_refused, 0);
+    assert_int_equal(world_members(w, "rest"), 0);
+  }
+}
+
+/* --- what it takes --------------------------------------------------------
+ */
+
+/* A command line of more than ORDINARY_MAX bytes. */
+static void put_long(struct world *w, uint32_t pid, uint32_t ppid,
+                     const char *comm) {
+  struct fake f = process(pid, ppid, comm);
+  char line[ORDINARY_MAX + 2];
+
+  memset(line, 'x', sizeof(line) - 1);
+  line[sizeof(line) - 1] = '\0';
+  f.cmdline = line;
+  f.size = 2000 + (unsigned char)*comm; /* by which an exec shows */
+  proctree_put(&w->tree, &f);
+}
+
+static unsigned unidentified(const struct world *w) {
+  return (unsigned)world_counts(w)->unidentified;
+}
+
+/* A waiting process is not known, and no process waits for ever: not even if
+ * others come in front of it in each cycle. */
+WORLD_TEST(long_names_are_matched_behind_all_others) {
+  unsigned cycles = 0;
+
+  w->settings.policy.refresh = REFRESH_NEVER;
+  world_group(w, "%{comm}", "CommandLineMatch", "x*", "Comm", "waiting");
+  world_group(w, "new", "CommandLineMatch", "x*", "Comm", "new");
+  world_group(w, "ordinary", "CommandLineMatch", "^o", NULL, NULL);
+  world_group(w, "none", "CommandLineMatch", "none", NULL, NULL);
+  world_other(w, "rest");
+  for (uint32_t i = 0; i < 10; i++) {
+    put_long(w, 500 + i, 1, "waiting");
+    put(w, 900 + i, 1, "ordinary");
+  }
+  long_name_ns = MATCH_BUDGET_NS / 20;
+  do {
+    for (uint32_t i = 0; i < 15; i++)
+      put_long(w, 10 + cycles * 15 + i, 1, "new");
+    world_run(w, 1);
+    cycles++;
+    assert_int_equal(world_members(w, "ordinary"), 10);
+    assert_true(world_members(w, "waiting") + world_members(w, "new") >= 1);
+    assert_int_equal(world_members(w, "waiting") + world_members(w, "new") +
+                         unidentified(w),
+                     10 + cycles * 15);
+    assert_int_equal(world_members(w, "rest"), 0);
+    assert_true(unidentified(w) > 0);
+    world_assert(w, "none", "ps_count=nan");
+    assert_int_equal(world_diag(w, DIAG_MATCH_DEFERRED)->count,
+                     unidentified(w));
+    assert_in_range(cycles, 1, 5);
+  } while (world_members(w, "waiting") < 10);
+  while (unidentified(w) > 0) {
+    world_run(w, 1);
+    assert_in_range(++cycles, 1, 20);
+  }
+  world_assert(w, "none", "ps_count=0");
+}
+
+/* One match takes more than all may. */
+WORLD_TEST(each_cycle_matches_at_least_a_single_process) {
+  w->settings.policy.refresh = REFRESH_NEVER;
+  world_group(w, "g", "CommandLine", "x*", NULL, NULL);
+  world_other(w, "rest");
+  for (uint32_t i = 0; i < 5; i++)
+    put_long(w, 10 + i, 1, "x");
+  long_name_ns = 2 * MATCH_BUDGET_NS;
+  for (uint32_t i = 1; i <= 5; i++) {
+    world_run(w, 1);
+    assert_int_equal(unidentified(w), 5 - i);
+    assert_int_equal(world_groups(w), 2);
+  }
+  world_assert(w, "g", "ps_count=5");
+}
+
+/* A name has changed, by which it may have left. */
+WORLD_TEST(process_that_is_matched_again_counts_in_its_old_group) {
+  world_group(w, "%{comm}", "CommandLine", "x*", "Comm", "?");
+  put_long(w, 90, 1, "a");
+  world_run(w, 1);
+  world_run(w, 1);
+  world_assert(w, "a", "pss=102400");
+  put_long(w, 90, 1, "b");
+  for (uint32_t i = 0; i < 10; i++)
+    put_long(w, 10 + i, 1, "n");
+  long_name_ns = 2 * MATCH_BUDGET_NS;
+  world_run(w, 1);
+  world_assert(w, "a", "ps_count=1 pss=nan");
+  assert_int_equal(unidentified(w), 10);
+  long_name_ns = 0;
+  world_run(w, 1);
+  assert_null(world_find(w, "a"));
+  world_assert(w, "b", "pss=102400");
+}
+
+/* It inherits what its parent is not known to have yet. */
+WORLD_TEST(descendants_of_a_waiting_process_wait_with_it) {
+  w->settings.policy.refresh = REFRESH_NEVER;
+  world_group(w, "server", "CommandLine", "x*", "Comm", "server")
+      ->takes_children = true;
+  world_other(w, "rest");
+  for (uint32_t i = 0; i < 5; i++)
+    put_long(w, 10 + i, 1, "n");
+  put_long(w, 20, 1, "server");
+  put_all(w, "30 20 worker, 31 30 helper");
+  long_name_ns = MATCH_BUDGET_NS;
+  world_run(w, 1);
+  assert_int_equal(world_members(w, "rest"), 1);
+  assert_int_equal(unidentified(w), 7);
+  world_assert(w, "server", "ps_count=nan");
+  long_name_ns = 0;
+  world_run(w, 1);
+  world_assert_members(w, "server=3 rest=5");
+}
+
+/* A process of long names is matched after its family, which follows in the
+ * same cycle. */
+WORLD_TEST(family_follows_an_ancestor_of_long_names) {
+  put_all(w, "20 1 shell, 30 20 worker");
+  put_long(w, 40, 30, "helper");
+  world_group(w, "server", "Comm", "server", "CommandLine", "*")
+      ->takes_children = true;
+  world_other(w, "rest");
+  world_run(w, 0);
+  assert_int_equal(world_members(w, "rest"), 3);
+  put_long(w, 20, 1, "server");
+  world_run(w, 1);
+  assert_int_equal(world_members(w, "server"), 3);
+}
+
+/* In the cycle in which it was to follow. */
+WORLD_TEST(process_that_cannot_be_inspected_follows_later) {
+  put_all(w, "20 1 shell, 30 20 worker");
+  world_group(w, "server", "Comm", "server", NULL, NULL)->takes_children = true;
+  world_other(w, "rest");
+  world_run(w, 1);
+  world_run(w, 1);
+  exec(w, 20, 1, "server");
+  proctree_write(&w->tree, "30/statm", "x\n", 2);
+  proctree_write(&w->tree, "30/stat", "x\n", 2);
+  world_run(w, 1);
+  assert_int_equal(world_members(w, "server"), 1);
+  put(w, 30, 20, "worker");
+  world_run(w, 1);
+  assert_int_equal(world_members(w, "server"), 2);
+}
+
+/* This may take a quarter of a second for each of many. */
+WORLD_TEST(writing_the_state_matches_nothing) {
+  world_group(w, "a", "CommMatch", "o", NULL, NULL);
+  world_group(w, "b", "CommMatch", "n", NULL, NULL);
+  put_all(w, "1 0 one, 2 0 nil");
+  assert_explained(w, 1, "0 1");
+  assert_explained(w, 2, "1");
+  regexecs = 0;
+  assert_explained(w, 1, "0 1");
+  assert_int_equal(regexecs, 0);
+}
+
+/* It is in a group, but that is not Other. */
+WORLD_TEST(process_in_a_view_alone_was_taken_by_no_rule) {
+  put(w, 1, 0, "one");
+  world_group(w, "v", "Comm", "one", NULL, NULL)->is_view = true;
+  assert_explained(w, 1, "- 0");
+  assert_int_equal(world_members(w, "v"), 1);
+}
+
+/* It has one claim before and one after: by another rule, or for another
+ * group. */
+WORLD_TEST(descendants_follow_from_claim_to_claim) {
+  static const char *const comms[] = {"a", "b", "cc", "dd", "a"};
+
+  put_all(w, "20 1 x, 30 20 worker, 40 30 helper");
+  world_group(w, "a", "Comm", "a", NULL, NULL)->takes_children = true;
+  world_group(w, "b", "Comm", "b", NULL, NULL)->takes_children = true;
+  world_group(w, "%{comm}", "Comm", "??", NULL, NULL)->takes_children = true;
+  for (size_t i = 0; i < LENGTH(comms); i++) {
+    put(w, 20, 1, comms[i]);
+    world_run(w, 1);
+    if (world_members(w, comms[i]) != 3)
+      fail_msg("%s has %u", comms[i], world_members(w, comms[i]));
+  }
+}
+
+static unsigned reads(const struct world *w) {
+  return (unsigned)world_counts(w)->rollup_reads;
+}
+
+/* Others may have come to share with it meanwhile, or gone. */
+WORLD_TEST(process_back_in_a_group_is_read_again) {
+  char path[128];
+
+  w->settings.policy.refresh = REFRESH_ADAPTIVE;
+  put(w, 20, 1, "server");
+  snprintf(path, sizeof(path), "%s/x.pid", w->tree.root);
+  proctree_write(&w->tree, "x.pid", "20\n", 3);
+  world_group(w, "g", "PidFile", path, NULL, NULL);
+  world_run(w, 1);
+  assert_int_equal(reads(w), 1);
+  world_run(w, 1);
+  assert_int_equal(reads(w), 0);
+  proctree_write(&w->tree, "x.pid", "99\n", 3);
+  world_run(w, 1);
+  assert_int_equal(world_members(w, "g"), 0);
+  proctree_write(&w->tree, "x.pid", "20\n", 3);
+  world_run(w, 1);
+  assert_int_equal(world_members(w, "g"), 1);
+  assert_int_equal(reads(w), 1);
+}

@@ -1,0 +1,577 @@
+/*
+ * Whatever call into the system fails, in whatever way it can: the plugin
+ * stands it, keeps nothing, says one line at most and publishes nothing wrong;
+ * and in the next cycle all is whole again.
+ *
+ * A run is the whole life of the plugin over a tree that does not change. One
+ * run is without a fault; then follows one for each call that it has made and
+ * each way in which that can fail. FAULTS_STEP=n takes every n-th call only.
+ */
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "faults.h"
+#include "items.h"
+#include "proctree.h"
+#include "stub_daemon.h"
+
+#define NS_PER_S UINT64_C(1000000000)
+
+/* Cycles in which a call may fail; one more shows that all is well again. At
+ * 25 s each the names, and then the readings, come to be too old. */
+#define CYCLES 4
+#define CYCLE_NS (25 * NS_PER_S)
+/* After a refusal nothing is tried again for an hour. */
+#define BACK_OFF_NS (2 * 3600 * NS_PER_S)
+
+/* --- the tree --------------------------------------------------------------
+ */
+
+/* Our own pid stands for the collectd that looks at the tree. */
+#define SELF UINT32_MAX
+/* A leader that is dead, with a thread that lives. */
+#define DEAD_LEADER 40
+#define LIVE_THREAD 41
+
+/* 10 has forked 20, and shares its address space with 11, as by vfork. 30 is
+ * selected by every name that there is, 50 by its PID file. */
+static const struct fake fakes[] = {
+    {.pid = 1, .comm = "init", .starttime = 1, .private_kb = 40},
+    {.pid = 2, .comm = "kthreadd", .starttime = 1, .flags = 0x200000},
+    {.pid = 10,
+     .ppid = 1,
+     .comm = "web",
+     .starttime = 100,
+     .start_stack = 0x7ff000010000,
+     .threads = 3,
+     .private_kb = 1000,
+     .shared_kb = 8000},
+    {.pid = 11,
+     .ppid = 10,
+     .comm = "web",
+     .starttime = 101,
+     .start_stack = 0x7ff000010000,
+     .private_kb = 1000,
+     .shared_kb = 8000},
+    {.pid = 20,
+     .ppid = 10,
+     .comm = "worker",
+     .starttime = 102,
+     .start_stack = 0x7ff000010000,
+     .private_kb = 600,
+     .shared_kb = 7000},
+    {.pid = 30,
+     .ppid = 1,
+     .comm = "postgres",
+     .starttime = 103,
+     .start_stack = 0x7ff000030000,
+     .exe = "/usr/lib/postgresql/15/bin/postgres",
+     .cmdline = "postgres: main writer",
+     .cgroup = "/system.slice/db.service",
+     .uid = 7,
+     .private_kb = 500,
+     .shared_kb = 300,
+     .swap_kb = 20},
+    {.pid = DEAD_LEADER,
+     .ppid = 1,
+     .comm = "leader",
+     .state = 'Z',
+     .threads = 2,
+     .starttime = 104},
+    {.pid = 50,
+     .ppid = 1,
+     .comm = "job",
+     .starttime = 105,
+     .start_stack = 0x7ff000050000,
+     .private_kb = 70},
+    {.pid = SELF,
+     .ppid = 1,
+     .comm = "collectd",
+     .starttime = 106,
+     .start_stack = 0x7ff000060000,
+     .private_kb = 90},
+};
+#define FAKES LENGTH(fakes)
+
+static struct proctree tree;
+
+static void put(size_t i) {
+  struct fake f = fakes[i];
+
+  if (f.pid == SELF)
+    f.pid = (uint32_t)getpid();
+  proctree_put(&tree, &f);
+  if (f.pid == 10)
+    for (uint32_t tid = 10; tid < 10 + f.threads; tid++)
+      proctree_put_thread(&tree, 10, &(struct fake){.pid = tid, .comm = "web"});
+  if (f.pid != DEAD_LEADER)
+    return;
+  proctree_put_thread(&tree, f.pid, &f);
+  f = (struct fake){.pid = LIVE_THREAD,
+                    .comm = "leader",
+                    .threads = 2,
+                    .starttime = 104,
+                    .private_kb = 200,
+                    .shared_kb = 40};
+  proctree_put_thread(&tree, DEAD_LEADER, &f);
+}
+
+/* A process can be gone from the start of a cycle, or from the reading on. */
+enum absence { FROM_THE_START, FROM_THE_READING, ABSENCES };
+
+static void take_away(size_t i, enum absence absence) {
+  uint32_t pid = fakes[i].pid == SELF ? (uint32_t)getpid() : fakes[i].pid;
+  const char *file = "/smaps_rollup";
+  char path[64];
+
+  if (absence == FROM_THE_READING && pid == DEAD_LEADER)
+    file = "/task/41/smaps_rollup";
+  /* Without its directory there would seem to be a hidepid. */
+  else if (absence == FROM_THE_START)
+    file = pid == 1 ? "/statm" : "";
+  snprintf(path, sizeof(path), "%u%s", pid, file);
+  proctree_unlink(&tree, path);
+}
+
+static int make_tree(void **state) {
+  char path[128], target[16];
+
+  (void)state;
+  proctree_make(&tree);
+  for (size_t i = 0; i < FAKES; i++)
+    put(i);
+  proctree_write(&tree, "job.pid", "50\n", 3);
+  proctree_write(&tree, "ksm/run", "1\n", 2);
+  proctree_write(&tree, "ksm/pages_sharing", "0\n", 2);
+  snprintf(path, sizeof(path), "%s/self", tree.root);
+  snprintf(target, sizeof(target), "%d", (int)getpid());
+  faults_set_root(tree.root);
+  return symlink(target, path);
+}
+
+static int remove_tree(void **state) {
+  (void)state;
+  proctree_remove(&tree);
+  return 0;
+}
+
+/* --- a run -----------------------------------------------------------------
+ */
+
+static struct item *new_configuration(void) {
+  struct item *block = plugin_block(), *group;
+  char pid_file[128];
+
+  snprintf(pid_file, sizeof(pid_file), "%s/job.pid", tree.root);
+  with(block, item("ProcRoot", tree.root, NULL));
+  with(block, item("Report", "default", "resident", "ps_vm", NULL));
+  with(block, boolean("ValuesPercentage", true));
+  with(block, number("MaxGroups", 6));
+  group = with(item("Group", "user-%{user}", NULL), item("User", "*", NULL));
+  with(block, with(group, boolean("Continue", true)));
+  with(block,
+       with(item("Group", "pid", NULL), item("PidFile", pid_file, NULL)));
+  group = with(item("Group", "web", NULL), item("Comm", "web", NULL));
+  with(block, with(group, boolean("Children", true)));
+  group = with(item("Group", "%{unit}-%{1}", NULL),
+               item("Executable", "/usr/*/postgres", NULL));
+  with(group, item("CommandLineMatch", "^postgres: ([a-z]+)", NULL));
+  with(group, item("User", "seven", NULL));
+  with(group, item("Unit", "*.service", NULL));
+  with(block, with(group, item("Refresh", "always", NULL)));
+  with(block,
+       with(item("Ignore", NULL), item("CommMatch", "^coll(ectd)$", NULL)));
+  with(block, item("ProcessMatch", "leaders", "^leader$", NULL));
+  with(block, item("Process", "nobody", NULL));
+  return with(block, item("Other", "other", NULL));
+}
+
+/* The result of a cycle. */
+struct cycle {
+  int r;
+  size_t n_values, n_logs;
+  struct stub_value values[STUB_VALUES_MAX / 8];
+};
+
+/* Phases of a run: 0 is the configuration, 1 the start, then the cycles. */
+#define PHASES (2 + CYCLES + 1)
+
+struct run {
+  unsigned ends[PHASES]; /* calls that were made until then */
+  int fault_phase;       /* in which the fault came about; -1 for none */
+  int r_configure, r_init;
+  size_t n_logs; /* of these two */
+  struct cycle cycles[CYCLES + 1];
+};
+
+static void end_phase(struct run *r, int phase) {
+  r->ends[phase] = faults_calls();
+  if (faults_made() && r->fault_phase < 0)
+    r->fault_phase = phase;
+}
+
+static void read_once(struct cycle *c) {
+  stub_clear();
+  stub.now += NS_TO_CDTIME_T(CYCLE_NS);
+  c->r = stub.read(NULL);
+  c->n_logs = stub.n_logs;
+  c->n_values = stub.n_values;
+  assert_in_range(c->n_values, 0, sizeof(c->values) / sizeof(*c->values));
+  memcpy(c->values, stub.values, c->n_values * sizeof(*c->values));
+}
+
+/* A process that is absent in a cycle. */
+struct absentee {
+  size_t fake;
+  int cycle;
+  enum absence absence;
+};
+
+static void run_cycles(struct run *r, const struct absentee *absentee) {
+  for (int i = 0; i <= CYCLES; i++) {
+    bool is_one_away = absentee && absentee->cycle == i;
+
+    if (is_one_away)
+      take_away(absentee->fake, absentee->absence);
+    faults_pass(CYCLE_NS);
+    read_once(&r->cycles[i]);
+    if (is_one_away)
+      put(absentee->fake);
+    if (r->fault_phase < 0 &&
+        (faults_error() == EACCES || faults_error() == EPERM ||
+         faults_error() == ENOSYS))
+      faults_pass(BACK_OFF_NS);
+    end_phase(r, 2 + i);
+  }
+}
+
+static void run(struct run *r, unsigned at, unsigned way,
+                const struct absentee *absentee) {
+  struct item *configuration = new_configuration();
+
+  stub_begin(module_register);
+  r->fault_phase = -1;
+  r->r_init = -1;
+  faults_start(at, way);
+  r->r_configure = configure(configuration);
+  end_phase(r, 0);
+  if (r->r_configure == 0)
+    r->r_init = stub.init();
+  end_phase(r, 1);
+  r->n_logs = stub.n_logs;
+  if (r->r_init == 0)
+    run_cycles(r, absentee);
+  stub.shutdown();
+  faults_stop();
+}
+
+/* --- what to expect --------------------------------------------------------
+ */
+
+static struct run whole;
+/* The values of each cycle without one of the processes. */
+static struct cycle without[FAKES][CYCLES][ABSENCES];
+
+static int prepare(void **state) {
+  static struct run r;
+
+  if (make_tree(state) < 0)
+    return -1;
+  run(&whole, 0, 0, NULL);
+  for (size_t i = 0; i < FAKES; i++)
+    for (int c = 0; c < CYCLES; c++)
+      for (int a = 0; a < ABSENCES; a++) {
+        run(&r, 0, 0, &(struct absentee){i, c, (enum absence)a});
+        without[i][c][a] = r.cycles[c];
+      }
+  return 0;
+}
+
+TEST_GROUP(prepare, remove_tree)
+
+static const struct stub_value *find(const struct cycle *c, const char *id) {
+  for (size_t i = 0; i < c->n_values; i++)
+    if (strcmp(c->values[i].identifier, id) == 0)
+      return &c->values[i];
+  return NULL;
+}
+
+/* Amounts and counts of groups; not how well they are known, and not what the
+ * plugin says of itself. */
+static bool is_compared(const char *id) {
+  static const char *const others[] = {"percent-coverage", "duration-age",
+                                       "count-unreadable", "memory-pss_error",
+                                       "percent-pss_error"};
+  const char *slash = strchr(id, '/');
+
+  if (strncmp(id, "smaps-", strlen("smaps-")) != 0)
+    return false;
+  for (size_t i = 0; i < LENGTH(others); i++)
+    if (strcmp(slash + 1, others[i]) == 0)
+      return false;
+  return true;
+}
+
+static bool is_same(const struct stub_value *a, const struct stub_value *b) {
+  for (size_t i = 0; i < a->n; i++)
+    if (!isnan(a->values[i]) && a->values[i] != b->values[i])
+      return false;
+  return a->n == b->n;
+}
+
+/* The first value that is neither NaN nor as expected, or NULL. */
+static const struct stub_value *find_wrong(const struct cycle *c,
+                                           const struct cycle *expected) {
+  for (size_t i = 0; i < c->n_values; i++) {
+    const struct stub_value *v = &c->values[i], *e;
+
+    if (!is_compared(v->identifier))
+      continue;
+    e = find(expected, v->identifier);
+    if (!e || !is_same(v, e))
+      return v;
+  }
+  return NULL;
+}
+
+static double own_value(const struct cycle *c, const char *id) {
+  const struct stub_value *v = find(c, id);
+
+  return v ? v->values[0] : 0;
+}
+
+/* That a process is missing must be told: in the log or by a count. */
+static bool is_told(const struct cycle *c) {
+  return c->n_logs > 0 || own_value(c, "smaps/count-vanished") > 0 ||
+         own_value(c, "smaps/count-denied") > 0;
+}
+
+static bool is_explained(const struct cycle *c, int i) {
+  if (!find_wrong(c, &whole.cycles[i]))
+    return true;
+  for (size_t f = 0; f < FAKES; f++)
+    for (int a = 0; a < ABSENCES; a++)
+      if (!find_wrong(c, &without[f][i][a]))
+        return is_told(c);
+  return false;
+}
+
+static bool is_whole(const struct cycle *c, int i) {
+  for (size_t v = 0; v < whole.cycles[i].n_values; v++) {
+    const struct stub_value *expected = &whole.cycles[i].values[v];
+    const struct stub_value *found = find(c, expected->identifier);
+
+    if (!is_compared(expected->identifier))
+      continue;
+    if (!found || !is_same(found, expected) || isnan(found->values[0]))
+      return false;
+  }
+  return !find_wrong(c, &whole.cycles[i]);
+}
+
+/* --- the sweep -------------------------------------------------------------
+ */
+
+static unsigned complaints;
+
+__attribute__((format(printf, 1, 2))) static void complain(const char *format,
+                                                           ...) {
+  va_list args;
+
+  if (complaints++ > 40)
+    return;
+  va_start(args, format);
+  vprint_error(format, args);
+  va_end(args);
+  print_error(" (%s)\n", faults_made());
+}
+
+/*
+ * Some failures are answers, which the plugin cannot tell from the truth. For
+ * how long it then goes by them:
+ */
+enum { NO_ANSWER, FOR_THE_FIRST_CYCLE, FOR_A_CYCLE, UNTIL_AN_EXEC };
+
+static int is_an_answer(void) {
+  static const struct {
+    const char *call, *object, *ways;
+    int holds;
+  } answers[] = {
+      /* The tree of another machine. */
+      {"readlinkat", "self", "", UNTIL_AN_EXEC},
+      /* A program that is not for us to know; a command line that was cleared,
+       * or that is shorter; a kernel without cgroups. */
+      {"readlinkat", "exe", "EACCES ENOENT ESRCH", UNTIL_AN_EXEC},
+      {"openat", "cmdline", "EACCES EPERM", UNTIL_AN_EXEC},
+      {"read", "cmdline", "EACCES EPERM half end", UNTIL_AN_EXEC},
+      {"openat", "cgroup", "ENOENT ESRCH", UNTIL_AN_EXEC},
+      {"read", "cgroup", "ENOENT ESRCH half end", UNTIL_AN_EXEC},
+      /* No process has this PID file. */
+      {"open", "job.pid", "ENOENT ENOTDIR", FOR_A_CYCLE},
+      {"read", "job.pid", "half end", FOR_A_CYCLE},
+      {"getpwuid_r", "", "ERANGE", UNTIL_AN_EXEC},
+      /* Nor has any before it could be read once. */
+      {"strdup", "", "", FOR_THE_FIRST_CYCLE},
+      {"open", "job.pid", "", FOR_THE_FIRST_CYCLE},
+      {"fstat", "job.pid", "", FOR_THE_FIRST_CYCLE},
+      {"read", "job.pid", "", FOR_THE_FIRST_CYCLE},
+      /* Then only a parent that waits in vfork is recognised. */
+      {"kcmp", "", "", FOR_A_CYCLE},
+  };
+  const char *what = faults_made(), *colon = strrchr(what, ':');
+
+  for (size_t i = 0; i < LENGTH(answers); i++) {
+    size_t call = strlen(answers[i].call), object = strlen(answers[i].object);
+    char way[16];
+
+    sscanf(colon + 1, " %15[^ ]", way);
+    if (strncmp(what, answers[i].call, call) == 0 && what[call] == ' ' &&
+        strncmp(colon - object, answers[i].object, object) == 0 &&
+        (!*answers[i].ways || strstr(answers[i].ways, way)))
+      return answers[i].holds;
+  }
+  return NO_ANSWER;
+}
+
+static bool goes_by_an_answer(const struct run *r, int i) {
+  if (r->fault_phase < 2 + i)
+    return is_an_answer() == UNTIL_AN_EXEC;
+  return is_an_answer() >= (i == 0 ? FOR_THE_FIRST_CYCLE : FOR_A_CYCLE);
+}
+
+/* Nothing can be put up with for want of memory at the start. */
+static bool is_of_memory(void) {
+  static const char *const calls[] = {"malloc", "calloc",  "realloc",
+                                      "strdup", "strndup", "newlocale",
+                                      "regcomp"};
+
+  for (size_t i = 0; i < LENGTH(calls); i++)
+    if (strncmp(faults_made(), calls[i], strlen(calls[i])) == 0)
+      return true;
+  return false;
+}
+
+static void check_start(const struct run *r) {
+  bool has_failed = r->r_configure != 0 || r->r_init != 0;
+
+  if (r->fault_phase <= 1 && is_of_memory() && !has_failed)
+    complain("start: goes on without the memory");
+
+  if (r->n_logs != has_failed)
+    complain("start: result %d, %d, %zu log lines", r->r_configure, r->r_init,
+             r->n_logs);
+  else if (has_failed && stub.levels[0] != LOG_ERR)
+    complain("start: no error: %s", stub.logs[0]);
+}
+
+static void check_cycle(const struct run *r, int i) {
+  const struct cycle *c = &r->cycles[i];
+  const struct stub_value *wrong;
+
+  if (c->n_logs > 1)
+    complain("cycle %d: %zu log lines", i, c->n_logs);
+  if (c->r != 0 && c->n_values > 0)
+    complain("cycle %d: failed and dispatched %zu values", i, c->n_values);
+  if (r->fault_phase <= 2 + i && goes_by_an_answer(r, i))
+    return;
+  if (r->fault_phase == 2 + i && is_explained(c, i))
+    return;
+  if (r->fault_phase != 2 + i && is_whole(c, i))
+    return;
+  wrong = find_wrong(c, &whole.cycles[i]);
+  complain("cycle %d: result %d, not %s: %s is %g (%zu log lines: %s)", i, c->r,
+           r->fault_phase == 2 + i ? "explained" : "whole",
+           wrong ? wrong->identifier : "something missing or",
+           wrong ? wrong->values[0] : (double)NAN, c->n_logs,
+           c->n_logs ? stub.logs[0] : "");
+}
+
+static int count_open_files(void) {
+  int n = 0;
+
+  for (int fd = 0; fd < 256; fd++)
+    n += fcntl(fd, F_GETFD) >= 0;
+  return n;
+}
+
+static void try(unsigned at, unsigned way) {
+  static struct run r;
+  int files = count_open_files();
+  long blocks = faults_blocks();
+
+  run(&r, at, way, NULL);
+  if (!faults_made()) {
+    complain("call %u was not made", at);
+    return;
+  }
+  if (faults_blocks() != blocks)
+    complain("%ld blocks of memory are left", faults_blocks() - blocks);
+  if (count_open_files() != files)
+    complain("%d files are left open", count_open_files() - files);
+  check_start(&r);
+  for (int i = 0; r.r_init == 0 && i <= CYCLES; i++)
+    check_cycle(&r, i);
+}
+
+static void sweep(unsigned from, unsigned to) {
+  const char *step = getenv("FAULTS_STEP");
+  unsigned by = step && atoi(step) > 0 ? (unsigned)atoi(step) : 1;
+  unsigned char ways[8192];
+  unsigned tried = 0;
+
+  /* Before the runs that follow overwrite them. */
+  assert_in_range(to, from + 1, sizeof(ways));
+  run(&whole, 0, 0, NULL);
+  for (unsigned at = from + 1; at <= to; at++)
+    ways[at - 1] = (unsigned char)faults_ways(at);
+  complaints = 0;
+  for (unsigned at = from + 1; at <= to; at += by)
+    for (unsigned way = 0; way < ways[at - 1]; way++, tried++)
+      try(at, way);
+  print_message("%u faults in %u calls\n", tried, to - from);
+  assert_int_equal(complaints, 0);
+}
+
+/* --- the tests -------------------------------------------------------------
+ */
+
+TEST(without_a_fault_all_is_known) {
+  static const char *const calls[] = {
+      "malloc",  "calloc",    "reallocarray", "strdup",     "strndup",
+      "opendir", "readdir",   "open",         "openat",     "read",
+      "close",   "fstat",     "fstatat",      "readlinkat", "regcomp",
+      "regexec", "newlocale", "kcmp",         "uname",      "getpwuid_r"};
+
+  run(&whole, 0, 0, NULL);
+  for (size_t i = 0; i < LENGTH(calls); i++)
+    if (faults_calls_of(calls[i]) == 0)
+      fail_msg("%s is never called", calls[i]);
+  assert_int_equal(whole.r_init, 0);
+  assert_int_equal(whole.n_logs, 0);
+  for (int i = 0; i <= CYCLES; i++) {
+    const struct cycle *c = &whole.cycles[i];
+
+    assert_int_equal(c->n_logs, 0);
+    assert_true(is_whole(c, i));
+    /* 10 and 20; 11 has no memory of its own. */
+    assert_true(own_value(c, "smaps-web/ps_count") == 3);
+    assert_true(own_value(c, "smaps-web/memory-uss") == 1600 * 1024);
+    assert_true(own_value(c, "smaps-db.service-main/memory-swap") == 20 * 1024);
+    assert_true(own_value(c, "smaps-pid/memory-pss") == 70 * 1024);
+    assert_true(own_value(c, "smaps-leaders/memory-pss") == 220 * 1024);
+    assert_true(own_value(c, "smaps-other/memory-pss") == 40 * 1024);
+    assert_true(own_value(c, "smaps-user-seven/ps_count") == 1);
+  }
+}
+
+TEST(any_fault_while_it_is_configured) { sweep(0, whole.ends[0]); }
+
+TEST(any_fault_while_it_starts) { sweep(whole.ends[0], whole.ends[1]); }
+
+TEST(any_fault_in_a_cycle) { sweep(whole.ends[1], whole.ends[1 + CYCLES]); }

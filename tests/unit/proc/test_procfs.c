@@ -1,0 +1,451 @@
+#include "test.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <smaps/procfs.h>
+
+#include "proctree.h"
+
+/* Whether names are listed without saying what they are of. */
+static bool is_type_unknown;
+/* Lists the first name again at the end, as a tree can that changes. */
+static bool is_first_repeated;
+
+struct dirent *__real_readdir(DIR *dir);
+struct dirent *__wrap_readdir(DIR *dir);
+struct dirent *__wrap_readdir(DIR *dir) {
+  static struct dirent first;
+  struct dirent *e = __real_readdir(dir);
+
+  if (is_first_repeated && !e) {
+    is_first_repeated = false;
+    return &first;
+  }
+  if (is_first_repeated && e->d_name[0] != '.' && !first.d_ino)
+    first = *e;
+  if (e && is_type_unknown)
+    e->d_type = DT_UNKNOWN;
+  return e;
+}
+
+struct fixture {
+  struct proctree tree;
+  struct procfs *procfs;
+};
+
+static int make(void **state) {
+  static struct fixture f;
+
+  proctree_make(&f.tree);
+  proctree_write(&f.tree, "10/statm", "1 2 3\n", 6);
+  assert_int_equal(procfs_new(f.tree.root, &f.procfs), 0);
+  *state = &f;
+  return 0;
+}
+
+static int unmake(void **state) {
+  struct fixture *f = *state;
+
+  procfs_free(f->procfs);
+  proctree_remove(&f->tree);
+  return 0;
+}
+
+#define FIXTURE_TEST(name) TEST_WITH(name, make, unmake, struct fixture *f)
+
+static int open_process(struct fixture *f, uint32_t pid) {
+  int fd = -1;
+
+  assert_int_equal(procfs_open_process(f->procfs, pid, &fd), 0);
+  return fd;
+}
+
+FIXTURE_TEST(root_must_be_a_directory_with_processes) {
+  struct procfs *p = NULL;
+  char path[128];
+
+  assert_int_equal(procfs_new("/nowhere/at/all", &p), -ENOENT);
+  snprintf(path, sizeof(path), "%s/meminfo", f->tree.root);
+  assert_int_equal(procfs_new(path, &p), -ENOTDIR);
+  snprintf(path, sizeof(path), "%s/10", f->tree.root);
+  assert_int_equal(procfs_new(path, &p), -ENOTTY);
+  assert_null(p);
+}
+
+static void expect_text(struct procfs *p, const char *wanted) {
+  struct span text;
+
+  assert_int_equal(procfs_read_of(p, 10, "statm", &text), 0);
+  assert_int_equal(text.len, strlen(wanted));
+  assert_memory_equal(text.text, wanted, text.len);
+}
+
+/* Also when another tree has come in the place of the first. */
+FIXTURE_TEST(second_handle_follows_the_first) {
+  const struct procfs_entry *entries;
+  struct procfs *second;
+  struct proctree old;
+  struct span text;
+  size_t n;
+
+  assert_int_equal(procfs_new_second(&second), 0);
+  assert_true(procfs_read_of(second, 10, "statm", &text) < 0);
+  assert_int_equal(procfs_follow(second, f->procfs), 0);
+  expect_text(second, "1 2 3\n");
+
+  /* The tree is away for a moment, and then another. */
+  old = f->tree;
+  old.root[strlen(old.root) - 1] ^= 1;
+  assert_int_equal(rename(f->tree.root, old.root), 0);
+  proctree_write(&f->tree, "10/statm", "4 5 6\n", 6);
+  assert_int_equal(procfs_follow(second, f->procfs), 0);
+  expect_text(second, "1 2 3\n"); /* the first does not know of it yet */
+  proctree_unlink(&old, "10");
+  assert_int_equal(procfs_list(f->procfs, &entries, &n), -ENOTTY);
+  assert_int_equal(procfs_list(f->procfs, &entries, &n), 0);
+  assert_int_equal(procfs_follow(second, f->procfs), 0);
+  expect_text(second, "4 5 6\n");
+  proctree_remove(&old);
+  procfs_free(second);
+  expect_text(f->procfs, "4 5 6\n");
+}
+
+FIXTURE_TEST(file_that_is_being_read_can_be_asked_for) {
+  struct span text;
+  int fd = open_process(f, 10);
+
+  assert_string_equal(procfs_announced(f->procfs), "the directory");
+  procfs_read_of(f->procfs, 10, "statm", &text);
+  assert_string_equal(procfs_announced(f->procfs), "statm");
+  procfs_read(f->procfs, fd, "missing", &text);
+  assert_string_equal(procfs_announced(f->procfs), "missing");
+  procfs_read_link(f->procfs, fd, "exe", &text);
+  assert_string_equal(procfs_announced(f->procfs), "exe");
+  procfs_read_pieces(f->procfs, fd, "smaps", NULL, NULL);
+  assert_string_equal(procfs_announced(f->procfs), "smaps");
+  procfs_announce(f->procfs, "else");
+  assert_string_equal(procfs_announced(f->procfs), "else");
+  close(fd);
+}
+
+FIXTURE_TEST(list_is_sorted_and_has_processes_only) {
+  static const uint32_t pids[] = {1, 2, 9, 10, 11, 100, 4194304};
+  const struct procfs_entry *entries;
+  char path[64];
+  size_t n;
+
+  for (size_t i = 0; i < 7; i++) {
+    snprintf(path, sizeof(path), "%u/stat", pids[6 - i]);
+    proctree_write(&f->tree, path, "x", 1);
+  }
+  proctree_write(&f->tree, "007/stat", "x", 1);
+  proctree_write(&f->tree, "0/stat", "x", 1);
+  proctree_write(&f->tree, "12x/stat", "x", 1);
+  proctree_write(&f->tree, "sys/x", "x", 1);
+  proctree_write(&f->tree, "99999999999/stat", "x", 1);
+  proctree_write(&f->tree, "77", "a file", 6);
+  assert_int_equal(procfs_list(f->procfs, &entries, &n), 0);
+  assert_int_equal(n, 7);
+  for (size_t i = 0; i < n; i++)
+    assert_int_equal(entries[i].pid, pids[i]);
+}
+
+FIXTURE_TEST(inode_of_the_list_is_that_of_the_directory) {
+  const struct procfs_entry *entries;
+  struct stat st;
+  uint64_t ino;
+  char path[128];
+  size_t n;
+  int fd = open_process(f, 10);
+
+  assert_int_equal(procfs_list(f->procfs, &entries, &n), 0);
+  snprintf(path, sizeof(path), "%s/10", f->tree.root);
+  assert_int_equal(stat(path, &st), 0);
+  assert_int_equal(procfs_inode(fd, &ino), 0);
+  assert_int_equal(ino, st.st_ino);
+  assert_int_equal(entries[0].ino, st.st_ino);
+  close(fd);
+}
+
+FIXTURE_TEST(tree_that_empties_is_an_error_and_may_come_back) {
+  const struct procfs_entry *entries;
+  size_t n;
+
+  proctree_end(&f->tree, 10);
+  assert_int_equal(procfs_list(f->procfs, &entries, &n), -ENOTTY);
+  proctree_remove(&f->tree);
+  assert_int_equal(procfs_list(f->procfs, &entries, &n), -ENOENT);
+  assert_int_equal(mkdir(f->tree.root, 0755), 0);
+  proctree_write(&f->tree, "11/stat", "x", 1);
+  assert_int_equal(procfs_list(f->procfs, &entries, &n), 0);
+  assert_int_equal(entries[0].pid, 11);
+}
+
+FIXTURE_TEST(files_are_read_whole_whatever_their_size) {
+  static const size_t sizes[] = {1,     100,   16383,  16384,  16385,
+                                 32767, 32768, 100000, 600000, (1 << 20) - 2};
+  int fd = open_process(f, 10);
+
+  for (size_t i = 0; i < LENGTH(sizes); i++) {
+    char *text = malloc(sizes[i]);
+    struct span span;
+
+    for (size_t j = 0; j < sizes[i]; j++)
+      text[j] = (char)('a' + j % 23);
+    proctree_write(&f->tree, "10/file", text, sizes[i]);
+    assert_int_equal(procfs_read(f->procfs, fd, "file", &span), 0);
+    assert_int_equal(span.len, sizes[i]);
+    assert_memory_equal(span.text, text, sizes[i]);
+    assert_int_equal(span.text[span.len], '\0');
+    free(text);
+  }
+  close(fd);
+}
+
+FIXTURE_TEST(file_above_the_cap_is_refused) {
+  char *text = calloc(1, PROCFS_FILE_MAX);
+  int fd = open_process(f, 10);
+  struct span span;
+
+  proctree_write(&f->tree, "10/file", text, PROCFS_FILE_MAX);
+  assert_int_equal(procfs_read(f->procfs, fd, "file", &span), -EFBIG);
+  assert_int_equal(procfs_read(f->procfs, fd, "statm", &span), 0);
+  close(fd);
+  free(text);
+}
+
+FIXTURE_TEST(head_of_a_file_is_cut) {
+  int fd = open_process(f, 10);
+  struct span span;
+
+  assert_int_equal(procfs_read_head(f->procfs, fd, "statm", 3, &span), 0);
+  assert_int_equal(span.len, 3);
+  assert_string_equal(span.text, "1 2");
+  close(fd);
+}
+
+FIXTURE_TEST(outcomes_are_told_apart) {
+  int fd = open_process(f, 10), thread_fd;
+  struct span span;
+
+  proctree_write(&f->tree, "10/empty", "", 0);
+  proctree_write(&f->tree, "10/directory/x", "x", 1);
+  assert_int_equal(procfs_open_process(f->procfs, 12, &thread_fd), PROCFS_GONE);
+  assert_int_equal(procfs_open_thread(f->procfs, fd, 10, &thread_fd),
+                   PROCFS_GONE);
+  assert_int_equal(procfs_read(f->procfs, fd, "missing", &span), PROCFS_GONE);
+  assert_int_equal(procfs_read(f->procfs, fd, "empty", &span), PROCFS_NO_MM);
+  assert_int_equal(procfs_read(f->procfs, fd, "directory", &span), -EISDIR);
+  assert_int_equal(procfs_read_link(f->procfs, fd, "exe", &span), PROCFS_GONE);
+  assert_int_equal(procfs_read_link(f->procfs, fd, "statm", &span), -EINVAL);
+  close(fd);
+}
+
+FIXTURE_TEST(open_directory_is_of_the_process_that_was_opened) {
+  int fd = open_process(f, 10);
+  struct span span;
+
+  proctree_end(&f->tree, 10);
+  proctree_write(&f->tree, "10/statm", "of another\n", 11);
+  assert_int_equal(procfs_read(f->procfs, fd, "statm", &span), PROCFS_GONE);
+  close(fd);
+}
+
+FIXTURE_TEST(link_is_read_whole) {
+  char target[3001], path[128];
+  int fd = open_process(f, 10);
+  struct span span;
+
+  memset(target, 'd', 3000);
+  target[3000] = '\0';
+  snprintf(path, sizeof(path), "%s/10/exe", f->tree.root);
+  assert_int_equal(symlink(target, path), 0);
+  assert_int_equal(procfs_read_link(f->procfs, fd, "exe", &span), 0);
+  assert_int_equal(span.len, 3000);
+  assert_string_equal(span.text, target);
+  close(fd);
+}
+
+struct pieces {
+  size_t lines, bytes, last_len;
+};
+
+/* Takes whole lines only, as a parser does. */
+static size_t take_lines(void *ctx, const char *text, size_t len) {
+  struct pieces *p = ctx;
+  size_t used = 0;
+
+  for (size_t i = 0; i < len; i++) {
+    if (text[i] != '\n')
+      continue;
+    p->lines++;
+    used = i + 1;
+  }
+  p->bytes += used;
+  p->last_len = len;
+  return used;
+}
+
+FIXTURE_TEST(pieces_join_to_the_whole) {
+  struct pieces pieces = {0};
+  int fd = open_process(f, 10);
+  size_t size = 0, cap = 5 << 20;
+  char *text = malloc(cap);
+
+  /* Lines of all lengths, one of them longer than the buffer at first. */
+  for (size_t i = 0; i < 3000; i++) {
+    size_t len = i == 1500 ? 50000 : i % 1000;
+
+    memset(text + size, 'l', len);
+    size += len;
+    text[size++] = '\n';
+  }
+  proctree_write(&f->tree, "10/smaps", text, size);
+  assert_int_equal(
+      procfs_read_pieces(f->procfs, fd, "smaps", take_lines, &pieces), 0);
+  assert_int_equal(pieces.lines, 3000);
+  assert_int_equal(pieces.bytes, size);
+  close(fd);
+  free(text);
+}
+
+FIXTURE_TEST(pieces_that_end_in_part_of_a_line_were_cut_short) {
+  struct pieces pieces = {0};
+  int fd = open_process(f, 10);
+
+  proctree_write(&f->tree, "10/smaps", "one\ntwo\nthr", 11);
+  assert_int_equal(
+      procfs_read_pieces(f->procfs, fd, "smaps", take_lines, &pieces),
+      -EBADMSG);
+  assert_int_equal(pieces.lines, 2);
+  close(fd);
+}
+
+FIXTURE_TEST(line_above_the_cap_is_refused_in_pieces_too) {
+  size_t size = PROCFS_FILE_MAX + 1;
+  struct pieces pieces = {0};
+  int fd = open_process(f, 10);
+  char *text = malloc(size);
+
+  memset(text, 'l', size);
+  proctree_write(&f->tree, "10/smaps", text, size);
+  assert_int_equal(
+      procfs_read_pieces(f->procfs, fd, "smaps", take_lines, &pieces), -EFBIG);
+  assert_int_equal(pieces.lines, 0);
+  close(fd);
+  free(text);
+}
+
+FIXTURE_TEST(threads_are_listed_up_to_the_number_asked_for) {
+  uint32_t tids[3] = {0};
+  int fd = open_process(f, 10);
+  size_t n = 0;
+
+  for (int i = 0; i < 5; i++) {
+    char path[32];
+
+    snprintf(path, sizeof(path), "10/task/%d/statm", 10 + i);
+    proctree_write(&f->tree, path, "x", 1);
+  }
+  assert_int_equal(procfs_list_threads(f->procfs, fd, tids, 3, &n), 0);
+  assert_int_equal(n, 3);
+  for (int i = 0; i < 3; i++)
+    assert_in_range(tids[i], 10, 14);
+  close(fd);
+}
+
+/* The directory of the threads has a link for each of them, or none that says
+ * anything, as on btrfs. */
+FIXTURE_TEST(threads_are_counted_by_links) {
+  uint32_t n = 77;
+
+  assert_int_equal(procfs_count_threads(f->procfs, 10, &n), PROCFS_GONE);
+  proctree_write(&f->tree, "10/task/file", "x", 1);
+  assert_int_equal(procfs_count_threads(f->procfs, 10, &n), -EBADMSG);
+  assert_int_equal(n, 77);
+}
+
+/* A link with our pid, by which the tree is ours; and what is none. */
+FIXTURE_TEST(tree_is_ours_where_self_is_us) {
+  char own[16], path[128];
+  const struct {
+    const char *target; /* "": a file; NULL: nothing */
+    bool is_ours;
+  } cases[] = {{own, true},     {"999999999", false}, {"0", false},
+               {"self", false}, {"1x", false},        {"", false},
+               {NULL, false}};
+
+  snprintf(own, sizeof(own), "%d", (int)getpid());
+  snprintf(path, sizeof(path), "%s/self", f->tree.root);
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    struct procfs *p = NULL;
+
+    if (cases[i].target && *cases[i].target)
+      assert_int_equal(symlink(cases[i].target, path), 0);
+    else if (cases[i].target)
+      proctree_write(&f->tree, "self", "x", 1);
+    assert_int_equal(procfs_new(f->tree.root, &p), 0);
+    if (procfs_has_own_pids(p) != cases[i].is_ours)
+      fail_msg("case %zu: it is%s ours", i, cases[i].is_ours ? " not" : "");
+    procfs_free(p);
+    unlink(path);
+  }
+}
+
+FIXTURE_TEST(without_a_descriptor_the_second_stays_where_it_was) {
+  struct procfs *second;
+  struct rlimit before, none;
+  int next = dup(STDERR_FILENO), r;
+
+  close(next);
+  assert_int_equal(procfs_new_second(&second), 0);
+  assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+  none = before;
+  none.rlim_cur = (rlim_t)next;
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+  r = procfs_follow(second, f->procfs);
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+  assert_int_equal(r, -EMFILE);
+  assert_int_equal(procfs_follow(second, f->procfs), 0);
+  expect_text(second, "1 2 3\n");
+  procfs_free(second);
+}
+
+FIXTURE_TEST(a_process_that_is_listed_twice_is_listed_once) {
+  const struct procfs_entry *entries;
+  size_t n = 0;
+
+  proctree_write(&f->tree, "9/statm", "1 2 3\n", 6);
+  is_first_repeated = true;
+  assert_int_equal(procfs_list(f->procfs, &entries, &n), 0);
+  assert_false(is_first_repeated);
+  assert_int_equal(n, 2);
+  assert_int_equal(entries[0].pid, 9);
+  assert_int_equal(entries[1].pid, 10);
+}
+
+/* Not every file system says in its list what is a directory. */
+FIXTURE_TEST(processes_of_no_known_type_are_listed) {
+  const struct procfs_entry *entries;
+  size_t n = 0;
+
+  is_type_unknown = true;
+  assert_int_equal(procfs_list(f->procfs, &entries, &n), 0);
+  is_type_unknown = false;
+  assert_int_equal(n, 1);
+  assert_int_equal(entries[0].pid, 10);
+}
+
+/* Its pids are of some other machine; kcmp would compare processes of ours. */
+FIXTURE_TEST(captured_tree_does_not_ask_about_address_spaces) {
+  bool is_same;
+
+  assert_int_equal(procfs_is_same_mm(f->procfs, 10, 10, &is_same), -EOPNOTSUPP);
+}

@@ -1,0 +1,251 @@
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <smaps/procfs.h>
+
+#include "proctree.h"
+
+static int make(void **state) {
+  proctree_setup(state);
+  proctree_write(*state, "10/statm", "1 2 3\n", 6);
+  return 0;
+}
+
+#define TREE_TEST(name)                                                        \
+  TEST_WITH(name, make, proctree_teardown, const struct proctree *tree)
+
+/* The file system that the tree passes for, for files opened from now on. */
+static bool is_of_kernel;
+static bool is_of_nobody; /* nobody can say */
+
+int __wrap_fstatfs(int fd, struct statfs *ret);
+int __wrap_fstatfs(int fd, struct statfs *ret) {
+  (void)fd;
+  if (is_of_nobody) {
+    errno = ENOSYS;
+    return -1;
+  }
+  *ret =
+      (struct statfs){.f_type = is_of_kernel ? PROC_SUPER_MAGIC : TMPFS_MAGIC};
+  return 0;
+}
+
+static bool is_limit_unknown;
+
+int __real_getrlimit(int resource, struct rlimit *ret);
+int __wrap_getrlimit(int resource, struct rlimit *ret);
+int __wrap_getrlimit(int resource, struct rlimit *ret) {
+  if (!is_limit_unknown)
+    return __real_getrlimit(resource, ret);
+  *ret = (struct rlimit){.rlim_cur = 2048}; /* which is not to be believed */
+  errno = EPERM;
+  return -1;
+}
+
+struct kept {
+  struct procfs *procfs;
+  struct rlimit before;
+};
+
+/* The tree as a kernel's, with a limit on descriptors; skipped where it may not
+ * be as high as that. */
+static struct kept keep_files(const struct proctree *tree, rlim_t descriptors) {
+  struct kept k = {0};
+  struct rlimit limit;
+
+  assert_int_equal(getrlimit(RLIMIT_NOFILE, &k.before), 0);
+  limit = k.before;
+  limit.rlim_cur = descriptors;
+  if (descriptors > limit.rlim_max || setrlimit(RLIMIT_NOFILE, &limit) < 0)
+    skip();
+  is_of_kernel = true;
+  assert_int_equal(procfs_new(tree->root, &k.procfs), 0);
+  is_of_kernel = false;
+  return k;
+}
+
+static void end_keeping(struct kept *k) {
+  procfs_free(k->procfs);
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &k->before), 0);
+}
+
+static bool is_open(int fd) { return fcntl(fd, F_GETFD) >= 0; }
+
+static void expect_kept_text(struct procfs *p, struct procfs_file *file,
+                             const char *wanted) {
+  struct span text;
+
+  assert_int_equal(procfs_read_kept(p, 10, "statm", file, &text), 0);
+  assert_int_equal(text.len, strlen(wanted));
+  assert_string_equal(text.text, wanted);
+}
+
+TREE_TEST(kept_file_is_read_again_and_not_opened) {
+  struct procfs_file file = {0};
+  struct kept k = keep_files(tree, 2048);
+
+  expect_kept_text(k.procfs, &file, "1 2 3\n");
+  assert_int_equal(file.fd, PROCFS_KEPT_LEAST_FD);
+  assert_int_equal(fcntl(file.fd, F_GETFD), FD_CLOEXEC);
+  proctree_write(tree, "10/statm", "40 50 60\n", 9);
+  expect_kept_text(k.procfs, &file, "40 50 60\n");
+  proctree_unlink(tree, "10/statm");
+  expect_kept_text(k.procfs, &file, "40 50 60\n");
+  procfs_drop(k.procfs, &file);
+  assert_int_equal(file.fd, 0);
+  assert_false(is_open(PROCFS_KEPT_LEAST_FD));
+  procfs_drop(k.procfs, &file);
+  end_keeping(&k);
+}
+
+TREE_TEST(kept_file_that_fails_is_dropped) {
+  struct procfs_file file = {0};
+  struct kept k = keep_files(tree, 2048);
+  struct span text;
+  int directory;
+
+  /* A process without memory has an empty one. */
+  expect_kept_text(k.procfs, &file, "1 2 3\n");
+  proctree_write(tree, "10/statm", "", 0);
+  assert_int_equal(procfs_read_kept(k.procfs, 10, "statm", &file, &text),
+                   PROCFS_NO_MM);
+  assert_int_equal(file.fd, 0);
+  assert_false(is_open(PROCFS_KEPT_LEAST_FD));
+
+  proctree_write(tree, "10/statm", "1 2 3\n", 6);
+  expect_kept_text(k.procfs, &file, "1 2 3\n");
+  assert_int_equal(procfs_open_process(k.procfs, 10, &directory), 0);
+  assert_int_equal(dup2(directory, file.fd), file.fd);
+  assert_int_equal(procfs_read_kept(k.procfs, 10, "statm", &file, &text),
+                   -EBADF);
+  assert_int_equal(file.fd, 0);
+  assert_false(is_open(PROCFS_KEPT_LEAST_FD));
+  close(directory);
+  end_keeping(&k);
+}
+
+TREE_TEST(files_are_kept_in_half_of_the_room_above_others) {
+  struct procfs_file files[3] = {{0}};
+  struct kept k = keep_files(tree, PROCFS_KEPT_LEAST_FD + 4);
+
+  for (int i = 0; i < 3; i++)
+    expect_kept_text(k.procfs, &files[i], "1 2 3\n");
+  assert_int_equal(files[0].fd, PROCFS_KEPT_LEAST_FD);
+  assert_int_equal(files[1].fd, PROCFS_KEPT_LEAST_FD + 1);
+  assert_int_equal(files[2].fd, 0);
+  /* One that is dropped makes room. */
+  procfs_drop(k.procfs, &files[0]);
+  expect_kept_text(k.procfs, &files[2], "1 2 3\n");
+  assert_int_equal(files[2].fd, PROCFS_KEPT_LEAST_FD);
+  procfs_drop(k.procfs, &files[1]);
+  procfs_drop(k.procfs, &files[2]);
+  assert_false(is_open(PROCFS_KEPT_LEAST_FD));
+  assert_false(is_open(PROCFS_KEPT_LEAST_FD + 1));
+  end_keeping(&k);
+}
+
+TREE_TEST(no_more_files_are_kept_than_the_most) {
+  static struct procfs_file files[PROCFS_KEPT_MAX + 1];
+  struct kept k =
+      keep_files(tree, PROCFS_KEPT_LEAST_FD + 2 * PROCFS_KEPT_MAX + 2);
+
+  for (size_t i = 0; i <= PROCFS_KEPT_MAX; i++)
+    expect_kept_text(k.procfs, &files[i], "1 2 3\n");
+  assert_int_not_equal(files[PROCFS_KEPT_MAX - 1].fd, 0);
+  assert_int_equal(files[PROCFS_KEPT_MAX].fd, 0);
+  for (size_t i = 0; i < PROCFS_KEPT_MAX; i++)
+    procfs_drop(k.procfs, &files[i]);
+  end_keeping(&k);
+}
+
+/* The numbers are taken by others meanwhile. */
+TREE_TEST(no_file_is_kept_where_there_is_no_number) {
+  struct procfs_file file = {0};
+  struct kept k = keep_files(tree, PROCFS_KEPT_LEAST_FD + 2);
+  int taken[2];
+
+  for (int i = 0; i < 2; i++)
+    taken[i] = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, PROCFS_KEPT_LEAST_FD);
+  expect_kept_text(k.procfs, &file, "1 2 3\n");
+  assert_int_equal(file.fd, 0);
+  for (int i = 0; i < 2; i++)
+    close(taken[i]);
+  expect_kept_text(k.procfs, &file, "1 2 3\n");
+  assert_int_equal(file.fd, PROCFS_KEPT_LEAST_FD);
+  procfs_drop(k.procfs, &file);
+  end_keeping(&k);
+}
+
+TREE_TEST(no_file_is_kept_with_the_usual_limit) {
+  struct procfs_file file = {0};
+  struct kept k = keep_files(tree, PROCFS_KEPT_LEAST_FD);
+
+  expect_kept_text(k.procfs, &file, "1 2 3\n");
+  assert_int_equal(file.fd, 0);
+  end_keeping(&k);
+}
+
+/* As after /proc was mounted anew. */
+TREE_TEST(kept_file_of_a_tree_before_is_opened_anew) {
+  struct procfs_file file = {0};
+  struct kept k = keep_files(tree, 2048);
+  unsigned now;
+
+  expect_kept_text(k.procfs, &file, "1 2 3\n");
+  now = file.opened--;
+  proctree_unlink(tree, "10/statm");
+  proctree_write(tree, "10/statm", "4 5 6\n", 6);
+  expect_kept_text(k.procfs, &file, "4 5 6\n");
+  assert_int_equal(file.opened, now);
+  assert_false(is_open(PROCFS_KEPT_LEAST_FD + 1));
+  procfs_drop(k.procfs, &file);
+  end_keeping(&k);
+}
+
+/* A writer of the tree may put other files in the place of these. */
+TREE_TEST(no_file_of_a_captured_tree_is_kept) {
+  struct procfs_file file = {0};
+  struct procfs *p;
+
+  assert_int_equal(procfs_new(tree->root, &p), 0);
+  expect_kept_text(p, &file, "1 2 3\n");
+  assert_int_equal(file.fd, 0);
+  proctree_unlink(tree, "10/statm");
+  proctree_write(tree, "10/statm", "4 5 6\n", 6);
+  expect_kept_text(p, &file, "4 5 6\n");
+  procfs_free(p);
+}
+
+TREE_TEST(no_file_is_kept_if_the_file_system_is_not_known) {
+  struct procfs_file file = {0};
+  struct kept k;
+
+  is_of_nobody = true;
+  k = keep_files(tree, 2048);
+  is_of_nobody = false;
+  expect_kept_text(k.procfs, &file, "1 2 3\n");
+  assert_int_equal(file.fd, 0);
+  end_keeping(&k);
+}
+
+TREE_TEST(no_file_is_kept_where_the_limit_is_not_known) {
+  struct procfs_file file = {0};
+  struct kept k = keep_files(tree, 2048);
+  struct procfs *p;
+
+  is_of_kernel = is_limit_unknown = true;
+  assert_int_equal(procfs_new(tree->root, &p), 0);
+  is_of_kernel = is_limit_unknown = false;
+  expect_kept_text(p, &file, "1 2 3\n");
+  assert_int_equal(file.fd, 0);
+  procfs_free(p);
+  end_keeping(&k);
+}

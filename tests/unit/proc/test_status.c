@@ -1,0 +1,209 @@
+#include "test.h"
+
+#include <smaps/status.h>
+
+#include "fixture.h"
+
+#include <string.h>
+
+static const unsigned all_known = STATUS_UID | STATUS_THREADS | STATUS_VM_SWAP |
+                                  STATUS_VM_PTE | STATUS_CAP_EFF |
+                                  STATUS_VOLUNTARY | STATUS_INVOLUNTARY;
+
+FIXTURE_PARSER(status_parse, struct status_sample)
+
+TEST(a_capture_is_read_key_by_key) {
+  struct status_sample s;
+
+  assert_int_equal(parse_file("status-6.18", &s), 0);
+  assert_int_equal(s.known, all_known);
+  assert_int_equal(s.uid_effective, 0);
+  assert_int_equal(s.threads, 1);
+  assert_int_equal(s.vm_swap_bytes, 0);
+  assert_int_equal(s.vm_pte_bytes, 72 * KIB);
+  assert_int_equal(s.cap_effective, 0x000001fffeffffff);
+
+  assert_int_equal(parse_file("status-4.9", &s), 0);
+  assert_int_equal(s.known, all_known);
+  assert_int_equal(s.vm_pte_bytes, 124 * KIB);
+  assert_int_equal(s.cap_effective, 0x0000003fffffffff);
+}
+
+TEST(a_kernel_thread_has_no_memory_lines) {
+  struct status_sample s;
+
+  assert_int_equal(parse_file("status-6.18-kthread", &s), 0);
+  assert_int_equal(s.known, STATUS_UID | STATUS_THREADS | STATUS_CAP_EFF |
+                                STATUS_VOLUNTARY | STATUS_INVOLUNTARY);
+  assert_int_equal(s.vm_swap_bytes, 0);
+  assert_int_equal(s.cap_effective, 0x000001ffffffffff);
+}
+
+TEST(a_line_that_is_known_is_read) {
+  static const struct {
+    const char *name;
+    const char *text;
+    size_t len;
+    struct status_sample want;
+  } cases[] = {
+      {"empty", TEXT(""), {0}},
+      {"the effective uid is the second",
+       TEXT("Uid:\t1\t2\t3\t4\n"),
+       {.known = STATUS_UID, .uid_effective = 2}},
+      {"the largest uid",
+       TEXT("Uid:\t0\t4294967295\t0\t0\n"),
+       {.known = STATUS_UID, .uid_effective = UINT32_MAX}},
+      {"threads",
+       TEXT("Threads:\t4294967295\n"),
+       {.known = STATUS_THREADS, .threads = UINT32_MAX}},
+      {"swap",
+       TEXT("VmSwap:\t     660 kB\n"),
+       {.known = STATUS_VM_SWAP, .vm_swap_bytes = 660 * KIB}},
+      {"the largest swap",
+       TEXT("VmSwap:\t18014398509481983 kB\n"),
+       {.known = STATUS_VM_SWAP, .vm_swap_bytes = 18014398509481983 * KIB}},
+      {"page tables",
+       TEXT("VmPTE:\t      48 kB\n"),
+       {.known = STATUS_VM_PTE, .vm_pte_bytes = 48 * KIB}},
+      {"no capability",
+       TEXT("CapEff:\t0000000000000000\n"),
+       {.known = STATUS_CAP_EFF}},
+      {"every capability",
+       TEXT("CapEff:\tffffffffffffffff\n"),
+       {.known = STATUS_CAP_EFF, .cap_effective = UINT64_MAX}},
+      {"each digit",
+       TEXT("CapEff:\t0123456789abcdef\n"),
+       {.known = STATUS_CAP_EFF, .cap_effective = 0x0123456789abcdef}},
+      {"switches",
+       TEXT("voluntary_ctxt_switches:\t7\n"
+            "nonvoluntary_ctxt_switches:\t18446744073709551615\n"),
+       {.known = STATUS_VOLUNTARY | STATUS_INVOLUNTARY,
+        .voluntary_switches = 7,
+        .involuntary_switches = UINT64_MAX}},
+      {"other order",
+       TEXT("Threads:\t2\nUid:\t0\t7\t0\t0\n"),
+       {.known = STATUS_THREADS | STATUS_UID,
+        .threads = 2,
+        .uid_effective = 7}},
+      {"near-miss keys",
+       TEXT("threads:\t1\nThreadsx:\t1\nThreads :\t1\n Threads:\t1\n"
+            "xUid:\t1\t1\t1\t1\nVmSwapx: x\nVmPTEs:\tx\nCapEf:\tx\n"
+            "Uid\nThreads:\t2\n"),
+       {.known = STATUS_THREADS, .threads = 2}},
+      {"a name that reads like a key",
+       TEXT("Name:\tThreads:\t9\nThreads:\t2\n"),
+       {.known = STATUS_THREADS, .threads = 2}},
+      {"a name as the kernel escapes it",
+       TEXT("Name:\ta\\nUid:\\t0\nThreads:\t2\n"),
+       {.known = STATUS_THREADS, .threads = 2}},
+      {"a name of any bytes",
+       TEXT("Name:\t\xff\x01\r\0)\nThreads:\t2\n"),
+       {.known = STATUS_THREADS, .threads = 2}},
+      {"empty lines",
+       TEXT("\n\nThreads:\t2\n\n"),
+       {.known = STATUS_THREADS, .threads = 2}},
+  };
+  struct status_sample s;
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    const struct status_sample *want = &cases[i].want;
+
+    if (parse(cases[i].text, cases[i].len, &s) != 0)
+      fail_msg("%s: rejected", cases[i].name);
+    if (s.known != want->known || s.uid_effective != want->uid_effective ||
+        s.threads != want->threads || s.vm_swap_bytes != want->vm_swap_bytes ||
+        s.vm_pte_bytes != want->vm_pte_bytes ||
+        s.cap_effective != want->cap_effective ||
+        s.voluntary_switches != want->voluntary_switches ||
+        s.involuntary_switches != want->involuntary_switches)
+      fail_msg("%s: wrong value", cases[i].name);
+  }
+}
+
+TEST(a_known_key_with_another_value_is_rejected) {
+  static const struct text_case cases[] = {
+      {"one uid", TEXT("Uid:\t0\n")},
+      {"three uids", TEXT("Uid:\t0\t0\t0\n")},
+      {"five uids", TEXT("Uid:\t0\t0\t0\t0\t0\n")},
+      {"uids parted by blanks", TEXT("Uid:\t0 0 0 0\n")},
+      {"uid overflows", TEXT("Uid:\t0\t4294967296\t0\t0\n")},
+      {"uid is negative", TEXT("Uid:\t0\t-1\t0\t0\n")},
+      {"uids on the next line", TEXT("Uid:\n0\t0\t0\t0\n")},
+      {"threads are no number", TEXT("Threads:\tx\n")},
+      {"threads are missing", TEXT("Threads:\t\n")},
+      {"threads overflow", TEXT("Threads:\t4294967296\n")},
+      {"threads run on", TEXT("Threads:\t1x\n")},
+      {"threads cut short", TEXT("Threads:\t1")},
+      {"threads with CRLF", TEXT("Threads:\t1\r\n")},
+      {"threads with NUL", TEXT("Threads:\t1\0\n")},
+      {"threads twice", TEXT("Threads:\t1\nThreads:\t1\n")},
+      {"swap without unit", TEXT("VmSwap:\t 1\n")},
+      {"swap in another unit", TEXT("VmSwap:\t 1 MB\n")},
+      {"swap is negative", TEXT("VmSwap:\t -1 kB\n")},
+      {"swap overflows", TEXT("VmSwap:\t18446744073709551616 kB\n")},
+      {"swap overflows in bytes", TEXT("VmSwap:\t18014398509481984 kB\n")},
+      {"page tables without number", TEXT("VmPTE:\t kB\n")},
+      {"page tables overflow", TEXT("VmPTE:\t18014398509481984 kB\n")},
+      {"page tables run on", TEXT("VmPTE:\t1 kBs\n")},
+      {"capabilities of 15 digits", TEXT("CapEff:\t000001fffefffff\n")},
+      {"capabilities of 17 digits", TEXT("CapEff:\t0000001fffeffffff\n")},
+      {"capabilities with capitals", TEXT("CapEff:\t000001FFFEFFFFFF\n")},
+      {"capabilities with a letter too far", TEXT("CapEff:\t00000000000000g0"
+                                                  "\n")},
+      {"capabilities cut short", TEXT("CapEff:\t000001fffeffffff")},
+      {"an unknown line cut short", TEXT("Threads:\t2\nSig")},
+      {"switches without number", TEXT("voluntary_ctxt_switches:\t\n")},
+      {"switches twice", TEXT("nonvoluntary_ctxt_switches:\t1\n"
+                              "nonvoluntary_ctxt_switches:\t1\n")},
+      {"capabilities missing", TEXT("CapEff:\t\n")},
+  };
+
+  fixture_refuse(cases, LENGTH(cases), is_taken);
+}
+
+TEST(a_text_cut_short_gives_no_other_value) {
+  static const char *const names[] = {"status-6.18", "status-4.9",
+                                      "status-6.18-kthread"};
+  struct status_sample whole, s;
+
+  for (size_t i = 0; i < LENGTH(names); i++) {
+    struct span text = fixture_load(names[i]);
+
+    assert_int_equal(parse(text.text, text.len, &whole), 0);
+    for (size_t cut = 0; cut < text.len; cut++) {
+      bool is_cut_in_line = cut > 0 && text.text[cut - 1] != '\n';
+
+      if (parse(text.text, cut, &s) != 0)
+        continue;
+      if (is_cut_in_line)
+        fail_msg("%s, %zu bytes: taken", names[i], cut);
+      if ((s.known & ~whole.known) != 0 ||
+          (s.known & STATUS_UID && s.uid_effective != whole.uid_effective) ||
+          (s.known & STATUS_THREADS && s.threads != whole.threads) ||
+          (s.known & STATUS_VM_SWAP &&
+           s.vm_swap_bytes != whole.vm_swap_bytes) ||
+          (s.known & STATUS_VM_PTE && s.vm_pte_bytes != whole.vm_pte_bytes) ||
+          (s.known & STATUS_CAP_EFF && s.cap_effective != whole.cap_effective))
+        fail_msg("%s, %zu bytes: other values", names[i], cut);
+    }
+  }
+}
+
+TEST(uids_that_end_early_or_are_parted_otherwise_are_rejected) {
+  static const char whole[] = "Uid:\t1\t2\t3\t4\n";
+  const size_t start = sizeof("Uid:\t") - 1;
+
+  assert_true(is_taken(TEXT(whole)));
+  for (size_t i = start; i < sizeof(whole) - 2; i++) {
+    char text[sizeof(whole)];
+
+    memcpy(text, whole, i);
+    text[i] = '\n';
+    if (is_taken(text, i + 1))
+      fail_msg("%zu bytes: taken", i);
+    memcpy(text, whole, sizeof(whole));
+    text[i] = 'x';
+    if (is_taken(text, sizeof(whole) - 1))
+      fail_msg("x at %zu: taken", i);
+  }
+}

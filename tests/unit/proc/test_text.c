@@ -1,0 +1,207 @@
+#include "test.h"
+
+#include <smaps/text.h>
+
+#include "fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct number_case {
+  const char *name;
+  const char *text;
+  size_t len;
+  bool is_taken;
+  uint64_t value;
+  size_t taken;
+};
+
+static const struct number_case u64_cases[] = {
+    {"one digit", TEXT("7"), true, 7, 1},
+    {"zero", TEXT("0"), true, 0, 1},
+    {"leading zeros", TEXT("0007 "), true, 7, 4},
+    {"up to a blank", TEXT("12 34"), true, 12, 2},
+    {"up to a letter", TEXT("12kB"), true, 12, 2},
+    {"up to a NUL", TEXT("12\0003"), true, 12, 2},
+    {"up to the end", TEXT("123456"), true, 123456, 6},
+    {"the largest", TEXT("18446744073709551615"), true, UINT64_MAX, 20},
+    {"the largest with zeros", TEXT("0018446744073709551615"), true, UINT64_MAX,
+     22},
+    {"19 nines", TEXT("9999999999999999999"), true,
+     UINT64_C(9999999999999999999), 19},
+    {"one too many", TEXT("18446744073709551616"), false, 0, 0},
+    {"ten times too many", TEXT("184467440737095516150"), false, 0, 0},
+    {"overflow that wraps to a small one", TEXT("36893488147419103233"), false,
+     0, 0},
+    {"a hundred nines",
+     TEXT("99999999999999999999999999999999999999999999999999"
+          "99999999999999999999999999999999999999999999999999"),
+     false, 0, 0},
+    {"empty", TEXT(""), false, 0, 0},
+    {"a blank first", TEXT(" 1"), false, 0, 0},
+    {"a minus", TEXT("-1"), false, 0, 0},
+    {"a plus", TEXT("+1"), false, 0, 0},
+    {"hexadecimal prefix is a zero", TEXT("0x10"), true, 0, 1},
+    {"letter", TEXT("a"), false, 0, 0},
+    {"below the digits", TEXT("/"), false, 0, 0},
+    {"above the digits", TEXT(":"), false, 0, 0},
+    {"a byte with the high bit", TEXT("\xb1"), false, 0, 0},
+};
+
+static const struct number_case u32_cases[] = {
+    {"zero", TEXT("0"), true, 0, 1},
+    {"the largest", TEXT("4294967295 "), true, UINT32_MAX, 10},
+    {"one too many", TEXT("4294967296"), false, 0, 0},
+    {"wraps to a small one in 32 bits", TEXT("4294967297"), false, 0, 0},
+    {"wraps to a small one in 64 bits", TEXT("18446744073709551617"), false, 0,
+     0},
+    {"empty", TEXT(""), false, 0, 0},
+    {"a minus", TEXT("-1"), false, 0, 0},
+};
+
+static bool take_u64(struct cursor *s, uint64_t *ret) {
+  return parse_u64(s, ret);
+}
+
+static bool take_u32(struct cursor *s, uint64_t *ret) {
+  uint32_t value = (uint32_t)*ret;
+  bool is_taken = parse_u32(s, &value);
+
+  if (!is_taken)
+    assert_int_equal(value, (uint32_t)*ret);
+  else
+    *ret = value;
+  return is_taken;
+}
+
+static void check_number(const struct number_case *c,
+                         bool (*take)(struct cursor *, uint64_t *)) {
+  const uint64_t untouched = UINT64_C(0xaaaaaaaaaaaaaaaa);
+  char *text = fixture_copy(c->text, c->len);
+  struct cursor s = cursor_begin(text, c->len);
+  uint64_t value = untouched;
+
+  if (take(&s, &value) != c->is_taken)
+    fail_msg("%s: %s", c->name, c->is_taken ? "refused" : "taken");
+  if (value != (c->is_taken ? c->value : untouched))
+    fail_msg("%s: value is %ju", c->name, (uintmax_t)value);
+  if (s.at != text + c->taken)
+    fail_msg("%s: cursor is at %td", c->name, s.at - text);
+  free(text);
+}
+
+TEST(a_number_is_digits_that_fit) {
+  for (size_t i = 0; i < LENGTH(u64_cases); i++)
+    check_number(&u64_cases[i], take_u64);
+}
+
+TEST(a_short_number_fits_in_32_bits) {
+  for (size_t i = 0; i < LENGTH(u32_cases); i++)
+    check_number(&u32_cases[i], take_u32);
+}
+
+TEST(blanks_are_spaces_and_tabs_only) {
+  static const struct {
+    const char *name;
+    const char *text;
+    size_t len, taken;
+  } cases[] = {
+      {"none", TEXT("x"), 0},          {"spaces", TEXT("   x"), 3},
+      {"tabs", TEXT("\t \tx"), 3},     {"to the end", TEXT("  \t"), 3},
+      {"empty", TEXT(""), 0},          {"newline", TEXT(" \n "), 1},
+      {"return", TEXT(" \r"), 1},      {"NUL", TEXT(" \0 "), 1},
+      {"form feed", TEXT("\f\v "), 0},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    char *text = fixture_copy(cases[i].text, cases[i].len);
+    struct cursor s = cursor_begin(text, cases[i].len);
+
+    skip_blanks(&s);
+    if (s.at != text + cases[i].taken)
+      fail_msg("%s: cursor is at %td", cases[i].name, s.at - text);
+    free(text);
+  }
+}
+
+TEST(a_char_is_taken_where_it_stands) {
+  char *text = fixture_copy("ab", 2);
+  struct cursor s = cursor_begin(text, 2);
+
+  assert_false(parse_char(&s, 'b'));
+  assert_ptr_equal(s.at, text);
+  assert_true(parse_char(&s, 'a'));
+  assert_true(parse_char(&s, 'b'));
+  assert_true(cursor_is_done(&s));
+  assert_false(parse_char(&s, 'b'));
+  assert_false(parse_char(&s, '\0'));
+  assert_ptr_equal(s.at, text + 2);
+  free(text);
+}
+
+TEST(a_word_is_taken_whole_or_not) {
+  static const struct {
+    const char *name;
+    const char *text;
+    size_t len;
+    const char *word;
+    bool is_taken;
+  } cases[] = {
+      {"equal", TEXT("Pss:"), "Pss:", true},
+      {"longer text", TEXT("Pss: 1"), "Pss:", true},
+      {"shorter text", TEXT("Pss"), "Pss:", false},
+      {"empty text", TEXT(""), "Pss:", false},
+      {"other case", TEXT("pss:"), "Pss:", false},
+      {"last byte differs", TEXT("Pss_"), "Pss:", false},
+      {"NUL in the text", TEXT("Ps\0:"), "Pss:", false},
+      {"behind a blank", TEXT(" Pss:"), "Pss:", false},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    char *text = fixture_copy(cases[i].text, cases[i].len);
+    struct cursor s = cursor_begin(text, cases[i].len);
+    size_t taken = cases[i].is_taken ? strlen(cases[i].word) : 0;
+
+    if (parse_word(&s, cases[i].word) != cases[i].is_taken)
+      fail_msg("%s: wrong answer", cases[i].name);
+    if (s.at != text + taken)
+      fail_msg("%s: cursor is at %td", cases[i].name, s.at - text);
+    free(text);
+  }
+}
+
+TEST(lines_come_without_their_newline) {
+  static const char whole[] = "one\n\n three\r\nfo\0ur\nlast";
+  static const struct {
+    const char *line;
+    size_t len;
+  } lines[] = {{TEXT("one")},
+               {TEXT("")},
+               {TEXT(" three\r")},
+               {TEXT("fo\0ur")},
+               {TEXT("last")}};
+  char *text = fixture_copy(whole, sizeof(whole) - 1);
+  struct cursor s = cursor_begin(text, sizeof(whole) - 1);
+  struct span line;
+
+  for (size_t i = 0; i < LENGTH(lines); i++) {
+    assert_true(parse_line(&s, &line));
+    assert_int_equal(line.len, lines[i].len);
+    assert_memory_equal(line.text, lines[i].line, line.len);
+  }
+  assert_true(cursor_is_done(&s));
+  free(text);
+}
+
+TEST(a_newline_at_the_end_begins_no_line) {
+  char *text = fixture_copy("a\n", 2);
+  struct cursor s = cursor_begin(text, 2);
+  struct span line;
+
+  assert_true(parse_line(&s, &line));
+  fixture_taint(&line, sizeof(line));
+  assert_false(parse_line(&s, &line));
+  fixture_assert_untouched(&line, sizeof(line));
+  assert_ptr_equal(s.at, text + 2);
+  free(text);
+}

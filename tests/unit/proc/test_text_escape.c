@@ -1,0 +1,110 @@
+#include "test.h"
+
+#include <smaps/text.h>
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+  const char *name;
+  const char *text;
+  size_t len;
+  const char *escaped;
+} escapes[] = {
+    {"empty", TEXT(""), ""},
+    {"plain", TEXT("nginx: worker /x"), "nginx: worker /x"},
+    {"quotation mark", TEXT("say \"x\""), "say \\x22x\\x22"},
+    {"apostrophe", TEXT("it's"), "it's"},
+    {"backslash", TEXT("a\\x41"), "a\\x5cx41"},
+    {"newline", TEXT("a\nFAKE LOG LINE"), "a\\x0aFAKE LOG LINE"},
+    {"return", TEXT("\r"), "\\x0d"},
+    {"ESC", TEXT("\x1b]0;title\a"), "\\x1b]0;title\\x07"},
+    {"0xff", TEXT("\xff\xff\xff"), "\\xff\\xff\\xff"},
+    {"UTF-8", TEXT("\xe2\x80\xae!"), "\\xe2\\x80\\xae!"},
+    {"NUL", TEXT("a\0b"), "a\\x00b"},
+    {"printable to the edges", TEXT("\x1f ~\x7f"), "\\x1f ~\\x7f"},
+    {"escape at the end", TEXT("abcdefghij\n"), "abcdefghij\\x0a"},
+    {"escape in front", TEXT("\nabcdefghij"), "\\x0aabcdefghij"},
+    {"dots", TEXT("....."), "....."},
+};
+#define ESCAPES LENGTH(escapes)
+
+/* Escapes row i into exactly `size` bytes. Free what it returns. */
+static char *escape(size_t i, size_t size) {
+  char *text = malloc(escapes[i].len), *ret = malloc(size);
+
+  assert_non_null(text);
+  assert_non_null(ret);
+  memcpy(text, escapes[i].text, escapes[i].len);
+  memset(ret, 'Z', size);
+  assert_ptr_equal(escape_text(text, escapes[i].len, ret, size), ret);
+  free(text);
+  return ret;
+}
+
+TEST(untrusted_bytes_are_escaped) {
+  for (size_t i = 0; i < ESCAPES; i++) {
+    char *ret = escape(i, 256);
+
+    if (strcmp(ret, escapes[i].escaped) != 0)
+      fail_msg("%s: \"%s\"", escapes[i].name, ret);
+    free(ret);
+  }
+}
+
+TEST(escaped_text_that_just_fits_is_not_cut) {
+  for (size_t i = 0; i < ESCAPES; i++) {
+    size_t size = strlen(escapes[i].escaped) + 1;
+    char *ret;
+
+    if (size < 8)
+      continue;
+    ret = escape(i, size);
+    if (strcmp(ret, escapes[i].escaped) != 0)
+      fail_msg("%s, in %zu bytes: \"%s\"", escapes[i].name, size, ret);
+    free(ret);
+  }
+}
+
+/* As much of row i as fits with "...", never half an escape. */
+static void cut_slowly(size_t i, size_t size, char *ret) {
+  const char *escaped = escapes[i].escaped;
+  size_t at = 0;
+
+  for (;;) {
+    size_t unit = escaped[at] == '\\' ? 4 : 1;
+
+    if (at + unit + sizeof("...") > size)
+      break;
+    at += unit;
+  }
+  sprintf(ret, "%.*s...", (int)at, escaped);
+}
+
+TEST(escaped_text_is_cut_between_bytes_at_every_size) {
+  char want[256];
+
+  for (size_t i = 0; i < ESCAPES; i++)
+    for (size_t size = 8; size <= strlen(escapes[i].escaped); size++) {
+      char *ret = escape(i, size);
+
+      cut_slowly(i, size, want);
+      if (strcmp(ret, want) != 0)
+        fail_msg("%s, in %zu bytes: \"%s\"", escapes[i].name, size, ret);
+      free(ret);
+    }
+}
+
+TEST(escaped_bytes_are_all_printable) {
+  for (int c = 0; c < 256; c++) {
+    char text = (char)c, ret[8];
+
+    escape_text(&text, 1, ret, sizeof(ret));
+    if (strlen(ret) != (isprint(c) && !strchr("\"\\", c) ? 1 : 4))
+      fail_msg("byte %d: \"%s\"", c, ret);
+    for (const char *p = ret; *p; p++)
+      assert_in_range(*p, 0x20, 0x7e);
+  }
+}

@@ -1,0 +1,370 @@
+#include "test.h"
+
+#include "process/process.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PIDS 300
+
+/* The pids that gone() was called for since the last question. */
+struct gone {
+  bool has[PIDS];
+  size_t n;
+};
+
+static void note_gone(void *ctx, struct process *p) {
+  struct gone *gone = ctx;
+
+  assert_in_range(p->pid, 1, PIDS - 1);
+  assert_false(gone->has[p->pid]);
+  gone->has[p->pid] = true;
+  gone->n++;
+  /* All of it is there still. */
+  if (p->attributes.block)
+    assert_string_equal(attributes_get(&p->attributes).value[ATTRIBUTE_COMM],
+                        "named");
+}
+
+static void update(struct process_table *t, const struct procfs_entry *entries,
+                   size_t n, struct gone *gone) {
+  /* A copy that ends where the list does, so that ASan sees a step too far. */
+  struct procfs_entry *copy = malloc(n * sizeof(*copy));
+
+  assert_non_null(copy);
+  if (n > 0)
+    memcpy(copy, entries, n * sizeof(*copy));
+  *gone = (struct gone){.n = 0};
+  assert_int_equal(process_table_update(t, copy, n, note_gone, gone), 0);
+  free(copy);
+}
+
+static void finish(struct process_table *t) {
+  struct gone gone = {.n = 0};
+  size_t n = t->n;
+
+  process_table_done(t, note_gone, &gone);
+  assert_int_equal(gone.n, n);
+  assert_int_equal(t->n, 0);
+  assert_null(t->processes);
+}
+
+/* A process holds memory of its own. */
+static void furnish(struct process *p) {
+  const struct span value[ATTRIBUTES] = {[ATTRIBUTE_COMM] = {"named", 5}};
+  static const struct stored_attributes nothing;
+
+  attributes_done(&p->attributes);
+  assert_int_equal(attributes_renew(&nothing, value, 0, &p->attributes),
+                   ATTRIBUTES_CHANGED);
+  free(p->groups);
+  free(p->claims);
+  p->groups = calloc(1, sizeof(struct group *));
+  p->claims = calloc(1, sizeof(*p->claims));
+  assert_non_null(p->groups);
+  assert_non_null(p->claims);
+}
+
+TEST(newcomers_are_blank) {
+  static const struct procfs_entry entries[] = {{1, 100}, {7, 700}, {8, 800}};
+  struct process_table t = {.n = 0};
+  struct gone gone;
+
+  update(&t, entries, 3, &gone);
+  assert_int_equal(gone.n, 0);
+  assert_int_equal(t.n, 3);
+  for (size_t i = 0; i < 3; i++) {
+    struct process want;
+
+    memset(&want, 0, sizeof(want));
+    want.pid = entries[i].pid;
+    want.ino = (uint32_t)entries[i].ino;
+    assert_memory_equal(t.processes[i], &want, sizeof(want));
+    assert_int_equal(t.processes[i]->state, PROCESS_UNSEEN);
+  }
+  finish(&t);
+}
+
+TEST(present_processes_are_kept_and_missing_are_dropped) {
+  static const struct procfs_entry before[] = {
+      {1, 100}, {3, 300}, {5, 500}, {7, 700}, {9, 900}};
+  static const struct procfs_entry after[] = {{2, 200}, {3, 300}, {4, 400},
+                                              {7, 700}, {8, 800}, {10, 1000}};
+  struct process_table t = {.n = 0};
+  struct process *three, *seven;
+  struct gone gone;
+
+  update(&t, before, 5, &gone);
+  for (size_t i = 0; i < t.n; i++)
+    furnish(t.processes[i]);
+  three = process_table_find(&t, 3);
+  seven = process_table_find(&t, 7);
+  three->image = 33;
+  update(&t, after, 6, &gone);
+  assert_int_equal(t.n, 6);
+  for (size_t i = 0; i < t.n; i++)
+    assert_int_equal(t.processes[i]->pid, after[i].pid);
+  assert_ptr_equal(t.processes[1], three);
+  assert_ptr_equal(t.processes[3], seven);
+  assert_int_equal(three->image, 33);
+  assert_string_equal(attributes_get(&three->attributes).value[ATTRIBUTE_COMM],
+                      "named");
+  assert_int_equal(gone.n, 3);
+  assert_true(gone.has[1] && gone.has[5] && gone.has[9]);
+  finish(&t);
+}
+
+TEST(an_empty_listing_lets_all_go) {
+  static const struct procfs_entry entries[] = {{1, 100}, {2, 200}};
+  struct process_table t = {.n = 0};
+  struct gone gone;
+
+  update(&t, NULL, 0, &gone);
+  assert_int_equal(t.n, 0);
+  update(&t, entries, 2, &gone);
+  furnish(t.processes[1]);
+  update(&t, NULL, 0, &gone);
+  assert_int_equal(t.n, 0);
+  assert_int_equal(gone.n, 2);
+  update(&t, entries, 2, &gone);
+  assert_int_equal(t.n, 2);
+  assert_null(t.processes[1]->attributes.block);
+  finish(&t);
+}
+
+TEST(only_a_kernel_thread_is_not_looked_at_again) {
+  static const struct {
+    const char *name;
+    enum process_state before;
+    uint64_t ino;
+    enum process_state after;
+  } cases[] = {
+      {"kernel thread", PROCESS_KERNEL, 100, PROCESS_KERNEL},
+      {"its pid, another inode", PROCESS_KERNEL, 101, PROCESS_UNSEEN},
+      {"alive", PROCESS_ALIVE, 100, PROCESS_UNSEEN},
+      {"alive, another inode", PROCESS_ALIVE, 101, PROCESS_UNSEEN},
+      {"gone", PROCESS_GONE, 100, PROCESS_UNSEEN},
+      {"unknown", PROCESS_UNKNOWN, 100, PROCESS_UNSEEN},
+      {"unseen", PROCESS_UNSEEN, 100, PROCESS_UNSEEN},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    struct procfs_entry entry = {.pid = 2, .ino = 100};
+    struct process_table t = {.n = 0};
+    struct process *p;
+    struct gone gone;
+
+    update(&t, &entry, 1, &gone);
+    p = t.processes[0];
+    p->state = cases[i].before;
+    entry.ino = cases[i].ino;
+    update(&t, &entry, 1, &gone);
+    if (t.processes[0] != p || p->state != cases[i].after ||
+        p->ino != entry.ino)
+      fail_msg("%s: state %d", cases[i].name, (int)p->state);
+    assert_int_equal(gone.n, 0);
+    finish(&t);
+  }
+}
+
+TEST(reset_forgets_all_but_pid_and_inode) {
+  static const struct procfs_entry entry = {.pid = 5, .ino = 500};
+  struct process_table t = {.n = 0};
+  struct process *p;
+  struct gone gone;
+
+  update(&t, &entry, 1, &gone);
+  p = t.processes[0];
+  furnish(p);
+  p->state = PROCESS_ALIVE;
+  p->starttime_ticks = 9;
+  p->is_linked = p->is_settled = true;
+  p->n_groups = p->n_claims = 1;
+  p->kcmp_refused_until_ns = 1;
+  process_reset(p, note_gone, &gone);
+  assert_true(gone.has[5]);
+  assert_int_equal(p->pid, 5);
+  assert_int_equal(p->ino, 500);
+  assert_int_equal(p->state, PROCESS_UNSEEN);
+  assert_int_equal(p->starttime_ticks, 0);
+  assert_false(p->is_linked || p->is_settled);
+  assert_int_equal(p->n_groups + p->n_claims, 0);
+  assert_int_equal(p->kcmp_refused_until_ns, 0);
+  assert_null(p->attributes.block);
+  assert_null(p->groups);
+  assert_null(p->claims);
+  finish(&t);
+}
+
+TEST(only_pids_in_the_table_are_found) {
+  struct procfs_entry entries[50];
+  struct process_table t = {.n = 0};
+  struct gone gone;
+
+  assert_null(process_table_find(&t, 1));
+  for (size_t n = 0; n < 50; n++) {
+    for (size_t i = 0; i < n; i++)
+      entries[i] = (struct procfs_entry){.pid = (uint32_t)(3 * i + 2)};
+    update(&t, entries, n, &gone);
+    for (uint32_t pid = 0; pid <= 3 * n + 2; pid++) {
+      const struct process *p = process_table_find(&t, pid);
+
+      if (pid % 3 == 2 && pid < 3 * n + 2 ? !p || p->pid != pid : p != NULL)
+        fail_msg("%zu processes, pid %u", n, pid);
+    }
+    assert_null(process_table_find(&t, UINT32_MAX));
+  }
+  finish(&t);
+}
+
+static uint64_t seed;
+
+static unsigned draw(unsigned below) {
+  seed ^= seed << 13;
+  seed ^= seed >> 7;
+  seed ^= seed << 17;
+  return (unsigned)(seed % below);
+}
+
+/* A listing in which each pid is with a chance of `percent`. */
+static size_t draw_listing(unsigned percent, struct procfs_entry *ret) {
+  size_t n = 0;
+
+  for (uint32_t pid = 1; pid < PIDS; pid++)
+    if (draw(100) < percent)
+      ret[n++] = (struct procfs_entry){.pid = pid, .ino = 1 + draw(2)};
+  return n;
+}
+
+static bool is_listed(const struct procfs_entry *entries, size_t n,
+                      uint32_t pid) {
+  for (size_t i = 0; i < n; i++)
+    if (entries[i].pid == pid)
+      return true;
+  return false;
+}
+
+/* Against a model: where the process of each pid is, and its number. */
+TEST(any_listings_in_turn_give_the_same_as_a_naive_table) {
+  struct procfs_entry entries[PIDS];
+  struct process *known[PIDS] = {NULL};
+  struct process_table t = {.n = 0};
+  struct gone gone;
+  uint64_t number = 0;
+
+  seed = 20261120;
+  for (int round = 0; round < 1000; round++) {
+    size_t n = draw_listing(draw(101), entries), left = 0;
+
+    update(&t, entries, n, &gone);
+    assert_int_equal(t.n, n);
+    assert_in_range(n, 0, t.cap);
+    for (uint32_t pid = 1; pid < PIDS; pid++) {
+      bool has_left = known[pid] && !is_listed(entries, n, pid);
+
+      assert_int_equal(gone.has[pid], has_left);
+      left += has_left;
+      if (has_left)
+        known[pid] = NULL;
+    }
+    assert_int_equal(gone.n, left);
+    for (size_t i = 0; i < n; i++) {
+      struct process *p = t.processes[i];
+
+      assert_int_equal(p->pid, entries[i].pid);
+      assert_int_equal(p->ino, entries[i].ino);
+      assert_int_equal(p->state, PROCESS_UNSEEN);
+      assert_ptr_equal(process_table_find(&t, p->pid), p);
+      if (known[p->pid]) {
+        assert_ptr_equal(known[p->pid], p);
+        assert_int_not_equal(p->image, 0);
+      } else {
+        assert_int_equal(p->image, 0);
+        furnish(p);
+        p->image = ++number;
+        known[p->pid] = p;
+      }
+      p->state = PROCESS_ALIVE;
+    }
+  }
+  finish(&t);
+}
+
+/* Two processes, 10 and 20, and what stat says of the second's parent. */
+TEST(a_parent_is_in_the_table_and_no_younger) {
+  static const struct {
+    const char *name;
+    uint64_t start;     /* of 10 when 20 is linked */
+    uint64_t start_now; /* of 10 later */
+    uint32_t parent;    /* of 20, which starts at 500 */
+    bool is_parent;
+  } cases[] = {
+      {"older", 400, 400, 10, true},
+      {"of the same tick", 500, 500, 10, true},
+      {"younger: the pid was reused before", 501, 501, 10, false},
+      {"the pid is reused later", 400, 450, 10, false},
+      {"the pid is reused by a younger one", 400, 600, 10, false},
+      {"not in the table", 400, 400, 11, false},
+      {"none", 400, 400, 0, false},
+      {"its own", 400, 400, 20, false},
+  };
+  static const struct procfs_entry entries[] = {{10, 1}, {20, 2}};
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    struct process_table t = {.n = 0};
+    struct process *parent, *child;
+    struct gone gone;
+
+    update(&t, entries, 2, &gone);
+    parent = t.processes[0];
+    child = t.processes[1];
+    parent->starttime_ticks = cases[i].start;
+    child->starttime_ticks = 500;
+    child->parent_pid = cases[i].parent;
+    process_table_link(&t, child);
+    assert_true(child->is_linked);
+    parent->starttime_ticks = cases[i].start_now;
+    if (process_table_parent(&t, child) != (cases[i].is_parent ? parent : NULL))
+      fail_msg("%s", cases[i].name);
+    assert_null(process_table_parent(&t, parent));
+    finish(&t);
+  }
+}
+
+TEST(a_parent_that_has_ended_is_no_parent_any_more) {
+  static const struct procfs_entry entries[] = {{10, 1}, {20, 2}};
+  struct process_table t = {.n = 0};
+  struct process *child;
+  struct gone gone;
+
+  update(&t, entries, 2, &gone);
+  child = t.processes[1];
+  t.processes[0]->starttime_ticks = 400;
+  child->starttime_ticks = 500;
+  child->parent_pid = 10;
+  process_table_link(&t, child);
+  assert_ptr_equal(process_table_parent(&t, child), t.processes[0]);
+  update(&t, entries + 1, 1, &gone);
+  assert_null(process_table_parent(&t, child));
+  update(&t, entries, 2, &gone);
+  assert_null(process_table_parent(&t, child)); /* not looked at yet */
+  finish(&t);
+}
+
+/* Not even one that starts at 0, as the first process does, and as all do
+ * before they are looked at. */
+TEST(a_parent_that_comes_later_is_no_parent) {
+  static const struct procfs_entry entries[] = {{1, 1}, {10, 2}, {20, 3}};
+  struct process_table t = {.n = 0};
+  struct process *child;
+  struct gone gone;
+
+  update(&t, entries + 2, 1, &gone);
+  child = t.processes[0];
+  child->starttime_ticks = 500;
+  child->parent_pid = 10;
+  process_table_link(&t, child);
+  update(&t, entries, 3, &gone);
+  assert_null(process_table_parent(&t, child));
+  finish(&t);
+}

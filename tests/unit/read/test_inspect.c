@@ -1,0 +1,541 @@
+#include "test.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "read/inspect.h"
+
+#include "proctree.h"
+
+#define SECOND UINT64_C(1000000000)
+#define NOW (1000 * SECOND)
+#define KTHREAD 0x00200000
+#define ALL ((1U << ATTRIBUTES) - 1)
+
+struct fixture {
+  struct proctree tree;
+  struct user_cache users;
+  struct inspect_ctx inspect;
+  struct proc_ref p; /* pid 16, whose names last a whole minute */
+};
+
+/* uid 7 is "seven"; no other has a name. */
+static int look_up_user(uint32_t uid, char *ret, size_t size) {
+  return uid == 7 && snprintf(ret, size, "seven") > 0 ? 0 : -1;
+}
+
+static struct fake process(void) {
+  return (struct fake){.pid = 16,
+                       .ppid = 1,
+                       .comm = "server",
+                       .starttime = 100,
+                       .start_stack = 0x7ff000000000,
+                       .exe = "/usr/bin/server",
+                       .cmdline = "server -v",
+                       .cgroup = "/system.slice/server.service",
+                       .uid = 7,
+                       .text = 20,
+                       .private_kb = 400,
+                       .shared_kb = 80};
+}
+
+static void put(const struct fixture *f, struct fake fake) {
+  proctree_put(&f->tree, &fake);
+}
+
+static int make(void **state) {
+  static struct fixture f;
+
+  f = (struct fixture){.p = {.pid = 16}};
+  proctree_make(&f.tree);
+  put(&f, process());
+  user_cache_init(&f.users, look_up_user);
+  f.inspect = (struct inspect_ctx){.users = &f.users, .attributes = ALL};
+  assert_int_equal(procfs_new(f.tree.root, &f.inspect.procfs), 0);
+  *state = &f;
+  return 0;
+}
+
+static int unmake(void **state) {
+  struct fixture *f = *state;
+
+  attributes_done(&f->p.attributes);
+  user_cache_done(&f->users);
+  procfs_free(f->inspect.procfs);
+  proctree_remove(&f->tree);
+  return 0;
+}
+
+#define FIXTURE_TEST(name) TEST_WITH(name, make, unmake, struct fixture *f)
+
+/* Looks, and sees to it that what was known stays as it is, whatever is seen.
+ */
+static int look(struct fixture *f, uint64_t now_ns, struct inspection *seen) {
+  struct proc_ref before;
+  int r;
+
+  memcpy(&before, &f->p, sizeof(before));
+  r = inspect_process(&f->inspect, &f->p, now_ns, seen);
+  assert_memory_equal(&before, &f->p, sizeof(before));
+  return r;
+}
+
+/* Looks at what it has become. */
+static void see(struct fixture *f, const struct fake *fake, uint64_t now_ns,
+                struct inspection *seen) {
+  proctree_put(&f->tree, fake);
+  assert_int_equal(look(f, now_ns, seen), 0);
+}
+
+/* Looks for the first time, and takes over what is seen. */
+static void get_to_know(struct fixture *f) {
+  struct inspection seen;
+
+  assert_int_equal(look(f, NOW, &seen), 0);
+  assert_true(seen.has_changed);
+  f->p.starttime_ticks = seen.stat.starttime_ticks;
+  f->p.image = seen.image;
+  f->p.attributes = seen.attributes;
+  f->p.switches = seen.switches;
+  f->p.executable_denied_s = seen.executable_denied_s;
+  f->p.identified_ns = NOW;
+  f->p.is_settled = true;
+}
+
+static void expect(const struct inspection *seen, enum attribute a,
+                   const char *wanted) {
+  const char *got = attributes_get(&seen->attributes).value[a];
+
+  assert_string_equal(got ? got : "(none)", wanted ? wanted : "(none)");
+}
+
+static void expect_all(const struct inspection *seen,
+                       const char *const wanted[ATTRIBUTES]) {
+  for (int a = 0; a < ATTRIBUTES; a++)
+    expect(seen, (enum attribute)a, wanted[a]);
+}
+
+static const char *const all_names[ATTRIBUTES] = {
+    "server",
+    "server -v",
+    "/usr/bin/server",
+    "seven",
+    "/system.slice/server.service",
+    "server.service",
+    "system.slice",
+    NULL};
+static const char *const comm_and_executable[ATTRIBUTES] = {"server", NULL,
+                                                            "/usr/bin/server"};
+static const char *const comm_alone[ATTRIBUTES] = {"server"};
+
+FIXTURE_TEST(state_is_told_by_stat) {
+  static const struct {
+    char state;
+    unsigned flags, threads;
+    enum process_state wanted;
+  } cases[] = {
+      {'S', 0, 1, PROCESS_ALIVE},        {'D', 0, 2, PROCESS_ALIVE},
+      {'I', KTHREAD, 1, PROCESS_KERNEL}, {'Z', KTHREAD, 1, PROCESS_KERNEL},
+      {'Z', 0, 1, PROCESS_GONE},         {'X', 0, 0, PROCESS_GONE},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    struct fake fake = process();
+    struct inspection seen;
+
+    fake.state = cases[i].state;
+    fake.flags = cases[i].flags;
+    fake.threads = cases[i].threads;
+    put(f, fake);
+    /* Of a process without memory only stat is read. */
+    if (cases[i].wanted != PROCESS_ALIVE)
+      proctree_unlink(&f->tree, "16/statm");
+    assert_int_equal(look(f, NOW, &seen), 0);
+    assert_int_equal(seen.state, cases[i].wanted);
+    assert_int_equal(seen.has_names, cases[i].wanted == PROCESS_ALIVE);
+    inspection_done(&seen);
+  }
+}
+
+FIXTURE_TEST(first_sight_has_all_there_is) {
+  struct inspection seen;
+
+  assert_int_equal(look(f, NOW, &seen), 0);
+  assert_int_equal(seen.stat.ppid, 1);
+  assert_int_equal(seen.stat.starttime_ticks, 100);
+  assert_int_equal(seen.statm.text_pages, 20);
+  assert_true(seen.has_names && seen.has_changed);
+  expect_all(&seen, all_names);
+  assert_int_equal(seen.attributes.uid, 7);
+  inspection_done(&seen);
+  assert_null(seen.attributes.block);
+}
+
+/* The kernel shows longer names for its own threads; and what comes of a file
+ * that has been unlinked since. */
+FIXTURE_TEST(names_are_cut_and_cleaned) {
+  static const struct {
+    const char *comm, *exe, *wanted_comm, *wanted_exe;
+  } cases[] = {
+      {"fifteen-letters", "/bin/x", "fifteen-letters", "/bin/x"},
+      {"sixteen-letters!", "/bin/x (deleted)", "sixteen-letters", "/bin/x"},
+      {"kworker/u16:3-events_unbound", NULL, "kworker/u16:3-e", NULL},
+      {"a) b (c", "/x (deleted) (deleted)", "a) b (c", "/x (deleted)"},
+      {"", "/bin/(deleted)", "", "/bin/(deleted)"},
+      {"x", " (deleted)", "x", " (deleted)"},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    struct fake fake = process();
+    struct inspection seen;
+
+    fake.comm = cases[i].comm;
+    fake.exe = cases[i].exe;
+    fake.cmdline = NULL;
+    see(f, &fake, NOW, &seen);
+    expect(&seen, ATTRIBUTE_COMM, cases[i].wanted_comm);
+    expect(&seen, ATTRIBUTE_EXECUTABLE, cases[i].wanted_exe);
+    /* Comm stands in where there is none. */
+    expect(&seen, ATTRIBUTE_COMMAND_LINE, cases[i].wanted_comm);
+    inspection_done(&seen);
+  }
+}
+
+FIXTURE_TEST(dead_main_thread_is_seen_through_a_live_one) {
+  struct fake leader = process(), dead = process(), live = process();
+  struct inspection seen;
+
+  leader.state = dead.state = 'Z';
+  leader.threads = dead.threads = live.threads = 3;
+  leader.cmdline = leader.exe = NULL;
+  put(f, leader);
+  proctree_put_thread(&f->tree, 16, &dead);
+  assert_int_equal(look(f, NOW, &seen), PROCFS_GONE);
+  assert_string_equal(seen.file, "task");
+  live.pid = 18;
+  proctree_put_thread(&f->tree, 16, &live);
+  assert_int_equal(look(f, NOW, &seen), 0);
+  assert_int_equal(seen.state, PROCESS_ALIVE);
+  assert_int_equal(seen.statm.text_pages, 20);
+  expect_all(&seen, all_names);
+  inspection_done(&seen);
+}
+
+/* The state of a known process when it is inspected, and the part of it that is
+ * read: the command line can hang, the user cannot. */
+FIXTURE_TEST(names_are_read_when_they_can_have_changed) {
+  static const struct {
+    const char *name;
+    unsigned age_s;
+    bool is_settled, is_hidden, is_in_rules; /* the command line is */
+    bool has_moved, is_renamed, is_another, has_run;
+    unsigned threads;
+    char state;
+    bool has_names, has_command_line; /* are read */
+  } cases[] = {
+      {"settled, young", 59, .is_settled = true},
+      {"not settled", 0, .has_names = true, .has_command_line = true},
+      {"old, awake", 60, .is_settled = true, .has_run = true,
+       .has_names = true},
+      /* There an exec can go unseen. */
+      {"old, hidden, asleep", 60, .is_settled = true, .is_hidden = true,
+       .has_names = true},
+      {"old, hidden, awake", 60, .is_settled = true, .is_hidden = true,
+       .has_run = true, .has_names = true, .has_command_line = true},
+      /* And there the title is of interest. */
+      {"young, in rules, awake", 59, .is_settled = true, .is_in_rules = true,
+       .has_run = true},
+      {"old, in rules, asleep", 60, .is_settled = true, .is_in_rules = true,
+       .has_names = true},
+      {"old, in rules, awake", 60, .is_settled = true, .is_in_rules = true,
+       .has_run = true, .has_names = true, .has_command_line = true},
+      /* The counts are of the main thread, and of what went off the CPU. */
+      {"old, in rules, threads", 60, .is_settled = true, .is_in_rules = true,
+       .threads = 2, .has_names = true, .has_command_line = true},
+      {"old, in rules, running", 60, .is_settled = true, .is_in_rules = true,
+       .state = 'R', .has_names = true, .has_command_line = true},
+      {"exec", 0, .is_settled = true, .has_moved = true, .has_names = true,
+       .has_command_line = true},
+      {"new name", 0, .is_settled = true, .is_renamed = true, .has_names = true,
+       .has_command_line = true},
+      {"another process", 0, .is_settled = true, .is_another = true,
+       .has_names = true, .has_command_line = true},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    struct fake fake = process();
+    struct inspection seen;
+    uint64_t now_ns = NOW + cases[i].age_s * SECOND;
+
+    f->inspect.rule_attributes =
+        cases[i].is_in_rules ? 1U << ATTRIBUTE_COMMAND_LINE : 0;
+    fake.start_stack = cases[i].is_hidden ? 0 : fake.start_stack;
+    fake.threads = cases[i].threads;
+    fake.state = cases[i].state;
+    put(f, fake);
+    attributes_done(&f->p.attributes);
+    f->p = (struct proc_ref){.pid = 16};
+    get_to_know(f);
+    f->p.is_settled = cases[i].is_settled;
+    fake.comm = cases[i].is_renamed ? "worker" : fake.comm;
+    fake.start_stack += cases[i].has_moved ? 4096 : 0;
+    fake.starttime += cases[i].is_another;
+    fake.cmdline = "server: worker";
+    fake.uid = 33;
+    fake.switches += cases[i].has_run;
+    see(f, &fake, now_ns, &seen);
+    if (seen.has_names != cases[i].has_names ||
+        seen.has_changed != cases[i].has_names)
+      fail_msg("%s: names are %sread", cases[i].name,
+               seen.has_names ? "" : "not ");
+    if (cases[i].has_names) {
+      expect(&seen, ATTRIBUTE_USER, "33");
+      expect(&seen, ATTRIBUTE_COMMAND_LINE,
+             cases[i].has_command_line ? "server: worker" : "server -v");
+      expect(&seen, ATTRIBUTE_EXECUTABLE, "/usr/bin/server");
+    }
+    inspection_done(&seen);
+  }
+}
+
+FIXTURE_TEST(names_that_are_the_same_are_not_handed_over) {
+  struct inspection seen;
+
+  get_to_know(f);
+  f->p.is_settled = false;
+  assert_int_equal(look(f, NOW, &seen), 0);
+  assert_true(seen.has_names);
+  assert_false(seen.has_changed);
+  assert_null(seen.attributes.block);
+}
+
+/* Attributes of the old process go with it, even if the new process is called
+ * the same. */
+FIXTURE_TEST(another_process_under_the_pid_inherits_nothing) {
+  struct fake fake = process();
+  struct inspection seen;
+
+  get_to_know(f);
+  fake.starttime++;
+  see(f, &fake, NOW, &seen);
+  assert_true(seen.has_changed);
+  expect_all(&seen, all_names);
+  inspection_done(&seen);
+  f->inspect.attributes = 1U << ATTRIBUTE_COMM;
+  assert_int_equal(look(f, NOW, &seen), 0);
+  assert_true(seen.has_changed);
+  expect_all(&seen, comm_alone);
+  assert_int_equal(seen.attributes.uid, 0);
+  inspection_done(&seen);
+}
+
+/* Their age is staggered by pid, by up to a quarter, and ends before the next
+ * cycle would find it above. */
+FIXTURE_TEST(names_are_old_after_a_minute_or_a_little_less) {
+  static const struct {
+    uint32_t pid;
+    uint64_t ms, interval_ms;
+  } cases[] = {{16, 60000, 0},     {1, 59062, 0},     {31, 45937, 0},
+               {32, 60000, 0},     {16, 59000, 1000}, {16, 50000, 10000},
+               {31, 35937, 10000}, {16, 1000, 59000}};
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    uint64_t at_ns = NOW + cases[i].ms * 1000000;
+
+    uint64_t interval_ns = cases[i].interval_ms * 1000000;
+
+    assert_false(inspect_is_due(cases[i].pid, NOW, at_ns - 1, interval_ns));
+    assert_true(
+        inspect_is_due(cases[i].pid, NOW, at_ns + 1000000, interval_ns));
+  }
+}
+
+/* Without the counts, which no kernel of ours lacks, it may have run. */
+FIXTURE_TEST(process_without_switches_may_have_run) {
+  struct fake fake = process();
+  struct inspection seen;
+
+  f->inspect.rule_attributes = 1U << ATTRIBUTE_COMMAND_LINE;
+  get_to_know(f);
+  fake.cmdline = "late title";
+  put(f, fake);
+  proctree_write(&f->tree, "16/status", "Uid:\t7\t7\t7\t7\n", 13);
+  assert_int_equal(look(f, NOW + 60 * SECOND, &seen), 0);
+  expect(&seen, ATTRIBUTE_COMMAND_LINE, "late title");
+  inspection_done(&seen);
+}
+
+/* To read it may hang, or wake memory that has gone to swap. */
+FIXTURE_TEST(attributes_that_no_rule_asks_for_are_not_read) {
+  struct inspection seen;
+
+  proctree_unlink(&f->tree, "16/cmdline");
+  proctree_unlink(&f->tree, "16/status");
+  proctree_unlink(&f->tree, "16/cgroup");
+  f->inspect.attributes = 1U << ATTRIBUTE_EXECUTABLE;
+  assert_int_equal(look(f, NOW, &seen), 0);
+  expect_all(&seen, comm_and_executable);
+  inspection_done(&seen);
+  f->inspect.attributes = 0;
+  assert_int_equal(look(f, NOW, &seen), 0);
+  expect_all(&seen, comm_alone);
+  inspection_done(&seen);
+}
+
+FIXTURE_TEST(failure_is_told_with_the_file) {
+  static const struct {
+    const char *path, *text; /* NULL: it is not there */
+    int r;
+    const char *file;
+    enum process_state state;
+  } cases[] = {
+      {"16", NULL, PROCFS_GONE, "stat", PROCESS_UNSEEN},
+      {"16/stat", NULL, PROCFS_GONE, "stat", PROCESS_UNSEEN},
+      {"16/stat", "16 (server S 1\n", -EBADMSG, "stat", PROCESS_UNSEEN},
+      {"16/statm", NULL, PROCFS_GONE, "statm", PROCESS_ALIVE},
+      {"16/statm", "1 2\n", -EBADMSG, "statm", PROCESS_ALIVE},
+      /* On its way out: no zombie yet, and no memory any more. */
+      {"16/statm", "0 0 0 0 0 0 0\n", PROCFS_GONE, "statm", PROCESS_ALIVE},
+      {"16/status", "Uid:\tx\n", -EBADMSG, "names", PROCESS_ALIVE},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    struct inspection seen;
+
+    put(f, process());
+    if (cases[i].text)
+      proctree_write(&f->tree, cases[i].path, cases[i].text,
+                     strlen(cases[i].text));
+    else
+      proctree_unlink(&f->tree, cases[i].path);
+    assert_int_equal(look(f, NOW, &seen), cases[i].r);
+    assert_string_equal(seen.file, cases[i].file);
+    assert_int_equal(seen.state, cases[i].state);
+    assert_false(seen.has_names || seen.has_changed);
+    inspection_done(&seen);
+  }
+}
+
+/* As every file of a process is when it has ended: ESRCH, or ENOENT. */
+FIXTURE_TEST(process_that_ends_while_names_are_read_is_gone) {
+  static const char *const files[] = {"16/cmdline", "16/status"};
+
+  for (size_t i = 0; i < 2; i++) {
+    struct inspection seen;
+
+    put(f, process());
+    proctree_unlink(&f->tree, files[i]);
+    assert_int_equal(look(f, NOW, &seen), PROCFS_GONE);
+    assert_false(seen.has_names);
+    assert_false(seen.has_changed);
+    inspection_done(&seen);
+  }
+}
+
+/* Each of the four attributes that come from the cgroup has it read. */
+FIXTURE_TEST(cgroup_is_read_for_any_of_its_names) {
+  static const enum attribute names[] = {ATTRIBUTE_CGROUP, ATTRIBUTE_UNIT,
+                                         ATTRIBUTE_SLICE, ATTRIBUTE_CONTAINER};
+
+  for (size_t i = 0; i < LENGTH(names); i++) {
+    struct inspection seen;
+
+    f->inspect.attributes = 1U << names[i];
+    assert_int_equal(look(f, NOW, &seen), 0);
+    expect(&seen, ATTRIBUTE_CGROUP, "/system.slice/server.service");
+    expect(&seen, ATTRIBUTE_UNIT, "server.service");
+    expect(&seen, ATTRIBUTE_SLICE, "system.slice");
+    inspection_done(&seen);
+  }
+}
+
+/* A kernel without cgroups, one that shows none, and what cannot be read. */
+FIXTURE_TEST(without_a_cgroup_the_other_names_are_known) {
+  static const struct {
+    const char *text; /* NULL: it is not there */
+  } cases[] = {{NULL}, {""}, {"nonsense"}};
+  static const char *const wanted[ATTRIBUTES] = {"server", "server -v",
+                                                 "/usr/bin/server", "seven"};
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    struct inspection seen;
+
+    proctree_unlink(&f->tree, "16/cgroup");
+    if (cases[i].text)
+      proctree_write(&f->tree, "16/cgroup", cases[i].text,
+                     strlen(cases[i].text));
+    assert_int_equal(look(f, NOW, &seen), 0);
+    expect_all(&seen, wanted);
+    inspection_done(&seen);
+  }
+}
+
+/* As of a process whose argv is all NULs. */
+FIXTURE_TEST(command_line_of_nothing_but_ends_is_empty) {
+  struct inspection seen;
+
+  proctree_write(&f->tree, "16/cmdline", "\0\0\0", 3);
+  assert_int_equal(look(f, NOW, &seen), 0);
+  expect(&seen, ATTRIBUTE_COMMAND_LINE, "server");
+  inspection_done(&seen);
+}
+
+FIXTURE_TEST(without_a_uid_there_is_no_user) {
+  struct inspection seen;
+
+  proctree_write(&f->tree, "16/status", "Name:\tserver\n", 13);
+  assert_int_equal(look(f, NOW, &seen), 0);
+  assert_true(seen.has_names);
+  expect(&seen, ATTRIBUTE_USER, NULL);
+  expect(&seen, ATTRIBUTE_COMM, "server");
+  assert_int_equal(seen.attributes.uid, 0);
+  inspection_done(&seen);
+}
+
+/* --- the way to its memory -------------------------------------------------
+ */
+
+static uint32_t inode(const struct fixture *f) {
+  uint64_t ino;
+  int fd;
+
+  assert_int_equal(procfs_open_process(f->inspect.procfs, 16, &fd), 0);
+  assert_int_equal(procfs_inode(fd, &ino), 0);
+  close(fd);
+  return (uint32_t)ino;
+}
+
+/* Another inode says that it may be another process; then its stat decides. */
+FIXTURE_TEST(memory_is_that_of_the_process_that_is_known) {
+  static const struct {
+    bool is_other_inode;
+    const char *stat; /* NULL: as it is; "": not there */
+    uint64_t starttime;
+    int r;
+  } cases[] = {
+      {false, NULL, 100, 0},         {false, NULL, 99, 0},
+      {false, "nonsense\n", 100, 0}, {true, NULL, 100, 0},
+      {true, NULL, 99, PROCFS_GONE}, {true, "nonsense\n", 100, -EBADMSG},
+      {true, "", 100, PROCFS_GONE},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    int fd = -1, r;
+
+    put(f, process());
+    f->p.ino = inode(f) + cases[i].is_other_inode;
+    f->p.starttime_ticks = cases[i].starttime;
+    if (cases[i].stat)
+      proctree_unlink(&f->tree, "16/stat");
+    if (cases[i].stat && *cases[i].stat)
+      proctree_write(&f->tree, "16/stat", cases[i].stat, strlen(cases[i].stat));
+    r = inspect_open_memory(f->inspect.procfs, &f->p, &fd);
+    if (r != cases[i].r)
+      fail_msg("case %zu: %d", i, r);
+    assert_int_equal(fd >= 0, r == 0);
+    if (fd >= 0)
+      close(fd);
+  }
+}

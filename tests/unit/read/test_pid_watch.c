@@ -1,0 +1,356 @@
+/* PID files that hang or cannot be read, and what is published meanwhile. */
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "read/reader.h"
+
+#include "few_threads.h"
+#include "world.h"
+
+#define TIMEOUT_NS (50 * NS_PER_MS)
+
+/* --- files that hang -------------------------------------------------------
+ */
+
+/* "0.pid" to "3.pid": whether whoever opens it waits to be woken, or fails, and
+ * how often it was looked for. */
+#define FILES 4
+static struct {
+  _Atomic bool hangs;
+  _Atomic int error;
+  _Atomic unsigned opened;
+  unsigned woken; /* how often */
+} files[FILES];
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+
+/* A waiting reader is woken by the next wake(), whatever hangs after that. */
+static void hang(size_t i) {
+  unsigned woken;
+
+  pthread_mutex_lock(&mutex);
+  woken = files[i].woken;
+  while (files[i].hangs && files[i].woken == woken)
+    pthread_cond_wait(&changed, &mutex);
+  pthread_mutex_unlock(&mutex);
+}
+
+static void wake(size_t i) {
+  pthread_mutex_lock(&mutex);
+  files[i].hangs = false;
+  files[i].woken++;
+  pthread_cond_broadcast(&changed);
+  pthread_mutex_unlock(&mutex);
+}
+
+int __real_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...) {
+  const char *slash = strrchr(path, '/');
+  size_t i = slash ? (size_t)(slash[1] - '0') : FILES;
+
+  va_list args;
+  int mode;
+
+  va_start(args, flags);
+  mode = flags & O_CREAT ? va_arg(args, int) : 0;
+  va_end(args);
+  /* When it is written it is opened otherwise. */
+  if (i < FILES && strcmp(slash + 2, ".pid") == 0 && (flags & O_PATH)) {
+    files[i].opened++;
+    hang(i);
+    if (files[i].error) {
+      errno = files[i].error;
+      return -1;
+    }
+  }
+  return __real_open(path, flags, mode);
+}
+
+static int make(void **state) {
+  struct world *w;
+
+  threads_fail = 0;
+  for (size_t i = 0; i < FILES; i++) {
+    files[i].hangs = false;
+    files[i].error = 0;
+    files[i].opened = 0;
+  }
+  world_setup(state);
+  w = *state;
+  w->settings.read_timeout_ns = TIMEOUT_NS;
+  return 0;
+}
+
+static int unmake(void **state) {
+  for (size_t i = 0; i < FILES; i++)
+    wake(i);
+  return world_teardown(state);
+}
+
+#define WORLD_TEST(name) TEST_WITH(name, make, unmake, struct world *w)
+
+/* A process of 140 kB. */
+static struct fake process(uint32_t pid) {
+  return (struct fake){.pid = pid,
+                       .ppid = 1,
+                       .comm = "server",
+                       .starttime = 100 + pid,
+                       .private_kb = 100,
+                       .shared_kb = 40};
+}
+
+static void put(struct world *w, uint32_t pid) {
+  struct fake f = process(pid);
+
+  proctree_put(&w->tree, &f);
+}
+
+static const char *path_of(const struct world *w, size_t i) {
+  static char path[128];
+
+  snprintf(path, sizeof(path), "%s/run/%zu.pid", w->tree.root, i);
+  return path;
+}
+
+static void write_pid(struct world *w, size_t i, uint32_t pid) {
+  char path[32], text[16];
+  int n = snprintf(text, sizeof(text), "%u\n", pid);
+
+  snprintf(path, sizeof(path), "run/%zu.pid", i);
+  proctree_write(&w->tree, path, text, (size_t)n);
+}
+
+static void group(struct world *w, const char *name, size_t file) {
+  world_group(w, name, "PidFile", path_of(w, file), NULL, NULL);
+}
+
+/* How many are in a group; NaN where that is not known. */
+static double members(const struct world *w, const char *name) {
+  return world_value(w, name, "ps_count");
+}
+
+static const struct diag *pid_file_diag(const struct world *w) {
+  return world_diag(w, DIAG_PID_FILE);
+}
+
+/* Runs cycles, as long as it takes the reader to come back. */
+static void cycle_until_it_has(struct world *w, const char *name, double n) {
+  do {
+    sched_yield();
+    world_run(w, 1);
+  } while (members(w, name) != n);
+}
+
+/* --- what it names meanwhile -----------------------------------------------
+ */
+
+WORLD_TEST(file_that_hangs_names_whom_it_named) {
+  put(w, 10);
+  put(w, 11);
+  write_pid(w, 0, 10);
+  group(w, "g", 0);
+  world_other(w, "rest");
+  world_run(w, 1);
+  world_assert(w, "g", "ps_count=1");
+  files[0].hangs = true;
+  write_pid(w, 0, 11);
+  for (unsigned i = 0; i < 5; i++) {
+    world_run(w, i * 1000);
+    assert_int_equal(pid_file_diag(w)->count, i == 0 || i >= 3);
+    world_assert(w, "g", "ps_count=1 pss=122880");
+    world_assert(w, "rest", "ps_count=1 coverage=100");
+    assert_int_equal(files[0].opened, 2); /* once each */
+  }
+  proctree_end(&w->tree, 10);
+  wake(0);
+  cycle_until_it_has(w, "g", 1);
+  assert_int_equal(world_members(w, "rest"), 0);
+}
+
+WORLD_TEST(trouble_says_which_file_it_is) {
+  put(w, 10);
+  group(w, "g", 0);
+  files[0].hangs = true;
+  world_run(w, 1);
+  assert_int_equal(pid_file_diag(w)->count, 1);
+  assert_string_equal(pid_file_diag(w)->file, path_of(w, 0));
+  assert_int_equal(pid_file_diag(w)->error, 0);
+}
+
+/* The pid was not written for that one. */
+WORLD_TEST(later_process_with_the_pid_is_not_taken) {
+  struct fake later = process(10);
+
+  put(w, 1);
+  put(w, 10);
+  write_pid(w, 0, 10);
+  group(w, "g", 0);
+  world_other(w, "rest");
+  world_run(w, 1);
+  files[0].hangs = true;
+  later.starttime++;
+  proctree_put(&w->tree, &later);
+  world_run(w, 1);
+  world_assert(w, "g", "ps_count=nan pss=nan");
+  assert_int_equal(world_members(w, "rest"), 2);
+  wake(0);
+  cycle_until_it_has(w, "g", 1);
+}
+
+/* A process that comes to a pid that was free when it was read, likewise. */
+WORLD_TEST(process_that_comes_while_it_hangs_is_not_taken) {
+  put(w, 1);
+  write_pid(w, 0, 10);
+  group(w, "g", 0);
+  world_run(w, 1);
+  world_assert(w, "g", "ps_count=0");
+  files[0].hangs = true;
+  put(w, 10);
+  world_run(w, 1);
+  world_assert(w, "g", "ps_count=nan");
+  wake(0);
+  cycle_until_it_has(w, "g", 1);
+}
+
+WORLD_TEST(file_that_was_never_read_says_nothing_of_its_group) {
+  put(w, 10);
+  write_pid(w, 0, 10);
+  group(w, "hung", 0);
+  group(w, "missing", 1);
+  files[0].hangs = true;
+  world_run(w, 1);
+  world_assert(w, "hung", "ps_count=nan");
+  world_assert(w, "missing", "ps_count=0");
+  wake(0);
+  cycle_until_it_has(w, "hung", 1);
+}
+
+/* Nobody may have the pid by the next interval, or another. */
+WORLD_TEST(file_that_cannot_be_read_is_not_known) {
+  static const int errors[] = {EACCES, EPERM, EMFILE, EIO, ESTALE};
+
+  put(w, 10);
+  put(w, 11);
+  write_pid(w, 0, 10);
+  write_pid(w, 1, 11);
+  group(w, "stands", 0);
+  world_run(w, 1);
+  for (size_t i = 0; i < LENGTH(errors); i++) {
+    files[0].error = errors[i];
+    world_run(w, 3600);
+    world_assert(w, "stands", "ps_count=1");
+    assert_int_equal(pid_file_diag(w)->count, 1);
+    assert_int_equal(pid_file_diag(w)->error, errors[i]);
+  }
+  proctree_end(&w->tree, 10);
+  world_run(w, 1);
+  world_assert(w, "stands", "ps_count=nan");
+  assert_int_equal(pid_file_diag(w)->count, 0);
+  files[0].error = 0;
+  world_run(w, 3600);
+  world_assert(w, "stands", "ps_count=0");
+}
+
+/* Likewise where there is no thread to read it. */
+WORLD_TEST(without_a_reader_it_names_whom_it_named) {
+  put(w, 10);
+  write_pid(w, 0, 10);
+  group(w, "g", 0);
+  group(w, "h", 1);
+  world_run(w, 1);
+  files[1].hangs = true;
+  world_run(w, 1);
+  threads_fail = EAGAIN;
+  world_run(w, 1);
+  world_assert(w, "g", "ps_count=1");
+  world_assert(w, "h", "ps_count=nan");
+  threads_fail = 0;
+  world_run(w, 3600);
+  world_assert(w, "g", "ps_count=1");
+}
+
+/* --- what it costs ---------------------------------------------------------
+ */
+
+/* Any rule may read it, in any order. */
+WORLD_TEST(file_of_several_rules_is_read_once) {
+  put(w, 10);
+  write_pid(w, 0, 10);
+  world_group(w, "none", "PidFile", path_of(w, 0), "Comm", "nobody");
+  group(w, "g", 0);
+  world_group(w, NULL, "PidFile", path_of(w, 0), NULL, NULL);
+  world_run(w, 1);
+  world_assert(w, "g", "ps_count=1");
+  world_assert(w, "none", "ps_count=0");
+  assert_int_equal(files[0].opened, 1);
+  files[0].hangs = true;
+  world_run(w, 1);
+  assert_int_equal(files[0].opened, 2);
+  world_assert(w, "g", "ps_count=1");
+  world_assert(w, "none", "ps_count=nan");
+}
+
+/* It has us wait each time. */
+WORLD_TEST(file_that_is_too_slow_is_tried_ever_more_rarely) {
+  put(w, 10);
+  group(w, "g", 0);
+  for (unsigned i = 0; i < 4; i++) {
+    unsigned before = files[0].opened;
+
+    files[0].hangs = true;
+    do { /* the thread may not be back yet */
+      sched_yield();
+      world_run(w, 1 << i);
+    } while (files[0].opened == before);
+    wake(0);
+    for (unsigned j = 0; j < 20; j++) {
+      sched_yield();
+      world_run(w, 0);
+      assert_int_equal(files[0].opened, before + 1);
+    }
+  }
+  cycle_until_it_has(w, "g", 0);
+}
+
+/* The other readers are for processes; and a file that was not tried names whom
+ * it named. */
+WORLD_TEST(no_more_than_two_readers_hang_in_files) {
+  static const char *const names[FILES] = {"a", "b", "c", "d"};
+  unsigned opened = 0;
+
+  for (size_t i = 0; i < FILES; i++) {
+    put(w, 10 + (uint32_t)i);
+    write_pid(w, i, 10 + (uint32_t)i);
+    group(w, names[i], i);
+  }
+  world_other(w, "rest");
+  world_run(w, 1);
+  for (size_t i = 0; i < FILES; i++)
+    files[i].hangs = true;
+  for (int i = 0; i < 3; i++) {
+    put(w, 20 + (uint32_t)i);
+    world_run(w, 1);
+    assert_int_equal(world_members(w, "rest"), i + 1);
+    world_assert(w, "rest", "coverage=100");
+    for (size_t j = 0; j < FILES; j++)
+      assert_true(members(w, names[j]) == 1);
+    assert_int_equal(world_diag(w, DIAG_READERS_HUNG)->count, 0);
+  }
+  for (size_t i = 0; i < FILES; i++)
+    opened += files[i].opened;
+  assert_int_equal(opened, FILES + PID_FILES_HUNG_MAX);
+  for (size_t i = 0; i < FILES; i++)
+    wake(i);
+  write_pid(w, 3, 20);
+  proctree_end(&w->tree, 13);
+  cycle_until_it_has(w, "d", 1);
+}

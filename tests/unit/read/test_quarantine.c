@@ -1,0 +1,173 @@
+#include "test.h"
+
+#include <string.h>
+
+#include "config/policy.h"
+#include "read/quarantine.h"
+
+#include "proctree.h"
+
+struct fixture {
+  struct proctree tree;
+  struct diag diags[DIAGS];
+  struct quarantine q;
+  struct process p;
+  struct statm_sample statm;
+};
+
+static uint64_t now_ns;
+
+static uint64_t clock_ns(void) { return now_ns; }
+
+static int make(void **state) {
+  static const struct statm_sample statm = {
+      .size_pages = 100, .resident_pages = 50, .text_pages = 10};
+  static struct fixture f;
+  struct fake fake = {.pid = 10, .comm = "hung\n1", .private_kb = 100};
+
+  now_ns = 1000 * NS_PER_S;
+  f = (struct fixture){.p = {.pid = 10, .statm = statm}, .statm = statm};
+  proctree_make(&f.tree);
+  proctree_put(&f.tree, &fake);
+  f.q = (struct quarantine){
+      .diags = f.diags, .read_timeout_ns = NS_PER_S, .clock_ns = clock_ns};
+  assert_int_equal(procfs_new(f.tree.root, &f.q.procfs), 0);
+  *state = &f;
+  return 0;
+}
+
+static int unmake(void **state) {
+  struct fixture *f = *state;
+
+  procfs_free(f->q.procfs);
+  proctree_remove(&f->tree);
+  return 0;
+}
+
+#define FIXTURE_TEST(name) TEST_WITH(name, make, unmake, struct fixture *f)
+
+static void take_as(struct fixture *f, enum read_kind kind, int result) {
+  struct read_job job = {
+      .process = &f->p, .kind = kind, .result = result, .file = "cmdline"};
+
+  quarantine_add(&f->q, &job);
+}
+
+static void take(struct fixture *f, enum read_kind kind) {
+  take_as(f, kind, READ_HUNG);
+}
+
+/* For how many seconds it is left alone from now on. */
+static uint64_t seconds(const struct fixture *f) {
+  uint64_t n = 0;
+
+  while (quarantine_has(&f->p, now_ns + n * NS_PER_S))
+    n++;
+  return n;
+}
+
+FIXTURE_TEST(each_hang_doubles_the_time_up_to_an_hour) {
+  static const uint64_t wanted[] = {2,   4,   8,    16,   32,   64,  128,
+                                    256, 512, 1024, 2048, 3600, 3600};
+
+  assert_int_equal(seconds(f), 0);
+  for (size_t i = 0; i < LENGTH(wanted); i++) {
+    take(f, READ_STAT);
+    assert_int_equal(seconds(f), wanted[i]);
+    now_ns += wanted[i] * NS_PER_S;
+    assert_int_equal(seconds(f), 0);
+  }
+  for (int i = 0; i < 300; i++)
+    take(f, READ_STAT);
+  assert_int_equal(seconds(f), 3600);
+}
+
+/* It has not cost anything. */
+FIXTURE_TEST(time_of_a_lasting_hang_stays_the_same) {
+  take(f, READ_STAT);
+  for (int i = 0; i < 3; i++) {
+    take_as(f, READ_ROLLUP, READ_STILL_HUNG);
+    assert_int_equal(seconds(f), 2);
+  }
+  take(f, READ_STAT);
+  assert_int_equal(seconds(f), 4);
+  take_as(f, READ_STAT, READ_STILL_HUNG);
+  assert_int_equal(seconds(f), 4);
+  /* One that we know nothing of, since its pid went away and came back. */
+  f->p = (struct process){.pid = 10};
+  take_as(f, READ_INSPECTION, READ_STILL_HUNG);
+  assert_int_equal(seconds(f), 2);
+}
+
+FIXTURE_TEST(time_goes_by_the_timeout) {
+  f->q.read_timeout_ns = 60 * NS_PER_S;
+  take(f, READ_STAT);
+  assert_int_equal(seconds(f), 120);
+}
+
+/* A stat that goes well says nothing of the mmap lock. */
+FIXTURE_TEST(only_the_read_that_hung_can_make_up_for_it) {
+  take(f, READ_ROLLUP);
+  take(f, READ_ROLLUP);
+  quarantine_forgive(&f->p, READ_STAT);
+  take(f, READ_ROLLUP);
+  assert_int_equal(seconds(f), 8);
+  quarantine_forgive(&f->p, READ_ROLLUP);
+  take(f, READ_ROLLUP);
+  assert_int_equal(seconds(f), 2);
+}
+
+FIXTURE_TEST(released_is_free_and_has_its_past) {
+  take(f, READ_STAT);
+  quarantine_release(&f->p);
+  assert_int_equal(seconds(f), 0);
+  take(f, READ_STAT);
+  assert_int_equal(seconds(f), 4);
+}
+
+/* Names are those of a stranger; this one was not identified yet. */
+FIXTURE_TEST(each_process_is_named_once) {
+  const struct diag *t = &f->diags[DIAG_HUNG];
+
+  take(f, READ_INSPECTION);
+  assert_int_equal(t->count, 1);
+  assert_int_equal(t->pid, 10);
+  assert_string_equal(t->file, "cmdline");
+  assert_string_equal(t->comm, "hung\\x0a1");
+  take(f, READ_INSPECTION);
+  quarantine_forgive(&f->p, READ_INSPECTION);
+  take(f, READ_INSPECTION);
+  assert_int_equal(t->count, 1);
+}
+
+FIXTURE_TEST(vanished_process_has_no_name) {
+  proctree_end(&f->tree, 10);
+  take(f, READ_INSPECTION);
+  assert_string_equal(f->diags[DIAG_HUNG].comm, "");
+}
+
+static bool has_changed(struct fixture *f) {
+  return quarantine_has_changed(&f->q, &f->p, &f->statm);
+}
+
+FIXTURE_TEST(another_name_or_program_is_a_change_once) {
+  take(f, READ_ROLLUP);
+  assert_false(has_changed(f));
+  proctree_write(&f->tree, "10/comm", "other\n", 6);
+  assert_true(has_changed(f));
+  assert_false(has_changed(f));
+  f->p.statm.resident_pages = 1;
+  f->p.statm.size_pages = 9999;
+  assert_false(has_changed(f));
+  f->p.statm.text_pages = 11;
+  assert_true(has_changed(f));
+  f->statm = (struct statm_sample){0}; /* never seen before */
+  assert_false(has_changed(f));
+}
+
+/* A kernel ends it with a newline, and adds that itself. */
+FIXTURE_TEST(name_without_a_newline_is_whole) {
+  proctree_write(&f->tree, "10/comm", "cut", 3);
+  take(f, READ_INSPECTION);
+  assert_string_equal(f->diags[DIAG_HUNG].comm, "cut");
+}

@@ -1,0 +1,446 @@
+#include "test.h"
+
+#include "report/usage.h"
+
+#include <math.h>
+
+#define KNOWN ((1U << ROLLUP_FIELDS) - 1)
+
+/* All that a reader knows of a process, in kB: the rest follows. */
+static struct rollup make_rollup(uint64_t pss, uint64_t private_clean,
+                                 uint64_t private_dirty, uint64_t shared) {
+  struct rollup r = {.known = KNOWN};
+
+  r.bytes[ROLLUP_PSS] = pss * KIB;
+  r.bytes[ROLLUP_PRIVATE_CLEAN] = private_clean * KIB;
+  r.bytes[ROLLUP_PRIVATE_DIRTY] = private_dirty * KIB;
+  r.bytes[ROLLUP_SHARED_CLEAN] = shared * KIB;
+  r.bytes[ROLLUP_RSS] = (private_clean + private_dirty + shared) * KIB;
+  return r;
+}
+
+static void add(struct usage *u, const struct rollup *r, uint64_t pages) {
+  const struct statm_sample statm = {.resident_pages = pages};
+
+  usage_add_process(u, 1);
+  usage_add_statm(u, &statm, PAGE);
+  if (r)
+    usage_add_rollup(u, r, pages * PAGE);
+  else
+    u->unreadable++;
+}
+
+TEST(processes_and_their_threads_are_counted) {
+  struct usage u = {.processes = 0};
+
+  usage_add_process(&u, 1);
+  usage_add_process(&u, 5000);
+  usage_add_process(&u, UINT32_MAX);
+  assert_int_equal(u.processes, 3);
+  assert_true(u.threads == UINT64_C(5001) + UINT32_MAX);
+  assert_int_equal(u.unreadable, 0);
+  assert_int_equal(u.rolled_up, 0);
+}
+
+TEST(statm_adds_up_in_bytes) {
+  static const struct statm_sample one = {.size_pages = 1000,
+                                          .resident_pages = 300,
+                                          .shared_pages = 200,
+                                          .text_pages = 40,
+                                          .data_pages = 5};
+  /* Above 4 GiB, on a kernel with pages of 64 KiB. */
+  static const struct statm_sample big = {.size_pages = UINT32_MAX};
+  struct usage u = {.processes = 0};
+
+  usage_add_statm(&u, &one, PAGE);
+  usage_add_statm(&u, &one, 16 * PAGE);
+  assert_int_equal(u.size, 17000 * PAGE);
+  assert_int_equal(u.resident, 5100 * PAGE);
+  assert_int_equal(u.resident_shared, 3400 * PAGE);
+  assert_int_equal(u.text, 680 * PAGE);
+  assert_int_equal(u.data, 85 * PAGE);
+  usage_add_statm(&u, &big, 16 * PAGE);
+  assert_true(u.size == 17000 * PAGE + 16 * PAGE * UINT32_MAX);
+  assert_int_equal(u.processes, 0);
+}
+
+TEST(every_field_of_the_rollups_is_summed) {
+  struct rollup r = {.known = KNOWN};
+  struct usage u = {.processes = 0};
+
+  for (uint64_t f = 0; f < ROLLUP_FIELDS; f++)
+    r.bytes[f] = (f + 1) * KIB;
+  r.bytes[ROLLUP_RSS] = 100 * KIB;
+  for (int i = 0; i < 3; i++)
+    usage_add_rollup(&u, &r, 7 * PAGE);
+  for (uint64_t f = 0; f < ROLLUP_FIELDS; f++)
+    assert_int_equal(u.rollup.bytes[f], 3 * r.bytes[f]);
+  assert_int_equal(u.rollup.known, KNOWN);
+  assert_int_equal(u.rolled_up, 3);
+  assert_int_equal(u.resident_rolled_up, 21 * PAGE);
+}
+
+TEST(uss_is_private_clean_and_dirty) {
+  static const struct {
+    const char *name;
+    uint64_t pss, private_clean, private_dirty, shared;
+    uint64_t want_uss, want_shared;
+  } cases[] = {
+      {"nothing", 0, 0, 0, 0, 0, 0},
+      {"private alone", 30, 10, 20, 0, 30, 0},
+      {"clean alone", 10, 10, 0, 0, 10, 0},
+      {"dirty alone", 20, 0, 20, 0, 20, 0},
+      {"shared alone", 25, 0, 0, 100, 0, 100},
+      {"both", 55, 10, 20, 100, 30, 100},
+      {"pss rounded down below uss", 29, 10, 20, 0, 29, 1},
+      {"large folios mapped twice count as private", 40, 30, 50, 0, 40, 40},
+      {"no pss at all", 0, 10, 20, 100, 0, 130},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    struct rollup r = make_rollup(cases[i].pss, cases[i].private_clean,
+                                  cases[i].private_dirty, cases[i].shared);
+    struct usage u = {.processes = 0};
+
+    usage_add_rollup(&u, &r, 0);
+    if (u.uss != cases[i].want_uss * KIB ||
+        u.shared != cases[i].want_shared * KIB)
+      fail_msg("%s: %ju and %ju", cases[i].name, (uintmax_t)u.uss,
+               (uintmax_t)u.shared);
+  }
+}
+
+/* Too much in one process must not hide too little in another. */
+TEST(uss_is_bounded_for_each_process_by_itself) {
+  struct rollup doubled = make_rollup(40, 0, 80, 0);
+  struct rollup sharing = make_rollup(60, 0, 10, 90);
+  struct usage u = {.processes = 0};
+
+  usage_add_rollup(&u, &doubled, 0);
+  usage_add_rollup(&u, &sharing, 0);
+  assert_int_equal(u.uss, 50 * KIB);
+  assert_int_equal(u.shared, 130 * KIB);
+}
+
+static uint64_t seed;
+
+static uint64_t draw(uint64_t below) {
+  seed ^= seed << 13;
+  seed ^= seed >> 7;
+  seed ^= seed << 17;
+  return seed % below;
+}
+
+/* The sums that rollup_parse() accepts: pss up to rss, any uss, and the four
+ * short of rss or above it by up to 4 kB. */
+static struct rollup draw_rollup(void) {
+  uint64_t scale = UINT64_C(1) << draw(32);
+  struct rollup r = make_rollup(0, draw(2) * draw(scale), draw(scale),
+                                draw(3) ? draw(scale) : 0);
+  uint64_t rss = r.bytes[ROLLUP_RSS] / KIB + draw(9);
+
+  rss = rss > 4 ? rss - 4 : 0;
+  r.bytes[ROLLUP_RSS] = rss * KIB;
+  r.bytes[ROLLUP_PSS] = draw(4) ? draw(rss + 1) * KIB : rss * KIB;
+  return r;
+}
+
+TEST(any_sum_keeps_uss_below_pss_below_rss) {
+  seed = 4711;
+  for (int round = 0; round < 2000; round++) {
+    struct usage u = {.processes = 0};
+    uint64_t pss = 0, rss = 0;
+
+    for (uint64_t n = draw(20); n > 0; n--) {
+      struct rollup r = draw_rollup();
+
+      usage_add_rollup(&u, &r, 0);
+      pss += r.bytes[ROLLUP_PSS];
+      rss += r.bytes[ROLLUP_RSS];
+      assert_true(u.rollup.bytes[ROLLUP_PSS] == pss);
+      assert_true(u.rollup.bytes[ROLLUP_RSS] == rss);
+      assert_in_range(u.uss, 0, pss);
+      assert_in_range(pss, 0, rss);
+      assert_true(rss == u.uss + u.shared);
+    }
+  }
+}
+
+TEST(known_are_the_fields_that_all_members_have) {
+  struct rollup old = make_rollup(1, 1, 1, 1), now = old, odd = old;
+  struct usage u = {.processes = 0};
+
+  old.known &= ~(1U << ROLLUP_KSM | 1U << ROLLUP_PSS_DIRTY);
+  odd.known &= ~(1U << ROLLUP_LOCKED);
+  usage_add_rollup(&u, &now, 0);
+  assert_int_equal(u.rollup.known, KNOWN);
+  usage_add_rollup(&u, &old, 0);
+  assert_int_equal(u.rollup.known, old.known);
+  usage_add_rollup(&u, &now, 0);
+  assert_int_equal(u.rollup.known, old.known);
+  usage_add_rollup(&u, &odd, 0);
+  assert_int_equal(u.rollup.known, old.known & odd.known);
+}
+
+TEST(one_unreadable_member_is_enough_to_be_incomplete) {
+  struct rollup r = make_rollup(1, 1, 0, 0);
+  struct usage u = {.processes = 0};
+
+  assert_true(usage_is_complete(&u));
+  add(&u, &r, 10);
+  assert_true(usage_is_complete(&u));
+  add(&u, NULL, 10);
+  assert_false(usage_is_complete(&u));
+  add(&u, &r, 10);
+  assert_false(usage_is_complete(&u));
+}
+
+/* -1 for a member that could not be read. */
+TEST(coverage_is_the_share_of_resident_memory_that_was_read) {
+  static const struct {
+    const char *name;
+    int pages[4]; /* of members; minus: that could not be read */
+    double want;
+  } cases[] = {
+      {"no members", {0}, 100},
+      {"all read", {10, 30}, 100},
+      {"none read", {-10, -30}, 0},
+      {"a quarter read", {10, -30}, 25},
+      {"three quarters read", {-10, 30}, 75},
+      {"a third read", {10, -10, -10}, 100.0 / 3},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    struct usage u = {.processes = 0};
+    struct rollup r = make_rollup(1, 1, 0, 0);
+    double got;
+
+    for (size_t m = 0; m < 4 && cases[i].pages[m]; m++) {
+      int pages = cases[i].pages[m];
+
+      add(&u, pages > 0 ? &r : NULL, (uint64_t)(pages > 0 ? pages : -pages));
+    }
+    got = usage_coverage_percent(&u);
+    if (got < cases[i].want - 1e-9 || got > cases[i].want + 1e-9)
+      fail_msg("%s: %f", cases[i].name, got);
+  }
+}
+
+TEST(nothing_read_of_nothing_resident_covers_nothing) {
+  struct usage u = {.processes = 0};
+
+  add(&u, NULL, 0);
+  assert_true(usage_coverage_percent(&u) == 0);
+}
+
+TEST(members_of_unknown_size_count_by_head) {
+  struct rollup r = make_rollup(1, 1, 0, 0);
+  struct usage u = {.processes = 0};
+
+  for (int i = 0; i < 3; i++)
+    add(&u, &r, 10);
+  usage_add_process(&u, 1);
+  u.unreadable++;
+  u.unknown++;
+  assert_true(usage_coverage_percent(&u) == 75);
+}
+
+static void estimate(struct usage *u, const struct rollup *r, uint64_t pages,
+                     uint64_t doubt_kb, uint64_t age_ns) {
+  const struct statm_sample statm = {.resident_pages = pages};
+
+  usage_add_process(u, 1);
+  usage_add_statm(u, &statm, PAGE);
+  usage_add_estimate(u, r, pages * PAGE, doubt_kb * KIB, age_ns);
+}
+
+TEST(an_estimate_counts_as_a_rollup_does) {
+  struct rollup r = make_rollup(55, 10, 20, 100);
+  struct usage read = {.processes = 0}, estimated = {.processes = 0};
+
+  r.known &= ~(1U << ROLLUP_KSM);
+  usage_add_rollup(&read, &r, 40 * PAGE);
+  usage_add_estimate(&estimated, &r, 40 * PAGE, 0, 5);
+  assert_int_equal(read.fresh_pss, 55 * KIB);
+  assert_int_equal(estimated.fresh_pss, 0);
+  assert_int_equal(estimated.uss, read.uss);
+  assert_int_equal(estimated.shared, read.shared);
+  assert_int_equal(estimated.rolled_up, 1);
+  assert_int_equal(estimated.resident_rolled_up, 40 * PAGE);
+  assert_int_equal(estimated.rollup.known, r.known);
+  assert_memory_equal(estimated.rollup.bytes, r.bytes, sizeof(r.bytes));
+  assert_true(usage_is_complete(&estimated));
+}
+
+TEST(doubt_adds_up_and_the_oldest_age_counts) {
+  struct rollup r = make_rollup(10, 10, 0, 0);
+  struct usage u = {.processes = 0};
+
+  add(&u, &r, 10);
+  assert_int_equal(u.error_bytes, 0);
+  assert_int_equal(u.oldest_age_ns, 0);
+  estimate(&u, &r, 10, 3, 7);
+  estimate(&u, &r, 10, 4, 9000000000);
+  estimate(&u, &r, 10, 5, 8);
+  assert_int_equal(u.error_bytes, 12 * KIB);
+  assert_true(u.oldest_age_ns == 9000000000);
+  assert_int_equal(u.unmeasured, 0);
+  estimate(&u, &r, 10, 10, 0);
+  assert_int_equal(u.unmeasured, 1);
+  assert_int_equal(u.error_bytes, 22 * KIB);
+  assert_true(usage_age_seconds(&u) == 9);
+}
+
+TEST(coverage_is_the_share_of_pss_that_is_fresh) {
+  struct rollup large = make_rollup(30, 30, 0, 0);
+  struct rollup small = make_rollup(10, 10, 0, 0);
+  struct usage u = {.processes = 0};
+
+  estimate(&u, &large, 10, 0, 1);
+  assert_true(usage_coverage_percent(&u) == 0);
+  add(&u, &small, 70); /* large in statm, but that is not what counts */
+  assert_true(usage_coverage_percent(&u) == 25);
+  estimate(&u, &large, 20, 0, 0);
+  add(&u, &large, 20);
+  assert_true(usage_coverage_percent(&u) == 40);
+  /* A third of resident memory is unknown. */
+  add(&u, NULL, 60);
+  assert_true(usage_coverage_percent(&u) > 40.0 * 2 / 3 - 1e-9);
+  assert_true(usage_coverage_percent(&u) < 40.0 * 2 / 3 + 1e-9);
+}
+
+TEST(unasked_member_leaves_the_sum_unknown) {
+  static const struct statm_sample statm = {.resident_pages = 30};
+  struct rollup r = make_rollup(10, 10, 0, 0);
+  struct usage u = {.processes = 0};
+
+  usage_add_process(&u, 1);
+  usage_add_statm(&u, &statm, PAGE);
+  u.unasked++;
+  assert_false(usage_is_complete(&u));
+  assert_true(usage_coverage_percent(&u) == 0);
+  assert_true(isnan(usage_age_seconds(&u)));
+  add(&u, &r, 10);
+  assert_false(usage_is_complete(&u));
+  assert_true(usage_coverage_percent(&u) == 25);
+  assert_true(usage_age_seconds(&u) == 0);
+}
+
+TEST(age_is_unknown_where_nothing_was_ever_read) {
+  struct rollup r = make_rollup(10, 10, 0, 0);
+  struct usage none = {.processes = 0}, guessed = none, denied = none;
+
+  assert_true(usage_age_seconds(&none) == 0);
+  estimate(&guessed, &r, 10, 10, 0);
+  assert_true(isnan(usage_age_seconds(&guessed)));
+  add(&denied, NULL, 10);
+  assert_true(isnan(usage_age_seconds(&denied)));
+  estimate(&guessed, &r, 10, 10, 500000000);
+  assert_true(usage_age_seconds(&guessed) == 0.5);
+  add(&denied, &r, 10);
+  assert_true(usage_age_seconds(&denied) == 0);
+}
+
+TEST(a_newcomer_is_guessed_from_those_that_are_known) {
+  static const struct statm_sample half = {.resident_pages = 100,
+                                           .shared_pages = 60};
+  struct rollup r = make_rollup(200, 100, 50, 650), got;
+  struct usage u = {.processes = 0};
+
+  r.bytes[ROLLUP_ANONYMOUS] = 160 * KIB;
+  r.bytes[ROLLUP_SWAP_PSS] = 44 * KIB;
+  r.known &= ~(1U << ROLLUP_KSM);
+  add(&u, &r, 200);
+  usage_guess(&u, &half, PAGE, KNOWN, &got);
+  assert_int_equal(got.known, r.known);
+  assert_int_equal(got.bytes[ROLLUP_RSS], 400 * KIB);
+  assert_int_equal(got.bytes[ROLLUP_PSS], 100 * KIB);
+  assert_int_equal(got.bytes[ROLLUP_PRIVATE_CLEAN], 50 * KIB);
+  assert_int_equal(got.bytes[ROLLUP_PRIVATE_DIRTY], 25 * KIB);
+  assert_int_equal(got.bytes[ROLLUP_SHARED_CLEAN], 325 * KIB);
+  assert_int_equal(got.bytes[ROLLUP_SWAP_PSS], 22 * KIB);
+}
+
+/* The one member that is known has 160 kB, at a quarter of it; the newcomer 40
+ * MB, which it can share with nobody. */
+TEST(what_no_member_has_is_guessed_to_be_private) {
+  static const struct statm_sample large = {.resident_pages = 10000 + 15,
+                                            .shared_pages = 15};
+  struct rollup r = make_rollup(200, 100, 50, 650), got;
+  struct usage u = {.processes = 0};
+
+  r.bytes[ROLLUP_ANONYMOUS] = 160 * KIB;
+  add(&u, &r, 200);
+  usage_guess(&u, &large, PAGE, KNOWN, &got);
+  assert_int_equal(got.bytes[ROLLUP_RSS], 40060 * KIB);
+  assert_int_equal(got.bytes[ROLLUP_PSS], (39840 + 220 / 4) * KIB);
+  assert_in_range(got.bytes[ROLLUP_PRIVATE_DIRTY], 39840 * KIB, 39860 * KIB);
+  assert_true(got.bytes[ROLLUP_ANONYMOUS] >= 39840 * KIB);
+}
+
+TEST(alone_a_newcomer_is_guessed_from_its_statm) {
+  static const struct statm_sample s = {.resident_pages = 100,
+                                        .shared_pages = 60};
+  struct usage u = {.processes = 0};
+  struct rollup got;
+
+  usage_guess(&u, &s, PAGE, KNOWN & ~(1U << ROLLUP_KSM), &got);
+  assert_int_equal(got.known, KNOWN & ~(1U << ROLLUP_KSM));
+  assert_int_equal(got.bytes[ROLLUP_RSS], 400 * KIB);
+  assert_int_equal(got.bytes[ROLLUP_PSS], 280 * KIB);
+  assert_int_equal(got.bytes[ROLLUP_PRIVATE_DIRTY], 160 * KIB);
+  assert_int_equal(got.bytes[ROLLUP_ANONYMOUS], 160 * KIB);
+  assert_int_equal(got.bytes[ROLLUP_PSS_ANON], 160 * KIB);
+  assert_int_equal(got.bytes[ROLLUP_PSS_FILE], 120 * KIB);
+}
+
+TEST(any_guess_keeps_uss_below_pss_below_rss) {
+  seed = 1815;
+  for (int round = 0; round < 20000; round++) {
+    struct statm_sample s = {.resident_pages = draw(UINT64_C(1) << draw(28))};
+    struct usage u = {.processes = 0}, one = {.processes = 0};
+    struct rollup got;
+
+    s.shared_pages = draw(s.resident_pages + 1);
+    for (uint64_t n = draw(4); n > 0; n--) {
+      struct rollup r = draw_rollup();
+
+      /* statm is from another moment, and not exact on each kernel. */
+      usage_add_rollup(&u, &r, r.bytes[ROLLUP_RSS] / (1 + draw(3)));
+    }
+    usage_guess(&u, &s, PAGE, KNOWN, &got);
+    for (int f = 0; f < ROLLUP_FIELDS; f++)
+      assert_in_range(got.bytes[f], 0, UINT64_C(1) << 61);
+    assert_true(got.bytes[ROLLUP_PSS] <= got.bytes[ROLLUP_RSS]);
+    assert_true(
+        got.bytes[ROLLUP_SHARED_CLEAN] + got.bytes[ROLLUP_SHARED_DIRTY] +
+            got.bytes[ROLLUP_PRIVATE_CLEAN] + got.bytes[ROLLUP_PRIVATE_DIRTY] ==
+        got.bytes[ROLLUP_RSS]);
+    usage_add_estimate(&one, &got, s.resident_pages * PAGE, 0, 0);
+    assert_true(one.uss <= one.rollup.bytes[ROLLUP_PSS]);
+    assert_true(one.uss + one.shared == one.rollup.bytes[ROLLUP_RSS]);
+  }
+}
+
+/* From 6.2 to 6.16 a small process may show next to nothing in its statm. */
+TEST(a_guess_is_within_resident_memory) {
+  static const struct statm_sample s = {.resident_pages = 1000,
+                                        .shared_pages = 600};
+  struct rollup r = make_rollup(3000, 0, 2000, 2000), got;
+  struct usage u = {.processes = 0};
+
+  add(&u, &r, 1);
+  usage_guess(&u, &s, PAGE, KNOWN, &got);
+  assert_in_range(got.bytes[ROLLUP_RSS], 0, 1000 * PAGE);
+}
+
+/* pss_dirty 0 beside private_dirty 160 kB: no process is so. */
+TEST(a_guess_alone_has_its_dirty_memory_in_pss_dirty) {
+  static const struct statm_sample s = {.resident_pages = 100,
+                                        .shared_pages = 60};
+  struct usage u = {.processes = 0};
+  struct rollup got;
+
+  usage_guess(&u, &s, PAGE, KNOWN, &got);
+  assert_int_equal(got.bytes[ROLLUP_PSS_DIRTY], 160 * KIB);
+}

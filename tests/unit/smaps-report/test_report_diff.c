@@ -1,0 +1,477 @@
+#include "test.h"
+
+#include "diff.h"
+#include "fixture.h"
+#include "folded.h"
+#include "load.h"
+#include "mapping.h"
+#include "sum.h"
+#include "view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define STATE "{\"format\":\"smaps-snapshot\",\"version\":2,\"host\":\"a\","
+#define CAPTURE(group)                                                         \
+  STATE "\"trigger\":{\"kind\":\"notification\",\"group\":\"" group "\"},"
+
+static struct document load(const char *text) {
+  FILE *file = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
+  struct config_error reason = {""};
+  struct document d;
+
+  assert_non_null(file);
+  if (load_document(file, &d, &reason) < 0)
+    fail_msg("%s", reason.text);
+  fclose(file);
+  return d;
+}
+
+/* ---- diff ---- */
+
+struct pair {
+  struct document old;
+  struct document new;
+  struct diff diff;
+};
+
+static struct pair compare(const char *old, const char *new,
+                           const char *group) {
+  struct pair p = {.old = load(old), .new = load(new)};
+
+  diff_make(&p.old, &p.new, AMOUNT_PSS, group, &p.diff);
+  return p;
+}
+
+static void done(struct pair *p) {
+  diff_done(&p->diff);
+  document_done(&p->old);
+  document_done(&p->new);
+}
+
+/* "web +5 10>15 stayed", a line for each change; '-' is unknown. */
+static void check(const struct changes *changes, const char *expected) {
+  static const char *const hows[] = {"stayed", "restarted", "came",
+                                     "went",   "listed",    "unlisted"};
+  struct style s = {.mem_total = UNKNOWN, .unit = UNIT_HUMAN};
+  struct text t = {0};
+
+  text_add(&t, "");
+  for (size_t i = 0; i < changes->n; i++) {
+    const struct change *c = &changes->all[i];
+
+    text_addf(&t, "%s ", c->name ? c->name : "-");
+    text_add_change(&t, c->is_less, c->size, &s);
+    text_add(&t, " ");
+    text_add_bytes(&t, c->old, &s);
+    text_add(&t, ">");
+    text_add_bytes(&t, c->new, &s);
+    text_addf(&t, " %s\n", hows[c->how]);
+  }
+  assert_string_equal(t.bytes, expected);
+  text_done(&t);
+}
+
+#define GROUP(name, pss) "{\"name\":\"" name "\",\"usage\":{\"pss\":" pss "}}"
+
+TEST(groups_are_compared_by_name) {
+  struct pair p = compare(
+      STATE "\"groups\":[" GROUP("b", "10") "," GROUP("a", "100") "," GROUP(
+          "same", "5") "," GROUP("gone", "7") ",{\"name\":\"n\"},"
+                                              "{\"name\":\"x\"}]}",
+      STATE "\"groups\":[" GROUP("a", "60") "," GROUP("b", "15") "," GROUP(
+          "same", "5") "," GROUP("new",
+                                 "8") "," GROUP("n", "3") ","
+                                                          "{\"name\":\"x\"}]}",
+      NULL);
+
+  check(&p.diff.groups, "a -40 100>60 stayed\n"
+                        "new +8 0>8 came\n"
+                        "gone -7 7>0 went\n"
+                        "b +5 10>15 stayed\n"
+                        "n - ->3 stayed\n"
+                        "x - ->- stayed\n");
+  done(&p);
+}
+
+TEST(only_the_group_asked_for_is_compared) {
+  struct pair p = compare(
+      STATE "\"groups\":[" GROUP("a", "1") "," GROUP("b", "1") "]}",
+      STATE "\"groups\":[" GROUP("a", "2") "," GROUP("b", "3") "]}", "b");
+
+  check(&p.diff.groups, "b +2 1>3 stayed\n");
+  done(&p);
+}
+
+#define PROCESS(pid, start, comm, group, pss)                                  \
+  "{\"pid\":" pid ",\"starttime\":" start ",\"comm\":\"" comm                  \
+  "\",\"groups\":[\"" group "\"],\"usage\":{\"pss\":" pss "}}"
+
+TEST(processes_are_the_same_by_pid_and_start) {
+  struct pair p = compare(
+      STATE "\"processes\":[" PROCESS("1", "5", "a", "g", "10") "," PROCESS(
+          "2", "5", "b", "g", "10") "]}",
+      STATE "\"processes\":[" PROCESS("2", "6", "c", "g", "90") "," PROCESS(
+          "1", "5", "exec", "h", "30") "]}",
+      NULL);
+
+  check(&p.diff.processes, "c +90 0>90 came\n"
+                           "exec +20 10>30 stayed\n"
+                           "b -10 10>0 went\n");
+  done(&p);
+}
+
+TEST(a_restarted_service_is_paired_in_order_of_start) {
+  struct pair p = compare(
+      STATE "\"processes\":[" PROCESS("11", "7", "w", "g", "40") "," PROCESS(
+          "10", "5", "w", "g",
+          "100") "," PROCESS("12", "9", "w", "g",
+                             "50") "," PROCESS("20", "5", "w", "other",
+                                               "1000") "]}",
+      STATE "\"processes\":[" PROCESS("31", "97", "w", "g", "41") "," PROCESS(
+          "99", "95", "w", "g", "103") "]}",
+      NULL);
+
+  check(&p.diff.processes, "w -1000 1000>0 went\n"
+                           "w -50 50>0 went\n"
+                           "w +3 100>103 restarted\n"
+                           "w +1 40>41 restarted\n");
+  assert_int_equal(p.diff.processes.all[2].old_process->pid, 10);
+  assert_int_equal(p.diff.processes.all[2].new_process->pid, 99);
+  done(&p);
+}
+
+TEST(pids_of_another_host_say_nothing) {
+  struct pair p =
+      compare(STATE "\"processes\":[" PROCESS("1", "5", "a", "g", "10") "]}",
+              "{\"format\":\"smaps-snapshot\",\"version\":2,\"host\":\"b\","
+              "\"processes\":[" PROCESS("1", "5", "b", "g", "10") "]}",
+              NULL);
+
+  check(&p.diff.processes, "a -10 10>0 went\nb +10 0>10 came\n");
+  done(&p);
+}
+
+TEST(values_left_out_of_a_capture_are_unknown) {
+  struct pair p = compare(
+      STATE "\"processes\":[" PROCESS("1", "1", "a", "g", "10") "," PROCESS(
+          "2", "2", "b", "g", "10") "," PROCESS("9", "9", "z", "h", "10") "]}",
+      CAPTURE("g") "\"processes\":[" PROCESS("1", "1", "a", "g",
+                                             "12") "],"
+                                                   "\"left_out\":1}",
+      NULL);
+
+  check(&p.diff.processes, "a +2 10>12 stayed\nb - 10>- unlisted\n");
+  done(&p);
+  p = compare(
+      CAPTURE("g") "\"left_out\":1}",
+      CAPTURE("g") "\"processes\":[" PROCESS("1", "1", "a", "g", "12") "]}",
+      NULL);
+  check(&p.diff.processes, "a - ->12 listed\n");
+  done(&p);
+  p = compare(CAPTURE("g") "\"left_out\":0}", CAPTURE("h") "\"left_out\":0}",
+              NULL);
+  assert_false(p.diff.has_processes);
+  done(&p);
+}
+
+#define MAPPING(name, pss) "{\"name\":\"" name "\",\"pss\":" pss "}"
+
+TEST(mappings_are_compared_by_name) {
+  struct pair p =
+      compare(CAPTURE("g") "\"mappings\":[" MAPPING("b", "5") "," MAPPING(
+                  "a", "9") "," MAPPING("gone", "3") "]}",
+              CAPTURE("g") "\"mappings\":[" MAPPING("a", "10") "," MAPPING(
+                  "b", "5") "," MAPPING("new", "4") ",{\"pss\":6}]}",
+              NULL);
+
+  /* "gone" may be in the rest of the new one, "new" was not there. */
+  check(&p.diff.mappings, "[rest] +6 0>6 came\n"
+                          "new +4 0>4 came\n"
+                          "a +1 9>10 stayed\n"
+                          "gone - 3>- unlisted\n");
+  done(&p);
+}
+
+/* In a capture, of a process that is too large to be read. */
+#define MAPS(name, size) "{\"name\":\"" name "\",\"size\":" size "}"
+
+TEST(mappings_without_amounts_have_changed_by_an_unknown_amount) {
+  struct pair p =
+      compare(CAPTURE("g") "\"mappings\":[" MAPPING("a", "5") "," MAPPING(
+                  "b", "9") "]}",
+              CAPTURE("g") "\"mappings\":[" MAPS("a", "900") "," MAPPING(
+                  "b", "10") "," MAPS("new", "700") "]}",
+              NULL);
+
+  check(&p.diff.mappings, "b +1 9>10 stayed\n"
+                          "a - 5>- stayed\n"
+                          "new - 0>- came\n");
+  done(&p);
+}
+
+TEST(only_known_growth_is_over_a_limit) {
+  static const struct {
+    uint64_t old;
+    uint64_t new;
+    bool is_percent;
+    double limit;
+    bool is_over;
+  } cases[] = {
+      {100, 110, true, 10, false},  {100, 111, true, 10, true},
+      {100, 90, true, 0, false},    {100, 100, true, 0, false},
+      {0, 1, true, 1000, true},     {0, 0, true, 0, false},
+      {100, 164, false, 64, false}, {100, 165, false, 64, true},
+      {165, 100, false, 64, false}, {0, 65, false, 64, true},
+      {UNKNOWN, 1, true, 0, false}, {1, UNKNOWN, false, 0, false},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    bool is_known = cases[i].old != UNKNOWN && cases[i].new != UNKNOWN;
+    bool is_less = is_known && cases[i].new < cases[i].old;
+    struct change c = {.old = cases[i].old,
+                       .new = cases[i].new,
+                       .is_less = is_less,
+                       .size = !is_known ? UNKNOWN
+                               : is_less ? cases[i].old - cases[i].new
+                                         : cases[i].new - cases[i].old};
+    struct limit limit = {.is_set = true,
+                          .is_percent = cases[i].is_percent,
+                          .value = cases[i].limit};
+
+    if (diff_is_over(&c, &limit) != cases[i].is_over)
+      fail_msg("row %zu", i);
+    limit.is_set = false;
+    assert_false(diff_is_over(&c, &limit));
+  }
+}
+
+/* ---- folded ---- */
+
+static void check_folded(const char *document, const char *expected,
+                         size_t left_out) {
+  struct document d = load(document);
+  char *text;
+  size_t size;
+  FILE *out = open_memstream(&text, &size);
+
+  assert_int_equal(folded_write(&d, out), left_out);
+  fclose(out);
+  assert_string_equal(text, expected);
+  free(text);
+  document_done(&d);
+}
+
+TEST(stacks_are_group_process_and_mapping) {
+  check_folded(
+      STATE
+      "\"rules\":[\"a\",\"b\"],\"groups\":[{\"name\":\"g\",\"rule\":1},"
+      "{\"name\":\"view\",\"rule\":0}],\"processes\":["
+      "{\"pid\":1,\"comm\":\"w\",\"groups\":[\"view\",\"g\"],\"rule\":1,"
+      "\"usage\":{\"pss\":9},\"mappings\":[" MAPPING("[heap]", "5") "," MAPPING(
+          "zero", "0") ",{\"name\":\"x\"},{\"pss\":4}]}"
+                       "," PROCESS("2", "1", "p", "g", "7") "," PROCESS(
+                           "3", "1", "q", "g", "0") ",{"
+                                                    "\"pid"
+                                                    "\":4,"
+                                                    "\"grou"
+                                                    "ps\":["
+                                                    "\"g\"]"
+                                                    "},{"
+                                                    "\"pid"
+                                                    "\":5,"
+                                                    "\"usag"
+                                                    "e\":{"
+                                                    "\"pss"
+                                                    "\":6}}"
+                                                    ","
+                                                    "{\"pid"
+                                                    "\":6,"
+                                                    "\"sour"
+                                                    "ce\":"
+                                                    "\"pare"
+                                                    "nt\","
+                                                    "\"usag"
+                                                    "e\":{"
+                                                    "\"pss"
+                                                    "\":6}}"
+                                                    "]}",
+      "g;w[1];[heap] 5\ng;w[1];[rest] 4\ng;p[2] 7\n[no_group];-[5] 6\n"
+      /* of which one is of unknown PSS, and one its parent's */,
+      1);
+}
+
+/* It is not left out, as its mappings are. */
+TEST(a_process_with_mappings_of_maps_is_one_frame) {
+  check_folded(STATE
+               "\"processes\":[{\"pid\":1,\"comm\":\"w\",\"groups\":["
+               "\"g\"],\"usage\":{\"pss\":9},\"mappings\":[" MAPS(
+                   "a", "900") "]},{\"pid\":2,\"comm\":\"w\",\"groups\":["
+                               "\"g\"],\"mappings\":[" MAPS("a", "900") "]}]"
+                                                                        "}",
+               "g;w[1] 9\n", 1);
+}
+
+TEST(names_make_no_frames_and_no_numbers) {
+  check_folded(STATE "\"processes\":[" PROCESS("1", "1", "a;b 12\\u001b\\u202e",
+                                               " \\u00e9\\n", "3") "]}",
+               "_\xc3\xa9_;a_b_12__[1] 3\n", 0);
+}
+
+TEST(the_rest_of_a_capture_is_shown) {
+  check_folded(CAPTURE("g") "\"groups\":[" GROUP(
+                   "g", "10") "],"
+                              "\"processes\":[" PROCESS("1", "1", "a", "g",
+                                                        "3") "],"
+                                                             "\"left_out\":2}",
+               "g;a[1] 3\ng;[rest] 7\n", 0);
+  check_folded(CAPTURE("g") "\"groups\":[" GROUP(
+                   "g", "2") "],"
+                             "\"processes\":[" PROCESS("1", "1", "a", "g",
+                                                       "3") "],"
+                                                            "\"left_out\":2}",
+               "g;a[1] 3\n", 0);
+  check_folded(
+      CAPTURE("g") "\"groups\":[" GROUP(
+          "g", "10") "],"
+                     "\"processes\":[" PROCESS("1", "1", "a", "g", "3") "]}",
+      "g;a[1] 3\n", 0);
+}
+
+/* ---- sums and tables ---- */
+
+/* Prints with the words of a command line; to be freed. */
+static char *view(const char *document, const char *line) {
+  static char words[256];
+  char *argv[12] = {(char[]){"smaps-report"}};
+  int argc = 1;
+  struct document d = load(document);
+  struct style s = {.has_header = true, .mem_total = 1024};
+  struct config_error reason = {""};
+  struct options o;
+  char *text;
+  size_t size;
+
+  snprintf(words, sizeof(words), "%s -", line);
+  for (char *word = strtok(words, " "); word; word = strtok(NULL, " "))
+    argv[argc++] = word;
+  assert_int_equal(options_parse(argc, argv, &o, &reason), 0);
+  s.unit = o.unit;
+  s.has_header = o.has_header;
+  s.out = open_memstream(&text, &size);
+  if (view_print(&d, &o, &s, &reason) < 0)
+    fprintf(s.out, "%s", reason.text);
+  fclose(s.out);
+  document_done(&d);
+  return text;
+}
+
+static void check_view(const char *document, const char *line,
+                       const char *expected) {
+  char *text = view(document, line);
+
+  assert_string_equal(text, expected);
+  free(text);
+}
+
+static const char views[] =
+    STATE "\"groups\":[" GROUP("g", "4096") "," GROUP("view", "4096") "," GROUP(
+        "h", "1024") "],\"processes\":["
+                     "{\"pid\":1,\"user\":\"b\",\"threads\":2,\"groups\":["
+                     "\"g\",\"view\"],"
+                     "\"usage\":{\"pss\":3072,\"uss\":1024}},"
+                     "{\"pid\":2,\"user\":\"b\",\"threads\":1,\"groups\":["
+                     "\"g\",\"view\"],"
+                     "\"usage\":{\"pss\":1024}},"
+                     "{\"pid\":3,\"uid\":7,\"threads\":1,\"groups\":[\"h\"],"
+                     "\"usage\":{\"pss\":1024,\"uss\":0}},"
+                     "{\"pid\":4,\"uid\":7,\"threads\":1,\"source\":\"parent\","
+                     "\"groups\":[\"h\"]}]}";
+
+TEST(totals_count_each_process_once) {
+  check_view(views, "-Gt -c group,pss,uss,processes",
+             "GROUP  PSS  USS  PROCESSES\n"
+             "g        4    -          -\n"
+             "view     4    -          -\n"
+             "h        1    -          -\n"
+             "total    5    -          4\n");
+  check_view(views, "-Gt -c pss,group -g g",
+             "PSS  GROUP\n  4  g\n  4  total\n");
+  check_view(views, "-Pt -c pid,pss,threads",
+             "PID  PSS  THREADS\n  1    3        2\n  2    1        1\n"
+             "  3    1        1\n  4    -        1\n       5        5\n");
+  check_view(views, "-ut -c user,pss,uss,processes",
+             "USER   PSS  USS  PROCESSES\n"
+             "b        4    -          2\n"
+             "7        1    0          2\n"
+             "total    5    -          4\n");
+}
+
+TEST(the_total_of_a_capture_is_not_guessed) {
+  check_view(CAPTURE("g") "\"groups\":[" GROUP("g", "1024") "," GROUP(
+                 "h", "1024") "]}",
+             "-GtH -c pss,group", "1  g\n1  h\n-  total\n");
+}
+
+TEST(tables_sort_by_any_column) {
+  check_view(views, "-PH -c pid -s pss", "1\n2\n3\n4\n");
+  check_view(views, "-PH -c pid -s pss -r", "2\n3\n1\n4\n");
+  check_view(views, "-PH -c pid -s uss", "1\n3\n2\n4\n");
+  check_view(views, "-PH -c pid -s pid -r", "4\n3\n2\n1\n");
+  check_view(views, "-PH -c pid -s user", "1\n2\n3\n4\n");
+  check_view(views, "-PH -c pid -s user -r", "3\n4\n1\n2\n");
+  check_view(views, "-GH -c group -s group", "g\nh\nview\n");
+}
+
+TEST(json_has_what_the_table_shows) {
+  check_view(views, "-jt -c group,pss -g h",
+             "[\n{\"row\":\"group\",\"group\":\"h\",\"pss\":1024},\n"
+             "{\"row\":\"total\",\"pss\":1024},\n"
+             "{\"row\":\"process\",\"groups\":[\"h\"],\"pss\":1024},\n"
+             "{\"row\":\"process\",\"groups\":[\"h\"]},\n"
+             "{\"row\":\"total\",\"pss\":1024}\n]\n");
+}
+
+TEST(missing_group_or_mappings_are_an_error) {
+  check_view(views, "-g nobody", "there is no group \"nobody\"");
+  check_view(views, "-m",
+             "has no mappings: only a capture of the group has them");
+}
+
+TEST(mappings_of_processes_are_added_up) {
+  static const char document[] = STATE
+      "\"groups\":[{\"name\":\"g\"},{\"name\":\"h\"}],\"processes\":["
+      "{\"pid\":1,\"groups\":[\"g\"],\"mappings\":[" MAPPING(
+          "a",
+          "1024") "," MAPPING("b",
+                              "2048") ",{\"pss\":1024}]},"
+                                      "{\"pid\":2,\"groups\":[\"g\"],"
+                                      "\"mappings\":[" MAPPING(
+                                          "b",
+                                          "1024") "]},{\"pid\":3,\"groups\":["
+                                                  "\"h\"],\"mappings\":"
+                                                  "[" MAPPING("c",
+                                                              "9216") "]}]}";
+
+  check_view(document, "-mH -g g -c pss,processes,name -t",
+             "3  2  b\n1  1  a\n1  -  [rest]\n5  2  total\n");
+  check_view(document, "-mH -c name,pss",
+             "c       9\nb       3\na       1\n"
+             "[rest]  1\n");
+}
+
+TEST(mappings_without_amounts_are_unknown_and_so_is_their_sum) {
+  static const char document[] = STATE
+      "\"groups\":[{\"name\":\"g\"}],\"processes\":["
+      "{\"pid\":1,\"groups\":[\"g\"],\"mappings_from\":\"smaps\","
+      "\"mappings\":[" MAPPING("a", "1024") "," MAPPING(
+          "b",
+          "2048") "]},"
+                  "{\"pid\":2,\"groups\":[\"g\"],\"mappings_from\":\"maps\","
+                  "\"mappings\":[" MAPS("b", "4096") "]}]}";
+
+  check_view(document, "-mHt -c pss,processes,name",
+             "1  1  a\n-  2  b\n-  2  total\n");
+  check_view(document, "-PH -c pid,mappings_from -s pid",
+             "1  smaps\n2  maps\n");
+}

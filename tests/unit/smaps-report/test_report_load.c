@@ -1,0 +1,399 @@
+#include "test.h"
+
+#include "fixture.h"
+#include "load.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int load(const char *text, size_t len, struct document *ret,
+                struct config_error *reason) {
+  /* The parser must not look beyond: valgrind and ASan see it on a copy. */
+  char *copy = fixture_copy(text, len);
+  FILE *file = fmemopen(copy, len, "r");
+  int r;
+
+  assert_non_null(file);
+  r = load_document(file, ret, reason);
+  fclose(file);
+  free(copy);
+  return r;
+}
+
+static struct document load_valid(const char *text) {
+  struct config_error reason = {""};
+  struct document d;
+
+  if (load(text, strlen(text), &d, &reason) != 0)
+    fail_msg("refused: %s", reason.text);
+  return d;
+}
+
+#define HEAD "{\"format\":\"smaps-snapshot\",\"version\":2"
+#define WITH(rest) HEAD "," rest "}"
+#define PROCESS(rest) WITH("\"processes\":[{\"pid\":1," rest "}]")
+
+static const char whole[] = WITH(
+    "\"plugin_version\":\"0.1.0\",\"host\":\"h\\u00e9\",\"time\":1795267200.25,"
+    "\"interval\":10,\"kernel\":\"6.18\",\"page_size\":4096,"
+    "\"mem_total\":8589934592,\"mem_available\":4294967296,"
+    "\"later\":{\"a\":[1,null,{\"pid\":\"x\"}]},"
+    "\"trigger\":{\"kind\":\"notification\",\"severity\":\"warning\","
+    "\"time\":1.5e9,\"group\":\"web\",\"type\":\"memory\","
+    "\"type_instance\":\"pss\",\"message\":\"above\"},"
+    "\"rules\":[\"Group \\\"web\\\"\",\"Other \\\"other\\\"\"],"
+    "\"groups\":[{\"name\":\"web\",\"rule\":0,\"processes\":2,\"threads\":3,"
+    "\"unreadable\":0,\"coverage\":99.5,\"age\":2.5,\"pss_error\":7,"
+    "\"usage\":{\"pss\":18446744073709551614,\"uss\":0,\"later\":true}},"
+    "{\"name\":\"a\"}],"
+    "\"processes\":[{\"pid\":4294967295,\"starttime\":5,\"ppid\":1,"
+    "\"comm\":\"nginx\",\"exe\":\"/x\",\"command_line\":\"nginx -g\","
+    "\"uid\":0,\"user\":\"root\",\"cgroup\":\"/c\",\"unit\":\"u\","
+    "\"slice\":\"s\",\"container\":\"d\",\"groups\":[\"web\",\"a\"],"
+    "\"rule\":0,\"also\":[1,0],\"inherited\":true,\"threads\":3,"
+    "\"source\":\"estimated\",\"age\":0.5,\"pss_error\":9,\"deferred\":"
+    "\"budget\","
+    "\"read_cost\":1e-5,\"usage\":{\"rss\":3,\"pss\":2},"
+    "\"mappings\":[{\"name\":\"[heap]\",\"permissions\":\"rw-p\",\"vmas\":1,"
+    "\"size\":4,\"pss\":2},{\"pss\":1}]},{\"pid\":2}],"
+    "\"left_out\":4,"
+    "\"mappings\":[{\"name\":\"[heap]\",\"processes\":1,\"pss\":2}]");
+
+static void check_head(const struct document *d) {
+  assert_string_equal(d->plugin_version, "0.1.0");
+  assert_string_equal(d->host, "h\xc3\xa9");
+  assert_true(d->time > 1795267200.24 && d->time < 1795267200.26);
+  assert_true(d->interval > 9.9 && d->interval < 10.1);
+  assert_int_equal(d->page_size, 4096);
+  assert_true(d->mem_total == UINT64_C(8589934592));
+  assert_int_equal(d->left_out, 4);
+  assert_string_equal(d->trigger.kind, "notification");
+  assert_string_equal(d->trigger.message, "above");
+  assert_string_equal(document_scope(d), "web");
+  assert_int_equal(d->n_rules, 2);
+  assert_string_equal(d->rules[1], "Other \"other\"");
+}
+
+static void check_groups(const struct document *d) {
+  const struct group *web = document_group(d, "web");
+
+  assert_int_equal(d->n_groups, 2);
+  assert_string_equal(d->groups[0].name, "a");
+  assert_true(d->groups[0].processes == UNKNOWN && isnan(d->groups[0].age));
+  assert_non_null(web);
+  assert_null(document_group(d, "nobody"));
+  assert_int_equal(web->threads, 3);
+  assert_int_equal(web->pss_error, 7);
+  assert_true(web->coverage > 99.4 && web->coverage < 99.6);
+  assert_true(amounts_get(&web->amounts, AMOUNT_PSS) == UINT64_MAX - 1);
+  assert_true(amounts_get(&web->amounts, AMOUNT_USS) == 0);
+  assert_true(amounts_get(&web->amounts, AMOUNT_RSS) == UNKNOWN);
+}
+
+static void check_process(const struct document *d) {
+  const struct process *p = &d->processes[0];
+
+  assert_int_equal(d->n_processes, 2);
+  assert_true(p->pid == UINT32_MAX);
+  assert_int_equal(p->starttime, 5);
+  assert_string_equal(p->container, "d");
+  assert_true(process_is_in(p, "a") && !process_is_in(p, "b"));
+  assert_string_equal(process_main_group(d, p), "web");
+  assert_true(p->is_inherited && !d->processes[1].is_inherited);
+  assert_int_equal(p->n_also, 2);
+  assert_int_equal(p->also[0], 1);
+  assert_true(p->read_cost > 0.9e-5 && p->read_cost < 1.1e-5);
+  assert_int_equal(p->n_mappings, 2);
+  assert_string_equal(p->mappings[0].permissions, "rw-p");
+  assert_null(p->mappings[1].name);
+  assert_int_equal(amounts_get(&p->mappings[1].amounts, AMOUNT_PSS), 1);
+  assert_int_equal(amounts_get(&p->amounts, AMOUNT_RSS), 3);
+  assert_null(d->processes[1].comm);
+  assert_true(d->processes[1].rule == UNKNOWN);
+}
+
+TEST(everything_in_a_document_is_kept) {
+  struct document d = load_valid(whole);
+
+  check_head(&d);
+  check_groups(&d);
+  check_process(&d);
+  assert_true(d.has_mappings);
+  assert_int_equal(d.mappings[0].processes, 1);
+  document_done(&d);
+}
+
+TEST(a_document_with_a_part_missing_is_refused) {
+  for (size_t len = 0; len < sizeof(whole) - 1; len++) {
+    struct config_error reason = {""};
+    struct document d = {.n_rules = 77};
+
+    if (load(whole, len, &d, &reason) != -EINVAL || !reason.text[0])
+      fail_msg("%zu bytes are taken, or refused without a word", len);
+    assert_int_equal(d.n_rules, 77);
+  }
+}
+
+TEST(any_byte_may_be_wrong) {
+  static const char wrong[] = {'\0', '"', '}', '[', '9', '-', '\x80', '\\'};
+  char *text = fixture_copy(whole, sizeof(whole) - 1);
+
+  for (size_t i = 0; i < sizeof(whole) - 1; i++)
+    for (size_t j = 0; j < sizeof(wrong); j++) {
+      struct config_error reason = {""};
+      struct document d;
+
+      text[i] = wrong[j];
+      if (load(text, sizeof(whole) - 1, &d, &reason) == 0)
+        document_done(&d);
+      else
+        assert_true(reason.text[0] != '\0');
+      text[i] = whole[i];
+    }
+  free(text);
+}
+
+static const struct {
+  const char *name;
+  const char *text;
+  size_t len;
+  const char *reason;
+} mistakes[] = {
+    {"empty", TEXT(""), "is empty"},
+    {"blank", TEXT("  \n"), "ends at byte 3"},
+    {"no JSON", TEXT("PID USER\n"), "no snapshot: no valid JSON at byte"},
+    {"an array", TEXT("[1]"), "no snapshot of the smaps plugin"},
+    {"a number", TEXT("5 "), "no snapshot of the smaps plugin"},
+    {"a foreign object", TEXT("{\"groups\":5}"),
+     "no snapshot of the smaps plugin"},
+    {"an empty object", TEXT("{}"), "no snapshot of the smaps plugin"},
+    {"another format", TEXT("{\"format\":\"heap\\u001b[2J\"}"),
+     "its format is \"heap\\x1b[2J\""},
+    {"the format is no string", TEXT("{\"format\":1}"),
+     "no snapshot of the smaps plugin"},
+    {"no version", TEXT("{\"format\":\"smaps-snapshot\"}"),
+     "no version of the format"},
+    {"version 1", TEXT("{\"format\":\"smaps-snapshot\",\"version\":1}"),
+     "format version 1, but this program reads version 2"},
+    {"version 0", TEXT("{\"format\":\"smaps-snapshot\",\"version\":0}"),
+     "format version 0"},
+    {"something behind", TEXT(HEAD "} x"), "no valid JSON"},
+    {"two documents", TEXT(HEAD "}" HEAD "}"), "no valid JSON"},
+    {"invalid UTF-8", TEXT(WITH("\"host\":\"\xff\"")), "no valid JSON"},
+    {"a raw control character", TEXT(WITH("\"host\":\"\x01\"")),
+     "no valid JSON"},
+    {"NUL in a string", TEXT(WITH("\"host\":\"a\\u0000b\"")),
+     "host: expected a string without a NUL"},
+    {"null", TEXT(WITH("\"host\":null")), "host: expected a string, not null"},
+    {"a number for a string", TEXT(WITH("\"host\":1")),
+     "host: expected a string, not a number"},
+    {"an object for a string", TEXT(WITH("\"host\":{}")),
+     "host: expected a string, not an object"},
+    {"a string for an array", TEXT(WITH("\"rules\":\"x\"")),
+     "rules: expected an array, not a string"},
+    {"an array for an object", TEXT(WITH("\"trigger\":[]")),
+     "trigger: expected an object, not an array"},
+    {"an object for an array", TEXT(WITH("\"processes\":{}")),
+     "processes: expected an array, not an object"},
+    {"a number in an array of objects",
+     TEXT(WITH("\"groups\":[{\"name\":\"a\"}"
+               ",7]")),
+     "groups[1]: expected an object, not a number"},
+    {"a string for a number", TEXT(PROCESS("\"uid\":\"0\"")),
+     "processes[0].uid: expected a whole number of 0 or more, not a string"},
+    {"a number for a flag", TEXT(PROCESS("\"inherited\":1")),
+     "processes[0].inherited: expected true or false"},
+    {"a flag for a number", TEXT(PROCESS("\"threads\":true")),
+     "processes[0].threads: expected a whole number of 0 or more, not true"},
+    {"a negative number", TEXT(PROCESS("\"usage\":{\"pss\":-1}")),
+     "processes[0].usage.pss: expected a whole number of 0 or more, not a neg"},
+    {"a fraction of a byte", TEXT(PROCESS("\"usage\":{\"pss\":1.5}")),
+     "usage.pss: expected a whole number of 0 or more, not a number with"},
+    {"an exponent", TEXT(PROCESS("\"usage\":{\"pss\":1e3}")),
+     "usage.pss: expe"},
+    {"one byte too many",
+     TEXT(PROCESS("\"usage\":{\"pss\":18446744073709551615"
+                  "}")),
+     "usage.pss: the number is too large"},
+    {"beyond 64 bits", TEXT(PROCESS("\"starttime\":18446744073709551616")),
+     "starttime: the number is too large"},
+    {"a pid beyond 32 bits", TEXT(WITH("\"processes\":[{\"pid\":4294967296}]")),
+     "processes[0].pid: the number is too large"},
+    {"infinite seconds", TEXT(WITH("\"time\":1e999")),
+     "time: the number is too large"},
+    {"negative seconds", TEXT(WITH("\"time\":-0.5")),
+     "time: expected a number"},
+    {"a number of 70 digits",
+     TEXT(WITH("\"time\":1111111111111111111111111111111111111111111111111111"
+               "111111111111111111")),
+     "time: the number has too many digits"},
+    {"a key twice", TEXT(WITH("\"host\":\"a\",\"host\":\"b\"")),
+     "host: appears twice"},
+    {"the version twice", TEXT(WITH("\"version\":2")),
+     "version: appears twice"},
+    {"an amount twice",
+     TEXT(PROCESS("\"usage\":{\"pss\":1,\"uss\":2,\"pss\":3}")),
+     "usage.pss: appears twice"},
+    {"a group twice",
+     TEXT(WITH("\"groups\":[{\"name\":\"b\"},{\"name\":\"a\"},"
+               "{\"name\":\"b\"}]")),
+     "group \"b\" appears twice"},
+    {"a group without a name", TEXT(WITH("\"groups\":[{\"rule\":0}]")),
+     "groups[0]: a group without a name"},
+    {"a process without a pid", TEXT(WITH("\"processes\":[{\"comm\":\"a\"}]")),
+     "processes[0]: a process without a pid"},
+    {"a rule that is not there", TEXT(PROCESS("\"rule\":0")),
+     "process 1: there is no rule 0"},
+    {"a further rule that is not there",
+     TEXT(WITH("\"rules\":[\"x\"],\"processes\":[{\"pid\":1,\"rule\":0,\"also\""
+               ":[0,1]}]")),
+     "process 1: there is no rule 1"},
+    {"a group's rule that is not there",
+     TEXT(WITH("\"groups\":[{\"name\":\"g\",\"rule\":3}]")),
+     "group \"g\": there is no rule 3"},
+    {"a mapping behind the rest",
+     TEXT(WITH("\"mappings\":[{\"pss\":1},{\"name\":\"b\"}]")),
+     "mappings[1]: follows a mapping without a name"},
+};
+
+TEST(a_mistake_is_named) {
+  for (size_t i = 0; i < LENGTH(mistakes); i++) {
+    struct config_error reason = {""};
+    struct document d;
+
+    if (load(mistakes[i].text, mistakes[i].len, &d, &reason) != -EINVAL)
+      fail_msg("%s: taken", mistakes[i].name);
+    if (!strstr(reason.text, mistakes[i].reason))
+      fail_msg("%s: \"%s\"", mistakes[i].name, reason.text);
+  }
+}
+
+TEST(unknown_keys_are_skipped_with_all_they_hold) {
+  struct document d = load_valid(
+      WITH("\"new\":{\"pid\":-1,\"pid\":[null,1e999,{\"format\":\"x\"}]},"
+           "\"\":null,\"a\\u0000b\":[[[]]],"
+           "\"processes\":[{\"new\":[{}],\"pid\":7,\"usage\":{\"new\":-3,"
+           "\"new2\":{\"pss\":9}}}]"));
+
+  assert_int_equal(d.n_processes, 1);
+  assert_int_equal(d.processes[0].pid, 7);
+  assert_true(amounts_get(&d.processes[0].amounts, AMOUNT_PSS) == UNKNOWN);
+  document_done(&d);
+}
+
+TEST(keys_may_come_in_any_order) {
+  struct document d = load_valid(
+      "{\"processes\":[{\"rule\":0,\"pid\":1,\"usage\":{\"data\":1,\"pss\":2}}]"
+      ",\"rules\":[\"x\"],\"version\":2,\"format\":\"smaps-snapshot\"}");
+
+  assert_int_equal(amounts_get(&d.processes[0].amounts, AMOUNT_DATA), 1);
+  assert_int_equal(amounts_get(&d.processes[0].amounts, AMOUNT_PSS), 2);
+  document_done(&d);
+}
+
+/* HEAD, then `before`, n times `unit`, and `after`. */
+static char *repeat(const char *before, const char *unit, size_t n,
+                    const char *after) {
+  size_t size =
+      strlen(HEAD) + strlen(before) + n * strlen(unit) + strlen(after) + 1;
+  char *text = malloc(size), *at = text;
+
+  assert_non_null(text);
+  at = stpcpy(stpcpy(at, HEAD), before);
+  for (size_t i = 0; i < n; i++)
+    at = stpcpy(at, unit);
+  stpcpy(at, after);
+  return text;
+}
+
+static void check_bound(char *text, const char *expected) {
+  struct config_error reason = {""};
+  struct document d;
+  int r = load(text, strlen(text), &d, &reason);
+
+  free(text);
+  if (!expected && r != 0)
+    fail_msg("refused: %s", reason.text);
+  if (!expected) {
+    document_done(&d);
+    return;
+  }
+  assert_int_equal(r, -EINVAL);
+  if (!strstr(reason.text, expected))
+    fail_msg("\"%s\"", reason.text);
+}
+
+TEST(depth_has_a_bound) {
+  check_bound(repeat(",\"x\":", "[", 100000, ""), "nested more than 32 deep");
+  check_bound(repeat(",\"x\":", "{\"a\":", 31, "1"), "ends at byte");
+  check_bound(repeat(",\"x\":", "{\"a\":", 32, "1"), "nested more than 32");
+}
+
+TEST(strings_have_a_bound) {
+  check_bound(repeat(",\"host\":\"", "a", LOAD_STRING_MAX, "\"}"), NULL);
+  check_bound(repeat(",\"host\":\"", "a", LOAD_STRING_MAX + 1, "\"}"),
+              "host: the string is too long");
+  /* All of it escaped, the longest way to write it. */
+  check_bound(repeat(",\"host\":\"", "\\u0041", LOAD_STRING_MAX, "\"}"), NULL);
+  /* One that is skipped is held by the parser all the same. */
+  check_bound(repeat(",\"x\":\"", "a", (size_t)8 << 20, "\"}"), "is too long");
+  check_bound(repeat(",\"x\":", "1", (size_t)8 << 20, "}"), "is too long");
+  check_bound(repeat(",\"", "a", (size_t)8 << 20, "\":1}"), "is too long");
+}
+
+TEST(counts_have_a_bound) {
+  check_bound(repeat(",\"rules\":[", "\"\",", LOAD_RULES_MAX, "\"\"]}"),
+              "too many rules");
+  check_bound(repeat(",\"processes\":[", "{\"pid\":1},", LOAD_PROCESSES_MAX,
+                     "{\"pid\":1}]}"),
+              "too many processes");
+  check_bound(
+      repeat(",\"mappings\":[", "{\"name\":\"\"},", LOAD_MAPPINGS_MAX, "{}]}"),
+      "too many mappings");
+  check_bound(repeat(",\"processes\":[{\"pid\":1,\"groups\":[", "\"\",",
+                     LOAD_GROUPS_MAX, "\"\"]}]}"),
+              "processes[0].groups[131072]: too many");
+  check_bound(repeat(",\"processes\":[{\"pid\":1,\"also\":[", "0,",
+                     LOAD_RULES_MAX, "0]}]}"),
+              "too many");
+}
+
+TEST(blanks_cost_nothing) {
+  check_bound(repeat("", " \n\t", (size_t)3 << 20, "}"), NULL);
+}
+
+TEST(a_file_that_cannot_be_read_is_no_document) {
+  struct config_error reason = {""};
+  struct document d;
+  FILE *file = fopen("/", "r");
+
+  if (!file)
+    skip();
+  assert_int_equal(load_document(file, &d, &reason), -EISDIR);
+  assert_non_null(strstr(reason.text, "cannot be read"));
+  fclose(file);
+}
+
+TEST(sums_of_unknown_values_are_unknown) {
+  assert_true(amount_add(1, 2) == 3);
+  assert_true(amount_add(UNKNOWN, 2) == UNKNOWN);
+  assert_true(amount_add(1, UNKNOWN) == UNKNOWN);
+  assert_true(amount_add(UINT64_MAX - 1, 2) == UNKNOWN);
+}
+
+TEST(equal_strings_are_kept_once) {
+  struct pool pool = {0};
+  const char *first = pool_intern(&pool, "postgres", 8);
+  char text[16];
+
+  /* Downwards: "123" is looked for where there is "1234". */
+  for (int i = 200000; i >= 0; i--) {
+    int len = snprintf(text, sizeof(text), "%d", i);
+
+    assert_string_equal(pool_intern(&pool, text, (size_t)len), text);
+  }
+  assert_ptr_equal(pool_intern(&pool, "postgres-x", 8), first);
+  assert_ptr_not_equal(pool_intern(&pool, "postgre", 7), first);
+  pool_done(&pool);
+}

@@ -1,0 +1,424 @@
+/* The members in a capture, and how long it takes. */
+#include "test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "parsed.h"
+#include "world.h"
+
+static parsed document;
+
+static int make(void **state) {
+  struct world *w;
+
+  document = NULL;
+  world_setup(state);
+  w = *state;
+  world_keep_captures(w);
+  w->settings.interval_ns = 10 * NS_PER_S;
+  return 0;
+}
+
+static int unmake(void **state) {
+  parsed_free(document);
+  return world_teardown(state);
+}
+
+#define WORLD_TEST(name) TEST_WITH(name, make, unmake, struct world *w)
+
+/* A process of `kb`, all of it its own and in a mapping of its name. */
+static void put(struct world *w, uint32_t pid, const char *comm, unsigned kb) {
+  struct fake f = fake_process(pid, comm);
+
+  f.private_kb = kb;
+  world_put_mapped(w, f, comm);
+}
+
+static void group(struct world *w, const char *name) {
+  world_group(w, name, "Comm", name, NULL, NULL);
+}
+
+/* Pids 10 to 9 + n, the last the largest. */
+static void put_many(struct world *w, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++)
+    put(w, 10 + i, "g", 1000 + 100 * i);
+  group(w, "g");
+}
+
+static void cycle(struct world *w) {
+  world_run(w, 10);
+  assert_int_equal(collector_snapshot_error(w->collector), 0);
+}
+
+/* Runs a cycle, and raises an alarm for the next. */
+static void raise_for(struct world *w, const char *name) {
+  cycle(w);
+  world_raise(w, name);
+}
+
+/* The first capture, which is written, or about to be. */
+static parsed read_it(void) {
+  assert_int_equal(world_written(0)->error, 0);
+  document = parsed_file(world_written(0)->path);
+  return document;
+}
+
+/* Whether all that there was to write has been written: stops the world. */
+static size_t n_in_the_end(struct world *w) {
+  world_stop(w);
+  return world_n_written();
+}
+
+/* The processes in their order, "11 14", and the number of those left out. */
+static void assert_members(parsed d, const char *pids, uint64_t left_out) {
+  char found[256] = "";
+
+  for (size_t i = 0; i < parsed_count(d, "processes"); i++) {
+    char path[48];
+    size_t len = strlen(found);
+
+    snprintf(path, sizeof(path), "processes.%zu.pid", i);
+    snprintf(found + len, sizeof(found) - len, "%s%u", i ? " " : "",
+             (unsigned)parsed_integer(d, path));
+  }
+  assert_string_equal(found, pids);
+  assert_int_equal(parsed_integer(d, "left_out"), left_out);
+}
+
+/* The capture of a group, which is made in one cycle. */
+static parsed capture(struct world *w, const char *name) {
+  raise_for(w, name);
+  cycle(w);
+  return read_it();
+}
+
+static parsed mappings_at(parsed d, size_t i) {
+  char path[48];
+
+  snprintf(path, sizeof(path), "processes.%zu.mappings", i);
+  return parsed_get(d, path);
+}
+
+WORLD_TEST(largest_members_come_first) {
+  parsed d;
+
+  put(w, 10, "g", 500);
+  put(w, 11, "g", 3000);
+  put(w, 12, "other", 9000);
+  put(w, 13, "g", 500);
+  put(w, 14, "g", 1000);
+  group(w, "g");
+  group(w, "other");
+  d = capture(w, "g");
+  assert_string_equal(world_written(0)->subject, "g");
+  assert_members(d, "11 14 10 13", 0);
+}
+
+/* Pss counts and not size; without Pss, size counts. */
+WORLD_TEST(members_are_ordered_by_known_values) {
+  const struct fake_mapping mapping = {.private_kb = 200};
+  const struct fake shared = {.pid = 10,
+                              .comm = "g",
+                              .starttime = 1,
+                              .private_kb = 100,
+                              .shared_kb = 8000,
+                              .pss_kb = 200};
+  parsed d;
+
+  proctree_put(&w->tree, &shared);
+  proctree_put_smaps(&w->tree, 10, &mapping, 1);
+  put(w, 11, "g", 300);
+  put(w, 12, "g", 400);
+  proctree_write(&w->tree, "12/smaps_rollup", "?\n", 2);
+  group(w, "g");
+  d = capture(w, "g");
+  assert_members(d, "12 11 10", 0);
+}
+
+WORLD_TEST(members_beyond_the_top_are_counted) {
+  parsed d;
+
+  w->settings.capture.top_processes = 3;
+  put_many(w, 10);
+  d = capture(w, "g");
+  assert_members(d, "19 18 17", 7);
+  assert_int_equal(parsed_integer(d, "mappings.0.processes"), 3);
+}
+
+WORLD_TEST(without_a_budget_each_cycle_reads_a_single_process) {
+  w->settings.read_budget_ns = 0;
+  put_many(w, 5);
+  raise_for(w, "g");
+  for (int i = 0; i < 4; i++)
+    cycle(w);
+  assert_int_equal(world_n_written(), 0);
+  cycle(w);
+  assert_int_equal(parsed_count(read_it(), "processes"), 5);
+  assert_int_equal(n_in_the_end(w), 1);
+}
+
+/* It is of the interval in which it began. */
+WORLD_TEST(a_long_capture_has_the_sums_of_its_beginning) {
+  char name[128];
+  parsed d;
+
+  w->settings.read_budget_ns = 0;
+  put_many(w, 2);
+  raise_for(w, "g");
+  cycle(w);
+  put(w, 30, "g", 50000);
+  cycle(w);
+  d = read_it();
+  assert_true(parsed_decimal(d, "time") ==
+              (double)(WORLD_WALL_NS / NS_PER_S) + 10);
+  snprintf(name, sizeof(name), "%s/captures/smaps-20261121T134511Z-g.json",
+           w->tree.root);
+  assert_string_equal(world_written(0)->path, name);
+  assert_int_equal(parsed_integer(d, "groups.0.usage.pss"), 2100 * 1024);
+  assert_int_equal(parsed_count(d, "processes"), 2);
+  assert_int_equal(parsed_integer(d, "left_out"), 0);
+}
+
+/* Each look at the clock takes a microsecond: some of a hundred are read in a
+ * cycle, and not one alone. */
+WORLD_TEST(a_budget_is_for_as_many_as_it_takes) {
+  w->settings.read_budget_ns = 20000;
+  w->settings.capture.top_processes = 100;
+  put_many(w, 100);
+  raise_for(w, "g");
+  for (int i = 0; i < 3; i++)
+    cycle(w);
+  assert_int_equal(n_in_the_end(w), 0);
+  raise_for(w, "g");
+  for (int i = 0; i < 60; i++)
+    cycle(w);
+  assert_int_equal(n_in_the_end(w), 1);
+  assert_int_equal(parsed_count(read_it(), "processes"), 100);
+}
+
+WORLD_TEST(ended_members_are_left_out) {
+  parsed d;
+
+  w->settings.read_budget_ns = 0;
+  put_many(w, 4); /* 13 is the first */
+  raise_for(w, "g");
+  cycle(w);
+  proctree_end(&w->tree, 12);
+  proctree_unlink(&w->tree, "11/smaps"); /* between the list and the reading */
+  for (int i = 0; i < 3; i++)
+    cycle(w);
+  d = read_it();
+  assert_members(d, "13 10", 2);
+}
+
+WORLD_TEST(a_process_that_has_the_pid_now_is_another) {
+  const struct fake_mapping mapping = {.name = "/another", .private_kb = 64};
+  parsed d;
+
+  w->settings.read_budget_ns = 0;
+  put_many(w, 3);
+  raise_for(w, "g");
+  cycle(w);
+  proctree_end(&w->tree, 11);
+  cycle(w); /* reads one; it may be this one, which is gone */
+  proctree_put(&w->tree, &(struct fake){.pid = 10,
+                                        .comm = "g",
+                                        .starttime = 99999,
+                                        .size = 77,
+                                        .private_kb = 64});
+  proctree_put_smaps(&w->tree, 10, &mapping, 1);
+  cycle(w);
+  cycle(w);
+  d = read_it();
+  assert_members(d, "12", 2);
+  assert_null(parsed_find(d, "mappings", "name", "/another"));
+}
+
+WORLD_TEST(unreadable_member_is_captured_without_mappings) {
+  parsed d;
+
+  put_many(w, 3);
+  raise_for(w, "g");
+  proctree_write(&w->tree, "11/smaps", "?\n", 2);
+  cycle(w);
+  d = read_it();
+  assert_int_equal(parsed_count(d, "processes"), 3);
+  assert_non_null(mappings_at(d, 0));
+  assert_null(mappings_at(d, 1));
+  assert_non_null(mappings_at(d, 2));
+  parsed_assert(d, "left_out=0 mappings.0.processes=2");
+  /* It has what the cycle knows. */
+  assert_int_equal(parsed_integer(d, "processes.1.usage.pss"), 1100 * 1024);
+}
+
+/* Two mappings, one of which the others map too. */
+static void put_maps(struct world *w, uint32_t pid) {
+  const struct fake_mapping mappings[] = {
+      {.name = "g", .size_kb = 4096},
+      {.permissions = "rw-p", .size_kb = 1 << 20}};
+
+  proctree_put_maps(&w->tree, pid, mappings, 2);
+}
+
+/* Its smaps is not even looked at: who opens it waits for ever. */
+WORLD_TEST(member_above_max_lock_hold_has_its_mappings_from_maps) {
+  parsed d, p, m;
+
+  w->settings.policy.max_lock_hold_ns = NS_PER_MS;
+  put_many(w, 3);
+  put(w, 20, "g", 1 << 20);
+  put_maps(w, 20);
+  proctree_hang(&w->tree, "20/smaps");
+  d = capture(w, "g");
+  assert_members(d, "20 12 11 10", 0);
+  p = parsed_get(d, "processes.0");
+  parsed_assert(p, "source=guessed deferred=max_lock_hold mappings_from=maps");
+  assert_int_equal(parsed_integer(p, "usage.rss"), UINT64_C(1) << 30);
+  assert_int_equal(parsed_count(p, "mappings"), 2);
+  m = parsed_find(p, "mappings", "name", "[anon]");
+  assert_int_equal(parsed_integer(m, "size"), UINT64_C(1) << 30);
+  parsed_assert(m, "vmas=1 permissions=rw-p");
+  assert_null(parsed_get(m, "pss"));
+  assert_null(parsed_get(m, "rss"));
+  p = parsed_get(d, "processes.1");
+  parsed_assert(p, "source=read mappings_from=smaps mappings.0.pss=1200k");
+  /* The sum of a mapping that all have is not known. */
+  m = parsed_find(d, "mappings", "name", "g");
+  assert_int_equal(parsed_integer(m, "processes"), 4);
+  assert_int_equal(parsed_integer(m, "size"), (4096 + 3300) * 1024);
+  assert_null(parsed_get(m, "pss"));
+}
+
+/* Its rollup was too slow, once. */
+WORLD_TEST(a_capture_uses_learnt_costs_too) {
+  parsed d;
+
+  put_many(w, 1);
+  put_maps(w, 10);
+  w->settings.policy.refresh = REFRESH_ADAPTIVE;
+  world_walks_take(500 * NS_PER_MS);
+  for (int i = 0; i < 20; i++)
+    world_run(w, 60);
+  world_raise(w, "g");
+  cycle(w);
+  d = read_it();
+  parsed_assert(
+      d, "processes.0.mappings_from=maps processes.0.deferred=max_lock_hold "
+         "processes.0.source=estimated processes.0.usage.pss=1000k");
+}
+
+WORLD_TEST(a_group_without_members_has_a_capture_too) {
+  parsed d;
+
+  put(w, 10, "other", 100);
+  group(w, "g");
+  d = capture(w, "g");
+  assert_int_equal(parsed_count(d, "processes"), 0);
+  assert_int_equal(parsed_count(d, "mappings"), 0);
+  parsed_assert(d, "left_out=0 groups.0.processes=0");
+}
+
+WORLD_TEST(a_group_that_does_not_exist_has_no_capture) {
+  put_many(w, 1);
+  raise_for(w, "no such group");
+  cycle(w);
+  cycle(w);
+  assert_int_equal(n_in_the_end(w), 0);
+}
+
+WORLD_TEST(all_members_may_end_before_their_turn) {
+  parsed d;
+
+  w->settings.read_budget_ns = 0;
+  put(w, 20, "other", 10);
+  put_many(w, 3);
+  raise_for(w, "g");
+  cycle(w);
+  proctree_end(&w->tree, 10);
+  proctree_end(&w->tree, 11);
+  proctree_end(&w->tree, 12);
+  for (int i = 0; i < 3; i++)
+    cycle(w);
+  d = read_it();
+  assert_int_equal(parsed_count(d, "processes"), 1);
+  assert_int_equal(parsed_integer(d, "left_out"), 2);
+}
+
+/* A child in vfork, which has not called exec yet. */
+WORLD_TEST(child_in_vfork_is_left_out) {
+  const struct fake_mapping mapping = {.private_kb = 100};
+  struct fake parent = {.pid = 10,
+                        .comm = "g",
+                        .starttime = 110,
+                        .start_stack = 0x7ff000000000,
+                        .private_kb = 100};
+  struct fake child = parent;
+  parsed d;
+
+  proctree_put(&w->tree, &parent);
+  proctree_put_smaps(&w->tree, 10, &mapping, 1);
+  group(w, "g");
+  cycle(w);
+  parent.state = 'D';
+  proctree_put(&w->tree, &parent);
+  child.pid = 11;
+  child.ppid = 10;
+  child.starttime = 111;
+  proctree_put(&w->tree, &child);
+  proctree_put_smaps(&w->tree, 11, &mapping, 1);
+  world_raise(w, "g");
+  cycle(w);
+  d = read_it();
+  assert_int_equal(parsed_integer(d, "groups.0.processes"), 2);
+  assert_members(d, "10", 1);
+}
+
+WORLD_TEST(members_of_a_template_group_are_found) {
+  parsed d;
+
+  put(w, 10, "a", 100);
+  put(w, 11, "b", 100);
+  world_group(w, "view", "Comm", "*", NULL, NULL)->is_view = true;
+  world_group(w, "t-%{comm}", "Comm", "*", NULL, NULL);
+  d = capture(w, "t-b");
+  assert_members(d, "11", 0);
+  assert_int_equal(parsed_count(d, "groups"), 3);
+}
+
+/* Nothing of it stays behind: the sanitizers watch. */
+WORLD_TEST(a_capture_can_be_cut_short_by_the_end) {
+  w->settings.read_budget_ns = 0;
+  put_many(w, 3);
+  raise_for(w, "g");
+  cycle(w);
+  assert_int_equal(n_in_the_end(w), 0);
+}
+
+/* Its directory is there, its memory is not; or it ended while it was read. */
+WORLD_TEST(process_without_memory_is_left_out) {
+  parsed d;
+
+  w->settings.read_budget_ns = 0;
+  put_many(w, 4); /* 13 is the first */
+  raise_for(w, "g");
+  cycle(w);
+  proctree_put(
+      &w->tree,
+      &(struct fake){.pid = 12, .comm = "g", .state = 'Z', .starttime = 112});
+  for (int i = 0; i < 3; i++)
+    cycle(w);
+  d = read_it();
+  assert_members(d, "13 11 10", 1);
+}
+
+WORLD_TEST(process_that_ended_while_it_was_read_is_no_member) {
+  parsed d;
+
+  put_many(w, 3);
+  raise_for(w, "g");
+  proctree_unlink(&w->tree, "11/smaps_rollup");
+  cycle(w);
+  d = read_it();
+  assert_members(d, "12 10", 0);
+}

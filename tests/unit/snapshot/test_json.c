@@ -1,0 +1,416 @@
+#include "test.h"
+
+#include "snapshot/json.h"
+
+#include "fixture.h"
+#include "parsed.h"
+#include "scarce.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The text of what was written, and the end of it. */
+static char *finish(struct json *j) {
+  char *text = NULL;
+  size_t len = 0;
+
+  assert_int_equal(json_finish(j, &text, &len), 0);
+  assert_int_equal(strnlen(text, len), len);
+  text = realloc(text, len + 1);
+  assert_non_null(text);
+  text[len] = '\0';
+  json_done(j);
+  return text;
+}
+
+static int error_of(struct json *j) {
+  char *text;
+  size_t len;
+  int r;
+
+  fixture_taint(&text, sizeof(text));
+  fixture_taint(&len, sizeof(len));
+  r = json_finish(j, &text, &len);
+  fixture_assert_untouched(&text, sizeof(text));
+  fixture_assert_untouched(&len, sizeof(len));
+  json_done(j);
+  return r;
+}
+
+static void assert_written(struct json *j, const char *expected) {
+  char *text = finish(j);
+
+  assert_string_equal(text, expected);
+  free(text);
+}
+
+TEST(everything_is_written_on_one_line) {
+  struct json j;
+
+  json_init(&j);
+  json_begin_object(&j);
+  json_key(&j, "a");
+  json_integer(&j, 1);
+  json_key(&j, "b");
+  json_begin_array(&j);
+  json_string(&j, "x\ny");
+  json_decimal(&j, 0.5);
+  json_true(&j);
+  json_end_array(&j);
+  json_key(&j, "c");
+  json_begin_object(&j);
+  json_end_object(&j);
+  json_end_object(&j);
+  assert_written(&j, "{\"a\":1,\"b\":[\"x\\ny\",0.500000,true],\"c\":{}}\n");
+}
+
+/* --- text -----------------------------------------------------------------*/
+
+static char *text_of(const char *text, size_t len) {
+  char *copy = fixture_copy(text, len);
+  struct json j;
+
+  json_init(&j);
+  json_text(&j, copy, len);
+  free(copy);
+  return finish(&j);
+}
+
+struct row {
+  const char *text;
+  size_t len;
+  const char *expected; /* without the quotation marks */
+};
+
+static void assert_rows(const struct row *rows, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    char *text = text_of(rows[i].text, rows[i].len);
+    size_t len = strlen(rows[i].expected);
+
+    if (strlen(text) != len + 3 || text[0] != '"' ||
+        memcmp(text + 1, rows[i].expected, len) != 0 || text[len + 1] != '"')
+      fail_msg("row %zu: %s instead of \"%s\"", i, text, rows[i].expected);
+    free(text);
+  }
+}
+
+TEST(valid_utf_8_stays) {
+  static const struct row rows[] = {
+      {TEXT(""), ""},
+      {TEXT("plain"), "plain"},
+      {TEXT("\x7f"), "\x7f"},
+      {TEXT("\xc2\x80"), "\xc2\x80"},
+      {TEXT("\xdf\xbf"), "\xdf\xbf"},
+      {TEXT("\xe0\xa0\x80"), "\xe0\xa0\x80"},
+      {TEXT("\xe1\x80\x80"), "\xe1\x80\x80"},
+      {TEXT("\xed\x9f\xbf"), "\xed\x9f\xbf"},
+      {TEXT("\xee\x80\x80"), "\xee\x80\x80"},
+      {TEXT("\xef\xbf\xbf"), "\xef\xbf\xbf"},
+      {TEXT("\xf0\x90\x80\x80"), "\xf0\x90\x80\x80"},
+      {TEXT("\xf1\x80\x80\x80"), "\xf1\x80\x80\x80"},
+      {TEXT("\xf4\x8f\xbf\xbf"), "\xf4\x8f\xbf\xbf"},
+  };
+
+  assert_rows(rows, LENGTH(rows));
+}
+
+TEST(invalid_utf_8_is_written_byte_by_byte) {
+  static const struct row rows[] = {
+      /* A byte that can stand nowhere, or not in front. */
+      {TEXT("\x80"), "\\\\x80"},
+      {TEXT("\xbf!"), "\\\\xbf!"},
+      {TEXT("\xf5\x80\x80\x80"), "\\\\xf5\\\\x80\\\\x80\\\\x80"},
+      {TEXT("\xf8\x88\x80\x80\x80"), "\\\\xf8\\\\x88\\\\x80\\\\x80\\\\x80"},
+      {TEXT("\xfe\xff"), "\\\\xfe\\\\xff"},
+      /* Longer than need be. */
+      {TEXT("\xc0\x80"), "\\\\xc0\\\\x80"},
+      {TEXT("\xc1\xbf"), "\\\\xc1\\\\xbf"},
+      {TEXT("\xe0\x9f\xbf"), "\\\\xe0\\\\x9f\\\\xbf"},
+      {TEXT("\xf0\x8f\xbf\xbf"), "\\\\xf0\\\\x8f\\\\xbf\\\\xbf"},
+      /* Halves of surrogate pairs. */
+      {TEXT("\xed\xa0\x80"), "\\\\xed\\\\xa0\\\\x80"},
+      {TEXT("\xed\xbf\xbf"), "\\\\xed\\\\xbf\\\\xbf"},
+      /* Above U+10FFFF. */
+      {TEXT("\xf4\x90\x80\x80"), "\\\\xf4\\\\x90\\\\x80\\\\x80"},
+      /* Cut short, by the end or by another character. */
+      {TEXT("\xc3"), "\\\\xc3"},
+      {TEXT("\xe2\x82"), "\\\\xe2\\\\x82"},
+      {TEXT("\xf0\x9f\x98"), "\\\\xf0\\\\x9f\\\\x98"},
+      {TEXT("\xe2\x82x"), "\\\\xe2\\\\x82x"},
+      {TEXT("\xf0\x9f\x98\xc3\xa4"), "\\\\xf0\\\\x9f\\\\x98\xc3\xa4"},
+      {TEXT("\xe2\xe2\x82\xac"), "\\\\xe2\xe2\x82\xac"},
+      {TEXT("\xf1\x80\xc0\x80"), "\\\\xf1\\\\x80\\\\xc0\\\\x80"},
+  };
+
+  assert_rows(rows, LENGTH(rows));
+}
+
+/* Bytes behind the end are not read, even if they are the rest of a
+ * character. */
+TEST(the_end_of_a_text_is_its_end) {
+  struct json j;
+
+  json_init(&j);
+  json_text(&j, "\xe2\x82\xac", 2);
+  assert_written(&j, "\"\\\\xe2\\\\x82\"\n");
+  json_init(&j);
+  json_text(&j, "abc", 2);
+  assert_written(&j, "\"ab\"\n");
+}
+
+TEST(hostile_bytes_are_escaped_as_json_has_it) {
+  static const struct row rows[] = {
+      {TEXT("\"},\n{\"pid\":1"), "\\\"},\\n{\\\"pid\\\":1"},
+      {TEXT("a\\nb"), "a\\\\nb"},
+      {TEXT("\0\1\x1b[2J\t\r"), "\\u0000\\u0001\\u001B[2J\\t\\r"},
+  };
+
+  assert_rows(rows, LENGTH(rows));
+}
+
+/* Whatever two bytes there are: a parser that checks UTF-8 takes the text. */
+TEST(any_bytes_can_be_read_back) {
+  for (unsigned i = 0; i < 65536; i++) {
+    const char bytes[] = {(char)(i >> 8), (char)(i & 0xff), 'x'};
+    struct json j;
+    char *text;
+
+    if (i % 7 != 0) /* enough of them */
+      continue;
+    json_init(&j);
+    json_begin_array(&j);
+    json_text(&j, bytes, sizeof(bytes));
+    json_end_array(&j);
+    text = finish(&j);
+    parsed_free(parsed_text(text, strlen(text)));
+    free(text);
+  }
+}
+
+TEST(a_longer_text_after_a_short_one_has_room) {
+  char *text, *bytes = malloc(100000);
+  struct json j;
+
+  memset(bytes, 0xff, 100000);
+  json_init(&j);
+  json_begin_array(&j);
+  for (size_t len = 0; len < 100000; len = len * 3 + 1)
+    json_text(&j, bytes, len);
+  json_end_array(&j);
+  text = finish(&j);
+  /* Four characters a byte, of which the backslash is escaped. */
+  assert_int_equal(strlen(text), 5 * (1 + 4 + 13 + 40 + 121 + 364 + 1093 +
+                                      3280 + 9841 + 29524 + 88573) +
+                                     12 * 2 + 11 + 2 + 1);
+  free(text);
+  free(bytes);
+}
+
+/* --- numbers ---------------------------------------------------------------*/
+
+TEST(integers_are_exact) {
+  struct json j;
+
+  json_init(&j);
+  json_begin_array(&j);
+  json_integer(&j, 0);
+  json_integer(&j, UINT64_C(9007199254740993));
+  json_integer(&j, INT64_MAX);
+  json_end_array(&j);
+  assert_written(&j, "[0,9007199254740993,9223372036854775807]\n");
+}
+
+TEST(an_integer_that_no_reader_can_hold_is_refused) {
+  struct json j;
+
+  json_init(&j);
+  json_integer(&j, (uint64_t)INT64_MAX + 1);
+  assert_int_equal(error_of(&j), -EINVAL);
+}
+
+TEST(decimals_have_six_digits_in_any_locale) {
+  struct json j;
+
+  /* A locale with a decimal comma, if the system has it; C otherwise. */
+  if (!setlocale(LC_NUMERIC, "de_DE.UTF-8"))
+    setlocale(LC_NUMERIC, "fr_FR.UTF-8");
+  json_init(&j);
+  json_begin_array(&j);
+  json_decimal(&j, 0);
+  json_decimal(&j, 0.0000004);
+  json_decimal(&j, 0.0000005);
+  json_decimal(&j, 1.25);
+  json_decimal(&j, 1.9999999);
+  json_decimal(&j, 1795269301.123456);
+  json_end_array(&j);
+  setlocale(LC_NUMERIC, "C");
+  assert_written(&j, "[0.000000,0.000000,0.000001,1.250000,2.000000,"
+                     "1795269301.123456]\n");
+}
+
+TEST(malformed_decimals_are_refused) {
+  static const double values[] = {(double)NAN, (double)INFINITY,
+                                  -(double)INFINITY, -0.5, 8796093022208.0};
+
+  for (size_t i = 0; i < LENGTH(values); i++) {
+    struct json j;
+
+    json_init(&j);
+    json_decimal(&j, values[i]);
+    assert_int_equal(error_of(&j), -EINVAL);
+  }
+}
+
+/* --- errors ----------------------------------------------------------------*/
+
+TEST(impossible_orders_are_refused) {
+  struct json j;
+
+  json_init(&j); /* a number as a key */
+  json_begin_object(&j);
+  json_integer(&j, 1);
+  assert_int_equal(error_of(&j), -EINVAL);
+  json_init(&j); /* an array as a key */
+  json_begin_object(&j);
+  json_begin_array(&j);
+  assert_int_equal(error_of(&j), -EINVAL);
+  json_init(&j); /* something behind the end */
+  json_true(&j);
+  json_true(&j);
+  assert_int_equal(error_of(&j), -EINVAL);
+  json_init(&j); /* an end without a beginning */
+  json_end_array(&j);
+  assert_int_equal(error_of(&j), -EINVAL);
+  json_init(&j);
+  json_end_object(&j);
+  assert_int_equal(error_of(&j), -EINVAL);
+}
+
+TEST(the_deepest_nesting_is_refused_and_not_overrun) {
+  struct json j;
+
+  json_init(&j);
+  for (int i = 0; i < 1000; i++)
+    json_begin_array(&j);
+  for (int i = 0; i < 1000; i++)
+    json_end_array(&j);
+  assert_int_equal(error_of(&j), -EINVAL);
+}
+
+TEST(the_first_error_stays) {
+  struct json j;
+
+  json_init(&j);
+  json_begin_array(&j);
+  j.error = -EFBIG;
+  json_decimal(&j, -1);
+  json_integer(&j, UINT64_MAX);
+  json_true(&j);
+  json_string(&j, "x");
+  json_key(&j, "x");
+  json_begin_object(&j);
+  json_begin_array(&j);
+  json_end_object(&j);
+  json_end_array(&j);
+  assert_int_equal(j.len, 1);
+  assert_int_equal(error_of(&j), -EFBIG);
+}
+
+/* An array of `n` strings of one byte: 4 n + 1 bytes. */
+static void write_array(struct json *j, size_t n) {
+  json_begin_array(j);
+  for (size_t i = 0; i < n; i++)
+    json_string(j, "x");
+  json_end_array(j);
+}
+
+TEST(a_text_may_be_as_large_as_it_may) {
+  struct json j;
+  char *text;
+
+  json_init(&j);
+  j.max = 10002;
+  write_array(&j, 2500);
+  assert_int_equal(j.len, 10001);
+  text = finish(&j);
+  assert_int_equal(strlen(text), 10002);
+  free(text);
+}
+
+TEST(a_larger_text_is_refused) {
+  struct json j;
+
+  json_init(&j);
+  assert_true(j.max == JSON_MAX);
+  j.max = 10001;
+  write_array(&j, 2500);
+  assert_int_equal(j.error, 0);
+  assert_int_equal(error_of(&j), -EFBIG); /* for the newline */
+  json_init(&j);
+  j.max = 10001;
+  write_array(&j, 5000);
+  assert_int_equal(j.error, -EFBIG);
+  assert_true(j.len <= 10001);
+  json_done(&j);
+}
+
+TEST(without_memory_it_says_so) {
+  bool has_run_out = true;
+
+  for (size_t n = 0; has_run_out; n++) {
+    struct json j;
+    char *text;
+    size_t len;
+    int r;
+
+    json_init(&j);
+    scarce_after(n);
+    write_array(&j, 2500);
+    has_run_out = scarce_end();
+    r = json_finish(&j, &text, &len);
+    assert_int_equal(r, has_run_out ? -ENOMEM : 0);
+    if (r == 0)
+      free(text);
+    json_done(&j);
+    assert_true(n < 10);
+    assert_true(n > 0 || has_run_out);
+  }
+}
+
+TEST(ending_twice_or_unused_is_fine) {
+  struct json j = {0};
+
+  json_done(&j);
+  json_init(&j);
+  json_string(&j, "x");
+  json_done(&j);
+  json_done(&j);
+}
+
+/* A comma that does not fit, in front of an array that is too deep. */
+TEST(first_of_two_errors_stays) {
+  struct json j;
+
+  for (int has_room = 0; has_room < 2; has_room++) {
+    int depth = 0;
+
+    json_init(&j);
+    while (!j.error) {
+      json_begin_array(&j);
+      depth++;
+    }
+    json_done(&j);
+    json_init(&j);
+    for (int i = 1; i < depth; i++)
+      json_begin_array(&j);
+    json_true(&j);
+    assert_int_equal(j.error, 0);
+    j.max = j.len + (size_t)has_room;
+    json_begin_array(&j);
+    assert_int_equal(error_of(&j), has_room ? -EINVAL : -EFBIG);
+  }
+}

@@ -1,0 +1,450 @@
+/* When snapshots are made. */
+#include "test.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "snapshot/recorder.h"
+
+#include "parsed.h"
+#include "world.h"
+
+static int make(void **state) {
+  struct world *w;
+
+  world_setup(state);
+  w = *state;
+  w->settings.interval_ns = 10 * NS_PER_S;
+  return 0;
+}
+
+#define WORLD_TEST(name) TEST_WITH(name, make, world_teardown, struct world *w)
+
+static void put(struct world *w, uint32_t pid, const char *comm, unsigned kb) {
+  struct fake f = fake_process(pid, comm);
+
+  f.private_kb = kb;
+  world_put_mapped(w, f, NULL);
+}
+
+/* A group of that name, with one process in it. */
+static void put_group(struct world *w, uint32_t pid, const char *comm) {
+  put(w, pid, comm, 100);
+  world_group(w, comm, "Comm", comm, NULL, NULL);
+}
+
+/* Groups "a", "b" … of one process each. */
+static void put_letters(struct world *w, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++)
+    put_group(w, 10 + i, (char[]){(char)('a' + (int)i), '\0'});
+}
+
+static void cycle(struct world *w, unsigned seconds) {
+  world_run(w, seconds);
+  assert_int_equal(collector_snapshot_error(w->collector), 0);
+}
+
+/* The subjects of all captures, each a letter; stops the world. */
+static const char *subjects(struct world *w) {
+  static char text[64];
+  size_t n;
+
+  world_stop(w);
+  n = world_n_written();
+  assert_true(n < sizeof(text));
+  for (size_t i = 0; i < n; i++) {
+    assert_int_equal(world_written(i)->kind, DOCUMENT_CAPTURE);
+    assert_int_equal(world_written(i)->error, 0);
+    text[i] = world_written(i)->subject[0];
+  }
+  text[n] = '\0';
+  return text;
+}
+
+/* --- the state -------------------------------------------------------------*/
+
+/* When a state is of, in seconds since the first cycle. */
+static unsigned time_of(const struct world_written *written) {
+  parsed d = parsed_file(written->path);
+  double time = parsed_decimal(d, "time");
+
+  parsed_free(d);
+  return (unsigned)(time - (double)(WORLD_WALL_NS / NS_PER_S));
+}
+
+/* Runs cycles, `step` seconds apart: those at the given times write a state,
+ * and no other. */
+static void assert_stated(struct world *w, unsigned step, const unsigned *times,
+                          size_t n) {
+  size_t seen = 0;
+
+  for (unsigned now = 0; now <= times[n - 1]; now += step) {
+    cycle(w, step);
+    if (seen == n || times[seen] != now)
+      continue;
+    assert_int_equal(world_written(seen)->kind, DOCUMENT_STATE);
+    assert_int_equal(world_written(seen)->error, 0);
+    assert_int_equal(time_of(world_written(seen)), now);
+    seen++;
+  }
+  world_stop(w);
+  assert_int_equal(world_n_written(), n);
+}
+
+WORLD_TEST(a_state_is_written_at_its_interval) {
+  world_keep_state(w);
+  put_group(w, 10, "a");
+  assert_stated(w, 10, (unsigned[]){0, 60, 120, 180}, 4);
+}
+
+WORLD_TEST(a_state_can_be_written_in_each_cycle) {
+  world_keep_state(w);
+  w->settings.state_interval_ns = 0;
+  put_group(w, 10, "a");
+  assert_stated(w, 10, (unsigned[]){0, 10, 20, 30}, 4);
+}
+
+/* Half an interval early is near enough; more is not. */
+WORLD_TEST(a_cycle_that_comes_early_is_taken) {
+  world_keep_state(w);
+  put_group(w, 10, "a");
+  assert_stated(w, 11, (unsigned[]){0, 55, 110}, 3);
+}
+
+WORLD_TEST(a_cycle_that_comes_too_early_is_not) {
+  world_keep_state(w);
+  put_group(w, 10, "a");
+  assert_stated(w, 9, (unsigned[]){0, 63, 126}, 3);
+}
+
+WORLD_TEST(without_a_state_file_there_is_no_state) {
+  world_keep_captures(w);
+  w->settings.state_interval_ns = 0;
+  put_group(w, 10, "a");
+  for (int i = 0; i < 3; i++)
+    cycle(w, 10);
+  assert_string_equal(subjects(w), "");
+}
+
+/* --- alarms ----------------------------------------------------------------*/
+
+/* A letter is an alarm about its group, and '.' a cycle. */
+static void play(struct world *w, const char *script) {
+  for (; *script; script++)
+    if (*script == '.')
+      cycle(w, 10);
+    else
+      world_raise(w, (char[]){*script, '\0'});
+}
+
+/* Groups "a", "b" and "c" are there. */
+TEST(alarms_lead_to_captures) {
+  static const struct {
+    const char *name, *script, *captures;
+    unsigned cooldown_s;
+  } cases[] = {
+      {"alarms wait for their turn", ".cab...", "cab", 300},
+      {"each cycle makes one capture", ".cab..", "ca", 300},
+      {"an alarm that waits already is dropped", ".abab.....", "ab", 0},
+      {"an alarm about no group of ours costs no turn", ".xyb.", "b", 300},
+      {"a group that cools down delays no other", ".a.ab.", "ab", 300},
+      {"without a cooldown each alarm counts", ".a.a.a.", "aaa", 0},
+      /* Captures at 10, 20 and 30 s; at 40 s only "a" may again. */
+      {"cooldowns end separately", ".a.b.c.cba.", "abca", 30},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    void *state;
+
+    make(&state);
+    world_keep_captures(state);
+    put_letters(state, 3);
+    ((struct world *)state)->settings.capture.cooldown_ns =
+        cases[i].cooldown_s * NS_PER_S;
+    play(state, cases[i].script);
+    if (strcmp(subjects(state), cases[i].captures) != 0)
+      fail_msg("%s: \"%s\"", cases[i].name, subjects(state));
+    world_teardown(&state);
+  }
+}
+
+WORLD_TEST(as_many_alarms_wait_as_may) {
+  world_keep_captures(w);
+  put_letters(w, 20);
+  cycle(w, 10);
+  for (char c = 'a'; c < 'a' + 20; c++)
+    world_raise(w, (char[]){c, '\0'});
+  for (size_t i = 0; i < 20; i++) {
+    cycle(w, 10);
+    if (i < ALARMS_MAX) /* lest they are too many for the writer */
+      world_written(i);
+  }
+  /* There is place again. */
+  world_raise(w, "t");
+  cycle(w, 10);
+  assert_int_equal(ALARMS_MAX, 16);
+  assert_string_equal(subjects(w), "abcdefghijklmnop"
+                                   "t");
+}
+
+WORLD_TEST(without_captures_alarms_come_to_nothing) {
+  put_letters(w, 1);
+  cycle(w, 10);
+  world_raise(w, "a"); /* no snapshots at all */
+  cycle(w, 10);
+  world_stop(w);
+  world_keep_state(w);
+  w->settings.state_interval_ns = 1000 * NS_PER_S;
+  cycle(w, 10);
+  world_raise(w, "a");
+  cycle(w, 10);
+  world_stop(w);
+  assert_int_equal(world_n_written(), 1);
+  assert_int_equal(world_written(0)->kind, DOCUMENT_STATE);
+}
+
+static void *raise_all(void *arg) {
+  struct world *w = arg;
+
+  for (int i = 0; i < 500; i++)
+    world_raise(w, (char[]){(char)('a' + i % 8), '\0'});
+  return NULL;
+}
+
+WORLD_TEST(alarms_may_be_raised_on_any_thread) {
+  pthread_t threads[3];
+  char seen[64];
+
+  world_keep_captures(w);
+  put_letters(w, 8);
+  cycle(w, 10);
+  for (int i = 0; i < 3; i++)
+    assert_int_equal(pthread_create(&threads[i], NULL, raise_all, w), 0);
+  for (int i = 0; i < 5; i++)
+    cycle(w, 10);
+  for (int i = 0; i < 3; i++)
+    pthread_join(threads[i], NULL);
+  for (int i = 0; i < 10; i++)
+    cycle(w, 10);
+  /* Each once: the first has not cooled down since. */
+  strcpy(seen, subjects(w));
+  assert_int_equal(strlen(seen), 8);
+  for (char c = 'a'; c < 'a' + 8; c++)
+    assert_non_null(strchr(seen, c));
+}
+
+/* --- cooling down ----------------------------------------------------------*/
+
+WORLD_TEST(a_group_cools_down_after_its_capture) {
+  world_keep_captures(w); /* 300 s */
+  put_letters(w, 1);
+  cycle(w, 10);
+  world_raise(w, "a");
+  cycle(w, 10);
+  for (int i = 0; i < 29; i++) {
+    world_raise(w, "a");
+    cycle(w, 10);
+  }
+  world_raise(w, "a");
+  cycle(w, 9);
+  world_raise(w, "a");
+  cycle(w, 1);
+  assert_string_equal(subjects(w), "aa");
+  assert_int_equal(time_of(world_written(0)), 10);
+  assert_int_equal(time_of(world_written(1)), 310);
+}
+
+/* Sixteen is where the room for them grows. */
+WORLD_TEST(any_number_of_groups_can_cool_down) {
+  world_keep_captures(w);
+  w->settings.capture.cooldown_ns = 10000 * NS_PER_S;
+  put_letters(w, 20);
+  cycle(w, 10);
+  for (int round = 0; round < 2; round++)
+    for (char c = 'a'; c < 'a' + 20; c++) {
+      world_raise(w, (char[]){c, '\0'});
+      cycle(w, 10);
+      if (round == 0)
+        world_written((size_t)(c - 'a'));
+    }
+  assert_string_equal(subjects(w), "abcdefghijklmnopqrst");
+}
+
+WORLD_TEST(a_group_is_not_captured_again_while_it_is) {
+  world_keep_captures(w);
+  w->settings.read_budget_ns = 0;
+  put_letters(w, 1);
+  proctree_put(&w->tree,
+               &(struct fake){.pid = 50, .comm = "a", .starttime = 1});
+  proctree_put_smaps(&w->tree, 50, NULL, 0);
+  cycle(w, 10);
+  world_raise(w, "a");
+  cycle(w, 10);
+  world_raise(w, "a");
+  for (int i = 0; i < 4; i++)
+    cycle(w, 10);
+  assert_string_equal(subjects(w), "a");
+}
+
+/* A full disk is no better for trying. */
+WORLD_TEST(a_capture_that_cannot_be_written_counts_too) {
+  world_keep_captures(w);
+  proctree_write(&w->tree, "captures", "", 0);
+  put_letters(w, 1);
+  cycle(w, 10);
+  world_raise(w, "a");
+  cycle(w, 10);
+  world_raise(w, "a");
+  cycle(w, 10);
+  world_stop(w);
+  assert_int_equal(world_n_written(), 1);
+  assert_int_equal(world_written(0)->error, -ENOTDIR);
+}
+
+/* --- what hangs ----------------------------------------------------------- */
+
+#define TIMEOUT_NS (100 * NS_PER_MS)
+
+/* A member of "a", the larger the greater its pid. */
+static void put_member(struct world *w, uint32_t pid) {
+  put(w, pid, "a", 10 * pid);
+}
+
+static void put_members(struct world *w) {
+  world_keep_captures(w);
+  w->settings.read_timeout_ns = TIMEOUT_NS;
+  w->settings.capture.cooldown_ns = 0;
+  world_group(w, "a", "Comm", "a", NULL, NULL);
+  for (uint32_t pid = 10; pid < 13; pid++)
+    put_member(w, pid);
+}
+
+/* One of the processes in a capture of theirs, whether it has its mappings, and
+ * why not. */
+static void assert_captured(parsed d, size_t i, uint32_t pid,
+                            const char *put_off) {
+  char path[64];
+
+  snprintf(path, sizeof(path), "processes.%zu.pid", i);
+  assert_int_equal(parsed_integer(d, path), pid);
+  snprintf(path, sizeof(path), "processes.%zu.mappings", i);
+  assert_int_equal(parsed_get(d, path) == NULL, put_off != NULL);
+  snprintf(path, sizeof(path), "processes.%zu.deferred", i);
+  if (put_off)
+    assert_string_equal(parsed_string(d, path), put_off);
+  else
+    assert_null(parsed_get(d, path));
+}
+
+static void assert_capture_without(size_t index, uint32_t pid) {
+  parsed d = parsed_file(world_written(index)->path);
+
+  assert_int_equal(world_written(index)->error, 0);
+  assert_int_equal(parsed_count(d, "processes"), 3);
+  assert_int_equal(parsed_integer(d, "left_out"), 0);
+  for (uint32_t i = 0; i < 3; i++)
+    assert_captured(d, i, 12 - i, 12 - i == pid ? "hung" : NULL);
+  assert_int_equal(parsed_integer(d, "mappings.0.pss"), 1024 * 10 * (33 - pid));
+  parsed_free(d);
+}
+
+/* And is not tried again for the next one, nor is its rollup. */
+WORLD_TEST(member_whose_smaps_hangs_is_captured_without_mappings) {
+  const struct collector_counts *counts;
+
+  put_members(w);
+  cycle(w, 10);
+  counts = world_counts(w);
+  for (uint32_t i = 0; i < 2; i++) {
+    if (i == 0)
+      proctree_hang(&w->tree, "11/smaps");
+    world_raise(w, "a");
+    cycle(w, i == 0 ? 10 : 0);
+    assert_capture_without(i, 11);
+    assert_int_equal(counts->hung, 1);
+    assert_int_equal(counts->rollup_reads, i == 0 ? 3 : 2);
+    assert_int_equal(world_diag(w, DIAG_HUNG)->count, i == 0);
+  }
+  assert_int_equal(world_diag(w, DIAG_HUNG)->pid, 0);
+  world_assert(w, "a", "ps_count=3");
+  proctree_wake(&w->tree, "11/smaps");
+}
+
+/* It is read whole again once it comes back and its time is over. */
+WORLD_TEST(member_whose_smaps_has_hung_is_captured_again) {
+  parsed d;
+
+  put_members(w);
+  cycle(w, 10);
+  proctree_hang(&w->tree, "12/smaps");
+  world_raise(w, "a");
+  cycle(w, 10);
+  assert_capture_without(0, 12);
+  proctree_wake(&w->tree, "12/smaps");
+  put_member(w, 12);
+  do
+    cycle(w, 10);
+  while (world_counts(w)->hung > 0);
+  world_raise(w, "a");
+  cycle(w, 10);
+  d = parsed_file(world_written(1)->path);
+  for (uint32_t i = 0; i < 3; i++)
+    assert_captured(d, i, 12 - i, NULL);
+  parsed_free(d);
+}
+
+/* --- together --------------------------------------------------------------*/
+
+WORLD_TEST(a_state_and_a_capture_can_come_from_the_same_cycle) {
+  world_keep_captures(w);
+  world_keep_state(w);
+  w->settings.state_interval_ns = 0;
+  put_letters(w, 1);
+  cycle(w, 10);
+  world_written(0);
+  world_raise(w, "a");
+  cycle(w, 10);
+  world_stop(w);
+  assert_int_equal(world_n_written(), 3);
+  assert_int_equal(world_written(1)->kind, DOCUMENT_CAPTURE);
+  assert_int_equal(world_written(2)->kind, DOCUMENT_STATE);
+  assert_int_equal(time_of(world_written(1)), time_of(world_written(2)));
+}
+
+/* A number is too large for readers of JSON. The next document is tried. */
+WORLD_TEST(a_document_that_cannot_be_made_is_told_and_lost) {
+  static const char broken[] = "MemTotal:  18014398509481983 kB\n";
+  static const char whole[] = "MemTotal:  1048576 kB\n";
+
+  world_keep_captures(w);
+  world_keep_state(w);
+  w->settings.state_interval_ns = 20 * NS_PER_S;
+  w->settings.capture.cooldown_ns = 0;
+  proctree_write(&w->tree, "meminfo", broken, sizeof(broken) - 1);
+  put_letters(w, 1);
+  world_run(w, 10);
+  assert_int_equal(collector_snapshot_error(w->collector), -EINVAL);
+  world_raise(w, "a");
+  world_run(w, 10);
+  assert_int_equal(collector_snapshot_error(w->collector), -EINVAL);
+  proctree_write(&w->tree, "meminfo", whole, sizeof(whole) - 1);
+  world_raise(w, "a");
+  cycle(w, 10);
+  world_stop(w);
+  assert_int_equal(world_n_written(), 2);
+  assert_int_equal(world_written(0)->error, 0);
+  assert_int_equal(world_written(1)->error, 0);
+}
+
+WORLD_TEST(recorder_that_never_began_can_end) {
+  struct recorder r = {0};
+
+  recorder_done(&r, 0);
+  assert_int_equal(recorder_init(&r, &w->settings, NULL, NULL), 0);
+  recorder_raise(&r, &(struct alarm){.group = "a"});
+  recorder_run(&r, NULL, 0);
+  recorder_done(&r, 0);
+}

@@ -1,0 +1,675 @@
+#include "test.h"
+
+#include "snapshot/store.h"
+
+#include "proctree.h"
+#include "scarce.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* 2026-11-21 13:45:01 UTC */
+#define WHEN_NS (UINT64_C(1795268701) * 1000000000)
+#define WHEN "20261121T134501Z"
+#define SECOND_NS UINT64_C(1000000000)
+
+/* --- calls that fail, and whose the files are ------------------------------*/
+
+static struct {
+  bool writes_nothing;  /* and gives no reason */
+  unsigned interrupted; /* so many writes are */
+  bool close_fails;     /* of what can be written to */
+  bool has_owner, has_euid;
+  uid_t owner, euid;
+} fake;
+
+ssize_t __real_write(int fd, const void *text, size_t len);
+ssize_t __wrap_write(int fd, const void *text, size_t len);
+ssize_t __wrap_write(int fd, const void *text, size_t len) {
+  if (fake.writes_nothing)
+    return 0;
+  if (fake.interrupted > 0) {
+    fake.interrupted--;
+    errno = EINTR;
+    return -1;
+  }
+  return __real_write(fd, text, len);
+}
+
+int __real_close(int fd);
+int __wrap_close(int fd);
+int __wrap_close(int fd) {
+  bool fails = fake.close_fails && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY;
+  int r = __real_close(fd);
+
+  if (!fails)
+    return r;
+  errno = EDQUOT;
+  return -1;
+}
+
+int __real_fstat(int fd, struct stat *st);
+int __wrap_fstat(int fd, struct stat *st);
+int __wrap_fstat(int fd, struct stat *st) {
+  int r = __real_fstat(fd, st);
+
+  if (fake.has_owner)
+    st->st_uid = fake.owner;
+  return r;
+}
+
+uid_t __real_geteuid(void);
+uid_t __wrap_geteuid(void);
+uid_t __wrap_geteuid(void) {
+  return fake.has_euid ? fake.euid : __real_geteuid();
+}
+
+/* --- a place ---------------------------------------------------------------*/
+
+/* A directory of our own, with the store's in it, which is not there yet. */
+struct place {
+  struct proctree tree;
+  char directory[PATH_MAX];
+  char path[2 * PATH_MAX]; /* scratch, and what store_add() has given */
+  struct store store;
+};
+
+static int make(void **state) {
+  static struct place p;
+
+  memset(&fake, 0, sizeof(fake));
+  proctree_make(&p.tree);
+  snprintf(p.directory, sizeof(p.directory), "%s/captures", p.tree.root);
+  store_init(&p.store, p.directory);
+  p.store.max_files = 10;
+  p.store.max_bytes = 1000;
+  umask(022);
+  *state = &p;
+  return 0;
+}
+
+static int unmake(void **state) {
+  struct place *p = *state;
+
+  memset(&fake, 0, sizeof(fake));
+  umask(022);
+  chmod(p->directory, 0700);
+  proctree_remove(&p->tree);
+  return 0;
+}
+
+#define FIXTURE_TEST(name) TEST_WITH(name, make, unmake, struct place *p)
+
+/* The path of something in the tree. */
+static const char *at(struct place *p, const char *name) {
+  snprintf(p->path, sizeof(p->path), "%s/%s", p->tree.root, name);
+  return p->path;
+}
+
+static void queue_document(struct place *p, const char *name,
+                           const char *text) {
+  proctree_write(&p->tree, name, text, strlen(text));
+}
+
+static bool exists(struct place *p, const char *name) {
+  struct stat st;
+
+  return lstat(at(p, name), &st) == 0;
+}
+
+static void assert_file(struct place *p, const char *name, const char *text) {
+  char read_back[200];
+  FILE *file = fopen(at(p, name), "r");
+  size_t len;
+
+  if (!file)
+    fail_msg("there is no %s", name);
+  len = fread(read_back, 1, sizeof(read_back) - 1, file);
+  fclose(file);
+  read_back[len] = '\0';
+  assert_string_equal(read_back, text);
+}
+
+static unsigned mode_of(struct place *p, const char *name) {
+  struct stat st;
+
+  assert_int_equal(lstat(at(p, name), &st), 0);
+  return st.st_mode & 07777;
+}
+
+/* How many names there are, those that begin with a dot included. */
+static unsigned names_in(const char *directory) {
+  DIR *dir = opendir(directory);
+  unsigned n = 0;
+
+  assert_non_null(dir);
+  while (readdir(dir))
+    n++;
+  closedir(dir);
+  return n - 2;
+}
+
+static int add_at(struct place *p, const char *subject, uint64_t when_ns,
+                  const char *text) {
+  return store_add(&p->store, subject, when_ns, text, strlen(text), p->path,
+                   sizeof(p->path));
+}
+
+static int add(struct place *p, const char *subject) {
+  return add_at(p, subject, WHEN_NS, "text");
+}
+
+static void link_to(struct place *p, const char *target, const char *name) {
+  char whole[PATH_MAX];
+
+  snprintf(whole, sizeof(whole), "%s/%s", p->tree.root, target);
+  assert_int_equal(symlink(whole, at(p, name)), 0);
+}
+
+/* --- replacing -------------------------------------------------------------*/
+
+static int replace(struct place *p, const char *name, const char *text) {
+  char path[2 * PATH_MAX];
+
+  snprintf(path, sizeof(path), "%s", at(p, name));
+  return store_replace(path, text, strlen(text));
+}
+
+FIXTURE_TEST(a_file_is_made_and_replaced) {
+  assert_int_equal(replace(p, "state", "one"), 0);
+  assert_file(p, "state", "one");
+  assert_int_equal(replace(p, "state", "second"), 0);
+  assert_file(p, "state", "second");
+  assert_int_equal(replace(p, "state", ""), 0);
+  assert_file(p, "state", "");
+  assert_false(exists(p, "state.unfinished"));
+}
+
+/* A reader that has the old file open goes on with it. */
+FIXTURE_TEST(a_reader_sees_the_old_file_or_the_new) {
+  char text[16] = "";
+  int fd;
+
+  queue_document(p, "state", "old");
+  fd = open(at(p, "state"), O_RDONLY);
+  assert_int_equal(replace(p, "state", "new"), 0);
+  assert_int_equal(read(fd, text, sizeof(text)), 3);
+  assert_string_equal(text, "old");
+  close(fd);
+}
+
+FIXTURE_TEST(mode_is_the_same_under_any_umask) {
+  static const mode_t masks[] = {0777, 0, 022, 077};
+
+  for (size_t i = 0; i < LENGTH(masks); i++) {
+    umask(masks[i]);
+    assert_int_equal(replace(p, "state", "x"), 0);
+    assert_int_equal(mode_of(p, "state"), 0640);
+    proctree_unlink(&p->tree, "captures");
+    assert_int_equal(add(p, "web"), 0);
+    assert_int_equal(mode_of(p, "captures"), 0750);
+    assert_int_equal(mode_of(p, "captures/smaps-" WHEN "-web.json"), 0640);
+  }
+}
+
+FIXTURE_TEST(a_link_in_the_place_of_the_file_is_not_followed) {
+  struct stat st;
+
+  queue_document(p, "victim", "precious");
+  link_to(p, "victim", "state");
+  assert_int_equal(replace(p, "state", "x"), 0);
+  assert_file(p, "victim", "precious");
+  assert_int_equal(lstat(at(p, "state"), &st), 0);
+  assert_true(S_ISREG(st.st_mode));
+  assert_file(p, "state", "x");
+}
+
+FIXTURE_TEST(existing_file_in_the_way_is_not_written_to) {
+  char victim[PATH_MAX];
+
+  queue_document(p, "victim", "precious");
+  link_to(p, "victim", "state.unfinished");
+  assert_int_equal(replace(p, "state", "one"), 0);
+  assert_file(p, "victim", "precious");
+  assert_file(p, "state", "one");
+  snprintf(victim, sizeof(victim), "%s/victim", p->tree.root);
+  assert_int_equal(link(victim, at(p, "state.unfinished")), 0);
+  assert_int_equal(replace(p, "state", "two"), 0);
+  assert_file(p, "victim", "precious");
+  assert_file(p, "state", "two");
+  /* And what an interrupted writer has left. */
+  queue_document(p, "state.unfinished", "much longer than what comes");
+  assert_int_equal(replace(p, "state", "three"), 0);
+  assert_file(p, "state", "three");
+  assert_false(exists(p, "state.unfinished"));
+}
+
+FIXTURE_TEST(a_directory_in_the_way_is_an_error) {
+  queue_document(p, "state.unfinished/x", "");
+  assert_true(replace(p, "state", "x") < 0);
+  assert_false(exists(p, "state"));
+  queue_document(p, "other/x", "");
+  assert_int_equal(replace(p, "other", "x"), -EISDIR);
+  assert_false(exists(p, "other.unfinished"));
+}
+
+FIXTURE_TEST(failed_write_changes_nothing) {
+  char name[NAME_MAX + 1], *path = malloc(PATH_MAX + 1);
+
+  assert_int_equal(replace(p, "nowhere/state", "x"), -ENOENT);
+  queue_document(p, "file", "");
+  assert_int_equal(replace(p, "file/state", "x"), -ENOTDIR);
+  /* Long enough for the name that it has meanwhile to be too long. */
+  memset(name, 'x', sizeof(name));
+  name[NAME_MAX - 10] = '\0';
+  assert_int_equal(replace(p, name, "x"), -ENAMETOOLONG);
+  assert_int_equal(names_in(p->tree.root), 2); /* meminfo, file */
+  memset(path, '/', PATH_MAX);
+  path[PATH_MAX - (int)sizeof(".unfinished") + 1] = '\0';
+  assert_int_equal(store_replace(path, "x", 1), -ENAMETOOLONG);
+  free(path);
+}
+
+/* A full disk: no file may grow beyond that. */
+FIXTURE_TEST(a_file_that_cannot_be_written_whole_is_removed) {
+  struct rlimit before, small;
+
+  queue_document(p, "state", "old");
+  signal(SIGXFSZ, SIG_IGN);
+  assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+  small = before;
+  small.rlim_cur = 4;
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+  assert_int_equal(replace(p, "state", "longer"), -EFBIG);
+  assert_int_equal(add_at(p, "web", WHEN_NS, "longer"), -EFBIG);
+  setrlimit(RLIMIT_FSIZE, &before);
+  assert_file(p, "state", "old");
+  assert_false(exists(p, "state.unfinished"));
+  assert_int_equal(names_in(p->directory), 0);
+}
+
+FIXTURE_TEST(a_write_that_is_interrupted_goes_on) {
+  fake.interrupted = 3;
+  assert_int_equal(replace(p, "state", "new"), 0);
+  assert_int_equal(fake.interrupted, 0);
+  assert_file(p, "state", "new");
+}
+
+/* Neither may such a write be tried for ever. */
+FIXTURE_TEST(a_file_that_takes_no_byte_is_removed) {
+  queue_document(p, "state", "old");
+  fake.writes_nothing = true;
+  alarm(20); /* for where it loops */
+  assert_int_equal(replace(p, "state", "new"), -EIO);
+  alarm(0);
+  fake.writes_nothing = false;
+  assert_file(p, "state", "old");
+  assert_false(exists(p, "state.unfinished"));
+}
+
+/* NFS says there that the quota was exceeded. What failed first is told. */
+FIXTURE_TEST(a_file_that_cannot_be_closed_is_removed) {
+  queue_document(p, "state", "old");
+  fake.close_fails = true;
+  assert_int_equal(replace(p, "state", "new"), -EDQUOT);
+  fake.writes_nothing = true;
+  assert_int_equal(replace(p, "state", "new"), -EIO);
+  memset(&fake, 0, sizeof(fake));
+  assert_file(p, "state", "old");
+  assert_false(exists(p, "state.unfinished"));
+}
+
+/* --- the directory ---------------------------------------------------------*/
+
+FIXTURE_TEST(directory_is_made_and_file_is_called_by_time_and_subject) {
+  char expected[PATH_MAX];
+
+  assert_int_equal(add(p, "web"), 0);
+  snprintf(expected, sizeof(expected), "%s/captures/smaps-" WHEN "-web.json",
+           p->tree.root);
+  assert_string_equal(p->path, expected);
+  assert_file(p, "captures/smaps-" WHEN "-web.json", "text");
+  assert_int_equal(names_in(p->directory), 1);
+  assert_int_equal(add_at(p, "a/b", 0, "x"), 0);
+  assert_file(p, "captures/smaps-19700101T000000Z-a_b.json", "x");
+  assert_int_equal(add_at(p, "../../x", SECOND_NS, "x"), 0);
+  assert_file(p, "captures/smaps-19700101T000001Z-.._.._x.json", "x");
+}
+
+FIXTURE_TEST(only_the_directory_itself_is_made) {
+  snprintf(p->directory, sizeof(p->directory), "%s/no/where", p->tree.root);
+  assert_int_equal(add(p, "web"), -ENOENT);
+  assert_false(exists(p, "no"));
+}
+
+/* Lets the modes of directories count for us, also where we are root. */
+static void become_nobody(void) {
+  if (geteuid() == 0 && seteuid(65534) != 0)
+    skip();
+}
+
+static void become_ourselves(void) { assert_int_equal(seteuid(getuid()), 0); }
+
+FIXTURE_TEST(why_it_cannot_be_made_is_told) {
+  int r;
+
+  assert_int_equal(chmod(p->tree.root, 0555), 0);
+  become_nobody();
+  r = add(p, "web");
+  become_ourselves();
+  assert_int_equal(chmod(p->tree.root, 0755), 0);
+  assert_int_equal(r, -EACCES);
+}
+
+FIXTURE_TEST(a_file_in_place_of_the_directory_is_refused) {
+  int r;
+
+  queue_document(p, "captures", "a file");
+  assert_int_equal(add(p, "web"), -ENOTDIR);
+  proctree_unlink(&p->tree, "captures");
+  queue_document(p, "elsewhere/x", "");
+  link_to(p, "elsewhere", "captures");
+  r = add(p, "web");
+  assert_true(r == -ELOOP || r == -ENOTDIR);
+  proctree_unlink(&p->tree, "elsewhere");
+  r = add(p, "web");
+  assert_true(r == -ELOOP || r == -ENOTDIR);
+  assert_false(exists(p, "elsewhere"));
+}
+
+FIXTURE_TEST(a_directory_that_others_can_write_to_is_refused) {
+  assert_int_equal(mkdir(p->directory, 0700), 0);
+  assert_int_equal(chmod(p->directory, 01777), 0);
+  assert_int_equal(add(p, "web"), -EPERM);
+  assert_int_equal(names_in(p->directory), 0);
+  assert_int_equal(chmod(p->directory, 0770), 0);
+  assert_int_equal(add(p, "web"), 0);
+  /* Also where it was not so before. */
+  assert_int_equal(chmod(p->directory, 0772), 0);
+  assert_int_equal(add(p, "web"), -EPERM);
+}
+
+FIXTURE_TEST(a_directory_is_ours_or_of_root) {
+  static const struct {
+    uid_t euid, owner;
+    int r;
+  } cases[] = {{0, 0, 0},
+               {0, 1000, -EPERM},
+               {1000, 1000, 0},
+               {1000, 0, 0},
+               {1000, 1001, -EPERM}};
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    fake.has_euid = fake.has_owner = true;
+    fake.euid = cases[i].euid;
+    fake.owner = cases[i].owner;
+    if (add(p, "web") != cases[i].r)
+      fail_msg("%u is let into what is of %u, or is not", (unsigned)fake.euid,
+               (unsigned)fake.owner);
+  }
+}
+
+FIXTURE_TEST(a_directory_that_we_cannot_write_to_is_an_error) {
+  int r;
+
+  queue_document(p, "captures/smaps-20200101T000000Z-x.json", "");
+  p->store.max_files = 1;
+  assert_int_equal(chmod(p->tree.root, 0755), 0);
+  assert_int_equal(chmod(p->directory, 0555), 0);
+  become_nobody();
+  r = add(p, "web");
+  become_ourselves();
+  assert_int_equal(r, -EACCES);
+  assert_int_equal(names_in(p->directory), 1);
+}
+
+FIXTURE_TEST(a_directory_that_was_removed_is_made_again) {
+  assert_int_equal(add(p, "web"), 0);
+  proctree_unlink(&p->tree, "captures");
+  assert_int_equal(add(p, "web"), 0);
+  assert_file(p, "captures/smaps-" WHEN "-web.json", "text");
+}
+
+/* As when a disk is mounted there after the daemon has started. */
+FIXTURE_TEST(a_file_goes_where_the_path_leads_now) {
+  char moved[2 * PATH_MAX];
+
+  assert_int_equal(add(p, "one"), 0);
+  snprintf(moved, sizeof(moved), "%s", at(p, "moved"));
+  assert_int_equal(rename(p->directory, moved), 0);
+  assert_int_equal(mkdir(p->directory, 0700), 0);
+  assert_int_equal(add(p, "two"), 0);
+  assert_file(p, "captures/smaps-" WHEN "-two.json", "text");
+  assert_int_equal(names_in(moved), 1);
+  /* And nowhere where somebody else has put a link. */
+  proctree_unlink(&p->tree, "captures");
+  link_to(p, "moved", "captures");
+  assert_true(add(p, "three") < 0);
+  assert_int_equal(names_in(moved), 1);
+}
+
+FIXTURE_TEST(no_descriptor_stays_open) {
+  int before = dup(0), after;
+
+  close(before);
+  for (int i = 0; i < 20; i++) {
+    add(p, "web");
+    replace(p, "state", "x");
+    replace(p, "captures", "x");
+  }
+  chmod(p->directory, 0777);
+  add(p, "web");
+  after = dup(0);
+  close(after);
+  assert_int_equal(after, before);
+}
+
+/* --- names -----------------------------------------------------------------*/
+
+FIXTURE_TEST(names_of_one_second_are_numbered) {
+  p->store.max_files = 1000;
+  p->store.max_bytes = 100000;
+  for (int i = 0; i < 100; i++)
+    assert_int_equal(add(p, "web"), 0);
+  assert_true(exists(p, "captures/smaps-" WHEN "-web.json"));
+  assert_true(exists(p, "captures/smaps-" WHEN "-web.1.json"));
+  assert_true(exists(p, "captures/smaps-" WHEN "-web.99.json"));
+  assert_int_equal(add(p, "web"), -EEXIST);
+  assert_int_equal(add(p, "db"), 0);
+  assert_int_equal(names_in(p->directory), 101);
+}
+
+FIXTURE_TEST(a_name_that_is_taken_is_left_alone) {
+  queue_document(p, "captures/x", "");
+  queue_document(p, "victim", "precious");
+  link_to(p, "victim", "captures/smaps-" WHEN "-web.json");
+  link_to(p, "nowhere", "captures/smaps-" WHEN "-web.1.json");
+  assert_int_equal(add(p, "web"), 0);
+  assert_file(p, "victim", "precious");
+  assert_false(exists(p, "nowhere"));
+  assert_file(p, "captures/smaps-" WHEN "-web.2.json", "text");
+}
+
+FIXTURE_TEST(a_time_beyond_the_calendar_has_a_name_too) {
+  assert_int_equal(add_at(p, "web", UINT64_MAX, "x"), 0);
+  assert_file(p, "captures/smaps-25540721T233433Z-web.json", "x");
+}
+
+FIXTURE_TEST(leftovers_of_an_interrupted_writer_go) {
+  queue_document(p, "captures/.smaps-unfinished", "half a document");
+  assert_int_equal(add(p, "web"), 0);
+  assert_int_equal(names_in(p->directory), 1);
+  queue_document(p, "victim", "precious");
+  link_to(p, "victim", "captures/.smaps-unfinished");
+  assert_int_equal(add(p, "web"), 0);
+  assert_int_equal(names_in(p->directory), 2);
+  assert_file(p, "victim", "precious");
+}
+
+/* --- limits ----------------------------------------------------------------*/
+
+FIXTURE_TEST(the_oldest_files_go_for_the_number) {
+  p->store.max_files = 3;
+  for (uint64_t i = 0; i < 10; i++) {
+    assert_int_equal(add_at(p, i % 2 ? "a" : "b", WHEN_NS + i * SECOND_NS, "x"),
+                     0);
+    assert_int_equal(names_in(p->directory), i < 3 ? i + 1 : 3);
+  }
+  assert_true(exists(p, "captures/smaps-20261121T134508Z-a.json"));
+  assert_true(exists(p, "captures/smaps-20261121T134509Z-b.json"));
+  assert_true(exists(p, "captures/smaps-20261121T134510Z-a.json"));
+}
+
+FIXTURE_TEST(one_file_at_a_time_is_possible) {
+  p->store.max_files = 1;
+  for (uint64_t i = 0; i < 3; i++)
+    assert_int_equal(add_at(p, "a", WHEN_NS + i * SECOND_NS, "x"), 0);
+  assert_int_equal(names_in(p->directory), 1);
+  assert_true(exists(p, "captures/smaps-20261121T134503Z-a.json"));
+}
+
+FIXTURE_TEST(as_many_old_files_go_as_the_bytes_need) {
+  char text[101];
+
+  memset(text, 'x', sizeof(text));
+  text[100] = '\0';
+  p->store.max_bytes = 450;
+  for (uint64_t i = 0; i < 4; i++)
+    assert_int_equal(add_at(p, "a", WHEN_NS + i * SECOND_NS, text), 0);
+  assert_int_equal(names_in(p->directory), 4);
+  text[50] = '\0'; /* fits to the byte */
+  assert_int_equal(add_at(p, "a", WHEN_NS + 4 * SECOND_NS, text), 0);
+  assert_int_equal(names_in(p->directory), 5);
+  text[1] = '\0';
+  assert_int_equal(add_at(p, "a", WHEN_NS + 5 * SECOND_NS, text), 0);
+  assert_int_equal(names_in(p->directory), 5);
+  assert_false(exists(p, "captures/smaps-20261121T134501Z-a.json"));
+  assert_true(exists(p, "captures/smaps-20261121T134502Z-a.json"));
+}
+
+FIXTURE_TEST(a_file_that_is_too_large_alone_costs_no_other) {
+  p->store.max_bytes = 10;
+  assert_int_equal(add_at(p, "a", WHEN_NS, "1234567890"), 0);
+  assert_int_equal(add_at(p, "b", WHEN_NS, "12345678901"), -EFBIG);
+  assert_int_equal(names_in(p->directory), 1);
+  assert_true(exists(p, "captures/smaps-" WHEN "-a.json"));
+}
+
+FIXTURE_TEST(foreign_files_stay_and_are_not_counted) {
+  static const char *const names[] = {
+      "captures/smaps-20200101T000000Z-a.json.gz",
+      "captures/smaps-20200101T000000Z.json",
+      "captures/smaps-20200101T000000Z-",
+      "captures/smaps-20200101T000000Z-.json",
+      "captures/smaps-20200101T00000Z-a.json",
+      "captures/smaps-20200101t000000Z-a.json",
+      "captures/smaps-2020010dT000000Z-a.json",
+      "captures/smaps-20200101T000000z-a.json",
+      "captures/smapz-20200101T000000Z-a.json",
+      "captures/Smaps-20200101T000000Z-a.json",
+      "captures/smaps-20200101T000000Z-a.JSON",
+      "captures/xsmaps-20200101T000000Z-a.json",
+      "captures/notes",
+      /* A directory, with a file in it. */
+      "captures/smaps-20200101T000000Z-a.json/smaps-20200101T000000Z-a.json",
+  };
+  const size_t n = LENGTH(names);
+
+  for (size_t i = 0; i < n; i++)
+    queue_document(p, names[i], "0123456789");
+  queue_document(p, "victim", "0123456789");
+  link_to(p, "victim", "captures/smaps-20200101T000000Z-b.json");
+  p->store.max_files = 1;
+  p->store.max_bytes = 10;
+  assert_int_equal(add_at(p, "a", WHEN_NS, "0123456789"), 0);
+  assert_int_equal(add_at(p, "b", WHEN_NS, "0123456789"), 0);
+  for (size_t i = 0; i < n; i++)
+    if (!exists(p, names[i]))
+      fail_msg("%s is gone", names[i]);
+  assert_true(exists(p, "captures/smaps-20200101T000000Z-b.json"));
+  assert_int_equal(names_in(p->directory), n + 2);
+}
+
+FIXTURE_TEST(files_of_before_are_counted) {
+  queue_document(p, "captures/smaps-20200101T000000Z-x.json", "12345");
+  queue_document(p, "captures/smaps-20200102T000000Z-x.1.json", "12345");
+  p->store.max_files = 2;
+  assert_int_equal(add(p, "web"), 0);
+  assert_int_equal(names_in(p->directory), 2);
+  assert_true(exists(p, "captures/smaps-20200102T000000Z-x.1.json"));
+}
+
+/* And by their names where the clock is coarse, or a backup has set it. */
+FIXTURE_TEST(files_of_one_second_go_by_when_they_were_written) {
+  static const struct {
+    const char *name;
+    struct timespec written;
+  } files[] = {
+      {"captures/smaps-20200101T000000Z-e.json", {1577836800, 1}},
+      {"captures/smaps-20200101T000000Z-d.json", {1577836800, 2}},
+      {"captures/smaps-20200101T000000Z-b.json", {1577836801, 0}},
+      {"captures/smaps-20200101T000000Z-c.json", {1577836801, 0}},
+      {"captures/smaps-20200101T000000Z-a.json", {1577836802, 0}},
+  };
+  enum { N = LENGTH(files) };
+
+  for (size_t i = 0; i < N; i++) {
+    size_t at_random = (i * 3 + 1) % N;
+    const struct timespec times[2] = {files[at_random].written,
+                                      files[at_random].written};
+
+    queue_document(p, files[at_random].name, "");
+    assert_int_equal(
+        utimensat(AT_FDCWD, at(p, files[at_random].name), times, 0), 0);
+  }
+  p->store.max_files = N;
+  for (uint64_t gone = 1; gone <= N; gone++) {
+    assert_int_equal(add_at(p, "x", WHEN_NS + gone * SECOND_NS, "x"), 0);
+    for (size_t i = 0; i < N; i++)
+      if (exists(p, files[i].name) != (i >= gone))
+        fail_msg("%s, with %u gone", files[i].name, (unsigned)gone);
+  }
+}
+
+FIXTURE_TEST(hundreds_of_old_files_are_removed_at_once) {
+  for (unsigned i = 0; i < 300; i++) {
+    char name[64];
+
+    snprintf(name, sizeof(name), "captures/smaps-20200101T%06uZ-x.json", i);
+    queue_document(p, name, "");
+  }
+  p->store.max_files = 200;
+  assert_int_equal(add(p, "web"), 0);
+  assert_int_equal(names_in(p->directory), 200);
+  assert_false(exists(p, "captures/smaps-20200101T000100Z-x.json"));
+  assert_true(exists(p, "captures/smaps-20200101T000101Z-x.json"));
+}
+
+FIXTURE_TEST(without_memory_it_says_so_and_removes_nothing) {
+  bool has_run_out = true;
+
+  queue_document(p, "captures/smaps-20200101T000000Z-x.json", "");
+  p->store.max_files = 1;
+  for (size_t n = 0; has_run_out; n++) {
+    int r;
+
+    scarce_after(n);
+    r = add(p, "web");
+    has_run_out = scarce_end();
+    if (!has_run_out)
+      break;
+    assert_int_equal(r, -ENOMEM);
+    assert_int_equal(names_in(p->directory), 1);
+    assert_true(exists(p, "captures/smaps-20200101T000000Z-x.json"));
+  }
+  assert_true(exists(p, "captures/smaps-" WHEN "-web.json"));
+}

@@ -1,0 +1,458 @@
+/* The writer and its thread. Nothing here waits for time to pass but where that
+ * is what is tested. */
+#include "test.h"
+
+#include "snapshot/writer.h"
+
+#include "few_threads.h"
+#include "proctree.h"
+#include "scarce.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define WAITING_MAX 8
+/* For what comes at once, unless it is broken. */
+#define LONG_NS (60 * NS)
+#define TOLD_MAX 32
+
+struct told {
+  enum document_kind kind;
+  char subject[GROUP_NAME_SIZE];
+  char path[PATH_MAX];
+  int error;
+  pthread_t thread;
+  bool has_signals; /* whether any could be delivered to it */
+};
+
+/* The results that done() is given; it returns when the gate is open. */
+static struct {
+  pthread_mutex_t mutex;
+  pthread_cond_t changed;
+  struct told told[TOLD_MAX];
+  size_t n;
+  bool is_closed;
+} gate = {.mutex = PTHREAD_MUTEX_INITIALIZER,
+          .changed = PTHREAD_COND_INITIALIZER};
+
+static bool lets_signals_in(void) {
+  sigset_t blocked;
+
+  pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+  return sigismember(&blocked, SIGTERM) == 0 ||
+         sigismember(&blocked, SIGINT) == 0;
+}
+
+static void done(const struct write_result *w) {
+  struct told t = {.kind = w->kind,
+                   .error = w->error,
+                   .thread = pthread_self(),
+                   .has_signals = lets_signals_in()};
+
+  snprintf(t.subject, sizeof(t.subject), "%s", w->subject);
+  snprintf(t.path, sizeof(t.path), "%s", w->path);
+  pthread_mutex_lock(&gate.mutex);
+  if (gate.n < TOLD_MAX)
+    gate.told[gate.n++] = t;
+  pthread_cond_broadcast(&gate.changed);
+  /* A refusal comes on our own thread. */
+  while (gate.is_closed && w->error != -EBUSY)
+    pthread_cond_wait(&gate.changed, &gate.mutex);
+  pthread_mutex_unlock(&gate.mutex);
+}
+
+static void set_gate(bool is_closed) {
+  pthread_mutex_lock(&gate.mutex);
+  gate.is_closed = is_closed;
+  pthread_cond_broadcast(&gate.changed);
+  pthread_mutex_unlock(&gate.mutex);
+}
+
+/* Until done() was told of so many. */
+static void wait_for(size_t n) {
+  struct timespec deadline;
+  int r = 0;
+
+  clock_gettime(CLOCK_REALTIME, &deadline);
+  deadline.tv_sec += 30;
+  pthread_mutex_lock(&gate.mutex);
+  while (gate.n < n && r == 0)
+    r = pthread_cond_timedwait(&gate.changed, &gate.mutex, &deadline);
+  pthread_mutex_unlock(&gate.mutex);
+  if (r != 0)
+    fail_msg("done() is not called");
+}
+
+static size_t told(void) {
+  size_t n;
+
+  pthread_mutex_lock(&gate.mutex);
+  n = gate.n;
+  pthread_mutex_unlock(&gate.mutex);
+  return n;
+}
+
+/* The thread is detached, and so nobody could wait for its end; here it stays
+ * joinable. */
+static pthread_t thread;
+static bool has_thread;
+
+int __wrap_pthread_detach(pthread_t detached);
+int __wrap_pthread_detach(pthread_t detached) {
+  thread = detached;
+  has_thread = true;
+  return 0;
+}
+
+static void join(void) {
+  if (has_thread)
+    assert_int_equal(pthread_join(thread, NULL), 0);
+  has_thread = false;
+}
+
+struct fixture {
+  struct proctree tree;
+  char state_file[128], directory[128];
+  struct writer *writer;
+};
+
+static int make(void **state) {
+  static struct fixture d;
+
+  gate.n = 0;
+  gate.is_closed = false;
+  threads_fail = 0;
+  proctree_make(&d.tree);
+  snprintf(d.state_file, sizeof(d.state_file), "%s/state", d.tree.root);
+  snprintf(d.directory, sizeof(d.directory), "%s/captures", d.tree.root);
+  assert_int_equal(
+      writer_new(&(struct writer_settings){.state_file = d.state_file,
+                                           .directory = d.directory,
+                                           .max_files = 100,
+                                           .max_bytes = 1000,
+                                           .done = done},
+                 &d.writer),
+      0);
+  *state = &d;
+  return 0;
+}
+
+static int unmake(void **state) {
+  struct fixture *d = *state;
+
+  set_gate(false);
+  writer_free(d->writer, LONG_NS);
+  join();
+  proctree_remove(&d->tree);
+  return 0;
+}
+
+#define FIXTURE_TEST(name) TEST_WITH(name, make, unmake, struct fixture *d)
+
+static void end(struct fixture *d, uint64_t timeout_ns) {
+  writer_free(d->writer, timeout_ns);
+  d->writer = NULL;
+}
+
+static void give(struct fixture *d, const char *subject, const char *text) {
+  struct document document = {.kind =
+                                  subject ? DOCUMENT_CAPTURE : DOCUMENT_STATE,
+                              .text = strdup(text),
+                              .len = strlen(text)};
+
+  if (subject)
+    snprintf(document.subject, sizeof(document.subject), "%s", subject);
+  writer_submit(d->writer, &document);
+}
+
+static void give_state(struct fixture *d, const char *text) {
+  give(d, NULL, text);
+}
+
+static void assert_file(const char *path, const char *text) {
+  char read_back[100];
+  FILE *file = fopen(path, "r");
+  size_t len;
+
+  if (!file)
+    fail_msg("there is no %s", path);
+  len = fread(read_back, 1, sizeof(read_back) - 1, file);
+  fclose(file);
+  read_back[len] = '\0';
+  assert_string_equal(read_back, text);
+}
+
+/* Has the thread told of a first document, and stay there. */
+static void hang_one(struct fixture *d) {
+  set_gate(true);
+  give(d, "first", "x");
+  wait_for(1);
+}
+
+/* --- writing ---------------------------------------------------------------*/
+
+FIXTURE_TEST(documents_are_written_and_told_of) {
+  char path[PATH_MAX];
+
+  give_state(d, "the state");
+  give(d, "web/1", "a capture");
+  wait_for(2);
+  assert_int_equal(gate.told[0].kind, DOCUMENT_STATE);
+  assert_int_equal(gate.told[0].error, 0);
+  assert_string_equal(gate.told[0].path, d->state_file);
+  assert_file(d->state_file, "the state");
+  assert_int_equal(gate.told[1].kind, DOCUMENT_CAPTURE);
+  assert_int_equal(gate.told[1].error, 0);
+  assert_string_equal(gate.told[1].subject, "web/1");
+  snprintf(path, sizeof(path), "%s/smaps-19700101T000000Z-web_1.json",
+           d->directory);
+  assert_string_equal(gate.told[1].path, path);
+  assert_file(path, "a capture");
+}
+
+FIXTURE_TEST(failures_are_told_with_the_place_that_was_meant) {
+  proctree_write(&d->tree, "captures", "", 0);
+  proctree_write(&d->tree, "state/x", "", 0);
+  give(d, "web", "x");
+  give_state(d, "x");
+  wait_for(2);
+  assert_int_equal(gate.told[0].error, -ENOTDIR);
+  assert_string_equal(gate.told[0].path, d->directory);
+  assert_string_equal(gate.told[0].subject, "web");
+  assert_int_equal(gate.told[1].error, -EISDIR);
+  assert_string_equal(gate.told[1].path, d->state_file);
+  /* And the next one is tried all the same. */
+  proctree_unlink(&d->tree, "captures");
+  give(d, "web", "x");
+  wait_for(3);
+  assert_int_equal(gate.told[2].error, 0);
+}
+
+FIXTURE_TEST(limits_are_those_of_the_settings) {
+  char text[1002];
+
+  memset(text, 'x', sizeof(text));
+  text[1001] = '\0';
+  give(d, "web", text);
+  text[1000] = '\0';
+  give(d, "web", text);
+  wait_for(2);
+  assert_int_equal(gate.told[0].error, -EFBIG);
+  assert_int_equal(gate.told[1].error, 0);
+}
+
+FIXTURE_TEST(another_thread_writes_and_has_no_signals) {
+  give_state(d, "x");
+  give_state(d, "y");
+  wait_for(1);
+  assert_false(pthread_equal(gate.told[0].thread, pthread_self()));
+  assert_false(gate.told[0].has_signals);
+  assert_true(lets_signals_in());
+}
+
+FIXTURE_TEST(settings_may_go_when_they_are_given) {
+  char state_file[128];
+
+  memcpy(state_file, d->state_file, sizeof(state_file));
+  memset(d->state_file, 'x', sizeof(d->state_file) - 1);
+  memset(d->directory, 'x', sizeof(d->directory) - 1);
+  give_state(d, "x");
+  give(d, "web", "x");
+  wait_for(2);
+  assert_int_equal(gate.told[0].error, 0);
+  assert_int_equal(gate.told[1].error, 0);
+  assert_file(state_file, "x");
+}
+
+/* --- waiting ---------------------------------------------------------------*/
+
+FIXTURE_TEST(waiting_documents_are_written_in_their_order) {
+  static const char *const subjects[WAITING_MAX] = {"h", "a", "g", "b",
+                                                    "f", "c", "e", "d"};
+
+  hang_one(d);
+  for (size_t i = 0; i < WAITING_MAX; i++)
+    give(d, subjects[i], "x");
+  assert_int_equal(told(), 1);
+  set_gate(false);
+  wait_for(1 + WAITING_MAX);
+  for (size_t i = 0; i < WAITING_MAX; i++) {
+    assert_string_equal(gate.told[1 + i].subject, subjects[i]);
+    assert_int_equal(gate.told[1 + i].error, 0);
+  }
+}
+
+FIXTURE_TEST(more_than_can_wait_are_refused) {
+  hang_one(d);
+  for (size_t i = 0; i < WAITING_MAX; i++)
+    give(d, "waits", "x");
+  give(d, "too much", "x");
+  give_state(d, "too much");
+  assert_int_equal(told(), 3);
+  assert_int_equal(gate.told[1].error, -EBUSY);
+  assert_int_equal(gate.told[1].kind, DOCUMENT_CAPTURE);
+  assert_string_equal(gate.told[1].subject, "too much");
+  assert_string_equal(gate.told[1].path, d->directory);
+  assert_true(pthread_equal(gate.told[1].thread, pthread_self()));
+  assert_int_equal(gate.told[2].error, -EBUSY);
+  assert_string_equal(gate.told[2].path, d->state_file);
+  set_gate(false);
+  wait_for(3 + WAITING_MAX);
+  for (size_t i = 0; i < WAITING_MAX; i++)
+    assert_string_equal(gate.told[3 + i].subject, "waits");
+  assert_int_not_equal(access(d->state_file, F_OK), 0);
+  /* There is place again. */
+  give(d, "later", "x");
+  wait_for(4 + WAITING_MAX);
+  assert_int_equal(gate.told[3 + WAITING_MAX].error, 0);
+}
+
+FIXTURE_TEST(a_state_replaces_a_waiting_state) {
+  hang_one(d);
+  give(d, "one", "x");
+  give_state(d, "old");
+  give(d, "two", "x");
+  for (size_t i = 4; i < WAITING_MAX; i++)
+    give(d, "more", "x");
+  give_state(d, "newer");
+  give(d, "last", "x"); /* fills it */
+  give_state(d, "newest");
+  assert_int_equal(told(), 1);
+  set_gate(false);
+  wait_for(1 + WAITING_MAX);
+  assert_int_equal(gate.told[2].kind, DOCUMENT_STATE);
+  assert_int_equal(gate.told[3].kind, DOCUMENT_CAPTURE);
+  end(d, LONG_NS);
+  assert_int_equal(told(), 1 + WAITING_MAX);
+  assert_file(d->state_file, "newest");
+}
+
+/* --- the end ---------------------------------------------------------------*/
+
+FIXTURE_TEST(at_the_end_all_is_written_that_was_given) {
+  give(d, "one", "x");
+  give(d, "two", "x");
+  give_state(d, "the last");
+  end(d, LONG_NS);
+  assert_int_equal(told(), 3);
+  assert_file(d->state_file, "the last");
+}
+
+static void *open_gate(void *unused) {
+  (void)unused;
+  set_gate(false);
+  return NULL;
+}
+
+FIXTURE_TEST(a_slow_disk_is_waited_for) {
+  pthread_t opener;
+
+  hang_one(d);
+  give_state(d, "the last");
+  assert_int_equal(pthread_create(&opener, NULL, open_gate, NULL), 0);
+  end(d, LONG_NS);
+  pthread_join(opener, NULL);
+  assert_int_equal(told(), 2);
+  assert_file(d->state_file, "the last");
+}
+
+static uint64_t now_ns(void) {
+  struct timespec t;
+
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * NS + (uint64_t)t.tv_nsec;
+}
+
+/* The thread is on its own then, and must neither use what is gone nor leave
+ * anything behind: the sanitizers watch. */
+FIXTURE_TEST(a_disk_that_hangs_is_left_behind) {
+  uint64_t begin_ns = now_ns(), took_ns;
+
+  hang_one(d);
+  give(d, "waits", "x");
+  give_state(d, "waits");
+  end(d, NS / 50);
+  took_ns = now_ns() - begin_ns;
+  assert_true(took_ns >= NS / 50);
+  assert_true(took_ns < LONG_NS / 2);
+  set_gate(false);
+  join();
+  assert_int_equal(told(), 1);
+  assert_int_not_equal(access(d->state_file, F_OK), 0);
+}
+
+FIXTURE_TEST(without_time_a_disk_that_hangs_is_left_at_once) {
+  hang_one(d);
+  end(d, 0);
+  assert_int_equal(told(), 1);
+  set_gate(false);
+  join();
+}
+
+FIXTURE_TEST(without_documents_there_is_no_thread) {
+  end(d, LONG_NS);
+  assert_false(has_thread);
+  writer_free(NULL, LONG_NS);
+}
+
+FIXTURE_TEST(an_idle_thread_ends_at_once) {
+  give(d, "one", "x");
+  wait_for(1);
+  end(d, LONG_NS);
+  assert_true(has_thread);
+  join();
+}
+
+/* --- want ------------------------------------------------------------------*/
+
+FIXTURE_TEST(without_a_thread_a_document_is_refused) {
+  threads_fail = EAGAIN;
+  give(d, "web", "x");
+  assert_int_equal(told(), 1);
+  assert_int_equal(gate.told[0].error, -EAGAIN);
+  threads_fail = 0;
+  give(d, "web", "x");
+  wait_for(2);
+  assert_int_equal(gate.told[1].error, 0);
+}
+
+FIXTURE_TEST(without_memory_there_is_no_writer) {
+  bool has_run_out = true;
+
+  for (size_t n = 0; has_run_out; n++) {
+    struct writer *s = NULL;
+    int r;
+
+    scarce_after(n);
+    r = writer_new(&(struct writer_settings){.state_file = "/state",
+                                             .directory = "/captures",
+                                             .done = done},
+                   &s);
+    has_run_out = scarce_end();
+    assert_int_equal(r, has_run_out ? -ENOMEM : 0);
+    assert_int_equal(s == NULL, has_run_out);
+    writer_free(s, 0);
+    assert_true(n > 2 || has_run_out);
+  }
+}
+
+FIXTURE_TEST(a_writer_may_have_one_place_only) {
+  struct writer *s;
+
+  assert_int_equal(
+      writer_new(&(struct writer_settings){.state_file = "/x", .done = done},
+                 &s),
+      0);
+  writer_free(s, 0);
+  assert_int_equal(
+      writer_new(&(struct writer_settings){.directory = "/x", .done = done},
+                 &s),
+      0);
+  writer_free(s, 0);
+}
