@@ -654,7 +654,7 @@ class IntegrationTest(unittest.TestCase):
         process comes and goes unseen between two readings is the reason to try
         again.
         """
-        for _ in range(5):
+        for _ in range(20):
             seen = []
             cycle = collectd.next_cycle(lambda: seen.append(sum_rollups(pids)))
             self.assertIn(group, cycle.groups)

@@ -131,6 +131,7 @@ class Endurance(BackendTest):
         self.check_memory(samples)
         if INTERVALS > 1000:
             print(f"KiB and processes, at each twentieth: {curve(samples)}")
+        churn.stop()
         self.assert_sums_match(collectd, "still", still.pids)
         self.assertEqual(collectd.stop(), 0)
 

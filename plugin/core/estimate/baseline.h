@@ -22,15 +22,15 @@ struct observation {
 struct baseline {
   uint64_t at_ns; /* 0: no rollup was read */
   uint32_t resident_pages, shared_pages;
-  uint32_t known; /* bit per rollup_field */
+  uint32_t known : ROLLUP_FIELDS; /* bit per rollup_field */
+  bool has_faults : 1;            /* minor_faults are known */
+  bool is_swap_used : 1;          /* on the host */
   uint32_t kib_low[ROLLUP_FIELDS];
   uint32_t minor_faults;
   uint32_t vm_swap_kb;
-  uint32_t relatives; /* processes of its fork family, itself included */
   uint32_t off_pages; /* between statm and the rollup; see precision.h */
+  uint16_t relatives; /* processes of its fork family, itself included */
   uint8_t kib_high[ROLLUP_FIELDS];
-  bool has_faults;   /* minor_faults are known */
-  bool is_swap_used; /* on the host */
 };
 
 /* Fills all but at_ns, vm_swap_kb, relatives and is_swap_used, which become 0.

@@ -102,7 +102,7 @@ static struct change change_of(const struct estimator *e,
       .relatives = fork_family_size(t),
       .relatives_moved = (double)t->relatives_moved,
       .is_of_shmem = set->is_shmem,
-      .shared_cost = t->since.cost,
+      .shared_cost = (double)t->since.cost,
       .shared_moved = (double)t->since.moved,
       .moved_pages = (double)t->since.moved_pages,
       .is_ksm_merged = b->at_ns < e->ksm_merged_ns,
@@ -269,7 +269,8 @@ static uint64_t usual_error(const struct estimator *e, const struct track *t) {
 }
 
 uint64_t estimator_expect(const struct estimator *e, struct track *t) {
-  double moved = moved_part(t->baseline.relatives, fork_family_size(t));
+  double moved = moved_part(t->baseline.relatives,
+                            (uint32_t)min(fork_family_size(t), UINT16_MAX));
 
   t->expected_error = (float)resident_bytes(e, t);
   if (!estimator_has_baseline(t))
@@ -358,7 +359,7 @@ static void learn_precision(struct estimator *e, const struct track *t,
 
 static void restart(const struct estimator *e, struct track *t) {
   t->baseline.at_ns = e->now_ns;
-  t->baseline.relatives = fork_family_size(t);
+  t->baseline.relatives = (uint16_t)min(fork_family_size(t), UINT16_MAX);
   t->baseline.is_swap_used = e->is_swap_used;
   t->cow_broken = t->family ? t->family->cow_broken : 0;
   t->broken_bytes = t->told_bytes = t->relatives_moved = 0;

@@ -8,8 +8,8 @@
 #include "estimate/address_space.h"
 #include "estimate/aggregate.h"
 #include "proc/amount.h"
+#include "proc/cheap_files.h"
 #include "read/read_batch.h"
-#include <smaps/status.h>
 
 /* Each attempt may cost a line in an audit log (AppArmor), so a refused rollup
  * is not tried soon again, unless the process execs. */
@@ -75,7 +75,7 @@ static bool is_quarantined(const struct measurer *m, const struct process *p) {
 }
 
 static bool is_denied(const struct measurer *m, const struct process *p) {
-  return m->estimator.now_ns < p->track->denied_until_ns;
+  return m->estimator.now_ns < p->track->denied_until_s * NS_PER_S;
 }
 
 static struct policy policy_of(const struct process *p) {
@@ -153,19 +153,11 @@ static int begin(struct measurer *m, const struct process_table *t,
 
 /* --- 1: observing --- */
 
-static bool read_status(const struct measurer *m, const struct process *p,
-                        struct status_sample *ret) {
-  struct span text;
-
-  return procfs_read_of(m->procfs, p->pid, "status", &text) == 0 &&
-         status_parse(text.text, text.len, ret) == 0;
-}
-
 static bool read_swap_kb(const struct measurer *m, const struct process *p,
                          uint32_t *ret) {
   struct status_sample s;
 
-  if (!read_status(m, p, &s) || !(s.known & STATUS_VM_SWAP))
+  if (status_read_of(m->procfs, p->pid, &s) != 0 || !(s.known & STATUS_VM_SWAP))
     return false;
   *ret = amount_narrow(s.vm_swap_bytes / 1024);
   return true;
@@ -233,7 +225,7 @@ static struct read_cost guess_cost(const struct measurer *m,
   struct status_sample s;
 
   if (p->statm.size_pages >= TABLES_WORTH_ASKING_PAGES &&
-      read_status(m, p, &s)) {
+      status_read_of(m->procfs, p->pid, &s) == 0) {
     basis.swapped = s.vm_swap_bytes / m->estimator.page_size;
     basis.tables = s.vm_pte_bytes / m->estimator.page_size;
   }
@@ -376,7 +368,8 @@ static void note_failure(struct measurer *m, struct process *p, int r) {
   p->track->is_unreadable = true;
   if (r == PROCFS_DENIED) {
     m->denied++;
-    p->track->denied_until_ns = m->estimator.now_ns + DENIED_BACK_OFF_NS;
+    p->track->denied_until_s =
+        seconds_from(m->estimator.now_ns + DENIED_BACK_OFF_NS);
     diag_note(m->diags, DIAG_ROLLUP_DENIED, p, 0, "smaps_rollup");
   } else if (r == -ENOSYS) {
     diag_note(m->diags, DIAG_NO_ROLLUP, p, 0, "smaps_rollup");

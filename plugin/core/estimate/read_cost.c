@@ -43,7 +43,7 @@ uint32_t read_cost_predict(const struct read_cost *c, uint64_t resident_pages) {
 }
 
 bool read_cost_may_try(const struct read_cost *c, uint64_t now_ns) {
-  return now_ns >= c->next_try_ns;
+  return now_ns >= c->next_try_s * NS_PER_S;
 }
 
 bool read_cost_apply_guess(struct read_cost *c, const struct read_cost *guess,
@@ -54,7 +54,7 @@ bool read_cost_apply_guess(struct read_cost *c, const struct read_cost *guess,
   }
   if (guess->ns <= p->max_lock_hold_ns)
     return true;
-  c->next_try_ns = now_ns + p->max_age_ns;
+  c->next_try_s = seconds_from(now_ns + p->max_age_ns);
   return false;
 }
 
@@ -85,5 +85,5 @@ void read_cost_learn(struct read_cost *c, uint64_t took_ns,
   c->ns = narrow(most(took_ns, 1)); /* 0 would be none */
   c->pages = narrow(resident_pages);
   c->is_learnt = true;
-  c->next_try_ns = now_ns + test_after_ns(c, p);
+  c->next_try_s = seconds_from(now_ns + test_after_ns(c, p));
 }

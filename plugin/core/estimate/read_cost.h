@@ -24,7 +24,7 @@
 struct read_cost {
   uint32_t ns;          /* of the last walk, or guessed; 0 for neither */
   uint32_t pages;       /* resident, at that time */
-  uint64_t next_try_ns; /* when a price that is too high is tested */
+  uint32_t next_try_s;  /* when a price that is too high is tested */
   bool is_learnt;       /* by a walk */
   uint8_t failed_tests; /* in a row */
 };

@@ -47,8 +47,8 @@ void sharing_advance(const struct sharing *s, struct sharing_since *since) {
       distance(s->before, s->left) + s->shifted + distance(s->grown, s->now);
 
   if (s->before > 0 && s->now > 0)
-    since->cost =
-        clamp(since->cost * s->before / s->now, 1 / COST_MOST, COST_MOST);
+    since->cost = (float)clamp((double)since->cost * s->before / s->now,
+                               1 / COST_MOST, COST_MOST);
   since->moved_pages += (float)moved;
   if (most > 0)
     since->moved = (float)clamp((double)since->moved + moved / most, 0, 1);

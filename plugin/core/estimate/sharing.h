@@ -33,7 +33,7 @@ struct sharing {
 
 /* Changes since the baseline of a member. */
 struct sharing_since {
-  double cost;       /* of a page now, by its cost then */
+  float cost;        /* of a page now, by its cost then */
   float moved;       /* the part of the pages that was mapped or unmapped */
   float moved_pages; /* their number */
 };

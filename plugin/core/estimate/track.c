@@ -6,7 +6,7 @@
 #include "process/process.h"
 
 int track_refresh(struct process *p) {
-  uint64_t program = process_program(p);
+  uint32_t program = process_program(p);
   struct track *t = p->track;
 
   if (!t)
@@ -19,7 +19,8 @@ int track_refresh(struct process *p) {
   t->is_family_decided = false;
   t->baseline.at_ns = 0;
   t->cost = (struct read_cost){0};
-  t->wanted_ns = t->denied_until_ns = 0;
+  t->wanted_ns = 0;
+  t->denied_until_s = 0;
   return 0;
 }
 

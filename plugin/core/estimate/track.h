@@ -11,6 +11,7 @@
 #include "estimate/fork_family.h"
 #include "estimate/read_cost.h"
 
+/* Fields are ordered to save padding: there can be tens of thousands. */
 struct track {
   /* The estimator's (estimator.h). */
   struct observation now;
@@ -27,17 +28,17 @@ struct track {
   float told_bytes;           /* that it left to its relatives since then */
   float unsure_bytes;         /* by faults while the baseline was read */
   float expected_error;       /* of its Pss in this cycle, in bytes */
-  bool is_family_decided;     /* for the program that it runs */
+  bool is_family_decided : 1; /* for the program that it runs */
 
   /* The measurer's (measure.c). */
-  bool is_staggered; /* was read again for its age once */
+  bool is_staggered : 1; /* was read again for its age once */
   /* In this cycle: its rollup is wanted; was read; cannot be read. */
-  bool is_asked, is_read, is_unreadable;
+  bool is_asked : 1, is_read : 1, is_unreadable : 1;
   enum deferral deferral : 8;
   struct read_cost cost;
-  uint64_t program;         /* what it ran when the rest was learnt */
-  uint64_t wanted_ns;       /* since when a first rollup is wanted, or 0 */
-  uint64_t denied_until_ns; /* no use to try its rollup before */
+  uint32_t program;        /* what it ran when the rest was learnt */
+  uint32_t denied_until_s; /* no use to try its rollup before */
+  uint64_t wanted_ns;      /* since when a first rollup is wanted, or 0 */
 };
 
 struct group_track {

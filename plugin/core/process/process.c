@@ -136,8 +136,10 @@ struct process *process_table_find(const struct process_table *t,
   return NULL;
 }
 
-uint64_t process_program(const struct process *p) {
-  return (p->start_stack * 31 + p->statm.text_pages) * 2 + 1;
+uint32_t process_program(const struct process *p) {
+  uint64_t key = p->start_stack * 31 + p->statm.text_pages;
+
+  return (uint32_t)(key ^ key >> 32) | UINT32_C(1) << 31;
 }
 
 bool process_is_same_program(const struct process *a, const struct process *b) {

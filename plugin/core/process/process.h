@@ -124,7 +124,7 @@ void process_reset(struct process *p,
 bool process_is_same_program(const struct process *a, const struct process *b);
 /* A key of the program image, with the same limits: changes with an exec, but
  * not with a change of name; never 0. */
-uint64_t process_program(const struct process *p);
+uint32_t process_program(const struct process *p);
 
 /* Links a new process to its parent, after the stat of both was read. If the
  * parent's stat could not be read, the next cycle tries again. */

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "proc/cheap_files.h"
 #include "read/read_batch.h"
-#include <smaps/status.h>
 
 /* Notes a failed read. The end of a process is no failure. */
 static void note_failure(struct identify_ctx *in, const struct process *p,
@@ -90,12 +90,9 @@ static void apply_failure(struct identify_ctx *in, struct process *p, int rc,
 /* Only members of groups are worth an open descriptor. */
 static int read_statm(struct identify_ctx *in, struct process *p,
                       struct statm_sample *ret) {
-  struct span text;
-  int rc = p->n_groups > 0 ? procfs_read_kept(in->procfs, p->pid, "statm",
-                                              &p->statm_file, &text)
-                           : procfs_read_of(in->procfs, p->pid, "statm", &text);
-
-  return rc != 0 ? rc : statm_parse(text.text, text.len, ret);
+  return p->n_groups > 0
+             ? statm_read_kept(in->procfs, p->pid, &p->statm_file, ret)
+             : statm_read_of(in->procfs, p->pid, ret);
 }
 
 /*
@@ -114,10 +111,8 @@ static bool is_unchanged(const struct statm_sample *before,
 static bool has_further_threads(struct identify_ctx *in,
                                 const struct process *p) {
   struct status_sample status;
-  struct span text;
 
-  return procfs_read_of(in->procfs, p->pid, "status", &text) == 0 &&
-         status_parse(text.text, text.len, &status) == 0 && status.threads > 1;
+  return status_read_of(in->procfs, p->pid, &status) == 0 && status.threads > 1;
 }
 
 /* True if the pid may belong to another process, or run another program. */

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "proc/cgroup.h"
+#include "proc/cheap_files.h"
 #include "proc/duration.h"
-#include <smaps/status.h>
 
 /* The cgroup and the user of a process can change without any other sign. */
 #define NAMES_MAX_AGE_NS (UINT64_C(60) * 1000000000)
@@ -38,13 +38,6 @@ static uint64_t hash_image(const struct inspection *seen) {
   return mix(hash, seen->statm.text_pages);
 }
 
-static int read_statm(struct procfs *procfs, int fd, struct statm_sample *ret) {
-  struct span text;
-  int rc = procfs_read(procfs, fd, "statm", &text);
-
-  return rc != 0 ? rc : statm_parse(text.text, text.len, ret);
-}
-
 /* Opens the first thread that has an mm. */
 static int open_live_thread(struct procfs *procfs, int process_fd,
                             int *ret_fd) {
@@ -60,7 +53,7 @@ static int open_live_thread(struct procfs *procfs, int process_fd,
 
     if (procfs_open_thread(procfs, process_fd, tids[i], &fd) != 0)
       continue;
-    if (read_statm(procfs, fd, &statm) == 0 && statm_has_mm(&statm)) {
+    if (statm_read(procfs, fd, &statm) == 0 && statm_has_mm(&statm)) {
       *ret_fd = fd;
       return 0;
     }
@@ -170,14 +163,6 @@ static int read_command_line(struct inspect_ctx *in, int fd,
   if (rc == PROCFS_DENIED)
     *ret = (struct span){.text = NULL};
   return rc == PROCFS_DENIED ? 0 : rc;
-}
-
-static int read_status(struct inspect_ctx *in, int fd,
-                       struct status_sample *ret) {
-  struct span text;
-  int rc = procfs_read(in->procfs, fd, "status", &text);
-
-  return rc != 0 ? rc : status_parse(text.text, text.len, ret);
 }
 
 static int find_user(struct inspect_ctx *in, const struct status_sample *status,
@@ -307,7 +292,7 @@ static int read_names(struct inspect_ctx *in, const struct proc_ref *p, int fd,
                       struct span value[ATTRIBUTES], uint32_t *uid) {
   bool wants_status = wants(in, ATTRIBUTE_USER) || o->is_hidden ||
                       (in->rule_attributes >> ATTRIBUTE_COMMAND_LINE) & 1;
-  int rc = wants_status ? read_status(in, fd, &o->status) : 0;
+  int rc = wants_status ? status_read(in->procfs, fd, &o->status) : 0;
 
   value[ATTRIBUTE_COMM] = span_of(seen->comm);
   value[ATTRIBUTE_EXECUTABLE] = span_of(old->value[ATTRIBUTE_EXECUTABLE]);
@@ -369,7 +354,7 @@ static int inspect_memory(struct inspect_ctx *in, const struct proc_ref *p,
   if (rc != 0)
     return rc;
   seen->file = "statm";
-  rc = read_statm(in->procfs, memory_fd, &seen->statm);
+  rc = statm_read(in->procfs, memory_fd, &seen->statm);
   /* No mm, but not a zombie yet: it is exiting. */
   if (rc == 0 && !statm_has_mm(&seen->statm))
     rc = PROCFS_GONE;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "proc/cheap_files.h"
 #include "proc/duration.h"
 #include "read/pid_file.h"
 
@@ -146,10 +147,7 @@ static uint32_t read_faults(struct worker_context *w,
  * added to it later. (A dead main thread shows no memory.) */
 static void read_after(struct worker_context *w, const struct proc_ref *p,
                        struct rollup_reading *ret) {
-  struct span text;
-
-  ret->has_statm = procfs_read_of(w->procfs, p->pid, "statm", &text) == 0 &&
-                   statm_parse(text.text, text.len, &ret->statm) == 0 &&
+  ret->has_statm = statm_read_of(w->procfs, p->pid, &ret->statm) == 0 &&
                    statm_has_mm(&ret->statm);
   if (rollup_cow_bytes(&ret->rollup) >= ROLLUP_COW_LEAST_BYTES)
     ret->faults_after = read_faults(w, p);

@@ -2,12 +2,9 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 
-#define NS_PER_S UINT64_C(1000000000)
+#include "proc/thread.h"
 
 enum worker_state {
   WORKER_NONE, /* no thread yet */
@@ -94,29 +91,12 @@ static void *worker_main(void *ctx) {
 
 /* --- starting and ending --- */
 
-/* Blocks all signals in the new thread: they belong to the daemon. */
 static int start_thread(struct worker *w) {
-  sigset_t all, before;
-  int rc;
+  int rc = thread_start(&w->thread, worker_main, w);
 
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  rc = pthread_create(&w->thread, NULL, worker_main, w);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  if (rc != 0)
-    return -rc;
-  pthread_setname_np(w->thread, "smaps reader");
-  return 0;
-}
-
-static void init_lock(struct worker *w) {
-  pthread_condattr_t attr;
-
-  pthread_mutex_init(&w->lock, NULL);
-  pthread_condattr_init(&attr);
-  pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-  pthread_cond_init(&w->changed, &attr);
-  pthread_condattr_destroy(&attr);
+  if (rc == 0)
+    pthread_setname_np(w->thread, "smaps reader");
+  return rc;
 }
 
 /* The worker may outlive the pool, so it has its own ops. */
@@ -133,7 +113,8 @@ static int new_worker(const struct worker_ops *ops, struct worker **ret) {
   *own = *ops;
   w->ops = own;
   w->state = WORKER_IDLE;
-  init_lock(w);
+  pthread_mutex_init(&w->lock, NULL);
+  thread_init_condition(&w->changed);
   w->context = ops->new_context(ops->ctx);
   rc = w->context ? start_thread(w) : -ENOMEM;
   if (rc < 0) {
@@ -257,13 +238,6 @@ int worker_pool_context(struct worker_pool *pool, void **ret) {
 
 /* --- watching --- */
 
-static struct timespec after(struct timespec t, uint64_t ns) {
-  ns += (uint64_t)t.tv_nsec;
-  t.tv_sec += (time_t)(ns / NS_PER_S);
-  t.tv_nsec = (long)(ns % NS_PER_S);
-  return t;
-}
-
 /* The progress of a worker. */
 struct progress {
   size_t at;
@@ -282,11 +256,9 @@ static bool is_same(const struct progress *a, const struct progress *b) {
 
 /* Returns true if the worker is done, false after poll_ns. */
 static bool wait_one_poll(struct worker *w, uint64_t poll_ns) {
-  struct timespec end;
+  struct timespec end = thread_deadline(poll_ns);
   int rc = 0;
 
-  clock_gettime(CLOCK_MONOTONIC, &end);
-  end = after(end, poll_ns);
   while (w->state == WORKER_BUSY && rc == 0)
     rc = pthread_cond_timedwait(&w->changed, &w->lock, &end);
   return w->state != WORKER_BUSY;

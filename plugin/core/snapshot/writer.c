@@ -2,14 +2,12 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "proc/thread.h"
 
 #define DOCUMENTS_MAX 8
-#define NS UINT64_C(1000000000)
 
 struct writer {
   char *state_file, *directory;
@@ -43,7 +41,6 @@ static bool copy(const char *from, char **ret) {
 
 int writer_new(const struct writer_settings *settings, struct writer **ret) {
   struct writer *w = calloc(1, sizeof(*w));
-  pthread_condattr_t attributes;
 
   if (!w)
     return -ENOMEM;
@@ -58,10 +55,7 @@ int writer_new(const struct writer_settings *settings, struct writer **ret) {
   w->store.max_files = settings->max_files;
   w->store.max_bytes = settings->max_bytes;
   pthread_mutex_init(&w->mutex, NULL);
-  pthread_condattr_init(&attributes);
-  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-  pthread_cond_init(&w->changed, &attributes);
-  pthread_condattr_destroy(&attributes);
+  thread_init_condition(&w->changed);
   *ret = w;
   return 0;
 }
@@ -122,18 +116,12 @@ static void *run(void *arg) {
   return NULL;
 }
 
-/* The thread blocks all signals: the daemon handles them. */
 static int start_thread(struct writer *w) {
-  sigset_t all, before;
   pthread_t thread;
-  int rc;
+  int rc = thread_start(&thread, run, w);
 
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  rc = pthread_create(&thread, NULL, run, w);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  if (rc != 0)
-    return -rc;
+  if (rc < 0)
+    return rc;
   pthread_detach(thread);
   w->has_thread = true;
   return 0;
@@ -182,18 +170,8 @@ void writer_submit(struct writer *w, const struct document *d) {
   free(d->text);
 }
 
-static struct timespec after(uint64_t ns) {
-  struct timespec t;
-
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  ns += (uint64_t)t.tv_nsec;
-  t.tv_sec += (time_t)(ns / NS);
-  t.tv_nsec = (long)(ns % NS);
-  return t;
-}
-
 void writer_free(struct writer *w, uint64_t timeout_ns) {
-  struct timespec deadline = after(timeout_ns);
+  struct timespec deadline = thread_deadline(timeout_ns);
   bool is_ours;
   int rc = 0;
 

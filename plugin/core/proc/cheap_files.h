@@ -1,0 +1,25 @@
+/*
+ * Reads statm and status, which are cheap and cannot hang: the kernel makes
+ * their text without the mmap lock.
+ *
+ * Each file is read through the open directory of a process, or by pid for a
+ * process whose identity is known (see procfs_read_of). Returns 0 and fills
+ * *ret; else what procfs_read() returns, or -EBADMSG.
+ */
+#ifndef SMAPS_CHEAP_FILES_H
+#define SMAPS_CHEAP_FILES_H
+
+#include "proc/statm.h"
+#include <smaps/procfs.h>
+#include <smaps/status.h>
+
+int statm_read(struct procfs *p, int process_fd, struct statm_sample *ret);
+int statm_read_of(struct procfs *p, uint32_t pid, struct statm_sample *ret);
+/* Through a file that stays open; see procfs_read_kept(). */
+int statm_read_kept(struct procfs *p, uint32_t pid, struct procfs_file *file,
+                    struct statm_sample *ret);
+
+int status_read(struct procfs *p, int process_fd, struct status_sample *ret);
+int status_read_of(struct procfs *p, uint32_t pid, struct status_sample *ret);
+
+#endif

@@ -1,0 +1,19 @@
+/* Threads of the plugin, and waiting with a limit. */
+#ifndef SMAPS_THREAD_H
+#define SMAPS_THREAD_H
+
+#include <pthread.h>
+#include <stdint.h>
+#include <time.h>
+
+/* Starts a thread in which all signals are blocked: they belong to the daemon.
+ * 0 or a negative errno. */
+int thread_start(pthread_t *ret, void *(*run)(void *), void *ctx);
+
+/* A condition whose waits end by the monotonic clock. */
+void thread_init_condition(pthread_cond_t *c);
+
+/* The time in so many nanoseconds, by the monotonic clock. */
+struct timespec thread_deadline(uint64_t ns);
+
+#endif
