@@ -25,7 +25,7 @@ static void set_amount(struct baseline *b, enum rollup_field f,
 
 void baseline_take(struct baseline *b, const struct rollup *rollup,
                    const struct observation *o, uint64_t page_size) {
-  *b = (struct baseline){.known = rollup->known,
+  *b = (struct baseline){.known = rollup->known & ((1U << ROLLUP_FIELDS) - 1),
                          .resident_pages = o->resident_pages,
                          .shared_pages = o->shared_pages,
                          .minor_faults = o->minor_faults,
