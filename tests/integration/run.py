@@ -3,12 +3,17 @@
 
     run.py [test_values | test_values.ValuesOfSwap | …]
 
-Ends with the one line "N passed, N failed, N skipped". See harness.py for the
-environment.
+Files are run side by side, SMAPS_TEST_JOBS at a time: tests wait most of their
+time for the next interval of a daemon. Ends with the one line "N passed, N
+failed, N skipped". See harness.py for the environment.
 """
 
+import os
+import re
+import subprocess
 import sys
 import unittest
+from concurrent import futures
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -62,17 +67,19 @@ class Result(unittest.TextTestResult):
         return list(self.outcomes.values()).count(outcome)
 
 
-def load(names):
-    loader = unittest.defaultTestLoader
-    if names:
-        return loader.loadTestsFromNames(names)
-    return unittest.TestSuite(
-        loader.discover(str(directory), "test_*.py", str(directory))
-        for directory in (HERE, BACKENDS)
-    )
+# These measure the daemon, or fill the processor themselves.
+ALONE = ("test_descriptors", "test_endurance")
 
 
-def main():
+def all_files():
+    """The largest first, since they take longest."""
+    paths = [*HERE.glob("test_*.py"), *BACKENDS.glob("test_*.py")]
+    paths.sort(key=lambda path: path.stat().st_size, reverse=True)
+    return [path.stem for path in paths]
+
+
+def run_alone(names):
+    """Returns the exit status."""
     try:
         harness.stage()
     except (harness.HarnessError, OSError) as error:
@@ -82,7 +89,7 @@ def main():
     runner = unittest.TextTestRunner(
         stream=sys.stdout, verbosity=2, descriptions=False, resultclass=Result
     )
-    result = runner.run(load(sys.argv[1:]))
+    result = runner.run(unittest.defaultTestLoader.loadTestsFromNames(names))
     for test, reason in result.skipped:
         print(f"skipped {test.id()}: {reason}")
     failed = result.count("failed")
@@ -91,6 +98,58 @@ def main():
         f"{result.count('skipped')} skipped"
     )
     return 1 if failed or not result.outcomes else 0
+
+
+def run_file(name):
+    """In a process of its own. Returns its output."""
+    done = subprocess.run(
+        [sys.executable, __file__, name],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+        text=True,
+        errors="backslashreplace",
+    )
+    return done.stdout
+
+
+COUNTS = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped\n\Z", re.M)
+
+
+def show(name, output, sums):
+    """Prints it but for the counts, which are added to the sums."""
+    counts = COUNTS.search(output)
+    if counts is None:
+        output += f"{name} ended before its tests\n"
+    print(output[: counts and counts.start()], end="", flush=True)
+    for i, count in enumerate(counts.groups() if counts else (0, 1, 0)):
+        sums[i] += int(count)
+
+
+def run_side_by_side(names, jobs):
+    """Returns the exit status."""
+    sums = [0, 0, 0]
+    with futures.ThreadPoolExecutor(jobs) as pool:
+        running = {
+            pool.submit(run_file, name): name
+            for name in names
+            if name not in ALONE
+        }
+        for done in futures.as_completed(running):
+            show(running[done], done.result(), sums)
+    for name in names:
+        if name in ALONE:
+            show(name, run_file(name), sums)
+    print(f"{sums[0]} passed, {sums[1]} failed, {sums[2]} skipped")
+    return 1 if sums[1] else 0
+
+
+def main():
+    names = sys.argv[1:] or all_files()
+    if len(names) == 1:
+        return run_alone(names)
+    return run_side_by_side(names, int(os.environ.get("SMAPS_TEST_JOBS", 4)))
 
 
 if __name__ == "__main__":
