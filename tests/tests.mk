@@ -36,7 +36,7 @@ $(TEST_OBJ): $(B)/tests/%.o: tests/%.c $(B)/flags
 	$(Q)$(COMPILE)
 
 $(UNIT_SUPPORT): $(addprefix $(B)/tests/support/,test.o fixture.o proctree.o \
-  world.o parsed.o memory_world.o history.o)
+  world.o measured.o parsed.o memory_world.o history.o)
 	$(call say,AR,$@)
 	$(Q)rm -f $@
 	$(Q)$(AR) rcs $@ $^
@@ -55,7 +55,7 @@ COLLECTED := core/test_collector core/test_collector_hang
 $(COLLECTED:%=$(UNIT)/%): $(B)/tests/support/collected.o
 $(call wrap,$(COLLECTED),openat readlinkat)
 # kcmp() tells which processes share memory.
-$(call wrap,estimate/test_measure,syscall)
+$(call wrap,estimate/test_stand_in,syscall)
 # The test can wait for a detached thread.
 $(call wrap,snapshot/test_writer,pthread_detach)
 # The pool polls a worker.
@@ -71,7 +71,7 @@ $(call wrap,snapshot/test_store,write close fstat geteuid)
 
 # The system runs out of threads.
 FEW := read/test_worker_pool read/test_reader read/test_pid_watch \
-  estimate/test_measure snapshot/test_writer
+  estimate/test_stand_in snapshot/test_writer
 $(FEW:%=$(UNIT)/%): $(B)/tests/support/few_threads.o
 $(call wrap,$(FEW),pthread_create)
 

@@ -4,10 +4,12 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* A read that comes back too late still asks for the time. */
 static _Atomic uint64_t now_ns;
@@ -217,8 +219,43 @@ void world_run(struct world *w, unsigned seconds) {
   assert_int_equal(world_cycle(w, seconds), 0);
 }
 
+void world_run_reading(struct world *w, unsigned seconds, uint64_t n) {
+  world_run(w, seconds);
+  assert_int_equal(world_counts(w)->rollup_reads, n);
+}
+
+void world_run_hung(struct world *w, unsigned seconds, uint64_t n) {
+  world_run(w, seconds);
+  assert_int_equal(world_counts(w)->hung, n);
+}
+
+void world_run_until_none_hangs(struct world *w) {
+  do {
+    sched_yield();
+    world_run(w, 1);
+  } while (world_counts(w)->hung > 0);
+}
+
 void world_put(const struct world *w, struct fake f) {
   proctree_put(&w->tree, &f);
+}
+
+void world_watch(struct world *w, struct fake f) {
+  world_put(w, f);
+  world_group(w, "g", "Comm", "*", NULL, NULL);
+}
+
+void world_start(struct world *w, struct fake f) {
+  world_watch(w, f);
+  world_run(w, 1);
+}
+
+void world_make_own(const struct world *w) {
+  char path[128], target[16];
+
+  snprintf(path, sizeof(path), "%s/self", w->tree.root);
+  snprintf(target, sizeof(target), "%d", (int)getpid());
+  assert_int_equal(symlink(target, path), 0);
 }
 
 void world_put_mapped(const struct world *w, struct fake f, const char *name) {
@@ -286,13 +323,19 @@ double world_kb(const struct world *w, const char *group, const char *metric) {
   return world_value(w, group, metric) / 1024;
 }
 
-void world_assert(const struct world *w, const char *group,
-                  const char *values) {
-  char name[32], number[32];
+void world_assert(const struct world *w, const char *group, const char *values,
+                  ...) {
+  char text[512], name[32], number[32];
+  const char *rest = text;
+  va_list args;
   int len;
 
-  for (; sscanf(values, " %31[^=]=%31s%n", name, number, &len) == 2;
-       values += len) {
+  va_start(args, values);
+  len = vsnprintf(text, sizeof(text), values, args);
+  va_end(args);
+  assert_in_range(len, 0, sizeof(text) - 1);
+  for (; sscanf(rest, " %31[^=]=%31s%n", name, number, &len) == 2;
+       rest += len) {
     char *unit;
     double expected = strtod(number, &unit),
            found = world_value(w, group, name);
@@ -302,7 +345,7 @@ void world_assert(const struct world *w, const char *group,
     if (isnan(expected) ? !isnan(found) : found != expected)
       fail_msg("%s: %s is %g and not %s", group, name, found, number);
   }
-  assert_string_equal(values, "");
+  assert_string_equal(rest, "");
 }
 
 const struct collector_counts *world_counts(const struct world *w) {

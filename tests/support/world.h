@@ -41,6 +41,13 @@ void world_other(struct world *w, const char *name);
 
 /* Writes the files of a process. */
 void world_put(const struct world *w, struct fake f);
+/* The same, and adds a group "g" that takes every process. */
+void world_watch(struct world *w, struct fake f);
+/* The same, and runs the first cycle. */
+void world_start(struct world *w, struct fake f);
+/* Makes the tree one of our own pid namespace, in which pid 1 is for all to see
+ * and the kernel can be asked who shares memory. */
+void world_make_own(const struct world *w);
 /* The same with a smaps, of one mapping that has all of its private memory. */
 void world_put_mapped(const struct world *w, struct fake f, const char *name);
 
@@ -49,6 +56,13 @@ void world_put_mapped(const struct world *w, struct fake f, const char *name);
 int world_cycle(struct world *w, unsigned seconds);
 /* The same for one that is to succeed. */
 void world_run(struct world *w, unsigned seconds);
+/* The same for one that is to read so many rollups. */
+void world_run_reading(struct world *w, unsigned seconds, uint64_t n);
+/* The same for one in which so many processes are to hang. */
+void world_run_hung(struct world *w, unsigned seconds, uint64_t n);
+/* Runs cycles until none hangs: a reader that was woken comes back when it
+ * does. */
+void world_run_until_none_hangs(struct world *w);
 
 /* The time of day at the first cycle's beginning; it goes on with the cycles.
  */
@@ -95,8 +109,10 @@ double world_value(const struct world *w, const char *group,
                    const char *metric);
 double world_kb(const struct world *w, const char *group, const char *metric);
 
-/* Asserts values of a group: "pss=120k age=0 uss=nan", where 120k is 120 kB. */
-void world_assert(const struct world *w, const char *group, const char *values);
+/* Asserts values of a group: "pss=120k age=0 uss=nan", where 120k is 120 kB.
+ * What follows is printed into the text, as by printf(). */
+void world_assert(const struct world *w, const char *group, const char *values,
+                  ...) __attribute__((format(printf, 3, 4)));
 
 /* Counts and troubles of the last cycle. */
 const struct collector_counts *world_counts(const struct world *w);

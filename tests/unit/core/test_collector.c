@@ -2,14 +2,8 @@
 #include "test.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <math.h>
-#include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "collected.h"
 
@@ -115,9 +109,7 @@ WORLD_TEST(pid_may_come_to_another_between_any_two_reads) {
 }
 
 WORLD_TEST(process_that_ends_is_counted_as_vanished) {
-  world_put(w, process(10, "a"));
-  world_group(w, "g", "Comm", "a", NULL, NULL);
-  world_run(w, 0);
+  world_start(w, process(10, "a"));
   assert_int_equal(world_counts(w)->vanished, 0);
   opens_refuse("smaps_rollup", ESRCH);
   world_run(w, 1);
@@ -128,9 +120,7 @@ WORLD_TEST(process_that_ends_is_counted_as_vanished) {
 WORLD_TEST(zombie_is_no_member) {
   struct fake f = process(10, "a");
 
-  world_put(w, f);
-  world_group(w, "g", "Comm", "a", NULL, NULL);
-  world_run(w, 0);
+  world_start(w, f);
   assert_int_equal(world_members(w, "g"), 1);
   f.state = 'Z';
   world_put(w, f);
@@ -155,9 +145,8 @@ WORLD_TEST(template_group_of_a_zombie_is_not_reported) {
 
 /* Its memory is given back, and it is no zombie yet. */
 WORLD_TEST(process_on_its_way_out_is_no_member) {
-  world_put(w, process(10, "a"));
+  world_watch(w, process(10, "a"));
   proctree_write(&w->tree, "10/statm", "0 0 0 0 0 0 0\n", 14);
-  world_group(w, "g", "Comm", "a", NULL, NULL);
   world_run(w, 0);
   assert_int_equal(world_members(w, "g"), 0);
 }
@@ -200,51 +189,34 @@ WORLD_TEST(kernel_thread_is_looked_at_once) {
 }
 
 WORLD_TEST(child_in_vfork_is_counted_with_its_parent_once) {
-  struct fake parent = process(10, "java"), child = process(11, "java");
+  struct fake parent, child;
 
-  parent.state = 'D';
-  child.ppid = 10;
-  child.start_stack = parent.start_stack;
-  world_put(w, parent);
-  world_put(w, child);
-  world_group(w, "java", "Comm", "java", NULL, NULL);
-  world_run(w, 0);
-  world_assert(w, "java", "pss=120k resident=140k ps_count=2 unreadable=0");
+  start_family(w, 'D', &parent, &child);
+  world_assert(w, "g", "pss=120k resident=140k ps_count=2 unreadable=0");
   /* The child calls exec: from now on it has memory of its own. */
   parent.state = 'S';
   child.start_stack += 0x1000;
   world_put(w, parent);
   world_put(w, child);
   world_run(w, 1);
-  world_assert(w, "java", "pss=240k");
+  world_assert(w, "g", "pss=240k");
 }
 
 WORLD_TEST(child_in_vfork_is_counted_if_its_parent_has_ended) {
-  struct fake parent = process(10, "java"), child = process(11, "java");
+  struct fake parent, child;
 
-  parent.state = 'D';
-  child.ppid = 10;
-  child.start_stack = parent.start_stack;
-  world_put(w, parent);
-  world_put(w, child);
-  world_group(w, "java", "Comm", "java", NULL, NULL);
-  world_run(w, 0);
+  start_family(w, 'D', &parent, &child);
   opens_refuse("smaps_rollup", ESRCH);
   opens.failures = 1;
   world_run(w, 1);
-  world_assert(w, "java", "pss=120k ps_count=1");
+  world_assert(w, "g", "pss=120k ps_count=1");
 }
 
 WORLD_TEST(child_after_fork_is_counted_beside_its_parent) {
-  struct fake parent = process(10, "fpm"), child = process(11, "fpm");
+  struct fake parent, child;
 
-  child.ppid = 10;
-  child.start_stack = parent.start_stack;
-  world_put(w, parent);
-  world_put(w, child);
-  world_group(w, "fpm", "Comm", "fpm", NULL, NULL);
-  world_run(w, 0);
-  world_assert(w, "fpm", "pss=240k");
+  start_family(w, 'S', &parent, &child);
+  world_assert(w, "g", "pss=240k");
 }
 
 /* --- names -----------------------------------------------------------------
@@ -384,8 +356,7 @@ WORLD_TEST(refused_executable_is_tried_once_an_hour_or_an_exec) {
 }
 
 WORLD_TEST(names_that_no_rule_looks_at_are_not_read) {
-  world_put(w, process(10, "a"));
-  world_group(w, "g", "Comm", "*", NULL, NULL);
+  world_watch(w, process(10, "a"));
   for (int i = 0; i < 3; i++) {
     opens.counted = (const char *[]){"cmdline", "status", "cgroup"}[i];
     opens.opened = 0;
@@ -460,8 +431,7 @@ WORLD_TEST(first_4_kib_of_a_long_command_line_count) {
  */
 
 WORLD_TEST(refused_rollup_is_not_known_and_the_rest_is) {
-  world_put(w, process(10, "a"));
-  world_group(w, "g", "Comm", "a", NULL, NULL);
+  world_watch(w, process(10, "a"));
   opens_refuse("smaps_rollup", EACCES);
   world_run(w, 0);
   world_assert(w, "g",
@@ -474,8 +444,7 @@ WORLD_TEST(refused_rollup_is_not_known_and_the_rest_is) {
 WORLD_TEST(refused_rollup_is_tried_again_after_an_hour_or_an_exec) {
   struct fake f = process(10, "a");
 
-  world_put(w, f);
-  world_group(w, "g", "Comm", "*", NULL, NULL);
+  world_watch(w, f);
   opens.counted = "smaps_rollup";
   opens_refuse("smaps_rollup", EACCES);
   world_run(w, 0);
@@ -507,9 +476,7 @@ WORLD_TEST(one_unreadable_member_leaves_other_groups_alone) {
 }
 
 WORLD_TEST(member_whose_statm_fails_makes_statm_values_unknown) {
-  world_put(w, process(10, "a"));
-  world_group(w, "g", "Comm", "*", NULL, NULL);
-  world_run(w, 0);
+  world_start(w, process(10, "a"));
   opens_refuse("statm", EMFILE);
   world_run(w, 1);
   world_assert(w, "g", "resident=nan pss=nan ps_count=1");
@@ -535,8 +502,7 @@ WORLD_TEST(child_of_a_parent_that_fails_at_first_is_linked_later) {
 }
 
 WORLD_TEST(hidden_process_is_counted_as_denied) {
-  world_put(w, process(10, "a"));
-  world_group(w, "g", "Comm", "*", NULL, NULL);
+  world_watch(w, process(10, "a"));
   opens_refuse("stat", EPERM);
   world_run(w, 0);
   assert_int_equal(world_counts(w)->denied, 1);
@@ -545,9 +511,8 @@ WORLD_TEST(hidden_process_is_counted_as_denied) {
 
 /* A snapshot can do without it. */
 WORLD_TEST(refused_executable_is_trouble_where_a_rule_asks_for_it) {
-  world_put(w, process(10, "a"));
+  world_watch(w, process(10, "a"));
   world_keep_state(w);
-  world_group(w, "g", "Comm", "a", NULL, NULL);
   opens.refused_link = "exe";
   world_run(w, 0);
   assert_int_equal(world_diag(w, DIAG_EXECUTABLE_DENIED)->count, 0);
@@ -573,18 +538,16 @@ WORLD_TEST(smaps_stands_in_where_there_is_no_rollup) {
       "Private_Clean:         0 kB\nPrivate_Dirty:       100 kB\n"
       "Swap:                  0 kB\nVmFlags: rd wr mr mw me ac\n";
 
-  world_put(w, process(10, "a"));
+  world_watch(w, process(10, "a"));
   proctree_unlink(&w->tree, "10/smaps_rollup");
   proctree_write(&w->tree, "10/smaps", smaps, strlen(smaps));
-  world_group(w, "g", "Comm", "*", NULL, NULL);
   world_run(w, 0);
   assert_true(is_whole(w, 1));
 }
 
 WORLD_TEST(kernel_without_both_is_told_from_a_process_that_ended) {
-  world_put(w, process(10, "a"));
+  world_watch(w, process(10, "a"));
   proctree_unlink(&w->tree, "10/smaps_rollup");
-  world_group(w, "g", "Comm", "*", NULL, NULL);
   world_run(w, 0);
   assert_int_equal(world_counts(w)->vanished, 0);
   assert_int_equal(world_diag(w, DIAG_NO_ROLLUP)->count, 1);
@@ -595,9 +558,7 @@ WORLD_TEST(kernel_without_both_is_told_from_a_process_that_ended) {
  */
 
 WORLD_TEST(cycle_fails_while_the_tree_is_gone_and_works_again) {
-  world_put(w, process(10, "a"));
-  world_group(w, "g", "Comm", "*", NULL, NULL);
-  world_run(w, 0);
+  world_start(w, process(10, "a"));
   proctree_end(&w->tree, 10);
   assert_int_equal(world_cycle(w, 1), -ENOTTY);
   world_put(w, process(10, "a"));
@@ -606,9 +567,8 @@ WORLD_TEST(cycle_fails_while_the_tree_is_gone_and_works_again) {
 }
 
 WORLD_TEST(missing_meminfo_makes_percentages_unknown) {
-  world_put(w, process(10, "a"));
+  world_watch(w, process(10, "a"));
   proctree_unlink(&w->tree, "meminfo");
-  world_group(w, "g", "Comm", "*", NULL, NULL);
   world_run(w, 0);
   assert_int_equal(collector_metric_context(w->collector)->mem_total, 0);
 }
@@ -653,18 +613,9 @@ WORLD_TEST(without_a_tree_there_is_no_collector) {
 /* --- what is hidden --------------------------------------------------------
  */
 
-/* Makes the tree one of our own pid namespace, where 1 is for all to see. */
-static void make_own(struct world *w) {
-  char path[128], target[16];
-
-  snprintf(path, sizeof(path), "%s/self", w->tree.root);
-  snprintf(target, sizeof(target), "%d", (int)getpid());
-  assert_int_equal(symlink(target, path), 0);
-}
-
 WORLD_TEST(hidden_processes_make_empty_groups_unknown) {
   world_put(w, process(10, "a"));
-  make_own(w);
+  world_make_own(w);
   world_group(w, "g", "Comm", "a", NULL, NULL);
   world_group(w, "empty", "Comm", "b", NULL, NULL);
   for (int has_first = 0; has_first < 2; has_first++) {

@@ -12,26 +12,31 @@
 /* --- what hangs --------------------------------------------------------------
  */
 
-#define TIMEOUT_NS (100 * NS_PER_MS)
+static int make(void **state) {
+  struct world *w;
 
-static unsigned count_hung(const struct world *w) {
-  return (unsigned)world_counts(w)->hung;
+  collected_setup(state);
+  w = *state;
+  w->settings.read_timeout_ns = 100 * NS_PER_MS;
+  return 0;
 }
+
+#define HANG_TEST(name)                                                        \
+  TEST_WITH(name, make, collected_teardown, struct world *w)
 
 static const struct diag *hung(const struct world *w) {
   return world_diag(w, DIAG_HUNG);
 }
 
-/* A hung reader that was woken comes back when it does. */
-static void cycle_until_none_hangs(struct world *w) {
-  do {
-    sched_yield();
-    world_run(w, 1);
-  } while (count_hung(w) > 0);
+static void assert_hung(const struct world *w, uint32_t pid, const char *comm,
+                        const char *file) {
+  assert_int_equal(world_counts(w)->hung, 1);
+  assert_int_equal(hung(w)->pid, pid);
+  assert_string_equal(hung(w)->comm, comm);
+  assert_string_equal(hung(w)->file, file);
 }
 
-WORLD_TEST(member_whose_rollup_hangs_costs_no_other_and_is_read_again) {
-  w->settings.read_timeout_ns = TIMEOUT_NS;
+HANG_TEST(member_whose_rollup_hangs_costs_no_other_and_is_read_again) {
   world_put(w, process(10, "a"));
   world_put(w, process(11, "g"));
   world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
@@ -39,57 +44,48 @@ WORLD_TEST(member_whose_rollup_hangs_costs_no_other_and_is_read_again) {
   world_run(w, 0);
   assert_true(is_whole(w, 1));
   world_assert(w, "a", "ps_count=1 resident=140k pss_error=140k coverage=0");
-  assert_int_equal(count_hung(w), 1);
-  assert_int_equal(hung(w)->pid, 10);
-  assert_string_equal(hung(w)->comm, "a");
-  assert_string_equal(hung(w)->file, "smaps_rollup");
+  assert_hung(w, 10, "a", "smaps_rollup");
 
   opens.counted = "smaps_rollup";
   for (unsigned i = 0; i < 5; i++) {
     opens.opened = 0;
-    world_run(w, i * 1000);
+    world_run_hung(w, i * 1000, 1);
     assert_int_equal(opens.opened, 1); /* the other's */
-    assert_int_equal(count_hung(w), 1);
     assert_int_equal(hung(w)->count, 0);
     assert_true(is_whole(w, 1));
   }
   proctree_wake(&w->tree, "10/smaps_rollup");
   world_put(w, process(10, "a"));
-  cycle_until_none_hangs(w);
+  world_run_until_none_hangs(w);
   world_assert(w, "a", "pss=120k pss_error=0k");
 }
 
 /* It comes back too late each time, and has us wait each time; so it is tried
  * more and more rarely, however well it looks meanwhile. */
-WORLD_TEST(process_that_is_too_slow_is_tried_ever_more_rarely) {
-  w->settings.read_timeout_ns = TIMEOUT_NS;
-  world_put(w, process(10, "a"));
-  world_group(w, "g", "Comm", "*", NULL, NULL);
+HANG_TEST(process_that_is_too_slow_is_tried_ever_more_rarely) {
+  world_watch(w, process(10, "a"));
   opens.counted = "smaps_rollup";
   for (unsigned i = 0; i < 3; i++) {
     proctree_hang(&w->tree, "10/smaps_rollup");
-    world_run(w, 1 << i); /* after 0.2, 0.4 seconds */
-    assert_int_equal(count_hung(w), 1);
+    world_run_hung(w, 1 << i, 1); /* after 0.2, 0.4 seconds */
     proctree_wake(&w->tree, "10/smaps_rollup");
     world_put(w, process(10, "a"));
     opens.opened = 0;
     for (int j = 0; j < 100; j++) {
       sched_yield();
-      world_run(w, 0);
-      assert_int_equal(count_hung(w), 1);
+      world_run_hung(w, 0, 1);
       assert_int_equal(opens.opened, 0);
     }
   }
-  cycle_until_none_hangs(w);
+  world_run_until_none_hangs(w);
   assert_true(is_whole(w, 1));
 }
 
 /* Without a name it is in no group; of one that is known before, nothing is
  * lost. */
-WORLD_TEST(process_that_hangs_at_first_sight_is_in_no_group) {
+HANG_TEST(process_that_hangs_at_first_sight_is_in_no_group) {
   static const char *const files[] = {"stat", "cmdline"};
 
-  w->settings.read_timeout_ns = TIMEOUT_NS;
   world_put(w, process(10, "a"));
   world_group(w, "g", "CommandLine", "thing*", NULL, NULL);
   for (uint32_t i = 0; i < 2; i++) {
@@ -100,30 +96,37 @@ WORLD_TEST(process_that_hangs_at_first_sight_is_in_no_group) {
     proctree_hang(&w->tree, path);
     world_run(w, 1);
     assert_true(is_whole(w, 1));
-    assert_int_equal(count_hung(w), 1);
-    assert_int_equal(hung(w)->pid, 20);
-    assert_string_equal(hung(w)->comm, "b");
-    assert_string_equal(hung(w)->file, files[i]);
+    assert_hung(w, 20, "b", files[i]);
     assert_int_equal(world_counts(w)->processes, 2);
     proctree_wake(&w->tree, path);
     world_put(w, process(20, "b"));
-    cycle_until_none_hangs(w);
+    world_run_until_none_hangs(w);
     assert_true(is_whole(w, 2));
     proctree_end(&w->tree, 20);
     world_run(w, 1);
   }
 }
 
-static void hang(struct world *w, uint32_t pid, const char *file,
-                 bool is_to_hang) {
+/* From now on a file of each of n processes, from 10 on, hangs. */
+static void hang(struct world *w, uint32_t n, const char *file) {
   char path[32];
 
-  snprintf(path, sizeof(path), "%u/%s", pid, file);
-  if (!is_to_hang)
-    proctree_wake(&w->tree, path);
-  world_put(w, process(pid, "a"));
-  if (is_to_hang)
+  for (uint32_t pid = 10; pid < 10 + n; pid++) {
+    snprintf(path, sizeof(path), "%u/%s", pid, file);
+    world_put(w, process(pid, "a"));
     proctree_hang(&w->tree, path);
+  }
+}
+
+/* And does not any more. */
+static void wake(struct world *w, uint32_t n, const char *file) {
+  char path[32];
+
+  for (uint32_t pid = 10; pid < 10 + n; pid++) {
+    snprintf(path, sizeof(path), "%u/%s", pid, file);
+    proctree_wake(&w->tree, path);
+    world_put(w, process(pid, "a"));
+  }
 }
 
 static uint64_t unidentified(const struct world *w) {
@@ -141,17 +144,15 @@ static bool is_not_known(const struct world *w, const char *group) {
 
 /* At first sight: stat hangs of so many, as many as may or one, and whoever
  * comes behind them is not tried. */
-WORLD_TEST(unidentified_process_makes_empty_groups_unknown) {
+HANG_TEST(unidentified_process_makes_empty_groups_unknown) {
   static const struct {
     uint32_t hanging, unidentified;
   } cases[] = {{1, 1}, {4, 6}};
 
-  w->settings.read_timeout_ns = TIMEOUT_NS;
   world_group(w, "g", "Comm", "g", NULL, NULL);
   world_group(w, "none", "Comm", "none", NULL, NULL);
   for (size_t i = 0; i < 2; i++) {
-    for (uint32_t pid = 10; pid < 10 + cases[i].hanging; pid++)
-      hang(w, pid, "stat", true);
+    hang(w, cases[i].hanging, "stat");
     world_put(w, process(90, "g"));
     world_put(w, process(91, "g"));
     for (int again = 0; again < 2; again++) {
@@ -160,9 +161,8 @@ WORLD_TEST(unidentified_process_makes_empty_groups_unknown) {
       assert_true(is_not_known(w, "none"));
       assert_true(i == 0 ? is_whole(w, 2) : is_not_known(w, "g"));
     }
-    for (uint32_t pid = 10; pid < 10 + cases[i].hanging; pid++)
-      hang(w, pid, "stat", false);
-    cycle_until_none_hangs(w);
+    wake(w, cases[i].hanging, "stat");
+    world_run_until_none_hangs(w);
     assert_int_equal(unidentified(w), 0);
     assert_true(is_whole(w, 2));
     world_assert(w, "none", "ps_count=0");
@@ -175,7 +175,7 @@ WORLD_TEST(unidentified_process_makes_empty_groups_unknown) {
 
 /* Without descriptors, or without memory for them: those that are known stay
  * members, and count. */
-WORLD_TEST(failed_inspection_makes_empty_groups_unknown) {
+HANG_TEST(failed_inspection_makes_empty_groups_unknown) {
   static const int errors[] = {EMFILE, ENFILE, ENOMEM, EIO};
 
   world_put(w, process(10, "known"));
@@ -203,7 +203,7 @@ WORLD_TEST(failed_inspection_makes_empty_groups_unknown) {
 /* Its known values may belong to the program before, or to the process that had
  * its pid: it is in the sums of neither group, and neither is known to be empty
  * for sure. */
-WORLD_TEST(process_that_may_have_called_exec_is_not_known) {
+HANG_TEST(process_that_may_have_called_exec_is_not_known) {
   static const char *const failing[] = {"stat", "cmdline"};
 
   world_put(w, process(1, "init")); /* an empty tree is no proc tree */
@@ -237,20 +237,17 @@ WORLD_TEST(process_that_may_have_called_exec_is_not_known) {
 }
 
 /* Its statm is that of a zombie; its threads live on. */
-WORLD_TEST(dead_main_thread_that_cannot_be_inspected_is_alive) {
+HANG_TEST(dead_main_thread_that_cannot_be_inspected_is_alive) {
   enum { WORKERS = 4 };
   struct fake f = process(90, "g");
 
-  w->settings.read_timeout_ns = TIMEOUT_NS;
   world_group(w, "g", "Comm", "g", NULL, NULL);
   f.threads = 3;
   world_put(w, f);
   world_run(w, 0);
   world_run(w, 1);
-  for (uint32_t pid = 10; pid < 10 + WORKERS; pid++)
-    hang(w, pid, "stat", true);
-  world_run(w, 1);
-  assert_int_equal(count_hung(w), WORKERS);
+  hang(w, WORKERS, "stat");
+  world_run_hung(w, 1, WORKERS);
   f.state = 'Z';
   world_put(w, f);
   f.pid = 91; /* is not known either */
@@ -261,31 +258,25 @@ WORLD_TEST(dead_main_thread_that_cannot_be_inspected_is_alive) {
   world_run(w, 1);
   world_assert(w, "g", "ps_count=1 pss=nan");
   assert_int_equal(unidentified(w), WORKERS + 1);
-  for (uint32_t pid = 10; pid < 10 + WORKERS; pid++)
-    hang(w, pid, "stat", false);
+  wake(w, WORKERS, "stat");
 }
 
-WORLD_TEST(known_process_whose_stat_hangs_stays_a_member) {
+HANG_TEST(known_process_whose_stat_hangs_stays_a_member) {
   struct fake f = process(10, "a");
 
-  w->settings.read_timeout_ns = TIMEOUT_NS;
-  world_put(w, f);
-  world_group(w, "g", "Comm", "*", NULL, NULL);
-  world_run(w, 0);
+  world_start(w, f);
   world_run(w, 1);
   f.private_kb += 400; /* which changes the size, so that stat is asked */
   world_put(w, f);
   proctree_hang(&w->tree, "10/stat");
   for (int i = 0; i < 3; i++) {
-    world_run(w, 1);
-    assert_int_equal(count_hung(w), 1);
+    world_run_hung(w, 1, 1);
     world_assert(w, "g", "resident=540k ps_count=1 unreadable=0");
   }
   /* It ends all the same, for what cannot hang. */
   proctree_write(&w->tree, "10/statm", "0 0 0 0 0 0 0\n", 14);
-  world_run(w, 1);
+  world_run_hung(w, 1, 0);
   assert_int_equal(world_members(w, "g"), 0);
-  assert_int_equal(count_hung(w), 0);
   proctree_wake(&w->tree, "10/stat");
   world_put(w, f);
   do
@@ -294,103 +285,87 @@ WORLD_TEST(known_process_whose_stat_hangs_stays_a_member) {
 }
 
 /* The hung read goes on hanging: it belongs to the old program. */
-WORLD_TEST(exec_of_a_hung_process_has_it_inspected_again) {
+HANG_TEST(exec_of_a_hung_process_has_it_inspected_again) {
   struct fake f = process(10, "a");
 
-  w->settings.read_timeout_ns = TIMEOUT_NS;
   world_put(w, f);
   world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
   proctree_hang(&w->tree, "10/smaps_rollup");
-  world_run(w, 0);
-  assert_int_equal(count_hung(w), 1);
+  world_run_hung(w, 0, 1);
   proctree_rename(&w->tree, "10/smaps_rollup", "fifo");
   f.comm = "g";
   f.start_stack += 0x1000;
   world_put(w, f);
-  world_run(w, 0);
-  assert_int_equal(count_hung(w), 0);
+  world_run_hung(w, 0, 0);
   assert_true(is_whole(w, 1));
   proctree_wake(&w->tree, "fifo");
 }
 
 /* The directory shows it, if they have the same name. */
-WORLD_TEST(pid_of_a_hung_process_can_come_to_another_of_its_name) {
+HANG_TEST(pid_of_a_hung_process_can_come_to_another_of_its_name) {
   struct fake f = process(10, "g");
 
-  w->settings.read_timeout_ns = TIMEOUT_NS;
-  world_put(w, f);
-  world_group(w, "g", "Comm", "*", NULL, NULL);
-  world_run(w, 0);
+  world_start(w, f);
   world_run(w, 1);
   proctree_hang(&w->tree, "10/smaps_rollup");
-  world_run(w, 1);
-  assert_int_equal(count_hung(w), 1);
+  world_run_hung(w, 1, 1);
   proctree_rename(&w->tree, "10", "old");
   f.starttime += 5;
   world_put(w, f);
-  world_run(w, 0);
-  assert_int_equal(count_hung(w), 0);
+  world_run_hung(w, 0, 0);
   assert_true(is_whole(w, 1));
   proctree_wake(&w->tree, "old/smaps_rollup");
 }
 
 /* It shows in its size alone, and that while nothing was to be asked. */
-WORLD_TEST(exec_of_a_hung_process_is_seen_when_the_read_returns) {
+HANG_TEST(exec_of_a_hung_process_is_seen_when_the_read_returns) {
   struct fake f = process(10, "sh");
 
-  w->settings.read_timeout_ns = TIMEOUT_NS;
   world_put(w, f);
   world_group(w, "%{exe}", "Executable", "*", NULL, NULL);
   world_run(w, 0);
   world_run(w, 1);
   proctree_hang(&w->tree, "10/smaps_rollup");
-  world_run(w, 1);
-  assert_int_equal(count_hung(w), 1);
+  world_run_hung(w, 1, 1);
   proctree_rename(&w->tree, "10/smaps_rollup", "fifo");
   f.start_stack += 0x5000;
   f.size = 999;
   f.exe = "/usr/bin/another";
   world_put(w, f);
-  world_run(w, 0);
-  assert_int_equal(count_hung(w), 1);
+  world_run_hung(w, 0, 1);
   assert_int_equal(world_members(w, "usr_bin_thing"), 1);
   proctree_wake(&w->tree, "fifo");
-  cycle_until_none_hangs(w);
+  world_run_until_none_hangs(w);
   assert_int_equal(world_members(w, "usr_bin_another"), 1);
 }
 
 /* Six hang, and four may; the others of these are not tried, nor is one that
  * is well. */
-WORLD_TEST(when_all_readers_hang_statm_alone_is_read) {
+HANG_TEST(when_all_readers_hang_statm_alone_is_read) {
   enum { HANGING = 6, WORKERS = 4 };
 
-  w->settings.read_timeout_ns = TIMEOUT_NS;
   for (uint32_t i = 0; i < HANGING; i++)
     world_put(w, process(10 + i, "a"));
   world_put(w, process(90, "g"));
   world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
   world_run(w, 0);
   world_run(w, 1);
-  for (uint32_t i = 0; i < HANGING; i++)
-    hang(w, 10 + i, "smaps_rollup", true);
+  hang(w, HANGING, "smaps_rollup");
   for (int i = 0; i < 2; i++) {
-    world_run(w, 1);
-    assert_int_equal(count_hung(w), WORKERS);
+    world_run_hung(w, 1, WORKERS);
     assert_int_equal(hung(w)->count, i == 0 ? WORKERS : 0);
     assert_int_equal(world_diag(w, DIAG_READERS_HUNG)->count, 1);
     assert_int_equal(world_counts(w)->deferred, HANGING - WORKERS + 1);
     assert_true(world_kb(w, "a", "resident") == 140 * HANGING);
-    world_assert(w, "g", "resident=140k");
+    world_assert(w, "g", "resident=140k coverage=0");
     assert_true(world_kb(w, "g", "pss") > 0);
-    world_assert(w, "g", "coverage=0");
   }
-  for (uint32_t i = 0; i < WORKERS; i++)
-    hang(w, 10 + i, "smaps_rollup", false);
+  wake(w, WORKERS, "smaps_rollup");
   for (uint32_t i = WORKERS; i < HANGING; i++) {
     proctree_unlink(&w->tree, i == 4 ? "14/smaps_rollup" : "15/smaps_rollup");
     world_put(w, process(10 + i, "a"));
   }
-  cycle_until_none_hangs(w);
+  world_run_until_none_hangs(w);
   assert_true(world_kb(w, "a", "pss") == 120 * HANGING);
   assert_true(is_whole(w, 1));
   assert_int_equal(world_diag(w, DIAG_READERS_HUNG)->count, 0);
@@ -398,48 +373,34 @@ WORLD_TEST(when_all_readers_hang_statm_alone_is_read) {
 
 /* Growth has its stat asked for, and there is nobody to do it; a newcomer is
  * not known at all. */
-WORLD_TEST(known_process_goes_on_without_a_reader) {
+HANG_TEST(known_process_goes_on_without_a_reader) {
   enum { WORKERS = 4 };
   struct fake f = process(90, "g");
 
-  w->settings.read_timeout_ns = TIMEOUT_NS;
-  for (uint32_t i = 0; i < WORKERS; i++)
-    world_put(w, process(10 + i, "a"));
   world_put(w, f);
   world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
-  for (uint32_t i = 0; i < WORKERS; i++)
-    hang(w, 10 + i, "smaps_rollup", true);
-  world_run(w, 0);
-  assert_int_equal(count_hung(w), WORKERS);
+  hang(w, WORKERS, "smaps_rollup");
+  world_run_hung(w, 0, WORKERS);
   f.private_kb += 400;
   world_put(w, f);
   world_put(w, process(91, "g"));
   world_run(w, 1);
   assert_int_equal(world_members(w, "g"), 1);
   world_assert(w, "g", "resident=540k");
-  for (uint32_t i = 0; i < WORKERS; i++)
-    hang(w, 10 + i, "smaps_rollup", false);
-  cycle_until_none_hangs(w);
+  wake(w, WORKERS, "smaps_rollup");
+  world_run_until_none_hangs(w);
   assert_int_equal(world_members(w, "g"), 2);
 }
 
 /* The owner of the mm stays as it was, and is not asked again before its time.
  */
-WORLD_TEST(child_in_vfork_is_counted_once_while_asking_hangs) {
-  struct fake parent = process(10, "java"), child = process(11, "java");
+HANG_TEST(child_in_vfork_is_counted_once_while_asking_hangs) {
+  struct fake parent, child;
 
-  w->settings.read_timeout_ns = TIMEOUT_NS;
-  parent.state = 'D';
-  child.ppid = 10;
-  child.start_stack = parent.start_stack;
-  world_put(w, parent);
-  world_put(w, child);
-  world_group(w, "java", "Comm", "java", NULL, NULL);
-  world_run(w, 0);
+  start_family(w, 'D', &parent, &child);
   world_run(w, 1);
   proctree_hang(&w->tree, "10/stat");
-  world_run(w, 1);
-  assert_int_equal(count_hung(w), 1);
+  world_run_hung(w, 1, 1);
   assert_int_equal(hung(w)->pid, 11);
   proctree_wake(&w->tree, "10/stat");
   world_put(w, parent);
@@ -448,16 +409,14 @@ WORLD_TEST(child_in_vfork_is_counted_once_while_asking_hangs) {
     sched_yield();
     world_run(w, 0);
     assert_int_equal(opens.opened, 0);
-    world_assert(w, "java", "pss=120k ps_count=2");
+    world_assert(w, "g", "pss=120k ps_count=2");
   }
-  cycle_until_none_hangs(w);
-  world_assert(w, "java", "pss=120k");
+  world_run_until_none_hangs(w);
+  world_assert(w, "g", "pss=120k");
 }
 
-WORLD_TEST(collector_ends_without_a_reader_that_hangs) {
-  w->settings.read_timeout_ns = TIMEOUT_NS;
-  world_put(w, process(10, "a"));
-  world_group(w, "g", "Comm", "*", NULL, NULL);
+HANG_TEST(collector_ends_without_a_reader_that_hangs) {
+  world_watch(w, process(10, "a"));
   proctree_hang(&w->tree, "10/smaps_rollup");
   world_run(w, 0);
   collector_free(w->collector);
@@ -467,7 +426,7 @@ WORLD_TEST(collector_ends_without_a_reader_that_hangs) {
 
 /* A hung process is left alone; its end, or a failure of its statm, is seen
  * all the same. */
-WORLD_TEST(hung_process_is_followed_by_its_statm) {
+HANG_TEST(hung_process_is_followed_by_its_statm) {
   static const struct {
     const char *statm; /* NULL: it is not there */
     unsigned members, unreadable;
@@ -480,13 +439,9 @@ WORLD_TEST(hung_process_is_followed_by_its_statm) {
       {NULL, 0, 0, true},
   };
 
-  w->settings.read_timeout_ns = TIMEOUT_NS;
-  world_put(w, process(10, "a"));
-  world_group(w, "g", "Comm", "*", NULL, NULL);
-  world_run(w, 0);
+  world_start(w, process(10, "a"));
   proctree_hang(&w->tree, "10/smaps_rollup");
-  world_run(w, 1);
-  assert_int_equal(count_hung(w), 1);
+  world_run_hung(w, 1, 1);
   for (size_t i = 0; i < LENGTH(cases); i++) {
     proctree_unlink(&w->tree, "10/statm");
     if (cases[i].statm)
@@ -502,10 +457,9 @@ WORLD_TEST(hung_process_is_followed_by_its_statm) {
 }
 
 /* Its main thread shows no memory of its own, and has not lost any. */
-WORLD_TEST(hung_process_with_a_dead_main_thread_keeps_its_values) {
+HANG_TEST(hung_process_with_a_dead_main_thread_keeps_its_values) {
   struct fake leader = process(10, "a"), live = process(12, "a");
 
-  w->settings.read_timeout_ns = TIMEOUT_NS;
   leader.state = 'Z';
   leader.threads = live.threads = 2;
   world_put(w, leader);
@@ -515,8 +469,7 @@ WORLD_TEST(hung_process_with_a_dead_main_thread_keeps_its_values) {
   assert_true(is_whole(w, 1));
   proctree_hang(&w->tree, "10/task/12/smaps_rollup");
   for (int i = 0; i < 3; i++) {
-    world_run(w, 0);
-    assert_int_equal(count_hung(w), 1);
+    world_run_hung(w, 0, 1);
     world_assert(w, "g", "resident=140k");
     assert_int_equal(world_members(w, "g"), 1);
   }

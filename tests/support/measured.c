@@ -1,0 +1,46 @@
+#include "measured.h"
+
+int measured_setup(void **state) {
+  struct world *w;
+
+  world_setup(state);
+  w = *state;
+  w->settings.policy.refresh = REFRESH_ADAPTIVE;
+  return 0;
+}
+
+void group(struct world *w, const char *name) {
+  world_group(w, name, "Comm", name, NULL, NULL);
+}
+
+struct fake member(uint32_t pid, const char *comm) {
+  struct fake f = fake_process(pid, comm);
+
+  f.size = 10000;
+  f.private_kb = 6144;
+  f.shared_kb = 2048;
+  return f;
+}
+
+struct fake mapper(uint32_t pid, const char *comm, unsigned n) {
+  struct fake f = member(pid, comm);
+
+  f.private_kb = 1024;
+  f.shared_kb = 65536;
+  f.pss_kb = 1024 + 65536 / n;
+  f.size = 20000;
+  return f;
+}
+
+struct fake sharer(uint32_t pid, const char *comm) {
+  struct fake f = member(pid, comm);
+
+  f.cow_kb = f.shared_kb;
+  f.faults = 5000;
+  return f;
+}
+
+void put_faulted(struct world *w, struct fake f) {
+  f.faults += 512;
+  world_put(w, f);
+}

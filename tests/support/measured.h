@@ -1,0 +1,25 @@
+/* A world whose members are read where it is worth it: for the tests of what is
+ * read, and of what stands in for the rest. */
+#ifndef SMAPS_TESTS_MEASURED_H
+#define SMAPS_TESTS_MEASURED_H
+
+#include "world.h"
+
+int measured_setup(void **state);
+
+/* A group of the processes of its name. */
+void group(struct world *w, const char *name);
+
+/* Of 8 MiB, of which 2 MiB are shared by two. */
+struct fake member(uint32_t pid, const char *comm);
+/* 64 MiB of it a file that n processes map, and 1 MiB of its own. */
+struct fake mapper(uint32_t pid, const char *comm, unsigned n);
+/* Of 8 MiB, of which 2 MiB are shared by copy on write: in Pss it is short of
+ * just as much as makes its faults worth asking for. */
+struct fake sharer(uint32_t pid, const char *comm);
+
+/* Writes a process that has had faults on as many pages as a sharer shares,
+ * without any other sign. */
+void put_faulted(struct world *w, struct fake f);
+
+#endif
