@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 
 import snapshot
-from harness import TAG, stage, unprivileged_user, wait_until
+from harness import TAG, plugin, stage, unprivileged_user, wait_until
 from server import BackendTest
-from snapshot import complaints, plugin
+from snapshot import complaints
 
 # After an alarm that is to come to nothing.
 CYCLES_TO_BE_SURE = 3

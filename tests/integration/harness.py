@@ -256,6 +256,16 @@ def write_config(
     return path
 
 
+def plugin(*options):
+    """A block of our options in a configuration."""
+    return "\n".join(["<Plugin smaps>", *options, "</Plugin>"])
+
+
+def group(name, *options):
+    """The block of a group in it."""
+    return "\n".join([f'<Group "{name}">', *options, "</Group>"])
+
+
 def check_config(body, user=None, load=None):
     """`collectd -T` on a configuration: (exit status, what it printed)."""
     path = write_config(stage().new_directory(), body, load=load)

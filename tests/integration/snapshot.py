@@ -316,14 +316,6 @@ def printable(raw):
 # ---- a daemon ----
 
 
-def plugin(*lines):
-    return "\n".join(["<Plugin smaps>", *lines, "</Plugin>"])
-
-
-def group(name, *lines):
-    return "\n".join([f'<Group "{name}">', *lines, "</Group>"])
-
-
 def complaints(collectd):
     """The lines about our files. That some program of this machine refuses us
     its name, as pid 1 of a container does, is not about them."""

@@ -6,20 +6,14 @@ import sys
 import textwrap
 
 import harness
-from harness import MIB, TAG, IntegrationTest, sum_rollups
+from harness import MIB, TAG, IntegrationTest, group, plugin, sum_rollups
 
 # Estimates may be off by this part, in the first interval after a change.
 TOLERANCE = 0.01
 
-CONFIG = """
-    <Plugin smaps>
-      Report "detail"
-      <Group "family">
-        Comm "family@"
-        Children true
-      </Group>
-    </Plugin>
-"""
+CONFIG = plugin(
+    'Report "detail"', group("family", 'Comm "family@"', "Children true")
+)
 
 # A process that forks and writes on command. Each command is answered when it
 # is carried out, with the pids of the family.
@@ -132,14 +126,7 @@ class Release(IntegrationTest):
         )
         shape = self.start_shape("cow", name="many", mib=1, children=40)
         collectd = self.start_collectd(
-            """
-            <Plugin smaps>
-              Report "detail"
-              <Group "many">
-                Comm "many@"
-              </Group>
-            </Plugin>
-            """,
+            plugin('Report "detail"', group("many", 'Comm "many@"')),
             wrapper=("env", f"LD_PRELOAD={library}"),
         )
         collectd.wait_cycles(25)

@@ -20,9 +20,11 @@ from harness import (
     TAG,
     IntegrationTest,
     count_threads,
+    group,
     named_values,
     need_root,
     parse_rollup,
+    plugin,
     read_statm,
     stage,
     sum_values,
@@ -344,15 +346,11 @@ class LargeTree(IntegrationTest):
         root, count = self.make_tree()
         self.addCleanup(shutil.rmtree, root)
         collectd = self.start_collectd(
-            f"""
-            <Plugin smaps>
-              ProcRoot "{root}"
-              Refresh "always"
-              <Group "g">
-                Comm "*"
-              </Group>
-            </Plugin>
-            """,
+            plugin(
+                f'ProcRoot "{root}"',
+                'Refresh "always"',
+                group("g", 'Comm "*"'),
+            ),
             interval=0.1,
         )
         for _ in range(2):
@@ -375,15 +373,9 @@ class Remounted(IntegrationTest):
     """A proc file system in a mount namespace of the daemon's own."""
 
     ROOT = "/mnt"
-    CONFIG = """
-        <Plugin smaps>
-          ProcRoot "/mnt"
-          Refresh "always"
-          <Group "g">
-            Comm "mounted@"
-          </Group>
-        </Plugin>
-    """
+    CONFIG = plugin(
+        'ProcRoot "/mnt"', 'Refresh "always"', group("g", 'Comm "mounted@"')
+    )
 
     def setUp(self):
         need_root("mounts a proc file system")

@@ -3,6 +3,7 @@ starting and say why in one line, the good ones pass."""
 
 import re
 
+import harness
 from harness import (
     PLUGIN_SAYS,
     ROOT,
@@ -19,11 +20,11 @@ LONG = "x" * 500
 
 
 def plugin(text):
-    return f"<Plugin smaps>\n{text}\n</Plugin>\n"
+    return harness.plugin(text) + "\n"
 
 
 def group(text, name="g"):
-    return plugin(f'<Group "{name}">\n{text}\n</Group>')
+    return plugin(harness.group(name, text))
 
 
 # A configuration, and what its one line must hold: the option, its value as it

@@ -8,6 +8,8 @@ from harness import (
     MIB,
     IntegrationTest,
     end_process,
+    group,
+    plugin,
     sum_rollups,
     wait_until,
 )
@@ -15,13 +17,7 @@ from harness import (
 # Below, descriptors belong to others: plugins that use select(2) need them.
 LEAST = 1024
 
-CONFIG = """
-    <Plugin smaps>
-      <Group "kept">
-        Comm "kept@"
-      </Group>
-    </Plugin>
-"""
+CONFIG = plugin(group("kept", 'Comm "kept@"'))
 
 
 def with_limit(descriptors):
@@ -87,13 +83,9 @@ class KeptFiles(IntegrationTest):
         )
         self.addCleanup(end_process, process)
         collectd = self.start_collectd(
-            f"""
-            <Plugin smaps>
-              <Group "kept">
-                CommandLineMatch "/bin/sleep {seconds}$"
-              </Group>
-            </Plugin>
-            """,
+            plugin(
+                group("kept", f'CommandLineMatch "/bin/sleep {seconds}$"')
+            ),
             wrapper=with_limit(2 * LEAST),
         )
         wait_until(

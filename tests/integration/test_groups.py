@@ -7,9 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import harness
 from harness import (
     TAG,
     IntegrationTest,
+    group,
     need_readable,
     need_root,
     stage,
@@ -18,10 +20,10 @@ from harness import (
 )
 
 
-def plugin(text):
+def plugin(*options):
     # An estimate would not follow the processes of the machine that come and
     # go, all of which map libc.
-    return f'<Plugin smaps>\nRefresh "always"\n{text}\n</Plugin>'
+    return harness.plugin('Refresh "always"', *options)
 
 
 class Titled:
@@ -64,69 +66,51 @@ sys.stdin.read()
 
 
 class Rules(IntegrationTest):
-    def count(self, text):
+    def count(self, *options):
         """{group: processes} of one cycle, without the plugin's own."""
-        collectd = self.start_collectd(plugin(text))
+        collectd = self.start_collectd(plugin(*options))
         return self.count_in(collectd.next_cycle())
 
     @staticmethod
     def count_in(cycle):
         return {
-            group: cycle.counts(group)[0] for group in cycle.groups if group
+            name: cycle.counts(name)[0] for name in cycle.groups if name
         }
 
+    def start_named(self, *names):
+        for name in names:
+            self.start_shape("anon", name=name)
+
     def test_first_rule_that_matches_takes_the_process(self):
-        self.start_shape("anon", name="gr-a")
-        self.start_shape("anon", name="gr-b")
+        self.start_named("gr-a", "gr-b")
         counts = self.count(
-            """
-            <Group "first">
-              Comm "gr-a@"
-            </Group>
-            <Group "second">
-              Comm "gr-*@"
-            </Group>
-            Process "gr-b@"
-            """
+            group("first", 'Comm "gr-a@"'),
+            group("second", 'Comm "gr-*@"'),
+            'Process "gr-b@"',
         )
         self.assertEqual(counts, {"first": 1, "second": 1, "gr-b": 0})
 
     def test_continue_offers_the_process_to_the_rules_below(self):
-        self.start_shape("anon", name="gr-a")
+        self.start_named("gr-a")
         counts = self.count(
-            """
-            <Group "view">
-              Comm "gr-*@"
-              Continue true
-            </Group>
-            <Group "view-%{comm}">
-              Comm "gr-*@"
-              Continue true
-            </Group>
-            Process "gr-a@"
-            """
+            group("view", 'Comm "gr-*@"', "Continue true"),
+            group("view-%{comm}", 'Comm "gr-*@"', "Continue true"),
+            'Process "gr-a@"',
         )
         self.assertEqual(counts, {"view": 1, "view-gr-a": 1, "gr-a": 1})
 
     def test_ignored_process_is_in_no_group(self):
-        self.start_shape("anon", name="gr-a")
-        self.start_shape("anon", name="gr-b")
+        self.start_named("gr-a", "gr-b")
         counts = self.count(
-            """
-            <Ignore>
-              Comm "gr-a@"
-            </Ignore>
-            <Group "rest">
-              Comm "gr-*@"
-            </Group>
-            """
+            '<Ignore>\nComm "gr-a@"\n</Ignore>',
+            group("rest", 'Comm "gr-*@"'),
         )
         self.assertEqual(counts, {"rest": 1})
 
     def test_other_takes_what_is_left(self):
         self.start_shape("anon", name="gr-a", children=2)
         collectd = self.start_collectd(
-            plugin('Process "gr-a@"\nOther "the rest"')
+            plugin('Process "gr-a@"', 'Other "the rest"')
         )
         cycle = collectd.next_cycle()
         counts = self.count_in(cycle)
@@ -141,31 +125,18 @@ class Rules(IntegrationTest):
         )
 
     def test_selectors_of_one_kind_are_alternatives(self):
-        self.start_shape("anon", name="gr-a")
-        self.start_shape("anon", name="gr-b")
-        self.start_shape("anon", name="gr-c")
+        self.start_named("gr-a", "gr-b", "gr-c")
         counts = self.count(
-            """
-            <Group "either">
-              Comm "gr-a@"
-              CommMatch "^gr-b@$"
-            </Group>
-            """
+            group("either", 'Comm "gr-a@"', 'CommMatch "^gr-b@$"')
         )
         self.assertEqual(counts, {"either": 2})
 
     def test_globs_and_regexes_tell_upper_case_from_lower(self):
-        self.start_shape("anon", name="gr-a")
+        self.start_named("gr-a")
         counts = self.count(
-            """
-            <Group "glob">
-              Comm "GR-A@"
-            </Group>
-            <Group "regex">
-              CommMatch "GR-A@"
-            </Group>
-            Process "GR-A@"
-            """
+            group("glob", 'Comm "GR-A@"'),
+            group("regex", 'CommMatch "GR-A@"'),
+            'Process "GR-A@"',
         )
         self.assertEqual(counts, {"glob": 0, "regex": 0, "GR-A": 0})
 
@@ -175,41 +146,24 @@ class Rules(IntegrationTest):
         name = pwd.getpwuid(uid).pw_name
         shape = self.start_shape("anon", uid=uid, name="gr-a")
         need_readable(shape.root)
+        view = ('Comm "gr-a@"', "Continue true")
         collectd = self.start_collectd(
             plugin(
-                f"""
-                <Group "name">
-                  User "{name}"
-                  Comm "gr-a@"
-                  Continue true
-                </Group>
-                <Group "number">
-                  User "{uid}"
-                  Comm "gr-a@"
-                  Continue true
-                </Group>
-                <Group "by-%{{user}}">
-                  UserMatch "^{name}$"
-                  Comm "gr-a@"
-                </Group>
-                """
+                group("name", f'User "{name}"', *view),
+                group("number", f'User "{uid}"', *view),
+                group("by-%{user}", f'UserMatch "^{name}$"', 'Comm "gr-a@"'),
             )
         )
-        for group in ("name", "number", f"by-{name}"):
-            with self.subTest(group):
-                self.assert_sums_match(collectd, group, shape.pids)
+        for found in ("name", "number", f"by-{name}"):
+            with self.subTest(found):
+                self.assert_sums_match(collectd, found, shape.pids)
 
     def test_selectors_of_different_kinds_have_all_to_hold(self):
         for name in ("gr-a", "gr-b"):
             for word in (f"one{TAG}", "two"):
                 self.start_shape("named", name=name, argv_hex=as_hex(word))
         counts = self.count(
-            """
-            <Group "both">
-              Comm "gr-a@"
-              CommandLine "one@"
-            </Group>
-            """
+            group("both", 'Comm "gr-a@"', 'CommandLine "one@"')
         )
         self.assertEqual(counts, {"both": 1})
 
@@ -217,17 +171,10 @@ class Rules(IntegrationTest):
         self.start_shape(
             "anon", name="gr-root", child_name="gr-leaf", children=3
         )
-        self.start_shape("anon", name="gr-leaf")
+        self.start_named("gr-leaf")
         counts = self.count(
-            """
-            <Group "family">
-              Comm "gr-root@"
-              Children true
-            </Group>
-            <Group "strangers">
-              Comm "gr-leaf@"
-            </Group>
-            """
+            group("family", 'Comm "gr-root@"', "Children true"),
+            group("strangers", 'Comm "gr-leaf@"'),
         )
         self.assertEqual(counts, {"family": 4, "strangers": 1})
 
@@ -236,11 +183,9 @@ class Rules(IntegrationTest):
             title = f"fpm{TAG}: pool {pool} x"
             self.start_shape("named", argv_hex=as_hex(title))
         counts = self.count(
-            """
-            <Group "pool-%{1}">
-              CommandLineMatch "^fpm@: pool ([a-z0-9_]+)"
-            </Group>
-            """
+            group(
+                "pool-%{1}", 'CommandLineMatch "^fpm@: pool ([a-z0-9_]+)"'
+            )
         )
         self.assertEqual(counts, {"pool-www": 2, "pool-admin": 1})
 
@@ -248,7 +193,7 @@ class Rules(IntegrationTest):
         first, second = self.start_shape("anon"), self.start_shape("anon")
         path = stage().new_directory() / "pid"
         collectd = self.start_collectd(
-            plugin(f'<Group "service">\nPidFile "{path}"\n</Group>')
+            plugin(group("service", f'PidFile "{path}"'))
         )
         self.assertEqual(
             self.count_in(collectd.next_cycle()), {"service": 0}
@@ -262,25 +207,18 @@ class Rules(IntegrationTest):
         )
 
     def test_max_groups_bounds_what_templates_make(self):
-        for name in ("gr-a", "gr-b", "gr-c", "gr-d"):
-            self.start_shape("anon", name=name)
+        self.start_named("gr-a", "gr-b", "gr-c", "gr-d")
         collectd = self.start_collectd(
             plugin(
-                """
-                MaxGroups 2
-                <Group "fixed">
-                  Comm "gr-a@"
-                </Group>
-                <Group "t-%{comm}">
-                  Comm "gr-*@"
-                </Group>
-                Other "other"
-                """
+                "MaxGroups 2",
+                group("fixed", 'Comm "gr-a@"'),
+                group("t-%{comm}", 'Comm "gr-*@"'),
+                'Other "other"',
             )
         )
         cycle = collectd.next_cycle()
         counts = self.count_in(cycle)
-        made = [group for group in counts if group.startswith("t-")]
+        made = [name for name in counts if name.startswith("t-")]
         self.assertEqual(len(made), 2)
         self.assertEqual(counts["fixed"], 1)
         self.assertEqual(cycle.value("", "count-groups_refused"), 1)
@@ -295,13 +233,7 @@ class Rules(IntegrationTest):
         """As Ruby's $0= does it: argv is written over, and the name stays."""
         titled = Titled(self)
         collectd = self.start_collectd(
-            plugin(
-                """
-                <Group "late">
-                  CommandLineMatch "^late-title@"
-                </Group>
-                """
-            )
+            plugin(group("late", 'CommandLineMatch "^late-title@"'))
         )
         collectd.wait_cycles(3)
         titled.set("late-title" + TAG)
@@ -313,14 +245,10 @@ class Rules(IntegrationTest):
         )
 
     def test_name_that_is_no_longer_made_counts_no_more(self):
-        config = """
-            MaxGroups 1
-            <Group "t-%{comm}">
-              Comm "gr-*@"
-            </Group>
-        """
         first = self.start_shape("anon", name="gr-a")
-        collectd = self.start_collectd(plugin(config))
+        collectd = self.start_collectd(
+            plugin("MaxGroups 1", group("t-%{comm}", 'Comm "gr-*@"'))
+        )
         self.assertEqual(self.count_in(collectd.next_cycle()), {"t-gr-a": 1})
         second = self.start_shape("anon", name="gr-b")
         self.assertEqual(self.count_in(collectd.next_cycle()), {"t-gr-a": 1})
@@ -328,19 +256,17 @@ class Rules(IntegrationTest):
         self.assert_sums_match(collectd, "t-gr-b", second.pids)
 
     def test_without_any_group_there_are_services_and_the_rest(self):
-        collectd = self.start_collectd(plugin(""))
-        counts = self.count_in(collectd.next_cycle())
+        counts = self.count()
         self.assertGreater(counts.pop("other"), 0)
-        for group in counts:
-            self.assertTrue(group.endswith(".service"), group)
+        for name in counts:
+            self.assertTrue(name.endswith(".service"), name)
 
     def test_without_a_block_it_is_the_same(self):
         collectd = self.start_collectd("")
         self.assertIn("other", collectd.next_cycle())
 
     def test_blocks_add_up(self):
-        self.start_shape("anon", name="gr-a")
-        self.start_shape("anon", name="gr-b")
+        self.start_named("gr-a", "gr-b")
         collectd = self.start_collectd(
             plugin('Process "gr-a@"') + "\n" + plugin('Process "gr-b@"')
         )
@@ -394,37 +320,25 @@ class Cgroups(IntegrationTest):
     def test_processes_are_grouped_by_unit_slice_and_container(self):
         tag = f"smapstest{os.getpid()}"
         container = "0123456789abcdef" * 4
+        view = "Continue true"
         service = self.start_shape("anon", mib=4)
         self.put(service, f"{tag}.slice/{tag}-a.service")
         scope = self.start_shape("anon", mib=8)
         self.put(scope, f"{tag}.slice/docker-{container}.scope")
         collectd = self.start_collectd(
             plugin(
-                f"""
-                <Group "slice-%{{slice}}">
-                  Slice "{tag}.slice"
-                  Continue true
-                </Group>
-                <Group "in-%{{container}}">
-                  Container "0123*"
-                  Continue true
-                </Group>
-                <Group "path">
-                  CgroupMatch "/{tag}[.]slice/"
-                  Continue true
-                </Group>
-                <Group "%{{unit}}">
-                  Unit "{tag}-*.service"
-                </Group>
-                """
+                group("slice-%{slice}", f'Slice "{tag}.slice"', view),
+                group("in-%{container}", 'Container "0123*"', view),
+                group("path", f'CgroupMatch "/{tag}[.]slice/"', view),
+                group("%{unit}", f'Unit "{tag}-*.service"'),
             )
         )
         both = service.pids + scope.pids
-        for group, pids in (
+        for name, pids in (
             (f"slice-{tag}.slice", both),
             (f"in-{container}", scope.pids),
             ("path", both),
             (f"{tag}-a.service", service.pids),
         ):
-            with self.subTest(group):
-                self.assert_sums_match(collectd, group, pids)
+            with self.subTest(name):
+                self.assert_sums_match(collectd, name, pids)

@@ -20,7 +20,9 @@ from harness import (
     PLUGIN_SAYS,
     TAG,
     IntegrationTest,
+    group,
     need_root,
+    plugin,
     wait_until,
 )
 from test_captured import (
@@ -33,20 +35,14 @@ from test_captured import (
 STOP_SECONDS = 5
 WORKERS = 4
 
-CONFIG = """
-    <Plugin smaps>
-      ProcRoot "{root}"
-      Report "detail"
-      Refresh "{refresh}"
-      ReadTimeout {timeout}
-      <Group "hung">
-        CommMatch "^name-1.."
-      </Group>
-      <Group "well">
-        CommandLineMatch "^name-2.."
-      </Group>
-    </Plugin>
-"""
+CONFIG = plugin(
+    'ProcRoot "{root}"',
+    'Report "detail"',
+    'Refresh "{refresh}"',
+    "ReadTimeout {timeout}",
+    group("hung", 'CommMatch "^name-1.."'),
+    group("well", 'CommandLineMatch "^name-2.."'),
+)
 
 
 class HangingTree(WrittenTree):
@@ -319,20 +315,12 @@ class Hung:
         self.process.wait(harness.DEADLINE_SECONDS)
 
 
-REAL_CONFIG = """
-    <Plugin smaps>
-      Report "detail"
-      Refresh "always"
-      ReadTimeout 0.5
-      <Group "hung">
-        Comm "hung@"
-      </Group>
-      <Group "well">
-        Comm "well@"
-        CommandLine "*"
-      </Group>
-    </Plugin>
-"""
+DETAIL = ('Report "detail"', 'Refresh "always"', "ReadTimeout 0.5")
+REAL_CONFIG = plugin(
+    *DETAIL,
+    group("hung", 'Comm "hung@"'),
+    group("well", 'Comm "well@"', 'CommandLine "*"'),
+)
 
 
 class Kernel(FifoTest):
@@ -406,26 +394,13 @@ class Kernel(FifoTest):
         self.wait_hung(collectd, 0)
 
 
-PID_FILE_CONFIG = """
-    <Plugin smaps>
-      Report "detail"
-      Refresh "always"
-      ReadTimeout 0.5
-      <Group "hung">
-        PidFile "{path}"
-      </Group>
-      <Group "also-hung">
-        PidFile "{path}"
-        Comm "nobody"
-      </Group>
-      <Group "missing">
-        PidFile "/run/not-there.pid"
-      </Group>
-      <Group "well">
-        Comm "well@"
-      </Group>
-    </Plugin>
-"""
+PID_FILE_CONFIG = plugin(
+    *DETAIL,
+    group("hung", 'PidFile "{path}"'),
+    group("also-hung", 'PidFile "{path}"', 'Comm "nobody"'),
+    group("missing", 'PidFile "/run/not-there.pid"'),
+    group("well", 'Comm "well@"'),
+)
 
 
 class PidFile(FifoTest):

@@ -13,8 +13,10 @@ from harness import (
     TAG,
     IntegrationTest,
     count_threads,
+    group,
     need_readable,
     need_root,
+    plugin,
     read_rollup,
     stage,
 )
@@ -25,15 +27,9 @@ PRIVATE_SLACK = 512 * KIB
 
 def groups(*lines):
     """A configuration of one group for each (name, selector …)."""
-    blocks = []
-    for name, *selectors in lines:
-        body = "\n".join(selectors)
-        blocks.append(f'<Group "{name}">\n{body}\n</Group>')
     # An estimate would not follow the processes of the machine that come and
     # go, all of which map libc.
-    return "\n".join(
-        ["<Plugin smaps>", 'Refresh "always"', *blocks, "</Plugin>"]
-    )
+    return plugin('Refresh "always"', *(group(*line) for line in lines))
 
 
 class Deaths(IntegrationTest):

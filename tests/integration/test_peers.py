@@ -3,7 +3,7 @@
 import shutil
 import subprocess
 
-from harness import KIB, IntegrationTest, sum_values
+from harness import KIB, IntegrationTest, group, plugin, sum_values
 
 # What smem may differ by. It adds up the PSS of each mapping, rounded down to
 # a KiB each; see also IntegrationTest.assert_sums_match() on the libc.
@@ -42,14 +42,7 @@ class Smem(IntegrationTest):
         ]
         pids = [pid for shape in shapes for pid in shape.pids]
         collectd = self.start_collectd(
-            """
-            <Plugin smaps>
-              Refresh "always"
-              <Group "peers">
-                Comm "peers@"
-              </Group>
-            </Plugin>
-            """
+            plugin('Refresh "always"', group("peers", 'Comm "peers@"'))
         )
         cycle = collectd.next_cycle()
         self.assertEqual(cycle.counts("peers")[0], len(pids))

@@ -16,7 +16,9 @@ from harness import (
     DEFAULT_NAMES,
     PLUGIN_SAYS,
     IntegrationTest,
+    group,
     need_root,
+    plugin,
     read_statm,
     setpriv,
     sum_values,
@@ -26,35 +28,14 @@ from harness import (
 CAP_SYS_PTRACE = 19
 CAP_PERFMON = 38
 
-CONFIG = """
-    <Plugin smaps>
-      Report "detail"
-      Refresh "always"
-      <Group "own">
-        Comm "own@"
-      </Group>
-      <Group "foreign">
-        Comm "foreign@"
-      </Group>
-      <Group "mixed">
-        Comm "mixed@"
-      </Group>
-    </Plugin>
-"""
-
-
-# With a rule that needs to know which program a process runs.
-WITH_PROGRAM = (
-    CONFIG
-    + """
-    <Plugin smaps>
-      <Group "program">
-        Executable "*/shape"
-        Comm "program@"
-      </Group>
-    </Plugin>
-"""
+CONFIG = plugin(
+    'Report "detail"',
+    'Refresh "always"',
+    *(group(name, f'Comm "{name}@"') for name in ("own", "foreign", "mixed")),
 )
+# With a rule that needs to know which program a process runs.
+PROGRAM = group("program", 'Executable "*/shape"', 'Comm "program@"')
+WITH_PROGRAM = CONFIG + "\n" + plugin(PROGRAM)
 
 
 class Permissions(IntegrationTest):

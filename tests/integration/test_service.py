@@ -10,8 +10,10 @@ from pathlib import Path
 from harness import (
     ROOT,
     IntegrationTest,
+    group,
     need_readable,
     need_root,
+    plugin,
     setpriv,
     stage,
     unprivileged_user,
@@ -97,18 +99,11 @@ class Capabilities(IntegrationTest):
         need_readable(shape.root)
         program = stage().shape
         collectd = self.start_collectd(
-            f"""
-            <Plugin smaps>
-              Refresh "always"
-              <Group "foreign">
-                Comm "foreign@"
-                Executable "{program}"
-              </Group>
-              <Group "vforked">
-                Comm "vforked@"
-              </Group>
-            </Plugin>
-            """,
+            plugin(
+                'Refresh "always"',
+                group("foreign", 'Comm "foreign@"', f'Executable "{program}"'),
+                group("vforked", 'Comm "vforked@"'),
+            ),
             user=unprivileged_user(),
             wrapper=setpriv(*capabilities, user=unprivileged_user()),
         )
@@ -170,16 +165,11 @@ class Opened(IntegrationTest):
         state = stage().new_directory() / "state"
         words = ("-D", "-f", "-y", "-o", trace, "-e", "trace=open,openat")
         collectd = self.start_collectd(
-            f"""
-            <Plugin smaps>
-              StateFile "{state}"
-              <Group "%{{user}}-%{{unit}}">
-                Executable "*"
-                CommandLine "*"
-              </Group>
-              Other "other"
-            </Plugin>
-            """,
+            plugin(
+                f'StateFile "{state}"',
+                group("%{user}-%{unit}", 'Executable "*"', 'CommandLine "*"'),
+                'Other "other"',
+            ),
             wrapper=(strace, *words),
         )
         collectd.next_cycle()

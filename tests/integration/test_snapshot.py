@@ -18,8 +18,10 @@ from harness import (
     IntegrationTest,
     check_config,
     count_threads,
+    group,
     is_root,
     need_root,
+    plugin,
     read_rollup,
     read_statm,
     stage,
@@ -32,9 +34,7 @@ from snapshot import (
     StateFile,
     complaints,
     fill,
-    group,
     group_of,
-    plugin,
     process_of,
 )
 from test_captured import SMALL_ON_MODERN, WrittenTree, rollup_text

@@ -21,7 +21,9 @@ from harness import (
     ROLLUP_NAMES,
     IntegrationTest,
     count_threads,
+    group,
     need_root,
+    plugin,
     read_rollup,
     read_statm,
     stage,
@@ -35,16 +37,10 @@ SHARED_SLACK = 4 * MIB
 PSS_SLACK = PRIVATE_SLACK + SHARED_SLACK // 4
 
 
-def group_by_comm(name, options=""):
-    return f"""
-        <Plugin smaps>
-          Refresh "always"
-          {options}
-          <Group "{name}">
-            Comm "{name}@"
-          </Group>
-        </Plugin>
-    """
+def group_by_comm(name, *options):
+    return plugin(
+        'Refresh "always"', *options, group(name, f'Comm "{name}@"')
+    )
 
 
 class ValuesOfShapes(IntegrationTest):
@@ -58,8 +54,10 @@ class ValuesOfShapes(IntegrationTest):
         )
         return cycle
 
-    def assert_allocated(self, cycle, shape, **expected):
-        """pss=MIB and so on: what the shape has allocated, in all."""
+    def assert_allocated(self, shape, **expected):
+        """Measures it. pss=64 and so on: the MiB that it has allocated, in
+        all."""
+        cycle = self.measure(shape)
         n = len(shape.pids)
         slack = {
             "pss": n * PSS_SLACK,
@@ -68,66 +66,43 @@ class ValuesOfShapes(IntegrationTest):
             "shared": n * SHARED_SLACK,
             "swap": 0,
         }
-        for name, value in expected.items():
+        for name, mib in expected.items():
             found = cycle.memory("shaped", name)
-            self.assert_near(found, value, slack[name], name)
+            self.assert_near(found, mib * MIB, slack[name], name)
 
     def test_private_anonymous_memory_is_all_uss(self):
         shape = self.start_shape("anon", mib=64)
-        cycle = self.measure(shape)
         self.assert_allocated(
-            cycle, shape, pss=64 * MIB, uss=64 * MIB, rss=64 * MIB, shared=0
+            shape, pss=64, uss=64, rss=64, shared=0, swap=0
         )
-        self.assert_allocated(cycle, shape, swap=0)
 
     def test_private_memory_of_several_processes_adds_up(self):
         shape = self.start_shape("anon", mib=16, children=3)
-        cycle = self.measure(shape)
-        self.assert_allocated(
-            cycle, shape, pss=64 * MIB, uss=64 * MIB, rss=64 * MIB, shared=0
-        )
+        self.assert_allocated(shape, pss=64, uss=64, rss=64, shared=0)
 
     def test_memory_shared_by_children_is_in_pss_once(self):
         shape = self.start_shape("shm", mib=48, children=4)
-        cycle = self.measure(shape)
-        self.assert_allocated(
-            cycle, shape, pss=48 * MIB, uss=0, rss=192 * MIB, shared=192 * MIB
-        )
+        self.assert_allocated(shape, pss=48, uss=0, rss=192, shared=192)
 
     def test_shared_memory_with_one_user_is_uss(self):
         shape = self.start_shape("shm", mib=32, children=1)
-        cycle = self.measure(shape)
-        self.assert_allocated(
-            cycle, shape, pss=32 * MIB, uss=32 * MIB, rss=32 * MIB, shared=0
-        )
+        self.assert_allocated(shape, pss=32, uss=32, rss=32, shared=0)
 
     def test_copy_on_write_counts_what_was_copied(self):
         # 3 processes see 48 MiB each; two have rewritten 12 MiB of it, which
         # leaves the root's own 12 to the root alone.
         shape = self.start_shape("cow", mib=48, rewrite_mib=12, children=2)
-        cycle = self.measure(shape)
         self.assert_allocated(
-            cycle,
-            shape,
-            pss=(48 + 2 * 12) * MIB,
-            uss=3 * 12 * MIB,
-            rss=3 * 48 * MIB,
-            shared=3 * 36 * MIB,
+            shape, pss=48 + 2 * 12, uss=3 * 12, rss=3 * 48, shared=3 * 36
         )
 
     def test_copy_on_write_without_writes_has_no_uss(self):
         shape = self.start_shape("cow", mib=48, rewrite_mib=0, children=3)
-        cycle = self.measure(shape)
-        self.assert_allocated(
-            cycle, shape, pss=48 * MIB, uss=0, rss=192 * MIB, shared=192 * MIB
-        )
+        self.assert_allocated(shape, pss=48, uss=0, rss=192, shared=192)
 
     def test_mapped_file_is_in_pss_once(self):
         shape = self.start_shape("file", mib=32, children=3)
-        cycle = self.measure(shape)
-        self.assert_allocated(
-            cycle, shape, pss=32 * MIB, uss=0, rss=96 * MIB, shared=96 * MIB
-        )
+        self.assert_allocated(shape, pss=32, uss=0, rss=96, shared=96)
 
     def test_threads_are_counted(self):
         shape = self.start_shape("threads", threads=7)
