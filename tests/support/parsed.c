@@ -125,6 +125,15 @@ parsed parsed_find(parsed p, const char *path, const char *key,
   return NULL;
 }
 
+parsed parsed_process(parsed p, uint64_t pid) {
+  p = need(p, "processes", yajl_t_array);
+  for (size_t i = 0; i < p->u.array.len; i++)
+    if (parsed_integer(p->u.array.values[i], "pid") == pid)
+      return p->u.array.values[i];
+  fail_msg("there is no process %u", (unsigned)pid);
+  return NULL;
+}
+
 static void assert_number(parsed p, const char *path, const char *text) {
   char *unit;
   double expected = strtod(text, &unit);

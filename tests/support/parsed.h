@@ -35,6 +35,10 @@ const char *parsed_keys(parsed p, const char *path);
 parsed parsed_find(parsed p, const char *path, const char *key,
                    const char *value);
 
+/* The process of a snapshot with that pid; the test fails where there is none.
+ */
+parsed parsed_process(parsed p, uint64_t pid);
+
 /* Asserts values: "comm=g rule=1 usage.pss=14m", where 14m is 14 MiB (and k is
  * KiB) and a number without a point has to be an integer. No value has a blank
  * in it. */

@@ -49,19 +49,26 @@ static int make(void **state) {
 
 /* A process of 100 kB. Start times follow the pids. */
 static struct fake process(uint32_t pid, uint32_t ppid, const char *comm) {
-  return (struct fake){.pid = pid,
-                       .ppid = ppid,
-                       .comm = comm,
-                       .starttime = pid * 10,
-                       .start_stack = 0x7ff000000000 + pid * 0x100000UL,
-                       .private_kb = 100};
+  struct fake f = fake_process(pid, comm);
+
+  f.ppid = ppid;
+  f.starttime = pid * 10;
+  f.private_kb = 100;
+  return f;
 }
 
 static void put(struct world *w, uint32_t pid, uint32_t ppid,
                 const char *comm) {
+  world_put(w, process(pid, ppid, comm));
+}
+
+/* One that started then. */
+static void put_started(struct world *w, uint32_t pid, uint32_t ppid,
+                        const char *comm, unsigned long start) {
   struct fake f = process(pid, ppid, comm);
 
-  proctree_put(&w->tree, &f);
+  f.starttime = start;
+  world_put(w, f);
 }
 
 /* Processes as "pid ppid comm, ...". */
@@ -82,22 +89,24 @@ static void exec(struct world *w, uint32_t pid, uint32_t ppid,
   struct fake f = process(pid, ppid, comm);
 
   f.size = 999;
-  proctree_put(&w->tree, &f);
+  world_put(w, f);
 }
 
 #define HOUR 3600
 
 static void put_in_unit(struct world *w, uint32_t pid, const char *cgroup,
                         unsigned uid) {
-  struct fake f = {.pid = pid,
-                   .ppid = 1,
-                   .comm = "daemon",
-                   .starttime = pid * 10,
-                   .private_kb = 100,
-                   .cgroup = cgroup,
-                   .uid = uid};
+  struct fake f = process(pid, 1, "daemon");
 
-  proctree_put(&w->tree, &f);
+  f.cgroup = cgroup;
+  f.uid = uid;
+  world_put(w, f);
+}
+
+/* Rules for servers with their descendants, and for the rest. */
+static void group_servers(struct world *w) {
+  world_group(w, "server", "Comm", "server", NULL, NULL)->takes_children = true;
+  world_other(w, "rest");
 }
 
 WORLD_TEST(first_rule_that_matches_takes_the_process) {
@@ -168,16 +177,9 @@ WORLD_TEST(process_without_the_value_of_a_placeholder_is_passed_on) {
 
 WORLD_TEST(children_take_in_all_descendants) {
   put_all(w, "10 1 init, 20 10 server, 30 20 worker");
-  put(w, 5, 30, "script"); /* a pid that has wrapped around */
   put(w, 40, 10, "worker");
-  proctree_end(&w->tree, 5);
-  proctree_put(&w->tree, &(struct fake){.pid = 5,
-                                        .ppid = 30,
-                                        .comm = "script",
-                                        .starttime = 900,
-                                        .private_kb = 100});
-  world_group(w, "server", "Comm", "server", NULL, NULL)->takes_children = true;
-  world_other(w, "rest");
+  put_started(w, 5, 30, "script", 900); /* a pid that has wrapped around */
+  group_servers(w);
   world_run(w, 0);
   world_assert_members(w, "server=3 rest=2");
 }
@@ -211,8 +213,7 @@ WORLD_TEST(ignore_with_children_ignores_descendants) {
 WORLD_TEST(orphan_stays_with_its_family) {
   put_all(w, "20 1 server, 30 20 worker");
   world_group(w, "seen", "Comm", "renamed", NULL, NULL)->is_view = true;
-  world_group(w, "server", "Comm", "server", NULL, NULL)->takes_children = true;
-  world_other(w, "rest");
+  group_servers(w);
   world_run(w, 0);
   assert_int_equal(world_members(w, "server"), 2);
   proctree_end(&w->tree, 20);
@@ -220,20 +221,14 @@ WORLD_TEST(orphan_stays_with_its_family) {
   world_run(w, 1);
   assert_int_equal(world_members(w, "server"), 1);
   /* And when it execs, which its size shows. */
-  proctree_put(&w->tree, &(struct fake){.pid = 30,
-                                        .ppid = 1,
-                                        .comm = "renamed",
-                                        .starttime = 300,
-                                        .size = 999,
-                                        .private_kb = 100});
+  exec(w, 30, 1, "renamed");
   world_run(w, 1);
   world_assert_members(w, "seen=1 server=1 rest=0");
 }
 
 WORLD_TEST(process_that_matched_by_itself_leaves_when_it_execs) {
   put(w, 20, 1, "server");
-  world_group(w, "server", "Comm", "server", NULL, NULL)->takes_children = true;
-  world_other(w, "rest");
+  group_servers(w);
   world_run(w, 0);
   put(w, 20, 1, "something");
   world_run(w, 1);
@@ -242,8 +237,7 @@ WORLD_TEST(process_that_matched_by_itself_leaves_when_it_execs) {
 
 WORLD_TEST(family_follows_when_an_ancestor_execs) {
   put_all(w, "20 1 shell, 30 20 worker, 40 30 helper");
-  world_group(w, "server", "Comm", "server", NULL, NULL)->takes_children = true;
-  world_other(w, "rest");
+  group_servers(w);
   world_run(w, 0);
   assert_int_equal(world_members(w, "rest"), 3);
   put(w, 20, 1, "server");
@@ -258,11 +252,8 @@ WORLD_TEST(family_follows_when_an_ancestor_execs) {
 WORLD_TEST(ring_of_parents_ends) {
   put_all(w, "20 22 a, 21 20 b, 22 21 server");
   for (uint32_t pid = 20; pid <= 22; pid++)
-    proctree_put(&w->tree, &(struct fake){.pid = pid,
-                                          .ppid = pid == 20 ? 22 : pid - 1,
-                                          .comm = pid == 22 ? "server" : "x",
-                                          .starttime = 500,
-                                          .private_kb = 4});
+    put_started(w, pid, pid == 20 ? 22 : pid - 1, pid == 22 ? "server" : "x",
+                500);
   world_group(w, "server", "Comm", "server", NULL, NULL)->takes_children = true;
   world_run(w, 0);
   assert_true(world_members(w, "server") >= 1);
@@ -420,7 +411,7 @@ WORLD_TEST(names_of_any_bytes_make_one_safe_group_each) {
 static void assert_explained(struct world *w, uint32_t pid, const char *why) {
   size_t n = world_n_written(), len = 0;
   char text[256] = "-";
-  parsed d, p = NULL;
+  parsed d, p;
 
   if (!w->collector) {
     world_keep_state(w);
@@ -428,13 +419,7 @@ static void assert_explained(struct world *w, uint32_t pid, const char *why) {
   }
   world_run(w, 1);
   d = parsed_file(world_written(n)->path);
-  for (size_t i = 0; !p && i < parsed_count(d, "processes"); i++) {
-    char path[32];
-
-    snprintf(path, sizeof(path), "processes.%zu", i);
-    if (parsed_integer(parsed_get(d, path), "pid") == pid)
-      p = parsed_get(d, path);
-  }
+  p = parsed_process(d, pid);
   if (parsed_get(p, "rule"))
     snprintf(text, sizeof(text), "%u%s", (unsigned)parsed_integer(p, "rule"),
              parsed_get(p, "inherited") ? "+" : "");
@@ -682,7 +667,14 @@ static void put_long(struct world *w, uint32_t pid, uint32_t ppid,
   line[sizeof(line) - 1] = '\0';
   f.cmdline = line;
   f.size = 2000 + (unsigned char)*comm; /* by which an exec shows */
-  proctree_put(&w->tree, &f);
+  world_put(w, f);
+}
+
+/* n of them from that pid on. */
+static void put_all_long(struct world *w, uint32_t pid, uint32_t n,
+                         const char *comm) {
+  for (uint32_t i = 0; i < n; i++)
+    put_long(w, pid + i, 1, comm);
 }
 
 static unsigned unidentified(const struct world *w) {
@@ -706,8 +698,7 @@ WORLD_TEST(long_names_are_matched_behind_all_others) {
   }
   long_name_ns = MATCH_BUDGET_NS / 20;
   do {
-    for (uint32_t i = 0; i < 15; i++)
-      put_long(w, 10 + cycles * 15 + i, 1, "new");
+    put_all_long(w, 10 + cycles * 15, 15, "new");
     world_run(w, 1);
     cycles++;
     assert_int_equal(world_members(w, "ordinary"), 10);
@@ -734,8 +725,7 @@ WORLD_TEST(each_cycle_matches_at_least_a_single_process) {
   w->settings.policy.refresh = REFRESH_NEVER;
   world_group(w, "g", "CommandLine", "x*", NULL, NULL);
   world_other(w, "rest");
-  for (uint32_t i = 0; i < 5; i++)
-    put_long(w, 10 + i, 1, "x");
+  put_all_long(w, 10, 5, "x");
   long_name_ns = 2 * MATCH_BUDGET_NS;
   for (uint32_t i = 1; i <= 5; i++) {
     world_run(w, 1);
@@ -753,8 +743,7 @@ WORLD_TEST(process_that_is_matched_again_counts_in_its_old_group) {
   world_run(w, 1);
   world_assert(w, "a", "pss=102400");
   put_long(w, 90, 1, "b");
-  for (uint32_t i = 0; i < 10; i++)
-    put_long(w, 10 + i, 1, "n");
+  put_all_long(w, 10, 10, "n");
   long_name_ns = 2 * MATCH_BUDGET_NS;
   world_run(w, 1);
   world_assert(w, "a", "ps_count=1 pss=nan");
@@ -771,8 +760,7 @@ WORLD_TEST(descendants_of_a_waiting_process_wait_with_it) {
   world_group(w, "server", "CommandLine", "x*", "Comm", "server")
       ->takes_children = true;
   world_other(w, "rest");
-  for (uint32_t i = 0; i < 5; i++)
-    put_long(w, 10 + i, 1, "n");
+  put_all_long(w, 10, 5, "n");
   put_long(w, 20, 1, "server");
   put_all(w, "30 20 worker, 31 30 helper");
   long_name_ns = MATCH_BUDGET_NS;
@@ -803,8 +791,7 @@ WORLD_TEST(family_follows_an_ancestor_of_long_names) {
 /* In the cycle in which it was to follow. */
 WORLD_TEST(process_that_cannot_be_inspected_follows_later) {
   put_all(w, "20 1 shell, 30 20 worker");
-  world_group(w, "server", "Comm", "server", NULL, NULL)->takes_children = true;
-  world_other(w, "rest");
+  group_servers(w);
   world_run(w, 1);
   world_run(w, 1);
   exec(w, 20, 1, "server");
@@ -854,10 +841,6 @@ WORLD_TEST(descendants_follow_from_claim_to_claim) {
   }
 }
 
-static unsigned reads(const struct world *w) {
-  return (unsigned)world_counts(w)->rollup_reads;
-}
-
 /* Others may have come to share with it meanwhile, or gone. */
 WORLD_TEST(process_back_in_a_group_is_read_again) {
   char path[128];
@@ -867,15 +850,12 @@ WORLD_TEST(process_back_in_a_group_is_read_again) {
   snprintf(path, sizeof(path), "%s/x.pid", w->tree.root);
   proctree_write(&w->tree, "x.pid", "20\n", 3);
   world_group(w, "g", "PidFile", path, NULL, NULL);
-  world_run(w, 1);
-  assert_int_equal(reads(w), 1);
-  world_run(w, 1);
-  assert_int_equal(reads(w), 0);
+  world_run_reading(w, 1, 1);
+  world_run_reading(w, 1, 0);
   proctree_write(&w->tree, "x.pid", "99\n", 3);
   world_run(w, 1);
   assert_int_equal(world_members(w, "g"), 0);
   proctree_write(&w->tree, "x.pid", "20\n", 3);
-  world_run(w, 1);
+  world_run_reading(w, 1, 1);
   assert_int_equal(world_members(w, "g"), 1);
-  assert_int_equal(reads(w), 1);
 }

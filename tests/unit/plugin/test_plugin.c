@@ -44,6 +44,26 @@ static struct item *web_group(void) {
   return with(item("Group", "web", NULL), item("Comm", "web", NULL));
 }
 
+static struct item *web_block(void) {
+  return with(on_tree(plugin_block()), web_group());
+}
+
+/* Of which reads that hang are given up soon. */
+static struct item *impatient_block(void) {
+  return with(web_block(), number("ReadTimeout", 0.1));
+}
+
+static void start(struct item *block) {
+  assert_int_equal(configure(block), 0);
+  assert_int_equal(stub.init(), 0);
+}
+
+/* The values of one cycle, and no others. */
+static void read_once(void) {
+  stub.n_values = 0;
+  assert_int_equal(stub.read(NULL), 0);
+}
+
 static double value(const char *identifier) {
   const struct stub_value *v = stub_find(identifier);
 
@@ -70,9 +90,8 @@ FIXTURE_TEST(each_value_is_dispatched_as_documented) {
       "smaps/count-unidentified",   "smaps/count-groups_refused"};
   size_t n = LENGTH(expected);
 
-  assert_int_equal(configure(with(on_tree(plugin_block()), web_group())), 0);
-  assert_int_equal(stub.init(), 0);
-  assert_int_equal(stub.read(NULL), 0);
+  start(web_block());
+  read_once();
   assert_int_equal(stub.n_values, n);
   for (size_t i = 0; i < n; i++)
     value(expected[i]);
@@ -88,7 +107,7 @@ FIXTURE_TEST(each_value_is_dispatched_as_documented) {
 }
 
 FIXTURE_TEST(start_logs_version_and_setup_once) {
-  assert_int_equal(configure(with(on_tree(plugin_block()), web_group())), 0);
+  assert_int_equal(configure(web_block()), 0);
   assert_int_equal(stub.n_infos, 0);
   assert_int_equal(stub.init(), 0);
   assert_int_equal(stub.init(), 0);
@@ -100,16 +119,15 @@ FIXTURE_TEST(start_logs_version_and_setup_once) {
 }
 
 FIXTURE_TEST(start_that_fails_says_no_version) {
-  assert_int_equal(configure(with(on_tree(plugin_block()), web_group())), 0);
+  assert_int_equal(configure(web_block()), 0);
   proctree_end(&tree, 10);
   assert_int_not_equal(stub.init(), 0);
   assert_int_equal(stub.n_infos, 0);
 }
 
 FIXTURE_TEST(all_values_of_a_cycle_have_one_timestamp) {
-  assert_int_equal(configure(with(on_tree(plugin_block()), web_group())), 0);
-  assert_int_equal(stub.init(), 0);
-  assert_int_equal(stub.read(NULL), 0);
+  start(web_block());
+  read_once();
   for (size_t i = 0; i < stub.n_values; i++)
     assert_int_equal(stub.values[i].time, stub.now);
 }
@@ -123,9 +141,8 @@ FIXTURE_TEST(report_is_set_for_all_and_for_one_group) {
   with(block, group);
   with(block, item("Other", "rest", NULL));
   with(block, item("Report", "ps_count", NULL));
-  assert_int_equal(configure(block), 0);
-  assert_int_equal(stub.init(), 0);
-  assert_int_equal(stub.read(NULL), 0);
+  start(block);
+  read_once();
   /* The tree's MemTotal is 1 GiB. */
   assert_true(value("smaps-web/percent-pss") == 100.0 * 120 / 1048576);
   assert_true(value("smaps-web/percent-rss") == 100.0 * 140 / 1048576);
@@ -137,15 +154,14 @@ FIXTURE_TEST(without_configuration_services_are_the_groups) {
   proctree_put(&tree, &(struct fake){.pid = 11,
                                      .comm = "db",
                                      .cgroup = "/system.slice/db.service"});
-  assert_int_equal(configure(on_tree(plugin_block())), 0);
-  assert_int_equal(stub.init(), 0);
-  assert_int_equal(stub.read(NULL), 0);
+  start(on_tree(plugin_block()));
+  read_once();
   assert_true(value("smaps-db.service/ps_count") == 1);
   assert_true(value("smaps-other/ps_count") == 1);
 }
 
 FIXTURE_TEST(blocks_add_up) {
-  assert_int_equal(configure(with(on_tree(plugin_block()), web_group())), 0);
+  assert_int_equal(configure(web_block()), 0);
   assert_int_equal(configure(with(plugin_block(), item("Process", "db", NULL))),
                    0);
   assert_int_equal(stub.init(), 0);
@@ -163,9 +179,8 @@ FIXTURE_TEST(process_options_are_those_of_the_processes_plugin) {
                                      .cmdline = "php-fpm: pool www"});
   with(block, item("PROCESS", "100%{x}", NULL));
   with(block, item("processmatch", "php", "^web$", NULL));
-  assert_int_equal(configure(block), 0);
-  assert_int_equal(stub.init(), 0);
-  assert_int_equal(stub.read(NULL), 0);
+  start(block);
+  read_once();
   assert_true(value("smaps-100%{x}/ps_count") == 1);
   /* It has no command line, so its name is matched. */
   assert_true(value("smaps-php/ps_count") == 1);
@@ -173,9 +188,8 @@ FIXTURE_TEST(process_options_are_those_of_the_processes_plugin) {
 
 FIXTURE_TEST(unknown_values_are_dispatched_as_nan) {
   proctree_write(&tree, "10/smaps_rollup", "Rss: x\n", 7);
-  assert_int_equal(configure(with(on_tree(plugin_block()), web_group())), 0);
-  assert_int_equal(stub.init(), 0);
-  assert_int_equal(stub.read(NULL), 0);
+  start(web_block());
+  read_once();
   assert_true(isnan(value("smaps-web/memory-pss")));
   assert_true(value("smaps-web/ps_count") == 1);
   assert_true(value("smaps-web/count-unreadable") == 1);
@@ -185,8 +199,7 @@ FIXTURE_TEST(unknown_values_are_dispatched_as_nan) {
  */
 
 FIXTURE_TEST(read_fails_only_without_a_proc_tree) {
-  assert_int_equal(configure(with(on_tree(plugin_block()), web_group())), 0);
-  assert_int_equal(stub.init(), 0);
+  start(web_block());
   proctree_end(&tree, 10);
   for (int i = 0; i < 3; i++)
     assert_int_not_equal(stub.read(NULL), 0);
@@ -201,11 +214,9 @@ FIXTURE_TEST(read_fails_only_without_a_proc_tree) {
 
 FIXTURE_TEST(trouble_is_said_once_an_hour) {
   proctree_write(&tree, "10/smaps_rollup", "Rss: x\n", 7);
-  assert_int_equal(configure(with(on_tree(plugin_block()), web_group())), 0);
-  assert_int_equal(stub.init(), 0);
+  start(web_block());
   for (int i = 0; i < 100; i++) {
-    assert_int_equal(stub.read(NULL), 0);
-    stub.n_values = 0;
+    read_once();
     stub.now += TIME_T_TO_CDTIME_T(10);
   }
   assert_int_equal(stub.n_logs, 1);
@@ -219,11 +230,9 @@ FIXTURE_TEST(a_clock_that_jumps_does_no_harm) {
   const long long jumps[] = {3, -86400, 1, 400 * 86400LL, -5, 0, 0};
 
   proctree_write(&tree, "10/smaps_rollup", "Rss: x\n", 7);
-  assert_int_equal(configure(with(on_tree(plugin_block()), web_group())), 0);
-  assert_int_equal(stub.init(), 0);
+  start(web_block());
   for (size_t i = 0; i < LENGTH(jumps); i++) {
-    stub.n_values = 0;
-    assert_int_equal(stub.read(NULL), 0);
+    read_once();
     assert_int_equal(stub_find("smaps-web/ps_count")->time, stub.now);
     assert_true(value("smaps/duration-cycle") < 60);
     /* The first, and another one when more than an hour has passed. */
@@ -234,21 +243,16 @@ FIXTURE_TEST(a_clock_that_jumps_does_no_harm) {
 
 /* Reads once and again until the process is no longer hung. */
 static void read_until_well(void) {
-  do {
-    stub.n_values = 0;
-    assert_int_equal(stub.read(NULL), 0);
-  } while (value("smaps/count-hung") > 0);
+  do
+    read_once();
+  while (value("smaps/count-hung") > 0);
 }
 
 FIXTURE_TEST(process_that_hangs_is_named_once) {
   proctree_hang(&tree, "10/smaps_rollup");
-  assert_int_equal(configure(with(with(on_tree(plugin_block()), web_group()),
-                                  number("ReadTimeout", 0.1))),
-                   0);
-  assert_int_equal(stub.init(), 0);
+  start(impatient_block());
   for (int i = 0; i < 3; i++) {
-    stub.n_values = 0;
-    assert_int_equal(stub.read(NULL), 0);
+    read_once();
     assert_true(value("smaps/count-hung") == 1);
     assert_true(value("smaps-web/ps_count") == 1);
     assert_true(value("smaps-web/count-unreadable") == 0);
@@ -269,14 +273,9 @@ FIXTURE_TEST(hang_of_all_readers_is_logged_until_a_reader_is_free) {
     snprintf(path, sizeof(path), "%u/smaps_rollup", pid);
     proctree_hang(&tree, path);
   }
-  assert_int_equal(configure(with(with(on_tree(plugin_block()), web_group()),
-                                  number("ReadTimeout", 0.1))),
-                   0);
-  assert_int_equal(stub.init(), 0);
-  for (int i = 0; i < 3; i++) {
-    stub.n_values = 0;
-    assert_int_equal(stub.read(NULL), 0);
-  }
+  start(impatient_block());
+  for (int i = 0; i < 3; i++)
+    read_once();
   assert_int_equal(stub.n_logs, 2);
   assert_non_null(strstr(stub.logs[0], "3 more"));
   assert_non_null(strstr(stub.logs[1], "4 reads hang"));
@@ -296,8 +295,7 @@ FIXTURE_TEST(max_groups_is_said_once) {
   proctree_put(&tree, &(struct fake){.pid = 11, .comm = "b\nd"});
   with(block, with(item("Group", "%{comm}", NULL), item("Comm", "*", NULL)));
   with(block, number("MaxGroups", 1));
-  assert_int_equal(configure(block), 0);
-  assert_int_equal(stub.init(), 0);
+  start(block);
   for (int i = 0; i < 5; i++)
     assert_int_equal(stub.read(NULL), 0);
   assert_int_equal(stub.n_logs, 1);
@@ -314,124 +312,118 @@ static void assert_says(const char *line, const char *words) {
     fail_msg("\"%s\" is not in: %s", words, line);
 }
 
-/* One line, with all of the words in it. */
-static void assert_refused(struct item *block, const char *a, const char *b,
-                           const char *c) {
+/* In one line, that says what is wrong and what was expected. */
+static void assert_refused(struct item *block, const char *what,
+                           const char *reason) {
   stub_clear();
   assert_int_not_equal(configure(block), 0);
   assert_int_equal(stub.n_logs, 1);
   assert_int_equal(stub.levels[0], LOG_ERR);
-  assert_says(stub.logs[0], a);
-  assert_says(stub.logs[0], b);
-  assert_says(stub.logs[0], c);
+  assert_says(stub.logs[0], what);
+  assert_says(stub.logs[0], "expected");
+  assert_says(stub.logs[0], reason);
   assert_null(strchr(stub.logs[0], '\n'));
 }
 
+static struct item *in_plugin(struct item *it) {
+  return with(plugin_block(), it);
+}
+
 static struct item *in_group(struct item *it) {
-  return with(plugin_block(), with(item("Group", "g", NULL), it));
+  return in_plugin(with(item("Group", "g", NULL), it));
 }
 
 FIXTURE_TEST(mistakes_are_named_with_option_value_and_reason) {
-  assert_refused(with(plugin_block(), item("MaxGrups", "5", NULL)),
-                 "MaxGrups \"5\"", "expected", "did you mean MaxGroups?");
+  assert_refused(in_plugin(item("MaxGrups", "5", NULL)), "MaxGrups \"5\"",
+                 "did you mean MaxGroups?");
   assert_refused(in_group(item("Com", "x", NULL)), "<Group \"g\">: Com \"x\"",
-                 "expected", "did you mean Comm?");
+                 "did you mean Comm?");
   assert_refused(in_group(item("PidFileMatch", "x", NULL)), "PidFileMatch",
-                 "expected", "no such option");
-  assert_refused(in_group(item("Comm", NULL)), "Comm", "expected",
-                 "one string");
+                 "no such option");
+  assert_refused(in_group(item("Comm", NULL)), "Comm", "one string");
   assert_refused(in_group(item("Comm", "a", "b", NULL)), "Comm \"a\" \"b\"",
-                 "expected", "one string");
-  assert_refused(in_group(number("User", 1000)), "User 1000", "expected",
+                 "one string");
+  assert_refused(in_group(number("User", 1000)), "User 1000",
                  "string in quotes");
   assert_refused(in_group(item("Children", "perhaps", NULL)),
-                 "Children \"perhaps\"", "expected", "true or false");
+                 "Children \"perhaps\"", "true or false");
   assert_refused(in_group(item("CommMatch", "(", NULL)), "CommMatch \"(\"",
-                 "regular expression", "Unmatched");
-  assert_refused(in_group(item("Comm", "[a", NULL)), "Comm \"[a\"", "glob",
-                 "']'");
+                 "regular expression: Unmatched");
+  assert_refused(in_group(item("Comm", "[a", NULL)), "Comm \"[a\"",
+                 "glob: '[' without its ']'");
   assert_refused(in_group(item("Comm", "new\nline[", NULL)),
-                 "\"new\\x0aline[\"", "expected", "glob");
-  assert_refused(with(plugin_block(), item("Group", "g", NULL)), "Group \"g\"",
-                 "expected", "selector");
-  assert_refused(with(plugin_block(), item("Ignore", NULL)), "Ignore",
-                 "expected", "selector");
-  assert_refused(with(plugin_block(),
-                      with(item("Ignore", "x", NULL), item("Comm", "a", NULL))),
-                 "Ignore \"x\"", "expected", "no name");
-  assert_refused(with(plugin_block(), with(item("Group", "%{7}", NULL),
-                                           item("CommMatch", "(a)", NULL))),
-                 "Group \"%{7}\"", "expected 7 captures", "(a)");
-  assert_refused(with(plugin_block(), with(item("Group", "%{uint}", NULL),
-                                           item("Comm", "a", NULL))),
-                 "Group \"%{uint}\"", "expected", "did you mean %{unit}");
-  assert_refused(with(plugin_block(), number("MaxGroups", 0)), "MaxGroups 0",
-                 "expected", "from 1 to");
-  assert_refused(with(plugin_block(), number("MaxGroups", -3)), "MaxGroups -3",
-                 "expected", "from 1 to");
-  assert_refused(with(plugin_block(), number("MaxGroups", 1e30)),
-                 "MaxGroups 1e+30", "expected", "from 1 to");
-  assert_refused(with(plugin_block(), item("ProcRoot", "/nowhere", NULL)),
-                 "ProcRoot \"/nowhere\"", "expected", "proc file system");
-  assert_refused(with(plugin_block(), item("Report", "psss", NULL)),
-                 "Report \"psss\"", "expected", "did you mean \"pss\"?");
-  assert_refused(with(plugin_block(), item("Report", NULL)), "Report",
-                 "expected", "string");
-  assert_refused(with(plugin_block(), item("Refresh", "sometimes", NULL)),
-                 "Refresh \"sometimes\"", "expected", "\"adaptive\"");
-  assert_refused(with(plugin_block(), number("ReadBudget", -1)),
-                 "ReadBudget -1", "expected", "milliseconds from 0");
-  assert_refused(in_group(number("MaxAge", 0)), "MaxAge 0", "expected",
-                 "seconds from 1");
+                 "\"new\\x0aline[\"", "glob");
+  assert_refused(in_plugin(item("Group", "g", NULL)), "Group \"g\"",
+                 "selector");
+  assert_refused(in_plugin(item("Ignore", NULL)), "Ignore", "selector");
+  assert_refused(
+      in_plugin(with(item("Ignore", "x", NULL), item("Comm", "a", NULL))),
+      "Ignore \"x\"", "no name");
+  assert_refused(in_plugin(with(item("Group", "%{7}", NULL),
+                                item("CommMatch", "(a)", NULL))),
+                 "Group \"%{7}\"", "expected 7 captures in \"(a)\"");
+  assert_refused(
+      in_plugin(with(item("Group", "%{uint}", NULL), item("Comm", "a", NULL))),
+      "Group \"%{uint}\"", "did you mean %{unit}");
+  assert_refused(in_plugin(number("MaxGroups", 0)), "MaxGroups 0", "from 1 to");
+  assert_refused(in_plugin(number("MaxGroups", -3)), "MaxGroups -3",
+                 "from 1 to");
+  assert_refused(in_plugin(number("MaxGroups", 1e30)), "MaxGroups 1e+30",
+                 "from 1 to");
+  assert_refused(in_plugin(item("ProcRoot", "/nowhere", NULL)),
+                 "ProcRoot \"/nowhere\"", "proc file system");
+  assert_refused(in_plugin(item("Report", "psss", NULL)), "Report \"psss\"",
+                 "did you mean \"pss\"?");
+  assert_refused(in_plugin(item("Report", NULL)), "Report", "string");
+  assert_refused(in_plugin(item("Refresh", "sometimes", NULL)),
+                 "Refresh \"sometimes\"", "\"adaptive\"");
+  assert_refused(in_plugin(number("ReadBudget", -1)), "ReadBudget -1",
+                 "milliseconds from 0");
+  assert_refused(in_group(number("MaxAge", 0)), "MaxAge 0", "seconds from 1");
   assert_refused(in_group(number("MaxLockHold", 1e9)), "MaxLockHold 1000000000",
-                 "expected", "milliseconds from 0.1");
-  assert_refused(with(plugin_block(), number("ReadTimeout", 0)),
-                 "ReadTimeout 0", "expected", "seconds from 0.1 to 60");
-  assert_refused(with(plugin_block(), number("ReadTimeout", 61)),
-                 "ReadTimeout 61", "expected", "seconds from 0.1 to 60");
+                 "milliseconds from 0.1");
+  assert_refused(in_plugin(number("ReadTimeout", 0)), "ReadTimeout 0",
+                 "seconds from 0.1 to 60");
+  assert_refused(in_plugin(number("ReadTimeout", 61)), "ReadTimeout 61",
+                 "seconds from 0.1 to 60");
   assert_refused(in_group(number("ReadTimeout", 1)), "ReadTimeout 1",
-                 "expected", "no such option");
-  assert_refused(in_group(number("ReadBudget", 5)), "ReadBudget 5", "expected",
                  "no such option");
-  assert_refused(with(plugin_block(), item("ProcessMatch", "x", NULL)),
-                 "ProcessMatch \"x\"", "expected", "regular expression");
-  assert_refused(
-      with(plugin_block(), item("Process", "sixteen-letters-", NULL)),
-      "Process \"sixteen-letters-\"", "expected", "15 bytes");
-  assert_refused(with(plugin_block(), item("Other", "%{user}", NULL)),
-                 "Other \"%{user}\"", "expected", "without placeholders");
-  assert_refused(
-      with(plugin_block(), with(item("MaxGroups", NULL), item("x", "y", NULL))),
-      "MaxGroups", "expected", "not a block");
+  assert_refused(in_group(number("ReadBudget", 5)), "ReadBudget 5",
+                 "no such option");
+  assert_refused(in_plugin(item("ProcessMatch", "x", NULL)),
+                 "ProcessMatch \"x\"", "regular expression");
+  assert_refused(in_plugin(item("Process", "sixteen-letters-", NULL)),
+                 "Process \"sixteen-letters-\"", "15 bytes");
+  assert_refused(in_plugin(item("Other", "%{user}", NULL)), "Other \"%{user}\"",
+                 "without placeholders");
+  assert_refused(in_plugin(with(item("MaxGroups", NULL), item("x", "y", NULL))),
+                 "MaxGroups", "not a block");
 }
 
 /* Whichever of them comes first. */
 FIXTURE_TEST(max_lock_hold_above_read_timeout_is_refused) {
   struct item *block;
 
-  assert_refused(with(plugin_block(), number("MaxLockHold", 1001)),
-                 "MaxLockHold 1001:", "expected", "1000 milliseconds");
-  block = with(plugin_block(), number("MaxLockHold", 300));
+  assert_refused(in_plugin(number("MaxLockHold", 1001)),
+                 "MaxLockHold 1001:", "1000 milliseconds");
+  block = in_plugin(number("MaxLockHold", 300));
   assert_refused(with(block, number("ReadTimeout", 0.2)),
-                 "MaxLockHold 300:", "expected",
-                 "200 milliseconds of ReadTimeout");
-  block = with(plugin_block(), number("ReadTimeout", 0.2));
+                 "MaxLockHold 300:", "200 milliseconds of ReadTimeout");
+  block = in_plugin(number("ReadTimeout", 0.2));
   assert_refused(with(block, number("MaxLockHold", 300)),
-                 "MaxLockHold 300:", "expected",
-                 "200 milliseconds of ReadTimeout");
+                 "MaxLockHold 300:", "200 milliseconds of ReadTimeout");
 }
 
 FIXTURE_TEST(max_lock_hold_of_a_group_above_read_timeout_is_refused) {
   for (int is_before = 0; is_before < 2; is_before++) {
     struct item *block = plugin_block();
-    struct item *g = with(item("Group", "g", NULL), item("Comm", "a", NULL));
 
     if (is_before)
       with(block, number("ReadTimeout", 2));
-    with(block, with(g, number("MaxLockHold", 5000)));
+    with(block, with(web_group(), number("MaxLockHold", 5000)));
     if (!is_before)
       with(block, number("ReadTimeout", 2));
-    assert_refused(block, "<Group \"g\">: MaxLockHold 5000:", "expected",
+    assert_refused(block, "<Group \"web\">: MaxLockHold 5000:",
                    "2000 milliseconds of ReadTimeout");
     assert_int_equal(stub.shutdown(), 0);
   }
@@ -439,35 +431,30 @@ FIXTURE_TEST(max_lock_hold_of_a_group_above_read_timeout_is_refused) {
 
 FIXTURE_TEST(read_timeout_below_a_max_lock_hold_of_before_is_refused) {
   assert_int_equal(
-      configure(with(plugin_block(), with(with(item("Group", "g", NULL),
-                                               item("Comm", "a", NULL)),
-                                          number("MaxLockHold", 900)))),
+      configure(
+          with(plugin_block(), with(web_group(), number("MaxLockHold", 900)))),
       0);
-  assert_refused(with(plugin_block(), number("ReadTimeout", 0.5)),
-                 "ReadTimeout 0.5:", "expected at least", "0.9 seconds");
+  assert_refused(in_plugin(number("ReadTimeout", 0.5)),
+                 "ReadTimeout 0.5:", "expected at least the 0.9 seconds");
 }
 
 FIXTURE_TEST(max_lock_hold_up_to_read_timeout_is_fine) {
-  assert_int_equal(
-      configure(with(with(plugin_block(), number("MaxLockHold", 2000)),
-                     number("ReadTimeout", 2))),
-      0);
+  struct item *block = in_plugin(number("MaxLockHold", 2000));
+
+  assert_int_equal(configure(with(block, number("ReadTimeout", 2))), 0);
   /* The last of two options of the same name holds. */
-  assert_int_equal(
-      configure(with(with(plugin_block(), number("MaxLockHold", 5000)),
-                     number("MaxLockHold", 50))),
-      0);
+  block = in_plugin(number("MaxLockHold", 5000));
+  assert_int_equal(configure(with(block, number("MaxLockHold", 50))), 0);
   assert_int_equal(stub.n_logs, 0);
 }
 
 FIXTURE_TEST(names_that_two_groups_give_are_refused) {
-  assert_int_equal(configure(with(plugin_block(), web_group())), 0);
-  assert_refused(with(plugin_block(), web_group()), "Group \"web\"", "expected",
+  assert_int_equal(configure(in_plugin(web_group())), 0);
+  assert_refused(in_plugin(web_group()), "Group \"web\"", "no group above");
+  assert_refused(in_plugin(item("Process", "web", NULL)), "Process \"web\"",
                  "no group above");
-  assert_refused(with(plugin_block(), item("Process", "web", NULL)),
-                 "Process \"web\"", "expected", "no group above");
-  assert_refused(with(plugin_block(), item("Other", "web", NULL)),
-                 "Other \"web\"", "expected", "no group above");
+  assert_refused(in_plugin(item("Other", "web", NULL)), "Other \"web\"",
+                 "no group above");
 }
 
 FIXTURE_TEST(stopping_without_having_started_is_fine) {

@@ -75,21 +75,7 @@ static void set_text(struct rule *r, const char *text) {
   assert_int_equal(rule_set_text(r, text), 0);
 }
 
-/* The process with that pid. */
-static parsed of(parsed d, uint64_t pid) {
-  parsed p = NULL;
-
-  for (size_t i = 0; i < parsed_count(d, "processes"); i++) {
-    char path[32];
-
-    snprintf(path, sizeof(path), "processes.%zu", i);
-    if (parsed_integer(parsed_get(d, path), "pid") == pid)
-      p = parsed_get(d, path);
-  }
-  if (!p)
-    fail_msg("there is no process %u", (unsigned)pid);
-  return p;
-}
+static parsed of(parsed d, uint64_t pid) { return parsed_process(d, pid); }
 
 static void assert_source(parsed d, uint64_t pid, const char *source) {
   assert_string_equal(parsed_string(of(d, pid), "source"), source);
@@ -109,8 +95,7 @@ WORLD_TEST(head_says_what_of_and_when) {
   parsed d;
 
   assert_int_equal(uname(&system), 0);
-  world_put(w, process(10, "g"));
-  group(w, "g");
+  world_watch(w, process(10, "g"));
   next_state(w);
   d = next_state(w);
   assert_string_equal(parsed_keys(d, ""),
@@ -136,8 +121,7 @@ WORLD_TEST(unknown_fields_of_the_head_are_left_out) {
   proctree_unlink(&w->tree, "meminfo");
   free(w->settings.host);
   w->settings.host = NULL;
-  world_put(w, process(10, "g"));
-  group(w, "g");
+  world_watch(w, process(10, "g"));
   d = next_state(w);
   assert_lacks(d, "mem_total");
   assert_lacks(d, "mem_available");
@@ -196,8 +180,7 @@ WORLD_TEST(a_group_has_its_sums) {
 }
 
 WORLD_TEST(usage_has_the_names_of_the_page) {
-  world_put(w, process(10, "g"));
-  group(w, "g");
+  world_watch(w, process(10, "g"));
   assert_string_equal(
       parsed_keys(next_state(w), "groups.0.usage"),
       "pss uss rss shared swap pss_anon pss_file pss_shmem pss_dirty "
@@ -214,9 +197,8 @@ WORLD_TEST(a_field_that_the_kernel_lacks_is_left_out) {
       "Private_Dirty: 6144 kB\nSwapPss: 0 kB\n";
   parsed d;
 
-  world_put(w, process(10, "g"));
+  world_watch(w, process(10, "g"));
   proctree_write(&w->tree, "10/smaps_rollup", rollup, sizeof(rollup) - 1);
-  group(w, "g");
   d = next_state(w);
   assert_string_equal(parsed_keys(d, "groups.0.usage"),
                       "pss uss rss shared swap private_clean private_dirty "
@@ -252,8 +234,7 @@ WORLD_TEST(a_group_that_was_never_read_has_no_pss) {
   parsed d;
 
   w->settings.policy.refresh = REFRESH_NEVER;
-  world_put(w, process(10, "g"));
-  group(w, "g");
+  world_watch(w, process(10, "g"));
   d = next_state(w);
   assert_lacks(d, "groups.0.age");
   assert_lacks(d, "groups.0.usage.pss");
@@ -396,8 +377,7 @@ WORLD_TEST(an_estimate_has_an_age_and_a_doubt) {
   parsed p;
 
   w->settings.policy.refresh = REFRESH_ADAPTIVE;
-  world_put(w, f);
-  group(w, "g");
+  world_watch(w, f);
   assert_source(next_state(w), 10, "read");
   f.private_kb += 4;
   world_put(w, f);
@@ -415,8 +395,7 @@ WORLD_TEST(what_was_never_read_is_guessed_and_put_off) {
 
   w->settings.policy.refresh = REFRESH_ADAPTIVE;
   w->settings.read_budget_ns = 0;
-  world_put(w, process(10, "g"));
-  group(w, "g");
+  world_watch(w, process(10, "g"));
   p = of(next_state(w), 10);
   parsed_assert(p, "source=guessed deferred=budget pss_error=8m");
   assert_lacks(p, "age");
@@ -430,9 +409,8 @@ WORLD_TEST(a_very_large_reading_is_kept) {
       "Private_Dirty: 6144 kB\nReferenced: 5000000000 kB\n";
   parsed d;
 
-  world_put(w, process(10, "g"));
+  world_watch(w, process(10, "g"));
   proctree_write(&w->tree, "10/smaps_rollup", rollup, sizeof(rollup) - 1);
-  group(w, "g");
   d = next_state(w);
   assert_source(d, 10, "read");
   assert_int_equal(parsed_integer(d, "groups.0.usage.referenced"),
@@ -578,12 +556,15 @@ static const struct fake_mapping some_mappings[] = {
 };
 #define SOME LENGTH(some_mappings)
 
+static void watch_mapped(struct world *w) {
+  world_watch(w, process(10, "g"));
+  proctree_put_smaps(&w->tree, 10, some_mappings, SOME);
+}
+
 WORLD_TEST(a_capture_says_why_it_was_made) {
   parsed d;
 
-  world_put(w, process(10, "g"));
-  proctree_put_smaps(&w->tree, 10, some_mappings, SOME);
-  group(w, "g");
+  watch_mapped(w);
   d = capture(w, "g");
   assert_string_equal(parsed_keys(d, ""),
                       "format version plugin_version host time interval kernel "
@@ -609,8 +590,7 @@ WORLD_TEST(a_trigger_without_a_value_prints_no_value) {
                     {SEVERITY_WARNING, "warning"},
                     {SEVERITY_FAILURE, "failure"}};
 
-  world_put(w, process(10, "g"));
-  group(w, "g");
+  world_watch(w, process(10, "g"));
   w->settings.capture.cooldown_ns = 0;
   capture(w, "g");
   for (size_t i = 0; i < 3; i++) {
@@ -659,9 +639,7 @@ WORLD_TEST(mappings_add_up_to_the_usage_to_the_byte) {
 
   /* So that it would be an estimate by now. */
   w->settings.policy.refresh = REFRESH_ADAPTIVE;
-  world_put(w, process(10, "g"));
-  proctree_put_smaps(&w->tree, 10, some_mappings, SOME);
-  group(w, "g");
+  watch_mapped(w);
   d = capture(w, "g");
   p = of(d, 10);
   assert_string_equal(parsed_string(p, "source"), "read");
@@ -690,9 +668,8 @@ WORLD_TEST(unknown_fields_of_a_mapping_are_left_out) {
       "Shared_Clean: 0 kB\nShared_Dirty: 0 kB\nPrivate_Clean: 0 kB\n"
       "Private_Dirty: 4 kB\n";
 
-  world_put(w, process(10, "g"));
+  world_watch(w, process(10, "g"));
   proctree_write(&w->tree, "10/smaps", smaps, sizeof(smaps) - 1);
-  group(w, "g");
   assert_string_equal(parsed_keys(of(capture(w, "g"), 10), "mappings.0"),
                       "name permissions vmas size rss pss shared_clean "
                       "shared_dirty private_clean private_dirty ");
@@ -703,9 +680,7 @@ WORLD_TEST(mappings_beyond_the_top_are_summed_without_a_name) {
   parsed p;
 
   w->settings.capture.top_mappings = 2;
-  world_put(w, process(10, "g"));
-  proctree_put_smaps(&w->tree, 10, some_mappings, SOME);
-  group(w, "g");
+  watch_mapped(w);
   p = of(capture(w, "g"), 10);
   assert_int_equal(parsed_count(p, "mappings"), 3);
   assert_mappings_are_the_usage(p);
