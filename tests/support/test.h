@@ -48,6 +48,20 @@
   TEST_ADD(name, setup, teardown)                                              \
   static void name(__attribute__((unused)) parameter)
 
+/* Defines make() and unmake() for TEST_WITH(): the fixture is an object that
+ * begin() makes, given where it is, and that done() ends. */
+#define TEST_OBJECT(type, begin, done)                                         \
+  static int make(void **state) {                                              \
+    static type object;                                                        \
+    begin(&object);                                                            \
+    *state = &object;                                                          \
+    return 0;                                                                  \
+  }                                                                            \
+  static int unmake(void **state) {                                            \
+    done(*state);                                                              \
+    return 0;                                                                  \
+  }
+
 /* Runs around all tests of the file; NULL for nothing. */
 #define TEST_GROUP(setup, teardown)                                            \
   __attribute__((constructor)) static void add_group(void) {                   \

@@ -16,6 +16,9 @@
 #define ENDLESS ((double)INFINITY)
 #define BIT(attribute) (1U << ATTRIBUTE_##attribute)
 
+TEST_OBJECT(struct settings, settings_init, settings_done)
+#define SETTINGS_TEST(name) TEST_WITH(name, make, unmake, struct settings *s)
+
 /* A rule with one selector, or with none; name NULL for Ignore. */
 static struct rule make_rule(const char *name, const char *comm) {
   struct config_error reason = {""};
@@ -72,105 +75,82 @@ static void check_default_rule(const struct rule *r) {
   assert_false(r->is_view);
 }
 
-TEST(an_empty_configuration_makes_a_group_for_each_service_and_other) {
-  struct settings s;
-
-  settings_init(&s);
-  assert_int_equal(settings_finish(&s), 0);
-  assert_string_equal(s.proc_root, "/proc");
-  assert_int_equal(s.n_rules, 1);
-  check_default_rule(&s.rules[0]);
-  assert_true(is_called(&s.other, "other"));
-  assert_int_equal(s.max_groups, 200);
-  assert_int_equal(s.read_timeout_ns, NS_PER_S);
-  assert_true(s.report.metrics == metric_default_set());
-  assert_int_equal(s.report.absolute, CHOICE_YES);
-  assert_int_equal(s.report.percentage, CHOICE_NO);
-  assert_int_equal(settings_attributes(&s), BIT(UNIT));
-  assert_false(settings_has_children_rules(&s));
-  settings_done(&s);
+SETTINGS_TEST(an_empty_configuration_makes_a_group_for_each_service_and_other) {
+  assert_int_equal(settings_finish(s), 0);
+  assert_string_equal(s->proc_root, "/proc");
+  assert_int_equal(s->n_rules, 1);
+  check_default_rule(&s->rules[0]);
+  assert_true(is_called(&s->other, "other"));
+  assert_int_equal(s->max_groups, 200);
+  assert_int_equal(s->read_timeout_ns, NS_PER_S);
+  assert_true(s->report.metrics == metric_default_set());
+  assert_int_equal(s->report.absolute, CHOICE_YES);
+  assert_int_equal(s->report.percentage, CHOICE_NO);
+  assert_int_equal(settings_attributes(s), BIT(UNIT));
+  assert_false(settings_has_children_rules(s));
 }
 
-TEST(ignore_comes_before_the_default_groups) {
-  struct settings s;
-
-  settings_init(&s);
-  add(&s, NULL);
-  add(&s, NULL);
-  assert_int_equal(settings_finish(&s), 0);
-  assert_int_equal(s.n_rules, 3);
-  assert_true(s.rules[0].is_ignore);
-  assert_true(s.rules[1].is_ignore);
-  check_default_rule(&s.rules[2]);
-  assert_true(is_called(&s.other, "other"));
-  settings_done(&s);
+SETTINGS_TEST(ignore_comes_before_the_default_groups) {
+  add(s, NULL);
+  add(s, NULL);
+  assert_int_equal(settings_finish(s), 0);
+  assert_int_equal(s->n_rules, 3);
+  assert_true(s->rules[0].is_ignore);
+  assert_true(s->rules[1].is_ignore);
+  check_default_rule(&s->rules[2]);
+  assert_true(is_called(&s->other, "other"));
 }
 
-TEST(other_is_kept_where_it_is_given) {
-  struct settings s;
-
-  settings_init(&s);
-  set_other(&s, "the rest");
-  assert_int_equal(settings_finish(&s), 0);
-  check_default_rule(&s.rules[0]);
-  assert_true(is_called(&s.other, "the rest"));
-  settings_done(&s);
+SETTINGS_TEST(other_is_kept_where_it_is_given) {
+  set_other(s, "the rest");
+  assert_int_equal(settings_finish(s), 0);
+  check_default_rule(&s->rules[0]);
+  assert_true(is_called(&s->other, "the rest"));
 }
 
-TEST(a_group_leaves_no_room_for_defaults) {
-  struct settings s;
-
-  settings_init(&s);
-  add(&s, "web");
-  add(&s, NULL);
-  assert_int_equal(settings_finish(&s), 0);
-  assert_int_equal(s.n_rules, 2);
-  assert_true(is_called(&s.rules[0], "web"));
-  assert_int_equal(s.other.name.n, 0);
-  settings_done(&s);
+SETTINGS_TEST(a_group_leaves_no_room_for_defaults) {
+  add(s, "web");
+  add(s, NULL);
+  assert_int_equal(settings_finish(s), 0);
+  assert_int_equal(s->n_rules, 2);
+  assert_true(is_called(&s->rules[0], "web"));
+  assert_int_equal(s->other.name.n, 0);
 }
 
-TEST(groups_inherit_what_they_do_not_set) {
+SETTINGS_TEST(groups_inherit_what_they_do_not_set) {
   const metric_set pss = 1, uss = 2;
-  struct settings s;
 
-  settings_init(&s);
-  add(&s, "before");
-  add(&s, "own");
-  s.rules[1].report = (struct report){.metrics = pss, .absolute = CHOICE_NO};
-  set_other(&s, "other");
-  s.report.metrics = uss;
-  s.report.percentage = CHOICE_YES;
-  add(&s, "behind");
-  s.rules[2].report.percentage = CHOICE_NO;
-  assert_int_equal(settings_finish(&s), 0);
+  add(s, "before");
+  add(s, "own");
+  s->rules[1].report = (struct report){.metrics = pss, .absolute = CHOICE_NO};
+  set_other(s, "other");
+  s->report.metrics = uss;
+  s->report.percentage = CHOICE_YES;
+  add(s, "behind");
+  s->rules[2].report.percentage = CHOICE_NO;
+  assert_int_equal(settings_finish(s), 0);
 
-  assert_true(s.report.metrics == uss);
-  assert_int_equal(s.report.absolute, CHOICE_YES);
-  assert_memory_equal(&s.rules[0].report, &s.report, sizeof(s.report));
-  assert_memory_equal(&s.other.report, &s.report, sizeof(s.report));
-  assert_true(s.rules[1].report.metrics == pss);
-  assert_int_equal(s.rules[1].report.absolute, CHOICE_NO);
-  assert_int_equal(s.rules[1].report.percentage, CHOICE_YES);
-  assert_true(s.rules[2].report.metrics == uss);
-  assert_int_equal(s.rules[2].report.absolute, CHOICE_YES);
-  assert_int_equal(s.rules[2].report.percentage, CHOICE_NO);
-  settings_done(&s);
+  assert_true(s->report.metrics == uss);
+  assert_int_equal(s->report.absolute, CHOICE_YES);
+  assert_memory_equal(&s->rules[0].report, &s->report, sizeof(s->report));
+  assert_memory_equal(&s->other.report, &s->report, sizeof(s->report));
+  assert_true(s->rules[1].report.metrics == pss);
+  assert_int_equal(s->rules[1].report.absolute, CHOICE_NO);
+  assert_int_equal(s->rules[1].report.percentage, CHOICE_YES);
+  assert_true(s->rules[2].report.metrics == uss);
+  assert_int_equal(s->rules[2].report.absolute, CHOICE_YES);
+  assert_int_equal(s->rules[2].report.percentage, CHOICE_NO);
 }
 
-TEST(default_groups_inherit_too) {
-  struct settings s;
-
-  settings_init(&s);
-  s.report.percentage = CHOICE_YES;
-  assert_int_equal(settings_finish(&s), 0);
-  assert_memory_equal(&s.rules[0].report, &s.report, sizeof(s.report));
-  assert_memory_equal(&s.other.report, &s.report, sizeof(s.report));
-  assert_true(s.report.metrics == metric_default_set());
-  settings_done(&s);
+SETTINGS_TEST(default_groups_inherit_too) {
+  s->report.percentage = CHOICE_YES;
+  assert_int_equal(settings_finish(s), 0);
+  assert_memory_equal(&s->rules[0].report, &s->report, sizeof(s->report));
+  assert_memory_equal(&s->other.report, &s->report, sizeof(s->report));
+  assert_true(s->report.metrics == metric_default_set());
 }
 
-TEST(a_bad_rule_is_refused_and_leaves_the_others) {
+SETTINGS_TEST(a_bad_rule_is_refused_and_leaves_the_others) {
   static const struct {
     const char *name;
     const char *group, *comm, *expected;
@@ -183,31 +163,28 @@ TEST(a_bad_rule_is_refused_and_leaves_the_others) {
       {"ignore without selector", NULL, NULL, "one selector"},
       {"captures that nothing makes", "%{1}", "y", "captures"},
   };
-  struct settings s;
 
-  settings_init(&s);
-  add(&s, "a/b");
-  set_other(&s, "rest");
+  add(s, "a/b");
+  set_other(s, "rest");
   for (size_t i = 0; i < LENGTH(cases); i++) {
     struct rule r = make_rule(cases[i].group, cases[i].comm);
     struct config_error reason = {""};
 
-    if (settings_add_rule(&s, &r, &reason) != -EINVAL ||
+    if (settings_add_rule(s, &r, &reason) != -EINVAL ||
         !strstr(reason.text, cases[i].expected))
       fail_msg("%s: \"%s\"", cases[i].name, reason.text);
-    assert_int_equal(s.n_rules, 1);
+    assert_int_equal(s->n_rules, 1);
   }
-  add(&s, "%{comm}");
-  add(&s, "%{comm}"); /* templates may come to one name */
-  add(&s, "good");
-  assert_int_equal(settings_finish(&s), 0);
-  assert_int_equal(s.n_rules, 4);
-  assert_true(is_called(&s.rules[0], "a_b"));
-  assert_true(is_called(&s.rules[3], "good"));
-  settings_done(&s);
+  add(s, "%{comm}");
+  add(s, "%{comm}"); /* templates may come to one name */
+  add(s, "good");
+  assert_int_equal(settings_finish(s), 0);
+  assert_int_equal(s->n_rules, 4);
+  assert_true(is_called(&s->rules[0], "a_b"));
+  assert_true(is_called(&s->rules[3], "good"));
 }
 
-TEST(a_bad_other_is_refused_and_leaves_the_old_one) {
+SETTINGS_TEST(a_bad_other_is_refused_and_leaves_the_old_one) {
   static const struct {
     const char *name;
     const char *other, *expected;
@@ -219,35 +196,29 @@ TEST(a_bad_other_is_refused_and_leaves_the_old_one) {
       {"a group's name", "a/b", "no group above"},
       {"a group's name when it is clean", "a_b", "no group above"},
   };
-  struct settings s;
 
-  settings_init(&s);
-  set_other(&s, "first");
-  set_other(&s, "rest");
-  add(&s, "a/b");
-  add(&s, "first");
+  set_other(s, "first");
+  set_other(s, "rest");
+  add(s, "a/b");
+  add(s, "first");
   for (size_t i = 0; i < LENGTH(cases); i++) {
     struct config_error reason = {""};
 
-    if (settings_set_other(&s, cases[i].other, &reason) != -EINVAL ||
+    if (settings_set_other(s, cases[i].other, &reason) != -EINVAL ||
         !strstr(reason.text, cases[i].expected))
       fail_msg("%s: \"%s\"", cases[i].name, reason.text);
-    assert_true(is_called(&s.other, "rest"));
+    assert_true(is_called(&s->other, "rest"));
   }
-  settings_done(&s);
 }
 
-TEST(an_other_that_comes_to_nothing_is_refused) {
+SETTINGS_TEST(an_other_that_comes_to_nothing_is_refused) {
   struct config_error reason = {""};
-  struct settings s;
 
-  settings_init(&s);
-  assert_int_equal(settings_set_other(&s, "/", &reason), -EINVAL);
-  assert_int_equal(s.other.name.n, 0);
-  settings_done(&s);
+  assert_int_equal(settings_set_other(s, "/", &reason), -EINVAL);
+  assert_int_equal(s->other.name.n, 0);
 }
 
-TEST(max_groups_is_a_whole_number_in_range) {
+SETTINGS_TEST(max_groups_is_a_whole_number_in_range) {
   static const struct {
     double n;
     bool is_taken;
@@ -257,49 +228,38 @@ TEST(max_groups_is_a_whole_number_in_range) {
       {1.5, false},  {99999.5, false}, {1e9, false},     {1e300, false},
       {-1e9, false}, {UNKNOWN, false}, {ENDLESS, false}, {-ENDLESS, false},
   };
-  struct settings s;
 
-  settings_init(&s);
   for (size_t i = 0; i < LENGTH(cases); i++) {
     struct config_error reason = {""};
     int r;
 
-    s.max_groups = 7;
-    r = settings_set_max_groups(&s, cases[i].n, &reason);
+    s->max_groups = 7;
+    r = settings_set_max_groups(s, cases[i].n, &reason);
     if (r != (cases[i].is_taken ? 0 : -EINVAL) ||
-        s.max_groups != (cases[i].is_taken ? (size_t)cases[i].n : 7))
-      fail_msg("%g: %d, %zu", cases[i].n, r, s.max_groups);
+        s->max_groups != (cases[i].is_taken ? (size_t)cases[i].n : 7))
+      fail_msg("%g: %d, %zu", cases[i].n, r, s->max_groups);
     if (r != 0)
       assert_non_null(strstr(reason.text, "from 1 to 100000"));
   }
-  settings_done(&s);
 }
 
-TEST(attributes_are_those_of_all_rules) {
-  struct settings s;
-
-  settings_init(&s);
-  add(&s, "%{user}");
-  add(&s, NULL);
-  add(&s, "%{container}");
-  assert_int_equal(settings_attributes(&s),
+SETTINGS_TEST(attributes_are_those_of_all_rules) {
+  add(s, "%{user}");
+  add(s, NULL);
+  add(s, "%{container}");
+  assert_int_equal(settings_attributes(s),
                    BIT(COMM) | BIT(USER) | BIT(CONTAINER));
-  settings_done(&s);
 }
 
-TEST(one_rule_is_enough_to_take_children) {
-  struct settings s;
-
-  settings_init(&s);
+SETTINGS_TEST(one_rule_is_enough_to_take_children) {
   for (int i = 0; i < 3; i++)
-    add(&s, NULL);
-  for (size_t i = 0; i < s.n_rules; i++) {
-    assert_false(settings_has_children_rules(&s));
-    s.rules[i].takes_children = true;
-    assert_true(settings_has_children_rules(&s));
-    s.rules[i].takes_children = false;
+    add(s, NULL);
+  for (size_t i = 0; i < s->n_rules; i++) {
+    assert_false(settings_has_children_rules(s));
+    s->rules[i].takes_children = true;
+    assert_true(settings_has_children_rules(s));
+    s->rules[i].takes_children = false;
   }
-  settings_done(&s);
 }
 
 #define TREE_TEST(name)                                                        \
@@ -342,72 +302,63 @@ TREE_TEST(proc_root_holds_processes) {
   settings_done(&s);
 }
 
-TEST(proc_root_is_an_absolute_path) {
+SETTINGS_TEST(proc_root_is_an_absolute_path) {
   static const char *const paths[] = {"", "proc", "./proc", "../proc"};
   struct config_error reason = {""};
-  struct settings s;
 
-  settings_init(&s);
   for (size_t i = 0; i < LENGTH(paths); i++) {
-    assert_int_equal(settings_set_proc_root(&s, paths[i], &reason), -EINVAL);
+    assert_int_equal(settings_set_proc_root(s, paths[i], &reason), -EINVAL);
     assert_non_null(strstr(reason.text, "absolute"));
-    assert_null(s.proc_root);
+    assert_null(s->proc_root);
   }
-  settings_done(&s);
 }
 
 /* --- snapshots ------------------------------------------------------------ */
 
-TEST(snapshots_have_defaults) {
-  struct settings s;
-
-  settings_init(&s);
-  assert_int_equal(settings_finish(&s), 0);
-  assert_false(settings_has_snapshots(&s));
-  assert_int_equal(s.state_interval_ns, 60 * NS_PER_S);
-  assert_int_equal(s.capture.severities, SEVERITY_WARNING | SEVERITY_FAILURE);
-  assert_int_equal(s.capture.top_processes, 20);
-  assert_int_equal(s.capture.top_mappings, 50);
-  assert_int_equal(s.capture.cooldown_ns, 300 * NS_PER_S);
-  assert_int_equal(s.capture.max_files, 100);
-  assert_int_equal(s.capture.max_bytes, 64 << 20);
-  assert_int_equal(s.command_lines, CHOICE_YES);
-  assert_int_equal(s.capture.command_lines, CHOICE_YES);
-  settings_done(&s);
+SETTINGS_TEST(snapshots_have_defaults) {
+  assert_int_equal(settings_finish(s), 0);
+  assert_false(settings_has_snapshots(s));
+  assert_int_equal(s->state_interval_ns, 60 * NS_PER_S);
+  assert_int_equal(s->capture.severities, SEVERITY_WARNING | SEVERITY_FAILURE);
+  assert_int_equal(s->capture.top_processes, 20);
+  assert_int_equal(s->capture.top_mappings, 50);
+  assert_int_equal(s->capture.cooldown_ns, 300 * NS_PER_S);
+  assert_int_equal(s->capture.max_files, 100);
+  assert_int_equal(s->capture.max_bytes, 64 << 20);
+  assert_int_equal(s->command_lines, CHOICE_YES);
+  assert_int_equal(s->capture.command_lines, CHOICE_YES);
 }
 
-TEST(snapshot_paths_are_checked_and_replaced) {
+SETTINGS_TEST(snapshot_paths_are_checked_and_replaced) {
   struct config_error reason = {""};
   char path[PATH_MAX + 1];
-  struct settings s;
 
-  settings_init(&s);
-  assert_int_equal(settings_set_state_file(&s, "/a", &reason), 0);
-  assert_true(settings_has_snapshots(&s));
-  assert_int_equal(settings_set_state_file(&s, "/b", &reason), 0);
-  assert_int_equal(settings_set_state_file(&s, "", &reason), -EINVAL);
-  assert_int_equal(settings_set_state_file(&s, "c", &reason), -EINVAL);
-  assert_int_equal(settings_set_state_file(&s, "/c/", &reason), -EINVAL);
+  assert_int_equal(settings_set_state_file(s, "/a", &reason), 0);
+  assert_true(settings_has_snapshots(s));
+  assert_int_equal(settings_set_state_file(s, "/b", &reason), 0);
+  assert_int_equal(settings_set_state_file(s, "", &reason), -EINVAL);
+  assert_int_equal(settings_set_state_file(s, "c", &reason), -EINVAL);
+  assert_int_equal(settings_set_state_file(s, "/c/", &reason), -EINVAL);
   assert_string_equal(reason.text, "expected the path of a file");
   memset(path, 'x', sizeof(path));
   path[0] = '/';
   path[242] = '\0';
-  assert_int_equal(settings_set_state_file(&s, path, &reason), -EINVAL);
+  assert_int_equal(settings_set_state_file(s, path, &reason), -EINVAL);
   assert_string_equal(reason.text, "expected a file name of at most 240 bytes");
   path[242] = 'x';
   path[PATH_MAX - NAME_MAX] = '\0';
   path[PATH_MAX - NAME_MAX - 9] = '/';
-  assert_int_equal(settings_set_state_file(&s, path, &reason), -EINVAL);
+  assert_int_equal(settings_set_state_file(s, path, &reason), -EINVAL);
   assert_non_null(strstr(reason.text, "of less than 3841 bytes"));
-  assert_string_equal(s.state_file, "/b");
+  assert_string_equal(s->state_file, "/b");
   path[PATH_MAX - NAME_MAX - 1] = '\0';
-  assert_int_equal(settings_set_capture_directory(&s, path, &reason), 0);
-  assert_int_equal(settings_set_capture_directory(&s, "/d/", &reason), 0);
-  assert_int_equal(settings_set_capture_directory(&s, "d", &reason), -EINVAL);
-  assert_string_equal(s.capture.directory, "/d/");
-  settings_done(&s);
-  assert_null(s.state_file);
-  assert_null(s.capture.directory);
+  assert_int_equal(settings_set_capture_directory(s, path, &reason), 0);
+  assert_int_equal(settings_set_capture_directory(s, "/d/", &reason), 0);
+  assert_int_equal(settings_set_capture_directory(s, "d", &reason), -EINVAL);
+  assert_string_equal(s->capture.directory, "/d/");
+  settings_done(s);
+  assert_null(s->state_file);
+  assert_null(s->capture.directory);
 }
 
 TEST(captures_inherit_the_choice_of_command_lines) {
@@ -465,29 +416,22 @@ TEST(snapshots_want_all_names) {
   }
 }
 
-TEST(rules_have_a_text) {
-  struct settings s;
-
-  settings_init(&s);
-  assert_int_equal(settings_finish(&s), 0);
-  assert_string_equal(s.rules[0].text,
+SETTINGS_TEST(rules_have_a_text) {
+  assert_int_equal(settings_finish(s), 0);
+  assert_string_equal(s->rules[0].text,
                       "<Group \"%{unit}\"> Unit \"*.service\"");
-  assert_string_equal(s.other.text, "Other \"other\"");
-  set_other(&s, "rest");
-  assert_string_equal(s.other.text, "Other \"rest\"");
-  settings_done(&s);
+  assert_string_equal(s->other.text, "Other \"other\"");
+  set_other(s, "rest");
+  assert_string_equal(s->other.text, "Other \"rest\"");
 }
 
-TEST(settings_that_are_done_hold_nothing) {
-  struct settings s;
-
-  settings_init(&s);
-  add(&s, "web");
-  assert_int_equal(settings_finish(&s), 0);
-  settings_done(&s);
-  assert_null(s.rules);
-  assert_null(s.proc_root);
-  settings_done(&s);
+SETTINGS_TEST(settings_that_are_done_hold_nothing) {
+  add(s, "web");
+  assert_int_equal(settings_finish(s), 0);
+  settings_done(s);
+  assert_null(s->rules);
+  assert_null(s->proc_root);
+  settings_done(s);
 }
 
 TEST(stricter_of_two_policies_counts) {
@@ -547,15 +491,12 @@ TREE_TEST(without_memory_the_old_proc_root_stays) {
   settings_done(&s);
 }
 
-TEST(without_memory_the_old_state_file_stays) {
-  struct settings s;
+SETTINGS_TEST(without_memory_the_old_state_file_stays) {
   struct config_error reason;
 
-  settings_init(&s);
-  assert_int_equal(settings_set_state_file(&s, "/old", &reason), 0);
+  assert_int_equal(settings_set_state_file(s, "/old", &reason), 0);
   scarce_after(0);
-  assert_int_equal(settings_set_state_file(&s, "/new", &reason), -ENOMEM);
+  assert_int_equal(settings_set_state_file(s, "/new", &reason), -ENOMEM);
   assert_true(scarce_end());
-  assert_string_equal(s.state_file, "/old");
-  settings_done(&s);
+  assert_string_equal(s->state_file, "/old");
 }

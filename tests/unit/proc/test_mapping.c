@@ -99,88 +99,86 @@ static struct rollup total_of(const struct mapping_table *t) {
   return total;
 }
 
+static void begin(struct mapping_table *t) { *t = (struct mapping_table){0}; }
+
+TEST_OBJECT(struct mapping_table, begin, mapping_table_done)
+#define TABLE_TEST(name) TEST_WITH(name, make, unmake, struct mapping_table *t)
+
 /* --- a smaps ---------------------------------------------------------------*/
 
-TEST(a_capture_is_summed_by_name) {
+TABLE_TEST(a_capture_is_summed_by_name) {
   struct span text = fixture_load("smaps-6.18");
-  struct mapping_table t = {0};
   struct rollup sum, same;
   struct rollup_sum whole = {0};
   const struct mapping *m;
   uint64_t vmas = 0;
 
-  feed_whole(&t, text.text, text.len);
-  assert_int_equal(finish(&t, &sum), 0);
+  feed_whole(t, text.text, text.len);
+  assert_int_equal(finish(t, &sum), 0);
   rollup_sum_feed(&whole, text.text, text.len);
   assert_int_equal(rollup_sum_finish(&whole, &same), 0);
   assert_memory_equal(&sum, &same, sizeof(sum));
-  for (size_t i = 0; i < t.n; i++)
-    vmas += t.mappings[i].vmas;
+  for (size_t i = 0; i < t->n; i++)
+    vmas += t->mappings[i].vmas;
   assert_int_equal(vmas, whole.vmas);
-  m = find(&t, "/usr/bin/demo");
+  m = find(t, "/usr/bin/demo");
   assert_true(m->vmas > 1);
   assert_int_equal(m->processes, 1);
   assert_int_equal(m->permissions, RPW | MAPPING_EXECUTE);
   assert_int_equal(kb(m, ROLLUP_SWAP), 0);
   assert_true(rollup_has(&m->sum, ROLLUP_SWAP_PSS));
-  find(&t, "[heap]");
-  find(&t, "[anon]");
-  find(&t, "[stack]");
-  mapping_table_done(&t);
+  find(t, "[heap]");
+  find(t, "[anon]");
+  find(t, "[stack]");
 }
 
 #define LIB_A(range) range " 00000000 fe:00 12    /lib/a b (deleted)"
 #define VSYSCALL                                                               \
   "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]"
 
-TEST(mappings_of_the_same_name_are_merged) {
+TABLE_TEST(mappings_of_the_same_name_are_merged) {
   static const char text[] = AT(LIB_A("1000-3000 r--p"), 4)
       AT(LIB_A("3000-4000 -wxs"), 2) AT("4000-5000 ---p 0 00:00 0 ", 1)
           AT("5000-7000 rw-p 0 00:00 0", 3) AT(VSYSCALL, 0);
-  struct mapping_table t = {0};
   struct rollup sum;
   const struct mapping *m;
 
-  feed_whole(&t, TEXT(text));
-  assert_int_equal(finish(&t, &sum), 0);
-  assert_int_equal(t.n, 4);
-  m = find(&t, "/lib/a b (deleted)");
+  feed_whole(t, TEXT(text));
+  assert_int_equal(finish(t, &sum), 0);
+  assert_int_equal(t->n, 4);
+  m = find(t, "/lib/a b (deleted)");
   assert_int_equal(m->vmas, 2);
   assert_int_equal(m->size, 0x3000);
   assert_int_equal(kb(m, ROLLUP_RSS), 6);
   assert_int_equal(kb(m, ROLLUP_PRIVATE_DIRTY), 6);
   assert_int_equal(m->permissions, RPW | MAPPING_EXECUTE | MAPPING_SHARED);
   assert_false(rollup_has(&m->sum, ROLLUP_SWAP));
-  m = find(&t, "[anon]");
+  m = find(t, "[anon]");
   assert_int_equal(m->vmas, 2);
   assert_int_equal(m->size, 0x3000);
   assert_int_equal(kb(m, ROLLUP_PSS), 4);
   assert_int_equal(m->permissions, RPW);
-  m = find(&t, "[vsyscall]");
+  m = find(t, "[vsyscall]");
   assert_int_equal(m->size, 0x1000);
   assert_int_equal(m->permissions, MAPPING_EXECUTE | MAPPING_PRIVATE);
-  assert_null(mapping_table_rest(&t));
+  assert_null(mapping_table_rest(t));
   assert_int_equal(sum.bytes[ROLLUP_RSS], 10 * KIB);
-  mapping_table_done(&t);
 }
 
-TEST(names_that_begin_alike_stay_apart) {
-  struct mapping_table t = {0};
+TABLE_TEST(names_that_begin_alike_stay_apart) {
   struct rollup sum;
 
-  feed_whole(&t, TEXT(MAPPING("/a", 1) MAPPING("/ab", 2) MAPPING("/a", 4)
-                          MAPPING("/b", 8) MAPPING("/\xff\x01", 16)));
-  assert_int_equal(finish(&t, &sum), 0);
-  assert_int_equal(kb(find(&t, "/a"), ROLLUP_PSS), 5);
-  assert_int_equal(kb(find(&t, "/ab"), ROLLUP_PSS), 2);
-  assert_int_equal(kb(find(&t, "/b"), ROLLUP_PSS), 8);
-  assert_int_equal(kb(find(&t, "/\xff\x01"), ROLLUP_PSS), 16);
-  mapping_table_done(&t);
+  feed_whole(t, TEXT(MAPPING("/a", 1) MAPPING("/ab", 2) MAPPING("/a", 4)
+                         MAPPING("/b", 8) MAPPING("/\xff\x01", 16)));
+  assert_int_equal(finish(t, &sum), 0);
+  assert_int_equal(kb(find(t, "/a"), ROLLUP_PSS), 5);
+  assert_int_equal(kb(find(t, "/ab"), ROLLUP_PSS), 2);
+  assert_int_equal(kb(find(t, "/b"), ROLLUP_PSS), 8);
+  assert_int_equal(kb(find(t, "/\xff\x01"), ROLLUP_PSS), 16);
 }
 
 /* Each is the beginning of those before it, and many share a slot. */
-TEST(any_number_of_names_is_found_again) {
-  struct mapping_table t = {0};
+TABLE_TEST(any_number_of_names_is_found_again) {
   char name[1000];
 
   for (int round = 0; round < 2; round++)
@@ -189,15 +187,14 @@ TEST(any_number_of_names_is_found_again) {
 
       memset(name, 'x', len);
       name[len] = '\0';
-      feed_whole(&t, text,
+      feed_whole(t, text,
                  (size_t)snprintf(text, sizeof(text), MAPPING("%s", 4), name));
     }
-  assert_int_equal(t.n, 1 + sizeof(name) - 1);
-  for (size_t i = 1; i < t.n; i++) {
-    assert_int_equal(t.mappings[i].name_len, sizeof(name) - i);
-    assert_int_equal(t.mappings[i].vmas, 2);
+  assert_int_equal(t->n, 1 + sizeof(name) - 1);
+  for (size_t i = 1; i < t->n; i++) {
+    assert_int_equal(t->mappings[i].name_len, sizeof(name) - i);
+    assert_int_equal(t->mappings[i].vmas, 2);
   }
-  mapping_table_done(&t);
 }
 
 TEST(pieces_of_any_size_come_out_alike) {
@@ -276,16 +273,14 @@ TEST(the_largest_numbers_are_taken) {
       outcome_of(TEXT(MAPPING("/a", 4) "Swap: 18014398509481983 kB\n")), 0);
 }
 
-TEST(after_a_mistake_the_rest_is_parsed_and_dropped) {
-  struct mapping_table t = {0};
+TABLE_TEST(after_a_mistake_the_rest_is_parsed_and_dropped) {
   struct rollup sum;
 
-  feed_whole(&t, TEXT("?\n"));
-  assert_int_equal(mapping_table_feed(&t, TEXT(MAPPING("/a", 4) "Sw")),
+  feed_whole(t, TEXT("?\n"));
+  assert_int_equal(mapping_table_feed(t, TEXT(MAPPING("/a", 4) "Sw")),
                    sizeof(MAPPING("/a", 4)) - 1);
-  assert_int_equal(t.n, 0);
-  assert_int_equal(finish(&t, &sum), -EBADMSG);
-  mapping_table_done(&t);
+  assert_int_equal(t->n, 0);
+  assert_int_equal(finish(t, &sum), -EBADMSG);
 }
 
 TEST(a_text_cut_short_gives_no_other_value) {
@@ -315,58 +310,53 @@ static void feed_names(struct mapping_table *t, size_t n, size_t len) {
   free(name);
 }
 
-TEST(names_beyond_the_most_are_the_rest) {
+TABLE_TEST(names_beyond_the_most_are_the_rest) {
   const size_t n = 20000;
-  struct mapping_table t = {0};
   const struct mapping *rest, *ranked;
   struct rollup sum, total;
   size_t n_ranked;
 
-  feed_names(&t, n, 10);
+  feed_names(t, n, 10);
   /* A name that there is already finds its place still. */
-  feed_whole(&t, TEXT(MAPPING("/0-xxxxxxx", 4)));
-  assert_int_equal(finish(&t, &sum), 0);
-  assert_int_equal(t.n, 1 + MAPPING_NAMES_MAX);
-  rest = mapping_table_rest(&t);
+  feed_whole(t, TEXT(MAPPING("/0-xxxxxxx", 4)));
+  assert_int_equal(finish(t, &sum), 0);
+  assert_int_equal(t->n, 1 + MAPPING_NAMES_MAX);
+  rest = mapping_table_rest(t);
   assert_non_null(rest);
   assert_null(rest->name);
   assert_int_equal(rest->vmas, n - MAPPING_NAMES_MAX);
   assert_int_equal(rest->size, (n - MAPPING_NAMES_MAX) * 0x1000);
   assert_int_equal(kb(rest, ROLLUP_PSS), (n - MAPPING_NAMES_MAX) * 4);
-  assert_int_equal(find(&t, "/0-xxxxxxx")->vmas, 2);
-  total = total_of(&t);
+  assert_int_equal(find(t, "/0-xxxxxxx")->vmas, 2);
+  total = total_of(t);
   assert_memory_equal(&total, &sum, sizeof(sum));
   assert_int_equal(sum.bytes[ROLLUP_PSS], (n + 1) * 4 * KIB);
-  mapping_table_rank(&t, 3, &ranked, &n_ranked);
+  mapping_table_rank(t, 3, &ranked, &n_ranked);
   assert_int_equal(n_ranked, 3);
   assert_true(has_name(&ranked[0], "/0-xxxxxxx"));
-  total = total_of(&t);
+  total = total_of(t);
   assert_memory_equal(&total, &sum, sizeof(sum));
-  assert_int_equal(mapping_table_rest(&t)->vmas, n + 1 - 2 - 1 - 1);
-  mapping_table_done(&t);
+  assert_int_equal(mapping_table_rest(t)->vmas, n + 1 - 2 - 1 - 1);
 }
 
 /* 256 names of 4,096 bytes are as many bytes as there may be. */
-TEST(names_beyond_the_bytes_are_the_rest) {
+TABLE_TEST(names_beyond_the_bytes_are_the_rest) {
   const size_t fit = MAPPING_NAME_BYTES_MAX / 4096;
-  struct mapping_table t = {0};
   struct rollup sum, total;
 
-  feed_names(&t, 1000, 4096);
-  assert_int_equal(finish(&t, &sum), 0);
-  assert_int_equal(t.n, 1 + fit);
-  assert_int_equal(t.name_bytes, MAPPING_NAME_BYTES_MAX);
-  assert_int_equal(mapping_table_rest(&t)->vmas, 1000 - fit);
-  total = total_of(&t);
+  feed_names(t, 1000, 4096);
+  assert_int_equal(finish(t, &sum), 0);
+  assert_int_equal(t->n, 1 + fit);
+  assert_int_equal(t->name_bytes, MAPPING_NAME_BYTES_MAX);
+  assert_int_equal(mapping_table_rest(t)->vmas, 1000 - fit);
+  total = total_of(t);
   assert_memory_equal(&total, &sum, sizeof(sum));
-  mapping_table_done(&t);
 }
 
 /* Names that fill a block exactly, that are larger than one, and what comes
  * behind them. */
-TEST(names_of_any_length_are_kept_whole) {
+TABLE_TEST(names_of_any_length_are_kept_whole) {
   static const size_t lengths[] = {16384, 1, 16383, 16385, 40000, 16382, 2, 7};
-  struct mapping_table t = {0};
   char *text = malloc(50000);
 
   for (size_t i = 0; i < LENGTH(lengths); i++) {
@@ -376,18 +366,17 @@ TEST(names_of_any_length_are_kept_whole) {
     memset(name, 'a' + (int)i, lengths[i]);
     name[lengths[i]] = '\0';
     printed = snprintf(text, 50000, MAPPING("%s", 4), name);
-    feed_whole(&t, text, (size_t)printed);
+    feed_whole(t, text, (size_t)printed);
     free(name);
   }
   free(text);
-  assert_int_equal(t.n, 1 + LENGTH(lengths));
-  for (size_t i = 1; i < t.n; i++) {
-    assert_int_equal(t.mappings[i].name_len, lengths[i - 1]);
+  assert_int_equal(t->n, 1 + LENGTH(lengths));
+  for (size_t i = 1; i < t->n; i++) {
+    assert_int_equal(t->mappings[i].name_len, lengths[i - 1]);
     for (size_t j = 0; j < lengths[i - 1]; j++)
-      if (t.mappings[i].name[j] != (char)('a' + (int)i - 1))
+      if (t->mappings[i].name[j] != (char)('a' + (int)i - 1))
         fail_msg("byte %zu of name %zu is another", j, i);
   }
-  mapping_table_done(&t);
 }
 
 /* --- adding and ranking ----------------------------------------------------*/
@@ -469,19 +458,17 @@ TEST(the_largest_come_first_and_the_others_are_the_rest) {
 }
 
 /* One sorts behind its own beginning, and bytes are not signed. */
-TEST(equal_mappings_are_ordered_by_their_bytes) {
+TABLE_TEST(equal_mappings_are_ordered_by_their_bytes) {
   static const char *const order[] = {"/a", "/a\x01", "/aZ", "/a\xff", "/b"};
-  struct mapping_table t = {0};
   const struct mapping *m;
   size_t n;
 
-  feed_whole(&t, TEXT(MAPPING("/a\xff", 4) MAPPING("/b", 4) MAPPING("/aZ", 4)
-                          MAPPING("/a\x01", 4) MAPPING("/a", 4)));
-  mapping_table_rank(&t, 9, &m, &n);
+  feed_whole(t, TEXT(MAPPING("/a\xff", 4) MAPPING("/b", 4) MAPPING("/aZ", 4)
+                         MAPPING("/a\x01", 4) MAPPING("/a", 4)));
+  mapping_table_rank(t, 9, &m, &n);
   assert_int_equal(n, 5);
   for (size_t i = 0; i < n; i++)
     assert_true(has_name(&m[i], order[i]));
-  mapping_table_done(&t);
 }
 
 /* --- of a maps -------------------------------------------------------------*/
@@ -497,23 +484,21 @@ static void feed_maps(struct mapping_table *t) {
   assert_int_equal(mapping_table_finish_maps(t), 0);
 }
 
-TEST(a_maps_has_all_but_the_amounts) {
-  struct mapping_table t = {0};
+TABLE_TEST(a_maps_has_all_but_the_amounts) {
   const struct mapping *m;
 
-  feed_maps(&t);
-  assert_int_equal(t.n, 4);
-  m = find(&t, "/lib/x");
+  feed_maps(t);
+  assert_int_equal(t->n, 4);
+  m = find(t, "/lib/x");
   assert_int_equal(m->vmas, 2);
   assert_int_equal(m->processes, 1);
   assert_int_equal(m->size, 0x101000);
   assert_int_equal(m->permissions, RPW | MAPPING_EXECUTE);
   assert_int_equal(m->sum.known, 0);
-  assert_int_equal(find(&t, "[heap]")->size, 0x19000);
-  assert_int_equal(find(&t, "[anon]")->permissions,
+  assert_int_equal(find(t, "[heap]")->size, 0x19000);
+  assert_int_equal(find(t, "[anon]")->permissions,
                    MAPPING_READ | MAPPING_WRITE | MAPPING_SHARED);
-  assert_null(mapping_table_rest(&t));
-  mapping_table_done(&t);
+  assert_null(mapping_table_rest(t));
 }
 
 TEST(malformed_maps_is_refused) {

@@ -24,11 +24,14 @@ static int look_up(uint32_t uid, char *ret, size_t size) {
   return uid % 2;
 }
 
-static void make(struct user_cache *c) {
+static void begin(struct user_cache *c) {
   asked = version = 0;
   user_cache_init(c, look_up);
   user_cache_expire(c, 1000 * HOUR_NS);
 }
+
+TEST_OBJECT(struct user_cache, begin, user_cache_done)
+#define CACHE_TEST(name) TEST_WITH(name, make, unmake, struct user_cache *c)
 
 /* Holds until the next call. */
 static const char *name_of(struct user_cache *c, uint32_t uid) {
@@ -38,92 +41,70 @@ static const char *name_of(struct user_cache *c, uint32_t uid) {
   return name;
 }
 
-TEST(a_name_is_asked_for_once) {
-  struct user_cache c;
-
-  make(&c);
+CACHE_TEST(a_name_is_asked_for_once) {
   for (int i = 0; i < 3; i++)
-    assert_string_equal(name_of(&c, 1000), "user-1000-0");
+    assert_string_equal(name_of(c, 1000), "user-1000-0");
   assert_int_equal(asked, 1);
-  assert_string_equal(name_of(&c, 1002), "user-1002-0");
-  assert_string_equal(name_of(&c, 1000), "user-1000-0");
+  assert_string_equal(name_of(c, 1002), "user-1002-0");
+  assert_string_equal(name_of(c, 1000), "user-1000-0");
   assert_int_equal(asked, 2);
-  user_cache_done(&c);
 }
 
-TEST(a_uid_without_name_is_written_as_a_number) {
-  struct user_cache c;
-
-  make(&c);
+CACHE_TEST(a_uid_without_name_is_written_as_a_number) {
   for (int i = 0; i < 2; i++) {
-    assert_string_equal(name_of(&c, 1001), "1001");
-    assert_string_equal(name_of(&c, UINT32_MAX), "4294967295");
+    assert_string_equal(name_of(c, 1001), "1001");
+    assert_string_equal(name_of(c, UINT32_MAX), "4294967295");
   }
   assert_int_equal(asked, 2); /* that there is none is kept too */
-  user_cache_done(&c);
 }
 
 static int look_up_later(uint32_t uid, char *ret, size_t size) {
   return asked++ == 0 ? -EAGAIN : look_up(uid, ret, size);
 }
 
-TEST(an_answer_that_cannot_be_had_now_is_asked_for_again) {
+CACHE_TEST(an_answer_that_cannot_be_had_now_is_asked_for_again) {
   char name[USER_NAME_SIZE];
-  struct user_cache c;
 
-  make(&c);
-  c.look_up = look_up_later;
-  assert_int_equal(user_cache_name(&c, 1000, name), -EAGAIN);
-  assert_int_equal(user_cache_name(&c, 1000, name), 0);
+  c->look_up = look_up_later;
+  assert_int_equal(user_cache_name(c, 1000, name), -EAGAIN);
+  assert_int_equal(user_cache_name(c, 1000, name), 0);
   assert_string_equal(name, "user-1000-0");
-  user_cache_done(&c);
 }
 
-TEST(uid_0_is_like_any_other) {
-  struct user_cache c;
-
-  make(&c);
-  assert_string_equal(name_of(&c, 0), "user-0-0");
-  assert_string_equal(name_of(&c, 0), "user-0-0");
+CACHE_TEST(uid_0_is_like_any_other) {
+  assert_string_equal(name_of(c, 0), "user-0-0");
+  assert_string_equal(name_of(c, 0), "user-0-0");
   assert_int_equal(asked, 1);
-  user_cache_done(&c);
 }
 
-TEST(uids_may_come_in_any_order) {
+CACHE_TEST(uids_may_come_in_any_order) {
   static const uint32_t uids[] = {500,   100, 900, 101, 899,  0,   UINT32_MAX,
                                   501,   499, 2,   1,   3,    700, 300,
                                   65534, 200, 201, 202, 1000, 400};
-  struct user_cache c;
   char want[32];
 
-  make(&c);
   for (int again = 0; again < 2; again++)
     for (size_t i = 0; i < LENGTH(uids); i++) {
       snprintf(want, sizeof(want), uids[i] % 2 ? "%u" : "user-%u-0", uids[i]);
-      assert_string_equal(name_of(&c, uids[i]), want);
+      assert_string_equal(name_of(c, uids[i]), want);
     }
   assert_int_equal(asked, LENGTH(uids));
-  user_cache_done(&c);
 }
 
-TEST(names_are_forgotten_after_an_hour) {
-  struct user_cache c;
-
-  make(&c);
-  name_of(&c, 1000);
+CACHE_TEST(names_are_forgotten_after_an_hour) {
+  name_of(c, 1000);
   version = 1;
-  user_cache_expire(&c, 1001 * HOUR_NS - 1);
-  assert_string_equal(name_of(&c, 1000), "user-1000-0");
-  user_cache_expire(&c, 1001 * HOUR_NS);
-  assert_string_equal(name_of(&c, 1000), "user-1000-1");
+  user_cache_expire(c, 1001 * HOUR_NS - 1);
+  assert_string_equal(name_of(c, 1000), "user-1000-0");
+  user_cache_expire(c, 1001 * HOUR_NS);
+  assert_string_equal(name_of(c, 1000), "user-1000-1");
   assert_int_equal(asked, 2);
 
   version = 2; /* and the next hour counts from then */
-  user_cache_expire(&c, 1002 * HOUR_NS - 1);
-  assert_string_equal(name_of(&c, 1000), "user-1000-1");
-  user_cache_expire(&c, 1002 * HOUR_NS);
-  assert_string_equal(name_of(&c, 1000), "user-1000-2");
-  user_cache_done(&c);
+  user_cache_expire(c, 1002 * HOUR_NS - 1);
+  assert_string_equal(name_of(c, 1000), "user-1000-1");
+  user_cache_expire(c, 1002 * HOUR_NS);
+  assert_string_equal(name_of(c, 1000), "user-1000-2");
 }
 
 /* As long as the machine has not run for an hour, too. */
@@ -144,31 +125,24 @@ TEST(no_name_is_kept_longer_whatever_the_clock_starts_at) {
   }
 }
 
-TEST(no_end_of_uids_takes_no_end_of_memory) {
-  struct user_cache c;
+CACHE_TEST(no_end_of_uids_takes_no_end_of_memory) {
   char want[32];
 
-  make(&c);
   for (uint32_t uid = 165536; uid-- > 100000;) {
     snprintf(want, sizeof(want), uid % 2 ? "%u" : "user-%u-0", uid);
-    assert_string_equal(name_of(&c, uid), want);
-    assert_in_range(c.n, 1, ENTRIES_MAX);
-    assert_in_range(c.cap, c.n, ENTRIES_MAX);
+    assert_string_equal(name_of(c, uid), want);
+    assert_in_range(c->n, 1, ENTRIES_MAX);
+    assert_in_range(c->cap, c->n, ENTRIES_MAX);
   }
-  for (size_t i = 1; i < c.n; i++)
-    assert_true(c.entries[i - 1].uid < c.entries[i].uid);
-  user_cache_done(&c);
+  for (size_t i = 1; i < c->n; i++)
+    assert_true(c->entries[i - 1].uid < c->entries[i].uid);
 }
 
-TEST(as_many_as_it_holds_are_asked_for_once) {
-  struct user_cache c;
-
-  make(&c);
+CACHE_TEST(as_many_as_it_holds_are_asked_for_once) {
   for (int again = 0; again < 2; again++)
     for (uint32_t uid = 0; uid < ENTRIES_MAX; uid++)
-      name_of(&c, uid);
+      name_of(c, uid);
   assert_int_equal(asked, ENTRIES_MAX);
-  user_cache_done(&c);
 }
 
 TEST(the_system_is_asked_without_another_lookup) {
@@ -186,15 +160,12 @@ TEST(the_system_is_asked_without_another_lookup) {
   user_cache_done(&c);
 }
 
-TEST(a_cache_that_is_done_is_empty) {
-  struct user_cache c;
-
-  make(&c);
-  name_of(&c, 1000);
-  user_cache_done(&c);
-  assert_null(c.entries);
-  assert_int_equal(c.n, 0);
-  user_cache_done(&c);
+CACHE_TEST(a_cache_that_is_done_is_empty) {
+  name_of(c, 1000);
+  user_cache_done(c);
+  assert_null(c->entries);
+  assert_int_equal(c->n, 0);
+  user_cache_done(c);
 }
 
 /* A directory server that answers when it is told to. */
@@ -212,39 +183,36 @@ static void *ask(void *uid) {
   return NULL;
 }
 
-TEST(while_a_lookup_waits_no_other_begins) {
-  struct user_cache c;
+CACHE_TEST(while_a_lookup_waits_no_other_begins) {
   char name[USER_NAME_SIZE];
   uint32_t uid = 1002;
   pthread_t thread;
 
-  make(&c);
-  user_cache_name(&c, 1000, name);
-  c.look_up = look_up_slowly;
-  shared = &c;
+  user_cache_name(c, 1000, name);
+  c->look_up = look_up_slowly;
+  shared = c;
   sem_init(&is_asked, 0, 0);
   sem_init(&may_answer, 0, 0);
   version = 1;
-  user_cache_expire(&c, 1001 * HOUR_NS);
+  user_cache_expire(c, 1001 * HOUR_NS);
   assert_int_equal(pthread_create(&thread, NULL, ask, &uid), 0);
   sem_wait(&is_asked);
   /* The old name of one that is known, and the number of any other. */
-  user_cache_name(&c, 1000, name);
+  user_cache_name(c, 1000, name);
   assert_string_equal(name, "user-1000-0");
-  user_cache_name(&c, 1002, name);
+  user_cache_name(c, 1002, name);
   assert_string_equal(name, "1002");
-  user_cache_name(&c, 1004, name);
+  user_cache_name(c, 1004, name);
   assert_string_equal(name, "1004");
   sem_post(&may_answer);
   pthread_join(thread, NULL);
   assert_int_equal(asked, 2);
 
-  c.look_up = look_up;
-  assert_string_equal(name_of(&c, 1002), "user-1002-1");
-  assert_string_equal(name_of(&c, 1004), "user-1004-1");
-  assert_string_equal(name_of(&c, 1000), "user-1000-1");
+  c->look_up = look_up;
+  assert_string_equal(name_of(c, 1002), "user-1002-1");
+  assert_string_equal(name_of(c, 1004), "user-1004-1");
+  assert_string_equal(name_of(c, 1000), "user-1000-1");
   assert_int_equal(asked, 4);
-  user_cache_done(&c);
 }
 
 /* The answer of getpwuid_r(3): a failure, or a user of that name; the system

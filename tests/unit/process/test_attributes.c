@@ -43,49 +43,47 @@ static bool set(struct stored_attributes *id,
   return r == ATTRIBUTES_CHANGED;
 }
 
-TEST(values_are_copied) {
-  struct stored_attributes id = {.uid = 0};
-
-  assert_true(set(&id, nginx, 33));
-  assert_string_equal(attributes_get(&id).value[ATTRIBUTE_COMM], "nginx");
-  assert_string_equal(attributes_get(&id).value[ATTRIBUTE_COMMAND_LINE],
-                      "nginx: worker");
-  assert_string_equal(attributes_get(&id).value[ATTRIBUTE_UNIT],
-                      "nginx.service");
-  assert_int_equal(id.uid, 33);
-  attributes_done(&id);
+static void begin(struct stored_attributes *id) {
+  *id = (struct stored_attributes){.uid = 0};
 }
 
-TEST(unknown_value_is_null) {
-  struct stored_attributes id = {.uid = 0};
+TEST_OBJECT(struct stored_attributes, begin, attributes_done)
+#define STORED_TEST(name)                                                      \
+  TEST_WITH(name, make, unmake, struct stored_attributes *id)
 
-  assert_true(set(&id, nginx, 33));
+STORED_TEST(values_are_copied) {
+  assert_true(set(id, nginx, 33));
+  assert_string_equal(attributes_get(id).value[ATTRIBUTE_COMM], "nginx");
+  assert_string_equal(attributes_get(id).value[ATTRIBUTE_COMMAND_LINE],
+                      "nginx: worker");
+  assert_string_equal(attributes_get(id).value[ATTRIBUTE_UNIT],
+                      "nginx.service");
+  assert_int_equal(id->uid, 33);
+}
+
+STORED_TEST(unknown_value_is_null) {
+  assert_true(set(id, nginx, 33));
   for (int i = 0; i < ATTRIBUTES; i++)
     if (!nginx[i].text)
-      assert_null(attributes_get(&id).value[i]);
-  attributes_done(&id);
+      assert_null(attributes_get(id).value[i]);
 }
 
-TEST(the_first_values_are_a_change_even_if_none_is_known) {
+STORED_TEST(the_first_values_are_a_change_even_if_none_is_known) {
   static const struct span none[ATTRIBUTES] = {{0}};
-  struct stored_attributes id = {.uid = 0};
 
-  assert_true(set(&id, none, 0));
-  assert_false(set(&id, none, 0));
+  assert_true(set(id, none, 0));
+  assert_false(set(id, none, 0));
   for (int i = 0; i < ATTRIBUTES; i++)
-    assert_null(attributes_get(&id).value[i]);
-  attributes_done(&id);
+    assert_null(attributes_get(id).value[i]);
 }
 
-TEST(the_same_values_are_no_change) {
-  struct stored_attributes id = {.uid = 0};
+STORED_TEST(the_same_values_are_no_change) {
   const char *block;
 
-  set(&id, nginx, 33);
-  block = id.block;
-  assert_false(set(&id, nginx, 33));
-  assert_ptr_equal(id.block, block);
-  attributes_done(&id);
+  set(id, nginx, 33);
+  block = id->block;
+  assert_false(set(id, nginx, 33));
+  assert_ptr_equal(id->block, block);
 }
 
 TEST(any_difference_is_a_change) {
@@ -119,53 +117,44 @@ TEST(any_difference_is_a_change) {
   }
 }
 
-TEST(another_uid_is_a_change) {
-  struct stored_attributes id = {.uid = 0};
-
-  set(&id, nginx, 33);
-  assert_true(set(&id, nginx, 34));
-  assert_int_equal(id.uid, 34);
-  attributes_done(&id);
+STORED_TEST(another_uid_is_a_change) {
+  set(id, nginx, 33);
+  assert_true(set(id, nginx, 34));
+  assert_int_equal(id->uid, 34);
 }
 
-TEST(an_empty_value_is_known) {
+STORED_TEST(an_empty_value_is_known) {
   struct span value[ATTRIBUTES] = {[ATTRIBUTE_COMM] = SPAN("")};
-  struct stored_attributes id = {.uid = 0};
 
-  set(&id, value, 0);
-  assert_non_null(attributes_get(&id).value[ATTRIBUTE_COMM]);
-  assert_string_equal(attributes_get(&id).value[ATTRIBUTE_COMM], "");
-  attributes_done(&id);
+  set(id, value, 0);
+  assert_non_null(attributes_get(id).value[ATTRIBUTE_COMM]);
+  assert_string_equal(attributes_get(id).value[ATTRIBUTE_COMM], "");
 }
 
-TEST(any_byte_but_nul_is_kept) {
+STORED_TEST(any_byte_but_nul_is_kept) {
   struct span value[ATTRIBUTES] = {[ATTRIBUTE_COMM] = SPAN("\x01\n\"\\\xff/")};
-  struct stored_attributes id = {.uid = 0};
 
-  set(&id, value, 0);
-  assert_string_equal(attributes_get(&id).value[ATTRIBUTE_COMM],
+  set(id, value, 0);
+  assert_string_equal(attributes_get(id).value[ATTRIBUTE_COMM],
                       "\x01\n\"\\\xff/");
-  attributes_done(&id);
 }
 
 /* As the identifier does, for what it has no need to read again. */
-TEST(values_may_be_those_of_the_identity_itself) {
-  struct stored_attributes id = {.uid = 0};
+STORED_TEST(values_may_be_those_of_the_identity_itself) {
   struct span value[ATTRIBUTES] = {{0}};
 
-  set(&id, nginx, 33);
+  set(id, nginx, 33);
   value[ATTRIBUTE_COMM] = SPAN("renamed");
   for (int i = ATTRIBUTE_COMMAND_LINE; i < ATTRIBUTES; i++)
-    if (attributes_get(&id).value[i])
-      value[i] = (struct span){attributes_get(&id).value[i],
-                               strlen(attributes_get(&id).value[i])};
-  assert_true(set(&id, value, 33));
-  assert_string_equal(attributes_get(&id).value[ATTRIBUTE_COMM], "renamed");
-  assert_string_equal(attributes_get(&id).value[ATTRIBUTE_COMMAND_LINE],
+    if (attributes_get(id).value[i])
+      value[i] = (struct span){attributes_get(id).value[i],
+                               strlen(attributes_get(id).value[i])};
+  assert_true(set(id, value, 33));
+  assert_string_equal(attributes_get(id).value[ATTRIBUTE_COMM], "renamed");
+  assert_string_equal(attributes_get(id).value[ATTRIBUTE_COMMAND_LINE],
                       "nginx: worker");
-  assert_string_equal(attributes_get(&id).value[ATTRIBUTE_UNIT],
+  assert_string_equal(attributes_get(id).value[ATTRIBUTE_UNIT],
                       "nginx.service");
-  attributes_done(&id);
 }
 
 TEST(an_identity_that_is_done_knows_nothing) {
