@@ -11,12 +11,66 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STATE "{\"format\":\"smaps-snapshot\",\"version\":2,\"host\":\"a\","
-#define CAPTURE(group)                                                         \
-  STATE "\"trigger\":{\"kind\":\"notification\",\"group\":\"" group "\"},"
+/* What a document is made of; NULL for nothing of it. */
+struct parts {
+  const char *host;      /* "a" where it is NULL */
+  const char *capture;   /* of that group */
+  const char *groups;    /* "name pss, ..." */
+  const char *processes; /* "pid start comm group pss, ..." */
+  const char *mappings;  /* "name amount number, ..." */
+  const char *left_out;
+  const char *json; /* further keys, with ' in place of " */
+};
 
-static struct document load(const char *text) {
-  FILE *file = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
+#define PARTS(...) (&(struct parts){__VA_ARGS__})
+
+/* Prints an array: the pattern for each row, with its words for each '$'. */
+static void print_rows(FILE *out, const char *key, const char *rows,
+                       const char *pattern) {
+  if (rows)
+    fprintf(out, ",'%s':[", key);
+  for (const char *word = rows; word; word = *word ? word + 1 : NULL) {
+    for (const char *p = pattern; *p; p++) {
+      if (*p != '$') {
+        fputc(*p, out);
+        continue;
+      }
+      word += strspn(word, " ");
+      word += fprintf(out, "%.*s", (int)strcspn(word, " ,"), word);
+    }
+    fputc(*word ? *word : ']', out);
+  }
+}
+
+/* To be freed. */
+static char *print_parts(const struct parts *p) {
+  char *text;
+  size_t size;
+  FILE *out = open_memstream(&text, &size);
+
+  fprintf(out, "{'format':'smaps-snapshot','version':2,'host':'%s'",
+          p->host ? p->host : "a");
+  if (p->capture)
+    fprintf(out, ",'trigger':{'kind':'notification','group':'%s'}", p->capture);
+  print_rows(out, "groups", p->groups, "{'name':'$','usage':{'pss':$}}");
+  print_rows(out, "processes", p->processes,
+             "{'pid':$,'starttime':$,'comm':'$','groups':['$'],"
+             "'usage':{'pss':$}}");
+  print_rows(out, "mappings", p->mappings, "{'name':'$','$':$}");
+  if (p->left_out)
+    fprintf(out, ",'left_out':%s", p->left_out);
+  if (p->json)
+    fprintf(out, ",%s", p->json);
+  fprintf(out, "}");
+  fclose(out);
+  for (char *quote = text; (quote = strchr(quote, '\''));)
+    *quote = '"';
+  return text;
+}
+
+static struct document load(const struct parts *p) {
+  char *text = print_parts(p);
+  FILE *file = fmemopen(text, strlen(text), "r");
   struct config_error reason = {""};
   struct document d;
 
@@ -24,6 +78,7 @@ static struct document load(const char *text) {
   if (load_document(file, &d, &reason) < 0)
     fail_msg("%s", reason.text);
   fclose(file);
+  free(text);
   return d;
 }
 
@@ -35,7 +90,7 @@ struct pair {
   struct diff diff;
 };
 
-static struct pair compare(const char *old, const char *new,
+static struct pair compare(const struct parts *old, const struct parts *new,
                            const char *group) {
   struct pair p = {.old = load(old), .new = load(new)};
 
@@ -49,8 +104,10 @@ static void done(struct pair *p) {
   document_done(&p->new);
 }
 
-/* "web +5 10>15 stayed", a line for each change; '-' is unknown. */
-static void check(const struct changes *changes, const char *expected) {
+/* "web +5 10>15 stayed", a line for each change; '-' is unknown. And the pair
+ * is done with. */
+static void check(struct pair *p, const struct changes *changes,
+                  const char *expected) {
   static const char *const hows[] = {"stayed", "restarted", "came",
                                      "went",   "listed",    "unlisted"};
   struct style s = {.mem_total = UNKNOWN, .unit = UNIT_HUMAN};
@@ -70,144 +127,114 @@ static void check(const struct changes *changes, const char *expected) {
   }
   assert_string_equal(t.bytes, expected);
   text_done(&t);
+  done(p);
 }
 
-#define GROUP(name, pss) "{\"name\":\"" name "\",\"usage\":{\"pss\":" pss "}}"
-
 TEST(groups_are_compared_by_name) {
-  struct pair p = compare(
-      STATE "\"groups\":[" GROUP("b", "10") "," GROUP("a", "100") "," GROUP(
-          "same", "5") "," GROUP("gone", "7") ",{\"name\":\"n\"},"
-                                              "{\"name\":\"x\"}]}",
-      STATE "\"groups\":[" GROUP("a", "60") "," GROUP("b", "15") "," GROUP(
-          "same", "5") "," GROUP("new",
-                                 "8") "," GROUP("n", "3") ","
-                                                          "{\"name\":\"x\"}]}",
-      NULL);
+  struct pair p =
+      compare(PARTS(.json = "'groups':[{'name':'b','usage':{'pss':10}},"
+                            "{'name':'a','usage':{'pss':100}},"
+                            "{'name':'same','usage':{'pss':5}},"
+                            "{'name':'gone','usage':{'pss':7}},"
+                            "{'name':'n'},{'name':'x'}]"),
+              PARTS(.json = "'groups':[{'name':'a','usage':{'pss':60}},"
+                            "{'name':'b','usage':{'pss':15}},"
+                            "{'name':'same','usage':{'pss':5}},"
+                            "{'name':'new','usage':{'pss':8}},"
+                            "{'name':'n','usage':{'pss':3}},{'name':'x'}]"),
+              NULL);
 
-  check(&p.diff.groups, "a -40 100>60 stayed\n"
-                        "new +8 0>8 came\n"
-                        "gone -7 7>0 went\n"
-                        "b +5 10>15 stayed\n"
-                        "n - ->3 stayed\n"
-                        "x - ->- stayed\n");
-  done(&p);
+  check(&p, &p.diff.groups,
+        "a -40 100>60 stayed\n"
+        "new +8 0>8 came\n"
+        "gone -7 7>0 went\n"
+        "b +5 10>15 stayed\n"
+        "n - ->3 stayed\n"
+        "x - ->- stayed\n");
 }
 
 TEST(only_the_group_asked_for_is_compared) {
-  struct pair p = compare(
-      STATE "\"groups\":[" GROUP("a", "1") "," GROUP("b", "1") "]}",
-      STATE "\"groups\":[" GROUP("a", "2") "," GROUP("b", "3") "]}", "b");
+  struct pair p =
+      compare(PARTS(.groups = "a 1, b 1"), PARTS(.groups = "a 2, b 3"), "b");
 
-  check(&p.diff.groups, "b +2 1>3 stayed\n");
-  done(&p);
+  check(&p, &p.diff.groups, "b +2 1>3 stayed\n");
 }
 
-#define PROCESS(pid, start, comm, group, pss)                                  \
-  "{\"pid\":" pid ",\"starttime\":" start ",\"comm\":\"" comm                  \
-  "\",\"groups\":[\"" group "\"],\"usage\":{\"pss\":" pss "}}"
-
 TEST(processes_are_the_same_by_pid_and_start) {
-  struct pair p = compare(
-      STATE "\"processes\":[" PROCESS("1", "5", "a", "g", "10") "," PROCESS(
-          "2", "5", "b", "g", "10") "]}",
-      STATE "\"processes\":[" PROCESS("2", "6", "c", "g", "90") "," PROCESS(
-          "1", "5", "exec", "h", "30") "]}",
-      NULL);
+  struct pair p =
+      compare(PARTS(.processes = "1 5 a g 10, 2 5 b g 10"),
+              PARTS(.processes = "2 6 c g 90, 1 5 exec h 30"), NULL);
 
-  check(&p.diff.processes, "c +90 0>90 came\n"
-                           "exec +20 10>30 stayed\n"
-                           "b -10 10>0 went\n");
-  done(&p);
+  check(&p, &p.diff.processes,
+        "c +90 0>90 came\n"
+        "exec +20 10>30 stayed\n"
+        "b -10 10>0 went\n");
 }
 
 TEST(a_restarted_service_is_paired_in_order_of_start) {
-  struct pair p = compare(
-      STATE "\"processes\":[" PROCESS("11", "7", "w", "g", "40") "," PROCESS(
-          "10", "5", "w", "g",
-          "100") "," PROCESS("12", "9", "w", "g",
-                             "50") "," PROCESS("20", "5", "w", "other",
-                                               "1000") "]}",
-      STATE "\"processes\":[" PROCESS("31", "97", "w", "g", "41") "," PROCESS(
-          "99", "95", "w", "g", "103") "]}",
-      NULL);
+  struct pair p =
+      compare(PARTS(.processes = "11 7 w g 40, 10 5 w g 100, "
+                                 "12 9 w g 50, 20 5 w other 1000"),
+              PARTS(.processes = "31 97 w g 41, 99 95 w g 103"), NULL);
 
-  check(&p.diff.processes, "w -1000 1000>0 went\n"
-                           "w -50 50>0 went\n"
-                           "w +3 100>103 restarted\n"
-                           "w +1 40>41 restarted\n");
   assert_int_equal(p.diff.processes.all[2].old_process->pid, 10);
   assert_int_equal(p.diff.processes.all[2].new_process->pid, 99);
-  done(&p);
+  check(&p, &p.diff.processes,
+        "w -1000 1000>0 went\n"
+        "w -50 50>0 went\n"
+        "w +3 100>103 restarted\n"
+        "w +1 40>41 restarted\n");
 }
 
 TEST(pids_of_another_host_say_nothing) {
-  struct pair p =
-      compare(STATE "\"processes\":[" PROCESS("1", "5", "a", "g", "10") "]}",
-              "{\"format\":\"smaps-snapshot\",\"version\":2,\"host\":\"b\","
-              "\"processes\":[" PROCESS("1", "5", "b", "g", "10") "]}",
-              NULL);
+  struct pair p = compare(PARTS(.processes = "1 5 a g 10"),
+                          PARTS(.host = "b", .processes = "1 5 b g 10"), NULL);
 
-  check(&p.diff.processes, "a -10 10>0 went\nb +10 0>10 came\n");
-  done(&p);
+  check(&p, &p.diff.processes, "a -10 10>0 went\nb +10 0>10 came\n");
 }
 
 TEST(values_left_out_of_a_capture_are_unknown) {
   struct pair p = compare(
-      STATE "\"processes\":[" PROCESS("1", "1", "a", "g", "10") "," PROCESS(
-          "2", "2", "b", "g", "10") "," PROCESS("9", "9", "z", "h", "10") "]}",
-      CAPTURE("g") "\"processes\":[" PROCESS("1", "1", "a", "g",
-                                             "12") "],"
-                                                   "\"left_out\":1}",
-      NULL);
+      PARTS(.processes = "1 1 a g 10, 2 2 b g 10, 9 9 z h 10"),
+      PARTS(.capture = "g", .processes = "1 1 a g 12", .left_out = "1"), NULL);
 
-  check(&p.diff.processes, "a +2 10>12 stayed\nb - 10>- unlisted\n");
-  done(&p);
-  p = compare(
-      CAPTURE("g") "\"left_out\":1}",
-      CAPTURE("g") "\"processes\":[" PROCESS("1", "1", "a", "g", "12") "]}",
-      NULL);
-  check(&p.diff.processes, "a - ->12 listed\n");
-  done(&p);
-  p = compare(CAPTURE("g") "\"left_out\":0}", CAPTURE("h") "\"left_out\":0}",
-              NULL);
+  check(&p, &p.diff.processes, "a +2 10>12 stayed\nb - 10>- unlisted\n");
+  p = compare(PARTS(.capture = "g", .left_out = "1"),
+              PARTS(.capture = "g", .processes = "1 1 a g 12"), NULL);
+  check(&p, &p.diff.processes, "a - ->12 listed\n");
+  p = compare(PARTS(.capture = "g", .left_out = "0"),
+              PARTS(.capture = "h", .left_out = "0"), NULL);
   assert_false(p.diff.has_processes);
   done(&p);
 }
 
-#define MAPPING(name, pss) "{\"name\":\"" name "\",\"pss\":" pss "}"
-
 TEST(mappings_are_compared_by_name) {
-  struct pair p =
-      compare(CAPTURE("g") "\"mappings\":[" MAPPING("b", "5") "," MAPPING(
-                  "a", "9") "," MAPPING("gone", "3") "]}",
-              CAPTURE("g") "\"mappings\":[" MAPPING("a", "10") "," MAPPING(
-                  "b", "5") "," MAPPING("new", "4") ",{\"pss\":6}]}",
-              NULL);
+  struct pair p = compare(
+      PARTS(.capture = "g", .mappings = "b pss 5, a pss 9, gone pss 3"),
+      PARTS(.capture = "g",
+            .json = "'mappings':[{'name':'a','pss':10},{'name':'b','pss':5},"
+                    "{'name':'new','pss':4},{'pss':6}]"),
+      NULL);
 
   /* "gone" may be in the rest of the new one, "new" was not there. */
-  check(&p.diff.mappings, "[rest] +6 0>6 came\n"
-                          "new +4 0>4 came\n"
-                          "a +1 9>10 stayed\n"
-                          "gone - 3>- unlisted\n");
-  done(&p);
+  check(&p, &p.diff.mappings,
+        "[rest] +6 0>6 came\n"
+        "new +4 0>4 came\n"
+        "a +1 9>10 stayed\n"
+        "gone - 3>- unlisted\n");
 }
 
 /* In a capture, of a process that is too large to be read. */
-#define MAPS(name, size) "{\"name\":\"" name "\",\"size\":" size "}"
-
 TEST(mappings_without_amounts_have_changed_by_an_unknown_amount) {
-  struct pair p =
-      compare(CAPTURE("g") "\"mappings\":[" MAPPING("a", "5") "," MAPPING(
-                  "b", "9") "]}",
-              CAPTURE("g") "\"mappings\":[" MAPS("a", "900") "," MAPPING(
-                  "b", "10") "," MAPS("new", "700") "]}",
-              NULL);
+  struct pair p = compare(
+      PARTS(.capture = "g", .mappings = "a pss 5, b pss 9"),
+      PARTS(.capture = "g", .mappings = "a size 900, b pss 10, new size 700"),
+      NULL);
 
-  check(&p.diff.mappings, "b +1 9>10 stayed\n"
-                          "a - 5>- stayed\n"
-                          "new - 0>- came\n");
-  done(&p);
+  check(&p, &p.diff.mappings,
+        "b +1 9>10 stayed\n"
+        "a - 5>- stayed\n"
+        "new - 0>- came\n");
 }
 
 TEST(only_known_growth_is_over_a_limit) {
@@ -248,7 +275,7 @@ TEST(only_known_growth_is_over_a_limit) {
 
 /* ---- folded ---- */
 
-static void check_folded(const char *document, const char *expected,
+static void check_folded(const struct parts *document, const char *expected,
                          size_t left_out) {
   struct document d = load(document);
   char *text;
@@ -264,38 +291,17 @@ static void check_folded(const char *document, const char *expected,
 
 TEST(stacks_are_group_process_and_mapping) {
   check_folded(
-      STATE
-      "\"rules\":[\"a\",\"b\"],\"groups\":[{\"name\":\"g\",\"rule\":1},"
-      "{\"name\":\"view\",\"rule\":0}],\"processes\":["
-      "{\"pid\":1,\"comm\":\"w\",\"groups\":[\"view\",\"g\"],\"rule\":1,"
-      "\"usage\":{\"pss\":9},\"mappings\":[" MAPPING("[heap]", "5") "," MAPPING(
-          "zero", "0") ",{\"name\":\"x\"},{\"pss\":4}]}"
-                       "," PROCESS("2", "1", "p", "g", "7") "," PROCESS(
-                           "3", "1", "q", "g", "0") ",{"
-                                                    "\"pid"
-                                                    "\":4,"
-                                                    "\"grou"
-                                                    "ps\":["
-                                                    "\"g\"]"
-                                                    "},{"
-                                                    "\"pid"
-                                                    "\":5,"
-                                                    "\"usag"
-                                                    "e\":{"
-                                                    "\"pss"
-                                                    "\":6}}"
-                                                    ","
-                                                    "{\"pid"
-                                                    "\":6,"
-                                                    "\"sour"
-                                                    "ce\":"
-                                                    "\"pare"
-                                                    "nt\","
-                                                    "\"usag"
-                                                    "e\":{"
-                                                    "\"pss"
-                                                    "\":6}}"
-                                                    "]}",
+      PARTS(.json = "'rules':['a','b'],'groups':[{'name':'g','rule':1},"
+                    "{'name':'view','rule':0}],'processes':["
+                    "{'pid':1,'comm':'w','groups':['view','g'],'rule':1,"
+                    "'usage':{'pss':9},'mappings':[{'name':'[heap]','pss':5},"
+                    "{'name':'zero','pss':0},{'name':'x'},{'pss':4}]},"
+                    "{'pid':2,'starttime':1,'comm':'p','groups':['g'],"
+                    "'usage':{'pss':7}},"
+                    "{'pid':3,'starttime':1,'comm':'q','groups':['g'],"
+                    "'usage':{'pss':0}},"
+                    "{'pid':4,'groups':['g']},{'pid':5,'usage':{'pss':6}},"
+                    "{'pid':6,'source':'parent','usage':{'pss':6}}]"),
       "g;w[1];[heap] 5\ng;w[1];[rest] 4\ng;p[2] 7\n[no_group];-[5] 6\n"
       /* of which one is of unknown PSS, and one its parent's */,
       1);
@@ -303,45 +309,37 @@ TEST(stacks_are_group_process_and_mapping) {
 
 /* It is not left out, as its mappings are. */
 TEST(a_process_with_mappings_of_maps_is_one_frame) {
-  check_folded(STATE
-               "\"processes\":[{\"pid\":1,\"comm\":\"w\",\"groups\":["
-               "\"g\"],\"usage\":{\"pss\":9},\"mappings\":[" MAPS(
-                   "a", "900") "]},{\"pid\":2,\"comm\":\"w\",\"groups\":["
-                               "\"g\"],\"mappings\":[" MAPS("a", "900") "]}]"
-                                                                        "}",
-               "g;w[1] 9\n", 1);
+  check_folded(
+      PARTS(.json = "'processes':[{'pid':1,'comm':'w','groups':['g'],"
+                    "'usage':{'pss':9},'mappings':[{'name':'a','size':900}]},"
+                    "{'pid':2,'comm':'w','groups':['g'],"
+                    "'mappings':[{'name':'a','size':900}]}]"),
+      "g;w[1] 9\n", 1);
 }
 
 TEST(names_make_no_frames_and_no_numbers) {
-  check_folded(STATE "\"processes\":[" PROCESS("1", "1", "a;b 12\\u001b\\u202e",
-                                               " \\u00e9\\n", "3") "]}",
+  check_folded(PARTS(.json = "'processes':[{'pid':1,'starttime':1,"
+                             "'comm':'a;b 12\\u001b\\u202e',"
+                             "'groups':[' \\u00e9\\n'],'usage':{'pss':3}}]"),
                "_\xc3\xa9_;a_b_12__[1] 3\n", 0);
 }
 
 TEST(the_rest_of_a_capture_is_shown) {
-  check_folded(CAPTURE("g") "\"groups\":[" GROUP(
-                   "g", "10") "],"
-                              "\"processes\":[" PROCESS("1", "1", "a", "g",
-                                                        "3") "],"
-                                                             "\"left_out\":2}",
+  check_folded(PARTS(.capture = "g", .groups = "g 10", .processes = "1 1 a g 3",
+                     .left_out = "2"),
                "g;a[1] 3\ng;[rest] 7\n", 0);
-  check_folded(CAPTURE("g") "\"groups\":[" GROUP(
-                   "g", "2") "],"
-                             "\"processes\":[" PROCESS("1", "1", "a", "g",
-                                                       "3") "],"
-                                                            "\"left_out\":2}",
+  check_folded(PARTS(.capture = "g", .groups = "g 2", .processes = "1 1 a g 3",
+                     .left_out = "2"),
                "g;a[1] 3\n", 0);
   check_folded(
-      CAPTURE("g") "\"groups\":[" GROUP(
-          "g", "10") "],"
-                     "\"processes\":[" PROCESS("1", "1", "a", "g", "3") "]}",
+      PARTS(.capture = "g", .groups = "g 10", .processes = "1 1 a g 3"),
       "g;a[1] 3\n", 0);
 }
 
 /* ---- sums and tables ---- */
 
 /* Prints with the words of a command line; to be freed. */
-static char *view(const char *document, const char *line) {
+static char *view(const struct parts *document, const char *line) {
   static char words[256];
   char *argv[12] = {(char[]){"smaps-report"}};
   int argc = 1;
@@ -366,7 +364,7 @@ static char *view(const char *document, const char *line) {
   return text;
 }
 
-static void check_view(const char *document, const char *line,
+static void check_view(const struct parts *document, const char *line,
                        const char *expected) {
   char *text = view(document, line);
 
@@ -374,19 +372,18 @@ static void check_view(const char *document, const char *line,
   free(text);
 }
 
-static const char views[] =
-    STATE "\"groups\":[" GROUP("g", "4096") "," GROUP("view", "4096") "," GROUP(
-        "h", "1024") "],\"processes\":["
-                     "{\"pid\":1,\"user\":\"b\",\"threads\":2,\"groups\":["
-                     "\"g\",\"view\"],"
-                     "\"usage\":{\"pss\":3072,\"uss\":1024}},"
-                     "{\"pid\":2,\"user\":\"b\",\"threads\":1,\"groups\":["
-                     "\"g\",\"view\"],"
-                     "\"usage\":{\"pss\":1024}},"
-                     "{\"pid\":3,\"uid\":7,\"threads\":1,\"groups\":[\"h\"],"
-                     "\"usage\":{\"pss\":1024,\"uss\":0}},"
-                     "{\"pid\":4,\"uid\":7,\"threads\":1,\"source\":\"parent\","
-                     "\"groups\":[\"h\"]}]}";
+static const struct parts all = {
+    .groups = "g 4096, view 4096, h 1024",
+    .json = "'processes':["
+            "{'pid':1,'user':'b','threads':2,'groups':['g','view'],"
+            "'usage':{'pss':3072,'uss':1024}},"
+            "{'pid':2,'user':'b','threads':1,'groups':['g','view'],"
+            "'usage':{'pss':1024}},"
+            "{'pid':3,'uid':7,'threads':1,'groups':['h'],"
+            "'usage':{'pss':1024,'uss':0}},"
+            "{'pid':4,'uid':7,'threads':1,'source':'parent',"
+            "'groups':['h']}]"};
+static const struct parts *const views = &all;
 
 TEST(totals_count_each_process_once) {
   check_view(views, "-Gt -c group,pss,uss,processes",
@@ -408,8 +405,7 @@ TEST(totals_count_each_process_once) {
 }
 
 TEST(the_total_of_a_capture_is_not_guessed) {
-  check_view(CAPTURE("g") "\"groups\":[" GROUP("g", "1024") "," GROUP(
-                 "h", "1024") "]}",
+  check_view(PARTS(.capture = "g", .groups = "g 1024, h 1024"),
              "-GtH -c pss,group", "1  g\n1  h\n-  total\n");
 }
 
@@ -439,39 +435,31 @@ TEST(missing_group_or_mappings_are_an_error) {
 }
 
 TEST(mappings_of_processes_are_added_up) {
-  static const char document[] = STATE
-      "\"groups\":[{\"name\":\"g\"},{\"name\":\"h\"}],\"processes\":["
-      "{\"pid\":1,\"groups\":[\"g\"],\"mappings\":[" MAPPING(
-          "a",
-          "1024") "," MAPPING("b",
-                              "2048") ",{\"pss\":1024}]},"
-                                      "{\"pid\":2,\"groups\":[\"g\"],"
-                                      "\"mappings\":[" MAPPING(
-                                          "b",
-                                          "1024") "]},{\"pid\":3,\"groups\":["
-                                                  "\"h\"],\"mappings\":"
-                                                  "[" MAPPING("c",
-                                                              "9216") "]}]}";
+  static const struct parts document = {
+      .json = "'groups':[{'name':'g'},{'name':'h'}],"
+              "'processes':[{'pid':1,'groups':['g'],'mappings':["
+              "{'name':'a','pss':1024},{'name':'b','pss':2048},{'pss':1024}]},"
+              "{'pid':2,'groups':['g'],'mappings':[{'name':'b','pss':1024}]},"
+              "{'pid':3,'groups':['h'],'mappings':[{'name':'c','pss':9216}]}"
+              "]"};
 
-  check_view(document, "-mH -g g -c pss,processes,name -t",
+  check_view(&document, "-mH -g g -c pss,processes,name -t",
              "3  2  b\n1  1  a\n1  -  [rest]\n5  2  total\n");
-  check_view(document, "-mH -c name,pss",
+  check_view(&document, "-mH -c name,pss",
              "c       9\nb       3\na       1\n"
              "[rest]  1\n");
 }
 
 TEST(mappings_without_amounts_are_unknown_and_so_is_their_sum) {
-  static const char document[] = STATE
-      "\"groups\":[{\"name\":\"g\"}],\"processes\":["
-      "{\"pid\":1,\"groups\":[\"g\"],\"mappings_from\":\"smaps\","
-      "\"mappings\":[" MAPPING("a", "1024") "," MAPPING(
-          "b",
-          "2048") "]},"
-                  "{\"pid\":2,\"groups\":[\"g\"],\"mappings_from\":\"maps\","
-                  "\"mappings\":[" MAPS("b", "4096") "]}]}";
+  static const struct parts document = {
+      .json = "'groups':[{'name':'g'}],"
+              "'processes':[{'pid':1,'groups':['g'],'mappings_from':'smaps',"
+              "'mappings':[{'name':'a','pss':1024},{'name':'b','pss':2048}]},"
+              "{'pid':2,'groups':['g'],'mappings_from':'maps',"
+              "'mappings':[{'name':'b','size':4096}]}]"};
 
-  check_view(document, "-mHt -c pss,processes,name",
+  check_view(&document, "-mHt -c pss,processes,name",
              "1  1  a\n-  2  b\n-  2  total\n");
-  check_view(document, "-PH -c pid,mappings_from -s pid",
+  check_view(&document, "-PH -c pid,mappings_from -s pid",
              "1  smaps\n2  maps\n");
 }
