@@ -239,16 +239,17 @@ def write_config(
     outputs="",
     host="test",
     load=None,
+    plugin_dir=None,
 ):
     path = directory / "collectd.conf"
     text = CONFIG.format(
         host=host,
         directory=directory,
-        plugin_dir=stage().plugin_dir,
+        plugin_dir=plugin_dir or stage().plugin_dir,
         interval=interval,
         outputs=outputs.format(directory=directory),
         load=f"LoadPlugin {plugin}" if load is None else load,
-        body=body.replace("@", TAG),
+        body=body,
     )
     # A configuration is bytes: a Comm may be any.
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
@@ -268,6 +269,7 @@ def group(name, *options):
 
 def check_config(body, user=None, load=None):
     """`collectd -T` on a configuration: (exit status, what it printed)."""
+    body = body.replace("@", TAG)
     path = write_config(stage().new_directory(), body, load=load)
     done = subprocess.run(
         [COLLECTD, "-T", "-C", path],
@@ -352,7 +354,7 @@ class Collectd:
     def _write_config(self, body, interval):
         return write_config(
             self.directory,
-            body,
+            body.replace("@", TAG),
             interval,
             self.plugin,
             outputs=OUTPUTS,

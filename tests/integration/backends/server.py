@@ -19,28 +19,27 @@ import harness
 from harness import (
     DEADLINE_SECONDS,
     ROOT,
+    TAG,
     Collectd,
     HarnessError,
     IntegrationTest,
+    group,
+    plugin,
     stage,
     wait_until,
 )
 
 SERVER_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-GLOBALS = """\
-Hostname "{host}"
-FQDNLookup false
-BaseDir "{directory}"
-PIDFile "{directory}/collectd.pid"
-PluginDir "{plugin_dir}"
-Interval {interval}
-# Values are written in the order they were dispatched, as in harness.CONFIG.
-ReadThreads 1
-WriteThreads 1
-{outputs}
-{body}
-"""
+
+def load_smaps(*options):
+    """The configuration of our plugin, in a Daemon."""
+    return f"LoadPlugin smaps\n{plugin(*options)}\n"
+
+
+def shape_group(comm, name=None, *options):
+    """A group of the shapes of that name, in a Daemon."""
+    return group(name or comm, f'Comm "{comm}{TAG}"', *options)
 
 
 def free_port():
@@ -180,18 +179,15 @@ class Daemon(Collectd):
     """
 
     def _write_config(self, body, interval):
-        config = GLOBALS.format(
+        return harness.write_config(
+            self.directory,
+            body,
+            interval,
+            outputs=harness.OUTPUTS,
             host=self.host,
-            directory=self.directory,
+            load="",
             plugin_dir=self._make_plugin_dir(body),
-            interval=interval,
-            outputs=harness.OUTPUTS.format(directory=self.directory),
-            body=body,
         )
-        path = self.directory / "collectd.conf"
-        path.write_text(config)
-        path.chmod(0o644)
-        return path
 
     def _make_plugin_dir(self, body):
         """The stage's, and what the body loads: regular files, no links."""

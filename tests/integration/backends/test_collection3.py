@@ -14,9 +14,9 @@ from pathlib import Path
 from harness import (
     DEADLINE_SECONDS,
     ROOT,
-    TAG,
     HarnessError,
     Shape,
+    plugin,
     stage,
     wait_until,
 )
@@ -28,6 +28,7 @@ from server import (
     free_port,
     need_plugin,
     need_program,
+    shape_group,
     shipped,
 )
 
@@ -51,19 +52,10 @@ PERL_MODULES = {
 # A name of which every character means something to somebody.
 ODD_NAME = "a b: 5%;c=d&e+f#g\\h"
 
-CONFIG = f"""
-    LoadPlugin memory
-    <Plugin smaps>
-      <Group "{ODD_NAME.replace("%", "%%").replace(chr(92), chr(92) * 2)}">
-        Comm "odd{TAG}"
-      </Group>
-      <Group "detail">
-        Comm "detail{TAG}"
-        Report "detail"
-        ValuesPercentage true
-      </Group>
-    </Plugin>
-"""
+CONFIG = "LoadPlugin memory\n" + plugin(
+    shape_group("odd", ODD_NAME.replace("%", "%%").replace("\\", "\\\\")),
+    shape_group("detail", None, 'Report "detail"', "ValuesPercentage true"),
+)
 
 LIGHTTPD = """\
 server.document-root = "{root}"

@@ -4,8 +4,8 @@ client with a host name and a process of its own in the same group."""
 import math
 import time
 
-from harness import MIB, TAG, stage, wait_until
-from server import BackendTest, free_port, shipped
+from harness import MIB, stage, wait_until
+from server import BackendTest, free_port, load_smaps, shape_group, shipped
 from test_thresholds import NotifyFile, complaints
 
 GROUP = "postgres"
@@ -20,16 +20,7 @@ SUMS_IN_A_ROW = 4
 
 
 def client_groups(host, option=""):
-    return f"""
-    LoadPlugin smaps
-    <Plugin smaps>
-      ValuesPercentage true
-      {option}
-      <Group "{GROUP}">
-        Comm "{host}{TAG}"
-      </Group>
-    </Plugin>
-    """
+    return load_smaps("ValuesPercentage true", option, shape_group(host, GROUP))
 
 
 class FleetTest(BackendTest):

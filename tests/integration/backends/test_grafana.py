@@ -14,8 +14,8 @@ import sys
 import time
 import unittest
 
-from harness import ROOT, TAG, stage
-from server import BackendTest, free_port
+from harness import ROOT, stage
+from server import BackendTest, free_port, load_smaps, shape_group
 from test_influxdb import Influx
 from test_prometheus import Prometheus, write_prometheus
 
@@ -26,20 +26,11 @@ KINDS = ("prometheus", "influxdb")
 # languages.
 ODD_GROUP = "odd (a.b|c)* 'x' \"y\""
 
-SMAPS = f"""
-LoadPlugin smaps
-<Plugin smaps>
-  <Group "web">
-    Comm "web{TAG}"
-  </Group>
-  <Group "odd (a.b|c)* 'x' \\"y\\"">
-    Comm "odd{TAG}"
-  </Group>
-  <Group "oddXaYb">
-    Comm "none{TAG}"
-  </Group>
-</Plugin>
-"""
+SMAPS = load_smaps(
+    shape_group("web"),
+    shape_group("odd", r"odd (a.b|c)* 'x' \"y\""),
+    shape_group("none", "oddXaYb"),
+)
 GROUPS = {"web", ODD_GROUP, "oddXaYb"}
 
 # What a variable's value is where the user has chosen All.

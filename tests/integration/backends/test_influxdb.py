@@ -10,8 +10,16 @@ import re
 import signal
 import urllib.parse
 
-from harness import TAG, stage
-from server import BackendTest, fetch, free_port, need_program, shipped
+from harness import stage
+from server import (
+    BackendTest,
+    fetch,
+    free_port,
+    load_smaps,
+    need_program,
+    shape_group,
+    shipped,
+)
 
 # The fields of the types that have other ones than "value".
 FIELDS = {"ps_count": ["processes", "threads"], "duration": ["seconds"]}
@@ -20,26 +28,14 @@ FIELDS = {"ps_count": ["processes", "threads"], "duration": ["seconds"]}
 ODD_NAME = r"odd, \"a\"=b %"
 ODD_GROUP = 'odd, "a"=b %'
 
-SMAPS = f"""
-LoadPlugin smaps
-<Plugin smaps>
-  Report "detail"
-  ValuesPercentage true
-  <Group "web">
-    Comm "web{TAG}"
-  </Group>
-  <Group "{ODD_NAME}">
-    Comm "odd{TAG}"
-  </Group>
-  <Group "unread">
-    Comm "unread{TAG}"
-    Refresh "never"
-  </Group>
-  <Group "absent">
-    Comm "absent{TAG}"
-  </Group>
-</Plugin>
-"""
+SMAPS = load_smaps(
+    'Report "detail"',
+    "ValuesPercentage true",
+    shape_group("web"),
+    shape_group("odd", ODD_NAME),
+    shape_group("unread", None, 'Refresh "never"'),
+    shape_group("absent"),
+)
 
 OWN_SECTIONS = """
 reporting-disabled = true

@@ -11,30 +11,26 @@ import subprocess
 import unittest
 import urllib.parse
 
-from harness import ROOT, TAG, stage
-from server import BackendTest, fetch, free_port, need_program, shipped
+from harness import ROOT, TAG, group, stage
+from server import (
+    BackendTest,
+    fetch,
+    free_port,
+    load_smaps,
+    need_program,
+    shape_group,
+    shipped,
+)
 
 FILES = ROOT / "contrib/prometheus"
 
-SMAPS = f"""
-LoadPlugin smaps
-<Plugin smaps>
-  ValuesPercentage true
-  <Group "web">
-    Comm "web{TAG}"
-  </Group>
-  <Group "odd, \\"a\\"=b %">
-    Comm "odd{TAG}"
-  </Group>
-  <Group "unread">
-    Comm "unread{TAG}"
-    Refresh "never"
-  </Group>
-  <Group "%{{1}}">
-    CommMatch "^(made)[.]{TAG[1:]}"
-  </Group>
-</Plugin>
-"""
+SMAPS = load_smaps(
+    "ValuesPercentage true",
+    shape_group("web"),
+    shape_group("odd", r'odd, \"a\"=b %'),
+    shape_group("unread", None, 'Refresh "never"'),
+    group("%{1}", f'CommMatch "^(made)[.]{TAG[1:]}"'),
+)
 ODD_GROUP = 'odd, "a"=b %'
 
 # The data sources of the types that have other ones than "value".

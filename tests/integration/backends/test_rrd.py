@@ -21,11 +21,20 @@ from harness import (
     ROOT,
     TAG,
     Shape,
+    group,
     need_root,
+    plugin,
     unprivileged_user,
     wait_until,
 )
-from server import BackendTest, Daemon, need_plugin, need_program, shipped
+from server import (
+    BackendTest,
+    Daemon,
+    need_plugin,
+    need_program,
+    shape_group,
+    shipped,
+)
 
 SMAPS_GRAPH = ROOT / "contrib/rrd/smaps-graph"
 CONFIG = "rrd/collectd.conf"
@@ -118,18 +127,10 @@ class StoredValues(BackendTest):
             shape = Shape("cow", name=name, mib=8, rewrite_mib=2, children=2)
             cls.addClassCleanup(shape.stop)
         cls.daemon = RrdDaemon(
-            f"""
-            <Plugin smaps>
-              <Group "known">
-                Comm "known{TAG}"
-                Refresh "always"
-              </Group>
-              <Group "not known">
-                Comm "unknown{TAG}"
-                Refresh "never"
-              </Group>
-            </Plugin>
-            """,
+            plugin(
+                shape_group("known", None, 'Refresh "always"'),
+                shape_group("unknown", "not known", 'Refresh "never"'),
+            ),
             interval=2,
         )
         cls.addClassCleanup(cls.daemon.stop)
@@ -329,21 +330,12 @@ ODD_NAME = "odd a\\b: 5% c\\:"
 
 
 def config_of_groups(names):
-    groups = "".join(
-        f'<Group "{name}">\n Comm "{name}{TAG}"\n</Group>\n' for name in names
-    )
     escaped = ODD_NAME.replace("\\", "\\\\").replace("%", "%%")
-    return f"""
-        <Plugin smaps>
-          {groups}
-          <Group "{escaped}">
-            Comm "odd{TAG}"
-          </Group>
-          <Group "job-%{{1}}">
-            CommMatch "^job([0-9]){TAG}$"
-          </Group>
-        </Plugin>
-    """
+    return plugin(
+        *map(shape_group, names),
+        shape_group("odd", escaped),
+        group("job-%{1}", f'CommMatch "^job([0-9]){TAG}$"'),
+    )
 
 
 class PictureTest(BackendTest):

@@ -20,12 +20,20 @@ from harness import (
     MIB,
     ROOT,
     TAG,
+    group,
     need_root,
     stage,
     unprivileged_user,
     wait_until,
 )
-from server import BackendTest, free_port, need_plugin, shipped
+from server import (
+    BackendTest,
+    free_port,
+    load_smaps,
+    need_plugin,
+    shape_group,
+    shipped,
+)
 from test_captured import (
     SMALL_ON_MODERN,
     WrittenTree,
@@ -35,29 +43,16 @@ from test_captured import (
 
 NOTIFY_LOG = ROOT / "contrib/alerts/notify-log"
 
-GROUPS = f"""
-LoadPlugin smaps
-<Plugin smaps>
-  ValuesPercentage true
-  <Group "postgres">
-    Comm "postgres{TAG}"
-  </Group>
-  <Group "redis">
-    Refresh "always"
-    Comm "redis{TAG}"
-  </Group>
-</Plugin>
-"""
+GROUPS = load_smaps(
+    "ValuesPercentage true",
+    shape_group("postgres"),
+    shape_group("redis", None, 'Refresh "always"'),
+)
 
 # The same group by a template: it is there only while its process runs.
-TEMPLATE = f"""
-LoadPlugin smaps
-<Plugin smaps>
-  <Group "%{{1}}">
-    CommMatch "^(postgres)[.]{TAG[1:]}$"
-  </Group>
-</Plugin>
-"""
+TEMPLATE = load_smaps(
+    group("%{1}", f'CommMatch "^(postgres)[.]{TAG[1:]}$"')
+)
 
 # In place of the limits in thresholds.conf.
 WARNING = 40 * MIB
@@ -296,17 +291,12 @@ class Limits(ThresholdTest):
         self.tree = WrittenTree()
         self.tree.add(100)
         self.write_swap(0)
-        groups = f"""
-        LoadPlugin smaps
-        <Plugin smaps>
-          ProcRoot "{self.tree.path}"
-          Refresh "always"
-          ValuesPercentage true
-          <Group "postgres">
-            Comm "name-100"
-          </Group>
-        </Plugin>
-        """
+        groups = load_smaps(
+            f'ProcRoot "{self.tree.path}"',
+            'Refresh "always"',
+            "ValuesPercentage true",
+            group("postgres", 'Comm "name-100"'),
+        )
         self.start_alerts(replacements, groups)
 
     def write_swap(self, kib):

@@ -108,13 +108,10 @@ FIXTURE_TEST(an_alarm_makes_a_capture_and_that_is_told) {
                       strlen(at("captures/smaps-")));
   assert_non_null(strstr(told->message, stub.metas[0]));
   d = parsed_file(stub.metas[0]);
-  assert_string_equal(parsed_string(d, "host"), "stub");
-  assert_true(parsed_decimal(d, "interval") == 10);
-  assert_true(parsed_decimal(d, "trigger.time") == 999990);
-  assert_string_equal(parsed_string(d, "trigger.severity"), "failure");
-  assert_string_equal(parsed_string(d, "trigger.group"), "web");
-  assert_string_equal(parsed_string(d, "trigger.type"), "memory");
-  assert_string_equal(parsed_string(d, "trigger.type_instance"), "pss");
+  parsed_assert(
+      d,
+      "host=stub interval=10.0 trigger.time=999990.0 trigger.severity=failure "
+      "trigger.group=web trigger.type=memory trigger.type_instance=pss");
   assert_string_equal(parsed_string(d, "trigger.message"),
                       "Host stub, plugin smaps: too much");
   assert_string_equal(parsed_string(d, "rules.0"),
@@ -263,8 +260,7 @@ FIXTURE_TEST(a_state_is_written_without_command_lines) {
              boolean("CommandLines", false)));
   stop();
   d = parsed_file(at("state"));
-  assert_string_equal(parsed_string(d, "trigger.kind"), "interval");
-  assert_string_equal(parsed_string(d, "processes.0.comm"), "web");
+  parsed_assert(d, "trigger.kind=interval processes.0.comm=web");
   assert_null(parsed_get(d, "processes.0.command_line"));
   parsed_free(d);
   assert_int_equal(stub.n_logs, 0);
