@@ -63,10 +63,10 @@ CORE_CPPFLAGS := -Iplugin/core
 COMPILE = $(CC) $(OWN_CPPFLAGS) $(EXTRA_CPPFLAGS) $(OWN_CFLAGS) -MMD -MP \
   $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 LINK = $(CC) $(OWN_CFLAGS) $(CFLAGS)
-LIBS := -lyajl -lpthread
+LIBS := -lyajl -lpthread -lm
 # libyajl is rarely available for 32 bits: targets that need it are left out.
 ifeq ($(PROFILE),m32)
-LIBS := -lpthread
+LIBS := -lpthread -lm
 endif
 
 # V=1 shows the commands.
@@ -176,8 +176,9 @@ check-integration: $(PLUGIN) $(SHAPE) $(REPORT) $(FACTS)
 	@COLLECTD=$(COLLECTD) PLUGIN=$(PLUGIN) SHAPE=$(SHAPE) CORE=$(CORE_LIB) \
 	  REPORT=$(REPORT) FACTS=$(FACTS) $(PYTHON) tests/integration/run.py $(TESTS)
 
-soak: $(UNIT)/core/test_uptime
+soak: $(UNIT)/core/test_uptime $(UNIT)/core/test_month
 	@UPTIME_CYCLES=1000000 $(UNIT)/core/test_uptime
+	@MONTH_CYCLES=1000000 $(UNIT)/core/test_month
 	@SOAK_INTERVALS=10000 $(MAKE) --no-print-directory check-integration \
 	  TESTS=test_endurance
 
@@ -230,8 +231,8 @@ help:
 	@echo '                   TESTS="test_values" picks integration tests'
 	@echo 'bench              measure cost and error (contrib/BENCHMARKS); BENCHFLAGS=--quick'
 	@echo 'fuzz               run libFuzzer, FUZZ_SECONDS=60 each; FUZZ=fuzz_stat picks one'
-	@echo 'soak               run 10,000 intervals under churn, and test_uptime over four'
-	@echo '                   months of its clock: twenty minutes'
+	@echo 'soak               run 10,000 intervals under churn, test_uptime and test_month'
+	@echo '                   over four months of their clock: an hour'
 	@echo 'coverage           show the lines and branches of plugin/core that unit tests reach'
 	@echo 'lint               check formatting and layering'
 	@echo 'distcheck          test with sanitizers, valgrind, clang, and as a release build'

@@ -104,6 +104,7 @@ void world_make(struct world *w) {
   proctree_make(&w->tree);
   settings_init(&w->settings);
   w->settings.policy.refresh = REFRESH_ALWAYS;
+  w->settings.policy.max_age_ns = 60 * NS_PER_S;
 }
 
 void world_stop(struct world *w) {

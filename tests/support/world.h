@@ -20,8 +20,8 @@ struct world_written {
   int error;
 };
 
-/* An empty tree and no rule; every member is read in every cycle, unless the
- * settings are changed before the first. */
+/* An empty tree and no rule; every member is read in every cycle (and MaxAge is
+ * a minute), unless the settings are changed before the first. */
 void world_make(struct world *w);
 void world_remove(struct world *w);
 

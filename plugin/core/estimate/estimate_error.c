@@ -2,10 +2,6 @@
 
 #include "proc/amount.h"
 
-/* Of the memory that others share with a process, so much may change in a
- * second without any sign of it in the process's own files. */
-#define DRIFT_PER_SECOND 0.001
-
 static uint64_t minus(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 
 static double magnitude(double x) { return x < 0 ? -x : x; }
@@ -106,20 +102,30 @@ static double ksm_error(const struct baseline *b, const struct change *c) {
 
 /* --- time --- */
 
-static double drift(const struct baseline *b, const struct change *c) {
-  uint64_t shared = baseline_bytes(b, ROLLUP_SHARED_CLEAN) +
-                    baseline_bytes(b, ROLLUP_SHARED_DIRTY);
-  uint64_t pss = minus(baseline_bytes(b, ROLLUP_PSS), baseline_uss(b));
-  double error = (double)pss * DRIFT_PER_SECOND * c->seconds;
+uint64_t estimate_unseen_bytes(const struct baseline *b) {
+  struct private_bytes own = baseline_private(b);
 
-  return error < (double)shared ? error : (double)shared;
+  return minus(baseline_bytes(b, ROLLUP_PSS), baseline_uss(b)) + own.file +
+         own.shmem;
+}
+
+/* At most all is shared by all, or by nobody any more. */
+static double drift(const struct baseline *b, double part) {
+  struct private_bytes own = baseline_private(b);
+  double most =
+      (double)(baseline_bytes(b, ROLLUP_SHARED_CLEAN) +
+               baseline_bytes(b, ROLLUP_SHARED_DIRTY) + own.file + own.shmem);
+  double error = (double)estimate_unseen_bytes(b) * part;
+
+  return error < most ? error : most;
 }
 
 uint64_t estimate_error(const struct baseline *b, const struct change *c,
                         const struct error_parts *parts) {
-  return amount_from(
-      shared_error(b, c, parts->shared) +
-      ((double)c->broken + (double)c->broken_by_relatives) * parts->cow +
-      returned_error(b, c) + gone_error(b, c) +
-      relatives_bound(b, c) * parts->relatives + drift(b, c) + ksm_error(b, c));
+  return amount_from(shared_error(b, c, parts->shared) +
+                     ((double)c->broken + (double)c->broken_by_relatives) *
+                         parts->cow +
+                     returned_error(b, c) + gone_error(b, c) +
+                     relatives_bound(b, c) * parts->relatives +
+                     drift(b, parts->drift) + ksm_error(b, c));
 }

@@ -13,6 +13,7 @@ struct error_parts {
   double shared;    /* of files and shmem */
   double relatives; /* of anonymous memory whose sharers came or went */
   double cow;       /* of copies that faults have made */
+  double drift;     /* of what changes without a sign */
 };
 
 /* Files and shmem that came or went, and those that others mapped or unmapped.
@@ -24,6 +25,9 @@ uint64_t estimate_shared_bound(const struct baseline *b,
  * about it; with relatives that go it is the other way round. */
 uint64_t estimate_relatives_bound(const struct baseline *b,
                                   const struct change *c);
+
+/* What can change without a sign: memory that others share, or may come to. */
+uint64_t estimate_unseen_bytes(const struct baseline *b);
 
 /* All causes together. */
 uint64_t estimate_error(const struct baseline *b, const struct change *c,

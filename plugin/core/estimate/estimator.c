@@ -14,6 +14,10 @@
  * farther off than the worst of late. A published error should hold. */
 #define USUAL_PUBLISHED 2
 #define WORST_PUBLISHED 1.5
+/* The root of the mean square of what changes unseen is to be expected; six
+ * times of it are published (see drift.h). */
+#define DRIFT_USUAL 1
+#define DRIFT_WORST 4
 /* statm of a small process is not as far off as that of the large one on which
  * it was learnt, which has had more pages to lose count of. */
 #define IMPRECISE_PART 4
@@ -81,6 +85,10 @@ static uint64_t broken_by_relatives(const struct track *t) {
              baseline_cow_bytes(&t->baseline));
 }
 
+static double seconds_since(const struct estimator *e, const struct track *t) {
+  return (double)(e->now_ns - t->baseline.at_ns) / 1e9;
+}
+
 static struct change change_of(const struct estimator *e,
                                const struct track *t) {
   const struct baseline *b = &t->baseline;
@@ -90,7 +98,7 @@ static struct change change_of(const struct estimator *e,
   int64_t resident = (int64_t)t->now.resident_pages - b->resident_pages;
   struct change c = {
       .page_size = e->page_size,
-      .seconds = (double)(e->now_ns - b->at_ns) / 1e9,
+      .seconds = seconds_since(e, t),
       .anon = (resident - shared) * page_size,
       .shared = shared * page_size,
       .swap = ((int64_t)t->now.vm_swap_kb - b->vm_swap_kb) * 1024,
@@ -235,15 +243,19 @@ static double moved_part(uint32_t before, uint32_t now) {
   return most ? (double)moved / most : 0;
 }
 
-static struct error_parts usual_parts(const struct track *t) {
+static struct error_parts usual_parts(const struct estimator *e,
+                                      const struct track *t) {
   return (struct error_parts){
+      .drift = DRIFT_USUAL * drift_part(&set_of(t)->drift, seconds_since(e, t)),
       .shared = clamp(set_of(t)->error.usual, SHARED_PART_LEAST, 1),
       .relatives = t->family ? t->family->relatives_error.usual : 0,
       .cow = t->family ? t->family->cow_error : 1};
 }
 
-static struct error_parts worst_parts(const struct track *t) {
+static struct error_parts worst_parts(const struct estimator *e,
+                                      const struct track *t) {
   return (struct error_parts){
+      .drift = DRIFT_WORST * drift_part(&set_of(t)->drift, seconds_since(e, t)),
       .shared = set_of(t)->error.worst,
       .relatives = t->family ? t->family->relatives_error.worst : 0,
       .cow = t->family ? t->family->cow_error : 1};
@@ -251,6 +263,7 @@ static struct error_parts worst_parts(const struct track *t) {
 
 static void conclude_ratios(const struct estimator *e, struct track *t) {
   error_ratio_conclude(&set_of(t)->error, e->now_ns);
+  drift_conclude(&set_of(t)->drift, e->now_ns);
   if (t->family)
     error_ratio_conclude(&t->family->relatives_error, e->now_ns);
 }
@@ -258,7 +271,7 @@ static void conclude_ratios(const struct estimator *e, struct track *t) {
 /* Beside what follows from the baseline: it was not exact itself, and faults
  * that cannot be asked for may have broken all copy on write. */
 static uint64_t usual_error(const struct estimator *e, const struct track *t) {
-  const struct error_parts parts = usual_parts(t);
+  const struct error_parts parts = usual_parts(e, t);
   struct change c = change_of(e, t);
   uint64_t error = estimate_error(&t->baseline, &c, &parts) +
                    amount_from((double)t->unsure_bytes);
@@ -331,6 +344,25 @@ static void learn_relatives(const struct estimator *e, const struct track *t,
                     (double)bound);
 }
 
+/* What nothing else explains. */
+static void learn_drift(const struct estimator *e, const struct track *t,
+                        const struct change *c, const struct rollup *expected,
+                        const struct rollup *found) {
+  struct error_parts parts = usual_parts(e, t);
+  double memory = (double)estimate_unseen_bytes(&t->baseline);
+  double off =
+      (double)found->bytes[ROLLUP_PSS] - (double)expected->bytes[ROLLUP_PSS];
+  double explained;
+
+  if (memory < (double)LEARN_LEAST_BYTES || c->seconds <= 0)
+    return;
+  parts.drift = 0;
+  explained = (double)estimate_error(&t->baseline, c, &parts);
+  off = off < 0 ? -off : off;
+  drift_learn(&set_of(t)->drift, e->now_ns,
+              off > explained ? off - explained : 0, memory, c->seconds);
+}
+
 static void learn(const struct estimator *e, const struct track *t,
                   const struct rollup *found) {
   struct change c = change_of(e, t);
@@ -340,6 +372,7 @@ static void learn(const struct estimator *e, const struct track *t,
   learn_faults(t, &expected, found);
   learn_sharing(e, t, &c, &expected, found);
   learn_relatives(e, t, &c, &expected, found);
+  learn_drift(e, t, &c, &expected, found);
 }
 
 /* Where the process did not change meanwhile, the rollup shows as much as statm
@@ -417,7 +450,7 @@ static uint64_t imprecision(const struct estimator *e, const struct track *t) {
 
 static uint64_t published_error(const struct estimator *e,
                                 const struct track *t, const struct change *c) {
-  const struct error_parts parts = worst_parts(t);
+  const struct error_parts parts = worst_parts(e, t);
   uint64_t worst =
       min(estimate_error(&t->baseline, c, &parts), resident_bytes(e, t));
   uint64_t of_usual = amount_from(USUAL_PUBLISHED * (double)t->expected_error);

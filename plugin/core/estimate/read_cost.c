@@ -46,6 +46,10 @@ bool read_cost_may_try(const struct read_cost *c, uint64_t now_ns) {
   return now_ns >= c->next_try_s * NS_PER_S;
 }
 
+static uint64_t first_wait_ns(const struct policy *p) {
+  return least(p->max_age_ns, COST_TEST_FIRST_NS);
+}
+
 bool read_cost_apply_guess(struct read_cost *c, const struct read_cost *guess,
                            const struct policy *p, uint64_t now_ns) {
   if (!c->is_learnt) {
@@ -54,17 +58,17 @@ bool read_cost_apply_guess(struct read_cost *c, const struct read_cost *guess,
   }
   if (guess->ns <= p->max_lock_hold_ns)
     return true;
-  c->next_try_s = seconds_from(now_ns + p->max_age_ns);
+  c->next_try_s = seconds_from(now_ns + first_wait_ns(p));
   return false;
 }
 
 static uint64_t test_after_ns(const struct read_cost *c,
                               const struct policy *p) {
-  uint64_t wait_ns = p->max_age_ns;
+  uint64_t wait_ns = first_wait_ns(p);
 
   for (unsigned i = 0; i < c->failed_tests && wait_ns < COST_TEST_MAX_NS; i++)
     wait_ns *= 2;
-  return least(wait_ns, most(p->max_age_ns, COST_TEST_MAX_NS));
+  return least(wait_ns, COST_TEST_MAX_NS);
 }
 
 static void count_test(struct read_cost *c, uint64_t took_ns, bool was_test,

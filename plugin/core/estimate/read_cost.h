@@ -8,9 +8,10 @@
  * counts; it includes the mappings, of which nothing cheap would tell us.
  *
  * A walk is slow also on a busy processor, and then the price is wrong. A price
- * that keeps a process from being read is therefore tested: after MaxAge by one
- * more reading, unless the memory that is there now says that it cannot be fast
- * enough. Each test that fails doubles the time to the next.
+ * that keeps a process from being read is therefore tested: after a minute (or
+ * MaxAge, if that is shorter) by one more reading, unless the memory that is
+ * there now says that it cannot be fast enough. Each test that fails doubles the
+ * time to the next.
  */
 #ifndef SMAPS_READ_COST_H
 #define SMAPS_READ_COST_H
@@ -29,7 +30,9 @@ struct read_cost {
   uint8_t failed_tests; /* in a row */
 };
 
-/* The longest time between two tests, unless MaxAge is longer. */
+/* The time to the first test, unless MaxAge is shorter; and the longest between
+ * two. */
+#define COST_TEST_FIRST_NS (60 * NS_PER_S)
 #define COST_TEST_MAX_NS (3600 * NS_PER_S)
 
 /* The memory that is walked, in pages. */
@@ -52,7 +55,7 @@ bool read_cost_may_try(const struct read_cost *c, uint64_t now_ns);
 /*
  * Takes such a guess, also the first. It becomes the price unless a walk has
  * shown that. False if the guess is above MaxLockHold: nothing is to be read
- * until the next guess, after MaxAge.
+ * until the next guess, after a minute or MaxAge.
  */
 bool read_cost_apply_guess(struct read_cost *c, const struct read_cost *guess,
                            const struct policy *p, uint64_t now_ns);

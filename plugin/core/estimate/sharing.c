@@ -19,7 +19,8 @@ void sharing_init(struct sharing *s, uint64_t pages) {
                         .before = n,
                         .left = n,
                         .grown = n,
-                        .error = ERROR_RATIO_AT_FIRST};
+                        .error = ERROR_RATIO_AT_FIRST,
+                        .drift = DRIFT_AT_FIRST};
 }
 
 void sharing_count(struct sharing *s, uint64_t cycle_ns, uint64_t pages,

@@ -13,6 +13,7 @@
 #ifndef SMAPS_SHARING_H
 #define SMAPS_SHARING_H
 
+#include "estimate/drift.h"
 #include "estimate/error_ratio.h"
 #include <stdbool.h>
 
@@ -29,6 +30,7 @@ struct sharing {
   bool is_shmem;
   double shmem_lead;
   struct error_ratio error;
+  struct drift drift;
 };
 
 /* Changes since the baseline of a member. */

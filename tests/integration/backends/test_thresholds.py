@@ -315,7 +315,7 @@ class Limits(ThresholdTest):
 
     def test_an_old_reading(self):
         self.start_shape("anon", name="postgres", mib=4)
-        self.start_alerts({"WarningMax 300": "WarningMax 0.7"})
+        self.start_alerts({"WarningMax 3000": "WarningMax 0.7"})
         alerts = self.wait_first(["OKAY", "WARNING"], "duration-age")
         self.assertGreater(alerts[-1].value, 0.7)
 

@@ -1,0 +1,401 @@
+/*
+ * The whole core through a month of mixed services, whose memory is known page
+ * by page: forks, exits, execs, growth, copy on write, files, shmem and swap,
+ * with reads that hang and come back, a processor that is busy for a while,
+ * clock steps, and counters that are about to wrap. What is published is not
+ * farther from the truth than memory-pss_error says, but for a share of the
+ * cycles; nobody is left unread; memory does not grow.
+ *
+ * MONTH_CYCLES=1000000 makes it four months at an interval of ten seconds.
+ */
+#include "test.h"
+
+#include <fcntl.h>
+#include <malloc.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "history.h"
+#include "world.h"
+
+#define CYCLES_DEFAULT 5000
+#define INTERVAL_SECONDS 10
+
+/* The kernel's counter is printed with 64 bits, of which few are kept. */
+#define FAULTS_BEFORE UINT64_C(0xfffff000)
+
+/* Below, what grows has room. */
+#define PAGES_LEAST_FREE 12000
+
+static const struct history_class services[] = {
+    {.name = "services that grow",
+     .groups = 2,
+     .weights = {[OP_START] = 2,
+                 [OP_EXIT] = 2,
+                 [OP_EXEC] = 1,
+                 [OP_GROW] = 6,
+                 [OP_SHRINK] = 6,
+                 [OP_MAP] = 3,
+                 [OP_UNMAP] = 3},
+     .is_mapping = true},
+    {.name = "a pool of workers",
+     .groups = 1,
+     .weights = {[OP_FORK] = 3,
+                 [OP_EXIT] = 3,
+                 [OP_GROW] = 4,
+                 [OP_SHRINK] = 2,
+                 [OP_WRITE] = 5},
+     .is_forked = true,
+     .is_pool = true},
+    {.name = "backends on shared buffers",
+     .groups = 2,
+     .weights = {[OP_FORK] = 1,
+                 [OP_EXIT] = 1,
+                 [OP_GROW] = 2,
+                 [OP_WRITE] = 1,
+                 [OP_MAP_AROUND] = 8,
+                 [OP_UNMAP] = 1},
+     .is_forked = true,
+     .is_mapping = true,
+     .has_outsiders = true},
+    {.name = "memory pressure",
+     .groups = 2,
+     .weights = {[OP_START] = 1,
+                 [OP_EXIT] = 1,
+                 [OP_GROW] = 3,
+                 [OP_SHRINK] = 2,
+                 [OP_SWAP_OUT] = 4,
+                 [OP_SWAP_IN] = 3,
+                 [OP_SWAP_IN_WRITTEN] = 1}},
+};
+
+struct month {
+  struct world world;
+  struct memory_world memory;
+  struct history episode;
+  const struct history_class *episode_of;
+  unsigned episodes, at; /* the cycle of the episode */
+  uint8_t group_of[MEMORY_SLOTS];
+  struct memory_view views[MEMORY_SLOTS];
+  /* What is in the tree. */
+  struct memory_process shown[MEMORY_SLOTS];
+  struct memory_view shown_views[MEMORY_SLOTS];
+  bool is_hang_due;        /* the next that begins is to hang */
+  unsigned hanging_slot;   /* or MEMORY_SLOTS */
+  unsigned hanging_cycles; /* how long so far */
+  struct month_tally {
+    unsigned long values, beyond, unknown;
+    double worst, width, oldest_seconds;
+    uint64_t reads;
+  } tally;
+};
+
+static struct month the_month; /* too large for a stack */
+
+static const char *const group_names[] = {"a", "b"};
+
+static bool is_member(unsigned slot) { return slot < HISTORY_OUTSIDERS; }
+
+/* --- the tree ---------------------------------------------------------------
+ */
+
+static void put_meminfo(const struct month *m) {
+  char text[256];
+  int n = snprintf(text, sizeof(text),
+                   "MemTotal: 1048576 kB\nMemAvailable: 524288 kB\n"
+                   "SwapTotal: 1048576 kB\nSwapFree: %u kB\n",
+                   memory_is_swap_used(&m->memory) ? 524288U : 1048576U);
+
+  proctree_write(&m->world.tree, "meminfo", text, (size_t)n);
+}
+
+static void put_text(const struct month *m, unsigned slot, const char *file,
+                     const char *text) {
+  char path[64];
+
+  snprintf(path, sizeof(path), "%u/%s", m->memory.processes[slot].pid, file);
+  proctree_write(&m->world.tree, path, text, strlen(text));
+}
+
+/* All but what its memory shows. */
+static void put_process(const struct month *m, unsigned slot) {
+  const struct memory_process *p = &m->memory.processes[slot];
+  struct fake f = {.pid = p->pid,
+                   .ppid = p->parent_pid,
+                   .comm = is_member(slot) ? group_names[m->group_of[slot]]
+                                           : "outsider",
+                   .starttime = p->starttime,
+                   .size = 100000};
+
+  proctree_put(&m->world.tree, &f);
+}
+
+static void put_stat(const struct month *m, unsigned slot) {
+  const struct memory_process *p = &m->memory.processes[slot];
+  uint64_t stack = UINT64_C(0x7ff000000000) + (p->program << 16);
+  char text[512];
+
+  snprintf(text, sizeof(text),
+           "%u (%s) S %u 1 1 0 -1 0 %llu 0 0 0 5 5 0 0 20 0 1 0 %llu 1000000 "
+           "250 18446744073709551615 %llu 2 %llu 0 0 0 0 0 0 0 0 0 17 0 0 0 0 "
+           "0 0 3 4 5 %llu 7 8 9 0\n",
+           p->pid,
+           is_member(slot) ? group_names[m->group_of[slot]] : "outsider",
+           p->parent_pid, (unsigned long long)(FAULTS_BEFORE + p->minor_faults),
+           (unsigned long long)p->starttime, (unsigned long long)stack + 4096,
+           (unsigned long long)stack, (unsigned long long)stack + 64);
+  put_text(m, slot, "stat", text);
+}
+
+static void put_memory(const struct month *m, unsigned slot) {
+  static const char *const keys[ROLLUP_FIELDS] = {
+      [ROLLUP_RSS] = "Rss",
+      [ROLLUP_PSS] = "Pss",
+      [ROLLUP_PSS_DIRTY] = "Pss_Dirty",
+      [ROLLUP_PSS_ANON] = "Pss_Anon",
+      [ROLLUP_PSS_FILE] = "Pss_File",
+      [ROLLUP_PSS_SHMEM] = "Pss_Shmem",
+      [ROLLUP_SHARED_CLEAN] = "Shared_Clean",
+      [ROLLUP_SHARED_DIRTY] = "Shared_Dirty",
+      [ROLLUP_PRIVATE_CLEAN] = "Private_Clean",
+      [ROLLUP_PRIVATE_DIRTY] = "Private_Dirty",
+      [ROLLUP_REFERENCED] = "Referenced",
+      [ROLLUP_ANONYMOUS] = "Anonymous",
+      [ROLLUP_SWAP] = "Swap",
+      [ROLLUP_SWAP_PSS] = "SwapPss"};
+  const struct memory_view *v = &m->views[slot];
+  char text[1024];
+  int n = snprintf(
+      text, sizeof(text),
+      "55d0c8f7d000-7ffe1d7f2000 ---p 00000000 00:00 0          [rollup]\n");
+
+  for (int f = 0; f < ROLLUP_FIELDS; f++)
+    if (keys[f])
+      n += snprintf(text + n, sizeof(text) - (size_t)n, "%s: %llu kB\n",
+                    keys[f], (unsigned long long)v->rollup.bytes[f] / 1024);
+  if (slot != m->hanging_slot)
+    put_text(m, slot, "smaps_rollup", text);
+  snprintf(text, sizeof(text), "100000 %llu %llu 40 0 1000 0\n",
+           (unsigned long long)v->resident_pages,
+           (unsigned long long)v->shared_pages);
+  put_text(m, slot, "statm", text);
+  snprintf(text, sizeof(text),
+           "Name:\tx\nUid:\t0\t0\t0\t0\nVmPTE:\t      40 kB\nVmSwap:\t%u kB\n"
+           "Threads:\t1\nvoluntary_ctxt_switches:\t1\n"
+           "nonvoluntary_ctxt_switches:\t1\n",
+           v->vm_swap_kb);
+  put_text(m, slot, "status", text);
+}
+
+#define HANG_CYCLES 5
+
+static void put_path(const struct month *m, unsigned slot, char *ret,
+                     size_t size) {
+  snprintf(ret, size, "%u/smaps_rollup", m->shown[slot].pid);
+}
+
+/* Whether anybody has come to read it or not. */
+static void wake(struct month *m) {
+  char path[64], whole[128];
+  int fd;
+
+  if (m->hanging_slot == MEMORY_SLOTS)
+    return;
+  put_path(m, m->hanging_slot, path, sizeof(path));
+  snprintf(whole, sizeof(whole), "%s/%s", m->world.tree.root, path);
+  fd = open(whole, O_WRONLY | O_NONBLOCK);
+  proctree_unlink(&m->world.tree, path);
+  if (fd >= 0)
+    close(fd);
+  m->shown_views[m->hanging_slot] = (struct memory_view){0}; /* to be put */
+  m->hanging_slot = MEMORY_SLOTS;
+}
+
+/* A process that is read for the first time. */
+static void hang(struct month *m, unsigned slot) {
+  char path[64];
+
+  put_path(m, slot, path, sizeof(path));
+  proctree_hang(&m->world.tree, path);
+  m->hanging_slot = slot;
+  m->hanging_cycles = 0;
+}
+
+static void show(struct month *m, unsigned slot) {
+  const struct memory_process *p = &m->memory.processes[slot];
+  struct memory_process *was = &m->shown[slot];
+  bool is_other = was->starttime != p->starttime, is_new;
+
+  if (was->is_alive && (!p->is_alive || is_other)) {
+    if (slot == m->hanging_slot)
+      wake(m);
+    proctree_end(&m->world.tree, was->pid);
+  }
+  if (p->is_alive && (!was->is_alive || is_other)) {
+    put_process(m, slot);
+    m->shown_views[slot] = (struct memory_view){0};
+  }
+  if (p->is_alive && memcmp(was, p, sizeof(*p)) != 0)
+    put_stat(m, slot);
+  if (p->is_alive && memcmp(&m->shown_views[slot], &m->views[slot],
+                            sizeof(m->views[slot])) != 0)
+    put_memory(m, slot);
+  is_new = p->is_alive && (!was->is_alive || is_other);
+  *was = *p;
+  m->shown_views[slot] = m->views[slot];
+  if (is_new && m->is_hang_due && m->hanging_slot == MEMORY_SLOTS &&
+      is_member(slot)) {
+    hang(m, slot);
+    m->is_hang_due = false;
+  }
+}
+
+static void show_all(struct month *m) {
+  memory_view_all(&m->memory, m->views);
+  put_meminfo(m);
+  for (unsigned slot = 0; slot < MEMORY_SLOTS; slot++)
+    show(m, slot);
+}
+
+/* --- what happens -----------------------------------------------------------
+ */
+
+static unsigned long cycles(void) {
+  const char *n = getenv("MONTH_CYCLES");
+
+  return n ? strtoul(n, NULL, 10) : CYCLES_DEFAULT;
+}
+
+/* Everybody ends, now and then, and sooner where memory is short. */
+static void begin_episode(struct month *m, uint64_t seed) {
+  uint32_t free_pages = MEMORY_PAGES - m->memory.n_pages + m->memory.n_free;
+
+  if (m->episodes % 16 == 15 || free_pages < PAGES_LEAST_FREE)
+    for (unsigned slot = 0; slot < MEMORY_SLOTS; slot++)
+      memory_exit(&m->memory, slot);
+  m->episode_of = &services[m->episodes / 8 % LENGTH(services)];
+  history_make(&m->episode, m->episode_of, seed + m->episodes);
+  m->episodes++;
+  m->at = 0;
+}
+
+static void play(struct month *m, uint64_t seed) {
+  if (m->at == m->episode.cycles)
+    begin_episode(m, seed);
+  history_play(&m->episode, m->at++, &m->memory, m->group_of);
+}
+
+/* For one cycle in ten the processor is busy: a reading waits for it. For one
+ * in fifty a walk itself is slow. */
+static void set_load(unsigned long cycle) {
+  world_walks_wait(cycle % 1000 < 100 ? 40 * NS_PER_MS : 0);
+  world_walks_take(cycle % 5000 >= 4900 ? 150 * NS_PER_MS : 0);
+}
+
+/* Once in two thousand cycles the machine was suspended. */
+static unsigned seconds_before(unsigned long cycle) {
+  return cycle % 2000 == 1999 ? 7200 : INTERVAL_SECONDS;
+}
+
+static void follow_hang(struct month *m, unsigned long cycle) {
+  if (cycle % 250 == 0)
+    m->is_hang_due = true;
+  if (m->hanging_slot != MEMORY_SLOTS && ++m->hanging_cycles > HANG_CYCLES)
+    wake(m);
+}
+
+/* --- judging ----------------------------------------------------------------
+ */
+
+/* The kernel and the core each round each process down to a kB. */
+#define ROUNDING (2 * 1024 * HISTORY_OUTSIDERS)
+
+static void judge_group(struct month *m, unsigned group) {
+  const char *name = group_names[group];
+  double pss = world_value(&m->world, name, "pss");
+  double error = world_value(&m->world, name, "pss_error");
+  double truth = 0, beyond;
+
+  for (unsigned slot = 0; slot < HISTORY_OUTSIDERS; slot++)
+    if (m->memory.processes[slot].is_alive && m->group_of[slot] == group)
+      truth += (double)m->views[slot].rollup.bytes[ROLLUP_PSS];
+  m->tally.values++;
+  m->tally.unknown += isnan(pss) != 0;
+  beyond = (pss > truth ? pss - truth : truth - pss) - error - ROUNDING;
+  m->tally.width += truth > 0 ? error / truth : 0;
+  if (!(beyond > 0))
+    return;
+  m->tally.beyond++;
+  if (getenv("MONTH_VERBOSE"))
+    printf("%s, cycle %u of episode %u: group %s has %.0f kB, and not %.0f "
+           "kB, +- %.0f kB\n",
+           m->episode_of->name, m->at - 1, m->episodes, name, truth / 1024,
+           pss / 1024, error / 1024);
+  if (beyond / truth > m->tally.worst)
+    m->tally.worst = beyond / truth;
+}
+
+static void judge(struct month *m) {
+  for (unsigned group = 0; group < LENGTH(group_names); group++) {
+    double age = world_value(&m->world, group_names[group], "age");
+
+    judge_group(m, group);
+    if (age > m->tally.oldest_seconds)
+      m->tally.oldest_seconds = age;
+  }
+  m->tally.reads += world_counts(&m->world)->rollup_reads;
+}
+
+/* --- the month --------------------------------------------------------------
+ */
+
+static void begin(struct month *m, uint64_t seed) {
+  static const uint32_t objects[MEMORY_OBJECTS] = {256, 64, 512, 32};
+
+  memset(m, 0, sizeof(*m));
+  m->hanging_slot = MEMORY_SLOTS;
+  memory_world_init(&m->memory, 4096, objects);
+  world_make(&m->world);
+  m->world.settings.policy.refresh = REFRESH_ADAPTIVE;
+  m->world.settings.policy.max_age_ns = 600 * NS_PER_S; /* the default */
+  m->world.settings.read_timeout_ns = 20 * NS_PER_MS;
+  for (unsigned i = 0; i < LENGTH(group_names); i++)
+    world_group(&m->world, group_names[i], "Comm", group_names[i], NULL, NULL);
+  begin_episode(m, seed);
+}
+
+static void live(struct month *m, uint64_t seed, unsigned long cycle) {
+  play(m, seed);
+  follow_hang(m, cycle);
+  show_all(m);
+  set_load(cycle);
+  world_run(&m->world, seconds_before(cycle));
+  judge(m);
+}
+
+TEST(a_month_of_mixed_services) {
+  struct month *m = &the_month;
+  const struct month_tally *t = &m->tally;
+  size_t used = 0;
+
+  begin(m, 20261122);
+  for (unsigned long i = 0; i < cycles(); i++) {
+    live(m, 20261122, i);
+    if (i == cycles() / 5)
+      used = mallinfo2().uordblks;
+  }
+  printf(
+      "%lu values, %.2f %% of them beyond the error, by %.1f %% at most; it "
+      "is %.1f %%; %lu unknown; oldest reading %.0f s; %.2f readings in each "
+      "cycle\n",
+      t->values, 100 * (double)t->beyond / (double)t->values, 100 * t->worst,
+      100 * t->width / (double)t->values, t->unknown, t->oldest_seconds,
+      (double)t->reads / (double)cycles());
+  wake(m);
+  assert_in_range(t->beyond, 0, t->values / 100);
+  assert_true(mallinfo2().uordblks < used + (64 << 10));
+  world_remove(&m->world);
+}
