@@ -58,8 +58,12 @@ $(call wrap,$(COLLECTED),openat readlinkat)
 $(call wrap,estimate/test_stand_in,syscall)
 # The test can wait for a detached thread.
 $(call wrap,snapshot/test_writer,pthread_detach)
-# The pool polls a worker.
-$(call wrap,read/test_reader read/test_worker_pool,pthread_cond_timedwait)
+# What hangs does so whatever the load of the machine is.
+PATIENT := read/test_reader read/test_worker_pool read/test_pid_watch \
+  estimate/test_stand_in snapshot/test_recorder $(COLLECTED) \
+  core/test_hostile core/test_month core/test_truth
+$(PATIENT:%=$(UNIT)/%): $(B)/tests/support/patience.o
+$(call wrap,$(PATIENT),pthread_cond_timedwait)
 # The call returns what the test wants, fails, or hangs.
 $(call wrap,read/test_pid_watch,open)
 $(call wrap,proc/test_procfs,readdir)

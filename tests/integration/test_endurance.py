@@ -46,6 +46,7 @@ CONFIG = """
     <Plugin smaps>
       StateFile "{directory}/state.json"
       StateInterval 0
+      ReadTimeout 30
       <Capture>
         Directory "{directory}/captures"
         Cooldown 0

@@ -25,11 +25,10 @@ static void set_amount(struct baseline *b, enum rollup_field f,
 
 void baseline_take(struct baseline *b, const struct rollup *rollup,
                    const struct observation *o, uint64_t page_size) {
-  *b = (struct baseline){.known = rollup->known & ((1U << ROLLUP_FIELDS) - 1),
+  *b = (struct baseline){.known = rollup->known,
                          .resident_pages = o->resident_pages,
                          .shared_pages = o->shared_pages,
-                         .minor_faults = o->minor_faults,
-                         .has_faults = o->has_faults};
+                         .minor_faults = o->minor_faults};
   for (int f = 0; f < ROLLUP_FIELDS; f++)
     set_amount(b, (enum rollup_field)f, rollup->bytes[f]);
   b->off_pages = amount_narrow(

@@ -22,9 +22,7 @@ struct observation {
 struct baseline {
   uint64_t at_ns; /* 0: no rollup was read */
   uint32_t resident_pages, shared_pages;
-  uint32_t known : ROLLUP_FIELDS; /* bit per rollup_field */
-  bool has_faults : 1;            /* minor_faults are known */
-  bool is_swap_used : 1;          /* on the host */
+  uint32_t known; /* bit per rollup_field */
   uint32_t kib_low[ROLLUP_FIELDS];
   uint32_t minor_faults;
   uint32_t vm_swap_kb;
@@ -33,7 +31,7 @@ struct baseline {
   uint8_t kib_high[ROLLUP_FIELDS];
 };
 
-/* Fills all but at_ns, vm_swap_kb, relatives and is_swap_used, which become 0.
+/* Fills all but at_ns, vm_swap_kb and relatives, which become 0.
  */
 void baseline_take(struct baseline *b, const struct rollup *rollup,
                    const struct observation *o, uint64_t page_size);

@@ -72,9 +72,8 @@ bool estimator_wants_swap(const struct estimator *e, const struct track *t,
 
 /* --- what has changed --- */
 
-static bool is_swap_emptied(const struct estimator *e,
-                            const struct baseline *b) {
-  return b->is_swap_used && !e->is_swap_used;
+static bool is_swap_emptied(const struct estimator *e, const struct track *t) {
+  return t->was_swap_used && !e->is_swap_used;
 }
 
 static uint64_t broken_by_relatives(const struct track *t) {
@@ -104,7 +103,7 @@ static struct change change_of(const struct estimator *e,
       .swap = ((int64_t)t->now.vm_swap_kb - b->vm_swap_kb) * 1024,
       .swap_left =
           b->vm_swap_kb ? (double)t->now.vm_swap_kb / b->vm_swap_kb : 1,
-      .is_swap_emptied = is_swap_emptied(e, b) && t->now.vm_swap_kb == 0,
+      .is_swap_emptied = is_swap_emptied(e, t) && t->now.vm_swap_kb == 0,
       .broken = amount_from((double)t->broken_bytes),
       .broken_by_relatives = broken_by_relatives(t),
       .relatives = fork_family_size(t),
@@ -152,7 +151,7 @@ static uint64_t broken_bytes(const struct track *t, const struct change *c) {
                     (c->anon > 0 ? c->anon : 0) -
                     (c->shared > 0 ? c->shared : 0);
 
-  if (without <= 0 || !t->baseline.has_faults)
+  if (without <= 0 || !t->has_faults)
     return 0;
   return amount_from((double)without * breaks);
 }
@@ -198,13 +197,13 @@ static uint32_t swap_now(const struct estimator *e, const struct track *t,
                          const struct observation *o) {
   if (o->has_swap)
     return o->vm_swap_kb;
-  return is_swap_emptied(e, &t->baseline) ? 0 : t->baseline.vm_swap_kb;
+  return is_swap_emptied(e, t) ? 0 : t->baseline.vm_swap_kb;
 }
 
 /* They were not read with the baseline, so that those before are unknown. */
 static void begin_faults(struct track *t) {
   t->baseline.minor_faults = t->now.minor_faults;
-  t->baseline.has_faults = true;
+  t->has_faults = true;
   t->unsure_bytes += (float)baseline_cow_bytes(&t->baseline);
 }
 
@@ -216,7 +215,7 @@ static void take(const struct estimator *e, struct track *t,
   t->now = *o;
   t->now.minor_faults = faults;
   t->now.vm_swap_kb = swap;
-  if (estimator_has_baseline(t) && o->has_faults && !t->baseline.has_faults)
+  if (estimator_has_baseline(t) && o->has_faults && !t->has_faults)
     begin_faults(t);
 }
 
@@ -393,7 +392,7 @@ static void learn_precision(struct estimator *e, const struct track *t,
 static void restart(const struct estimator *e, struct track *t) {
   t->baseline.at_ns = e->now_ns;
   t->baseline.relatives = (uint16_t)min(fork_family_size(t), UINT16_MAX);
-  t->baseline.is_swap_used = e->is_swap_used;
+  t->was_swap_used = e->is_swap_used;
   t->cow_broken = t->family ? t->family->cow_broken : 0;
   t->broken_bytes = t->told_bytes = t->relatives_moved = 0;
   t->since = SHARING_JUST_READ;
@@ -429,6 +428,7 @@ void estimator_correct(struct estimator *e, struct track *t,
     at.has_faults = true;
   }
   baseline_take(&t->baseline, r->rollup, &at, e->page_size);
+  t->has_faults = at.has_faults;
   t->baseline.vm_swap_kb = t->now.vm_swap_kb = r->vm_swap_kb;
   restart(e, t);
   t->unsure_bytes = unsure_bytes(e, r);

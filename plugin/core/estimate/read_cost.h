@@ -10,8 +10,8 @@
  * A walk is slow also on a busy processor, and then the price is wrong. A price
  * that keeps a process from being read is therefore tested: after a minute (or
  * MaxAge, if that is shorter) by one more reading, unless the memory that is
- * there now says that it cannot be fast enough. Each test that fails doubles the
- * time to the next.
+ * there now says that it cannot be fast enough. Each test that fails doubles
+ * the time to the next.
  */
 #ifndef SMAPS_READ_COST_H
 #define SMAPS_READ_COST_H

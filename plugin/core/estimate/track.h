@@ -29,6 +29,8 @@ struct track {
   float unsure_bytes;         /* by faults while the baseline was read */
   float expected_error;       /* of its Pss in this cycle, in bytes */
   bool is_family_decided : 1; /* for the program that it runs */
+  bool has_faults : 1;        /* those of the baseline are known */
+  bool was_swap_used : 1;     /* on the host, at the baseline */
 
   /* The measurer's (measure.c). */
   bool is_staggered : 1; /* was read again for its age once */

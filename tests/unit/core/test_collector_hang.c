@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "collected.h"
+#include "patience.h"
 
 /* --- what hangs --------------------------------------------------------------
  */
@@ -69,10 +70,10 @@ HANG_TEST(process_that_is_too_slow_is_tried_ever_more_rarely) {
     proctree_hang(&w->tree, "10/smaps_rollup");
     world_run_hung(w, 1 << i, 1); /* after 0.2, 0.4 seconds */
     proctree_wake(&w->tree, "10/smaps_rollup");
+    patience_await(); /* until it is back */
     world_put(w, process(10, "a"));
     opens.opened = 0;
     for (int j = 0; j < 100; j++) {
-      sched_yield();
       world_run_hung(w, 0, 1);
       assert_int_equal(opens.opened, 0);
     }

@@ -1,0 +1,135 @@
+#include "patience.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SHORT_NS 500000000
+#define SLICE_NS 1000000
+
+bool (*patience_hook)(void);
+
+int __real_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
+                                  const struct timespec *end);
+int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
+                                  const struct timespec *end);
+
+/* The text of a file of a thread; empty if it has ended. */
+static const char *read_file(const char *tid, const char *name, char *ret,
+                             size_t size) {
+  char path[64];
+  ssize_t n = -1;
+  int fd;
+
+  snprintf(path, sizeof(path), "/proc/self/task/%.16s/%s", tid, name);
+  fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd >= 0) {
+    n = read(fd, ret, size - 1);
+    close(fd);
+  }
+  ret[n > 0 ? n : 0] = '\0';
+  return ret;
+}
+
+static bool is_running(const char *tid) {
+  char text[256];
+  const char *name_end =
+      strrchr(read_file(tid, "stat", text, sizeof(text)), ')');
+
+  return name_end && strchr("RD", name_end[2]);
+}
+
+/* Nanoseconds on a processor. */
+static uint64_t run_time(const char *tid) {
+  char text[128];
+
+  return strtoull(read_file(tid, "schedstat", text, sizeof(text)), NULL, 10);
+}
+
+/* True if none runs, or has run since the last question: under valgrind one
+ * thread at a time does, and the others seem to sleep. */
+static bool all_others_sleep(void) {
+  static uint64_t before;
+  DIR *tasks = opendir("/proc/self/task");
+  const struct dirent *entry;
+  uint64_t now = 0;
+  bool sleep = true;
+
+  if (!tasks)
+    return true;
+  while ((entry = readdir(tasks))) {
+    if (!isdigit((unsigned char)entry->d_name[0]) ||
+        atoi(entry->d_name) == gettid())
+      continue;
+    sleep &= !is_running(entry->d_name);
+    now += run_time(entry->d_name);
+  }
+  closedir(tasks);
+  sleep &= now == before;
+  before = now;
+  return sleep;
+}
+
+void patience_await(void) {
+  const struct timespec slice = {.tv_nsec = SLICE_NS};
+
+  do
+    nanosleep(&slice, NULL);
+  while (!all_others_sleep());
+}
+
+static struct timespec in(long ns) {
+  struct timespec t;
+
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  t.tv_nsec += ns;
+  if (t.tv_nsec >= 1000000000) {
+    t.tv_nsec -= 1000000000;
+    t.tv_sec++;
+  }
+  return t;
+}
+
+static bool is_after(const struct timespec *a, const struct timespec *b) {
+  return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec
+                                : a->tv_nsec > b->tv_nsec;
+}
+
+/* A thread that waits for the lock alone is not asleep. */
+static bool all_sleep_without(pthread_mutex_t *lock) {
+  bool sleep;
+
+  pthread_mutex_unlock(lock);
+  sleep = all_others_sleep();
+  pthread_mutex_lock(lock);
+  return sleep;
+}
+
+/* Who waits looks at what it waits for after ETIMEDOUT as well. */
+int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
+                                  const struct timespec *end) {
+  struct timespec slice = in(SHORT_NS);
+
+  if (patience_hook && patience_hook())
+    return ETIMEDOUT;
+  if (is_after(end, &slice))
+    slice = *end;
+  else
+    slice = in(SLICE_NS);
+  do {
+    int rc = __real_pthread_cond_timedwait(cond, lock, &slice);
+
+    if (rc != ETIMEDOUT)
+      return rc;
+    slice = in(SLICE_NS);
+  } while (!all_sleep_without(lock));
+  return ETIMEDOUT;
+}

@@ -1,0 +1,18 @@
+/*
+ * Has a hang depend on what threads do, and not on how long the machine takes
+ * to let them do it: pthread_cond_timedwait() ends in ETIMEDOUT only when every
+ * other thread of the program sleeps; and does not wait for the time, if that
+ * is less than half a second.
+ */
+#ifndef SMAPS_TESTS_PATIENCE_H
+#define SMAPS_TESTS_PATIENCE_H
+
+#include <stdbool.h>
+
+/* Called before each such wait; true ends it at once. NULL for none. */
+extern bool (*patience_hook)(void);
+
+/* Waits until every other thread of the program sleeps. */
+void patience_await(void);
+
+#endif
