@@ -617,7 +617,7 @@ TEST(files_shared_in_a_group_are_mostly_followed) {
                                              .is_mapping = true,
                                              .weights = FILES_WEIGHTS};
 
-  run_class(&class, (struct least){95, 96});
+  run_class(&class, (struct least){96, 97.9});
 }
 
 /* No cheap file of a process shows that others outside its group have mapped
@@ -629,7 +629,7 @@ TEST(files_shared_with_strangers_are_followed_less) {
                                              .has_outsiders = true,
                                              .weights = FILES_WEIGHTS};
 
-  run_class(&class, (struct least){85.5, 83});
+  run_class(&class, (struct least){90, 89.5});
 }
 
 TEST(copy_on_write_is_mostly_followed) {
@@ -645,7 +645,7 @@ TEST(copy_on_write_is_mostly_followed) {
                                                  [OP_WRITE] = 6,
                                              }};
 
-  run_class(&class, (struct least){93, 94.5});
+  run_class(&class, (struct least){95.5, 96.5});
 }
 
 TEST(prefork_pools_are_mostly_followed) {
@@ -664,7 +664,7 @@ TEST(prefork_pools_are_mostly_followed) {
                                                  [OP_MAP_AROUND] = 2,
                                              }};
 
-  run_class(&class, (struct least){96.5, 97.5});
+  run_class(&class, (struct least){98, 98.5});
 }
 
 TEST(swapped_memory_is_mostly_followed) {
@@ -682,7 +682,7 @@ TEST(swapped_memory_is_mostly_followed) {
                                                  [OP_SWAP_OFF] = 1,
                                              }};
 
-  run_class(&class, (struct least){96, 96});
+  run_class(&class, (struct least){96.9, 96.9});
 }
 
 TEST(everything_together_is_mostly_followed) {
@@ -707,5 +707,5 @@ TEST(everything_together_is_mostly_followed) {
                                                  [OP_SWAP_OFF] = 1,
                                              }};
 
-  run_class(&class, (struct least){85.5, 83});
+  run_class(&class, (struct least){90, 89.5});
 }
