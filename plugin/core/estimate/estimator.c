@@ -343,6 +343,15 @@ static void learn_relatives(const struct estimator *e, const struct track *t,
                     (double)bound);
 }
 
+static uint64_t imprecision(const struct estimator *e, const struct track *t) {
+  uint64_t twice = 2 * (uint64_t)t->baseline.off_pages;
+  uint64_t part = t->now.resident_pages / IMPRECISE_PART;
+  uint64_t pages =
+      precision_pages(&e->precision, t->now.threads, t->baseline.off_pages);
+
+  return min(pages, part > twice ? part : twice) * e->page_size;
+}
+
 /* What nothing else explains. */
 static void learn_drift(const struct estimator *e, const struct track *t,
                         const struct change *c, const struct rollup *expected,
@@ -356,7 +365,8 @@ static void learn_drift(const struct estimator *e, const struct track *t,
   if (memory < (double)LEARN_LEAST_BYTES || c->seconds <= 0)
     return;
   parts.drift = 0;
-  explained = (double)estimate_error(&t->baseline, c, &parts);
+  explained = (double)estimate_error(&t->baseline, c, &parts) +
+              (double)imprecision(e, t);
   off = off < 0 ? -off : off;
   drift_learn(&set_of(t)->drift, e->now_ns,
               off > explained ? off - explained : 0, memory, c->seconds);
@@ -438,15 +448,6 @@ void estimator_correct(struct estimator *e, struct track *t,
 }
 
 /* --- predicting --- */
-
-static uint64_t imprecision(const struct estimator *e, const struct track *t) {
-  uint64_t twice = 2 * (uint64_t)t->baseline.off_pages;
-  uint64_t part = t->now.resident_pages / IMPRECISE_PART;
-  uint64_t pages =
-      precision_pages(&e->precision, t->now.threads, t->baseline.off_pages);
-
-  return min(pages, part > twice ? part : twice) * e->page_size;
-}
 
 static uint64_t published_error(const struct estimator *e,
                                 const struct track *t, const struct change *c) {
