@@ -170,6 +170,7 @@ static struct item *new_configuration(void) {
 
   snprintf(pid_file, sizeof(pid_file), "%s/job.pid", tree.root);
   with(block, item("ProcRoot", tree.root, NULL));
+  with(block, number("ReadTimeout", 4)); /* nothing hangs here */
   with(block, item("Report", "default", "resident", "ps_vm", NULL));
   with(block, boolean("ValuesPercentage", true));
   with(block, number("MaxGroups", 6));

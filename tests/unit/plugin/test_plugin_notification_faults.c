@@ -86,6 +86,7 @@ static struct item *new_configuration(bool has_state) {
   struct item *block = plugin_block(), *capture = item("Capture", NULL);
 
   with(block, item("ProcRoot", tree.root, NULL));
+  with(block, number("ReadTimeout", 60)); /* nothing hangs here */
   with(block, item("Refresh", "always", NULL));
   if (has_state)
     with(with(block, item("StateFile", state_file, NULL)),
