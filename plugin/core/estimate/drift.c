@@ -8,11 +8,12 @@
 #define VARIANCE_LEAST 1.7e-10
 
 static void conclude(struct drift *d) {
+  double of_all = d->memory > d->weight ? d->memory : d->weight;
   double seconds, seen, weight;
 
   if (d->weight <= 0 || d->seconds <= 0)
     return;
-  seconds = d->seconds / d->weight;
+  seconds = d->seconds / of_all;
   seen = d->squares / d->seconds;
   weight = seconds / (seconds + d->told_seconds);
   d->variance += (seen - d->variance) * weight;
@@ -28,7 +29,12 @@ void drift_conclude(struct drift *d, uint64_t cycle_ns) {
     return;
   conclude(d);
   d->cycle_ns = cycle_ns;
-  d->squares = d->seconds = d->weight = 0;
+  d->squares = d->seconds = d->weight = d->memory = 0;
+}
+
+void drift_count(struct drift *d, uint64_t cycle_ns, double memory) {
+  drift_conclude(d, cycle_ns);
+  d->memory += memory;
 }
 
 void drift_learn(struct drift *d, uint64_t cycle_ns, double found,

@@ -21,15 +21,20 @@ struct drift {
   uint64_t cycle_ns;
   /* Of this cycle: squares and seconds, each weighed by its memory. */
   double squares, seconds, weight;
+  double memory; /* of all members, read or not */
 };
 
 /* Before the first reading: a part of 0.02 in a minute, of which the first
  * minutes can tell that it is wrong. */
 #define DRIFT_AT_FIRST ((struct drift){.variance = 6.7e-6, .told_seconds = 60})
 
+/* Counts a member that has a baseline, before any reading of that cycle. */
+void drift_count(struct drift *d, uint64_t cycle_ns, double memory);
+
 /* A reading: so many seconds after the one before, `found` bytes of the
  * `memory` that can change had changed unseen. All readings of a cycle are one
- * lesson, which weighs by the time that it tells of. */
+ * lesson, which weighs by the time that it tells of and by the part of the
+ * set's memory: many small members do not make a large one forgotten. */
 void drift_learn(struct drift *d, uint64_t cycle_ns, double found,
                  double memory, double seconds);
 void drift_conclude(struct drift *d, uint64_t cycle_ns);

@@ -262,7 +262,8 @@ static struct error_parts worst_parts(const struct estimator *e,
 
 static void conclude_ratios(const struct estimator *e, struct track *t) {
   error_ratio_conclude(&set_of(t)->error, e->now_ns);
-  drift_conclude(&set_of(t)->drift, e->now_ns);
+  drift_count(&set_of(t)->drift, e->now_ns,
+              (double)estimate_unseen_bytes(&t->baseline));
   if (t->family)
     error_ratio_conclude(&t->family->relatives_error, e->now_ns);
 }

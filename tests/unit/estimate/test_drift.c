@@ -94,6 +94,22 @@ TEST(readings_of_a_cycle_are_one_lesson) {
   assert_true(drift_part(&many.drift, 60) > 0.999 * drift_part(&one.drift, 60));
 }
 
+/* Each small member is read in a cycle of its own, and nothing has changed. */
+TEST(small_members_do_not_make_a_large_one_forgotten) {
+  struct watch w = at_first();
+  double before;
+
+  run(&w, 4, 1, 0.5);
+  before = drift_part(&w.drift, 60);
+  for (int i = 0; i < 20; i++) {
+    w.now_ns += 10 * NS_PER_S;
+    drift_count(&w.drift, w.now_ns, MEMORY);
+    drift_learn(&w.drift, w.now_ns, 0, MEMORY / 1000, 600);
+  }
+  drift_conclude(&w.drift, w.now_ns + 1);
+  assert_true(drift_part(&w.drift, 60) > 0.99 * before);
+}
+
 /* Also where the memory has come to be more than was known. */
 TEST(no_more_than_all_has_changed) {
   struct watch w = at_first();
