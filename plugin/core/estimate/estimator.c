@@ -1,6 +1,7 @@
 #include "estimate/estimator.h"
 
 #include "proc/amount.h"
+#include "proc/duration.h"
 
 /* A few pages teach little; a reading that tells of LEARN_WELL_BYTES weighs as
  * much as all that was learnt before. */
@@ -21,6 +22,8 @@
 /* statm of a small process is not as far off as that of the large one on which
  * it was learnt, which has had more pages to lose count of. */
 #define IMPRECISE_PART 4
+/* No longer than this is memory in swap unknown. */
+#define SWAP_ASKED_NS (60 * NS_PER_S)
 
 static double clamp(double x, double least, double most) {
   return x < least ? least : x > most ? most : x;
@@ -38,6 +41,7 @@ static uint64_t resident_bytes(const struct estimator *e,
 }
 
 void estimator_begin(struct estimator *e, uint64_t now_ns, bool is_swap_used) {
+  e->before_ns = e->now_ns;
   e->now_ns = now_ns;
   e->is_swap_used = is_swap_used;
 }
@@ -60,14 +64,27 @@ bool estimator_wants_faults_around(const struct track *t) {
   return estimator_wants_faults(t) || fork_family_size(t) > 1;
 }
 
+/* A minute of its baseline's age, or more, has ended. */
+static bool is_minute_over(const struct estimator *e, const struct track *t) {
+  uint64_t at_ns = t->baseline.at_ns;
+  uint64_t before_ns = e->before_ns > at_ns ? e->before_ns : at_ns;
+
+  return (e->now_ns - at_ns) / SWAP_ASKED_NS !=
+         (before_ns - at_ns) / SWAP_ASKED_NS;
+}
+
 /* Memory goes to swap where resident memory goes, and comes back from there. A
- * process that had none at its baseline and has not shrunk is taken to have
- * none, since status costs as much as statm again. */
+ * process that had none and has not shrunk is taken to have none, since status
+ * costs as much as statm again; but others can have taken the place of what
+ * went, so that it is asked once a minute. */
 bool estimator_wants_swap(const struct estimator *e, const struct track *t,
                           const struct observation *o) {
-  return estimator_has_baseline(t) &&
-         (baseline_bytes(&t->baseline, ROLLUP_SWAP) > 0 ||
-          (e->is_swap_used && o->resident_pages < t->baseline.resident_pages));
+  if (!estimator_has_baseline(t))
+    return false;
+  return baseline_bytes(&t->baseline, ROLLUP_SWAP) > 0 ||
+         t->now.vm_swap_kb > 0 ||
+         (e->is_swap_used && (o->resident_pages < t->baseline.resident_pages ||
+                              is_minute_over(e, t)));
 }
 
 /* --- what has changed --- */

@@ -23,7 +23,7 @@
 
 /* The host, as it is in this cycle. */
 struct estimator {
-  uint64_t now_ns;
+  uint64_t now_ns, before_ns; /* this cycle and the one before */
   uint64_t page_size;
   struct precision precision; /* of statm, on this kernel */
   bool is_swap_used;

@@ -161,6 +161,23 @@ WORLD_TEST(memory_that_goes_to_swap_is_followed) {
   world_assert(w, "g", "swap=4096k uss=2048k");
 }
 
+/* As much has come as went, so that nothing but status shows it. */
+WORLD_TEST(memory_in_swap_is_not_overlooked_for_longer_than_a_minute) {
+  static const char meminfo[] = "MemTotal: 1048576 kB\nSwapTotal: 1000000 kB\n"
+                                "SwapFree: 500000 kB\n";
+  static const char status[] = "Uid:\t0\t0\t0\t0\nVmSwap:\t    4096 kB\n";
+
+  w->settings.policy.max_age_ns = 600 * NS_PER_S;
+  proctree_write(&w->tree, "meminfo", meminfo, strlen(meminfo));
+  world_start(w, member(10, "g"));
+  proctree_write(&w->tree, "10/status", status, strlen(status));
+  for (int i = 0; i < 7; i++)
+    world_run_reading(w, 10, 0);
+  world_assert(w, "g", "swap=4096k");
+  world_run_reading(w, 10, 0);
+  world_assert(w, "g", "swap=4096k");
+}
+
 WORLD_TEST(process_whose_main_thread_is_dead_is_estimated_too) {
   struct fake leader = member(10, "g"), live = member(12, "t");
 
