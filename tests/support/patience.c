@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,8 @@
 #define SLICE_NS 1000000
 
 bool (*patience_hook)(void);
+unsigned patience_waits;
+uint64_t patience_wait_ns;
 
 int __real_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
                                   const struct timespec *end);
@@ -103,6 +104,14 @@ static bool is_after(const struct timespec *a, const struct timespec *b) {
                                 : a->tv_nsec > b->tv_nsec;
 }
 
+static uint64_t until(const struct timespec *end) {
+  struct timespec now = in(0);
+  int64_t ns = (int64_t)(end->tv_sec - now.tv_sec) * 1000000000 +
+               (end->tv_nsec - now.tv_nsec);
+
+  return ns > 0 ? (uint64_t)ns : 0;
+}
+
 /* A thread that waits for the lock alone is not asleep. */
 static bool all_sleep_without(pthread_mutex_t *lock) {
   bool sleep;
@@ -120,10 +129,13 @@ int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
 
   if (patience_hook && patience_hook())
     return ETIMEDOUT;
-  if (is_after(end, &slice))
+  if (is_after(end, &slice)) {
     slice = *end;
-  else
+  } else {
+    patience_waits++;
+    patience_wait_ns = until(end);
     slice = in(SLICE_NS);
+  }
   do {
     int rc = __real_pthread_cond_timedwait(cond, lock, &slice);
 

@@ -8,9 +8,14 @@
 #define SMAPS_TESTS_PATIENCE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Called before each such wait; true ends it at once. NULL for none. */
 extern bool (*patience_hook)(void);
+
+/* The short waits so far, and how long the last of them would have been. */
+extern unsigned patience_waits;
+extern uint64_t patience_wait_ns;
 
 /* Waits until every other thread of the program sleeps. */
 void patience_await(void);

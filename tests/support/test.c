@@ -1,5 +1,7 @@
 #include "test.h"
 
+#include <unistd.h>
+
 #define TESTS_MAX 128
 
 static struct CMUnitTest tests[TESTS_MAX];
@@ -30,6 +32,7 @@ void test_group(CMFixtureFunction setup, CMFixtureFunction teardown) {
 /* An argument picks tests by a pattern, such as 'every_key*'. (cmocka's macro
  * for the rest counts the elements of an array.) */
 int main(int argc, char **argv) {
+  alarm(1800); /* What hangs fails, also under valgrind. */
   if (argc > 1)
     cmocka_set_test_filter(argv[1]);
   return _cmocka_run_group_tests("tests", tests, n_tests, group_setup,

@@ -45,13 +45,17 @@ bool pattern_has_back_reference(const char *p) {
 /* Written out: an expression in parentheses, as far as it was read. */
 struct level {
   uint64_t before, last; /* its last piece, and all before that */
+  /* That piece, or any, has a part that can be empty. */
+  bool is_last_optional, is_optional;
 };
 
 static uint64_t cap(uint64_t n) { return n < UINT32_MAX ? n : UINT32_MAX; }
 
-static void add_piece(struct level *l, uint64_t size) {
+static void add_piece(struct level *l, uint64_t size, bool is_optional) {
   l->before = cap(l->before + l->last);
   l->last = cap(size);
+  l->is_last_optional = is_optional;
+  l->is_optional |= is_optional;
 }
 
 /* How often "{m,n}" has its piece written; 1 for what is no interval. */
@@ -67,11 +71,18 @@ static uint64_t count_interval(const char *p) {
   return most > 1 ? cap(most) : 1;
 }
 
+/* Repeated parts that can be empty take a time that grows with their power, and
+ * not with their number. */
+static uint64_t weigh(uint64_t times, bool is_optional) {
+  return is_optional ? cap(times * times * times) : times;
+}
+
 static void repeat(struct level *l, const char *p) {
-  if (*p == '+')
-    l->last = cap(2 * l->last);
-  else if (*p == '{')
-    l->last = cap(l->last * count_interval(p));
+  uint64_t times = *p == '+' ? 2 : *p == '{' ? count_interval(p) : 1;
+
+  l->last = cap(l->last * weigh(times, l->is_last_optional));
+  if (*p == '*' || *p == '?' || (*p == '{' && (p[1] == '0' || p[1] == ',')))
+    l->is_last_optional = l->is_optional = true;
 }
 
 /* Behind an interval, a set or an escaped character. */
@@ -88,7 +99,7 @@ static const char *skip(const char *p) {
 }
 
 bool pattern_repeats_too_much(const char *regex) {
-  struct level levels[PATTERN_DEPTH_MAX + 1] = {{0, 0}};
+  struct level levels[PATTERN_DEPTH_MAX + 1] = {{.before = 0}};
   uint64_t size = 0;
   size_t depth = 0;
 
@@ -100,11 +111,13 @@ bool pattern_repeats_too_much(const char *regex) {
     } else if (*p == '(') {
       if (++depth > PATTERN_DEPTH_MAX)
         return true;
-      levels[depth] = (struct level){0, 0};
+      levels[depth] = (struct level){.before = 0};
     } else if (*p == ')' && depth > 0) {
-      add_piece(&levels[--depth], l->before + l->last + 1);
+      bool is_optional = l->is_optional || l->before + l->last == 0;
+
+      add_piece(&levels[--depth], l->before + l->last + 1, is_optional);
     } else {
-      add_piece(l, 1);
+      add_piece(l, 1, strchr("|^$", *p) != NULL);
     }
   }
   for (size_t i = 0; i <= depth; i++)

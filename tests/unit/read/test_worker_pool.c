@@ -92,8 +92,11 @@ static struct worker_context *hang_one(struct worker_pool *c) {
   struct worker_pool_result result;
 
   d->hangs_at = 0;
+  patience_waits = 0;
   result = worker_pool_run(c, 1);
   assert_true(result.is_hung);
+  assert_int_equal(patience_waits, WORKER_POOL_POLLS);
+  assert_in_range(patience_wait_ns, 0, SHORT_NS / WORKER_POOL_POLLS);
   assert_int_equal(result.done, 0);
   return d;
 }
