@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -50,7 +51,7 @@ struct fake fake_process(uint32_t pid, const char *comm) {
                        .ppid = 1,
                        .comm = comm,
                        .starttime = 100 + pid,
-                       .start_stack = 0x7ff000000000 + pid * 0x100000UL};
+                       .start_stack = 0x7ff000000000 + pid * 0x100000ULL};
 }
 
 struct fake fake_child(const struct fake *parent, uint32_t pid) {
@@ -159,8 +160,8 @@ static void put_stat(const struct proctree *t, const char *dir,
   int n = snprintf(
       text, sizeof(text),
       "%u (%s) %c %u 1 1 0 -1 %u %u 0 0 0 5 5 0 0 20 0 %u 0 %lu 1000000 250 "
-      "18446744073709551615 %lu 2 %lu 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 3 4 5 "
-      "%lu 7 8 9 0\n",
+      "18446744073709551615 %" PRIu64 " 2 %" PRIu64
+      " 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 3 4 5 %" PRIu64 " 7 8 9 0\n",
       f->pid, f->comm, f->state ? f->state : 'S', f->ppid, f->flags,
       f->faults ? f->faults : 10, f->threads ? f->threads : 1, f->starttime,
       f->start_stack ? f->start_stack + 4096 : 1, f->start_stack,
@@ -278,14 +279,14 @@ static unsigned size_kb(const struct fake_mapping *m) {
 }
 
 static void print_header(FILE *file, const struct fake_mapping *m,
-                         unsigned long start) {
-  fprintf(file, "%lx-%lx %s 00000000 00:00 0 %s\n", start,
-          start + size_kb(m) * 1024UL, m->permissions ? m->permissions : "rw-p",
-          m->name ? m->name : "");
+                         uint64_t start) {
+  fprintf(file, "%" PRIx64 "-%" PRIx64 " %s 00000000 00:00 0 %s\n", start,
+          start + UINT64_C(1024) * size_kb(m),
+          m->permissions ? m->permissions : "rw-p", m->name ? m->name : "");
 }
 
 static void print_mapping(FILE *file, const struct fake_mapping *m,
-                          unsigned long start) {
+                          uint64_t start) {
   unsigned pss = m->pss_kb ? m->pss_kb : m->private_kb + m->shared_kb / 2;
 
   print_header(file, m, start);
@@ -298,11 +299,10 @@ static void print_mapping(FILE *file, const struct fake_mapping *m,
           m->private_kb, m->swap_kb, m->swap_kb);
 }
 
-static void put_mappings(const struct proctree *t, uint32_t pid,
-                         const char *name, const struct fake_mapping *mappings,
-                         size_t n,
-                         void (*print)(FILE *, const struct fake_mapping *,
-                                       unsigned long)) {
+static void
+put_mappings(const struct proctree *t, uint32_t pid, const char *name,
+             const struct fake_mapping *mappings, size_t n,
+             void (*print)(FILE *, const struct fake_mapping *, uint64_t)) {
   char path[32], *text = NULL;
   size_t len = 0;
   FILE *file = open_memstream(&text, &len);
@@ -310,7 +310,7 @@ static void put_mappings(const struct proctree *t, uint32_t pid,
   if (!file)
     fail("open_memstream");
   for (size_t i = 0; i < n; i++)
-    print(file, &mappings[i], 0x10000000000 + (i << 32));
+    print(file, &mappings[i], 0x10000000000 + ((uint64_t)i << 32));
   fclose(file);
   snprintf(path, sizeof(path), "%u/%s", pid, name);
   proctree_write(t, path, text, len);

@@ -18,7 +18,7 @@ struct fake {
   unsigned flags; /* stat's, such as PF_KTHREAD */
   unsigned threads;
   unsigned long starttime;
-  unsigned long start_stack; /* 0: hidden from us */
+  uint64_t start_stack; /* 0: hidden from us */
   const char *exe;
   const char *cmdline; /* blanks become NULs */
   const char *cgroup;  /* path in the unified hierarchy */

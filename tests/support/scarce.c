@@ -1,10 +1,11 @@
 #include "scarce.h"
 
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define PLENTY ((long)1 << 40)
+#define PLENTY (LONG_MAX / 2)
 
 static atomic_long left = PLENTY;
 

@@ -24,7 +24,7 @@ static struct fake process(uint32_t pid) {
                        .ppid = 1,
                        .comm = "g",
                        .starttime = 100 + pid,
-                       .start_stack = 0x7ff000000000 + pid * 0x100000UL,
+                       .start_stack = 0x7ff000000000 + pid * 0x100000ULL,
                        .size = 100000,
                        .private_kb = 8192};
 }

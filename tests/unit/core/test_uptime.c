@@ -134,7 +134,7 @@ static void start(struct life *l, struct member *m) {
                     .ppid = 1,
                     .comm = "g",
                     .starttime = 100 + m->pid,
-                    .start_stack = 0x7ff000000000 + m->pid * 0x100000UL};
+                    .start_stack = 0x7ff000000000 + m->pid * 0x100000ULL};
   proctree_put(&l->world.tree, &f);
 }
 

@@ -242,7 +242,7 @@ TEST(decimals_have_six_digits_in_any_locale) {
   json_begin_array(&j);
   json_decimal(&j, 0);
   json_decimal(&j, 0.0000004);
-  json_decimal(&j, 0.0000005);
+  json_decimal(&j, 0.0000006);
   json_decimal(&j, 1.25);
   json_decimal(&j, 1.9999999);
   json_decimal(&j, 1795269301.123456);
