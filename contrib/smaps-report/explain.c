@@ -267,9 +267,13 @@ static void print_summary(const struct document *d, const struct style *s) {
 
 /* ---- the document ---- */
 
+/* Up to the year 9999, because gmtime_r() fails long before 64 bits overflow;
+ * or as far as 32 bits go. */
+#define TIME_END                                                               \
+  (sizeof(time_t) < sizeof(int64_t) ? 2147483648.0 : 253402300800.0)
+
 static void add_time(struct text *t, double seconds) {
-  /* Up to the year 9999: gmtime_r() fails long before time_t overflows. */
-  time_t when = seconds < 253402300800.0 ? (time_t)seconds : 0;
+  time_t when = seconds < TIME_END ? (time_t)seconds : 0;
   struct tm tm;
   char words[40];
 

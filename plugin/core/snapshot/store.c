@@ -285,12 +285,15 @@ static int make_room(const struct store *s, size_t len) {
 
 /* --- adding --- */
 
+/* A time_t may have 32 bits. */
 static void format_time(uint64_t when_ns, char *ret, size_t size) {
-  time_t seconds = (time_t)(when_ns / 1000000000);
+  uint64_t when = when_ns / 1000000000;
+  time_t seconds = (time_t)when;
   struct tm tm;
 
-  if (!gmtime_r(&seconds, &tm) || strftime(ret, size, "%Y%m%dT%H%M%SZ", &tm) !=
-                                      sizeof("20261121T134501Z") - 1)
+  if ((uint64_t)seconds != when || !gmtime_r(&seconds, &tm) ||
+      strftime(ret, size, "%Y%m%dT%H%M%SZ", &tm) !=
+          sizeof("20261121T134501Z") - 1)
     snprintf(ret, size, "00000000T000000Z");
 }
 

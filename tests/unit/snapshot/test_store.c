@@ -501,7 +501,10 @@ FIXTURE_TEST(a_name_that_is_taken_is_left_alone) {
 
 FIXTURE_TEST(a_time_beyond_the_calendar_has_a_name_too) {
   assert_int_equal(add_at(p, "web", UINT64_MAX, "x"), 0);
-  assert_file(p, "captures/smaps-25540721T233433Z-web.json", "x");
+  assert_file(p,
+              sizeof(time_t) < 8 ? "captures/smaps-00000000T000000Z-web.json"
+                                 : "captures/smaps-25540721T233433Z-web.json",
+              "x");
 }
 
 FIXTURE_TEST(leftovers_of_an_interrupted_writer_go) {
