@@ -18,8 +18,9 @@ FUZZ_BIN := $(filter-out %/fuzz_json %/fuzz_report_load \
   %/fuzz_report_extract,$(FUZZ_BIN))
 endif
 SHAPE         := $(B)/tests/support/shape
-# An archive: a program takes of it only what it uses.
-UNIT_SUPPORT  := $(B)/tests/support/support.a
+# A program takes of the archive only what it uses.
+SUPPORT_LIB   := $(B)/tests/support/support.a
+UNIT_SUPPORT  := $(B)/tests/support/machine.o $(SUPPORT_LIB)
 GLUE_SUPPORT  := $(B)/tests/support/stub_daemon.o $(B)/tests/support/items.o \
   $(B)/tests/support/faults.o
 TEST_OBJ      := $(patsubst %.c,$(B)/%.o,$(SUPPORT_SRC) $(UNIT_SRC) \
@@ -35,7 +36,7 @@ $(TEST_OBJ): $(B)/tests/%.o: tests/%.c $(B)/flags
 	$(call say,CC,$<)
 	$(Q)$(COMPILE)
 
-$(UNIT_SUPPORT): $(addprefix $(B)/tests/support/,test.o fixture.o proctree.o \
+$(SUPPORT_LIB): $(addprefix $(B)/tests/support/,test.o fixture.o proctree.o \
   world.o measured.o parsed.o memory_world.o history.o)
 	$(call say,AR,$@)
 	$(Q)rm -f $@
@@ -50,6 +51,8 @@ $(UNIT_CORE_BIN): %: %.o $(UNIT_SUPPORT) $(CORE_LIB)
 # wrap PROGRAM,CALLS: tests/unit/PROGRAM defines __wrap_CALL for each call.
 wrap = $(eval $(addprefix $(UNIT)/,$(1)): OWN_LDFLAGS += $(2:%=-Wl,--wrap=%))
 
+# Pages have the size that trees are written for (machine.h).
+$(UNIT_BIN): OWN_LDFLAGS += -Wl,--wrap=sysconf -Wl,--wrap=worker_pool_new
 # A process may end between any two system calls.
 COLLECTED := core/test_collector core/test_collector_hang
 $(COLLECTED:%=$(UNIT)/%): $(B)/tests/support/collected.o
@@ -69,6 +72,7 @@ $(call wrap,read/test_pid_watch,open)
 $(call wrap,proc/test_procfs,readdir)
 $(call wrap,proc/test_procfs_kept,fstatfs getrlimit)
 $(call wrap,proc/test_kernel,uname open)
+$(call wrap,core/test_page_size,uname)
 $(call wrap,match/test_match,regexec fnmatch)
 $(call wrap,proc/test_user,getpwuid_r)
 $(call wrap,snapshot/test_store,write close fstat geteuid)

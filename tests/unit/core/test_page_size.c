@@ -1,0 +1,111 @@
+/* Kernels of arm64, ppc64el and others can have pages of 16 or 64 KiB. */
+#include "test.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "machine.h"
+#include "world.h"
+
+/* Whose statm is exact: the estimates below are. */
+int __wrap_uname(struct utsname *u);
+int __wrap_uname(struct utsname *u) {
+  *u = (struct utsname){.release = "6.18.0"};
+  return 0;
+}
+
+static const long page_sizes[] = {4096, 16384, 65536};
+
+/* Runs a test in a new world for each size; the kernel's values are whole pages
+ * of it. */
+static void in_each_size(void (*f)(struct world *w, unsigned page_kb)) {
+  for (size_t i = 0; i < LENGTH(page_sizes); i++) {
+    struct world w;
+
+    machine_set_page_size(page_sizes[i]);
+    print_message("pages of %ld bytes\n", page_sizes[i]);
+    world_make(&w);
+    world_group(&w, "g", "Comm", "g", NULL, NULL);
+    f(&w, (unsigned)page_sizes[i] / 1024);
+    world_remove(&w);
+  }
+  machine_set_page_size(page_sizes[0]);
+}
+
+static struct fake process(uint32_t pid, unsigned private_kb) {
+  struct fake f = fake_process(pid, "g");
+
+  f.size = 1000;
+  f.text = 30;
+  f.data = 50;
+  f.private_kb = private_kb;
+  f.shared_kb = 4096;
+  return f;
+}
+
+static void expect_kb(const struct world *w, const char *metric, unsigned kb) {
+  if (world_kb(w, "g", metric) != kb)
+    fail_msg("%s is %.3f kB and not %u", metric, world_kb(w, "g", metric), kb);
+}
+
+/* --- read ------------------------------------------------------------------
+ */
+
+static void read_all(struct world *w, unsigned page_kb) {
+  world_put(w, process(10, 8192));
+  world_put(w, process(11, 65536));
+  world_run(w, 1);
+  expect_kb(w, "ps_vm", 2 * 1000 * page_kb);
+  expect_kb(w, "ps_code", 2 * 30 * page_kb);
+  expect_kb(w, "ps_data", 2 * 50 * page_kb);
+  expect_kb(w, "resident", 8192 + 65536 + 2 * 4096);
+  expect_kb(w, "resident_shared", 2 * 4096);
+  expect_kb(w, "rss", 8192 + 65536 + 2 * 4096);
+  expect_kb(w, "pss", 8192 + 65536 + 4096);
+  expect_kb(w, "uss", 8192 + 65536);
+  world_assert(w, "g", "coverage=100 pss_error=0");
+}
+
+TEST(sums_of_what_is_read) { in_each_size(read_all); }
+
+/* --- estimated -------------------------------------------------------------
+ */
+
+/* One of two that are alike is read, and stands for the other: by what statm
+ * says of both. */
+static void guess(struct world *w, unsigned page_kb) {
+  w->settings.policy.refresh = REFRESH_ADAPTIVE;
+  w->settings.read_budget_ns = 1; /* a reading an interval */
+  world_put(w, process(10, 8192 + page_kb));
+  world_put(w, process(11, 8192 + page_kb));
+  world_run(w, 1);
+  assert_int_equal(world_counts(w)->rollup_reads, 1);
+  expect_kb(w, "rss", 2 * (8192 + page_kb + 4096));
+  expect_kb(w, "uss", 2 * (8192 + page_kb));
+  expect_kb(w, "pss", 2 * (8192 + page_kb + 2048));
+  expect_kb(w, "pss_error", 8192 + page_kb + 4096);
+}
+
+TEST(sums_of_which_a_part_was_never_read) { in_each_size(guess); }
+
+/* The last readings, and what statm has gained since then: pages that nobody
+ * else can have. */
+static void follow(struct world *w, unsigned page_kb) {
+  const unsigned n = 20;
+
+  w->settings.policy.refresh = REFRESH_ADAPTIVE;
+  w->settings.policy.max_age_ns = 3600 * NS;
+  for (unsigned grown_kb = 0; grown_kb < 5 * page_kb; grown_kb += page_kb) {
+    for (uint32_t i = 0; i < n; i++)
+      world_put(w, process(10 + i, 65536 + grown_kb));
+    world_run(w, 1);
+    assert_int_equal(world_counts(w)->rollup_reads, grown_kb ? 0 : n);
+    expect_kb(w, "rss", n * (65536 + grown_kb + 4096));
+    expect_kb(w, "uss", n * (65536 + grown_kb));
+    expect_kb(w, "pss", n * (65536 + grown_kb + 2048));
+    assert_true(world_kb(w, "g", "pss_error") < 1024);
+  }
+}
+
+TEST(sums_of_what_has_grown_since_it_was_read) { in_each_size(follow); }
