@@ -55,7 +55,10 @@ CC := clang
 endif
 
 # The user's CPPFLAGS, CFLAGS and LDFLAGS come last and win.
-OWN_CPPFLAGS := -Iinclude -D_GNU_SOURCE -DSMAPS_VERSION='"$(VERSION)"'
+# With 32 bits, large offsets: readdir() fails with EOVERFLOW otherwise where an
+# inode's number or a place in a directory has more.
+OWN_CPPFLAGS := -Iinclude -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 \
+  -DSMAPS_VERSION='"$(VERSION)"'
 OWN_CFLAGS   := -std=gnu11 -g -fPIC -pthread -fvisibility=hidden $(WARNINGS) \
   $(PROFILE_CFLAGS_$(PROFILE))
 OWN_LDFLAGS  := $(filter -fsanitize=% --coverage,$(PROFILE_CFLAGS_$(PROFILE)))
