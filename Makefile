@@ -94,6 +94,7 @@ C_FILES    := $(wildcard include/smaps/*.h plugin/*.[ch] plugin/core/*.[ch] \
 PYTHON     ?= /usr/bin/python3
 
 .PHONY: all deps demo run-demo check check-unit check-corpus check-integration \
+  check-arch \
   print-unit soak fuzz run-fuzz coverage bench lint distcheck install uninstall \
   deb rpm release clean help always
 .DELETE_ON_ERROR:
@@ -179,6 +180,10 @@ check-integration: $(PLUGIN) $(SHAPE) $(REPORT) $(FACTS)
 	@COLLECTD=$(COLLECTD) PLUGIN=$(PLUGIN) SHAPE=$(SHAPE) CORE=$(CORE_LIB) \
 	  REPORT=$(REPORT) FACTS=$(FACTS) $(PYTHON) tests/integration/run.py $(TESTS)
 
+# Other architectures, emulated. ARCH="arm64 s390x" picks some.
+check-arch: deps-arch
+	@PYTHON='$(PYTHON)' tests/arch $(ARCH)
+
 soak: $(UNIT)/core/test_uptime $(UNIT)/core/test_month
 	@UPTIME_CYCLES=1000000 $(UNIT)/core/test_uptime
 	@MONTH_CYCLES=1000000 $(UNIT)/core/test_month
@@ -232,6 +237,8 @@ help:
 	@echo 'deps               install the packages for building and testing'
 	@echo 'check              run all tests (check-unit, check-corpus, check-integration)'
 	@echo '                   TESTS="test_values" picks integration tests'
+	@echo 'check-arch         run unit tests, corpora and collectd emulated: arm64 armhf i386'
+	@echo '                   s390x ppc64el riscv64; ARCH="arm64 s390x" picks some'
 	@echo 'bench              measure cost and error (contrib/BENCHMARKS); BENCHFLAGS=--quick'
 	@echo 'fuzz               run libFuzzer, FUZZ_SECONDS=60 each; FUZZ=fuzz_stat picks one'
 	@echo 'soak               run 10,000 intervals under churn, test_uptime and test_month'
