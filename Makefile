@@ -94,8 +94,8 @@ C_FILES    := $(wildcard include/smaps/*.h plugin/*.[ch] plugin/core/*.[ch] \
 PYTHON     ?= /usr/bin/python3
 
 .PHONY: all deps demo run-demo check check-unit check-corpus check-integration \
-  check-arch \
-  print-unit soak fuzz run-fuzz coverage bench lint distcheck install uninstall \
+  check-arch check-vm print-unit soak fuzz run-fuzz coverage bench lint distcheck \
+  install uninstall \
   deb rpm release clean help always
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -184,6 +184,10 @@ check-integration: $(PLUGIN) $(SHAPE) $(REPORT) $(FACTS)
 check-arch: deps-arch
 	@PYTHON='$(PYTHON)' tests/arch $(ARCH)
 
+# Systems in virtual machines. VM="bookworm trixie" picks some, TESTS experiments.
+check-vm: deps-vm
+	@VM='$(VM)' $(PYTHON) tests/vm/run.py $(TESTS)
+
 soak: $(UNIT)/core/test_uptime $(UNIT)/core/test_month
 	@UPTIME_CYCLES=1000000 $(UNIT)/core/test_uptime
 	@MONTH_CYCLES=1000000 $(UNIT)/core/test_month
@@ -239,6 +243,8 @@ help:
 	@echo '                   TESTS="test_values" picks integration tests'
 	@echo 'check-arch         run unit tests, corpora and collectd emulated: arm64 armhf i386'
 	@echo '                   s390x ppc64el riscv64; ARCH="arm64 s390x" picks some'
+	@echo 'check-vm           as root: install and try the package in virtual machines'
+	@echo '                   with Debian 11 to 13 and sid; VM=trixie picks, as TESTS does'
 	@echo 'bench              measure cost and error (contrib/BENCHMARKS); BENCHFLAGS=--quick'
 	@echo 'fuzz               run libFuzzer, FUZZ_SECONDS=60 each; FUZZ=fuzz_stat picks one'
 	@echo 'soak               run 10,000 intervals under churn, test_uptime and test_month'

@@ -1,0 +1,233 @@
+"""The ground of the experiments. This runs inside the virtual machine, as root;
+experiment.py ID runs one of them.
+
+Exit status: 0 it has passed, SKIPPED it cannot be had here (the reason is
+printed), 1 it has failed.
+"""
+
+import math
+import os
+import select
+import subprocess
+import sys
+import unittest
+
+import daemon
+from daemon import HOME, run
+from kernel import KIB, Sample
+
+SKIPPED = 77
+
+# What all values may be off by: 1 % or what the plugin publishes as its error,
+# and four pages of the processes that come and go around us.
+TOLERANCE = 0.01
+FEW_PAGES = 16 * KIB
+
+
+class Service:
+    """A transient service. It is there when its command says that it is ready
+    (sd_notify), unless that command is one that does not know how."""
+
+    def __init__(self, test, name, *command, notify=True, properties=()):
+        self.name = name
+        self.group = f"{name}.service"
+        test.addCleanup(self.stop)
+        options = [f"--property={p}" for p in properties]
+        if notify:
+            options += ["--property=Type=notify", "--property=NotifyAccess=all"]
+        run("systemd-run", "--quiet", "--collect", f"--unit={name}", *options,
+            *command)
+
+    def pid(self):
+        return daemon.main_pid(self.group)
+
+    def signal(self, number):
+        os.kill(self.pid(), number)
+
+    def stop(self):
+        run("systemctl", "stop", self.group, check=False)
+
+
+class Holder(Service):
+    """A service of holder.py."""
+
+    def __init__(self, test, name, kind, mib, **options):
+        super().__init__(
+            test, name, "python3", HOME / "holder.py", kind, mib, **options
+        )
+
+
+class Shape:
+    """A service of tests/support/shape.c, which makes processes of known size
+    and takes commands."""
+
+    def __init__(self, test, name, kind, **options):
+        self.group = f"{name}.service"
+        command = [HOME / "shape", kind]
+        for option, value in options.items():
+            command.append(f"--{option.replace('_', '-')}={value}")
+        self.process = subprocess.Popen(
+            [
+                *("systemd-run", "--quiet", "--collect", "--pipe", "--wait"),
+                *(f"--unit={name}", "--property=TasksMax=infinity", *command),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+        )
+        test.addCleanup(self.stop)
+        words = self._read_line().split()
+        if not words or words[0] != "READY":
+            raise AssertionError(f"shape {kind} does not come up")
+        self.processes = sum(word.isdigit() for word in words[1:])
+
+    def _read_line(self, seconds=300):
+        text = b""
+        while not text.endswith(b"\n"):
+            if not select.select([self.process.stdout], [], [], seconds)[0]:
+                raise AssertionError("shape does not answer")
+            byte = self.process.stdout.read(1)
+            if not byte:
+                break
+            text += byte
+        return text.decode()
+
+    def stop(self):
+        if not self.process.stdin.closed:
+            self.process.stdin.close()
+        run("systemctl", "stop", self.group, check=False)
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def allowed(cycle, group, expected):
+    error = cycle.groups[group].get("memory-pss_error", 0)
+    return max(TOLERANCE * expected, error) + FEW_PAGES
+
+
+def compare(cycle, samples, group, name):
+    """None if the value is what the samples have seen, else what differs."""
+    seen = [
+        getattr(sample.groups[group], name)
+        for sample in samples
+        if group in sample.groups
+    ]
+    value = cycle.memory(group, name)
+    if not seen:
+        return None
+    low, high = min(seen), max(seen)
+    slack = allowed(cycle, group, high)
+    if low - slack <= value <= high + slack:
+        return None
+    return (
+        f"{group}: {name} {value / KIB:.0f} kB, kernel"
+        f" {low / KIB:.0f} to {high / KIB:.0f} kB, allowed {slack / KIB:.0f} kB"
+    )
+
+
+def count_members(cycle, samples, group):
+    seen = {
+        sample.groups[group].processes
+        for sample in samples
+        if group in sample.groups
+    }
+    count = cycle.processes(group)
+    if not seen or min(seen) <= count <= max(seen):
+        return None
+    return f"{group}: {count:.0f} processes, kernel {sorted(seen)}"
+
+
+class Experiment(unittest.TestCase):
+    """Begins with the package installed and collectd restarted with the options
+    of the class, and the distribution's configuration for the rest."""
+
+    maxDiff = None
+    # How long one may take, under emulation.
+    seconds = 900
+    options = 'Report "default" "pss_error"'
+    interval = 5
+
+    def setUp(self):
+        self.addCleanup(daemon.unconfigure)
+        if not daemon.is_installed():
+            daemon.install()
+        self.start_daemon()
+
+    def start_daemon(self, options=None, **more):
+        """With other options, or with a drop_in for its unit."""
+        daemon.configure(
+            self.options if options is None else options,
+            interval=more.pop("interval", self.interval),
+            **more,
+        )
+        daemon.restart()
+
+    def next_cycle(self):
+        return daemon.next_cycle()
+
+    def observe(self, only=None):
+        """The next interval, and what the kernel said while it was made."""
+        samples = []
+        cycle = daemon.next_cycle(watch=lambda: samples.append(Sample(only)))
+        samples.append(Sample(only))
+        begun = cycle.time - cycle.own("duration-cycle")
+        before = [s for s in samples if s.end <= begun][-1:]
+        return cycle, before + [s for s in samples if s.end > begun]
+
+    def find_wrong(self, only, names):
+        cycle, samples = self.observe(only)
+        groups = set().union(*(sample.groups for sample in samples))
+        if only is not None:
+            groups = set(only)
+        wrong = []
+        for group in sorted(groups):
+            # One that was there for a part of the time may have been missed.
+            if group not in cycle:
+                if all(group in sample.groups for sample in samples):
+                    wrong.append(f"{group}: is missing")
+                continue
+            wrong.append(count_members(cycle, samples, group))
+            wrong += [compare(cycle, samples, group, name) for name in names]
+        return cycle, [one for one in wrong if one]
+
+    def assert_matches(self, only=None, names=("pss", "uss", "swap"), tries=3):
+        """All groups, or those named, have what the kernel says, within 1 % or
+        the published error. An interval in which somebody forks or ends while
+        it is made may differ, so one of a few must be right."""
+        for _ in range(tries):
+            cycle, wrong = self.find_wrong(only, names)
+            if not wrong:
+                return cycle
+        raise AssertionError("\n".join(wrong))
+
+    def assert_unknown(self, cycle, group):
+        for name in ("pss", "uss", "swap"):
+            value = cycle.memory(group, name)
+            self.assertTrue(math.isnan(value), f"{group}: {name} {value}")
+
+    def assert_quiet(self, expected=()):
+        """The log has the line of the start, and for each pattern one line."""
+        lines = daemon.log()
+        self.assertEqual(len(lines), 1 + len(expected), "\n".join(lines))
+        self.assertIn("smaps plugin: version", lines[0])
+        for line, pattern in zip(lines[1:], expected):
+            self.assertRegex(line, pattern)
+
+
+def main(name):
+    suite = unittest.defaultTestLoader.loadTestsFromName(name)
+    result = unittest.TextTestRunner(
+        stream=sys.stdout, verbosity=0, buffer=False
+    ).run(suite)
+    if not result.wasSuccessful():
+        print("--- the log of the plugin")
+        print("\n".join(daemon.log()))
+        return 1
+    if result.skipped:
+        print(result.skipped[0][1])
+        return SKIPPED
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,84 @@
+"""Holds memory of a known kind, for a service of an experiment.
+
+    holder.py KIND MIB
+      anon        private pages, each different
+      mergeable   private pages in eight different texts, for KSM
+      huge        private memory in which huge pages are wanted
+      hugetlb     pages of hugetlbfs
+      grow        more and more, up to MIB
+
+SIGUSR1 pages it out, SIGUSR2 writes every page anew.
+"""
+
+import mmap
+import os
+import signal
+import socket
+import sys
+import time
+
+PAGE = mmap.PAGESIZE
+HUGE_PAGE = 2 << 20
+MIB = 1 << 20
+MAP_HUGETLB = 0x40000
+MADV_PAGEOUT = 21
+PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+
+
+def say_ready():
+    path = os.environ["NOTIFY_SOCKET"].replace("@", "\0", 1)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
+        channel.connect(path)
+        channel.send(b"READY=1")
+
+
+def write_pages(memory, text_of):
+    for at in range(0, len(memory), PAGE):
+        memory[at : at + PAGE] = text_of(at // PAGE)
+
+
+def unique(number):
+    return number.to_bytes(8, "little") * (PAGE // 8)
+
+
+def one_of_eight(number):
+    return bytes([number % 8 + 1]) * PAGE
+
+
+def hold(kind, size):
+    if kind == "hugetlb":
+        memory = mmap.mmap(-1, size, flags=PRIVATE | MAP_HUGETLB)
+        for at in range(0, size, HUGE_PAGE):
+            memory[at] = 1
+        return memory, None
+    memory = mmap.mmap(-1, size, flags=PRIVATE)
+    text_of = one_of_eight if kind == "mergeable" else unique
+    memory.madvise(mmap.MADV_HUGEPAGE if kind == "huge" else mmap.MADV_NOHUGEPAGE)
+    write_pages(memory, text_of)
+    if kind == "mergeable":
+        memory.madvise(mmap.MADV_MERGEABLE)
+    return memory, lambda: write_pages(memory, unique)
+
+
+def grow(size):
+    say_ready()
+    kept = []
+    for _ in range(0, size, MIB):
+        kept.append(os.urandom(PAGE) * (MIB // PAGE))
+        time.sleep(0.05)
+    signal.pause()
+
+
+def main():
+    kind, size = sys.argv[1], int(sys.argv[2]) * MIB
+    if kind == "grow":
+        grow(size)
+    memory, rewrite = hold(kind, size)
+    signal.signal(signal.SIGUSR1, lambda *_: memory.madvise(MADV_PAGEOUT))
+    signal.signal(signal.SIGUSR2, lambda *_: rewrite())
+    say_ready()
+    while True:
+        signal.pause()
+
+
+main()

@@ -1,0 +1,100 @@
+"""Services that start, stop, are killed, and sessions of users."""
+
+import time
+
+import daemon
+from daemon import run
+from experiment import Experiment, Holder, Service
+from kernel import MIB
+
+REDIS = "redis-server.service"
+
+
+def wait_for(condition, what, seconds=120):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(f"waited {seconds} s in vain for {what}")
+        time.sleep(0.5)
+
+
+class ServiceLife(Experiment):
+    def test_restart(self):
+        self.assert_matches([REDIS])
+        for _ in range(3):
+            run("systemctl", "restart", REDIS, "nginx.service")
+            self.assert_matches([REDIS, "nginx.service"])
+
+    def test_stop(self):
+        self.assertIn("cron.service", self.next_cycle())
+        self.addCleanup(run, "systemctl", "start", "cron")
+        run("systemctl", "stop", "cron")
+        self.assertNotIn("cron.service", self.next_cycle())
+        run("systemctl", "start", "cron")
+        self.assertIn("cron.service", self.next_cycle())
+
+    def test_kill_by_memory_limit(self):
+        """It grows, is killed in its cgroup, and comes again."""
+        limit = 96 * MIB
+        grower = Holder(
+            self, "grower", "grow", 200,
+            properties=[
+                f"MemoryMax={limit}", "MemorySwapMax=0",
+                "Restart=always", "RestartSec=1", "StartLimitIntervalSec=0",
+            ],
+        )
+        seen = 0
+        end = time.monotonic() + 300
+        while self.count_restarts(grower) < 3:
+            self.assertLess(time.monotonic(), end, "nobody kills it")
+            cycle = self.next_cycle()
+            if grower.group in cycle and cycle.is_known(grower.group):
+                pss = cycle.memory(grower.group, "pss")
+                self.assertLessEqual(pss, limit * 1.1)
+                seen = max(seen, pss)
+        self.assertGreater(seen, 16 * MIB)
+        self.assert_quiet()
+        self.assert_matches(["redis-server.service", "nginx.service"])
+
+    @staticmethod
+    def count_restarts(service):
+        return int(daemon.show("NRestarts", service.group))
+
+    def test_daemon_reexec(self):
+        self.assert_matches()
+        run("systemctl", "daemon-reexec")
+        self.assert_matches()
+        self.assert_quiet()
+
+    def test_user_session(self):
+        uid = run("id", "-u", "alice")[1].strip()
+        group = f"user@{uid}.service"
+        self.addCleanup(run, "loginctl", "terminate-user", "alice", check=False)
+        self.addCleanup(run, "loginctl", "disable-linger", "alice")
+        run("loginctl", "enable-linger", "alice")
+        wait_for(lambda: self.is_active(group), "the session of alice")
+        run(
+            "runuser", "-u", "alice", "--",
+            "env", f"XDG_RUNTIME_DIR=/run/user/{uid}",
+            "systemd-run", "--user", "--quiet", "--unit=hers", "sleep", "1000",
+        )
+        cycle = self.assert_matches([group])
+        self.assertGreaterEqual(cycle.processes(group), 3)
+        run("loginctl", "disable-linger", "alice")
+        run("systemctl", "stop", group)
+        self.assertNotIn(group, self.next_cycle())
+
+    @staticmethod
+    def is_active(unit):
+        return run("systemctl", "is-active", unit, check=False)[0] == 0
+
+    def test_scope_is_in_other(self):
+        before = self.assert_matches(["other"]).processes("other")
+        Service(
+            self, "launcher", "systemd-run", "--quiet", "--scope", "sleep",
+            "1000", notify=False,
+        )
+        self.assertEqual(
+            self.assert_matches(["other"]).processes("other"), before + 1
+        )
+        self.assertEqual(daemon.log()[1:], [])

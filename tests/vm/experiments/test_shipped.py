@@ -1,0 +1,132 @@
+"""The package beside the distribution's collectd, as a user installs it."""
+
+import re
+import time
+from pathlib import Path
+
+import daemon
+from daemon import HOME, run
+from experiment import Experiment
+from kernel import KIB, Sample
+
+DEFAULT_NAMES = {
+    "memory-pss",
+    "memory-uss",
+    "memory-rss",
+    "memory-shared",
+    "memory-swap",
+    "ps_count.processes",
+    "ps_count.threads",
+    "percent-coverage",
+    "duration-age",
+    "count-unreadable",
+}
+STOP_SECONDS = 20
+
+
+def running_services():
+    text = run(
+        "systemctl", "list-units", "--type=service", "--state=running",
+        "--no-legend", "--plain",
+    )[1]
+    return {line.split()[0] for line in text.splitlines()}
+
+
+def list_files(package):
+    paths = map(Path, run("dpkg", "-L", package)[1].split("\n"))
+    return [path for path in paths if path.is_file()]
+
+
+class AsShipped(Experiment):
+    """Each begins without the package."""
+
+    options = ""
+    interval = None
+
+    def setUp(self):
+        self.addCleanup(daemon.unconfigure)
+        if daemon.is_installed():
+            run("apt-get", "purge", "-y", "collectd-smaps")
+        daemon.configure()
+
+    def install(self):
+        daemon.install()
+        daemon.restart()
+
+    def test_every_running_service_has_a_group(self):
+        self.install()
+        cycle = self.next_cycle()
+        services = running_services()
+        self.assertGreater(len(services), 8, services)
+        self.assertEqual(services - cycle.all_groups(), set())
+        for group in cycle.all_groups():
+            self.assertEqual(set(cycle.groups[group]), DEFAULT_NAMES, group)
+            self.assertTrue(cycle.is_known(group), group)
+        self.assertEqual(cycle.own("count-denied"), 0)
+        self.assert_quiet()
+
+    def test_values_are_those_of_the_kernel(self):
+        self.install()
+        self.start_daemon('Report "pss_error" "default"', interval=None)
+        for _ in range(6):
+            self.assert_matches()
+        self.assert_quiet()
+
+    def test_smaps_report_shows_the_same(self):
+        """Without -k amounts are in kB."""
+        self.install()
+        group = "redis-server.service"
+        pss = Sample([group]).groups[group].pss / KIB
+        report = run("smaps-report", "live", "-t")[1]
+        (line,) = [x for x in report.splitlines() if x.endswith(f" {group}")]
+        self.assertAlmostEqual(float(line.split()[0]), pss, delta=0.05 * pss)
+
+    def test_stops_and_starts_again(self):
+        self.install()
+        self.next_cycle()
+        for _ in range(3):
+            begin = time.monotonic()
+            run("systemctl", "stop", "collectd")
+            self.assertLess(time.monotonic() - begin, STOP_SECONDS)
+            self.assertEqual(daemon.show("Result"), "success")
+            run("systemctl", "start", "collectd")
+            self.assertIn("redis-server.service", self.next_cycle())
+            self.assert_quiet()
+
+    def test_upgrade_keeps_the_configuration(self):
+        self.install()
+        conf = daemon.CONFIG / "smaps.conf"
+        conf.write_text(conf.read_text() + "# mine\n")
+        old = daemon.main_pid()
+        daemon.install(self.make_next_version())
+        # The running daemon has the old plugin mapped, and goes on.
+        self.assertEqual(daemon.main_pid(), old)
+        self.assertIn("redis-server.service", self.next_cycle())
+        self.assertIn("# mine", conf.read_text())
+        daemon.restart()
+        self.assertIn("redis-server.service", self.next_cycle())
+
+    def make_next_version(self):
+        tree, package = HOME / "next", HOME / "next.deb"
+        run("rm", "-rf", tree)
+        run("dpkg-deb", "-R", daemon.PACKAGE, tree)
+        control = tree / "DEBIAN/control"
+        control.write_text(
+            re.sub(r"(?m)^(Version: .*)$", r"\1+next", control.read_text())
+        )
+        run("dpkg-deb", "-b", tree, package)
+        return package
+
+    def test_purge_leaves_nothing(self):
+        self.install()
+        self.next_cycle()
+        files = list_files("collectd-smaps")
+        self.assertGreater(len(files), 10)
+        run("apt-get", "remove", "-y", "collectd-smaps")
+        daemon.restart()
+        run("apt-get", "purge", "-y", "collectd-smaps")
+        self.assertEqual([path for path in files if path.exists()], [])
+        self.assertFalse(Path("/var/lib/collectd-smaps").exists())
+        daemon.restart()
+        plugins = daemon.wait_for_plugin("df")
+        self.assertNotIn("smaps", plugins)

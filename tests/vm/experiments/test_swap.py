@@ -1,0 +1,95 @@
+"""Memory that goes to swap, comes back, and has to come back."""
+
+import signal
+import time
+
+from daemon import run
+from experiment import Experiment, Holder, Shape
+from kernel import MIB, Sample, read_number
+
+PRIVATE_MIB = 64
+FAMILY_MIB = 32
+SWAP = "/swapfile"
+# An estimate stands on one reading for no longer than MaxAge; then comes the
+# next interval, and one for a budget that was used up.
+MAX_AGE_SECONDS = 60 + 3 * Experiment.interval
+
+
+class Swap(Experiment):
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(self.end_swap)
+        run("fallocate", "-l", "512M", SWAP)
+        run("chmod", "600", SWAP)
+        run("mkswap", SWAP)
+        run("swapon", SWAP)
+
+    def end_swap(self):
+        run("swapoff", "-a", check=False)
+        run("rm", "-f", SWAP)
+
+    def swap_out_both(self):
+        """A service with private memory, and one that has forked after its
+        memory went out."""
+        self.private = Holder(self, "private", "anon", PRIVATE_MIB)
+        self.assert_matches(only=[self.private.group])
+        self.private.signal(signal.SIGUSR1)
+        self.family = Shape(
+            self, "family", "swap", mib=FAMILY_MIB, children=3
+        )
+        groups = [self.private.group, self.family.group]
+        out = [Sample(groups).groups[group].swap for group in groups]
+        self.assertGreater(out[0], PRIVATE_MIB * MIB // 2)
+        self.assertGreater(out[1], FAMILY_MIB * MIB // 2)
+        return groups
+
+    def assert_matches_before_max_age(self, groups, names=("pss", "swap")):
+        end = time.monotonic() + MAX_AGE_SECONDS
+        while True:
+            try:
+                return self.assert_matches(groups, names, tries=1)
+            except AssertionError:
+                if time.monotonic() > end:
+                    raise
+
+    def test_out_and_in(self):
+        groups = self.swap_out_both()
+        cycle = self.assert_matches_before_max_age(groups)
+        for group in groups:
+            self.assertGreater(cycle.memory(group, "swap"), 0)
+        self.private.signal(signal.SIGUSR2)
+        cycle = self.assert_matches_before_max_age(groups)
+        self.assertLess(
+            cycle.memory(self.private.group, "swap"), PRIVATE_MIB * MIB // 10
+        )
+
+    def test_pss_follows_at_once(self):
+        self.private = Holder(self, "private", "anon", PRIVATE_MIB)
+        self.assert_matches(only=[self.private.group])
+        self.private.signal(signal.SIGUSR1)
+        time.sleep(2)
+        self.assert_matches(only=[self.private.group], names=("pss", "uss"))
+
+    def test_swapoff(self):
+        groups = self.swap_out_both()
+        self.assert_matches_before_max_age(groups)
+        run("swapoff", "-a")
+        # At once: there can be no swap where there is none, and what came back
+        # is in pss or in its error.
+        self.assert_matches(groups)
+        self.assert_matches()
+
+    def test_zram(self):
+        run("swapoff", SWAP)
+        if run("modprobe", "zram", check=False)[0] != 0:
+            self.skipTest("this kernel has no zram")
+        self.addCleanup(run, "modprobe", "-r", "zram", check=False)
+        self.addCleanup(run, "swapoff", "-a", check=False)
+        with open("/sys/block/zram0/disksize", "w") as size:
+            size.write("512M")
+        run("mkswap", "/dev/zram0")
+        run("swapon", "/dev/zram0")
+        self.assert_matches_before_max_age(self.swap_out_both())
+        run("swapoff", "-a")
+        self.assertEqual(read_number("/sys/block/zram0/disksize"), 512 * MIB)
+        self.assert_matches([self.private.group, self.family.group])

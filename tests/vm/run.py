@@ -1,0 +1,229 @@
+#!/usr/bin/python3
+"""Boots real systems in virtual machines, installs the package there as a user
+does, and runs experiments inside.
+
+    run.py [test_swap | test_swap.SwapOff | …]
+
+VM="bookworm trixie" picks systems; without it there are all. Ends with the one
+line "N passed, N failed, N skipped". Needs root. What it makes is under
+build/vm; nothing runs on after it, however it ends.
+"""
+
+import fcntl
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+EXPERIMENTS = HERE / "experiments"
+sys.path[:0] = [str(HERE), str(EXPERIMENTS)]
+sys.dont_write_bytecode = True
+
+import machine  # noqa: E402  (found by the lines above)
+from experiment import SKIPPED  # noqa: E402
+
+# system: suite, arguments of the kernel
+SYSTEMS = {
+    "bookworm": ("bookworm", ""),
+    "trixie": ("trixie", ""),
+    "bullseye": ("bullseye", ""),
+    "bullseye-v1": ("bullseye", "systemd.unified_cgroup_hierarchy=0"),
+    "sid": ("sid", ""),
+}
+
+GUEST = "/root/vm"
+DESCRIBE = """
+. /etc/os-release
+echo "$PRETTY_NAME, Linux $(uname -r),\
+ cgroup $(stat -fc %T /sys/fs/cgroup | sed 's/cgroup2fs/v2/; s/tmpfs/v1/'),\
+ systemd $(dpkg-query -W -f '${Version}' systemd),\
+ collectd $(dpkg-query -W -f '${Version}' collectd-core)"
+"""
+
+
+class Tally:
+    def __init__(self):
+        self.counts = {"passed": 0, "failed": 0, "skipped": 0}
+
+    def add(self, outcome, name, remark="", text=""):
+        self.counts[outcome] += 1
+        verdict = "ok" if outcome == "passed" else outcome
+        print(f"{name} ... {verdict}{remark and ' ' + remark}")
+        for line in text.strip().splitlines():
+            print(f"    {line}")
+        sys.stdout.flush()
+
+    def finish(self):
+        print(", ".join(f"{n} {outcome}" for outcome, n in self.counts.items()))
+        return 1 if self.counts["failed"] or not self.counts["passed"] else 0
+
+
+def flatten(suite):
+    for test in suite:
+        if isinstance(test, unittest.TestSuite):
+            yield from flatten(test)
+        else:
+            yield test
+
+
+def load(names):
+    loader = unittest.defaultTestLoader
+    if names:
+        return list(flatten(loader.loadTestsFromNames(names)))
+    tests = flatten(loader.discover(str(EXPERIMENTS), "test_*.py"))
+    # First of all the question whether it works as it is shipped.
+    return sorted(tests, key=lambda test: "test_shipped" not in test.id())
+
+
+class System:
+    """One system with its machine, which is booted again when it has died."""
+
+    def __init__(self, name, tally):
+        self.name = name
+        self.suite, self.kernel_arguments = SYSTEMS[name]
+        self.tally = tally
+        self.console = machine.CACHE / f"{name}.console.log"
+        self.machine = None
+        self.can_boot = True
+
+    def prepare(self):
+        print(f"{self.name}: image and package")
+        sys.stdout.flush()
+        machine.CACHE.mkdir(parents=True, exist_ok=True)
+        log = machine.CACHE / f"{self.name}.build.log"
+        with open(log, "wb") as output:
+            for step in ("image", "package"):
+                try:
+                    machine.isolated(
+                        [HERE / step, self.suite],
+                        stdout=output,
+                        stderr=subprocess.STDOUT,
+                    )
+                except subprocess.CalledProcessError:
+                    tail = machine.read_tail(log)
+                    self.tally.add("failed", f"{self.name} {step}", text=tail)
+                    return False
+        return True
+
+    def boot(self):
+        begin = time.monotonic()
+        how = machine.accelerator()[1]
+        self.can_boot = False
+        booted = machine.Machine(
+            self.suite, self.kernel_arguments, self.console
+        )
+        try:
+            files = machine.CACHE / self.suite / "packages"
+            booted.put(
+                GUEST,
+                {path.name: path for path in files.iterdir()}
+                | {path.name: path for path in EXPERIMENTS.glob("*.py")}
+                | {
+                    f"contrib/{name}": machine.ROOT / "contrib" / name
+                    for name in ("security", "systemd")
+                }
+                | {
+                    "hung.py": machine.ROOT / "tests/integration/hung.py",
+                },
+            )
+            _, description = booted.shell(DESCRIBE, 60)
+        except BaseException:
+            booted.stop()
+            raise
+        took = time.monotonic() - begin
+        print(f"{self.name}: {description.strip()}; {how}, up in {took:.0f} s")
+        sys.stdout.flush()
+        self.can_boot = True
+        self.machine = booted
+
+    def run(self, test):
+        name = f"{self.name} {test.id()}"
+        begin = time.monotonic()
+        try:
+            if self.machine is None:
+                self.boot()
+            status, said = self.machine.shell(
+                f"cd {GUEST} && timeout -k 10 {test.seconds} "
+                f"python3 experiment.py {test.id()}",
+                test.seconds + machine.GRACE_SECONDS,
+            )
+        except machine.MachineError as error:
+            self.end()
+            tail = machine.read_tail(self.console)
+            self.tally.add("failed", name, f"the machine {error}", tail)
+            return
+        remark = f"({time.monotonic() - begin:.0f} s)"
+        if status == 0:
+            self.tally.add("passed", name, remark)
+        elif status == SKIPPED:
+            self.tally.add("skipped", name, said.strip())
+        else:
+            if status in (124, 137):
+                remark = f"took more than {test.seconds} s"
+            self.tally.add("failed", name, remark, said)
+
+    def end(self):
+        if self.machine is not None:
+            self.machine.stop()
+        self.machine = None
+
+
+def complain(names):
+    """What keeps us from running at all, or None."""
+    unknown = [name for name in names if name not in SYSTEMS]
+    if unknown:
+        return f"no system {' '.join(unknown)}; there are {' '.join(SYSTEMS)}"
+    if os.geteuid() != 0:
+        return "needs root, to make images"
+    if platform.machine() != "x86_64":
+        return "runs on x86-64 only"
+    for program in ("mmdebstrap", "qemu-system-x86_64", "mke2fs"):
+        if shutil.which(program, path=os.environ["PATH"] + ":/usr/sbin") is None:
+            return f"{program} is missing: make deps-vm"
+    return None
+
+
+def lock():
+    """Held until we end: two runs would make the same images."""
+    machine.CACHE.mkdir(parents=True, exist_ok=True)
+    handle = open(machine.CACHE / "lock", "w")
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return handle
+
+
+def main():
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda n, _: sys.exit(128 + n))
+    names = os.environ.get("VM", "").split() or list(SYSTEMS)
+    problem = complain(names)
+    if problem:
+        print(f"check-vm: {problem}", file=sys.stderr)
+        return 1
+    try:
+        held = lock()
+    except BlockingIOError:
+        print("check-vm: another run is under way", file=sys.stderr)
+        return 1
+    tally = Tally()
+    tests = load(sys.argv[1:])
+    for name in names:
+        system = System(name, tally)
+        try:
+            if system.prepare():
+                for test in tests:
+                    if system.can_boot:
+                        system.run(test)
+        finally:
+            system.end()
+    held.close()
+    return tally.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
