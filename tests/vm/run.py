@@ -144,10 +144,10 @@ class System:
 
     def run(self, test):
         name = f"{self.name} {test.id()}"
-        begin = time.monotonic()
         try:
             if self.machine is None:
                 self.boot()
+            begin = time.monotonic()
             status, said = self.machine.shell(
                 f"cd {GUEST} && timeout -k 10 {test.seconds} "
                 f"python3 experiment.py {test.id()}",
@@ -183,8 +183,9 @@ def complain(names):
         return "needs root, to make images"
     if platform.machine() != "x86_64":
         return "runs on x86-64 only"
+    path = os.environ["PATH"] + ":/usr/sbin"
     for program in ("mmdebstrap", "qemu-system-x86_64", "mke2fs"):
-        if shutil.which(program, path=os.environ["PATH"] + ":/usr/sbin") is None:
+        if shutil.which(program, path=path) is None:
             return f"{program} is missing: make deps-vm"
     return None
 

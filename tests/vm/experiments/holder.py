@@ -53,7 +53,8 @@ def hold(kind, size):
         return memory, None
     memory = mmap.mmap(-1, size, flags=PRIVATE)
     text_of = one_of_eight if kind == "mergeable" else unique
-    memory.madvise(mmap.MADV_HUGEPAGE if kind == "huge" else mmap.MADV_NOHUGEPAGE)
+    is_huge = kind == "huge"
+    memory.madvise(mmap.MADV_HUGEPAGE if is_huge else mmap.MADV_NOHUGEPAGE)
     write_pages(memory, text_of)
     if kind == "mergeable":
         memory.madvise(mmap.MADV_MERGEABLE)

@@ -89,8 +89,11 @@ def release():
 
 def main():
     """For a reader with other rights: {group: [processes, unreadable]}."""
-    groups = Sample().groups
-    print(json.dumps({g: [s.processes, s.unreadable] for g, s in groups.items()}))
+    counts = {
+        group: [sum_.processes, sum_.unreadable]
+        for group, sum_ in Sample().groups.items()
+    }
+    print(json.dumps(counts))
 
 
 if __name__ == "__main__":

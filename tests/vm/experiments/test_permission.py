@@ -24,8 +24,8 @@ def settings(capability, user=""):
     )
 
 
-# Not like many others: Redis has a user namespace of its own (PrivateUsers=),
-# over which root has power without any capability.
+# Redis is not: it has a user namespace of its own (PrivateUsers=), over which
+# root has power without any capability.
 ORDINARY = "nginx.service"
 # Our own processes come and go, and collectd may read itself.
 MOVING = {"vm-agent.service", "collectd.service"}
@@ -38,7 +38,7 @@ DYNAMIC = (
 
 
 def read_with(text):
-    """{group: [processes, unreadable]} as a unit with these settings sees it."""
+    """{group: [processes, unreadable]} as such a unit sees it."""
     wanted = [
         f"--property={line}"
         for line in text.splitlines()

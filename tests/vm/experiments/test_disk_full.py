@@ -1,0 +1,81 @@
+"""A full disk under the state file and the captures."""
+
+import json
+import time
+from pathlib import Path
+
+import daemon
+from daemon import run
+from experiment import Experiment
+
+DISK = Path("/mnt/small")
+STATE = DISK / "state.json"
+CAPTURES = DISK / "captures"
+REDIS = "redis-server.service"
+
+
+class DiskFull(Experiment):
+    options = f"""
+        Report "default" "pss_error"
+        StateFile "{STATE}"
+        StateInterval 0
+        <Capture>
+          Directory "{CAPTURES}"
+          Cooldown 0
+        </Capture>
+    """
+
+    def setUp(self):
+        DISK.mkdir(exist_ok=True)
+        self.addCleanup(run, "umount", "--lazy", DISK)
+        run("mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", DISK)
+        super().setUp()
+
+    def fill(self):
+        ballast = DISK / "ballast"
+        self.addCleanup(ballast.unlink, missing_ok=True)
+        with open(ballast, "wb", buffering=0) as file:
+            try:
+                while True:
+                    file.write(bytes(4096))
+            except OSError:
+                pass
+        return ballast
+
+    def raise_alarm(self):
+        connection = daemon.connect()
+        self.addCleanup(connection.close)
+        host = next(iter(connection.list_times())).split("/")[0]
+        connection.ask([
+            f"PUTNOTIF message=x severity=warning time={time.time():.0f} "
+            f"plugin=smaps plugin_instance={REDIS} type=memory "
+            f"type_instance=pss host={host}"
+        ])
+
+    def test_state_file_and_capture(self):
+        self.assert_matches([REDIS])
+        json.loads(STATE.read_text())
+        ballast = self.fill()
+        self.next_cycle()
+        self.raise_alarm()
+        for _ in range(3):
+            self.assert_matches([REDIS])
+        # The old state is whole.
+        json.loads(STATE.read_text())
+        self.assertEqual(list(CAPTURES.glob("*.json")), [])
+        lines = "\n".join(daemon.log())
+        self.assertRegex(lines, "StateFile .*cannot be written")
+        self.assertRegex(lines, "no capture of group")
+
+        ballast.unlink()
+        self.raise_alarm()
+        for _ in range(4):
+            self.next_cycle()
+        json.loads(STATE.read_text())
+        (capture,) = CAPTURES.glob("*.json")
+        json.loads(capture.read_text())
+        self.assertEqual(
+            sum("StateFile" in line for line in daemon.log()), 2
+        )
+        names = {path.name for path in DISK.iterdir()}
+        self.assertEqual(names, {"state.json", "captures"})

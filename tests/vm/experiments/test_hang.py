@@ -1,0 +1,94 @@
+"""Processes that stand still, and such as cannot be read."""
+
+import os
+import select
+import signal
+import subprocess
+import time
+
+import daemon
+from daemon import HOME, run
+from experiment import Experiment
+
+WELL = ["redis-server.service", "nginx.service"]
+# The default configuration loads df and processes, which wait themselves.
+STOP_SECONDS = 120
+
+
+class Hung:
+    """A service of tests/integration/hung.py."""
+
+    def __init__(self, test, kind):
+        self.group = f"hung-{kind}.service"
+        self.process = subprocess.Popen(
+            [
+                *("systemd-run", "--quiet", "--collect", "--pipe", "--wait"),
+                *(f"--unit=hung-{kind}", "python3", HOME / "hung.py"),
+                *(kind, "hanging"),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+        )
+        test.addCleanup(self.stop)
+        ready = select.select([self.process.stdout], [], [], 120)[0]
+        line = self.process.stdout.readline().decode() if ready else "silence"
+        if line.startswith("SKIP"):
+            test.skipTest(line)
+        if not line.startswith("READY"):
+            raise AssertionError(f"hung.py says: {line}")
+        self.pid = int(line.split()[1])
+
+    def let_go(self):
+        self.process.stdin.write(b"\n")
+
+    def stop(self):
+        self.process.stdin.close()
+        run("systemctl", "stop", self.group, check=False)
+        self.process.wait()
+        self.process.stdout.close()
+
+
+class Hang(Experiment):
+    def test_stopped_process(self):
+        pid = daemon.main_pid(WELL[0])
+        self.addCleanup(os.kill, pid, signal.SIGCONT)
+        os.kill(pid, signal.SIGSTOP)
+        for _ in range(3):
+            self.assert_matches(WELL)
+        self.assert_quiet()
+
+    def hang(self, kind):
+        self.assert_matches(WELL)
+        return Hung(self, kind)
+
+    def assert_others_are_well(self):
+        for _ in range(4):
+            cycle = self.assert_matches(WELL)
+        self.assertGreaterEqual(cycle.own("count-hung"), 1)
+        self.assertLess(cycle.own("duration-cycle"), 4)
+        lines = daemon.log()
+        self.assertEqual(sum("hangs" in line for line in lines), 1, lines)
+
+    def test_memory_lock_is_held(self):
+        hung = self.hang("mmap")
+        self.assert_others_are_well()
+        # It can be listed, so its group is there, estimated or unknown.
+        self.assertIn(hung.group, self.next_cycle())
+
+    def test_hangs_when_collectd_starts_and_stops(self):
+        hung = self.hang("mmap")
+        self.start_daemon()
+        self.assert_others_are_well()
+        begin = time.monotonic()
+        run("systemctl", "stop", "collectd")
+        self.assertLess(time.monotonic() - begin, STOP_SECONDS)
+        self.start_daemon()
+        self.next_cycle()
+        hung.let_go()
+        time.sleep(2 * self.interval)
+        self.assertEqual(self.assert_matches(WELL).own("count-hung"), 0)
+
+    def test_exec_lock_is_held(self):
+        self.hang("exec")
+        self.assert_others_are_well()

@@ -1,0 +1,57 @@
+"""More processes than can be read in an interval."""
+
+import os
+
+import daemon
+from experiment import Experiment, Shape
+from kernel import MIB
+
+IDLE = 3000
+RATE = 200
+RATE_SECONDS = 90
+WELL = ["redis-server.service", "nginx.service"]
+
+
+def resident(pid):
+    with open(f"/proc/{pid}/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+class Many(Experiment):
+    seconds = 1800
+    interval = 5
+
+    def test_idle_processes(self):
+        """Each has few pages of its own; a budget of 50 ms does not read all of
+        them in an interval, and need not."""
+        shape = Shape(self, "idle", "cow", mib=4, children=IDLE - 1)
+        self.assertEqual(shape.processes, IDLE)
+        self.assert_matches([shape.group], names=("pss", "uss"))
+        for _ in range(5):
+            cycle = self.assert_matches([shape.group], names=("pss", "uss"))
+        # The supervisor is one more.
+        self.assertEqual(cycle.processes(shape.group), IDLE + 1)
+        self.assert_quiet()
+
+    def test_forks(self):
+        """Half of them call exec. Without KVM that is more than the machine can
+        do, and readers wait for the processor: intervals are late then, but
+        they come, collectd does not grow, and in the end all is right."""
+        pid = daemon.main_pid()
+        self.assert_matches(WELL)
+        shape = Shape(
+            self,
+            "forker",
+            "churn",
+            rate=RATE,
+            seconds=RATE_SECONDS,
+            life_ms=300,
+        )
+        before = resident(pid)
+        for _ in range(RATE_SECONDS // self.interval // 2):
+            self.assertIn(shape.group, self.next_cycle())
+        shape.stop()
+        cycle = self.assert_matches(WELL)
+        self.assertNotIn(shape.group, cycle)
+        self.assertLess(resident(pid) - before, 8 * MIB)
+        self.assertEqual(daemon.main_pid(), pid)
