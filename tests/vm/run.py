@@ -26,7 +26,7 @@ sys.path[:0] = [str(HERE), str(EXPERIMENTS)]
 sys.dont_write_bytecode = True
 
 import machine  # noqa: E402  (found by the lines above)
-from experiment import SKIPPED  # noqa: E402
+from experiment import SKIPPED, Experiment  # noqa: E402
 
 # system: suite, arguments of the kernel
 SYSTEMS = {
@@ -174,11 +174,19 @@ class System:
         self.machine = None
 
 
-def complain(names):
+def complain(names, tests):
     """What keeps us from running at all, or None."""
     unknown = [name for name in names if name not in SYSTEMS]
     if unknown:
         return f"no system {' '.join(unknown)}; there are {' '.join(SYSTEMS)}"
+    # The loader puts a test of its own in the place of one that it cannot find.
+    unknown = [
+        test.id().split(".")[-1]
+        for test in tests
+        if not isinstance(test, Experiment)
+    ]
+    if unknown or not tests:
+        return f"no experiment {' '.join(unknown)}"
     if os.geteuid() != 0:
         return "needs root, to make images"
     if platform.machine() != "x86_64":
@@ -202,7 +210,8 @@ def main():
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda n, _: sys.exit(128 + n))
     names = os.environ.get("VM", "").split() or list(SYSTEMS)
-    problem = complain(names)
+    tests = load(sys.argv[1:])
+    problem = complain(names, tests)
     if problem:
         print(f"check-vm: {problem}", file=sys.stderr)
         return 1
@@ -212,7 +221,6 @@ def main():
         print("check-vm: another run is under way", file=sys.stderr)
         return 1
     tally = Tally()
-    tests = load(sys.argv[1:])
     for name in names:
         system = System(name, tally)
         try:

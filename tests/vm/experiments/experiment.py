@@ -18,11 +18,10 @@ from kernel import KIB, Sample
 
 SKIPPED = 77
 
-# What all values may be off by: 1 % or what the plugin publishes as its error,
-# and four pages of the processes that come and go around us. An error that is
-# larger than the value would excuse anything: it counts up to a part only.
-TOLERANCE = 0.01
+# An error that is larger than the value would excuse anything: what the plugin
+# publishes counts up to this part of the value.
 MOST_ERROR = 0.1
+# For the processes that come and go around us.
 FEW_PAGES = 16 * KIB
 
 
@@ -102,13 +101,13 @@ class Shape:
         self.process.stdout.close()
 
 
-def allowed(cycle, group, expected):
+def allowed(cycle, group, expected, tolerance):
     error = cycle.groups[group].get("memory-pss_error", 0)
     error = min(error, MOST_ERROR * expected)
-    return max(TOLERANCE * expected, error) + FEW_PAGES
+    return max(tolerance * expected, error) + FEW_PAGES
 
 
-def compare(cycle, samples, group, name):
+def compare(cycle, samples, group, name, tolerance):
     """None if the value is what the samples have seen, else what differs."""
     seen = [
         getattr(sample.groups[group], name)
@@ -119,7 +118,7 @@ def compare(cycle, samples, group, name):
     if not seen:
         return None
     low, high = min(seen), max(seen)
-    slack = allowed(cycle, group, high)
+    slack = allowed(cycle, group, high, tolerance)
     if low - slack <= value <= high + slack:
         return None
     return (
@@ -149,6 +148,10 @@ class Experiment(unittest.TestCase):
     seconds = 900
     options = 'Report "default" "pss_error"'
     interval = 5
+    # Whoever maps the same library while the plugin reads, as the systemctl
+    # that starts collectd, makes that reading smaller until the next. It is
+    # test_shipped that asks for 1 %.
+    tolerance = 0.05
 
     def setUp(self):
         self.addCleanup(daemon.unconfigure)
@@ -190,12 +193,15 @@ class Experiment(unittest.TestCase):
                     wrong.append(f"{group}: is missing")
                 continue
             wrong.append(count_members(cycle, samples, group))
-            wrong += [compare(cycle, samples, group, name) for name in names]
+            wrong += [
+                compare(cycle, samples, group, name, self.tolerance)
+                for name in names
+            ]
         return cycle, [one for one in wrong if one]
 
     def assert_matches(self, only=None, names=("pss", "uss", "swap"), tries=3):
-        """All groups, or those named, have what the kernel says, within 1 % or
-        the published error. An interval in which somebody forks or ends while
+        """All groups, or those named, have what the kernel says, within the
+        tolerance or the published error. An interval in which somebody forks or ends while
         it is made may differ, so one of a few must be right."""
         for _ in range(tries):
             cycle, wrong = self.find_wrong(only, names)
