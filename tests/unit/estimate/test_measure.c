@@ -50,8 +50,8 @@ WORLD_TEST(reading_is_renewed_after_max_age) {
   assert_in_range(n, 5, 7);
 }
 
-/* As on kernels from 6.2 to 6.16. That a reading finds something else is no sign
- * that something has changed unseen. */
+/* As on kernels from 6.2 to 6.16. That a reading finds something else is no
+ * sign that something has changed unseen. */
 WORLD_TEST(statm_that_is_not_exact_costs_no_reading) {
   enum { HOURS = 2, CYCLES = HOURS * 360 };
   struct fake f = member(10, "g");
