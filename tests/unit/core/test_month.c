@@ -23,6 +23,7 @@
 
 #define CYCLES_DEFAULT 5000
 #define INTERVAL_SECONDS 10
+#define MAX_AGE_SECONDS 600
 
 /* The kernel's counter is printed with 64 bits, of which few are kept. */
 #define FAULTS_BEFORE UINT64_C(0xfffff000)
@@ -360,7 +361,7 @@ static void begin(struct month *m, uint64_t seed) {
   memory_world_init(&m->memory, 4096, objects);
   world_make(&m->world);
   m->world.settings.policy.refresh = REFRESH_ADAPTIVE;
-  m->world.settings.policy.max_age_ns = 600 * NS_PER_S; /* the default */
+  m->world.settings.policy.max_age_ns = MAX_AGE_SECONDS * NS_PER_S;
   m->world.settings.read_timeout_ns = 20 * NS_PER_MS;
   for (unsigned i = 0; i < LENGTH(group_names); i++)
     world_group(&m->world, group_names[i], "Comm", group_names[i], NULL, NULL);
@@ -396,6 +397,7 @@ TEST(a_month_of_mixed_services) {
       (double)t->reads / (double)cycles());
   wake(m);
   assert_in_range(t->beyond, 0, t->values / 100);
+  assert_true(t->oldest_seconds <= 2 * MAX_AGE_SECONDS);
   assert_true(mallinfo2().uordblks < used + (64 << 10));
   world_remove(&m->world);
 }

@@ -541,7 +541,7 @@ static void run_single(struct single *s, uint64_t now_ns) {
 
 static void run_in_doubt(struct single *s, uint64_t now_ns, unsigned kb) {
   run_single(s, now_ns);
-  assert_true(s->track.expected_error == kb * 1024);
+  assert_true(s->track.expected_error == (float)kb * 1024);
 }
 
 static struct ksm ksm;
