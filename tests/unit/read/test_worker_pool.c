@@ -96,7 +96,8 @@ static struct worker_context *hang_one(struct worker_pool *c) {
   result = worker_pool_run(c, 1);
   assert_true(result.is_hung);
   assert_int_equal(patience_waits, WORKER_POOL_POLLS);
-  assert_in_range(patience_wait_ns, 0, SHORT_NS / WORKER_POOL_POLLS);
+  /* On a machine that is said to be slow up to five times (machine.h). */
+  assert_in_range(patience_wait_ns, 0, 5 * SHORT_NS / WORKER_POOL_POLLS);
   assert_int_equal(result.done, 0);
   return d;
 }
