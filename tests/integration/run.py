@@ -67,8 +67,9 @@ class Result(unittest.TextTestResult):
         return list(self.outcomes.values()).count(outcome)
 
 
-# These measure the daemon, or fill the processor themselves.
-ALONE = ("test_descriptors", "test_endurance")
+# These measure the daemon, fill the processor themselves, or compare with memory
+# that whoever starts a process shares.
+ALONE = ("test_adaptive", "test_descriptors", "test_endurance")
 
 
 def all_files():
