@@ -79,7 +79,7 @@ $(call wrap,$(COLLECTED),openat readlinkat)
 $(call wrap,estimate/test_stand_in,syscall)
 # The test can wait for a detached thread.
 $(call wrap,snapshot/test_writer,pthread_detach)
-# What hangs does so whatever the load of the machine is.
+# A hang does not depend on the load of the machine.
 PATIENT := read/test_reader read/test_worker_pool read/test_pid_watch \
   estimate/test_stand_in snapshot/test_recorder $(COLLECTED) \
   core/test_hostile core/test_month core/test_truth

@@ -122,7 +122,7 @@ static bool all_sleep_without(pthread_mutex_t *lock) {
   return sleep;
 }
 
-/* Who waits looks at what it waits for after ETIMEDOUT as well. */
+/* Callers check their condition after ETIMEDOUT as well. */
 int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
                                   const struct timespec *end) {
   struct timespec slice = in(SHORT_NS);

@@ -32,7 +32,7 @@ void test_group(CMFixtureFunction setup, CMFixtureFunction teardown) {
 /* An argument picks tests by a pattern, such as 'every_key*'. (cmocka's macro
  * for the rest counts the elements of an array.) */
 int main(int argc, char **argv) {
-  alarm(1800); /* What hangs fails, also under valgrind. */
+  alarm(1800); /* A test that hangs fails; valgrind takes its time. */
   if (argc > 1)
     cmocka_set_test_filter(argv[1]);
   return _cmocka_run_group_tests("tests", tests, n_tests, group_setup,

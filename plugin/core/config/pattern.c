@@ -58,7 +58,7 @@ static void add_piece(struct level *l, uint64_t size, bool is_optional) {
   l->is_optional |= is_optional;
 }
 
-/* How often "{m,n}" has its piece written; 1 for what is no interval. */
+/* The copies that "{m,n}" makes of its piece; 1 if it is no interval. */
 static uint64_t count_interval(const char *p) {
   struct cursor c = {.at = p + 1, .end = p + strlen(p)};
   uint64_t least = 0, most = 0;

@@ -1,4 +1,4 @@
-/* What can be seen of patterns without compiling them. */
+/* Properties of patterns that are seen without compiling them. */
 #ifndef SMAPS_PATTERN_H
 #define SMAPS_PATTERN_H
 

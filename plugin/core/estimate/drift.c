@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* What is longer ago is forgotten. */
+/* Lessons from before that are forgotten. */
 #define TOLD_MOST_SECONDS 1800.0
 /* A part of 1e-4 in a minute. */
 #define VARIANCE_LEAST 1.7e-10

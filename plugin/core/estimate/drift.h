@@ -1,5 +1,5 @@
 /*
- * What changes without a sign: others map or leave the files, the shmem or the
+ * Changes without a sign: others map or leave the files, the shmem or the
  * memory after a fork that a process shares, and nothing in its cheap files
  * tells. Readings show how much that was.
  *
@@ -13,13 +13,13 @@
 
 #include <stdint.h>
 
-/* Of a set of processes that share; parts are of the memory that can change so.
- */
+/* Each set of processes that share has one. Parts are of the memory that can
+ * change so. */
 struct drift {
   double variance;     /* the square of the part that changes in a second */
   double told_seconds; /* what it was learnt from */
   uint64_t cycle_ns;
-  /* Of this cycle: squares and seconds, each weighed by its memory. */
+  /* Sums of this cycle, each weighed by its memory. */
   double squares, seconds, weight;
   double memory; /* of all members, read or not */
 };

@@ -26,7 +26,8 @@ uint64_t estimate_shared_bound(const struct baseline *b,
 uint64_t estimate_relatives_bound(const struct baseline *b,
                                   const struct change *c);
 
-/* What can change without a sign: memory that others share, or may come to. */
+/* The memory that can change without a sign: others share it, or may come to.
+ */
 uint64_t estimate_unseen_bytes(const struct baseline *b);
 
 /* All causes together. */

@@ -370,7 +370,7 @@ static uint64_t imprecision(const struct estimator *e, const struct track *t) {
   return min(pages, part > twice ? part : twice) * e->page_size;
 }
 
-/* What nothing else explains. */
+/* How far off the estimate was, beyond all that explains it. */
 static void learn_drift(const struct estimator *e, const struct track *t,
                         const struct change *c, const struct rollup *expected,
                         const struct rollup *found) {

@@ -1,4 +1,4 @@
-/* What can be seen of a regular expression before it is compiled. */
+/* Properties of a regular expression before it is compiled. */
 #include "test.h"
 
 #include "config/pattern.h"

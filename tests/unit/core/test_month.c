@@ -82,7 +82,7 @@ struct month {
   unsigned episodes, at; /* the cycle of the episode */
   uint8_t group_of[MEMORY_SLOTS];
   struct memory_view views[MEMORY_SLOTS];
-  /* What is in the tree. */
+  /* The tree shows these. */
   struct memory_process shown[MEMORY_SLOTS];
   struct memory_view shown_views[MEMORY_SLOTS];
   bool is_hang_due;        /* the next that begins is to hang */

@@ -1,4 +1,4 @@
-/* What changes unseen, as readings show it. */
+/* Readings show how much changes unseen. */
 #include "test.h"
 
 #include "estimate/drift.h"
