@@ -54,7 +54,7 @@ struct history {
   uint16_t reads[HISTORY_CYCLES];
 };
 
-/* What histories of a class are made of. */
+/* A class of histories, by the operations that they have. */
 struct history_class {
   const char *name;
   uint8_t groups; /* HISTORY_GROUPS at most */

@@ -1,4 +1,4 @@
-/* What unit tests do not take from the machine that they run on. */
+/* Unit tests do not take these from the machine that they run on. */
 #ifndef SMAPS_TESTS_MACHINE_H
 #define SMAPS_TESTS_MACHINE_H
 

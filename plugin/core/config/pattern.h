@@ -16,8 +16,8 @@ const char *pattern_set_end(const char *p, bool is_glob);
 /*
  * A back-reference takes glibc's regexec(3) exponential time: "(a*)\1b" takes
  * five seconds for a thousand letters a, and any user can put these into a
- * command line. Without one the time is at worst the square of the length, 50
- * to 200 ms for the 4 KiB that are matched. (POSIX has no back-references in
+ * command line. Without one it is as a rule the square of the length at worst,
+ * 50 to 200 ms for the 4 KiB that are matched. (POSIX has no back-references in
  * extended expressions.)
  */
 bool pattern_has_back_reference(const char *regex);

@@ -20,8 +20,7 @@ static double own_bound(const struct baseline *b, const struct change *c) {
 /* Another process that maps a private page takes half of what it costs. */
 static double no_longer_private(const struct baseline *b,
                                 const struct change *c) {
-  struct private_bytes own = baseline_private(b);
-  double most = (double)(own.file + own.shmem);
+  double most = (double)baseline_private_file_bytes(b);
   double moved = c->moved_pages * (double)c->page_size;
 
   return (moved < most ? moved : most) / 2;
@@ -103,18 +102,15 @@ static double ksm_error(const struct baseline *b, const struct change *c) {
 /* --- time --- */
 
 uint64_t estimate_unseen_bytes(const struct baseline *b) {
-  struct private_bytes own = baseline_private(b);
-
-  return minus(baseline_bytes(b, ROLLUP_PSS), baseline_uss(b)) + own.file +
-         own.shmem;
+  return minus(baseline_bytes(b, ROLLUP_PSS), baseline_uss(b)) +
+         baseline_private_file_bytes(b);
 }
 
 /* At most all is shared by all, or by nobody any more. */
 static double drift(const struct baseline *b, double part) {
-  struct private_bytes own = baseline_private(b);
-  double most =
-      (double)(baseline_bytes(b, ROLLUP_SHARED_CLEAN) +
-               baseline_bytes(b, ROLLUP_SHARED_DIRTY) + own.file + own.shmem);
+  double most = (double)(baseline_bytes(b, ROLLUP_SHARED_CLEAN) +
+                         baseline_bytes(b, ROLLUP_SHARED_DIRTY) +
+                         baseline_private_file_bytes(b));
   double error = (double)estimate_unseen_bytes(b) * part;
 
   return error < most ? error : most;

@@ -8,7 +8,7 @@
 
 #include "estimate/estimate.h"
 
-/* What part of a bound is to be expected, 0 to 1. */
+/* The part of each bound that is to be expected, 0 to 1. */
 struct error_parts {
   double shared;    /* of files and shmem */
   double relatives; /* of anonymous memory whose sharers came or went */

@@ -15,9 +15,8 @@
  * farther off than the worst of late. A published error should hold. */
 #define USUAL_PUBLISHED 2
 #define WORST_PUBLISHED 1.5
-/* The root of the mean square of what changes unseen is to be expected; six
- * times of it are published (see drift.h). */
-#define DRIFT_USUAL 1
+/* Of unseen changes the root of the mean square is to be expected, and six
+ * times that is published (see drift.h): WORST_PUBLISHED times this. */
 #define DRIFT_WORST 4
 /* statm of a small process is not as far off as that of the large one on which
  * it was learnt, which has had more pages to lose count of. */
@@ -262,7 +261,7 @@ static double moved_part(uint32_t before, uint32_t now) {
 static struct error_parts usual_parts(const struct estimator *e,
                                       const struct track *t) {
   return (struct error_parts){
-      .drift = DRIFT_USUAL * drift_part(&set_of(t)->drift, seconds_since(e, t)),
+      .drift = drift_part(&set_of(t)->drift, seconds_since(e, t)),
       .shared = clamp(set_of(t)->error.usual, SHARED_PART_LEAST, 1),
       .relatives = t->family ? t->family->relatives_error.usual : 0,
       .cow = t->family ? t->family->cow_error : 1};

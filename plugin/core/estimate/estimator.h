@@ -1,5 +1,6 @@
 /*
- * What a process uses between two readings of its rollup. In each cycle:
+ * Estimates the memory of a process between two readings of its rollup. In each
+ * cycle:
  *
  *   estimator_begin                      once
  *   estimator_observe    of all          takes in their cheap files
@@ -40,7 +41,7 @@ struct reading {
   uint32_t vm_swap_kb;
 };
 
-/* What stands in for a reading. */
+/* The estimate that stands in for a reading. */
 struct prediction {
   struct rollup rollup;
   uint64_t error_bytes; /* of Pss, at most */

@@ -17,7 +17,7 @@ struct track;
 
 struct fork_family {
   uint32_t members;
-  /* What members have broken out of shared memory, or unmapped of it, for each
+  /* Memory that members have broken out of sharing, or unmapped, for each
    * other member: it raises what the rest costs them. In COW_BROKEN_UNITS of a
    * byte. It counts round and round, as the kernel's counters do: only
    * differences mean something, and they are exact however long it has been

@@ -1,5 +1,5 @@
 /*
- * What the members of the groups use: observes them, chooses whose rollups are
+ * Measures the members of the groups: observes them, chooses whose rollups are
  * read, reads these, estimates the rest, and adds all up.
  */
 #ifndef SMAPS_MEASURE_H

@@ -1,9 +1,9 @@
 /*
- * What a page of a file or of shmem costs the processes that map it. They form
- * a set: a fork family, or else the members of a group. statm says how many
- * such pages each of them maps, and so how many times the pages of the set are
- * mapped together; the more often, the less a page costs each. A process is so
- * seen to come, to go, or to touch more of a shared buffer, by processes to
+ * The cost of a page of a file or of shmem to the processes that map it. They
+ * form a set: a fork family, or else the members of a group. statm says how
+ * many such pages each of them maps, and so how many times the pages of the set
+ * are mapped together; the more often, the less a page costs each. A process is
+ * so seen to come, to go, or to touch more of a shared buffer, by processes to
  * which nothing happens. Readings show what this overlooks, such as how many of
  * the touched pages no member had before.
  *
