@@ -1,5 +1,7 @@
 #include "config.h"
 
+#include <collectd/core/daemon/plugin.h>
+
 #include <strings.h>
 
 #include "config_capture.h"
@@ -72,9 +74,23 @@ static int apply_max_lock_hold(struct scope *scope,
                      &scope->policy->max_lock_hold_ns);
 }
 
+/* A larger one may have been meant as milliseconds an interval, which it was in
+ * earlier versions. */
+#define READ_BUDGET_USUAL 20
+
 static int apply_read_budget(struct scope *scope, const oconfig_item_t *item) {
-  return option_time(scope, item, "milliseconds", NS_PER_MS, 0, 60000,
-                     &scope->settings->read_budget_ns);
+  double percent;
+  int rc = option_number(scope, item, &percent);
+
+  if (rc < 0)
+    return rc;
+  rc = settings_set_read_budget(scope->settings, percent, &scope->reason);
+  if (rc == 0 && percent > READ_BUDGET_USUAL)
+    NOTICE(
+        "smaps plugin: ReadBudget %g allows readings %g %% of a CPU; it is a "
+        "percentage, and no longer milliseconds in an interval",
+        percent, percent);
+  return rc;
 }
 
 static int apply_state_file(struct scope *scope, const oconfig_item_t *item) {

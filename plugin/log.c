@@ -131,8 +131,9 @@ static void log_denials(struct log_state *s, const struct collector *c,
   explain_denial(root, why, sizeof(why));
   WARNING("smaps plugin: the kernel refuses access to processes (smaps_rollup "
           "of %" PRIu64 ", exe of %" PRIu64 ", all files of %" PRIu64
-          "; the first is %u \"%s\"): PSS, USS, shared and swap of their "
-          "groups are unknown, and Executable cannot select them: %s",
+          "; the first is %u \"%s\"): without smaps_rollup, the PSS, USS, "
+          "shared and swap of the process and its groups are unknown; without "
+          "exe, Executable does not select it: %s",
           rollup->count, exe->count, all->count, first->pid, first->comm, why);
 }
 
@@ -164,6 +165,28 @@ static void log_limits(struct log_state *s, const struct collector *c) {
             "processes go to Other until there is room; see "
             "count-groups_refused for the number of refused names",
             d->limit, d->name, d->pid, d->comm);
+}
+
+/* It may come and go with the load: that is one line, until all was well for an
+ * hour. */
+static void log_scarce(struct log_state *s, const struct collector *c,
+                       double percent) {
+  double wanted = collector_counts(c)->read_budget_wanted;
+  bool is_new = !s->scarce || cdtime() - s->scarce >= REPEAT;
+  char budget[64] = "";
+
+  if (wanted <= 0)
+    return;
+  s->scarce = cdtime();
+  if (!is_new)
+    return;
+  if (wanted <= 100)
+    snprintf(budget, sizeof(budget), "a ReadBudget of %.3g or ", wanted);
+  WARNING("smaps plugin: ReadBudget %g does not suffice to read each process "
+          "once in its MaxAge: the oldest readings get older than twice that; "
+          "%sa MaxAge of %.2g times as long would do; see count-overdue for "
+          "the number of such processes",
+          percent, budget, wanted / percent);
 }
 
 static void log_failures(struct log_state *s, const struct collector *c) {
@@ -247,7 +270,9 @@ static void log_readers_hung(struct log_state *s, const struct collector *c) {
 }
 
 void log_after_cycle(struct log_state *s, const struct collector *c,
-                     const char *proc_root, int cycle_result) {
+                     const struct settings *settings, int cycle_result) {
+  const char *proc_root = settings->proc_root;
+
   if (cycle_result < 0) {
     if (!s->has_failed)
       ERROR("smaps plugin: reading the processes in \"%s\" failed: %s",
@@ -262,6 +287,7 @@ void log_after_cycle(struct log_state *s, const struct collector *c,
   s->has_failed = false;
   log_denials(s, c, proc_root);
   log_limits(s, c);
+  log_scarce(s, c, settings->read_budget_percent);
   log_failures(s, c);
   log_snapshot(s, c);
   log_hung(c);

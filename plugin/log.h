@@ -10,6 +10,7 @@
 struct log_state {
   bool is_denial_logged;
   cdtime_t logged[DIAGS]; /* time of the last line, or 0 */
+  cdtime_t scarce;        /* when ReadBudget last did not suffice, or 0 */
   bool has_failed;        /* the last cycle failed */
   bool has_no_snapshot;   /* the last snapshot that was due failed */
   bool is_hung;           /* no reader was free in the last cycle */
@@ -17,6 +18,6 @@ struct log_state {
 
 /* Called after each cycle, with the result of collector_cycle(). */
 void log_after_cycle(struct log_state *n, const struct collector *c,
-                     const char *proc_root, int cycle_result);
+                     const struct settings *settings, int cycle_result);
 
 #endif

@@ -60,8 +60,7 @@ static int smaps_read(user_data_t *data) {
   int rc = collector_cycle(plugin->collector);
 
   (void)data;
-  log_after_cycle(&plugin->log, plugin->collector, plugin->settings.proc_root,
-                  rc);
+  log_after_cycle(&plugin->log, plugin->collector, &plugin->settings, rc);
   if (rc < 0)
     return -1;
   submit_all(plugin->collector);

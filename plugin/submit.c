@@ -52,6 +52,7 @@ static void submit_counts(cdtime_t now, const struct collector_counts *c) {
       {"count", "groups", (double)c->groups},
       {"count", "rollup_reads", (double)c->rollup_reads},
       {"count", "deferred", (double)c->deferred},
+      {"count", "overdue", (double)c->overdue},
       {"count", "vanished", (double)c->vanished},
       {"count", "denied", (double)c->denied},
       {"count", "hung", (double)c->hung},

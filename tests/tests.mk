@@ -72,7 +72,8 @@ wrap = $(eval $(addprefix $(UNIT)/,$(1)): OWN_LDFLAGS += \
 # Pages have the size that trees are written for (machine.h).
 $(UNIT_BIN): OWN_LDFLAGS += -Wl,--wrap=sysconf -Wl,--wrap=worker_pool_new
 # A process may end between any two system calls.
-COLLECTED := core/test_collector core/test_collector_hang
+COLLECTED := core/test_collector core/test_collector_hang core/test_unseen \
+             core/test_wall_clock
 $(COLLECTED:%=$(UNIT)/%): $(B)/tests/support/collected.o
 $(call wrap,$(COLLECTED),openat readlinkat)
 # kcmp() tells which processes share memory.
@@ -86,7 +87,7 @@ PATIENT := read/test_reader read/test_worker_pool read/test_pid_watch \
 $(PATIENT:%=$(UNIT)/%): $(B)/tests/support/patience.o
 $(call wrap,$(PATIENT),pthread_cond_timedwait)
 # The call returns what the test wants, fails, or hangs.
-$(call wrap,read/test_pid_watch,open)
+$(call wrap,read/test_pid_watch core/test_wall_clock,open)
 $(call wrap,proc/test_procfs,readdir)
 $(call wrap,proc/test_procfs_kept,fstatfs getrlimit)
 $(call wrap,proc/test_kernel,uname open)

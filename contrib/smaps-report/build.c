@@ -410,6 +410,7 @@ static void begin_place(struct builder *b, enum place place) {
                               .threads = UNKNOWN,
                               .unreadable = UNKNOWN,
                               .pss_error = UNKNOWN,
+                              .uss_error = UNKNOWN,
                               .coverage = unknown,
                               .age = unknown};
   if (place == PROCESS)
@@ -420,6 +421,7 @@ static void begin_place(struct builder *b, enum place place) {
                                   .threads = UNKNOWN,
                                   .rule = UNKNOWN,
                                   .pss_error = UNKNOWN,
+                                  .uss_error = UNKNOWN,
                                   .age = unknown,
                                   .read_cost = unknown};
   if (place == MAPPING)

@@ -20,6 +20,7 @@ enum other {
   UNREADABLE,
   COVERAGE,
   PSS_ERROR,
+  USS_ERROR,
   PID,
   PPID,
   STARTTIME,
@@ -58,6 +59,7 @@ static const struct {
     [UNREADABLE] = {"unreadable", GROUP | USER, false, false},
     [COVERAGE] = {"coverage", GROUP, false, false},
     [PSS_ERROR] = {"pss_error", GROUP | PROCESS, false, false},
+    [USS_ERROR] = {"uss_error", GROUP | PROCESS, false, false},
     [PID] = {"pid", PROCESS, false, true},
     [PPID] = {"ppid", PROCESS, false, true},
     [STARTTIME] = {"starttime", PROCESS, false, true},
@@ -164,6 +166,8 @@ static struct cell of_group(const struct document *d, enum other column,
     return real(CELL_PERCENT, g->coverage);
   case PSS_ERROR:
     return bytes(g->pss_error);
+  case USS_ERROR:
+    return bytes(g->uss_error);
   case AGE:
     return real(CELL_SECONDS, g->age);
   default:
@@ -203,6 +207,8 @@ static struct cell number_of_process(enum other column,
     return real(CELL_SECONDS, p->age);
   case PSS_ERROR:
     return bytes(p->pss_error);
+  case USS_ERROR:
+    return bytes(p->uss_error);
   case COST:
     return real(CELL_SECONDS, p->read_cost);
   default:

@@ -82,6 +82,7 @@ struct group {
   double coverage; /* percent */
   double age;      /* seconds */
   uint64_t pss_error;
+  uint64_t uss_error;
   struct amounts amounts;
 };
 
@@ -93,6 +94,7 @@ struct process {
   uint64_t threads;
   uint64_t rule;
   uint64_t pss_error;
+  uint64_t uss_error;
   double age;
   double read_cost; /* seconds */
   const char *comm;

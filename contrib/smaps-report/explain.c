@@ -145,6 +145,15 @@ static void print_source(const struct process *p, struct text *t,
   text_print(t, COLOUR_NONE, s);
 }
 
+static bool add_error(uint64_t error, const char *amount, const char *before,
+                      struct text *t, const struct style *s) {
+  if (error == UNKNOWN || error == 0)
+    return false;
+  text_addf(t, "%s%s error at most ", before, amount);
+  text_add_bytes(t, error, s);
+  return true;
+}
+
 static void print_amounts(const struct process *p, struct text *t,
                           const struct style *s) {
   static const enum amount shown[] = {AMOUNT_PSS, AMOUNT_USS, AMOUNT_RSS,
@@ -161,11 +170,9 @@ static void print_amounts(const struct process *p, struct text *t,
     text_add_bytes(t, bytes, s);
     has_any = true;
   }
-  if (p->pss_error != UNKNOWN && p->pss_error > 0) {
-    text_add(t, has_any ? "; pss error at most " : "pss error at most ");
-    text_add_bytes(t, p->pss_error, s);
-  }
-  if (has_any || (p->pss_error != UNKNOWN && p->pss_error > 0))
+  has_any |= add_error(p->pss_error, "pss", has_any ? "; " : "", t, s);
+  has_any |= add_error(p->uss_error, "uss", has_any ? ", " : "", t, s);
+  if (has_any)
     text_print(t, COLOUR_NONE, s);
 }
 

@@ -25,7 +25,7 @@ extern char **environ;
 
 /* There is only one interval for all readings. The user's blocks come later, so
  * a ReadBudget in them wins. */
-#define READ_BUDGET_MS 1000
+#define READ_BUDGET_PERCENT 10
 
 static const char *const default_configs[] = {
     "/etc/collectd/collectd.conf",
@@ -142,7 +142,7 @@ static void write_globals(const struct live *l, FILE *out) {
 static void write_block(const struct live *l, FILE *out) {
   fputs("LoadPlugin smaps\n<Plugin smaps>\n", out);
   write_option(out, "StateFile", l->paths[STATE]);
-  fprintf(out, "ReadBudget %d\n</Plugin>\n", READ_BUDGET_MS);
+  fprintf(out, "ReadBudget %d\n</Plugin>\n", READ_BUDGET_PERCENT);
 }
 
 /* In collectd a later option wins. */

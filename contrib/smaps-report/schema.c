@@ -46,11 +46,17 @@ static const struct key trigger_keys[] = {
 };
 
 static const struct key group_keys[] = {
-    IN(TEXT, name, group),        SHORT(rule, group),
-    IN(WHOLE, processes, group),  IN(WHOLE, threads, group),
-    IN(WHOLE, unreadable, group), IN(SECONDS, coverage, group),
-    IN(SECONDS, age, group),      IN(WHOLE, pss_error, group),
-    OPEN(OBJECT, usage, USAGE),   {0},
+    IN(TEXT, name, group),
+    SHORT(rule, group),
+    IN(WHOLE, processes, group),
+    IN(WHOLE, threads, group),
+    IN(WHOLE, unreadable, group),
+    IN(SECONDS, coverage, group),
+    IN(SECONDS, age, group),
+    IN(WHOLE, pss_error, group),
+    IN(WHOLE, uss_error, group),
+    OPEN(OBJECT, usage, USAGE),
+    {0},
 };
 
 static const struct key process_keys[] = {
@@ -76,6 +82,7 @@ static const struct key process_keys[] = {
     IN(TEXT, source, process),
     IN(SECONDS, age, process),
     IN(WHOLE, pss_error, process),
+    IN(WHOLE, uss_error, process),
     IN(TEXT, deferred, process),
     IN(SECONDS, read_cost, process),
     OPEN(OBJECT, usage, USAGE),

@@ -29,7 +29,8 @@ void sum_finish(const struct sum *s, const char *name, struct pool *pool,
                         .unreadable = s->unreadable,
                         .coverage = (double)NAN,
                         .age = (double)NAN,
-                        .pss_error = UNKNOWN};
+                        .pss_error = UNKNOWN,
+                        .uss_error = UNKNOWN};
   if (!amounts_pack(&ret->amounts, pool, s->values))
     memory_check(NULL);
 }

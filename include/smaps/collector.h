@@ -35,11 +35,15 @@ struct collector_counts {
   uint64_t groups;    /* reported groups */
   uint64_t rollup_reads;
   uint64_t deferred;       /* members not read for lack of time or readers */
+  uint64_t overdue;        /* of these, whose reading is older than 2 MaxAge */
   uint64_t vanished;       /* processes that ended while being read */
   uint64_t denied;         /* the kernel refuses the process or its rollup */
   uint64_t hung;           /* processes in quarantine: reading them hangs */
   uint64_t unidentified;   /* live processes whose groups are unknown */
   uint64_t groups_refused; /* names that MaxGroups refused */
+  /* A ReadBudget that would do, where it has been too small for a minute to
+   * read each member once in its MaxAge; otherwise 0. */
+  double read_budget_wanted;
 };
 
 /* A hook that is NULL stands for the system's own. */

@@ -19,6 +19,9 @@ struct ksm {
 
 void kernel_read_ksm(struct ksm *ret);
 
+/* vm.max_map_count; UINT64_MAX where it cannot be read. */
+uint64_t kernel_mappings_most(void);
+
 /* True if pages are being merged. */
 static inline bool ksm_is_merging(const struct ksm *ksm) {
   return ksm->run == 1 && ksm->pages_sharing > 0;

@@ -139,9 +139,11 @@ int procfs_read_head(struct procfs *p, int dir_fd, const char *name, size_t max,
 
 /*
  * Reads a file of any size in pieces. feed() returns how many bytes it has
- * used; the next piece starts with the unused bytes. -EBADMSG if bytes are left
- * at the end: the file was cut short.
+ * used, and the next piece starts with the unused bytes; or PROCFS_ENOUGH, and
+ * then nothing more is read. -EBADMSG if bytes are left at the end: the file
+ * was cut short.
  */
+#define PROCFS_ENOUGH SIZE_MAX
 int procfs_read_pieces(struct procfs *p, int dir_fd, const char *name,
                        size_t (*feed)(void *ctx, const char *text, size_t len),
                        void *ctx);

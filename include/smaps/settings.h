@@ -39,10 +39,11 @@ struct settings {
    * name (no pieces) means that there is no such group. */
   struct rule other;
   size_t max_groups;
-  struct report report; /* inherited by groups */
-  struct policy policy; /* inherited by groups */
-  uint64_t read_budget_ns;
-  uint64_t read_timeout_ns; /* a read that takes longer hangs */
+  struct report report;         /* inherited by groups */
+  struct policy policy;         /* inherited by groups */
+  double read_budget_percent;   /* of one CPU */
+  uint64_t read_budget_span_ns; /* what it makes in that time can be saved */
+  uint64_t read_timeout_ns;     /* a read that takes longer hangs */
 };
 
 /* The defaults of all options whose values are no strings and no sets. */
@@ -66,6 +67,8 @@ int settings_set_proc_root(struct settings *s, const char *root,
                            struct config_error *reason);
 int settings_set_max_groups(struct settings *s, double n,
                             struct config_error *reason);
+int settings_set_read_budget(struct settings *s, double percent,
+                             struct config_error *reason);
 
 int settings_set_state_file(struct settings *s, const char *path,
                             struct config_error *reason);

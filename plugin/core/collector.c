@@ -8,6 +8,7 @@
 #include "estimate/address_space.h"
 #include "estimate/measure.h"
 #include "match/match.h"
+#include "match/unseen.h"
 #include "proc/meminfo.h"
 #include "read/identify.h"
 #include "read/pid_watch.h"
@@ -114,7 +115,9 @@ int collector_new(struct settings *settings,
     return rc;
   }
   measurer_init(&c->measurer, c->procfs, &c->reader, &c->quarantine, c->diags);
-  c->measurer.read_budget_ns = settings->read_budget_ns;
+  c->measurer.interval_ns = settings->interval_ns;
+  read_budget_init(&c->measurer.budget, settings->read_budget_percent,
+                   settings->read_budget_span_ns);
   if (procfs_has_own_pids(c->procfs))
     measurer_watch_kernel(&c->measurer);
   c->identify = (struct identify_ctx){.procfs = c->procfs,
@@ -171,59 +174,12 @@ static bool has_hidden(const struct collector *c) {
          c->processes.processes[0]->pid != 1;
 }
 
-/* True if the executable of a process is unknown and a rule needs it. */
-static bool has_refused_executables(const struct collector *c) {
-  if (!c->identify.rules_need_executable)
-    return false;
-  for (size_t i = 0; i < c->processes.n; i++) {
-    const struct process *p = c->processes.processes[i];
-
-    if (p->state == PROCESS_ALIVE &&
-        !attributes_get(&p->attributes).value[ATTRIBUTE_EXECUTABLE])
-      return true;
-  }
-  return false;
-}
-
-/* True if the process may be in any group: it could not be identified or
- * matched yet. A process that was identified before stays in its groups. */
-static bool is_unidentified(const struct process *p) {
-  return p->state == PROCESS_UNKNOWN && (!p->identified_ns || p->is_match_due);
-}
-
 static uint64_t count_unidentified(const struct collector *c) {
   uint64_t n = 0;
 
   for (size_t i = 0; i < c->processes.n; i++)
-    n += is_unidentified(c->processes.processes[i]);
+    n += process_is_unidentified(c->processes.processes[i]);
   return n;
-}
-
-/* While processes are unidentified, a group without members may not be empty:
- * its values are unknown. */
-static void mark_unseen_groups(struct collector *c) {
-  bool is_hidden = has_hidden(c);
-  bool is_blind = is_hidden || count_unidentified(c) > 0;
-  bool is_half_blind = is_blind || has_refused_executables(c);
-
-  c->diags[DIAG_HIDDEN].count = is_hidden;
-  for (size_t i = 0; is_half_blind && i < c->groups.n; i++) {
-    struct group *g = c->groups.groups[i];
-
-    g->usage.is_unseen =
-        g->usage.processes == 0 && (is_blind || g->needs_executable);
-  }
-}
-
-/* While the PID file of a rule cannot be read, its group may not be empty. */
-static void mark_groups_of_pid_files(struct collector *c) {
-  for (size_t i = 0; i < c->groups.n; i++) {
-    struct group *g = c->groups.groups[i];
-
-    if (g->usage.processes == 0 && g->rule < c->settings->n_rules &&
-        rule_is_blind(&c->settings->rules[g->rule]))
-      g->usage.is_unseen = true;
-  }
 }
 
 static int compare_hashes(const void *a, const void *b) {
@@ -269,6 +225,8 @@ static void count_all(struct collector *c, uint64_t start_ns) {
       .longest_read_ns = m->longest_read_ns,
       .rollup_reads = m->rollup_reads,
       .deferred = m->deferred,
+      .overdue = m->overdue,
+      .read_budget_wanted = read_budget_wanted_percent(&m->budget),
       .vanished = m->vanished + c->identify.vanished,
       .denied = m->denied + c->diags[DIAG_PROCESS_DENIED].count,
       .unidentified = count_unidentified(c),
@@ -315,8 +273,8 @@ int collector_cycle(struct collector *c) {
   rc = measurer_run(&c->measurer, &c->processes, &c->groups, &meminfo, now_ns);
   if (rc < 0)
     return rc;
-  mark_unseen_groups(c);
-  mark_groups_of_pid_files(c);
+  c->diags[DIAG_HIDDEN].count = has_hidden(c);
+  unseen_mark(&c->matcher, c->procfs, &c->processes, has_hidden(c));
   c->context =
       (struct metric_context){.kernel_fields = c->measurer.kernel_fields,
                               .mem_total = meminfo.mem_total_bytes};

@@ -1,8 +1,12 @@
 """Loads of real applications. Each runs on loopback with its own data
-directory and is ended by its pid. As root they run as another user."""
+directory and is ended by its pid. As root they run as another user.
+
+A group's expression begins at the program's name: the command line of our
+program that reads the truth contains all expressions, and must match none."""
 
 import os
 import pwd
+import re
 import signal
 import subprocess
 import sys
@@ -91,6 +95,9 @@ class App:
     def settle(self):
         """Waits until the load is steady."""
         time.sleep(5)
+        self.check()
+
+    def check(self):
         for child in self.children:
             if child.poll() is not None:
                 raise BenchError(f"{self.name} has ended: {self.tail()}")
@@ -112,11 +119,13 @@ def is_open(port):
 
 class Postgres(App):
     name = "postgresql"
-    words = "shared_buffers 256 MB, pgbench with 16 clients, 400/s"
+    words = "shared_buffers 256 MB filling, pgbench with 16 clients, 400/s"
+    clients, rate, scale = 16, 400, 20
+    load = []  # further arguments of pgbench
     # Clients share with the server, and are a group of their own.
     groups = {
         "pg-clients": r"^postgres: [^ ]+ [^ ]+ 127[.]0[.]0[.]1[(]",
-        "pg-server": r"^postgres: |/postgres -D ",
+        "pg-server": r"^postgres: |^[^ ]*/postgres -D ",
     }
 
     def _programs(self):
@@ -145,20 +154,26 @@ class Postgres(App):
             "unix_socket_directories": "",
             "shared_buffers": "256MB",
             "fsync": "off",
+            "max_parallel_workers_per_gather": "0",
         }
         command = [programs / "postgres", "-D", data]
         for key, value in settings.items():
             command += ["-c", f"{key}={value}"]
         server = self.start_child(command)
         self.wait_for_port(int(port), server)
+        scale = str(self.scale)
         self.must_run(
-            [programs / "pgbench", *login, "-i", "-s", "20", "-q", "postgres"]
+            [programs / "pgbench", *login, "-i", "-s", scale, "-q", "postgres"]
         )
+        self.prepare_load(programs, login)
         self.start_child(
-            [programs / "pgbench", *login, "-c", "16", "-j", "1", "-R", "400"]
-            + ["-T", str(SECONDS), "postgres"]
+            [programs / "pgbench", *login, "-c", str(self.clients), "-j", "1"]
+            + ["-R", str(self.rate), "-T", str(SECONDS), *self.load, "postgres"]
         )
         self.settle()
+
+    def prepare_load(self, programs, login):
+        pass
 
     def stop(self):
         """With SIGINT the server ends its clients and does not wait for
@@ -170,10 +185,82 @@ class Postgres(App):
         super().stop()
 
 
+# Each client maps all buffers first, and then does what pgbench always does.
+FULL_SCRIPT = """\
+\\if not :has_all
+SELECT sum(abalance) FROM pgbench_accounts;
+SET enable_seqscan = off;
+SELECT count(aid) FROM pgbench_accounts WHERE aid > 0;
+SET enable_seqscan = on;
+\\set has_all true
+\\endif
+\\set aid random(1, 100000 * :scale)
+\\set bid random(1, :scale)
+\\set tid random(1, 10 * :scale)
+\\set delta random(-5000, 5000)
+BEGIN;
+UPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid = :aid;
+SELECT abalance FROM pgbench_accounts WHERE aid = :aid;
+UPDATE pgbench_tellers SET tbalance = tbalance + :delta WHERE tid = :tid;
+UPDATE pgbench_branches SET bbalance = bbalance + :delta WHERE bid = :bid;
+INSERT INTO pgbench_history (tid, bid, aid, delta, mtime)
+  VALUES (:tid, :bid, :aid, :delta, CURRENT_TIMESTAMP);
+END;
+"""
+
+
+class FullPostgres(Postgres):
+    """The tables fit into the buffers, and every client has mapped them."""
+
+    name = "postgresql-full"
+    words = "the same, with full buffers that every client has mapped"
+    scale = 14
+    table_bytes = 150 << 20  # a little less than they have
+
+    def prepare_load(self, programs, login):
+        script = self.directory / "load.sql"
+        script.write_text(FULL_SCRIPT)
+        self.load = ["-f", script, "-D", "has_all=false"]
+        self.load += ["-D", f"scale={self.scale}"]
+        tables = "'pgbench_accounts'), pg_prewarm('pgbench_accounts_pkey'"
+        sql = f"CREATE EXTENSION pg_prewarm; SELECT pg_prewarm({tables})"
+        self.must_run([programs / "psql", *login, "-qc", sql, "postgres"])
+
+    def settle(self):
+        deadline = time.monotonic() + 60
+        while not self._is_full():
+            self.check()
+            if time.monotonic() > deadline:
+                raise BenchError(f"{self.name}: the buffers do not fill")
+            time.sleep(1)
+        super().settle()
+
+    def _is_full(self):
+        shared = shared_bytes(self.groups["pg-clients"])
+        return len(shared) >= self.clients and min(shared) > self.table_bytes
+
+
+def shared_bytes(pattern):
+    """RssShmem of each process whose command line matches."""
+    found = []
+    for directory in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (directory / "cmdline").read_bytes().replace(b"\0", b" ")
+            status = (directory / "status").read_text()
+        except OSError:
+            continue  # has ended since
+        kib = re.search(r"^RssShmem:\s+(\d+) kB", status, re.M)
+        if kib and re.search(pattern.encode(), line):
+            found.append(int(kib.group(1)) << 10)
+    return found
+
+
 class Redis(App):
     name = "redis"
     words = "400 MB, 2,000 SETs a second, BGSAVE about every 10 s"
-    groups = {"redis": "^redis-|redis-server "}
+    groups = {"redis": "^redis-|^[^ ]*redis-server "}
+    # For redis_load.py: keys, bytes of each, SETs a second, seconds to a save.
+    load = (400000, 900, 2000, 10)
 
     def __init__(self):
         super().__init__()
@@ -192,7 +279,7 @@ class Redis(App):
         )
         self.wait_for_port(port, server)
         program = host.HERE / "redis_load.py"
-        load = [str(port), "400000", "900", "2000", "10"]
+        load = [str(number) for number in (port, *self.load)]
         self.client = Talker([sys.executable, program, *load])
         self.client.read_line()
         self.settle()
@@ -222,7 +309,7 @@ SetOutputFilter DEFLATE
 DeflateMemLevel 5
 DeflateWindowSize 12
 DocumentRoot "{directory}/www"
-StartServers 48
+StartServers {workers}
 MinSpareServers 8
 MaxSpareServers 64
 MaxRequestWorkers 64
@@ -245,7 +332,8 @@ end
 class Apache(App):
     name = "apache"
     words = "48 prefork workers under wrk, each replaced after 20 connections"
-    groups = {"apache": "/apache2 "}
+    groups = {"apache": "^[^ ]*/apache2 "}
+    workers = 48
 
     def _modules(self):
         prefix = Path(host.find("apache2")).resolve().parent.parent
@@ -267,7 +355,10 @@ class Apache(App):
         config = self.directory / "apache.conf"
         config.write_text(
             APACHE_CONFIG.format(
-                directory=self.directory, port=port, modules=self._modules()
+                directory=self.directory,
+                port=port,
+                modules=self._modules(),
+                workers=self.workers,
             )
         )
         server = self.start_child(
@@ -277,10 +368,7 @@ class Apache(App):
         script = self.directory / "wrk.lua"
         script.write_text(WRK_SCRIPT)
         self.start_child(
-            [host.find("wrk"), "-t", "1", "-c", "48", "-d", f"{SECONDS}s"]
-            + ["-s", script, f"http://127.0.0.1:{port}/"]
+            [host.find("wrk"), "-t", "1", "-c", str(self.workers)]
+            + ["-d", f"{SECONDS}s", "-s", script, f"http://127.0.0.1:{port}/"]
         )
         self.settle()
-
-
-APPS = {app.name: app for app in (Postgres, Redis, Apache)}

@@ -41,9 +41,10 @@ FILLERS = ["sshd", "cron", "nginx", "mysqld", "java", "dovecot", "exim", "php"]
 
 
 @functools.lru_cache(maxsize=None)
-def plugin_directory():
+def plugin_directory(build):
     """collectd loads all plugins from one directory, and only regular files. A
-    copy of our plugin also stays the same if somebody builds a new one."""
+    copy of our plugin also stays the same if somebody builds a new one.
+    `build` is the path of a smaps.so."""
     text = subprocess.run(
         [host.COLLECTD, "-h"], stdout=subprocess.PIPE, check=False, text=True
     ).stdout
@@ -51,16 +52,16 @@ def plugin_directory():
     directory = host.new_directory("plugins")
     for name in ("csv.so", "processes.so"):
         shutil.copy(system / name, directory)
-    shutil.copy(host.PLUGIN, directory / "smaps.so")
+    shutil.copy(build, directory / "smaps.so")
     return directory
 
 
-def write_config(directory, body, interval):
+def write_config(directory, body, interval, build):
     path = directory / "collectd.conf"
     path.write_text(
         CONFIG.format(
             directory=directory,
-            plugins=plugin_directory(),
+            plugins=plugin_directory(build),
             interval=interval,
             body=body,
         )
@@ -75,20 +76,28 @@ def match_rules(groups, n_rules):
     """The same groups for our plugin and for collectd's own: those of the
     load, and patterns that match nothing until there are n_rules."""
     rules = list(groups.items())
-    for name in FILLERS[: max(0, n_rules - len(rules))]:
+    fillers = [name for name in FILLERS if name not in groups]
+    for name in fillers[: max(0, n_rules - len(rules))]:
         rules.append((name, f"^{name}: "))
     return "\n".join(
         f'  ProcessMatch "{name}" "{pattern}"' for name, pattern in rules
     )
 
 
-def smaps_body(groups, n_rules=0, options=()):
-    lines = "\n".join(f"  {line}" for line in options)
+# The errors that a build publishes. The first line that it accepts is taken.
+REPORTS = (
+    'Report "default" "pss_error" "uss_error"',
+    'Report "default" "pss_error"',
+)
+
+
+def smaps_body(groups, n_rules=0, options=(), build=host.PLUGIN):
+    report = next(line for line in REPORTS if accepts(line, build))
+    lines = "\n".join(f"  {line}" for line in (report, *options))
     return (
         "LoadPlugin smaps\n<Plugin smaps>\n"
         f"{match_rules(groups, n_rules)}\n"
-        '  Other "rest"\n  Report "default" "pss_error"\n'
-        f"{lines}\n</Plugin>"
+        f'  Other "rest"\n{lines}\n</Plugin>'
     )
 
 
@@ -100,12 +109,16 @@ def processes_body(groups, n_rules=0):
 
 
 @functools.lru_cache(maxsize=None)
-def accepts(option):
+def accepts(option, build=host.PLUGIN):
     """True if this build of the plugin has an option."""
-    directory = host.new_directory("check")
-    body = smaps_body({"x": "^x"}, options=[option])
+    config = write_config(
+        host.new_directory("check"),
+        f'LoadPlugin smaps\n<Plugin smaps>\n  Other "x"\n  {option}\n</Plugin>',
+        1,
+        build,
+    )
     done = subprocess.run(
-        [host.COLLECTD, "-T", "-C", write_config(directory, body, 1)],
+        [host.COLLECTD, "-T", "-C", config],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -115,11 +128,11 @@ def accepts(option):
     return done.returncode == 0
 
 
-def refresh_options(mode, more=()):
+def refresh_options(mode, more=(), build=host.PLUGIN):
     """The lines for "always", "adaptive" or "never"; None if the plugin lacks
     that mode. A plugin without the option always reads."""
     line = f'Refresh "{mode}"'
-    if accepts(line):
+    if accepts(line, build):
         return [line, *more]
     return [] if mode == "always" else None
 
@@ -158,11 +171,13 @@ class Usage:
 
 
 class Daemon:
-    def __init__(self, body, interval=1.0, plugin="smaps"):
+    def __init__(
+        self, body, interval=1.0, plugin="smaps", build=host.PLUGIN
+    ):
         self.interval = interval
         self.plugin = plugin
         self.directory = host.new_directory("collectd")
-        config = write_config(self.directory, body, interval)
+        config = write_config(self.directory, body, interval, build)
         with open(self.directory / "values", "wb") as values:
             with open(self.directory / "log", "wb") as log:
                 self.process = subprocess.Popen(
@@ -347,12 +362,13 @@ def meter_daemon(
     cycles,
     windows=1,
     plugin="smaps",
+    build=host.PLUGIN,
     then=None,
 ):
     """Runs a daemon for warm + cycles intervals and returns the cost of the
     latter, in that many windows. Calls then(daemon) before it is stopped."""
     n = max(1, cycles // windows)
-    with Daemon(body, interval, plugin) as daemon:
+    with Daemon(body, interval, plugin, build) as daemon:
         daemon.wait_cycles(warm)
         daemon.find_cycle()
         usages = [daemon.meter(n) for _ in range(windows)]

@@ -1,10 +1,13 @@
 """One load and several readers, in rounds: the cost of each pass relative to
-the kernel's floor, and the distance of the sums from the truth."""
+the kernel's floor, and the distance of the sums from the truth. Another build
+of the plugin can take part in the same rounds; its readers are called "always,
+other" and "adaptive, other"."""
 
 import math
 import statistics
 import subprocess
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import collectd
 import host
@@ -21,14 +24,18 @@ class Plan:
 
     rounds: int = 3
     interval: float = 1.0
+    hogs: int = 0
     floor_passes: int = 3
     warm: int = 1
     cycles: int = 4
-    adaptive_warm: int = 10
-    # The default MaxAge, so that every reading is repeated once. A shorter
-    # time contains too many readings or, at a quarter of MaxAge, none.
-    adaptive_cycles: int = 60
-    error_cycles: int = 12
+    # The plugin may take a minute to read everybody for the first time, and a
+    # minute is what a limit of its CPU time is averaged over.
+    warm_seconds: float = 70.0
+    window_seconds: float = 60.0
+    error_seconds: float = 30.0
+    min_cycles: int = 12  # of the latter two, at a long interval
+    given_window: int = 0  # cycles, in place of these
+    given_compared: int = 0
     # Exact reading is compared too: its error is the error of the comparison.
     exact_error_cycles: int = 5
     command_runs: int = 1
@@ -36,6 +43,22 @@ class Plan:
     peers: bool = True
     n_rules: int = 9
     adaptive_options: tuple = ()
+    other: Path | None = None  # another build of the plugin
+
+    def _cycles_of(self, seconds):
+        return max(self.min_cycles, math.ceil(seconds / self.interval))
+
+    @property
+    def adaptive_warm(self):
+        return max(1, math.ceil(self.warm_seconds / self.interval))
+
+    @property
+    def adaptive_cycles(self):
+        return self.given_window or self._cycles_of(self.window_seconds)
+
+    @property
+    def error_cycles(self):
+        return self.given_compared or self._cycles_of(self.error_seconds)
 
 
 # The readers that are measured in each round. Adaptive reading and the peers
@@ -43,14 +66,29 @@ class Plan:
 # after some time.
 IN_ROUNDS = ("always", "processes")
 
+# What is added to the name of a reader that uses the other build.
+OTHER = ", other"
+
 QUICK_PLAN = {
     "rounds": 1,
     "warm": 2,
     "cycles": 5,
-    "adaptive_warm": 6,
-    "adaptive_cycles": 8,
-    "error_cycles": 5,
+    "warm_seconds": 6.0,
+    "window_seconds": 8.0,
+    "error_seconds": 5.0,
+    "min_cycles": 4,
     "peer_cycles": 2,
+}
+
+# Above this interval one round has to do, and what does not depend on the
+# interval is left out: the error of exact reading, and the peers.
+LONG_INTERVAL = 2.0
+LONG_PLAN = {
+    "rounds": 1,
+    "cycles": 3,
+    "floor_passes": 2,
+    "exact_error_cycles": 0,
+    "peers": False,
 }
 
 
@@ -62,12 +100,16 @@ class Results:
 
     name: str
     words: str
+    interval: float = 1.0
+    hogs: int = 0
     processes: list = field(default_factory=list)
     floors: list = field(default_factory=list)
     costs: dict = field(default_factory=dict)
     readers: dict = field(default_factory=dict)  # ns of the reading thread
-    errors: dict = field(default_factory=dict)  # by mode
-    reads: dict = field(default_factory=dict)  # readings per cycle, by mode
+    errors: dict = field(default_factory=dict)  # by reader
+    # Means per cycle, by reader: readings, and processes that were put off.
+    reads: dict = field(default_factory=dict)
+    deferred: dict = field(default_factory=dict)
     missing: dict = field(default_factory=dict)
     failure: str = ""
 
@@ -82,7 +124,7 @@ class Results:
         ratios = []
         for i, ns in enumerate(getattr(self, of).get(reader, [])):
             around = [self.floor_ns()]
-            if reader in IN_ROUNDS:
+            if reader.removesuffix(OTHER) in IN_ROUNDS:
                 around = self.floors[i : i + 2]
             ratios.append(ns / statistics.fmean(around))
         return ratios
@@ -121,25 +163,27 @@ def error_interval(results, plan, mode):
     return math.ceil(needed) if needed > plan.interval else plan.interval
 
 
-def watch_apart(body, interval, truth, n_errors):
+def watch_apart(body, interval, build, truth, n_errors):
     """Errors of a daemon that runs with its own interval."""
-    with collectd.Daemon(body, interval) as daemon:
+    with collectd.Daemon(body, interval, build=build) as daemon:
         daemon.find_cycle()
         truth.watch(daemon, n_errors)
     return daemon
 
 
-def measure_smaps(results, load, plan, mode, idle, n_errors):
+def measure_smaps(results, load, plan, mode, idle, n_errors, is_other=False):
     """Measures the cost before the errors: reading the truth would warm the
     caches."""
+    is_adaptive = mode == "adaptive"
+    reader = mode + OTHER if is_other else mode
+    build = plan.other if is_other else host.PLUGIN
     options = collectd.refresh_options(
-        mode, plan.adaptive_options if mode == "adaptive" else ()
+        mode, plan.adaptive_options if is_adaptive else (), build
     )
     if options is None:
-        results.missing[mode] = "not in this build"
+        results.missing[reader] = "not in this build"
         return
-    is_adaptive = mode == "adaptive"
-    body = collectd.smaps_body(load.groups, plan.n_rules, options)
+    body = collectd.smaps_body(load.groups, plan.n_rules, options, build)
     interval = error_interval(results, plan, mode)
     is_apart = interval != plan.interval
     with Truth(load.groups) as truth:
@@ -155,18 +199,22 @@ def measure_smaps(results, load, plan, mode, idle, n_errors):
             warm=plan.adaptive_warm if is_adaptive else plan.warm,
             cycles=plan.adaptive_cycles if is_adaptive else plan.cycles,
             windows=plan.rounds if is_adaptive else 1,
+            build=build,
             then=watch,
         )
         daemon = metered.daemon
         if n_errors and is_apart:
-            daemon = watch_apart(body, interval, truth, n_errors)
+            daemon = watch_apart(body, interval, build, truth, n_errors)
     if n_errors:
-        results.errors.setdefault(mode, Errors()).add(daemon, truth)
+        results.errors.setdefault(reader, Errors()).add(daemon, truth)
     for cost in metered.costs:
-        results.add_cost(mode, cost.cpu_ns, cost.reader_ns)
-    results.reads.setdefault(mode, []).append(
-        collectd.mean_of(metered.cycles, "count-rollup_reads")
-    )
+        results.add_cost(reader, cost.cpu_ns, cost.reader_ns)
+    for means, metric in (
+        (results.reads, "count-rollup_reads"),
+        (results.deferred, "count-deferred"),
+    ):
+        mean = collectd.mean_of(metered.cycles, metric)
+        means.setdefault(reader, []).append(mean)
 
 
 def measure_processes(results, load, plan, idle):
@@ -202,14 +250,18 @@ def measure_round(results, load, plan, number, idle):
     compared in the first round."""
     n_errors = plan.exact_error_cycles if number == 0 else 0
 
-    def always():
-        measure_smaps(results, load, plan, "always", idle, n_errors)
+    def always(is_other=False):
+        measure_smaps(results, load, plan, "always", idle, n_errors, is_other)
+
+    def always_other():
+        always(is_other=True)
 
     def processes():
         measure_processes(results, load, plan, idle)
 
     note(f"{load.name}, round {number + 1}")
-    for measure in [always, processes][:: -1 if number % 2 else 1]:
+    readers = [always, processes] + ([always_other] if plan.other else [])
+    for measure in readers[:: -1 if number % 2 else 1]:
         measure()
     measure_floor(results, plan)
 
@@ -218,23 +270,36 @@ def measure_all(results, load, plan, idle):
     measure_floor(results, plan)
     for number in range(plan.rounds):
         measure_round(results, load, plan, number, idle)
-    note(f"{load.name}: adaptive")
-    measure_smaps(results, load, plan, "adaptive", idle, plan.error_cycles)
+    for is_other in [False, True] if plan.other else [False]:
+        note(f"{load.name}: adaptive{OTHER if is_other else ''}")
+        measure_smaps(
+            results, load, plan, "adaptive", idle, plan.error_cycles, is_other
+        )
     if plan.peers:
         measure_peers(results, load, plan)
 
 
 def measure_load(load, plan):
     """Starts the load, measures it, ends it. Never raises a BenchError."""
-    results = Results(load.name, load.words)
+    results = Results(load.name, load.words, plan.interval, plan.hogs)
     idle = collectd.meter_idle()
-    note(f"{load.name}: starting")
+    note(f"{load.name}: starting, at {plan.interval:g} s, {plan.hogs} hogs")
     try:
         load.start()
-        measure_all(results, load, plan, idle)
+        with process.hogs(plan.hogs):
+            measure_all(results, load, plan, idle)
+        load.check()
     except (BenchError, OSError, subprocess.SubprocessError) as error:
         note(f"{load.name}: {error}")
         results.failure = str(error)
     finally:
-        load.stop()
+        end_load(results, load)
     return results
+
+
+def end_load(results, load):
+    try:
+        load.stop()
+    except (BenchError, OSError) as error:
+        note(f"{load.name}: {error}")
+        results.failure = results.failure or str(error)

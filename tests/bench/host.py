@@ -38,8 +38,10 @@ PACKAGES = [
     "pcp",
     "postgresql",
     "redis-server",
+    "mariadb-server-core",
     "apache2-bin",
     "wrk",
+    "default-jdk-headless",
 ]
 
 

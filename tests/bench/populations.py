@@ -45,6 +45,17 @@ POPULATIONS = {
         "shm:count=100,private=2M,shared=256M,do=shm,busy=30,rate=1M",
         "still:count=200,private=5M",
     ],
+    "pools": [
+        "pool-a:count=100,private=2M,inherited=32M,restart_ms=99",
+        "pool-b:count=100,private=2M,inherited=64M,restart_ms=91",
+    ],
+    "mix": [
+        "mix-shm:count=60,private=2M,shared=128M,do=shm,busy=30,rate=1M",
+        "mix-cow:count=32,private=2M,inherited=48M,do=cow,busy=50,rate=256K,"
+        "restart_ms=2000",
+        "mix-grow:count=60,private=8M,do=grow,rate=256K",
+        "still:count=200,private=5M",
+    ],
     # Like a Redis of 1 GiB that saves about every ten seconds: not always at
     # the same point of an interval.
     "fork": [
@@ -62,6 +73,16 @@ POPULATIONS = {
 }
 QUICK = ["small", "grow"]
 
+# The loads that are measured at 10 s too, collectd's own interval. There a
+# minute has six cycles, so one load takes eight minutes, and few must do: many
+# and web10 have most processes, whose readings for age cost the more, the less
+# else there is in a cycle. Of replace, half of all workers are replaced within
+# an interval. mix and mixed have all kinds of changes at once.
+AT_TEN_SECONDS = ["web10", "many", "replace", "mix", "mixed"]
+
+# The loads that are measured beside hogs, at both intervals.
+BESIDE_HOGS = ["mix", "mixed"]
+
 WORDS = {
     "small": "200 × 5 MB",
     "web0": "1,000 × 8 MB + 64 MB shared, idle",
@@ -75,6 +96,8 @@ WORDS = {
     "cow": "64 prefork workers breaking copy-on-write",
     "replace": "200 prefork workers, 20 replaced a second + 200 idle",
     "shm": "100 mapping and unmapping of 256 MB shared + 200 idle",
+    "pools": "two pools of 100 workers, 10 and 11 replaced a second",
+    "mix": "shared memory, copy-on-write and growth, 152 + 200 idle",
     "fork": "1 GB that forks every 10 s and writes + 200 small",
     "giant": "4 GB, growing and shrinking + 200 small",
     "maps": "60,000 mappings + 200 small",
@@ -92,11 +115,18 @@ class Population:
         self.groups = {n: f"^{n} --group={n}:" for n in names}
         self.talker = None
 
+    def missing(self):
+        return None
+
     def start(self):
         self.talker = Talker([host.program("population"), *self.specs])
         answer = self.talker.read_line()
         if not answer.startswith("READY"):
             raise host.BenchError(f"population: {answer}")
+
+    def check(self):
+        if self.talker.process.poll() is not None:
+            raise host.BenchError("population has ended")
 
     def stop(self):
         if self.talker:

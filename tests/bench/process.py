@@ -1,9 +1,11 @@
 """Starts, ends and measures processes."""
 
+import contextlib
 import os
 import select
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -91,6 +93,51 @@ def run_metered(command, seconds=DEADLINE_SECONDS, **options):
     if process.returncode != 0:
         raise BenchError(f"{command[0]} failed ({process.returncode})")
     return round((usage.ru_utime + usage.ru_stime) * 1e9)
+
+
+HOG_SECONDS = 3600
+HOG = f"""
+import signal
+signal.alarm({HOG_SECONDS})
+while True:
+    pass
+"""
+
+
+@contextlib.contextmanager
+def hogs(n):
+    """Meanwhile n programs take all the CPU time that they get, at the usual
+    priority."""
+    children = []
+    try:
+        for _ in range(n):
+            children.append(
+                subprocess.Popen(
+                    [sys.executable, "-S", "-c", HOG], stdin=subprocess.DEVNULL
+                )
+            )
+        yield
+        if any(child.poll() is not None for child in children):
+            raise BenchError("a hog has ended by itself")
+    finally:
+        for child in children:
+            end(child)
+
+
+@contextlib.contextmanager
+def hurried(pid):
+    """Meanwhile a process of ours (0 for this one) runs before all others,
+    where we have the right."""
+    usual = os.getpriority(os.PRIO_PROCESS, pid)
+    try:
+        os.setpriority(os.PRIO_PROCESS, pid, -15)
+    except PermissionError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        os.setpriority(os.PRIO_PROCESS, pid, usual)
 
 
 def sleep_until(moment):

@@ -2,28 +2,34 @@
 """Measures the plugin in the real collectd against the kernel's floor and
 against others, and prints Markdown.
 
-    run.py [--quick] [--only NAME]... [--output FILE] [--keep DIRECTORY]
+    run.py [--quick] [--only NAME]... [--interval SECONDS]... [--hogs N]
+           [--against SMAPS.SO] [--output FILE] [--keep DIRECTORY]
     run.py --join DIRECTORY [--output FILE]
 
-Measures all parts, or the given ones: --populations, --apps, --stall, --scale,
---memory. --quick takes a few minutes; without the options for parts it takes
-some populations only. A full run takes most of an hour. A run can join the
-pieces that others have kept:
+Measures all parts, or the given ones: --populations, --apps, --busy, --stall,
+--scale, --memory. --quick takes a few minutes; without the options for parts
+it takes some populations only. A full run takes about three hours. A run can
+join the pieces that others have kept:
 
     run.py --populations --share 1/4 --keep DIRECTORY     and 2/4, 3/4, 4/4
     run.py --apps --stall --keep DIRECTORY
-    run.py --scale --memory --keep DIRECTORY
+    run.py --busy --scale --memory --keep DIRECTORY
     run.py --join DIRECTORY --output FILE
+
+All loads are measured at an interval of 1 s, and some at 10 s as well
+(populations.py says which, and why). --busy repeats some beside two hogs, which
+are programs that take all the CPU time that they get. --against measures
+another build of the plugin in the same rounds, on the same processes.
 
 Everything runs in its own pid namespace and ends with it. See host.py for the
 environment.
 """
 
 import argparse
-import dataclasses
 import os
 import pickle
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -37,6 +43,23 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import host  # noqa: E402  (found by the line above)
 
+BUSY_HOGS = 2
+
+
+def parse_intervals(text):
+    intervals = [float(word) for word in text.split(",")]
+    if not all(0.2 <= seconds <= 60 for seconds in intervals):
+        raise ValueError
+    return intervals
+
+
+def parse_count(text):
+    number = int(text)
+    if number < 0:
+        raise ValueError
+    return number
+
+
 def parse_options():
     parser = argparse.ArgumentParser(
         description="Benchmarks of the smaps plugin.",
@@ -48,7 +71,16 @@ def parse_options():
     add("--only", action="append", metavar="NAME", help="this load only")
     add("--share", metavar="K/N", help="each N-th load, from the K-th on")
     add("--rounds", type=int, metavar="N")
-    add("--interval", type=float, metavar="SECONDS", help="of collectd (1)")
+    add(
+        "--interval",
+        action="extend",
+        type=parse_intervals,
+        metavar="SECONDS",
+        help='of collectd, also several ("1,10")',
+    )
+    add("--hogs", type=parse_count, default=0, metavar="N", help="beside it")
+    add("--files", type=parse_count, metavar="N", help="LimitNOFILE, soft")
+    add("--against", type=Path, metavar="SMAPS.SO", help="another build")
     add(
         "--rules",
         type=int,
@@ -60,9 +92,11 @@ def parse_options():
         "--adaptive",
         action="append",
         metavar="LINE",
-        help='a line of configuration for adaptive, such as "ReadBudget 10"',
+        help='a line of configuration for adaptive, such as "ReadBudget 2"',
     )
+    add("--warm", type=float, metavar="SECONDS", help="adaptive, before that")
     add("--window", type=int, metavar="N", help="cycles metered of adaptive")
+    add("--compared", type=int, metavar="N", help="cycles compared of adaptive")
     add("--no-peers", action="store_true", help="only our plugin and processes")
     add("--output", metavar="FILE", help="the tables, also to a file")
     add("--keep", metavar="DIRECTORY", help="results, to be joined")
@@ -129,22 +163,37 @@ def reap_as_init():
             os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
 
 
-def make_plan(options):
-    from compare import QUICK_PLAN, Plan
+def make_plan(options, interval=1.0, hogs=0):
+    from compare import LONG_INTERVAL, LONG_PLAN, QUICK_PLAN, Plan
 
-    plan = Plan(**(QUICK_PLAN if options.quick else {}))
+    durations = dict(QUICK_PLAN) if options.quick else {}
+    if interval > LONG_INTERVAL:
+        durations.update(LONG_PLAN)
+    plan = Plan(**durations, interval=interval, hogs=hogs)
     plan.rounds = options.rounds or plan.rounds
-    plan.interval = options.interval or plan.interval
-    plan.adaptive_cycles = options.window or plan.adaptive_cycles
+    plan.given_window = options.window or 0
+    plan.given_compared = options.compared or 0
+    if options.warm is not None:
+        plan.warm_seconds = options.warm
     plan.adaptive_options = tuple(options.adaptive or ())
-    plan.peers = not options.no_peers
+    plan.other = options.against
+    plan.peers = plan.peers and not options.no_peers
     if options.rules is not None:
         plan.n_rules = options.rules
     return plan
 
 
+def choose_intervals(options, name):
+    from populations import AT_TEN_SECONDS
+
+    if options.interval:
+        return options.interval
+    is_at_ten = name in AT_TEN_SECONDS and not options.quick
+    return [1.0, 10.0] if is_at_ten else [1.0]
+
+
 def choose_parts(options):
-    from apps import APPS
+    from services import APPS
 
     parts = [part for part in MEASURES if getattr(options, part)]
     if parts:
@@ -182,49 +231,73 @@ def take_share(names, share):
     return names[k - 1 :: n]
 
 
-def measure_populations(options, plan):
-    from compare import measure_load
-    from populations import POPULATIONS, QUICK, Population
+def make_load(name):
+    from populations import POPULATIONS, Population
+    from services import APPS
 
-    names = QUICK if options.quick else list(POPULATIONS)
-    if options.only:
-        names = [n for n in POPULATIONS if n in options.only]
-    for name in take_share(names, options.share):
-        yield name, measure_load(Population(name), plan)
+    return Population(name) if name in POPULATIONS else APPS[name]()
 
 
-def measure_apps(options, plan):
-    from apps import APPS
+def measure_named(options, names, hogs, has_peers=False):
+    """Each load, at each of its intervals."""
     from compare import Results, measure_load
 
-    plan = dataclasses.replace(plan, peers=False)
-    for name, make in APPS.items():
-        app = make()
-        if options.only and name not in options.only:
-            continue
-        if app.missing():
-            failure = f"{app.missing()} is not installed"
-            yield name, Results(name, app.words, failure=failure)
-        else:
-            yield name, measure_load(app, plan)
+    for name in take_share(names, options.share):
+        for interval in choose_intervals(options, name):
+            load = make_load(name)
+            plan = make_plan(options, interval, hogs)
+            plan.peers = plan.peers and has_peers
+            results = Results(name, load.words, interval, hogs)
+            if load.missing():
+                results.failure = f"{load.missing()} is not installed"
+            else:
+                results = measure_load(load, plan)
+            suffix = f"-beside-{hogs}" if hogs else ""
+            yield f"{name}-{interval:g}s{suffix}", results
 
 
-def measure_stall(options, plan):
+def chosen(options, names):
+    return [n for n in names if not options.only or n in options.only]
+
+
+def measure_populations(options):
+    from populations import POPULATIONS, QUICK
+
+    names = QUICK if options.quick and not options.only else list(POPULATIONS)
+    names = chosen(options, names)
+    yield from measure_named(options, names, options.hogs, has_peers=True)
+
+
+def measure_apps(options):
+    from services import APPS
+
+    yield from measure_named(options, chosen(options, APPS), options.hogs)
+
+
+def measure_busy(options):
+    """Real and made-up loads beside hogs."""
+    from populations import BESIDE_HOGS
+
+    names = chosen(options, BESIDE_HOGS)
+    yield from measure_named(options, names, options.hogs or BUSY_HOGS)
+
+
+def measure_stall(options):
     import stalls
 
-    yield "stall", stalls.measure(plan, options.quick)
+    yield "stall", stalls.measure(make_plan(options), options.quick)
 
 
-def measure_scale(options, plan):
+def measure_scale(options):
     import scale
 
-    yield "scale", scale.measure_cpu(plan, options.quick)
+    yield "scale", scale.measure_cpu(make_plan(options), options.quick)
 
 
-def measure_memory(options, plan):
+def measure_memory(options):
     import scale
 
-    del options, plan
+    del options
     yield "memory", scale.measure_memory()
 
 
@@ -280,6 +353,7 @@ def show_memory(pieces, output):
 MEASURES = {
     "populations": measure_populations,
     "apps": measure_apps,
+    "busy": measure_busy,
     "stall": measure_stall,
     "scale": measure_scale,
     "memory": measure_memory,
@@ -288,6 +362,7 @@ MEASURES = {
 SHOWS = {
     "populations": ("Populations", show_loads),
     "apps": ("Real applications", show_loads),
+    "busy": ("Beside programs that take all processors", show_loads),
     "stall": ("Waiting for a reader: a process of 4 GiB", show_stall),
     "scale": ("CPU by number of processes, on made-up trees", show_scale),
     "memory": ("Memory of the daemon", show_memory),
@@ -303,15 +378,15 @@ def show(part, pieces, output):
 def keep(options, part, name, piece):
     """A file for each piece; a new measurement replaces it."""
     if options.keep:
-        path = Path(options.keep) / f"{part}-{name}.pickle"
+        path = Path(options.keep) / f"{part}_{name}.pickle"
         path.write_bytes(pickle.dumps(piece))
 
 
-def measure_part(part, options, plan, output):
+def measure_part(part, options, output):
     """The pieces, including those before a failure."""
     pieces = []
     try:
-        for name, piece in MEASURES[part](options, plan):
+        for name, piece in MEASURES[part](options):
             keep(options, part, name, piece)
             pieces.append(piece)
     except (host.BenchError, OSError, subprocess.SubprocessError) as error:
@@ -321,9 +396,18 @@ def measure_part(part, options, plan, output):
 
 def kept_pieces(directory, part):
     """The pieces in the order of measurement."""
-    names = [*all_names(), part]
-    paths = [Path(directory) / f"{part}-{name}.pickle" for name in names]
-    return [pickle.loads(p.read_bytes()) for p in paths if p.is_file()]
+    from compare import Results
+
+    paths = sorted(Path(directory).glob(f"{part}_*.pickle"))
+    pieces = [pickle.loads(path.read_bytes()) for path in paths]
+    names = list(all_names())
+
+    def place(piece):
+        if not isinstance(piece, Results):
+            return (0, 0, 0)
+        return (names.index(piece.name), piece.interval, piece.hogs)
+
+    return sorted(pieces, key=place)
 
 
 def join(options):
@@ -338,20 +422,30 @@ def join(options):
     return 1 if output.failures else 0
 
 
-def head(plan):
+def describe_plan(plan):
+    """The numbers of a plan that depend on its interval."""
+    return (
+        f"At {plan.interval:g} s: {plan.n_rules} rules, {plan.rounds} rounds; "
+        f"adaptive after {plan.adaptive_warm} cycles, metered over "
+        f"{plan.adaptive_cycles}, compared over {plan.error_cycles}"
+    )
+
+
+def head(options):
     import collectd
     import peers
 
     has_adaptive = collectd.accepts('Refresh "adaptive"')
     lines = host.describe()
     lines.append("; ".join(filter(None, peers.versions())))
-    lines.append(
-        f"Interval {plan.interval:g} s, {plan.n_rules} rules, {plan.rounds} "
-        f"rounds; adaptive metered once, in as many windows, over "
-        f"{plan.adaptive_cycles} cycles"
-        + "".join(f", {line}" for line in plan.adaptive_options)
-        + ("" if has_adaptive else "; this build has no `Refresh`: always")
-    )
+    intervals = options.interval or ([1.0] if options.quick else [1.0, 10.0])
+    lines += [describe_plan(make_plan(options, i)) for i in intervals]
+    if options.adaptive:
+        lines.append("Adaptive with " + ", ".join(options.adaptive))
+    if not has_adaptive:
+        lines.append("This build has no `Refresh`: always")
+    if options.against:
+        lines.append(f"The other build: {options.against}")
     lines.append(
         "Daemons: run time of all threads by the scheduler, less that of an "
         "empty daemon; writer: csv to stdout, into a file on a tmpfs. Floor: "
@@ -361,6 +455,15 @@ def head(plan):
     return "\n".join(f"- {line}" for line in lines if line)
 
 
+def limit_files(n):
+    """For all that we start; floor raises its own limit."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (n, most))
+    except ValueError:
+        sys.exit(f"bench: --files is at most {most} here")
+
+
 def run_inside(options):
     reap_as_init()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -368,22 +471,23 @@ def run_inside(options):
         sys.exit("bench: no collectd found: install it or set COLLECTD")
     if not host.PLUGIN.is_file():
         sys.exit(f"bench: no plugin at {host.PLUGIN}: run make or set PLUGIN")
-    plan = make_plan(options)
+    if options.files:
+        limit_files(options.files)
     output = Output(options.output)
-    text = head(plan)
+    text = head(options)
     output.add("# Benchmarks of the smaps plugin", text)
     if options.keep:
         Path(options.keep).mkdir(parents=True, exist_ok=True)
         name = time.strftime("head-%Y%m%d-%H%M%S", time.gmtime())
         (Path(options.keep) / name).write_text(text)
     for part in choose_parts(options):
-        show(part, measure_part(part, options, plan, output), output)
+        show(part, measure_part(part, options, output), output)
     return 1 if output.failures else 0
 
 
 def all_names():
     """{name: description} of all loads."""
-    from apps import APPS
+    from services import APPS
     from populations import WORDS
 
     return {**WORDS, **{name: app.words for name, app in APPS.items()}}
@@ -393,6 +497,8 @@ def main():
     options = parse_options()
     if options.share and not re.fullmatch("[1-9]/[1-9]", options.share):
         sys.exit("bench: --share is K/N, such as 1/4")
+    if options.against and not options.against.is_file():
+        sys.exit(f"bench: no plugin at {options.against}")
     unknown = set(options.only or ()) - set(all_names())
     if unknown:
         sys.exit(f"bench: no load is called {', '.join(sorted(unknown))}")

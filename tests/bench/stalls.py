@@ -10,7 +10,7 @@ from compare import Results, measure_smaps
 from host import note
 from populations import Population
 from process import Talker, parse_line
-from tables import error_row, table
+from tables import ERROR_HEADS, error_row, table
 
 GROUPS = {"stall": "/stall$"}
 
@@ -94,10 +94,11 @@ def exactness(plan):
                 results, load, with_more, mode, 0, plan.error_cycles
             )
             if mode in results.missing:
-                rows.append([load.name, name, "not in this build", *["–"] * 12])
+                cells = [load.name, "1", name, "not in this build"]
+                empty = len(ERROR_HEADS) - len(cells)
+                rows.append([*cells, *["–"] * empty])
                 continue
-            errors = results.errors[mode]
-            rows.append(error_row(load.name, name, errors, results.reads[mode]))
+            rows.append(error_row(results, mode, name))
     finally:
         load.stop()
     return rows

@@ -3,9 +3,11 @@
 import math
 import statistics
 
+from compare import OTHER
 from peers import PEERS
 
 MODES = ["always", "adaptive"]
+READERS = [*MODES, *(mode + OTHER for mode in MODES)]
 
 
 def table(heads, rows):
@@ -52,8 +54,18 @@ def is_measured(results):
     return not results.failure and results.floors
 
 
-def load_row(results):
-    return f"{results.name}: {results.words}"
+def short_name(results):
+    """The load, and where it was measured."""
+    hogs = f" beside {results.hogs} hogs" if results.hogs else ""
+    return results.name + hogs
+
+
+def load_cells(results):
+    name = f"{short_name(results)}: {results.words}"
+    return [name, f"{results.interval:g}"]
+
+
+LOAD_HEADS = ["load", "interval, s"]
 
 
 def cost_of(results, reader, text=spread):
@@ -72,15 +84,20 @@ def own_us(results, reader="always"):
 
 def costs(all_results):
     """The CPU time of one pass of the floor."""
-    heads = ["load", "processes", "floor, ms", "µs a process"]
+    others = [
+        reader
+        for reader in READERS[len(MODES) :]
+        if any(reader in r.costs for r in all_results)
+    ]
+    heads = [*LOAD_HEADS, "processes", "floor, ms", "µs a process"]
     heads += ["smaps, always", "own µs a process", "smaps, adaptive"]
-    heads += ["processes (RSS only)", "adaptive by processes"]
+    heads += ["processes (RSS only)", "adaptive by processes", *others]
     rows = []
     for r in filter(is_measured, all_results):
         floor_ns, n = r.floor_ns(), r.process_count()
         rows.append(
             [
-                load_row(r),
+                *load_cells(r),
                 count(n),
                 milliseconds(floor_ns),
                 f"{floor_ns / n / 1000:.0f}",
@@ -89,6 +106,7 @@ def costs(all_results):
                 cost_of(r, "adaptive"),
                 cost_of(r, "processes"),
                 adaptive_by_processes(r),
+                *(cost_of(r, reader) for reader in others),
             ]
         )
     return table(heads, rows)
@@ -107,24 +125,27 @@ def has_peers(all_results):
 
 
 def peers(all_results):
-    heads = ["load"] + [p.name for p in PEERS]
+    heads = LOAD_HEADS + [p.name for p in PEERS]
+    names = {p.name for p in PEERS}
     rows = []
     for r in filter(is_measured, all_results):
+        if not names & (r.costs.keys() | r.missing.keys()):
+            continue
         median = [
             cost_of(r, p.name, lambda x: ratio(statistics.median(x)))
             for p in PEERS
         ]
-        rows.append([load_row(r), *median])
+        rows.append([*load_cells(r), *median])
     return table(heads, rows)
 
 
 def threads(all_results):
     """Splits our cost into the reading thread and the part of collectd that
     carries the values to its writer."""
-    heads = ["load", "always, reading thread", "adaptive, reading thread"]
+    heads = [*LOAD_HEADS, "always, reading thread", "adaptive, reading thread"]
     rows = []
     for r in filter(is_measured, all_results):
-        row = [r.name]
+        row = [short_name(r), f"{r.interval:g}"]
         for mode in MODES:
             ratios = r.ratios(mode, "readers")
             row.append(spread(ratios) if ratios else "–")
@@ -159,65 +180,93 @@ def scan_times(errors):
     return ", ".join(f"{1000 * statistics.median(t):.0f}" for t in times)
 
 
-def error_row(name, mode, errors, reads):
-    held = errors.held()
+def held(shares):
+    return percent(statistics.fmean(shares), 1) if shares else "not published"
+
+
+def mean_cell(means, of=""):
+    return f"{statistics.median(means):.1f}{of}" if means else "–"
+
+
+def error_row(results, reader, name=None):
+    """The errors of a reader, which may be shown by another name."""
+    errors = results.errors[reader]
+    processes = ""
+    if results.processes:
+        processes = f" of {count(results.process_count())}"
     ages = errors.all("age")
     worst_middle, _ = errors.worst("middle")
     worst_moved, _ = errors.worst("moved")
     return [
-        name,
-        mode,
+        short_name(results),
+        f"{results.interval:g}",
+        name or reader,
         percent(errors.mean("pss"), 3),
         worst(errors, "pss"),
         percent(errors.mean("uss"), 3),
         worst(errors, "uss"),
         f"{percent(errors.mean('moved'))}, {percent(worst_moved)}",
         f"{percent(errors.mean('middle'))}, {percent(worst_middle)}",
-        "not published" if held is None else percent(held, 1),
+        held(errors.all("held")),
         percent(errors.mean("bounds")),
+        held(errors.all("uss_held")),
+        percent(errors.mean("uss_bounds")),
         percent(errors.coverage(), 1),
         f"{max(ages):.0f}" if ages else "–",
-        f"{statistics.median(reads):.1f}" if reads else "–",
+        mean_cell(results.reads.get(reader), processes),
+        mean_cell(results.deferred.get(reader)),
         scan_times(errors),
         cycles(errors),
     ]
 
 
+ERROR_HEADS = [
+    *LOAD_HEADS,
+    *("mode", "PSS, mean", "PSS, worst", "USS, mean", "USS, worst"),
+    *("moved meanwhile, mean and worst", "PSS from the middle"),
+    *("PSS bound held", "its width", "USS bound held", "its width"),
+    *("coverage", "oldest, s", "readings a cycle", "deferred a cycle"),
+    *("scan and gap, ms", "cycles"),
+]
+
+
 def error_table(rows):
-    heads = ["load", "mode", "PSS, mean", "PSS, worst", "USS, mean"]
-    heads += ["USS, worst", "moved meanwhile, mean and worst"]
-    heads += ["PSS from the middle"]
-    heads += ["bound held", "its width", "coverage", "oldest, s"]
-    heads += ["readings a cycle"]
-    heads += ["scan and gap, ms", "cycles"]
-    return table(heads, rows)
+    return table(ERROR_HEADS, rows)
 
 
 def errors(all_results):
     rows = []
     for r in filter(is_measured, all_results):
-        for mode in MODES:
-            if mode in r.errors:
-                reads = r.reads.get(mode, [])
-                rows.append(error_row(r.name, mode, r.errors[mode], reads))
+        readers = [reader for reader in READERS if reader in r.errors]
+        rows += [error_row(r, reader) for reader in readers]
     return error_table(rows)
+
+
+def mean_share(shares, digits=2):
+    return percent(statistics.fmean(shares), digits) if shares else "–"
+
+
+def group_cells(errors):
+    e = errors
+    return [
+        *(mean_share(e.pss, 3), percent(max(e.pss))),
+        *(held(e.held), mean_share(e.bounds)),
+        *(mean_share(e.uss, 3), percent(max(e.uss))),
+        *(held(e.uss_held), mean_share(e.uss_bounds)),
+    ]
 
 
 def group_errors(all_results):
     """The same per group, for loads with more than one group."""
-    heads = ["load", "group", "mode", "PSS, mean", "PSS, worst"]
-    heads += ["USS, mean", "USS, worst"]
+    heads = [*LOAD_HEADS, "group", "mode", "PSS, mean", "PSS, worst"]
+    heads += ["PSS bound held", "its width", "USS, mean", "USS, worst"]
+    heads += ["USS bound held", "its width"]
     rows = []
     for r in filter(is_measured, all_results):
-        for mode, e in r.errors.items():
+        for reader, e in r.errors.items():
             if len(e.groups) < 2:
                 continue
             for name, g in e.groups.items():
-                shares = [
-                    percent(statistics.fmean(g.pss), 3),
-                    percent(max(g.pss)),
-                    percent(statistics.fmean(g.uss), 3),
-                    percent(max(g.uss)),
-                ]
-                rows.append([r.name, name, mode, *shares])
+                where = [short_name(r), f"{r.interval:g}", name, reader]
+                rows.append([*where, *group_cells(g)])
     return table(heads, rows) if rows else ""

@@ -119,8 +119,13 @@ class CaptureTest(BackendTest):
     def start_capturing(self, *lines, more="", **options):
         """The lines are those of our block."""
         text = plugin(*lines).replace("@", TAG)
+        # Where a machine is busy an interval may come late, and the threshold
+        # plugin would send a failure for a value that is missing.
         self.daemon = self.start_daemon(
-            "LoadPlugin smaps\n" + text + more + self.alarms.config(),
+            "Timeout 1000\nLoadPlugin smaps\n"
+            + text
+            + more
+            + self.alarms.config(),
             interval=options.pop("interval", 0.1),
             **options,
         )
@@ -159,6 +164,15 @@ class CaptureTest(BackendTest):
         wait_until(
             lambda: self.daemon.log_lines(f"Notification: .*{word}"),
             f"the notification {word}",
+        )
+
+    def wait_filed(self):
+        """Until no program runs for a notification: at its end collectd's exec
+        plugin frees what the threads of these use, and may crash."""
+        wait_until(
+            lambda: len(self.alarms.notifications())
+            >= len(self.daemon.log_lines("Notification: ")),
+            "all notifications to be filed",
         )
 
     def pass_cycles(self, count=CYCLES_TO_BE_SURE):

@@ -98,6 +98,7 @@ GROUP = {
     "coverage?": number,
     "age?": number,
     "pss_error?": whole,
+    "uss_error?": whole,
     "usage": mapping_of_keys,
 }
 PROCESS = {
@@ -123,6 +124,7 @@ PROCESS = {
     ),
     "age?": number,
     "pss_error?": whole,
+    "uss_error?": whole,
     "deferred?": words("budget", "max_lock_hold", "hung"),
     "read_cost?": number,
     "usage": mapping_of_keys,
@@ -190,7 +192,8 @@ def check_process(document, one):
     check_usage(what, one["usage"])
     source = one["source"]
     require(("age" in one) == (source == "estimated"), what, one)
-    require(("pss_error" in one) == (source in ("estimated", "guessed")), what, one)
+    for key in ("pss_error", "uss_error"):
+        require((key in one) == (source in ("estimated", "guessed")), what, one)
     require(("pss" in one["usage"]) == (source in WITH_PSS), what, one)
     # Or it would be in a sum twice.
     require(source != "parent" or one["usage"] == {}, what, one)

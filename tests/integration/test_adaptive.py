@@ -1,18 +1,32 @@
 """Estimates between readings, of real processes that share and stop sharing."""
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
+import time
 
 import harness
-from harness import MIB, TAG, IntegrationTest, group, plugin, sum_rollups
+from harness import (
+    MIB,
+    TAG,
+    IntegrationTest,
+    group,
+    plugin,
+    state_of,
+    sum_rollups,
+    wait_until,
+)
 
 # Estimates may be off by this part, in the first interval after a change.
 TOLERANCE = 0.01
 
+# All that has changed is to be read in the next interval, which is short.
 CONFIG = plugin(
-    'Report "detail"', group("family", 'Comm "family@"', "Children true")
+    "ReadBudget 20",
+    'Report "detail"',
+    group("family", 'Comm "family@"', "Children true"),
 )
 
 # A process that forks and writes on command. Each command is answered when it
@@ -87,6 +101,8 @@ class Family:
         return [int(pid) for pid in self.process.stdout.readline().split()]
 
     def stop(self):
+        if self.process.stdin.closed:
+            return
         self.process.stdin.close()
         self.process.stdout.close()
         harness.end_process(self.process)
@@ -136,21 +152,92 @@ class Release(IntegrationTest):
         self.assertLess(sum(r for _, r in reads[5:25]), len(shape.pids))
 
 
+# Every other page of it can be read only, so that each is a mapping.
+SCATTERED = """
+import ctypes, mmap, sys
+
+libc = ctypes.CDLL(None, use_errno=True)
+libc.prctl(15, sys.argv[1].encode(), 0, 0, 0)
+memory = mmap.mmap(-1, 160 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+at = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+for page in range(0, 40000, 2):
+    memory[page * 4096] = 1
+    address = ctypes.c_void_p(at + page * 4096)
+    assert libc.mprotect(address, 4096, mmap.PROT_READ) == 0
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+class Mappings(IntegrationTest):
+    def test_too_many_mappings_are_not_walked(self):
+        """They are counted before the first reading, as nothing else tells of
+        them."""
+        process = subprocess.Popen(
+            [sys.executable, "-c", SCATTERED, "scattered" + TAG],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.addCleanup(harness.end_process, process)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stdin.close)
+        self.assertEqual(process.stdout.readline().strip(), "ready")
+        collectd = self.start_collectd(
+            plugin(
+                'Report "detail"',
+                "MaxLockHold 2",
+                group("scattered", 'Comm "scattered@"'),
+            )
+        )
+        collectd.wait_cycles(3)
+        cycle = collectd.next_cycle()
+        self.assertEqual(cycle.value("scattered", "percent-coverage"), 0)
+        self.assertGreaterEqual(cycle.value("", "count-deferred"), 1)
+        self.assertTrue(collectd.log_lines("scattered.*MaxLockHold"))
+
+
 class Adaptive(IntegrationTest):
-    def setUp(self):
+    def begin(self):
         self.family = Family()
         self.addCleanup(self.family.stop)
         self.family.do("look")
-        self.collectd = self.start_collectd(CONFIG)
+        self.collectd = self.start_collectd(CONFIG, interval=0.2)
         # Read twice by then: at first sight, and when its names have settled.
         self.collectd.wait_cycles(5)
 
+    def end(self):
+        self.collectd.stop()
+        self.family.stop()
+
+    def change(self, action):
+        """Between two intervals, however long it takes: the daemon is stopped
+        meanwhile, when an interval has just ended. Returns the pids, and when
+        it was stopped."""
+        process, count = self.collectd.process, len(self.collectd.times())
+        self.collectd.wait_cycles(count + 1)
+        process.send_signal(signal.SIGSTOP)
+        try:
+            wait_until(lambda: state_of(process.pid) == "T", "its stop")
+            stopped = time.time()
+            return self.family.do(action), stopped
+        finally:
+            process.send_signal(signal.SIGCONT)
+
+    def was_running(self, when):
+        """Whether an interval was going on then."""
+        values = self.collectd.values()[""]["duration-cycle"]
+        return any(end - seconds < when < end for end, seconds in values)
+
     def follow(self, action):
         """The change is in the values of the first interval that began after
-        it, within what is tolerated."""
-        pids = self.family.do(action)
+        it, within what is tolerated. None if the change was not between two
+        intervals."""
+        pids, when = self.change(action)
         cycle = self.collectd.next_cycle()
         truth = sum_rollups(pids)
+        if self.was_running(when):
+            return None
         for name in ("pss", "uss", "rss"):
             with self.subTest(action=action, value=name):
                 self.assert_near(
@@ -164,25 +251,30 @@ class Adaptive(IntegrationTest):
         self.assert_invariants(cycle, "family")
         return cycle
 
+    def follow_all(self, *actions):
+        """One after the other. Returns the cycle of the last. Begins again with
+        another family where a change was not between two intervals."""
+        for _ in range(20):
+            self.begin()
+            if all(cycle := self.follow(action) for action in actions):
+                return cycle
+            self.end()
+        return self.fail("an interval is always going on")
+
     def test_idle_family_is_not_read_again(self):
-        cycle = self.follow("look")
+        cycle = self.follow_all("look")
         self.assertEqual(cycle.value("family", "percent-coverage"), 0)
         self.assertGreater(cycle.value("family", "duration-age"), 0)
 
     def test_private_growth_is_followed(self):
-        cycle = self.follow("grow")
+        cycle = self.follow_all("grow")
         self.assertGreater(cycle.memory("family", "uss"), 96 * MIB)
 
     def test_fork_is_followed(self):
-        self.follow("fork")
-        self.follow("fork")
+        self.follow_all("fork", "fork")
 
     def test_copy_on_write_is_followed(self):
-        self.follow("fork")
-        self.follow("copy")
-        self.follow("children copy")
+        self.follow_all("fork", "copy", "children copy")
 
     def test_growth_of_shared_memory_is_followed(self):
-        self.follow("fork")
-        self.follow("fork")
-        self.follow("share")
+        self.follow_all("fork", "fork", "share")

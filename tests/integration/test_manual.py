@@ -61,8 +61,10 @@ def refusal(text):
 
 
 def code_ranges():
-    """{option: (least, most)} of times, as told of a time out of range."""
-    pattern = r"expected a number of \w+ from ([\d.]+) to ([\d.]+)"
+    """{option: (least, most)} of times and of a percentage, as told of one out
+    of range."""
+    what = r"(?:number of \w+|percentage of one CPU,)"
+    pattern = rf"expected a {what} from ([\d.]+) to ([\d.]+)"
     texts = {option: f"{option} -1" for option in names("top")}
     for option in names("capture"):
         texts[option] = f"<Capture>\n{option} -1\n</Capture>"
@@ -251,7 +253,7 @@ class Values(unittest.TestCase):
 
     def test_readme_has_the_values_that_are_published_by_default(self):
         table = readme_section("Values of a group")
-        written = re.findall(r"^  ([a-z_]+(?:-[a-z]+)?) {2,}", table, re.M)
+        written = re.findall(r"^  ([a-z_]+(?:-[a-z_]+)?) {2,}", table, re.M)
         self.assertEqual(set(written), page_identifiers("By default"))
 
     def test_nothing_names_a_value_that_is_none(self):

@@ -255,11 +255,35 @@ class Explaining(ReportTest):
             "also in      by-postgres, by rule 2:",
             'shadowed     3: Group "%{unit}"',
             "estimated from an earlier reading, 12.5s old",
-            "pss error at most 20.0K",
+            "; pss error at most 20.0K, uss error at most 40.0K\n",
             "takes 120us of CPU time",
         ):
             self.assertIn(words, text)
         self.assert_fails("no process 7", "explain", STATE, 7)
+
+    def test_errors_that_a_document_does_not_have(self):
+        """As those of before there was a uss_error."""
+        document = load(STATE)
+        for one in [*document["groups"], *document["processes"]]:
+            one.pop("uss_error", None)
+        path = self.write(document)
+        text = self.report("explain", path, 701)
+        self.assertIn("; pss error at most 20.0K\n", text)
+        self.assertNotIn("uss error", text)
+        rows = self.json("-P", "-c", "pid,pss_error,uss_error", path)
+        (row,) = (row for row in rows if row["pid"] == 701)
+        self.assertEqual(
+            row, {"row": "process", "pid": 701, "pss_error": 20 * KIB}
+        )
+
+    def test_errors_are_columns(self):
+        for kind, key, name in (("-G", "group", "postgres"), ("-P", "pid", 701)):
+            columns = f"{key},pss_error,uss_error"
+            rows = self.json(kind, "-c", columns, STATE)
+            (row,) = (row for row in rows if row[key] == name)
+            self.assertEqual(
+                (row["pss_error"], row["uss_error"]), (20 * KIB, 40 * KIB)
+            )
 
     def test_every_way_of_reading_has_words(self):
         for pid, words in {

@@ -1,6 +1,7 @@
 """The state file of the real daemon: that it says what is published, why which
 process is where, and that there is never half of one."""
 
+import math
 import os
 import pwd
 import random
@@ -48,6 +49,7 @@ PLACES = {
     "duration-age": ("age",),
     "count-unreadable": ("unreadable",),
     "memory-pss_error": ("pss_error",),
+    "memory-uss_error": ("uss_error",),
 }
 
 
@@ -98,6 +100,8 @@ class Values(StateTest):
             group("adaptive", 'Comm "loner@"'),
             group("empty", 'Comm "nobody"'),
             'Other "rest"',
+            # As beside load: each interval begins as soon as one has ended.
+            interval=0.002,
         )
         for _ in range(5):
             document = self.next_state()
@@ -107,11 +111,17 @@ class Values(StateTest):
                     self.assert_published(cycle, document, name)
 
     def cycle_of(self, document):
-        """The values are dispatched after the document was made."""
+        """A document has the time at which its interval began, and values that
+        at which it had ended, which may be when the next one begins."""
 
         def find():
-            times = self.collectd.times()
-            later = [t for t in times if t > document["time"] - 0.001]
+            values = self.collectd.values()
+            cycles = sorted(values.get("", {}).get("duration-cycle", ()))
+            later = [
+                time_
+                for time_, seconds in cycles
+                if time_ - seconds > document["time"] - 0.001
+            ]
             # A later file says that this file is whole.
             return len(later) >= 2 and self.collectd.cycle_at(later[0])
 
@@ -120,6 +130,9 @@ class Values(StateTest):
     def assert_published(self, cycle, document, name):
         in_document = group_of(document, name)
         metrics = dict(cycle.groups[name])
+        if math.isnan(metrics["ps_count"][0]):
+            self.assert_unknown(metrics, in_document)
+            return
         self.assertEqual(
             metrics.pop("ps_count"),
             (in_document["processes"], in_document["threads"]),
@@ -139,6 +152,22 @@ class Values(StateTest):
         }
         published = {place_of(metric)[-1] for metric in metrics}
         self.assertLessEqual(known, published)
+
+    def assert_unknown(self, metrics, in_document):
+        """A process that could not be looked at in time may be in the group."""
+        for metric, values in metrics.items():
+            self.assertTrue(all(map(math.isnan, values)), metric)
+        self.assertEqual(
+            in_document,
+            {
+                "name": in_document["name"],
+                "rule": in_document["rule"],
+                "processes": 0,
+                "threads": 0,
+                "unreadable": 0,
+                "usage": {},
+            },
+        )
 
     def test_members_add_up_to_their_group(self):
         shape = self.start_shape("cow", name="family", mib=8)
@@ -353,16 +382,20 @@ class Sources(StateTest):
         self.assertEqual(group_of(document, "g")["usage"], usage)
         self.assertEqual(group_of(document, "g")["processes"], 1)
         self.assertNotIn("pss_error", group_of(document, "g"))
+        self.assertNotIn("uss_error", group_of(document, "g"))
 
     def test_too_large_to_be_read(self):
         shape = self.start_shape("anon", name="large", mib=64)
         self.start_state("MaxLockHold 0.1", group("g", 'Comm "large@"'))
         document = self.assert_source(shape, "guessed", "max_lock_hold")
-        self.assertGreater(process_of(document, shape.root)["pss_error"], 0)
+        one = process_of(document, shape.root)
+        self.assertGreater(one["pss_error"], 0)
+        # Nothing is known but its size, of which all may be its own or none.
+        self.assertEqual(one["uss_error"], one["usage"]["rss"])
 
     def test_beyond_the_budget(self):
-        shape = self.start_shape("cow", name="many", children=20, mib=1)
-        self.start_state("ReadBudget 0", group("g", 'Comm "many@"'))
+        shape = self.start_shape("cow", name="many", children=60, mib=16)
+        self.start_state("ReadBudget 0.01", group("g", 'Comm "many@"'))
 
         def is_put_off(document):
             return "budget" in {
@@ -528,6 +561,7 @@ class Files(StateTest):
             lambda: self.collectd.log_lines("is written again"),
             "a line that all is well again",
         )
+        self.collectd.stop()
         self.assertEqual(os.listdir(directory), ["state"])
 
     def test_directory_without_permission_is_one_line(self):

@@ -36,6 +36,14 @@ SHARED_SLACK = 4 * MIB
 # Of the shared part PSS has a fraction.
 PSS_SLACK = PRIVATE_SLACK + SHARED_SLACK // 4
 
+DEFAULT_METRICS = {f"memory-{name}" for name in DEFAULT_NAMES} | {
+    "memory-pss_error",
+    "ps_count",
+    "percent-coverage",
+    "duration-age",
+    "count-unreadable",
+}
+
 
 def group_by_comm(name, *options):
     return plugin(
@@ -128,6 +136,14 @@ class ValuesOfShapes(IntegrationTest):
         self.assertEqual(cycle.value("shaped", "percent-coverage"), 100)
         self.assertEqual(cycle.value("shaped", "duration-age"), 0)
         self.assertEqual(cycle.value("shaped", "count-unreadable"), 0)
+        self.assertEqual(cycle.memory("shaped", "pss_error"), 0)
+
+    def test_default_report(self):
+        self.start_shape("anon")
+        collectd = self.start_collectd(group_by_comm("shaped"))
+        self.assertEqual(
+            set(collectd.next_cycle().groups["shaped"]), DEFAULT_METRICS
+        )
 
     def test_plugin_counts_its_own_work(self):
         shape = self.start_shape("anon", children=2)
@@ -140,6 +156,7 @@ class ValuesOfShapes(IntegrationTest):
         )
         for metric in (
             "count-deferred",
+            "count-overdue",
             "count-denied",
             "count-hung",
             "count-unidentified",
@@ -168,7 +185,7 @@ class ValuesInDetail(IntegrationTest):
         for name in ROLLUP_NAMES:
             reported = f"memory-{name}" in cycle.groups["shaped"]
             self.assertEqual(reported, name in known, name)
-        self.assertEqual(cycle.memory("shaped", "pss_error"), 0)
+        self.assertEqual(cycle.memory("shaped", "uss_error"), 0)
 
     def test_statm_is_reported(self):
         shape = self.start_shape("anon", mib=16, children=2)
@@ -229,6 +246,18 @@ class ValuesInDetail(IntegrationTest):
         self.assertIn("percent-pss", metrics)
         self.assertFalse([m for m in metrics if m.startswith("memory-")])
         self.assertIn("ps_count", metrics)
+
+    def test_a_value_that_is_named_twice_comes_once(self):
+        """As by those who named pss_error before it was in the default. csv
+        writes each value that it gets into its file."""
+        self.start_shape("anon")
+        options = 'Report "default" "pss_error"\nReport "pss_error"'
+        collectd = self.start_collectd(group_by_comm("shaped", options))
+        collectd.wait_cycles(2)
+        metrics = collectd.values()["shaped"]
+        self.assertEqual(set(metrics), DEFAULT_METRICS)
+        times = [row[0] for row in metrics["memory-pss_error"]]
+        self.assertEqual(times, sorted(set(times)))
 
     def test_report_names_what_is_reported(self):
         self.start_shape("anon")

@@ -40,7 +40,7 @@ static void print_defaults(void) {
   const struct settings *s = &settings_defaults;
 
   printf("default MaxGroups %u\n", (unsigned)s->max_groups);
-  printf("default ReadBudget %g\n", (double)s->read_budget_ns / NS_PER_MS);
+  printf("default ReadBudget %g\n", s->read_budget_percent);
   printf("default ReadTimeout %g\n", (double)s->read_timeout_ns / NS_PER_S);
   printf("default StateInterval %g\n", (double)s->state_interval_ns / NS_PER_S);
   printf("default MaxAge %g\n", (double)s->policy.max_age_ns / NS_PER_S);

@@ -22,6 +22,14 @@ struct fake member(uint32_t pid, const char *comm) {
   return f;
 }
 
+struct fake large(uint32_t pid, const char *comm, unsigned gib) {
+  struct fake f = member(pid, comm);
+
+  f.private_kb = gib << 20;
+  f.size = (gib + 1) << 18;
+  return f;
+}
+
 struct fake mapper(uint32_t pid, const char *comm, unsigned n) {
   struct fake f = member(pid, comm);
 

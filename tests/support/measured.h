@@ -12,6 +12,8 @@ void group(struct world *w, const char *name);
 
 /* Of 8 MiB, of which 2 MiB are shared by two. */
 struct fake member(uint32_t pid, const char *comm);
+/* Of so many GiB, which takes 3 ms each by the first guess. */
+struct fake large(uint32_t pid, const char *comm, unsigned gib);
 /* 64 MiB of it a file that n processes map, and 1 MiB of its own. */
 struct fake mapper(uint32_t pid, const char *comm, unsigned n);
 /* Of 8 MiB, of which 2 MiB are shared by copy on write: in Pss it is short of

@@ -157,21 +157,21 @@ static void put(const struct proctree *t, const char *dir, const char *file,
 static void put_stat(const struct proctree *t, const char *dir,
                      const struct fake *f) {
   char text[1024];
-  int n = snprintf(
-      text, sizeof(text),
-      "%u (%s) %c %u 1 1 0 -1 %u %u 0 0 0 5 5 0 0 20 0 %u 0 %lu 1000000 250 "
-      "18446744073709551615 %" PRIu64 " 2 %" PRIu64
-      " 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 3 4 5 %" PRIu64 " 7 8 9 0\n",
-      f->pid, f->comm, f->state ? f->state : 'S', f->ppid, f->flags,
-      f->faults ? f->faults : 10, f->threads ? f->threads : 1, f->starttime,
-      f->start_stack ? f->start_stack + 4096 : 1, f->start_stack,
-      f->start_stack ? f->start_stack + 64 : 0);
+  int n =
+      snprintf(text, sizeof(text),
+               "%u (%s) %c %u 1 1 0 -1 %u %u 0 0 0 5 5 0 0 20 0 %u 0 %" PRIu64
+               " 1000000 250 18446744073709551615 %" PRIu64 " 2 %" PRIu64
+               " 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 3 4 5 %" PRIu64 " 7 8 9 0\n",
+               f->pid, f->comm, f->state ? f->state : 'S', f->ppid, f->flags,
+               f->faults ? f->faults : 10, f->threads ? f->threads : 1,
+               f->starttime, f->start_stack ? f->start_stack + 4096 : 1,
+               f->start_stack, f->start_stack ? f->start_stack + 64 : 0);
 
   put(t, dir, "stat", text, (size_t)n);
 }
 
 static unsigned pages(unsigned kb) {
-  return kb * 1024 / (unsigned)sysconf(_SC_PAGESIZE);
+  return kb / ((unsigned)sysconf(_SC_PAGESIZE) / 1024);
 }
 
 static void put_statm(const struct proctree *t, const char *dir,

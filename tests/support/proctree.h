@@ -17,7 +17,7 @@ struct fake {
   char state;
   unsigned flags; /* stat's, such as PF_KTHREAD */
   unsigned threads;
-  unsigned long starttime;
+  uint64_t starttime;
   uint64_t start_stack; /* 0: hidden from us */
   const char *exe;
   const char *cmdline; /* blanks become NULs */

@@ -33,6 +33,10 @@ static uint64_t cpu_clock_ns(void) {
 
 void world_pass(uint64_t ns) { now_ns += ns; }
 
+void world_step(int64_t seconds) {
+  wall_ns += (uint64_t)seconds * UINT64_C(1000000000);
+}
+
 static uint64_t clock_ns(void) {
   /* A reader's thread asks before and after. */
   if (!pthread_equal(pthread_self(), cycle_thread))
@@ -207,7 +211,17 @@ static void start(struct world *w) {
   assert_int_equal(collector_new(&w->settings, &hooks, &w->collector), 0);
 }
 
+void world_budget(struct world *w, uint64_t ns) {
+  w->settings.read_budget_span_ns = NS_PER_S;
+  w->settings.read_budget_percent = 100 * (double)ns / (double)NS_PER_S;
+}
+
+/* The least that is predicted is 5 us, and a reading takes a tick or two. */
+void world_budget_for_one(struct world *w) { world_budget(w, 4 * TICK_NS); }
+
 int world_cycle(struct world *w, unsigned seconds) {
+  if (!w->settings.interval_ns)
+    w->settings.interval_ns = seconds * NS_PER_S;
   if (w->collector)
     wall_ns += (uint64_t)seconds * 1000000000;
   else

@@ -67,6 +67,8 @@ void world_run_until_none_hangs(struct world *w);
 /* The time of day at the first cycle's beginning; it goes on with the cycles.
  */
 #define WORLD_WALL_NS (UINT64_C(1795268701) * 1000000000)
+/* Sets the clock of that time forward or back, and no other clock. */
+void world_step(int64_t seconds);
 
 /* Has snapshots written: the state to "state" in the tree and captures to
  * "captures" in it. Before the first cycle. */
@@ -83,6 +85,12 @@ const struct world_written *world_written(size_t index);
 size_t world_n_written(void);
 /* Frees the collector. */
 void world_stop(struct world *w);
+
+/* Lets readings take so long in each cycle, and saves nothing for the next;
+ * with 0 nothing is read that need not be. Before the first cycle. */
+void world_budget(struct world *w, uint64_t ns);
+/* The same, for a single reading of a small process. */
+void world_budget_for_one(struct world *w);
 
 /* How long each reading takes from now on; with 0 a microsecond. */
 void world_walks_take(uint64_t ns);

@@ -28,13 +28,18 @@ sys.dont_write_bytecode = True
 import machine  # noqa: E402  (found by the lines above)
 from experiment import SKIPPED, Experiment  # noqa: E402
 
-# system: suite, arguments of the kernel
+# system: suite, arguments of the kernel, experiments unless some are named
 SYSTEMS = {
-    "bookworm": ("bookworm", ""),
-    "trixie": ("trixie", ""),
-    "bullseye": ("bullseye", ""),
-    "bullseye-v1": ("bullseye", "systemd.unified_cgroup_hierarchy=0"),
-    "sid": ("sid", ""),
+    "bookworm": ("bookworm", "", ""),
+    "trixie": ("trixie", "", ""),
+    "bullseye": ("bullseye", "", ""),
+    "bullseye-v1": ("bullseye", "systemd.unified_cgroup_hierarchy=0", ""),
+    "sid": ("sid", "", ""),
+    "bookworm-selinux": (
+        "bookworm",
+        "security=selinux selinux=1",
+        "test_selinux",
+    ),
 }
 
 GUEST = "/root/vm"
@@ -77,8 +82,12 @@ def load(names):
     if names:
         return list(flatten(loader.loadTestsFromNames(names)))
     tests = flatten(loader.discover(str(EXPERIMENTS), "test_*.py"))
+
     # First of all the question whether it works as it is shipped.
-    return sorted(tests, key=lambda test: "test_shipped" not in test.id())
+    def comes_later(test):
+        return not test.id().startswith("test_shipped.")
+
+    return sorted(tests, key=comes_later)
 
 
 class System:
@@ -86,7 +95,7 @@ class System:
 
     def __init__(self, name, tally):
         self.name = name
-        self.suite, self.kernel_arguments = SYSTEMS[name]
+        self.suite, self.kernel_arguments, self.own = SYSTEMS[name]
         self.tally = tally
         self.console = machine.CACHE / f"{name}.console.log"
         self.machine = None
@@ -173,6 +182,15 @@ class System:
             self.machine.stop()
         self.machine = None
 
+    def run_all(self, tests):
+        try:
+            if self.prepare():
+                for test in tests:
+                    if self.can_boot:
+                        self.run(test)
+        finally:
+            self.end()
+
 
 def complain(names, tests):
     """What keeps us from running at all, or None."""
@@ -207,7 +225,7 @@ def lock():
 
 
 def main():
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda n, _: sys.exit(128 + n))
     names = os.environ.get("VM", "").split() or list(SYSTEMS)
     tests = load(sys.argv[1:])
@@ -223,13 +241,8 @@ def main():
     tally = Tally()
     for name in names:
         system = System(name, tally)
-        try:
-            if system.prepare():
-                for test in tests:
-                    if system.can_boot:
-                        system.run(test)
-        finally:
-            system.end()
+        named = sys.argv[1:] or system.own.split()
+        system.run_all(load(named) if named else tests)
     held.close()
     return tally.finish()
 

@@ -149,6 +149,22 @@ int rule_match(const struct rule *r, const struct attributes *id, uint32_t pid,
   return 1;
 }
 
+bool rule_could_match(const struct rule *r, const struct glimpse *g) {
+  struct glimpse glimpse = *g;
+  size_t end;
+
+  for (size_t i = 0; i < r->n_selectors; i++)
+    glimpse.may_be_renamed |= r->selectors[i].attribute == ATTRIBUTE_COMM;
+  for (size_t i = 0; i < r->n_selectors; i = end) {
+    end = next_attribute(r, i);
+    while (i < end && !selector_could_match(&r->selectors[i], &glimpse))
+      i++;
+    if (i == end)
+      return false;
+  }
+  return true;
+}
+
 bool rule_is_blind(const struct rule *r) {
   for (size_t i = 0; i < r->n_selectors; i++)
     if (r->selectors[i].test == SELECT_PID_FILE &&

@@ -50,6 +50,12 @@ int rule_check(const struct rule *r, struct config_error *reason);
 int rule_match(const struct rule *r, const struct attributes *id, uint32_t pid,
                struct captures *ret_captures);
 
+/*
+ * False if what is known of the process rules out that it matches. If the rule
+ * selects by Comm too, the program may go by any name that this allows.
+ */
+bool rule_could_match(const struct rule *r, const struct glimpse *g);
+
 /* True if a PID file of the rule could not be read: the process that it selects
  * is then unknown. */
 bool rule_is_blind(const struct rule *r);

@@ -219,6 +219,26 @@ int selector_match(const struct selector *s, const struct attributes *id,
   return fnmatch(s->pattern, value, 0) == 0 || is_uid(s, id);
 }
 
+/* Only a pattern whose last part is plain tells how the program is called. */
+static bool could_run(const struct selector *s, const char *comm) {
+  const char *slash = strrchr(s->pattern, '/');
+  const char *name = slash ? slash + 1 : s->pattern;
+
+  return s->test != SELECT_GLOB || !*name || strpbrk(name, "*?[]\\") ||
+         strncmp(name, comm, COMM_MAX) == 0;
+}
+
+bool selector_could_match(const struct selector *s, const struct glimpse *g) {
+  const char *comm = g->id.value[ATTRIBUTE_COMM];
+
+  if (s->attribute == ATTRIBUTES || g->id.value[s->attribute])
+    return selector_match(s, &g->id, g->pid, NULL) != 0;
+  if (!((g->unknown >> s->attribute) & 1))
+    return false;
+  return s->attribute != ATTRIBUTE_EXECUTABLE || !comm || g->may_be_renamed ||
+         could_run(s, comm);
+}
+
 size_t selector_captures(const struct selector *s) {
   return s->test == SELECT_REGEX ? s->regex.re_nsub : 0;
 }

@@ -16,6 +16,16 @@ struct captures {
   regmatch_t match[CAPTURES];
 };
 
+/* A process of which not all is known. */
+struct glimpse {
+  struct attributes id;
+  uint32_t pid;
+  /* Bit per attribute of which NULL is unknown, and not that it has none. */
+  unsigned unknown;
+  /* It may run this program under another name: comm tells nothing. */
+  bool may_be_renamed;
+};
+
 enum selector_test {
   SELECT_EXACT,
   SELECT_GLOB,  /* fnmatch(3) on the whole value; '*' matches '/' too */
@@ -58,6 +68,13 @@ void selector_done(struct selector *s);
  */
 int selector_match(const struct selector *s, const struct attributes *id,
                    uint32_t pid, struct captures *captures);
+
+/*
+ * False if what is known of the process rules out that it matches. An unknown
+ * executable is judged by comm, which exec(2) sets to the first 15 bytes of the
+ * program's name.
+ */
+bool selector_could_match(const struct selector *s, const struct glimpse *g);
 
 /* The number of captures in the pattern. */
 size_t selector_captures(const struct selector *s);

@@ -13,8 +13,9 @@
 #define STATE_NAME_MAX 240
 
 const struct settings settings_defaults = {
-    .max_groups = 200,
-    .read_budget_ns = 50 * NS_PER_MS,
+    .max_groups = 1000,
+    .read_budget_percent = 1,
+    .read_budget_span_ns = 60 * NS_PER_S,
     .read_timeout_ns = 1 * NS_PER_S,
     .state_interval_ns = 60 * NS_PER_S,
     .command_lines = CHOICE_YES,
@@ -180,6 +181,15 @@ int settings_set_max_groups(struct settings *s, double n,
     return config_error_set(reason, "expected a whole number from 1 to %d",
                             SETTINGS_MAX_GROUPS_LIMIT);
   s->max_groups = (size_t)n;
+  return 0;
+}
+
+int settings_set_read_budget(struct settings *s, double percent,
+                             struct config_error *reason) {
+  if (!(percent >= 0.01 && percent <= 100))
+    return config_error_set(reason, "expected a percentage of one CPU, from "
+                                    "0.01 to 100");
+  s->read_budget_percent = percent;
   return 0;
 }
 

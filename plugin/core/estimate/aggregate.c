@@ -18,13 +18,18 @@ static enum estimate_source source_of(const struct process *p) {
   return estimator_has_baseline(p->track) ? SOURCE_ESTIMATED : SOURCE_GUESSED;
 }
 
+static struct doubt all_of(uint64_t bytes) {
+  return (struct doubt){.common = (double)bytes};
+}
+
 static void predict(const struct measurer *m, const struct process *p,
                     struct estimate *ret) {
   struct prediction prediction;
 
   estimator_predict(&m->estimator, p->track, &prediction);
   ret->rollup = prediction.rollup;
-  ret->error_bytes = prediction.error_bytes;
+  ret->pss_error = prediction.pss_error;
+  ret->uss_error = prediction.uss_error;
   ret->age_ns = prediction.age_ns;
 }
 
@@ -43,7 +48,8 @@ void aggregate_estimate(const struct measurer *m, const struct process *p,
   } else if (source == SOURCE_GUESSED) {
     usage_guess(&p->groups[0]->usage, &p->statm, m->estimator.page_size,
                 m->kernel_fields, &ret->rollup);
-    ret->error_bytes = p->statm.resident_pages * m->estimator.page_size;
+    ret->pss_error = ret->uss_error =
+        all_of(p->statm.resident_pages * m->estimator.page_size);
   }
 }
 
@@ -54,8 +60,8 @@ static void add_rollup(const struct estimate *est, uint64_t resident_bytes,
   if (est->source == SOURCE_READ)
     usage_add_rollup(u, &est->rollup, resident_bytes);
   else
-    usage_add_estimate(u, &est->rollup, resident_bytes, est->error_bytes,
-                       est->age_ns);
+    usage_add_estimate(u, &est->rollup, resident_bytes, est->pss_error,
+                       est->uss_error, est->age_ns);
 }
 
 static void add(const struct process *p, const struct estimate *est,
@@ -76,8 +82,9 @@ static void add(const struct process *p, const struct estimate *est,
 /* A guess is made for each group apart, like its other members. */
 static void add_guess(const struct process *p, uint64_t page_size,
                       uint32_t kernel_fields, struct usage *u) {
-  struct estimate est = {.source = SOURCE_GUESSED,
-                         .error_bytes = p->statm.resident_pages * page_size};
+  struct doubt whole = all_of(p->statm.resident_pages * page_size);
+  struct estimate est = {
+      .source = SOURCE_GUESSED, .pss_error = whole, .uss_error = whole};
 
   usage_guess(u, &p->statm, page_size, kernel_fields, &est.rollup);
   add(p, &est, page_size, u);

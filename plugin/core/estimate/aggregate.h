@@ -23,8 +23,8 @@ struct estimate {
   enum estimate_source source;
   enum deferral deferral;
   struct rollup rollup; /* where source is read, estimated or guessed */
-  uint64_t error_bytes; /* of its Pss, at most */
-  uint64_t age_ns;      /* of the reading that an estimate stands on */
+  struct doubt pss_error, uss_error; /* at most */
+  uint64_t age_ns; /* of the reading that an estimate stands on */
 };
 
 static inline bool estimate_has_rollup(const struct estimate *est) {

@@ -3,7 +3,6 @@
 /* The worst is forgotten more slowly than the usual. */
 #define FORGETTING_RATE 0.1
 #define WORST_FORGETTING_RATE 0.02
-#define RATIO_LEAST 0.02
 /* A bound is a guess itself. */
 #define WORST_MOST 2.0
 
@@ -17,9 +16,11 @@ static void conclude(struct error_ratio *r) {
   if (r->bound <= 0)
     return;
   ratio = r->off / r->bound;
-  ratio = ratio < RATIO_LEAST ? RATIO_LEAST : ratio > 1 ? 1 : ratio;
+  ratio = ratio < r->least ? r->least : ratio > 1 ? 1 : ratio;
   r->usual = follow(r->usual, ratio, FORGETTING_RATE);
-  r->worst = follow(r->worst, r->cycle_worst, WORST_FORGETTING_RATE);
+  r->worst_seen = follow(r->worst_seen, r->cycle_worst, WORST_FORGETTING_RATE);
+  if (r->lessons < ERROR_LESSONS_MOST)
+    r->lessons++;
   r->off = r->bound = r->cycle_worst = 0;
 }
 
@@ -39,4 +40,10 @@ void error_ratio_conclude(struct error_ratio *r, uint64_t cycle_ns) {
   if (r->cycle_ns != cycle_ns)
     conclude(r);
   r->cycle_ns = cycle_ns;
+}
+
+double error_ratio_worst(const struct error_ratio *r) {
+  double feared = 3 / (3 + r->lessons);
+
+  return r->worst_seen > feared ? r->worst_seen : feared;
 }

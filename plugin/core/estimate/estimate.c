@@ -50,6 +50,14 @@ static double relatives_factor(const struct baseline *b,
   return (double)b->relatives / (double)c->relatives;
 }
 
+/* The last of a fork family shares with nobody. */
+static void own_all(const struct baseline *b, struct rollup *u) {
+  uint64_t shared = min(baseline_cow_shared(b), u->bytes[ROLLUP_SHARED_DIRTY]);
+
+  u->bytes[ROLLUP_PRIVATE_DIRTY] += shared;
+  u->bytes[ROLLUP_SHARED_DIRTY] -= shared;
+}
+
 /* With more relatives a shared page costs each of them less, and so it does
  * with more processes that map it. Private memory stays as it is. */
 static void scale_shared_part(const struct baseline *b, const struct change *c,
@@ -72,6 +80,8 @@ static void scale_shared_part(const struct baseline *b, const struct change *c,
               c->is_of_shmem ? c->shared_cost : factor);
   u->bytes[ROLLUP_PSS] = u->bytes[ROLLUP_PSS_ANON] + u->bytes[ROLLUP_PSS_FILE] +
                          u->bytes[ROLLUP_PSS_SHMEM];
+  if (b->relatives > 1 && c->relatives == 1)
+    own_all(b, u);
 }
 
 /* Anonymous memory that came or went is private and dirty. Memory beyond the
@@ -136,9 +146,16 @@ static void move_broken(const struct baseline *b, struct rollup *u,
                 amount_change_from((double)bytes * (1 - baseline_cow_cost(b))));
 }
 
-static void move_broken_by_relatives(struct rollup *u, uint64_t bytes) {
-  move(u, ROLLUP_PSS, (int64_t)bytes);
-  move(u, ROLLUP_PSS_ANON, (int64_t)bytes);
+/* A page of two that one has copied is the other's alone. */
+static void move_broken_by_relatives(const struct change *c, struct rollup *u) {
+  uint64_t pss = c->broken_by_relatives;
+  uint64_t own =
+      c->relatives == 2 ? min(2 * pss, u->bytes[ROLLUP_SHARED_DIRTY]) : 0;
+
+  move(u, ROLLUP_PSS, (int64_t)pss);
+  move(u, ROLLUP_PSS_ANON, (int64_t)pss);
+  move(u, ROLLUP_PRIVATE_DIRTY, (int64_t)own);
+  move(u, ROLLUP_SHARED_DIRTY, -(int64_t)own);
 }
 
 /* Memory that goes out is shared as the anonymous memory was; what comes back,
@@ -228,7 +245,7 @@ void estimate_rollup(const struct baseline *b, const struct change *c,
   move_returned(b, ret, c->returned);
   move_shared(b, c, ret);
   move_broken(b, ret, c->broken);
-  move_broken_by_relatives(ret, c->broken_by_relatives);
+  move_broken_by_relatives(c, ret);
   move_swap(b, c, ret);
   settle(ret);
 }

@@ -31,6 +31,7 @@ struct change {
   double shared_cost, shared_moved;
   double moved_pages; /* by all processes of the set */
   bool is_ksm_merged, is_ksm_split;
+  double derived_anon, derived_files; /* bounds, see track.h */
 };
 
 /*

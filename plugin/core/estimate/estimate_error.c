@@ -116,12 +116,16 @@ static double drift(const struct baseline *b, double part) {
   return error < most ? error : most;
 }
 
-uint64_t estimate_error(const struct baseline *b, const struct change *c,
-                        const struct error_parts *parts) {
-  return amount_from(shared_error(b, c, parts->shared) +
-                     ((double)c->broken + (double)c->broken_by_relatives) *
-                         parts->cow +
-                     returned_error(b, c) + gone_error(b, c) +
-                     relatives_bound(b, c) * parts->relatives +
-                     drift(b, parts->drift) + ksm_error(b, c));
+struct doubt estimate_error(const struct baseline *b, const struct change *c,
+                            const struct error_parts *parts) {
+  double shared = shared_error(b, c, parts->shared);
+  double others =
+      ((double)c->broken + (double)c->broken_by_relatives) * parts->cow +
+      returned_error(b, c) + gone_error(b, c) +
+      relatives_bound(b, c) * parts->relatives + drift(b, parts->drift) +
+      ksm_error(b, c) + c->derived_anon * parts->newborn_anon +
+      c->derived_files * parts->newborn_files;
+
+  return (struct doubt){.common = shared * parts->shared_in_common + others,
+                        .independent = shared * (1 - parts->shared_in_common)};
 }

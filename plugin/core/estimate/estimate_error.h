@@ -7,13 +7,17 @@
 #define SMAPS_ESTIMATE_ERROR_H
 
 #include "estimate/estimate.h"
+#include "report/doubt.h"
 
 /* The part of each bound that is to be expected, 0 to 1. */
 struct error_parts {
-  double shared;    /* of files and shmem */
+  double shared; /* of files and shmem */
+  /* The part of that error which all members of the set have in common. */
+  double shared_in_common;
   double relatives; /* of anonymous memory whose sharers came or went */
   double cow;       /* of copies that faults have made */
   double drift;     /* of what changes without a sign */
+  double newborn_anon, newborn_files; /* of what was derived and not read */
 };
 
 /* Files and shmem that came or went, and those that others mapped or unmapped.
@@ -31,7 +35,7 @@ uint64_t estimate_relatives_bound(const struct baseline *b,
 uint64_t estimate_unseen_bytes(const struct baseline *b);
 
 /* All causes together. */
-uint64_t estimate_error(const struct baseline *b, const struct change *c,
-                        const struct error_parts *parts);
+struct doubt estimate_error(const struct baseline *b, const struct change *c,
+                            const struct error_parts *parts);
 
 #endif

@@ -41,11 +41,20 @@ struct reading {
   uint32_t vm_swap_kb;
 };
 
+/* A baseline that was not read, but made of the one of another process or of
+ * its own. */
+struct derivation {
+  const struct rollup *rollup;
+  uint64_t at_ns; /* of the reading that it goes back to */
+  /* How far off its anonymous memory, and its files and shmem, can be. */
+  double anon_bound, files_bound;
+};
+
 /* The estimate that stands in for a reading. */
 struct prediction {
   struct rollup rollup;
-  uint64_t error_bytes; /* of Pss, at most */
-  uint64_t age_ns;      /* of the baseline */
+  struct doubt pss_error, uss_error; /* at most */
+  uint64_t age_ns;                   /* of the baseline */
 };
 
 void estimator_begin(struct estimator *e, uint64_t now_ns, bool is_swap_used);
@@ -68,9 +77,9 @@ bool estimator_wants_faults_around(const struct track *t);
 void estimator_observe(struct estimator *e, struct track *t,
                        struct sharing *set, const struct observation *o);
 
-/* The error of Pss in bytes that is to be expected without a reading, for the
- * choice of what to read. Once in a cycle, after all are observed. */
-uint64_t estimator_expect(const struct estimator *e, struct track *t);
+/* The error of Pss that is to be expected without a reading, for the choice of
+ * what to read. Once in a cycle, after all are observed. */
+struct doubt estimator_expect(const struct estimator *e, struct track *t);
 
 bool estimator_has_baseline(const struct track *t);
 
@@ -81,6 +90,10 @@ void estimator_correct(struct estimator *e, struct track *t,
 /* For a process with a baseline, after all corrections of the cycle. */
 void estimator_predict(const struct estimator *e, const struct track *t,
                        struct prediction *ret);
+
+/* Predicts from what was derived, from now on. What was in doubt remains so. */
+void estimator_derive(const struct estimator *e, struct track *t,
+                      const struct derivation *from);
 
 /* Its memory is that of another program now. */
 void estimator_forget(struct track *t);

@@ -10,9 +10,6 @@
 /* More than forks of forks are ever seen at once. */
 #define ANCESTORS_TRIED 64
 
-/* Before any reading has shown it. */
-#define COW_ERROR_AT_FIRST 0.5
-
 void fork_family_leave(struct track *t) {
   struct fork_family *family = t->family;
 
@@ -37,8 +34,9 @@ static int found_family(struct process *parent) {
     return -ENOMEM;
   *family = (struct fork_family){.members = 1,
                                  .cow_breaks = 1,
-                                 .cow_error = COW_ERROR_AT_FIRST,
-                                 .relatives_error = ERROR_RATIO_AT_FIRST};
+                                 .cow_error = ERROR_RATIO_AT_FIRST,
+                                 .relatives_error = ERROR_RATIO_AT_FIRST,
+                                 .newborns = NEWBORN_LESSONS_AT_FIRST};
   sharing_init(&family->sharing, parent->statm.shared_pages);
   enter(parent->track, family);
   parent->track->is_family_decided = true;
@@ -51,6 +49,14 @@ static int join(struct process *p, struct process *parent) {
   enter(p->track, parent->track->family);
   p->track->counted_pages = 0;
   p->track->family->members++;
+  /* If it was read before its parent could be looked at, it shared then, too.
+   */
+  if (p->track->baseline.at_ns)
+    p->track->baseline.relatives =
+        (uint16_t)(p->track->family->members < UINT16_MAX
+                       ? p->track->family->members
+                       : UINT16_MAX);
+  p->track->is_newborn = parent->track->has_newborn = true;
   return 0;
 }
 

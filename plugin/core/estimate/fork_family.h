@@ -8,12 +8,29 @@
 #define SMAPS_FORK_FAMILY_H
 
 #include "estimate/sharing.h"
+#include "estimate/thrift.h"
 
 struct process;
 struct process_table;
 struct track;
 
 #define COW_BROKEN_UNITS 1024.0
+
+/* Learnt from the first readings of those that were estimated as newborns. */
+struct newborn_lessons {
+  double breaks;    /* the part of their faults that made memory their own */
+  double file_cost; /* of a page of files or shmem; below 0 unknown */
+  struct error_ratio anon, files; /* how far off they were */
+};
+
+/* Of a large process a small part is much beside what its child has. */
+#define NEWBORN_ERROR_AT_FIRST                                                 \
+  ((struct error_ratio){.least = 0.002, .usual = 1})
+#define NEWBORN_LESSONS_AT_FIRST                                               \
+  ((struct newborn_lessons){.breaks = 1,                                       \
+                            .file_cost = -1,                                   \
+                            .anon = NEWBORN_ERROR_AT_FIRST,                    \
+                            .files = NEWBORN_ERROR_AT_FIRST})
 
 struct fork_family {
   uint32_t members;
@@ -24,11 +41,13 @@ struct fork_family {
    * counting. */
   uint64_t cow_broken;
   /* The part of the faults that could have broken copy on write and did, as
-   * readings have shown; and the part by which that was wrong lately. */
+   * readings have shown. */
   double cow_breaks;
-  double cow_error;
-  struct sharing sharing;             /* of files and shmem */
+  struct error_ratio cow_error;       /* of that */
   struct error_ratio relatives_error; /* of members that come and go */
+  struct sharing sharing;             /* of files and shmem */
+  struct newborn_lessons newborns;
+  struct thrift thrift;
 };
 
 /*

@@ -7,6 +7,8 @@
 #include "diag.h"
 #include "estimate/address_space.h"
 #include "estimate/aggregate.h"
+#include "estimate/newborn.h"
+#include "estimate/price.h"
 #include "proc/amount.h"
 #include "proc/cheap_files.h"
 #include "read/read_batch.h"
@@ -16,7 +18,7 @@
 #define DENIED_BACK_OFF_NS (UINT64_C(3600) * NS_PER_S)
 
 /* An error that is never worth a reading. */
-#define ERROR_LEAST_BYTES (UINT64_C(4) << 10)
+#define ERROR_LEAST_BYTES 4096.0
 /* The part of a group's PSS that may be wrong before anything is read for it.
  */
 #define GROUP_ERROR_TOLERATED 0.005
@@ -31,8 +33,8 @@
    1U << ROLLUP_SHARED_HUGETLB | 1U << ROLLUP_PRIVATE_HUGETLB |                \
    1U << ROLLUP_SWAP | 1U << ROLLUP_SWAP_PSS | 1U << ROLLUP_LOCKED)
 
-/* Below, a few page tables make no difference. */
-#define TABLES_WORTH_ASKING_PAGES (UINT64_C(64) << 20 >> 12)
+/* The default of vm.max_map_count. */
+#define MAPPINGS_MOST 65530
 
 void measurer_init(struct measurer *m, struct procfs *procfs,
                    struct reader *reader, const struct quarantine *quarantine,
@@ -42,6 +44,8 @@ void measurer_init(struct measurer *m, struct procfs *procfs,
                          .quarantine = quarantine,
                          .diags = diags,
                          .kernel_fields = FIELDS_SINCE_4_14,
+                         .mappings_most = MAPPINGS_MOST,
+                         .guess_off = 1,
                          .estimator = {.page_size = reader->page_size}};
 }
 
@@ -51,6 +55,7 @@ void measurer_watch_kernel(struct measurer *m) {
 
   m->read_ksm = kernel_read_ksm;
   kernel_read_ksm(&m->ksm);
+  m->mappings_most = kernel_mappings_most();
   if (kernel_release(&major, &minor))
     precision_init(&m->estimator.precision, major, minor,
                    cpus > 0 ? (unsigned)cpus : 1);
@@ -109,7 +114,7 @@ static int begin_group(struct group *g) {
       return -ENOMEM;
     sharing_init(&g->track->sharing, 0);
   }
-  g->track->error_bytes = 0;
+  g->track->error = (struct doubt_sum){.common = 0};
   g->track->tolerated_bytes =
       amount_from((double)g->track->last_pss * GROUP_ERROR_TOLERATED);
   return 0;
@@ -147,7 +152,8 @@ static int begin(struct measurer *m, const struct process_table *t,
   watch_ksm(m);
   m->n_candidates = 0;
   m->rollup_reads = m->rollup_ns = m->longest_read_ns = 0;
-  m->denied = m->vanished = m->deferred = 0;
+  m->denied = m->vanished = m->deferred = m->overdue = 0;
+  m->needed = 0;
   return 0;
 }
 
@@ -180,9 +186,17 @@ static void observe(struct measurer *m, struct process *p,
   estimator_observe(&m->estimator, p->track, &p->groups[0]->track->sharing, &o);
 }
 
+static struct thrift *thrift_of(const struct process *p) {
+  return p->track->family ? &p->track->family->thrift : &p->track->thrift;
+}
+
+static bool may_follow(const struct process *p) {
+  return thrift_may_follow(thrift_of(p), fork_family_size(p->track));
+}
+
 /* Whether its minor faults have to be read first. */
 static bool wants_faults(const struct measurer *m, const struct process *p) {
-  return is_measured(p) && estimator_wants_faults(p->track) &&
+  return is_measured(p) && estimator_wants_faults(p->track) && may_follow(p) &&
          !is_quarantined(m, p) && policy_of(p).refresh == REFRESH_ADAPTIVE;
 }
 
@@ -208,73 +222,45 @@ static void observe_all(struct measurer *m, const struct process_table *t) {
     struct process *p = t->processes[i];
     struct read_job job = {.process = p, .kind = READ_STAT};
 
-    if (wants_faults(m, p))
-      read_batch_add(&batch, &job);
-    else
+    if (!wants_faults(m, p)) {
       observe_at_once(m, p);
+      continue;
+    }
+    thrift_spend(thrift_of(p), 1);
+    read_batch_add(&batch, &job);
   }
   read_batch_flush(&batch);
 }
 
 /* --- 2: what may be wrong, and what would be worth a reading --- */
 
-/* A guess from what can be had without looking at the page tables. */
-static struct read_cost guess_cost(const struct measurer *m,
-                                   const struct process *p) {
-  struct read_cost_basis basis = {.resident = p->statm.resident_pages};
-  struct status_sample s;
-
-  if (p->statm.size_pages >= TABLES_WORTH_ASKING_PAGES &&
-      status_read_of(m->procfs, p->pid, &s) == 0) {
-    basis.swapped = s.vm_swap_bytes / m->estimator.page_size;
-    basis.tables = s.vm_pte_bytes / m->estimator.page_size;
-  }
-  return read_cost_guess(&basis);
-}
-
-static uint32_t predict_cost_ns(const struct process *p) {
-  return read_cost_predict(&p->track->cost, p->statm.resident_pages);
-}
-
 uint64_t measurer_read_cost_ns(const struct process *p) {
-  return p->track && p->track->cost.ns ? predict_cost_ns(p) : 0;
+  return p->track && p->track->cost.ns ? price_ns(p) : 0;
 }
 
 /*
- * Whether it is due, and for how long. One with a baseline: beyond MaxAge;
- * early for the first time, lest all that were read at the start come due at
- * once. One without: since it was first wanted.
+ * Whether it is due, and by when it should be read. One with a baseline is due
+ * beyond MaxAge; early for the first time, lest all that were read at the start
+ * come due at once. One without is due from when it was first wanted. Each has
+ * MaxAge from then on.
  */
 static bool is_due(const struct measurer *m, struct track *t, uint32_t pid,
-                   const struct policy *policy, uint64_t *ret_overdue_ns) {
+                   const struct policy *policy, uint64_t *ret_deadline_ns) {
   uint64_t age_ns = m->estimator.now_ns - t->baseline.at_ns;
 
   if (!estimator_has_baseline(t)) {
     if (!t->wanted_ns)
       t->wanted_ns = m->estimator.now_ns;
-    *ret_overdue_ns = m->estimator.now_ns - t->wanted_ns;
+    *ret_deadline_ns = t->wanted_ns + policy->max_age_ns;
     return true;
   }
   if (!t->is_staggered)
     age_ns += policy->max_age_ns / 64 * (pid % 48);
   if (age_ns < policy->max_age_ns)
     return false;
-  *ret_overdue_ns = age_ns - policy->max_age_ns;
+  *ret_deadline_ns = t->baseline.at_ns + 2 * policy->max_age_ns;
   t->is_staggered = true;
   return true;
-}
-
-/* Whether it is cheap enough, or it is time to see whether it has become so. */
-static bool is_affordable(struct measurer *m, struct process *p,
-                          const struct policy *policy) {
-  struct read_cost *cost = &p->track->cost, guess;
-
-  if (cost->ns && predict_cost_ns(p) <= policy->max_lock_hold_ns)
-    return true;
-  if (!read_cost_may_try(cost, m->estimator.now_ns))
-    return false;
-  guess = guess_cost(m, p);
-  return read_cost_apply_guess(cost, &guess, policy, m->estimator.now_ns);
 }
 
 static void defer(struct measurer *m, struct process *p, enum deferral why) {
@@ -286,7 +272,7 @@ static void defer(struct measurer *m, struct process *p, enum deferral why) {
  * every member is to be read. */
 static bool is_too_large(struct measurer *m, struct process *p,
                          const struct policy *policy) {
-  if (is_affordable(m, p, policy))
+  if (price_is_affordable(m, p, policy))
     return false;
   defer(m, p, DEFERRED_MAX_LOCK_HOLD);
   diag_note(m->diags, DIAG_TOO_LARGE, p, 0, "smaps_rollup");
@@ -294,25 +280,25 @@ static bool is_too_large(struct measurer *m, struct process *p,
 }
 
 static void add_candidate(struct measurer *m, struct process *p,
-                          const struct policy *policy, uint64_t error) {
+                          const struct policy *policy, struct doubt error) {
   struct candidate c = {.process = p,
                         .groups = p->groups,
                         .n_groups = p->n_groups,
-                        .error_bytes = error,
+                        .error = error,
                         .is_must = policy->refresh == REFRESH_ALWAYS};
 
-  c.is_due = is_due(m, p->track, p->pid, policy, &c.overdue_ns) && !c.is_must;
-  if (!c.is_must && !c.is_due && error < ERROR_LEAST_BYTES)
+  c.is_due = is_due(m, p->track, p->pid, policy, &c.deadline_ns) && !c.is_must;
+  if (!c.is_must && !c.is_due && doubt_bytes(error) < ERROR_LEAST_BYTES)
     return;
   if (is_too_large(m, p, policy))
     return;
-  c.cost_ns = predict_cost_ns(p);
+  c.cost_ns = price_for_budget_ns(m, p);
   m->candidates[m->n_candidates++] = c;
 }
 
 /* Returns the error that is to be expected. */
-static uint64_t begin_choice(struct measurer *m, struct process *p,
-                             const struct policy *policy) {
+static struct doubt begin_choice(struct measurer *m, struct process *p,
+                                 const struct policy *policy) {
   struct track *track = p->track;
 
   track->is_asked = policy->refresh != REFRESH_NEVER;
@@ -323,16 +309,28 @@ static uint64_t begin_choice(struct measurer *m, struct process *p,
   return estimator_expect(&m->estimator, track);
 }
 
+/* The part of a CPU that it takes to read it once in MaxAge. */
+static double needed_for(const struct process *p, const struct policy *policy) {
+  uint32_t cost_ns = price_ns(p);
+
+  return policy->refresh == REFRESH_ADAPTIVE &&
+                 cost_ns <= policy->max_lock_hold_ns
+             ? (double)cost_ns / (double)policy->max_age_ns
+             : 0;
+}
+
 static void weigh(struct measurer *m, struct process *p) {
   struct policy policy = policy_of(p);
-  uint64_t error = begin_choice(m, p, &policy);
+  struct doubt error = begin_choice(m, p, &policy);
 
   if (!p->track->is_asked || p->track->is_unreadable)
     return;
   for (size_t i = 0; i < p->n_groups; i++)
-    p->groups[i]->track->error_bytes += error;
-  if (!is_quarantined(m, p))
-    add_candidate(m, p, &policy, error);
+    doubt_add(&p->groups[i]->track->error, error);
+  if (is_quarantined(m, p))
+    return;
+  add_candidate(m, p, &policy, error);
+  m->needed += needed_for(p, &policy);
 }
 
 static void weigh_all(struct measurer *m, const struct process_table *t) {
@@ -349,8 +347,10 @@ static void weigh_all(struct measurer *m, const struct process_table *t) {
 /* --- 3: choosing --- */
 
 static size_t choose(struct measurer *m) {
-  struct schedule s = schedule_choose(m->candidates, m->n_candidates,
-                                      m->read_budget_ns, &m->owed_ns);
+  struct read_time time = read_budget_begin(&m->budget, m->estimator.now_ns,
+                                            m->interval_ns, m->needed);
+  struct schedule s =
+      schedule_choose(m->candidates, m->n_candidates, &time, &m->credit_ns);
 
   for (size_t i = 0; i < s.deferred; i++)
     defer(m, m->candidates[s.chosen + i].process, DEFERRED_BUDGET);
@@ -392,6 +392,8 @@ static void correct(struct measurer *m, struct process *p,
       .faults_before = read->faults_before,
       .faults_after = read->faults_after};
 
+  if (!p->track->cost.is_learnt)
+    price_learn_guess(m, p, job->work_ns);
   m->rollup_reads++;
   note_fields(m, read->rollup.known);
   read_cost_learn(&p->track->cost, job->work_ns, p->statm.resident_pages,
@@ -402,18 +404,16 @@ static void correct(struct measurer *m, struct process *p,
   p->track->is_read = true;
 }
 
-static void finish_job(void *ctx, struct read_job *job) {
-  struct measurer *m = ctx;
-  struct process *p = job->process;
+static void refuse(struct measurer *m, struct process *p) {
+  struct policy policy = policy_of(p);
 
-  if (quarantine_check(m->quarantine, job)) {
-    if (job->result == READ_SKIPPED)
-      defer(m, p, DEFERRED_BUDGET);
-    return;
-  }
-  m->rollup_ns += job->took_ns;
-  if (job->took_ns > m->longest_read_ns)
-    m->longest_read_ns = job->took_ns;
+  read_cost_refuse(&p->track->cost, &policy, m->estimator.now_ns);
+  defer(m, p, DEFERRED_MAX_LOCK_HOLD);
+  diag_note(m->diags, DIAG_TOO_LARGE, p, 0, "smaps_rollup");
+}
+
+static void take_result(struct measurer *m, struct process *p,
+                        const struct read_job *job) {
   p->track->wanted_ns = 0;
   if (job->result == 0) {
     correct(m, p, job);
@@ -428,26 +428,79 @@ static void finish_job(void *ctx, struct read_job *job) {
   }
 }
 
-static struct read_job job_of(struct process *p) {
-  bool is_adaptive = policy_of(p).refresh == REFRESH_ADAPTIVE;
+static void finish_job(void *ctx, struct read_job *job) {
+  struct measurer *m = ctx;
+  struct process *p = job->process;
+
+  if (quarantine_check(m->quarantine, job)) {
+    if (job->result == READ_SKIPPED)
+      defer(m, p, DEFERRED_BUDGET);
+    return;
+  }
+  if (job->result == READ_TOO_LONG) {
+    read_budget_charge(&m->budget, job->count_ns);
+    refuse(m, p);
+    return;
+  }
+  m->rollup_ns += job->took_ns;
+  if (job->took_ns > m->longest_read_ns)
+    m->longest_read_ns = job->took_ns;
+  take_result(m, p, job);
+  if (policy_of(p).refresh == REFRESH_ADAPTIVE) /* "always" is free */
+    price_charge(m, p, job);
+}
+
+static struct read_job job_of(const struct measurer *m,
+                              const struct process *p) {
+  struct policy policy = policy_of(p);
+  bool is_followed = policy.refresh == REFRESH_ADAPTIVE && may_follow(p);
 
   return (struct read_job){
-      .process = p,
+      .process = (struct process *)(uintptr_t)p,
       .kind = READ_ROLLUP,
-      .is_baseline = is_adaptive,
-      .wants_faults = is_adaptive && estimator_wants_faults_around(p->track)};
+      .is_baseline = is_followed,
+      .wants_faults = is_followed && estimator_wants_faults_around(p->track),
+      .mappings_most = read_cost_mappings_most(
+          &p->track->cost, &policy,
+          p->statm.size_pages < m->mappings_most ? p->statm.size_pages
+                                                 : m->mappings_most)};
 }
+
+/* Readings can turn out to be dearer than predicted, the first ones above all:
+ * so many are made before the budget is looked at again. */
+#define READINGS_AT_ONCE 16
 
 static void read_chosen(struct measurer *m, size_t n) {
   struct read_batch batch;
 
   read_batch_init(&batch, m->reader, finish_job, m);
   for (size_t i = 0; i < n; i++) {
-    struct read_job job = job_of(m->candidates[i].process);
+    struct process *p = m->candidates[i].process;
+    struct read_job job = job_of(m, p);
 
+    if (i % READINGS_AT_ONCE == READINGS_AT_ONCE - 1)
+      read_batch_flush(&batch);
+    if (!m->candidates[i].is_must && read_budget_is_spent(&m->budget)) {
+      defer(m, p, DEFERRED_BUDGET);
+      continue;
+    }
+    /* statm, and stat before and after. */
+    thrift_spend(thrift_of(p), job.wants_faults ? 3 : job.is_baseline);
     read_batch_add(&batch, &job);
   }
   read_batch_flush(&batch);
+}
+
+/* Counts those that the budget, or readers that hang, have left for too long.
+ */
+static void count_overdue(struct measurer *m) {
+  for (size_t i = 0; i < m->n_candidates; i++) {
+    const struct candidate *c = &m->candidates[i];
+    const struct process *p = c->process;
+
+    m->overdue += c->is_due && p->track->deferral == DEFERRED_BUDGET &&
+                  c->deadline_ns < m->estimator.now_ns;
+  }
 }
 
 static bool has_member_parent(const struct process_table *t,
@@ -466,7 +519,7 @@ static void adopt_memory(struct measurer *m, struct process *p) {
   begin_choice(m, p, &policy);
   if (is_quarantined(m, p) || is_too_large(m, p, &policy))
     return;
-  job = job_of(p);
+  job = job_of(m, p);
   reader_run(m->reader, &job, 1);
   finish_job(m, &job);
 }
@@ -483,6 +536,17 @@ static void read_orphans(struct measurer *m, const struct process_table *t) {
   }
 }
 
+/* --- 5: what was saved --- */
+
+static void save_all(const struct process_table *t) {
+  for (size_t i = 0; i < t->n; i++) {
+    const struct process *p = t->processes[i];
+
+    if (is_measured(p))
+      thrift_save(thrift_of(p), price_ns(p), p->track->is_read);
+  }
+}
+
 int measurer_run(struct measurer *m, const struct process_table *t,
                  const struct group_table *groups,
                  const struct meminfo_sample *meminfo, uint64_t now_ns) {
@@ -492,15 +556,19 @@ int measurer_run(struct measurer *m, const struct process_table *t,
     return r;
   address_space_find_shared(t, m->reader, m->quarantine, now_ns);
   observe_all(m, t);
+  newborn_estimate_all(&m->estimator, t);
   weigh_all(m, t);
   read_chosen(m, choose(m));
+  count_overdue(m);
   read_orphans(m, t);
+  save_all(t);
   aggregate_all(m, t, groups);
   return 0;
 }
 
 bool measurer_is_too_large(const struct measurer *m, const struct process *p) {
-  struct read_cost cost = p->track->cost.ns ? p->track->cost : guess_cost(m, p);
+  struct read_cost cost =
+      p->track->cost.ns ? p->track->cost : price_guess(m, p);
 
   return read_cost_predict(&cost, p->statm.resident_pages) >
          policy_of(p).max_lock_hold_ns;

@@ -16,17 +16,21 @@ struct measurer {
   struct procfs *procfs;
   struct reader *reader;
   const struct quarantine *quarantine;
-  struct diag *diags; /* by kind */
-  uint64_t read_budget_ns;
+  struct diag *diags;                /* by kind */
   void (*read_ksm)(struct ksm *ret); /* NULL for a captured tree */
   struct ksm ksm;                    /* as it was in the last cycle */
   /* The rollup's fields that this kernel has, a bit each; a guess until one was
    * read. */
   uint32_t kernel_fields;
   bool has_fields;
+  uint64_t mappings_most; /* that a process may have on this kernel */
+  /* Prices before the first reading, as they were, by what was guessed. */
+  double guess_off;
 
   struct estimator estimator;
-  uint64_t owed_ns; /* of cycles before, see schedule.h */
+  struct read_budget budget;
+  uint64_t interval_ns;
+  int64_t credit_ns; /* of cycles before, see schedule.h */
 
   /* Of this cycle. */
   struct candidate *candidates;
@@ -37,6 +41,8 @@ struct measurer {
   uint64_t denied;   /* processes whose rollup the kernel refuses */
   uint64_t vanished; /* processes that ended before it was read */
   uint64_t deferred; /* wanted, and not read: no time, no reader free */
+  uint64_t overdue;  /* of these, those whose deadline has passed */
+  double needed;     /* the share of a CPU to read each once in its MaxAge */
 };
 
 void measurer_init(struct measurer *m, struct procfs *procfs,

@@ -5,6 +5,10 @@
 #define PAGE_NS 12
 #define SWAPPED_PAGE_NS 20
 #define TABLE_NS 470
+#define MAPPING_NS 330
+/* Each has a page at least, and a process of this size no more of them than are
+ * walked in 5 ms. */
+#define SIZE_LEAST_PAGES (UINT64_C(64) << 20 >> 12)
 
 /* To walk a page table that has become empty takes TABLE_NS still, which is
  * about so small a part of what a full one takes. */
@@ -77,6 +81,25 @@ static void count_test(struct read_cost *c, uint64_t took_ns, bool was_test,
     c->failed_tests = 0;
   else if (was_test && c->failed_tests < UINT8_MAX)
     c->failed_tests++;
+}
+
+uint32_t read_cost_mappings_most(const struct read_cost *c,
+                                 const struct policy *p, uint64_t size_pages) {
+  uint64_t left_ns = p->max_lock_hold_ns - least(c->ns, p->max_lock_hold_ns);
+  uint64_t n = most(left_ns / MAPPING_NS, 1);
+
+  if (c->is_learnt || size_pages < SIZE_LEAST_PAGES || n >= size_pages)
+    return 0;
+  return narrow(n);
+}
+
+void read_cost_refuse(struct read_cost *c, const struct policy *p,
+                      uint64_t now_ns) {
+  c->ns = narrow(most(p->max_lock_hold_ns + 1, c->ns));
+  c->pages = 0; /* whatever is resident */
+  if (c->failed_tests < UINT8_MAX)
+    c->failed_tests++;
+  c->next_try_s = seconds_from(now_ns + test_after_ns(c, p));
 }
 
 void read_cost_learn(struct read_cost *c, uint64_t took_ns,

@@ -5,7 +5,7 @@
  * The amount of memory does not tell: where it is scattered, 10 MB can take as
  * long as 100 (a page table is walked whole, however few of its entries are
  * used), and with huge pages 4 GB take no longer than 50 MB. So the last walk
- * counts; it includes the mappings, of which nothing cheap would tell us.
+ * counts; it includes the mappings. Before the first, these are counted.
  *
  * A walk is slow also on a busy processor, and then the price is wrong. A price
  * that keeps a process from being read is therefore tested: after a minute (or
@@ -59,6 +59,15 @@ bool read_cost_may_try(const struct read_cost *c, uint64_t now_ns);
  */
 bool read_cost_apply_guess(struct read_cost *c, const struct read_cost *guess,
                            const struct policy *p, uint64_t now_ns);
+
+/* The number of mappings with which a reading takes MaxLockHold: nothing cheap
+ * tells how many there are before the first. 0 where no number matters. */
+uint32_t read_cost_mappings_most(const struct read_cost *c,
+                                 const struct policy *p, uint64_t size_pages);
+
+/* There are more of them. */
+void read_cost_refuse(struct read_cost *c, const struct policy *p,
+                      uint64_t now_ns);
 
 /*
  * Takes a walk. A walk that another process interrupted on our CPU says nothing

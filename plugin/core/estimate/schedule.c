@@ -30,24 +30,22 @@ static bool is_due(const struct candidate *c) { return c->is_due; }
 /* True of candidates that need not be read but should. */
 static bool is_wanted(const struct candidate *c) {
   for (size_t i = 0; i < c->n_groups; i++)
-    if (c->groups[i]->track->error_bytes > c->groups[i]->track->tolerated_bytes)
+    if (doubt_of_sum(&c->groups[i]->track->error) >
+        c->groups[i]->track->tolerated_bytes)
       return true;
   return c->is_due;
 }
 
 static void choose(struct candidate *c) {
-  for (size_t i = 0; i < c->n_groups; i++) {
-    uint64_t *error = &c->groups[i]->track->error_bytes;
-
-    *error = *error > c->error_bytes ? *error - c->error_bytes : 0;
-  }
+  for (size_t i = 0; i < c->n_groups; i++)
+    doubt_remove(&c->groups[i]->track->error, c->error);
 }
 
 /* --- orders --- */
 
 /* Without an error the cheapest is worth most. */
 static double worth_of(const struct candidate *c) {
-  return ((double)c->error_bytes + 1) / (double)(c->cost_ns ? c->cost_ns : 1);
+  return (doubt_bytes(c->error) + 1) / (double)(c->cost_ns ? c->cost_ns : 1);
 }
 
 static int compare_worth(const void *left, const void *right) {
@@ -56,11 +54,11 @@ static int compare_worth(const void *left, const void *right) {
   return (a->worth < b->worth) - (a->worth > b->worth);
 }
 
-static int compare_overdue(const void *left, const void *right) {
+static int compare_deadline(const void *left, const void *right) {
   const struct candidate *a = left, *b = right;
 
-  if (a->overdue_ns != b->overdue_ns)
-    return a->overdue_ns < b->overdue_ns ? 1 : -1;
+  if (a->deadline_ns != b->deadline_ns)
+    return a->deadline_ns > b->deadline_ns ? 1 : -1;
   return compare_worth(a, b);
 }
 
@@ -80,34 +78,54 @@ static size_t choose_musts(struct candidate *c, size_t n) {
   return musts;
 }
 
-/* The last one may be larger than what is left of their time. */
-static size_t choose_overdue(struct candidate *c, size_t n, uint64_t time_ns,
-                             uint64_t *ret_spent_ns) {
-  size_t due = gather(c, n, is_due), chosen = 0;
-  uint64_t spent_ns = 0;
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-  sort(c, due, compare_overdue);
-  while (chosen < due && spent_ns < time_ns) {
+struct spending {
+  uint64_t spent_ns;
+  uint64_t limit_ns; /* one reading may pass it */
+};
+
+/* The last one may be larger than what is left of their time. It does not take
+ * that from the others as long as something is saved. */
+static size_t choose_due(struct candidate *c, size_t n,
+                         const struct read_time *time, int64_t *credit_ns,
+                         struct spending *ret) {
+  size_t due = gather(c, n, is_due), chosen = 0;
+  uint64_t spent_ns = 0, part_ns;
+
+  sort(c, due, compare_deadline);
+  *credit_ns += (int64_t)((double)time->earned_ns * time->age_part);
+  if (*credit_ns > (int64_t)time->capacity_ns)
+    *credit_ns = (int64_t)time->capacity_ns;
+  part_ns = *credit_ns > 0 ? least((uint64_t)*credit_ns, time->spend_ns) : 0;
+  while (chosen < due && spent_ns < part_ns) {
     spent_ns += c[chosen].cost_ns;
     choose(&c[chosen++]);
   }
-  *ret_spent_ns = spent_ns;
+  *credit_ns -= (int64_t)spent_ns;
+  /* Where none waits, none has been kept waiting. */
+  if (chosen == due && *credit_ns > 0)
+    *credit_ns = 0;
+  *ret = (struct spending){.spent_ns = spent_ns, .limit_ns = time->spend_ns};
+  if (spent_ns > part_ns)
+    ret->limit_ns =
+        least(time->spend_ns + (spent_ns - part_ns), time->reach_ns);
   return chosen;
 }
 
-/* One that does not fit lets others go ahead: once it is overdue it comes
- * first. It can have a whole budget and more, but then nothing else. */
-static size_t choose_worthy(struct candidate *c, size_t n, uint64_t budget_ns,
-                            uint64_t spent_ns) {
+/* One that does not fit lets others go ahead, unless it is worth most: nothing
+ * else is worth the wait until it fits. */
+static size_t choose_worthy(struct candidate *c, size_t n, uint64_t reach_ns,
+                            struct spending *s) {
   /* The error only goes down: what is not wanted now will not be. */
   size_t wanted = gather(c, n, is_wanted), chosen = 0;
 
   sort(c, wanted, compare_worth);
-  for (size_t i = 0; i < wanted && spent_ns < budget_ns; i++) {
+  for (size_t i = 0; i < wanted && s->spent_ns < s->limit_ns; i++) {
     if (!is_wanted(&c[i]) ||
-        (spent_ns > 0 && spent_ns + c[i].cost_ns > budget_ns))
+        (chosen > 0 && s->spent_ns + c[i].cost_ns > reach_ns))
       continue;
-    spent_ns += c[i].cost_ns;
+    s->spent_ns += c[i].cost_ns;
     choose(&c[i]);
     swap(&c[chosen++], &c[i]);
   }
@@ -115,21 +133,17 @@ static size_t choose_worthy(struct candidate *c, size_t n, uint64_t budget_ns,
 }
 
 struct schedule schedule_choose(struct candidate *c, size_t n,
-                                uint64_t budget_ns, uint64_t *owed_ns) {
+                                const struct read_time *time,
+                                int64_t *credit_ns) {
   struct schedule s = {.chosen = choose_musts(c, n)};
-  uint64_t half_ns = budget_ns - budget_ns / 2, spent_ns = 0;
+  struct spending spending;
 
   for (size_t i = s.chosen; i < n; i++)
     c[i].worth = worth_of(&c[i]);
-  if (half_ns > *owed_ns)
-    s.chosen += choose_overdue(c + s.chosen, n - s.chosen, half_ns - *owed_ns,
-                               &spent_ns);
-  /* What the last of them took beyond their half is owed, and not taken from
-   * the others now. */
-  *owed_ns += spent_ns;
-  *owed_ns -= *owed_ns < half_ns ? *owed_ns : half_ns;
-  s.chosen += choose_worthy(c + s.chosen, n - s.chosen, budget_ns,
-                            spent_ns < half_ns ? spent_ns : half_ns);
+  s.chosen +=
+      choose_due(c + s.chosen, n - s.chosen, time, credit_ns, &spending);
+  s.chosen +=
+      choose_worthy(c + s.chosen, n - s.chosen, time->reach_ns, &spending);
   s.deferred = gather(c + s.chosen, n - s.chosen, is_wanted);
   return s;
 }

@@ -1,15 +1,17 @@
 /*
- * Chooses the readings of an interval when there is no time for all. Half of
- * the time goes to the processes that have waited longest, so that none waits
- * for ever; the rest to those whose reading removes most error for the time it
- * takes.
+ * Chooses the readings of a cycle when there is no time for all. Half of the
+ * time or more is for the processes that are due, the earliest deadline first,
+ * so that none waits for ever; the rest is for those whose reading removes most
+ * error for the time it takes.
  */
 #ifndef SMAPS_SCHEDULE_H
 #define SMAPS_SCHEDULE_H
 
+#include "report/doubt.h"
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
+
+#include "estimate/read_budget.h"
 
 struct group; /* track.h has its error, and the error that it tolerates */
 
@@ -17,12 +19,12 @@ struct candidate {
   void *process;
   struct group *const *groups; /* one at least; each of them counts */
   size_t n_groups;
-  uint64_t error_bytes;
-  uint64_t overdue_ns; /* how long it has been due */
-  double worth;        /* filled in by schedule_choose() */
-  uint32_t cost_ns;    /* predicted */
-  bool is_due;         /* never read, or its reading is older than MaxAge */
-  bool is_must;        /* Refresh "always": whatever the budget */
+  struct doubt error;
+  uint64_t deadline_ns; /* of one that is due: when it should be read by */
+  double worth;         /* filled in by schedule_choose() */
+  uint32_t cost_ns;     /* predicted */
+  bool is_due;          /* never read, or its reading is older than MaxAge */
+  bool is_must;         /* Refresh "always": whatever the budget */
 };
 
 struct schedule {
@@ -32,18 +34,24 @@ struct schedule {
 
 /*
  * Orders the candidates. First come those that must be read, which are not
- * charged to the budget. Then come those that are due, the longest overdue
- * first, until half of the budget is spent. Then come, as far as they fit in
- * the rest, those that are due and those of which a group has more error than
- * it tolerates, the most error for the time first.
+ * charged to the budget. Then come those that are due, the earliest deadline
+ * first, until their part of the time is spent. Then come those that are due
+ * and those of which a group has more error than it tolerates, the most error
+ * for the time first, as far as they fit into the rest.
  *
- * An overdue candidate is read however long it takes. The time beyond the half
- * is owed by the intervals to come: *owed_ns, which the caller keeps (0 before
- * the first) and which never exceeds the cost of one reading. So a candidate
- * that is due waits no longer than all that are due with it take in halves of
- * the budget, and in each interval the other half is left for error.
+ * One reading can take more than the rest, and even more than the whole: one
+ * that is due when it has the earliest deadline, and any when it removes most
+ * error for the time. The budget pays for it later.
+ *
+ * *credit_ns is the time that those that are due have not had yet; the caller
+ * keeps it (0 before the first cycle). It is below 0 when one of them took more
+ * than their part, and above 0 when a reading for error did. So over time their
+ * part is exact, and each is read by its deadline (or as much later as the
+ * longest reading takes of the budget) if age_part is at least what all of them
+ * need, cost by MaxAge.
  */
 struct schedule schedule_choose(struct candidate *c, size_t n,
-                                uint64_t budget_ns, uint64_t *owed_ns);
+                                const struct read_time *time,
+                                int64_t *credit_ns);
 
 #endif

@@ -29,7 +29,11 @@ struct sharing {
    * members more. */
   bool is_shmem;
   double shmem_lead;
-  struct error_ratio error;
+  struct error_ratio error;        /* of each member */
+  struct error_ratio common_error; /* of several together, with their signs */
+  struct error_ratio uss_error;    /* by that of Pss */
+  double off, bound;               /* of the readings of a cycle */
+  unsigned readings;
   struct drift drift;
 };
 
@@ -56,6 +60,14 @@ void sharing_correct(struct sharing *s, double pages);
 
 /* Adds the changes of this cycle to those of a member, once in a cycle. */
 void sharing_advance(const struct sharing *s, struct sharing_since *since);
+
+/* Learns from a reading: the estimate of a member was off by `off`, and could
+ * have been by `bound`. Readings of one cycle tell how much of their errors the
+ * members have in common; a single one says that it may be all. */
+void sharing_learn_error(struct sharing *s, uint64_t cycle_ns, double off,
+                         double bound);
+/* Concludes the cycles before this one. */
+void sharing_conclude_errors(struct sharing *s, uint64_t cycle_ns);
 
 /* Learns from a reading whether files or shmem cost more. */
 void sharing_learn_kind(struct sharing *s, uint64_t file_bytes,

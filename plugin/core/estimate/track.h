@@ -10,6 +10,8 @@
 #include "estimate/deferral.h"
 #include "estimate/fork_family.h"
 #include "estimate/read_cost.h"
+#include "estimate/thrift.h"
+#include "report/doubt.h"
 
 /* Fields are ordered to save padding: there can be tens of thousands. */
 struct track {
@@ -27,7 +29,14 @@ struct track {
   float broken_bytes;         /* by its faults since the baseline */
   float told_bytes;           /* that it left to its relatives since then */
   float unsure_bytes;         /* by faults while the baseline was read */
-  float expected_error;       /* of its Pss in this cycle, in bytes */
+  float expected_common, expected_independent; /* error of Pss in this cycle */
+  /* How far off a derived baseline can be (newborn.h); 0 where it was read. */
+  float derived_anon, derived_files;
+  float lent_kb;              /* to newborns of this cycle, all together */
+  uint16_t newborns;          /* their number */
+  bool is_newborn : 1;        /* forked since the last cycle */
+  bool has_newborn : 1;       /* is the parent of such */
+  bool is_heir : 1;           /* its baseline was derived from its parent's */
   bool is_family_decided : 1; /* for the program that it runs */
   bool has_faults : 1;        /* those of the baseline are known */
   bool was_swap_used : 1;     /* on the host, at the baseline */
@@ -38,6 +47,7 @@ struct track {
   bool is_asked : 1, is_read : 1, is_unreadable : 1;
   enum deferral deferral : 8;
   struct read_cost cost;
+  struct thrift thrift;    /* without a family */
   uint32_t program;        /* what it ran when the rest was learnt */
   uint32_t denied_until_s; /* no use to try its rollup before */
   uint64_t wanted_ns;      /* since when a first rollup is wanted, or 0 */
@@ -46,9 +56,10 @@ struct track {
 struct group_track {
   struct sharing sharing; /* of members without a family */
   uint64_t last_pss;      /* in the cycle before */
-  /* The sum of the errors to be expected, which goes down as members are chosen
-   * to be read; nothing need be read below the other. */
-  uint64_t error_bytes, tolerated_bytes;
+  /* The sum of the errors to be expected goes down as members are chosen to be
+   * read; nothing need be read below the other. */
+  struct doubt_sum error;
+  uint64_t tolerated_bytes;
 };
 
 /* Makes the track of a process if need be, and clears it after an exec: nothing

@@ -11,9 +11,6 @@ struct group {
   /* Named in the configuration: exists, and reports zeros, without members.
    * Other groups are made by a template and removed with their last member. */
   bool is_fixed;
-  /* Membership depends on the executable, which the kernel can refuse to
-   * name. */
-  bool needs_executable;
   const struct report *report; /* of the rule that made it */
   const struct policy *policy; /* of the same rule; set by the matcher */
   size_t rule;                 /* index of that rule; set by the matcher */

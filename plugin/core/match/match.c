@@ -27,8 +27,11 @@ int matcher_init(struct matcher *m, const struct settings *settings,
       .has_children_rules = settings_has_children_rules(settings),
       .locale = newlocale(LC_ALL_MASK, "C", (locale_t)0),
       .made_groups = reallocarray(NULL, n, sizeof(struct group *)),
-      .made_claims = reallocarray(NULL, n, sizeof(struct claim))};
-  if (!m->locale || !m->made_groups || !m->made_claims)
+      .made_claims = reallocarray(NULL, n, sizeof(struct claim)),
+      .made_perhaps = reallocarray(NULL, n, sizeof(struct group *)),
+      .fixed = calloc(n, sizeof(struct group *))};
+  if (!m->locale || !m->made_groups || !m->made_claims || !m->made_perhaps ||
+      !m->fixed)
     rc = -ENOMEM;
   if (rc == 0)
     rc = membership_add_fixed_groups(m);
@@ -42,6 +45,8 @@ void matcher_done(struct matcher *m) {
     freelocale(m->locale);
   free(m->made_groups);
   free(m->made_claims);
+  free(m->made_perhaps);
+  free(m->fixed);
   free(m->chain);
   free(m->waiting);
   *m = (struct matcher){0};

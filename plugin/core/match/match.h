@@ -19,6 +19,7 @@ struct matcher {
   bool has_children_rules;
   bool explains;              /* snapshots need explanations */
   unsigned wanted_attributes; /* bit per attribute that rules use */
+  struct group **fixed;       /* by rule; NULL for a template, and Ignore */
   locale_t locale; /* "C": names are bytes, in any locale of the daemon */
   bool is_out_of_memory;
 
@@ -27,8 +28,10 @@ struct matcher {
   struct attributes attributes;
   struct group **made_groups;
   struct claim *made_claims;
-  size_t n_groups, n_claims;
-  uint16_t rule; /* the rule that takes it, or NO_RULE */
+  struct group **made_perhaps;
+  size_t n_groups, n_claims, n_perhaps;
+  unsigned unknown; /* bit per attribute that rules use and it refuses */
+  uint16_t rule;    /* the rule that takes it, or NO_RULE */
   bool is_inherited;
   uint16_t also[EXPLAIN_MAX];
   uint8_t n_also;

@@ -23,8 +23,6 @@ static int get_or_add_group(struct matcher *m, const struct group_name *name,
   if (rc == 0 && !(*ret)->policy) {
     (*ret)->policy = &rule->policy;
     (*ret)->rule = rule_index(m, rule);
-    (*ret)->needs_executable =
-        (rule_attributes(rule) >> ATTRIBUTE_EXECUTABLE) & 1;
   }
   return rc;
 }
@@ -33,11 +31,15 @@ static int add_fixed_group(struct matcher *m, const struct rule *rule) {
   static const struct attributes nobody;
   struct group *group;
   struct group_name name;
+  int rc;
 
   if (rule->is_ignore || rule->name.n == 0 || !template_is_fixed(&rule->name) ||
       !template_expand(&rule->name, &nobody, NULL, &name))
     return 0;
-  return get_or_add_group(m, &name, true, rule, &group);
+  rc = get_or_add_group(m, &name, true, rule, &group);
+  if (rc == 0)
+    m->fixed[rule_index(m, rule)] = group;
+  return rc;
 }
 
 int membership_add_fixed_groups(struct matcher *m) {
@@ -66,6 +68,7 @@ void membership_release(struct matcher *m, struct process *p) {
   release_claims(m, p->claims, p->n_claims);
   p->n_groups = 0;
   p->n_claims = 0;
+  p->n_perhaps = 0;
 }
 
 /* Two rules can yield the same name: it counts once. */
@@ -152,6 +155,44 @@ static void explain_others(struct matcher *m, const struct process *p,
       add_also(m, i);
 }
 
+/* --- what cannot be ruled out ----------------------------------------------
+ */
+
+static bool has_group(struct group *const *groups, size_t n,
+                      const struct group *g) {
+  for (size_t i = 0; i < n; i++)
+    if (groups[i] == g)
+      return true;
+  return false;
+}
+
+/* A process that was in the group is the program, whatever it is called now,
+ * for as long as nothing else speaks against that. */
+static void add_perhaps(struct matcher *m, const struct process *p, size_t i) {
+  struct group *group = m->fixed[i];
+  struct glimpse glimpse;
+
+  if (!m->unknown || !group)
+    return;
+  glimpse = (struct glimpse){.id = m->attributes,
+                             .pid = p->pid,
+                             .unknown = m->unknown,
+                             .may_be_renamed =
+                                 has_group(p->groups, p->n_groups, group) ||
+                                 has_group(p->perhaps, p->n_perhaps, group)};
+  if (rule_could_match(&m->settings->rules[i], &glimpse))
+    m->made_perhaps[m->n_perhaps++] = group;
+}
+
+static unsigned find_unknown(const struct matcher *m) {
+  unsigned unknown = m->wanted_attributes & REFUSABLE_ATTRIBUTES;
+
+  for (int a = 0; a < ATTRIBUTES; a++)
+    if (m->attributes.value[a])
+      unknown &= ~(1U << a);
+  return unknown;
+}
+
 /* --- applying the rules --------------------------------------------------- */
 
 enum verdict { PASSED, TAKEN, REFUSED };
@@ -195,6 +236,8 @@ static enum verdict apply_rule(struct matcher *m, struct process *p, size_t i,
     group = claim->group;
     verdict = TAKEN;
   }
+  if (verdict == PASSED)
+    add_perhaps(m, p, i);
   if (verdict == TAKEN && !rule->is_view) {
     m->rule = (uint16_t)i;
     m->is_inherited = by_name == PASSED;
@@ -232,7 +275,8 @@ static void apply_rules(struct matcher *m, struct process *p,
   size_t n = 0;
 
   m->attributes = attributes_get(&p->attributes);
-  m->n_groups = m->n_claims = 0;
+  m->unknown = find_unknown(m);
+  m->n_groups = m->n_claims = m->n_perhaps = 0;
   m->rule = NO_RULE;
   m->is_inherited = false;
   m->n_also = 0;
@@ -299,13 +343,16 @@ static int store_explanation(const struct matcher *m, struct process *p) {
 }
 
 static int make_room(const struct matcher *m, struct process *p) {
-  void *groups = p->groups, *claims = p->claims;
+  void *groups = p->groups, *claims = p->claims, *perhaps = p->perhaps;
   int rc = resize(&groups, p->n_groups, m->n_groups, sizeof(*p->groups));
 
   p->groups = groups;
   if (rc == 0)
     rc = resize(&claims, p->n_claims, m->n_claims, sizeof(*p->claims));
   p->claims = claims;
+  if (rc == 0)
+    rc = resize(&perhaps, p->n_perhaps, m->n_perhaps, sizeof(*p->perhaps));
+  p->perhaps = perhaps;
   return rc < 0 ? rc : store_explanation(m, p);
 }
 
@@ -325,6 +372,9 @@ static int adopt_made(struct matcher *m, struct process *p) {
     memcpy(p->groups, m->made_groups, m->n_groups * sizeof(*p->groups));
   if (m->n_claims)
     memcpy(p->claims, m->made_claims, m->n_claims * sizeof(*p->claims));
+  if (m->n_perhaps)
+    memcpy(p->perhaps, m->made_perhaps, m->n_perhaps * sizeof(*p->perhaps));
+  p->n_perhaps = (uint16_t)m->n_perhaps;
   p->n_groups = (uint16_t)m->n_groups;
   p->n_claims = (uint16_t)m->n_claims;
   return 0;

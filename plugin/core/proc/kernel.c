@@ -35,6 +35,12 @@ static uint64_t read_number(const char *path) {
   return parse_u64(&s, &number) ? number : 0;
 }
 
+uint64_t kernel_mappings_most(void) {
+  uint64_t most = read_number("/proc/sys/vm/max_map_count");
+
+  return most ? most : UINT64_MAX;
+}
+
 void kernel_read_ksm(struct ksm *ret) {
   *ret = (struct ksm){.run = read_number("/sys/kernel/mm/ksm/run"),
                       .pages_sharing =

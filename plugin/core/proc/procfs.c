@@ -516,6 +516,11 @@ int procfs_read_pieces(struct procfs *p, int dir_fd, const char *name,
     is_empty = false;
     len += (size_t)n;
     used = feed(ctx, p->buffer, len);
+    if (used == PROCFS_ENOUGH) {
+      len = 0;
+      n = 0;
+      break;
+    }
     len -= used;
     memmove(p->buffer, p->buffer + used, len);
     if (len == p->cap_buffer && (rc = grow_buffer(p)) < 0)

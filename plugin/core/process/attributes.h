@@ -19,6 +19,12 @@ enum attribute {
   ATTRIBUTES
 };
 
+/* The kernel may refuse these: then NULL is unknown. Without any of the others
+ * but comm, a process has none, as one in no unit. */
+#define REFUSABLE_ATTRIBUTES                                                   \
+  (1U << ATTRIBUTE_COMMAND_LINE | 1U << ATTRIBUTE_EXECUTABLE |                 \
+   1U << ATTRIBUTE_USER)
+
 struct attributes {
   const char *value[ATTRIBUTES]; /* NULL if unknown or not read */
   uint32_t uid;                  /* effective; valid if the user is known */

@@ -31,8 +31,13 @@ void process_reset(struct process *p,
   attributes_done(&p->attributes);
   free(p->groups);
   free(p->claims);
+  free(p->perhaps);
   free(p->why);
   *p = (struct process){.pid = p->pid, .ino = p->ino};
+}
+
+bool process_is_unidentified(const struct process *p) {
+  return p->state == PROCESS_UNKNOWN && (!p->identified_ns || p->is_match_due);
 }
 
 static void process_free(struct process *p,

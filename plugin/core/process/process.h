@@ -64,7 +64,10 @@ struct process {
 
   struct group **groups;
   struct claim *claims;
-  uint16_t n_groups, n_claims;
+  /* Groups with fixed names that it may be in as well: what would tell is
+   * refused. */
+  struct group **perhaps;
+  uint16_t n_groups, n_claims, n_perhaps;
   uint16_t times_deferred; /* cycles in a row in which matching was deferred */
   uint16_t refusals;       /* cycles in a row in which a name was refused */
   /* Key of the last name that MaxGroups refused; 0 for none. */
@@ -111,6 +114,10 @@ struct process_table {
 int process_table_update(struct process_table *t,
                          const struct procfs_entry *entries, size_t n,
                          void (*gone)(void *ctx, struct process *p), void *ctx);
+
+/* True if the process may be in any group: it could not be identified or
+ * matched yet. A process that was identified before stays in its groups. */
+bool process_is_unidentified(const struct process *p);
 
 struct process *process_table_find(const struct process_table *t, uint32_t pid);
 

@@ -164,10 +164,42 @@ static uint64_t cpu_time(const struct worker_context *w,
              : 0;
 }
 
+struct mapping_count {
+  struct worker_context *w;
+  uint32_t n, most;
+};
+
+static size_t count_lines(void *ctx, const char *text, size_t len) {
+  struct mapping_count *count = ctx;
+
+  atomic_fetch_add_explicit(&count->w->heartbeat, 1, memory_order_relaxed);
+  for (size_t i = 0; i < len; i++)
+    count->n += text[i] == '\n';
+  return count->n > count->most ? PROCFS_ENOUGH : len;
+}
+
+static bool has_too_many_mappings(struct worker_context *w,
+                                  const struct proc_ref *p, uint32_t most) {
+  struct mapping_count count = {.w = w, .most = most};
+  int fd = -1;
+
+  if (most == 0 || inspect_open_memory(w->procfs, p, &fd) != 0)
+    return false;
+  procfs_read_pieces(w->procfs, fd, "maps", count_lines, &count);
+  close(fd);
+  return count.n > most;
+}
+
 static void run_rollup(struct worker_context *w, const struct proc_ref *p,
                        struct read_job *job) {
   uint64_t before, cpu_before, cpu_ns;
 
+  cpu_before = cpu_time(w, p);
+  job->result =
+      has_too_many_mappings(w, p, job->mappings_most) ? READ_TOO_LONG : 0;
+  job->count_ns = job->mappings_most ? cpu_time(w, p) - cpu_before : 0;
+  if (job->result == READ_TOO_LONG)
+    return;
   if (job->wants_faults)
     job->rollup.faults_before = read_faults(w, p);
   cpu_before = cpu_time(w, p);
@@ -492,6 +524,7 @@ static int fill_task(struct task *task, const struct read_job *job,
   task->job.may_ask_kernel = job->may_ask_kernel;
   task->job.is_baseline = job->is_baseline;
   task->job.wants_faults = job->wants_faults;
+  task->job.mappings_most = job->mappings_most;
   return 0;
 }
 

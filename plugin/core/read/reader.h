@@ -45,6 +45,7 @@ enum read_outcome {
   READ_HUNG = 16,  /* it has not returned */
   READ_STILL_HUNG, /* an earlier read still hangs: not tried */
   READ_SKIPPED,    /* no thread is free; see worker_pool_context() */
+  READ_TOO_LONG,   /* not tried: it has more mappings than mappings_most */
 };
 
 struct mappings_reading {
@@ -86,12 +87,17 @@ struct read_job {
    * is read right after it, and stat if it shows memory shared by copy on
    * write; wants_faults to read stat before it, too. */
   bool is_baseline, wants_faults;
+  /* For READ_ROLLUP: with more of them it would take too long; 0 for any. They
+   * are counted first, which takes about as long, but with the lock given up
+   * now and then. */
+  uint32_t mappings_most;
   /* Filled in by the reader: 0, an outcome (of procfs.h or above) or a negative
    * errno; -ENOSYS if the kernel has neither smaps_rollup nor smaps. */
   int result;
-  const char *file; /* the file that hung */
-  uint64_t took_ns; /* of a rollup, or of mappings */
-  uint64_t work_ns; /* of a rollup: took_ns without waiting for the CPU */
+  const char *file;  /* the file that hung */
+  uint64_t took_ns;  /* of a rollup, or of mappings */
+  uint64_t count_ns; /* CPU time of counting mappings */
+  uint64_t work_ns;  /* of a rollup: took_ns without waiting for the CPU */
   union {
     struct inspection inspection;
     struct stat_sample stat; /* without comm */

@@ -42,7 +42,10 @@ static double unreadable(const struct usage *u) {
   return (double)u->unreadable;
 }
 static double pss_error(const struct usage *u) {
-  return (double)u->error_bytes;
+  return (double)usage_pss_error(u);
+}
+static double uss_error(const struct usage *u) {
+  return (double)usage_uss_error(u);
 }
 
 #define METRIC(name_, type_, instance_, source_, field_, is_default_,          \
@@ -69,6 +72,8 @@ static const struct metric metrics[] = {
     METRIC("shared", "memory", "shared", FROM_DERIVED, ROLLUP_SHARED_DIRTY,
            true, true, 1, shared),
     KERNEL("swap", ROLLUP_SWAP_PSS, true),
+    METRIC("pss_error", "memory", "pss_error", FROM_DERIVED, ROLLUP_PSS, true,
+           false, 1, pss_error),
     METRIC("ps_count", "ps_count", "", FROM_COUNTS, 0, true, false, 2,
            processes, threads),
     METRIC("coverage", "percent", "coverage", FROM_COUNTS, 0, true, false, 1,
@@ -96,8 +101,8 @@ static const struct metric metrics[] = {
     KERNEL("private_hugetlb", ROLLUP_PRIVATE_HUGETLB, false),
     KERNEL("swap_total", ROLLUP_SWAP, false),
     KERNEL("locked", ROLLUP_LOCKED, false),
-    METRIC("pss_error", "memory", "pss_error", FROM_DERIVED, ROLLUP_PSS, false,
-           false, 1, pss_error),
+    METRIC("uss_error", "memory", "uss_error", FROM_DERIVED,
+           ROLLUP_PRIVATE_DIRTY, false, false, 1, uss_error),
     METRIC("ps_vm", "ps_vm", "", FROM_STATM, 0, false, false, 1, size),
     METRIC("ps_code", "ps_code", "", FROM_STATM, 0, false, false, 1, text),
     METRIC("ps_data", "ps_data", "", FROM_STATM, 0, false, false, 1, data),

@@ -18,6 +18,8 @@ void usage_add_statm(struct usage *u, const struct statm_sample *s,
   u->resident_shared += s->shared_pages * page_size;
 }
 
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
 static void add_rollup(struct usage *u, const struct rollup *r,
                        uint64_t resident_bytes) {
   uint64_t rss = r->bytes[ROLLUP_RSS];
@@ -45,13 +47,22 @@ void usage_add_rollup(struct usage *u, const struct rollup *r,
 }
 
 void usage_add_estimate(struct usage *u, const struct rollup *r,
-                        uint64_t resident_bytes, uint64_t error_bytes,
-                        uint64_t age_ns) {
+                        uint64_t resident_bytes, struct doubt pss,
+                        struct doubt uss, uint64_t age_ns) {
   add_rollup(u, r, resident_bytes);
-  u->error_bytes += error_bytes;
+  doubt_add(&u->pss_doubt, pss);
+  doubt_add(&u->uss_doubt, uss);
   u->unmeasured += age_ns == 0;
   if (age_ns > u->oldest_age_ns)
     u->oldest_age_ns = age_ns;
+}
+
+uint64_t usage_pss_error(const struct usage *u) {
+  return least(doubt_of_sum(&u->pss_doubt), u->rollup.bytes[ROLLUP_RSS]);
+}
+
+uint64_t usage_uss_error(const struct usage *u) {
+  return least(doubt_of_sum(&u->uss_doubt), u->rollup.bytes[ROLLUP_RSS]);
 }
 
 static uint64_t scale(uint64_t x, double by) {

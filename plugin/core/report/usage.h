@@ -13,6 +13,7 @@
 
 #include "proc/rollup.h"
 #include "proc/statm.h"
+#include "report/doubt.h"
 
 struct usage {
   uint64_t processes;
@@ -37,9 +38,9 @@ struct usage {
   uint64_t largest_anonymous;  /* of one member */
 
   /* About the rollups that were estimated in this cycle. */
-  uint64_t unmeasured;    /* members that were never read */
-  uint64_t fresh_pss;     /* the part of Pss that was read in this cycle */
-  uint64_t error_bytes;   /* possible error of Pss */
+  uint64_t unmeasured; /* members that were never read */
+  uint64_t fresh_pss;  /* the part of Pss that was read in this cycle */
+  struct doubt_sum pss_doubt, uss_doubt; /* possible errors */
   uint64_t oldest_age_ns; /* of the readings that the estimates rest on */
 };
 
@@ -59,13 +60,15 @@ void usage_add_statm(struct usage *u, const struct statm_sample *s,
 void usage_add_rollup(struct usage *u, const struct rollup *r,
                       uint64_t resident_bytes);
 
-/*
- * Adds an estimate in place of a rollup. It rests on a reading of that age, or
- * (age_ns 0) on the use of other members.
- */
+/* Adds an estimate in place of a rollup. It rests on a reading of that age, or
+ * (age_ns 0) on the use of other members. */
 void usage_add_estimate(struct usage *u, const struct rollup *r,
-                        uint64_t resident_bytes, uint64_t error_bytes,
-                        uint64_t age_ns);
+                        uint64_t resident_bytes, struct doubt pss,
+                        struct doubt uss, uint64_t age_ns);
+
+/* The possible errors of the sums, in bytes: at most all of rss. */
+uint64_t usage_pss_error(const struct usage *u);
+uint64_t usage_uss_error(const struct usage *u);
 
 /*
  * Guesses the rollup of a member that was never read: the sums of the members

@@ -136,10 +136,20 @@ static void submit_document(struct recorder *r, const struct document *d,
     writer_submit(r->writer, d);
 }
 
+/* By what ReadBudget makes in an interval. A capture is rare, and what it is
+ * about may soon be gone. */
+#define CAPTURE_TIMES_BUDGET 5
+
+static uint64_t time_for_captures(const struct settings *s) {
+  return (uint64_t)(CAPTURE_TIMES_BUDGET * s->read_budget_percent / 100 *
+                    (double)s->interval_ns);
+}
+
 static void continue_capture(struct recorder *r, const struct scene *s) {
   struct document d = {.kind = DOCUMENT_CAPTURE, .time_ns = r->capture.time_ns};
 
-  if (!capture_continue(&r->capture, s, r->reader, r->settings->read_budget_ns))
+  if (!capture_continue(&r->capture, s, r->reader,
+                        time_for_captures(r->settings)))
     return;
   memcpy(d.subject, r->capture.alarm.group, sizeof(d.subject));
   submit_document(r, &d,

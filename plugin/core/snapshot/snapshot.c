@@ -118,8 +118,10 @@ static bool is_reported(const struct group *g) {
 static void add_group_quality(struct json *j, const struct usage *u) {
   add_decimal(j, "coverage", usage_coverage_percent(u));
   add_decimal(j, "age", usage_age_seconds(u));
-  if (usage_is_complete(u))
-    add_integer(j, "pss_error", u->error_bytes);
+  if (!usage_is_complete(u))
+    return;
+  add_integer(j, "pss_error", usage_pss_error(u));
+  add_integer(j, "uss_error", usage_uss_error(u));
 }
 
 static void add_group(struct json *j, const struct scene *s,
@@ -264,9 +266,9 @@ static const char *source_name(enum estimate_source source) {
   return names[source];
 }
 
-/* The source and the error of the amounts, and why the rollup was not read. */
+/* The source and the errors of the amounts, and why the rollup was not read. */
 static void add_quality(struct json *j, const struct process *p,
-                        const struct estimate *est) {
+                        const struct estimate *est, const struct usage *u) {
   static const char *const deferrals[] = {[DEFERRED_NOT] = NULL,
                                           [DEFERRED_BUDGET] = "budget",
                                           [DEFERRED_MAX_LOCK_HOLD] =
@@ -277,8 +279,10 @@ static void add_quality(struct json *j, const struct process *p,
   add_string(j, "source", source_name(est->source));
   if (est->source == SOURCE_ESTIMATED)
     add_decimal(j, "age", seconds(est->age_ns));
-  if (est->source == SOURCE_ESTIMATED || est->source == SOURCE_GUESSED)
-    add_integer(j, "pss_error", est->error_bytes);
+  if (est->source == SOURCE_ESTIMATED || est->source == SOURCE_GUESSED) {
+    add_integer(j, "pss_error", usage_pss_error(u));
+    add_integer(j, "uss_error", usage_uss_error(u));
+  }
   add_string(j, "deferred", deferrals[est->deferral]);
   if (read_cost_ns)
     add_decimal(j, "read_cost", seconds(read_cost_ns));
@@ -321,7 +325,7 @@ void snapshot_process(struct json *j, const struct scene *s,
   add_rule(j, p);
   if (has_stat)
     add_integer(j, "threads", p->threads);
-  add_quality(j, p, &est);
+  add_quality(j, p, &est, &u);
   add_usage(j, s, &u);
   if (close_up)
     add_close_up(j, close_up);

@@ -181,7 +181,7 @@ class Daemon(Collectd):
     def _write_config(self, body, interval):
         return harness.write_config(
             self.directory,
-            body,
+            harness.patient(body, loaded_plugins(body)),
             interval,
             outputs=harness.OUTPUTS,
             host=self.host,

@@ -11,6 +11,7 @@ import shutil
 import socketserver
 import subprocess
 import threading
+import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -417,6 +418,29 @@ class Unknown(ThresholdTest):
         self.assertIn("is nan", alerts[-1].message)
         # That is why this one is watched.
         self.wait_severities(["OKAY", "WARNING"], "count-unreadable")
+
+    def test_a_killed_service_is_a_failure_beside_hidden_programs(self):
+        """Its group goes by program, and collectd, which is not root, is not
+        told that of others."""
+        need_root("starts processes of two users")
+        user = unprivileged_user()
+        program = stage().new_directory(user) / "killed-service"
+        shutil.copy(stage().shape, program)
+        self.start_shape("anon", name="foreign", children=1)
+        service = self.start_shape(
+            "anon", name="postgres", program=program, user=user
+        )
+        groups = load_smaps(group("postgres", f'Executable "{program}"'))
+        self.start_alerts(groups=groups, user=user)
+        self.wait_severities(["OKAY"], "ps_count")
+        service.stop()
+        stopped = time.time()
+        alert = self.wait_severities(["OKAY", "FAILURE"], "ps_count")[-1]
+        self.assertEqual(alert.value, 0)
+        # The interval in which it stopped may have seen it.
+        times = [row[0] for row in self.rows("ps_count") if row[0] > stopped]
+        self.assertLess(alert.time, times[1] + 0.0005)
+        self.assertTrue(self.daemon.log_lines("exe of [1-9]"))
 
     def test_low_coverage_is_a_warning_where_every_member_is_to_be_read(self):
         self.start_shape(

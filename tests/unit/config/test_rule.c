@@ -51,6 +51,95 @@ static struct rule make(const struct block *b) {
   return r;
 }
 
+/* A process of which the kernel hides the program. */
+static const struct glimpse hidden = {
+    .id = {.value = {[ATTRIBUTE_COMM] = "java",
+                     [ATTRIBUTE_COMMAND_LINE] = "java -jar app.jar",
+                     [ATTRIBUTE_USER] = "tomcat",
+                     [ATTRIBUTE_UNIT] = "tomcat.service"},
+           .uid = 108},
+    .pid = 8,
+    .unknown = 1U << ATTRIBUTE_EXECUTABLE};
+
+static void check_could_match(const struct block *blocks, size_t n,
+                              const struct glimpse *g, bool want) {
+  for (size_t i = 0; i < n; i++) {
+    struct rule r = make(&blocks[i]);
+
+    if (rule_could_match(&r, g) != want)
+      fail_msg("%s: %s", blocks[i].name, want ? "ruled out" : "not ruled out");
+    rule_done(&r);
+  }
+}
+
+TEST(what_is_known_does_not_rule_a_hidden_program_out) {
+  static const struct block blocks[] = {
+      {"its name", "g", {"Executable /usr/bin/java"}},
+      {"its name in any folder", "g", {"Executable /opt/*/bin/java"}},
+      {"folder that is a set", "g", {"Executable /opt/[ab/]/java"}},
+      {"one of two names", "g", {"Executable /bin/a", "Executable /bin/java"}},
+      {"glob", "g", {"Executable /usr/bin/*"}},
+      {"glob of letters", "g", {"Executable /usr/bin/[a-z]ython"}},
+      {"set with a slash", "g", {"Executable /usr/bin[/x]ython"}},
+      {"escaped", "g", {"Executable /usr/bin/p\\ython"}},
+      {"regular expression", "g", {"ExecutableMatch /python$"}},
+      {"everything else fits",
+       "g",
+       {"Executable /usr/bin/java", "User tomcat", "Unit tomcat.service"}},
+      {"its uid", "g", {"Executable /usr/bin/java", "User 108"}},
+      {"renamed, as the rule says", "g", {"Executable /bin/sh", "Comm java"}},
+  };
+
+  check_could_match(blocks, LENGTH(blocks), &hidden, true);
+}
+
+TEST(what_is_known_rules_a_hidden_program_out) {
+  static const struct block blocks[] = {
+      {"another name", "g", {"Executable /usr/bin/python"}},
+      {"longer name", "g", {"Executable /usr/bin/javac"}},
+      {"shorter name", "g", {"Executable /usr/bin/jav"}},
+      {"another name in any folder", "g", {"Executable */python"}},
+      {"two names", "g", {"Executable /bin/a", "Executable /bin/b"}},
+      {"user", "g", {"Executable /usr/bin/java", "User root"}},
+      {"unit", "g", {"Executable /usr/bin/java", "UnitMatch ^other"}},
+      {"no slice", "g", {"Executable /usr/bin/java", "Slice *"}},
+      {"PID file", "g", {"Executable /usr/bin/java", "PidFile /run/x"}},
+      {"comm", "g", {"Executable /usr/bin/java", "Comm other"}},
+      {"command line", "g", {"ExecutableMatch .", "CommandLine x*"}},
+      {"nothing is unknown", "g", {"User root"}},
+  };
+
+  check_could_match(blocks, LENGTH(blocks), &hidden, false);
+}
+
+TEST(first_15_bytes_of_a_name_tell) {
+  static const struct block same[] = {
+      {"16 bytes", "g", {"Executable /usr/bin/prometheus-alert"}}};
+  static const struct block other[] = {
+      {"differs early", "g", {"Executable /usr/bin/prometheus-alarm"}},
+      {"ends early", "g", {"Executable /usr/bin/prometheus"}}};
+  struct glimpse g = hidden;
+
+  g.id.value[ATTRIBUTE_COMM] = "prometheus-aler";
+  check_could_match(same, LENGTH(same), &g, true);
+  check_could_match(other, LENGTH(other), &g, false);
+}
+
+TEST(name_tells_nothing_of_a_process_that_may_be_renamed) {
+  static const struct block program[] = {
+      {"another name", "g", {"Executable /usr/bin/python"}}};
+  static const struct block of_root[] = {
+      {"user", "g", {"Executable /usr/bin/python", "User root"}}};
+  struct glimpse g = hidden;
+
+  g.may_be_renamed = true;
+  check_could_match(program, LENGTH(program), &g, true);
+  check_could_match(of_root, LENGTH(of_root), &g, false);
+  g.may_be_renamed = false;
+  g.id.value[ATTRIBUTE_COMM] = NULL;
+  check_could_match(program, LENGTH(program), &g, true);
+}
+
 static void check_matches(const struct block *blocks, size_t n, bool want) {
   for (size_t i = 0; i < n; i++) {
     struct rule r = make(&blocks[i]);

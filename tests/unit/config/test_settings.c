@@ -81,7 +81,7 @@ SETTINGS_TEST(an_empty_configuration_makes_a_group_for_each_service_and_other) {
   assert_int_equal(s->n_rules, 1);
   check_default_rule(&s->rules[0]);
   assert_true(is_called(&s->other, "other"));
-  assert_int_equal(s->max_groups, 200);
+  assert_int_equal(s->max_groups, 1000);
   assert_int_equal(s->read_timeout_ns, NS_PER_S);
   assert_true(s->report.metrics == metric_default_set());
   assert_int_equal(s->report.absolute, CHOICE_YES);

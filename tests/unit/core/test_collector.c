@@ -609,30 +609,3 @@ WORLD_TEST(without_a_tree_there_is_no_collector) {
   assert_int_equal(collector_new(&w->settings, NULL, &c), -ENOTTY);
   assert_null(c);
 }
-
-/* --- what is hidden --------------------------------------------------------
- */
-
-WORLD_TEST(hidden_processes_make_empty_groups_unknown) {
-  world_put(w, process(10, "a"));
-  world_make_own(w);
-  world_group(w, "g", "Comm", "a", NULL, NULL);
-  world_group(w, "empty", "Comm", "b", NULL, NULL);
-  for (int has_first = 0; has_first < 2; has_first++) {
-    if (has_first)
-      world_put(w, process(1, "init"));
-    world_run(w, 1);
-    assert_int_equal(world_diag(w, DIAG_HIDDEN)->count, !has_first);
-    assert_int_equal(world_find(w, "empty")->usage.is_unseen, !has_first);
-    assert_false(world_find(w, "g")->usage.is_unseen);
-  }
-}
-
-/* Its pids are not ours, and it may have been captured in part. */
-WORLD_TEST(foreign_tree_hides_nothing) {
-  world_put(w, process(10, "a"));
-  world_group(w, "empty", "Comm", "b", NULL, NULL);
-  world_run(w, 1);
-  assert_int_equal(world_diag(w, DIAG_HIDDEN)->count, 0);
-  assert_false(world_find(w, "empty")->usage.is_unseen);
-}

@@ -151,7 +151,7 @@ HANG_TEST(unidentified_process_makes_empty_groups_unknown) {
   } cases[] = {{1, 1}, {4, 6}};
 
   world_group(w, "g", "Comm", "g", NULL, NULL);
-  world_group(w, "none", "Comm", "none", NULL, NULL);
+  world_group(w, "none", "CommandLine", "none", NULL, NULL);
   for (size_t i = 0; i < 2; i++) {
     hang(w, cases[i].hanging, "stat");
     world_put(w, process(90, "g"));

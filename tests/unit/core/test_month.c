@@ -2,7 +2,8 @@
  * The whole core through a month of mixed services, whose memory is known page
  * by page: forks, exits, execs, growth, copy on write, files, shmem and swap,
  * with reads that hang and come back, a processor that is busy for a while,
- * clock steps, and counters that are about to wrap. What is published is not
+ * a machine that is suspended, a wall clock that is set, and counters that are
+ * about to wrap. What is published is not
  * farther from the truth than memory-pss_error says, but for a share of the
  * cycles; nobody is left unread; memory does not grow.
  *
@@ -89,7 +90,7 @@ struct month {
   unsigned hanging_slot;   /* or MEMORY_SLOTS */
   unsigned hanging_cycles; /* how long so far */
   struct month_tally {
-    unsigned long values, beyond, unknown;
+    unsigned long values, beyond, uss_beyond, unknown;
     double worst, width, oldest_seconds;
     uint64_t reads;
   } tally;
@@ -302,6 +303,19 @@ static unsigned seconds_before(unsigned long cycle) {
   return cycle % 2000 == 1999 ? SUSPENDED_SECONDS : INTERVAL_SECONDS;
 }
 
+/* Twice in six hundred cycles somebody sets the wall clock: five hours forward,
+ * nine back. */
+static int64_t step_before(unsigned long cycle) {
+  switch (cycle % 600) {
+  case 150:
+    return 5 * 3600;
+  case 450:
+    return -9 * 3600;
+  default:
+    return 0;
+  }
+}
+
 static void follow_hang(struct month *m, unsigned long cycle) {
   if (cycle % 250 == 0)
     m->is_hang_due = true;
@@ -315,6 +329,17 @@ static void follow_hang(struct month *m, unsigned long cycle) {
 /* The kernel and the core each round each process down to a kB. */
 #define ROUNDING (2 * 1024 * HISTORY_OUTSIDERS)
 
+static bool is_uss_beyond(const struct month *m, unsigned group) {
+  const char *name = group_names[group];
+  double uss = world_value(&m->world, name, "uss");
+  double error = world_value(&m->world, name, "uss_error"), truth = 0;
+
+  for (unsigned slot = 0; slot < HISTORY_OUTSIDERS; slot++)
+    if (m->memory.processes[slot].is_alive && m->group_of[slot] == group)
+      truth += (double)rollup_uss(&m->views[slot].rollup);
+  return fabs(uss - truth) > error + ROUNDING;
+}
+
 static void judge_group(struct month *m, unsigned group) {
   const char *name = group_names[group];
   double pss = world_value(&m->world, name, "pss");
@@ -324,6 +349,7 @@ static void judge_group(struct month *m, unsigned group) {
   for (unsigned slot = 0; slot < HISTORY_OUTSIDERS; slot++)
     if (m->memory.processes[slot].is_alive && m->group_of[slot] == group)
       truth += (double)m->views[slot].rollup.bytes[ROLLUP_PSS];
+  m->tally.uss_beyond += is_uss_beyond(m, group);
   m->tally.values++;
   m->tally.unknown += isnan(pss) != 0;
   beyond = (pss > truth ? pss - truth : truth - pss) - error - ROUNDING;
@@ -374,6 +400,7 @@ static void live(struct month *m, uint64_t seed, unsigned long cycle) {
   follow_hang(m, cycle);
   show_all(m);
   set_load(cycle);
+  world_step(step_before(cycle));
   world_run(&m->world, seconds_before(cycle));
   judge(m);
 }
@@ -389,15 +416,17 @@ TEST(a_month_of_mixed_services) {
     if (i == cycles() / 5)
       used = mallinfo2().uordblks;
   }
-  printf(
-      "%lu values, %.2f %% of them beyond the error, by %.1f %% at most; it "
-      "is %.1f %%; %lu unknown; oldest reading %.0f s; %.2f readings in each "
-      "cycle\n",
-      t->values, 100 * (double)t->beyond / (double)t->values, 100 * t->worst,
-      100 * t->width / (double)t->values, t->unknown, t->oldest_seconds,
-      (double)t->reads / (double)cycles());
+  printf("%lu values, %.2f %% of them beyond the error, by %.1f %% at most; it "
+         "is %.1f %%; USS %.2f %%; %lu unknown; oldest reading %.0f s; %.2f "
+         "readings in each "
+         "cycle\n",
+         t->values, 100 * (double)t->beyond / (double)t->values, 100 * t->worst,
+         100 * t->width / (double)t->values,
+         100 * (double)t->uss_beyond / (double)t->values, t->unknown,
+         t->oldest_seconds, (double)t->reads / (double)cycles());
   wake(m);
   assert_in_range(t->beyond, 0, t->values / 100);
+  assert_in_range(t->uss_beyond, 0, t->values / 100);
   assert_true(t->oldest_seconds <= 2 * MAX_AGE_SECONDS + SUSPENDED_SECONDS);
   assert_true(mallinfo2().uordblks < used + (64 << 10));
   world_remove(&m->world);

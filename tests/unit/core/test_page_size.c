@@ -76,7 +76,7 @@ TEST(sums_of_what_is_read) { in_each_size(read_all); }
  * says of both. */
 static void guess(struct world *w, unsigned page_kb) {
   w->settings.policy.refresh = REFRESH_ADAPTIVE;
-  w->settings.read_budget_ns = 1; /* a reading an interval */
+  world_budget_for_one(w);
   world_put(w, process(10, 8192 + page_kb));
   world_put(w, process(11, 8192 + page_kb));
   world_run(w, 1);

@@ -61,7 +61,7 @@ static void group(struct world *w) {
 WORLD_TEST(zombies_share_nothing) {
   struct fake parent = process(10), child;
 
-  w->settings.read_budget_ns = 1; /* one reading an interval */
+  world_budget_for_one(w);
   parent.private_kb = 1024;
   parent.shared_kb = parent.cow_kb = 65536;
   child = fake_child(&parent, 11);
@@ -90,7 +90,7 @@ WORLD_TEST(zombies_share_nothing) {
 WORLD_TEST(another_child_than_at_the_reading_is_doubted) {
   struct fake parent = process(10), child;
 
-  w->settings.read_budget_ns = 0;
+  world_budget(w, 0);
   w->settings.policy.max_age_ns = 3600 * NS_PER_S;
   parent.private_kb = 65536;
   child = fake_child(&parent, 11);
@@ -322,7 +322,7 @@ WORLD_TEST(a_relative_that_is_always_read_tells_nothing_of_its_faults) {
   other.comm = "h";
   other.size = 600000;
   other.shared_kb = 1 << 20;
-  w->settings.read_budget_ns = 1;
+  world_budget_for_one(w);
   world_put(w, parent);
   world_put(w, child);
   world_group(w, "p", "Comm", "p", NULL, NULL)->policy.refresh = REFRESH_ALWAYS;

@@ -198,9 +198,11 @@ AGGREGATE_TEST(an_estimate_has_its_age_and_its_error) {
   add(f);
   aggregate_estimate(&f->m, &f->p, &est);
   assert_int_equal(est.age_ns, 7 * SECOND);
-  assert_true(est.error_bytes > 0 && est.error_bytes < 5120 * KIB);
+  assert_true(doubt_bytes(est.pss_error) > 0 &&
+              doubt_bytes(est.pss_error) < 5120 * KIB);
   assert_int_equal(f->alone.usage.oldest_age_ns, 7 * SECOND);
-  assert_int_equal(f->alone.usage.error_bytes, est.error_bytes);
+  assert_int_equal(usage_pss_error(&f->alone.usage),
+                   (uint64_t)doubt_bytes(est.pss_error));
   assert_int_equal(f->alone.usage.fresh_pss, 0);
 }
 
@@ -209,8 +211,8 @@ AGGREGATE_TEST(an_estimate_has_its_age_and_its_error) {
 AGGREGATE_TEST(a_guess_may_be_wrong_by_all_of_it) {
 
   add(f);
-  assert_int_equal(f->alone.usage.error_bytes, 8192 * KIB);
-  assert_int_equal(f->both.usage.error_bytes, 8192 * KIB);
+  assert_int_equal(usage_pss_error(&f->alone.usage), 8192 * KIB);
+  assert_int_equal(usage_pss_error(&f->both.usage), 8192 * KIB);
   assert_int_equal(f->alone.usage.rollup.bytes[ROLLUP_PSS], 8192 * KIB);
   assert_int_equal(f->both.usage.rollup.bytes[ROLLUP_PSS],
                    (1024 + 1024 + 4096) * KIB);

@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "estimate/measure.h"
@@ -103,7 +104,7 @@ WORLD_TEST(start_is_spread_over_intervals) {
   unsigned total = 0, most = 0;
 
   /* Each costs some 30 us, by the first guess and then by experience. */
-  w->settings.read_budget_ns = 100000;
+  world_budget(w, 100000);
   world_walks_take(30000);
   for (uint32_t pid = 1; pid <= 20; pid++)
     world_put(w, member(pid, "g"));
@@ -133,6 +134,7 @@ WORLD_TEST(start_among_large_processes_costs_no_more) {
   while (f.pid++ < N)
     world_put(w, f);
   group(w, "g");
+  world_budget(w, 50000000);
   world_walks_take(6300000);
   for (int i = 0; i < 6; i++) {
     world_run(w, 1);
@@ -174,8 +176,82 @@ WORLD_TEST(large_one_is_read_among_many_small_ones) {
   }
 }
 
+/* Twenty that take 30 ms each, once a minute: 1 % of a CPU. */
+static void put_dear(struct world *w, double percent) {
+  w->settings.read_budget_percent = percent;
+  world_walks_take(30 * NS_PER_MS);
+  for (uint32_t pid = 1; pid <= 20; pid++)
+    world_put(w, large(pid, "g", 10));
+  group(w, "g");
+}
+
+WORLD_TEST(what_waits_for_longer_than_twice_max_age_is_counted) {
+  put_dear(w, 0.25);
+  for (int i = 0; i < 6; i++) {
+    world_run(w, 10);
+    assert_int_equal(world_counts(w)->overdue, 0);
+  }
+  for (int i = 0; i < 30; i++)
+    world_run(w, 10);
+  assert_in_range(world_counts(w)->overdue, 1, world_counts(w)->deferred);
+  assert_true(world_value(w, "g", "age") > 2 * 60);
+}
+
+/* Others, of which all is read in each cycle, need nothing of it. */
+WORLD_TEST(budget_that_does_not_suffice_is_told_with_one_that_does) {
+  put_dear(w, 0.5);
+  for (uint32_t pid = 100; pid < 120; pid++)
+    world_put(w, member(pid, "always"));
+  world_group(w, "always", "Comm", "always", NULL, NULL)->policy.refresh =
+      REFRESH_ALWAYS;
+  for (int i = 0; i < 20; i++)
+    world_run(w, 10);
+  assert_true(world_counts(w)->read_budget_wanted > 1.2 &&
+              world_counts(w)->read_budget_wanted < 1.4);
+}
+
+WORLD_TEST(budget_that_suffices_keeps_all_within_twice_max_age) {
+  put_dear(w, 1.25);
+  for (int i = 0; i < 200; i++) {
+    world_run(w, 10);
+    assert_int_equal(world_counts(w)->overdue, 0);
+    assert_true(world_counts(w)->read_budget_wanted == 0);
+    assert_true(world_value(w, "g", "age") <= 2 * 60);
+  }
+}
+
+/* The budget is what is spent on those that need not be read. */
+WORLD_TEST(what_is_always_read_is_not_charged) {
+  world_budget(w, 30 * NS_PER_MS);
+  world_walks_take(30 * NS_PER_MS);
+  for (uint32_t pid = 100; pid < 120; pid++)
+    world_put(w, member(pid, "always"));
+  world_group(w, "always", "Comm", "always", NULL, NULL)->policy.refresh =
+      REFRESH_ALWAYS;
+  group(w, "g");
+  world_run_reading(w, 1, 20);
+  world_put(w, member(10, "g"));
+  world_run_reading(w, 1, 21);
+}
+
+/* A reading that has cost more than was left is paid for first. */
+WORLD_TEST(budget_in_debt_reads_nothing) {
+  w->settings.read_budget_percent = 1;
+  w->settings.read_budget_span_ns = NS_PER_S;
+  world_walks_take(45 * NS_PER_MS);
+  world_walks_wait(NS_PER_S / 2); /* which is not charged */
+  world_start(w, large(10, "g", 15));
+  world_assert(w, "g", "coverage=100");
+  world_walks_wait(0);
+  world_put(w, member(11, "g"));
+  for (int i = 0; i < 3; i++)
+    world_run_reading(w, 1, 0);
+  assert_int_equal(world_counts(w)->deferred, 1);
+  world_run_reading(w, 1, 1);
+}
+
 WORLD_TEST(refresh_always_reads_in_each_interval) {
-  w->settings.read_budget_ns = 0;
+  world_budget(w, 0);
   world_put(w, member(10, "g"));
   world_put(w, member(11, "other"));
   world_group(w, "g", "Comm", "g", NULL, NULL)->policy.refresh = REFRESH_ALWAYS;
@@ -272,7 +348,8 @@ WORLD_TEST(set_of_relatives_goes_across_two_groups) {
 WORLD_TEST(faults_have_it_read_where_they_can_break_something) {
   struct fake little = sharer(11, "g");
 
-  little.cow_kb = 508; /* of which another process pays half */
+  world_walks_take(50000); /* so that following is worth it */
+  little.cow_kb = 508;     /* of which another process pays half */
   world_put(w, sharer(10, "g"));
   world_put(w, little);
   group(w, "g");
@@ -515,4 +592,58 @@ WORLD_TEST(what_is_slow_for_good_is_disturbed_once_an_hour) {
   f.size = 5000;
   world_put(w, f);
   world_run_reading(w, 10, 1);
+}
+
+/* Nothing cheap tells how many there are. */
+static void put_mappings(struct world *w, unsigned n) {
+  static const char line[] =
+      "7f0000000000-7f0000001000 rw-p 00000000 00:00 0\n";
+  size_t len = strlen(line);
+  char *text = malloc(n * len);
+
+  assert_non_null(text);
+  for (unsigned i = 0; i < n; i++)
+    memcpy(text + i * len, line, len);
+  proctree_write(&w->tree, "10/maps", text, n * len);
+  free(text);
+}
+
+WORLD_TEST(too_many_mappings_are_counted_and_not_walked) {
+  struct fake f = member(10, "g");
+
+  w->settings.policy.max_lock_hold_ns = NS_PER_MS;
+  f.size = 100000;
+  put_mappings(w, 10000);
+  world_watch(w, f);
+  for (int i = 0; i < 3; i++)
+    world_run_reading(w, 1, 0);
+  assert_int_equal(world_diag(w, DIAG_TOO_LARGE)->pid, 10);
+  assert_int_equal(world_counts(w)->deferred, 1);
+  /* The next time that it is tried there are less. */
+  put_mappings(w, 1000);
+  f.private_kb -= 4; /* which is no other price */
+  world_put(w, f);
+  world_run_reading(w, 1, 0);
+  world_run_reading(w, 300, 1);
+  world_run_reading(w, 1, 0);
+  assert_int_equal(world_counts(w)->deferred, 0);
+}
+
+/* Ten times as dear as they were guessed to be, which the first ones show. */
+WORLD_TEST(first_readings_that_are_dearer_than_guessed_stop_soon) {
+  enum { N = 100 };
+  uint64_t most = 0;
+
+  world_budget(w, NS_PER_MS);
+  world_walks_take(300000);
+  for (uint32_t pid = 1; pid <= N; pid++)
+    world_put(w, member(pid, "g"));
+  group(w, "g");
+  world_run(w, 1);
+  assert_in_range(reads(w), 1, N / 2);
+  for (int i = 0; i < 100; i++) {
+    world_run(w, 1);
+    most = reads(w) > most ? reads(w) : most;
+  }
+  assert_in_range(most, 3, 8);
 }

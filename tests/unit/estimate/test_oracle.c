@@ -20,6 +20,7 @@
 #include "estimate/address_space.h"
 #include "estimate/aggregate.h"
 #include "estimate/estimator.h"
+#include "estimate/newborn.h"
 #include "estimate/schedule.h"
 #include "proc/amount.h"
 #include "process/process.h"
@@ -28,7 +29,7 @@
 
 #define HISTORIES 1500
 /* As in measure.c. */
-#define ERROR_LEAST_BYTES (UINT64_C(4) << 10)
+#define ERROR_LEAST_BYTES 4096.0
 #define GROUP_ERROR_TOLERATED 0.005
 #define READ_NS 1000
 #define ALL_FIELDS ((1U << ROLLUP_FIELDS) - 1)
@@ -105,7 +106,7 @@ struct run {
   struct process_table table;
   struct measurer m; /* only what the estimates need */
   struct group groups[HISTORY_GROUPS], *group_list[HISTORY_GROUPS];
-  uint64_t owed_ns;
+  int64_t credit_ns;
   uint64_t random;
   unsigned cycle;
   bool is_exact;
@@ -130,7 +131,7 @@ static void complain(struct run *r, const char *what, unsigned slot,
            "%llu, %llu; shmem %llu, %llu; Rss %llu, %llu",
            r->cycle, slot, what, (unsigned long long)g[ROLLUP_PSS] / 1024,
            (unsigned long long)t[ROLLUP_PSS] / 1024,
-           (unsigned long long)got->error_bytes / 1024,
+           (unsigned long long)(doubt_bytes(got->pss_error) / 1024),
            (unsigned long long)g[ROLLUP_PSS_ANON] / 1024,
            (unsigned long long)t[ROLLUP_PSS_ANON] / 1024,
            (unsigned long long)g[ROLLUP_PSS_FILE] / 1024,
@@ -221,7 +222,7 @@ static void begin(struct run *r) {
   for (unsigned i = 0; i < HISTORY_GROUPS; i++) {
     struct group_track *t = r->groups[i].track;
 
-    t->error_bytes = 0;
+    t->error = (struct doubt_sum){.common = 0};
     t->tolerated_bytes =
         amount_from((double)t->last_pss * GROUP_ERROR_TOLERATED);
     r->true_pss[i] = r->rounding[i] = 0;
@@ -258,16 +259,16 @@ static bool weigh(struct run *r, unsigned slot, struct candidate *c) {
   struct process *p = r->process_of[slot];
   struct track *t = p->track;
   uint64_t now_ns = r->m.estimator.now_ns;
-  uint64_t error = estimator_expect(&r->m.estimator, t);
+  struct doubt error = estimator_expect(&r->m.estimator, t);
   uint64_t age_ns = now_ns - t->baseline.at_ns;
 
   t->is_asked = true;
   t->is_read = false;
-  p->groups[0]->track->error_bytes += error;
+  doubt_add(&p->groups[0]->track->error, error);
   *c = (struct candidate){.process = p,
                           .groups = p->groups,
                           .n_groups = 1,
-                          .error_bytes = error,
+                          .error = error,
                           .cost_ns = READ_NS};
   if (r->h->has_reads) {
     c->is_must = true;
@@ -277,12 +278,12 @@ static bool weigh(struct run *r, unsigned slot, struct candidate *c) {
     if (!t->wanted_ns)
       t->wanted_ns = now_ns;
     c->is_due = true;
-    c->overdue_ns = now_ns - t->wanted_ns;
+    c->deadline_ns = t->wanted_ns + r->h->max_age_ns;
   } else if (age_ns >= r->h->max_age_ns) {
     c->is_due = true;
-    c->overdue_ns = age_ns - r->h->max_age_ns;
+    c->deadline_ns = t->baseline.at_ns + 2 * r->h->max_age_ns;
   }
-  return c->is_due || error >= ERROR_LEAST_BYTES;
+  return c->is_due || doubt_bytes(error) >= ERROR_LEAST_BYTES;
 }
 
 static void read_process(struct run *r, unsigned slot) {
@@ -310,6 +311,11 @@ static void read_process(struct run *r, unsigned slot) {
 }
 
 static void read_some(struct run *r) {
+  const uint64_t budget_ns = r->h->readings_per_cycle * READ_NS;
+  const struct read_time time = {.earned_ns = budget_ns,
+                                 .spend_ns = budget_ns,
+                                 .reach_ns = budget_ns,
+                                 .age_part = 0.5};
   struct candidate candidates[MEMORY_SLOTS];
   struct schedule s;
   size_t n = 0;
@@ -320,8 +326,7 @@ static void read_some(struct run *r) {
     if (is_member(slot) && weigh(r, slot, &candidates[n]))
       n++;
   }
-  s = schedule_choose(candidates, n, r->h->readings_per_cycle * READ_NS,
-                      &r->owed_ns);
+  s = schedule_choose(candidates, n, &time, &r->credit_ns);
   for (size_t i = 0; i < s.chosen; i++) {
     unsigned slot = slot_of(r, candidates[i].process);
 
@@ -371,12 +376,13 @@ static void judge_error(struct run *r, unsigned slot,
   uint64_t file = distance(g[ROLLUP_PSS_FILE], t[ROLLUP_PSS_FILE]);
   uint64_t shmem = distance(g[ROLLUP_PSS_SHMEM], t[ROLLUP_PSS_SHMEM]);
   uint64_t off = distance(g[ROLLUP_PSS], t[ROLLUP_PSS]);
+  uint64_t error = amount_from(doubt_bytes(got->pss_error));
 
-  tally_add(&r->result->processes, g[ROLLUP_PSS], t[ROLLUP_PSS],
-            got->error_bytes, ROUNDING);
-  if (r->is_exact && (off > 0 || got->error_bytes > 0))
+  tally_add(&r->result->processes, g[ROLLUP_PSS], t[ROLLUP_PSS], error,
+            ROUNDING);
+  if (r->is_exact && (off > 0 || error > 0))
     complain(r, "private memory is not followed exactly", slot, view, got);
-  if (off <= got->error_bytes + ROUNDING)
+  if (off <= error + ROUNDING)
     return;
   r->result->anon += anon >= file && anon >= shmem;
   r->result->file += file > anon && file >= shmem;
@@ -423,7 +429,7 @@ static void judge(struct run *r) {
 
     if (r->rounding[i])
       tally_add(&r->result->groups, u->rollup.bytes[ROLLUP_PSS], r->true_pss[i],
-                u->error_bytes, r->rounding[i]);
+                usage_pss_error(u), r->rounding[i]);
   }
 }
 
@@ -436,6 +442,7 @@ static void run_cycle(struct run *r) {
   begin(r);
   for (size_t i = 0; i < r->table.n; i++)
     observe(r, slot_of(r, r->table.processes[i]));
+  newborn_estimate_all(&r->m.estimator, &r->table);
   read_some(r);
   judge(r);
 }

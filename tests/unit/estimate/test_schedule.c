@@ -15,11 +15,13 @@ static const void *name(char letter) { return &names[letter - 'a']; }
 
 static struct candidate make(char letter, struct group *const *group,
                              uint64_t error_mib, uint64_t cost_ms) {
-  group[0]->track->error_bytes += error_mib * MIB;
+  const struct doubt error = {.common = (double)(error_mib * MIB)};
+
+  doubt_add(&group[0]->track->error, error);
   return (struct candidate){.process = (void *)(uintptr_t)name(letter),
                             .groups = group,
                             .n_groups = 1,
-                            .error_bytes = error_mib * MIB,
+                            .error = error,
                             .cost_ns = (uint32_t)(cost_ms * MS)};
 }
 
@@ -27,10 +29,22 @@ static char letter_of(const struct candidate *c) {
   return *(const char *)c->process;
 }
 
-static void check(struct candidate *c, size_t n, uint64_t budget_ms,
-                  const char *chosen, const char *deferred) {
-  uint64_t owed_ns = 0;
-  struct schedule s = schedule_choose(c, n, budget_ms * MS, &owed_ns);
+#define ENOUGH_NS (UINT64_C(3600) * 1000 * MS)
+
+/* A budget of which nothing is saved. */
+static struct read_time time_of(uint64_t ns) {
+  return (struct read_time){.earned_ns = ns,
+                            .spend_ns = ns,
+                            .reach_ns = ns,
+                            .capacity_ns = ENOUGH_NS,
+                            .age_part = 0.5};
+}
+
+static void check_time(struct candidate *c, size_t n,
+                       const struct read_time *time, const char *chosen,
+                       const char *deferred) {
+  int64_t credit_ns = 0;
+  struct schedule s = schedule_choose(c, n, time, &credit_ns);
   char got[sizeof(names)] = {0};
 
   assert_in_range(s.chosen + s.deferred, 0, n);
@@ -50,6 +64,13 @@ static void check(struct candidate *c, size_t n, uint64_t budget_ms,
   }
 }
 
+static void check(struct candidate *c, size_t n, uint64_t budget_ms,
+                  const char *chosen, const char *deferred) {
+  struct read_time time = time_of(budget_ms * MS);
+
+  check_time(c, n, &time, chosen, deferred);
+}
+
 TEST(no_candidates_are_no_plan) { check(NULL, 0, 50, "", ""); }
 
 TEST(most_doubt_for_the_time_comes_first) {
@@ -63,7 +84,7 @@ TEST(most_doubt_for_the_time_comes_first) {
   };
 
   check(c, 4, 50, "bcad", "");
-  assert_int_equal(g->track->error_bytes, 0);
+  assert_int_equal(doubt_of_sum(&g->track->error), 0);
 }
 
 TEST(the_budget_cuts) {
@@ -73,7 +94,7 @@ TEST(the_budget_cuts) {
                           make('c', &g, 20, 10), make('d', &g, 10, 10)};
 
   check(c, 4, 20, "ab", "cd");
-  assert_int_equal(g->track->error_bytes, 30 * MIB);
+  assert_int_equal(doubt_of_sum(&g->track->error), 30 * MIB);
 }
 
 /* It comes first itself once it is overdue. */
@@ -127,7 +148,7 @@ TEST(a_group_within_what_it_tolerates_is_not_read) {
                           make('c', &other, 1, 1)};
 
   check(c, 3, 50, "c", "");
-  assert_int_equal(calm->track->error_bytes, 30 * MIB);
+  assert_int_equal(doubt_of_sum(&calm->track->error), 30 * MIB);
 }
 
 /* A view of all, which bears with what is in doubt of one group in it. */
@@ -142,10 +163,10 @@ TEST(one_in_two_groups_is_held_to_each_of_them) {
                           make('c', reversed, 0, 1)};
 
   c[0].n_groups = c[2].n_groups = 2;
-  of_g.track->error_bytes = 20 * MIB;
+  of_g.track->error = (struct doubt_sum){.common = 20 * MIB};
   check(c, 3, 50, "a", "");
-  assert_int_equal(of_view.track->error_bytes, 50 * MIB);
-  assert_int_equal(of_g.track->error_bytes, 0);
+  assert_int_equal(doubt_of_sum(&of_view.track->error), 50 * MIB);
+  assert_int_equal(doubt_of_sum(&of_g.track->error), 0);
 }
 
 TEST(a_group_is_read_until_it_is_within) {
@@ -157,7 +178,7 @@ TEST(a_group_is_read_until_it_is_within) {
 
   /* 65, less 30, less 20. */
   check(c, 4, 50, "cd", "");
-  assert_int_equal(g->track->error_bytes, 15 * MIB);
+  assert_int_equal(doubt_of_sum(&g->track->error), 15 * MIB);
 }
 
 TEST(one_that_is_due_is_read_in_a_calm_group) {
@@ -198,90 +219,167 @@ TEST(what_must_be_read_calms_its_group) {
 }
 
 static struct candidate make_due(char letter, struct group *const *group,
-                                 uint64_t overdue_s, uint64_t cost_ms) {
+                                 uint64_t deadline_s, uint64_t cost_ms) {
   struct candidate c = make(letter, group, 0, cost_ms);
 
   c.is_due = true;
-  c.overdue_ns = overdue_s * 1000 * MS;
+  c.deadline_ns = deadline_s * 1000 * MS;
   return c;
 }
 
-TEST(who_is_longest_overdue_is_first) {
+TEST(whose_deadline_is_earliest_is_first) {
   struct group of_g = {.track = &(struct group_track){.last_pss = 0}},
                *g = &of_g;
-  struct candidate c[] = {make_due('a', &g, 1, 1), make_due('b', &g, 3, 20),
+  struct candidate c[] = {make_due('a', &g, 3, 1), make_due('b', &g, 1, 20),
                           make('c', &g, 1000, 1), make_due('d', &g, 2, 1)};
 
   check(c, 4, 100, "bdac", "");
 }
 
+/* As all are when the first cycle begins. */
+TEST(of_those_with_one_deadline_the_worthiest_is_first) {
+  struct group of_g = {.track = &(struct group_track){.last_pss = 0}},
+               *g = &of_g;
+  struct candidate c[] = {make('a', &g, 2, 1), make('b', &g, 20, 20),
+                          make('c', &g, 5, 1)};
+
+  for (int i = 0; i < 3; i++)
+    c[i].is_due = true;
+  check(c, 3, 100, "cab", "");
+}
+
 TEST(half_of_the_budget_is_for_doubt) {
   struct group of_g = {.track = &(struct group_track){.last_pss = 0}},
                *g = &of_g;
-  struct candidate c[] = {make_due('a', &g, 9, 10), make_due('b', &g, 8, 10),
-                          make_due('c', &g, 7, 10), make_due('d', &g, 6, 10),
+  struct candidate c[] = {make_due('a', &g, 1, 10), make_due('b', &g, 2, 10),
+                          make_due('c', &g, 3, 10), make_due('d', &g, 4, 10),
                           make('e', &g, 20, 10),    make('f', &g, 10, 10),
                           make('g', &g, 5, 10)};
 
   check(c, 7, 40, "abef", "cdg");
 }
 
-TEST(time_that_doubt_does_not_take_is_for_the_overdue) {
+TEST(those_that_are_due_get_the_part_that_they_need) {
   struct group of_g = {.track = &(struct group_track){.last_pss = 0}},
                *g = &of_g;
-  struct candidate c[] = {make_due('a', &g, 9, 10), make_due('b', &g, 8, 10),
-                          make_due('c', &g, 7, 10), make_due('d', &g, 6, 9)};
+  struct candidate c[] = {make_due('a', &g, 1, 10), make_due('b', &g, 2, 10),
+                          make_due('c', &g, 3, 10), make_due('d', &g, 4, 10),
+                          make('e', &g, 20, 10),    make('f', &g, 10, 10)};
+  struct read_time time = time_of(40 * MS);
+
+  time.age_part = 0.75;
+  check_time(c, 6, &time, "abce", "df");
+}
+
+TEST(time_that_doubt_does_not_take_is_for_those_that_are_due) {
+  struct group of_g = {.track = &(struct group_track){.last_pss = 0}},
+               *g = &of_g;
+  struct candidate c[] = {make_due('a', &g, 1, 10), make_due('b', &g, 2, 10),
+                          make_due('c', &g, 3, 10), make_due('d', &g, 4, 9)};
 
   check(c, 4, 40, "abdc", "");
 }
 
-/* It takes the time of the intervals to come, but that of doubt. */
+/* It takes the time of those that are due in the cycles to come, but not that
+ * of doubt. */
 TEST(one_larger_than_its_half_is_paid_for_later) {
   struct group of_g = {.track = &(struct group_track){.last_pss = 0}},
                *g = &of_g;
-  uint64_t owed_ns = 0;
+  struct read_time time = time_of(40 * MS);
+  int64_t credit_ns = 0;
 
   for (int round = 0; round < 3; round++) {
-    for (int interval = 0; interval < 3; interval++) {
-      struct candidate c[] = {make_due('a', &g, 9, 60), make('b', &g, 9, 20)};
-      struct schedule s = schedule_choose(c, 2, 40 * MS, &owed_ns);
+    for (int cycle = 0; cycle < 3; cycle++) {
+      struct candidate c[] = {make_due('a', &g, 1, 60), make('b', &g, 9, 20)};
+      struct schedule s = schedule_choose(c, 2, &time, &credit_ns);
 
-      assert_int_equal(s.chosen, interval == 0 ? 2 : 1);
-      assert_int_equal(letter_of(&c[0]), interval == 0 ? 'a' : 'b');
+      assert_int_equal(s.chosen, 1);
+      assert_int_equal(letter_of(&c[0]), cycle == 0 ? 'a' : 'b');
     }
-    assert_int_equal(owed_ns, 0);
+    assert_int_equal(credit_ns, 0);
   }
 }
 
 /* A database whose reading takes longer than the budget, beside newcomers. */
-TEST(a_large_one_that_is_overdue_leaves_the_others_their_half) {
+TEST(a_large_one_leaves_the_others_their_half_where_something_is_saved) {
   struct group of_g = {.track = &(struct group_track){.last_pss = 0}},
                *g = &of_g;
-  struct candidate c[9] = {make_due('a', &g, 0, 60)};
-  uint64_t owed_ns = 0;
+  struct read_time time = time_of(50 * MS);
 
-  for (char i = 1; i < 9; i++)
-    c[(int)i] = make((char)('a' + i), &g, 20, 3);
-  assert_int_equal(schedule_choose(c, 9, 50 * MS, &owed_ns).chosen, 9);
-  assert_int_equal(owed_ns, 35 * MS);
+  for (int is_saved = 0; is_saved < 2; is_saved++) {
+    struct candidate c[9] = {make_due('a', &g, 1, 60)};
+    int64_t credit_ns = 0;
+
+    for (char i = 1; i < 9; i++)
+      c[(int)i] = make((char)('a' + i), &g, 20, 3);
+    time.reach_ns = is_saved ? 500 * MS : 50 * MS;
+    assert_int_equal(schedule_choose(c, 9, &time, &credit_ns).chosen,
+                     is_saved ? 9 : 1);
+    assert_int_equal(credit_ns, -35 * (int64_t)MS);
+  }
 }
 
-/* Where nothing is overdue any more it is forgotten. */
+/* And then is not passed over for all that fits. */
+TEST(one_larger_than_the_rest_is_chosen_if_it_is_saved_or_worth_most) {
+  struct group of_g = {.track = &(struct group_track){.last_pss = 0}},
+               *g = &of_g;
+  struct candidate c[] = {make('a', &g, 40, 10), make('b', &g, 60, 30),
+                          make('c', &g, 1, 5)};
+  struct candidate d[] = {make_due('a', &g, 1, 10), make('b', &g, 6000, 30),
+                          make('c', &g, 1, 5)};
+  struct read_time time = time_of(20 * MS);
+
+  time.reach_ns = 40 * MS;
+  check_time(c, 3, &time, "ab", "c");
+  check(d, 3, 20, "ab", "c");
+}
+
+/* They wait while the budget pays for a large one; then all is theirs until
+ * they have had their part. */
+TEST(those_that_are_due_get_what_a_debt_has_kept_from_them) {
+  struct group of_g = {.track = &(struct group_track){.last_pss = 0}},
+               *g = &of_g;
+  struct read_time paying = time_of(20 * MS), paid = time_of(20 * MS);
+  int64_t credit_ns = 0;
+
+  paying.spend_ns = paying.reach_ns = 0;
+  for (int i = 0; i < 3; i++) {
+    struct candidate c[] = {make_due('a', &g, 1, 10), make('b', &g, 9, 10)};
+    struct schedule s =
+        schedule_choose(c, 2, i < 2 ? &paying : &paid, &credit_ns);
+
+    assert_int_equal(s.chosen, i < 2 ? 0 : 2);
+  }
+  assert_int_equal(credit_ns, 0); /* none waits any more */
+  for (int i = 0; i < 3; i++) {
+    struct candidate c[] = {make_due('a', &g, 1, 20), make_due('c', &g, 2, 20),
+                            make('b', &g, 9, 10)};
+    struct schedule s =
+        schedule_choose(c, 3, i < 2 ? &paying : &paid, &credit_ns);
+
+    assert_int_equal(s.chosen, i < 2 ? 0 : 1);
+    assert_int_equal(letter_of(&c[0]), i < 2 ? letter_of(&c[0]) : 'a');
+  }
+  assert_int_equal(credit_ns, 10 * MS);
+}
+
+/* Where none is due any more it is forgotten. */
 TEST(what_is_owed_is_no_more_than_one_reading) {
   struct group of_g = {.track = &(struct group_track){.last_pss = 0}},
                *g = &of_g;
-  uint64_t owed_ns = 0;
+  struct read_time time = time_of(MS);
+  int64_t credit_ns = 0;
 
   for (int i = 0; i < 10000; i++) {
-    struct candidate c[] = {make_due('a', &g, 9, 4000),
-                            make_due('b', &g, 9, 4000)};
+    struct candidate c[] = {make_due('a', &g, 1, 4000),
+                            make_due('b', &g, 1, 4000)};
 
-    schedule_choose(c, 2, MS, &owed_ns);
-    assert_true(owed_ns <= 4000 * MS);
+    schedule_choose(c, 2, &time, &credit_ns);
+    assert_true(credit_ns >= -4000 * (int64_t)MS);
   }
   for (int i = 0; i < 8000; i++)
-    schedule_choose(NULL, 0, MS, &owed_ns);
-  assert_int_equal(owed_ns, 0);
+    schedule_choose(NULL, 0, &time, &credit_ns);
+  assert_int_equal(credit_ns, 0);
 }
 
 TEST(no_doubt_and_no_cost_are_no_trouble) {
@@ -292,7 +390,7 @@ TEST(no_doubt_and_no_cost_are_no_trouble) {
 
   for (int i = 0; i < 3; i++)
     c[i].is_due = true;
-  c[0].error_bytes = 1;
+  c[0].error.common = 1;
   check(c, 3, 10, "abc", "");
 }
 
@@ -305,164 +403,15 @@ static uint64_t draw(uint64_t below) {
   return seed % below;
 }
 
-/* --- over many intervals, as the collector has them --- */
-
-#define INTERVAL_NS (10000 * MS)
-#define MAX_AGE_NS (60000 * MS)
-#define BUDGET_NS (50 * MS)
-#define CROWD 600
-
-struct waiting {
-  uint64_t error_bytes; /* that it makes in each interval */
-  uint32_t cost_ns;
-  uint64_t read_ns, longest_ns;
-};
-
-struct crowd {
-  struct waiting w[CROWD];
-  size_t n;
-  uint64_t now_ns, owed_ns, spent_on_doubt_ns;
-};
-
-/* How long it takes at worst to read all that can be overdue with it, in the
- * half of the budget that they have, and a few intervals to begin and to end.
- */
-static uint64_t bearable_ns(const struct crowd *s) {
-  uint64_t backlog_ns = 0;
-
-  for (size_t i = 0; i < s->n; i++)
-    backlog_ns += s->w[i].cost_ns;
-  return MAX_AGE_NS + (backlog_ns / (BUDGET_NS / 2) + 3) * INTERVAL_NS;
-}
-
-static void run_interval(struct crowd *s) {
-  struct group of_g = {.track = &(struct group_track){.last_pss = 0}},
-               *g = &of_g;
-  struct candidate c[CROWD];
-  struct schedule made;
-
-  s->now_ns += INTERVAL_NS;
-  for (size_t i = 0; i < s->n; i++) {
-    uint64_t age_ns = s->now_ns - s->w[i].read_ns;
-
-    c[i] = (struct candidate){
-        .process = &s->w[i],
-        .groups = &g,
-        .n_groups = 1,
-        .error_bytes = s->w[i].error_bytes,
-        .cost_ns = s->w[i].cost_ns,
-        .is_due = age_ns >= MAX_AGE_NS,
-        .overdue_ns = age_ns >= MAX_AGE_NS ? age_ns - MAX_AGE_NS : 0};
-    g->track->error_bytes += c[i].error_bytes;
-  }
-  made = schedule_choose(c, s->n, BUDGET_NS, &s->owed_ns);
-  for (size_t i = 0; i < made.chosen; i++) {
-    struct waiting *p = c[i].process;
-
-    if (p->error_bytes > 0)
-      s->spent_on_doubt_ns += p->cost_ns;
-    if (s->now_ns - p->read_ns > p->longest_ns)
-      p->longest_ns = s->now_ns - p->read_ns;
-    p->read_ns = s->now_ns;
-  }
-}
-
-/* Returns the longest that any has waited. */
-static uint64_t run_crowd(struct crowd *s, unsigned intervals) {
-  uint64_t longest_ns = 0;
-
-  for (unsigned i = 0; i < intervals; i++)
-    run_interval(s);
-  for (size_t i = 0; i < s->n; i++) {
-    uint64_t waits_ns = s->now_ns - s->w[i].read_ns;
-
-    if (waits_ns > longest_ns)
-      longest_ns = waits_ns;
-    if (s->w[i].longest_ns > longest_ns)
-      longest_ns = s->w[i].longest_ns;
-  }
-  return longest_ns;
-}
-
-/* Each makes the same doubt again in every interval, and together they need
- * many times the budget. */
-TEST(nothing_starves) {
-  seed = 1848;
-  for (int round = 0; round < 20; round++) {
-    struct crowd s = {.n = MANY};
-    uint64_t longest_ns;
-
-    for (size_t i = 0; i < MANY; i++) {
-      s.w[i].error_bytes = draw(UINT64_C(1) << (10 + draw(20)));
-      s.w[i].cost_ns = (uint32_t)(1 + draw(20 * MS));
-    }
-    s.w[0].error_bytes = 0;   /* least worth */
-    s.w[0].cost_ns = 90 * MS; /* and larger than the budget */
-    longest_ns = run_crowd(&s, 20000);
-    if (longest_ns > bearable_ns(&s))
-      fail_msg("round %d: one waits for %ju s", round,
-               (uintmax_t)(longest_ns / 1000 / MS));
-  }
-}
-
-/* One process of 20 GB and n small ones, all of them with doubt anew. */
-static void check_large_among_small(size_t n, uint32_t small_ns) {
-  struct crowd s = {.n = n + 1};
-
-  for (size_t i = 1; i <= n; i++)
-    s.w[i] = (struct waiting){.error_bytes = MIB, .cost_ns = small_ns};
-  s.w[0] = (struct waiting){.error_bytes = 4096, .cost_ns = 60 * MS};
-  assert_in_range(run_crowd(&s, 3000), MAX_AGE_NS,
-                  MAX_AGE_NS + 5 * INTERVAL_NS);
-}
-
-TEST(large_one_does_not_starve_among_small_ones) {
-  check_large_among_small(500, 11000);
-  check_large_among_small(20, 1000000);
-}
-
-/* Of which one would be worth all readings, and twenty take the whole budget
- * for their age alone. */
-TEST(small_ones_do_not_starve_among_large_ones) {
-  static const size_t larges[] = {1, 20};
-
-  for (size_t k = 0; k < 2; k++) {
-    struct crowd s = {.n = larges[k] + 500};
-
-    for (size_t i = 0; i < s.n; i++)
-      s.w[i] =
-          i < larges[k]
-              ? (struct waiting){.error_bytes = 10000 * MIB, .cost_ns = 60 * MS}
-              : (struct waiting){.error_bytes = 4096, .cost_ns = 11000};
-    assert_in_range(run_crowd(&s, 3000), MAX_AGE_NS,
-                    k == 0 ? MAX_AGE_NS + 5 * INTERVAL_NS : bearable_ns(&s));
-  }
-}
-
-/* A part of them is worth a reading in each interval; the others are read for
- * their age, which would take more than there is. */
-TEST(doubt_has_its_half_whatever_is_overdue) {
-  static const uint32_t costs_ns[] = {MS, 9 * MS, 30 * MS, 60 * MS, 90 * MS};
-
-  for (size_t k = 0; k < LENGTH(costs_ns); k++) {
-    struct crowd s = {.n = CROWD};
-
-    for (size_t i = 0; i < s.n; i++)
-      s.w[i] = i < 100
-                   ? (struct waiting){.error_bytes = 100 * MIB, .cost_ns = MS}
-                   : (struct waiting){.cost_ns = costs_ns[k]};
-    run_crowd(&s, 3000);
-    assert_in_range(s.spent_on_doubt_ns / 3000, 24 * MS, 50 * MS);
-  }
-}
-
 /* However they are: as much as fits is spent, and never more, but by one. */
 TEST(any_plan_keeps_to_the_budget) {
   seed = 1871;
   for (int round = 0; round < 5000; round++) {
     size_t n = (size_t)draw(MANY + 1), musts = 0, wanted = 0;
-    uint64_t budget = draw(4) ? draw(100 * MS) : 0, spent = 0;
-    uint64_t owed_ns = draw(4) ? 0 : draw(100 * MS), largest = 0;
+    struct read_time time = time_of(draw(4) ? draw(100 * MS) : 0);
+    int64_t credit_ns =
+        draw(4) ? 0 : (int64_t)draw(200 * MS) - 100 * (int64_t)MS;
+    uint64_t spent = 0, largest = 0;
     struct group_track tracks[3] = {{.last_pss = 0}};
     struct group of_g[3] = {
         {.track = &tracks[0]}, {.track = &tracks[1]}, {.track = &tracks[2]}};
@@ -470,27 +419,29 @@ TEST(any_plan_keeps_to_the_budget) {
     struct candidate c[MANY];
     struct schedule made;
 
+    if (time.spend_ns > 0 && draw(2))
+      time.reach_ns += draw(100 * MS);
     for (size_t i = 0; i < 3; i++)
       of_g[i].track->tolerated_bytes = draw(2) ? draw(500 * MIB) : 0;
     for (size_t i = 0; i < n; i++) {
       c[i] = (struct candidate){.groups = &g[draw(3)],
                                 .n_groups = 1 + (size_t)draw(2),
-                                .error_bytes = draw(50 * MIB),
+                                .error = {.common = (double)draw(50 * MIB)},
                                 .cost_ns = (uint32_t)draw(10 * MS),
-                                .overdue_ns = draw(100),
+                                .deadline_ns = draw(100),
                                 .is_due = draw(10) == 0,
                                 .is_must = draw(10) == 0};
       for (size_t k = 0; k < c[i].n_groups; k++)
-        c[i].groups[k]->track->error_bytes += c[i].error_bytes;
+        doubt_add(&c[i].groups[k]->track->error, c[i].error);
       musts += c[i].is_must;
     }
-    made = schedule_choose(c, n, budget, &owed_ns);
+    made = schedule_choose(c, n, &time, &credit_ns);
     assert_true(made.chosen >= musts && made.chosen + made.deferred <= n);
     for (size_t i = 0; i < n; i++) {
       bool is_wanted = c[i].is_due || c[i].is_must;
 
       for (size_t k = 0; k < c[i].n_groups; k++)
-        is_wanted |= c[i].groups[k]->track->error_bytes >
+        is_wanted |= doubt_of_sum(&c[i].groups[k]->track->error) >
                      c[i].groups[k]->track->tolerated_bytes;
 
       assert_true(c[i].is_must == (i < musts));
@@ -504,8 +455,42 @@ TEST(any_plan_keeps_to_the_budget) {
       }
     }
     assert_int_equal(wanted, made.deferred);
-    assert_true(spent <= budget || spent - largest <= budget);
-    if (budget == 0)
+    assert_true(spent <= time.reach_ns || spent - largest <= time.spend_ns);
+    if (time.spend_ns == 0)
       assert_int_equal(made.chosen, musts);
+  }
+}
+
+/* Whatever is passed over was worth less, or did not fit. */
+TEST(any_plan_prefers_the_most_doubt_for_the_time) {
+  seed = 1905;
+  for (int round = 0; round < 5000; round++) {
+    struct group of_g = {.track = &(struct group_track){.last_pss = 0}},
+                 *g = &of_g;
+    struct read_time time = time_of(1 + draw(100 * MS));
+    size_t n = 1 + (size_t)draw(MANY);
+    struct candidate c[MANY];
+    int64_t credit_ns = 0;
+    uint64_t spent_ns = 0;
+    struct schedule made;
+
+    for (size_t i = 0; i < n; i++) {
+      c[i] = (struct candidate){
+          .groups = &g,
+          .n_groups = 1,
+          .error = {.common =
+                        (double)(1 + draw(UINT64_C(1) << (1 + draw(30))))},
+          .cost_ns = 3000U * (uint32_t)(1 + draw(1U << draw(14)))};
+      doubt_add(&g->track->error, c[i].error);
+    }
+    made = schedule_choose(c, n, &time, &credit_ns);
+    assert_int_equal(made.chosen + made.deferred, n);
+    assert_true(made.chosen > 0);
+    for (size_t i = 0; i < made.chosen; i++) {
+      for (size_t k = i + 1; k < n; k++)
+        assert_true(c[k].worth <= c[i].worth ||
+                    (i > 0 && spent_ns + c[k].cost_ns > time.reach_ns));
+      spent_ns += c[i].cost_ns;
+    }
   }
 }

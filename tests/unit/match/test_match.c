@@ -94,6 +94,10 @@ static void exec(struct world *w, uint32_t pid, uint32_t ppid,
 
 #define HOUR 3600
 
+static unsigned unidentified(const struct world *w) {
+  return (unsigned)world_counts(w)->unidentified;
+}
+
 static void put_in_unit(struct world *w, uint32_t pid, const char *cgroup,
                         unsigned uid) {
   struct fake f = process(pid, 1, "daemon");
@@ -479,6 +483,34 @@ WORLD_TEST(inherited_rule_is_told) {
   assert_explained(w, 5, "1+");
 }
 
+/* By the default of MaxGroups. */
+WORLD_TEST(each_of_1000_units_has_a_group) {
+  char cgroup[64], name[32];
+
+  w->settings.policy.refresh = REFRESH_NEVER;
+  world_group(w, "%{unit}", "Unit", "*", NULL, NULL);
+  world_other(w, "rest");
+  for (uint32_t i = 0; i < 1000; i++) {
+    snprintf(cgroup, sizeof(cgroup), "/system.slice/unit-%u.service", i);
+    put_in_unit(w, 10 + i, cgroup, 0);
+  }
+  for (int cycle = 0; cycle < 3; cycle++) {
+    world_run(w, 10);
+    assert_int_equal(world_groups(w), 1001);
+    assert_int_equal(world_counts(w)->groups_refused, 0);
+    assert_int_equal(unidentified(w), 0);
+    assert_int_equal(world_members(w, "rest"), 0);
+    for (unsigned i = 0; i < 1000; i++) {
+      snprintf(name, sizeof(name), "unit-%u.service", i);
+      assert_int_equal(world_members(w, name), 1);
+    }
+  }
+  put_in_unit(w, 2000, "/system.slice/last.service", 0);
+  world_run(w, 10);
+  assert_int_equal(world_counts(w)->groups_refused, 1);
+  assert_int_equal(world_members(w, "rest"), 1);
+}
+
 /* It would have, but for MaxGroups, or for want of a name. */
 WORLD_TEST(rule_without_a_resulting_group_is_not_told) {
   w->settings.max_groups = 1;
@@ -675,10 +707,6 @@ static void put_all_long(struct world *w, uint32_t pid, uint32_t n,
                          const char *comm) {
   for (uint32_t i = 0; i < n; i++)
     put_long(w, pid + i, 1, comm);
-}
-
-static unsigned unidentified(const struct world *w) {
-  return (unsigned)world_counts(w)->unidentified;
 }
 
 /* A waiting process is not known, and no process waits for ever: not even if

@@ -77,17 +77,18 @@ static double value(const char *identifier) {
 
 FIXTURE_TEST(each_value_is_dispatched_as_documented) {
   static const char *const expected[] = {
-      "smaps-web/memory-pss",       "smaps-web/memory-uss",
-      "smaps-web/memory-rss",       "smaps-web/memory-shared",
-      "smaps-web/memory-swap",      "smaps-web/ps_count",
-      "smaps-web/percent-coverage", "smaps-web/duration-age",
-      "smaps-web/count-unreadable", "smaps/duration-cycle",
-      "smaps/duration-rollup",      "smaps/duration-longest_read",
-      "smaps/count-processes",      "smaps/count-matched",
-      "smaps/count-groups",         "smaps/count-rollup_reads",
-      "smaps/count-deferred",       "smaps/count-vanished",
-      "smaps/count-denied",         "smaps/count-hung",
-      "smaps/count-unidentified",   "smaps/count-groups_refused"};
+      "smaps-web/memory-pss",        "smaps-web/memory-uss",
+      "smaps-web/memory-rss",        "smaps-web/memory-shared",
+      "smaps-web/memory-swap",       "smaps-web/memory-pss_error",
+      "smaps-web/ps_count",          "smaps-web/percent-coverage",
+      "smaps-web/duration-age",      "smaps-web/count-unreadable",
+      "smaps/duration-cycle",        "smaps/duration-rollup",
+      "smaps/duration-longest_read", "smaps/count-processes",
+      "smaps/count-matched",         "smaps/count-groups",
+      "smaps/count-rollup_reads",    "smaps/count-deferred",
+      "smaps/count-overdue",         "smaps/count-vanished",
+      "smaps/count-denied",          "smaps/count-hung",
+      "smaps/count-unidentified",    "smaps/count-groups_refused"};
   size_t n = LENGTH(expected);
 
   start(web_block());
@@ -147,7 +148,18 @@ FIXTURE_TEST(report_is_set_for_all_and_for_one_group) {
   assert_true(value("smaps-web/percent-pss") == 100.0 * 120 / 1048576);
   assert_true(value("smaps-web/percent-rss") == 100.0 * 140 / 1048576);
   assert_true(value("smaps-rest/ps_count") == 0);
-  assert_int_equal(stub.n_values, 2 + 1 + 13);
+  assert_int_equal(stub.n_values, 2 + 1 + 14);
+}
+
+FIXTURE_TEST(a_value_that_is_named_twice_is_dispatched_once) {
+  struct item *block = web_block();
+
+  with(block, item("Report", "default", "pss_error", NULL));
+  with(block, item("Report", "pss_error", NULL));
+  start(block);
+  read_once();
+  assert_int_equal(stub.n_values, 10 + 14);
+  assert_true(value("smaps-web/memory-pss_error") == 0);
 }
 
 FIXTURE_TEST(without_configuration_services_are_the_groups) {
@@ -210,6 +222,18 @@ FIXTURE_TEST(read_fails_only_without_a_proc_tree) {
   assert_int_equal(stub.read(NULL), 0);
   assert_int_equal(stub.n_logs, 2);
   assert_true(value("smaps-web/ps_count") == 1);
+}
+
+/* As it was when the number was one of milliseconds. */
+FIXTURE_TEST(large_read_budget_is_said_to_be_a_percentage) {
+  assert_int_equal(configure(with(web_block(), number("ReadBudget", 20))), 0);
+  assert_int_equal(stub.n_logs, 0);
+  assert_int_equal(configure(with(plugin_block(), number("ReadBudget", 50))),
+                   0);
+  assert_int_equal(stub.n_logs, 1);
+  assert_int_equal(stub.levels[0], LOG_NOTICE);
+  assert_non_null(strstr(stub.logs[0], "ReadBudget 50 allows readings 50 % of "
+                                       "a CPU"));
 }
 
 FIXTURE_TEST(trouble_is_said_once_an_hour) {
@@ -378,7 +402,11 @@ FIXTURE_TEST(mistakes_are_named_with_option_value_and_reason) {
   assert_refused(in_plugin(item("Refresh", "sometimes", NULL)),
                  "Refresh \"sometimes\"", "\"adaptive\"");
   assert_refused(in_plugin(number("ReadBudget", -1)), "ReadBudget -1",
-                 "milliseconds from 0");
+                 "percentage of one CPU, from 0.01 to 100");
+  assert_refused(in_plugin(number("ReadBudget", 0)), "ReadBudget 0",
+                 "from 0.01 to 100");
+  assert_refused(in_plugin(number("ReadBudget", 101)), "ReadBudget 101",
+                 "from 0.01 to 100");
   assert_refused(in_group(number("MaxAge", 0)), "MaxAge 0", "seconds from 1");
   assert_refused(in_group(number("MaxLockHold", 1e9)), "MaxLockHold 1000000000",
                  "milliseconds from 0.1");

@@ -308,7 +308,8 @@ static const struct stub_value *find(const struct cycle *c, const char *id) {
 static bool is_compared(const char *id) {
   static const char *const others[] = {"percent-coverage", "duration-age",
                                        "count-unreadable", "memory-pss_error",
-                                       "percent-pss_error"};
+                                       "memory-uss_error", "percent-pss_error",
+                                       "percent-uss_error"};
   const char *slash = strchr(id, '/');
 
   if (strncmp(id, "smaps-", strlen("smaps-")) != 0)

@@ -26,6 +26,7 @@ static const struct published in_default[] = {
     {"memory-rss", "rss", ROLLUP_RSS},
     {"memory-shared", "shared", NO_FIELD},
     {"memory-swap", "swap", ROLLUP_SWAP_PSS},
+    {"memory-pss_error", "pss_error", NO_FIELD},
     {"ps_count", "ps_count", NO_FIELD},
     {"percent-coverage", "coverage", NO_FIELD},
     {"duration-age", "age", NO_FIELD},
@@ -56,7 +57,7 @@ static const struct published in_detail[] = {
     {"ps_data", "ps_data", NO_FIELD},
     {"memory-resident", "resident", NO_FIELD},
     {"memory-resident_shared", "resident_shared", NO_FIELD},
-    {"memory-pss_error", "pss_error", NO_FIELD},
+    {"memory-uss_error", "uss_error", NO_FIELD},
 };
 #define IN_DEFAULT LENGTH(in_default)
 #define IN_DETAIL LENGTH(in_detail)
@@ -236,6 +237,23 @@ TEST(every_value_is_the_one_it_says) {
   check(&v, "duration-age", 0);
   check(&v, "count-unreadable", 0);
   check(&v, "memory-pss_error", 0);
+  check(&v, "memory-uss_error", 0);
+}
+
+TEST(the_errors_are_those_of_the_estimates) {
+  struct rollup r = {.known = KNOWN};
+  struct usage u = make_usage();
+  const struct doubt pss = {.common = 3 * (double)MIB};
+  struct values v;
+
+  r.bytes[ROLLUP_RSS] = r.bytes[ROLLUP_PSS] = 100 * MIB;
+  usage_add_process(&u, 1);
+  usage_add_estimate(&u, &r, 100 * MIB, pss, doubt_scale(pss, 2), 1);
+  v = publish_all(&u);
+  check(&v, "memory-pss_error", 3 * (double)MIB);
+  check(&v, "memory-uss_error", 6 * (double)MIB);
+  check(&v, "percent-pss_error", 300 / 1024.0);
+  check(&v, "percent-uss_error", 600 / 1024.0);
 }
 
 TEST(ps_count_is_processes_and_threads) {
@@ -261,6 +279,7 @@ static void check_unknown(const struct values *v) {
   check(v, "memory-uss", UNKNOWN);
   check(v, "memory-shared", UNKNOWN);
   check(v, "memory-pss_error", UNKNOWN);
+  check(v, "memory-uss_error", UNKNOWN);
   check(v, "percent-pss", UNKNOWN);
   check(v, "percent-uss", UNKNOWN);
 }
@@ -489,6 +508,7 @@ TEST(amounts_are_the_published_values_of_the_rollup) {
     snprintf(identifier, sizeof(identifier), "memory-%s", name);
     check(&v, identifier, (double)bytes);
     assert_string_not_equal(name, "pss_error");
+    assert_string_not_equal(name, "uss_error");
     n++;
   }
   assert_int_equal(n, ROLLUP_FIELDS + 2); /* uss, shared */

@@ -251,16 +251,19 @@ static void estimate(struct usage *u, const struct rollup *r, uint64_t pages,
 
   usage_add_process(u, 1);
   usage_add_statm(u, &statm, PAGE);
-  usage_add_estimate(u, r, pages * PAGE, doubt_kb * KIB, age_ns);
+  usage_add_estimate(u, r, pages * PAGE,
+                     (struct doubt){.common = (double)(doubt_kb * KIB)},
+                     (struct doubt){.common = 0}, age_ns);
 }
 
 TEST(an_estimate_counts_as_a_rollup_does) {
   struct rollup r = make_rollup(55, 10, 20, 100);
   struct usage read = {.processes = 0}, estimated = {.processes = 0};
+  const struct doubt none = {.common = 0};
 
   r.known &= ~(1U << ROLLUP_KSM);
   usage_add_rollup(&read, &r, 40 * PAGE);
-  usage_add_estimate(&estimated, &r, 40 * PAGE, 0, 5);
+  usage_add_estimate(&estimated, &r, 40 * PAGE, none, none, 5);
   assert_int_equal(read.fresh_pss, 55 * KIB);
   assert_int_equal(estimated.fresh_pss, 0);
   assert_int_equal(estimated.uss, read.uss);
@@ -277,18 +280,46 @@ TEST(doubt_adds_up_and_the_oldest_age_counts) {
   struct usage u = {.processes = 0};
 
   add(&u, &r, 10);
-  assert_int_equal(u.error_bytes, 0);
+  assert_int_equal(usage_pss_error(&u), 0);
   assert_int_equal(u.oldest_age_ns, 0);
   estimate(&u, &r, 10, 3, 7);
   estimate(&u, &r, 10, 4, 9000000000);
   estimate(&u, &r, 10, 5, 8);
-  assert_int_equal(u.error_bytes, 12 * KIB);
+  assert_int_equal(usage_pss_error(&u), 12 * KIB);
   assert_true(u.oldest_age_ns == 9000000000);
   assert_int_equal(u.unmeasured, 0);
   estimate(&u, &r, 10, 10, 0);
   assert_int_equal(u.unmeasured, 1);
-  assert_int_equal(u.error_bytes, 22 * KIB);
+  assert_int_equal(usage_pss_error(&u), 22 * KIB);
   assert_true(usage_age_seconds(&u) == 9);
+}
+
+static void add_doubt(struct usage *u, double common_kb,
+                      double independent_kb) {
+  struct rollup r = make_rollup(10, 0, 10, 30); /* Rss is 40 kB */
+  const struct doubt pss = {common_kb * KIB, independent_kb * KIB};
+
+  usage_add_estimate(u, &r, 10 * PAGE, pss, doubt_scale(pss, 2), 7);
+}
+
+/* Errors that members have in common add up; of others the squares do. */
+TEST(independent_doubt_grows_with_the_root) {
+  struct usage u = {.processes = 0};
+
+  for (int i = 0; i < 9; i++)
+    add_doubt(&u, 1, 3);
+  assert_int_equal(usage_pss_error(&u), (9 + 9) * KIB);
+  assert_int_equal(usage_uss_error(&u), 2 * (9 + 9) * KIB);
+}
+
+TEST(doubt_is_at_most_all) {
+  struct usage u = {.processes = 0};
+
+  add_doubt(&u, 30, 0);
+  assert_int_equal(usage_pss_error(&u), 30 * KIB);
+  assert_int_equal(usage_uss_error(&u), 40 * KIB);
+  add_doubt(&u, 10, 0);
+  assert_int_equal(usage_uss_error(&u), 80 * KIB);
 }
 
 TEST(coverage_is_the_share_of_pss_that_is_fresh) {
@@ -416,7 +447,9 @@ TEST(any_guess_keeps_uss_below_pss_below_rss) {
         got.bytes[ROLLUP_SHARED_CLEAN] + got.bytes[ROLLUP_SHARED_DIRTY] +
             got.bytes[ROLLUP_PRIVATE_CLEAN] + got.bytes[ROLLUP_PRIVATE_DIRTY] ==
         got.bytes[ROLLUP_RSS]);
-    usage_add_estimate(&one, &got, s.resident_pages * PAGE, 0, 0);
+    usage_add_estimate(&one, &got, s.resident_pages * PAGE,
+                       (struct doubt){.common = 0}, (struct doubt){.common = 0},
+                       0);
     assert_true(one.uss <= one.rollup.bytes[ROLLUP_PSS]);
     assert_true(one.uss + one.shared == one.rollup.bytes[ROLLUP_RSS]);
   }

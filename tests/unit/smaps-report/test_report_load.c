@@ -45,15 +45,16 @@ static const char whole[] = WITH(
     "\"rules\":[\"Group \\\"web\\\"\",\"Other \\\"other\\\"\"],"
     "\"groups\":[{\"name\":\"web\",\"rule\":0,\"processes\":2,\"threads\":3,"
     "\"unreadable\":0,\"coverage\":99.5,\"age\":2.5,\"pss_error\":7,"
-    "\"usage\":{\"pss\":18446744073709551614,\"uss\":0,\"later\":true}},"
+    "\"uss_error\":14,\"usage\":{\"pss\":18446744073709551614,\"uss\":0,"
+    "\"later\":true}},"
     "{\"name\":\"a\"}],"
     "\"processes\":[{\"pid\":4294967295,\"starttime\":5,\"ppid\":1,"
     "\"comm\":\"nginx\",\"exe\":\"/x\",\"command_line\":\"nginx -g\","
     "\"uid\":0,\"user\":\"root\",\"cgroup\":\"/c\",\"unit\":\"u\","
     "\"slice\":\"s\",\"container\":\"d\",\"groups\":[\"web\",\"a\"],"
     "\"rule\":0,\"also\":[1,0],\"inherited\":true,\"threads\":3,"
-    "\"source\":\"estimated\",\"age\":0.5,\"pss_error\":9,\"deferred\":"
-    "\"budget\","
+    "\"source\":\"estimated\",\"age\":0.5,\"pss_error\":9,"
+    "\"uss_error\":18,\"deferred\":\"budget\","
     "\"read_cost\":1e-5,\"usage\":{\"rss\":3,\"pss\":2},"
     "\"mappings\":[{\"name\":\"[heap]\",\"permissions\":\"rw-p\",\"vmas\":1,"
     "\"size\":4,\"pss\":2},{\"pss\":1}]},{\"pid\":2}],"
@@ -85,6 +86,8 @@ static void check_groups(const struct document *d) {
   assert_null(document_group(d, "nobody"));
   assert_int_equal(web->threads, 3);
   assert_int_equal(web->pss_error, 7);
+  assert_int_equal(web->uss_error, 14);
+  assert_true(d->groups[0].uss_error == UNKNOWN);
   assert_true(web->coverage > 99.4 && web->coverage < 99.6);
   assert_true(amounts_get(&web->amounts, AMOUNT_PSS) == UINT64_MAX - 1);
   assert_true(amounts_get(&web->amounts, AMOUNT_USS) == 0);
@@ -101,6 +104,9 @@ static void check_process(const struct document *d) {
   assert_true(process_is_in(p, "a") && !process_is_in(p, "b"));
   assert_string_equal(process_main_group(d, p), "web");
   assert_true(p->is_inherited && !d->processes[1].is_inherited);
+  assert_int_equal(p->pss_error, 9);
+  assert_int_equal(p->uss_error, 18);
+  assert_true(d->processes[1].uss_error == UNKNOWN);
   assert_int_equal(p->n_also, 2);
   assert_int_equal(p->also[0], 1);
   assert_true(p->read_cost > 0.9e-5 && p->read_cost < 1.1e-5);

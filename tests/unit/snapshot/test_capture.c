@@ -147,7 +147,7 @@ WORLD_TEST(members_beyond_the_top_are_counted) {
 }
 
 WORLD_TEST(without_a_budget_each_cycle_reads_a_single_process) {
-  w->settings.read_budget_ns = 0;
+  world_budget(w, 0);
   put_many(w, 5);
   raise_for(w, "g");
   for (int i = 0; i < 4; i++)
@@ -163,7 +163,7 @@ WORLD_TEST(a_long_capture_has_the_sums_of_its_beginning) {
   char name[128];
   parsed d;
 
-  w->settings.read_budget_ns = 0;
+  world_budget(w, 0);
   put_many(w, 2);
   raise_for(w, "g");
   cycle(w);
@@ -183,7 +183,7 @@ WORLD_TEST(a_long_capture_has_the_sums_of_its_beginning) {
 /* Each look at the clock takes a microsecond: some of a hundred are read in a
  * cycle, and not one alone. */
 WORLD_TEST(a_budget_is_for_as_many_as_it_takes) {
-  w->settings.read_budget_ns = 20000;
+  w->settings.read_budget_percent = 100 * 20e-6 / 10 / 5; /* of 10 s */
   w->settings.capture.top_processes = 100;
   put_many(w, 100);
   raise_for(w, "g");
@@ -200,7 +200,7 @@ WORLD_TEST(a_budget_is_for_as_many_as_it_takes) {
 WORLD_TEST(ended_members_are_left_out) {
   parsed d;
 
-  w->settings.read_budget_ns = 0;
+  world_budget(w, 0);
   put_many(w, 4); /* 13 is the first */
   raise_for(w, "g");
   cycle(w);
@@ -216,7 +216,7 @@ WORLD_TEST(a_process_that_has_the_pid_now_is_another) {
   const struct fake_mapping mapping = {.name = "/another", .private_kb = 64};
   parsed d;
 
-  w->settings.read_budget_ns = 0;
+  world_budget(w, 0);
   put_many(w, 3);
   raise_for(w, "g");
   cycle(w);
@@ -330,7 +330,7 @@ WORLD_TEST(a_group_that_does_not_exist_has_no_capture) {
 WORLD_TEST(all_members_may_end_before_their_turn) {
   parsed d;
 
-  w->settings.read_budget_ns = 0;
+  world_budget(w, 0);
   put(w, 20, "other", 10);
   put_many(w, 3);
   raise_for(w, "g");
@@ -388,7 +388,7 @@ WORLD_TEST(members_of_a_template_group_are_found) {
 
 /* Nothing of it stays behind: the sanitizers watch. */
 WORLD_TEST(a_capture_can_be_cut_short_by_the_end) {
-  w->settings.read_budget_ns = 0;
+  world_budget(w, 0);
   put_many(w, 3);
   raise_for(w, "g");
   cycle(w);
@@ -399,7 +399,7 @@ WORLD_TEST(a_capture_can_be_cut_short_by_the_end) {
 WORLD_TEST(process_without_memory_is_left_out) {
   parsed d;
 
-  w->settings.read_budget_ns = 0;
+  world_budget(w, 0);
   put_many(w, 4); /* 13 is the first */
   raise_for(w, "g");
   cycle(w);

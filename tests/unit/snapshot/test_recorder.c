@@ -275,7 +275,7 @@ WORLD_TEST(any_number_of_groups_can_cool_down) {
 
 WORLD_TEST(a_group_is_not_captured_again_while_it_is) {
   world_keep_captures(w);
-  w->settings.read_budget_ns = 0;
+  world_budget(w, 0);
   put_letters(w, 1);
   proctree_put(&w->tree,
                &(struct fake){.pid = 50, .comm = "a", .starttime = 1});

@@ -168,11 +168,11 @@ WORLD_TEST(a_group_has_its_sums) {
   g = parsed_find(next_state(w), "groups", "name", "g");
   assert_string_equal(parsed_keys(g, ""),
                       "name rule processes threads unreadable coverage age "
-                      "pss_error usage ");
+                      "pss_error uss_error usage ");
   parsed_assert(
-      g,
-      "rule=1 processes=2 threads=4 unreadable=0 coverage=100.0 age=0.0 "
-      "pss_error=0 usage.pss=14m usage.uss=12m usage.rss=16m usage.shared=4m");
+      g, "rule=1 processes=2 threads=4 unreadable=0 coverage=100.0 age=0.0 "
+         "pss_error=0 uss_error=0 usage.pss=14m usage.uss=12m usage.rss=16m "
+         "usage.shared=4m");
   assert_int_equal(parsed_integer(g, "usage.size"), 2 * 10000 * page_size());
   parsed_assert(g, "usage.resident=16m usage.resident_shared=4m");
   assert_int_equal(parsed_integer(g, "usage.text"), 2 * 10 * page_size());
@@ -223,6 +223,7 @@ WORLD_TEST(a_group_with_an_unreadable_member_has_no_pss) {
   assert_string_equal(parsed_keys(g, "usage"),
                       "size resident resident_shared text data ");
   assert_lacks(g, "pss_error");
+  assert_lacks(g, "uss_error");
   assert_source(d, 10, "read");
   assert_source(d, 11, "unreadable");
   assert_lacks(of(d, 11), "usage.pss");
@@ -385,7 +386,10 @@ WORLD_TEST(an_estimate_has_an_age_and_a_doubt) {
   assert_string_equal(parsed_string(p, "source"), "estimated");
   assert_true(parsed_decimal(p, "age") > 9.9);
   assert_true(parsed_decimal(p, "age") < 10.1);
-  parsed_integer(p, "pss_error");
+  assert_int_not_equal(parsed_integer(p, "pss_error"), 0);
+  assert_int_not_equal(parsed_integer(p, "uss_error"), 0);
+  assert_true(parsed_integer(p, "uss_error") <=
+              2 * parsed_integer(p, "pss_error") + 1);
   assert_int_equal(parsed_integer(p, "usage.pss"), 7 * MIB + 4 * KIB);
   assert_lacks(p, "deferred");
 }
@@ -394,10 +398,10 @@ WORLD_TEST(what_was_never_read_is_guessed_and_put_off) {
   parsed p;
 
   w->settings.policy.refresh = REFRESH_ADAPTIVE;
-  w->settings.read_budget_ns = 0;
+  world_budget(w, 0);
   world_watch(w, process(10, "g"));
   p = of(next_state(w), 10);
-  parsed_assert(p, "source=guessed deferred=budget pss_error=8m");
+  parsed_assert(p, "source=guessed deferred=budget pss_error=8m uss_error=8m");
   assert_lacks(p, "age");
 }
 
@@ -424,7 +428,7 @@ WORLD_TEST(an_estimate_can_be_put_off_too) {
 
   w->settings.policy.refresh = REFRESH_ADAPTIVE;
   w->settings.policy.max_age_ns = 15 * NS_PER_S;
-  w->settings.read_budget_ns = 40000; /* for one of them */
+  world_budget(w, 4000); /* in 10 s for one of them */
   world_walks_take(30000);
   world_put(w, process(10, "g"));
   world_put(w, process(11, "g"));

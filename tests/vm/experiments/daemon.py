@@ -81,7 +81,15 @@ def restart():
     run("systemctl", "reset-failed", "collectd", check=False)
     # One that was killed has left it.
     Path(SOCKET).unlink(missing_ok=True)
-    run("systemctl", "start", "collectd")
+    # A systemctl that waits has libraries in common with all services while
+    # collectd reads these for the first time: they would seem smaller.
+    run("systemctl", "start", "--no-block", "collectd")
+    end = time.monotonic() + 120
+    while not Path(SOCKET).exists():
+        if time.monotonic() > end:
+            raise AssertionError(run("systemctl", "status", "collectd",
+                                     check=False)[1])
+        time.sleep(0.1)
 
 
 def show(name, unit="collectd.service"):

@@ -16,7 +16,6 @@ REDIS = "redis-server.service"
 
 class DiskFull(Experiment):
     options = f"""
-        Report "default" "pss_error"
         StateFile "{STATE}"
         StateInterval 0
         <Capture>

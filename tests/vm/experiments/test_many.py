@@ -22,8 +22,8 @@ class Many(Experiment):
     interval = 5
 
     def test_idle_processes(self):
-        """Each has few pages of its own; a budget of 50 ms does not read all of
-        them in an interval, and need not."""
+        """Each has few pages of its own; a budget of 1 % may not read all of them
+        in an interval, and need not."""
         shape = Shape(self, "idle", "cow", mib=4, children=IDLE - 1)
         self.assertEqual(shape.processes, IDLE)
         self.assert_matches([shape.group], names=("pss", "uss"))

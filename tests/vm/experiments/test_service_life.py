@@ -4,18 +4,10 @@ import time
 
 import daemon
 from daemon import run
-from experiment import Experiment, Holder, Service
+from experiment import Experiment, Holder, Service, Session
 from kernel import MIB
 
 REDIS = "redis-server.service"
-
-
-def wait_for(condition, what, seconds=120):
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            raise AssertionError(f"waited {seconds} s in vain for {what}")
-        time.sleep(0.5)
 
 
 class ServiceLife(Experiment):
@@ -67,26 +59,14 @@ class ServiceLife(Experiment):
         self.assert_quiet()
 
     def test_user_session(self):
-        uid = run("id", "-u", "alice")[1].strip()
-        group = f"user@{uid}.service"
-        self.addCleanup(run, "loginctl", "terminate-user", "alice", check=False)
-        self.addCleanup(run, "loginctl", "disable-linger", "alice")
-        run("loginctl", "enable-linger", "alice")
-        wait_for(lambda: self.is_active(group), "the session of alice")
-        run(
-            "runuser", "-u", "alice", "--",
-            "env", f"XDG_RUNTIME_DIR=/run/user/{uid}",
-            "systemd-run", "--user", "--quiet", "--unit=hers", "sleep", "1000",
+        alice = Session(self, "alice")
+        alice.run(
+            "systemd-run", "--user", "--quiet", "--unit=hers", "sleep", "1000"
         )
-        cycle = self.assert_matches([group])
-        self.assertGreaterEqual(cycle.processes(group), 3)
-        run("loginctl", "disable-linger", "alice")
-        run("systemctl", "stop", group)
-        self.assertNotIn(group, self.next_cycle())
-
-    @staticmethod
-    def is_active(unit):
-        return run("systemctl", "is-active", unit, check=False)[0] == 0
+        cycle = self.assert_matches([alice.group])
+        self.assertGreaterEqual(cycle.processes(alice.group), 3)
+        alice.stop()
+        self.assertNotIn(alice.group, self.next_cycle())
 
     def test_scope_is_in_other(self):
         before = self.assert_matches(["other"]).processes("other")

@@ -1,0 +1,284 @@
+#include "estimate/newborn.h"
+
+#include "proc/amount.h"
+#include "process/process.h"
+
+/* A few pages are not worth an estimate of its own. */
+#define LENT_LEAST_BYTES (UINT64_C(64) << 10)
+
+static uint64_t min(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+static uint64_t max(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+static uint64_t minus(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
+
+static uint64_t part_of(uint64_t bytes, double part) {
+  return amount_from((double)bytes * part);
+}
+
+/* --- parent and child --- */
+
+static bool is_newborn(const struct process *p) {
+  return p->track && p->track->is_newborn && !p->is_in_parents_mm;
+}
+
+static bool can_be_seen(const struct process *p) {
+  return p->state == PROCESS_ALIVE && p->n_groups > 0;
+}
+
+static struct process *find_parent(const struct process_table *t,
+                                   const struct process *p) {
+  struct process *parent = process_table_parent(t, p);
+
+  return parent && parent->track && parent->track->family &&
+                 parent->track->family == p->track->family
+             ? parent
+             : NULL;
+}
+
+/* Generations in one interval. */
+#define ANCESTORS_TRIED 64
+
+/* The nearest ancestor that is no newborn itself, with which it can be
+ * estimated; NULL without. */
+static struct track *find_lender(const struct process_table *t,
+                                 const struct process *p) {
+  const struct process *of = p;
+
+  if (!is_newborn(p) || !can_be_seen(p))
+    return NULL;
+  for (int i = 0; i < ANCESTORS_TRIED && of && is_newborn(of); i++)
+    of = find_parent(t, of);
+  if (!of || !can_be_seen(of) || !estimator_has_baseline(of->track) ||
+      !baseline_has(&of->track->baseline, ROLLUP_PSS_ANON))
+    return NULL;
+  return of->track;
+}
+
+static uint64_t anonymous_bytes(const struct estimator *e,
+                                const struct track *t) {
+  return minus(t->now.resident_pages, t->now.shared_pages) * e->page_size;
+}
+
+/* Its faults bound the memory that a child has made its own; so does what it
+ * has beyond its parent's. */
+static uint64_t own_bytes(const struct estimator *e, const struct track *child,
+                          const struct track *parent) {
+  uint64_t anon = anonymous_bytes(e, child);
+  uint64_t beyond = minus(anon, anonymous_bytes(e, parent));
+  uint64_t faulted = part_of(child->now.minor_faults * e->page_size,
+                             child->family->newborns.breaks);
+
+  if (!child->now.has_faults)
+    return beyond;
+  return min(max(faulted, beyond), anon);
+}
+
+/* Unless it was read before its parent could be looked at. */
+static uint64_t borrowed_bytes(const struct estimator *e,
+                               const struct track *child,
+                               const struct track *parent) {
+  if (estimator_has_baseline(child))
+    return baseline_cow_shared(&child->baseline);
+  return anonymous_bytes(e, child) - own_bytes(e, child, parent);
+}
+
+/* A baseline keeps KiB. Without fractions sums still equal the sums of their
+ * parts. */
+static void round_down(struct rollup *u) {
+  uint64_t rss = u->bytes[ROLLUP_RSS];
+  uint64_t others;
+
+  for (int f = 0; f < ROLLUP_FIELDS; f++)
+    u->bytes[f] -= u->bytes[f] % 1024;
+  others = rollup_uss(u) + u->bytes[ROLLUP_SHARED_CLEAN];
+  u->bytes[ROLLUP_SHARED_DIRTY] = minus(rss, others);
+  u->bytes[ROLLUP_PSS] = u->bytes[ROLLUP_PSS_ANON] + u->bytes[ROLLUP_PSS_FILE] +
+                         u->bytes[ROLLUP_PSS_SHMEM];
+  u->bytes[ROLLUP_PSS_DIRTY] =
+      min(u->bytes[ROLLUP_PSS_DIRTY], u->bytes[ROLLUP_PSS]);
+  u->bytes[ROLLUP_LOCKED] = min(u->bytes[ROLLUP_LOCKED], u->bytes[ROLLUP_PSS]);
+}
+
+/* --- the parent's memory before and after --- */
+
+struct inheritance {
+  struct rollup rollup;   /* the parent's, as it was estimated */
+  struct baseline before; /* the same */
+  uint64_t shared;        /* by copy on write already; each pays a part of n */
+  uint64_t lent;          /* that was private, and is the newborns' as well */
+  double n, sharers;
+};
+
+static struct inheritance inheritance_of(const struct estimator *e,
+                                         const struct track *parent) {
+  struct inheritance i = {.n = fork_family_size(parent),
+                          .sharers = 1.0 + parent->newborns};
+  struct prediction prediction;
+  uint64_t lent;
+
+  estimator_predict(e, parent, &prediction);
+  i.rollup = prediction.rollup;
+  baseline_take(&i.before, &i.rollup, &parent->now, e->page_size);
+  i.before.vm_swap_kb = parent->now.vm_swap_kb;
+  i.before.relatives = (uint16_t)min(fork_family_size(parent), UINT16_MAX);
+  i.shared = baseline_cow_shared(&i.before);
+  lent = amount_from((double)parent->lent_kb * 1024 / parent->newborns);
+  i.lent = min(minus(lent, i.shared), baseline_private(&i.before).anon);
+  return i;
+}
+
+/* The cost of a page of files or shmem to a newborn. Its parent has nearly all
+ * of them as well. */
+static double file_cost(const struct inheritance *i,
+                        const struct fork_family *family, uint64_t page_size) {
+  double cost = baseline_shared_cost(&i->before, page_size);
+
+  if (family->newborns.file_cost >= 0)
+    return family->newborns.file_cost;
+  return cost < 1 / i->sharers ? cost : 1 / i->sharers;
+}
+
+static void fill_anonymous(const struct inheritance *i, uint64_t own,
+                           uint64_t borrowed, struct rollup *u) {
+  uint64_t old = min(borrowed, i->shared);
+  uint64_t pss =
+      own + part_of(old, 1 / i->n) + part_of(borrowed - old, 1 / i->sharers);
+
+  u->bytes[ROLLUP_ANONYMOUS] = own + borrowed;
+  u->bytes[ROLLUP_PSS_ANON] = u->bytes[ROLLUP_PSS_DIRTY] = pss;
+  u->bytes[ROLLUP_PRIVATE_DIRTY] = own;
+  u->bytes[ROLLUP_SHARED_DIRTY] = borrowed;
+}
+
+static void fill_files(uint64_t bytes, double cost, bool is_shmem,
+                       struct rollup *u) {
+  uint64_t pss = part_of(bytes, cost);
+
+  u->bytes[is_shmem ? ROLLUP_PSS_SHMEM : ROLLUP_PSS_FILE] = pss;
+  u->bytes[is_shmem ? ROLLUP_SHARED_DIRTY : ROLLUP_SHARED_CLEAN] += bytes;
+  u->bytes[ROLLUP_PSS_DIRTY] += is_shmem ? pss : 0;
+}
+
+/* Swap that was the parent's alone is divided as well. */
+static uint64_t swap_pss(const struct inheritance *i) {
+  uint64_t all = i->rollup.bytes[ROLLUP_SWAP_PSS];
+  uint64_t own = min(part_of(i->before.vm_swap_kb * UINT64_C(1024),
+                             baseline_private_swap_part(&i->before)),
+                     all);
+
+  return all - own + part_of(own, 1 / i->sharers);
+}
+
+static void fill_swap(const struct inheritance *i, struct rollup *u) {
+  u->bytes[ROLLUP_SWAP] = i->rollup.bytes[ROLLUP_SWAP];
+  u->bytes[ROLLUP_SWAP_PSS] = swap_pss(i);
+}
+
+static void give(const struct estimator *e, const struct track *parent,
+                 struct track *child) {
+  struct inheritance i = inheritance_of(e, parent);
+  uint64_t own = own_bytes(e, child, parent);
+  uint64_t anon = anonymous_bytes(e, child);
+  uint64_t files = child->now.shared_pages * e->page_size;
+  double cost = file_cost(&i, child->family, e->page_size);
+  struct rollup u = {.known = i.rollup.known};
+  struct derivation from = {.rollup = &u,
+                            .at_ns = parent->baseline.at_ns,
+                            .anon_bound = (double)anon * (1 - 1 / i.n),
+                            .files_bound =
+                                (double)files * (cost > 0.5 ? cost : 1 - cost)};
+
+  fill_anonymous(&i, own, anon - own, &u);
+  fill_files(files, cost, child->family->sharing.is_shmem, &u);
+  fill_swap(&i, &u);
+  u.bytes[ROLLUP_RSS] = u.bytes[ROLLUP_REFERENCED] = anon + files;
+  round_down(&u);
+  child->now.vm_swap_kb = parent->now.vm_swap_kb;
+  child->was_swap_used = parent->was_swap_used;
+  child->is_heir = true;
+  estimator_derive(e, child, &from);
+}
+
+static void take_private(struct rollup *u, uint64_t bytes) {
+  uint64_t dirty = min(bytes, u->bytes[ROLLUP_PRIVATE_DIRTY]);
+
+  u->bytes[ROLLUP_PRIVATE_DIRTY] -= dirty;
+  u->bytes[ROLLUP_SHARED_DIRTY] += dirty;
+  bytes = min(bytes - dirty, u->bytes[ROLLUP_PRIVATE_CLEAN]);
+  u->bytes[ROLLUP_PRIVATE_CLEAN] -= bytes;
+  u->bytes[ROLLUP_SHARED_CLEAN] += bytes;
+}
+
+/* The parent pays only its part now of what it has lent. */
+static void divide(const struct estimator *e, struct track *parent) {
+  struct inheritance i = inheritance_of(e, parent);
+  struct rollup u = i.rollup;
+  uint64_t less = part_of(i.lent, 1 - 1 / i.sharers);
+  struct derivation from = {.rollup = &u,
+                            .at_ns = parent->baseline.at_ns,
+                            .anon_bound = (double)less};
+
+  if (i.lent < LENT_LEAST_BYTES && swap_pss(&i) == u.bytes[ROLLUP_SWAP_PSS])
+    return;
+  take_private(&u, i.lent);
+  u.bytes[ROLLUP_PSS_ANON] -= min(less, u.bytes[ROLLUP_PSS_ANON]);
+  u.bytes[ROLLUP_PSS_DIRTY] -= min(less, u.bytes[ROLLUP_PSS_DIRTY]);
+  u.bytes[ROLLUP_SWAP_PSS] = swap_pss(&i);
+  round_down(&u);
+  estimator_derive(e, parent, &from);
+}
+
+/* --- all of a cycle --- */
+
+static void count(const struct estimator *e, const struct process_table *t,
+                  const struct process *p) {
+  struct track *lender = find_lender(t, p);
+
+  if (!lender || lender->newborns == UINT16_MAX)
+    return;
+  lender->newborns++;
+  lender->lent_kb += (float)borrowed_bytes(e, p->track, lender) / 1024;
+}
+
+static void settle(const struct estimator *e, const struct process_table *t,
+                   const struct process *p) {
+  const struct track *lender = find_lender(t, p);
+
+  if (lender && lender->newborns && !estimator_has_baseline(p->track))
+    give(e, lender, p->track);
+}
+
+static void settle_lender(const struct estimator *e, struct track *t) {
+  if (t->newborns)
+    divide(e, t);
+  t->has_newborn = false;
+  t->newborns = 0;
+  t->lent_kb = 0;
+}
+
+/* It goes on to be a newborn if it, or its parent, could not be looked at. */
+static void finish(const struct process_table *t, const struct process *p) {
+  const struct process *parent = find_parent(t, p);
+
+  p->track->is_newborn = parent && parent->state != PROCESS_GONE &&
+                         !(can_be_seen(p) && can_be_seen(parent));
+  if (p->track->is_newborn)
+    parent->track->has_newborn = true;
+}
+
+void newborn_estimate_all(const struct estimator *e,
+                          const struct process_table *t) {
+  for (size_t i = 0; i < t->n; i++)
+    if (is_newborn(t->processes[i]))
+      count(e, t, t->processes[i]);
+  for (size_t i = 0; i < t->n; i++)
+    if (is_newborn(t->processes[i]))
+      settle(e, t, t->processes[i]);
+  for (size_t i = 0; i < t->n; i++)
+    if (t->processes[i]->track)
+      settle_lender(e, t->processes[i]->track);
+  for (size_t i = 0; i < t->n; i++)
+    if (is_newborn(t->processes[i]))
+      finish(t, t->processes[i]);
+}

@@ -1,0 +1,24 @@
+/*
+ * Processes that have just forked off. Parent and child share all anonymous
+ * memory until one of them writes to it; statm of both is silent about that,
+ * and the parent's last rollup calls it private. So both are estimated anew,
+ * from the parent's estimate: what was the parent's alone is now divided, and
+ * the child has what its faults since its birth may have made its own. No page
+ * is counted twice, whether either of them is read or none.
+ *
+ * Once they are read, the first readings of children show how far off that is
+ * (struct newborn_lessons in fork_family.h).
+ */
+#ifndef SMAPS_NEWBORN_H
+#define SMAPS_NEWBORN_H
+
+#include "estimate/estimator.h"
+
+struct process_table;
+
+/* Gives the newborns that have a parent with a baseline one as well, and
+ * corrects the parent's. Once in a cycle, after all are observed. */
+void newborn_estimate_all(const struct estimator *e,
+                          const struct process_table *t);
+
+#endif

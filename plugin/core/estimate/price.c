@@ -1,0 +1,76 @@
+#include "estimate/price.h"
+
+#include "proc/amount.h"
+#include "proc/cheap_files.h"
+
+/* A guess of a price can be too low or too high by this; the weight of one
+ * first reading. */
+#define GUESS_OFF_MOST 20.0
+#define GUESS_OFF_RATE 0.1
+
+/* Below, a few page tables make no difference. */
+#define TABLES_WORTH_ASKING_PAGES (UINT64_C(64) << 20 >> 12)
+
+/* A guess from what can be had without looking at the page tables. */
+struct read_cost price_guess(const struct measurer *m,
+                             const struct process *p) {
+  struct read_cost_basis basis = {.resident = p->statm.resident_pages};
+  struct status_sample s;
+
+  if (p->statm.size_pages >= TABLES_WORTH_ASKING_PAGES &&
+      status_read_of(m->procfs, p->pid, &s) == 0) {
+    basis.swapped = s.vm_swap_bytes / m->estimator.page_size;
+    basis.tables = s.vm_pte_bytes / m->estimator.page_size;
+  }
+  return read_cost_guess(&basis);
+}
+
+uint32_t price_ns(const struct process *p) {
+  return read_cost_predict(&p->track->cost, p->statm.resident_pages);
+}
+
+/* For the budget; MaxLockHold goes by the guess itself, see read_cost.h. */
+uint32_t price_for_budget_ns(const struct measurer *m,
+                             const struct process *p) {
+  double ns = price_ns(p);
+
+  return amount_narrow(
+      amount_from(p->track->cost.is_learnt ? ns : ns * m->guess_off));
+}
+
+/* Whether it is cheap enough, or it is time to see whether it has become so. */
+bool price_is_affordable(struct measurer *m, struct process *p,
+                         const struct policy *policy) {
+  struct read_cost *cost = &p->track->cost, guess;
+
+  if (cost->ns && price_ns(p) <= policy->max_lock_hold_ns)
+    return true;
+  if (!read_cost_may_try(cost, m->estimator.now_ns))
+    return false;
+  guess = price_guess(m, p);
+  return read_cost_apply_guess(cost, &guess, policy, m->estimator.now_ns);
+}
+
+/* Guesses are for a fast processor with nothing beside it. */
+void price_learn_guess(struct measurer *m, const struct process *p,
+                       uint64_t work_ns) {
+  double off = (double)work_ns / (double)price_ns(p);
+
+  off = off < 1 / GUESS_OFF_MOST ? 1 / GUESS_OFF_MOST
+        : off > GUESS_OFF_MOST   ? GUESS_OFF_MOST
+                                 : off;
+  m->guess_off += (off - m->guess_off) * GUESS_OFF_RATE;
+}
+
+/* Charges a reading to the budget. A short one whose processor time was not
+ * asked for may have waited: it counts as what was learnt of it, which is no
+ * more than twice what it cost before. */
+void price_charge(struct measurer *m, const struct process *p,
+                  const struct read_job *job) {
+  bool is_metered = job->work_ns < job->took_ns;
+  uint64_t cost_ns = job->work_ns;
+
+  if (!is_metered && cost_ns > p->track->cost.ns)
+    cost_ns = p->track->cost.ns;
+  read_budget_charge(&m->budget, cost_ns + job->count_ns);
+}

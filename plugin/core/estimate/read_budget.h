@@ -1,0 +1,62 @@
+/*
+ * ReadBudget: how much processor time readings may take, as a share of one CPU
+ * that is saved up. What quiet intervals leave is there for a burst later, for
+ * as long as the share makes in one span of time, and the same share means the
+ * same at any interval.
+ *
+ * It is full at the start. A cycle gets what came in since the last one, and of
+ * what was saved before a part that grows with the time between cycles. So the
+ * first readings are spread over a span where cycles are short, and those with
+ * most error for the time come first.
+ *
+ * What is taken is what readings have really cost. One of them may cost more
+ * than there is; then the next waits until that is paid.
+ */
+#ifndef SMAPS_READ_BUDGET_H
+#define SMAPS_READ_BUDGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct read_budget {
+  double share;       /* of one CPU */
+  uint64_t span_ns;   /* what the share makes in it can be saved */
+  uint64_t begun_ns;  /* the last cycle, or 0 */
+  int64_t saved_ns;   /* below 0: owed */
+  double needed;      /* a share for all to be read within MaxAge */
+  uint64_t scarce_ns; /* since when that is more than there is, or 0 */
+};
+
+/* The time on the CPU that a cycle may spend. */
+struct read_time {
+  uint64_t earned_ns;   /* its part of the budget, even if it pays a debt */
+  uint64_t spend_ns;    /* for readings of this cycle; one may pass it ... */
+  uint64_t reach_ns;    /* ... up to here, which is all that is saved */
+  uint64_t capacity_ns; /* the most that is ever saved */
+  double age_part;      /* of earned_ns, kept for those that are due */
+};
+
+void read_budget_init(struct read_budget *b, double percent, uint64_t span_ns);
+
+/*
+ * Begins a cycle, with the time of its beginning by a monotonic clock and the
+ * interval, which stands for the time before the first cycle. needed: the share
+ * of a CPU that it takes to read each process once in its MaxAge.
+ */
+struct read_time read_budget_begin(struct read_budget *b, uint64_t now_ns,
+                                   uint64_t interval_ns, double needed);
+
+/* More was taken than was saved. */
+bool read_budget_is_spent(const struct read_budget *b);
+
+/* Takes what a reading has cost. */
+void read_budget_charge(struct read_budget *b, uint64_t cost_ns);
+
+/*
+ * The percentage that would do, rounded up and with a margin for readings that
+ * become dearer; 0 while the budget suffices to read each process once in its
+ * MaxAge, or has not been too small for a minute yet. It can be above 100.
+ */
+double read_budget_wanted_percent(const struct read_budget *b);
+
+#endif

@@ -1,0 +1,63 @@
+#include "estimate/track_change.h"
+
+#include "proc/amount.h"
+
+static uint64_t min(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+struct sharing *track_set(const struct track *t) {
+  return t->family ? &t->family->sharing : t->group_set;
+}
+
+uint64_t track_resident_bytes(const struct estimator *e,
+                              const struct track *t) {
+  return (uint64_t)t->now.resident_pages * e->page_size;
+}
+
+bool track_is_swap_emptied(const struct estimator *e, const struct track *t) {
+  return t->was_swap_used && !e->is_swap_used;
+}
+
+static uint64_t broken_by_relatives(const struct track *t) {
+  int64_t more =
+      t->family ? (int64_t)(t->family->cow_broken - t->cow_broken) : 0;
+
+  return min(amount_from((double)more / COW_BROKEN_UNITS),
+             baseline_cow_bytes(&t->baseline));
+}
+
+double track_seconds(const struct estimator *e, const struct track *t) {
+  return (double)(e->now_ns - t->baseline.at_ns) / 1e9;
+}
+
+struct change track_change(const struct estimator *e, const struct track *t) {
+  const struct baseline *b = &t->baseline;
+  const struct sharing *set = track_set(t);
+  int64_t page_size = (int64_t)e->page_size;
+  int64_t shared = (int64_t)t->now.shared_pages - b->shared_pages;
+  int64_t resident = (int64_t)t->now.resident_pages - b->resident_pages;
+  struct change c = {
+      .page_size = e->page_size,
+      .seconds = track_seconds(e, t),
+      .anon = (resident - shared) * page_size,
+      .shared = shared * page_size,
+      .swap = ((int64_t)t->now.vm_swap_kb - b->vm_swap_kb) * 1024,
+      .swap_left =
+          b->vm_swap_kb ? (double)t->now.vm_swap_kb / b->vm_swap_kb : 1,
+      .is_swap_emptied = track_is_swap_emptied(e, t) && t->now.vm_swap_kb == 0,
+      .broken = amount_from((double)t->broken_bytes),
+      .broken_by_relatives = broken_by_relatives(t),
+      .relatives = fork_family_size(t),
+      .relatives_moved = (double)t->relatives_moved,
+      .is_of_shmem = set->is_shmem,
+      .shared_cost = (double)t->since.cost,
+      .shared_moved = (double)t->since.moved,
+      .moved_pages = (double)t->since.moved_pages,
+      .is_ksm_merged = b->at_ns < e->ksm_merged_ns,
+      .is_ksm_split = b->at_ns < e->ksm_changed_ns,
+      .derived_anon = (double)t->derived_anon,
+      .derived_files = (double)t->derived_files};
+
+  if (c.anon > 0 && c.swap < 0)
+    c.returned = min((uint64_t)c.anon, (uint64_t)-c.swap);
+  return c;
+}

@@ -1,0 +1,22 @@
+/*
+ * The changes of a process, and of those that it shares with, since its
+ * baseline.
+ */
+#ifndef SMAPS_TRACK_CHANGE_H
+#define SMAPS_TRACK_CHANGE_H
+
+#include "estimate/estimator.h"
+
+/* The set with which it shares files and shmem. */
+struct sharing *track_set(const struct track *t);
+
+uint64_t track_resident_bytes(const struct estimator *e, const struct track *t);
+
+/* It had memory in swap at its baseline, and the host has none any more. */
+bool track_is_swap_emptied(const struct estimator *e, const struct track *t);
+
+/* For one with a baseline: how old that is, and all that has changed since. */
+double track_seconds(const struct estimator *e, const struct track *t);
+struct change track_change(const struct estimator *e, const struct track *t);
+
+#endif

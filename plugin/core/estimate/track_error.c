@@ -1,0 +1,138 @@
+#include "estimate/track_error.h"
+
+#include "estimate/track_change.h"
+
+/* Readings that were right say less of what comes next. */
+#define SHARED_PART_LEAST 0.05
+/* The usual error is exceeded half the time, and the next reading can be
+ * farther off than the worst of late. A published error should hold. */
+#define USUAL_PUBLISHED 2
+#define WORST_PUBLISHED 1.5
+/* Of unseen changes the root of the mean square is to be expected, and six
+ * times that is published (see drift.h): WORST_PUBLISHED times this. */
+#define DRIFT_WORST 4
+#define WORST_NEWBORN_LEAST 0.05
+/* statm of a small process is not as far off as that of the large one on which
+ * it was learnt, which has had more pages to lose count of. */
+#define IMPRECISE_PART 4
+
+static double clamp(double x, double least, double most) {
+  return x < least ? least : x > most ? most : x;
+}
+
+static uint64_t min(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+/* The part that the members of a set have in common of an error which is
+ * usually so large, of all. */
+static double common_part(double common, double all) {
+  return all > common ? common / all : 1;
+}
+
+struct error_parts track_usual_parts(const struct estimator *e,
+                                     const struct track *t) {
+  const struct sharing *set = track_set(t);
+  double shared = clamp(set->error.usual, SHARED_PART_LEAST, 1);
+
+  return (struct error_parts){
+      .drift = drift_part(&set->drift, track_seconds(e, t)),
+      .shared = shared,
+      .shared_in_common = common_part(set->common_error.usual, shared),
+      .relatives = t->family ? t->family->relatives_error.usual : 0,
+      .cow = t->family ? t->family->cow_error.usual : 1,
+      .newborn_anon = t->family ? t->family->newborns.anon.usual : 1,
+      .newborn_files = t->family ? t->family->newborns.files.usual : 1};
+}
+
+/* The next one need not be like those before. */
+static double worst_newborn(const struct error_ratio *r) {
+  double worst = error_ratio_worst(r);
+
+  return worst > WORST_NEWBORN_LEAST ? worst : WORST_NEWBORN_LEAST;
+}
+
+static struct error_parts worst_parts(const struct estimator *e,
+                                      const struct track *t) {
+  const struct sharing *set = track_set(t);
+  double shared = error_ratio_worst(&set->error);
+
+  return (struct error_parts){
+      .drift = DRIFT_WORST * drift_part(&set->drift, track_seconds(e, t)),
+      .shared = shared,
+      .shared_in_common =
+          common_part(error_ratio_worst(&set->common_error), shared),
+      .relatives =
+          t->family ? error_ratio_worst(&t->family->relatives_error) : 0,
+      .cow = t->family ? error_ratio_worst(&t->family->cow_error) : 1,
+      .newborn_anon = t->family ? worst_newborn(&t->family->newborns.anon) : 1,
+      .newborn_files =
+          t->family ? worst_newborn(&t->family->newborns.files) : 1};
+}
+
+void track_conclude_errors(const struct estimator *e, struct track *t) {
+  sharing_conclude_errors(track_set(t), e->now_ns);
+  drift_count(&track_set(t)->drift, e->now_ns,
+              (double)estimate_unseen_bytes(&t->baseline));
+  if (!t->family)
+    return;
+  error_ratio_conclude(&t->family->cow_error, e->now_ns);
+  error_ratio_conclude(&t->family->relatives_error, e->now_ns);
+  error_ratio_conclude(&t->family->newborns.anon, e->now_ns);
+  error_ratio_conclude(&t->family->newborns.files, e->now_ns);
+}
+
+/* At most all that is resident. */
+static struct doubt limit(const struct estimator *e, const struct track *t,
+                          struct doubt d) {
+  double most = (double)track_resident_bytes(e, t), all = doubt_bytes(d);
+
+  return all > most ? doubt_scale(d, most / all) : d;
+}
+
+/* Beside what follows from the baseline: it was not exact itself, and faults
+ * that cannot be asked for may have broken all copy on write. */
+struct doubt track_usual_error(const struct estimator *e,
+                               const struct track *t) {
+  const struct error_parts parts = track_usual_parts(e, t);
+  struct change c = track_change(e, t);
+  struct doubt error = estimate_error(&t->baseline, &c, &parts);
+
+  error.common += (double)t->unsure_bytes;
+  if (estimator_wants_faults(t) && !t->now.has_faults)
+    error.common += (double)baseline_cow_bytes(&t->baseline);
+  return limit(e, t, error);
+}
+
+uint64_t track_imprecision(const struct estimator *e, const struct track *t) {
+  uint64_t twice = 2 * (uint64_t)t->baseline.off_pages;
+  uint64_t part = t->now.resident_pages / IMPRECISE_PART;
+  uint64_t pages =
+      precision_pages(&e->precision, t->now.threads, t->baseline.off_pages);
+
+  return min(pages, part > twice ? part : twice) * e->page_size;
+}
+
+/* statm is as far off for all, on the kernels where it is. */
+struct doubt track_pss_error(const struct estimator *e, const struct track *t,
+                             const struct change *c) {
+  const struct error_parts parts = worst_parts(e, t);
+  struct doubt usual = {.common = (double)t->expected_common,
+                        .independent = (double)t->expected_independent};
+  struct doubt worst = limit(e, t, estimate_error(&t->baseline, c, &parts));
+  struct doubt ret;
+
+  usual = doubt_scale(usual, USUAL_PUBLISHED);
+  worst = doubt_scale(worst, WORST_PUBLISHED);
+  ret = doubt_bytes(usual) > doubt_bytes(worst) ? usual : worst;
+  ret.common += (double)track_imprecision(e, t);
+  return ret;
+}
+
+static double uss_part(const struct track *t) {
+  return clamp(WORST_PUBLISHED * error_ratio_worst(&track_set(t)->uss_error), 0,
+               1);
+}
+
+struct doubt track_uss_error(const struct estimator *e, const struct track *t,
+                             struct doubt pss) {
+  return limit(e, t, doubt_scale(pss, 2 * uss_part(t)));
+}

@@ -1,0 +1,29 @@
+/*
+ * The errors of the estimate of a process: expected, for the choice of
+ * readings, and published. See estimate_error.h for the causes.
+ */
+#ifndef SMAPS_TRACK_ERROR_H
+#define SMAPS_TRACK_ERROR_H
+
+#include "estimate/estimator.h"
+
+/* Concludes what the cycles before have taught. Once in a cycle. */
+void track_conclude_errors(const struct estimator *e, struct track *t);
+
+struct error_parts track_usual_parts(const struct estimator *e,
+                                     const struct track *t);
+
+/* The error of Pss, at most all that is resident. */
+struct doubt track_usual_error(const struct estimator *e,
+                               const struct track *t);
+
+/* The errors to be published: of Pss after such changes, and of uss. */
+struct doubt track_pss_error(const struct estimator *e, const struct track *t,
+                             const struct change *c);
+struct doubt track_uss_error(const struct estimator *e, const struct track *t,
+                             struct doubt pss);
+
+/* The part of it that statm is off by, in bytes. */
+uint64_t track_imprecision(const struct estimator *e, const struct track *t);
+
+#endif

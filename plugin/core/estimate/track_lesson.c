@@ -1,0 +1,177 @@
+#include "estimate/track_lesson.h"
+
+#include "estimate/track_change.h"
+#include "estimate/track_error.h"
+#include "proc/amount.h"
+
+/* A few pages teach little; a reading that tells of LEARN_WELL_BYTES weighs as
+ * much as all that was learnt before. */
+#define LEARN_LEAST_BYTES (UINT64_C(64) << 10)
+#define LEARN_WELL_BYTES 3145728.0
+#define COW_BREAKS_LEAST 0.01
+/* Fewer do not tell how far off many will be. */
+#define COW_LESSON_LEAST_BYTES 1048576.0
+/* The weight of one first reading. */
+#define NEWBORN_RATE 0.25
+#define NEWBORN_BREAKS_LEAST 0.05
+
+static double clamp(double x, double least, double most) {
+  return x < least ? least : x > most ? most : x;
+}
+
+/* How many of the faults since the baseline broke copy on write. */
+static void learn_faults(const struct estimator *e, const struct track *t,
+                         const struct rollup *expected,
+                         const struct rollup *found) {
+  struct fork_family *family = t->family;
+  double broken = (double)t->broken_bytes;
+  double more, breaks;
+
+  if (!family || broken < (double)LEARN_LEAST_BYTES ||
+      (double)t->derived_anon > 0)
+    return;
+  more = (double)rollup_uss(found) - (double)rollup_uss(expected);
+  breaks = clamp(family->cow_breaks * (1 + more / broken), COW_BREAKS_LEAST, 1);
+  family->cow_breaks +=
+      (breaks - family->cow_breaks) * broken / (broken + LEARN_WELL_BYTES);
+  if (broken >= COW_LESSON_LEAST_BYTES)
+    error_ratio_add(&family->cow_error, e->now_ns, more, broken);
+}
+
+/* The part of an error that another cause does not explain. */
+static double beyond(double off, double explained) {
+  if (off < 0)
+    return off < -explained ? off + explained : 0;
+  return off > explained ? off - explained : 0;
+}
+
+/* How far off what others do with files or shmem has made the estimate. */
+static void learn_sharing(const struct estimator *e, const struct track *t,
+                          const struct change *c, const struct rollup *expected,
+                          const struct rollup *found) {
+  const struct baseline *b = &t->baseline;
+  uint64_t was = estimate_shared_pss(b, expected, c->is_of_shmem);
+  uint64_t is = estimate_shared_pss(b, found, c->is_of_shmem);
+
+  if (was < LEARN_LEAST_BYTES || !rollup_has(found, ROLLUP_PSS_FILE))
+    return;
+  sharing_learn_error(
+      track_set(t), e->now_ns,
+      beyond((double)is - (double)was,
+             c->derived_files * track_usual_parts(e, t).newborn_files),
+      (double)estimate_shared_bound(b, c));
+}
+
+/* How far off relatives that came or went have made the estimate. */
+static void learn_relatives(const struct estimator *e, const struct track *t,
+                            const struct change *c,
+                            const struct rollup *expected,
+                            const struct rollup *found) {
+  uint64_t bound = estimate_relatives_bound(&t->baseline, c);
+
+  if (t->family && bound > 0)
+    error_ratio_add(
+        &t->family->relatives_error, e->now_ns,
+        beyond((double)found->bytes[ROLLUP_PSS_ANON] -
+                   (double)expected->bytes[ROLLUP_PSS_ANON],
+               c->derived_anon * track_usual_parts(e, t).newborn_anon),
+        (double)bound);
+}
+
+/* How far off uss was, by what a page that becomes private or shared makes of
+ * it: uss changes by all of the page, and Pss by half of it or more. */
+static void learn_uss(const struct estimator *e, const struct track *t,
+                      const struct change *c, const struct rollup *expected,
+                      const struct rollup *found) {
+  double bound = 2 * doubt_bytes(track_pss_error(e, t, c));
+
+  if (bound >= (double)LEARN_LEAST_BYTES)
+    error_ratio_add(&track_set(t)->uss_error, e->now_ns,
+                    (double)rollup_uss(found) - (double)rollup_uss(expected),
+                    bound);
+}
+
+/* How far off the estimate was, beyond all that explains it. */
+static void learn_drift(const struct estimator *e, const struct track *t,
+                        const struct change *c, const struct rollup *expected,
+                        const struct rollup *found) {
+  struct error_parts parts = track_usual_parts(e, t);
+  double memory = (double)estimate_unseen_bytes(&t->baseline);
+  double off =
+      (double)found->bytes[ROLLUP_PSS] - (double)expected->bytes[ROLLUP_PSS];
+  double explained;
+
+  if (memory < (double)LEARN_LEAST_BYTES || c->seconds <= 0)
+    return;
+  parts.drift = 0;
+  explained = doubt_bytes(estimate_error(&t->baseline, c, &parts)) +
+              (double)track_imprecision(e, t);
+  drift_learn(&track_set(t)->drift, e->now_ns,
+              beyond(off < 0 ? -off : off, explained), memory, c->seconds);
+}
+
+static double files_pss(const struct rollup *u) {
+  return (double)(u->bytes[ROLLUP_PSS_FILE] + u->bytes[ROLLUP_PSS_SHMEM]);
+}
+
+/* How far off the estimate of a newborn, or of its parent, was. */
+static void learn_derived(const struct estimator *e, const struct track *t,
+                          const struct rollup *expected,
+                          const struct rollup *found) {
+  if ((double)t->derived_anon > (double)LEARN_LEAST_BYTES)
+    error_ratio_add(&t->family->newborns.anon, e->now_ns,
+                    (double)found->bytes[ROLLUP_PSS_ANON] -
+                        (double)expected->bytes[ROLLUP_PSS_ANON],
+                    (double)t->derived_anon);
+  if ((double)t->derived_files > (double)LEARN_LEAST_BYTES)
+    error_ratio_add(&t->family->newborns.files, e->now_ns,
+                    files_pss(found) - files_pss(expected),
+                    (double)t->derived_files);
+}
+
+/* The first reading of a process that was estimated as a newborn. */
+void track_learn_newborn(const struct estimator *e, const struct track *t) {
+  struct newborn_lessons *lessons = &t->family->newborns;
+  double faulted = (double)t->baseline.minor_faults * (double)e->page_size;
+  double own = (double)baseline_private(&t->baseline).anon;
+  double cost = baseline_shared_cost(&t->baseline, e->page_size);
+
+  if (t->has_faults && faulted >= (double)LEARN_LEAST_BYTES)
+    lessons->breaks +=
+        (clamp(own / faulted, NEWBORN_BREAKS_LEAST, 1) - lessons->breaks) *
+        NEWBORN_RATE;
+  if (t->baseline.shared_pages == 0)
+    return;
+  lessons->file_cost =
+      lessons->file_cost < 0
+          ? cost
+          : lessons->file_cost + (cost - lessons->file_cost) * NEWBORN_RATE;
+}
+
+void track_learn(const struct estimator *e, const struct track *t,
+                 const struct rollup *found) {
+  struct change c = track_change(e, t);
+  struct rollup expected;
+
+  estimate_rollup(&t->baseline, &c, &expected);
+  learn_uss(e, t, &c, &expected, found);
+  learn_faults(e, t, &expected, found);
+  learn_sharing(e, t, &c, &expected, found);
+  learn_relatives(e, t, &c, &expected, found);
+  if (t->family)
+    learn_derived(e, t, &expected, found);
+  learn_drift(e, t, &c, &expected, found);
+}
+
+/* Where the process did not change meanwhile, the rollup shows as much as statm
+ * if that is exact. */
+void track_learn_precision(struct estimator *e, const struct track *t,
+                           const struct reading *r) {
+  uint64_t rss = r->rollup->bytes[ROLLUP_RSS] / e->page_size;
+  uint64_t resident = t->now.resident_pages;
+
+  if (r->has_statm && resident == r->resident_pages &&
+      t->now.shared_pages == r->shared_pages)
+    precision_learn(&e->precision,
+                    rss > resident ? rss - resident : resident - rss);
+}

@@ -1,0 +1,170 @@
+/* Groups without members: which of them are known to be empty. */
+#include "test.h"
+
+#include <errno.h>
+
+#include "collected.h"
+
+WORLD_TEST(hidden_processes_make_empty_groups_unknown) {
+  world_put(w, process(10, "a"));
+  world_make_own(w);
+  world_group(w, "g", "Comm", "a", NULL, NULL);
+  world_group(w, "empty", "Comm", "b", NULL, NULL);
+  for (int has_first = 0; has_first < 2; has_first++) {
+    if (has_first)
+      world_put(w, process(1, "init"));
+    world_run(w, 1);
+    assert_int_equal(world_diag(w, DIAG_HIDDEN)->count, !has_first);
+    assert_int_equal(world_find(w, "empty")->usage.is_unseen, !has_first);
+    assert_false(world_find(w, "g")->usage.is_unseen);
+  }
+}
+
+/* Its pids are not ours, and it may have been captured in part. */
+WORLD_TEST(foreign_tree_hides_nothing) {
+  world_put(w, process(10, "a"));
+  world_group(w, "empty", "Comm", "b", NULL, NULL);
+  world_run(w, 1);
+  assert_int_equal(world_diag(w, DIAG_HIDDEN)->count, 0);
+  assert_false(world_find(w, "empty")->usage.is_unseen);
+}
+
+/* A process whose program is hidden, and "g", which goes by program. */
+static void start_beside_hidden(struct world *w, const char *executable) {
+  world_put(w, process(1, "init"));
+  world_group(w, "g", "Executable", executable, NULL, NULL);
+  world_other(w, "rest");
+  opens.refused_link = "exe";
+  world_run(w, 1);
+  world_run(w, 1);
+  opens.refused_link = NULL;
+  assert_int_equal(world_members(w, "rest"), 1);
+}
+
+WORLD_TEST(group_is_empty_beside_a_hidden_program_of_another_name) {
+  start_beside_hidden(w, "/usr/bin/thing");
+  world_assert(w, "g", "ps_count=0 pss=0");
+  world_put(w, process(10, "thing"));
+  world_run(w, 1);
+  assert_true(is_whole(w, 1));
+  proctree_end(&w->tree, 10);
+  for (int i = 0; i < 3; i++) {
+    world_run(w, 1);
+    world_assert(w, "g", "ps_count=0 pss=0 rss=0 resident=0 unreadable=0");
+  }
+}
+
+WORLD_TEST(group_is_unknown_while_a_hidden_program_may_be_its_own) {
+  start_beside_hidden(w, "/sbin/init");
+  world_assert(w, "g", "ps_count=nan pss=nan resident=nan");
+  world_put(w, process(2, "other"));
+  proctree_end(&w->tree, 1);
+  world_run(w, 1);
+  world_assert(w, "g", "ps_count=0 pss=0");
+}
+
+WORLD_TEST(zombie_of_a_hidden_program_leaves_its_group_empty) {
+  struct fake f = process(1, "init");
+
+  start_beside_hidden(w, "/sbin/init");
+  f.state = 'Z';
+  world_put(w, f);
+  world_run(w, 1);
+  world_assert(w, "g", "ps_count=0 pss=0");
+}
+
+/* As after prctl(PR_SET_DUMPABLE), or a change of user. */
+WORLD_TEST(member_whose_program_is_hidden_later_may_be_there) {
+  struct fake f = process(10, "worker");
+
+  world_put(w, process(1, "init"));
+  world_put(w, f);
+  world_group(w, "g", "Executable", "/usr/bin/thing", "User", "0");
+  world_group(w, "h", "Executable", "/usr/bin/another", "User", "0");
+  proctree_unlink(&w->tree, "1/exe");
+  world_run(w, 1);
+  assert_int_equal(world_members(w, "g"), 1);
+  opens.refused_link = "exe";
+  for (int i = 0; i < 3; i++) {
+    world_run(w, i ? 60 : 1);
+    world_assert(w, "g", "ps_count=nan");
+    world_assert(w, "h", "ps_count=0");
+    f.comm = i ? "again" : "renamed"; /* which is seen within a minute */
+    world_put(w, f);
+  }
+  /* Another process has its number. */
+  f.starttime += 5;
+  world_put(w, f);
+  world_run(w, 60);
+  world_assert(w, "g", "ps_count=0");
+}
+
+WORLD_TEST(known_user_and_unit_rule_a_hidden_program_out) {
+  struct fake f = process(10, "thing");
+
+  f.uid = 7;
+  f.cgroup = "/system.slice/one.service";
+  world_put(w, f);
+  world_group(w, "user", "Executable", "/bin/thing", "User", "eight");
+  world_group(w, "unit", "Executable", "/bin/thing", "Unit", "two.service");
+  world_group(w, "both", "Executable", "/bin/thing", "User", "seven");
+  opens.refused_link = "exe";
+  world_run(w, 1);
+  world_assert(w, "user", "ps_count=0");
+  world_assert(w, "unit", "ps_count=0");
+  world_assert(w, "both", "ps_count=nan");
+}
+
+/* A rule above has it. */
+WORLD_TEST(hidden_program_that_is_taken_is_in_no_group_below) {
+  world_put(w, process(10, "thing"));
+  world_group(w, "above", "Comm", "thing", NULL, NULL);
+  world_group(w, "below", "Executable", "/bin/thing", NULL, NULL);
+  opens.refused_link = "exe";
+  world_run(w, 1);
+  world_assert(w, "above", "ps_count=1");
+  world_assert(w, "below", "ps_count=0");
+}
+
+WORLD_TEST(refused_command_line_may_be_any) {
+  world_put(w, process(10, "thing"));
+  world_group(w, "g", "CommandLine", "x*", NULL, NULL);
+  world_group(w, "h", "CommandLine", "x*", "Comm", "other");
+  opens_refuse("cmdline", EACCES);
+  world_run(w, 1);
+  world_assert(w, "g", "ps_count=nan");
+  world_assert(w, "h", "ps_count=0");
+}
+
+/* All that is known of it is comm. */
+WORLD_TEST(name_of_an_unidentified_process_rules_it_out) {
+  static const struct {
+    const char *group, *option, *pattern, *count;
+  } rows[] = {{"comm", "Comm", "b", "ps_count=nan"},
+              {"another", "Comm", "c", "ps_count=0"},
+              {"match", "CommMatch", "^[c-z]", "ps_count=0"},
+              {"program", "Executable", "/usr/bin/b", "ps_count=nan"},
+              {"other-program", "Executable", "/usr/bin/c", "ps_count=0"},
+              {"unit", "Unit", "*", "ps_count=nan"},
+              {"user", "User", "8", "ps_count=nan"},
+              {"line", "CommandLine", "x", "ps_count=nan"}};
+
+  for (size_t i = 0; i < LENGTH(rows); i++)
+    world_group(w, rows[i].group, rows[i].option, rows[i].pattern, NULL, NULL);
+  world_group(w, "family", "Comm", "c", NULL, NULL)->takes_children = true;
+  world_other(w, "rest");
+  world_put(w, process(10, "b"));
+  opens_refuse("stat", EPERM);
+  world_run(w, 1);
+  for (size_t i = 0; i < LENGTH(rows); i++)
+    world_assert(w, rows[i].group, "%s", rows[i].count);
+  world_assert(w, "family", "ps_count=nan");
+  world_assert(w, "rest", "ps_count=nan");
+  proctree_unlink(&w->tree, "10/comm");
+  world_run(w, 1);
+  world_assert(w, "another", "ps_count=0");
+  proctree_write(&w->tree, "10/comm", "a name of more bytes than any has\n",
+                 34);
+  world_run(w, 1);
+  world_assert(w, "another", "ps_count=nan");
+}

@@ -1,0 +1,83 @@
+/* Lines that a plugin of a few intervals does not come to. */
+#include "test.h"
+
+#include <string.h>
+
+#include "log.h"
+
+#include "measured.h"
+#include "stub_daemon.h"
+
+#define HOUR TIME_T_TO_CDTIME_T(3600)
+
+static int make(void **state) {
+  stub_clear();
+  stub.now = TIME_T_TO_CDTIME_T(1000000);
+  return measured_setup(state);
+}
+
+#define WORLD_TEST(name) TEST_WITH(name, make, world_teardown, struct world *w)
+
+/* Ten that take 60 ms each, once a minute: 1 % of a CPU. */
+static void put_dear(struct world *w, double percent) {
+  w->settings.read_budget_percent = percent;
+  world_walks_take(60 * NS_PER_MS);
+  for (uint32_t pid = 1; pid <= 10; pid++)
+    world_put(w, large(pid, "g", 20));
+  group(w, "g");
+}
+
+/* Runs cycles for so long, each with its lines. */
+static void run(struct world *w, struct log_state *s, unsigned seconds) {
+  for (unsigned i = 0; i < seconds; i += 10) {
+    world_run(w, 10);
+    stub.now += TIME_T_TO_CDTIME_T(10);
+    log_after_cycle(s, w->collector, &w->settings, 0);
+  }
+}
+
+WORLD_TEST(read_budget_that_does_not_suffice_is_said_once) {
+  struct log_state s = {.scarce = 0};
+
+  put_dear(w, 0.25);
+  run(w, &s, 8000);
+  assert_int_equal(stub.n_logs, 1);
+  assert_int_equal(stub.levels[0], LOG_WARNING);
+  assert_non_null(strstr(stub.logs[0], "ReadBudget 0.25 does not suffice"));
+  assert_non_null(strstr(stub.logs[0], "a ReadBudget of 1.3 or a MaxAge of 5.2 "
+                                       "times as long would do"));
+}
+
+WORLD_TEST(it_is_said_again_after_an_hour_without) {
+  struct log_state s = {.scarce = 0};
+
+  put_dear(w, 0.25);
+  run(w, &s, 600);
+  assert_int_equal(stub.n_logs, 1);
+  stub.now += HOUR / 2;
+  run(w, &s, 10);
+  assert_int_equal(stub.n_logs, 1);
+  stub.now += HOUR;
+  run(w, &s, 10);
+  assert_int_equal(stub.n_logs, 2);
+}
+
+WORLD_TEST(what_no_read_budget_can_do_is_left_to_max_age) {
+  struct log_state s = {.scarce = 0};
+
+  w->settings.policy.max_age_ns = NS_PER_S / 2;
+  put_dear(w, 50);
+  run(w, &s, 600);
+  assert_int_equal(stub.n_logs, 1);
+  assert_null(strstr(stub.logs[0], "a ReadBudget of"));
+  assert_non_null(
+      strstr(stub.logs[0], "; a MaxAge of 3 times as long would do"));
+}
+
+WORLD_TEST(read_budget_that_suffices_is_not_mentioned) {
+  struct log_state s = {.scarce = 0};
+
+  put_dear(w, 1.25);
+  run(w, &s, 2000);
+  assert_int_equal(stub.n_logs, 0);
+}

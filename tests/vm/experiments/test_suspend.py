@@ -1,0 +1,43 @@
+"""The machine sleeps to memory, and wakes by its clock. From idle processors
+(s2idle) qemu's clock wakes nobody."""
+
+import time
+from pathlib import Path
+
+import daemon
+from experiment import Experiment
+
+STATE = Path("/sys/power/state")
+KIND = Path("/sys/power/mem_sleep")
+COUNT = Path("/sys/power/suspend_stats/success")
+ALARM = Path("/sys/class/rtc/rtc0/wakealarm")
+ASLEEP_SECONDS = 60
+# systemd and collectd itself are busy after waking.
+WELL = ["redis-server.service", "nginx.service", "cron.service"]
+
+
+class Suspend(Experiment):
+    def sleep(self):
+        if not KIND.exists() or "deep" not in KIND.read_text():
+            self.skipTest("this machine cannot sleep to memory")
+        KIND.write_text("deep")
+        ALARM.write_text("0")
+        ALARM.write_text(f"+{ASLEEP_SECONDS}")
+        count, began = int(COUNT.read_text()), time.time()
+        STATE.write_text("mem")
+        self.assertEqual(int(COUNT.read_text()), count + 1)
+        self.assertGreater(time.time() - began, ASLEEP_SECONDS // 2)
+
+    def test_to_memory(self):
+        """All groups are there in the next interval."""
+        before = self.assert_matches()
+        pid = daemon.main_pid()
+        for _ in range(2):
+            self.sleep()
+            cycle = self.next_cycle()
+            self.assertLessEqual(before.all_groups(), cycle.all_groups())
+            for group in cycle.all_groups():
+                self.assertTrue(cycle.is_known(group), group)
+            self.assert_matches(WELL)
+        self.assertEqual(daemon.main_pid(), pid)
+        self.assert_quiet()
