@@ -634,17 +634,22 @@ class Kills(StateTest):
         return tree
 
     def test_a_killed_daemon_leaves_no_half_state(self):
-        """At any moment; every other time in the midst of writing."""
+        """At any moment; every other time in the midst of writing. On a busy
+        machine it takes more attempts until one is in the midst."""
         tree = self.make_tree()
         state = StateFile()
         body = plugin(
             f'ProcRoot "{tree.path}"', state.config(), group("g", 'Comm "*"')
         )
         random.seed(1)
+        end = time.monotonic() + DEADLINE_SECONDS
         left_over = 0
-        for i in range(KILLS):
+        attempts = 0
+        while attempts < KILLS or left_over == 0 or not state.path.exists():
+            self.assertLess(time.monotonic(), end, "none killed as it wrote")
             collectd = self.start_collectd(body, interval=0.05)
-            left_over += self.kill(collectd, state, i % 2 == 0)
+            left_over += self.kill(collectd, state, attempts % 2 == 0)
+            attempts += 1
             if state.path.exists():
                 document = snapshot.read(state.path)
                 self.assertEqual(len(document["processes"]), TREE_PROCESSES)
@@ -652,8 +657,6 @@ class Kills(StateTest):
                 set(os.listdir(state.path.parent)),
                 {"state", "state.unfinished"},
             )
-        self.assertTrue(state.path.exists())
-        self.assertGreater(left_over, 0, "none was killed while it wrote")
         self.collectd = self.start_collectd(body)
         state.next(self.collectd)
         self.collectd.stop()
