@@ -186,8 +186,7 @@ static double moved_part(uint32_t before, uint32_t now) {
 }
 
 struct doubt estimator_expect(const struct estimator *e, struct track *t) {
-  double moved = moved_part(t->baseline.relatives,
-                            (uint32_t)min(fork_family_size(t), UINT16_MAX));
+  double moved = moved_part(t->baseline.relatives, fork_family_relatives(t));
   struct doubt error = {.common = (double)track_resident_bytes(e, t)};
 
   if (estimator_has_baseline(t)) {
@@ -207,7 +206,7 @@ struct doubt estimator_expect(const struct estimator *e, struct track *t) {
 static void restart(const struct estimator *e, struct track *t,
                     uint64_t at_ns) {
   t->baseline.at_ns = at_ns;
-  t->baseline.relatives = (uint16_t)min(fork_family_size(t), UINT16_MAX);
+  t->baseline.relatives = fork_family_relatives(t);
   t->was_swap_used = e->is_swap_used;
   t->cow_broken = t->family ? t->family->cow_broken : 0;
   t->broken_bytes = t->told_bytes = t->relatives_moved = 0;

@@ -52,10 +52,7 @@ static int join(struct process *p, struct process *parent) {
   /* If it was read before its parent could be looked at, it shared then, too.
    */
   if (p->track->baseline.at_ns)
-    p->track->baseline.relatives =
-        (uint16_t)(p->track->family->members < UINT16_MAX
-                       ? p->track->family->members
-                       : UINT16_MAX);
+    p->track->baseline.relatives = fork_family_relatives(p->track);
   p->track->is_newborn = parent->track->has_newborn = true;
   return 0;
 }
@@ -115,4 +112,10 @@ int fork_family_update(const struct process_table *t, struct process *p) {
 
 uint32_t fork_family_size(const struct track *t) {
   return t->family ? t->family->members : 1;
+}
+
+uint16_t fork_family_relatives(const struct track *t) {
+  uint32_t size = fork_family_size(t);
+
+  return size < UINT16_MAX ? (uint16_t)size : UINT16_MAX;
 }

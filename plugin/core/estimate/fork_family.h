@@ -65,4 +65,7 @@ void fork_family_leave(struct track *t);
 /* The number of members; 1 without a family. */
 uint32_t fork_family_size(const struct track *t);
 
+/* The same as far as a baseline counts: at most UINT16_MAX. */
+uint16_t fork_family_relatives(const struct track *t);
+
 #endif
