@@ -19,10 +19,17 @@ static double clamp(double x, double least, double most) {
   return x < least ? least : x > most ? most : x;
 }
 
+/* A reading, beside the estimate that it takes the place of. */
+struct lesson {
+  struct change change;     /* since the baseline */
+  struct error_parts usual; /* of the estimate */
+  struct rollup expected;
+  const struct rollup *found;
+};
+
 /* How many of the faults since the baseline broke copy on write. */
 static void learn_faults(const struct estimator *e, const struct track *t,
-                         const struct rollup *expected,
-                         const struct rollup *found) {
+                         const struct lesson *l) {
   struct fork_family *family = t->family;
   double broken = (double)t->broken_bytes;
   double more, breaks;
@@ -30,7 +37,7 @@ static void learn_faults(const struct estimator *e, const struct track *t,
   if (!family || broken < (double)LEARN_LEAST_BYTES ||
       (double)t->derived_anon > 0)
     return;
-  more = (double)rollup_uss(found) - (double)rollup_uss(expected);
+  more = (double)rollup_uss(l->found) - (double)rollup_uss(&l->expected);
   breaks = clamp(family->cow_breaks * (1 + more / broken), COW_BREAKS_LEAST, 1);
   family->cow_breaks +=
       (breaks - family->cow_breaks) * broken / (broken + LEARN_WELL_BYTES);
@@ -47,67 +54,61 @@ static double beyond(double off, double explained) {
 
 /* How far off what others do with files or shmem has made the estimate. */
 static void learn_sharing(const struct estimator *e, const struct track *t,
-                          const struct change *c, const struct rollup *expected,
-                          const struct rollup *found) {
+                          const struct lesson *l) {
   const struct baseline *b = &t->baseline;
-  uint64_t was = estimate_shared_pss(b, expected, c->is_of_shmem);
-  uint64_t is = estimate_shared_pss(b, found, c->is_of_shmem);
+  uint64_t was = estimate_shared_pss(b, &l->expected, l->change.is_of_shmem);
+  uint64_t is = estimate_shared_pss(b, l->found, l->change.is_of_shmem);
 
-  if (was < LEARN_LEAST_BYTES || !rollup_has(found, ROLLUP_PSS_FILE))
+  if (was < LEARN_LEAST_BYTES || !rollup_has(l->found, ROLLUP_PSS_FILE))
     return;
-  sharing_learn_error(
-      track_set(t), e->now_ns,
-      beyond((double)is - (double)was,
-             c->derived_files * track_usual_parts(e, t).newborn_files),
-      (double)estimate_shared_bound(b, c));
+  sharing_learn_error(track_set(t), e->now_ns,
+                      beyond((double)is - (double)was,
+                             l->change.derived_files * l->usual.newborn_files),
+                      (double)estimate_shared_bound(b, &l->change));
 }
 
 /* How far off relatives that came or went have made the estimate. */
 static void learn_relatives(const struct estimator *e, const struct track *t,
-                            const struct change *c,
-                            const struct rollup *expected,
-                            const struct rollup *found) {
-  uint64_t bound = estimate_relatives_bound(&t->baseline, c);
+                            const struct lesson *l) {
+  uint64_t bound = estimate_relatives_bound(&t->baseline, &l->change);
 
   if (t->family && bound > 0)
-    error_ratio_add(
-        &t->family->relatives_error, e->now_ns,
-        beyond((double)found->bytes[ROLLUP_PSS_ANON] -
-                   (double)expected->bytes[ROLLUP_PSS_ANON],
-               c->derived_anon * track_usual_parts(e, t).newborn_anon),
-        (double)bound);
+    error_ratio_add(&t->family->relatives_error, e->now_ns,
+                    beyond((double)l->found->bytes[ROLLUP_PSS_ANON] -
+                               (double)l->expected.bytes[ROLLUP_PSS_ANON],
+                           l->change.derived_anon * l->usual.newborn_anon),
+                    (double)bound);
 }
 
 /* How far off uss was, by what a page that becomes private or shared makes of
  * it: uss changes by all of the page, and Pss by half of it or more. */
 static void learn_uss(const struct estimator *e, const struct track *t,
-                      const struct change *c, const struct rollup *expected,
-                      const struct rollup *found) {
-  double bound = 2 * doubt_bytes(track_pss_error(e, t, c));
+                      const struct lesson *l) {
+  double bound = 2 * doubt_bytes(track_pss_error(e, t, &l->change));
 
   if (bound >= (double)LEARN_LEAST_BYTES)
-    error_ratio_add(&track_set(t)->uss_error, e->now_ns,
-                    (double)rollup_uss(found) - (double)rollup_uss(expected),
-                    bound);
+    error_ratio_add(
+        &track_set(t)->uss_error, e->now_ns,
+        (double)rollup_uss(l->found) - (double)rollup_uss(&l->expected), bound);
 }
 
 /* How far off the estimate was, beyond all that explains it. */
 static void learn_drift(const struct estimator *e, const struct track *t,
-                        const struct change *c, const struct rollup *expected,
-                        const struct rollup *found) {
-  struct error_parts parts = track_usual_parts(e, t);
+                        const struct lesson *l) {
+  struct error_parts parts = l->usual;
   double memory = (double)estimate_unseen_bytes(&t->baseline);
-  double off =
-      (double)found->bytes[ROLLUP_PSS] - (double)expected->bytes[ROLLUP_PSS];
+  double off = (double)l->found->bytes[ROLLUP_PSS] -
+               (double)l->expected.bytes[ROLLUP_PSS];
   double explained;
 
-  if (memory < (double)LEARN_LEAST_BYTES || c->seconds <= 0)
+  if (memory < (double)LEARN_LEAST_BYTES || l->change.seconds <= 0)
     return;
   parts.drift = 0;
-  explained = doubt_bytes(estimate_error(&t->baseline, c, &parts)) +
+  explained = doubt_bytes(estimate_error(&t->baseline, &l->change, &parts)) +
               (double)track_imprecision(e, t);
   drift_learn(&track_set(t)->drift, e->now_ns,
-              beyond(off < 0 ? -off : off, explained), memory, c->seconds);
+              beyond(off < 0 ? -off : off, explained), memory,
+              l->change.seconds);
 }
 
 static double files_pss(const struct rollup *u) {
@@ -116,16 +117,15 @@ static double files_pss(const struct rollup *u) {
 
 /* How far off the estimate of a newborn, or of its parent, was. */
 static void learn_derived(const struct estimator *e, const struct track *t,
-                          const struct rollup *expected,
-                          const struct rollup *found) {
+                          const struct lesson *l) {
   if ((double)t->derived_anon > (double)LEARN_LEAST_BYTES)
     error_ratio_add(&t->family->newborns.anon, e->now_ns,
-                    (double)found->bytes[ROLLUP_PSS_ANON] -
-                        (double)expected->bytes[ROLLUP_PSS_ANON],
+                    (double)l->found->bytes[ROLLUP_PSS_ANON] -
+                        (double)l->expected.bytes[ROLLUP_PSS_ANON],
                     (double)t->derived_anon);
   if ((double)t->derived_files > (double)LEARN_LEAST_BYTES)
     error_ratio_add(&t->family->newborns.files, e->now_ns,
-                    files_pss(found) - files_pss(expected),
+                    files_pss(l->found) - files_pss(&l->expected),
                     (double)t->derived_files);
 }
 
@@ -150,17 +150,18 @@ void track_learn_newborn(const struct estimator *e, const struct track *t) {
 
 void track_learn(const struct estimator *e, const struct track *t,
                  const struct rollup *found) {
-  struct change c = track_change(e, t);
-  struct rollup expected;
+  struct lesson l = {.change = track_change(e, t),
+                     .usual = track_usual_parts(e, t),
+                     .found = found};
 
-  estimate_rollup(&t->baseline, &c, &expected);
-  learn_uss(e, t, &c, &expected, found);
-  learn_faults(e, t, &expected, found);
-  learn_sharing(e, t, &c, &expected, found);
-  learn_relatives(e, t, &c, &expected, found);
+  estimate_rollup(&t->baseline, &l.change, &l.expected);
+  learn_uss(e, t, &l);
+  learn_faults(e, t, &l);
+  learn_sharing(e, t, &l);
+  learn_relatives(e, t, &l);
   if (t->family)
-    learn_derived(e, t, &expected, found);
-  learn_drift(e, t, &c, &expected, found);
+    learn_derived(e, t, &l);
+  learn_drift(e, t, &l);
 }
 
 /* Where the process did not change meanwhile, the rollup shows as much as statm
