@@ -450,13 +450,12 @@ static void finish_job(void *ctx, struct read_job *job) {
     price_charge(m, p, job);
 }
 
-static struct read_job job_of(const struct measurer *m,
-                              const struct process *p) {
+static struct read_job job_of(const struct measurer *m, struct process *p) {
   struct policy policy = policy_of(p);
   bool is_followed = policy.refresh == REFRESH_ADAPTIVE && may_follow(p);
 
   return (struct read_job){
-      .process = (struct process *)(uintptr_t)p,
+      .process = p,
       .kind = READ_ROLLUP,
       .is_baseline = is_followed,
       .wants_faults = is_followed && estimator_wants_faults_around(p->track),
