@@ -450,6 +450,14 @@ static void finish_job(void *ctx, struct read_job *job) {
     price_charge(m, p, job);
 }
 
+/* Each mapping has a page at least. */
+static uint64_t possible_mappings(const struct measurer *m,
+                                  const struct process *p) {
+  uint64_t pages = p->statm.size_pages;
+
+  return pages < m->mappings_most ? pages : m->mappings_most;
+}
+
 static struct read_job job_of(const struct measurer *m, struct process *p) {
   struct policy policy = policy_of(p);
   bool is_followed = policy.refresh == REFRESH_ADAPTIVE && may_follow(p);
@@ -459,10 +467,8 @@ static struct read_job job_of(const struct measurer *m, struct process *p) {
       .kind = READ_ROLLUP,
       .is_baseline = is_followed,
       .wants_faults = is_followed && estimator_wants_faults_around(p->track),
-      .mappings_most = read_cost_mappings_most(
-          &p->track->cost, &policy,
-          p->statm.size_pages < m->mappings_most ? p->statm.size_pages
-                                                 : m->mappings_most)};
+      .mappings_most = read_cost_mappings_most(&p->track->cost, &policy,
+                                               possible_mappings(m, p))};
 }
 
 /* Readings can turn out to be dearer than predicted, the first ones above all:

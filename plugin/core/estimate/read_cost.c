@@ -6,9 +6,8 @@
 #define SWAPPED_PAGE_NS 20
 #define TABLE_NS 470
 #define MAPPING_NS 330
-/* Each has a page at least, and a process of this size no more of them than are
- * walked in 5 ms. */
-#define SIZE_LEAST_PAGES (UINT64_C(64) << 20 >> 12)
+/* So many are walked in 5 ms; fewer are not worth counting. */
+#define MAPPINGS_LEAST 16384
 
 /* To walk a page table that has become empty takes TABLE_NS still, which is
  * about so small a part of what a full one takes. */
@@ -84,11 +83,11 @@ static void count_test(struct read_cost *c, uint64_t took_ns, bool was_test,
 }
 
 uint32_t read_cost_mappings_most(const struct read_cost *c,
-                                 const struct policy *p, uint64_t size_pages) {
+                                 const struct policy *p, uint64_t possible) {
   uint64_t left_ns = p->max_lock_hold_ns - least(c->ns, p->max_lock_hold_ns);
   uint64_t n = most(left_ns / MAPPING_NS, 1);
 
-  if (c->is_learnt || size_pages < SIZE_LEAST_PAGES || n >= size_pages)
+  if (c->is_learnt || possible < MAPPINGS_LEAST || n >= possible)
     return 0;
   return narrow(n);
 }

@@ -61,9 +61,10 @@ bool read_cost_apply_guess(struct read_cost *c, const struct read_cost *guess,
                            const struct policy *p, uint64_t now_ns);
 
 /* The number of mappings with which a reading takes MaxLockHold: nothing cheap
- * tells how many there are before the first. 0 where no number matters. */
+ * tells how many there are before the first. possible: the most that the
+ * process can have. 0 where they need not be counted. */
 uint32_t read_cost_mappings_most(const struct read_cost *c,
-                                 const struct policy *p, uint64_t size_pages);
+                                 const struct policy *p, uint64_t possible);
 
 /* There are more of them. */
 void read_cost_refuse(struct read_cost *c, const struct policy *p,
