@@ -1,5 +1,7 @@
 #include "estimate/error_ratio.h"
 
+#include "proc/clamp.h"
+
 /* The worst is forgotten more slowly than the usual. */
 #define FORGETTING_RATE 0.1
 #define WORST_FORGETTING_RATE 0.02
@@ -15,8 +17,7 @@ static void conclude(struct error_ratio *r) {
 
   if (r->bound <= 0)
     return;
-  ratio = r->off / r->bound;
-  ratio = ratio < r->least ? r->least : ratio > 1 ? 1 : ratio;
+  ratio = clamp(r->off / r->bound, r->least, 1);
   r->usual = follow(r->usual, ratio, FORGETTING_RATE);
   r->worst_seen = follow(r->worst_seen, r->cycle_worst, WORST_FORGETTING_RATE);
   if (r->lessons < ERROR_LESSONS_MOST)

@@ -2,6 +2,7 @@
 
 #include "proc/amount.h"
 #include "proc/cheap_files.h"
+#include "proc/clamp.h"
 
 /* A guess of a price can be too low or too high by this; the weight of one
  * first reading. */
@@ -56,9 +57,7 @@ void price_learn_guess(struct measurer *m, const struct process *p,
                        uint64_t work_ns) {
   double off = (double)work_ns / (double)price_ns(p);
 
-  off = off < 1 / GUESS_OFF_MOST ? 1 / GUESS_OFF_MOST
-        : off > GUESS_OFF_MOST   ? GUESS_OFF_MOST
-                                 : off;
+  off = clamp(off, 1 / GUESS_OFF_MOST, GUESS_OFF_MOST);
   m->guess_off += (off - m->guess_off) * GUESS_OFF_RATE;
 }
 

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "proc/clamp.h"
+
 /* Of what was saved, a cycle may spend all if it comes so long after the last
  * one, and of shorter ones each its part. */
 #define SPREAD_PART 3
@@ -49,7 +51,7 @@ static void note_needed(struct read_budget *b, uint64_t now_ns, double needed) {
 static double part_for_age(const struct read_budget *b) {
   double part = b->share > 0 ? b->needed / b->share : AGE_PART_MOST;
 
-  return fmin(fmax(part, AGE_PART_LEAST), AGE_PART_MOST);
+  return clamp(part, AGE_PART_LEAST, AGE_PART_MOST);
 }
 
 struct read_time read_budget_begin(struct read_budget *b, uint64_t now_ns,

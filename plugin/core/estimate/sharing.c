@@ -1,14 +1,12 @@
 #include "estimate/sharing.h"
 
+#include "proc/clamp.h"
+
 /* The weight of earlier readings about shmem and files. */
 #define LEAD_KEPT 0.95
 /* Between two readings a page does not become dearer or cheaper by more: a
  * million members would have to come or go. */
 #define COST_MOST 1e6
-
-static double clamp(double x, double least, double most) {
-  return x > least ? (x < most ? x : most) : least;
-}
 
 static double distance(double a, double b) { return a > b ? a - b : b - a; }
 

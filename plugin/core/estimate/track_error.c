@@ -1,6 +1,7 @@
 #include "estimate/track_error.h"
 
 #include "estimate/track_change.h"
+#include "proc/clamp.h"
 
 /* Readings that were right say less of what comes next. */
 #define SHARED_PART_LEAST 0.05
@@ -15,10 +16,6 @@
 /* statm of a small process is not as far off as that of the large one on which
  * it was learnt, which has had more pages to lose count of. */
 #define IMPRECISE_PART 4
-
-static double clamp(double x, double least, double most) {
-  return x < least ? least : x > most ? most : x;
-}
 
 static uint64_t min(uint64_t a, uint64_t b) { return a < b ? a : b; }
 

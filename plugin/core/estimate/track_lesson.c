@@ -3,6 +3,7 @@
 #include "estimate/track_change.h"
 #include "estimate/track_error.h"
 #include "proc/amount.h"
+#include "proc/clamp.h"
 
 /* A few pages teach little; a reading that tells of LEARN_WELL_BYTES weighs as
  * much as all that was learnt before. */
@@ -14,10 +15,6 @@
 /* The weight of one first reading. */
 #define NEWBORN_RATE 0.25
 #define NEWBORN_BREAKS_LEAST 0.05
-
-static double clamp(double x, double least, double most) {
-  return x < least ? least : x > most ? most : x;
-}
 
 /* A reading, beside the estimate that it takes the place of. */
 struct lesson {
