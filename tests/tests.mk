@@ -37,7 +37,7 @@ $(TEST_OBJ): $(B)/tests/%.o: tests/%.c $(B)/flags
 	$(Q)$(COMPILE)
 
 $(SUPPORT_LIB): $(addprefix $(B)/tests/support/,test.o fixture.o proctree.o \
-  world.o measured.o parsed.o memory_world.o history.o)
+  draw.o world.o measured.o parsed.o memory_world.o history.o)
 	$(call say,AR,$@)
 	$(Q)rm -f $@
 	$(Q)$(AR) rcs $@ $^

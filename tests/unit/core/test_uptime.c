@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "draw.h"
 #include "world.h"
 
 #define CYCLES_DEFAULT 10000
@@ -34,16 +35,8 @@ struct life {
   struct member members[MEMBERS];
   unsigned outsiders[WINDOWS]; /* processes in no group that map it */
   uint32_t next_pid;
-  uint64_t seed;
   uint64_t reads;
 };
-
-static uint32_t draw(struct life *l, uint32_t below) {
-  l->seed ^= l->seed << 13;
-  l->seed ^= l->seed >> 7;
-  l->seed ^= l->seed << 17;
-  return (uint32_t)(l->seed % below);
-}
 
 static unsigned mappers(const struct life *l, unsigned window) {
   unsigned n = l->outsiders[window];
@@ -128,8 +121,8 @@ static void start(struct life *l, struct member *m) {
   struct fake f;
 
   *m = (struct member){.pid = take_pid(l),
-                       .anon_kb = PAGE_KB * (100 + draw(l, 5000)),
-                       .windows = draw(l, 1U << WINDOWS)};
+                       .anon_kb = PAGE_KB * (100 + draw_unsigned(5000)),
+                       .windows = draw_unsigned(1U << WINDOWS)};
   f = (struct fake){.pid = m->pid,
                     .ppid = 1,
                     .comm = "g",
@@ -144,7 +137,8 @@ static void end(struct life *l, struct member *m) {
 }
 
 static void make(struct life *l, uint64_t seed) {
-  *l = (struct life){.next_pid = 100, .seed = seed};
+  *l = (struct life){.next_pid = 100};
+  draw_begin(seed);
   world_make(&l->world);
   l->world.settings.policy.refresh = REFRESH_ADAPTIVE;
   world_group(&l->world, "g", "Comm", "g", NULL, NULL);
@@ -193,28 +187,28 @@ static void expect(const struct life *l, const struct tally *t,
   assert_true(t->worst <= most);
 }
 
-static void change_window(struct life *l, struct member *m) {
-  m->windows ^= 1U << draw(l, WINDOWS);
+static void change_window(struct member *m) {
+  m->windows ^= 1U << draw_unsigned(WINDOWS);
 }
 
-static void change_size(struct life *l, struct member *m) {
-  m->anon_kb += PAGE_KB * draw(l, 2000);
+static void change_size(struct member *m) {
+  m->anon_kb += PAGE_KB * draw_unsigned(2000);
   if (m->anon_kb > 65536)
     m->anon_kb = 4096;
 }
 
 static void change(struct life *l) {
-  struct member *m = &l->members[draw(l, MEMBERS)];
-  uint32_t what = draw(l, 8);
+  struct member *m = &l->members[draw_unsigned(MEMBERS)];
+  uint32_t what = draw_unsigned(8);
 
   if (!m->pid)
     start(l, m);
   else if (what == 0 && m != l->members) /* an empty tree is no proc tree */
     end(l, m);
   else if (what < 4)
-    change_size(l, m);
+    change_size(m);
   else
-    change_window(l, m);
+    change_window(m);
 }
 
 static unsigned long cycles(void) {
@@ -227,7 +221,7 @@ static void live(struct life *l, uint32_t changes_most, struct tally *t) {
   for (int i = 0; i < MEMBERS; i++)
     start(l, &l->members[i]);
   for (unsigned long i = 0; i < cycles(); i++) {
-    for (uint32_t n = draw(l, changes_most + 1); n > 0; n--)
+    for (uint32_t n = draw_unsigned(changes_most + 1); n > 0; n--)
       change(l);
     put_all_memory(l);
     cycle(l);
@@ -258,7 +252,7 @@ TEST(a_busy_month_is_within_the_error) {
 
   make(&l, 20261121);
   for (int w = 0; w < WINDOWS; w++)
-    l.outsiders[w] = draw(&l, 3);
+    l.outsiders[w] = draw_unsigned(3);
   live(&l, 2, &tally);
   expect(&l, &tally, 100, 0.05);
   world_remove(&l.world);
@@ -284,7 +278,7 @@ TEST(windows_that_come_and_go_leave_nothing_behind) {
       if (n % 100 < 80)
         l.members[0].windows ^= 0xfff0;
       else
-        l.members[0].more_kb = PAGE_KB * draw(&l, 5);
+        l.members[0].more_kb = PAGE_KB * draw_unsigned(5);
       put_all_memory(&l);
       cycle(&l);
       count(&l, &tally);

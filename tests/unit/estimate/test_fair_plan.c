@@ -9,18 +9,11 @@
 
 #include <string.h>
 
+#include "draw.h"
+
 #define CYCLES 10000
 #define PROCESSES 250
 #define SPAN_NS (60 * NS_PER_S)
-
-static uint64_t seed;
-
-static uint64_t draw(uint64_t below) {
-  seed ^= seed << 13;
-  seed ^= seed >> 7;
-  seed ^= seed << 17;
-  return seed % below;
-}
 
 /* A load of processes; numbers of 1,000 processes are in an interval. */
 struct load {
@@ -235,7 +228,7 @@ TEST(nobody_waits_for_longer_than_twice_max_age_if_the_budget_suffices) {
       {"giant, 10 s", 10, {600, 600}, 0.9, 1000, 10, true},
   };
 
-  seed = 1848;
+  draw_begin(1848);
   for (size_t i = 0; i < LENGTH(loads); i++) {
     run(&the_run, &loads[i]);
     check_minutes(&the_run);
@@ -253,7 +246,7 @@ TEST(nobody_starves_if_it_does_not) {
       {"scarce, giant", 10, {600, 600}, 3, 100, 0, true},
   };
 
-  seed = 1871;
+  draw_begin(1871);
   for (size_t i = 0; i < LENGTH(loads); i++) {
     const struct load *load = &loads[i];
     double rounds = load->scarcity / 0.75 - 1; /* beyond twice MaxAge */

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "draw.h"
+
 #define MANY 64
 
 /* Candidates are named by a letter, so that an order is a string. */
@@ -394,18 +396,9 @@ TEST(no_doubt_and_no_cost_are_no_trouble) {
   check(c, 3, 10, "abc", "");
 }
 
-static uint64_t seed;
-
-static uint64_t draw(uint64_t below) {
-  seed ^= seed << 13;
-  seed ^= seed >> 7;
-  seed ^= seed << 17;
-  return seed % below;
-}
-
 /* However they are: as much as fits is spent, and never more, but by one. */
 TEST(any_plan_keeps_to_the_budget) {
-  seed = 1871;
+  draw_begin(1871);
   for (int round = 0; round < 5000; round++) {
     size_t n = (size_t)draw(MANY + 1), musts = 0, wanted = 0;
     struct read_time time = time_of(draw(4) ? draw(100 * MS) : 0);
@@ -463,7 +456,7 @@ TEST(any_plan_keeps_to_the_budget) {
 
 /* Whatever is passed over was worth less, or did not fit. */
 TEST(any_plan_prefers_the_most_doubt_for_the_time) {
-  seed = 1905;
+  draw_begin(1905);
   for (int round = 0; round < 5000; round++) {
     struct group of_g = {.track = &(struct group_track){.last_pss = 0}},
                  *g = &of_g;

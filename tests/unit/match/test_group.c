@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "draw.h"
+
 static const struct report report = {.metrics = 1};
 
 #define HOUR_NS (UINT64_C(3600) * NS_PER_S)
@@ -201,29 +203,20 @@ TEST(reset_forgets_the_usages_alone) {
   group_table_done(&t);
 }
 
-static uint64_t seed;
-
-static unsigned draw(unsigned below) {
-  seed ^= seed << 13;
-  seed ^= seed >> 7;
-  seed ^= seed << 17;
-  return (unsigned)(seed % below);
-}
-
 /* Against a model: how many references each of 64 names has. */
 TEST(any_order_of_takes_and_releases_keeps_the_table_right) {
   struct group_table t = {.max_templates = 40};
   unsigned references[64] = {0}, groups = 0;
   char name[8];
 
-  seed = 4711;
+  draw_begin(4711);
   for (int step = 0; step < 20000; step++) {
-    unsigned i = draw(64);
+    unsigned i = draw_unsigned(64);
     struct group *g;
 
     group_table_begin(&t, (uint64_t)(step + 1) * HOUR_NS);
     snprintf(name, sizeof(name), "g%u", i);
-    if (draw(2)) {
+    if (draw_unsigned(2)) {
       if (references[i] == 0 && groups == t.max_templates) {
         assert_true(is_refused(&t, name));
         continue;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "draw.h"
+
 #define PIDS 300
 
 /* The pids that gone() was called for since the last question. */
@@ -217,22 +219,13 @@ TEST(only_pids_in_the_table_are_found) {
   finish(&t);
 }
 
-static uint64_t seed;
-
-static unsigned draw(unsigned below) {
-  seed ^= seed << 13;
-  seed ^= seed >> 7;
-  seed ^= seed << 17;
-  return (unsigned)(seed % below);
-}
-
 /* A listing in which each pid is with a chance of `percent`. */
 static size_t draw_listing(unsigned percent, struct procfs_entry *ret) {
   size_t n = 0;
 
   for (uint32_t pid = 1; pid < PIDS; pid++)
-    if (draw(100) < percent)
-      ret[n++] = (struct procfs_entry){.pid = pid, .ino = 1 + draw(2)};
+    if (draw_unsigned(100) < percent)
+      ret[n++] = (struct procfs_entry){.pid = pid, .ino = 1 + draw_unsigned(2)};
   return n;
 }
 
@@ -252,9 +245,9 @@ TEST(any_listings_in_turn_give_the_same_as_a_naive_table) {
   struct gone gone;
   uint64_t number = 0;
 
-  seed = 20261120;
+  draw_begin(20261120);
   for (int round = 0; round < 1000; round++) {
-    size_t n = draw_listing(draw(101), entries), left = 0;
+    size_t n = draw_listing(draw_unsigned(101), entries), left = 0;
 
     update(&t, entries, n, &gone);
     assert_int_equal(t.n, n);

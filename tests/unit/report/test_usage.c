@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "draw.h"
+
 #define KNOWN ((1U << ROLLUP_FIELDS) - 1)
 
 /* All that a reader knows of a process, in kB: the rest follows. */
@@ -122,15 +124,6 @@ TEST(uss_is_bounded_for_each_process_by_itself) {
   assert_int_equal(u.shared, 130 * KIB);
 }
 
-static uint64_t seed;
-
-static uint64_t draw(uint64_t below) {
-  seed ^= seed << 13;
-  seed ^= seed >> 7;
-  seed ^= seed << 17;
-  return seed % below;
-}
-
 /* The sums that rollup_parse() accepts: pss up to rss, any uss, and the four
  * short of rss or above it by up to 4 kB. */
 static struct rollup draw_rollup(void) {
@@ -146,7 +139,7 @@ static struct rollup draw_rollup(void) {
 }
 
 TEST(any_sum_keeps_uss_below_pss_below_rss) {
-  seed = 4711;
+  draw_begin(4711);
   for (int round = 0; round < 2000; round++) {
     struct usage u = {.processes = 0};
     uint64_t pss = 0, rss = 0;
@@ -426,7 +419,7 @@ TEST(alone_a_newcomer_is_guessed_from_its_statm) {
 }
 
 TEST(any_guess_keeps_uss_below_pss_below_rss) {
-  seed = 1815;
+  draw_begin(1815);
   for (int round = 0; round < 20000; round++) {
     struct statm_sample s = {.resident_pages = draw(UINT64_C(1) << draw(28))};
     struct usage u = {.processes = 0}, one = {.processes = 0};
