@@ -66,7 +66,7 @@ class Plan:
 # after some time.
 IN_ROUNDS = ("always", "processes")
 
-# What is added to the name of a reader that uses the other build.
+# This is added to the name of a reader that uses the other build.
 OTHER = ", other"
 
 QUICK_PLAN = {

@@ -76,7 +76,7 @@ QUICK = ["small", "grow"]
 # The loads that are measured at 10 s too, collectd's own interval. There a
 # minute has six cycles, so one load takes eight minutes, and few must do: many
 # and web10 have most processes, whose readings for age cost the more, the less
-# else there is in a cycle. Of replace, half of all workers are replaced within
+# else there is in a cycle. In replace, half of all workers are replaced within
 # an interval. mix and mixed have all kinds of changes at once.
 AT_TEN_SECONDS = ["web10", "many", "replace", "mix", "mixed"]
 

@@ -34,7 +34,7 @@ COLLECTD = os.environ.get("COLLECTD") or shutil.which(
     "collectd", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 )
 
-# What the plugin says but for the line that it starts with.
+# A line of the plugin other than the first.
 PLUGIN_SAYS = r"smaps plugin: (?!version )"
 
 LIBC = ctypes.CDLL(None)
@@ -199,7 +199,7 @@ def end_with_parent():
 
 @contextlib.contextmanager
 def uninterrupted():
-    """What is started here is known to us before we can be interrupted."""
+    """We know what is started here before we can be interrupted."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
     try:
         yield
@@ -299,8 +299,8 @@ def check_config(body, user=None, load=None):
     return done.returncode, done.stdout.decode("utf-8", "backslashreplace")
 
 
-# Where a machine is busy, a reader may well wait for a second for its processor,
-# and that is no hang.
+# A reader may well wait for a second for its processor on a busy machine, and
+# that is no hang.
 PATIENCE = plugin("ReadTimeout 10")
 
 
@@ -722,7 +722,7 @@ class IntegrationTest(unittest.TestCase):
         """The group's values are, to the byte, what smaps_rollup has for these
         idle processes. Returns the cycle.
 
-        What they have is read all the while until the cycle is there, because
+        Their rollups are read all the while until the cycle is there, because
         one thing does move without them: whenever any process of the machine
         starts or ends, it maps or unmaps the same libc, and PSS divides by one
         more or less. Then the value has to be within what was seen. That a

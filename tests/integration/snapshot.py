@@ -163,7 +163,7 @@ def check_usage(what, usage):
         require(usage["resident_shared"] <= usage["resident"], what, usage)
 
 
-# What every mapping has on every kernel, if any.
+# Sums that every mapping has on every kernel, if any.
 SUMMED_OF_ALL = {"pss", "rss", "swap"}
 
 

@@ -108,7 +108,7 @@ class Family:
         harness.end_process(self.process)
 
 
-# What uname(2) says under a preloaded library.
+# The answer of uname(2) under a preloaded library.
 OTHER_RELEASE = textwrap.dedent(
     """\
     #define _GNU_SOURCE

@@ -40,7 +40,7 @@ FLAMEGRAPH = shutil.which("flamegraph.pl") or next(
     None,
 )
 
-# Of sanitizers: their address space is no measure.
+# With sanitizers its address space is no measure.
 IS_SANITIZED = REPORT.exists() and b"__asan_init" in REPORT.read_bytes()
 
 

@@ -688,8 +688,8 @@ class Kills(StateTest):
 
 
 def wait_for(path):
-    """Without a pause: it is there but for a moment. What a daemon before has
-    left of that name is another one than will be made."""
+    """Does not pause: it is there but for a moment. A file of that name that
+    a daemon before has left is another one than will be made."""
     end = time.monotonic() + DEADLINE_SECONDS
     before = inode_of(path)
     while inode_of(path) in (None, before):

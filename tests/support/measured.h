@@ -10,14 +10,14 @@ int measured_setup(void **state);
 /* A group of the processes of its name. */
 void group(struct world *w, const char *name);
 
-/* Of 8 MiB, of which 2 MiB are shared by two. */
+/* A process of 8 MiB, of which 2 MiB are shared by two. */
 struct fake member(uint32_t pid, const char *comm);
-/* Of so many GiB, which takes 3 ms each by the first guess. */
+/* One of so many GiB, which takes 3 ms each by the first guess. */
 struct fake large(uint32_t pid, const char *comm, unsigned gib);
-/* 64 MiB of it a file that n processes map, and 1 MiB of its own. */
+/* One with 64 MiB of a file that n processes map, and 1 MiB of its own. */
 struct fake mapper(uint32_t pid, const char *comm, unsigned n);
-/* Of 8 MiB, of which 2 MiB are shared by copy on write: in Pss it is short of
- * just as much as makes its faults worth asking for. */
+/* One of 8 MiB, of which 2 MiB are shared by copy on write: in Pss it is short
+ * of just as much as makes its faults worth asking for. */
 struct fake sharer(uint32_t pid, const char *comm);
 
 /* Writes a process that has had faults on as many pages as a sharer shares,

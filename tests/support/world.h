@@ -118,7 +118,7 @@ double world_value(const struct world *w, const char *group,
 double world_kb(const struct world *w, const char *group, const char *metric);
 
 /* Asserts values of a group: "pss=120k age=0 uss=nan", where 120k is 120 kB.
- * What follows is printed into the text, as by printf(). */
+ * The other arguments are printed into the text, as by printf(). */
 void world_assert(const struct world *w, const char *group, const char *values,
                   ...) __attribute__((format(printf, 3, 4)));
 

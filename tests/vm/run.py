@@ -5,7 +5,7 @@ does, and runs experiments inside.
     run.py [test_swap | test_swap.SwapOff | …]
 
 VM="bookworm trixie" picks systems; without it there are all. Ends with the one
-line "N passed, N failed, N skipped". Needs root. What it makes is under
+line "N passed, N failed, N skipped". Needs root. All that it makes is under
 build/vm; nothing runs on after it, however it ends.
 """
 
@@ -193,7 +193,7 @@ class System:
 
 
 def complain(names, tests):
-    """What keeps us from running at all, or None."""
+    """The reason that keeps us from running at all, or None."""
     unknown = [name for name in names if name not in SYSTEMS]
     if unknown:
         return f"no system {' '.join(unknown)}; there are {' '.join(SYSTEMS)}"

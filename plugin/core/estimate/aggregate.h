@@ -7,7 +7,7 @@
 
 #include "estimate/measure.h"
 
-/* Where the numbers of a process are from. */
+/* The source of a process's numbers. */
 enum estimate_source {
   SOURCE_NONE,       /* nothing could be read */
   SOURCE_STATM,      /* no rollup was asked for */

@@ -242,8 +242,8 @@ static int64_t clamp(int64_t x, int64_t least, int64_t most) {
 }
 
 /* Pages that came behind the kernel's walk are in statm after it and not in the
- * rollup: they came since the baseline. Nothing else is, as far as resident
- * memory has moved since it was observed. */
+ * rollup: they came since the baseline. They are no more than resident memory
+ * has moved since it was observed; a further difference has another cause. */
 static uint32_t missed_pages(const struct estimator *e, const struct track *t,
                              const struct reading *r) {
   int64_t moved = (int64_t)r->resident_pages - t->now.resident_pages;

@@ -12,7 +12,7 @@
  * other processes does so through two kinds of sets: the fork family, and the
  * set that shares files and shmem (sharing.h).
  *
- * Corrections are rollups. Whatever else measures a process, such as a sample
+ * Corrections are rollups. Any other measurement of a process, such as a sample
  * of its pages, comes in by estimator_correct as well.
  */
 #ifndef SMAPS_ESTIMATOR_H
@@ -91,7 +91,8 @@ void estimator_correct(struct estimator *e, struct track *t,
 void estimator_predict(const struct estimator *e, const struct track *t,
                        struct prediction *ret);
 
-/* Predicts from what was derived, from now on. What was in doubt remains so. */
+/* Takes a derived baseline in, and predicts from it from now on. The error that
+ * was to be expected before remains. */
 void estimator_derive(const struct estimator *e, struct track *t,
                       const struct derivation *from);
 

@@ -72,7 +72,7 @@ static bool is_decided(const struct process *p) {
 }
 
 /*
- * Where pids have wrapped around, parents can come later than their children:
+ * Parents can come later than their children once pids have wrapped around:
  * then the first ancestor of the same program that is decided, or has none
  * above it, stands for them. (In a broken tree that can be the process.)
  */

@@ -23,7 +23,7 @@ struct newborn_lessons {
   struct error_ratio anon, files; /* how far off they were */
 };
 
-/* Of a large process a small part is much beside what its child has. */
+/* A small part of a large process is much beside all that its child has. */
 #define NEWBORN_ERROR_AT_FIRST                                                 \
   ((struct error_ratio){.least = 0.002, .usual = 1})
 #define NEWBORN_LESSONS_AT_FIRST                                               \

@@ -145,7 +145,7 @@ static int begin(struct measurer *m, const struct process_table *t,
     r = begin_group(groups->groups[i]);
   if (r < 0)
     return r;
-  /* Where meminfo cannot be read swap may be in use. */
+  /* Swap may be in use if meminfo cannot be read. */
   estimator_begin(&m->estimator, now_ns,
                   meminfo->swap_used_bytes > 0 ||
                       meminfo->mem_total_bytes == 0);

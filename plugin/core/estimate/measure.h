@@ -32,7 +32,7 @@ struct measurer {
   uint64_t interval_ns;
   int64_t credit_ns; /* of cycles before, see schedule.h */
 
-  /* Of this cycle. */
+  /* Plan and counts of this cycle. */
   struct candidate *candidates;
   size_t n_candidates, cap_candidates;
   uint64_t rollup_reads;

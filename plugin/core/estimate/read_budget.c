@@ -5,8 +5,8 @@
 
 #include "proc/clamp.h"
 
-/* Of what was saved, a cycle may spend all if it comes so long after the last
- * one, and of shorter ones each its part. */
+/* A cycle may spend all that was saved if a third of the span has passed since
+ * the last one, and in proportion if less has. */
 #define SPREAD_PART 3
 /* Newcomers that are soon gone again make it scarce for a moment. */
 #define SCARCE_AFTER_NS (UINT64_C(60) * 1000000000)

@@ -1,15 +1,15 @@
 /*
  * ReadBudget: how much processor time readings may take, as a share of one CPU
- * that is saved up. What quiet intervals leave is there for a burst later, for
- * as long as the share makes in one span of time, and the same share means the
- * same at any interval.
+ * that is saved up. Time that quiet intervals leave is there for a burst later,
+ * at most as much as the share makes in one span of time. The same share means
+ * the same at any interval.
  *
- * It is full at the start. A cycle gets what came in since the last one, and of
- * what was saved before a part that grows with the time between cycles. So the
- * first readings are spread over a span where cycles are short, and those with
- * most error for the time come first.
+ * It is full at the start. A cycle gets what came in since the last one, and a
+ * part of what was saved before; that part grows with the time between cycles.
+ * So the first readings are spread over a span where cycles are short, and
+ * those with most error for the time come first.
  *
- * What is taken is what readings have really cost. One of them may cost more
+ * It is charged with what readings have really cost. One of them may cost more
  * than there is; then the next waits until that is paid.
  */
 #ifndef SMAPS_READ_BUDGET_H

@@ -103,7 +103,7 @@ static size_t choose_due(struct candidate *c, size_t n,
     choose(&c[chosen++]);
   }
   *credit_ns -= (int64_t)spent_ns;
-  /* Where none waits, none has been kept waiting. */
+  /* If none waits now, none has been kept waiting. */
   if (chosen == due && *credit_ns > 0)
     *credit_ns = 0;
   *ret = (struct spending){.spent_ns = spent_ns, .limit_ns = time->spend_ns};

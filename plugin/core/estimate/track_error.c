@@ -9,7 +9,7 @@
  * farther off than the worst of late. A published error should hold. */
 #define USUAL_PUBLISHED 2
 #define WORST_PUBLISHED 1.5
-/* Of unseen changes the root of the mean square is to be expected, and six
+/* The root of the mean square of unseen changes is to be expected, and six
  * times that is published (see drift.h): WORST_PUBLISHED times this. */
 #define DRIFT_WORST 4
 #define WORST_NEWBORN_LEAST 0.05

@@ -161,7 +161,7 @@ void track_learn(const struct estimator *e, const struct track *t,
   learn_drift(e, t, &l);
 }
 
-/* Where the process did not change meanwhile, the rollup shows as much as statm
+/* The rollup of a process that did not change meanwhile shows as much as statm
  * if that is exact. */
 void track_learn_precision(struct estimator *e, const struct track *t,
                            const struct reading *r) {

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-/* Of one process, in bytes. */
+/* The error of one process, in bytes. */
 struct doubt {
   double common, independent;
 };
@@ -17,7 +17,7 @@ struct doubt_sum {
   double common, squares;
 };
 
-/* Of one process by itself. */
+/* The error of one process by itself. */
 static inline double doubt_bytes(struct doubt d) {
   return d.common + d.independent;
 }

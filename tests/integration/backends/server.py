@@ -81,7 +81,7 @@ def need_plugin(name):
 
 def shipped(name, replacements=None):
     """The text of a file of contrib/ for this run: {what it says: instead}.
-    What is to be replaced must be there."""
+    Text to be replaced must be there."""
     path = ROOT / "contrib" / name
     text = path.read_text()
     for old, new in (replacements or {}).items():

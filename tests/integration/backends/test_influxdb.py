@@ -1,6 +1,6 @@
 """InfluxDB 1.x holds what was dispatched, by both ways of contrib/influxdb.
 
-What the csv plugin of the same daemon has written is what SELECT must return:
+SELECT must return the same as the csv plugin of the same daemon has written:
 every value of every series, and nothing besides.
 """
 
@@ -138,8 +138,8 @@ def as_text(value):
 
 
 def dispatched(daemon):
-    """The same as Influx.points(), by what the csv plugin has written. What
-    is not known is not in it."""
+    """The same as Influx.points(), by what the csv plugin has written. An
+    unknown value is not in it."""
     points = {}
     for group, metrics in daemon.values().items():
         for metric, rows in metrics.items():

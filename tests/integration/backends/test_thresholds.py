@@ -1,5 +1,5 @@
 """Alerts: the files of contrib/alerts/ in the real daemon, with limits that fit
-processes of a few MiB. What is delivered is read from the file that the shipped
+processes of a few MiB. Deliveries are read from the file that the shipped
 notify-log writes."""
 
 import datetime

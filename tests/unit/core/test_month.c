@@ -3,9 +3,9 @@
  * by page: forks, exits, execs, growth, copy on write, files, shmem and swap,
  * with reads that hang and come back, a processor that is busy for a while,
  * a machine that is suspended, a wall clock that is set, and counters that are
- * about to wrap. What is published is not
- * farther from the truth than memory-pss_error says, but for a share of the
- * cycles; nobody is left unread; memory does not grow.
+ * about to wrap. The published values are not farther from the truth than
+ * memory-pss_error says, but for a share of the cycles; nobody is left unread;
+ * memory does not grow.
  *
  * MONTH_CYCLES=1000000 makes it four months at an interval of ten seconds.
  */

@@ -8,7 +8,7 @@
 #include "machine.h"
 #include "world.h"
 
-/* Whose statm is exact: the estimates below are. */
+/* A kernel whose statm is exact, as the estimates below are. */
 int __wrap_uname(struct utsname *u);
 int __wrap_uname(struct utsname *u) {
   *u = (struct utsname){.release = "6.18.0"};

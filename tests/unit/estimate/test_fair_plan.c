@@ -96,7 +96,7 @@ static uint64_t since_ns(const struct member *m) {
   return m->read_ns ? m->read_ns : m->wanted_ns;
 }
 
-/* What happens between two cycles. */
+/* Lets the time between two cycles pass. */
 static void live(struct run *r) {
   r->now_ns += r->interval_ns;
   for (size_t i = 0; i < PROCESSES; i++) {

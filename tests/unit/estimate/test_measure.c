@@ -122,8 +122,8 @@ WORLD_TEST(start_is_spread_over_intervals) {
   assert_int_equal(world_counts(w)->deferred, 0);
 }
 
-/* Of 2 GiB each, which is 6 ms by the first guess and then by experience: seven
- * of them in the 50 ms of an interval, from the first one on. */
+/* Each has 2 GiB, which is 6 ms by the first guess and then by experience:
+ * seven of them are read in the 50 ms of an interval, from the first one on. */
 WORLD_TEST(start_among_large_processes_costs_no_more) {
   enum { N = 40 };
   struct fake f = member(0, "g");
@@ -281,7 +281,7 @@ WORLD_TEST(process_in_two_groups_is_read_as_the_stricter_wants) {
   assert_true(world_value(w, "view", "pss") == world_value(w, "g", "pss"));
 }
 
-/* Of a view of 4 GiB, in which its doubt would not be worth a reading. */
+/* The view has 4 GiB, beside which its doubt would not be worth a reading. */
 WORLD_TEST(member_of_a_view_is_held_to_its_own_group_too) {
   struct fake f = member(10, "g"), bulk = member(11, "bulk");
 
@@ -534,7 +534,7 @@ WORLD_TEST(waiting_for_the_processor_is_no_price) {
   }
 }
 
-/* Whatever it calls itself, it takes as long to read. */
+/* It takes as long to read, whatever it calls itself. */
 WORLD_TEST(one_that_renames_itself_keeps_its_price) {
   struct fake f = member(10, "g");
   unsigned n = 0;
@@ -594,7 +594,7 @@ WORLD_TEST(what_is_slow_for_good_is_disturbed_once_an_hour) {
   world_run_reading(w, 10, 1);
 }
 
-/* Nothing cheap tells how many there are. */
+/* No cheap file tells how many there are. */
 static void put_mappings(struct world *w, unsigned n) {
   static const char line[] =
       "7f0000000000-7f0000001000 rw-p 00000000 00:00 0\n";

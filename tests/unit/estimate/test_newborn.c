@@ -309,8 +309,8 @@ FAMILY_TEST(many_children_at_once_divide_what_they_have) {
   expect_within(f, 8 * 400, 9 * 400);
 }
 
-/* What the parent has got since it forked last, the next child shares with it
- * alone. */
+/* The next child alone shares with the parent the memory that this has got
+ * since it forked last. */
 FAMILY_TEST(a_new_worker_shares_what_came_since_the_others) {
   start_parent(f);
   for (unsigned child = 1; child <= 7; child++)

@@ -110,7 +110,7 @@ struct run {
   uint64_t random;
   unsigned cycle;
   bool is_exact;
-  /* Of this cycle. */
+  /* Sums of this cycle. */
   uint64_t true_pss[HISTORY_GROUPS], rounding[HISTORY_GROUPS];
   struct result *result;
 };

@@ -60,7 +60,7 @@ TEST(share_is_the_same_at_any_interval) {
   }
 }
 
-/* What was not spent for a minute is there afterwards, and no more. */
+/* Time that was not spent for a minute is there afterwards, and no more. */
 TEST(nothing_is_lost_in_a_quiet_minute) {
   static const unsigned quiet_s[] = {10, 60, 6000};
 

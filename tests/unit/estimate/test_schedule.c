@@ -365,7 +365,7 @@ TEST(those_that_are_due_get_what_a_debt_has_kept_from_them) {
   assert_int_equal(credit_ns, 10 * MS);
 }
 
-/* Where none is due any more it is forgotten. */
+/* It is forgotten once none is due any more. */
 TEST(what_is_owed_is_no_more_than_one_reading) {
   struct group of_g = {.track = &(struct group_track){.last_pss = 0}},
                *g = &of_g;
@@ -454,7 +454,7 @@ TEST(any_plan_keeps_to_the_budget) {
   }
 }
 
-/* Whatever is passed over was worth less, or did not fit. */
+/* A process that is passed over was worth less, or did not fit. */
 TEST(any_plan_prefers_the_most_doubt_for_the_time) {
   draw_begin(1905);
   for (int round = 0; round < 5000; round++) {

@@ -1,5 +1,6 @@
-/* What stands in for the rollups that are not read: what was read before, the
- * files that are, and who shares the memory; and how much of it is in doubt. */
+/* Estimates stand in for the rollups that are not read. They come from earlier
+ * readings, the cheap files, and those who share the memory; and part of them
+ * is in doubt. */
 #include "test.h"
 
 #include <errno.h>
@@ -108,7 +109,7 @@ WORLD_TEST(process_whose_rollup_hangs_is_followed_by_statm) {
   world_assert(w, "g", "pss=%uk", f.private_kb + 4096);
 }
 
-/* What the readings of the others teach is of those that were not read. */
+/* A reading of one member teaches only about members that were not read. */
 WORLD_TEST(what_is_read_with_others_stays_as_it_was_read) {
   struct fake f;
 
@@ -360,7 +361,7 @@ WORLD_TEST(where_it_cannot_be_asked_whose_it_is_it_is_as_it_was) {
   proctree_wake(&w->tree, "10/stat");
 }
 
-/* A parent with 40 forked children: each pair is worth asking about. Where
+/* A parent with 40 forked children: each pair is worth asking about. If
  * addresses are hidden an exec does not tell them apart. */
 static void put_forked(struct world *w) {
   struct fake parent = member(10, "g");
@@ -594,8 +595,8 @@ SINGLE_TEST(while_pages_are_merged_all_that_is_anonymous_is_in_doubt) {
     run_in_doubt(s, 2 * NS_PER_S, 4096);
 }
 
-/* Where nothing is merged any more and merged pages are left, one that is taken
- * apart is no reason to read processes that had none. */
+/* A merged page that is taken apart when no more are merged is no reason to
+ * read processes that had none. */
 SINGLE_TEST(what_had_no_merged_pages_is_trusted_when_some_split) {
   s->track.baseline.known = 1U << ROLLUP_KSM;
   ksm = s->m.ksm = (struct ksm){.run = 0, .pages_sharing = 500};
@@ -614,8 +615,8 @@ SINGLE_TEST(what_had_no_merged_pages_is_trusted_when_some_split) {
   run_in_doubt(s, 12 * NS_PER_S, 4096);
 }
 
-/* Whatever has been done to run and pages_sharing: a reading from before is not
- * to be trusted, and one from after it is. */
+/* A reading from before run or pages_sharing was changed, in whatever way, is
+ * not to be trusted, and one from after it is. */
 SINGLE_TEST(what_was_read_before_ksm_changed_is_in_doubt) {
   static const struct ksm changes[] = {{2, 1000}, {2, 100}, {2, 0}, {0, 0},
                                        {0, 500},  {0, 499}, {1, 0}};

@@ -61,8 +61,7 @@ TEST(no_minute_is_dearer_than_always_by_more_than_the_credit) {
   for (size_t i = 0; i < LENGTH(prices); i++)
     for (size_t j = 0; j < LENGTH(changed); j++) {
       follow(prices[i], changed[j]);
-      /* What may be owed, and the last cycle, and a part of what "always"
-       * costs. */
+      /* The credit, and the last cycle, and a part of what "always" costs. */
       assert_true(dearest_minute() <= (double)THRIFT_CREDIT_NS +
                                           4 * (double)THRIFT_FILE_NS +
                                           0.06 * MINUTE * prices[i]);

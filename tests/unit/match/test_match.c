@@ -579,7 +579,7 @@ WORLD_TEST(any_number_of_names_takes_bounded_memory) {
     if (cycle == NAME_CYCLES / 10)
       before = mallinfo2().uordblks;
   }
-  /* Nothing is counted with an allocator that is not the C library's. */
+  /* An allocator that is not the C library's counts nothing. */
   assert_in_range(mallinfo2().uordblks, 0, before + 16 * 1024);
 }
 

@@ -48,7 +48,7 @@ static struct item *web_block(void) {
   return with(on_tree(plugin_block()), web_group());
 }
 
-/* Of which reads that hang are given up soon. */
+/* Reads that hang are given up soon. */
 static struct item *impatient_block(void) {
   return with(web_block(), number("ReadTimeout", 0.1));
 }

@@ -1,5 +1,5 @@
 /*
- * Whatever call into the system fails, in whatever way it can: the plugin
+ * Each call into the system fails in turn, in every way it can. The plugin
  * stands it, keeps nothing, says one line at most and publishes nothing wrong;
  * and in the next cycle all is whole again.
  *
@@ -447,7 +447,7 @@ static bool goes_by_an_answer(const struct run *r, int i) {
   return is_an_answer() >= (i == 0 ? FOR_THE_FIRST_CYCLE : FOR_A_CYCLE);
 }
 
-/* Nothing can be put up with for want of memory at the start. */
+/* The plugin cannot put up with want of memory at the start. */
 static bool is_of_memory(void) {
   static const char *const calls[] = {"malloc", "calloc",  "realloc",
                                       "strdup", "strndup", "newlocale",

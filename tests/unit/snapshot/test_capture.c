@@ -386,7 +386,7 @@ WORLD_TEST(members_of_a_template_group_are_found) {
   assert_int_equal(parsed_count(d, "groups"), 3);
 }
 
-/* Nothing of it stays behind: the sanitizers watch. */
+/* It leaves nothing behind: the sanitizers watch. */
 WORLD_TEST(a_capture_can_be_cut_short_by_the_end) {
   world_budget(w, 0);
   put_many(w, 3);
