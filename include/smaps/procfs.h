@@ -148,6 +148,13 @@ int procfs_read_pieces(struct procfs *p, int dir_fd, const char *name,
                        size_t (*feed)(void *ctx, const char *text, size_t len),
                        void *ctx);
 
+/* Opens a file to be read at offsets; close it with close(2). */
+int procfs_open_file(struct procfs *p, int dir_fd, const char *name,
+                     int *ret_fd);
+
+/* The outcome or negative errno that stands for an errno. */
+int procfs_outcome_of(int error);
+
 /* Reads the target of a symbolic link; otherwise as procfs_read(). */
 int procfs_read_link(struct procfs *p, int dir_fd, const char *name,
                      struct span *ret);

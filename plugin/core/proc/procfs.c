@@ -33,7 +33,7 @@ struct procfs {
   size_t cap_buffer;
 };
 
-static int outcome_of(int error) {
+int procfs_outcome_of(int error) {
   switch (error) {
   case ENOENT:
   case ESRCH:
@@ -64,7 +64,7 @@ static int detect_own_pids(int root_fd, bool *ret) {
   uint32_t pid;
   ssize_t n = readlinkat(root_fd, "self", target, sizeof(target) - 1);
 
-  if (n < 0 && errno != EINVAL && outcome_of(errno) < 0)
+  if (n < 0 && errno != EINVAL && procfs_outcome_of(errno) < 0)
     return -errno;
   target[n > 0 ? n : 0] = '\0';
   *ret = parse_id(target, &pid) && pid == (uint32_t)getpid();
@@ -277,7 +277,7 @@ static int open_directory(int at_fd, const char *name, int *ret_fd) {
   int fd = openat(at_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
   if (fd < 0)
-    return outcome_of(errno);
+    return procfs_outcome_of(errno);
   *ret_fd = fd;
   return 0;
 }
@@ -309,7 +309,7 @@ int procfs_list_threads(struct procfs *p, int process_fd, uint32_t *tids,
   (void)p;
   fd = openat(process_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0)
-    return outcome_of(errno);
+    return procfs_outcome_of(errno);
   dir = fdopendir(fd);
   if (!dir) {
     int rc = -errno;
@@ -328,7 +328,7 @@ int procfs_inode(int process_fd, uint64_t *ret) {
   struct stat st;
 
   if (fstat(process_fd, &st) < 0)
-    return outcome_of(errno);
+    return procfs_outcome_of(errno);
   *ret = st.st_ino;
   return 0;
 }
@@ -347,9 +347,15 @@ static int open_file(struct procfs *p, int dir_fd, const char *name,
   int fd = openat(directory_fd(p, dir_fd), name, O_RDONLY | O_CLOEXEC);
 
   if (fd < 0)
-    return outcome_of(errno);
+    return procfs_outcome_of(errno);
   *ret_fd = fd;
   return 0;
+}
+
+int procfs_open_file(struct procfs *p, int dir_fd, const char *name,
+                     int *ret_fd) {
+  procfs_announce(p, name);
+  return open_file(p, dir_fd, name, ret_fd);
 }
 
 /*
@@ -366,7 +372,7 @@ static int fill_buffer(struct procfs *p, int fd, size_t max, size_t *ret_len) {
     ssize_t n = read_retry(fd, p->buffer + len, want);
 
     if (n < 0)
-      return outcome_of(errno);
+      return procfs_outcome_of(errno);
     len += (size_t)n;
     if ((size_t)n < want || len == max)
       break;
@@ -460,7 +466,7 @@ static int read_kept(struct procfs *p, const struct procfs_file *file,
   ssize_t n = pread(file->fd, p->buffer, p->cap_buffer - 1, 0);
 
   if (n < 0)
-    return outcome_of(errno);
+    return procfs_outcome_of(errno);
   p->buffer[n] = '\0';
   *ret = (struct span){.text = p->buffer, .len = (size_t)n};
   return n == 0 ? PROCFS_NO_MM : 0;
@@ -490,7 +496,7 @@ int procfs_count_threads(struct procfs *p, uint32_t pid, uint32_t *ret) {
 
   make_path(path, pid, "task");
   if (fstatat(directory_fd(p, PROCFS_ROOT), path, &st, 0) < 0)
-    return outcome_of(errno);
+    return procfs_outcome_of(errno);
   /* ".", ".." and one directory per thread. */
   if (st.st_nlink < 3)
     return -EBADMSG;
@@ -527,7 +533,7 @@ int procfs_read_pieces(struct procfs *p, int dir_fd, const char *name,
       break;
   }
   if (n < 0)
-    rc = outcome_of(errno);
+    rc = procfs_outcome_of(errno);
   close(fd);
   if (rc != 0)
     return rc;
@@ -543,7 +549,7 @@ int procfs_read_link(struct procfs *p, int dir_fd, const char *name,
   procfs_announce(p, name);
   n = readlinkat(directory_fd(p, dir_fd), name, p->buffer, p->cap_buffer - 1);
   if (n < 0)
-    return outcome_of(errno);
+    return procfs_outcome_of(errno);
   p->buffer[n] = '\0';
   *ret = (struct span){.text = p->buffer, .len = (size_t)n};
   return 0;

@@ -25,7 +25,7 @@ struct shared_users {
 struct task {
   struct proc_ref ref;
   char *path;          /* of a PID file; owned */
-  struct read_job job; /* without process and path */
+  struct read_job job; /* without process and path; with its own layout */
   size_t place;        /* index in the caller's jobs */
 };
 
@@ -280,6 +280,20 @@ static void run_mappings(struct worker_context *w, const struct proc_ref *p,
   w->table = NULL;
 }
 
+static void run_sample(struct worker_context *w, const struct proc_ref *p,
+                       struct read_job *job) {
+  struct page_reader pages = {.procfs = w->procfs,
+                              .page_size = w->page_size,
+                              .clock_ns = w->cpu_clock_ns ? w->cpu_clock_ns
+                                                          : w->clock_ns,
+                              .heartbeat = &w->heartbeat};
+  uint64_t before = w->clock_ns(), cpu_before = pages.clock_ns();
+
+  job->result = page_sample_read(&pages, p, &job->request, &job->sample);
+  job->work_ns = pages.clock_ns() - cpu_before;
+  job->took_ns = w->clock_ns() - before;
+}
+
 static unsigned count_heartbeats(void *ctx) {
   struct worker_context *w = ctx;
 
@@ -311,6 +325,9 @@ static void do_job(void *ctx, size_t i) {
   case READ_MAPS:
     run_mappings(w, p, job);
     break;
+  case READ_SAMPLE:
+    run_sample(w, p, job);
+    break;
   case READ_SAME_MM:
     job->result = read_same_mm(w, p, job, &job->mm);
     break;
@@ -335,12 +352,16 @@ static void drop_result(struct read_job *job) {
     inspection_done(&job->inspection);
   if (job->kind == READ_MAPPINGS || job->kind == READ_MAPS)
     free_table(&job->mappings.table);
+  if (job->kind == READ_SAMPLE)
+    page_layout_drop(job->sample.layout);
 }
 
 static void drop_ref(struct task *task) {
   attributes_done(&task->ref.attributes);
   free(task->path);
   task->path = NULL;
+  page_layout_drop(task->job.request.layout);
+  task->job.request.layout = NULL;
 }
 
 static void clear_context(struct worker_context *w) {
@@ -525,6 +546,9 @@ static int fill_task(struct task *task, const struct read_job *job,
   task->job.is_baseline = job->is_baseline;
   task->job.wants_faults = job->wants_faults;
   task->job.mappings_most = job->mappings_most;
+  task->job.request = job->request;
+  task->job.request.layout =
+      job->kind == READ_SAMPLE ? page_layout_share(job->request.layout) : NULL;
   return 0;
 }
 
@@ -555,10 +579,11 @@ static void copy_results(struct worker_context *w, struct read_job *jobs,
     struct task *task = &w->tasks[i];
     struct read_job *job = &jobs[task->place];
 
+    drop_ref(task);
     task->job.process = job->process;
     task->job.path = job->path;
+    task->job.request.layout = job->request.layout;
     *job = task->job;
-    drop_ref(task);
     memset(&task->job, 0, sizeof(task->job));
   }
 }

@@ -14,6 +14,7 @@
 #include "proc/mapping.h"
 #include "process/process.h"
 #include "read/inspect.h"
+#include "read/page_sample.h"
 #include <smaps/worker_pool.h>
 
 /*
@@ -34,6 +35,8 @@ enum read_kind {
   READ_MAPPINGS,
   /* maps: the mappings only. No page table is walked. */
   READ_MAPS,
+  /* Some pages out of pagemap, instead of a walk of all; see page_sample.h. */
+  READ_SAMPLE,
   /* Tells if the process runs in the address space of another one. */
   READ_SAME_MM,
   /* A PID file, which belongs to no process; see pid_file.h. */
@@ -91,18 +94,23 @@ struct read_job {
    * are counted first, which takes about as long, but with the lock given up
    * now and then. */
   uint32_t mappings_most;
+  /* For READ_SAMPLE. Its layout is the caller's reference, and no other job may
+   * have that layout meanwhile. A layout of a job that has hung is of no use:
+   * the hung read goes on to change it. */
+  struct page_request request;
   /* Filled in by the reader: 0, an outcome (of procfs.h or above) or a negative
    * errno; -ENOSYS if the kernel has neither smaps_rollup nor smaps. */
   int result;
   const char *file;  /* the file that hung */
-  uint64_t took_ns;  /* of a rollup, or of mappings */
+  uint64_t took_ns;  /* of a rollup, of mappings, or of a sample */
   uint64_t count_ns; /* CPU time of counting mappings */
-  uint64_t work_ns;  /* of a rollup: took_ns without waiting for the CPU */
+  uint64_t work_ns;  /* of a rollup or a sample: its CPU time, if known */
   union {
     struct inspection inspection;
     struct stat_sample stat; /* without comm */
     struct rollup_reading rollup;
     struct mappings_reading mappings;
+    struct page_sample sample;
     struct same_mm mm;
     uint32_t pid; /* the pid in the file; 0 for none */
   };

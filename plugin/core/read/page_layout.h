@@ -1,0 +1,69 @@
+/*
+ * The part of an address space that pages are sampled from: what is mapped
+ * and, if little of that is resident, the regions in which pages are present.
+ *
+ * It is made from maps. Some mappings are left out, because their pages are
+ * not part of the resident size: hugetlbfs, [vvar] and the like, devices, and
+ * mappings without any permission, which reserve addresses.
+ *
+ * A sparse address space is refined afterwards: a cursor moves through it, a
+ * bounded time in each reading, and behind the cursor only present pages are
+ * left. Pages that appear there later are not found until the layout is made
+ * anew. It is for the caller to decide when that is worth it.
+ */
+#ifndef SMAPS_PAGE_LAYOUT_H
+#define SMAPS_PAGE_LAYOUT_H
+
+#include <stdatomic.h>
+
+#include <smaps/procfs.h>
+
+/*
+ * Counted by references. The references may be held and dropped by different
+ * threads, but a reading of pages changes the layout: only one at a time may
+ * have it.
+ */
+struct page_layout;
+
+/* Another reference; NULL for NULL. */
+struct page_layout *page_layout_share(struct page_layout *l);
+/* Accepts NULL. */
+void page_layout_drop(struct page_layout *l);
+
+/* --- for page_sample.c --- */
+
+/* The tools of a thread that reads pages. */
+struct page_reader {
+  struct procfs *procfs;
+  uint64_t page_size;
+  uint64_t (*clock_ns)(void); /* CPU time of the thread, where it is known */
+  atomic_uint *heartbeat;     /* moved by each read */
+  unsigned reads;             /* since the last pause */
+};
+
+/* Counts a read that took the mmap lock, and pauses after each fourth of them,
+ * so that a process that waits for the lock gets it. */
+void page_reader_count(struct page_reader *r);
+
+/*
+ * Makes a layout from the maps in an open directory of a process. It is to be
+ * refined if fewer than a third of the mapped pages are resident. Returns 0, an
+ * outcome of procfs.h or a negative errno: -EFBIG for more than some 100,000
+ * separate ranges.
+ */
+int page_layout_read(struct page_reader *r, int dir_fd, uint64_t resident_pages,
+                     struct page_layout **ret);
+
+/* Moves the cursor for about a millisecond. */
+void page_layout_refine(struct page_layout *l, struct page_reader *r,
+                        int pagemap_fd);
+
+/* How many pages there are to draw from. */
+uint64_t page_layout_pages(const struct page_layout *l);
+
+/* The i-th of them, numbered by its address. Sets *ret_is_shmem if its mapping
+ * is known to be of shmem. */
+uint64_t page_layout_at(const struct page_layout *l, uint64_t i,
+                        bool *ret_is_shmem);
+
+#endif

@@ -1,0 +1,80 @@
+/*
+ * Samples the pages of a process: some hundred of its pages are drawn at random
+ * and looked up in pagemap, and each is priced by kpagecount. The cost does not
+ * depend on the size of the process, and the mmap lock is held for one page at
+ * a time.
+ */
+#ifndef SMAPS_PAGE_SAMPLE_H
+#define SMAPS_PAGE_SAMPLE_H
+
+#include "proc/statm.h"
+#include "read/inspect.h"
+#include "read/page_layout.h"
+
+/* As statm tells them apart: PAGE_FILE is files and shmem. */
+enum page_kind { PAGE_ANON, PAGE_FILE, PAGE_KINDS };
+
+/*
+ * Pages of a kind that were found present. The price of a page is the part of
+ * it that the process pays: 1 / its number of mappings. Every present page of
+ * the layout has had the same chance; a page may have been found twice.
+ *
+ * Pages that are in no process's resident size are not found: the zero page,
+ * memory of devices, hugetlbfs.
+ */
+struct page_tally {
+  uint32_t pages;
+  uint32_t exclusive;          /* mapped once */
+  double price, price_squared; /* sums */
+};
+
+struct page_sample {
+  struct page_tally kinds[PAGE_KINDS];
+  /* The part of PAGE_FILE in mappings of shmem, as far as their names tell:
+   * /dev/shm, System V, memfd and shared anonymous memory, but no other
+   * tmpfs. */
+  uint32_t shmem_pages;
+  double shmem_price;
+  uint32_t looked_at; /* addresses looked up, present or not */
+  /* False without CAP_SYS_ADMIN, and where kpagecount cannot be read: the price
+   * of a page that is not exclusive is unknown, and the prices are those of the
+   * exclusive pages. */
+  bool has_mapcounts;
+  /* If wanted, and since Linux 6.7: how many present pages, of up to 64, are in
+   * 2 MiB (or what the upper page table maps) that one entry maps. */
+  uint32_t huge_windows, asked_windows;
+  /* If wanted: the CPU time of walking so many present pages, learnt from some
+   * random windows of 512 pages. */
+  uint64_t probe_ns;
+  uint32_t probe_pages;
+  struct statm_sample statm; /* right after */
+  /* A reference that the caller of the reading owns, also if it is the layout
+   * that was given. */
+  struct page_layout *layout;
+  uint64_t layout_ns; /* CPU time of making it; 0 if it was given */
+};
+
+struct page_request {
+  uint32_t pages_wanted;      /* present ones */
+  struct page_layout *layout; /* or NULL, to make one; the caller's reference */
+  bool wants_probe;
+  uint64_t seed;
+};
+
+/* So many addresses are looked up at most for each page that is wanted. */
+#define PAGE_LOOKUPS_MOST 8
+
+/*
+ * Fills *ret and returns 0; or leaves nothing to release and returns an outcome
+ * of procfs.h or a negative errno. PROCFS_GONE also if the process has given up
+ * its address space by an exec; PROCFS_DENIED if maps or pagemap may not be
+ * opened; -ENOSYS if the kernel has no pagemap.
+ *
+ * A given layout of another address space, after an exec, yields few pages or
+ * wrong ones; statm tells of that.
+ */
+int page_sample_read(struct page_reader *r, const struct proc_ref *p,
+                     const struct page_request *request,
+                     struct page_sample *ret);
+
+#endif
