@@ -37,7 +37,7 @@ $(TEST_OBJ): $(B)/tests/%.o: tests/%.c $(B)/flags
 	$(Q)$(COMPILE)
 
 $(SUPPORT_LIB): $(addprefix $(B)/tests/support/,test.o fixture.o proctree.o \
-  draw.o world.o measured.o parsed.o memory_world.o history.o)
+  draw.o world.o measured.o parsed.o memory_world.o history.o fake_pages.o)
 	$(call say,AR,$@)
 	$(Q)rm -f $@
 	$(Q)$(AR) rcs $@ $^
@@ -95,6 +95,9 @@ $(call wrap,core/test_page_size,uname)
 $(call wrap,match/test_match,regexec fnmatch)
 $(call wrap,proc/test_user,getpwuid_r)
 $(call wrap,snapshot/test_store,write close fstat geteuid)
+
+# Pauses are counted and not made.
+$(call wrap,read/test_page_sample read/test_page_layout,nanosleep)
 
 # The system runs out of threads.
 FEW := read/test_worker_pool read/test_reader read/test_pid_watch \

@@ -62,7 +62,7 @@ struct page_request {
 };
 
 /* So many addresses are looked up at most for each page that is wanted. */
-#define PAGE_LOOKUPS_MOST 8
+#define PAGE_LOOKUPS_MOST 4
 
 /*
  * Fills *ret and returns 0; or leaves nothing to release and returns an outcome

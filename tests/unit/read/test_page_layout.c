@@ -1,0 +1,378 @@
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "read/page_layout.h"
+
+#include "fake_pages.h"
+
+#define START UINT64_C(0x400000)
+
+struct fixture {
+  struct proctree tree;
+  struct procfs *procfs;
+  atomic_uint heartbeat;
+  struct page_reader reader;
+  struct page_layout *layout;
+};
+
+/* CPU time; each question takes this much of it. */
+static uint64_t now_ns, step_ns;
+
+static uint64_t clock_ns(void) { return now_ns += step_ns; }
+
+static unsigned pauses;
+
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left) {
+  (void)left;
+  assert_int_equal(time->tv_sec, 0);
+  assert_int_equal(time->tv_nsec, 50000);
+  pauses++;
+  return 0;
+}
+
+static int make(void **state) {
+  static struct fixture f;
+  struct fake fake = fake_process(10, "giant");
+
+  step_ns = 1;
+  pauses = 0;
+  f = (struct fixture){.layout = NULL};
+  f.reader = (struct page_reader){
+      .page_size = PAGE, .clock_ns = clock_ns, .heartbeat = &f.heartbeat};
+  proctree_make(&f.tree);
+  fake.private_kb = 4;
+  proctree_put(&f.tree, &fake);
+  assert_int_equal(procfs_new(f.tree.root, &f.procfs), 0);
+  f.reader.procfs = f.procfs;
+  *state = &f;
+  return 0;
+}
+
+static int unmake(void **state) {
+  struct fixture *f = *state;
+
+  page_layout_drop(f->layout);
+  procfs_free(f->procfs);
+  proctree_remove(&f->tree);
+  return 0;
+}
+
+#define FIXTURE_TEST(name) TEST_WITH(name, make, unmake, struct fixture *f)
+
+/* Makes the layout anew. */
+static int read_layout(struct fixture *f, uint64_t resident_pages) {
+  int fd = -1, rc;
+
+  page_layout_drop(f->layout);
+  f->layout = NULL;
+  assert_int_equal(procfs_open_process(f->procfs, 10, &fd), 0);
+  rc = page_layout_read(&f->reader, fd, resident_pages, &f->layout);
+  close(fd);
+  return rc;
+}
+
+static void refine(struct fixture *f) {
+  int dir_fd = -1, fd = -1;
+
+  assert_int_equal(procfs_open_process(f->procfs, 10, &dir_fd), 0);
+  assert_int_equal(procfs_open_file(f->procfs, dir_fd, "pagemap", &fd), 0);
+  page_layout_refine(f->layout, &f->reader, fd);
+  close(fd);
+  close(dir_fd);
+}
+
+static uint64_t count_pages(const struct fixture *f) {
+  return page_layout_pages(f->layout);
+}
+
+/* The pages of the layout are in order, and none is there twice. */
+static void assert_ordered(const struct fixture *f) {
+  uint64_t last = 0;
+  bool is_shmem;
+
+  for (uint64_t i = 0; i < count_pages(f); i++) {
+    uint64_t page = page_layout_at(f->layout, i, &is_shmem);
+
+    assert_true(page > last);
+    last = page;
+  }
+}
+
+static bool has_page(const struct fixture *f, uint64_t page) {
+  bool is_shmem;
+
+  for (uint64_t i = 0; i < count_pages(f); i++)
+    if (page_layout_at(f->layout, i, &is_shmem) == page)
+      return true;
+  return false;
+}
+
+/* Maps ranges of some pages each, with gaps of some pages. */
+static void map_many(const struct fixture *f, size_t n, uint64_t pages,
+                     uint64_t gap) {
+  struct fake_range *ranges = calloc(n, sizeof(*ranges));
+
+  assert_non_null(ranges);
+  for (size_t i = 0; i < n; i++) {
+    ranges[i].start = START + i * (pages + gap) * PAGE;
+    ranges[i].end = ranges[i].start + pages * PAGE;
+  }
+  fake_pages_map(&f->tree, 10, ranges, n);
+  free(ranges);
+}
+
+/* --- from maps --- */
+
+FIXTURE_TEST(mappings_without_resident_pages_are_left_out) {
+  static const struct {
+    const char *name, *permissions;
+    bool is_in, is_shmem;
+  } cases[] = {
+      {NULL, "rw-p", true, false},
+      {"[heap]", "rw-p", true, false},
+      {"[stack]", "rw-p", true, false},
+      {"[anon:vvar]", "rw-p", true, false},
+      {"/usr/bin/server", "r-xp", true, false},
+      {"/srv/dev/shm/x", "r--s", true, false},
+      {"/memfd", "rw-s", true, false},
+      {"/dev/shm/x", "rw-s", true, true},
+      {"/dev/zero (deleted)", "rw-s", true, true},
+      {"/memfd:heap (deleted)", "rw-s", true, true},
+      {"/SYSV00000000 (deleted)", "rw-s", true, true},
+      {"[anon_shmem:x]", "rw-s", true, true},
+      {NULL, "---p", false, false},
+      {NULL, "--xp", true, false},
+      {"/usr/lib/x.so", "---p", false, false},
+      {"[vvar]", "r--p", false, false},
+      {"[vvar_vclock]", "r--p", false, false},
+      {"[vdso]", "r-xp", false, false},
+      {"[vsyscall]", "--xp", false, false},
+      {"/anon_hugepage (deleted)", "rw-p", false, false},
+      {"/dev/hugepages/x", "rw-s", false, false},
+      {"/dev/dri/renderD128", "rw-s", false, false},
+      {"/dev/shmem", "rw-s", false, false},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    const struct fake_range range = {START, START + 4 * PAGE,
+                                     cases[i].permissions, cases[i].name};
+    bool is_shmem = false;
+
+    fake_pages_map(&f->tree, 10, &range, 1);
+    assert_int_equal(read_layout(f, 4), 0);
+    assert_int_equal(count_pages(f), cases[i].is_in ? 4 : 0);
+    if (cases[i].is_in)
+      assert_int_equal(page_layout_at(f->layout, 3, &is_shmem),
+                       START / PAGE + 3);
+    assert_int_equal(is_shmem, cases[i].is_shmem);
+  }
+}
+
+FIXTURE_TEST(ranges_follow_each_other_without_their_gaps) {
+  static const struct fake_range ranges[] = {
+      {0x10000, 0x12000, 0, 0},
+      {0x12000, 0x14000, "r--p", 0},
+      {0x14000, 0x15000, "---p", 0},
+      {0x15000, 0x16000, 0, 0},
+      {0x20000, 0x22000, "rw-s", "/dev/shm/x"},
+      {0x22000, 0x23000, 0, 0},
+  };
+  static const struct {
+    uint64_t page;
+    bool is_shmem;
+  } pages[] = {{0x10, false}, {0x11, false}, {0x12, false}, {0x13, false},
+               {0x15, false}, {0x20, true},  {0x21, true},  {0x22, false}};
+
+  fake_pages_map(&f->tree, 10, ranges, LENGTH(ranges));
+  assert_int_equal(read_layout(f, 8), 0);
+  assert_int_equal(count_pages(f), LENGTH(pages));
+  for (size_t i = 0; i < LENGTH(pages); i++) {
+    bool is_shmem = false;
+
+    assert_int_equal(page_layout_at(f->layout, i, &is_shmem), pages[i].page);
+    assert_int_equal(is_shmem, pages[i].is_shmem);
+  }
+}
+
+/* Every mapped page stays in it; the smallest gaps come to be in it, too. */
+FIXTURE_TEST(too_many_ranges_are_merged_with_their_gaps) {
+  const size_t n = 140000;
+
+  map_many(f, n, 1, 3);
+  assert_int_equal(read_layout(f, n), 0);
+  assert_true(count_pages(f) > n && count_pages(f) <= 4 * n);
+  assert_ordered(f);
+  assert_true(has_page(f, START / PAGE));
+  assert_true(has_page(f, START / PAGE + (n - 1) * 4));
+}
+
+/* What was left out between two ranges must not come in by their merging. */
+FIXTURE_TEST(ranges_are_not_merged_over_what_was_left_out) {
+  const size_t n = 140000;
+  struct fake_range *ranges = calloc(n, sizeof(*ranges));
+
+  assert_non_null(ranges);
+  for (size_t i = 0; i < n; i++) {
+    ranges[i].start = START + i * 2 * PAGE;
+    ranges[i].end = ranges[i].start + PAGE;
+    ranges[i].name = i % 2 ? "/anon_hugepage (deleted)" : NULL;
+  }
+  fake_pages_map(&f->tree, 10, ranges, n);
+  assert_int_equal(read_layout(f, n), 0);
+  assert_int_equal(count_pages(f), n / 2);
+  for (size_t i = 1; i < n; i += 2)
+    ranges[i].end += PAGE;
+  fake_pages_map(&f->tree, 10, ranges, n);
+  assert_int_equal(read_layout(f, n), 0);
+  assert_int_equal(count_pages(f), n / 2);
+  free(ranges);
+}
+
+FIXTURE_TEST(ranges_that_cannot_be_merged_are_limited) {
+  const size_t n = 270000;
+  struct fake_range *ranges = calloc(n, sizeof(*ranges));
+
+  assert_non_null(ranges);
+  for (size_t i = 0; i < n; i++)
+    ranges[i] = (struct fake_range){START + i * PAGE, START + (i + 1) * PAGE,
+                                    i % 2 ? "---p" : "rw-p", NULL};
+  fake_pages_map(&f->tree, 10, ranges, n);
+  assert_int_equal(read_layout(f, n), -EFBIG);
+  free(ranges);
+}
+
+/* --- refining --- */
+
+/* 64 windows of 512 pages, of which one in 64 is present. */
+#define WINDOWS 64
+#define MAPPED (UINT64_C(512) * WINDOWS)
+
+static void put_thin(const struct fixture *f, uint64_t from) {
+  map_many(f, 1, MAPPED, 0);
+  fake_pages_put(&f->tree, 10, START / PAGE, MAPPED, 0, 0);
+  for (uint64_t i = from; i < MAPPED; i += 64)
+    fake_pages_put(&f->tree, 10, START / PAGE + i, 1,
+                   i % 128 ? FAKE_ANON : FAKE_FILE, 0);
+}
+
+FIXTURE_TEST(dense_layout_is_not_refined) {
+  put_thin(f, 0);
+  assert_int_equal(read_layout(f, MAPPED / 3), 0);
+  refine(f);
+  assert_int_equal(count_pages(f), MAPPED);
+}
+
+FIXTURE_TEST(sparse_layout_is_refined_to_present_pages) {
+  put_thin(f, 5);
+  fake_pages_put(&f->tree, 10, START / PAGE + 500, 40, FAKE_ANON, 0);
+  fake_pages_put(&f->tree, 10, START / PAGE + 3, 1, FAKE_SWAPPED, 0);
+  assert_int_equal(read_layout(f, 100), 0);
+  assert_int_equal(count_pages(f), MAPPED);
+  refine(f);
+  /* One of those 40 was there before. */
+  assert_int_equal(count_pages(f), MAPPED / 64 + 40 - 1);
+  assert_ordered(f);
+  for (uint64_t i = 5; i < MAPPED; i += 64)
+    assert_true(has_page(f, START / PAGE + i));
+  for (uint64_t i = 500; i < 540; i++)
+    assert_true(has_page(f, START / PAGE + i));
+}
+
+/* What is not refined yet is there as it is. */
+FIXTURE_TEST(refining_stops_for_time_and_goes_on_later) {
+  uint64_t before = MAPPED;
+  unsigned rounds = 0;
+
+  put_thin(f, 5);
+  step_ns = MS / 8; /* for a window; 7 of them until the time has passed */
+  assert_int_equal(read_layout(f, 100), 0);
+  while (before > MAPPED / 64) {
+    uint64_t now;
+
+    refine(f);
+    now = count_pages(f);
+    assert_true(now < before);
+    assert_true(before - now <= UINT64_C(8) * 512);
+    assert_ordered(f);
+    for (uint64_t i = 5; i < MAPPED; i += 64 * 50)
+      assert_true(has_page(f, START / PAGE + i));
+    before = now;
+    rounds++;
+  }
+  assert_true(rounds >= WINDOWS / 8);
+  assert_true(pauses >= WINDOWS); /* one for each window with pages */
+  refine(f);
+  assert_int_equal(count_pages(f), MAPPED / 64);
+}
+
+/* Of many small mappings as of a large one, and between them nothing. */
+FIXTURE_TEST(many_mappings_are_refined) {
+  static const struct fake_range around[] = {
+      {START, START + 100 * PAGE, 0, 0},
+      {START + 100 * PAGE, START + 200 * PAGE, "rw-s", "/memfd:x"},
+      {START + 200 * PAGE, START + 300 * PAGE, "rw-p", "/anon_hugepage"},
+      {START + 300 * PAGE, START + 400 * PAGE, 0, 0},
+      {START + 5000 * PAGE, START + 6000 * PAGE, 0, 0},
+  };
+  bool is_shmem;
+
+  fake_pages_map(&f->tree, 10, around, LENGTH(around));
+  fake_pages_put(&f->tree, 10, START / PAGE + 90, 20, FAKE_FILE, 0);
+  fake_pages_put(&f->tree, 10, START / PAGE + 190, 120, FAKE_ANON, 0);
+  fake_pages_put(&f->tree, 10, START / PAGE + 395, 10, FAKE_ANON, 0);
+  fake_pages_put(&f->tree, 10, START / PAGE + 5990, 20, FAKE_ANON, 0);
+  assert_int_equal(read_layout(f, 50), 0);
+  assert_int_equal(count_pages(f), 1300);
+  refine(f);
+  assert_int_equal(count_pages(f), 10 + 10 + 10 + 10 + 5 + 10);
+  assert_ordered(f);
+  for (uint64_t i = 0; i < count_pages(f); i++) {
+    page_layout_at(f->layout, i, &is_shmem);
+    assert_int_equal(is_shmem, i >= 10 && i < 30);
+  }
+}
+
+/* 40,000 pairs of pages: more regions than are kept. All stay in it. */
+FIXTURE_TEST(too_many_regions_are_merged) {
+  const uint64_t n = 40000, apart = 16;
+
+  map_many(f, 1, n * apart, 0);
+  for (uint64_t i = 0; i < n; i++)
+    fake_pages_put(&f->tree, 10, START / PAGE + i * apart, 2, FAKE_ANON, 0);
+  assert_int_equal(read_layout(f, 2 * n), 0);
+  refine(f);
+  assert_true(count_pages(f) > 2 * n && count_pages(f) <= n * apart);
+  assert_ordered(f);
+  for (uint64_t i = 0; i < n; i += n / 20)
+    assert_true(has_page(f, START / PAGE + i * apart + 1));
+}
+
+FIXTURE_TEST(nothing_present_is_refined_to_nothing) {
+  map_many(f, 3, 1000, 10);
+  fake_pages_put(&f->tree, 10, START / PAGE, 1, FAKE_SWAPPED, 0);
+  assert_int_equal(read_layout(f, 1), 0);
+  refine(f);
+  assert_int_equal(count_pages(f), 0);
+}
+
+FIXTURE_TEST(each_holder_drops_it_once) {
+  struct page_layout *second;
+
+  map_many(f, 1, 4, 0);
+  assert_int_equal(read_layout(f, 4), 0);
+  second = page_layout_share(f->layout);
+  assert_ptr_equal(second, f->layout);
+  page_layout_drop(f->layout);
+  f->layout = second;
+  assert_int_equal(count_pages(f), 4);
+  page_layout_drop(NULL);
+  assert_null(page_layout_share(NULL));
+}

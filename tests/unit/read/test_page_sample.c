@@ -1,0 +1,447 @@
+#include "test.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "read/page_sample.h"
+
+#include "fake_pages.h"
+
+/* The mapping of most tests: 1,024 pages, by addresses that keep the files
+ * short. */
+#define START UINT64_C(0x400000)
+#define FIRST (START / PAGE)
+#define PAGES_IN_ALL 1024
+#define FRAME 4096
+
+struct fixture {
+  struct proctree tree;
+  struct procfs *procfs;
+  atomic_uint heartbeat;
+  struct page_reader reader;
+  struct proc_ref ref; /* pid 10 */
+};
+
+/* CPU time; each question takes this much of it. */
+static uint64_t now_ns, step_ns;
+
+static uint64_t clock_ns(void) { return now_ns += step_ns; }
+
+static unsigned pauses;
+
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left) {
+  (void)left;
+  assert_int_equal(time->tv_sec, 0);
+  assert_int_equal(time->tv_nsec, 50000);
+  pauses++;
+  return 0;
+}
+
+/* statm shows so many pages. */
+static void put_process(struct fixture *f, unsigned pages) {
+  struct fake fake = fake_process(10, "giant");
+
+  fake.private_kb = pages * 4;
+  proctree_put(&f->tree, &fake);
+  f->ref.resident_pages = pages;
+}
+
+static int make(void **state) {
+  static struct fixture f;
+
+  step_ns = 1;
+  pauses = 0;
+  f = (struct fixture){.ref = {.pid = 10, .starttime_ticks = 110}};
+  f.reader = (struct page_reader){
+      .page_size = PAGE, .clock_ns = clock_ns, .heartbeat = &f.heartbeat};
+  proctree_make(&f.tree);
+  put_process(&f, PAGES_IN_ALL);
+  fake_pages_map(&f.tree, 10,
+                 &(struct fake_range){START, START + PAGES_IN_ALL * PAGE, 0, 0},
+                 1);
+  fake_pages_count(&f.tree, FRAME, PAGES_IN_ALL, 1);
+  assert_int_equal(procfs_new(f.tree.root, &f.procfs), 0);
+  f.reader.procfs = f.procfs;
+  *state = &f;
+  return 0;
+}
+
+static int unmake(void **state) {
+  struct fixture *f = *state;
+
+  procfs_free(f->procfs);
+  proctree_remove(&f->tree);
+  return 0;
+}
+
+#define FIXTURE_TEST(name) TEST_WITH(name, make, unmake, struct fixture *f)
+
+/* Pages of the mapping. */
+static void put(const struct fixture *f, uint64_t at, size_t n, uint64_t entry,
+                bool has_frames) {
+  fake_pages_put(&f->tree, 10, FIRST + at, n, entry,
+                 has_frames ? FRAME + at : 0);
+}
+
+static int read_sample(struct fixture *f, uint32_t wanted,
+                       struct page_sample *ret) {
+  const struct page_request request = {.pages_wanted = wanted, .seed = 1};
+
+  return page_sample_read(&f->reader, &f->ref, &request, ret);
+}
+
+static struct page_sample sample(struct fixture *f, uint32_t wanted) {
+  struct page_sample s;
+
+  assert_int_equal(read_sample(f, wanted, &s), 0);
+  page_layout_drop(s.layout);
+  s.layout = NULL;
+  return s;
+}
+
+static void assert_near(double a, double b) {
+  assert_true(a - b < 1e-9 && b - a < 1e-9);
+}
+
+static void assert_tally(const struct page_tally *t, uint32_t pages,
+                         uint32_t exclusive, double price, double squared) {
+  assert_int_equal(t->pages, pages);
+  assert_int_equal(t->exclusive, exclusive);
+  assert_near(t->price, price);
+  assert_near(t->price_squared, squared);
+}
+
+/* --- prices --- */
+
+FIXTURE_TEST(exclusive_pages_are_paid_whole) {
+  struct page_sample s;
+
+  put(f, 0, PAGES_IN_ALL, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  s = sample(f, 100);
+  assert_int_equal(s.looked_at, 100);
+  assert_tally(&s.kinds[PAGE_ANON], 100, 100, 100, 100);
+  assert_tally(&s.kinds[PAGE_FILE], 0, 0, 0, 0);
+  assert_true(s.has_mapcounts);
+  assert_int_equal(s.statm.resident_pages, PAGES_IN_ALL);
+}
+
+/* The lock is free for a while after each fourth page, and those who watch see
+ * that the reading goes on. */
+FIXTURE_TEST(sample_pauses_and_shows_progress) {
+  put(f, 0, PAGES_IN_ALL, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  sample(f, 99);
+  assert_int_equal(pauses, (99 + 1) / 4); /* one for maps */
+  assert_int_equal(atomic_load(&f->heartbeat), 99 + 1);
+}
+
+/* A layout of no more pages than are wanted is looked up whole. */
+FIXTURE_TEST(kinds_and_prices_are_kept_apart) {
+  struct page_sample s;
+
+  put(f, 0, 400, FAKE_ANON, true);
+  put(f, 400, 100, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  put(f, 500, 200, FAKE_FILE, true);
+  put(f, 700, 24, FAKE_FILE, true);
+  put(f, 724, 300, FAKE_SWAPPED | FAKE_EXCLUSIVE, false);
+  fake_pages_count(&f->tree, FRAME, 400, 2);
+  fake_pages_count(&f->tree, FRAME + 500, 200, 20);
+  /* mapped once, but not by the bit: a kernel before 4.2 */
+  fake_pages_count(&f->tree, FRAME + 700, 24, 1);
+  s = sample(f, PAGES_IN_ALL);
+  assert_int_equal(s.looked_at, PAGES_IN_ALL);
+  assert_tally(&s.kinds[PAGE_ANON], 500, 100, 300, 200);
+  assert_tally(&s.kinds[PAGE_FILE], 224, 24, 34, 24.5);
+  assert_int_equal(s.shmem_pages, 0);
+}
+
+/* Present pages that nothing maps are the zero page, or memory of a device. */
+FIXTURE_TEST(pages_without_mappings_are_in_no_resident_size) {
+  struct page_sample s;
+
+  put(f, 0, 100, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  put(f, 100, 300, FAKE_ANON, true);
+  fake_pages_count(&f->tree, FRAME + 100, 300, 0);
+  /* beyond the frames of the machine */
+  fake_pages_put(&f->tree, 10, FIRST + 400, 300, FAKE_ANON, UINT64_C(1) << 40);
+  s = sample(f, PAGES_IN_ALL);
+  assert_tally(&s.kinds[PAGE_ANON], 100, 100, 100, 100);
+}
+
+FIXTURE_TEST(without_frames_only_exclusive_pages_have_a_price) {
+  struct page_sample s;
+
+  put(f, 0, 400, FAKE_ANON, false);
+  put(f, 400, 100, FAKE_ANON | FAKE_EXCLUSIVE, false);
+  put(f, 500, 50, FAKE_FILE, false);
+  s = sample(f, PAGES_IN_ALL);
+  assert_false(s.has_mapcounts);
+  assert_tally(&s.kinds[PAGE_ANON], 500, 100, 100, 100);
+  assert_tally(&s.kinds[PAGE_FILE], 50, 0, 0, 0);
+}
+
+FIXTURE_TEST(without_kpagecount_only_exclusive_pages_have_a_price) {
+  struct page_sample s;
+
+  put(f, 0, 400, FAKE_ANON, true);
+  put(f, 400, 100, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  proctree_unlink(&f->tree, "kpagecount");
+  s = sample(f, PAGES_IN_ALL);
+  assert_false(s.has_mapcounts);
+  assert_tally(&s.kinds[PAGE_ANON], 500, 100, 100, 100);
+}
+
+/* --- what is drawn --- */
+
+FIXTURE_TEST(holes_are_made_up_for) {
+  struct page_sample s;
+
+  for (uint64_t i = 0; i < PAGES_IN_ALL; i += 4)
+    put(f, i, 2, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  s = sample(f, 100);
+  assert_true(s.kinds[PAGE_ANON].pages >= 100);
+  assert_true(s.looked_at >= 150 && s.looked_at < 300);
+}
+
+FIXTURE_TEST(lookups_are_limited) {
+  struct page_sample s;
+
+  put(f, 3, 1, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  s = sample(f, 20);
+  assert_int_equal(s.looked_at, 20 * PAGE_LOOKUPS_MOST);
+  put(f, 3, 1, FAKE_SWAPPED, true);
+  s = sample(f, 20);
+  assert_int_equal(s.looked_at, 20 * PAGE_LOOKUPS_MOST);
+  assert_int_equal(s.kinds[PAGE_ANON].pages, 0);
+}
+
+FIXTURE_TEST(nothing_mapped_is_an_empty_sample) {
+  struct page_sample s;
+
+  fake_pages_map(&f->tree, 10,
+                 &(struct fake_range){START, START + PAGE, "r--p", "[vvar]"},
+                 1);
+  put(f, 0, 1, FAKE_ANON, true);
+  s = sample(f, 100);
+  assert_int_equal(s.looked_at, 0);
+}
+
+FIXTURE_TEST(pages_of_another_size_are_numbered_by_it) {
+  const uint64_t size = 65536, start = UINT64_C(64) * size;
+  struct page_sample s;
+
+  f->reader.page_size = size;
+  fake_pages_map(&f->tree, 10,
+                 &(struct fake_range){start, start + 100 * size, 0, 0}, 1);
+  fake_pages_put(&f->tree, 10, 64, 100, FAKE_ANON | FAKE_EXCLUSIVE, FRAME);
+  s = sample(f, 200);
+  assert_int_equal(s.looked_at, 100);
+  assert_tally(&s.kinds[PAGE_ANON], 100, 100, 100, 100);
+}
+
+/* The offsets in pagemap have more than 32 bits. */
+FIXTURE_TEST(high_addresses_are_read) {
+  const uint64_t start = UINT64_C(0x7ff000000000);
+  struct page_sample s;
+
+  fake_pages_map(&f->tree, 10,
+                 &(struct fake_range){start, start + 100 * PAGE, 0, "[stack]"},
+                 1);
+  fake_pages_put(&f->tree, 10, start / PAGE, 100, FAKE_ANON | FAKE_EXCLUSIVE,
+                 FRAME);
+  s = sample(f, 200);
+  assert_tally(&s.kinds[PAGE_ANON], 100, 100, 100, 100);
+}
+
+/* The seed alone decides which pages are drawn. */
+FIXTURE_TEST(same_seed_draws_the_same_pages) {
+  struct page_request request = {.pages_wanted = 100};
+  uint32_t pages[3];
+
+  for (uint64_t i = 0; i < PAGES_IN_ALL; i += 2)
+    put(f, i, 1, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  for (int i = 0; i < 3; i++) {
+    struct page_sample s;
+
+    request.seed = i < 2 ? 7 : 8;
+    assert_int_equal(page_sample_read(&f->reader, &f->ref, &request, &s), 0);
+    pages[i] = s.looked_at * 1000 + s.kinds[PAGE_ANON].pages;
+    page_layout_drop(s.layout);
+  }
+  assert_int_equal(pages[0], pages[1]);
+  assert_int_not_equal(pages[0], pages[2]);
+}
+
+/*
+ * One page is of another kind than the rest: in many samples it is found as
+ * often as any, within 5 standard deviations of independent draws. (Parts only
+ * lower these.)
+ */
+static void assert_same_chance(struct fixture *f, uint64_t at, uint32_t present,
+                               struct page_layout *layout) {
+  double hits = 0, found = 0, expected;
+
+  put(f, at, 1, FAKE_FILE | FAKE_EXCLUSIVE, true);
+  for (uint64_t seed = 1; seed <= 1000; seed++) {
+    const struct page_request request = {
+        .pages_wanted = 40, .layout = layout, .seed = seed};
+    struct page_sample s;
+
+    assert_int_equal(page_sample_read(&f->reader, &f->ref, &request, &s), 0);
+    hits += s.kinds[PAGE_FILE].pages;
+    found += s.kinds[PAGE_FILE].pages + s.kinds[PAGE_ANON].pages;
+    page_layout_drop(s.layout);
+  }
+  put(f, at, 1, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  expected = found / present;
+  assert_true(expected > 100);
+  assert_true((hits - expected) * (hits - expected) < 25 * expected);
+}
+
+/* A dense part, a thin one and the last page. */
+#define UNEVEN (32 + 64 + 1)
+
+static void put_uneven(const struct fixture *f) {
+  put(f, 0, 32, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  for (uint64_t i = 508; i < 1020; i += 8)
+    put(f, i, 1, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  put(f, PAGES_IN_ALL - 1, 1, FAKE_ANON | FAKE_EXCLUSIVE, true);
+}
+
+static const uint64_t uneven[] = {0, 31, 508, 708, PAGES_IN_ALL - 1};
+
+FIXTURE_TEST(every_page_has_the_same_chance) {
+  put_uneven(f);
+  for (size_t i = 0; i < LENGTH(uneven); i++)
+    assert_same_chance(f, uneven[i], UNEVEN, NULL);
+}
+
+/* The first 512 pages are refined, and then the time is up for ever. */
+FIXTURE_TEST(every_page_has_the_same_chance_while_the_layout_is_refined) {
+  struct page_request request = {.pages_wanted = 1, .seed = 1};
+  struct page_sample s;
+
+  put_uneven(f);
+  put_process(f, UNEVEN);
+  step_ns = MS / 2;
+  assert_int_equal(page_sample_read(&f->reader, &f->ref, &request, &s), 0);
+  assert_int_equal(page_layout_pages(s.layout), 32 + 1 + 512);
+  step_ns = MS;
+  for (size_t i = 0; i < LENGTH(uneven); i++)
+    assert_same_chance(f, uneven[i], UNEVEN, s.layout);
+  assert_int_equal(page_layout_pages(s.layout), 32 + 1 + 512);
+  page_layout_drop(s.layout);
+}
+
+/* --- the layout --- */
+
+FIXTURE_TEST(layout_is_kept_between_samples) {
+  struct page_request request = {.pages_wanted = 10, .seed = 1};
+  struct page_sample first, second;
+
+  put(f, 0, PAGES_IN_ALL, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  assert_int_equal(page_sample_read(&f->reader, &f->ref, &request, &first), 0);
+  assert_true(first.layout_ns > 0);
+  proctree_unlink(&f->tree, "10/maps");
+  request.layout = first.layout;
+  assert_int_equal(page_sample_read(&f->reader, &f->ref, &request, &second), 0);
+  assert_ptr_equal(second.layout, first.layout);
+  assert_int_equal(second.layout_ns, 0);
+  assert_int_equal(second.kinds[PAGE_ANON].pages, 10);
+  page_layout_drop(first.layout);
+  page_layout_drop(second.layout);
+}
+
+/* --- failures --- */
+
+FIXTURE_TEST(failures_are_told) {
+  static const struct {
+    const char *missing, *path, *text;
+    int result;
+  } cases[] = {
+      {"10", 0, 0, PROCFS_GONE},
+      {"10/maps", 0, 0, PROCFS_GONE},
+      {"10/statm", 0, 0, PROCFS_GONE},
+      {"10/pagemap", 0, 0, -ENOSYS},
+      /* it has ended since, or given up its memory */
+      {"10/pagemap", "10/statm", "0 0 0 0 0 0 0\n", PROCFS_GONE},
+      {0, "10/statm", "0 0 0 0 0 0 0\n", PROCFS_GONE},
+      {0, "10/maps", "", PROCFS_GONE},
+      {0, "10/maps", "nonsense\n", -EBADMSG},
+      {0, "10/maps", "4000-5000 rw-p 0 0:0 0\n1000-2000 rw-p 0 0:0 0\n",
+       -EBADMSG},
+      {0, "10/maps", "Rss:                1640 kB\n", -EBADMSG},
+      {0, "10/maps", "4000-5000 rw-p", -EBADMSG},
+      {0, "10/statm", "1 2\n", -EBADMSG},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    struct page_sample s;
+
+    put_process(f, PAGES_IN_ALL);
+    fake_pages_map(&f->tree, 10,
+                   &(struct fake_range){START, START + 4 * PAGE, 0, 0}, 1);
+    put(f, 0, 4, FAKE_ANON | FAKE_EXCLUSIVE, true);
+    if (cases[i].missing)
+      proctree_unlink(&f->tree, cases[i].missing);
+    if (cases[i].path)
+      proctree_write(&f->tree, cases[i].path, cases[i].text,
+                     strlen(cases[i].text));
+    assert_int_equal(read_sample(f, 100, &s), cases[i].result);
+    assert_null(s.layout);
+  }
+}
+
+/* Root may open all: so the test is another user meanwhile. */
+FIXTURE_TEST(refused_pagemap_is_told) {
+  static const char *const refused[] = {"10/pagemap", "10/maps"};
+
+  put(f, 0, 4, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  assert_int_equal(chmod(f->tree.root, 0755), 0);
+  for (size_t i = 0; i < LENGTH(refused); i++) {
+    char path[128];
+    struct page_sample s;
+    int rc;
+
+    snprintf(path, sizeof(path), "%s/%s", f->tree.root, refused[i]);
+    assert_int_equal(chmod(path, 0), 0);
+    if (geteuid() == 0 && seteuid(65534) != 0)
+      skip();
+    rc = read_sample(f, 100, &s);
+    assert_int_equal(seteuid(getuid()), 0);
+    assert_int_equal(chmod(path, 0644), 0);
+    assert_int_equal(rc, PROCFS_DENIED);
+  }
+}
+
+FIXTURE_TEST(another_process_with_the_pid_is_not_sampled) {
+  struct page_sample s;
+
+  put(f, 0, 4, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  f->ref.starttime_ticks++;
+  assert_int_equal(read_sample(f, 100, &s), PROCFS_GONE);
+}
+
+FIXTURE_TEST(dead_main_thread_is_sampled_through_a_live_one) {
+  struct fake live = fake_process(12, "giant");
+  struct page_sample s;
+  char maps[128];
+
+  put(f, 0, 4, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  live.private_kb = 16;
+  proctree_put_thread(&f->tree, 10, &live);
+  proctree_write(&f->tree, "10/statm", TEXT("0 0 0 0 0 0 0\n"));
+  snprintf(maps, sizeof(maps), "%llx-%llx rw-p 00000000 00:00 0 \n",
+           (unsigned long long)START, (unsigned long long)(START + 4 * PAGE));
+  proctree_write(&f->tree, "10/task/12/maps", maps, strlen(maps));
+  proctree_rename(&f->tree, "10/pagemap", "10/task/12/pagemap");
+  f->ref.is_dead_leader = true;
+  s = sample(f, 100);
+  assert_tally(&s.kinds[PAGE_ANON], 4, 4, 4, 4);
+  assert_int_equal(s.statm.resident_pages, 4);
+}
