@@ -14,6 +14,7 @@
 #include "config/policy.h"
 #include "read/reader.h"
 
+#include "fake_pages.h"
 #include "few_threads.h"
 #include "patience.h"
 #include "proctree.h"
@@ -128,6 +129,16 @@ static void put_faults(const struct fixture *f, unsigned faults) {
            "10 (server) S 1 1 1 0 -1 0 %u 0 0 0 5 5 0 0 20 0 1 0 110 0 9\n",
            faults);
   write_file(f, "10/stat", text);
+}
+
+/* Three pages that are its own. */
+static void put_pages(const struct fixture *f, uint32_t pid) {
+  const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+  const struct fake_range range = {64 * page, 67 * page, NULL, NULL};
+
+  fake_pages_map(&f->tree, pid, &range, 1);
+  fake_pages_put(&f->tree, pid, 64, 3, FAKE_ANON | FAKE_EXCLUSIVE, 100);
+  fake_pages_count(&f->tree, 100, 3, 1);
 }
 
 static struct read_job run(struct fixture *f, enum read_kind kind) {
@@ -278,30 +289,35 @@ FIXTURE_TEST(pid_file_is_read_between_processes) {
  */
 FIXTURE_TEST(batch_is_done_whole_when_processes_have_vanished) {
   static const enum read_kind kinds[] = {READ_INSPECTION, READ_STAT,
-                                         READ_ROLLUP, READ_ROLLUP};
-  struct process processes[8];
-  struct read_job jobs[8];
+                                         READ_ROLLUP, READ_ROLLUP, READ_SAMPLE};
+  struct process processes[10];
+  struct read_job jobs[10];
 
-  for (uint32_t i = 0; i < 8; i++) {
+  for (uint32_t i = 0; i < 10; i++) {
     struct fake fake = process(20 + i);
 
     processes[i] = (struct process){.pid = 20 + i, .starttime_ticks = 120 + i};
     jobs[i] = (struct read_job){.process = &processes[i],
                                 .kind = kinds[i / 2],
                                 .is_baseline = i >= 6,
+                                .request = {.pages_wanted = 3},
                                 .result = 77};
     fake.private_kb = 1024 * i;
-    if (i % 2 == 1)
-      put(f, fake);
+    if (i % 2 == 0)
+      continue;
+    put(f, fake);
+    put_pages(f, 20 + i);
   }
-  reader_run(&f->reader, jobs, 8);
-  for (size_t i = 0; i < 8; i++)
+  reader_run(&f->reader, jobs, 10);
+  for (size_t i = 0; i < 10; i++)
     assert_int_equal(jobs[i].result, i % 2 == 1 ? 0 : PROCFS_GONE);
   assert_int_equal(jobs[1].inspection.stat.starttime_ticks, 121);
   assert_int_equal(jobs[3].stat.starttime_ticks, 123);
   assert_int_equal(rss_kb(&jobs[5]), 5 * 1024 + 2048);
   assert_int_equal(rss_kb(&jobs[7]), 7 * 1024 + 2048);
   assert_int_equal(jobs[7].rollup.statm.resident_pages, PAGES(9216));
+  assert_int_equal(jobs[9].sample.kinds[PAGE_ANON].pages, 3);
+  page_layout_drop(jobs[9].sample.layout);
   inspection_done(&jobs[0].inspection);
   inspection_done(&jobs[1].inspection);
 }
@@ -487,6 +503,34 @@ FIXTURE_TEST(dead_main_thread_is_read_through_a_live_one) {
   assert_int_equal(run(f, READ_ROLLUP).result, PROCFS_GONE);
 }
 
+/* The caller's layout stays the caller's, and the result's is another
+ * reference to it. */
+FIXTURE_TEST(sample_takes_and_gives_references_to_its_layout) {
+  struct read_job job = {
+      .process = &f->p, .kind = READ_SAMPLE, .request = {.pages_wanted = 3}};
+  struct page_layout *layout;
+
+  put_pages(f, 10);
+  reader_run(&f->reader, &job, 1);
+  assert_int_equal(job.result, 0);
+  assert_null(job.request.layout);
+  assert_true(job.took_ns >= TOOK_NS && job.work_ns >= TOOK_NS);
+  layout = job.sample.layout;
+  assert_non_null(layout);
+  job.request.layout = layout;
+  reader_run(&f->reader, &job, 1);
+  assert_int_equal(job.result, 0);
+  assert_ptr_equal(job.request.layout, layout);
+  assert_ptr_equal(job.sample.layout, layout);
+  page_layout_drop(job.sample.layout);
+  proctree_unlink(&f->tree, "10/pagemap");
+  reader_run(&f->reader, &job, 1);
+  assert_int_equal(job.result, -ENOSYS);
+  assert_ptr_equal(job.request.layout, layout);
+  assert_null(job.sample.layout);
+  page_layout_drop(layout);
+}
+
 /* --- reads that hang --- */
 
 #define SHORT_NS (100 * NS_PER_MS)
@@ -515,6 +559,9 @@ FIXTURE_TEST(hung_read_is_told_with_its_file) {
       {READ_ROLLUP, "10/smaps_rollup", "smaps_rollup", true},
       {READ_MAPPINGS, "10/smaps", "smaps", false},
       {READ_MAPS, "10/maps", "maps", false},
+      {READ_SAMPLE, "10/pagemap", "pagemap", false},
+      {READ_SAMPLE, "10/maps", "maps", false},
+      {READ_SAMPLE, "kpagecount", "kpagecount", false},
       {READ_SAME_MM, "10/stat", "stat", false},
   };
 
@@ -527,6 +574,7 @@ FIXTURE_TEST(hung_read_is_told_with_its_file) {
     restart(f, SHORT_NS);
     f->reader.has_rollup = cases[i].has_rollup;
     put(f, process(10));
+    put_pages(f, 10);
     proctree_hang(&f->tree, cases[i].path);
     reader_run(&f->reader, &job, 1);
     assert_int_equal(job.result, READ_HUNG);
@@ -534,6 +582,31 @@ FIXTURE_TEST(hung_read_is_told_with_its_file) {
     assert_int_equal(job.inspection.state, PROCESS_UNSEEN);
     assert_ptr_equal(job.process, &f->p);
     proctree_wake(&f->tree, cases[i].path);
+    await_returned(f);
+  }
+}
+
+/* A late result is dropped, with the layout that was made for it. The reading
+ * that hangs holds the layout that it was given. */
+FIXTURE_TEST(late_sample_is_dropped_with_its_layout) {
+  struct read_job job = {
+      .process = &f->p, .kind = READ_SAMPLE, .request = {.pages_wanted = 3}};
+
+  put_pages(f, 10);
+  reader_run(&f->reader, &job, 1);
+  assert_int_equal(job.result, 0);
+  restart(f, SHORT_NS);
+  for (int i = 0; i < 2; i++) {
+    struct page_layout *given = i == 0 ? job.sample.layout : NULL;
+
+    job.request.layout = given;
+    put_pages(f, 10);
+    proctree_hang(&f->tree, "kpagecount");
+    reader_run(&f->reader, &job, 1);
+    assert_int_equal(job.result, READ_HUNG);
+    assert_ptr_equal(job.request.layout, given);
+    page_layout_drop(given);
+    proctree_wake(&f->tree, "kpagecount");
     await_returned(f);
   }
 }
