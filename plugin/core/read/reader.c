@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "proc/cheap_files.h"
 #include "proc/duration.h"
 #include "read/pid_file.h"
+#include "read/rollup_reader.h"
 
 /* A cycle waits at most this long for slow reads, plus ReadTimeout for the last
  * of them. With the default of one second that is four seconds, so that
@@ -33,11 +33,9 @@ struct worker_context {
   struct procfs *procfs;
   struct shared_users *users;
   struct inspect_ctx inspect;
+  struct rollup_reader rollups;
   uint64_t (*clock_ns)(void);
-  uint64_t (*cpu_clock_ns)(void);
   uint64_t now_ns;
-  uint64_t page_size;
-  bool has_rollup;
   atomic_uint heartbeat;       /* changes while a long read makes progress */
   struct mapping_table *table; /* the table that is being filled */
   size_t n;                    /* tasks in the batch */
@@ -46,84 +44,6 @@ struct worker_context {
 };
 
 /* --- in the thread of a worker --- */
-
-static size_t feed(void *ctx, const char *text, size_t len) {
-  return rollup_sum_feed(ctx, text, len);
-}
-
-static int read_smaps(struct procfs *procfs, int fd, struct rollup *ret) {
-  struct rollup_sum sum = {0};
-  int rc = procfs_read_pieces(procfs, fd, "smaps", feed, &sum);
-
-  return rc != 0 ? rc : rollup_sum_finish(&sum, ret);
-}
-
-/*
- * Kernels before 4.14 have smaps only, kernels without CONFIG_PROC_PAGE_MONITOR
- * neither. A missing file looks like a process that has ended, so other files
- * are tried until a rollup has been read once.
- */
-static int read_other(struct worker_context *w, int fd, struct rollup *ret) {
-  struct span text;
-  int rc;
-
-  if (w->has_rollup)
-    return PROCFS_GONE;
-  rc = read_smaps(w->procfs, fd, ret);
-  if (rc != PROCFS_GONE)
-    return rc;
-  rc = procfs_read(w->procfs, fd, "statm", &text);
-  return rc == 0 ? -ENOSYS : rc;
-}
-
-static int read_through_directory(struct worker_context *w,
-                                  const struct proc_ref *p,
-                                  struct rollup *ret) {
-  struct span text;
-  int fd = -1;
-  int rc = inspect_open_memory(w->procfs, p, &fd);
-
-  if (rc != 0)
-    return rc;
-  rc = procfs_read(w->procfs, fd, "smaps_rollup", &text);
-  if (rc == 0) {
-    w->has_rollup = true;
-    rc = rollup_parse(text.text, text.len, ret);
-  } else if (rc == PROCFS_GONE) {
-    rc = read_other(w, fd, ret);
-  }
-  close(fd);
-  return rc;
-}
-
-/* True if the rollup fits the known statm. If another process has the pid by
- * now, or after an exec, the size differs, or the error is small. */
-static bool is_plausible(const struct worker_context *w,
-                         const struct proc_ref *p,
-                         const struct rollup *rollup) {
-  uint64_t rss = rollup->bytes[ROLLUP_RSS];
-  uint64_t resident = p->resident_pages * w->page_size;
-
-  return rss / 4 * 3 <= resident && resident / 4 * 3 <= rss;
-}
-
-/* Reads by path, which is cheapest. The directory is opened only to find out
- * which files the kernel has, to read through another thread, or to check the
- * identity of the process. */
-static int read_rollup(struct worker_context *w, const struct proc_ref *p,
-                       struct rollup *ret) {
-  struct span text;
-  int rc;
-
-  if (!w->has_rollup || p->is_dead_leader)
-    return read_through_directory(w, p, ret);
-  rc = procfs_read_of(w->procfs, p->pid, "smaps_rollup", &text);
-  if (rc == 0)
-    rc = rollup_parse(text.text, text.len, ret);
-  if (rc != 0 || is_plausible(w, p, ret))
-    return rc;
-  return read_through_directory(w, p, ret);
-}
 
 static int read_stat(struct worker_context *w, const struct proc_ref *p,
                      struct stat_sample *ret) {
@@ -134,82 +54,6 @@ static int read_stat(struct worker_context *w, const struct proc_ref *p,
     rc = stat_parse(text.text, text.len, ret);
   ret->comm = (struct span){.text = NULL};
   return rc;
-}
-
-static uint32_t read_faults(struct worker_context *w,
-                            const struct proc_ref *p) {
-  struct stat_sample stat;
-
-  return read_stat(w, p, &stat) == 0 ? (uint32_t)stat.minor_faults : 0;
-}
-
-/* Memory that was added since statm was read is in the rollup, and must not be
- * added to it later. (A dead main thread shows no memory.) */
-static void read_after(struct worker_context *w, const struct proc_ref *p,
-                       struct rollup_reading *ret) {
-  ret->has_statm = statm_read_of(w->procfs, p->pid, &ret->statm) == 0 &&
-                   statm_has_mm(&ret->statm);
-  if (rollup_cow_bytes(&ret->rollup) >= ROLLUP_COW_LEAST_BYTES)
-    ret->faults_after = read_faults(w, p);
-}
-
-/* A walk of this size takes so long that asking for the CPU time makes no
- * difference (0.3 us of 20). */
-#define WORTH_METERING_PAGES 1024
-
-static uint64_t cpu_time(const struct worker_context *w,
-                         const struct proc_ref *p) {
-  return w->cpu_clock_ns && p->resident_pages >= WORTH_METERING_PAGES
-             ? w->cpu_clock_ns()
-             : 0;
-}
-
-struct mapping_count {
-  struct worker_context *w;
-  uint32_t n, most;
-};
-
-static size_t count_lines(void *ctx, const char *text, size_t len) {
-  struct mapping_count *count = ctx;
-
-  atomic_fetch_add_explicit(&count->w->heartbeat, 1, memory_order_relaxed);
-  for (size_t i = 0; i < len; i++)
-    count->n += text[i] == '\n';
-  return count->n > count->most ? PROCFS_ENOUGH : len;
-}
-
-static bool has_too_many_mappings(struct worker_context *w,
-                                  const struct proc_ref *p, uint32_t most) {
-  struct mapping_count count = {.w = w, .most = most};
-  int fd = -1;
-
-  if (most == 0 || inspect_open_memory(w->procfs, p, &fd) != 0)
-    return false;
-  procfs_read_pieces(w->procfs, fd, "maps", count_lines, &count);
-  close(fd);
-  return count.n > most;
-}
-
-static void run_rollup(struct worker_context *w, const struct proc_ref *p,
-                       struct read_job *job) {
-  uint64_t before, cpu_before, cpu_ns;
-
-  cpu_before = cpu_time(w, p);
-  job->result =
-      has_too_many_mappings(w, p, job->mappings_most) ? READ_TOO_LONG : 0;
-  job->count_ns = job->mappings_most ? cpu_time(w, p) - cpu_before : 0;
-  if (job->result == READ_TOO_LONG)
-    return;
-  if (job->wants_faults)
-    job->rollup.faults_before = read_faults(w, p);
-  cpu_before = cpu_time(w, p);
-  before = w->clock_ns();
-  job->result = read_rollup(w, p, &job->rollup.rollup);
-  job->took_ns = w->clock_ns() - before;
-  cpu_ns = cpu_time(w, p) - cpu_before;
-  job->work_ns = cpu_ns && cpu_ns < job->took_ns ? cpu_ns : job->took_ns;
-  if (job->is_baseline && job->result == 0)
-    read_after(w, p, &job->rollup);
 }
 
 /*
@@ -283,12 +127,14 @@ static void run_mappings(struct worker_context *w, const struct proc_ref *p,
 static void run_sample(struct worker_context *w, const struct proc_ref *p,
                        struct read_job *job) {
   struct page_reader pages = {.procfs = w->procfs,
-                              .page_size = w->page_size,
-                              .clock_ns = w->cpu_clock_ns ? w->cpu_clock_ns
-                                                          : w->clock_ns,
+                              .page_size = w->rollups.page_size,
+                              .clock_ns = w->rollups.cpu_clock_ns,
                               .heartbeat = &w->heartbeat};
-  uint64_t before = w->clock_ns(), cpu_before = pages.clock_ns();
+  uint64_t before = w->clock_ns(), cpu_before;
 
+  if (!pages.clock_ns)
+    pages.clock_ns = w->clock_ns;
+  cpu_before = pages.clock_ns();
   job->result = page_sample_read(&pages, p, &job->request, &job->sample);
   job->work_ns = pages.clock_ns() - cpu_before;
   job->took_ns = w->clock_ns() - before;
@@ -319,7 +165,7 @@ static void do_job(void *ctx, size_t i) {
     job->result = read_stat(w, p, &job->stat);
     break;
   case READ_ROLLUP:
-    run_rollup(w, p, job);
+    rollup_reader_run(&w->rollups, p, job);
     break;
   case READ_MAPPINGS:
   case READ_MAPS:
@@ -399,8 +245,11 @@ static void *new_context(void *ctx) {
                                     .rule_attributes = r->setup.rule_attributes,
                                     .interval_ns = r->setup.interval_ns};
   w->clock_ns = r->setup.clock_ns;
-  w->cpu_clock_ns = r->setup.cpu_clock_ns;
-  w->page_size = r->page_size;
+  w->rollups = (struct rollup_reader){.procfs = w->procfs,
+                                      .page_size = r->page_size,
+                                      .clock_ns = r->setup.clock_ns,
+                                      .cpu_clock_ns = r->setup.cpu_clock_ns,
+                                      .heartbeat = &w->heartbeat};
   return w;
 }
 
@@ -556,7 +405,7 @@ static int fill_task(struct task *task, const struct read_job *job,
 static size_t fill_batch(const struct reader *r, struct worker_context *w,
                          struct read_job *jobs, size_t first, size_t n) {
   w->now_ns = r->now_ns;
-  w->has_rollup = r->has_rollup;
+  w->rollups.has_rollup = r->has_rollup;
   for (size_t i = first; i < n && w->n < JOBS_AT_ONCE; i++) {
     int rc;
 
@@ -614,7 +463,7 @@ static size_t run_batch(struct reader *r, struct worker_context *w,
     return abandon_batch(w, jobs, result.done);
   if (result.done < w->n)
     next = w->tasks[result.done].place;
-  r->has_rollup |= w->has_rollup;
+  r->has_rollup |= w->rollups.has_rollup;
   clear_context(w);
   return next;
 }
