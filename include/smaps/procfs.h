@@ -152,6 +152,11 @@ int procfs_read_pieces(struct procfs *p, int dir_fd, const char *name,
 int procfs_open_file(struct procfs *p, int dir_fd, const char *name,
                      int *ret_fd);
 
+/* The type of the file system that a file is on, as in statfs(2). A symbolic
+ * link is followed; the file is not opened. */
+int procfs_file_system(struct procfs *p, int dir_fd, const char *path,
+                       uint64_t *ret);
+
 /* The outcome or negative errno that stands for an errno. */
 int procfs_outcome_of(int error);
 

@@ -358,6 +358,21 @@ int procfs_open_file(struct procfs *p, int dir_fd, const char *name,
   return open_file(p, dir_fd, name, ret_fd);
 }
 
+int procfs_file_system(struct procfs *p, int dir_fd, const char *path,
+                       uint64_t *ret) {
+  int fd = openat(directory_fd(p, dir_fd), path, O_PATH | O_CLOEXEC);
+  struct statfs fs;
+  int rc;
+
+  if (fd < 0)
+    return procfs_outcome_of(errno);
+  rc = fstatfs(fd, &fs) == 0 ? 0 : procfs_outcome_of(errno);
+  close(fd);
+  if (rc == 0)
+    *ret = (uint64_t)fs.f_type;
+  return rc;
+}
+
 /*
  * One read(2) returns the whole file if it fits the buffer. There may be more
  * only if the buffer came back full; it then grows for good, so that one read

@@ -1,6 +1,9 @@
 #include "read/page_layout.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <linux/magic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -180,6 +183,7 @@ void page_reader_count(struct page_reader *r) { count_reads(r, 1); }
 struct maps_feed {
   struct page_reader *reader;
   struct page_layout *layout;
+  int dir_fd;
   int fd; /* of maps, to ask about mappings; negative if it is of no use */
   unsigned queries;
   int error;
@@ -208,20 +212,38 @@ static bool may_be_hugetlb(const struct maps_feed *f,
          line->end % least == 0;
 }
 
-/* Before 6.11 only that of MAP_HUGETLB and the usual mount are known, by their
- * names. */
+/*
+ * Before 6.11 the file systems tell, where it takes CAP_SYS_ADMIN to ask. That
+ * could hang in the file system of a dead server, so it is only asked about
+ * files of the kernel's own mounts, and hugetlbfs is not known under another
+ * mount than the usual one.
+ */
+static bool is_on_hugetlbfs(struct maps_feed *f,
+                            const struct rollup_line *line) {
+  char path[64];
+  uint64_t type = 0;
+
+  if (!starts_with(&line->name, "/memfd:") &&
+      !starts_with(&line->name, "/SYSV"))
+    return false;
+  snprintf(path, sizeof(path), "map_files/%" PRIx64 "-%" PRIx64, line->start,
+           line->end);
+  return procfs_file_system(f->reader->procfs, f->dir_fd, path, &type) == 0 &&
+         type == HUGETLBFS_MAGIC;
+}
+
 static bool is_hugetlb(struct maps_feed *f, const struct rollup_line *line) {
   uint64_t size = 0;
 
   if (starts_with(&line->name, "/anon_hugepage"))
     return true;
-  if (f->fd < 0 || !may_be_hugetlb(f, line) || f->queries++ >= QUERIES_MOST)
+  if (!may_be_hugetlb(f, line) || f->queries++ >= QUERIES_MOST)
     return false;
-  if (procmap_page_size(f->fd, line->start, &size) == -ENOTTY) {
+  if (f->fd >= 0 && procmap_page_size(f->fd, line->start, &size) == -ENOTTY) {
     close(f->fd);
     f->fd = -1;
   }
-  return size > f->reader->page_size;
+  return f->fd >= 0 ? size > f->reader->page_size : is_on_hugetlbfs(f, line);
 }
 
 /*
@@ -277,7 +299,7 @@ static size_t feed_maps(void *ctx, const char *text, size_t len) {
 }
 
 static int read_maps(struct page_reader *r, int dir_fd, struct page_layout *l) {
-  struct maps_feed f = {.reader = r, .layout = l, .fd = -1};
+  struct maps_feed f = {.reader = r, .layout = l, .dir_fd = dir_fd, .fd = -1};
   int rc = procfs_open_file(r->procfs, dir_fd, "maps", &f.fd);
 
   if (rc == 0)

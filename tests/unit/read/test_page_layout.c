@@ -2,9 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,6 +15,19 @@
 #include "fake_pages.h"
 
 #define START UINT64_C(0x400000)
+
+/* As if the file were on hugetlbfs. */
+static bool is_hugetlbfs;
+
+int __real_fstatfs(int fd, struct statfs *ret);
+int __wrap_fstatfs(int fd, struct statfs *ret);
+int __wrap_fstatfs(int fd, struct statfs *ret) {
+  int rc = __real_fstatfs(fd, ret);
+
+  if (is_hugetlbfs)
+    ret->f_type = HUGETLBFS_MAGIC;
+  return rc;
+}
 
 struct fixture {
   struct proctree tree;
@@ -173,6 +188,38 @@ FIXTURE_TEST(mappings_without_resident_pages_are_left_out) {
       assert_int_equal(page_layout_at(f->layout, 3, &is_shmem),
                        START / PAGE + 3);
     assert_int_equal(is_shmem, cases[i].is_shmem);
+  }
+}
+
+/* Before 6.11 and with the right to see map_files. A mapping of hugetlbfs
+ * begins and ends at large pages. */
+FIXTURE_TEST(memory_on_hugetlbfs_is_left_out) {
+  static const struct {
+    const char *name;
+    uint64_t pages;
+    bool is_hugetlbfs, is_in;
+  } cases[] = {
+      {"/memfd:heap (deleted)", 64, true, false},
+      {"/SYSV00000000 (deleted)", 64, true, false},
+      {"/memfd:heap (deleted)", 64, false, true},
+      {"/memfd:heap (deleted)", 65, true, true},
+      {"/srv/file", 64, true, true},
+      {"[heap]", 64, true, true},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    const uint64_t end = START + cases[i].pages * PAGE;
+    const struct fake_range range = {START, end, "rw-s", cases[i].name};
+    char path[64];
+
+    snprintf(path, sizeof(path), "10/map_files/%llx-%llx",
+             (unsigned long long)START, (unsigned long long)end);
+    proctree_write(&f->tree, path, "", 0);
+    fake_pages_map(&f->tree, 10, &range, 1);
+    is_hugetlbfs = cases[i].is_hugetlbfs;
+    assert_int_equal(read_layout(f, 64), 0);
+    is_hugetlbfs = false;
+    assert_int_equal(count_pages(f), cases[i].is_in ? cases[i].pages : 0);
   }
 }
 

@@ -214,7 +214,12 @@ FIXTURE_TEST(lookups_are_limited) {
   put(f, 3, 1, FAKE_ANON | FAKE_EXCLUSIVE, true);
   s = sample(f, 20);
   assert_int_equal(s.looked_at, 20 * PAGE_LOOKUPS_MOST);
-  put(f, 3, 1, FAKE_SWAPPED, true);
+  for (uint64_t i = 0; i < PAGES_IN_ALL; i += 8)
+    put(f, i, 1, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  s = sample(f, 100);
+  assert_int_equal(s.looked_at, 100 * PAGE_LOOKUPS_MOST);
+  assert_in_range(s.kinds[PAGE_ANON].pages, 20, 80);
+  put(f, 0, PAGES_IN_ALL, FAKE_SWAPPED, true);
   s = sample(f, 20);
   assert_int_equal(s.looked_at, 20 * PAGE_LOOKUPS_MOST);
   assert_int_equal(s.kinds[PAGE_ANON].pages, 0);

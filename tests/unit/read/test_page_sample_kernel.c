@@ -124,6 +124,7 @@ static void start_family(struct family *f, void (*be)(char *, char *)) {
   int ready[2];
   char x;
 
+  alarm(300); /* A child that fails is waited for in vain. */
   page_size = (uint64_t)getpagesize();
   write_pages(common, 8 * MIB, page_size);
   write_pages(shared, 8 * MIB, page_size);
@@ -226,6 +227,48 @@ TEST(whole_process_is_what_its_rollup_says) {
                 8 * MIB / CHILDREN, 64 * KIB);
   assert_within(uss_of(&s), rollup_uss(&rollup), 512 * KIB);
   assert_within(pss_of(&s), rollup.bytes[ROLLUP_PSS], 512 * KIB);
+  page_layout_drop(s.layout);
+}
+
+/* Large pages are present, and in no resident size. */
+static void be_huge(char *common, char *shared) {
+  (void)common;
+  (void)shared;
+  write_pages(map(4 * MIB, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1),
+              4 * MIB, page_size);
+  write_pages(
+      map(2 * MIB, MAP_SHARED, memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB)),
+      2 * MIB, page_size);
+}
+
+static bool has_free_huge_pages(void) {
+  FILE *in =
+      fopen("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "r");
+  unsigned n = 0;
+  bool has = in && fscanf(in, "%u", &n) == 1 && n >= 16;
+
+  if (in)
+    fclose(in);
+  return has;
+}
+
+/* Only where an administrator has reserved some. */
+TEST(huge_pages_are_not_found) {
+  struct page_sample s;
+  struct family f;
+  bool has_sample;
+
+  if (!has_free_huge_pages())
+    skip();
+  start_family(&f, be_huge);
+  has_sample = read_sample(&f, 1000000, NULL, &s);
+  end_family(&f);
+  if (!has_sample)
+    skip();
+  assert_within(s.kinds[PAGE_ANON].pages,
+                s.statm.resident_pages - s.statm.shared_pages, 256);
+  assert_within(s.kinds[PAGE_FILE].pages, s.statm.shared_pages, 256);
+  assert_int_equal(s.huge_windows, 0);
   page_layout_drop(s.layout);
 }
 
