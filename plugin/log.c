@@ -137,6 +137,37 @@ static void log_denials(struct log_state *s, const struct collector *c,
           rollup->count, exe->count, all->count, first->pid, first->comm, why);
 }
 
+/* Of processes that are too large to be walked. */
+static void log_samples(struct log_state *s, const struct collector *c) {
+  const struct diag *d = collector_diag(c, DIAG_SAMPLED);
+
+  if (d->count && is_due(s, DIAG_SAMPLED, false))
+    INFO("smaps plugin: reading smaps_rollup of process %u \"%s\" would hold "
+         "its lock for longer than MaxLockHold: some of its pages are sampled "
+         "instead; see memory-pss_error for the possible error and "
+         "count-sampled for the number of such processes",
+         d->pid, d->comm);
+  d = collector_diag(c, DIAG_MAPCOUNT_DENIED);
+  if (d->count && is_due(s, DIAG_MAPCOUNT_DENIED, false))
+    WARNING(
+        "smaps plugin: process %u \"%s\" is sampled, as it is too large for "
+        "MaxLockHold, but without CAP_SYS_ADMIN (or without "
+        "/proc/kpagecount) the number of processes that share a page is "
+        "unknown: its USS is right, its PSS may be as far off as "
+        "memory-pss_error says",
+        d->pid, d->comm);
+  d = collector_diag(c, DIAG_TOO_LARGE);
+  if (d->count && is_due(s, DIAG_TOO_LARGE, false))
+    WARNING(
+        "smaps plugin: reading smaps_rollup of process %u \"%s\" would hold "
+        "its lock for longer than MaxLockHold, and its pages cannot be "
+        "sampled (/proc/PID/pagemap needs CAP_DAC_READ_SEARCH and "
+        "CAP_SYS_PTRACE): its shared memory is guessed from its size; see "
+        "memory-pss_error for the possible error and count-deferred for "
+        "the number of such processes",
+        d->pid, d->comm);
+}
+
 static void log_limits(struct log_state *s, const struct collector *c) {
   const struct diag *d = collector_diag(c, DIAG_NO_ROLLUP);
 
@@ -144,14 +175,7 @@ static void log_limits(struct log_state *s, const struct collector *c) {
     WARNING("smaps plugin: this kernel has neither smaps_rollup nor smaps "
             "(CONFIG_PROC_PAGE_MONITOR): PSS, USS, shared and swap are "
             "unknown");
-  d = collector_diag(c, DIAG_TOO_LARGE);
-  if (d->count && is_due(s, DIAG_TOO_LARGE, false))
-    WARNING("smaps plugin: reading %s of process %u \"%s\" would hold its lock "
-            "for longer than MaxLockHold: its shared memory is unknown, and "
-            "its group is estimated from its size; see memory-pss_error for "
-            "the possible error and count-deferred for the number of such "
-            "processes",
-            d->file, d->pid, d->comm);
+  log_samples(s, c);
   d = collector_diag(c, DIAG_GROUP_REFUSED);
   if (d->count && is_due(s, DIAG_GROUP_REFUSED, false))
     WARNING("smaps plugin: MaxGroups is reached: no group \"%s\" for process "

@@ -51,6 +51,7 @@ static void submit_counts(cdtime_t now, const struct collector_counts *c) {
       {"count", "matched", (double)c->matched},
       {"count", "groups", (double)c->groups},
       {"count", "rollup_reads", (double)c->rollup_reads},
+      {"count", "sampled", (double)c->sampled},
       {"count", "deferred", (double)c->deferred},
       {"count", "overdue", (double)c->overdue},
       {"count", "vanished", (double)c->vanished},

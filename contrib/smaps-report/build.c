@@ -422,6 +422,7 @@ static void begin_place(struct builder *b, enum place place) {
                                   .rule = UNKNOWN,
                                   .pss_error = UNKNOWN,
                                   .uss_error = UNKNOWN,
+                                  .pages_sampled = UNKNOWN,
                                   .age = unknown,
                                   .read_cost = unknown};
   if (place == MAPPING)

@@ -95,6 +95,7 @@ struct process {
   uint64_t rule;
   uint64_t pss_error;
   uint64_t uss_error;
+  uint64_t pages_sampled;
   double age;
   double read_cost; /* seconds */
   const char *comm;

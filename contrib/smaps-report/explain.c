@@ -13,6 +13,7 @@ static const struct {
   const char *words;
 } sources[] = {
     {"read", "read from the kernel in this interval"},
+    {"sampled", "too large to be read at once: sampled in this interval"},
     {"estimated", "estimated from an earlier reading"},
     {"guessed", "never read: guessed from the rest of its group"},
     {"statm", "only statm was read: Refresh is never, or it is in no group"},
@@ -26,7 +27,8 @@ static const struct {
   const char *words;
 } deferrals[] = {
     {"budget", "ReadBudget was used up"},
-    {"max_lock_hold", "reading it would take longer than MaxLockHold"},
+    {"max_lock_hold",
+     "reading it would hold its lock for longer than MaxLockHold"},
     {"hung", "an earlier reading hung for ReadTimeout"},
 };
 
@@ -132,6 +134,8 @@ static void print_source(const struct process *p, struct text *t,
     text_add_name(t, find_words(p->source), s);
   else
     text_add(t, "of unknown source");
+  if (p->pages_sampled != UNKNOWN)
+    text_addf(t, ", %ju pages", (uintmax_t)p->pages_sampled);
   if (!isnan(p->age)) {
     text_add(t, ", ");
     text_add_seconds(t, p->age);

@@ -83,6 +83,7 @@ static const struct key process_keys[] = {
     IN(SECONDS, age, process),
     IN(WHOLE, pss_error, process),
     IN(WHOLE, uss_error, process),
+    IN(WHOLE, pages_sampled, process),
     IN(TEXT, deferred, process),
     IN(SECONDS, read_cost, process),
     OPEN(OBJECT, usage, USAGE),

@@ -34,6 +34,7 @@ struct collector_counts {
   uint64_t matched;   /* processes in a group */
   uint64_t groups;    /* reported groups */
   uint64_t rollup_reads;
+  uint64_t sampled;        /* members whose pages were sampled instead */
   uint64_t deferred;       /* members not read for lack of time or readers */
   uint64_t overdue;        /* of these, whose reading is older than 2 MaxAge */
   uint64_t vanished;       /* processes that ended while being read */

@@ -224,6 +224,7 @@ static void count_all(struct collector *c, uint64_t start_ns) {
       .rollup_ns = m->rollup_ns,
       .longest_read_ns = m->longest_read_ns,
       .rollup_reads = m->rollup_reads,
+      .sampled = m->samples,
       .deferred = m->deferred,
       .overdue = m->overdue,
       .read_budget_wanted = read_budget_wanted_percent(&m->budget),

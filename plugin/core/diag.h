@@ -15,7 +15,9 @@ enum diag_kind {
   DIAG_NO_ROLLUP,         /* the kernel has neither smaps_rollup nor smaps */
   DIAG_FAILED,            /* another error, `error`, of `file` */
   DIAG_MALFORMED,         /* the text of `file` is malformed */
-  DIAG_TOO_LARGE,         /* MaxLockHold: the rollup is not read */
+  DIAG_SAMPLED,           /* MaxLockHold: some pages stand for all */
+  DIAG_MAPCOUNT_DENIED,   /* likewise, without the number of their mappings */
+  DIAG_TOO_LARGE,         /* MaxLockHold, and pagemap is refused */
   DIAG_HUNG,              /* ReadTimeout: `file` hangs for the first time */
   DIAG_READERS_HUNG,      /* all readers hang: only statm is read */
   DIAG_PID_FILE,          /* PID file `file`: `error`, or 0 if it hangs */

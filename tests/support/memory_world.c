@@ -37,15 +37,15 @@ static void leave(struct memory_world *w, struct memory_page *page,
   page->mappers = without(page->mappers, who);
   page->swapped = without(page->swapped, who);
   page->write_once = without(page->write_once, who);
-  if (page->kind != PAGE_ANON || page->mappers || page->swapped)
+  if (page->kind != KIND_ANON || page->mappers || page->swapped)
     return;
-  page->kind = PAGE_FREE;
+  page->kind = KIND_FREE;
   w->free_pages[w->n_free++] = (uint32_t)(page - w->pages);
 }
 
 static void take_new(struct memory_world *w, unsigned slot) {
   *allocate(w) = (struct memory_page){
-      .mappers = bit(slot), .kind = PAGE_ANON, .is_dirty = true};
+      .mappers = bit(slot), .kind = KIND_ANON, .is_dirty = true};
 }
 
 /* Calls visit for up to n pages of a range of which `wants` is true. */
@@ -89,11 +89,11 @@ static struct walk over_object(struct memory_world *w, unsigned slot,
 }
 
 static bool has_anon(const struct memory_page *page, uint16_t who) {
-  return page->kind == PAGE_ANON && ((page->mappers | page->swapped) & who);
+  return page->kind == KIND_ANON && ((page->mappers | page->swapped) & who);
 }
 
 static bool has_resident_anon(const struct memory_page *page, uint16_t who) {
-  return page->kind == PAGE_ANON && (page->mappers & who);
+  return page->kind == KIND_ANON && (page->mappers & who);
 }
 
 static bool has_swapped(const struct memory_page *page, uint16_t who) {
@@ -125,7 +125,7 @@ void memory_world_init(struct memory_world *w, uint64_t page_size,
     w->objects[i] =
         (struct memory_object){.first = w->n_pages,
                                .pages = object_pages[i],
-                               .kind = is_file ? PAGE_FILE : PAGE_SHMEM};
+                               .kind = is_file ? KIND_FILE : KIND_SHMEM};
     for (uint32_t j = 0; j < object_pages[i]; j++)
       w->pages[w->n_pages++] = (struct memory_page){.kind = w->objects[i].kind,
                                                     .is_dirty = !is_file};
@@ -162,7 +162,7 @@ void memory_fork(struct memory_world *w, unsigned parent, unsigned child,
   for (uint32_t i = 0; i < w->n_pages; i++) {
     struct memory_page *page = &w->pages[i];
 
-    if (page->kind != PAGE_ANON) {
+    if (page->kind != KIND_ANON) {
       if ((page->mappers & from) && shared < touched) {
         page->mappers |= to;
         shared++;
@@ -181,7 +181,7 @@ void memory_fork(struct memory_world *w, unsigned parent, unsigned child,
 
 static void leave_all(struct memory_world *w, unsigned slot) {
   for (uint32_t i = 0; i < w->n_pages; i++)
-    if (w->pages[i].kind != PAGE_FREE)
+    if (w->pages[i].kind != KIND_FREE)
       leave(w, &w->pages[i], bit(slot));
 }
 
@@ -334,7 +334,7 @@ void memory_swap_off(struct memory_world *w) {
   for (uint32_t i = 0; i < w->n_pages; i++) {
     struct memory_page *page = &w->pages[i];
 
-    if (page->kind != PAGE_ANON || !page->swapped)
+    if (page->kind != KIND_ANON || !page->swapped)
       continue;
     page->mappers |= page->swapped;
     page->write_once |= page->swapped;
@@ -345,7 +345,7 @@ void memory_swap_off(struct memory_world *w) {
 
 bool memory_is_swap_used(const struct memory_world *w) {
   for (uint32_t i = 0; i < w->n_pages; i++)
-    if (w->pages[i].kind == PAGE_ANON && w->pages[i].swapped)
+    if (w->pages[i].kind == KIND_ANON && w->pages[i].swapped)
       return true;
   return false;
 }
@@ -354,8 +354,8 @@ bool memory_is_swap_used(const struct memory_world *w) {
 
 /* Pages by field, and what is divided in the kernel's unit. */
 struct sums {
-  uint64_t pages[PAGE_SHMEM + 1];
-  uint64_t pss[PAGE_SHMEM + 1];
+  uint64_t pages[KIND_SHMEM + 1];
+  uint64_t pss[KIND_SHMEM + 1];
   uint64_t held[2][2]; /* private, dirty */
   uint64_t pss_dirty, swap, swap_pss;
 };
@@ -394,22 +394,22 @@ static void fill(const struct sums *s, uint64_t page_size,
                  struct memory_view *v) {
   uint64_t *bytes = v->rollup.bytes;
 
-  v->shared_pages = s->pages[PAGE_FILE] + s->pages[PAGE_SHMEM];
-  v->resident_pages = s->pages[PAGE_ANON] + v->shared_pages;
+  v->shared_pages = s->pages[KIND_FILE] + s->pages[KIND_SHMEM];
+  v->resident_pages = s->pages[KIND_ANON] + v->shared_pages;
   v->vm_swap_kb = (uint32_t)(s->swap * page_size >> 10);
   v->rollup.known = ALL_FIELDS;
   bytes[ROLLUP_RSS] = bytes[ROLLUP_REFERENCED] = v->resident_pages * page_size;
   bytes[ROLLUP_PSS] =
-      kb_down(s->pss[PAGE_ANON] + s->pss[PAGE_FILE] + s->pss[PAGE_SHMEM]);
+      kb_down(s->pss[KIND_ANON] + s->pss[KIND_FILE] + s->pss[KIND_SHMEM]);
   bytes[ROLLUP_PSS_DIRTY] = kb_down(s->pss_dirty);
-  bytes[ROLLUP_PSS_ANON] = kb_down(s->pss[PAGE_ANON]);
-  bytes[ROLLUP_PSS_FILE] = kb_down(s->pss[PAGE_FILE]);
-  bytes[ROLLUP_PSS_SHMEM] = kb_down(s->pss[PAGE_SHMEM]);
+  bytes[ROLLUP_PSS_ANON] = kb_down(s->pss[KIND_ANON]);
+  bytes[ROLLUP_PSS_FILE] = kb_down(s->pss[KIND_FILE]);
+  bytes[ROLLUP_PSS_SHMEM] = kb_down(s->pss[KIND_SHMEM]);
   bytes[ROLLUP_SHARED_CLEAN] = s->held[false][false] * page_size;
   bytes[ROLLUP_SHARED_DIRTY] = s->held[false][true] * page_size;
   bytes[ROLLUP_PRIVATE_CLEAN] = s->held[true][false] * page_size;
   bytes[ROLLUP_PRIVATE_DIRTY] = s->held[true][true] * page_size;
-  bytes[ROLLUP_ANONYMOUS] = s->pages[PAGE_ANON] * page_size;
+  bytes[ROLLUP_ANONYMOUS] = s->pages[KIND_ANON] * page_size;
   bytes[ROLLUP_SWAP] = s->swap * page_size;
   bytes[ROLLUP_SWAP_PSS] = kb_down(s->swap_pss);
 }
@@ -422,7 +422,7 @@ void memory_view_all(const struct memory_world *w,
   for (unsigned n = 1; n <= MEMORY_SLOTS; n++)
     parts[n] = (w->page_size << PSS_SHIFT) / n;
   for (uint32_t i = 0; i < w->n_pages; i++) {
-    if (w->pages[i].kind == PAGE_FREE)
+    if (w->pages[i].kind == KIND_FREE)
       continue;
     add_mapped(sums, &w->pages[i], parts);
     add_swapped(sums, &w->pages[i], parts);

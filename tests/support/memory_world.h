@@ -18,7 +18,7 @@
 #define MEMORY_OBJECTS 4
 #define MEMORY_PAGES 32768
 
-enum page_kind { PAGE_FREE, PAGE_ANON, PAGE_FILE, PAGE_SHMEM };
+enum memory_kind { KIND_FREE, KIND_ANON, KIND_FILE, KIND_SHMEM };
 
 /* Sets of slots: a bit for each process. */
 struct memory_page {

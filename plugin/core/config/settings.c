@@ -22,7 +22,7 @@ const struct settings settings_defaults = {
     .report = {.absolute = CHOICE_YES, .percentage = CHOICE_NO},
     .policy = {.refresh = REFRESH_ADAPTIVE,
                .max_age_ns = 600 * NS_PER_S,
-               .max_lock_hold_ns = 100 * NS_PER_MS},
+               .max_lock_hold_ns = 5 * NS_PER_MS},
     .capture = {.severities = SEVERITY_WARNING | SEVERITY_FAILURE,
                 .top_processes = 20,
                 .top_mappings = 50,

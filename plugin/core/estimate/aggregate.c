@@ -10,7 +10,7 @@ static enum estimate_source source_of(const struct process *p) {
   if (p->is_in_parents_mm)
     return SOURCE_PARENT;
   if (p->track->is_read)
-    return SOURCE_READ;
+    return p->track->is_sampled ? SOURCE_SAMPLED : SOURCE_READ;
   if (!p->track->is_asked)
     return SOURCE_STATM;
   if (p->track->is_unreadable)
@@ -31,6 +31,8 @@ static void predict(const struct measurer *m, const struct process *p,
   ret->pss_error = prediction.pss_error;
   ret->uss_error = prediction.uss_error;
   ret->age_ns = prediction.age_ns;
+  if (p->track->is_sampled)
+    ret->pages_sampled = p->track->sampling->pages;
 }
 
 void aggregate_estimate(const struct measurer *m, const struct process *p,
@@ -43,7 +45,7 @@ void aggregate_estimate(const struct measurer *m, const struct process *p,
                                                            : p->track->deferral;
   if (source == SOURCE_READ) {
     baseline_get(&p->track->baseline, &ret->rollup);
-  } else if (source == SOURCE_ESTIMATED) {
+  } else if (source == SOURCE_SAMPLED || source == SOURCE_ESTIMATED) {
     predict(m, p, ret);
   } else if (source == SOURCE_GUESSED) {
     usage_guess(&p->groups[0]->usage, &p->statm, m->estimator.page_size,
@@ -59,6 +61,9 @@ static void add_rollup(const struct estimate *est, uint64_t resident_bytes,
                        struct usage *u) {
   if (est->source == SOURCE_READ)
     usage_add_rollup(u, &est->rollup, resident_bytes);
+  else if (est->source == SOURCE_SAMPLED)
+    usage_add_sample(u, &est->rollup, resident_bytes, est->pss_error,
+                     est->uss_error);
   else
     usage_add_estimate(u, &est->rollup, resident_bytes, est->pss_error,
                        est->uss_error, est->age_ns);

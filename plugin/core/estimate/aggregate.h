@@ -13,6 +13,7 @@ enum estimate_source {
   SOURCE_STATM,      /* no rollup was asked for */
   SOURCE_UNREADABLE, /* likewise, because it was refused or failed */
   SOURCE_READ,       /* in this cycle */
+  SOURCE_SAMPLED,    /* likewise, some of its pages (sampling.h) */
   SOURCE_ESTIMATED,
   SOURCE_GUESSED, /* never read: from what its group is made of */
   SOURCE_PARENT,  /* it runs in its parent's memory, and is counted there */
@@ -22,14 +23,16 @@ enum estimate_source {
 struct estimate {
   enum estimate_source source;
   enum deferral deferral;
-  struct rollup rollup; /* where source is read, estimated or guessed */
+  struct rollup rollup;              /* where estimate_has_rollup() */
   struct doubt pss_error, uss_error; /* at most */
   uint64_t age_ns; /* of the reading that an estimate stands on */
+  /* Pages of the sample that it stands on; 0 for a rollup. */
+  uint32_t pages_sampled;
 };
 
 static inline bool estimate_has_rollup(const struct estimate *est) {
-  return est->source == SOURCE_READ || est->source == SOURCE_ESTIMATED ||
-         est->source == SOURCE_GUESSED;
+  return est->source == SOURCE_READ || est->source == SOURCE_SAMPLED ||
+         est->source == SOURCE_ESTIMATED || est->source == SOURCE_GUESSED;
 }
 
 /* Adds all members to the sums of their groups, which are zero. */

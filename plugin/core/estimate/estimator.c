@@ -1,5 +1,7 @@
 #include "estimate/estimator.h"
 
+#include <math.h>
+
 #include "estimate/track_change.h"
 #include "estimate/track_error.h"
 #include "estimate/track_lesson.h"
@@ -24,7 +26,7 @@ bool estimator_has_baseline(const struct track *t) {
 void estimator_forget(struct track *t) {
   t->baseline.at_ns = 0;
   t->derived_anon = t->derived_files = 0;
-  t->is_heir = false;
+  t->is_heir = t->is_sampled = false;
 }
 
 /* --- what is worth asking for --- */
@@ -254,6 +256,23 @@ static uint32_t missed_pages(const struct estimator *e, const struct track *t,
                               : clamp(missed, 0, moved));
 }
 
+/* Takes what was measured for the new baseline. */
+static void begin_anew(struct estimator *e, struct track *t,
+                       const struct rollup *rollup,
+                       const struct observation *at) {
+  baseline_take(&t->baseline, rollup, at, e->page_size);
+  t->has_faults = at->has_faults;
+  t->baseline.vm_swap_kb = t->now.vm_swap_kb;
+  restart(e, t, e->now_ns);
+  if (t->is_heir && t->family)
+    track_learn_newborn(e, t);
+  t->is_heir = false;
+  t->derived_anon = t->derived_files = 0;
+  sharing_learn_kind(track_set(t), rollup->bytes[ROLLUP_PSS_FILE],
+                     rollup->bytes[ROLLUP_PSS_SHMEM]);
+  correct_count(e, t);
+}
+
 void estimator_correct(struct estimator *e, struct track *t,
                        const struct reading *r) {
   struct observation at = t->now;
@@ -272,25 +291,70 @@ void estimator_correct(struct estimator *e, struct track *t,
     at.minor_faults = t->now.minor_faults = r->faults_after;
     at.has_faults = true;
   }
-  baseline_take(&t->baseline, r->rollup, &at, e->page_size);
-  t->has_faults = at.has_faults;
-  t->baseline.vm_swap_kb = t->now.vm_swap_kb = r->vm_swap_kb;
-  restart(e, t, e->now_ns);
-  if (t->is_heir && t->family)
-    track_learn_newborn(e, t);
-  t->is_heir = false;
-  t->derived_anon = t->derived_files = 0;
+  t->now.vm_swap_kb = r->vm_swap_kb;
   t->unsure_bytes = unsure_bytes(e, r);
-  sharing_learn_kind(track_set(t), r->rollup->bytes[ROLLUP_PSS_FILE],
-                     r->rollup->bytes[ROLLUP_PSS_SHMEM]);
-  correct_count(e, t);
+  t->is_sampled = false;
+  begin_anew(e, t, r->rollup, &at);
+}
+
+/* How far off the estimate is that a sample meets, as a standard deviation. */
+static struct sampled_error deviation(const struct estimator *e,
+                                      const struct track *t) {
+  struct doubt since = track_usual_error_since(e, t);
+  double pss = doubt_bytes(since);
+  double uss = doubt_bytes(track_uss_error(e, t, since));
+  struct sampled_error d = {.pss_bound = 0};
+
+  if (t->is_sampled)
+    d = t->sampling->error;
+  d.pss_anon.noise = hypot(d.pss_anon.noise, pss);
+  d.pss_files.noise = hypot(d.pss_files.noise, pss);
+  d.uss.noise = hypot(d.uss.noise, uss);
+  return d;
+}
+
+/* Learns from the sample, and takes the mean of it and of the estimate. */
+static bool meet(const struct estimator *e, struct track *t,
+                 struct sampled *s) {
+  struct sampled_error error = deviation(e, t);
+  struct change c = track_change(e, t);
+  struct rollup expected, found;
+  struct sampled lesson;
+
+  estimate_rollup(&t->baseline, &c, &expected);
+  sampled_lesson(s, &expected, &lesson);
+  sampled_rollup(&lesson, &found);
+  track_learn(e, t, &found);
+  return sampled_fuse(s, &expected, &error);
+}
+
+bool estimator_sample(struct estimator *e, struct track *t, struct sampled *s,
+                      uint32_t resident_pages, uint32_t shared_pages) {
+  struct observation before = t->now;
+  struct rollup rollup;
+  bool agrees = true;
+
+  t->now.resident_pages = resident_pages;
+  t->now.shared_pages = shared_pages;
+  t->now.vm_swap_kb = amount_narrow(amount_from(s->swap) / 1024);
+  before.vm_swap_kb = t->now.vm_swap_kb;
+  if (estimator_has_baseline(t))
+    agrees = meet(e, t, s);
+  sampled_rollup(s, &rollup);
+  t->unsure_bytes = 0;
+  t->is_sampled = true;
+  t->sampling->error = s->error;
+  begin_anew(e, t, &rollup, &t->now);
+  t->now = before;
+  return agrees;
 }
 
 void estimator_derive(const struct estimator *e, struct track *t,
                       const struct derivation *from) {
   uint32_t off_pages = t->baseline.off_pages;
-  double unsure =
-      estimator_has_baseline(t) ? doubt_bytes(track_usual_error(e, t)) : 0;
+  double unsure = estimator_has_baseline(t)
+                      ? doubt_bytes(track_usual_error_since(e, t))
+                      : 0;
 
   baseline_take(&t->baseline, from->rollup, &t->now, e->page_size);
   t->baseline.off_pages = off_pages;
@@ -312,5 +376,6 @@ void estimator_predict(const struct estimator *e, const struct track *t,
   estimate_rollup(&t->baseline, &c, &ret->rollup);
   ret->pss_error = track_pss_error(e, t, &c);
   ret->uss_error = track_uss_error(e, t, ret->pss_error);
+  track_add_sampled_errors(e, t, &ret->pss_error, &ret->uss_error);
   ret->age_ns = e->now_ns - t->baseline.at_ns;
 }

@@ -12,8 +12,8 @@
  * other processes does so through two kinds of sets: the fork family, and the
  * set that shares files and shmem (sharing.h).
  *
- * Corrections are rollups. Any other measurement of a process, such as a sample
- * of its pages, comes in by estimator_correct as well.
+ * Corrections are rollups, or samples of the pages of a process that is too
+ * large for one (estimator_sample).
  */
 #ifndef SMAPS_ESTIMATOR_H
 #define SMAPS_ESTIMATOR_H
@@ -86,6 +86,15 @@ bool estimator_has_baseline(const struct track *t);
 /* Takes a reading in: learns from it, and predicts from it from now on. */
 void estimator_correct(struct estimator *e, struct track *t,
                        const struct reading *r);
+
+/*
+ * Takes in a sample; resident_pages and shared_pages: of statm right after it.
+ * The estimate is corrected by it, and not replaced. False if it contradicts
+ * the estimate: that is forgotten then, and a larger sample is due. The track
+ * has room for it (sampling.h).
+ */
+bool estimator_sample(struct estimator *e, struct track *t, struct sampled *s,
+                      uint32_t resident_pages, uint32_t shared_pages);
 
 /* For a process with a baseline, after all corrections of the cycle. */
 void estimator_predict(const struct estimator *e, const struct track *t,

@@ -115,6 +115,8 @@ static int begin_group(struct group *g) {
     sharing_init(&g->track->sharing, 0);
   }
   g->track->error = (struct doubt_sum){.common = 0};
+  g->track->giants_before = g->track->giants;
+  g->track->giants = 0;
   g->track->tolerated_bytes =
       amount_from((double)g->track->last_pss * GROUP_ERROR_TOLERATED);
   return 0;
@@ -151,7 +153,7 @@ static int begin(struct measurer *m, const struct process_table *t,
                       meminfo->mem_total_bytes == 0);
   watch_ksm(m);
   m->n_candidates = 0;
-  m->rollup_reads = m->rollup_ns = m->longest_read_ns = 0;
+  m->rollup_reads = m->samples = m->rollup_ns = m->longest_read_ns = 0;
   m->denied = m->vanished = m->deferred = m->overdue = 0;
   m->needed = 0;
   return 0;
@@ -268,15 +270,9 @@ static void defer(struct measurer *m, struct process *p, enum deferral why) {
   m->deferred++;
 }
 
-/* No read is made that would hold the process up for longer, not even where
- * every member is to be read. */
-static bool is_too_large(struct measurer *m, struct process *p,
-                         const struct policy *policy) {
-  if (price_is_affordable(m, p, policy))
-    return false;
+static void defer_large(struct measurer *m, struct process *p) {
   defer(m, p, DEFERRED_MAX_LOCK_HOLD);
   diag_note(m->diags, DIAG_TOO_LARGE, p, 0, "smaps_rollup");
-  return true;
 }
 
 static void add_candidate(struct measurer *m, struct process *p,
@@ -290,9 +286,15 @@ static void add_candidate(struct measurer *m, struct process *p,
   c.is_due = is_due(m, p->track, p->pid, policy, &c.deadline_ns) && !c.is_must;
   if (!c.is_must && !c.is_due && doubt_bytes(error) < ERROR_LEAST_BYTES)
     return;
-  if (is_too_large(m, p, policy))
+  /* No walk is made that would hold the process up for longer, not even where
+   * every member is to be read. */
+  c.is_sample = !price_is_affordable(m, p, policy);
+  if (c.is_sample && !sampling_can(m, p)) {
+    defer_large(m, p);
     return;
-  c.cost_ns = price_for_budget_ns(m, p);
+  }
+  c.cost_ns = c.is_sample ? amount_narrow(sampling_cost_ns(m, p))
+                          : price_for_budget_ns(m, p);
   m->candidates[m->n_candidates++] = c;
 }
 
@@ -325,8 +327,10 @@ static void weigh(struct measurer *m, struct process *p) {
 
   if (!p->track->is_asked || p->track->is_unreadable)
     return;
-  for (size_t i = 0; i < p->n_groups; i++)
+  for (size_t i = 0; i < p->n_groups; i++) {
     doubt_add(&p->groups[i]->track->error, error);
+    p->groups[i]->track->giants += p->track->sampling != NULL;
+  }
   if (is_quarantined(m, p))
     return;
   add_candidate(m, p, &policy, error);
@@ -364,7 +368,14 @@ static void note_fields(struct measurer *m, uint32_t known) {
   m->has_fields = true;
 }
 
+static void note_end(struct measurer *m, struct process *p) {
+  estimator_forget(p->track);
+  p->state = PROCESS_GONE;
+  m->vanished++;
+}
+
 static void note_failure(struct measurer *m, struct process *p, int r) {
+  estimator_forget(p->track);
   p->track->is_unreadable = true;
   if (r == PROCFS_DENIED) {
     m->denied++;
@@ -408,8 +419,29 @@ static void refuse(struct measurer *m, struct process *p) {
   struct policy policy = policy_of(p);
 
   read_cost_refuse(&p->track->cost, &policy, m->estimator.now_ns);
-  defer(m, p, DEFERRED_MAX_LOCK_HOLD);
-  diag_note(m->diags, DIAG_TOO_LARGE, p, 0, "smaps_rollup");
+  if (sampling_can(m, p)) /* in the next cycle */
+    defer(m, p, DEFERRED_MAX_LOCK_HOLD);
+  else
+    defer_large(m, p);
+}
+
+static void finish_sample(struct measurer *m, struct process *p,
+                          const struct read_job *job) {
+  p->track->wanted_ns = 0;
+  if (job->result == 0) {
+    m->samples++;
+    sampling_take(m, p, job);
+    return;
+  }
+  if (job->result == PROCFS_GONE || job->result == PROCFS_NO_MM) {
+    note_end(m, p);
+    return;
+  }
+  if (job->result == PROCFS_DENIED || job->result == -ENOSYS)
+    sampling_refuse(m, p);
+  else
+    diag_note(m->diags, DIAG_FAILED, p, job->result, "pagemap");
+  defer_large(m, p);
 }
 
 static void take_result(struct measurer *m, struct process *p,
@@ -419,24 +451,14 @@ static void take_result(struct measurer *m, struct process *p,
     correct(m, p, job);
     return;
   }
-  estimator_forget(p->track);
-  if (job->result == PROCFS_GONE || job->result == PROCFS_NO_MM) {
-    p->state = PROCESS_GONE;
-    m->vanished++;
-  } else {
+  if (job->result == PROCFS_GONE || job->result == PROCFS_NO_MM)
+    note_end(m, p);
+  else
     note_failure(m, p, job->result);
-  }
 }
 
-static void finish_job(void *ctx, struct read_job *job) {
-  struct measurer *m = ctx;
-  struct process *p = job->process;
-
-  if (quarantine_check(m->quarantine, job)) {
-    if (job->result == READ_SKIPPED)
-      defer(m, p, DEFERRED_BUDGET);
-    return;
-  }
+static void finish_rollup(struct measurer *m, struct process *p,
+                          const struct read_job *job) {
   if (job->result == READ_TOO_LONG) {
     read_budget_charge(&m->budget, job->count_ns);
     refuse(m, p);
@@ -450,6 +472,24 @@ static void finish_job(void *ctx, struct read_job *job) {
     price_charge(m, p, job);
 }
 
+static void finish_job(void *ctx, struct read_job *job) {
+  struct measurer *m = ctx;
+  struct process *p = job->process;
+
+  if (quarantine_check(m->quarantine, job)) {
+    if (job->result == READ_SKIPPED)
+      defer(m, p, DEFERRED_BUDGET);
+    return;
+  }
+  if (job->kind != READ_SAMPLE) {
+    finish_rollup(m, p, job);
+    return;
+  }
+  m->rollup_ns += job->work_ns;
+  read_budget_charge(&m->budget, job->work_ns);
+  finish_sample(m, p, job);
+}
+
 /* Each mapping has a page at least. */
 static uint64_t possible_mappings(const struct measurer *m,
                                   const struct process *p) {
@@ -458,7 +498,7 @@ static uint64_t possible_mappings(const struct measurer *m,
   return pages < m->mappings_most ? pages : m->mappings_most;
 }
 
-static struct read_job job_of(const struct measurer *m, struct process *p) {
+static struct read_job rollup_job(const struct measurer *m, struct process *p) {
   struct policy policy = policy_of(p);
   bool is_followed = policy.refresh == REFRESH_ADAPTIVE && may_follow(p);
 
@@ -480,15 +520,17 @@ static void read_chosen(struct measurer *m, size_t n) {
 
   read_batch_init(&batch, m->reader, finish_job, m);
   for (size_t i = 0; i < n; i++) {
-    struct process *p = m->candidates[i].process;
-    struct read_job job = job_of(m, p);
+    const struct candidate *c = &m->candidates[i];
+    struct process *p = c->process;
+    struct read_job job;
 
     if (i % READINGS_AT_ONCE == READINGS_AT_ONCE - 1)
       read_batch_flush(&batch);
-    if (!m->candidates[i].is_must && read_budget_is_spent(&m->budget)) {
+    if (!c->is_must && read_budget_is_spent(&m->budget)) {
       defer(m, p, DEFERRED_BUDGET);
       continue;
     }
+    job = c->is_sample ? sampling_job(m, p) : rollup_job(m, p);
     /* statm, and stat before and after. */
     thrift_spend(thrift_of(p), job.wants_faults ? 3 : job.is_baseline);
     read_batch_add(&batch, &job);
@@ -517,14 +559,19 @@ static bool has_member_parent(const struct process_table *t,
 
 static void adopt_memory(struct measurer *m, struct process *p) {
   struct policy policy = policy_of(p);
+  bool is_sample = !price_is_affordable(m, p, &policy);
   struct read_job job;
 
   p->is_in_parents_mm = false;
   observe(m, p, NULL);
   begin_choice(m, p, &policy);
-  if (is_quarantined(m, p) || is_too_large(m, p, &policy))
+  if (is_quarantined(m, p))
     return;
-  job = job_of(m, p);
+  if (is_sample && !sampling_can(m, p)) {
+    defer_large(m, p);
+    return;
+  }
+  job = is_sample ? sampling_job(m, p) : rollup_job(m, p);
   reader_run(m->reader, &job, 1);
   finish_job(m, &job);
 }

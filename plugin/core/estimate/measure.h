@@ -26,6 +26,7 @@ struct measurer {
   uint64_t mappings_most; /* that a process may have on this kernel */
   /* Prices before the first reading, as they were, by what was guessed. */
   double guess_off;
+  struct sampling_cost sampling_cost;
 
   struct estimator estimator;
   struct read_budget budget;
@@ -36,6 +37,7 @@ struct measurer {
   struct candidate *candidates;
   size_t n_candidates, cap_candidates;
   uint64_t rollup_reads;
+  uint64_t samples; /* processes whose pages were sampled instead */
   uint64_t rollup_ns;
   uint64_t longest_read_ns;
   uint64_t denied;   /* processes whose rollup the kernel refuses */

@@ -45,6 +45,14 @@ uint32_t read_cost_predict(const struct read_cost *c, uint64_t resident_pages) {
   return narrow(most(scaled, most(c->ns / EMPTY_PART, WALK_LEAST_NS)));
 }
 
+void read_cost_refine(struct read_cost *c, uint64_t ns,
+                      uint64_t resident_pages) {
+  if (c->is_learnt || c->pages == 0)
+    return;
+  c->ns = narrow(most(ns, WALK_LEAST_NS));
+  c->pages = narrow(resident_pages);
+}
+
 bool read_cost_may_try(const struct read_cost *c, uint64_t now_ns) {
   return now_ns >= c->next_try_s * NS_PER_S;
 }

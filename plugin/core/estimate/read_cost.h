@@ -48,6 +48,11 @@ struct read_cost read_cost_guess(const struct read_cost_basis *b);
  * falls less than memory does, because empty page tables take time too. */
 uint32_t read_cost_predict(const struct read_cost *c, uint64_t resident_pages);
 
+/* Takes a better guess, of what a sample of the pages has shown: not where the
+ * number of mappings is what makes it dear. */
+void read_cost_refine(struct read_cost *c, uint64_t ns,
+                      uint64_t resident_pages);
+
 /* True if a price above MaxLockHold may be tested now. The caller then makes a
  * guess of the memory that is there now. */
 bool read_cost_may_try(const struct read_cost *c, uint64_t now_ns);

@@ -25,6 +25,7 @@ struct candidate {
   uint32_t cost_ns;     /* predicted */
   bool is_due;          /* never read, or its reading is older than MaxAge */
   bool is_must;         /* Refresh "always": whatever the budget */
+  bool is_sample;       /* its pages are sampled in place of a walk */
 };
 
 struct schedule {

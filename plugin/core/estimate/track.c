@@ -5,6 +5,12 @@
 
 #include "process/process.h"
 
+static void forget_sampling(struct track *t) {
+  sampling_free(t->sampling);
+  t->sampling = NULL;
+  t->is_sampled = false;
+}
+
 int track_refresh(struct process *p) {
   uint32_t program = process_program(p);
   struct track *t = p->track;
@@ -21,12 +27,15 @@ int track_refresh(struct process *p) {
   t->cost = (struct read_cost){0};
   t->wanted_ns = 0;
   t->denied_until_s = 0;
+  forget_sampling(t);
   return 0;
 }
 
 void track_free(struct process *p) {
-  if (p->track)
+  if (p->track) {
     fork_family_leave(p->track);
+    forget_sampling(p->track);
+  }
   free(p->track);
   p->track = NULL;
 }

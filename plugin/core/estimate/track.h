@@ -10,6 +10,7 @@
 #include "estimate/deferral.h"
 #include "estimate/fork_family.h"
 #include "estimate/read_cost.h"
+#include "estimate/sampling.h"
 #include "estimate/thrift.h"
 #include "report/doubt.h"
 
@@ -40,6 +41,7 @@ struct track {
   bool is_family_decided : 1; /* for the program that it runs */
   bool has_faults : 1;        /* those of the baseline are known */
   bool was_swap_used : 1;     /* on the host, at the baseline */
+  bool is_sampled : 1;        /* the baseline is no rollup, see sampling */
 
   /* The measurer's (measure.c). */
   bool is_staggered : 1; /* was read again for its age once */
@@ -47,10 +49,11 @@ struct track {
   bool is_asked : 1, is_read : 1, is_unreadable : 1;
   enum deferral deferral : 8;
   struct read_cost cost;
-  struct thrift thrift;    /* without a family */
-  uint32_t program;        /* what it ran when the rest was learnt */
-  uint32_t denied_until_s; /* no use to try its rollup before */
-  uint64_t wanted_ns;      /* since when a first rollup is wanted, or 0 */
+  struct thrift thrift;      /* without a family */
+  struct sampling *sampling; /* NULL unless it is too large to be walked */
+  uint32_t program;          /* what it ran when the rest was learnt */
+  uint32_t denied_until_s;   /* no use to try its rollup before */
+  uint64_t wanted_ns;        /* since when a first rollup is wanted, or 0 */
 };
 
 struct group_track {
@@ -60,6 +63,8 @@ struct group_track {
    * read; nothing need be read below the other. */
   struct doubt_sum error;
   uint64_t tolerated_bytes;
+  /* Members that are sampled, in this cycle and in the one before. */
+  uint32_t giants, giants_before;
 };
 
 /* Makes the track of a process if need be, and clears it after an exec: nothing

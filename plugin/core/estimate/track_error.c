@@ -87,8 +87,8 @@ static struct doubt limit(const struct estimator *e, const struct track *t,
 
 /* Beside what follows from the baseline: it was not exact itself, and faults
  * that cannot be asked for may have broken all copy on write. */
-struct doubt track_usual_error(const struct estimator *e,
-                               const struct track *t) {
+struct doubt track_usual_error_since(const struct estimator *e,
+                                     const struct track *t) {
   const struct error_parts parts = track_usual_parts(e, t);
   struct change c = track_change(e, t);
   struct doubt error = estimate_error(&t->baseline, &c, &parts);
@@ -96,6 +96,17 @@ struct doubt track_usual_error(const struct estimator *e,
   error.common += (double)t->unsure_bytes;
   if (estimator_wants_faults(t) && !t->now.has_faults)
     error.common += (double)baseline_cow_bytes(&t->baseline);
+  return limit(e, t, error);
+}
+
+struct doubt track_usual_error(const struct estimator *e,
+                               const struct track *t) {
+  struct doubt error = track_usual_error_since(e, t);
+
+  if (t->is_sampled) {
+    error.common += t->sampling->error.pss_bound;
+    error.independent += sampled_pss_error(&t->sampling->error) / 2;
+  }
   return limit(e, t, error);
 }
 
@@ -132,4 +143,18 @@ static double uss_part(const struct track *t) {
 struct doubt track_uss_error(const struct estimator *e, const struct track *t,
                              struct doubt pss) {
   return limit(e, t, doubt_scale(pss, 2 * uss_part(t)));
+}
+
+void track_add_sampled_errors(const struct estimator *e, const struct track *t,
+                              struct doubt *pss, struct doubt *uss) {
+  const struct sampled_error *error;
+
+  if (!t->is_sampled)
+    return;
+  error = &t->sampling->error;
+  pss->common += error->pss_bound;
+  pss->independent += sampled_pss_error(error) - error->pss_bound;
+  uss->independent += sampled_uss_error(error);
+  *pss = limit(e, t, *pss);
+  *uss = limit(e, t, *uss);
 }

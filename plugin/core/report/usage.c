@@ -46,6 +46,17 @@ void usage_add_rollup(struct usage *u, const struct rollup *r,
   u->fresh_pss += r->bytes[ROLLUP_PSS];
 }
 
+void usage_add_sample(struct usage *u, const struct rollup *r,
+                      uint64_t resident_bytes, struct doubt pss,
+                      struct doubt uss) {
+  uint64_t all = r->bytes[ROLLUP_PSS];
+
+  add_rollup(u, r, resident_bytes);
+  doubt_add(&u->pss_doubt, pss);
+  doubt_add(&u->uss_doubt, uss);
+  u->fresh_pss += all - least(all, amount_from(doubt_bytes(pss)));
+}
+
 void usage_add_estimate(struct usage *u, const struct rollup *r,
                         uint64_t resident_bytes, struct doubt pss,
                         struct doubt uss, uint64_t age_ns) {

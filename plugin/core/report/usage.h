@@ -39,7 +39,7 @@ struct usage {
 
   /* About the rollups that were estimated in this cycle. */
   uint64_t unmeasured; /* members that were never read */
-  uint64_t fresh_pss;  /* the part of Pss that was read in this cycle */
+  uint64_t fresh_pss;  /* the part of Pss that was measured in this cycle */
   struct doubt_sum pss_doubt, uss_doubt; /* possible errors */
   uint64_t oldest_age_ns; /* of the readings that the estimates rest on */
 };
@@ -59,6 +59,11 @@ void usage_add_statm(struct usage *u, const struct statm_sample *s,
  */
 void usage_add_rollup(struct usage *u, const struct rollup *r,
                       uint64_t resident_bytes);
+
+/* Adds what a sample of the pages has shown: fresh as far as it is right. */
+void usage_add_sample(struct usage *u, const struct rollup *r,
+                      uint64_t resident_bytes, struct doubt pss,
+                      struct doubt uss);
 
 /* Adds an estimate in place of a rollup. It rests on a reading of that age, or
  * (age_ns 0) on the use of other members. */

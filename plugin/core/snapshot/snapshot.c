@@ -260,8 +260,8 @@ static const char *source_name(enum estimate_source source) {
   static const char *const names[] = {
       [SOURCE_NONE] = "unreadable",       [SOURCE_STATM] = "statm",
       [SOURCE_UNREADABLE] = "unreadable", [SOURCE_READ] = "read",
-      [SOURCE_ESTIMATED] = "estimated",   [SOURCE_GUESSED] = "guessed",
-      [SOURCE_PARENT] = "parent"};
+      [SOURCE_SAMPLED] = "sampled",       [SOURCE_ESTIMATED] = "estimated",
+      [SOURCE_GUESSED] = "guessed",       [SOURCE_PARENT] = "parent"};
 
   return names[source];
 }
@@ -279,7 +279,9 @@ static void add_quality(struct json *j, const struct process *p,
   add_string(j, "source", source_name(est->source));
   if (est->source == SOURCE_ESTIMATED)
     add_decimal(j, "age", seconds(est->age_ns));
-  if (est->source == SOURCE_ESTIMATED || est->source == SOURCE_GUESSED) {
+  if (est->pages_sampled)
+    add_integer(j, "pages_sampled", est->pages_sampled);
+  if (est->source != SOURCE_READ && estimate_has_rollup(est)) {
     add_integer(j, "pss_error", usage_pss_error(u));
     add_integer(j, "uss_error", usage_uss_error(u));
   }
@@ -301,6 +303,7 @@ static void apply_close_up(const struct close_up *close_up,
     return;
   }
   est->source = SOURCE_READ;
+  est->pages_sampled = 0;
   est->rollup = *close_up->sum;
 }
 

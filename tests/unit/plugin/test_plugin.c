@@ -76,19 +76,31 @@ static double value(const char *identifier) {
  */
 
 FIXTURE_TEST(each_value_is_dispatched_as_documented) {
-  static const char *const expected[] = {
-      "smaps-web/memory-pss",        "smaps-web/memory-uss",
-      "smaps-web/memory-rss",        "smaps-web/memory-shared",
-      "smaps-web/memory-swap",       "smaps-web/memory-pss_error",
-      "smaps-web/ps_count",          "smaps-web/percent-coverage",
-      "smaps-web/duration-age",      "smaps-web/count-unreadable",
-      "smaps/duration-cycle",        "smaps/duration-rollup",
-      "smaps/duration-longest_read", "smaps/count-processes",
-      "smaps/count-matched",         "smaps/count-groups",
-      "smaps/count-rollup_reads",    "smaps/count-deferred",
-      "smaps/count-overdue",         "smaps/count-vanished",
-      "smaps/count-denied",          "smaps/count-hung",
-      "smaps/count-unidentified",    "smaps/count-groups_refused"};
+  static const char *const expected[] = {"smaps-web/memory-pss",
+                                         "smaps-web/memory-uss",
+                                         "smaps-web/memory-rss",
+                                         "smaps-web/memory-shared",
+                                         "smaps-web/memory-swap",
+                                         "smaps-web/memory-pss_error",
+                                         "smaps-web/ps_count",
+                                         "smaps-web/percent-coverage",
+                                         "smaps-web/duration-age",
+                                         "smaps-web/count-unreadable",
+                                         "smaps/duration-cycle",
+                                         "smaps/duration-rollup",
+                                         "smaps/duration-longest_read",
+                                         "smaps/count-processes",
+                                         "smaps/count-matched",
+                                         "smaps/count-groups",
+                                         "smaps/count-rollup_reads",
+                                         "smaps/count-sampled",
+                                         "smaps/count-deferred",
+                                         "smaps/count-overdue",
+                                         "smaps/count-vanished",
+                                         "smaps/count-denied",
+                                         "smaps/count-hung",
+                                         "smaps/count-unidentified",
+                                         "smaps/count-groups_refused"};
   size_t n = LENGTH(expected);
 
   start(web_block());
@@ -148,7 +160,7 @@ FIXTURE_TEST(report_is_set_for_all_and_for_one_group) {
   assert_true(value("smaps-web/percent-pss") == 100.0 * 120 / 1048576);
   assert_true(value("smaps-web/percent-rss") == 100.0 * 140 / 1048576);
   assert_true(value("smaps-rest/ps_count") == 0);
-  assert_int_equal(stub.n_values, 2 + 1 + 14);
+  assert_int_equal(stub.n_values, 2 + 1 + 15);
 }
 
 FIXTURE_TEST(a_value_that_is_named_twice_is_dispatched_once) {
@@ -158,7 +170,7 @@ FIXTURE_TEST(a_value_that_is_named_twice_is_dispatched_once) {
   with(block, item("Report", "pss_error", NULL));
   start(block);
   read_once();
-  assert_int_equal(stub.n_values, 10 + 14);
+  assert_int_equal(stub.n_values, 10 + 15);
   assert_true(value("smaps-web/memory-pss_error") == 0);
 }
 

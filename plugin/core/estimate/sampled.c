@@ -1,0 +1,188 @@
+#include "estimate/sampled.h"
+
+#include <math.h>
+
+#include "proc/amount.h"
+
+/* An estimate weighs no more than three samples, so that in the end seven of
+ * them count: (2 - gain) / gain. */
+#define GAIN_LEAST 0.25
+/* The weight of one sample in what is known of the lag. */
+#define LAG_RATE 0.25
+/* Standard deviations: 99 of 100 samples are no farther off. */
+#define PUBLISHED 2.6
+#define CONTRADICTION 3.0
+/* So many of n pages differ from all that were seen in one of 100 samples: the
+ * rule of three, for 99 %. */
+#define NONE_SEEN 4.6
+
+/* --- a sample --- */
+
+struct part {
+  double mean, deviation; /* 0 to 1 */
+};
+
+/* Without a page, anything. */
+static struct part part_of(double sum, double squares, double n) {
+  double mean, variance, least;
+
+  if (n < 1)
+    return (struct part){.mean = 0.5, .deviation = 0.5};
+  mean = sum / n;
+  variance = fmax(squares / n - mean * mean, 0);
+  least = NONE_SEEN / PUBLISHED / n * fmax(mean, 1 - mean);
+  return (struct part){.mean = mean,
+                       .deviation = fmin(fmax(sqrt(variance / n), least), 0.5)};
+}
+
+static struct part price_of(const struct page_sums *s) {
+  double shared = s->pages - s->exclusive;
+
+  if (s->sharers < 2)
+    return part_of(s->price, s->price_squared, s->pages);
+  return part_of(s->exclusive + shared / s->sharers,
+                 s->exclusive + shared / s->sharers / s->sharers, s->pages);
+}
+
+/* A page of two or more processes costs half of it at most. */
+static double price_bound(const struct page_sums *s) {
+  double shared = s->pages - s->exclusive;
+
+  if (s->sharers < 2 || s->pages < 1)
+    return 0;
+  return shared / s->pages * fmax(1 / s->sharers, 0.5 - 1 / s->sharers);
+}
+
+void sampled_measure(const struct page_sums *anon, double anon_bytes,
+                     const struct page_sums *files, double files_bytes,
+                     struct sampled *ret) {
+  struct part anon_price = price_of(anon), files_price = price_of(files);
+  struct part anon_own = part_of(anon->exclusive, anon->exclusive, anon->pages);
+  struct part files_own =
+      part_of(files->exclusive, files->exclusive, files->pages);
+
+  ret->anon = anon_bytes;
+  ret->files = files_bytes;
+  ret->pss_anon = anon_bytes * anon_price.mean;
+  ret->pss_files = files_bytes * files_price.mean;
+  ret->uss = anon_bytes * anon_own.mean + files_bytes * files_own.mean;
+  ret->error = (struct sampled_error){
+      .pss_anon.noise = anon_bytes * anon_price.deviation,
+      .pss_files.noise = files_bytes * files_price.deviation,
+      .uss.noise = hypot(anon_bytes * anon_own.deviation,
+                         files_bytes * files_own.deviation),
+      .pss_bound =
+          anon_bytes * price_bound(anon) + files_bytes * price_bound(files)};
+}
+
+/* --- a sample beside an estimate --- */
+
+static double files_pss(const struct rollup *u) {
+  return (double)u->bytes[ROLLUP_PSS_FILE] + (double)u->bytes[ROLLUP_PSS_SHMEM];
+}
+
+static bool contradicts(double sample, const struct sampled_deviation *error,
+                        double estimate,
+                        const struct sampled_deviation *its_error) {
+  return fabs(sample - estimate) >
+         CONTRADICTION * hypot(error->noise, its_error->noise);
+}
+
+static void fuse(double *value, struct sampled_deviation *error,
+                 double estimate, const struct sampled_deviation *its_error) {
+  double apart = *value - estimate, ours = error->noise * error->noise;
+  double theirs = its_error->noise * its_error->noise;
+  double gain =
+      theirs > 0 ? fmax(theirs / (theirs + ours), GAIN_LEAST) : GAIN_LEAST;
+
+  *value = estimate + gain * apart;
+  error->noise = hypot(gain * error->noise, (1 - gain) * its_error->noise);
+  error->lag = its_error->lag + (apart - its_error->lag) * LAG_RATE;
+}
+
+bool sampled_fuse(struct sampled *s, const struct rollup *estimate,
+                  const struct sampled_error *error) {
+  double anon = (double)estimate->bytes[ROLLUP_PSS_ANON];
+  double files = files_pss(estimate), uss = (double)rollup_uss(estimate);
+
+  if (contradicts(s->pss_anon, &s->error.pss_anon, anon, &error->pss_anon) ||
+      contradicts(s->pss_files, &s->error.pss_files, files,
+                  &error->pss_files) ||
+      contradicts(s->uss, &s->error.uss, uss, &error->uss))
+    return false;
+  fuse(&s->pss_anon, &s->error.pss_anon, anon, &error->pss_anon);
+  fuse(&s->pss_files, &s->error.pss_files, files, &error->pss_files);
+  fuse(&s->uss, &s->error.uss, uss, &error->uss);
+  return true;
+}
+
+static double beyond(double sample, double error, double estimate) {
+  double apart = sample - estimate, explained = PUBLISHED * error;
+
+  if (fabs(apart) <= explained)
+    return estimate;
+  return sample + (apart > 0 ? -explained : explained);
+}
+
+void sampled_lesson(const struct sampled *s, const struct rollup *estimate,
+                    struct sampled *ret) {
+  *ret = *s;
+  ret->pss_anon =
+      beyond(s->pss_anon, s->error.pss_anon.noise + s->error.pss_bound,
+             (double)estimate->bytes[ROLLUP_PSS_ANON]);
+  ret->pss_files =
+      beyond(s->pss_files, s->error.pss_files.noise + s->error.pss_bound,
+             files_pss(estimate));
+  ret->uss = beyond(s->uss, s->error.uss.noise, (double)rollup_uss(estimate));
+}
+
+/* --- as a rollup --- */
+
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+/* A baseline keeps KiB: without fractions sums still equal their parts. */
+static uint64_t whole_kib(double bytes) {
+  return amount_from(bytes) / 1024 * 1024;
+}
+
+#define KNOWN                                                                  \
+  (1U << ROLLUP_RSS | 1U << ROLLUP_PSS | 1U << ROLLUP_PSS_ANON |               \
+   1U << ROLLUP_PSS_FILE | 1U << ROLLUP_PSS_SHMEM |                            \
+   1U << ROLLUP_SHARED_CLEAN | 1U << ROLLUP_SHARED_DIRTY |                     \
+   1U << ROLLUP_PRIVATE_CLEAN | 1U << ROLLUP_PRIVATE_DIRTY |                   \
+   1U << ROLLUP_ANONYMOUS | 1U << ROLLUP_SWAP | 1U << ROLLUP_SWAP_PSS)
+
+void sampled_rollup(const struct sampled *s, struct rollup *ret) {
+  uint64_t anon = whole_kib(s->anon), files = whole_kib(s->files);
+  uint64_t pss_anon = least(whole_kib(s->pss_anon), anon);
+  uint64_t pss_files = least(whole_kib(s->pss_files), files);
+  uint64_t shmem = whole_kib((double)pss_files * s->shmem_part);
+  uint64_t uss = least(whole_kib(s->uss), pss_anon + pss_files);
+  uint64_t own = least(uss, pss_anon);
+
+  *ret = (struct rollup){.known = KNOWN};
+  ret->bytes[ROLLUP_RSS] = anon + files;
+  ret->bytes[ROLLUP_ANONYMOUS] = anon;
+  ret->bytes[ROLLUP_PSS] = pss_anon + pss_files;
+  ret->bytes[ROLLUP_PSS_ANON] = pss_anon;
+  ret->bytes[ROLLUP_PSS_SHMEM] = shmem;
+  ret->bytes[ROLLUP_PSS_FILE] = pss_files - shmem;
+  ret->bytes[ROLLUP_PRIVATE_DIRTY] = own;
+  ret->bytes[ROLLUP_PRIVATE_CLEAN] = uss - own;
+  ret->bytes[ROLLUP_SHARED_DIRTY] = anon - own;
+  ret->bytes[ROLLUP_SHARED_CLEAN] = files - (uss - own);
+  ret->bytes[ROLLUP_SWAP] = whole_kib(s->swap);
+  ret->bytes[ROLLUP_SWAP_PSS] =
+      s->anon > 0 ? least(whole_kib(s->swap * s->pss_anon / s->anon),
+                          whole_kib(s->swap))
+                  : whole_kib(s->swap);
+}
+
+double sampled_pss_error(const struct sampled_error *e) {
+  return PUBLISHED * hypot(e->pss_anon.noise, e->pss_files.noise) +
+         fabs(e->pss_anon.lag + e->pss_files.lag) + e->pss_bound;
+}
+
+double sampled_uss_error(const struct sampled_error *e) {
+  return PUBLISHED * e->uss.noise + fabs(e->uss.lag);
+}

@@ -1,0 +1,77 @@
+/*
+ * The memory of a process as a sample of its pages shows it, and how far off
+ * that is. A kind of memory costs what statm says is resident of it times the
+ * mean price of the pages that were looked up; a page's price is the part of
+ * it that the process pays.
+ *
+ * A sample is one of several measurements: the estimate of the process as it
+ * would be now is another (sampled_fuse()). Each counts by what is known of its
+ * error, so that samples of a process that does not change add up to a large
+ * one, and one that changes is followed.
+ */
+#ifndef SMAPS_SAMPLED_H
+#define SMAPS_SAMPLED_H
+
+#include "proc/rollup.h"
+#include <stdbool.h>
+
+/* Of one amount, in bytes: the standard deviation; and how far samples have
+ * been above the estimates, on average of late, which shows that the estimates
+ * lag behind. */
+struct sampled_deviation {
+  double noise, lag;
+};
+
+struct sampled_error {
+  struct sampled_deviation pss_anon, pss_files, uss;
+  /* Off by this at most in addition, for all alike: where the number of
+   * mappings of a page is not known. */
+  double pss_bound;
+};
+
+/* Bytes. files: files and shmem. */
+struct sampled {
+  double anon, files; /* resident */
+  double pss_anon, pss_files, uss;
+  double shmem_part; /* of pss_files */
+  double swap;       /* VmSwap */
+  struct sampled_error error;
+};
+
+/* The pages of a kind that were looked up, as sums over them. */
+struct page_sums {
+  double pages, exclusive, price, price_squared;
+  /* The number of processes that a page which is not exclusive belongs to,
+   * where its price is not known: 2 or more. Else 0. */
+  double sharers;
+};
+
+/* Takes the pages of both kinds; swap and shmem_part are the caller's. Where
+ * all pages agree the others may differ all the same. */
+void sampled_measure(const struct page_sums *anon, double anon_bytes,
+                     const struct page_sums *files, double files_bytes,
+                     struct sampled *ret);
+
+/*
+ * Corrects the estimate of the same process by the sample, which becomes the
+ * mean of both; error: of the estimate. The sample has a weight of a quarter at
+ * least, so that an estimate which is wrong is forgotten. False where the two
+ * contradict each other: the sample is left as it was.
+ */
+bool sampled_fuse(struct sampled *s, const struct rollup *estimate,
+                  const struct sampled_error *error);
+
+/* The estimate, moved to the sample as far as the sample's error does not
+ * explain the difference: as much as can be learnt from it. */
+void sampled_lesson(const struct sampled *s, const struct rollup *estimate,
+                    struct sampled *ret);
+
+/* The fields that a sample knows. Which part of the memory is dirty it does
+ * not know: anonymous memory and shmem count as dirty, files as clean. */
+void sampled_rollup(const struct sampled *s, struct rollup *ret);
+
+/* 99 of 100 samples are no farther off. */
+double sampled_pss_error(const struct sampled_error *e);
+double sampled_uss_error(const struct sampled_error *e);
+
+#endif

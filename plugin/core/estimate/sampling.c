@@ -1,0 +1,215 @@
+#include "estimate/sampling.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "diag.h"
+#include "estimate/measure.h"
+#include "estimate/price.h"
+#include "proc/amount.h"
+#include "proc/cheap_files.h"
+#include "read/page_sample.h"
+
+/* The pages of all processes of a group together, and of each at least. Four
+ * times as many where nothing is known yet. */
+#define PAGES_OF_GROUP 500
+#define PAGES_LEAST 100
+#define MANY 4
+
+/* Before the first sample. */
+#define PAGE_NS_AT_FIRST 2500.0
+#define PAGE_NS_RATE 0.1
+
+/* Mappings are read again when the size has changed, or after this time, and
+ * take a hundredth of a CPU at most. */
+#define LAYOUT_AGE_NS (60 * NS_PER_S)
+#define LAYOUT_TIMES 100
+
+#define DENIED_BACK_OFF_NS (UINT64_C(3600) * NS_PER_S)
+
+/* An entry of the page table that maps a huge page. */
+#define HUGE_WINDOW_NS 300.0
+#define HUGE_WINDOW_BYTES (UINT64_C(2) << 20)
+
+void sampling_free(struct sampling *s) {
+  if (s && s->layout)
+    page_layout_drop(s->layout);
+  free(s);
+}
+
+bool sampling_can(const struct measurer *m, struct process *p) {
+  struct sampling **s = &p->track->sampling;
+
+  if (!*s)
+    *s = calloc(1, sizeof(**s));
+  return *s && m->estimator.now_ns >= (*s)->denied_until_s * NS_PER_S;
+}
+
+/* --- the next sample --- */
+
+static uint32_t giants_of(const struct process *p) {
+  uint32_t most = 1;
+
+  for (size_t i = 0; i < p->n_groups; i++)
+    if (p->groups[i]->track->giants_before > most)
+      most = p->groups[i]->track->giants_before;
+  return most;
+}
+
+static uint32_t pages_wanted(const struct process *p) {
+  uint32_t pages = PAGES_OF_GROUP / giants_of(p);
+
+  if (pages < PAGES_LEAST)
+    pages = PAGES_LEAST;
+  return estimator_has_baseline(p->track) && !p->track->sampling->wants_many
+             ? pages
+             : MANY * pages;
+}
+
+static bool is_layout_stale(const struct measurer *m, const struct process *p) {
+  const struct sampling *s = p->track->sampling;
+  uint64_t age_ns = m->estimator.now_ns - s->layout_at_ns;
+
+  return (s->layout_size_pages != p->statm.size_pages ||
+          age_ns >= LAYOUT_AGE_NS) &&
+         age_ns >= LAYOUT_TIMES * s->layout_ns;
+}
+
+uint64_t sampling_cost_ns(const struct measurer *m, const struct process *p) {
+  double page_ns = m->sampling_cost.page_ns > 0 ? m->sampling_cost.page_ns
+                                                : PAGE_NS_AT_FIRST;
+
+  return amount_from(page_ns * pages_wanted(p)) +
+         (is_layout_stale(m, p) ? p->track->sampling->layout_ns : 0);
+}
+
+/* Another one in each cycle, and the same again for a test. */
+static uint64_t seed_of(const struct measurer *m, const struct process *p) {
+  return (m->estimator.now_ns ^ (uint64_t)p->pid << 40) *
+         UINT64_C(0x9e3779b97f4a7c15);
+}
+
+struct read_job sampling_job(const struct measurer *m, struct process *p) {
+  struct sampling *s = p->track->sampling;
+
+  if (s->layout && is_layout_stale(m, p)) {
+    page_layout_drop(s->layout);
+    s->layout = NULL;
+  }
+  return (struct read_job){
+      .process = p,
+      .kind = READ_SAMPLE,
+      .request = {.pages_wanted = pages_wanted(p),
+                  .layout = s->layout,
+                  .wants_probe = !s->layout && !p->track->cost.is_learnt,
+                  .seed = seed_of(m, p)}};
+}
+
+/* --- its result --- */
+
+static struct page_sums sums_of(const struct page_tally *t, bool has_mapcounts,
+                                uint32_t sharers) {
+  return (struct page_sums){.pages = t->pages,
+                            .exclusive = t->exclusive,
+                            .price = t->price,
+                            .price_squared = t->price_squared,
+                            .sharers = has_mapcounts ? 0 : sharers};
+}
+
+static void measure(const struct measurer *m, const struct process *p,
+                    const struct page_sample *sample, struct sampled *ret) {
+  double page_size = (double)m->estimator.page_size;
+  uint32_t relatives = fork_family_size(p->track);
+  struct page_sums anon =
+      sums_of(&sample->kinds[PAGE_ANON], sample->has_mapcounts,
+              relatives > 2 ? relatives : 2);
+  struct page_sums files =
+      sums_of(&sample->kinds[PAGE_FILE], sample->has_mapcounts, 2);
+  struct status_sample status;
+
+  *ret = (struct sampled){.swap = 0};
+  sampled_measure(
+      &anon,
+      (double)(sample->statm.resident_pages - sample->statm.shared_pages) *
+          page_size,
+      &files, (double)sample->statm.shared_pages * page_size, ret);
+  if (files.price > 0)
+    ret->shmem_part = sample->shmem_price / files.price;
+  if (m->estimator.is_swap_used &&
+      status_read_of(m->procfs, p->pid, &status) == 0)
+    ret->swap = (double)status.vm_swap_bytes;
+}
+
+static void keep_layout(const struct measurer *m, const struct process *p,
+                        const struct page_sample *sample) {
+  struct sampling *s = p->track->sampling;
+
+  if (s->layout)
+    page_layout_drop(s->layout);
+  s->layout = sample->layout;
+  if (sample->layout_ns == 0)
+    return;
+  s->layout_at_ns = m->estimator.now_ns;
+  s->layout_ns = sample->layout_ns;
+  s->layout_size_pages = p->statm.size_pages;
+}
+
+/* Pages that were found in huge windows are walked together. Those that were
+ * not may be there, three of n by the rule of three. */
+static void refine_price(const struct measurer *m, struct process *p,
+                         const struct page_sample *sample) {
+  double pages = (double)p->statm.resident_pages, small = 1;
+  double huge_pages =
+      (double)HUGE_WINDOW_BYTES / (double)m->estimator.page_size;
+  double page_ns;
+
+  if (p->track->cost.is_learnt || sample->probe_pages == 0)
+    return;
+  if (sample->asked_windows)
+    small =
+        fmin(1 - ((double)sample->huge_windows - 3) / sample->asked_windows, 1);
+  page_ns = (double)sample->probe_ns / sample->probe_pages;
+  read_cost_refine(
+      &p->track->cost,
+      amount_from(pages * small * page_ns +
+                  pages * (1 - small) / huge_pages * HUGE_WINDOW_NS),
+      p->statm.resident_pages);
+}
+
+static void learn_cost(struct measurer *m, const struct read_job *job) {
+  double page_ns;
+
+  if (job->request.pages_wanted == 0)
+    return;
+  page_ns = ((double)job->work_ns - (double)job->sample.layout_ns) /
+            job->request.pages_wanted;
+  if (m->sampling_cost.page_ns > 0)
+    page_ns = m->sampling_cost.page_ns +
+              (page_ns - m->sampling_cost.page_ns) * PAGE_NS_RATE;
+  m->sampling_cost.page_ns = page_ns;
+}
+
+void sampling_take(struct measurer *m, struct process *p,
+                   const struct read_job *job) {
+  const struct page_sample *sample = &job->sample;
+  struct sampling *s = p->track->sampling;
+  struct sampled sampled;
+
+  learn_cost(m, job);
+  keep_layout(m, p, sample);
+  refine_price(m, p, sample);
+  measure(m, p, sample, &sampled);
+  s->pages = sample->kinds[PAGE_ANON].pages + sample->kinds[PAGE_FILE].pages;
+  s->has_mapcounts = sample->has_mapcounts;
+  s->wants_many = !estimator_sample(&m->estimator, p->track, &sampled,
+                                    amount_narrow(sample->statm.resident_pages),
+                                    amount_narrow(sample->statm.shared_pages));
+  p->track->is_read = true;
+  diag_note(m->diags, s->has_mapcounts ? DIAG_SAMPLED : DIAG_MAPCOUNT_DENIED, p,
+            0, "pagemap");
+}
+
+void sampling_refuse(const struct measurer *m, struct process *p) {
+  p->track->sampling->denied_until_s =
+      seconds_from(m->estimator.now_ns + DENIED_BACK_OFF_NS);
+}

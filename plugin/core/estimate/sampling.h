@@ -1,0 +1,53 @@
+/*
+ * Measures a process that is too large to be walked (MaxLockHold) by some of
+ * its pages: read/page_sample.h looks them up, sampled.h makes amounts of them,
+ * and these become the baseline of its estimates. The time of a sample depends
+ * on the number of pages, and hardly on the size of the process.
+ */
+#ifndef SMAPS_SAMPLING_H
+#define SMAPS_SAMPLING_H
+
+#include "estimate/sampled.h"
+
+struct measurer;
+struct page_layout;
+struct process;
+struct read_job;
+
+/* Kept of such a process, until it execs. */
+struct sampling {
+  struct sampled_error error; /* of the baseline, if that is a sample */
+  struct page_layout *layout; /* of its mappings; NULL: to be read again */
+  uint64_t layout_at_ns;
+  uint64_t layout_ns;         /* CPU time to read it */
+  uint64_t layout_size_pages; /* statm's size at that time */
+  uint32_t pages;             /* of the last sample */
+  uint32_t denied_until_s;    /* pagemap is not tried again before */
+  bool has_mapcounts;         /* the last sample knew the prices of pages */
+  bool wants_many;            /* it contradicted the estimate */
+};
+
+/* What samples have cost; zero at first. */
+struct sampling_cost {
+  double page_ns;
+};
+
+void sampling_free(struct sampling *s);
+
+/* Whether the process can be sampled: not where the kernel refuses pagemap, or
+ * memory has run out. */
+bool sampling_can(const struct measurer *m, struct process *p);
+
+/* The predicted CPU time of its next sample. */
+uint64_t sampling_cost_ns(const struct measurer *m, const struct process *p);
+
+struct read_job sampling_job(const struct measurer *m, struct process *p);
+
+/* Takes the result: 0 or an error that the caller knows how to note; -EACCES
+ * once pagemap was refused, which is remembered. */
+void sampling_take(struct measurer *m, struct process *p,
+                   const struct read_job *job);
+/* The kernel refuses pagemap: it is not tried again for an hour. */
+void sampling_refuse(const struct measurer *m, struct process *p);
+
+#endif
