@@ -103,6 +103,7 @@ static void round_down(struct rollup *u) {
 /* --- the parent's memory before and after --- */
 
 struct inheritance {
+  const struct track *parent;
   struct rollup rollup;   /* the parent's, as it was estimated */
   struct baseline before; /* the same */
   uint64_t shared;        /* by copy on write already; each pays a part of n */
@@ -112,7 +113,8 @@ struct inheritance {
 
 static struct inheritance inheritance_of(const struct estimator *e,
                                          const struct track *parent) {
-  struct inheritance i = {.n = fork_family_size(parent),
+  struct inheritance i = {.parent = parent,
+                          .n = fork_family_size(parent),
                           .sharers = 1.0 + parent->newborns};
   struct prediction prediction;
   uint64_t lent;
@@ -175,23 +177,23 @@ static void fill_swap(const struct inheritance *i, struct rollup *u) {
   u->bytes[ROLLUP_SWAP_PSS] = swap_pss(i);
 }
 
-static void give(const struct estimator *e, const struct track *parent,
+static void give(const struct estimator *e, const struct inheritance *i,
                  struct track *child) {
-  struct inheritance i = inheritance_of(e, parent);
+  const struct track *parent = i->parent;
   uint64_t own = own_bytes(e, child, parent);
   uint64_t anon = anonymous_bytes(e, child);
   uint64_t files = child->now.shared_pages * e->page_size;
-  double cost = file_cost(&i, child->family, e->page_size);
-  struct rollup u = {.known = i.rollup.known};
+  double cost = file_cost(i, child->family, e->page_size);
+  struct rollup u = {.known = i->rollup.known};
   struct derivation from = {.rollup = &u,
                             .at_ns = parent->baseline.at_ns,
-                            .anon_bound = (double)anon * (1 - 1 / i.n),
+                            .anon_bound = (double)anon * (1 - 1 / i->n),
                             .files_bound =
                                 (double)files * (cost > 0.5 ? cost : 1 - cost)};
 
-  fill_anonymous(&i, own, anon - own, &u);
+  fill_anonymous(i, own, anon - own, &u);
   fill_files(files, cost, child->family->sharing.is_shmem, &u);
-  fill_swap(&i, &u);
+  fill_swap(i, &u);
   u.bytes[ROLLUP_RSS] = u.bytes[ROLLUP_REFERENCED] = anon + files;
   round_down(&u);
   child->now.vm_swap_kb = parent->now.vm_swap_kb;
@@ -241,12 +243,17 @@ static void count(const struct estimator *e, const struct process_table *t,
   lender->lent_kb += (float)borrowed_bytes(e, p->track, lender) / 1024;
 }
 
+/* last: the inheritance of the newborn before. Siblings mostly follow each
+ * other. */
 static void settle(const struct estimator *e, const struct process_table *t,
-                   const struct process *p) {
+                   const struct process *p, struct inheritance *last) {
   const struct track *lender = find_lender(t, p);
 
-  if (lender && lender->newborns && !estimator_has_baseline(p->track))
-    give(e, lender, p->track);
+  if (!lender || !lender->newborns || estimator_has_baseline(p->track))
+    return;
+  if (last->parent != lender)
+    *last = inheritance_of(e, lender);
+  give(e, last, p->track);
 }
 
 static void settle_lender(const struct estimator *e, struct track *t) {
@@ -269,12 +276,14 @@ static void finish(const struct process_table *t, const struct process *p) {
 
 void newborn_estimate_all(const struct estimator *e,
                           const struct process_table *t) {
+  struct inheritance last = {.parent = NULL};
+
   for (size_t i = 0; i < t->n; i++)
     if (is_newborn(t->processes[i]))
       count(e, t, t->processes[i]);
   for (size_t i = 0; i < t->n; i++)
     if (is_newborn(t->processes[i]))
-      settle(e, t, t->processes[i]);
+      settle(e, t, t->processes[i], &last);
   for (size_t i = 0; i < t->n; i++)
     if (t->processes[i]->track)
       settle_lender(e, t->processes[i]->track);

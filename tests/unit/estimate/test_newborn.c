@@ -309,6 +309,22 @@ FAMILY_TEST(many_children_at_once_divide_what_they_have) {
   expect_within(f, 8 * 400, 9 * 400);
 }
 
+FAMILY_TEST(children_of_two_parents_inherit_each_from_their_own) {
+  start_parent(f);
+  memory_swap_out(&f->world, 0, 10 * MIB_PAGES, 0);
+  memory_start(&f->world, 8);
+  memory_grow(&f->world, 8, MIB_PAGES);
+  pass(f, 1);
+  read_one(f, 8);
+  for (unsigned i = 1; i <= 4; i++) {
+    memory_fork(&f->world, 0, i, 0);
+    memory_fork(&f->world, 8, 8 + i, 0);
+  }
+  pass(f, 1);
+  expect_within(f, 8 * 450, 9 * 450);
+  assert_near(estimated(f).swap, truth(f).swap, 100, "swap");
+}
+
 /* The next child alone shares with the parent the memory that this has got
  * since it forked last. */
 FAMILY_TEST(a_new_worker_shares_what_came_since_the_others) {
