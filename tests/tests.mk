@@ -37,7 +37,8 @@ $(TEST_OBJ): $(B)/tests/%.o: tests/%.c $(B)/flags
 	$(Q)$(COMPILE)
 
 $(SUPPORT_LIB): $(addprefix $(B)/tests/support/,test.o fixture.o proctree.o \
-  draw.o world.o measured.o parsed.o memory_world.o history.o fake_pages.o)
+  draw.o world.o matched.o measured.o parsed.o memory_world.o history.o \
+  fake_pages.o)
 	$(call say,AR,$@)
 	$(Q)rm -f $@
 	$(Q)$(AR) rcs $@ $^
@@ -93,7 +94,8 @@ $(call wrap,proc/test_procfs_kept,fstatfs getrlimit)
 $(call wrap,read/test_page_layout,fstatfs)
 $(call wrap,proc/test_kernel,uname open)
 $(call wrap,core/test_page_size,uname)
-$(call wrap,match/test_match,regexec fnmatch)
+$(call wrap,match/test_match_time,regexec fnmatch)
+$(call wrap,match/test_match_explain,regexec)
 $(call wrap,proc/test_user,getpwuid_r)
 $(call wrap,snapshot/test_store,write close fstat geteuid)
 

@@ -1,0 +1,289 @@
+/* MaxGroups: who is refused, and for how long. */
+#include "test.h"
+
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "matched.h"
+
+#define WORLD_TEST(name)                                                       \
+  TEST_WITH(name, world_setup, world_teardown, struct world *w)
+
+#define HOUR 3600
+
+WORLD_TEST(max_groups_sends_the_rest_to_other) {
+  char comm[16];
+
+  for (uint32_t pid = 1; pid <= 10; pid++) {
+    snprintf(comm, sizeof(comm), "c%u", (pid + 1) / 2);
+    put(w, pid, 0, comm);
+  }
+  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
+  world_other(w, "rest");
+  w->settings.max_groups = 3;
+  for (int cycle = 0; cycle < 3; cycle++) {
+    world_run(w, 1);
+    world_assert_members(w, "c1=2 c3=2 rest=4");
+    assert_int_equal(world_counts(w)->groups_refused, 2);
+  }
+}
+
+WORLD_TEST(refused_group_gets_the_place_of_an_ended_group) {
+  put_all(w, "1 0 a, 2 0 b");
+  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
+  world_other(w, "rest");
+  w->settings.max_groups = 1;
+  world_run(w, 0);
+  assert_int_equal(world_members(w, "rest"), 1);
+  proctree_end(&w->tree, 1);
+  world_run(w, HOUR);
+  assert_null(world_find(w, "a"));
+  world_assert_members(w, "b=1 rest=0");
+  assert_int_equal(world_counts(w)->groups_refused, 0);
+}
+
+/* The owner of the place shows before or behind them, or when they were matched
+ * already; where two wait, one of the names gets all of its own. */
+WORLD_TEST(all_of_a_name_get_the_place_that_comes_free) {
+  static const struct {
+    uint32_t holder;
+    bool ends;
+  } cases[] = {{1, true}, {5, true}, {99, true}, {5, false}, {99, false}};
+
+  world_group(w, NULL, "Comm", "gone", NULL, NULL);
+  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
+  world_other(w, "rest");
+  w->settings.max_groups = 1;
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    for (uint32_t pid = 1; pid < 100; pid++)
+      proctree_end(&w->tree, pid);
+    put(w, cases[i].holder, 0, "a");
+    world_run(w, HOUR);
+    for (uint32_t pid = 2; pid < 10; pid += 2)
+      put(w, pid, 0, "b");
+    put(w, 11, 0, "c");
+    world_run(w, HOUR);
+    world_assert_members(w, "a=1 rest=5");
+    if (cases[i].ends)
+      proctree_end(&w->tree, cases[i].holder);
+    else
+      exec(w, cases[i].holder, 0, "gone");
+    world_run(w, 1);
+    world_assert_members(w, "b=4 rest=1");
+    assert_int_equal(world_counts(w)->groups_refused, 1);
+  }
+}
+
+/* A view and a service take it, and the view comes to exist after the service.
+ */
+WORLD_TEST(process_refused_twice_joins_existing_groups) {
+  world_group(w, NULL, "Comm", "gone", NULL, NULL);
+  world_group(w, "%{user}", "User", "*", NULL, NULL)->is_view = true;
+  world_group(w, "%{unit}", "Unit", "*", NULL, NULL);
+  world_other(w, "rest");
+  w->settings.max_groups = 4;
+  put_in_unit(w, 10, "/a.service", 1);
+  put_in_unit(w, 11, "/b.service", 2);
+  put_in_unit(w, 12, "/b.service", 1);
+  world_run(w, 1);
+  put_in_unit(w, 5, "/d.service", 3);
+  put_in_unit(w, 13, "/b.service", 3);
+  world_run(w, HOUR);
+  world_assert_members(w, "b.service=3 rest=1");
+  assert_int_equal(world_counts(w)->groups_refused, 2);
+  exec(w, 10, 1, "gone");
+  world_run(w, 1);
+  assert_null(world_find(w, "a.service"));
+  world_assert_members(w, "3=2 rest=1");
+  assert_int_equal(world_counts(w)->groups_refused, 1);
+}
+
+WORLD_TEST(view_that_is_refused_leaves_the_process_to_its_service) {
+  put_in_unit(w, 1, "/system.slice/web.service", 7);
+  put_in_unit(w, 2, "/system.slice/web.service", 8);
+  world_group(w, "user-%{user}", "User", "*", NULL, NULL)->is_view = true;
+  world_group(w, "web", "Unit", "web.service", NULL, NULL);
+  world_other(w, "rest");
+  w->settings.max_groups = 1;
+  world_run(w, 0);
+  world_assert_members(w, "user-seven=1 web=2 rest=0");
+}
+
+/* By the default of MaxGroups. */
+WORLD_TEST(each_of_1000_units_has_a_group) {
+  char cgroup[64], name[32];
+
+  w->settings.policy.refresh = REFRESH_NEVER;
+  world_group(w, "%{unit}", "Unit", "*", NULL, NULL);
+  world_other(w, "rest");
+  for (uint32_t i = 0; i < 1000; i++) {
+    snprintf(cgroup, sizeof(cgroup), "/system.slice/unit-%u.service", i);
+    put_in_unit(w, 10 + i, cgroup, 0);
+  }
+  for (int cycle = 0; cycle < 3; cycle++) {
+    world_run(w, 10);
+    assert_int_equal(world_groups(w), 1001);
+    assert_int_equal(world_counts(w)->groups_refused, 0);
+    assert_int_equal(unidentified(w), 0);
+    assert_int_equal(world_members(w, "rest"), 0);
+    for (unsigned i = 0; i < 1000; i++) {
+      snprintf(name, sizeof(name), "unit-%u.service", i);
+      assert_int_equal(world_members(w, name), 1);
+    }
+  }
+  put_in_unit(w, 2000, "/system.slice/last.service", 0);
+  world_run(w, 10);
+  assert_int_equal(world_counts(w)->groups_refused, 1);
+  assert_int_equal(world_members(w, "rest"), 1);
+}
+
+/* NAMES_PER_CYCLE processes that nobody has seen, under names likewise. */
+#define NAMES_PER_CYCLE 50
+#define NAME_CYCLES 40
+
+static void rename_all(struct world *w, unsigned cycle) {
+  for (unsigned i = 0; i < NAMES_PER_CYCLE; i++) {
+    char path[32], text[256], comm[16];
+    unsigned long start = 1000 + cycle;
+    int n = snprintf(comm, sizeof(comm), "n%u", cycle * NAMES_PER_CYCLE + i);
+
+    snprintf(path, sizeof(path), "%u/comm", 100 + i);
+    text[0] = '\0';
+    proctree_write(&w->tree, path, strcat(strcat(text, comm), "\n"),
+                   (size_t)n + 1);
+    snprintf(path, sizeof(path), "%u/stat", 100 + i);
+    n = snprintf(text, sizeof(text),
+                 "%u (%s) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %lu 0 0 0 0 "
+                 "0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+                 100 + i, comm, start);
+    proctree_write(&w->tree, path, text, (size_t)n);
+  }
+}
+
+/* Groups that come and go leave nothing behind, however many names there were.
+ */
+WORLD_TEST(any_number_of_names_takes_bounded_memory) {
+  size_t before = 0;
+
+  w->settings.max_groups = 20;
+  for (uint32_t i = 0; i < NAMES_PER_CYCLE; i++)
+    put(w, 100 + i, 1, "first");
+  world_group(w, "of-%{comm}", "Comm", "n*", NULL, NULL);
+  world_other(w, "rest");
+  for (unsigned cycle = 1; cycle <= NAME_CYCLES; cycle++) {
+    rename_all(w, cycle);
+    world_run(w, HOUR);
+    assert_int_equal(world_groups(w), 20 + 1);
+    assert_int_equal(world_members(w, "rest"), NAMES_PER_CYCLE - 20);
+    assert_int_equal(world_counts(w)->groups_refused, NAMES_PER_CYCLE - 20);
+    if (cycle == NAME_CYCLES / 10)
+      before = mallinfo2().uordblks;
+  }
+  /* An allocator that is not the C library's counts nothing. */
+  assert_in_range(mallinfo2().uordblks, 0, before + 16 * 1024);
+}
+
+#define DAYS 2
+#define INTERVAL 1200
+#define FORGED (DAYS * 86400 / INTERVAL * NAMES_PER_CYCLE)
+
+WORLD_TEST(forged_names_make_so_many_groups_an_hour) {
+  static bool has_been[FORGED + 1];
+  const struct group *g;
+  unsigned made = 0, granted = 0;
+  uint64_t count;
+
+  w->settings.max_groups = 20;
+  w->settings.policy.refresh = REFRESH_NEVER;
+  for (uint32_t i = 0; i < NAMES_PER_CYCLE; i++)
+    put(w, 100 + i, 1, "first");
+  world_group(w, "%{comm}", "Comm", "n*", NULL, NULL);
+  world_other(w, "rest");
+  for (unsigned cycle = 0; cycle < FORGED / NAMES_PER_CYCLE; cycle++) {
+    size_t cursor = 0;
+
+    rename_all(w, cycle);
+    world_run(w, INTERVAL);
+    granted = 0;
+    while ((g = collector_next_group(w->collector, &cursor)))
+      if (g->name[0] == 'n') {
+        made += !has_been[atoi(g->name + 1)];
+        granted++;
+        has_been[atoi(g->name + 1)] = true;
+      }
+    count = world_counts(w)->groups_refused;
+    assert_int_equal(count + granted, NAMES_PER_CYCLE);
+    assert_int_equal(world_members(w, "rest"), NAMES_PER_CYCLE - granted);
+  }
+  /* The first ones, those that one hour may have at once, and each hour's. */
+  assert_in_range(made, 20, 20 * (2 + DAYS * 24));
+  /* Those that stay come in, as there is room. */
+  assert_int_equal(world_diag(w, DIAG_NAME_REFUSED)->count,
+                   NAMES_PER_CYCLE - granted);
+  assert_int_equal(world_diag(w, DIAG_NAME_REFUSED)->limit, 20);
+  world_run(w, HOUR);
+  assert_int_equal(world_groups(w), 20 + 1);
+}
+
+/* Beside processes of lower pids that live for an interval and have ever new
+ * names: it waits for what an hour has for one name, and not for ever. */
+WORLD_TEST(a_service_is_let_in_before_newcomers) {
+  uint32_t name = 0;
+
+  w->settings.max_groups = 4;
+  w->settings.policy.refresh = REFRESH_NEVER;
+  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
+  world_other(w, "rest");
+  for (int cycle = 0; cycle < 60; cycle++) {
+    uint32_t first = 10 + 2 * (uint32_t)(cycle % 20);
+
+    for (uint32_t i = 0; i < 2; i++) {
+      char comm[16];
+
+      snprintf(comm, sizeof(comm), "n%u", name++);
+      put(w, first + i, 1, comm);
+    }
+    if (cycle == 20)
+      put(w, 5000, 1, "service");
+    world_run(w, HOUR / 12);
+    proctree_end(&w->tree, first);
+    proctree_end(&w->tree, first + 1);
+    put(w, 1, 1, "init");
+    if (cycle >= 20 && world_members(w, "service") == 1)
+      return;
+  }
+  fail_msg("it was not let in for %d hours", 40 / 12);
+}
+
+#define UNITS 150
+
+/* All at once, or one after the other, each day; and new ones now and then. */
+WORLD_TEST(units_that_restart_each_day_are_never_refused) {
+  bool is_down[UNITS];
+
+  w->settings.policy.refresh = REFRESH_NEVER;
+  world_group(w, "%{unit}", "Unit", "*", NULL, NULL);
+  world_other(w, "rest");
+  memset(is_down, true, sizeof(is_down));
+  for (uint32_t hour = 0; hour < 3 * 24; hour++) {
+    char unit[64];
+
+    for (uint32_t i = 0; i < UNITS; i++) {
+      bool restarts = hour % 24 == 3 || (hour > 0 && hour % 24 == i % 24);
+
+      snprintf(unit, sizeof(unit), "/u%u.service", i);
+      if (is_down[i])
+        put_in_unit(w, 10 + i, unit, 0);
+      else if (restarts)
+        proctree_end(&w->tree, 10 + i);
+      is_down[i] = !is_down[i] && restarts;
+    }
+    snprintf(unit, sizeof(unit), "/run-%u.service", hour);
+    put_in_unit(w, 1000, unit, 0);
+    world_run(w, HOUR);
+    assert_int_equal(world_counts(w)->groups_refused, 0);
+    assert_int_equal(world_members(w, "rest"), 0);
+  }
+}
