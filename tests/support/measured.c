@@ -9,6 +9,10 @@ int measured_setup(void **state) {
   return 0;
 }
 
+unsigned reads(const struct world *w) {
+  return (unsigned)world_counts(w)->rollup_reads;
+}
+
 void group(struct world *w, const char *name) {
   world_group(w, name, "Comm", name, NULL, NULL);
 }

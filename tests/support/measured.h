@@ -7,6 +7,9 @@
 
 int measured_setup(void **state);
 
+/* How many rollups the last cycle has read. */
+unsigned reads(const struct world *w);
+
 /* A group of the processes of its name. */
 void group(struct world *w, const char *name);
 

@@ -2,7 +2,6 @@
 #include "test.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "estimate/measure.h"
@@ -11,10 +10,6 @@
 
 #define WORLD_TEST(name)                                                       \
   TEST_WITH(name, measured_setup, world_teardown, struct world *w)
-
-static unsigned reads(const struct world *w) {
-  return (unsigned)world_counts(w)->rollup_reads;
-}
 
 WORLD_TEST(idle_process_is_read_once) {
   world_watch(w, member(10, "g"));
@@ -250,6 +245,25 @@ WORLD_TEST(budget_in_debt_reads_nothing) {
   world_run_reading(w, 1, 1);
 }
 
+/* Ten times as dear as they were guessed to be, which the first ones show. */
+WORLD_TEST(first_readings_that_are_dearer_than_guessed_stop_soon) {
+  enum { N = 100 };
+  uint64_t most = 0;
+
+  world_budget(w, NS_PER_MS);
+  world_walks_take(300000);
+  for (uint32_t pid = 1; pid <= N; pid++)
+    world_put(w, member(pid, "g"));
+  group(w, "g");
+  world_run(w, 1);
+  assert_in_range(reads(w), 1, N / 2);
+  for (int i = 0; i < 100; i++) {
+    world_run(w, 1);
+    most = reads(w) > most ? reads(w) : most;
+  }
+  assert_in_range(most, 3, 8);
+}
+
 WORLD_TEST(refresh_always_reads_in_each_interval) {
   world_budget(w, 0);
   world_put(w, member(10, "g"));
@@ -342,8 +356,7 @@ WORLD_TEST(set_of_relatives_goes_across_two_groups) {
   assert_int_equal((int)world_value(w, "worker", "pss") / 1024, 2 * 22869);
 }
 
-/* --- faults on what is shared by copy on write ----------------------------
- */
+/* --- faults on what is shared by copy on write --- */
 
 WORLD_TEST(faults_have_it_read_where_they_can_break_something) {
   struct fake little = sharer(11, "g");
@@ -379,271 +392,4 @@ WORLD_TEST(more_of_them_than_fit_one_batch_are_asked) {
   for (uint32_t i = 0; i < N; i++)
     put_faulted(w, fakes[i]);
   world_run_reading(w, 1, N);
-}
-
-/* --- what would hold it up for too long -----------------------------------
- */
-
-WORLD_TEST(walk_that_would_stall_too_long_is_not_made) {
-  w->settings.policy.max_lock_hold_ns = 25000; /* the first guess is 30 us */
-  world_watch(w, member(10, "g"));
-  world_run_reading(w, 1, 0);
-  assert_int_equal(world_counts(w)->deferred, 1);
-  assert_int_equal(world_diag(w, DIAG_TOO_LARGE)->pid, 10);
-  assert_true(world_kb(w, "g", "pss_error") > 0);
-}
-
-WORLD_TEST(max_lock_hold_holds_where_every_member_is_read_too) {
-  w->settings.policy.refresh = REFRESH_ALWAYS;
-  world_put(w, member(10, "g"));
-  world_put(w, member(11, "h"));
-  world_group(w, "g", "Comm", "g", NULL, NULL)->policy.max_lock_hold_ns = 25000;
-  group(w, "h");
-  for (int i = 0; i < 3; i++) {
-    world_run_reading(w, 1, 1);
-    assert_int_equal(world_counts(w)->deferred, 1);
-    world_assert(w, "g", "rss=8192k pss_error=8192k");
-    world_assert(w, "h", "coverage=100");
-  }
-}
-
-WORLD_TEST(one_reading_that_was_interrupted_is_not_the_measure_of_the_next) {
-  w->settings.policy.max_lock_hold_ns = 100000;
-  w->settings.policy.max_age_ns = 2 * NS_PER_S;
-  world_start(w, member(10, "g"));
-  world_run(w, 5);
-  world_walks_take(10 * NS_PER_S);
-  world_run_reading(w, 5, 1);
-  world_walks_take(0);
-  world_run_reading(w, 5, 1);
-}
-
-/* Runs cycles at 10 seconds until one reads, in so many seconds at most. */
-static void await_reading(struct world *w, unsigned most) {
-  unsigned waited = 0;
-
-  do {
-    world_run(w, 10);
-    waited += 10;
-    assert_true(waited <= most);
-  } while (reads(w) == 0);
-}
-
-/* Gives a process page tables of that size. */
-static void put_tables(struct world *w, uint32_t pid, unsigned kb) {
-  char path[32], text[128];
-
-  snprintf(path, sizeof(path), "%u/status", pid);
-  snprintf(text, sizeof(text),
-           "Uid:\t0\t0\t0\t0\nVmPTE:\t%8u kB\nVmSwap:\t       0 kB\n", kb);
-  proctree_write(&w->tree, path, text, strlen(text));
-}
-
-/* 8 MiB, but page tables for 10 GiB: to walk them takes milliseconds. */
-WORLD_TEST(scattered_memory_is_not_read_where_that_would_stall) {
-  struct fake f = member(10, "g");
-
-  f.size = 2621440;
-  world_put(w, f);
-  w->settings.policy.max_lock_hold_ns = 2 * NS_PER_MS;
-  group(w, "g");
-  group(w, "h");
-  world_run_reading(w, 1, 1);
-  f.pid = 11;
-  f.comm = "h";
-  world_put(w, f);
-  put_tables(w, 11, 20480);
-  world_run_reading(w, 1, 0);
-  assert_int_equal(world_counts(w)->deferred, 1);
-}
-
-/* Its page tables went, which is not to be seen in statm. */
-WORLD_TEST(what_was_too_large_at_first_sight_is_looked_at_again) {
-  struct fake f = member(10, "g");
-
-  w->settings.policy.max_lock_hold_ns = 2 * NS_PER_MS;
-  f.size = 2621440;
-  world_watch(w, f);
-  put_tables(w, 10, 20480);
-  for (int i = 0; i < 30; i++) {
-    world_run_reading(w, 10, 0);
-    assert_int_equal(world_counts(w)->deferred, 1);
-  }
-  put_tables(w, 10, 64);
-  await_reading(w, 70);
-  world_assert(w, "g", "pss=7168k");
-}
-
-/* Its page tables are not known then. */
-WORLD_TEST(without_status_a_walk_is_guessed_by_what_is_resident) {
-  static const char *const texts[] = {NULL, "VmPTE:\tmany kB\n"};
-  static const char *const names[] = {"g", "h"};
-
-  w->settings.policy.max_lock_hold_ns = 2 * NS_PER_MS;
-  group(w, "g");
-  group(w, "h");
-  for (uint32_t i = 0; i < 2; i++) {
-    struct fake f = member(10 + i, names[i]);
-    char path[32];
-
-    f.size = 2621440;
-    world_put(w, f);
-    snprintf(path, sizeof(path), "%u/status", f.pid);
-    proctree_unlink(&w->tree, path);
-    if (texts[i])
-      proctree_write(&w->tree, path, texts[i], strlen(texts[i]));
-    world_run_reading(w, 1, 1);
-    assert_int_equal(world_counts(w)->deferred, 0);
-  }
-}
-
-/* --- what is too slow to be read, for now ---------------------------------
- */
-
-/* Reads it, once in each MaxAge, until its price is what each walk takes. */
-static void learn_walk(struct world *w, uint64_t walk_ns) {
-  world_walks_take(walk_ns);
-  for (int i = 0; i < 12; i++)
-    world_run(w, 60);
-}
-
-WORLD_TEST(one_slow_reading_costs_no_more_than_max_age) {
-  world_watch(w, member(10, "g"));
-  learn_walk(w, 60 * NS_PER_MS);
-  assert_int_equal(reads(w), 1);
-  world_walks_take(500 * NS_PER_MS);
-  world_run_reading(w, 60, 1);
-  world_walks_take(60 * NS_PER_MS);
-  await_reading(w, 70);
-  for (int i = 0; i < 10; i++) {
-    world_run_reading(w, 60, 1);
-    assert_int_equal(world_counts(w)->deferred, 0);
-  }
-}
-
-/* On a busy machine a reading waits; the process is held up for longer, which
- * is told, but to read it costs no more. */
-WORLD_TEST(waiting_for_the_processor_is_no_price) {
-  world_watch(w, member(10, "g"));
-  learn_walk(w, NS_PER_MS);
-  world_walks_wait(900 * NS_PER_MS);
-  for (int i = 0; i < 100; i++) {
-    world_run_reading(w, 60, 1);
-    assert_true(world_counts(w)->longest_read_ns >= 900 * NS_PER_MS);
-    assert_int_equal(world_counts(w)->deferred, 0);
-  }
-}
-
-/* It takes as long to read, whatever it calls itself. */
-WORLD_TEST(one_that_renames_itself_keeps_its_price) {
-  struct fake f = member(10, "g");
-  unsigned n = 0;
-
-  world_watch(w, f);
-  world_walks_take(400 * NS_PER_MS);
-  for (int i = 0; i < 100; i++) {
-    f.comm = i % 2 ? "g" : "h";
-    world_put(w, f);
-    world_run(w, 10);
-    n += reads(w);
-  }
-  /* Each reading doubles the prediction at most, from 30 us on. */
-  assert_in_range(n, 1, 20);
-}
-
-/* A large one that has given its memory back is cheap to read. */
-WORLD_TEST(what_has_shrunk_is_read_again) {
-  struct fake f = member(10, "g");
-
-  f.private_kb = 2 << 20;
-  world_watch(w, f);
-  learn_walk(w, 200 * NS_PER_MS);
-  world_run_reading(w, 10, 0);
-  f.private_kb = 4096;
-  f.shared_kb = 1024;
-  f.pss_kb = 4096 + 300;
-  world_put(w, f);
-  world_walks_take(NS_PER_MS);
-  world_run_reading(w, 10, 1);
-  world_assert(w, "g", "pss=%uk", f.pss_kb);
-  assert_int_equal(world_counts(w)->deferred, 0);
-}
-
-/* A day, at 10 seconds. */
-WORLD_TEST(what_is_slow_for_good_is_disturbed_once_an_hour) {
-  struct fake f = member(10, "g");
-  unsigned first = 0, n = 0;
-
-  f.private_kb = 2 << 20;
-  world_watch(w, f);
-  world_walks_take(200 * NS_PER_MS);
-  for (int i = 0; i < 8640; i++) {
-    world_run(w, 10);
-    n += reads(w);
-    if (i < 1080) /* three hours */
-      first += reads(w);
-    assert_true(reads(w) + world_counts(w)->deferred > 0 ||
-                world_value(w, "g", "age") < 60);
-  }
-  assert_in_range(first, 5, 16);
-  assert_in_range(n - first, 20, 21);
-  /* Another program is another matter. */
-  f.start_stack += 0x4000;
-  f.size = 5000;
-  world_put(w, f);
-  world_run_reading(w, 10, 1);
-}
-
-/* No cheap file tells how many there are. */
-static void put_mappings(struct world *w, unsigned n) {
-  static const char line[] =
-      "7f0000000000-7f0000001000 rw-p 00000000 00:00 0\n";
-  size_t len = strlen(line);
-  char *text = malloc(n * len);
-
-  assert_non_null(text);
-  for (unsigned i = 0; i < n; i++)
-    memcpy(text + i * len, line, len);
-  proctree_write(&w->tree, "10/maps", text, n * len);
-  free(text);
-}
-
-WORLD_TEST(too_many_mappings_are_counted_and_not_walked) {
-  struct fake f = member(10, "g");
-
-  w->settings.policy.max_lock_hold_ns = NS_PER_MS;
-  f.size = 100000;
-  put_mappings(w, 10000);
-  world_watch(w, f);
-  for (int i = 0; i < 3; i++)
-    world_run_reading(w, 1, 0);
-  assert_int_equal(world_diag(w, DIAG_TOO_LARGE)->pid, 10);
-  assert_int_equal(world_counts(w)->deferred, 1);
-  /* The next time that it is tried there are less. */
-  put_mappings(w, 1000);
-  f.private_kb -= 4; /* which is no other price */
-  world_put(w, f);
-  world_run_reading(w, 1, 0);
-  world_run_reading(w, 300, 1);
-  world_run_reading(w, 1, 0);
-  assert_int_equal(world_counts(w)->deferred, 0);
-}
-
-/* Ten times as dear as they were guessed to be, which the first ones show. */
-WORLD_TEST(first_readings_that_are_dearer_than_guessed_stop_soon) {
-  enum { N = 100 };
-  uint64_t most = 0;
-
-  world_budget(w, NS_PER_MS);
-  world_walks_take(300000);
-  for (uint32_t pid = 1; pid <= N; pid++)
-    world_put(w, member(pid, "g"));
-  group(w, "g");
-  world_run(w, 1);
-  assert_in_range(reads(w), 1, N / 2);
-  for (int i = 0; i < 100; i++) {
-    world_run(w, 1);
-    most = reads(w) > most ? reads(w) : most;
-  }
-  assert_in_range(most, 3, 8);
 }
