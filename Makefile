@@ -204,6 +204,8 @@ bench: $(PLUGIN) $(BENCH_BIN)
 	@COLLECTD=$(COLLECTD) PLUGIN=$(PLUGIN) $(PYTHON) tests/bench/run.py $(BENCHFLAGS)
 
 lint:
+	@command -v clang-format >/dev/null || \
+	  { echo 'lint: clang-format is missing: sudo make deps-dist' >&2; exit 1; }
 	@clang-format --dry-run -Werror $(C_FILES)
 	@tests/layering
 

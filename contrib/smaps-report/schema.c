@@ -8,6 +8,8 @@ const char *const schema_type_names[] = {
     [OBJECT] = "an object", [ARRAY] = "an array",
 };
 
+/* Versions of clang-format do not agree about macros that are in braces. */
+/* clang-format off */
 #define IN(type_, name_, of)                                                   \
   { .name = #name_, .offset = offsetof(struct of, name_), .type = type_ }
 #define SHORT(name_, of)                                                       \
@@ -17,6 +19,7 @@ const char *const schema_type_names[] = {
   }
 #define OPEN(type_, name_, place_)                                             \
   { .name = #name_, .type = type_, .place = place_ }
+/* clang-format on */
 
 static const struct key document_keys[] = {
     {.name = "format", .offset = NO_OFFSET, .type = TEXT},

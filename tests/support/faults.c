@@ -70,7 +70,7 @@ enum call {
 };
 
 #define OPEN_ERRORS                                                            \
-  { EMFILE, ENFILE, ENOMEM, EIO, EINTR, EACCES, EPERM, ENOENT, ESRCH, ENOTDIR }
+  EMFILE, ENFILE, ENOMEM, EIO, EINTR, EACCES, EPERM, ENOENT, ESRCH, ENOTDIR
 
 /* Errors as of the manual pages, and of what procfs adds to them. */
 static const struct {
@@ -86,11 +86,11 @@ static const struct {
     [CALL_NEWLOCALE] = {"newlocale", {ENOMEM}},
     [CALL_REGCOMP] = {"regcomp", {ENOMEM}},
     [CALL_REGEXEC] = {"regexec", {ENOMEM}},
-    [CALL_OPENDIR] = {"opendir", OPEN_ERRORS},
+    [CALL_OPENDIR] = {"opendir", {OPEN_ERRORS}},
     [CALL_FDOPENDIR] = {"fdopendir", {ENOMEM}},
     [CALL_READDIR] = {"readdir", {EIO, ENOENT}},
-    [CALL_OPEN] = {"open", OPEN_ERRORS},
-    [CALL_OPENAT] = {"openat", OPEN_ERRORS},
+    [CALL_OPEN] = {"open", {OPEN_ERRORS}},
+    [CALL_OPENAT] = {"openat", {OPEN_ERRORS}},
     [CALL_READ] = {"read",
                    {EIO, EINTR, ENOMEM, EACCES, EPERM, ENOENT, ESRCH, EISDIR,
                     CUT_SHORT, AT_END}},

@@ -66,5 +66,6 @@ int configure(struct item *block) {
 }
 
 struct item *plugin_block(void) {
+  /* The caller adds the options by with(). */
   return item("Plugin", "smaps", NULL);
 }

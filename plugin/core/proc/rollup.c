@@ -6,33 +6,32 @@
 #define KIB UINT64_C(1024)
 
 /* sizeof counts the NUL in place of the colon. */
-#define KEY(name)                                                              \
-  { name ":", sizeof(name) }
+#define KEY(name) name ":", sizeof(name)
 
 /* In the order in which 6.18 prints them. */
 static const struct span keys[ROLLUP_FIELDS] = {
-    [ROLLUP_RSS] = KEY("Rss"),
-    [ROLLUP_PSS] = KEY("Pss"),
-    [ROLLUP_PSS_DIRTY] = KEY("Pss_Dirty"),
-    [ROLLUP_PSS_ANON] = KEY("Pss_Anon"),
-    [ROLLUP_PSS_FILE] = KEY("Pss_File"),
-    [ROLLUP_PSS_SHMEM] = KEY("Pss_Shmem"),
-    [ROLLUP_SHARED_CLEAN] = KEY("Shared_Clean"),
-    [ROLLUP_SHARED_DIRTY] = KEY("Shared_Dirty"),
-    [ROLLUP_PRIVATE_CLEAN] = KEY("Private_Clean"),
-    [ROLLUP_PRIVATE_DIRTY] = KEY("Private_Dirty"),
-    [ROLLUP_REFERENCED] = KEY("Referenced"),
-    [ROLLUP_ANONYMOUS] = KEY("Anonymous"),
-    [ROLLUP_KSM] = KEY("KSM"),
-    [ROLLUP_LAZY_FREE] = KEY("LazyFree"),
-    [ROLLUP_ANON_HUGE_PAGES] = KEY("AnonHugePages"),
-    [ROLLUP_SHMEM_PMD_MAPPED] = KEY("ShmemPmdMapped"),
-    [ROLLUP_FILE_PMD_MAPPED] = KEY("FilePmdMapped"),
-    [ROLLUP_SHARED_HUGETLB] = KEY("Shared_Hugetlb"),
-    [ROLLUP_PRIVATE_HUGETLB] = KEY("Private_Hugetlb"),
-    [ROLLUP_SWAP] = KEY("Swap"),
-    [ROLLUP_SWAP_PSS] = KEY("SwapPss"),
-    [ROLLUP_LOCKED] = KEY("Locked"),
+    [ROLLUP_RSS] = {KEY("Rss")},
+    [ROLLUP_PSS] = {KEY("Pss")},
+    [ROLLUP_PSS_DIRTY] = {KEY("Pss_Dirty")},
+    [ROLLUP_PSS_ANON] = {KEY("Pss_Anon")},
+    [ROLLUP_PSS_FILE] = {KEY("Pss_File")},
+    [ROLLUP_PSS_SHMEM] = {KEY("Pss_Shmem")},
+    [ROLLUP_SHARED_CLEAN] = {KEY("Shared_Clean")},
+    [ROLLUP_SHARED_DIRTY] = {KEY("Shared_Dirty")},
+    [ROLLUP_PRIVATE_CLEAN] = {KEY("Private_Clean")},
+    [ROLLUP_PRIVATE_DIRTY] = {KEY("Private_Dirty")},
+    [ROLLUP_REFERENCED] = {KEY("Referenced")},
+    [ROLLUP_ANONYMOUS] = {KEY("Anonymous")},
+    [ROLLUP_KSM] = {KEY("KSM")},
+    [ROLLUP_LAZY_FREE] = {KEY("LazyFree")},
+    [ROLLUP_ANON_HUGE_PAGES] = {KEY("AnonHugePages")},
+    [ROLLUP_SHMEM_PMD_MAPPED] = {KEY("ShmemPmdMapped")},
+    [ROLLUP_FILE_PMD_MAPPED] = {KEY("FilePmdMapped")},
+    [ROLLUP_SHARED_HUGETLB] = {KEY("Shared_Hugetlb")},
+    [ROLLUP_PRIVATE_HUGETLB] = {KEY("Private_Hugetlb")},
+    [ROLLUP_SWAP] = {KEY("Swap")},
+    [ROLLUP_SWAP_PSS] = {KEY("SwapPss")},
+    [ROLLUP_LOCKED] = {KEY("Locked")},
 };
 
 static const uint32_t needed =

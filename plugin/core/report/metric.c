@@ -58,11 +58,8 @@ static double uss_error(const struct usage *u) {
     }                                                                          \
   }
 #define KERNEL(name_, field_, is_default_)                                     \
-  {                                                                            \
-    .name = name_, .type = "memory", .type_instance = name_,                   \
-    .source = FROM_ROLLUP, .field = field_, .is_default = is_default_,         \
-    .is_amount = true, .n_values = 1                                           \
-  }
+  METRIC(name_, "memory", name_, FROM_ROLLUP, field_, is_default_, true, 1,    \
+         NULL)
 
 static const struct metric metrics[] = {
     KERNEL("pss", ROLLUP_PSS, true),

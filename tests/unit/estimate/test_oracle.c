@@ -37,7 +37,7 @@
 #define FAR_BYTES (UINT64_C(256) << 10)
 /* The kernel rounds the Pss of each process down to kB. */
 #define ROUNDING 1024
-#define STACK_OF(program) (0x7ff000000000 + (program)*0x1000)
+#define STACK_OF(program) (0x7ff000000000 + 0x1000 * (program))
 
 /* --- what is counted --- */
 
@@ -613,16 +613,14 @@ TEST(private_memory_is_followed_exactly) {
 }
 
 #define FILES_WEIGHTS                                                          \
-  {                                                                            \
-    [OP_START] = 1, [OP_EXIT] = 1, [OP_GROW] = 3, [OP_SHRINK] = 3,             \
-    [OP_MAP] = 3, [OP_UNMAP] = 6, [OP_MAP_AROUND] = 3,                         \
-  }
+  [OP_START] = 1, [OP_EXIT] = 1, [OP_GROW] = 3, [OP_SHRINK] = 3, [OP_MAP] = 3, \
+  [OP_UNMAP] = 6, [OP_MAP_AROUND] = 3
 
 TEST(files_shared_in_a_group_are_mostly_followed) {
   static const struct history_class class = {.name = "files and shmem",
                                              .groups = 1,
                                              .is_mapping = true,
-                                             .weights = FILES_WEIGHTS};
+                                             .weights = {FILES_WEIGHTS}};
 
   run_class(&class, (struct least){96, 97.9});
 }
@@ -634,7 +632,7 @@ TEST(files_shared_with_strangers_are_followed_less) {
                                              .groups = 2,
                                              .is_mapping = true,
                                              .has_outsiders = true,
-                                             .weights = FILES_WEIGHTS};
+                                             .weights = {FILES_WEIGHTS}};
 
   run_class(&class, (struct least){90, 89.5});
 }

@@ -19,7 +19,7 @@
 #include "patience.h"
 #include "proctree.h"
 
-#define PAGES(kb) ((kb)*KIB / (uint64_t)sysconf(_SC_PAGESIZE))
+#define PAGES(kb) (KIB * (kb) / (uint64_t)sysconf(_SC_PAGESIZE))
 #define TOOK_NS 7000
 
 /* The first look at a worker takes no time, if it is to; and by the second one
