@@ -58,6 +58,7 @@ enum call {
   CALL_WRITE,
   CALL_FSYNC,
   CALL_FCHMOD,
+  CALL_CHMOD,
   CALL_RENAMEAT,
   CALL_UNLINKAT,
   CALL_MKDIR,
@@ -105,6 +106,7 @@ static const struct {
     [CALL_WRITE] = {"write", {ENOSPC, EDQUOT, EIO, EINTR, CUT_SHORT}},
     [CALL_FSYNC] = {"fsync", {EIO, ENOSPC, EDQUOT}},
     [CALL_FCHMOD] = {"fchmod", {EPERM, EIO, EROFS}},
+    [CALL_CHMOD] = {"chmod", {EPERM, EIO, EROFS, ENOENT}},
     [CALL_RENAMEAT] = {"renameat", {ENOSPC, EACCES, EIO, EROFS, EISDIR}},
     [CALL_UNLINKAT] = {"unlinkat", {EACCES, EPERM, EIO, EROFS, ENOENT}},
     [CALL_MKDIR] = {"mkdir", {EACCES, ENOSPC, EROFS, ENOENT}},
@@ -516,6 +518,8 @@ ssize_t __wrap_write(int fd, const void *bytes, size_t size);
 int __wrap_fsync(int fd);
 int __real_fchmod(int fd, mode_t mode);
 int __wrap_fchmod(int fd, mode_t mode);
+int __real_chmod(const char *path, mode_t mode);
+int __wrap_chmod(const char *path, mode_t mode);
 int __real_renameat(int from_fd, const char *from, int to_fd, const char *to);
 int __wrap_renameat(int from_fd, const char *from, int to_fd, const char *to);
 int __real_unlinkat(int dir_fd, const char *path, int flags);
@@ -536,6 +540,10 @@ int __wrap_fsync(int fd) { return fault(CALL_FSYNC, name_of(fd)) ? -1 : 0; }
 
 int __wrap_fchmod(int fd, mode_t mode) {
   return fault(CALL_FCHMOD, name_of(fd)) ? -1 : __real_fchmod(fd, mode);
+}
+
+int __wrap_chmod(const char *path, mode_t mode) {
+  return fault(CALL_CHMOD, path) ? -1 : __real_chmod(path, mode);
 }
 
 int __wrap_renameat(int from_fd, const char *from, int to_fd, const char *to) {

@@ -106,20 +106,28 @@ static int check_directory(int fd) {
   return st.st_mode & S_IWOTH ? -EPERM : 0;
 }
 
-/* fchmod() sets the mode, because mkdir() applies the umask. */
+/* mkdir() applies the umask, which may leave its owner no right to open the
+ * directory. O_PATH needs none, and chmod() takes its file from /proc alone. */
+static int set_directory_mode(const char *directory) {
+  int fd = open(directory, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  char link[32];
+  int rc;
+
+  if (fd < 0)
+    return -errno;
+  snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+  rc = chmod(link, DIRECTORY_MODE) == 0 ? 0 : -errno;
+  close(fd);
+  return rc;
+}
+
 static int make_directory(const char *directory) {
-  int fd;
+  int rc;
 
   if (mkdir(directory, DIRECTORY_MODE) != 0)
     return -errno;
-  fd = open_once(directory);
-  if (fd >= 0 && fchmod(fd, DIRECTORY_MODE) != 0) {
-    int rc = -errno;
-
-    close(fd);
-    return rc;
-  }
-  return fd;
+  rc = set_directory_mode(directory);
+  return rc < 0 ? rc : open_once(directory);
 }
 
 /* Opened for each file: since the last one the directory may have been moved,

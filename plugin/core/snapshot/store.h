@@ -3,7 +3,8 @@
  *
  * A file is written under a temporary name and then renamed. O_EXCL and
  * O_NOFOLLOW refuse a file that another user has put there; rename(2) replaces
- * a symbolic link and does not follow it. The mode is 0640 under any umask.
+ * a symbolic link and does not follow it. The mode is 0640, that of a directory
+ * 0750, under any umask.
  */
 #ifndef SMAPS_STORE_H
 #define SMAPS_STORE_H
