@@ -149,7 +149,7 @@ class PrometheusSource:
     def legend(target, labels):
         """The text of the legend, or what tells rows of a table apart."""
         if target["instant"]:
-            return f"{labels['instance']} {labels['smaps']}"
+            return f"{labels['instance']} {labels['group']}"
         return re.sub(
             r"{{(\w+)}}",
             lambda found: labels[found[1]],
@@ -221,7 +221,7 @@ class Queries(BackendTest):
         }
         # Growth takes two values.
         prometheus.wait_query(
-            'count_over_time(collectd_smaps_count{smaps="denied"}[1m]) > 2'
+            'count_over_time(smaps_plugin_denied[1m]) > 2'
         )
         # The last value of a cycle.
         last = "SELECT value FROM smaps WHERE type_instance = 'groups_refused'"
@@ -255,7 +255,7 @@ class Queries(BackendTest):
                 answer = source.ask(target, host="alpha", group=chosen)
                 self.assertTrue(answer)
                 groups = {
-                    labels.get("smaps", labels.get("instance"))
+                    labels.get("group", labels.get("instance"))
                     for labels, *_ in answer
                 }
                 # "instance" is the host in Prometheus, the group in InfluxDB.

@@ -25,16 +25,38 @@ from server import (
 FILES = ROOT / "contrib/prometheus"
 
 SMAPS = load_smaps(
+    'Report "detail"',
     "ValuesPercentage true",
     shape_group("web"),
-    shape_group("odd", r'odd, \"a\"=b %'),
+    shape_group("odd", r'odd, x; \"a\"=b %'),
     shape_group("unread", None, 'Refresh "never"'),
     group("%{1}", f'CommMatch "^(made)[.]{TAG[1:]}"'),
 )
-ODD_GROUP = 'odd, "a"=b %'
+ODD_GROUP = 'odd, x; "a"=b %'
 
-# The data sources of the types that have other ones than "value".
-SOURCES = {"ps_count": ["processes", "threads"], "duration": ["seconds"]}
+# Values of theirs have a label "type", and a percentage.
+OTHER_PLUGINS = """
+LoadPlugin memory
+LoadPlugin cpu
+<Plugin cpu>
+  ReportByCpu true
+  ValuesPercentage true
+</Plugin>
+"""
+
+# Ours, by any name, but what the rules record.
+EVERY = '{__name__=~"(collectd_)?smaps_.*"}'
+
+DATA_SOURCES = {"ps_count": ["processes", "threads"]}
+# By type, the unit at the end of a name.
+UNITS = {
+    "memory": "_bytes",
+    "duration": "_seconds",
+    "ps_vm": "_bytes",
+    "ps_code": "_bytes",
+    "ps_data": "_bytes",
+    "percent": "_share_percent",
+}
 
 
 def write_prometheus(port):
@@ -102,29 +124,26 @@ class Prometheus:
         return self.server.wait_ready(find, f"answering {text}")[0]
 
 
-def key_of(labels):
-    """A series of Prometheus as (group, metric, index of the value) of csv."""
-    name = labels["__name__"].removeprefix("collectd_smaps_")
-    group, type_instance = labels["smaps"], labels.get("type", "")
-    index = 0
-    for type_, sources in SOURCES.items():
-        for source in sources:
-            if name == f"{type_}_{source}":
-                name, index = type_, sources.index(source)
-    if not type_instance and name != "ps_count":
-        # The plugin's own: no group, and the label of it is the name.
-        group, type_instance = "", group
-    metric = f"{name}-{type_instance}" if type_instance else name
-    return group.replace(TAG, ""), metric, index
+def names_of_csv(values):
+    """{(group, name in Prometheus): [values]} of what the csv files have."""
+    names = {}
+    for group, metrics in values.items():
+        for metric, rows in metrics.items():
+            for index in range(len(rows[0]) - 1):
+                name = name_of(group, metric, index)
+                names[group, name] = [row[1 + index] for row in rows]
+    return names
 
 
-def keys_of_csv(values):
-    return {
-        (group, metric, index)
-        for group, metrics in values.items()
-        for metric, rows in metrics.items()
-        for index in range(len(rows[0]) - 1)
-    }
+def name_of(group, metric, index):
+    type_, _, what = metric.partition("-")
+    if metric == "percent-coverage":
+        return "smaps_coverage_percent"
+    if not what:
+        sources = DATA_SOURCES.get(type_, [type_.removeprefix("ps_")])
+        what = sources[index]
+    plugin = "" if group else "plugin_"
+    return f"smaps_{plugin}{what}{UNITS.get(type_, '')}"
 
 
 class PrometheusTest(BackendTest):
@@ -135,7 +154,7 @@ class PrometheusTest(BackendTest):
         self.start_shape("anon", name="unread", mib=2)
         port = free_port()
         daemon = self.start_daemon(
-            SMAPS + write_prometheus(port), host="alpha", interval=0.2
+            SMAPS + OTHER_PLUGINS + write_prometheus(port), host="alpha", interval=0.2
         )
         daemon.wait_cycles(3)
         return daemon, Prometheus(self, port, replacements)
@@ -144,25 +163,55 @@ class PrometheusTest(BackendTest):
 class WhatPrometheusHolds(PrometheusTest):
     def test_it_is_what_was_dispatched(self):
         daemon, prometheus = self.start_both()
-        every = '{__name__=~"collectd_smaps_.*"}'
-        found = prometheus.wait_query(every)
+        found = prometheus.wait_query(EVERY)
         # A value of it may be in a csv file a moment later.
         daemon.next_cycle()
-        values = daemon.values()
-        self.assertEqual({labels["instance"] for labels, _ in found}, {"alpha"})
-        keys = [key_of(labels) for labels, _ in found]
-        self.assertEqual(len(keys), len(set(keys)))
-        self.assertEqual(set(keys), keys_of_csv(values))
+        written = names_of_csv(daemon.values())
+        series = {
+            (self.group_of(labels), labels["__name__"]): value
+            for labels, value in found
+        }
+        self.assertEqual(set(series), set(written))
+        for key, value in series.items():
+            rounded = [f"{one}" for one in written[key]]
+            self.assertIn(f"{round(value, 6)}", rounded, key)
+
+    @staticmethod
+    def group_of(labels):
+        return labels.get("group", "").replace(TAG, "")
+
+    def test_the_rules_name_nothing_that_is_not_there(self):
+        _, prometheus = self.start_both()
+        found = prometheus.wait_query(EVERY)
+        there = {labels["__name__"] for labels, _ in found}
+        for file in ("rules.yml", "rules_test.yml"):
+            text = (FILES / file).read_text()
+            named = set(re.findall(r"(?<![:\w])smaps_\w+(?![:\w])", text))
+            self.assertGreater(len(named), 5)
+            self.assertLessEqual(named, there, file)
+
+    def test_a_name_belongs_to_groups_or_to_the_plugin(self):
+        _, prometheus = self.start_both()
+        for labels, _ in prometheus.wait_query('{__name__=~"smaps_.+"}'):
+            names = {"__name__", "instance", "job"}
+            if not labels["__name__"].startswith("smaps_plugin_"):
+                names.add("group")
+            self.assertEqual(labels.keys(), names)
+            self.assertEqual(labels["instance"], "alpha")
+        groups = prometheus.query("smaps_pss_bytes")
         self.assertEqual(
-            set(values), {"", "web", ODD_GROUP, "unread"}
+            {labels["group"] for labels, _ in groups},
+            {"web", ODD_GROUP, "unread"},
         )
-        for (group, metric, index), (_, value) in zip(keys, found):
-            written = {f"{row[1 + index]}" for row in values[group][metric]}
-            self.assertIn(f"{round(value, 6)}", written, (group, metric))
+
+    def test_values_of_other_plugins_keep_their_names(self):
+        _, prometheus = self.start_both()
+        prometheus.wait_query('collectd_memory{memory="free"}')
+        prometheus.wait_query('collectd_cpu_percent{cpu="0",type="idle"}')
 
     def test_what_is_not_known_is_not_a_number(self):
         _, prometheus = self.start_both()
-        query = 'collectd_smaps_memory{smaps="unread",type="pss"}'
+        query = 'smaps_pss_bytes{group="unread"}'
         ((_, value),) = prometheus.wait_query(query)
         self.assertTrue(math.isnan(value))
         self.assertEqual(prometheus.query(f"{query} >= 0"), [])
@@ -171,7 +220,7 @@ class WhatPrometheusHolds(PrometheusTest):
         """And not after the five minutes that Prometheus looks back."""
         _, prometheus = self.start_both()
         made = self.start_shape("anon", name="made", mib=1)
-        query = 'collectd_smaps_ps_count_processes{smaps=~"made.*"}'
+        query = 'smaps_processes{group=~"made.*"}'
         ((_, value),) = prometheus.wait_query(query)
         self.assertEqual(value, 1)
         made.stop()
@@ -181,7 +230,7 @@ class WhatPrometheusHolds(PrometheusTest):
 class Rules(PrometheusTest):
     def test_all_of_them_are_evaluated_without_error(self):
         _, prometheus = self.start_both()
-        prometheus.wait_query("smaps:age_seconds")
+        prometheus.wait_query("instance:smaps_pss_bytes:sum")
 
         def evaluated():
             rules = self.rules(prometheus)
@@ -197,23 +246,22 @@ class Rules(PrometheusTest):
         limit = "smaps:pss_limit_bytes"
         self.assertEqual(
             prometheus.wait_query(limit),
-            [({"__name__": limit, "smaps": "postgres"}, 6e9)],
+            [({"__name__": limit, "group": "postgres"}, 6e9)],
         )
-        prometheus.wait_query("smaps:age_seconds")
+        prometheus.wait_query("instance:smaps_pss_bytes:sum")
         for rule in self.rules(prometheus):
             if rule["type"] == "recording" and rule["name"] != limit:
                 found = prometheus.wait_query(rule["name"])
-                groups = {labels.get("smaps") for labels, _ in found}
+                groups = {labels.get("group") for labels, _ in found}
                 expected = {"web", ODD_GROUP, "unread"}
-                if rule["name"].endswith(":by_instance"):
+                if rule["name"].startswith("instance:"):
                     expected = {None}
                 self.assertEqual(groups, expected, rule["name"])
-        ((_, pss),) = prometheus.query('smaps:pss_bytes{smaps="web"}')
-        ((_, uss),) = prometheus.query('smaps:uss_bytes{smaps="web"}')
-        ((_, shared),) = prometheus.query('smaps:pss_shared_bytes{smaps="web"}')
-        self.assertEqual(pss - uss, shared)
-        written = {row[1] for row in daemon.values()["web"]["memory-pss"]}
-        self.assertIn(pss, written)
+        query = 'smaps:pss_shared_bytes{group="web"}'
+        ((_, shared),) = prometheus.query(query)
+        written = names_of_csv(daemon.values())
+        pss, uss = (written["web", f"smaps_{x}_bytes"] for x in ("pss", "uss"))
+        self.assertIn(shared, [one - other for one, other in zip(pss, uss)])
 
     def test_the_end_of_a_service_is_an_alert(self):
         port = free_port()
@@ -223,7 +271,7 @@ class Rules(PrometheusTest):
         web = self.start_shape("anon", name="web", mib=1)
         prometheus = Prometheus(self, port)
         prometheus.wait_query(
-            'collectd_smaps_ps_count_processes{smaps="web"} == 1'
+            'smaps_processes{group="web"} == 1'
         )
         self.assertEqual(self.alerts(prometheus), [])
         web.stop()
@@ -236,11 +284,11 @@ class Rules(PrometheusTest):
     def test_a_collectd_that_has_ended_is_an_alert(self):
         """Two of them, which wait for five minutes before they fire."""
         daemon, prometheus = self.start_both()
-        prometheus.wait_query("smaps:age_seconds")
+        prometheus.wait_query("instance:smaps_pss_bytes:sum")
         self.assertEqual(self.alerts(prometheus), [])
         daemon.stop()
         expected = {
-            ("SmapsSilent", "cycle", "pending"),
+            ("SmapsSilent", None, "pending"),
             ("SmapsCollectdDown", None, "pending"),
         }
         prometheus.server.wait_ready(
@@ -257,7 +305,7 @@ class Rules(PrometheusTest):
         return [
             (
                 alert["labels"]["alertname"],
-                alert["labels"].get("smaps"),
+                alert["labels"].get("group"),
                 alert["state"],
             )
             for alert in prometheus.get("/api/v1/alerts")["alerts"]
