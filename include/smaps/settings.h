@@ -19,7 +19,8 @@ struct capture_settings {
   unsigned severities; /* of notifications that raise an alarm */
   uint64_t top_processes;
   uint64_t top_mappings;
-  uint64_t cooldown_ns; /* between two captures of one group */
+  /* Between two captures of one group for alarms of the same severity. */
+  uint64_t cooldown_ns;
   uint64_t max_files;
   uint64_t max_bytes;
   enum choice command_lines;

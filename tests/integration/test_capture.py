@@ -397,6 +397,18 @@ class When(CaptureTest):
         self.new_capture(plugin_instance="web")
         self.assertEqual(len(self.files()), 3)
 
+    def test_an_escalation_has_a_capture_of_its_own(self):
+        """One for each severity, whatever cools down."""
+        self.start_web("Cooldown 300")
+        for severity in ("warning", "failure"):
+            _, document = self.new_capture(
+                plugin_instance="web", severity=severity
+            )
+            self.assertEqual(document["trigger"]["severity"], severity)
+        for severity in ("warning", "failure"):
+            self.assert_no_capture(plugin_instance="web", severity=severity)
+        self.assertEqual(len(self.files()), 2)
+
     def test_only_the_severities_that_are_asked_for(self):
         self.start_web('OnNotification "failure"')
         self.assert_no_capture(plugin_instance="web", severity="warning")

@@ -187,7 +187,12 @@ void world_keep_captures(struct world *w) {
 }
 
 void world_raise(struct world *w, const char *group) {
-  struct alarm alarm = {.severity = SEVERITY_WARNING,
+  world_raise_as(w, group, SEVERITY_WARNING);
+}
+
+void world_raise_as(struct world *w, const char *group,
+                    enum severity severity) {
+  struct alarm alarm = {.severity = severity,
                         .time_ns = WORLD_WALL_NS - 1000000000,
                         .type = "memory",
                         .type_instance = "pss",

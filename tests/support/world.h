@@ -75,8 +75,9 @@ void world_step(int64_t seconds);
 void world_keep_state(struct world *w);
 void world_keep_captures(struct world *w);
 
-/* Raises an alarm about a group. */
+/* Raises an alarm about a group: a warning, or one of that severity. */
 void world_raise(struct world *w, const char *group);
+void world_raise_as(struct world *w, const char *group, enum severity severity);
 
 /* The result of the snapshot with that index, from 0 for the first; waits
  * for it. */

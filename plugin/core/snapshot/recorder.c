@@ -33,9 +33,10 @@ void recorder_done(struct recorder *r, uint64_t timeout_ns) {
 
 /* --- alarms --- */
 
-static bool is_waiting(const struct recorder *r, const char *group) {
+static bool is_waiting(const struct recorder *r, const struct alarm *alarm) {
   for (size_t i = 0; i < r->n_alarms; i++)
-    if (strcmp(r->alarms[i].group, group) == 0)
+    if (r->alarms[i].severity == alarm->severity &&
+        strcmp(r->alarms[i].group, alarm->group) == 0)
       return true;
   return false;
 }
@@ -44,7 +45,7 @@ void recorder_raise(struct recorder *r, const struct alarm *alarm) {
   if (!r->writer || !r->settings->capture.directory)
     return;
   pthread_mutex_lock(&r->mutex);
-  if (r->n_alarms < ALARMS_MAX && !is_waiting(r, alarm->group))
+  if (r->n_alarms < ALARMS_MAX && !is_waiting(r, alarm))
     r->alarms[r->n_alarms++] = *alarm;
   pthread_mutex_unlock(&r->mutex);
 }
@@ -75,14 +76,16 @@ static void expire_cooldowns(struct recorder *r, uint64_t now_ns) {
   r->n_cooldowns = kept;
 }
 
-static bool is_cooling(const struct recorder *r, const char *group) {
+static bool is_cooling(const struct recorder *r, const struct alarm *alarm) {
   for (size_t i = 0; i < r->n_cooldowns; i++)
-    if (strcmp(r->cooldowns[i].group, group) == 0)
+    if (r->cooldowns[i].severity == alarm->severity &&
+        strcmp(r->cooldowns[i].group, alarm->group) == 0)
       return true;
   return false;
 }
 
-static int cool_down(struct recorder *r, const char *group, uint64_t now_ns) {
+static int cool_down(struct recorder *r, const struct alarm *alarm,
+                     uint64_t now_ns) {
   struct cooldown *c;
 
   if (r->n_cooldowns == r->cap_cooldowns) {
@@ -95,7 +98,8 @@ static int cool_down(struct recorder *r, const char *group, uint64_t now_ns) {
     r->cap_cooldowns = cap;
   }
   c = &r->cooldowns[r->n_cooldowns++];
-  memcpy(c->group, group, sizeof(c->group));
+  memcpy(c->group, alarm->group, sizeof(c->group));
+  c->severity = alarm->severity;
   c->until_ns = now_ns + r->settings->capture.cooldown_ns;
   return 0;
 }
@@ -111,11 +115,11 @@ static int begin_next(struct recorder *r, const struct scene *s,
   int rc = 0;
 
   while (rc == 0 && !r->capture.is_running && pop_alarm(r, &alarm)) {
-    if (is_cooling(r, alarm.group))
+    if (is_cooling(r, &alarm))
       continue;
     rc = capture_begin(&r->capture, s, &alarm);
     if (rc == 0)
-      rc = cool_down(r, alarm.group, now_ns);
+      rc = cool_down(r, &alarm, now_ns);
     if (rc == -ENOENT)
       rc = 0;
   }

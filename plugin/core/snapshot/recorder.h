@@ -16,8 +16,11 @@
 /* Alarms that may wait for their capture; more are dropped. */
 #define ALARMS_MAX 16
 
+/* A group cools down for each severity by itself, so that a failure that comes
+ * soon after a warning has its capture too. */
 struct cooldown {
   char group[GROUP_NAME_SIZE];
+  enum severity severity;
   uint64_t until_ns;
 };
 

@@ -361,6 +361,22 @@ class Captures(ThresholdTest):
         self.assert_no_complaint()
 
 
+    def test_an_escalation_has_evidence_of_its_own(self):
+        """The default Cooldown is longer than this test."""
+        shape = self.start_shape("anon", name="postgres", mib=60)
+        self.start_with_captures()
+        wait_until(self.told, "the capture of the warning")
+        shape.grow(40)
+        wait_until(lambda: len(self.told()) > 1, "that of the failure")
+        paths = [Path(alert.message.split(": ")[-1]) for alert in self.told()]
+        triggers = [json.loads(path.read_text())["trigger"] for path in paths]
+        self.assertEqual(
+            [trigger["severity"] for trigger in triggers],
+            ["warning", "failure"],
+        )
+        self.assert_no_complaint()
+
+
 class Services(ThresholdTest):
     def test_a_service_that_is_gone_is_a_failure_until_it_is_back(self):
         shape = self.start_shape("anon", name="postgres")

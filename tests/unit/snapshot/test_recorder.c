@@ -1,6 +1,7 @@
 /* When snapshots are made. */
 #include "test.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -131,13 +132,15 @@ WORLD_TEST(without_a_state_file_there_is_no_state) {
 
 /* --- alarms ----------------------------------------------------------------*/
 
-/* A letter is an alarm about its group, and '.' a cycle. */
+/* A letter is a warning about its group, a capital a failure, and '.' a cycle.
+ */
 static void play(struct world *w, const char *script) {
   for (; *script; script++)
     if (*script == '.')
       cycle(w, 10);
     else
-      world_raise(w, (char[]){*script, '\0'});
+      world_raise_as(w, (char[]){(char)tolower(*script), '\0'},
+                     isupper(*script) ? SEVERITY_FAILURE : SEVERITY_WARNING);
 }
 
 /* Groups "a", "b" and "c" are there. */
@@ -151,6 +154,12 @@ TEST(alarms_lead_to_captures) {
       {"an alarm that waits already is dropped", ".abab.....", "ab", 0},
       {"an alarm about no group of ours costs no turn", ".xyb.", "b", 300},
       {"a group that cools down delays no other", ".a.ab.", "ab", 300},
+      {"a failure follows a warning that cools down", ".a.A...", "aa", 300},
+      {"a warning follows a failure that cools down", ".A.a...", "aa", 300},
+      {"each severity counts once", ".a.AaA.aA..", "aa", 300},
+      {"a failure waits beside a warning", ".aA...", "aa", 300},
+      {"a failure that waits already is dropped", ".aAA....", "aa", 0},
+      {"a failure of another group is another", ".a.B.A..", "aba", 300},
       {"without a cooldown each alarm counts", ".a.a.a.", "aaa", 0},
       /* Captures at 10, 20 and 30 s; at 40 s only "a" may again. */
       {"cooldowns end separately", ".a.b.c.cba.", "abca", 30},
