@@ -102,6 +102,51 @@ static plugin_ctx_t enter_context(void) {
   return plugin_set_ctx(ours);
 }
 
+static int add_processes(notification_t *n, const struct summary *s) {
+  int rc = 0;
+
+  for (size_t i = 0; rc == 0 && i < s->n; i++) {
+    char name[32], value[128];
+
+    snprintf(name, sizeof(name), "TopProcess%zu", i + 1);
+    summary_format_process(&s->largest[i], value, sizeof(value));
+    rc = plugin_notification_meta_add_string(n, name, value);
+  }
+  return rc;
+}
+
+static int add_growth(notification_t *n, const struct growth *g) {
+  int rc = plugin_notification_meta_add_signed_int(n, "PssGrowth", g->bytes);
+
+  return rc == 0 ? plugin_notification_meta_add_unsigned_int(
+                       n, "PssGrowthSeconds", g->age_ns / NS_PER_S)
+                 : rc;
+}
+
+static int add_meta(notification_t *n, const struct write_result *w) {
+  const struct summary *s = w->summary;
+  int rc = plugin_notification_meta_add_string(n, META_PATH, w->path);
+
+  if (rc == 0 && s->has_pss)
+    rc = plugin_notification_meta_add_unsigned_int(n, "Pss", s->pss_bytes);
+  if (rc == 0 && s->growth.age_ns > 0)
+    rc = add_growth(n, &s->growth);
+  if (rc == 0 && s->limit_bytes > 0)
+    rc = plugin_notification_meta_add_unsigned_int(n, "MemoryLimit",
+                                                   s->limit_bytes);
+  return rc == 0 ? add_processes(n, s) : rc;
+}
+
+/* The message has room for 255 bytes. A path is cut only if it takes them all;
+ * the meta data has it whole. */
+static void format_message(const struct write_result *w, char *ret,
+                           size_t size) {
+  int len = snprintf(ret, size, "capture %s: ", w->path);
+
+  if (len >= 0 && (size_t)len < size)
+    summary_format(w->summary, ret + len, size - (size_t)len);
+}
+
 static void notify_of_capture(const struct write_result *w) {
   notification_t n = {.severity = NOTIF_OKAY, .time = cdtime()};
   plugin_ctx_t before;
@@ -109,12 +154,11 @@ static void notify_of_capture(const struct write_result *w) {
   copy(n.host, sizeof(n.host), hostname_g);
   copy(n.plugin, sizeof(n.plugin), "smaps");
   copy(n.plugin_instance, sizeof(n.plugin_instance), w->subject);
-  snprintf(n.message, sizeof(n.message),
-           "smaps plugin: processes and mappings that use the memory: %s",
-           w->path);
+  format_message(w, n.message, sizeof(n.message));
   /* Without META_PATH the plugin would take its own notification for an alarm.
    */
-  if (plugin_notification_meta_add_string(&n, META_PATH, w->path) != 0) {
+  if (add_meta(&n, w) != 0) {
+    plugin_notification_meta_free(n.meta);
     ERROR("smaps plugin: <Capture>: the capture of group \"%s\" is in \"%s\", "
           "but there is no memory for its notification",
           w->subject, w->path);

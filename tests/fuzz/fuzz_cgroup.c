@@ -29,6 +29,21 @@ static void look_at_path(struct span path) {
     require_component(container, path);
 }
 
+static void look_for_memory(const char *text, size_t size) {
+  struct span path;
+  bool is_v1;
+  int rc;
+
+  fuzz_taint(&path, sizeof(path));
+  rc = cgroup_parse_memory(text, size, &is_v1, &path);
+  require(rc == 0 || rc == -EBADMSG);
+  if (rc != 0)
+    fuzz_require_untouched(&path, sizeof(path));
+  else
+    require(fuzz_is_within(path, (struct span){text, size}) && path.len > 0 &&
+            path.text[0] == '/');
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   char *text = fuzz_copy(data, size);
   struct span path;
@@ -45,6 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require(!memchr(path.text, '\n', path.len));
     look_at_path(path);
   }
+  look_for_memory(text, size);
   /* Any bytes may be a path. */
   look_at_path((struct span){text, size});
   free(text);

@@ -1,4 +1,4 @@
-/* The small files with lines of numbers: statm, status, meminfo. */
+/* The small files: statm, status, meminfo, and the lines of mountinfo. */
 #include "fuzz.h"
 
 #include <errno.h>
@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "proc/meminfo.h"
+#include "proc/mountinfo.h"
 #include "proc/statm.h"
 #include <smaps/status.h>
 
@@ -90,12 +91,40 @@ static void look_at_meminfo(const char *text, size_t len) {
   free(more);
 }
 
+/* A path takes no more room decoded than encoded. */
+static void look_at_path(struct span path, struct span line) {
+  char *room = malloc(path.len + 1);
+
+  require(path.len > 0 && fuzz_is_within(path, line));
+  require(!memchr(path.text, ' ', path.len));
+  if (mountinfo_decode(path, room, path.len + 1))
+    require(strlen(room) <= path.len);
+  free(room);
+}
+
+static void look_at_mountinfo(const char *text, size_t len) {
+  struct span line = {text, len};
+  struct mountinfo m;
+  int rc;
+
+  fuzz_taint(&m, sizeof(m));
+  rc = mountinfo_parse_line(line, &m);
+  require_outcome(rc, &m, sizeof(m));
+  if (rc != 0)
+    return;
+  look_at_path(m.root, line);
+  look_at_path(m.mount_point, line);
+  look_at_path(m.type, line);
+  look_at_path(m.super_options, line);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   char *text = fuzz_copy(data, size);
 
   look_at_statm(text, size);
   look_at_status(text, size);
   look_at_meminfo(text, size);
+  look_at_mountinfo(text, size);
   free(text);
   return 0;
 }

@@ -79,6 +79,15 @@ t=$(mktemp "$1/.XXXXXX") && cat >"$t" && mv "$t" "$1/${t##*/.}"
             found.append(({key: value for key, _, value in lines}, message))
         return found
 
+    def told(self):
+        """The plugin's own of these, the oldest first."""
+        own = [
+            (headers, message)
+            for headers, message in self.notifications()
+            if "CaptureFile" in headers
+        ]
+        return sorted(own, key=lambda one: one[0]["CaptureFile"])
+
     def close(self):
         os.close(self.fd)
 
@@ -164,6 +173,16 @@ class CaptureTest(BackendTest):
         wait_until(
             lambda: self.daemon.log_lines(f"Notification: .*{word}"),
             f"the notification {word}",
+        )
+
+    def told(self):
+        return self.alarms.told()
+
+    def wait_told(self):
+        """Until each capture has its notification."""
+        return wait_until(
+            lambda: len(self.told()) == len(self.files()) and self.told(),
+            "our own notification",
         )
 
     def wait_filed(self):

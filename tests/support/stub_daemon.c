@@ -84,33 +84,83 @@ int plugin_register_notification(const char *name,
   return 0;
 }
 
-int plugin_notification_meta_add_string(notification_t *n, const char *name,
-                                        const char *value) {
+/* Adds meta data behind what is there. NULL without memory. */
+static notification_meta_t *add_meta(notification_t *n, const char *name,
+                                     enum notification_meta_type_e type) {
+  notification_meta_t **end = &n->meta;
   notification_meta_t *m = calloc(1, sizeof(*m));
 
   if (!m)
-    return -1;
+    return NULL;
+  while (*end)
+    end = &(*end)->next;
   snprintf(m->name, sizeof(m->name), "%s", name);
-  m->type = NM_TYPE_STRING;
-  m->nm_value.nm_string = strdup(value);
-  if (!m->nm_value.nm_string) {
-    free(m);
+  m->type = type;
+  *end = m;
+  return m;
+}
+
+int plugin_notification_meta_add_string(notification_t *n, const char *name,
+                                        const char *value) {
+  char *copy = strdup(value);
+  notification_meta_t *m = copy ? add_meta(n, name, NM_TYPE_STRING) : NULL;
+
+  if (!m) {
+    free(copy);
     return -1;
   }
-  m->next = n->meta;
-  n->meta = m;
+  m->nm_value.nm_string = copy;
   return 0;
+}
+
+int plugin_notification_meta_add_signed_int(notification_t *n, const char *name,
+                                            int64_t value) {
+  notification_meta_t *m = add_meta(n, name, NM_TYPE_SIGNED_INT);
+
+  if (m)
+    m->nm_value.nm_signed_int = value;
+  return m ? 0 : -1;
+}
+
+int plugin_notification_meta_add_unsigned_int(notification_t *n,
+                                              const char *name,
+                                              uint64_t value) {
+  notification_meta_t *m = add_meta(n, name, NM_TYPE_UNSIGNED_INT);
+
+  if (m)
+    m->nm_value.nm_unsigned_int = value;
+  return m ? 0 : -1;
 }
 
 int plugin_notification_meta_free(notification_meta_t *m) {
   while (m) {
     notification_meta_t *next = m->next;
 
-    free((char *)(uintptr_t)m->nm_value.nm_string);
+    if (m->type == NM_TYPE_STRING)
+      free((char *)(uintptr_t)m->nm_value.nm_string);
     free(m);
     m = next;
   }
   return 0;
+}
+
+static void print_headers(const notification_meta_t *m, char *ret,
+                          size_t size) {
+  size_t len = 0;
+
+  *ret = '\0';
+  for (; m && len < size; m = m->next) {
+    len += (size_t)snprintf(ret + len, size - len, "%s: ", m->name);
+    if (m->type == NM_TYPE_STRING)
+      len += (size_t)snprintf(ret + len, size - len, "%s\n",
+                              m->nm_value.nm_string);
+    else if (m->type == NM_TYPE_SIGNED_INT)
+      len += (size_t)snprintf(ret + len, size - len, "%jd\n",
+                              (intmax_t)m->nm_value.nm_signed_int);
+    else
+      len += (size_t)snprintf(ret + len, size - len, "%ju\n",
+                              (uintmax_t)m->nm_value.nm_unsigned_int);
+  }
 }
 
 int plugin_dispatch_notification(const notification_t *n) {
@@ -118,11 +168,13 @@ int plugin_dispatch_notification(const notification_t *n) {
   stub.n_without_context += context.interval == 0;
   if (stub.n_notifications < STUB_NOTIFICATIONS_MAX) {
     size_t i = stub.n_notifications++;
+    bool has_path = n->meta && n->meta->type == NM_TYPE_STRING;
 
     stub.notifications[i] = *n;
     stub.notifications[i].meta = NULL;
     snprintf(stub.metas[i], sizeof(stub.metas[i]), "%s",
-             n->meta ? n->meta->nm_value.nm_string : "");
+             has_path ? n->meta->nm_value.nm_string : "");
+    print_headers(n->meta, stub.headers[i], sizeof(stub.headers[i]));
   }
   pthread_mutex_unlock(&mutex);
   return 0;

@@ -30,9 +30,11 @@ struct stub_daemon {
   char logs[STUB_LOGS_MAX][1024];
   int levels[STUB_LOGS_MAX];
   size_t n_logs;
-  /* Dispatched by it, without their meta data but for the one string. */
+  /* Dispatched by it, without their meta data: of these metas has the first,
+   * if that is a string, and headers has all as lines of "Name: value". */
   notification_t notifications[STUB_NOTIFICATIONS_MAX];
   char metas[STUB_NOTIFICATIONS_MAX][PATH_MAX];
+  char headers[STUB_NOTIFICATIONS_MAX][2 * PATH_MAX];
   size_t n_notifications;
   /* Those of them on a thread that does not know its plugin. */
   size_t n_without_context;

@@ -65,6 +65,7 @@ static void take_written(const struct write_result *w) {
   copy->error = w->error;
   snprintf(copy->subject, sizeof(copy->subject), "%s", w->subject);
   snprintf(copy->path, sizeof(copy->path), "%s", w->path);
+  copy->summary = *w->summary;
   pthread_cond_broadcast(&changed);
   pthread_mutex_unlock(&mutex);
 }

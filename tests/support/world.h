@@ -17,6 +17,7 @@ struct world_written {
   enum document_kind kind;
   char subject[GROUP_NAME_SIZE];
   char path[PATH_MAX];
+  struct summary summary; /* of a capture */
   int error;
 };
 

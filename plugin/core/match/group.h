@@ -17,6 +17,8 @@ struct group {
   struct usage usage;          /* of this cycle */
   /* Owned by estimate/: NULL at first, freed with free(). */
   struct group_track *track;
+  /* Owned by snapshot/: NULL at first, freed with free(). */
+  struct pss_history *history;
   /* Memberships, and claims on descendants, that point to this group. */
   size_t references;
 };

@@ -77,10 +77,10 @@ static unsigned worth_of(uint32_t id, struct span controllers) {
   return best;
 }
 
-static unsigned parse_path_line(struct span line, struct span *ret_path) {
+/* The worth of a line, and its path. */
+static unsigned parse_worth(struct span line, struct span *ret_path) {
   struct cursor s = cursor_begin(line.text, line.len);
   struct span controllers;
-  unsigned worth;
   uint32_t id;
 
   if (!parse_u32(&s, &id) || !parse_char(&s, ':') ||
@@ -88,7 +88,12 @@ static unsigned parse_path_line(struct span line, struct span *ret_path) {
     return 0;
   *ret_path = (struct span){.text = s.at, .len = (size_t)(s.end - s.at)};
   strip_suffix(ret_path, " (deleted)");
-  worth = worth_of(id, controllers);
+  return worth_of(id, controllers);
+}
+
+static unsigned parse_path_line(struct span line, struct span *ret_path) {
+  unsigned worth = parse_worth(line, ret_path);
+
   /* In an unused hierarchy all processes are in the root, so any other path
    * says more. */
   return worth && ret_path->len > 1 ? worth + WORTH_SYSTEMD : worth;
@@ -118,6 +123,39 @@ int cgroup_parse(const char *text, size_t len, struct span *ret) {
     return -EBADMSG;
   *ret = best_path;
   return 0;
+}
+
+int cgroup_parse_memory(const char *text, size_t len, bool *ret_is_v1,
+                        struct span *ret) {
+  struct cursor s = cursor_begin(text, len);
+  struct span line, path, unified = {.text = NULL};
+
+  while (parse_line(&s, &line) && s.at > line.text + line.len) {
+    unsigned worth = parse_worth(line, &path);
+
+    if (worth == WORTH_MEMORY) {
+      *ret_is_v1 = true;
+      *ret = path;
+      return 0;
+    }
+    if (worth == WORTH_UNIFIED)
+      unified = path;
+  }
+  if (!unified.text)
+    return -EBADMSG;
+  *ret_is_v1 = false;
+  *ret = unified;
+  return 0;
+}
+
+bool cgroup_parse_limit(const char *text, size_t len, uint64_t *ret_bytes) {
+  struct cursor s = cursor_begin(text, len);
+  uint64_t bytes;
+
+  if (!parse_u64(&s, &bytes) || !parse_char(&s, '\n') || !cursor_is_done(&s))
+    return false;
+  *ret_bytes = bytes;
+  return true;
 }
 
 struct place {

@@ -25,6 +25,17 @@
 int cgroup_parse(const char *text, size_t len, struct span *ret);
 
 /*
+ * The path in the hierarchy of the memory controller: that of version 1, if a
+ * line names "memory", else the unified one. Otherwise as cgroup_parse().
+ */
+int cgroup_parse_memory(const char *text, size_t len, bool *ret_is_v1,
+                        struct span *ret);
+
+/* A file with a limit: a number of bytes. False for "max", which is none, and
+ * for anything else. */
+bool cgroup_parse_limit(const char *text, size_t len, uint64_t *ret_bytes);
+
+/*
  * The next three functions search such a path. They return false and leave *ret
  * unchanged if the path names no such thing. The result points into the path.
  */

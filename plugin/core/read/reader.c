@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "proc/duration.h"
+#include "read/memory_limit.h"
 #include "read/pid_file.h"
 #include "read/rollup_reader.h"
 
@@ -146,6 +147,18 @@ static unsigned count_heartbeats(void *ctx) {
   return atomic_load_explicit(&w->heartbeat, memory_order_relaxed);
 }
 
+static int read_memory_limit(struct worker_context *w, const struct proc_ref *p,
+                             uint64_t *ret_bytes) {
+  int fd = -1;
+  int rc = inspect_open_memory(w->procfs, p, &fd);
+
+  if (rc != 0)
+    return rc;
+  rc = memory_limit_read(w->procfs, fd, ret_bytes);
+  close(fd);
+  return rc;
+}
+
 static int read_pid_file(struct worker_context *w, const char *path,
                          uint32_t *ret) {
   procfs_announce(w->procfs, "the PID file");
@@ -176,6 +189,9 @@ static void do_job(void *ctx, size_t i) {
     break;
   case READ_SAME_MM:
     job->result = read_same_mm(w, p, job, &job->mm);
+    break;
+  case READ_MEMORY_LIMIT:
+    job->result = read_memory_limit(w, p, &job->limit_bytes);
     break;
   case READ_PID_FILE:
     job->result = read_pid_file(w, w->tasks[i].path, &job->pid);

@@ -39,6 +39,8 @@ enum read_kind {
   READ_SAMPLE,
   /* Tells if the process runs in the address space of another one. */
   READ_SAME_MM,
+  /* The limit of its control groups; see memory_limit.h. */
+  READ_MEMORY_LIMIT,
   /* A PID file, which belongs to no process; see pid_file.h. */
   READ_PID_FILE,
 };
@@ -112,7 +114,8 @@ struct read_job {
     struct mappings_reading mappings;
     struct page_sample sample;
     struct same_mm mm;
-    uint32_t pid; /* the pid in the file; 0 for none */
+    uint64_t limit_bytes; /* MEMORY_LIMIT_NONE for none */
+    uint32_t pid;         /* the pid in the file; 0 for none */
   };
 };
 

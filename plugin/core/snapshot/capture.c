@@ -1,6 +1,7 @@
 #include "snapshot/capture.h"
 
 #include "estimate/aggregate.h"
+#include "read/memory_limit.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -23,13 +24,18 @@ static bool is_member(const struct process *p, const struct group *g) {
 }
 
 /* The members are ordered by Pss, or by resident size if Pss is unknown. */
-static uint64_t weight_of(const struct scene *s, const struct process *p) {
+static struct capture_member weigh(const struct scene *s,
+                                   const struct process *p) {
+  struct capture_member m = {.pid = p->pid,
+                             .starttime_ticks = p->starttime_ticks};
   struct estimate est;
 
   aggregate_estimate(s->measurer, p, &est);
-  return estimate_has_rollup(&est)
-             ? est.rollup.bytes[ROLLUP_PSS]
-             : p->statm.resident_pages * s->measurer->estimator.page_size;
+  m.has_pss = estimate_has_rollup(&est);
+  m.pss = m.has_pss
+              ? est.rollup.bytes[ROLLUP_PSS]
+              : p->statm.resident_pages * s->measurer->estimator.page_size;
+  return m;
 }
 
 static int compare(const void *left, const void *right) {
@@ -51,16 +57,48 @@ static int choose_members(struct capture *c, const struct scene *s,
     const struct process *p = t->processes[i];
 
     if (is_member(p, g))
-      c->members[c->n++] =
-          (struct capture_member){.pid = p->pid,
-                                  .starttime_ticks = p->starttime_ticks,
-                                  .pss = weight_of(s, p)};
+      c->members[c->n++] = weigh(s, p);
   }
   qsort(c->members, c->n, sizeof(*c->members), compare);
   c->in_group = g->usage.processes;
   if (c->n > s->settings->capture.top_processes)
     c->n = (size_t)s->settings->capture.top_processes;
   return 0;
+}
+
+/* NULL if it has ended. */
+static struct process *find_member(const struct scene *s,
+                                   const struct capture_member *m) {
+  struct process *p = process_table_find(s->processes, m->pid);
+
+  return p && p->starttime_ticks == m->starttime_ticks &&
+                 p->state == PROCESS_ALIVE
+             ? p
+             : NULL;
+}
+
+static struct summary_process summarize_member(const struct scene *s,
+                                               const struct capture_member *m) {
+  struct summary_process ret = {
+      .pid = m->pid, .has_pss = m->has_pss, .bytes = m->pss};
+  const char *comm =
+      attributes_get(&find_member(s, m)->attributes).value[ATTRIBUTE_COMM];
+
+  escape_text(comm ? comm : "?", comm ? strlen(comm) : 1, ret.comm,
+              sizeof(ret.comm));
+  return ret;
+}
+
+static void summarize(struct capture *c, const struct scene *s,
+                      const struct group *g) {
+  struct summary *sum = &c->summary;
+
+  sum->has_pss =
+      growth_pss(&g->usage, s->measurer->kernel_fields, &sum->pss_bytes);
+  if (sum->has_pss)
+    sum->growth = growth_get(g, sum->pss_bytes, s->measurer->estimator.now_ns);
+  for (size_t i = 0; i < c->n && i < SUMMARY_PROCESSES; i++)
+    sum->largest[sum->n++] = summarize_member(s, &c->members[i]);
 }
 
 int capture_begin(struct capture *c, const struct scene *s,
@@ -78,6 +116,7 @@ int capture_begin(struct capture *c, const struct scene *s,
     capture_done(c);
     return rc;
   }
+  summarize(c, s, g);
   snapshot_begin(&c->json, s, alarm);
   return 0;
 }
@@ -130,16 +169,32 @@ static void add_process(struct capture *c, const struct scene *s,
   free(table);
 }
 
+/* The largest member stands for its group: usually all are in its control
+ * group, or in groups below the one that has the limit. */
+static void read_limit(struct capture *c, const struct scene *s,
+                       struct reader *reader) {
+  struct read_job job = {.kind = READ_MEMORY_LIMIT};
+
+  job.process = c->n > 0 ? find_member(s, &c->members[0]) : NULL;
+  if (!job.process ||
+      quarantine_has(job.process, s->measurer->estimator.now_ns))
+    return;
+  reader_run(reader, &job, 1);
+  quarantine_check(s->measurer->quarantine, &job);
+  if (job.result == 0 && job.limit_bytes < MEMORY_LIMIT_NONE)
+    c->summary.limit_bytes = job.limit_bytes;
+}
+
 bool capture_continue(struct capture *c, const struct scene *s,
                       struct reader *reader, uint64_t budget_ns) {
   uint64_t begin_ns = reader->setup.clock_ns();
 
+  if (c->next == 0)
+    read_limit(c, s, reader);
   while (c->next < c->n) {
-    const struct capture_member *m = &c->members[c->next++];
-    struct process *p = process_table_find(s->processes, m->pid);
+    struct process *p = find_member(s, &c->members[c->next++]);
 
-    if (p && p->starttime_ticks == m->starttime_ticks &&
-        p->state == PROCESS_ALIVE)
+    if (p)
       add_process(c, s, reader, p);
     if (reader->setup.clock_ns() - begin_ns >= budget_ns)
       break;

@@ -8,10 +8,12 @@
 
 #include "read/reader.h"
 #include "snapshot/snapshot.h"
+#include "snapshot/summary.h"
 
 struct capture_member {
   uint32_t pid;
   uint64_t starttime_ticks;
+  bool has_pss;
   uint64_t pss; /* the resident size, if Pss is unknown */
 };
 
@@ -19,7 +21,8 @@ struct capture_member {
 struct capture {
   bool is_running;
   struct alarm alarm;
-  uint64_t time_ns; /* of the first scene */
+  struct summary summary; /* whole after the first capture_continue() */
+  uint64_t time_ns;       /* of the first scene */
   struct json json;
   struct mapping_table all;
   struct capture_member *members; /* the largest first */
@@ -35,7 +38,8 @@ struct capture {
 int capture_begin(struct capture *c, const struct scene *s,
                   const struct alarm *alarm);
 
-/* Reads the next members, at least one, until `budget_ns` is used up. True if
+/* Reads the limit of the group, at first, and the next members, at least one,
+ * until `budget_ns` is used up. True if
  * all are read. */
 bool capture_continue(struct capture *c, const struct scene *s,
                       struct reader *reader, uint64_t budget_ns);

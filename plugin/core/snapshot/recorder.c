@@ -156,6 +156,7 @@ static void continue_capture(struct recorder *r, const struct scene *s) {
                         time_for_captures(r->settings)))
     return;
   memcpy(d.subject, r->capture.alarm.group, sizeof(d.subject));
+  d.summary = r->capture.summary;
   submit_document(r, &d,
                   capture_finish(&r->capture, r->settings, &d.text, &d.len));
 }
@@ -166,6 +167,7 @@ static void run_captures(struct recorder *r, const struct scene *s,
 
   if (!r->settings->capture.directory)
     return;
+  growth_note(s->groups, s->measurer->kernel_fields, now_ns);
   expire_cooldowns(r, now_ns);
   if (!r->capture.is_running)
     rc = begin_next(r, s, now_ns);

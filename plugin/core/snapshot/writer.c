@@ -68,8 +68,10 @@ static const char *place_of(const struct writer *w, const struct document *d) {
 
 static void write_document(struct writer *w, const struct document *d,
                            char *path, size_t size, struct write_result *ret) {
-  *ret = (struct write_result){
-      .kind = d->kind, .subject = d->subject, .path = place_of(w, d)};
+  *ret = (struct write_result){.kind = d->kind,
+                               .subject = d->subject,
+                               .summary = &d->summary,
+                               .path = place_of(w, d)};
   if (d->kind == DOCUMENT_STATE) {
     ret->error = store_replace(ret->path, d->text, d->len);
     return;
@@ -165,6 +167,7 @@ void writer_submit(struct writer *w, const struct document *d) {
     return;
   w->done(&(struct write_result){.kind = d->kind,
                                  .subject = d->subject,
+                                 .summary = &d->summary,
                                  .path = place_of(w, d),
                                  .error = rc});
   free(d->text);

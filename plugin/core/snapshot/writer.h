@@ -8,6 +8,7 @@
 #include <limits.h>
 
 #include "snapshot/store.h"
+#include "snapshot/summary.h"
 #include <smaps/group_name.h>
 
 enum document_kind {
@@ -21,11 +22,13 @@ struct document {
   size_t len;
   uint64_t time_ns;              /* since the Epoch */
   char subject[GROUP_NAME_SIZE]; /* the group of a capture */
+  struct summary summary;        /* of a capture */
 };
 
 struct write_result {
   enum document_kind kind;
   const char *subject;
+  const struct summary *summary;
   const char *path; /* of the file, or of the directory of a failed capture */
   int error;        /* 0 or a negative errno */
 };

@@ -321,6 +321,16 @@ class Limits(ThresholdTest):
         self.assertGreater(alerts[-1].value, 0.7)
 
 
+def captured(alert):
+    """The file that the plugin's own notification names."""
+    return Path(re.match("capture (.*?): ", alert.message).group(1))
+
+
+def line_about(shape):
+    """What is told after the path about a group of a single process."""
+    return rf": PSS 6\d\.\d MiB.*; {shape.root} \S+ 6\d\.\d MiB\s*$"
+
+
 class Captures(ThresholdTest):
     """Uses the block that thresholds.conf has in its comment."""
 
@@ -352,8 +362,9 @@ class Captures(ThresholdTest):
         (told,) = wait_until(self.told, "the path of a capture")
         self.assertEqual(told.severity, "OKAY")
         self.assertGreater(told.time, warning.time)
-        path = Path(told.message.split(": ")[-1])
+        path = captured(told)
         self.assertEqual(path.parent, self.directory)
+        self.assertRegex(told.message, line_about(shape))
         snapshot = json.loads(path.read_text())
         self.assertEqual(snapshot["trigger"]["type_instance"], "pss")
         pids = [process["pid"] for process in snapshot["processes"]]
@@ -368,8 +379,10 @@ class Captures(ThresholdTest):
         wait_until(self.told, "the capture of the warning")
         shape.grow(40)
         wait_until(lambda: len(self.told()) > 1, "that of the failure")
-        paths = [Path(alert.message.split(": ")[-1]) for alert in self.told()]
-        triggers = [json.loads(path.read_text())["trigger"] for path in paths]
+        triggers = [
+            json.loads(captured(alert).read_text())["trigger"]
+            for alert in self.told()
+        ]
         self.assertEqual(
             [trigger["severity"] for trigger in triggers],
             ["warning", "failure"],
@@ -730,7 +743,7 @@ class Mail(BackendTest):
         self.addCleanup(mailbox.close)
         return mailbox
 
-    def start_mailing(self, port, replacements=None):
+    def start_mailing(self, port, replacements=None, least=1, more=""):
         need_plugin("notify_email")
         mail = shipped(
             "alerts/notify-email.conf",
@@ -741,20 +754,21 @@ class Mail(BackendTest):
             },
         )
         # One value only: each notification is a mail.
-        limits = """
+        limits = f"""
         LoadPlugin threshold
         <Plugin threshold>
           <Plugin smaps>
             Instance "postgres"
             <Type ps_count>
               DataSource "processes"
-              FailureMin 1
+              FailureMin {least}
             </Type>
           </Plugin>
         </Plugin>
         """
         return self.start_daemon(
-            ThresholdTest.TIMEOUT + GROUPS + limits + mail, interval=0.1
+            ThresholdTest.TIMEOUT + GROUPS + more + limits + mail,
+            interval=0.1,
         )
 
     def wait_mails(self, mailbox, count):
@@ -780,6 +794,23 @@ class Mail(BackendTest):
             self.assertIn("Plugin instance: postgres", text)
             self.assertIn("Type: ps_count", text)
             self.assertIn('"processes" is', text.replace(" currently", ""))
+
+    def test_a_mail_about_a_capture_names_the_largest_processes(self):
+        mailbox = self.start_mailbox(free_port())
+        shape = self.start_shape("anon", name="postgres", mib=60)
+        directory = stage().new_directory() / "captures"
+        self.start_mailing(
+            mailbox.server_address[1],
+            least=2,
+            more="<Plugin smaps>\n<Capture>\n"
+            f'Directory "{directory}"\n</Capture>\n</Plugin>\n',
+        )
+        _, _, message = self.wait_mails(mailbox, 2)[1]
+        (path,) = directory.glob("*.json")
+        self.assertEqual(message["Subject"], "collectd: OKAY on test")
+        text = message.get_payload()
+        self.assertIn("Plugin instance: postgres", text)
+        self.assertRegex(text, re.escape(f"capture {path}") + line_about(shape))
 
     def test_every_recipient_gets_it(self):
         mailbox = self.start_mailbox(free_port())

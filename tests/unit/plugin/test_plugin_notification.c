@@ -91,6 +91,22 @@ static bool is_captured(const notification_t *n) {
 /* --- notifications -----------------------------------------------------------
  */
 
+/* The message, and the meta data as a program gets it. The tree's process is of
+ * 100 kB. */
+static void assert_is_told(const char *message, size_t i) {
+  char wanted[PATH_MAX + 128];
+
+  snprintf(wanted, sizeof(wanted),
+           "capture %s: PSS 100.0 KiB; "
+           "10 web 100.0 KiB",
+           stub.metas[i]);
+  assert_string_equal(message, wanted);
+  snprintf(wanted, sizeof(wanted),
+           "CaptureFile: %s\nPss: 102400\nTopProcess1: 10 web 102400\n",
+           stub.metas[i]);
+  assert_string_equal(stub.headers[i], wanted);
+}
+
 FIXTURE_TEST(an_alarm_makes_a_capture_and_that_is_told) {
   notification_t n = alarm_about("web"), *told = &stub.notifications[0];
   parsed d;
@@ -106,7 +122,7 @@ FIXTURE_TEST(an_alarm_makes_a_capture_and_that_is_told) {
   assert_string_equal(told->type, "");
   assert_memory_equal(stub.metas[0], at("captures/smaps-"),
                       strlen(at("captures/smaps-")));
-  assert_non_null(strstr(told->message, stub.metas[0]));
+  assert_is_told(told->message, 0);
   d = parsed_file(stub.metas[0]);
   parsed_assert(
       d,
@@ -119,6 +135,46 @@ FIXTURE_TEST(an_alarm_makes_a_capture_and_that_is_told) {
   assert_string_equal(parsed_string(d, "processes.0.command_line"),
                       "web --secret");
   parsed_free(d);
+}
+
+/* The directory, so that the path of a capture of "web" has that length. */
+static const char *directory_for(size_t path_len) {
+  static char directory[256];
+  size_t len = path_len - strlen("/smaps-20010109T014640Z-web.json");
+
+  memset(directory, 'x', len);
+  memcpy(directory, at(""), strlen(at("")));
+  directory[len] = '\0';
+  return directory;
+}
+
+/* The message has 255 bytes. */
+FIXTURE_TEST(a_long_path_leaves_less_room_for_the_rest) {
+  static const struct {
+    size_t path_len;
+    const char *rest;
+  } cases[] = {{150, ": PSS 100.0 KiB; 10 web 100.0 KiB"},
+               {214, ": PSS 100.0 KiB; 10 web 100.0 KiB"},
+               {215, ": PSS 100.0 KiB"},
+               {232, ": PSS 100.0 KiB"},
+               {233, ": "}};
+  notification_t n = alarm_about("web");
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    const char *message = stub.notifications[0].message;
+
+    stub_clear();
+    start(with(web_block(), capture_at(directory_for(cases[i].path_len))));
+    assert_int_equal(stub.notification(&n, NULL), 0);
+    assert_int_equal(stub.read(NULL), 0);
+    stop();
+    assert_int_equal(stub.n_notifications, 1);
+    assert_int_equal(strlen(stub.metas[0]), cases[i].path_len);
+    assert_memory_equal(message, "capture ", 8);
+    assert_memory_equal(message + 8, stub.metas[0], cases[i].path_len);
+    assert_string_equal(message + 8 + cases[i].path_len, cases[i].rest);
+    assert_non_null(strstr(stub.headers[0], "TopProcess1: 10 web 102400\n"));
+  }
 }
 
 /* It is about a group of ours, and would go round in circles. */

@@ -1,5 +1,7 @@
 #include "test.h"
 
+#include <errno.h>
+
 #include "proc/cgroup.h"
 
 #include "fixture.h"
@@ -369,4 +371,63 @@ TEST(a_path_cut_short_is_read_to_its_end) {
                       found.text + found.len <= copy + len);
       free(copy);
     }
+}
+
+TEST(the_memory_controller_has_a_path) {
+  static const struct {
+    const char *name, *text, *path; /* NULL: refused */
+    bool is_v1;
+  } cases[] = {
+      {"unified", "0::/web\n", "/web", false},
+      {"version 1", "9:name=systemd:/a\n4:memory:/b\n0::/c\n", "/b", true},
+      {"root of version 1", "4:memory:/\n0::/c\n", "/", true},
+      {"after the unified one", "0::/c\n4:cpu,memory:/b\n", "/b", true},
+      {"other controllers", "9:name=systemd:/a\n4:cpu:/b\n0::/c\n", "/c",
+       false},
+      {"near miss", "4:memoryless:/b\n0::/c\n", "/c", false},
+      {"removed", "0::/web (deleted)\n", "/web", false},
+      {"outside", "0::/../web\n", "/../web", false},
+      {"no controller", "9:name=systemd:/a\n4:cpu:/b\n", NULL, false},
+      {"cut short", "0::/web", NULL, false},
+      {"empty", "", NULL, false},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    char *copy = fixture_copy(cases[i].text, strlen(cases[i].text));
+    struct span path = {.text = NULL};
+    bool is_v1 = !cases[i].is_v1;
+    int rc = cgroup_parse_memory(copy, strlen(cases[i].text), &is_v1, &path);
+
+    if (rc != (cases[i].path ? 0 : -EBADMSG))
+      fail_msg("%s: %d", cases[i].name, rc);
+    if (cases[i].path &&
+        (!is_equal(path, cases[i].path) || is_v1 != cases[i].is_v1))
+      fail_msg("%s: \"%.*s\"", cases[i].name, (int)path.len, path.text);
+    free(copy);
+  }
+}
+
+TEST(a_limit_is_a_number_of_bytes) {
+  static const struct {
+    const char *text;
+    uint64_t bytes; /* 0: none */
+  } cases[] = {{"4096\n", 4096},
+               {"9223372036854771712\n", 9223372036854771712U},
+               {"max\n", 0},
+               {"", 0},
+               {"4096", 0},
+               {"4096 \n", 0},
+               {"4096\n1\n", 0},
+               {"-1\n", 0},
+               {"18446744073709551616\n", 0}};
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    char *copy = fixture_copy(cases[i].text, strlen(cases[i].text));
+    uint64_t bytes = 0;
+
+    assert_int_equal(cgroup_parse_limit(copy, strlen(cases[i].text), &bytes),
+                     cases[i].bytes > 0);
+    assert_int_equal(bytes, cases[i].bytes);
+    free(copy);
+  }
 }

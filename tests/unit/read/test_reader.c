@@ -267,6 +267,20 @@ FIXTURE_TEST(mappings_are_of_smaps_or_of_maps) {
   assert_null(job.mappings.table);
 }
 
+/* Of the process itself, and not of a later one with its pid. */
+FIXTURE_TEST(limit_is_that_of_the_process) {
+  char mounts[160];
+
+  snprintf(mounts, sizeof(mounts),
+           "30 23 0:26 / %s/cg rw - cgroup2 cgroup2 rw\n", f->tree.root);
+  write_file(f, "self/mountinfo", mounts);
+  write_file(f, "cg/memory.max", "65536\n");
+  assert_int_equal(run(f, READ_MEMORY_LIMIT).result, 0);
+  assert_int_equal(run(f, READ_MEMORY_LIMIT).limit_bytes, 65536);
+  f->p.starttime_ticks++;
+  assert_int_equal(run(f, READ_MEMORY_LIMIT).result, PROCFS_GONE);
+}
+
 /* A PID file belongs to no process. */
 FIXTURE_TEST(pid_file_is_read_between_processes) {
   char path[128];
@@ -563,6 +577,8 @@ FIXTURE_TEST(hung_read_is_told_with_its_file) {
       {READ_SAMPLE, "10/maps", "maps", false},
       {READ_SAMPLE, "kpagecount", "kpagecount", false},
       {READ_SAME_MM, "10/stat", "stat", false},
+      {READ_MEMORY_LIMIT, "10/cgroup", "cgroup", false},
+      {READ_MEMORY_LIMIT, "self/mountinfo", "self/mountinfo", false},
   };
 
   for (size_t i = 0; i < LENGTH(cases); i++) {

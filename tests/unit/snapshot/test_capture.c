@@ -422,3 +422,106 @@ WORLD_TEST(process_that_ended_while_it_was_read_is_no_member) {
   d = read_it();
   assert_members(d, "12 10", 0);
 }
+
+/* --- its summary ---------------------------------------------------------- */
+
+static const struct summary *summary_of(struct world *w, const char *name) {
+  capture(w, name);
+  return &world_written(0)->summary;
+}
+
+WORLD_TEST(a_summary_has_the_group_and_its_largest_members) {
+  const struct summary *s;
+
+  put(w, 20, "other", 9000);
+  put_many(w, 5);
+  s = summary_of(w, "g");
+  assert_true(s->has_pss);
+  assert_int_equal(s->pss_bytes, (1000 + 1100 + 1200 + 1300 + 1400) * KIB);
+  assert_int_equal(s->n, 3);
+  assert_int_equal(s->largest[0].pid, 14);
+  assert_int_equal(s->largest[1].pid, 13);
+  assert_int_equal(s->largest[2].pid, 12);
+  assert_string_equal(s->largest[0].comm, "g");
+  assert_true(s->largest[0].has_pss);
+  assert_int_equal(s->largest[0].bytes, 1400 * KIB);
+  assert_int_equal(s->limit_bytes, 0);
+}
+
+WORLD_TEST(names_in_a_summary_are_escaped) {
+  const struct summary *s;
+
+  put(w, 10, "\n\"g\x1b\xff", 2000);
+  world_group(w, "g", "Comm", "*", NULL, NULL);
+  s = summary_of(w, "g");
+  assert_string_equal(s->largest[0].comm, "\\x0a\\x22g\\x1b\\xff");
+}
+
+WORLD_TEST(a_summary_of_an_empty_group_has_no_members) {
+  const struct summary *s;
+
+  put(w, 10, "other", 100);
+  group(w, "g");
+  s = summary_of(w, "g");
+  assert_true(s->has_pss);
+  assert_int_equal(s->pss_bytes, 0);
+  assert_int_equal(s->n, 0);
+}
+
+WORLD_TEST(a_summary_tells_the_growth_of_an_hour) {
+  const struct summary *s;
+
+  put_many(w, 1);
+  for (int i = 0; i < 12; i++)
+    world_run(w, 600);
+  put(w, 10, "g", 5000);
+  s = summary_of(w, "g");
+  /* The alarm comes two cycles of 10 s later. */
+  assert_int_equal(s->growth.bytes, 4000 * (int64_t)KIB);
+  assert_in_range(s->growth.age_ns / NS_PER_S, 3600, 4200);
+}
+
+static void put_limit(struct world *w, uint32_t pid) {
+  static const char limit[] = "8388608\n", cgroup[] = "0::/g.service\n";
+  char path[32], mounts[160];
+
+  snprintf(path, sizeof(path), "%u/cgroup", pid);
+  snprintf(mounts, sizeof(mounts),
+           "30 23 0:26 / %s/cg rw - cgroup2 cgroup2 rw\n", w->tree.root);
+  proctree_write(&w->tree, path, cgroup, sizeof(cgroup) - 1);
+  proctree_write(&w->tree, "self/mountinfo", mounts, strlen(mounts));
+  proctree_write(&w->tree, "cg/g.service/memory.max", limit, sizeof(limit) - 1);
+}
+
+WORLD_TEST(a_summary_has_the_limit_of_the_largest_member) {
+  put_many(w, 3);
+  put_limit(w, 12);
+  assert_int_equal(summary_of(w, "g")->limit_bytes, 8 * MIB);
+}
+
+WORLD_TEST(limits_of_other_members_do_not_count) {
+  put_many(w, 3);
+  put_limit(w, 11);
+  assert_int_equal(summary_of(w, "g")->limit_bytes, 0);
+}
+
+/* Who reads it waits for ever; the others have their mappings all the same. */
+WORLD_TEST(a_limit_that_hangs_is_left_out) {
+  parsed d;
+
+  w->settings.read_timeout_ns = 100 * NS_PER_MS;
+  put_many(w, 3);
+  put_limit(w, 12);
+  raise_for(w, "g");
+  proctree_hang(&w->tree, "self/mountinfo");
+  cycle(w);
+  d = read_it();
+  assert_members(d, "12 11 10", 0);
+  assert_int_equal(world_written(0)->summary.limit_bytes, 0);
+  assert_int_equal(world_written(0)->summary.n, 3);
+  assert_null(mappings_at(d, 0));
+  assert_non_null(mappings_at(d, 1));
+  assert_int_equal(world_diag(w, DIAG_HUNG)->pid, 12);
+  assert_string_equal(world_diag(w, DIAG_HUNG)->file, "self/mountinfo");
+  proctree_wake(&w->tree, "self/mountinfo");
+}

@@ -1,0 +1,45 @@
+/*
+ * The PSS of a group in the last hour, as far as it is known, for the growth
+ * that a notification tells. A sample is kept every ten minutes.
+ */
+#ifndef SMAPS_GROWTH_H
+#define SMAPS_GROWTH_H
+
+#include "match/group.h"
+
+/* The oldest is as old as an hour, and up to ten minutes more. */
+#define PSS_HISTORY_SAMPLES 7
+#define PSS_HISTORY_STEP_NS (600 * NS_PER_S)
+
+/* Belongs to a group; see group.h. */
+struct pss_history {
+  size_t n;
+  struct pss_sample {
+    uint64_t time_ns;
+    uint64_t pss_bytes;
+  } samples[PSS_HISTORY_SAMPLES]; /* the oldest first */
+};
+
+struct growth {
+  int64_t bytes;
+  /* Of the sample that it is counted from, a second at least; 0: unknown. */
+  uint64_t age_ns;
+};
+
+/*
+ * Notes the PSS of each group, if it is due and rests on a reading of every
+ * member: a guess that a reading corrects is no growth. Without memory a group
+ * has no growth.
+ */
+void growth_note(const struct group_table *groups, uint32_t kernel_fields,
+                 uint64_t now_ns);
+
+/* Counts the growth from the oldest sample. */
+struct growth growth_get(const struct group *g, uint64_t pss_bytes,
+                         uint64_t now_ns);
+
+/* The PSS of a group. False if it is unknown. */
+bool growth_pss(const struct usage *u, uint32_t kernel_fields,
+                uint64_t *ret_bytes);
+
+#endif

@@ -1,0 +1,41 @@
+/* The summary of a capture, for its notification. */
+#ifndef SMAPS_SUMMARY_H
+#define SMAPS_SUMMARY_H
+
+#include "snapshot/growth.h"
+
+#define SUMMARY_PROCESSES 3
+
+/* The longest text of summary_format(), without its NUL. */
+#define SUMMARY_MAX 200
+
+struct summary_process {
+  uint32_t pid;
+  bool has_pss;   /* if not, bytes are the resident size */
+  uint64_t bytes; /* PSS */
+  char comm[64];  /* escaped */
+};
+
+struct summary {
+  bool has_pss;
+  uint64_t pss_bytes; /* of the group */
+  struct growth growth;
+  uint64_t limit_bytes; /* of its largest member's control groups; 0: none */
+  struct summary_process largest[SUMMARY_PROCESSES]; /* the largest first */
+  size_t n;
+};
+
+/*
+ * Formats a line of printable ASCII. Parts that do not fit into `size` bytes or
+ * into SUMMARY_MAX are left out from the end, so that no name and no number is
+ * cut.
+ *
+ *   PSS 1.5 GiB, +300.0 MiB in 62 min, limit 2.0 GiB; 1234 postgres 812.3 MiB
+ */
+void summary_format(const struct summary *s, char *ret, size_t size);
+
+/* Formats a process as "PID COMM BYTES", or "PID COMM RSS BYTES". */
+void summary_format_process(const struct summary_process *p, char *ret,
+                            size_t size);
+
+#endif
