@@ -7,9 +7,9 @@ against others, and prints Markdown.
     run.py --join DIRECTORY [--output FILE]
 
 Measures all parts, or the given ones: --populations, --apps, --busy, --stall,
---scale, --memory. --quick takes a few minutes; without the options for parts
-it takes some populations only. A full run takes about three hours. A run can
-join the pieces that others have kept:
+--backends, --scale, --memory. --quick takes a few minutes; without the options
+for parts it takes some populations only. A full run takes about three hours. A
+run can join the pieces that others have kept:
 
     run.py --populations --share 1/4 --keep DIRECTORY     and 2/4, 3/4, 4/4
     run.py --apps --stall --keep DIRECTORY
@@ -44,6 +44,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import host  # noqa: E402  (found by the line above)
 
 BUSY_HOGS = 2
+BACKENDS = 300
 
 
 def parse_intervals(text):
@@ -66,7 +67,16 @@ def parse_options():
     )
     add = parser.add_argument
     for part in MEASURES:
-        add(f"--{part}", action="store_true", help="this part, not all")
+        if part != "backends":
+            add(f"--{part}", action="store_true", help="this part, not all")
+    add(
+        "--backends",
+        type=parse_count,
+        nargs="?",
+        const=BACKENDS,
+        metavar="N",
+        help=f"this part, with N of them ({BACKENDS})",
+    )
     add("--quick", action="store_true", help="few loads, few rounds")
     add("--only", action="append", metavar="NAME", help="this load only")
     add("--share", metavar="K/N", help="each N-th load, from the K-th on")
@@ -193,13 +203,15 @@ def choose_intervals(options, name):
 
 
 def choose_parts(options):
+    from giants import CASES
     from services import APPS
 
     parts = [part for part in MEASURES if getattr(options, part)]
     if parts:
         return parts
     if options.only:
-        of_name = {name: "apps" for name in APPS}
+        of_name = dict.fromkeys(APPS, "apps")
+        of_name.update(dict.fromkeys(CASES, "stall"))
         parts = {of_name.get(name, "populations") for name in options.only}
         return [part for part in MEASURES if part in parts]
     return ["populations"] if options.quick else list(MEASURES)
@@ -283,9 +295,19 @@ def measure_busy(options):
 
 
 def measure_stall(options):
-    import stalls
+    import giants
 
-    yield "stall", stalls.measure(make_plan(options), options.quick)
+    plan = make_plan(options, hogs=options.hogs)
+    for name in take_share(chosen(options, giants.CASES), options.share):
+        yield name, giants.measure(name, plan, options.quick)
+
+
+def measure_backends(options):
+    import backends
+
+    n = options.backends or BACKENDS
+    plan = make_plan(options)
+    yield "backends", backends.measure(n, plan, options.quick)
 
 
 def measure_scale(options):
@@ -329,14 +351,20 @@ def show_loads(pieces, output):
 
 
 def show_stall(pieces, output):
-    import tables
+    import giants
 
-    for latencies, rows in pieces:
-        output.add(
-            latencies,
-            "### Error where a giant may not be read for long",
-            tables.error_table(rows),
-        )
+    for measured in pieces:
+        if measured.failure:
+            output.fail(f"{measured.words}: not measured, {measured.failure}")
+    if any(measured.row for measured in pieces):
+        output.add(*giants.show(pieces))
+
+
+def show_backends(pieces, output):
+    import backends
+
+    for rows in pieces:
+        output.add(*backends.show(rows))
 
 
 def show_scale(pieces, output):
@@ -355,6 +383,7 @@ MEASURES = {
     "apps": measure_apps,
     "busy": measure_busy,
     "stall": measure_stall,
+    "backends": measure_backends,
     "scale": measure_scale,
     "memory": measure_memory,
 }
@@ -363,7 +392,8 @@ SHOWS = {
     "populations": ("Populations", show_loads),
     "apps": ("Real applications", show_loads),
     "busy": ("Beside programs that take all processors", show_loads),
-    "stall": ("Waiting for a reader: a process of 4 GiB", show_stall),
+    "stall": ("Processes too large to be walked", show_stall),
+    "backends": ("Simulation of a database", show_backends),
     "scale": ("CPU by number of processes, on made-up trees", show_scale),
     "memory": ("Memory of the daemon", show_memory),
 }
@@ -487,10 +517,12 @@ def run_inside(options):
 
 def all_names():
     """{name: description} of all loads."""
+    from giants import CASES
     from services import APPS
     from populations import WORDS
 
-    return {**WORDS, **{name: app.words for name, app in APPS.items()}}
+    others = {**APPS, **CASES}
+    return {**WORDS, **{name: load.words for name, load in others.items()}}
 
 
 def main():
