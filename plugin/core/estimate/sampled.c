@@ -23,14 +23,17 @@ struct part {
 };
 
 /* Without a page, anything. */
-static struct part part_of(double sum, double squares, double n) {
+static struct part part_of(double sum, double squares,
+                           const struct page_sums *s) {
+  double n = s->pages;
   double mean, variance, least;
 
   if (n < 1)
     return (struct part){.mean = 0.5, .deviation = 0.5};
   mean = sum / n;
   variance = fmax(squares / n - mean * mean, 0);
-  least = NONE_SEEN / PUBLISHED / n * fmax(mean, 1 - mean);
+  least = NONE_SEEN / PUBLISHED / n / sqrt(fmax(s->alike, 1)) *
+          fmax(mean, 1 - mean);
   return (struct part){.mean = mean,
                        .deviation = fmin(fmax(sqrt(variance / n), least), 0.5)};
 }
@@ -39,9 +42,9 @@ static struct part price_of(const struct page_sums *s) {
   double shared = s->pages - s->exclusive;
 
   if (s->sharers < 2)
-    return part_of(s->price, s->price_squared, s->pages);
+    return part_of(s->price, s->price_squared, s);
   return part_of(s->exclusive + shared / s->sharers,
-                 s->exclusive + shared / s->sharers / s->sharers, s->pages);
+                 s->exclusive + shared / s->sharers / s->sharers, s);
 }
 
 /* A page of two or more processes costs half of it at most. */
@@ -57,9 +60,8 @@ void sampled_measure(const struct page_sums *anon, double anon_bytes,
                      const struct page_sums *files, double files_bytes,
                      struct sampled *ret) {
   struct part anon_price = price_of(anon), files_price = price_of(files);
-  struct part anon_own = part_of(anon->exclusive, anon->exclusive, anon->pages);
-  struct part files_own =
-      part_of(files->exclusive, files->exclusive, files->pages);
+  struct part anon_own = part_of(anon->exclusive, anon->exclusive, anon);
+  struct part files_own = part_of(files->exclusive, files->exclusive, files);
 
   ret->anon = anon_bytes;
   ret->files = files_bytes;

@@ -44,6 +44,10 @@ struct page_sums {
   /* The number of processes that a page which is not exclusive belongs to,
    * where its price is not known: 2 or more. Else 0. */
   double sharers;
+  /* The number of relatives, this process included, of which as many pages were
+   * looked up, where that is more than one. A kind of page that was not seen in
+   * any of them is rarer than one that was not seen in this process alone. */
+  double alike;
 };
 
 /* Takes the pages of both kinds; swap and shmem_part are the caller's. Where

@@ -107,13 +107,21 @@ struct read_job sampling_job(const struct measurer *m, struct process *p) {
 
 /* --- its result --- */
 
+/* The relatives of the process that are sampled too. */
+static uint32_t alike(const struct process *p) {
+  uint32_t relatives = fork_family_size(p->track), giants = giants_of(p);
+
+  return relatives < giants ? relatives : giants;
+}
+
 static struct page_sums sums_of(const struct page_tally *t, bool has_mapcounts,
-                                uint32_t sharers) {
+                                uint32_t sharers, uint32_t alike) {
   return (struct page_sums){.pages = t->pages,
                             .exclusive = t->exclusive,
                             .price = t->price,
                             .price_squared = t->price_squared,
-                            .sharers = has_mapcounts ? 0 : sharers};
+                            .sharers = has_mapcounts ? 0 : sharers,
+                            .alike = alike};
 }
 
 static void measure(const struct measurer *m, const struct process *p,
@@ -122,9 +130,9 @@ static void measure(const struct measurer *m, const struct process *p,
   uint32_t relatives = fork_family_size(p->track);
   struct page_sums anon =
       sums_of(&sample->kinds[PAGE_ANON], sample->has_mapcounts,
-              relatives > 2 ? relatives : 2);
+              relatives > 2 ? relatives : 2, alike(p));
   struct page_sums files =
-      sums_of(&sample->kinds[PAGE_FILE], sample->has_mapcounts, 2);
+      sums_of(&sample->kinds[PAGE_FILE], sample->has_mapcounts, 2, alike(p));
   struct status_sample status;
 
   *ret = (struct sampled){.swap = 0};

@@ -112,6 +112,21 @@ TEST(pages_that_agree_leave_an_error) {
   assert_near(sampled_pss_error(&s.error), 4.6 * GIB / 500, 1);
 }
 
+/* Twenty that are alike: the errors of all together are those of one that has
+ * the pages of all. */
+TEST(relatives_bear_witness_for_each_other) {
+  struct page_sums one = {.pages = 100, .price = 5, .price_squared = 0.25};
+  struct page_sums all = {.pages = 2000, .price = 100, .price_squared = 5};
+  struct page_sums none = {.pages = 0};
+  struct sampled s = {.swap = 0}, together = {.swap = 0};
+
+  one.alike = 20;
+  sampled_measure(&one, GIB, &none, 0, &s);
+  sampled_measure(&all, 20 * GIB, &none, 0, &together);
+  assert_near(sqrt(20) * sampled_pss_error(&s.error),
+              sampled_pss_error(&together.error), 1024);
+}
+
 TEST(without_pages_all_is_in_doubt) {
   struct page_sums none = {.pages = 0};
   struct sampled s = {.swap = 0};
