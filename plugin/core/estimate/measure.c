@@ -7,10 +7,11 @@
 #include "diag.h"
 #include "estimate/address_space.h"
 #include "estimate/aggregate.h"
+#include "estimate/member.h"
 #include "estimate/newborn.h"
+#include "estimate/observe.h"
 #include "estimate/price.h"
 #include "proc/amount.h"
-#include "proc/cheap_files.h"
 #include "read/read_batch.h"
 
 /* Each attempt may cost a line in an audit log (AppArmor), so a refused rollup
@@ -65,30 +66,12 @@ void measurer_done(struct measurer *m) { free(m->candidates); }
 
 /* --- processes and their groups --- */
 
-/* One whose files cannot be read now has not left. */
-static bool is_counted(const struct process *p) {
-  return (p->state == PROCESS_ALIVE || p->state == PROCESS_UNKNOWN) &&
-         p->n_groups > 0 && !p->is_in_parents_mm && p->track;
-}
-
-static bool is_measured(const struct process *p) {
-  return is_counted(p) && p->state == PROCESS_ALIVE;
-}
-
 static bool is_quarantined(const struct measurer *m, const struct process *p) {
   return quarantine_has(p, m->estimator.now_ns);
 }
 
 static bool is_denied(const struct measurer *m, const struct process *p) {
   return m->estimator.now_ns < p->track->denied_until_s * NS_PER_S;
-}
-
-static struct policy policy_of(const struct process *p) {
-  struct policy policy = {.refresh = REFRESH_UNSET};
-
-  for (size_t i = 0; i < p->n_groups; i++)
-    policy_tighten(&policy, p->groups[i]->policy);
-  return policy;
 }
 
 /* --- beginning --- */
@@ -159,82 +142,7 @@ static int begin(struct measurer *m, const struct process_table *t,
   return 0;
 }
 
-/* --- 1: observing --- */
-
-static bool read_swap_kb(const struct measurer *m, const struct process *p,
-                         uint32_t *ret) {
-  struct status_sample s;
-
-  if (status_read_of(m->procfs, p->pid, &s) != 0 || !(s.known & STATUS_VM_SWAP))
-    return false;
-  *ret = amount_narrow(s.vm_swap_bytes / 1024);
-  return true;
-}
-
-static void observe(struct measurer *m, struct process *p,
-                    const struct read_job *faults) {
-  struct observation o = {.resident_pages =
-                              amount_narrow(p->statm.resident_pages),
-                          .shared_pages = amount_narrow(p->statm.shared_pages),
-                          .threads = p->threads};
-
-  if (faults && !quarantine_check(m->quarantine, faults) &&
-      faults->result == 0) {
-    o.minor_faults = (uint32_t)faults->stat.minor_faults;
-    o.has_faults = true;
-  }
-  if (estimator_wants_swap(&m->estimator, p->track, &o))
-    o.has_swap = read_swap_kb(m, p, &o.vm_swap_kb);
-  estimator_observe(&m->estimator, p->track, &p->groups[0]->track->sharing, &o);
-}
-
-static struct thrift *thrift_of(const struct process *p) {
-  return p->track->family ? &p->track->family->thrift : &p->track->thrift;
-}
-
-static bool may_follow(const struct process *p) {
-  return thrift_may_follow(thrift_of(p), fork_family_size(p->track));
-}
-
-/* Whether its minor faults have to be read first. */
-static bool wants_faults(const struct measurer *m, const struct process *p) {
-  return is_measured(p) && estimator_wants_faults(p->track) && may_follow(p) &&
-         !is_quarantined(m, p) && policy_of(p).refresh == REFRESH_ADAPTIVE;
-}
-
-static void observe_at_once(struct measurer *m, struct process *p) {
-  if (is_measured(p))
-    observe(m, p, NULL);
-  else if (is_counted(p))
-    estimator_observe(&m->estimator, p->track, &p->groups[0]->track->sharing,
-                      NULL);
-  else if (p->track)
-    estimator_forget(p->track);
-}
-
-static void apply_faults(void *ctx, struct read_job *job) {
-  observe(ctx, job->process, job);
-}
-
-static void observe_all(struct measurer *m, const struct process_table *t) {
-  struct read_batch batch;
-
-  read_batch_init(&batch, m->reader, apply_faults, m);
-  for (size_t i = 0; i < t->n; i++) {
-    struct process *p = t->processes[i];
-    struct read_job job = {.process = p, .kind = READ_STAT};
-
-    if (!wants_faults(m, p)) {
-      observe_at_once(m, p);
-      continue;
-    }
-    thrift_spend(thrift_of(p), 1);
-    read_batch_add(&batch, &job);
-  }
-  read_batch_flush(&batch);
-}
-
-/* --- 2: what may be wrong, and what would be worth a reading --- */
+/* --- 1: what may be wrong, and what would be worth a reading --- */
 
 uint64_t measurer_read_cost_ns(const struct process *p) {
   return p->track && p->track->cost.ns ? price_ns(p) : 0;
@@ -322,7 +230,7 @@ static double needed_for(const struct process *p, const struct policy *policy) {
 }
 
 static void weigh(struct measurer *m, struct process *p) {
-  struct policy policy = policy_of(p);
+  struct policy policy = member_policy(p);
   struct doubt error = begin_choice(m, p, &policy);
 
   if (!p->track->is_asked || p->track->is_unreadable)
@@ -341,14 +249,14 @@ static void weigh_all(struct measurer *m, const struct process_table *t) {
   for (size_t i = 0; i < t->n; i++) {
     struct process *p = t->processes[i];
 
-    if (is_measured(p))
+    if (member_is_measured(p))
       weigh(m, p);
-    else if (is_counted(p)) /* its set goes on without it */
+    else if (member_is_counted(p)) /* its set goes on without it */
       estimator_expect(&m->estimator, p->track);
   }
 }
 
-/* --- 3: choosing --- */
+/* --- 2: choosing --- */
 
 static size_t choose(struct measurer *m) {
   struct read_time time = read_budget_begin(&m->budget, m->estimator.now_ns,
@@ -361,7 +269,7 @@ static size_t choose(struct measurer *m) {
   return s.chosen;
 }
 
-/* --- 4: reading --- */
+/* --- 3: reading --- */
 
 static void note_fields(struct measurer *m, uint32_t known) {
   m->kernel_fields = m->has_fields ? m->kernel_fields | known : known;
@@ -394,7 +302,7 @@ static void note_failure(struct measurer *m, struct process *p, int r) {
 static void correct(struct measurer *m, struct process *p,
                     const struct read_job *job) {
   const struct rollup_reading *read = &job->rollup;
-  struct policy policy = policy_of(p);
+  struct policy policy = member_policy(p);
   struct reading reading = {
       .rollup = &read->rollup,
       .has_statm = read->has_statm,
@@ -410,13 +318,13 @@ static void correct(struct measurer *m, struct process *p,
   read_cost_learn(&p->track->cost, job->work_ns, p->statm.resident_pages,
                   &policy, m->estimator.now_ns);
   if (read->rollup.bytes[ROLLUP_SWAP] > 0)
-    read_swap_kb(m, p, &reading.vm_swap_kb);
+    member_read_swap_kb(m->procfs, p, &reading.vm_swap_kb);
   estimator_correct(&m->estimator, p->track, &reading);
   p->track->is_read = true;
 }
 
 static void refuse(struct measurer *m, struct process *p) {
-  struct policy policy = policy_of(p);
+  struct policy policy = member_policy(p);
 
   read_cost_refuse(&p->track->cost, &policy, m->estimator.now_ns);
   if (sampling_can(m, p)) /* in the next cycle */
@@ -468,7 +376,7 @@ static void finish_rollup(struct measurer *m, struct process *p,
   if (job->took_ns > m->longest_read_ns)
     m->longest_read_ns = job->took_ns;
   take_result(m, p, job);
-  if (policy_of(p).refresh == REFRESH_ADAPTIVE) /* "always" is free */
+  if (member_policy(p).refresh == REFRESH_ADAPTIVE) /* "always" is free */
     price_charge(m, p, job);
 }
 
@@ -499,8 +407,8 @@ static uint64_t possible_mappings(const struct measurer *m,
 }
 
 static struct read_job rollup_job(const struct measurer *m, struct process *p) {
-  struct policy policy = policy_of(p);
-  bool is_followed = policy.refresh == REFRESH_ADAPTIVE && may_follow(p);
+  struct policy policy = member_policy(p);
+  bool is_followed = policy.refresh == REFRESH_ADAPTIVE && member_may_follow(p);
 
   return (struct read_job){
       .process = p,
@@ -532,7 +440,7 @@ static void read_chosen(struct measurer *m, size_t n) {
     }
     job = c->is_sample ? sampling_job(m, p) : rollup_job(m, p);
     /* statm, and stat before and after. */
-    thrift_spend(thrift_of(p), job.wants_faults ? 3 : job.is_baseline);
+    thrift_spend(member_thrift(p), job.wants_faults ? 3 : job.is_baseline);
     read_batch_add(&batch, &job);
   }
   read_batch_flush(&batch);
@@ -558,12 +466,12 @@ static bool has_member_parent(const struct process_table *t,
 }
 
 static void adopt_memory(struct measurer *m, struct process *p) {
-  struct policy policy = policy_of(p);
+  struct policy policy = member_policy(p);
   bool is_sample = !price_is_affordable(m, p, &policy);
   struct read_job job;
 
   p->is_in_parents_mm = false;
-  observe(m, p, NULL);
+  observe_one(m, p);
   begin_choice(m, p, &policy);
   if (is_quarantined(m, p))
     return;
@@ -588,14 +496,14 @@ static void read_orphans(struct measurer *m, const struct process_table *t) {
   }
 }
 
-/* --- 5: what was saved --- */
+/* --- 4: what was saved --- */
 
 static void save_all(const struct process_table *t) {
   for (size_t i = 0; i < t->n; i++) {
     const struct process *p = t->processes[i];
 
-    if (is_measured(p))
-      thrift_save(thrift_of(p), price_ns(p), p->track->is_read);
+    if (member_is_measured(p))
+      thrift_save(member_thrift(p), price_ns(p), p->track->is_read);
   }
 }
 
@@ -623,5 +531,5 @@ bool measurer_is_too_large(const struct measurer *m, const struct process *p) {
       p->track->cost.ns ? p->track->cost : price_guess(m, p);
 
   return read_cost_predict(&cost, p->statm.resident_pages) >
-         policy_of(p).max_lock_hold_ns;
+         member_policy(p).max_lock_hold_ns;
 }

@@ -5,9 +5,8 @@
 
 #include "diag.h"
 #include "estimate/measure.h"
-#include "estimate/price.h"
+#include "estimate/member.h"
 #include "proc/amount.h"
-#include "proc/cheap_files.h"
 #include "read/page_sample.h"
 
 /* The pages of all processes of a group together, and of each at least. Four
@@ -133,7 +132,7 @@ static void measure(const struct measurer *m, const struct process *p,
               relatives > 2 ? relatives : 2, alike(p));
   struct page_sums files =
       sums_of(&sample->kinds[PAGE_FILE], sample->has_mapcounts, 2, alike(p));
-  struct status_sample status;
+  uint32_t swap_kb;
 
   *ret = (struct sampled){.swap = 0};
   sampled_measure(
@@ -143,9 +142,8 @@ static void measure(const struct measurer *m, const struct process *p,
       &files, (double)sample->statm.shared_pages * page_size, ret);
   if (files.price > 0)
     ret->shmem_part = sample->shmem_price / files.price;
-  if (m->estimator.is_swap_used &&
-      status_read_of(m->procfs, p->pid, &status) == 0)
-    ret->swap = (double)status.vm_swap_bytes;
+  if (m->estimator.is_swap_used && member_read_swap_kb(m->procfs, p, &swap_kb))
+    ret->swap = swap_kb * 1024.0;
 }
 
 static void keep_layout(const struct measurer *m, const struct process *p,

@@ -1,0 +1,40 @@
+#include "estimate/member.h"
+
+#include "match/group.h"
+#include "proc/amount.h"
+#include "proc/cheap_files.h"
+
+bool member_is_counted(const struct process *p) {
+  return (p->state == PROCESS_ALIVE || p->state == PROCESS_UNKNOWN) &&
+         p->n_groups > 0 && !p->is_in_parents_mm && p->track;
+}
+
+bool member_is_measured(const struct process *p) {
+  return member_is_counted(p) && p->state == PROCESS_ALIVE;
+}
+
+struct policy member_policy(const struct process *p) {
+  struct policy policy = {.refresh = REFRESH_UNSET};
+
+  for (size_t i = 0; i < p->n_groups; i++)
+    policy_tighten(&policy, p->groups[i]->policy);
+  return policy;
+}
+
+struct thrift *member_thrift(const struct process *p) {
+  return p->track->family ? &p->track->family->thrift : &p->track->thrift;
+}
+
+bool member_may_follow(const struct process *p) {
+  return thrift_may_follow(member_thrift(p), fork_family_size(p->track));
+}
+
+bool member_read_swap_kb(struct procfs *procfs, const struct process *p,
+                         uint32_t *ret) {
+  struct status_sample s;
+
+  if (status_read_of(procfs, p->pid, &s) != 0 || !(s.known & STATUS_VM_SWAP))
+    return false;
+  *ret = amount_narrow(s.vm_swap_bytes / 1024);
+  return true;
+}

@@ -1,0 +1,27 @@
+/* A member of a group, as the measurer sees it. */
+#ifndef SMAPS_MEMBER_H
+#define SMAPS_MEMBER_H
+
+#include "config/policy.h"
+#include "estimate/track.h"
+#include "process/process.h"
+
+/* Whether its memory is in the sums of its groups by itself: a process whose
+ * files cannot be read now has not left. */
+bool member_is_counted(const struct process *p);
+
+/* Whether its memory can be measured in this cycle. */
+bool member_is_measured(const struct process *p);
+
+/* The strictest of its groups. */
+struct policy member_policy(const struct process *p);
+
+/* The account that it is followed on, and whether that has room. */
+struct thrift *member_thrift(const struct process *p);
+bool member_may_follow(const struct process *p);
+
+/* Reads VmSwap; false where it cannot be had. */
+bool member_read_swap_kb(struct procfs *procfs, const struct process *p,
+                         uint32_t *ret);
+
+#endif

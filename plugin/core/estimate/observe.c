@@ -1,0 +1,63 @@
+#include "estimate/observe.h"
+
+#include "estimate/member.h"
+#include "proc/amount.h"
+#include "read/read_batch.h"
+
+static void take(struct measurer *m, struct process *p,
+                 const struct read_job *faults) {
+  struct observation o = {.resident_pages =
+                              amount_narrow(p->statm.resident_pages),
+                          .shared_pages = amount_narrow(p->statm.shared_pages),
+                          .threads = p->threads};
+
+  if (faults && !quarantine_check(m->quarantine, faults) &&
+      faults->result == 0) {
+    o.minor_faults = (uint32_t)faults->stat.minor_faults;
+    o.has_faults = true;
+  }
+  if (estimator_wants_swap(&m->estimator, p->track, &o))
+    o.has_swap = member_read_swap_kb(m->procfs, p, &o.vm_swap_kb);
+  estimator_observe(&m->estimator, p->track, &p->groups[0]->track->sharing, &o);
+}
+
+/* Whether its minor faults have to be read first. */
+static bool wants_faults(const struct measurer *m, const struct process *p) {
+  return member_is_measured(p) && estimator_wants_faults(p->track) &&
+         member_may_follow(p) && !quarantine_has(p, m->estimator.now_ns) &&
+         member_policy(p).refresh == REFRESH_ADAPTIVE;
+}
+
+static void observe_at_once(struct measurer *m, struct process *p) {
+  if (member_is_measured(p))
+    take(m, p, NULL);
+  else if (member_is_counted(p))
+    estimator_observe(&m->estimator, p->track, &p->groups[0]->track->sharing,
+                      NULL);
+  else if (p->track)
+    estimator_forget(p->track);
+}
+
+static void apply_faults(void *ctx, struct read_job *job) {
+  take(ctx, job->process, job);
+}
+
+void observe_all(struct measurer *m, const struct process_table *t) {
+  struct read_batch batch;
+
+  read_batch_init(&batch, m->reader, apply_faults, m);
+  for (size_t i = 0; i < t->n; i++) {
+    struct process *p = t->processes[i];
+    struct read_job job = {.process = p, .kind = READ_STAT};
+
+    if (!wants_faults(m, p)) {
+      observe_at_once(m, p);
+      continue;
+    }
+    thrift_spend(member_thrift(p), 1);
+    read_batch_add(&batch, &job);
+  }
+  read_batch_flush(&batch);
+}
+
+void observe_one(struct measurer *m, struct process *p) { take(m, p, NULL); }

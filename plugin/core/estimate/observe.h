@@ -1,0 +1,16 @@
+/*
+ * Shows the estimator what the cheap files of the processes say: statm, which
+ * was read when they were identified; stat, where minor faults are worth it;
+ * status, where swap is.
+ */
+#ifndef SMAPS_OBSERVE_H
+#define SMAPS_OBSERVE_H
+
+#include "estimate/measure.h"
+
+void observe_all(struct measurer *m, const struct process_table *t);
+
+/* A member that is alive, without its minor faults. */
+void observe_one(struct measurer *m, struct process *p);
+
+#endif
