@@ -32,7 +32,10 @@ static uint64_t now_ns, step_ns;
 
 static uint64_t clock_ns(void) { return now_ns += step_ns; }
 
+/* The pauses so far, and the file that is being read in them. */
 static unsigned pauses;
+static const struct procfs *paused;
+static const char *file;
 
 int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
 int __wrap_nanosleep(const struct timespec *time, struct timespec *left) {
@@ -40,6 +43,7 @@ int __wrap_nanosleep(const struct timespec *time, struct timespec *left) {
   assert_int_equal(time->tv_sec, 0);
   assert_int_equal(time->tv_nsec, 50000);
   pauses++;
+  file = procfs_announced(paused);
   return 0;
 }
 
@@ -68,6 +72,7 @@ static int make(void **state) {
   fake_pages_count(&f.tree, FRAME, PAGES_IN_ALL, 1);
   assert_int_equal(procfs_new(f.tree.root, &f.procfs), 0);
   f.reader.procfs = f.procfs;
+  paused = f.procfs;
   *state = &f;
   return 0;
 }
@@ -137,6 +142,7 @@ FIXTURE_TEST(sample_pauses_and_shows_progress) {
   put(f, 0, PAGES_IN_ALL, FAKE_ANON | FAKE_EXCLUSIVE, true);
   sample(f, 99);
   assert_int_equal(pauses, (99 + 1) / 4); /* one for maps */
+  assert_string_equal(file, "pagemap");
   assert_int_equal(atomic_load(&f->heartbeat), 99 + 1);
 }
 
