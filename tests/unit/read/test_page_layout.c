@@ -270,28 +270,29 @@ FIXTURE_TEST(too_many_ranges_are_merged_with_their_gaps) {
   free(ranges);
 }
 
-/* Each thousandth is left out, with the gap after it. */
+/* In each thousandth gap, which is no larger than the others, there is a
+ * mapping that is left out. */
 FIXTURE_TEST(ranges_are_not_merged_over_what_was_left_out) {
   const size_t n = 140000;
   struct fake_range *ranges = calloc(n, sizeof(*ranges));
 
   assert_non_null(ranges);
   for (size_t i = 0; i < n; i++) {
-    bool is_out = i % 1000 == 999;
+    bool is_out = i % 1000 == 999, is_before = i % 1000 == 998;
 
-    ranges[i].start = START + i * 4 * PAGE;
-    ranges[i].end = ranges[i].start + (is_out ? 4 : 1) * PAGE;
+    ranges[i].start = START + (i * 8 + (is_out ? 3 : 0)) * PAGE;
+    ranges[i].end = ranges[i].start + (is_before ? 9 : 1) * PAGE;
     ranges[i].name = is_out ? "/anon_hugepage (deleted)" : NULL;
   }
   fake_pages_map(&f->tree, 10, ranges, n);
   free(ranges);
   assert_int_equal(read_layout(f, n), 0);
-  assert_true(count_pages(f) > n);
+  assert_true(count_pages(f) > 2 * n);
   for (uint64_t i = 0; i < count_pages(f); i++) {
     bool is_shmem;
     uint64_t page = page_layout_at(f->layout, i, &is_shmem) - START / PAGE;
 
-    assert_int_not_equal(page / 4 % 1000, 999);
+    assert_int_not_equal(page % 8000, 999 * 8 + 3);
   }
 }
 
@@ -412,6 +413,34 @@ FIXTURE_TEST(too_many_regions_are_merged) {
   assert_ordered(f);
   for (uint64_t i = 0; i < n; i += n / 20)
     assert_true(has_page(f, START / PAGE + i * apart + 1));
+}
+
+/* In two of the gaps there is a mapping that was left out, and one of shmem. */
+FIXTURE_TEST(regions_are_not_merged_over_another_mapping) {
+  enum { N = 40000 * 16, OUT = 10000 * 16 + 10, SHMEM = 30000 * 16 + 10 };
+  static const struct fake_range ranges[] = {
+      {START, START + OUT * PAGE, 0, 0},
+      {START + OUT * PAGE, START + (OUT + 4) * PAGE, 0, "/anon_hugepage"},
+      {START + (OUT + 4) * PAGE, START + SHMEM * PAGE, 0, 0},
+      {START + SHMEM * PAGE, START + (SHMEM + 4) * PAGE, "rw-s", "/memfd:x"},
+      {START + (SHMEM + 4) * PAGE, START + N * PAGE, 0, 0},
+  };
+  uint64_t merged = 0;
+
+  fake_pages_map(&f->tree, 10, ranges, LENGTH(ranges));
+  for (uint64_t i = 8; i < N; i += 16)
+    fake_pages_put(&f->tree, 10, START / PAGE + i, 1, FAKE_ANON, 0);
+  assert_int_equal(read_layout(f, N / 16), 0);
+  refine(f);
+  for (uint64_t i = 0; i < count_pages(f); i++) {
+    bool is_shmem;
+    uint64_t page = page_layout_at(f->layout, i, &is_shmem) - START / PAGE;
+
+    assert_false(page >= OUT && page < OUT + 4);
+    assert_false(page >= SHMEM && page < SHMEM + 4);
+    merged += page % 16 == 10;
+  }
+  assert_true(merged > N / 32);
 }
 
 FIXTURE_TEST(nothing_present_is_refined_to_nothing) {
