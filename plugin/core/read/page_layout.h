@@ -41,8 +41,8 @@ struct page_reader {
   unsigned reads;             /* since the last pause */
 };
 
-/* Counts a read that took the mmap lock, and pauses after each fourth of them,
- * so that a process that waits for the lock gets it. */
+/* Counts a read that took the mmap lock, and pauses after some of them, so that
+ * a process that waits for the lock gets it. */
 void page_reader_count(struct page_reader *r);
 
 /*

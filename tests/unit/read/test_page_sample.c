@@ -136,12 +136,12 @@ FIXTURE_TEST(exclusive_pages_are_paid_whole) {
   assert_int_equal(s.statm.resident_pages, PAGES_IN_ALL);
 }
 
-/* The lock is free for a while after each fourth page, and those who watch see
+/* The lock is free for a while after every 16 pages, and those who watch see
  * that the reading goes on. */
 FIXTURE_TEST(sample_pauses_and_shows_progress) {
   put(f, 0, PAGES_IN_ALL, FAKE_ANON | FAKE_EXCLUSIVE, true);
   sample(f, 99);
-  assert_int_equal(pauses, (99 + 1) / 4); /* one for maps */
+  assert_int_equal(pauses, (99 + 1) / 16); /* one for maps */
   assert_string_equal(file, "pagemap");
   assert_int_equal(atomic_load(&f->heartbeat), 99 + 1);
 }
