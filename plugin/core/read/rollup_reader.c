@@ -123,7 +123,7 @@ struct mapping_count {
 static size_t count_lines(void *ctx, const char *text, size_t len) {
   struct mapping_count *count = ctx;
 
-  atomic_fetch_add_explicit(&count->heartbeat, 1, memory_order_relaxed);
+  atomic_fetch_add_explicit(count->heartbeat, 1, memory_order_relaxed);
   for (size_t i = 0; i < len; i++)
     count->n += text[i] == '\n';
   return count->n > count->most ? PROCFS_ENOUGH : len;

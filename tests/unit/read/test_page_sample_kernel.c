@@ -6,12 +6,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,6 +21,7 @@
 #include "proc/cheap_files.h"
 #include "proc/rollup.h"
 #include "read/page_sample.h"
+#include <smaps/kernel.h>
 
 #define CHILDREN 3
 
@@ -269,6 +272,51 @@ TEST(huge_pages_are_not_found) {
                 s.statm.resident_pages - s.statm.shared_pages, 256);
   assert_within(s.kinds[PAGE_FILE].pages, s.statm.shared_pages, 256);
   assert_int_equal(s.huge_windows, 0);
+  page_layout_drop(s.layout);
+}
+
+/* Hides the frames from us, or shows them again; false if that is refused. */
+static bool show_frames(bool shows) {
+  struct __user_cap_header_struct header = {.version =
+                                                _LINUX_CAPABILITY_VERSION_3};
+  struct __user_cap_data_struct data[2] = {{0}};
+  const uint32_t bit = 1U << CAP_SYS_ADMIN;
+
+  if (syscall(SYS_capget, &header, data) != 0 || !(data[0].permitted & bit))
+    return false;
+  if (shows)
+    data[0].effective |= bit;
+  else
+    data[0].effective &= ~bit;
+  return syscall(SYS_capset, &header, data) == 0;
+}
+
+/* PAGEMAP_SCAN still tells zero pages, which nobody pays for, from shared
+ * ones. */
+TEST(without_frames_zero_pages_are_not_found) {
+  const struct page_request request = {.pages_wanted = 1000000};
+  struct page_sample s;
+  struct family f;
+  unsigned major, minor;
+  bool is_hidden;
+  int rc;
+
+  if (!kernel_release(&major, &minor) || major * 100 + minor < 607)
+    skip();
+  start_family(&f, be_dense);
+  is_hidden = show_frames(false);
+  rc = page_sample_read(&f.reader, &f.ref, &request, &s);
+  if (is_hidden)
+    assert_true(show_frames(true));
+  end_family(&f);
+  if (!is_hidden)
+    skip();
+  assert_int_equal(rc, 0);
+  assert_false(s.has_mapcounts);
+  assert_within(s.kinds[PAGE_ANON].pages,
+                s.statm.resident_pages - s.statm.shared_pages, 256);
+  assert_true(s.kinds[PAGE_ANON].exclusive >= 16 * MIB / page_size);
+  assert_true(s.kinds[PAGE_ANON].exclusive < s.kinds[PAGE_ANON].pages);
   page_layout_drop(s.layout);
 }
 

@@ -1,0 +1,42 @@
+#include "test.h"
+
+#include "read/reader.h"
+#include "read/rollup_reader.h"
+
+#include "proctree.h"
+
+/* The reading of rollups is in test_reader.c; here is what its thread alone
+ * sees. */
+
+static uint64_t clock_ns(void) { return 1; }
+
+#define TREE_TEST(name)                                                        \
+  TEST_WITH(name, proctree_setup, proctree_teardown, struct proctree *tree)
+
+/* Those who watch see that it goes on: the list may be long. */
+TREE_TEST(counting_mappings_shows_progress) {
+  static const struct fake_mapping mappings[] = {{.size_kb = 4},
+                                                 {.size_kb = 8}};
+  const struct fake fake = fake_process(10, "giant");
+  const struct proc_ref ref = {.pid = 10, .starttime_ticks = 110};
+  struct read_job job = {.kind = READ_ROLLUP};
+  atomic_uint heartbeat = 0;
+  struct rollup_reader reader = {
+      .page_size = PAGE, .clock_ns = clock_ns, .heartbeat = &heartbeat};
+
+  proctree_put(tree, &fake);
+  proctree_put_maps(tree, 10, mappings, LENGTH(mappings));
+  assert_int_equal(procfs_new(tree->root, &reader.procfs), 0);
+  rollup_reader_run(&reader, &ref, &job);
+  assert_int_equal(job.result, 0);
+  assert_int_equal(atomic_load(&heartbeat), 0);
+  job.mappings_most = 2;
+  rollup_reader_run(&reader, &ref, &job);
+  assert_int_equal(job.result, 0);
+  assert_int_equal(atomic_load(&heartbeat), 1);
+  job.mappings_most = 1;
+  rollup_reader_run(&reader, &ref, &job);
+  assert_int_equal(job.result, READ_TOO_LONG);
+  assert_int_equal(atomic_load(&heartbeat), 2);
+  procfs_free(reader.procfs);
+}
