@@ -420,7 +420,8 @@ static bool is_refined(const struct page_layout *l) {
 static int refine_piece(struct page_layout *l, struct page_reader *r, int fd) {
   uint64_t first = larger(l->cursor, l->mapped.ranges[l->at].first);
   uint64_t end = end_of(&l->mapped, l->mapped.n - 1);
-  struct finding found;
+  /* (Valgrind does not know what the ioctl writes.) */
+  struct finding found = {.n = 0};
   int rc =
       find_present(l, fd, first * l->page_size, end * l->page_size, &found);
 
