@@ -31,7 +31,7 @@
 #define HUGE_WINDOW_BYTES (UINT64_C(2) << 20)
 
 void sampling_free(struct sampling *s) {
-  if (s && s->layout)
+  if (s)
     page_layout_drop(s->layout);
   free(s);
 }
@@ -82,6 +82,11 @@ uint64_t sampling_cost_ns(const struct measurer *m, const struct process *p) {
          (is_layout_stale(m, p) ? p->track->sampling->layout_ns : 0);
 }
 
+void sampling_forget_layout(struct process *p) {
+  page_layout_drop(p->track->sampling->layout);
+  p->track->sampling->layout = NULL;
+}
+
 /* Another one in each cycle, and the same again for a test. */
 static uint64_t seed_of(const struct measurer *m, const struct process *p) {
   return (m->estimator.now_ns ^ (uint64_t)p->pid << 40) *
@@ -91,10 +96,8 @@ static uint64_t seed_of(const struct measurer *m, const struct process *p) {
 struct read_job sampling_job(const struct measurer *m, struct process *p) {
   struct sampling *s = p->track->sampling;
 
-  if (s->layout && is_layout_stale(m, p)) {
-    page_layout_drop(s->layout);
-    s->layout = NULL;
-  }
+  if (is_layout_stale(m, p))
+    sampling_forget_layout(p);
   return (struct read_job){
       .process = p,
       .kind = READ_SAMPLE,
@@ -150,8 +153,7 @@ static void keep_layout(const struct measurer *m, const struct process *p,
                         const struct page_sample *sample) {
   struct sampling *s = p->track->sampling;
 
-  if (s->layout)
-    page_layout_drop(s->layout);
+  page_layout_drop(s->layout);
   s->layout = sample->layout;
   if (sample->layout_ns == 0)
     return;

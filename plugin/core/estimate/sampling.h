@@ -43,10 +43,12 @@ uint64_t sampling_cost_ns(const struct measurer *m, const struct process *p);
 
 struct read_job sampling_job(const struct measurer *m, struct process *p);
 
-/* Takes the result: 0 or an error that the caller knows how to note; -EACCES
- * once pagemap was refused, which is remembered. */
+/* Takes the result of one that succeeded. */
 void sampling_take(struct measurer *m, struct process *p,
                    const struct read_job *job);
+/* Reads the mappings again for the next sample. To be called where a sample has
+ * hung: the reader that was given up may still work on the layout. */
+void sampling_forget_layout(struct process *p);
 /* The kernel refuses pagemap: it is not tried again for an hour. */
 void sampling_refuse(const struct measurer *m, struct process *p);
 
