@@ -94,8 +94,8 @@ C_FILES    := $(wildcard include/smaps/*.h plugin/*.[ch] plugin/core/*.[ch] \
 PYTHON     ?= /usr/bin/python3
 
 .PHONY: all deps demo run-demo check check-unit check-corpus check-integration \
-  check-arch check-vm print-unit soak fuzz run-fuzz coverage bench lint distcheck \
-  install uninstall \
+  check-arch check-vm print-unit soak fuzz run-fuzz coverage bench run-bench lint \
+  distcheck install uninstall \
   deb rpm release clean help always
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -141,20 +141,20 @@ include tests/tests.mk
 # --- running ---------------------------------------------------------------
 
 deps:
-	@contrib/deps build check backends dist
+	@contrib/deps compile check backends dist
 
 deps-%:
 	@contrib/deps $(subst -, ,$*)
 
 # A second make builds everything below, because the first one may have
 # installed the packages that it needs.
-demo: deps-build
+demo: deps-compile
 	@$(MAKE) --no-print-directory run-demo
 
 run-demo: $(PLUGIN) $(REPORT)
 	@contrib/demo $(COLLECTD) $(PLUGIN) $(REPORT)
 
-check: deps-build-check-backends
+check: deps-compile-check-backends
 	@$(MAKE) --no-print-directory check-unit
 	@$(MAKE) --no-print-directory check-corpus
 	@$(MAKE) --no-print-directory check-integration
@@ -166,7 +166,7 @@ check-corpus: $(FUZZ_BIN)
 	@tests/fuzz/run replay $(sort $(FUZZ_BIN))
 
 # FUZZ=fuzz_name selects a target.
-fuzz: deps-build-dist
+fuzz: deps-compile-dist
 	@$(MAKE) --no-print-directory PROFILE=fuzz run-fuzz
 
 run-fuzz: $(FUZZ_BIN)
@@ -200,16 +200,19 @@ coverage:
 	@$(MAKE) --no-print-directory PROFILE=coverage check-unit
 	@tests/coverage build/coverage/plugin/core
 
-bench: $(PLUGIN) $(BENCH_BIN)
+bench: deps-compile-bench
+	@$(MAKE) --no-print-directory run-bench
+
+run-bench: $(PLUGIN) $(BENCH_BIN)
 	@COLLECTD=$(COLLECTD) PLUGIN=$(PLUGIN) $(PYTHON) tests/bench/run.py $(BENCHFLAGS)
 
 lint:
 	@command -v clang-format >/dev/null || \
-	  { echo 'lint: clang-format is missing: sudo make deps-dist' >&2; exit 1; }
+	  { echo 'lint: clang-format is missing: sudo make deps-lint' >&2; exit 1; }
 	@clang-format --dry-run -Werror $(C_FILES)
 	@tests/layering
 
-distcheck: deps-build-check-backends-dist
+distcheck: deps-compile-check-backends-dist
 	@tests/distcheck
 
 install: $(PLUGIN) $(REPORT)
@@ -220,14 +223,22 @@ uninstall:
 
 INSTALL_ENV = DESTDIR='$(DESTDIR)' PLUGIN='$(PLUGIN)' PLUGINDIR='$(PLUGINDIR)' \
   REPORT='$(REPORT)' BINDIR='$(BINDIR)' MANDIR='$(MANDIR)' DOCDIR='$(DOCDIR)' \
-  DATADIR='$(DATADIR)' CONFDIR='$(CONFDIR)' MANIFEST='$(MANIFEST)'
+  DATADIR='$(DATADIR)' CONFDIR='$(CONFDIR)' MANIFEST='$(MANIFEST)' \
+  COLLECTD_CONF='$(COLLECTD_CONF)'
 
 # --- handing over ----------------------------------------------------------
 
-deb: deps-build-check-package
+# Elsewhere there is no collectd of that distribution to build for.
+deb:
+	@command -v dpkg >/dev/null || \
+	  { echo 'deb: packages for Debian are built in Debian' >&2; exit 1; }
+	@contrib/deps compile deb
 	@contrib/packaging/make-deb $(VERSION)
 
-rpm: deps-build-package
+rpm:
+	@command -v dnf >/dev/null || \
+	  { echo 'rpm: packages for Fedora are built in Fedora' >&2; exit 1; }
+	@contrib/deps compile rpm
 	@contrib/packaging/make-rpm $(VERSION)
 
 # A tarball of a commit only: reproducible byte for byte.

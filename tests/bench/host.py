@@ -27,23 +27,6 @@ BENCH = BENCH.resolve()
 # The directories of servers are often not in PATH.
 SEARCH_PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 
-# Debian's names of the programs. The first two are required.
-PACKAGES = [
-    "collectd-core",
-    "util-linux",
-    "procps",
-    "smem",
-    "prometheus-process-exporter",
-    "python3-psutil",
-    "pcp",
-    "postgresql",
-    "redis-server",
-    "mariadb-server-core",
-    "apache2-bin",
-    "wrk",
-    "default-jdk-headless",
-]
-
 
 class BenchError(Exception):
     """This measurement cannot be made; the others can."""

@@ -112,7 +112,6 @@ def parse_options():
     add("--keep", metavar="DIRECTORY", help="results, to be joined")
     add("--join", metavar="DIRECTORY", help="only show what was kept there")
     add("--list", action="store_true", help="names for --only")
-    add("--list-packages", action="store_true", help="what could take part")
     return parser.parse_args()
 
 
@@ -534,9 +533,6 @@ def main():
     unknown = set(options.only or ()) - set(all_names())
     if unknown:
         sys.exit(f"bench: no load is called {', '.join(sorted(unknown))}")
-    if options.list_packages:
-        print("\n".join(host.PACKAGES))
-        return 0
     if options.list:
         for name, words in all_names().items():
             print(f"{name:12} {words}")

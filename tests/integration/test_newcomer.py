@@ -1,0 +1,172 @@
+"""The first commands of a newcomer: which packages contrib/deps installs, what
+make says where something is missing, and whose files `sudo make` leaves."""
+
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+import harness
+from harness import ROOT
+
+# Programs of the host that the scripts may call.
+TOOLS = (
+    "awk", "basename", "bash", "cat", "cmp", "cut", "dirname", "env", "grep",
+    "ls", "make", "mkdir", "mktemp", "paste", "printf", "rm", "sed", "sh",
+    "sort", "stat", "tar", "test", "tr",
+)
+
+# What is provided is said to who asks for it.
+DPKG_QUERY = """\
+#!/bin/sh
+case $* in
+*Provides*) cat "$FAKE/installed" ;;
+*) cut -d' ' -f1-3 "$FAKE/installed" ;;
+esac
+"""
+
+# It can install what is not in $FAKE/unavailable.
+APT_GET = """\
+#!/bin/sh
+echo "$*" >>"$FAKE/apt"
+case $1 in
+-s) ! grep -qx "$3" "$FAKE/unavailable" ;;
+esac
+"""
+
+
+def clean_environment():
+    """As from a shell: the words of a make around us are not for this one."""
+    ours = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "PROFILE", "CFLAGS", "DEPS")
+    return {k: v for k, v in os.environ.items() if k not in ours}
+
+
+class FakeDebian:
+    """A PATH with an apt that installs nothing and writes down its words."""
+
+    def __init__(self, installed=(), unavailable=(), uid=0):
+        self.root = harness.stage().new_directory()
+        for name in TOOLS:
+            (self.root / name).symlink_to(shutil.which(name))
+        self.add("dpkg-query", DPKG_QUERY)
+        self.add("apt-get", APT_GET)
+        self.add("id", f"#!/bin/sh\necho {uid}\n")
+        lines = "".join(f"ii  {line}\n" for line in installed)
+        (self.root / "installed").write_text(lines)
+        lines = "".join(f"{name}\n" for name in unavailable)
+        (self.root / "unavailable").write_text(lines)
+        self.log = self.root / "apt"
+
+    def add(self, name, text):
+        (self.root / name).write_text(text)
+        (self.root / name).chmod(0o755)
+
+    def run(self, *command):
+        return subprocess.run(
+            command,
+            cwd=ROOT,
+            check=False,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={"PATH": str(self.root), "FAKE": str(self.root)},
+        )
+
+    def packages(self):
+        """What apt was told to install."""
+        lines = self.log.read_text().splitlines() if self.log.exists() else []
+        wanted = (line for line in lines if " install " in line)
+        return {
+            word
+            for line in wanted
+            if not line.startswith("-s")
+            for word in line.split(" install ")[1].split()
+            if not word.startswith("-")
+        }
+
+
+def packages_of(*sets, **options):
+    fake = FakeDebian(**options)
+    done = fake.run("contrib/deps", *sets)
+    assert done.returncode == 0, done.stdout
+    return fake.packages()
+
+
+def build_depends():
+    control = (ROOT / "contrib/packaging/debian/control").read_text()
+    field = re.search(r"^Build-Depends:((?:\n? .+)+)", control, re.M).group(1)
+    return {re.split(r"[ (:]", word.strip())[0] for word in field.split(",")}
+
+
+class Packages(unittest.TestCase):
+    def test_installing_brings_a_daemon_with_its_configuration(self):
+        if os.path.exists("/etc/collectd/collectd.conf"):
+            self.skipTest("collectd has a configuration here")
+        brought = packages_of("build")
+        self.assertLessEqual(
+            {"gcc", "collectd-core", "collectd", "libmnl0"}, brought
+        )
+
+    def test_demo_and_tests_bring_no_daemon_that_starts_with_the_host(self):
+        for sets in (("compile",), ("compile", "check", "backends", "dist")):
+            with self.subTest(sets):
+                brought = packages_of(*sets)
+                self.assertIn("collectd-core", brought)
+                self.assertNotIn("collectd", brought)
+
+    def test_package_for_debian_brings_what_it_needs_and_no_more(self):
+        brought = packages_of("compile", "deb")
+        needed = build_depends() - {"debhelper-compat"}
+        self.assertLessEqual(needed, brought)
+        self.assertEqual(
+            brought - needed,
+            {"bash", "build-essential", "debhelper", "gcc", "libc6-dev", "make"},
+        )
+
+    def test_installed_packages_are_not_installed_again(self):
+        installed = packages_of("compile")
+        self.assertEqual(packages_of("compile", installed=installed), set())
+
+    def test_provided_name_is_installed(self):
+        """Debian 13 calls the library libmicrohttpd12t64."""
+        name = "libmicrohttpd12"
+        self.assertIn(name, packages_of("backends"))
+        provides = [f"{name}t64 libfoo1, {name} (= 1.0.1-4)"]
+        self.assertNotIn(name, packages_of("backends", installed=provides))
+
+    def test_server_that_the_distribution_lacks_is_left_out(self):
+        brought = packages_of("check", "backends", unavailable=["netdata-core"])
+        self.assertNotIn("netdata-core", brought)
+        self.assertLessEqual({"prometheus", "git"}, brought)
+
+    def test_user_is_told_what_to_run(self):
+        fake = FakeDebian(uid=1000)
+        done = fake.run("contrib/deps", "compile")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("missing: gcc ", done.stdout)
+        self.assertIn("sudo contrib/deps compile", done.stdout)
+        self.assertFalse(fake.log.exists())
+
+    def test_user_goes_on_without_a_server(self):
+        fake = FakeDebian(installed=packages_of("check"), uid=1000)
+        done = fake.run("contrib/deps", "check", "backends")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("prometheus", done.stdout)
+        self.assertFalse(fake.log.exists())
+
+    def test_unknown_set_is_refused(self):
+        fake = FakeDebian()
+        done = fake.run("make", "deps-check-bild")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("there is no set bild", done.stdout)
+        self.assertFalse(fake.log.exists())
+
+    def test_nothing_is_installed_for_a_package_of_another_system(self):
+        for target in ("deb", "rpm"):
+            with self.subTest(target):
+                fake = FakeDebian()
+                done = fake.run("make", target)
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn("are built in", done.stdout)
+                self.assertFalse(fake.log.exists())
