@@ -104,7 +104,11 @@ all: $(PLUGIN) $(REPORT)
 
 # The file changes with the flags and the version, and then all objects are
 # rebuilt. `install` alone does not check it: root may have other flags in the
-# environment than the user who has built.
+# environment than the user who has built. Nothing is built where the compiler or
+# the package of a header is missing.
+NEEDED_HEADERS := stdio.h yajl/yajl_gen.h collectd/core/daemon/collectd.h \
+  collectd/core/daemon/plugin.h
+COMPILER_DEPS  := deps-build$(if $(findstring clang,$(CC)),-dist)
 FLAGS := $(CC) $(OWN_CPPFLAGS) $(CORE_CPPFLAGS) $(COLLECTD_CPPFLAGS) \
   $(OWN_CFLAGS) $(CPPFLAGS) $(CFLAGS)
 ifneq ($(MAKECMDGOALS),install)
@@ -112,8 +116,10 @@ $(B)/flags: always
 endif
 $(B)/flags:
 	@mkdir -p $(@D)
-	@printf '%s\n' '$(subst ','\'',$(FLAGS))' | cmp -s - $@ || \
-	  printf '%s\n' '$(subst ','\'',$(FLAGS))' >$@
+	@printf '%s\n' '$(subst ','\'',$(FLAGS))' | cmp -s - $@ || { \
+	  printf '#include <%s>\n' $(NEEDED_HEADERS) | $(FLAGS) -E -x c - >/dev/null || \
+	    { echo 'run: sudo make $(COMPILER_DEPS)' >&2; exit 1; }; \
+	  printf '%s\n' '$(subst ','\'',$(FLAGS))' >$@; }
 
 $(CORE_OBJ) $(REPORT_OBJ): EXTRA_CPPFLAGS = $(CORE_CPPFLAGS)
 $(GLUE_OBJ): EXTRA_CPPFLAGS = $(CORE_CPPFLAGS) $(COLLECTD_CPPFLAGS)

@@ -170,3 +170,36 @@ class Packages(unittest.TestCase):
                 self.assertNotEqual(done.returncode, 0)
                 self.assertIn("are built in", done.stdout)
                 self.assertFalse(fake.log.exists())
+
+
+class Compiler(unittest.TestCase):
+    """Where it is missing, or one of the headers, make says what to run."""
+
+    def make(self, *words):
+        build = harness.stage().new_directory() / "build"
+        done = subprocess.run(
+            ["make", f"B={build}", *words],
+            cwd=ROOT,
+            check=False,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=clean_environment(),
+        )
+        return done, build
+
+    def assert_told(self, what, *words):
+        done, build = self.make(*words)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn(f"run: sudo make {what}\n", done.stdout)
+        self.assertNotIn("  CC ", done.stdout)
+        self.assertEqual(list(build.rglob("*")), [])
+
+    def test_without_a_compiler(self):
+        self.assert_told("deps-build", "CC=/nonexistent/cc")
+
+    def test_without_clang(self):
+        self.assert_told("deps-build-dist", "CC=/nonexistent/clang")
+
+    def test_without_headers(self):
+        self.assert_told("deps-build", "CPPFLAGS=-nostdinc")
