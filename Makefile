@@ -152,15 +152,22 @@ deps:
 deps-%:
 	@contrib/deps $(subst -, ,$*)
 
+# Under sudo, what is built belongs to the owner of the tree.
+AS_OWNER = $(shell [ "$$(id -u)" != 0 ] || [ "$$(stat -c %u .)" = 0 ] || \
+  stat -c 'setpriv --reuid=%u --regid=%g --clear-groups' .)
+
 # A second make builds everything below, because the first one may have
 # installed the packages that it needs.
 demo: deps-compile
+	@$(AS_OWNER) $(MAKE) --no-print-directory all
 	@$(MAKE) --no-print-directory run-demo
 
 run-demo: $(PLUGIN) $(REPORT)
 	@contrib/demo $(COLLECTD) $(PLUGIN) $(REPORT)
 
 check: deps-compile-check-backends
+	@$(AS_OWNER) $(MAKE) --no-print-directory $(PLUGIN) $(REPORT) $(UNIT_BIN) \
+	  $(FUZZ_BIN) $(SHAPE) $(FACTS)
 	@$(MAKE) --no-print-directory check-unit
 	@$(MAKE) --no-print-directory check-corpus
 	@$(MAKE) --no-print-directory check-integration
@@ -173,7 +180,7 @@ check-corpus: $(FUZZ_BIN)
 
 # FUZZ=fuzz_name selects a target.
 fuzz: deps-compile-dist
-	@$(MAKE) --no-print-directory PROFILE=fuzz run-fuzz
+	@$(AS_OWNER) $(MAKE) --no-print-directory PROFILE=fuzz run-fuzz
 
 run-fuzz: $(FUZZ_BIN)
 	@tests/fuzz/run fuzz $(if $(FUZZ),$(FUZZ:%=$(B)/tests/fuzz/%),$(sort $(FUZZ_BIN)))
@@ -207,6 +214,7 @@ coverage:
 	@tests/coverage build/coverage/plugin/core
 
 bench: deps-compile-bench
+	@$(AS_OWNER) $(MAKE) --no-print-directory $(PLUGIN) $(BENCH_BIN)
 	@$(MAKE) --no-print-directory run-bench
 
 run-bench: $(PLUGIN) $(BENCH_BIN)
@@ -239,13 +247,13 @@ deb:
 	@command -v dpkg >/dev/null || \
 	  { echo 'deb: packages for Debian are built in Debian' >&2; exit 1; }
 	@contrib/deps compile deb
-	@contrib/packaging/make-deb $(VERSION)
+	@$(AS_OWNER) contrib/packaging/make-deb $(VERSION)
 
 rpm:
 	@command -v dnf >/dev/null || \
 	  { echo 'rpm: packages for Fedora are built in Fedora' >&2; exit 1; }
 	@contrib/deps compile rpm
-	@contrib/packaging/make-rpm $(VERSION)
+	@$(AS_OWNER) contrib/packaging/make-rpm $(VERSION)
 
 # A tarball of a commit only: reproducible byte for byte.
 release:

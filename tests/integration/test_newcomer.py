@@ -203,3 +203,50 @@ class Compiler(unittest.TestCase):
 
     def test_without_headers(self):
         self.assert_told("deps-build", "CPPFLAGS=-nostdinc")
+
+
+class Owner(unittest.TestCase):
+    """Of a tree that root does not own, root owns nothing afterwards."""
+
+    def setUp(self):
+        harness.need_root("to be the root of sudo")
+        self.user = harness.unprivileged_user()
+        self.tree = harness.stage().new_directory() / "tree"
+        profile = harness.PLUGIN.resolve().parent
+        copied = ["Makefile", "plugin", "include", "contrib", "tests"]
+        self.tree.mkdir()
+        shutil.copytree(
+            profile,
+            self.tree / "build" / profile.name,
+            ignore=shutil.ignore_patterns("tests"),
+        )
+        for name in copied:
+            source = ROOT / name
+            copy = shutil.copytree if source.is_dir() else shutil.copy2
+            copy(source, self.tree / name)
+        subprocess.run(
+            ["chown", "-R", "%d:%d" % self.user, str(self.tree)], check=True
+        )
+
+    def test_demo_leaves_nothing_that_the_user_cannot_remove(self):
+        # One source is compiled, and the rest is linked: with the words of a
+        # make around us, which has built it.
+        os.utime(self.tree / "plugin/log.c")
+        done = subprocess.run(
+            ["make", "demo", f"PROFILE={harness.PLUGIN.resolve().parent.name}"],
+            cwd=self.tree,
+            check=False,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "DEPS": "skip"},
+        )
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("CC plugin/log.c", done.stdout)
+        self.assertRegex(done.stdout, r"\btotal\n")
+        of_root = [
+            str(path.relative_to(self.tree))
+            for path in [self.tree, *self.tree.rglob("*")]
+            if path.lstat().st_uid != self.user[0]
+        ]
+        self.assertEqual(of_root, [])
