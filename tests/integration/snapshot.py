@@ -120,9 +120,16 @@ PROCESS = {
     "inherited?": lambda value: value is True,
     "threads?": whole,
     "source": words(
-        "read", "estimated", "guessed", "statm", "unreadable", "parent"
+        "read",
+        "sampled",
+        "estimated",
+        "guessed",
+        "statm",
+        "unreadable",
+        "parent",
     ),
     "age?": number,
+    "pages_sampled?": whole,
     "pss_error?": whole,
     "uss_error?": whole,
     "deferred?": words("budget", "max_lock_hold", "hung"),

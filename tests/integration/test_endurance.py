@@ -10,6 +10,7 @@ from pathlib import Path
 
 import snapshot
 from harness import (
+    DEADLINE_SECONDS,
     KIB,
     PLUGIN_SAYS,
     TAG,
@@ -21,7 +22,9 @@ from server import BackendTest
 
 INTERVALS = int(os.environ.get("SOAK_INTERVALS") or 1000)
 INTERVAL_SECONDS = 0.05
-STARTS_PER_SECOND = 50
+STARTS_PER_INTERVAL = 2.5
+STARTS = INTERVALS * STARTS_PER_INTERVAL
+STARTS_PER_SECOND = 2 * STARTS_PER_INTERVAL / INTERVAL_SECONDS
 
 # Intervals of which the memory is compared: warm, and late.
 EARLY = range(INTERVALS // 5, INTERVALS // 5 + INTERVALS // 10 + 1)
@@ -110,21 +113,14 @@ class Endurance(BackendTest):
     def test_many_intervals_under_churn(self):
         still = self.start_shape("cow", name="still", mib=16, rewrite_mib=4)
         churn = self.start_shape(
-            "churn", name="churn", rate=2 * STARTS_PER_SECOND, seconds=3600
+            "churn", name="churn", rate=int(STARTS_PER_SECOND), seconds=3600
         )
         self.directory = self.make_directory()
         config = CONFIG.format(directory=self.directory, max_files=MAX_FILES)
         collectd = self.start_daemon(
             config.replace("@", TAG), interval=INTERVAL_SECONDS
         )
-        begin = time.monotonic()
-        started = churn.count_started()
-        samples = self.watch(collectd)
-        seconds = time.monotonic() - begin
-        started = churn.count_started() - started
-
-        # That it was as busy as this test says it is.
-        self.assertGreaterEqual(started / seconds, STARTS_PER_SECOND)
+        samples = self.watch(collectd, churn)
         self.check_log(collectd)
         self.check_snapshots(collectd)
         self.check_descriptors(samples, collectd)
@@ -145,39 +141,53 @@ class Endurance(BackendTest):
         self.addCleanup(shutil.rmtree, directory, ignore_errors=True)
         return directory
 
-    def watch(self, collectd):
-        """A sample for each interval that we come to see."""
+    def watch(self, collectd, churn):
+        """A sample for each interval that we come to see, until there were as
+        many intervals and as many processes have started as this test says: on
+        a busy machine either may be slower than the other."""
         samples = []
         path = collectd.directory / "csv/test/smaps"
-        end = time.monotonic() + 5 * INTERVALS * INTERVAL_SECONDS
-        while not samples or samples[-1].interval < INTERVALS:
+        begin = churn.count_started()
+        interval = started = 0
+        done = -1
+        while interval < INTERVALS or started < STARTS:
             self.assertIsNone(collectd.process.poll(), collectd.log()[-20:])
-            self.assertLess(time.monotonic(), end, "collectd does not keep up")
             interval = sum(
                 file.read_bytes().count(b"\n") - 1
                 for file in path.glob("duration-cycle-*")
             )
+            started = churn.count_started() - begin
             if not samples or interval > samples[-1].interval:
                 samples.append(Sample(collectd, interval))
+            if min(interval, INTERVALS) + min(started, STARTS) > done:
+                done = min(interval, INTERVALS) + min(started, STARTS)
+                end = time.monotonic() + DEADLINE_SECONDS
+            self.assertLess(
+                time.monotonic(), end, f"{interval} intervals, {started} starts"
+            )
             time.sleep(INTERVAL_SECONDS / 2)
         return samples
 
     def check_log(self, collectd):
-        """No error, and nothing from the plugin but that, in a container, some
-        process of the machine is not for us to read."""
+        """No error, and nothing from the plugin but that some process of the
+        machine, and none of ours, is not for us to read, which happens in a
+        container, or too large to be read whole."""
         self.assertEqual(collectd.log_lines(r"\[error\]"), [])
         lines = [
             line
             for line in collectd.log_lines(PLUGIN_SAYS)
             if "Notification: " not in line
         ]
-        others = [line for line in lines if "refuses" not in line]
-        self.assertEqual(others, [])
-        self.assertLessEqual(len(lines), 1)
+        said = [
+            [line for line in lines if words in line and TAG not in line]
+            for words in ("refuses", "longer than MaxLockHold")
+        ]
+        self.assertEqual(sum(said, []), lines)
+        self.assertLessEqual(max(map(len, said)), 1)
 
     def check_snapshots(self, collectd):
         """Many, none of them half, and no more are left than may be."""
-        told = len(collectd.log_lines("processes and mappings that use"))
+        told = len(collectd.log_lines("message = capture /"))
         self.assertGreater(told, CAPTURES_PER_INTERVAL * INTERVALS)
         files = list((self.directory / "captures").glob("*.json"))
         self.assertLessEqual(len(files), MAX_FILES)
