@@ -314,6 +314,19 @@ class Limits(ThresholdTest):
             f"{kib} KiB of swap",
         )
 
+    def test_a_large_error(self):
+        """A process that is too large to be read is known by its size alone."""
+        self.start_shape("anon", name="postgres", mib=1)
+        groups = load_smaps("MaxLockHold 0.1", shape_group("postgres"))
+        error = '"pss_error"\n      WarningMax'
+        self.start_alerts(
+            {f"{error} 500000000": f"{error} {16 * MIB}"}, groups
+        )
+        self.wait_severities(["OKAY"], "memory-pss_error")
+        self.start_shape("anon", name="postgres", mib=64)
+        alerts = self.wait_first(["OKAY", "WARNING"], "memory-pss_error")
+        self.assertGreater(alerts[-1].value, 16 * MIB)
+
     def test_an_old_reading(self):
         self.start_shape("anon", name="postgres", mib=4)
         self.start_alerts({"WarningMax 3000": "WarningMax 0.7"})

@@ -1,0 +1,407 @@
+"""The rules of contrib/prometheus on made-up histories: hours and days of
+services that leak, warm up, dump at night, restart or end. promtool tells which
+alerts fired at any time, and these have to be the expected ones and no other.
+"""
+
+import json
+import math
+import random
+import shutil
+import subprocess
+import unittest
+
+from harness import MIB, stage
+from server import need_program
+from test_prometheus import FILES
+
+GIB = 1024 * MIB
+MINUTE, HOUR, DAY = 60, 3600, 86400
+
+NAN = math.nan
+LIMIT = 6e9  # of postgres, in rules.yml
+
+
+def step_of(seconds):
+    """Long histories have fewer values an hour, for the time that they take."""
+    if seconds <= 3 * HOUR:
+        return MINUTE
+    return 5 * MINUTE if seconds <= DAY else 10 * MINUTE
+
+
+def text_of(function, seconds):
+    """The values, as promtool has them. None is no sample, and a series that
+    ends is stale."""
+    words = []
+    for t in range(0, seconds + 1, step_of(seconds)):
+        value = function(t)
+        if value is not None:
+            words.append(repr(float(value)).replace("nan", "NaN"))
+        elif words and words[-1] not in ("stale", "_"):
+            words.append("stale")
+        else:
+            words.append("_")
+    return " ".join(words)
+
+
+def pss(group, function, instance="h"):
+    return {f'smaps_pss_bytes{{group="{group}",instance="{instance}"}}': function}
+
+
+def processes(group, function, instance="h"):
+    return {f'smaps_processes{{group="{group}",instance="{instance}"}}': function}
+
+
+def alive(instance="h", function=lambda t: 0.001):
+    return {f'smaps_plugin_cycle_seconds{{instance="{instance}"}}': function}
+
+
+def noisy(function, amount):
+    """Moves the values by this amount at most, the same in each run."""
+    generator = random.Random(1)
+    return lambda t: function(t) + generator.uniform(-amount, amount)
+
+
+def ramp(begin, seconds, low, high):
+    """From low to high, from the beginning on."""
+
+    def value(t):
+        part = min(max((t - begin) / seconds, 0), 1)
+        return low + part * (high - low)
+
+    return value
+
+
+def unknown_now_and_then(function, seconds=9 * MINUTE):
+    return lambda t: NAN if t % seconds < MINUTE else function(t)
+
+
+class RulesTest(unittest.TestCase):
+    def check(self, seconds, series, *expected, since=0, until=None):
+        """Of {selector: function of the seconds}: exactly these alerts, as
+        (name, group or None), fire at any time of the history. With since,
+        what fires before does not count; with until, all fire before that."""
+        self.promtool(seconds, series, expected, since, seconds)
+        if until is not None:
+            self.promtool(seconds, series, expected, since, until)
+
+    def promtool(self, seconds, series, expected, begin, end):
+        samples = []
+        for name, group in expected:
+            labels = f'alertname="{name}"'
+            labels += f',group="{group}"' if group else ""
+            samples.append({"labels": f"{{{labels}}}", "value": 1})
+        fired = f'ALERTS{{alertstate="firing"}}[{end - begin}s]'
+        expr = f"group by (alertname, group) (present_over_time({fired}))"
+        step = f"{step_of(seconds)}s"
+        values = [
+            {"series": selector, "values": text_of(function, seconds)}
+            for selector, function in series.items()
+        ]
+        answer = {"expr": expr, "eval_time": f"{end}s", "exp_samples": samples}
+        test = {
+            "rule_files": ["rules.yml"],
+            "evaluation_interval": step,
+            "group_eval_order": GROUP_ORDER,
+            "tests": [
+                {
+                    "interval": step,
+                    "input_series": values,
+                    "promql_expr_test": [answer],
+                }
+            ],
+        }
+        directory = stage().new_directory()
+        shutil.copy(FILES / "rules.yml", directory)
+        # JSON is YAML.
+        (directory / "test.yml").write_text(json.dumps(test))
+        done = subprocess.run(
+            [need_program("promtool", "prometheus"), "test", "rules", "test.yml"],
+            cwd=directory,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+            text=True,
+        )
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+
+GROUP_ORDER = ["smaps-own", "smaps", "smaps-growth", "smaps-alerts"]
+
+
+class Leaks(RulesTest):
+    def test_a_megabyte_a_second_for_ten_hours_is_a_leak(self):
+        leak = noisy(ramp(2 * HOUR, 10 * HOUR, GIB, GIB + 36e9), 50 * MIB)
+        self.check(
+            12 * HOUR,
+            pss("web", leak),
+            ("SmapsLeak", "web"),
+            until=9 * HOUR,
+        )
+
+    def test_peaks_do_not_hide_a_leak(self):
+        leak = ramp(0, 10 * HOUR, GIB, GIB + 36e9)
+
+        def peaks(t):
+            return leak(t) + (8 * GIB if t % (25 * MINUTE) == 0 else 0)
+
+        self.check(10 * HOUR, pss("web", peaks), ("SmapsLeak", "web"))
+
+    def test_an_unknown_value_now_and_then_does_not_hide_a_leak(self):
+        leak = ramp(0, 10 * HOUR, GIB, GIB + 36e9)
+        self.check(
+            10 * HOUR,
+            pss("web", unknown_now_and_then(leak)),
+            ("SmapsLeak", "web"),
+        )
+
+    def test_three_hours_of_warming_up_are_none(self):
+        new = noisy(ramp(MINUTE, 3 * HOUR, 200 * MIB, 8 * GIB), 50 * MIB)
+        self.check(2 * DAY, pss("web", new))
+        # Of another version, after two days.
+        other = noisy(ramp(2 * DAY, 3 * HOUR, 2 * GIB, 8 * GIB), 50 * MIB)
+        self.check(6 * DAY, pss("web", other))
+
+    def test_a_cache_that_fills_ever_more_slowly_is_none(self):
+        def cache(t):
+            return 4 * GIB * (1 - math.exp(-t / HOUR))
+
+        self.check(DAY, pss("web", noisy(cache, 10 * MIB)))
+
+    def test_a_restart_that_warms_up_anew_is_none(self):
+        def restarted(t):
+            if 9 * HOUR <= t < 9 * HOUR + 4 * MINUTE:
+                return 0
+            begin = 0 if t < 9 * HOUR else 9 * HOUR
+            return ramp(begin, 3 * HOUR, 100 * MIB, 6 * GIB)(t)
+
+        self.check(20 * HOUR, pss("web", noisy(restarted, 20 * MIB)))
+
+    def test_a_nightly_dump_is_none(self):
+        """Two hours and a little less or more, of growth and of a fall."""
+
+        def dump(t):
+            night, moment = divmod(t, DAY)
+            begin = 2 * HOUR + night % 3 * 10 * MINUTE
+            if moment > begin + 2 * HOUR + night % 2 * 10 * MINUTE:
+                return 2 * GIB
+            return ramp(begin, 2 * HOUR, 2 * GIB, 6 * GIB)(moment)
+
+        self.check(4 * DAY, pss("web", noisy(dump, 20 * MIB)))
+
+    def test_the_load_of_the_day_is_none(self):
+        def load(t):
+            return 4 * GIB - 2 * GIB * math.cos(2 * math.pi * t / DAY)
+
+        # On the first day nothing is there to compare with.
+        self.check(4 * DAY, pss("web", noisy(load, 50 * MIB)), since=DAY)
+
+    def test_saw_teeth_of_a_garbage_collector_are_none(self):
+        for minutes in (7, 20, 180):
+            with self.subTest(minutes=minutes):
+                teeth = lambda t: GIB + 2 * GIB * (t % (minutes * MINUTE)) / (
+                    minutes * MINUTE
+                )
+                self.check(DAY, pss("web", teeth))
+
+    def test_a_group_that_is_large_and_grows_a_little_is_none(self):
+        self.check(12 * HOUR, pss("web", ramp(0, DAY, 64 * GIB, 66 * GIB)))
+
+    def test_ten_megabytes_an_hour_are_a_slow_leak(self):
+        def leak(t):
+            dump = 2 * GIB if t % DAY < 2 * HOUR else 0
+            load = 100 * MIB * math.sin(2 * math.pi * t / DAY)
+            return GIB + 10 * MIB * t / HOUR + dump + load
+
+        self.check(
+            5 * DAY,
+            pss("web", noisy(leak, 30 * MIB)),
+            ("SmapsSlowLeak", "web"),
+            until=4 * DAY,
+        )
+
+    def test_the_loads_of_a_week_are_none(self):
+        """Low on two days of seven."""
+
+        def load(t):
+            busy = 0.2 if t // DAY % 7 >= 5 else 1
+            return 2 * GIB + busy * GIB * math.sin(math.pi * (t % DAY) / DAY)
+
+        self.check(16 * DAY, pss("web", noisy(load, 30 * MIB)), since=8 * DAY)
+
+
+class Limits(RulesTest):
+    def test_a_limit_that_is_passed_is_told_beside_unknown_values(self):
+        self.check(
+            HOUR,
+            pss("postgres", unknown_now_and_then(lambda t: 7e9)),
+            ("SmapsPssAboveLimit", "postgres"),
+            until=20 * MINUTE,
+        )
+        often = unknown_now_and_then(lambda t: 7e9, 4 * MINUTE)
+        self.check(
+            HOUR, pss("postgres", often), ("SmapsPssAboveLimit", "postgres")
+        )
+
+    def test_a_peak_of_five_minutes_is_not_told(self):
+        def peak(t):
+            return 7e9 if HOUR <= t < HOUR + 5 * MINUTE else 2e9
+
+        self.check(3 * HOUR, pss("postgres", peak))
+
+    def test_an_unknown_value_is_told_and_not_taken_for_less(self):
+        self.check(
+            HOUR,
+            pss("postgres", lambda t: NAN),
+            ("SmapsPssUnknown", "postgres"),
+        )
+
+    def test_growth_towards_the_limit_is_told_before(self):
+        growth = noisy(ramp(2 * HOUR, 4 * HOUR, 4.2e9, 5.9e9), 20e6)
+        self.check(
+            8 * HOUR, pss("postgres", growth), ("SmapsLimitSoon", "postgres")
+        )
+
+    def test_a_service_that_stays_below_the_limit_is_not_told(self):
+        for function in (
+            noisy(lambda t: 5.5e9, 20e6),
+            noisy(ramp(0, 3 * HOUR, 1e8, 4.5e9), 20e6),
+            ramp(0, 10 * HOUR, 5.9e9, 5e9),
+        ):
+            self.check(12 * HOUR, pss("postgres", function))
+
+    def test_a_host_that_fills_up_is_told(self):
+        """Two groups, of which neither is much. MemTotal comes from the memory
+        plugin on one host, and from percentages on the other."""
+        growth = ramp(2 * HOUR, 4 * HOUR, 5e9, 7.5e9)
+        for series in (
+            {
+                'collectd_memory{memory="used",instance="h"}': lambda t: 9e9,
+                'collectd_memory{memory="free",instance="h"}': lambda t: 7e9,
+            },
+            {
+                'smaps_pss_share_percent{group="a",instance="h"}': lambda t: (
+                    100 * growth(t) / 16e9
+                )
+            },
+        ):
+            self.check(
+                8 * HOUR,
+                {**pss("a", growth), **pss("b", growth), **series},
+                ("SmapsHostFullSoon", None),
+                until=5 * HOUR,
+            )
+
+    def test_a_host_with_room_is_not_told(self):
+        memory = {'collectd_memory{memory="used",instance="h"}': lambda t: 16e9}
+        for function in (
+            noisy(lambda t: 12e9, 50e6),
+            ramp(0, 3 * HOUR, 1e9, 10e9),
+            ramp(0, 10 * HOUR, 14e9, 12e9),
+        ):
+            self.check(12 * HOUR, {**pss("a", function), **memory})
+
+    def test_a_host_that_is_full_and_grows_no_more_is_told(self):
+        memory = {'collectd_memory{memory="used",instance="h"}': lambda t: 16e9}
+        self.check(
+            4 * HOUR,
+            {**pss("a", lambda t: 15e9), **memory},
+            ("SmapsHostFullSoon", None),
+        )
+
+
+class Services(RulesTest):
+    def test_a_service_that_was_killed_is_gone(self):
+        self.check(
+            9 * HOUR,
+            processes("web", lambda t: 5 if t < 8 * HOUR else 0),
+            ("SmapsServiceGone", "web"),
+            until=8 * HOUR + 10 * MINUTE,
+        )
+
+    def test_a_service_that_was_killed_soon_after_a_restart_is_gone(self):
+        def restarted(t):
+            if 8 * HOUR <= t < 8 * HOUR + 5 * MINUTE or t >= 10 * HOUR:
+                return 0
+            return 5
+
+        self.check(
+            11 * HOUR,
+            processes("web", restarted),
+            ("SmapsServiceGone", "web"),
+        )
+
+    def test_a_restart_is_none(self):
+        def restarted(t):
+            return 0 if 8 * HOUR <= t < 8 * HOUR + 5 * MINUTE else 5
+
+        self.check(12 * HOUR, processes("web", restarted))
+
+    def test_a_nightly_job_that_ends_is_not_gone(self):
+        def job(t):
+            return 3 if t % DAY // HOUR in (1, 2, 3, 7, 8, 9) else 0
+
+        self.check(3 * DAY, processes("backup", job))
+
+    def test_a_unit_that_ends_is_gone_where_it_is_expected(self):
+        def ended(t):
+            return 1 if t < HOUR else None
+
+        self.check(
+            2 * HOUR,
+            {
+                **processes("ssh.service", ended),
+                **processes("cron.service", ended),
+                **processes("ssh.service", lambda t: 1, instance="fine"),
+                **alive("h"),
+                **alive("fine"),
+            },
+            ("SmapsServiceGone", "ssh.service"),
+        )
+
+    def test_a_host_that_is_silent_is_not_told_for_each_of_its_services(self):
+        def ended(t):
+            return 1 if t < 8 * HOUR else None
+
+        self.check(
+            9 * HOUR,
+            {
+                **processes("ssh.service", ended),
+                **processes("web", ended),
+                **alive("h", ended),
+            },
+            ("SmapsSilent", None),
+        )
+
+
+class Quality(RulesTest):
+    @staticmethod
+    def error(function):
+        return {
+            'smaps_pss_error_bytes{group="web",instance="h"}': function,
+            **pss("web", lambda t: 2e9),
+        }
+
+    def test_a_large_error_is_told(self):
+        self.check(
+            2 * HOUR,
+            self.error(unknown_now_and_then(lambda t: 6e8)),
+            ("SmapsErrorLarge", "web"),
+        )
+
+    def test_an_error_that_is_small_or_short_is_not_told(self):
+        for function in (
+            lambda t: 4e8,
+            lambda t: 2e9 if t < 20 * MINUTE else 0,
+        ):
+            self.check(2 * HOUR, self.error(function))
+
+    def test_a_job_without_relabelling_is_told(self):
+        raw = 'collectd_smaps_duration_seconds{smaps="cycle",job="collectd"}'
+        self.check(
+            HOUR, {raw: lambda t: 0.001}, ("SmapsNotRelabelled", None)
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()
