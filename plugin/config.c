@@ -108,6 +108,11 @@ static int apply_state_interval(struct scope *scope,
                      &scope->settings->state_interval_ns);
 }
 
+static int apply_state_at_start(struct scope *scope,
+                                const oconfig_item_t *item) {
+  return option_boolean(scope, item, &scope->settings->has_state_at_start);
+}
+
 static int apply_command_lines(struct scope *scope,
                                const oconfig_item_t *item) {
   return option_choice(scope, item, &scope->settings->command_lines);
@@ -286,6 +291,7 @@ static const struct option top_options[] = {
     {"ReadTimeout", apply_read_timeout},
     {"StateFile", apply_state_file},
     {"StateInterval", apply_state_interval},
+    {"StateAtStart", apply_state_at_start},
     {"CommandLines", apply_command_lines},
     {"Capture", NULL},
     {NULL, NULL}};
@@ -342,19 +348,21 @@ static int apply(struct scope *scope, const struct option *options,
   return option ? option->apply(scope, item) : apply_selector(scope, item);
 }
 
-/* Applies the items of a block. Logs the first mistake. */
+/* Applies the items of a block. Logs each mistake. */
 static int apply_block(struct scope *scope, const struct option *options,
                        const oconfig_item_t *block) {
+  int status = 0;
+
   for (int i = 0; i < block->children_num; i++) {
     const oconfig_item_t *item = &block->children[i];
     int rc = apply(scope, options, item);
 
-    if (rc < 0) {
-      option_log_mistake(block, item, rc, &scope->reason);
-      return -1;
-    }
+    if (rc == 0)
+      continue;
+    option_log_mistake(scope->settings, block, item, rc, &scope->reason);
+    status = -1;
   }
-  return 0;
+  return status;
 }
 
 /* Fills the rule of a <Group> or <Ignore>. */
@@ -399,7 +407,7 @@ static int add_rule_block(struct settings *s, const oconfig_item_t *parent,
     rc = add_rule(&scope, &rule, block, true);
   }
   if (rc < 0)
-    option_log_mistake(parent, block, rc, &scope.reason);
+    option_log_mistake(s, parent, block, rc, &scope.reason);
   return rc < 0 ? -1 : 0;
 }
 
@@ -415,7 +423,7 @@ static int add_capture(struct settings *s, const oconfig_item_t *parent,
   else if (!s->capture.directory)
     rc = config_error_set(&scope.reason, "expected a Directory in the block");
   if (rc < 0)
-    option_log_mistake(parent, block, rc, &scope.reason);
+    option_log_mistake(s, parent, block, rc, &scope.reason);
   return rc < 0 ? -1 : 0;
 }
 
@@ -433,7 +441,7 @@ static int add_item(struct settings *s, const oconfig_item_t *block,
     return add_capture(s, block, item);
   rc = apply(&scope, top_options, item);
   if (rc < 0)
-    option_log_mistake(block, item, rc, &scope.reason);
+    option_log_mistake(s, block, item, rc, &scope.reason);
   return rc < 0 ? -1 : 0;
 }
 
@@ -448,9 +456,10 @@ static const oconfig_item_t *find_last(const oconfig_item_t *block,
   return NULL;
 }
 
-static int refuse(const oconfig_item_t *block, const oconfig_item_t *item,
+static int refuse(const struct settings *s, const oconfig_item_t *block,
+                  const oconfig_item_t *item,
                   const struct config_error *reason) {
-  option_log_mistake(block, item, -EINVAL, reason);
+  option_log_mistake(s, block, item, -EINVAL, reason);
   return -1;
 }
 
@@ -468,7 +477,7 @@ static int check_max_lock_hold(const struct settings *s,
       "expected at most the %g milliseconds of ReadTimeout, after "
       "which a read counts as hung",
       (double)s->read_timeout_ns / NS_PER_MS);
-  return refuse(block, item, &scope.reason);
+  return refuse(s, block, item, &scope.reason);
 }
 
 static uint64_t longest_max_lock_hold_ns(const struct settings *s) {
@@ -494,7 +503,7 @@ static int check_read_timeout(const struct settings *s,
       "expected at least the %g seconds of a MaxLockHold above, which a read "
       "may take",
       (double)max_lock_hold_ns / NS_PER_S);
-  return refuse(block, item, &reason);
+  return refuse(s, block, item, &reason);
 }
 
 static int check_times(const struct settings *s, const oconfig_item_t *block) {
@@ -507,9 +516,29 @@ static int check_times(const struct settings *s, const oconfig_item_t *block) {
   return check_read_timeout(s, block);
 }
 
-int config_add_block(struct settings *s, const oconfig_item_t *block) {
+/* <Plugin smaps "NAME">. The daemon leaves the second value to the plugin. */
+static const char *source_of(const oconfig_item_t *block) {
+  return block->values_num > 1 && block->values[1].type == OCONFIG_TYPE_STRING
+             ? block->values[1].value.string
+             : NULL;
+}
+
+static int add_items(struct settings *s, const oconfig_item_t *block) {
+  int status = 0;
+
   for (int i = 0; i < block->children_num; i++)
     if (add_item(s, block, &block->children[i]) < 0)
-      return -1;
-  return check_times(s, block);
+      status = -1;
+  return status;
+}
+
+int config_add_block(struct settings *s, const oconfig_item_t *block) {
+  int rc;
+
+  s->source = source_of(block);
+  rc = add_items(s, block);
+  if (rc == 0)
+    rc = check_times(s, block);
+  s->source = NULL;
+  return rc;
 }

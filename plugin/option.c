@@ -27,21 +27,33 @@ void option_describe(const oconfig_item_t *item, char *ret, size_t size) {
   }
 }
 
-void option_log_mistake(const oconfig_item_t *block, const oconfig_item_t *item,
-                        int rc, const struct config_error *reason) {
-  char where[256], what[512];
+/* "SOURCE: <BLOCK>: ", or as much of it as there is. */
+static void describe_place(const struct settings *s,
+                           const oconfig_item_t *block, char *ret,
+                           size_t size) {
+  char text[256];
+  size_t len = 0;
+
+  *ret = '\0';
+  if (s->source)
+    len = (size_t)snprintf(
+        ret, size,
+        "%s: ", escape_text(s->source, strlen(s->source), text, sizeof(text)));
+  if (strcasecmp(block->key, "Plugin") == 0)
+    return;
+  option_describe(block, text, sizeof(text));
+  snprintf(ret + len, size - len, "<%s>: ", text);
+}
+
+void option_log_mistake(const struct settings *s, const oconfig_item_t *block,
+                        const oconfig_item_t *item, int rc,
+                        const struct config_error *reason) {
+  char where[640], what[512];
 
   option_describe(item, what, sizeof(what));
-  if (rc == -ENOMEM) {
-    ERROR("smaps plugin: %s: out of memory", what);
-    return;
-  }
-  if (strcasecmp(block->key, "Plugin") == 0) {
-    ERROR("smaps plugin: %s: %s", what, reason->text);
-    return;
-  }
-  option_describe(block, where, sizeof(where));
-  ERROR("smaps plugin: <%s>: %s: %s", where, what, reason->text);
+  describe_place(s, block, where, sizeof(where));
+  ERROR("smaps plugin: %s%s: %s", where, what,
+        rc == -ENOMEM ? "out of memory" : reason->text);
 }
 
 int option_string(struct scope *scope, const oconfig_item_t *item,

@@ -45,8 +45,9 @@ int option_count(struct scope *scope, const oconfig_item_t *item, unsigned most,
 /* Formats an item as in the file, on one line, for messages. */
 void option_describe(const oconfig_item_t *item, char *ret, size_t size);
 
-/* Logs the error line of an item in `block`. */
-void option_log_mistake(const oconfig_item_t *block, const oconfig_item_t *item,
-                        int rc, const struct config_error *reason);
+/* Logs the error line of an item in `block`, with s->source before it. */
+void option_log_mistake(const struct settings *s, const oconfig_item_t *block,
+                        const oconfig_item_t *item, int rc,
+                        const struct config_error *reason);
 
 #endif

@@ -255,7 +255,7 @@ static void print_idle(const struct document *d, const struct tally *tallies,
   text_done(&t);
 }
 
-static void print_summary(const struct document *d, const struct style *s) {
+void explain_print_rules(const struct document *d, const struct style *s) {
   struct tally *tallies = memory_array(NULL, d->n_rules, sizeof(*tallies));
   struct text t = {0};
   uint64_t none = 0;
@@ -325,7 +325,7 @@ int explain_print(const struct document *d, const struct options *o,
   if (o->pid == UNKNOWN) {
     if (n > 0)
       text_print(&(struct text){0}, COLOUR_NONE, s);
-    print_summary(d, s);
+    explain_print_rules(d, s);
     return 0;
   }
   return n > 0 ? 0

@@ -119,6 +119,8 @@ static bool is_key(const struct statement *st, const char *key) {
 
 struct extract {
   enum extract_what what;
+  const char *source;
+  size_t line; /* of the statement */
   FILE *out;
   unsigned depth; /* of open blocks */
   enum { OTHER, SMAPS, CAPTURE, INCLUDE } in;
@@ -137,17 +139,42 @@ static void copy(struct extract *e, enum extract_what what,
     fputc('\n', e->out);
 }
 
+/* An option with a quoted string keeps no backslash but a doubled one. */
+static void write_quoted(FILE *out, const char *text) {
+  for (; *text; text++) {
+    if (*text == '\\')
+      fputc('\\', out);
+    fputc(*text, out);
+  }
+}
+
+/* The rest of the line goes with the name: it is a comment, or collectd would
+ * refuse it. */
+static void begin_named(struct extract *e) {
+  char source[PATH_MAX];
+
+  escape_text(e->source, strlen(e->source), source, sizeof(source));
+  fprintf(e->out, EXTRACT_MARK " %zu %s\n<Plugin smaps \"", e->line, source);
+  write_quoted(e->out, source);
+  fputs("\">\n", e->out);
+}
+
+static void begin_block(struct extract *e, const struct statement *st) {
+  e->in = SMAPS;
+  if (e->what == EXTRACT_NAMED)
+    begin_named(e);
+  copy(e, EXTRACT_BLOCKS, st);
+}
+
 static int at_top(struct extract *e, const struct statement *st) {
   if (st->kind == OPEN && is_key(st, "Include")) {
     e->in = INCLUDE;
     memcpy(e->pattern, st->value, sizeof(e->pattern));
     e->filter[0] = '\0';
   } else if (st->kind == OPEN) {
-    bool is_ours = is_key(st, "Plugin") && strcasecmp(st->value, "smaps") == 0;
-
-    e->in = is_ours ? SMAPS : OTHER;
-    if (is_ours)
-      copy(e, EXTRACT_BLOCKS, st);
+    e->in = OTHER;
+    if (is_key(st, "Plugin") && strcasecmp(st->value, "smaps") == 0)
+      begin_block(e, st);
   } else if (is_key(st, "Include")) {
     return e->include(e->context, st->value, NULL);
   } else if (is_key(st, "Hostname") || is_key(st, "PluginDir") ||
@@ -160,9 +187,12 @@ static int at_top(struct extract *e, const struct statement *st) {
 
 static void in_smaps(struct extract *e, const struct statement *st) {
   bool is_dropped = e->depth == 1 && st->kind == PLAIN &&
-                    (is_key(st, "StateFile") || is_key(st, "StateInterval"));
+                    (is_key(st, "StateFile") || is_key(st, "StateInterval") ||
+                     is_key(st, "StateAtStart"));
 
-  if (e->depth == 1 && st->kind == OPEN && is_key(st, "Capture"))
+  if (e->what == EXTRACT_NAMED)
+    copy(e, EXTRACT_NAMED, st);
+  else if (e->depth == 1 && st->kind == OPEN && is_key(st, "Capture"))
     e->in = CAPTURE;
   else if (!is_dropped)
     copy(e, EXTRACT_BLOCKS, st);
@@ -185,7 +215,16 @@ static int in_block(struct extract *e, const struct statement *st) {
   return e->include(e->context, e->pattern, e->filter[0] ? e->filter : NULL);
 }
 
-int extract_text(struct span text, enum extract_what what, FILE *out,
+static size_t count_lines(struct span text) {
+  size_t n = 0;
+
+  for (size_t i = 0; i < text.len; i++)
+    n += text.text[i] == '\n';
+  return n;
+}
+
+int extract_text(struct span text, const char *source, enum extract_what what,
+                 FILE *out,
                  int (*include)(void *context, const char *pattern,
                                 const char *filter),
                  void *context) {
@@ -196,12 +235,19 @@ int extract_text(struct span text, enum extract_what what, FILE *out,
 
   memset(e, 0, sizeof(*e));
   e->what = what;
+  e->source = source;
+  e->line = 1;
   e->out = out;
   e->include = include;
   e->context = context;
-  while (rc >= 0 && parse_statement(&s, st))
+  while (rc >= 0 && parse_statement(&s, st)) {
     rc = e->depth == 0 ? at_top(e, st) : in_block(e, st);
-  /* A block without an end is a mistake, which collectd will report. */
+    e->line += count_lines(st->raw);
+  }
+  /* A block without an end is a mistake, which collectd will report. But it
+   * would run into the next file's blocks, and be reported there. */
+  if (rc == 0 && what == EXTRACT_NAMED && e->depth > 0 && e->in == SMAPS)
+    rc = -EBADMSG;
   free(e);
   free(st);
   return rc;
@@ -262,6 +308,17 @@ static char *read_all(FILE *file, size_t *ret_len) {
   return text;
 }
 
+static int refuse_open(struct files *f, const char *path) {
+  struct group_name shown;
+
+  config_error_format(
+      f->reason,
+      "%s: expected the end of a block of <Plugin smaps> that is open "
+      "at the end of the file",
+      escape_text(path, strlen(path), shown.text, GROUP_NAME_SIZE));
+  return -EBADMSG;
+}
+
 static int add_file(struct files *f, const char *path) {
   FILE *file = fopen(path, "re");
   struct span text;
@@ -273,7 +330,9 @@ static int add_file(struct files *f, const char *path) {
   bytes = read_all(file, &text.len);
   text.text = bytes;
   rc = ferror(file) ? refuse(f, path, EIO)
-                    : extract_text(text, f->what, f->out, include, f);
+                    : extract_text(text, path, f->what, f->out, include, f);
+  if (rc == -EBADMSG && !*f->reason->text)
+    rc = refuse_open(f, path);
   fclose(file);
   free(bytes);
   return rc;
@@ -328,5 +387,6 @@ int extract_file(const char *path, enum extract_what what, FILE *out,
                  struct config_error *reason) {
   struct files f = {.what = what, .out = out, .reason = reason};
 
+  *reason->text = '\0';
   return add_path(&f, path, NULL);
 }

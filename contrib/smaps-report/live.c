@@ -1,6 +1,7 @@
 #include "live.h"
 #include "extract.h"
 #include "memory.h"
+#include "mistake.h"
 #include "text.h"
 
 #include <smaps/group_name.h>
@@ -25,7 +26,7 @@ extern char **environ;
 
 /* There is only one interval for all readings. The user's blocks come later, so
  * a ReadBudget in them wins. */
-#define READ_BUDGET_PERCENT 10
+#define READ_BUDGET_PERCENT "10"
 
 static const char *const default_configs[] = {
     "/etc/collectd/collectd.conf",
@@ -139,26 +140,43 @@ static void write_globals(const struct live *l, FILE *out) {
   write_option(out, "PIDFile", l->paths[PID_FILE]);
 }
 
-static void write_block(const struct live *l, FILE *out) {
-  fputs("LoadPlugin smaps\n<Plugin smaps>\n", out);
+static void write_block(const struct live *l, const char *more, FILE *out) {
+  fputs("<Plugin smaps>\n", out);
   write_option(out, "StateFile", l->paths[STATE]);
-  fprintf(out, "ReadBudget %d\n</Plugin>\n", READ_BUDGET_PERCENT);
+  fprintf(out, "StateAtStart true\n%s</Plugin>\n", more);
 }
 
-/* In collectd a later option wins. */
+/* In collectd a later option wins: to check StateFile takes the user's before
+ * ours. */
+static int write_blocks(struct live *l, const struct options *o,
+                        const char *config, FILE *out) {
+  bool is_check = o->command == COMMAND_CHECK;
+  int rc = 0;
+
+  fputs("LoadPlugin smaps\n", out);
+  if (!is_check)
+    write_block(l, "ReadBudget " READ_BUDGET_PERCENT "\n", out);
+  if (config)
+    rc = extract_file(config, is_check ? EXTRACT_NAMED : EXTRACT_BLOCKS, out,
+                      l->reason);
+  if (is_check)
+    write_block(l, "", out);
+  return rc;
+}
+
 static int write_all(struct live *l, const struct options *o, FILE *out) {
   const char *config = find_config(o);
   int rc = 0;
 
+  if (!config && o->command == COMMAND_CHECK)
+    return config_error_set(l->reason, "there is no %s: expected -C FILE",
+                            default_configs[0]);
   write_globals(l, out);
   if (config)
     rc = extract_file(config, EXTRACT_GLOBALS, out, l->reason);
   if (rc == 0)
     rc = write_plugin_dir(l, o, out);
-  write_block(l, out);
-  if (config && rc == 0)
-    rc = extract_file(config, EXTRACT_BLOCKS, out, l->reason);
-  return rc;
+  return rc == 0 ? write_blocks(l, o, config, out) : rc;
 }
 
 static int write_config(struct live *l, const struct options *o) {
@@ -301,6 +319,19 @@ static void print_log(const struct live *l, bool only_ours) {
     fclose(log);
 }
 
+/* Prints the mistakes for which collectd did not start. */
+static int print_mistakes(const struct live *l) {
+  FILE *log = fopen(l->paths[LOG], "re");
+  FILE *config = fopen(l->paths[CONFIG], "re");
+  size_t n = log && config ? mistake_print(log, config, stderr) : 0;
+
+  if (log)
+    fclose(log);
+  if (config)
+    fclose(config);
+  return n > 0 ? LIVE_MISTAKES : 0;
+}
+
 static int open_state(struct live *l, int status, FILE **ret) {
   if (status < 0)
     return -EIO;
@@ -324,11 +355,18 @@ static int open_state(struct live *l, int status, FILE **ret) {
 static int run_in_directory(struct live *l, const struct options *o,
                             const sigset_t *signals, FILE **ret,
                             int *ret_signal) {
-  int rc = write_config(l, o);
+  int rc = write_config(l, o), status;
 
+  if (rc == -EBADMSG) {
+    fprintf(stderr, "%s\n", l->reason->text);
+    return LIVE_MISTAKES;
+  }
   if (rc < 0)
     return rc;
-  return open_state(l, run(l, signals, ret_signal), ret);
+  status = run(l, signals, ret_signal);
+  if (o->command == COMMAND_CHECK && status > 0)
+    rc = print_mistakes(l);
+  return rc ? rc : open_state(l, status, ret);
 }
 
 /* Blocks signals that would end this program before the directory is removed.

@@ -3,7 +3,8 @@
  * plugin (smaps-snapshot(5)). In call order:
  *
  *   options     parses the command line
- *   live        runs the plugin for a snapshot (extract: the configuration)
+ *   live        runs the plugin for a snapshot (extract: the configuration;
+ *               mistake: what is wrong with it)
  *   load        parses a snapshot into a document (build, schema, check, pool)
  *   view        prints tables (sum, mapping, column, table)
  *   explain, diff, folded
@@ -27,6 +28,7 @@
 #include <unistd.h>
 
 #define FAILED 2
+#define HAS_MISTAKES 1
 
 static int fail(const char *file, const char *why) {
   struct group_name shown;
@@ -95,14 +97,17 @@ static int load_file(const char *path, struct document *ret) {
 
 static int load_live(const struct options *o, struct document *ret) {
   struct config_error reason;
+  const char *command = o->command == COMMAND_CHECK ? "check" : "live";
   FILE *file;
-  int rc;
+  int rc = live_run(o, &file, &reason);
 
-  if (live_run(o, &file, &reason) < 0)
-    return fail("live", reason.text);
+  if (rc == LIVE_MISTAKES)
+    return HAS_MISTAKES;
+  if (rc < 0)
+    return fail(command, reason.text);
   rc = load_document(file, ret, &reason);
   fclose(file);
-  return rc < 0 ? fail("live", reason.text) : 0;
+  return rc < 0 ? fail(command, reason.text) : 0;
 }
 
 /* ---- commands ---- */
@@ -129,6 +134,10 @@ static int run_on(struct document *d, const struct options *o) {
   style.mem_total = d->mem_total;
   if (o->command == COMMAND_FOLDED)
     return write_folded(d, file);
+  if (o->command == COMMAND_CHECK) {
+    explain_print_rules(d, &style);
+    return 0;
+  }
   if (o->command == COMMAND_EXPLAIN)
     rc = explain_print(d, o, &style, &reason);
   else
@@ -138,8 +147,7 @@ static int run_on(struct document *d, const struct options *o) {
 
 static int run_single(const struct options *o) {
   struct document d = {0};
-  int status = o->command == COMMAND_LIVE ? load_live(o, &d)
-                                          : load_file(o->files[0], &d);
+  int status = o->files[0] ? load_file(o->files[0], &d) : load_live(o, &d);
 
   if (status == 0)
     status = run_on(&d, o);

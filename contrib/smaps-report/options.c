@@ -8,7 +8,7 @@
 static const char *const command_names[COMMANDS] = {
     [COMMAND_TABLE] = "table", [COMMAND_EXPLAIN] = "explain",
     [COMMAND_DIFF] = "diff",   [COMMAND_FOLDED] = "folded",
-    [COMMAND_LIVE] = "live",
+    [COMMAND_LIVE] = "live",   [COMMAND_CHECK] = "check",
 };
 
 /* ---- the values of options ---- */
@@ -157,7 +157,7 @@ SWITCH(version, o->wants_version = true)
 
 #define TABLES (1U << COMMAND_TABLE | 1U << COMMAND_LIVE)
 #define DIFF (1U << COMMAND_DIFF)
-#define LIVE (1U << COMMAND_LIVE)
+#define RUNS (1U << COMMAND_LIVE | 1U << COMMAND_CHECK)
 #define ALL ((1U << COMMANDS) - 1)
 
 static const struct option {
@@ -196,10 +196,10 @@ static const struct option {
      '\0'},
     {"json", NULL, "print JSON, in bytes and seconds", parse_json,
      TABLES | DIFF, 'j'},
-    {"config", "FILE", "the configuration of collectd", parse_config, LIVE,
+    {"config", "FILE", "the configuration of collectd", parse_config, RUNS,
      'C'},
-    {"collectd", "PATH", "the collectd to run", parse_collectd, LIVE, '\0'},
-    {"plugin-dir", "DIR", "the directory of smaps.so", parse_plugin_dir, LIVE,
+    {"collectd", "PATH", "the collectd to run", parse_collectd, RUNS, '\0'},
+    {"plugin-dir", "DIR", "the directory of smaps.so", parse_plugin_dir, RUNS,
      '\0'},
     {"help", NULL, "show this", parse_help, ALL, 'h'},
     {"version", NULL, "show the version", parse_version, ALL, 'V'},
@@ -294,6 +294,7 @@ static const struct {
     [COMMAND_DIFF] = {2, 2, "OLD NEW"},
     [COMMAND_FOLDED] = {1, 1, "FILE"},
     [COMMAND_LIVE] = {0, 0, ""},
+    [COMMAND_CHECK] = {0, 0, ""},
 };
 
 static int parse_pid(struct options *o, const char *value,
@@ -435,6 +436,9 @@ static const char *const descriptions[COMMANDS] = {
                        "flame graph programs.",
     [COMMAND_LIVE] = "Runs the plugin once, with collectd -T and your "
                      "configuration, and shows\nthe result.",
+    [COMMAND_CHECK] = "Checks the options of the plugin in your configuration: "
+                      "prints the mistakes, or\nthe rules and how many "
+                      "processes each takes now. Writes nothing.",
 };
 
 static void print_usage(enum command command, FILE *out) {

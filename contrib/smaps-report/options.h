@@ -14,6 +14,7 @@ enum command {
   COMMAND_DIFF,
   COMMAND_FOLDED,
   COMMAND_LIVE,
+  COMMAND_CHECK,
   COMMANDS
 };
 

@@ -27,10 +27,13 @@ struct capture_settings {
 };
 
 struct settings {
+  /* The name of the block that is being read, for error lines; or NULL. */
+  const char *source;
   char *host; /* of snapshots */
   uint64_t interval_ns;
   char *state_file; /* NULL: none */
   uint64_t state_interval_ns;
+  bool has_state_at_start;   /* in the first cycle already */
   enum choice command_lines; /* in snapshots */
   struct capture_settings capture;
   char *proc_root;

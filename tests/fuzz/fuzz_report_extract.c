@@ -2,6 +2,7 @@
  * else. */
 #include "fuzz.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,7 @@ static char *extract(const char *text, size_t len, enum extract_what what,
 
   *ret_includes = 0;
   require(out);
-  require(extract_text((struct span){text, len}, what, out, note_include,
+  require(extract_text((struct span){text, len}, "x", what, out, note_include,
                        ret_includes) == 0);
   fclose(out);
   require(*ret_len <= len + 1);
@@ -92,6 +93,24 @@ static void take_behind(const char *before, const char *taken_before,
   free(copy);
 }
 
+/* Each block that is taken whole has a mark of its own. */
+static void look_at_named(const char *text, size_t len) {
+  unsigned includes = 0;
+  char *named;
+  size_t size;
+  FILE *out = open_memstream(&named, &size);
+  int rc;
+
+  require(out);
+  rc = extract_text((struct span){text, len}, "/x", EXTRACT_NAMED, out,
+                    note_include, &includes);
+  require(rc == 0 || rc == -EBADMSG);
+  fclose(out);
+  require(size == 0 || strncmp(named, EXTRACT_MARK " ", 15) == 0);
+  require(size == 0 || strstr(named, " /x\n<Plugin smaps \"/x\">\n"));
+  free(named);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   char *text = fuzz_copy(data, size), *blocks, *globals;
   unsigned includes, includes_again;
@@ -108,6 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
               (struct span){blocks, blocks_len});
   take_behind(ours, ours_taken, (struct span){text, size},
               (struct span){blocks, blocks_len});
+  look_at_named(text, size);
   free(blocks);
   free(globals);
   free(text);

@@ -1,6 +1,7 @@
 """Configurations in the real `collectd -T`: the bad ones keep the daemon from
 starting and say why in one line, the good ones pass."""
 
+import os
 import re
 
 import harness
@@ -145,8 +146,6 @@ BAD = (
     # A wrong value may be any bytes; the line stays one line, and printable.
     (plugin('Report "a\\\\b\033[1m"'), "Report", "x1b", r"default"),
     (plugin(f'Bogus "{LONG}"'), "Bogus", '"xxx', r"option"),
-    # The second mistake goes unsaid.
-    (plugin('Process 5\nReport "bogus"'), "Process", "5", r"one string"),
 )
 
 GOOD = (
@@ -186,6 +185,19 @@ class BadConfiguration(IntegrationTest):
         for config, option, value, expected in BAD:
             with self.subTest(config):
                 self.check_refused(config, option, value, expected)
+
+    def test_every_mistake_has_a_line(self):
+        status, output = check_config(
+            plugin('Process 5\nReport "bogus"')
+            + group('Com "a"\nMaxAge 0\nUser "x"')
+        )
+        self.assertNotEqual(status, 0, output)
+        lines = [line for line in output.split("\n") if MISTAKE.search(line)]
+        self.assertEqual(len(lines), 4, output)
+        for line, words in zip(
+            lines, ("Process 5", 'Report "bogus"', 'Com "a"', "MaxAge 0")
+        ):
+            self.assertIn(words, line)
 
     def test_directory_without_processes_is_no_proc_root(self):
         directory = str(stage().new_directory())
@@ -232,6 +244,20 @@ class GoodConfiguration(IntegrationTest):
         for config in GOOD:
             with self.subTest(config):
                 self.check_accepted(config)
+
+    def test_a_check_leaves_the_files_of_a_daemon_alone(self):
+        directory = stage().new_directory()
+        state = directory / "state.json"
+        state.write_text("precious")
+        self.check_accepted(
+            plugin(
+                f'StateFile "{state}"\nStateInterval 0\n<Capture>\n'
+                f'Directory "{directory}/captures"\n</Capture>\n'
+                + harness.group("all", 'Comm "*"')
+            )
+        )
+        self.assertEqual(state.read_text(), "precious")
+        self.assertEqual(os.listdir(directory), ["state.json"])
 
     def test_example_with_every_option_switched_on(self):
         """As the file has it: "#Option value" is an option, "# text" prose."""

@@ -587,7 +587,9 @@ class Broken(ReportTest):
             self.assert_fails(words, *args)
 
     def test_help_and_version(self):
-        for command in ([], ["explain"], ["diff"], ["folded"], ["live"]):
+        for command in (
+            [], ["explain"], ["diff"], ["folded"], ["live"], ["check"]
+        ):  # fmt: skip
             text = self.report(*command, "--help")
             self.assertIn("Usage: smaps-report", text)
             self.assertRegex(
@@ -751,13 +753,14 @@ class Live(ReportTest):
         path = self.write_config(
             'Hostname "db1"\nLoadPlugin csv\nPluginDir "/opt/plugins"\n'
             '<Plugin csv>\n  DataDir "/data"\n</Plugin>\n'
-            '<Plugin "SMAPS">\n  StateFile "/x"\n  Other "rest"\n'
+            '<Plugin "SMAPS">\n  StateFile "/x"\n  StateAtStart false\n  Other "rest"\n'
             '  <Capture>\n    Directory "/d"\n  </Capture>\n</Plugin>\n'
         )
         config = self.config("-C", path)
         directory = (self.keep / "directory").read_text().strip()
         self.assertEqual(config.count(f'StateFile "{directory}/'), 1)
         self.assertEqual(config.count("StateFile"), 1)
+        self.assertEqual(config.count("StateAtStart"), 1)
         for words in ("csv", "/data", "Capture", "/d"):
             self.assertNotIn(f'"{words}"', config)
             self.assertNotIn(f"{words} ", config)
@@ -885,6 +888,104 @@ class RealCollectd(ReportTest):
 
     def own_comm(self):
         return Path("/proc/self/comm").read_text().strip()
+
+    # ---- check ----
+
+    def check(self, config):
+        return run(
+            "check", "--collectd", harness.COLLECTD, "-C", config,
+            "--plugin-dir", harness.stage().plugin_dir,
+        )  # fmt: skip
+
+    def write(self, name, text):
+        path = self.directory / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def test_check_prints_all_mistakes_with_their_files(self):
+        """Each in a line; other plugins are not loaded."""
+        first = self.write(
+            "conf.d/a.conf",
+            "LoadPlugin no_such_plugin\nLoadPlugin smaps\n"
+            "<Plugin smaps>\n  MaxAge 0\n  StateFile \"x\"\n"
+            '  <Group "us">\n    Com "x"\n    CommMatch "("\n  </Group>\n'
+            "</Plugin>\n",
+        )
+        second = self.write(
+            "conf.d/b.conf",
+            "<Plugin no_such_plugin>\n  Foo 1\n</Plugin>\n"
+            '<Plugin "smaps">\n  <Capture>\n    MaxFiles "many"\n'
+            "  </Capture>\n</Plugin>\n",
+        )
+        config = self.write(
+            "collectd.conf", f'Include "{self.directory}/conf.d/*.conf"\n'
+        )
+        done = self.check(config)
+        self.assertEqual((done.returncode, done.text), (1, ""), done.words)
+        lines = done.words.splitlines()
+        expected = (
+            (first, r"MaxAge 0: expected a number of seconds from 1 to 86400"),
+            (first, r'StateFile "x": expected an absolute path'),
+            (first, r'<Group "us">: Com "x": expected .*did you mean Comm\?'),
+            (first, r'<Group "us">: CommMatch "\(": expected .*'),
+            (second, r'<Capture>: MaxFiles "many": expected one number'),
+        )
+        self.assertEqual(len(lines), len(expected), lines)
+        for line, (path, words) in zip(lines, expected):
+            self.assertRegex(line, rf"\A{re.escape(str(path))}: {words}\Z")
+
+    def test_check_names_the_line_that_cannot_be_parsed(self):
+        for text, line, words in (
+            ('\n\n<Plugin smaps>\n  Other "x" <\n</Plugin>\n', ":4", "near"),
+            ('<Plugin smaps>\n<Group "g">\n</Ignore>\n</Plugin>\n', ":3",
+             "not closed"),
+            ('<Plugin smaps>\n<Group "g">\n</Plugin>\n', "",
+             "expected the end of a block"),
+        ):  # fmt: skip
+            with self.subTest(text):
+                self.write("conf.d/z.conf", "<Plugin smaps>\n</Plugin>\n")
+                path = self.write("conf.d/a.conf", text)
+                config = self.write(
+                    "collectd.conf",
+                    f'Include "{self.directory}/conf.d/*.conf"\n',
+                )
+                done = self.check(config)
+                self.assertEqual(done.returncode, 1, done.words)
+                (only,) = done.words.splitlines()
+                self.assertTrue(only.startswith(f"{path}{line}: "), only)
+                self.assertIn(words, only)
+
+    def test_check_prints_the_rules_and_writes_nothing(self):
+        state = self.write("state.json", "precious")
+        captures = self.directory / "captures"
+        config = self.write(
+            "collectd.conf",
+            '<Plugin smaps>\n<Group "us">\n'
+            f'Comm "{self.own_comm()}"\n</Group>\n'
+            '<Group "nobody">\nComm "no such process"\n</Group>\n'
+            f'StateFile "{state}"\nStateAtStart true\nStateInterval 0\n'
+            f'<Capture>\nDirectory "{captures}"\n</Capture>\n</Plugin>\n',
+        )
+        done = self.check(config)
+        self.assertEqual(done.returncode, 0, done.words)
+        title, us, nobody, none = done.text.splitlines()[:4]
+        self.assertIn("MATCHED", title)
+        self.assertRegex(us, r'^ *[1-9]\d* .* 1: <Group "us"> Comm ')
+        self.assertRegex(nobody, r'^ *0 +0 +0 +0  2: <Group "nobody"> Comm ')
+        self.assertRegex(none, r"^ *\d+ +none$")
+        self.assertEqual(state.read_text(), "precious")
+        self.assertFalse(captures.exists())
+
+    def test_check_that_cannot_be_made_is_an_error(self):
+        done = self.check(self.directory / "none")
+        self.assertEqual((done.returncode, done.text), (2, ""))
+        self.assertIn("smaps-report: check: ", done.words)
+        self.assertIn("No such file", done.words)
+        config = self.write("collectd.conf", "")
+        done = run("check", "--collectd", "/bin/false", "-C", config)
+        self.assertEqual((done.returncode, done.text), (2, ""))
+        self.assertIn("collectd ended with status 1", done.words)
 
 
 if __name__ == "__main__":

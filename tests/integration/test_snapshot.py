@@ -602,12 +602,15 @@ class Files(StateTest):
         self.assertEqual(len(complaints(self.collectd)), 1)
         self.assertEqual(len(self.collectd.log_lines("is written again")), 1)
 
-    def test_the_check_of_a_configuration_writes_a_state(self):
+    def test_the_check_of_a_configuration_can_write_a_state(self):
+        """As smaps-report live asks it to; by default it writes none."""
         shape = self.start_shape("anon", name="web", mib=4)
         state = StateFile()
-        status, said = check_config(
-            plugin(state.config(60), group("web", 'Comm "web@"'))
-        )
+        options = state.config(60), group("web", 'Comm "web@"')
+        status, said = check_config(plugin(*options))
+        self.assertEqual(status, 0, said)
+        self.assertEqual(os.listdir(state.path.parent), [])
+        status, said = check_config(plugin("StateAtStart true", *options))
         self.assertEqual(status, 0, said)
         document = snapshot.read(state.path)
         one = process_of(document, shape.root)

@@ -176,6 +176,7 @@ void world_keep_state(struct world *w) {
 
   snprintf(path, sizeof(path), "%s/state", w->tree.root);
   assert_int_equal(settings_set_state_file(&w->settings, path, &reason), 0);
+  w->settings.has_state_at_start = true;
 }
 
 void world_keep_captures(struct world *w) {

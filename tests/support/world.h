@@ -71,8 +71,8 @@ void world_run_until_none_hangs(struct world *w);
 /* Sets the clock of that time forward or back, and no other clock. */
 void world_step(int64_t seconds);
 
-/* Has snapshots written: the state to "state" in the tree and captures to
- * "captures" in it. Before the first cycle. */
+/* Has snapshots written: the state to "state" in the tree, in the first cycle
+ * already, and captures to "captures" in it. Before the first cycle. */
 void world_keep_state(struct world *w);
 void world_keep_captures(struct world *w);
 

@@ -214,7 +214,10 @@ static void run_state(struct recorder *r, const struct scene *s,
 }
 
 void recorder_run(struct recorder *r, const struct scene *s, uint64_t now_ns) {
-  if (!r->writer)
+  bool is_first = !r->has_begun;
+
+  r->has_begun = true;
+  if (!r->writer || (is_first && !r->settings->has_state_at_start))
     return;
   r->is_one_lost = false;
   run_captures(r, s, now_ns);

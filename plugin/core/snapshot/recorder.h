@@ -28,6 +28,7 @@ struct recorder {
   const struct settings *settings;
   struct reader *reader;
   struct writer *writer; /* NULL: no snapshots are configured */
+  bool has_begun;        /* a cycle has run */
   uint64_t next_state_ns;
   struct capture capture;
   /* 0, or the error (-ENOMEM, -EFBIG for JSON_MAX) of the last document that
@@ -53,7 +54,10 @@ void recorder_done(struct recorder *r, uint64_t timeout_ns);
 /* Asks for a capture. Called on any thread. */
 void recorder_raise(struct recorder *r, const struct alarm *alarm);
 
-/* Called after each cycle with its results: writes the snapshots that are due.
+/*
+ * Called after each cycle with its results: writes the snapshots that are due.
+ * The first cycle writes none, unless has_state_at_start is set: `collectd -T`
+ * runs it alone, beside a daemon whose files it is not to touch.
  */
 void recorder_run(struct recorder *r, const struct scene *s, uint64_t now_ns);
 

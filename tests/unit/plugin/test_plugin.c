@@ -369,6 +369,32 @@ static struct item *in_group(struct item *it) {
   return in_plugin(with(item("Group", "g", NULL), it));
 }
 
+/* smaps-report check gives each block the name of its file. */
+FIXTURE_TEST(all_mistakes_are_named_with_their_block) {
+  static const char *const beginnings[] = {
+      "smaps plugin: /etc/a \\x22b: MaxAge 0: expected",
+      "smaps plugin: /etc/a \\x22b: <Group \"g\">: Com \"x\": expected",
+      "smaps plugin: /etc/a \\x22b: <Group \"g\">: MaxAge -1: expected",
+      "smaps plugin: /etc/a \\x22b: <Capture>: MaxFile 1: expected"};
+  struct item *block = item("Plugin", "smaps", "/etc/a \"b", NULL);
+
+  with(block, number("MaxAge", 0));
+  with(block, number("MaxGroups", 5));
+  with(block, with(with(item("Group", "g", NULL), item("Com", "x", NULL)),
+                   number("MaxAge", -1)));
+  with(block, with(item("Capture", NULL), number("MaxFile", 1)));
+  assert_int_not_equal(configure(block), 0);
+  assert_int_equal(stub.n_logs, LENGTH(beginnings));
+  for (size_t i = 0; i < LENGTH(beginnings); i++)
+    if (strncmp(stub.logs[i], beginnings[i], strlen(beginnings[i])) != 0)
+      fail_msg("%s", stub.logs[i]);
+  /* The name is that block's alone. */
+  stub_clear();
+  assert_int_not_equal(configure(in_plugin(number("MaxAge", 0))), 0);
+  assert_ptr_equal(strstr(stub.logs[0], "smaps plugin: MaxAge 0: expected"),
+                   stub.logs[0]);
+}
+
 FIXTURE_TEST(mistakes_are_named_with_option_value_and_reason) {
   assert_refused(in_plugin(item("MaxGrups", "5", NULL)), "MaxGrups \"5\"",
                  "did you mean MaxGroups?");

@@ -281,8 +281,32 @@ FIXTURE_TEST(an_alarm_at_any_time_is_fine) {
   assert_int_equal(stub.init(), 0);
   assert_int_equal(stub.notification(&n, NULL), 0);
   assert_int_equal(stub.read(NULL), 0);
+  assert_int_equal(stub.read(NULL), 0);
   stop();
   assert_int_equal(stub.n_notifications, 1);
+}
+
+/* The first interval is all that collectd -T runs. */
+FIXTURE_TEST(the_first_interval_writes_nothing) {
+  notification_t n = alarm_about("web");
+
+  assert_int_equal(configure(with(with(web_block(), capture_at(at("captures"))),
+                                  item("StateFile", at("state"), NULL))),
+                   0);
+  assert_int_equal(stub.init(), 0);
+  assert_int_equal(stub.notification(&n, NULL), 0);
+  assert_int_equal(stub.read(NULL), 0);
+  stop();
+  assert_int_equal(stub.n_notifications, 0);
+  assert_int_not_equal(access(at("captures"), F_OK), 0);
+  assert_int_not_equal(access(at("state"), F_OK), 0);
+}
+
+FIXTURE_TEST(a_state_can_be_written_at_the_start) {
+  start(with(with(web_block(), item("StateFile", at("state"), NULL)),
+             boolean("StateAtStart", true)));
+  stop();
+  assert_int_equal(access(at("state"), F_OK), 0);
 }
 
 FIXTURE_TEST(without_captures_notifications_are_none_of_ours) {
@@ -314,6 +338,7 @@ FIXTURE_TEST(a_state_is_written_without_command_lines) {
 
   start(with(with(web_block(), item("StateFile", at("state"), NULL)),
              boolean("CommandLines", false)));
+  assert_int_equal(stub.read(NULL), 0);
   stop();
   d = parsed_file(at("state"));
   parsed_assert(d, "trigger.kind=interval processes.0.comm=web");

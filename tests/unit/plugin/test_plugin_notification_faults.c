@@ -89,8 +89,9 @@ static struct item *new_configuration(bool has_state) {
   with(block, number("ReadTimeout", 60)); /* nothing hangs here */
   with(block, item("Refresh", "always", NULL));
   if (has_state)
-    with(with(block, item("StateFile", state_file, NULL)),
-         number("StateInterval", 0));
+    with(with(with(block, item("StateFile", state_file, NULL)),
+              number("StateInterval", 0)),
+         boolean("StateAtStart", true));
   with(capture, item("Directory", captures, NULL));
   with(capture, number("Cooldown", 0));
   with(block, with(capture, number("MaxFiles", MAX_FILES)));

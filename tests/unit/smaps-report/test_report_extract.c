@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static char included[256];
 
@@ -26,7 +27,8 @@ static char *extract(const char *text, size_t len, enum extract_what what,
 
   assert_non_null(out);
   included[0] = '\0';
-  *r = extract_text((struct span){copy, len}, what, out, note_include, r);
+  *r = extract_text((struct span){copy, len}, "/etc/a \"b", what, out,
+                    note_include, r);
   fclose(out);
   free(copy);
   return ret;
@@ -66,7 +68,8 @@ static const struct {
      "\"o\"\n"
      "</Plugin>\n"},
     {"options of files go",
-     TEXT("<Plugin smaps>\nStateFile \"/x\"\n stateinterval 5\nA 1\n"
+     TEXT("<Plugin smaps>\nStateFile \"/x\"\n stateinterval 5\nStateAtStart "
+          "true\nA 1\n"
           "<Capture>\nDirectory \"/d\"\n<X>\n</X>\n</Capture>\nB 2\n"
           "<Group \"StateFile\">\nComm \"x\"\n</Group>\n</Plugin>\n"),
      "<Plugin smaps>\nA 1\nB 2\n<Group \"StateFile\">\nComm \"x\"\n</Group>\n"
@@ -120,6 +123,59 @@ TEST(a_text_may_end_anywhere) {
     }
 }
 
+/* The source is a hostile name. */
+TEST(whole_blocks_are_named_after_their_file) {
+  static const struct {
+    const char *name, *text, *blocks;
+  } whole[] = {
+      {"nothing", "LoadPlugin smaps\n", ""},
+      {"options of files stay",
+       "# x\nLoadPlugin smaps\n<Plugin smaps>\nStateFile \"/x\"\n<Capture>\n"
+       "Directory \"/d\"\n</Capture>\n</Plugin>\n",
+       "#smaps-report: 3 /etc/a \\x22b\n<Plugin smaps \"/etc/a \\\\x22b\">\n"
+       "StateFile \"/x\"\n<Capture>\nDirectory \"/d\"\n</Capture>\n"
+       "</Plugin>\n"},
+      {"lines in strings count",
+       "Foo \"a\nb\" \\\n 7\n<Plugin smaps> # why\nA 1\n\n</Plugin>\n\n"
+       "<Plugin \"SMAPS\">\n</Plugin>",
+       "#smaps-report: 4 /etc/a \\x22b\n<Plugin smaps \"/etc/a \\\\x22b\">\n"
+       "A 1\n\n</Plugin>\n"
+       "#smaps-report: 9 /etc/a \\x22b\n<Plugin smaps \"/etc/a \\\\x22b\">\n"
+       "</Plugin>\n"},
+  };
+
+  for (size_t i = 0; i < LENGTH(whole); i++) {
+    int r = 0;
+    char *blocks =
+        extract(whole[i].text, strlen(whole[i].text), EXTRACT_NAMED, &r);
+
+    if (r != 0 || strcmp(blocks, whole[i].blocks) != 0)
+      fail_msg("%s: \"%s\"", whole[i].name, blocks);
+    free(blocks);
+  }
+}
+
+/* It would take the next file's blocks in. */
+TEST(a_whole_block_has_an_end) {
+  static const struct {
+    const char *text;
+    int r;
+  } ends[] = {
+      {"<Plugin smaps>\n<Group \"g\">\n</Group>\n</Plugin>", 0},
+      {"<Plugin smaps>\n<Group \"g\">\n</Plugin>\n", -EBADMSG},
+      {"<Plugin smaps>\nOther \"x\"\n", -EBADMSG},
+      {"<Plugin smaps>\nOther \"x\n</Plugin>\n", -EBADMSG},
+      {"<Plugin csv>\nOther \"x\"\n", 0},
+  };
+
+  for (size_t i = 0; i < LENGTH(ends); i++) {
+    int r = 0;
+
+    free(extract(ends[i].text, strlen(ends[i].text), EXTRACT_NAMED, &r));
+    assert_int_equal(r, ends[i].r);
+  }
+}
+
 TEST(global_options_are_extracted) {
   int r = 0;
   char *globals = extract(
@@ -147,6 +203,25 @@ TEST(includes_are_followed_at_the_top) {
   free(extract(text, sizeof(text) - 1, EXTRACT_BLOCKS, &r));
   assert_int_equal(r, -EACCES);
   assert_string_equal(included, "/etc/c.d/*.conf|-;");
+}
+
+TEST(the_file_of_a_block_without_an_end_is_named) {
+  struct config_error reason = {"old"};
+  char path[] = "/tmp/smaps-extract-XXXXXX", *blocks;
+  size_t size;
+  FILE *out = open_memstream(&blocks, &size);
+  int fd = mkstemp(path);
+
+  assert_true(fd >= 0 && out);
+  assert_int_equal(write(fd, "<Plugin smaps>\n", 15), 15);
+  close(fd);
+  assert_int_equal(extract_file(path, EXTRACT_NAMED, out, &reason), -EBADMSG);
+  assert_memory_equal(reason.text, path, strlen(path));
+  assert_non_null(strstr(reason.text, ": expected the end of a block"));
+  assert_int_equal(extract_file(path, EXTRACT_BLOCKS, out, &reason), 0);
+  fclose(out);
+  free(blocks);
+  unlink(path);
 }
 
 TEST(a_file_that_is_not_there_is_named) {

@@ -101,6 +101,14 @@ WORLD_TEST(a_state_is_written_at_its_interval) {
   assert_stated(w, 10, (unsigned[]){0, 60, 120, 180}, 4);
 }
 
+/* The first cycle may be that of collectd -T. */
+WORLD_TEST(no_state_is_written_at_the_start_by_default) {
+  world_keep_state(w);
+  w->settings.has_state_at_start = settings_defaults.has_state_at_start;
+  put_group(w, 10, "a");
+  assert_stated(w, 10, (unsigned[]){10, 70, 130}, 3);
+}
+
 WORLD_TEST(a_state_can_be_written_in_each_cycle) {
   world_keep_state(w);
   w->settings.state_interval_ns = 0;
