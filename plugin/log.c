@@ -162,7 +162,8 @@ static void log_samples(struct log_state *s, const struct collector *c) {
         "smaps plugin: reading smaps_rollup of process %u \"%s\" would hold "
         "its lock for longer than MaxLockHold, and its pages cannot be "
         "sampled (/proc/PID/pagemap needs CAP_DAC_READ_SEARCH and "
-        "CAP_SYS_PTRACE): its shared memory is guessed from its size; see "
+        "CAP_SYS_PTRACE): its shared memory is guessed from its size, "
+        "unless you grant these or raise MaxLockHold; see "
         "memory-pss_error for the possible error and count-deferred for "
         "the number of such processes",
         d->pid, d->comm);
