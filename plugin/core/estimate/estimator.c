@@ -187,20 +187,25 @@ static double moved_part(uint32_t before, uint32_t now) {
   return most ? (double)moved / most : 0;
 }
 
-struct doubt estimator_expect(const struct estimator *e, struct track *t) {
-  double moved = moved_part(t->baseline.relatives, fork_family_relatives(t));
-  struct doubt error = {.common = (double)track_resident_bytes(e, t)};
-
-  if (estimator_has_baseline(t)) {
-    sharing_advance(track_set(t), &t->since);
-    track_conclude_errors(e, t);
-    if (moved > (double)t->relatives_moved)
-      t->relatives_moved = (float)moved;
-    error = track_usual_error(e, t);
-  }
+static void set_expected(struct track *t, struct doubt error) {
   t->expected_common = (float)error.common;
   t->expected_independent = (float)error.independent;
-  return error;
+}
+
+struct doubt estimator_expect(const struct estimator *e, struct track *t) {
+  double moved = moved_part(t->baseline.relatives, fork_family_relatives(t));
+  struct doubt all = {.common = (double)track_resident_bytes(e, t)};
+
+  if (!estimator_has_baseline(t)) {
+    set_expected(t, all);
+    return all;
+  }
+  sharing_advance(track_set(t), &t->since);
+  track_conclude_errors(e, t);
+  if (moved > (double)t->relatives_moved)
+    t->relatives_moved = (float)moved;
+  set_expected(t, track_usual_error_since(e, t));
+  return track_usual_error(e, t);
 }
 
 /* --- correcting --- */
@@ -346,6 +351,8 @@ bool estimator_sample(struct estimator *e, struct track *t, struct sampled *s,
   t->sampling->error = s->error;
   begin_anew(e, t, &rollup, &t->now);
   t->now = before;
+  /* It is predicted from the sample in this cycle already. */
+  set_expected(t, track_usual_error_since(e, t));
   return agrees;
 }
 
