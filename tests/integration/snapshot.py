@@ -43,7 +43,8 @@ def mapping_of_keys(value):
     return type(value) is dict
 
 
-WITH_PSS = ("read", "estimated", "guessed")
+WITH_PSS = ("read", "sampled", "estimated", "guessed")
+WITH_ERROR = WITH_PSS[1:]
 
 PERMISSIONS = re.compile(r"[r-][w-][x-](p|s|ps)")
 
@@ -200,7 +201,7 @@ def check_process(document, one):
     source = one["source"]
     require(("age" in one) == (source == "estimated"), what, one)
     for key in ("pss_error", "uss_error"):
-        require((key in one) == (source in ("estimated", "guessed")), what, one)
+        require((key in one) == (source in WITH_ERROR), what, one)
     require(("pss" in one["usage"]) == (source in WITH_PSS), what, one)
     # Or it would be in a sum twice.
     require(source != "parent" or one["usage"] == {}, what, one)

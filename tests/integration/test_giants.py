@@ -1,0 +1,309 @@
+"""Processes that take too long to walk: their pages are sampled, and what is
+published of them is right within its error.
+
+MaxLockHold is at its lowest here, so that some hundred MiB make a giant."""
+
+import json
+import re
+import subprocess
+import sys
+
+import harness
+from harness import (
+    MIB,
+    TAG,
+    IntegrationTest,
+    group,
+    need_root,
+    plugin,
+    setpriv,
+    sum_rollups,
+    unprivileged_user,
+    wait_until,
+)
+from snapshot import StateFile, process_of
+from test_adaptive import SCATTERED, Family
+from test_permission import CAP_SYS_PTRACE, need_capability, need_tool
+from test_report import run
+
+CAP_DAC_READ_SEARCH = 2
+CAP_SYS_ADMIN = 21
+
+# 100 us: more than 40 MiB take longer to walk.
+LOCK_HOLD = "MaxLockHold 0.1"
+
+# The budget is not what is tested.
+OPTIONS = (LOCK_HOLD, "ReadBudget 50", 'Report "detail"')
+GIANT = group("giant", 'Comm "giant@"')
+FAMILY = group("giant", 'Comm "family@"', "Children true")
+CONFIG = plugin(*OPTIONS, GIANT)
+
+# The error of a sample may be as large as this part of the resident memory of
+# one process, and of the PSS of a set.
+WIDTH = 0.05
+
+# libc is shared with the rest of the machine, and its part moves by itself.
+LIBC = MIB / 4
+
+# A published error is exceeded in one of 100 samples; so much more is not seen.
+SLACK = 1.5
+
+
+class Giants(IntegrationTest):
+    def start(self, config=CONFIG, **options):
+        return self.start_collectd(config, interval=0.2, **options)
+
+    def assert_within(self, value, seen, slack, what):
+        """The value is one of the seen ones, or between them."""
+        low, high = min(seen) - slack, max(seen) + slack
+        self.assertTrue(
+            low <= value <= high,
+            f"{what} is {value:.0f} and not in {low:.0f} to {high:.0f}",
+        )
+
+    def assert_holds(self, cycle, truths):
+        """Within the error of what was read before and after."""
+        for name in "pss", "uss", "rss":
+            error = 0
+            if name != "rss":
+                error = SLACK * cycle.memory("giant", f"{name}_error")
+            seen = [truth[name] for truth in truths]
+            self.assert_within(
+                cycle.memory("giant", name), seen, error + LIBC, name
+            )
+        self.assert_invariants(cycle, "giant")
+
+    def is_narrow(self, cycle, of_bytes):
+        """The errors are as small as a sample makes them."""
+        errors = [
+            cycle.memory("giant", name) for name in ("pss_error", "uss_error")
+        ]
+        return max(errors) <= WIDTH * of_bytes
+
+    def assert_sampled(self, collectd, pids, of="rss"):
+        """The next cycle with a sample's errors is right. Returns it."""
+        truths = [sum_rollups(pids)]
+
+        def find():
+            cycle = collectd.next_cycle()
+            return self.is_narrow(cycle, truths[0][of]) and cycle
+
+        cycle = wait_until(find, "a sample")
+        truths.append(sum_rollups(pids))
+        self.assert_holds(cycle, truths)
+        coverage = collectd.values()["giant"]["percent-coverage"]
+        self.assertTrue(0 < max(share for _, share in coverage) <= 100)
+        return cycle
+
+
+class Sampling(Giants):
+    """With all rights."""
+
+    def setUp(self):
+        need_capability(CAP_SYS_ADMIN, "CAP_SYS_ADMIN")
+
+    def test_private_memory(self):
+        shape = self.start_shape("anon", name="giant", mib=256)
+        cycle = self.assert_sampled(self.start(), shape.pids)
+        self.assertGreater(cycle.memory("giant", "uss"), 250 * MIB)
+
+    def test_set_that_shares_memory(self):
+        shape = self.start_shape("shm", name="giant", mib=192, children=4)
+        cycle = self.assert_sampled(self.start(), shape.pids, "pss")
+        self.assertGreater(cycle.memory("giant", "rss"), 768 * MIB)
+        self.assertLess(cycle.memory("giant", "pss"), 210 * MIB)
+
+    def test_set_whose_memory_an_outsider_maps_too(self):
+        """Their parent, in no group, pays its part."""
+        shape = self.start_shape(
+            "cow", name="outside", child_name="giant", mib=192, children=4
+        )
+        self.assert_sampled(self.start(), shape.pids[1:], "pss")
+
+    def test_copy_on_write(self):
+        shape = self.start_shape(
+            "cow", name="giant", mib=256, rewrite_mib=96, children=1
+        )
+        cycle = self.assert_sampled(self.start(), shape.pids)
+        self.assertGreater(cycle.memory("giant", "uss"), 170 * MIB)
+
+    def test_growth(self):
+        shape = self.start_shape("anon", name="giant", mib=128)
+        collectd = self.start()
+        self.assert_sampled(collectd, shape.pids)
+        shape.grow(128)
+        truth = sum_rollups(shape.pids)
+        self.assert_holds(collectd.next_cycle(), [truth])
+        self.assert_sampled(collectd, shape.pids)
+
+    def test_fork_of_a_giant(self):
+        """Before, when and after it breaks copy-on-write."""
+        family = Family()
+        self.addCleanup(family.stop)
+        pids = family.do("grow")
+        collectd = self.start(plugin(*OPTIONS, FAMILY))
+        self.assert_sampled(collectd, pids)
+        pids = family.do("fork")
+        self.assert_sampled(collectd, pids)
+        family.do("copy")
+        cycle = self.assert_sampled(collectd, pids)
+        self.assertGreater(cycle.memory("giant", "uss"), 40 * MIB)
+
+    def test_exec_of_a_giant(self):
+        """What is left of it is no giant, and its parent's memory is its own
+        again."""
+        shape = self.start_shape(
+            "forkexec", name="giant", child_name="giant", mib=256
+        )
+        collectd = self.start()
+        self.assert_sampled(collectd, shape.pids)
+        shape.command("go")
+        wait_until(
+            lambda: sum_rollups(shape.pids[1:])["rss"] < 32 * MIB, "the exec"
+        )
+        cycle = self.assert_sampled(collectd, shape.pids)
+        self.assertGreater(cycle.memory("giant", "uss"), 250 * MIB)
+
+    def test_many_mappings(self):
+        """Of one page each, half of which are present."""
+        process = subprocess.Popen(
+            [sys.executable, "-c", SCATTERED, "giant" + TAG],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        self.addCleanup(harness.end_process, process)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stdin.close)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        self.assert_sampled(self.start(), [process.pid])
+
+    def test_memory_in_huge_pages_is_walked(self):
+        """512 MiB of it take no longer than one MiB of small ones."""
+        shape = self.start_shape("huge", name="giant", mib=512)
+        if sum_rollups(shape.pids)["anon_huge_pages"] < 500 * MIB:
+            self.skipTest("needs huge pages, of which the kernel has none")
+        # By its size alone it is too large for 1 ms. That its pages are huge is
+        # known when it has been sampled.
+        collectd = self.start(
+            plugin("MaxLockHold 1", "MaxAge 1", 'Report "detail"', GIANT)
+        )
+
+        def is_walked():
+            cycle = collectd.next_cycle()
+            return cycle.memory("giant", "pss_error") < MIB and cycle
+
+        cycle = wait_until(is_walked, "a rollup of the huge pages")
+        self.assert_holds(cycle, [sum_rollups(shape.pids)])
+
+
+class Files(Giants):
+    """The files that are opened, as strace sees it."""
+
+    def start_traced(self, config):
+        need_root("traces a daemon")
+        need_tool("strace")
+        self.trace = harness.stage().new_directory() / "trace"
+        wrapper = ["strace", "-D", "-f", "-y", "-qq", "-e", "trace=openat"]
+        wrapper += ["-o", self.trace]
+        if subprocess.run([*wrapper, "true"], check=False).returncode != 0:
+            self.skipTest("needs ptrace, for strace")
+        return self.start(config, wrapper=wrapper)
+
+    def files_of(self, pid):
+        """The names of the files of a process that were opened."""
+        text = self.trace.read_text(errors="replace")
+        return set(re.findall(rf'</proc/{pid}>, "(\w+)"', text))
+
+    def test_giant_is_never_walked(self):
+        need_capability(CAP_SYS_ADMIN, "CAP_SYS_ADMIN")
+        shape = self.start_shape("anon", name="giant", mib=256)
+        collectd = self.start_traced(CONFIG)
+        self.assert_sampled(collectd, shape.pids)
+        collectd.stop()
+        files = self.files_of(shape.root)
+        self.assertIn("pagemap", files)
+        self.assertFalse({"smaps_rollup", "smaps"} & files, files)
+
+    def test_without_giants_no_page_is_looked_up(self):
+        shape = self.start_shape("anon", name="giant", mib=16)
+        collectd = self.start_traced(plugin('Report "detail"', GIANT))
+        self.assert_sums_match(collectd, "giant", shape.pids)
+        collectd.stop()
+        self.assertIn("smaps_rollup", self.files_of(shape.root))
+        text = self.trace.read_text(errors="replace")
+        self.assertNotIn("pagemap", text)
+        self.assertNotIn("kpagecount", text)
+
+
+class Rights(Giants):
+    """What is left without a capability, and what is said of it."""
+
+    def start_capable(self, *capabilities):
+        need_capability(CAP_SYS_PTRACE, "CAP_SYS_PTRACE")
+        need_capability(CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH")
+        user = unprivileged_user()
+        wrapper = setpriv(*capabilities, user=user)
+        return self.start(user=user, wrapper=wrapper)
+
+    def line_about(self, collectd, capability):
+        """It is said once."""
+        collectd.wait_cycles(20)
+        lines = collectd.log_lines(f"smaps plugin: .*{capability}")
+        self.assertEqual(len(lines), 1, collectd.log())
+        return lines[0]
+
+    def test_private_memory_without_sys_admin(self):
+        shape = self.start_shape("anon", name="giant", mib=256)
+        collectd = self.start_capable(CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH)
+        self.assert_sampled(collectd, shape.pids)
+        self.line_about(collectd, "CAP_SYS_ADMIN")
+
+    def test_set_without_sys_admin(self):
+        """USS is sampled; who else maps a page is not known, and PSS is at most
+        as published."""
+        shape = self.start_shape("shm", name="giant", mib=192, children=4)
+        collectd = self.start_capable(CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH)
+        truth = sum_rollups(shape.pids)
+
+        def is_sampled():
+            cycle = collectd.next_cycle()
+            error = cycle.memory("giant", "uss_error")
+            return error <= WIDTH * truth["rss"] and cycle
+
+        cycle = wait_until(is_sampled, "a sample of uss")
+        self.assert_holds(cycle, [truth])
+        pss = cycle.memory("giant", "pss")
+        self.assertGreaterEqual(pss + LIBC, truth["pss"])
+        self.assertLessEqual(pss, truth["rss"] / 2)
+        self.line_about(collectd, "CAP_SYS_ADMIN")
+
+    def test_without_dac_read_search(self):
+        """Nothing is sampled: the guess from statm stands."""
+        shape = self.start_shape("shm", name="giant", mib=192, children=4)
+        collectd = self.start_capable(CAP_SYS_PTRACE)
+        collectd.wait_cycles(5)
+        cycle = collectd.next_cycle()
+        self.assert_holds(cycle, [sum_rollups(shape.pids)])
+        self.line_about(collectd, "CAP_DAC_READ_SEARCH")
+
+
+class Documents(Giants):
+    def test_snapshot_and_explain_say_that_it_is_sampled(self):
+        need_capability(CAP_SYS_ADMIN, "CAP_SYS_ADMIN")
+        shape = self.start_shape("anon", name="giant", mib=256)
+        state = StateFile()
+        collectd = self.start(
+            plugin(*OPTIONS, "MaxAge 1", state.config(), GIANT)
+        )
+
+        def is_sampled(document):
+            return process_of(document, shape.root)["source"] == "sampled"
+
+        document = state.next(collectd, is_sampled)
+        process = process_of(document, shape.root)
+        self.assertGreaterEqual(process["pages_sampled"], 300)
+        path = harness.stage().new_directory() / "document.json"
+        path.write_text(json.dumps(document) + "\n")
+        text = run("explain", path, shape.root).text
+        pages = process["pages_sampled"]
+        self.assertIn(f"sampled in this interval, {pages} pages", text)
