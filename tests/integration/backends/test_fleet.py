@@ -235,6 +235,7 @@ class Sums(FleetTest):
         for function, metric in (
             ("sum", "memory-pss"),
             ("num", "memory-pss"),
+            ("average", "memory-pss"),
             ("sum", "count-unreadable"),
             ("max", "percent-pss"),
             ("average", "percent-pss"),
@@ -360,27 +361,68 @@ class Sums(FleetTest):
         )
         self.assertEqual(self.fleet("sum", "ps_count"), {})
 
-    def test_a_sum_past_its_limit_is_reported(self):
+    def start_with_limits(self, hosts=2):
+        """A WARNING above 20 MiB a host, and a FAILURE below two hosts."""
         notify = NotifyFile()
         self.start_fleet_server(
             extra=notify.config(),
             replacements={
-                "WarningMax 60000000000": f"WarningMax {40 * MIB}",
-                "Hits 3": "",
+                "WarningMax 6000000000\n        Hits 3": (
+                    f"WarningMax {20 * MIB}"
+                ),
+                "FailureMin 10": f"FailureMin {hosts}",
             },
         )
-        self.start_two_clients()
-        identifier = f"fleet/aggregation-smaps-{GROUP}-sum/memory-pss"
-        wait_until(
-            lambda: [
+        return notify
+
+    def wait_alert(self, notify, function, severity, since=0):
+        identifier = f"fleet/aggregation-smaps-{GROUP}-{function}/memory-pss"
+
+        def find():
+            return [
                 alert
                 for alert in notify.alerts()
                 if alert.identifier == identifier
-                and alert.severity == "WARNING"
-                and alert.value > 50 * MIB
-            ],
-            lambda: f"a WARNING, not {notify.alerts()}",
-        )
+                and alert.severity == severity
+                and alert.time > since
+            ]
+
+        return wait_until(
+            find, lambda: f"{severity} of {function}: {notify.alerts()}"
+        )[0]
+
+    def test_a_fleet_past_its_limit_is_reported(self):
+        notify = self.start_with_limits()
+        self.start_two_clients()
+        alert = self.wait_alert(notify, "average", "WARNING")
+        self.assertGreater(alert.value, 20 * MIB)
+
+    def test_a_client_that_stops_does_not_end_a_warning(self):
+        """The sum falls from 50 to 20 MiB, and is known not to be whole."""
+        notify = self.start_with_limits()
+        _, second = self.start_two_clients()
+        self.wait_alert(notify, "average", "WARNING")
+        self.wait_alert(notify, "num", "OKAY")
+        second.stop()
+        stopped = time.time()
+        alert = self.wait_alert(notify, "num", "FAILURE", stopped)
+        self.assertEqual(alert.value, 1)
+        self.wait_until_sums_of_one(stopped)
+        averages = [
+            alert.severity
+            for alert in notify.alerts()
+            if "-average/" in alert.identifier and alert.time > stopped
+        ]
+        self.assertNotIn("OKAY", averages)
+        self.start_client("web2")
+        self.wait_alert(notify, "num", "OKAY", alert.time)
+
+    def wait_until_sums_of_one(self, since):
+        def find():
+            nums = self.fleet("num", "memory-pss")
+            return sum(n == 1 for t, n in nums.items() if t > since) > 6
+
+        wait_until(find, lambda: self.describe("memory-pss"))
 
 
 def alerts_of(notify, host):
