@@ -13,7 +13,8 @@ use base ('Collectd::Graph::Type::GenericStacked');
 use Collectd::Graph::Common (qw(ident_to_filename));
 use URI::Escape (qw(uri_escape));
 
-my $Format = '%5.1lf%s';
+my $Format = '%8.1lf';
+my %Functions = (avg => 'AVERAGE', max => 'MAX');
 my @StackedNames = (qw(pss uss swap));
 my @LineColors = (qw(4e79a7 f28e2b 59a14f e15759 76b7b2 edc948
     b07aa1 9c755f ff9da7 1b3a6b a0cbe8 8cd17d));
@@ -101,7 +102,7 @@ sub getRRDArgs
   }
   my $title = "Memory of $idents->[0]{'plugin_instance'}"
     . " on $idents->[0]{'hostname'}";
-  my @head = ('-v', 'Bytes', '-b', '1024', '-l', '0');
+  my @head = ('-v', 'MiB', '-X', '0', '-l', '0');
 
   if ($files{'pss'} && $files{'uss'})
   {
@@ -121,11 +122,13 @@ sub _row
     "GPRINT:$avg:LAST:$Format Last\\l");
 }
 
+# In MiB: the prefixes of rrdtool would make it MB.
 sub _define
 {
   my ($name, $file) = @_;
 
-  return ("DEF:avg_$name=$file:value:AVERAGE", "DEF:max_$name=$file:value:MAX");
+  return (map { ("DEF:${_}_bytes_$name=$file:value:$Functions{$_}",
+    "CDEF:${_}_$name=${_}_bytes_$name,1048576,/") } (sort (keys (%Functions))));
 }
 
 sub _stack

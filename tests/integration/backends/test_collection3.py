@@ -265,6 +265,11 @@ class Collection3Test(BackendTest):
                 "LINE2:avg_swap",
             ],
         )
+        # In MiB, as the prefixes of rrdtool are those of 1000.
+        self.assertIn("MiB", arguments)
+        for line in arguments:
+            self.assertNotIn("%s", line)
+        self.assertIn("CDEF:avg_pss=avg_bytes_pss,1048576,/", arguments)
         # Values that do not add up are not stacked.
         for line in self.web.arguments(further):
             self.assertFalse(line.startswith("AREA"), line)
