@@ -138,6 +138,8 @@ SMALL_ON_MODERN = {**dict.fromkeys(LATER_FIELDS, 0), **SMALL, "Pss_Anon": 700}
 
 STATM = "90000 2300 400 70 0 5000 0\n"
 NO_STATM = "0 0 0 0 0 0 0\n"
+# 64 MiB and more are resident: too large for a MaxLockHold of 0.1.
+LARGE_STATM = "90000 18000 400 70 0 20000 0\n"
 
 
 def lines_of(fields):

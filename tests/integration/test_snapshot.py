@@ -38,7 +38,12 @@ from snapshot import (
     group_of,
     process_of,
 )
-from test_captured import SMALL_ON_MODERN, WrittenTree, rollup_text
+from test_captured import (
+    LARGE_STATM,
+    SMALL_ON_MODERN,
+    WrittenTree,
+    rollup_text,
+)
 
 # Metric: where a document has the same.
 PLACES = {
@@ -341,9 +346,9 @@ class Rules(StateTest):
 class Sources(StateTest):
     """The source of a process's numbers."""
 
-    def assert_source(self, shape, source, put_off=None, after=0):
+    def assert_source(self, pid, source, put_off=None, after=0):
         def is_so(document):
-            one = process_of(document, shape.root)
+            one = process_of(document, pid)
             return one["source"] == source and one.get("deferred") == put_off
 
         return self.next_state(accept=is_so, after=after)
@@ -356,7 +361,7 @@ class Sources(StateTest):
             group("idle", 'Comm "idle@"'),
         )
         self.pass_cycles(3)
-        document = self.assert_source(idle, "estimated")
+        document = self.assert_source(idle.root, "estimated")
         one = process_of(document, idle.root)
         self.assertGreater(one["age"], 0)
         self.assertEqual(one["usage"]["uss"], read_rollup(idle.root)["uss"])
@@ -364,7 +369,7 @@ class Sources(StateTest):
         self.assertEqual(one["source"], "read")
         self.assertGreater(one["read_cost"], 0)
         # An estimate is as old as its reading.
-        later = self.assert_source(idle, "estimated", after=time.time())
+        later = self.assert_source(idle.root, "estimated", after=time.time())
         self.assertAlmostEqual(
             process_of(later, idle.root)["age"]
             - process_of(document, idle.root)["age"],
@@ -375,7 +380,7 @@ class Sources(StateTest):
     def test_never_read(self):
         shape = self.start_shape("anon", name="never", mib=4)
         self.start_state(group("g", 'Comm "never@"', 'Refresh "never"'))
-        document = self.assert_source(shape, "statm")
+        document = self.assert_source(shape.root, "statm")
         usage = process_of(document, shape.root)["usage"]
         self.assertEqual(set(usage), set(snapshot.STATM_NAMES))
         self.assertGreater(usage["resident"], 4 * MIB)
@@ -385,12 +390,18 @@ class Sources(StateTest):
         self.assertNotIn("uss_error", group_of(document, "g"))
 
     def test_too_large_to_be_read(self):
-        shape = self.start_shape("anon", name="large", mib=64)
-        self.start_state("MaxLockHold 0.1", group("g", 'Comm "large@"'))
-        document = self.assert_source(shape, "guessed", "max_lock_hold")
-        one = process_of(document, shape.root)
-        self.assertGreater(one["pss_error"], 0)
+        """In a tree that has no pages to sample."""
+        tree = WrittenTree()
+        tree.add(100, statm=LARGE_STATM)
+        self.start_state(
+            f'ProcRoot "{tree.path}"',
+            "MaxLockHold 0.1",
+            group("g", 'Comm "name-100"'),
+        )
+        document = self.assert_source(100, "guessed", "max_lock_hold")
+        one = process_of(document, 100)
         # Nothing is known but its size, of which all may be its own or none.
+        self.assertEqual(one["pss_error"], one["usage"]["rss"])
         self.assertEqual(one["uss_error"], one["usage"]["rss"])
 
     def test_beyond_the_budget(self):
@@ -429,7 +440,7 @@ class Sources(StateTest):
             state=StateFile(directory),
             user=user,
         )
-        document = self.assert_source(foreign, "unreadable")
+        document = self.assert_source(foreign.root, "unreadable")
         self.assertIn(
             process_of(document, own.root)["source"], ("read", "estimated")
         )

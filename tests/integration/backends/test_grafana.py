@@ -456,6 +456,17 @@ class Form(unittest.TestCase):
                 self.assertNotRegex(json.dumps(target), r"fill\((?!null\))")
                 self.assertNotIn("or vector(", json.dumps(target))
 
+    def test_one_unknown_group_is_no_gap_in_a_sum(self):
+        """NaN is not above 0."""
+        sums = [
+            target["expr"]
+            for title, _, target in Dashboard("prometheus").targets()
+            if title in ("PSS by host", "USS and shared part")
+        ]
+        self.assertEqual(len(sums), 3)
+        for expr in sums:
+            self.assertTrue(expr.endswith(" >= 0)"), expr)
+
     def test_overrides_and_sortings_name_what_is_there(self):
         for dashboard in self.dashboards():
             for panel in dashboard.panels():

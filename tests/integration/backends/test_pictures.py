@@ -145,7 +145,7 @@ class Host(PicturesTest):
         write_group(
             host,
             "nightly",
-            lambda minute: 512 * MIB,
+            lambda minute: 1010 * MIB,
             lambda minute: 50 <= minute < 80 or 450 <= minute < 500,
         )
         write_group(host, "never", lambda minute: NAN)
@@ -166,6 +166,9 @@ class Host(PicturesTest):
         self.assertIn("--base=1024", words)
         _, words = self.draw("group", "nightly")
         self.assertIn("--vertical-label=MiB", words)
+        self.assertEqual(
+            self.row(words, "highest PSS"), ["1010.0", "MiB"] * 3
+        )
         self.assertEqual(self.row(words, "swap"), ["0", "B"] * 3)
 
     def test_what_is_not_known_is_no_number(self):

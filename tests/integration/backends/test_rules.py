@@ -25,7 +25,9 @@ def step_of(seconds):
     """Long histories have fewer values an hour, for the time that they take."""
     if seconds <= 3 * HOUR:
         return MINUTE
-    return 5 * MINUTE if seconds <= DAY else 10 * MINUTE
+    if seconds <= DAY:
+        return 5 * MINUTE
+    return 10 * MINUTE if seconds <= 7 * DAY else 30 * MINUTE
 
 
 def text_of(function, seconds):

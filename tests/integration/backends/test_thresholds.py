@@ -36,6 +36,7 @@ from server import (
     shipped,
 )
 from test_captured import (
+    LARGE_STATM,
     SMALL_ON_MODERN,
     WrittenTree,
     read_mem_total,
@@ -315,15 +316,21 @@ class Limits(ThresholdTest):
         )
 
     def test_a_large_error(self):
-        """A process that is too large to be read is known by its size alone."""
-        self.start_shape("anon", name="postgres", mib=1)
-        groups = load_smaps("MaxLockHold 0.1", shape_group("postgres"))
+        """A process that is too large to be read is known by its size alone, in
+        a tree that has no pages to sample."""
+        self.tree = WrittenTree()
+        self.tree.add(100, smaps_rollup=rollup_text(SMALL_ON_MODERN))
+        groups = load_smaps(
+            f'ProcRoot "{self.tree.path}"',
+            "MaxLockHold 0.1",
+            group("postgres", 'Comm "name-*"'),
+        )
         error = '"pss_error"\n      WarningMax'
         self.start_alerts(
             {f"{error} 500000000": f"{error} {16 * MIB}"}, groups
         )
         self.wait_severities(["OKAY"], "memory-pss_error")
-        self.start_shape("anon", name="postgres", mib=64)
+        self.tree.add(101, statm=LARGE_STATM)
         alerts = self.wait_first(["OKAY", "WARNING"], "memory-pss_error")
         self.assertGreater(alerts[-1].value, 16 * MIB)
 
