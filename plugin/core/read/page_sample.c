@@ -1,10 +1,7 @@
 #include "read/page_sample.h"
 
-#include <errno.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
-#include "proc/cheap_files.h"
 #include "proc/pagemap.h"
 
 /* Pages whose mapping is asked about, and whose windows are walked to take the
@@ -13,37 +10,15 @@
 #define PROBES 8
 #define WINDOW 512 /* pages */
 
-/* By default the kernel lets pauses of 50 us last for twice as long. */
-#define TIMER_SLACK_NS 1000
-
 struct sampling {
-  struct page_reader *reader;
+  struct page_lookup *lookup;
   struct page_layout *layout;
   struct page_sample *sample;
-  int pagemap;
-  int pagecount; /* negative if it cannot be read */
-  uint64_t random;
   uint32_t found;
   /* Present pages for the probe, each of those found with the same chance. */
   uint64_t kept[ASKED_MOST];
   uint32_t n_kept;
 };
-
-/* --- random numbers --- */
-
-/* splitmix64 */
-static uint64_t next_random(struct sampling *s) {
-  uint64_t z = s->random += UINT64_C(0x9e3779b97f4a7c15);
-
-  z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-  z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-  return z ^ z >> 31;
-}
-
-/* In [0, 1). */
-static double next_fraction(struct sampling *s) {
-  return (double)(next_random(s) >> 11) * 0x1p-53;
-}
 
 /* --- one page --- */
 
@@ -53,104 +28,43 @@ static void keep_for_probe(struct sampling *s, uint64_t page) {
   if (s->n_kept < ASKED_MOST)
     s->n_kept++;
   else
-    place = next_random(s) % s->found;
+    place = page_lookup_random(s->lookup) % s->found;
   if (place < ASKED_MOST)
     s->kept[place] = page;
 }
 
-/* Frames that are no memory of the machine have no number. */
-static int count_mappings(struct sampling *s, uint64_t entry, uint64_t *ret) {
-  uint64_t mappings = 0;
-  size_t n = 0;
-  int rc = pagemap_read(s->pagecount, pagemap_frame(entry), &mappings, 1, &n);
-
-  if (rc == 0)
-    *ret = n > 0 ? mappings : 0;
-  return rc;
-}
-
-/* True if all of the page is in a region of this category. */
-static bool is_in(struct sampling *s, uint64_t page, unsigned category) {
-  uint64_t start = page * s->reader->page_size, end;
-  struct pagemap_region region;
-  size_t n = 0;
-
-  return pagemap_scan(s->pagemap, start, start + s->reader->page_size, category,
-                      0, &region, 1, &n, &end) == 0 &&
-         n > 0;
-}
-
-/* An unknown number of mappings is 0. */
-static void tally(struct sampling *s, uint64_t entry, bool is_shmem,
-                  uint64_t mappings) {
-  bool is_file = pagemap_is_file(entry);
-  struct page_tally *t = &s->sample->kinds[is_file ? PAGE_FILE : PAGE_ANON];
-  double price = mappings > 0 ? 1 / (double)mappings : 0;
-
-  t->pages++;
-  t->exclusive += mappings == 1;
-  t->price += price;
-  t->price_squared += price * price;
-  if (is_file && is_shmem) {
-    s->sample->shmem_pages++;
-    s->sample->shmem_price += price;
-  }
-}
-
-/*
- * A page without mappings is in no resident size: the zero page and memory of
- * devices are mapped, but not counted. (Or it was unmapped just now.)
- */
-static int add_present(struct sampling *s, uint64_t page, uint64_t entry,
-                       bool is_shmem) {
-  uint64_t mappings = 1;
-
-  if (s->found == 0 && pagemap_frame(entry) == 0)
-    s->sample->has_mapcounts = false;
-  if (!pagemap_is_exclusive(entry) && s->sample->has_mapcounts) {
-    int rc = count_mappings(s, entry, &mappings);
-
-    if (rc != 0 || mappings == 0)
-      return rc;
-  } else if (!pagemap_is_exclusive(entry)) {
-    mappings = 0;
-    if (is_in(s, page, PAGEMAP_ZERO))
-      return 0;
-  }
-  s->found++;
-  tally(s, entry, is_shmem, mappings);
-  keep_for_probe(s, page);
-  return 0;
+static void tally(struct sampling *s, const struct page_finding *found,
+                  bool is_shmem) {
+  page_tally_add(&s->sample->kinds[found->kind], found);
+  if (found->kind != PAGE_FILE || !is_shmem)
+    return;
+  s->sample->shmem_pages++;
+  if (found->mappings > 0)
+    s->sample->shmem_price += 1 / (double)found->mappings;
 }
 
 static int look_up(struct sampling *s, uint64_t i) {
   bool is_shmem = false;
   uint64_t page = page_layout_at(s->layout, i, &is_shmem);
-  uint64_t entry = 0;
-  size_t n = 0;
-  int rc = pagemap_read(s->pagemap, page, &entry, 1, &n);
+  struct page_finding found;
+  int rc = page_lookup_find(s->lookup, page, &found);
 
   if (rc != 0)
     return rc;
-  page_reader_count(s->reader);
   s->sample->looked_at++;
-  return n > 0 && pagemap_is_present(entry)
-             ? add_present(s, page, entry, is_shmem)
-             : 0;
+  if (!found.is_resident)
+    return 0;
+  s->found++;
+  tally(s, &found, is_shmem);
+  keep_for_probe(s, page);
+  return 0;
 }
 
 /* --- the drawing --- */
 
-/*
- * One page at random out of each of n equal parts. A part need not begin at a
- * page: so every page has the same chance, however small the parts are.
- */
 static int draw(struct sampling *s, uint64_t pages, uint64_t n) {
-  double part = (double)pages / (double)n;
-
   for (uint64_t i = 0; i < n; i++) {
-    uint64_t at = (uint64_t)(((double)i + next_fraction(s)) * part);
-    int rc = look_up(s, at < pages ? at : pages - 1);
+    int rc = look_up(s, page_lookup_draw(s->lookup, pages, n, i));
 
     if (rc != 0)
       return rc;
@@ -198,12 +112,13 @@ static void ask_about_windows(struct sampling *s) {
   uint64_t end;
   size_t n;
 
-  if (pagemap_scan(s->pagemap, 0, s->reader->page_size, PAGEMAP_HUGE, 0,
-                   &region, 1, &n, &end) != 0)
+  if (pagemap_scan(s->lookup->pagemap, 0, s->lookup->reader->page_size,
+                   PAGEMAP_HUGE, 0, &region, 1, &n, &end) != 0)
     return;
   for (uint32_t i = 0; i < s->n_kept; i++) {
-    s->sample->huge_windows += is_in(s, s->kept[i], PAGEMAP_HUGE);
-    page_reader_count(s->reader);
+    s->sample->huge_windows +=
+        page_lookup_is_in(s->lookup, s->kept[i], PAGEMAP_HUGE);
+    page_reader_count(s->lookup->reader);
   }
   s->sample->asked_windows = s->n_kept;
 }
@@ -227,14 +142,14 @@ static void walk_windows(struct sampling *s) {
   double ns_by_page = 0;
 
   while (probes < PROBES && probes < s->n_kept) {
-    uint64_t begin = s->reader->clock_ns(), took_ns;
+    uint64_t begin = s->lookup->reader->clock_ns(), took_ns;
     size_t n = 0;
-    int rc = pagemap_read(s->pagemap, s->kept[probes] / WINDOW * WINDOW,
+    int rc = pagemap_read(s->lookup->pagemap, s->kept[probes] / WINDOW * WINDOW,
                           entries, WINDOW, &n);
     uint32_t present = rc == 0 ? count_present(entries, n) : 0;
 
-    took_ns = s->reader->clock_ns() - begin;
-    page_reader_count(s->reader);
+    took_ns = s->lookup->reader->clock_ns() - begin;
+    page_reader_count(s->lookup->reader);
     if (present == 0)
       break;
     ns_by_page += (double)took_ns / present;
@@ -262,60 +177,20 @@ static int get_layout(struct page_reader *r, int dir_fd,
   return rc;
 }
 
-/* Afterwards: the process may have ended, or given up its memory by an exec. */
-static int read_statm(struct page_reader *r, int dir_fd,
-                      struct statm_sample *ret) {
-  int rc = statm_read(r->procfs, dir_fd, ret);
-
-  return rc == 0 && !statm_has_mm(ret) ? PROCFS_GONE : rc;
-}
-
-/* A missing pagemap looks like a process that has ended. */
-static int open_pagemap(struct page_reader *r, int dir_fd, int *ret_fd) {
-  struct statm_sample statm;
-  int rc = procfs_open_file(r->procfs, dir_fd, "pagemap", ret_fd);
-
-  if (rc != PROCFS_GONE)
-    return rc;
-  rc = read_statm(r, dir_fd, &statm);
-  return rc == 0 ? -ENOSYS : rc;
-}
-
-/* Negative without the right to open it, or to read it. */
-static int open_pagecount(struct page_reader *r) {
-  uint64_t number;
-  size_t n;
-  int fd;
-
-  if (procfs_open_file(r->procfs, PROCFS_ROOT, "kpagecount", &fd) != 0)
-    return -1;
-  if (pagemap_read(fd, 0, &number, 1, &n) == 0)
-    return fd;
-  close(fd);
-  return -1;
-}
-
-static int sample_pages(struct page_reader *r, int pagemap,
+static int sample_pages(struct page_lookup *lookup,
                         const struct page_request *request,
                         struct page_sample *ret) {
-  struct sampling s = {.reader = r,
-                       .layout = ret->layout,
-                       .sample = ret,
-                       .pagemap = pagemap,
-                       .pagecount = open_pagecount(r),
-                       .random = request->seed};
+  struct sampling s = {.lookup = lookup, .layout = ret->layout, .sample = ret};
   int rc;
 
-  procfs_announce(r->procfs, "pagemap");
-  ret->has_mapcounts = s.pagecount >= 0;
-  page_layout_refine(ret->layout, r, pagemap);
+  procfs_announce(lookup->reader->procfs, "pagemap");
+  page_layout_refine(ret->layout, lookup->reader, lookup->pagemap);
   rc = draw_rounds(&s, request->pages_wanted);
   if (rc == 0 && request->wants_probe) {
     ask_about_windows(&s);
     walk_windows(&s);
   }
-  if (s.pagecount >= 0)
-    close(s.pagecount);
+  ret->has_mapcounts = lookup->has_mapcounts;
   return rc;
 }
 
@@ -323,16 +198,16 @@ static int sample_through(struct page_reader *r, int dir_fd,
                           const struct proc_ref *p,
                           const struct page_request *request,
                           struct page_sample *ret) {
-  int pagemap = -1;
-  int rc = open_pagemap(r, dir_fd, &pagemap);
+  struct page_lookup lookup;
+  int rc = page_lookup_open(r, dir_fd, request->seed, &lookup);
 
   if (rc != 0)
     return rc;
   rc = get_layout(r, dir_fd, p, request->layout, ret);
   if (rc == 0)
-    rc = sample_pages(r, pagemap, request, ret);
-  close(pagemap);
-  return rc != 0 ? rc : read_statm(r, dir_fd, &ret->statm);
+    rc = sample_pages(&lookup, request, ret);
+  page_lookup_close(&lookup);
+  return rc != 0 ? rc : page_lookup_read_statm(r, dir_fd, &ret->statm);
 }
 
 int page_sample_read(struct page_reader *r, const struct proc_ref *p,
@@ -344,7 +219,6 @@ int page_sample_read(struct page_reader *r, const struct proc_ref *p,
   *ret = (struct page_sample){0};
   if (rc != 0)
     return rc;
-  prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0, 0, 0);
   rc = sample_through(r, fd, p, request, ret);
   close(fd);
   if (rc == 0)

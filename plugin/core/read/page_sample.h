@@ -7,27 +7,10 @@
 #ifndef SMAPS_PAGE_SAMPLE_H
 #define SMAPS_PAGE_SAMPLE_H
 
-#include "proc/statm.h"
 #include "read/inspect.h"
-#include "read/page_layout.h"
+#include "read/page_lookup.h"
 
-/* As statm tells them apart: PAGE_FILE is files and shmem. */
-enum page_kind { PAGE_ANON, PAGE_FILE, PAGE_KINDS };
-
-/*
- * Pages of a kind that were found present. The price of a page is the part of
- * it that the process pays: 1 / its number of mappings. Every present page of
- * the layout has had the same chance; a page may have been found twice.
- *
- * Pages that are in no process's resident size are not found: the zero page,
- * memory of devices, hugetlbfs.
- */
-struct page_tally {
-  uint32_t pages;
-  uint32_t exclusive;          /* mapped once */
-  double price, price_squared; /* sums */
-};
-
+/* Every present page of the layout has had the same chance. */
 struct page_sample {
   struct page_tally kinds[PAGE_KINDS];
   /* The part of PAGE_FILE in mappings of shmem, as far as their names tell:
@@ -36,10 +19,7 @@ struct page_sample {
   uint32_t shmem_pages;
   double shmem_price;
   uint32_t looked_at; /* addresses looked up, present or not */
-  /* False without CAP_SYS_ADMIN, and where kpagecount cannot be read: the price
-   * of a page that is not exclusive is unknown, and the prices are those of the
-   * exclusive pages. */
-  bool has_mapcounts;
+  bool has_mapcounts; /* as in struct page_lookup */
   /* If wanted, and since Linux 6.7: how many present pages, of up to 64, are in
    * 2 MiB (or what the upper page table maps) that one entry maps. */
   uint32_t huge_windows, asked_windows;
