@@ -101,6 +101,7 @@ $(call wrap,snapshot/test_store,write close fstat geteuid)
 
 # Pauses are counted and not made.
 $(call wrap,read/test_page_sample read/test_page_layout,nanosleep)
+$(call wrap,read/test_mapping_sample,nanosleep)
 
 # The system runs out of threads.
 FEW := read/test_worker_pool read/test_reader read/test_pid_watch \

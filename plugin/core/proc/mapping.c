@@ -179,6 +179,12 @@ static void add_mapping(struct mapping_table *t,
   m->size += line->end - line->start;
 }
 
+size_t mapping_table_add_line(struct mapping_table *t,
+                              const struct rollup_line *line) {
+  add_mapping(t, line);
+  return t->current;
+}
+
 static void add_line(struct mapping_table *t, const struct rollup_line *line) {
   if (line->kind == ROLLUP_LINE_MAPPING)
     add_mapping(t, line);
@@ -237,10 +243,17 @@ int mapping_table_finish_maps(struct mapping_table *t) {
 /* A sum with an unknown part is unknown. These are bytes of address space, so
  * no sum of them can overflow. */
 static void merge_amounts(struct mapping *m, const struct mapping *more) {
-  if (more->sum.known && (m->vmas == 0 || m->sum.known))
-    add_rollup(&m->sum, &more->sum);
-  else
-    m->sum = (struct rollup){0};
+  uint32_t known = m->vmas == 0 ? more->sum.known : m->sum.known;
+
+  known &= more->sum.known;
+  add_rollup(&m->sum, &more->sum);
+  m->sum.known = known;
+  for (int f = 0; f < ROLLUP_FIELDS; f++)
+    if (!rollup_has(&m->sum, f))
+      m->sum.bytes[f] = 0;
+  m->is_sampled |= more->is_sampled;
+  m->pages_sampled += more->pages_sampled;
+  m->pss_error += more->pss_error;
 }
 
 static void merge(struct mapping *m, const struct mapping *more) {
@@ -279,7 +292,7 @@ static int compare_names(const struct mapping *a, const struct mapping *b) {
 
 /* Its Pss; its size, which is an upper bound, if that is unknown. */
 static uint64_t weight_of(const struct mapping *m) {
-  return m->sum.known ? m->sum.bytes[ROLLUP_PSS] : m->size;
+  return rollup_has(&m->sum, ROLLUP_PSS) ? m->sum.bytes[ROLLUP_PSS] : m->size;
 }
 
 static int compare(const void *left, const void *right) {

@@ -26,7 +26,11 @@ struct mapping {
   uint64_t vmas;
   uint64_t processes; /* processes that map it */
   uint64_t size;      /* address space in bytes */
-  struct rollup sum;  /* unknown if any part comes from maps */
+  struct rollup sum;  /* the fields that are known of all parts */
+  /* If any part comes from samples: their pages, and the error that Pss may
+   * have, in bytes. */
+  bool is_sampled;
+  uint64_t pages_sampled, pss_error;
 };
 
 /* A process can have as many names as mappings. Names beyond these limits are
@@ -52,11 +56,16 @@ void mapping_table_done(struct mapping_table *t);
 size_t mapping_table_feed(struct mapping_table *t, const char *text,
                           size_t len);
 
+/* Adds the mapping of one line of maps; returns its index, which stays the same
+ * until the table is ranked. */
+size_t mapping_table_add_line(struct mapping_table *t,
+                              const struct rollup_line *line);
+
 /* Sums all mappings after the last piece. Returns 0, -EBADMSG for the same
  * reasons as rollup_parse(), or -ENOMEM. Nothing may be fed afterwards. */
 int mapping_table_finish(struct mapping_table *t, struct rollup *ret);
 
-/* Ends feeding a maps file. 0, -EBADMSG or -ENOMEM. */
+/* Ends the lines of a maps file. 0, -EBADMSG or -ENOMEM. */
 int mapping_table_finish_maps(struct mapping_table *t);
 
 /* Adds the mappings of one process. 0, or -ENOMEM, and then the table is

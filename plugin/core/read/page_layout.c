@@ -189,6 +189,7 @@ void page_reader_count(struct page_reader *r) { count_reads(r, 1); }
 struct maps_feed {
   struct page_reader *reader;
   struct page_layout *layout;
+  const struct page_layout_watcher *watcher; /* or NULL */
   int dir_fd;
   int fd; /* of maps, to ask about mappings; negative if it is of no use */
   unsigned queries;
@@ -275,12 +276,16 @@ static int add_mapping(struct maps_feed *f, const struct rollup_line *line) {
   uint64_t page_size = f->reader->page_size;
   struct page_range r = {.first = line->start / page_size};
   uint64_t end = line->end / page_size;
+  bool is_out;
   int rc;
 
   if (line->kind != ROLLUP_LINE_MAPPING ||
       (l->n > 0 && r.first < end_of(l, l->n - 1)))
     return -EBADMSG;
-  if (r.first == end || is_left_out(f, line)) {
+  is_out = r.first == end || is_left_out(f, line);
+  if (f->watcher)
+    f->watcher->see(f->watcher->ctx, line, is_out);
+  if (is_out) {
     f->is_apart = true;
     return 0;
   }
@@ -304,8 +309,11 @@ static size_t feed_maps(void *ctx, const char *text, size_t len) {
   return f->error ? PROCFS_ENOUGH : used;
 }
 
-static int read_maps(struct page_reader *r, int dir_fd, struct page_layout *l) {
-  struct maps_feed f = {.reader = r, .layout = l, .dir_fd = dir_fd, .fd = -1};
+static int read_maps(struct page_reader *r, int dir_fd,
+                     const struct page_layout_watcher *watcher,
+                     struct page_layout *l) {
+  struct maps_feed f = {
+      .reader = r, .layout = l, .watcher = watcher, .dir_fd = dir_fd, .fd = -1};
   int rc = procfs_open_file(r->procfs, dir_fd, "maps", &f.fd);
 
   if (rc == 0)
@@ -317,8 +325,15 @@ static int read_maps(struct page_reader *r, int dir_fd, struct page_layout *l) {
 
 int page_layout_read(struct page_reader *r, int dir_fd, uint64_t resident_pages,
                      struct page_layout **ret) {
+  return page_layout_read_watched(r, dir_fd, resident_pages, NULL, ret);
+}
+
+int page_layout_read_watched(struct page_reader *r, int dir_fd,
+                             uint64_t resident_pages,
+                             const struct page_layout_watcher *watcher,
+                             struct page_layout **ret) {
   struct page_layout *l = new_layout(r->page_size);
-  int rc = l ? read_maps(r, dir_fd, l) : -ENOMEM;
+  int rc = l ? read_maps(r, dir_fd, watcher, l) : -ENOMEM;
 
   if (rc != 0) {
     page_layout_drop(l);
@@ -488,4 +503,22 @@ uint64_t page_layout_at(const struct page_layout *l, uint64_t i,
     return page_in(&l->present, i, ret_is_shmem);
   return page_in(&l->mapped, i - l->present.pages + pages_before_cursor(l),
                  ret_is_shmem);
+}
+
+bool page_layout_next(const struct page_layout *l, size_t *at,
+                      struct page_run *ret) {
+  size_t i = (*at)++;
+  bool is_present = i < l->present.n;
+  const struct range_list *list = is_present ? &l->present : &l->mapped;
+
+  if (!is_present)
+    i = i - l->present.n + l->at;
+  if (i >= list->n)
+    return false;
+  ret->first = list->ranges[i].first;
+  ret->end = end_of(list, i);
+  ret->is_shmem = list->ranges[i].is_shmem;
+  if (!is_present)
+    ret->first = larger(ret->first, l->cursor);
+  return true;
 }

@@ -18,6 +18,8 @@
 
 #include <smaps/procfs.h>
 
+#include "proc/rollup.h"
+
 /*
  * Counted by references. The references may be held and dropped by different
  * threads, but a reading of pages changes the layout: only one at a time may
@@ -54,6 +56,18 @@ void page_reader_count(struct page_reader *r);
 int page_layout_read(struct page_reader *r, int dir_fd, uint64_t resident_pages,
                      struct page_layout **ret);
 
+/* Is shown each line of maps: whether its mapping was left out. */
+struct page_layout_watcher {
+  void (*see)(void *ctx, const struct rollup_line *line, bool is_left_out);
+  void *ctx;
+};
+
+/* As page_layout_read(), shows the mappings to the watcher. */
+int page_layout_read_watched(struct page_reader *r, int dir_fd,
+                             uint64_t resident_pages,
+                             const struct page_layout_watcher *watcher,
+                             struct page_layout **ret);
+
 /* Moves the cursor for about a millisecond. */
 void page_layout_refine(struct page_layout *l, struct page_reader *r,
                         int pagemap_fd);
@@ -65,5 +79,16 @@ uint64_t page_layout_pages(const struct page_layout *l);
  * is known to be of shmem. */
 uint64_t page_layout_at(const struct page_layout *l, uint64_t i,
                         bool *ret_is_shmem);
+
+/* A run of pages to draw from: numbers of pages. */
+struct page_run {
+  uint64_t first, end;
+  bool is_shmem;
+};
+
+/* The next run, by address; false after the last. Zero *at before the first.
+ * The layout may not be refined meanwhile. */
+bool page_layout_next(const struct page_layout *l, size_t *at,
+                      struct page_run *ret);
 
 #endif

@@ -136,7 +136,10 @@ static void run_sample(struct worker_context *w, const struct proc_ref *p,
   if (!pages.clock_ns)
     pages.clock_ns = w->clock_ns;
   cpu_before = pages.clock_ns();
-  job->result = page_sample_read(&pages, p, &job->request, &job->sample);
+  job->result =
+      job->kind == READ_SAMPLE
+          ? page_sample_read(&pages, p, &job->request, &job->sample)
+          : mapping_sample_read(&pages, p, &job->request, &job->mapping_sample);
   job->work_ns = pages.clock_ns() - cpu_before;
   job->took_ns = w->clock_ns() - before;
 }
@@ -185,6 +188,7 @@ static void do_job(void *ctx, size_t i) {
     run_mappings(w, p, job);
     break;
   case READ_SAMPLE:
+  case READ_MAPPING_SAMPLE:
     run_sample(w, p, job);
     break;
   case READ_SAME_MM:
@@ -216,6 +220,8 @@ static void drop_result(struct read_job *job) {
     free_table(&job->mappings.table);
   if (job->kind == READ_SAMPLE)
     page_layout_drop(job->sample.layout);
+  if (job->kind == READ_MAPPING_SAMPLE)
+    mapping_sample_done(&job->mapping_sample);
 }
 
 static void drop_ref(struct task *task) {

@@ -14,6 +14,7 @@
 #include "proc/mapping.h"
 #include "process/process.h"
 #include "read/inspect.h"
+#include "read/mapping_sample.h"
 #include "read/page_sample.h"
 #include <smaps/worker_pool.h>
 
@@ -37,6 +38,8 @@ enum read_kind {
   READ_MAPS,
   /* Some pages out of pagemap, instead of a walk of all; see page_sample.h. */
   READ_SAMPLE,
+  /* Some pages of each mapping; see mapping_sample.h. */
+  READ_MAPPING_SAMPLE,
   /* Tells if the process runs in the address space of another one. */
   READ_SAME_MM,
   /* The limit of its control groups; see memory_limit.h. */
@@ -96,9 +99,10 @@ struct read_job {
    * are counted first, which takes about as long, but with the lock given up
    * now and then. */
   uint32_t mappings_most;
-  /* For READ_SAMPLE. Its layout is the caller's reference, and no other job may
-   * have that layout meanwhile. A layout of a job that has hung is of no use:
-   * the hung read goes on to change it. */
+  /* For READ_SAMPLE; and, without the layout and the probe, for
+   * READ_MAPPING_SAMPLE. The layout is the caller's reference, and no other job
+   * may have that layout meanwhile. A layout of a job that has hung is of no
+   * use: the hung read goes on to change it. */
   struct page_request request;
   /* Filled in by the reader: 0, an outcome (of procfs.h or above) or a negative
    * errno; -ENOSYS if the kernel has neither smaps_rollup nor smaps. */
@@ -113,6 +117,7 @@ struct read_job {
     struct rollup_reading rollup;
     struct mappings_reading mappings;
     struct page_sample sample;
+    struct mapping_sample mapping_sample; /* owned by the caller */
     struct same_mm mm;
     uint64_t limit_bytes; /* MEMORY_LIMIT_NONE for none */
     uint32_t pid;         /* the pid in the file; 0 for none */
