@@ -1,6 +1,7 @@
 #include "snapshot/capture.h"
 
 #include "estimate/aggregate.h"
+#include "estimate/sampled_mapping.h"
 #include "read/memory_limit.h"
 
 #include <errno.h>
@@ -121,20 +122,50 @@ int capture_begin(struct capture *c, const struct scene *s,
   return 0;
 }
 
-/* A process in quarantine is not read; of a process that is too large only maps
- * is read, which walks no page tables. */
-static int read_mappings(const struct scene *s, struct reader *reader,
-                         struct process *p, struct read_job *job) {
+/* A process in quarantine is not read. */
+static int read_of(const struct scene *s, struct reader *reader,
+                   struct process *p, enum read_kind kind,
+                   struct read_job *job) {
   const struct measurer *m = s->measurer;
 
-  *job = (struct read_job){.process = p,
-                           .kind = measurer_is_too_large(m, p) ? READ_MAPS
-                                                               : READ_MAPPINGS};
+  *job = (struct read_job){
+      .process = p,
+      .kind = kind,
+      .request = {.pages_wanted = MAPPING_SAMPLE_PAGES,
+                  .seed = m->estimator.now_ns ^ (uint64_t)p->pid << 40}};
   if (quarantine_has(p, m->estimator.now_ns))
     return READ_STILL_HUNG;
   reader_run(reader, job, 1);
   quarantine_check(m->quarantine, job);
   return job->result;
+}
+
+/* A process that is too large for smaps is sampled, or, where the kernel
+ * refuses that, only maps is read, which walks no page tables. */
+static int read_mappings(const struct scene *s, struct reader *reader,
+                         struct process *p, struct read_job *job) {
+  int rc;
+
+  if (!measurer_is_too_large(s->measurer, p))
+    return read_of(s, reader, p, READ_MAPPINGS, job);
+  rc = read_of(s, reader, p, READ_MAPPING_SAMPLE, job);
+  return rc == PROCFS_DENIED || rc == -ENOSYS || rc == -EFBIG
+             ? read_of(s, reader, p, READ_MAPS, job)
+             : rc;
+}
+
+/* Takes the mappings of a reading that has succeeded. */
+static struct mapping_table *take_table(const struct scene *s,
+                                        struct read_job *job) {
+  struct mapping_table *table;
+
+  if (job->kind != READ_MAPPING_SAMPLE)
+    return job->mappings.table;
+  sampled_mapping_fill(&job->mapping_sample, s->measurer->estimator.page_size);
+  table = job->mapping_sample.table;
+  job->mapping_sample.table = NULL;
+  mapping_sample_done(&job->mapping_sample);
+  return table;
 }
 
 static void write_process(struct capture *c, const struct scene *s,
@@ -151,7 +182,7 @@ static void add_process(struct capture *c, const struct scene *s,
                         struct reader *reader, struct process *p) {
   struct read_job job;
   int rc = read_mappings(s, reader, p, &job);
-  struct mapping_table *table = rc == 0 ? job.mappings.table : NULL;
+  struct mapping_table *table = rc == 0 ? take_table(s, &job) : NULL;
 
   if (rc == 0)
     rc = mapping_table_add(&c->all, table);
@@ -161,6 +192,7 @@ static void add_process(struct capture *c, const struct scene *s,
         &(struct close_up){
             .table = table,
             .sum = job.kind == READ_MAPPINGS ? &job.mappings.sum : NULL,
+            .is_sampled = job.kind == READ_MAPPING_SAMPLE,
             .top_mappings = (size_t)s->settings->capture.top_mappings});
   else if (rc != PROCFS_GONE && rc != PROCFS_NO_MM)
     write_process(c, s, p, NULL);

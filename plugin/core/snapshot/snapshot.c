@@ -198,6 +198,10 @@ static void add_mapping(struct json *j, const struct mapping *m,
   for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
     if (rollup_has(&m->sum, fields[i].field))
       add_integer(j, fields[i].key, m->sum.bytes[fields[i].field]);
+  if (m->is_sampled)
+    add_integer(j, "pages_sampled", m->pages_sampled);
+  if (m->is_sampled && rollup_has(&m->sum, ROLLUP_PSS))
+    add_integer(j, "pss_error", m->pss_error);
   json_end_object(j);
 }
 
@@ -291,13 +295,18 @@ static void add_quality(struct json *j, const struct process *p,
 }
 
 static void add_close_up(struct json *j, const struct close_up *close_up) {
-  add_string(j, "mappings_from", close_up->sum ? "smaps" : "maps");
+  add_string(j, "mappings_from",
+             close_up->sum          ? "smaps"
+             : close_up->is_sampled ? "samples"
+                                    : "maps");
   add_mappings(j, close_up->table, close_up->top_mappings, false);
 }
 
-/* The sums of the mappings replace those of the cycle. */
+/* The sums of smaps replace those of the cycle. */
 static void apply_close_up(const struct close_up *close_up,
                            struct estimate *est) {
+  if (close_up->is_sampled)
+    return;
   if (!close_up->sum) {
     est->deferral = DEFERRED_MAX_LOCK_HOLD;
     return;

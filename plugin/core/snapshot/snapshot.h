@@ -32,7 +32,8 @@ struct scene {
 /* The mappings of a process in a capture. */
 struct close_up {
   struct mapping_table *table; /* is ranked */
-  const struct rollup *sum;    /* of the table; NULL if it was read from maps */
+  const struct rollup *sum;    /* of the table, if it was read from smaps */
+  bool is_sampled;             /* else it was read from maps */
   size_t top_mappings;
 };
 

@@ -546,6 +546,41 @@ TEST(a_sum_with_a_maps_in_it_is_not_known) {
   }
 }
 
+/* Samples know some of the fields; the sum knows what all of its parts do. */
+TEST(a_sum_with_a_sample_in_it_has_the_fields_of_both) {
+  for (int turn = 0; turn < 3; turn++) {
+    struct mapping_table all = {0}, one = {0};
+    struct mapping *heap;
+    const struct mapping *m;
+
+    feed_maps(&one);
+    heap = &one.mappings[1];
+    *heap = (struct mapping){.name = heap->name,
+                             .name_len = heap->name_len,
+                             .vmas = 1,
+                             .processes = 1,
+                             .sum = {.known = 1U << ROLLUP_RSS},
+                             .is_sampled = true,
+                             .pages_sampled = 5,
+                             .pss_error = 7};
+    heap->sum.bytes[ROLLUP_RSS] = 4 * KIB;
+    for (int i = 0; i < 3; i++)
+      if (i == turn)
+        add(&all, TEXT(MAPPING("[heap]", 8)));
+      else
+        assert_int_equal(mapping_table_add(&all, &one), 0);
+    mapping_table_done(&one);
+    m = find(&all, "[heap]");
+    assert_int_equal(m->sum.known, 1U << ROLLUP_RSS);
+    assert_int_equal(kb(m, ROLLUP_RSS), 16);
+    assert_int_equal(kb(m, ROLLUP_PSS), 0);
+    assert_true(m->is_sampled);
+    assert_int_equal(m->pages_sampled, 10);
+    assert_int_equal(m->pss_error, 14);
+    mapping_table_done(&all);
+  }
+}
+
 TEST(an_empty_table_has_no_mapping_and_no_rest) {
   struct mapping_table t = {0}, other = {0};
   const struct mapping *m;

@@ -517,6 +517,20 @@ FIXTURE_TEST(dead_main_thread_is_read_through_a_live_one) {
   assert_int_equal(run(f, READ_ROLLUP).result, PROCFS_GONE);
 }
 
+FIXTURE_TEST(sample_by_mapping_is_the_callers) {
+  struct read_job job = {.process = &f->p,
+                         .kind = READ_MAPPING_SAMPLE,
+                         .request = {.pages_wanted = 3}};
+
+  put_pages(f, 10);
+  reader_run(&f->reader, &job, 1);
+  assert_int_equal(job.result, 0);
+  assert_true(job.took_ns >= TOOK_NS && job.work_ns >= TOOK_NS);
+  assert_int_equal(job.mapping_sample.table->n, 2);
+  assert_int_equal(job.mapping_sample.tallies[1].kinds[PAGE_ANON].exclusive, 3);
+  mapping_sample_done(&job.mapping_sample);
+}
+
 /* The caller's layout stays the caller's, and the result's is another
  * reference to it. */
 FIXTURE_TEST(sample_takes_and_gives_references_to_its_layout) {
@@ -576,6 +590,7 @@ FIXTURE_TEST(hung_read_is_told_with_its_file) {
       {READ_SAMPLE, "10/pagemap", "pagemap", false},
       {READ_SAMPLE, "10/maps", "maps", false},
       {READ_SAMPLE, "kpagecount", "kpagecount", false},
+      {READ_MAPPING_SAMPLE, "10/maps", "maps", false},
       {READ_SAME_MM, "10/stat", "stat", false},
       {READ_MEMORY_LIMIT, "10/cgroup", "cgroup", false},
       {READ_MEMORY_LIMIT, "self/mountinfo", "self/mountinfo", false},
@@ -625,6 +640,20 @@ FIXTURE_TEST(late_sample_is_dropped_with_its_layout) {
     proctree_wake(&f->tree, "kpagecount");
     await_returned(f);
   }
+}
+
+FIXTURE_TEST(late_sample_by_mapping_is_dropped) {
+  struct read_job job = {.process = &f->p,
+                         .kind = READ_MAPPING_SAMPLE,
+                         .request = {.pages_wanted = 3}};
+
+  restart(f, SHORT_NS);
+  put_pages(f, 10);
+  proctree_hang(&f->tree, "kpagecount");
+  reader_run(&f->reader, &job, 1);
+  assert_int_equal(job.result, READ_HUNG);
+  proctree_wake(&f->tree, "kpagecount");
+  await_returned(f);
 }
 
 /* One in the middle of more than fit one batch. */

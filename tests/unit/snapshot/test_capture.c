@@ -4,8 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fake_pages.h"
 #include "parsed.h"
 #include "world.h"
+
+#define GIANT_KB (UINT64_C(64) << 10)
 
 static parsed document;
 
@@ -288,6 +291,89 @@ WORLD_TEST(member_above_max_lock_hold_has_its_mappings_from_maps) {
   assert_int_equal(parsed_integer(m, "processes"), 4);
   assert_int_equal(parsed_integer(m, "size"), (4096 + 3300) * 1024);
   assert_null(parsed_get(m, "pss"));
+}
+
+/* A heap of its own, and twice as much in a file that another maps too. */
+static void put_sampled(struct world *w, uint32_t pid, bool has_frames) {
+  const uint64_t first = 1024, pages = GIANT_KB / 4;
+  const struct fake_range ranges[] = {
+      {first * PAGE, (first + pages / 2) * PAGE, "rw-p", "[heap]"},
+      {(first + pages) * PAGE, (first + 2 * pages) * PAGE, "rw-s", "g"},
+      {(first + 2 * pages) * PAGE, (first + 2 * pages + 4) * PAGE, "r--p",
+       "[vvar]"}};
+
+  fake_pages_map(&w->tree, pid, ranges, LENGTH(ranges));
+  fake_pages_put(&w->tree, pid, first, pages / 2, FAKE_ANON | FAKE_EXCLUSIVE,
+                 has_frames ? 1 : 0);
+  fake_pages_put(&w->tree, pid, first + pages, pages, FAKE_FILE,
+                 has_frames ? 1 + pages / 2 : 0);
+  fake_pages_count(&w->tree, 1, pages / 2, 1);
+  fake_pages_count(&w->tree, 1 + pages / 2, pages, 2);
+}
+
+static void put_giant(struct world *w, uint32_t pid, bool has_frames) {
+  struct fake f = fake_process(pid, "g");
+
+  f.private_kb = GIANT_KB / 2;
+  f.shared_kb = GIANT_KB;
+  world_put_mapped(w, f, "g");
+  put_sampled(w, pid, has_frames);
+  proctree_hang(&w->tree, "20/smaps");
+}
+
+/* Its smaps is not even looked at: who opens it waits for ever. */
+WORLD_TEST(member_above_max_lock_hold_has_its_mappings_from_samples) {
+  parsed d, p, m;
+
+  w->settings.policy.max_lock_hold_ns = NS_PER_MS / 10;
+  world_walks_take(60000);
+  put_many(w, 3);
+  put_giant(w, 20, true);
+  d = capture(w, "g");
+  p = parsed_process(d, 20);
+  parsed_assert(p, "mappings_from=samples");
+  m = parsed_find(p, "mappings", "name", "[heap]");
+  assert_int_equal(parsed_integer(m, "rss"), GIANT_KB / 2 * KIB);
+  assert_int_equal(parsed_integer(m, "pss"), GIANT_KB / 2 * KIB);
+  assert_int_equal(parsed_integer(m, "private_dirty"), GIANT_KB / 2 * KIB);
+  assert_in_range(parsed_integer(m, "pages_sampled"), 1000, 2000);
+  assert_in_range(parsed_integer(m, "pss_error"), 1, GIANT_KB / 100 * KIB);
+  assert_null(parsed_get(m, "swap"));
+  m = parsed_find(p, "mappings", "name", "g");
+  assert_int_equal(parsed_integer(m, "rss"), GIANT_KB * KIB);
+  assert_int_equal(parsed_integer(m, "pss"), GIANT_KB / 2 * KIB);
+  assert_int_equal(parsed_integer(m, "shared_clean"), GIANT_KB * KIB);
+  m = parsed_find(p, "mappings", "name", "[vvar]");
+  assert_null(parsed_get(m, "rss"));
+  assert_int_equal(parsed_integer(m, "pages_sampled"), 0);
+  /* The others have theirs from smaps. */
+  m = parsed_find(d, "mappings", "name", "g");
+  assert_int_equal(parsed_integer(m, "processes"), 4);
+  assert_int_equal(parsed_integer(m, "pss"),
+                   (GIANT_KB / 2 + 1000 + 1100 + 1200) * KIB);
+  assert_true(parsed_integer(m, "pages_sampled") > 1000);
+  parsed_assert(parsed_process(d, 10), "mappings_from=smaps");
+  m = parsed_get(parsed_process(d, 10), "mappings.0");
+  assert_null(parsed_get(m, "pages_sampled"));
+  assert_null(parsed_get(m, "pss_error"));
+}
+
+/* As without CAP_SYS_ADMIN. */
+WORLD_TEST(shared_mappings_have_no_pss_without_the_frames_of_pages) {
+  parsed p, m;
+
+  w->settings.policy.max_lock_hold_ns = NS_PER_MS / 10;
+  world_walks_take(60000);
+  put_many(w, 1);
+  put_giant(w, 20, false);
+  p = parsed_process(capture(w, "g"), 20);
+  m = parsed_find(p, "mappings", "name", "g");
+  assert_int_equal(parsed_integer(m, "rss"), GIANT_KB * KIB);
+  parsed_assert(m, "private_clean=0 private_dirty=0");
+  assert_null(parsed_get(m, "pss"));
+  assert_null(parsed_get(m, "pss_error"));
+  m = parsed_find(p, "mappings", "name", "[heap]");
+  assert_int_equal(parsed_integer(m, "pss"), GIANT_KB / 2 * KIB);
 }
 
 /* Its rollup was too slow, once. */
