@@ -426,7 +426,10 @@ static void begin_place(struct builder *b, enum place place) {
                                   .age = unknown,
                                   .read_cost = unknown};
   if (place == MAPPING)
-    b->mapping = (struct mapping){.vmas = UNKNOWN, .processes = UNKNOWN};
+    b->mapping = (struct mapping){.vmas = UNKNOWN,
+                                  .processes = UNKNOWN,
+                                  .pages_sampled = UNKNOWN,
+                                  .pss_error = UNKNOWN};
   if (place == MAPPINGS)
     b->n_mappings = 0;
   if (place == GROUPS_OF_PROCESS)

@@ -35,6 +35,7 @@ enum other {
   CONTAINER,
   SOURCE,
   DEFERRED,
+  PAGES_SAMPLED,
   MAPPINGS_FROM,
   AGE,
   COST,
@@ -58,7 +59,7 @@ static const struct {
     [THREADS] = {"threads", GROUP | PROCESS | USER, false, false},
     [UNREADABLE] = {"unreadable", GROUP | USER, false, false},
     [COVERAGE] = {"coverage", GROUP, false, false},
-    [PSS_ERROR] = {"pss_error", GROUP | PROCESS, false, false},
+    [PSS_ERROR] = {"pss_error", GROUP | PROCESS | MAPPING, false, false},
     [USS_ERROR] = {"uss_error", GROUP | PROCESS, false, false},
     [PID] = {"pid", PROCESS, false, true},
     [PPID] = {"ppid", PROCESS, false, true},
@@ -74,6 +75,7 @@ static const struct {
     [CONTAINER] = {"container", PROCESS, true, true},
     [SOURCE] = {"source", PROCESS, true, true},
     [DEFERRED] = {"deferred", PROCESS, true, true},
+    [PAGES_SAMPLED] = {"pages_sampled", PROCESS | MAPPING, false, false},
     [MAPPINGS_FROM] = {"mappings_from", PROCESS, true, true},
     [AGE] = {"age", GROUP | PROCESS, false, false},
     [COST] = {"cost", PROCESS, false, false},
@@ -185,6 +187,10 @@ static struct cell of_mapping(enum other column, const struct mapping *m) {
     return count(m->vmas);
   case PROCESSES:
     return count(m->processes);
+  case PAGES_SAMPLED:
+    return count(m->pages_sampled);
+  case PSS_ERROR:
+    return bytes(m->pss_error);
   default:
     return (struct cell){.type = CELL_BLANK};
   }
@@ -203,6 +209,8 @@ static struct cell number_of_process(enum other column,
     return count(p->uid);
   case THREADS:
     return count(p->threads);
+  case PAGES_SAMPLED:
+    return count(p->pages_sampled);
   case AGE:
     return real(CELL_SECONDS, p->age);
   case PSS_ERROR:

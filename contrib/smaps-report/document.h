@@ -70,6 +70,8 @@ struct mapping {
   const char *permissions;
   uint64_t vmas;
   uint64_t processes;
+  uint64_t pages_sampled;
+  uint64_t pss_error; /* UNKNOWN also if PSS was read whole, without any */
   struct amounts amounts;
 };
 
@@ -108,7 +110,7 @@ struct process {
   const char *container;
   const char *source;
   const char *deferred;
-  const char *mappings_from; /* "smaps", or "maps": without amounts */
+  const char *mappings_from; /* "smaps", "samples", or "maps": no amounts */
   const char *const *groups;
   size_t n_groups;
   const uint64_t *also;

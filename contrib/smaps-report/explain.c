@@ -158,6 +158,29 @@ static bool add_error(uint64_t error, const char *amount, const char *before,
   return true;
 }
 
+/* The smaps of a process that is small enough needs no word. */
+static void print_mappings(const struct process *p, struct text *t,
+                           const struct style *s) {
+  bool is_sampled =
+      p->mappings_from && strcmp(p->mappings_from, "samples") == 0;
+  uint64_t pages = 0;
+
+  if (!is_sampled &&
+      !(p->mappings_from && strcmp(p->mappings_from, "maps") == 0))
+    return;
+  for (size_t i = 0; i < p->n_mappings; i++)
+    pages = amount_add(pages, p->mappings[i].pages_sampled);
+  begin(t, "mappings");
+  if (!is_sampled)
+    text_add(t, "from maps, which has no amounts");
+  else
+    text_add(t, "sampled, because smaps would hold its lock for longer than "
+                "MaxLockHold");
+  if (is_sampled && pages != UNKNOWN)
+    text_addf(t, ", %ju pages", (uintmax_t)pages);
+  text_print(t, COLOUR_NONE, s);
+}
+
 static void print_amounts(const struct process *p, struct text *t,
                           const struct style *s) {
   static const enum amount shown[] = {AMOUNT_PSS, AMOUNT_USS, AMOUNT_RSS,
@@ -189,6 +212,7 @@ static void print_process(const struct document *d, const struct process *p,
   print_rule(d, p, &t, s);
   print_also(d, p, &t, s);
   print_source(p, &t, s);
+  print_mappings(p, &t, s);
   print_amounts(p, &t, s);
   if (!isnan(p->read_cost)) {
     begin(&t, "reading it");

@@ -50,21 +50,46 @@ static void write_mapping(const struct document *d, const struct process *p,
   fprintf(out, " %ju\n", (uintmax_t)pss);
 }
 
-static bool has_mappings_with_pss(const struct process *p) {
-  for (size_t i = 0; i < p->n_mappings; i++)
-    if (amounts_get(&p->mappings[i].amounts, AMOUNT_PSS) != UNKNOWN)
-      return true;
-  return false;
+/* Adds up the PSS of its mappings, as far as it is known; UNKNOWN if it is
+ * known of none. */
+static uint64_t sum_mappings(const struct process *p, bool *ret_is_whole) {
+  uint64_t sum = UNKNOWN;
+
+  *ret_is_whole = true;
+  for (size_t i = 0; i < p->n_mappings; i++) {
+    uint64_t pss = amounts_get(&p->mappings[i].amounts, AMOUNT_PSS);
+
+    if (pss == UNKNOWN)
+      *ret_is_whole = false;
+    else
+      sum = sum == UNKNOWN ? pss : amount_add(sum, pss);
+  }
+  return sum;
+}
+
+/* The PSS of its mappings that have none of their own. */
+static void write_unknown(const struct document *d, const struct process *p,
+                          uint64_t listed, FILE *out) {
+  uint64_t pss = amounts_get(&p->amounts, AMOUNT_PSS);
+
+  if (pss == UNKNOWN || pss <= listed)
+    return;
+  write_process_frames(d, p, out);
+  fprintf(out, ";" REST " %ju\n", (uintmax_t)(pss - listed));
 }
 
 /* False if its PSS is unknown. */
 static bool write_process(const struct document *d, const struct process *p,
                           FILE *out) {
   uint64_t pss = amounts_get(&p->amounts, AMOUNT_PSS);
+  bool is_whole;
+  uint64_t listed = sum_mappings(p, &is_whole);
 
   for (size_t i = 0; i < p->n_mappings; i++)
     write_mapping(d, p, &p->mappings[i], out);
-  if (has_mappings_with_pss(p) || process_is_in_parent(p))
+  if (listed != UNKNOWN && !is_whole)
+    write_unknown(d, p, listed, out);
+  if (listed != UNKNOWN || process_is_in_parent(p))
     return true;
   if (pss == UNKNOWN)
     return false;

@@ -58,12 +58,21 @@ static const struct mapping **list(const struct document *d, const char *group,
   return all;
 }
 
+/* Mappings that were read whole have neither pages nor an error. */
+static uint64_t add_sampled(uint64_t sum, uint64_t more) {
+  if (sum == UNKNOWN || more == UNKNOWN)
+    return sum == UNKNOWN ? more : sum;
+  return amount_add(sum, more);
+}
+
 /* Adds up n mappings of the same name. A process has each name only once. */
 static struct mapping add_up(const struct mapping *const *same, size_t n,
                              struct pool *pool) {
   struct mapping m = {.name = same[0]->name,
                       .permissions = same[0]->permissions,
-                      .processes = n};
+                      .processes = n,
+                      .pages_sampled = UNKNOWN,
+                      .pss_error = UNKNOWN};
   struct sum sum;
 
   sum_begin(&sum);
@@ -72,10 +81,14 @@ static struct mapping add_up(const struct mapping *const *same, size_t n,
 
     sum_add_amounts(&sum, &same[i]->amounts);
     m.vmas = amount_add(m.vmas, same[i]->vmas);
+    m.pages_sampled = add_sampled(m.pages_sampled, same[i]->pages_sampled);
+    m.pss_error = add_sampled(m.pss_error, same[i]->pss_error);
     if (!permissions || !m.permissions ||
         strcmp(permissions, m.permissions) != 0)
       m.permissions = NULL;
   }
+  if (sum.values[AMOUNT_PSS] == UNKNOWN)
+    m.pss_error = UNKNOWN;
   /* The rest of each process has other mappings. */
   if (!m.name)
     m.processes = UNKNOWN;

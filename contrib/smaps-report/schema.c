@@ -100,6 +100,8 @@ static const struct key mapping_keys[] = {
     IN(TEXT, permissions, mapping),
     IN(WHOLE, vmas, mapping),
     IN(WHOLE, processes, mapping),
+    IN(WHOLE, pages_sampled, mapping),
+    IN(WHOLE, pss_error, mapping),
     {0},
 };
 

@@ -317,6 +317,18 @@ TEST(a_process_with_mappings_of_maps_is_one_frame) {
       "g;w[1] 9\n", 1);
 }
 
+/* Samples do not know the PSS of each. */
+TEST(mappings_of_unknown_pss_are_in_the_rest_of_their_process) {
+  check_folded(
+      PARTS(.json = "'processes':[{'pid':1,'comm':'w','groups':['g'],"
+                    "'usage':{'pss':9},'mappings_from':'samples','mappings':["
+                    "{'name':'a','pss':6},{'name':'b','size':900}]},"
+                    "{'pid':2,'comm':'w','groups':['g'],'usage':{'pss':5},"
+                    "'mappings_from':'samples','mappings':["
+                    "{'name':'a','pss':6},{'name':'b','size':900}]}]"),
+      "g;w[1];a 6\ng;w[1];[rest] 3\ng;w[2];a 6\n", 0);
+}
+
 TEST(names_make_no_frames_and_no_numbers) {
   check_folded(PARTS(.json = "'processes':[{'pid':1,'starttime':1,"
                              "'comm':'a;b 12\\u001b\\u202e',"
@@ -462,4 +474,21 @@ TEST(mappings_without_amounts_are_unknown_and_so_is_their_sum) {
              "1  1  a\n-  2  b\n-  2  total\n");
   check_view(&document, "-PH -c pid,mappings_from -s pid",
              "1  smaps\n2  maps\n");
+}
+
+/* One that was read whole has no error; where PSS is unknown there is none. */
+TEST(sampled_mappings_have_pages_and_an_error) {
+  static const struct parts document = {
+      .json = "'groups':[{'name':'g'}],"
+              "'processes':[{'pid':1,'groups':['g'],'mappings_from':'smaps',"
+              "'mappings':[{'name':'a','pss':1024},{'name':'c','pss':7168}]},"
+              "{'pid':2,'groups':['g'],'mappings_from':'samples','mappings':["
+              "{'name':'a','pss':4096,'pages_sampled':7,'pss_error':1024},"
+              "{'name':'b','pages_sampled':9}]},"
+              "{'pid':3,'groups':['g'],'mappings_from':'samples','mappings':["
+              "{'name':'a','pss':4096,'pages_sampled':2,'pss_error':2048},"
+              "{'name':'b','pss':3072,'pages_sampled':1,'pss_error':1024}]}]"};
+
+  check_view(&document, "-mH -c pss,pss_error,pages_sampled,name",
+             "9  3   9  a\n7  -   -  c\n-  -  10  b\n");
 }

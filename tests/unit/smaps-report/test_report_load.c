@@ -57,7 +57,8 @@ static const char whole[] = WITH(
     "\"uss_error\":18,\"deferred\":\"budget\","
     "\"read_cost\":1e-5,\"usage\":{\"rss\":3,\"pss\":2},"
     "\"mappings\":[{\"name\":\"[heap]\",\"permissions\":\"rw-p\",\"vmas\":1,"
-    "\"size\":4,\"pss\":2},{\"pss\":1}]},{\"pid\":2}],"
+    "\"size\":4,\"pss\":2,\"pages_sampled\":9,\"pss_error\":3},{\"pss\":1}]},"
+    "{\"pid\":2}],"
     "\"left_out\":4,"
     "\"mappings\":[{\"name\":\"[heap]\",\"processes\":1,\"pss\":2}]");
 
@@ -112,6 +113,10 @@ static void check_process(const struct document *d) {
   assert_true(p->read_cost > 0.9e-5 && p->read_cost < 1.1e-5);
   assert_int_equal(p->n_mappings, 2);
   assert_string_equal(p->mappings[0].permissions, "rw-p");
+  assert_int_equal(p->mappings[0].pages_sampled, 9);
+  assert_int_equal(p->mappings[0].pss_error, 3);
+  assert_true(p->mappings[1].pages_sampled == UNKNOWN);
+  assert_true(p->mappings[1].pss_error == UNKNOWN);
   assert_null(p->mappings[1].name);
   assert_int_equal(amounts_get(&p->mappings[1].amounts, AMOUNT_PSS), 1);
   assert_int_equal(amounts_get(&p->amounts, AMOUNT_RSS), 3);
