@@ -131,9 +131,11 @@ static void log_denials(struct log_state *s, const struct collector *c,
   explain_denial(root, why, sizeof(why));
   WARNING("smaps plugin: the kernel refuses access to processes (smaps_rollup "
           "of %" PRIu64 ", exe of %" PRIu64 ", all files of %" PRIu64
-          "; the first is %u \"%s\"): without smaps_rollup, the PSS, USS, "
-          "shared and swap of the process and its groups are unknown; without "
-          "exe, Executable does not select it: %s",
+          "; the first is %u \"%s\"): without smaps_rollup, a process is "
+          "guessed from its size and from the rest of its group (see "
+          "memory-pss_error and count-unreadable), and the PSS, USS, shared "
+          "and swap of a group with no other member are unknown; without exe, "
+          "Executable does not select it: %s",
           rollup->count, exe->count, all->count, first->pid, first->comm, why);
 }
 
@@ -227,12 +229,14 @@ static void log_failures(struct log_state *s, const struct collector *c) {
   d = collector_diag(c, DIAG_MALFORMED);
   if (d->count && is_due(s, DIAG_MALFORMED, true))
     WARNING("smaps plugin: %s of process %u \"%s\" is malformed (one of "
-            "%" PRIu64 " in this interval); its values are unknown",
+            "%" PRIu64 " in this interval); its values are guessed, if "
+            "another member of its group can be read, or unknown",
             d->file, d->pid, d->comm, d->count);
   d = collector_diag(c, DIAG_FAILED);
   if (d->count && is_due(s, DIAG_FAILED, true))
     WARNING("smaps plugin: reading %s of process %u \"%s\" failed: %s (one of "
-            "%" PRIu64 " in this interval); its values are unknown; while the "
+            "%" PRIu64 " in this interval); its values are guessed, if "
+            "another member of its group can be read, or unknown; while the "
             "group of a process is unknown (count-unidentified), groups "
             "without members are unknown too",
             d->file, d->pid, d->comm, strerror(d->error), d->count);

@@ -755,3 +755,8 @@ class IntegrationTest(unittest.TestCase):
         for name in names:
             value = cycle.memory(group, name)
             self.assertTrue(math.isnan(value), f"{name} is {value}, not NaN")
+
+    def assert_unread(self, cycle, group, names=DEFAULT_NAMES):
+        """No member was ever read: only what statm has is known."""
+        self.assert_all_nan(cycle, group, [n for n in names if n != "rss"])
+        self.assertGreater(cycle.memory(group, "rss"), 0)

@@ -14,6 +14,7 @@ import unittest
 
 from harness import (
     DEFAULT_NAMES,
+    MIB,
     PLUGIN_SAYS,
     IntegrationTest,
     group,
@@ -21,6 +22,8 @@ from harness import (
     plugin,
     read_statm,
     setpriv,
+    stage,
+    sum_rollups,
     sum_values,
     unprivileged_user,
 )
@@ -38,6 +41,13 @@ PROGRAM = group("program", 'Executable "*/shape"', 'Comm "program@"')
 WITH_PROGRAM = CONFIG + "\n" + plugin(PROGRAM)
 
 
+def read_host_mapped():
+    """All memory that any process of the host maps, in bytes."""
+    with open("/proc/meminfo", encoding="ascii") as meminfo:
+        found = dict(re.findall(r"(AnonPages|Mapped): +(\d+) kB", meminfo.read()))
+    return sum(map(int, found.values())) * 1024
+
+
 class Permissions(IntegrationTest):
     def assert_statm_is_right(self, cycle, group, pids):
         statm = sum_values(read_statm(pid) for pid in pids)
@@ -47,6 +57,17 @@ class Permissions(IntegrationTest):
         )
         self.assertEqual(cycle.value(group, "ps_vm"), statm["size"])
         self.assertEqual(cycle.counts(group), (len(pids), len(pids)))
+
+    def assert_rss_is_of_statm(self, cycle, group):
+        self.assertEqual(
+            cycle.memory(group, "rss"), cycle.memory(group, "resident")
+        )
+
+    def assert_error_holds(self, cycle, group, truth):
+        for name in "pss", "uss":
+            error = cycle.memory(group, f"{name}_error")
+            value = cycle.memory(group, name)
+            self.assert_near(value, truth[name], error, name)
 
 
 class Unprivileged(Permissions):
@@ -75,37 +96,118 @@ class Unprivileged(Permissions):
     def test_values_of_others_are_not_known(self):
         shape = self.start_foreign("shm", name="foreign", mib=16, children=2)
         cycle = self.start_unprivileged().next_cycle()
-        self.assert_all_nan(cycle, "foreign", [*DEFAULT_NAMES, "private_dirty"])
+        self.assert_unread(cycle, "foreign", [*DEFAULT_NAMES, "private_dirty"])
+        self.assert_all_nan(cycle, "foreign", ["pss_error", "uss_error"])
+        self.assert_rss_is_of_statm(cycle, "foreign")
         self.assertEqual(cycle.value("foreign", "count-unreadable"), 3)
         self.assertEqual(cycle.value("foreign", "percent-coverage"), 0)
         self.assertTrue(math.isnan(cycle.value("foreign", "duration-age")))
         self.assert_statm_is_right(cycle, "foreign", shape.pids)
         self.assertEqual(cycle.value("", "count-denied"), 3)
 
-    def test_one_unreadable_member_makes_the_group_unknown(self):
+    def test_an_unreadable_member_is_guessed_with_its_error(self):
         own = self.start_own("anon", name="mixed", mib=4)
-        foreign = self.start_foreign("anon", name="mixed", mib=4)
+        foreign = self.start_foreign("anon", name="mixed", mib=12)
         cycle = self.start_unprivileged().next_cycle()
-        self.assert_all_nan(cycle, "mixed")
+        pids = own.pids + foreign.pids
+        truth = sum_rollups(pids)
+        self.assert_error_holds(cycle, "mixed", truth)
+        self.assert_near(
+            cycle.memory("mixed", "pss"), truth["pss"], 2 * MIB, "pss"
+        )
+        self.assert_near(
+            cycle.memory("mixed", "rss"), truth["rss"], 0.01 * MIB, "rss"
+        )
+        self.assert_invariants(cycle, "mixed")
+        # All of the guess, and nothing of what was read.
+        self.assertEqual(
+            cycle.memory("mixed", "pss_error"),
+            read_statm(foreign.root)["resident"],
+        )
         self.assertEqual(cycle.value("mixed", "count-unreadable"), 1)
-        self.assert_statm_is_right(cycle, "mixed", own.pids + foreign.pids)
+        self.assertEqual(cycle.value("mixed", "duration-age"), 0)
+        self.assert_statm_is_right(cycle, "mixed", pids)
         coverage = cycle.value("mixed", "percent-coverage")
-        self.assertTrue(0 < coverage < 100, coverage)
+        self.assertTrue(10 < coverage < 50, coverage)
 
-    def test_group_is_known_again_without_the_unreadable_member(self):
+    def test_one_of_many_that_hides_from_its_own_user(self):
+        """The kernel takes a program that its user may not read for one with
+        secrets (dumpable of prctl(2)), and shows its memory to nobody."""
+        program = stage().new_directory() / "secret"
+        shutil.copy(stage().shape, program)
+        program.chmod(0o111)
+        own = self.start_own("shm", name="mixed", mib=16, children=20)
+        hidden = self.start_own("anon", name="mixed", mib=4, program=program)
+        cycle = self.start_unprivileged().next_cycle()
+        truth = sum_rollups(own.pids)
+        resident = read_statm(hidden.root)["resident"]
+        self.assertEqual(cycle.counts("mixed"), (22, 22))
+        self.assertEqual(cycle.value("mixed", "count-unreadable"), 1)
+        self.assertEqual(cycle.memory("mixed", "pss_error"), resident)
+        self.assert_near(
+            cycle.memory("mixed", "pss"),
+            truth["pss"] + 4 * MIB,
+            2 * MIB,
+            "pss",
+        )
+        self.assertGreater(cycle.value("mixed", "percent-coverage"), 95)
+
+    def test_the_error_ends_with_the_unreadable_member(self):
         own = self.start_own("anon", name="mixed", mib=4)
         foreign = self.start_foreign("anon", name="mixed", mib=4)
         collectd = self.start_unprivileged()
-        self.assert_all_nan(collectd.next_cycle(), "mixed")
+        self.assertGreater(
+            collectd.next_cycle().memory("mixed", "pss_error"), 4 * MIB
+        )
         foreign.stop()
-        self.assert_sums_match(collectd, "mixed", own.pids)
+        cycle = self.assert_sums_match(collectd, "mixed", own.pids)
+        self.assertEqual(cycle.memory("mixed", "pss_error"), 0)
+
+    def test_all_guesses_are_no_more_than_the_host_has(self):
+        """Hundred processes share 64 MiB, and the one that tells how this
+        group shares memory shares none."""
+        self.start_own("anon", name="own", mib=4)
+        self.start_foreign(
+            "cow", name="foreign", mib=64, rewrite_mib=0, children=99
+        )
+        before = read_host_mapped()
+        collectd = self.start_collectd(
+            plugin(group("all", 'Comm "*"')), user=unprivileged_user()
+        )
+        cycle = collectd.next_cycle()
+        most = max(before, read_host_mapped())
+        self.assertGreater(cycle.memory("all", "rss"), 6400 * MIB)
+        if cycle.memory("all", "rss") < 1.5 * most:
+            self.skipTest("this host has too much memory outside of our /proc")
+        self.assertLess(cycle.memory("all", "pss"), 1.02 * most)
+        self.assertLess(cycle.memory("all", "pss_error"), 1.1 * most)
+        self.assert_invariants(cycle, "all")
+
+    def test_without_readings_rss_and_counts_are_known(self):
+        """With Refresh "never" as for an unprivileged daemon."""
+        own = self.start_own("anon", name="own", mib=4)
+        collectd = self.start_collectd(
+            plugin(
+                'Report "detail"',
+                'Refresh "never"',
+                "ValuesPercentage true",
+                group("own", 'Comm "own@"'),
+            ),
+            user=unprivileged_user(),
+        )
+        cycle = collectd.next_cycle()
+        self.assert_unread(cycle, "own")
+        self.assert_statm_is_right(cycle, "own", own.pids)
+        self.assert_rss_is_of_statm(cycle, "own")
+        self.assertGreater(cycle.value("own", "percent-rss"), 0)
+        self.assertTrue(math.isnan(cycle.value("own", "percent-pss")))
 
     def test_other_groups_are_not_affected(self):
         own = self.start_own("anon", name="own", mib=4)
         self.start_foreign("anon", name="foreign", mib=4)
         collectd = self.start_unprivileged()
         self.assert_sums_match(collectd, "own", own.pids)
-        self.assert_all_nan(collectd.next_cycle(), "foreign")
+        self.assert_unread(collectd.next_cycle(), "foreign")
 
     def test_the_log_says_once_what_is_missing(self):
         self.start_foreign("anon", name="foreign", children=3)
@@ -191,7 +293,7 @@ class Capabilities(Privileges):
         collectd.wait_cycles(5)
         cycle = collectd.next_cycle()
         for group, shape in ("foreign", foreign), ("own", own):
-            self.assert_all_nan(cycle, group)
+            self.assert_unread(cycle, group)
             self.assert_statm_is_right(cycle, group, shape.pids)
         self.assertEqual(cycle.value("foreign", "count-unreadable"), 2)
         line = self.one_line(collectd)
@@ -257,7 +359,7 @@ class Capabilities(Privileges):
         foreign = self.start_shape("anon", name="foreign", mib=4)
         collectd = self.start_collectd(CONFIG, wrapper=wrapper)
         cycle = collectd.next_cycle()
-        self.assert_all_nan(cycle, "foreign")
+        self.assert_unread(cycle, "foreign")
         self.assert_statm_is_right(cycle, "foreign", foreign.pids)
         self.assertIn("user namespace", self.one_line(collectd))
 
@@ -326,7 +428,7 @@ class HidePid(Privileges):
         _, gid = unprivileged_user()
         collectd = self.start_hidden(f"hidepid=2,gid={gid}")
         cycle = self.assert_sums_match(collectd, "own", own.pids)
-        self.assert_all_nan(cycle, "foreign")
+        self.assert_unread(cycle, "foreign")
         self.assert_statm_is_right(cycle, "foreign", foreign.pids)
         self.assertEqual(cycle.counts("mixed"), (0, 0))
         self.assertIn("smaps_rollup of ", self.one_line(collectd))

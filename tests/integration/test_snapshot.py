@@ -382,8 +382,9 @@ class Sources(StateTest):
         self.start_state(group("g", 'Comm "never@"', 'Refresh "never"'))
         document = self.assert_source(shape.root, "statm")
         usage = process_of(document, shape.root)["usage"]
-        self.assertEqual(set(usage), set(snapshot.STATM_NAMES))
+        self.assertEqual(set(usage), {"rss", *snapshot.STATM_NAMES})
         self.assertGreater(usage["resident"], 4 * MIB)
+        self.assertEqual(usage["rss"], usage["resident"])
         self.assertEqual(group_of(document, "g")["usage"], usage)
         self.assertEqual(group_of(document, "g")["processes"], 1)
         self.assertNotIn("pss_error", group_of(document, "g"))
@@ -446,8 +447,37 @@ class Sources(StateTest):
         )
         in_document = group_of(document, "g")
         self.assertEqual(in_document["unreadable"], 1)
-        self.assertNotIn("pss", in_document["usage"])
         self.assertGreater(in_document["usage"]["resident"], 8 * MIB)
+        # It is guessed like the other member, and may be wrong by all of it.
+        refused = process_of(document, foreign.root)
+        self.assertEqual(refused["pss_error"], refused["usage"]["resident"])
+        self.assertGreaterEqual(in_document["pss_error"], refused["pss_error"])
+        self.assertEqual(
+            in_document["usage"]["pss"],
+            refused["usage"]["pss"]
+            + process_of(document, own.root)["usage"]["pss"],
+        )
+
+    def test_refused_in_a_group_without_readings(self):
+        need_root("has processes of two users")
+        user = unprivileged_user()
+        foreign = self.start_shape("anon", name="foreign", mib=4)
+        self.start_state(
+            group("g", 'Comm "foreign@"'),
+            state=StateFile(stage().new_directory(user)),
+            user=user,
+        )
+        document = self.assert_source(foreign, "unreadable")
+        refused = process_of(document, foreign.root)
+        self.assertEqual(
+            set(refused["usage"]), {"rss", *snapshot.STATM_NAMES}
+        )
+        self.assertNotIn("pss_error", refused)
+        in_document = group_of(document, "g")
+        self.assertEqual(in_document["usage"], refused["usage"])
+        self.assertEqual(
+            in_document["usage"]["rss"], in_document["usage"]["resident"]
+        )
 
     def test_one_that_makes_no_sense_is_there(self):
         tree = WrittenTree()

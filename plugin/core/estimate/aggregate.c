@@ -1,5 +1,7 @@
 #include "estimate/aggregate.h"
 
+#include <math.h>
+
 /* --- estimates --- */
 
 static enum estimate_source source_of(const struct process *p) {
@@ -18,8 +20,49 @@ static enum estimate_source source_of(const struct process *p) {
   return estimator_has_baseline(p->track) ? SOURCE_ESTIMATED : SOURCE_GUESSED;
 }
 
-static struct doubt all_of(uint64_t bytes) {
-  return (struct doubt){.common = (double)bytes};
+static bool is_guess(enum estimate_source source) {
+  return source == SOURCE_GUESSED || source == SOURCE_UNREADABLE ||
+         source == SOURCE_STATM;
+}
+
+/* A reading that was not made, or not yet, has a reason to be told. */
+static bool is_readable(enum estimate_source source) {
+  return source == SOURCE_READ || source == SOURCE_SAMPLED ||
+         source == SOURCE_ESTIMATED || source == SOURCE_GUESSED;
+}
+
+/* Guesses it like the other members of a group: at first without the limit.
+ * Before the first reading of any, there is a guess only of what will be read.
+ */
+static void guess_raw(const struct measurer *m, const struct process *p,
+                      const struct group *g, struct estimate *ret) {
+  const struct usage *measured = &g->track->measured;
+
+  if (ret->source == SOURCE_GUESSED || usage_has_reading(measured))
+    usage_guess(measured, &p->statm, m->estimator.page_size, m->kernel_fields,
+                &ret->rollup);
+}
+
+/* Its error is all of it, as far as the errors of other guesses have left any.
+ */
+static void guess(const struct measurer *m, const struct process *p,
+                  const struct group *g, double errors, struct estimate *ret) {
+  double whole = (double)(p->statm.resident_pages * m->estimator.page_size);
+  double most = fmax(guess_most_error(&m->guess_limit) - errors, 0);
+
+  guess_raw(m, p, g, ret);
+  if (!estimate_has_rollup(ret))
+    return;
+  guess_limit(&m->guess_limit, &ret->rollup);
+  ret->pss_error.common = ret->uss_error.common = fmin(whole, most);
+}
+
+/* The group that tells most about a guess. */
+static const struct group *basis_of(const struct process *p) {
+  for (size_t i = 0; i < p->n_groups; i++)
+    if (usage_has_reading(&p->groups[i]->track->measured))
+      return p->groups[i];
+  return p->groups[0];
 }
 
 static void predict(const struct measurer *m, const struct process *p,
@@ -40,18 +83,15 @@ void aggregate_estimate(const struct measurer *m, const struct process *p,
   enum estimate_source source = source_of(p);
 
   *ret = (struct estimate){.source = source};
-  if (estimate_has_rollup(ret))
+  if (is_readable(source))
     ret->deferral = quarantine_has(p, m->estimator.now_ns) ? DEFERRED_HUNG
                                                            : p->track->deferral;
   if (source == SOURCE_READ) {
     baseline_get(&p->track->baseline, &ret->rollup);
   } else if (source == SOURCE_SAMPLED || source == SOURCE_ESTIMATED) {
     predict(m, p, ret);
-  } else if (source == SOURCE_GUESSED) {
-    usage_guess(&p->groups[0]->usage, &p->statm, m->estimator.page_size,
-                m->kernel_fields, &ret->rollup);
-    ret->pss_error = ret->uss_error =
-        all_of(p->statm.resident_pages * m->estimator.page_size);
+  } else if (is_guess(source) && p->n_groups > 0) {
+    guess(m, p, basis_of(p), 0, ret);
   }
 }
 
@@ -64,6 +104,8 @@ static void add_rollup(const struct estimate *est, uint64_t resident_bytes,
   else if (est->source == SOURCE_SAMPLED)
     usage_add_sample(u, &est->rollup, resident_bytes, est->pss_error,
                      est->uss_error);
+  else if (est->source == SOURCE_UNREADABLE || est->source == SOURCE_STATM)
+    usage_add_unread(u, &est->rollup, est->pss_error, est->uss_error);
   else
     usage_add_estimate(u, &est->rollup, resident_bytes, est->pss_error,
                        est->uss_error, est->age_ns);
@@ -84,26 +126,23 @@ static void add(const struct process *p, const struct estimate *est,
     add_rollup(est, p->statm.resident_pages * page_size, u);
 }
 
-/* A guess is made for each group apart, like its other members. */
-static void add_guess(const struct process *p, uint64_t page_size,
-                      uint32_t kernel_fields, struct usage *u) {
-  struct doubt whole = all_of(p->statm.resident_pages * page_size);
-  struct estimate est = {
-      .source = SOURCE_GUESSED, .pss_error = whole, .uss_error = whole};
-
-  usage_guess(u, &p->statm, page_size, kernel_fields, &est.rollup);
-  add(p, &est, page_size, u);
+static void add_to_groups(const struct measurer *m, const struct process *p,
+                          const struct estimate *est) {
+  for (size_t i = 0; i < p->n_groups; i++)
+    add(p, est, m->estimator.page_size, &p->groups[i]->usage);
 }
 
-static void add_to_groups(const struct process *p, const struct estimate *est,
-                          uint64_t page_size, uint32_t kernel_fields) {
+/* A guess is made for each group apart, like its other members. */
+static void add_guess(const struct measurer *m, const struct process *p,
+                      enum estimate_source source) {
   for (size_t i = 0; i < p->n_groups; i++) {
-    struct usage *u = &p->groups[i]->usage;
+    struct group *g = p->groups[i];
+    struct estimate est = {.source = source};
+    double errors =
+        g->usage.pss_doubt.common - g->track->measured.pss_doubt.common;
 
-    if (est->source == SOURCE_GUESSED)
-      add_guess(p, page_size, kernel_fields, u);
-    else
-      add(p, est, page_size, u);
+    guess(m, p, g, errors, &est);
+    add(p, &est, m->estimator.page_size, &g->usage);
   }
 }
 
@@ -112,24 +151,57 @@ static bool is_summed(const struct process *p) {
          (p->state == PROCESS_ALIVE || p->state == PROCESS_UNKNOWN);
 }
 
-static void sum(const struct measurer *m, const struct process_table *t,
-                bool is_guessed) {
-  for (size_t i = 0; i < t->n; i++) {
-    const struct process *p = t->processes[i];
-    struct estimate est = {.source = SOURCE_GUESSED};
-
-    if (!is_summed(p) || (source_of(p) == SOURCE_GUESSED) != is_guessed)
-      continue;
-    if (!is_guessed)
-      aggregate_estimate(m, p, &est);
-    add_to_groups(p, &est, m->estimator.page_size, m->kernel_fields);
-  }
+static void note_measured(struct measurer *m, const struct estimate *est) {
+  if (estimate_has_rollup(est))
+    guess_measured(&m->guess_limit, &est->rollup, est->pss_error);
 }
 
-void aggregate_all(const struct measurer *m, const struct process_table *t,
+static void note_guess(struct measurer *m, const struct process *p,
+                       enum estimate_source source) {
+  struct estimate est = {.source = source};
+
+  guess_raw(m, p, basis_of(p), &est);
+  if (estimate_has_rollup(&est))
+    guess_made(&m->guess_limit, &est.rollup);
+}
+
+/* Returns the number of members that are left to be guessed. */
+static size_t sum_measured(struct measurer *m, const struct process_table *t) {
+  size_t n = 0;
+
+  for (size_t i = 0; i < t->n; i++) {
+    const struct process *p = t->processes[i];
+    struct estimate est;
+
+    if (!is_summed(p))
+      continue;
+    if (is_guess(source_of(p))) {
+      n++;
+      continue;
+    }
+    aggregate_estimate(m, p, &est);
+    note_measured(m, &est);
+    add_to_groups(m, p, &est);
+  }
+  return n;
+}
+
+static void sum_guesses(struct measurer *m, const struct process_table *t,
+                        const struct group_table *groups) {
+  for (size_t i = 0; i < groups->n; i++)
+    groups->groups[i]->track->measured = groups->groups[i]->usage;
+  for (size_t i = 0; i < t->n; i++)
+    if (is_summed(t->processes[i]) && is_guess(source_of(t->processes[i])))
+      note_guess(m, t->processes[i], source_of(t->processes[i]));
+  for (size_t i = 0; i < t->n; i++)
+    if (is_summed(t->processes[i]) && is_guess(source_of(t->processes[i])))
+      add_guess(m, t->processes[i], source_of(t->processes[i]));
+}
+
+void aggregate_all(struct measurer *m, const struct process_table *t,
                    const struct group_table *groups) {
-  sum(m, t, false);
-  sum(m, t, true);
+  if (sum_measured(m, t) > 0)
+    sum_guesses(m, t, groups);
   for (size_t i = 0; i < groups->n; i++)
     groups->groups[i]->track->last_pss =
         groups->groups[i]->usage.rollup.bytes[ROLLUP_PSS];
@@ -141,6 +213,9 @@ void aggregate_one(const struct process *p, const struct estimate *est,
 
   *ret = (struct usage){0};
   add(p, est, page_size, ret);
-  ret->unreadable = !has_own || est->source == SOURCE_UNREADABLE;
   ret->unknown = !has_own;
+  if (!has_own)
+    ret->unreadable = 1;
+  else if (estimate_has_rollup(est))
+    ret->unreadable = ret->unasked = 0;
 }

@@ -10,7 +10,7 @@
 /* The source of a process's numbers. */
 enum estimate_source {
   SOURCE_NONE,       /* nothing could be read */
-  SOURCE_STATM,      /* no rollup was asked for */
+  SOURCE_STATM,      /* no rollup was asked for: guessed, if one can be */
   SOURCE_UNREADABLE, /* likewise, because it was refused or failed */
   SOURCE_READ,       /* in this cycle */
   SOURCE_SAMPLED,    /* likewise, some of its pages (sampling.h) */
@@ -23,7 +23,7 @@ enum estimate_source {
 struct estimate {
   enum estimate_source source;
   enum deferral deferral;
-  struct rollup rollup;              /* where estimate_has_rollup() */
+  struct rollup rollup;              /* if estimate_has_rollup() */
   struct doubt pss_error, uss_error; /* at most */
   uint64_t age_ns; /* of the reading that an estimate stands on */
   /* Pages of the sample that it stands on; 0 for a rollup. */
@@ -31,12 +31,12 @@ struct estimate {
 };
 
 static inline bool estimate_has_rollup(const struct estimate *est) {
-  return est->source == SOURCE_READ || est->source == SOURCE_SAMPLED ||
-         est->source == SOURCE_ESTIMATED || est->source == SOURCE_GUESSED;
+  return est->rollup.known != 0;
 }
 
-/* Adds all members to the sums of their groups, which are zero. */
-void aggregate_all(const struct measurer *m, const struct process_table *t,
+/* Adds all members to the sums of their groups, which are zero; the guesses
+ * last, which go by the rest. */
+void aggregate_all(struct measurer *m, const struct process_table *t,
                    const struct group_table *groups);
 
 /* Gives the estimate of the last cycle for a process, in a group or not. */

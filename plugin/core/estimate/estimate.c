@@ -203,7 +203,7 @@ static void settle_pss(struct rollup *u) {
 }
 
 /* uss gives way to Pss and not the other way round, see usage.h. */
-static void settle(struct rollup *u) {
+void estimate_settle(struct rollup *u) {
   uint64_t rss = u->bytes[ROLLUP_RSS];
   uint64_t uss;
 
@@ -247,7 +247,7 @@ void estimate_rollup(const struct baseline *b, const struct change *c,
   move_broken(b, ret, c->broken);
   move_broken_by_relatives(c, ret);
   move_swap(b, c, ret);
-  settle(ret);
+  estimate_settle(ret);
 }
 
 uint64_t estimate_shared_pss(const struct baseline *b,

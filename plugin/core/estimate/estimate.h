@@ -41,6 +41,9 @@ struct change {
 void estimate_rollup(const struct baseline *b, const struct change *c,
                      struct rollup *ret);
 
+/* Restores these relations, by lessening what is too large. */
+void estimate_settle(struct rollup *u);
+
 /* The bytes of Pss that are due to shmem (or else to files) that others map
  * too. */
 uint64_t estimate_shared_pss(const struct baseline *b,

@@ -54,6 +54,7 @@ void measurer_watch_kernel(struct measurer *m) {
   unsigned major, minor;
   long cpus = sysconf(_SC_NPROCESSORS_CONF);
 
+  m->is_of_kernel = true;
   m->read_ksm = kernel_read_ksm;
   kernel_read_ksm(&m->ksm);
   m->mappings_most = kernel_mappings_most();
@@ -135,6 +136,7 @@ static int begin(struct measurer *m, const struct process_table *t,
                   meminfo->swap_used_bytes > 0 ||
                       meminfo->mem_total_bytes == 0);
   watch_ksm(m);
+  guess_begin(&m->guess_limit, m->is_of_kernel ? meminfo : NULL);
   m->n_candidates = 0;
   m->rollup_reads = m->samples = m->rollup_ns = m->longest_read_ns = 0;
   m->denied = m->vanished = m->deferred = m->overdue = 0;

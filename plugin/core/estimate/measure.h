@@ -6,6 +6,7 @@
 #define SMAPS_MEASURE_H
 
 #include "estimate/estimator.h"
+#include "estimate/guess.h"
 #include "estimate/schedule.h"
 #include "match/group.h"
 #include "proc/meminfo.h"
@@ -17,6 +18,7 @@ struct measurer {
   struct reader *reader;
   const struct quarantine *quarantine;
   struct diag *diags;                /* by kind */
+  bool is_of_kernel;                 /* and not of a captured tree */
   void (*read_ksm)(struct ksm *ret); /* NULL for a captured tree */
   struct ksm ksm;                    /* as it was in the last cycle */
   /* The rollup's fields that this kernel has, a bit each; a guess until one was
@@ -30,6 +32,7 @@ struct measurer {
 
   struct estimator estimator;
   struct read_budget budget;
+  struct guess_limit guess_limit; /* of this cycle */
   uint64_t interval_ns;
   int64_t credit_ns; /* of cycles before, see schedule.h */
 

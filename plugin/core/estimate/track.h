@@ -12,7 +12,7 @@
 #include "estimate/read_cost.h"
 #include "estimate/sampling.h"
 #include "estimate/thrift.h"
-#include "report/doubt.h"
+#include "report/usage.h"
 
 /* Fields are ordered to save padding: there can be tens of thousands. */
 struct track {
@@ -63,6 +63,8 @@ struct group_track {
    * read; nothing need be read below the other. */
   struct doubt_sum error;
   uint64_t tolerated_bytes;
+  /* The sums without guesses, which go by them; only in cycles with guesses. */
+  struct usage measured;
   /* Members that are sampled, in this cycle and in the one before. */
   uint32_t giants, giants_before;
 };

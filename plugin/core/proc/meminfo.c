@@ -22,6 +22,10 @@ int meminfo_parse(const char *text, size_t len, struct meminfo_sample *ret) {
       value = &sample.mem_total_bytes;
     else if (parse_word(&s, "MemAvailable:"))
       value = &sample.mem_available_bytes;
+    else if (parse_word(&s, "AnonPages:"))
+      value = &sample.anon_pages_bytes;
+    else if (parse_word(&s, "Mapped:"))
+      value = &sample.mapped_bytes;
     else if (parse_word(&s, "SwapTotal:"))
       value = &swap_total;
     else if (parse_word(&s, "SwapFree:"))

@@ -8,6 +8,9 @@ struct meminfo_sample {
   uint64_t mem_total_bytes;
   uint64_t mem_available_bytes; /* 0 if missing (before 3.14) */
   uint64_t swap_used_bytes;     /* SwapTotal - SwapFree; 0 if missing */
+  /* Pages that any process maps, each once; 0 if missing. */
+  uint64_t anon_pages_bytes;
+  uint64_t mapped_bytes; /* of files and shmem */
 };
 
 /*

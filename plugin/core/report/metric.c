@@ -162,10 +162,17 @@ static bool is_of_kernel(const struct metric *m, uint32_t kernel_fields) {
          ((kernel_fields >> m->field) & 1);
 }
 
-/* Zero for a group without members. Unknown if it is unknown of one member. */
+/* Rss has the resident memory of statm in the place of what is unknown. */
+static double unknown_value(const struct metric *m, const struct usage *u) {
+  bool is_rss = m->source == FROM_ROLLUP && m->field == ROLLUP_RSS;
+
+  return is_rss && u->unknown == 0 ? resident(u) : (double)NAN;
+}
+
+/* Zero for a group without members. */
 static double rollup_value(const struct metric *m, const struct usage *u) {
-  if (!usage_is_complete(u))
-    return (double)NAN;
+  if (!usage_is_known(u))
+    return unknown_value(m, u);
   if (m->source == FROM_DERIVED)
     return m->values[0](u);
   if (u->rolled_up && !rollup_has(&u->rollup, m->field))

@@ -68,6 +68,12 @@ void usage_add_estimate(struct usage *u, const struct rollup *r,
     u->oldest_age_ns = age_ns;
 }
 
+void usage_add_unread(struct usage *u, const struct rollup *r, struct doubt pss,
+                      struct doubt uss) {
+  usage_add_estimate(u, r, 0, pss, uss, 0);
+  u->unread_pss += r->bytes[ROLLUP_PSS];
+}
+
 uint64_t usage_pss_error(const struct usage *u) {
   return least(doubt_of_sum(&u->pss_doubt), u->rollup.bytes[ROLLUP_RSS]);
 }
@@ -140,12 +146,20 @@ void usage_guess(const struct usage *u, const struct statm_sample *s,
   add_private(ret, own);
 }
 
-bool usage_is_complete(const struct usage *u) {
+bool usage_has_reading(const struct usage *u) {
+  return u->rolled_up > u->unmeasured;
+}
+
+static bool is_complete(const struct usage *u) {
   return u->unreadable == 0 && u->unasked == 0;
 }
 
+bool usage_is_known(const struct usage *u) {
+  return is_complete(u) || (u->unknown == 0 && usage_has_reading(u));
+}
+
 static double fresh_percent(const struct usage *u) {
-  uint64_t pss = u->rollup.bytes[ROLLUP_PSS];
+  uint64_t pss = u->rollup.bytes[ROLLUP_PSS] - u->unread_pss;
 
   if (u->rolled_up == 0 || pss == 0)
     return 100;
@@ -153,7 +167,7 @@ static double fresh_percent(const struct usage *u) {
 }
 
 double usage_coverage_percent(const struct usage *u) {
-  if (usage_is_complete(u))
+  if (is_complete(u))
     return fresh_percent(u);
   if (u->resident == 0)
     return 0;
@@ -164,9 +178,7 @@ double usage_coverage_percent(const struct usage *u) {
 }
 
 double usage_age_seconds(const struct usage *u) {
-  bool has_any = u->rolled_up > u->unmeasured;
-
-  if (!has_any && u->unreadable + u->unmeasured + u->unasked > 0)
+  if (!usage_has_reading(u) && u->unreadable + u->unmeasured + u->unasked > 0)
     return (double)NAN;
   return (double)u->oldest_age_ns / 1e9;
 }

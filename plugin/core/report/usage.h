@@ -18,14 +18,15 @@
 struct usage {
   uint64_t processes;
   uint64_t threads;
-  /* Members whose rollup could not be read: its amounts are unknown. */
+  /* Members whose rollup could not be read: if another one was, they are
+   * guessed. */
   uint64_t unreadable;
   /* Members of these whose statm could not be read either. */
   uint64_t unknown;
   /* No member was found, but a process could not be identified: all values are
    * unknown. */
   bool is_unseen;
-  /* Members whose rollup was not asked for (Refresh "never"). */
+  /* Members whose rollup was not asked for (Refresh "never"): likewise. */
   uint64_t unasked;
 
   uint64_t size, text, data, resident, resident_shared; /* statm */
@@ -34,11 +35,13 @@ struct usage {
   uint64_t rolled_up;   /* members in these sums */
   uint64_t uss;         /* would be freed if the processes ended */
   uint64_t shared;      /* rss - uss */
-  uint64_t resident_rolled_up; /* the part of `resident` in these sums */
-  uint64_t largest_anonymous;  /* of one member */
+  /* The part of `resident` in these sums, without members that cannot be read,
+   * and the part of Pss that was guessed of these. */
+  uint64_t resident_rolled_up, unread_pss;
+  uint64_t largest_anonymous; /* of one member */
 
   /* About the rollups that were estimated in this cycle. */
-  uint64_t unmeasured; /* members that were never read */
+  uint64_t unmeasured; /* members in the sums without any reading */
   uint64_t fresh_pss;  /* the part of Pss that was measured in this cycle */
   struct doubt_sum pss_doubt, uss_doubt; /* possible errors */
   uint64_t oldest_age_ns; /* of the readings that the estimates rest on */
@@ -71,25 +74,34 @@ void usage_add_estimate(struct usage *u, const struct rollup *r,
                         uint64_t resident_bytes, struct doubt pss,
                         struct doubt uss, uint64_t age_ns);
 
+/* Adds the guess of a member that is unreadable or unasked. */
+void usage_add_unread(struct usage *u, const struct rollup *r, struct doubt pss,
+                      struct doubt uss);
+
 /* The possible errors of the sums, in bytes: at most all of rss. */
 uint64_t usage_pss_error(const struct usage *u);
 uint64_t usage_uss_error(const struct usage *u);
 
 /*
- * Guesses the rollup of a member that was never read: the sums of the members
- * that were, scaled to its size. A forked worker shares memory as the others
- * do, but its statm does not show that. Anonymous memory beyond that of the
- * largest member is taken as private: no other member can share it.
+ * Guesses the rollup of a member without a reading: the sums of the members
+ * that have one, scaled to its size. A forked worker shares memory as the
+ * others do, but its statm does not show that. Anonymous memory beyond that of
+ * the largest member is taken as private: no other member can share it.
  */
 void usage_guess(const struct usage *u, const struct statm_sample *s,
                  uint64_t page_size, uint32_t kernel_fields,
                  struct rollup *ret);
 
-/* True if the rollups of all members are known. */
-bool usage_is_complete(const struct usage *u);
+/* True if one member at least was read, in this cycle or in an earlier one. */
+bool usage_has_reading(const struct usage *u);
 
-/* Share of Pss (of resident memory, if Pss is unknown) that was read in this
- * cycle, 0 to 100. */
+/* True if the sums of the rollups are known, though for a part as guesses: not
+ * if the statm of a member is unknown, nor if members cannot be read and none
+ * was, because then nothing tells how they share memory. */
+bool usage_is_known(const struct usage *u);
+
+/* Share of Pss that was read in this cycle, 0 to 100; of members that cannot be
+ * read, the share of resident memory counts. */
 double usage_coverage_percent(const struct usage *u);
 
 /* Age of the oldest reading in seconds; NaN if nothing was ever read. */

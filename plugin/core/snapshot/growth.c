@@ -34,10 +34,16 @@ static void add_sample(struct pss_history *h, uint64_t now_ns,
       (struct pss_sample){.time_ns = now_ns, .pss_bytes = pss_bytes};
 }
 
+/* A member that will be read: its first reading is no growth. */
+static bool has_guess_for_now(const struct usage *u) {
+  return u->unmeasured > u->unreadable + u->unasked;
+}
+
 static void note(struct group *g, uint32_t kernel_fields, uint64_t now_ns) {
   uint64_t pss_bytes;
 
-  if ((g->history && !is_due(g->history, now_ns)) || g->usage.unmeasured > 0 ||
+  if ((g->history && !is_due(g->history, now_ns)) ||
+      has_guess_for_now(&g->usage) ||
       !growth_pss(&g->usage, kernel_fields, &pss_bytes))
     return;
   if (!g->history)

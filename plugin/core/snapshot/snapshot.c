@@ -118,7 +118,7 @@ static bool is_reported(const struct group *g) {
 static void add_group_quality(struct json *j, const struct usage *u) {
   add_decimal(j, "coverage", usage_coverage_percent(u));
   add_decimal(j, "age", usage_age_seconds(u));
-  if (!usage_is_complete(u))
+  if (!usage_is_known(u))
     return;
   add_integer(j, "pss_error", usage_pss_error(u));
   add_integer(j, "uss_error", usage_uss_error(u));

@@ -202,7 +202,7 @@ class StoredValues(BackendTest):
             self.assertEqual(value, 100)
 
     def test_what_is_not_known_is_unknown_in_the_file(self):
-        for name in ("pss", "uss", "rss", "shared", "swap"):
+        for name in ("pss", "uss", "shared", "swap"):
             stored = self.stored("not known", f"memory-{name}")
             self.assertGreaterEqual(len(stored), 3)
             for _, value in stored:

@@ -14,6 +14,21 @@ TEST(a_capture_is_read_in_bytes) {
   assert_in_range(m.mem_available_bytes, 1, m.mem_total_bytes);
 }
 
+TEST(mapped_memory_is_told_by_kind) {
+  struct meminfo_sample m;
+
+  assert_int_equal(parse(TEXT("MemTotal: 9 kB\nAnonPages:  5 kB\n"
+                              "AnonHugePages: 7 kB\nMapped: 3 kB\n"
+                              "DirectMap4k: 8 kB\n"),
+                         &m),
+                   0);
+  assert_int_equal(m.anon_pages_bytes, 5 * KIB);
+  assert_int_equal(m.mapped_bytes, 3 * KIB);
+  assert_int_equal(parse(TEXT("MemTotal: 9 kB\n"), &m), 0);
+  assert_int_equal(m.anon_pages_bytes, 0);
+  assert_int_equal(m.mapped_bytes, 0);
+}
+
 TEST(an_old_kernel_prints_no_available) {
   struct meminfo_sample m;
 

@@ -175,17 +175,37 @@ TEST(known_are_the_fields_that_all_members_have) {
   assert_int_equal(u.rollup.known, old.known & odd.known);
 }
 
-TEST(one_unreadable_member_is_enough_to_be_incomplete) {
+TEST(one_member_that_was_read_makes_the_sums_known) {
+  const struct doubt whole = {.common = 40 * KIB};
   struct rollup r = make_rollup(1, 1, 0, 0);
   struct usage u = {.processes = 0};
 
-  assert_true(usage_is_complete(&u));
-  add(&u, &r, 10);
-  assert_true(usage_is_complete(&u));
+  assert_true(usage_is_known(&u));
   add(&u, NULL, 10);
-  assert_false(usage_is_complete(&u));
+  assert_false(usage_is_known(&u));
+  usage_add_estimate(&u, &r, 40 * KIB, whole, whole, 0); /* a guess */
+  assert_false(usage_is_known(&u));
   add(&u, &r, 10);
-  assert_false(usage_is_complete(&u));
+  assert_true(usage_is_known(&u));
+  u.unknown++;
+  assert_false(usage_is_known(&u));
+}
+
+TEST(a_guess_of_what_cannot_be_read_covers_nothing) {
+  const struct doubt whole = {.common = 120 * KIB};
+  struct rollup large = make_rollup(90, 90, 0, 30);
+  struct rollup small = make_rollup(10, 10, 0, 0);
+  struct usage u = {.processes = 0};
+
+  add(&u, &small, 10);
+  add(&u, NULL, 30);
+  usage_add_unread(&u, &large, whole, whole);
+  assert_int_equal(u.rollup.bytes[ROLLUP_PSS], 100 * KIB);
+  assert_int_equal(u.rollup.bytes[ROLLUP_RSS], 130 * KIB);
+  assert_int_equal(usage_pss_error(&u), 120 * KIB);
+  assert_int_equal(u.unmeasured, 1);
+  assert_true(usage_coverage_percent(&u) == 25);
+  assert_true(usage_age_seconds(&u) == 0);
 }
 
 /* -1 for a member that could not be read. */
@@ -265,7 +285,7 @@ TEST(an_estimate_counts_as_a_rollup_does) {
   assert_int_equal(estimated.resident_rolled_up, 40 * PAGE);
   assert_int_equal(estimated.rollup.known, r.known);
   assert_memory_equal(estimated.rollup.bytes, r.bytes, sizeof(r.bytes));
-  assert_true(usage_is_complete(&estimated));
+  assert_true(usage_is_known(&estimated));
 }
 
 TEST(doubt_adds_up_and_the_oldest_age_counts) {
@@ -333,7 +353,7 @@ TEST(coverage_is_the_share_of_pss_that_is_fresh) {
   assert_true(usage_coverage_percent(&u) < 40.0 * 2 / 3 + 1e-9);
 }
 
-TEST(unasked_member_leaves_the_sum_unknown) {
+TEST(unasked_member_alone_leaves_the_sum_unknown) {
   static const struct statm_sample statm = {.resident_pages = 30};
   struct rollup r = make_rollup(10, 10, 0, 0);
   struct usage u = {.processes = 0};
@@ -341,11 +361,11 @@ TEST(unasked_member_leaves_the_sum_unknown) {
   usage_add_process(&u, 1);
   usage_add_statm(&u, &statm, PAGE);
   u.unasked++;
-  assert_false(usage_is_complete(&u));
+  assert_false(usage_is_known(&u));
   assert_true(usage_coverage_percent(&u) == 0);
   assert_true(isnan(usage_age_seconds(&u)));
   add(&u, &r, 10);
-  assert_false(usage_is_complete(&u));
+  assert_true(usage_is_known(&u));
   assert_true(usage_coverage_percent(&u) == 25);
   assert_true(usage_age_seconds(&u) == 0);
 }

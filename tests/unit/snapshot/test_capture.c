@@ -118,7 +118,7 @@ WORLD_TEST(largest_members_come_first) {
   assert_members(d, "11 14 10 13", 0);
 }
 
-/* Pss counts and not size; without Pss, size counts. */
+/* Pss counts and not size, and of what cannot be read the guess. */
 WORLD_TEST(members_are_ordered_by_known_values) {
   const struct fake_mapping mapping = {.private_kb = 200};
   const struct fake shared = {.pid = 10,
@@ -136,7 +136,16 @@ WORLD_TEST(members_are_ordered_by_known_values) {
   proctree_write(&w->tree, "12/smaps_rollup", "?\n", 2);
   group(w, "g");
   d = capture(w, "g");
-  assert_members(d, "12 11 10", 0);
+  assert_members(d, "11 10 12", 0);
+}
+
+WORLD_TEST(members_of_unknown_pss_are_ordered_by_size) {
+  put(w, 11, "g", 300);
+  put(w, 12, "g", 400);
+  proctree_write(&w->tree, "11/smaps_rollup", "?\n", 2);
+  proctree_write(&w->tree, "12/smaps_rollup", "?\n", 2);
+  group(w, "g");
+  assert_members(capture(w, "g"), "12 11", 0);
 }
 
 WORLD_TEST(members_beyond_the_top_are_counted) {

@@ -72,8 +72,7 @@ FIXTURE_TEST(growth_counts_from_an_hour_ago) {
 }
 
 FIXTURE_TEST(what_is_not_known_is_no_sample) {
-  f->group.usage.unreadable = 1;
-  f->group.usage.processes = 2;
+  f->group.usage.unreadable = f->group.usage.unmeasured = 1;
   note(f, 100, 5000);
   assert_growth(f, 103, 5700, 0, 0);
   begin(f);
@@ -89,6 +88,17 @@ FIXTURE_TEST(a_guess_is_no_sample) {
   f->group.usage.unmeasured = 0;
   note(f, 101, 3000);
   assert_growth(f, 103, 3500, 500, 2);
+}
+
+FIXTURE_TEST(a_guess_that_stays_one_is_a_sample) {
+  f->group.usage.processes = f->group.usage.rolled_up = 3;
+  f->group.usage.unmeasured = 2;
+  f->group.usage.unreadable = 1;
+  note(f, 100, 5000);
+  assert_growth(f, 103, 5700, 0, 0);
+  f->group.usage.unmeasured = 1;
+  note(f, 101, 5000);
+  assert_growth(f, 103, 5700, 700, 2);
 }
 
 FIXTURE_TEST(an_empty_group_has_a_pss_of_0) {

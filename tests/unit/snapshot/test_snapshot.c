@@ -210,25 +210,38 @@ WORLD_TEST(a_field_that_the_kernel_lacks_is_left_out) {
                       "resident_shared text data ");
 }
 
-WORLD_TEST(a_group_with_an_unreadable_member_has_no_pss) {
-  parsed d, g;
+/* Both groups have an unreadable member, and one a member beside it. */
+WORLD_TEST(an_unreadable_member_is_guessed_beside_others_only) {
+  parsed d, g, alone;
 
   world_put(w, process(10, "g"));
   world_put(w, process(11, "g"));
+  world_put(w, process(12, "alone"));
+  proctree_write(&w->tree, "12/smaps_rollup", "?\n", 2);
   proctree_write(&w->tree, "11/smaps_rollup", "?\n", 2);
   group(w, "g");
+  group(w, "alone");
   d = next_state(w);
-  g = parsed_get(d, "groups.0");
+  g = parsed_get(d, "groups.1");
   assert_int_equal(parsed_integer(g, "unreadable"), 1);
-  assert_string_equal(parsed_keys(g, "usage"),
-                      "size resident resident_shared text data ");
-  assert_lacks(g, "pss_error");
-  assert_lacks(g, "uss_error");
+  assert_int_equal(parsed_integer(g, "pss_error"), 8 * MIB);
+  assert_int_equal(parsed_integer(g, "uss_error"), 8 * MIB);
   assert_source(d, 10, "read");
   assert_source(d, 11, "unreadable");
-  assert_lacks(of(d, 11), "usage.pss");
   assert_int_equal(parsed_integer(of(d, 11), "usage.resident"), 8 * MIB);
+  assert_int_equal(parsed_integer(of(d, 11), "pss_error"), 8 * MIB);
+  assert_int_equal(parsed_integer(of(d, 10), "usage.pss") +
+                       parsed_integer(of(d, 11), "usage.pss"),
+                   parsed_integer(g, "usage.pss"));
   assert_lacks(of(d, 11), "deferred");
+  alone = parsed_get(d, "groups.0");
+  assert_string_equal(parsed_keys(alone, "usage"),
+                      "rss size resident resident_shared text data ");
+  assert_string_equal(parsed_keys(of(d, 12), "usage"),
+                      "rss size resident resident_shared text data ");
+  assert_int_equal(parsed_integer(alone, "usage.rss"), 8 * MIB);
+  assert_lacks(alone, "pss_error");
+  assert_lacks(alone, "uss_error");
 }
 
 WORLD_TEST(a_group_that_was_never_read_has_no_pss) {

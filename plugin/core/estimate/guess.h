@@ -1,0 +1,49 @@
+/*
+ * Limits what is guessed of members without a reading by what the host has:
+ * their anonymous memory to AnonPages, their files and shmem to Mapped of
+ * meminfo, both without what was measured. Pss adds up over all processes, so
+ * that no more can be left for them, whatever their sizes are.
+ *
+ *   guess_begin      once in a cycle
+ *   guess_measured   of each process with a reading
+ *   guess_made       of each guess
+ *   guess_limit      of each guess again, when all are made
+ *
+ * Each process counts once, in however many groups it is.
+ */
+#ifndef SMAPS_GUESS_H
+#define SMAPS_GUESS_H
+
+#include "proc/meminfo.h"
+#include "proc/rollup.h"
+#include "report/doubt.h"
+
+struct guess_limit {
+  bool is_known;
+  /* In bytes: of the host, measured, and guessed. */
+  double host_anon, host_mapped;
+  double measured_anon, measured_mapped;
+  double guessed_anon, guessed_mapped;
+  struct doubt_sum measured_doubt;
+};
+
+/* There is no limit if meminfo is NULL (it is of another host) or lacks one of
+ * the two. */
+void guess_begin(struct guess_limit *l, const struct meminfo_sample *meminfo);
+
+/* A rollup that does not tell anonymous memory apart (before 5.3) ends the
+ * limit for this cycle. */
+void guess_measured(struct guess_limit *l, const struct rollup *r,
+                    struct doubt pss_error);
+
+void guess_made(struct guess_limit *l, const struct rollup *guess);
+
+/* Lessens Pss and uss of a guess by the part, from 0 to 1, by which all guesses
+ * together are too large. Rss stays. */
+void guess_limit(const struct guess_limit *l, struct rollup *guess);
+
+/* The error in bytes that all guesses together can have at most; INFINITY
+ * without a limit. */
+double guess_most_error(const struct guess_limit *l);
+
+#endif
