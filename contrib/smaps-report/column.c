@@ -59,8 +59,8 @@ static const struct {
     [THREADS] = {"threads", GROUP | PROCESS | USER, false, false},
     [UNREADABLE] = {"unreadable", GROUP | USER, false, false},
     [COVERAGE] = {"coverage", GROUP, false, false},
-    [PSS_ERROR] = {"pss_error", GROUP | PROCESS | MAPPING, false, false},
-    [USS_ERROR] = {"uss_error", GROUP | PROCESS, false, false},
+    [PSS_ERROR] = {"pss_error", GROUP | PROCESS | USER | MAPPING, false, false},
+    [USS_ERROR] = {"uss_error", GROUP | PROCESS | USER, false, false},
     [PID] = {"pid", PROCESS, false, true},
     [PPID] = {"ppid", PROCESS, false, true},
     [STARTTIME] = {"starttime", PROCESS, false, true},
@@ -258,14 +258,36 @@ static struct cell of_process(const struct document *d, enum other column,
   }
 }
 
+/* An error that is shown beside an amount: more than a twentieth of it. */
+static uint64_t shown_error(uint64_t error, uint64_t bytes) {
+  return error != UNKNOWN && error > bytes / 20 ? error : 0;
+}
+
+static struct cell amount(enum amount which, const struct row *row) {
+  struct cell cell = bytes(amounts_get(row->amounts, which));
+
+  if (!row->group || cell.type == CELL_UNKNOWN)
+    return cell;
+  cell.is_least = (row->group->at_least >> which) & 1;
+  if (which == AMOUNT_PSS)
+    cell.error = shown_error(row->group->pss_error, cell.whole);
+  else if (which == AMOUNT_USS)
+    cell.error = shown_error(row->group->uss_error, cell.whole);
+  return cell;
+}
+
+static bool has_total(enum other column) {
+  return column == PROCESSES || column == THREADS || column == UNREADABLE ||
+         column == PSS_ERROR || column == USS_ERROR;
+}
+
 struct cell column_get(const struct document *d, unsigned column,
                        const struct row *row) {
   enum other other = (enum other)(column - AMOUNTS);
 
   if (column < AMOUNTS)
-    return bytes(amounts_get(row->amounts, column));
-  if (row->is_total && other != PROCESSES && other != THREADS &&
-      other != UNREADABLE)
+    return amount((enum amount)column, row);
+  if (row->is_total && !has_total(other))
     return (struct cell){.type = CELL_BLANK};
   if (row->group)
     return of_group(d, other, row->group);

@@ -23,7 +23,11 @@ struct cell {
   const char *const *names;
   size_t n_names;
   uint64_t whole; /* of CELL_BYTES, CELL_COUNT */
-  double real;    /* of CELL_SECONDS, CELL_PERCENT */
+  /* Of CELL_BYTES in a sum: it may be more, as parts of it are unknown, and it
+   * may be wrong by so much (0 where that is little). */
+  bool is_least;
+  uint64_t error;
+  double real; /* of CELL_SECONDS, CELL_PERCENT */
 };
 
 struct row {

@@ -86,6 +86,9 @@ struct group {
   uint64_t pss_error;
   uint64_t uss_error;
   struct amounts amounts;
+  /* Of a sum that we have made: bit per amount that some parts lack, so that
+   * the amount is at least this. */
+  uint32_t at_least;
 };
 
 struct process {

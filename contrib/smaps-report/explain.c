@@ -127,6 +127,13 @@ static void print_also(const struct document *d, const struct process *p,
   }
 }
 
+/* It has amounts that no reading has shown. */
+static bool is_beyond_reading(const struct process *p) {
+  return p->source && amounts_get(&p->amounts, AMOUNT_PSS) != UNKNOWN &&
+         (strcmp(p->source, "unreadable") == 0 ||
+          strcmp(p->source, "statm") == 0);
+}
+
 static void print_source(const struct process *p, struct text *t,
                          const struct style *s) {
   begin(t, "memory");
@@ -134,6 +141,8 @@ static void print_source(const struct process *p, struct text *t,
     text_add_name(t, find_words(p->source), s);
   else
     text_add(t, "of unknown source");
+  if (is_beyond_reading(p))
+    text_add(t, "; guessed from the rest of its group");
   if (p->pages_sampled != UNKNOWN)
     text_addf(t, ", %ju pages", (uintmax_t)p->pages_sampled);
   if (!isnan(p->age)) {

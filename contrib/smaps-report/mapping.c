@@ -92,6 +92,7 @@ static struct mapping add_up(const struct mapping *const *same, size_t n,
   /* The rest of each process has other mappings. */
   if (!m.name)
     m.processes = UNKNOWN;
+  sum_keep_whole(&sum);
   if (!amounts_pack(&m.amounts, pool, sum.values))
     memory_check(NULL);
   return m;

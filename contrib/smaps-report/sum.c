@@ -6,9 +6,41 @@
 
 void sum_begin(struct sum *s) { *s = (struct sum){0}; }
 
+static void add_amount(struct sum *s, enum amount i, uint64_t bytes) {
+  bool is_first = !s->has_parts;
+
+  if ((bytes == UNKNOWN) != (s->values[i] == UNKNOWN) && !is_first)
+    s->at_least |= UINT32_C(1) << i;
+  if (is_first || s->values[i] == UNKNOWN)
+    s->values[i] = bytes;
+  else if (bytes != UNKNOWN)
+    s->values[i] = amount_add(s->values[i], bytes);
+}
+
 void sum_add_amounts(struct sum *s, const struct amounts *a) {
   for (unsigned i = 0; i < AMOUNTS; i++)
-    s->values[i] = amount_add(s->values[i], amounts_get(a, i));
+    add_amount(s, i, amounts_get(a, i));
+  s->has_parts = true;
+}
+
+/* A process that was read has no error. */
+static uint64_t error_of(uint64_t error) {
+  return error == UNKNOWN ? 0 : error;
+}
+
+void sum_keep_whole(struct sum *s) {
+  for (unsigned i = 0; i < AMOUNTS; i++)
+    if ((s->at_least >> i) & 1)
+      s->values[i] = UNKNOWN;
+  s->at_least = 0;
+}
+
+void sum_forget(struct sum *s) {
+  s->processes = s->threads = s->unreadable = UNKNOWN;
+  s->pss_error = s->uss_error = UNKNOWN;
+  s->at_least = 0;
+  for (size_t i = 0; i < AMOUNTS; i++)
+    s->values[i] = UNKNOWN;
 }
 
 void sum_add_process(struct sum *s, const struct process *p) {
@@ -16,6 +48,8 @@ void sum_add_process(struct sum *s, const struct process *p) {
   s->threads = amount_add(s->threads, p->threads);
   if (p->source && strcmp(p->source, "unreadable") == 0)
     s->unreadable++;
+  s->pss_error = amount_add(s->pss_error, error_of(p->pss_error));
+  s->uss_error = amount_add(s->uss_error, error_of(p->uss_error));
   if (!process_is_in_parent(p))
     sum_add_amounts(s, &p->amounts);
 }
@@ -29,8 +63,9 @@ void sum_finish(const struct sum *s, const char *name, struct pool *pool,
                         .unreadable = s->unreadable,
                         .coverage = (double)NAN,
                         .age = (double)NAN,
-                        .pss_error = UNKNOWN,
-                        .uss_error = UNKNOWN};
+                        .pss_error = s->pss_error,
+                        .uss_error = s->uss_error,
+                        .at_least = s->at_least};
   if (!amounts_pack(&ret->amounts, pool, s->values))
     memory_check(NULL);
 }

@@ -1,4 +1,7 @@
-/* Sums over processes; each process counts once. */
+/*
+ * Sums over processes; each process counts once. Amounts that are unknown for
+ * some of them are the sums of the others, and at_least has their bit.
+ */
 #ifndef REPORT_SUM_H
 #define REPORT_SUM_H
 
@@ -7,14 +10,23 @@
 struct sum {
   uint64_t processes;
   uint64_t threads;         /* UNKNOWN if unknown for one process */
-  uint64_t values[AMOUNTS]; /* UNKNOWN if unknown for one process */
+  uint64_t values[AMOUNTS]; /* UNKNOWN if unknown for all processes */
+  uint32_t at_least;
   uint64_t unreadable;
+  uint64_t pss_error, uss_error; /* UNKNOWN if unknown */
+  bool has_parts;                /* amounts were added */
 };
 
-/* Sets the sum to 0. */
+/* Sets the sum to 0, of no parts. */
 void sum_begin(struct sum *s);
 
 void sum_add_amounts(struct sum *s, const struct amounts *a);
+
+/* Makes those amounts unknown that are unknown for a part. */
+void sum_keep_whole(struct sum *s);
+
+/* Makes the sum one of which nothing is known. */
+void sum_forget(struct sum *s);
 
 /* A process that shares its parent's memory adds to the counts only. */
 void sum_add_process(struct sum *s, const struct process *p);

@@ -74,6 +74,18 @@ static void add_names(struct text *t, const struct cell *c,
   }
 }
 
+/* "≥ 9.8G", and "9.8G ± 0.5G". */
+static void add_amount(struct text *t, const struct cell *c,
+                       const struct style *s) {
+  if (c->is_least)
+    text_add_name(t, s->is_utf8 ? "≥ " : ">= ", s);
+  text_add_bytes(t, c->whole, s);
+  if (c->error == 0)
+    return;
+  text_add_name(t, s->is_utf8 ? " ± " : " +- ", s);
+  text_add_bytes(t, c->error, s);
+}
+
 static void add_cell(struct text *t, const struct cell *c,
                      const struct style *s) {
   switch (c->type) {
@@ -89,7 +101,7 @@ static void add_cell(struct text *t, const struct cell *c,
     add_names(t, c, s);
     break;
   case CELL_BYTES:
-    text_add_bytes(t, c->whole, s);
+    add_amount(t, c, s);
     break;
   case CELL_COUNT:
     text_addf(t, "%ju", (uintmax_t)c->whole);
@@ -180,15 +192,30 @@ static void write_cell(struct json_lines *j, const char *name,
   }
 }
 
+/* The names of the amounts that some parts of the sum lack. */
+static void write_least(const struct table *t, const struct row *row,
+                        struct json_lines *j) {
+  json_lines_begin(j, "at_least", '[');
+  for (size_t i = 0; i < t->n_columns; i++)
+    if (column_get(t->document, t->columns[i], row).is_least)
+      json_lines_text(j, NULL, column_name(t->columns[i]));
+  json_lines_end(j, ']');
+}
+
 static void write_row(const struct table *t, const struct row *row,
                       struct json_lines *j) {
+  bool has_least = false;
+
   json_lines_begin(j, NULL, '{');
   json_lines_text(j, "row", row->is_total ? "total" : kind_names[t->kind]);
   for (size_t i = 0; i < t->n_columns; i++) {
     struct cell cell = column_get(t->document, t->columns[i], row);
 
     write_cell(j, column_name(t->columns[i]), &cell);
+    has_least |= cell.is_least;
   }
+  if (has_least)
+    write_least(t, row, j);
   json_lines_end(j, '}');
 }
 

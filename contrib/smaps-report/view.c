@@ -58,9 +58,7 @@ static void sum_members(const struct document *d, struct sum *sum) {
       sum_add_process(sum, &d->processes[i]);
   if (!document_scope(d) && d->left_out == UNKNOWN)
     return;
-  sum->processes = sum->threads = sum->unreadable = UNKNOWN;
-  for (size_t i = 0; i < AMOUNTS; i++)
-    sum->values[i] = UNKNOWN;
+  sum_forget(sum);
 }
 
 static void sum_group(const struct group *g, struct sum *sum) {
@@ -69,6 +67,8 @@ static void sum_group(const struct group *g, struct sum *sum) {
   sum->processes = g->processes;
   sum->threads = g->threads;
   sum->unreadable = g->unreadable;
+  sum->pss_error = g->pss_error;
+  sum->uss_error = g->uss_error;
 }
 
 static void add_groups(struct view *v, struct table *t) {

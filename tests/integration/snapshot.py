@@ -43,8 +43,8 @@ def mapping_of_keys(value):
     return type(value) is dict
 
 
-WITH_PSS = ("read", "sampled", "estimated", "guessed")
-WITH_ERROR = WITH_PSS[1:]
+# What cannot be read is guessed in some groups and in others not.
+WITHOUT_PSS = ("statm", "unreadable", "parent")
 
 PERMISSIONS = re.compile(r"[r-][w-][x-](p|s|ps)")
 
@@ -162,8 +162,10 @@ def check_keys(what, value, keys):
 def check_usage(what, usage):
     check_keys(what, usage, {f"{key}?": item for key, item in USAGE.items()})
     have = set(usage)
-    core = {"pss", "uss", "rss", "shared"}
+    core = {"pss", "uss", "shared"}
     require(have >= core or not have & core, what, "has a part of", core)
+    if "rss" in have and not have & core:
+        require(usage["rss"] == usage["resident"], what, usage)
     if have >= core:
         require(usage["uss"] <= usage["pss"] <= usage["rss"], what, usage)
         require(usage["rss"] == usage["uss"] + usage["shared"], what, usage)
@@ -201,8 +203,9 @@ def check_process(document, one):
     source = one["source"]
     require(("age" in one) == (source == "estimated"), what, one)
     for key in ("pss_error", "uss_error"):
-        require((key in one) == (source in WITH_ERROR), what, one)
-    require(("pss" in one["usage"]) == (source in WITH_PSS), what, one)
+        has_error = "pss" in one["usage"] and source != "read"
+        require((key in one) == has_error, what, one)
+    require("pss" in one["usage"] or source in WITHOUT_PSS, what, one)
     # Or it would be in a sum twice.
     require(source != "parent" or one["usage"] == {}, what, one)
     rules = [*one["also"], *([one["rule"]] if "rule" in one else [])]

@@ -186,12 +186,12 @@ class Live(ReportTest):
 class RealCollectd(ReportTest):
     """`live` with the daemon and the plugin themselves."""
 
-    def live(self, text, *args):
-        config = self.directory / "collectd.conf"
+    def live(self, text, *args, **options):
+        config = harness.stage().new_directory() / "collectd.conf"
         config.write_text(text)
         return run(
             "live", "--collectd", harness.COLLECTD, "-C", config,
-            "--plugin-dir", harness.stage().plugin_dir, *args,
+            "--plugin-dir", harness.stage().plugin_dir, *args, **options
         )  # fmt: skip
 
     def test_refusal_is_shown(self):
@@ -215,6 +215,31 @@ class RealCollectd(ReportTest):
         rows = {row["pid"]: row for row in json.loads(done.text)}
         self.assertEqual(rows[os.getpid()]["source"], "read")
         self.assertGreater(rows[os.getpid()]["pss"], MIB)
+
+    def test_as_nobody_rss_and_counts_are_shown(self):
+        harness.need_root("becomes nobody")
+        uid, gid = harness.unprivileged_user()
+        own = harness.Shape("anon", name="own", mib=4, user=(uid, gid))
+        self.addCleanup(own.stop)
+        directory = harness.stage().new_directory((uid, gid))
+        done = self.live(
+            '<Plugin smaps>\n<Group "own">\n'
+            f'Comm "own{harness.TAG}"\n</Group>\n'
+            f'<Group "us">\nComm "{self.own_comm()}"\n</Group>\n</Plugin>\n',
+            "-Gt", user=uid, group=gid, extra_groups=[],
+            env=environment(TMPDIR=str(directory)),
+        )  # fmt: skip
+        self.assertEqual(done.returncode, 0, done.words)
+        rows = [line.split() for line in done.text.splitlines()]
+        own, us, total = (
+            next(row for row in rows if row[-1] == name)
+            for name in ("own", "us", "total")
+        )
+        self.assertEqual(us[:2], ["-", "-"])
+        self.assertGreater(int(us[2]), MIB // harness.KIB)
+        self.assertGreaterEqual(int(us[4]), 1)
+        self.assertEqual(own[4], "1")
+        self.assertEqual(total[:2], ["≥", own[0]])
 
     def own_comm(self):
         return Path("/proc/self/comm").read_text().strip()

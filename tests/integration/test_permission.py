@@ -14,6 +14,7 @@ import unittest
 
 from harness import (
     DEFAULT_NAMES,
+    KIB,
     MIB,
     PLUGIN_SAYS,
     IntegrationTest,
@@ -44,8 +45,8 @@ WITH_PROGRAM = CONFIG + "\n" + plugin(PROGRAM)
 def read_host_mapped():
     """All memory that any process of the host maps, in bytes."""
     with open("/proc/meminfo", encoding="ascii") as meminfo:
-        found = dict(re.findall(r"(AnonPages|Mapped): +(\d+) kB", meminfo.read()))
-    return sum(map(int, found.values())) * 1024
+        found = re.findall(r"(?m)^(?:AnonPages|Mapped): +(\d+)", meminfo.read())
+    return sum(map(int, found)) * KIB
 
 
 class Permissions(IntegrationTest):

@@ -242,6 +242,87 @@ class Tables(ReportTest):
         )
 
 
+class Unknown(ReportTest):
+    """Sums of which a part is unknown, or guessed."""
+
+    def last_row(self, *args, **options):
+        return self.report(*args, **options).splitlines()[-1]
+
+    def guess(self, error):
+        """The state, with such an error of the group postgres."""
+        document = load(STATE)
+        group_of(document, "postgres")["pss_error"] = error
+        return self.write(document)
+
+    def of_postgres(self, *args, **options):
+        text = self.report("-GHk", "-g", "postgres", *args, **options)
+        return text.splitlines()[0]
+
+    def test_a_total_is_at_least_the_sum_of_what_is_known(self):
+        known = sum(
+            process.get("usage", {}).get("pss", 0)
+            for process in load(STATE)["processes"]
+        )
+        for option in "-G", "-P", "-u":
+            words = self.last_row(option, "-t", STATE)
+            self.assertIn(f"≥ {known // KIB} ", words)
+            self.assertNotIn(" - ", words)
+
+    def test_a_total_of_known_amounts_is_that(self):
+        document = load(STATE)
+        document["processes"] = [
+            p for p in document["processes"] if "pss" in p.get("usage", {})
+        ]
+        self.assertNotIn("≥", self.report("-t", self.write(document)))
+
+    def test_what_no_part_has_is_unknown(self):
+        words = self.last_row("-t", "-c", "pss,ksm,group", STATE)
+        self.assertRegex(words, r"≥ \d+  +- ")
+        row = next(r for r in self.rows("-u", STATE) if r[-1] == "vault")
+        self.assertEqual(row, ["-", "-", "-", "-", "1", "vault"])
+
+    def test_an_error_that_is_not_small_is_shown(self):
+        words = self.of_postgres(self.guess(30 * MIB))
+        self.assertTrue(words.startswith("107.4M ± 30.0M  84.0M "), words)
+        for error in 0, 5 * MIB:
+            words = self.of_postgres(self.guess(error))
+            self.assertTrue(words.startswith("107.4M  84.0M "), words)
+
+    def test_totals_have_the_errors_of_their_processes(self):
+        document = load(STATE)
+        for process in document["processes"]:
+            process.pop("pss_error", None)
+        document["processes"][1]["pss_error"] = 10 * MIB
+        document["processes"][2]["pss_error"] = 20 * MIB
+        path = self.write(document)
+        words = self.last_row("-Gtk", "-c", "pss,pss_error,group", path)
+        self.assertEqual(words.split()[:4], ["≥", "120.6M", "±", "30.0M"])
+        self.assertEqual(words.split()[4:], ["30.0M", "total"])
+
+    def test_signs_without_utf8(self):
+        env = environment(LC_ALL="C")
+        words = self.last_row("-Gt", STATE, env=env)
+        self.assertRegex(words, r"^>= \d+ ")
+        words = self.of_postgres(self.guess(30 * MIB), env=env)
+        self.assertTrue(words.startswith("107.4M +- 30.0M "), words)
+
+    def test_json_names_the_amounts_that_may_be_more(self):
+        *groups, total = self.json("-Gt", STATE)
+        self.assertEqual(total["row"], "total")
+        self.assertEqual(total["at_least"], ["pss", "uss", "rss", "swap"])
+        self.assertGreater(total["pss"], 100 * MIB)
+        self.assertFalse(any("at_least" in row for row in groups))
+
+    def test_the_source_of_a_guess_is_explained(self):
+        document = load(STATE)
+        refused = next(p for p in document["processes"] if p["pid"] == 900)
+        words = "reading it failed; guessed from the rest of its group\n"
+        self.assertNotIn(words, self.report("explain", STATE, 900))
+        refused["usage"]["pss"] = 5 * MIB
+        path = self.write(document)
+        self.assertIn(words, self.report("explain", path, 900))
+
+
 class Explaining(ReportTest):
     def test_one_process(self):
         text = self.report("explain", STATE, 701)
