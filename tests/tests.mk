@@ -38,7 +38,7 @@ $(TEST_OBJ): $(B)/tests/%.o: tests/%.c $(B)/flags
 
 $(SUPPORT_LIB): $(addprefix $(B)/tests/support/,test.o fixture.o proctree.o \
   draw.o world.o matched.o measured.o parsed.o memory_world.o history.o \
-  fake_pages.o)
+  memory_tree.o fake_pages.o addresses.o)
 	$(call say,AR,$@)
 	$(Q)rm -f $@
 	$(Q)$(AR) rcs $@ $^
@@ -77,6 +77,8 @@ COLLECTED := core/test_collector core/test_collector_hang core/test_unseen \
              core/test_wall_clock
 $(COLLECTED:%=$(UNIT)/%): $(B)/tests/support/collected.o
 $(call wrap,$(COLLECTED),openat readlinkat)
+# The right to look pages up is lost and comes back, and time passes by reading.
+$(call wrap,core/test_giants,openat nanosleep)
 # kcmp() tells which processes share memory.
 $(call wrap,estimate/test_stand_in,syscall)
 # The test can wait for a detached thread.
@@ -84,7 +86,7 @@ $(call wrap,snapshot/test_writer,pthread_detach)
 # A hang does not depend on the load of the machine.
 PATIENT := read/test_reader read/test_worker_pool read/test_pid_watch \
   estimate/test_stand_in snapshot/test_recorder $(COLLECTED) \
-  core/test_hostile core/test_month core/test_truth
+  core/test_giants core/test_hostile core/test_month core/test_truth
 $(PATIENT:%=$(UNIT)/%): $(B)/tests/support/patience.o
 $(call wrap,$(PATIENT),pthread_cond_timedwait)
 # The call returns what the test wants, fails, or hangs.

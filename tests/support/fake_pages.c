@@ -48,18 +48,29 @@ static void put_numbers(const struct proctree *t, const char *path,
   close(fd);
 }
 
+void fake_pages_put_each(const struct proctree *t, uint32_t pid, uint64_t page,
+                         const uint64_t *entries, size_t n) {
+  char path[32];
+
+  snprintf(path, sizeof(path), "%u/pagemap", pid);
+  put_numbers(t, path, page, entries, n);
+}
+
 void fake_pages_put(const struct proctree *t, uint32_t pid, uint64_t page,
                     size_t n, uint64_t entry, uint64_t frame) {
   uint64_t *entries = calloc(n, sizeof(*entries));
-  char path[32];
 
   if (!entries)
     fail("calloc");
   for (size_t i = 0; i < n; i++)
     entries[i] = entry | (frame ? frame + i : 0);
-  snprintf(path, sizeof(path), "%u/pagemap", pid);
-  put_numbers(t, path, page, entries, n);
+  fake_pages_put_each(t, pid, page, entries, n);
   free(entries);
+}
+
+void fake_pages_count_each(const struct proctree *t, uint64_t frame,
+                           const uint64_t *mappings, size_t n) {
+  put_numbers(t, "kpagecount", frame, mappings, n);
 }
 
 void fake_pages_count(const struct proctree *t, uint64_t frame, size_t n,
@@ -70,6 +81,6 @@ void fake_pages_count(const struct proctree *t, uint64_t frame, size_t n,
     fail("calloc");
   for (size_t i = 0; i < n; i++)
     numbers[i] = mappings;
-  put_numbers(t, "kpagecount", frame, numbers, n);
+  fake_pages_count_each(t, frame, numbers, n);
   free(numbers);
 }

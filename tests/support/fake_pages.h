@@ -32,8 +32,14 @@ void fake_pages_map(const struct proctree *t, uint32_t pid,
 void fake_pages_put(const struct proctree *t, uint32_t pid, uint64_t page,
                     size_t n, uint64_t entry, uint64_t frame);
 
+/* The same for n entries that differ, each with its frame. */
+void fake_pages_put_each(const struct proctree *t, uint32_t pid, uint64_t page,
+                         const uint64_t *entries, size_t n);
+
 /* Writes how often n frames are mapped. */
 void fake_pages_count(const struct proctree *t, uint64_t frame, size_t n,
                       uint64_t mappings);
+void fake_pages_count_each(const struct proctree *t, uint64_t frame,
+                           const uint64_t *mappings, size_t n);
 
 #endif

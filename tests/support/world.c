@@ -33,6 +33,11 @@ static uint64_t cpu_clock_ns(void) {
 
 void world_pass(uint64_t ns) { now_ns += ns; }
 
+void world_spend(uint64_t ns) {
+  cpu_ns += ns;
+  now_ns += ns;
+}
+
 void world_step(int64_t seconds) {
   wall_ns += (uint64_t)seconds * UINT64_C(1000000000);
 }

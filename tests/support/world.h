@@ -99,6 +99,9 @@ void world_walks_take(uint64_t ns);
 /* And lets it wait so long for the processor besides. */
 void world_walks_wait(uint64_t ns);
 
+/* Takes processor time, of the thread that calls it. */
+void world_spend(uint64_t ns);
+
 /* Lets time pass; a microsecond passes by each question to the clock. */
 void world_pass(uint64_t ns);
 

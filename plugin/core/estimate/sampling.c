@@ -9,10 +9,11 @@
 #include "proc/amount.h"
 #include "read/page_sample.h"
 
-/* The pages of all processes of a group together, and of each at least. Four
- * times as many where nothing is known yet. */
-#define PAGES_OF_GROUP 500
+/* The pages of all processes of a group together, and of each at least and at
+ * most. Four times as many where nothing is known yet. */
+#define PAGES_OF_GROUP 1000
 #define PAGES_LEAST 100
+#define PAGES_MOST 500
 #define MANY 4
 
 /* Before the first sample. */
@@ -60,6 +61,8 @@ static uint32_t pages_wanted(const struct process *p) {
 
   if (pages < PAGES_LEAST)
     pages = PAGES_LEAST;
+  if (pages > PAGES_MOST)
+    pages = PAGES_MOST;
   return estimator_has_baseline(p->track) && !p->track->sampling->wants_many
              ? pages
              : MANY * pages;

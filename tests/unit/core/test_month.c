@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "history.h"
+#include "memory_tree.h"
 #include "world.h"
 
 #define CYCLES_DEFAULT 5000
@@ -105,22 +106,8 @@ static bool is_member(unsigned slot) { return slot < HISTORY_OUTSIDERS; }
 /* --- the tree ---------------------------------------------------------------
  */
 
-static void put_meminfo(const struct month *m) {
-  char text[256];
-  int n = snprintf(text, sizeof(text),
-                   "MemTotal: 1048576 kB\nMemAvailable: 524288 kB\n"
-                   "SwapTotal: 1048576 kB\nSwapFree: %u kB\n",
-                   memory_is_swap_used(&m->memory) ? 524288U : 1048576U);
-
-  proctree_write(&m->world.tree, "meminfo", text, (size_t)n);
-}
-
-static void put_text(const struct month *m, unsigned slot, const char *file,
-                     const char *text) {
-  char path[64];
-
-  snprintf(path, sizeof(path), "%u/%s", m->memory.processes[slot].pid, file);
-  proctree_write(&m->world.tree, path, text, strlen(text));
+static const char *comm_of(const struct month *m, unsigned slot) {
+  return is_member(slot) ? group_names[m->group_of[slot]] : "outsider";
 }
 
 /* All but what its memory shows. */
@@ -128,8 +115,7 @@ static void put_process(const struct month *m, unsigned slot) {
   const struct memory_process *p = &m->memory.processes[slot];
   struct fake f = {.pid = p->pid,
                    .ppid = p->parent_pid,
-                   .comm = is_member(slot) ? group_names[m->group_of[slot]]
-                                           : "outsider",
+                   .comm = comm_of(m, slot),
                    .starttime = p->starttime,
                    .size = 100000};
 
@@ -138,59 +124,17 @@ static void put_process(const struct month *m, unsigned slot) {
 
 static void put_stat(const struct month *m, unsigned slot) {
   const struct memory_process *p = &m->memory.processes[slot];
-  uint64_t stack = UINT64_C(0x7ff000000000) + (p->program << 16);
-  char text[512];
 
-  snprintf(text, sizeof(text),
-           "%u (%s) S %u 1 1 0 -1 0 %llu 0 0 0 5 5 0 0 20 0 1 0 %llu 1000000 "
-           "250 18446744073709551615 %llu 2 %llu 0 0 0 0 0 0 0 0 0 17 0 0 0 0 "
-           "0 0 3 4 5 %llu 7 8 9 0\n",
-           p->pid,
-           is_member(slot) ? group_names[m->group_of[slot]] : "outsider",
-           p->parent_pid, (unsigned long long)(FAULTS_BEFORE + p->minor_faults),
-           (unsigned long long)p->starttime, (unsigned long long)stack + 4096,
-           (unsigned long long)stack, (unsigned long long)stack + 64);
-  put_text(m, slot, "stat", text);
+  memory_tree_put_stat(&m->world.tree, p, comm_of(m, slot),
+                       FAULTS_BEFORE + p->minor_faults);
 }
 
 static void put_memory(const struct month *m, unsigned slot) {
-  static const char *const keys[ROLLUP_FIELDS] = {
-      [ROLLUP_RSS] = "Rss",
-      [ROLLUP_PSS] = "Pss",
-      [ROLLUP_PSS_DIRTY] = "Pss_Dirty",
-      [ROLLUP_PSS_ANON] = "Pss_Anon",
-      [ROLLUP_PSS_FILE] = "Pss_File",
-      [ROLLUP_PSS_SHMEM] = "Pss_Shmem",
-      [ROLLUP_SHARED_CLEAN] = "Shared_Clean",
-      [ROLLUP_SHARED_DIRTY] = "Shared_Dirty",
-      [ROLLUP_PRIVATE_CLEAN] = "Private_Clean",
-      [ROLLUP_PRIVATE_DIRTY] = "Private_Dirty",
-      [ROLLUP_REFERENCED] = "Referenced",
-      [ROLLUP_ANONYMOUS] = "Anonymous",
-      [ROLLUP_SWAP] = "Swap",
-      [ROLLUP_SWAP_PSS] = "SwapPss"};
-  const struct memory_view *v = &m->views[slot];
-  char text[1024];
-  int n = snprintf(
-      text, sizeof(text),
-      "55d0c8f7d000-7ffe1d7f2000 ---p 00000000 00:00 0          [rollup]\n");
+  uint32_t pid = m->memory.processes[slot].pid;
 
-  for (int f = 0; f < ROLLUP_FIELDS; f++)
-    if (keys[f])
-      n += snprintf(text + n, sizeof(text) - (size_t)n, "%s: %llu kB\n",
-                    keys[f], (unsigned long long)v->rollup.bytes[f] / 1024);
   if (slot != m->hanging_slot)
-    put_text(m, slot, "smaps_rollup", text);
-  snprintf(text, sizeof(text), "100000 %llu %llu 40 0 1000 0\n",
-           (unsigned long long)v->resident_pages,
-           (unsigned long long)v->shared_pages);
-  put_text(m, slot, "statm", text);
-  snprintf(text, sizeof(text),
-           "Name:\tx\nUid:\t0\t0\t0\t0\nVmPTE:\t      40 kB\nVmSwap:\t%u kB\n"
-           "Threads:\t1\nvoluntary_ctxt_switches:\t1\n"
-           "nonvoluntary_ctxt_switches:\t1\n",
-           v->vm_swap_kb);
-  put_text(m, slot, "status", text);
+    memory_tree_put_rollup(&m->world.tree, pid, &m->views[slot]);
+  memory_tree_put_sizes(&m->world.tree, pid, 100000, &m->views[slot]);
 }
 
 #define HANG_CYCLES 5
@@ -258,7 +202,7 @@ static void show(struct month *m, unsigned slot) {
 
 static void show_all(struct month *m) {
   memory_view_all(&m->memory, m->views);
-  put_meminfo(m);
+  memory_tree_put_meminfo(&m->world.tree, &m->memory);
   for (unsigned slot = 0; slot < MEMORY_SLOTS; slot++)
     show(m, slot);
 }
