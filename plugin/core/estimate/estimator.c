@@ -347,8 +347,6 @@ bool estimator_sample(struct estimator *e, struct track *t, struct sampled *s,
     agrees = meet(e, t, s);
   sampled_rollup(s, &rollup);
   t->unsure_bytes = 0;
-  /* (The error of the sample has what is left of it.) */
-  t->expected_common = t->expected_independent = 0;
   t->is_sampled = true;
   t->sampling->error = s->error;
   begin_anew(e, t, &rollup, &t->now);
