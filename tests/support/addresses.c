@@ -33,6 +33,12 @@ void addresses_clear(struct addresses *a) {
     a->page_at[i] = NO_PAGE;
 }
 
+void addresses_move(struct addresses *a) {
+  memset(a->is_placed, 0, sizeof(a->is_placed));
+  for (uint32_t at = 0; at < a->end; at++)
+    a->page_at[at] = NO_PAGE;
+}
+
 static void free_places(struct addresses *a, const struct memory_world *w,
                         unsigned slot) {
   for (uint32_t at = 0; at < a->end; at++) {

@@ -26,6 +26,9 @@ struct addresses {
 /* Of a process without pages. */
 void addresses_clear(struct addresses *a);
 
+/* All anonymous memory of one that wanders is to be at other addresses. */
+void addresses_move(struct addresses *a);
+
 /* Gives an address to each page that has come, and takes those back of pages
  * that have gone. */
 void addresses_update(struct addresses *a, const struct memory_world *w,

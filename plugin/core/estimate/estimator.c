@@ -352,7 +352,7 @@ bool estimator_sample(struct estimator *e, struct track *t, struct sampled *s,
   begin_anew(e, t, &rollup, &t->now);
   t->now = before;
   /* It is predicted from the sample in this cycle already. */
-  set_expected(t, track_usual_error_since(e, t));
+  set_expected(t, (struct doubt){.common = 0});
   return agrees;
 }
 

@@ -237,13 +237,13 @@ static void weigh(struct measurer *m, struct process *p) {
 
   if (!p->track->is_asked || p->track->is_unreadable)
     return;
-  for (size_t i = 0; i < p->n_groups; i++) {
+  for (size_t i = 0; i < p->n_groups; i++)
     doubt_add(&p->groups[i]->track->error, error);
-    p->groups[i]->track->giants += p->track->sampling != NULL;
-  }
   if (is_quarantined(m, p))
     return;
   add_candidate(m, p, &policy, error);
+  for (size_t i = 0; i < p->n_groups; i++)
+    p->groups[i]->track->giants += p->track->sampling != NULL;
   m->needed += needed_for(p, &policy);
 }
 

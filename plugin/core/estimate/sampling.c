@@ -47,12 +47,16 @@ bool sampling_can(const struct measurer *m, struct process *p) {
 
 /* --- the next sample --- */
 
+static uint32_t giants_in(const struct group_track *g) {
+  return g->giants > g->giants_before ? g->giants : g->giants_before;
+}
+
 static uint32_t giants_of(const struct process *p) {
   uint32_t most = 1;
 
   for (size_t i = 0; i < p->n_groups; i++)
-    if (p->groups[i]->track->giants_before > most)
-      most = p->groups[i]->track->giants_before;
+    if (giants_in(p->groups[i]->track) > most)
+      most = giants_in(p->groups[i]->track);
   return most;
 }
 

@@ -10,11 +10,20 @@
 #define PROBES 8
 #define WINDOW 512 /* pages */
 
+/* With fewer anonymous pages than the first, more are drawn, the second. */
+#define ANON_LEAST 50
+#define ANON_DRAWS 100
+
+/* Of the pages that are resident, the part that a layout which was given has to
+ * show. */
+#define SEEN_LEAST 0.75
+
 struct sampling {
   struct page_lookup *lookup;
   struct page_layout *layout;
   struct page_sample *sample;
   uint32_t found;
+  bool is_anon_alone; /* pages of files and shmem do not count */
   /* Present pages for the probe, each of those found with the same chance. */
   uint64_t kept[ASKED_MOST];
   uint32_t n_kept;
@@ -35,6 +44,8 @@ static void keep_for_probe(struct sampling *s, uint64_t page) {
 
 static void tally(struct sampling *s, const struct page_finding *found,
                   bool is_shmem) {
+  if (s->is_anon_alone && found->kind != PAGE_ANON)
+    return;
   page_tally_add(&s->sample->kinds[found->kind], found);
   if (found->kind != PAGE_FILE || !is_shmem)
     return;
@@ -43,9 +54,7 @@ static void tally(struct sampling *s, const struct page_finding *found,
     s->sample->shmem_price += 1 / (double)found->mappings;
 }
 
-static int look_up(struct sampling *s, uint64_t i) {
-  bool is_shmem = false;
-  uint64_t page = page_layout_at(s->layout, i, &is_shmem);
+static int look_up(struct sampling *s, uint64_t page, bool is_shmem) {
   struct page_finding found;
   int rc = page_lookup_find(s->lookup, page, &found);
 
@@ -64,7 +73,10 @@ static int look_up(struct sampling *s, uint64_t i) {
 
 static int draw(struct sampling *s, uint64_t pages, uint64_t n) {
   for (uint64_t i = 0; i < n; i++) {
-    int rc = look_up(s, page_lookup_draw(s->lookup, pages, n, i));
+    bool is_shmem = false;
+    uint64_t page = page_layout_at(
+        s->layout, page_lookup_draw(s->lookup, pages, n, i), &is_shmem);
+    int rc = look_up(s, page, is_shmem);
 
     if (rc != 0)
       return rc;
@@ -103,6 +115,56 @@ static int draw_rounds(struct sampling *s, uint32_t wanted) {
       return rc;
   }
   return 0;
+}
+
+/* --- a little anonymous memory beside much shmem --- */
+
+static uint64_t count_own(const struct page_layout *l) {
+  struct page_run run;
+  uint64_t pages = 0;
+
+  for (size_t at = 0; page_layout_next(l, &at, &run);)
+    pages += run.is_shmem ? 0 : run.end - run.first;
+  return pages;
+}
+
+/* The draws go up, and so do the runs. */
+static int draw_own(struct sampling *s, uint64_t pages, uint64_t n) {
+  struct page_run run = {.first = 0};
+  uint64_t begin = 0; /* of the run, among the pages that are no shmem */
+  size_t at = 0;
+
+  for (uint64_t i = 0; i < n; i++) {
+    uint64_t place = page_lookup_draw(s->lookup, pages, n, i);
+    int rc;
+
+    while (run.is_shmem || place - begin >= run.end - run.first) {
+      begin += run.is_shmem ? 0 : run.end - run.first;
+      if (!page_layout_next(s->layout, &at, &run))
+        return 0;
+    }
+    rc = look_up(s, run.first + (place - begin), false);
+    if (rc != 0)
+      return rc;
+  }
+  return 0;
+}
+
+/*
+ * The private memory of a process that maps a large shmem is a small part of
+ * it, and nearly none of its pages are among those that were drawn; but it may
+ * be all that the members of a group do not share. Shmem has no anonymous
+ * pages, so that the others all have the same chance still.
+ */
+static int draw_anon(struct sampling *s, uint32_t wanted) {
+  uint64_t pages = count_own(s->layout);
+  uint32_t n = s->sample->kinds[PAGE_ANON].pages;
+
+  if (n >= ANON_LEAST || pages == page_layout_pages(s->layout) ||
+      page_layout_pages(s->layout) <= wanted)
+    return 0;
+  s->is_anon_alone = true;
+  return draw_own(s, pages, pages < ANON_DRAWS ? pages : ANON_DRAWS);
 }
 
 /* --- the probe --- */
@@ -186,12 +248,34 @@ static int sample_pages(struct page_lookup *lookup,
   procfs_announce(lookup->reader->procfs, "pagemap");
   page_layout_refine(ret->layout, lookup->reader, lookup->pagemap);
   rc = draw_rounds(&s, request->pages_wanted);
+  if (ret->looked_at > 0)
+    ret->present =
+        (double)page_layout_pages(ret->layout) * s.found / ret->looked_at;
   if (rc == 0 && request->wants_probe) {
     ask_about_windows(&s);
     walk_windows(&s);
   }
+  if (rc == 0)
+    rc = draw_anon(&s, request->pages_wanted);
   ret->has_mapcounts = lookup->has_mapcounts;
   return rc;
+}
+
+static int sample_from(struct page_lookup *lookup, int dir_fd,
+                       const struct proc_ref *p,
+                       const struct page_request *request,
+                       struct page_layout *layout, struct page_sample *ret) {
+  int rc = get_layout(lookup->reader, dir_fd, p, layout, ret);
+
+  if (rc == 0)
+    rc = sample_pages(lookup, request, ret);
+  return rc != 0 ? rc
+                 : page_lookup_read_statm(lookup->reader, dir_fd, &ret->statm);
+}
+
+/* Memory has come where the layout has none. */
+static bool is_outdated(const struct page_sample *s) {
+  return s->present < SEEN_LEAST * (double)s->statm.resident_pages;
 }
 
 static int sample_through(struct page_reader *r, int dir_fd,
@@ -203,11 +287,14 @@ static int sample_through(struct page_reader *r, int dir_fd,
 
   if (rc != 0)
     return rc;
-  rc = get_layout(r, dir_fd, p, request->layout, ret);
-  if (rc == 0)
-    rc = sample_pages(&lookup, request, ret);
+  rc = sample_from(&lookup, dir_fd, p, request, request->layout, ret);
+  if (rc == 0 && request->layout && is_outdated(ret)) {
+    page_layout_drop(ret->layout);
+    *ret = (struct page_sample){0};
+    rc = sample_from(&lookup, dir_fd, p, request, NULL, ret);
+  }
   page_lookup_close(&lookup);
-  return rc != 0 ? rc : page_lookup_read_statm(r, dir_fd, &ret->statm);
+  return rc;
 }
 
 int page_sample_read(struct page_reader *r, const struct proc_ref *p,

@@ -19,6 +19,7 @@ struct page_sample {
   uint32_t shmem_pages;
   double shmem_price;
   uint32_t looked_at; /* addresses looked up, present or not */
+  double present;     /* resident pages that the layout shows, an estimate */
   bool has_mapcounts; /* as in struct page_lookup */
   /* If wanted, and since Linux 6.7: how many present pages, of up to 64, are in
    * 2 MiB (or what the upper page table maps) that one entry maps. */
@@ -31,12 +32,12 @@ struct page_sample {
   /* A reference that the caller of the reading owns, also if it is the layout
    * that was given. */
   struct page_layout *layout;
-  uint64_t layout_ns; /* CPU time of making it; 0 if it was given */
+  uint64_t layout_ns; /* CPU time of making it; 0 if it is the one given */
 };
 
 struct page_request {
   uint32_t pages_wanted;      /* present ones */
-  struct page_layout *layout; /* or NULL, to make one; the caller's reference */
+  struct page_layout *layout; /* or NULL; the caller's reference */
   bool wants_probe;
   uint64_t seed;
 };
@@ -50,8 +51,10 @@ struct page_request {
  * its address space by an exec; PROCFS_DENIED if maps or pagemap may not be
  * opened; -ENOSYS if the kernel has no pagemap.
  *
- * A given layout of another address space, after an exec, yields few pages or
- * wrong ones; statm tells of that.
+ * A layout is made if none is given, or if the one that is given shows less
+ * than three quarters of what is resident: memory has moved since, and would
+ * not be found. A layout of another address space, after an exec, can yield
+ * wrong pages, and statm tells of that.
  */
 int page_sample_read(struct page_reader *r, const struct proc_ref *p,
                      const struct page_request *request,

@@ -358,6 +358,17 @@ static void live_family(struct stage *s) {
     memory_write(&s->memory, slot, s->speed[slot], anywhere());
 }
 
+static void live_outsiders(struct stage *s) {
+  for (unsigned slot = OUTSIDERS; slot < MEMORY_SLOTS; slot++) {
+    if (!is_alive(s, slot))
+      start(s, slot, 0);
+    if (happens_once_in(40))
+      memory_map(&s->memory, slot, OBJECT_BUFFERS, 3000, anywhere(), true);
+    if (happens_once_in(40))
+      memory_unmap(&s->memory, slot, OBJECT_BUFFERS, 6016, 0);
+  }
+}
+
 /* Members of a set touch more of shared buffers; outsiders come and go. */
 static void live_buffers(struct stage *s) {
   for (unsigned slot = 0; slot < OUTSIDERS; slot++) {
@@ -370,14 +381,7 @@ static void live_buffers(struct stage *s) {
     memory_map(&s->memory, slot, OBJECT_BUFFERS, draw_unsigned(60), anywhere(),
                true);
   }
-  for (unsigned slot = OUTSIDERS; slot < MEMORY_SLOTS; slot++) {
-    if (!is_alive(s, slot))
-      start(s, slot, 0);
-    if (happens_once_in(40))
-      memory_map(&s->memory, slot, OBJECT_BUFFERS, 3000, anywhere(), true);
-    if (happens_once_in(40))
-      memory_unmap(&s->memory, slot, OBJECT_BUFFERS, 6016, 0);
-  }
+  live_outsiders(s);
 }
 
 /* By 5 % in each cycle, around the limit and far above. Some have reserved all
@@ -448,6 +452,20 @@ static void live_services(struct stage *s) {
     if (happens_once_in(4))
       memory_swap_in(&s->memory, slot, draw_unsigned(50), anywhere(), false);
   }
+}
+
+/* The live objects move to other addresses, within what was reserved. */
+static void live_collector(struct stage *s) {
+  if (s->cycle == 0) {
+    start(s, 0, 4000);
+    s->addresses[0].is_sparse = s->addresses[0].is_wandering = true;
+  } else if (s->cycle % 10 == 3) {
+    addresses_move(&s->addresses[0]);
+  }
+  memory_map(&s->memory, 0, OBJECT_BUFFERS, draw_unsigned(40), anywhere(),
+             true);
+  memory_unmap(&s->memory, 0, OBJECT_BUFFERS, draw_unsigned(40), anywhere());
+  live_outsiders(s);
 }
 
 /* The same while page frames are hidden for a while, and then all of pagemap.
@@ -558,6 +576,16 @@ TEST(members_of_a_set) {
   static const struct load load = {.name = "members of a set",
                                    .live = live_buffers,
                                    .is_alone = true,
+                                   .far = 0.02,
+                                   .far_most = 0.01,
+                                   .width_most = 0.02};
+
+  play(&load);
+}
+
+TEST(a_garbage_collector_moves_memory) {
+  static const struct load load = {.name = "garbage collector",
+                                   .live = live_collector,
                                    .far = 0.02,
                                    .far_most = 0.01,
                                    .width_most = 0.02};

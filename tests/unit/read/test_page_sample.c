@@ -122,6 +122,27 @@ static void assert_tally(const struct page_tally *t, uint32_t pages,
   assert_near(t->price_squared, squared);
 }
 
+/* --- private memory beside much shmem --- */
+
+/* 64 pages beside all others, which are of shmem: a twentieth of them or less
+ * would be found, and the others are as many as were wanted. */
+FIXTURE_TEST(few_private_pages_are_found_beside_much_shmem) {
+  const uint64_t end = START + PAGES_IN_ALL * PAGE;
+  const struct fake_range ranges[] = {
+      {START, START + 64 * PAGE, NULL, NULL},
+      {START + 64 * PAGE, end, "rw-s", "/dev/shm/buffers"}};
+  struct page_sample s;
+
+  fake_pages_map(&f->tree, 10, ranges, 2);
+  put(f, 0, 64, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  put(f, 64, PAGES_IN_ALL - 64, FAKE_FILE, true);
+  s = sample(f, 100);
+  assert_true(s.kinds[PAGE_ANON].pages >= 64);
+  assert_int_equal(s.kinds[PAGE_ANON].exclusive, s.kinds[PAGE_ANON].pages);
+  assert_true(s.kinds[PAGE_FILE].pages <= 100);
+  assert_true(s.kinds[PAGE_FILE].pages >= 80);
+}
+
 /* --- prices --- */
 
 FIXTURE_TEST(exclusive_pages_are_paid_whole) {
@@ -322,6 +343,35 @@ static void put_uneven(const struct fixture *f) {
   for (uint64_t i = 508; i < 1020; i += 8)
     put(f, i, 1, FAKE_ANON | FAKE_EXCLUSIVE, true);
   put(f, PAGES_IN_ALL - 1, 1, FAKE_ANON | FAKE_EXCLUSIVE, true);
+}
+
+/* Half of the pages go, and come back elsewhere, as in a heap that is copied.
+ * A quarter is not worth the time. */
+FIXTURE_TEST(layout_is_made_anew_where_memory_has_moved) {
+  const struct fake_range moved[] = {
+      {START, START + PAGES_IN_ALL * PAGE, 0, 0},
+      {2 * START, 2 * START + PAGES_IN_ALL * PAGE, 0, 0}};
+  struct page_request request = {.pages_wanted = 100, .seed = 1};
+  struct page_layout *layout;
+  struct page_sample s;
+
+  put(f, 0, PAGES_IN_ALL, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  assert_int_equal(page_sample_read(&f->reader, &f->ref, &request, &s), 0);
+  layout = request.layout = s.layout;
+  fake_pages_map(&f->tree, 10, moved, 2);
+  fake_pages_put(&f->tree, 10, 2 * FIRST, PAGES_IN_ALL / 4, FAKE_FILE, FRAME);
+  put(f, 0, PAGES_IN_ALL / 5, 0, false);
+  assert_int_equal(page_sample_read(&f->reader, &f->ref, &request, &s), 0);
+  assert_ptr_equal(s.layout, layout);
+  page_layout_drop(s.layout);
+  fake_pages_put(&f->tree, 10, 2 * FIRST, PAGES_IN_ALL / 2, FAKE_FILE, FRAME);
+  put(f, 0, PAGES_IN_ALL / 2, 0, false);
+  assert_int_equal(page_sample_read(&f->reader, &f->ref, &request, &s), 0);
+  assert_ptr_not_equal(s.layout, layout);
+  assert_true(s.layout_ns > 0);
+  assert_in_range(s.kinds[PAGE_FILE].pages, 30, 70);
+  page_layout_drop(s.layout);
+  page_layout_drop(layout);
 }
 
 static const uint64_t uneven[] = {0, 31, 508, 708, PAGES_IN_ALL - 1};
