@@ -87,12 +87,12 @@ static struct mapping add_up(const struct mapping *const *same, size_t n,
         strcmp(permissions, m.permissions) != 0)
       m.permissions = NULL;
   }
-  if (sum.values[AMOUNT_PSS] == UNKNOWN)
-    m.pss_error = UNKNOWN;
   /* The rest of each process has other mappings. */
   if (!m.name)
     m.processes = UNKNOWN;
   sum_keep_whole(&sum);
+  if (sum.values[AMOUNT_PSS] == UNKNOWN)
+    m.pss_error = UNKNOWN;
   if (!amounts_pack(&m.amounts, pool, sum.values))
     memory_check(NULL);
   return m;

@@ -147,6 +147,11 @@ static uint64_t whole_kib(double bytes) {
   return amount_from(bytes) / 1024 * 1024;
 }
 
+/* The part of it that is shmem, in whole KiB. */
+static uint64_t shmem_of(const struct sampled *s, uint64_t bytes) {
+  return whole_kib((double)bytes * s->shmem_part);
+}
+
 #define KNOWN                                                                  \
   (1U << ROLLUP_RSS | 1U << ROLLUP_PSS | 1U << ROLLUP_PSS_ANON |               \
    1U << ROLLUP_PSS_FILE | 1U << ROLLUP_PSS_SHMEM |                            \
@@ -158,9 +163,11 @@ void sampled_rollup(const struct sampled *s, struct rollup *ret) {
   uint64_t anon = whole_kib(s->anon), files = whole_kib(s->files);
   uint64_t pss_anon = least(whole_kib(s->pss_anon), anon);
   uint64_t pss_files = least(whole_kib(s->pss_files), files);
-  uint64_t shmem = whole_kib((double)pss_files * s->shmem_part);
+  uint64_t shmem = shmem_of(s, pss_files);
   uint64_t uss = least(whole_kib(s->uss), pss_anon + pss_files);
-  uint64_t own = least(uss, pss_anon);
+  uint64_t own = least(uss, pss_anon), own_files = uss - own;
+  uint64_t own_shmem = shmem_of(s, own_files);
+  uint64_t shared_shmem = shmem_of(s, files - own_files);
 
   *ret = (struct rollup){.known = KNOWN};
   ret->bytes[ROLLUP_RSS] = anon + files;
@@ -169,10 +176,10 @@ void sampled_rollup(const struct sampled *s, struct rollup *ret) {
   ret->bytes[ROLLUP_PSS_ANON] = pss_anon;
   ret->bytes[ROLLUP_PSS_SHMEM] = shmem;
   ret->bytes[ROLLUP_PSS_FILE] = pss_files - shmem;
-  ret->bytes[ROLLUP_PRIVATE_DIRTY] = own;
-  ret->bytes[ROLLUP_PRIVATE_CLEAN] = uss - own;
-  ret->bytes[ROLLUP_SHARED_DIRTY] = anon - own;
-  ret->bytes[ROLLUP_SHARED_CLEAN] = files - (uss - own);
+  ret->bytes[ROLLUP_PRIVATE_DIRTY] = own + own_shmem;
+  ret->bytes[ROLLUP_PRIVATE_CLEAN] = own_files - own_shmem;
+  ret->bytes[ROLLUP_SHARED_DIRTY] = anon - own + shared_shmem;
+  ret->bytes[ROLLUP_SHARED_CLEAN] = files - own_files - shared_shmem;
   ret->bytes[ROLLUP_SWAP] = whole_kib(s->swap);
   ret->bytes[ROLLUP_SWAP_PSS] =
       s->anon > 0 ? least(whole_kib(s->swap * s->pss_anon / s->anon),

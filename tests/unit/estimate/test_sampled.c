@@ -285,6 +285,9 @@ TEST(parts_add_up) {
                                               u.bytes[ROLLUP_PSS_FILE] +
                                               u.bytes[ROLLUP_PSS_SHMEM]);
     assert_true(rollup_uss(&u) <= u.bytes[ROLLUP_PSS]);
+    if (s.shmem_part >= 1) /* which is dirty, as anonymous memory is */
+      assert_int_equal(
+          u.bytes[ROLLUP_SHARED_CLEAN] + u.bytes[ROLLUP_PRIVATE_CLEAN], 0);
     assert_true(u.bytes[ROLLUP_SWAP_PSS] <= u.bytes[ROLLUP_SWAP]);
     assert_int_equal(u.bytes[ROLLUP_RSS] % 1024, 0);
   }
