@@ -136,7 +136,7 @@ PROCESS = {
     "deferred?": words("budget", "max_lock_hold", "hung"),
     "read_cost?": number,
     "usage": mapping_of_keys,
-    "mappings_from?": words("smaps", "maps"),
+    "mappings_from?": words("smaps", "samples", "maps"),
     "mappings?": array(mapping_of_keys),
 }
 MAPPING = {
@@ -146,6 +146,8 @@ MAPPING = {
     "processes?": whole,
     "size": whole,
     **{f"{name}?": whole for name in SUMMED},
+    "pages_sampled?": whole,
+    "pss_error?": whole,
 }
 
 
@@ -188,10 +190,14 @@ def check_mappings(what, mappings, of_all):
     named = [one for one in mappings if "name" in one]
     names = [one["name"] for one in named]
     require(len(set(names)) == len(names), what, "has a name twice", names)
-    # Mappings from maps have no amounts.
+    # Mappings from maps have no amounts, samples have some.
     for one in mappings:
         known = len(one.keys() & SUMMED_OF_ALL)
+        if "pages_sampled" in one:
+            require(("pss" in one) == ("pss_error" in one), what, one)
+            continue
         require(known in (0, len(SUMMED_OF_ALL)), what, "has a part of", one)
+        require("pss_error" not in one, what, one)
     sizes = [one.get("pss", one["size"]) for one in named]
     require(sizes == sorted(sizes, reverse=True), what, "is in no order")
 
@@ -224,6 +230,11 @@ def check_process(document, one):
         require(one["deferred"] == "max_lock_hold", what, one["deferred"])
         for mapping in one["mappings"]:
             require(not mapping.keys() & SUMMED_OF_ALL, what, mapping)
+    elif one.get("mappings_from") == "samples":
+        check_mappings(what, one["mappings"], False)
+        for mapping in one["mappings"]:
+            require("pages_sampled" in mapping, what, mapping)
+            require("swap" not in mapping, what, mapping)
     elif "mappings" in one:
         check_mappings(what, one["mappings"], False)
         for key in ("pss", "rss", "swap"):
@@ -252,8 +263,8 @@ def check_capture(document):
         require(trigger["group"] in one["groups"], one["pid"], one["groups"])
     check_mappings("the document", document["mappings"], True)
     close = [one for one in document["processes"] if "mappings" in one]
-    is_of_maps = any(one["mappings_from"] == "maps" for one in close)
-    for key in ("size", "vmas", *(() if is_of_maps else SUMMED_OF_ALL)):
+    is_whole = all(one["mappings_from"] == "smaps" for one in close)
+    for key in ("size", "vmas", *(SUMMED_OF_ALL if is_whole else ())):
         require(
             sum(mapping[key] for mapping in document["mappings"])
             == sum(m[key] for one in close for m in one["mappings"]),

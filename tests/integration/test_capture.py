@@ -304,29 +304,6 @@ class Evidence(CaptureTest):
         self.assertIn("[anon]", self.names(document))
         self.assertEqual(document["left_out"], 0)
 
-    def test_a_process_that_would_stall_has_its_mappings_from_maps(self):
-        large = self.start_shape("anon", name="uneven", mib=64)
-        small = self.start_shape("anon", name="uneven", mib=2)
-        self.start_capturing(
-            group("uneven", 'Comm "uneven@"', "MaxLockHold 0.15"), self.capture()
-        )
-        _, document = self.new_capture(plugin_instance="uneven")
-        one = process_of(document, large.root)
-        self.assertEqual(one["mappings_from"], "maps")
-        self.assertIn(one["source"], ("sampled", "estimated"))
-        self.assertGreater(one["usage"]["resident"], 64 * MIB)
-        (anonymous,) = (m for m in one["mappings"] if m["name"] == "[anon]")
-        self.assertGreaterEqual(anonymous["size"], 64 * MIB)
-        other = process_of(document, small.root)
-        self.assertEqual(other["mappings_from"], "smaps")
-        self.assertGreater(other["mappings"][0]["pss"], 2 * MIB)
-        # The sum of a mapping that both have is not known, and is not 0.
-        (stack,) = (
-            m for m in document["mappings"] if m.get("name") == "[stack]"
-        )
-        self.assertEqual(stack["processes"], 2)
-        self.assertNotIn("pss", stack)
-
     @staticmethod
     def names(document):
         return [one.get("name") for one in document["mappings"]]
