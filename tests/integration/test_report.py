@@ -268,6 +268,34 @@ class Unknown(ReportTest):
             self.assertIn(f"≥ {known // KIB} ", words)
             self.assertNotIn(" - ", words)
 
+    def test_the_first_of_a_sum_may_be_the_unknown_one(self):
+        document = load(STATE)
+        document["processes"].sort(key=lambda one: one["pid"] != 900)
+        self.assertEqual(
+            self.last_row("-Gt", self.write(document)),
+            self.last_row("-Gt", STATE),
+        )
+
+    def test_a_total_of_groups_of_a_capture_is_unknown(self):
+        document = load(CAPTURE)
+        document["groups"].append({**document["groups"][0], "name": "zzz"})
+        words = self.last_row("-Gt", self.write(document)).split()
+        self.assertEqual(words, ["-", "-", "-", "-", "-", "total"])
+
+    def test_a_mapping_of_which_a_part_is_unknown_is_unknown(self):
+        document = load(CAPTURE)
+        del document["mappings"]
+        (*_, last) = [
+            mapping
+            for process in document["processes"]
+            for mapping in process.get("mappings", [])
+            if mapping.get("name") == "[heap]"
+        ]
+        del last["pss"]
+        path = self.write(document)
+        rows = self.rows("-m", "-c", "pss,processes,name", path)
+        self.assertIn(["-", "2", "[heap]"], rows)
+
     def test_a_total_of_known_amounts_is_that(self):
         document = load(STATE)
         document["processes"] = [

@@ -492,7 +492,7 @@ class Pictures(PictureTest):
 
 class Gaps(PictureTest):
     """A run in which the group early is unknown for a time, then the group
-    late, because a process of theirs may not be read; in which a job ends; and
+    late, because their only process may not be read; in which a job ends; and
     in which collectd stands still."""
 
     @classmethod
@@ -501,8 +501,7 @@ class Gaps(PictureTest):
         need_root("starts processes of two users")
         cls.user = unprivileged_user()
         names = ["steady", "early", "late"]
-        for name in names:
-            cls.start(name, user=cls.user)
+        own = {name: cls.start(name, user=cls.user) for name in names}
         job = cls.start("job1", user=cls.user)
         cls.daemon = RrdDaemon(
             config_of_groups(names), interval=1, user=cls.user
@@ -511,7 +510,9 @@ class Gaps(PictureTest):
         cls.pass_cycles(5)
         for name in ("early", "late"):
             foreign = cls.start(name)
+            own[name].stop()
             cls.pass_cycles(4 if name == "early" else 7)
+            cls.start(name, user=cls.user)
             foreign.stop()
             cls.pass_cycles(4)
         job.stop()
