@@ -322,6 +322,7 @@ static void correct(struct measurer *m, struct process *p,
   if (read->rollup.bytes[ROLLUP_SWAP] > 0)
     member_read_swap_kb(m->procfs, p, &reading.vm_swap_kb);
   estimator_correct(&m->estimator, p->track, &reading);
+  track_end_sampling(p->track);
   p->track->is_read = true;
 }
 

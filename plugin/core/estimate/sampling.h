@@ -14,7 +14,7 @@ struct page_layout;
 struct process;
 struct read_job;
 
-/* Kept of such a process, until it execs. */
+/* Kept of such a process, until it execs or is walked. */
 struct sampling {
   struct sampled_error error; /* of the baseline, if that is a sample */
   struct page_layout *layout; /* of its mappings; NULL: to be read again */

@@ -5,7 +5,7 @@
 
 #include "process/process.h"
 
-static void forget_sampling(struct track *t) {
+void track_end_sampling(struct track *t) {
   sampling_free(t->sampling);
   t->sampling = NULL;
   t->is_sampled = false;
@@ -27,14 +27,14 @@ int track_refresh(struct process *p) {
   t->cost = (struct read_cost){0};
   t->wanted_ns = 0;
   t->denied_until_s = 0;
-  forget_sampling(t);
+  track_end_sampling(t);
   return 0;
 }
 
 void track_free(struct process *p) {
   if (p->track) {
     fork_family_leave(p->track);
-    forget_sampling(p->track);
+    track_end_sampling(p->track);
   }
   free(p->track);
   p->track = NULL;

@@ -73,6 +73,9 @@ struct group_track {
  * that was learnt of a program holds for the next. 0 or -ENOMEM. */
 int track_refresh(struct process *p);
 
+/* Its memory is walked, and not sampled any more. */
+void track_end_sampling(struct track *t);
+
 /* Frees it, out of its family. */
 void track_free(struct process *p);
 

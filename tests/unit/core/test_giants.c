@@ -1,321 +1,22 @@
 /*
- * The whole core beside processes that are too large to be walked, whose memory
- * is known page by page: a limit of some 2,000 pages, so that the large ones
- * are sampled and the small ones are read. Each test has a load of its own. The
- * published PSS and USS are beside the truth in each cycle: how far off they
- * are, of the resident memory, and how often they are within their errors.
+ * The whole core beside processes that are too large to be walked, under
+ * different loads. The published PSS and USS are beside the truth in each
+ * cycle: how far off they are, of the resident memory, and how often they are
+ * within their errors.
  *
  * GIANTS_CYCLES=100000 makes the tests long; GIANTS_VERBOSE=1 prints what is
  * missed.
  */
 #include "test.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <malloc.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "addresses.h"
 #include "draw.h"
-#include "memory_tree.h"
-#include "world.h"
+#include "stage.h"
 
-#define INTERVAL_SECONDS 10
-#define MAX_AGE_SECONDS 600
-/* Slots from here on are in no group. */
-#define OUTSIDERS 12
-
-/* A walk takes so long by page; a sample. */
-#define WALK_PAGE_NS 12
-#define SAMPLE_NS 700000
-/* Some 2,080 pages, by the guess of read_cost.c. */
-#define LIMIT_NS 30000
-#define LIMIT_PAGES 2080
-/* A question to the clock of the processor: what a probe sees of a window. */
-#define WINDOW_NS (512 * WALK_PAGE_NS)
-
-enum { OBJECT_FILE, OBJECT_LIBRARY, OBJECT_BUFFERS, OBJECT_SMALL };
-
-struct tally {
-  unsigned long n, beyond, uss_beyond, far, uss_far;
-  double off, uss_off, worst, uss_worst, width, uss_width;
-};
-
-struct load;
-
-struct stage {
-  const struct load *load;
-  unsigned long cycle;
-  struct world world;
-  struct memory_world memory;
-  struct memory_view views[MEMORY_SLOTS];
-  struct memory_process shown[MEMORY_SLOTS];
-  struct addresses addresses[MEMORY_SLOTS];
-  unsigned speed[MEMORY_SLOTS]; /* pages that it writes in a cycle */
-  bool hides_frames;
-  struct tally tally;
-  uint64_t samples, reads;
-};
-
-struct load {
-  const char *name;
-  void (*live)(struct stage *s); /* what happens before a cycle */
-  bool is_alone;                 /* each member is a group of its own */
-  bool is_sparse;                /* it has reserved addresses */
-  /* The goal, as a part of the resident memory; in how many cycles it may be
-   * missed; and the mean error that is published. */
-  double far, far_most, width_most;
-  double beyond_most;    /* errors that do not hold; 0: 1 % */
-  double budget_percent; /* 0: the default */
-};
-
-static struct stage the_stage; /* too large for a stack */
-static _Atomic bool is_denied; /* pagemap */
-
-/* --- calls of the core ------------------------------------------------------
- */
-
-int __real_openat(int dir_fd, const char *path, int flags, ...);
-int __wrap_openat(int dir_fd, const char *path, int flags, ...);
-int __wrap_nanosleep(const struct timespec *wanted, struct timespec *left);
-
-static uint64_t resident_pages_in(int dir_fd) {
-  char path[32], target[128];
-  ssize_t n;
-  const char *slash;
-
-  snprintf(path, sizeof(path), "/proc/self/fd/%d", dir_fd);
-  n = readlink(path, target, sizeof(target) - 1);
-  target[n > 0 ? n : 0] = '\0';
-  slash = strrchr(target, '/');
-  for (unsigned slot = 0; slash && slot < MEMORY_SLOTS; slot++)
-    if (the_stage.shown[slot].pid == strtoul(slash + 1, NULL, 10))
-      return the_stage.views[slot].resident_pages;
-  return 0;
-}
-
-int __wrap_openat(int dir_fd, const char *path, int flags, ...) {
-  bool is_pagemap = strcmp(path, "pagemap") == 0;
-
-  if (is_pagemap && is_denied) {
-    errno = EACCES;
-    return -1;
-  }
-  if (is_pagemap)
-    world_spend(SAMPLE_NS);
-  if (strcmp(path, "smaps_rollup") == 0)
-    world_spend(resident_pages_in(dir_fd) * WALK_PAGE_NS);
-  return __real_openat(dir_fd, path, flags);
-}
-
-int __wrap_nanosleep(const struct timespec *wanted, struct timespec *left) {
-  (void)wanted;
-  (void)left;
-  return 0;
-}
-
-/* --- the tree ---------------------------------------------------------------
- */
-
-static bool is_alive(const struct stage *s, unsigned slot) {
-  return s->memory.processes[slot].is_alive;
-}
-
-static const char *comm_of(const struct stage *s, unsigned slot) {
-  static char comm[16];
-
-  if (slot >= OUTSIDERS)
-    return "outsider";
-  snprintf(comm, sizeof(comm), s->load->is_alone ? "g%u" : "g", slot);
-  return comm;
-}
-
-static void show(struct stage *s, unsigned slot) {
-  const struct memory_process *p = &s->memory.processes[slot];
-  struct memory_process *was = &s->shown[slot];
-  bool is_other = was->starttime != p->starttime;
-  uint64_t size_pages;
-
-  if (was->is_alive && (!p->is_alive || is_other))
-    proctree_end(&s->world.tree, was->pid);
-  if (p->is_alive && (!was->is_alive || is_other)) {
-    struct fake f = {.pid = p->pid,
-                     .ppid = p->parent_pid,
-                     .comm = comm_of(s, slot),
-                     .starttime = p->starttime,
-                     .size = 1};
-
-    proctree_put(&s->world.tree, &f);
-  }
-  *was = *p;
-  if (!p->is_alive)
-    return;
-  addresses_update(&s->addresses[slot], &s->memory, slot);
-  memory_tree_put_stat(&s->world.tree, p, comm_of(s, slot), p->minor_faults);
-  memory_tree_put_rollup(&s->world.tree, p->pid, &s->views[slot]);
-  size_pages = addresses_put(&s->addresses[slot], &s->world.tree, &s->memory,
-                             slot, s->hides_frames);
-  memory_tree_put_sizes(&s->world.tree, p->pid, size_pages, &s->views[slot]);
-}
-
-static void show_all(struct stage *s) {
-  memory_view_all(&s->memory, s->views);
-  memory_tree_put_meminfo(&s->world.tree, &s->memory);
-  addresses_put_counts(&s->world.tree, &s->memory);
-  for (unsigned slot = 0; slot < MEMORY_SLOTS; slot++)
-    show(s, slot);
-}
-
-/* --- judging ----------------------------------------------------------------
- */
-
-/* The kernel and the core each round each process down to a kB. */
-#define ROUNDING (2 * 1024 * OUTSIDERS)
-
-struct truth {
-  double pss, uss, rss;
-};
-
-static void add_truth(const struct stage *s, unsigned slot, struct truth *t) {
-  const struct rollup *r = &s->views[slot].rollup;
-
-  t->pss += (double)r->bytes[ROLLUP_PSS];
-  t->uss += (double)rollup_uss(r);
-  t->rss += (double)r->bytes[ROLLUP_RSS];
-}
-
-static double largest(double a, double b) { return a > b ? a : b; }
-
-static void judge_group(struct stage *s, const char *name,
-                        const struct truth *t) {
-  struct tally *sum = &s->tally;
-  double pss = world_value(&s->world, name, "pss");
-  double error = world_value(&s->world, name, "pss_error");
-  double uss = world_value(&s->world, name, "uss");
-  double uss_error = world_value(&s->world, name, "uss_error");
-  double off = fabs(pss - t->pss), uss_off = fabs(uss - t->uss);
-  bool is_beyond = !(off <= error + ROUNDING);
-  bool is_uss_beyond = !(uss_off <= uss_error + ROUNDING);
-
-  sum->n++;
-  sum->beyond += is_beyond;
-  sum->uss_beyond += is_uss_beyond;
-  sum->far += off > s->load->far * t->rss;
-  sum->uss_far += uss_off > s->load->far * t->rss;
-  sum->off += off / t->rss;
-  sum->uss_off += uss_off / t->rss;
-  sum->width += error / t->rss;
-  sum->uss_width += uss_error / t->rss;
-  sum->worst = largest(sum->worst, off / t->rss);
-  sum->uss_worst = largest(sum->uss_worst, uss_off / t->rss);
-  if (getenv("GIANTS_VERBOSE") && (is_beyond || is_uss_beyond))
-    printf("%lu: %s has %.0f kB: pss %.0f, not %.0f +- %.0f; uss %.0f, not "
-           "%.0f +- %.0f\n",
-           s->cycle, name, t->rss / 1024, t->pss / 1024, pss / 1024,
-           error / 1024, t->uss / 1024, uss / 1024, uss_error / 1024);
-}
-
-static void judge(struct stage *s) {
-  struct truth all = {.pss = 0};
-
-  for (unsigned slot = 0; slot < OUTSIDERS; slot++) {
-    struct truth one = {.pss = 0};
-
-    if (!is_alive(s, slot))
-      continue;
-    add_truth(s, slot, &one);
-    add_truth(s, slot, &all);
-    if (s->load->is_alone && s->views[slot].resident_pages >= LIMIT_PAGES)
-      judge_group(s, comm_of(s, slot), &one);
-  }
-  if (!s->load->is_alone)
-    judge_group(s, "g", &all);
-  s->samples += world_counts(&s->world)->sampled;
-  s->reads += world_counts(&s->world)->rollup_reads;
-}
-
-/* --- a test ----------------------------------------------------------------
- */
-
-static unsigned long cycles(void) {
-  const char *n = getenv("GIANTS_CYCLES");
-
-  return n ? strtoul(n, NULL, 10) : 300;
-}
-
-static void begin(struct stage *s, const struct load *load) {
-  static const uint32_t objects[MEMORY_OBJECTS] = {512, 64, 6016, 64};
-
-  memset(s, 0, sizeof(*s));
-  s->load = load;
-  is_denied = false;
-  draw_begin(20261122);
-  memory_world_init(&s->memory, PAGE, objects);
-  world_make(&s->world);
-  s->world.settings.policy.refresh = REFRESH_ADAPTIVE;
-  s->world.settings.policy.max_age_ns = MAX_AGE_SECONDS * NS;
-  s->world.settings.policy.max_lock_hold_ns = LIMIT_NS;
-  if (load->budget_percent > 0)
-    s->world.settings.read_budget_percent = load->budget_percent;
-  world_walks_take(WINDOW_NS);
-  world_group(&s->world, load->is_alone ? "%{comm}" : "g", "Comm", "g*", NULL,
-              NULL);
-}
-
-static void print(const struct stage *s) {
-  const struct tally *t = &s->tally;
-  double n = (double)t->n / 100;
-
-  printf("%-28s PSS off %.2f %% (max %.1f), error %.2f %%, beyond %.2f %%, "
-         "more than %.1f %% off: %.2f %%; USS off %.2f %% (max %.1f), error "
-         "%.2f %%, beyond %.2f %%, more than that: %.2f %%; %.1f samples, %.2f "
-         "reads\n",
-         s->load->name, t->off / n, 100 * t->worst, t->width / n,
-         (double)t->beyond / n, 100 * s->load->far, (double)t->far / n,
-         t->uss_off / n, 100 * t->uss_worst, t->uss_width / n,
-         (double)t->uss_beyond / n, (double)t->uss_far / n,
-         (double)s->samples / (double)cycles(),
-         (double)s->reads / (double)cycles());
-}
-
-static bool is_at_most(unsigned long n, double part, unsigned long of) {
-  return (double)n <= part * (double)of + 5;
-}
-
-static void check(const struct stage *s) {
-  const struct tally *t = &s->tally;
-  double beyond = s->load->beyond_most > 0 ? s->load->beyond_most : 0.01;
-
-  assert_true(t->n > 0 && s->samples > 0);
-  assert_true(is_at_most(t->beyond, beyond, t->n));
-  assert_true(is_at_most(t->uss_beyond, beyond, t->n));
-  assert_true(is_at_most(t->far, s->load->far_most, t->n));
-  assert_true(t->width <= s->load->width_most * (double)t->n);
-}
-
-static void play(const struct load *load) {
-  struct stage *s = &the_stage;
-  size_t used = 0;
-
-  begin(s, load);
-  for (s->cycle = 0; s->cycle < cycles(); s->cycle++) {
-    load->live(s);
-    show_all(s);
-    world_run(&s->world, INTERVAL_SECONDS);
-    judge(s);
-    if (s->cycle == cycles() / 2)
-      used = mallinfo2().uordblks;
-  }
-  print(s);
-  check(s);
-  assert_true(mallinfo2().uordblks < used + (256 << 10));
-  world_remove(&s->world);
-}
+static struct stage the_stage;
 
 /* --- loads ------------------------------------------------------------------
  */
@@ -345,9 +46,9 @@ static void live_family(struct stage *s) {
     s->addresses[0].is_sparse = s->load->is_sparse;
   }
   for (unsigned slot = 1; slot < 5; slot++) {
-    if (is_alive(s, slot) && happens_once_in(60))
+    if (stage_has(s, slot) && happens_once_in(60))
       memory_exit(&s->memory, slot);
-    else if (!is_alive(s, slot) && happens_once_in(20)) {
+    else if (!stage_has(s, slot) && happens_once_in(20)) {
       memory_fork(&s->memory, 0, slot, 64);
       s->addresses[slot] = s->addresses[0];
       s->speed[slot] = 1U << draw_unsigned(8);
@@ -360,7 +61,7 @@ static void live_family(struct stage *s) {
 
 static void live_outsiders(struct stage *s) {
   for (unsigned slot = OUTSIDERS; slot < MEMORY_SLOTS; slot++) {
-    if (!is_alive(s, slot))
+    if (!stage_has(s, slot))
       start(s, slot, 0);
     if (happens_once_in(40))
       memory_map(&s->memory, slot, OBJECT_BUFFERS, 3000, anywhere(), true);
@@ -372,9 +73,9 @@ static void live_outsiders(struct stage *s) {
 /* Members of a set touch more of shared buffers; outsiders come and go. */
 static void live_buffers(struct stage *s) {
   for (unsigned slot = 0; slot < OUTSIDERS; slot++) {
-    if (is_alive(s, slot) && happens_once_in(150)) {
+    if (stage_has(s, slot) && happens_once_in(150)) {
       memory_exit(&s->memory, slot);
-    } else if (!is_alive(s, slot) && (s->cycle == 0 || happens_once_in(20))) {
+    } else if (!stage_has(s, slot) && (s->cycle == 0 || happens_once_in(20))) {
       start(s, slot, 50 + draw_unsigned(300));
       memory_map(&s->memory, slot, OBJECT_BUFFERS, 2500, anywhere(), true);
     }
@@ -406,7 +107,7 @@ static void live_change(struct stage *s) {
 }
 
 static void live_service(struct stage *s, unsigned slot) {
-  if (!is_alive(s, slot)) {
+  if (!stage_has(s, slot)) {
     if (s->cycle > 0 && !happens_once_in(20))
       return;
     start(s, slot, 300 + draw_unsigned(3000));
@@ -436,9 +137,9 @@ static void live_services(struct stage *s) {
 
     live_service(s, slot);
     memory_write(&s->memory, child, s->speed[slot], anywhere());
-    if (is_alive(s, child) && happens_once_in(10)) {
+    if (stage_has(s, child) && happens_once_in(10)) {
       memory_exit(&s->memory, child);
-    } else if (is_alive(s, slot) && !is_alive(s, child) &&
+    } else if (stage_has(s, slot) && !stage_has(s, child) &&
                happens_once_in(100)) {
       memory_fork(&s->memory, slot, child, 64);
       s->addresses[child] = s->addresses[slot];
@@ -473,7 +174,7 @@ static void live_collector(struct stage *s) {
 static void live_without_rights(struct stage *s) {
   live_services(s);
   s->hides_frames = s->cycle % 400 >= 100 && s->cycle % 400 < 200;
-  is_denied = s->cycle % 400 >= 250 && s->cycle % 400 < 300;
+  s->is_denied = s->cycle % 400 >= 250 && s->cycle % 400 < 300;
 }
 
 TEST(services_come_and_go) {
@@ -483,7 +184,7 @@ TEST(services_come_and_go) {
                                    .far_most = 0.15,
                                    .width_most = 0.02};
 
-  play(&load);
+  stage_play(&the_stage, &load);
 }
 
 TEST(each_of_services) {
@@ -494,7 +195,7 @@ TEST(each_of_services) {
                                    .far_most = 0.01,
                                    .width_most = 0.02};
 
-  play(&load);
+  stage_play(&the_stage, &load);
 }
 
 TEST(services_without_rights) {
@@ -504,7 +205,7 @@ TEST(services_without_rights) {
                                    .far_most = 0.3,
                                    .width_most = 0.15};
 
-  play(&load);
+  stage_play(&the_stage, &load);
 }
 
 TEST(each_service_without_rights) {
@@ -516,7 +217,7 @@ TEST(each_service_without_rights) {
                                    .beyond_most = 0.03,
                                    .width_most = 0.25};
 
-  play(&load);
+  stage_play(&the_stage, &load);
 }
 
 TEST(services_take_turns) {
@@ -527,7 +228,7 @@ TEST(services_take_turns) {
                                    .width_most = 0.15,
                                    .budget_percent = 0.005};
 
-  play(&load);
+  stage_play(&the_stage, &load);
 }
 
 TEST(a_family_breaks_copy_on_write) {
@@ -537,7 +238,7 @@ TEST(a_family_breaks_copy_on_write) {
                                    .far_most = 0.2,
                                    .width_most = 0.03};
 
-  play(&load);
+  stage_play(&the_stage, &load);
 }
 
 TEST(a_family_that_has_reserved_addresses) {
@@ -548,7 +249,7 @@ TEST(a_family_that_has_reserved_addresses) {
                                    .far_most = 0.2,
                                    .width_most = 0.03};
 
-  play(&load);
+  stage_play(&the_stage, &load);
 }
 
 TEST(members_of_a_family) {
@@ -559,7 +260,7 @@ TEST(members_of_a_family) {
                                    .far_most = 0.01,
                                    .width_most = 0.04};
 
-  play(&load);
+  stage_play(&the_stage, &load);
 }
 
 TEST(a_set_shares_buffers) {
@@ -569,7 +270,7 @@ TEST(a_set_shares_buffers) {
                                    .far_most = 0.2,
                                    .width_most = 0.015};
 
-  play(&load);
+  stage_play(&the_stage, &load);
 }
 
 TEST(members_of_a_set) {
@@ -580,7 +281,7 @@ TEST(members_of_a_set) {
                                    .far_most = 0.01,
                                    .width_most = 0.02};
 
-  play(&load);
+  stage_play(&the_stage, &load);
 }
 
 TEST(a_garbage_collector_moves_memory) {
@@ -590,7 +291,7 @@ TEST(a_garbage_collector_moves_memory) {
                                    .far_most = 0.01,
                                    .width_most = 0.02};
 
-  play(&load);
+  stage_play(&the_stage, &load);
 }
 
 TEST(memory_grows_and_shrinks) {
@@ -601,5 +302,56 @@ TEST(memory_grows_and_shrinks) {
                                    .far_most = 0.01,
                                    .width_most = 0.02};
 
-  play(&load);
+  stage_play(&the_stage, &load);
+}
+
+/* The largest number of pages that a process was sampled by, as the state file
+ * tells. */
+static unsigned most_pages_sampled(const struct stage *s) {
+  static const char key[] = "\"pages_sampled\":";
+  static char text[1 << 20];
+  char path[128];
+  unsigned most = 0;
+  FILE *file;
+  size_t n;
+
+  snprintf(path, sizeof(path), "%s/state", s->world.tree.root);
+  file = fopen(path, "r");
+  assert_non_null(file);
+  n = fread(text, 1, sizeof(text) - 1, file);
+  text[n] = '\0';
+  fclose(file);
+  for (const char *at = text; (at = strstr(at, key)); at += sizeof(key)) {
+    unsigned pages = (unsigned)strtoul(at + sizeof(key) - 1, NULL, 10);
+
+    if (pages > most)
+      most = pages;
+  }
+  return most;
+}
+
+/* Slots 1 to 7 shrink, later. */
+static void live_shrinking(struct stage *s) {
+  live_outsiders(s);
+  for (unsigned slot = 0; slot < 8; slot++) {
+    if (s->cycle == 0)
+      start(s, slot, 3000);
+    if (s->cycle == 10 && slot > 0)
+      memory_shrink(&s->memory, slot, 2000, 0);
+    memory_map(&s->memory, slot, OBJECT_BUFFERS, 5, anywhere(), true);
+    memory_unmap(&s->memory, slot, OBJECT_BUFFERS, 4, anywhere());
+  }
+}
+
+/* 1000 pages in all, of eight giants and then of one, which has 500. */
+TEST(former_giants_leave_their_pages_to_others) {
+  static const struct load load = {.live = live_shrinking};
+  struct stage *s = &the_stage;
+
+  stage_begin(s, &load);
+  world_keep_state(&s->world);
+  for (; s->cycle < 200; s->cycle++)
+    stage_act(s);
+  assert_in_range(most_pages_sampled(s), 450, 550);
+  stage_end(s);
 }
