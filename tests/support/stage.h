@@ -35,6 +35,7 @@ struct stage {
   bool hides_frames, is_denied; /* those of pagemap; all of it */
   struct tally tally;
   uint64_t samples, reads;
+  unsigned maps_opened; /* twice for each layout */
 };
 
 struct load {
@@ -47,6 +48,8 @@ struct load {
   double far, far_most, width_most;
   double beyond_most;    /* errors that do not hold; 0: 1 % */
   double budget_percent; /* 0: the default */
+  /* Beside the pages that are mapped; and the time to read maps. */
+  uint64_t reserved_pages, maps_ns;
 };
 
 /* The members are one group, "g"; or each is one, "g0" and so on. */

@@ -21,9 +21,9 @@
 #define PAGE_NS_RATE 0.1
 
 /* Mappings are read again when the size has changed, or after this time, and
- * take a hundredth of a CPU at most. */
+ * take a thousandth of a CPU at most. */
 #define LAYOUT_AGE_NS (60 * NS_PER_S)
-#define LAYOUT_TIMES 100
+#define LAYOUT_TIMES 1000
 
 #define DENIED_BACK_OFF_NS (UINT64_C(3600) * NS_PER_S)
 

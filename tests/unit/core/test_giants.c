@@ -355,3 +355,51 @@ TEST(former_giants_leave_their_pages_to_others) {
   assert_in_range(most_pages_sampled(s), 450, 550);
   stage_end(s);
 }
+
+/* All of it is mapped for good, and others map some of it for a while. */
+static void live_alone(struct stage *s) {
+  live_outsiders(s);
+  if (s->cycle > 0)
+    return;
+  start(s, 0, 3000);
+  memory_map(&s->memory, 0, OBJECT_BUFFERS, 6016, 0, true);
+}
+
+/* The same with mappings that change in each cycle. */
+static void live_remapping(struct stage *s) {
+  live_alone(s);
+  memory_grow(&s->memory, 0, 64);
+  if (s->cycle % 2)
+    memory_shrink(&s->memory, 0, 128, 0);
+}
+
+/* How many layouts are read by sample. */
+static double layouts_by_sample(const struct load *load) {
+  struct stage *s = &the_stage;
+  uint64_t samples = 0;
+
+  stage_begin(s, load);
+  for (; s->cycle < 60; s->cycle++) {
+    stage_act(s);
+    samples += world_counts(&s->world)->sampled;
+  }
+  stage_end(s);
+  assert_true(samples > 20);
+  return s->maps_opened / 2.0 / (double)samples;
+}
+
+TEST(maps_of_terabytes_are_read_once_a_minute) {
+  static const struct load load = {.live = live_alone,
+                                   .reserved_pages = UINT64_C(3) << 32};
+
+  assert_true(layouts_by_sample(&load) < 0.4);
+}
+
+/* In a thousandth of the time: each 20 seconds. */
+TEST(maps_that_take_long_are_read_rarely) {
+  static const struct load quick = {.live = live_remapping};
+  static const struct load slow = {.live = live_remapping, .maps_ns = 20 * MS};
+
+  assert_true(layouts_by_sample(&quick) > 0.8);
+  assert_true(layouts_by_sample(&slow) < 0.6);
+}
