@@ -221,14 +221,16 @@ static struct doubt begin_choice(struct measurer *m, struct process *p,
   return estimator_expect(&m->estimator, track);
 }
 
-/* The part of a CPU that it takes to read it once in MaxAge. */
-static double needed_for(const struct process *p, const struct policy *policy) {
-  uint32_t cost_ns = price_ns(p);
+/* The part of a CPU that it takes to read or sample it once in MaxAge. */
+static double needed_for(const struct measurer *m, struct process *p,
+                         const struct policy *policy) {
+  uint64_t cost_ns = price_ns(p);
 
-  return policy->refresh == REFRESH_ADAPTIVE &&
-                 cost_ns <= policy->max_lock_hold_ns
-             ? (double)cost_ns / (double)policy->max_age_ns
-             : 0;
+  if (policy->refresh != REFRESH_ADAPTIVE)
+    return 0;
+  if (cost_ns > policy->max_lock_hold_ns)
+    cost_ns = sampling_can(m, p) ? sampling_cost_ns(m, p) : 0;
+  return (double)cost_ns / (double)policy->max_age_ns;
 }
 
 static void weigh(struct measurer *m, struct process *p) {
@@ -244,7 +246,7 @@ static void weigh(struct measurer *m, struct process *p) {
   add_candidate(m, p, &policy, error);
   for (size_t i = 0; i < p->n_groups; i++)
     p->groups[i]->track->giants += p->track->sampling != NULL;
-  m->needed += needed_for(p, &policy);
+  m->needed += needed_for(m, p, &policy);
 }
 
 static void weigh_all(struct measurer *m, const struct process_table *t) {

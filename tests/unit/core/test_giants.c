@@ -403,3 +403,21 @@ TEST(maps_that_take_long_are_read_rarely) {
   assert_true(layouts_by_sample(&quick) > 0.8);
   assert_true(layouts_by_sample(&slow) < 0.6);
 }
+
+/* Eight that are sampled, and nothing to read. */
+static void live_unread(struct stage *s) {
+  for (unsigned slot = 0; s->cycle == 0 && slot < 8; slot++)
+    start(s, slot, 3000);
+}
+
+TEST(budget_that_is_too_small_for_samples_is_told) {
+  static const struct load load = {.live = live_unread,
+                                   .budget_percent = 0.0002};
+  struct stage *s = &the_stage;
+
+  stage_begin(s, &load);
+  for (; s->cycle < 20; s->cycle++)
+    stage_act(s);
+  assert_true(world_counts(&s->world)->read_budget_wanted > 0.0002);
+  stage_end(s);
+}
