@@ -187,9 +187,13 @@ void sampled_rollup(const struct sampled *s, struct rollup *ret) {
                   : whole_kib(s->swap);
 }
 
+double sampled_pss_common(const struct sampled_error *e) {
+  return fabs(e->pss_anon.lag + e->pss_files.lag) + e->pss_bound;
+}
+
 double sampled_pss_error(const struct sampled_error *e) {
   return PUBLISHED * hypot(e->pss_anon.noise, e->pss_files.noise) +
-         fabs(e->pss_anon.lag + e->pss_files.lag) + e->pss_bound;
+         sampled_pss_common(e);
 }
 
 double sampled_uss_error(const struct sampled_error *e) {

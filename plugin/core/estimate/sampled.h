@@ -76,6 +76,9 @@ void sampled_rollup(const struct sampled *s, struct rollup *ret);
 
 /* 99 of 100 samples are no farther off. */
 double sampled_pss_error(const struct sampled_error *e);
+/* The part of it that members of a set have in common: what makes the estimates
+ * of one lag behind does so for all. */
+double sampled_pss_common(const struct sampled_error *e);
 double sampled_uss_error(const struct sampled_error *e);
 
 #endif

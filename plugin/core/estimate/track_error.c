@@ -148,12 +148,14 @@ struct doubt track_uss_error(const struct estimator *e, const struct track *t,
 void track_add_sampled_errors(const struct estimator *e, const struct track *t,
                               struct doubt *pss, struct doubt *uss) {
   const struct sampled_error *error;
+  double common;
 
   if (!t->is_sampled)
     return;
   error = &t->sampling->error;
-  pss->common += error->pss_bound;
-  pss->independent += sampled_pss_error(error) - error->pss_bound;
+  common = sampled_pss_common(error);
+  pss->common += common;
+  pss->independent += sampled_pss_error(error) - common;
   uss->independent += sampled_uss_error(error);
   *pss = limit(e, t, *pss);
   *uss = limit(e, t, *uss);

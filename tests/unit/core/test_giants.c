@@ -268,6 +268,7 @@ TEST(a_set_shares_buffers) {
                                    .live = live_buffers,
                                    .far = 0.005,
                                    .far_most = 0.2,
+                                   .beyond_most = 0.015,
                                    .width_most = 0.015};
 
   stage_play(&the_stage, &load);

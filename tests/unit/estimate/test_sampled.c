@@ -292,3 +292,13 @@ TEST(parts_add_up) {
     assert_int_equal(u.bytes[ROLLUP_RSS] % 1024, 0);
   }
 }
+
+/* What is lag of one is lag of all: it does not add up by squares. */
+TEST(noise_is_of_each_and_lag_of_all) {
+  struct sampled_error e = {.pss_anon = {.noise = 30, .lag = 5},
+                            .pss_files = {.noise = 40, .lag = -9},
+                            .pss_bound = 3};
+
+  assert_near(sampled_pss_common(&e), 7, 0.001);
+  assert_near(sampled_pss_error(&e), 2.6 * 50 + 7, 0.001);
+}
