@@ -283,6 +283,19 @@ static bool parse_machine(struct span component, struct span *ret) {
   return true;
 }
 
+/* systemd-nspawn calls its scope NAME.scope with --register=no, and in systemd
+ * 262 always. Only the subgroup tells it from other scopes. */
+static bool parse_payload(struct span above, struct span component,
+                          struct span *ret) {
+  struct span name;
+
+  if (!is_equal(component, "payload") || parse_machine(above, &name) ||
+      !strip_suffix(&above, ".scope"))
+    return false;
+  *ret = above;
+  return true;
+}
+
 bool cgroup_container(struct span path, struct span *ret) {
   struct cursor s = cursor_begin(path.text, path.len);
   struct span id = {0}, name = {0}, above = {0}, component;
@@ -291,7 +304,8 @@ bool cgroup_container(struct span path, struct span *ret) {
     parse_id(component, &id);
     if (is_equal(component, "supervisor") && parse_machine(above, &name))
       name = (struct span){0}; /* nspawn itself, beside its payload */
-    else if (!parse_lxc(above, component, &name))
+    else if (!parse_lxc(above, component, &name) &&
+             !parse_payload(above, component, &name))
       parse_machine(component, &name);
     above = component;
   }
