@@ -26,7 +26,7 @@ PR_SET_PDEATHSIG = 1
 
 MEMORY_MIB = 3072
 # Under emulation, on a host that has other work.
-BOOT_SECONDS = 1800
+BOOT_SECONDS = 3600
 # After the experiment's own limit, for the machine that has not kept to it.
 GRACE_SECONDS = 120
 
@@ -128,7 +128,9 @@ class Machine:
         self.shell("true", BOOT_SECONDS)
         while time.monotonic() < end:
             # It fails as long as there is no bus, and where a service failed.
-            _, state = self.shell("systemctl is-system-running --wait", 600)
+            _, state = self.shell(
+                "systemctl is-system-running --wait", BOOT_SECONDS
+            )
             if state.strip() in ("running", "degraded"):
                 return
             time.sleep(1)

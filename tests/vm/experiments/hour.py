@@ -21,7 +21,7 @@ def measure(pid):
 
 class Hour(Experiment):
     interval = 1
-    seconds = SECONDS + 1800
+    seconds = SECONDS + Experiment.seconds
 
     def test_nothing_grows(self):
         pid = daemon.main_pid()

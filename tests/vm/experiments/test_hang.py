@@ -7,7 +7,7 @@ import subprocess
 import time
 
 import daemon
-from daemon import HOME, run
+from daemon import HOME, WAIT_SECONDS, run
 from experiment import Experiment
 
 WELL = ["redis-server.service", "nginx.service"]
@@ -31,7 +31,7 @@ class Hung:
             bufsize=0,
         )
         test.addCleanup(self.stop)
-        ready = select.select([self.process.stdout], [], [], 120)[0]
+        ready = select.select([self.process.stdout], [], [], WAIT_SECONDS)[0]
         line = self.process.stdout.readline().decode() if ready else "silence"
         if line.startswith("SKIP"):
             test.skipTest(line)

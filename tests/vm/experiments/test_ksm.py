@@ -2,12 +2,12 @@
 
 import time
 
+from daemon import WAIT_SECONDS
 from experiment import Experiment, Holder
 from kernel import MIB, Sample, read_number
 
 KSM = "/sys/kernel/mm/ksm/"
 MIB_EACH = 32
-MERGE_SECONDS = 240
 
 
 def write(name, value):
@@ -31,7 +31,7 @@ class Ksm(Experiment):
     def merge(self):
         """Nearly all pages of both are one of eight."""
         write("run", 1)
-        end = time.monotonic() + MERGE_SECONDS
+        end = time.monotonic() + WAIT_SECONDS
         wanted = 2 * MIB_EACH * MIB // 4096 * 9 // 10
         while read_number(KSM + "pages_sharing") < wanted:
             self.assertLess(time.monotonic(), end, "KSM does not merge")

@@ -18,7 +18,6 @@ def resident(pid):
 
 
 class Many(Experiment):
-    seconds = 1800
     interval = 5
 
     def test_idle_processes(self):

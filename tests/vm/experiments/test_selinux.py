@@ -32,7 +32,7 @@ def denials(since):
 
 
 class SELinux(Experiment):
-    seconds = 1800
+    seconds = 3600
 
     def setUp(self):
         if not Path("/sys/fs/selinux/enforce").exists():
@@ -45,8 +45,8 @@ class SELinux(Experiment):
         # semodule takes this without semodule_package, which is not here.
         module = HOME / "collectd_smaps.cil"
         run("checkmodule", "-M", "-m", "-C", "-o", module, SOURCE)
-        self.addCleanup(run, "semodule", "-r", "collectd_smaps", seconds=900)
-        run("semodule", "-i", module, seconds=900)
+        self.addCleanup(run, "semodule", "-r", "collectd_smaps", seconds=1800)
+        run("semodule", "-i", module, seconds=1800)
 
     def test_permissive(self):
         self.assert_matches()
