@@ -1,11 +1,12 @@
 """The machine sleeps to memory, and wakes by its clock. From idle processors
 (s2idle) qemu's clock wakes nobody."""
 
+import math
 import time
 from pathlib import Path
 
 import daemon
-from experiment import Experiment
+from experiment import Experiment, Holder, wait_for
 
 STATE = Path("/sys/power/state")
 KIND = Path("/sys/power/mem_sleep")
@@ -28,16 +29,23 @@ class Suspend(Experiment):
         self.assertEqual(int(COUNT.read_text()), count + 1)
         self.assertGreater(time.time() - began, ASLEEP_SECONDS // 2)
 
+    def is_read(self, group):
+        return not math.isnan(self.next_cycle().groups[group]["duration-age"])
+
     def test_to_memory(self):
-        """All groups are there in the next interval."""
-        before = self.assert_matches()
+        """All groups are there in the next interval, and what starts then is
+        read."""
+        self.assert_matches()
         pid = daemon.main_pid()
-        for _ in range(2):
+        for turn in range(2):
             self.sleep()
-            cycle = self.next_cycle()
-            self.assertLessEqual(before.all_groups(), cycle.all_groups())
-            for group in cycle.all_groups():
+            cycle, samples = self.observe()
+            there = set.intersection(*(set(s.groups) for s in samples))
+            self.assertLessEqual(there, cycle.all_groups())
+            for group in there:
                 self.assertTrue(cycle.is_known(group), group)
-            self.assert_matches(WELL)
+            awake = Holder(self, f"awake{turn}", "anon", 16)
+            self.assert_matches([awake.group, *WELL])
+            wait_for(lambda: self.is_read(awake.group), "a reading")
         self.assertEqual(daemon.main_pid(), pid)
         self.assert_quiet()
