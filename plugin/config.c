@@ -70,6 +70,8 @@ static int apply_max_age(struct scope *scope, const oconfig_item_t *item) {
 
 static int apply_max_lock_hold(struct scope *scope,
                                const oconfig_item_t *item) {
+  /* One that is set holds for all. */
+  scope->policy->unsampled_lock_hold_ns = 0;
   return option_time(scope, item, "milliseconds", NS_PER_MS, 0.1, 60000,
                      &scope->policy->max_lock_hold_ns);
 }

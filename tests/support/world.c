@@ -116,6 +116,7 @@ void world_make(struct world *w) {
   w->settings.policy.refresh = REFRESH_ALWAYS;
   w->settings.policy.max_age_ns = 60 * NS_PER_S;
   w->settings.policy.max_lock_hold_ns = 100 * NS_PER_MS;
+  w->settings.policy.unsampled_lock_hold_ns = 0;
 }
 
 void world_stop(struct world *w) {

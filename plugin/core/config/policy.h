@@ -15,7 +15,13 @@ struct policy {
   enum refresh refresh;
   uint64_t max_age_ns;       /* of the reading that an estimate rests on */
   uint64_t max_lock_hold_ns; /* predicted time of a page table walk */
+  /* The same of a process whose pages cannot be sampled; 0 for the same time.
+   * It is longer by default: to guess is no better than to wait. */
+  uint64_t unsampled_lock_hold_ns;
 };
+
+/* Of the two times, the one for a process that cannot be sampled. */
+uint64_t policy_unsampled_lock_hold_ns(const struct policy *p);
 
 /* Copies the fields that are not set (0) from the enclosing policy. */
 void policy_inherit(struct policy *p, const struct policy *from);

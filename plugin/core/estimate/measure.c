@@ -324,7 +324,8 @@ static void correct(struct measurer *m, struct process *p,
   if (read->rollup.bytes[ROLLUP_SWAP] > 0)
     member_read_swap_kb(m->procfs, p, &reading.vm_swap_kb);
   estimator_correct(&m->estimator, p->track, &reading);
-  track_end_sampling(p->track);
+  if (!sampling_is_refused(p->track->sampling))
+    track_end_sampling(p->track);
   p->track->is_read = true;
 }
 
@@ -338,23 +339,31 @@ static void refuse(struct measurer *m, struct process *p) {
     defer_large(m, p);
 }
 
+/* It may be walked in the next cycle, see member_policy(). */
+static void refuse_samples(struct measurer *m, struct process *p) {
+  sampling_refuse(m, p);
+  if (price_ns(p) <= member_policy(p).max_lock_hold_ns)
+    defer(m, p, DEFERRED_MAX_LOCK_HOLD);
+  else
+    defer_large(m, p);
+}
+
 static void finish_sample(struct measurer *m, struct process *p,
                           const struct read_job *job) {
   p->track->wanted_ns = 0;
   if (job->result == 0) {
     m->samples++;
     sampling_take(m, p, job);
-    return;
-  }
-  if (job->result == PROCFS_GONE || job->result == PROCFS_NO_MM) {
+  } else if (job->result == PROCFS_GONE || job->result == PROCFS_NO_MM) {
     note_end(m, p);
-    return;
-  }
-  if (job->result == PROCFS_DENIED || job->result == -ENOSYS)
-    sampling_refuse(m, p);
-  else
+  } else if (job->result == -EPERM || job->result == -ENOSYS) {
+    refuse_samples(m, p);
+  } else if (job->result == PROCFS_DENIED) {
+    note_failure(m, p, job->result);
+  } else {
     diag_note(m->diags, DIAG_FAILED, p, job->result, "pagemap");
-  defer_large(m, p);
+    defer_large(m, p);
+  }
 }
 
 static void take_result(struct measurer *m, struct process *p,

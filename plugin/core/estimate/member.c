@@ -18,6 +18,8 @@ struct policy member_policy(const struct process *p) {
 
   for (size_t i = 0; i < p->n_groups; i++)
     policy_tighten(&policy, p->groups[i]->policy);
+  if (sampling_is_refused(p->track->sampling))
+    policy.max_lock_hold_ns = policy_unsampled_lock_hold_ns(&policy);
   return policy;
 }
 

@@ -13,7 +13,8 @@ bool member_is_counted(const struct process *p);
 /* Whether its memory can be measured in this cycle. */
 bool member_is_measured(const struct process *p);
 
-/* The strictest of its groups. */
+/* The strictest of its groups, whose MaxLockHold is longer where the kernel has
+ * refused to let it be sampled. */
 struct policy member_policy(const struct process *p);
 
 /* The account that it is followed on, and whether that has room. */

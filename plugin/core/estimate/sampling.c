@@ -137,11 +137,11 @@ static void measure(const struct measurer *m, const struct process *p,
                     const struct page_sample *sample, struct sampled *ret) {
   double page_size = (double)m->estimator.page_size;
   uint32_t relatives = fork_family_size(p->track);
-  struct page_sums anon =
-      sums_of(&sample->kinds[PAGE_ANON], sample->has_mapcounts,
-              relatives > 2 ? relatives : 2, alike(p));
-  struct page_sums files =
-      sums_of(&sample->kinds[PAGE_FILE], sample->has_mapcounts, 2, alike(p));
+  uint32_t sharers = relatives > 2 ? relatives : 2;
+  struct page_sums anon = sums_of(&sample->kinds[PAGE_ANON],
+                                  sample->has_mapcounts, sharers, alike(p));
+  struct page_sums files = sums_of(&sample->kinds[PAGE_FILE],
+                                   sample->has_mapcounts, sharers, alike(p));
   uint32_t swap_kb;
 
   *ret = (struct sampled){.swap = 0};
@@ -210,6 +210,7 @@ void sampling_take(struct measurer *m, struct process *p,
   struct sampling *s = p->track->sampling;
   struct sampled sampled;
 
+  s->denied_until_s = 0;
   learn_cost(m, job);
   keep_layout(m, p, sample);
   refine_price(m, p, sample);

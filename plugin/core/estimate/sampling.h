@@ -49,7 +49,11 @@ void sampling_take(struct measurer *m, struct process *p,
 /* Reads the mappings again for the next sample. To be called where a sample has
  * hung: the reader that was given up may still work on the layout. */
 void sampling_forget_layout(struct process *p);
-/* The kernel refuses pagemap: it is not tried again for an hour. */
+/* The kernel refuses pagemap, or has none: it is not tried again for an hour.
+ */
+static inline bool sampling_is_refused(const struct sampling *s) {
+  return s && s->denied_until_s;
+}
 void sampling_refuse(const struct measurer *m, struct process *p);
 
 #endif

@@ -19,11 +19,22 @@ int page_lookup_read_statm(struct page_reader *r, int dir_fd,
   return rc == 0 && !statm_has_mm(ret) ? PROCFS_GONE : rc;
 }
 
+/* Where maps can be opened, the kernel does not refuse the process. */
+static int tell_refusal(struct page_reader *r, int dir_fd) {
+  int fd, rc = procfs_open_file(r->procfs, dir_fd, "maps", &fd);
+
+  if (rc == 0)
+    close(fd);
+  return rc == 0 ? -EPERM : rc;
+}
+
 /* A missing pagemap looks like a process that has ended. */
 static int open_pagemap(struct page_reader *r, int dir_fd, int *ret_fd) {
   struct statm_sample statm;
   int rc = procfs_open_file(r->procfs, dir_fd, "pagemap", ret_fd);
 
+  if (rc == PROCFS_DENIED)
+    return tell_refusal(r, dir_fd);
   if (rc != PROCFS_GONE)
     return rc;
   rc = page_lookup_read_statm(r, dir_fd, &statm);

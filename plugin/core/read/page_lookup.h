@@ -47,7 +47,8 @@ struct page_finding {
 /*
  * Opens the files in an open directory of a process. Returns 0, and the caller
  * closes *ret; or an outcome of procfs.h or a negative errno: PROCFS_DENIED if
- * pagemap may not be opened, -ENOSYS if the kernel has none.
+ * the kernel refuses the process, -EPERM if it refuses pagemap alone, -ENOSYS
+ * if it has none.
  */
 int page_lookup_open(struct page_reader *r, int dir_fd, uint64_t seed,
                      struct page_lookup *ret);

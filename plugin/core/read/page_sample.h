@@ -48,8 +48,8 @@ struct page_request {
 /*
  * Fills *ret and returns 0; or leaves nothing to release and returns an outcome
  * of procfs.h or a negative errno. PROCFS_GONE also if the process has given up
- * its address space by an exec; PROCFS_DENIED if maps or pagemap may not be
- * opened; -ENOSYS if the kernel has no pagemap.
+ * its address space by an exec; PROCFS_DENIED if maps may not be opened, and
+ * -EPERM if only pagemap; -ENOSYS if the kernel has no pagemap.
  *
  * A layout is made if none is given, or if the one that is given shows less
  * than three quarters of what is resident: memory has moved since, and would

@@ -149,7 +149,7 @@ static int read_mappings(const struct scene *s, struct reader *reader,
   if (!measurer_is_too_large(s->measurer, p))
     return read_of(s, reader, p, READ_MAPPINGS, job);
   rc = read_of(s, reader, p, READ_MAPPING_SAMPLE, job);
-  return rc == PROCFS_DENIED || rc == -ENOSYS || rc == -EFBIG
+  return rc == PROCFS_DENIED || rc == -EPERM || rc == -ENOSYS || rc == -EFBIG
              ? read_of(s, reader, p, READ_MAPS, job)
              : rc;
 }

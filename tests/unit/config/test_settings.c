@@ -435,19 +435,21 @@ SETTINGS_TEST(settings_that_are_done_hold_nothing) {
 }
 
 TEST(stricter_of_two_policies_counts) {
-  static const struct policy strict = {REFRESH_ALWAYS, 10, 20};
-  static const struct policy lax = {REFRESH_NEVER, 11, 21};
+  static const struct policy strict = {REFRESH_ALWAYS, 10, 20, 0};
+  static const struct policy lax = {REFRESH_NEVER, 11, 21, 30};
   struct policy p = {.refresh = REFRESH_UNSET};
 
   policy_tighten(&p, &lax);
   assert_int_equal(p.refresh, REFRESH_NEVER);
   assert_int_equal(p.max_age_ns, 11);
   assert_int_equal(p.max_lock_hold_ns, 21);
+  assert_int_equal(policy_unsampled_lock_hold_ns(&p), 30);
   for (int i = 0; i < 2; i++) {
     policy_tighten(&p, i == 0 ? &strict : &lax);
     assert_int_equal(p.refresh, REFRESH_ALWAYS);
     assert_int_equal(p.max_age_ns, 10);
     assert_int_equal(p.max_lock_hold_ns, 20);
+    assert_int_equal(policy_unsampled_lock_hold_ns(&p), 20);
   }
 }
 

@@ -22,6 +22,20 @@ WORLD_TEST(walk_that_would_stall_too_long_is_not_made) {
   assert_true(world_kb(w, "g", "pss_error") > 0);
 }
 
+/* The tree has no pagemap. A limit that nobody has set is longer then. */
+WORLD_TEST(process_that_cannot_be_sampled_is_walked_within_a_longer_limit) {
+  w->settings.policy.max_lock_hold_ns = 25000;
+  w->settings.policy.unsampled_lock_hold_ns = 100000;
+  world_watch(w, member(10, "g"));
+  world_run_reading(w, 1, 0);
+  assert_int_equal(world_counts(w)->deferred, 1);
+  assert_int_equal(world_diag(w, DIAG_TOO_LARGE)->count, 0);
+  for (int i = 0; i < 3; i++) {
+    world_run_reading(w, i == 0 ? 1 : 100, 1);
+    world_assert(w, "g", "coverage=100 pss_error=0");
+  }
+}
+
 WORLD_TEST(max_lock_hold_holds_where_every_member_is_read_too) {
   w->settings.policy.refresh = REFRESH_ALWAYS;
   world_put(w, member(10, "g"));
