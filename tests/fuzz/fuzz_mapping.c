@@ -77,16 +77,25 @@ static void require_unique_names(const struct mapping *m, size_t n) {
               memcmp(m[i].name, m[k].name, m[i].name_len) != 0);
 }
 
+/* The same ones in each: a sum with an unknown part is unknown. */
 static bool has_amounts(const struct mapping_table *t) {
-  for (size_t i = 0; i < t->n; i++)
-    if (t->mappings[i].vmas > 0 && !t->mappings[i].sum.known)
+  uint32_t known = 0;
+
+  for (size_t i = 0; i < t->n; i++) {
+    const struct mapping *m = &t->mappings[i];
+
+    if (m->vmas == 0)
+      continue;
+    if (!m->sum.known || (known && m->sum.known != known))
       return false;
+    known = m->sum.known;
+  }
   return true;
 }
 
 /* The Pss, or its maximum. */
 static uint64_t weight_of(const struct mapping *m) {
-  return m->sum.known ? m->sum.bytes[ROLLUP_PSS] : m->size;
+  return rollup_has(&m->sum, ROLLUP_PSS) ? m->sum.bytes[ROLLUP_PSS] : m->size;
 }
 
 /* Summing up the rest loses nothing; amounts are compared if all are known. */

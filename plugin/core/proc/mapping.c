@@ -249,7 +249,7 @@ static void merge_amounts(struct mapping *m, const struct mapping *more) {
   add_rollup(&m->sum, &more->sum);
   m->sum.known = known;
   for (int f = 0; f < ROLLUP_FIELDS; f++)
-    if (!rollup_has(&m->sum, f))
+    if (!rollup_has(&m->sum, (enum rollup_field)f))
       m->sum.bytes[f] = 0;
   m->is_sampled |= more->is_sampled;
   m->pages_sampled += more->pages_sampled;

@@ -58,6 +58,10 @@ static bool is_encoded(const char *at, const char *end) {
          is_octal(at[3]);
 }
 
+static char decode(const char *code) {
+  return (char)((code[1] - '0') << 6 | (code[2] - '0') << 3 | (code[3] - '0'));
+}
+
 bool mountinfo_decode(struct span path, char *ret, size_t size) {
   const char *at = path.text, *end = path.text + path.len;
   size_t len = 0;
@@ -65,10 +69,10 @@ bool mountinfo_decode(struct span path, char *ret, size_t size) {
   while (at < end && len + 1 < size) {
     bool is_code = is_encoded(at, end);
 
-    ret[len] =
-        is_code
-            ? (char)((at[1] - '0') << 6 | (at[2] - '0') << 3 | (at[3] - '0'))
-            : *at;
+    if (is_code)
+      ret[len] = decode(at);
+    else
+      ret[len] = *at;
     at += is_code ? 4 : 1;
     if (ret[len++] == '\0')
       return false;
