@@ -139,7 +139,7 @@ static void log_denials(struct log_state *s, const struct collector *c,
           rollup->count, exe->count, all->count, first->pid, first->comm, why);
 }
 
-/* Of processes that are too large to be walked. */
+/* Processes that are too large to be walked. */
 static void log_samples(struct log_state *s, const struct collector *c) {
   const struct diag *d = collector_diag(c, DIAG_SAMPLED);
 

@@ -23,8 +23,8 @@ struct cell {
   const char *const *names;
   size_t n_names;
   uint64_t whole; /* of CELL_BYTES, CELL_COUNT */
-  /* Of CELL_BYTES in a sum: it may be more, as parts of it are unknown, and it
-   * may be wrong by so much (0 where that is little). */
+  /* A sum in CELL_BYTES may be more, as parts of it are unknown, and may be
+   * wrong by so much (0 where that is little). */
   bool is_least;
   uint64_t error;
   double real; /* of CELL_SECONDS, CELL_PERCENT */

@@ -86,7 +86,7 @@ struct group {
   uint64_t pss_error;
   uint64_t uss_error;
   struct amounts amounts;
-  /* Of a sum that we have made: bit per amount that some parts lack, so that
+  /* In a sum that we have made: bit per amount that some parts lack, so that
    * the amount is at least this. */
   uint32_t at_least;
 };

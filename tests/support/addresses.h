@@ -10,7 +10,7 @@
 #include "memory_world.h"
 #include "proctree.h"
 
-/* Of anonymous memory, as many pages as an address space has room for. */
+/* The anonymous pages that an address space has room for. */
 #define ADDRESSES 65536
 /* Mappings begin and end at multiples of so many pages: objects, too. */
 #define ADDRESSES_BLOCK 64

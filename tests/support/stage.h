@@ -56,7 +56,7 @@ struct load {
 void stage_begin(struct stage *s, const struct load *load);
 void stage_end(struct stage *s);
 
-/* What happens, and a cycle. */
+/* Lets the load happen, and runs a cycle. */
 void stage_act(struct stage *s);
 
 /* Plays the load for some hundred cycles (GIANTS_CYCLES), prints how far off

@@ -20,7 +20,7 @@ struct policy {
   uint64_t unsampled_lock_hold_ns;
 };
 
-/* Of the two times, the one for a process that cannot be sampled. */
+/* The limit for a process that cannot be sampled. */
 uint64_t policy_unsampled_lock_hold_ns(const struct policy *p);
 
 /* Copies the fields that are not set (0) from the enclosing policy. */

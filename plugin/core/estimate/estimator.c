@@ -302,7 +302,7 @@ void estimator_correct(struct estimator *e, struct track *t,
   begin_anew(e, t, r->rollup, &at);
 }
 
-/* How far off the estimate is that a sample meets, as a standard deviation. */
+/* The standard deviation of the estimate that a sample meets. */
 static struct sampled_error deviation(const struct estimator *e,
                                       const struct track *t) {
   struct doubt since = track_usual_error_since(e, t);

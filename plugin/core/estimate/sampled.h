@@ -15,9 +15,9 @@
 #include "proc/rollup.h"
 #include <stdbool.h>
 
-/* Of one amount, in bytes: the standard deviation; and how far samples have
- * been above the estimates, on average of late, which shows that the estimates
- * lag behind. */
+/* The error of an amount, in bytes: a standard deviation, and the distance by
+ * which samples have been above the estimates on average of late, which shows
+ * that the estimates lag behind. */
 struct sampled_deviation {
   double noise, lag;
 };

@@ -9,8 +9,8 @@
   (1U << ROLLUP_RSS | 1U << ROLLUP_SHARED_CLEAN | 1U << ROLLUP_SHARED_DIRTY |  \
    1U << ROLLUP_PRIVATE_CLEAN | 1U << ROLLUP_PRIVATE_DIRTY)
 
-/* How many pages of a kind a mapping has present, and the standard deviation of
- * that. */
+/* The number of pages of a kind that a mapping has present, and the standard
+ * deviation of that. */
 struct presence {
   double pages, deviation;
 };
@@ -120,7 +120,7 @@ static double whole_pages(struct filling *f, enum page_kind kind,
   return floor(f->filled[kind] + 0.5) - floor(before + 0.5);
 }
 
-/* What statm tells of the sum makes each number more certain. */
+/* The sum, which statm tells, makes each number more certain. */
 static double deviation_of(const struct balance *b, const struct presence *p) {
   double variance = p->deviation * p->deviation;
 

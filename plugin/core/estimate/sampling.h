@@ -27,7 +27,7 @@ struct sampling {
   bool wants_many;            /* it contradicted the estimate */
 };
 
-/* What samples have cost; zero at first. */
+/* The price of samples; zero at first. */
 struct sampling_cost {
   double page_ns;
 };

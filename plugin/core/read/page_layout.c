@@ -106,8 +106,8 @@ static void append(struct range_list *l, const struct page_range *r,
   l->pages += end - r->first;
 }
 
-/* What lies in a gap is drawn, too, and found to be absent: that costs time and
- * is no error. */
+/* Pages of a gap are drawn, too, and found to be absent: that costs time and is
+ * no error. */
 static void merge_gaps(struct range_list *l) {
   while (l->n > l->most / 2 && l->gap < UINT64_MAX / 4) {
     struct range_list old = *l;

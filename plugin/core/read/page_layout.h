@@ -72,7 +72,7 @@ int page_layout_read_watched(struct page_reader *r, int dir_fd,
 void page_layout_refine(struct page_layout *l, struct page_reader *r,
                         int pagemap_fd);
 
-/* How many pages there are to draw from. */
+/* The number of pages to draw from. */
 uint64_t page_layout_pages(const struct page_layout *l);
 
 /* The i-th of them, numbered by its address. Sets *ret_is_shmem if its mapping

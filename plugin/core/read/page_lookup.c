@@ -19,7 +19,7 @@ int page_lookup_read_statm(struct page_reader *r, int dir_fd,
   return rc == 0 && !statm_has_mm(ret) ? PROCFS_GONE : rc;
 }
 
-/* Where maps can be opened, the kernel does not refuse the process. */
+/* A process whose maps can be opened is not refused itself. */
 static int tell_refusal(struct page_reader *r, int dir_fd) {
   int fd, rc = procfs_open_file(r->procfs, dir_fd, "maps", &fd);
 

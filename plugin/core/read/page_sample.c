@@ -14,8 +14,7 @@
 #define ANON_LEAST 50
 #define ANON_DRAWS 100
 
-/* Of the pages that are resident, the part that a layout which was given has to
- * show. */
+/* The part of the resident pages that a given layout has to show. */
 #define SEEN_LEAST 0.75
 
 struct sampling {
@@ -84,7 +83,7 @@ static int draw(struct sampling *s, uint64_t pages, uint64_t n) {
   return 0;
 }
 
-/* How many more addresses to look up, by what was found until now. */
+/* The number of further addresses to look up, by the pages found until now. */
 static uint64_t next_round(const struct sampling *s, uint32_t wanted) {
   uint64_t looked_at = s->sample->looked_at;
   uint64_t room = (uint64_t)wanted * PAGE_LOOKUPS_MOST - looked_at;

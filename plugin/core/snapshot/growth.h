@@ -22,7 +22,8 @@ struct pss_history {
 
 struct growth {
   int64_t bytes;
-  /* Of the sample that it is counted from, a second at least; 0: unknown. */
+  /* The age of the sample that it is counted from, a second at least; 0:
+   * unknown. */
   uint64_t age_ns;
 };
 
