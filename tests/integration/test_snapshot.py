@@ -470,7 +470,7 @@ class Sources(StateTest):
             state=StateFile(stage().new_directory(user)),
             user=user,
         )
-        document = self.assert_source(foreign, "unreadable")
+        document = self.assert_source(foreign.root, "unreadable")
         refused = process_of(document, foreign.root)
         self.assertEqual(
             set(refused["usage"]), {"rss", *snapshot.STATM_NAMES}
