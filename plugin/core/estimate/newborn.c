@@ -87,14 +87,18 @@ static uint64_t borrowed_bytes(const struct estimator *e,
  * parts. */
 static void round_down(struct rollup *u) {
   uint64_t rss = u->bytes[ROLLUP_RSS];
-  uint64_t others;
+  uint64_t over;
 
   for (int f = 0; f < ROLLUP_FIELDS; f++)
     u->bytes[f] -= u->bytes[f] % 1024;
-  others = rollup_uss(u) + u->bytes[ROLLUP_SHARED_CLEAN];
-  u->bytes[ROLLUP_SHARED_DIRTY] = minus(rss, others);
   u->bytes[ROLLUP_PSS] = u->bytes[ROLLUP_PSS_ANON] + u->bytes[ROLLUP_PSS_FILE] +
                          u->bytes[ROLLUP_PSS_SHMEM];
+  /* The parts of Pss have lost up to 3 KiB, and uss is never above it. */
+  over = minus(rollup_uss(u), u->bytes[ROLLUP_PSS]);
+  u->bytes[ROLLUP_PRIVATE_CLEAN] -= minus(over, u->bytes[ROLLUP_PRIVATE_DIRTY]);
+  u->bytes[ROLLUP_PRIVATE_DIRTY] = minus(u->bytes[ROLLUP_PRIVATE_DIRTY], over);
+  u->bytes[ROLLUP_SHARED_DIRTY] =
+      minus(rss, rollup_uss(u) + u->bytes[ROLLUP_SHARED_CLEAN]);
   u->bytes[ROLLUP_PSS_DIRTY] =
       min(u->bytes[ROLLUP_PSS_DIRTY], u->bytes[ROLLUP_PSS]);
   u->bytes[ROLLUP_LOCKED] = min(u->bytes[ROLLUP_LOCKED], u->bytes[ROLLUP_PSS]);
