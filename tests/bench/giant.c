@@ -258,7 +258,7 @@ __attribute__((noreturn)) static void *run_mapper(void *arg) {
   }
 }
 
-/* What a late step has missed is made up for in the next. */
+/* The next step makes up for what a late one has missed. */
 __attribute__((noreturn)) static void *run_mover(void *arg) {
   struct giant *g = arg;
   uint64_t last_ns = bench_now_ns(CLOCK_MONOTONIC), due = 0;

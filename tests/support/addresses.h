@@ -23,7 +23,7 @@ struct addresses {
   uint32_t next, end;
 };
 
-/* Of a process without pages. */
+/* Makes them those of a process without pages. */
 void addresses_clear(struct addresses *a);
 
 /* All anonymous memory of one that wanders is to be at other addresses. */

@@ -42,7 +42,7 @@ struct mapping_sample {
 };
 
 /*
- * Of the request, pages_wanted and seed count. Fills *ret and returns 0, and
+ * The request's pages_wanted and seed count. Fills *ret and returns 0, and
  * mapping_sample_done() releases it; or leaves nothing to release and returns
  * an outcome or error, as page_sample_read() does.
  */

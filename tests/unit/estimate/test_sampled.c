@@ -202,7 +202,7 @@ TEST(samples_of_quiet_memory_add_up) {
   assert_true(f.contradictions < 300);
 }
 
-/* Of a process that breaks copy on write, more is private each time, and
+/* A process that breaks copy on write has more private memory each time, and
  * nothing else has shown it. */
 TEST(what_changes_unseen_is_followed) {
   struct memory anon = ANON;
@@ -293,7 +293,7 @@ TEST(parts_add_up) {
   }
 }
 
-/* What is lag of one is lag of all: it does not add up by squares. */
+/* The lag of one is the lag of all: it does not add up by squares. */
 TEST(noise_is_of_each_and_lag_of_all) {
   struct sampled_error e = {.pss_anon = {.noise = 30, .lag = 5},
                             .pss_files = {.noise = 40, .lag = -9},

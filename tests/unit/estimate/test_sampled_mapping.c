@@ -29,7 +29,7 @@ TEST_OBJECT(struct fixture, begin, done)
 
 #define FIXTURE_TEST(name) TEST_WITH(name, make, unmake, struct fixture *f)
 
-/* Of so many pages so many are looked up. */
+/* Gives a mapping so many pages and so many lookups. */
 static void put(struct fixture *f, uint32_t i, uint64_t pages,
                 uint64_t lookups) {
   f->tallies[i].pages = pages;
@@ -37,7 +37,7 @@ static void put(struct fixture *f, uint32_t i, uint64_t pages,
   f->strata[i] = (struct mapping_stratum){.pages = pages, .lookups = lookups};
 }
 
-/* Of these so many are present, each mapped `mappings` times. */
+/* Lets so many lookups find a page that is mapped `mappings` times. */
 static void find(struct fixture *f, uint32_t i, enum page_kind kind,
                  uint32_t pages, uint64_t mappings) {
   const struct page_finding found = {

@@ -320,7 +320,7 @@ static bool is_compared(const char *id) {
   return true;
 }
 
-/* Of the same group, or 0. */
+/* The value beside it in the same group, or 0. */
 static double beside(const struct cycle *c, const char *id, const char *name) {
   char other[128];
   const struct stub_value *v;
