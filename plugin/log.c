@@ -260,11 +260,12 @@ static void log_hung(const struct collector *c) {
     return;
   if (d->count > 1)
     snprintf(more, sizeof(more), " (and of %" PRIu64 " more)", d->count - 1);
-  WARNING("smaps plugin: reading %s of process %u \"%s\"%s hangs for longer "
-          "than ReadTimeout; it is not read for a while, longer each time; its "
-          "group is estimated from statm, or, while its group is unknown, "
-          "groups without members are unknown; see count-hung and "
-          "count-unidentified for the number of such processes",
+  WARNING("smaps plugin: reading %s of process %u \"%s\"%s did not end within "
+          "ReadTimeout: the process hangs, or the machine is too busy; it is "
+          "not read for a while, longer each time; its group is estimated from "
+          "statm, or, while its group is unknown, groups without members are "
+          "unknown; see count-hung and count-unidentified for the number of "
+          "such processes",
           d->file, d->pid, d->comm, more);
 }
 
@@ -280,7 +281,7 @@ static void log_pid_file(const struct collector *c) {
   WARNING("smaps plugin: reading PidFile \"%s\" %s%s%s; it is not read for a "
           "while, longer each time; the process that it named stays selected "
           "until it ends, and after that the selected process is unknown",
-          d->file, d->error ? "failed: " : "hangs for longer than ReadTimeout",
+          d->file, d->error ? "failed: " : "did not end within ReadTimeout",
           d->error ? strerror(d->error) : "", more);
 }
 

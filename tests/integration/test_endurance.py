@@ -39,8 +39,9 @@ RSS_OF_PROCESS = 2 * KIB
 KEPT_LEAST = 1024
 
 MAX_FILES = 5
-# An alarm in each interval, one at a time, and what becomes of it.
-CAPTURES_PER_INTERVAL = 0.2
+# An alarm in each interval, one at a time. Their captures are written by another
+# thread, which a busy machine lets run in few of the intervals.
+CAPTURES_LEAST = 10 * MAX_FILES
 
 # All that the plugin can be asked to look at, of processes that hardly live, and
 # all that it can write.
@@ -188,7 +189,7 @@ class Endurance(BackendTest):
     def check_snapshots(self, collectd):
         """Many, none of them half, and no more are left than may be."""
         told = len(collectd.log_lines("message = capture /"))
-        self.assertGreater(told, CAPTURES_PER_INTERVAL * INTERVALS)
+        self.assertGreater(told, CAPTURES_LEAST)
         files = list((self.directory / "captures").glob("*.json"))
         self.assertLessEqual(len(files), MAX_FILES)
         snapshot.read(self.directory / "state.json")

@@ -425,7 +425,7 @@ class PidFile(FifoTest):
         self.assert_sums_match(collectd, "well", self.well.pids)
         lines = collectd.log_lines(PLUGIN_SAYS)
         self.assertEqual(len(lines), 1, lines)
-        self.assertIn(f'PidFile "{hung.path}" hangs', lines[0])
+        self.assertIn(f'PidFile "{hung.path}" did not end', lines[0])
         self.assertEqual(readers_of(collectd.process.pid), 2)
         for time_ in collectd.times()[:-1]:
             cycle = collectd.cycle_at(time_)

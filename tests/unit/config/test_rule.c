@@ -82,7 +82,14 @@ TEST(what_is_known_does_not_rule_a_hidden_program_out) {
       {"glob of letters", "g", {"Executable /usr/bin/[a-z]ython"}},
       {"set with a slash", "g", {"Executable /usr/bin[/x]ython"}},
       {"escaped", "g", {"Executable /usr/bin/p\\ython"}},
-      {"regular expression", "g", {"ExecutableMatch /python$"}},
+      {"regular expression", "g", {"ExecutableMatch /java$"}},
+      {"expression without an end", "g", {"ExecutableMatch /python"}},
+      {"expression without a slash", "g", {"ExecutableMatch python$"}},
+      {"expression of a folder", "g", {"ExecutableMatch ^/opt/[a-z]*$"}},
+      {"optional slash", "g", {"ExecutableMatch /?ython$"}},
+      {"set of slashes", "g", {"ExecutableMatch [x/]ython$"}},
+      {"escaped end", "g", {"ExecutableMatch /python\\\\$"}},
+      {"alternatives", "g", {"ExecutableMatch ^/opt/|/python$"}},
       {"everything else fits",
        "g",
        {"Executable /usr/bin/java", "User tomcat", "Unit tomcat.service"}},
@@ -100,6 +107,7 @@ TEST(what_is_known_rules_a_hidden_program_out) {
       {"shorter name", "g", {"Executable /usr/bin/jav"}},
       {"another name in any folder", "g", {"Executable */python"}},
       {"two names", "g", {"Executable /bin/a", "Executable /bin/b"}},
+      {"expression of another", "g", {"ExecutableMatch ^/.*/python3$"}},
       {"user", "g", {"Executable /usr/bin/java", "User root"}},
       {"unit", "g", {"Executable /usr/bin/java", "UnitMatch ^other"}},
       {"no slice", "g", {"Executable /usr/bin/java", "Slice *"}},
@@ -114,9 +122,11 @@ TEST(what_is_known_rules_a_hidden_program_out) {
 
 TEST(first_15_bytes_of_a_name_tell) {
   static const struct block same[] = {
-      {"16 bytes", "g", {"Executable /usr/bin/prometheus-alert"}}};
+      {"16 bytes", "g", {"Executable /usr/bin/prometheus-alert"}},
+      {"16 bytes and $", "g", {"ExecutableMatch /prometheus-alert$"}}};
   static const struct block other[] = {
       {"differs early", "g", {"Executable /usr/bin/prometheus-alarm"}},
+      {"the same of $", "g", {"ExecutableMatch /prometheus-alarm$"}},
       {"ends early", "g", {"Executable /usr/bin/prometheus"}}};
   struct glimpse g = hidden;
 
