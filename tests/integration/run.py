@@ -3,8 +3,8 @@
 
     run.py [test_values | test_values.ValuesOfSwap | …]
 
-Files are run side by side, SMAPS_TEST_JOBS at a time: tests wait most of their
-time for the next interval of a daemon. Ends with the one line "N passed, N
+Files are run side by side, SMAPS_TEST_JOBS at a time (three a processor): tests
+wait most of their time for the next interval of a daemon. Ends with the one line "N passed, N
 failed, N skipped". See harness.py for the environment.
 """
 
@@ -71,13 +71,17 @@ class Result(unittest.TextTestResult):
 # These measure the daemon, fill the processor themselves, compare with memory
 # that whoever starts a process shares, or have processes that hang: these hang
 # for every daemon, and while they do no group is known to be empty.
-ALONE = ("test_adaptive", "test_descriptors", "test_endurance", "test_hang")
+ALONE = ("test_adaptive", "test_descriptors", "test_hang")
+# It takes a minute, whatever its size.
+FIRST = "test_endurance"
 
 
 def all_files():
     """The largest first, since they take longest."""
     paths = [*HERE.glob("test_*.py"), *BACKENDS.glob("test_*.py")]
-    paths.sort(key=lambda path: path.stat().st_size, reverse=True)
+    paths.sort(
+        key=lambda path: (path.stem == FIRST, path.stat().st_size), reverse=True
+    )
     return [path.stem for path in paths]
 
 
@@ -158,7 +162,8 @@ def main():
     names = sys.argv[1:] or all_files()
     if len(names) == 1:
         return run_alone(names)
-    return run_side_by_side(names, int(os.environ.get("SMAPS_TEST_JOBS", 4)))
+    jobs = os.environ.get("SMAPS_TEST_JOBS") or 3 * os.cpu_count()
+    return run_side_by_side(names, int(jobs))
 
 
 if __name__ == "__main__":
