@@ -65,6 +65,7 @@ struct history_class {
   bool is_pool;    /* and only the first forks, and does nothing else */
   bool is_mapping; /* what begins maps files and shmem */
   bool has_outsiders;
+  uint64_t broken_once; /* the seed of a history that has broken a rule, or 0 */
 };
 
 void history_make(struct history *h, const struct history_class *c,
