@@ -28,10 +28,11 @@ static void submit(cdtime_t now, const char *group, const char *type,
 
 static void submit_group(cdtime_t now, const struct group *g,
                          const struct metric_context *context) {
+  const struct metric_subject subject = {.usage = &g->usage};
   struct metric_value value;
   unsigned cursor = 0;
 
-  while (metric_next(&g->usage, g->report, context, &cursor, &value))
+  while (metric_next(&subject, g->report, context, &cursor, &value))
     submit(now, g->name, value.type, value.type_instance, value.values,
            value.n);
 }

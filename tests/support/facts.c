@@ -28,10 +28,11 @@ static void print_values(const char *kind, metric_set metrics,
                                 .percentage =
                                     is_percent ? CHOICE_YES : CHOICE_NO};
   struct usage usage = {.processes = 0};
+  const struct metric_subject subject = {.usage = &usage};
   struct metric_value v;
   unsigned cursor = 0;
 
-  while (metric_next(&usage, &report, &context, &cursor, &v))
+  while (metric_next(&subject, &report, &context, &cursor, &v))
     printf("%s %s%s%s\n", kind, v.type, *v.type_instance ? "-" : "",
            v.type_instance);
 }

@@ -329,7 +329,7 @@ double world_value(const struct world *w, const char *group,
 
   assert_non_null(g);
   report.metrics = metric_find(metric, &reason);
-  assert_true(metric_next(&g->usage, &report,
+  assert_true(metric_next(&(struct metric_subject){.usage = &g->usage}, &report,
                           collector_metric_context(w->collector), &cursor,
                           &value));
   return value.values[0];

@@ -24,28 +24,51 @@ struct metric {
   bool is_default;
   bool is_amount; /* for metric_next_amount() */
   size_t n_values;
-  double (*values[VALUES_MAX])(const struct usage *u); /* not of FROM_ROLLUP */
+  /* Not of FROM_ROLLUP. */
+  double (*values[VALUES_MAX])(const struct metric_subject *s);
 };
 
-static double processes(const struct usage *u) { return (double)u->processes; }
-static double threads(const struct usage *u) { return (double)u->threads; }
-static double uss(const struct usage *u) { return (double)u->uss; }
-static double shared(const struct usage *u) { return (double)u->shared; }
-static double size(const struct usage *u) { return (double)u->size; }
-static double text(const struct usage *u) { return (double)u->text; }
-static double data(const struct usage *u) { return (double)u->data; }
-static double resident(const struct usage *u) { return (double)u->resident; }
-static double resident_shared(const struct usage *u) {
-  return (double)u->resident_shared;
+static double processes(const struct metric_subject *s) {
+  return (double)s->usage->processes;
 }
-static double unreadable(const struct usage *u) {
-  return (double)u->unreadable;
+static double threads(const struct metric_subject *s) {
+  return (double)s->usage->threads;
 }
-static double pss_error(const struct usage *u) {
-  return (double)usage_pss_error(u);
+static double uss(const struct metric_subject *s) {
+  return (double)s->usage->uss;
 }
-static double uss_error(const struct usage *u) {
-  return (double)usage_uss_error(u);
+static double shared(const struct metric_subject *s) {
+  return (double)s->usage->shared;
+}
+static double size(const struct metric_subject *s) {
+  return (double)s->usage->size;
+}
+static double text(const struct metric_subject *s) {
+  return (double)s->usage->text;
+}
+static double data(const struct metric_subject *s) {
+  return (double)s->usage->data;
+}
+static double resident(const struct metric_subject *s) {
+  return (double)s->usage->resident;
+}
+static double resident_shared(const struct metric_subject *s) {
+  return (double)s->usage->resident_shared;
+}
+static double unreadable(const struct metric_subject *s) {
+  return (double)s->usage->unreadable;
+}
+static double pss_error(const struct metric_subject *s) {
+  return (double)usage_pss_error(s->usage);
+}
+static double uss_error(const struct metric_subject *s) {
+  return (double)usage_uss_error(s->usage);
+}
+static double coverage(const struct metric_subject *s) {
+  return usage_coverage_percent(s->usage);
+}
+static double age(const struct metric_subject *s) {
+  return usage_age_seconds(s->usage);
 }
 
 #define METRIC(name_, type_, instance_, source_, field_, is_default_,          \
@@ -74,9 +97,8 @@ static const struct metric metrics[] = {
     METRIC("ps_count", "ps_count", "", FROM_COUNTS, 0, true, false, 2,
            processes, threads),
     METRIC("coverage", "percent", "coverage", FROM_COUNTS, 0, true, false, 1,
-           usage_coverage_percent),
-    METRIC("age", "duration", "age", FROM_COUNTS, 0, true, false, 1,
-           usage_age_seconds),
+           coverage),
+    METRIC("age", "duration", "age", FROM_COUNTS, 0, true, false, 1, age),
     METRIC("unreadable", "count", "unreadable", FROM_COUNTS, 0, true, false, 1,
            unreadable),
     KERNEL("pss_anon", ROLLUP_PSS_ANON, false),
@@ -163,39 +185,44 @@ static bool is_of_kernel(const struct metric *m, uint32_t kernel_fields) {
 }
 
 /* Rss has the resident memory of statm in the place of what is unknown. */
-static double unknown_value(const struct metric *m, const struct usage *u) {
+static double unknown_value(const struct metric *m,
+                            const struct metric_subject *s) {
   bool is_rss = m->source == FROM_ROLLUP && m->field == ROLLUP_RSS;
 
-  return is_rss && u->unknown == 0 ? resident(u) : (double)NAN;
+  return is_rss && s->usage->unknown == 0 ? resident(s) : (double)NAN;
 }
 
 /* Zero for a group without members. */
-static double rollup_value(const struct metric *m, const struct usage *u) {
+static double rollup_value(const struct metric *m,
+                           const struct metric_subject *s) {
+  const struct usage *u = s->usage;
+
   if (!usage_is_known(u))
-    return unknown_value(m, u);
+    return unknown_value(m, s);
   if (m->source == FROM_DERIVED)
-    return m->values[0](u);
+    return m->values[0](s);
   if (u->rolled_up && !rollup_has(&u->rollup, m->field))
     return (double)NAN;
   return (double)u->rollup.bytes[m->field];
 }
 
 static double value_of(const struct metric *m, size_t i,
-                       const struct usage *u) {
-  if (u->is_unseen)
+                       const struct metric_subject *s) {
+  if (s->usage->is_unseen)
     return (double)NAN;
   if (m->source == FROM_ROLLUP || m->source == FROM_DERIVED)
-    return rollup_value(m, u);
-  if (m->source == FROM_STATM && u->unknown)
+    return rollup_value(m, s);
+  if (m->source == FROM_STATM && s->usage->unknown)
     return (double)NAN;
-  return m->values[i](u);
+  return m->values[i](s);
 }
 
 static bool is_bytes(const struct metric *m) {
   return m->source != FROM_COUNTS;
 }
 
-static void fill_absolute(const struct metric *m, const struct usage *u,
+static void fill_absolute(const struct metric *m,
+                          const struct metric_subject *s,
                           struct metric_value *ret) {
   ret->type = m->type;
   snprintf(ret->type_instance, sizeof(ret->type_instance), "%s",
@@ -203,19 +230,20 @@ static void fill_absolute(const struct metric *m, const struct usage *u,
   assert(m->n_values <= VALUES_MAX);
   ret->n = m->n_values;
   for (size_t i = 0; i < ret->n; i++)
-    ret->values[i] = value_of(m, i, u);
+    ret->values[i] = value_of(m, i, s);
 }
 
-static void fill_percentage(const struct metric *m, const struct usage *u,
-                            uint64_t mem_total, struct metric_value *ret) {
+static void fill_percentage(const struct metric *m,
+                            const struct metric_subject *s, uint64_t mem_total,
+                            struct metric_value *ret) {
   ret->type = "percent";
   snprintf(ret->type_instance, sizeof(ret->type_instance), "%s", m->name);
   ret->n = 1;
   ret->values[0] =
-      mem_total ? 100 * value_of(m, 0, u) / (double)mem_total : (double)NAN;
+      mem_total ? 100 * value_of(m, 0, s) / (double)mem_total : (double)NAN;
 }
 
-bool metric_next(const struct usage *u, const struct report *r,
+bool metric_next(const struct metric_subject *s, const struct report *r,
                  const struct metric_context *context, unsigned *cursor,
                  struct metric_value *ret) {
   /* Each metric takes two steps: the value and its percentage. */
@@ -229,11 +257,11 @@ bool metric_next(const struct usage *u, const struct report *r,
     if (!is_wanted)
       continue;
     if (is_percentage && is_bytes(m) && r->percentage == CHOICE_YES) {
-      fill_percentage(m, u, context->mem_total, ret);
+      fill_percentage(m, s, context->mem_total, ret);
       return true;
     }
     if (!is_percentage && (!is_bytes(m) || r->absolute != CHOICE_NO)) {
-      fill_absolute(m, u, ret);
+      fill_absolute(m, s, ret);
       return true;
     }
   }
@@ -249,7 +277,7 @@ bool metric_next_amount(const struct usage *u, uint32_t kernel_fields,
 
     if (!m->is_amount || !is_of_kernel(m, kernel_fields))
       continue;
-    value = value_of(m, 0, u);
+    value = value_of(m, 0, &(struct metric_subject){.usage = u});
     if (isnan(value))
       continue;
     *ret_name = m->name;

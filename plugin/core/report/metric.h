@@ -46,8 +46,19 @@ struct metric_context {
   uint64_t mem_total;     /* 0: unknown */
 };
 
+struct cgroup_memory;
+struct growth;
+
+/* All that is known about a group: the sums of its members, and what is no such
+ * sum. */
+struct metric_subject {
+  const struct usage *usage;
+  const struct cgroup_memory *cgroup; /* NULL: it has no control group */
+  const struct growth *growth;        /* NULL: not followed */
+};
+
 /* Gets the next value to publish. *cursor starts at 0. False at the end. */
-bool metric_next(const struct usage *u, const struct report *r,
+bool metric_next(const struct metric_subject *s, const struct report *r,
                  const struct metric_context *context, unsigned *cursor,
                  struct metric_value *ret);
 

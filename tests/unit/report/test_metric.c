@@ -76,6 +76,7 @@ struct values {
 
 static struct values publish(const struct usage *u, const char *word,
                              struct report r, struct metric_context context) {
+  const struct metric_subject subject = {.usage = u};
   struct config_error reason = {""};
   struct metric_value value;
   struct values v = {.n = 0};
@@ -85,7 +86,7 @@ static struct values publish(const struct usage *u, const char *word,
   r.metrics = metric_find(word, &reason);
   if (!r.metrics)
     fail_msg("%s: %s", word, reason.text);
-  while (metric_next(u, &r, &context, &cursor, &value)) {
+  while (metric_next(&subject, &r, &context, &cursor, &value)) {
     assert_in_range(v.n, 0, MAX_VALUES - 1);
     snprintf(v.identifier[v.n], sizeof(v.identifier[0]), "%s%s%s", value.type,
              *value.type_instance ? "-" : "", value.type_instance);
@@ -93,7 +94,7 @@ static struct values publish(const struct usage *u, const char *word,
     memset(&value, 0xaa, sizeof(value));
   }
   /* It stays at the end. */
-  assert_false(metric_next(u, &r, &context, &cursor, &value));
+  assert_false(metric_next(&subject, &r, &context, &cursor, &value));
   return v;
 }
 
@@ -359,12 +360,13 @@ TEST(an_empty_group_reports_zeros) {
 
 TEST(a_group_that_may_hide_a_process_reports_nothing) {
   const struct usage u = {.is_unseen = true};
+  const struct metric_subject subject = {.usage = &u};
   const struct report r = {.metrics = ~(metric_set)0, .absolute = CHOICE_YES};
   const struct metric_context context = {.kernel_fields = KNOWN};
   struct metric_value value;
   unsigned cursor = 0, n = 0;
 
-  for (; metric_next(&u, &r, &context, &cursor, &value); n++)
+  for (; metric_next(&subject, &r, &context, &cursor, &value); n++)
     for (size_t i = 0; i < value.n; i++)
       assert_true(isnan(value.values[i]));
   assert_true(n > 30);
