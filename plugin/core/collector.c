@@ -7,6 +7,7 @@
 
 #include "estimate/address_space.h"
 #include "estimate/measure.h"
+#include "match/cgroup_watch.h"
 #include "match/match.h"
 #include "match/unseen.h"
 #include "proc/meminfo.h"
@@ -23,6 +24,7 @@ struct collector {
   struct identify_ctx identify;
   struct pid_watch pid_watch;
   struct matcher matcher;
+  struct cgroup_watch cgroup_watch;
   struct measurer measurer;
   struct recorder recorder;
   const struct settings *settings;
@@ -114,6 +116,12 @@ int collector_new(struct settings *settings,
     collector_free(c);
     return rc;
   }
+  c->cgroup_watch =
+      (struct cgroup_watch){.procfs = c->procfs,
+                            .reader = &c->reader,
+                            .interval_ns = settings->interval_ns,
+                            .read_timeout_ns = settings->read_timeout_ns,
+                            .clock_ns = c->clock_ns};
   measurer_init(&c->measurer, c->procfs, &c->reader, &c->quarantine, c->diags);
   c->measurer.interval_ns = settings->interval_ns;
   read_budget_init(&c->measurer.budget, settings->read_budget_percent,
@@ -139,6 +147,7 @@ void collector_free(struct collector *c) {
   recorder_done(&c->recorder, WRITE_TIMEOUT_NS);
   process_table_done(&c->processes, release_process, c);
   group_table_done(&c->groups);
+  cgroup_watch_done(&c->cgroup_watch);
   matcher_done(&c->matcher);
   pid_watch_done(&c->pid_watch);
   measurer_done(&c->measurer);
@@ -276,6 +285,7 @@ int collector_cycle(struct collector *c) {
     return rc;
   c->diags[DIAG_HIDDEN].count = has_hidden(c);
   unseen_mark(&c->matcher, c->procfs, &c->processes, has_hidden(c));
+  cgroup_watch_run(&c->cgroup_watch, &c->matcher, &c->processes, now_ns);
   c->context =
       (struct metric_context){.kernel_fields = c->measurer.kernel_fields,
                               .mem_total = meminfo.mem_total_bytes};

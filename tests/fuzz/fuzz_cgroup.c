@@ -44,6 +44,13 @@ static void look_for_memory(const char *text, size_t size) {
             path.text[0] == '/');
 }
 
+static void look_for_key(const char *text, size_t size) {
+  uint64_t value = 4711;
+
+  if (!cgroup_parse_keyed(text, size, "oom_kill", &value))
+    require(value == 4711);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   char *text = fuzz_copy(data, size);
   struct span path;
@@ -61,6 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     look_at_path(path);
   }
   look_for_memory(text, size);
+  look_for_key(text, size);
   /* Any bytes may be a path. */
   look_at_path((struct span){text, size});
   free(text);

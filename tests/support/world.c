@@ -327,9 +327,13 @@ double world_value(const struct world *w, const char *group,
   struct config_error reason;
   unsigned cursor = 0;
 
+  struct metric_subject subject = {.usage = NULL};
+
   assert_non_null(g);
+  if (g)
+    subject = (struct metric_subject){.usage = &g->usage, .cgroup = g->cgroup};
   report.metrics = metric_find(metric, &reason);
-  assert_true(metric_next(&(struct metric_subject){.usage = &g->usage}, &report,
+  assert_true(metric_next(&subject, &report,
                           collector_metric_context(w->collector), &cursor,
                           &value));
   return value.values[0];

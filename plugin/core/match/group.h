@@ -3,8 +3,11 @@
 #define SMAPS_GROUP_H
 
 #include "config/policy.h"
+#include "report/cgroup_memory.h"
 #include "report/metric.h"
 #include <smaps/group_name.h>
+
+struct cgroup_node;
 
 struct group {
   char name[GROUP_NAME_SIZE];
@@ -14,7 +17,16 @@ struct group {
   const struct report *report; /* of the rule that made it */
   const struct policy *policy; /* of the same rule; set by the matcher */
   size_t rule;                 /* index of that rule; set by the matcher */
+  unsigned rule_attributes;    /* bit per attribute that the rule goes by */
   struct usage usage;          /* of this cycle */
+  /* The control group that is the same processes (whole.h), in this cycle; or
+   * why there is none, and then the one that might be it, or NULL. */
+  enum cgroup_absence cgroup_absence;
+  struct cgroup_node *cgroup_node;
+  uint32_t cgroup_pid;   /* of a member in it */
+  unsigned cgroup_depth; /* of that of the last cycle, or 0 */
+  /* The memory of it, owned by cgroup_watch.h; NULL if there is none. */
+  const struct cgroup_memory *cgroup;
   /* Owned by estimate/: NULL at first, freed with free(). */
   struct group_track *track;
   /* Owned by snapshot/: NULL at first, freed with free(). */

@@ -47,6 +47,7 @@ void matcher_done(struct matcher *m) {
   free(m->made_claims);
   free(m->made_perhaps);
   free(m->fixed);
+  cgroup_tree_done(&m->cgroups);
   free(m->chain);
   free(m->waiting);
   *m = (struct matcher){0};
@@ -54,6 +55,8 @@ void matcher_done(struct matcher *m) {
 
 void matcher_forget(struct matcher *m, struct process *p) {
   membership_release(m, p);
+  cgroup_tree_release(&m->cgroups, p->cgroup);
+  p->cgroup = NULL;
 }
 
 /* --- order and time ------------------------------------------------------- */

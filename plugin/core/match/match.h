@@ -7,6 +7,7 @@
 #include <locale.h>
 
 #include "diag.h"
+#include "match/cgroup_tree.h"
 #include "match/group.h"
 #include "process/process.h"
 #include <smaps/settings.h>
@@ -14,7 +15,8 @@
 struct matcher {
   const struct settings *settings;
   struct group_table *groups;
-  struct diag *diags; /* indexed by kind */
+  struct cgroup_tree cgroups; /* of the processes that were matched */
+  struct diag *diags;         /* indexed by kind */
   uint64_t (*clock_ns)(void);
   bool has_children_rules;
   bool explains;              /* snapshots need explanations */

@@ -23,6 +23,7 @@ static int get_or_add_group(struct matcher *m, const struct group_name *name,
   if (rc == 0 && !(*ret)->policy) {
     (*ret)->policy = &rule->policy;
     (*ret)->rule = rule_index(m, rule);
+    (*ret)->rule_attributes = rule_attributes(rule);
   }
   return rc;
 }
@@ -356,9 +357,24 @@ static int make_room(const struct matcher *m, struct process *p) {
   return rc < 0 ? rc : store_explanation(m, p);
 }
 
+static int store_cgroup(struct matcher *m, struct process *p) {
+  const char *path = m->attributes.value[ATTRIBUTE_CGROUP];
+  struct cgroup_node *before = p->cgroup, *now = NULL;
+  int rc = path ? cgroup_tree_get(&m->cgroups, path, &now) : 0;
+
+  if (rc < 0)
+    return rc;
+  p->cgroup = now;
+  cgroup_tree_release(&m->cgroups, before);
+  return 0;
+}
+
 /* Moves the new groups and claims, with their references, to the process. */
 static int adopt_made(struct matcher *m, struct process *p) {
   int rc = make_room(m, p);
+
+  if (rc == 0)
+    rc = store_cgroup(m, p);
 
   if (rc < 0) {
     release_made(m);

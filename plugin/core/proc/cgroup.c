@@ -158,6 +158,25 @@ bool cgroup_parse_limit(const char *text, size_t len, uint64_t *ret_bytes) {
   return true;
 }
 
+bool cgroup_parse_keyed(const char *text, size_t len, const char *key,
+                        uint64_t *ret) {
+  struct cursor s = cursor_begin(text, len);
+  struct span line;
+
+  while (parse_line(&s, &line) && s.at > line.text + line.len) {
+    struct cursor at = cursor_begin(line.text, line.len);
+    uint64_t value;
+
+    if (!parse_word(&at, key) || !parse_char(&at, ' '))
+      continue;
+    if (!parse_u64(&at, &value) || !cursor_is_done(&at))
+      return false;
+    *ret = value;
+    return true;
+  }
+  return false;
+}
+
 struct place {
   struct span slice, unit;
   bool is_relative;

@@ -35,6 +35,11 @@ int cgroup_parse_memory(const char *text, size_t len, bool *ret_is_v1,
  * for anything else. */
 bool cgroup_parse_limit(const char *text, size_t len, uint64_t *ret_bytes);
 
+/* A file of "key number" lines (memory.events, memory.stat; /proc/vmstat has
+ * the same form): the number of the key. False if it has no such line. */
+bool cgroup_parse_keyed(const char *text, size_t len, const char *key,
+                        uint64_t *ret);
+
 /*
  * The next three functions search such a path. They return false and leave *ret
  * unchanged if the path names no such thing. The result points into the path.

@@ -8,8 +8,9 @@
 #include "process/back_off.h"
 #include <smaps/procfs.h>
 
-struct group; /* see group.h */
-struct track; /* see track.h */
+struct cgroup_node; /* see cgroup_tree.h */
+struct group;       /* see group.h */
+struct track;       /* see track.h */
 
 /* The result of looking at a process in a cycle. */
 enum process_state {
@@ -73,6 +74,8 @@ struct process {
   /* Key of the last name that MaxGroups refused; 0 for none. */
   uint32_t refused_name;
   struct explanation *why; /* NULL without snapshots */
+  /* The control group that it was matched in; NULL if that is unknown. */
+  struct cgroup_node *cgroup;
 
   struct track *track;  /* owned by estimate/; NULL at first */
   struct back_off hung; /* nothing that can hang is read; see quarantine.h */

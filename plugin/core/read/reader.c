@@ -25,7 +25,7 @@ struct shared_users {
 /* A job in a context. */
 struct task {
   struct proc_ref ref;
-  char *path;          /* of a PID file; owned */
+  char *path;          /* of the job; owned */
   struct read_job job; /* without process and path; with its own layout */
   size_t place;        /* index in the caller's jobs */
 };
@@ -197,6 +197,10 @@ static void do_job(void *ctx, size_t i) {
   case READ_MEMORY_LIMIT:
     job->result = read_memory_limit(w, p, &job->limit_bytes);
     break;
+  case READ_CGROUP:
+    job->result = memory_cgroup_read(w->procfs, w->tasks[i].path, &job->cgroup,
+                                     &job->cgroup_memory);
+    break;
   case READ_PID_FILE:
     job->result = read_pid_file(w, w->tasks[i].path, &job->pid);
     break;
@@ -222,12 +226,16 @@ static void drop_result(struct read_job *job) {
     page_layout_drop(job->sample.layout);
   if (job->kind == READ_MAPPING_SAMPLE)
     mapping_sample_done(&job->mapping_sample);
+  if (job->kind == READ_CGROUP)
+    free(job->cgroup_memory.place.directory);
 }
 
 static void drop_ref(struct task *task) {
   attributes_done(&task->ref.attributes);
   free(task->path);
   task->path = NULL;
+  free(task->job.cgroup.place.directory);
+  task->job.cgroup.place.directory = NULL;
   page_layout_drop(task->job.request.layout);
   task->job.request.layout = NULL;
 }
@@ -370,19 +378,23 @@ static const char *still_hung_file(const struct reader *r,
   return NULL;
 }
 
+static bool has_path(const struct read_job *job) {
+  return job->kind == READ_PID_FILE || job->kind == READ_CGROUP;
+}
+
 /* True if no more workers may hang in such a job. */
 static bool is_at_hang_limit(const struct reader *r,
                              const struct read_job *job) {
   unsigned n = 0;
 
-  if (job->kind != READ_PID_FILE)
+  if (!has_path(job))
     return false;
   for (unsigned i = 0; i < WORKER_POOL_MAX; i++) {
     const struct task *task = hung_task(r, i);
 
     n += task && task->path;
   }
-  return n >= PID_FILES_HUNG_MAX;
+  return n >= PATHS_HUNG_MAX;
 }
 
 static struct proc_ref proc_ref_of(const struct process *p,
@@ -402,12 +414,35 @@ static struct proc_ref proc_ref_of(const struct process *p,
                            .is_dead_leader = p->is_dead_leader};
 }
 
+static int copy_cgroup(struct task *task, const struct read_job *job) {
+  const char *directory = job->cgroup.place.directory;
+  char *copy = directory ? strdup(directory) : NULL;
+
+  if (directory && !copy)
+    return -ENOMEM;
+  task->job.cgroup = job->cgroup;
+  task->job.cgroup.place.directory = copy;
+  return 0;
+}
+
+static int copy_path(struct task *task, const struct read_job *job) {
+  int rc;
+
+  task->path = strdup(job->path);
+  rc = !task->path                ? -ENOMEM
+       : job->kind == READ_CGROUP ? copy_cgroup(task, job)
+                                  : 0;
+  if (rc != 0)
+    free(task->path);
+  return rc;
+}
+
 static int fill_task(struct task *task, const struct read_job *job,
                      size_t place) {
   memset(task, 0, sizeof(*task));
-  if (job->kind == READ_PID_FILE && !(task->path = strdup(job->path)))
+  if (has_path(job) && copy_path(task, job) < 0)
     return -ENOMEM;
-  if (job->kind != READ_PID_FILE)
+  if (!has_path(job))
     task->ref = proc_ref_of(job->process, job->kind);
   task->place = place;
   task->job.kind = job->kind;
@@ -454,6 +489,7 @@ static void copy_results(struct worker_context *w, struct read_job *jobs,
     task->job.process = job->process;
     task->job.path = job->path;
     task->job.request.layout = job->request.layout;
+    task->job.cgroup = job->cgroup;
     *job = task->job;
     memset(&task->job, 0, sizeof(task->job));
   }

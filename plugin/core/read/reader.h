@@ -15,6 +15,7 @@
 #include "process/process.h"
 #include "read/inspect.h"
 #include "read/mapping_sample.h"
+#include "read/memory_cgroup.h"
 #include "read/page_sample.h"
 #include <smaps/worker_pool.h>
 
@@ -44,6 +45,9 @@ enum read_kind {
   READ_SAME_MM,
   /* The limit of its control groups; see memory_limit.h. */
   READ_MEMORY_LIMIT,
+  /* The memory of a control group, which belongs to no process; see
+   * memory_cgroup.h. */
+  READ_CGROUP,
   /* A PID file, which belongs to no process; see pid_file.h. */
   READ_PID_FILE,
 };
@@ -78,14 +82,15 @@ struct same_mm {
 /* The size of a batch. */
 #define JOBS_AT_ONCE 64
 
-/* When so many PID files hang, no other one is read: it may be on the same file
- * system, and the other threads are for processes. */
-#define PID_FILES_HUNG_MAX 2
+/* When so many PID files and control groups hang, no other one is read: it may
+ * be on the same file system, and the other threads are for processes. */
+#define PATHS_HUNG_MAX 2
 
 struct read_job {
   struct process *process;
   enum read_kind kind;
-  const char *path; /* for READ_PID_FILE, in place of a process */
+  /* For READ_PID_FILE and READ_CGROUP, in place of a process. */
+  const char *path;
   /* For READ_SAME_MM: the other process. If the kernel may not be asked or does
    * not answer, the two share memory if may_be_vfork is set and the other one
    * waits as in vfork. */
@@ -104,6 +109,8 @@ struct read_job {
    * may have that layout meanwhile. A layout of a job that has hung is of no
    * use: the hung read goes on to change it. */
   struct page_request request;
+  /* For READ_CGROUP: the place is the caller's. */
+  struct memory_cgroup_request cgroup;
   /* Filled in by the reader: 0, an outcome (of procfs.h or above) or a negative
    * errno; -ENOSYS if the kernel has neither smaps_rollup nor smaps. */
   int result;
@@ -119,8 +126,9 @@ struct read_job {
     struct page_sample sample;
     struct mapping_sample mapping_sample; /* owned by the caller */
     struct same_mm mm;
-    uint64_t limit_bytes; /* MEMORY_LIMIT_NONE for none */
-    uint32_t pid;         /* the pid in the file; 0 for none */
+    struct memory_cgroup_reading cgroup_memory; /* owned by the caller */
+    uint64_t limit_bytes;                       /* CGROUP_LIMIT_NONE for none */
+    uint32_t pid; /* the pid in the file; 0 for none */
   };
 };
 
@@ -159,7 +167,7 @@ int reader_begin(struct reader *r, uint64_t now_ns);
 unsigned reader_count_hung(const struct reader *r);
 
 /*
- * Does all jobs, one after the other. A process or PID file with a read that
+ * Does all jobs, one after the other. A process or path with a read that
  * still hangs is not tried again, as long as it is the same process and runs
  * the same program. If a job has hung or was not tried, only result and file
  * are filled in. Only the thread of the cycle may call this.

@@ -11,6 +11,10 @@ enum source {
   FROM_DERIVED, /* computed from such fields */
   FROM_STATM,
   FROM_COUNTS, /* known even if nothing could be read */
+  FROM_CGROUP, /* only of a group that is a whole control group */
+  /* Likewise; its percentage is the use of it, and always published. */
+  FROM_CGROUP_LIMIT,
+  FROM_CGROUP_COUNTS,
 };
 
 #define VALUES_MAX 2
@@ -63,6 +67,25 @@ static double pss_error(const struct metric_subject *s) {
 }
 static double uss_error(const struct metric_subject *s) {
   return (double)usage_uss_error(s->usage);
+}
+static double cgroup_field(const struct metric_subject *s, unsigned field,
+                           uint64_t value) {
+  return cgroup_memory_has(s->cgroup, field) ? (double)value : (double)NAN;
+}
+static double cgroup(const struct metric_subject *s) {
+  return cgroup_field(s, CGROUP_HAS_BYTES, s->cgroup->bytes);
+}
+static double cgroup_limit(const struct metric_subject *s) {
+  return cgroup_field(s, CGROUP_HAS_LIMIT, s->cgroup->limit);
+}
+static double cgroup_file(const struct metric_subject *s) {
+  return cgroup_field(s, CGROUP_HAS_FILE, s->cgroup->file);
+}
+static double cgroup_kernel(const struct metric_subject *s) {
+  return cgroup_field(s, CGROUP_HAS_KERNEL, s->cgroup->kernel);
+}
+static double oom_kill(const struct metric_subject *s) {
+  return cgroup_field(s, CGROUP_HAS_KILLS, s->cgroup->kills);
 }
 static double coverage(const struct metric_subject *s) {
   return usage_coverage_percent(s->usage);
@@ -129,9 +152,24 @@ static const struct metric metrics[] = {
            resident),
     METRIC("resident_shared", "memory", "resident_shared", FROM_STATM, 0, false,
            false, 1, resident_shared),
+    METRIC("cgroup", "memory", "cgroup", FROM_CGROUP, 0, true, false, 1,
+           cgroup),
+    METRIC("cgroup_limit", "memory", "cgroup_limit", FROM_CGROUP_LIMIT, 0, true,
+           false, 1, cgroup_limit),
+    METRIC("oom_kill", "count", "oom_kill", FROM_CGROUP_COUNTS, 0, true, false,
+           1, oom_kill),
+    METRIC("cgroup_file", "memory", "cgroup_file", FROM_CGROUP, 0, false, false,
+           1, cgroup_file),
+    METRIC("cgroup_kernel", "memory", "cgroup_kernel", FROM_CGROUP, 0, false,
+           false, 1, cgroup_kernel),
 };
 #define METRICS (sizeof(metrics) / sizeof(*metrics))
 _Static_assert(METRICS < 64, "metric_set has a bit per metric");
+
+static bool is_of_cgroup(const struct metric *m) {
+  return m->source == FROM_CGROUP || m->source == FROM_CGROUP_LIMIT ||
+         m->source == FROM_CGROUP_COUNTS;
+}
 
 static const char set_default[] = "default";
 static const char set_detail[] = "detail";
@@ -179,6 +217,14 @@ metric_set metric_find(const char *word, struct config_error *reason) {
   return 0;
 }
 
+bool metric_needs_cgroup_stat(metric_set set) {
+  for (size_t i = 0; i < METRICS; i++)
+    if ((set >> i) & 1 && (metrics[i].values[0] == cgroup_file ||
+                           metrics[i].values[0] == cgroup_kernel))
+      return true;
+  return false;
+}
+
 static bool is_of_kernel(const struct metric *m, uint32_t kernel_fields) {
   return (m->source != FROM_ROLLUP && m->source != FROM_DERIVED) ||
          ((kernel_fields >> m->field) & 1);
@@ -218,11 +264,27 @@ static double value_of(const struct metric *m, size_t i,
 }
 
 static bool is_bytes(const struct metric *m) {
-  return m->source != FROM_COUNTS;
+  return m->source != FROM_COUNTS && m->source != FROM_CGROUP_COUNTS;
+}
+
+/* No group can use more than the host has. */
+static double least_limit(const struct metric_subject *s, uint64_t mem_total) {
+  double limit = cgroup_limit(s);
+
+  if (limit >= (double)CGROUP_LIMIT_NONE && mem_total == 0)
+    return (double)NAN;
+  return mem_total > 0 && limit > (double)mem_total ? (double)mem_total : limit;
+}
+
+static double limit_percent(const struct metric_subject *s,
+                            uint64_t mem_total) {
+  double limit = least_limit(s, mem_total);
+
+  return limit > 0 ? 100 * cgroup(s) / limit : (double)NAN;
 }
 
 static void fill_absolute(const struct metric *m,
-                          const struct metric_subject *s,
+                          const struct metric_subject *s, uint64_t mem_total,
                           struct metric_value *ret) {
   ret->type = m->type;
   snprintf(ret->type_instance, sizeof(ret->type_instance), "%s",
@@ -230,7 +292,8 @@ static void fill_absolute(const struct metric *m,
   assert(m->n_values <= VALUES_MAX);
   ret->n = m->n_values;
   for (size_t i = 0; i < ret->n; i++)
-    ret->values[i] = value_of(m, i, s);
+    ret->values[i] = m->source == FROM_CGROUP_LIMIT ? least_limit(s, mem_total)
+                                                    : value_of(m, i, s);
 }
 
 static void fill_percentage(const struct metric *m,
@@ -239,8 +302,16 @@ static void fill_percentage(const struct metric *m,
   ret->type = "percent";
   snprintf(ret->type_instance, sizeof(ret->type_instance), "%s", m->name);
   ret->n = 1;
-  ret->values[0] =
-      mem_total ? 100 * value_of(m, 0, s) / (double)mem_total : (double)NAN;
+  if (m->source == FROM_CGROUP_LIMIT)
+    ret->values[0] = limit_percent(s, mem_total);
+  else
+    ret->values[0] =
+        mem_total ? 100 * value_of(m, 0, s) / (double)mem_total : (double)NAN;
+}
+
+static bool has_percentage(const struct metric *m, const struct report *r) {
+  return m->source == FROM_CGROUP_LIMIT ||
+         (is_bytes(m) && r->percentage == CHOICE_YES);
 }
 
 bool metric_next(const struct metric_subject *s, const struct report *r,
@@ -251,17 +322,18 @@ bool metric_next(const struct metric_subject *s, const struct report *r,
     const struct metric *m = &metrics[*cursor / 2];
     bool is_percentage = *cursor & 1;
     bool is_wanted = (r->metrics >> (*cursor / 2)) & 1 &&
-                     is_of_kernel(m, context->kernel_fields);
+                     is_of_kernel(m, context->kernel_fields) &&
+                     (s->cgroup || !is_of_cgroup(m));
 
     ++*cursor;
     if (!is_wanted)
       continue;
-    if (is_percentage && is_bytes(m) && r->percentage == CHOICE_YES) {
+    if (is_percentage && has_percentage(m, r)) {
       fill_percentage(m, s, context->mem_total, ret);
       return true;
     }
     if (!is_percentage && (!is_bytes(m) || r->absolute != CHOICE_NO)) {
-      fill_absolute(m, s, ret);
+      fill_absolute(m, s, context->mem_total, ret);
       return true;
     }
   }

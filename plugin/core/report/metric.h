@@ -5,6 +5,7 @@
 #ifndef SMAPS_METRIC_H
 #define SMAPS_METRIC_H
 
+#include "report/cgroup_memory.h"
 #include "report/usage.h"
 #include <smaps/config_error.h>
 
@@ -33,6 +34,9 @@ metric_set metric_default_set(void);
  */
 metric_set metric_find(const char *word, struct config_error *reason);
 
+/* True if one of the metrics is in the memory.stat of a control group. */
+bool metric_needs_cgroup_stat(metric_set set);
+
 /* One value list, without host, plugin and plugin instance. */
 struct metric_value {
   const char *type;
@@ -46,7 +50,6 @@ struct metric_context {
   uint64_t mem_total;     /* 0: unknown */
 };
 
-struct cgroup_memory;
 struct growth;
 
 /* All that is known about a group: the sums of its members, and what is no such

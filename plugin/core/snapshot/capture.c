@@ -213,7 +213,7 @@ static void read_limit(struct capture *c, const struct scene *s,
     return;
   reader_run(reader, &job, 1);
   quarantine_check(s->measurer->quarantine, &job);
-  if (job.result == 0 && job.limit_bytes < MEMORY_LIMIT_NONE)
+  if (job.result == 0 && job.limit_bytes < CGROUP_LIMIT_NONE)
     c->summary.limit_bytes = job.limit_bytes;
 }
 

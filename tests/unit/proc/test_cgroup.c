@@ -439,3 +439,38 @@ TEST(a_limit_is_a_number_of_bytes) {
     free(copy);
   }
 }
+
+TEST(a_key_is_a_whole_word_of_a_line) {
+  static const struct {
+    const char *text;
+    bool is_known;
+    uint64_t value;
+  } cases[] = {{"oom_kill 3\n", true, 3},
+               {"oom 7\noom_kill 3\noom_group_kill 9\n", true, 3},
+               {"oom_kill 0\n", true, 0},
+               {"oom_kill_disable 1\nunder_oom 0\noom_kill 2\n", true, 2},
+               {"oom_kill 18446744073709551615\n", true, UINT64_MAX},
+               {"oom_kill 18446744073709551616\n", false, 0},
+               {"oom_kills 3\n", false, 0},
+               {"xoom_kill 3\n", false, 0},
+               {" oom_kill 3\n", false, 0},
+               {"oom_kill  3\n", false, 0},
+               {"oom_kill -3\n", false, 0},
+               {"oom_kill 3 kB\n", false, 0},
+               {"oom_kill\n", false, 0},
+               /* It was cut short. */
+               {"oom_kill 3", false, 0},
+               {"", false, 0}};
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    size_t len = strlen(cases[i].text);
+    char *copy = fixture_copy(cases[i].text, len);
+    uint64_t value = 0;
+
+    if (cgroup_parse_keyed(copy, len, "oom_kill", &value) !=
+            cases[i].is_known ||
+        value != cases[i].value)
+      fail_msg("\"%s\": %ju", cases[i].text, (uintmax_t)value);
+    free(copy);
+  }
+}

@@ -108,14 +108,14 @@ FIXTURE_TEST(the_least_limit_above_counts) {
 
 FIXTURE_TEST(without_a_limit_there_is_none) {
   put_unified("/web.service");
-  assert_limit(MEMORY_LIMIT_NONE);
+  assert_limit(CGROUP_LIMIT_NONE);
   write_file("cg/web.service/memory.max", "max\n");
-  assert_limit(MEMORY_LIMIT_NONE);
+  assert_limit(CGROUP_LIMIT_NONE);
   write_file("cg/web.service/memory.max", "17");
-  assert_limit(MEMORY_LIMIT_NONE);
+  assert_limit(CGROUP_LIMIT_NONE);
   write_file("cg/other.service/memory.max", "17\n");
   write_file("cg/web.service2/memory.max", "17\n");
-  assert_limit(MEMORY_LIMIT_NONE);
+  assert_limit(CGROUP_LIMIT_NONE);
 }
 
 FIXTURE_TEST(version_1_has_files_of_its_own) {
@@ -127,7 +127,7 @@ FIXTURE_TEST(version_1_has_files_of_its_own) {
   write_file("v1/memory.limit_in_bytes", "9223372036854771712\n");
   assert_limit(5000);
   write_file("v1/web/memory.limit_in_bytes", "9223372036854771712\n");
-  assert_limit(MEMORY_LIMIT_NONE);
+  assert_limit(CGROUP_LIMIT_NONE);
 }
 
 FIXTURE_TEST(the_hierarchy_is_that_of_the_controller) {
@@ -155,13 +155,13 @@ FIXTURE_TEST(only_groups_below_the_root_of_the_mount_are_found) {
   } cases[] = {
       {"/docker/1", "/docker/1", 20},
       {"/docker/1", "/docker/1/web", 10},
-      {"/docker/1", "/docker/12/web", MEMORY_LIMIT_NONE},
-      {"/docker/1", "/docker", MEMORY_LIMIT_NONE},
-      {"/docker/1", "/web", MEMORY_LIMIT_NONE},
-      {"/", "/../web", MEMORY_LIMIT_NONE},
-      {"/", "/..", MEMORY_LIMIT_NONE},
+      {"/docker/1", "/docker/12/web", CGROUP_LIMIT_NONE},
+      {"/docker/1", "/docker", CGROUP_LIMIT_NONE},
+      {"/docker/1", "/web", CGROUP_LIMIT_NONE},
+      {"/", "/../web", CGROUP_LIMIT_NONE},
+      {"/", "/..", CGROUP_LIMIT_NONE},
       {"/..", "/../web", 10},
-      {"/..", "/../../web", MEMORY_LIMIT_NONE},
+      {"/..", "/../../web", CGROUP_LIMIT_NONE},
       {"/a\\040b", "/a b/web", 10},
   };
 
@@ -198,7 +198,7 @@ FIXTURE_TEST(the_mount_is_found_among_thousands) {
 /* A captured tree has no mounts: those of this host say nothing about it. */
 FIXTURE_TEST(a_tree_without_mounts_has_no_limit) {
   write_file("10/cgroup", "0::/web\n");
-  assert_limit(MEMORY_LIMIT_NONE);
+  assert_limit(CGROUP_LIMIT_NONE);
 }
 
 /* As with a kernel without control groups. */
@@ -206,7 +206,7 @@ FIXTURE_TEST(without_a_cgroup_there_is_no_limit) {
   put_mount("/", "cg", "cgroup2", "rw");
   write_file("cg/memory.max", "17\n");
   proctree_unlink(&tree, "10/cgroup");
-  assert_limit(MEMORY_LIMIT_NONE);
+  assert_limit(CGROUP_LIMIT_NONE);
 }
 
 FIXTURE_TEST(a_cgroup_without_the_controller_is_refused) {

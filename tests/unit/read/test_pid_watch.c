@@ -347,7 +347,7 @@ WORLD_TEST(no_more_than_two_readers_hang_in_files) {
   }
   for (size_t i = 0; i < FILES; i++)
     opened += files[i].opened;
-  assert_int_equal(opened, FILES + PID_FILES_HUNG_MAX);
+  assert_int_equal(opened, FILES + PATHS_HUNG_MAX);
   for (size_t i = 0; i < FILES; i++)
     wake(i);
   write_pid(w, 3, 20);

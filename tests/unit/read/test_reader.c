@@ -595,14 +595,19 @@ FIXTURE_TEST(hung_read_is_told_with_its_file) {
       {READ_SAME_MM, "10/stat", "stat", false},
       {READ_MEMORY_LIMIT, "10/cgroup", "cgroup", false},
       {READ_MEMORY_LIMIT, "self/mountinfo", "self/mountinfo", false},
+      {READ_CGROUP, "10/cgroup", "cgroup", false},
+      {READ_CGROUP, "self/mountinfo", "self/mountinfo", false},
   };
 
   for (size_t i = 0; i < LENGTH(cases); i++) {
     struct read_job job = {.process = &f->p,
                            .kind = cases[i].kind,
                            .other_pid = 10,
-                           .may_be_vfork = true};
+                           .may_be_vfork = true,
+                           .cgroup.pid = 10};
 
+    if (job.kind == READ_CGROUP)
+      job.path = "/";
     restart(f, SHORT_NS);
     f->reader.has_rollup = cases[i].has_rollup;
     put(f, process(10));
@@ -614,6 +619,46 @@ FIXTURE_TEST(hung_read_is_told_with_its_file) {
     assert_int_equal(job.inspection.state, PROCESS_UNSEEN);
     assert_ptr_equal(job.process, &f->p);
     proctree_wake(&f->tree, cases[i].path);
+    await_returned(f);
+  }
+}
+
+/* A control group has a hierarchy of its own, at "cg". */
+static void put_cgroup(struct fixture *f) {
+  char mounts[160];
+
+  snprintf(mounts, sizeof(mounts),
+           "30 23 0:26 / %s/cg rw - cgroup2 cgroup2 rw\n", f->tree.root);
+  write_file(f, "self/mountinfo", mounts);
+  write_file(f, "10/cgroup", "0::/web\n");
+  write_file(f, "cg/web/memory.current", "4096\n");
+}
+
+/* The place that is found is the caller's, and what hangs has a copy of it. */
+FIXTURE_TEST(late_control_group_is_dropped_with_its_place) {
+  struct read_job job = {.kind = READ_CGROUP, .path = "/web", .cgroup.pid = 10};
+
+  put(f, process(10));
+  for (int i = 0; i < 2; i++) {
+    restart(f, SHORT_NS);
+    put_cgroup(f);
+    job.cgroup.place.directory = NULL;
+    reader_run(&f->reader, &job, 1);
+    assert_int_equal(job.result, 0);
+    assert_int_equal(job.cgroup_memory.bytes, 4096);
+    assert_null(job.cgroup.place.directory);
+    if (i == 0)
+      free(job.cgroup_memory.place.directory);
+    else
+      job.cgroup.place = job.cgroup_memory.place;
+    proctree_hang(&f->tree, "cg/web/memory.current");
+    reader_run(&f->reader, &job, 1);
+    assert_int_equal(job.result, READ_HUNG);
+    assert_string_equal(job.file, "the cgroup");
+    reader_run(&f->reader, &job, 1);
+    assert_int_equal(job.result, READ_STILL_HUNG);
+    free(job.cgroup.place.directory);
+    proctree_wake(&f->tree, "cg/web/memory.current");
     await_returned(f);
   }
 }

@@ -31,6 +31,10 @@ static const struct published in_default[] = {
     {"percent-coverage", "coverage", NO_FIELD},
     {"duration-age", "age", NO_FIELD},
     {"count-unreadable", "unreadable", NO_FIELD},
+    {"memory-cgroup", "cgroup", NO_FIELD},
+    {"memory-cgroup_limit", "cgroup_limit", NO_FIELD},
+    {"percent-cgroup_limit", "cgroup_limit", NO_FIELD},
+    {"count-oom_kill", "oom_kill", NO_FIELD},
 };
 static const struct published in_detail[] = {
     {"memory-pss_anon", "pss_anon", ROLLUP_PSS_ANON},
@@ -58,6 +62,8 @@ static const struct published in_detail[] = {
     {"memory-resident", "resident", NO_FIELD},
     {"memory-resident_shared", "resident_shared", NO_FIELD},
     {"memory-uss_error", "uss_error", NO_FIELD},
+    {"memory-cgroup_file", "cgroup_file", NO_FIELD},
+    {"memory-cgroup_kernel", "cgroup_kernel", NO_FIELD},
 };
 #define IN_DEFAULT LENGTH(in_default)
 #define IN_DETAIL LENGTH(in_detail)
@@ -67,6 +73,16 @@ static const struct published *nth(size_t i) {
   return i < IN_DEFAULT ? &in_default[i] : &in_detail[i - IN_DEFAULT];
 }
 
+/* The control group that is all of a group. */
+static const struct cgroup_memory in_cgroup = {
+    .known = CGROUP_HAS_BYTES | CGROUP_HAS_LIMIT | CGROUP_HAS_FILE |
+             CGROUP_HAS_KERNEL | CGROUP_HAS_KILLS,
+    .bytes = 300 * MIB,
+    .limit = 400 * MIB,
+    .file = 70 * MIB,
+    .kernel = 8 * MIB,
+    .kills = 2};
+
 /* All that is published of a group. */
 struct values {
   struct metric_value value[MAX_VALUES];
@@ -74,9 +90,9 @@ struct values {
   size_t n;
 };
 
-static struct values publish(const struct usage *u, const char *word,
-                             struct report r, struct metric_context context) {
-  const struct metric_subject subject = {.usage = u};
+static struct values publish_of(const struct metric_subject *subject,
+                                const char *word, struct report r,
+                                struct metric_context context) {
   struct config_error reason = {""};
   struct metric_value value;
   struct values v = {.n = 0};
@@ -86,7 +102,7 @@ static struct values publish(const struct usage *u, const char *word,
   r.metrics = metric_find(word, &reason);
   if (!r.metrics)
     fail_msg("%s: %s", word, reason.text);
-  while (metric_next(&subject, &r, &context, &cursor, &value)) {
+  while (metric_next(subject, &r, &context, &cursor, &value)) {
     assert_in_range(v.n, 0, MAX_VALUES - 1);
     snprintf(v.identifier[v.n], sizeof(v.identifier[0]), "%s%s%s", value.type,
              *value.type_instance ? "-" : "", value.type_instance);
@@ -94,8 +110,20 @@ static struct values publish(const struct usage *u, const char *word,
     memset(&value, 0xaa, sizeof(value));
   }
   /* It stays at the end. */
-  assert_false(metric_next(&subject, &r, &context, &cursor, &value));
+  assert_false(metric_next(subject, &r, &context, &cursor, &value));
   return v;
+}
+
+static struct values publish(const struct usage *u, const char *word,
+                             struct report r, struct metric_context context) {
+  return publish_of(&(struct metric_subject){.usage = u}, word, r, context);
+}
+
+/* The same of a group that is a whole control group. */
+static struct values publish_whole(const struct usage *u, const char *word,
+                                   struct report r) {
+  return publish_of(&(struct metric_subject){.usage = u, .cgroup = &in_cgroup},
+                    word, r, (struct metric_context){KNOWN, 1024 * MIB});
 }
 
 static struct values publish_all(const struct usage *u) {
@@ -156,31 +184,42 @@ static void check_set(const struct values *v, size_t n) {
 }
 
 TEST(the_sets_are_those_of_the_design) {
-  const struct metric_context context = {KNOWN, 1024 * MIB};
   struct usage u = make_usage();
-  struct values v =
-      publish(&u, "default", (struct report){.metrics = 0}, context);
+  struct values v = publish_whole(&u, "default", (struct report){.metrics = 0});
   struct config_error reason;
 
   check_set(&v, IN_DEFAULT);
-  v = publish(&u, "detail", (struct report){.metrics = 0}, context);
+  v = publish_whole(&u, "detail", (struct report){.metrics = 0});
   check_set(&v, IN_ALL);
   assert_true(metric_find("default", &reason) == metric_default_set());
 }
 
+/* One name stands for two values: a limit, and the percentage of it. */
+static size_t count_named(const char *name) {
+  size_t n = 0;
+
+  for (size_t i = 0; i < IN_ALL; i++)
+    n += strcmp(nth(i)->name, name) == 0;
+  return n;
+}
+
+static bool is_of_previous(size_t i) {
+  return i > 0 && strcmp(nth(i)->name, nth(i - 1)->name) == 0;
+}
+
 TEST(every_metric_has_a_name_of_its_own) {
-  const struct metric_context context = {KNOWN, 1024 * MIB};
   struct usage u = make_usage();
   metric_set all = 0;
   struct config_error reason;
 
   for (size_t i = 0; i < IN_ALL; i++) {
     struct values v =
-        publish(&u, nth(i)->name, (struct report){.metrics = 0}, context);
+        publish_whole(&u, nth(i)->name, (struct report){.metrics = 0});
 
-    if (v.n != 1 || strcmp(v.identifier[0], nth(i)->identifier) != 0)
+    if (v.n != count_named(nth(i)->name) || !find(&v, nth(i)->identifier))
       fail_msg("%s: %zu values, %s", nth(i)->name, v.n, v.identifier[0]);
-    assert_true((all & metric_find(nth(i)->name, &reason)) == 0);
+    assert_true((all & metric_find(nth(i)->name, &reason)) == 0 ||
+                is_of_previous(i));
     all |= metric_find(nth(i)->name, &reason);
   }
   assert_true(all == metric_find("detail", &reason));
@@ -221,7 +260,8 @@ TEST(other_names_are_refused_with_the_nearest) {
 
 TEST(every_value_is_the_one_it_says) {
   struct usage u = make_usage();
-  struct values v = publish_all(&u);
+  struct values v =
+      publish_whole(&u, "detail", (struct report){.percentage = CHOICE_YES});
   double uss = ROLLUP_PRIVATE_CLEAN + 1 + ROLLUP_PRIVATE_DIRTY + 1;
 
   for (size_t i = 0; i < IN_ALL; i++)
@@ -239,6 +279,24 @@ TEST(every_value_is_the_one_it_says) {
   check(&v, "count-unreadable", 0);
   check(&v, "memory-pss_error", 0);
   check(&v, "memory-uss_error", 0);
+  check(&v, "memory-cgroup", 300.0 * MIB);
+  check(&v, "memory-cgroup_limit", 400.0 * MIB);
+  check(&v, "percent-cgroup_limit", 75);
+  check(&v, "memory-cgroup_file", 70.0 * MIB);
+  check(&v, "memory-cgroup_kernel", 8.0 * MIB);
+  check(&v, "count-oom_kill", 2);
+  /* Of MemTotal. */
+  check(&v, "percent-cgroup", 30000 / 1024.0);
+}
+
+/* The alert on it needs no option. */
+TEST(the_percentage_of_the_limit_is_always_published) {
+  struct usage u = make_usage();
+  const struct report r = {.absolute = CHOICE_NO, .percentage = CHOICE_YES};
+  struct values v = publish_whole(&u, "cgroup_limit", r);
+
+  assert_int_equal(v.n, 1);
+  check(&v, "percent-cgroup_limit", 75);
 }
 
 TEST(the_errors_are_those_of_the_estimates) {
@@ -439,8 +497,9 @@ TEST(amounts_and_percentages_are_chosen_apart) {
                 (struct report){.absolute = cases[i].absolute,
                                 .percentage = cases[i].percentage},
                 (struct metric_context){KNOWN, 1024 * MIB});
-    /* All but the four that are no amounts of memory. */
-    size_t amounts = IN_ALL - 4;
+    /* All but the four that are no amounts of memory, and the six of a control
+     * group. */
+    size_t amounts = IN_ALL - 4 - 6;
 
     assert_int_equal(v.n, 4 + (cases[i].has_amount ? amounts : 0) +
                               (cases[i].has_share ? amounts : 0));

@@ -1,0 +1,41 @@
+/*
+ * The control groups that processes are in, by path, and those above them. Each
+ * lasts as long as a process refers to it.
+ */
+#ifndef SMAPS_CGROUP_TREE_H
+#define SMAPS_CGROUP_TREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct cgroup_node {
+  struct cgroup_node *parent; /* NULL: the root */
+  size_t references;          /* of processes and children */
+  unsigned depth;             /* 0: the root */
+  uint64_t serial;            /* of no other node, not even with its path */
+  bool is_unit, is_slice;     /* its own path ends with the name of one */
+  uint64_t processes;         /* in it and below; set by whole.h */
+  char path[];
+};
+
+struct cgroup_tree {
+  struct cgroup_node **nodes; /* sorted by path: a parent before its children */
+  size_t n, cap;
+  uint64_t made;
+};
+
+/* A path with more components belongs to its ancestor: users can nest control
+ * groups as deep as they like. */
+#define CGROUP_DEPTH_MAX 32
+
+/* Gets the node of a path, with a reference. 0 or -ENOMEM. */
+int cgroup_tree_get(struct cgroup_tree *t, const char *path,
+                    struct cgroup_node **ret);
+
+/* Drops a reference; accepts NULL. */
+void cgroup_tree_release(struct cgroup_tree *t, struct cgroup_node *node);
+
+void cgroup_tree_done(struct cgroup_tree *t);
+
+#endif

@@ -1,0 +1,439 @@
+#include "match/cgroup_watch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proc/cgroup.h"
+#include "read/read_batch.h"
+
+/* Kills that are remembered apart; more of them count as late as the last. */
+#define KILLS_MAX 8
+
+struct watched_cgroup {
+  char *path;
+  struct memory_cgroup_place place;
+  struct cgroup_memory memory; /* what groups show */
+  uint32_t pid;    /* of a process in it; 0: no group is it in this cycle */
+  uint64_t serial; /* of its node: another one has other processes */
+  bool has_new_processes, wants_stat;
+  uint64_t slow_ns;  /* when limit and stat were read; 0: they are due */
+  uint64_t retry_ns; /* an absent one is not looked for before */
+  struct back_off hung;
+
+  /* The kernel's counts of killed processes, since the last of them. */
+  bool has_count, has_parent_count;
+  uint64_t count, parent_count, ino;
+  /* Of this cycle. */
+  bool is_lost;              /* its directory is not there */
+  bool is_gone;              /* and was; even if it was made again */
+  uint64_t counted, missing; /* kills: its own, and more of its parent's */
+  struct {
+    uint64_t time_ns, n;
+  } kills[KILLS_MAX];
+  size_t n_kills;
+};
+
+/* --- the table --- */
+
+static size_t find(const struct cgroup_watch *w, const char *path,
+                   bool *ret_found) {
+  size_t low = 0, high = w->n;
+
+  *ret_found = false;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    int order = strcmp(w->cgroups[middle]->path, path);
+
+    if (order < 0) {
+      low = middle + 1;
+    } else {
+      high = middle;
+      *ret_found |= order == 0;
+    }
+  }
+  return low;
+}
+
+static void watched_free(struct watched_cgroup *c) {
+  free(c->place.directory);
+  free(c->path);
+  free(c);
+}
+
+static int make_room(struct cgroup_watch *w) {
+  size_t cap = w->cap ? w->cap * 2 : 16;
+  struct watched_cgroup **cgroups;
+
+  if (w->n < w->cap)
+    return 0;
+  cgroups = reallocarray(w->cgroups, cap, sizeof(struct watched_cgroup *));
+  if (!cgroups)
+    return -ENOMEM;
+  w->cgroups = cgroups;
+  w->cap = cap;
+  return 0;
+}
+
+/* NULL without memory. */
+static struct watched_cgroup *get(struct cgroup_watch *w, const char *path) {
+  struct watched_cgroup *c;
+  bool is_found;
+  size_t at = find(w, path, &is_found);
+
+  if (is_found)
+    return w->cgroups[at];
+  c = calloc(1, sizeof(*c));
+  if (!c || !(c->path = strdup(path)) || make_room(w) < 0) {
+    if (c)
+      watched_free(c);
+    return NULL;
+  }
+  c->memory.path = c->path;
+  memmove(&w->cgroups[at + 1], &w->cgroups[at],
+          (w->n - at) * sizeof(struct watched_cgroup *));
+  w->cgroups[at] = c;
+  w->n++;
+  return c;
+}
+
+/* --- groups --- */
+
+static void use(struct watched_cgroup *c, const struct group *g) {
+  c->pid = g->cgroup_pid;
+  c->wants_stat |= metric_needs_cgroup_stat(g->report->metrics);
+  c->has_new_processes |= c->serial != g->cgroup_node->serial;
+  c->serial = g->cgroup_node->serial;
+  if (!c->has_new_processes)
+    return;
+  c->memory.known &= CGROUP_HAS_KILLS;
+  c->slow_ns = 0;
+}
+
+static void watch_group(struct cgroup_watch *w, struct group *g) {
+  struct watched_cgroup *c = NULL;
+
+  /* An empty group goes on to show that it was killed. */
+  if (g->cgroup_absence == CGROUP_EMPTY)
+    return;
+  if (g->cgroup_absence == CGROUP_PRESENT)
+    c = get(w, g->cgroup_node->path);
+  g->cgroup = c ? &c->memory : NULL;
+  /* A second group that is the same adds nothing but its wishes. */
+  if (c)
+    use(c, g);
+}
+
+static void watch_groups(struct cgroup_watch *w,
+                         const struct group_table *groups) {
+  for (size_t i = 0; i < w->n; i++) {
+    struct watched_cgroup *c = w->cgroups[i];
+
+    c->pid = 0;
+    c->wants_stat = c->has_new_processes = false;
+    c->is_lost = c->is_gone = false;
+    c->counted = c->missing = 0;
+  }
+  for (size_t i = 0; i < groups->n; i++)
+    watch_group(w, groups->groups[i]);
+}
+
+/* --- reading --- */
+
+/* Notes how many processes of the host were killed since the last cycle. */
+static void read_host_kills(struct cgroup_watch *w) {
+  struct span text;
+  uint64_t before = w->host_kills;
+  bool has_before = w->has_host_kills;
+
+  w->has_host_kills =
+      w->n > 0 && procfs_read(w->procfs, PROCFS_ROOT, "vmstat", &text) == 0 &&
+      cgroup_parse_keyed(text.text, text.len, "oom_kill", &w->host_kills);
+  w->new_host_kills = has_before && w->has_host_kills && w->host_kills > before
+                          ? w->host_kills - before
+                          : 0;
+}
+
+static bool is_slow_due(const struct cgroup_watch *w,
+                        const struct watched_cgroup *c) {
+  return c->slow_ns == 0 || w->now_ns - c->slow_ns + w->interval_ns / 2 >=
+                                CGROUP_SLOW_CYCLES * w->interval_ns;
+}
+
+static unsigned wishes(const struct cgroup_watch *w,
+                       const struct watched_cgroup *c) {
+  unsigned wants = 0;
+
+  if (w->new_host_kills > 0 || !c->has_count || c->has_new_processes)
+    wants |= CGROUP_WANTS_KILLS;
+  if (c->pid && is_slow_due(w, c))
+    wants |= CGROUP_WANTS_LIMIT | (c->wants_stat ? CGROUP_WANTS_STAT : 0);
+  return wants;
+}
+
+static bool is_read(const struct cgroup_watch *w,
+                    const struct watched_cgroup *c) {
+  if (back_off_is_on(&c->hung, w->now_ns))
+    return false;
+  /* Without a process, it is only asked whether it was killed. */
+  if (!c->pid)
+    return c->place.directory && c->has_count && w->new_host_kills > 0;
+  return c->place.directory || w->now_ns >= c->retry_ns;
+}
+
+static void forget_place(struct watched_cgroup *c) {
+  free(c->place.directory);
+  c->place = (struct memory_cgroup_place){.directory = NULL};
+}
+
+static void note_absence(const struct cgroup_watch *w, struct watched_cgroup *c,
+                         enum cgroup_absence absence) {
+  c->memory.absence = absence;
+  if (absence == CGROUP_PRESENT)
+    return;
+  forget_place(c);
+  c->retry_ns = w->now_ns + CGROUP_RETRY_NS;
+}
+
+/* The limits are read again in turn, not those of all groups at once. */
+static void adopt_values(struct cgroup_watch *w, struct watched_cgroup *c,
+                         const struct memory_cgroup_reading *r) {
+  struct cgroup_memory *m = &c->memory;
+
+  m->known |= r->known & ~CGROUP_HAS_KILLS;
+  m->bytes = r->bytes;
+  if (r->known & CGROUP_HAS_LIMIT) {
+    m->limit = r->limit;
+    c->slow_ns = w->now_ns - w->turn * w->interval_ns;
+    w->turn = (w->turn + 1) % CGROUP_SLOW_CYCLES;
+  }
+  if (r->known & CGROUP_HAS_FILE)
+    m->file = r->file;
+  if (r->known & CGROUP_HAS_KERNEL)
+    m->kernel = r->kernel;
+  /* The limit was raised. */
+  if (cgroup_memory_has(m, CGROUP_HAS_BYTES | CGROUP_HAS_LIMIT) &&
+      m->bytes > m->limit)
+    c->slow_ns = 0;
+}
+
+/* The kills of a new life are those of this cycle: the host had so many. */
+static uint64_t count_new(const struct cgroup_watch *w,
+                          const struct watched_cgroup *c,
+                          const struct memory_cgroup_reading *r) {
+  bool is_same = c->has_count && (!c->has_new_processes || r->ino == c->ino);
+
+  if (is_same)
+    return r->kills > c->count ? r->kills - c->count : 0;
+  return r->kills < w->new_host_kills ? r->kills : w->new_host_kills;
+}
+
+static void adopt_counts(const struct cgroup_watch *w, struct watched_cgroup *c,
+                         const struct memory_cgroup_reading *r) {
+  c->is_gone = c->has_count &&
+               (r->is_gone || (c->has_new_processes && r->ino != c->ino));
+  if (c->has_parent_count && r->has_parent_kills &&
+      r->parent_kills > c->parent_count)
+    c->missing = r->parent_kills - c->parent_count;
+  c->has_parent_count = r->has_parent_kills;
+  c->parent_count = r->parent_kills;
+  if (!(r->known & CGROUP_HAS_KILLS))
+    return;
+  c->counted = count_new(w, c, r);
+  c->count = r->kills;
+  c->ino = r->ino;
+  c->has_count = true;
+  c->memory.known |= CGROUP_HAS_KILLS;
+}
+
+static void adopt_place(struct watched_cgroup *c,
+                        struct memory_cgroup_reading *r) {
+  if (!r->place.directory)
+    return;
+  forget_place(c);
+  c->place = r->place;
+}
+
+static void adopt_reading(struct cgroup_watch *w, struct watched_cgroup *c,
+                          const struct read_job *job) {
+  struct memory_cgroup_reading r = job->cgroup_memory;
+
+  back_off_forgive(&c->hung);
+  c->is_lost = r.is_gone;
+  adopt_place(c, &r);
+  if (job->cgroup.wants & CGROUP_WANTS_KILLS)
+    adopt_counts(w, c, &r);
+  if (c->pid)
+    adopt_values(w, c, &r);
+  note_absence(w, c, r.absence);
+}
+
+/* A value that is not read in each cycle stays. */
+static void apply(void *ctx, struct read_job *job) {
+  struct cgroup_watch *w = ctx;
+  bool is_found;
+  struct watched_cgroup *c = w->cgroups[find(w, job->path, &is_found)];
+
+  c->memory.known &= ~CGROUP_HAS_BYTES;
+  if (job->result == READ_HUNG || job->result == READ_STILL_HUNG) {
+    back_off_extend(&c->hung, job->result == READ_HUNG, w->read_timeout_ns,
+                    w->clock_ns());
+    c->memory.known &= CGROUP_HAS_KILLS;
+    c->memory.absence = CGROUP_HUNG;
+  } else if (job->result == 0) {
+    adopt_reading(w, c, job);
+  }
+}
+
+static void read_all(struct cgroup_watch *w) {
+  struct read_batch batch;
+
+  read_batch_init(&batch, w->reader, apply, w);
+  for (size_t i = 0; i < w->n; i++) {
+    struct watched_cgroup *c = w->cgroups[i];
+    struct read_job job = {
+        .kind = READ_CGROUP,
+        .path = c->path,
+        .cgroup = {.pid = c->pid, .place = c->place, .wants = wishes(w, c)}};
+
+    if (is_read(w, c))
+      read_batch_add(&batch, &job);
+  }
+  read_batch_flush(&batch);
+}
+
+/* --- kills --- */
+
+static size_t parent_length(const struct watched_cgroup *c) {
+  const char *end =
+      c->place.directory ? strrchr(c->place.directory, '/') : NULL;
+
+  return end ? (size_t)(end - c->place.directory) : 0;
+}
+
+static bool is_sibling(const struct watched_cgroup *a,
+                       const struct watched_cgroup *b) {
+  size_t len = parent_length(a);
+
+  return len > 0 && parent_length(b) == len &&
+         strncmp(a->place.directory, b->place.directory, len) == 0;
+}
+
+/* The kills of the parent that no group below it has counted, if this is the
+ * only one that has gone. */
+static uint64_t claim_missing(const struct cgroup_watch *w,
+                              const struct watched_cgroup *gone) {
+  uint64_t counted = 0, n_gone = 0;
+
+  for (size_t i = 0; i < w->n; i++)
+    if (is_sibling(gone, w->cgroups[i])) {
+      counted += w->cgroups[i]->counted;
+      n_gone += w->cgroups[i]->is_gone;
+    }
+  return n_gone == 1 && gone->missing > counted ? gone->missing - counted : 0;
+}
+
+static void add_kills(struct watched_cgroup *c, uint64_t n, uint64_t now_ns) {
+  if (n == 0)
+    return;
+  if (c->n_kills < KILLS_MAX)
+    c->n_kills++;
+  else
+    n += c->kills[KILLS_MAX - 1].n;
+  c->kills[c->n_kills - 1].time_ns = now_ns;
+  c->kills[c->n_kills - 1].n = n;
+}
+
+static void sum_kills(struct watched_cgroup *c, uint64_t now_ns) {
+  size_t old = 0;
+
+  while (old < c->n_kills && now_ns - c->kills[old].time_ns > CGROUP_KILLS_NS)
+    old++;
+  c->n_kills -= old;
+  memmove(c->kills, c->kills + old, c->n_kills * sizeof(c->kills[0]));
+  c->memory.kills = 0;
+  for (size_t i = 0; i < c->n_kills; i++)
+    c->memory.kills += c->kills[i].n;
+}
+
+static void count_kills(struct cgroup_watch *w) {
+  for (size_t i = 0; i < w->n; i++) {
+    struct watched_cgroup *c = w->cgroups[i];
+    uint64_t missed =
+        c->is_gone && w->new_host_kills > 0 ? claim_missing(w, c) : 0;
+
+    add_kills(c, c->counted + missed, w->now_ns);
+    sum_kills(c, w->now_ns);
+  }
+}
+
+/* --- the end of a cycle --- */
+
+/* Without processes nothing is known of a control group but that it was
+ * killed. */
+static bool is_kept(struct watched_cgroup *c) {
+  if (!c->pid) {
+    c->memory.known &= CGROUP_HAS_KILLS;
+    c->has_count = c->has_parent_count = false;
+  }
+  if (!c->pid || c->is_lost)
+    forget_place(c);
+  if (!c->place.directory && c->memory.absence == CGROUP_PRESENT)
+    c->memory.absence = CGROUP_UNKNOWN;
+  c->memory.is_found = c->place.directory != NULL;
+  return c->pid || c->memory.kills > 0;
+}
+
+static void drop_unused(struct cgroup_watch *w,
+                        const struct group_table *groups) {
+  size_t n = 0;
+
+  for (size_t i = 0; i < groups->n; i++) {
+    struct group *g = groups->groups[i];
+
+    if (g->cgroup && g->cgroup_absence == CGROUP_EMPTY && g->cgroup->kills == 0)
+      g->cgroup = NULL;
+  }
+  for (size_t i = 0; i < w->n; i++) {
+    if (is_kept(w->cgroups[i]))
+      w->cgroups[n++] = w->cgroups[i];
+    else
+      watched_free(w->cgroups[i]);
+  }
+  w->n = n;
+}
+
+/* A group whose control group was not found shows why; one that hangs was. */
+static void hide_absent(const struct group_table *groups) {
+  for (size_t i = 0; i < groups->n; i++) {
+    struct group *g = groups->groups[i];
+
+    if (!g->cgroup || g->cgroup_absence != CGROUP_PRESENT)
+      continue;
+    g->cgroup_absence = g->cgroup->absence;
+    if (!g->cgroup->is_found)
+      g->cgroup = NULL;
+  }
+}
+
+void cgroup_watch_run(struct cgroup_watch *w, const struct matcher *matcher,
+                      const struct process_table *processes, uint64_t now_ns) {
+  const struct group_table *groups = matcher->groups;
+
+  w->now_ns = now_ns;
+  whole_find(&matcher->cgroups, processes, groups);
+  watch_groups(w, groups);
+  read_host_kills(w);
+  read_all(w);
+  count_kills(w);
+  drop_unused(w, groups);
+  hide_absent(groups);
+}
+
+void cgroup_watch_done(struct cgroup_watch *w) {
+  for (size_t i = 0; i < w->n; i++)
+    watched_free(w->cgroups[i]);
+  free(w->cgroups);
+  w->cgroups = NULL;
+  w->n = w->cap = 0;
+}

@@ -1,0 +1,109 @@
+#include "read/cgroup_place.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "proc/cgroup.h"
+#include "proc/mountinfo.h"
+
+static bool is_word(struct span s, const char *word) {
+  return s.len == strlen(word) && memcmp(s.text, word, s.len) == 0;
+}
+
+/* True if one of the options, separated by commas, is the word. */
+static bool has_option(struct span options, const char *word) {
+  while (options.len > 0) {
+    const char *comma = memchr(options.text, ',', options.len);
+    size_t len = comma ? (size_t)(comma - options.text) : options.len;
+
+    if (is_word((struct span){options.text, len}, word))
+      return true;
+    len += comma != NULL;
+    options = (struct span){options.text + len, options.len - len};
+  }
+  return false;
+}
+
+static bool is_hierarchy(const struct cgroup_place *place,
+                         const struct mountinfo *m) {
+  return place->is_v1 ? is_word(m->type, "cgroup") &&
+                            has_option(m->super_options, "memory")
+                      : is_word(m->type, "cgroup2");
+}
+
+/* The part of the path below the root of a mount; NULL if it is elsewhere. A
+ * path outside of the reader's cgroup namespace begins with "/..". */
+static const char *below(const char *path, const char *root) {
+  size_t len = strcmp(root, "/") == 0 ? 0 : strlen(root);
+  const char *rest = path + len;
+
+  if (strncmp(path, root, len) != 0 || (*rest != '/' && *rest != '\0') ||
+      strncmp(rest, "/..", 3) == 0)
+    return NULL;
+  return strcmp(rest, "/") == 0 ? "" : rest;
+}
+
+/* True if the mount shows the group; then its directory is known. */
+static bool is_shown_by(struct cgroup_place *place, const struct mountinfo *m) {
+  char root[PATH_MAX];
+  const char *rest;
+  size_t len;
+
+  if (!is_hierarchy(place, m) || !mountinfo_decode(m->root, root, PATH_MAX))
+    return false;
+  rest = below(place->path, root);
+  if (!rest || !mountinfo_decode(m->mount_point, place->directory, PATH_MAX))
+    return false;
+  len = strlen(place->directory);
+  if (len + strlen(rest) >= PATH_MAX)
+    return false;
+  strcpy(place->directory + len, rest);
+  place->mount_len = len;
+  return true;
+}
+
+/* Looks through whole lines. */
+static size_t feed(void *ctx, const char *text, size_t len) {
+  struct cursor s = cursor_begin(text, len);
+  struct mountinfo m;
+  struct span line;
+  size_t used = 0;
+
+  while (parse_line(&s, &line) && s.at > line.text + line.len) {
+    if (mountinfo_parse_line(line, &m) == 0 && is_shown_by(ctx, &m))
+      return PROCFS_ENOUGH;
+    used = (size_t)(s.at - text);
+  }
+  return used;
+}
+
+int cgroup_place_of(struct procfs *procfs, int process_fd,
+                    struct cgroup_place *ret) {
+  struct span text, path;
+  int rc = procfs_read(procfs, process_fd, "cgroup", &text);
+
+  ret->mount_len = 0;
+  if (rc == 0)
+    rc = cgroup_parse_memory(text.text, text.len, &ret->is_v1, &path);
+  if (rc != 0)
+    return rc;
+  if (path.len >= PATH_MAX)
+    return -ENAMETOOLONG;
+  memcpy(ret->path, path.text, path.len);
+  ret->path[path.len] = '\0';
+  return 0;
+}
+
+int cgroup_place_find(struct procfs *procfs, struct cgroup_place *place) {
+  int rc =
+      procfs_read_pieces(procfs, PROCFS_ROOT, "self/mountinfo", feed, place);
+
+  return rc == PROCFS_GONE ? 0 : rc;
+}
+
+bool cgroup_place_climb(struct cgroup_place *place) {
+  if (strlen(place->directory) <= place->mount_len)
+    return false;
+  *strrchr(place->directory, '/') = '\0';
+  return true;
+}

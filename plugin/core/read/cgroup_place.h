@@ -1,0 +1,34 @@
+/*
+ * The directory of a control group in the hierarchy of the memory controller.
+ *
+ * It is found through self/mountinfo of the tree, so that a captured tree,
+ * which has none, shows no groups of another host.
+ */
+#ifndef SMAPS_CGROUP_PLACE_H
+#define SMAPS_CGROUP_PLACE_H
+
+#include <limits.h>
+
+#include <smaps/procfs.h>
+
+struct cgroup_place {
+  bool is_v1;          /* the hierarchy is of version 1 */
+  char path[PATH_MAX]; /* in the hierarchy, as the kernel names it */
+  char directory[PATH_MAX];
+  size_t mount_len; /* the part of `directory` that is the mount point; 0: no
+                       mount shows the group */
+};
+
+/* Gets the path of the group that the process is in whose directory is open.
+ * Returns 0, an outcome of procfs.h or a negative errno. */
+int cgroup_place_of(struct procfs *procfs, int process_fd,
+                    struct cgroup_place *ret);
+
+/* Finds the directory of the path. Returns 0, also if no mount shows the group,
+ * or as above. May hang where the tree does. */
+int cgroup_place_find(struct procfs *procfs, struct cgroup_place *place);
+
+/* Goes to the directory above. False at the mount point. */
+bool cgroup_place_climb(struct cgroup_place *place);
+
+#endif

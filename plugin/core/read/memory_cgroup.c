@@ -1,0 +1,206 @@
+#include "read/memory_cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "proc/cgroup.h"
+#include "read/memory_limit.h"
+
+/* memory.stat has less than 2 kB for each of two levels. */
+#define FILE_MAX 8192
+
+struct file {
+  char text[FILE_MAX];
+  size_t len;
+  uint64_t ino;
+};
+
+static int fill(int fd, struct file *f) {
+  ssize_t n = read(fd, f->text, sizeof(f->text));
+  struct stat st;
+
+  if (n < 0 || fstat(fd, &st) < 0)
+    return -errno;
+  f->len = (size_t)n;
+  f->ino = st.st_ino;
+  return 0;
+}
+
+/* Reads a file of the group with one read(2). 0 or a negative errno. */
+static int read_file(const struct cgroup_place *place, const char *name,
+                     struct file *f) {
+  char path[PATH_MAX + 64];
+  int fd, rc;
+
+  snprintf(path, sizeof(path), "%s/%s", place->directory, name);
+  fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0)
+    return -errno;
+  rc = fill(fd, f);
+  close(fd);
+  return rc;
+}
+
+/* A single number, or that of a key. */
+static bool read_number(const struct cgroup_place *place, const char *name,
+                        const char *key, struct file *f, uint64_t *ret) {
+  if (read_file(place, name, f) < 0)
+    return false;
+  return key ? cgroup_parse_keyed(f->text, f->len, key, ret)
+             : cgroup_parse_limit(f->text, f->len, ret);
+}
+
+static void read_kills(const struct cgroup_place *place,
+                       struct memory_cgroup_reading *ret) {
+  struct cgroup_place parent = *place;
+  const char *name = place->is_v1 ? "memory.oom_control" : "memory.events";
+  struct file f;
+
+  if (read_number(place, name, "oom_kill", &f, &ret->kills)) {
+    ret->known |= CGROUP_HAS_KILLS;
+    ret->ino = f.ino;
+  }
+  /* In version 1 a group does not count those below it. */
+  ret->has_parent_kills =
+      !place->is_v1 && cgroup_place_climb(&parent) &&
+      read_number(&parent, name, "oom_kill", &f, &ret->parent_kills);
+}
+
+/* Before Linux 5.18 the sum has no line of its own. */
+static bool sum_kernel(const struct file *f, uint64_t *ret) {
+  static const char *const parts[] = {"slab", "kernel_stack", "pagetables",
+                                      "percpu", "sock"};
+  uint64_t sum = 0, part;
+  bool has_any = false;
+
+  if (cgroup_parse_keyed(f->text, f->len, "kernel", ret))
+    return true;
+  for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+    if (cgroup_parse_keyed(f->text, f->len, parts[i], &part)) {
+      sum += part;
+      has_any = true;
+    }
+  if (has_any)
+    *ret = sum;
+  return has_any;
+}
+
+static void read_stat(const struct cgroup_place *place,
+                      struct memory_cgroup_reading *ret) {
+  struct file f;
+
+  if (read_number(place, "memory.stat", place->is_v1 ? "total_cache" : "file",
+                  &f, &ret->file))
+    ret->known |= CGROUP_HAS_FILE;
+  else
+    return;
+  if (place->is_v1 ? read_number(place, "memory.kmem.usage_in_bytes", NULL, &f,
+                                 &ret->kernel)
+                   : sum_kernel(&f, &ret->kernel))
+    ret->known |= CGROUP_HAS_KERNEL;
+}
+
+/* The controller has the member in this group, or in one below it. */
+static bool is_within(const char *place, const char *path) {
+  size_t len = strlen(path);
+
+  return strncmp(place, path, len) == 0 &&
+         (place[len] == '/' || place[len] == '\0');
+}
+
+static int find_by_member(struct procfs *procfs, const char *path,
+                          const struct memory_cgroup_request *request,
+                          struct cgroup_place *place,
+                          struct memory_cgroup_reading *ret) {
+  int fd, rc = procfs_open_process(procfs, request->pid, &fd);
+
+  if (rc != 0)
+    return rc;
+  rc = cgroup_place_of(procfs, fd, place);
+  close(fd);
+  if (rc == -EBADMSG) /* the kernel has no such controller */
+    ret->absence = CGROUP_NO_MEMORY;
+  if (rc != 0)
+    return rc == -EBADMSG ? 0 : rc;
+  if (!is_within(place->path, path) || strlen(path) >= PATH_MAX) {
+    ret->absence = CGROUP_ELSEWHERE;
+    return 0;
+  }
+  strcpy(place->path, path);
+  rc = cgroup_place_find(procfs, place);
+  if (rc != 0)
+    return rc;
+  if (place->mount_len == 0)
+    ret->absence = CGROUP_OUT_OF_SIGHT;
+  else if (access(place->directory, F_OK) < 0)
+    ret->is_gone = true;
+  return 0;
+}
+
+static int find_place(struct procfs *procfs, const char *path,
+                      const struct memory_cgroup_request *request,
+                      struct cgroup_place *place,
+                      struct memory_cgroup_reading *ret) {
+  const struct memory_cgroup_place *known = &request->place;
+  int rc;
+
+  if (known->directory) {
+    strcpy(place->directory, known->directory);
+    place->mount_len = known->mount_len;
+    place->is_v1 = known->is_v1;
+    return 0;
+  }
+  rc = find_by_member(procfs, path, request, place, ret);
+  if (rc == PROCFS_DENIED)
+    ret->absence = CGROUP_UNKNOWN;
+  else if (rc > 0)
+    ret->is_gone = true;
+  if (rc != 0 || ret->absence != CGROUP_PRESENT || ret->is_gone)
+    return rc < 0 ? rc : 0;
+  ret->place.directory = strdup(place->directory);
+  ret->place.mount_len = place->mount_len;
+  ret->place.is_v1 = place->is_v1;
+  return ret->place.directory ? 0 : -ENOMEM;
+}
+
+static void read_usage(const struct cgroup_place *place, bool is_found,
+                       struct memory_cgroup_reading *ret) {
+  struct file f;
+  int rc = read_file(
+      place, place->is_v1 ? "memory.usage_in_bytes" : "memory.current", &f);
+
+  if (rc == 0 && cgroup_parse_limit(f.text, f.len, &ret->bytes))
+    ret->known |= CGROUP_HAS_BYTES;
+  else if (is_found)
+    ret->absence = CGROUP_NO_MEMORY;
+  else
+    ret->is_gone = true;
+}
+
+int memory_cgroup_read(struct procfs *procfs, const char *path,
+                       const struct memory_cgroup_request *request,
+                       struct memory_cgroup_reading *ret) {
+  struct cgroup_place place;
+  int rc;
+
+  *ret = (struct memory_cgroup_reading){.absence = CGROUP_PRESENT};
+  rc = find_place(procfs, path, request, &place, ret);
+  if (rc != 0 || ret->absence != CGROUP_PRESENT || ret->is_gone)
+    return rc;
+  procfs_announce(procfs, "the cgroup");
+  read_usage(&place, ret->place.directory != NULL, ret);
+  if (request->wants & CGROUP_WANTS_KILLS)
+    read_kills(&place, ret);
+  if (request->wants & CGROUP_WANTS_STAT)
+    read_stat(&place, ret);
+  if (request->wants & CGROUP_WANTS_LIMIT && !ret->is_gone) {
+    ret->limit = memory_limit_at(procfs, &place);
+    ret->known |= CGROUP_HAS_LIMIT;
+  }
+  return 0;
+}

@@ -1,0 +1,56 @@
+/*
+ * The memory of a control group: the files memory.current, memory.events and
+ * memory.stat of version 2, or their counterparts of version 1.
+ *
+ * No file stays open: a group that is removed and made again, as by the restart
+ * of a service, has the same path, and is found there.
+ */
+#ifndef SMAPS_MEMORY_CGROUP_H
+#define SMAPS_MEMORY_CGROUP_H
+
+#include <smaps/procfs.h>
+
+#include "report/cgroup_memory.h"
+
+/* Where the files of a group are. */
+struct memory_cgroup_place {
+  char *directory; /* owned; NULL: not found yet */
+  size_t mount_len;
+  bool is_v1;
+};
+
+/* The values that are read besides the usage. */
+#define CGROUP_WANTS_LIMIT 1u
+#define CGROUP_WANTS_STAT 2u
+#define CGROUP_WANTS_KILLS 4u
+
+struct memory_cgroup_request {
+  uint32_t pid; /* of a member, if the files are to be found */
+  struct memory_cgroup_place place;
+  unsigned wants;
+};
+
+struct memory_cgroup_reading {
+  /* Likewise what was found. */
+  struct memory_cgroup_place place;
+  enum cgroup_absence absence;
+  bool is_gone;   /* the group was removed, or its member has ended */
+  unsigned known; /* as in struct cgroup_memory */
+  uint64_t bytes, limit, file, kernel;
+  uint64_t kills; /* in the life of the group */
+  uint64_t ino;   /* of the file with kills: another one, another group */
+  bool has_parent_kills; /* they include those of groups that are gone */
+  uint64_t parent_kills;
+};
+
+/*
+ * Reads the group with that path. Returns 0, also if it is absent, or a
+ * negative errno. *ret is filled in, and its place is to be freed. May hang
+ * where a file of the tree or of the group does, and is called by the reader
+ * alone.
+ */
+int memory_cgroup_read(struct procfs *procfs, const char *path,
+                       const struct memory_cgroup_request *request,
+                       struct memory_cgroup_reading *ret);
+
+#endif

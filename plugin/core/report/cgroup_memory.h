@@ -1,0 +1,55 @@
+/*
+ * The memory of the control group that a group of processes has for itself
+ * (cgroup-v2.rst, "Memory Interface Files"; cgroup-v1/memory.rst).
+ *
+ * It is charged to whoever touches a page first, and has the page cache and the
+ * kernel's memory in it: it is no PSS, and no sum over the members.
+ */
+#ifndef SMAPS_CGROUP_MEMORY_H
+#define SMAPS_CGROUP_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Explains why nothing is known of a control group. */
+enum cgroup_absence {
+  CGROUP_PRESENT,
+  CGROUP_NOT_ASKED,    /* the rule goes by no control group */
+  CGROUP_EMPTY,        /* the group has no member */
+  CGROUP_UNKNOWN,      /* that of a member is unknown */
+  CGROUP_ROOT,         /* the members have but the root in common */
+  CGROUP_SHARED,       /* other processes are in it, too */
+  CGROUP_OUT_OF_SIGHT, /* no mounted hierarchy shows it */
+  CGROUP_ELSEWHERE,    /* the memory controller has the members elsewhere */
+  CGROUP_NO_MEMORY,    /* the memory controller is not enabled for it */
+  CGROUP_HUNG,         /* its files hang */
+};
+
+/* Bit per field that is known. */
+#define CGROUP_HAS_BYTES 1u
+#define CGROUP_HAS_LIMIT 2u
+#define CGROUP_HAS_FILE 4u
+#define CGROUP_HAS_KERNEL 8u
+#define CGROUP_HAS_KILLS 16u
+
+/* No limit: larger ones are none, for version 1 has no other word for it. */
+#define CGROUP_LIMIT_NONE (UINT64_C(1) << 62)
+
+struct cgroup_memory {
+  const char *path; /* in its hierarchy */
+  enum cgroup_absence absence;
+  bool is_found; /* its files were there, though they may hang */
+  unsigned known;
+  uint64_t bytes;  /* memory.current, memory.usage_in_bytes */
+  uint64_t limit;  /* the least on the way up, or CGROUP_LIMIT_NONE */
+  uint64_t file;   /* page cache and tmpfs, mapped or not */
+  uint64_t kernel; /* slab, page tables, stacks of threads and the like */
+  uint64_t kills;  /* processes that were killed for memory in the last hour */
+};
+
+static inline bool cgroup_memory_has(const struct cgroup_memory *m,
+                                     unsigned fields) {
+  return (m->known & fields) == fields;
+}
+
+#endif
