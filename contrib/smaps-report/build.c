@@ -411,6 +411,11 @@ static void begin_place(struct builder *b, enum place place) {
                               .unreadable = UNKNOWN,
                               .pss_error = UNKNOWN,
                               .uss_error = UNKNOWN,
+                              .cgroup_memory = UNKNOWN,
+                              .cgroup_limit = UNKNOWN,
+                              .cgroup_file = UNKNOWN,
+                              .cgroup_kernel = UNKNOWN,
+                              .oom_kill = UNKNOWN,
                               .coverage = unknown,
                               .age = unknown};
   if (place == PROCESS)

@@ -39,6 +39,12 @@ enum other {
   MAPPINGS_FROM,
   AGE,
   COST,
+  CGROUP_MEMORY,
+  CGROUP_LIMIT,
+  CGROUP_PERCENT,
+  CGROUP_FILE,
+  CGROUP_KERNEL,
+  OOM_KILL,
   OTHERS
 };
 
@@ -69,7 +75,7 @@ static const struct {
     [COMM] = {"comm", PROCESS, true, true},
     [EXE] = {"exe", PROCESS, true, true},
     [COMMAND] = {"command", PROCESS, true, true},
-    [CGROUP] = {"cgroup", PROCESS, true, true},
+    [CGROUP] = {"cgroup", GROUP | PROCESS, true, true},
     [UNIT] = {"unit", PROCESS, true, true},
     [SLICE] = {"slice", PROCESS, true, true},
     [CONTAINER] = {"container", PROCESS, true, true},
@@ -79,6 +85,12 @@ static const struct {
     [MAPPINGS_FROM] = {"mappings_from", PROCESS, true, true},
     [AGE] = {"age", GROUP | PROCESS, false, false},
     [COST] = {"cost", PROCESS, false, false},
+    [CGROUP_MEMORY] = {"cgroup_memory", GROUP, false, false},
+    [CGROUP_LIMIT] = {"cgroup_limit", GROUP, false, false},
+    [CGROUP_PERCENT] = {"cgroup_percent", GROUP, false, false},
+    [CGROUP_FILE] = {"cgroup_file", GROUP, false, false},
+    [CGROUP_KERNEL] = {"cgroup_kernel", GROUP, false, false},
+    [OOM_KILL] = {"oom_kill", GROUP, false, false},
 };
 
 /* The amounts of a mapping (smaps-snapshot(5)). */
@@ -149,6 +161,37 @@ static struct cell names(const struct process *p) {
                        .n_names = p->n_groups};
 }
 
+/* The part of the limit that is used. */
+static struct cell cgroup_percent(const struct group *g) {
+  double share = (double)NAN;
+
+  if (g->cgroup_memory != UNKNOWN && g->cgroup_limit != UNKNOWN &&
+      g->cgroup_limit > 0)
+    share = 100 * (double)g->cgroup_memory / (double)g->cgroup_limit;
+  return real(CELL_PERCENT, share);
+}
+
+static struct cell of_cgroup(enum other column, const struct group *g) {
+  switch ((int)column) {
+  case CGROUP:
+    return text(g->cgroup_absence ? NULL : g->cgroup);
+  case CGROUP_MEMORY:
+    return bytes(g->cgroup_memory);
+  case CGROUP_LIMIT:
+    return bytes(g->cgroup_limit);
+  case CGROUP_PERCENT:
+    return cgroup_percent(g);
+  case CGROUP_FILE:
+    return bytes(g->cgroup_file);
+  case CGROUP_KERNEL:
+    return bytes(g->cgroup_kernel);
+  case OOM_KILL:
+    return count(g->oom_kill);
+  default:
+    return (struct cell){.type = CELL_BLANK};
+  }
+}
+
 /* Also for users and totals, which have fewer fields. */
 static struct cell of_group(const struct document *d, enum other column,
                             const struct group *g) {
@@ -173,7 +216,7 @@ static struct cell of_group(const struct document *d, enum other column,
   case AGE:
     return real(CELL_SECONDS, g->age);
   default:
-    return (struct cell){.type = CELL_BLANK};
+    return of_cgroup(column, g);
   }
 }
 

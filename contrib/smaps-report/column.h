@@ -40,7 +40,7 @@ struct row {
   struct cell key; /* the cell of the sort column */
 };
 
-#define COLUMNS_MAX 64
+#define COLUMNS_MAX 96
 
 /* Columns are numbers: first the amounts (enum amount), then all others. */
 unsigned column_count(void);

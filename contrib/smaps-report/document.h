@@ -85,6 +85,14 @@ struct group {
   double age;      /* seconds */
   uint64_t pss_error;
   uint64_t uss_error;
+  /* The control group that it is, or might be, and why it is none. */
+  const char *cgroup;
+  const char *cgroup_absence;
+  uint64_t cgroup_memory;
+  uint64_t cgroup_limit;
+  uint64_t cgroup_file;
+  uint64_t cgroup_kernel;
+  uint64_t oom_kill;
   struct amounts amounts;
   /* In a sum that we have made: bit per amount that some parts lack, so that
    * the amount is at least this. */

@@ -32,6 +32,22 @@ static const struct {
     {"hung", "an earlier reading hung for ReadTimeout"},
 };
 
+/* Why a group has no values of a control group. */
+static const struct {
+  const char *absence;
+  const char *words;
+} absences[] = {
+    {"not_asked", "the rule goes by no Unit, Slice, Container or Cgroup"},
+    {"empty", "it has no process"},
+    {"unknown", "the control group of a process is unknown"},
+    {"root", "its processes have no control group in common but the root"},
+    {"shared", "other processes are in its control group, too"},
+    {"out_of_sight", "no mounted hierarchy shows its control group"},
+    {"elsewhere", "the memory controller has its processes elsewhere"},
+    {"no_memory", "the memory controller is not enabled for it"},
+    {"hung", "reading its files hangs"},
+};
+
 static const char *find_words(const char *key) {
   for (size_t i = 0; i < sizeof(sources) / sizeof(*sources); i++)
     if (strcmp(key, sources[i].source) == 0)
@@ -288,6 +304,32 @@ static void print_idle(const struct document *d, const struct tally *tallies,
   text_done(&t);
 }
 
+/* The groups with that reason, in one line. */
+static void print_absence(const struct document *d, size_t which,
+                          const struct style *s) {
+  struct text t = {0};
+
+  for (size_t i = 0; i < d->n_groups; i++) {
+    const struct group *g = &d->groups[i];
+
+    if (!g->cgroup_absence ||
+        strcmp(g->cgroup_absence, absences[which].absence) != 0)
+      continue;
+    text_add(&t, t.len ? ", " : "No values of a control group: ");
+    text_add_name(&t, g->name, s);
+  }
+  if (t.len) {
+    text_addf(&t, " (%s)", absences[which].words);
+    text_print(&t, COLOUR_NONE, s);
+  }
+  text_done(&t);
+}
+
+static void print_absences(const struct document *d, const struct style *s) {
+  for (size_t i = 0; i < sizeof(absences) / sizeof(*absences); i++)
+    print_absence(d, i, s);
+}
+
 void explain_print_rules(const struct document *d, const struct style *s) {
   struct tally *tallies = memory_array(NULL, d->n_rules, sizeof(*tallies));
   struct text t = {0};
@@ -305,6 +347,7 @@ void explain_print_rules(const struct document *d, const struct style *s) {
   text_addf(&t, "%9ju %9s %9s %9s  none", (uintmax_t)none, "", "", "");
   text_print(&t, COLOUR_NONE, s);
   print_idle(d, tallies, s);
+  print_absences(d, s);
   text_done(&t);
   free(tallies);
 }

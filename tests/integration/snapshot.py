@@ -100,6 +100,23 @@ GROUP = {
     "age?": number,
     "pss_error?": whole,
     "uss_error?": whole,
+    "cgroup?": text,
+    "cgroup_absence?": words(
+        "not_asked",
+        "empty",
+        "unknown",
+        "root",
+        "shared",
+        "out_of_sight",
+        "elsewhere",
+        "no_memory",
+        "hung",
+    ),
+    "cgroup_memory?": whole,
+    "cgroup_limit?": whole,
+    "cgroup_file?": whole,
+    "cgroup_kernel?": whole,
+    "oom_kill?": whole,
     "usage": mapping_of_keys,
 }
 PROCESS = {

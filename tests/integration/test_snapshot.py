@@ -55,6 +55,11 @@ PLACES = {
     "count-unreadable": ("unreadable",),
     "memory-pss_error": ("pss_error",),
     "memory-uss_error": ("uss_error",),
+    "memory-cgroup": ("cgroup_memory",),
+    "memory-cgroup_limit": ("cgroup_limit",),
+    "memory-cgroup_file": ("cgroup_file",),
+    "memory-cgroup_kernel": ("cgroup_kernel",),
+    "count-oom_kill": ("oom_kill",),
 }
 
 

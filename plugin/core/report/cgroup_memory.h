@@ -47,6 +47,20 @@ struct cgroup_memory {
   uint64_t kills;  /* processes that were killed for memory in the last hour */
 };
 
+/* The limit in bytes, at most the memory of the host (0: unknown), which is the
+ * limit without one. False if it is unknown. */
+static inline bool cgroup_memory_limit(const struct cgroup_memory *m,
+                                       uint64_t mem_total,
+                                       uint64_t *ret_bytes) {
+  bool is_below = m->limit < mem_total || mem_total == 0;
+
+  if (!(m->known & CGROUP_HAS_LIMIT) ||
+      (mem_total == 0 && m->limit >= CGROUP_LIMIT_NONE))
+    return false;
+  *ret_bytes = is_below ? m->limit : mem_total;
+  return true;
+}
+
 static inline bool cgroup_memory_has(const struct cgroup_memory *m,
                                      unsigned fields) {
   return (m->known & fields) == fields;

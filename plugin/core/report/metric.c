@@ -28,7 +28,7 @@ struct metric {
   bool is_default;
   bool is_amount; /* for metric_next_amount() */
   size_t n_values;
-  /* Not of FROM_ROLLUP. */
+  /* Not of FROM_ROLLUP and FROM_CGROUP_LIMIT. */
   double (*values[VALUES_MAX])(const struct metric_subject *s);
 };
 
@@ -74,9 +74,6 @@ static double cgroup_field(const struct metric_subject *s, unsigned field,
 }
 static double cgroup(const struct metric_subject *s) {
   return cgroup_field(s, CGROUP_HAS_BYTES, s->cgroup->bytes);
-}
-static double cgroup_limit(const struct metric_subject *s) {
-  return cgroup_field(s, CGROUP_HAS_LIMIT, s->cgroup->limit);
 }
 static double cgroup_file(const struct metric_subject *s) {
   return cgroup_field(s, CGROUP_HAS_FILE, s->cgroup->file);
@@ -155,7 +152,7 @@ static const struct metric metrics[] = {
     METRIC("cgroup", "memory", "cgroup", FROM_CGROUP, 0, true, false, 1,
            cgroup),
     METRIC("cgroup_limit", "memory", "cgroup_limit", FROM_CGROUP_LIMIT, 0, true,
-           false, 1, cgroup_limit),
+           false, 1, NULL),
     METRIC("oom_kill", "count", "oom_kill", FROM_CGROUP_COUNTS, 0, true, false,
            1, oom_kill),
     METRIC("cgroup_file", "memory", "cgroup_file", FROM_CGROUP, 0, false, false,
@@ -267,18 +264,16 @@ static bool is_bytes(const struct metric *m) {
   return m->source != FROM_COUNTS && m->source != FROM_CGROUP_COUNTS;
 }
 
-/* No group can use more than the host has. */
-static double least_limit(const struct metric_subject *s, uint64_t mem_total) {
-  double limit = cgroup_limit(s);
+static double cgroup_limit(const struct metric_subject *s, uint64_t mem_total) {
+  uint64_t bytes;
 
-  if (limit >= (double)CGROUP_LIMIT_NONE && mem_total == 0)
-    return (double)NAN;
-  return mem_total > 0 && limit > (double)mem_total ? (double)mem_total : limit;
+  return cgroup_memory_limit(s->cgroup, mem_total, &bytes) ? (double)bytes
+                                                           : (double)NAN;
 }
 
 static double limit_percent(const struct metric_subject *s,
                             uint64_t mem_total) {
-  double limit = least_limit(s, mem_total);
+  double limit = cgroup_limit(s, mem_total);
 
   return limit > 0 ? 100 * cgroup(s) / limit : (double)NAN;
 }
@@ -292,7 +287,7 @@ static void fill_absolute(const struct metric *m,
   assert(m->n_values <= VALUES_MAX);
   ret->n = m->n_values;
   for (size_t i = 0; i < ret->n; i++)
-    ret->values[i] = m->source == FROM_CGROUP_LIMIT ? least_limit(s, mem_total)
+    ret->values[i] = m->source == FROM_CGROUP_LIMIT ? cgroup_limit(s, mem_total)
                                                     : value_of(m, i, s);
 }
 

@@ -90,6 +90,13 @@ static struct summary_process summarize_member(const struct scene *s,
   return ret;
 }
 
+/* The limit of a group that is a whole control group is known already. */
+static void summarize_limit(struct capture *c, const struct group *g) {
+  c->has_limit = g->cgroup && cgroup_memory_has(g->cgroup, CGROUP_HAS_LIMIT);
+  if (c->has_limit && g->cgroup->limit < CGROUP_LIMIT_NONE)
+    c->summary.limit_bytes = g->cgroup->limit;
+}
+
 static void summarize(struct capture *c, const struct scene *s,
                       const struct group *g) {
   struct summary *sum = &c->summary;
@@ -98,6 +105,7 @@ static void summarize(struct capture *c, const struct scene *s,
       growth_pss(&g->usage, s->measurer->kernel_fields, &sum->pss_bytes);
   if (sum->has_pss)
     sum->growth = growth_get(g, sum->pss_bytes, s->measurer->estimator.now_ns);
+  summarize_limit(c, g);
   for (size_t i = 0; i < c->n && i < SUMMARY_PROCESSES; i++)
     sum->largest[sum->n++] = summarize_member(s, &c->members[i]);
 }
@@ -221,7 +229,7 @@ bool capture_continue(struct capture *c, const struct scene *s,
                       struct reader *reader, uint64_t budget_ns) {
   uint64_t begin_ns = reader->setup.clock_ns();
 
-  if (c->next == 0)
+  if (c->next == 0 && !c->has_limit)
     read_limit(c, s, reader);
   while (c->next < c->n) {
     struct process *p = find_member(s, &c->members[c->next++]);

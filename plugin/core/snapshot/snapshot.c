@@ -1,6 +1,7 @@
 #include "snapshot/snapshot.h"
 
 #include "estimate/aggregate.h"
+#include "match/cgroup_tree.h"
 
 #include <math.h>
 #include <string.h>
@@ -124,6 +125,49 @@ static void add_group_quality(struct json *j, const struct usage *u) {
   add_integer(j, "uss_error", usage_uss_error(u));
 }
 
+static const char *absence_name(enum cgroup_absence absence) {
+  static const char *const names[] = {[CGROUP_PRESENT] = NULL,
+                                      [CGROUP_NOT_ASKED] = "not_asked",
+                                      [CGROUP_EMPTY] = "empty",
+                                      [CGROUP_UNKNOWN] = "unknown",
+                                      [CGROUP_ROOT] = "root",
+                                      [CGROUP_SHARED] = "shared",
+                                      [CGROUP_OUT_OF_SIGHT] = "out_of_sight",
+                                      [CGROUP_ELSEWHERE] = "elsewhere",
+                                      [CGROUP_NO_MEMORY] = "no_memory",
+                                      [CGROUP_HUNG] = "hung"};
+
+  return names[absence];
+}
+
+static void add_cgroup_memory(struct json *j, const struct scene *s,
+                              const struct cgroup_memory *m) {
+  uint64_t limit;
+
+  if (cgroup_memory_has(m, CGROUP_HAS_BYTES))
+    add_integer(j, "cgroup_memory", m->bytes);
+  if (cgroup_memory_limit(m, s->meminfo.mem_total_bytes, &limit))
+    add_integer(j, "cgroup_limit", limit);
+  if (cgroup_memory_has(m, CGROUP_HAS_FILE))
+    add_integer(j, "cgroup_file", m->file);
+  if (cgroup_memory_has(m, CGROUP_HAS_KERNEL))
+    add_integer(j, "cgroup_kernel", m->kernel);
+  if (cgroup_memory_has(m, CGROUP_HAS_KILLS))
+    add_integer(j, "oom_kill", m->kills);
+}
+
+/* The control group that it is; or might be, with the reason against that. */
+static void add_cgroup(struct json *j, const struct scene *s,
+                       const struct group *g) {
+  if (g->cgroup)
+    add_string(j, "cgroup", g->cgroup->path);
+  else if (g->cgroup_node)
+    add_string(j, "cgroup", g->cgroup_node->path);
+  add_string(j, "cgroup_absence", absence_name(g->cgroup_absence));
+  if (g->cgroup)
+    add_cgroup_memory(j, s, g->cgroup);
+}
+
 static void add_group(struct json *j, const struct scene *s,
                       const struct group *g) {
   json_begin_object(j);
@@ -134,6 +178,7 @@ static void add_group(struct json *j, const struct scene *s,
   add_integer(j, "unreadable", g->usage.unreadable);
   if (!g->usage.is_unseen)
     add_group_quality(j, &g->usage);
+  add_cgroup(j, s, g);
   add_usage(j, s, &g->usage);
   json_end_object(j);
 }

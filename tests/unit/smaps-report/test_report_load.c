@@ -45,7 +45,10 @@ static const char whole[] = WITH(
     "\"rules\":[\"Group \\\"web\\\"\",\"Other \\\"other\\\"\"],"
     "\"groups\":[{\"name\":\"web\",\"rule\":0,\"processes\":2,\"threads\":3,"
     "\"unreadable\":0,\"coverage\":99.5,\"age\":2.5,\"pss_error\":7,"
-    "\"uss_error\":14,\"usage\":{\"pss\":18446744073709551614,\"uss\":0,"
+    "\"uss_error\":14,\"cgroup\":\"/web\",\"cgroup_absence\":\"hung\","
+    "\"cgroup_memory\":1,\"cgroup_limit\":2,\"cgroup_file\":3,"
+    "\"cgroup_kernel\":4,\"oom_kill\":5,"
+    "\"usage\":{\"pss\":18446744073709551614,\"uss\":0,"
     "\"later\":true}},"
     "{\"name\":\"a\"}],"
     "\"processes\":[{\"pid\":4294967295,\"starttime\":5,\"ppid\":1,"
@@ -89,6 +92,18 @@ static void check_groups(const struct document *d) {
   assert_int_equal(web->pss_error, 7);
   assert_int_equal(web->uss_error, 14);
   assert_true(d->groups[0].uss_error == UNKNOWN);
+  assert_string_equal(web->cgroup, "/web");
+  assert_string_equal(web->cgroup_absence, "hung");
+  assert_int_equal(web->cgroup_memory, 1);
+  assert_int_equal(web->cgroup_limit, 2);
+  assert_int_equal(web->cgroup_file, 3);
+  assert_int_equal(web->cgroup_kernel, 4);
+  assert_int_equal(web->oom_kill, 5);
+  assert_true(d->groups[0].cgroup_memory == UNKNOWN &&
+              d->groups[0].cgroup_limit == UNKNOWN &&
+              d->groups[0].cgroup_file == UNKNOWN &&
+              d->groups[0].cgroup_kernel == UNKNOWN &&
+              d->groups[0].oom_kill == UNKNOWN);
   assert_true(web->coverage > 99.4 && web->coverage < 99.6);
   assert_true(amounts_get(&web->amounts, AMOUNT_PSS) == UINT64_MAX - 1);
   assert_true(amounts_get(&web->amounts, AMOUNT_USS) == 0);

@@ -600,6 +600,18 @@ WORLD_TEST(limits_of_other_members_do_not_count) {
   assert_int_equal(summary_of(w, "g")->limit_bytes, 0);
 }
 
+/* The whole group's, which was read in the cycle. */
+WORLD_TEST(a_limit_that_is_known_is_not_read_again) {
+  put(w, 10, "g", 1000);
+  put_limit(w, 10);
+  proctree_write(&w->tree, "cg/g.service/memory.current", "17\n", 3);
+  world_group(w, "unit", "Unit", "g.service", NULL, NULL);
+  raise_for(w, "unit");
+  proctree_unlink(&w->tree, "self/mountinfo");
+  cycle(w);
+  assert_int_equal(world_written(0)->summary.limit_bytes, 8 * MIB);
+}
+
 /* Who reads it waits for ever; the others have their mappings all the same. */
 WORLD_TEST(a_limit_that_hangs_is_left_out) {
   parsed d;

@@ -168,7 +168,7 @@ WORLD_TEST(a_group_has_its_sums) {
   g = parsed_find(next_state(w), "groups", "name", "g");
   assert_string_equal(parsed_keys(g, ""),
                       "name rule processes threads unreadable coverage age "
-                      "pss_error uss_error usage ");
+                      "pss_error uss_error cgroup_absence usage ");
   parsed_assert(
       g, "rule=1 processes=2 threads=4 unreadable=0 coverage=100.0 age=0.0 "
          "pss_error=0 uss_error=0 usage.pss=14m usage.uss=12m usage.rss=16m "
@@ -177,6 +177,51 @@ WORLD_TEST(a_group_has_its_sums) {
   parsed_assert(g, "usage.resident=16m usage.resident_shared=4m");
   assert_int_equal(parsed_integer(g, "usage.text"), 2 * 10 * page_size());
   assert_int_equal(parsed_integer(g, "usage.data"), 2 * 20 * page_size());
+}
+
+static void write_cgroup(struct world *w, const char *path, const char *text) {
+  proctree_write(&w->tree, path, text, strlen(text));
+}
+
+WORLD_TEST(a_group_has_the_memory_of_its_control_group) {
+  struct fake f = process(10, "g");
+  char mounts[160];
+  parsed g;
+
+  snprintf(mounts, sizeof(mounts),
+           "30 23 0:26 / %s/cg rw - cgroup2 cgroup2 rw\n", w->tree.root);
+  write_cgroup(w, "self/mountinfo", mounts);
+  write_cgroup(w, "cg/g.service/memory.current", "100\n");
+  write_cgroup(w, "cg/g.service/memory.max", "200\n");
+  write_cgroup(w, "cg/g.service/memory.events", "oom_kill 3\n");
+  write_cgroup(w, "cg/g.service/memory.stat", "file 30\nkernel 7\n");
+  write_cgroup(w, "vmstat", "oom_kill 3\n");
+  f.cgroup = "/g.service";
+  world_put(w, f);
+  world_group(w, "g", "Unit", "g.service", NULL, NULL);
+  g = parsed_find(next_state(w), "groups", "name", "g");
+  assert_string_equal(
+      parsed_keys(g, ""),
+      "name rule processes threads unreadable coverage age pss_error uss_error "
+      "cgroup cgroup_memory cgroup_limit cgroup_file cgroup_kernel oom_kill "
+      "usage ");
+  parsed_assert(g, "cgroup=/g.service cgroup_memory=100 cgroup_limit=200 "
+                   "cgroup_file=30 cgroup_kernel=7 oom_kill=0");
+}
+
+WORLD_TEST(a_group_has_the_reason_against_a_control_group) {
+  struct fake f = process(10, "g");
+  parsed g;
+
+  f.cgroup = "/a.slice/g.service";
+  world_put(w, f);
+  f.pid = 11;
+  f.comm = "h";
+  world_put(w, f);
+  world_group(w, "g", "Unit", "g.service", "Comm", "g");
+  g = parsed_find(next_state(w), "groups", "name", "g");
+  parsed_assert(g, "cgroup=/a.slice/g.service cgroup_absence=shared");
+  assert_null(strstr(parsed_keys(g, ""), "cgroup_memory"));
 }
 
 WORLD_TEST(usage_has_the_names_of_the_page) {
