@@ -412,6 +412,7 @@ static void begin_place(struct builder *b, enum place place) {
                               .pss_error = UNKNOWN,
                               .uss_error = UNKNOWN,
                               .cgroup_memory = UNKNOWN,
+                              .cgroup_working_set = UNKNOWN,
                               .cgroup_limit = UNKNOWN,
                               .cgroup_file = UNKNOWN,
                               .cgroup_kernel = UNKNOWN,

@@ -40,6 +40,7 @@ enum other {
   AGE,
   COST,
   CGROUP_MEMORY,
+  CGROUP_WORKING_SET,
   CGROUP_LIMIT,
   CGROUP_PERCENT,
   CGROUP_FILE,
@@ -86,6 +87,7 @@ static const struct {
     [AGE] = {"age", GROUP | PROCESS, false, false},
     [COST] = {"cost", PROCESS, false, false},
     [CGROUP_MEMORY] = {"cgroup_memory", GROUP, false, false},
+    [CGROUP_WORKING_SET] = {"cgroup_working_set", GROUP, false, false},
     [CGROUP_LIMIT] = {"cgroup_limit", GROUP, false, false},
     [CGROUP_PERCENT] = {"cgroup_percent", GROUP, false, false},
     [CGROUP_FILE] = {"cgroup_file", GROUP, false, false},
@@ -165,9 +167,9 @@ static struct cell names(const struct process *p) {
 static struct cell cgroup_percent(const struct group *g) {
   double share = (double)NAN;
 
-  if (g->cgroup_memory != UNKNOWN && g->cgroup_limit != UNKNOWN &&
+  if (g->cgroup_working_set != UNKNOWN && g->cgroup_limit != UNKNOWN &&
       g->cgroup_limit > 0)
-    share = 100 * (double)g->cgroup_memory / (double)g->cgroup_limit;
+    share = 100 * (double)g->cgroup_working_set / (double)g->cgroup_limit;
   return real(CELL_PERCENT, share);
 }
 
@@ -177,6 +179,8 @@ static struct cell of_cgroup(enum other column, const struct group *g) {
     return text(g->cgroup_absence ? NULL : g->cgroup);
   case CGROUP_MEMORY:
     return bytes(g->cgroup_memory);
+  case CGROUP_WORKING_SET:
+    return bytes(g->cgroup_working_set);
   case CGROUP_LIMIT:
     return bytes(g->cgroup_limit);
   case CGROUP_PERCENT:

@@ -89,6 +89,7 @@ struct group {
   const char *cgroup;
   const char *cgroup_absence;
   uint64_t cgroup_memory;
+  uint64_t cgroup_working_set; /* without page cache that is not in use */
   uint64_t cgroup_limit;
   uint64_t cgroup_file;
   uint64_t cgroup_kernel;

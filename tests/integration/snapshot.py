@@ -113,6 +113,7 @@ GROUP = {
         "hung",
     ),
     "cgroup_memory?": whole,
+    "cgroup_working_set?": whole,
     "cgroup_limit?": whole,
     "cgroup_file?": whole,
     "cgroup_kernel?": whole,

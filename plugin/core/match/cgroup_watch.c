@@ -16,7 +16,7 @@ struct watched_cgroup {
   struct cgroup_memory memory; /* what groups show */
   uint32_t pid;    /* of a process in it; 0: no group is it in this cycle */
   uint64_t serial; /* of its node: another one has other processes */
-  bool has_new_processes, wants_stat;
+  bool has_new_processes;
   uint64_t slow_ns;  /* when limit and stat were read; 0: they are due */
   uint64_t retry_ns; /* an absent one is not looked for before */
   struct back_off hung;
@@ -101,7 +101,6 @@ static struct watched_cgroup *get(struct cgroup_watch *w, const char *path) {
 
 static void use(struct watched_cgroup *c, const struct group *g) {
   c->pid = g->cgroup_pid;
-  c->wants_stat |= metric_needs_cgroup_stat(g->report->metrics);
   c->has_new_processes |= c->serial != g->cgroup_node->serial;
   c->serial = g->cgroup_node->serial;
   if (!c->has_new_processes)
@@ -119,7 +118,6 @@ static void watch_group(struct cgroup_watch *w, struct group *g) {
   if (g->cgroup_absence == CGROUP_PRESENT)
     c = get(w, g->cgroup_node->path);
   g->cgroup = c ? &c->memory : NULL;
-  /* A second group that is the same adds nothing but its wishes. */
   if (c)
     use(c, g);
 }
@@ -130,7 +128,7 @@ static void watch_groups(struct cgroup_watch *w,
     struct watched_cgroup *c = w->cgroups[i];
 
     c->pid = 0;
-    c->wants_stat = c->has_new_processes = false;
+    c->has_new_processes = false;
     c->is_lost = c->is_gone = false;
     c->counted = c->missing = 0;
   }
@@ -167,7 +165,7 @@ static unsigned wishes(const struct cgroup_watch *w,
   if (w->new_host_kills > 0 || !c->has_count || c->has_new_processes)
     wants |= CGROUP_WANTS_KILLS;
   if (c->pid && is_slow_due(w, c))
-    wants |= CGROUP_WANTS_LIMIT | (c->wants_stat ? CGROUP_WANTS_STAT : 0);
+    wants |= CGROUP_WANTS_LIMIT;
   return wants;
 }
 
@@ -207,8 +205,10 @@ static void adopt_values(struct cgroup_watch *w, struct watched_cgroup *c,
     c->slow_ns = w->now_ns - w->turn * w->interval_ns;
     w->turn = (w->turn + 1) % CGROUP_SLOW_CYCLES;
   }
-  if (r->known & CGROUP_HAS_FILE)
+  if (r->known & CGROUP_HAS_FILE) {
     m->file = r->file;
+    m->inactive_file = r->inactive_file;
+  }
   if (r->known & CGROUP_HAS_KERNEL)
     m->kernel = r->kernel;
   /* The limit was raised. */

@@ -92,13 +92,15 @@ static bool sum_kernel(const struct file *f, uint64_t *ret) {
 
 static void read_stat(const struct cgroup_place *place,
                       struct memory_cgroup_reading *ret) {
+  const char *inactive = place->is_v1 ? "total_inactive_file" : "inactive_file";
   struct file f;
 
-  if (read_number(place, "memory.stat", place->is_v1 ? "total_cache" : "file",
-                  &f, &ret->file))
-    ret->known |= CGROUP_HAS_FILE;
-  else
+  if (!read_number(place, "memory.stat", place->is_v1 ? "total_cache" : "file",
+                   &f, &ret->file))
     return;
+  ret->known |= CGROUP_HAS_FILE;
+  if (!cgroup_parse_keyed(f.text, f.len, inactive, &ret->inactive_file))
+    ret->inactive_file = 0;
   if (place->is_v1 ? read_number(place, "memory.kmem.usage_in_bytes", NULL, &f,
                                  &ret->kernel)
                    : sum_kernel(&f, &ret->kernel))
@@ -196,9 +198,8 @@ int memory_cgroup_read(struct procfs *procfs, const char *path,
   read_usage(&place, ret->place.directory != NULL, ret);
   if (request->wants & CGROUP_WANTS_KILLS)
     read_kills(&place, ret);
-  if (request->wants & CGROUP_WANTS_STAT)
-    read_stat(&place, ret);
   if (request->wants & CGROUP_WANTS_LIMIT && !ret->is_gone) {
+    read_stat(&place, ret);
     ret->limit = memory_limit_at(procfs, &place);
     ret->known |= CGROUP_HAS_LIMIT;
   }

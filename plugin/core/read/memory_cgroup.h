@@ -20,9 +20,8 @@ struct memory_cgroup_place {
 };
 
 /* The values that are read besides the usage. */
-#define CGROUP_WANTS_LIMIT 1u
-#define CGROUP_WANTS_STAT 2u
-#define CGROUP_WANTS_KILLS 4u
+#define CGROUP_WANTS_LIMIT 1u /* and memory.stat */
+#define CGROUP_WANTS_KILLS 2u
 
 struct memory_cgroup_request {
   uint32_t pid; /* of a member, if the files are to be found */
@@ -36,7 +35,7 @@ struct memory_cgroup_reading {
   enum cgroup_absence absence;
   bool is_gone;   /* the group was removed, or its member has ended */
   unsigned known; /* as in struct cgroup_memory */
-  uint64_t bytes, limit, file, kernel;
+  uint64_t bytes, limit, file, inactive_file, kernel;
   uint64_t kills; /* in the life of the group */
   uint64_t ino;   /* of the file with kills: another one, another group */
   bool has_parent_kills; /* they include those of groups that are gone */

@@ -40,12 +40,24 @@ struct cgroup_memory {
   enum cgroup_absence absence;
   bool is_found; /* its files were there, though they may hang */
   unsigned known;
-  uint64_t bytes;  /* memory.current, memory.usage_in_bytes */
-  uint64_t limit;  /* the least on the way up, or CGROUP_LIMIT_NONE */
-  uint64_t file;   /* page cache and tmpfs, mapped or not */
+  uint64_t bytes; /* memory.current, memory.usage_in_bytes */
+  uint64_t limit; /* the least on the way up, or CGROUP_LIMIT_NONE */
+  uint64_t file;  /* page cache and tmpfs, mapped or not */
+  /* The part of the page cache that was not used lately: the kernel takes it
+   * back before it kills anyone. Known with `file`. */
+  uint64_t inactive_file;
   uint64_t kernel; /* slab, page tables, stacks of threads and the like */
   uint64_t kills;  /* processes that were killed for memory in the last hour */
 };
+
+/* What the kernel cannot just take back: the working set of cAdvisor and the
+ * kubelet. The last reading of inactive_file may be older than the use. */
+static inline uint64_t
+cgroup_memory_working_set(const struct cgroup_memory *m) {
+  uint64_t inactive = m->known & CGROUP_HAS_FILE ? m->inactive_file : 0;
+
+  return m->bytes > inactive ? m->bytes - inactive : 0;
+}
 
 /* The limit in bytes, at most the memory of the host (0: unknown), which is the
  * limit without one. False if it is unknown. */

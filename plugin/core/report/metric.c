@@ -214,14 +214,6 @@ metric_set metric_find(const char *word, struct config_error *reason) {
   return 0;
 }
 
-bool metric_needs_cgroup_stat(metric_set set) {
-  for (size_t i = 0; i < METRICS; i++)
-    if ((set >> i) & 1 && (metrics[i].values[0] == cgroup_file ||
-                           metrics[i].values[0] == cgroup_kernel))
-      return true;
-  return false;
-}
-
 static bool is_of_kernel(const struct metric *m, uint32_t kernel_fields) {
   return (m->source != FROM_ROLLUP && m->source != FROM_DERIVED) ||
          ((kernel_fields >> m->field) & 1);
@@ -275,7 +267,10 @@ static double limit_percent(const struct metric_subject *s,
                             uint64_t mem_total) {
   double limit = cgroup_limit(s, mem_total);
 
-  return limit > 0 ? 100 * cgroup(s) / limit : (double)NAN;
+  double used =
+      cgroup_field(s, CGROUP_HAS_BYTES, cgroup_memory_working_set(s->cgroup));
+
+  return limit > 0 ? 100 * used / limit : (double)NAN;
 }
 
 static void fill_absolute(const struct metric *m,

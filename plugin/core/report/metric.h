@@ -34,9 +34,6 @@ metric_set metric_default_set(void);
  */
 metric_set metric_find(const char *word, struct config_error *reason);
 
-/* True if one of the metrics is in the memory.stat of a control group. */
-bool metric_needs_cgroup_stat(metric_set set);
-
 /* One value list, without host, plugin and plugin instance. */
 struct metric_value {
   const char *type;

@@ -146,6 +146,8 @@ static void add_cgroup_memory(struct json *j, const struct scene *s,
 
   if (cgroup_memory_has(m, CGROUP_HAS_BYTES))
     add_integer(j, "cgroup_memory", m->bytes);
+  if (cgroup_memory_has(m, CGROUP_HAS_BYTES | CGROUP_HAS_FILE))
+    add_integer(j, "cgroup_working_set", cgroup_memory_working_set(m));
   if (cgroup_memory_limit(m, s->meminfo.mem_total_bytes, &limit))
     add_integer(j, "cgroup_limit", limit);
   if (cgroup_memory_has(m, CGROUP_HAS_FILE))

@@ -211,7 +211,8 @@ WORLD_TEST(version_1_has_files_of_its_own) {
   put(w, WEB "/memory.limit_in_bytes", "9223372036854771712\n");
   put(w, "/system.slice/memory.limit_in_bytes", "5000\n");
   put(w, WEB "/memory.oom_control", "under_oom 0\noom_kill 3\n");
-  put(w, WEB "/memory.stat", "cache 1\ntotal_cache 600\n");
+  put(w, WEB "/memory.stat",
+      "cache 1\ntotal_cache 600\ntotal_inactive_file 9\n");
   put(w, WEB "/memory.kmem.usage_in_bytes", "200\n");
   world_run(w, 10);
   world_assert(w, "web.service",
@@ -288,20 +289,37 @@ WORLD_TEST(limit_is_read_again_in_a_minute) {
   world_assert(w, "web.service", "cgroup_limit=20000");
 }
 
-WORLD_TEST(memory_stat_is_read_if_it_is_reported) {
-  struct config_error reason;
+static double limit_percent(const struct world *w, const char *name) {
+  const struct cgroup_memory *m = get(w, name)->cgroup;
 
+  return 100 * (double)cgroup_memory_working_set(m) / (double)m->limit;
+}
+
+/* It is taken back before anyone is killed. */
+WORLD_TEST(page_cache_that_is_not_in_use_does_not_count_against_the_limit) {
   start_web(w);
-  put(w, WEB "/memory.stat", "anon 1\nfile 600\nkernel 50\nslab 7\n");
-  world_group(w, "view", "Unit", "*", NULL, NULL);
-  w->settings.rules[0].report.metrics = metric_default_set();
+  put(w, WEB "/memory.stat",
+      "anon 1\nfile 700\nkernel 50\ninactive_anon 5\ninactive_file 600\n");
+  put(w, WEB "/memory.max", "1000\n");
   world_run(w, 10);
-  assert_false(
-      cgroup_memory_has(get(w, "web.service")->cgroup, CGROUP_HAS_FILE));
-  world_stop(w);
-  w->settings.rules[0].report.metrics = metric_find("detail", &reason);
+  world_assert(w, "web.service",
+               "cgroup=1000 cgroup_file=700 cgroup_kernel=50");
+  assert_true(limit_percent(w, "web.service") == 40);
+  put(w, WEB "/memory.current", "500\n");
   world_run(w, 10);
-  world_assert(w, "web.service", "cgroup_file=600 cgroup_kernel=50");
+  assert_true(limit_percent(w, "web.service") == 0);
+}
+
+WORLD_TEST(memory_stat_is_read_with_the_limit) {
+  start_web(w);
+  put(w, WEB "/memory.stat", "file 600\n");
+  world_run(w, 10);
+  put(w, WEB "/memory.stat", "file 700\n");
+  world_run(w, 10);
+  world_assert(w, "web.service", "cgroup_file=600 cgroup_kernel=nan");
+  for (int i = 0; i < 5; i++)
+    world_run(w, 10);
+  world_assert(w, "web.service", "cgroup_file=700");
 }
 
 WORLD_TEST(kernels_without_a_sum_have_its_parts) {

@@ -86,10 +86,19 @@ TEST(without_a_limit_the_host_is_the_limit) {
   }
 }
 
-TEST(memory_stat_is_read_for_its_values_alone) {
-  struct config_error reason;
+TEST(the_percentage_is_that_of_the_working_set) {
+  const struct cgroup_memory m = {.known = CGROUP_HAS_BYTES | CGROUP_HAS_LIMIT |
+                                           CGROUP_HAS_FILE,
+                                  .bytes = 1000,
+                                  .limit = 1000,
+                                  .file = 700,
+                                  .inactive_file = 600};
+  struct cgroup_memory other = m;
 
-  assert_false(metric_needs_cgroup_stat(metric_default_set()));
-  assert_true(metric_needs_cgroup_stat(metric_find("cgroup_file", &reason)));
-  assert_true(metric_needs_cgroup_stat(metric_find("cgroup_kernel", &reason)));
+  check(&m, 2000, "memory", "cgroup", 1000);
+  check(&m, 2000, "percent", "cgroup_limit", 40);
+  other.inactive_file = 1001; /* older than the use */
+  check(&other, 2000, "percent", "cgroup_limit", 0);
+  other.known &= ~CGROUP_HAS_FILE;
+  check(&other, 2000, "percent", "cgroup_limit", 100);
 }

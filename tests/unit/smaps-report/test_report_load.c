@@ -46,7 +46,8 @@ static const char whole[] = WITH(
     "\"groups\":[{\"name\":\"web\",\"rule\":0,\"processes\":2,\"threads\":3,"
     "\"unreadable\":0,\"coverage\":99.5,\"age\":2.5,\"pss_error\":7,"
     "\"uss_error\":14,\"cgroup\":\"/web\",\"cgroup_absence\":\"hung\","
-    "\"cgroup_memory\":1,\"cgroup_limit\":2,\"cgroup_file\":3,"
+    "\"cgroup_memory\":1,\"cgroup_working_set\":6,\"cgroup_limit\":2,\"cgroup_"
+    "file\":3,"
     "\"cgroup_kernel\":4,\"oom_kill\":5,"
     "\"usage\":{\"pss\":18446744073709551614,\"uss\":0,"
     "\"later\":true}},"
@@ -95,11 +96,13 @@ static void check_groups(const struct document *d) {
   assert_string_equal(web->cgroup, "/web");
   assert_string_equal(web->cgroup_absence, "hung");
   assert_int_equal(web->cgroup_memory, 1);
+  assert_int_equal(web->cgroup_working_set, 6);
   assert_int_equal(web->cgroup_limit, 2);
   assert_int_equal(web->cgroup_file, 3);
   assert_int_equal(web->cgroup_kernel, 4);
   assert_int_equal(web->oom_kill, 5);
   assert_true(d->groups[0].cgroup_memory == UNKNOWN &&
+              d->groups[0].cgroup_working_set == UNKNOWN &&
               d->groups[0].cgroup_limit == UNKNOWN &&
               d->groups[0].cgroup_file == UNKNOWN &&
               d->groups[0].cgroup_kernel == UNKNOWN &&

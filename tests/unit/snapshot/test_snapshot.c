@@ -194,7 +194,8 @@ WORLD_TEST(a_group_has_the_memory_of_its_control_group) {
   write_cgroup(w, "cg/g.service/memory.current", "100\n");
   write_cgroup(w, "cg/g.service/memory.max", "200\n");
   write_cgroup(w, "cg/g.service/memory.events", "oom_kill 3\n");
-  write_cgroup(w, "cg/g.service/memory.stat", "file 30\nkernel 7\n");
+  write_cgroup(w, "cg/g.service/memory.stat",
+               "file 30\ninactive_file 11\nkernel 7\n");
   write_cgroup(w, "vmstat", "oom_kill 3\n");
   f.cgroup = "/g.service";
   world_put(w, f);
@@ -203,9 +204,11 @@ WORLD_TEST(a_group_has_the_memory_of_its_control_group) {
   assert_string_equal(
       parsed_keys(g, ""),
       "name rule processes threads unreadable coverage age pss_error uss_error "
-      "cgroup cgroup_memory cgroup_limit cgroup_file cgroup_kernel oom_kill "
+      "cgroup cgroup_memory cgroup_working_set cgroup_limit cgroup_file "
+      "cgroup_kernel oom_kill "
       "usage ");
-  parsed_assert(g, "cgroup=/g.service cgroup_memory=100 cgroup_limit=200 "
+  parsed_assert(g, "cgroup=/g.service cgroup_memory=100 cgroup_working_set=89 "
+                   "cgroup_limit=200 "
                    "cgroup_file=30 cgroup_kernel=7 oom_kill=0");
 }
 
