@@ -1,7 +1,11 @@
 #include "read/cgroup_place.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "proc/cgroup.h"
 #include "proc/mountinfo.h"
@@ -99,6 +103,31 @@ int cgroup_place_find(struct procfs *procfs, struct cgroup_place *place) {
       procfs_read_pieces(procfs, PROCFS_ROOT, "self/mountinfo", feed, place);
 
   return rc == PROCFS_GONE ? 0 : rc;
+}
+
+static int fill(int fd, struct cgroup_file *f) {
+  ssize_t n = read(fd, f->text, sizeof(f->text));
+  struct stat st;
+
+  if (n < 0 || fstat(fd, &st) < 0)
+    return -errno;
+  f->len = (size_t)n;
+  f->ino = st.st_ino;
+  return 0;
+}
+
+int cgroup_place_read(const struct cgroup_place *place, const char *name,
+                      struct cgroup_file *ret) {
+  char path[PATH_MAX + 64];
+  int fd, rc;
+
+  snprintf(path, sizeof(path), "%s/%s", place->directory, name);
+  fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0)
+    return -errno;
+  rc = fill(fd, ret);
+  close(fd);
+  return rc;
 }
 
 bool cgroup_place_climb(struct cgroup_place *place) {

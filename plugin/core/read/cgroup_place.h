@@ -28,6 +28,19 @@ int cgroup_place_of(struct procfs *procfs, int process_fd,
  * or as above. May hang where the tree does. */
 int cgroup_place_find(struct procfs *procfs, struct cgroup_place *place);
 
+/* memory.stat has less than 2 kB for each of two levels. */
+#define CGROUP_FILE_MAX 8192
+struct cgroup_file {
+  char text[CGROUP_FILE_MAX];
+  size_t len;
+  uint64_t ino;
+};
+
+/* Reads a file of the directory with one read(2). 0 or a negative errno. May
+ * hang: announce it before. */
+int cgroup_place_read(const struct cgroup_place *place, const char *name,
+                      struct cgroup_file *ret);
+
 /* Goes to the directory above. False at the mount point. */
 bool cgroup_place_climb(struct cgroup_place *place);
 

@@ -1,55 +1,17 @@
 #include "read/memory_cgroup.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "proc/cgroup.h"
 #include "read/memory_limit.h"
 
-/* memory.stat has less than 2 kB for each of two levels. */
-#define FILE_MAX 8192
-
-struct file {
-  char text[FILE_MAX];
-  size_t len;
-  uint64_t ino;
-};
-
-static int fill(int fd, struct file *f) {
-  ssize_t n = read(fd, f->text, sizeof(f->text));
-  struct stat st;
-
-  if (n < 0 || fstat(fd, &st) < 0)
-    return -errno;
-  f->len = (size_t)n;
-  f->ino = st.st_ino;
-  return 0;
-}
-
-/* Reads a file of the group with one read(2). 0 or a negative errno. */
-static int read_file(const struct cgroup_place *place, const char *name,
-                     struct file *f) {
-  char path[PATH_MAX + 64];
-  int fd, rc;
-
-  snprintf(path, sizeof(path), "%s/%s", place->directory, name);
-  fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0)
-    return -errno;
-  rc = fill(fd, f);
-  close(fd);
-  return rc;
-}
-
 /* A single number, or that of a key. */
 static bool read_number(const struct cgroup_place *place, const char *name,
-                        const char *key, struct file *f, uint64_t *ret) {
-  if (read_file(place, name, f) < 0)
+                        const char *key, struct cgroup_file *f, uint64_t *ret) {
+  if (cgroup_place_read(place, name, f) < 0)
     return false;
   return key ? cgroup_parse_keyed(f->text, f->len, key, ret)
              : cgroup_parse_limit(f->text, f->len, ret);
@@ -59,7 +21,7 @@ static void read_kills(const struct cgroup_place *place,
                        struct memory_cgroup_reading *ret) {
   struct cgroup_place parent = *place;
   const char *name = place->is_v1 ? "memory.oom_control" : "memory.events";
-  struct file f;
+  struct cgroup_file f;
 
   if (read_number(place, name, "oom_kill", &f, &ret->kills)) {
     ret->known |= CGROUP_HAS_KILLS;
@@ -72,7 +34,7 @@ static void read_kills(const struct cgroup_place *place,
 }
 
 /* Before Linux 5.18 the sum has no line of its own. */
-static bool sum_kernel(const struct file *f, uint64_t *ret) {
+static bool sum_kernel(const struct cgroup_file *f, uint64_t *ret) {
   static const char *const parts[] = {"slab", "kernel_stack", "pagetables",
                                       "percpu", "sock"};
   uint64_t sum = 0, part;
@@ -93,7 +55,7 @@ static bool sum_kernel(const struct file *f, uint64_t *ret) {
 static void read_stat(const struct cgroup_place *place,
                       struct memory_cgroup_reading *ret) {
   const char *inactive = place->is_v1 ? "total_inactive_file" : "inactive_file";
-  struct file f;
+  struct cgroup_file f;
 
   if (!read_number(place, "memory.stat", place->is_v1 ? "total_cache" : "file",
                    &f, &ret->file))
@@ -172,8 +134,8 @@ static int find_place(struct procfs *procfs, const char *path,
 
 static void read_usage(const struct cgroup_place *place, bool is_found,
                        struct memory_cgroup_reading *ret) {
-  struct file f;
-  int rc = read_file(
+  struct cgroup_file f;
+  int rc = cgroup_place_read(
       place, place->is_v1 ? "memory.usage_in_bytes" : "memory.current", &f);
 
   if (rc == 0 && cgroup_parse_limit(f.text, f.len, &ret->bytes))

@@ -1,44 +1,34 @@
 #include "read/memory_limit.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "proc/cgroup.h"
 
 /* A group lacks the files if the controller is not enabled for it, as the root
  * does. */
-static void read_limit(struct procfs *procfs, int fd, const char *name,
+static void read_limit(const struct cgroup_place *place, const char *name,
                        uint64_t *least) {
-  struct span text;
+  struct cgroup_file f;
   uint64_t bytes;
 
-  if (procfs_read(procfs, fd, name, &text) == 0 &&
-      cgroup_parse_limit(text.text, text.len, &bytes) && bytes < *least)
+  if (cgroup_place_read(place, name, &f) == 0 &&
+      cgroup_parse_limit(f.text, f.len, &bytes) && bytes < *least)
     *least = bytes;
 }
 
-static void read_limits(struct procfs *procfs, const struct cgroup_place *place,
-                        uint64_t *least) {
-  int fd;
-
-  procfs_announce(procfs, "the cgroup");
-  fd = open(place->directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0)
-    return;
+static void read_limits(const struct cgroup_place *place, uint64_t *least) {
   if (place->is_v1) {
-    read_limit(procfs, fd, "memory.limit_in_bytes", least);
+    read_limit(place, "memory.limit_in_bytes", least);
   } else {
-    read_limit(procfs, fd, "memory.max", least);
-    read_limit(procfs, fd, "memory.high", least);
+    read_limit(place, "memory.max", least);
+    read_limit(place, "memory.high", least);
   }
-  close(fd);
 }
 
 uint64_t memory_limit_at(struct procfs *procfs, struct cgroup_place *place) {
   uint64_t least = CGROUP_LIMIT_NONE;
 
+  procfs_announce(procfs, "the cgroup");
   do
-    read_limits(procfs, place, &least);
+    read_limits(place, &least);
   while (cgroup_place_climb(place));
   return least;
 }
