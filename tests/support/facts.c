@@ -28,7 +28,8 @@ static void print_values(const char *kind, metric_set metrics,
                                 .percentage =
                                     is_percent ? CHOICE_YES : CHOICE_NO};
   struct usage usage = {.processes = 0};
-  const struct metric_subject subject = {.usage = &usage};
+  struct cgroup_memory cgroup = {.known = 0};
+  const struct metric_subject subject = {.usage = &usage, .cgroup = &cgroup};
   struct metric_value v;
   unsigned cursor = 0;
 
