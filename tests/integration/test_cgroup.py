@@ -1,114 +1,16 @@
 """Groups that are whole control groups: their memory, limits and kills, in real
 control groups of the memory controller."""
 
-import contextlib
-import subprocess
 import unittest
 from pathlib import Path
 
-from harness import (
-    MIB,
-    TAG,
-    IntegrationTest,
-    group,
-    need_root,
-    plugin,
-    stage,
-    wait_until,
-)
-
-V1 = Path("/sys/fs/cgroup/memory")
-V2 = Path("/sys/fs/cgroup")
+from cgroup import CgroupMixin, mem_total
+from harness import MIB, IntegrationTest, group, plugin, stage, wait_until
 
 
-class Cgroup:
-    """A directory of the memory controller, of either version."""
-
-    def __init__(self, path):
-        self.is_v1 = V1.is_dir()
-        self.path = path
-        self.directory = (V1 if self.is_v1 else V2) / path.lstrip("/")
-        try:
-            self.directory.mkdir()
-        except OSError as error:
-            raise unittest.SkipTest(f"no control group: {error}") from None
-        if not self.usage_file.exists():
-            self.remove()
-            raise unittest.SkipTest("the memory controller is not enabled")
-
-    @property
-    def usage_file(self):
-        return self.file("memory.usage_in_bytes", "memory.current")
-
-    def file(self, v1, v2):
-        return self.directory / (v1 if self.is_v1 else v2)
-
-    def add(self, *pids):
-        for pid in pids:
-            (self.directory / "cgroup.procs").write_text(f"{pid}")
-
-    def set_limit(self, bytes_):
-        self.file("memory.limit_in_bytes", "memory.max").write_text(
-            f"{bytes_}"
-        )
-
-    def usage(self):
-        return int(self.usage_file.read_text())
-
-    def kills(self):
-        text = self.file("memory.oom_control", "memory.events").read_text()
-        words = dict(line.split() for line in text.splitlines())
-        return int(words["oom_kill"])
-
-    def stat(self):
-        """memory.stat under the names of version 2."""
-        words = dict(
-            line.split()
-            for line in (self.directory / "memory.stat").read_text().splitlines()
-        )
-        file, inactive = (
-            ("total_cache", "total_inactive_file")
-            if self.is_v1
-            else ("file", "inactive_file")
-        )
-        return {"file": int(words[file]), "inactive": int(words[inactive])}
-
-    def working_set(self):
-        return self.usage() - self.stat()["inactive"]
-
-    def remove(self):
-        """The last process may take a moment to leave."""
-
-        def is_removed():
-            with contextlib.suppress(OSError):
-                self.directory.rmdir()
-            return not self.directory.exists()
-
-        wait_until(is_removed, f"the end of {self.path}")
-
-
-def mem_total():
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith("MemTotal:"):
-            return int(line.split()[1]) * 1024
-    raise AssertionError("no MemTotal")
-
-
-class CgroupTest(IntegrationTest):
+class CgroupTest(CgroupMixin, IntegrationTest):
     def setUp(self):
-        need_root("makes control groups")
-        self.top = self.make_cgroup(f"/smaps-test{TAG}")
-
-    def make_cgroup(self, path):
-        cgroup = Cgroup(path)
-        self.addCleanup(cgroup.remove)
-        return cgroup
-
-    def make_below(self, name):
-        if not self.top.is_v1:
-            control = self.top.directory / "cgroup.subtree_control"
-            control.write_text("+memory")
-        return self.make_cgroup(f"{self.top.path}/{name}")
+        self.make_top()
 
     def await_published(self, collectd, name, wanted):
         def is_so():
@@ -178,13 +80,10 @@ class Values(CgroupTest):
         web.add(*shape.pids)
         path = stage().new_directory() / "file"
         # Who writes a file has it charged.
-        writer = subprocess.Popen(
-            ["sh", "-c", f"read x; head -c {8 * MIB} /dev/zero >{path}"],
-            stdin=subprocess.PIPE,
+        web.run(f"head -c {8 * MIB} /dev/zero >{path}")
+        collectd = self.watch(
+            'Report "detail"', group("web", f'Cgroup "{web.path}*"')
         )
-        web.add(writer.pid)
-        writer.communicate(b"\n")
-        collectd = self.watch('Report "detail"', group("web", f'Cgroup "{web.path}*"'))
         cycle = collectd.next_cycle()
         stat = web.stat()
         self.assert_near(
@@ -219,7 +118,7 @@ class Values(CgroupTest):
         )
         self.assertEqual(published(collectd.next_cycle(), "web"), VALUES)
         other = self.start_shape("anon", name="other", mib=1)
-        below = self.make_cgroup(f"{web.path}/below")
+        below = self.make_cgroup(f"{web.path}/below", needs_memory=False)
         below.add(*other.pids)
         self.await_published(collectd, "web", set())
         other.stop()

@@ -376,6 +376,51 @@ class Services(RulesTest):
         )
 
 
+class ControlGroups(RulesTest):
+    """Of a service that systemd starts again when it was killed."""
+
+    @staticmethod
+    def web(percent, kills):
+        return {
+            'smaps_cgroup_limit_percent{group="web",instance="h"}': percent,
+            'smaps_oom_kill{group="web",instance="h"}': kills,
+            **pss("web", lambda t: 1e9),
+        }
+
+    def test_a_service_that_fills_up_and_is_killed_is_told_before_and_after(
+        self,
+    ):
+        def percent(t):
+            return 50 + t / MINUTE / 4 if t < 3 * HOUR + 15 * MINUTE else 30
+
+        def kills(t):
+            killed = 3 * HOUR + 15 * MINUTE
+            return 1 if killed <= t < killed + HOUR else 0
+
+        self.check(
+            6 * HOUR,
+            self.web(unknown_now_and_then(percent), kills),
+            ("SmapsCgroupNearLimit", "web"),
+            ("SmapsOomKill", "web"),
+        )
+        # The first comes before the kill, and neither stays.
+        self.check(
+            3 * HOUR + 10 * MINUTE,
+            self.web(percent, kills),
+            ("SmapsCgroupNearLimit", "web"),
+        )
+        self.check(6 * HOUR, self.web(percent, kills), since=5 * HOUR)
+
+    def test_saw_teeth_of_a_garbage_collector_below_the_limit_are_none(self):
+        def percent(t):
+            return 60 + 38 * (t % (20 * MINUTE)) / (20 * MINUTE)
+
+        self.check(6 * HOUR, self.web(percent, lambda t: 0))
+
+    def test_an_unknown_count_is_none(self):
+        self.check(2 * HOUR, self.web(lambda t: math.nan, lambda t: math.nan))
+
+
 class Quality(RulesTest):
     @staticmethod
     def error(function):

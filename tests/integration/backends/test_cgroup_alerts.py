@@ -1,0 +1,53 @@
+"""The alerts of contrib/alerts on control groups, in real ones: one that is
+nearly full, and one in which a process was killed for memory."""
+
+from pathlib import Path
+
+from cgroup import CgroupMixin
+from harness import MIB, group
+from server import load_smaps
+from test_thresholds import ThresholdTest as _ThresholdTest
+
+
+class ControlGroups(CgroupMixin, _ThresholdTest):
+    def setUp(self):
+        super().setUp()
+        self.make_top()
+        self.web = self.make_below("web")
+        self.shape = self.start_shape("anon", name="web", mib=1)
+        self.web.add(*self.shape.pids)
+        self.web.set_limit(64 * MIB)
+        self.start_alerts(
+            groups=load_smaps(group("web", f'Cgroup "{self.web.path}*"'))
+        )
+
+    def test_nearly_full(self):
+        self.wait_severities(["OKAY"], "percent-cgroup_limit", "web")
+        self.shape.grow(60)
+        alerts = self.wait_severities(
+            ["OKAY", "WARNING"], "percent-cgroup_limit", "web"
+        )
+        self.assertTrue(90 < alerts[-1].value <= 100, alerts[-1])
+        self.web.set_limit(256 * MIB)
+        self.wait_severities(
+            ["OKAY", "WARNING", "OKAY"], "percent-cgroup_limit", "web"
+        )
+
+    def test_page_cache_makes_nothing_full(self):
+        path = self.daemon.directory / "file"
+        self.web.run(f"head -c 100000000 /dev/zero >{path}")
+        self.assertGreater(self.web.usage(), 0.9 * 64 * MIB)
+        self.wait_severities(["OKAY"], "percent-cgroup_limit", "web")
+
+    def test_killed_for_memory(self):
+        self.wait_severities(["OKAY"], "count-oom_kill", "web")
+        victim = self.start_shape("anon", name="victim", mib=1)
+        self.web.add(*victim.pids)
+        Path(f"/proc/{victim.root}/oom_score_adj").write_text("1000")
+        self.pass_cycles(3)
+        with self.assertRaisesRegex(AssertionError, "has ended"):
+            victim.grow(128)
+        alerts = self.wait_severities(
+            ["OKAY", "FAILURE"], "count-oom_kill", "web"
+        )
+        self.assertEqual(alerts[-1].value, 1)
