@@ -351,6 +351,42 @@ class Unknown(ReportTest):
         self.assertIn(words, self.report("explain", path, 900))
 
 
+class ControlGroups(ReportTest):
+    def setUp(self):
+        super().setUp()
+        document = load(STATE)
+        group_of(document, "postgres").update(
+            cgroup="/system.slice/pg.service",
+            cgroup_memory=96 * MIB,
+            cgroup_working_set=72 * MIB,
+            cgroup_limit=96 * MIB,
+            oom_kill=2,
+        )
+        group_of(document, "other")["cgroup_absence"] = "not_asked"
+        group_of(document, "by-postgres").update(
+            cgroup="/system.slice", cgroup_absence="shared"
+        )
+        self.path = self.write(document)
+
+    def test_columns(self):
+        names = "cgroup,cgroup_memory,cgroup_limit,cgroup_percent,oom_kill"
+        rows = self.rows("-GH", "-c", names, "-g", "postgres", self.path)
+        self.assertEqual(
+            rows[0], ["/system.slice/pg.service", "98304", "98304", "75.0%", "2"]
+        )
+        rows = self.rows("-GH", "-c", names, "-g", "by-postgres", self.path)
+        self.assertEqual(rows[0], ["-"] * 5)
+
+    def test_the_reason_for_none_is_explained(self):
+        text = self.report("explain", self.path)
+        words = "No values of a control group: "
+        lines = [x for x in text.splitlines() if x.startswith(words)]
+        self.assertEqual(len(lines), 2, text)
+        self.assertIn(f"{words}other (the rule goes by no Unit", lines[0])
+        self.assertIn(f"{words}by-postgres (other processes are", lines[1])
+        self.assertNotIn(words, self.report("explain", STATE))
+
+
 class Explaining(ReportTest):
     def test_one_process(self):
         text = self.report("explain", STATE, 701)
