@@ -2,6 +2,67 @@
 
 #include <errno.h>
 
+struct key {
+  const char *name;
+  size_t offset;  /* in struct meminfo_sample */
+  unsigned known; /* enum meminfo_known, or 0 */
+  bool is_count;  /* and not in kB */
+};
+
+#define KEY(name_, member_, known_)                                            \
+  {                                                                            \
+    .name = name_ ":", .offset = offsetof(struct meminfo_sample, member_),     \
+    .known = known_                                                            \
+  }
+#define COUNT(name_, member_, known_)                                          \
+  {                                                                            \
+    .name = name_ ":", .offset = offsetof(struct meminfo_sample, member_),     \
+    .known = known_, .is_count = true                                          \
+  }
+
+static const struct key keys[] = {
+    KEY("MemTotal", mem_total_bytes, 0),
+    KEY("MemFree", mem_free_bytes, MEMINFO_FREE),
+    KEY("MemAvailable", mem_available_bytes, 0),
+    KEY("Buffers", buffers_bytes, MEMINFO_BUFFERS),
+    KEY("Cached", cached_bytes, MEMINFO_CACHED),
+    KEY("SwapCached", swap_cached_bytes, 0),
+    KEY("Active(anon)", active_anon_bytes, 0),
+    KEY("Inactive(anon)", inactive_anon_bytes, 0),
+    KEY("Unevictable", unevictable_bytes, 0),
+    KEY("SwapTotal", swap_total_bytes, 0),
+    KEY("SwapFree", swap_free_bytes, 0),
+    KEY("Zswap", zswap_bytes, MEMINFO_ZSWAP),
+    KEY("AnonPages", anon_pages_bytes, MEMINFO_ANON_PAGES),
+    KEY("Mapped", mapped_bytes, MEMINFO_MAPPED),
+    KEY("Shmem", shmem_bytes, MEMINFO_SHMEM),
+    KEY("SReclaimable", slab_reclaimable_bytes, 0),
+    KEY("SUnreclaim", slab_unreclaimable_bytes, 0),
+    KEY("KernelStack", kernel_stack_bytes, 0),
+    KEY("PageTables", page_tables_bytes, 0),
+    KEY("SecPageTables", sec_page_tables_bytes, 0),
+    KEY("Percpu", percpu_bytes, MEMINFO_PERCPU),
+    COUNT("HugePages_Total", huge_pages_total, MEMINFO_HUGE_PAGES),
+    COUNT("HugePages_Free", huge_pages_free, 0),
+    KEY("Hugepagesize", huge_page_size_bytes, 0),
+    KEY("Hugetlb", hugetlb_bytes, 0),
+};
+#define KEYS (sizeof(keys) / sizeof(*keys))
+
+static const struct key *find_key(struct cursor *s) {
+  for (size_t i = 0; i < KEYS; i++)
+    if (parse_word(s, keys[i].name))
+      return &keys[i];
+  return NULL;
+}
+
+static bool parse_value(struct cursor *s, bool is_count, uint64_t *ret) {
+  if (!is_count)
+    return parse_kb(s, ret) && parse_char(s, '\n');
+  skip_blanks(s);
+  return parse_u64(s, ret) && parse_char(s, '\n');
+}
+
 /*
  * MemTotal:       24684092 kB
  * MemFree:        24334532 kB
@@ -11,34 +72,25 @@
  */
 int meminfo_parse(const char *text, size_t len, struct meminfo_sample *ret) {
   struct cursor s = cursor_begin(text, len);
-  struct meminfo_sample sample = {0};
-  uint64_t swap_total = 0, swap_free = 0;
+  struct meminfo_sample sample = {.known = 0};
   struct span skipped;
 
   while (!cursor_is_done(&s)) {
-    uint64_t *value = NULL;
+    const struct key *key = find_key(&s);
 
-    if (parse_word(&s, "MemTotal:"))
-      value = &sample.mem_total_bytes;
-    else if (parse_word(&s, "MemAvailable:"))
-      value = &sample.mem_available_bytes;
-    else if (parse_word(&s, "AnonPages:"))
-      value = &sample.anon_pages_bytes;
-    else if (parse_word(&s, "Mapped:"))
-      value = &sample.mapped_bytes;
-    else if (parse_word(&s, "SwapTotal:"))
-      value = &swap_total;
-    else if (parse_word(&s, "SwapFree:"))
-      value = &swap_free;
-    if (value && !(parse_kb(&s, value) && parse_char(&s, '\n')))
-      return -EBADMSG;
-    if (!value)
+    if (!key) {
       parse_line(&s, &skipped);
+      continue;
+    }
+    if (!parse_value(&s, key->is_count,
+                     (uint64_t *)((char *)&sample + key->offset)))
+      return -EBADMSG;
+    sample.known |= key->known;
   }
   if (sample.mem_total_bytes == 0)
     return -EBADMSG;
-  if (swap_total > swap_free)
-    sample.swap_used_bytes = swap_total - swap_free;
+  if (sample.swap_total_bytes > sample.swap_free_bytes)
+    sample.swap_used_bytes = sample.swap_total_bytes - sample.swap_free_bytes;
   *ret = sample;
   return 0;
 }

@@ -1,0 +1,131 @@
+/*
+ * Where the memory of the host is: parts that add up to MemTotal.
+ *
+ * The kernel counts each page in meminfo's keys once or, in the cases below,
+ * twice, and some pages in none. A part is taken from these sources
+ * (Documentation/filesystems/proc.rst; fs/proc/meminfo.c):
+ *
+ *   free                MemFree
+ *   groups              AnonPages + Mapped: every page that a process maps,
+ *                       once, which is what the Pss of all processes adds up to
+ *                       (anonymous memory with pages of KSM, mapped files,
+ *                       mapped shmem). Processes in no group are in it.
+ *   hugetlb_used, hugetlb_free   Hugetlb, by the numbers of free pages; in
+ *                       neither Rss nor Pss nor Mapped
+ *   slab_reclaimable    SReclaimable
+ *   slab_unreclaimable  SUnreclaim
+ *   page_tables         PageTables + SecPageTables (of guests and IOMMUs)
+ *   kernel_stack        KernelStack
+ *   percpu              Percpu
+ *   zram                the pools of /sys/block/zramN (mm_stat)
+ *   zswap               Zswap
+ *   buffers             Buffers
+ *   tmpfs               Shmem that nobody maps: files of tmpfs, memfd, SysV
+ *                       segments, buffers of graphics drivers
+ *   page_cache          Cached - Shmem that nobody maps: Mapped has the rest
+ *   swap_cache          SwapCached that nobody maps: AnonPages has the rest
+ *   unaccounted         what is left of MemTotal: pages that drivers, a
+ * balloon, vmalloc, modules, BPF or networks hold, that are on their way
+ * between lists, and zswap before 5.19
+ *
+ * Where these disagree:
+ *
+ *   - Mapped does not tell files from shmem. The Pss_Shmem of the members of
+ *     groups does, as far as they were read; the rest is a doubt, which is the
+ *     error of tmpfs and of page_cache. The sum of the two is certain.
+ *   - What of SwapCached is mapped shows only in the length of the lists of
+ *     reclaim, which are without locked pages, of whatever kind: the error of
+ *     swap_cache.
+ *   - The Pss of the members was read at other moments than meminfo, and in
+ *     part estimated. The kernel's sum stands. What it has more than the
+ *     members is in processes of no group, as far as these can hold it by their
+ *     statm; the rest, or what the members have more, is the error of groups.
+ *   - Pages of drivers that processes map (rings of io_uring, perf, packets)
+ *     are in Mapped and not in Cached: page_cache is too small by them, and
+ *     unaccounted too large. No file tells their number.
+ *   - The keys are counted on each CPU apart, and read one after the other. If
+ *     all parts are more than MemTotal, each gets what the ones above have left
+ *     of it. What is cut off so is the error of unaccounted, and of the part.
+ */
+#ifndef SMAPS_HOST_H
+#define SMAPS_HOST_H
+
+#include "proc/meminfo.h"
+#include "proc/rollup.h"
+#include "proc/statm.h"
+#include "report/doubt.h"
+
+/* From the most certain to the least, and then the rest. */
+enum host_part {
+  HOST_FREE,
+  HOST_GROUPS,
+  HOST_HUGETLB_USED,
+  HOST_HUGETLB_FREE,
+  HOST_SLAB_RECLAIMABLE,
+  HOST_SLAB_UNRECLAIMABLE,
+  HOST_PAGE_TABLES,
+  HOST_KERNEL_STACK,
+  HOST_PERCPU,
+  HOST_ZRAM,
+  HOST_ZSWAP,
+  HOST_BUFFERS,
+  HOST_TMPFS,
+  HOST_PAGE_CACHE,
+  HOST_SWAP_CACHE,
+  HOST_UNACCOUNTED,
+  HOST_PARTS
+};
+
+/* meminfo and the readings are of different moments: so much of the memory of
+ * the processes may have come or gone between them. */
+#define HOST_MOVES 0.01
+
+/* What is known of the processes. Each counts once, in however many groups it
+ * is. Zeroed before the first. */
+struct host_processes {
+  uint64_t pss, pss_shmem; /* of members of groups */
+  bool lacks_shmem;        /* of some the second is unknown (before 5.3) */
+  struct doubt_sum pss_doubt;
+  uint64_t outside_resident; /* Rss of those in no group: at least their Pss */
+  bool has_unknown;          /* there may be more than these */
+};
+
+void host_add_member(struct host_processes *h, const struct rollup *r,
+                     struct doubt pss_error);
+/* One in no group, or a member of which nothing but its statm is known. */
+void host_add_outside(struct host_processes *h, const struct statm_sample *s,
+                      uint64_t page_size);
+
+/* What stands in no file of the proc tree. */
+struct host_devices {
+  uint64_t hugetlb_free_bytes; /* of all sizes but the default one */
+  bool has_zram;
+  uint64_t zram_bytes;
+};
+
+struct host_account {
+  uint32_t known; /* bit per part that this kernel has; 0 for no account */
+  uint64_t bytes[HOST_PARTS]; /* add up to MemTotal */
+  uint64_t error[HOST_PARTS];
+  /* The part of groups that is in processes of no group. */
+  uint64_t outside, outside_error;
+};
+
+/* Returns false, and leaves *ret unchanged, if meminfo lacks a key that every
+ * kernel has since 2.6.32. */
+bool host_account_make(const struct meminfo_sample *m,
+                       const struct host_processes *h,
+                       const struct host_devices *d, struct host_account *ret);
+
+/* A number of the account: "free", "tmpfs_error", "outside". */
+struct host_value {
+  char name[32];
+  bool is_part; /* of MemTotal */
+  uint64_t bytes;
+};
+
+/* Gets the next number that is known. *cursor starts at 0. False at the end. */
+bool host_next(const struct host_account *a, unsigned *cursor,
+               struct host_value *ret);
+
+#endif

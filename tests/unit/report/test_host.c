@@ -1,0 +1,545 @@
+#include "test.h"
+
+#include "report/host.h"
+
+#include <string.h>
+
+#include "draw.h"
+#include "fixture.h"
+
+#define GIB (1024 * MIB)
+
+static struct meminfo_sample load(const char *name) {
+  struct span text = fixture_load(name);
+  struct meminfo_sample m;
+
+  assert_int_equal(meminfo_parse(text.text, text.len, &m), 0);
+  return m;
+}
+
+static struct meminfo_sample parse(const char *text) {
+  struct meminfo_sample m;
+
+  assert_int_equal(meminfo_parse(text, strlen(text), &m), 0);
+  return m;
+}
+
+static uint64_t sum_of(const struct host_account *a) {
+  uint64_t sum = 0;
+
+  for (int i = 0; i < HOST_PARTS; i++)
+    assert_false(__builtin_add_overflow(sum, a->bytes[i], &sum));
+  return sum;
+}
+
+static struct host_account account(const struct meminfo_sample *m,
+                                   const struct host_processes *h,
+                                   const struct host_devices *d) {
+  static const struct host_processes nobody;
+  static const struct host_devices none;
+  struct host_account a;
+
+  assert_true(host_account_make(m, h ? h : &nobody, d ? d : &none, &a));
+  assert_int_equal(sum_of(&a), m->mem_total_bytes);
+  return a;
+}
+
+/* 16 GiB: 4 free, 3 anonymous, 1.5 mapped, and so on. */
+static struct meminfo_sample plain(void) {
+  return (struct meminfo_sample){
+      .known = MEMINFO_FREE | MEMINFO_BUFFERS | MEMINFO_CACHED |
+               MEMINFO_ANON_PAGES | MEMINFO_MAPPED | MEMINFO_SHMEM |
+               MEMINFO_PERCPU | MEMINFO_HUGE_PAGES | MEMINFO_ZSWAP,
+      .mem_total_bytes = 16 * GIB,
+      .mem_free_bytes = 4 * GIB,
+      .anon_pages_bytes = 3 * GIB,
+      .mapped_bytes = 1536 * MIB,
+      .cached_bytes = 5 * GIB,
+      .shmem_bytes = 1 * GIB,
+      .buffers_bytes = 100 * MIB,
+      .slab_reclaimable_bytes = 300 * MIB,
+      .slab_unreclaimable_bytes = 200 * MIB,
+      .page_tables_bytes = 50 * MIB,
+      .sec_page_tables_bytes = 6 * MIB,
+      .kernel_stack_bytes = 20 * MIB,
+      .percpu_bytes = 10 * MIB};
+}
+
+/* Members that hold so much. */
+static struct host_processes members(uint64_t pss, uint64_t pss_shmem) {
+  return (struct host_processes){.pss = pss, .pss_shmem = pss_shmem};
+}
+
+/* --- where each part comes from --- */
+
+TEST(each_part_has_its_keys) {
+  struct meminfo_sample m = plain();
+  struct host_processes h = members(4608 * MIB, 512 * MIB);
+  struct host_account a = account(&m, &h, NULL);
+
+  assert_int_equal(a.bytes[HOST_FREE], 4 * GIB);
+  assert_int_equal(a.bytes[HOST_GROUPS], 4608 * MIB);
+  assert_int_equal(a.bytes[HOST_TMPFS], 512 * MIB);
+  /* 4 GiB of files, of which 1 GiB is mapped. */
+  assert_int_equal(a.bytes[HOST_PAGE_CACHE], 3 * GIB);
+  assert_int_equal(a.bytes[HOST_BUFFERS], 100 * MIB);
+  assert_int_equal(a.bytes[HOST_SLAB_RECLAIMABLE], 300 * MIB);
+  assert_int_equal(a.bytes[HOST_SLAB_UNRECLAIMABLE], 200 * MIB);
+  assert_int_equal(a.bytes[HOST_PAGE_TABLES], 56 * MIB);
+  assert_int_equal(a.bytes[HOST_KERNEL_STACK], 20 * MIB);
+  assert_int_equal(a.bytes[HOST_PERCPU], 10 * MIB);
+  assert_int_equal(a.bytes[HOST_UNACCOUNTED],
+                   (16 - 4 - 3) * GIB - (4608 + 512 + 686) * MIB);
+  for (int i = 0; i < HOST_PARTS; i++)
+    assert_int_equal(a.error[i], 0);
+  assert_int_equal(a.outside, 0);
+}
+
+TEST(huge_pages_are_told_by_use) {
+  static const struct {
+    const char *name;
+    uint64_t total, unused, size, hugetlb, unused_of_others;
+    uint64_t used_mib, free_mib;
+  } cases[] = {
+      {"none", 0, 0, 2 * MIB, 0, 0, 0, 0},
+      {"of one size", 100, 30, 2 * MIB, 200 * MIB, 0, 140, 60},
+      {"before 4.16", 100, 30, 2 * MIB, 0, 0, 140, 60},
+      {"of two sizes", 100, 30, 2 * MIB, 200 * MIB + 3 * GIB, 1 * GIB,
+       140 + 2048, 60 + 1024},
+      {"more free than there are", 1, 5, 2 * MIB, 2 * MIB, 0, 0, 2},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    struct meminfo_sample m = plain();
+    struct host_devices d = {.hugetlb_free_bytes = cases[i].unused_of_others};
+    struct host_account a;
+
+    m.huge_pages_total = cases[i].total;
+    m.huge_pages_free = cases[i].unused;
+    m.huge_page_size_bytes = cases[i].size;
+    m.hugetlb_bytes = cases[i].hugetlb;
+    a = account(&m, NULL, &d);
+    if (a.bytes[HOST_HUGETLB_USED] != cases[i].used_mib * MIB ||
+        a.bytes[HOST_HUGETLB_FREE] != cases[i].free_mib * MIB)
+      fail_msg("%s: %ju used, %ju free", cases[i].name,
+               (uintmax_t)a.bytes[HOST_HUGETLB_USED],
+               (uintmax_t)a.bytes[HOST_HUGETLB_FREE]);
+  }
+}
+
+TEST(compressed_memory_is_a_part_where_there_is_any) {
+  struct meminfo_sample m = plain();
+  struct host_devices d = {.has_zram = true, .zram_bytes = 70 * MIB};
+  struct host_account a;
+
+  m.zswap_bytes = 30 * MIB;
+  a = account(&m, NULL, NULL);
+  assert_false(a.known & (1U << HOST_ZSWAP | 1U << HOST_ZRAM));
+  assert_int_equal(a.bytes[HOST_ZSWAP], 0);
+  m.swap_total_bytes = 1 * GIB;
+  a = account(&m, NULL, &d);
+  assert_true(a.known & 1U << HOST_ZSWAP);
+  assert_true(a.known & 1U << HOST_ZRAM);
+  assert_int_equal(a.bytes[HOST_ZSWAP], 30 * MIB);
+  assert_int_equal(a.bytes[HOST_ZRAM], 70 * MIB);
+}
+
+/* Anonymous memory that is in swap as well counts as the processes', and what
+ * nobody maps any more as swap_cache. */
+TEST(mapped_swap_cache_counts_once) {
+  struct meminfo_sample m = plain();
+  struct host_account a;
+
+  m.swap_total_bytes = 8 * GIB;
+  m.swap_cached_bytes = 600 * MIB;
+  m.active_anon_bytes = 1 * GIB;
+  m.inactive_anon_bytes = 3 * GIB; /* AnonPages and Shmem */
+  a = account(&m, NULL, NULL);
+  assert_int_equal(a.bytes[HOST_SWAP_CACHE], 0);
+  m.inactive_anon_bytes += 250 * MIB;
+  a = account(&m, NULL, NULL);
+  assert_int_equal(a.bytes[HOST_SWAP_CACHE], 250 * MIB);
+  assert_int_equal(a.error[HOST_SWAP_CACHE], 0);
+  /* Locked pages may be anonymous: then this much more is unmapped. */
+  m.unevictable_bytes = 100 * MIB;
+  a = account(&m, NULL, NULL);
+  assert_int_equal(a.bytes[HOST_SWAP_CACHE], 350 * MIB);
+  assert_int_equal(a.error[HOST_SWAP_CACHE], 100 * MIB);
+  m.inactive_anon_bytes += 1 * GIB;
+  a = account(&m, NULL, NULL);
+  assert_int_equal(a.bytes[HOST_SWAP_CACHE], 600 * MIB);
+}
+
+/* --- processes --- */
+
+TEST(members_count_with_their_shmem_and_doubt) {
+  struct rollup r = {.known = 1U << ROLLUP_PSS | 1U << ROLLUP_PSS_SHMEM};
+  struct host_processes h = {.pss = 0};
+
+  r.bytes[ROLLUP_PSS] = 7 * MIB;
+  r.bytes[ROLLUP_PSS_SHMEM] = 2 * MIB;
+  host_add_member(&h, &r, (struct doubt){.common = 3});
+  host_add_member(&h, &r, (struct doubt){.common = 4});
+  host_add_outside(&h, &(struct statm_sample){.resident_pages = 5}, PAGE);
+  assert_int_equal(h.pss, 14 * MIB);
+  assert_int_equal(h.pss_shmem, 4 * MIB);
+  assert_int_equal(doubt_of_sum(&h.pss_doubt), 7);
+  assert_int_equal(h.outside_resident, 5 * PAGE);
+  assert_false(h.lacks_shmem);
+  r.known = 1U << ROLLUP_PSS;
+  host_add_member(&h, &r, (struct doubt){.common = 0});
+  assert_true(h.lacks_shmem);
+}
+
+/* AnonPages and Mapped are 4608 MiB. */
+TEST(what_no_group_has_is_outside) {
+  static const struct {
+    const char *name;
+    uint64_t pss_mib, resident_mib;
+    bool has_unknown;
+    uint64_t outside_mib, error_mib;
+  } cases[] = {
+      {"all in groups", 4608, 0, false, 0, 0},
+      {"one outside", 4000, 900, false, 608, 0},
+      {"outside holds less than is missing", 4000, 500, false, 500, 108},
+      {"all in groups, and something is missing", 4500, 0, false, 0, 108},
+      {"members have more", 4700, 300, false, 0, 92},
+      {"no group at all", 0, 9000, false, 4608, 0},
+      {"unknown processes", 4000, 0, true, 608, 0},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    struct meminfo_sample m = plain();
+    struct host_processes h = members(cases[i].pss_mib * MIB, 0);
+    struct host_account a;
+
+    h.outside_resident = cases[i].resident_mib * MIB;
+    h.has_unknown = cases[i].has_unknown;
+    a = account(&m, &h, NULL);
+    if (a.bytes[HOST_GROUPS] != 4608 * MIB ||
+        a.outside != cases[i].outside_mib * MIB ||
+        a.error[HOST_GROUPS] != cases[i].error_mib * MIB)
+      fail_msg("%s: outside %ju, error %ju", cases[i].name,
+               (uintmax_t)a.outside, (uintmax_t)a.error[HOST_GROUPS]);
+  }
+}
+
+TEST(outside_is_as_sure_as_the_groups) {
+  struct meminfo_sample m = plain();
+  struct host_processes h = members(4000 * MIB, 0);
+  uint64_t moves = (uint64_t)((double)(4608 * MIB) * HOST_MOVES);
+  struct host_account a;
+
+  h.outside_resident = 2000 * MIB;
+  a = account(&m, &h, NULL);
+  assert_int_equal(a.outside_error, moves);
+  doubt_add(&h.pss_doubt, (struct doubt){.common = (double)(50 * MIB)});
+  a = account(&m, &h, NULL);
+  assert_int_equal(a.outside_error, moves + 50 * MIB);
+  /* It cannot be off by more than there is room for. */
+  h.outside_resident = 610 * MIB;
+  doubt_add(&h.pss_doubt, (struct doubt){.common = (double)(4 * GIB)});
+  a = account(&m, &h, NULL);
+  assert_int_equal(a.outside_error, 608 * MIB);
+  h.outside_resident = 0;
+  a = account(&m, &h, NULL);
+  assert_int_equal(a.outside_error, 0);
+}
+
+/* --- files and shmem --- */
+
+/* 1 GiB of shmem, 4 GiB of files, 1.5 GiB of either mapped. */
+TEST(mapped_shmem_is_what_the_members_map) {
+  static const struct {
+    const char *name;
+    uint64_t pss_mib, shmem_mib;
+    uint64_t tmpfs_mib, error_mib;
+  } cases[] = {
+      {"none", 4608, 0, 1024, 0},
+      {"half of it", 4608, 512, 512, 0},
+      {"all of it", 4608, 1024, 0, 0},
+      {"more than there is", 4608, 3000, 0, 0},
+      {"some may be mapped outside", 4508, 512, 512, 100},
+      {"all of it may be", 1000, 512, 512, 512},
+      {"nothing is known", 0, 0, 1024, 1024},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    struct meminfo_sample m = plain();
+    struct host_processes h =
+        members(cases[i].pss_mib * MIB, cases[i].shmem_mib * MIB);
+    struct host_account a = account(&m, &h, NULL);
+
+    assert_int_equal(a.error[HOST_PAGE_CACHE], a.error[HOST_TMPFS]);
+    assert_int_equal(a.bytes[HOST_TMPFS] + a.bytes[HOST_PAGE_CACHE],
+                     m.cached_bytes - m.mapped_bytes);
+    if (a.bytes[HOST_TMPFS] != cases[i].tmpfs_mib * MIB ||
+        a.error[HOST_TMPFS] != cases[i].error_mib * MIB)
+      fail_msg("%s: %ju, error %ju", cases[i].name,
+               (uintmax_t)a.bytes[HOST_TMPFS], (uintmax_t)a.error[HOST_TMPFS]);
+  }
+}
+
+TEST(mapped_shmem_is_at_least_what_cannot_be_files) {
+  struct meminfo_sample m = plain();
+  struct host_processes h = members(4608 * MIB, 0);
+  struct host_account a;
+
+  m.cached_bytes = 2 * GIB; /* 1 GiB of files, so 512 MiB mapped are shmem */
+  a = account(&m, &h, NULL);
+  assert_int_equal(a.bytes[HOST_TMPFS], 512 * MIB);
+  assert_int_equal(a.bytes[HOST_PAGE_CACHE], 0);
+  /* Pages of drivers are mapped, too: nothing of the cache is left. */
+  m.mapped_bytes = 3 * GIB;
+  a = account(&m, &h, NULL);
+  assert_int_equal(a.bytes[HOST_TMPFS], 0);
+  assert_int_equal(a.bytes[HOST_PAGE_CACHE], 0);
+}
+
+TEST(without_pss_shmem_all_shmem_is_in_doubt) {
+  struct meminfo_sample m = plain();
+  struct host_processes h = members(4608 * MIB, 0);
+  struct host_account a;
+
+  h.lacks_shmem = true;
+  a = account(&m, &h, NULL);
+  assert_int_equal(a.bytes[HOST_TMPFS], 1 * GIB);
+  assert_int_equal(a.error[HOST_TMPFS], 1 * GIB);
+}
+
+/* --- the sum --- */
+
+TEST(too_much_is_cut_where_it_is_least_certain) {
+  struct meminfo_sample m = plain();
+  struct host_processes h = members(4608 * MIB, 512 * MIB);
+  struct host_account a;
+
+  m.mem_total_bytes = 12 * GIB; /* 12800 + 102 MiB are there */
+  a = account(&m, &h, NULL);
+  assert_int_equal(a.bytes[HOST_UNACCOUNTED], 0);
+  assert_int_equal(a.bytes[HOST_PAGE_CACHE],
+                   (12 * 1024 - 4096 - 4608 - 512 - 686) * MIB);
+  assert_int_equal(a.error[HOST_UNACCOUNTED],
+                   3 * GIB - a.bytes[HOST_PAGE_CACHE]);
+  assert_int_equal(a.error[HOST_PAGE_CACHE], a.error[HOST_UNACCOUNTED]);
+  assert_int_equal(a.bytes[HOST_FREE], 4 * GIB);
+  assert_int_equal(a.bytes[HOST_TMPFS], 512 * MIB);
+}
+
+TEST(captured_hosts_add_up) {
+  static const struct {
+    const char *file;
+    uint64_t pss_kb, shmem_kb;
+    uint64_t unaccounted_kb;
+  } cases[] = {
+      /* 31852 + 15700 kB are mapped. */
+      {"meminfo-6.18", 47000, 1000, 40336},
+      {"meminfo-5.10-written", 26000000, 12000000, 1452896},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    struct meminfo_sample m = load(cases[i].file);
+    struct host_processes h =
+        members(cases[i].pss_kb * KIB, cases[i].shmem_kb * KIB);
+    struct host_account a = account(&m, &h, NULL);
+
+    assert_int_equal(a.error[HOST_UNACCOUNTED], 0);
+    if (a.bytes[HOST_UNACCOUNTED] != cases[i].unaccounted_kb * KIB)
+      fail_msg("%s: %ju kB unaccounted", cases[i].file,
+               (uintmax_t)a.bytes[HOST_UNACCOUNTED] / KIB);
+  }
+}
+
+/* What a kernel without some key has of it is unaccounted. */
+TEST(missing_keys_are_no_parts) {
+  struct meminfo_sample m =
+      parse("MemTotal: 1000 kB\nMemFree: 100 kB\nBuffers: 10 kB\n"
+            "Cached: 300 kB\nAnonPages: 200 kB\nMapped: 50 kB\n"
+            "Shmem: 20 kB\nSlab: 40 kB\n");
+  struct host_account a = account(&m, NULL, NULL);
+
+  assert_false(a.known & (1U << HOST_PERCPU | 1U << HOST_HUGETLB_USED |
+                          1U << HOST_HUGETLB_FREE | 1U << HOST_ZSWAP |
+                          1U << HOST_ZRAM | 1U << HOST_SWAP_CACHE));
+  assert_true(a.known & 1U << HOST_SLAB_RECLAIMABLE);
+  assert_int_equal(a.bytes[HOST_UNACCOUNTED], (1000 - 100 - 10 - 500) * KIB);
+}
+
+TEST(a_meminfo_that_lacks_a_key_of_all_kernels_is_none) {
+  static const unsigned needed[] = {MEMINFO_FREE,   MEMINFO_BUFFERS,
+                                    MEMINFO_CACHED, MEMINFO_ANON_PAGES,
+                                    MEMINFO_MAPPED, MEMINFO_SHMEM};
+  static const struct host_processes nobody;
+  static const struct host_devices none;
+  struct host_account a;
+
+  fixture_taint(&a, sizeof(a));
+  for (size_t i = 0; i < LENGTH(needed); i++) {
+    struct meminfo_sample m = plain();
+
+    m.known &= ~needed[i];
+    if (host_account_make(&m, &nobody, &none, &a))
+      fail_msg("%zu: accepted", i);
+  }
+  fixture_assert_untouched(&a, sizeof(a));
+}
+
+/* --- any numbers --- */
+
+/* Of all magnitudes; often 0, and now and then as large as it gets. */
+static uint64_t draw_bytes(unsigned bits) {
+  if (draw(16) == 0)
+    return draw(2) ? 0 : UINT64_MAX;
+  return draw(UINT64_MAX) >> (64 - 1 - draw(bits));
+}
+
+/* A meminfo whose keys have nothing to do with each other. */
+static struct meminfo_sample draw_meminfo(void) {
+  unsigned bits = 1 + draw_unsigned(63);
+  struct meminfo_sample m = plain();
+  uint64_t *const values[] = {&m.mem_free_bytes,
+                              &m.anon_pages_bytes,
+                              &m.mapped_bytes,
+                              &m.cached_bytes,
+                              &m.shmem_bytes,
+                              &m.buffers_bytes,
+                              &m.swap_total_bytes,
+                              &m.swap_cached_bytes,
+                              &m.active_anon_bytes,
+                              &m.inactive_anon_bytes,
+                              &m.unevictable_bytes,
+                              &m.slab_reclaimable_bytes,
+                              &m.slab_unreclaimable_bytes,
+                              &m.page_tables_bytes,
+                              &m.sec_page_tables_bytes,
+                              &m.kernel_stack_bytes,
+                              &m.percpu_bytes,
+                              &m.zswap_bytes,
+                              &m.huge_pages_total,
+                              &m.huge_pages_free,
+                              &m.huge_page_size_bytes,
+                              &m.hugetlb_bytes};
+
+  m.mem_total_bytes = 1 + (draw_bytes(bits) >> 1);
+  for (size_t i = 0; i < LENGTH(values); i++)
+    *values[i] = draw_bytes(bits);
+  m.known &= ~(draw_unsigned(8) * MEMINFO_PERCPU);
+  return m;
+}
+
+static struct host_processes draw_processes(void) {
+  unsigned bits = 1 + draw_unsigned(63);
+  struct host_processes h = {.pss = draw_bytes(bits),
+                             .pss_shmem = draw_bytes(bits),
+                             .lacks_shmem = draw(4) == 0,
+                             .outside_resident = draw_bytes(bits),
+                             .has_unknown = draw(4) == 0};
+
+  doubt_add(&h.pss_doubt,
+            (struct doubt){.common = (double)draw_bytes(bits),
+                           .independent = (double)draw_bytes(bits)});
+  return h;
+}
+
+TEST(any_numbers_add_up) {
+  draw_begin(19);
+  for (int i = 0; i < 200000; i++) {
+    struct meminfo_sample m = draw_meminfo();
+    struct host_processes h = draw_processes();
+    struct host_devices d = {.hugetlb_free_bytes = draw_bytes(63),
+                             .has_zram = draw(2) == 0,
+                             .zram_bytes = draw_bytes(63)};
+    struct host_account a = account(&m, &h, &d);
+
+    for (int part = 0; part < HOST_PARTS; part++)
+      if (!((a.known >> part) & 1) && a.bytes[part] > 0)
+        fail_msg("%d: part %d is not known", i, part);
+    if (a.outside > a.bytes[HOST_GROUPS])
+      fail_msg("%d: more outside of groups than in all processes", i);
+    /* Either all fits, or nothing is left over. */
+    if (a.error[HOST_UNACCOUNTED] > 0 && a.bytes[HOST_UNACCOUNTED] > 0)
+      fail_msg("%d: cut, and something is left", i);
+    /* Not even where the sums are too large for 64 bits. */
+    if ((m.anon_pages_bytes >= m.mem_total_bytes ||
+         m.sec_page_tables_bytes >= m.mem_total_bytes) &&
+        a.bytes[HOST_UNACCOUNTED] > 0)
+      fail_msg("%d: one part is more than all, and something is left", i);
+  }
+}
+
+/* A host whose every page is in one place: the account finds them all. */
+TEST(a_host_that_is_known_page_by_page_is_found) {
+  draw_begin(5);
+  for (int i = 0; i < 20000; i++) {
+    uint64_t anon = draw(1 << 20) * PAGE, files = draw(1 << 20) * PAGE;
+    uint64_t shmem = draw(1 << 20) * PAGE, cache = draw(1 << 20) * PAGE;
+    uint64_t tmpfs = draw(1 << 20) * PAGE, rest = draw(1 << 20) * PAGE;
+    uint64_t outside = draw(2) ? draw(anon / PAGE + 1) * PAGE : 0;
+    uint64_t unmapped = draw(1 << 16) * PAGE, unused = draw(1 << 20) * PAGE;
+    struct meminfo_sample m = {
+        .known = plain().known,
+        .mem_free_bytes = unused,
+        .anon_pages_bytes = anon,
+        .mapped_bytes = files + shmem,
+        .cached_bytes = files + shmem + cache + tmpfs,
+        .shmem_bytes = shmem + tmpfs,
+        .swap_total_bytes = GIB,
+        .swap_cached_bytes = unmapped + anon / 7,
+        .inactive_anon_bytes = anon + shmem + tmpfs + unmapped,
+        .mem_total_bytes = unused + anon + files + shmem + cache + tmpfs +
+                           unmapped + rest + PAGE};
+    struct host_processes h = members(anon + files + shmem - outside, shmem);
+    struct host_account a;
+
+    h.outside_resident = 2 * outside;
+    a = account(&m, &h, NULL);
+    assert_int_equal(a.bytes[HOST_GROUPS], anon + files + shmem);
+    assert_int_equal(a.bytes[HOST_PAGE_CACHE], cache);
+    assert_int_equal(a.bytes[HOST_TMPFS], tmpfs);
+    assert_int_equal(a.bytes[HOST_SWAP_CACHE], unmapped);
+    assert_int_equal(a.bytes[HOST_UNACCOUNTED], rest + PAGE);
+    assert_int_equal(a.outside, outside);
+    assert_int_equal(a.error[HOST_GROUPS], 0);
+    assert_true(a.error[HOST_TMPFS] <= outside);
+  }
+}
+
+/* --- the numbers that are published --- */
+
+static bool has_value(const struct host_account *a, const char *name,
+                      struct host_value *ret) {
+  unsigned cursor = 0;
+
+  while (host_next(a, &cursor, ret))
+    if (strcmp(ret->name, name) == 0)
+      return true;
+  return false;
+}
+
+TEST(parts_errors_and_outside_are_published) {
+  struct meminfo_sample m = plain();
+  struct host_processes h = members(4000 * MIB, 512 * MIB);
+  struct host_account a;
+  struct host_value v;
+  unsigned cursor = 0;
+  uint64_t sum = 0;
+
+  h.outside_resident = 100 * MIB;
+  a = account(&m, &h, NULL);
+  while (host_next(&a, &cursor, &v))
+    sum += v.is_part ? v.bytes : 0;
+  assert_int_equal(sum, m.mem_total_bytes);
+  assert_false(host_next(&a, &cursor, &v));
+  assert_true(has_value(&a, "groups", &v) && v.is_part);
+  assert_true(has_value(&a, "groups_error", &v) && !v.is_part);
+  assert_int_equal(v.bytes, 508 * MIB);
+  assert_true(has_value(&a, "outside", &v) && !v.is_part);
+  assert_int_equal(v.bytes, 100 * MIB);
+  assert_true(has_value(&a, "outside_error", &v) && !v.is_part);
+  assert_false(has_value(&a, "free_error", &v));
+  assert_false(has_value(&a, "zram", &v));
+  assert_false(has_value(&a, "swap_cache_error", &v));
+  m.swap_total_bytes = 1;
+  a = account(&m, &h, NULL);
+  assert_true(has_value(&a, "swap_cache_error", &v));
+}
