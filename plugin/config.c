@@ -156,6 +156,10 @@ static int apply_other(struct scope *scope, const oconfig_item_t *item) {
                 : settings_set_other(scope->settings, name, &scope->reason);
 }
 
+static int apply_host(struct scope *scope, const oconfig_item_t *item) {
+  return option_boolean(scope, item, &scope->settings->reports_host);
+}
+
 static int apply_max_groups(struct scope *scope, const oconfig_item_t *item) {
   double n;
   int rc = option_number(scope, item, &n);
@@ -281,6 +285,7 @@ static const struct option top_options[] = {
     {"Group", NULL},
     {"Ignore", NULL},
     {"Other", apply_other},
+    {"Host", apply_host},
     {"MaxGroups", apply_max_groups},
     {"Report", apply_report},
     {"ValuesAbsolute", apply_values_absolute},

@@ -242,6 +242,27 @@ static void log_failures(struct log_state *s, const struct collector *c) {
             d->file, d->pid, d->comm, strerror(d->error), d->count);
 }
 
+/* Why there are no values of the host, though they are wanted. */
+static void log_host(struct log_state *s, const struct collector *c,
+                     const char *root) {
+  static const char *const reasons[] = {
+      [HOST_IS_NOT_LIVE] = "its meminfo is no file of a live proc file system",
+      [HOST_IS_HIDDEN] = "it shows no kernel thread, so that it is of the pid "
+                         "namespace of a container, or hidepid is in force",
+      [HOST_IS_MALFORMED] = "its meminfo cannot be read, or lacks one of "
+                            "MemFree, Buffers, Cached, AnonPages, Mapped and "
+                            "Shmem"};
+  enum host_absence absence = collector_host_absence(c);
+
+  if (absence == HOST_IS_SEEN || absence == HOST_IS_UNWANTED ||
+      s->is_host_logged)
+    return;
+  s->is_host_logged = true;
+  INFO("smaps plugin: there are no values of the host (Host), because ProcRoot "
+       "\"%s\" does not show it: %s",
+       root, reasons[absence]);
+}
+
 static void log_snapshot(struct log_state *s, const struct collector *c) {
   int rc = collector_snapshot_error(c);
 
@@ -319,6 +340,7 @@ void log_after_cycle(struct log_state *s, const struct collector *c,
   log_limits(s, c);
   log_scarce(s, c, settings->read_budget_percent);
   log_failures(s, c);
+  log_host(s, c, proc_root);
   log_snapshot(s, c);
   log_hung(c);
   log_pid_file(c);

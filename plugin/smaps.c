@@ -63,7 +63,7 @@ static int smaps_read(user_data_t *data) {
   log_after_cycle(&plugin->log, plugin->collector, &plugin->settings, rc);
   if (rc < 0)
     return -1;
-  submit_all(plugin->collector);
+  submit_all(plugin->collector, &plugin->settings);
   return 0;
 }
 

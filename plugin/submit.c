@@ -38,6 +38,23 @@ static void submit_group(cdtime_t now, const struct group *g,
            value.n);
 }
 
+/* The parts have a type of their own: they add up to MemTotal. */
+static void submit_host(cdtime_t now, const struct host_account *host,
+                        const struct report *report, uint64_t mem_total) {
+  struct host_value v;
+  unsigned cursor = 0;
+
+  while (host_next(host, &cursor, &v)) {
+    double bytes = (double)v.bytes, percent = 100 * bytes / (double)mem_total;
+
+    if (report->absolute != CHOICE_NO)
+      submit(now, GROUP_NAME_OF_HOST, v.is_part ? "memory" : "bytes", v.name,
+             &bytes, 1);
+    if (report->percentage == CHOICE_YES && v.is_part)
+      submit(now, GROUP_NAME_OF_HOST, "percent", v.name, &percent, 1);
+  }
+}
+
 static double seconds(uint64_t ns) { return (double)ns / 1e9; }
 
 /* The plugin's own metrics. */
@@ -68,13 +85,16 @@ static void submit_counts(cdtime_t now, const struct collector_counts *c) {
            1);
 }
 
-void submit_all(const struct collector *c) {
+void submit_all(const struct collector *c, const struct settings *settings) {
   const struct metric_context *context = collector_metric_context(c);
+  const struct host_account *host = collector_host(c);
   const struct group *g;
   cdtime_t now = cdtime();
   size_t cursor = 0;
 
   while ((g = collector_next_group(c, &cursor)))
     submit_group(now, g, context);
+  if (host)
+    submit_host(now, host, &settings->report, context->mem_total);
   submit_counts(now, collector_counts(c));
 }

@@ -5,6 +5,6 @@
 #include <smaps/collector.h>
 
 /* Dispatches all results of the last cycle, with one timestamp. */
-void submit_all(const struct collector *c);
+void submit_all(const struct collector *c, const struct settings *settings);
 
 #endif

@@ -18,6 +18,7 @@
 #define SMAPS_COLLECTOR_H
 
 #include "diag.h"
+#include "estimate/host_memory.h"
 #include "match/group.h"
 #include "snapshot/snapshot.h"
 #include "snapshot/writer.h"
@@ -88,6 +89,11 @@ const struct diag *collector_diag(const struct collector *c,
                                   enum diag_kind kind);
 const struct metric_context *
 collector_metric_context(const struct collector *c);
+
+/* Where the memory of the host is; NULL if that is unknown or unwanted, as
+ * collector_host_absence() tells. */
+const struct host_account *collector_host(const struct collector *c);
+enum host_absence collector_host_absence(const struct collector *c);
 
 /* The next group to report. *cursor starts at 0. NULL at the end. */
 const struct group *collector_next_group(const struct collector *c,

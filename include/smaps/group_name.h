@@ -13,6 +13,9 @@
 /* DATA_MAX_NAME_LEN of collectd 5, with the NUL. */
 #define GROUP_NAME_SIZE 128
 
+/* The instance of the host's own values: no group has this name. */
+#define GROUP_NAME_OF_HOST "host"
+
 /*
  * A name under construction: zero it, add to it, finish it. A '/' becomes '_'
  * (a leading '/' is dropped, as in collectd's own plugins); a byte that is not
@@ -30,7 +33,7 @@ void group_name_add(struct group_name *n, const char *text, size_t len);
 /*
  * Ends the text. A name of more than 127 bytes keeps the first 110, then '~'
  * and 16 hexadecimal digits of a hash of the whole, so two long names with the
- * same beginning stay distinct. False if the name is empty.
+ * same beginning stay distinct. False if the name is empty or that of the host.
  */
 bool group_name_finish(struct group_name *n);
 

@@ -1,4 +1,5 @@
-/* The running kernel: its release, and its merging of pages (KSM). */
+/* The running kernel: its release, its merging of pages (KSM), and memory of
+ * which the proc file system does not tell. */
 #ifndef SMAPS_KERNEL_H
 #define SMAPS_KERNEL_H
 
@@ -21,6 +22,13 @@ void kernel_read_ksm(struct ksm *ret);
 
 /* vm.max_map_count; UINT64_MAX where it cannot be read. */
 uint64_t kernel_mappings_most(void);
+
+/* The memory of the pools of all zram devices, in bytes: those with the numbers
+ * 0, 1, 2 and so on, without a gap. */
+uint64_t kernel_zram_bytes(void);
+
+/* The bytes of free huge pages of all sizes but the default one. */
+uint64_t kernel_hugetlb_free(uint64_t default_size);
 
 /* True if pages are being merged. */
 static inline bool ksm_is_merging(const struct ksm *ksm) {

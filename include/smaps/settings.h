@@ -29,7 +29,8 @@ struct capture_settings {
 struct settings {
   /* The name of the block that is being read, for error lines; or NULL. */
   const char *source;
-  char *host; /* of snapshots */
+  char *host;        /* of snapshots */
+  bool reports_host; /* publishes where the memory of the host is */
   uint64_t interval_ns;
   char *state_file; /* NULL: none */
   uint64_t state_interval_ns;

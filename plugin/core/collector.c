@@ -30,6 +30,7 @@ struct collector {
   const struct settings *settings;
   struct diag diags[DIAGS];
   struct metric_context context;
+  struct host_memory host;
   struct collector_counts counts;
   uint64_t (*clock_ns)(void);
   uint64_t (*cpu_clock_ns)(void);
@@ -101,6 +102,8 @@ int collector_new(struct settings *settings,
   c->wall_clock_ns =
       hooks && hooks->wall_clock_ns ? hooks->wall_clock_ns : realtime_ns;
   c->settings = settings;
+  if (!settings->reports_host)
+    c->host.absence = HOST_IS_UNWANTED;
   c->groups.max_templates = settings->max_groups;
   rc = procfs_new(settings->proc_root, &c->procfs);
   if (rc == 0)
@@ -286,6 +289,8 @@ int collector_cycle(struct collector *c) {
   c->diags[DIAG_HIDDEN].count = has_hidden(c);
   unseen_mark(&c->matcher, c->procfs, &c->processes, has_hidden(c));
   cgroup_watch_run(&c->cgroup_watch, &c->matcher, &c->processes, now_ns);
+  host_memory_update(&c->host, &c->measurer, &c->processes, &meminfo,
+                     has_hidden(c));
   c->context =
       (struct metric_context){.kernel_fields = c->measurer.kernel_fields,
                               .mem_total = meminfo.mem_total_bytes};
@@ -295,6 +300,7 @@ int collector_cycle(struct collector *c) {
                                .groups = &c->groups,
                                .measurer = &c->measurer,
                                .meminfo = meminfo,
+                               .host = collector_host(c),
                                .time_ns = wall_ns},
                now_ns);
   count_all(c, now_ns);
@@ -321,6 +327,14 @@ const struct diag *collector_diag(const struct collector *c,
 const struct metric_context *
 collector_metric_context(const struct collector *c) {
   return &c->context;
+}
+
+const struct host_account *collector_host(const struct collector *c) {
+  return c->host.absence == HOST_IS_SEEN ? &c->host.account : NULL;
+}
+
+enum host_absence collector_host_absence(const struct collector *c) {
+  return c->host.absence;
 }
 
 const struct group *collector_next_group(const struct collector *c,

@@ -34,8 +34,8 @@ COLLECTD = os.environ.get("COLLECTD") or shutil.which(
     "collectd", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 )
 
-# A line of the plugin other than the first.
-PLUGIN_SAYS = r"smaps plugin: (?!version )"
+# A line of the plugin other than the first, and than that of a captured tree.
+PLUGIN_SAYS = r"smaps plugin: (?!version |there are no values of the host )"
 
 LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1
@@ -313,10 +313,13 @@ def patient(body, plugins):
 
 class Cycle:
     """The values of one read cycle: groups[group][metric] is a tuple. The
-    plugin's metrics about itself are those of the group ""."""
+    plugin's metrics about itself are those of the group ""; host[metric] is a
+    number, of those about the host."""
 
     def __init__(self, time_, groups):
         self.time = time_
+        host = groups.pop("host", {})
+        self.host = {metric: value for metric, (value,) in host.items()}
         self.groups = groups
 
     def __contains__(self, group):

@@ -76,10 +76,25 @@ DOCUMENT = {
     "mem_available?": whole,
     "trigger": mapping_of_keys,
     "rules": array(text),
+    "host_memory?": mapping_of_keys,
     "groups": array(mapping_of_keys),
     "processes": array(mapping_of_keys),
     "left_out?": whole,
     "mappings?": array(mapping_of_keys),
+}
+PARTS = ("free", "groups", "slab_reclaimable", "slab_unreclaimable")
+PARTS += ("page_tables", "kernel_stack", "buffers", "tmpfs", "page_cache")
+PARTS += ("unaccounted",)
+PARTS_OF_SOME = ("percpu", "hugetlb_used", "hugetlb_free", "zram", "zswap")
+PARTS_OF_SOME += ("swap_cache",)
+PARTS_WITH_ERRORS = ("groups", "tmpfs", "page_cache", "unaccounted")
+HOST_MEMORY = {
+    **dict.fromkeys(PARTS, whole),
+    **{f"{part}?": whole for part in PARTS_OF_SOME},
+    **{f"{part}_error": whole for part in PARTS_WITH_ERRORS},
+    "swap_cache_error?": whole,
+    "outside": whole,
+    "outside_error": whole,
 }
 NOTIFICATION = {
     "kind": words("notification"),
@@ -260,6 +275,14 @@ def check_process(document, one):
             require(total == one["usage"][key], what, key, "is not their sum")
 
 
+def check_host_memory(document):
+    parts = document["host_memory"]
+    check_keys("host_memory", parts, HOST_MEMORY)
+    total = sum(parts.get(part, 0) for part in (*PARTS, *PARTS_OF_SOME))
+    require(total == document["mem_total"], total, document["mem_total"])
+    require(parts["outside"] <= parts["groups"], parts)
+
+
 def check_state(document):
     require(document["trigger"] == {"kind": "interval"}, document["trigger"])
     require("left_out" not in document and "mappings" not in document)
@@ -319,6 +342,8 @@ def parse(raw):
         raw.decode("utf-8"), object_pairs_hook=unique, parse_constant=refuse
     )
     check_keys("the document", document, DOCUMENT)
+    if "host_memory" in document:
+        check_host_memory(document)
     order = [key.rstrip("?") for key in DOCUMENT]
     keys = list(document)
     require(keys == [key for key in order if key in keys], "order:", keys)

@@ -251,6 +251,10 @@ class Values(unittest.TestCase):
         written = page_identifiers("Of the plugin itself")
         self.assertEqual(written, names("own"))
 
+    def test_manual_has_the_values_of_the_host(self):
+        written = page_identifiers("Of the host")
+        self.assertEqual(written, names("host"))
+
     def test_readme_has_the_values_that_are_published_by_default(self):
         table = readme_section("Values of a group")
         written = re.findall(r"^  ([a-z_]+(?:-[a-z_]+)?) {2,}", table, re.M)
@@ -258,9 +262,10 @@ class Values(unittest.TestCase):
 
     def test_nothing_names_a_value_that_is_none(self):
         known = names("detail") | names("own") | names("percent")
+        known |= names("host")
         for path in ("README", PAGE.relative_to(ROOT)):
             found = re.findall(
-                r"\b(?:memory|count|duration|percent)-[a-z_]+\b", read(path)
+                r"\b(?:memory|bytes|count|duration|percent)-[a-z_]+\b", read(path)
             )
             with self.subTest(str(path)):
                 self.assertGreater(len(found), 10)

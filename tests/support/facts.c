@@ -11,6 +11,7 @@
 
 #include "items.h"
 #include "proctree.h"
+#include "report/host.h"
 #include "report/metric.h"
 #include "stub_daemon.h"
 
@@ -41,6 +42,7 @@ static void print_values(const char *kind, metric_set metrics,
 static void print_defaults(void) {
   const struct settings *s = &settings_defaults;
 
+  printf("default Host %s\n", s->reports_host ? "true" : "false");
   printf("default MaxGroups %u\n", (unsigned)s->max_groups);
   printf("default ReadBudget %g\n", s->read_budget_percent);
   printf("default ReadTimeout %g\n", (double)s->read_timeout_ns / NS_PER_S);
@@ -48,6 +50,15 @@ static void print_defaults(void) {
   printf("default MaxAge %g\n", (double)s->policy.max_age_ns / NS_PER_S);
   printf("default MaxLockHold %g\n",
          (double)s->policy.max_lock_hold_ns / NS_PER_MS);
+}
+
+static void print_host_values(void) {
+  struct host_account account = {.known = UINT32_MAX};
+  struct host_value v;
+  unsigned cursor = 0;
+
+  while (host_next(&account, &cursor, &v))
+    printf("host %s-%s\n", v.is_part ? "memory" : "bytes", v.name);
 }
 
 /* A cycle over a tree dispatches them. */
@@ -81,6 +92,7 @@ int main(void) {
   print_values("published", metric_default_set(), false);
   print_values("detail", metric_find("detail", &error), false);
   print_values("percent", metric_find("detail", &error), true);
+  print_host_values();
   print_defaults();
   return print_own_values() == 0 ? 0 : 1;
 }

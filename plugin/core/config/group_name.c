@@ -1,6 +1,7 @@
 #include <smaps/group_name.h>
 
 #include <stdio.h>
+#include <string.h>
 
 #define KEPT_OF_LONG 110
 
@@ -50,5 +51,5 @@ bool group_name_finish(struct group_name *n) {
   else
     snprintf(n->text + KEPT_OF_LONG, GROUP_NAME_SIZE - KEPT_OF_LONG, "~%016llx",
              (unsigned long long)n->hash);
-  return true;
+  return strcmp(n->text, GROUP_NAME_OF_HOST) != 0;
 }

@@ -17,7 +17,10 @@ int rule_init_group(struct rule *r, const char *name,
       template_expand(&r->name, &no_attributes, NULL, &fixed))
     return rc;
   rule_done(r);
-  return config_error_set(reason, "expected a name of more than a '/'");
+  return config_error_set(
+      reason,
+      "expected a name of more than a '/', and not \"" GROUP_NAME_OF_HOST
+      "\", which has the values of the host");
 }
 
 void rule_init_ignore(struct rule *r) { *r = (struct rule){.is_ignore = true}; }

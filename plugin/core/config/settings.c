@@ -13,6 +13,7 @@
 #define STATE_NAME_MAX 240
 
 const struct settings settings_defaults = {
+    .reports_host = true,
     .max_groups = 1000,
     .read_budget_percent = 1,
     .read_budget_span_ns = 60 * NS_PER_S,

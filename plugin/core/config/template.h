@@ -41,8 +41,8 @@ unsigned template_attributes(const struct template *t);
 size_t template_captures(const struct template *t);
 
 /*
- * Expands the name. False if a placeholder has no value for this process or if
- * the name is empty: the process is then not in that group.
+ * Expands the name. False if a placeholder has no value for this process, or if
+ * the name is empty or that of the host: the process is then not in that group.
  */
 bool template_expand(const struct template *t, const struct attributes *id,
                      const struct captures *captures, struct group_name *ret);

@@ -126,6 +126,17 @@ static void add(const struct process *p, const struct estimate *est,
     add_rollup(est, p->statm.resident_pages * page_size, u);
 }
 
+/* Adds it to what the host has, once, whatever groups it is in. */
+static void add_to_host(struct measurer *m, const struct process *p,
+                        const struct estimate *est) {
+  if (estimate_has_rollup(est))
+    host_add_member(&m->host, &est->rollup, est->pss_error);
+  else if (p->state != PROCESS_ALIVE)
+    m->host.has_unknown = true;
+  else if (est->source != SOURCE_PARENT)
+    host_add_outside(&m->host, &p->statm, m->estimator.page_size);
+}
+
 static void add_to_groups(const struct measurer *m, const struct process *p,
                           const struct estimate *est) {
   for (size_t i = 0; i < p->n_groups; i++)
@@ -133,7 +144,7 @@ static void add_to_groups(const struct measurer *m, const struct process *p,
 }
 
 /* A guess is made for each group apart, like its other members. */
-static void add_guess(const struct measurer *m, const struct process *p,
+static void add_guess(struct measurer *m, const struct process *p,
                       enum estimate_source source) {
   for (size_t i = 0; i < p->n_groups; i++) {
     struct group *g = p->groups[i];
@@ -143,12 +154,24 @@ static void add_guess(const struct measurer *m, const struct process *p,
 
     guess(m, p, g, errors, &est);
     add(p, &est, m->estimator.page_size, &g->usage);
+    if (g == basis_of(p))
+      add_to_host(m, p, &est);
   }
 }
 
+static bool has_memory(const struct process *p) {
+  return p->state == PROCESS_ALIVE || p->state == PROCESS_UNKNOWN;
+}
+
 static bool is_summed(const struct process *p) {
-  return p->n_groups > 0 &&
-         (p->state == PROCESS_ALIVE || p->state == PROCESS_UNKNOWN);
+  return p->n_groups > 0 && has_memory(p);
+}
+
+static void note_outside(struct measurer *m, const struct process *p) {
+  static const struct estimate nothing = {.source = SOURCE_STATM};
+
+  if (has_memory(p) && !p->is_in_parents_mm)
+    add_to_host(m, p, &nothing);
 }
 
 static void note_measured(struct measurer *m, const struct estimate *est) {
@@ -173,14 +196,17 @@ static size_t sum_measured(struct measurer *m, const struct process_table *t) {
     const struct process *p = t->processes[i];
     struct estimate est;
 
-    if (!is_summed(p))
+    if (!is_summed(p)) {
+      note_outside(m, p);
       continue;
+    }
     if (is_guess(source_of(p))) {
       n++;
       continue;
     }
     aggregate_estimate(m, p, &est);
     note_measured(m, &est);
+    add_to_host(m, p, &est);
     add_to_groups(m, p, &est);
   }
   return n;

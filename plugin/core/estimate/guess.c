@@ -4,10 +4,7 @@
 
 #include "estimate/estimate.h"
 #include "proc/amount.h"
-
-/* meminfo and the readings are of different moments: so much of the memory of
- * the host may have come or gone between them. */
-#define HOST_MOVES 0.01
+#include "report/host.h"
 
 void guess_begin(struct guess_limit *l, const struct meminfo_sample *meminfo) {
   *l = (struct guess_limit){.is_known = false};

@@ -137,6 +137,7 @@ static int begin(struct measurer *m, const struct process_table *t,
                       meminfo->mem_total_bytes == 0);
   watch_ksm(m);
   guess_begin(&m->guess_limit, m->is_of_kernel ? meminfo : NULL);
+  m->host = (struct host_processes){.pss = 0};
   m->n_candidates = 0;
   m->rollup_reads = m->samples = m->rollup_ns = m->longest_read_ns = 0;
   m->denied = m->vanished = m->deferred = m->overdue = 0;

@@ -11,6 +11,7 @@
 #include "match/group.h"
 #include "proc/meminfo.h"
 #include "read/quarantine.h"
+#include "report/host.h"
 #include <smaps/kernel.h>
 
 struct measurer {
@@ -33,6 +34,7 @@ struct measurer {
   struct estimator estimator;
   struct read_budget budget;
   struct guess_limit guess_limit; /* of this cycle */
+  struct host_processes host;     /* of this cycle */
   uint64_t interval_ns;
   int64_t credit_ns; /* of cycles before, see schedule.h */
 

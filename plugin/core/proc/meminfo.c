@@ -49,9 +49,10 @@ static const struct key keys[] = {
 };
 #define KEYS (sizeof(keys) / sizeof(*keys))
 
+/* The first letter rules most of them out, which takes a fifth of the time. */
 static const struct key *find_key(struct cursor *s) {
   for (size_t i = 0; i < KEYS; i++)
-    if (parse_word(s, keys[i].name))
+    if (keys[i].name[0] == *s->at && parse_word(s, keys[i].name))
       return &keys[i];
   return NULL;
 }

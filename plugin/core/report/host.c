@@ -159,7 +159,7 @@ static uint32_t known_parts(const struct meminfo_sample *m,
     known &= ~(1U << HOST_HUGETLB_USED | 1U << HOST_HUGETLB_FREE);
   if (!(m->known & MEMINFO_PERCPU))
     known &= ~(1U << HOST_PERCPU);
-  if (!d->has_zram)
+  if (d->zram_bytes == 0)
     known &= ~(1U << HOST_ZRAM);
   if (!(m->known & MEMINFO_ZSWAP) || m->swap_total_bytes == 0)
     known &= ~(1U << HOST_ZSWAP);

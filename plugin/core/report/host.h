@@ -99,8 +99,7 @@ void host_add_outside(struct host_processes *h, const struct statm_sample *s,
 /* What stands in no file of the proc tree. */
 struct host_devices {
   uint64_t hugetlb_free_bytes; /* of all sizes but the default one */
-  bool has_zram;
-  uint64_t zram_bytes;
+  uint64_t zram_bytes;         /* 0: there is no zram in use */
 };
 
 struct host_account {

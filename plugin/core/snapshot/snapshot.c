@@ -185,12 +185,25 @@ static void add_group(struct json *j, const struct scene *s,
   json_end_object(j);
 }
 
+static void add_host(struct json *j, const struct host_account *host) {
+  struct host_value value;
+  unsigned cursor = 0;
+
+  json_key(j, "host_memory");
+  json_begin_object(j);
+  while (host_next(host, &cursor, &value))
+    add_integer(j, value.name, value.bytes);
+  json_end_object(j);
+}
+
 void snapshot_begin(struct json *j, const struct scene *s,
                     const struct alarm *alarm) {
   json_begin_object(j);
   add_head(j, s);
   add_trigger(j, alarm);
   add_rules(j, s->settings);
+  if (s->host)
+    add_host(j, s->host);
   json_key(j, "groups");
   json_begin_array(j);
   for (size_t i = 0; i < s->groups->n; i++)

@@ -26,7 +26,8 @@ struct scene {
   const struct group_table *groups;
   const struct measurer *measurer;
   struct meminfo_sample meminfo;
-  uint64_t time_ns; /* of the cycle, since the Epoch */
+  const struct host_account *host; /* NULL if unknown */
+  uint64_t time_ns;                /* of the cycle, since the Epoch */
 };
 
 /* The mappings of a process in a capture. */

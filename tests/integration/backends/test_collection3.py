@@ -242,7 +242,7 @@ class Collection3Test(BackendTest):
         self.assertEqual(
             kinds,
             {"memory", "ps_count", "percent", "duration", "count"}
-            | {"ps_vm", "ps_code", "ps_data"},
+            | {"ps_vm", "ps_code", "ps_data", "bytes"},
         )
         for picture in pictures:
             self.assert_is_drawn(picture)

@@ -200,7 +200,9 @@ class InfluxTest(BackendTest):
         }
         groups = {group for _, group, *_ in expected}
         odd_group = ODD_GROUP.replace('"', quote)
-        self.assertEqual(groups, {"", "web", odd_group, "unread", "absent"})
+        self.assertEqual(
+            groups, {"", "host", "web", odd_group, "unread", "absent"}
+        )
         points = influx.points()
         self.assertEqual(points.keys(), expected.keys())
         for key, times in expected.items():

@@ -57,6 +57,7 @@ UNITS = {
     "ps_vm": "_bytes",
     "ps_code": "_bytes",
     "ps_data": "_bytes",
+    "bytes": "_bytes",
     "percent": "_share_percent",
 }
 
@@ -141,7 +142,7 @@ def names_of_csv(values):
         for metric, rows in metrics.items():
             for index in range(len(rows[0]) - 1):
                 name = name_of(group, metric, index)
-                names[group, name] = [row[1 + index] for row in rows]
+                names["" if group == "host" else group, name] = [row[1 + index] for row in rows]
     return names
 
 
@@ -152,8 +153,8 @@ def name_of(group, metric, index):
     if not what:
         sources = DATA_SOURCES.get(type_, [type_.removeprefix("ps_")])
         what = sources[index]
-    plugin = "" if group else "plugin_"
-    return f"smaps_{plugin}{what}{UNITS.get(type_, '')}"
+    of = {"": "plugin_", "host": "host_"}.get(group, "")
+    return f"smaps_{of}{what}{UNITS.get(type_, '')}"
 
 
 class PrometheusTest(BackendTest):
@@ -204,7 +205,7 @@ class WhatPrometheusHolds(PrometheusTest):
         _, prometheus = self.start_both()
         for labels, _ in prometheus.wait_query('{__name__=~"smaps_.+"}'):
             names = {"__name__", "instance", "job"}
-            if not labels["__name__"].startswith("smaps_plugin_"):
+            if not re.match("smaps_(plugin|host)_", labels["__name__"]):
                 names.add("group")
             self.assertEqual(labels.keys(), names)
             self.assertEqual(labels["instance"], "alpha")

@@ -97,6 +97,22 @@ TEST(nothing_makes_no_name) {
   assert_false(make(TEXT("/"), &n));
 }
 
+TEST(the_name_of_the_host_is_none) {
+  static const struct {
+    const char *text;
+    bool is_one;
+  } cases[] = {{"host", false},  {"/host", false}, {"Host", true},
+               {"hosts", true},  {"hos", true},    {"host.service", true},
+               {"//host", true}, {"host/", true}};
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    struct group_name n;
+
+    if (make(cases[i].text, strlen(cases[i].text), &n) != cases[i].is_one)
+      fail_msg("\"%s\"", cases[i].text);
+  }
+}
+
 TEST(pieces_make_the_same_name_as_the_whole) {
   static const char whole[] = "/pool-\x01www.service";
   struct group_name one, pieces;

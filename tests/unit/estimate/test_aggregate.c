@@ -338,3 +338,63 @@ AGGREGATE_TEST(why_it_was_not_read_is_told_of_an_estimate) {
   aggregate_estimate(&f->m, &f->p, &est);
   assert_int_equal(est.deferral, DEFERRED_NOT);
 }
+
+/* The second group has all processes, and guesses as the host does. */
+AGGREGATE_TEST(the_host_has_each_process_once) {
+  (void)f;
+  for (size_t i = 0; i < CASES; i++) {
+    void *state;
+    struct fixture *one;
+
+    make(&state);
+    one = state;
+    cases[i].make(one);
+    add(one);
+    if (one->m.host.pss != one->both.usage.rollup.bytes[ROLLUP_PSS])
+      fail_msg("%s: %ju", cases[i].label, (uintmax_t)one->m.host.pss);
+    if (one->m.host.outside_resident != 0)
+      fail_msg("%s: outside", cases[i].label);
+    if (one->m.host.has_unknown != (one->p.state == PROCESS_UNKNOWN))
+      fail_msg("%s: unknown", cases[i].label);
+    if (doubt_of_sum(&one->m.host.pss_doubt) !=
+        doubt_of_sum(&one->both.usage.pss_doubt))
+      fail_msg("%s: doubt", cases[i].label);
+  }
+}
+
+AGGREGATE_TEST(what_no_reading_tells_of_is_outside) {
+  static const struct {
+    const char *label;
+    enum process_state state;
+    bool is_in_a_group, is_in_parents_mm;
+    uint64_t resident_kib;
+    bool is_unknown;
+  } rows[] = {
+      {"in no group", PROCESS_ALIVE, false, false, 8192, false},
+      {"in its parent's memory", PROCESS_ALIVE, false, true, 0, false},
+      {"ended", PROCESS_GONE, false, false, 0, false},
+      {"kernel thread", PROCESS_KERNEL, false, false, 0, false},
+      {"not to be read at all", PROCESS_UNKNOWN, false, false, 0, true},
+      {"of a group of which nothing was read", PROCESS_ALIVE, true, false, 8192,
+       false},
+  };
+
+  (void)f;
+  for (size_t i = 0; i < LENGTH(rows); i++) {
+    void *state;
+    struct fixture *one;
+
+    make(&state);
+    one = state;
+    make_unreadable(one);
+    one->p.state = rows[i].state;
+    one->p.n_groups = rows[i].is_in_a_group;
+    one->p.is_in_parents_mm = rows[i].is_in_parents_mm;
+    add(one);
+    if (one->m.host.outside_resident != rows[i].resident_kib * KIB ||
+        one->m.host.has_unknown != rows[i].is_unknown)
+      fail_msg("%s: %ju", rows[i].label,
+               (uintmax_t)one->m.host.outside_resident);
+    assert_int_equal(one->m.host.pss, 1024 * KIB);
+  }
+}

@@ -124,11 +124,27 @@ FIXTURE_TEST(start_logs_version_and_setup_once) {
   assert_int_equal(stub.n_infos, 0);
   assert_int_equal(stub.init(), 0);
   assert_int_equal(stub.init(), 0);
-  assert_int_equal(stub.read(NULL), 0);
   assert_int_equal(stub.n_infos, 1);
   assert_non_null(strstr(stub.info, "version " SMAPS_VERSION ", collectd 5."));
   assert_non_null(strstr(stub.info, tree.root));
   assert_non_null(strstr(stub.info, " 1 rules"));
+}
+
+FIXTURE_TEST(a_tree_that_is_no_host_is_said_once) {
+  start(web_block());
+  stub.n_infos = 0;
+  read_once();
+  read_once();
+  assert_int_equal(stub.n_infos, 1);
+  assert_non_null(strstr(stub.info, "no values of the host"));
+  assert_non_null(strstr(stub.info, tree.root));
+}
+
+FIXTURE_TEST(values_of_the_host_that_are_unwanted_are_not_missed) {
+  start(with(web_block(), boolean("Host", false)));
+  stub.n_infos = 0;
+  read_once();
+  assert_int_equal(stub.n_infos, 0);
 }
 
 FIXTURE_TEST(start_that_fails_says_no_version) {

@@ -28,19 +28,30 @@ int __wrap_uname(struct utsname *u) {
   return 0;
 }
 
-/* A path that stands for /sys/kernel/mm/ksm, or NULL. */
-static const struct proctree *ksm;
+/* Paths that stand for /sys/kernel/mm/ksm, for /sys/block and for
+ * /sys/kernel/mm/hugepages, or NULL. */
+static const struct proctree *ksm, *block, *hugepages;
 
 int __real_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...) {
-  static const char real[] = "/sys/kernel/mm/ksm/";
+  const struct {
+    const char *real;
+    const struct proctree *tree;
+  } places[] = {{"/sys/kernel/mm/ksm/", ksm},
+                {"/sys/block/", block},
+                {"/sys/kernel/mm/hugepages/", hugepages}};
   char whole[128];
 
-  if (!ksm || strncmp(path, real, sizeof(real) - 1) != 0)
-    return __real_open(path, flags, 0600);
-  snprintf(whole, sizeof(whole), "%s/%s", ksm->root, path + sizeof(real) - 1);
-  return __real_open(whole, flags);
+  for (size_t i = 0; i < LENGTH(places); i++) {
+    size_t len = strlen(places[i].real);
+
+    if (!places[i].tree || strncmp(path, places[i].real, len) != 0)
+      continue;
+    snprintf(whole, sizeof(whole), "%s/%s", places[i].tree->root, path + len);
+    return __real_open(whole, flags);
+  }
+  return __real_open(path, flags, 0600);
 }
 
 /* --- tests -----------------------------------------------------------------
@@ -131,4 +142,61 @@ TEST(merging_is_where_it_runs_and_has_merged_something) {
     if (ksm_is_merging(&found) != cases[i].is_merging)
       fail_msg("case %zu: merging is %d", i, ksm_is_merging(&found));
   }
+}
+
+static void put(const struct proctree *tree, const char *path,
+                const char *text) {
+  proctree_write(tree, path, text, strlen(text));
+}
+
+static uint64_t zram_of(const struct proctree *tree) {
+  uint64_t bytes;
+
+  block = tree;
+  bytes = kernel_zram_bytes();
+  block = NULL;
+  return bytes;
+}
+
+/* mm_stat: the original data, compressed, memory used, its limit, … */
+TEST(zram_is_the_memory_of_all_devices) {
+  struct proctree tree;
+
+  proctree_make(&tree);
+  assert_int_equal(zram_of(&tree), 0);
+  put(&tree, "zram0/mm_stat", "     100      50    4096 0 8192 0 0 0 0\n");
+  assert_int_equal(zram_of(&tree), 4096);
+  put(&tree, "zram1/mm_stat", "0 0 0 0 0 0 0\n");
+  put(&tree, "zram2/mm_stat", "300 200 12288 0 12288 0 0\n");
+  assert_int_equal(zram_of(&tree), 16384);
+  put(&tree, "zram3/mm_stat", "100 50\n");
+  assert_int_equal(zram_of(&tree), 16384);
+  put(&tree, "zram3/mm_stat", "");
+  assert_int_equal(zram_of(&tree), 16384);
+  proctree_remove(&tree);
+}
+
+static uint64_t free_but(const struct proctree *tree, uint64_t default_size) {
+  uint64_t bytes;
+
+  hugepages = tree;
+  bytes = kernel_hugetlb_free(default_size);
+  hugepages = NULL;
+  return bytes;
+}
+
+TEST(free_huge_pages_are_of_all_sizes_but_the_default) {
+  struct proctree tree;
+
+  proctree_make(&tree);
+  assert_int_equal(free_but(&tree, 2 * MIB), 0);
+  put(&tree, "hugepages-2048kB/free_hugepages", "7\n");
+  assert_int_equal(free_but(&tree, 2 * MIB), 0);
+  assert_int_equal(free_but(&tree, 1024 * MIB), 14 * MIB);
+  put(&tree, "hugepages-1048576kB/free_hugepages", "3\n");
+  put(&tree, "hugepages-64kB/free_hugepages", "5\n");
+  put(&tree, "hugepages-16777216kB/free_hugepages", "1\n");
+  assert_int_equal(free_but(&tree, 2 * MIB),
+                   3 * 1024 * MIB + 5 * 64 * KIB + 16 * 1024 * MIB);
+  proctree_remove(&tree);
 }

@@ -129,7 +129,7 @@ TEST(huge_pages_are_told_by_use) {
 
 TEST(compressed_memory_is_a_part_where_there_is_any) {
   struct meminfo_sample m = plain();
-  struct host_devices d = {.has_zram = true, .zram_bytes = 70 * MIB};
+  struct host_devices d = {.zram_bytes = 70 * MIB};
   struct host_account a;
 
   m.zswap_bytes = 30 * MIB;
@@ -447,8 +447,7 @@ TEST(any_numbers_add_up) {
     struct meminfo_sample m = draw_meminfo();
     struct host_processes h = draw_processes();
     struct host_devices d = {.hugetlb_free_bytes = draw_bytes(63),
-                             .has_zram = draw(2) == 0,
-                             .zram_bytes = draw_bytes(63)};
+                             .zram_bytes = draw(2) ? draw_bytes(63) : 0};
     struct host_account a = account(&m, &h, &d);
 
     for (int part = 0; part < HOST_PARTS; part++)
