@@ -151,6 +151,8 @@ static void *place_struct(struct builder *b, enum place place) {
     return &b->document;
   if (place == TRIGGER)
     return &b->document.trigger;
+  if (place == HOST_MEMORY)
+    return &b->document.host_memory;
   if (place == GROUP)
     return &b->group;
   return place == PROCESS ? (void *)&b->process : (void *)&b->mapping;
@@ -404,6 +406,8 @@ static void begin_place(struct builder *b, enum place place) {
 
   if (schema_places[place].has_amounts)
     clear_values(b);
+  if (place == HOST_MEMORY)
+    document_add_host_memory(&b->document);
   if (place == GROUP)
     b->group = (struct group){.rule = UNKNOWN,
                               .processes = UNKNOWN,

@@ -8,6 +8,7 @@
 #define PROCESS BIT(ROW_PROCESS)
 #define USER BIT(ROW_USER)
 #define MAPPING BIT(ROW_MAPPING)
+#define AREA BIT(ROW_AREA)
 
 enum other {
   NAME,
@@ -46,6 +47,11 @@ enum other {
   CGROUP_FILE,
   CGROUP_KERNEL,
   OOM_KILL,
+  AREA_NAME,
+  USED,
+  CACHE,
+  NONCACHE,
+  USED_ERROR,
   OTHERS
 };
 
@@ -60,7 +66,7 @@ static const struct {
     [NAME] = {"name", MAPPING, true, true},
     [PERMISSIONS] = {"permissions", MAPPING, true, true},
     [VMAS] = {"vmas", MAPPING, false, false},
-    [GROUP_NAME] = {"group", GROUP | PROCESS, true, true},
+    [GROUP_NAME] = {"group", GROUP | PROCESS | AREA, true, true},
     [RULE] = {"rule", GROUP | PROCESS, true, true},
     [PROCESSES] = {"processes", GROUP | USER | MAPPING, false, false},
     [THREADS] = {"threads", GROUP | PROCESS | USER, false, false},
@@ -93,6 +99,11 @@ static const struct {
     [CGROUP_FILE] = {"cgroup_file", GROUP, false, false},
     [CGROUP_KERNEL] = {"cgroup_kernel", GROUP, false, false},
     [OOM_KILL] = {"oom_kill", GROUP, false, false},
+    [AREA_NAME] = {"area", AREA, true, true},
+    [USED] = {"used", AREA, false, false},
+    [CACHE] = {"cache", AREA, false, false},
+    [NONCACHE] = {"noncache", AREA, false, false},
+    [USED_ERROR] = {"used_error", AREA, false, false},
 };
 
 /* The amounts of a mapping (smaps-snapshot(5)). */
@@ -112,6 +123,8 @@ const char *column_name(unsigned column) {
 bool column_is_of(unsigned column, enum row_kind kind) {
   if (column >= AMOUNTS)
     return others[column - AMOUNTS].kinds & BIT(kind);
+  if (kind == ROW_AREA)
+    return false;
   return kind != ROW_MAPPING || ((mapping_amounts >> column) & 1);
 }
 
@@ -243,6 +256,36 @@ static struct cell of_mapping(enum other column, const struct mapping *m) {
   }
 }
 
+/* An error that is shown beside an amount: more than a twentieth of it. */
+static uint64_t shown_error(uint64_t error, uint64_t bytes) {
+  return error != UNKNOWN && error > bytes / 20 ? error : 0;
+}
+
+static struct cell of_area(enum other column, const struct area *a) {
+  bool has_cache = a->cache != UNKNOWN && a->used != UNKNOWN;
+  struct cell cell = bytes(a->used);
+
+  switch ((int)column) {
+  case AREA_NAME:
+    return text(a->name);
+  case GROUP_NAME:
+    return text(a->group);
+  case USED:
+    cell.error = shown_error(a->error, a->used);
+    return cell;
+  case CACHE:
+    return bytes(a->cache);
+  case NONCACHE:
+    if (!has_cache)
+      return bytes(UNKNOWN);
+    return bytes(a->used > a->cache ? a->used - a->cache : 0);
+  case USED_ERROR:
+    return bytes(a->error);
+  default:
+    return (struct cell){.type = CELL_BLANK};
+  }
+}
+
 static struct cell number_of_process(enum other column,
                                      const struct process *p) {
   switch ((int)column) {
@@ -305,11 +348,6 @@ static struct cell of_process(const struct document *d, enum other column,
   }
 }
 
-/* An error that is shown beside an amount: more than a twentieth of it. */
-static uint64_t shown_error(uint64_t error, uint64_t bytes) {
-  return error != UNKNOWN && error > bytes / 20 ? error : 0;
-}
-
 static struct cell amount(enum amount which, const struct row *row) {
   struct cell cell = bytes(amounts_get(row->amounts, which));
 
@@ -325,7 +363,8 @@ static struct cell amount(enum amount which, const struct row *row) {
 
 static bool has_total(enum other column) {
   return column == PROCESSES || column == THREADS || column == UNREADABLE ||
-         column == PSS_ERROR || column == USS_ERROR;
+         column == PSS_ERROR || column == USS_ERROR || column == USED ||
+         column == CACHE || column == NONCACHE;
 }
 
 struct cell column_get(const struct document *d, unsigned column,
@@ -338,6 +377,8 @@ struct cell column_get(const struct document *d, unsigned column,
     return (struct cell){.type = CELL_BLANK};
   if (row->group)
     return of_group(d, other, row->group);
+  if (row->area)
+    return of_area(other, row->area);
   return row->process ? of_process(d, other, row->process)
                       : of_mapping(other, row->mapping);
 }

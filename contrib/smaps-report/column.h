@@ -4,7 +4,14 @@
 
 #include "document.h"
 
-enum row_kind { ROW_GROUP, ROW_PROCESS, ROW_USER, ROW_MAPPING, ROW_KINDS };
+enum row_kind {
+  ROW_GROUP,
+  ROW_PROCESS,
+  ROW_USER,
+  ROW_MAPPING,
+  ROW_AREA,
+  ROW_KINDS
+};
 
 enum cell_type {
   CELL_UNKNOWN,
@@ -37,6 +44,7 @@ struct row {
   const struct group *group; /* of groups, users and totals */
   const struct process *process;
   const struct mapping *mapping;
+  const struct area *area;
   struct cell key; /* the cell of the sort column */
 };
 

@@ -35,6 +35,25 @@ const char *const amount_names[AMOUNTS] = {
     "data",
 };
 
+const char *const area_names[PARTS] = {
+    [PART_FREE] = "free",
+    [PART_GROUPS] = "groups",
+    [PART_HUGETLB_USED] = "hugetlb_used",
+    [PART_HUGETLB_FREE] = "hugetlb_free",
+    [PART_SLAB_RECLAIMABLE] = "slab_reclaimable",
+    [PART_SLAB_UNRECLAIMABLE] = "slab_unreclaimable",
+    [PART_PAGE_TABLES] = "page_tables",
+    [PART_KERNEL_STACK] = "kernel_stack",
+    [PART_PERCPU] = "percpu",
+    [PART_ZRAM] = "zram",
+    [PART_ZSWAP] = "zswap",
+    [PART_BUFFERS] = "buffers",
+    [PART_TMPFS] = "tmpfs",
+    [PART_PAGE_CACHE] = "page_cache",
+    [PART_SWAP_CACHE] = "swap_cache",
+    [PART_UNACCOUNTED] = "unaccounted",
+};
+
 static unsigned count_below(uint32_t known, unsigned bit) {
   return (unsigned)__builtin_popcount(known & ((UINT32_C(1) << bit) - 1));
 }
@@ -78,6 +97,15 @@ void document_done(struct document *d) {
   free(d->groups);
   free(d->processes);
   *d = (struct document){0};
+}
+
+void document_add_host_memory(struct document *d) {
+  struct host_memory *h = &d->host_memory;
+
+  d->has_host_memory = true;
+  for (size_t i = 0; i < PARTS; i++)
+    h->parts[i] = h->errors[i] = UNKNOWN;
+  h->outside = h->outside_error = UNKNOWN;
 }
 
 static int compare_name(const void *name, const void *group) {

@@ -134,6 +134,44 @@ struct process {
   struct amounts amounts;
 };
 
+/* The parts of MemTotal, from the most certain to the least. */
+enum part {
+  PART_FREE,
+  PART_GROUPS,
+  PART_HUGETLB_USED,
+  PART_HUGETLB_FREE,
+  PART_SLAB_RECLAIMABLE,
+  PART_SLAB_UNRECLAIMABLE,
+  PART_PAGE_TABLES,
+  PART_KERNEL_STACK,
+  PART_PERCPU,
+  PART_ZRAM,
+  PART_ZSWAP,
+  PART_BUFFERS,
+  PART_TMPFS,
+  PART_PAGE_CACHE,
+  PART_SWAP_CACHE,
+  PART_UNACCOUNTED,
+  PARTS
+};
+
+extern const char *const area_names[PARTS];
+
+/* Where the memory of the host is. */
+struct host_memory {
+  uint64_t parts[PARTS], errors[PARTS];
+  uint64_t outside, outside_error;
+};
+
+/* A row of it: a part, or a group. */
+struct area {
+  const char *name;
+  const char *group; /* NULL: of none */
+  uint64_t used;
+  uint64_t cache; /* of this, what the kernel takes back when it needs it */
+  uint64_t error;
+};
+
 struct trigger {
   const char *kind;
   const char *severity;
@@ -157,6 +195,8 @@ struct document {
   uint64_t mem_available;
   uint64_t left_out;
   struct trigger trigger;
+  struct host_memory host_memory;
+  bool has_host_memory;
   const char **rules;
   size_t n_rules;
   struct group *groups;
@@ -169,6 +209,9 @@ struct document {
 };
 
 void document_done(struct document *d);
+
+/* Makes a host_memory of which nothing is known. */
+void document_add_host_memory(struct document *d);
 
 /* Finds a group; NULL if there is none. Groups are sorted by name. */
 const struct group *document_group(const struct document *d, const char *name);

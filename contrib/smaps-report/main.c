@@ -6,7 +6,7 @@
  *   live        runs the plugin for a snapshot (extract: the configuration;
  *               mistake: what is wrong with it)
  *   load        parses a snapshot into a document (build, schema, check, pool)
- *   view        prints tables (sum, mapping, column, table)
+ *   view        prints tables (sum, mapping, area, column, table)
  *   explain, diff, folded
  *   text, grid, json_lines, utf8, output   format and write
  */

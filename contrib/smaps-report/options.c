@@ -143,6 +143,7 @@ PATH_OPTION(plugin_dir, "--plugin-dir")
 SWITCH(reverse, o->is_reversed = true)
 SWITCH(user, o->by_user = true)
 SWITCH(mapping, o->by_mapping = true)
+SWITCH(system, o->by_area = true)
 SWITCH(groups, o->only_groups = true)
 SWITCH(processes, o->only_processes = true)
 SWITCH(human, o->unit = UNIT_HUMAN)
@@ -181,6 +182,8 @@ static const struct option {
     {"user", NULL, "show a table by user", parse_user, TABLES, 'u'},
     {"mapping", NULL, "show a table by mapping, of a capture", parse_mapping,
      TABLES, 'm'},
+    {"system", NULL, "show where the memory of the host is", parse_system,
+     TABLES, 'w'},
     {"columns", "LIST",
      "show these columns, separated by commas; -c help lists all",
      parse_columns, TABLES, 'c'},
@@ -329,6 +332,8 @@ bool options_shows(const struct options *o, enum row_kind kind) {
     return kind == ROW_USER;
   if (o->by_mapping)
     return kind == ROW_MAPPING;
+  if (o->by_area)
+    return kind == ROW_AREA;
   return (kind == ROW_GROUP && !o->only_processes) ||
          (kind == ROW_PROCESS && !o->only_groups);
 }
@@ -349,10 +354,14 @@ static bool is_in_a_table(const struct options *o, const unsigned *columns,
 
 static int check_together(const struct options *o,
                           struct config_error *reason) {
-  int views = o->by_user + o->by_mapping + o->only_groups + o->only_processes;
+  int views = o->by_user + o->by_mapping + o->by_area + o->only_groups +
+              o->only_processes;
 
   if (views > 1)
-    return config_error_set(reason, "-u, -m, -G and -P: expected at most one");
+    return config_error_set(reason,
+                            "-u, -m, -w, -G and -P: expected at most one");
+  if (o->by_area && o->group)
+    return config_error_set(reason, "-g and -w: expected at most one");
   if (!is_in_a_table(o, &o->sort, 1))
     return config_error_set(reason,
                             "-s \"%s\": expected a column of this table",
@@ -401,7 +410,7 @@ int options_parse(int argc, char **argv, struct options *ret,
                   struct config_error *reason) {
   struct arguments args = {.next = argv + (argc > 0), .end = argv + argc};
   struct options o = {.pid = UNKNOWN,
-                      .sort = AMOUNT_PSS,
+                      .sort = column_count(),
                       .rows_max = UNKNOWN,
                       .has_header = true};
   size_t n;
@@ -411,6 +420,8 @@ int options_parse(int argc, char **argv, struct options *ret,
   rc = parse_all(&o, &args, &n, reason);
   if (rc < 0)
     return rc;
+  if (o.sort == column_count())
+    o.sort = o.by_area ? column_find("used", 4) : AMOUNT_PSS;
   if (!o.wants_help && !o.wants_version && !o.wants_columns) {
     if (n < operands[o.command].least)
       return config_error_set(reason, "expected %s; see --help",
@@ -473,7 +484,7 @@ void options_print_help(enum command command, FILE *out) {
 
 void options_print_columns(FILE *out) {
   static const char *const kinds[ROW_KINDS] = {"groups", "processes", "users",
-                                               "mappings"};
+                                               "mappings", "areas"};
 
   for (unsigned i = 0; i < column_count(); i++) {
     fprintf(out, "%-18s", column_name(i));

@@ -38,6 +38,7 @@ struct options {
   const char *group; /* NULL: all */
   bool by_user;
   bool by_mapping;
+  bool by_area;
   bool only_groups;
   bool only_processes;
   enum unit unit;

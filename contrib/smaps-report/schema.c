@@ -17,6 +17,16 @@ const char *const schema_type_names[] = {
     .name = #name_, .offset = offsetof(struct of, name_), .max = UINT32_MAX,   \
     .type = WHOLE                                                              \
   }
+#define PART(name_, which_)                                                    \
+  {                                                                            \
+    .name = name_, .offset = offsetof(struct host_memory, parts[which_]),      \
+    .type = WHOLE                                                              \
+  }
+#define ERROR_OF(name_, which_)                                                \
+  {                                                                            \
+    .name = name_, .offset = offsetof(struct host_memory, errors[which_]),     \
+    .type = WHOLE                                                              \
+  }
 #define OPEN(type_, name_, place_)                                             \
   { .name = #name_, .type = type_, .place = place_ }
 /* clang-format on */
@@ -34,6 +44,7 @@ static const struct key document_keys[] = {
     IN(WHOLE, mem_available, document),
     OPEN(OBJECT, trigger, TRIGGER),
     OPEN(ARRAY, rules, RULES),
+    OPEN(OBJECT, host_memory, HOST_MEMORY),
     OPEN(ARRAY, groups, GROUPS),
     OPEN(ARRAY, processes, PROCESSES),
     IN(WHOLE, left_out, document),
@@ -46,6 +57,33 @@ static const struct key trigger_keys[] = {
     IN(SECONDS, time, trigger), IN(TEXT, group, trigger),
     IN(TEXT, type, trigger),    IN(TEXT, type_instance, trigger),
     IN(TEXT, message, trigger), {0},
+};
+
+static const struct key host_memory_keys[] = {
+    PART("free", PART_FREE),
+    PART("groups", PART_GROUPS),
+    PART("hugetlb_used", PART_HUGETLB_USED),
+    PART("hugetlb_free", PART_HUGETLB_FREE),
+    PART("slab_reclaimable", PART_SLAB_RECLAIMABLE),
+    PART("slab_unreclaimable", PART_SLAB_UNRECLAIMABLE),
+    PART("page_tables", PART_PAGE_TABLES),
+    PART("kernel_stack", PART_KERNEL_STACK),
+    PART("percpu", PART_PERCPU),
+    PART("zram", PART_ZRAM),
+    PART("zswap", PART_ZSWAP),
+    PART("buffers", PART_BUFFERS),
+    PART("tmpfs", PART_TMPFS),
+    PART("page_cache", PART_PAGE_CACHE),
+    PART("swap_cache", PART_SWAP_CACHE),
+    PART("unaccounted", PART_UNACCOUNTED),
+    ERROR_OF("groups_error", PART_GROUPS),
+    ERROR_OF("tmpfs_error", PART_TMPFS),
+    ERROR_OF("page_cache_error", PART_PAGE_CACHE),
+    ERROR_OF("swap_cache_error", PART_SWAP_CACHE),
+    ERROR_OF("unaccounted_error", PART_UNACCOUNTED),
+    IN(WHOLE, outside, host_memory),
+    IN(WHOLE, outside_error, host_memory),
+    {0},
 };
 
 static const struct key group_keys[] = {
@@ -127,6 +165,7 @@ const struct place_schema schema_places[PLACES] = {
     [BEFORE] = {.element = &top},
     [DOCUMENT] = {.keys = document_keys},
     [TRIGGER] = {.keys = trigger_keys},
+    [HOST_MEMORY] = {.keys = host_memory_keys},
     [RULES] = {.element = &rule_element},
     [GROUPS] = {.element = &group_element},
     [GROUP] = {.keys = group_keys},

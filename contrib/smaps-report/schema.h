@@ -10,6 +10,7 @@ enum place {
   BEFORE, /* outside of the document */
   DOCUMENT,
   TRIGGER,
+  HOST_MEMORY,
   RULES,
   GROUPS,
   GROUP,

@@ -7,10 +7,8 @@
 #include <string.h>
 
 static const char *const kind_names[ROW_KINDS] = {
-    [ROW_GROUP] = "group",
-    [ROW_PROCESS] = "process",
-    [ROW_USER] = "user",
-    [ROW_MAPPING] = "mapping",
+    [ROW_GROUP] = "group",     [ROW_PROCESS] = "process", [ROW_USER] = "user",
+    [ROW_MAPPING] = "mapping", [ROW_AREA] = "area",
 };
 
 void table_done(struct table *t) {
@@ -33,6 +31,8 @@ static int compare_names(const struct row *a, const struct row *b) {
   if (a->process)
     return (a->process->pid > b->process->pid) -
            (a->process->pid < b->process->pid);
+  if (a->area)
+    return strcmp(a->area->name, b->area->name);
   /* The rest has no name and comes last. */
   if (!a->mapping->name || !b->mapping->name)
     return (a->mapping->name == NULL) - (b->mapping->name == NULL);

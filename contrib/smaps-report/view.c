@@ -1,4 +1,5 @@
 #include "view.h"
+#include "area.h"
 #include "mapping.h"
 #include "memory.h"
 #include "sum.h"
@@ -12,6 +13,7 @@ struct view {
   struct document *document;
   const struct options *options;
   struct group total; /* the row of the total points to it */
+  struct areas areas;
 };
 
 static bool is_wanted(const struct view *v, const struct process *p) {
@@ -180,6 +182,17 @@ static void add_mappings(struct view *v, struct table *t) {
   set_total(v, t, &sum);
 }
 
+/* ---- areas ---- */
+
+static void add_areas(struct view *v, struct table *t) {
+  v->areas = areas_collect(v->document);
+  for (size_t i = 0; i < v->areas.n; i++)
+    table_add(t, (struct row){.area = &v->areas.all[i]});
+  t->total =
+      (struct row){.kind = t->kind, .is_total = true, .area = &v->areas.total};
+  t->has_total = v->options->has_total;
+}
+
 /* ---- tables ---- */
 
 static const char *const default_columns[ROW_KINDS] = {
@@ -187,6 +200,7 @@ static const char *const default_columns[ROW_KINDS] = {
     [ROW_PROCESS] = "pid,user,pss,uss,rss,swap,source,group,command",
     [ROW_USER] = "pss,uss,rss,swap,processes,user",
     [ROW_MAPPING] = "pss,processes,private_dirty,name",
+    [ROW_AREA] = "used,cache,noncache,area,group",
 };
 
 /* False if the table lacks a column that was asked for. */
@@ -209,10 +223,9 @@ static bool choose_columns(struct table *t, const struct options *o) {
 
 static void fill(struct view *v, struct table *t) {
   static void (*const add[ROW_KINDS])(struct view *, struct table *) = {
-      [ROW_GROUP] = add_groups,
-      [ROW_PROCESS] = add_processes,
-      [ROW_USER] = add_users,
-      [ROW_MAPPING] = add_mappings,
+      [ROW_GROUP] = add_groups, [ROW_PROCESS] = add_processes,
+      [ROW_USER] = add_users,   [ROW_MAPPING] = add_mappings,
+      [ROW_AREA] = add_areas,
   };
   unsigned sort = v->options->sort;
 
@@ -235,6 +248,10 @@ static int check(const struct view *v, struct config_error *reason) {
     return config_error_set(reason,
                             "has no mappings: only a capture of the group "
                             "has them");
+  if (v->options->by_area && !d->has_host_memory)
+    return config_error_set(reason,
+                            "has no memory of the host: the plugin did not "
+                            "see the host, or had Host false");
   return 0;
 }
 

@@ -344,7 +344,8 @@ TEST(columns_are_a_list) {
 
     assert_int_equal(column_find(name, strlen(name)), i);
     assert_true(column_is_of(i, ROW_GROUP) || column_is_of(i, ROW_PROCESS) ||
-                column_is_of(i, ROW_USER) || column_is_of(i, ROW_MAPPING));
+                column_is_of(i, ROW_USER) || column_is_of(i, ROW_MAPPING) ||
+                column_is_of(i, ROW_AREA));
   }
 }
 
@@ -416,7 +417,9 @@ static const struct {
     {"-c pid, f", "-c \"\": expected names"},
     {"-c pid,coverage f", "-c: expected columns of one table"},
     {"-m -c pss_anon f", "-c: expected columns of one table"},
-    {"-u -m f", "-u, -m, -G and -P: expected at most one"},
+    {"-u -m f", "-u, -m, -w, -G and -P: expected at most one"},
+    {"-w -G f", "expected at most one"},
+    {"-w -g x f", "-g and -w: expected at most one"},
     {"-G -P f", "expected at most one"},
     {"diff -n x a b", "-n \"x\": expected a number of rows"},
     {"diff -n -1 a b", "-n \"-1\": expected a number of rows"},

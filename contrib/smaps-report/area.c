@@ -1,0 +1,141 @@
+#include "area.h"
+#include "memory.h"
+
+#include <string.h>
+
+static uint64_t less(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
+
+static void add(struct areas *a, struct area area) { a->all[a->n++] = area; }
+
+/* ---- groups ---- */
+
+/* What a group has of the processes that count in it. */
+struct share {
+  bool overlaps; /* a process of it is in another group, too */
+  uint64_t pss, file;
+};
+
+static uint64_t known(uint64_t bytes) { return bytes == UNKNOWN ? 0 : bytes; }
+
+static void add_process(const struct document *d, const struct process *p,
+                        struct share *shares) {
+  const char *main_group = process_main_group(d, p);
+
+  for (size_t i = 0; i < p->n_groups; i++) {
+    const struct group *g = document_group(d, p->groups[i]);
+    struct share *share = g ? &shares[g - d->groups] : NULL;
+
+    if (!share)
+      continue;
+    share->overlaps |= p->n_groups > 1;
+    if (strcmp(g->name, main_group) != 0 || process_is_in_parent(p))
+      continue;
+    share->pss =
+        amount_add(share->pss, known(amounts_get(&p->amounts, AMOUNT_PSS)));
+    share->file = amount_add(share->file,
+                             known(amounts_get(&p->amounts, AMOUNT_PSS_FILE)));
+  }
+}
+
+static struct area area_of_group(const struct group *g,
+                                 const struct share *share) {
+  uint64_t pss = amounts_get(&g->amounts, AMOUNT_PSS);
+  uint64_t file = amounts_get(&g->amounts, AMOUNT_PSS_FILE);
+
+  if (share->overlaps) {
+    pss = share->pss;
+    file = file == UNKNOWN ? UNKNOWN : share->file;
+  }
+  return (struct area){.name = area_names[PART_GROUPS],
+                       .group = g->name,
+                       .used = pss,
+                       .cache = pss == UNKNOWN ? UNKNOWN : file,
+                       .error = g->pss_error};
+}
+
+/* Returns the sum of the groups. */
+static uint64_t add_groups(struct document *d, struct areas *a) {
+  struct share *shares =
+      memory_check(pool_alloc(&d->pool, d->n_groups * sizeof(*shares)));
+  uint64_t sum = 0;
+
+  for (size_t i = 0; i < d->n_groups; i++)
+    shares[i] = (struct share){.overlaps = false};
+  for (size_t i = 0; i < d->n_processes; i++)
+    add_process(d, &d->processes[i], shares);
+  for (size_t i = 0; i < d->n_groups; i++) {
+    struct area area = area_of_group(&d->groups[i], &shares[i]);
+
+    if (shares[i].overlaps && area.used == 0) /* a view of others */
+      continue;
+    add(a, area);
+    sum = amount_add(sum, known(area.used));
+  }
+  return sum;
+}
+
+/* ---- the rest ---- */
+
+static bool is_cache(enum part part) {
+  return part == PART_FREE || part == PART_PAGE_CACHE || part == PART_BUFFERS ||
+         part == PART_SLAB_RECLAIMABLE || part == PART_SWAP_CACHE;
+}
+
+/* `excess`, what is missing to the groups, is taken from the last parts. */
+static void add_parts(const struct host_memory *h, uint64_t excess,
+                      struct areas *a) {
+  for (unsigned i = PARTS; i-- > 0;) {
+    uint64_t used = h->parts[i], cut;
+
+    if (i == PART_GROUPS || used == UNKNOWN)
+      continue;
+    cut = used < excess ? used : excess;
+    excess -= cut;
+    used -= cut;
+    add(a, (struct area){.name = area_names[i],
+                         .used = used,
+                         .cache = is_cache((enum part)i) ? used : 0,
+                         .error = amount_add(known(h->errors[i]), cut)});
+  }
+}
+
+static void add_outside(const struct host_memory *h, uint64_t outside,
+                        struct areas *a) {
+  if (outside == 0)
+    return;
+  add(a, (struct area){.name = "outside",
+                       .used = outside,
+                       .cache = UNKNOWN,
+                       .error = amount_add(known(h->outside_error),
+                                           known(h->errors[PART_GROUPS]))});
+}
+
+static void add_total(struct areas *a) {
+  a->total = (struct area){.name = "total", .error = UNKNOWN};
+  for (size_t i = 0; i < a->n; i++) {
+    a->total.used = amount_add(a->total.used, known(a->all[i].used));
+    a->total.cache = amount_add(a->total.cache, known(a->all[i].cache));
+  }
+}
+
+struct areas areas_collect(struct document *d) {
+  const struct host_memory *h = &d->host_memory;
+  uint64_t groups = known(h->parts[PART_GROUPS]), shown;
+  size_t most = d->n_groups + PARTS + 1;
+  struct areas a = {.n = 0};
+
+  a.all = memory_check(pool_alloc(&d->pool, most * sizeof(*a.all)));
+  if (document_scope(d)) {
+    shown = groups;
+    add(&a, (struct area){.name = area_names[PART_GROUPS],
+                          .used = groups,
+                          .cache = UNKNOWN,
+                          .error = h->errors[PART_GROUPS]});
+  } else {
+    shown = add_groups(d, &a);
+  }
+  add_outside(h, less(groups, shown), &a);
+  add_parts(h, less(shown, groups), &a);
+  add_total(&a);
+  return a;
+}
