@@ -1,4 +1,5 @@
-/* The small files: statm, status, meminfo, and the lines of mountinfo. */
+/* The small files: statm, status, meminfo, loadavg, uptime, and the lines of
+ * mountinfo. */
 #include "fuzz.h"
 
 #include <errno.h>
@@ -7,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proc/loadavg.h"
 #include "proc/meminfo.h"
 #include "proc/mountinfo.h"
 #include "proc/statm.h"
+#include "proc/uptime.h"
 #include <smaps/status.h>
 
 static void require_outcome(int rc, const void *ret, size_t size) {
@@ -91,6 +94,20 @@ static void look_at_meminfo(const char *text, size_t len) {
   free(more);
 }
 
+static void look_at_host(const char *text, size_t len) {
+  uint32_t tasks;
+  uint64_t ns;
+  int rc;
+
+  fuzz_taint(&tasks, sizeof(tasks));
+  rc = loadavg_parse(text, len, &tasks);
+  require_outcome(rc, &tasks, sizeof(tasks));
+  fuzz_taint(&ns, sizeof(ns));
+  rc = uptime_parse(text, len, &ns);
+  require_outcome(rc, &ns, sizeof(ns));
+  require(rc != 0 || ns % 10000000 == 0);
+}
+
 /* A path takes no more room decoded than encoded. */
 static void look_at_path(struct span path, struct span line) {
   char *room = malloc(path.len + 1);
@@ -124,6 +141,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   look_at_statm(text, size);
   look_at_status(text, size);
   look_at_meminfo(text, size);
+  look_at_host(text, size);
   look_at_mountinfo(text, size);
   free(text);
   return 0;
