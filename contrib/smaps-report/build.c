@@ -421,6 +421,7 @@ static void begin_place(struct builder *b, enum place place) {
                               .cgroup_file = UNKNOWN,
                               .cgroup_kernel = UNKNOWN,
                               .oom_kill = UNKNOWN,
+                              .uptime = unknown,
                               .coverage = unknown,
                               .age = unknown};
   if (place == PROCESS)
@@ -434,6 +435,7 @@ static void begin_place(struct builder *b, enum place place) {
                                   .uss_error = UNKNOWN,
                                   .pages_sampled = UNKNOWN,
                                   .age = unknown,
+                                  .uptime = unknown,
                                   .read_cost = unknown};
   if (place == MAPPING)
     b->mapping = (struct mapping){.vmas = UNKNOWN,

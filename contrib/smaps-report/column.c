@@ -52,6 +52,7 @@ enum other {
   CACHE,
   NONCACHE,
   USED_ERROR,
+  UPTIME,
   OTHERS
 };
 
@@ -104,6 +105,7 @@ static const struct {
     [CACHE] = {"cache", AREA, false, false},
     [NONCACHE] = {"noncache", AREA, false, false},
     [USED_ERROR] = {"used_error", AREA, false, false},
+    [UPTIME] = {"uptime", GROUP | PROCESS, false, false},
 };
 
 /* The amounts of a mapping (smaps-snapshot(5)). */
@@ -232,6 +234,8 @@ static struct cell of_group(const struct document *d, enum other column,
     return bytes(g->uss_error);
   case AGE:
     return real(CELL_SECONDS, g->age);
+  case UPTIME:
+    return real(CELL_SECONDS, g->uptime);
   default:
     return of_cgroup(column, g);
   }
@@ -309,6 +313,8 @@ static struct cell number_of_process(enum other column,
     return bytes(p->uss_error);
   case COST:
     return real(CELL_SECONDS, p->read_cost);
+  case UPTIME:
+    return real(CELL_SECONDS, p->uptime);
   default:
     return (struct cell){.type = CELL_BLANK};
   }

@@ -33,6 +33,8 @@ const char *const amount_names[AMOUNTS] = {
     "resident_shared",
     "text",
     "data",
+    "page_tables",
+    "kernel_stack",
 };
 
 const char *const area_names[PARTS] = {

@@ -44,6 +44,8 @@ enum amount {
   AMOUNT_RESIDENT_SHARED,
   AMOUNT_TEXT,
   AMOUNT_DATA,
+  AMOUNT_PAGE_TABLES,
+  AMOUNT_KERNEL_STACK,
   AMOUNTS
 };
 
@@ -81,6 +83,7 @@ struct group {
   uint64_t processes;
   uint64_t threads;
   uint64_t unreadable;
+  double uptime;   /* seconds */
   double coverage; /* percent */
   double age;      /* seconds */
   uint64_t pss_error;
@@ -110,6 +113,7 @@ struct process {
   uint64_t pss_error;
   uint64_t uss_error;
   uint64_t pages_sampled;
+  double uptime;
   double age;
   double read_cost; /* seconds */
   const char *comm;

@@ -124,6 +124,8 @@ void text_add_change(struct text *t, bool is_less, uint64_t bytes,
   text_add_bytes(t, bytes, s);
 }
 
+#define HOUR 3600.0
+
 void text_add_seconds(struct text *t, double seconds) {
   if (isnan(seconds))
     text_add(t, "-");
@@ -131,8 +133,12 @@ void text_add_seconds(struct text *t, double seconds) {
     text_addf(t, "%.0fus", seconds * 1e6);
   else if (seconds < 0.9995)
     text_addf(t, "%.1fms", seconds * 1e3);
-  else
+  else if (seconds < 2 * HOUR)
     text_addf(t, "%.1fs", seconds);
+  else if (seconds < 48 * HOUR)
+    text_addf(t, "%.1fh", seconds / HOUR);
+  else
+    text_addf(t, "%.1fd", seconds / (24 * HOUR));
 }
 
 void text_trim(struct text *t) {

@@ -419,6 +419,35 @@ class Explaining(ReportTest):
             row, {"row": "process", "pid": 701, "pss_error": 20 * KIB}
         )
 
+    def test_what_the_kernel_keeps_and_uptime_are_columns(self):
+        document = load(STATE)
+        for key, name in (("groups", "postgres"), ("processes", 701)):
+            (one,) = (
+                one
+                for one in document[key]
+                if one.get("name", one.get("pid")) == name
+            )
+            one["uptime"] = 259200.5
+            one["usage"].update(page_tables=64 * KIB, kernel_stack=16 * KIB)
+        path = self.write(document)
+        columns = "uptime,page_tables,kernel_stack"
+        for kind, key, name in (("-G", "group", "postgres"), ("-P", "pid", 701)):
+            args = (kind, "-s", "uptime", "-c", f"{key},{columns}", path)
+            first, *others = self.json(*args)
+            self.assertEqual(
+                first,
+                {
+                    "row": "group" if kind == "-G" else "process",
+                    key: name,
+                    "uptime": 259200.5,
+                    "page_tables": 64 * KIB,
+                    "kernel_stack": 16 * KIB,
+                },
+            )
+            self.assertNotIn("page_tables", others[0])
+            line = self.report("-H", *args).splitlines()[0]
+            self.assertEqual(line.split(), [str(name), "3.0d", "64", "16"])
+
     def test_errors_are_columns(self):
         for kind, key, name in (("-G", "group", "postgres"), ("-P", "pid", 701)):
             columns = f"{key},pss_error,uss_error"

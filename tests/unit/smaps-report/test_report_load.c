@@ -44,19 +44,20 @@ static const char whole[] = WITH(
     "\"type_instance\":\"pss\",\"message\":\"above\"},"
     "\"rules\":[\"Group \\\"web\\\"\",\"Other \\\"other\\\"\"],"
     "\"groups\":[{\"name\":\"web\",\"rule\":0,\"processes\":2,\"threads\":3,"
-    "\"unreadable\":0,\"coverage\":99.5,\"age\":2.5,\"pss_error\":7,"
-    "\"uss_error\":14,\"cgroup\":\"/web\",\"cgroup_absence\":\"hung\","
-    "\"cgroup_memory\":1,\"cgroup_working_set\":6,\"cgroup_limit\":2,\"cgroup_"
-    "file\":3,"
+    "\"unreadable\":0,\"uptime\":90.5,\"coverage\":99.5,\"age\":2.5,"
+    "\"pss_error\":7,\"uss_error\":14,\"cgroup\":\"/web\","
+    "\"cgroup_absence\":\"hung\",\"cgroup_memory\":1,"
+    "\"cgroup_working_set\":6,\"cgroup_limit\":2,\"cgroup_file\":3,"
     "\"cgroup_kernel\":4,\"oom_kill\":5,"
     "\"usage\":{\"pss\":18446744073709551614,\"uss\":0,"
-    "\"later\":true}},"
+    "\"page_tables\":6,\"kernel_stack\":8,\"later\":true}},"
     "{\"name\":\"a\"}],"
     "\"processes\":[{\"pid\":4294967295,\"starttime\":5,\"ppid\":1,"
     "\"comm\":\"nginx\",\"exe\":\"/x\",\"command_line\":\"nginx -g\","
     "\"uid\":0,\"user\":\"root\",\"cgroup\":\"/c\",\"unit\":\"u\","
     "\"slice\":\"s\",\"container\":\"d\",\"groups\":[\"web\",\"a\"],"
     "\"rule\":0,\"also\":[1,0],\"inherited\":true,\"threads\":3,"
+    "\"uptime\":7.25,"
     "\"source\":\"estimated\",\"age\":0.5,\"pss_error\":9,"
     "\"uss_error\":18,\"deferred\":\"budget\","
     "\"read_cost\":1e-5,\"usage\":{\"rss\":3,\"pss\":2},"
@@ -108,6 +109,10 @@ static void check_groups(const struct document *d) {
               d->groups[0].cgroup_kernel == UNKNOWN &&
               d->groups[0].oom_kill == UNKNOWN);
   assert_true(web->coverage > 99.4 && web->coverage < 99.6);
+  assert_true(web->uptime > 90.4 && web->uptime < 90.6);
+  assert_true(isnan(d->groups[0].uptime));
+  assert_true(amounts_get(&web->amounts, AMOUNT_PAGE_TABLES) == 6);
+  assert_true(amounts_get(&web->amounts, AMOUNT_KERNEL_STACK) == 8);
   assert_true(amounts_get(&web->amounts, AMOUNT_PSS) == UINT64_MAX - 1);
   assert_true(amounts_get(&web->amounts, AMOUNT_USS) == 0);
   assert_true(amounts_get(&web->amounts, AMOUNT_RSS) == UNKNOWN);
@@ -126,6 +131,8 @@ static void check_process(const struct document *d) {
   assert_int_equal(p->pss_error, 9);
   assert_int_equal(p->uss_error, 18);
   assert_true(d->processes[1].uss_error == UNKNOWN);
+  assert_true(p->uptime > 7.2 && p->uptime < 7.3);
+  assert_true(isnan(d->processes[1].uptime));
   assert_int_equal(p->n_also, 2);
   assert_int_equal(p->also[0], 1);
   assert_true(p->read_cost > 0.9e-5 && p->read_cost < 1.1e-5);

@@ -212,6 +212,7 @@ TEST(times_have_a_unit) {
     const char *shown;
   } cases[] = {{0, "0us"},         {0.000011, "11us"}, {0.0009996, "1.0ms"},
                {0.0123, "12.3ms"}, {0.9996, "1.0s"},   {3600, "3600.0s"},
+               {7200, "2.0h"},     {90000, "25.0h"},   {216000, "2.5d"},
                {(double)NAN, "-"}};
 
   for (size_t i = 0; i < LENGTH(cases); i++) {
