@@ -96,6 +96,9 @@ unsigned settings_rule_attributes(const struct settings *s);
 /* The same, with the attributes that snapshots need. */
 unsigned settings_attributes(const struct settings *s);
 
+/* True if snapshots or a group report page tables. */
+bool settings_want_page_tables(const struct settings *s);
+
 /* True if a rule has Children. */
 bool settings_has_children_rules(const struct settings *s);
 

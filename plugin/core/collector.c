@@ -10,7 +10,10 @@
 #include "match/cgroup_watch.h"
 #include "match/match.h"
 #include "match/unseen.h"
+#include "proc/kernel_stack.h"
+#include "proc/loadavg.h"
 #include "proc/meminfo.h"
+#include "proc/uptime.h"
 #include "read/identify.h"
 #include "read/pid_watch.h"
 #include "snapshot/recorder.h"
@@ -127,6 +130,7 @@ int collector_new(struct settings *settings,
                             .clock_ns = c->clock_ns};
   measurer_init(&c->measurer, c->procfs, &c->reader, &c->quarantine, c->diags);
   c->measurer.interval_ns = settings->interval_ns;
+  c->measurer.wants_page_tables = settings_want_page_tables(settings);
   read_budget_init(&c->measurer.budget, settings->read_budget_percent,
                    settings->read_budget_span_ns);
   if (procfs_has_own_pids(c->procfs))
@@ -177,6 +181,43 @@ static struct meminfo_sample read_meminfo(struct collector *c) {
   if (procfs_read(c->procfs, PROCFS_ROOT, "meminfo", &text) == 0)
     meminfo_parse(text.text, text.len, &meminfo);
   return meminfo;
+}
+
+/* In a container uptime may be that of the container, while start times are
+ * since boot. A tree that is not of this host has its own. */
+static uint64_t uptime_ns(struct collector *c) {
+  struct span text;
+  uint64_t ns = 0;
+
+  if (procfs_has_own_pids(c->procfs))
+    return read_clock(CLOCK_BOOTTIME);
+  if (procfs_read(c->procfs, PROCFS_ROOT, "uptime", &text) == 0)
+    uptime_parse(text.text, text.len, &ns);
+  return ns;
+}
+
+/* A zombie counts as a task, and has no stack any more. */
+static uint64_t kernel_stack_bytes(struct collector *c,
+                                   const struct meminfo_sample *meminfo) {
+  struct span text;
+  uint32_t tasks = 0, zombies = 0;
+
+  if (procfs_read(c->procfs, PROCFS_ROOT, "loadavg", &text) == 0)
+    loadavg_parse(text.text, text.len, &tasks);
+  for (size_t i = 0; i < c->processes.n; i++)
+    zombies += c->processes.processes[i]->state == PROCESS_GONE;
+  return kernel_stack_size(meminfo->kernel_stack_bytes,
+                           tasks > zombies ? tasks - zombies : 0);
+}
+
+/* The size of a stack does not change: it is looked for until it is found. */
+static void observe_host(struct collector *c,
+                         const struct meminfo_sample *meminfo) {
+  struct measurer *m = &c->measurer;
+
+  m->uptime_ns = uptime_ns(c);
+  if (!m->kernel_stack_bytes)
+    m->kernel_stack_bytes = kernel_stack_bytes(c, meminfo);
 }
 
 /* True if hidepid=2 or 4 hides processes: a pid namespace has a process 1 for
@@ -283,6 +324,7 @@ int collector_cycle(struct collector *c) {
     return rc;
   group_table_reset(&c->groups);
   meminfo = read_meminfo(c);
+  observe_host(c, &meminfo);
   rc = measurer_run(&c->measurer, &c->processes, &c->groups, &meminfo, now_ns);
   if (rc < 0)
     return rc;
@@ -291,9 +333,11 @@ int collector_cycle(struct collector *c) {
   cgroup_watch_run(&c->cgroup_watch, &c->matcher, &c->processes, now_ns);
   host_memory_update(&c->host, &c->measurer, &c->processes, &meminfo,
                      has_hidden(c));
-  c->context =
-      (struct metric_context){.kernel_fields = c->measurer.kernel_fields,
-                              .mem_total = meminfo.mem_total_bytes};
+  c->context = (struct metric_context){
+      .kernel_fields = c->measurer.kernel_fields,
+      .mem_total = meminfo.mem_total_bytes,
+      .has_kernel_stack = c->measurer.kernel_stack_bytes > 0,
+      .has_uptime = c->measurer.uptime_ns > 0};
   recorder_run(&c->recorder,
                &(struct scene){.settings = c->settings,
                                .processes = &c->processes,

@@ -651,6 +651,30 @@ def sum_rollups(pids, root="/proc"):
     return sum_values(read_rollup(pid, root) for pid in pids)
 
 
+def read_page_tables(pid, root="/proc"):
+    """VmPTE and the page of the top level; None without."""
+    found = re.search(
+        r"^VmPTE:\s+(\d+) kB$",
+        Path(f"{root}/{pid}/status").read_text(errors="replace"),
+        re.MULTILINE,
+    )
+    return int(found[1]) * KIB + PAGE_SIZE if found else None
+
+
+def kernel_stack_size():
+    """Of a thread, on kernels without KASAN."""
+    if os.uname().machine in ("i386", "i686", "armv7l"):
+        return 8 * KIB
+    return max(16 * KIB, PAGE_SIZE)
+
+
+def read_kernel_memory(pid):
+    return {
+        "page_tables": read_page_tables(pid),
+        "kernel_stack": count_threads(pid) * kernel_stack_size(),
+    }
+
+
 def read_statm(pid, root="/proc"):
     """Bytes: size, resident, shared, text, data."""
     fields = Path(f"{root}/{pid}/statm").read_text().split()

@@ -49,7 +49,10 @@ WITHOUT_PSS = ("statm", "unreadable", "parent")
 PERMISSIONS = re.compile(r"[r-][w-][x-](p|s|ps)")
 
 STATM_NAMES = ("size", "resident", "resident_shared", "text", "data")
-USAGE = dict.fromkeys((*ROLLUP_NAMES, "uss", "shared", *STATM_NAMES), whole)
+KERNEL_NAMES = ("page_tables", "kernel_stack")
+USAGE = dict.fromkeys(
+    (*ROLLUP_NAMES, "uss", "shared", *STATM_NAMES, *KERNEL_NAMES), whole
+)
 
 SUMMED = {
     "rss": "Rss",
@@ -111,6 +114,7 @@ GROUP = {
     "processes": whole,
     "threads": whole,
     "unreadable": whole,
+    "uptime?": number,
     "coverage?": number,
     "age?": number,
     "pss_error?": whole,
@@ -153,6 +157,7 @@ PROCESS = {
     "also": array(whole),
     "inherited?": lambda value: value is True,
     "threads?": whole,
+    "uptime?": number,
     "source": words(
         "read",
         "sampled",

@@ -26,6 +26,7 @@ from harness import (
     is_root,
     named_values,
     plugin,
+    read_kernel_memory,
     read_rollup,
     read_statm,
     stage,
@@ -233,7 +234,7 @@ class Evidence(CaptureTest):
                 fields[key] = fields.get(key, 0) + value
         statm = read_statm(pid)
         statm["resident_shared"] = statm.pop("shared")
-        return {**named_values(fields), **statm}
+        return {**named_values(fields), **statm, **read_kernel_memory(pid)}
 
     def test_largest_processes_of_a_large_group(self):
         """Hundreds of them, within ReadBudget in each interval, while values

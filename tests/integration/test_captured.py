@@ -25,6 +25,7 @@ from harness import (
     need_root,
     parse_rollup,
     plugin,
+    read_page_tables,
     read_statm,
     stage,
     sum_values,
@@ -77,6 +78,9 @@ def read_process(tree, pid):
     values["ps_data"] = statm["data"]
     values["memory-resident"] = statm["resident"]
     values["memory-resident_shared"] = statm["shared"]
+    page_tables = read_page_tables(path.parent.name, path.parent.parent)
+    if page_tables is not None:
+        values["memory-page_tables"] = page_tables
     return values
 
 

@@ -23,6 +23,7 @@ from harness import (
     is_root,
     need_root,
     plugin,
+    read_kernel_memory,
     read_rollup,
     read_statm,
     stage,
@@ -31,6 +32,8 @@ from harness import (
     wait_until,
 )
 from snapshot import (
+    KERNEL_NAMES,
+    STATM_NAMES,
     SmallDisk,
     StateFile,
     complaints,
@@ -53,6 +56,7 @@ PLACES = {
     "percent-coverage": ("coverage",),
     "duration-age": ("age",),
     "count-unreadable": ("unreadable",),
+    "uptime": ("uptime",),
     "memory-pss_error": ("pss_error",),
     "memory-uss_error": ("uss_error",),
     "memory-cgroup": ("cgroup_memory",),
@@ -210,7 +214,7 @@ class Values(StateTest):
     def usage_of(pid):
         statm = read_statm(pid)
         statm["resident_shared"] = statm.pop("shared")
-        return {**read_rollup(pid), **statm}
+        return {**read_rollup(pid), **statm, **read_kernel_memory(pid)}
 
     def test_head(self):
         begin = time.time()
@@ -387,7 +391,7 @@ class Sources(StateTest):
         self.start_state(group("g", 'Comm "never@"', 'Refresh "never"'))
         document = self.assert_source(shape.root, "statm")
         usage = process_of(document, shape.root)["usage"]
-        self.assertEqual(set(usage), {"rss", *snapshot.STATM_NAMES})
+        self.assertEqual(set(usage), {"rss", *STATM_NAMES, *KERNEL_NAMES})
         self.assertGreater(usage["resident"], 4 * MIB)
         self.assertEqual(usage["rss"], usage["resident"])
         self.assertEqual(group_of(document, "g")["usage"], usage)
@@ -478,7 +482,7 @@ class Sources(StateTest):
         document = self.assert_source(foreign.root, "unreadable")
         refused = process_of(document, foreign.root)
         self.assertEqual(
-            set(refused["usage"]), {"rss", *snapshot.STATM_NAMES}
+            set(refused["usage"]), {"rss", *STATM_NAMES, *KERNEL_NAMES}
         )
         self.assertNotIn("pss_error", refused)
         in_document = group_of(document, "g")

@@ -42,6 +42,7 @@ DEFAULT_METRICS = {f"memory-{name}" for name in DEFAULT_NAMES} | {
     "percent-coverage",
     "duration-age",
     "count-unreadable",
+    "uptime",
 }
 
 

@@ -238,9 +238,11 @@ static void put_exe(const struct proctree *t, const char *dir,
 
 static void put_all(const struct proctree *t, const char *dir,
                     const struct fake *f) {
-  char text[512];
+  char text[512], tables[32] = "";
   int n;
 
+  if (f->tables_kb)
+    snprintf(tables, sizeof(tables), "VmPTE:\t%8u kB\n", f->tables_kb);
   put_stat(t, dir, f);
   put_statm(t, dir, f);
   put_rollup(t, dir, f);
@@ -248,10 +250,10 @@ static void put_all(const struct proctree *t, const char *dir,
   put_exe(t, dir, f);
   n = snprintf(text, sizeof(text),
                "Name:\tx\nUid:\t%u\t%u\t%u\t%u\nThreads:\t%u\n"
-               "voluntary_ctxt_switches:\t%u\n"
+               "%svoluntary_ctxt_switches:\t%u\n"
                "nonvoluntary_ctxt_switches:\t1\n",
                f->uid, f->uid, f->uid, f->uid, f->threads ? f->threads : 1,
-               f->switches);
+               tables, f->switches);
   put(t, dir, "status", text, (size_t)n);
   n = snprintf(text, sizeof(text), "0::%s\n", f->cgroup ? f->cgroup : "/");
   put(t, dir, "cgroup", text, (size_t)n);

@@ -28,8 +28,9 @@ struct fake {
   unsigned cow_kb; /* of what is shared, by copy on write, with one other */
   unsigned pss_kb; /* private_kb + shared_kb / 2 where 0 */
   unsigned swap_kb;
-  unsigned faults;   /* minor ones; 10 where 0 */
-  unsigned switches; /* of context */
+  unsigned faults;    /* minor ones; 10 where 0 */
+  unsigned switches;  /* of context */
+  unsigned tables_kb; /* page tables; none are told of where 0 */
 };
 
 /* A child of 1 with a start time and a stack of its own, without memory. */

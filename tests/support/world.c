@@ -220,7 +220,8 @@ static void start(struct world *w) {
 
   assert_int_equal(settings_set_proc_root(&w->settings, w->tree.root, &reason),
                    0);
-  w->settings.report.metrics = metric_find("detail", &reason);
+  if (!w->settings.report.metrics)
+    w->settings.report.metrics = metric_find("detail", &reason);
   assert_int_equal(settings_finish(&w->settings), 0);
   assert_int_equal(collector_new(&w->settings, &hooks, &w->collector), 0);
 }

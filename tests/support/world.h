@@ -22,7 +22,8 @@ struct world_written {
 };
 
 /* An empty tree and no rule; every member is read in every cycle (and MaxAge is
- * a minute), unless the settings are changed before the first. */
+ * a minute), and all values are reported, unless the settings are changed
+ * before the first. */
 void world_make(struct world *w);
 void world_remove(struct world *w);
 

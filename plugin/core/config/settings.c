@@ -275,6 +275,16 @@ unsigned settings_rule_attributes(const struct settings *s) {
   return attributes;
 }
 
+bool settings_want_page_tables(const struct settings *s) {
+  struct config_error reason;
+  metric_set page_tables = metric_find("page_tables", &reason);
+  metric_set reported = s->other.report.metrics;
+
+  for (size_t i = 0; i < s->n_rules; i++)
+    reported |= s->rules[i].report.metrics;
+  return settings_has_snapshots(s) || (reported & page_tables);
+}
+
 bool settings_has_children_rules(const struct settings *s) {
   for (size_t i = 0; i < s->n_rules; i++)
     if (s->rules[i].takes_children)

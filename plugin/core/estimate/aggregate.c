@@ -111,17 +111,41 @@ static void add_rollup(const struct estimate *est, uint64_t resident_bytes,
                        est->uss_error, est->age_ns);
 }
 
-static void add(const struct process *p, const struct estimate *est,
-                uint64_t page_size, struct usage *u) {
+/* Since its start, as far as stat was read. */
+static uint64_t uptime_ns(const struct measurer *m, const struct process *p) {
+  uint64_t start_ns;
+
+  if (p->threads == 0 ||
+      __builtin_mul_overflow(p->starttime_ticks, m->tick_ns, &start_ns))
+    return 0;
+  return start_ns < m->uptime_ns ? m->uptime_ns - start_ns : 0;
+}
+
+static void add_page_tables(const struct process *p, uint64_t page_size,
+                            struct usage *u) {
+  static const struct page_tables none;
+  const struct page_tables *tables = p->track ? &p->track->tables : &none;
+
+  usage_add_page_tables(
+      u, page_tables_bytes(tables, p->statm.resident_pages, page_size),
+      page_tables_are_known(tables));
+}
+
+static void add(const struct measurer *m, const struct process *p,
+                const struct estimate *est, struct usage *u) {
+  uint64_t page_size = m->estimator.page_size;
   bool has_statm = est->source != SOURCE_NONE && est->source != SOURCE_PARENT;
 
   usage_add_process(u, p->threads);
+  usage_add_life(u, p->threads * m->kernel_stack_bytes, uptime_ns(m, p));
   u->unreadable +=
       est->source == SOURCE_NONE || est->source == SOURCE_UNREADABLE;
   u->unknown += est->source == SOURCE_NONE;
   u->unasked += est->source == SOURCE_STATM;
-  if (has_statm)
+  if (has_statm) {
     usage_add_statm(u, &p->statm, page_size);
+    add_page_tables(p, page_size, u);
+  }
   if (estimate_has_rollup(est))
     add_rollup(est, p->statm.resident_pages * page_size, u);
 }
@@ -140,7 +164,7 @@ static void add_to_host(struct measurer *m, const struct process *p,
 static void add_to_groups(const struct measurer *m, const struct process *p,
                           const struct estimate *est) {
   for (size_t i = 0; i < p->n_groups; i++)
-    add(p, est, m->estimator.page_size, &p->groups[i]->usage);
+    add(m, p, est, &p->groups[i]->usage);
 }
 
 /* A guess is made for each group apart, like its other members. */
@@ -153,7 +177,7 @@ static void add_guess(struct measurer *m, const struct process *p,
         g->usage.pss_doubt.common - g->track->measured.pss_doubt.common;
 
     guess(m, p, g, errors, &est);
-    add(p, &est, m->estimator.page_size, &g->usage);
+    add(m, p, &est, &g->usage);
     if (g == basis_of(p))
       add_to_host(m, p, &est);
   }
@@ -233,12 +257,12 @@ void aggregate_all(struct measurer *m, const struct process_table *t,
         groups->groups[i]->usage.rollup.bytes[ROLLUP_PSS];
 }
 
-void aggregate_one(const struct process *p, const struct estimate *est,
-                   uint64_t page_size, struct usage *ret) {
+void aggregate_one(const struct measurer *m, const struct process *p,
+                   const struct estimate *est, struct usage *ret) {
   bool has_own = est->source != SOURCE_NONE && est->source != SOURCE_PARENT;
 
   *ret = (struct usage){0};
-  add(p, est, page_size, ret);
+  add(m, p, est, ret);
   ret->unknown = !has_own;
   if (!has_own)
     ret->unreadable = 1;

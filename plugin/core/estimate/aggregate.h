@@ -44,7 +44,7 @@ void aggregate_estimate(const struct measurer *m, const struct process *p,
                         struct estimate *ret);
 
 /* The sums of one process by itself. */
-void aggregate_one(const struct process *p, const struct estimate *est,
-                   uint64_t page_size, struct usage *ret);
+void aggregate_one(const struct measurer *m, const struct process *p,
+                   const struct estimate *est, struct usage *ret);
 
 #endif

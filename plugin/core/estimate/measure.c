@@ -47,6 +47,7 @@ void measurer_init(struct measurer *m, struct procfs *procfs,
                          .kernel_fields = FIELDS_SINCE_4_14,
                          .mappings_most = MAPPINGS_MOST,
                          .guess_off = 1,
+                         .tick_ns = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK),
                          .estimator = {.page_size = reader->page_size}};
 }
 
@@ -538,6 +539,7 @@ int measurer_run(struct measurer *m, const struct process_table *t,
   read_chosen(m, choose(m));
   count_overdue(m);
   read_orphans(m, t);
+  observe_page_tables(m, t);
   save_all(t);
   aggregate_all(m, t, groups);
   return 0;

@@ -36,7 +36,11 @@ struct measurer {
   struct guess_limit guess_limit; /* of this cycle */
   struct host_processes host;     /* of this cycle */
   uint64_t interval_ns;
-  int64_t credit_ns; /* of cycles before, see schedule.h */
+  bool wants_page_tables;      /* else nothing is read for them alone */
+  uint64_t uptime_ns;          /* of the host, in this cycle; 0: unknown */
+  uint64_t kernel_stack_bytes; /* of a thread; 0: unknown */
+  uint64_t tick_ns;            /* of start times */
+  int64_t credit_ns;           /* of cycles before, see schedule.h */
 
   /* Plan and counts of this cycle. */
   struct candidate *candidates;

@@ -31,11 +31,23 @@ bool member_may_follow(const struct process *p) {
   return thrift_may_follow(member_thrift(p), fork_family_size(p->track));
 }
 
+bool member_read_status(struct procfs *procfs, const struct process *p,
+                        struct status_sample *ret) {
+  int rc = p->is_dead_leader ? status_read_of_thread(procfs, p->pid, ret)
+                             : status_read_of(procfs, p->pid, ret);
+
+  if (rc != 0)
+    return false;
+  page_tables_take(&p->track->tables, ret, p->statm.resident_pages);
+  p->track->has_new_tables = true;
+  return true;
+}
+
 bool member_read_swap_kb(struct procfs *procfs, const struct process *p,
                          uint32_t *ret) {
   struct status_sample s;
 
-  if (status_read_of(procfs, p->pid, &s) != 0 || !(s.known & STATUS_VM_SWAP))
+  if (!member_read_status(procfs, p, &s) || !(s.known & STATUS_VM_SWAP))
     return false;
   *ret = amount_narrow(s.vm_swap_bytes / 1024);
   return true;

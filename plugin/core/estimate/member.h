@@ -5,6 +5,7 @@
 #include "config/policy.h"
 #include "estimate/track.h"
 #include "process/process.h"
+#include <smaps/status.h>
 
 /* Whether its memory is in the sums of its groups by itself: a process whose
  * files cannot be read now has not left. */
@@ -21,7 +22,11 @@ struct policy member_policy(const struct process *p);
 struct thrift *member_thrift(const struct process *p);
 bool member_may_follow(const struct process *p);
 
-/* Reads VmSwap; false where it cannot be had. */
+/* Reads status, and takes its page tables; false where it cannot be read. */
+bool member_read_status(struct procfs *procfs, const struct process *p,
+                        struct status_sample *ret);
+
+/* The same for VmSwap alone. */
 bool member_read_swap_kb(struct procfs *procfs, const struct process *p,
                          uint32_t *ret);
 

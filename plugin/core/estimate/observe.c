@@ -11,6 +11,7 @@ static void take(struct measurer *m, struct process *p,
                           .shared_pages = amount_narrow(p->statm.shared_pages),
                           .threads = p->threads};
 
+  p->track->has_new_tables = false;
   if (faults && !quarantine_check(m->quarantine, faults) &&
       faults->result == 0) {
     o.minor_faults = (uint32_t)faults->stat.minor_faults;
@@ -61,3 +62,23 @@ void observe_all(struct measurer *m, const struct process_table *t) {
 }
 
 void observe_one(struct measurer *m, struct process *p) { take(m, p, NULL); }
+
+static bool wants_page_tables(const struct process *p) {
+  const struct track *t = p->track;
+
+  return !t->has_new_tables &&
+         (t->is_read ||
+          page_tables_are_due(&t->tables, p->statm.resident_pages));
+}
+
+void observe_page_tables(const struct measurer *m,
+                         const struct process_table *t) {
+  struct status_sample s;
+
+  if (!m->wants_page_tables)
+    return;
+  for (size_t i = 0; i < t->n; i++)
+    if (member_is_measured(t->processes[i]) &&
+        wants_page_tables(t->processes[i]))
+      member_read_status(m->procfs, t->processes[i], &s);
+}

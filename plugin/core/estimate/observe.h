@@ -1,7 +1,7 @@
 /*
  * Shows the estimator what the cheap files of the processes say: statm, which
  * was read when they were identified; stat, where minor faults are worth it;
- * status, where swap is.
+ * status, where swap is, and for page tables.
  */
 #ifndef SMAPS_OBSERVE_H
 #define SMAPS_OBSERVE_H
@@ -12,5 +12,11 @@ void observe_all(struct measurer *m, const struct process_table *t);
 
 /* A member that is alive, without its minor faults. */
 void observe_one(struct measurer *m, struct process *p);
+
+/* Reads the page tables of each member that was read or sampled in this cycle,
+ * whose tables are not known yet, or whose memory has moved; once all have been
+ * read that will be. */
+void observe_page_tables(const struct measurer *m,
+                         const struct process_table *t);
 
 #endif

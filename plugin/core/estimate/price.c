@@ -1,7 +1,7 @@
 #include "estimate/price.h"
 
+#include "estimate/member.h"
 #include "proc/amount.h"
-#include "proc/cheap_files.h"
 #include "proc/clamp.h"
 
 /* A guess of a price can be too low or too high by this; the weight of one
@@ -19,7 +19,7 @@ struct read_cost price_guess(const struct measurer *m,
   struct status_sample s;
 
   if (p->statm.size_pages >= TABLES_WORTH_ASKING_PAGES &&
-      status_read_of(m->procfs, p->pid, &s) == 0) {
+      member_read_status(m->procfs, p, &s)) {
     basis.swapped = s.vm_swap_bytes / m->estimator.page_size;
     basis.tables = s.vm_pte_bytes / m->estimator.page_size;
   }

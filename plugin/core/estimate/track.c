@@ -25,6 +25,7 @@ int track_refresh(struct process *p) {
   t->is_family_decided = false;
   t->baseline.at_ns = 0;
   t->cost = (struct read_cost){0};
+  t->tables = (struct page_tables){.kib = 0};
   t->wanted_ns = 0;
   t->denied_until_s = 0;
   track_end_sampling(t);

@@ -9,6 +9,7 @@
 #include "estimate/baseline.h"
 #include "estimate/deferral.h"
 #include "estimate/fork_family.h"
+#include "estimate/page_tables.h"
 #include "estimate/read_cost.h"
 #include "estimate/sampling.h"
 #include "estimate/thrift.h"
@@ -47,8 +48,10 @@ struct track {
   bool is_staggered : 1; /* was read again for its age once */
   /* In this cycle: its rollup is wanted; was read; cannot be read. */
   bool is_asked : 1, is_read : 1, is_unreadable : 1;
+  bool has_new_tables : 1; /* they were read in this cycle */
   enum deferral deferral : 8;
   struct read_cost cost;
+  struct page_tables tables;
   struct thrift thrift;      /* without a family */
   struct sampling *sampling; /* NULL unless it is too large to be walked */
   uint32_t program;          /* what it ran when the rest was learnt */

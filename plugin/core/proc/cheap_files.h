@@ -21,5 +21,9 @@ int statm_read_kept(struct procfs *p, uint32_t pid, struct procfs_file *file,
 
 int status_read(struct procfs *p, int process_fd, struct status_sample *ret);
 int status_read_of(struct procfs *p, uint32_t pid, struct status_sample *ret);
+/* Of a thread that has memory, where the main thread has ended; PROCFS_NO_MM
+ * without one. */
+int status_read_of_thread(struct procfs *p, uint32_t pid,
+                          struct status_sample *ret);
 
 #endif

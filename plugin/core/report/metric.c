@@ -10,8 +10,10 @@ enum source {
   FROM_ROLLUP,  /* a field of the rollup */
   FROM_DERIVED, /* computed from such fields */
   FROM_STATM,
-  FROM_COUNTS, /* known even if nothing could be read */
-  FROM_CGROUP, /* only of a group that is a whole control group */
+  FROM_COUNTS,  /* known even if nothing could be read */
+  FROM_THREADS, /* likewise, if the size of a kernel stack is known */
+  FROM_START,   /* likewise, if the time since boot is */
+  FROM_CGROUP,  /* only of a group that is a whole control group */
   /* Likewise; its percentage is the use of it, and always published. */
   FROM_CGROUP_LIMIT,
   FROM_CGROUP_COUNTS,
@@ -87,6 +89,16 @@ static double oom_kill(const struct metric_subject *s) {
 static double coverage(const struct metric_subject *s) {
   return usage_coverage_percent(s->usage);
 }
+static double page_tables(const struct metric_subject *s) {
+  return usage_has_page_tables(s->usage) ? (double)s->usage->page_tables
+                                         : (double)NAN;
+}
+static double kernel_stack(const struct metric_subject *s) {
+  return (double)s->usage->kernel_stack;
+}
+static double uptime(const struct metric_subject *s) {
+  return (double)s->usage->uptime_ns / 1e9;
+}
 static double age(const struct metric_subject *s) {
   return usage_age_seconds(s->usage);
 }
@@ -159,6 +171,11 @@ static const struct metric metrics[] = {
            1, cgroup_file),
     METRIC("cgroup_kernel", "memory", "cgroup_kernel", FROM_CGROUP, 0, false,
            false, 1, cgroup_kernel),
+    METRIC("page_tables", "memory", "page_tables", FROM_STATM, 0, false, false,
+           1, page_tables),
+    METRIC("kernel_stack", "memory", "kernel_stack", FROM_THREADS, 0, false,
+           false, 1, kernel_stack),
+    METRIC("uptime", "uptime", "", FROM_START, 0, true, false, 1, uptime),
 };
 #define METRICS (sizeof(metrics) / sizeof(*metrics))
 _Static_assert(METRICS < 64, "metric_set has a bit per metric");
@@ -253,7 +270,8 @@ static double value_of(const struct metric *m, size_t i,
 }
 
 static bool is_bytes(const struct metric *m) {
-  return m->source != FROM_COUNTS && m->source != FROM_CGROUP_COUNTS;
+  return m->source != FROM_COUNTS && m->source != FROM_START &&
+         m->source != FROM_CGROUP_COUNTS;
 }
 
 static double cgroup_limit(const struct metric_subject *s, uint64_t mem_total) {
@@ -271,6 +289,13 @@ static double limit_percent(const struct metric_subject *s,
       cgroup_field(s, CGROUP_HAS_BYTES, cgroup_memory_working_set(s->cgroup));
 
   return limit > 0 ? 100 * used / limit : (double)NAN;
+}
+
+static bool is_of_host(const struct metric *m,
+                       const struct metric_context *context) {
+  return is_of_kernel(m, context->kernel_fields) &&
+         (m->source != FROM_THREADS || context->has_kernel_stack) &&
+         (m->source != FROM_START || context->has_uptime);
 }
 
 static void fill_absolute(const struct metric *m,
@@ -312,8 +337,7 @@ bool metric_next(const struct metric_subject *s, const struct report *r,
     const struct metric *m = &metrics[*cursor / 2];
     bool is_percentage = *cursor & 1;
     bool is_wanted = (r->metrics >> (*cursor / 2)) & 1 &&
-                     is_of_kernel(m, context->kernel_fields) &&
-                     (s->cgroup || !is_of_cgroup(m));
+                     is_of_host(m, context) && (s->cgroup || !is_of_cgroup(m));
 
     ++*cursor;
     if (!is_wanted)

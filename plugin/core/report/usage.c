@@ -18,6 +18,23 @@ void usage_add_statm(struct usage *u, const struct statm_sample *s,
   u->resident_shared += s->shared_pages * page_size;
 }
 
+void usage_add_life(struct usage *u, uint64_t kernel_stack,
+                    uint64_t uptime_ns) {
+  u->kernel_stack += kernel_stack;
+  if (uptime_ns > u->uptime_ns)
+    u->uptime_ns = uptime_ns;
+}
+
+void usage_add_page_tables(struct usage *u, uint64_t bytes, bool is_known) {
+  u->page_tables += bytes;
+  u->told += is_known;
+  u->untold += !is_known;
+}
+
+bool usage_has_page_tables(const struct usage *u) {
+  return u->unknown == 0 && (u->told > 0 || u->untold == 0);
+}
+
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 static void add_rollup(struct usage *u, const struct rollup *r,

@@ -30,6 +30,10 @@ struct usage {
   uint64_t unasked;
 
   uint64_t size, text, data, resident, resident_shared; /* statm */
+  uint64_t page_tables;
+  uint64_t told, untold; /* members whose page tables are known, or are not */
+  uint64_t kernel_stack; /* of all threads */
+  uint64_t uptime_ns;    /* of the member that began first */
 
   struct rollup rollup; /* sums; `known` are the fields that all members have */
   uint64_t rolled_up;   /* members in these sums */
@@ -53,6 +57,12 @@ void usage_add_process(struct usage *u, uint32_t threads);
 /* Adds the statm of a member. */
 void usage_add_statm(struct usage *u, const struct statm_sample *s,
                      uint64_t page_size);
+
+/* Adds the kernel stacks of a member, and the time since it began. */
+void usage_add_life(struct usage *u, uint64_t kernel_stack, uint64_t uptime_ns);
+
+/* Adds the page tables of a member, or the least that it can have. */
+void usage_add_page_tables(struct usage *u, uint64_t bytes, bool is_known);
 
 /*
  * Adds the rollup of a member whose statm has been added.
@@ -103,6 +113,10 @@ bool usage_is_known(const struct usage *u);
 /* Share of Pss that was read in this cycle, 0 to 100; of members that cannot be
  * read, the share of resident memory counts. */
 double usage_coverage_percent(const struct usage *u);
+
+/* True if the page tables of one member at least are known, or there is none.
+ * The others, which are ending as a rule, have the least. */
+bool usage_has_page_tables(const struct usage *u);
 
 /* Age of the oldest reading in seconds; NaN if nothing was ever read. */
 double usage_age_seconds(const struct usage *u);

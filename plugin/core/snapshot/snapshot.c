@@ -109,11 +109,21 @@ static void add_usage(struct json *j, const struct scene *s,
     add_integer(j, "text", u->text);
     add_integer(j, "data", u->data);
   }
+  if (!u->is_unseen && usage_has_page_tables(u))
+    add_integer(j, "page_tables", u->page_tables);
+  if (!u->unknown && !u->is_unseen && s->measurer->kernel_stack_bytes)
+    add_integer(j, "kernel_stack", u->kernel_stack);
   json_end_object(j);
 }
 
 static bool is_reported(const struct group *g) {
   return g->is_fixed || g->usage.processes > 0;
+}
+
+static void add_uptime(struct json *j, const struct scene *s,
+                       const struct usage *u) {
+  if (s->measurer->uptime_ns)
+    add_decimal(j, "uptime", seconds(u->uptime_ns));
 }
 
 static void add_group_quality(struct json *j, const struct usage *u) {
@@ -178,8 +188,10 @@ static void add_group(struct json *j, const struct scene *s,
   add_integer(j, "processes", g->usage.processes);
   add_integer(j, "threads", g->usage.threads);
   add_integer(j, "unreadable", g->usage.unreadable);
-  if (!g->usage.is_unseen)
+  if (!g->usage.is_unseen) {
+    add_uptime(j, s, &g->usage);
     add_group_quality(j, &g->usage);
+  }
   add_cgroup(j, s, g);
   add_usage(j, s, &g->usage);
   json_end_object(j);
@@ -386,7 +398,7 @@ void snapshot_process(struct json *j, const struct scene *s,
   aggregate_estimate(s->measurer, p, &est);
   if (close_up)
     apply_close_up(close_up, &est);
-  aggregate_one(p, &est, s->measurer->estimator.page_size, &u);
+  aggregate_one(s->measurer, p, &est, &u);
   json_begin_object(j);
   add_integer(j, "pid", p->pid);
   if (has_stat)
@@ -395,8 +407,10 @@ void snapshot_process(struct json *j, const struct scene *s,
     add_integer(j, "ppid", p->parent_pid);
   add_names(j, p, has_command_line);
   add_rule(j, p);
-  if (has_stat)
+  if (has_stat) {
     add_integer(j, "threads", p->threads);
+    add_uptime(j, s, &u);
+  }
   add_quality(j, p, &est, &u);
   add_usage(j, s, &u);
   if (close_up)

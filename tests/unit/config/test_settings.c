@@ -117,6 +117,25 @@ SETTINGS_TEST(a_group_leaves_no_room_for_defaults) {
   assert_int_equal(s->other.name.n, 0);
 }
 
+SETTINGS_TEST(page_tables_are_wanted_where_they_are_reported) {
+  struct config_error reason;
+  const metric_set page_tables = metric_find("page_tables", &reason);
+
+  add(s, "web");
+  add(s, "own");
+  assert_int_equal(settings_finish(s), 0);
+  assert_false(settings_want_page_tables(s));
+  s->rules[1].report.metrics |= page_tables;
+  assert_true(settings_want_page_tables(s));
+  s->rules[1].report.metrics &= ~page_tables;
+  s->other.report.metrics = page_tables;
+  assert_true(settings_want_page_tables(s));
+  s->other.report.metrics = 0;
+  assert_false(settings_want_page_tables(s));
+  assert_int_equal(settings_set_state_file(s, "/state", &reason), 0);
+  assert_true(settings_want_page_tables(s));
+}
+
 SETTINGS_TEST(groups_inherit_what_they_do_not_set) {
   const metric_set pss = 1, uss = 2;
 

@@ -193,7 +193,7 @@ TEST(a_process_by_itself_has_the_sums_that_it_adds) {
     add(f);
     aggregate_estimate(&f->m, &f->p, &est);
     assert_int_equal(est.source, cases[i].source);
-    aggregate_one(&f->p, &est, PAGE, &u);
+    aggregate_one(&f->m, &f->p, &est, &u);
     assert_int_equal(u.rollup.bytes[ROLLUP_PSS], cases[i].own_pss * KIB);
     if (est.source == SOURCE_NONE || est.source == SOURCE_PARENT) {
       assert_int_equal(u.unknown, 1);
@@ -261,7 +261,7 @@ AGGREGATE_TEST(without_any_reading_a_refused_process_has_no_guess) {
   add(f);
   aggregate_estimate(&f->m, &f->p, &est);
   assert_false(estimate_has_rollup(&est));
-  aggregate_one(&f->p, &est, PAGE, &u);
+  aggregate_one(&f->m, &f->p, &est, &u);
   assert_false(usage_is_known(&u));
   assert_int_equal(u.resident, 8192 * KIB);
 }
@@ -320,7 +320,7 @@ AGGREGATE_TEST(a_process_in_no_group_has_its_statm) {
   assert_int_equal(f->alone.usage.processes, 0);
   aggregate_estimate(&f->m, &f->p, &est);
   assert_int_equal(est.source, SOURCE_STATM);
-  aggregate_one(&f->p, &est, PAGE, &u);
+  aggregate_one(&f->m, &f->p, &est, &u);
   assert_int_equal(u.resident, 8192 * KIB);
   assert_int_equal(u.unasked, 1);
 }
@@ -397,4 +397,50 @@ AGGREGATE_TEST(what_no_reading_tells_of_is_outside) {
                (uintmax_t)one->m.host.outside_resident);
     assert_int_equal(one->m.host.pss, 1024 * KIB);
   }
+}
+
+/* A process that runs in its parent's memory has stacks of its own, and no
+ * tables. */
+AGGREGATE_TEST(page_tables_stacks_and_uptime_are_of_each_member) {
+  const struct usage *u = &f->both.usage;
+  struct estimate est;
+  struct usage one;
+
+  f->m.kernel_stack_bytes = 16 * KIB;
+  f->m.tick_ns = SECOND / 100;
+  f->m.uptime_ns = 900 * SECOND;
+  f->p.starttime_ticks = 20000;
+  f->other.starttime_ticks = 30000;
+  f->track.tables = (struct page_tables){.kib = 60, .resident_pages = 2048};
+  f->other_track.tables = f->track.tables;
+  make_read(f);
+  add(f);
+  assert_int_equal(u->page_tables, 2 * (60 * KIB + PAGE));
+  assert_int_equal(u->kernel_stack, 4 * 16 * KIB);
+  assert_true(u->uptime_ns == 700 * SECOND);
+  f->p.is_in_parents_mm = true;
+  f->both.usage = (struct usage){.processes = 0};
+  add(f);
+  assert_int_equal(u->page_tables, 60 * KIB + PAGE);
+  assert_int_equal(u->kernel_stack, 4 * 16 * KIB);
+  aggregate_estimate(&f->m, &f->other, &est);
+  aggregate_one(&f->m, &f->other, &est, &one);
+  assert_int_equal(one.page_tables, 60 * KIB + PAGE);
+  assert_int_equal(one.kernel_stack, 16 * KIB);
+  assert_true(one.uptime_ns == 600 * SECOND);
+}
+
+/* Its stat was not read yet, or the time since boot was asked for before it
+ * began. */
+AGGREGATE_TEST(a_member_whose_start_is_not_known_is_new) {
+  f->m.tick_ns = SECOND / 100;
+  f->m.uptime_ns = 900 * SECOND;
+  f->p.starttime_ticks = 90001;
+  f->other.threads = 0;
+  add(f);
+  assert_true(f->both.usage.uptime_ns == 0);
+  f->p.starttime_ticks = UINT64_MAX;
+  f->both.usage = (struct usage){.processes = 0};
+  add(f);
+  assert_true(f->both.usage.uptime_ns == 0);
 }

@@ -303,13 +303,13 @@ static const struct stub_value *find(const struct cycle *c, const char *id) {
   return NULL;
 }
 
-/* Amounts and counts of groups; not how well they are known, and not what the
- * plugin says of itself. */
+/* Amounts and counts of groups; not how well they are known, nor how long they
+ * are up by the clock of this host, and not what the plugin says of itself. */
 static bool is_compared(const char *id) {
-  static const char *const others[] = {"percent-coverage", "duration-age",
-                                       "count-unreadable", "memory-pss_error",
-                                       "memory-uss_error", "percent-pss_error",
-                                       "percent-uss_error"};
+  static const char *const others[] = {"percent-coverage",  "duration-age",
+                                       "count-unreadable",  "memory-pss_error",
+                                       "memory-uss_error",  "percent-pss_error",
+                                       "percent-uss_error", "uptime"};
   const char *slash = strchr(id, '/');
 
   if (strncmp(id, "smaps-", strlen("smaps-")) != 0)

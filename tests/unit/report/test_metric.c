@@ -35,6 +35,7 @@ static const struct published in_default[] = {
     {"memory-cgroup_limit", "cgroup_limit", NO_FIELD},
     {"percent-cgroup_limit", "cgroup_limit", NO_FIELD},
     {"count-oom_kill", "oom_kill", NO_FIELD},
+    {"uptime", "uptime", NO_FIELD},
 };
 static const struct published in_detail[] = {
     {"memory-pss_anon", "pss_anon", ROLLUP_PSS_ANON},
@@ -64,6 +65,8 @@ static const struct published in_detail[] = {
     {"memory-uss_error", "uss_error", NO_FIELD},
     {"memory-cgroup_file", "cgroup_file", NO_FIELD},
     {"memory-cgroup_kernel", "cgroup_kernel", NO_FIELD},
+    {"memory-page_tables", "page_tables", NO_FIELD},
+    {"memory-kernel_stack", "kernel_stack", NO_FIELD},
 };
 #define IN_DEFAULT LENGTH(in_default)
 #define IN_DETAIL LENGTH(in_detail)
@@ -123,12 +126,13 @@ static struct values publish(const struct usage *u, const char *word,
 static struct values publish_whole(const struct usage *u, const char *word,
                                    struct report r) {
   return publish_of(&(struct metric_subject){.usage = u, .cgroup = &in_cgroup},
-                    word, r, (struct metric_context){KNOWN, 1024 * MIB});
+                    word, r,
+                    (struct metric_context){KNOWN, 1024 * MIB, true, true});
 }
 
 static struct values publish_all(const struct usage *u) {
   return publish(u, "detail", (struct report){.percentage = CHOICE_YES},
-                 (struct metric_context){KNOWN, 1024 * MIB});
+                 (struct metric_context){KNOWN, 1024 * MIB, true, true});
 }
 
 static const struct metric_value *find(const struct values *v,
@@ -170,6 +174,8 @@ static struct usage make_usage(void) {
   r.bytes[ROLLUP_RSS] = 500 * MIB;
   r.bytes[ROLLUP_PSS] = 250 * MIB;
   usage_add_process(&u, 3);
+  usage_add_life(&u, 48 * KIB, UINT64_C(90500000000));
+  usage_add_page_tables(&u, 5 * MIB, true);
   usage_add_statm(&u, &statm, 4 * KIB);
   usage_add_rollup(&u, &r, statm.resident_pages * 4 * KIB);
   return u;
@@ -287,6 +293,10 @@ TEST(every_value_is_the_one_it_says) {
   check(&v, "count-oom_kill", 2);
   /* Of MemTotal. */
   check(&v, "percent-cgroup", 30000 / 1024.0);
+  check(&v, "memory-page_tables", 5 * (double)MIB);
+  check(&v, "percent-page_tables", 500 / 1024.0);
+  check(&v, "memory-kernel_stack", 48 * (double)KIB);
+  check(&v, "uptime", 90.5);
 }
 
 /* The alert on it needs no option. */
@@ -390,7 +400,9 @@ TEST(an_unknown_member_makes_statm_unknown_too) {
                                          "memory-resident",
                                          "memory-resident_shared",
                                          "percent-ps_vm",
-                                         "percent-resident"};
+                                         "percent-resident",
+                                         "memory-page_tables",
+                                         "percent-page_tables"};
   struct usage u = make_usage();
   struct values v;
 
@@ -435,7 +447,7 @@ TEST(a_field_that_the_kernel_lacks_is_not_published) {
 
   for (size_t i = 0; i < IN_ALL; i++) {
     int field = nth(i)->field;
-    struct metric_context context = {KNOWN, 1024 * MIB};
+    struct metric_context context = {KNOWN, 1024 * MIB, true, true};
     struct values v;
 
     if (field == NO_FIELD)
@@ -449,12 +461,44 @@ TEST(a_field_that_the_kernel_lacks_is_not_published) {
   }
 }
 
+TEST(what_the_host_does_not_tell_is_not_published) {
+  static const struct {
+    const char *name;
+    struct metric_context without;
+  } cases[] = {{"kernel_stack", {.has_uptime = true}},
+               {"uptime", {.has_kernel_stack = true}}};
+  const struct report both = {.percentage = CHOICE_YES};
+  const struct metric_context with = {.has_kernel_stack = true,
+                                      .has_uptime = true};
+  struct usage u = make_usage();
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    struct values v = publish(&u, cases[i].name, both, cases[i].without);
+
+    assert_int_equal(v.n, 0);
+    v = publish(&u, cases[i].name, both, with);
+    assert_in_range(v.n, 1, 2);
+  }
+}
+
+TEST(page_tables_are_unknown_where_those_of_no_member_are_known) {
+  struct usage u = {.processes = 2};
+  struct values v;
+
+  usage_add_page_tables(&u, 8 * KIB, false);
+  v = publish_all(&u);
+  check(&v, "memory-page_tables", UNKNOWN);
+  usage_add_page_tables(&u, 100 * KIB, true);
+  v = publish_all(&u);
+  check(&v, "memory-page_tables", 108 * (double)KIB);
+}
+
 TEST(without_any_field_the_rest_is_published) {
   struct usage u = make_usage();
   struct values v = publish(&u, "detail", (struct report){.metrics = 0},
-                            (struct metric_context){0, 1024 * MIB});
+                            (struct metric_context){0, 1024 * MIB, true, true});
 
-  assert_int_equal(v.n, 9);
+  assert_int_equal(v.n, 12);
   for (size_t i = 0; i < v.n; i++)
     if (isnan(v.value[i].values[0]))
       fail_msg("%s: unknown", v.identifier[i]);
@@ -496,12 +540,12 @@ TEST(amounts_and_percentages_are_chosen_apart) {
         publish(&u, "detail",
                 (struct report){.absolute = cases[i].absolute,
                                 .percentage = cases[i].percentage},
-                (struct metric_context){KNOWN, 1024 * MIB});
-    /* All but the four that are no amounts of memory, and the six of a control
+                (struct metric_context){KNOWN, 1024 * MIB, true, true});
+    /* All but the five that are no amounts of memory, and the six of a control
      * group. */
-    size_t amounts = IN_ALL - 4 - 6;
+    size_t amounts = IN_ALL - 5 - 6;
 
-    assert_int_equal(v.n, 4 + (cases[i].has_amount ? amounts : 0) +
+    assert_int_equal(v.n, 5 + (cases[i].has_amount ? amounts : 0) +
                               (cases[i].has_share ? amounts : 0));
     assert_int_equal(find(&v, "memory-pss") != NULL, cases[i].has_amount);
     assert_int_equal(find(&v, "ps_vm") != NULL, cases[i].has_amount);
@@ -511,20 +555,21 @@ TEST(amounts_and_percentages_are_chosen_apart) {
     assert_non_null(find(&v, "percent-coverage"));
     assert_non_null(find(&v, "duration-age"));
     assert_non_null(find(&v, "count-unreadable"));
+    assert_non_null(find(&v, "uptime"));
   }
 }
 
 TEST(a_percentage_is_of_all_memory) {
   struct usage u = make_usage();
   struct report r = {.percentage = CHOICE_YES};
-  struct values v =
-      publish(&u, "default", r, (struct metric_context){KNOWN, 1000 * MIB});
+  struct values v = publish(
+      &u, "default", r, (struct metric_context){KNOWN, 1000 * MIB, true, true});
 
   check(&v, "percent-pss", 25);
   check(&v, "percent-rss", 50);
   check(&v, "percent-swap", (ROLLUP_SWAP_PSS + 1) / 10.0);
   assert_null(find(&v, "percent-ps_count"));
-  v = publish(&u, "default", r, (struct metric_context){KNOWN, 0});
+  v = publish(&u, "default", r, (struct metric_context){KNOWN, 0, true, true});
   check(&v, "percent-pss", UNKNOWN);
   check(&v, "memory-pss", 250.0 * (double)MIB);
   check(&v, "percent-coverage", 100);

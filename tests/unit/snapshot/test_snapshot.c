@@ -238,6 +238,32 @@ WORLD_TEST(usage_has_the_names_of_the_page) {
       "size resident resident_shared text data ");
 }
 
+/* What a tree with the files of a host tells besides. */
+WORLD_TEST(page_tables_stacks_and_uptime_are_of_groups_and_processes) {
+  static const char meminfo[] = "MemTotal: 9 kB\nKernelStack: 808 kB\n";
+  static const char loadavg[] = "0.20 0.18 0.12 1/50 11206\n";
+  static const char uptime[] = "100.00 50.00\n";
+  struct fake a = process(10, "g"), b = process(11, "g");
+  parsed d, g;
+
+  a.tables_kb = b.tables_kb = 60;
+  a.starttime = 1000;
+  b.starttime = 4050;
+  world_put(w, a);
+  world_watch(w, b);
+  proctree_write(&w->tree, "meminfo", meminfo, sizeof(meminfo) - 1);
+  proctree_write(&w->tree, "loadavg", loadavg, sizeof(loadavg) - 1);
+  proctree_write(&w->tree, "uptime", uptime, sizeof(uptime) - 1);
+  d = next_state(w);
+  g = parsed_get(d, "groups.0");
+  assert_int_equal(parsed_integer(g, "usage.page_tables"),
+                   2 * (60 * KIB + page_size()));
+  parsed_assert(g, "usage.kernel_stack=64k uptime=90.0");
+  assert_int_equal(parsed_integer(of(d, 11), "usage.page_tables"),
+                   60 * KIB + page_size());
+  parsed_assert(of(d, 11), "usage.kernel_stack=32k uptime=59.5");
+}
+
 WORLD_TEST(a_field_that_the_kernel_lacks_is_left_out) {
   static const char rollup[] =
       "1000-2000 ---p 00000000 00:00 0 [rollup]\nRss: 8192 kB\nPss: 7168 kB\n"

@@ -1,0 +1,47 @@
+/*
+ * The page tables of a process: VmPTE of status, as it was when that was last
+ * read, and what has come since. Tables come with memory and mostly stay when
+ * it goes: the kernel frees them only where a mapping ends, and not where the
+ * process gives memory back (MADV_DONTNEED) or the host swaps it out.
+ *
+ * VmPTE (mm_pgtables_bytes) lacks the table of the top level, which each
+ * address space has: a page, with most processors, and a tenth of all for a
+ * small process. PageTables of meminfo has it in recent kernels (seen in 6.18).
+ */
+#ifndef SMAPS_PAGE_TABLES_H
+#define SMAPS_PAGE_TABLES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <smaps/status.h>
+
+/* Zero before the first reading: whatever has memory has a table. */
+struct page_tables {
+  uint32_t kib;            /* 4 TiB at most; 0: unknown */
+  uint32_t resident_pages; /* at that time */
+};
+
+/* Takes a reading. One without VmPTE, of a process that is exiting or of a
+ * kernel that has none, leaves known tables as they are. */
+void page_tables_take(struct page_tables *t, const struct status_sample *s,
+                      uint64_t resident_pages);
+
+static inline bool page_tables_are_known(const struct page_tables *t) {
+  return t->kib > 0;
+}
+
+/* Whether status was never read, or resident memory has moved since then by a
+ * sixteenth, and no less than 64 pages. */
+bool page_tables_are_due(const struct page_tables *t, uint64_t resident_pages);
+
+/*
+ * The bytes that there are now: as then, with an entry for each page that is
+ * resident beside those of then, and the top level. A page far from all others
+ * takes a table of its own, which only a reading shows. Without a reading these
+ * entries alone: the least that there can be.
+ */
+uint64_t page_tables_bytes(const struct page_tables *t, uint64_t resident_pages,
+                           uint64_t page_size);
+
+#endif

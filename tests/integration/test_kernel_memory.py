@@ -1,0 +1,227 @@
+"""What the kernel keeps for the processes of a group: page tables and stacks;
+and how long a group is up. With real processes of known size."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from harness import (
+    KIB,
+    MIB,
+    TAG,
+    IntegrationTest,
+    count_threads,
+    end_process,
+    group,
+    kernel_stack_size,
+    plugin,
+    read_page_tables,
+    wait_until,
+)
+
+# It takes a table for each page that it writes: 2 MiB, which a table maps, lie
+# between them. As many as the line that it reads says; then it says so. (Shared
+# memory, which need not be there to be mapped.)
+SPARSE = """
+import mmap, os, sys
+open("/proc/self/comm", "w").write(sys.argv[1])
+file = os.memfd_create("sparse")
+os.truncate(file, 64 << 30)
+memory = mmap.mmap(file, 64 << 30)
+at = 0
+print("ready", flush=True)
+for line in sys.stdin:
+    end = at + (int(line) << 21)
+    for at in range(at, end, 2 << 20):
+        memory[at] = 1
+    at = end
+    print("done", flush=True)
+"""
+
+# Of the sum over all processes, with what starts and ends meanwhile.
+TOLERANCE = 0.05
+
+
+class Sparse:
+    def __init__(self):
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", SPARSE, f"sparse{TAG}"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.pid = self.process.pid
+        self._await("ready")
+
+    def _await(self, word):
+        said = self.process.stdout.readline()
+        assert said == f"{word}\n", f"it said {said!r}"
+
+    def touch(self, tables):
+        self.process.stdin.write(f"{tables}\n")
+        self.process.stdin.flush()
+        self._await("done")
+
+    def stop(self):
+        end_process(self.process)
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+def meminfo_bytes(key):
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith(f"{key}:"):
+            return int(line.split()[1]) * KIB
+    raise AssertionError(f"no {key}")
+
+
+class PageTables(IntegrationTest):
+    def start_sparse(self):
+        sparse = Sparse()
+        self.addCleanup(sparse.stop)
+        return sparse
+
+    def watch(self, *options):
+        return self.start_collectd(
+            plugin(
+                'Report "detail"',
+                *options,
+                group("sparse", 'Comm "sparse@"'),
+                'Other "other"',
+            )
+        )
+
+    def wait_exact(self, collectd, sparse):
+        """A cycle with the tables that the process has."""
+        expected = read_page_tables(sparse.pid)
+
+        def find():
+            cycle = collectd.next_cycle()
+            found = cycle.memory("sparse", "page_tables")
+            return cycle if found == expected else None
+
+        return wait_until(find, f"{expected} bytes of page tables")
+
+    def test_tables_are_seen_to_grow(self):
+        sparse = self.start_sparse()
+        collectd = self.watch()
+        small = self.wait_exact(collectd, sparse)
+        self.assertLess(small.memory("sparse", "page_tables"), 2 * MIB)
+        sparse.touch(2048)
+        large = self.wait_exact(collectd, sparse)
+        self.assertGreater(large.memory("sparse", "page_tables"), 8 * MIB)
+        # They are in nothing else. (It has come to 8 MiB.)
+        self.assertLess(
+            large.memory("sparse", "pss") - small.memory("sparse", "pss"),
+            14 * MIB,
+        )
+
+    def test_tables_are_seen_without_readings(self):
+        sparse = self.start_sparse()
+        collectd = self.watch('Refresh "never"')
+        self.wait_exact(collectd, sparse)
+        sparse.touch(2048)
+        # It may have been read while it grew, a sixteenth before the end.
+        expected = read_page_tables(sparse.pid)
+        wait_until(
+            lambda: abs(
+                collectd.next_cycle().memory("sparse", "page_tables")
+                - expected
+            )
+            < expected / 8,
+            f"about {expected} bytes of page tables",
+        )
+
+    def test_sum_over_all_groups_is_that_of_the_host(self):
+        """The kernel's own tables are in none; so a large process, beside which
+        they are small."""
+        sparse = self.start_sparse()
+        sparse.touch(24 * 1024)
+        collectd = self.watch()
+        self.wait_exact(collectd, sparse)
+        seen = []
+
+        def is_near():
+            before = meminfo_bytes("PageTables")
+            cycle = collectd.next_cycle()
+            after = meminfo_bytes("PageTables")
+            found = sum(
+                cycle.memory(name, "page_tables")
+                for name in ("sparse", "other")
+            )
+            seen.append((before, found, after))
+            return (
+                min(before, after) * (1 - TOLERANCE)
+                <= found
+                <= max(before, after) * (1 + TOLERANCE)
+            )
+
+        wait_until(is_near, lambda: f"the sum of the host: {seen}")
+
+
+class KernelStacks(IntegrationTest):
+    def test_each_thread_has_a_stack(self):
+        shape = self.start_shape("threads", threads=7)
+        options = 'Report "kernel_stack" "ps_count"'
+        collectd = self.start_collectd(
+            plugin(options, group("shaped", 'Comm "shaped@"'))
+        )
+        cycle = collectd.next_cycle()
+        self.assertEqual(cycle.counts("shaped"), (1, 7))
+        self.assertEqual(
+            cycle.memory("shaped", "kernel_stack"),
+            count_threads(shape.root) * kernel_stack_size(),
+        )
+
+
+def since_boot():
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class Uptime(IntegrationTest):
+    def start_service(self):
+        """And the time between which it began."""
+        before = since_boot()
+        shape = self.start_shape("anon", name="service")
+        return shape, before, since_boot()
+
+    def cycle_of(self, collectd, processes):
+        def find():
+            cycle = collectd.next_cycle()
+            return cycle if cycle.counts("service")[0] == processes else None
+
+        return wait_until(find, f"{processes} processes")
+
+    def assert_up_since(self, collectd, before, after):
+        """Start times are counted in hundredths."""
+        begin = since_boot()
+        cycle = self.cycle_of(collectd, 1)
+        uptime = cycle.value("service", "uptime")
+        self.assertGreaterEqual(uptime, begin - after)
+        self.assertLessEqual(uptime, since_boot() - before + 0.02)
+        return uptime
+
+    def test_a_restarted_service_begins_anew(self):
+        shape, *began = self.start_service()
+        collectd = self.start_collectd(
+            plugin(group("service", 'Comm "service@"'))
+        )
+        first = self.assert_up_since(collectd, *began)
+        later = self.assert_up_since(collectd, *began)
+        self.assertGreater(later, first)
+        shape.stop()
+        cycle = self.cycle_of(collectd, 0)
+        self.assertEqual(cycle.value("service", "uptime"), 0)
+        _, *began = self.start_service()
+        self.assert_up_since(collectd, *began)
+
+    def test_a_group_is_as_old_as_its_oldest_process(self):
+        _, *began = self.start_service()
+        collectd = self.start_collectd(
+            plugin(group("service", 'Comm "service@"'))
+        )
+        first = self.assert_up_since(collectd, *began)
+        self.start_service()
+        cycle = self.cycle_of(collectd, 2)
+        self.assertGreater(cycle.value("service", "uptime"), first)

@@ -1,0 +1,220 @@
+/* Page tables, kernel stacks and the time since start, from a proc tree to the
+ * values of groups. */
+#include "test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "collected.h"
+
+static struct fake process_of(uint32_t pid, const char *comm,
+                              unsigned tables_kb) {
+  struct fake f = process(pid, comm);
+
+  f.private_kb = 4096;
+  f.shared_kb = 0;
+  f.tables_kb = tables_kb;
+  return f;
+}
+
+static void write_file(struct world *w, const char *name, const char *text) {
+  proctree_write(&w->tree, name, text, strlen(text));
+}
+
+static void watch(struct world *w, struct fake f) {
+  world_put(w, f);
+  world_group(w, f.comm, "Comm", f.comm, NULL, NULL);
+}
+
+/* --- page tables -----------------------------------------------------------
+ */
+
+WORLD_TEST(page_tables_are_read_with_the_memory) {
+  watch(w, process_of(10, "a", 60));
+  world_put(w, process_of(11, "a", 100));
+  world_run(w, 1);
+  world_assert(w, "a", "page_tables=168k");
+  world_put(w, process_of(11, "a", 200));
+  world_run_reading(w, 1, 2);
+  world_assert(w, "a", "page_tables=268k");
+}
+
+/* The second grows by what has a table of its own for each page. */
+WORLD_TEST(between_readings_page_tables_are_read_where_memory_has_moved) {
+  struct fake f = process_of(10, "a", 60);
+
+  w->settings.policy.refresh = REFRESH_NEVER;
+  watch(w, f);
+  world_run(w, 1);
+  world_assert(w, "a", "page_tables=64k");
+  f.tables_kb = 300;
+  f.private_kb += 63 * 4;
+  world_put(w, f);
+  world_run(w, 1);
+  world_assert(w, "a", "page_tables=%d", 64 * 1024 + 63 * 8);
+  f.private_kb += 4;
+  world_put(w, f);
+  world_run(w, 1);
+  world_assert(w, "a", "page_tables=304k");
+}
+
+WORLD_TEST(an_exec_has_tables_of_its_own) {
+  struct fake f = process_of(10, "a", 60);
+
+  w->settings.policy.refresh = REFRESH_NEVER;
+  watch(w, f);
+  world_run(w, 1);
+  f.start_stack += 4096;
+  f.text += 100;
+  f.tables_kb = 40;
+  world_put(w, f);
+  world_run(w, 1);
+  world_assert(w, "a", "page_tables=44k");
+}
+
+WORLD_TEST(tables_are_those_of_a_live_thread) {
+  struct fake dead = process_of(10, "a", 0), live = process_of(11, "a", 60);
+
+  dead.state = 'Z';
+  dead.threads = 2;
+  watch(w, dead);
+  proctree_put_thread(&w->tree, 10, &dead);
+  proctree_put_thread(&w->tree, 10, &live);
+  world_run(w, 1);
+  assert_int_equal(world_members(w, "a"), 1);
+  world_assert(w, "a", "page_tables=64k");
+}
+
+/* One that has ended since, and one alone. */
+WORLD_TEST(a_member_without_status_has_the_least) {
+  watch(w, process_of(10, "a", 60));
+  world_put(w, process_of(11, "a", 0));
+  watch(w, process_of(12, "b", 0));
+  world_run(w, 1);
+  world_assert(w, "a", "page_tables=76k");
+  world_assert(w, "b", "page_tables=nan resident=4096k");
+}
+
+WORLD_TEST(where_nothing_changes_no_status_is_read) {
+  w->settings.policy.refresh = REFRESH_ADAPTIVE;
+  watch(w, process_of(10, "a", 60));
+  world_run(w, 1);
+  world_run(w, 1); /* names are read again after the first sight */
+  opens.counted = "status";
+  world_run_reading(w, 1, 0);
+  assert_int_equal(opens.opened, 0);
+  world_assert(w, "a", "page_tables=64k");
+}
+
+WORLD_TEST(where_nobody_reports_page_tables_no_status_is_read) {
+  w->settings.report.metrics = metric_default_set();
+  opens.counted = "status";
+  world_start(w, process_of(10, "a", 60));
+  world_run_reading(w, 1, 1);
+  assert_int_equal(opens.opened, 0);
+}
+
+/* --- kernel stacks ---------------------------------------------------------
+ */
+
+WORLD_TEST(stacks_are_of_the_size_that_the_host_shows) {
+  struct fake f = process_of(10, "a", 60);
+
+  f.threads = 5;
+  watch(w, f);
+  write_file(w, "meminfo", "MemTotal: 1048576 kB\nKernelStack: 808 kB\n");
+  write_file(w, "loadavg", "0.20 0.18 0.12 1/50 11206\n");
+  world_run(w, 1);
+  world_assert(w, "a", "kernel_stack=80k");
+  /* It does not change. */
+  write_file(w, "loadavg", "0.20 0.18 0.12 1/100 11206\n");
+  world_run(w, 1);
+  world_assert(w, "a", "kernel_stack=80k");
+}
+
+/* Half of the tasks of the host. */
+WORLD_TEST(zombies_have_no_stack) {
+  watch(w, process_of(10, "a", 60));
+  for (uint32_t pid = 100; pid < 125; pid++) {
+    struct fake zombie = process(pid, "z");
+
+    zombie.state = 'Z';
+    world_put(w, zombie);
+  }
+  write_file(w, "meminfo", "MemTotal: 1048576 kB\nKernelStack: 400 kB\n");
+  write_file(w, "loadavg", "0.20 0.18 0.12 1/50 11206\n");
+  world_run(w, 1);
+  world_assert(w, "a", "kernel_stack=16k");
+}
+
+static bool is_published(const struct world *w, const char *metric) {
+  const struct group *g = world_find(w, "a");
+  struct report report = {.absolute = CHOICE_YES};
+  struct metric_value value;
+  struct config_error reason;
+  unsigned cursor = 0;
+
+  report.metrics = metric_find(metric, &reason);
+  return metric_next(&(struct metric_subject){.usage = &g->usage}, &report,
+                     collector_metric_context(w->collector), &cursor, &value);
+}
+
+WORLD_TEST(without_the_files_of_the_host_two_values_are_not_published) {
+  watch(w, process_of(10, "a", 60));
+  world_run(w, 1);
+  assert_false(is_published(w, "kernel_stack"));
+  assert_false(is_published(w, "uptime"));
+  assert_true(is_published(w, "page_tables"));
+}
+
+/* --- uptime ----------------------------------------------------------------
+ */
+
+WORLD_TEST(a_group_is_up_since_its_oldest_member_began) {
+  struct fake old = process_of(10, "a", 60), young = process_of(11, "a", 60);
+
+  old.starttime = 1000;
+  young.starttime = 3000;
+  watch(w, old);
+  world_put(w, young);
+  write_file(w, "uptime", "100.00 50.00\n");
+  world_run(w, 1);
+  world_assert(w, "a", "uptime=90");
+  write_file(w, "uptime", "110.00 50.00\n");
+  proctree_end(&w->tree, 10);
+  world_run(w, 10);
+  world_assert(w, "a", "uptime=80");
+}
+
+/* While it is down, and from its new start, an alarm on a low value stays. */
+WORLD_TEST(a_restart_begins_anew_and_no_member_is_0) {
+  struct fake f = process_of(10, "a", 60);
+
+  f.starttime = 1000;
+  watch(w, f);
+  world_put(w, process_of(1, "init", 60));
+  write_file(w, "uptime", "100.00 50.00\n");
+  world_run(w, 1);
+  world_assert(w, "a", "uptime=90");
+  proctree_end(&w->tree, 10);
+  write_file(w, "uptime", "110.00 50.00\n");
+  world_run(w, 10);
+  world_assert(w, "a", "uptime=0 ps_count=0");
+  f.starttime = 11500;
+  world_put(w, f);
+  write_file(w, "uptime", "120.00 50.00\n");
+  world_run(w, 10);
+  world_assert(w, "a", "uptime=5 ps_count=1");
+}
+
+/* A container may have an uptime of its own, and start times of the host. */
+WORLD_TEST(a_tree_of_this_host_has_its_clock) {
+  struct fake f = process_of(10, "a", 60);
+
+  f.starttime = 0;
+  world_make_own(w);
+  watch(w, f);
+  write_file(w, "uptime", "1.00 1.00\n");
+  world_run(w, 1);
+  assert_true(world_value(w, "a", "uptime") > 1.5);
+}

@@ -1,0 +1,78 @@
+#include "test.h"
+
+#include "estimate/page_tables.h"
+
+static struct page_tables read_at(uint64_t kib, uint64_t resident_pages) {
+  const struct status_sample s = {.known = STATUS_VM_PTE,
+                                  .vm_pte_bytes = kib * KIB};
+  struct page_tables t = {.kib = 0};
+
+  page_tables_take(&t, &s, resident_pages);
+  return t;
+}
+
+TEST(a_reading_counts_with_the_top_level) {
+  struct page_tables t = read_at(60, 1000);
+
+  assert_true(page_tables_are_known(&t));
+  assert_int_equal(page_tables_bytes(&t, 1000, PAGE), 60 * KIB + PAGE);
+  assert_int_equal(page_tables_bytes(&t, 1000, 64 * KIB), 124 * KIB);
+}
+
+/* 512 entries are a table of 4 KiB. */
+TEST(memory_that_comes_has_entries_and_tables_stay_when_it_goes) {
+  struct page_tables t = read_at(60, 1000);
+
+  assert_int_equal(page_tables_bytes(&t, 1000 + 512, PAGE), 68 * KIB);
+  assert_int_equal(page_tables_bytes(&t, 1000 + 1024 * 1024, PAGE),
+                   64 * KIB + 8 * MIB);
+  assert_int_equal(page_tables_bytes(&t, 10, PAGE), 64 * KIB);
+}
+
+TEST(without_a_reading_there_is_the_least) {
+  struct page_tables t = {.kib = 0};
+
+  assert_false(page_tables_are_known(&t));
+  assert_int_equal(page_tables_bytes(&t, 512, PAGE), 8 * KIB);
+}
+
+TEST(a_status_without_tables_leaves_what_is_known) {
+  const struct status_sample none = {.known = STATUS_THREADS};
+  struct page_tables t = read_at(60, 1000), never = {.kib = 0};
+
+  page_tables_take(&t, &none, 0);
+  assert_int_equal(page_tables_bytes(&t, 1000, PAGE), 64 * KIB);
+  page_tables_take(&never, &none, 512);
+  assert_false(page_tables_are_known(&never));
+  assert_int_equal(page_tables_bytes(&never, 512, PAGE), 8 * KIB);
+  /* Nor is it asked for in each cycle. */
+  assert_false(page_tables_are_due(&never, 512));
+}
+
+TEST(they_are_due_when_a_sixteenth_has_moved) {
+  static const struct {
+    uint64_t then, now;
+    bool is_due;
+  } cases[] = {
+      {1600, 1600, false},       {1600, 1699, false},        {1600, 1700, true},
+      {1600, 1501, false},       {1600, 1500, true},         {100, 163, false},
+      {100, 164, true},          {100, 37, false},           {100, 36, true},
+      {1 << 24, 17825792, true}, {1 << 24, 17825791, false},
+  };
+  struct page_tables never = {.kib = 0};
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    struct page_tables t = read_at(60, cases[i].then);
+
+    if (page_tables_are_due(&t, cases[i].now) != cases[i].is_due)
+      fail_msg("%zu", i);
+  }
+  assert_true(page_tables_are_due(&never, 1));
+}
+
+TEST(more_than_fits_is_the_most) {
+  struct page_tables t = read_at(UINT64_C(1) << 40, UINT64_C(1) << 40);
+
+  assert_int_equal(t.kib, UINT32_MAX);
+  assert_int_equal(t.resident_pages, UINT32_MAX);
+}
