@@ -59,6 +59,7 @@ UNITS = {
     "ps_data": "_bytes",
     "bytes": "_bytes",
     "percent": "_share_percent",
+    "uptime": "_seconds",
 }
 
 
