@@ -264,14 +264,18 @@ struct files {
 
 static int add_path(struct files *f, const char *path, const char *filter);
 
-static int refuse(struct files *f, const char *path, int error) {
+static int refuse(struct files *f, const char *path, int error,
+                  const char *words) {
   struct group_name shown;
 
   config_error_format(
       f->reason, "%s: %s",
-      escape_text(path, strlen(path), shown.text, GROUP_NAME_SIZE),
-      strerror(error));
+      escape_text(path, strlen(path), shown.text, GROUP_NAME_SIZE), words);
   return -error;
+}
+
+static int refuse_error(struct files *f, const char *path, int error) {
+  return refuse(f, path, error, strerror(error));
 }
 
 static int include(void *context, const char *pattern, const char *filter) {
@@ -288,11 +292,12 @@ static int include(void *context, const char *pattern, const char *filter) {
   return rc;
 }
 
+/* A file of more than FILE_MAX is read to somewhere behind that. */
 static char *read_all(FILE *file, size_t *ret_len) {
   size_t size = (size_t)1 << 16, len = 0;
   char *text = memory_array(NULL, size + 1, 1);
 
-  while (len < FILE_MAX) {
+  while (len <= FILE_MAX) {
     size_t n = fread(text + len, 1, size - len, file);
 
     len += n;
@@ -308,15 +313,14 @@ static char *read_all(FILE *file, size_t *ret_len) {
   return text;
 }
 
-static int refuse_open(struct files *f, const char *path) {
-  struct group_name shown;
+static int extract_bytes(struct files *f, const char *path, struct span text) {
+  int rc = extract_text(text, path, f->what, f->out, include, f);
 
-  config_error_format(
-      f->reason,
-      "%s: expected the end of a block of <Plugin smaps> that is open "
-      "at the end of the file",
-      escape_text(path, strlen(path), shown.text, GROUP_NAME_SIZE));
-  return -EBADMSG;
+  if (rc != -EBADMSG || *f->reason->text)
+    return rc;
+  return refuse(f, path, EBADMSG,
+                "expected the end of a block of <Plugin smaps> that is open at "
+                "the end of the file");
 }
 
 static int add_file(struct files *f, const char *path) {
@@ -326,13 +330,15 @@ static int add_file(struct files *f, const char *path) {
   int rc;
 
   if (!file)
-    return refuse(f, path, errno);
+    return refuse_error(f, path, errno);
   bytes = read_all(file, &text.len);
   text.text = bytes;
-  rc = ferror(file) ? refuse(f, path, EIO)
-                    : extract_text(text, path, f->what, f->out, include, f);
-  if (rc == -EBADMSG && !*f->reason->text)
-    rc = refuse_open(f, path);
+  if (ferror(file))
+    rc = refuse_error(f, path, EIO);
+  else if (text.len > FILE_MAX)
+    rc = refuse_error(f, path, EFBIG);
+  else
+    rc = extract_bytes(f, path, text);
   fclose(file);
   free(bytes);
   return rc;
@@ -346,7 +352,7 @@ static int add_directory(struct files *f, const char *path,
                          const char *filter) {
   struct dirent **entries;
   int n = scandir(path, &entries, is_visible, alphasort);
-  int rc = n < 0 ? refuse(f, path, errno) : 0;
+  int rc = n < 0 ? refuse_error(f, path, errno) : 0;
 
   for (int i = 0; i < n; i++) {
     size_t size = strlen(path) + strlen(entries[i]->d_name) + 2;
@@ -369,9 +375,12 @@ static int add_path(struct files *f, const char *path, const char *filter) {
   int rc;
 
   if (f->depth == DEPTH_MAX)
-    return refuse(f, path, ELOOP);
+    return refuse_error(f, path, ELOOP);
   if (stat(path, &st) < 0)
-    return refuse(f, path, errno);
+    return refuse_error(f, path, errno);
+  /* A file is read more than once. */
+  if (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode))
+    return refuse(f, path, EINVAL, "expected a file, and no pipe");
   f->depth++;
   if (S_ISDIR(st.st_mode))
     rc = add_directory(f, path, filter);

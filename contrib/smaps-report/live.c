@@ -191,6 +191,29 @@ static int write_config(struct live *l, const struct options *o) {
   return rc;
 }
 
+/* A check of the wrong file, or of an Include that finds nothing, would look
+ * like a good one. */
+static void tell_if_default(const struct live *l, const struct options *o) {
+  FILE *in = fopen(l->paths[CONFIG], "re");
+  struct group_name shown;
+  bool has_block = false;
+  char *line = NULL;
+  size_t size = 0;
+  const char *config = find_config(o);
+
+  while (in && !has_block && getline(&line, &size, in) > 0)
+    has_block = strncmp(line, EXTRACT_MARK, strlen(EXTRACT_MARK)) == 0;
+  free(line);
+  if (!in)
+    return;
+  fclose(in);
+  if (!has_block && config)
+    fprintf(stderr,
+            "%s: there is no <Plugin smaps> in it or in the files that it "
+            "includes: the rules are the defaults\n",
+            escape_text(config, strlen(config), shown.text, GROUP_NAME_SIZE));
+}
+
 /* ---- the daemon ---- */
 
 static bool is_program(const char *path) {
@@ -363,6 +386,8 @@ static int run_in_directory(struct live *l, const struct options *o,
   }
   if (rc < 0)
     return rc;
+  if (o->command == COMMAND_CHECK)
+    tell_if_default(l, o);
   status = run(l, signals, ret_signal);
   if (o->command == COMMAND_CHECK && status > 0)
     rc = print_mistakes(l);

@@ -332,6 +332,20 @@ class RealCollectd(ReportTest):
         self.assertEqual(state.read_text(), "precious")
         self.assertFalse(captures.exists())
 
+    def test_check_of_no_block_says_that_the_rules_are_the_defaults(self):
+        self.write_file("conf.d/a.conf", "<Plugin smaps>\n</Plugin>\n")
+        for pattern, said in (("*.conf", False), ("*.cnf", True)):
+            with self.subTest(pattern):
+                config = self.write_file(
+                    "collectd.conf",
+                    f'Include "{self.directory}/conf.d/{pattern}"\n',
+                )
+                done = self.check(config)
+                self.assertEqual(done.returncode, 0, done.words)
+                self.assertIn('<Group "%{unit}">', done.text)
+                words = f"{config}: there is no <Plugin smaps> in it"
+                self.assertEqual(words in done.words, said, done.words)
+
     def test_check_that_cannot_be_made_is_an_error(self):
         done = self.check(self.directory / "none")
         self.assertEqual((done.returncode, done.text), (2, ""))

@@ -224,6 +224,47 @@ TEST(the_file_of_a_block_without_an_end_is_named) {
   unlink(path);
 }
 
+/* Its file is read more than once: the second time a pipe would be empty, and
+ * whatever is wrong in it would be taken for right. */
+TEST(pipe_is_refused) {
+  struct config_error reason = {""};
+  char path[32], *blocks;
+  size_t size;
+  FILE *out = open_memstream(&blocks, &size);
+  int ends[2];
+
+  assert_non_null(out);
+  assert_int_equal(pipe(ends), 0);
+  snprintf(path, sizeof(path), "/proc/self/fd/%d", ends[0]);
+  assert_int_equal(write(ends[1], "<Plugin smaps>\n", 15), 15);
+  close(ends[1]);
+  assert_int_equal(extract_file(path, EXTRACT_NAMED, out, &reason), -EINVAL);
+  assert_non_null(strstr(reason.text, ": expected a file, and no pipe"));
+  close(ends[0]);
+  fclose(out);
+  free(blocks);
+}
+
+/* The end of such a file is not cut off in silence. */
+TEST(file_of_more_than_16_mib_is_refused) {
+  struct config_error reason = {""};
+  char path[] = "/tmp/smaps-extract-XXXXXX", *blocks;
+  size_t size;
+  FILE *out = open_memstream(&blocks, &size);
+  int fd = mkstemp(path);
+
+  assert_true(fd >= 0 && out);
+  assert_int_equal(ftruncate(fd, 16 << 20), 0);
+  assert_int_equal(extract_file(path, EXTRACT_NAMED, out, &reason), 0);
+  assert_int_equal(ftruncate(fd, (16 << 20) + 1), 0);
+  assert_int_equal(extract_file(path, EXTRACT_NAMED, out, &reason), -EFBIG);
+  assert_memory_equal(reason.text, path, strlen(path));
+  close(fd);
+  fclose(out);
+  free(blocks);
+  unlink(path);
+}
+
 TEST(a_file_that_is_not_there_is_named) {
   struct config_error reason = {""};
 
