@@ -79,7 +79,7 @@ class Values(CgroupTest):
         shape = self.start_shape("anon", name="web", mib=1)
         web.add(*shape.pids)
         path = stage().new_directory() / "file"
-        # Who writes a file has it charged.
+        # The page cache of a file is charged to its writer.
         web.run(f"head -c {8 * MIB} /dev/zero >{path}")
         collectd = self.watch(
             'Report "detail"', group("web", f'Cgroup "{web.path}*"')

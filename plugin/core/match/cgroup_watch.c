@@ -24,10 +24,12 @@ struct watched_cgroup {
   /* The kernel's counts of killed processes, since the last of them. */
   bool has_count, has_parent_count;
   uint64_t count, parent_count, ino;
-  /* Of this cycle. */
+  /* The results of this cycle. */
   bool is_lost;              /* its directory is not there */
   bool is_gone;              /* and was; even if it was made again */
   uint64_t counted, missing; /* kills: its own, and more of its parent's */
+
+  /* The kills of the last hour, the oldest first. */
   struct {
     uint64_t time_ns, n;
   } kills[KILLS_MAX];

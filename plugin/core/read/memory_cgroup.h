@@ -12,7 +12,7 @@
 
 #include "report/cgroup_memory.h"
 
-/* Where the files of a group are. */
+/* The directory of a group. */
 struct memory_cgroup_place {
   char *directory; /* owned; NULL: not found yet */
   size_t mount_len;
@@ -30,7 +30,7 @@ struct memory_cgroup_request {
 };
 
 struct memory_cgroup_reading {
-  /* Likewise what was found. */
+  /* The place, if it was found by this reading. */
   struct memory_cgroup_place place;
   enum cgroup_absence absence;
   bool is_gone;   /* the group was removed, or its member has ended */

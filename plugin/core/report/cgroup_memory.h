@@ -50,8 +50,8 @@ struct cgroup_memory {
   uint64_t kills;  /* processes that were killed for memory in the last hour */
 };
 
-/* What the kernel cannot just take back: the working set of cAdvisor and the
- * kubelet. The last reading of inactive_file may be older than the use. */
+/* The working set, as cAdvisor and the kubelet call it: the kernel cannot just
+ * take it back. The last reading of inactive_file may be older than the use. */
 static inline uint64_t
 cgroup_memory_working_set(const struct cgroup_memory *m) {
   uint64_t inactive = m->known & CGROUP_HAS_FILE ? m->inactive_file : 0;

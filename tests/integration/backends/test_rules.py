@@ -377,7 +377,7 @@ class Services(RulesTest):
 
 
 class ControlGroups(RulesTest):
-    """Of a service that systemd starts again when it was killed."""
+    """A service that systemd starts again when it was killed."""
 
     @staticmethod
     def web(percent, kills):

@@ -291,7 +291,7 @@ TEST(every_value_is_the_one_it_says) {
   check(&v, "memory-cgroup_file", 70.0 * MIB);
   check(&v, "memory-cgroup_kernel", 8.0 * MIB);
   check(&v, "count-oom_kill", 2);
-  /* Of MemTotal. */
+  /* A part of MemTotal. */
   check(&v, "percent-cgroup", 30000 / 1024.0);
   check(&v, "memory-page_tables", 5 * (double)MIB);
   check(&v, "percent-page_tables", 500 / 1024.0);
