@@ -607,7 +607,7 @@ WORLD_TEST(a_limit_that_is_known_is_not_read_again) {
   proctree_write(&w->tree, "cg/g.service/memory.current", "17\n", 3);
   world_group(w, "unit", "Unit", "g.service", NULL, NULL);
   raise_for(w, "unit");
-  proctree_unlink(&w->tree, "self/mountinfo");
+  proctree_write(&w->tree, "cg/g.service/memory.max", "4096\n", 5);
   cycle(w);
   assert_int_equal(world_written(0)->summary.limit_bytes, 8 * MIB);
 }
