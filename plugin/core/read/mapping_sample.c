@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "proc/pagemap.h"
 
@@ -33,6 +32,8 @@ struct segments {
 
 struct sampling {
   struct page_reader *reader;
+  const struct proc_ref *process;
+  const struct page_request *request;
   struct page_lookup *lookup;
   struct mapping_sample *sample;
   struct page_layout *layout;
@@ -76,8 +77,7 @@ static void see_mapping(void *ctx, const struct rollup_line *line,
     s->error = add_segment(&s->mapped, &new);
 }
 
-static int read_mappings(struct sampling *s, int dir_fd,
-                         const struct proc_ref *p) {
+static int read_mappings(struct sampling *s) {
   const struct page_layout_watcher watcher = {.see = see_mapping, .ctx = s};
   struct mapping_table *table = calloc(1, sizeof(*table));
   int rc;
@@ -85,7 +85,8 @@ static int read_mappings(struct sampling *s, int dir_fd,
   s->sample->table = table;
   if (!table)
     return -ENOMEM;
-  rc = page_layout_read_watched(s->reader, dir_fd, p->resident_pages, &watcher,
+  rc = page_layout_read_watched(s->reader, s->lookup->dir_fd,
+                                s->process->resident_pages, &watcher,
                                 &s->layout);
   if (rc == 0)
     rc = s->error;
@@ -242,10 +243,10 @@ static int draw(struct sampling *s, uint64_t before,
 }
 
 /* The lookups in all strata, so that as many pages as wanted are present. */
-static double count_lookups(const struct sampling *s, uint32_t wanted,
-                            uint64_t resident_pages) {
-  double lookups =
-      (double)wanted * (double)s->pages / (double)larger(resident_pages, 1);
+static double count_lookups(const struct sampling *s) {
+  uint32_t wanted = s->request->pages_wanted;
+  uint64_t resident_pages = larger(s->process->resident_pages, 1);
+  double lookups = (double)wanted * (double)s->pages / (double)resident_pages;
 
   if (lookups < wanted)
     return wanted;
@@ -323,8 +324,7 @@ static void find_empty(struct sampling *s) {
 
 /* --- all of it --- */
 
-static int sample_pages(struct sampling *s, const struct page_request *request,
-                        uint64_t resident_pages) {
+static int sample_pages(struct sampling *s) {
   int rc;
 
   procfs_announce(s->reader->procfs, "pagemap");
@@ -334,48 +334,39 @@ static int sample_pages(struct sampling *s, const struct page_request *request,
   if (rc == 0)
     rc = arrange(s);
   if (rc == 0)
-    rc = draw_all(s, count_lookups(s, request->pages_wanted, resident_pages));
+    rc = draw_all(s, count_lookups(s));
   if (rc == 0)
     find_empty(s);
   s->sample->has_mapcounts = s->lookup->has_mapcounts;
   return rc;
 }
 
-static int sample_through(struct page_reader *r, int dir_fd,
-                          const struct proc_ref *p,
-                          const struct page_request *request,
-                          struct mapping_sample *ret) {
-  struct page_lookup lookup;
-  struct sampling s = {.reader = r, .lookup = &lookup, .sample = ret};
-  int rc = page_lookup_open(r, dir_fd, request->seed, &lookup);
+static int sample_through(void *ctx, struct page_lookup *l) {
+  struct sampling *s = ctx;
+  int rc;
 
-  if (rc != 0)
-    return rc;
-  rc = read_mappings(&s, dir_fd, p);
+  s->lookup = l;
+  rc = read_mappings(s);
   if (rc == 0)
-    rc = sample_pages(&s, request, p->resident_pages);
-  free(s.mapped.all);
-  free(s.drawn.all);
-  page_layout_drop(s.layout);
-  page_lookup_close(&lookup);
-  return rc != 0 ? rc : page_lookup_read_statm(r, dir_fd, &ret->statm);
+    rc = sample_pages(s);
+  return rc != 0 ? rc : page_lookup_read_statm(l, &s->sample->statm);
 }
 
 int mapping_sample_read(struct page_reader *r, const struct proc_ref *p,
                         const struct page_request *request,
                         struct mapping_sample *ret) {
-  int fd = -1;
-  int rc = inspect_open_memory(r->procfs, p, &fd);
+  struct sampling s = {
+      .reader = r, .process = p, .request = request, .sample = ret};
+  int rc;
 
   *ret = (struct mapping_sample){0};
+  rc = page_lookup_run(r, p, request->seed, sample_through, &s);
+  free(s.mapped.all);
+  free(s.drawn.all);
+  page_layout_drop(s.layout);
   if (rc != 0)
-    return rc;
-  rc = sample_through(r, fd, p, request, ret);
-  close(fd);
-  if (rc == 0)
-    return 0;
-  mapping_sample_done(ret);
-  return rc == PROCFS_NO_MM ? PROCFS_GONE : rc;
+    mapping_sample_done(ret);
+  return rc;
 }
 
 void mapping_sample_done(struct mapping_sample *s) {

@@ -12,16 +12,16 @@
 
 /* --- files --- */
 
-int page_lookup_read_statm(struct page_reader *r, int dir_fd,
+int page_lookup_read_statm(const struct page_lookup *l,
                            struct statm_sample *ret) {
-  int rc = statm_read(r->procfs, dir_fd, ret);
+  int rc = statm_read(l->reader->procfs, l->dir_fd, ret);
 
   return rc == 0 && !statm_has_mm(ret) ? PROCFS_GONE : rc;
 }
 
 /* A process whose maps can be opened is not refused itself. */
-static int tell_refusal(struct page_reader *r, int dir_fd) {
-  int fd, rc = procfs_open_file(r->procfs, dir_fd, "maps", &fd);
+static int tell_refusal(const struct page_lookup *l) {
+  int fd, rc = procfs_open_file(l->reader->procfs, l->dir_fd, "maps", &fd);
 
   if (rc == 0)
     close(fd);
@@ -29,15 +29,16 @@ static int tell_refusal(struct page_reader *r, int dir_fd) {
 }
 
 /* A missing pagemap looks like a process that has ended. */
-static int open_pagemap(struct page_reader *r, int dir_fd, int *ret_fd) {
+static int open_pagemap(struct page_lookup *l) {
   struct statm_sample statm;
-  int rc = procfs_open_file(r->procfs, dir_fd, "pagemap", ret_fd);
+  int rc =
+      procfs_open_file(l->reader->procfs, l->dir_fd, "pagemap", &l->pagemap);
 
   if (rc == PROCFS_DENIED)
-    return tell_refusal(r, dir_fd);
+    return tell_refusal(l);
   if (rc != PROCFS_GONE)
     return rc;
-  rc = page_lookup_read_statm(r, dir_fd, &statm);
+  rc = page_lookup_read_statm(l, &statm);
   return rc == 0 ? -ENOSYS : rc;
 }
 
@@ -55,26 +56,34 @@ static int open_pagecount(struct page_reader *r) {
   return -1;
 }
 
-int page_lookup_open(struct page_reader *r, int dir_fd, uint64_t seed,
-                     struct page_lookup *ret) {
-  int pagemap = -1;
-  int rc = open_pagemap(r, dir_fd, &pagemap);
+static int run_with_files(struct page_lookup *l,
+                          int (*read)(void *ctx, struct page_lookup *l),
+                          void *ctx) {
+  int rc = open_pagemap(l);
 
   if (rc != 0)
     return rc;
   prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0, 0, 0);
-  *ret = (struct page_lookup){.reader = r,
-                              .pagemap = pagemap,
-                              .pagecount = open_pagecount(r),
-                              .random = seed};
-  ret->has_mapcounts = ret->pagecount >= 0;
-  return 0;
-}
-
-void page_lookup_close(struct page_lookup *l) {
+  l->pagecount = open_pagecount(l->reader);
+  l->has_mapcounts = l->pagecount >= 0;
+  rc = read(ctx, l);
   if (l->pagecount >= 0)
     close(l->pagecount);
   close(l->pagemap);
+  return rc;
+}
+
+int page_lookup_run(struct page_reader *r, const struct proc_ref *p,
+                    uint64_t seed,
+                    int (*read)(void *ctx, struct page_lookup *l), void *ctx) {
+  struct page_lookup l = {.reader = r, .random = seed};
+  int rc = inspect_open_memory(r->procfs, p, &l.dir_fd);
+
+  if (rc == 0) {
+    rc = run_with_files(&l, read, ctx);
+    close(l.dir_fd);
+  }
+  return rc == PROCFS_NO_MM ? PROCFS_GONE : rc;
 }
 
 /* --- random numbers --- */

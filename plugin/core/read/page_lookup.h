@@ -7,6 +7,7 @@
 #define SMAPS_PAGE_LOOKUP_H
 
 #include "proc/statm.h"
+#include "read/inspect.h"
 #include "read/page_layout.h"
 
 /* As statm tells them apart: PAGE_FILE is files and shmem. */
@@ -28,6 +29,7 @@ struct page_tally {
 
 struct page_lookup {
   struct page_reader *reader;
+  int dir_fd; /* of the process, or of a thread that has its memory */
   int pagemap;
   int pagecount; /* negative if it cannot be read */
   /* False without CAP_SYS_ADMIN, and where kpagecount cannot be read: the price
@@ -45,14 +47,15 @@ struct page_finding {
 };
 
 /*
- * Opens the files in an open directory of a process. Returns 0, and the caller
- * closes *ret; or an outcome of procfs.h or a negative errno: PROCFS_DENIED if
- * the kernel refuses the process, -EPERM if it refuses pagemap alone, -ENOSYS
- * if it has none.
+ * Opens the files of a process, lets `read` use them, and closes them. Returns
+ * what `read` returns; or an outcome of procfs.h or a negative errno:
+ * PROCFS_DENIED if the kernel refuses the process, -EPERM if it refuses pagemap
+ * alone, -ENOSYS if it has none. PROCFS_NO_MM becomes PROCFS_GONE: the process
+ * has given up its address space.
  */
-int page_lookup_open(struct page_reader *r, int dir_fd, uint64_t seed,
-                     struct page_lookup *ret);
-void page_lookup_close(struct page_lookup *l);
+int page_lookup_run(struct page_reader *r, const struct proc_ref *p,
+                    uint64_t seed,
+                    int (*read)(void *ctx, struct page_lookup *l), void *ctx);
 
 /* Looks up one page, and pauses after some of them. 0, an outcome of procfs.h
  * or a negative errno. */
@@ -78,7 +81,7 @@ void page_tally_add(struct page_tally *t, const struct page_finding *found);
 
 /* Reads statm afterwards: PROCFS_GONE if the process has ended, or given up its
  * memory by an exec. */
-int page_lookup_read_statm(struct page_reader *r, int dir_fd,
+int page_lookup_read_statm(const struct page_lookup *l,
                            struct statm_sample *ret);
 
 #endif

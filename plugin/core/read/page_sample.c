@@ -1,7 +1,5 @@
 #include "read/page_sample.h"
 
-#include <unistd.h>
-
 #include "proc/pagemap.h"
 
 /* Pages whose mapping is asked about, and whose windows are walked to take the
@@ -224,17 +222,24 @@ static void walk_windows(struct sampling *s) {
 
 /* --- all of it --- */
 
-static int get_layout(struct page_reader *r, int dir_fd,
-                      const struct proc_ref *p, struct page_layout *given,
-                      struct page_sample *ret) {
-  uint64_t begin = r->clock_ns();
+struct page_job {
+  const struct proc_ref *process;
+  const struct page_request *request;
+  struct page_sample *sample;
+};
+
+static int get_layout(const struct page_job *job, struct page_lookup *l,
+                      struct page_layout *given) {
+  struct page_sample *s = job->sample;
+  uint64_t begin = l->reader->clock_ns();
   int rc;
 
-  ret->layout = page_layout_share(given);
+  s->layout = page_layout_share(given);
   if (given)
     return 0;
-  rc = page_layout_read(r, dir_fd, p->resident_pages, &ret->layout);
-  ret->layout_ns = r->clock_ns() - begin;
+  rc = page_layout_read(l->reader, l->dir_fd, job->process->resident_pages,
+                        &s->layout);
+  s->layout_ns = l->reader->clock_ns() - begin;
   return rc;
 }
 
@@ -260,16 +265,13 @@ static int sample_pages(struct page_lookup *lookup,
   return rc;
 }
 
-static int sample_from(struct page_lookup *lookup, int dir_fd,
-                       const struct proc_ref *p,
-                       const struct page_request *request,
-                       struct page_layout *layout, struct page_sample *ret) {
-  int rc = get_layout(lookup->reader, dir_fd, p, layout, ret);
+static int sample_from(const struct page_job *job, struct page_lookup *l,
+                       struct page_layout *layout) {
+  int rc = get_layout(job, l, layout);
 
   if (rc == 0)
-    rc = sample_pages(lookup, request, ret);
-  return rc != 0 ? rc
-                 : page_lookup_read_statm(lookup->reader, dir_fd, &ret->statm);
+    rc = sample_pages(l, job->request, job->sample);
+  return rc != 0 ? rc : page_lookup_read_statm(l, &job->sample->statm);
 }
 
 /* Memory has come where the layout has none. */
@@ -277,39 +279,28 @@ static bool is_outdated(const struct page_sample *s) {
   return s->present < SEEN_LEAST * (double)s->statm.resident_pages;
 }
 
-static int sample_through(struct page_reader *r, int dir_fd,
-                          const struct proc_ref *p,
-                          const struct page_request *request,
-                          struct page_sample *ret) {
-  struct page_lookup lookup;
-  int rc = page_lookup_open(r, dir_fd, request->seed, &lookup);
+static int sample_through(void *ctx, struct page_lookup *l) {
+  const struct page_job *job = ctx;
+  int rc = sample_from(job, l, job->request->layout);
 
-  if (rc != 0)
+  if (rc != 0 || !job->request->layout || !is_outdated(job->sample))
     return rc;
-  rc = sample_from(&lookup, dir_fd, p, request, request->layout, ret);
-  if (rc == 0 && request->layout && is_outdated(ret)) {
-    page_layout_drop(ret->layout);
-    *ret = (struct page_sample){0};
-    rc = sample_from(&lookup, dir_fd, p, request, NULL, ret);
-  }
-  page_lookup_close(&lookup);
-  return rc;
+  page_layout_drop(job->sample->layout);
+  *job->sample = (struct page_sample){0};
+  return sample_from(job, l, NULL);
 }
 
 int page_sample_read(struct page_reader *r, const struct proc_ref *p,
                      const struct page_request *request,
                      struct page_sample *ret) {
-  int fd = -1;
-  int rc = inspect_open_memory(r->procfs, p, &fd);
+  struct page_job job = {.process = p, .request = request, .sample = ret};
+  int rc;
 
   *ret = (struct page_sample){0};
-  if (rc != 0)
-    return rc;
-  rc = sample_through(r, fd, p, request, ret);
-  close(fd);
+  rc = page_lookup_run(r, p, request->seed, sample_through, &job);
   if (rc == 0)
     return 0;
   page_layout_drop(ret->layout);
   ret->layout = NULL;
-  return rc == PROCFS_NO_MM ? PROCFS_GONE : rc;
+  return rc;
 }

@@ -7,7 +7,6 @@
 #ifndef SMAPS_PAGE_SAMPLE_H
 #define SMAPS_PAGE_SAMPLE_H
 
-#include "read/inspect.h"
 #include "read/page_lookup.h"
 
 /* Every present page of the layout has had the same chance. */
