@@ -3,63 +3,27 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "read/mapping_sample.h"
 
-#include "fake_pages.h"
+#include "paged.h"
 
 /* Addresses that keep the files short. */
 #define FIRST 1024 /* page */
 #define FRAME 4096
 
 struct fixture {
-  struct proctree tree;
-  struct procfs *procfs;
-  atomic_uint heartbeat;
-  struct page_reader reader;
-  struct proc_ref ref; /* pid 10 */
+  struct paged in;
   struct mapping_sample sample;
 };
-
-static unsigned pauses;
-
-int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
-int __wrap_nanosleep(const struct timespec *time, struct timespec *left) {
-  (void)left;
-  assert_int_equal(time->tv_sec, 0);
-  pauses++;
-  return 0;
-}
-
-/* CPU time; each question takes this much of it. */
-static uint64_t now_ns, step_ns;
-
-static uint64_t clock_ns(void) { return now_ns += step_ns; }
-
-/* statm shows so many pages. */
-static void put_process(struct fixture *f, unsigned pages) {
-  struct fake fake = fake_process(10, "giant");
-
-  fake.private_kb = pages * 4;
-  proctree_put(&f->tree, &fake);
-  f->ref.resident_pages = pages;
-}
 
 static int make(void **state) {
   static struct fixture f;
 
-  step_ns = 1;
-  pauses = 0;
-  f = (struct fixture){.ref = {.pid = 10, .starttime_ticks = 110}};
-  f.reader = (struct page_reader){
-      .page_size = PAGE, .clock_ns = clock_ns, .heartbeat = &f.heartbeat};
-  proctree_make(&f.tree);
-  put_process(&f, 1024);
-  fake_pages_put(&f.tree, 10, FIRST, 1, 0, 0);
-  fake_pages_count(&f.tree, FRAME, 65536, 1);
-  assert_int_equal(procfs_new(f.tree.root, &f.procfs), 0);
-  f.reader.procfs = f.procfs;
+  f.sample = (struct mapping_sample){0};
+  paged_make(&f.in, 1024);
+  fake_pages_put(&f.in.tree, 10, FIRST, 1, 0, 0);
+  fake_pages_count(&f.in.tree, FRAME, 65536, 1);
   *state = &f;
   return 0;
 }
@@ -68,8 +32,7 @@ static int unmake(void **state) {
   struct fixture *f = *state;
 
   mapping_sample_done(&f->sample);
-  procfs_free(f->procfs);
-  proctree_remove(&f->tree);
+  paged_remove(&f->in);
   return 0;
 }
 
@@ -91,19 +54,19 @@ static void map(const struct fixture *f, const struct part *parts, size_t n) {
     ranges[i] = (struct fake_range){(FIRST + parts[i].at) * PAGE,
                                     (FIRST + parts[i].at + parts[i].n) * PAGE,
                                     parts[i].permissions, parts[i].name};
-  fake_pages_map(&f->tree, 10, ranges, n);
+  fake_pages_map(&f->in.tree, 10, ranges, n);
 }
 
 static void put(const struct fixture *f, uint64_t at, size_t n,
                 uint64_t entry) {
-  fake_pages_put(&f->tree, 10, FIRST + at, n, entry, FRAME + at);
+  fake_pages_put(&f->in.tree, 10, FIRST + at, n, entry, FRAME + at);
 }
 
 static int read_sample(struct fixture *f, uint32_t wanted, uint64_t seed) {
   const struct page_request request = {.pages_wanted = wanted, .seed = seed};
 
   mapping_sample_done(&f->sample);
-  return mapping_sample_read(&f->reader, &f->ref, &request, &f->sample);
+  return mapping_sample_read(&f->in.reader, &f->in.ref, &request, &f->sample);
 }
 
 static void sample(struct fixture *f, uint32_t wanted) {
@@ -145,8 +108,8 @@ FIXTURE_TEST(pages_count_for_their_mapping) {
   put(f, 40, 100, FAKE_ANON | FAKE_EXCLUSIVE);
   put(f, 200, 60, FAKE_ANON);
   put(f, 300, 50, FAKE_FILE);
-  fake_pages_count(&f->tree, FRAME + 200, 60, 2);
-  fake_pages_count(&f->tree, FRAME + 300, 50, 5);
+  fake_pages_count(&f->in.tree, FRAME + 200, 60, 2);
+  fake_pages_count(&f->in.tree, FRAME + 300, 50, 5);
   sample(f, 1000); /* more than there are */
   assert_int_equal(tally_of(f, "/a")->pages, 100);
   assert_int_equal(tally_of(f, "/a")->kinds[PAGE_FILE].exclusive, 40);
@@ -188,7 +151,7 @@ FIXTURE_TEST(every_large_mapping_has_its_draws) {
 
   map(f, parts, LENGTH(parts));
   put(f, 0, 10100, FAKE_ANON | FAKE_EXCLUSIVE);
-  put_process(f, 10100);
+  paged_resize(&f->in, 10100);
   sample(f, 1010);
   assert_in_range(stratum_of(f, "/large")->lookups, 799, 800);
   assert_in_range(stratum_of(f, "/b")->lookups, 199, 200);
@@ -209,7 +172,7 @@ FIXTURE_TEST(small_mappings_share_their_draws) {
   }
   map(f, parts, LENGTH(parts));
   put(f, 0, 20 * LENGTH(parts), FAKE_ANON | FAKE_EXCLUSIVE);
-  put_process(f, 4000);
+  paged_resize(&f->in, 4000);
   sample(f, 100);
   assert_int_equal(f->sample.strata[0].pages, (201 - 128) * 18);
   for (size_t i = 0; i < 201; i++) {
@@ -232,12 +195,12 @@ FIXTURE_TEST(holes_are_made_up_for) {
   map(f, parts, 1);
   for (uint64_t i = 0; i < 10000; i += 2)
     put(f, i, 1, FAKE_ANON | FAKE_EXCLUSIVE);
-  put_process(f, 5000);
+  paged_resize(&f->in, 5000);
   sample(f, 500);
   assert_in_range(stratum_of(f, "[anon]")->lookups, 999, 1000);
   assert_in_range(found(tally_of(f, "[anon]")), 400, 600);
-  put_process(f, 100);
-  step_ns = NS; /* no time to refine it */
+  paged_resize(&f->in, 100);
+  f->in.step_ns = NS; /* no time to refine it */
   sample(f, 500);
   assert_int_equal(stratum_of(f, "[anon]")->lookups, 500 * PAGE_LOOKUPS_MOST);
 }
@@ -249,7 +212,7 @@ FIXTURE_TEST(sparse_mappings_are_refined) {
   map(f, parts, 2);
   put(f, 0, 512, FAKE_ANON | FAKE_EXCLUSIVE);
   put(f, 512 + 4000, 30, FAKE_ANON | FAKE_EXCLUSIVE);
-  put_process(f, 542);
+  paged_resize(&f->in, 542);
   sample(f, 271);
   assert_int_equal(tally_of(f, "/dense")->pages, 512);
   assert_int_equal(tally_of(f, "/thin")->pages, 30);
@@ -266,7 +229,7 @@ FIXTURE_TEST(every_page_of_a_mapping_has_the_same_chance) {
 
   map(f, parts, LENGTH(parts));
   put(f, 0, 1000, FAKE_ANON | FAKE_EXCLUSIVE);
-  put_process(f, 1000);
+  paged_resize(&f->in, 1000);
   for (size_t i = 0; i < LENGTH(places); i++) {
     double hits = 0;
 
@@ -287,8 +250,8 @@ FIXTURE_TEST(sample_pauses_and_shows_progress) {
   map(f, parts, 1);
   put(f, 0, 1000, FAKE_ANON | FAKE_EXCLUSIVE);
   sample(f, 160);
-  assert_int_equal(atomic_load(&f->heartbeat), 1 + 160); /* one for maps */
-  assert_int_equal(pauses, (1 + 160) / 16);
+  assert_int_equal(atomic_load(&f->in.heartbeat), 1 + 160); /* one for maps */
+  assert_int_equal(f->in.pauses, (1 + 160) / 16);
 }
 
 /* --- what is certain --- */
@@ -302,7 +265,7 @@ FIXTURE_TEST(a_mapping_is_empty_if_all_was_looked_up) {
 
   map(f, parts, LENGTH(parts));
   put(f, 0, 4000, FAKE_ANON | FAKE_EXCLUSIVE);
-  put_process(f, 4000);
+  paged_resize(&f->in, 4000);
   sample(f, 100);
   assert_true(tally_of(f, "/empty")->is_empty);
   assert_false(tally_of(f, "/unknown")->is_empty);
@@ -318,7 +281,7 @@ FIXTURE_TEST(a_mapping_is_empty_if_a_search_has_found_no_page) {
 
   map(f, parts, 2);
   put(f, 0, 512, FAKE_ANON | FAKE_EXCLUSIVE);
-  put_process(f, 512);
+  paged_resize(&f->in, 512);
   sample(f, 100);
   assert_int_equal(tally_of(f, "/empty")->pages, 0);
   assert_true(tally_of(f, "/empty")->is_empty);
@@ -330,8 +293,9 @@ FIXTURE_TEST(without_frames_prices_are_unknown) {
   const struct part parts[] = {{0, 100, 0, 0}};
 
   map(f, parts, 1);
-  fake_pages_put(&f->tree, 10, FIRST, 60, FAKE_ANON, 0);
-  fake_pages_put(&f->tree, 10, FIRST + 60, 40, FAKE_ANON | FAKE_EXCLUSIVE, 0);
+  fake_pages_put(&f->in.tree, 10, FIRST, 60, FAKE_ANON, 0);
+  fake_pages_put(&f->in.tree, 10, FIRST + 60, 40, FAKE_ANON | FAKE_EXCLUSIVE,
+                 0);
   sample(f, 100);
   assert_false(f->sample.has_mapcounts);
   assert_int_equal(tally_of(f, "[anon]")->kinds[PAGE_ANON].pages, 100);
@@ -355,13 +319,13 @@ FIXTURE_TEST(failures_are_told) {
   const struct part parts[] = {{0, 4, 0, 0}};
 
   for (size_t i = 0; i < LENGTH(cases); i++) {
-    put_process(f, 1024);
+    paged_resize(&f->in, 1024);
     map(f, parts, 1);
     put(f, 0, 4, FAKE_ANON | FAKE_EXCLUSIVE);
     if (cases[i].missing)
-      proctree_unlink(&f->tree, cases[i].missing);
+      proctree_unlink(&f->in.tree, cases[i].missing);
     if (cases[i].path)
-      proctree_write(&f->tree, cases[i].path, cases[i].text,
+      proctree_write(&f->in.tree, cases[i].path, cases[i].text,
                      strlen(cases[i].text));
     assert_int_equal(read_sample(f, 10, 1), cases[i].result);
     assert_null(f->sample.table);

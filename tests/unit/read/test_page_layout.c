@@ -7,12 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/vfs.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "read/page_layout.h"
 
-#include "fake_pages.h"
+#include "paged.h"
 
 #define START UINT64_C(0x400000)
 
@@ -30,43 +29,15 @@ int __wrap_fstatfs(int fd, struct statfs *ret) {
 }
 
 struct fixture {
-  struct proctree tree;
-  struct procfs *procfs;
-  atomic_uint heartbeat;
-  struct page_reader reader;
+  struct paged in;
   struct page_layout *layout;
 };
 
-/* CPU time; each question takes this much of it. */
-static uint64_t now_ns, step_ns;
-
-static uint64_t clock_ns(void) { return now_ns += step_ns; }
-
-static unsigned pauses;
-
-int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
-int __wrap_nanosleep(const struct timespec *time, struct timespec *left) {
-  (void)left;
-  assert_int_equal(time->tv_sec, 0);
-  assert_int_equal(time->tv_nsec, 50000);
-  pauses++;
-  return 0;
-}
-
 static int make(void **state) {
   static struct fixture f;
-  struct fake fake = fake_process(10, "giant");
 
-  step_ns = 1;
-  pauses = 0;
-  f = (struct fixture){.layout = NULL};
-  f.reader = (struct page_reader){
-      .page_size = PAGE, .clock_ns = clock_ns, .heartbeat = &f.heartbeat};
-  proctree_make(&f.tree);
-  fake.private_kb = 4;
-  proctree_put(&f.tree, &fake);
-  assert_int_equal(procfs_new(f.tree.root, &f.procfs), 0);
-  f.reader.procfs = f.procfs;
+  f.layout = NULL;
+  paged_make(&f.in, 1);
   *state = &f;
   return 0;
 }
@@ -75,8 +46,7 @@ static int unmake(void **state) {
   struct fixture *f = *state;
 
   page_layout_drop(f->layout);
-  procfs_free(f->procfs);
-  proctree_remove(&f->tree);
+  paged_remove(&f->in);
   return 0;
 }
 
@@ -88,8 +58,8 @@ static int read_layout(struct fixture *f, uint64_t resident_pages) {
 
   page_layout_drop(f->layout);
   f->layout = NULL;
-  assert_int_equal(procfs_open_process(f->procfs, 10, &fd), 0);
-  rc = page_layout_read(&f->reader, fd, resident_pages, &f->layout);
+  assert_int_equal(procfs_open_process(f->in.procfs, 10, &fd), 0);
+  rc = page_layout_read(&f->in.reader, fd, resident_pages, &f->layout);
   close(fd);
   return rc;
 }
@@ -97,9 +67,9 @@ static int read_layout(struct fixture *f, uint64_t resident_pages) {
 static void refine(struct fixture *f) {
   int dir_fd = -1, fd = -1;
 
-  assert_int_equal(procfs_open_process(f->procfs, 10, &dir_fd), 0);
-  assert_int_equal(procfs_open_file(f->procfs, dir_fd, "pagemap", &fd), 0);
-  page_layout_refine(f->layout, &f->reader, fd);
+  assert_int_equal(procfs_open_process(f->in.procfs, 10, &dir_fd), 0);
+  assert_int_equal(procfs_open_file(f->in.procfs, dir_fd, "pagemap", &fd), 0);
+  page_layout_refine(f->layout, &f->in.reader, fd);
   close(fd);
   close(dir_fd);
 }
@@ -140,7 +110,7 @@ static void map_many(const struct fixture *f, size_t n, uint64_t pages,
     ranges[i].start = START + i * (pages + gap) * PAGE;
     ranges[i].end = ranges[i].start + pages * PAGE;
   }
-  fake_pages_map(&f->tree, 10, ranges, n);
+  fake_pages_map(&f->in.tree, 10, ranges, n);
   free(ranges);
 }
 
@@ -181,7 +151,7 @@ FIXTURE_TEST(mappings_without_resident_pages_are_left_out) {
                                      cases[i].permissions, cases[i].name};
     bool is_shmem = false;
 
-    fake_pages_map(&f->tree, 10, &range, 1);
+    fake_pages_map(&f->in.tree, 10, &range, 1);
     assert_int_equal(read_layout(f, 4), 0);
     assert_int_equal(count_pages(f), cases[i].is_in ? 4 : 0);
     if (cases[i].is_in)
@@ -214,8 +184,8 @@ FIXTURE_TEST(memory_on_hugetlbfs_is_left_out) {
 
     snprintf(path, sizeof(path), "10/map_files/%llx-%llx",
              (unsigned long long)START, (unsigned long long)end);
-    proctree_write(&f->tree, path, "", 0);
-    fake_pages_map(&f->tree, 10, &range, 1);
+    proctree_write(&f->in.tree, path, "", 0);
+    fake_pages_map(&f->in.tree, 10, &range, 1);
     is_hugetlbfs = cases[i].is_hugetlbfs;
     assert_int_equal(read_layout(f, 64), 0);
     is_hugetlbfs = false;
@@ -238,7 +208,7 @@ FIXTURE_TEST(ranges_follow_each_other_without_their_gaps) {
   } pages[] = {{0x10, false}, {0x11, false}, {0x12, false}, {0x13, false},
                {0x15, false}, {0x20, true},  {0x21, true},  {0x22, false}};
 
-  fake_pages_map(&f->tree, 10, ranges, LENGTH(ranges));
+  fake_pages_map(&f->in.tree, 10, ranges, LENGTH(ranges));
   assert_int_equal(read_layout(f, 8), 0);
   assert_int_equal(count_pages(f), LENGTH(pages));
   for (size_t i = 0; i < LENGTH(pages); i++) {
@@ -260,7 +230,7 @@ FIXTURE_TEST(too_many_ranges_are_merged_with_their_gaps) {
     ranges[i].start = START + (i * 2 + i / 10 * 100) * PAGE;
     ranges[i].end = ranges[i].start + PAGE;
   }
-  fake_pages_map(&f->tree, 10, ranges, n);
+  fake_pages_map(&f->in.tree, 10, ranges, n);
   assert_int_equal(read_layout(f, n), 0);
   assert_in_range(count_pages(f), n + 1, 2 * n);
   assert_ordered(f);
@@ -284,7 +254,7 @@ FIXTURE_TEST(ranges_are_not_merged_over_what_was_left_out) {
     ranges[i].end = ranges[i].start + (is_before ? 9 : 1) * PAGE;
     ranges[i].name = is_out ? "/anon_hugepage (deleted)" : NULL;
   }
-  fake_pages_map(&f->tree, 10, ranges, n);
+  fake_pages_map(&f->in.tree, 10, ranges, n);
   free(ranges);
   assert_int_equal(read_layout(f, n), 0);
   assert_true(count_pages(f) > 2 * n);
@@ -304,7 +274,7 @@ FIXTURE_TEST(ranges_that_cannot_be_merged_are_limited) {
   for (size_t i = 0; i < n; i++)
     ranges[i] = (struct fake_range){START + i * PAGE, START + (i + 1) * PAGE,
                                     i % 2 ? "---p" : "rw-p", NULL};
-  fake_pages_map(&f->tree, 10, ranges, n);
+  fake_pages_map(&f->in.tree, 10, ranges, n);
   assert_int_equal(read_layout(f, n), -EFBIG);
   free(ranges);
 }
@@ -317,9 +287,9 @@ FIXTURE_TEST(ranges_that_cannot_be_merged_are_limited) {
 
 static void put_thin(const struct fixture *f, uint64_t from) {
   map_many(f, 1, MAPPED, 0);
-  fake_pages_put(&f->tree, 10, START / PAGE, MAPPED, 0, 0);
+  fake_pages_put(&f->in.tree, 10, START / PAGE, MAPPED, 0, 0);
   for (uint64_t i = from; i < MAPPED; i += 64)
-    fake_pages_put(&f->tree, 10, START / PAGE + i, 1,
+    fake_pages_put(&f->in.tree, 10, START / PAGE + i, 1,
                    i % 128 ? FAKE_ANON : FAKE_FILE, 0);
 }
 
@@ -332,8 +302,8 @@ FIXTURE_TEST(dense_layout_is_not_refined) {
 
 FIXTURE_TEST(sparse_layout_is_refined_to_present_pages) {
   put_thin(f, 5);
-  fake_pages_put(&f->tree, 10, START / PAGE + 500, 40, FAKE_ANON, 0);
-  fake_pages_put(&f->tree, 10, START / PAGE + 3, 1, FAKE_SWAPPED, 0);
+  fake_pages_put(&f->in.tree, 10, START / PAGE + 500, 40, FAKE_ANON, 0);
+  fake_pages_put(&f->in.tree, 10, START / PAGE + 3, 1, FAKE_SWAPPED, 0);
   assert_int_equal(read_layout(f, 100), 0);
   assert_int_equal(count_pages(f), MAPPED);
   refine(f);
@@ -352,7 +322,8 @@ FIXTURE_TEST(refining_stops_for_time_and_goes_on_later) {
   unsigned rounds = 0;
 
   put_thin(f, 5);
-  step_ns = MS / 8; /* for a window; 7 of them until the time has passed */
+  f->in.step_ns =
+      MS / 8; /* for a window; 7 of them until the time has passed */
   assert_int_equal(read_layout(f, 100), 0);
   while (before > MAPPED / 64) {
     uint64_t now;
@@ -368,7 +339,7 @@ FIXTURE_TEST(refining_stops_for_time_and_goes_on_later) {
     rounds++;
   }
   assert_true(rounds >= WINDOWS / 8);
-  assert_true(pauses >= WINDOWS); /* one for each window with pages */
+  assert_true(f->in.pauses >= WINDOWS); /* one for each window with pages */
   refine(f);
   assert_int_equal(count_pages(f), MAPPED / 64);
 }
@@ -384,11 +355,11 @@ FIXTURE_TEST(many_mappings_are_refined) {
   };
   bool is_shmem;
 
-  fake_pages_map(&f->tree, 10, around, LENGTH(around));
-  fake_pages_put(&f->tree, 10, START / PAGE + 90, 20, FAKE_FILE, 0);
-  fake_pages_put(&f->tree, 10, START / PAGE + 190, 120, FAKE_ANON, 0);
-  fake_pages_put(&f->tree, 10, START / PAGE + 395, 10, FAKE_ANON, 0);
-  fake_pages_put(&f->tree, 10, START / PAGE + 5990, 20, FAKE_ANON, 0);
+  fake_pages_map(&f->in.tree, 10, around, LENGTH(around));
+  fake_pages_put(&f->in.tree, 10, START / PAGE + 90, 20, FAKE_FILE, 0);
+  fake_pages_put(&f->in.tree, 10, START / PAGE + 190, 120, FAKE_ANON, 0);
+  fake_pages_put(&f->in.tree, 10, START / PAGE + 395, 10, FAKE_ANON, 0);
+  fake_pages_put(&f->in.tree, 10, START / PAGE + 5990, 20, FAKE_ANON, 0);
   assert_int_equal(read_layout(f, 50), 0);
   assert_int_equal(count_pages(f), 1300);
   refine(f);
@@ -406,7 +377,7 @@ FIXTURE_TEST(too_many_regions_are_merged) {
 
   map_many(f, 1, n * apart, 0);
   for (uint64_t i = 0; i < n; i++)
-    fake_pages_put(&f->tree, 10, START / PAGE + i * apart, 2, FAKE_ANON, 0);
+    fake_pages_put(&f->in.tree, 10, START / PAGE + i * apart, 2, FAKE_ANON, 0);
   assert_int_equal(read_layout(f, 2 * n), 0);
   refine(f);
   assert_true(count_pages(f) > 2 * n && count_pages(f) <= n * apart);
@@ -427,9 +398,9 @@ FIXTURE_TEST(regions_are_not_merged_over_another_mapping) {
   };
   uint64_t merged = 0;
 
-  fake_pages_map(&f->tree, 10, ranges, LENGTH(ranges));
+  fake_pages_map(&f->in.tree, 10, ranges, LENGTH(ranges));
   for (uint64_t i = 8; i < N; i += 16)
-    fake_pages_put(&f->tree, 10, START / PAGE + i, 1, FAKE_ANON, 0);
+    fake_pages_put(&f->in.tree, 10, START / PAGE + i, 1, FAKE_ANON, 0);
   assert_int_equal(read_layout(f, N / 16), 0);
   refine(f);
   for (uint64_t i = 0; i < count_pages(f); i++) {
@@ -445,7 +416,7 @@ FIXTURE_TEST(regions_are_not_merged_over_another_mapping) {
 
 FIXTURE_TEST(nothing_present_is_refined_to_nothing) {
   map_many(f, 3, 1000, 10);
-  fake_pages_put(&f->tree, 10, START / PAGE, 1, FAKE_SWAPPED, 0);
+  fake_pages_put(&f->in.tree, 10, START / PAGE, 1, FAKE_SWAPPED, 0);
   assert_int_equal(read_layout(f, 1), 0);
   refine(f);
   assert_int_equal(count_pages(f), 0);

@@ -5,12 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "read/page_sample.h"
 
-#include "fake_pages.h"
+#include "paged.h"
 
 /* The mapping of most tests: 1,024 pages, by addresses that keep the files
  * short. */
@@ -19,89 +18,40 @@
 #define PAGES_IN_ALL 1024
 #define FRAME 4096
 
-struct fixture {
-  struct proctree tree;
-  struct procfs *procfs;
-  atomic_uint heartbeat;
-  struct page_reader reader;
-  struct proc_ref ref; /* pid 10 */
-};
-
-/* CPU time; each question takes this much of it. */
-static uint64_t now_ns, step_ns;
-
-static uint64_t clock_ns(void) { return now_ns += step_ns; }
-
-/* The pauses so far, and the file that is being read in them. */
-static unsigned pauses;
-static const struct procfs *paused;
-static const char *file;
-
-int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
-int __wrap_nanosleep(const struct timespec *time, struct timespec *left) {
-  (void)left;
-  assert_int_equal(time->tv_sec, 0);
-  assert_int_equal(time->tv_nsec, 50000);
-  pauses++;
-  file = procfs_announced(paused);
-  return 0;
-}
-
-/* statm shows so many pages. */
-static void put_process(struct fixture *f, unsigned pages) {
-  struct fake fake = fake_process(10, "giant");
-
-  fake.private_kb = pages * 4;
-  proctree_put(&f->tree, &fake);
-  f->ref.resident_pages = pages;
-}
-
 static int make(void **state) {
-  static struct fixture f;
+  static struct paged f;
 
-  step_ns = 1;
-  pauses = 0;
-  f = (struct fixture){.ref = {.pid = 10, .starttime_ticks = 110}};
-  f.reader = (struct page_reader){
-      .page_size = PAGE, .clock_ns = clock_ns, .heartbeat = &f.heartbeat};
-  proctree_make(&f.tree);
-  put_process(&f, PAGES_IN_ALL);
+  paged_make(&f, PAGES_IN_ALL);
   fake_pages_map(&f.tree, 10,
                  &(struct fake_range){START, START + PAGES_IN_ALL * PAGE, 0, 0},
                  1);
   fake_pages_count(&f.tree, FRAME, PAGES_IN_ALL, 1);
-  assert_int_equal(procfs_new(f.tree.root, &f.procfs), 0);
-  f.reader.procfs = f.procfs;
-  paused = f.procfs;
   *state = &f;
   return 0;
 }
 
 static int unmake(void **state) {
-  struct fixture *f = *state;
-
-  procfs_free(f->procfs);
-  proctree_remove(&f->tree);
+  paged_remove(*state);
   return 0;
 }
 
-#define FIXTURE_TEST(name) TEST_WITH(name, make, unmake, struct fixture *f)
+#define FIXTURE_TEST(name) TEST_WITH(name, make, unmake, struct paged *f)
 
 /* Pages of the mapping. */
-static void put(const struct fixture *f, uint64_t at, size_t n, uint64_t entry,
+static void put(const struct paged *f, uint64_t at, size_t n, uint64_t entry,
                 bool has_frames) {
   fake_pages_put(&f->tree, 10, FIRST + at, n, entry,
                  has_frames ? FRAME + at : 0);
 }
 
-static int read_sample(struct fixture *f, uint32_t wanted,
+static int read_sample(struct paged *f, uint32_t wanted,
                        struct page_sample *ret) {
   const struct page_request request = {.pages_wanted = wanted, .seed = 1};
 
   return page_sample_read(&f->reader, &f->ref, &request, ret);
 }
 
-static struct page_sample sample(struct fixture *f, uint32_t wanted) {
+static struct page_sample sample(struct paged *f, uint32_t wanted) {
   struct page_sample s;
 
   assert_int_equal(read_sample(f, wanted, &s), 0);
@@ -162,8 +112,8 @@ FIXTURE_TEST(exclusive_pages_are_paid_whole) {
 FIXTURE_TEST(sample_pauses_and_shows_progress) {
   put(f, 0, PAGES_IN_ALL, FAKE_ANON | FAKE_EXCLUSIVE, true);
   sample(f, 99);
-  assert_int_equal(pauses, (99 + 1) / 16); /* one for maps */
-  assert_string_equal(file, "pagemap");
+  assert_int_equal(f->pauses, (99 + 1) / 16); /* one for maps */
+  assert_string_equal(f->file, "pagemap");
   assert_int_equal(atomic_load(&f->heartbeat), 99 + 1);
 }
 
@@ -314,7 +264,7 @@ FIXTURE_TEST(same_seed_draws_the_same_pages) {
  * often as any, within 5 standard deviations of independent draws. (Parts only
  * lower these.)
  */
-static void assert_same_chance(struct fixture *f, uint64_t at, uint32_t present,
+static void assert_same_chance(struct paged *f, uint64_t at, uint32_t present,
                                struct page_layout *layout) {
   double hits = 0, found = 0, expected;
 
@@ -338,7 +288,7 @@ static void assert_same_chance(struct fixture *f, uint64_t at, uint32_t present,
 /* A dense part, a thin one and the last page. */
 #define UNEVEN (32 + 64 + 1)
 
-static void put_uneven(const struct fixture *f) {
+static void put_uneven(const struct paged *f) {
   put(f, 0, 32, FAKE_ANON | FAKE_EXCLUSIVE, true);
   for (uint64_t i = 508; i < 1020; i += 8)
     put(f, i, 1, FAKE_ANON | FAKE_EXCLUSIVE, true);
@@ -388,11 +338,11 @@ FIXTURE_TEST(every_page_has_the_same_chance_while_the_layout_is_refined) {
   struct page_sample s;
 
   put_uneven(f);
-  put_process(f, UNEVEN);
-  step_ns = MS / 2;
+  paged_resize(f, UNEVEN);
+  f->step_ns = MS / 2;
   assert_int_equal(page_sample_read(&f->reader, &f->ref, &request, &s), 0);
   assert_int_equal(page_layout_pages(s.layout), 32 + 1 + 512);
-  step_ns = MS;
+  f->step_ns = MS;
   for (size_t i = 0; i < LENGTH(uneven); i++)
     assert_same_chance(f, uneven[i], UNEVEN, s.layout);
   assert_int_equal(page_layout_pages(s.layout), 32 + 1 + 512);
@@ -444,7 +394,7 @@ FIXTURE_TEST(failures_are_told) {
   for (size_t i = 0; i < LENGTH(cases); i++) {
     struct page_sample s;
 
-    put_process(f, PAGES_IN_ALL);
+    paged_resize(f, PAGES_IN_ALL);
     fake_pages_map(&f->tree, 10,
                    &(struct fake_range){START, START + 4 * PAGE, 0, 0}, 1);
     put(f, 0, 4, FAKE_ANON | FAKE_EXCLUSIVE, true);
