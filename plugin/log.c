@@ -139,36 +139,53 @@ static void log_denials(struct log_state *s, const struct collector *c,
           rollup->count, exe->count, all->count, first->pid, first->comm, why);
 }
 
+/* Up to three by name: 10 "a", 11 "b", 12 "c" and 5 more */
+static void name_processes(const struct diag *d, char *ret, size_t size) {
+  int len = snprintf(ret, size, "%u \"%s\"", d->pid, d->comm);
+
+  for (unsigned i = 0; i < DIAG_OTHERS && i + 1 < d->count; i++)
+    len += snprintf(ret + len, size - (size_t)len, ", %u \"%s\"",
+                    d->others[i].pid, d->others[i].comm);
+  if (d->count > DIAG_OTHERS + 1)
+    snprintf(ret + len, size - (size_t)len, " and %" PRIu64 " more",
+             d->count - DIAG_OTHERS - 1);
+}
+
 /* Processes that are too large to be walked. */
 static void log_samples(struct log_state *s, const struct collector *c) {
   const struct diag *d = collector_diag(c, DIAG_SAMPLED);
+  char names[(DIAG_OTHERS + 1) * 80 + 32]; /* of 64 bytes and a number each */
 
-  if (d->count && is_due(s, DIAG_SAMPLED, false))
-    INFO("smaps plugin: reading smaps_rollup of process %u \"%s\" would hold "
-         "its lock for longer than MaxLockHold: some of its pages are sampled "
-         "instead; see memory-pss_error for the possible error and "
+  if (d->count && is_due(s, DIAG_SAMPLED, false)) {
+    name_processes(d, names, sizeof(names));
+    INFO("smaps plugin: reading smaps_rollup of large processes (%s) would "
+         "hold their locks for longer than MaxLockHold: some of their pages "
+         "are sampled instead; see memory-pss_error for the possible error and "
          "count-sampled for the number of such processes",
-         d->pid, d->comm);
+         names);
+  }
   d = collector_diag(c, DIAG_MAPCOUNT_DENIED);
-  if (d->count && is_due(s, DIAG_MAPCOUNT_DENIED, false))
-    WARNING(
-        "smaps plugin: process %u \"%s\" is sampled, as it is too large for "
-        "MaxLockHold, but without CAP_SYS_ADMIN (or without "
-        "/proc/kpagecount) the number of processes that share a page is "
-        "unknown: its USS is right, its PSS may be as far off as "
-        "memory-pss_error says",
-        d->pid, d->comm);
+  if (d->count && is_due(s, DIAG_MAPCOUNT_DENIED, false)) {
+    name_processes(d, names, sizeof(names));
+    WARNING("smaps plugin: processes that are too large for MaxLockHold (%s) "
+            "are sampled, but without CAP_SYS_ADMIN (or without "
+            "/proc/kpagecount) the number of processes that share a page is "
+            "unknown: their USS is right, their PSS may be as far off as "
+            "memory-pss_error says",
+            names);
+  }
   d = collector_diag(c, DIAG_TOO_LARGE);
-  if (d->count && is_due(s, DIAG_TOO_LARGE, false))
-    WARNING(
-        "smaps plugin: reading smaps_rollup of process %u \"%s\" would hold "
-        "its lock for longer than MaxLockHold, and its pages cannot be "
-        "sampled (/proc/PID/pagemap needs CAP_DAC_READ_SEARCH and "
-        "CAP_SYS_PTRACE): its shared memory is guessed from its size, "
-        "unless you grant these or raise MaxLockHold; see "
-        "memory-pss_error for the possible error and count-deferred for "
-        "the number of such processes",
-        d->pid, d->comm);
+  if (d->count && is_due(s, DIAG_TOO_LARGE, false)) {
+    name_processes(d, names, sizeof(names));
+    WARNING("smaps plugin: reading smaps_rollup of large processes (%s) would "
+            "hold their locks for longer than MaxLockHold, and their pages "
+            "cannot be sampled (/proc/PID/pagemap needs CAP_DAC_READ_SEARCH "
+            "and CAP_SYS_PTRACE): their shared memory is guessed from their "
+            "size, unless you grant these or raise MaxLockHold; see "
+            "memory-pss_error for the possible error and count-deferred for "
+            "the number of such processes",
+            names);
+  }
 }
 
 static void log_limits(struct log_state *s, const struct collector *c) {

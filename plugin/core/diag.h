@@ -1,5 +1,5 @@
 /*
- * Problems of a cycle, by kind: their number and the first case as an example.
+ * Problems of a cycle, by kind: their number and the first cases as examples.
  * The core counts them; the glue logs them.
  */
 #ifndef SMAPS_DIAG_H
@@ -27,6 +27,8 @@ enum diag_kind {
   DIAGS
 };
 
+#define DIAG_OTHERS 2
+
 struct diag {
   uint64_t count;
   uint32_t pid;
@@ -35,11 +37,16 @@ struct diag {
   char comm[64];    /* escaped */
   char name[128];   /* of the group */
   uint64_t limit;   /* that is exceeded */
+  /* The next processes, as far as `count` says that there are some. */
+  struct diag_other {
+    uint32_t pid;
+    char comm[64]; /* escaped */
+  } others[DIAG_OTHERS];
 };
 
 struct process;
 
-/* Counts a problem with a process; the first of its kind is the example. */
+/* Counts a problem with a process; the first of its kind are the examples. */
 void diag_note(struct diag *diags, enum diag_kind kind, const struct process *p,
                int error, const char *file);
 

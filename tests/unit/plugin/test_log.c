@@ -81,3 +81,38 @@ WORLD_TEST(read_budget_that_suffices_is_not_mentioned) {
   run(w, &s, 2000);
   assert_int_equal(stub.n_logs, 0);
 }
+
+static unsigned count(const char *text, const char *part) {
+  unsigned n = 0;
+
+  for (; (text = strstr(text, part)); text += strlen(part))
+    n++;
+  return n;
+}
+
+/* The tree has no pagemap. */
+WORLD_TEST(three_large_processes_are_named_and_the_others_counted) {
+  struct log_state s = {.scarce = 0};
+
+  w->settings.policy.max_lock_hold_ns = 25000; /* the first guess is 30 us */
+  for (uint32_t pid = 10; pid < 15; pid++)
+    world_put(w, member(pid, "g"));
+  group(w, "g");
+  run(w, &s, 30);
+  assert_int_equal(stub.n_logs, 1);
+  assert_int_equal(count(stub.logs[0], " \"g\""), 3);
+  assert_non_null(strstr(stub.logs[0], "\"g\" and 2 more) would hold"));
+}
+
+WORLD_TEST(two_large_processes_are_both_named) {
+  struct log_state s = {.scarce = 0};
+
+  w->settings.policy.max_lock_hold_ns = 25000;
+  world_put(w, member(10, "g"));
+  world_put(w, member(11, "g"));
+  group(w, "g");
+  run(w, &s, 10);
+  assert_int_equal(count(stub.logs[0], "10 \"g\""), 1);
+  assert_int_equal(count(stub.logs[0], "11 \"g\""), 1);
+  assert_int_equal(count(stub.logs[0], "more)"), 0);
+}
