@@ -251,7 +251,7 @@ FIXTURE_TEST(sample_pauses_and_shows_progress) {
   put(f, 0, 1000, FAKE_ANON | FAKE_EXCLUSIVE);
   sample(f, 160);
   assert_int_equal(atomic_load(&f->in.heartbeat), 1 + 160); /* one for maps */
-  assert_int_equal(f->in.pauses, (1 + 160) / 16);
+  assert_int_equal(f->in.pauses, (4 + 160) / 64);
 }
 
 /* --- what is certain --- */
