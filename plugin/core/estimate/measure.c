@@ -342,9 +342,11 @@ static void refuse(struct measurer *m, struct process *p) {
 }
 
 /* It may be walked in the next cycle, see member_policy(). */
-static void refuse_samples(struct measurer *m, struct process *p) {
+static void refuse_samples(struct measurer *m, struct process *p, int error) {
   sampling_refuse(m, p);
-  if (price_ns(p) <= member_policy(p).max_lock_hold_ns)
+  if (error == -EFBIG)
+    diag_note(m->diags, DIAG_FAILED, p, error, "maps");
+  if (error == -EFBIG || price_ns(p) <= member_policy(p).max_lock_hold_ns)
     defer(m, p, DEFERRED_MAX_LOCK_HOLD);
   else
     defer_large(m, p);
@@ -358,8 +360,9 @@ static void finish_sample(struct measurer *m, struct process *p,
     sampling_take(m, p, job);
   } else if (job->result == PROCFS_GONE || job->result == PROCFS_NO_MM) {
     note_end(m, p);
-  } else if (job->result == -EPERM || job->result == -ENOSYS) {
-    refuse_samples(m, p);
+  } else if (job->result == -EPERM || job->result == -ENOSYS ||
+             job->result == -EFBIG) {
+    refuse_samples(m, p, job->result);
   } else if (job->result == PROCFS_DENIED) {
     note_failure(m, p, job->result);
   } else {

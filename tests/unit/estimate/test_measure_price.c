@@ -2,10 +2,12 @@
  * that is learnt of each. */
 #include "test.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "fake_pages.h"
 #include "measured.h"
 
 #define WORLD_TEST(name)                                                       \
@@ -269,4 +271,34 @@ WORLD_TEST(too_many_mappings_are_counted_and_not_walked) {
   world_run_reading(w, 300, 1);
   world_run_reading(w, 1, 0);
   assert_int_equal(world_counts(w)->deferred, 0);
+}
+
+/* Nothing can be left out of these, nor merged with its neighbours. */
+static void put_ranges(struct world *w, unsigned n) {
+  struct fake_range *ranges = calloc(n, sizeof(*ranges));
+
+  assert_non_null(ranges);
+  for (unsigned i = 0; i < n; i++)
+    ranges[i] = (struct fake_range){(UINT64_C(1024) + i) * PAGE,
+                                    (UINT64_C(1025) + i) * PAGE,
+                                    i % 2 ? "---p" : "rw-p", NULL};
+  fake_pages_map(&w->tree, 10, ranges, n);
+  free(ranges);
+}
+
+/* They are read for seconds, and in vain. */
+WORLD_TEST(process_of_too_many_ranges_is_not_sampled_for_an_hour) {
+  w->settings.policy.max_lock_hold_ns = 25000;
+  world_watch(w, member(10, "g"));
+  fake_pages_put(&w->tree, 10, 1024, 1, FAKE_ANON, 0);
+  put_ranges(w, 2 * 131072 + 1);
+  world_run_reading(w, 1, 0);
+  assert_int_equal(world_diag(w, DIAG_FAILED)->error, EFBIG);
+  assert_string_equal(world_diag(w, DIAG_FAILED)->file, "maps");
+  put_ranges(w, 1);
+  world_run_reading(w, 3500, 0);
+  assert_int_equal(world_counts(w)->sampled, 0);
+  world_run_reading(w, 101, 0);
+  assert_int_equal(world_counts(w)->sampled, 1);
+  assert_int_equal(world_diag(w, DIAG_FAILED)->count, 0);
 }
