@@ -15,7 +15,7 @@
 #include "draw.h"
 #include "memory_tree.h"
 
-#define INTERVAL_SECONDS 10
+#define SECONDS 10
 #define MAX_AGE_SECONDS 600
 /* A walk takes so long by page; a sample. */
 #define WALK_PAGE_NS 12
@@ -59,7 +59,7 @@ int __wrap_openat(int dir_fd, const char *path, int flags, ...) {
     return -1;
   }
   if (is_pagemap)
-    world_spend(SAMPLE_NS);
+    world_spend(staged->load->sample_ns ? staged->load->sample_ns : SAMPLE_NS);
   if (strcmp(path, "maps") == 0 && staged->maps_opened++ % 2)
     world_spend(staged->load->maps_ns);
   if (strcmp(path, "smaps_rollup") == 0)
@@ -243,7 +243,7 @@ void stage_end(struct stage *s) { world_remove(&s->world); }
 void stage_act(struct stage *s) {
   s->load->live(s);
   show_all(s);
-  world_run(&s->world, INTERVAL_SECONDS);
+  world_run(&s->world, s->load->seconds ? s->load->seconds : SECONDS);
 }
 
 static bool is_at_most(unsigned long n, double part, unsigned long of) {

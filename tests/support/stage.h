@@ -48,8 +48,10 @@ struct load {
   double far, far_most, width_most;
   double beyond_most;    /* errors that do not hold; 0: 1 % */
   double budget_percent; /* 0: the default */
-  /* Beside the pages that are mapped; and the time to read maps. */
-  uint64_t reserved_pages, maps_ns;
+  unsigned seconds;      /* between cycles; 0: 10 */
+  /* Beside the pages that are mapped; and the time to read maps, and to sample
+   * (0: 0.7 ms). */
+  uint64_t reserved_pages, maps_ns, sample_ns;
 };
 
 /* The members are one group, "g"; or each is one, "g0" and so on. */

@@ -264,12 +264,14 @@ static void weigh_all(struct measurer *m, const struct process_table *t) {
 
 /* --- 2: choosing --- */
 
-static size_t choose(struct measurer *m) {
+static size_t choose(struct measurer *m, const struct group_table *groups) {
   struct read_time time = read_budget_begin(&m->budget, m->estimator.now_ns,
                                             m->interval_ns, m->needed);
-  struct schedule s =
-      schedule_choose(m->candidates, m->n_candidates, &time, &m->credit_ns);
+  struct schedule s;
 
+  for (size_t i = 0; i < groups->n; i++)
+    sampling_allow(groups->groups[i]->track, m->interval_ns);
+  s = schedule_choose(m->candidates, m->n_candidates, &time, &m->credit_ns);
   for (size_t i = 0; i < s.deferred; i++)
     defer(m, m->candidates[s.chosen + i].process, DEFERRED_BUDGET);
   return s.chosen;
@@ -539,7 +541,7 @@ int measurer_run(struct measurer *m, const struct process_table *t,
   observe_all(m, t);
   newborn_estimate_all(&m->estimator, t);
   weigh_all(m, t);
-  read_chosen(m, choose(m));
+  read_chosen(m, choose(m, groups));
   count_overdue(m);
   read_orphans(m, t);
   observe_page_tables(m, t);

@@ -16,12 +16,18 @@
 #define PAGES_MOST 500
 #define MANY 4
 
+/* The part of a CPU that samples may take of a process, and of a group. */
+#define PART_OF_PROCESS 0.0012
+#define PART_OF_GROUP 0.004
+
 /* Before the first sample. */
 #define PAGE_NS_AT_FIRST 2500.0
 #define PAGE_NS_RATE 0.1
 
-/* Mappings are read again when the size has changed, or after this time, and
- * take a thousandth of a CPU at most. */
+/* Mappings are read again when the size has changed by more than this part of
+ * the resident memory, or after this time, and take a thousandth of a CPU at
+ * most. */
+#define LAYOUT_SIZE_PART 256
 #define LAYOUT_AGE_NS (60 * NS_PER_S)
 #define LAYOUT_TIMES 1000
 
@@ -51,6 +57,14 @@ static uint32_t giants_in(const struct group_track *g) {
   return g->giants > g->giants_before ? g->giants : g->giants_before;
 }
 
+void sampling_allow(struct group_track *g, uint64_t interval_ns) {
+  double part = fmin(PART_OF_PROCESS * giants_in(g), PART_OF_GROUP);
+
+  if (g->sampling_ns > 0)
+    g->sampling_ns = 0;
+  g->sampling_ns += (int64_t)(part * (double)interval_ns);
+}
+
 static uint32_t giants_of(const struct process *p) {
   uint32_t most = 1;
 
@@ -72,12 +86,20 @@ static uint32_t pages_wanted(const struct process *p) {
              : MANY * pages;
 }
 
+/* A little memory comes and goes with each thread. */
+static bool has_size_changed(const struct process *p) {
+  uint64_t now = p->statm.size_pages;
+  uint64_t then = p->track->sampling->layout_size_pages;
+
+  return (now > then ? now - then : then - now) >
+         p->statm.resident_pages / LAYOUT_SIZE_PART;
+}
+
 static bool is_layout_stale(const struct measurer *m, const struct process *p) {
   const struct sampling *s = p->track->sampling;
   uint64_t age_ns = m->estimator.now_ns - s->layout_at_ns;
 
-  return (s->layout_size_pages != p->statm.size_pages ||
-          age_ns >= LAYOUT_AGE_NS) &&
+  return (has_size_changed(p) || age_ns >= LAYOUT_AGE_NS) &&
          age_ns >= LAYOUT_TIMES * s->layout_ns;
 }
 
@@ -191,6 +213,15 @@ static void refine_price(const struct measurer *m, struct process *p,
       p->statm.resident_pages);
 }
 
+/* The prediction was charged when it was chosen. */
+static void charge_rest(const struct measurer *m, const struct process *p,
+                        uint64_t work_ns) {
+  int64_t rest_ns = (int64_t)(work_ns - sampling_cost_ns(m, p));
+
+  for (size_t i = 0; i < p->n_groups; i++)
+    p->groups[i]->track->sampling_ns -= rest_ns;
+}
+
 static void learn_cost(struct measurer *m, const struct read_job *job) {
   double page_ns;
 
@@ -211,6 +242,7 @@ void sampling_take(struct measurer *m, struct process *p,
   struct sampled sampled;
 
   s->denied_until_s = 0;
+  charge_rest(m, p, job->work_ns);
   learn_cost(m, job);
   keep_layout(m, p, sample);
   refine_price(m, p, sample);

@@ -9,6 +9,7 @@
 
 #include "estimate/sampled.h"
 
+struct group_track;
 struct measurer;
 struct page_layout;
 struct process;
@@ -32,6 +33,14 @@ struct sampling_cost {
   double page_ns;
 };
 
+/*
+ * Gives a group the time that its samples may take in an interval: of one CPU
+ * 0.12 % for each process that is sampled, and 0.4 % for all of them. However
+ * small the error is that is tolerated, samples cost no more; the error that
+ * they leave is published. What is not used is not saved.
+ */
+void sampling_allow(struct group_track *g, uint64_t interval_ns);
+
 void sampling_free(struct sampling *s);
 
 /* Whether the process can be sampled: not where the kernel refuses pagemap, or
@@ -49,8 +58,8 @@ void sampling_take(struct measurer *m, struct process *p,
 /* Reads the mappings again for the next sample. To be called where a sample has
  * hung: the reader that was given up may still work on the layout. */
 void sampling_forget_layout(struct process *p);
-/* The kernel refuses pagemap, or has none: it is not tried again for an hour.
- */
+/* The kernel refuses pagemap, or has none, or there are too many mappings: it
+ * is not tried again for an hour. */
 static inline bool sampling_is_refused(const struct sampling *s) {
   return s && s->denied_until_s;
 }

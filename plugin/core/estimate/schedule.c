@@ -27,11 +27,16 @@ static bool is_must(const struct candidate *c) { return c->is_must; }
 
 static bool is_due(const struct candidate *c) { return c->is_due; }
 
+static bool is_wanted_by(const struct group_track *g,
+                         const struct candidate *c) {
+  return doubt_of_sum(&g->error) > g->tolerated_bytes &&
+         (!c->is_sample || g->sampling_ns > 0);
+}
+
 /* True of candidates that need not be read but should. */
 static bool is_wanted(const struct candidate *c) {
   for (size_t i = 0; i < c->n_groups; i++)
-    if (doubt_of_sum(&c->groups[i]->track->error) >
-        c->groups[i]->track->tolerated_bytes)
+    if (is_wanted_by(c->groups[i]->track, c))
       return true;
   return c->is_due;
 }
@@ -39,6 +44,11 @@ static bool is_wanted(const struct candidate *c) {
 static void choose(struct candidate *c) {
   for (size_t i = 0; i < c->n_groups; i++)
     doubt_remove(&c->groups[i]->track->error, c->error);
+}
+
+static void charge_sample(const struct candidate *c) {
+  for (size_t i = 0; c->is_sample && i < c->n_groups; i++)
+    c->groups[i]->track->sampling_ns -= c->cost_ns;
 }
 
 /* --- orders --- */
@@ -117,7 +127,7 @@ static size_t choose_due(struct candidate *c, size_t n,
  * else is worth the wait until it fits. */
 static size_t choose_worthy(struct candidate *c, size_t n, uint64_t reach_ns,
                             struct spending *s) {
-  /* The error only goes down: what is not wanted now will not be. */
+  /* Error and allowance only go down: what is not wanted now will not be. */
   size_t wanted = gather(c, n, is_wanted), chosen = 0;
 
   sort(c, wanted, compare_worth);
@@ -127,6 +137,7 @@ static size_t choose_worthy(struct candidate *c, size_t n, uint64_t reach_ns,
       continue;
     s->spent_ns += c[i].cost_ns;
     choose(&c[i]);
+    charge_sample(&c[i]);
     swap(&c[chosen++], &c[i]);
   }
   return chosen;

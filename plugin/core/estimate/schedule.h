@@ -13,7 +13,8 @@
 
 #include "estimate/read_budget.h"
 
-struct group; /* track.h has its error, and the error that it tolerates */
+struct group; /* track.h has its error, the error that it tolerates, and the
+               * time that it may take for samples */
 
 struct candidate {
   void *process;
@@ -39,6 +40,10 @@ struct schedule {
  * first, until their part of the time is spent. Then come those that are due
  * and those of which a group has more error than it tolerates, the most error
  * for the time first, as far as they fit into the rest.
+ *
+ * A group wants samples for its error only as long as it has time for them. One
+ * may take more than is left, which is owed in the next cycles. One that is due
+ * does not count.
  *
  * One reading can take more than the rest, and even more than the whole: one
  * that is due when it has the earliest deadline, and any when it removes most

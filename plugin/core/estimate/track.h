@@ -66,6 +66,9 @@ struct group_track {
    * read; nothing need be read below the other. */
   struct doubt_sum error;
   uint64_t tolerated_bytes;
+  /* CPU time that samples for that error may still take in this cycle; below 0:
+   * owed. */
+  int64_t sampling_ns;
   /* The sums without guesses, which go by them; only in cycles with guesses. */
   struct usage measured;
   /* Members that are sampled, in this cycle and in the one before. */

@@ -274,6 +274,19 @@ TEST(a_set_shares_buffers) {
   stage_play(&the_stage, &load);
 }
 
+/* There is time for half of them in each cycle. */
+TEST(a_set_is_sampled_each_second) {
+  static const struct load load = {.name = "set, 1 s",
+                                   .live = live_buffers,
+                                   .seconds = 1,
+                                   .far = 0.005,
+                                   .far_most = 0.3,
+                                   .beyond_most = 0.015,
+                                   .width_most = 0.02};
+
+  stage_play(&the_stage, &load);
+}
+
 TEST(members_of_a_set) {
   static const struct load load = {.name = "members of a set",
                                    .live = live_buffers,
@@ -374,6 +387,38 @@ static void live_remapping(struct stage *s) {
     memory_shrink(&s->memory, 0, 128, 0);
 }
 
+/* The part of a CPU that samples take, after the first ones. */
+static double samples_take(const struct load *load) {
+  struct stage *s = &the_stage;
+  uint64_t samples = 0;
+
+  stage_begin(s, load);
+  for (; s->cycle < 160; s->cycle++) {
+    stage_act(s);
+    samples += s->cycle < 60 ? 0 : world_counts(&s->world)->sampled;
+  }
+  stage_end(s);
+  return (double)(samples * load->sample_ns) / NS / 100 / load->seconds;
+}
+
+/* Newcomers do not count. */
+TEST(samples_of_a_group_take_a_bounded_part_of_a_cpu) {
+  static const struct load second = {
+      .live = live_buffers, .seconds = 1, .sample_ns = MS};
+  static const struct load ten = {
+      .live = live_buffers, .seconds = 10, .sample_ns = 10 * MS};
+
+  assert_in_range(1e6 * samples_take(&second), 3500, 4200);
+  assert_in_range(1e6 * samples_take(&ten), 3500, 4200);
+}
+
+TEST(samples_of_a_process_take_a_bounded_part_of_a_cpu) {
+  static const struct load load = {
+      .live = live_remapping, .seconds = 1, .sample_ns = 2 * MS};
+
+  assert_in_range(1e6 * samples_take(&load), 800, 1200);
+}
+
 /* How many layouts are read by sample. */
 static double layouts_by_sample(const struct load *load) {
   struct stage *s = &the_stage;
@@ -392,6 +437,20 @@ static double layouts_by_sample(const struct load *load) {
 TEST(maps_of_terabytes_are_read_once_a_minute) {
   static const struct load load = {.live = live_alone,
                                    .reserved_pages = UINT64_C(3) << 32};
+
+  assert_true(layouts_by_sample(&load) < 0.4);
+}
+
+/* By one part in 300. */
+static void live_breathing(struct stage *s) {
+  live_alone(s);
+  memory_grow(&s->memory, 0, 30);
+  if (s->cycle % 2)
+    memory_shrink(&s->memory, 0, 60, 0);
+}
+
+TEST(maps_are_kept_while_the_size_hardly_changes) {
+  static const struct load load = {.live = live_breathing};
 
   assert_true(layouts_by_sample(&load) < 0.4);
 }

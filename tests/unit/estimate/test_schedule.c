@@ -487,3 +487,58 @@ TEST(any_plan_prefers_the_most_doubt_for_the_time) {
     }
   }
 }
+
+/* --- samples --- */
+
+static struct candidate sample_of(char letter, struct group *const *group,
+                                  uint64_t error_mib, uint64_t cost_ms) {
+  struct candidate c = make(letter, group, error_mib, cost_ms);
+
+  c.is_sample = true;
+  return c;
+}
+
+/* What is left over is not deferred either: nobody waits for it. */
+TEST(samples_for_error_end_with_their_time) {
+  struct group_track track = {.sampling_ns = 5 * MS};
+  struct group of_g = {.track = &track}, *g = &of_g;
+  struct candidate c[] = {sample_of('a', &g, 40, 4), sample_of('b', &g, 30, 4),
+                          sample_of('c', &g, 20, 4), make('d', &g, 1, 4)};
+
+  check(c, 4, 50, "abd", "");
+  assert_int_equal(track.sampling_ns, -3 * (int64_t)MS);
+}
+
+TEST(group_that_owes_time_takes_no_samples) {
+  struct group_track track = {.sampling_ns = -1};
+  struct group of_g = {.track = &track}, *g = &of_g;
+  struct candidate c[] = {sample_of('a', &g, 40, 4), make('b', &g, 30, 4)};
+
+  check(c, 2, 50, "b", "");
+  assert_int_equal(track.sampling_ns, -1);
+}
+
+TEST(sample_that_is_due_is_taken_and_costs_its_group_nothing) {
+  struct group_track track = {.sampling_ns = 0};
+  struct group of_g = {.track = &track}, *g = &of_g;
+  struct candidate c[] = {sample_of('a', &g, 40, 4), sample_of('b', &g, 30, 4)};
+
+  c[1].is_due = true;
+  check(c, 2, 50, "b", "");
+  assert_int_equal(track.sampling_ns, 0);
+}
+
+/* One of them has time, and both have it known. */
+TEST(sample_for_two_groups_counts_in_both) {
+  struct group_track all_track = {.sampling_ns = -(int64_t)MS};
+  struct group_track own_track = {.sampling_ns = MS};
+  struct group of_all = {.track = &all_track}, of_own = {.track = &own_track};
+  struct group *both[] = {&of_all, &of_own};
+  struct candidate c[] = {sample_of('a', both, 40, 4)};
+
+  c[0].n_groups = 2;
+  doubt_add(&own_track.error, c[0].error);
+  check(c, 1, 50, "a", "");
+  assert_int_equal(all_track.sampling_ns, -5 * (int64_t)MS);
+  assert_int_equal(own_track.sampling_ns, -3 * (int64_t)MS);
+}
