@@ -114,7 +114,7 @@ static void show(struct stage *s, unsigned slot) {
   memory_tree_put_rollup(&s->world.tree, p->pid, &s->views[slot]);
   size_pages = addresses_put(&s->addresses[slot], &s->world.tree, &s->memory,
                              slot, s->hides_frames);
-  size_pages += s->load->reserved_pages;
+  size_pages += s->load->reserved_pages + s->spare_pages;
   memory_tree_put_sizes(&s->world.tree, p->pid, size_pages, &s->views[slot]);
 }
 

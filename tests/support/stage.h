@@ -32,6 +32,7 @@ struct stage {
   struct memory_process shown[MEMORY_SLOTS];
   struct addresses addresses[MEMORY_SLOTS];
   unsigned speed[MEMORY_SLOTS]; /* pages that it writes in a cycle */
+  unsigned spare_pages;         /* mapped by each, and never touched */
   bool hides_frames, is_denied; /* those of pagemap; all of it */
   struct tally tally;
   uint64_t samples, reads;

@@ -542,3 +542,26 @@ TEST(sample_for_two_groups_counts_in_both) {
   assert_int_equal(all_track.sampling_ns, -5 * (int64_t)MS);
   assert_int_equal(own_track.sampling_ns, -3 * (int64_t)MS);
 }
+
+static int64_t allowed_us(struct group_track track, uint64_t interval_ns) {
+  sampling_allow(&track, interval_ns);
+  return track.sampling_ns / 1000;
+}
+
+TEST(time_for_samples_is_owed_and_not_saved) {
+  const struct group_track one = {.giants = 1}, before = {.giants_before = 1};
+  const struct group_track three = {.giants = 3}, many = {.giants = 20};
+  const struct group_track none = {.giants = 0};
+  struct group_track left = one, owes = one;
+
+  left.sampling_ns = 900 * 1000;
+  owes.sampling_ns = -2000 * 1000;
+  assert_int_equal(allowed_us(none, NS), 0);
+  assert_int_equal(allowed_us(one, NS), 1200);
+  assert_int_equal(allowed_us(before, NS), 1200);
+  assert_int_equal(allowed_us(three, NS), 3600);
+  assert_int_equal(allowed_us(many, NS), 4000);
+  assert_int_equal(allowed_us(many, 10 * NS), 40000);
+  assert_int_equal(allowed_us(left, NS), 1200);
+  assert_int_equal(allowed_us(owes, NS), -800);
+}
