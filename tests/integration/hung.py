@@ -228,7 +228,7 @@ def main():
     path = f"{directory}/file"
     pid = start_victim(action, sys.argv[2], path, server)
     server.text = b"%d\n" % pid
-    if not server.is_held.wait(10):
+    if not server.is_held.wait(60):
         os.kill(pid, signal.SIGKILL)
         print("SKIP the kernel asks for no", sys.argv[1], flush=True)
         return

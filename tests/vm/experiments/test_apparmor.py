@@ -69,9 +69,10 @@ class AppArmor(Experiment):
         )
         PROFILE.write_text(RULES.format(rules=rules))
         run("apparmor_parser", "-r", PROFILE)
-        self.start_daemon()
+        cycle = self.start_daemon()
         mode = Path(f"/proc/{daemon.main_pid()}/attr/current").read_text()
         self.assertEqual(mode.strip("\0\n "), "/usr/sbin/collectd (enforce)")
+        return cycle
 
     def test_shipped_rules(self):
         began = time.time()
@@ -84,8 +85,9 @@ class AppArmor(Experiment):
 
     def test_without_right_to_trace(self):
         began = time.time()
-        self.confine("@{PROC}/ r, @{PROC}/** r, capability sys_ptrace,")
-        cycle = self.next_cycle()
+        cycle = self.confine(
+            "@{PROC}/ r, @{PROC}/** r, capability sys_ptrace,"
+        )
         self.assert_unknown(cycle, "redis-server.service")
         self.assert_quiet([r"refusal comes from a security module"])
         self.assertNotEqual(denials(began), [])

@@ -1,12 +1,13 @@
 """A full disk under the state file and the captures."""
 
 import json
+import re
 import time
 from pathlib import Path
 
 import daemon
 from daemon import run
-from experiment import Experiment
+from experiment import Experiment, wait_for
 
 DISK = Path("/mnt/small")
 STATE = DISK / "state.json"
@@ -55,26 +56,35 @@ class DiskFull(Experiment):
         self.assert_matches([REDIS])
         json.loads(STATE.read_text())
         ballast = self.fill()
-        self.next_cycle()
+        self.await_line("StateFile .*cannot be written")
         self.raise_alarm()
-        for _ in range(3):
+        self.await_line("no capture of group")
+        for _ in range(2):
             self.assert_matches([REDIS])
         # The old state is whole.
         json.loads(STATE.read_text())
         self.assertEqual(list(CAPTURES.glob("*.json")), [])
-        lines = "\n".join(daemon.log())
-        self.assertRegex(lines, "StateFile .*cannot be written")
-        self.assertRegex(lines, "no capture of group")
 
         ballast.unlink()
+        self.await_line("StateFile .*written again")
         self.raise_alarm()
-        for _ in range(4):
-            self.next_cycle()
-        json.loads(STATE.read_text())
+        wait_for(lambda: list(CAPTURES.glob("*.json")), "a capture")
         (capture,) = CAPTURES.glob("*.json")
         json.loads(capture.read_text())
+        self.next_cycle()
+        json.loads(STATE.read_text())
         self.assertEqual(
             sum("StateFile" in line for line in daemon.log()), 2
         )
-        names = {path.name for path in DISK.iterdir()}
-        self.assertEqual(names, {"state.json", "captures"})
+        # What is written has another name until it is whole.
+        wait_for(
+            lambda: {path.name for path in DISK.iterdir()}
+            == {"state.json", "captures"},
+            "the end of a write",
+        )
+
+    @staticmethod
+    def await_line(pattern):
+        wait_for(
+            lambda: re.search(pattern, "\n".join(daemon.log())), pattern
+        )

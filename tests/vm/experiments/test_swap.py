@@ -12,7 +12,7 @@ FAMILY_MIB = 32
 SWAP = "/swapfile"
 # An estimate stands on one reading for no longer than MaxAge; then comes the
 # next interval, and one for a budget that was used up.
-MAX_AGE_SECONDS = 60 + 3 * Experiment.interval
+MAX_AGE_SECONDS = 600 + 3 * Experiment.interval
 
 
 class Swap(Experiment):
