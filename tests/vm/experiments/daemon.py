@@ -2,7 +2,6 @@
 plugin, its log."""
 
 import math
-import shutil
 import socket
 import subprocess
 import time
@@ -12,7 +11,7 @@ HOME = Path(__file__).resolve().parent
 PACKAGE = HOME / "collectd-smaps.deb"
 CONTRIB = HOME / "contrib"
 CONFIG = Path("/etc/collectd/collectd.conf.d")
-DROP_IN = Path("/etc/systemd/system/collectd.service.d")
+DROP_IN = Path("/etc/systemd/system/collectd.service.d/vm.conf")
 # Where any user may make it, in no mount of its own (PrivateTmp=).
 SOCKET = "/dev/shm/collectd-vm.sock"
 # For whatever comes in a second on a machine that is not emulated. Only a
@@ -59,23 +58,19 @@ def install(package=PACKAGE):
 
 
 def configure(options="", interval=None, drop_in=None, more=""):
-    """Writes the configuration of an experiment, in the place of the last."""
+    """Writes the configuration of an experiment, in the place of the last.
+    systemd reads its units again only where it must: under emulation that takes
+    it many seconds."""
     for_interval = f"Interval {interval}\n" if interval else ""
     for_smaps = f"<Plugin smaps>\n{options}\n</Plugin>\n" if options else ""
     (CONFIG / "00-vm.conf").write_text(for_interval)
     (CONFIG / "zz-vm.conf").write_text(UNIXSOCK + for_smaps + more + "\n")
-    shutil.rmtree(DROP_IN, ignore_errors=True)
+    if drop_in == (DROP_IN.read_text() if DROP_IN.exists() else None):
+        return
+    DROP_IN.unlink(missing_ok=True)
     if drop_in is not None:
-        DROP_IN.mkdir(parents=True)
-        (DROP_IN / "vm.conf").write_text(drop_in)
-    run("systemctl", "daemon-reload")
-
-
-def unconfigure():
-    """As the distribution and the package have it."""
-    for name in ("00-vm.conf", "zz-vm.conf"):
-        (CONFIG / name).unlink(missing_ok=True)
-    shutil.rmtree(DROP_IN, ignore_errors=True)
+        DROP_IN.parent.mkdir(exist_ok=True)
+        DROP_IN.write_text(drop_in)
     run("systemctl", "daemon-reload")
 
 
@@ -191,13 +186,14 @@ def quote(identifier):
     return '"' + identifier.replace("\\", "\\\\") + '"'
 
 
-def read_cycle(connection):
-    """The newest interval as far as it is there, and what there is of it may
-    not change while we read; None when it does."""
+def read_cycle(connection, after):
+    """The newest interval if it is later than that time. It is read as far as
+    it is there, and what there is of it may not change while we read; None when
+    it does."""
     before = connection.list_times()
-    if not before:
+    at = max(before.values(), default=after)
+    if at <= after:
         return None
-    at = max(before.values())
     newest = [name for name, time_ in before.items() if time_ == at]
     answers = connection.ask([f"GETVAL {quote(name)}" for name in newest])
     if connection.list_times() != before:
@@ -251,11 +247,11 @@ def next_cycle(seconds=WAIT_SECONDS, watch=None):
         if connection is None:
             continue
         try:
-            cycle = read_cycle(connection)
+            cycle = read_cycle(connection, begin)
         except (OSError, ValueError, IndexError):
             cycle = None
         finally:
             connection.close()
-        if cycle is not None and cycle.time > begin:
+        if cycle is not None:
             return cycle
     raise AssertionError(f"no interval has come for {seconds} s")

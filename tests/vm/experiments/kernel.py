@@ -70,8 +70,8 @@ class Sample:
         self.groups = {}
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
-                group = group_of(read_cgroup(pid)) if is_member(pid) else None
-                if group and (only is None or group in only):
+                group = group_of(read_cgroup(pid))
+                if (only is None or group in only) and is_member(pid):
                     self.groups.setdefault(group, Sum()).add(pid)
             except (FileNotFoundError, ProcessLookupError):
                 pass

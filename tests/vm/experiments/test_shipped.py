@@ -1,7 +1,6 @@
 """The package beside the distribution's collectd, as a user installs it."""
 
 import re
-import time
 from pathlib import Path
 
 import daemon
@@ -22,7 +21,6 @@ DEFAULT_NAMES = {
     "duration-age",
     "count-unreadable",
 }
-STOP_SECONDS = 20
 
 
 def running_services():
@@ -39,25 +37,21 @@ def list_files(package):
 
 
 class AsShipped(Experiment):
-    """Each begins without the package."""
+    """With the package, and no options."""
 
     options = ""
     interval = None
     tolerance = 0.01
 
     def setUp(self):
-        self.addCleanup(daemon.unconfigure)
-        if daemon.is_installed():
-            run("apt-get", "purge", "-y", "collectd-smaps")
         daemon.configure()
-
-    def install(self):
-        daemon.install()
+        if not daemon.is_installed():
+            daemon.install()
         daemon.restart()
+        self.first = self.await_names()
 
     def test_every_running_service_has_a_group(self):
-        self.install()
-        cycle = self.next_cycle()
+        cycle = self.first
         services = running_services()
         self.assertGreater(len(services), 8, services)
         self.assertEqual(services - cycle.all_groups(), set())
@@ -68,7 +62,6 @@ class AsShipped(Experiment):
         self.assert_quiet()
 
     def test_values_are_those_of_the_kernel(self):
-        self.install()
         self.assert_each_is_exact_once()
         # All is right once before the first readings are as old as MaxAge, in
         # the minute after that, and in the next.
@@ -97,7 +90,6 @@ class AsShipped(Experiment):
 
     def test_smaps_report_shows_the_same(self):
         """Without -k amounts are in kB."""
-        self.install()
         group = "redis-server.service"
         pss = Sample([group]).groups[group].pss / KIB
         report = run("smaps-report", "live", "-t")[1]
@@ -105,19 +97,15 @@ class AsShipped(Experiment):
         self.assertAlmostEqual(float(line.split()[0]), pss, delta=0.05 * pss)
 
     def test_stops_and_starts_again(self):
-        self.install()
-        self.next_cycle()
-        for _ in range(3):
-            begin = time.monotonic()
+        for _ in range(2):
             run("systemctl", "stop", "collectd")
-            self.assertLess(time.monotonic() - begin, STOP_SECONDS)
+            # Not "timeout": systemd would have killed it.
             self.assertEqual(daemon.show("Result"), "success")
             run("systemctl", "start", "collectd")
-            self.assertIn("redis-server.service", self.next_cycle())
+            self.assertIn("redis-server.service", self.await_names())
             self.assert_quiet()
 
     def test_upgrade_keeps_the_configuration(self):
-        self.install()
         conf = daemon.CONFIG / "smaps.conf"
         conf.write_text(conf.read_text() + "# mine\n")
         old = daemon.main_pid()
@@ -127,7 +115,7 @@ class AsShipped(Experiment):
         self.assertIn("redis-server.service", self.next_cycle())
         self.assertIn("# mine", conf.read_text())
         daemon.restart()
-        self.assertIn("redis-server.service", self.next_cycle())
+        self.assertIn("redis-server.service", self.await_names())
 
     def make_next_version(self):
         tree, package = HOME / "next", HOME / "next.deb"
@@ -141,8 +129,6 @@ class AsShipped(Experiment):
         return package
 
     def test_purge_leaves_nothing(self):
-        self.install()
-        self.next_cycle()
         files = list_files("collectd-smaps")
         self.assertGreater(len(files), 10)
         run("apt-get", "remove", "-y", "collectd-smaps")
