@@ -109,7 +109,8 @@ static int begin_group(struct group *g) {
 
 /* A baseline from before pages were merged, or taken apart, is about others.
  * Merging that goes on is seen again in the next cycle; where it went on until
- * now it did so after the last reading too. */
+ * now it did so after the last reading too. What began and ended between two
+ * cycles has left more pages merged. */
 static void watch_ksm(struct measurer *m) {
   struct estimator *e = &m->estimator;
   struct ksm before = m->ksm;
@@ -117,7 +118,8 @@ static void watch_ksm(struct measurer *m) {
   if (!m->read_ksm)
     return;
   m->read_ksm(&m->ksm);
-  if (ksm_is_merging(&before) || ksm_is_merging(&m->ksm))
+  if (ksm_is_merging(&before) || ksm_is_merging(&m->ksm) ||
+      m->ksm.pages_sharing > before.pages_sharing)
     e->ksm_merged_ns = e->now_ns;
   if (m->ksm.run != before.run || m->ksm.pages_sharing != before.pages_sharing)
     e->ksm_changed_ns = e->now_ns;

@@ -615,6 +615,15 @@ SINGLE_TEST(what_had_no_merged_pages_is_trusted_when_some_split) {
   run_in_doubt(s, 12 * NS_PER_S, 4096);
 }
 
+/* A cycle sees run before and after, but not between. */
+SINGLE_TEST(merging_that_began_and_ended_between_cycles_is_seen) {
+  s->track.baseline.known = 1U << ROLLUP_KSM;
+  ksm = s->m.ksm = (struct ksm){.run = 0};
+  run_in_doubt(s, 2 * NS_PER_S, 0);
+  ksm.pages_sharing = 500;
+  run_in_doubt(s, 3 * NS_PER_S, 4096);
+}
+
 /* A reading from before run or pages_sharing was changed, in whatever way, is
  * not to be trusted, and one from after it is. */
 SINGLE_TEST(what_was_read_before_ksm_changed_is_in_doubt) {
