@@ -4,7 +4,14 @@ import time
 
 import daemon
 from daemon import WAIT_SECONDS, run
-from experiment import Experiment, Holder, Service, Session
+from experiment import (
+    Experiment,
+    Holder,
+    Service,
+    Session,
+    is_active,
+    wait_for,
+)
 from kernel import MIB
 
 REDIS = "redis-server.service"
@@ -71,9 +78,11 @@ class ServiceLife(Experiment):
     def test_scope_is_in_other(self):
         before = self.assert_matches(["other"]).processes("other")
         Service(
-            self, "launcher", "systemd-run", "--quiet", "--scope", "sleep",
-            "1000", notify=False,
+            self, "launcher", "systemd-run", "--quiet", "--scope",
+            "--unit=launched", "sleep", "1000", notify=False,
         )
+        # Only then is it not the service's any more.
+        wait_for(lambda: is_active("launched.scope"), "the scope")
         self.assertEqual(
             self.assert_matches(["other"]).processes("other"), before + 1
         )
