@@ -4,7 +4,7 @@ import signal
 import time
 
 from daemon import run
-from experiment import Experiment, Holder, Shape
+from experiment import Experiment, Holder, Shape, wait_for
 from kernel import MIB, Sample, read_number
 
 PRIVATE_MIB = 64
@@ -13,6 +13,10 @@ SWAP = "/swapfile"
 # An estimate stands on one reading for no longer than MaxAge; then comes the
 # next interval, and one for a budget that was used up.
 MAX_AGE_SECONDS = 600 + 3 * Experiment.interval
+
+
+def swap_of(service):
+    return Sample([service.group]).groups[service.group].swap
 
 
 class Swap(Experiment):
@@ -31,17 +35,20 @@ class Swap(Experiment):
     def swap_out_both(self):
         """A service with private memory, and one that has forked after its
         memory went out."""
-        self.private = Holder(self, "private", "anon", PRIVATE_MIB)
-        self.assert_matches(only=[self.private.group])
-        self.private.signal(signal.SIGUSR1)
+        self.swap_out_private()
         self.family = Shape(
             self, "family", "swap", mib=FAMILY_MIB, children=3
         )
-        groups = [self.private.group, self.family.group]
-        out = [Sample(groups).groups[group].swap for group in groups]
-        self.assertGreater(out[0], PRIVATE_MIB * MIB // 2)
-        self.assertGreater(out[1], FAMILY_MIB * MIB // 2)
-        return groups
+        self.assertGreater(swap_of(self.family), FAMILY_MIB * MIB // 2)
+        return [self.private.group, self.family.group]
+
+    def swap_out_private(self):
+        self.private = Holder(self, "private", "anon", PRIVATE_MIB)
+        self.assert_matches(only=[self.private.group])
+        self.private.signal(signal.SIGUSR1)
+        wait_for(
+            lambda: swap_of(self.private) > PRIVATE_MIB * MIB // 2, "swap"
+        )
 
     def assert_matches_before_max_age(self, groups, names=("pss", "swap")):
         end = time.monotonic() + MAX_AGE_SECONDS
@@ -57,17 +64,14 @@ class Swap(Experiment):
         cycle = self.assert_matches_before_max_age(groups)
         for group in groups:
             self.assertGreater(cycle.memory(group, "swap"), 0)
+        little = PRIVATE_MIB * MIB // 10
         self.private.signal(signal.SIGUSR2)
+        wait_for(lambda: swap_of(self.private) < little, "what was out")
         cycle = self.assert_matches_before_max_age(groups)
-        self.assertLess(
-            cycle.memory(self.private.group, "swap"), PRIVATE_MIB * MIB // 10
-        )
+        self.assertLess(cycle.memory(self.private.group, "swap"), little)
 
     def test_pss_follows_at_once(self):
-        self.private = Holder(self, "private", "anon", PRIVATE_MIB)
-        self.assert_matches(only=[self.private.group])
-        self.private.signal(signal.SIGUSR1)
-        time.sleep(2)
+        self.swap_out_private()
         self.assert_matches(only=[self.private.group], names=("pss", "uss"))
 
     def test_swapoff(self):
