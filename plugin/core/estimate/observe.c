@@ -2,6 +2,7 @@
 
 #include "estimate/member.h"
 #include "proc/amount.h"
+#include "proc/cheap_files.h"
 #include "read/read_batch.h"
 
 static void take(struct measurer *m, struct process *p,
@@ -39,7 +40,19 @@ static void observe_at_once(struct measurer *m, struct process *p) {
     estimator_forget(p->track);
 }
 
+/* Its faults are to tell what it has made its own. They were read after statm,
+ * and memory that came between the two would be taken for its parent's. */
+static void read_newborn_again(const struct measurer *m, struct process *p) {
+  struct statm_sample statm;
+
+  if (statm_read_of(m->procfs, p->pid, &statm) == 0 && statm_has_mm(&statm) &&
+      statm.text_pages == p->statm.text_pages)
+    p->statm = statm;
+}
+
 static void apply_faults(void *ctx, struct read_job *job) {
+  if (job->process->track->is_newborn)
+    read_newborn_again(ctx, job->process);
   take(ctx, job->process, job);
 }
 

@@ -1,0 +1,117 @@
+/* Observations, of processes whose files change within a cycle. */
+#include "test.h"
+
+#include <stdlib.h>
+
+#include "config/policy.h"
+#include "estimate/measure.h"
+#include "estimate/observe.h"
+#include "estimate/track.h"
+#include "match/group.h"
+#include "process/process.h"
+
+#include "proctree.h"
+
+#define TEXT_PAGES 40
+
+/* A process of which statm was read some time ago, with 4 MiB. */
+struct fixture {
+  struct proctree tree;
+  struct procfs *procfs;
+  struct diag diags[DIAGS];
+  struct quarantine quarantine;
+  struct reader reader;
+  struct policy policy;
+  struct group_track group_track;
+  struct group group, *groups[1];
+  struct process process, *processes[1];
+  struct track track;
+  struct process_table table;
+  struct measurer measurer;
+};
+
+static uint64_t clock_ns(void) { return NS_PER_S; }
+
+/* It has 6 MiB by now. */
+static void put(const struct fixture *f, unsigned text_pages) {
+  struct fake fake = fake_process(10, "worker");
+
+  fake.starttime = 110;
+  fake.text = text_pages;
+  fake.private_kb = 6144;
+  proctree_put(&f->tree, &fake);
+}
+
+static int make(void **state) {
+  static struct fixture f;
+  struct reader_setup setup = {.read_timeout_ns = 60 * NS_PER_S,
+                               .clock_ns = clock_ns};
+
+  f = (struct fixture){
+      .policy = {.refresh = REFRESH_ADAPTIVE, .max_lock_hold_ns = NS_PER_S},
+      .process = {.pid = 10,
+                  .starttime_ticks = 110,
+                  .state = PROCESS_ALIVE,
+                  .threads = 1,
+                  .n_groups = 1,
+                  .statm = {.size_pages = 9999,
+                            .resident_pages = 1024,
+                            .text_pages = TEXT_PAGES}}};
+  proctree_make(&f.tree);
+  put(&f, TEXT_PAGES);
+  assert_int_equal(procfs_new(f.tree.root, &f.procfs), 0);
+  setup.procfs = f.procfs;
+  assert_int_equal(reader_init(&f.reader, &setup), 0);
+  reader_begin(&f.reader, NS_PER_S);
+  f.quarantine = (struct quarantine){.procfs = f.procfs,
+                                     .diags = f.diags,
+                                     .read_timeout_ns = NS_PER_S,
+                                     .clock_ns = clock_ns};
+  sharing_init(&f.group_track.sharing, 0);
+  f.group.policy = &f.policy;
+  f.group.track = &f.group_track;
+  f.groups[0] = &f.group;
+  f.process.groups = f.groups;
+  f.process.track = &f.track;
+  f.processes[0] = &f.process;
+  f.table = (struct process_table){.processes = f.processes, .n = 1};
+  measurer_init(&f.measurer, f.procfs, &f.reader, &f.quarantine, f.diags);
+  estimator_begin(&f.measurer.estimator, NS_PER_S, false);
+  *state = &f;
+  return 0;
+}
+
+static int unmake(void **state) {
+  struct fixture *f = *state;
+
+  measurer_done(&f->measurer);
+  reader_done(&f->reader);
+  procfs_free(f->procfs);
+  proctree_remove(&f->tree);
+  return 0;
+}
+
+#define FIXTURE_TEST(name) TEST_WITH(name, make, unmake, struct fixture *f)
+
+FIXTURE_TEST(statm_of_a_newborn_is_not_older_than_its_faults) {
+  f->track.is_newborn = true;
+  observe_all(&f->measurer, &f->table);
+  assert_true(f->track.now.has_faults);
+  assert_int_equal(f->track.now.resident_pages, 1536);
+  assert_int_equal(f->process.statm.resident_pages, 1536);
+}
+
+/* It is looked at anew in the next cycle, as the program that it is then. */
+FIXTURE_TEST(statm_of_another_program_is_not_taken_for_a_newborn) {
+  f->track.is_newborn = true;
+  put(f, TEXT_PAGES + 1);
+  observe_all(&f->measurer, &f->table);
+  assert_int_equal(f->track.now.resident_pages, 1024);
+}
+
+FIXTURE_TEST(statm_of_others_is_read_once_in_a_cycle) {
+  f->track.has_newborn = true;
+  observe_all(&f->measurer, &f->table);
+  assert_true(f->track.now.has_faults);
+  assert_int_equal(f->track.now.resident_pages, 1024);
+}
