@@ -136,6 +136,10 @@ void sampled_lesson(const struct sampled *s, const struct rollup *estimate,
       beyond(s->pss_files, s->error.pss_files.noise + s->error.pss_bound,
              files_pss(estimate));
   ret->uss = beyond(s->uss, s->error.uss.noise, (double)rollup_uss(estimate));
+  /* Half a KiB lest it be rounded down. */
+  if (files_pss(estimate) > 0)
+    ret->shmem_part =
+        ((double)estimate->bytes[ROLLUP_PSS_SHMEM] + 512) / files_pss(estimate);
 }
 
 /* --- as a rollup --- */

@@ -66,7 +66,8 @@ bool sampled_fuse(struct sampled *s, const struct rollup *estimate,
                   const struct sampled_error *error);
 
 /* The estimate, moved to the sample as far as the sample's error does not
- * explain the difference: as much as can be learnt from it. */
+ * explain the difference: as much as can be learnt from it. The part of files
+ * and shmem that is shmem is the estimate's: few of the pages tell. */
 void sampled_lesson(const struct sampled *s, const struct rollup *estimate,
                     struct sampled *ret);
 

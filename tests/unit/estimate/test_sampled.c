@@ -245,7 +245,9 @@ TEST(noise_teaches_nothing) {
 
   draw_begin(7);
   s = sample(&ANON, &FILES, 500);
+  s.shmem_part = 0.5;
   sampled_rollup(&s, &estimate);
+  s.shmem_part = 0.6;
   s.pss_anon += 1.9 * s.error.pss_anon.noise;
   s.pss_files -= 1.9 * s.error.pss_files.noise;
   s.uss += 1.9 * s.error.uss.noise;
