@@ -119,13 +119,17 @@ static double drift(const struct baseline *b, double part) {
 struct doubt estimate_error(const struct baseline *b, const struct change *c,
                             const struct error_parts *parts) {
   double shared = shared_error(b, c, parts->shared);
+  double newborn = c->derived_anon * parts->newborn_anon +
+                   c->derived_files * parts->newborn_files;
   double others =
       ((double)c->broken + (double)c->broken_by_relatives) * parts->cow +
       returned_error(b, c) + gone_error(b, c) +
       relatives_bound(b, c) * parts->relatives + drift(b, parts->drift) +
-      ksm_error(b, c) + c->derived_anon * parts->newborn_anon +
-      c->derived_files * parts->newborn_files;
+      ksm_error(b, c);
 
-  return (struct doubt){.common = shared * parts->shared_in_common + others,
-                        .independent = shared * (1 - parts->shared_in_common)};
+  return (struct doubt){.common = shared * parts->shared_in_common +
+                                  newborn * parts->newborn_in_common + others,
+                        .independent =
+                            shared * (1 - parts->shared_in_common) +
+                            newborn * (1 - parts->newborn_in_common)};
 }

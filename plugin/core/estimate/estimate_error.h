@@ -18,6 +18,7 @@ struct error_parts {
   double cow;       /* of copies that faults have made */
   double drift;     /* of what changes without a sign */
   double newborn_anon, newborn_files; /* of what was derived and not read */
+  double newborn_in_common;           /* the part that all of them share */
 };
 
 /* Files and shmem that came or went, and those that others mapped or unmapped.

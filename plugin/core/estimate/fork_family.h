@@ -21,16 +21,18 @@ struct newborn_lessons {
   double breaks;    /* the part of their faults that made memory their own */
   double file_cost; /* of a page of files or shmem; below 0 unknown */
   struct error_ratio anon, files; /* how far off they were */
+  struct error_ratio lent; /* their parents, of what these no longer pay */
 };
 
 /* A small part of a large process is much beside all that its child has. */
 #define NEWBORN_ERROR_AT_FIRST                                                 \
-  ((struct error_ratio){.least = 0.002, .usual = 1})
+  ((struct error_ratio){.least = 0.0002, .usual = 1})
 #define NEWBORN_LESSONS_AT_FIRST                                               \
   ((struct newborn_lessons){.breaks = 1,                                       \
                             .file_cost = -1,                                   \
                             .anon = NEWBORN_ERROR_AT_FIRST,                    \
-                            .files = NEWBORN_ERROR_AT_FIRST})
+                            .files = NEWBORN_ERROR_AT_FIRST,                   \
+                            .lent = NEWBORN_ERROR_AT_FIRST})
 
 struct fork_family {
   uint32_t members;

@@ -232,6 +232,7 @@ static void divide(const struct estimator *e, struct track *parent) {
   u.bytes[ROLLUP_PSS_DIRTY] -= min(less, u.bytes[ROLLUP_PSS_DIRTY]);
   u.bytes[ROLLUP_SWAP_PSS] = swap_pss(&i);
   round_down(&u);
+  parent->is_heir = false; /* what it inherited itself is unsure from now on */
   estimator_derive(e, parent, &from);
 }
 

@@ -25,6 +25,14 @@ static double common_part(double common, double all) {
   return all > common ? common / all : 1;
 }
 
+/* The estimate of a child can be off by all that it has, that of its parent by
+ * what this has lent. */
+static const struct error_ratio *derived_anon_error(const struct track *t) {
+  const struct newborn_lessons *lessons = &t->family->newborns;
+
+  return t->is_heir ? &lessons->anon : &lessons->lent;
+}
+
 struct error_parts track_usual_parts(const struct estimator *e,
                                      const struct track *t) {
   const struct sharing *set = track_set(t);
@@ -36,8 +44,9 @@ struct error_parts track_usual_parts(const struct estimator *e,
       .shared_in_common = common_part(set->common_error.usual, shared),
       .relatives = t->family ? t->family->relatives_error.usual : 0,
       .cow = t->family ? t->family->cow_error.usual : 1,
-      .newborn_anon = t->family ? t->family->newborns.anon.usual : 1,
-      .newborn_files = t->family ? t->family->newborns.files.usual : 1};
+      .newborn_anon = t->family ? derived_anon_error(t)->usual : 1,
+      .newborn_files = t->family ? t->family->newborns.files.usual : 1,
+      .newborn_in_common = 1};
 }
 
 /* The next one need not be like those before. */
@@ -45,6 +54,18 @@ static double worst_newborn(const struct error_ratio *r) {
   double worst = error_ratio_worst(r);
 
   return worst > WORST_NEWBORN_LEAST ? worst : WORST_NEWBORN_LEAST;
+}
+
+/* The usual error may have one cause, and one sign, in all newborns of a
+ * family. A child that is much farther off was caught at a moment of its own.
+ */
+static double newborn_in_common(const struct track *t) {
+  const struct error_ratio *anon;
+
+  if (!t->family)
+    return 1;
+  anon = derived_anon_error(t);
+  return common_part(anon->usual, worst_newborn(anon));
 }
 
 static struct error_parts worst_parts(const struct estimator *e,
@@ -60,9 +81,10 @@ static struct error_parts worst_parts(const struct estimator *e,
       .relatives =
           t->family ? error_ratio_worst(&t->family->relatives_error) : 0,
       .cow = t->family ? error_ratio_worst(&t->family->cow_error) : 1,
-      .newborn_anon = t->family ? worst_newborn(&t->family->newborns.anon) : 1,
+      .newborn_anon = t->family ? worst_newborn(derived_anon_error(t)) : 1,
       .newborn_files =
-          t->family ? worst_newborn(&t->family->newborns.files) : 1};
+          t->family ? worst_newborn(&t->family->newborns.files) : 1,
+      .newborn_in_common = newborn_in_common(t)};
 }
 
 void track_conclude_errors(const struct estimator *e, struct track *t) {
@@ -75,6 +97,7 @@ void track_conclude_errors(const struct estimator *e, struct track *t) {
   error_ratio_conclude(&t->family->relatives_error, e->now_ns);
   error_ratio_conclude(&t->family->newborns.anon, e->now_ns);
   error_ratio_conclude(&t->family->newborns.files, e->now_ns);
+  error_ratio_conclude(&t->family->newborns.lent, e->now_ns);
 }
 
 /* At most all that is resident. */

@@ -115,13 +115,15 @@ static double files_pss(const struct rollup *u) {
 /* How far off the estimate of a newborn, or of its parent, was. */
 static void learn_derived(const struct estimator *e, const struct track *t,
                           const struct lesson *l) {
+  struct newborn_lessons *lessons = &t->family->newborns;
+
   if ((double)t->derived_anon > (double)LEARN_LEAST_BYTES)
-    error_ratio_add(&t->family->newborns.anon, e->now_ns,
+    error_ratio_add(t->is_heir ? &lessons->anon : &lessons->lent, e->now_ns,
                     (double)l->found->bytes[ROLLUP_PSS_ANON] -
                         (double)l->expected.bytes[ROLLUP_PSS_ANON],
                     (double)t->derived_anon);
   if ((double)t->derived_files > (double)LEARN_LEAST_BYTES)
-    error_ratio_add(&t->family->newborns.files, e->now_ns,
+    error_ratio_add(&lessons->files, e->now_ns,
                     files_pss(l->found) - files_pss(&l->expected),
                     (double)t->derived_files);
 }

@@ -495,6 +495,55 @@ FAMILY_TEST(swap_is_divided_among_many) {
   }
 }
 
+/* --- what is learnt --- */
+
+static double expected_kb(const struct family *f, unsigned slot) {
+  const struct track *t = f->processes[slot]->track;
+
+  return ((double)t->expected_common + (double)t->expected_independent) / 1024;
+}
+
+/* Children that do nothing, of which each is read. */
+static void learn_from_children(struct family *f) {
+  start_parent(f);
+  for (int i = 0; i < 40; i++) {
+    memory_fork(&f->world, 0, 1, 0);
+    pass(f, 1);
+    read_one(f, 1);
+    memory_exit(&f->world, 1);
+    pass(f, 1);
+    read_one(f, 0);
+  }
+}
+
+/* Hundreds of them at a time make no error that is worth a reading. */
+FAMILY_TEST(children_like_those_before_are_hardly_doubted) {
+  learn_from_children(f);
+  memory_fork(&f->world, 0, 1, 0);
+  pass(f, 1);
+  assert_true(f->processes[1]->track->family->newborns.anon.usual < 0.001);
+  assert_true(expected_kb(f, 1) < 60);
+}
+
+/* The parent is read when its child has gone, and all is its own again. */
+FAMILY_TEST(an_error_of_the_parent_is_not_its_childrens) {
+  const struct newborn_lessons *lessons;
+
+  learn_from_children(f);
+  memory_fork(&f->world, 0, 1, 0);
+  pass(f, 1);
+  memory_exit(&f->world, 1);
+  memory_view_all(&f->world, f->views);
+  read_one(f, 0);
+  pass(f, 1);
+  memory_fork(&f->world, 0, 1, 0);
+  pass(f, 1);
+  lessons = &f->processes[1]->track->family->newborns;
+  assert_true(lessons->lent.usual > 0.9);
+  assert_true(lessons->anon.usual < 0.001);
+  assert_true(expected_kb(f, 0) > 20000);
+}
+
 /* --- what comes while the kernel walks --- */
 
 /* Behind the walk, so that the rollup lacks it and statm after it does not. */
