@@ -37,8 +37,12 @@ class MariaDb(App):
     groups = {"mariadb": "^[^ ]*mariadbd "}
 
     def missing(self):
-        has = host.find("mariadbd") and host.find("mariadb-install-db")
-        return None if has else "mariadb-server-core"
+        """The installer is with the server; a program that it runs is not."""
+        if not host.find("mariadbd") or not host.find("mariadb-install-db"):
+            return "mariadb-server-core"
+        if not host.find("my_print_defaults"):
+            return "mariadb-client-core"
+        return None
 
     def start(self):
         self.prepare("mysql")
