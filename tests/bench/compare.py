@@ -96,7 +96,7 @@ LONG_PLAN = {
 class Results:
     """The results of one load. costs[reader] has one number per round, in ns
     per pass, and fewer if the reader was not in all rounds; ratios() divides
-    them by the floor of the same round."""
+    them by the floors around them, because the memory of a load may grow."""
 
     name: str
     words: str
@@ -104,6 +104,8 @@ class Results:
     hogs: int = 0
     processes: list = field(default_factory=list)
     floors: list = field(default_factory=list)
+    # The floor before a run of its own, by reader: an index in floors.
+    floors_before: dict = field(default_factory=dict)
     costs: dict = field(default_factory=dict)
     readers: dict = field(default_factory=dict)  # ns of the reading thread
     errors: dict = field(default_factory=dict)  # by reader
@@ -119,13 +121,16 @@ class Results:
             self.readers.setdefault(reader, []).append(reader_ns)
 
     def ratios(self, reader, of="costs"):
-        """Relative to the floor before and after the same round, or, for a run
-        of its own, to the floor of all rounds."""
+        """Relative to the floors before and after the same round, or the same
+        run of its own, or else to the floor of all rounds."""
         ratios = []
         for i, ns in enumerate(getattr(self, of).get(reader, [])):
             around = [self.floor_ns()]
+            before = self.floors_before.get(reader)
             if reader.removesuffix(OTHER) in IN_ROUNDS:
-                around = self.floors[i : i + 2]
+                before = i
+            if before is not None:
+                around = self.floors[before : before + 2]
             ratios.append(ns / statistics.fmean(around))
         return ratios
 
@@ -271,10 +276,13 @@ def measure_all(results, load, plan, idle):
     for number in range(plan.rounds):
         measure_round(results, load, plan, number, idle)
     for is_other in [False, True] if plan.other else [False]:
-        note(f"{load.name}: adaptive{OTHER if is_other else ''}")
+        reader = "adaptive" + (OTHER if is_other else "")
+        note(f"{load.name}: {reader}")
+        results.floors_before[reader] = len(results.floors) - 1
         measure_smaps(
             results, load, plan, "adaptive", idle, plan.error_cycles, is_other
         )
+        measure_floor(results, plan)
     if plan.peers:
         measure_peers(results, load, plan)
 
