@@ -34,7 +34,7 @@ void drift_conclude(struct drift *d, uint64_t cycle_ns) {
 
 void drift_count(struct drift *d, uint64_t cycle_ns, double memory) {
   drift_conclude(d, cycle_ns);
-  d->memory += memory;
+  d->memory = fmax(d->memory, memory);
 }
 
 void drift_learn(struct drift *d, uint64_t cycle_ns, double found,

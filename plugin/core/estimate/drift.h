@@ -21,7 +21,7 @@ struct drift {
   uint64_t cycle_ns;
   /* Sums of this cycle, each weighed by its memory. */
   double squares, seconds, weight;
-  double memory; /* of all members, read or not */
+  double memory; /* of the largest member, read or not */
 };
 
 /* Before the first reading: a part of 0.02 in a minute, of which the first
@@ -33,8 +33,9 @@ void drift_count(struct drift *d, uint64_t cycle_ns, double memory);
 
 /* A reading: so many seconds after the one before, `found` bytes of the
  * `memory` that can change had changed unseen. All readings of a cycle are one
- * lesson, which weighs by the time that it tells of and by the part of the
- * set's memory: many small members do not make a large one forgotten. */
+ * lesson, which weighs by the time that it tells of, and by the memory that was
+ * read beside that of the largest member: many small ones do not make a large
+ * one forgotten, while each of many alike tells of them all. */
 void drift_learn(struct drift *d, uint64_t cycle_ns, double found,
                  double memory, double seconds);
 void drift_conclude(struct drift *d, uint64_t cycle_ns);

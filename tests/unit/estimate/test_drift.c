@@ -110,6 +110,23 @@ TEST(small_members_do_not_make_a_large_one_forgotten) {
   assert_true(drift_part(&w.drift, 60) > 0.99 * before);
 }
 
+/* Likewise, but none is larger than the others. */
+TEST(many_members_of_one_size_are_learnt_from_each) {
+  struct watch w = at_first();
+  double before;
+
+  run(&w, 4, 1, 0.5);
+  before = drift_part(&w.drift, 60);
+  for (int i = 0; i < 20; i++) {
+    w.now_ns += 10 * NS_PER_S;
+    for (int member = 0; member < 100; member++)
+      drift_count(&w.drift, w.now_ns, MEMORY / 100);
+    drift_learn(&w.drift, w.now_ns, 0, MEMORY / 100, 600);
+  }
+  drift_conclude(&w.drift, w.now_ns + 1);
+  assert_true(drift_part(&w.drift, 60) < 0.2 * before);
+}
+
 /* Also where the memory has come to be more than was known. */
 TEST(no_more_than_all_has_changed) {
   struct watch w = at_first();
