@@ -286,12 +286,6 @@ static void note_fields(struct measurer *m, uint32_t known) {
   m->has_fields = true;
 }
 
-static void note_end(struct measurer *m, struct process *p) {
-  estimator_forget(p->track);
-  p->state = PROCESS_GONE;
-  m->vanished++;
-}
-
 static void note_failure(struct measurer *m, struct process *p, int r) {
   estimator_forget(p->track);
   p->track->is_unreadable = true;
@@ -363,7 +357,7 @@ static void finish_sample(struct measurer *m, struct process *p,
     m->samples++;
     sampling_take(m, p, job);
   } else if (job->result == PROCFS_GONE || job->result == PROCFS_NO_MM) {
-    note_end(m, p);
+    observe_end(m, p);
   } else if (job->result == -EPERM || job->result == -ENOSYS ||
              job->result == -EFBIG) {
     refuse_samples(m, p, job->result);
@@ -383,7 +377,7 @@ static void take_result(struct measurer *m, struct process *p,
     return;
   }
   if (job->result == PROCFS_GONE || job->result == PROCFS_NO_MM)
-    note_end(m, p);
+    observe_end(m, p);
   else
     note_failure(m, p, job->result);
 }

@@ -50,7 +50,17 @@ static void read_newborn_again(const struct measurer *m, struct process *p) {
     p->statm = statm;
 }
 
+void observe_end(struct measurer *m, struct process *p) {
+  estimator_forget(p->track);
+  p->state = PROCESS_GONE;
+  m->vanished++;
+}
+
 static void apply_faults(void *ctx, struct read_job *job) {
+  if (job->result == PROCFS_GONE) {
+    observe_end(ctx, job->process);
+    return;
+  }
   if (job->process->track->is_newborn)
     read_newborn_again(ctx, job->process);
   take(ctx, job->process, job);

@@ -19,4 +19,7 @@ void observe_one(struct measurer *m, struct process *p);
 void observe_page_tables(const struct measurer *m,
                          const struct process_table *t);
 
+/* A process turns out to have ended: it is in no sum of this cycle. */
+void observe_end(struct measurer *m, struct process *p);
+
 #endif

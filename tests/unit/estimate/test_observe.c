@@ -115,3 +115,13 @@ FIXTURE_TEST(statm_of_others_is_read_once_in_a_cycle) {
   assert_true(f->track.now.has_faults);
   assert_int_equal(f->track.now.resident_pages, 1024);
 }
+
+/* Between statm and stat. Its memory would be in doubt, and be read for that.
+ */
+FIXTURE_TEST(a_process_without_stat_has_ended) {
+  f->track.has_newborn = true;
+  proctree_end(&f->tree, 10);
+  observe_all(&f->measurer, &f->table);
+  assert_int_equal(f->process.state, PROCESS_GONE);
+  assert_int_equal(f->measurer.vanished, 1);
+}
