@@ -15,8 +15,10 @@ import process
 from process import Talker, parse_line
 
 # The tolerance of a bound: processes that come and go change the number of
-# users among which the pages of libc are divided.
+# users among which the pages of libc are divided, and the kernel rounds each
+# process down to a KiB.
 BOUND_SLACK = 0.0001
+ROUNDING_BYTES = 1024
 
 # If reading everything takes less than this, it is repeated on each side for
 # this long: that shows memory that is allocated and freed within milliseconds.
@@ -162,8 +164,10 @@ def add_bound(metrics, name, error, bounds, held):
     """Compares with a published error, if there is one."""
     bound = metrics.get(name, math.nan)
     if not math.isnan(bound):
+        rounding = ROUNDING_BYTES * metrics.get("ps_count", (0, 0))[0]
+        slack = max(BOUND_SLACK * error.truth, rounding)
         bounds.append(error.share(bound))
-        held.append(error.distance <= bound + BOUND_SLACK * error.truth)
+        held.append(error.distance <= bound + slack)
 
 
 class GroupErrors:
