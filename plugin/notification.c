@@ -115,11 +115,11 @@ static int add_processes(notification_t *n, const struct summary *s) {
   return rc;
 }
 
-static int add_growth(notification_t *n, const struct growth *g) {
-  int rc = plugin_notification_meta_add_signed_int(n, "PssGrowth", g->bytes);
+static int add_change(notification_t *n, const struct pss_change *c) {
+  int rc = plugin_notification_meta_add_signed_int(n, "PssGrowth", c->bytes);
 
   return rc == 0 ? plugin_notification_meta_add_unsigned_int(
-                       n, "PssGrowthSeconds", g->age_ns / NS_PER_S)
+                       n, "PssGrowthSeconds", c->age_ns / NS_PER_S)
                  : rc;
 }
 
@@ -129,8 +129,8 @@ static int add_meta(notification_t *n, const struct write_result *w) {
 
   if (rc == 0 && s->has_pss)
     rc = plugin_notification_meta_add_unsigned_int(n, "Pss", s->pss_bytes);
-  if (rc == 0 && s->growth.age_ns > 0)
-    rc = add_growth(n, &s->growth);
+  if (rc == 0 && s->change.age_ns > 0)
+    rc = add_change(n, &s->change);
   if (rc == 0 && s->limit_bytes > 0)
     rc = plugin_notification_meta_add_unsigned_int(n, "MemoryLimit",
                                                    s->limit_bytes);

@@ -102,9 +102,9 @@ static void summarize(struct capture *c, const struct scene *s,
   struct summary *sum = &c->summary;
 
   sum->has_pss =
-      growth_pss(&g->usage, s->measurer->kernel_fields, &sum->pss_bytes);
+      change_pss(&g->usage, s->measurer->kernel_fields, &sum->pss_bytes);
   if (sum->has_pss)
-    sum->growth = growth_get(g, sum->pss_bytes, s->measurer->estimator.now_ns);
+    sum->change = change_get(g, sum->pss_bytes, s->measurer->estimator.now_ns);
   summarize_limit(c, g);
   for (size_t i = 0; i < c->n && i < SUMMARY_PROCESSES; i++)
     sum->largest[sum->n++] = summarize_member(s, &c->members[i]);

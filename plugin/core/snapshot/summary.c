@@ -38,15 +38,15 @@ static const char *describe_pss(const struct summary *s, char *ret,
   return ret;
 }
 
-static const char *describe_growth(const struct growth *g, char *ret,
+static const char *describe_change(const struct pss_change *c, char *ret,
                                    size_t size) {
-  uint64_t seconds = g->age_ns / NS_PER_S;
+  uint64_t seconds = c->age_ns / NS_PER_S;
   bool is_long = seconds >= 120;
   char amount[AMOUNT_SIZE];
 
-  format_amount(g->bytes < 0 ? -(uint64_t)g->bytes : (uint64_t)g->bytes,
+  format_amount(c->bytes < 0 ? -(uint64_t)c->bytes : (uint64_t)c->bytes,
                 amount);
-  snprintf(ret, size, ", %c%s in %" PRIu64 " %s", g->bytes < 0 ? '-' : '+',
+  snprintf(ret, size, ", %c%s in %" PRIu64 " %s", c->bytes < 0 ? '-' : '+',
            amount, is_long ? seconds / 60 : seconds, is_long ? "min" : "s");
   return ret;
 }
@@ -76,8 +76,8 @@ void summary_format(const struct summary *s, char *ret, size_t size) {
     size = SUMMARY_MAX + 1;
   *ret = '\0';
   fits = append(ret, size, describe_pss(s, part, sizeof(part)));
-  if (fits && s->growth.age_ns > 0)
-    fits = append(ret, size, describe_growth(&s->growth, part, sizeof(part)));
+  if (fits && s->change.age_ns > 0)
+    fits = append(ret, size, describe_change(&s->change, part, sizeof(part)));
   if (fits && s->limit_bytes > 0)
     fits =
         append(ret, size, describe_limit(s->limit_bytes, part, sizeof(part)));

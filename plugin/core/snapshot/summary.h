@@ -2,7 +2,7 @@
 #ifndef SMAPS_SUMMARY_H
 #define SMAPS_SUMMARY_H
 
-#include "snapshot/growth.h"
+#include "snapshot/change.h"
 
 #define SUMMARY_PROCESSES 3
 
@@ -19,7 +19,7 @@ struct summary_process {
 struct summary {
   bool has_pss;
   uint64_t pss_bytes; /* of the group */
-  struct growth growth;
+  struct pss_change change;
   uint64_t limit_bytes; /* of its largest member's control groups; 0: none */
   struct summary_process largest[SUMMARY_PROCESSES]; /* the largest first */
   size_t n;

@@ -572,8 +572,8 @@ WORLD_TEST(a_summary_tells_the_growth_of_an_hour) {
   put(w, 10, "g", 5000);
   s = summary_of(w, "g");
   /* The alarm comes two cycles of 10 s later. */
-  assert_int_equal(s->growth.bytes, 4000 * (int64_t)KIB);
-  assert_in_range(s->growth.age_ns / NS_PER_S, 3600, 4200);
+  assert_int_equal(s->change.bytes, 4000 * (int64_t)KIB);
+  assert_in_range(s->change.age_ns / NS_PER_S, 3600, 4200);
 }
 
 static void put_limit(struct world *w, uint32_t pid) {

@@ -23,7 +23,7 @@ static struct summary whole(void) {
   return (struct summary){
       .has_pss = true,
       .pss_bytes = 1536 * MIB,
-      .growth = {.bytes = (int64_t)(300 * MIB), .age_ns = 62 * MINUTE},
+      .change = {.bytes = (int64_t)(300 * MIB), .age_ns = 62 * MINUTE},
       .limit_bytes = 2048 * MIB,
       .largest =
           {{.pid = 1234,
@@ -47,7 +47,7 @@ TEST(a_line_has_all_that_is_known) {
 TEST(unknown_parts_are_left_out) {
   struct summary s = whole();
 
-  s.growth.age_ns = 0;
+  s.change.age_ns = 0;
   s.limit_bytes = 0;
   s.n = 1;
   assert_line(&s, 256, "PSS 1.5 GiB; 1234 postgres 812.0 MiB");
@@ -56,7 +56,7 @@ TEST(unknown_parts_are_left_out) {
   assert_line(&s, 256, "PSS unknown");
 }
 
-TEST(growth_has_a_sign_and_its_time) {
+TEST(change_has_a_sign_and_its_time) {
   static const struct {
     int64_t bytes;
     uint64_t age_ns;
@@ -70,7 +70,7 @@ TEST(growth_has_a_sign_and_its_time) {
   for (size_t i = 0; i < LENGTH(cases); i++) {
     struct summary s = whole();
 
-    s.growth = (struct growth){cases[i].bytes, cases[i].age_ns};
+    s.change = (struct pss_change){cases[i].bytes, cases[i].age_ns};
     s.limit_bytes = 0;
     s.n = 0;
     assert_line(&s, 256, cases[i].line);

@@ -1,9 +1,12 @@
 /*
- * The PSS of a group in the last hour, as far as it is known, for the growth
+ * The PSS of a group in the last hour, as far as it is known, for the change
  * that a notification tells. A sample is kept every ten minutes.
+ *
+ * The change is the difference of two states, whatever lies between them: a
+ * step or a peak is one. Growth (report/growth.h) is what goes on.
  */
-#ifndef SMAPS_GROWTH_H
-#define SMAPS_GROWTH_H
+#ifndef SMAPS_CHANGE_H
+#define SMAPS_CHANGE_H
 
 #include "match/group.h"
 
@@ -20,7 +23,7 @@ struct pss_history {
   } samples[PSS_HISTORY_SAMPLES]; /* the oldest first */
 };
 
-struct growth {
+struct pss_change {
   int64_t bytes;
   /* The age of the sample that it is counted from, a second at least; 0:
    * unknown. */
@@ -29,18 +32,18 @@ struct growth {
 
 /*
  * Notes the PSS of each group, if it is due and rests on a reading of every
- * member: a guess that a reading corrects is no growth. Without memory a group
- * has no growth.
+ * member: a guess that a reading corrects is no change. Without memory a group
+ * has no change.
  */
-void growth_note(const struct group_table *groups, uint32_t kernel_fields,
+void change_note(const struct group_table *groups, uint32_t kernel_fields,
                  uint64_t now_ns);
 
-/* Counts the growth from the oldest sample. */
-struct growth growth_get(const struct group *g, uint64_t pss_bytes,
-                         uint64_t now_ns);
+/* Counts the change from the oldest sample. */
+struct pss_change change_get(const struct group *g, uint64_t pss_bytes,
+                             uint64_t now_ns);
 
 /* The PSS of a group. False if it is unknown. */
-bool growth_pss(const struct usage *u, uint32_t kernel_fields,
+bool change_pss(const struct usage *u, uint32_t kernel_fields,
                 uint64_t *ret_bytes);
 
 #endif

@@ -1,11 +1,11 @@
-#include "snapshot/growth.h"
+#include "snapshot/change.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "proc/duration.h"
 
-bool growth_pss(const struct usage *u, uint32_t kernel_fields,
+bool change_pss(const struct usage *u, uint32_t kernel_fields,
                 uint64_t *ret_bytes) {
   unsigned cursor = 0;
   const char *name;
@@ -34,7 +34,7 @@ static void add_sample(struct pss_history *h, uint64_t now_ns,
       (struct pss_sample){.time_ns = now_ns, .pss_bytes = pss_bytes};
 }
 
-/* A member that will be read: its first reading is no growth. */
+/* A member that will be read: its first reading is no change. */
 static bool has_guess_for_now(const struct usage *u) {
   return u->unmeasured > u->unreadable + u->unasked;
 }
@@ -44,7 +44,7 @@ static void note(struct group *g, uint32_t kernel_fields, uint64_t now_ns) {
 
   if ((g->history && !is_due(g->history, now_ns)) ||
       has_guess_for_now(&g->usage) ||
-      !growth_pss(&g->usage, kernel_fields, &pss_bytes))
+      !change_pss(&g->usage, kernel_fields, &pss_bytes))
     return;
   if (!g->history)
     g->history = calloc(1, sizeof(*g->history));
@@ -52,18 +52,18 @@ static void note(struct group *g, uint32_t kernel_fields, uint64_t now_ns) {
     add_sample(g->history, now_ns, pss_bytes);
 }
 
-void growth_note(const struct group_table *groups, uint32_t kernel_fields,
+void change_note(const struct group_table *groups, uint32_t kernel_fields,
                  uint64_t now_ns) {
   for (size_t i = 0; i < groups->n; i++)
     note(groups->groups[i], kernel_fields, now_ns);
 }
 
-struct growth growth_get(const struct group *g, uint64_t pss_bytes,
-                         uint64_t now_ns) {
+struct pss_change change_get(const struct group *g, uint64_t pss_bytes,
+                             uint64_t now_ns) {
   const struct pss_sample *first = g->history ? g->history->samples : NULL;
 
   if (!first || now_ns - first->time_ns < NS_PER_S)
-    return (struct growth){.age_ns = 0};
-  return (struct growth){.bytes = (int64_t)(pss_bytes - first->pss_bytes),
-                         .age_ns = now_ns - first->time_ns};
+    return (struct pss_change){.age_ns = 0};
+  return (struct pss_change){.bytes = (int64_t)(pss_bytes - first->pss_bytes),
+                             .age_ns = now_ns - first->time_ns};
 }
