@@ -1,0 +1,345 @@
+#include "report/growth.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "proc/duration.h"
+
+#define POINTS_LEAST 10
+#define PAIRS_MOST (GROWTH_POINTS * (GROWTH_POINTS - 1) / 2)
+#define PARTS 6
+#define POINTS_AGREED 3
+#define RECENT_POINTS 20
+#define RISE_LEAST (UINT64_C(1) << 20)
+/* Kendall's tau if 85 of 100 pairs rise, and 15 fall. */
+#define SIGNIFICANT_TAU 0.7
+#define LESSON_WINDOWS 30
+#define LESSON_LEAST_NS (30 * 3600 * NS_PER_S)
+
+/* The last points, the lowest of each part of their time, and the newest. */
+struct span {
+  const struct growth_point *points;
+  size_t n;
+  const struct growth_point *lows[PARTS + 1];
+};
+
+static void begin(struct growth *g, uint64_t window_ns, double phase) {
+  *g = (struct growth){.window_ns = window_ns,
+                       .phase = phase,
+                       .bytes_per_second = (double)NAN,
+                       .room_bytes = (double)NAN};
+}
+
+void growth_init(struct growth *g, uint64_t window_ns, uint64_t ordinal) {
+  /* Multiples of the golden ratio, without their whole part, are far apart. */
+  double phase = (double)(ordinal % 65536) * 0.6180339887498949;
+
+  begin(g, window_ns, phase - floor(phase));
+}
+
+/* --- points ----------------------------------------------------------------
+ */
+
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+/* Drops points that are older than the window. Points take a 64th of it at
+ * least, so that there is room for another one. */
+static void drop_old(struct growth *g, uint64_t now_ns) {
+  size_t old = 0;
+
+  while (old < g->n && now_ns - g->points[old].time_ns > g->window_ns)
+    old++;
+  g->n -= old;
+  memmove(g->points, g->points + old, g->n * sizeof(*g->points));
+}
+
+static void add_point(struct growth *g, uint64_t now_ns) {
+  drop_old(g, now_ns);
+  assert(g->n < GROWTH_POINTS);
+  g->points[g->n++] = g->lowest;
+  g->lowest = (struct growth_point){.time_ns = 0};
+}
+
+/* True if the time of a point is over, and has brought one. */
+static bool end_point(struct growth *g, uint64_t now_ns) {
+  double step_ns = (double)g->window_ns / GROWTH_POINTS;
+  bool has_point = g->lowest.time_ns > 0;
+
+  if (now_ns < g->due_ns)
+    return false;
+  if (has_point)
+    add_point(g, now_ns);
+  if (g->due_ns == 0)
+    step_ns *= g->phase;
+  g->due_ns = now_ns + (uint64_t)step_ns;
+  return has_point;
+}
+
+static void note_amount(struct growth *g, const struct growth_sample *s) {
+  bool is_known = s->is_known && s->error_bytes <= s->bytes / 8;
+
+  if (!is_known)
+    return;
+  if (g->n == 0 && !g->lowest.time_ns)
+    g->began_ns = s->time_ns;
+  if (!g->lowest.time_ns || s->bytes < g->lowest.bytes)
+    g->lowest = (struct growth_point){s->time_ns, s->bytes};
+}
+
+/* --- what a span shows ------------------------------------------------------
+ */
+
+/* False if the points do not suffice to tell. */
+static bool find_span(const struct growth *g, size_t first, struct span *ret) {
+  const struct growth_point *p = &g->points[first];
+  uint64_t length;
+
+  *ret = (struct span){.points = p, .n = g->n - first};
+  if (ret->n < POINTS_LEAST)
+    return false;
+  length = p[ret->n - 1].time_ns - p[0].time_ns;
+  if (length < g->window_ns / 4)
+    return false;
+  for (size_t i = 0; i < ret->n; i++) {
+    size_t part = (p[i].time_ns - p[0].time_ns) * PARTS / (length + 1);
+
+    if (!ret->lows[part] || p[i].bytes < ret->lows[part]->bytes)
+      ret->lows[part] = &p[i];
+  }
+  ret->lows[PARTS] = &p[ret->n - 1];
+  for (size_t i = 0; i < PARTS; i++)
+    if (!ret->lows[i])
+      return false;
+  return true;
+}
+
+/* Bytes a second between two points; 0 if they are one. */
+static double slope_of(const struct growth_point *a,
+                       const struct growth_point *b) {
+  double seconds = (double)(b->time_ns - a->time_ns) / (double)NS_PER_S;
+
+  return a == b ? 0 : ((double)b->bytes - (double)a->bytes) / seconds;
+}
+
+static double slope_between(const struct span *s, size_t from, size_t to) {
+  return slope_of(s->lows[from], s->lows[to]);
+}
+
+static bool is_steady(const struct span *s) {
+  double mean = slope_between(s, 0, PARTS - 1);
+
+  for (size_t i = 0; i < PARTS; i++)
+    if (slope_between(s, i, i + 1) < 0.25 * mean)
+      return false;
+  return mean > 0;
+}
+
+static bool goes_on(const struct span *s) {
+  return slope_between(s, PARTS / 2, PARTS - 1) >=
+         0.75 * slope_between(s, 0, PARTS / 2 - 1);
+}
+
+/* The lowest amounts of the first and the last part; the last is higher. */
+static struct growth_range rise_of(const struct span *s) {
+  return (struct growth_range){s->lows[0]->bytes, s->lows[PARTS - 1]->bytes};
+}
+
+static bool matters(const struct span *s, uint64_t error_bytes) {
+  struct growth_range r = rise_of(s);
+  uint64_t rise = r.top - r.low;
+
+  return rise >= RISE_LEAST && rise >= r.top / 100 && rise >= 2 * error_bytes;
+}
+
+static bool has_left(struct growth_range r, uint64_t bytes) {
+  return bytes > r.top + (r.top - r.low) / 4;
+}
+
+static bool is_new(const struct growth *g, const struct span *s) {
+  struct growth_range before = {.low = UINT64_MAX};
+
+  for (const struct growth_point *p = g->points; p < s->points; p++) {
+    before.low = least(before.low, p->bytes);
+    before.top = most(before.top, p->bytes);
+  }
+  return before.top == 0 || has_left(before, rise_of(s).top);
+}
+
+/* Hoare's selection, in place. */
+static double select_nth(double *values, size_t n, size_t nth) {
+  size_t low = 0, high = n - 1;
+
+  while (low < high) {
+    double pivot = values[low + (high - low) / 2];
+    size_t i = low, j = high;
+
+    while (true) {
+      double swapped;
+
+      while (values[i] < pivot)
+        i++;
+      while (values[j] > pivot)
+        j--;
+      if (i >= j)
+        break;
+      swapped = values[i];
+      values[i++] = values[j];
+      values[j--] = swapped;
+    }
+    if (nth <= j)
+      high = j;
+    else
+      low = j + 1;
+  }
+  return values[nth];
+}
+
+/* The median slope; 0 if it is not significant. */
+static double significant_slope(const struct span *s) {
+  double slopes[PAIRS_MOST];
+  double score = 0;
+  size_t pairs = 0;
+
+  for (size_t i = 0; i < s->n; i++)
+    for (size_t j = i + 1; j < s->n; j++) {
+      double slope = slope_of(&s->points[i], &s->points[j]);
+
+      score += (slope > 0) - (slope < 0);
+      slopes[pairs++] = slope;
+    }
+  if (score < SIGNIFICANT_TAU * (double)pairs)
+    return 0;
+  return select_nth(slopes, pairs, pairs / 2);
+}
+
+/* The growth that the span shows; 0 for none. The pairs come last: they take
+ * the time. */
+static double growth_of(const struct growth *g, const struct span *s,
+                        uint64_t error_bytes) {
+  if (!is_steady(s) || !goes_on(s) || !matters(s, error_bytes) || !is_new(g, s))
+    return 0;
+  return significant_slope(s);
+}
+
+/* --- lessons ----------------------------------------------------------------
+ */
+
+static bool has_lesson(const struct growth *g, uint64_t now_ns) {
+  return g->lesson.top > 0 &&
+         now_ns - g->learnt_ns <=
+             most(LESSON_WINDOWS * g->window_ns, LESSON_LEAST_NS);
+}
+
+static void learn(struct growth *g, uint64_t now_ns) {
+  uint64_t top = has_lesson(g, now_ns) ? g->lesson.top : 0;
+
+  g->lesson.low = g->rise.low;
+  g->lesson.top = most(g->rise.top, g->rise.top / 2 + top / 2);
+  g->learnt_ns = now_ns;
+  g->rise = (struct growth_range){.top = 0};
+}
+
+/* Follows a rise until it has come down by half. */
+static void follow_rise(struct growth *g, uint64_t now_ns) {
+  uint64_t bytes = g->points[g->n - 1].bytes;
+
+  if (g->rise.top == 0)
+    return;
+  g->rise.top = most(g->rise.top, bytes);
+  if (bytes < g->rise.low + (g->rise.top - g->rise.low) / 2)
+    learn(g, now_ns);
+}
+
+/* --- both together ----------------------------------------------------------
+ */
+
+static size_t first_since(const struct growth *g, uint64_t ns,
+                          uint64_t now_ns) {
+  size_t first = 0;
+
+  while (first < g->n && now_ns - g->points[first].time_ns > ns)
+    first++;
+  return first;
+}
+
+/* The growth that the points show, and the span that shows it; NaN if they do
+ * not suffice to tell. */
+static double judge(const struct growth *g, const struct growth_sample *now,
+                    struct span *ret) {
+  uint64_t recent_ns = g->window_ns / GROWTH_POINTS * RECENT_POINTS;
+  const size_t firsts[] = {0, first_since(g, recent_ns, now->time_ns)};
+  double growth = (double)NAN;
+
+  for (size_t i = 0; i < 2 && !(growth > 0); i++)
+    if (find_span(g, firsts[i], ret))
+      growth = growth_of(g, ret, now->error_bytes);
+  return growth;
+}
+
+static void note_shown(struct growth *g, const struct span *s, double growth,
+                       uint64_t now_ns) {
+  bool is_learnt =
+      has_lesson(g, now_ns) && !has_left(g->lesson, rise_of(s).top);
+
+  g->slope = is_learnt ? 0 : growth;
+  if (g->is_growing && g->rise.top == 0)
+    g->rise = rise_of(s);
+}
+
+static void judge_point(struct growth *g, const struct growth_sample *now) {
+  struct span span;
+  double growth = judge(g, now, &span);
+  bool is_shown = growth > 0;
+
+  g->is_judged = !isnan(growth);
+  g->streak = is_shown == g->is_shown ? g->streak + 1 : 1;
+  g->is_shown = is_shown;
+  if (g->streak >= POINTS_AGREED)
+    g->is_growing = is_shown;
+  if (is_shown)
+    note_shown(g, &span, growth, now->time_ns);
+  follow_rise(g, now->time_ns);
+}
+
+static bool is_restart(const struct growth *g, const struct growth_sample *s) {
+  return g->newest_start && s->oldest_start > g->newest_start;
+}
+
+/* True if all that was noted is older than the window. */
+static bool is_past(const struct growth *g, uint64_t now_ns) {
+  uint64_t last_ns = g->lowest.time_ns;
+
+  if (!last_ns && g->n > 0)
+    last_ns = g->points[g->n - 1].time_ns;
+  return last_ns && now_ns - last_ns > g->window_ns;
+}
+
+static bool is_told(const struct growth *g, uint64_t now_ns) {
+  uint64_t third_ns = g->window_ns / 3;
+
+  return g->is_judged && now_ns - g->began_ns >= third_ns &&
+         now_ns - g->points[g->n - 1].time_ns <= third_ns;
+}
+
+void growth_note(struct growth *g, const struct growth_sample *s) {
+  if (!s->has_members || is_restart(g, s) || is_past(g, s->time_ns))
+    begin(g, g->window_ns, g->phase);
+  if (!s->has_members)
+    return;
+  if (!g->newest_start)
+    g->newest_start = s->newest_start;
+  if (end_point(g, s->time_ns))
+    judge_point(g, s);
+  note_amount(g, s);
+  g->room_bytes = s->room_bytes;
+  g->bytes_per_second = (double)NAN;
+  if (is_told(g, s->time_ns))
+    g->bytes_per_second = g->is_growing ? g->slope : 0;
+}
+
+double growth_seconds_until(const struct growth *g) {
+  return g->bytes_per_second > 0 ? g->room_bytes / g->bytes_per_second
+                                 : (double)NAN;
+}

@@ -1,0 +1,109 @@
+/*
+ * The growth of a group: the bytes a second by which its memory has grown so
+ * steadily that it may be a leak.
+ *
+ * The memory is PSS plus swap: a process that leaks while its pages are swapped
+ * out keeps its PSS. Of each 64th of the window (GrowthWindow) the lowest
+ * amount is kept, as a point: neither a shorter peak nor garbage that is
+ * collected within that time leaves a trace.
+ *
+ * Two spans are judged whenever there is a new point: the whole window, or what
+ * there is of it, and the time of its last 20 points, which is a little less
+ * than a third. A span shows growth if all this holds:
+ *   - It is steady. The span has six parts, and from the lowest amount of each
+ *     to that of the next, and then to the newest, the slope is a quarter of
+ *     the mean slope at least. A step, a peak and what has stopped to grow do
+ *     not have that.
+ *   - It goes on. The slope of the younger three parts is three quarters of
+ *     that of the older three at least. What warms up slows down.
+ *   - It is significant. Of 100 pairs of points 85 rise (Kendall's tau is 0.7),
+ *     as independent numbers do in 1 of 400 cases for ten points, and in 1 of
+ *     100,000 for twenty: a confidence interval of the slope lies above 0. That
+ *     is more than usual, because the amounts of a process depend on those
+ *     before.
+ *   - It matters. The rise is at least a MiB, a hundredth of the memory and
+ *     twice the present error of PSS.
+ *   - It is new. The memory has left the range that it moved in before the span
+ *     by a quarter of that range: garbage that gathers again goes where it was.
+ * Three points in a row have to agree that there is growth, or that there is
+ * none any more. The growth is the median of the slopes between the points
+ * (Theil and Sen) of the longer span that shows it, and otherwise 0.
+ *
+ * A rise that comes down again, by half, was no leak. That is learnt: for 30
+ * windows, and 30 hours at least, growth up to that level and a quarter of the
+ * rise more is told as 0, so that the dump of each night and the load of each
+ * day are told once. A rise that comes down from a lower level takes the level
+ * half the way down to its own. A restart forgets all.
+ *
+ * The growth is unknown (NaN) until a third of the window has passed, while
+ * there are less than ten points (so always if an interval takes more than a
+ * tenth of the window), and when no point has come for a third of the window. A
+ * rise that is steady for more than a third of the window is told, even if it
+ * is a cache that fills: the window should be longer than a service warms up.
+ */
+#ifndef SMAPS_GROWTH_H
+#define SMAPS_GROWTH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define GROWTH_POINTS 64
+
+struct growth_point {
+  uint64_t time_ns; /* 0: there is none */
+  uint64_t bytes;
+};
+
+/* Where memory moved; top 0: nowhere. */
+struct growth_range {
+  uint64_t low, top;
+};
+
+/* No pointers: a KiB to be copied and freed. */
+struct growth {
+  uint64_t window_ns;
+  double phase; /* part of the time to a point that the first one takes */
+  struct growth_point points[GROWTH_POINTS]; /* the oldest first */
+  size_t n;
+  /* The lowest amount since the last point, and when it will be one. */
+  struct growth_point lowest;
+  uint64_t due_ns;       /* 0: not set yet */
+  uint64_t began_ns;     /* the time of the first amount */
+  uint64_t newest_start; /* of the members when the history began; 0: unknown */
+  bool is_judged;        /* the last points sufficed to tell */
+  bool is_shown;         /* the last points showed growth */
+  bool is_growing;       /* so many did, one after another */
+  unsigned streak;       /* points since is_shown has changed */
+  double slope;          /* bytes a second, when growth was shown last */
+  struct growth_range rise;   /* growth that has not come down */
+  struct growth_range lesson; /* growth that has */
+  uint64_t learnt_ns;
+  double bytes_per_second; /* NaN: unknown */
+  double room_bytes;       /* likewise */
+};
+
+/* The state of a group in an interval. */
+struct growth_sample {
+  uint64_t time_ns; /* never 0, never goes back */
+  bool has_members;
+  /* Start times of the members in one unit; 0: unknown. */
+  uint64_t oldest_start, newest_start;
+  bool is_known; /* the amount is, from readings */
+  uint64_t bytes;
+  uint64_t error_bytes; /* above an eighth of the amount, this is unknown too */
+  double room_bytes;    /* that are left for it to grow; NaN: unknown */
+};
+
+/* Groups with different ordinals get their points in different intervals. */
+void growth_init(struct growth *g, uint64_t window_ns, uint64_t ordinal);
+
+/* Notes the state of the group, in each interval. Begins anew if it has no
+ * member, or none of those that it had when the history began. */
+void growth_note(struct growth *g, const struct growth_sample *s);
+
+/* The seconds until the growth has taken the room; NaN if it is 0 or unknown,
+ * or the room is. */
+double growth_seconds_until(const struct growth *g);
+
+#endif
