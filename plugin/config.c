@@ -120,6 +120,12 @@ static int apply_command_lines(struct scope *scope,
   return option_choice(scope, item, &scope->settings->command_lines);
 }
 
+static int apply_growth_window(struct scope *scope,
+                               const oconfig_item_t *item) {
+  return option_time(scope, item, "seconds", NS_PER_S, 60, 604800,
+                     &scope->report->growth_window_ns);
+}
+
 static int apply_read_timeout(struct scope *scope, const oconfig_item_t *item) {
   return option_time(scope, item, "seconds", NS_PER_S, 0.1, 60,
                      &scope->settings->read_timeout_ns);
@@ -290,6 +296,7 @@ static const struct option top_options[] = {
     {"Report", apply_report},
     {"ValuesAbsolute", apply_values_absolute},
     {"ValuesPercentage", apply_values_percentage},
+    {"GrowthWindow", apply_growth_window},
     {"ProcRoot", apply_proc_root},
     {"Refresh", apply_refresh},
     {"ReadBudget", apply_read_budget},
@@ -310,6 +317,7 @@ static const struct option group_options[] = {
     {"Report", apply_report},
     {"ValuesAbsolute", apply_values_absolute},
     {"ValuesPercentage", apply_values_percentage},
+    {"GrowthWindow", apply_growth_window},
     {"Refresh", apply_refresh},
     {"MaxAge", apply_max_age},
     {"MaxLockHold", apply_max_lock_hold},

@@ -28,8 +28,8 @@ static void submit(cdtime_t now, const char *group, const char *type,
 
 static void submit_group(cdtime_t now, const struct group *g,
                          const struct metric_context *context) {
-  const struct metric_subject subject = {.usage = &g->usage,
-                                         .cgroup = g->cgroup};
+  const struct metric_subject subject = {
+      .usage = &g->usage, .cgroup = g->cgroup, .growth = g->growth};
   struct metric_value value;
   unsigned cursor = 0;
 

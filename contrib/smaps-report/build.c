@@ -422,6 +422,8 @@ static void begin_place(struct builder *b, enum place place) {
                               .cgroup_kernel = UNKNOWN,
                               .oom_kill = UNKNOWN,
                               .uptime = unknown,
+                              .growth = UNKNOWN,
+                              .until_limit = unknown,
                               .coverage = unknown,
                               .age = unknown};
   if (place == PROCESS)

@@ -53,6 +53,8 @@ enum other {
   NONCACHE,
   USED_ERROR,
   UPTIME,
+  GROWTH,
+  UNTIL_LIMIT,
   OTHERS
 };
 
@@ -106,6 +108,8 @@ static const struct {
     [NONCACHE] = {"noncache", AREA, false, false},
     [USED_ERROR] = {"used_error", AREA, false, false},
     [UPTIME] = {"uptime", GROUP | PROCESS, false, false},
+    [GROWTH] = {"growth", GROUP, false, false},
+    [UNTIL_LIMIT] = {"until_limit", GROUP, false, true},
 };
 
 /* The amounts of a mapping (smaps-snapshot(5)). */
@@ -236,6 +240,10 @@ static struct cell of_group(const struct document *d, enum other column,
     return real(CELL_SECONDS, g->age);
   case UPTIME:
     return real(CELL_SECONDS, g->uptime);
+  case GROWTH:
+    return bytes(g->growth);
+  case UNTIL_LIMIT:
+    return real(CELL_SECONDS, g->until_limit);
   default:
     return of_cgroup(column, g);
   }

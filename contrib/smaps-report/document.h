@@ -97,6 +97,8 @@ struct group {
   uint64_t cgroup_file;
   uint64_t cgroup_kernel;
   uint64_t oom_kill;
+  uint64_t growth;    /* bytes a second */
+  double until_limit; /* seconds */
   struct amounts amounts;
   /* In a sum that we have made: bit per amount that some parts lack, so that
    * the amount is at least this. */

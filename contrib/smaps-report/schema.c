@@ -87,26 +87,17 @@ static const struct key host_memory_keys[] = {
 };
 
 static const struct key group_keys[] = {
-    IN(TEXT, name, group),
-    SHORT(rule, group),
-    IN(WHOLE, processes, group),
-    IN(WHOLE, threads, group),
-    IN(WHOLE, unreadable, group),
-    IN(SECONDS, uptime, group),
-    IN(SECONDS, coverage, group),
-    IN(SECONDS, age, group),
-    IN(WHOLE, pss_error, group),
-    IN(WHOLE, uss_error, group),
-    IN(TEXT, cgroup, group),
-    IN(TEXT, cgroup_absence, group),
-    IN(WHOLE, cgroup_memory, group),
-    IN(WHOLE, cgroup_working_set, group),
-    IN(WHOLE, cgroup_limit, group),
-    IN(WHOLE, cgroup_file, group),
-    IN(WHOLE, cgroup_kernel, group),
-    IN(WHOLE, oom_kill, group),
-    OPEN(OBJECT, usage, USAGE),
-    {0},
+    IN(TEXT, name, group),           SHORT(rule, group),
+    IN(WHOLE, processes, group),     IN(WHOLE, threads, group),
+    IN(WHOLE, unreadable, group),    IN(SECONDS, uptime, group),
+    IN(SECONDS, coverage, group),    IN(SECONDS, age, group),
+    IN(WHOLE, pss_error, group),     IN(WHOLE, uss_error, group),
+    IN(TEXT, cgroup, group),         IN(TEXT, cgroup_absence, group),
+    IN(WHOLE, cgroup_memory, group), IN(WHOLE, cgroup_working_set, group),
+    IN(WHOLE, cgroup_limit, group),  IN(WHOLE, cgroup_file, group),
+    IN(WHOLE, cgroup_kernel, group), IN(WHOLE, oom_kill, group),
+    IN(WHOLE, growth, group),        IN(SECONDS, until_limit, group),
+    OPEN(OBJECT, usage, USAGE),      {0},
 };
 
 static const struct key process_keys[] = {

@@ -66,6 +66,8 @@ void sum_finish(const struct sum *s, const char *name, struct pool *pool,
                         .age = (double)NAN,
                         .pss_error = s->pss_error,
                         .uss_error = s->uss_error,
+                        .growth = UNKNOWN,
+                        .until_limit = (double)NAN,
                         .at_least = s->at_least};
   if (!amounts_pack(&ret->amounts, pool, s->values))
     memory_check(NULL);

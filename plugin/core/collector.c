@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "estimate/address_space.h"
+#include "estimate/group_growth.h"
 #include "estimate/measure.h"
 #include "match/cgroup_watch.h"
 #include "match/match.h"
@@ -331,6 +332,7 @@ int collector_cycle(struct collector *c) {
   c->diags[DIAG_HIDDEN].count = has_hidden(c);
   unseen_mark(&c->matcher, c->procfs, &c->processes, has_hidden(c));
   cgroup_watch_run(&c->cgroup_watch, &c->matcher, &c->processes, now_ns);
+  group_growth_note(&c->groups, &c->processes, &meminfo, now_ns);
   host_memory_update(&c->host, &c->measurer, &c->processes, &meminfo,
                      has_hidden(c));
   c->context = (struct metric_context){

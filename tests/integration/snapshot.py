@@ -137,6 +137,8 @@ GROUP = {
     "cgroup_file?": whole,
     "cgroup_kernel?": whole,
     "oom_kill?": whole,
+    "growth?": whole,
+    "until_limit?": number,
     "usage": mapping_of_keys,
 }
 PROCESS = {

@@ -120,6 +120,12 @@ BAD = (
     (plugin("ReadBudget 0"), "ReadBudget", "0", r"from 0.01 to 100"),
     (plugin("ReadBudget 200"), "ReadBudget", "200", r"from 0.01 to 100"),
     (plugin("MaxAge 0"), "MaxAge", "0", r"seconds from 1"),
+    (
+        plugin("GrowthWindow 59"),
+        "GrowthWindow",
+        "59",
+        r"seconds from 60 to 604800",
+    ),
     (plugin("MaxLockHold 0"), "MaxLockHold", "0", r"milliseconds from 0.1"),
     (plugin("MaxLockHold 1500"), "MaxLockHold", "1500", r"1000 milliseconds"),
     (plugin("MaxLockHold 300\nReadTimeout 0.2"), "MaxLockHold", "300", r"at most"),

@@ -64,6 +64,8 @@ PLACES = {
     "memory-cgroup_file": ("cgroup_file",),
     "memory-cgroup_kernel": ("cgroup_kernel",),
     "count-oom_kill": ("oom_kill",),
+    "gauge-growth": ("growth",),
+    "duration-until_limit": ("until_limit",),
 }
 
 

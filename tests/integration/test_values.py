@@ -43,6 +43,8 @@ DEFAULT_METRICS = {f"memory-{name}" for name in DEFAULT_NAMES} | {
     "duration-age",
     "count-unreadable",
     "uptime",
+    "gauge-growth",
+    "duration-until_limit",
 }
 
 

@@ -332,7 +332,8 @@ double world_value(const struct world *w, const char *group,
 
   assert_non_null(g);
   if (g)
-    subject = (struct metric_subject){.usage = &g->usage, .cgroup = g->cgroup};
+    subject = (struct metric_subject){
+        .usage = &g->usage, .cgroup = g->cgroup, .growth = g->growth};
   report.metrics = metric_find(metric, &reason);
   assert_true(metric_next(&subject, &report,
                           collector_metric_context(w->collector), &cursor,

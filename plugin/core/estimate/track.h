@@ -13,6 +13,7 @@
 #include "estimate/read_cost.h"
 #include "estimate/sampling.h"
 #include "estimate/thrift.h"
+#include "report/growth.h"
 #include "report/usage.h"
 
 /* Fields are ordered to save padding: there can be tens of thousands. */
@@ -73,6 +74,9 @@ struct group_track {
   struct usage measured;
   /* Members that are sampled, in this cycle and in the one before. */
   uint32_t giants, giants_before;
+  /* Of the members in this cycle, in ticks; see group_growth.h. */
+  uint64_t oldest_start, newest_start;
+  struct growth growth;
 };
 
 /* Makes the track of a process if need be, and clears it after an exec: nothing

@@ -27,6 +27,7 @@ struct group {
   unsigned cgroup_depth; /* of that of the last cycle, or 0 */
   /* The memory of it, owned by cgroup_watch.h; NULL if there is none. */
   const struct cgroup_memory *cgroup;
+  const struct growth *growth; /* in the track; NULL at first */
   /* Owned by estimate/: NULL at first, freed with free(). */
   struct group_track *track;
   /* Owned by snapshot/: NULL at first, freed with free(). */

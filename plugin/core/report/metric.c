@@ -17,6 +17,7 @@ enum source {
   /* Likewise; its percentage is the use of it, and always published. */
   FROM_CGROUP_LIMIT,
   FROM_CGROUP_COUNTS,
+  FROM_GROWTH,
 };
 
 #define VALUES_MAX 2
@@ -85,6 +86,12 @@ static double cgroup_kernel(const struct metric_subject *s) {
 }
 static double oom_kill(const struct metric_subject *s) {
   return cgroup_field(s, CGROUP_HAS_KILLS, s->cgroup->kills);
+}
+static double growth(const struct metric_subject *s) {
+  return s->growth ? s->growth->bytes_per_second : (double)NAN;
+}
+static double until_limit(const struct metric_subject *s) {
+  return s->growth ? growth_seconds_until(s->growth) : (double)NAN;
 }
 static double coverage(const struct metric_subject *s) {
   return usage_coverage_percent(s->usage);
@@ -176,6 +183,9 @@ static const struct metric metrics[] = {
     METRIC("kernel_stack", "memory", "kernel_stack", FROM_THREADS, 0, false,
            false, 1, kernel_stack),
     METRIC("uptime", "uptime", "", FROM_START, 0, true, false, 1, uptime),
+    METRIC("growth", "gauge", "growth", FROM_GROWTH, 0, true, false, 1, growth),
+    METRIC("until_limit", "duration", "until_limit", FROM_GROWTH, 0, true,
+           false, 1, until_limit),
 };
 #define METRICS (sizeof(metrics) / sizeof(*metrics))
 _Static_assert(METRICS < 64, "metric_set has a bit per metric");
@@ -191,6 +201,8 @@ static const char set_detail[] = "detail";
 void report_inherit(struct report *r, const struct report *from) {
   if (!r->metrics)
     r->metrics = from->metrics;
+  if (!r->growth_window_ns)
+    r->growth_window_ns = from->growth_window_ns;
   if (r->absolute == CHOICE_UNSET)
     r->absolute = from->absolute;
   if (r->percentage == CHOICE_UNSET)
@@ -271,7 +283,7 @@ static double value_of(const struct metric *m, size_t i,
 
 static bool is_bytes(const struct metric *m) {
   return m->source != FROM_COUNTS && m->source != FROM_START &&
-         m->source != FROM_CGROUP_COUNTS;
+         m->source != FROM_CGROUP_COUNTS && m->source != FROM_GROWTH;
 }
 
 static double cgroup_limit(const struct metric_subject *s, uint64_t mem_total) {

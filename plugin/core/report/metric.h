@@ -6,6 +6,7 @@
 #define SMAPS_METRIC_H
 
 #include "report/cgroup_memory.h"
+#include "report/growth.h"
 #include "report/usage.h"
 #include <smaps/config_error.h>
 
@@ -14,9 +15,11 @@ typedef uint64_t metric_set;
 
 enum choice { CHOICE_UNSET, CHOICE_NO, CHOICE_YES };
 
-/* Report, ValuesAbsolute and ValuesPercentage of one group or of all. */
+/* Report, ValuesAbsolute, ValuesPercentage and GrowthWindow of one group or of
+ * all. */
 struct report {
-  metric_set metrics; /* 0: not set */
+  metric_set metrics;        /* 0: not set */
+  uint64_t growth_window_ns; /* likewise */
   enum choice absolute;
   enum choice percentage;
 };
@@ -48,8 +51,6 @@ struct metric_context {
   /* Whether the sizes of kernel stacks and the times since start are known. */
   bool has_kernel_stack, has_uptime;
 };
-
-struct growth;
 
 /* All that is known about a group: the sums of its members, and what is no such
  * sum. */

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "proc/amount.h"
+
 #define FORMAT "smaps-snapshot"
 #define FORMAT_VERSION 2
 
@@ -180,6 +182,13 @@ static void add_cgroup(struct json *j, const struct scene *s,
     add_cgroup_memory(j, s, g->cgroup);
 }
 
+static void add_growth(struct json *j, const struct growth *growth) {
+  if (!growth || isnan(growth->bytes_per_second))
+    return;
+  add_integer(j, "growth", amount_from(growth->bytes_per_second));
+  add_decimal(j, "until_limit", growth_seconds_until(growth));
+}
+
 static void add_group(struct json *j, const struct scene *s,
                       const struct group *g) {
   json_begin_object(j);
@@ -193,6 +202,7 @@ static void add_group(struct json *j, const struct scene *s,
     add_group_quality(j, &g->usage);
   }
   add_cgroup(j, s, g);
+  add_growth(j, g->growth);
   add_usage(j, s, &g->usage);
   json_end_object(j);
 }

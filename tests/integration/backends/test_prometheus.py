@@ -60,6 +60,7 @@ UNITS = {
     "bytes": "_bytes",
     "percent": "_share_percent",
     "uptime": "_seconds",
+    "gauge": "_bytes_per_second",
 }
 
 

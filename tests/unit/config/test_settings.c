@@ -86,6 +86,7 @@ SETTINGS_TEST(an_empty_configuration_makes_a_group_for_each_service_and_other) {
   assert_true(s->report.metrics == metric_default_set());
   assert_int_equal(s->report.absolute, CHOICE_YES);
   assert_int_equal(s->report.percentage, CHOICE_NO);
+  assert_int_equal(s->report.growth_window_ns, 3600 * NS_PER_S);
   assert_int_equal(settings_attributes(s), BIT(UNIT));
   assert_false(settings_has_children_rules(s));
 }
@@ -141,7 +142,8 @@ SETTINGS_TEST(groups_inherit_what_they_do_not_set) {
 
   add(s, "before");
   add(s, "own");
-  s->rules[1].report = (struct report){.metrics = pss, .absolute = CHOICE_NO};
+  s->rules[1].report = (struct report){
+      .metrics = pss, .growth_window_ns = NS_PER_S, .absolute = CHOICE_NO};
   set_other(s, "other");
   s->report.metrics = uss;
   s->report.percentage = CHOICE_YES;
@@ -154,9 +156,11 @@ SETTINGS_TEST(groups_inherit_what_they_do_not_set) {
   assert_memory_equal(&s->rules[0].report, &s->report, sizeof(s->report));
   assert_memory_equal(&s->other.report, &s->report, sizeof(s->report));
   assert_true(s->rules[1].report.metrics == pss);
+  assert_int_equal(s->rules[1].report.growth_window_ns, NS_PER_S);
   assert_int_equal(s->rules[1].report.absolute, CHOICE_NO);
   assert_int_equal(s->rules[1].report.percentage, CHOICE_YES);
   assert_true(s->rules[2].report.metrics == uss);
+  assert_int_equal(s->rules[2].report.growth_window_ns, 3600 * NS_PER_S);
   assert_int_equal(s->rules[2].report.absolute, CHOICE_YES);
   assert_int_equal(s->rules[2].report.percentage, CHOICE_NO);
 }

@@ -86,6 +86,8 @@ FIXTURE_TEST(each_value_is_dispatched_as_documented) {
                                          "smaps-web/percent-coverage",
                                          "smaps-web/duration-age",
                                          "smaps-web/count-unreadable",
+                                         "smaps-web/gauge-growth",
+                                         "smaps-web/duration-until_limit",
                                          "smaps/duration-cycle",
                                          "smaps/duration-rollup",
                                          "smaps/duration-longest_read",
@@ -186,7 +188,7 @@ FIXTURE_TEST(a_value_that_is_named_twice_is_dispatched_once) {
   with(block, item("Report", "pss_error", NULL));
   start(block);
   read_once();
-  assert_int_equal(stub.n_values, 10 + 15);
+  assert_int_equal(stub.n_values, 12 + 15);
   assert_true(value("smaps-web/memory-pss_error") == 0);
 }
 
@@ -462,6 +464,8 @@ FIXTURE_TEST(mistakes_are_named_with_option_value_and_reason) {
   assert_refused(in_plugin(number("ReadBudget", 101)), "ReadBudget 101",
                  "from 0.01 to 100");
   assert_refused(in_group(number("MaxAge", 0)), "MaxAge 0", "seconds from 1");
+  assert_refused(in_group(number("GrowthWindow", 604801)),
+                 "GrowthWindow 604801", "seconds from 60 to 604800");
   assert_refused(in_group(number("MaxLockHold", 1e9)), "MaxLockHold 1000000000",
                  "milliseconds from 0.1");
   assert_refused(in_plugin(number("ReadTimeout", 0)), "ReadTimeout 0",

@@ -158,7 +158,7 @@ TEST(a_short_gap_leaves_the_growth) {
 
 static double rises_after_gap(double t) {
   return 500 * MB + moves_by_chance() +
-         1000 * MB * fmax(0, fmin((t - 3 * HOUR) / 600, 1));
+         1000 * MB * fmax(0, fmin((t - 3 * HOUR) / 840, 1));
 }
 
 TEST(points_after_a_gap_have_to_span_a_quarter_of_the_window) {

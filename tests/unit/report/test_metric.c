@@ -36,6 +36,8 @@ static const struct published in_default[] = {
     {"percent-cgroup_limit", "cgroup_limit", NO_FIELD},
     {"count-oom_kill", "oom_kill", NO_FIELD},
     {"uptime", "uptime", NO_FIELD},
+    {"gauge-growth", "growth", NO_FIELD},
+    {"duration-until_limit", "until_limit", NO_FIELD},
 };
 static const struct published in_detail[] = {
     {"memory-pss_anon", "pss_anon", ROLLUP_PSS_ANON},
@@ -93,6 +95,10 @@ struct values {
   size_t n;
 };
 
+/* It is full within an hour. */
+static const struct growth growth = {.bytes_per_second = 2048,
+                                     .room_bytes = 2048.0 * 3600};
+
 static struct values publish_of(const struct metric_subject *subject,
                                 const char *word, struct report r,
                                 struct metric_context context) {
@@ -119,15 +125,17 @@ static struct values publish_of(const struct metric_subject *subject,
 
 static struct values publish(const struct usage *u, const char *word,
                              struct report r, struct metric_context context) {
-  return publish_of(&(struct metric_subject){.usage = u}, word, r, context);
+  return publish_of(&(struct metric_subject){.usage = u, .growth = &growth},
+                    word, r, context);
 }
 
 /* The same of a group that is a whole control group. */
 static struct values publish_whole(const struct usage *u, const char *word,
                                    struct report r) {
-  return publish_of(&(struct metric_subject){.usage = u, .cgroup = &in_cgroup},
-                    word, r,
-                    (struct metric_context){KNOWN, 1024 * MIB, true, true});
+  return publish_of(
+      &(struct metric_subject){
+          .usage = u, .cgroup = &in_cgroup, .growth = &growth},
+      word, r, (struct metric_context){KNOWN, 1024 * MIB, true, true});
 }
 
 static struct values publish_all(const struct usage *u) {
@@ -297,6 +305,9 @@ TEST(every_value_is_the_one_it_says) {
   check(&v, "percent-page_tables", 500 / 1024.0);
   check(&v, "memory-kernel_stack", 48 * (double)KIB);
   check(&v, "uptime", 90.5);
+  check(&v, "gauge-growth", 2048);
+  check(&v, "duration-until_limit", 3600);
+  assert_null(find(&v, "percent-growth"));
 }
 
 /* The alert on it needs no option. */
@@ -307,6 +318,22 @@ TEST(the_percentage_of_the_limit_is_always_published) {
 
   assert_int_equal(v.n, 1);
   check(&v, "percent-cgroup_limit", 75);
+}
+
+TEST(growth_that_is_not_followed_is_unknown) {
+  const struct usage u = make_usage();
+  const struct metric_subject subject = {.usage = &u};
+  struct config_error reason;
+  const struct report r = {.metrics = metric_find("growth", &reason) |
+                                      metric_find("until_limit", &reason)};
+  struct metric_value value;
+  unsigned cursor = 0, n = 0;
+
+  for (; metric_next(&subject, &r, &(struct metric_context){.mem_total = 1},
+                     &cursor, &value);
+       n++)
+    assert_true(isnan(value.values[0]));
+  assert_int_equal(n, 2);
 }
 
 TEST(the_errors_are_those_of_the_estimates) {
@@ -423,8 +450,10 @@ TEST(an_empty_group_reports_zeros) {
   struct values v = publish_all(&u);
 
   for (size_t i = 0; i < v.n; i++)
-    check(&v, v.identifier[i],
-          strcmp(v.identifier[i], "percent-coverage") == 0 ? 100 : 0);
+    if (strcmp(v.identifier[i], "gauge-growth") != 0 &&
+        strcmp(v.identifier[i], "duration-until_limit") != 0)
+      check(&v, v.identifier[i],
+            strcmp(v.identifier[i], "percent-coverage") == 0 ? 100 : 0);
   assert_true(get(&v, "ps_count").values[1] == 0);
 }
 
@@ -498,7 +527,7 @@ TEST(without_any_field_the_rest_is_published) {
   struct values v = publish(&u, "detail", (struct report){.metrics = 0},
                             (struct metric_context){0, 1024 * MIB, true, true});
 
-  assert_int_equal(v.n, 12);
+  assert_int_equal(v.n, 14);
   for (size_t i = 0; i < v.n; i++)
     if (isnan(v.value[i].values[0]))
       fail_msg("%s: unknown", v.identifier[i]);
@@ -541,11 +570,11 @@ TEST(amounts_and_percentages_are_chosen_apart) {
                 (struct report){.absolute = cases[i].absolute,
                                 .percentage = cases[i].percentage},
                 (struct metric_context){KNOWN, 1024 * MIB, true, true});
-    /* All but the five that are no amounts of memory, and the six of a control
+    /* All but the seven that are no amounts of memory, and the six of a control
      * group. */
-    size_t amounts = IN_ALL - 5 - 6;
+    size_t amounts = IN_ALL - 7 - 6;
 
-    assert_int_equal(v.n, 5 + (cases[i].has_amount ? amounts : 0) +
+    assert_int_equal(v.n, 7 + (cases[i].has_amount ? amounts : 0) +
                               (cases[i].has_share ? amounts : 0));
     assert_int_equal(find(&v, "memory-pss") != NULL, cases[i].has_amount);
     assert_int_equal(find(&v, "ps_vm") != NULL, cases[i].has_amount);
@@ -576,14 +605,22 @@ TEST(a_percentage_is_of_all_memory) {
 }
 
 TEST(a_report_inherits_unset_choices) {
-  const struct report from = {2, CHOICE_NO, CHOICE_YES};
-  struct report none = {.metrics = 0}, all = {1, CHOICE_YES, CHOICE_NO};
+  const struct report from = {.metrics = 2,
+                              .growth_window_ns = 9,
+                              .absolute = CHOICE_NO,
+                              .percentage = CHOICE_YES};
+  struct report none = {.metrics = 0};
+  struct report all = {.metrics = 1,
+                       .growth_window_ns = 7,
+                       .absolute = CHOICE_YES,
+                       .percentage = CHOICE_NO};
   struct report metrics = {.metrics = 1}, absolute = {.absolute = CHOICE_YES};
 
   report_inherit(&none, &from);
   assert_memory_equal(&none, &from, sizeof(from));
   report_inherit(&all, &from);
   assert_true(all.metrics == 1);
+  assert_int_equal(all.growth_window_ns, 7);
   assert_int_equal(all.absolute, CHOICE_YES);
   assert_int_equal(all.percentage, CHOICE_NO);
   report_inherit(&metrics, &from);

@@ -48,7 +48,8 @@ static const char whole[] = WITH(
     "\"pss_error\":7,\"uss_error\":14,\"cgroup\":\"/web\","
     "\"cgroup_absence\":\"hung\",\"cgroup_memory\":1,"
     "\"cgroup_working_set\":6,\"cgroup_limit\":2,\"cgroup_file\":3,"
-    "\"cgroup_kernel\":4,\"oom_kill\":5,"
+    "\"cgroup_kernel\":4,\"oom_kill\":5,\"growth\":9000,"
+    "\"until_limit\":1.5,"
     "\"usage\":{\"pss\":18446744073709551614,\"uss\":0,"
     "\"page_tables\":6,\"kernel_stack\":8,\"later\":true}},"
     "{\"name\":\"a\"}],"
@@ -108,6 +109,10 @@ static void check_groups(const struct document *d) {
               d->groups[0].cgroup_file == UNKNOWN &&
               d->groups[0].cgroup_kernel == UNKNOWN &&
               d->groups[0].oom_kill == UNKNOWN);
+  assert_int_equal(web->growth, 9000);
+  assert_true(web->until_limit > 1.4 && web->until_limit < 1.6);
+  assert_true(d->groups[0].growth == UNKNOWN);
+  assert_true(isnan(d->groups[0].until_limit));
   assert_true(web->coverage > 99.4 && web->coverage < 99.6);
   assert_true(web->uptime > 90.4 && web->uptime < 90.6);
   assert_true(isnan(d->groups[0].uptime));
