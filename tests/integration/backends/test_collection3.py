@@ -241,7 +241,7 @@ class Collection3Test(BackendTest):
         kinds = {re.search(r";type=(\w+)", path).group(1) for path in pictures}
         self.assertEqual(
             kinds,
-            {"memory", "ps_count", "percent", "duration", "count"}
+            {"memory", "ps_count", "percent", "duration", "count", "uptime"}
             | {"ps_vm", "ps_code", "ps_data", "bytes"},
         )
         for picture in pictures:
