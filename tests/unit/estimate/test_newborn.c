@@ -506,7 +506,7 @@ static double expected_kb(const struct family *f, unsigned slot) {
 /* Children that do nothing, of which each is read. */
 static void learn_from_children(struct family *f) {
   start_parent(f);
-  for (int i = 0; i < 40; i++) {
+  for (int i = 0; i < 100; i++) {
     memory_fork(&f->world, 0, 1, 0);
     pass(f, 1);
     read_one(f, 1);
