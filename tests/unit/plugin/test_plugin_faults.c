@@ -304,12 +304,14 @@ static const struct stub_value *find(const struct cycle *c, const char *id) {
 }
 
 /* Amounts and counts of groups; not how well they are known, nor how long they
- * are up by the clock of this host, and not what the plugin says of itself. */
+ * are up by the clock of this host, nor growth, which takes longer to be known,
+ * and not what the plugin says of itself. */
 static bool is_compared(const char *id) {
-  static const char *const others[] = {"percent-coverage",  "duration-age",
-                                       "count-unreadable",  "memory-pss_error",
-                                       "memory-uss_error",  "percent-pss_error",
-                                       "percent-uss_error", "uptime"};
+  static const char *const others[] = {
+      "percent-coverage",    "duration-age",     "count-unreadable",
+      "memory-pss_error",    "memory-uss_error", "percent-pss_error",
+      "percent-uss_error",   "uptime",           "gauge-growth",
+      "duration-until_limit"};
   const char *slash = strchr(id, '/');
 
   if (strncmp(id, "smaps-", strlen("smaps-")) != 0)

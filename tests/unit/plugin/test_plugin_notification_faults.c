@@ -276,11 +276,15 @@ static bool is_of_a_group(const char *identifier) {
   return strncmp(identifier, "smaps-", strlen("smaps-")) == 0;
 }
 
+static bool is_equal(double a, double b) {
+  return a == b || (isnan(a) && isnan(b));
+}
+
 static bool is_same(const struct stub_value *a, const struct stub_value *b) {
   if (strcmp(a->identifier, b->identifier) != 0 || a->n != b->n)
     return false;
   for (size_t i = 0; is_of_a_group(a->identifier) && i < a->n; i++)
-    if (a->values[i] != b->values[i])
+    if (!is_equal(a->values[i], b->values[i]))
       return false;
   return true;
 }

@@ -9,7 +9,7 @@
 
 #define KNOWN ((1U << ROLLUP_FIELDS) - 1)
 #define UNKNOWN ((double)NAN)
-#define MAX_VALUES 80
+#define MAX_VALUES 96
 
 /* The identifiers of the two sets, as DESIGN.md has them; where the value is
  * one that the kernel prints, its field. */
