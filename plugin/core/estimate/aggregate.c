@@ -38,7 +38,7 @@ static void guess_raw(const struct measurer *m, const struct process *p,
                       const struct group *g, struct estimate *ret) {
   const struct usage *measured = &g->track->measured;
 
-  if (ret->source == SOURCE_GUESSED || usage_has_reading(measured))
+  if (ret->source == SOURCE_GUESSED || usage_allows_guess(measured))
     usage_guess(measured, &p->statm, m->estimator.page_size, m->kernel_fields,
                 &ret->rollup);
 }
@@ -60,7 +60,7 @@ static void guess(const struct measurer *m, const struct process *p,
 /* The group that tells most about a guess. */
 static const struct group *basis_of(const struct process *p) {
   for (size_t i = 0; i < p->n_groups; i++)
-    if (usage_has_reading(&p->groups[i]->track->measured))
+    if (usage_allows_guess(&p->groups[i]->track->measured))
       return p->groups[i];
   return p->groups[0];
 }
@@ -238,8 +238,12 @@ static size_t sum_measured(struct measurer *m, const struct process_table *t) {
 
 static void sum_guesses(struct measurer *m, const struct process_table *t,
                         const struct group_table *groups) {
-  for (size_t i = 0; i < groups->n; i++)
-    groups->groups[i]->track->measured = groups->groups[i]->usage;
+  for (size_t i = 0; i < groups->n; i++) {
+    struct group *g = groups->groups[i];
+
+    g->usage.was_read = g->track->was_read;
+    g->track->measured = g->usage;
+  }
   for (size_t i = 0; i < t->n; i++)
     if (is_summed(t->processes[i]) && is_guess(source_of(t->processes[i])))
       note_guess(m, t->processes[i], source_of(t->processes[i]));
@@ -252,9 +256,13 @@ void aggregate_all(struct measurer *m, const struct process_table *t,
                    const struct group_table *groups) {
   if (sum_measured(m, t) > 0)
     sum_guesses(m, t, groups);
-  for (size_t i = 0; i < groups->n; i++)
-    groups->groups[i]->track->last_pss =
-        groups->groups[i]->usage.rollup.bytes[ROLLUP_PSS];
+  for (size_t i = 0; i < groups->n; i++) {
+    const struct usage *u = &groups->groups[i]->usage;
+    struct group_track *track = groups->groups[i]->track;
+
+    track->last_pss = u->rollup.bytes[ROLLUP_PSS];
+    track->was_read |= usage_has_reading(u);
+  }
 }
 
 void aggregate_one(const struct measurer *m, const struct process *p,

@@ -72,6 +72,7 @@ struct group_track {
   int64_t sampling_ns;
   /* The sums without guesses, which go by them; only in cycles with guesses. */
   struct usage measured;
+  bool was_read; /* a member, in any cycle */
   /* Members that are sampled, in this cycle and in the one before. */
   uint32_t giants, giants_before;
   /* Of the members in this cycle, in ticks; see group_growth.h. */

@@ -167,12 +167,16 @@ bool usage_has_reading(const struct usage *u) {
   return u->rolled_up > u->unmeasured;
 }
 
+bool usage_allows_guess(const struct usage *u) {
+  return u->was_read || usage_has_reading(u);
+}
+
 static bool is_complete(const struct usage *u) {
   return u->unreadable == 0 && u->unasked == 0;
 }
 
 bool usage_is_known(const struct usage *u) {
-  return is_complete(u) || (u->unknown == 0 && usage_has_reading(u));
+  return is_complete(u) || (u->unknown == 0 && usage_allows_guess(u));
 }
 
 static double fresh_percent(const struct usage *u) {

@@ -46,6 +46,7 @@ struct usage {
 
   /* About the rollups that were estimated in this cycle. */
   uint64_t unmeasured; /* members in the sums without any reading */
+  bool was_read;       /* a member was read in an earlier cycle */
   uint64_t fresh_pss;  /* the part of Pss that was measured in this cycle */
   struct doubt_sum pss_doubt, uss_doubt; /* possible errors */
   uint64_t oldest_age_ns; /* of the readings that the estimates rest on */
@@ -104,6 +105,10 @@ void usage_guess(const struct usage *u, const struct statm_sample *s,
 
 /* True if one member at least was read, in this cycle or in an earlier one. */
 bool usage_has_reading(const struct usage *u);
+
+/* True if members that cannot be read are guessed: one was read, though it may
+ * have ended since, or be refused. */
+bool usage_allows_guess(const struct usage *u);
 
 /* True if the sums of the rollups are known, though for a part as guesses: not
  * if the statm of a member is unknown, nor if members cannot be read and none

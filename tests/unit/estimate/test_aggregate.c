@@ -1,5 +1,6 @@
 #include "test.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "estimate/aggregate.h"
@@ -250,6 +251,33 @@ AGGREGATE_TEST(what_cannot_be_read_is_guessed_beside_what_can) {
   aggregate_estimate(&f->m, &f->p, &est);
   assert_int_equal(est.source, SOURCE_UNREADABLE);
   assert_true(doubt_bytes(est.pss_error) == 8192 * (double)KIB);
+}
+
+static void begin_cycle(struct fixture *f) {
+  f->alone.usage = f->both.usage = (struct usage){.processes = 0};
+}
+
+/* The member that was read has ended, or is refused by now. */
+AGGREGATE_TEST(a_group_of_which_a_member_was_once_read_is_guessed) {
+  make_read(f);
+  add(f);
+  for (int i = 0; i < 2; i++) {
+    begin_cycle(f);
+    f->track.is_read = false;
+    make_unreadable(f);
+    f->other.state = PROCESS_GONE;
+    add(f);
+    assert_true(usage_is_known(&f->alone.usage));
+    assert_true(usage_is_known(&f->both.usage));
+    assert_int_equal(f->both.usage.rollup.bytes[ROLLUP_PSS], 8192 * KIB);
+    assert_int_equal(usage_pss_error(&f->both.usage), 8192 * KIB);
+    assert_true(usage_coverage_percent(&f->both.usage) == 0);
+    assert_true(isnan(usage_age_seconds(&f->both.usage)));
+  }
+  begin_cycle(f);
+  f->p.state = PROCESS_UNKNOWN;
+  add(f);
+  assert_false(usage_is_known(&f->both.usage));
 }
 
 AGGREGATE_TEST(without_any_reading_a_refused_process_has_no_guess) {
