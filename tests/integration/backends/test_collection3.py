@@ -242,7 +242,7 @@ class Collection3Test(BackendTest):
         self.assertEqual(
             kinds,
             {"memory", "ps_count", "percent", "duration", "count", "uptime"}
-            | {"ps_vm", "ps_code", "ps_data", "bytes"},
+            | {"ps_vm", "ps_code", "ps_data", "bytes", "gauge"},
         )
         for picture in pictures:
             self.assert_is_drawn(picture)
