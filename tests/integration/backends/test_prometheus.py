@@ -64,6 +64,10 @@ UNITS = {
 }
 
 
+# Only with the rights to make one: test_grafana_limits sees them.
+OF_CONTROL_GROUPS = {"smaps_cgroup_limit_percent", "smaps_oom_kill"}
+
+
 def write_prometheus(port):
     """The shipped configuration of collectd, for this run."""
     return shipped(
@@ -138,18 +142,28 @@ class Prometheus:
 
 
 def names_of_csv(values):
-    """{(group, name in Prometheus): [values]} of what the csv files have."""
+    """{(group or part of the host, name in Prometheus): [values]} of what the
+    csv files have."""
     names = {}
     for group, metrics in values.items():
         for metric, rows in metrics.items():
             for index in range(len(rows[0]) - 1):
+                what = part_of_host(metric) if group == "host" else group
                 name = name_of(group, metric, index)
-                names["" if group == "host" else group, name] = [row[1 + index] for row in rows]
+                names[what, name] = [row[1 + index] for row in rows]
     return names
+
+
+def part_of_host(metric):
+    """"" for what is no part."""
+    type_, _, what = metric.partition("-")
+    return what if type_ in ("memory", "percent") else ""
 
 
 def name_of(group, metric, index):
     type_, _, what = metric.partition("-")
+    if group == "host" and part_of_host(metric):
+        return f"smaps_host_memory{UNITS[type_]}"
     if metric == "percent-coverage":
         return "smaps_coverage_percent"
     if not what:
@@ -191,7 +205,31 @@ class WhatPrometheusHolds(PrometheusTest):
 
     @staticmethod
     def group_of(labels):
-        return labels.get("group", "").replace(TAG, "")
+        """Or the part of the host's memory."""
+        group = labels.get("group", "").replace(TAG, "")
+        return group or labels.get("part", "")
+
+    def test_the_parts_of_the_host_add_up_to_mem_total(self):
+        daemon, prometheus = self.start_both()
+        total = read_mem_total(Path("/proc"))
+        query = "sum by (instance) (smaps_host_memory_bytes)"
+        # A part may be of the interval before.
+        prometheus.wait_query(
+            query, lambda found: found == [({"instance": "alpha"}, total)]
+        )
+        parts = {
+            labels["part"]
+            for labels, _ in prometheus.query("smaps_host_memory_bytes")
+        }
+        written = daemon.values()["host"]
+        self.assertEqual(
+            {f"memory-{part}" for part in parts},
+            {metric for metric in written if metric.startswith("memory-")},
+        )
+        prometheus.wait_query(
+            "sum(smaps_host_memory_share_percent)",
+            lambda found: abs(found[0][1] - 100) < 0.1,
+        )
 
     def test_the_rules_name_nothing_that_is_not_there(self):
         _, prometheus = self.start_both()
@@ -201,13 +239,15 @@ class WhatPrometheusHolds(PrometheusTest):
             text = file.read_text()
             named = set(re.findall(r"(?<![:\w])smaps_\w+(?![:\w])", text))
             self.assertGreater(len(named), 2)
-            self.assertLessEqual(named, there, file)
+            self.assertLessEqual(named, there | OF_CONTROL_GROUPS, file)
 
     def test_a_name_belongs_to_groups_or_to_the_plugin(self):
         _, prometheus = self.start_both()
         for labels, _ in prometheus.wait_query('{__name__=~"smaps_.+"}'):
             names = {"__name__", "instance", "job"}
-            if not re.match("smaps_(plugin|host)_", labels["__name__"]):
+            if labels["__name__"].startswith("smaps_host_memory_"):
+                names.add("part")
+            elif not re.match("smaps_(plugin|host)_", labels["__name__"]):
                 names.add("group")
             self.assertEqual(labels.keys(), names)
             self.assertEqual(labels["instance"], "alpha")
