@@ -21,6 +21,7 @@ from server import (
     shape_group,
     shipped,
 )
+from test_captured import read_mem_total
 
 # The fields of the types that have other ones than "value".
 FIELDS = {"ps_count": ["processes", "threads"], "duration": ["seconds"]}
@@ -251,6 +252,38 @@ class WhatInfluxHolds(InfluxTest):
             " AND instance = 'unread'"
         )[0]["values"]
         self.assertGreater(resident[0][1], 2 * 1024 * 1024)
+
+    def test_the_parts_of_the_host_add_up_to_mem_total(self):
+        influx, daemon = self.collect_all("by_network")
+        self.wait_points(influx, daemon)
+        total = read_mem_total(Path("/proc"))
+        times = {row[0] for row in daemon.values()["host"]["memory-free"]}
+        sums = {}
+        for key, values in influx.points().items():
+            if key[:3] == ("alpha", "host", "memory"):
+                for time, value in values.items():
+                    sums[time] = sums.get(time, 0) + float(value)
+        self.assertEqual(len(sums), len(times))
+        self.assertEqual(set(sums.values()), {total})
+
+    def test_the_query_of_the_comment_returns_the_parts_of_the_host(self):
+        influx, daemon = self.collect_all("by_network")
+        self.wait_points(influx, daemon)
+        text = shipped("influxdb/collectd.conf")
+        query = re.search(r"SELECT last.*\n.*type_instance", text).group()
+        parts = {
+            f"memory-{series['tags']['type_instance']}": series["values"][0][1]
+            for series in influx.query(query.replace("#", ""))
+        }
+        written = daemon.values()["host"]
+        self.assertEqual(
+            parts,
+            {
+                metric: rows[-1][1]
+                for metric, rows in written.items()
+                if metric.startswith("memory-")
+            },
+        )
 
     def test_the_query_of_the_comment_returns_the_group(self):
         influx, daemon = self.collect_all("by_network")
