@@ -13,9 +13,11 @@ import subprocess
 import sys
 import time
 import unittest
+from pathlib import Path
 
 from harness import ROOT, stage
 from server import BackendTest, free_port, load_smaps, shape_group
+from test_captured import read_mem_total
 from test_influxdb import Influx
 from test_prometheus import Prometheus, write_prometheus
 
@@ -27,16 +29,28 @@ KINDS = ("prometheus", "influxdb")
 ODD_GROUP = "odd (a.b|c)* 'x' \"y\""
 
 SMAPS = load_smaps(
+    'Report "detail"',
     shape_group("web"),
     shape_group("odd", r"odd (a.b|c)* 'x' \"y\""),
     shape_group("none", "oddXaYb"),
 )
 GROUPS = {"web", ODD_GROUP, "oddXaYb"}
 
+# The panels of values that only some groups have: test_grafana_limits.
+OF_SOME = {
+    "Use of the limit",
+    "Memory and limits of control groups",
+    "OOM kills",
+    "Growth by group",
+    "Time until the limit",
+}
+
 # What a variable's value is where the user has chosen All.
 ALL = ["$__all"]
 
 RANGE_SECONDS = 900
+
+UNITS = {"bytes", "binBps", "percent", "s", "short"}
 
 
 class Dashboard:
@@ -196,7 +210,23 @@ class InfluxSource:
 # ---- queries ----
 
 
-class Queries(BackendTest):
+class QueriesTest(BackendTest):
+    """For tests that ask both sources."""
+
+    def each_target(self, check, uses="", titles=None):
+        """check(source, panel, target) for each query that uses a variable, in
+        panels of these titles; all but OF_SOME by default."""
+        for kind, source in self.sources.items():
+            dashboard = source.dashboard
+            chosen = titles or {p["title"] for p in dashboard.panels()} - OF_SOME
+            for title, panel, target in dashboard.targets():
+                text = target.get("expr", target.get("query"))
+                if title in chosen and uses in text:
+                    with self.subTest(f"{kind}: {title} {target['refId']}"):
+                        check(source, panel, target)
+
+
+class Queries(QueriesTest):
     """A single daemon fills both servers, once for all tests."""
 
     @classmethod
@@ -226,14 +256,6 @@ class Queries(BackendTest):
         # The last value of a cycle.
         last = "SELECT value FROM smaps WHERE type_instance = 'groups_refused'"
         influx.server.wait_ready(lambda: influx.query(last), "filled")
-
-    def each_target(self, check, uses=""):
-        """check(source, panel, target) for each query that uses a variable."""
-        for kind, source in self.sources.items():
-            for title, panel, target in source.dashboard.targets():
-                if uses in target.get("expr", target.get("query")):
-                    with self.subTest(f"{kind}: {title} {target['refId']}"):
-                        check(source, panel, target)
 
     def test_every_query_returns_series_for_all_groups(self):
         def check(source, _, target):
@@ -266,7 +288,7 @@ class Queries(BackendTest):
                     self.assertEqual(groups, expected)
 
         self.each_target(check, uses="${group")
-        self.assertEqual(len(by_group), 2 * 8)
+        self.assertEqual(len(by_group), 2 * 10)
 
     def test_of_another_host_there_is_nothing_and_no_error(self):
         def check(source, _, target):
@@ -290,14 +312,59 @@ class Queries(BackendTest):
                 self.assertEqual(set(options), GROUPS)
                 self.assertEqual(source.options("group", host="x"), [])
 
-    def test_pss_is_what_was_dispatched(self):
-        """The panel's values, by way of everything, are the plugin's."""
+    def test_no_group_is_called_host(self):
+        """The values of the host have a name in common with those of groups:
+        they would double the sums."""
+        written = self.daemon.values()
+        common = written["host"].keys() & written["web"].keys()
+        self.assertLessEqual(
+            {"memory-page_tables", "memory-kernel_stack"}, common
+        )
+
+        def check(source, _, target):
+            answer = source.ask(target, host="alpha", group=["host"])
+            self.assertEqual(answer, [])
+
+        self.each_target(check, uses="${group")
+
+    def test_the_parts_of_the_host_end_at_mem_total(self):
+        parts = {
+            metric.removeprefix("memory-")
+            for metric in self.daemon.values()["host"]
+            if metric.startswith("memory-")
+        }
+        total = read_mem_total(Path("/proc"))
 
         def check(source, panel, target):
-            if panel["title"] != "PSS by group":
-                return
+            self.assertEqual(
+                panel["fieldConfig"]["defaults"]["custom"]["stacking"]["mode"],
+                "normal",
+            )
+            answer = source.ask(target, host="alpha")
+            self.assertEqual(
+                {source.legend(target, labels) for labels, *_ in answer}, parts
+            )
+            # A part may be of the interval before, or an average without it.
+            self.assert_near(
+                sum(values[-1] for _, *values in answer),
+                total,
+                0.03 * total,
+                "the sum of the parts",
+            )
+
+        self.each_target(check, titles={"Where is the memory"})
+
+    def test_values_are_what_was_dispatched(self):
+        """Those of a panel, by way of everything, are the plugin's."""
+        metrics = {
+            "PSS by group": "memory-pss",
+            "Page tables by group": "memory-page_tables",
+            "Uptime by group": "uptime",
+        }
+
+        def check(source, panel, target):
             ((_, *values),) = source.ask(target, host="alpha", group=["web"])
-            written = self.daemon.values()["web"]["memory-pss"]
+            written = self.daemon.values()["web"][metrics[panel["title"]]]
             lowest = min(row[1] for row in written)
             highest = max(row[1] for row in written)
             # InfluxDB gives averages, which rounding may move.
@@ -305,17 +372,16 @@ class Queries(BackendTest):
                 self.assertLessEqual(lowest - 1, value)
                 self.assertLessEqual(value, highest + 1)
 
-        self.each_target(check)
+        self.each_target(check, titles=metrics.keys())
 
     def test_the_sum_over_groups_is_what_they_sum_up_to(self):
         sums = {}
 
-        def check(source, panel, target):
-            if panel["title"] == "USS and shared part":
-                ((_, *values),) = source.ask(target, host="alpha", group=ALL)
-                sums.setdefault(target["refId"], []).append(values[-1])
+        def check(source, _, target):
+            ((_, *values),) = source.ask(target, host="alpha", group=ALL)
+            sums.setdefault(target["refId"], []).append(values[-1])
 
-        self.each_target(check)
+        self.each_target(check, titles={"USS and shared part"})
         self.assertEqual({len(values) for values in sums.values()}, {2})
         written = self.daemon.values()
         for letter, metric in {"A": "memory-pss", "B": "memory-uss"}.items():
@@ -394,7 +460,7 @@ class Form(unittest.TestCase):
                 self.assertIn(panel["type"], {"timeseries", "table"})
                 self.assertGreater(len(panel["description"]), 20)
                 unit = panel["fieldConfig"]["defaults"]["unit"]
-                self.assertIn(unit, {"bytes", "percent", "s", "short"})
+                self.assertIn(unit, UNITS)
 
     def test_titles_are_unique(self):
         for dashboard in self.dashboards():
@@ -476,7 +542,15 @@ class Form(unittest.TestCase):
                 named = [
                     override["matcher"]["options"]
                     for override in panel["fieldConfig"]["overrides"]
+                    if override["matcher"]["id"] == "byName"
                 ]
+                letters = {
+                    override["matcher"]["options"]
+                    for override in panel["fieldConfig"]["overrides"]
+                    if override["matcher"]["id"] == "byFrameRefID"
+                }
+                asked = {target["refId"] for target in panel["targets"]}
+                self.assertLessEqual(letters, asked)
                 if panel["type"] == "table":
                     named += [
                         column["displayName"]
@@ -491,4 +565,4 @@ class Form(unittest.TestCase):
             for kind in KINDS
         ]
         self.assertEqual(*titles)
-        self.assertGreaterEqual(len(titles[0]), 16)
+        self.assertGreaterEqual(len(titles[0]), 25)
