@@ -406,6 +406,8 @@ class Pictures(PictureTest):
         groups = ("one", "two", "three", "idle", ODD_NAME)
         expected = {f"group-{name}.png" for name in groups}
         expected |= {"stack.png", "processes.png", "threads.png"}
+        if self.daemon.file("host", "memory-free").is_file():
+            expected.add("host.png")
         self.assertEqual(names, expected)
         self.assertEqual(
             {path.name for path in self.output.iterdir()}, expected
