@@ -14,6 +14,7 @@ CONFIG = Path("/etc/collectd/collectd.conf.d")
 DROP_IN = Path("/etc/systemd/system/collectd.service.d/vm.conf")
 # Where any user may make it, in no mount of its own (PrivateTmp=).
 SOCKET = "/dev/shm/collectd-vm.sock"
+HOST = "host"
 # For whatever comes in a second on a machine that is not emulated. Only a
 # defect takes so long, even where the host is busy too.
 WAIT_SECONDS = 600
@@ -110,7 +111,7 @@ def log():
 
 class Cycle:
     """The values of one interval: groups[group][name]; those of the plugin
-    itself are in the group ""."""
+    itself are in the group "", and those of the host beside the others."""
 
     def __init__(self, at, groups):
         self.time = at
@@ -129,7 +130,7 @@ class Cycle:
         return self.groups[""][name]
 
     def all_groups(self):
-        return {group for group in self.groups if group}
+        return set(self.groups) - {"", HOST}
 
     def is_known(self, group):
         return not math.isnan(self.memory(group, "pss"))
