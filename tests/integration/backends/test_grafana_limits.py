@@ -136,11 +136,15 @@ class QueriesOfLimits(CgroupMixin, QueriesTest):
             limits = {f"{name} limit": LIMITS[name] for name in LIMITS}
             self.assertEqual(found, limits, kind)
         for kind, found in self.last(title, "A"):
-            for name, limit in LIMITS.items():
-                self.assertTrue(0 < found[name] < limit, (kind, found))
+            self.check_below(found, LIMITS, kind)
         for kind, found in self.last("Use of the limit"):
-            for name in LIMITS:
-                self.assertTrue(0 < found[name] < 100, (kind, found))
+            self.check_below(found, {name: 100 for name in LIMITS}, kind)
+
+    def check_below(self, found, limits, kind):
+        """Little is left, perhaps nothing, where the victim was killed."""
+        self.assertGreater(found["leaks"], 0, (kind, found))
+        for name, limit in limits.items():
+            self.assertTrue(0 <= found[name] < limit, (kind, found))
 
     def test_the_killed_process_is_counted(self):
         for kind, found in self.last("OOM kills"):
