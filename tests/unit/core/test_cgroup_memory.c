@@ -202,11 +202,15 @@ WORLD_TEST(process_that_moves_takes_its_control_group_along) {
 
 /* --- where it is --- */
 
+/* The paths of the process that start_web() starts. */
+static void put_paths(const struct world *w, const char *text) {
+  proctree_write(&w->tree, "10/cgroup", text, strlen(text));
+}
+
 WORLD_TEST(version_1_has_files_of_its_own) {
   start_web(w);
   mount_at(w, "cgroup", "rw,memory");
-  proctree_write(&w->tree, "10/cgroup",
-                 "4:memory:" WEB "\n1:name=systemd:" WEB "\n0::" WEB "\n", 91);
+  put_paths(w, "4:memory:" WEB "\n1:name=systemd:" WEB "\n0::" WEB "\n");
   put(w, WEB "/memory.usage_in_bytes", "1234\n");
   put(w, WEB "/memory.limit_in_bytes", "9223372036854771712\n");
   put(w, "/system.slice/memory.limit_in_bytes", "5000\n");
@@ -223,8 +227,7 @@ WORLD_TEST(version_1_has_files_of_its_own) {
 WORLD_TEST(controller_that_has_the_processes_elsewhere_says_nothing) {
   start_web(w);
   mount_at(w, "cgroup", "rw,memory");
-  proctree_write(&w->tree, "10/cgroup", "4:memory:/\n1:name=systemd:" WEB "\n",
-                 54);
+  put_paths(w, "4:memory:/\n1:name=systemd:" WEB "\n");
   put(w, "/memory.usage_in_bytes", "1234\n");
   world_run(w, 10);
   assert_absent(w, "web.service", CGROUP_ELSEWHERE);
