@@ -16,8 +16,8 @@
  * Each page is looked up with a read of its own, so that the mmap lock is held
  * for 1 us at a time. A process that waits for the lock gets it in the next
  * pause: without pauses, readers that follow each other keep it waiting for
- * 4 ms. More pauses have not made it wait less, as far as was measured, but each
- * takes 5 to 25 us of CPU time, that of a dozen reads.
+ * 4 ms. More pauses have not made it wait less, as far as was measured, but
+ * each takes 5 to 25 us of CPU time, that of a dozen reads.
  */
 #define READS_PER_PAUSE 64
 /* A piece of maps takes as long as a few pages. */
