@@ -9,7 +9,7 @@ static void add(struct areas *a, struct area area) { a->all[a->n++] = area; }
 
 /* ---- groups ---- */
 
-/* What a group has of the processes that count in it. */
+/* The sums of a group, over the processes that count in it. */
 struct share {
   bool overlaps; /* a process of it is in another group, too */
   uint64_t pss, file;

@@ -41,8 +41,8 @@ static uint64_t amount_of(const struct usage *u) {
   return u->rollup.bytes[ROLLUP_PSS] + swap;
 }
 
-/* What a control group leaves of its limit, without page cache that it would
- * just give back; NaN without a limit. */
+/* The rest of a control group's limit, without page cache that it would just
+ * give back; NaN without a limit. */
 static double room_in_cgroup(const struct cgroup_memory *m) {
   double room;
 

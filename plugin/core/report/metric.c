@@ -296,7 +296,6 @@ static double cgroup_limit(const struct metric_subject *s, uint64_t mem_total) {
 static double limit_percent(const struct metric_subject *s,
                             uint64_t mem_total) {
   double limit = cgroup_limit(s, mem_total);
-
   double used =
       cgroup_field(s, CGROUP_HAS_BYTES, cgroup_memory_working_set(s->cgroup));
 

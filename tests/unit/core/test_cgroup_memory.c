@@ -62,6 +62,12 @@ static void put_in(const struct world *w, uint32_t pid, const char *comm,
 
 #define WEB "/system.slice/web.service"
 
+/* All kills of the host are in web.service. */
+static void kill_web(const struct world *w, unsigned all) {
+  kill_in(w, WEB, all);
+  kill_on_host(w, all);
+}
+
 /* Process 10 in the control group of web.service. */
 static void start_web(struct world *w) {
   make_cgroup(w, WEB, "1000\n");
@@ -356,28 +362,23 @@ WORLD_TEST(control_group_that_hangs_costs_its_own_values) {
 
 WORLD_TEST(kills_before_the_first_cycle_do_not_count) {
   start_web(w);
-  kill_in(w, WEB, 5);
-  kill_on_host(w, 5);
+  kill_web(w, 5);
   world_run(w, 10);
   assert_kills(w, "web.service", 0);
-  kill_in(w, WEB, 7);
-  kill_on_host(w, 7);
+  kill_web(w, 7);
   world_run(w, 10);
   assert_kills(w, "web.service", 2);
 }
 
 WORLD_TEST(kills_count_for_an_hour) {
   start_web(w);
-  kill_in(w, WEB, 0);
-  kill_on_host(w, 0);
+  kill_web(w, 0);
   world_run(w, 10);
-  kill_in(w, WEB, 1);
-  kill_on_host(w, 1);
+  kill_web(w, 1);
   world_run(w, 10);
   world_run(w, 1800);
   assert_kills(w, "web.service", 1);
-  kill_in(w, WEB, 3);
-  kill_on_host(w, 3);
+  kill_web(w, 3);
   world_run(w, 1700);
   assert_kills(w, "web.service", 3);
   world_run(w, 200);
@@ -388,11 +389,9 @@ WORLD_TEST(kills_count_for_an_hour) {
 
 WORLD_TEST(kills_outlive_a_restart) {
   start_web(w);
-  kill_in(w, WEB, 0);
-  kill_on_host(w, 0);
+  kill_web(w, 0);
   world_run(w, 10);
-  kill_in(w, WEB, 1);
-  kill_on_host(w, 1);
+  kill_web(w, 1);
   world_run(w, 10);
   assert_kills(w, "web.service", 1);
   /* No member for a cycle; then a new control group, with counts from 0. */
