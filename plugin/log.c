@@ -151,32 +151,35 @@ static void name_processes(const struct diag *d, char *ret, size_t size) {
              d->count - DIAG_OTHERS - 1);
 }
 
-/* Processes that are too large to be walked. */
+/* The processes that are too large to be walked, if a line about them is due.
+ */
+static bool names_due(struct log_state *s, const struct collector *c,
+                      enum diag_kind kind, char *ret, size_t size) {
+  const struct diag *d = collector_diag(c, kind);
+
+  if (!d->count || !is_due(s, kind, false))
+    return false;
+  name_processes(d, ret, size);
+  return true;
+}
+
 static void log_samples(struct log_state *s, const struct collector *c) {
-  const struct diag *d = collector_diag(c, DIAG_SAMPLED);
   char names[(DIAG_OTHERS + 1) * 80 + 32]; /* of 64 bytes and a number each */
 
-  if (d->count && is_due(s, DIAG_SAMPLED, false)) {
-    name_processes(d, names, sizeof(names));
+  if (names_due(s, c, DIAG_SAMPLED, names, sizeof(names)))
     INFO("smaps plugin: reading smaps_rollup of large processes (%s) would "
          "hold their locks for longer than MaxLockHold: some of their pages "
          "are sampled instead; see memory-pss_error for the possible error and "
          "count-sampled for the number of such processes",
          names);
-  }
-  d = collector_diag(c, DIAG_MAPCOUNT_DENIED);
-  if (d->count && is_due(s, DIAG_MAPCOUNT_DENIED, false)) {
-    name_processes(d, names, sizeof(names));
+  if (names_due(s, c, DIAG_MAPCOUNT_DENIED, names, sizeof(names)))
     WARNING("smaps plugin: processes that are too large for MaxLockHold (%s) "
             "are sampled, but without CAP_SYS_ADMIN (or without "
             "/proc/kpagecount) the number of processes that share a page is "
             "unknown: their USS is right, their PSS may be as far off as "
             "memory-pss_error says",
             names);
-  }
-  d = collector_diag(c, DIAG_TOO_LARGE);
-  if (d->count && is_due(s, DIAG_TOO_LARGE, false)) {
-    name_processes(d, names, sizeof(names));
+  if (names_due(s, c, DIAG_TOO_LARGE, names, sizeof(names)))
     WARNING("smaps plugin: reading smaps_rollup of large processes (%s) would "
             "hold their locks for longer than MaxLockHold, and their pages "
             "cannot be sampled (/proc/PID/pagemap needs CAP_DAC_READ_SEARCH "
@@ -185,7 +188,6 @@ static void log_samples(struct log_state *s, const struct collector *c) {
             "memory-pss_error for the possible error and count-deferred for "
             "the number of such processes",
             names);
-  }
 }
 
 static void log_limits(struct log_state *s, const struct collector *c) {

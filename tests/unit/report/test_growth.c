@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "draw.h"
+#include "growth_sample.h"
 
 #define MB 1e6
 #define HOUR 3600.0
@@ -16,16 +17,6 @@ static double moves_by_chance(void) {
 }
 
 static double leak(double t) { return 500 * MB + moves_by_chance() + MB * t; }
-
-static struct growth_sample sample_at(double t, double bytes) {
-  return (struct growth_sample){.time_ns = NS + (uint64_t)(t * (double)NS),
-                                .has_members = true,
-                                .oldest_start = 1,
-                                .newest_start = 1,
-                                .is_known = true,
-                                .bytes = (uint64_t)fmax(bytes, 0),
-                                .room_bytes = (double)NAN};
-}
 
 /* --- the group ---------------------------------------------------------------
  */

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "draw.h"
+#include "growth_sample.h"
 
 #define MB 1e6
 #define HOUR 3600.0
@@ -40,16 +41,6 @@ static double bell(void) {
   for (int i = 0; i < 12; i++)
     sum += chance();
   return sum - 6;
-}
-
-static struct growth_sample sample_at(double t, double bytes) {
-  return (struct growth_sample){.time_ns = NS + (uint64_t)(t * (double)NS),
-                                .has_members = true,
-                                .oldest_start = 1,
-                                .newest_start = 1,
-                                .is_known = true,
-                                .bytes = (uint64_t)fmax(bytes, 0),
-                                .room_bytes = (double)NAN};
 }
 
 static void note_told(struct told *told, const struct growth *g, double t) {
