@@ -302,3 +302,37 @@ WORLD_TEST(process_of_too_many_ranges_is_not_sampled_for_an_hour) {
   assert_int_equal(world_counts(w)->sampled, 1);
   assert_int_equal(world_diag(w, DIAG_FAILED)->count, 0);
 }
+
+/* Grows by 1 MiB in each interval, so that samples are wanted. Returns how many
+ * are taken, with so many at most. */
+static unsigned grow_sampled(struct world *w, struct fake *f, unsigned cycles,
+                             unsigned most) {
+  unsigned taken = 0;
+
+  for (unsigned i = 0; i < cycles && taken < most; i++) {
+    f->private_kb += 1024;
+    world_put(w, *f);
+    world_run(w, 1);
+    taken += (unsigned)world_counts(w)->sampled;
+  }
+  return taken;
+}
+
+/* A second is owed then, for 833 seconds at 0.12 % of a CPU. */
+WORLD_TEST(sample_that_takes_longer_than_predicted_is_paid_by_the_next) {
+  const struct fake_range range = {1024 * PAGE, 1048576 * PAGE, NULL, NULL};
+  struct fake f = member(10, "g");
+
+  w->settings.policy.max_lock_hold_ns = 25000;
+  w->settings.policy.max_age_ns = 3600 * NS_PER_S;
+  world_put(w, f);
+  fake_pages_map(&w->tree, 10, &range, 1);
+  fake_pages_put(&w->tree, 10, 1024, 300000, FAKE_ANON, 0);
+  group(w, "g");
+  world_walks_take(500000);
+  assert_true(grow_sampled(w, &f, 100, 100) > 10);
+  world_walks_take(NS_PER_S);
+  assert_int_equal(grow_sampled(w, &f, 100, 1), 1);
+  world_walks_take(500000);
+  assert_int_equal(grow_sampled(w, &f, 500, 500), 0);
+}
