@@ -18,6 +18,7 @@
 struct frame {
   enum place place;
   const struct key *key; /* of the next value; NULL: an amount or unknown */
+  size_t last;           /* of the keys, the one found last */
   unsigned amount;       /* the last amount found */
   bool is_amount;        /* the next value is of that amount */
   uint32_t seen;         /* bit per key */
@@ -350,15 +351,34 @@ bool builder_string(struct builder *b, struct span text) {
 /* ---- keys ---- */
 
 static bool is_name(struct span text, const char *name) {
-  return strncmp(name, text.text, text.len) == 0 && name[text.len] == '\0';
+  return *name == *text.text && strncmp(name, text.text, text.len) == 0 &&
+         name[text.len] == '\0';
 }
 
 static bool refuse_twice(struct builder *b) {
   return refuse(b, "appears twice");
 }
 
-/* Starts after the last amount: amounts are most of a document, and the writer
- * keeps the order of amount_names. */
+/* Starts after the last key: the writer keeps the order of the schema, and most
+ * of the time here is spent on the keys of a million processes. */
+static bool find_key(struct frame *f, struct span name) {
+  const struct key *keys = schema_places[f->place].keys;
+  size_t i = f->last;
+
+  if (!keys->name)
+    return false;
+  do {
+    if (is_name(name, keys[i].name)) {
+      f->key = &keys[i];
+      f->last = i;
+      return true;
+    }
+    i = keys[i + 1].name ? i + 1 : 0;
+  } while (i != f->last);
+  return false;
+}
+
+/* Starts after the last amount: the writer keeps the order of amount_names. */
 static bool find_amount(struct frame *f, struct span name) {
   unsigned next = f->amount;
 
@@ -382,12 +402,9 @@ bool builder_key(struct builder *b, struct span name) {
   f->key = NULL;
   if (name.len == 0 || memchr(name.text, '\0', name.len))
     return true;
-  for (const struct key *k = schema_places[f->place].keys; k->name; k++) {
-    uint32_t bit = UINT32_C(1) << (k - schema_places[f->place].keys);
+  if (find_key(f, name)) {
+    uint32_t bit = UINT32_C(1) << f->last;
 
-    if (!is_name(name, k->name))
-      continue;
-    f->key = k;
     if (f->seen & bit)
       return refuse_twice(b);
     f->seen |= bit;

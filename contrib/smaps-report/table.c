@@ -104,7 +104,7 @@ static void add_cell(struct text *t, const struct cell *c,
     add_amount(t, c, s);
     break;
   case CELL_COUNT:
-    text_addf(t, "%ju", (uintmax_t)c->whole);
+    text_add_count(t, c->whole);
     break;
   case CELL_SECONDS:
     text_add_seconds(t, c->real);

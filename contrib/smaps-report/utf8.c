@@ -40,7 +40,7 @@ bool utf8_is_plain(uint32_t c) {
     uint32_t first;
     uint32_t last;
   } hidden[] = {
-      {0x00, 0x1f},       {0x7f, 0x9f},     /* C0, DEL, C1 */
+      {0x80, 0x9f},                         /* C1 */
       {0xad, 0xad},                         /* soft hyphen */
       {0x61c, 0x61c},                       /* Arabic letter mark */
       {0x115f, 0x1160},   {0x17b4, 0x17b5}, /* fillers, inherent vowels */
@@ -54,6 +54,8 @@ bool utf8_is_plain(uint32_t c) {
       {0xe0000, 0xe0fff},                   /* tags, selectors */
   };
 
+  if (c < 0x80)
+    return c >= 0x20 && c != 0x7f;
   for (size_t i = 0; i < sizeof(hidden) / sizeof(*hidden); i++)
     if (c >= hidden[i].first && c <= hidden[i].last)
       return false;
