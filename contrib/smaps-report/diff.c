@@ -511,17 +511,14 @@ static void print_text(const struct diff *d, uint64_t rows_max,
 
 /* ---- JSON ---- */
 
-static void write_change(struct json_lines *j, const struct change *c) {
+static void write_change(struct json_lines *j, const char *name,
+                         const struct change *c) {
   const struct process *old = c->old_process, *new = c->new_process;
 
   json_lines_begin(j, NULL, '{');
-  if (old || new) {
-    json_lines_text(j, "comm", c->name);
-    json_lines_whole(j, "old_pid", old ? old->pid : UNKNOWN);
-    json_lines_whole(j, "pid", new ? new->pid : UNKNOWN);
-  } else {
-    json_lines_text(j, "name", c->name);
-  }
+  json_lines_text(j, name, c->name);
+  json_lines_whole(j, "old_pid", old ? old->pid : UNKNOWN);
+  json_lines_whole(j, "pid", new ? new->pid : UNKNOWN);
   json_lines_text(j, "how",
                   c->how == HOW_STAYED ? "stayed" : how_names[c->how]);
   json_lines_whole(j, "old", c->how == HOW_CAME ? UNKNOWN : c->old);
@@ -531,10 +528,11 @@ static void write_change(struct json_lines *j, const struct change *c) {
 }
 
 static void write_changes(struct json_lines *j, const char *key,
-                          const struct changes *changes, uint64_t rows_max) {
+                          const char *name, const struct changes *changes,
+                          uint64_t rows_max) {
   json_lines_begin(j, key, '[');
   for (size_t i = 0; i < least(rows_max, changes->n); i++)
-    write_change(j, &changes->all[i]);
+    write_change(j, name, &changes->all[i]);
   json_lines_end(j, ']');
 }
 
@@ -544,11 +542,11 @@ static void write_json(const struct diff *d, const struct options *o,
 
   json_lines_begin(&j, NULL, '{');
   json_lines_text(&j, "amount", amount_names[o->sort]);
-  write_changes(&j, "groups", &d->groups, o->rows_max);
+  write_changes(&j, "groups", "group", &d->groups, o->rows_max);
   if (d->has_processes)
-    write_changes(&j, "processes", &d->processes, o->rows_max);
+    write_changes(&j, "processes", "comm", &d->processes, o->rows_max);
   if (d->has_mappings)
-    write_changes(&j, "mappings", &d->mappings, o->rows_max);
+    write_changes(&j, "mappings", "name", &d->mappings, o->rows_max);
   json_lines_end(&j, '}');
 }
 

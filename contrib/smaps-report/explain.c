@@ -1,8 +1,8 @@
 #include "explain.h"
-#include "memory.h"
+#include "json_lines.h"
+#include "rules.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -32,22 +32,6 @@ static const struct {
     {"hung", "an earlier reading hung for ReadTimeout"},
 };
 
-/* Why a group has no values of a control group. */
-static const struct {
-  const char *absence;
-  const char *words;
-} absences[] = {
-    {"not_asked", "the rule goes by no Unit, Slice, Container or Cgroup"},
-    {"empty", "it has no process"},
-    {"unknown", "the control group of a process is unknown"},
-    {"root", "its processes have no control group in common but the root"},
-    {"shared", "other processes are in its control group, too"},
-    {"out_of_sight", "no mounted hierarchy shows its control group"},
-    {"elsewhere", "the memory controller has its processes elsewhere"},
-    {"no_memory", "the memory controller is not enabled for it"},
-    {"hung", "reading its files hangs"},
-};
-
 static const char *find_words(const char *key) {
   for (size_t i = 0; i < sizeof(sources) / sizeof(*sources); i++)
     if (strcmp(key, sources[i].source) == 0)
@@ -64,26 +48,7 @@ static void begin(struct text *t, const char *label) {
   text_addf(t, "  %-12s ", label);
 }
 
-/* Rules are numbered from 1, in the order in which they are tried. */
-static void add_rule(struct text *t, const struct document *d, uint64_t rule,
-                     const struct style *s) {
-  text_addf(t, "%ju: ", (uintmax_t)rule + 1);
-  text_add_name(t, d->rules[rule], s);
-}
-
 /* ---- one process ---- */
-
-/* The group into which a rule has put the process, or NULL. */
-static const char *group_of_rule(const struct document *d,
-                                 const struct process *p, uint64_t rule) {
-  for (size_t i = 0; i < p->n_groups; i++) {
-    const struct group *g = document_group(d, p->groups[i]);
-
-    if (g && g->rule == rule)
-      return g->name;
-  }
-  return NULL;
-}
 
 static void print_head(const struct process *p, const struct style *s) {
   struct text t = {0};
@@ -118,7 +83,7 @@ static void print_rule(const struct document *d, const struct process *p,
   if (p->rule == UNKNOWN)
     text_add(t, "none matches");
   else
-    add_rule(t, d, p->rule, s);
+    rules_add(t, d, p->rule, s);
   text_print(t, COLOUR_NONE, s);
   if (!p->is_inherited)
     return;
@@ -131,14 +96,14 @@ static void print_rule(const struct document *d, const struct process *p,
 static void print_also(const struct document *d, const struct process *p,
                        struct text *t, const struct style *s) {
   for (size_t i = 0; i < p->n_also; i++) {
-    const char *group = group_of_rule(d, p, p->also[i]);
+    const char *group = rules_group(d, p, p->also[i]);
 
     begin(t, group ? "also in" : "shadowed");
     if (group) {
       text_add_name(t, group, s);
       text_add(t, ", by rule ");
     }
-    add_rule(t, d, p->also[i], s);
+    rules_add(t, d, p->also[i], s);
     text_print(t, COLOUR_NONE, s);
   }
 }
@@ -249,109 +214,6 @@ static void print_process(const struct document *d, const struct process *p,
   text_done(&t);
 }
 
-/* ---- the summary ---- */
-
-struct tally {
-  uint64_t taken;     /* matched by their own attributes */
-  uint64_t inherited; /* descendants of matched processes */
-  uint64_t views;     /* matched with Continue */
-  uint64_t shadowed;  /* taken by an earlier rule */
-};
-
-static void count(const struct document *d, struct tally *tallies,
-                  uint64_t *ret_none) {
-  for (size_t i = 0; i < d->n_processes; i++) {
-    const struct process *p = &d->processes[i];
-
-    if (p->rule == UNKNOWN)
-      ++*ret_none;
-    else if (p->is_inherited)
-      tallies[p->rule].inherited++;
-    else
-      tallies[p->rule].taken++;
-    for (size_t j = 0; j < p->n_also; j++)
-      if (group_of_rule(d, p, p->also[j]))
-        tallies[p->also[j]].views++;
-      else
-        tallies[p->also[j]].shadowed++;
-  }
-}
-
-static void print_tally(const struct document *d, uint64_t rule,
-                        const struct tally *n, const struct style *s) {
-  struct text t = {0};
-  bool is_idle = n->taken + n->inherited + n->views == 0;
-
-  text_addf(&t, "%9ju %9ju %9ju %9ju  ", (uintmax_t)n->taken,
-            (uintmax_t)n->inherited, (uintmax_t)n->views,
-            (uintmax_t)n->shadowed);
-  add_rule(&t, d, rule, s);
-  text_print(&t, is_idle ? COLOUR_RED : COLOUR_NONE, s);
-  text_done(&t);
-}
-
-static void print_idle(const struct document *d, const struct tally *tallies,
-                       const struct style *s) {
-  struct text t = {0};
-
-  for (size_t i = 0; i < d->n_rules; i++)
-    if (tallies[i].taken + tallies[i].inherited + tallies[i].views == 0)
-      text_addf(&t, "%s%zu", t.len ? ", " : "Rules that took nothing: ", i + 1);
-  if (document_scope(d) && t.len)
-    text_add(&t, " (a capture has the processes of one group only)");
-  if (t.len)
-    text_print(&t, COLOUR_NONE, s);
-  text_done(&t);
-}
-
-/* The groups with that reason, in one line. */
-static void print_absence(const struct document *d, size_t which,
-                          const struct style *s) {
-  struct text t = {0};
-
-  for (size_t i = 0; i < d->n_groups; i++) {
-    const struct group *g = &d->groups[i];
-
-    if (!g->cgroup_absence ||
-        strcmp(g->cgroup_absence, absences[which].absence) != 0)
-      continue;
-    text_add(&t, t.len ? ", " : "No values of a control group: ");
-    text_add_name(&t, g->name, s);
-  }
-  if (t.len) {
-    text_addf(&t, " (%s)", absences[which].words);
-    text_print(&t, COLOUR_NONE, s);
-  }
-  text_done(&t);
-}
-
-static void print_absences(const struct document *d, const struct style *s) {
-  for (size_t i = 0; i < sizeof(absences) / sizeof(*absences); i++)
-    print_absence(d, i, s);
-}
-
-void explain_print_rules(const struct document *d, const struct style *s) {
-  struct tally *tallies = memory_array(NULL, d->n_rules, sizeof(*tallies));
-  struct text t = {0};
-  uint64_t none = 0;
-
-  if (d->n_rules > 0)
-    memset(tallies, 0, d->n_rules * sizeof(*tallies));
-  count(d, tallies, &none);
-  text_addf(&t, "%9s %9s %9s %9s  RULE", "MATCHED", "INHERITED", "CONTINUED",
-            "SHADOWED");
-  text_print(&t, COLOUR_BOLD, s);
-  for (size_t i = 0; i < d->n_rules; i++)
-    print_tally(d, i, &tallies[i], s);
-  text_clear(&t);
-  text_addf(&t, "%9ju %9s %9s %9s  none", (uintmax_t)none, "", "", "");
-  text_print(&t, COLOUR_NONE, s);
-  print_idle(d, tallies, s);
-  print_absences(d, s);
-  text_done(&t);
-  free(tallies);
-}
-
 /* ---- the document ---- */
 
 /* Up to the year 9999, because gmtime_r() fails long before 64 bits overflow;
@@ -386,25 +248,114 @@ static void print_document(const struct document *d, const struct style *s) {
   text_done(&t);
 }
 
+/* ---- JSON ---- */
+
+static void write_other_rules(const struct document *d, const struct process *p,
+                              bool is_taken, const char *key,
+                              struct json_lines *j) {
+  json_lines_begin(j, key, '[');
+  for (size_t i = 0; i < p->n_also; i++) {
+    const char *group = rules_group(d, p, p->also[i]);
+
+    if ((group != NULL) != is_taken)
+      continue;
+    json_lines_begin(j, NULL, '{');
+    rules_write(j, d, p->also[i]);
+    json_lines_text(j, "group", group);
+    json_lines_end(j, '}');
+  }
+  json_lines_end(j, ']');
+}
+
+static void write_amounts(const struct process *p, struct json_lines *j) {
+  for (unsigned i = 0; i < AMOUNTS; i++)
+    json_lines_whole(j, amount_names[i],
+                     amounts_get(&p->amounts, (enum amount)i));
+  json_lines_whole(j, "pss_error", p->pss_error);
+  json_lines_whole(j, "uss_error", p->uss_error);
+}
+
+static void write_process(const struct document *d, const struct process *p,
+                          struct json_lines *j) {
+  json_lines_begin(j, NULL, '{');
+  json_lines_whole(j, "pid", p->pid);
+  json_lines_text(j, "comm", p->comm);
+  json_lines_text(j, "command", process_command(p));
+  json_lines_begin(j, "groups", '[');
+  for (size_t i = 0; i < p->n_groups; i++)
+    json_lines_text(j, NULL, p->groups[i]);
+  json_lines_end(j, ']');
+  if (p->rule != UNKNOWN)
+    rules_write(j, d, p->rule);
+  json_lines_flag(j, "inherited", p->is_inherited);
+  write_other_rules(d, p, true, "continued", j);
+  write_other_rules(d, p, false, "shadowed", j);
+  json_lines_text(j, "source", p->source);
+  json_lines_whole(j, "pages_sampled", p->pages_sampled);
+  json_lines_real(j, "age", p->age);
+  json_lines_text(j, "deferred", p->deferred);
+  json_lines_text(j, "mappings_from", p->mappings_from);
+  json_lines_real(j, "read_cost", p->read_cost);
+  write_amounts(p, j);
+  json_lines_end(j, '}');
+}
+
+static void write_document(const struct document *d, struct json_lines *j) {
+  json_lines_text(j, "host", d->host);
+  json_lines_real(j, "time", d->time);
+  json_lines_text(j, "message", d->trigger.message);
+}
+
+/* ---- both ---- */
+
+static bool is_wanted(const struct options *o, const struct process *p) {
+  return o->pid == UNKNOWN || p->pid == o->pid;
+}
+
+static void print_all(const struct document *d, const struct options *o,
+                      const struct style *s) {
+  bool is_whole = o->pid == UNKNOWN;
+
+  if (is_whole)
+    print_document(d, s);
+  for (size_t i = 0; i < d->n_processes; i++)
+    if (is_wanted(o, &d->processes[i]))
+      print_process(d, &d->processes[i], s);
+  if (!is_whole)
+    return;
+  if (d->n_processes > 0)
+    text_print(&(struct text){0}, COLOUR_NONE, s);
+  rules_print(d, s);
+}
+
+static void write_all(const struct document *d, const struct options *o,
+                      FILE *out) {
+  struct json_lines j = {.out = out};
+
+  json_lines_begin(&j, NULL, '{');
+  write_document(d, &j);
+  json_lines_begin(&j, "processes", '[');
+  for (size_t i = 0; i < d->n_processes; i++)
+    if (is_wanted(o, &d->processes[i]))
+      write_process(d, &d->processes[i], &j);
+  json_lines_end(&j, ']');
+  if (o->pid == UNKNOWN)
+    rules_write_all(&j, d);
+  json_lines_end(&j, '}');
+}
+
 int explain_print(const struct document *d, const struct options *o,
                   const struct style *s, struct config_error *reason) {
-  size_t n = 0;
+  bool has_any = o->pid == UNKNOWN;
 
-  if (o->pid == UNKNOWN)
-    print_document(d, s);
-  for (size_t i = 0; i < d->n_processes; i++) {
-    if (o->pid != UNKNOWN && d->processes[i].pid != o->pid)
-      continue;
-    print_process(d, &d->processes[i], s);
-    n++;
-  }
-  if (o->pid == UNKNOWN) {
-    if (n > 0)
-      text_print(&(struct text){0}, COLOUR_NONE, s);
-    explain_print_rules(d, s);
-    return 0;
-  }
-  return n > 0 ? 0
-               : config_error_set(reason, "there is no process %ju",
-                                  (uintmax_t)o->pid);
+  for (size_t i = 0; i < d->n_processes && !has_any; i++)
+    has_any = is_wanted(o, &d->processes[i]);
+  if (!has_any)
+    return config_error_set(reason, "there is no process %ju",
+                            (uintmax_t)o->pid);
+  if (o->is_json)
+    write_all(d, o, s->out);
+  else
+    print_all(d, o, s);
+  return 0;
 }

@@ -11,7 +11,4 @@
 int explain_print(const struct document *d, const struct options *o,
                   const struct style *s, struct config_error *reason);
 
-/* Prints how many processes each rule takes. */
-void explain_print_rules(const struct document *d, const struct style *s);
-
 #endif

@@ -92,6 +92,11 @@ void json_lines_real(struct json_lines *j, const char *key, double value) {
   fprintf(j->out, "%.15g", value);
 }
 
+void json_lines_flag(struct json_lines *j, const char *key, bool value) {
+  begin_value(j, key);
+  fputs(value ? "true" : "false", j->out);
+}
+
 void json_lines_change(struct json_lines *j, const char *key, bool is_less,
                        uint64_t value) {
   if (value == UNKNOWN)

@@ -21,12 +21,13 @@ struct json_lines {
 void json_lines_begin(struct json_lines *j, const char *key, char brace);
 void json_lines_end(struct json_lines *j, char brace);
 
-/* These four omit unknown values: NULL, UNKNOWN, NaN. Invalid UTF-8 becomes
+/* The first four omit unknown values: NULL, UNKNOWN, NaN. Invalid UTF-8 becomes
  * \xNN, as in a snapshot. */
 void json_lines_text(struct json_lines *j, const char *key, const char *text);
 void json_lines_whole(struct json_lines *j, const char *key, uint64_t value);
 void json_lines_real(struct json_lines *j, const char *key, double value);
 void json_lines_change(struct json_lines *j, const char *key, bool is_less,
                        uint64_t value);
+void json_lines_flag(struct json_lines *j, const char *key, bool value);
 
 #endif

@@ -5,17 +5,20 @@
  *   options     parses the command line
  *   live        runs the plugin for a snapshot (extract: the configuration;
  *               mistake: what is wrong with it)
+ *   input       opens a file
  *   load        parses a snapshot into a document (build, schema, check, pool)
  *   view        prints tables (sum, mapping, area, column, table)
- *   explain, diff, folded
+ *   explain (rules), diff, folded
  *   text, grid, json_lines, utf8, output   format and write
  */
 #include "diff.h"
 #include "explain.h"
 #include "folded.h"
+#include "input.h"
 #include "live.h"
 #include "load.h"
 #include "output.h"
+#include "rules.h"
 #include "view.h"
 
 #include <smaps/group_name.h>
@@ -83,12 +86,12 @@ static struct style make_style(const struct options *o) {
 
 static int load_file(const char *path, struct document *ret) {
   bool is_stdin = strcmp(path, "-") == 0;
-  FILE *file = is_stdin ? stdin : fopen(path, "re");
   struct config_error reason;
+  FILE *file = is_stdin ? stdin : input_open(path, &reason);
   int rc;
 
   if (!file)
-    return fail(path, strerror(errno));
+    return fail(path, reason.text);
   rc = load_document(file, ret, &reason);
   if (!is_stdin)
     fclose(file);
@@ -135,7 +138,7 @@ static int run_on(struct document *d, const struct options *o) {
   if (o->command == COMMAND_FOLDED)
     return write_folded(d, file);
   if (o->command == COMMAND_CHECK) {
-    explain_print_rules(d, &style);
+    rules_print(d, &style);
     return 0;
   }
   if (o->command == COMMAND_EXPLAIN)
@@ -178,7 +181,7 @@ static int run(const struct options *o) {
   else if (o->wants_version)
     puts("smaps-report " SMAPS_VERSION);
   else if (o->wants_columns)
-    options_print_columns(stdout);
+    options_print_columns(o->command, stdout);
   else
     return o->command == COMMAND_DIFF ? run_diff(o) : run_single(o);
   return 0;

@@ -26,16 +26,16 @@ static int refuse(struct config_error *reason, const char *option,
 }
 
 static int refuse_column(struct config_error *reason, const char *option,
-                         const char *name, size_t len) {
+                         unsigned n, const char *name, size_t len) {
   const char *known[COLUMNS_MAX];
   struct group_name room;
   char word[64];
   const char *nearest;
 
-  for (unsigned i = 0; i < column_count(); i++)
+  for (unsigned i = 0; i < n; i++)
     known[i] = column_name(i);
   snprintf(word, sizeof(word), "%.*s", (int)(len < 63 ? len : 63), name);
-  nearest = config_error_nearest(word, known, column_count());
+  nearest = config_error_nearest(word, known, n);
   return config_error_set(reason,
                           "%s \"%s\": expected names of columns, which -c help "
                           "lists%s%s%s",
@@ -46,10 +46,11 @@ static int refuse_column(struct config_error *reason, const char *option,
 
 static int parse_sort(struct options *o, const char *value,
                       struct config_error *reason) {
+  unsigned n = o->command == COMMAND_DIFF ? AMOUNTS : column_count();
+
   o->sort = column_find(value, strlen(value));
-  if (o->sort == column_count() ||
-      (o->command == COMMAND_DIFF && o->sort >= AMOUNTS))
-    return refuse_column(reason, "-s", value, strlen(value));
+  if (o->sort >= n)
+    return refuse_column(reason, "-s", n, value, strlen(value));
   return 0;
 }
 
@@ -64,7 +65,7 @@ static int parse_columns(struct options *o, const char *value,
     unsigned column = column_find(at, len);
 
     if (column == column_count())
-      return refuse_column(reason, "-c", at, len);
+      return refuse_column(reason, "-c", column_count(), at, len);
     if (o->n_columns == TABLE_COLUMNS_MAX)
       return config_error_set(reason, "-c: expected at most %d columns",
                               TABLE_COLUMNS_MAX);
@@ -74,6 +75,14 @@ static int parse_columns(struct options *o, const char *value,
     at += len + 1;
   }
   return 0;
+}
+
+static int parse_amounts(struct options *o, const char *value,
+                         struct config_error *reason) {
+  o->wants_columns = strcmp(value, "help") == 0;
+  return o->wants_columns ? 0
+                          : refuse(reason, "-c", value,
+                                   "help, which lists the amounts for -s");
 }
 
 static int parse_group(struct options *o, const char *value,
@@ -114,9 +123,10 @@ static int parse_limit(struct options *o, const char *value,
   limit.is_percent = end && *end == '%';
   for (ptrdiff_t i = 0; unit && i <= unit - units; i++)
     limit.value *= 1024;
-  if (!end || (*end && !unit && !limit.is_percent) || (*end && end[1]))
+  if (!end || (!*end && limit.value > 0) ||
+      (*end && !unit && !limit.is_percent) || (*end && end[1]))
     return refuse(reason, "--fail-over", value,
-                  "a percentage such as 10%, or an amount such as 64M "
+                  "0, a percentage such as 10%, or an amount such as 64M "
                   "(K, M, G and T are powers of 1024)");
   o->limit = limit;
   return 0;
@@ -187,6 +197,8 @@ static const struct option {
     {"columns", "LIST",
      "show these columns, separated by commas; -c help lists all",
      parse_columns, TABLES, 'c'},
+    {"columns", "help", "list the amounts that -s takes", parse_amounts, DIFF,
+     'c'},
     {"total", NULL, "add a row with the total", parse_total, TABLES, 't'},
     {"human", NULL, "print amounts as 1.5M instead of KiB", parse_human,
      TABLES | DIFF, 'k'},
@@ -198,7 +210,7 @@ static const struct option {
      "exit 1 if the PSS of a group grew by more: 10% or 64M", parse_limit, DIFF,
      '\0'},
     {"json", NULL, "print JSON, in bytes and seconds", parse_json,
-     TABLES | DIFF, 'j'},
+     TABLES | DIFF | 1U << COMMAND_EXPLAIN, 'j'},
     {"config", "FILE", "the configuration of collectd", parse_config, RUNS,
      'C'},
     {"collectd", "PATH", "the collectd to run", parse_collectd, RUNS, '\0'},
@@ -482,11 +494,13 @@ void options_print_help(enum command command, FILE *out) {
   }
 }
 
-void options_print_columns(FILE *out) {
+void options_print_columns(enum command command, FILE *out) {
   static const char *const kinds[ROW_KINDS] = {"groups", "processes", "users",
                                                "mappings", "areas"};
 
-  for (unsigned i = 0; i < column_count(); i++) {
+  for (unsigned i = 0; command == COMMAND_DIFF && i < AMOUNTS; i++)
+    fprintf(out, "%s\n", column_name(i));
+  for (unsigned i = 0; command != COMMAND_DIFF && i < column_count(); i++) {
     fprintf(out, "%-18s", column_name(i));
     for (unsigned kind = 0; kind < ROW_KINDS; kind++)
       if (column_is_of(i, (enum row_kind)kind))

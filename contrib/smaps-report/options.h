@@ -67,6 +67,7 @@ bool options_shows(const struct options *o, enum row_kind kind);
 
 /* Prints --help for a command. */
 void options_print_help(enum command command, FILE *out);
-void options_print_columns(FILE *out);
+/* Prints -c help for a command. */
+void options_print_columns(enum command command, FILE *out);
 
 #endif

@@ -15,6 +15,7 @@ import struct
 import subprocess
 import tempfile
 import termios
+import time
 import unittest
 from pathlib import Path
 
@@ -379,6 +380,11 @@ class ControlGroups(ReportTest):
 
     def test_the_reason_for_none_is_explained(self):
         text = self.report("explain", self.path)
+        document = json.loads(self.report("explain", "-j", self.path))
+        self.assertIn(
+            {"group": "other", "absence": "not_asked"},
+            document["without_cgroup"],
+        )
         words = "No values of a control group: "
         lines = [x for x in text.splitlines() if x.startswith(words)]
         self.assertEqual(len(lines), 2, text)
@@ -403,6 +409,31 @@ class Explaining(ReportTest):
         ):
             self.assertIn(words, text)
         self.assert_fails("no process 7", "explain", STATE, 7)
+        self.assert_fails("no process 7", "explain", "-j", STATE, 7)
+
+    def test_json_tells_the_same(self):
+        document = json.loads(self.report("explain", "-j", STATE))
+        self.assertEqual(document["host"], load(STATE)["host"])
+        of_rule = {one["rule_number"]: one for one in document["rules"]}
+        self.assertEqual(
+            of_rule[1],
+            {"rule_number": 1, "rule": load(STATE)["rules"][0], "matched": 1,
+             "inherited": 2, "continued": 0, "shadowed": 0},
+        )  # fmt: skip
+        self.assertEqual(document["in_no_rule"], 0)
+        process = next(p for p in document["processes"] if p["pid"] == 701)
+        self.assertEqual(process["groups"], ["postgres", "by-postgres"])
+        self.assertEqual(
+            (process["rule_number"], process["inherited"]), (1, True)
+        )
+        self.assertEqual(process["continued"][0]["group"], "by-postgres")
+        self.assertEqual(process["shadowed"][0]["rule_number"], 3)
+        self.assertNotIn("group", process["shadowed"][0])
+        self.assertEqual(process["source"], "estimated")
+        self.assertEqual(process["pss_error"], 20 * KIB)
+        one = json.loads(self.report("explain", "-j", STATE, 701))
+        self.assertEqual(one["processes"], [process])
+        self.assertNotIn("rules", one)
 
     def test_errors_that_a_document_does_not_have(self):
         """As those of before there was a uss_error."""
@@ -524,7 +555,7 @@ class Differences(ReportTest):
         document = json.loads(self.report("diff", "-j", STATE, new))
         self.assertEqual(
             document["groups"][0],
-            {"name": "by-postgres", "how": "stayed", "old": 110000 * KIB,
+            {"group": "by-postgres", "how": "stayed", "old": 110000 * KIB,
              "new": 130000 * KIB, "change": 20000 * KIB},
         )  # fmt: skip
         self.assertEqual(
@@ -562,7 +593,7 @@ class Differences(ReportTest):
         group_of(document, "vault.service")["usage"]["pss"] = MIB * 900
         new = self.write(document, "new.json")
         for old_new in ((STATE, new), (new, STATE)):
-            done = run("diff", "--fail-over", "1", *old_new)
+            done = run("diff", "--fail-over", "1K", *old_new)
             self.assertEqual(done.returncode, 0)
             self.assertIn('"vault.service": PSS is unknown', done.words)
 
@@ -747,6 +778,25 @@ class Broken(ReportTest):
         done = self.assert_fails("No such file", "a\x1b[2J\nb")
         self.assertIn("a\\x1b[2J\\x0ab", done.words)
 
+    def test_pipe_without_a_writer_is_an_error(self):
+        path = self.directory / "pipe"
+        os.mkfifo(path)
+        self.assert_fails("a pipe, and no program writes into it", path)
+
+    def test_pipe_with_a_slow_writer_is_read(self):
+        path = self.directory / "pipe"
+        os.mkfifo(path)
+        reader = subprocess.Popen(
+            [REPORT, "-H", path], stdout=subprocess.PIPE, env=environment()
+        )
+        with open(path, "wb") as pipe:
+            time.sleep(6)  # longer than it waits for a writer
+            pipe.write(STATE.read_bytes())
+        self.assertEqual(
+            reader.communicate()[0].decode(), self.report("-H", STATE)
+        )
+        self.assertEqual(reader.returncode, 0)
+
     def test_usage_errors(self):
         for words, *args in (
             ["expected FILE"],
@@ -755,8 +805,17 @@ class Broken(ReportTest):
             ["--fail-over", "diff", "--fail-over", "x", STATE, STATE],
             ["expected OLD NEW", "diff", STATE],
             ['PID "x"', "explain", STATE, "x"],
+            ['-c "pss": expected help', "diff", "-c", "pss", STATE, STATE],
         ):
             self.assert_fails(words, *args)
+
+    def test_columns_are_listed(self):
+        self.assertIn("comm               processes\n", self.report("-c", "help"))
+        amounts = self.report("diff", "-c", "help").split()
+        self.assertEqual(amounts[:2], ["pss", "uss"])
+        for amount in amounts:
+            self.report("diff", "-s", amount, STATE, STATE)
+        self.assertNotIn("comm", amounts)
 
     def test_help_and_version(self):
         for command in (
