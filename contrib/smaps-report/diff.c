@@ -331,16 +331,18 @@ static void compare_mappings(const struct mappings *old,
 
 void diff_make(struct document *old, struct document *new, enum amount amount,
                const char *group, struct diff *ret) {
+  struct filters f = {.group = {.exact = group}};
+
   *ret = (struct diff){0};
   compare_groups(old, new, amount, group, &ret->groups);
   ret->has_processes =
       compare_processes(old, new, amount, group, &ret->processes);
-  ret->has_mappings = ret->has_processes && mappings_are_known(old, group) &&
-                      mappings_are_known(new, group) &&
+  ret->has_mappings = ret->has_processes && mappings_are_known(old, &f) &&
+                      mappings_are_known(new, &f) &&
                       column_is_of(amount, ROW_MAPPING);
   if (ret->has_mappings) {
-    struct mappings a = mappings_collect(old, group);
-    struct mappings b = mappings_collect(new, group);
+    struct mappings a = mappings_collect(old, &f);
+    struct mappings b = mappings_collect(new, &f);
 
     compare_mappings(&a, &b, amount, &ret->mappings);
   }

@@ -1,10 +1,10 @@
 #include "explain.h"
+#include "heading.h"
 #include "json_lines.h"
 #include "rules.h"
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 /* ---- words ---- */
 
@@ -214,40 +214,6 @@ static void print_process(const struct document *d, const struct process *p,
   text_done(&t);
 }
 
-/* ---- the document ---- */
-
-/* Up to the year 9999, because gmtime_r() fails long before 64 bits overflow;
- * or as far as 32 bits go. */
-#define TIME_END                                                               \
-  (sizeof(time_t) < sizeof(int64_t) ? 2147483648.0 : 253402300800.0)
-
-static void add_time(struct text *t, double seconds) {
-  time_t when = seconds < TIME_END ? (time_t)seconds : 0;
-  struct tm tm;
-  char words[40];
-
-  if (isnan(seconds) || when == 0 || !gmtime_r(&when, &tm) ||
-      !strftime(words, sizeof(words), "%Y-%m-%d %H:%M:%S UTC", &tm))
-    text_add(t, "time unknown");
-  else
-    text_add(t, words);
-}
-
-static void print_document(const struct document *d, const struct style *s) {
-  struct text t = {0};
-
-  text_add_name(&t, d->host ? d->host : "-", s);
-  text_add(&t, ", ");
-  add_time(&t, d->time);
-  if (d->trigger.message) {
-    text_add(&t, ": ");
-    text_add_name(&t, d->trigger.message, s);
-  }
-  text_print(&t, COLOUR_BOLD, s);
-  text_print(&(struct text){0}, COLOUR_NONE, s);
-  text_done(&t);
-}
-
 /* ---- JSON ---- */
 
 static void write_other_rules(const struct document *d, const struct process *p,
@@ -300,12 +266,6 @@ static void write_process(const struct document *d, const struct process *p,
   json_lines_end(j, '}');
 }
 
-static void write_document(const struct document *d, struct json_lines *j) {
-  json_lines_text(j, "host", d->host);
-  json_lines_real(j, "time", d->time);
-  json_lines_text(j, "message", d->trigger.message);
-}
-
 /* ---- both ---- */
 
 static bool is_wanted(const struct options *o, const struct process *p) {
@@ -316,8 +276,10 @@ static void print_all(const struct document *d, const struct options *o,
                       const struct style *s) {
   bool is_whole = o->pid == UNKNOWN;
 
-  if (is_whole)
-    print_document(d, s);
+  if (is_whole) {
+    heading_print(d, s);
+    text_print(&(struct text){0}, COLOUR_NONE, s);
+  }
   for (size_t i = 0; i < d->n_processes; i++)
     if (is_wanted(o, &d->processes[i]))
       print_process(d, &d->processes[i], s);
@@ -333,7 +295,7 @@ static void write_all(const struct document *d, const struct options *o,
   struct json_lines j = {.out = out};
 
   json_lines_begin(&j, NULL, '{');
-  write_document(d, &j);
+  heading_write(d, &j);
   json_lines_begin(&j, "processes", '[');
   for (size_t i = 0; i < d->n_processes; i++)
     if (is_wanted(o, &d->processes[i]))

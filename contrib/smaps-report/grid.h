@@ -19,8 +19,12 @@ struct grid {
   const void *context;
 };
 
-/* Prints the titles, if the style has them, and the rows. Lines are cut at the
- * edge of the terminal; the last column is not padded. */
+/*
+ * Prints the titles, if the style has them, and the rows. Where they are wider
+ * than the style allows, the columns that are aligned left become narrower, the
+ * widest first, and their texts are cut in the middle; if that does not do,
+ * lines are cut at the edge. The last column is not padded.
+ */
 void grid_print(const struct grid *g, const struct style *s);
 
 #endif

@@ -7,7 +7,8 @@
  *               mistake: what is wrong with it)
  *   input       opens a file
  *   load        parses a snapshot into a document (build, schema, check, pool)
- *   view        prints tables (sum, mapping, area, column, table)
+ *   view        prints tables (filter, heading, sum, mapping, area, column,
+ *               table)
  *   explain (rules), diff, folded
  *   text, grid, json_lines, utf8, output   format and write
  */
@@ -48,18 +49,21 @@ static int fail(const char *file, const char *why) {
 
 /* ---- the style of the output ---- */
 
-static size_t terminal_width(void) {
+/* 0 if the lines go to no terminal and nobody asked for a width. */
+static size_t find_width(const struct options *o) {
   const char *columns = getenv("COLUMNS");
   struct cursor s =
       cursor_begin(columns ? columns : "", columns ? strlen(columns) : 0);
   struct winsize size;
   uint32_t width;
 
+  if (o->width != UNKNOWN)
+    return (size_t)o->width;
   if (parse_u32(&s, &width) && cursor_is_done(&s) && width > 0)
     return width;
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
     return size.ws_col;
-  return 80;
+  return isatty(STDOUT_FILENO) ? 80 : 0;
 }
 
 static bool wants_colour(void) {
@@ -73,7 +77,7 @@ static struct style make_style(const struct options *o) {
 
   return (struct style){
       .out = stdout,
-      .width = is_terminal ? terminal_width() : 0,
+      .width = find_width(o),
       .has_colour = is_terminal && wants_colour(),
       .is_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
       .has_header = o->has_header,

@@ -5,26 +5,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_wanted(const struct process *p, const char *group) {
-  return p->has_mappings && (!group || process_is_in(p, group));
+static bool is_wanted(const struct process *p, const struct filters *f) {
+  return p->has_mappings && filters_take_process(f, p);
 }
 
-static size_t count_processes(const struct document *d, const char *group) {
+static size_t count_processes(const struct document *d,
+                              const struct filters *f) {
   size_t n = 0;
 
   for (size_t i = 0; i < d->n_processes; i++)
-    n += is_wanted(&d->processes[i], group);
+    n += is_wanted(&d->processes[i], f);
   return n;
 }
 
-static bool has_own_sums(const struct document *d, const char *group) {
-  const char *scope = document_scope(d);
-
-  return d->has_mappings && (!group || (scope && strcmp(scope, group) == 0));
+static bool has_own_sums(const struct document *d, const struct filters *f) {
+  return d->has_mappings && !filters_part_groups(f) &&
+         filter_takes(&f->group, document_scope(d));
 }
 
-bool mappings_are_known(const struct document *d, const char *group) {
-  return has_own_sums(d, group) || count_processes(d, group) > 0;
+bool mappings_are_known(const struct document *d, const struct filters *f) {
+  return has_own_sums(d, f) || count_processes(d, f) > 0;
 }
 
 /* ---- sums of our own ---- */
@@ -39,15 +39,15 @@ static int compare_names(const void *a, const void *b) {
   return strcmp(x, y);
 }
 
-static const struct mapping **list(const struct document *d, const char *group,
-                                   size_t *ret_n) {
+static const struct mapping **list(const struct document *d,
+                                   const struct filters *f, size_t *ret_n) {
   const struct mapping **all = NULL;
   size_t n = 0;
 
   for (size_t i = 0; i < d->n_processes; i++) {
     const struct process *p = &d->processes[i];
 
-    for (size_t j = 0; is_wanted(p, group) && j < p->n_mappings; j++) {
+    for (size_t j = 0; is_wanted(p, f) && j < p->n_mappings; j++) {
       all = memory_room(all, n, sizeof(*all));
       all[n++] = &p->mappings[j];
     }
@@ -98,18 +98,18 @@ static struct mapping add_up(const struct mapping *const *same, size_t n,
   return m;
 }
 
-struct mappings mappings_collect(struct document *d, const char *group) {
-  struct mappings ret = {.processes = count_processes(d, group)};
+struct mappings mappings_collect(struct document *d, const struct filters *f) {
+  struct mappings ret = {.processes = count_processes(d, f)};
   const struct mapping **sorted;
   struct mapping *sums;
   size_t n, end;
 
-  if (has_own_sums(d, group)) {
+  if (has_own_sums(d, f)) {
     ret.all = d->mappings;
     ret.n = d->n_mappings;
     return ret;
   }
-  sorted = list(d, group, &n);
+  sorted = list(d, f, &n);
   sums = memory_check(pool_alloc(&d->pool, n * sizeof(*sums)));
   for (size_t i = 0; i < n; i = end) {
     for (end = i + 1; end < n; end++)

@@ -2,7 +2,7 @@
 #ifndef REPORT_MAPPING_H
 #define REPORT_MAPPING_H
 
-#include "document.h"
+#include "filter.h"
 
 struct mappings {
   const struct mapping *all; /* the document's, or in its pool */
@@ -10,11 +10,12 @@ struct mappings {
   uint64_t processes; /* that have mappings in the document */
 };
 
-/* True if there are mappings of a group or (NULL) of all groups. */
-bool mappings_are_known(const struct document *d, const char *group);
+/* True if there are mappings of processes that the filters take. */
+bool mappings_are_known(const struct document *d, const struct filters *f);
 
-/* Gets the document's own sums, if it has them for this group, or adds up the
- * mappings of the group's processes. */
-struct mappings mappings_collect(struct document *d, const char *group);
+/* Gets the document's own sums, if it has them for these filters, or adds up
+ * the mappings of the processes that they take. The filter of mappings is left
+ * to the caller. */
+struct mappings mappings_collect(struct document *d, const struct filters *f);
 
 #endif

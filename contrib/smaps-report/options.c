@@ -1,4 +1,5 @@
 #include "options.h"
+#include "filter.h"
 
 #include <smaps/group_name.h>
 
@@ -10,6 +11,8 @@ static const char *const command_names[COMMANDS] = {
     [COMMAND_DIFF] = "diff",   [COMMAND_FOLDED] = "folded",
     [COMMAND_LIVE] = "live",   [COMMAND_CHECK] = "check",
 };
+
+#define WIDTH_MAX 10000
 
 /* ---- the values of options ---- */
 
@@ -85,11 +88,30 @@ static int parse_amounts(struct options *o, const char *value,
                                    "help, which lists the amounts for -s");
 }
 
+static int check_filter(const char *option, const char *value,
+                        struct config_error *reason) {
+  struct filter f;
+  int rc = filter_compile(&f, option, value, reason);
+
+  if (rc == 0)
+    filter_done(&f);
+  return rc;
+}
+
+#define FILTER(member, option)                                                 \
+  static int parse_##member(struct options *o, const char *value,              \
+                            struct config_error *reason) {                     \
+    o->member = value;                                                         \
+    return check_filter(option, value, reason);                                \
+  }
+FILTER(process_filter, "-P")
+FILTER(user_filter, "-U")
+FILTER(mapping_filter, "-M")
+
 static int parse_group(struct options *o, const char *value,
                        struct config_error *reason) {
-  (void)reason;
   o->group = value;
-  return 0;
+  return o->command == COMMAND_DIFF ? 0 : check_filter("-g", value, reason);
 }
 
 static int parse_rows(struct options *o, const char *value,
@@ -98,6 +120,16 @@ static int parse_rows(struct options *o, const char *value,
 
   if (!parse_u64(&s, &o->rows_max) || !cursor_is_done(&s))
     return refuse(reason, "-n", value, "a number of rows");
+  return 0;
+}
+
+static int parse_width(struct options *o, const char *value,
+                       struct config_error *reason) {
+  struct cursor s = cursor_begin(value, strlen(value));
+
+  if (!parse_u64(&s, &o->width) || !cursor_is_done(&s) || o->width > WIDTH_MAX)
+    return refuse(reason, "--width", value,
+                  "a number of columns up to 10000, or 0 for no limit");
   return 0;
 }
 
@@ -184,11 +216,19 @@ static const struct option {
      parse_sort, TABLES, 's'},
     {"sort", "AMOUNT", "compare this amount (pss)", parse_sort, DIFF, 's'},
     {"reverse", NULL, "reverse the order", parse_reverse, TABLES, 'r'},
-    {"group", "GROUP", "show only this group", parse_group, TABLES | DIFF, 'g'},
+    {"group", "REGEX", "show only groups of this name", parse_group, TABLES,
+     'g'},
+    {"group", "GROUP", "show only this group", parse_group, DIFF, 'g'},
+    {"processfilter", "REGEX", "show only processes of this name or command",
+     parse_process_filter, TABLES, 'P'},
+    {"userfilter", "REGEX", "show only processes of this user",
+     parse_user_filter, TABLES, 'U'},
+    {"mapfilter", "REGEX", "show only mappings of this name, with -m",
+     parse_mapping_filter, TABLES, 'M'},
     {"groups", NULL, "show only the table of groups", parse_groups, TABLES,
      'G'},
     {"processes", NULL, "show only the table of processes", parse_processes,
-     TABLES, 'P'},
+     TABLES, '\0'},
     {"user", NULL, "show a table by user", parse_user, TABLES, 'u'},
     {"mapping", NULL, "show a table by mapping, of a capture", parse_mapping,
      TABLES, 'm'},
@@ -204,8 +244,12 @@ static const struct option {
      TABLES | DIFF, 'k'},
     {"percent", NULL, "print amounts in percent of the RAM", parse_percent,
      TABLES, 'p'},
-    {"no-header", NULL, "print no titles", parse_no_header, TABLES | DIFF, 'H'},
-    {"rows", "N", "print at most N rows in each table", parse_rows, DIFF, 'n'},
+    {"no-header", NULL, "print no heading and no titles", parse_no_header,
+     TABLES | DIFF, 'H'},
+    {"rows", "N", "print at most N rows in each table", parse_rows,
+     TABLES | DIFF, 'n'},
+    {"width", "COLUMNS", "fit lines into this width; 0: do not", parse_width,
+     ALL & ~(1U << COMMAND_FOLDED), '\0'},
     {"fail-over", "LIMIT",
      "exit 1 if the PSS of a group grew by more: 10% or 64M", parse_limit, DIFF,
      '\0'},
@@ -371,9 +415,12 @@ static int check_together(const struct options *o,
 
   if (views > 1)
     return config_error_set(reason,
-                            "-u, -m, -w, -G and -P: expected at most one");
-  if (o->by_area && o->group)
-    return config_error_set(reason, "-g and -w: expected at most one");
+                            "-u, -m, -w, -G and --processes: expected at most "
+                            "one");
+  if (o->by_area && (o->group || o->process_filter || o->user_filter))
+    return config_error_set(reason, "-w: expected without -g, -P and -U");
+  if (o->mapping_filter && !o->by_mapping)
+    return config_error_set(reason, "-M: expected with -m");
   if (!is_in_a_table(o, &o->sort, 1))
     return config_error_set(reason,
                             "-s \"%s\": expected a column of this table",
@@ -424,6 +471,7 @@ int options_parse(int argc, char **argv, struct options *ret,
   struct options o = {.pid = UNKNOWN,
                       .sort = column_count(),
                       .rows_max = UNKNOWN,
+                      .width = UNKNOWN,
                       .has_header = true};
   size_t n;
   int rc;

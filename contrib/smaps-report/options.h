@@ -35,7 +35,10 @@ struct options {
   uint64_t pid; /* UNKNOWN: none is given */
   unsigned sort;
   bool is_reversed;
-  const char *group; /* NULL: all */
+  const char *group;          /* NULL: all; of tables a regular expression */
+  const char *process_filter; /* these three: NULL or a regular expression */
+  const char *user_filter;
+  const char *mapping_filter;
   bool by_user;
   bool by_mapping;
   bool by_area;
@@ -48,6 +51,7 @@ struct options {
   bool is_json;
   bool has_total;
   uint64_t rows_max; /* UNKNOWN: all */
+  uint64_t width;    /* of lines; UNKNOWN: that of the terminal */
   struct limit limit;
   const char *config; /* this and the next two: NULL if not given */
   const char *collectd;

@@ -164,11 +164,11 @@ void text_trim(struct text *t) {
   }
 }
 
-void text_cut(struct text *t, size_t width) {
+/* The length of the text that fits into the width, whose own is *ret_columns.
+ */
+static size_t fitting(const struct text *t, size_t width, size_t *ret_columns) {
   size_t at = 0, columns = 0;
 
-  if (t->width <= width)
-    return;
   while (at < t->len) {
     uint32_t c;
     size_t n = utf8_decode(t->bytes + at, t->len - at, &c);
@@ -179,9 +179,34 @@ void text_cut(struct text *t, size_t width) {
     columns += w > 0 ? (size_t)w : 0;
     at += n > 0 ? n : 1;
   }
-  t->len = at;
-  t->width = columns;
-  t->bytes[at] = '\0';
+  *ret_columns = columns;
+  return at;
+}
+
+void text_cut(struct text *t, size_t width) {
+  if (t->width <= width)
+    return;
+  t->len = fitting(t, width, &t->width);
+  t->bytes[t->len] = '\0';
+}
+
+void text_cut_middle(struct text *t, size_t width, const struct style *s) {
+  const char *mark = s->is_utf8 ? "…" : "..";
+  size_t mark_width = s->is_utf8 ? 1 : 2, mark_len = strlen(mark);
+  size_t begin, end, begin_width, end_width, reach;
+
+  if (t->width <= width || width <= mark_width)
+    return;
+  begin = fitting(t, (width - mark_width) / 2, &begin_width);
+  reach = t->width - (width - mark_width - begin_width);
+  do /* it may be in the middle of a wide character */
+    end = fitting(t, reach++, &end_width);
+  while (t->width - end_width > width - mark_width - begin_width);
+  make_room(t, mark_len);
+  memmove(t->bytes + begin + mark_len, t->bytes + end, t->len - end + 1);
+  memcpy(t->bytes + begin, mark, mark_len);
+  t->len = begin + mark_len + t->len - end;
+  t->width = begin_width + mark_width + t->width - end_width;
 }
 
 void text_pad(struct text *t, size_t n) {

@@ -14,7 +14,7 @@ enum unit { UNIT_KIB, UNIT_HUMAN, UNIT_PERCENT };
 
 struct style {
   FILE *out;
-  size_t width; /* of the terminal; 0: no terminal, nothing is cut */
+  size_t width; /* of lines; 0: nothing is cut */
   bool has_colour;
   bool is_utf8; /* of the locale; if false, all but ASCII is escaped */
   bool has_header;
@@ -64,6 +64,10 @@ void text_trim(struct text *t);
 
 /* Cuts the text to at most this width, between characters. */
 void text_cut(struct text *t, size_t width);
+
+/* Cuts so much out of the middle that the rest and a mark fit into the width.
+ */
+void text_cut_middle(struct text *t, size_t width, const struct style *s);
 
 /* Adds n blanks. */
 void text_pad(struct text *t, size_t n);

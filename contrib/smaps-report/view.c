@@ -1,5 +1,7 @@
 #include "view.h"
 #include "area.h"
+#include "filter.h"
+#include "heading.h"
 #include "mapping.h"
 #include "memory.h"
 #include "sum.h"
@@ -12,13 +14,10 @@
 struct view {
   struct document *document;
   const struct options *options;
+  struct filters filters;
   struct group total; /* the row of the total points to it */
   struct areas areas;
 };
-
-static bool is_wanted(const struct view *v, const struct process *p) {
-  return !v->options->group || process_is_in(p, v->options->group);
-}
 
 /* ---- rows ---- */
 
@@ -39,7 +38,7 @@ static void add_processes(struct view *v, struct table *t) {
   for (size_t i = 0; i < d->n_processes; i++) {
     const struct process *p = &d->processes[i];
 
-    if (!is_wanted(v, p))
+    if (!filters_take_process(&v->filters, p))
       continue;
     table_add(t, (struct row){.amounts = &p->amounts, .process = p});
     sum_add_process(&sum, p);
@@ -63,6 +62,17 @@ static void sum_members(const struct document *d, struct sum *sum) {
   sum_forget(sum);
 }
 
+/* Of those that are in a group, and that the filters take. */
+static void sum_wanted(const struct view *v, struct sum *sum) {
+  const struct document *d = v->document;
+
+  sum_begin(sum);
+  for (size_t i = 0; i < d->n_processes; i++)
+    if (d->processes[i].n_groups > 0 &&
+        filters_take_process(&v->filters, &d->processes[i]))
+      sum_add_process(sum, &d->processes[i]);
+}
+
 static void sum_group(const struct group *g, struct sum *sum) {
   sum_begin(sum);
   sum_add_amounts(sum, &g->amounts);
@@ -73,25 +83,68 @@ static void sum_group(const struct group *g, struct sum *sum) {
   sum->uss_error = g->uss_error;
 }
 
-static void add_groups(struct view *v, struct table *t) {
+static void add_whole_groups(struct view *v, struct table *t) {
   const struct document *d = v->document;
-  const char *only = v->options->group;
+  size_t n = 0;
   struct sum sum;
 
-  if (d->n_groups == 1)
-    sum_group(&d->groups[0], &sum);
-  else
-    sum_members(d, &sum);
+  sum_members(d, &sum);
   for (size_t i = 0; i < d->n_groups; i++) {
     const struct group *g = &d->groups[i];
 
-    if (only && strcmp(g->name, only) != 0)
+    if (!filter_takes(&v->filters.group, g->name))
       continue;
     table_add(t, (struct row){.amounts = &g->amounts, .group = g});
-    if (only)
-      sum_group(g, &sum);
+    n++;
   }
+  if (n == 1)
+    sum_group(t->rows[t->n_rows - 1].group, &sum);
+  else if (filter_is_set(&v->filters.group))
+    sum_wanted(v, &sum);
   set_total(v, t, &sum);
+}
+
+static void add_members(const struct view *v, const struct process *p,
+                        struct sum *sums) {
+  for (size_t i = 0; i < p->n_groups; i++) {
+    const struct group *g = document_group(v->document, p->groups[i]);
+
+    if (g)
+      sum_add_process(&sums[g - v->document->groups], p);
+  }
+}
+
+/* Groups are sums of their members that the filters take. */
+static void add_parts_of_groups(struct view *v, struct table *t) {
+  struct document *d = v->document;
+  struct sum *sums = memory_array(NULL, d->n_groups, sizeof(*sums)), sum;
+
+  for (size_t i = 0; i < d->n_groups; i++)
+    sum_begin(&sums[i]);
+  for (size_t i = 0; i < d->n_processes; i++)
+    if (filters_take_process(&v->filters, &d->processes[i]))
+      add_members(v, &d->processes[i], sums);
+  for (size_t i = 0; i < d->n_groups; i++) {
+    const struct group *g = &d->groups[i];
+    struct group *part;
+
+    if (sums[i].processes == 0 || !filter_takes(&v->filters.group, g->name))
+      continue;
+    part = memory_check(pool_alloc(&d->pool, sizeof(*part)));
+    sum_finish(&sums[i], g->name, &d->pool, part);
+    part->rule = g->rule;
+    table_add(t, (struct row){.amounts = &part->amounts, .group = part});
+  }
+  free(sums);
+  sum_wanted(v, &sum);
+  set_total(v, t, &sum);
+}
+
+static void add_groups(struct view *v, struct table *t) {
+  if (filters_part_groups(&v->filters))
+    add_parts_of_groups(v, t);
+  else
+    add_whole_groups(v, t);
 }
 
 /* ---- users ---- */
@@ -129,7 +182,7 @@ static struct owned *list_owned(struct view *v, size_t *ret_n) {
   size_t n = 0;
 
   for (size_t i = 0; i < d->n_processes; i++)
-    if (is_wanted(v, &d->processes[i]))
+    if (filters_take_process(&v->filters, &d->processes[i]))
       owned[n++] = (struct owned){.user = user_of(d, &d->processes[i]),
                                   .process = &d->processes[i]};
   if (n > 0)
@@ -169,11 +222,13 @@ static void add_users(struct view *v, struct table *t) {
 /* ---- mappings ---- */
 
 static void add_mappings(struct view *v, struct table *t) {
-  struct mappings m = mappings_collect(v->document, v->options->group);
+  struct mappings m = mappings_collect(v->document, &v->filters);
   struct sum sum;
 
   sum_begin(&sum);
   for (size_t i = 0; i < m.n; i++) {
+    if (!filter_takes(&v->filters.mapping, m.all[i].name))
+      continue;
     table_add(t,
               (struct row){.amounts = &m.all[i].amounts, .mapping = &m.all[i]});
     sum_add_amounts(&sum, &m.all[i].amounts);
@@ -233,18 +288,50 @@ static void fill(struct view *v, struct table *t) {
   if (!column_is_of(sort, t->kind))
     sort = AMOUNT_PSS;
   table_sort(t, sort, v->options->is_reversed);
+  if (t->n_rows > v->options->rows_max)
+    t->n_rows = (size_t)v->options->rows_max;
+}
+
+/* The name of a group that there is means that group. */
+static int filter_groups(struct view *v, struct config_error *reason) {
+  const char *text = v->options->group;
+  const struct document *d = v->document;
+  char shown[GROUP_NAME_SIZE];
+  int rc;
+
+  if (text && document_group(d, text)) {
+    v->filters.group.exact = text;
+    return 0;
+  }
+  rc = filter_compile(&v->filters.group, "-g", text, reason);
+  if (rc < 0)
+    return rc;
+  for (size_t i = 0; i < d->n_groups; i++)
+    if (filter_takes(&v->filters.group, d->groups[i].name))
+      return 0;
+  return !text ? 0
+               : config_error_set(
+                     reason, "there is no group \"%s\"",
+                     escape_text(text, strlen(text), shown, sizeof(shown)));
+}
+
+static int compile_filters(struct view *v, struct config_error *reason) {
+  const struct options *o = v->options;
+  int rc = filter_groups(v, reason);
+
+  if (rc == 0)
+    rc = filter_compile(&v->filters.process, "-P", o->process_filter, reason);
+  if (rc == 0)
+    rc = filter_compile(&v->filters.user, "-U", o->user_filter, reason);
+  if (rc == 0)
+    rc = filter_compile(&v->filters.mapping, "-M", o->mapping_filter, reason);
+  return rc;
 }
 
 static int check(const struct view *v, struct config_error *reason) {
   const struct document *d = v->document;
-  const char *group = v->options->group;
-  char shown[GROUP_NAME_SIZE];
 
-  if (group && !document_group(d, group))
-    return config_error_set(
-        reason, "there is no group \"%s\"",
-        escape_text(group, strlen(group), shown, sizeof(shown)));
-  if (v->options->by_mapping && !mappings_are_known(d, group))
+  if (v->options->by_mapping && !mappings_are_known(d, &v->filters))
     return config_error_set(reason,
                             "has no mappings: only a capture of the group "
                             "has them");
@@ -255,23 +342,32 @@ static int check(const struct view *v, struct config_error *reason) {
   return 0;
 }
 
-int view_print(struct document *d, const struct options *o,
-               const struct style *s, struct config_error *reason) {
-  struct view v = {.document = d, .options = o};
-  struct json_lines j = {.out = s->out};
-  bool is_first = true;
-  int rc = check(&v, reason);
+static void begin_output(const struct view *v, const struct style *s,
+                         struct json_lines *j) {
+  if (!v->options->is_json) {
+    if (s->has_header)
+      heading_print(v->document, s);
+    return;
+  }
+  json_lines_begin(j, NULL, '[');
+  json_lines_begin(j, NULL, '{');
+  json_lines_text(j, "row", "document");
+  heading_write(v->document, j);
+  json_lines_end(j, '}');
+}
 
-  if (rc < 0)
-    return rc;
-  if (o->is_json)
-    json_lines_begin(&j, NULL, '[');
+static void print_tables(struct view *v, const struct style *s) {
+  const struct options *o = v->options;
+  struct json_lines j = {.out = s->out};
+  bool is_first = !s->has_header;
+
+  begin_output(v, s, &j);
   for (unsigned kind = 0; kind < ROW_KINDS; kind++) {
-    struct table t = {.document = d, .kind = (enum row_kind)kind};
+    struct table t = {.document = v->document, .kind = (enum row_kind)kind};
 
     if (!options_shows(o, t.kind) || !choose_columns(&t, o))
       continue;
-    fill(&v, &t);
+    fill(v, &t);
     if (!o->is_json && !is_first)
       fputc('\n', s->out);
     if (o->is_json)
@@ -283,5 +379,17 @@ int view_print(struct document *d, const struct options *o,
   }
   if (o->is_json)
     json_lines_end(&j, ']');
-  return 0;
+}
+
+int view_print(struct document *d, const struct options *o,
+               const struct style *s, struct config_error *reason) {
+  struct view v = {.document = d, .options = o};
+  int rc = compile_filters(&v, reason);
+
+  if (rc == 0)
+    rc = check(&v, reason);
+  if (rc == 0)
+    print_tables(&v, s);
+  filters_done(&v.filters);
+  return rc;
 }

@@ -209,10 +209,10 @@ class RealCollectd(ReportTest):
             '<Plugin smaps>\n<Group "us">\n'
             f'Comm "{self.own_comm()}"\n</Group>\n'
             'StateFile "/nowhere/at/all"\n</Plugin>\n',
-            "-jP", "-c", "pid,pss,source", "-g", "us",
+            "-j", "--processes", "-c", "pid,pss,source", "-g", "us",
         )  # fmt: skip
         self.assertEqual(done.returncode, 0, done.words)
-        rows = {row["pid"]: row for row in json.loads(done.text)}
+        rows = {row.get("pid"): row for row in json.loads(done.text)}
         self.assertEqual(rows[os.getpid()]["source"], "read")
         self.assertGreater(rows[os.getpid()]["pss"], MIB)
 
@@ -232,7 +232,7 @@ class RealCollectd(ReportTest):
         self.assertEqual(done.returncode, 0, done.words)
         rows = [line.split() for line in done.text.splitlines()]
         own, us, total = (
-            next(row for row in rows if row[-1] == name)
+            next(row for row in rows if row and row[-1] == name)
             for name in ("own", "us", "total")
         )
         self.assertEqual(us[:2], ["-", "-"])

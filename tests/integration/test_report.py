@@ -88,11 +88,16 @@ class ReportTest(unittest.TestCase):
         return done.text
 
     def rows(self, *args, **options):
+        """The lines below the heading, as words."""
         text = self.report(*args, **options)
+        text = re.sub(r"\A.*(UTC|time unknown).*\n\n", "", text)
         return [line.split() for line in text.splitlines()]
 
     def json(self, *args, **options):
-        return json.loads(self.report("-j", *args, **options))
+        """The rows below the heading."""
+        heading, *rows = json.loads(self.report("-j", *args, **options))
+        self.assertEqual(heading["row"], "document")
+        return rows
 
     def assert_fails(self, words, *args, **options):
         done = run(*args, **options)
@@ -113,7 +118,8 @@ def group_of(document, name):
 
 class Tables(ReportTest):
     def test_groups_and_processes_are_shown_by_pss(self):
-        groups, processes = self.report(STATE).split("\n\n")
+        heading, groups, processes = self.report(STATE).split("\n\n")
+        self.assertEqual(heading, "db1.example.org, 2026-11-21 13:20:00 UTC")
         groups = [line.split() for line in groups.splitlines()]
         self.assertEqual(
             groups[0],
@@ -142,9 +148,90 @@ class Tables(ReportTest):
             self.rows("-G", "-H", "-g", "postgres", STATE),
             [["110000", "86000", "429000", "512", "3", "82.0%", "postgres"]],
         )
-        rows = self.rows("-P", "-H", "-c", "pid", "-g", "postgres", STATE)
+        rows = self.rows("--processes", "-H", "-c", "pid", "-g", "postgres", STATE)
         self.assertEqual(rows, [["700"], ["701"], ["702"]])
         self.assert_fails('no group "x"', "-g", "x", STATE)
+
+    def test_filters_are_regular_expressions(self):
+        def names(*args):
+            return [row[-1] for row in self.rows("-GH", *args, STATE)]
+
+        self.assertEqual(
+            names("-g", "by-[prw]"), ["by-postgres", "by-root", "by-www-data"]
+        )
+        self.assertEqual(names("-g", "post"), ["postgres"])
+        self.assertEqual(names("-g", ".*post"), ["by-postgres", "postgres"])
+        self.assertEqual(names("-g", "by-(root|alice)$", "-t")[-1], "total")
+        self.assert_fails('no group "ostgres"', "-g", "ostgres", STATE)
+
+        def pids(*args):
+            rows = self.json("--processes", "-c", "pid", *args, STATE)
+            return [row["pid"] for row in rows]
+
+        self.assertEqual(pids("-P", "postgres: .*(checkp|walw)"), [701, 702])
+        self.assertEqual(pids("-P", "nginx", "-U", "root"), [800])
+        self.assertEqual(pids("-U", "0$"), [800, 1, 850])
+        self.assertEqual(pids("-U", "nobody"), [])
+        self.assertEqual(pids("-P", "nginx", "-g", "by-www"), [801, 802])
+
+    def test_name_of_a_group_means_that_group(self):
+        """Though others begin with it."""
+        document = load(STATE)
+        document["groups"].append({"name": "postgres-old", "processes": 0})
+        path = self.write(document)
+        rows = self.rows("-GH", "-g", "postgres", path)
+        self.assertEqual([row[-1] for row in rows], ["postgres"])
+        rows = self.rows("-GH", "-g", "postg", path)
+        self.assertEqual({row[-1] for row in rows}, {"postgres", "postgres-old"})
+
+    def test_groups_are_sums_of_the_processes_that_are_left(self):
+        args = ("-P", "postgres: ", "-t", "-c", "pss,processes,group", STATE)
+        self.assertEqual(
+            self.rows("-GH", *args),
+            [
+                ["20000", "2", "by-postgres"],
+                ["20000", "2", "postgres"],
+                ["20000", "2", "total"],
+            ],
+        )
+
+    def test_total_of_some_groups_counts_processes_once(self):
+        rows = self.rows("-GHt", "-g", "(by-)?postgres", STATE)
+        self.assertEqual(
+            rows[-1], ["110000", "86000", "429000", "512", "3", "total"]
+        )
+
+    def test_mappings_by_name(self):
+        rows = self.rows("-mH", "-M", r"\[heap", CAPTURE)
+        self.assertEqual([row[-1] for row in rows], ["[heap]"])
+        every = self.rows("-mHt", "-c", "pss,name", CAPTURE)
+        some = self.rows("-mHt", "-M", "/", "-c", "pss,name", CAPTURE)
+        self.assertLess(int(some[-1][0]), int(every[-1][0]))
+        self.assertTrue(all(row[-1].startswith("/") for row in some[:-1]))
+
+    def test_number_of_rows(self):
+        every = self.rows("--processes", "-Ht", STATE)
+        some = self.rows("--processes", "-Ht", "-n", "3", STATE)
+        self.assertEqual(some, every[:3] + every[-1:])
+        rows = self.json("-n", "2", STATE)
+        self.assertEqual(
+            [row["row"] for row in rows], ["group"] * 2 + ["process"] * 2
+        )
+
+    def test_heading_has_host_time_and_alarm(self):
+        text = self.report("-G", CAPTURE)
+        trigger = load(CAPTURE)["trigger"]
+        self.assertTrue(
+            text.startswith("db1.example.org, 2026-11-21 13:21:0"), text
+        )
+        self.assertIn(f": {trigger['message']}\n\n", text)
+        self.assertNotIn("example.org", self.report("-GH", CAPTURE))
+        heading = json.loads(self.report("-j", CAPTURE))[0]
+        self.assertEqual(
+            heading,
+            {"row": "document", "host": "db1.example.org",
+             "time": load(CAPTURE)["time"], "message": trigger["message"]},
+        )  # fmt: skip
 
     def test_users_count_processes_once(self):
         rows = {row[-1]: row for row in self.rows("-u", "-H", STATE)}
@@ -167,7 +254,7 @@ class Tables(ReportTest):
 
     def test_sorting(self):
         def pids(*args):
-            return [r[0] for r in self.rows("-PH", "-c", "pid", *args, STATE)]
+            return [r[0] for r in self.rows("--processes", "-H", "-c", "pid", *args, STATE)]
 
         everyone = sorted(p["pid"] for p in load(STATE)["processes"])
         everyone = [str(pid) for pid in everyone]
@@ -193,7 +280,7 @@ class Tables(ReportTest):
         columns = self.rows("-c", "help")
         self.assertGreater(len(columns), 50)
         for option, kind in {
-            "-G": "groups", "-P": "processes", "-u": "users", "-m": "mappings",
+            "-G": "groups", "--processes": "processes", "-u": "users", "-m": "mappings",
         }.items():  # fmt: skip
             with self.subTest(kind):
                 self.check_every_column(option, kind, columns)
@@ -201,7 +288,7 @@ class Tables(ReportTest):
     def check_every_column(self, option, kind, columns):
         own = [name for name, *kinds in columns if kind in kinds]
         done = self.report(option, "-c", ",".join(own), CAPTURE)
-        self.assertEqual(done.splitlines()[0].split(), [n.upper() for n in own])
+        self.assertEqual(done.splitlines()[2].split(), [n.upper() for n in own])
         for name in {column[0] for column in columns} - set(own):
             args = [option, "-c", name, CAPTURE]
             self.assert_fails("-c: expected columns", *args)
@@ -264,7 +351,7 @@ class Unknown(ReportTest):
             process.get("usage", {}).get("pss", 0)
             for process in load(STATE)["processes"]
         )
-        for option in "-G", "-P", "-u":
+        for option in "-G", "--processes", "-u":
             words = self.last_row(option, "-t", STATE)
             self.assertIn(f"≥ {known // KIB} ", words)
             self.assertNotIn(" - ", words)
@@ -444,7 +531,7 @@ class Explaining(ReportTest):
         text = self.report("explain", path, 701)
         self.assertIn("; pss error at most 20.0K\n", text)
         self.assertNotIn("uss error", text)
-        rows = self.json("-P", "-c", "pid,pss_error,uss_error", path)
+        rows = self.json("--processes", "-c", "pid,pss_error,uss_error", path)
         (row,) = (row for row in rows if row["pid"] == 701)
         self.assertEqual(
             row, {"row": "process", "pid": 701, "pss_error": 20 * KIB}
@@ -462,7 +549,7 @@ class Explaining(ReportTest):
             one["usage"].update(page_tables=64 * KIB, kernel_stack=16 * KIB)
         path = self.write(document)
         columns = "uptime,page_tables,kernel_stack"
-        for kind, key, name in (("-G", "group", "postgres"), ("-P", "pid", 701)):
+        for kind, key, name in (("-G", "group", "postgres"), ("--processes", "pid", 701)):
             args = (kind, "-s", "uptime", "-c", f"{key},{columns}", path)
             first, *others = self.json(*args)
             self.assertEqual(
@@ -480,7 +567,7 @@ class Explaining(ReportTest):
             self.assertEqual(line.split(), [str(name), "3.0d", "64", "16"])
 
     def test_errors_are_columns(self):
-        for kind, key, name in (("-G", "group", "postgres"), ("-P", "pid", 701)):
+        for kind, key, name in (("-G", "group", "postgres"), ("--processes", "pid", 701)):
             columns = f"{key},pss_error,uss_error"
             rows = self.json(kind, "-c", columns, STATE)
             (row,) = (row for row in rows if row[key] == name)
@@ -676,20 +763,51 @@ class Terminal(ReportTest):
     def test_lines_are_cut_to_the_width(self):
         for columns in (20, 60, 200):
             with self.subTest(columns):
-                text = self.show("-P", STATE, columns=columns, NO_COLOR="1")
+                text = self.show("--processes", STATE, columns=columns, NO_COLOR="1")
                 widths = [len(line) for line in text.splitlines()]
                 self.assertLessEqual(max(widths), columns)
                 if columns < 100:
                     self.assertEqual(max(widths), columns)
-        text = self.show("-P", STATE, columns=60, COLUMNS="70", NO_COLOR="1")
+        text = self.show("--processes", STATE, columns=60, COLUMNS="70", NO_COLOR="1")
         self.assertEqual(max(map(len, text.splitlines())), 70)
 
     def test_nothing_is_cut_where_there_is_no_terminal(self):
         document = load(STATE)
         document["processes"][0]["command_line"] = "x" * 3000
         path = self.write(document)
-        text = self.report(path, env=environment(COLUMNS="40"))
-        self.assertIn("x" * 3000, text)
+        self.assertIn("x" * 3000, self.report(path))
+
+    def test_names_are_cut_in_the_middle(self):
+        """Groups of 13 characters at most, beside 39 columns."""
+
+        def names(*args, **env):
+            text = self.report("-GH", *args, STATE, env=environment(**env))
+            self.assertIn("  by-alice\n", text)
+            return [line.split()[-1] for line in text.splitlines()]
+
+        self.assertIn("nginx.service", names())
+        self.assertIn("nginx.service", names("--width", 52))
+        self.assertIn("nginx…ervice", names("--width", 51))
+        self.assertIn("nginx…rvice", names("--width", 50))
+        self.assertIn("nginx…rvice", names(COLUMNS="50"))
+        self.assertIn("nginx.service", names("--width", 0, COLUMNS="50"))
+        self.assertIn("ngin..rvice", names("--width", 50, LC_ALL="C"))
+        self.assertIn("by-p…tgres", names("--width", 49))
+
+    def test_wide_characters_are_not_halved(self):
+        document = load(STATE)
+        wide = "日本語" * 10
+        group_of(document, "vault.service")["name"] = wide
+        document["processes"] = []
+        path = self.write(document)
+        for width in range(47, 80):
+            with self.subTest(width):
+                text = self.report("-GH", "--width", width, path)
+                (line,) = [one for one in text.splitlines() if "日" in one]
+                columns = len(line) + sum(c in wide for c in line)
+                self.assertLessEqual(columns, width)
+                self.assertGreaterEqual(columns, width - 2)
+                self.assertRegex(line, "  [日本語]+…[日本語]+$")
 
     def test_colour_is_for_terminals_that_want_it(self):
         self.assertIn("\x1b[1m", self.show(STATE))
@@ -718,7 +836,8 @@ class Terminal(ReportTest):
         path = self.write(document)
         names = "comm,command,exe,user,unit,cgroup,group,rule,source,deferred"
         for args in (
-            [path], ["-u", path], ["-P", "-c", names, path], ["-j", path],
+            [path], ["-u", path], ["--processes", "-c", names, path],
+            ["-j", path],
             ["explain", path], ["folded", path], ["diff", STATE, path],
             ["diff", "-j", STATE, path],
         ):  # fmt: skip
@@ -739,10 +858,10 @@ class Terminal(ReportTest):
         document["processes"][0]["user"] = "日本語"
         document["processes"][1]["user"] = "é"
         path = self.write(document)
-        lines = self.report("-PH", "-c", "user,pid", path).splitlines()
+        lines = self.report("--processes", "-H", "-c", "user,pid", path).splitlines()
         self.assertEqual(sorted(lines), ["é       700", "日本語    1"])
         ascii_only = environment(LC_ALL="C")
-        text = self.report("-PH", "-c", "user,pid", path, env=ascii_only)
+        text = self.report("--processes", "-H", "-c", "user,pid", path, env=ascii_only)
         self.assertIn("\\xc3\\xa9 ", text)
         self.assertTrue(text.isascii())
 
@@ -898,7 +1017,7 @@ class Large(ReportTest):
             with self.subTest(args):
                 done = run(*args, path, preexec_fn=bound)
                 self.assertEqual((done.returncode, done.words), (0, ""))
-        lines = self.report("-PH", "-c", "pid", path).splitlines()
+        lines = self.report("--processes", "-H", "-c", "pid", path).splitlines()
         self.assertEqual(len(lines), count)
 
     @unittest.skipIf(IS_SANITIZED, "the sanitizer needs more address space")
