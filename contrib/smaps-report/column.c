@@ -9,8 +9,10 @@
 #define USER BIT(ROW_USER)
 #define MAPPING BIT(ROW_MAPPING)
 #define AREA BIT(ROW_AREA)
+#define ALL (BIT(ROW_KINDS) - 1)
 
 enum other {
+  HOST,
   NAME,
   PERMISSIONS,
   VMAS,
@@ -66,6 +68,7 @@ static const struct {
   bool is_left;
   bool sorts_upwards;
 } others[OTHERS] = {
+    [HOST] = {"host", ALL, true, true},
     [NAME] = {"name", MAPPING, true, true},
     [PERMISSIONS] = {"permissions", MAPPING, true, true},
     [VMAS] = {"vmas", MAPPING, false, false},
@@ -362,16 +365,25 @@ static struct cell of_process(const struct document *d, enum other column,
   }
 }
 
+/* That of a group, a user or a total of processes, or NULL. */
+static const struct group *group_of(const struct row *row) {
+  bool is_sum = row->kind == ROW_GROUP || row->kind == ROW_USER ||
+                (row->is_total && row->kind != ROW_AREA);
+
+  return is_sum ? row->group : NULL;
+}
+
 static struct cell amount(enum amount which, const struct row *row) {
   struct cell cell = bytes(amounts_get(row->amounts, which));
+  const struct group *group = group_of(row);
 
-  if (!row->group || cell.type == CELL_UNKNOWN)
+  if (!group || cell.type == CELL_UNKNOWN)
     return cell;
-  cell.is_least = (row->group->at_least >> which) & 1;
+  cell.is_least = (group->at_least >> which) & 1;
   if (which == AMOUNT_PSS)
-    cell.error = shown_error(row->group->pss_error, cell.whole);
+    cell.error = shown_error(group->pss_error, cell.whole);
   else if (which == AMOUNT_USS)
-    cell.error = shown_error(row->group->uss_error, cell.whole);
+    cell.error = shown_error(group->uss_error, cell.whole);
   return cell;
 }
 
@@ -389,40 +401,55 @@ struct cell column_get(const struct document *d, unsigned column,
     return amount((enum amount)column, row);
   if (row->is_total && !has_total(other))
     return (struct cell){.type = CELL_BLANK};
-  if (row->group)
+  if (other == HOST)
+    return text(d->host);
+  if (group_of(row))
     return of_group(d, other, row->group);
-  if (row->area)
+  if (row->kind == ROW_AREA)
     return of_area(other, row->area);
-  return row->process ? of_process(d, other, row->process)
-                      : of_mapping(other, row->mapping);
+  return row->kind == ROW_PROCESS ? of_process(d, other, row->process)
+                                  : of_mapping(other, row->mapping);
 }
 
 /* ---- order ---- */
 
-static const char *first_name(const struct cell *c) {
-  return c->type == CELL_NAMES ? c->names[0] : c->text;
+void column_set_key(const struct document *d, unsigned column,
+                    struct row *row) {
+  struct cell cell = column_get(d, column, row);
+
+  row->key_type = (uint8_t)cell.type;
+  if (cell.type == CELL_NAMES) {
+    row->key_type = CELL_TEXT;
+    row->key.text = cell.names[0];
+  } else if (cell.type == CELL_TEXT) {
+    row->key.text = cell.text;
+  } else if (cell.type == CELL_SECONDS || cell.type == CELL_PERCENT) {
+    row->key.real = cell.real;
+  } else {
+    row->key.whole = cell.whole;
+  }
 }
 
-static bool is_text(const struct cell *c) {
-  return c->type == CELL_TEXT || c->type == CELL_NAMES;
+static bool is_text(const struct row *row) {
+  return row->key_type == CELL_TEXT;
 }
 
-static int compare_known(const struct cell *a, const struct cell *b) {
+static int compare_known(const struct row *a, const struct row *b) {
   if (is_text(a) != is_text(b))
     return is_text(a) ? -1 : 1; /* the name of a user before a uid */
   if (is_text(a))
-    return strcmp(first_name(a), first_name(b));
-  if (a->type == CELL_SECONDS || a->type == CELL_PERCENT)
-    return (a->real > b->real) - (a->real < b->real);
-  return (a->whole > b->whole) - (a->whole < b->whole);
+    return strcmp(a->key.text, b->key.text);
+  if (a->key_type == CELL_SECONDS || a->key_type == CELL_PERCENT)
+    return (a->key.real > b->key.real) - (a->key.real < b->key.real);
+  return (a->key.whole > b->key.whole) - (a->key.whole < b->key.whole);
 }
 
-int column_compare(const struct cell *a, const struct cell *b,
-                   bool is_upwards) {
-  bool a_is_known = a->type != CELL_UNKNOWN && a->type != CELL_BLANK;
-  bool b_is_known = b->type != CELL_UNKNOWN && b->type != CELL_BLANK;
+static bool is_known(const struct row *row) {
+  return row->key_type != CELL_UNKNOWN && row->key_type != CELL_BLANK;
+}
 
-  if (!a_is_known || !b_is_known)
-    return b_is_known - a_is_known;
+int column_compare(const struct row *a, const struct row *b, bool is_upwards) {
+  if (!is_known(a) || !is_known(b))
+    return is_known(b) - is_known(a);
   return is_upwards ? compare_known(a, b) : compare_known(b, a);
 }

@@ -37,15 +37,24 @@ struct cell {
   double real; /* of CELL_SECONDS, CELL_PERCENT */
 };
 
+/* Of a million rows each byte counts. */
 struct row {
-  enum row_kind kind;
-  bool is_total;
   const struct amounts *amounts;
-  const struct group *group; /* of groups, users and totals */
-  const struct process *process;
-  const struct mapping *mapping;
-  const struct area *area;
-  struct cell key; /* the cell of the sort column */
+  union {                      /* by kind; of a total a group, or an area */
+    const struct group *group; /* of groups and users */
+    const struct process *process;
+    const struct mapping *mapping;
+    const struct area *area;
+  };
+  union { /* the cell of the sort column, by key_type */
+    const char *text;
+    uint64_t whole;
+    double real;
+  } key;
+  uint16_t document; /* its number in the table */
+  uint8_t kind;      /* enum row_kind */
+  uint8_t key_type;  /* enum cell_type */
+  bool is_total;
 };
 
 #define COLUMNS_MAX 96
@@ -65,7 +74,10 @@ unsigned column_find(const char *name, size_t len);
 struct cell column_get(const struct document *d, unsigned column,
                        const struct row *row);
 
+/* Sets what the row is sorted by. */
+void column_set_key(const struct document *d, unsigned column, struct row *row);
+
 /* Unknown cells come last. */
-int column_compare(const struct cell *a, const struct cell *b, bool is_upwards);
+int column_compare(const struct row *a, const struct row *b, bool is_upwards);
 
 #endif

@@ -18,6 +18,7 @@
 #include "input.h"
 #include "live.h"
 #include "load.h"
+#include "memory.h"
 #include "output.h"
 #include "rules.h"
 #include "view.h"
@@ -148,7 +149,7 @@ static int run_on(struct document *d, const struct options *o) {
   if (o->command == COMMAND_EXPLAIN)
     rc = explain_print(d, o, &style, &reason);
   else
-    rc = view_print(d, o, &style, &reason);
+    rc = view_print(&d, 1, o, &style, &reason);
   return rc < 0 ? fail(file, reason.text) : 0;
 }
 
@@ -159,6 +160,41 @@ static int run_single(const struct options *o) {
   if (status == 0)
     status = run_on(&d, o);
   document_done(&d);
+  return status;
+}
+
+static int print_tables(struct document *documents, const struct options *o) {
+  struct document *pointers[FILES_MAX];
+  struct style style = make_style(o);
+  struct config_error reason;
+  uint64_t mem_total = 0;
+
+  for (size_t i = 0; i < o->n_files; i++) {
+    pointers[i] = &documents[i];
+    mem_total = amount_add(mem_total, documents[i].mem_total);
+  }
+  style.mem_total = mem_total;
+  return view_print(pointers, o->n_files, o, &style, &reason) < 0
+             ? fail(o->n_files == 1 ? o->files[0] : NULL, reason.text)
+             : 0;
+}
+
+static int run_tables(const struct options *o) {
+  struct document *documents =
+      memory_array(NULL, o->n_files, sizeof(*documents));
+  size_t n = 0;
+  int status = 0;
+
+  while (status == 0 && n < o->n_files) {
+    documents[n] = (struct document){0};
+    status = load_file(o->files[n], &documents[n]);
+    n++;
+  }
+  if (status == 0)
+    status = print_tables(documents, o);
+  while (n > 0)
+    document_done(&documents[--n]);
+  free(documents);
   return status;
 }
 
@@ -187,7 +223,9 @@ static int run(const struct options *o) {
   else if (o->wants_columns)
     options_print_columns(o->command, stdout);
   else
-    return o->command == COMMAND_DIFF ? run_diff(o) : run_single(o);
+    return o->command == COMMAND_DIFF    ? run_diff(o)
+           : o->command == COMMAND_TABLE ? run_tables(o)
+                                         : run_single(o);
   return 0;
 }
 

@@ -348,7 +348,7 @@ static const struct {
   size_t most;
   const char *words;
 } operands[COMMANDS] = {
-    [COMMAND_TABLE] = {1, 1, "FILE"},
+    [COMMAND_TABLE] = {1, FILES_MAX, "FILE..."},
     [COMMAND_EXPLAIN] = {1, 2, "FILE [PID]"},
     [COMMAND_DIFF] = {2, 2, "OLD NEW"},
     [COMMAND_FOLDED] = {1, 1, "FILE"},
@@ -377,7 +377,7 @@ static int parse_operand(struct options *o, size_t n, const char *value,
     return parse_pid(o, value, reason);
   if (!*value)
     return config_error_set(reason, "expected the name of a file, not \"\"");
-  o->files[n] = value;
+  o->files[o->n_files++] = value;
   return 0;
 }
 
@@ -408,6 +408,14 @@ static bool is_in_a_table(const struct options *o, const unsigned *columns,
   return false;
 }
 
+static size_t count_stdin(const struct options *o) {
+  size_t n = 0;
+
+  for (size_t i = 0; i < o->n_files; i++)
+    n += strcmp(o->files[i], "-") == 0;
+  return n;
+}
+
 static int check_together(const struct options *o,
                           struct config_error *reason) {
   int views = o->by_user + o->by_mapping + o->by_area + o->only_groups +
@@ -428,8 +436,7 @@ static int check_together(const struct options *o,
   if (!is_in_a_table(o, o->columns, o->n_columns))
     return config_error_set(reason,
                             "-c: expected columns of one table; see -c help");
-  if (o->command == COMMAND_DIFF && o->files[0] && o->files[1] &&
-      strcmp(o->files[0], "-") == 0 && strcmp(o->files[1], "-") == 0)
+  if (count_stdin(o) > 1)
     return config_error_set(reason, "\"-\": expected at most once");
   return 0;
 }
@@ -496,9 +503,10 @@ int options_parse(int argc, char **argv, struct options *ret,
 /* ---- help ---- */
 
 static const char *const descriptions[COMMANDS] = {
-    [COMMAND_TABLE] = "Shows the memory of groups and processes in a snapshot "
-                      "of collectd's smaps plugin.\nFILE may be - for standard "
-                      "input.",
+    [COMMAND_TABLE] =
+        "Shows the memory of groups and processes in a snapshot "
+        "of collectd's smaps plugin,\nor in those of several hosts. "
+        "FILE may be - for standard input.",
     [COMMAND_EXPLAIN] = "Shows the rule that took each process of a snapshot, "
                         "and how the process was read.",
     [COMMAND_DIFF] = "Shows the groups, processes and mappings that differ "

@@ -8,6 +8,9 @@
 
 #include <smaps/config_error.h>
 
+/* Documents of as many hosts can be shown together. */
+#define FILES_MAX 256
+
 enum command {
   COMMAND_TABLE,
   COMMAND_EXPLAIN,
@@ -31,7 +34,8 @@ struct options {
   bool wants_help;
   bool wants_version;
   bool wants_columns; /* -c help */
-  const char *files[2];
+  const char *files[FILES_MAX];
+  size_t n_files;
   uint64_t pid; /* UNKNOWN: none is given */
   unsigned sort;
   bool is_reversed;

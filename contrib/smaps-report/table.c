@@ -19,36 +19,50 @@ void table_done(struct table *t) {
 
 void table_add(struct table *t, struct row row) {
   t->rows = memory_room(t->rows, t->n_rows, sizeof(*t->rows));
-  row.kind = t->kind;
+  row.kind = (uint8_t)t->kind;
+  row.document = t->document;
   t->rows[t->n_rows++] = row;
+}
+
+static const struct document *document_of(const struct table *t,
+                                          const struct row *row) {
+  return t->documents[row->document];
 }
 
 /* ---- order ---- */
 
-static int compare_names(const struct row *a, const struct row *b) {
-  if (a->group)
-    return strcmp(a->group->name, b->group->name);
-  if (a->process)
-    return (a->process->pid > b->process->pid) -
-           (a->process->pid < b->process->pid);
-  if (a->area)
-    return strcmp(a->area->name, b->area->name);
+static int compare_mappings(const struct mapping *a, const struct mapping *b) {
   /* The rest has no name and comes last. */
-  if (!a->mapping->name || !b->mapping->name)
-    return (a->mapping->name == NULL) - (b->mapping->name == NULL);
-  return strcmp(a->mapping->name, b->mapping->name);
+  if (!a->name || !b->name)
+    return (a->name == NULL) - (b->name == NULL);
+  return strcmp(a->name, b->name);
+}
+
+static int compare_names(const struct row *a, const struct row *b) {
+  int order = 0;
+
+  if (a->kind == ROW_GROUP || a->kind == ROW_USER)
+    order = strcmp(a->group->name, b->group->name);
+  else if (a->kind == ROW_PROCESS)
+    order = (a->process->pid > b->process->pid) -
+            (a->process->pid < b->process->pid);
+  else if (a->kind == ROW_AREA)
+    order = strcmp(a->area->name, b->area->name);
+  else
+    order = compare_mappings(a->mapping, b->mapping);
+  return order ? order : a->document - b->document;
 }
 
 static int compare_upwards(const void *a, const void *b) {
   const struct row *x = a, *y = b;
-  int order = column_compare(&x->key, &y->key, true);
+  int order = column_compare(x, y, true);
 
   return order ? order : compare_names(x, y);
 }
 
 static int compare_downwards(const void *a, const void *b) {
   const struct row *x = a, *y = b;
-  int order = column_compare(&x->key, &y->key, false);
+  int order = column_compare(x, y, false);
 
   return order ? order : compare_names(x, y);
 }
@@ -57,7 +71,7 @@ void table_sort(struct table *t, unsigned column, bool is_reversed) {
   bool is_upwards = column_sorts_upwards(column) != is_reversed;
 
   for (size_t i = 0; i < t->n_rows; i++)
-    t->rows[i].key = column_get(t->document, column, &t->rows[i]);
+    column_set_key(document_of(t, &t->rows[i]), column, &t->rows[i]);
   if (t->n_rows > 0)
     qsort(t->rows, t->n_rows, sizeof(*t->rows),
           is_upwards ? compare_upwards : compare_downwards);
@@ -132,6 +146,7 @@ static void make_cell(const void *context, size_t row, size_t column,
                       const struct style *s, struct text *ret) {
   const struct table *t = context;
   const struct row *r = row < t->n_rows ? &t->rows[row] : &t->total;
+  struct style own = *s;
   struct cell cell;
 
   if (row == GRID_TITLES) {
@@ -142,8 +157,11 @@ static void make_cell(const void *context, size_t row, size_t column,
     text_add(ret, "total");
     return;
   }
-  cell = column_get(t->document, t->columns[column], r);
-  add_cell(ret, &cell, s);
+  cell = column_get(document_of(t, r), t->columns[column], r);
+  /* A share is that of its own host, and a total of all. */
+  if (!r->is_total)
+    own.mem_total = document_of(t, r)->mem_total;
+  add_cell(ret, &cell, &own);
 }
 
 static enum colour row_colour(const void *context, size_t row) {
@@ -197,7 +215,7 @@ static void write_least(const struct table *t, const struct row *row,
                         struct json_lines *j) {
   json_lines_begin(j, "at_least", '[');
   for (size_t i = 0; i < t->n_columns; i++)
-    if (column_get(t->document, t->columns[i], row).is_least)
+    if (column_get(document_of(t, row), t->columns[i], row).is_least)
       json_lines_text(j, NULL, column_name(t->columns[i]));
   json_lines_end(j, ']');
 }
@@ -209,7 +227,7 @@ static void write_row(const struct table *t, const struct row *row,
   json_lines_begin(j, NULL, '{');
   json_lines_text(j, "row", row->is_total ? "total" : kind_names[t->kind]);
   for (size_t i = 0; i < t->n_columns; i++) {
-    struct cell cell = column_get(t->document, t->columns[i], row);
+    struct cell cell = column_get(document_of(t, row), t->columns[i], row);
 
     write_cell(j, column_name(t->columns[i]), &cell);
     has_least |= cell.is_least;

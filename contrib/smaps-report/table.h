@@ -10,7 +10,8 @@
 #define TABLE_COLUMNS_MAX GRID_COLUMNS_MAX
 
 struct table {
-  const struct document *document;
+  struct document *const *documents;
+  uint16_t document; /* of rows that are added */
   enum row_kind kind;
   unsigned columns[TABLE_COLUMNS_MAX];
   size_t n_columns;
@@ -22,10 +23,11 @@ struct table {
 
 void table_done(struct table *t);
 
-/* Adds a row with all fields set except its kind and key. */
+/* Adds a row of which the amounts and the member of its kind are set. */
 void table_add(struct table *t, struct row row);
 
-/* Sorts by a column, then by name or pid; is_reversed reverses the column. */
+/* Sorts by a column, then by name or pid and by document; is_reversed reverses
+ * the column. */
 void table_sort(struct table *t, unsigned column, bool is_reversed);
 
 /* Prints the titles, the rows and the total. */

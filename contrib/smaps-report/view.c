@@ -12,96 +12,83 @@
 #include <string.h>
 
 struct view {
-  struct document *document;
+  struct document *const *documents;
+  size_t n_documents;
+  struct document *document; /* from which rows are added */
   const struct options *options;
   struct filters filters;
-  struct group total; /* the row of the total points to it */
-  struct areas areas;
+  struct sum sum; /* of the rows, for the total */
+  struct group total;
+  struct area area_total;
 };
 
 /* ---- rows ---- */
 
-static void set_total(struct view *v, struct table *t, const struct sum *sum) {
-  sum_finish(sum, "total", &v->document->pool, &v->total);
-  t->total = (struct row){.kind = t->kind,
-                          .is_total = true,
-                          .amounts = &v->total.amounts,
-                          .group = &v->total};
-  t->has_total = v->options->has_total;
-}
-
 static void add_processes(struct view *v, struct table *t) {
   const struct document *d = v->document;
-  struct sum sum;
 
-  sum_begin(&sum);
   for (size_t i = 0; i < d->n_processes; i++) {
     const struct process *p = &d->processes[i];
 
     if (!filters_take_process(&v->filters, p))
       continue;
     table_add(t, (struct row){.amounts = &p->amounts, .process = p});
-    sum_add_process(&sum, p);
+    sum_add_process(&v->sum, p);
   }
-  set_total(v, t, &sum);
 }
 
 /* ---- groups ---- */
 
 /*
  * A process may be in several groups, so the total adds up the processes and
- * not the groups. A capture does not have all processes: its total is unknown.
+ * not the groups.
  */
-static void sum_members(const struct document *d, struct sum *sum) {
-  sum_begin(sum);
-  for (size_t i = 0; i < d->n_processes; i++)
-    if (d->processes[i].n_groups > 0)
-      sum_add_process(sum, &d->processes[i]);
-  if (!document_scope(d) && d->left_out == UNKNOWN)
-    return;
-  sum_forget(sum);
-}
-
-/* Of those that are in a group, and that the filters take. */
-static void sum_wanted(const struct view *v, struct sum *sum) {
+static void sum_members(struct view *v) {
   const struct document *d = v->document;
 
-  sum_begin(sum);
   for (size_t i = 0; i < d->n_processes; i++)
     if (d->processes[i].n_groups > 0 &&
         filters_take_process(&v->filters, &d->processes[i]))
-      sum_add_process(sum, &d->processes[i]);
+      sum_add_process(&v->sum, &d->processes[i]);
 }
 
-static void sum_group(const struct group *g, struct sum *sum) {
-  sum_begin(sum);
+static void sum_group(struct view *v, const struct group *g) {
+  struct sum *sum = &v->sum;
+
   sum_add_amounts(sum, &g->amounts);
-  sum->processes = g->processes;
-  sum->threads = g->threads;
-  sum->unreadable = g->unreadable;
-  sum->pss_error = g->pss_error;
-  sum->uss_error = g->uss_error;
+  sum->processes = amount_add(sum->processes, g->processes);
+  sum->threads = amount_add(sum->threads, g->threads);
+  sum->unreadable = amount_add(sum->unreadable, g->unreadable);
+  sum->pss_error = amount_add(sum->pss_error, g->pss_error);
+  sum->uss_error = amount_add(sum->uss_error, g->uss_error);
+}
+
+/* A capture has not all processes: the total of several groups is unknown. */
+static bool has_all_members(const struct view *v) {
+  return (!document_scope(v->document) && v->document->left_out == UNKNOWN) ||
+         filter_is_set(&v->filters.group);
 }
 
 static void add_whole_groups(struct view *v, struct table *t) {
   const struct document *d = v->document;
+  const struct group *last = NULL;
   size_t n = 0;
-  struct sum sum;
 
-  sum_members(d, &sum);
   for (size_t i = 0; i < d->n_groups; i++) {
     const struct group *g = &d->groups[i];
 
     if (!filter_takes(&v->filters.group, g->name))
       continue;
     table_add(t, (struct row){.amounts = &g->amounts, .group = g});
+    last = g;
     n++;
   }
   if (n == 1)
-    sum_group(t->rows[t->n_rows - 1].group, &sum);
-  else if (filter_is_set(&v->filters.group))
-    sum_wanted(v, &sum);
-  set_total(v, t, &sum);
+    sum_group(v, last);
+  else if (has_all_members(v))
+    sum_members(v);
+  else
+    sum_forget(&v->sum);
 }
 
 static void add_members(const struct view *v, const struct process *p,
@@ -117,7 +104,7 @@ static void add_members(const struct view *v, const struct process *p,
 /* Groups are sums of their members that the filters take. */
 static void add_parts_of_groups(struct view *v, struct table *t) {
   struct document *d = v->document;
-  struct sum *sums = memory_array(NULL, d->n_groups, sizeof(*sums)), sum;
+  struct sum *sums = memory_array(NULL, d->n_groups, sizeof(*sums));
 
   for (size_t i = 0; i < d->n_groups; i++)
     sum_begin(&sums[i]);
@@ -136,8 +123,7 @@ static void add_parts_of_groups(struct view *v, struct table *t) {
     table_add(t, (struct row){.amounts = &part->amounts, .group = part});
   }
   free(sums);
-  sum_wanted(v, &sum);
-  set_total(v, t, &sum);
+  sum_members(v);
 }
 
 static void add_groups(struct view *v, struct table *t) {
@@ -201,51 +187,69 @@ static void add_user(struct view *v, struct table *t, const char *name,
 }
 
 static void add_users(struct view *v, struct table *t) {
-  struct sum sum, all;
+  struct sum sum;
   size_t n;
   struct owned *owned = list_owned(v, &n);
 
   sum_begin(&sum);
-  sum_begin(&all);
   for (size_t i = 0; i < n; i++) {
     sum_add_process(&sum, owned[i].process);
-    sum_add_process(&all, owned[i].process);
+    sum_add_process(&v->sum, owned[i].process);
     if (i + 1 < n && strcmp(owned[i].user, owned[i + 1].user) == 0)
       continue;
     add_user(v, t, owned[i].user, &sum);
     sum_begin(&sum);
   }
   free(owned);
-  set_total(v, t, &all);
 }
 
 /* ---- mappings ---- */
 
 static void add_mappings(struct view *v, struct table *t) {
-  struct mappings m = mappings_collect(v->document, &v->filters);
-  struct sum sum;
+  struct mappings m;
 
-  sum_begin(&sum);
+  if (!mappings_are_known(v->document, &v->filters))
+    return;
+  m = mappings_collect(v->document, &v->filters);
   for (size_t i = 0; i < m.n; i++) {
     if (!filter_takes(&v->filters.mapping, m.all[i].name))
       continue;
     table_add(t,
               (struct row){.amounts = &m.all[i].amounts, .mapping = &m.all[i]});
-    sum_add_amounts(&sum, &m.all[i].amounts);
+    sum_add_amounts(&v->sum, &m.all[i].amounts);
   }
-  sum.processes = m.processes;
-  set_total(v, t, &sum);
+  v->sum.processes += m.processes;
 }
 
 /* ---- areas ---- */
 
 static void add_areas(struct view *v, struct table *t) {
-  v->areas = areas_collect(v->document);
-  for (size_t i = 0; i < v->areas.n; i++)
-    table_add(t, (struct row){.area = &v->areas.all[i]});
-  t->total =
-      (struct row){.kind = t->kind, .is_total = true, .area = &v->areas.total};
+  struct area *total = &v->area_total;
+  struct areas areas;
+
+  if (!v->document->has_host_memory)
+    return;
+  areas = areas_collect(v->document);
+  for (size_t i = 0; i < areas.n; i++)
+    table_add(t, (struct row){.area = &areas.all[i]});
+  total->used = amount_add(total->used, areas.total.used);
+  total->cache = amount_add(total->cache, areas.total.cache);
+}
+
+/* ---- the total ---- */
+
+static void set_total(struct view *v, struct table *t) {
   t->has_total = v->options->has_total;
+  if (t->kind == ROW_AREA) {
+    t->total = (struct row){
+        .kind = ROW_AREA, .is_total = true, .area = &v->area_total};
+    return;
+  }
+  sum_finish(&v->sum, "total", &v->documents[0]->pool, &v->total);
+  t->total = (struct row){.kind = (uint8_t)t->kind,
+                          .is_total = true,
+                          .amounts = &v->total.amounts,
+                          .group = &v->total};
 }
 
 /* ---- tables ---- */
@@ -259,8 +263,12 @@ static const char *const default_columns[ROW_KINDS] = {
 };
 
 /* False if the table lacks a column that was asked for. */
-static bool choose_columns(struct table *t, const struct options *o) {
+static bool choose_columns(struct table *t, const struct view *v) {
+  const struct options *o = v->options;
   const char *at = default_columns[t->kind];
+
+  if (o->n_columns == 0 && v->n_documents > 1)
+    t->columns[t->n_columns++] = column_find("host", 4);
 
   for (size_t i = 0; i < o->n_columns; i++) {
     if (!column_is_of(o->columns[i], t->kind))
@@ -284,7 +292,14 @@ static void fill(struct view *v, struct table *t) {
   };
   unsigned sort = v->options->sort;
 
-  add[t->kind](v, t);
+  sum_begin(&v->sum);
+  v->area_total = (struct area){.name = "total", .error = UNKNOWN};
+  for (size_t i = 0; i < v->n_documents; i++) {
+    t->document = (uint16_t)i;
+    v->document = v->documents[i];
+    add[t->kind](v, t);
+  }
+  set_total(v, t);
   if (!column_is_of(sort, t->kind))
     sort = AMOUNT_PSS;
   table_sort(t, sort, v->options->is_reversed);
@@ -292,27 +307,30 @@ static void fill(struct view *v, struct table *t) {
     t->n_rows = (size_t)v->options->rows_max;
 }
 
+/* True if the filter takes a group of a document. */
+static bool has_a_group(const struct view *v) {
+  for (size_t i = 0; i < v->n_documents; i++)
+    for (size_t j = 0; j < v->documents[i]->n_groups; j++)
+      if (filter_takes(&v->filters.group, v->documents[i]->groups[j].name))
+        return true;
+  return false;
+}
+
 /* The name of a group that there is means that group. */
 static int filter_groups(struct view *v, struct config_error *reason) {
   const char *text = v->options->group;
-  const struct document *d = v->document;
   char shown[GROUP_NAME_SIZE];
   int rc;
 
-  if (text && document_group(d, text)) {
-    v->filters.group.exact = text;
+  v->filters.group.exact = text;
+  if (!text || has_a_group(v))
     return 0;
-  }
   rc = filter_compile(&v->filters.group, "-g", text, reason);
-  if (rc < 0)
+  if (rc < 0 || has_a_group(v))
     return rc;
-  for (size_t i = 0; i < d->n_groups; i++)
-    if (filter_takes(&v->filters.group, d->groups[i].name))
-      return 0;
-  return !text ? 0
-               : config_error_set(
-                     reason, "there is no group \"%s\"",
-                     escape_text(text, strlen(text), shown, sizeof(shown)));
+  return config_error_set(
+      reason, "there is no group \"%s\"",
+      escape_text(text, strlen(text), shown, sizeof(shown)));
 }
 
 static int compile_filters(struct view *v, struct config_error *reason) {
@@ -329,31 +347,39 @@ static int compile_filters(struct view *v, struct config_error *reason) {
 }
 
 static int check(const struct view *v, struct config_error *reason) {
-  const struct document *d = v->document;
+  bool has_mappings = false, has_host = false;
 
-  if (v->options->by_mapping && !mappings_are_known(d, &v->filters))
+  for (size_t i = 0; i < v->n_documents; i++) {
+    has_mappings |= mappings_are_known(v->documents[i], &v->filters);
+    has_host |= v->documents[i]->has_host_memory;
+  }
+  if (v->options->by_mapping && !has_mappings)
     return config_error_set(reason,
                             "has no mappings: only a capture of the group "
                             "has them");
-  if (v->options->by_area && !d->has_host_memory)
+  if (v->options->by_area && !has_host)
     return config_error_set(reason,
                             "has no memory of the host: the plugin did not "
                             "see the host, or had Host false");
   return 0;
 }
 
-static void begin_output(const struct view *v, const struct style *s,
-                         struct json_lines *j) {
-  if (!v->options->is_json) {
-    if (s->has_header)
-      heading_print(v->document, s);
-    return;
-  }
-  json_lines_begin(j, NULL, '[');
+static void write_heading(const struct document *d, struct json_lines *j) {
   json_lines_begin(j, NULL, '{');
   json_lines_text(j, "row", "document");
-  heading_write(v->document, j);
+  heading_write(d, j);
   json_lines_end(j, '}');
+}
+
+static void begin_output(const struct view *v, const struct style *s,
+                         struct json_lines *j) {
+  if (v->options->is_json)
+    json_lines_begin(j, NULL, '[');
+  for (size_t i = 0; i < v->n_documents; i++)
+    if (v->options->is_json)
+      write_heading(v->documents[i], j);
+    else if (s->has_header)
+      heading_print(v->documents[i], s);
 }
 
 static void print_tables(struct view *v, const struct style *s) {
@@ -363,9 +389,9 @@ static void print_tables(struct view *v, const struct style *s) {
 
   begin_output(v, s, &j);
   for (unsigned kind = 0; kind < ROW_KINDS; kind++) {
-    struct table t = {.document = v->document, .kind = (enum row_kind)kind};
+    struct table t = {.documents = v->documents, .kind = (enum row_kind)kind};
 
-    if (!options_shows(o, t.kind) || !choose_columns(&t, o))
+    if (!options_shows(o, t.kind) || !choose_columns(&t, v))
       continue;
     fill(v, &t);
     if (!o->is_json && !is_first)
@@ -381,9 +407,10 @@ static void print_tables(struct view *v, const struct style *s) {
     json_lines_end(&j, ']');
 }
 
-int view_print(struct document *d, const struct options *o,
-               const struct style *s, struct config_error *reason) {
-  struct view v = {.document = d, .options = o};
+int view_print(struct document *const *documents, size_t n,
+               const struct options *o, const struct style *s,
+               struct config_error *reason) {
+  struct view v = {.documents = documents, .n_documents = n, .options = o};
   int rc = compile_filters(&v, reason);
 
   if (rc == 0)

@@ -1,14 +1,16 @@
-/* The tables of a snapshot: groups, processes, users, mappings. */
+/* The tables of snapshots: groups, processes, users, mappings, areas. */
 #ifndef REPORT_VIEW_H
 #define REPORT_VIEW_H
 
 #include "options.h"
 
 /*
- * Prints the tables. The sums are in the document's pool. Returns 0, or -EINVAL
- * with the reason if the document lacks the group or the mappings.
+ * Prints the tables, each of all documents; totals are over all hosts. The sums
+ * are in the documents' pools. Returns 0, or -EINVAL with the reason if no
+ * document has the group, the mappings or the memory of the host.
  */
-int view_print(struct document *d, const struct options *o,
-               const struct style *s, struct config_error *reason);
+int view_print(struct document *const *documents, size_t n,
+               const struct options *o, const struct style *s,
+               struct config_error *reason);
 
 #endif

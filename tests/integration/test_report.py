@@ -94,10 +94,10 @@ class ReportTest(unittest.TestCase):
         return [line.split() for line in text.splitlines()]
 
     def json(self, *args, **options):
-        """The rows below the heading."""
-        heading, *rows = json.loads(self.report("-j", *args, **options))
-        self.assertEqual(heading["row"], "document")
-        return rows
+        """The rows below the headings."""
+        rows = json.loads(self.report("-j", *args, **options))
+        self.assertEqual(rows[0]["row"], "document")
+        return [row for row in rows if row["row"] != "document"]
 
     def assert_fails(self, words, *args, **options):
         done = run(*args, **options)
@@ -328,6 +328,75 @@ class Tables(ReportTest):
         self.assertEqual(
             json.loads(self.report("diff", "-j", path, path))["groups"], []
         )
+
+
+class Hosts(ReportTest):
+    """Documents of several hosts in one table."""
+
+    def setUp(self):
+        super().setUp()
+        document = load(STATE)
+        document["host"] = "db2"
+        document["mem_total"] *= 3
+        group_of(document, "postgres")["usage"]["pss"] *= 2
+        for process in document["processes"]:
+            if "postgres" in process["groups"]:
+                process["usage"]["pss"] *= 2
+        document["rules"][0] = 'Group "postgres" Comm "postgres"'
+        self.second = self.write(document, "second.json")
+
+    def test_rows_have_their_host_and_totals_are_over_all(self):
+        rows = self.rows("-Ht", "-G", "-g", "postgres", STATE, self.second)
+        self.assertEqual(
+            [[row[0], row[1], row[-1]] for row in rows],
+            [
+                ["db2", "220000", "postgres"],
+                ["db1.example.org", "110000", "postgres"],
+                ["total", "330000", "6"],
+            ],
+        )
+        text = self.report("-G", STATE, self.second)
+        self.assertRegex(text, r"\Adb1.example.org, .*\ndb2, .*\n\n")
+
+    def test_rows_of_one_name_are_in_the_order_of_the_documents(self):
+        rows = self.json("-G", "-s", "group", "-c", "host,group", STATE,
+                         self.second)  # fmt: skip
+        self.assertEqual(
+            [row["host"] for row in rows], ["db1.example.org", "db2"] * 10
+        )
+
+    def test_rules_and_shares_are_those_of_the_own_host(self):
+        args = ("-GHp", "-g", "postgres", "-c", "host,pss,rule")
+        rows = self.report(*args, STATE, self.second).splitlines()
+        own = self.report(*args, STATE).splitlines()
+        self.assertEqual(rows[1].split(), own[0].split())
+        self.assertRegex(rows[0], '^db2 +0.44%  Group "postgres" Comm')
+
+    def test_users_mappings_and_areas(self):
+        rows = self.json("-u", "-g", "postgres", STATE, self.second)
+        self.assertEqual([row["host"] for row in rows][0], "db2")
+        once = self.json("-mt", CAPTURE)
+        twice = self.json("-mt", CAPTURE, STATE, CAPTURE)
+        self.assertEqual(len(twice) - 1, 2 * (len(once) - 1))
+        self.assertEqual(twice[-1]["pss"], 2 * once[-1]["pss"])
+        once = self.json("-wt", STATE)
+        twice = self.json("-wt", STATE, STATE)
+        self.assertEqual(twice[-1]["used"], 2 * once[-1]["used"])
+        self.assertEqual(len(twice) - 1, 2 * (len(once) - 1))
+
+    def test_group_of_one_of_the_hosts(self):
+        document = load(self.second)
+        document["groups"] = [group_of(document, "redis")]
+        path = self.write(document)
+        rows = self.rows("-GH", "-g", "postgres", STATE, path)
+        self.assertEqual(len(rows), 1)
+        self.assert_fails('no group "x"', "-g", "x", STATE, path)
+
+    def test_broken_document_is_named(self):
+        path = self.write(b"{")
+        done = self.assert_fails("ends at byte 1", STATE, path)
+        self.assertIn(str(path), done.words)
+        self.assert_fails('"-": expected at most once', "-", STATE, "-")
 
 
 class Unknown(ReportTest):

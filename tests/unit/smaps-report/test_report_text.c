@@ -392,10 +392,11 @@ static const struct {
   const char *line;
   const char *reason;
 } wrong[] = {
-    {"", "expected FILE; see --help"},
+    {"", "expected FILE...; see --help"},
     {"diff a", "expected OLD NEW"},
     {"explain", "expected FILE [PID]"},
-    {"a b", "\"b\": expected no more than FILE"},
+    {"folded a b", "\"b\": expected no more than FILE"},
+    {"- a -", "\"-\": expected at most once"},
     {"live a", "\"a\": expected no more than options"},
     {"_", "expected the name of a file"},
     {"-x f", "-x: no such option of \"table\""},
