@@ -22,7 +22,11 @@ static const char *const shows[][WORDS_MAX] = {
     {"smaps-report", "-tmp", "x"},
     {"smaps-report", "--json", "x"},
     {"smaps-report", "-mj", "x"},
+    {"smaps-report", "-tw", "x"},
+    {"smaps-report", "-tP", "a", "-U", "r", "x", "x"},
+    {"smaps-report", "-tj", "x", "x"},
     {"smaps-report", "explain", "x"},
+    {"smaps-report", "explain", "-j", "x"},
     {"smaps-report", "diff", "x", "x"},
     {"smaps-report", "diff", "--json", "-s", "uss", "x", "x"},
 };
@@ -69,7 +73,8 @@ static int print(const struct options *o, struct document *d,
     return explain_print(d, o, style, reason);
   if (o->command == COMMAND_DIFF)
     return diff_print(d, same, o, style, reason);
-  return view_print(d, o, style, reason);
+  return view_print((struct document *[]){d, same}, o->n_files, o, style,
+                    reason);
 }
 
 static void show(const char *const words[], struct document *d,
@@ -85,6 +90,7 @@ static void show(const char *const words[], struct document *d,
     argv[argc] = (char *)(uintptr_t)words[argc];
   require(options_parse(argc, argv, &options, &reason) == 0);
   style = (struct style){.out = open_memstream(&text, &len),
+                         .width = 40,
                          .has_header = options.has_header,
                          .unit = options.unit,
                          .mem_total = d->mem_total};
