@@ -126,7 +126,6 @@ int collector_new(struct settings *settings,
   c->cgroup_watch =
       (struct cgroup_watch){.procfs = c->procfs,
                             .reader = &c->reader,
-                            .interval_ns = settings->interval_ns,
                             .read_timeout_ns = settings->read_timeout_ns,
                             .clock_ns = c->clock_ns};
   measurer_init(&c->measurer, c->procfs, &c->reader, &c->quarantine, c->diags);

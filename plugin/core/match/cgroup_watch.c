@@ -17,7 +17,7 @@ struct watched_cgroup {
   uint32_t pid;    /* of a process in it; 0: no group is it in this cycle */
   uint64_t serial; /* of its node: another one has other processes */
   bool has_new_processes;
-  uint64_t slow_ns;  /* when limit and stat were read; 0: they are due */
+  uint64_t phase;    /* the cycle of CGROUP_SLOW_CYCLES for limit and stat */
   uint64_t retry_ns; /* an absent one is not looked for before */
   struct back_off hung;
 
@@ -92,6 +92,7 @@ static struct watched_cgroup *get(struct cgroup_watch *w, const char *path) {
     return NULL;
   }
   c->memory.path = c->path;
+  c->phase = w->made++ % CGROUP_SLOW_CYCLES;
   memmove(&w->cgroups[at + 1], &w->cgroups[at],
           (w->n - at) * sizeof(struct watched_cgroup *));
   w->cgroups[at] = c;
@@ -105,10 +106,8 @@ static void use(struct watched_cgroup *c, const struct group *g) {
   c->pid = g->cgroup_pid;
   c->has_new_processes |= c->serial != g->cgroup_node->serial;
   c->serial = g->cgroup_node->serial;
-  if (!c->has_new_processes)
-    return;
-  c->memory.known &= CGROUP_HAS_KILLS;
-  c->slow_ns = 0;
+  if (c->has_new_processes)
+    c->memory.known &= CGROUP_HAS_KILLS;
 }
 
 static void watch_group(struct cgroup_watch *w, struct group *g) {
@@ -154,10 +153,15 @@ static void read_host_kills(struct cgroup_watch *w) {
                           : 0;
 }
 
+/* The limits are read in turn, not those of all groups in one cycle; and when
+ * usage above the limit shows that it was raised. */
 static bool is_slow_due(const struct cgroup_watch *w,
                         const struct watched_cgroup *c) {
-  return c->slow_ns == 0 || w->now_ns - c->slow_ns + w->interval_ns / 2 >=
-                                CGROUP_SLOW_CYCLES * w->interval_ns;
+  const struct cgroup_memory *m = &c->memory;
+
+  return !cgroup_memory_has(m, CGROUP_HAS_LIMIT) ||
+         w->cycles % CGROUP_SLOW_CYCLES == c->phase ||
+         (cgroup_memory_has(m, CGROUP_HAS_BYTES) && m->bytes > m->limit);
 }
 
 static unsigned wishes(const struct cgroup_watch *w,
@@ -195,28 +199,20 @@ static void note_absence(const struct cgroup_watch *w, struct watched_cgroup *c,
   c->retry_ns = w->now_ns + CGROUP_RETRY_NS;
 }
 
-/* The limits are read again in turn, not those of all groups at once. */
-static void adopt_values(struct cgroup_watch *w, struct watched_cgroup *c,
+static void adopt_values(struct watched_cgroup *c,
                          const struct memory_cgroup_reading *r) {
   struct cgroup_memory *m = &c->memory;
 
   m->known |= r->known & ~CGROUP_HAS_KILLS;
   m->bytes = r->bytes;
-  if (r->known & CGROUP_HAS_LIMIT) {
+  if (r->known & CGROUP_HAS_LIMIT)
     m->limit = r->limit;
-    c->slow_ns = w->now_ns - w->turn * w->interval_ns;
-    w->turn = (w->turn + 1) % CGROUP_SLOW_CYCLES;
-  }
   if (r->known & CGROUP_HAS_FILE) {
     m->file = r->file;
     m->inactive_file = r->inactive_file;
   }
   if (r->known & CGROUP_HAS_KERNEL)
     m->kernel = r->kernel;
-  /* The limit was raised. */
-  if (cgroup_memory_has(m, CGROUP_HAS_BYTES | CGROUP_HAS_LIMIT) &&
-      m->bytes > m->limit)
-    c->slow_ns = 0;
 }
 
 /* The kills of a new life are those of this cycle: the host had so many. */
@@ -266,7 +262,7 @@ static void adopt_reading(struct cgroup_watch *w, struct watched_cgroup *c,
   if (job->cgroup.wants & CGROUP_WANTS_KILLS)
     adopt_counts(w, c, &r);
   if (c->pid)
-    adopt_values(w, c, &r);
+    adopt_values(c, &r);
   note_absence(w, c, r.absence);
 }
 
@@ -423,6 +419,7 @@ void cgroup_watch_run(struct cgroup_watch *w, const struct matcher *matcher,
   const struct group_table *groups = matcher->groups;
 
   w->now_ns = now_ns;
+  w->cycles++;
   whole_find(&matcher->cgroups, processes, groups);
   watch_groups(w, groups);
   read_host_kills(w);

@@ -31,16 +31,16 @@ struct watched_cgroup;
 struct cgroup_watch {
   struct procfs *procfs;
   struct reader *reader;
-  uint64_t interval_ns, read_timeout_ns;
+  uint64_t read_timeout_ns;
   uint64_t (*clock_ns)(void);
 
   struct watched_cgroup **cgroups; /* sorted by path */
   size_t n, cap;
+  uint64_t made, cycles; /* until now */
   /* State of the cycle. */
   uint64_t now_ns;
   bool has_host_kills;
   uint64_t host_kills, new_host_kills;
-  uint64_t turn; /* below CGROUP_SLOW_CYCLES: the cycle of the next limit */
 };
 
 /* Finds the groups that are whole, reads their control groups and sets

@@ -331,6 +331,35 @@ WORLD_TEST(memory_stat_is_read_with_the_limit) {
   world_assert(w, "web.service", "cgroup_file=700");
 }
 
+/* That of `name` tells the cycle of its reading. */
+static unsigned count_stats(const struct world *w, const char *name,
+                            unsigned cycle) {
+  return world_value(w, name, "cgroup_file") == cycle;
+}
+
+WORLD_TEST(limits_are_read_in_one_of_six_cycles_each_in_turn) {
+  unsigned web = 0, b = 0;
+
+  start_web(w);
+  make_cgroup(w, "/b.service", "70\n");
+  put_in(w, 11, "b", "/b.service");
+  world_run(w, 10);
+  for (unsigned i = 1; i <= 60; i++) {
+    char text[32];
+    unsigned web_before = web, b_before = b;
+
+    snprintf(text, sizeof(text), "file %u\n", i);
+    put(w, WEB "/memory.stat", text);
+    put(w, "/b.service/memory.stat", text);
+    world_run(w, 10);
+    web += count_stats(w, "web.service", i);
+    b += count_stats(w, "b.service", i);
+    assert_true(web == web_before || b == b_before);
+  }
+  assert_int_equal(web, 10);
+  assert_int_equal(b, 10);
+}
+
 WORLD_TEST(kernels_without_a_sum_have_its_parts) {
   start_web(w);
   put(w, WEB "/memory.stat",
