@@ -52,10 +52,16 @@ static bool sum_kernel(const struct cgroup_file *f, uint64_t *ret) {
   return has_any;
 }
 
+static void set_limit(uint64_t bytes, struct memory_cgroup_reading *ret) {
+  ret->limit = bytes < CGROUP_LIMIT_NONE ? bytes : CGROUP_LIMIT_NONE;
+  ret->known |= CGROUP_HAS_LIMIT;
+}
+
 static void read_stat(const struct cgroup_place *place,
                       struct memory_cgroup_reading *ret) {
   const char *inactive = place->is_v1 ? "total_inactive_file" : "inactive_file";
   struct cgroup_file f;
+  uint64_t limit;
 
   if (!read_number(place, "memory.stat", place->is_v1 ? "total_cache" : "file",
                    &f, &ret->file))
@@ -63,6 +69,10 @@ static void read_stat(const struct cgroup_place *place,
   ret->known |= CGROUP_HAS_FILE;
   if (!cgroup_parse_keyed(f.text, f.len, inactive, &ret->inactive_file))
     ret->inactive_file = 0;
+  /* Version 1 tells the least on the way up, also above what is mounted. */
+  if (place->is_v1 && cgroup_parse_keyed(f.text, f.len,
+                                         "hierarchical_memory_limit", &limit))
+    set_limit(limit, ret);
   if (place->is_v1 ? read_number(place, "memory.kmem.usage_in_bytes", NULL, &f,
                                  &ret->kernel)
                    : sum_kernel(&f, &ret->kernel))
@@ -162,8 +172,8 @@ int memory_cgroup_read(struct procfs *procfs, const char *path,
     read_kills(&place, ret);
   if (request->wants & CGROUP_WANTS_LIMIT && !ret->is_gone) {
     read_stat(&place, ret);
-    ret->limit = memory_limit_at(procfs, &place);
-    ret->known |= CGROUP_HAS_LIMIT;
+    if (!(ret->known & CGROUP_HAS_LIMIT))
+      set_limit(memory_limit_at(procfs, &place), ret);
   }
   return 0;
 }

@@ -213,10 +213,14 @@ static void put_paths(const struct world *w, const char *text) {
   proctree_write(&w->tree, "10/cgroup", text, strlen(text));
 }
 
-WORLD_TEST(version_1_has_files_of_its_own) {
+static void start_web_of_version_1(struct world *w) {
   start_web(w);
   mount_at(w, "cgroup", "rw,memory");
   put_paths(w, "4:memory:" WEB "\n1:name=systemd:" WEB "\n0::" WEB "\n");
+}
+
+WORLD_TEST(version_1_has_files_of_its_own) {
+  start_web_of_version_1(w);
   put(w, WEB "/memory.usage_in_bytes", "1234\n");
   put(w, WEB "/memory.limit_in_bytes", "9223372036854771712\n");
   put(w, "/system.slice/memory.limit_in_bytes", "5000\n");
@@ -228,6 +232,21 @@ WORLD_TEST(version_1_has_files_of_its_own) {
   world_assert(w, "web.service",
                "cgroup=1234 cgroup_limit=5000 cgroup_file=600 "
                "cgroup_kernel=200 oom_kill=0");
+}
+
+/* That is of all groups above, be they mounted or not. */
+WORLD_TEST(version_1_tells_the_least_limit) {
+  start_web_of_version_1(w);
+  put(w, WEB "/memory.usage_in_bytes", "1234\n");
+  put(w, WEB "/memory.limit_in_bytes", "5000\n");
+  put(w, WEB "/memory.stat", "total_cache 1\nhierarchical_memory_limit 4000\n");
+  world_run(w, 10);
+  world_assert(w, "web.service", "cgroup_limit=4000");
+  put(w, WEB "/memory.stat",
+      "total_cache 1\nhierarchical_memory_limit 9223372036854771712\n");
+  for (int i = 0; i < 6; i++)
+    world_run(w, 10);
+  assert_true(get(w, "web.service")->cgroup->limit == CGROUP_LIMIT_NONE);
 }
 
 WORLD_TEST(controller_that_has_the_processes_elsewhere_says_nothing) {
