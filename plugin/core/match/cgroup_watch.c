@@ -139,18 +139,22 @@ static void watch_groups(struct cgroup_watch *w,
 
 /* --- reading --- */
 
-/* Notes how many processes of the host were killed since the last cycle. */
+/* Notes how many processes of the host were killed since the last cycle in
+ * which that could be read. */
 static void read_host_kills(struct cgroup_watch *w) {
+  uint64_t kills;
   struct span text;
-  uint64_t before = w->host_kills;
-  bool has_before = w->has_host_kills;
 
-  w->has_host_kills =
-      w->n > 0 && procfs_read(w->procfs, PROCFS_ROOT, "vmstat", &text) == 0 &&
-      cgroup_parse_keyed(text.text, text.len, "oom_kill", &w->host_kills);
-  w->new_host_kills = has_before && w->has_host_kills && w->host_kills > before
-                          ? w->host_kills - before
-                          : 0;
+  w->new_host_kills = 0;
+  if (w->n == 0)
+    w->has_host_kills = false;
+  if (w->n == 0 || procfs_read(w->procfs, PROCFS_ROOT, "vmstat", &text) != 0 ||
+      !cgroup_parse_keyed(text.text, text.len, "oom_kill", &kills))
+    return;
+  if (w->has_host_kills && kills > w->host_kills)
+    w->new_host_kills = kills - w->host_kills;
+  w->host_kills = kills;
+  w->has_host_kills = true;
 }
 
 /* The limits are read in turn, not those of all groups in one cycle; and when
@@ -219,23 +223,22 @@ static void adopt_values(struct watched_cgroup *c,
 static uint64_t count_new(const struct cgroup_watch *w,
                           const struct watched_cgroup *c,
                           const struct memory_cgroup_reading *r) {
-  bool is_same = c->has_count && (!c->has_new_processes || r->ino == c->ino);
-
-  if (is_same)
+  if (c->has_count && r->ino == c->ino)
     return r->kills > c->count ? r->kills - c->count : 0;
   return r->kills < w->new_host_kills ? r->kills : w->new_host_kills;
 }
 
 static void adopt_counts(const struct cgroup_watch *w, struct watched_cgroup *c,
                          const struct memory_cgroup_reading *r) {
-  c->is_gone = c->has_count &&
-               (r->is_gone || (c->has_new_processes && r->ino != c->ino));
+  bool has_kills = r->known & CGROUP_HAS_KILLS;
+
+  c->is_gone = c->has_count && (r->is_gone || (has_kills && r->ino != c->ino));
   if (c->has_parent_count && r->has_parent_kills &&
       r->parent_kills > c->parent_count)
     c->missing = r->parent_kills - c->parent_count;
   c->has_parent_count = r->has_parent_kills;
   c->parent_count = r->parent_kills;
-  if (!(r->known & CGROUP_HAS_KILLS))
+  if (!has_kills)
     return;
   c->counted = count_new(w, c, r);
   c->count = r->kills;
@@ -382,16 +385,25 @@ static bool is_kept(struct watched_cgroup *c) {
   return c->pid || c->memory.kills > 0;
 }
 
+/* True if the group is empty, and cannot go on to show that it was killed:
+ * that is forgotten, or another group is the control group now. */
+static bool has_ended(const struct cgroup_watch *w, const struct group *g) {
+  bool is_found;
+  const struct watched_cgroup *c;
+
+  if (!g->cgroup || g->cgroup_absence != CGROUP_EMPTY)
+    return false;
+  c = w->cgroups[find(w, g->cgroup->path, &is_found)];
+  return c->pid || c->memory.kills == 0;
+}
+
 static void drop_unused(struct cgroup_watch *w,
                         const struct group_table *groups) {
   size_t n = 0;
 
-  for (size_t i = 0; i < groups->n; i++) {
-    struct group *g = groups->groups[i];
-
-    if (g->cgroup && g->cgroup_absence == CGROUP_EMPTY && g->cgroup->kills == 0)
-      g->cgroup = NULL;
-  }
+  for (size_t i = 0; i < groups->n; i++)
+    if (has_ended(w, groups->groups[i]))
+      groups->groups[i]->cgroup = NULL;
   for (size_t i = 0; i < w->n; i++) {
     if (is_kept(w->cgroups[i]))
       w->cgroups[n++] = w->cgroups[i];

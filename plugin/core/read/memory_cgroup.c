@@ -70,8 +70,8 @@ static void read_stat(const struct cgroup_place *place,
   if (!cgroup_parse_keyed(f.text, f.len, inactive, &ret->inactive_file))
     ret->inactive_file = 0;
   /* Version 1 tells the least on the way up, also above what is mounted. */
-  if (place->is_v1 && cgroup_parse_keyed(f.text, f.len,
-                                         "hierarchical_memory_limit", &limit))
+  if (place->is_v1 &&
+      cgroup_parse_keyed(f.text, f.len, "hierarchical_memory_limit", &limit))
     set_limit(limit, ret);
   if (place->is_v1 ? read_number(place, "memory.kmem.usage_in_bytes", NULL, &f,
                                  &ret->kernel)

@@ -6,113 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collected.h"
-
-/* Writes a file of the hierarchy, which is mounted at "cg". */
-static void put(const struct world *w, const char *path, const char *text) {
-  char name[300];
-
-  snprintf(name, sizeof(name), "cg%s", path);
-  proctree_write(&w->tree, name, text, strlen(text));
-}
-
-static void mount_at(const struct world *w, const char *type,
-                     const char *options) {
-  char text[256];
-
-  snprintf(text, sizeof(text), "30 23 0:26 / %s/cg rw - %s x %s\n",
-           w->tree.root, type, options);
-  proctree_write(&w->tree, "self/mountinfo", text, strlen(text));
-}
-
-/* Makes a control group of version 2 with that use, without a limit. */
-static void make_cgroup(const struct world *w, const char *path,
-                        const char *use) {
-  char name[256];
-
-  mount_at(w, "cgroup2", "rw");
-  snprintf(name, sizeof(name), "%s/memory.current", path);
-  put(w, name, use);
-  snprintf(name, sizeof(name), "%s/memory.max", path);
-  put(w, name, "max\n");
-}
-
-static void kill_in(const struct world *w, const char *path, unsigned all) {
-  char name[256], text[64];
-
-  snprintf(name, sizeof(name), "%s/memory.events", path);
-  snprintf(text, sizeof(text), "low 0\noom 7\noom_kill %u\n", all);
-  put(w, name, text);
-}
-
-static void kill_on_host(const struct world *w, unsigned all) {
-  char text[64];
-
-  snprintf(text, sizeof(text), "pgfault 17\noom_kill %u\n", all);
-  proctree_write(&w->tree, "vmstat", text, strlen(text));
-}
-
-static void put_in(const struct world *w, uint32_t pid, const char *comm,
-                   const char *cgroup) {
-  struct fake f = process(pid, comm);
-
-  f.cgroup = cgroup;
-  world_put(w, f);
-}
-
-#define WEB "/system.slice/web.service"
-
-/* All kills of the host are in web.service. */
-static void kill_web(const struct world *w, unsigned all) {
-  kill_in(w, WEB, all);
-  kill_on_host(w, all);
-}
-
-/* Process 10 in the control group of web.service. */
-static void start_web(struct world *w) {
-  make_cgroup(w, WEB, "1000\n");
-  put_in(w, 10, "web", WEB);
-  world_put(w, process(9, "outside"));
-  world_group(w, "%{unit}", "Unit", "*", NULL, NULL);
-}
-
-static const struct group *get(const struct world *w, const char *name) {
-  const struct group *g = world_find(w, name);
-
-  if (!g)
-    fail_msg("%s is not there", name);
-  return g;
-}
-
-static void assert_absent(const struct world *w, const char *name,
-                          enum cgroup_absence why) {
-  const struct group *g = get(w, name);
-
-  if (g->cgroup || g->cgroup_absence != why)
-    fail_msg("%s: %s, %d and not %d", name, g->cgroup ? g->cgroup->path : "-",
-             g->cgroup_absence, why);
-}
-
-static void assert_path(const struct world *w, const char *name,
-                        const char *path) {
-  const struct group *g = get(w, name);
-
-  if (!g->cgroup)
-    fail_msg("%s has none: %d", name, g->cgroup_absence);
-  assert_string_equal(g->cgroup->path, path);
-  assert_int_equal(g->cgroup_absence, CGROUP_PRESENT);
-}
-
-static void assert_kills(const struct world *w, const char *name, double n) {
-  assert_true(world_value(w, name, "oom_kill") == n);
-}
+#include "cgroup_world.h"
 
 /* --- which group is whole --- */
 
 WORLD_TEST(group_of_a_unit_has_its_memory) {
   start_web(w);
-  put(w, WEB "/memory.high", "5000\n");
-  put(w, "/system.slice/memory.max", "4000\n");
+  cgroup_put(w, WEB "/memory.high", "5000\n");
+  cgroup_put(w, "/system.slice/memory.max", "4000\n");
   world_group(w, "view", "Comm", "web", NULL, NULL);
   w->settings.rules[1].is_view = true;
   world_run(w, 10);
@@ -132,29 +33,29 @@ WORLD_TEST(rule_that_goes_by_no_control_group_has_none) {
 }
 
 WORLD_TEST(shared_control_group_is_of_no_group) {
-  make_cgroup(w, WEB, "1000\n");
-  put_in(w, 10, "web", WEB);
+  cgroup_make(w, WEB, "1000\n");
+  cgroup_join(w, 10, "web", WEB);
   world_group(w, "workers", "Unit", "web.service", "Comm", "web");
   world_other(w, "rest");
   world_run(w, 10);
   assert_path(w, "workers", WEB);
-  put_in(w, 11, "cron", WEB);
+  cgroup_join(w, 11, "cron", WEB);
   world_run(w, 10);
   assert_absent(w, "workers", CGROUP_SHARED);
   proctree_end(&w->tree, 11);
   world_run(w, 10);
   world_assert(w, "workers", "cgroup=1000");
   /* Below it counts as in it. */
-  put_in(w, 12, "cron", WEB "/below");
+  cgroup_join(w, 12, "cron", WEB "/below");
   world_run(w, 10);
   assert_absent(w, "workers", CGROUP_SHARED);
 }
 
 WORLD_TEST(member_elsewhere_makes_no_whole) {
-  make_cgroup(w, WEB, "1000\n");
-  put_in(w, 10, "a", WEB);
-  put_in(w, 11, "a", "/other.slice/b.service");
-  put_in(w, 12, "b", "/other.slice/b.service");
+  cgroup_make(w, WEB, "1000\n");
+  cgroup_join(w, 10, "a", WEB);
+  cgroup_join(w, 11, "a", "/other.slice/b.service");
+  cgroup_join(w, 12, "b", "/other.slice/b.service");
   world_group(w, "g", "Comm", "a", "Cgroup", "*");
   world_group(w, "all", "Cgroup", "*", NULL, NULL);
   world_run(w, 10);
@@ -162,9 +63,9 @@ WORLD_TEST(member_elsewhere_makes_no_whole) {
 }
 
 WORLD_TEST(unit_is_itself_though_its_processes_are_below_it) {
-  make_cgroup(w, WEB, "1000\n");
-  make_cgroup(w, WEB "/worker", "10\n");
-  put_in(w, 10, "web", WEB "/worker");
+  cgroup_make(w, WEB, "1000\n");
+  cgroup_make(w, WEB "/worker", "10\n");
+  cgroup_join(w, 10, "web", WEB "/worker");
   world_group(w, "%{unit}", "Unit", "*", NULL, NULL);
   world_group(w, "%{container}", "Container", "*", NULL, NULL);
   world_run(w, 10);
@@ -173,21 +74,21 @@ WORLD_TEST(unit_is_itself_though_its_processes_are_below_it) {
 }
 
 WORLD_TEST(slice_is_itself_though_it_has_one_unit) {
-  make_cgroup(w, "/system.slice", "3000\n");
-  put_in(w, 10, "web", WEB);
+  cgroup_make(w, "/system.slice", "3000\n");
+  cgroup_join(w, 10, "web", WEB);
   world_group(w, "%{slice}", "Slice", "*", NULL, NULL);
   world_run(w, 10);
   world_assert(w, "system.slice", "cgroup=3000");
 }
 
 WORLD_TEST(group_of_paths_moves_up_and_stays) {
-  make_cgroup(w, "/pods", "3000\n");
-  make_cgroup(w, "/pods/a", "1000\n");
-  put_in(w, 10, "a", "/pods/a");
+  cgroup_make(w, "/pods", "3000\n");
+  cgroup_make(w, "/pods/a", "1000\n");
+  cgroup_join(w, 10, "a", "/pods/a");
   world_group(w, "pods", "Cgroup", "/pods/*", NULL, NULL);
   world_run(w, 10);
   assert_path(w, "pods", "/pods/a");
-  put_in(w, 11, "b", "/pods/b");
+  cgroup_join(w, 11, "b", "/pods/b");
   world_run(w, 10);
   assert_path(w, "pods", "/pods");
   proctree_end(&w->tree, 11);
@@ -197,9 +98,9 @@ WORLD_TEST(group_of_paths_moves_up_and_stays) {
 
 WORLD_TEST(process_that_moves_takes_its_control_group_along) {
   start_web(w);
-  make_cgroup(w, "/b.service", "70\n");
+  cgroup_make(w, "/b.service", "70\n");
   world_run(w, 10);
-  put_in(w, 10, "web", "/b.service");
+  cgroup_join(w, 10, "web", "/b.service");
   for (int i = 0; i < 7; i++)
     world_run(w, 10);
   assert_null(world_find(w, "web.service"));
@@ -215,19 +116,19 @@ static void put_paths(const struct world *w, const char *text) {
 
 static void start_web_of_version_1(struct world *w) {
   start_web(w);
-  mount_at(w, "cgroup", "rw,memory");
+  cgroup_mount(w, "cgroup", "rw,memory");
   put_paths(w, "4:memory:" WEB "\n1:name=systemd:" WEB "\n0::" WEB "\n");
 }
 
 WORLD_TEST(version_1_has_files_of_its_own) {
   start_web_of_version_1(w);
-  put(w, WEB "/memory.usage_in_bytes", "1234\n");
-  put(w, WEB "/memory.limit_in_bytes", "9223372036854771712\n");
-  put(w, "/system.slice/memory.limit_in_bytes", "5000\n");
-  put(w, WEB "/memory.oom_control", "under_oom 0\noom_kill 3\n");
-  put(w, WEB "/memory.stat",
-      "cache 1\ntotal_cache 600\ntotal_inactive_file 9\n");
-  put(w, WEB "/memory.kmem.usage_in_bytes", "200\n");
+  cgroup_put(w, WEB "/memory.usage_in_bytes", "1234\n");
+  cgroup_put(w, WEB "/memory.limit_in_bytes", "9223372036854771712\n");
+  cgroup_put(w, "/system.slice/memory.limit_in_bytes", "5000\n");
+  cgroup_put(w, WEB "/memory.oom_control", "under_oom 0\noom_kill 3\n");
+  cgroup_put(w, WEB "/memory.stat",
+             "cache 1\ntotal_cache 600\ntotal_inactive_file 9\n");
+  cgroup_put(w, WEB "/memory.kmem.usage_in_bytes", "200\n");
   world_run(w, 10);
   world_assert(w, "web.service",
                "cgroup=1234 cgroup_limit=5000 cgroup_file=600 "
@@ -237,34 +138,35 @@ WORLD_TEST(version_1_has_files_of_its_own) {
 /* That is of all groups above, be they mounted or not. */
 WORLD_TEST(version_1_tells_the_least_limit) {
   start_web_of_version_1(w);
-  put(w, WEB "/memory.usage_in_bytes", "1234\n");
-  put(w, WEB "/memory.limit_in_bytes", "5000\n");
-  put(w, WEB "/memory.stat", "total_cache 1\nhierarchical_memory_limit 4000\n");
+  cgroup_put(w, WEB "/memory.usage_in_bytes", "1234\n");
+  cgroup_put(w, WEB "/memory.limit_in_bytes", "5000\n");
+  cgroup_put(w, WEB "/memory.stat",
+             "total_cache 1\nhierarchical_memory_limit 4000\n");
   world_run(w, 10);
   world_assert(w, "web.service", "cgroup_limit=4000");
-  put(w, WEB "/memory.stat",
-      "total_cache 1\nhierarchical_memory_limit 9223372036854771712\n");
+  cgroup_put(w, WEB "/memory.stat",
+             "total_cache 1\nhierarchical_memory_limit 9223372036854771712\n");
   for (int i = 0; i < 6; i++)
     world_run(w, 10);
-  assert_true(get(w, "web.service")->cgroup->limit == CGROUP_LIMIT_NONE);
+  assert_true(group_of(w, "web.service")->cgroup->limit == CGROUP_LIMIT_NONE);
 }
 
 WORLD_TEST(controller_that_has_the_processes_elsewhere_says_nothing) {
   start_web(w);
-  mount_at(w, "cgroup", "rw,memory");
+  cgroup_mount(w, "cgroup", "rw,memory");
   put_paths(w, "4:memory:/\n1:name=systemd:" WEB "\n");
-  put(w, "/memory.usage_in_bytes", "1234\n");
+  cgroup_put(w, "/memory.usage_in_bytes", "1234\n");
   world_run(w, 10);
   assert_absent(w, "web.service", CGROUP_ELSEWHERE);
 }
 
 WORLD_TEST(hierarchy_that_is_not_mounted_is_out_of_sight) {
-  put_in(w, 10, "web", WEB);
+  cgroup_join(w, 10, "web", WEB);
   world_group(w, "%{unit}", "Unit", "*", NULL, NULL);
   world_run(w, 10);
   assert_absent(w, "web.service", CGROUP_OUT_OF_SIGHT);
   /* It is looked for again. */
-  make_cgroup(w, WEB, "1000\n");
+  cgroup_make(w, WEB, "1000\n");
   world_run(w, 50);
   assert_absent(w, "web.service", CGROUP_OUT_OF_SIGHT);
   world_run(w, 10);
@@ -284,14 +186,14 @@ WORLD_TEST(removed_control_group_is_followed) {
   proctree_unlink(&w->tree, "cg" WEB);
   world_run(w, 10);
   assert_absent(w, "web.service", CGROUP_UNKNOWN);
-  make_cgroup(w, WEB, "2000\n");
+  cgroup_make(w, WEB, "2000\n");
   world_run(w, 10);
   world_assert(w, "web.service", "cgroup=2000");
   /* Between two cycles: another process, and another limit. */
   proctree_end(&w->tree, 10);
-  put_in(w, 11, "web", WEB);
-  make_cgroup(w, WEB, "3000\n");
-  put(w, WEB "/memory.max", "4000\n");
+  cgroup_join(w, 11, "web", WEB);
+  cgroup_make(w, WEB, "3000\n");
+  cgroup_put(w, WEB "/memory.max", "4000\n");
   world_run(w, 10);
   world_assert(w, "web.service", "cgroup=3000 cgroup_limit=4000");
 }
@@ -301,8 +203,8 @@ WORLD_TEST(removed_control_group_is_followed) {
 WORLD_TEST(limit_is_read_again_in_a_minute) {
   start_web(w);
   world_run(w, 10);
-  put(w, WEB "/memory.max", "9000\n");
-  put(w, WEB "/memory.current", "1001\n");
+  cgroup_put(w, WEB "/memory.max", "9000\n");
+  cgroup_put(w, WEB "/memory.current", "1001\n");
   world_run(w, 10);
   world_assert(w, "web.service", "cgroup=1001 cgroup_limit=%d",
                1 << 30); /* MemTotal */
@@ -310,15 +212,15 @@ WORLD_TEST(limit_is_read_again_in_a_minute) {
     world_run(w, 10);
   world_assert(w, "web.service", "cgroup_limit=9000");
   /* Usage above the limit shows that it was raised. */
-  put(w, WEB "/memory.max", "20000\n");
-  put(w, WEB "/memory.current", "10000\n");
+  cgroup_put(w, WEB "/memory.max", "20000\n");
+  cgroup_put(w, WEB "/memory.current", "10000\n");
   world_run(w, 10);
   world_run(w, 10);
   world_assert(w, "web.service", "cgroup_limit=20000");
 }
 
 static double limit_percent(const struct world *w, const char *name) {
-  const struct cgroup_memory *m = get(w, name)->cgroup;
+  const struct cgroup_memory *m = group_of(w, name)->cgroup;
 
   return 100 * (double)cgroup_memory_working_set(m) / (double)m->limit;
 }
@@ -326,23 +228,24 @@ static double limit_percent(const struct world *w, const char *name) {
 /* It is taken back before anyone is killed. */
 WORLD_TEST(page_cache_that_is_not_in_use_does_not_count_against_the_limit) {
   start_web(w);
-  put(w, WEB "/memory.stat",
+  cgroup_put(
+      w, WEB "/memory.stat",
       "anon 1\nfile 700\nkernel 50\ninactive_anon 5\ninactive_file 600\n");
-  put(w, WEB "/memory.max", "1000\n");
+  cgroup_put(w, WEB "/memory.max", "1000\n");
   world_run(w, 10);
   world_assert(w, "web.service",
                "cgroup=1000 cgroup_file=700 cgroup_kernel=50");
   assert_true(limit_percent(w, "web.service") == 40);
-  put(w, WEB "/memory.current", "500\n");
+  cgroup_put(w, WEB "/memory.current", "500\n");
   world_run(w, 10);
   assert_true(limit_percent(w, "web.service") == 0);
 }
 
 WORLD_TEST(memory_stat_is_read_with_the_limit) {
   start_web(w);
-  put(w, WEB "/memory.stat", "file 600\n");
+  cgroup_put(w, WEB "/memory.stat", "file 600\n");
   world_run(w, 10);
-  put(w, WEB "/memory.stat", "file 700\n");
+  cgroup_put(w, WEB "/memory.stat", "file 700\n");
   world_run(w, 10);
   world_assert(w, "web.service", "cgroup_file=600 cgroup_kernel=nan");
   for (int i = 0; i < 5; i++)
@@ -360,16 +263,16 @@ WORLD_TEST(limits_are_read_in_one_of_six_cycles_each_in_turn) {
   unsigned web = 0, b = 0;
 
   start_web(w);
-  make_cgroup(w, "/b.service", "70\n");
-  put_in(w, 11, "b", "/b.service");
+  cgroup_make(w, "/b.service", "70\n");
+  cgroup_join(w, 11, "b", "/b.service");
   world_run(w, 10);
   for (unsigned i = 1; i <= 60; i++) {
     char text[32];
     unsigned web_before = web, b_before = b;
 
     snprintf(text, sizeof(text), "file %u\n", i);
-    put(w, WEB "/memory.stat", text);
-    put(w, "/b.service/memory.stat", text);
+    cgroup_put(w, WEB "/memory.stat", text);
+    cgroup_put(w, "/b.service/memory.stat", text);
     world_run(w, 10);
     web += count_stats(w, "web.service", i);
     b += count_stats(w, "b.service", i);
@@ -381,7 +284,8 @@ WORLD_TEST(limits_are_read_in_one_of_six_cycles_each_in_turn) {
 
 WORLD_TEST(kernels_without_a_sum_have_its_parts) {
   start_web(w);
-  put(w, WEB "/memory.stat",
+  cgroup_put(
+      w, WEB "/memory.stat",
       "file 600\nkernel_stack 1\nslab 20\nslab_reclaimable 7\nsock 300\n");
   world_run(w, 10);
   world_assert(w, "web.service", "cgroup_kernel=321");
@@ -391,161 +295,17 @@ WORLD_TEST(kernels_without_a_sum_have_its_parts) {
 
 WORLD_TEST(control_group_that_hangs_costs_its_own_values) {
   start_web(w);
-  make_cgroup(w, "/b.service", "70\n");
-  put_in(w, 11, "b", "/b.service");
+  cgroup_make(w, "/b.service", "70\n");
+  cgroup_join(w, 11, "b", "/b.service");
   world_run(w, 10);
   proctree_hang(&w->tree, "cg" WEB "/memory.current");
   world_run(w, 10);
   world_assert(w, "web.service", "cgroup=nan cgroup_limit=nan ps_count=1");
-  assert_int_equal(get(w, "web.service")->cgroup_absence, CGROUP_HUNG);
+  assert_int_equal(group_of(w, "web.service")->cgroup_absence, CGROUP_HUNG);
   world_assert(w, "b.service", "cgroup=70");
   proctree_wake(&w->tree, "cg" WEB "/memory.current");
-  put(w, WEB "/memory.current", "1002\n");
-  for (int i = 0; i < 1000 && get(w, "web.service")->cgroup_absence; i++)
+  cgroup_put(w, WEB "/memory.current", "1002\n");
+  for (int i = 0; i < 1000 && group_of(w, "web.service")->cgroup_absence; i++)
     world_run(w, 10);
   world_assert(w, "web.service", "cgroup=1002");
-}
-
-/* --- kills --- */
-
-WORLD_TEST(kills_before_the_first_cycle_do_not_count) {
-  start_web(w);
-  kill_web(w, 5);
-  world_run(w, 10);
-  assert_kills(w, "web.service", 0);
-  kill_web(w, 7);
-  world_run(w, 10);
-  assert_kills(w, "web.service", 2);
-}
-
-WORLD_TEST(kills_count_for_an_hour) {
-  start_web(w);
-  kill_web(w, 0);
-  world_run(w, 10);
-  kill_web(w, 1);
-  world_run(w, 10);
-  world_run(w, 1800);
-  assert_kills(w, "web.service", 1);
-  kill_web(w, 3);
-  world_run(w, 1700);
-  assert_kills(w, "web.service", 3);
-  world_run(w, 200);
-  assert_kills(w, "web.service", 2);
-  world_run(w, 3500);
-  assert_kills(w, "web.service", 0);
-}
-
-WORLD_TEST(kills_outlive_a_restart) {
-  start_web(w);
-  kill_web(w, 0);
-  world_run(w, 10);
-  kill_web(w, 1);
-  world_run(w, 10);
-  assert_kills(w, "web.service", 1);
-  /* No member for a cycle; then a new control group, with counts from 0. */
-  proctree_end(&w->tree, 10);
-  proctree_unlink(&w->tree, "cg" WEB);
-  world_run(w, 10);
-  assert_null(world_find(w, "web.service"));
-  make_cgroup(w, WEB, "1000\n");
-  kill_in(w, WEB, 0);
-  put_in(w, 11, "web", WEB);
-  world_run(w, 10);
-  assert_kills(w, "web.service", 1);
-  kill_in(w, WEB, 1);
-  kill_on_host(w, 2);
-  world_run(w, 10);
-  assert_kills(w, "web.service", 2);
-}
-
-/* systemd removes it before anyone can read its count. */
-WORLD_TEST(kill_that_removed_the_control_group_is_told_by_its_parent) {
-  start_web(w);
-  make_cgroup(w, "/system.slice/b.service", "70\n");
-  put_in(w, 20, "b", "/system.slice/b.service");
-  kill_in(w, WEB, 0);
-  kill_in(w, "/system.slice/b.service", 0);
-  kill_in(w, "/system.slice", 4);
-  kill_on_host(w, 4);
-  world_run(w, 10);
-  proctree_end(&w->tree, 10);
-  proctree_unlink(&w->tree, "cg" WEB);
-  make_cgroup(w, WEB, "1000\n");
-  kill_in(w, WEB, 0);
-  put_in(w, 11, "web", WEB);
-  /* One kill is another's, and known. */
-  kill_in(w, "/system.slice/b.service", 1);
-  kill_in(w, "/system.slice", 6);
-  kill_on_host(w, 6);
-  world_run(w, 10);
-  assert_kills(w, "web.service", 1);
-  assert_kills(w, "b.service", 1);
-  world_run(w, 10);
-  assert_kills(w, "web.service", 1);
-}
-
-WORLD_TEST(group_that_was_killed_shows_it_without_members) {
-  make_cgroup(w, WEB, "1000\n");
-  put_in(w, 10, "web", WEB);
-  put_in(w, 20, "other", "/user.slice");
-  world_group(w, "web", "Unit", "web.service", NULL, NULL);
-  kill_in(w, WEB, 0);
-  kill_in(w, "/system.slice", 0);
-  kill_on_host(w, 0);
-  world_run(w, 10);
-  proctree_end(&w->tree, 10);
-  proctree_unlink(&w->tree, "cg" WEB);
-  kill_in(w, "/system.slice", 1);
-  kill_on_host(w, 1);
-  world_run(w, 10);
-  world_assert(w, "web", "ps_count=0 oom_kill=1 cgroup=nan");
-  world_run(w, 3700);
-  assert_absent(w, "web", CGROUP_EMPTY);
-}
-
-/* Either may be the one. */
-WORLD_TEST(kill_that_may_be_of_two_is_of_none) {
-  start_web(w);
-  make_cgroup(w, "/system.slice/b.service", "70\n");
-  put_in(w, 20, "b", "/system.slice/b.service");
-  kill_in(w, WEB, 0);
-  kill_in(w, "/system.slice/b.service", 0);
-  kill_in(w, "/system.slice", 0);
-  kill_on_host(w, 0);
-  world_run(w, 10);
-  proctree_end(&w->tree, 10);
-  proctree_end(&w->tree, 20);
-  proctree_unlink(&w->tree, "cg" WEB);
-  proctree_unlink(&w->tree, "cg/system.slice/b.service");
-  kill_in(w, "/system.slice", 1);
-  kill_on_host(w, 1);
-  world_run(w, 10);
-  make_cgroup(w, WEB, "1000\n");
-  kill_in(w, WEB, 0);
-  put_in(w, 11, "web", WEB);
-  world_run(w, 10);
-  assert_kills(w, "web.service", 0);
-}
-
-WORLD_TEST(control_group_that_ends_while_another_is_killed_was_not) {
-  start_web(w);
-  make_cgroup(w, "/other.slice/b.service", "70\n");
-  put_in(w, 20, "b", "/other.slice/b.service");
-  kill_in(w, WEB, 0);
-  kill_in(w, "/other.slice/b.service", 0);
-  kill_in(w, "/system.slice", 0);
-  kill_in(w, "/other.slice", 0);
-  kill_on_host(w, 0);
-  world_run(w, 10);
-  proctree_end(&w->tree, 10);
-  put_in(w, 11, "web", WEB);
-  proctree_unlink(&w->tree, "cg" WEB);
-  make_cgroup(w, WEB, "1000\n");
-  kill_in(w, WEB, 0);
-  kill_in(w, "/other.slice/b.service", 1);
-  kill_in(w, "/other.slice", 1);
-  kill_on_host(w, 1);
-  world_run(w, 10);
-  assert_kills(w, "web.service", 0);
-  assert_kills(w, "b.service", 1);
 }

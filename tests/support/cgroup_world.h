@@ -1,0 +1,42 @@
+/* Control groups of our own, with processes in them, for a world. */
+#ifndef SMAPS_TESTS_CGROUP_WORLD_H
+#define SMAPS_TESTS_CGROUP_WORLD_H
+
+#include "collected.h"
+
+/* Writes a file of the hierarchy, which is mounted at "cg". */
+void cgroup_put(const struct world *w, const char *path, const char *text);
+
+/* Shows the hierarchy: "cgroup2", or "cgroup" with the option "memory". */
+void cgroup_mount(const struct world *w, const char *type, const char *options);
+
+/* Makes a control group of version 2 with that use, without a limit. */
+void cgroup_make(const struct world *w, const char *path, const char *use);
+
+/* Sets the number of processes killed for memory, of a control group and of the
+ * host, since their beginning. */
+void cgroup_kill(const struct world *w, const char *path, unsigned all);
+void kill_on_host(const struct world *w, unsigned all);
+
+/* Writes the files of a process that is in the control group. */
+void cgroup_join(const struct world *w, uint32_t pid, const char *comm,
+                 const char *cgroup);
+
+#define WEB "/system.slice/web.service"
+
+/* Process 10 in the control group of web.service, which is a group, as all
+ * units are. */
+void start_web(struct world *w);
+
+/* All kills of the host are in web.service. */
+void kill_web(const struct world *w, unsigned all);
+
+/* A group that is reported; it fails without. */
+const struct group *group_of(const struct world *w, const char *name);
+
+/* Asserts that a group has no control group, and why, or which one it has. */
+void assert_absent(const struct world *w, const char *name,
+                   enum cgroup_absence why);
+void assert_path(const struct world *w, const char *name, const char *path);
+
+#endif
