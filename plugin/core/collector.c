@@ -36,6 +36,7 @@ struct collector {
   struct metric_context context;
   struct host_memory host;
   struct collector_counts counts;
+  uint64_t cycles; /* with this one */
   uint64_t (*clock_ns)(void);
   uint64_t (*cpu_clock_ns)(void);
   uint64_t (*wall_clock_ns)(void);
@@ -210,13 +211,18 @@ static uint64_t kernel_stack_bytes(struct collector *c,
                            tasks > zombies ? tasks - zombies : 0);
 }
 
-/* The size of a stack does not change: it is looked for until it is found. */
+/* The size of a stack does not change: it is looked for until it is found, less
+ * and less often where the host does not show it. */
+static bool is_stack_due(const struct collector *c) {
+  return !c->measurer.kernel_stack_bytes && (c->cycles & (c->cycles - 1)) == 0;
+}
+
 static void observe_host(struct collector *c,
                          const struct meminfo_sample *meminfo) {
   struct measurer *m = &c->measurer;
 
   m->uptime_ns = uptime_ns(c);
-  if (!m->kernel_stack_bytes)
+  if (is_stack_due(c))
     m->kernel_stack_bytes = kernel_stack_bytes(c, meminfo);
 }
 
@@ -309,6 +315,7 @@ int collector_cycle(struct collector *c) {
   int rc;
 
   memset(c->diags, 0, sizeof(c->diags));
+  c->cycles++;
   rc = discover(c);
   if (rc < 0)
     return rc;

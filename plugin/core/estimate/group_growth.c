@@ -71,7 +71,8 @@ static void note_group(struct group *g, double room_bytes, uint64_t now_ns) {
 void group_growth_note(const struct group_table *groups,
                        const struct process_table *processes,
                        const struct meminfo_sample *meminfo, uint64_t now_ns) {
-  double room_bytes = meminfo->mem_available_bytes
+  /* 0, too, where none is left. */
+  double room_bytes = meminfo->known & MEMINFO_AVAILABLE
                           ? (double)meminfo->mem_available_bytes
                           : (double)NAN;
 

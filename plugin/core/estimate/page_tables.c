@@ -22,7 +22,7 @@ bool page_tables_are_due(const struct page_tables *t, uint64_t resident_pages) {
   uint64_t moved =
       resident_pages > then ? resident_pages - then : then - resident_pages;
 
-  return then == 0 ||
+  return (then == 0 && !page_tables_are_known(t)) ||
          (moved >= MOVED_LEAST_PAGES && moved >= then / MOVED_PART);
 }
 

@@ -23,7 +23,7 @@ struct key {
 static const struct key keys[] = {
     KEY("MemTotal", mem_total_bytes, 0),
     KEY("MemFree", mem_free_bytes, MEMINFO_FREE),
-    KEY("MemAvailable", mem_available_bytes, 0),
+    KEY("MemAvailable", mem_available_bytes, MEMINFO_AVAILABLE),
     KEY("Buffers", buffers_bytes, MEMINFO_BUFFERS),
     KEY("Cached", cached_bytes, MEMINFO_CACHED),
     KEY("SwapCached", swap_cached_bytes, 0),

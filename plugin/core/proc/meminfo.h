@@ -16,12 +16,13 @@ enum meminfo_known {
   MEMINFO_PERCPU = 1 << 6,     /* since 4.20 */
   MEMINFO_HUGE_PAGES = 1 << 7, /* with CONFIG_HUGETLB_PAGE */
   MEMINFO_ZSWAP = 1 << 8,      /* since 5.19, with CONFIG_ZSWAP */
+  MEMINFO_AVAILABLE = 1 << 9,  /* since 3.14 */
 };
 
 struct meminfo_sample {
   unsigned known; /* enum meminfo_known */
   uint64_t mem_total_bytes;
-  uint64_t mem_available_bytes; /* 0 if missing (before 3.14) */
+  uint64_t mem_available_bytes;
   uint64_t swap_total_bytes, swap_free_bytes;
   uint64_t swap_used_bytes; /* SwapTotal - SwapFree; 0 if missing */
   /* Pages that any process maps, each once; 0 if missing. */

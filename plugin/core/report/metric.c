@@ -299,7 +299,8 @@ static double limit_percent(const struct metric_subject *s,
   double used =
       cgroup_field(s, CGROUP_HAS_BYTES, cgroup_memory_working_set(s->cgroup));
 
-  return limit > 0 ? 100 * used / limit : (double)NAN;
+  /* memory.high can be exceeded; types.db takes no more than 100.1. */
+  return limit > 0 ? fmin(100 * used / limit, 100) : (double)NAN;
 }
 
 static bool is_of_host(const struct metric *m,

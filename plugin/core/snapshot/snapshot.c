@@ -77,7 +77,7 @@ static void add_head(struct json *j, const struct scene *s) {
   add_integer(j, "page_size", s->measurer->estimator.page_size);
   if (s->meminfo.mem_total_bytes)
     add_integer(j, "mem_total", s->meminfo.mem_total_bytes);
-  if (s->meminfo.mem_available_bytes)
+  if (s->meminfo.known & MEMINFO_AVAILABLE)
     add_integer(j, "mem_available", s->meminfo.mem_available_bytes);
 }
 

@@ -85,6 +85,22 @@ WORLD_TEST(tables_are_those_of_a_live_thread) {
   world_assert(w, "a", "page_tables=64k");
 }
 
+WORLD_TEST(what_is_swapped_out_whole_has_its_tables_read_once) {
+  struct fake f = process_of(10, "a", 60);
+
+  f.private_kb = 0;
+  f.swap_kb = 4096;
+  w->settings.policy.refresh = REFRESH_NEVER;
+  watch(w, f);
+  world_run(w, 1);
+  world_run(w, 1); /* names are read again after the first sight */
+  opens.counted = "status";
+  world_run(w, 1);
+  world_run(w, 1);
+  assert_int_equal(opens.opened, 0);
+  world_assert(w, "a", "page_tables=64k");
+}
+
 /* One that has ended since, and one alone. */
 WORLD_TEST(a_member_without_status_has_the_least) {
   watch(w, process_of(10, "a", 60));
@@ -130,6 +146,21 @@ WORLD_TEST(stacks_are_of_the_size_that_the_host_shows) {
   write_file(w, "loadavg", "0.20 0.18 0.12 1/100 11206\n");
   world_run(w, 1);
   world_assert(w, "a", "kernel_stack=80k");
+}
+
+/* As where loadavg is that of a container: it is asked less and less often. */
+WORLD_TEST(stacks_that_the_host_does_not_show_are_hardly_looked_for) {
+  watch(w, process_of(10, "a", 60));
+  write_file(w, "meminfo", "MemTotal: 1048576 kB\nKernelStack: 800 kB\n");
+  write_file(w, "loadavg", "0.20 0.18 0.12 1/1 11206\n");
+  opens.counted = "loadavg";
+  for (unsigned i = 0; i < 1000; i++)
+    world_run(w, 1);
+  assert_in_range(opens.opened, 5, 20);
+  write_file(w, "loadavg", "0.20 0.18 0.12 1/50 11206\n");
+  for (unsigned i = 0; i < 1000; i++)
+    world_run(w, 1);
+  world_assert(w, "a", "kernel_stack=16k");
 }
 
 /* Half of the tasks of the host. */

@@ -139,7 +139,9 @@ TEST(the_limit_of_a_control_group_counts_where_it_leaves_less) {
       {{.known = CGROUP_HAS_BYTES, .bytes = 1}, 1000 * MIB},
       {{.known = CGROUP_HAS_LIMIT, .limit = 1}, 1000 * MIB},
   };
-  const struct meminfo_sample meminfo = {.mem_available_bytes = 1000 * MIB};
+  const struct meminfo_sample meminfo = {.known = MEMINFO_AVAILABLE,
+                                         .mem_available_bytes = 1000 * MIB};
+  const struct meminfo_sample full = {.known = MEMINFO_AVAILABLE};
   const struct report report = {.growth_window_ns = WINDOW_S * NS};
   struct group_track track = {.oldest_start = 0};
   struct group g = {.report = &report, .track = &track};
@@ -154,6 +156,8 @@ TEST(the_limit_of_a_control_group_counts_where_it_leaves_less) {
     if (g.growth->room_bytes != (double)cases[i].room)
       fail_msg("case %zu: %f", i, g.growth->room_bytes);
   }
+  group_growth_note(&groups, &processes, &full, 98 * NS);
+  assert_true(g.growth->room_bytes == 0);
   g.cgroup = NULL;
   group_growth_note(&groups, &processes, &meminfo, 99 * NS);
   assert_true(g.growth->room_bytes == 1000.0 * MIB);

@@ -87,9 +87,10 @@ TEST(keys_that_a_kernel_lacks_are_told) {
     const char *file;
     unsigned known;
   } cases[] = {
-      {"meminfo-6.18",
-       of_all | MEMINFO_PERCPU | MEMINFO_HUGE_PAGES | MEMINFO_ZSWAP},
-      {"meminfo-5.10-written", of_all | MEMINFO_PERCPU | MEMINFO_HUGE_PAGES},
+      {"meminfo-6.18", of_all | MEMINFO_AVAILABLE | MEMINFO_PERCPU |
+                           MEMINFO_HUGE_PAGES | MEMINFO_ZSWAP},
+      {"meminfo-5.10-written",
+       of_all | MEMINFO_AVAILABLE | MEMINFO_PERCPU | MEMINFO_HUGE_PAGES},
       {"meminfo-2.6.32-written",
        MEMINFO_FREE | MEMINFO_BUFFERS | MEMINFO_CACHED | MEMINFO_HUGE_PAGES},
   };
@@ -100,6 +101,8 @@ TEST(keys_that_a_kernel_lacks_are_told) {
     if (m.known != cases[i].known)
       fail_msg("%s: %x", cases[i].file, m.known);
   }
+  assert_int_equal(parse(TEXT("MemTotal: 1 kB\nMemAvailable: 0 kB\n"), &m), 0);
+  assert_int_equal(m.known, MEMINFO_AVAILABLE);
   assert_int_equal(parse(TEXT("MemTotal: 1 kB\nPercpu: 0 kB\n"), &m), 0);
   assert_int_equal(m.known, MEMINFO_PERCPU);
 }

@@ -86,6 +86,15 @@ TEST(without_a_limit_the_host_is_the_limit) {
   }
 }
 
+/* memory.high can be exceeded; types.db takes more than 100.1 for unknown. */
+TEST(more_than_the_limit_is_all_of_it) {
+  const struct cgroup_memory m = {.known = CGROUP_HAS_BYTES | CGROUP_HAS_LIMIT,
+                                  .bytes = 1500,
+                                  .limit = 1000};
+
+  check(&m, 2000, "percent", "cgroup_limit", 100);
+}
+
 TEST(the_percentage_is_that_of_the_working_set) {
   const struct cgroup_memory m = {.known = CGROUP_HAS_BYTES | CGROUP_HAS_LIMIT |
                                            CGROUP_HAS_FILE,
