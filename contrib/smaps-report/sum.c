@@ -43,6 +43,22 @@ void sum_forget(struct sum *s) {
     s->values[i] = UNKNOWN;
 }
 
+static uint64_t less(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
+
+static uint64_t least_of(const struct process *p, enum amount which,
+                         uint64_t error) {
+  uint64_t bytes = amounts_get(&p->amounts, which);
+
+  return bytes == UNKNOWN ? 0 : less(bytes, error_of(error));
+}
+
+static void add_least(struct sum *s, const struct process *p) {
+  s->pss_least =
+      amount_add(s->pss_least, least_of(p, AMOUNT_PSS, p->pss_error));
+  s->uss_least =
+      amount_add(s->uss_least, least_of(p, AMOUNT_USS, p->uss_error));
+}
+
 void sum_add_process(struct sum *s, const struct process *p) {
   s->processes++;
   s->threads = amount_add(s->threads, p->threads);
@@ -50,8 +66,25 @@ void sum_add_process(struct sum *s, const struct process *p) {
     s->unreadable++;
   s->pss_error = amount_add(s->pss_error, error_of(p->pss_error));
   s->uss_error = amount_add(s->uss_error, error_of(p->uss_error));
-  if (!process_is_in_parent(p))
-    sum_add_amounts(s, &p->amounts);
+  if (process_is_in_parent(p))
+    return;
+  sum_add_amounts(s, &p->amounts);
+  add_least(s, p);
+}
+
+static uint64_t limit_error(uint64_t error, uint64_t bytes, uint64_t least,
+                            uint64_t most) {
+  uint64_t above = less(most, bytes), below = less(bytes, least);
+  uint64_t possible = above > below ? above : below;
+
+  return bytes == UNKNOWN || error < possible ? error : possible;
+}
+
+void sum_limit_errors(struct sum *s, uint64_t most_bytes) {
+  s->pss_error = limit_error(s->pss_error, s->values[AMOUNT_PSS], s->pss_least,
+                             most_bytes);
+  s->uss_error = limit_error(s->uss_error, s->values[AMOUNT_USS], s->uss_least,
+                             most_bytes);
 }
 
 void sum_finish(const struct sum *s, const char *name, struct pool *pool,

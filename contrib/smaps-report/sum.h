@@ -14,6 +14,7 @@ struct sum {
   uint32_t at_least;
   uint64_t unreadable;
   uint64_t pss_error, uss_error; /* UNKNOWN if unknown */
+  uint64_t pss_least, uss_least; /* of processes, without their errors */
   bool has_parts;                /* amounts were added */
 };
 
@@ -30,6 +31,13 @@ void sum_forget(struct sum *s);
 
 /* A process that shares its parent's memory adds to the counts only. */
 void sum_add_process(struct sum *s, const struct process *p);
+
+/*
+ * Limits the errors to what is possible: the processes have no more than
+ * most_bytes in all (UNKNOWN if that is unknown), and no less than each of them
+ * has for certain.
+ */
+void sum_limit_errors(struct sum *s, uint64_t most_bytes);
 
 /* Makes a group of that name from the sum. */
 void sum_finish(const struct sum *s, const char *name, struct pool *pool,

@@ -24,6 +24,23 @@ struct view {
 
 /* ---- rows ---- */
 
+/* What processes can have in all: what the kernel counts as mapped on the host,
+ * and 1 % for what moves meanwhile, or else all memory. */
+static uint64_t most_of_processes(const struct document *d) {
+  uint64_t mapped =
+      d->has_host_memory ? d->host_memory.parts[PART_GROUPS] : UNKNOWN;
+
+  return mapped == UNKNOWN ? d->mem_total : amount_add(mapped, mapped / 100);
+}
+
+static void make_group(const struct sum *sum, uint64_t most, const char *name,
+                       struct pool *pool, struct group *ret) {
+  struct sum limited = *sum;
+
+  sum_limit_errors(&limited, most);
+  sum_finish(&limited, name, pool, ret);
+}
+
 static void add_processes(struct view *v, struct table *t) {
   const struct document *d = v->document;
 
@@ -118,7 +135,7 @@ static void add_parts_of_groups(struct view *v, struct table *t) {
     if (sums[i].processes == 0 || !filter_takes(&v->filters.group, g->name))
       continue;
     part = memory_check(pool_alloc(&d->pool, sizeof(*part)));
-    sum_finish(&sums[i], g->name, &d->pool, part);
+    make_group(&sums[i], most_of_processes(d), g->name, &d->pool, part);
     part->rule = g->rule;
     table_add(t, (struct row){.amounts = &part->amounts, .group = part});
   }
@@ -182,7 +199,8 @@ static void add_user(struct view *v, struct table *t, const char *name,
   struct group *user =
       memory_check(pool_alloc(&v->document->pool, sizeof(*user)));
 
-  sum_finish(sum, name, &v->document->pool, user);
+  make_group(sum, most_of_processes(v->document), name, &v->document->pool,
+             user);
   table_add(t, (struct row){.amounts = &user->amounts, .group = user});
 }
 
@@ -238,6 +256,14 @@ static void add_areas(struct view *v, struct table *t) {
 
 /* ---- the total ---- */
 
+static uint64_t most_of_hosts(const struct view *v) {
+  uint64_t most = 0;
+
+  for (size_t i = 0; i < v->n_documents; i++)
+    most = amount_add(most, most_of_processes(v->documents[i]));
+  return most;
+}
+
 static void set_total(struct view *v, struct table *t) {
   t->has_total = v->options->has_total;
   if (t->kind == ROW_AREA) {
@@ -245,7 +271,8 @@ static void set_total(struct view *v, struct table *t) {
         .kind = ROW_AREA, .is_total = true, .area = &v->area_total};
     return;
   }
-  sum_finish(&v->sum, "total", &v->documents[0]->pool, &v->total);
+  make_group(&v->sum, most_of_hosts(v), "total", &v->documents[0]->pool,
+             &v->total);
   t->total = (struct row){.kind = (uint8_t)t->kind,
                           .is_total = true,
                           .amounts = &v->total.amounts,

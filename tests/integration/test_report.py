@@ -484,6 +484,37 @@ class Unknown(ReportTest):
         self.assertEqual(words.split()[:4], ["≥", "120.6M", "±", "30.0M"])
         self.assertEqual(words.split()[4:], ["30.0M", "total"])
 
+    def test_totals_may_be_no_farther_off_than_the_host_has_memory(self):
+        """Each process alone may be: a hundred that share what there is."""
+        document = load(STATE)
+        user = document["processes"][1]["user"]
+        certain = 0
+        for process in document["processes"]:
+            usage = process.get("usage", {})
+            process["pss_error"] = 1000 * usage.get("rss", 0)
+            if process["user"] != user:
+                process["pss_error"] = 0
+                certain += usage.get("pss", 0)
+        known = sum(
+            process.get("usage", {}).get("pss", 0)
+            for process in document["processes"]
+        )
+        mapped = document["host_memory"]["groups"] * 101 // 100
+        self.assertGreater(mapped, known)
+        for most in mapped, document["mem_total"]:
+            path = self.write(document)
+            for option in "-Gt", "-Pt", "-ut":
+                total = self.json(option, "-c", "pss_error", path)[-1]
+                error = max(most - known, known - certain)
+                self.assertEqual(total["pss_error"], error, option)
+            rows = self.json("-u", "-c", "user,pss_error", path)
+            guessed = known - certain
+            error = max(most - guessed, guessed)
+            self.assertIn(
+                {"row": "user", "user": user, "pss_error": error}, rows
+            )
+            document.pop("host_memory", None)
+
     def test_signs_without_utf8(self):
         env = environment(LC_ALL="C")
         words = self.last_row("-Gt", STATE, env=env)
