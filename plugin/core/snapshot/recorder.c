@@ -41,25 +41,61 @@ static bool is_waiting(const struct recorder *r, const struct alarm *alarm) {
   return false;
 }
 
+static bool is_cooling(const struct recorder *r, const struct alarm *alarm) {
+  for (size_t i = 0; i < r->n_cooldowns; i++)
+    if (r->cooldowns[i].severity == alarm->severity &&
+        strcmp(r->cooldowns[i].group, alarm->group) == 0)
+      return true;
+  return false;
+}
+
+static void remove_alarm(struct recorder *r, size_t i) {
+  r->n_alarms--;
+  memmove(&r->alarms[i], &r->alarms[i + 1],
+          (r->n_alarms - i) * sizeof(*r->alarms));
+}
+
+/* True if there is a place for the alarm now. Those that come to nothing go
+ * first: a threshold can repeat its alarm in each interval. */
+static bool make_place(struct recorder *r, const struct alarm *alarm) {
+  if (r->n_alarms == ALARMS_MAX && is_cooling(r, alarm))
+    return false;
+  for (size_t i = ALARMS_MAX; r->n_alarms == ALARMS_MAX && i-- > 0;)
+    if (is_cooling(r, &r->alarms[i]))
+      remove_alarm(r, i);
+  if (r->n_alarms == ALARMS_MAX &&
+      r->alarms[ALARMS_MAX - 1].severity < alarm->severity)
+    r->n_alarms--;
+  return r->n_alarms < ALARMS_MAX;
+}
+
+static void add_alarm(struct recorder *r, const struct alarm *alarm) {
+  size_t i = r->n_alarms++;
+
+  for (; i > 0 && r->alarms[i - 1].severity < alarm->severity; i--)
+    r->alarms[i] = r->alarms[i - 1];
+  r->alarms[i] = *alarm;
+}
+
 void recorder_raise(struct recorder *r, const struct alarm *alarm) {
   if (!r->writer || !r->settings->capture.directory)
     return;
   pthread_mutex_lock(&r->mutex);
-  if (r->n_alarms < ALARMS_MAX && !is_waiting(r, alarm))
-    r->alarms[r->n_alarms++] = *alarm;
+  if (!is_waiting(r, alarm) && make_place(r, alarm))
+    add_alarm(r, alarm);
   pthread_mutex_unlock(&r->mutex);
 }
 
+/* Takes the next alarm; those of groups that cool down are dropped. */
 static bool pop_alarm(struct recorder *r, struct alarm *ret) {
-  bool has_any;
+  bool has_any = false;
 
   pthread_mutex_lock(&r->mutex);
   assert(r->n_alarms <= ALARMS_MAX);
-  has_any = r->n_alarms > 0;
-  if (has_any) {
+  while (!has_any && r->n_alarms > 0) {
     *ret = r->alarms[0];
-    r->n_alarms--;
-    memmove(&r->alarms[0], &r->alarms[1], r->n_alarms * sizeof(*r->alarms));
+    remove_alarm(r, 0);
+    has_any = !is_cooling(r, ret);
   }
   pthread_mutex_unlock(&r->mutex);
   return has_any;
@@ -70,22 +106,16 @@ static bool pop_alarm(struct recorder *r, struct alarm *ret) {
 static void expire_cooldowns(struct recorder *r, uint64_t now_ns) {
   size_t kept = 0;
 
+  pthread_mutex_lock(&r->mutex);
   for (size_t i = 0; i < r->n_cooldowns; i++)
     if (r->cooldowns[i].until_ns > now_ns)
       r->cooldowns[kept++] = r->cooldowns[i];
   r->n_cooldowns = kept;
+  pthread_mutex_unlock(&r->mutex);
 }
 
-static bool is_cooling(const struct recorder *r, const struct alarm *alarm) {
-  for (size_t i = 0; i < r->n_cooldowns; i++)
-    if (r->cooldowns[i].severity == alarm->severity &&
-        strcmp(r->cooldowns[i].group, alarm->group) == 0)
-      return true;
-  return false;
-}
-
-static int cool_down(struct recorder *r, const struct alarm *alarm,
-                     uint64_t now_ns) {
+static int add_cooldown(struct recorder *r, const struct alarm *alarm,
+                        uint64_t now_ns) {
   struct cooldown *c;
 
   if (r->n_cooldowns == r->cap_cooldowns) {
@@ -104,19 +134,26 @@ static int cool_down(struct recorder *r, const struct alarm *alarm,
   return 0;
 }
 
+static int cool_down(struct recorder *r, const struct alarm *alarm,
+                     uint64_t now_ns) {
+  int rc;
+
+  pthread_mutex_lock(&r->mutex);
+  rc = add_cooldown(r, alarm, now_ns);
+  pthread_mutex_unlock(&r->mutex);
+  return rc;
+}
+
 /* --- captures --- */
 
-/* Begins the capture of the next alarm; alarms of groups that cool down are
- * dropped. A group cools down even if its capture fails later: trying again
- * does not help against a full disk. */
+/* Begins the capture of the next alarm. A group cools down even if its capture
+ * fails later: trying again does not help against a full disk. */
 static int begin_next(struct recorder *r, const struct scene *s,
                       uint64_t now_ns) {
   struct alarm alarm;
   int rc = 0;
 
   while (rc == 0 && !r->capture.is_running && pop_alarm(r, &alarm)) {
-    if (is_cooling(r, &alarm))
-      continue;
     rc = capture_begin(&r->capture, s, &alarm);
     if (rc == 0)
       rc = cool_down(r, &alarm, now_ns);

@@ -13,7 +13,8 @@
 #include "snapshot/capture.h"
 #include "snapshot/writer.h"
 
-/* Alarms that may wait for their capture; more are dropped. */
+/* Alarms that may wait for their capture. Beyond that, the last of the least
+ * severe ones is dropped. */
 #define ALARMS_MAX 16
 
 /* A group cools down for each severity by itself, so that a failure that comes
@@ -34,11 +35,11 @@ struct recorder {
   /* 0, or the error (-ENOMEM, -EFBIG for JSON_MAX) of the last document that
    * was due. That document is lost; the next is made when it is due. */
   int error;
-  bool is_one_lost; /* in this cycle */
+  bool is_one_lost;      /* in this cycle */
+  pthread_mutex_t mutex; /* protects all below */
   struct cooldown *cooldowns;
   size_t n_cooldowns, cap_cooldowns;
-  pthread_mutex_t mutex;           /* protects the two below */
-  struct alarm alarms[ALARMS_MAX]; /* the oldest first */
+  struct alarm alarms[ALARMS_MAX]; /* the most severe first, then the oldest */
   size_t n_alarms;
 };
 

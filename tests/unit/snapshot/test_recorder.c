@@ -207,6 +207,38 @@ WORLD_TEST(as_many_alarms_wait_as_may) {
                                    "t");
 }
 
+/* The threshold plugin can repeat what it has told in each interval. */
+WORLD_TEST(alarms_of_groups_that_cool_down_keep_no_other_out) {
+  world_keep_captures(w);
+  put_letters(w, ALARMS_MAX + 1);
+  cycle(w, 10);
+  for (size_t i = 0; i < ALARMS_MAX + 2; i++) {
+    for (char c = 'a'; c < 'a' + ALARMS_MAX + 1; c++)
+      world_raise(w, (char[]){c, '\0'});
+    cycle(w, 10);
+    if (i < ALARMS_MAX + 1)
+      world_written(i);
+  }
+  assert_string_equal(subjects(w), "abcdefghijklmnopq");
+}
+
+WORLD_TEST(failures_come_before_all_that_wait) {
+  world_keep_captures(w);
+  put_letters(w, 20);
+  cycle(w, 10);
+  for (char c = 'a'; c < 'a' + ALARMS_MAX + 1; c++)
+    world_raise(w, (char[]){c, '\0'});
+  world_raise_as(w, "r", SEVERITY_FAILURE);
+  world_raise_as(w, "s", SEVERITY_FAILURE);
+  world_raise_as(w, "t", SEVERITY_OKAY);
+  for (size_t i = 0; i < ALARMS_MAX; i++) {
+    cycle(w, 10);
+    world_written(i);
+  }
+  cycle(w, 10);
+  assert_string_equal(subjects(w), "rsabcdefghijklmn");
+}
+
 WORLD_TEST(without_captures_alarms_come_to_nothing) {
   put_letters(w, 1);
   cycle(w, 10);
