@@ -599,7 +599,7 @@ class Told(CaptureTest):
             group("g", 'CommandLine "hostile@*"'), self.capture()
         )
         headers, message, _ = self.headers(plugin_instance="g")
-        name = r"\x0aTime: 7\x0a\x22\xff"
+        name = r"\x0aTime:\x207\x0a\x22\xff"
         self.assertTrue(
             headers["TopProcess1"].startswith(f"{shape.root} {name} ")
         )

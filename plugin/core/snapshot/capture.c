@@ -5,6 +5,7 @@
 #include "read/memory_limit.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,6 +79,17 @@ static struct process *find_member(const struct scene *s,
              : NULL;
 }
 
+/* Escapes blanks too: they separate the words of a summary. */
+static void escape_comm(const char *comm, char *ret, size_t size) {
+  size_t at = 0;
+
+  for (; *comm; comm++, at += strlen(ret + at))
+    if (*comm == ' ')
+      snprintf(ret + at, size - at, "\\x20");
+    else
+      escape_text(comm, 1, ret + at, size - at);
+}
+
 static struct summary_process summarize_member(const struct scene *s,
                                                const struct capture_member *m) {
   struct summary_process ret = {
@@ -85,8 +97,7 @@ static struct summary_process summarize_member(const struct scene *s,
   const char *comm =
       attributes_get(&find_member(s, m)->attributes).value[ATTRIBUTE_COMM];
 
-  escape_text(comm ? comm : "?", comm ? strlen(comm) : 1, ret.comm,
-              sizeof(ret.comm));
+  escape_comm(comm ? comm : "?", ret.comm, sizeof(ret.comm));
   return ret;
 }
 

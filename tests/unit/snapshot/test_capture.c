@@ -552,6 +552,16 @@ WORLD_TEST(names_in_a_summary_are_escaped) {
   assert_string_equal(s->largest[0].comm, "\\x0a\\x22g\\x1b\\xff");
 }
 
+/* A name with blanks could pass for two processes. */
+WORLD_TEST(names_in_a_summary_are_one_word) {
+  const struct summary *s;
+
+  put(w, 10, "a 9 GiB, 1 init", 2000);
+  world_group(w, "g", "Comm", "*", NULL, NULL);
+  s = summary_of(w, "g");
+  assert_string_equal(s->largest[0].comm, "a\\x209\\x20GiB,\\x201\\x20init");
+}
+
 WORLD_TEST(a_summary_of_an_empty_group_has_no_members) {
   const struct summary *s;
 
