@@ -165,15 +165,18 @@ demo: deps-compile
 run-demo: $(PLUGIN) $(REPORT)
 	@contrib/demo $(COLLECTD) $(PLUGIN) $(REPORT)
 
+# On all processors, unless -j says otherwise.
+JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
+
 check: deps-compile-check-backends
-	@$(AS_OWNER) $(MAKE) --no-print-directory $(PLUGIN) $(REPORT) $(UNIT_BIN) \
-	  $(FUZZ_BIN) $(SHAPE) $(FACTS)
+	@$(AS_OWNER) $(MAKE) --no-print-directory $(JOBS) $(PLUGIN) $(REPORT) \
+	  $(UNIT_BIN) $(FUZZ_BIN) $(SHAPE) $(FACTS)
 	@$(MAKE) --no-print-directory check-unit
 	@$(MAKE) --no-print-directory check-corpus
 	@$(MAKE) --no-print-directory check-integration
 
 check-unit: $(UNIT_BIN)
-	@tests/run $(sort $(UNIT_BIN))
+	@tests/run $(UNIT_BIN)
 
 check-corpus: $(FUZZ_BIN)
 	@tests/fuzz/run replay $(sort $(FUZZ_BIN))
@@ -187,7 +190,7 @@ run-fuzz: $(FUZZ_BIN)
 
 # Prints the test programs of this profile, for scripts.
 print-unit:
-	@echo $(sort $(UNIT_BIN))
+	@echo $(UNIT_BIN)
 
 check-integration: $(PLUGIN) $(SHAPE) $(REPORT) $(FACTS)
 	@COLLECTD=$(COLLECTD) PLUGIN=$(PLUGIN) SHAPE=$(SHAPE) CORE=$(CORE_LIB) \

@@ -2,7 +2,11 @@
 # (ld --wrap). Included by the Makefile.
 
 SUPPORT_SRC := $(wildcard tests/support/*.c)
-UNIT_SRC    := $(wildcard tests/unit/*/test_*.c)
+# Those that run for seconds are started first.
+UNIT_LONG   := $(addprefix tests/unit/,plugin/test_plugin_faults.c \
+  core/test_giants.c core/test_uptime.c plugin/test_plugin_notification_faults.c)
+UNIT_SRC    := $(UNIT_LONG) \
+  $(filter-out $(UNIT_LONG),$(sort $(wildcard tests/unit/*/test_*.c)))
 UNIT        := $(B)/tests/unit
 
 # Tests of the glue are linked with the glue and a stub of the daemon, tests of
