@@ -135,7 +135,7 @@ class System:
                 | {path.name: path for path in EXPERIMENTS.glob("*.py")}
                 | {
                     f"contrib/{name}": machine.ROOT / "contrib" / name
-                    for name in ("security", "systemd")
+                    for name in ("alerts", "security", "systemd")
                 }
                 | {
                     "hung.py": machine.ROOT / "tests/integration/hung.py",

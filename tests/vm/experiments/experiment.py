@@ -33,11 +33,14 @@ FEW_PAGES = 16 * KIB
 
 
 def wait_for(condition, what, seconds=WAIT_SECONDS):
+    """Returns what the condition has at last. what may be a function."""
     end = time.monotonic() + seconds
-    while not condition():
+    while not (found := condition()):
         if time.monotonic() > end:
+            what = what() if callable(what) else what
             raise AssertionError(f"waited {seconds} s in vain for {what}")
         time.sleep(0.5)
+    return found
 
 
 def is_active(unit):
@@ -234,12 +237,18 @@ class Experiment(unittest.TestCase):
 
     def observe(self, only=None):
         """The next interval, and what the kernel said while it was made."""
-        samples = []
-        cycle = daemon.next_cycle(watch=lambda: samples.append(Sample(only)))
-        samples.append(Sample(only))
+        return self.watch(lambda: Sample(only))
+
+    @staticmethod
+    def watch(look):
+        """The next interval, and the looks while it was made, with the one
+        before that. A look has the times of its begin and end."""
+        looks = []
+        cycle = daemon.next_cycle(watch=lambda: looks.append(look()))
+        looks.append(look())
         begun = cycle.time - cycle.own("duration-cycle")
-        before = [s for s in samples if s.end <= begun][-1:]
-        return cycle, before + [s for s in samples if s.end > begun]
+        before = [one for one in looks if one.end <= begun][-1:]
+        return cycle, before + [one for one in looks if one.end > begun]
 
     def find_wrong(self, only, names):
         cycle, samples = self.observe(only)

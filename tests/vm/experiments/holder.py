@@ -2,12 +2,17 @@
 
     holder.py KIND MIB
       anon        private pages, each different
+      random      the same, and nothing can compress them
+      sparse      a page in each 2 MiB, so that its table is for it alone; MIB
+                  are those pages, and as much is in tables
       mergeable   private pages in eight different texts, for KSM
       huge        private memory in which huge pages are wanted
       hugetlb     pages of hugetlbfs
       grow        more and more, up to MIB
+      leap        nothing, until SIGUSR1 tells it to take all at once, or
+                  SIGUSR2 a child of it, which the kernel would rather kill
 
-SIGUSR1 pages it out, SIGUSR2 writes every page anew.
+For the others, SIGUSR1 pages it out, SIGUSR2 writes every page anew.
 """
 
 import mmap
@@ -16,13 +21,16 @@ import signal
 import socket
 import sys
 import time
+from pathlib import Path
 
 PAGE = mmap.PAGESIZE
 HUGE_PAGE = 2 << 20
 MIB = 1 << 20
 MAP_HUGETLB = 0x40000
 MADV_PAGEOUT = 21
+MAP_NORESERVE = 0x4000
 PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+NO_RESERVE = PRIVATE | MAP_NORESERVE
 
 
 def say_ready():
@@ -45,14 +53,31 @@ def one_of_eight(number):
     return bytes([number % 8 + 1]) * PAGE
 
 
+def incompressible(_):
+    return os.urandom(PAGE)
+
+
+TEXTS = {"mergeable": one_of_eight, "random": incompressible}
+
+
+def hold_sparse(size):
+    memory = mmap.mmap(-1, size // PAGE * HUGE_PAGE, flags=NO_RESERVE)
+    memory.madvise(mmap.MADV_NOHUGEPAGE)
+    for at in range(0, len(memory), HUGE_PAGE):
+        memory[at] = 1
+    return memory, None
+
+
 def hold(kind, size):
+    if kind == "sparse":
+        return hold_sparse(size)
     if kind == "hugetlb":
         memory = mmap.mmap(-1, size, flags=PRIVATE | MAP_HUGETLB)
         for at in range(0, size, HUGE_PAGE):
             memory[at] = 1
         return memory, None
     memory = mmap.mmap(-1, size, flags=PRIVATE)
-    text_of = one_of_eight if kind == "mergeable" else unique
+    text_of = TEXTS.get(kind, unique)
     is_huge = kind == "huge"
     memory.madvise(mmap.MADV_HUGEPAGE if is_huge else mmap.MADV_NOHUGEPAGE)
     write_pages(memory, text_of)
@@ -70,10 +95,30 @@ def grow(size):
     signal.pause()
 
 
+def leap(size):
+    def take(*_):
+        hold("anon", size)
+
+    def let_child_take(*_):
+        if os.fork() == 0:
+            Path("/proc/self/oom_score_adj").write_text("1000")
+            take()
+            os._exit(0)
+        os.wait()
+
+    signal.signal(signal.SIGUSR1, take)
+    signal.signal(signal.SIGUSR2, let_child_take)
+    say_ready()
+    while True:
+        signal.pause()
+
+
 def main():
     kind, size = sys.argv[1], int(sys.argv[2]) * MIB
     if kind == "grow":
         grow(size)
+    if kind == "leap":
+        leap(size)
     memory, rewrite = hold(kind, size)
     signal.signal(signal.SIGUSR1, lambda *_: memory.madvise(MADV_PAGEOUT))
     signal.signal(signal.SIGUSR2, lambda *_: rewrite())

@@ -13,7 +13,9 @@ from experiment import (
     wait_for,
 )
 from kernel import MIB
+from systemd import Properties, running_services
 
+SINCE = ("InactiveExitTimestampMonotonic", "ActiveEnterTimestampMonotonic")
 REDIS = "redis-server.service"
 
 
@@ -23,6 +25,33 @@ class ServiceLife(Experiment):
         for _ in range(3):
             run("systemctl", "restart", REDIS, "nginx.service")
             self.assert_matches([REDIS, "nginx.service"])
+
+    def test_uptime_is_the_time_since_systemd_started_it(self):
+        """The oldest process began while systemd activated the unit."""
+        services = running_services() - {"collectd.service"}
+        for _ in range(2):
+            wrong = [self.compare_uptime(services) for _ in range(3)]
+            self.assertIn({}, wrong)
+            run("systemctl", "restart", REDIS, "nginx.service")
+
+    def compare_uptime(self, services):
+        """{service: what is wrong} of one interval."""
+        cycle, looks = self.watch(lambda: Properties(services, *SINCE))
+        now = time.monotonic() - (time.time() - cycle.time)
+        boot = time.clock_gettime(time.CLOCK_BOOTTIME)
+        slept = boot - time.clock_gettime(time.CLOCK_MONOTONIC)
+        # The plugin reads the clock when its cycle begins.
+        slack = 1 + cycle.own("duration-cycle")
+        wrong = {}
+        for service in services:
+            began, ended = (
+                looks[-1].units[service][name] / 1e6 for name in SINCE
+            )
+            value = cycle.groups[service]["uptime"]
+            low, high = now - ended - slack, now - began + slept + slack
+            if not low <= value <= high:
+                wrong[service] = f"{value}, systemd {low} to {high}"
+        return wrong
 
     def test_stop(self):
         self.assertIn("cron.service", self.next_cycle())

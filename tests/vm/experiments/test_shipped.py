@@ -7,6 +7,7 @@ import daemon
 from daemon import HOME, run
 from experiment import Experiment, compare
 from kernel import KIB, Sample
+from systemd import running_services
 
 DEFAULT_NAMES = {
     "memory-pss",
@@ -31,14 +32,6 @@ CGROUP_NAMES = {
     "percent-cgroup_limit",
     "count-oom_kill",
 }
-
-
-def running_services():
-    text = run(
-        "systemctl", "list-units", "--type=service", "--state=running",
-        "--no-legend", "--plain",
-    )[1]
-    return {line.split()[0] for line in text.splitlines()}
 
 
 def list_files(package):

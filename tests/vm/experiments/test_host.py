@@ -1,0 +1,203 @@
+"""Where the memory of the host is, on this kernel."""
+
+import json
+import re
+import signal
+import time
+from pathlib import Path
+
+import daemon
+from daemon import WAIT_SECONDS, run
+from experiment import Experiment, Holder, wait_for
+from kernel import KIB, MIB, Sample
+
+STATE = Path("/dev/shm/collectd-vm.json")
+# The key of meminfo, or the sum of keys, that a part is.
+PARTS = {
+    "free": ["MemFree"],
+    "groups": ["AnonPages", "Mapped"],
+    "buffers": ["Buffers"],
+    "slab_reclaimable": ["SReclaimable"],
+    "slab_unreclaimable": ["SUnreclaim"],
+    "page_tables": ["PageTables", "SecPageTables"],
+    "kernel_stack": ["KernelStack"],
+    "percpu": ["Percpu"],
+}
+# What programs of the system come and go with.
+SLACK = 8 * MIB
+HUGETLB = Path("/proc/sys/vm/nr_hugepages")
+HUGE_PAGE = 2 * MIB
+SWAP = "/swapfile"
+HOLD_MIB = 64
+# As much is in the tables of a "sparse" holder, beside which those of other
+# processes and of the kernel are few.
+TABLES_MIB = 128
+
+
+class Meminfo:
+    """As a Sample, with what meminfo says."""
+
+    def __init__(self):
+        self.begin = time.time()
+        found = re.findall(
+            r"(?m)^([\w()]+): +(\d+) kB", Path("/proc/meminfo").read_text()
+        )
+        self.bytes = {key: int(kib) * KIB for key, kib in found}
+        self.end = time.time()
+
+    def sum_of(self, keys):
+        return sum(self.bytes.get(key, 0) for key in keys)
+
+
+class Host(Experiment):
+    options = f"""
+        Report "detail"
+        StateFile "{STATE}"
+        StateInterval 0
+    """
+
+    def setUp(self):
+        self.addCleanup(STATE.unlink, missing_ok=True)
+        super().setUp()
+
+    def next_account(self):
+        """The account of the next interval, to the byte, which the unixsock
+        plugin does not have. It adds up to MemTotal."""
+        began = time.time()
+
+        def find():
+            try:
+                document = json.loads(STATE.read_text())
+            except FileNotFoundError:
+                return None
+            return document if document["time"] > began else None
+
+        document = wait_for(find, "a state file")
+        account = document["host_memory"]
+        parts = {
+            name: value
+            for name, value in account.items()
+            if not name.endswith("_error") and name != "outside"
+        }
+        total = Meminfo().bytes["MemTotal"]
+        self.assertEqual(document["mem_total"], total)
+        self.assertEqual(sum(parts.values()), total, parts)
+        self.assertGreaterEqual(min(account.values()), 0, account)
+        return account
+
+    def await_account(self, is_wanted):
+        """For what takes an interval, or happens beside others."""
+        end = time.monotonic() + WAIT_SECONDS
+        while not is_wanted(account := self.next_account()):
+            self.assertLess(time.monotonic(), end, account)
+        return account
+
+    def compare(self):
+        """{part: what is wrong} of one interval."""
+        cycle, looks = self.watch(Meminfo)
+        wrong = {}
+        for part, keys in PARTS.items():
+            seen = [look.sum_of(keys) for look in looks]
+            value = cycle.memory(daemon.HOST, part)
+            if not min(seen) - SLACK <= value <= max(seen) + SLACK:
+                wrong[part] = f"{value}, meminfo {seen}"
+        return wrong
+
+    def test_parts_are_those_of_meminfo_and_add_up(self):
+        for _ in range(3):
+            self.next_account()
+        wrong = [self.compare() for _ in range(5)]
+        self.assertIn({}, wrong)
+        # All processes are in groups.
+        account = self.await_account(
+            lambda a: a["groups_error"] < 0.05 * a["groups"]
+        )
+        self.assertLess(account["outside"], 0.05 * account["groups"])
+        self.assert_quiet()
+
+    def test_groups_are_the_pss_of_all_processes(self):
+        wrong = []
+        for _ in range(8):
+            cycle, samples = self.observe()
+            seen = [
+                sum(sum_.pss for sum_ in sample.groups.values())
+                for sample in samples
+            ]
+            value = cycle.memory(daemon.HOST, "groups")
+            if 0.95 * min(seen) <= value <= 1.05 * max(seen):
+                return
+            wrong.append(f"{value}, kernel {seen}")
+        self.fail(wrong)
+
+    def test_page_tables_of_groups_are_those_of_meminfo(self):
+        sparse = Holder(self, "sparse", "sparse", TABLES_MIB)
+        wait_for(lambda: sparse.group in self.next_cycle(), sparse.group)
+        wrong = []
+        for _ in range(8):
+            cycle, looks = self.watch(Meminfo)
+            seen = [look.sum_of(["PageTables"]) for look in looks]
+            own = cycle.memory(sparse.group, "page_tables")
+            self.assertGreater(own, TABLES_MIB * MIB)
+            value = sum(
+                cycle.memory(group, "page_tables")
+                for group in cycle.all_groups()
+            )
+            if 0.95 * min(seen) <= value <= 1.05 * max(seen):
+                return
+            wrong.append(f"{value}, meminfo {seen}")
+        self.fail(wrong)
+
+    def test_huge_pages(self):
+        self.addCleanup(HUGETLB.write_text, "0")
+        pages = HOLD_MIB * MIB // HUGE_PAGE
+        HUGETLB.write_text(str(2 * pages))
+        if int(HUGETLB.read_text()) < 2 * pages:
+            self.skipTest("no huge pages can be reserved")
+        account = self.next_account()
+        self.assertEqual(account["hugetlb_free"], 2 * HOLD_MIB * MIB)
+        self.assertEqual(account["hugetlb_used"], 0)
+        Holder(self, "tlb", "hugetlb", HOLD_MIB)
+        account = self.next_account()
+        self.assertEqual(account["hugetlb_free"], HOLD_MIB * MIB)
+        self.assertEqual(account["hugetlb_used"], HOLD_MIB * MIB)
+
+    def page_out(self):
+        holder = Holder(self, "out", "random", HOLD_MIB)
+        self.assert_matches([holder.group])
+        holder.signal(signal.SIGUSR1)
+
+        def is_out():
+            swap = Sample([holder.group]).groups[holder.group].swap
+            return swap > HOLD_MIB * MIB * 9 // 10
+
+        wait_for(is_out, "swap")
+
+    def test_swap(self):
+        """What is in a swap file is no memory of the host."""
+        self.assertNotIn("swap_cache", self.next_account())
+        self.addCleanup(run, "rm", "-f", SWAP)
+        self.addCleanup(run, "swapoff", "-a", check=False)
+        run("fallocate", "-l", "512M", SWAP)
+        run("chmod", "600", SWAP)
+        run("mkswap", SWAP)
+        run("swapon", SWAP)
+        self.page_out()
+        account = self.next_account()
+        self.assertIn("swap_cache", account)
+        self.assertIn({}, [self.compare() for _ in range(5)])
+
+    def test_zram(self):
+        """What is in zram is, compressed."""
+        if run("modprobe", "zram", check=False)[0] != 0:
+            self.skipTest("this kernel has no zram")
+        self.addCleanup(run, "modprobe", "-r", "zram", check=False)
+        self.addCleanup(run, "swapoff", "-a", check=False)
+        self.assertNotIn("zram", self.next_account())
+        Path("/sys/block/zram0/disksize").write_text("512M")
+        run("mkswap", "/dev/zram0")
+        run("swapon", "/dev/zram0")
+        self.page_out()
+        used = int(Path("/sys/block/zram0/mm_stat").read_text().split()[2])
+        # Random bytes cannot be compressed.
+        self.assertGreater(used, HOLD_MIB * MIB * 9 // 10)
+        self.await_account(lambda a: abs(a["zram"] - used) <= MIB)
