@@ -503,8 +503,8 @@ class Unknown(ReportTest):
         self.assertGreater(mapped, known)
         for most in mapped, document["mem_total"]:
             path = self.write(document)
-            for option in "-Gt", "-Pt", "-ut":
-                total = self.json(option, "-c", "pss_error", path)[-1]
+            for option in "-G", "--processes", "-u":
+                total = self.json(option, "-t", "-c", "pss_error", path)[-1]
                 error = max(most - known, known - certain)
                 self.assertEqual(total["pss_error"], error, option)
             rows = self.json("-u", "-c", "user,pss_error", path)
