@@ -84,9 +84,17 @@ GLUE_OBJ := $(GLUE_SRC:%.c=$(B)/%.o)
 CORE_LIB := $(B)/libsmaps-core.a
 PLUGIN   := $(B)/smaps.so
 
+# smaps-report has the core in it, and the plugin's sources that read options and
+# tell problems. liboconfig, for which collectd has no library, is built here.
 REPORT_SRC := $(wildcard contrib/smaps-report/*.c)
-REPORT_OBJ := $(REPORT_SRC:%.c=$(B)/%.o)
+OCONFIG    := contrib/smaps-report/liboconfig
+OCONFIG_OBJ := $(addprefix $(B)/$(OCONFIG)/,oconfig.o parser.o scanner.o)
+REPORT_OBJ := $(REPORT_SRC:%.c=$(B)/%.o) $(OCONFIG_OBJ) \
+  $(addprefix $(B)/plugin/,config.o config_capture.o option.o log.o)
 REPORT     := $(B)/smaps-report
+REPORT_LIBS = $(LIBS)
+# Those of its sources that include headers of collectd.
+REPORT_GLUE := config_file probe told
 
 C_FILES    := $(wildcard include/smaps/*.h plugin/*.[ch] plugin/core/*.[ch] \
   plugin/core/*/*.[ch] contrib/smaps-report/*.[ch] tests/unit/*/*.c \
@@ -121,12 +129,34 @@ $(B)/flags:
 	    { echo 'run: sudo make $(COMPILER_DEPS)' >&2; exit 1; }; \
 	  printf '%s\n' '$(subst ','\'',$(FLAGS))' >$@; }
 
-$(CORE_OBJ) $(REPORT_OBJ): EXTRA_CPPFLAGS = $(CORE_CPPFLAGS)
+$(CORE_OBJ) $(REPORT_SRC:%.c=$(B)/%.o): EXTRA_CPPFLAGS = $(CORE_CPPFLAGS)
 $(GLUE_OBJ): EXTRA_CPPFLAGS = $(CORE_CPPFLAGS) $(COLLECTD_CPPFLAGS)
-$(CORE_OBJ) $(REPORT_OBJ) $(GLUE_OBJ): $(B)/%.o: %.c $(B)/flags
+$(REPORT_GLUE:%=$(B)/contrib/smaps-report/%.o): \
+  EXTRA_CPPFLAGS = $(CORE_CPPFLAGS) -Iplugin $(COLLECTD_CPPFLAGS)
+$(CORE_OBJ) $(REPORT_SRC:%.c=$(B)/%.o) $(GLUE_OBJ): $(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(COMPILE)
+
+$(B)/$(OCONFIG)/parser.c: $(OCONFIG)/parser.y $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,BISON,$<)
+	$(Q)bison -Wno-deprecated --defines=$(@D)/parser.h -o $@ $<
+$(B)/$(OCONFIG)/scanner.c: $(OCONFIG)/scanner.l $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,FLEX,$<)
+	$(Q)flex -o $@ $<
+$(B)/$(OCONFIG)/oconfig.c: $(OCONFIG)/oconfig.c $(B)/flags
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+$(OCONFIG_OBJ): OWN_CPPFLAGS += -I$(OCONFIG) -I$(B)/$(OCONFIG) \
+  -isystem $(COLLECTD_INCLUDE)/collectd/liboconfig
+# The warnings are those of its authors.
+$(OCONFIG_OBJ): OWN_CFLAGS := $(filter-out -W%,$(OWN_CFLAGS)) -w
+$(OCONFIG_OBJ): %.o: %.c
+	$(call say,CC,$<)
+	$(Q)$(COMPILE)
+$(B)/$(OCONFIG)/scanner.o: $(B)/$(OCONFIG)/parser.c
 
 $(CORE_LIB): $(CORE_OBJ)
 	$(call say,AR,$@)
@@ -140,7 +170,7 @@ $(PLUGIN): $(GLUE_OBJ) $(CORE_LIB)
 
 $(REPORT): $(REPORT_OBJ) $(CORE_LIB)
 	$(call say,LD,$@)
-	$(Q)$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS) -lyajl
+	$(Q)$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS) $(REPORT_LIBS)
 
 include tests/tests.mk
 
@@ -162,8 +192,8 @@ demo: deps-compile
 	@$(AS_OWNER) $(MAKE) --no-print-directory all
 	@$(MAKE) --no-print-directory run-demo
 
-run-demo: $(PLUGIN) $(REPORT)
-	@contrib/demo $(COLLECTD) $(PLUGIN) $(REPORT)
+run-demo: $(REPORT)
+	@contrib/demo $(REPORT)
 
 # On all processors, unless -j says otherwise.
 JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))

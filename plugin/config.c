@@ -531,13 +531,6 @@ static int check_times(const struct settings *s, const oconfig_item_t *block) {
   return check_read_timeout(s, block);
 }
 
-/* <Plugin smaps "NAME">. The daemon leaves the second value to the plugin. */
-static const char *source_of(const oconfig_item_t *block) {
-  return block->values_num > 1 && block->values[1].type == OCONFIG_TYPE_STRING
-             ? block->values[1].value.string
-             : NULL;
-}
-
 static int add_items(struct settings *s, const oconfig_item_t *block) {
   int status = 0;
 
@@ -548,12 +541,7 @@ static int add_items(struct settings *s, const oconfig_item_t *block) {
 }
 
 int config_add_block(struct settings *s, const oconfig_item_t *block) {
-  int rc;
+  int rc = add_items(s, block);
 
-  s->source = source_of(block);
-  rc = add_items(s, block);
-  if (rc == 0)
-    rc = check_times(s, block);
-  s->source = NULL;
-  return rc;
+  return rc == 0 ? check_times(s, block) : rc;
 }

@@ -9,8 +9,7 @@
 
 /*
  * Applies a <Plugin smaps> block. Returns 0, or -1 after logging one line for
- * each wrong option, with its value, the expected value, and the name of the
- * block, if it has one: <Plugin smaps "NAME">.
+ * each wrong option, with s->source, its value and the expected value.
  */
 int config_add_block(struct settings *s, const oconfig_item_t *block);
 

@@ -74,35 +74,39 @@ static void find_hidepid(const char *root, char *ret, size_t size) {
     endmntent(mounts);
 }
 
-static void explain_denial(const char *root, char *ret, size_t size) {
+static void explain_denial(const struct log_state *s, const char *root,
+                           char *ret, size_t size) {
+  const char *reader = s->is_command ? "smaps-report" : "collectd";
   uint64_t capabilities;
   char hidepid[32];
 
   if (read_own_capabilities(&capabilities) == 0 &&
       ((capabilities >> CAP_SYS_PTRACE) & 1)) {
     snprintf(ret, size,
-             "collectd has CAP_SYS_PTRACE, so the refusal comes from a "
-             "security module (AppArmor, SELinux) or from a parent user "
-             "namespace");
+             "%s has CAP_SYS_PTRACE, so the refusal comes from a security "
+             "module (AppArmor, SELinux) or from a parent user namespace",
+             reader);
     return;
   }
   find_hidepid(root, hidepid, sizeof(hidepid));
-  snprintf(ret, size,
-           "%s%scollectd lacks CAP_SYS_PTRACE%s; grant it with a drop-in for "
-           "collectd.service: [Service] CapabilityBoundingSet=CAP_SYS_PTRACE "
-           "AmbientCapabilities=CAP_SYS_PTRACE",
-           hidepid, *hidepid ? " is in force and " : "",
+  snprintf(ret, size, "%s%s%s lacks CAP_SYS_PTRACE%s; %s", hidepid,
+           *hidepid ? " is in force and " : "", reader,
            !*hidepid && is_perfmon_enough()
                ? " (CAP_PERFMON is enough for smaps_rollup on "
                  "this kernel)"
-               : "");
+               : "",
+           s->is_command
+               ? "run it as root"
+               : "grant it with a drop-in for collectd.service: [Service] "
+                 "CapabilityBoundingSet=CAP_SYS_PTRACE "
+                 "AmbientCapabilities=CAP_SYS_PTRACE");
 }
 
 /* With hidepid=2 and 4 the list lacks processes. */
-static void log_hidden(const char *root) {
+static void log_hidden(const struct log_state *s, const char *root) {
   char why[400];
 
-  explain_denial(root, why, sizeof(why));
+  explain_denial(s, root, why, sizeof(why));
   WARNING("smaps plugin: \"%s\" hides the processes of other users: groups "
           "without visible members are unknown, and other groups may lack "
           "members: %s",
@@ -125,10 +129,10 @@ static void log_denials(struct log_state *s, const struct collector *c,
     return;
   s->is_denial_logged = true;
   if (is_hidden) {
-    log_hidden(root);
+    log_hidden(s, root);
     return;
   }
-  explain_denial(root, why, sizeof(why));
+  explain_denial(s, root, why, sizeof(why));
   WARNING("smaps plugin: the kernel refuses access to processes (smaps_rollup "
           "of %" PRIu64 ", exe of %" PRIu64 ", all files of %" PRIu64
           "; the first is %u \"%s\"): without smaps_rollup, a process is "

@@ -18,8 +18,7 @@ UNIT_CORE_BIN   := $(filter-out $(UNIT_GLUE_BIN) $(UNIT_REPORT_BIN),$(UNIT_BIN))
 BENCH_BIN       := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/*.c))
 FUZZ_BIN        := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
 ifeq ($(PROFILE),m32)
-FUZZ_BIN := $(filter-out %/fuzz_json %/fuzz_report_load \
-  %/fuzz_report_extract,$(FUZZ_BIN))
+FUZZ_BIN := $(filter-out %/fuzz_json %/fuzz_report_load,$(FUZZ_BIN))
 endif
 SHAPE         := $(B)/tests/support/shape
 # A program takes of the archive only what it uses.
@@ -144,7 +143,7 @@ $(UNIT_GLUE_BIN): %: %.o $(UNIT_SUPPORT) $(filter-out %/faults.o,$(GLUE_SUPPORT)
 $(UNIT_REPORT_BIN): %: %.o $(UNIT_SUPPORT) \
   $(filter-out %/main.o,$(REPORT_OBJ)) $(CORE_LIB)
 	$(call say,LD,$@)
-	$(Q)$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS) -lcmocka -lyajl
+	$(Q)$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS) -lcmocka $(REPORT_LIBS)
 
 $(SHAPE): $(patsubst %.c,$(B)/%.o,$(wildcard tests/support/shape*.c))
 	$(call say,LD,$@)
@@ -173,6 +172,7 @@ FUZZ_REPORT_BIN := $(filter $(B)/tests/fuzz/fuzz_report%,$(FUZZ_BIN))
 $(FUZZ_REPORT_BIN): $(filter-out %/main.o,$(REPORT_OBJ))
 $(FUZZ_REPORT_BIN:=.o): \
   EXTRA_CPPFLAGS = $(CORE_CPPFLAGS) -Itests/support -Icontrib/smaps-report
+$(B)/tests/fuzz/fuzz_report_config.o: EXTRA_CPPFLAGS += $(COLLECTD_CPPFLAGS)
 $(FUZZ_BIN): %: %.o $(FUZZ_OBJ) $(CORE_LIB)
 	$(call say,LD,$@)
 	$(Q)$(LINK) $(OWN_LDFLAGS) $(if $(filter fuzz,$(PROFILE)),-fsanitize=fuzzer) \

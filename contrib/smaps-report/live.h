@@ -1,17 +1,17 @@
-/* Runs the plugin to make a snapshot of this host. */
+/* This host as it is now. */
 #ifndef REPORT_LIVE_H
 #define REPORT_LIVE_H
 
+#include "document.h"
 #include "options.h"
 
 /*
- * Runs `collectd -T` with only this plugin, in a temporary directory that is
- * removed before this returns. The caller reads and closes *ret, the snapshot.
- * Returns 0, or a negative errno with the reason. Copies collectd's log to
- * stderr; or, for COMMAND_CHECK, prints the mistakes that it tells and returns
- * LIVE_MISTAKES.
+ * Runs the plugin's core for one cycle and loads its snapshot. Returns 0, or
+ * LIVE_MISTAKES if the configuration has mistakes, or a negative errno with the
+ * reason. What the plugin tells is left for told_print().
  */
 #define LIVE_MISTAKES 1
-int live_run(const struct options *o, FILE **ret, struct config_error *reason);
+int live_load(const struct options *o, struct document *ret,
+              struct config_error *reason);
 
 #endif

@@ -3,8 +3,8 @@
  * plugin (smaps-snapshot(5)). In call order:
  *
  *   options     parses the command line
- *   live        runs the plugin for a snapshot (extract: the configuration;
- *               mistake: what is wrong with it)
+ *   live        runs the plugin's core for a snapshot (probe; config_file: the
+ *               configuration, with liboconfig; told: what the plugin tells)
  *   input       opens a file
  *   load        parses a snapshot into a document (build, schema, check, pool)
  *   view        prints tables (filter, heading, sum, mapping, area, column,
@@ -21,6 +21,7 @@
 #include "memory.h"
 #include "output.h"
 #include "rules.h"
+#include "told.h"
 #include "view.h"
 
 #include <smaps/group_name.h>
@@ -104,18 +105,17 @@ static int load_file(const char *path, struct document *ret) {
 }
 
 static int load_live(const struct options *o, struct document *ret) {
+  bool is_check = o->command == COMMAND_CHECK;
   struct config_error reason;
-  const char *command = o->command == COMMAND_CHECK ? "check" : "live";
-  FILE *file;
-  int rc = live_run(o, &file, &reason);
+  int rc = live_load(o, ret, &reason);
 
-  if (rc == LIVE_MISTAKES)
+  if (rc)
+    told_print(stderr);
+  if (rc == LIVE_MISTAKES && is_check)
     return HAS_MISTAKES;
-  if (rc < 0)
-    return fail(command, reason.text);
-  rc = load_document(file, ret, &reason);
-  fclose(file);
-  return rc < 0 ? fail(command, reason.text) : 0;
+  if (rc == LIVE_MISTAKES)
+    config_error_format(&reason, "the configuration has mistakes");
+  return rc ? fail(is_check ? "check" : "live", reason.text) : 0;
 }
 
 /* ---- commands ---- */
@@ -239,5 +239,6 @@ int main(int argc, char **argv) {
     return fail(NULL, reason.text);
   status = run(&options);
   output_finish(stdout);
+  told_print(stderr);
   return status;
 }

@@ -164,15 +164,11 @@ static int parse_limit(struct options *o, const char *value,
   return 0;
 }
 
-#define PATH_OPTION(member, option)                                            \
-  static int parse_##member(struct options *o, const char *value,              \
-                            struct config_error *reason) {                     \
-    o->member = value;                                                         \
-    return *value ? 0 : refuse(reason, option, value, "a path");               \
-  }
-PATH_OPTION(config, "-C")
-PATH_OPTION(collectd, "--collectd")
-PATH_OPTION(plugin_dir, "--plugin-dir")
+static int parse_config(struct options *o, const char *value,
+                        struct config_error *reason) {
+  o->config = value;
+  return *value ? 0 : refuse(reason, "-C", value, "a path");
+}
 
 #define SWITCH(name, assignment)                                               \
   static int parse_##name(struct options *o, const char *value,                \
@@ -257,9 +253,6 @@ static const struct option {
      TABLES | DIFF | 1U << COMMAND_EXPLAIN, 'j'},
     {"config", "FILE", "the configuration of collectd", parse_config, RUNS,
      'C'},
-    {"collectd", "PATH", "the collectd to run", parse_collectd, RUNS, '\0'},
-    {"plugin-dir", "DIR", "the directory of smaps.so", parse_plugin_dir, RUNS,
-     '\0'},
     {"help", NULL, "show this", parse_help, ALL, 'h'},
     {"version", NULL, "show the version", parse_version, ALL, 'V'},
 };
@@ -513,8 +506,8 @@ static const char *const descriptions[COMMANDS] = {
                      "between two snapshots.",
     [COMMAND_FOLDED] = "Prints PSS by group, process and mapping, as input of "
                        "flame graph programs.",
-    [COMMAND_LIVE] = "Runs the plugin once, with collectd -T and your "
-                     "configuration, and shows\nthe result.",
+    [COMMAND_LIVE] = "Shows the memory of this host now, in the groups of your "
+                     "configuration. Needs\nno collectd and writes nothing.",
     [COMMAND_CHECK] = "Checks the options of the plugin in your configuration: "
                       "prints the mistakes, or\nthe rules and how many "
                       "processes each takes now. Writes nothing.",

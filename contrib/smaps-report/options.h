@@ -57,9 +57,7 @@ struct options {
   uint64_t rows_max; /* UNKNOWN: all */
   uint64_t width;    /* of lines; UNKNOWN: that of the terminal */
   struct limit limit;
-  const char *config; /* this and the next two: NULL if not given */
-  const char *collectd;
-  const char *plugin_dir;
+  const char *config; /* NULL if not given */
 };
 
 /*

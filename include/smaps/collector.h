@@ -79,6 +79,14 @@ int collector_cycle(struct collector *c);
  * ignored. */
 void collector_raise(struct collector *c, const struct alarm *alarm);
 
+/*
+ * Makes the snapshot of the last cycle, which must have succeeded, in memory:
+ * for settings with wants_snapshots. Returns 0 and the text, which the caller
+ * frees, or -ENOMEM or -EFBIG.
+ */
+int collector_snapshot(const struct collector *c, char **ret_text,
+                       size_t *ret_len);
+
 /* 0, or the error of the last snapshot that was due but could not be made. */
 int collector_snapshot_error(const struct collector *c);
 

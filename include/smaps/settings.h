@@ -27,7 +27,7 @@ struct capture_settings {
 };
 
 struct settings {
-  /* The name of the block that is being read, for error lines; or NULL. */
+  /* The file that is being read, for error lines; or NULL. */
   const char *source;
   char *host;        /* of snapshots */
   bool reports_host; /* publishes where the memory of the host is */
@@ -35,6 +35,7 @@ struct settings {
   char *state_file; /* NULL: none */
   uint64_t state_interval_ns;
   bool has_state_at_start;   /* in the first cycle already */
+  bool wants_snapshots;      /* for collector_snapshot(), besides files */
   enum choice command_lines; /* in snapshots */
   struct capture_settings capture;
   char *proc_root;
@@ -80,7 +81,7 @@ int settings_set_state_file(struct settings *s, const char *path,
 int settings_set_capture_directory(struct settings *s, const char *path,
                                    struct config_error *reason);
 
-/* True if snapshots are written; they have all attributes of a process. */
+/* True if snapshots are made; they have all attributes of a process. */
 bool settings_has_snapshots(const struct settings *s);
 
 /*

@@ -31,6 +31,7 @@ struct collector {
   struct cgroup_watch cgroup_watch;
   struct measurer measurer;
   struct recorder recorder;
+  struct scene scene; /* of the last cycle; zero before it */
   const struct settings *settings;
   struct diag diags[DIAGS];
   struct metric_context context;
@@ -346,21 +347,25 @@ int collector_cycle(struct collector *c) {
       .mem_total = meminfo.mem_total_bytes,
       .has_kernel_stack = c->measurer.kernel_stack_bytes > 0,
       .has_uptime = c->measurer.uptime_ns > 0};
-  recorder_run(&c->recorder,
-               &(struct scene){.settings = c->settings,
-                               .processes = &c->processes,
-                               .groups = &c->groups,
-                               .measurer = &c->measurer,
-                               .meminfo = meminfo,
-                               .host = collector_host(c),
-                               .time_ns = wall_ns},
-               now_ns);
+  c->scene = (struct scene){.settings = c->settings,
+                            .processes = &c->processes,
+                            .groups = &c->groups,
+                            .measurer = &c->measurer,
+                            .meminfo = meminfo,
+                            .host = collector_host(c),
+                            .time_ns = wall_ns};
+  recorder_run(&c->recorder, &c->scene, now_ns);
   count_all(c, now_ns);
   return 0;
 }
 
 void collector_raise(struct collector *c, const struct alarm *alarm) {
   recorder_raise(&c->recorder, alarm);
+}
+
+int collector_snapshot(const struct collector *c, char **ret_text,
+                       size_t *ret_len) {
+  return snapshot_make(&c->scene, ret_text, ret_len);
 }
 
 int collector_snapshot_error(const struct collector *c) {

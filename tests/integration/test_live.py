@@ -1,220 +1,148 @@
-"""smaps-report live and check: with a stand-in for collectd, and with the real
-one."""
+"""smaps-report live and check: this host, in the groups of a configuration that
+is read as the daemon reads it."""
 
 import json
 import os
 import re
-import signal
-import stat
 import subprocess
-import time
 import unittest
 from pathlib import Path
 
 import harness
-from test_report import MIB, REPORT, STATE, ReportTest, environment, run
+from test_report import MIB, ReportTest, environment, run
 
-STAND_IN = r"""#!/bin/sh
-# Stands in for collectd -T: keeps what it was given, writes the state file.
-{ echo "$@"; ls -ld "$(dirname "$3")"; } >"$KEEP/args"
-cp "$3" "$KEEP/config"
-dirname "$3" >"$KEEP/directory"
-[ -z "$SLEEP" ] || { touch "$KEEP/sleeping"; exec sleep "$SLEEP"; }
-printf '%s\n' "[notice] smaps plugin: lacks $(printf '\033')[1mit" >&2
-echo 'Initialization complete.'
-[ "$STATUS" = 0 ] || {
-  echo 'Error: Parsing the config file failed!'
-  exit "$STATUS"
-}
-[ -z "$STATE" ] || cp "$STATE" "$(sed -n 's/^StateFile "\(.*\)"$/\1/p' "$3")"
-"""
+# Texts that a parser of its own would read in another way, each for an option
+# that does not exist: the mistake repeats the values.
+ODD = (
+    "Foo 1",
+    "Foo -1.50 +2 0x1F 017 .5 1.5e+3",
+    "Foo 1e5 1.5e5 5abc -5abc",
+    "Foo true off no yes on false TRUE trueish",
+    'Foo "a\\"b" "a#b" c_d # "e"',
+    'Foo "x\\\n   y" z',
+    "Foo 1 \\\n  2",
+    "Foo 10.1.2.3:80 ::1 fe80::1 [::1]:53 1.2.3 300.1.1.1",
+    "foo %1 %2 ;3",
+    "Foo\t1\r",
+    "<Foo 1>\n Bar 2\n</Foo>",
+    "<Foo 1>\n</Foo>",
+    "<Foo>\n</Foo>",
+    "< Foo 1 >\n Bar 2\n< / Foo >",
+    'Foo "a\nb"',
+    "Foo",
+    "Foo 1 <",
+    "<Foo>\nBar 1\n</Bar>",
+    "<Foo>\nBar 1\n</FOO>",
+    "Foo-Bar 1",
+    '"Foo" 1',
+    "1 2",
+    "Foo 'a'",
+    'Foo "a',
+    "Foo /a/b",
+    "</Foo>",
+)
 
 
-class Live(ReportTest):
-    def setUp(self):
-        super().setUp()
-        self.keep = self.directory / "keep"
-        self.tmp = self.directory / "tmp"
-        for directory in (self.keep, self.tmp):
-            directory.mkdir()
-        self.collectd = self.directory / "bin/collectd"
-        self.collectd.parent.mkdir()
-        self.collectd.write_text(STAND_IN)
-        self.collectd.chmod(0o755)
-
-    def environment(self, status=0, state=STATE, **changes):
-        return environment(
-            KEEP=str(self.keep), STATUS=str(status), STATE=str(state),
-            TMPDIR=str(self.tmp), **changes,
-        )  # fmt: skip
-
-    def live(self, *args, **env):
-        env = self.environment(**env)
-        return run("live", "--collectd", self.collectd, *args, env=env)
-
-    def config(self, *args, **env):
-        """The configuration that collectd was given."""
-        done = self.live(*args, **env)
-        self.assertEqual(done.returncode, 0, done.words)
-        return (self.keep / "config").read_text()
-
-    def write_config(self, text, name="collectd.conf"):
+class LiveTest(ReportTest):
+    def write_file(self, name, text):
         path = self.directory / name
         path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text(text)
         return path
 
-    def assert_clean(self):
-        self.assertEqual(list(self.tmp.iterdir()), [])
+    def own_comm(self):
+        return Path("/proc/self/comm").read_text().strip()
 
-    def test_tables_of_what_the_plugin_found(self):
-        done = self.live("-C", self.write_config(""), "-tk")
-        self.assertEqual(done.returncode, 0)
-        self.assertEqual(done.text, self.report("-tk", STATE))
-        self.assertEqual(
-            done.words, "[notice] smaps plugin: lacks \\x1b[1mit\n"
-        )
-        args, directory = (self.keep / "args").read_text().splitlines()
-        self.assertRegex(args, r"^-T -C /.*/collectd\.conf$")
-        self.assertTrue(directory.startswith("drwx------"), directory)
-        self.assert_clean()
-
-    def test_configuration_has_our_blocks_alone(self):
-        path = self.write_config(
-            'Hostname "db1"\nLoadPlugin csv\nPluginDir "/opt/plugins"\n'
-            '<Plugin csv>\n  DataDir "/data"\n</Plugin>\n'
-            '<Plugin "SMAPS">\n  StateFile "/x"\n  StateAtStart false\n  Other "rest"\n'
-            '  <Capture>\n    Directory "/d"\n  </Capture>\n</Plugin>\n'
-        )
-        config = self.config("-C", path)
-        directory = (self.keep / "directory").read_text().strip()
-        self.assertEqual(config.count(f'StateFile "{directory}/'), 1)
-        self.assertEqual(config.count("StateFile"), 1)
-        self.assertEqual(config.count("StateAtStart"), 1)
-        for words in ("csv", "/data", "Capture", "/d"):
-            self.assertNotIn(f'"{words}"', config)
-            self.assertNotIn(f"{words} ", config)
-        self.assertIn('Hostname "db1"\n', config)
-        self.assertIn('<Plugin "SMAPS">\n  Other "rest"\n</Plugin>\n', config)
-        self.assertIn(f'BaseDir "{directory}"\n', config)
-        self.assertRegex(
-            config, '(?s)PluginDir "/opt.*LoadPlugin smaps.*StateFile.*SMAPS'
+    def us(self, *options):
+        """A configuration with a group of this process."""
+        return self.write_file(
+            "collectd.conf",
+            f'<Plugin smaps>\n<Group "us">\nComm "{self.own_comm()}"\n'
+            "</Group>\n" + "\n".join(options) + "\n</Plugin>\n",
         )
 
-    def test_includes_are_followed(self):
-        parts = self.directory / "conf.d"
-        block = '<Plugin smaps>\nOther "{}"\n</Plugin>\n'
-        self.write_config(block.format("a"), "conf.d/a.conf")
-        self.write_config(block.format("b"), "conf.d/b.bak")
-        self.write_config(f'Include "{parts}/sub"\n', "conf.d/c.conf")
-        self.write_config(block.format("d"), "conf.d/sub/d")
-        path = self.write_config(
-            f'<Include "{parts}">\n  Filter "*.conf"\n</Include>\n'
-        )
-        config = self.config("-C", path)
-        self.assertRegex(config, '(?s)Other "a".*Other "d"')
-        self.assertNotIn('"b"', config)
-        path = self.write_config(
-            f'Include "{parts}/*.bak"\nInclude "/none/*"\n'
-        )
-        self.assertIn('Other "b"', self.config("-C", path))
-        loop = self.write_config(f'Include "{path}"\n')
-        done = self.assert_fails_live("Too many levels", "-C", loop)
-        self.assertEqual(done.text, "")
 
-    def assert_fails_live(self, words, *args, **env):
-        done = self.live(*args, **env)
-        self.assertEqual(done.returncode, 2)
-        self.assertIn(words, done.words)
-        self.assertIn("smaps-report: live: ", done.words.splitlines()[-1])
-        self.assert_clean()
+class Live(LiveTest):
+    def live(self, *args, **options):
+        done = run("live", *args, **options)
+        self.assertEqual(done.returncode, 0, done.words)
         return done
 
-    def test_plugin_directory_is_the_users(self):
-        path = self.write_config('PluginDir "/opt/plugins"\n')
-        config = self.config("-C", path, "--plugin-dir", self.keep)
-        self.assertRegex(
-            config, f"(?s)/opt/plugins.*{re.escape(str(self.keep))}.*LoadPlugin"
-        )
-        self.assert_fails_live(
-            "No such file", "-C", path, "--plugin-dir", self.directory / "none"
+    def row(self, done, name):
+        return next(
+            row
+            for row in map(str.split, done.text.splitlines())
+            if row and row[-1] == name
         )
 
-    def test_collectd_is_found_in_the_path(self):
-        path = f"{self.collectd.parent}:{os.environ['PATH']}"
-        config = self.write_config("")
-        done = run("live", "-C", config, env=self.environment(PATH=path))
-        self.assertEqual(done.returncode, 0)
-        self.assertTrue((self.keep / "config").exists())
-
-    def test_failures_show_what_collectd_said(self):
-        config = self.write_config("")
-        done = self.assert_fails_live("with status 3", "-C", config, status=3)
-        self.assertIn("Parsing the config file failed!\n", done.words)
-        self.assertNotIn("\x1b", done.words)
-        self.assert_fails_live("no snapshot", "-C", config, state="")
-        foreign = self.collectd
-        self.assert_fails_live("no valid JSON", "-C", config, state=foreign)
-        self.assert_fails_live("No such file", "-C", self.directory / "none")
-        self.collectd.chmod(stat.S_IRUSR)
-        self.assert_fails_live("--collectd", "-C", config)
-
-    def test_interrupt_leaves_nothing_behind(self):
-        for number in (signal.SIGTERM, signal.SIGINT):
-            with self.subTest(number):
-                process = subprocess.Popen(
-                    [REPORT, "live", "--collectd", self.collectd,
-                     "-C", self.write_config("")],
-                    env=self.environment(SLEEP="100"),
-                    stderr=subprocess.PIPE,
-                    # Ignored by whoever is started in the background.
-                    preexec_fn=lambda: signal.signal(
-                        signal.SIGINT, signal.SIG_DFL
-                    ),
-                )  # fmt: skip
-                sleeping = self.keep / "sleeping"
-                harness.wait_until(sleeping.exists, "the stand-in")
-                began = time.monotonic()
-                process.send_signal(number)
-                self.assertEqual(process.wait(), -number)
-                self.assertLess(time.monotonic() - began, 30)
-                process.stderr.close()
-                self.assert_clean()
-                sleeping.unlink()
-
-
-class RealCollectd(ReportTest):
-    """`live` with the daemon and the plugin themselves."""
-
-    def live(self, text, *args, **options):
-        config = harness.stage().new_directory() / "collectd.conf"
-        config.write_text(text)
-        return run(
-            "live", "--collectd", harness.COLLECTD, "-C", config,
-            "--plugin-dir", harness.stage().plugin_dir, *args, **options
-        )  # fmt: skip
-
-    def test_refusal_is_shown(self):
-        done = self.live("<Plugin smaps>\nNoSuchOption 5\n</Plugin>\n")
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("smaps plugin: ", done.words)
-        self.assertIn("collectd ended with status", done.words)
-
-    @unittest.skipUnless(
-        b"StateFile" in harness.PLUGIN.read_bytes(),
-        "the plugin has no StateFile",
-    )
     def test_this_process_is_found_in_its_group(self):
-        done = self.live(
-            '<Plugin smaps>\n<Group "us">\n'
-            f'Comm "{self.own_comm()}"\n</Group>\n'
-            'StateFile "/nowhere/at/all"\n</Plugin>\n',
-            "-j", "--processes", "-c", "pid,pss,source", "-g", "us",
+        """Without collectd in the path, and with nothing written."""
+        state = self.directory / "state"
+        captures = self.directory / "captures"
+        config = self.us(
+            f'StateFile "{state}"', "StateAtStart true",
+            f'<Capture>\nDirectory "{captures}"\n</Capture>',
         )  # fmt: skip
-        self.assertEqual(done.returncode, 0, done.words)
+        done = self.live(
+            "-C", config, "-j", "--processes", "-c", "pid,pss,source",
+            "-g", "us",
+            env=environment(PATH="/nowhere", TMPDIR="/nowhere"),
+        )  # fmt: skip
         rows = {row.get("pid"): row for row in json.loads(done.text)}
         self.assertEqual(rows[os.getpid()]["source"], "read")
         self.assertGreater(rows[os.getpid()]["pss"], MIB)
+        self.assertEqual(os.listdir(self.directory), ["collectd.conf"])
+
+    def test_tables_are_those_of_a_snapshot(self):
+        config = self.us('Other "rest"')
+        total = self.row(self.live("-C", config, "-tkG"), "total")
+        self.assertGreaterEqual(int(total[4]), 2)
+        users = self.live("-C", config, "-u").text
+        self.assertIn("root" if harness.is_root() else "USER", users)
+        whole = self.live("-C", config, "-w")
+        self.assertRegex(whole.text, r"(?m)^ *\d.* us$")
+
+    def test_without_a_configuration_the_defaults_hold(self):
+        config = self.write_file("collectd.conf", "LoadPlugin csv\n")
+        self.assertTrue(self.row(self.live("-C", config, "-G"), "other"))
+
+    def test_a_tree_of_proc_may_stand_for_the_host(self):
+        root = harness.ROOT / "tests/fixtures/proc"
+        config = self.us(f'ProcRoot "{root}"', 'Other "rest"')
+        done = self.live("-C", config, "-j", "--processes", "-c", "pid")
+        pids = {row.get("pid") for row in json.loads(done.text)} - {None}
+        self.assertTrue(pids)
+        self.assertLessEqual(
+            pids, {int(p.name) for p in root.iterdir() if p.name.isdigit()}
+        )
+
+    def test_mistakes_are_shown_and_refused(self):
+        config = self.us("NoSuchOption 5")
+        done = run("live", "-C", config)
+        self.assertEqual((done.returncode, done.text), (2, ""))
+        first, last = done.words.splitlines()
+        self.assertTrue(first.startswith(f"{config}: NoSuchOption 5: "), first)
+        self.assertEqual(
+            last, "smaps-report: live: the configuration has mistakes"
+        )
+
+    def test_what_the_plugin_tells_comes_after_the_table(self):
+        config = self.us()
+        config.write_text(
+            f'Include "{self.directory}/none\x1b"\n' + config.read_text()
+        )
+        done = subprocess.run(
+            [os.environ["REPORT"], "live", "-G", "-C", config],
+            env=environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=True,
+        )
+        lines = done.stdout.decode().splitlines()
+        self.assertIn("GROUP", lines[0])
+        (told,) = (i for i, line in enumerate(lines) if "No such" in line)
+        self.assertIn("none\\x1b: ", lines[told])
+        self.assertGreater(told, 1)
 
     def test_as_nobody_rss_and_counts_are_shown(self):
         harness.need_root("becomes nobody")
@@ -222,43 +150,35 @@ class RealCollectd(ReportTest):
         own = harness.Shape("anon", name="own", mib=4, user=(uid, gid))
         self.addCleanup(own.stop)
         directory = harness.stage().new_directory((uid, gid))
-        done = self.live(
+        config = directory / "collectd.conf"
+        config.write_text(
             '<Plugin smaps>\n<Group "own">\n'
             f'Comm "own{harness.TAG}"\n</Group>\n'
-            f'<Group "us">\nComm "{self.own_comm()}"\n</Group>\n</Plugin>\n',
-            "-Gt", user=uid, group=gid, extra_groups=[],
-            env=environment(TMPDIR=str(directory)),
-        )  # fmt: skip
-        self.assertEqual(done.returncode, 0, done.words)
-        rows = [line.split() for line in done.text.splitlines()]
-        own, us, total = (
-            next(row for row in rows if row and row[-1] == name)
-            for name in ("own", "us", "total")
+            f'<Group "us">\nComm "{self.own_comm()}"\n</Group>\n</Plugin>\n'
         )
+        done = self.live(
+            "-C", config, "-Gt", user=uid, group=gid, extra_groups=[]
+        )
+        own, us, total = (self.row(done, n) for n in ("own", "us", "total"))
         self.assertEqual(us[:2], ["-", "-"])
         self.assertGreater(int(us[2]), MIB // harness.KIB)
         self.assertGreaterEqual(int(us[4]), 1)
         self.assertEqual(own[4], "1")
         self.assertEqual(total[:2], ["≥", own[0]])
+        self.assertIn("smaps-report lacks CAP_SYS_PTRACE", done.words)
+        self.assertIn("run it as root", done.words)
 
-    def own_comm(self):
-        return Path("/proc/self/comm").read_text().strip()
 
-    # ---- check ----
+class Check(LiveTest):
+    def check(self, config, *args):
+        return run("check", "-C", config, *args)
 
-    def check(self, config):
-        return run(
-            "check", "--collectd", harness.COLLECTD, "-C", config,
-            "--plugin-dir", harness.stage().plugin_dir,
-        )  # fmt: skip
+    def mistakes(self, config):
+        done = self.check(config)
+        self.assertEqual((done.returncode, done.text), (1, ""), done.words)
+        return done.words.splitlines()
 
-    def write_file(self, name, text):
-        path = self.directory / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
-        return path
-
-    def test_check_prints_all_mistakes_with_their_files(self):
+    def test_all_mistakes_are_printed_with_their_files(self):
         """Each in a line; other plugins are not loaded."""
         first = self.write_file(
             "conf.d/a.conf",
@@ -276,9 +196,7 @@ class RealCollectd(ReportTest):
         config = self.write_file(
             "collectd.conf", f'Include "{self.directory}/conf.d/*.conf"\n'
         )
-        done = self.check(config)
-        self.assertEqual((done.returncode, done.text), (1, ""), done.words)
-        lines = done.words.splitlines()
+        lines = self.mistakes(config)
         expected = (
             (first, r"MaxAge 0: expected a number of seconds from 1 to 86400"),
             (first, r'StateFile "x": expected an absolute path'),
@@ -290,37 +208,37 @@ class RealCollectd(ReportTest):
         for line, (path, words) in zip(lines, expected):
             self.assertRegex(line, rf"\A{re.escape(str(path))}: {words}\Z")
 
-    def test_check_names_the_line_that_cannot_be_parsed(self):
+    def test_the_line_that_cannot_be_parsed_is_named(self):
+        """In its own file, and other files are checked as well."""
         for text, line, words in (
-            ('\n\n<Plugin smaps>\n  Other "x" <\n</Plugin>\n', ":4", "near"),
-            ('<Plugin smaps>\n<Group "g">\n</Ignore>\n</Plugin>\n', ":3",
+            ('\n\n<Plugin smaps>\n  Other "x" <\n</Plugin>\n', 4, "near"),
+            ('<Plugin smaps>\n<Group "g">\n</Ignore>\n</Plugin>\n', 3,
              "not closed"),
-            ('<Plugin smaps>\n<Group "g">\n</Plugin>\n', "",
-             "expected the end of a block"),
+            ('<Plugin smaps>\n<Group "g">\n</Plugin>\n', 3, "not closed"),
+            ('<Plugin smaps>\n"\x1b"\n</Plugin>\n', 2, "\\x1b"),
         ):  # fmt: skip
             with self.subTest(text):
-                self.write_file("conf.d/z.conf", "<Plugin smaps>\n</Plugin>\n")
+                last = self.write_file(
+                    "conf.d/z.conf",
+                    "\n\n<Plugin smaps>\n  Foo 1\n</Plugin>\n",
+                )
                 path = self.write_file("conf.d/a.conf", text)
                 config = self.write_file(
                     "collectd.conf",
-                    f'Include "{self.directory}/conf.d/*.conf"\n',
+                    f'\n\n\n\nInclude "{self.directory}/conf.d/*.conf"\n',
                 )
-                done = self.check(config)
-                self.assertEqual(done.returncode, 1, done.words)
-                (only,) = done.words.splitlines()
-                self.assertTrue(only.startswith(f"{path}{line}: "), only)
-                self.assertIn(words, only)
+                broken, foo = self.mistakes(config)
+                self.assertTrue(broken.startswith(f"{path}:{line}: "), broken)
+                self.assertIn(words, broken)
+                self.assertTrue(foo.startswith(f"{last}: Foo 1: "), foo)
 
-    def test_check_prints_the_rules_and_writes_nothing(self):
+    def test_rules_are_printed_and_nothing_is_written(self):
         state = self.write_file("state.json", "precious")
         captures = self.directory / "captures"
-        config = self.write_file(
-            "collectd.conf",
-            '<Plugin smaps>\n<Group "us">\n'
-            f'Comm "{self.own_comm()}"\n</Group>\n'
-            '<Group "nobody">\nComm "no such process"\n</Group>\n'
-            f'StateFile "{state}"\nStateAtStart true\nStateInterval 0\n'
-            f'<Capture>\nDirectory "{captures}"\n</Capture>\n</Plugin>\n',
+        config = self.us(
+            '<Group "nobody">\nComm "no such process"\n</Group>',
+            f'StateFile "{state}"\nStateAtStart true\nStateInterval 0',
+            f'<Capture>\nDirectory "{captures}"\n</Capture>',
         )
         done = self.check(config)
         self.assertEqual(done.returncode, 0, done.words)
@@ -332,8 +250,8 @@ class RealCollectd(ReportTest):
         self.assertEqual(state.read_text(), "precious")
         self.assertFalse(captures.exists())
 
-    def test_check_of_no_block_says_that_the_rules_are_the_defaults(self):
-        self.write_file("conf.d/a.conf", "<Plugin smaps>\n</Plugin>\n")
+    def test_no_block_is_told(self):
+        self.write_file("conf.d/a.conf", "<Plugin smaps>\nMaxAge 1\n</Plugin>\n")
         for pattern, said in (("*.conf", False), ("*.cnf", True)):
             with self.subTest(pattern):
                 config = self.write_file(
@@ -346,15 +264,119 @@ class RealCollectd(ReportTest):
                 words = f"{config}: there is no <Plugin smaps> in it"
                 self.assertEqual(words in done.words, said, done.words)
 
-    def test_check_that_cannot_be_made_is_an_error(self):
-        done = self.check(self.directory / "none")
-        self.assertEqual((done.returncode, done.text), (2, ""))
-        self.assertIn("smaps-report: check: ", done.words)
-        self.assertIn("No such file", done.words)
-        config = self.write_file("collectd.conf", "")
-        done = run("check", "--collectd", "/bin/false", "-C", config)
-        self.assertEqual((done.returncode, done.text), (2, ""))
-        self.assertIn("collectd ended with status 1", done.words)
+    def test_what_cannot_be_read_is_a_mistake(self):
+        lines = self.mistakes(self.directory / "none")
+        self.assertEqual(
+            lines, [f"{self.directory}/none: No such file or directory"]
+        )
+        os.mkfifo(self.directory / "pipe")
+        config = self.write_file(
+            "collectd.conf", f'Include "{self.directory}/pipe"\n'
+        )
+        (line,) = self.mistakes(config)
+        self.assertIn("pipe: expected a file or a directory", line)
+
+
+class Includes(LiveTest):
+    """The groups that a configuration makes tell the files that were read."""
+
+    def groups(self, config, **env):
+        done = run("check", "-C", config, env=environment(**env))
+        self.assertEqual(done.returncode, 0, done.words)
+        return re.findall(r'<Group "([a-z]+)">', done.text.split("none\n")[0])
+
+    def block(self, name, more=""):
+        return (
+            f'<Plugin smaps>\n<Group "{name}">\nComm "{name}"\n</Group>\n'
+            f"</Plugin>\n{more}"
+        )
+
+    def test_files_directories_and_filters(self):
+        parts = self.directory / "conf.d"
+        self.write_file("conf.d/b.conf", self.block("b"))
+        self.write_file("conf.d/a.conf", self.block("a"))
+        self.write_file("conf.d/b.bak", self.block("backup"))
+        self.write_file("conf.d/.hidden.conf", self.block("hidden"))
+        self.write_file("conf.d/c.conf", f'Include "{parts}/sub/d"\n')
+        self.write_file("conf.d/sub/d", self.block("d"))
+        for text, expected in (
+            (f'<Include "{parts}">\n  Filter "*.conf"\n</Include>', "abd"),
+            (f'Include "{parts}/*.conf"', "abd"),
+            (f'include "{parts}/?.bak {parts}/a.conf"', ["a", "backup"]),
+            (f'Include "{parts}/sub"\n' + self.block("z"), "dz"),
+            (f'Include "{parts}/[z]"\n' + self.block("z"), "z"),
+            ('Include "$PARTS/a.conf"', "a"),
+            ('Include "~/a.conf"', "a"),
+            (f'<Plugin smaps>\nOther "x"\n</Plugin>\nInclude "{parts}/a.conf"',
+             "a"),
+        ):  # fmt: skip
+            with self.subTest(text):
+                config = self.write_file("collectd.conf", text + "\n")
+                self.assertEqual(
+                    self.groups(config, PARTS=str(parts), HOME=str(parts)),
+                    list(expected),
+                )
+
+    def test_no_command_is_run(self):
+        mark = self.directory / "mark"
+        for words in (f"$(touch {mark})", f"`touch {mark}`"):
+            config = self.write_file("collectd.conf", f'Include "{words}"\n')
+            done = run("check", "-C", config)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("cannot be expanded", done.words)
+        self.assertFalse(mark.exists())
+
+    def test_circles_end(self):
+        loop = self.directory / "loop.conf"
+        loop.write_text(f'Include "{loop}"\n')
+        done = run("check", "-C", loop)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("at most 8 files", done.words)
+        parts = self.directory / "parts"
+        parts.mkdir()
+        (parts / "again").symlink_to(parts)
+        config = self.write_file("collectd.conf", f'Include "{parts}"\n')
+        done = run("check", "-C", config)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("Too many levels", done.words)
+
+
+class SameAsTheDaemon(LiveTest):
+    """What check says of a file is what collectd says of it."""
+
+    def daemon(self, text):
+        status, said = harness.check_config(text)
+        self.assertNotEqual(status, 0, said)
+        options = re.findall("smaps plugin: (.*: expected .*)", said)
+        parse = re.findall(r"(?s)near `(.*?)': (.*?)\n", said)
+        return options, parse
+
+    def report(self, text):
+        path = self.write_file("collectd.conf", "\n\n" + text)
+        done = run("check", "-C", path)
+        lines = done.words.splitlines()
+        options = [
+            line.removeprefix(f"{path}: ")
+            for line in lines
+            if line.startswith(f"{path}: ")
+        ]
+        parse = re.findall(r"(?m)^.*?:\d+: near `(.*?)': (.*)$", done.words)
+        self.assertEqual(done.returncode, 1 if options or parse else 0, lines)
+        return options, parse
+
+    def test_odd_texts(self):
+        for odd in ODD:
+            with self.subTest(odd):
+                text = f"<Plugin smaps>\n{odd}\nMaxAge 0\n</Plugin>\n"
+                options, parse = self.daemon(text)
+                ours, our_parse = self.report(text)
+                ours = [o for o in ours if "there is no <Plugin" not in o]
+                self.assertEqual(ours, options)
+                self.assertTrue(options or parse)
+                self.assertEqual(
+                    our_parse,
+                    [(near.replace("\n", "\\n"), w) for near, w in parse],
+                )
 
 
 if __name__ == "__main__":

@@ -658,7 +658,7 @@ class Files(StateTest):
         self.assertEqual(len(self.collectd.log_lines("is written again")), 1)
 
     def test_the_check_of_a_configuration_can_write_a_state(self):
-        """As smaps-report live asks it to; by default it writes none."""
+        """If it is asked to; by default it writes none."""
         shape = self.start_shape("anon", name="web", mib=4)
         state = StateFile()
         options = state.config(60), group("web", 'Comm "web@"')

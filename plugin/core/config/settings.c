@@ -176,7 +176,7 @@ int settings_set_capture_directory(struct settings *s, const char *path,
 }
 
 bool settings_has_snapshots(const struct settings *s) {
-  return s->state_file || s->capture.directory;
+  return s->wants_snapshots || s->state_file || s->capture.directory;
 }
 
 int settings_set_max_groups(struct settings *s, double n,
@@ -255,7 +255,8 @@ int settings_finish(struct settings *s) {
 }
 
 static bool has_command_lines(const struct settings *s) {
-  return (s->state_file && s->command_lines == CHOICE_YES) ||
+  return ((s->wants_snapshots || s->state_file) &&
+          s->command_lines == CHOICE_YES) ||
          (s->capture.directory && s->capture.command_lines == CHOICE_YES);
 }
 

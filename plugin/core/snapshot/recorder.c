@@ -9,7 +9,7 @@ int recorder_init(struct recorder *r, const struct settings *settings,
                   struct reader *reader,
                   void (*written)(const struct write_result *w)) {
   *r = (struct recorder){.settings = settings, .reader = reader};
-  if (!settings_has_snapshots(settings))
+  if (!settings->state_file && !settings->capture.directory)
     return 0;
   pthread_mutex_init(&r->mutex, NULL);
   return writer_new(
@@ -216,24 +216,11 @@ static void run_captures(struct recorder *r, const struct scene *s,
 
 /* --- the state --- */
 
-static bool is_recorded(const struct process *p) {
-  return p->state == PROCESS_ALIVE || p->state == PROCESS_UNKNOWN;
-}
-
 static void write_state(struct recorder *r, const struct scene *s) {
-  bool has_command_lines = r->settings->command_lines == CHOICE_YES;
   struct document d = {.kind = DOCUMENT_STATE, .time_ns = s->time_ns};
-  struct json json;
+  int rc = snapshot_make(s, &d.text, &d.len);
 
-  json_init(&json);
-  snapshot_begin(&json, s, NULL);
-  for (size_t i = 0; i < s->processes->n; i++)
-    if (is_recorded(s->processes->processes[i]))
-      snapshot_process(&json, s, s->processes->processes[i], has_command_lines,
-                       NULL);
-  snapshot_end(&json, 0, NULL, 0);
-  submit_document(r, &d, json_finish(&json, &d.text, &d.len));
-  json_done(&json);
+  submit_document(r, &d, rc);
 }
 
 /* A cycle may run a little early: half an interval is allowed. */

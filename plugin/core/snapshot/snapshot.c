@@ -437,3 +437,24 @@ void snapshot_end(struct json *j, uint64_t left_out, struct mapping_table *all,
   }
   json_end_object(j);
 }
+
+static bool is_recorded(const struct process *p) {
+  return p->state == PROCESS_ALIVE || p->state == PROCESS_UNKNOWN;
+}
+
+int snapshot_make(const struct scene *s, char **ret_text, size_t *ret_len) {
+  bool has_command_lines = s->settings->command_lines == CHOICE_YES;
+  struct json json;
+  int rc;
+
+  json_init(&json);
+  snapshot_begin(&json, s, NULL);
+  for (size_t i = 0; i < s->processes->n; i++)
+    if (is_recorded(s->processes->processes[i]))
+      snapshot_process(&json, s, s->processes->processes[i], has_command_lines,
+                       NULL);
+  snapshot_end(&json, 0, NULL, 0);
+  rc = json_finish(&json, ret_text, ret_len);
+  json_done(&json);
+  return rc;
+}

@@ -38,6 +38,10 @@ struct close_up {
   size_t top_mappings;
 };
 
+/* Makes the document of a state: all groups and processes, and no mappings.
+ * Returns 0 and the text, which the caller frees, or -ENOMEM or -EFBIG. */
+int snapshot_make(const struct scene *s, char **ret_text, size_t *ret_len);
+
 /*
  * The order of calls: begin, process for each process, end. Processes may be of
  * later cycles than the beginning, each with its own scene. Errors stick to the

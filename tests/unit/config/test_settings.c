@@ -352,6 +352,17 @@ SETTINGS_TEST(snapshots_have_defaults) {
   assert_int_equal(s->capture.command_lines, CHOICE_YES);
 }
 
+SETTINGS_TEST(snapshots_in_memory_have_what_those_in_files_have) {
+  unsigned without = settings_attributes(s);
+
+  s->wants_snapshots = true;
+  assert_int_equal(settings_finish(s), 0);
+  assert_true(settings_has_snapshots(s));
+  assert_true(settings_want_page_tables(s));
+  assert_true(without < settings_attributes(s));
+  assert_true(settings_attributes(s) >> ATTRIBUTE_COMMAND_LINE & 1);
+}
+
 SETTINGS_TEST(snapshot_paths_are_checked_and_replaced) {
   struct config_error reason = {""};
   char path[PATH_MAX + 1];

@@ -7,6 +7,8 @@
 
 #include "collected.h"
 
+#include <stdlib.h>
+
 /* --- values ----------------------------------------------------------------
  */
 
@@ -609,4 +611,22 @@ WORLD_TEST(without_a_tree_there_is_no_collector) {
   proctree_end(&w->tree, 10);
   assert_int_equal(collector_new(&w->settings, NULL, &c), -ENOTTY);
   assert_null(c);
+}
+
+WORLD_TEST(a_snapshot_of_the_last_cycle_is_made_in_memory) {
+  char *text;
+  size_t len;
+
+  w->settings.wants_snapshots = true;
+  world_watch(w, process(10, "a"));
+  world_run(w, 10);
+  world_put(w, process(11, "late"));
+  world_run(w, 10);
+  assert_int_equal(collector_snapshot(w->collector, &text, &len), 0);
+  assert_int_equal(strlen(text), len);
+  assert_non_null(strstr(text, "\"late\""));
+  assert_non_null(strstr(text, "\"processes\":2"));
+  free(text);
+  world_stop(w);
+  assert_int_equal(world_n_written(), 0);
 }

@@ -443,7 +443,7 @@ static const struct {
     {"diff - -", "\"-\": expected at most once"},
     {"explain f 1x", "PID \"1x\": expected the number of a process"},
     {"explain f 4294967296", "PID \"4294967296\""},
-    {"live --collectd= -k", "--collectd \"\": expected a path"},
+    {"live --config= -k", "-C \"\": expected a path"},
 };
 
 TEST(a_wrong_command_line_is_explained) {

@@ -1,0 +1,26 @@
+/*
+ * Reads a configuration of collectd as the daemon does: liboconfig parses each
+ * file, and Include is expanded by wordexp(3), into files and directories.
+ *
+ * Mistakes are told by plugin_log(), as the daemon's are.
+ */
+#ifndef REPORT_CONFIG_FILE_H
+#define REPORT_CONFIG_FILE_H
+
+#include <collectd/core/daemon/collectd.h>
+#include <collectd/liboconfig/oconfig.h>
+
+/* How deep Include may nest, the first file included. */
+#define CONFIG_FILE_DEPTH 8
+
+struct config_visitor {
+  /* Called for each item of the top level but Include, in the order in which
+   * the daemon sees them, with the file that it is in. */
+  void (*item)(void *context, const oconfig_item_t *item, const char *path);
+  void *context;
+};
+
+/* True if all was read and parsed. Each failure has been told. */
+bool config_file_read(const char *path, const struct config_visitor *visitor);
+
+#endif

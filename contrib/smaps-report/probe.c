@@ -1,0 +1,175 @@
+#include "probe.h"
+
+#include "config.h"
+#include "config_file.h"
+#include "log.h"
+#include "memory.h"
+#include "told.h"
+
+#include <smaps/collector.h>
+#include <smaps/group_name.h>
+
+static const char *const default_configs[] = {
+    "/etc/collectd/collectd.conf",
+    "/etc/collectd.conf",
+    "/opt/collectd/etc/collectd.conf",
+};
+#define DEFAULT_CONFIGS (sizeof(default_configs) / sizeof(*default_configs))
+
+struct probe {
+  struct settings settings;
+  struct collector *collector;
+  struct log_state log;
+  const char *config; /* NULL: there is none */
+  bool has_block;
+};
+
+/* ---- the configuration ---- */
+
+static const char *find_config(const char *given) {
+  if (given)
+    return given;
+  for (size_t i = 0; i < DEFAULT_CONFIGS; i++)
+    if (access(default_configs[i], F_OK) == 0)
+      return default_configs[i];
+  return NULL;
+}
+
+static bool is_option(const oconfig_item_t *item, const char *key) {
+  return strcasecmp(item->key, key) == 0 && item->values_num > 0 &&
+         item->values[0].type == OCONFIG_TYPE_STRING;
+}
+
+static void add_item(void *context, const oconfig_item_t *item,
+                     const char *path) {
+  struct probe *p = context;
+  const char *value;
+
+  if (item->values_num == 0)
+    return;
+  value = item->values[0].value.string;
+  if (is_option(item, "Hostname")) {
+    free(p->settings.host);
+    p->settings.host = memory_check(strdup(value));
+  }
+  if (!is_option(item, "Plugin") || strcasecmp(value, "smaps") != 0)
+    return;
+  p->has_block = true;
+  p->settings.source = path;
+  config_add_block(&p->settings, item);
+  p->settings.source = NULL;
+}
+
+static int read_config(struct probe *p) {
+  const struct config_visitor visitor = {.item = add_item, .context = p};
+
+  if (p->config && !config_file_read(p->config, &visitor))
+    return PROBE_MISTAKES;
+  return told_errors() ? PROBE_MISTAKES : 0;
+}
+
+/* ---- start ---- */
+
+static void set_host(struct settings *s) {
+  char name[256];
+
+  if (s->host)
+    return;
+  if (gethostname(name, sizeof(name)) < 0)
+    strcpy(name, "localhost");
+  name[sizeof(name) - 1] = '\0';
+  s->host = memory_check(strdup(name));
+}
+
+/* Neither the state file nor a capture is ours to write. */
+static void write_no_files(struct settings *s) {
+  free(s->state_file);
+  s->state_file = NULL;
+  free(s->capture.directory);
+  s->capture.directory = NULL;
+  s->wants_snapshots = true;
+}
+
+static int start(struct probe *p, struct config_error *reason) {
+  struct group_name shown;
+  const char *root;
+  int rc;
+
+  set_host(&p->settings);
+  write_no_files(&p->settings);
+  rc = settings_finish(&p->settings);
+  if (rc == 0)
+    rc = collector_new(&p->settings, NULL, &p->collector);
+  if (rc == 0)
+    return 0;
+  root = p->settings.proc_root ? p->settings.proc_root : "/proc";
+  config_error_format(
+      reason, "ProcRoot \"%s\": %s",
+      escape_text(root, strlen(root), shown.text, sizeof(shown.text)),
+      strerror(rc < 0 ? -rc : ENOENT));
+  return rc < 0 ? rc : -ENOENT;
+}
+
+static int set_up(struct probe *p, const struct probe_setup *setup,
+                  struct config_error *reason) {
+  int rc;
+
+  settings_init(&p->settings);
+  p->settings.interval_ns = setup->interval_ns;
+  if (setup->read_budget_percent > 0)
+    p->settings.read_budget_percent = setup->read_budget_percent;
+  p->log.is_command = true;
+  p->config = find_config(setup->config);
+  if (!p->config && setup->needs_config)
+    return config_error_set(reason, "there is no %s: expected -C FILE",
+                            default_configs[0]);
+  rc = read_config(p);
+  return rc ? rc : start(p, reason);
+}
+
+int probe_new(const struct probe_setup *setup, struct probe **ret,
+              struct config_error *reason) {
+  struct probe *p = memory_array(NULL, 1, sizeof(*p));
+  int rc;
+
+  memset(p, 0, sizeof(*p));
+  rc = set_up(p, setup, reason);
+  if (rc == 0)
+    *ret = p;
+  else
+    probe_free(p);
+  return rc;
+}
+
+void probe_free(struct probe *p) {
+  if (!p)
+    return;
+  collector_free(p->collector);
+  settings_done(&p->settings);
+  free(p);
+}
+
+const char *probe_file_without_block(const struct probe *p) {
+  return p->has_block ? NULL : p->config;
+}
+
+/* ---- cycles ---- */
+
+int probe_cycle(struct probe *p, struct config_error *reason) {
+  int rc = collector_cycle(p->collector);
+
+  log_after_cycle(&p->log, p->collector, &p->settings, rc);
+  if (rc < 0)
+    config_error_format(reason, "the processes cannot be read: %s",
+                        strerror(-rc));
+  return rc;
+}
+
+int probe_snapshot(const struct probe *p, char **ret_text, size_t *ret_len,
+                   struct config_error *reason) {
+  int rc = collector_snapshot(p->collector, ret_text, ret_len);
+
+  if (rc < 0)
+    config_error_format(reason, "no snapshot can be made: %s", strerror(-rc));
+  return rc;
+}

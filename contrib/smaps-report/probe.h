@@ -1,0 +1,47 @@
+/*
+ * The plugin in this program: its core, with the user's configuration, and
+ * neither a daemon nor a file. Needs no collectd. Mistakes and warnings are
+ * told: see told.h.
+ */
+#ifndef REPORT_PROBE_H
+#define REPORT_PROBE_H
+
+#include <smaps/config_error.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct probe;
+
+struct probe_setup {
+  /* The file; NULL for the first that exists where collectd has it. */
+  const char *config;
+  bool needs_config; /* it is an error if there is none */
+  uint64_t interval_ns;
+  double read_budget_percent; /* unless the configuration sets it; 0: default */
+};
+
+/*
+ * Reads the configuration. Returns 0; PROBE_MISTAKES if there are mistakes in
+ * it; or a negative errno with the reason. Free *ret with probe_free(), which
+ * accepts NULL.
+ */
+#define PROBE_MISTAKES 1
+int probe_new(const struct probe_setup *setup, struct probe **ret,
+              struct config_error *reason);
+void probe_free(struct probe *p);
+
+/* NULL if the file has a block of the plugin; or the name of the file that,
+ * with its includes, has none, so that the rules are the defaults. */
+const char *probe_file_without_block(const struct probe *p);
+
+/* Reads the processes. Returns 0, or a negative errno with the reason. */
+int probe_cycle(struct probe *p, struct config_error *reason);
+
+/* Makes the snapshot (smaps-snapshot(5)) of the last cycle. Returns 0 and the
+ * text, which the caller frees, or a negative errno with the reason. */
+int probe_snapshot(const struct probe *p, char **ret_text, size_t *ret_len,
+                   struct config_error *reason);
+
+#endif

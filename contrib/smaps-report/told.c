@@ -1,0 +1,62 @@
+#include "told.h"
+
+#include "memory.h"
+#include "text.h"
+
+#include <collectd/core/daemon/collectd.h>
+#include <collectd/core/daemon/plugin.h>
+
+#include <stdarg.h>
+
+#define OURS "smaps plugin: "
+
+/* The daemon's log has no handle either. */
+static struct {
+  char **lines;
+  size_t n;
+  size_t errors;
+} told;
+
+void plugin_log(int level, const char *format, ...) {
+  va_list args;
+  char *line;
+  int n;
+
+  if (level > LOG_WARNING)
+    return;
+  va_start(args, format);
+  n = vasprintf(&line, format, args);
+  va_end(args);
+  told.lines = memory_room(told.lines, told.n, sizeof(*told.lines));
+  told.lines[told.n++] = memory_check(n < 0 ? NULL : line);
+  told.errors += level <= LOG_ERR;
+}
+
+cdtime_t cdtime(void) {
+  struct timespec now;
+
+  clock_gettime(CLOCK_REALTIME, &now);
+  return TIMESPEC_TO_CDTIME_T(&now);
+}
+
+size_t told_errors(void) { return told.errors; }
+
+static void print_line(const char *line, FILE *out) {
+  const struct style plain = {.out = out};
+  struct text text = {0};
+  size_t len = strlen(OURS);
+
+  text_add_name(&text, strncmp(line, OURS, len) == 0 ? line + len : line,
+                &plain);
+  text_print(&text, COLOUR_NONE, &plain);
+  text_done(&text);
+}
+
+void told_print(FILE *out) {
+  for (size_t i = 0; i < told.n; i++) {
+    print_line(told.lines[i], out);
+    free(told.lines[i]);
+  }
+  free(told.lines);
+  memset(&told, 0, sizeof(told));
+}
