@@ -36,7 +36,8 @@ cdtime_t cdtime(void) {
   struct timespec now;
 
   clock_gettime(CLOCK_REALTIME, &now);
-  return TIMESPEC_TO_CDTIME_T(&now);
+  return NS_TO_CDTIME_T((cdtime_t)now.tv_sec * 1000000000 +
+                        (cdtime_t)now.tv_nsec);
 }
 
 size_t told_errors(void) { return told.errors; }

@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 
 import harness
-from test_report import MIB, ReportTest, environment, run
+from test_report import MIB, REPORT, ReportTest, environment, run
 
 # Texts that a parser of its own would read in another way, each for an option
 # that does not exist: the mistake repeats the values.
@@ -132,7 +132,7 @@ class Live(LiveTest):
             f'Include "{self.directory}/none\x1b"\n' + config.read_text()
         )
         done = subprocess.run(
-            [os.environ["REPORT"], "live", "-G", "-C", config],
+            [REPORT, "live", "-G", "-C", config],
             env=environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
