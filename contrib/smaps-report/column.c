@@ -120,7 +120,7 @@ static const uint32_t mapping_amounts =
     1U << AMOUNT_SIZE | 1U << AMOUNT_RSS | 1U << AMOUNT_PSS |
     1U << AMOUNT_SHARED_CLEAN | 1U << AMOUNT_SHARED_DIRTY |
     1U << AMOUNT_PRIVATE_CLEAN | 1U << AMOUNT_PRIVATE_DIRTY |
-    1U << AMOUNT_SWAP | 1U << AMOUNT_SWAP_TOTAL;
+    1U << AMOUNT_ANONYMOUS | 1U << AMOUNT_SWAP | 1U << AMOUNT_SWAP_TOTAL;
 
 unsigned column_count(void) { return (unsigned)AMOUNTS + OTHERS; }
 

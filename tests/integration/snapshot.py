@@ -61,6 +61,7 @@ SUMMED = {
     "shared_dirty": "Shared_Dirty",
     "private_clean": "Private_Clean",
     "private_dirty": "Private_Dirty",
+    "anonymous": "Anonymous",
     "swap": "SwapPss",
     "swap_total": "Swap",
 }

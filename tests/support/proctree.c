@@ -296,9 +296,10 @@ static void print_mapping(FILE *file, const struct fake_mapping *m,
           "Size: %8u kB\nRss: %8u kB\nPss: %8u kB\n"
           "Shared_Clean: 0 kB\nShared_Dirty: %8u kB\n"
           "Private_Clean: 0 kB\nPrivate_Dirty: %8u kB\n"
-          "Swap: %8u kB\nSwapPss: %8u kB\nVmFlags: rd wr mr mw me ac\n",
+          "Anonymous: %8u kB\nSwap: %8u kB\nSwapPss: %8u kB\nVmFlags: rd wr mr "
+          "mw me ac\n",
           size_kb(m), m->private_kb + m->shared_kb, pss, m->shared_kb,
-          m->private_kb, m->swap_kb, m->swap_kb);
+          m->private_kb, m->private_kb, m->swap_kb, m->swap_kb);
 }
 
 static void

@@ -59,11 +59,11 @@ void proctree_write(const struct proctree *t, const char *path,
 
 /* A mapping of a process: dirty pages, as above. */
 struct fake_mapping {
-  const char *name;        /* NULL for none */
-  const char *permissions; /* NULL for "rw-p" */
-  unsigned size_kb;        /* private_kb + shared_kb where 0 */
-  unsigned private_kb, shared_kb;
-  unsigned pss_kb; /* private_kb + shared_kb / 2 where 0 */
+  const char *name;               /* NULL for none */
+  const char *permissions;        /* NULL for "rw-p" */
+  unsigned size_kb;               /* private_kb + shared_kb where 0 */
+  unsigned private_kb, shared_kb; /* anonymous, and of files */
+  unsigned pss_kb;                /* private_kb + shared_kb / 2 where 0 */
   unsigned swap_kb;
 };
 

@@ -7,7 +7,8 @@
 
 #define KNOWN                                                                  \
   (1U << ROLLUP_RSS | 1U << ROLLUP_SHARED_CLEAN | 1U << ROLLUP_SHARED_DIRTY |  \
-   1U << ROLLUP_PRIVATE_CLEAN | 1U << ROLLUP_PRIVATE_DIRTY)
+   1U << ROLLUP_PRIVATE_CLEAN | 1U << ROLLUP_PRIVATE_DIRTY |                   \
+   1U << ROLLUP_ANONYMOUS)
 
 /* The number of pages of a kind that a mapping has present, and the standard
  * deviation of that. */
@@ -208,6 +209,7 @@ static void fill(struct filling *f, const struct mapping_tally *t,
   m->sum.known = KNOWN;
   for (unsigned kind = 0; kind < PAGE_KINDS; kind++)
     bytes[kind] = add_kind(f, t, kind, &m->sum);
+  m->sum.bytes[ROLLUP_ANONYMOUS] = amount_from(bytes[PAGE_ANON]);
   if (f->sample->has_mapcounts ||
       (uint64_t)anon->exclusive + files->exclusive == m->pages_sampled)
     add_pss(f, t, bytes, m);

@@ -14,9 +14,9 @@
 
 /*
  * Fills in the amounts of the sample's table, as far as they are known: Rss,
- * the four Private_ and Shared_ fields, and Pss, if it is known how many
- * processes map each page that was found. A mapping of which no page was found
- * has no amounts, unless it is certainly empty.
+ * Anonymous, the four Private_ and Shared_ fields, and Pss, if it is known how
+ * many processes map each page that was found. A mapping of which no page was
+ * found has no amounts, unless it is certainly empty.
  */
 void sampled_mapping_fill(const struct mapping_sample *sample,
                           uint64_t page_size);

@@ -264,6 +264,7 @@ static void add_mapping(struct json *j, const struct mapping *m,
                 {"shared_dirty", ROLLUP_SHARED_DIRTY},
                 {"private_clean", ROLLUP_PRIVATE_CLEAN},
                 {"private_dirty", ROLLUP_PRIVATE_DIRTY},
+                {"anonymous", ROLLUP_ANONYMOUS},
                 {"swap", ROLLUP_SWAP_PSS},
                 {"swap_total", ROLLUP_SWAP}};
 

@@ -101,10 +101,12 @@ FIXTURE_TEST(amounts_are_told_apart_by_kind) {
   assert_true(get(f, 1, ROLLUP_SHARED_DIRTY) == 20);
   assert_true(get(f, 1, ROLLUP_PRIVATE_CLEAN) == 30);
   assert_true(get(f, 1, ROLLUP_SHARED_CLEAN) == 10);
+  assert_true(get(f, 1, ROLLUP_ANONYMOUS) == 60);
   assert_true(get(f, 1, ROLLUP_PSS) == 85);
   assert_true(get(f, 2, ROLLUP_PRIVATE_DIRTY) == 7);
   assert_true(get(f, 2, ROLLUP_SHARED_DIRTY) == 12);
   assert_true(get(f, 2, ROLLUP_SHARED_CLEAN) == 0);
+  assert_true(get(f, 2, ROLLUP_ANONYMOUS) == 0);
   assert_false(is_known(f, 1, ROLLUP_SWAP_PSS));
   assert_false(is_known(f, 1, ROLLUP_SWAP));
   assert_false(is_known(f, 1, ROLLUP_PSS_ANON));

@@ -713,8 +713,9 @@ static uint64_t sum_of(parsed p, const char *array, const char *key) {
 
 static void assert_mappings_are_the_usage(parsed p) {
   static const char *const keys[] = {
-      "rss",           "pss",           "shared_clean", "shared_dirty",
-      "private_clean", "private_dirty", "swap",         "swap_total"};
+      "rss",          "pss",           "shared_clean",
+      "shared_dirty", "private_clean", "private_dirty",
+      "anonymous",    "swap",          "swap_total"};
 
   for (size_t i = 0; i < LENGTH(keys); i++) {
     char path[64];
@@ -742,12 +743,13 @@ WORLD_TEST(mappings_add_up_to_the_usage_to_the_byte) {
   m = parsed_get(p, "mappings.0");
   assert_string_equal(parsed_keys(m, ""),
                       "name permissions vmas size rss pss shared_clean "
-                      "shared_dirty private_clean private_dirty swap "
-                      "swap_total ");
-  assert_string_equal(parsed_string(m, "name"), "[heap]");
+                      "shared_dirty private_clean private_dirty anonymous "
+                      "swap swap_total ");
+  parsed_assert(m, "name=[heap] anonymous=6000k");
   m = parsed_get(p, "mappings.1");
   parsed_assert(
-      m, "name=/usr/lib/libc.so.6 permissions=rwxp vmas=2 size=1020k pss=116k");
+      m, "name=/usr/lib/libc.so.6 permissions=rwxp vmas=2 size=1020k pss=116k "
+         "anonymous=20k");
   assert_string_equal(parsed_string(p, "mappings.2.name"), "[anon]");
   parsed_assert(p, "mappings.2.size=4m mappings.3.permissions=rw-s");
 }
@@ -776,8 +778,8 @@ WORLD_TEST(mappings_beyond_the_top_are_summed_without_a_name) {
   assert_mappings_are_the_usage(p);
   assert_string_equal(parsed_keys(p, "mappings.2"),
                       "permissions vmas size rss pss shared_clean "
-                      "shared_dirty private_clean private_dirty swap "
-                      "swap_total ");
+                      "shared_dirty private_clean private_dirty anonymous "
+                      "swap swap_total ");
   parsed_assert(p, "mappings.2.permissions=rw-ps mappings.2.vmas=3");
   parsed_assert(document, "mappings.2.vmas=3");
   assert_lacks(document, "mappings.2.processes");
