@@ -91,6 +91,10 @@ OCONFIG    := contrib/smaps-report/liboconfig
 OCONFIG_OBJ := $(addprefix $(B)/$(OCONFIG)/,oconfig.o parser.o scanner.o)
 REPORT_OBJ := $(REPORT_SRC:%.c=$(B)/%.o) $(OCONFIG_OBJ) \
   $(addprefix $(B)/plugin/,config.o config_capture.o option.o log.o)
+# The text of the page that smaps-report html writes.
+PAGE       := $(B)/contrib/smaps-report/page
+PAGE_SRC   := contrib/smaps-report/html
+REPORT_OBJ += $(PAGE).o
 REPORT     := $(B)/smaps-report
 REPORT_LIBS = $(LIBS)
 # Those of its sources that include headers of collectd.
@@ -157,6 +161,15 @@ $(OCONFIG_OBJ): %.o: %.c
 	$(call say,CC,$<)
 	$(Q)$(COMPILE)
 $(B)/$(OCONFIG)/scanner.o: $(B)/$(OCONFIG)/parser.c
+
+$(PAGE).c: $(wildcard $(PAGE_SRC)/*)
+	@mkdir -p $(@D)
+	$(call say,EMBED,$(PAGE_SRC))
+	$(Q)$(PAGE_SRC)/embed >$@
+
+$(PAGE).o: $(PAGE).c $(B)/flags
+	$(call say,CC,$<)
+	$(Q)$(COMPILE) -Icontrib/smaps-report
 
 $(CORE_LIB): $(CORE_OBJ)
 	$(call say,AR,$@)

@@ -416,6 +416,10 @@ static const char *const how_names[] = {
     [HOW_LISTED] = "listed", [HOW_UNLISTED] = "unlisted",
 };
 
+const char *diff_how_name(enum how how) {
+  return how == HOW_STAYED ? "stayed" : how_names[how];
+}
+
 struct section {
   const struct changes *changes;
   const char *title;
@@ -521,8 +525,7 @@ static void write_change(struct json_lines *j, const char *name,
   json_lines_text(j, name, c->name);
   json_lines_whole(j, "old_pid", old ? old->pid : UNKNOWN);
   json_lines_whole(j, "pid", new ? new->pid : UNKNOWN);
-  json_lines_text(j, "how",
-                  c->how == HOW_STAYED ? "stayed" : how_names[c->how]);
+  json_lines_text(j, "how", diff_how_name(c->how));
   json_lines_whole(j, "old", c->how == HOW_CAME ? UNKNOWN : c->old);
   json_lines_whole(j, "new", c->how == HOW_WENT ? UNKNOWN : c->new);
   json_lines_change(j, "change", c->is_less, c->size);

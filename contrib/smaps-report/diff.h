@@ -13,6 +13,9 @@ enum how {
   HOW_UNLISTED, /* may be missing in the new snapshot, which is not complete */
 };
 
+/* "stayed", "restarted" and so on. */
+const char *diff_how_name(enum how how);
+
 struct change {
   enum how how;
   const char *name;

@@ -15,28 +15,51 @@ static void write_escaped(FILE *out, uint32_t c) {
             (unsigned)(0xdc00 | (c & 0x3ff)));
 }
 
-static void write_string(FILE *out, const char *text) {
-  size_t left = strlen(text);
+/* The text of an escape, as a value. */
+static void write_bytes(FILE *out, const char *text, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    fprintf(out, "\\\\x%02x", (unsigned char)text[i]);
+}
 
-  fputc('"', out);
-  while (left > 0) {
-    uint32_t c;
-    size_t n = utf8_decode(text, left, &c);
+static bool is_markup(uint32_t c) { return c == '<' || c == '>' || c == '&'; }
 
-    if (n == 0) {
-      fprintf(out, "\\\\x%02x", (unsigned char)*text);
-      n = 1;
-    } else if (!utf8_is_plain(c)) {
-      write_escaped(out, c);
-    } else {
-      if (c == '"' || c == '\\')
-        fputc('\\', out);
-      fwrite(text, 1, n, out);
-    }
+/* Writes the first character; returns its length in bytes. */
+static size_t write_character(const struct json_lines *j, const char *text,
+                              size_t left) {
+  uint32_t c;
+  size_t n = utf8_decode(text, left, &c);
+
+  if (n == 0) {
+    write_bytes(j->out, text, 1);
+    return 1;
+  }
+  if (j->is_in_markup && !utf8_is_plain(c)) {
+    write_bytes(j->out, text, n);
+  } else if (!utf8_is_plain(c) || (j->is_in_markup && is_markup(c))) {
+    write_escaped(j->out, c);
+  } else {
+    if (c == '"' || c == '\\')
+      fputc('\\', j->out);
+    fwrite(text, 1, n, j->out);
+  }
+  return n;
+}
+
+static void write_string(const struct json_lines *j, const char *text,
+                         size_t max) {
+  size_t left = strlen(text), used = 0;
+
+  fputc('"', j->out);
+  while (left > 0 && used < max) {
+    size_t n = write_character(j, text, left);
+
+    used += n;
     text += n;
     left -= n;
   }
-  fputc('"', out);
+  if (left > 0)
+    fputs("…", j->out);
+  fputc('"', j->out);
 }
 
 static void begin_value(struct json_lines *j, const char *key) {
@@ -47,10 +70,20 @@ static void begin_value(struct json_lines *j, const char *key) {
   else if (j->depth == 1)
     fputc('\n', j->out);
   *has_any = true;
-  if (!key)
+  if (!key || j->is_row[j->depth])
     return;
-  write_string(j->out, key);
+  write_string(j, key, SIZE_MAX);
   fputc(':', j->out);
+}
+
+/* False if the value is unknown: then nothing is left to write. */
+static bool begin_known(struct json_lines *j, const char *key, bool is_known) {
+  if (!is_known && !j->is_row[j->depth])
+    return false;
+  begin_value(j, key);
+  if (!is_known)
+    fputs("null", j->out);
+  return is_known;
 }
 
 void json_lines_begin(struct json_lines *j, const char *key, char brace) {
@@ -59,6 +92,12 @@ void json_lines_begin(struct json_lines *j, const char *key, char brace) {
   fputc(brace, j->out);
   assert(j->depth + 1 < JSON_DEPTH_MAX);
   j->has_any[++j->depth] = false;
+  j->is_row[j->depth] = false;
+}
+
+void json_lines_begin_row(struct json_lines *j, const char *key) {
+  json_lines_begin(j, key, '[');
+  j->is_row[j->depth] = true;
 }
 
 void json_lines_end(struct json_lines *j, char brace) {
@@ -71,25 +110,25 @@ void json_lines_end(struct json_lines *j, char brace) {
   output_check(j->out);
 }
 
-void json_lines_text(struct json_lines *j, const char *key, const char *text) {
-  if (!text)
+void json_lines_text_cut(struct json_lines *j, const char *key,
+                         const char *text, size_t max) {
+  if (!begin_known(j, key, text != NULL))
     return;
-  begin_value(j, key);
-  write_string(j->out, text);
+  write_string(j, text, max);
+}
+
+void json_lines_text(struct json_lines *j, const char *key, const char *text) {
+  json_lines_text_cut(j, key, text, SIZE_MAX);
 }
 
 void json_lines_whole(struct json_lines *j, const char *key, uint64_t value) {
-  if (value == UNKNOWN)
-    return;
-  begin_value(j, key);
-  fprintf(j->out, "%ju", (uintmax_t)value);
+  if (begin_known(j, key, value != UNKNOWN))
+    fprintf(j->out, "%ju", (uintmax_t)value);
 }
 
 void json_lines_real(struct json_lines *j, const char *key, double value) {
-  if (isnan(value))
-    return;
-  begin_value(j, key);
-  fprintf(j->out, "%.15g", value);
+  if (begin_known(j, key, !isnan(value)))
+    fprintf(j->out, "%.15g", value);
 }
 
 void json_lines_flag(struct json_lines *j, const char *key, bool value) {
@@ -99,8 +138,6 @@ void json_lines_flag(struct json_lines *j, const char *key, bool value) {
 
 void json_lines_change(struct json_lines *j, const char *key, bool is_less,
                        uint64_t value) {
-  if (value == UNKNOWN)
-    return;
-  begin_value(j, key);
-  fprintf(j->out, "%s%ju", is_less && value > 0 ? "-" : "", (uintmax_t)value);
+  if (begin_known(j, key, value != UNKNOWN))
+    fprintf(j->out, "%s%ju", is_less && value > 0 ? "-" : "", (uintmax_t)value);
 }

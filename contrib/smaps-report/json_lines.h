@@ -10,8 +10,10 @@
 
 struct json_lines {
   FILE *out;
+  bool is_in_markup; /* see json_lines_text() */
   unsigned depth;
   bool has_any[JSON_DEPTH_MAX]; /* the open object or array has an element */
+  bool is_row[JSON_DEPTH_MAX];  /* unknown values keep their place */
 };
 
 /* Set `out` and zero the other fields before the first call. Each element of
@@ -21,9 +23,20 @@ struct json_lines {
 void json_lines_begin(struct json_lines *j, const char *key, char brace);
 void json_lines_end(struct json_lines *j, char brace);
 
-/* The first four omit unknown values: NULL, UNKNOWN, NaN. Invalid UTF-8 becomes
- * \xNN, as in a snapshot. */
+/* Begins an array in which each value has its place; keys are left out. */
+void json_lines_begin_row(struct json_lines *j, const char *key);
+
+/*
+ * The first four omit unknown values, NULL, UNKNOWN and NaN, from objects; in the
+ * rows of a table (json_lines_begin_row()) they are null. Invalid UTF-8 becomes
+ * \xNN, as in a snapshot. Within markup so does what utf8_is_plain() does not
+ * know, and no byte can end an element: < > & are escaped.
+ */
 void json_lines_text(struct json_lines *j, const char *key, const char *text);
+/* Cuts the text to about that many bytes, between characters, with an ellipsis
+ * at its end. */
+void json_lines_text_cut(struct json_lines *j, const char *key,
+                         const char *text, size_t max);
 void json_lines_whole(struct json_lines *j, const char *key, uint64_t value);
 void json_lines_real(struct json_lines *j, const char *key, double value);
 void json_lines_change(struct json_lines *j, const char *key, bool is_less,

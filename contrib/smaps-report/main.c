@@ -10,11 +10,13 @@
  *   view        prints tables (filter, heading, sum, mapping, area, column,
  *               table)
  *   explain (rules), diff, folded
+ *   html        prints a page (page_data, split; html/ is its text)
  *   text, grid, json_lines, utf8, output   format and write
  */
 #include "diff.h"
 #include "explain.h"
 #include "folded.h"
+#include "html.h"
 #include "input.h"
 #include "live.h"
 #include "load.h"
@@ -215,6 +217,19 @@ static int run_diff(const struct options *o) {
   return status;
 }
 
+static int run_html(const struct options *o) {
+  struct document d = {0}, old = {0};
+  int status = load_file(o->files[0], &d);
+
+  if (status == 0 && o->files[1])
+    status = load_file(o->files[1], &old);
+  if (status == 0)
+    html_write(&d, o->files[1] ? &old : NULL, stdout);
+  document_done(&d);
+  document_done(&old);
+  return status;
+}
+
 static int run(const struct options *o) {
   if (o->wants_help)
     options_print_help(o->command, stdout);
@@ -225,6 +240,7 @@ static int run(const struct options *o) {
   else
     return o->command == COMMAND_DIFF    ? run_diff(o)
            : o->command == COMMAND_TABLE ? run_tables(o)
+           : o->command == COMMAND_HTML  ? run_html(o)
                                          : run_single(o);
   return 0;
 }

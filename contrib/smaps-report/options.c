@@ -9,7 +9,8 @@
 static const char *const command_names[COMMANDS] = {
     [COMMAND_TABLE] = "table", [COMMAND_EXPLAIN] = "explain",
     [COMMAND_DIFF] = "diff",   [COMMAND_FOLDED] = "folded",
-    [COMMAND_LIVE] = "live",   [COMMAND_CHECK] = "check",
+    [COMMAND_HTML] = "html",   [COMMAND_LIVE] = "live",
+    [COMMAND_CHECK] = "check",
 };
 
 #define WIDTH_MAX 10000
@@ -345,6 +346,7 @@ static const struct {
     [COMMAND_EXPLAIN] = {1, 2, "FILE [PID]"},
     [COMMAND_DIFF] = {2, 2, "OLD NEW"},
     [COMMAND_FOLDED] = {1, 1, "FILE"},
+    [COMMAND_HTML] = {1, 2, "FILE [OLD]"},
     [COMMAND_LIVE] = {0, 0, ""},
     [COMMAND_CHECK] = {0, 0, ""},
 };
@@ -506,6 +508,9 @@ static const char *const descriptions[COMMANDS] = {
                      "between two snapshots.",
     [COMMAND_FOLDED] = "Prints PSS by group, process and mapping, as input of "
                        "flame graph programs.",
+    [COMMAND_HTML] = "Prints a page for a browser: groups, processes and "
+                     "mappings, and what has changed\nsince OLD. It needs "
+                     "nothing else, and can be mailed.",
     [COMMAND_LIVE] = "Shows the memory of this host now, in the groups of your "
                      "configuration. Needs\nno collectd and writes nothing.",
     [COMMAND_CHECK] = "Checks the options of the plugin in your configuration: "

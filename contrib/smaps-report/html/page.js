@@ -1,0 +1,101 @@
+/* ---- the head ---- */
+
+function drawHead() {
+  const { trigger } = data;
+  const facts = [time(data.time), data.kernel && "Linux " + data.kernel,
+    data.mem_total && bytes(data.mem_total) + " of memory",
+    data.mem_available && bytes(data.mem_available) + " available",
+    plural(processes.length, "process", "processes") + (data.left_out ? " of " + number(processes.length + data.left_out) + " listed" : ""),
+    data.plugin_version && "plugin " + data.plugin_version];
+  byId("host").textContent = data.host ?? "unknown host";
+  byId("origin").textContent = facts.filter(Boolean).join(" · ");
+  byId("version").textContent = data.version;
+  document.title = (data.host ?? "smaps-report") + " " + time(data.time) + (data.scope === undefined ? "" : " " + data.scope);
+  if (trigger.kind !== "notification") return;
+  byId("alarm").hidden = false;
+  byId("alarm").className = trigger.severity ?? "";
+  byId("alarm").append(make("b", {}, (trigger.severity ?? "alarm").toUpperCase()), " about ",
+    make("bdi", {}, trigger.group ?? "a group"), " at " + time(trigger.time ?? NaN) + ": ", make("bdi", {}, trigger.message ?? ""));
+}
+
+function startTheme() {
+  const root = document.documentElement, button = byId("theme");
+  const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+  const isDark = () => root.dataset.theme ? root.dataset.theme === "dark" : prefersDark.matches;
+  const name = () => { button.textContent = isDark() ? "Light" : "Dark"; };
+  button.addEventListener("click", () => { root.dataset.theme = isDark() ? "light" : "dark"; name(); });
+  prefersDark.addEventListener("change", name);
+  name();
+}
+
+/* ---- tables ---- */
+
+const column = (title, key, more) => ({ title, class: "number", value: (row) => row[key],
+  text: (row) => bytes(row[key]), tip: (row) => exact(row[key]), ...more });
+
+const pssColumn = column("PSS", "pss", {
+  text: (row) => amount(row.pss, row.pss_error),
+  tip: (row) => exact(row.pss) + (row.pss_error ? " ± " + bytes(row.pss_error) : ""),
+});
+
+const kindColumns = [
+  column("Anonymous", "anon", { class: "number wide", hint: "its part of PSS" }),
+  column("Files", "file", { class: "number wide", hint: "its part of PSS" }),
+  column("Shmem", "shmem", { class: "number wide", hint: "shared memory and tmpfs: its part of PSS" }),
+];
+
+function drawProcesses() {
+  const changes = new Map();
+  for (const row of data.old && data.old.processes ? objects(data.old.change_columns, data.old.processes) : [])
+    if (row.new_pid !== null) changes.set(row.new_pid, row.old === null || row.new === null ? null : row.new - row.old);
+  const change = (row) => row.pss === null ? null : changes.has(row.pid) ? changes.get(row.pid) : 0;
+  const columns = [
+    pssColumn,
+    { title: "Command", class: "name long", isText: true, value: (row) => row.command },
+    { title: "PID", class: "number", isText: true, value: (row) => row.pid },
+    { title: "User", class: "name", isText: true, value: (row) => row.user },
+    { title: "Group", class: "name", isText: true, value: (row) => row.groups.map((i) => groups[i].name).join(", ") },
+    column("USS", "uss"), column("RSS", "rss"), column("Swap", "swap"), ...kindColumns,
+    { title: "Uptime", class: "number wide", value: (row) => row.uptime, text: (row) => duration(row.uptime) },
+    { title: "Values", class: "wide", isText: true, value: (row) => row.source,
+      tip: (row) => sourceOf(row), hint: "read in this interval, or how they were come by" },
+  ];
+  if (data.old && data.old.processes)
+    columns.splice(1, 0, { title: "Change", class: "number", value: change, text: (row) => signed(change(row)),
+      mark: (row) => directionOf(change(row)) });
+  const table = makeTable({ title: "Processes", columns, rows: processes, sort: "PSS", hasSearch: true,
+    note: data.left_out ? plural(data.left_out, "more process", "more processes") + " of the group, smaller than these, "
+      + (data.left_out === 1 ? "is" : "are") + " not listed." : null });
+  byId("processes").append(table.element);
+  addEventListener("keydown", (event) => {
+    if (event.key !== "/" || event.ctrlKey || event.altKey || event.metaKey || event.target.closest("input")) return;
+    event.preventDefault();
+    table.search.focus();
+  });
+}
+
+function drawMappings() {
+  if (!data.mappings.length) {
+    byId("mappings").append(make("h2", {}, "Mappings"), make("p", { class: "muted" },
+      "Only a capture has the mappings of processes: libraries, heaps, files. This is a snapshot of all processes."));
+    return;
+  }
+  const columns = [
+    pssColumn, { title: "Name", class: "name long", isText: true, value: (row) => row.label },
+    { title: "Processes", class: "number", value: (row) => row.processes, text: (row) => number(row.processes) },
+    column("Private", "uss"), column("RSS", "rss"), column("Swap", "swap"), ...kindColumns,
+    column("Size", "size", { class: "number wide" }),
+    { title: "Rights", class: "wide", isText: true, value: (row) => row.permissions },
+  ];
+  byId("mappings").append(makeTable({ title: "Mappings", columns, rows: mappingObjects(data.mappings), sort: "PSS",
+    hasSearch: true }).element);
+}
+
+drawHead();
+startTheme();
+drawStrip();
+drawGroups();
+drawChanges();
+startMap();
+drawProcesses();
+drawMappings();

@@ -1,0 +1,396 @@
+#include "page_data.h"
+#include "area.h"
+#include "diff.h"
+#include "json_lines.h"
+#include "mapping.h"
+#include "memory.h"
+#include "output.h"
+#include "split.h"
+#include "sum.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Of a command line, in bytes: 5,000 of them have to fit into a mail. */
+#define COMMAND_MAX 200
+
+struct page {
+  struct document *document, *old;
+  struct json_lines json;
+  const char **names; /* of mappings, sorted */
+  size_t n_names;
+};
+
+static void write_columns(struct json_lines *j, const char *key,
+                          const char *const *columns, size_t n) {
+  json_lines_begin_row(j, key);
+  for (size_t i = 0; i < n; i++)
+    json_lines_text(j, NULL, columns[i]);
+  json_lines_end(j, ']');
+}
+
+#define COLUMNS(key, ...)                                                      \
+  do {                                                                         \
+    static const char *const columns[] = {__VA_ARGS__};                        \
+                                                                               \
+    write_columns(j, key, columns, sizeof(columns) / sizeof(*columns));        \
+  } while (0)
+
+/* ---- the head ---- */
+
+static void write_origin(struct json_lines *j, const struct document *d) {
+  json_lines_text(j, "host", d->host);
+  json_lines_real(j, "time", d->time);
+  json_lines_text(j, "scope", document_scope(d));
+}
+
+static void write_trigger(struct json_lines *j, const struct trigger *t) {
+  json_lines_begin(j, "trigger", '{');
+  json_lines_text(j, "kind", t->kind);
+  json_lines_text(j, "severity", t->severity);
+  json_lines_real(j, "time", t->time);
+  json_lines_text(j, "group", t->group);
+  json_lines_text(j, "type", t->type);
+  json_lines_text(j, "type_instance", t->type_instance);
+  json_lines_text(j, "message", t->message);
+  json_lines_end(j, '}');
+}
+
+static void write_head(struct json_lines *j, const struct document *d) {
+  json_lines_text(j, "version", SMAPS_VERSION);
+  write_origin(j, d);
+  json_lines_text(j, "kernel", d->kernel);
+  json_lines_text(j, "plugin_version", d->plugin_version);
+  json_lines_real(j, "interval", d->interval);
+  json_lines_whole(j, "mem_total", d->mem_total);
+  json_lines_whole(j, "mem_available", d->mem_available);
+  json_lines_whole(j, "left_out", d->left_out);
+  write_trigger(j, &d->trigger);
+}
+
+/* ---- areas ---- */
+
+static void write_areas(struct json_lines *j, struct document *d) {
+  struct areas a;
+
+  if (!d->has_host_memory)
+    return;
+  a = areas_collect(d);
+  json_lines_begin(j, "areas", '[');
+  for (size_t i = 0; i < a.n; i++) {
+    json_lines_begin(j, NULL, '{');
+    json_lines_text(j, "name", a.all[i].name);
+    json_lines_text(j, "group", a.all[i].group);
+    json_lines_whole(j, "used", a.all[i].used);
+    json_lines_whole(j, "error", a.all[i].error);
+    json_lines_end(j, '}');
+  }
+  json_lines_end(j, ']');
+}
+
+/* ---- groups ---- */
+
+/* Where a group's own PSS is unknown, at least that of its members is shown, as
+ * far as theirs are known. */
+static void fill_gaps(struct document *d, struct group *g) {
+  struct group made;
+  struct sum sum;
+
+  if (amounts_get(&g->amounts, AMOUNT_PSS) != UNKNOWN)
+    return;
+  sum_begin(&sum);
+  for (size_t i = 0; i < d->n_processes; i++)
+    if (process_is_in(&d->processes[i], g->name))
+      sum_add_process(&sum, &d->processes[i]);
+  if (!sum.has_parts)
+    return;
+  sum_finish(&sum, g->name, &d->pool, &made);
+  if (amounts_get(&made.amounts, AMOUNT_PSS) == UNKNOWN)
+    return;
+  g->amounts = made.amounts;
+  g->pss_error = made.pss_error;
+  g->at_least = made.at_least | 1U << AMOUNT_PSS;
+}
+
+static void write_amount(struct json_lines *j, const struct amounts *a,
+                         enum amount which) {
+  json_lines_whole(j, amount_names[which], amounts_get(a, which));
+}
+
+static void write_split(struct json_lines *j, const struct split *s) {
+  json_lines_whole(j, "anon", s->anon);
+  json_lines_whole(j, "file", s->file);
+  json_lines_whole(j, "shmem", s->shmem);
+  json_lines_whole(j, "private_anon", s->private_anon);
+  json_lines_whole(j, "private_error", s->error);
+}
+
+static void write_usage(struct json_lines *j, const struct amounts *a,
+                        const struct split *s) {
+  write_amount(j, a, AMOUNT_PSS);
+  write_amount(j, a, AMOUNT_USS);
+  write_amount(j, a, AMOUNT_RSS);
+  write_amount(j, a, AMOUNT_SWAP);
+  write_split(j, s);
+}
+
+static void write_facts(struct json_lines *j, const struct group *g) {
+  json_lines_whole(j, "processes", g->processes);
+  json_lines_whole(j, "threads", g->threads);
+  json_lines_whole(j, "unreadable", g->unreadable);
+  json_lines_real(j, "coverage", g->coverage);
+  json_lines_real(j, "age", g->age);
+  json_lines_real(j, "uptime", g->uptime);
+  json_lines_whole(j, "growth", g->growth);
+  json_lines_real(j, "until_limit", g->until_limit);
+  if (!g->cgroup_absence)
+    json_lines_text(j, "cgroup", g->cgroup);
+  json_lines_whole(j, "cgroup_memory", g->cgroup_memory);
+  json_lines_whole(j, "cgroup_limit", g->cgroup_limit);
+  json_lines_whole(j, "oom_kill", g->oom_kill);
+}
+
+static void write_group(const struct page *page, struct json_lines *j,
+                        const struct group *original) {
+  const struct group *old =
+      page->old ? document_group(page->old, original->name) : NULL;
+  struct group g = *original;
+  struct split split;
+
+  fill_gaps(page->document, &g);
+  split = split_amounts(&g.amounts);
+  json_lines_begin(j, NULL, '{');
+  json_lines_text(j, "name", g.name);
+  write_usage(j, &g.amounts, &split);
+  json_lines_whole(j, "pss_error", g.pss_error);
+  json_lines_whole(j, "at_least", (g.at_least >> AMOUNT_PSS) & 1 ? 1 : UNKNOWN);
+  if (old)
+    json_lines_whole(j, "old_pss", amounts_get(&old->amounts, AMOUNT_PSS));
+  else if (page->old)
+    json_lines_whole(j, "is_new", 1);
+  write_facts(j, &g);
+  json_lines_end(j, '}');
+}
+
+static void write_groups(const struct page *page, struct json_lines *j) {
+  const struct document *d = page->document;
+
+  json_lines_begin(j, "groups", '[');
+  for (size_t i = 0; i < d->n_groups; i++)
+    write_group(page, j, &d->groups[i]);
+  json_lines_end(j, ']');
+}
+
+/* ---- mappings ---- */
+
+static int compare_names(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void add_names(struct page *page, const struct mapping *mappings,
+                      size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    if (!mappings[i].name)
+      continue;
+    page->names = memory_room(page->names, page->n_names, sizeof(char *));
+    page->names[page->n_names++] = mappings[i].name;
+  }
+}
+
+static void collect_names(struct page *page, const struct mappings *all) {
+  const struct document *d = page->document;
+  size_t n = 0;
+
+  add_names(page, all->all, all->n);
+  for (size_t i = 0; i < d->n_processes; i++)
+    add_names(page, d->processes[i].mappings, d->processes[i].n_mappings);
+  if (page->n_names > 0)
+    qsort(page->names, page->n_names, sizeof(char *), compare_names);
+  for (size_t i = 0; i < page->n_names; i++)
+    if (i == 0 || strcmp(page->names[i], page->names[n - 1]) != 0)
+      page->names[n++] = page->names[i];
+  page->n_names = n;
+}
+
+static uint64_t name_number(const struct page *page, const char *name) {
+  const char **found = NULL;
+
+  if (name)
+    found = bsearch(&name, page->names, page->n_names, sizeof(char *),
+                    compare_names);
+  return found ? (uint64_t)(found - page->names) : UNKNOWN;
+}
+
+static void write_mapping(const struct page *page, struct json_lines *j,
+                          const struct mapping *m, uint64_t processes) {
+  const struct amounts *a = &m->amounts;
+  struct split s = split_mapping(m);
+
+  json_lines_begin_row(j, NULL);
+  json_lines_whole(j, NULL, name_number(page, m->name));
+  json_lines_whole(j, NULL, processes);
+  json_lines_whole(j, NULL, amounts_get(a, AMOUNT_PSS));
+  json_lines_whole(j, NULL, m->pss_error);
+  json_lines_whole(j, NULL, s.anon);
+  json_lines_whole(j, NULL, s.shmem);
+  json_lines_whole(j, NULL,
+                   amount_add(amounts_get(a, AMOUNT_PRIVATE_CLEAN),
+                              amounts_get(a, AMOUNT_PRIVATE_DIRTY)));
+  json_lines_whole(j, NULL, amounts_get(a, AMOUNT_RSS));
+  json_lines_whole(j, NULL, amounts_get(a, AMOUNT_SWAP));
+  json_lines_whole(j, NULL, amounts_get(a, AMOUNT_SIZE));
+  json_lines_text(j, NULL, m->permissions);
+  json_lines_end(j, ']');
+}
+
+static void write_names(const struct page *page, struct json_lines *j) {
+  json_lines_begin(j, "names", '[');
+  for (size_t i = 0; i < page->n_names; i++)
+    json_lines_text(j, NULL, page->names[i]);
+  json_lines_end(j, ']');
+}
+
+static void write_mappings(const struct page *page, struct json_lines *j,
+                           const struct mappings *all) {
+  COLUMNS("mapping_columns", "name", "processes", "pss", "pss_error", "anon",
+          "shmem", "uss", "rss", "swap", "size", "permissions");
+  json_lines_begin(j, "mappings", '[');
+  for (size_t i = 0; i < all->n; i++)
+    write_mapping(page, j, &all->all[i], all->all[i].processes);
+  json_lines_end(j, ']');
+}
+
+/* ---- processes ---- */
+
+/* The main group comes first. */
+static void write_groups_of(const struct document *d, struct json_lines *j,
+                            const struct process *p) {
+  const char *main_group = process_main_group(d, p);
+  const struct group *g;
+
+  json_lines_begin(j, NULL, '[');
+  for (size_t i = 0; i <= p->n_groups; i++) {
+    const char *name = i == 0 ? main_group : p->groups[i - 1];
+
+    g = name ? document_group(d, name) : NULL;
+    if (g && (i == 0 || strcmp(name, main_group) != 0))
+      json_lines_whole(j, NULL, (uint64_t)(g - d->groups));
+  }
+  json_lines_end(j, ']');
+}
+
+static void write_mappings_of(const struct page *page, struct json_lines *j,
+                              const struct process *p) {
+  if (!p->has_mappings)
+    return;
+  json_lines_begin(j, NULL, '[');
+  for (size_t i = 0; i < p->n_mappings; i++)
+    write_mapping(page, j, &p->mappings[i], UNKNOWN);
+  json_lines_end(j, ']');
+}
+
+static void write_process(const struct page *page, struct json_lines *j,
+                          const struct process *p) {
+  struct split s = split_process(p);
+
+  json_lines_begin_row(j, NULL);
+  json_lines_whole(j, NULL, p->pid);
+  json_lines_text(j, NULL, p->comm);
+  json_lines_text_cut(j, NULL, process_command(p), COMMAND_MAX);
+  if (p->user)
+    json_lines_text(j, NULL, p->user);
+  else
+    json_lines_whole(j, NULL, p->uid);
+  write_groups_of(page->document, j, p);
+  json_lines_whole(j, NULL, p->threads);
+  json_lines_real(j, NULL, p->uptime);
+  json_lines_text(j, NULL, p->source);
+  json_lines_real(j, NULL, p->age);
+  write_usage(j, &p->amounts, &s);
+  json_lines_whole(j, NULL, p->pss_error);
+  write_mappings_of(page, j, p);
+  json_lines_end(j, ']');
+  output_check(j->out);
+}
+
+static void write_processes(const struct page *page, struct json_lines *j) {
+  const struct document *d = page->document;
+
+  COLUMNS("process_columns", "pid", "comm", "command", "user", "groups",
+          "threads", "uptime", "source", "age", "pss", "uss", "rss", "swap",
+          "anon", "file", "shmem", "private_anon", "private_error", "pss_error",
+          "mappings");
+  json_lines_begin(j, "processes", '[');
+  for (size_t i = 0; i < d->n_processes; i++)
+    write_process(page, j, &d->processes[i]);
+  json_lines_end(j, ']');
+}
+
+/* ---- changes ---- */
+
+static const char *group_of(const struct document *d, const struct process *p) {
+  return p ? process_main_group(d, p) : NULL;
+}
+
+static void write_change(const struct page *page, struct json_lines *j,
+                         const struct change *c) {
+  const struct process *was = c->old_process, *is = c->new_process;
+
+  json_lines_begin_row(j, NULL);
+  json_lines_text(j, NULL, diff_how_name(c->how));
+  json_lines_text(j, NULL, c->name);
+  json_lines_whole(j, NULL, c->old);
+  json_lines_whole(j, NULL, c->new);
+  json_lines_whole(j, NULL, was ? was->pid : UNKNOWN);
+  json_lines_whole(j, NULL, is ? is->pid : UNKNOWN);
+  json_lines_text(j, NULL,
+                  is ? group_of(page->document, is) : group_of(page->old, was));
+  json_lines_end(j, ']');
+}
+
+static void write_changes(const struct page *page, struct json_lines *j,
+                          const char *key, const struct changes *changes) {
+  json_lines_begin(j, key, '[');
+  for (size_t i = 0; i < changes->n; i++)
+    write_change(page, j, &changes->all[i]);
+  json_lines_end(j, ']');
+}
+
+static void write_diff(const struct page *page, struct json_lines *j) {
+  struct diff diff;
+
+  if (!page->old)
+    return;
+  diff_make(page->old, page->document, AMOUNT_PSS, NULL, &diff);
+  json_lines_begin(j, "old", '{');
+  write_origin(j, page->old);
+  COLUMNS("change_columns", "how", "name", "old", "new", "old_pid", "new_pid",
+          "group");
+  write_changes(page, j, "groups", &diff.groups);
+  if (diff.has_processes)
+    write_changes(page, j, "processes", &diff.processes);
+  if (diff.has_mappings)
+    write_changes(page, j, "mappings", &diff.mappings);
+  json_lines_end(j, '}');
+  diff_done(&diff);
+}
+
+void page_data_write(struct document *d, struct document *old, FILE *out) {
+  struct page page = {.document = d, .old = old};
+  struct json_lines json = {.out = out, .is_in_markup = true};
+  struct mappings all = {.n = 0};
+
+  if (mappings_are_known(d, NULL))
+    all = mappings_collect(d, NULL);
+  collect_names(&page, &all);
+  json_lines_begin(&json, NULL, '{');
+  write_head(&json, d);
+  write_areas(&json, d);
+  write_groups(&page, &json);
+  write_names(&page, &json);
+  write_mappings(&page, &json, &all);
+  write_processes(&page, &json);
+  write_diff(&page, &json);
+  json_lines_end(&json, '}');
+  free(page.names);
+}

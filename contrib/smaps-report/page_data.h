@@ -1,0 +1,17 @@
+/* The data of the page: JSON that html/ read, and nobody else. */
+#ifndef REPORT_PAGE_DATA_H
+#define REPORT_PAGE_DATA_H
+
+#include "document.h"
+
+#include <stdio.h>
+
+/*
+ * Writes an object that may stand in a <script> element. Processes, mappings
+ * and changes are tables: an array of the columns' names, and one for each row
+ * with null for unknown values. Names of mappings are numbers, places in
+ * "names".
+ */
+void page_data_write(struct document *d, struct document *old, FILE *out);
+
+#endif

@@ -1,0 +1,149 @@
+#include "split.h"
+
+#include <string.h>
+
+static const struct split unknown_split = {UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN,
+                                           UNKNOWN};
+
+static uint64_t less(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
+
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+static uint64_t twice(uint64_t a) {
+  uint64_t sum = amount_add(a, a);
+
+  return sum == UNKNOWN ? UNKNOWN - 1 : sum;
+}
+
+struct range {
+  uint64_t low, high;
+};
+
+/* Estimates may contradict each other: the truth is taken to be between. */
+static void set_private(struct split *s, struct range r) {
+  uint64_t low = least(r.low, r.high), high = most(r.low, r.high);
+
+  s->error = (high - low + 1) / 2;
+  s->private_anon = low + (high - low) / 2;
+}
+
+/* ---- of a rollup ---- */
+
+/*
+ * A page that is shared has two users or more, so that the shared pages count
+ * half in PSS at most: of `rss` bytes, at least this many are private.
+ */
+static uint64_t least_private(uint64_t rss, uint64_t pss) {
+  return less(twice(pss), rss);
+}
+
+static struct range private_range(const struct amounts *a, uint64_t pss_anon,
+                                  uint64_t pss_other) {
+  uint64_t uss = amounts_get(a, AMOUNT_USS);
+  uint64_t rss = amounts_get(a, AMOUNT_RSS);
+  uint64_t anonymous = amounts_get(a, AMOUNT_ANONYMOUS);
+  struct range r = {.low = less(uss, pss_other), .high = least(uss, pss_anon)};
+
+  if (anonymous == UNKNOWN || rss == UNKNOWN)
+    return r;
+  r.low = most(r.low, least_private(anonymous, pss_anon));
+  r.high =
+      least(r.high, less(uss, least_private(less(rss, anonymous), pss_other)));
+  return r;
+}
+
+struct split split_amounts(const struct amounts *a) {
+  uint64_t pss = amounts_get(a, AMOUNT_PSS);
+  uint64_t anon = amounts_get(a, AMOUNT_PSS_ANON);
+  uint64_t shmem = amounts_get(a, AMOUNT_PSS_SHMEM);
+  struct split s;
+
+  if (pss == UNKNOWN || anon == UNKNOWN || shmem == UNKNOWN ||
+      amounts_get(a, AMOUNT_USS) == UNKNOWN)
+    return unknown_split;
+  s.anon = least(anon, pss);
+  s.shmem = least(shmem, pss - s.anon);
+  s.file = pss - s.anon - s.shmem;
+  set_private(&s, private_range(a, s.anon, pss - s.anon));
+  s.private_anon = least(s.private_anon, s.anon);
+  return s;
+}
+
+/* ---- of mappings ---- */
+
+static bool begins_with(const char *text, const char *words) {
+  return strncmp(text, words, strlen(words)) == 0;
+}
+
+static bool is_shmem(const struct mapping *m) {
+  static const char *const names[] = {"/dev/shm/", "/memfd:", "/SYSV",
+                                      "/dev/zero", "[anon_shmem:"};
+
+  for (size_t i = 0; m->name && i < sizeof(names) / sizeof(*names); i++)
+    if (begins_with(m->name, names[i]))
+      return true;
+  return false;
+}
+
+static uint64_t anonymous_of(const struct mapping *m, uint64_t rss) {
+  uint64_t known = amounts_get(&m->amounts, AMOUNT_ANONYMOUS);
+
+  if (known != UNKNOWN)
+    return least(known, rss);
+  if (!m->name)
+    return UNKNOWN;
+  return m->name[0] == '[' && !is_shmem(m) ? rss : 0;
+}
+
+/* The shared part of the PSS goes by the part of shared pages. */
+static uint64_t part(uint64_t shared_pss, uint64_t pages, uint64_t all) {
+  double share = all > 0 ? (double)pages / (double)all : 0;
+
+  return least((uint64_t)((double)shared_pss * share), shared_pss);
+}
+
+struct split split_mapping(const struct mapping *m) {
+  const struct amounts *a = &m->amounts;
+  uint64_t pss = amounts_get(a, AMOUNT_PSS);
+  uint64_t rss = amounts_get(a, AMOUNT_RSS);
+  uint64_t uss = amount_add(amounts_get(a, AMOUNT_PRIVATE_CLEAN),
+                            amounts_get(a, AMOUNT_PRIVATE_DIRTY));
+  uint64_t anonymous = rss == UNKNOWN ? UNKNOWN : anonymous_of(m, rss);
+  struct split s = {.anon = 0};
+
+  if (pss == UNKNOWN || uss == UNKNOWN || anonymous == UNKNOWN)
+    return unknown_split;
+  uss = least(uss, least(pss, rss));
+  set_private(&s, (struct range){.low = less(uss, rss - anonymous),
+                                 .high = least(uss, anonymous)});
+  s.anon =
+      s.private_anon + part(pss - uss, anonymous - s.private_anon, rss - uss);
+  *(is_shmem(m) ? &s.shmem : &s.file) = less(pss, s.anon);
+  return s;
+}
+
+static uint64_t known(uint64_t bytes) { return bytes == UNKNOWN ? 0 : bytes; }
+
+static void add(struct split *sum, const struct split *s) {
+  sum->anon = amount_add(sum->anon, known(s->anon));
+  sum->file = amount_add(sum->file, known(s->file));
+  sum->shmem = amount_add(sum->shmem, known(s->shmem));
+  sum->private_anon = amount_add(sum->private_anon, s->private_anon);
+  sum->error = amount_add(sum->error, s->error);
+}
+
+struct split split_process(const struct process *p) {
+  struct split sum = split_amounts(&p->amounts);
+
+  if (sum.anon != UNKNOWN || p->n_mappings == 0)
+    return sum;
+  sum = (struct split){.anon = 0};
+  for (size_t i = 0; i < p->n_mappings; i++) {
+    struct split s = split_mapping(&p->mappings[i]);
+
+    add(&sum, &s);
+  }
+  return sum;
+}
