@@ -48,7 +48,8 @@ static struct range private_range(const struct amounts *a, uint64_t pss_anon,
 
   if (anonymous == UNKNOWN || rss == UNKNOWN)
     return r;
-  r.low = most(r.low, least_private(anonymous, pss_anon));
+  r.low = least(most(r.low, least_private(anonymous, pss_anon)),
+                least(uss, pss_anon));
   r.high =
       least(r.high, less(uss, least_private(less(rss, anonymous), pss_other)));
   return r;
@@ -67,7 +68,6 @@ struct split split_amounts(const struct amounts *a) {
   s.shmem = least(shmem, pss - s.anon);
   s.file = pss - s.anon - s.shmem;
   set_private(&s, private_range(a, s.anon, pss - s.anon));
-  s.private_anon = least(s.private_anon, s.anon);
   return s;
 }
 

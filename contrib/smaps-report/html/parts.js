@@ -129,7 +129,7 @@ function quadrants(one) {
 
 function quadrantTable(one) {
   const found = quadrants(one);
-  if (!found) return make("p", { class: "muted" }, "How much is private is not known.");
+  if (!found) return make("p", { class: "muted" }, "How much of the private memory is anonymous is not known.");
   const cell = (value, kind) => make("td", {
     class: "quadrant " + kind, style: { "--share": one.pss ? Math.round(100 * value / one.pss) + "%" : "0%" },
     title: exact(value) + (found.error ? " ± " + bytes(found.error) : ""),
