@@ -4,10 +4,11 @@
  * shown; isText sorts upwards first; mark(row) is a class of the cell.
  */
 const ROWS = 50;
+const collator = new Intl.Collator("en", { numeric: true });
 
 function compareValues(a, b) {
   if (typeof a === "number" && typeof b === "number") return a - b;
-  return String(a).localeCompare(String(b), "en", { numeric: true });
+  return collator.compare(a, b);
 }
 
 /* Unknown values come last in both directions. */

@@ -1,0 +1,642 @@
+"""smaps-report html: the file, and what a real browser makes of it. The browser
+is a headless Chromium (browser.py); without one its tests are skipped."""
+
+import base64
+import copy
+import hashlib
+import json
+import re
+import unittest
+
+import browser
+from snapshot import group_of, process_of
+from test_report import CAPTURE, MIB, STATE, ReportTest, load
+
+KIB = 1024
+# Names that strangers may choose, for whatever takes names.
+HOSTILE = (
+    "</script><script>window.hit=1</script>",
+    "<img src=x onerror=window.hit=1>",
+    "<!--<script>",
+    "\"' onmouseover=window.hit=1 x='",
+    "javascript:window.hit=1",
+    "&lt;b&gt;${window.hit=1}`",
+    "__proto__",
+    "a\u2028b\u202ec\u0007",
+    "]]>--></style><svg onload=window.hit=1>",
+)
+
+
+def shown(name):
+    """A name as the page shows it: what hides or reorders text is bytes."""
+    return re.sub(
+        "[\u2028\u202e\u0007]",
+        lambda c: "".join(f"\\x{b:02x}" for b in c.group().encode()),
+        name,
+    )
+
+
+def human(value):
+    if value is None:
+        return "–"
+    units = ["B", "KiB", "MiB", "GiB", "TiB"]
+    rest = abs(value)
+    while rest >= 1023.95 and len(units) > 1:
+        rest /= 1024
+        units.pop(0)
+    digits = 0 if units[0] == "B" or rest >= 99.95 else 1
+    return f"{'−' if value < 0 else ''}{rest:.{digits}f} {units[0]}"
+
+
+def amount(value, error=None):
+    if value is not None and error is not None and error > value / 20:
+        return f"{human(value)} ± {human(error)}"
+    return human(value)
+
+
+def usage_of(process):
+    return process.get("usage", {})
+
+
+def many(n, command_len=120, more=0):
+    """A state of n processes in sixty groups."""
+    document = load(STATE)
+    usage = group_of(document, "postgres")["usage"]
+    names = [f"service-{i}.service" for i in range(60)]
+    document["groups"] = [
+        {"name": name, "rule": 0, "processes": n // 60, "usage": usage}
+        for name in names
+    ]
+    base = process_of(document, 700)
+    document["processes"] = [
+        {
+            **base,
+            "pid": 1000 + i,
+            "groups": [names[i % 60]],
+            "command_line": f"/usr/lib/service/bin/worker --number {i} ".ljust(
+                command_len, "x"
+            ),
+            "uptime": 123456.789 + i,
+            "source": "estimated",
+            "age": 12.345678 + i,
+            "pss_error": 1000 * i,
+            "usage": {**base["usage"], "pss": 90 * MIB + KIB * (i + more)},
+        }
+        for i in range(n)
+    ]
+    return document
+
+
+class Html(ReportTest):
+    def html(self, *args):
+        return self.report("html", *args)
+
+    def data(self, *args):
+        text = self.html(*args)
+        (found,) = re.findall(
+            r'<script type="application/json" id="data">(.*?)</script>',
+            text,
+            re.DOTALL,
+        )
+        return json.loads(found)
+
+    def rows(self, data, table="process"):
+        """The rows of a table of the data, as objects."""
+        key = "processes" if table == "process" else "mappings"
+        columns = data[f"{table}_columns"]
+        return [dict(zip(columns, row)) for row in data[key]]
+
+
+class File(Html):
+    def test_it_names_nothing_outside_of_itself(self):
+        text = self.html(STATE)
+        self.assertTrue(text.startswith("<!doctype html>\n"))
+        self.assertTrue(text.endswith("</html>\n"))
+        outside = r"https?:|//[a-z]|\b(src|href)=|@import|url\(|\bfetch\(|innerHTML|\beval\b"
+        self.assertEqual(re.findall(outside, text), [])
+
+    def test_the_policy_allows_its_own_script_and_style_alone(self):
+        text = self.html(STATE)
+        (policy,) = re.findall(r'Content-Security-Policy" content="(.*?)"', text)
+        self.assertTrue(policy.startswith("default-src 'none'; "), policy)
+        for directive, element in (("script", "<script>"), ("style", "<style>")):
+            (body,) = re.findall(f"{element}(.*?)</", text, re.DOTALL)
+            digest = hashlib.sha256(body.encode()).digest()
+            known = base64.b64encode(digest).decode()
+            self.assertIn(f"{directive}-src 'sha256-{known}';", policy)
+        self.assertNotIn("unsafe", policy)
+
+    def test_it_is_small_beside_its_data(self):
+        text = self.html(STATE)
+        data = re.sub(r'(id="data">).*?(</script>)', r"\1\2", text, flags=re.DOTALL)
+        self.assertLess(len(data.encode()), 60_000)
+
+    def test_5000_processes_fit_into_6_mb(self):
+        path = self.write(many(5000, 4096))
+        old = self.write(many(5000, 4096, 7), "old.json")
+        self.assertLess(len(self.html(path, old).encode()), 6_000_000)
+
+    def test_its_data_is_that_of_the_document(self):
+        document = load(STATE)
+        data = self.data(STATE)
+        for key in ("host", "time", "kernel", "mem_total", "mem_available"):
+            self.assertEqual(data[key], document[key])
+        for group in document["groups"]:
+            (got,) = [g for g in data["groups"] if g["name"] == group["name"]]
+            for key in ("pss", "uss", "rss", "swap"):
+                self.assertEqual(got.get(key), group["usage"].get(key), group)
+            self.assertEqual(got.get("pss_error"), group.get("pss_error"))
+        rows = self.rows(data)
+        self.assertEqual(len(rows), len(document["processes"]))
+        for row, one in zip(rows, document["processes"]):
+            self.assertEqual((row["pid"], row["comm"]), (one["pid"], one["comm"]))
+            for key in ("pss", "uss", "rss", "swap"):
+                self.assertEqual(row[key], usage_of(one).get(key), one)
+            names = {data["groups"][i]["name"] for i in row["groups"]}
+            self.assertEqual(names, set(one["groups"]))
+
+    def test_areas_end_at_mem_total(self):
+        data = self.data(STATE)
+        total = sum(area.get("used", 0) for area in data["areas"])
+        self.assertEqual(total, data["mem_total"])
+
+    def test_mistakes(self):
+        self.assert_fails("expected FILE [OLD]", "html")
+        self.assert_fails("no more than FILE [OLD]", "html", STATE, STATE, STATE)
+        self.assert_fails("-j: no such option", "html", "-j", STATE)
+        self.assert_fails("at most once", "html", "-", "-")
+        self.assert_fails("No such file", "html", STATE, "/nonexistent")
+        self.assert_fails("JSON", "html", self.write(b"no"))
+
+    def test_standard_input_is_a_file(self):
+        text = self.report("html", "-", stdin=STATE.read_bytes())
+        self.assertEqual(text, self.html(STATE))
+
+
+the_browser = None
+
+
+def start_browser():
+    """One for all tests of this file: it takes longest to start."""
+    global the_browser
+    if the_browser is None:
+        the_browser = browser.Browser()
+        unittest.addModuleCleanup(the_browser.close)
+    return the_browser
+
+
+@unittest.skipUnless(
+    browser.PATH, "no Chromium: sudo contrib/deps backends installs one"
+)
+class Page(Html):
+    def setUp(self):
+        super().setUp()
+        self.tab = start_browser()
+        self.tab.resize(1280, 900)
+        self.tab.emulate("light")
+
+    def open(self, document, old=None, hash_=""):
+        paths = [
+            self.write(one, f"{i}.json") if isinstance(one, dict) else one
+            for i, one in enumerate((document, old))
+            if one is not None
+        ]
+        page = self.directory / "report.html"
+        page.write_text(self.html(*paths), encoding="utf-8")
+        self.tab.open(page, hash_)
+        self.assert_quiet()
+        return self.tab
+
+    def assert_quiet(self):
+        """No error, and nothing was asked for but the file."""
+        self.assertEqual(self.tab.complaints, [])
+        files = {url.partition("#")[0] for url in self.tab.requests}
+        self.assertEqual(files, {f"file://{self.directory}/report.html"})
+
+    def table(self, section):
+        """[{title: text}] of the rows of a table."""
+        titles = self.tab.texts(f"{section} thead th button")
+        cells = self.tab.evaluate(
+            f"[...document.querySelectorAll('{section} tbody tr')]"
+            ".map(r => [...r.cells].map(c => c.textContent))"
+        )
+        return [dict(zip(titles, row)) for row in cells]
+
+    def sort_by(self, section, title):
+        titles = self.tab.texts(f"{section} thead th button")
+        self.tab.click(f"{section} thead th button", titles.index(title))
+
+    def path(self):
+        return self.tab.texts("#path button, #path [aria-current]")
+
+    def tiles(self):
+        """{name: amount}, from the labels of the tiles that can be chosen."""
+        labels = self.tab.attributes("#tiles .level1", "aria-label")
+        rows = [label.split("\n") for label in labels]
+        return {row[0]: row[1].split(",")[0] for row in rows}
+
+    def focus(self):
+        return self.tab.evaluate("document.activeElement.textContent")
+
+
+class Shown(Page):
+    def test_the_head(self):
+        document = load(CAPTURE)
+        tab = self.open(document)
+        self.assertEqual(tab.texts("h1"), [document["host"]])
+        (origin,) = tab.texts("#origin")
+        for words in (
+            "2026-11-21 13:21:00 UTC",
+            "Linux 6.18.0",
+            "16.0 GiB of memory",
+            f"{human(document['mem_available'])} available",
+            "2 processes of 3 listed",
+        ):
+            self.assertIn(words, origin)
+        (alarm,) = tab.texts("#alarm")
+        self.assertIn("WARNING about postgres at 2026-11-21 13:21:01", alarm)
+        self.assertIn(document["trigger"]["message"], alarm)
+        self.open(STATE)
+        self.assertEqual(tab.texts("#alarm"), [""])
+
+    def test_the_strip_is_the_memory_of_the_host(self):
+        document = load(STATE)
+        tab = self.open(document)
+        host = document["host_memory"]
+        self.assertEqual(
+            tab.texts("#memory h2"), ["Memory of the host: 16.0 GiB"]
+        )
+        titles = tab.attributes("#strip .part", "title")
+        parts = dict(title.split("\n")[:2] for title in titles)
+        for name in ("free", "page_cache", "tmpfs", "slab_reclaimable"):
+            self.assertIn(f"{host[name]:,} bytes", parts[name])
+        pss = group_of(document, "postgres")["usage"]["pss"]
+        self.assertIn(f"{pss:,} bytes", parts["postgres"])
+        widths = tab.evaluate(
+            "[...document.querySelectorAll('#strip .part')]"
+            ".map(e => e.getBoundingClientRect().width)"
+        )
+        all_of_it = tab.evaluate("document.querySelector('#strip').clientWidth")
+        self.assertAlmostEqual(sum(widths), all_of_it, delta=2)
+        (free,) = [w for w, t in zip(widths, titles) if t.startswith("free\n")]
+        share = host["free"] / document["mem_total"]
+        self.assertAlmostEqual(free, share * all_of_it, delta=2)
+
+    def test_without_the_host_the_strip_has_what_is_available(self):
+        document = load(STATE)
+        del document["host_memory"]
+        tab = self.open(document)
+        words = " ".join(tab.texts("#areas li"))
+        self.assertIn(f"available {human(document['mem_available'])}", words)
+
+    def test_groups_are_sorted_and_marked(self):
+        document = load(STATE)
+        group_of(document, "other")["pss_error"] = 2 * MIB
+        del group_of(document, "nginx.service")["usage"]["pss"]
+        tab = self.open(document)
+        names = tab.texts(".group-name")
+        shown_pss = dict(zip(names, tab.texts(".group .pss")))
+        for group in document["groups"]:
+            usage, error = group["usage"], group.get("pss_error")
+            if group["name"] != "nginx.service":
+                want = amount(usage.get("pss"), error)
+                self.assertEqual(shown_pss[group["name"]], want)
+        self.assertEqual(shown_pss["other"], "4.4 MiB ± 2.0 MiB")
+        members = [
+            usage_of(p).get("pss", 0)
+            for p in document["processes"]
+            if "nginx.service" in p["groups"]
+        ]
+        least = shown_pss["nginx.service"]
+        self.assertTrue(least.startswith(f"≥ {human(sum(members))}"), least)
+        self.assertEqual(len(tab.texts(".bar .more")), 1)
+        self.assertEqual(len(tab.texts(".bar .error")), 1)
+        known = [g for g in document["groups"] if "pss" in g["usage"]]
+        known.sort(key=lambda g: -g["usage"]["pss"])
+        order = [n for n in names if n in [g["name"] for g in known]]
+        self.assertEqual(order, [g["name"] for g in known])
+
+    def test_a_bar_has_the_parts_of_its_group(self):
+        document = load(STATE)
+        usage = group_of(document, "postgres")["usage"]
+        usage.update(
+            {"pss": 100 * MIB, "uss": 60 * MIB, "rss": 200 * MIB, "pss_anon": 40 * MIB}
+        )
+        usage.update({"pss_file": 30 * MIB, "pss_shmem": 30 * MIB, "swap": 20 * MIB})
+        usage["anonymous"] = 40 * MIB
+        document["groups"] = [group_of(document, "postgres")]
+        del document["groups"][0]["pss_error"]
+        tab = self.open(document)
+        pieces = tab.evaluate(
+            "[...document.querySelectorAll('.bar .piece')]"
+            ".map(e => [e.className, parseFloat(e.style.width), e.title])"
+        )
+        self.assertEqual(
+            [(name, round(width, 1)) for name, width, _ in pieces],
+            [
+                ("piece anon", 33.3),
+                ("piece file", 16.7),
+                ("piece file hatched", 8.3),
+                ("piece shmem hatched", 25.0),
+                ("piece swap", 16.7),
+            ],
+        )
+        self.assertIn("files, shared with others 10.0 MiB", pieces[2][2])
+        cells = tab.texts(".details .quadrant")
+        self.assertEqual(
+            [cell.split("\n")[0] for cell in cells],
+            ["40.0 MiB", "0 B", "20.0 MiB", "40.0 MiB"],
+        )
+
+    def test_tables_have_the_numbers_of_the_document(self):
+        document = load(STATE)
+        self.open(document)
+        rows = {row["PID"]: row for row in self.table("#processes")}
+        self.assertEqual(len(rows), len(document["processes"]))
+        for one in document["processes"]:
+            row, usage = rows[str(one["pid"])], usage_of(one)
+            want = amount(usage.get("pss"), one.get("pss_error"))
+            self.assertEqual(row["PSS"], want)
+            for title in ("USS", "RSS", "Swap"):
+                self.assertEqual(row[title], human(usage.get(title.lower())), one)
+            self.assertEqual(row["User"], one["user"])
+            self.assertEqual(set(row["Group"].split(", ")) - {""}, set(one["groups"]))
+
+    def test_mappings_have_the_numbers_of_the_capture(self):
+        document = load(CAPTURE)
+        self.open(document)
+        rows = {row["Name"]: row for row in self.table("#mappings")}
+        for one in document["mappings"]:
+            row = rows[one.get("name", "[rest]")]
+            self.assertEqual(row["PSS"], human(one["pss"]))
+            self.assertEqual(row["Size"], human(one["size"]))
+            private = one["private_clean"] + one["private_dirty"]
+            self.assertEqual(row["Private"], human(private))
+        self.assertEqual(rows["[heap]"]["Anonymous"], rows["[heap]"]["PSS"])
+        self.assertEqual(rows["/dev/shm/PostgreSQL.42"]["Shmem"], "22.5 MiB")
+        self.open(STATE)
+        self.assertIn("Only a capture", " ".join(self.tab.texts("#mappings p")))
+
+    def test_changes_since_an_older_document(self):
+        old, new = load(STATE), load(STATE)
+        new["time"] += 600
+        group_of(new, "postgres")["usage"]["pss"] += 50 * MIB
+        process_of(new, 700)["usage"]["pss"] += 50 * MIB
+        new["processes"] = [p for p in new["processes"] if p["pid"] != 950]
+        new["processes"].append({**process_of(old, 702), "pid": 703, "comm": "new"})
+        tab = self.open(new, old)
+        self.assertIn("10 min before", tab.texts("#since")[0])
+        (first, *_) = self.table("#tables .table:nth-child(1)")
+        self.assertEqual(
+            (first["Name"], first["Change"], first["What"]),
+            ("postgres", "+50.0 MiB", "grew"),
+        )
+        rows = {row["PID"]: row for row in self.table("#tables .table:nth-child(2)")}
+        self.assertEqual(rows["700"]["Change"], "+50.0 MiB")
+        self.assertEqual(rows["950"]["What"], "gone")
+        self.assertEqual(rows["950"]["Change"], "−" + human(1536000))
+        self.assertEqual(rows["703"]["What"], "new")
+        changes = {row["PID"]: row["Change"] for row in self.table("#processes")}
+        self.assertEqual(changes["700"], "+50.0 MiB")
+        self.assertEqual(changes["701"], "0 B")
+        names = tab.texts(".group-name")
+        marks = tab.attributes(".bar .old", "title")
+        pss = group_of(old, "postgres")["usage"]["pss"]
+        at = [n for n in names if "pss" in group_of(old, n)["usage"]]
+        self.assertIn(f"{pss:,} bytes", marks[at.index("postgres")])
+
+
+class Used(Page):
+    def test_the_way_in_and_back(self):
+        document = load(CAPTURE)
+        tab = self.open(document)
+        pss = group_of(document, "postgres")["usage"]["pss"]
+        self.assertEqual(self.tiles(), {"postgres": f"PSS {human(pss)}"})
+        tab.click("#tiles .level1")
+        want = {
+            f"postgres {p['pid']}": f"PSS {human(p['usage']['pss'])}"
+            for p in document["processes"]
+        }
+        listed = sum(p["usage"]["pss"] for p in document["processes"])
+        want["[rest]"] = f"PSS {human(pss - listed)}"
+        self.assertEqual(self.tiles(), want)
+        # A tile within a tile leads to that.
+        tab.click("#tiles .level2")
+        mappings = process_of(document, 700)["mappings"]
+        self.assertEqual(
+            self.tiles(),
+            {m.get("name", "[rest]"): f"PSS {human(m['pss'])}" for m in mappings},
+        )
+        self.assertEqual(
+            [step.split("\n")[0].rsplit(" ", 2)[0] for step in self.path()],
+            ["Capture", "postgres", "postgres 700"],
+        )
+        # A mapping leads nowhere.
+        tab.click("#tiles .level1")
+        self.assertEqual(len(self.path()), 3)
+        tab.click("#path button", 1)
+        self.assertEqual(self.tiles(), want)
+        tab.click("#path button", 0)
+        self.assertEqual(len(self.path()), 1)
+        for length in (2, 1):
+            tab.evaluate(
+                "new Promise(done => { addEventListener('hashchange',"
+                " () => setTimeout(done), {once: true}); history.back(); })"
+            )
+            self.assertEqual(len(self.path()), 3 if length == 1 else 2)
+        self.assert_quiet()
+
+    def test_an_address_leads_to_its_place(self):
+        self.open(load(CAPTURE), hash_="#map=postgres/701")
+        self.assertEqual(len(self.path()), 3)
+        for place in ("#map=nobody/1", "#map=%", "#%3Cscript%3E", "#map=postgres/x"):
+            self.open(load(CAPTURE), hash_=place)
+            self.assertLess(len(self.path()), 3)
+
+    def test_keys(self):
+        tab = self.open(load(CAPTURE))
+        tab.evaluate("document.querySelector('#tiles .level1').focus()")
+        tab.press("Enter")
+        self.assertIn("postgres 700", self.focus())
+        tab.press("ArrowRight")
+        self.assertIn("postgres 701", self.focus())
+        tab.press("ArrowDown")
+        self.assertIn("[rest]", self.focus())
+        tab.press("ArrowDown")
+        self.assertIn("[rest]", self.focus())
+        tab.press("Enter")
+        self.assertEqual(len(self.path()), 2)
+        tab.press("ArrowUp")
+        tab.press("Enter")
+        self.assertEqual(len(self.path()), 3)
+        tab.press("Escape")
+        self.assertIn("postgres 701", self.focus())
+        tab.press("Escape")
+        tab.press("Escape")
+        self.assertEqual(len(self.path()), 1)
+        # One stop of Tab, whatever the number of tiles.
+        stops = tab.evaluate("document.querySelectorAll('#tiles [tabindex=\"0\"]').length")
+        self.assertEqual(stops, 1)
+        tab.press("/")
+        tab.type("702")
+        self.assertEqual(tab.evaluate("document.activeElement.value"), "702")
+        self.assertEqual(self.table("#processes"), [])
+        self.assert_quiet()
+
+    def test_tables_sort_by_each_column(self):
+        document = load(STATE)
+        tab = self.open(document)
+        by_pid = {str(p["pid"]): p for p in document["processes"]}
+        for title, key in (("PSS", "pss"), ("RSS", "rss"), ("Swap", "swap")):
+            for _ in range(2):
+                self.sort_by("#processes", title)
+                (order,) = filter(None, tab.attributes("#processes th", "aria-sort"))
+                values = [
+                    usage_of(by_pid[row["PID"]]).get(key)
+                    for row in self.table("#processes")
+                ]
+                known = [v for v in values if v is not None]
+                self.assertEqual(values[: len(known)], known, "unknown come last")
+                want = sorted(known, reverse=order == "descending")
+                self.assertEqual(known, want, (title, order))
+        self.sort_by("#processes", "PID")
+        pids = [int(row["PID"]) for row in self.table("#processes")]
+        self.assertEqual(pids, sorted(pids))
+        self.sort_by("#processes", "User")
+        users = [row["User"] for row in self.table("#processes")]
+        self.assertEqual(users, sorted(users))
+
+    def test_search(self):
+        tab = self.open(STATE)
+        tab.click("#processes input")
+        tab.type("POSTGRES checkpointer")
+        rows = self.table("#processes")
+        self.assertEqual([row["PID"] for row in rows], ["701"])
+        self.assertIn("1 of 10", tab.texts("#processes [role=status]")[0])
+
+    def test_groups_open_and_lead_to_the_map(self):
+        tab = self.open(STATE)
+        names = tab.texts(".group-name")
+        n = names.index("nginx.service")
+        tab.click(".group-name", n)
+        self.assertEqual(tab.attributes(".group-name", "aria-expanded")[n], "true")
+        opened = tab.evaluate(
+            f"document.querySelectorAll('.group')[{n}].querySelectorAll('.quadrant').length"
+        )
+        self.assertEqual(opened, 4)
+        tab.evaluate(f"document.querySelectorAll('.group')[{n}].querySelector('.details button').click()")
+        self.assertEqual(len(self.path()), 2)
+        self.assertIn("nginx 800", self.tiles())
+
+    def test_themes(self):
+        tab = self.open(STATE)
+        ground = "getComputedStyle(document.body).backgroundColor"
+        light = tab.evaluate(ground)
+        tab.emulate("dark")
+        dark = tab.evaluate(ground)
+        self.assertNotEqual(light, dark)
+        tab.click("#theme")
+        self.assertEqual(tab.evaluate(ground), light)
+        tab.click("#theme")
+        self.assertEqual(tab.evaluate(ground), dark)
+        tab.emulate("dark", "print")
+        self.assertEqual(tab.evaluate(ground), light)
+        self.assertEqual(
+            tab.evaluate("getComputedStyle(document.querySelector('input')).display"),
+            "none",
+        )
+
+    def test_it_fits_a_narrow_screen(self):
+        self.tab.resize(400, 800)
+        self.open(CAPTURE, STATE)
+        self.assertLessEqual(
+            self.tab.evaluate("document.documentElement.scrollWidth"), 400
+        )
+
+    def test_5000_processes(self):
+        tab = self.open(many(5000), many(5000, more=9))
+        self.assertEqual(len(self.table("#processes")), 50)
+        tab.evaluate("document.querySelector('#processes .table > button').click()")
+        self.assertEqual(len(self.table("#processes")), 5000)
+        tab.click("#processes input")
+        tab.type("worker 5999")
+        self.assertEqual([row["PID"] for row in self.table("#processes")], ["5999"])
+        tab.click("#tiles .level1")
+        self.assertEqual(len(self.path()), 2)
+        self.assert_quiet()
+
+
+class Hostile(Page):
+    def hostile(self, source):
+        document = copy.deepcopy(load(source))
+        for i, one in enumerate(document["processes"]):
+            name = HOSTILE[i % len(HOSTILE)]
+            for key in ("comm", "exe", "command_line", "user", "cgroup", "unit"):
+                one[key] = name
+            one["groups"] = [name]
+            one["source"] = one["deferred"] = name
+            for mapping in one.get("mappings", []):
+                mapping["name"] = name + mapping.get("name", "")
+        for one in document.get("mappings", []):
+            one["name"] = HOSTILE[0] + one.get("name", "")
+        usage = group_of(document, "postgres")["usage"]
+        document["groups"] = [
+            {"name": name, "rule": 0, "processes": 1, "usage": usage, "cgroup": name}
+            for name in HOSTILE
+        ]
+        document["host"] = document["kernel"] = HOSTILE[1]
+        document["plugin_version"] = HOSTILE[0]
+        for key in ("group", "message", "severity", "type"):
+            if key in document["trigger"]:
+                document["trigger"][key] = HOSTILE[0]
+        return document
+
+    def assert_harmless(self):
+        tab = self.tab
+        self.assert_quiet()
+        self.assertIsNone(tab.evaluate("window.hit"))
+        self.assertEqual(tab.evaluate("document.scripts.length"), 2)
+        strange = "document.querySelectorAll('img, svg, b[onmouseover], [onload], iframe, a').length"
+        self.assertEqual(tab.evaluate(strange), 0)
+
+    def test_names_are_text(self):
+        tab = self.open(self.hostile(STATE), self.hostile(CAPTURE))
+        self.assertEqual(tab.texts("h1"), [HOSTILE[1]])
+        names = tab.evaluate(
+            "[...document.querySelectorAll('.group-name')].map(e => e.textContent)"
+        )
+        self.assertEqual(set(names), set(map(shown, HOSTILE)))
+        for row in self.table("#processes"):
+            self.assertIn(row["Command"], set(map(shown, HOSTILE)))
+            self.assertIn(row["Group"], set(map(shown, HOSTILE)))
+        self.assertTrue(tab.evaluate("document.title").startswith(HOSTILE[1]))
+        tab.click("#tiles .level1")
+        self.assertEqual(len(self.path()), 2)
+        self.assert_harmless()
+
+    def test_names_of_mappings_are_text(self):
+        document = self.hostile(CAPTURE)
+        for one in document["processes"]:
+            one["groups"] = [HOSTILE[0]]
+        tab = self.open(document)
+        self.assertIn(HOSTILE[0], tab.texts("#alarm")[0])
+        tab.click("#tiles .level1")
+        tab.click("#tiles .level1")
+        self.assertEqual(len(self.path()), 3)
+        self.assertTrue(all(n.startswith(HOSTILE[0]) for n in self.tiles()))
+        self.assert_harmless()
+
+    def test_no_script_but_its_own_would_run(self):
+        tab = self.open(STATE)
+        tab.evaluate(
+            "{ const e = document.createElement('script');"
+            " e.textContent = 'window.hit = 1'; document.body.append(e);"
+            " document.body.setAttribute('onclick', 'window.hit = 1');"
+            " document.body.click(); }"
+        )
+        self.assertIsNone(tab.evaluate("window.hit"))
+        self.assertIn("Content Security Policy", " ".join(tab.complaints))
+
+
+if __name__ == "__main__":
+    unittest.main()
