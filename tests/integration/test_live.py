@@ -139,7 +139,7 @@ class Live(LiveTest):
             check=True,
         )
         lines = done.stdout.decode().splitlines()
-        self.assertIn("GROUP", lines[0])
+        self.assertIn("GROUP", lines[2])
         (told,) = (i for i, line in enumerate(lines) if "No such" in line)
         self.assertIn("none\\x1b: ", lines[told])
         self.assertGreater(told, 1)
