@@ -378,10 +378,11 @@ static void write_diff(const struct page *page, struct json_lines *j) {
 void page_data_write(struct document *d, struct document *old, FILE *out) {
   struct page page = {.document = d, .old = old};
   struct json_lines json = {.out = out, .is_in_markup = true};
+  const struct filters none = {.group = {.exact = NULL}};
   struct mappings all = {.n = 0};
 
-  if (mappings_are_known(d, NULL))
-    all = mappings_collect(d, NULL);
+  if (mappings_are_known(d, &none))
+    all = mappings_collect(d, &none);
   collect_names(&page, &all);
   json_lines_begin(&json, NULL, '{');
   write_head(&json, d);
