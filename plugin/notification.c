@@ -185,11 +185,16 @@ static const char *explain(int error) {
 }
 
 static void report_capture(const struct write_result *w) {
-  if (w->error)
-    ERROR("smaps plugin: <Capture>: no capture of group \"%s\" in \"%s\": %s",
-          w->subject, w->path, explain(w->error));
-  else
+  char summary[SUMMARY_MAX + 1];
+
+  if (!w->error) {
     notify_of_capture(w);
+    return;
+  }
+  summary_format(w->summary, summary, sizeof(summary));
+  ERROR("smaps plugin: <Capture>: no capture of group \"%s\" in \"%s\": %s; it "
+        "has %s",
+        w->subject, w->path, explain(w->error), summary);
 }
 
 static void report_state(const struct write_result *w) {

@@ -328,6 +328,8 @@ FIXTURE_TEST(failed_writes_are_logged) {
   assert_non_null(strstr(stub.logs[0], "group \"web\""));
   assert_non_null(strstr(stub.logs[0], at("captures")));
   assert_non_null(strstr(stub.logs[0], strerror(ENOTDIR)));
+  /* What a person would want to know from it all the same. */
+  assert_non_null(strstr(stub.logs[0], "; it has PSS 100.0 KiB; 10 web 100.0"));
 }
 
 /* --- the state ---------------------------------------------------------------
