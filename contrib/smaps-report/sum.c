@@ -77,7 +77,9 @@ static uint64_t limit_error(uint64_t error, uint64_t bytes, uint64_t least,
   uint64_t above = less(most, bytes), below = less(bytes, least);
   uint64_t possible = above > below ? above : below;
 
-  return bytes == UNKNOWN || error < possible ? error : possible;
+  if (bytes == UNKNOWN)
+    return UNKNOWN;
+  return error < possible ? error : possible;
 }
 
 void sum_limit_errors(struct sum *s, uint64_t most_bytes) {

@@ -35,7 +35,7 @@ void sum_add_process(struct sum *s, const struct process *p);
 /*
  * Limits the errors to what is possible: the processes have no more than
  * most_bytes in all (UNKNOWN if that is unknown), and no less than each of them
- * has for certain.
+ * has for certain. The error of an unknown amount is unknown.
  */
 void sum_limit_errors(struct sum *s, uint64_t most_bytes);
 

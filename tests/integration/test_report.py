@@ -515,6 +515,16 @@ class Unknown(ReportTest):
             )
             document.pop("host_memory", None)
 
+    def test_the_error_of_an_unknown_total_is_unknown(self):
+        """And not 0, as where all was read."""
+        document = load(STATE)
+        for process in document["processes"]:
+            process["usage"] = {"rss": KIB}
+        path = self.write(document)
+        columns = "pss,pss_error,uss_error,rss"
+        row = self.rows("-Pt", "-c", columns, path)[-1]
+        self.assertEqual(row[:3], ["-", "-", "-"])
+
     def test_signs_without_utf8(self):
         env = environment(LC_ALL="C")
         words = self.last_row("-Gt", STATE, env=env)
