@@ -158,16 +158,32 @@ static void close_directory(struct store *s) {
 
 /* --- keeping within the limits --- */
 
+#define DAY_NS (UINT64_C(86400) * 1000000000)
+
+/* A time_t may have 32 bits. */
+static void format_time(uint64_t when_ns, char *ret, size_t size) {
+  uint64_t when = when_ns / 1000000000;
+  time_t seconds = (time_t)when;
+  struct tm tm;
+
+  if ((uint64_t)seconds != when || !gmtime_r(&seconds, &tm) ||
+      strftime(ret, size, "%Y%m%dT%H%M%SZ", &tm) !=
+          sizeof("20261121T134501Z") - 1)
+    snprintf(ret, size, "00000000T000000Z");
+}
+
 struct old_file {
   char *name;
   uint64_t bytes;
   struct timespec written;
+  bool is_ahead; /* written when the clock was wrong */
 };
 
 struct old_files {
   struct old_file *files;
   size_t n, cap;
   uint64_t bytes;
+  char tomorrow[32]; /* no right time is later */
 };
 
 static void old_files_done(struct old_files *o) {
@@ -214,8 +230,12 @@ static int add_old(struct old_files *o, const char *name,
     free(copy);
     return -ENOMEM;
   }
-  o->files[o->n++] = (struct old_file){
-      .name = copy, .bytes = (uint64_t)st->st_size, .written = st->st_mtim};
+  o->files[o->n++] =
+      (struct old_file){.name = copy,
+                        .bytes = (uint64_t)st->st_size,
+                        .written = st->st_mtim,
+                        .is_ahead = strncmp(name + strlen(PREFIX), o->tomorrow,
+                                            strlen(o->tomorrow)) > 0};
   o->bytes += (uint64_t)st->st_size;
   return 0;
 }
@@ -227,11 +247,13 @@ static int compare_times(const struct timespec *a, const struct timespec *b) {
 }
 
 /* Orders by the time in the name, and within a second by the time of writing.
- */
+ * Times that have not come yet are first: these files would stay for years. */
 static int compare_old(const void *left, const void *right) {
   const struct old_file *a = left, *b = right;
-  int order = memcmp(a->name, b->name, STAMP_LEN);
+  int order = b->is_ahead - a->is_ahead;
 
+  if (order == 0)
+    order = memcmp(a->name, b->name, STAMP_LEN);
   if (order == 0)
     order = compare_times(&a->written, &b->written);
   return order ? order : strcmp(a->name, b->name);
@@ -272,11 +294,13 @@ static int list_old(const struct store *s, struct old_files *ret) {
   return rc;
 }
 
-static int make_room(const struct store *s, size_t len) {
+static int make_room(const struct store *s, uint64_t when_ns, size_t len) {
   struct old_files old = {0};
   uint64_t bytes, n;
-  int rc = list_old(s, &old);
+  int rc;
 
+  format_time(when_ns + DAY_NS, old.tomorrow, sizeof(old.tomorrow));
+  rc = list_old(s, &old);
   bytes = old.bytes;
   n = old.n;
   for (size_t i = 0; rc == 0 && i < old.n; i++) {
@@ -292,18 +316,6 @@ static int make_room(const struct store *s, size_t len) {
 }
 
 /* --- adding --- */
-
-/* A time_t may have 32 bits. */
-static void format_time(uint64_t when_ns, char *ret, size_t size) {
-  uint64_t when = when_ns / 1000000000;
-  time_t seconds = (time_t)when;
-  struct tm tm;
-
-  if ((uint64_t)seconds != when || !gmtime_r(&seconds, &tm) ||
-      strftime(ret, size, "%Y%m%dT%H%M%SZ", &tm) !=
-          sizeof("20261121T134501Z") - 1)
-    snprintf(ret, size, "00000000T000000Z");
-}
 
 static void make_name(const char *subject, const char *when, int number,
                       char *ret, size_t size) {
@@ -341,7 +353,7 @@ int store_add(struct store *s, const char *subject, uint64_t when_ns,
   if (rc == 0)
     rc = choose_name(s, subject, when_ns, name, sizeof(name));
   if (rc == 0)
-    rc = make_room(s, len);
+    rc = make_room(s, when_ns, len);
   if (rc == 0)
     rc = write_file(s->fd, UNFINISHED, name, text, len);
   if (rc == 0)

@@ -34,8 +34,9 @@ void store_init(struct store *s, const char *directory);
  *
  * Makes the directory (0750) if only the last component is missing. Removes
  * regular files with such names, the oldest first, until the new file is within
- * the limits, and the unfinished file of an interrupted writer. Writes the path
- * to ret_path.
+ * the limits, and the unfinished file of an interrupted writer. Files that are
+ * more than a day ahead, by a clock that was wrong, count as older. Writes the
+ * path to ret_path.
  *
  * Returns 0, or a negative errno and adds no file: -EFBIG if the text alone is
  * larger than max_bytes, -EPERM if the directory is writable by others or its

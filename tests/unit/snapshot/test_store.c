@@ -532,6 +532,20 @@ FIXTURE_TEST(the_oldest_files_go_for_the_number) {
   assert_true(exists(p, "captures/smaps-20261121T134510Z-a.json"));
 }
 
+/* They would be the newest for as long as the clock has not caught up. */
+FIXTURE_TEST(files_of_a_clock_that_was_ahead_go_first) {
+  queue_document(p, "captures/smaps-20300101T000000Z-x.json", "");
+  queue_document(p, "captures/smaps-20310101T000000Z-x.json", "");
+  queue_document(p, "captures/smaps-20261122T134500Z-x.json", "");
+  p->store.max_files = 4;
+  for (uint64_t i = 0; i < 4; i++)
+    assert_int_equal(add_at(p, "a", WHEN_NS + i * SECOND_NS, "x"), 0);
+  assert_int_equal(names_in(p->directory), 4);
+  assert_true(exists(p, "captures/smaps-20261121T134502Z-a.json"));
+  /* By less than a day: that may as well be set right. */
+  assert_true(exists(p, "captures/smaps-20261122T134500Z-x.json"));
+}
+
 FIXTURE_TEST(one_file_at_a_time_is_possible) {
   p->store.max_files = 1;
   for (uint64_t i = 0; i < 3; i++)
