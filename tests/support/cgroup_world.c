@@ -12,13 +12,22 @@ void cgroup_put(const struct world *w, const char *path, const char *text) {
   proctree_write(&w->tree, name, text, strlen(text));
 }
 
-void cgroup_mount(const struct world *w, const char *type,
-                  const char *options) {
+static void mount_at(const struct world *w, const char *directory,
+                     const char *type, const char *options) {
   char text[256];
 
-  snprintf(text, sizeof(text), "30 23 0:26 / %s/cg rw - %s x %s\n",
-           w->tree.root, type, options);
+  snprintf(text, sizeof(text), "30 23 0:26 / %s/%s rw - %s x %s\n",
+           w->tree.root, directory, type, options);
   proctree_write(&w->tree, "self/mountinfo", text, strlen(text));
+}
+
+void cgroup_mount(const struct world *w, const char *type,
+                  const char *options) {
+  mount_at(w, "cg", type, options);
+}
+
+void cgroup_mount_at(const struct world *w, const char *directory) {
+  mount_at(w, directory, "cgroup2", "rw");
 }
 
 void cgroup_make(const struct world *w, const char *path, const char *use) {

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,11 +29,10 @@ static bool has_option(struct span options, const char *word) {
   return false;
 }
 
-static bool is_hierarchy(const struct cgroup_place *place,
-                         const struct mountinfo *m) {
-  return place->is_v1 ? is_word(m->type, "cgroup") &&
-                            has_option(m->super_options, "memory")
-                      : is_word(m->type, "cgroup2");
+static bool is_hierarchy(const struct mountinfo *m, bool is_v1) {
+  return is_v1 ? is_word(m->type, "cgroup") &&
+                     has_option(m->super_options, "memory")
+               : is_word(m->type, "cgroup2");
 }
 
 /* The part of the path below the root of a mount; NULL if it is elsewhere. A
@@ -53,7 +53,8 @@ static bool is_shown_by(struct cgroup_place *place, const struct mountinfo *m) {
   const char *rest;
   size_t len;
 
-  if (!is_hierarchy(place, m) || !mountinfo_decode(m->root, root, PATH_MAX))
+  if (!is_hierarchy(m, place->is_v1) ||
+      !mountinfo_decode(m->root, root, PATH_MAX))
     return false;
   rest = below(place->path, root);
   if (!rest || !mountinfo_decode(m->mount_point, place->directory, PATH_MAX))
@@ -64,21 +65,6 @@ static bool is_shown_by(struct cgroup_place *place, const struct mountinfo *m) {
   strcpy(place->directory + len, rest);
   place->mount_len = len;
   return true;
-}
-
-/* Looks through whole lines. */
-static size_t feed(void *ctx, const char *text, size_t len) {
-  struct cursor s = cursor_begin(text, len);
-  struct mountinfo m;
-  struct span line;
-  size_t used = 0;
-
-  while (parse_line(&s, &line) && s.at > line.text + line.len) {
-    if (mountinfo_parse_line(line, &m) == 0 && is_shown_by(ctx, &m))
-      return PROCFS_ENOUGH;
-    used = (size_t)(s.at - text);
-  }
-  return used;
 }
 
 int cgroup_place_of(struct procfs *procfs, int process_fd,
@@ -98,12 +84,76 @@ int cgroup_place_of(struct procfs *procfs, int process_fd,
   return 0;
 }
 
-int cgroup_place_find(struct procfs *procfs, struct cgroup_place *place) {
-  int rc =
-      procfs_read_pieces(procfs, PROCFS_ROOT, "self/mountinfo", feed, place);
+/* --- mounts --- */
 
-  return rc == PROCFS_GONE ? 0 : rc;
+static int add_line(struct cgroup_mounts *m, struct span line) {
+  char *text = realloc(m->text, m->len + line.len + 1);
+
+  if (!text)
+    return -ENOMEM;
+  m->text = text;
+  memcpy(text + m->len, line.text, line.len);
+  text[m->len + line.len] = '\n';
+  m->len += line.len + 1;
+  return 0;
 }
+
+struct feeding {
+  struct cgroup_mounts *mounts;
+  int rc;
+};
+
+/* Looks through whole lines. */
+static size_t feed(void *ctx, const char *text, size_t len) {
+  struct feeding *f = ctx;
+  struct cursor s = cursor_begin(text, len);
+  struct mountinfo m;
+  struct span line;
+  size_t used = 0;
+
+  while (parse_line(&s, &line) && s.at > line.text + line.len) {
+    if (mountinfo_parse_line(line, &m) == 0 &&
+        (is_hierarchy(&m, true) || is_hierarchy(&m, false)))
+      f->rc = add_line(f->mounts, line);
+    if (f->rc < 0)
+      return PROCFS_ENOUGH;
+    used = (size_t)(s.at - text);
+  }
+  return used;
+}
+
+int cgroup_mounts_read(struct procfs *procfs, struct cgroup_mounts *ret) {
+  struct feeding f = {.mounts = ret};
+  int rc;
+
+  cgroup_mounts_done(ret);
+  rc = procfs_read_pieces(procfs, PROCFS_ROOT, "self/mountinfo", feed, &f);
+  if (rc == 0)
+    rc = f.rc;
+  if (rc != 0 && rc != PROCFS_GONE)
+    return rc;
+  ret->is_new = true;
+  return 0;
+}
+
+void cgroup_mounts_done(struct cgroup_mounts *m) {
+  free(m->text);
+  *m = (struct cgroup_mounts){.text = NULL};
+}
+
+void cgroup_place_find(const struct cgroup_mounts *mounts,
+                       struct cgroup_place *place) {
+  struct cursor s = cursor_begin(mounts->text, mounts->len);
+  struct mountinfo m;
+  struct span line;
+
+  place->mount_len = 0;
+  while (!cursor_is_done(&s) && parse_line(&s, &line))
+    if (mountinfo_parse_line(line, &m) == 0 && is_shown_by(place, &m))
+      return;
+}
+
+/* --- files --- */
 
 static int fill(int fd, struct cgroup_file *f) {
   ssize_t n = read(fd, f->text, sizeof(f->text));

@@ -24,9 +24,22 @@ struct cgroup_place {
 int cgroup_place_of(struct procfs *procfs, int process_fd,
                     struct cgroup_place *ret);
 
-/* Finds the directory of the path. Returns 0, also if no mount shows the group,
- * or as above. May hang where the tree does. */
-int cgroup_place_find(struct procfs *procfs, struct cgroup_place *place);
+/* The lines of mountinfo that may show control groups with memory. A host can
+ * have thousands of others. Zeroed at first. */
+struct cgroup_mounts {
+  bool is_new; /* set by reading; cleared by whoever goes by older ones */
+  char *text;  /* owned */
+  size_t len;
+};
+
+/* Reads them, in the place of those before. Returns 0 or as above. May hang
+ * where the tree does. */
+int cgroup_mounts_read(struct procfs *procfs, struct cgroup_mounts *ret);
+void cgroup_mounts_done(struct cgroup_mounts *m);
+
+/* Finds the directory of the path, if a mount shows it. */
+void cgroup_place_find(const struct cgroup_mounts *mounts,
+                       struct cgroup_place *place);
 
 /* memory.stat has less than 2 kB for each of two levels. */
 #define CGROUP_FILE_MAX 8192

@@ -87,11 +87,19 @@ static bool is_within(const char *place, const char *path) {
          (place[len] == '/' || place[len] == '\0');
 }
 
-static int find_by_member(struct procfs *procfs, const char *path,
+static bool is_found(const struct cgroup_mounts *mounts,
+                     struct cgroup_place *place) {
+  cgroup_place_find(mounts, place);
+  return place->mount_len > 0 && access(place->directory, F_OK) == 0;
+}
+
+static int find_by_member(struct procfs *procfs, struct cgroup_mounts *mounts,
+                          const char *path,
                           const struct memory_cgroup_request *request,
                           struct cgroup_place *place,
                           struct memory_cgroup_reading *ret) {
   int fd, rc = procfs_open_process(procfs, request->pid, &fd);
+  bool is_there;
 
   if (rc != 0)
     return rc;
@@ -106,17 +114,20 @@ static int find_by_member(struct procfs *procfs, const char *path,
     return 0;
   }
   strcpy(place->path, path);
-  rc = cgroup_place_find(procfs, place);
-  if (rc != 0)
-    return rc;
+  is_there = is_found(mounts, place);
+  if (!is_there && !mounts->is_new) {
+    rc = cgroup_mounts_read(procfs, mounts);
+    is_there = is_found(mounts, place);
+  }
   if (place->mount_len == 0)
     ret->absence = CGROUP_OUT_OF_SIGHT;
-  else if (access(place->directory, F_OK) < 0)
-    ret->is_gone = true;
-  return 0;
+  else
+    ret->is_gone = !is_there;
+  return rc;
 }
 
-static int find_place(struct procfs *procfs, const char *path,
+static int find_place(struct procfs *procfs, struct cgroup_mounts *mounts,
+                      const char *path,
                       const struct memory_cgroup_request *request,
                       struct cgroup_place *place,
                       struct memory_cgroup_reading *ret) {
@@ -129,7 +140,7 @@ static int find_place(struct procfs *procfs, const char *path,
     place->is_v1 = known->is_v1;
     return 0;
   }
-  rc = find_by_member(procfs, path, request, place, ret);
+  rc = find_by_member(procfs, mounts, path, request, place, ret);
   if (rc == PROCFS_DENIED)
     ret->absence = CGROUP_UNKNOWN;
   else if (rc > 0)
@@ -156,14 +167,15 @@ static void read_usage(const struct cgroup_place *place, bool is_found,
     ret->is_gone = true;
 }
 
-int memory_cgroup_read(struct procfs *procfs, const char *path,
+int memory_cgroup_read(struct procfs *procfs, struct cgroup_mounts *mounts,
+                       const char *path,
                        const struct memory_cgroup_request *request,
                        struct memory_cgroup_reading *ret) {
   struct cgroup_place place;
   int rc;
 
   *ret = (struct memory_cgroup_reading){.absence = CGROUP_PRESENT};
-  rc = find_place(procfs, path, request, &place, ret);
+  rc = find_place(procfs, mounts, path, request, &place, ret);
   if (rc != 0 || ret->absence != CGROUP_PRESENT || ret->is_gone)
     return rc;
   procfs_announce(procfs, "the cgroup");

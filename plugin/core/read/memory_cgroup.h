@@ -10,6 +10,7 @@
 
 #include <smaps/procfs.h>
 
+#include "read/cgroup_place.h"
 #include "report/cgroup_memory.h"
 
 /* The directory of a group. */
@@ -43,12 +44,13 @@ struct memory_cgroup_reading {
 };
 
 /*
- * Reads the group with that path. Returns 0, also if it is absent, or a
- * negative errno. *ret is filled in, and its place is to be freed. May hang
- * where a file of the tree or of the group does, and is called by the reader
- * alone.
+ * Reads the group with that path; and the mounts, if they are not new and show
+ * it nowhere. Returns 0, also if the group is absent, or a negative errno. *ret
+ * is filled in, and its place is to be freed. May hang where a file of the tree
+ * or of the group does, and is called by the reader alone.
  */
-int memory_cgroup_read(struct procfs *procfs, const char *path,
+int memory_cgroup_read(struct procfs *procfs, struct cgroup_mounts *mounts,
+                       const char *path,
                        const struct memory_cgroup_request *request,
                        struct memory_cgroup_reading *ret);
 

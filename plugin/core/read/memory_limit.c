@@ -35,11 +35,15 @@ uint64_t memory_limit_at(struct procfs *procfs, struct cgroup_place *place) {
 
 int memory_limit_read(struct procfs *procfs, int process_fd,
                       uint64_t *ret_bytes) {
+  struct cgroup_mounts mounts = {.text = NULL};
   struct cgroup_place place;
   int rc = cgroup_place_of(procfs, process_fd, &place);
 
   if (rc == 0)
-    rc = cgroup_place_find(procfs, &place);
+    rc = cgroup_mounts_read(procfs, &mounts);
+  if (rc == 0)
+    cgroup_place_find(&mounts, &place);
+  cgroup_mounts_done(&mounts);
   if (rc != 0 && rc != PROCFS_GONE)
     return rc;
   *ret_bytes =

@@ -173,6 +173,36 @@ WORLD_TEST(hierarchy_that_is_not_mounted_is_out_of_sight) {
   world_assert(w, "web.service", "cgroup=1000");
 }
 
+/* There can be thousands of mounts. */
+WORLD_TEST(mounts_are_read_once_for_all_that_are_not_found) {
+  static const char *const units[] = {"/a.service", "/b.service", "/c.service"};
+
+  for (uint32_t i = 0; i < 3; i++)
+    cgroup_join(w, 10 + i, "a", units[i]);
+  world_group(w, "%{unit}", "Unit", "*", NULL, NULL);
+  opens.counted = "mountinfo";
+  world_run(w, 10);
+  assert_int_equal(opens.opened, 1);
+  cgroup_make(w, "/a.service", "1000\n");
+  cgroup_make(w, "/b.service", "1000\n");
+  world_run(w, 60);
+  assert_path(w, "b.service", "/b.service");
+  assert_int_equal(opens.opened, 2);
+  /* What is shown later needs none. */
+  cgroup_make(w, "/c.service", "1000\n");
+  cgroup_make(w, "/d.service", "1000\n");
+  cgroup_join(w, 13, "a", "/d.service");
+  world_run(w, 10);
+  assert_path(w, "d.service", "/d.service");
+  assert_int_equal(opens.opened, 2);
+  /* But another place does. */
+  proctree_rename(&w->tree, "cg", "elsewhere");
+  cgroup_mount_at(w, "elsewhere");
+  world_run(w, 10);
+  world_run(w, 10);
+  assert_path(w, "d.service", "/d.service");
+}
+
 WORLD_TEST(control_group_without_the_controller_has_no_memory) {
   start_web(w);
   proctree_unlink(&w->tree, "cg" WEB "/memory.current");
