@@ -25,6 +25,8 @@ import time
 import unittest
 from pathlib import Path
 
+from csv_files import CsvFiles
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 PLUGIN = Path(os.environ.get("PLUGIN") or ROOT / "build/default/smaps.so")
 SHAPE = Path(
@@ -165,15 +167,17 @@ def compile_shape(output):
 
 def wait_until(condition, what, seconds=DEADLINE_SECONDS):
     """Calls condition() until it returns something true, and returns that."""
-    end = time.monotonic() + seconds
+    begin = time.monotonic()
     while True:
         result = condition()
         if result:
             return result
-        if time.monotonic() > end:
+        waited = time.monotonic() - begin
+        if waited > seconds:
             what = what() if callable(what) else what
             raise AssertionError(f"waited {seconds} s in vain for {what}")
-        time.sleep(0.01)
+        # What takes long may be seen a twentieth later.
+        time.sleep(min(max(waited / 20, 0.01), 0.1))
 
 
 def end_process(process):
@@ -372,6 +376,7 @@ class Collectd:
     ):
         self.plugin = plugin
         self.host = host
+        self._csv = {}
         owner = user if is_root() else None
         self.directory = stage().new_directory(owner)
         config = self._write_config(body, interval)
@@ -429,31 +434,25 @@ class Collectd:
 
     # -- values --
 
-    def _value_files(self, host, plugin):
-        """(group, metric, path) of each file the csv plugin has written."""
-        for path in sorted(self.directory.glob(f"csv/{host}/*/*")):
-            name, _, group = path.parent.name.partition("-")
-            if name == plugin:
-                # The date that ends the name: "-2026-01-31".
-                yield group.replace(TAG, ""), path.name[:-11], path
+    def _csv_files(self, host, plugin):
+        if (host, plugin) not in self._csv:
+            directory = f"{self.directory}/csv/{host}"
+            self._csv[host, plugin] = CsvFiles(directory, plugin)
+        return self._csv[host, plugin]
 
     def values(self, host=None, plugin=None):
         """{group: {metric: [(time, value...)]}}, in the order of time: our own,
         or what came from another host or another plugin."""
         groups = {}
-        files = self._value_files(host or self.host, plugin or self.plugin)
-        for group, metric, path in files:
-            rows = groups.setdefault(group, {}).setdefault(metric, [])
-            rows.extend(read_csv(path))
+        files = self._csv_files(host or self.host, plugin or self.plugin)
+        for (group, metric), rows in files.read().items():
+            metrics = groups.setdefault(group.replace(TAG, ""), {})
+            metrics.setdefault(metric, []).extend(rows)
         return groups
 
     def times(self):
         """The times of the cycles so far."""
-        times = set()
-        for metrics in self.values().values():
-            for rows in metrics.values():
-                times.update(row[0] for row in rows)
-        return sorted(times)
+        return self._csv_files(self.host, self.plugin).times()
 
     def cycle_at(self, time_):
         groups = {}
@@ -502,15 +501,6 @@ class Collectd:
 
     def _log_tail(self):
         return "; its log:\n" + "\n".join(self.log()[-20:])
-
-
-def read_csv(path):
-    """Rows as (time, value...). The last line may be half written."""
-    rows = []
-    for line in path.read_text().splitlines(keepends=True)[1:]:
-        if line.endswith("\n"):
-            rows.append(tuple(float(field) for field in line.split(",")))
-    return rows
 
 
 # ---- processes of known shape ----

@@ -11,7 +11,8 @@ import struct
 import subprocess
 import unittest
 import zlib
-from itertools import groupby
+from itertools import accumulate, groupby
+from operator import add
 from pathlib import Path
 
 from harness import (
@@ -44,7 +45,7 @@ USS_COLOUR = "4e79a7"
 RSS_COLOUR = "555555"
 REST_COLOUR = "bab0ac"
 UNKNOWN_COLOUR = "ffd9d9"
-FRAME_COLOUR = bytes.fromhex("f3f3f3")
+FRAME_COLOUR = (0xF3, 0xF3, 0xF3)
 
 
 class RrdDaemon(Daemon):
@@ -248,19 +249,32 @@ class StoredValues(BackendTest):
 
 # ---- pictures ----
 
+LOW_BYTE = (255).__and__
+
 
 def unfilter(kind, line, above):
     """A line of a PNG of three bytes a pixel, in place."""
+    if kind == 1:
+        for colour in range(3):
+            sums = accumulate(line[colour::3])
+            line[colour::3] = bytes(map(LOW_BYTE, sums))
+    elif kind == 2:
+        line[:] = bytes(map(LOW_BYTE, map(add, line, above)))
+    else:
+        unfilter_from_three(kind, line, above)
+
+
+def unfilter_from_three(kind, line, above):
     for i, byte in enumerate(line):
         left = line[i - 3] if i >= 3 else 0
         corner = above[i - 3] if i >= 3 else 0
         up = above[i]
         if kind == 4:
             guess = left + up - corner
-            add = min((left, up, corner), key=lambda other: abs(guess - other))
+            more = min((left, up, corner), key=lambda one: abs(guess - one))
         else:
-            add = (0, left, up, (left + up) // 2)[kind]
-        line[i] = (byte + add) & 255
+            more = (left + up) // 2
+        line[i] = LOW_BYTE(byte + more)
 
 
 def read_png(path):
@@ -296,14 +310,18 @@ def unpack_lines(packed, width, height):
     return lines
 
 
+def pixels_of(line):
+    return list(zip(line[0::3], line[1::3], line[2::3]))
+
+
 def plot_lines(width, lines):
     """Those without the title and the legend, which leave most of a line as it
     is."""
-    inner = range(3 * 100, 3 * (width - 50), 3)
+    begin, end = 100, width - 50
 
     def is_plot(line):
-        frame = sum(line[x : x + 3] == FRAME_COLOUR for x in inner)
-        return frame < len(inner) / 10
+        frame = pixels_of(line)[begin:end].count(FRAME_COLOUR)
+        return frame < (end - begin) / 10
 
     return [line for line in lines if is_plot(line)]
 
@@ -312,12 +330,11 @@ def column_colours(path, colours):
     """For each column of the plot those of the colours that are in it."""
     width, _, lines = read_png(path)
     lines = plot_lines(width, lines)
-    wanted = {bytes.fromhex(colour): colour for colour in colours}
-    columns = []
-    for x in range(3 * 62, 3 * width, 3):
-        pixels = {bytes(line[x : x + 3]) for line in lines}
-        columns.append({wanted[p] for p in pixels & wanted.keys()})
-    return columns
+    wanted = {tuple(bytes.fromhex(colour)): colour for colour in colours}
+    pixels = (pixels_of(line)[62:] for line in lines)
+    return [
+        {wanted[p] for p in wanted.keys() & column} for column in zip(*pixels)
+    ]
 
 
 def runs(columns):
