@@ -77,6 +77,17 @@ void sampled_measure(const struct page_sums *anon, double anon_bytes,
           anon_bytes * price_bound(anon) + files_bytes * price_bound(files)};
 }
 
+static double unseen_bound(double all, double known, double part) {
+  return part * fmax(known, all - known);
+}
+
+void sampled_doubt_unseen(struct sampled *s, double part) {
+  double all = s->anon + s->files;
+
+  s->error.pss_bound += unseen_bound(all, s->pss_anon + s->pss_files, part);
+  s->error.uss_bound += unseen_bound(all, s->uss, part);
+}
+
 /* --- a sample beside an estimate --- */
 
 static double files_pss(const struct rollup *u) {
@@ -135,7 +146,8 @@ void sampled_lesson(const struct sampled *s, const struct rollup *estimate,
   ret->pss_files =
       beyond(s->pss_files, s->error.pss_files.noise + s->error.pss_bound,
              files_pss(estimate));
-  ret->uss = beyond(s->uss, s->error.uss.noise, (double)rollup_uss(estimate));
+  ret->uss = beyond(s->uss, s->error.uss.noise + s->error.uss_bound,
+                    (double)rollup_uss(estimate));
   /* Half a KiB lest it be rounded down. */
   if (files_pss(estimate) > 0)
     ret->shmem_part =
@@ -201,5 +213,5 @@ double sampled_pss_error(const struct sampled_error *e) {
 }
 
 double sampled_uss_error(const struct sampled_error *e) {
-  return PUBLISHED * e->uss.noise + fabs(e->uss.lag);
+  return PUBLISHED * e->uss.noise + fabs(e->uss.lag) + e->uss_bound;
 }

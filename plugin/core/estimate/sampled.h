@@ -25,8 +25,8 @@ struct sampled_deviation {
 struct sampled_error {
   struct sampled_deviation pss_anon, pss_files, uss;
   /* Off by this at most in addition, for all alike: where the number of
-   * mappings of a page is not known. */
-  double pss_bound;
+   * mappings of a page is not known, or pages had no chance to be drawn. */
+  double pss_bound, uss_bound;
 };
 
 /* Bytes. files: files and shmem. */
@@ -55,6 +55,10 @@ struct page_sums {
 void sampled_measure(const struct page_sums *anon, double anon_bytes,
                      const struct page_sums *files, double files_bytes,
                      struct sampled *ret);
+
+/* A part of the resident memory, from 0 to 1, had no chance to be drawn: it may
+ * cost all that it is, or nothing. */
+void sampled_doubt_unseen(struct sampled *s, double part);
 
 /*
  * Corrects the estimate of the same process by the sample, which becomes the

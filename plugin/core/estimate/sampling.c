@@ -25,9 +25,10 @@
 #define PAGE_NS_RATE 0.1
 
 /* Mappings are read again when the size has changed by more than this part of
- * the resident memory, or after this time, and take a thousandth of a CPU at
- * most. */
+ * the resident memory, when as much as the second has come, which they may not
+ * show, or after this time. They take a thousandth of a CPU at most. */
 #define LAYOUT_SIZE_PART 256
+#define LAYOUT_RESIDENT_PART 64
 #define LAYOUT_AGE_NS (60 * NS_PER_S)
 #define LAYOUT_TIMES 1000
 
@@ -95,11 +96,18 @@ static bool has_size_changed(const struct process *p) {
          p->statm.resident_pages / LAYOUT_SIZE_PART;
 }
 
+static bool has_grown(const struct process *p) {
+  uint64_t now = p->statm.resident_pages;
+  uint64_t then = p->track->sampling->layout_resident_pages;
+
+  return now > then && now - then > now / LAYOUT_RESIDENT_PART;
+}
+
 static bool is_layout_stale(const struct measurer *m, const struct process *p) {
   const struct sampling *s = p->track->sampling;
   uint64_t age_ns = m->estimator.now_ns - s->layout_at_ns;
 
-  return (has_size_changed(p) || age_ns >= LAYOUT_AGE_NS) &&
+  return (has_size_changed(p) || has_grown(p) || age_ns >= LAYOUT_AGE_NS) &&
          age_ns >= LAYOUT_TIMES * s->layout_ns;
 }
 
@@ -174,6 +182,7 @@ static void measure(const struct measurer *m, const struct process *p,
       &files, (double)sample->statm.shared_pages * page_size, ret);
   if (files.price > 0)
     ret->shmem_part = sample->shmem_price / files.price;
+  sampled_doubt_unseen(ret, sample->unseen);
   if (m->estimator.is_swap_used && member_read_swap_kb(m->procfs, p, &swap_kb))
     ret->swap = swap_kb * 1024.0;
 }
@@ -189,6 +198,7 @@ static void keep_layout(const struct measurer *m, const struct process *p,
   s->layout_at_ns = m->estimator.now_ns;
   s->layout_ns = sample->layout_ns;
   s->layout_size_pages = p->statm.size_pages;
+  s->layout_resident_pages = p->statm.resident_pages;
 }
 
 /* Pages that were found in huge windows are walked together. Those that were

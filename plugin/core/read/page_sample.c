@@ -1,5 +1,7 @@
 #include "read/page_sample.h"
 
+#include <math.h>
+
 #include "proc/pagemap.h"
 
 /* Pages whose mapping is asked about, and whose windows are walked to take the
@@ -15,11 +17,15 @@
 /* The part of the resident pages that a given layout has to show. */
 #define SEEN_LEAST 0.75
 
+/* Standard deviations that are chance. */
+#define CHANCE 2
+
 struct sampling {
   struct page_lookup *lookup;
   struct page_layout *layout;
   struct page_sample *sample;
   uint32_t found;
+  double chance;      /* by which the number of present pages may be off */
   bool is_anon_alone; /* pages of files and shmem do not count */
   /* Present pages for the probe, each of those found with the same chance. */
   uint64_t kept[ASKED_MOST];
@@ -243,6 +249,24 @@ static int get_layout(const struct page_job *job, struct page_lookup *l,
   return rc;
 }
 
+/* Also by how much that may be wrong. */
+static void count_present_pages(struct sampling *s) {
+  double pages = (double)page_layout_pages(s->layout);
+  double n = s->sample->looked_at, part = n > 0 ? s->found / n : 0;
+
+  s->sample->present = pages * part;
+  if (n > 0 && n < pages)
+    s->chance = pages * CHANCE * sqrt(part * (1 - part) / n);
+}
+
+/* statm is right after the pages. */
+static void count_unseen_pages(const struct sampling *s) {
+  double resident = (double)s->sample->statm.resident_pages;
+  double unseen = resident - s->sample->present - s->chance;
+
+  s->sample->unseen = unseen > 0 ? unseen / resident : 0;
+}
+
 static int sample_pages(struct page_lookup *lookup,
                         const struct page_request *request,
                         struct page_sample *ret) {
@@ -252,9 +276,7 @@ static int sample_pages(struct page_lookup *lookup,
   procfs_announce(lookup->reader->procfs, "pagemap");
   page_layout_refine(ret->layout, lookup->reader, lookup->pagemap);
   rc = draw_rounds(&s, request->pages_wanted);
-  if (ret->looked_at > 0)
-    ret->present =
-        (double)page_layout_pages(ret->layout) * s.found / ret->looked_at;
+  count_present_pages(&s);
   if (rc == 0 && request->wants_probe) {
     ask_about_windows(&s);
     walk_windows(&s);
@@ -262,6 +284,10 @@ static int sample_pages(struct page_lookup *lookup,
   if (rc == 0)
     rc = draw_anon(&s, request->pages_wanted);
   ret->has_mapcounts = lookup->has_mapcounts;
+  if (rc == 0)
+    rc = page_lookup_read_statm(lookup, &ret->statm);
+  if (rc == 0)
+    count_unseen_pages(&s);
   return rc;
 }
 
@@ -269,9 +295,7 @@ static int sample_from(const struct page_job *job, struct page_lookup *l,
                        struct page_layout *layout) {
   int rc = get_layout(job, l, layout);
 
-  if (rc == 0)
-    rc = sample_pages(l, job->request, job->sample);
-  return rc != 0 ? rc : page_lookup_read_statm(l, &job->sample->statm);
+  return rc == 0 ? sample_pages(l, job->request, job->sample) : rc;
 }
 
 /* Memory has come where the layout has none. */

@@ -19,6 +19,9 @@ struct page_sample {
   double shmem_price;
   uint32_t looked_at; /* addresses looked up, present or not */
   double present;     /* resident pages that the layout shows, an estimate */
+  /* The part of the resident pages that it does not show: memory came where it
+   * has none. 0 where chance may explain it. */
+  double unseen;
   bool has_mapcounts; /* as in struct page_lookup */
   /* If wanted, and since Linux 6.7: how many present pages, of up to 64, are in
    * 2 MiB (or what the upper page table maps) that one entry maps. */
