@@ -304,3 +304,22 @@ TEST(noise_is_of_each_and_lag_of_all) {
   assert_near(sampled_pss_common(&e), 7, 0.001);
   assert_near(sampled_pss_error(&e), 2.6 * 50 + 7, 0.001);
 }
+
+/* A tenth had no chance to be drawn, and nobody else has it. */
+TEST(memory_that_cannot_be_drawn_is_in_doubt) {
+  const struct memory new = {GIB, 0, 1};
+  double all = ANON.bytes + FILES.bytes + new.bytes;
+  const struct memory anon = {ANON.bytes + new.bytes, ANON.part, ANON.sharers};
+  struct sampled s = sample(&anon, &FILES, 2000);
+  double certain = sampled_pss_error(&s.error);
+
+  sampled_doubt_unseen(&s, 0);
+  assert_near(sampled_pss_error(&s.error), certain, 1);
+  sampled_doubt_unseen(&s, new.bytes / all);
+  assert_near(s.pss_anon + s.pss_files, truth_pss() + new.bytes,
+              sampled_pss_error(&s.error));
+  assert_near(s.uss, true_uss(&ANON) + true_uss(&FILES) + new.bytes,
+              sampled_uss_error(&s.error));
+  assert_true(sampled_pss_error(&s.error) < certain + new.bytes);
+  assert_true(sampled_pss_common(&s.error) > new.bytes / 2);
+}

@@ -324,6 +324,46 @@ FIXTURE_TEST(layout_is_made_anew_where_memory_has_moved) {
   page_layout_drop(layout);
 }
 
+/* A quarter of the pages is where the layout has none. */
+FIXTURE_TEST(pages_beside_the_layout_are_counted) {
+  const struct fake_range more[] = {
+      {START, START + PAGES_IN_ALL * PAGE, 0, 0},
+      {2 * START, 2 * START + PAGES_IN_ALL * PAGE, 0, 0}};
+  struct page_request request = {.pages_wanted = 100, .seed = 1};
+  struct page_layout *layout;
+  struct page_sample s;
+
+  put(f, 0, PAGES_IN_ALL, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  assert_int_equal(page_sample_read(&f->reader, &f->ref, &request, &s), 0);
+  assert_near(s.unseen, 0);
+  layout = request.layout = s.layout;
+  fake_pages_map(&f->tree, 10, more, 2);
+  fake_pages_put(&f->tree, 10, 2 * FIRST, PAGES_IN_ALL / 3, FAKE_FILE, FRAME);
+  paged_resize(f, PAGES_IN_ALL + PAGES_IN_ALL / 3);
+  assert_int_equal(page_sample_read(&f->reader, &f->ref, &request, &s), 0);
+  assert_ptr_equal(s.layout, layout);
+  assert_true(s.unseen > 0.249 && s.unseen < 0.251);
+  page_layout_drop(s.layout);
+  page_layout_drop(layout);
+}
+
+/* Half of the layout is not present. By chance a sample shows more or less. */
+FIXTURE_TEST(chance_is_no_page_beside_the_layout) {
+  unsigned doubts = 0;
+
+  put(f, 0, PAGES_IN_ALL / 2, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  paged_resize(f, PAGES_IN_ALL / 2);
+  for (uint64_t seed = 1; seed <= 200; seed++) {
+    const struct page_request request = {.pages_wanted = 100, .seed = seed};
+    struct page_sample s;
+
+    assert_int_equal(page_sample_read(&f->reader, &f->ref, &request, &s), 0);
+    doubts += s.unseen > 0;
+    page_layout_drop(s.layout);
+  }
+  assert_true(doubts <= 10);
+}
+
 static const uint64_t uneven[] = {0, 31, 508, 708, PAGES_IN_ALL - 1};
 
 FIXTURE_TEST(every_page_has_the_same_chance) {
