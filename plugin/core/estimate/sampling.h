@@ -23,10 +23,10 @@ struct sampling {
   uint64_t layout_ns;         /* CPU time to read it */
   uint64_t layout_size_pages; /* statm's size at that time */
   uint64_t layout_resident_pages;
-  uint32_t pages;             /* of the last sample */
-  uint32_t denied_until_s;    /* pagemap is not tried again before */
-  bool has_mapcounts;         /* the last sample knew the prices of pages */
-  bool wants_many;            /* it contradicted the estimate */
+  uint32_t pages;          /* of the last sample */
+  uint32_t denied_until_s; /* pagemap is not tried again before */
+  bool has_mapcounts;      /* the last sample knew the prices of pages */
+  bool wants_many;         /* it contradicted the estimate */
 };
 
 /* The price of samples; zero at first. */
