@@ -127,6 +127,16 @@ struct procfs_file {
 #define PROCFS_KEPT_MAX 8192
 int procfs_read_kept(struct procfs *p, uint32_t pid, const char *name,
                      struct procfs_file *file, struct span *ret);
+
+/*
+ * The same in two steps, for a file outside of the tree that shows a failure
+ * once it is no longer what it was, as those of control groups do.
+ * procfs_keep() opens it, if there is room. procfs_read_open() returns
+ * PROCFS_GONE if it is not open, and drops it on any failure.
+ */
+void procfs_keep(struct procfs *p, const char *path, struct procfs_file *file);
+int procfs_read_open(struct procfs *p, struct procfs_file *file,
+                     struct span *ret);
 void procfs_drop(struct procfs *p, struct procfs_file *file);
 
 /* Counts the threads of a process by the links of its task directory: the cost

@@ -1,6 +1,7 @@
 """Groups that are whole control groups: their memory, limits and kills, in real
 control groups of the memory controller."""
 
+import contextlib
 import unittest
 from pathlib import Path
 
@@ -148,6 +149,50 @@ class Values(CgroupTest):
             lambda v: v == (32 * MIB,),
         )
         self.assertLess(cycle.memory("web", "cgroup"), 16 * MIB)
+
+
+class KeptFiles(CgroupTest):
+    """With a limit of more than 1,024 descriptors."""
+
+    def kept(self, collectd):
+        """The numbers of the files with a usage that are open for good: others
+        have lower ones."""
+        found = []
+        for number in Path(f"/proc/{collectd.process.pid}/fd").iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                if number.readlink().name == self.top.usage_file.name:
+                    found.append(int(number.name))
+        return sorted(number for number in found if number >= 1024)
+
+    def test_usage_stays_open_as_long_as_there_is_a_control_group(self):
+        web = self.make_below("web")
+        shape = self.start_shape("anon", name="web", mib=1)
+        web.add(*shape.pids)
+        collectd = self.start_collectd(
+            plugin(group("web", f'Cgroup "{web.path}*"')),
+            wrapper=["prlimit", "--nofile=2048:2048"],
+        )
+        kept = wait_until(lambda: self.kept(collectd), "the usage to be open")
+        self.assertEqual(len(kept), 1)
+        shape.grow(16)
+        self.await_value(
+            collectd, "web", "memory-cgroup", lambda v: v and v[0] > 16 * MIB
+        )
+        self.assertEqual(self.kept(collectd), kept)
+        # Another one at its place.
+        shape.stop()
+        web.remove()
+        again = self.make_below("web")
+        shape = self.start_shape("anon", name="web", mib=1)
+        again.add(*shape.pids)
+        shape.grow(32)
+        self.await_value(
+            collectd, "web", "memory-cgroup", lambda v: v and v[0] > 32 * MIB
+        )
+        wait_until(lambda: len(self.kept(collectd)) == 1, "one to be open")
+        shape.stop()
+        wait_until(lambda: not self.kept(collectd), "none to be open")
+        self.assertEqual(collectd.stop(), 0)
 
 
 class Kills(CgroupTest):

@@ -1,6 +1,7 @@
 #include "match/cgroup_watch.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,8 @@
 struct watched_cgroup {
   char *path;
   struct memory_cgroup_place place;
-  struct cgroup_memory memory; /* what groups show */
+  struct procfs_file usage_file; /* open, if there is room for it */
+  struct cgroup_memory memory;   /* what groups show */
   uint32_t pid;    /* of a process in it; 0: no group is it in this cycle */
   uint64_t serial; /* of its node: another one has other processes */
   bool has_new_processes;
@@ -57,8 +59,16 @@ static size_t find(const struct cgroup_watch *w, const char *path,
   return low;
 }
 
-static void watched_free(struct watched_cgroup *c) {
+static void forget_place(const struct cgroup_watch *w,
+                         struct watched_cgroup *c) {
+  procfs_drop(w->procfs, &c->usage_file);
   free(c->place.directory);
+  c->place = (struct memory_cgroup_place){.directory = NULL};
+}
+
+static void watched_free(const struct cgroup_watch *w,
+                         struct watched_cgroup *c) {
+  forget_place(w, c);
   free(c->path);
   free(c);
 }
@@ -88,7 +98,7 @@ static struct watched_cgroup *get(struct cgroup_watch *w, const char *path) {
   c = calloc(1, sizeof(*c));
   if (!c || !(c->path = strdup(path)) || make_room(w) < 0) {
     if (c)
-      watched_free(c);
+      watched_free(w, c);
     return NULL;
   }
   c->memory.path = c->path;
@@ -168,17 +178,6 @@ static bool is_slow_due(const struct cgroup_watch *w,
          (cgroup_memory_has(m, CGROUP_HAS_BYTES) && m->bytes > m->limit);
 }
 
-static unsigned wishes(const struct cgroup_watch *w,
-                       const struct watched_cgroup *c) {
-  unsigned wants = 0;
-
-  if (w->new_host_kills > 0 || !c->has_count || c->has_new_processes)
-    wants |= CGROUP_WANTS_KILLS;
-  if (c->pid && is_slow_due(w, c))
-    wants |= CGROUP_WANTS_LIMIT;
-  return wants;
-}
-
 static bool is_read(const struct cgroup_watch *w,
                     const struct watched_cgroup *c) {
   if (back_off_is_on(&c->hung, w->now_ns))
@@ -189,17 +188,12 @@ static bool is_read(const struct cgroup_watch *w,
   return c->place.directory || w->now_ns >= c->retry_ns;
 }
 
-static void forget_place(struct watched_cgroup *c) {
-  free(c->place.directory);
-  c->place = (struct memory_cgroup_place){.directory = NULL};
-}
-
 static void note_absence(const struct cgroup_watch *w, struct watched_cgroup *c,
                          enum cgroup_absence absence) {
   c->memory.absence = absence;
   if (absence == CGROUP_PRESENT)
     return;
-  forget_place(c);
+  forget_place(w, c);
   c->retry_ns = w->now_ns + CGROUP_RETRY_NS;
 }
 
@@ -208,7 +202,8 @@ static void adopt_values(struct watched_cgroup *c,
   struct cgroup_memory *m = &c->memory;
 
   m->known |= r->known & ~CGROUP_HAS_KILLS;
-  m->bytes = r->bytes;
+  if (r->known & CGROUP_HAS_BYTES)
+    m->bytes = r->bytes;
   if (r->known & CGROUP_HAS_LIMIT)
     m->limit = r->limit;
   if (r->known & CGROUP_HAS_FILE) {
@@ -247,11 +242,11 @@ static void adopt_counts(const struct cgroup_watch *w, struct watched_cgroup *c,
   c->memory.known |= CGROUP_HAS_KILLS;
 }
 
-static void adopt_place(struct watched_cgroup *c,
+static void adopt_place(const struct cgroup_watch *w, struct watched_cgroup *c,
                         struct memory_cgroup_reading *r) {
   if (!r->place.directory)
     return;
-  forget_place(c);
+  forget_place(w, c);
   c->place = r->place;
 }
 
@@ -261,12 +256,49 @@ static void adopt_reading(struct cgroup_watch *w, struct watched_cgroup *c,
 
   back_off_forgive(&c->hung);
   c->is_lost = r.is_gone;
-  adopt_place(c, &r);
+  adopt_place(w, c, &r);
   if (job->cgroup.wants & CGROUP_WANTS_KILLS)
     adopt_counts(w, c, &r);
   if (c->pid)
     adopt_values(c, &r);
   note_absence(w, c, r.absence);
+}
+
+/* --- the usage, from a file that stays open --- */
+
+/* Opens the file that the reader has just read. */
+static void keep_usage_file(struct cgroup_watch *w, struct watched_cgroup *c) {
+  char path[PATH_MAX + 32];
+
+  if (!c->place.is_kernels || !cgroup_memory_has(&c->memory, CGROUP_HAS_BYTES))
+    return;
+  snprintf(path, sizeof(path), "%s/%s", c->place.directory,
+           memory_cgroup_usage_file(c->place.is_v1));
+  procfs_keep(w->procfs, path, &c->usage_file);
+}
+
+/* False if the reader has to look for it. The kernel has but to print a number
+ * there, and waits for nobody. */
+static bool read_kept_usage(struct cgroup_watch *w, struct watched_cgroup *c) {
+  struct span text;
+
+  if (!c->pid || procfs_read_open(w->procfs, &c->usage_file, &text) != 0 ||
+      !cgroup_parse_limit(text.text, text.len, &c->memory.bytes))
+    return false;
+  c->memory.known |= CGROUP_HAS_BYTES;
+  return true;
+}
+
+/* --- all of it --- */
+
+static unsigned wishes(struct cgroup_watch *w, struct watched_cgroup *c) {
+  unsigned wants = read_kept_usage(w, c) ? 0 : CGROUP_WANTS_USAGE;
+
+  if (w->new_host_kills > 0 || !c->has_count || c->has_new_processes)
+    wants |= CGROUP_WANTS_KILLS;
+  if (c->pid && is_slow_due(w, c))
+    wants |= CGROUP_WANTS_LIMIT;
+  return wants;
 }
 
 /* A value that is not read in each cycle stays. */
@@ -275,7 +307,8 @@ static void apply(void *ctx, struct read_job *job) {
   bool is_found;
   struct watched_cgroup *c = w->cgroups[find(w, job->path, &is_found)];
 
-  c->memory.known &= ~CGROUP_HAS_BYTES;
+  if (job->cgroup.wants & CGROUP_WANTS_USAGE)
+    c->memory.known &= ~CGROUP_HAS_BYTES;
   if (job->result == READ_HUNG || job->result == READ_STILL_HUNG) {
     back_off_extend(&c->hung, job->result == READ_HUNG, w->read_timeout_ns,
                     w->clock_ns());
@@ -283,6 +316,7 @@ static void apply(void *ctx, struct read_job *job) {
     c->memory.absence = CGROUP_HUNG;
   } else if (job->result == 0) {
     adopt_reading(w, c, job);
+    keep_usage_file(w, c);
   }
 }
 
@@ -292,12 +326,13 @@ static void read_all(struct cgroup_watch *w) {
   read_batch_init(&batch, w->reader, apply, w);
   for (size_t i = 0; i < w->n; i++) {
     struct watched_cgroup *c = w->cgroups[i];
-    struct read_job job = {
-        .kind = READ_CGROUP,
-        .path = c->path,
-        .cgroup = {.pid = c->pid, .place = c->place, .wants = wishes(w, c)}};
+    struct read_job job = {.kind = READ_CGROUP, .path = c->path};
 
-    if (is_read(w, c))
+    if (!is_read(w, c))
+      continue;
+    job.cgroup = (struct memory_cgroup_request){
+        .pid = c->pid, .place = c->place, .wants = wishes(w, c)};
+    if (job.cgroup.wants)
       read_batch_add(&batch, &job);
   }
   read_batch_flush(&batch);
@@ -372,13 +407,13 @@ static void count_kills(struct cgroup_watch *w) {
 
 /* Without processes nothing is known of a control group but that it was
  * killed. */
-static bool is_kept(struct watched_cgroup *c) {
+static bool is_kept(const struct cgroup_watch *w, struct watched_cgroup *c) {
   if (!c->pid) {
     c->memory.known &= CGROUP_HAS_KILLS;
     c->has_count = c->has_parent_count = false;
   }
   if (!c->pid || c->is_lost)
-    forget_place(c);
+    forget_place(w, c);
   if (!c->place.directory && c->memory.absence == CGROUP_PRESENT)
     c->memory.absence = CGROUP_UNKNOWN;
   c->memory.is_found = c->place.directory != NULL;
@@ -405,10 +440,10 @@ static void drop_unused(struct cgroup_watch *w,
     if (has_ended(w, groups->groups[i]))
       groups->groups[i]->cgroup = NULL;
   for (size_t i = 0; i < w->n; i++) {
-    if (is_kept(w->cgroups[i]))
+    if (is_kept(w, w->cgroups[i]))
       w->cgroups[n++] = w->cgroups[i];
     else
-      watched_free(w->cgroups[i]);
+      watched_free(w, w->cgroups[i]);
   }
   w->n = n;
 }
@@ -443,7 +478,7 @@ void cgroup_watch_run(struct cgroup_watch *w, const struct matcher *matcher,
 
 void cgroup_watch_done(struct cgroup_watch *w) {
   for (size_t i = 0; i < w->n; i++)
-    watched_free(w->cgroups[i]);
+    watched_free(w, w->cgroups[i]);
   free(w->cgroups);
   w->cgroups = NULL;
   w->n = w->cap = 0;

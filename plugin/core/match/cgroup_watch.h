@@ -1,10 +1,11 @@
 /*
  * The memory of the control groups that groups are (whole.h).
  *
- * The usage is read in every cycle; the limit, which climbs the hierarchy, and
- * memory.stat, for which the kernel may have to add up counters of all
- * processors, are read in one of CGROUP_SLOW_CYCLES. memory.events is read when
- * the host's count of killed processes (vmstat) has moved, and at first sight.
+ * The usage is read in every cycle, from a file that stays open where there is
+ * room (procfs.h); the limit, which climbs the hierarchy, and memory.stat, for
+ * which the kernel may have to add up counters of all processors, are read in
+ * one of CGROUP_SLOW_CYCLES. memory.events is read when the host's count of
+ * killed processes (vmstat) has moved, and at first sight.
  *
  * The kernel counts killed processes for the life of a control group, and
  * systemd removes that of a service before it starts the service again: often

@@ -400,8 +400,6 @@ static int fill_buffer(struct procfs *p, int fd, size_t max, size_t *ret_len) {
   return len == 0 ? PROCFS_NO_MM : 0;
 }
 
-static bool is_open(const struct procfs_file *file) { return file->fd > 0; }
-
 /* Duplicates fd, which stays open. A file for which there is no room is not
  * kept. */
 static void keep_open(struct procfs *p, int fd, struct procfs_file *file) {
@@ -469,40 +467,54 @@ int procfs_read_of(struct procfs *p, uint32_t pid, const char *name,
 }
 
 void procfs_drop(struct procfs *p, struct procfs_file *file) {
-  if (!is_open(file))
+  if (file->fd <= 0)
     return;
   close(file->fd);
   p->n_kept--;
   *file = (struct procfs_file){0};
 }
 
-static int read_kept(struct procfs *p, const struct procfs_file *file,
-                     struct span *ret) {
-  ssize_t n = pread(file->fd, p->buffer, p->cap_buffer - 1, 0);
+static bool has_kept(struct procfs *p, struct procfs_file *file) {
+  if (file->opened != p->opened)
+    procfs_drop(p, file);
+  return file->fd > 0;
+}
 
-  if (n < 0)
-    return procfs_outcome_of(errno);
+void procfs_keep(struct procfs *p, const char *path, struct procfs_file *file) {
+  int fd = -1;
+
+  if (!has_kept(p, file) && p->n_kept < p->max_kept &&
+      open_file(p, PROCFS_ROOT, path, &fd) == 0) {
+    keep_open(p, fd, file);
+    close(fd);
+  }
+}
+
+int procfs_read_open(struct procfs *p, struct procfs_file *file,
+                     struct span *ret) {
+  ssize_t n;
+
+  if (!has_kept(p, file))
+    return PROCFS_GONE;
+  n = pread(file->fd, p->buffer, p->cap_buffer - 1, 0);
+  if (n <= 0) {
+    procfs_drop(p, file);
+    return n < 0 ? procfs_outcome_of(errno) : PROCFS_NO_MM;
+  }
   p->buffer[n] = '\0';
   *ret = (struct span){.text = p->buffer, .len = (size_t)n};
-  return n == 0 ? PROCFS_NO_MM : 0;
+  return 0;
 }
 
 int procfs_read_kept(struct procfs *p, uint32_t pid, const char *name,
                      struct procfs_file *file, struct span *ret) {
   char path[32];
-  int rc;
 
   procfs_announce(p, name);
-  if (file->opened != p->opened)
-    procfs_drop(p, file);
-  if (!is_open(file)) {
-    make_path(path, pid, name);
-    return read_at(p, PROCFS_ROOT, path, SIZE_MAX, file, ret);
-  }
-  rc = read_kept(p, file, ret);
-  if (rc != 0)
-    procfs_drop(p, file);
-  return rc;
+  if (has_kept(p, file))
+    return procfs_read_open(p, file, ret);
+  make_path(path, pid, name);
+  return read_at(p, PROCFS_ROOT, path, SIZE_MAX, file, ret);
 }
 
 int procfs_count_threads(struct procfs *p, uint32_t pid, uint32_t *ret) {

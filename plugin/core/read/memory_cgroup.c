@@ -1,8 +1,10 @@
 #include "read/memory_cgroup.h"
 
 #include <errno.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "proc/cgroup.h"
@@ -93,6 +95,13 @@ static bool is_found(const struct cgroup_mounts *mounts,
   return place->mount_len > 0 && access(place->directory, F_OK) == 0;
 }
 
+static bool is_kernels(const struct cgroup_place *place) {
+  struct statfs fs;
+
+  return statfs(place->directory, &fs) == 0 &&
+         fs.f_type == (place->is_v1 ? CGROUP_SUPER_MAGIC : CGROUP2_SUPER_MAGIC);
+}
+
 static int find_by_member(struct procfs *procfs, struct cgroup_mounts *mounts,
                           const char *path,
                           const struct memory_cgroup_request *request,
@@ -150,14 +159,18 @@ static int find_place(struct procfs *procfs, struct cgroup_mounts *mounts,
   ret->place.directory = strdup(place->directory);
   ret->place.mount_len = place->mount_len;
   ret->place.is_v1 = place->is_v1;
+  ret->place.is_kernels = is_kernels(place);
   return ret->place.directory ? 0 : -ENOMEM;
+}
+
+const char *memory_cgroup_usage_file(bool is_v1) {
+  return is_v1 ? "memory.usage_in_bytes" : "memory.current";
 }
 
 static void read_usage(const struct cgroup_place *place, bool is_found,
                        struct memory_cgroup_reading *ret) {
   struct cgroup_file f;
-  int rc = cgroup_place_read(
-      place, place->is_v1 ? "memory.usage_in_bytes" : "memory.current", &f);
+  int rc = cgroup_place_read(place, memory_cgroup_usage_file(place->is_v1), &f);
 
   if (rc == 0 && cgroup_parse_limit(f.text, f.len, &ret->bytes))
     ret->known |= CGROUP_HAS_BYTES;
@@ -179,7 +192,8 @@ int memory_cgroup_read(struct procfs *procfs, struct cgroup_mounts *mounts,
   if (rc != 0 || ret->absence != CGROUP_PRESENT || ret->is_gone)
     return rc;
   procfs_announce(procfs, "the cgroup");
-  read_usage(&place, ret->place.directory != NULL, ret);
+  if (request->wants & CGROUP_WANTS_USAGE)
+    read_usage(&place, ret->place.directory != NULL, ret);
   if (request->wants & CGROUP_WANTS_KILLS)
     read_kills(&place, ret);
   if (request->wants & CGROUP_WANTS_LIMIT && !ret->is_gone) {

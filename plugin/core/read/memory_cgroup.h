@@ -2,8 +2,10 @@
  * The memory of a control group: the files memory.current, memory.events and
  * memory.stat of version 2, or their counterparts of version 1.
  *
- * No file stays open: a group that is removed and made again, as by the restart
- * of a service, has the same path, and is found there.
+ * A group that is removed and made again, as by the restart of a service, has
+ * the same path, and is found there. So no file is open here between readings;
+ * who keeps one open has to look here again when it fails, as it does for ever
+ * after its group is removed.
  */
 #ifndef SMAPS_MEMORY_CGROUP_H
 #define SMAPS_MEMORY_CGROUP_H
@@ -18,11 +20,16 @@ struct memory_cgroup_place {
   char *directory; /* owned; NULL: not found yet */
   size_t mount_len;
   bool is_v1;
+  bool is_kernels; /* no other file system covers it: its usage cannot hang */
 };
 
-/* The values that are read besides the usage. */
+/* The values that are read. */
 #define CGROUP_WANTS_LIMIT 1u /* and memory.stat */
 #define CGROUP_WANTS_KILLS 2u
+#define CGROUP_WANTS_USAGE 4u /* to be asked for before the place is known */
+
+/* The name of the file with the usage. */
+const char *memory_cgroup_usage_file(bool is_v1);
 
 struct memory_cgroup_request {
   uint32_t pid; /* of a member, if the files are to be found */

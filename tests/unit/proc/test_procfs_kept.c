@@ -210,6 +210,39 @@ TREE_TEST(kept_file_of_a_tree_before_is_opened_anew) {
   end_keeping(&k);
 }
 
+TREE_TEST(file_outside_of_the_tree_is_kept_until_it_fails) {
+  struct procfs_file file = {0};
+  struct kept k = keep_files(tree, 2048);
+  struct span text;
+  char path[96];
+
+  snprintf(path, sizeof(path), "%s/10/statm", tree->root);
+  assert_int_equal(procfs_read_open(k.procfs, &file, &text), PROCFS_GONE);
+  procfs_keep(k.procfs, path, &file);
+  assert_int_equal(file.fd, PROCFS_KEPT_LEAST_FD);
+  procfs_keep(k.procfs, path, &file);
+  assert_false(is_open(PROCFS_KEPT_LEAST_FD + 1));
+  proctree_write(tree, "10/statm", "40\n", 3);
+  assert_int_equal(procfs_read_open(k.procfs, &file, &text), 0);
+  assert_string_equal(text.text, "40\n");
+  proctree_write(tree, "10/statm", "", 0);
+  assert_int_equal(procfs_read_open(k.procfs, &file, &text), PROCFS_NO_MM);
+  assert_false(is_open(PROCFS_KEPT_LEAST_FD));
+  assert_int_equal(procfs_read_open(k.procfs, &file, &text), PROCFS_GONE);
+  end_keeping(&k);
+}
+
+TREE_TEST(file_outside_of_the_tree_is_not_opened_without_room) {
+  struct procfs_file file = {0};
+  struct kept k = keep_files(tree, PROCFS_KEPT_LEAST_FD);
+  char path[96];
+
+  snprintf(path, sizeof(path), "%s/10/statm", tree->root);
+  procfs_keep(k.procfs, path, &file);
+  assert_int_equal(file.fd, 0);
+  end_keeping(&k);
+}
+
 /* A writer of the tree may put other files in the place of these. */
 TREE_TEST(no_file_of_a_captured_tree_is_kept) {
   struct procfs_file file = {0};

@@ -636,7 +636,9 @@ static void put_cgroup(struct fixture *f) {
 
 /* The place that is found is the caller's, and what hangs has a copy of it. */
 FIXTURE_TEST(late_control_group_is_dropped_with_its_place) {
-  struct read_job job = {.kind = READ_CGROUP, .path = "/web", .cgroup.pid = 10};
+  struct read_job job = {.kind = READ_CGROUP,
+                         .path = "/web",
+                         .cgroup = {.pid = 10, .wants = CGROUP_WANTS_USAGE}};
 
   put(f, process(10));
   for (int i = 0; i < 2; i++) {
