@@ -5,15 +5,12 @@ alerts fired at any time, and these have to be the expected ones and no other.
 
 import json
 import math
-import os
 import random
 import shutil
-import subprocess
 import unittest
 
 from harness import MIB, stage
-from server import need_program
-from test_prometheus import FILES
+from test_prometheus import FILES, run_promtool
 
 GIB = 1024 * MIB
 MINUTE, HOUR, DAY = 60, 3600, 86400
@@ -130,18 +127,8 @@ class RulesTest(unittest.TestCase):
         shutil.copy(FILES / "rules.yml", directory)
         # JSON is YAML.
         (directory / "test.yml").write_text(json.dumps(test))
-        done = subprocess.run(
-            [need_program("promtool", "prometheus"), "test", "rules", "test.yml"],
-            cwd=directory,
-            # Its memory is small, and collecting it often a sixth of the work.
-            env={**os.environ, "GOGC": "1000"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            check=False,
-            text=True,
-        )
-        self.assertEqual(done.returncode, 0, done.stdout)
+        status, said = run_promtool(directory, "test", "rules", "test.yml")
+        self.assertEqual(status, 0, said)
 
 
 def fired(begin, end):
