@@ -35,6 +35,12 @@ void sum_keep_whole(struct sum *s) {
   s->at_least = 0;
 }
 
+void sum_keep_least(struct sum *s) {
+  for (unsigned i = 0; i < AMOUNTS; i++)
+    if (s->values[i] != UNKNOWN)
+      s->at_least |= UINT32_C(1) << i;
+}
+
 void sum_forget(struct sum *s) {
   s->processes = s->threads = s->unreadable = UNKNOWN;
   s->pss_error = s->uss_error = UNKNOWN;

@@ -26,6 +26,9 @@ void sum_add_amounts(struct sum *s, const struct amounts *a);
 /* Makes those amounts unknown that are unknown for a part. */
 void sum_keep_whole(struct sum *s);
 
+/* Makes the sum that of a part: there may be more of all that is known. */
+void sum_keep_least(struct sum *s);
+
 /* Makes the sum one of which nothing is known. */
 void sum_forget(struct sum *s);
 

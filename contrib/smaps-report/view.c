@@ -56,6 +56,26 @@ static void add_processes(struct view *v, struct table *t) {
 
 /* ---- groups ---- */
 
+/* True of a process that may be in any group. */
+static bool is_unidentified(const struct process *p) {
+  return p->n_groups == 0 && amounts_get(&p->amounts, AMOUNT_RSS) == UNKNOWN;
+}
+
+/* A group is unknown without members while processes are hidden, as process 1
+ * then is, or cannot be identified. A capture does not tell. */
+static bool may_lack_members(const struct document *d) {
+  bool has_unknown = false, has_first = document_scope(d) != NULL;
+  bool has_unidentified = false;
+
+  for (size_t i = 0; i < d->n_groups; i++)
+    has_unknown |= d->groups[i].processes == 0 && !d->groups[i].amounts.known;
+  for (size_t i = 0; i < d->n_processes; i++) {
+    has_first |= d->processes[i].pid == 1;
+    has_unidentified |= is_unidentified(&d->processes[i]);
+  }
+  return has_unknown && (!has_first || has_unidentified);
+}
+
 /*
  * A process may be in several groups, so the total adds up the processes and
  * not the groups.
@@ -67,6 +87,8 @@ static void sum_members(struct view *v) {
     if (d->processes[i].n_groups > 0 &&
         filters_take_process(&v->filters, &d->processes[i]))
       sum_add_process(&v->sum, &d->processes[i]);
+  if (may_lack_members(d))
+    sum_keep_least(&v->sum);
 }
 
 static void sum_group(struct view *v, const struct group *g) {

@@ -425,6 +425,32 @@ class Unknown(ReportTest):
             self.assertIn(f"≥ {known // KIB} ", words)
             self.assertNotIn(" - ", words)
 
+    def test_a_total_may_lack_processes_that_cannot_be_seen(self):
+        """With hidepid: groups are unknown, and processes are not listed, or
+        are in no group and have no amounts."""
+        document = load(STATE)
+        document["processes"] = [
+            {**p, "groups": ["postgres"], "usage": {"pss": KIB, "rss": KIB}}
+            for p in document["processes"]
+        ]
+        document["processes"][0]["pid"] = 1
+        group_of(document, "postgres")["usage"] = {}
+
+        def is_at_least():
+            total = self.json("-Gt", self.write(document))[-1]
+            return total.get("at_least") == ["pss", "rss"]
+
+        self.assertFalse(is_at_least())
+        group_of(document, "postgres")["processes"] = 0
+        self.assertFalse(is_at_least())
+        document["processes"][0]["pid"] = 2
+        self.assertTrue(is_at_least())
+        document["processes"][0]["pid"] = 1
+        document["processes"][1].update({"groups": [], "usage": {}})
+        self.assertTrue(is_at_least())
+        document["processes"][1]["usage"] = {"rss": KIB}
+        self.assertFalse(is_at_least())
+
     def test_the_first_of_a_sum_may_be_the_unknown_one(self):
         document = load(STATE)
         document["processes"].sort(key=lambda one: one["pid"] != 900)
