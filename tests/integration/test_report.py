@@ -548,7 +548,7 @@ class Unknown(ReportTest):
             process["usage"] = {"rss": KIB}
         path = self.write(document)
         columns = "pss,pss_error,uss_error,rss"
-        row = self.rows("-Pt", "-c", columns, path)[-1]
+        row = self.rows("--processes", "-t", "-c", columns, path)[-1]
         self.assertEqual(row[:3], ["-", "-", "-"])
 
     def test_signs_without_utf8(self):
