@@ -156,6 +156,8 @@ class Evidence(CaptureTest):
         largest, second = first["mappings"][:2]
         self.assertEqual(largest["name"], str(grower.file))
         self.assertEqual(largest["private_dirty"], 40 * MIB)
+        # The file was mapped privately and written to: these are copies.
+        self.assertEqual(largest["anonymous"], 40 * MIB)
         self.assertEqual(largest["size"], 40 * MIB)
         self.assertEqual(largest["permissions"], "rw-p")
         self.assertEqual(second["name"], "[heap]")

@@ -146,7 +146,7 @@ function quadrantTable(one) {
 /* A list of names and values; those of unknown value are left out. */
 function factList(facts) {
   return make("dl", {}, ...facts.filter(([, text]) => text && text !== UNKNOWN)
-    .map(([name, text]) => make("div", {}, make("dt", {}, name), make("dd", {}, text))));
+    .map(([name, text]) => make("div", { class: text.length > 40 ? "whole" : null }, make("dt", {}, name), make("dd", {}, text))));
 }
 
 function swatch(kind, ...words) {
