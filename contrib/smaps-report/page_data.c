@@ -215,7 +215,7 @@ static void collect_names(struct page *page, const struct mappings *all) {
 static uint64_t name_number(const struct page *page, const char *name) {
   const char **found = NULL;
 
-  if (name)
+  if (name && page->names)
     found = bsearch(&name, page->names, page->n_names, sizeof(char *),
                     compare_names);
   return found ? (uint64_t)(found - page->names) : UNKNOWN;
@@ -262,20 +262,25 @@ static void write_mappings(const struct page *page, struct json_lines *j,
 
 /* ---- processes ---- */
 
+static void write_group_number(const struct document *d, struct json_lines *j,
+                               const char *name) {
+  const struct group *g = document_group(d, name);
+
+  if (g)
+    json_lines_whole(j, NULL, (uint64_t)(g - d->groups));
+}
+
 /* The main group comes first. */
 static void write_groups_of(const struct document *d, struct json_lines *j,
                             const struct process *p) {
-  const char *main_group = process_main_group(d, p);
-  const struct group *g;
+  const char *first = process_main_group(d, p);
 
   json_lines_begin(j, NULL, '[');
-  for (size_t i = 0; i <= p->n_groups; i++) {
-    const char *name = i == 0 ? main_group : p->groups[i - 1];
-
-    g = name ? document_group(d, name) : NULL;
-    if (g && (i == 0 || strcmp(name, main_group) != 0))
-      json_lines_whole(j, NULL, (uint64_t)(g - d->groups));
-  }
+  if (first)
+    write_group_number(d, j, first);
+  for (size_t i = 0; first && i < p->n_groups; i++)
+    if (strcmp(p->groups[i], first) != 0)
+      write_group_number(d, j, p->groups[i]);
   json_lines_end(j, ']');
 }
 

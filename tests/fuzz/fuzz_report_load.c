@@ -11,6 +11,7 @@
 #include "explain.h"
 #include "folded.h"
 #include "load.h"
+#include "page_data.h"
 #include "view.h"
 
 #define WORDS_MAX 8
@@ -137,6 +138,20 @@ static void show_stacks(const struct document *d) {
   free(text);
 }
 
+/* What is within a page is JSON, and no markup. */
+static void show_page(struct document *d, struct document *same) {
+  size_t len;
+  char *text;
+  FILE *out = open_memstream(&text, &len);
+
+  require(out);
+  page_data_write(d, same, out);
+  fclose(out);
+  require_json(text, len);
+  require(!memchr(text, '<', len) && !memchr(text, '>', len));
+  free(text);
+}
+
 /* Only unknown values may count as changed. */
 static void require_none(const struct changes *changes) {
   for (size_t i = 0; i < changes->n; i++) {
@@ -163,6 +178,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   require(load(data, size, &same) == 0);
   compare(&d, &same);
   show_stacks(&d);
+  show_page(&d, &same);
   for (size_t i = 0; i < sizeof(shows) / sizeof(*shows); i++)
     show(shows[i], &d, &same);
   document_done(&d);
