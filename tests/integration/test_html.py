@@ -4,15 +4,14 @@ is a headless Chromium (browser.py); without one its tests are skipped."""
 import base64
 import copy
 import hashlib
-import json
+import random
 import re
 import unittest
 
-import browser
+from html_page import Html, Page, amount, human, many, usage_of
 from snapshot import group_of, process_of
-from test_report import CAPTURE, MIB, STATE, ReportTest, load
+from test_report import CAPTURE, MIB, STATE, load
 
-KIB = 1024
 # Names that strangers may choose, for whatever takes names.
 HOSTILE = (
     "</script><script>window.hit=1</script>",
@@ -34,77 +33,6 @@ def shown(name):
         lambda c: "".join(f"\\x{b:02x}" for b in c.group().encode()),
         name,
     )
-
-
-def human(value):
-    if value is None:
-        return "–"
-    units = ["B", "KiB", "MiB", "GiB", "TiB"]
-    rest = abs(value)
-    while rest >= 1023.95 and len(units) > 1:
-        rest /= 1024
-        units.pop(0)
-    digits = 0 if units[0] == "B" or rest >= 99.95 else 1
-    return f"{'−' if value < 0 else ''}{rest:.{digits}f} {units[0]}"
-
-
-def amount(value, error=None):
-    if value is not None and error is not None and error > value / 20:
-        return f"{human(value)} ± {human(error)}"
-    return human(value)
-
-
-def usage_of(process):
-    return process.get("usage", {})
-
-
-def many(n, command_len=120, more=0):
-    """A state of n processes in sixty groups."""
-    document = load(STATE)
-    usage = group_of(document, "postgres")["usage"]
-    names = [f"service-{i}.service" for i in range(60)]
-    document["groups"] = [
-        {"name": name, "rule": 0, "processes": n // 60, "usage": usage}
-        for name in names
-    ]
-    base = process_of(document, 700)
-    document["processes"] = [
-        {
-            **base,
-            "pid": 1000 + i,
-            "groups": [names[i % 60]],
-            "command_line": f"/usr/lib/service/bin/worker --number {i} ".ljust(
-                command_len, "x"
-            ),
-            "uptime": 123456.789 + i,
-            "source": "estimated",
-            "age": 12.345678 + i,
-            "pss_error": 1000 * i,
-            "usage": {**base["usage"], "pss": 90 * MIB + KIB * (i + more)},
-        }
-        for i in range(n)
-    ]
-    return document
-
-
-class Html(ReportTest):
-    def html(self, *args):
-        return self.report("html", *args)
-
-    def data(self, *args):
-        text = self.html(*args)
-        (found,) = re.findall(
-            r'<script type="application/json" id="data">(.*?)</script>',
-            text,
-            re.DOTALL,
-        )
-        return json.loads(found)
-
-    def rows(self, data, table="process"):
-        """The rows of a table of the data, as objects."""
-        key = "processes" if table == "process" else "mappings"
-        columns = data[f"{table}_columns"]
-        return [dict(zip(columns, row)) for row in data[key]]
 
 
 class File(Html):
@@ -171,72 +99,6 @@ class File(Html):
     def test_standard_input_is_a_file(self):
         text = self.report("html", "-", stdin=STATE.read_bytes())
         self.assertEqual(text, self.html(STATE))
-
-
-the_browser = None
-
-
-def start_browser():
-    """One for all tests of this file: it takes longest to start."""
-    global the_browser
-    if the_browser is None:
-        the_browser = browser.Browser()
-        unittest.addModuleCleanup(the_browser.close)
-    return the_browser
-
-
-@unittest.skipUnless(
-    browser.PATH, "no Chromium: sudo contrib/deps backends installs one"
-)
-class Page(Html):
-    def setUp(self):
-        super().setUp()
-        self.tab = start_browser()
-        self.tab.resize(1280, 900)
-        self.tab.emulate("light")
-
-    def open(self, document, old=None, hash_=""):
-        paths = [
-            self.write(one, f"{i}.json") if isinstance(one, dict) else one
-            for i, one in enumerate((document, old))
-            if one is not None
-        ]
-        page = self.directory / "report.html"
-        page.write_text(self.html(*paths), encoding="utf-8")
-        self.tab.open(page, hash_)
-        self.assert_quiet()
-        return self.tab
-
-    def assert_quiet(self):
-        """No error, and nothing was asked for but the file."""
-        self.assertEqual(self.tab.complaints, [])
-        files = {url.partition("#")[0] for url in self.tab.requests}
-        self.assertEqual(files, {f"file://{self.directory}/report.html"})
-
-    def table(self, section):
-        """[{title: text}] of the rows of a table."""
-        titles = self.tab.texts(f"{section} thead th button")
-        cells = self.tab.evaluate(
-            f"[...document.querySelectorAll('{section} tbody tr')]"
-            ".map(r => [...r.cells].map(c => c.textContent))"
-        )
-        return [dict(zip(titles, row)) for row in cells]
-
-    def sort_by(self, section, title):
-        titles = self.tab.texts(f"{section} thead th button")
-        self.tab.click(f"{section} thead th button", titles.index(title))
-
-    def path(self):
-        return self.tab.texts("#path button, #path [aria-current]")
-
-    def tiles(self):
-        """{name: amount}, from the labels of the tiles that can be chosen."""
-        labels = self.tab.attributes("#tiles .level1", "aria-label")
-        rows = [label.split("\n") for label in labels]
-        return {row[0]: row[1].split(",")[0] for row in rows}
-
-    def focus(self):
-        return self.tab.evaluate("document.activeElement.textContent")
 
 
 class Shown(Page):
@@ -564,6 +426,52 @@ class Used(Page):
         tab.click("#tiles .level1")
         self.assertEqual(len(self.path()), 2)
         self.assert_quiet()
+
+
+def thin(value, chance):
+    """Without some of its keys and elements."""
+    kept = ("format", "version", "name", "pid", "rules", "rule", "usage")
+    if isinstance(value, dict):
+        return {
+            key: thin(item, chance)
+            for key, item in value.items()
+            if key in kept or chance.random() > 0.3
+        }
+    if isinstance(value, list):
+        return [thin(item, chance) for item in value]
+    return value
+
+
+class Partial(Page):
+    def assert_whole(self, *documents):
+        """What is unknown is said to be unknown, also in titles."""
+        tab = self.open(*documents)
+        tab.evaluate(
+            "document.querySelectorAll('.group-name, .level1, .level1')"
+            ".forEach(e => e.click())"
+        )
+        text = tab.evaluate(
+            "document.body.innerText + [...document.querySelectorAll('[title]')]"
+            ".map(e => e.title).join('\\n')"
+        )
+        for word in ("NaN", "undefined", "null", "Infinity", "[object"):
+            self.assertNotIn(word, text)
+        self.assert_quiet()
+
+    def test_any_key_may_be_missing(self):
+        for seed in range(10):
+            with self.subTest(seed):
+                chance = random.Random(seed)
+                self.assert_whole(
+                    thin(load(chance.choice((STATE, CAPTURE))), chance),
+                    thin(load(STATE), chance) if seed % 2 else None,
+                )
+
+    def test_a_document_of_nothing(self):
+        nothing = {"format": "smaps-snapshot", "version": 2}
+        self.assert_whole(nothing)
+        self.assert_whole(nothing, nothing)
+        self.assert_whole({**nothing, "time": 1e300, "mem_total": 0})
 
 
 class Hostile(Page):

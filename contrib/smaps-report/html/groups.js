@@ -184,8 +184,9 @@ function drawChanges() {
   const { old } = data;
   if (!old) return;
   byId("changes").hidden = false;
-  byId("since").textContent = "since " + time(old.time) + ", " + duration(Math.abs(data.time - old.time))
-    + (old.time <= data.time ? " before" : " after") + (old.host === data.host ? "" : ", on " + (old.host ?? "another host"));
+  const age = data.time - old.time;
+  byId("since").textContent = "since " + time(old.time)
+    + (Number.isFinite(age) ? ", " + duration(Math.abs(age)) + (age < 0 ? " after" : " before") : "") + (old.host === data.host ? "" : ", on " + (old.host ?? "another host"));
   for (const [key, title] of [["groups", "Changes of groups"], ["processes", "Changes of processes"],
     ["mappings", "Changes of mappings"]]) {
     const rows = old[key] && objects(old.change_columns, old[key]);

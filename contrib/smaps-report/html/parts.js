@@ -73,7 +73,8 @@ const number = (value) => value === null || value === undefined ? UNKNOWN
 
 const plural = (n, word, words) => number(n) + " " + (n === 1 ? word : words || word + "s");
 
-const time = (seconds) => Number.isFinite(seconds)
+/* A Date has no more than these. */
+const time = (seconds) => Math.abs(seconds) <= 8.64e12
   ? new Date(seconds * 1000).toISOString().slice(0, 19).replace("T", " ") + " UTC" : "unknown time";
 
 const exact = (value) => value === null || value === undefined ? UNKNOWN
