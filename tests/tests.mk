@@ -78,7 +78,8 @@ $(UNIT_BIN): OWN_LDFLAGS += -Wl,--wrap=sysconf -Wl,--wrap=worker_pool_new
 # A process may end between any two system calls.
 COLLECTED := core/test_collector core/test_collector_hang core/test_unseen \
              core/test_cgroup_memory core/test_cgroup_kills \
-             core/test_kernel_memory core/test_wall_clock
+             core/test_kernel_memory core/test_wall_clock \
+             core/test_close_up
 $(COLLECTED:%=$(UNIT)/%): $(B)/tests/support/collected.o
 $(UNIT)/core/test_cgroup_memory $(UNIT)/core/test_cgroup_kills: \
   $(B)/tests/support/cgroup_world.o

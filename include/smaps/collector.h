@@ -87,6 +87,14 @@ void collector_raise(struct collector *c, const struct alarm *alarm);
 int collector_snapshot(const struct collector *c, char **ret_text,
                        size_t *ret_len);
 
+/*
+ * Makes a snapshot with one process of the last cycle, and reads its mappings
+ * for it: the largest TopMappings. Returns 0 and the text, which the caller
+ * frees, or what capture_close_up() (snapshot/capture.h) does.
+ */
+int collector_close_up(struct collector *c, uint32_t pid, char **ret_text,
+                       size_t *ret_len);
+
 /* 0, or the error of the last snapshot that was due but could not be made. */
 int collector_snapshot_error(const struct collector *c);
 

@@ -368,6 +368,11 @@ int collector_snapshot(const struct collector *c, char **ret_text,
   return snapshot_make(&c->scene, ret_text, ret_len);
 }
 
+int collector_close_up(struct collector *c, uint32_t pid, char **ret_text,
+                       size_t *ret_len) {
+  return capture_close_up(&c->scene, &c->reader, pid, ret_text, ret_len);
+}
+
 int collector_snapshot_error(const struct collector *c) {
   return c->recorder.error;
 }

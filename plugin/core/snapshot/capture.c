@@ -196,9 +196,9 @@ static void write_process(struct capture *c, const struct scene *s,
 }
 
 /* A process that has ended is left out; a process that cannot be read is added
- * without mappings. */
-static void add_process(struct capture *c, const struct scene *s,
-                        struct reader *reader, struct process *p) {
+ * without mappings. Returns the result of reading. */
+static int add_process(struct capture *c, const struct scene *s,
+                       struct reader *reader, struct process *p) {
   struct read_job job;
   int rc = read_mappings(s, reader, p, &job);
   struct mapping_table *table = rc == 0 ? take_table(s, &job) : NULL;
@@ -218,6 +218,7 @@ static void add_process(struct capture *c, const struct scene *s,
   if (table)
     mapping_table_done(table);
   free(table);
+  return rc;
 }
 
 /* The largest member stands for its group: usually all are in its control
@@ -251,6 +252,33 @@ bool capture_continue(struct capture *c, const struct scene *s,
       break;
   }
   return c->next == c->n;
+}
+
+static int close_up_error(int rc) {
+  if (rc <= 0)
+    return rc;
+  if (rc == PROCFS_GONE || rc == PROCFS_NO_MM)
+    return -ESRCH;
+  return rc == PROCFS_DENIED ? -EACCES : -ETIMEDOUT;
+}
+
+int capture_close_up(const struct scene *s, struct reader *reader, uint32_t pid,
+                     char **ret_text, size_t *ret_len) {
+  struct process *p = process_table_find(s->processes, pid);
+  struct capture c = {.is_running = true, .time_ns = s->time_ns};
+  int rc;
+
+  if (!p || p->state != PROCESS_ALIVE)
+    return -ESRCH;
+  json_init(&c.json);
+  snapshot_begin(&c.json, s, NULL);
+  rc = close_up_error(add_process(&c, s, reader, p));
+  if (rc == 0) {
+    snapshot_end(&c.json, 0, NULL, 0);
+    rc = json_finish(&c.json, ret_text, ret_len);
+  }
+  capture_done(&c);
+  return rc;
 }
 
 int capture_finish(struct capture *c, const struct settings *settings,

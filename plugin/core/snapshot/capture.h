@@ -50,6 +50,15 @@ bool capture_continue(struct capture *c, const struct scene *s,
 int capture_finish(struct capture *c, const struct settings *settings,
                    char **ret_text, size_t *ret_len);
 
+/*
+ * Reads the mappings of a process that the last cycle has seen, within
+ * ReadTimeout, and makes the snapshot of it alone. Returns 0 and the document,
+ * which the caller frees; -ESRCH if the process has ended or has no memory,
+ * -EACCES if the kernel refuses, -ETIMEDOUT if reading it hangs; or -ENOMEM.
+ */
+int capture_close_up(const struct scene *s, struct reader *reader, uint32_t pid,
+                     char **ret_text, size_t *ret_len);
+
 /* Drops the capture, if there is one. */
 void capture_done(struct capture *c);
 
