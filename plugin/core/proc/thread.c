@@ -4,11 +4,17 @@
 
 #include "proc/duration.h"
 
+/* A program may clean up for these: they come to the thread that has raised
+ * them, and, where it blocks them, end the program at once. */
+static const int defects[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+
 int thread_start(pthread_t *ret, void *(*run)(void *), void *ctx) {
   sigset_t all, before;
   int rc;
 
   sigfillset(&all);
+  for (size_t i = 0; i < sizeof(defects) / sizeof(*defects); i++)
+    sigdelset(&all, defects[i]);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   rc = pthread_create(ret, NULL, run, ctx);
   pthread_sigmask(SIG_SETMASK, &before, NULL);

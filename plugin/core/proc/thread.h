@@ -6,7 +6,8 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Starts a thread in which all signals are blocked: they belong to the daemon.
+/* Starts a thread in which all signals but those of a defect are blocked: they
+ * belong to the program.
  * 0 or a negative errno. */
 int thread_start(pthread_t *ret, void *(*run)(void *), void *ctx);
 
