@@ -96,7 +96,7 @@ PAGE       := $(B)/contrib/smaps-report/page
 PAGE_SRC   := contrib/smaps-report/html
 REPORT_OBJ += $(PAGE).o
 REPORT     := $(B)/smaps-report
-REPORT_LIBS = $(LIBS)
+REPORT_LIBS = $(LIBS) -lncursesw
 # Those of its sources that include headers of collectd.
 REPORT_GLUE := config_file probe told
 
@@ -118,7 +118,7 @@ all: $(PLUGIN) $(REPORT)
 # rebuilt. `install` alone does not check it: root may have other flags in the
 # environment than the user who has built. Nothing is built where the compiler or
 # the package of a header is missing.
-NEEDED_HEADERS := stdio.h yajl/yajl_gen.h collectd/core/daemon/collectd.h \
+NEEDED_HEADERS := stdio.h curses.h yajl/yajl_gen.h collectd/core/daemon/collectd.h \
   collectd/core/daemon/plugin.h
 COMPILER_DEPS  := deps-build$(if $(findstring clang,$(CC)),-dist)
 FLAGS := $(CC) $(OWN_CPPFLAGS) $(CORE_CPPFLAGS) $(COLLECTD_CPPFLAGS) \
@@ -129,7 +129,8 @@ endif
 $(B)/flags:
 	@mkdir -p $(@D)
 	@printf '%s\n' '$(subst ','\'',$(FLAGS))' | cmp -s - $@ || { \
-	  printf '#include <%s>\n' $(NEEDED_HEADERS) | $(FLAGS) -E -x c - >/dev/null || \
+	  { command -v bison && command -v flex && \
+	    printf '#include <%s>\n' $(NEEDED_HEADERS) | $(FLAGS) -E -x c -; } >/dev/null || \
 	    { echo 'run: sudo make $(COMPILER_DEPS)' >&2; exit 1; }; \
 	  printf '%s\n' '$(subst ','\'',$(FLAGS))' >$@; }
 

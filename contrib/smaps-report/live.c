@@ -25,18 +25,6 @@ static void tell_if_default(const struct probe *p) {
             escape_text(config, strlen(config), shown.text, GROUP_NAME_SIZE));
 }
 
-static int load_text(char *text, size_t len, struct document *ret,
-                     struct config_error *reason) {
-  FILE *file = fmemopen(text, len, "r");
-  int rc;
-
-  if (!file)
-    return config_error_set(reason, "%s", strerror(errno));
-  rc = load_document(file, ret, reason);
-  fclose(file);
-  return rc;
-}
-
 static int load_cycle(struct probe *p, struct document *ret,
                       struct config_error *reason) {
   char *text;
@@ -47,25 +35,31 @@ static int load_cycle(struct probe *p, struct document *ret,
     rc = probe_snapshot(p, &text, &len, reason);
   if (rc < 0)
     return rc;
-  rc = load_text(text, len, ret, reason);
+  rc = load_document_text(text, len, ret, reason);
   free(text);
   return rc;
 }
 
-int live_load(const struct options *o, struct document *ret,
-              struct config_error *reason) {
+int live_probe(const struct options *o, uint64_t interval_ns,
+               struct probe **ret, struct config_error *reason) {
   bool is_check = o->command == COMMAND_CHECK;
   const struct probe_setup setup = {.config = o->config,
                                     .needs_config = is_check,
-                                    .interval_ns = INTERVAL_NS,
+                                    .interval_ns = interval_ns,
                                     .read_budget_percent =
                                         is_check ? 0 : READ_BUDGET_PERCENT};
+
+  return probe_new(&setup, ret, reason);
+}
+
+int live_load(const struct options *o, struct document *ret,
+              struct config_error *reason) {
   struct probe *p = NULL;
-  int rc = probe_new(&setup, &p, reason);
+  int rc = live_probe(o, INTERVAL_NS, &p, reason);
 
   if (rc)
     return rc;
-  if (is_check)
+  if (o->command == COMMAND_CHECK)
     tell_if_default(p);
   rc = load_cycle(p, ret, reason);
   probe_free(p);

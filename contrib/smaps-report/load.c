@@ -201,3 +201,15 @@ int load_document(FILE *file, struct document *ret,
   builder_free(l.builder);
   return rc;
 }
+
+int load_document_text(char *text, size_t len, struct document *ret,
+                       struct config_error *reason) {
+  FILE *file = fmemopen(text, len, "r");
+  int rc;
+
+  if (!file)
+    return config_error_set(reason, "%s", strerror(errno));
+  rc = load_document(file, ret, reason);
+  fclose(file);
+  return rc;
+}

@@ -33,4 +33,8 @@
 int load_document(FILE *file, struct document *ret,
                   struct config_error *reason);
 
+/* The same for a text in memory. */
+int load_document_text(char *text, size_t len, struct document *ret,
+                       struct config_error *reason);
+
 #endif

@@ -6,6 +6,8 @@
  *   live        runs the plugin's core for a snapshot (probe; config_file: the
  *               configuration, with liboconfig; told: what the plugin tells)
  *   input       opens a file
+ *   watch       the same on a screen (watch_model: what it shows; watch_screen,
+ *               terminal: with ncurses; sampler: the thread that reads; trend)
  *   load        parses a snapshot into a document (build, schema, check, pool)
  *   view        prints tables (filter, heading, sum, mapping, area, column,
  *               table)
@@ -25,6 +27,7 @@
 #include "rules.h"
 #include "told.h"
 #include "view.h"
+#include "watch.h"
 
 #include <smaps/group_name.h>
 
@@ -155,6 +158,16 @@ static int run_on(struct document *d, const struct options *o) {
   return rc < 0 ? fail(file, reason.text) : 0;
 }
 
+static int run_watch(const struct options *o) {
+  struct config_error reason;
+  int rc = watch_run(o, &reason);
+
+  if (rc == LIVE_MISTAKES)
+    config_error_format(&reason, "the configuration has mistakes");
+  told_print(stderr);
+  return rc ? fail("live", reason.text) : 0;
+}
+
 static int run_single(const struct options *o) {
   struct document d = {0};
   int status = o->files[0] ? load_file(o->files[0], &d) : load_live(o, &d);
@@ -241,6 +254,7 @@ static int run(const struct options *o) {
     return o->command == COMMAND_DIFF    ? run_diff(o)
            : o->command == COMMAND_TABLE ? run_tables(o)
            : o->command == COMMAND_HTML  ? run_html(o)
+           : o->watch_seconds > 0        ? run_watch(o)
                                          : run_single(o);
   return 0;
 }

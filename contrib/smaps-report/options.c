@@ -165,6 +165,16 @@ static int parse_limit(struct options *o, const char *value,
   return 0;
 }
 
+static int parse_watch(struct options *o, const char *value,
+                       struct config_error *reason) {
+  const char *end = parse_decimal(value, &o->watch_seconds);
+
+  if (!end || *end || o->watch_seconds < 0.5 || o->watch_seconds > 3600)
+    return refuse(reason, "--watch", value,
+                  "a number of seconds from 0.5 to 3600");
+  return 0;
+}
+
 static int parse_config(struct options *o, const char *value,
                         struct config_error *reason) {
   o->config = value;
@@ -252,6 +262,8 @@ static const struct option {
      '\0'},
     {"json", NULL, "print JSON, in bytes and seconds", parse_json,
      TABLES | DIFF | 1U << COMMAND_EXPLAIN, 'j'},
+    {"watch", "SECONDS", "show them on a screen that refreshes", parse_watch,
+     1U << COMMAND_LIVE, '\0'},
     {"config", "FILE", "the configuration of collectd", parse_config, RUNS,
      'C'},
     {"help", NULL, "show this", parse_help, ALL, 'h'},

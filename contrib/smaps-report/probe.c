@@ -16,6 +16,9 @@ static const char *const default_configs[] = {
 };
 #define DEFAULT_CONFIGS (sizeof(default_configs) / sizeof(*default_configs))
 
+/* Of a process; the others are one row. */
+#define MAPPINGS_MAX 1000
+
 struct probe {
   struct settings settings;
   struct collector *collector;
@@ -88,6 +91,7 @@ static void write_no_files(struct settings *s) {
   free(s->capture.directory);
   s->capture.directory = NULL;
   s->wants_snapshots = true;
+  s->capture.top_mappings = MAPPINGS_MAX;
 }
 
 static int start(struct probe *p, struct config_error *reason) {
@@ -171,5 +175,28 @@ int probe_snapshot(const struct probe *p, char **ret_text, size_t *ret_len,
 
   if (rc < 0)
     config_error_format(reason, "no snapshot can be made: %s", strerror(-rc));
+  return rc;
+}
+
+static const char *why_no_mappings(int rc) {
+  switch (-rc) {
+  case ESRCH:
+    return "the process has ended";
+  case EACCES:
+    return "the kernel does not allow it";
+  case ETIMEDOUT:
+    return "reading them does not end; it is tried again later";
+  default:
+    return strerror(-rc);
+  }
+}
+
+int probe_close_up(struct probe *p, uint32_t pid, char **ret_text,
+                   size_t *ret_len, struct config_error *reason) {
+  int rc = collector_close_up(p->collector, pid, ret_text, ret_len);
+
+  if (rc < 0)
+    config_error_format(reason, "the mappings cannot be read: %s",
+                        why_no_mappings(rc));
   return rc;
 }

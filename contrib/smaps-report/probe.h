@@ -44,4 +44,9 @@ int probe_cycle(struct probe *p, struct config_error *reason);
 int probe_snapshot(const struct probe *p, char **ret_text, size_t *ret_len,
                    struct config_error *reason);
 
+/* The same for one process of that cycle, whose mappings are read for it. It
+ * takes no longer than ReadTimeout, also where the process hangs. */
+int probe_close_up(struct probe *p, uint32_t pid, char **ret_text,
+                   size_t *ret_len, struct config_error *reason);
+
 #endif

@@ -9,6 +9,8 @@
 #include <stdarg.h>
 
 #define OURS "smaps plugin: "
+/* Of a long watch; later ones are forgotten. */
+#define LINES_MAX 1000
 
 /* The daemon's log has no handle either. */
 static struct {
@@ -22,7 +24,7 @@ void plugin_log(int level, const char *format, ...) {
   char *line;
   int n;
 
-  if (level > LOG_WARNING)
+  if (level > LOG_WARNING || told.n == LINES_MAX)
     return;
   va_start(args, format);
   n = vasprintf(&line, format, args);

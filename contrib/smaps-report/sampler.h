@@ -1,0 +1,44 @@
+/*
+ * Runs a probe on a thread of its own, so that the screen answers while
+ * processes are read. The thread does one thing at a time: the last that was
+ * asked for.
+ */
+#ifndef REPORT_SAMPLER_H
+#define REPORT_SAMPLER_H
+
+#include "document.h"
+#include "probe.h"
+
+struct sampler;
+
+/* What the thread has made. */
+struct sample {
+  uint64_t pid; /* of a close-up; UNKNOWN: a refresh */
+  bool has_document;
+  struct document document;   /* the caller's */
+  struct config_error reason; /* where there is no document */
+};
+
+/* Takes the probe, and frees it at the end. Returns 0 or a negative errno. */
+int sampler_new(struct probe *probe, struct sampler **ret);
+
+/* Ends the thread, if it is idle, and frees all. A thread that still reads is
+ * left to the end of the program. */
+void sampler_free(struct sampler *s);
+
+/* Readable while there is a sample to take. */
+int sampler_fd(const struct sampler *s);
+
+/* Asks for a refresh, and then, unless pid is UNKNOWN, for a close-up. */
+void sampler_refresh(struct sampler *s, uint64_t pid);
+
+/* Asks for a close-up of the last refresh. */
+void sampler_close_up(struct sampler *s, uint64_t pid);
+
+/* True until all that was asked for has been made. */
+bool sampler_is_busy(struct sampler *s);
+
+/* Takes the next sample. False if there is none. */
+bool sampler_take(struct sampler *s, struct sample *ret);
+
+#endif

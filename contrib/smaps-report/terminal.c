@@ -1,0 +1,142 @@
+#include "terminal.h"
+
+#include <smaps/group_name.h>
+#include <smaps/text.h>
+
+#include <curses.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <term.h>
+#include <termios.h>
+#include <unistd.h>
+
+/* A lone Esc is one after so many milliseconds: over a slow line the rest of
+ * the sequence of a key has come by then. */
+#define ESCAPE_DELAY_MS 100
+
+static struct {
+  SCREEN *screen; /* NULL: not begun */
+  struct termios before;
+  char leave[256]; /* what leaves the screen, for a defect */
+} terminal;
+
+static volatile sig_atomic_t ended_by;
+
+/* ---- signals ---- */
+
+static void note_signal(int number) { ended_by = number; }
+
+/* No function of ncurses may be called here. */
+static void restore_and_die(int number) {
+  ssize_t ignored = write(STDOUT_FILENO, terminal.leave,
+                          strlen(terminal.leave)); // NOLINT
+
+  (void)ignored;
+  tcsetattr(STDIN_FILENO, TCSANOW, &terminal.before);
+  /* SA_RESETHAND: now it has its usual effect. */
+  raise(number);
+}
+
+static void handle_signals(void) {
+  static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+  static const int defects[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+  /* poll(2) is to return: no SA_RESTART. */
+  struct sigaction note = {.sa_handler = note_signal};
+  struct sigaction die = {.sa_handler = restore_and_die,
+                          .sa_flags = (int)SA_RESETHAND};
+
+  for (size_t i = 0; i < sizeof(ending) / sizeof(*ending); i++)
+    sigaction(ending[i], &note, NULL);
+  for (size_t i = 0; i < sizeof(defects) / sizeof(*defects); i++)
+    sigaction(defects[i], &die, NULL);
+}
+
+int terminal_signal(void) { return ended_by; }
+
+void terminal_raise(int number) {
+  sigset_t one;
+
+  sigemptyset(&one);
+  sigaddset(&one, number);
+  signal(number, SIG_DFL);
+  raise(number);
+  sigprocmask(SIG_UNBLOCK, &one, NULL);
+  _exit(128 + number);
+}
+
+/* ---- begin and end ---- */
+
+static const char *capability(const char *name) {
+  const char *text = tigetstr(name);
+
+  return text && text != (const char *)-1 ? text : "";
+}
+
+/* Delays ($<5>) in them are for terminals of long ago. */
+static void note_leave(void) {
+  snprintf(terminal.leave, sizeof(terminal.leave), "%s%s%s%s\n",
+           capability("sgr0"), capability("cnorm"), capability("rmkx"),
+           capability("rmcup"));
+}
+
+static int check(struct config_error *reason) {
+  const char *term = getenv("TERM");
+  struct group_name shown;
+  int error;
+
+  if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+    return config_error_set(reason, "--watch: expected a terminal as standard "
+                                    "input and output");
+  if (!term)
+    term = "";
+  if (setupterm(*term ? term : "unknown", STDOUT_FILENO, &error) == OK &&
+      *capability("cup"))
+    return 0;
+  return config_error_set(
+      reason,
+      "--watch: TERM \"%s\": expected a terminal that is known and can move "
+      "its "
+      "cursor",
+      escape_text(term, strlen(term), shown.text, sizeof(shown.text)));
+}
+
+static void set_up(void) {
+  cbreak();
+  noecho();
+  nonl();
+  keypad(stdscr, TRUE);
+  nodelay(stdscr, TRUE);
+  set_escdelay(ESCAPE_DELAY_MS);
+  curs_set(0);
+  if (has_colors() && !(getenv("NO_COLOR") && *getenv("NO_COLOR"))) {
+    start_color();
+    use_default_colors();
+    init_pair(1, COLOR_RED, -1);
+    init_pair(2, COLOR_GREEN, -1);
+  }
+}
+
+int terminal_begin(struct config_error *reason) {
+  int rc = check(reason);
+
+  if (rc < 0)
+    return rc;
+  tcgetattr(STDIN_FILENO, &terminal.before);
+  note_leave();
+  terminal.screen = newterm(NULL, stdout, stdin);
+  if (!terminal.screen)
+    return config_error_set(reason, "--watch: the terminal cannot be used");
+  atexit(terminal_end);
+  handle_signals();
+  set_up();
+  return 0;
+}
+
+void terminal_end(void) {
+  if (!terminal.screen)
+    return;
+  endwin();
+  delscreen(terminal.screen);
+  terminal.screen = NULL;
+}

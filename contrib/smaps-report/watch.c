@@ -1,0 +1,283 @@
+#include "watch.h"
+
+#include "live.h"
+#include "memory.h"
+#include "sampler.h"
+#include "terminal.h"
+#include "watch_screen.h"
+
+#include <curses.h>
+#include <langinfo.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_SECOND UINT64_C(1000000000)
+#define FILTER_MAX 64
+#define ESCAPE 27
+#define DELETE 127
+
+/* The longest wait for a key, so that a signal that comes just before it is
+ * seen. */
+#define WAIT_MS 1000
+
+struct session {
+  struct watch watch;
+  struct watch_screen screen;
+  struct sampler *sampler;
+  uint64_t interval_ns;
+  uint64_t next_ns; /* when the next refresh is due */
+  char typed[FILTER_MAX];
+  struct config_error trouble;
+  bool is_over;
+};
+
+static uint64_t now_ns(void) {
+  struct timespec t;
+
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * NS_PER_SECOND + (uint64_t)t.tv_nsec;
+}
+
+/* ---- keys ---- */
+
+static const struct {
+  int key;
+  enum watch_sort sort;
+} sort_keys[] = {{'p', SORT_PSS},   {'u', SORT_USS},   {'r', SORT_RSS},
+                 {'w', SORT_SWAP},  {'g', SORT_START}, {'l', SORT_LAST},
+                 {'c', SORT_COUNT}, {'n', SORT_NAME}};
+
+static bool sort_by_key(struct watch *w, int key) {
+  for (size_t i = 0; i < sizeof(sort_keys) / sizeof(*sort_keys); i++)
+    if (sort_keys[i].key == key) {
+      watch_sort_by(w, sort_keys[i].sort);
+      return true;
+    }
+  if (key == '<' && w->sort > 0)
+    watch_sort_by(w, w->sort - 1);
+  else if (key == '>' && w->sort + 1 < SORTS)
+    watch_sort_by(w, w->sort + 1);
+  else if (key == 'R')
+    watch_reverse(w);
+  else
+    return false;
+  return true;
+}
+
+static bool move_by_key(struct watch *w, int key) {
+  long page = (long)watch_screen_rows();
+
+  switch (key) {
+  case KEY_UP:
+  case 'k':
+    watch_move(w, -1);
+    return true;
+  case KEY_DOWN:
+  case 'j':
+    watch_move(w, 1);
+    return true;
+  case KEY_PPAGE:
+    watch_move(w, -page);
+    return true;
+  case KEY_NPAGE:
+    watch_move(w, page);
+    return true;
+  case KEY_HOME:
+    watch_move(w, -(long)w->n);
+    return true;
+  case KEY_END:
+    watch_move(w, (long)w->n);
+    return true;
+  default:
+    return false;
+  }
+}
+
+static void freeze(struct session *s) {
+  s->watch.is_frozen = !s->watch.is_frozen;
+  s->next_ns = 0;
+}
+
+static void enter(struct session *s) {
+  if (watch_enter(&s->watch) && watch_pid(&s->watch) != UNKNOWN)
+    sampler_close_up(s->sampler, watch_pid(&s->watch));
+}
+
+static void begin_to_type(struct session *s) {
+  snprintf(s->typed, sizeof(s->typed), "%s", watch_filter_of(&s->watch));
+  s->screen.typed = s->typed;
+}
+
+static void press(struct session *s, int key) {
+  switch (key) {
+  case 'q':
+    s->is_over = true;
+    return;
+  case '?':
+  case 'h':
+    s->screen.has_help = true;
+    return;
+  case ' ':
+    freeze(s);
+    return;
+  case '/':
+    begin_to_type(s);
+    return;
+  case '\n':
+  case '\r':
+  case KEY_ENTER:
+  case KEY_RIGHT:
+    enter(s);
+    return;
+  case ESCAPE:
+  case '\b':
+  case DELETE:
+  case KEY_BACKSPACE:
+  case KEY_LEFT:
+    watch_leave(&s->watch);
+    return;
+  case '\f':
+    clearok(stdscr, TRUE);
+    return;
+  default:
+    if (!move_by_key(&s->watch, key))
+      sort_by_key(&s->watch, key);
+  }
+}
+
+/* Text is taken by bytes: ncurses hands out those of a character one by one. */
+static void type(struct session *s, int key) {
+  size_t len = strlen(s->typed);
+
+  if (key == '\n' || key == '\r' || key == KEY_ENTER)
+    watch_filter(&s->watch, s->typed);
+  if (key == '\n' || key == '\r' || key == KEY_ENTER || key == ESCAPE) {
+    s->screen.typed = NULL;
+  } else if (key == '\b' || key == DELETE || key == KEY_BACKSPACE) {
+    while (len > 0 && (s->typed[len - 1] & 0xc0) == 0x80)
+      len--;
+    s->typed[len > 0 ? len - 1 : 0] = '\0';
+  } else if (key >= ' ' && key < 256 && len + 1 < sizeof(s->typed)) {
+    s->typed[len] = (char)key;
+    s->typed[len + 1] = '\0';
+  }
+}
+
+static void handle_key(struct session *s, int key) {
+  if (key == KEY_RESIZE)
+    return;
+  if (s->screen.has_help)
+    s->screen.has_help = false;
+  else if (s->screen.typed)
+    type(s, key);
+  else
+    press(s, key);
+}
+
+static void handle_keys(struct session *s) {
+  int key;
+
+  while (!s->is_over && (key = getch()) != ERR)
+    handle_key(s, key);
+}
+
+/* ---- samples ---- */
+
+static void take_samples(struct session *s) {
+  struct sample sample;
+
+  while (sampler_take(s->sampler, &sample)) {
+    struct document *d = sample.has_document ? &sample.document : NULL;
+
+    if (sample.pid != UNKNOWN)
+      watch_take_close_up(&s->watch, sample.pid, d, sample.reason.text);
+    else if (d)
+      watch_take(&s->watch, d);
+    else
+      s->trouble = sample.reason;
+    if (sample.pid == UNKNOWN)
+      s->screen.trouble = d ? NULL : s->trouble.text;
+  }
+}
+
+static void refresh_if_due(struct session *s) {
+  s->screen.is_busy = sampler_is_busy(s->sampler);
+  if (s->watch.is_frozen || s->screen.is_busy || now_ns() < s->next_ns)
+    return;
+  s->next_ns = now_ns() + s->interval_ns;
+  sampler_refresh(s->sampler, watch_pid(&s->watch));
+  s->screen.is_busy = true;
+}
+
+/* ---- the loop ---- */
+
+static int wait_ms(const struct session *s) {
+  uint64_t now = now_ns(), left_ms;
+
+  if (s->watch.is_frozen || s->screen.is_busy)
+    return WAIT_MS;
+  left_ms = s->next_ns > now ? (s->next_ns - now) / 1000000 + 1 : 0;
+  return left_ms < WAIT_MS ? (int)left_ms : WAIT_MS;
+}
+
+/* Ends when the user or a signal does, or when the terminal is gone. */
+static void loop(struct session *s) {
+  struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN},
+                         {.fd = sampler_fd(s->sampler), .events = POLLIN}};
+
+  while (!s->is_over && !terminal_signal()) {
+    take_samples(s);
+    refresh_if_due(s);
+    watch_screen_draw(&s->screen, &s->watch);
+    if (poll(fds, 2, wait_ms(s)) > 0 && (fds[0].revents & ~POLLIN))
+      s->is_over = true;
+    handle_keys(s);
+  }
+}
+
+static void begin(struct session *s, const struct options *o) {
+  watch_init(&s->watch);
+  s->interval_ns = (uint64_t)(o->watch_seconds * (double)NS_PER_SECOND);
+  s->screen.seconds = o->watch_seconds;
+  s->screen.style =
+      (struct style){.is_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
+                     .unit = UNIT_HUMAN,
+                     .mem_total = UNKNOWN};
+}
+
+static int run(struct session *s, struct probe *p,
+               struct config_error *reason) {
+  int rc = sampler_new(p, &s->sampler);
+
+  if (rc < 0)
+    return config_error_set(reason, "--watch: %s", strerror(-rc));
+  loop(s);
+  terminal_end();
+  sampler_free(s->sampler);
+  return 0;
+}
+
+int watch_run(const struct options *o, struct config_error *reason) {
+  struct session *s = memory_array(NULL, 1, sizeof(*s));
+  struct probe *p = NULL;
+  int rc = live_probe(o, (uint64_t)(o->watch_seconds * (double)NS_PER_SECOND),
+                      &p, reason);
+
+  memset(s, 0, sizeof(*s));
+  begin(s, o);
+  if (rc == 0) {
+    rc = terminal_begin(reason);
+    if (rc == 0)
+      rc = run(s, p, reason);
+    else
+      probe_free(p);
+  }
+  watch_done(&s->watch);
+  free(s);
+  if (terminal_signal())
+    terminal_raise(terminal_signal());
+  return rc;
+}

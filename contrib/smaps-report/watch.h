@@ -1,0 +1,14 @@
+/* `live --watch`: the memory of this host on a screen that refreshes. */
+#ifndef REPORT_WATCH_H
+#define REPORT_WATCH_H
+
+#include "options.h"
+
+/*
+ * Returns when the user ends it: 0. Returns LIVE_MISTAKES (live.h) or a
+ * negative errno with the reason if it cannot begin. A signal that ends the
+ * program ends it, after the terminal is as it was.
+ */
+int watch_run(const struct options *o, struct config_error *reason);
+
+#endif

@@ -1,0 +1,312 @@
+#include "watch_screen.h"
+
+#include <curses.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#define HEAD_LINES 3
+#define FOOT_LINES 1
+#define AMOUNT_WIDTH 8
+#define CHANGE_WIDTH 9
+#define COUNT_WIDTH 8
+#define USER_WIDTH 10
+#define WIDE 100 /* columns from which users and command lines are shown */
+#define INDENT 1 /* before the name */
+
+/* An error of more than this part of PSS is marked. */
+#define ERROR_SHOWN 0.01
+
+static const char *const titles[LEVELS][SORTS] = {
+    {"PSS", "USS", "RSS", "SWAP", "+START", "+LAST", "PROCS", "GROUP"},
+    {"PSS", "USS", "RSS", "SWAP", "+START", "+LAST", "PID", "COMMAND"},
+    {"PSS", "USS", "RSS", "SWAP", "+START", "+LAST", "AREAS", "MAPPING"},
+};
+
+static const char *const help[] = {
+    "Up Down PgUp PgDn Home End   choose a row (also k and j)",
+    "Enter, Right                 its processes; then the mappings of one",
+    "Esc, Backspace, Left         back",
+    "< >                          sort by the column to the left, to the right",
+    "p u r w                      sort by PSS, USS, RSS, swap",
+    "g l                          sort by growth since the start, the last "
+    "time",
+    "c n                          sort by the number, by the name",
+    "R                            reverse the order",
+    "/                            show names with a text; an empty one: all",
+    "space                        freeze, and go on",
+    "q                            end",
+    "",
+    "+START  change of PSS since the row was first seen",
+    "+LAST   change of PSS since the last refresh",
+    "~       this PSS is estimated, and may be off by more than 1 %",
+    "-       not known: run it as root to see processes of others",
+    "",
+    "Any key goes back.",
+};
+
+size_t watch_screen_rows(void) {
+  return LINES > HEAD_LINES + FOOT_LINES
+             ? (size_t)(LINES - HEAD_LINES - FOOT_LINES)
+             : 0;
+}
+
+/* ---- texts ---- */
+
+/* Puts the text at the right end of a column. */
+static void add_right(struct text *line, struct text *field, size_t width) {
+  text_pad(line, field->width < width ? width - field->width : 0);
+  text_append(line, field);
+  text_clear(field);
+}
+
+static void add_amounts(struct text *line, const struct watch_row *row,
+                        const struct style *s, struct text *field) {
+  for (unsigned i = 0; i <= SORT_SWAP; i++) {
+    text_add_bytes(field, row->amounts[i], s);
+    if (i == SORT_PSS && row->pss_error != UNKNOWN &&
+        row->amounts[i] != UNKNOWN &&
+        (double)row->pss_error > ERROR_SHOWN * (double)row->amounts[i])
+      text_add(field, "~");
+    add_right(line, field, AMOUNT_WIDTH);
+  }
+}
+
+static void add_change(struct text *line, const struct change *c,
+                       const struct style *s, struct text *field) {
+  text_add_change(field, c->is_less, c->is_known ? c->bytes : UNKNOWN, s);
+  add_right(line, field, CHANGE_WIDTH);
+}
+
+static bool has_users(const struct watch *w) {
+  return w->level == LEVEL_PROCESSES && COLS >= WIDE;
+}
+
+static void add_user(struct text *line, const char *user, const struct style *s,
+                     struct text *field) {
+  text_add_name(field, user ? user : "-", s);
+  text_cut(field, USER_WIDTH - 1);
+  text_pad(line, 1);
+  text_append(line, field);
+  text_pad(line, USER_WIDTH - 1 - field->width);
+  text_clear(field);
+}
+
+/* Where there is little room, a process goes by its comm. */
+static const char *name_of(const struct watch *w, const struct watch_row *row) {
+  if (w->level == LEVEL_PROCESSES && COLS < WIDE && row->comm)
+    return row->comm;
+  return row->name ? row->name : "[rest]";
+}
+
+static void add_row(struct text *line, const struct watch *w,
+                    const struct watch_row *row, const struct style *s) {
+  struct text field = {.bytes = NULL};
+  size_t left;
+
+  add_amounts(line, row, s, &field);
+  add_change(line, &row->start, s, &field);
+  add_change(line, &row->last, s, &field);
+  if (row->count == UNKNOWN)
+    text_add(&field, "-");
+  else
+    text_addf(&field, "%" PRIu64, row->count);
+  add_right(line, &field, COUNT_WIDTH);
+  if (has_users(w))
+    add_user(line, row->user, s, &field);
+  text_pad(line, INDENT);
+  if (row->permissions) {
+    text_add_name(&field, row->permissions, s);
+    text_add(&field, " ");
+  }
+  text_add_name(&field, name_of(w, row), s);
+  left = (size_t)COLS > line->width ? (size_t)COLS - line->width : 0;
+  text_cut_middle(&field, left, s);
+  text_append(line, &field);
+  text_done(&field);
+}
+
+/* Draws the line and clears it; to the end of the screen's line if it is
+ * selected. */
+static void put(int y, struct text *line, chtype attributes) {
+  text_cut(line, (size_t)COLS);
+  if (attributes & A_REVERSE)
+    text_pad(line, (size_t)COLS - line->width);
+  attrset((int)attributes);
+  mvaddstr(y, 0, line->bytes ? line->bytes : "");
+  attrset(A_NORMAL);
+  text_clear(line);
+}
+
+/* ---- the head ---- */
+
+static uint64_t count_read(const struct document *d) {
+  uint64_t n = 0;
+
+  for (size_t i = 0; i < d->n_processes; i++)
+    n += d->processes[i].source && strcmp(d->processes[i].source, "read") == 0;
+  return n;
+}
+
+static void add_time(struct text *line, double time) {
+  time_t t = (time_t)time;
+  struct tm local;
+  char words[32];
+
+  if (isnan(time) || !localtime_r(&t, &local) ||
+      strftime(words, sizeof(words), "%H:%M:%S", &local) == 0)
+    return;
+  text_addf(line, "  %s", words);
+}
+
+static void add_host(struct text *line, const struct watch_screen *s,
+                     const struct watch *w) {
+  const struct document *d = &w->document;
+
+  if (d->host)
+    text_add_name(line, d->host, &s->style);
+  add_time(line, d->time);
+  text_addf(line, "  every %g s  memory ", s->seconds);
+  text_add_bytes(line, d->mem_total, &s->style);
+  text_add(line, ", available ");
+  text_add_bytes(line, d->mem_available, &s->style);
+  text_addf(line, "  read %" PRIu64 " of %zu", count_read(d), d->n_processes);
+}
+
+static void draw_host(const struct watch_screen *s, const struct watch *w,
+                      struct text *line) {
+  if (w->has_document)
+    add_host(line, s, w);
+  else
+    text_add(line, s->trouble ? "" : "Reading the processes ...");
+  if (s->trouble) {
+    text_add(line, "  ");
+    text_add_name(line, s->trouble, &s->style);
+  }
+  put(0, line, A_BOLD);
+}
+
+static const char *state_of(const struct watch_screen *s,
+                            const struct watch *w) {
+  if (w->is_frozen)
+    return "  FROZEN";
+  return s->is_busy && w->level == LEVEL_MAPPINGS && !w->has_close_up
+             ? "  reading ..."
+             : "";
+}
+
+static void draw_path(const struct watch_screen *s, const struct watch *w,
+                      struct text *line) {
+  text_add(line, "groups");
+  if (w->level >= LEVEL_PROCESSES) {
+    text_add(line, " > ");
+    text_add_name(line, w->group, &s->style);
+  }
+  if (w->level == LEVEL_MAPPINGS) {
+    text_addf(line, " > %" PRIu64 " ", w->pid);
+    text_add_name(line, w->process_name, &s->style);
+  }
+  text_addf(line, "  %zu", w->n);
+  if (w->n < w->n_all)
+    text_addf(line, " of %zu", w->n_all);
+  if (*watch_filter_of(w)) {
+    text_add(line, "  /");
+    text_add_name(line, watch_filter_of(w), &s->style);
+  }
+  text_add(line, state_of(s, w));
+  put(1, line, A_NORMAL);
+}
+
+static int width_of(enum watch_sort column) {
+  if (column <= SORT_SWAP)
+    return AMOUNT_WIDTH;
+  return column == SORT_COUNT ? COUNT_WIDTH : CHANGE_WIDTH;
+}
+
+/* The column that sorts is in brighter letters, and has the sign of its order.
+ */
+static void draw_titles(const struct watch *w) {
+  int x = 0;
+
+  for (unsigned i = 0; i < SORTS; i++) {
+    const char *title = titles[w->level][i];
+    int width = width_of((enum watch_sort)i);
+
+    if (i == SORT_NAME && has_users(w)) {
+      mvaddnstr(2, x + 1, "USER", COLS > x + 1 ? COLS - x - 1 : 0);
+      x += USER_WIDTH;
+    }
+    attrset(i == w->sort ? (int)(A_BOLD | A_UNDERLINE) : (int)A_DIM);
+    x += i == SORT_NAME ? INDENT : width - (int)strlen(title);
+    if (x < COLS)
+      mvaddnstr(2, x, title, COLS - x);
+    x += (int)strlen(title);
+    attrset(A_NORMAL);
+  }
+}
+
+/* ---- rows ---- */
+
+static chtype attributes_of(const struct watch_row *row, bool is_selected) {
+  if (is_selected)
+    return A_REVERSE;
+  if (!row->last.is_known || row->last.bytes == 0)
+    return A_NORMAL;
+  return (chtype)COLOR_PAIR(row->last.is_less ? 2 : 1);
+}
+
+static void draw_rows(const struct watch_screen *s, struct watch *w,
+                      struct text *line) {
+  size_t shown = watch_screen_rows();
+  const struct watch_view *v = &w->views[w->level];
+
+  watch_scroll(w, shown);
+  for (size_t i = 0; i < shown && v->top + i < w->n; i++) {
+    const struct watch_row *row = &w->rows[v->top + i];
+
+    add_row(line, w, row, &s->style);
+    put(HEAD_LINES + (int)i, line, attributes_of(row, v->top + i == v->at));
+  }
+  if (w->level == LEVEL_MAPPINGS && w->trouble) {
+    text_add_name(line, w->trouble, &s->style);
+    put(HEAD_LINES, line, A_BOLD);
+  }
+}
+
+static void draw_foot(const struct watch_screen *s, struct text *line) {
+  if (s->typed) {
+    text_add(line, "show names with: ");
+    text_add_name(line, s->typed, &s->style);
+    text_add(line, "_");
+  } else {
+    text_add(line, "Enter: in  Esc: back  < >: sort  space: freeze  /: filter  "
+                   "?: help  q: end");
+  }
+  if (LINES > 0)
+    put(LINES - 1, line, s->typed ? A_BOLD : A_DIM);
+}
+
+static void draw_help(struct text *line) {
+  for (size_t i = 0; i < sizeof(help) / sizeof(*help); i++) {
+    text_add(line, help[i]);
+    put((int)i, line, A_NORMAL);
+  }
+}
+
+void watch_screen_draw(const struct watch_screen *s, struct watch *w) {
+  struct text line = {.bytes = NULL};
+
+  erase();
+  if (s->has_help) {
+    draw_help(&line);
+  } else {
+    draw_host(s, w, &line);
+    draw_path(s, w, &line);
+    draw_titles(w);
+    draw_rows(s, w, &line);
+    draw_foot(s, &line);
+  }
+  refresh();
+  text_done(&line);
+}

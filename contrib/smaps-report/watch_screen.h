@@ -1,0 +1,22 @@
+/* Draws the state of --watch with ncurses. */
+#ifndef REPORT_WATCH_SCREEN_H
+#define REPORT_WATCH_SCREEN_H
+
+#include "text.h"
+#include "watch_model.h"
+
+struct watch_screen {
+  struct style style; /* the unit and the locale */
+  double seconds;     /* between refreshes */
+  bool is_busy;       /* processes are being read */
+  bool has_help;
+  const char *typed;   /* the filter that is being typed; or NULL */
+  const char *trouble; /* why there was no refresh; or NULL */
+};
+
+/* The number of rows that fit. */
+size_t watch_screen_rows(void);
+
+void watch_screen_draw(const struct watch_screen *s, struct watch *w);
+
+#endif

@@ -1,0 +1,415 @@
+/* What the screen of --watch shows, apart from the terminal. */
+#include "test.h"
+
+#include "load.h"
+#include "watch_model.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct watch w;
+
+static int make(void **state) {
+  (void)state;
+  watch_init(&w);
+  return 0;
+}
+
+static int unmake(void **state) {
+  (void)state;
+  watch_done(&w);
+  return 0;
+}
+
+#define WATCH_TEST(name) TEST_WITH(name, make, unmake, void *unused)
+
+/* The keys are in ' instead of "; an amount of null is left out. */
+static struct document load(const char *inner) {
+  struct config_error reason = {""};
+  struct document d = {.host = NULL};
+  char text[4096];
+  int n = snprintf(text, sizeof(text),
+                   "{'format':'smaps-snapshot','version':2,%s}", inner);
+  char *unknown;
+
+  while ((unknown = strstr(text, "'pss':null")))
+    memcpy(unknown, "'x':  null", strlen("'x':  null"));
+  for (int i = 0; i < n; i++)
+    if (text[i] == '\'')
+      text[i] = '"';
+  if (load_document_text(text, (size_t)n, &d, &reason) < 0)
+    fail_msg("%s", reason.text);
+  return d;
+}
+
+static void take(const char *inner) {
+  struct document d = load(inner);
+
+  watch_take(&w, &d);
+}
+
+#define GROUP(name, pss, n)                                                    \
+  "{'name':'" name "','processes':" n ",'usage':{'pss':" pss "}}"
+#define PROCESS(pid, group, more)                                              \
+  "{'pid':" pid ",'starttime':1,'groups':['" group "']," more "}"
+
+static void take_groups(const char *pss_a, const char *pss_b) {
+  char inner[256];
+
+  snprintf(inner, sizeof(inner),
+           "'groups':[{'name':'a','processes':1,'usage':{'pss':%s}},"
+           "{'name':'b','processes':2,'usage':{'pss':%s}}]",
+           pss_a, pss_b);
+  take(inner);
+}
+
+/* The names of the rows, in their order; the selected one in capitals. */
+static const char *shown(void) {
+  static char ret[256];
+  size_t len = 0;
+
+  ret[0] = '\0';
+  for (size_t i = 0; i < w.n; i++) {
+    size_t begin = len;
+
+    len += (size_t)snprintf(ret + len, sizeof(ret) - len, "%s%s", i ? " " : "",
+                            w.rows[i].name ? w.rows[i].name : "rest");
+    for (size_t j = begin; i == w.views[w.level].at && j < len; j++)
+      ret[j] = (char)toupper(ret[j]);
+  }
+  return ret;
+}
+
+#define assert_shown(expected) assert_string_equal(shown(), expected)
+
+/* --- rows ----------------------------------------------------------------- */
+
+WATCH_TEST(there_is_nothing_before_the_first_refresh) {
+  assert_shown("");
+  watch_move(&w, 1);
+  watch_move(&w, -1);
+  watch_scroll(&w, 20);
+  assert_false(watch_enter(&w));
+  assert_false(watch_leave(&w));
+}
+
+WATCH_TEST(groups_are_in_the_order_of_pss) {
+  take_groups("10", "20");
+  assert_shown("B a");
+  assert_int_equal(w.rows[0].amounts[SORT_PSS], 20);
+  assert_int_equal(w.rows[0].count, 2);
+  take_groups("30", "20");
+  assert_shown("A b");
+}
+
+static const char four[] = "'groups':[" GROUP("d", "4", "9") "," GROUP(
+    "c", "null", "2") "," GROUP("b", "7", "1") "," GROUP("a", "4", "3") "]";
+
+/* What is unknown is last in both directions, what is equal is by name. */
+WATCH_TEST(rows_can_be_sorted_by_each_column) {
+  static const struct {
+    enum watch_sort sort;
+    bool is_reversed;
+    const char *expected;
+  } cases[] = {
+      {SORT_PSS, false, "B a d c"},   {SORT_PSS, true, "A d b c"},
+      {SORT_COUNT, false, "D a c b"}, {SORT_COUNT, true, "B c a d"},
+      {SORT_NAME, false, "A b c d"},  {SORT_NAME, true, "D c b a"},
+      {SORT_USS, false, "A b c d"},   {SORT_LAST, false, "A b c d"},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    watch_done(&w);
+    watch_init(&w);
+    take(four);
+    watch_sort_by(&w, cases[i].sort);
+    if (cases[i].is_reversed)
+      watch_reverse(&w);
+    assert_shown(cases[i].expected);
+  }
+}
+
+/* --- growth --------------------------------------------------------------- */
+
+static void assert_change(struct change c, const char *expected) {
+  char text[32] = "unknown";
+
+  if (c.is_known)
+    snprintf(text, sizeof(text), "%s%ju", c.is_less ? "-" : "+",
+             (uintmax_t)c.bytes);
+  assert_string_equal(text, expected);
+}
+
+WATCH_TEST(growth_is_that_since_the_start_and_since_the_last_refresh) {
+  take_groups("10", "1");
+  assert_change(w.rows[0].start, "+0");
+  assert_change(w.rows[0].last, "unknown");
+  take_groups("30", "1");
+  take_groups("25", "1");
+  assert_change(w.rows[0].start, "+15");
+  assert_change(w.rows[0].last, "-5");
+  assert_change(w.rows[1].start, "+0");
+}
+
+WATCH_TEST(rows_are_sorted_by_growth) {
+  take_groups("100", "10");
+  take_groups("90", "30");
+  watch_sort_by(&w, SORT_START);
+  assert_shown("B a");
+  take_groups("95", "25");
+  assert_shown("B a");
+  watch_sort_by(&w, SORT_LAST);
+  assert_shown("A b");
+  watch_reverse(&w);
+  assert_shown("B a");
+}
+
+/* A start that was not known is the first that is. */
+WATCH_TEST(growth_begins_with_the_first_pss_that_is_known) {
+  take_groups("null", "1");
+  assert_change(w.rows[1].start, "unknown");
+  take_groups("7", "1");
+  assert_change(w.rows[0].start, "+0");
+  assert_change(w.rows[0].last, "unknown");
+  take_groups("9", "1");
+  assert_change(w.rows[0].start, "+2");
+}
+
+WATCH_TEST(what_is_gone_and_comes_back_begins_again) {
+  take_groups("10", "20");
+  take("'groups':[" GROUP("b", "20", "1") "]");
+  assert_int_equal(w.trends[LEVEL_GROUPS].n, 1);
+  take_groups("90", "20");
+  assert_shown("A b");
+  assert_change(w.rows[0].start, "+0");
+}
+
+/* A pid that is used again is another process. */
+WATCH_TEST(growth_of_a_process_is_its_own) {
+  take("'groups':[" GROUP("g", "1", "1") "],'processes':["
+                                         "{'pid':5,'starttime':1,'comm':'x','"
+                                         "groups':['g'],'usage':{'pss':10}}]");
+  assert_true(watch_enter(&w));
+  take("'groups':[" GROUP("g", "1", "1") "],'processes':["
+                                         "{'pid':5,'starttime':2,'comm':'y','"
+                                         "groups':['g'],'usage':{'pss':50}}]");
+  assert_shown("Y");
+  assert_change(w.rows[0].start, "+0");
+}
+
+/* --- levels --------------------------------------------------------------- */
+
+static const char members[] = "'groups':[" GROUP("g", "60", "3") "," GROUP(
+    "h", "5",
+    "1") "],"
+         "'processes':[" PROCESS("10", "g", "'comm':'small','user':'root','usage':{'pss':10}") "," PROCESS(
+             "11", "g",
+             "'comm':'java','command_line':'java -jar x',"
+             "'usage':{'pss':50}") "," PROCESS("12", "h",
+                                               "'comm':'other','usage':{'pss':"
+                                               "5}") "," PROCESS("13", "g",
+                                                                 "'comm':'"
+                                                                 "vfork','"
+                                                                 "source':'"
+                                                                 "parent','"
+                                                                 "usage':{'pss'"
+                                                                 ":50}") "]";
+
+static void take_mappings(uint64_t pid, const char *inner) {
+  struct document d = load(inner);
+
+  watch_take_close_up(&w, pid, &d, NULL);
+}
+
+#define MAPPINGS(pid, heap)                                                    \
+  "'groups':[],'processes':[" PROCESS(                                         \
+      pid, "g",                                                                \
+      "'comm':'java','mappings':["                                             \
+      "{'name':'heap','permissions':'rw-p','vmas':1,'pss':" heap               \
+      ",'private_clean':2,'private_dirty':3},"                                 \
+      "{'name':'lib','permissions':'r-xp','vmas':2,'pss':20},"                 \
+      "{'vmas':7,'pss':1}]") "]"
+
+/* A process that shares its parent's memory is counted there. */
+WATCH_TEST(one_goes_into_a_group_and_a_process_and_back) {
+  take(members);
+  assert_shown("G h");
+  assert_true(watch_enter(&w));
+  assert_shown("JAVA -JAR X small");
+  assert_int_equal(w.rows[0].count, 11);
+  assert_int_equal(watch_pid(&w), UNKNOWN);
+  assert_true(watch_enter(&w));
+  assert_int_equal(watch_pid(&w), 11);
+  assert_shown("");
+  take_mappings(11, MAPPINGS("11", "30"));
+  assert_shown("HEAP lib rest");
+  assert_int_equal(w.rows[0].amounts[SORT_USS], 5);
+  assert_int_equal(w.rows[1].amounts[SORT_USS], UNKNOWN);
+  assert_int_equal(w.rows[1].count, 2);
+  assert_false(watch_enter(&w));
+  take_mappings(11, MAPPINGS("11", "10"));
+  assert_shown("LIB heap rest");
+  assert_change(w.rows[1].start, "-20");
+  assert_true(watch_leave(&w));
+  assert_shown("JAVA -JAR X small");
+  assert_true(watch_leave(&w));
+  assert_shown("G h");
+}
+
+WATCH_TEST(mappings_of_another_process_are_dropped) {
+  take(members);
+  watch_enter(&w);
+  take_mappings(11, MAPPINGS("11", "30"));
+  assert_int_equal(w.level, LEVEL_PROCESSES);
+  watch_enter(&w);
+  assert_shown("");
+  take_mappings(10, MAPPINGS("10", "30"));
+  assert_shown("");
+  assert_null(w.trouble);
+  /* The pid has come to another. */
+  take_mappings(11, "'groups':[],'processes':[{'pid':11,'starttime':9,"
+                    "'mappings':[{'name':'a','pss':1}]}]");
+  assert_shown("");
+  assert_string_equal(w.trouble, "the process has ended");
+  take_mappings(11, MAPPINGS("11", "30"));
+  assert_null(w.trouble);
+  assert_int_equal(w.n, 3);
+}
+
+WATCH_TEST(why_there_are_no_mappings_is_kept_until_there_are) {
+  take(members);
+  watch_enter(&w);
+  watch_enter(&w);
+  take_mappings(11, MAPPINGS("11", "30"));
+  watch_take_close_up(&w, 11, NULL, "no");
+  assert_string_equal(w.trouble, "no");
+  assert_shown("");
+  take_mappings(11, MAPPINGS("11", "30"));
+  assert_null(w.trouble);
+}
+
+/* The screen stays with the group, which may be gone. */
+WATCH_TEST(a_group_that_is_gone_has_no_processes) {
+  take(members);
+  watch_enter(&w);
+  take("'groups':[" GROUP("h", "5", "1") "],'processes':[]");
+  assert_shown("");
+  assert_false(watch_enter(&w));
+  assert_true(watch_leave(&w));
+  assert_shown("H");
+}
+
+/* --- the selection -------------------------------------------------------- */
+
+WATCH_TEST(the_first_row_is_selected_until_one_is_chosen) {
+  take_groups("10", "20");
+  assert_shown("B a");
+  take_groups("30", "20");
+  assert_shown("A b");
+  watch_move(&w, 1);
+  assert_shown("a B");
+  take_groups("10", "20");
+  assert_shown("B a");
+}
+
+WATCH_TEST(the_selection_stays_within_the_rows) {
+  take(four);
+  watch_move(&w, 99);
+  assert_shown("b a d C");
+  watch_move(&w, 1);
+  assert_shown("b a d C");
+  watch_move(&w, -2);
+  assert_shown("b A d c");
+  watch_move(&w, -99);
+  assert_shown("B a d c");
+  watch_move(&w, 3);
+  take_groups("1", "2");
+  assert_shown("b A");
+}
+
+WATCH_TEST(the_selected_row_is_scrolled_to) {
+  struct watch_view *v = &w.views[LEVEL_GROUPS];
+
+  take(four);
+  watch_scroll(&w, 2);
+  assert_int_equal(v->top, 0);
+  watch_move(&w, 2);
+  watch_scroll(&w, 2);
+  assert_int_equal(v->top, 1);
+  watch_move(&w, -1);
+  watch_scroll(&w, 2);
+  assert_int_equal(v->top, 1);
+  watch_scroll(&w, 4);
+  assert_int_equal(v->top, 0);
+  watch_move(&w, 9);
+  watch_scroll(&w, 1);
+  assert_int_equal(v->top, 3);
+  watch_scroll(&w, 0);
+}
+
+/* --- the filter ----------------------------------------------------------- */
+
+WATCH_TEST(a_filter_is_a_part_of_a_name_in_any_case) {
+  static const struct {
+    const char *filter, *expected;
+  } cases[] = {{"JAR", "JAVA -JAR X"},
+               {"Java", "JAVA -JAR X"},
+               {"ROO", "SMALL"},
+               {"10", "SMALL"},
+               {"1", ""},
+               {"none", ""},
+               {"", "JAVA -JAR X small"},
+               {NULL, "JAVA -JAR X small"}};
+
+  take(members);
+  watch_enter(&w);
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    watch_filter(&w, cases[i].filter);
+    assert_shown(cases[i].expected);
+    assert_int_equal(w.n_all, 2);
+  }
+}
+
+WATCH_TEST(each_level_has_its_own_filter) {
+  take(members);
+  watch_filter(&w, "g");
+  assert_shown("G");
+  watch_enter(&w);
+  assert_string_equal(watch_filter_of(&w), "");
+  watch_filter(&w, "small");
+  take(members);
+  assert_shown("SMALL");
+  watch_leave(&w);
+  assert_shown("G");
+  watch_enter(&w);
+  assert_string_equal(watch_filter_of(&w), "");
+}
+
+/* --- freezing ------------------------------------------------------------- */
+
+WATCH_TEST(while_frozen_nothing_changes_but_what_the_user_does) {
+  take_groups("10", "20");
+  w.is_frozen = true;
+  take_groups("50", "20");
+  assert_shown("B a");
+  watch_reverse(&w);
+  assert_shown("A b");
+  w.is_frozen = false;
+  take_groups("60", "20");
+  assert_shown("B a");
+  assert_change(w.rows[1].start, "+50");
+  assert_change(w.rows[1].last, "+50");
+}
+
+/* They are read once, for the screen to go into. */
+WATCH_TEST(mappings_come_while_frozen_and_then_stay) {
+  take(members);
+  w.is_frozen = true;
+  watch_enter(&w);
+  watch_enter(&w);
+  take_mappings(11, MAPPINGS("11", "30"));
+  assert_shown("HEAP lib rest");
+  take_mappings(11, MAPPINGS("11", "3"));
+  assert_shown("HEAP lib rest");
+}
