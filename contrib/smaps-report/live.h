@@ -3,6 +3,7 @@
 #define REPORT_LIVE_H
 
 #include "document.h"
+#include "mirror.h"
 #include "options.h"
 #include "probe.h"
 
@@ -15,8 +16,10 @@
 int live_load(const struct options *o, struct document *ret,
               struct config_error *reason);
 
-/* Makes the probe for the options, with that interval; the same outcomes. */
+/* Makes the probe for the options, with that interval, of this host or (not
+ * NULL) of a mirror; the same outcomes. */
 int live_probe(const struct options *o, uint64_t interval_ns,
-               struct probe **ret, struct config_error *reason);
+               const struct mirror *mirror, struct probe **ret,
+               struct config_error *reason);
 
 #endif

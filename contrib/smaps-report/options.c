@@ -175,6 +175,12 @@ static int parse_watch(struct options *o, const char *value,
   return 0;
 }
 
+static int parse_source(struct options *o, const char *value,
+                        struct config_error *reason) {
+  o->source = value;
+  return *value ? 0 : refuse(reason, "-S", value, "a directory or an archive");
+}
+
 static int parse_config(struct options *o, const char *value,
                         struct config_error *reason) {
   o->config = value;
@@ -264,6 +270,8 @@ static const struct option {
      TABLES | DIFF | 1U << COMMAND_EXPLAIN, 'j'},
     {"watch", "SECONDS", "show them on a screen that refreshes", parse_watch,
      1U << COMMAND_LIVE, '\0'},
+    {"source", "PATH", "a captured /proc: a directory, or an archive of tar",
+     parse_source, 1U << COMMAND_LIVE, 'S'},
     {"config", "FILE", "the configuration of collectd", parse_config, RUNS,
      'C'},
     {"help", NULL, "show this", parse_help, ALL, 'h'},
@@ -432,6 +440,8 @@ static int check_together(const struct options *o,
     return config_error_set(reason,
                             "-u, -m, -w, -G and --processes: expected at most "
                             "one");
+  if (o->watch_seconds > 0 && (o->source || o->by_mapping || o->is_json))
+    return config_error_set(reason, "--watch: expected without -S, -m and -j");
   if (o->by_area && (o->group || o->process_filter || o->user_filter))
     return config_error_set(reason, "-w: expected without -g, -P and -U");
   if (o->mapping_filter && !o->by_mapping)

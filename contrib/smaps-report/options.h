@@ -58,6 +58,7 @@ struct options {
   uint64_t rows_max; /* UNKNOWN: all */
   uint64_t width;    /* of lines; UNKNOWN: that of the terminal */
   struct limit limit;
+  const char *source;   /* -S; NULL: /proc */
   const char *config;   /* NULL if not given */
   double watch_seconds; /* between refreshes; 0: no --watch */
 };

@@ -94,11 +94,22 @@ static void write_no_files(struct settings *s) {
   s->capture.top_mappings = MAPPINGS_MAX;
 }
 
-static int start(struct probe *p, struct config_error *reason) {
+static void set_mirror(struct settings *s, const struct probe_setup *setup) {
+  if (!setup->proc_root)
+    return;
+  free(s->proc_root);
+  s->proc_root = memory_check(strdup(setup->proc_root));
+  free(s->host);
+  s->host = memory_check(strdup(setup->host));
+}
+
+static int start(struct probe *p, const struct probe_setup *setup,
+                 struct config_error *reason) {
   struct group_name shown;
   const char *root;
   int rc;
 
+  set_mirror(&p->settings, setup);
   set_host(&p->settings);
   write_no_files(&p->settings);
   rc = settings_finish(&p->settings);
@@ -128,7 +139,7 @@ static int set_up(struct probe *p, const struct probe_setup *setup,
     return config_error_set(reason, "there is no %s: expected -C FILE",
                             default_configs[0]);
   rc = read_config(p);
-  return rc ? rc : start(p, reason);
+  return rc ? rc : start(p, setup, reason);
 }
 
 int probe_new(const struct probe_setup *setup, struct probe **ret,

@@ -18,6 +18,9 @@ struct probe_setup {
   /* The file; NULL for the first that exists where collectd has it. */
   const char *config;
   bool needs_config; /* it is an error if there is none */
+  /* A captured /proc and the name of its host, in place of what the
+   * configuration says; NULL: none. */
+  const char *proc_root, *host;
   uint64_t interval_ns;
   double read_budget_percent; /* unless the configuration sets it; 0: default */
 };

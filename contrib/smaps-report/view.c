@@ -382,16 +382,19 @@ static int filter_groups(struct view *v, struct config_error *reason) {
       escape_text(text, strlen(text), shown, sizeof(shown)));
 }
 
-static int compile_filters(struct view *v, struct config_error *reason) {
-  const struct options *o = v->options;
-  int rc = filter_groups(v, reason);
+int view_filters(struct document *const *documents, size_t n,
+                 const struct options *o, struct filters *ret,
+                 struct config_error *reason) {
+  struct view v = {.documents = documents, .n_documents = n, .options = o};
+  int rc = filter_groups(&v, reason);
 
   if (rc == 0)
-    rc = filter_compile(&v->filters.process, "-P", o->process_filter, reason);
+    rc = filter_compile(&v.filters.process, "-P", o->process_filter, reason);
   if (rc == 0)
-    rc = filter_compile(&v->filters.user, "-U", o->user_filter, reason);
+    rc = filter_compile(&v.filters.user, "-U", o->user_filter, reason);
   if (rc == 0)
-    rc = filter_compile(&v->filters.mapping, "-M", o->mapping_filter, reason);
+    rc = filter_compile(&v.filters.mapping, "-M", o->mapping_filter, reason);
+  *ret = v.filters;
   return rc;
 }
 
@@ -460,7 +463,7 @@ int view_print(struct document *const *documents, size_t n,
                const struct options *o, const struct style *s,
                struct config_error *reason) {
   struct view v = {.documents = documents, .n_documents = n, .options = o};
-  int rc = compile_filters(&v, reason);
+  int rc = view_filters(documents, n, o, &v.filters, reason);
 
   if (rc == 0)
     rc = check(&v, reason);

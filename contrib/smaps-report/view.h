@@ -2,6 +2,7 @@
 #ifndef REPORT_VIEW_H
 #define REPORT_VIEW_H
 
+#include "filter.h"
 #include "options.h"
 
 /*
@@ -12,5 +13,11 @@
 int view_print(struct document *const *documents, size_t n,
                const struct options *o, const struct style *s,
                struct config_error *reason);
+
+/* Makes the filters that the options ask for. Free them with filters_done(),
+ * also after -EINVAL. */
+int view_filters(struct document *const *documents, size_t n,
+                 const struct options *o, struct filters *ret,
+                 struct config_error *reason);
 
 #endif

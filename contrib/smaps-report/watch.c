@@ -264,7 +264,7 @@ int watch_run(const struct options *o, struct config_error *reason) {
   struct session *s = memory_array(NULL, 1, sizeof(*s));
   struct probe *p = NULL;
   int rc = live_probe(o, (uint64_t)(o->watch_seconds * (double)NS_PER_SECOND),
-                      &p, reason);
+                      NULL, &p, reason);
 
   memset(s, 0, sizeof(*s));
   begin(s, o);

@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 
 import harness
-from test_report import MIB, REPORT, ReportTest, environment, run
+from test_report import KIB, MIB, REPORT, ReportTest, environment, run
 
 # Texts that a parser of its own would read in another way, each for an option
 # that does not exist: the mistake repeats the values.
@@ -95,8 +95,8 @@ class Live(LiveTest):
 
     def test_tables_are_those_of_a_snapshot(self):
         config = self.us('Other "rest"')
-        total = self.row(self.live("-C", config, "-tkG"), "total")
-        self.assertGreaterEqual(int(total[4]), 2)
+        total = json.loads(self.live("-C", config, "-tjG").text)[-1]
+        self.assertGreaterEqual(total["processes"], 2)
         users = self.live("-C", config, "-u").text
         self.assertIn("root" if harness.is_root() else "USER", users)
         whole = self.live("-C", config, "-w")
@@ -143,6 +143,75 @@ class Live(LiveTest):
         (told,) = (i for i, line in enumerate(lines) if "No such" in line)
         self.assertIn("none\\x1b: ", lines[told])
         self.assertGreater(told, 1)
+
+    def test_mappings_of_this_host(self):
+        own = harness.Shape("anon", name="own", mib=8)
+        self.addCleanup(own.stop)
+        config = self.write_file(
+            "collectd.conf",
+            f'<Plugin smaps>\n<Group "own">\nComm "own{harness.TAG}"\n'
+            "</Group>\n</Plugin>\n",
+        )
+        done = self.live(
+            "-C", config, "-mtj", "-g", "own", "-c", "pss,name"
+        )
+        _, *rows, total = json.loads(done.text)
+        self.assertEqual(total["pss"], sum(row["pss"] for row in rows))
+        (anon,) = [row for row in rows if row["name"] == "[anon]"]
+        self.assertGreaterEqual(anon["pss"], 8 * MIB)
+
+    def capture(self):
+        """Of this process and a helper: the directory and its name."""
+        own = harness.Shape("anon", name="own", mib=8)
+        self.addCleanup(own.stop)
+        target = self.directory / "db1"
+        subprocess.run(
+            [harness.ROOT / "contrib/capture-proc", "-s", "-p", str(os.getpid()),
+             "-p", str(own.pids[0]), target],
+            check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        return target, own.pids[0]
+
+    def test_captured_proc_is_shown_as_a_host(self):
+        target, pid = self.capture()
+        subprocess.run(["tar", "-C", self.directory, "-czf",
+                        self.directory / "db1.tar.gz", "db1"], check=True)  # fmt: skip
+        subprocess.run(["tar", "-C", target, "-cf",
+                        self.directory / "db1.tar", "."], check=True)  # fmt: skip
+        config = self.write_file(
+            "collectd.conf", '<Plugin smaps>\nOther "all"\n</Plugin>\n'
+        )
+        smaps = (target / str(pid) / "smaps").read_text()
+        pss = KIB * sum(map(int, re.findall(r"^Pss: +(\d+) kB", smaps, re.M)))
+        left = self.directory / "left"
+        left.mkdir()
+        for source in (target, f"{target}/", f"{target}.tar.gz", f"{target}.tar"):
+            with self.subTest(source=source):
+                done = self.live(
+                    "-C", config, "-S", source, "-mjt", "-P", "own",
+                    env=environment(TMPDIR=str(left)),
+                )  # fmt: skip
+                heading, *rows = json.loads(done.text)
+                self.assertEqual(heading["host"], "db1")
+                self.assertEqual(rows[-1]["pss"], pss)
+                self.assertEqual(os.listdir(left), [])
+        done = self.live("-C", config, "-S", target, "--processes", "-j")
+        pids = {row["pid"] for row in json.loads(done.text)[1:]}
+        self.assertEqual(pids, {os.getpid(), pid})
+
+    def test_source_that_is_no_capture(self):
+        for source, words in (
+            (self.directory, "has no meminfo: expected a capture of /proc"),
+            (__file__, "is no directory, and tar cannot unpack it"),
+            (self.directory / "none", "No such file or directory"),
+        ):
+            done = run("live", "-S", source)
+            self.assertEqual(done.returncode, 2)
+            self.assertEqual(
+                done.words, f'smaps-report: live: -S "{source}": {words}\n'
+            )
+        done = run("live", "-S", self.directory, "--watch", "1")
+        self.assertIn("--watch: expected without -S", done.words)
 
     def test_as_nobody_rss_and_counts_are_shown(self):
         harness.need_root("becomes nobody")

@@ -1,0 +1,23 @@
+/*
+ * A captured /proc (contrib/capture-proc): a directory, or an archive of one,
+ * which tar(1) unpacks into a private directory.
+ */
+#ifndef REPORT_MIRROR_H
+#define REPORT_MIRROR_H
+
+#include <smaps/config_error.h>
+
+struct mirror;
+
+/* Returns 0, or a negative errno with the reason. Free *ret with
+ * mirror_close(), which removes what was unpacked and accepts NULL. */
+int mirror_open(const char *path, struct mirror **ret,
+                struct config_error *reason);
+void mirror_close(struct mirror *m);
+
+/* The directory that stands for /proc. */
+const char *mirror_root(const struct mirror *m);
+/* The name of the capture, which stands for the host. */
+const char *mirror_name(const struct mirror *m);
+
+#endif
