@@ -20,6 +20,8 @@ from harness import (  # noqa: E402  (found by the line above)
     ROOT,
     TAG,
     IntegrationTest,
+    check_config,
+    plugin,
     stage,
     wait_until,
 )
@@ -64,6 +66,18 @@ class MigrationTest(IntegrationTest):
             f"{tagged(config)}\n</Plugin>",
             **options,
         )
+
+
+class ControlGroups(MigrationTest):
+    def test_groups_of_a_line_are_taken(self):
+        lines = re.findall(r'(<Group "\S+">) (\w+) ("\S+")', README)
+        self.assertEqual(len(lines), 2)
+        for begin, option, value in lines:
+            with self.subTest(begin):
+                status, said = check_config(
+                    plugin(begin, f"{option} {value}", "</Group>")
+                )
+                self.assertEqual(status, 0, said)
 
 
 class Processes(MigrationTest, BackendTest):
