@@ -293,11 +293,14 @@ static bool read_kept_usage(struct cgroup_watch *w, struct watched_cgroup *c) {
 
 static unsigned wishes(struct cgroup_watch *w, struct watched_cgroup *c) {
   unsigned wants = read_kept_usage(w, c) ? 0 : CGROUP_WANTS_USAGE;
+  bool is_slow = c->pid && is_slow_due(w, c);
 
-  if (w->new_host_kills > 0 || !c->has_count || c->has_new_processes)
-    wants |= CGROUP_WANTS_KILLS;
-  if (c->pid && is_slow_due(w, c))
+  if (is_slow)
     wants |= CGROUP_WANTS_LIMIT;
+  /* Old kernels have no count, at whatever time. */
+  if (w->new_host_kills > 0 || c->has_new_processes ||
+      (is_slow && !c->has_count))
+    wants |= CGROUP_WANTS_KILLS;
   return wants;
 }
 

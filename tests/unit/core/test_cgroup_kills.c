@@ -173,6 +173,21 @@ WORLD_TEST(zombie_of_an_earlier_life_hides_no_kill) {
   assert_kills(w, "web.service", 2);
 }
 
+/* As before Linux 4.17, in version 1: they are not asked for in each cycle. */
+WORLD_TEST(kernel_that_does_not_count_kills_is_asked_in_one_of_six_cycles) {
+  start_web(w);
+  kill_on_host(w, 0);
+  cgroup_put(w, WEB "/memory.events", "low 0\noom 7\n");
+  world_run(w, 10);
+  cgroup_kill(w, WEB, 0);
+  for (int i = 0; i < 4; i++) {
+    world_run(w, 10);
+    world_assert(w, "web.service", "oom_kill=nan");
+  }
+  world_run(w, 10);
+  assert_kills(w, "web.service", 0);
+}
+
 WORLD_TEST(kill_is_counted_though_vmstat_could_not_be_read) {
   start_web(w);
   kill_web(w, 0);
