@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "proc/cgroup.h"
-#include "read/memory_limit.h"
 
 /* A single number, or that of a key. */
 static bool read_number(const struct cgroup_place *place, const char *name,
@@ -180,15 +179,19 @@ static void read_usage(const struct cgroup_place *place, bool is_found,
     ret->is_gone = true;
 }
 
-int memory_cgroup_read(struct procfs *procfs, struct cgroup_mounts *mounts,
-                       const char *path,
+void memory_cgroup_renew(struct memory_cgroup_shared *s) {
+  s->mounts.is_new = s->above.is_new = false;
+}
+
+int memory_cgroup_read(struct procfs *procfs,
+                       struct memory_cgroup_shared *shared, const char *path,
                        const struct memory_cgroup_request *request,
                        struct memory_cgroup_reading *ret) {
   struct cgroup_place place;
   int rc;
 
   *ret = (struct memory_cgroup_reading){.absence = CGROUP_PRESENT};
-  rc = find_place(procfs, mounts, path, request, &place, ret);
+  rc = find_place(procfs, &shared->mounts, path, request, &place, ret);
   if (rc != 0 || ret->absence != CGROUP_PRESENT || ret->is_gone)
     return rc;
   procfs_announce(procfs, "the cgroup");
@@ -199,7 +202,7 @@ int memory_cgroup_read(struct procfs *procfs, struct cgroup_mounts *mounts,
   if (request->wants & CGROUP_WANTS_LIMIT && !ret->is_gone) {
     read_stat(&place, ret);
     if (!(ret->known & CGROUP_HAS_LIMIT))
-      set_limit(memory_limit_at(procfs, &place), ret);
+      set_limit(memory_limit_at(procfs, &place, &shared->above), ret);
   }
   return 0;
 }

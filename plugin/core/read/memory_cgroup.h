@@ -12,7 +12,7 @@
 
 #include <smaps/procfs.h>
 
-#include "read/cgroup_place.h"
+#include "read/memory_limit.h"
 #include "report/cgroup_memory.h"
 
 /* The directory of a group. */
@@ -50,14 +50,23 @@ struct memory_cgroup_reading {
   uint64_t parent_kills;
 };
 
+/* What many groups have in common. Zeroed at first. */
+struct memory_cgroup_shared {
+  struct cgroup_mounts mounts;
+  struct memory_limit_above above;
+};
+
+/* For a new cycle, in which all may be different. */
+void memory_cgroup_renew(struct memory_cgroup_shared *s);
+
 /*
  * Reads the group with that path; and the mounts, if they are not new and show
  * it nowhere. Returns 0, also if the group is absent, or a negative errno. *ret
  * is filled in, and its place is to be freed. May hang where a file of the tree
  * or of the group does, and is called by the reader alone.
  */
-int memory_cgroup_read(struct procfs *procfs, struct cgroup_mounts *mounts,
-                       const char *path,
+int memory_cgroup_read(struct procfs *procfs,
+                       struct memory_cgroup_shared *shared, const char *path,
                        const struct memory_cgroup_request *request,
                        struct memory_cgroup_reading *ret);
 

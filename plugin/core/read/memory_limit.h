@@ -18,8 +18,17 @@
 int memory_limit_read(struct procfs *procfs, int process_fd,
                       uint64_t *ret_bytes);
 
+/* The least limit of the groups from a directory upwards. */
+struct memory_limit_above {
+  bool is_new; /* set with the limit; cleared by whoever goes by older ones */
+  char directory[PATH_MAX];
+  uint64_t bytes;
+};
+
 /* The least limit of the group at the place, or CGROUP_LIMIT_NONE. Climbs to
- * the mount point. */
-uint64_t memory_limit_at(struct procfs *procfs, struct cgroup_place *place);
+ * the mount point, but for groups whose limit *above has: siblings are read one
+ * after the other. */
+uint64_t memory_limit_at(struct procfs *procfs, struct cgroup_place *place,
+                         struct memory_limit_above *above);
 
 #endif

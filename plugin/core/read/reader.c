@@ -35,7 +35,7 @@ struct worker_context {
   struct shared_users *users;
   struct inspect_ctx inspect;
   struct rollup_reader rollups;
-  struct cgroup_mounts mounts;
+  struct memory_cgroup_shared cgroups;
   uint64_t (*clock_ns)(void);
   uint64_t now_ns;
   atomic_uint heartbeat;       /* changes while a long read makes progress */
@@ -199,7 +199,7 @@ static void do_job(void *ctx, size_t i) {
     job->result = read_memory_limit(w, p, &job->limit_bytes);
     break;
   case READ_CGROUP:
-    job->result = memory_cgroup_read(w->procfs, &w->mounts, w->tasks[i].path,
+    job->result = memory_cgroup_read(w->procfs, &w->cgroups, w->tasks[i].path,
                                      &job->cgroup, &job->cgroup_memory);
     break;
   case READ_PID_FILE:
@@ -253,7 +253,7 @@ static void free_context(void *ctx) {
   struct worker_context *w = ctx;
 
   clear_context(w);
-  cgroup_mounts_done(&w->mounts);
+  cgroup_mounts_done(&w->cgroups.mounts);
   procfs_free(w->procfs);
   release_users(w->users);
   free(w);
@@ -464,7 +464,7 @@ static int fill_task(struct task *task, const struct read_job *job,
 static size_t fill_batch(const struct reader *r, struct worker_context *w,
                          struct read_job *jobs, size_t first, size_t n) {
   if (w->now_ns != r->now_ns)
-    w->mounts.is_new = false; /* they are read once a cycle at most */
+    memory_cgroup_renew(&w->cgroups);
   w->now_ns = r->now_ns;
   w->rollups.has_rollup = r->has_rollup;
   for (size_t i = first; i < n && w->n < JOBS_AT_ONCE; i++) {

@@ -61,6 +61,22 @@ static void put_unified(const char *path) {
   put_mount("/", "cg", "cgroup2", "rw");
 }
 
+/* The limit of a group of version 2, of those above which *above is known. */
+static uint64_t limit_below(const char *name,
+                            struct memory_limit_above *above) {
+  struct cgroup_place place = {.is_v1 = false};
+  struct procfs *procfs;
+  uint64_t limit;
+
+  assert_int_equal(procfs_new(tree.root, &procfs), 0);
+  place.mount_len = (size_t)snprintf(place.directory, sizeof(place.directory),
+                                     "%s/cg", tree.root);
+  snprintf(place.directory + place.mount_len, 64, "%s", name);
+  limit = memory_limit_at(procfs, &place, above);
+  procfs_free(procfs);
+  return limit;
+}
+
 static int read_limit(uint64_t *ret) {
   struct procfs *procfs;
   int fd, rc;
@@ -216,4 +232,25 @@ FIXTURE_TEST(a_cgroup_without_the_controller_is_refused) {
   write_file("10/cgroup", "5:cpu:/web\n");
   assert_int_equal(read_limit(&limit), -EBADMSG);
   assert_int_equal(limit, 4711);
+}
+
+FIXTURE_TEST(siblings_have_what_was_read_above_the_first_of_them) {
+  struct memory_limit_above above = {.is_new = false};
+
+  write_file("cg/memory.max", "9000\n");
+  write_file("cg/s/memory.max", "5000\n");
+  write_file("cg/s/a/memory.max", "6000\n");
+  write_file("cg/s/b/memory.max", "4000\n");
+  write_file("cg/t/c/memory.max", "max\n");
+  assert_int_equal(limit_below("/s/a", &above), 5000);
+  write_file("cg/s/memory.max", "3000\n");
+  assert_int_equal(limit_below("/s/b", &above), 4000);
+  assert_int_equal(limit_below("/s/a", &above), 5000);
+  /* Of others, or in the next cycle, it is not that. */
+  assert_int_equal(limit_below("/t/c", &above), 9000);
+  assert_int_equal(limit_below("/s/a", &above), 3000);
+  write_file("cg/s/memory.max", "2000\n");
+  above.is_new = false;
+  assert_int_equal(limit_below("/s/b", &above), 2000);
+  assert_int_equal(limit_below("", &above), 9000);
 }
