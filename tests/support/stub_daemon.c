@@ -13,8 +13,9 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 /* The daemon has one in the threads that it starts, and in no other. */
 static _Thread_local plugin_ctx_t context;
 
+/* Tests that begin thousands of times have no time for megabytes of values. */
 void stub_begin(void (*load)(void)) {
-  memset(&stub, 0, sizeof(stub));
+  memset(&stub, 0, offsetof(struct stub_daemon, values));
   stub.now = TIME_T_TO_CDTIME_T(1000000);
   load();
 }

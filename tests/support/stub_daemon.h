@@ -24,9 +24,7 @@ struct stub_daemon {
   plugin_read_cb read;
   int read_registrations;
   plugin_notification_cb notification; /* NULL where there is none */
-  /* Values and lines that it has dispatched and logged since stub_clear(). */
-  struct stub_value values[STUB_VALUES_MAX];
-  size_t n_values;
+  /* Lines that it has logged since stub_clear(). */
   char logs[STUB_LOGS_MAX][1024];
   int levels[STUB_LOGS_MAX];
   size_t n_logs;
@@ -42,6 +40,9 @@ struct stub_daemon {
   char info[1024];
   int n_infos;
   cdtime_t now; /* what cdtime() says */
+  /* Values that it has dispatched since stub_clear(). */
+  size_t n_values;
+  struct stub_value values[STUB_VALUES_MAX];
 };
 
 extern struct stub_daemon stub;
