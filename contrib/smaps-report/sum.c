@@ -83,7 +83,7 @@ static uint64_t limit_error(uint64_t error, uint64_t bytes, uint64_t least,
   uint64_t above = less(most, bytes), below = less(bytes, least);
   uint64_t possible = above > below ? above : below;
 
-  if (bytes == UNKNOWN)
+  if (bytes == UNKNOWN || error == UNKNOWN)
     return UNKNOWN;
   return error < possible ? error : possible;
 }
