@@ -257,9 +257,10 @@ void aggregate_all(struct measurer *m, const struct process_table *t,
   if (sum_measured(m, t) > 0)
     sum_guesses(m, t, groups);
   for (size_t i = 0; i < groups->n; i++) {
-    const struct usage *u = &groups->groups[i]->usage;
+    struct usage *u = &groups->groups[i]->usage;
     struct group_track *track = groups->groups[i]->track;
 
+    u->host_bytes = guess_host_bytes(&m->guess_limit);
     track->last_pss = u->rollup.bytes[ROLLUP_PSS];
     track->was_read |= usage_has_reading(u);
   }

@@ -63,6 +63,12 @@ void guess_limit(const struct guess_limit *l, struct rollup *guess) {
   estimate_settle(guess);
 }
 
+uint64_t guess_host_bytes(const struct guess_limit *l) {
+  return l->is_known
+             ? amount_from((l->host_anon + l->host_mapped) * (1 + HOST_MOVES))
+             : 0;
+}
+
 double guess_most_error(const struct guess_limit *l) {
   double host = l->host_anon + l->host_mapped;
 

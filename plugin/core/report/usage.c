@@ -37,6 +37,8 @@ bool usage_has_page_tables(const struct usage *u) {
 
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
+static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
 static void add_rollup(struct usage *u, const struct rollup *r,
                        uint64_t resident_bytes) {
   uint64_t rss = r->bytes[ROLLUP_RSS];
@@ -91,12 +93,21 @@ void usage_add_unread(struct usage *u, const struct rollup *r, struct doubt pss,
   u->unread_pss += r->bytes[ROLLUP_PSS];
 }
 
+static uint64_t limit_error(const struct usage *u, uint64_t bytes,
+                            uint64_t error) {
+  uint64_t above = u->host_bytes > bytes ? u->host_bytes - bytes : 0;
+
+  error = least(error, u->rollup.bytes[ROLLUP_RSS]);
+  return u->host_bytes > 0 ? least(error, most(above, bytes)) : error;
+}
+
 uint64_t usage_pss_error(const struct usage *u) {
-  return least(doubt_of_sum(&u->pss_doubt), u->rollup.bytes[ROLLUP_RSS]);
+  return limit_error(u, u->rollup.bytes[ROLLUP_PSS],
+                     doubt_of_sum(&u->pss_doubt));
 }
 
 uint64_t usage_uss_error(const struct usage *u) {
-  return least(doubt_of_sum(&u->uss_doubt), u->rollup.bytes[ROLLUP_RSS]);
+  return limit_error(u, u->uss, doubt_of_sum(&u->uss_doubt));
 }
 
 static uint64_t scale(uint64_t x, double by) {

@@ -50,6 +50,8 @@ struct usage {
   uint64_t fresh_pss;  /* the part of Pss that was measured in this cycle */
   struct doubt_sum pss_doubt, uss_doubt; /* possible errors */
   uint64_t oldest_age_ns; /* of the readings that the estimates rest on */
+
+  uint64_t host_bytes; /* the most that all processes have; 0: unknown */
 };
 
 /* Counts a member, without memory: it has none or shares another's mm. */
@@ -89,7 +91,8 @@ void usage_add_estimate(struct usage *u, const struct rollup *r,
 void usage_add_unread(struct usage *u, const struct rollup *r, struct doubt pss,
                       struct doubt uss);
 
-/* The possible errors of the sums, in bytes: at most all of rss. */
+/* The possible errors of the sums, in bytes: at most all of rss, and no more
+ * than is missing to nothing or to all that the host has. */
 uint64_t usage_pss_error(const struct usage *u);
 uint64_t usage_uss_error(const struct usage *u);
 

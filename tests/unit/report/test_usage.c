@@ -348,6 +348,24 @@ TEST(independent_doubt_grows_with_the_root) {
   assert_int_equal(usage_uss_error(&u), 2 * (9 + 9) * KIB);
 }
 
+/* Backends that share their buffers, each of which may be off by half. */
+TEST(doubt_is_at_most_what_the_host_may_have) {
+  struct usage u = {.host_bytes = 60 * KIB};
+
+  for (int i = 0; i < 4; i++)
+    add_doubt(&u, 20, 0);
+  assert_int_equal(u.rollup.bytes[ROLLUP_PSS], 40 * KIB);
+  assert_int_equal(usage_pss_error(&u), 40 * KIB); /* it may be nothing */
+  u.host_bytes = 90 * KIB;
+  assert_int_equal(usage_pss_error(&u), 50 * KIB);
+  assert_int_equal(u.uss, 40 * KIB);
+  assert_int_equal(usage_uss_error(&u), 50 * KIB);
+  u.host_bytes = 1000 * KIB;
+  assert_int_equal(usage_pss_error(&u), 80 * KIB);
+  u.host_bytes = 10 * KIB; /* which it was at another moment */
+  assert_int_equal(usage_pss_error(&u), 40 * KIB);
+}
+
 TEST(doubt_is_at_most_all) {
   struct usage u = {.processes = 0};
 
