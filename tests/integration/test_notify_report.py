@@ -3,7 +3,9 @@ capture. A sendmail of ours takes the mail."""
 
 import email
 import email.policy
+import grp
 import os
+import pwd
 import shutil
 import subprocess
 import tempfile
@@ -11,6 +13,8 @@ import unittest
 from pathlib import Path
 
 import harness
+from capture import CaptureTest
+from harness import group, need_root, stage, unprivileged_user, wait_until
 from test_report import CAPTURE, REPORT, load, run
 
 PROGRAM = harness.ROOT / "contrib/alerts/notify-report"
@@ -123,6 +127,53 @@ class NotifyReport(unittest.TestCase):
         self.assert_fails("has not taken the mail", self.notify("a@b", CaptureFile=capture))
         capture.write_text("{")
         self.assert_fails("there is no page", self.notify("a@b", CaptureFile=capture))
+
+
+class InTheDaemon(CaptureTest):
+    """The program is another user's, who is in the group of collectd's."""
+
+    def setUp(self):
+        need_root("a program of another user")
+        super().setUp()
+        user = unprivileged_user()
+        self.home = stage().new_directory(user)
+        for path in (PROGRAM, REPORT):
+            shutil.copy(path, self.home)
+        sendmail = self.home / "sendmail"
+        sendmail.write_text(SENDMAIL.format(self.home))
+        sendmail.chmod(0o755)
+        self.user = f"{pwd.getpwuid(user[0]).pw_name}:{grp.getgrgid(0).gr_name}"
+
+    def config(self):
+        return f"""
+            LoadPlugin exec
+            <Plugin exec>
+              NotificationExec "{self.user}" "/usr/bin/env" \
+                "PATH={self.home}:/usr/bin:/bin" "notify-report" "ops@example.net"
+            </Plugin>
+        """
+
+    def test_a_capture_is_mailed(self):
+        self.start_shape("anon", name="web", mib=4)
+        self.start_capturing(
+            group("web", 'Comm "web@"'), self.capture(), more=self.config()
+        )
+        path, document = self.new_capture(plugin_instance="web")
+        mail = self.home / "mail"
+        wait_until(
+            lambda: mail.exists() and mail.read_bytes().endswith(b"--\n"),
+            lambda: "a mail; " + "\n".join(self.daemon.log()[-20:]),
+        )
+        message = email.message_from_bytes(
+            mail.read_bytes(), policy=email.policy.default
+        )
+        self.assertIn("memory of web on", message["Subject"])
+        self.assertIn(str(path), message.get_body().get_content())
+        (page,) = message.iter_attachments()
+        self.assertEqual(page.get_content(), run("html", path).text)
+        (one,) = document["processes"]
+        self.assertIn('"scope":"web"', page.get_content())
+        self.assertIn(f'[[{one["pid"]},', page.get_content())
 
 
 if __name__ == "__main__":
