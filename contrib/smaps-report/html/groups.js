@@ -92,7 +92,7 @@ function bar(one, scale) {
   }
   if (one.old_pss !== undefined)
     parts.push(make("i", { class: "old", title: "before: " + exact(one.old_pss), style: { left: width(one.old_pss) } }));
-  return make("div", { class: "bar" }, ...parts);
+  return make("div", { class: "bar", role: "img", "aria-label": parts.map((part) => part.title).join(", ") }, ...parts);
 }
 
 function changeOf(one) {
