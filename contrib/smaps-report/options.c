@@ -305,6 +305,13 @@ struct arguments {
   char **end;
 };
 
+static int apply(struct options *o, const struct option *option,
+                 const char *value, struct config_error *reason) {
+  if (is_of(option, COMMAND_TABLE) && !is_of(option, COMMAND_CHECK))
+    o->table_option = option->name;
+  return option->parse(o, value, reason);
+}
+
 /* Parses short options: "-kHs pss", "-spss". */
 static int parse_letters(struct options *o, const char *letters,
                          struct arguments *args, struct config_error *reason) {
@@ -318,17 +325,17 @@ static int parse_letters(struct options *o, const char *letters,
       return config_error_set(reason, "-%s: no such option of \"%s\"",
                               quote(word, &room), command_names[o->command]);
     if (!option->value) {
-      rc = option->parse(o, NULL, reason);
+      rc = apply(o, option, NULL, reason);
       if (rc < 0)
         return rc;
       continue;
     }
     if (letters[1])
-      return option->parse(o, letters + 1, reason);
+      return apply(o, option, letters + 1, reason);
     if (args->next == args->end)
       return config_error_set(reason, "-%c: expected %s after it", *letters,
                               option->value);
-    return option->parse(o, *args->next++, reason);
+    return apply(o, option, *args->next++, reason);
   }
   return 0;
 }
@@ -346,13 +353,13 @@ static int parse_argument(struct options *o, const char *word,
   if (!option->value && word[len])
     return config_error_set(reason, "--%s: takes no value", option->name);
   if (!option->value)
-    return option->parse(o, NULL, reason);
+    return apply(o, option, NULL, reason);
   if (word[len])
-    return option->parse(o, word + len + 1, reason);
+    return apply(o, option, word + len + 1, reason);
   if (args->next == args->end)
     return config_error_set(reason, "--%s: expected %s after it", option->name,
                             option->value);
-  return option->parse(o, *args->next++, reason);
+  return apply(o, option, *args->next++, reason);
 }
 
 /* ---- operands ---- */
@@ -436,12 +443,15 @@ static int check_together(const struct options *o,
   int views = o->by_user + o->by_mapping + o->by_area + o->only_groups +
               o->only_processes;
 
+  if (o->watch_seconds > 0 && o->table_option)
+    return config_error_set(reason, "--watch: expected without --%s",
+                            o->table_option);
   if (views > 1)
     return config_error_set(reason,
                             "-u, -m, -w, -G and --processes: expected at most "
                             "one");
-  if (o->watch_seconds > 0 && (o->source || o->by_mapping || o->is_json))
-    return config_error_set(reason, "--watch: expected without -S, -m and -j");
+  if (o->watch_seconds > 0 && o->source)
+    return config_error_set(reason, "--watch: expected without --source");
   if (o->by_area && (o->group || o->process_filter || o->user_filter))
     return config_error_set(reason, "-w: expected without -g, -P and -U");
   if (o->mapping_filter && !o->by_mapping)

@@ -58,9 +58,10 @@ struct options {
   uint64_t rows_max; /* UNKNOWN: all */
   uint64_t width;    /* of lines; UNKNOWN: that of the terminal */
   struct limit limit;
-  const char *source;   /* -S; NULL: /proc */
-  const char *config;   /* NULL if not given */
-  double watch_seconds; /* between refreshes; 0: no --watch */
+  const char *source;       /* -S; NULL: /proc */
+  const char *config;       /* NULL if not given */
+  const char *table_option; /* the last that was given of the tables' */
+  double watch_seconds;     /* between refreshes; 0: no --watch */
 };
 
 /*

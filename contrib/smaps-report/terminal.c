@@ -124,6 +124,9 @@ int terminal_begin(struct config_error *reason) {
     return rc;
   tcgetattr(STDIN_FILENO, &terminal.before);
   note_leave();
+  /* They do not change when the terminal does. */
+  unsetenv("COLUMNS");
+  unsetenv("LINES");
   terminal.screen = newterm(NULL, stdout, stdin);
   if (!terminal.screen)
     return config_error_set(reason, "--watch: the terminal cannot be used");

@@ -6,32 +6,44 @@
 #include <collectd/core/daemon/collectd.h>
 #include <collectd/core/daemon/plugin.h>
 
+#include <pthread.h>
 #include <stdarg.h>
 
 #define OURS "smaps plugin: "
 /* Of a long watch; later ones are forgotten. */
 #define LINES_MAX 1000
 
-/* The daemon's log has no handle either. */
+/* The daemon's log has no handle either. Any thread may tell. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct {
   char **lines;
   size_t n;
   size_t errors;
 } told;
 
+static void add(char *line, int level) {
+  pthread_mutex_lock(&mutex);
+  if (told.n < LINES_MAX) {
+    told.lines = memory_room(told.lines, told.n, sizeof(*told.lines));
+    told.lines[told.n++] = line;
+    told.errors += level <= LOG_ERR;
+    line = NULL;
+  }
+  pthread_mutex_unlock(&mutex);
+  free(line);
+}
+
 void plugin_log(int level, const char *format, ...) {
   va_list args;
   char *line;
   int n;
 
-  if (level > LOG_WARNING || told.n == LINES_MAX)
+  if (level > LOG_WARNING)
     return;
   va_start(args, format);
   n = vasprintf(&line, format, args);
   va_end(args);
-  told.lines = memory_room(told.lines, told.n, sizeof(*told.lines));
-  told.lines[told.n++] = memory_check(n < 0 ? NULL : line);
-  told.errors += level <= LOG_ERR;
+  add(memory_check(n < 0 ? NULL : line), level);
 }
 
 cdtime_t cdtime(void) {
@@ -56,10 +68,12 @@ static void print_line(const char *line, FILE *out) {
 }
 
 void told_print(FILE *out) {
+  pthread_mutex_lock(&mutex);
   for (size_t i = 0; i < told.n; i++) {
     print_line(told.lines[i], out);
     free(told.lines[i]);
   }
   free(told.lines);
   memset(&told, 0, sizeof(told));
+  pthread_mutex_unlock(&mutex);
 }

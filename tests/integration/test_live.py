@@ -211,7 +211,7 @@ class Live(LiveTest):
                 done.words, f'smaps-report: live: -S "{source}": {words}\n'
             )
         done = run("live", "-S", self.directory, "--watch", "1")
-        self.assertIn("--watch: expected without -S", done.words)
+        self.assertIn("--watch: expected without --source", done.words)
 
     def test_as_nobody_rss_and_counts_are_shown(self):
         harness.need_root("becomes nobody")

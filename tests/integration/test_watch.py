@@ -254,7 +254,7 @@ class Screen(WatchTest):
         self.assertNotIn("FROZEN", terminal.text)
 
     def test_any_size_will_do(self):
-        terminal = self.two()
+        terminal = self.two(COLUMNS="70", LINES="20")
         for columns, lines in ((120, 40), (40, 10), (3, 2), (1, 1), (80, 24)):
             with self.subTest(f"{columns}x{lines}"):
                 terminal.resize(columns, lines)
@@ -418,6 +418,13 @@ class Refused(WatchTest):
             done.words,
             "smaps-report: live: --watch: expected a terminal as standard "
             "input and output\n",
+        )
+
+    def test_options_of_the_tables(self):
+        done = run("live", "-t", "--watch", "1", "-C", self.config("none"))
+        self.assertEqual(
+            (done.returncode, done.words),
+            (2, "smaps-report: --watch: expected without --total\n"),
         )
 
     def test_times_out_of_range(self):
