@@ -178,9 +178,7 @@ class Values(StateTest):
             {
                 "name": in_document["name"],
                 "rule": in_document["rule"],
-                "processes": 0,
-                "threads": 0,
-                "unreadable": 0,
+                "cgroup_absence": in_document["cgroup_absence"],
                 "usage": {},
             },
         )

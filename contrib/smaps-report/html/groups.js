@@ -135,7 +135,7 @@ function groupRow(group, scale) {
     make("span", { class: "pss", title: group.pss === undefined ? "RSS " + bytes(group.rss) : exact(group.pss) }, pss),
     bar(group, scale),
     make("span", { class: "change " + directionOf(group.pss - group.old_pss) }, change),
-    make("span", { class: "muted count" }, plural(group.processes ?? 0, "process", "processes")), details);
+    make("span", { class: "muted count" }, plural(group.processes, "process", "processes")), details);
 }
 
 function drawGroups() {

@@ -194,10 +194,10 @@ static void add_group(struct json *j, const struct scene *s,
   json_begin_object(j);
   add_string(j, "name", g->name);
   add_integer(j, "rule", g->rule);
-  add_integer(j, "processes", g->usage.processes);
-  add_integer(j, "threads", g->usage.threads);
-  add_integer(j, "unreadable", g->usage.unreadable);
   if (!g->usage.is_unseen) {
+    add_integer(j, "processes", g->usage.processes);
+    add_integer(j, "threads", g->usage.threads);
+    add_integer(j, "unreadable", g->usage.unreadable);
     add_uptime(j, s, &g->usage);
     add_group_quality(j, &g->usage);
   }

@@ -227,6 +227,20 @@ WORLD_TEST(a_group_has_the_reason_against_a_control_group) {
   assert_null(strstr(parsed_keys(g, ""), "cgroup_memory"));
 }
 
+/* Other users' processes are hidden: "empty" may have some. */
+WORLD_TEST(a_group_that_may_have_members_has_no_counts) {
+  parsed g;
+
+  world_put(w, process(10, "g"));
+  world_make_own(w);
+  world_group(w, "empty", "Comm", "b", NULL, NULL);
+  g = parsed_find(next_state(w), "groups", "name", "empty");
+  assert_string_equal(parsed_keys(g, ""), "name rule cgroup_absence usage ");
+  world_put(w, process(1, "init"));
+  g = parsed_find(next_state(w), "groups", "name", "empty");
+  parsed_assert(g, "processes=0 threads=0 unreadable=0");
+}
+
 WORLD_TEST(usage_has_the_names_of_the_page) {
   world_watch(w, process(10, "g"));
   assert_string_equal(
