@@ -18,6 +18,7 @@ struct view {
   const struct options *options;
   struct filters filters;
   struct sum sum; /* of the rows, for the total */
+  bool lacks_sum; /* the total is unknown, because that of a document is */
   struct group total;
   struct area area_total;
 };
@@ -103,9 +104,8 @@ static void sum_group(struct view *v, const struct group *g) {
 }
 
 /* A capture has not all processes: the total of several groups is unknown. */
-static bool has_all_members(const struct view *v) {
-  return (!document_scope(v->document) && v->document->left_out == UNKNOWN) ||
-         filter_is_set(&v->filters.group);
+static bool has_all_members(const struct document *d) {
+  return !document_scope(d) && d->left_out == UNKNOWN;
 }
 
 static void add_whole_groups(struct view *v, struct table *t) {
@@ -124,10 +124,10 @@ static void add_whole_groups(struct view *v, struct table *t) {
   }
   if (n == 1)
     sum_group(v, last);
-  else if (has_all_members(v))
+  else if (has_all_members(d))
     sum_members(v);
-  else
-    sum_forget(&v->sum);
+  else if (n > 1)
+    v->lacks_sum = true;
 }
 
 static void add_members(const struct view *v, const struct process *p,
@@ -293,6 +293,8 @@ static void set_total(struct view *v, struct table *t) {
         .kind = ROW_AREA, .is_total = true, .area = &v->area_total};
     return;
   }
+  if (v->lacks_sum)
+    sum_forget(&v->sum);
   make_group(&v->sum, most_of_hosts(v), "total", &v->documents[0]->pool,
              &v->total);
   t->total = (struct row){.kind = (uint8_t)t->kind,
@@ -342,6 +344,7 @@ static void fill(struct view *v, struct table *t) {
   unsigned sort = v->options->sort;
 
   sum_begin(&v->sum);
+  v->lacks_sum = false;
   v->area_total = (struct area){.name = "total", .error = UNKNOWN};
   for (size_t i = 0; i < v->n_documents; i++) {
     t->document = (uint16_t)i;

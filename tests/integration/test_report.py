@@ -392,6 +392,18 @@ class Hosts(ReportTest):
         self.assertEqual(len(rows), 1)
         self.assert_fails('no group "x"', "-g", "x", STATE, path)
 
+    def test_a_total_is_unknown_if_that_of_a_host_is(self):
+        for files in (STATE, CAPTURE), (CAPTURE, STATE), (STATE, CAPTURE, STATE):
+            total = self.json("-Gt", *files)[-1]
+            self.assertEqual(total, {"row": "total"}, files)
+        # A host without the groups that are shown adds nothing.
+        document = load(CAPTURE)
+        document["groups"] = [group_of(document, "redis")]
+        path = self.write(document)
+        for files in (STATE, path), (path, STATE):
+            total = self.json("-Gt", "-g", "(p|n).*", *files)[-1]
+            self.assertEqual(total["processes"], 6, files)
+
     def test_broken_document_is_named(self):
         path = self.write(b"{")
         done = self.assert_fails("ends at byte 1", STATE, path)
@@ -462,8 +474,12 @@ class Unknown(ReportTest):
     def test_a_total_of_groups_of_a_capture_is_unknown(self):
         document = load(CAPTURE)
         document["groups"].append({**document["groups"][0], "name": "zzz"})
-        words = self.last_row("-Gt", self.write(document)).split()
-        self.assertEqual(words, ["-", "-", "-", "-", "-", "total"])
+        path = self.write(document)
+        for args in ((), ("-g", "(p|z).*")):
+            words = self.last_row("-Gt", *args, path).split()
+            self.assertEqual(words, ["-", "-", "-", "-", "-", "total"], args)
+        known = self.last_row("-Gt", "-g", "postgres", path).split()
+        self.assertEqual(known[0], "110000")
 
     def test_a_mapping_of_which_a_part_is_unknown_is_unknown(self):
         document = load(CAPTURE)
