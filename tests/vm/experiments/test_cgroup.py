@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import daemon
 from daemon import run
 from experiment import Experiment, Holder, Service
 from kernel import KIB, MIB, read_number
@@ -23,6 +24,7 @@ DIGITS = 1e-6
 # gives back what is left when it works for another: by that much the counter
 # moves although its group does nothing.
 AHEAD = 64 * os.sysconf("SC_PAGESIZE") * os.cpu_count() + KIB
+USAGE = "memory.usage_in_bytes" if IS_V1 else "memory.current"
 # Our own processes come and go, and collectd reads and writes.
 MOVING = {"vm-agent.service", "collectd.service"}
 # Limits are read in one of six intervals.
@@ -111,6 +113,17 @@ class AsShipped(CgroupExperiment):
             )
 
     def test_restarted_unit_has_the_same_cgroup_again(self):
+        self.restart_units()
+
+    def test_restarted_unit_whose_memory_file_is_kept_open(self):
+        """There is room for descriptors above 1,024."""
+        self.start_daemon(drop_in="[Service]\nLimitNOFILE=4096\n")
+        group = self.restart_units()
+        kept = Path(f"/proc/{daemon.main_pid()}/fd")
+        paths = {os.readlink(path) for path in kept.iterdir()}
+        self.assertIn(str(memory_directory(group) / USAGE), paths)
+
+    def restart_units(self):
         holder = Holder(
             self, "again", "anon", 16, properties=[f"MemoryMax={64 * MIB}"]
         )
@@ -124,6 +137,7 @@ class AsShipped(CgroupExperiment):
             self.assertGreater(cycle.memory(holder.group, "cgroup"), 16 * MIB)
             self.assertEqual(cycle.groups[holder.group]["count-oom_kill"], 0)
         self.assert_quiet()
+        return holder.group
 
 
 class Limits(CgroupExperiment):
@@ -183,12 +197,11 @@ class Limits(CgroupExperiment):
         stat_file = memory_directory(writer.group) / "memory.stat"
         prefix = "total_" if IS_V1 else ""
         cached = prefix + ("cache" if IS_V1 else "file")
-        usage = "memory.usage_in_bytes" if IS_V1 else "memory.current"
         stat = read_keyed(stat_file)
         self.assertGreater(stat[cached], 31 * MIB)
         self.assertGreater(stat[prefix + "inactive_file"], 16 * MIB)
         used = (
-            read_number(stat_file.with_name(usage))
+            read_number(stat_file.with_name(USAGE))
             - stat[prefix + "inactive_file"]
         )
         # The kernel adds memory.stat up when that many charges have come.
@@ -255,8 +268,7 @@ class Nested(CgroupExperiment):
         # The inner one has the limit of the one above.
         self.assertEqual(cycle.processes("work"), 1)
         self.await_value("work", "memory-cgroup_limit", 96 * MIB)
-        usage = "memory.usage_in_bytes" if IS_V1 else "memory.current"
-        inner = memory_directory(nested.group) / "work" / usage
+        inner = memory_directory(nested.group) / "work" / USAGE
         self.await_value(
             "work", "memory-cgroup", read_number(inner), delta=AHEAD
         )
