@@ -73,31 +73,36 @@ static const char *capability(const char *name) {
   return text && text != (const char *)-1 ? text : "";
 }
 
-/* Delays ($<5>) in them are for terminals of long ago. */
-static void note_leave(void) {
+/* Notes what leaves the screen. False if the terminal is not known, or cannot
+ * move its cursor. Delays ($<5>) in a text are for terminals of long ago. */
+static bool look_up(const char *term) {
+  bool is_good;
+  int error;
+
+  if (setupterm(term, STDOUT_FILENO, &error) != OK)
+    return false;
+  is_good = *capability("cup") != '\0';
   snprintf(terminal.leave, sizeof(terminal.leave), "%s%s%s%s\n",
            capability("sgr0"), capability("cnorm"), capability("rmkx"),
            capability("rmcup"));
+  del_curterm(cur_term);
+  return is_good;
 }
 
 static int check(struct config_error *reason) {
   const char *term = getenv("TERM");
   struct group_name shown;
-  int error;
 
   if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
     return config_error_set(reason, "--watch: expected a terminal as standard "
                                     "input and output");
   if (!term)
     term = "";
-  if (setupterm(*term ? term : "unknown", STDOUT_FILENO, &error) == OK &&
-      *capability("cup"))
+  if (look_up(*term ? term : "unknown"))
     return 0;
   return config_error_set(
       reason,
-      "--watch: TERM \"%s\": expected a terminal that is known and can move "
-      "its "
-      "cursor",
+      "--watch: TERM \"%s\": expected a terminal that can move its cursor",
       escape_text(term, strlen(term), shown.text, sizeof(shown.text)));
 }
 
@@ -123,7 +128,6 @@ int terminal_begin(struct config_error *reason) {
   if (rc < 0)
     return rc;
   tcgetattr(STDIN_FILENO, &terminal.before);
-  note_leave();
   /* They do not change when the terminal does. */
   unsetenv("COLUMNS");
   unsetenv("LINES");
