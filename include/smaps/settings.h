@@ -100,6 +100,14 @@ unsigned settings_attributes(const struct settings *s);
 /* True if snapshots or a group report page tables. */
 bool settings_want_page_tables(const struct settings *s);
 
+/*
+ * After settings_finish(): the first rule whose GrowthWindow has less than the
+ * intervals that growth takes, so that it stays unknown, or NULL; with the
+ * shortest window that would do.
+ */
+const struct rule *settings_short_growth(const struct settings *s,
+                                         uint64_t *ret_least_ns);
+
 /* True if a rule has Children. */
 bool settings_has_children_rules(const struct settings *s);
 

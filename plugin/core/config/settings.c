@@ -8,6 +8,8 @@
 
 #include <smaps/procfs.h>
 
+#include "report/growth.h"
+
 #define EVERY_ATTRIBUTE ((1U << ATTRIBUTES) - 1)
 /* NAME_MAX less the suffix of the name under which the file is written. */
 #define STATE_NAME_MAX 240
@@ -252,6 +254,25 @@ int settings_finish(struct settings *s) {
   report_inherit(&s->other.report, &s->report);
   policy_inherit(&s->other.policy, &s->policy);
   return 0;
+}
+
+static bool has_short_growth(const struct rule *r, uint64_t least_ns) {
+  struct config_error reason;
+
+  return !r->is_ignore && r->report.growth_window_ns < least_ns &&
+         (r->report.metrics & (metric_find("growth", &reason) |
+                               metric_find("until_limit", &reason)));
+}
+
+const struct rule *settings_short_growth(const struct settings *s,
+                                         uint64_t *ret_least_ns) {
+  *ret_least_ns = GROWTH_POINTS_LEAST * s->interval_ns;
+  for (size_t i = 0; i < s->n_rules; i++)
+    if (has_short_growth(&s->rules[i], *ret_least_ns))
+      return &s->rules[i];
+  if (s->other.name.n > 0 && has_short_growth(&s->other, *ret_least_ns))
+    return &s->other;
+  return NULL;
 }
 
 static bool has_command_lines(const struct settings *s) {

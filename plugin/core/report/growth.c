@@ -6,7 +6,6 @@
 
 #include "proc/duration.h"
 
-#define POINTS_LEAST 10
 #define PAIRS_MOST (GROWTH_POINTS * (GROWTH_POINTS - 1) / 2)
 #define PARTS 6
 #define POINTS_AGREED 3
@@ -97,7 +96,7 @@ static bool find_span(const struct growth *g, size_t first, struct span *ret) {
   uint64_t length;
 
   *ret = (struct span){.points = p, .n = g->n - first};
-  if (ret->n < POINTS_LEAST)
+  if (ret->n < GROWTH_POINTS_LEAST)
     return false;
   length = p[ret->n - 1].time_ns - p[0].time_ns;
   if (length < g->window_ns / 4)

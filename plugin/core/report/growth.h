@@ -49,6 +49,7 @@
 #include <stdint.h>
 
 #define GROWTH_POINTS 64
+#define GROWTH_POINTS_LEAST 10
 
 struct growth_point {
   uint64_t time_ns; /* 0: there is none */

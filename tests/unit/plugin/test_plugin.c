@@ -267,6 +267,28 @@ FIXTURE_TEST(large_read_budget_is_said_to_be_a_percentage) {
                                        "a CPU"));
 }
 
+/* The interval is ten seconds. */
+FIXTURE_TEST(growth_window_of_few_intervals_is_said_to_be_too_short) {
+  start(with(web_block(), number("GrowthWindow", 99)));
+  assert_int_equal(stub.n_logs, 1);
+  assert_int_equal(stub.levels[0], LOG_WARNING);
+  assert_non_null(strstr(stub.logs[0],
+                         "GrowthWindow 99: expected ten intervals at least, "
+                         "which are 100 seconds; gauge-growth stays unknown "
+                         "for <Group \"web\">"));
+}
+
+FIXTURE_TEST(growth_window_of_ten_intervals_is_well) {
+  start(with(web_block(), number("GrowthWindow", 100)));
+  assert_int_equal(stub.n_logs, 0);
+}
+
+FIXTURE_TEST(growth_window_says_nothing_where_growth_is_not_reported) {
+  start(with(with(web_block(), number("GrowthWindow", 60)),
+             item("Report", "pss", NULL)));
+  assert_int_equal(stub.n_logs, 0);
+}
+
 FIXTURE_TEST(trouble_is_said_once_an_hour) {
   proctree_write(&tree, "10/smaps_rollup", "Rss: x\n", 7);
   start(web_block());
