@@ -1,14 +1,17 @@
 #include "mirror.h"
+#include "input.h"
 #include "memory.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,10 +20,14 @@
 #define MARK "meminfo"
 #define OPEN_DIRECTORIES 16
 
+/* Of a file in an archive: smaps of a process with millions of mappings. */
+#define FILE_BYTES_MAX ((rlim_t)1 << 30)
+
 struct mirror {
   char *root;
   char *name;
-  char *unpacked; /* NULL: a directory of the user's */
+  char *unpacked;  /* NULL: a directory of the user's */
+  sigset_t before; /* the signals that were blocked before it was unpacked */
 };
 
 static char *join(const char *directory, const char *name) {
@@ -41,19 +48,23 @@ static char *name_of(const char *path) {
   suffix = strrchr(name, '/');
   if (suffix && suffix[1])
     memmove(name, suffix + 1, strlen(suffix));
-  suffix = strstr(name, ".tar");
-  if (!suffix)
-    suffix = strstr(name, ".tgz");
-  if (suffix && suffix > name)
-    *suffix = '\0';
+  for (suffix = name; (suffix = strchr(suffix + 1, '.'));)
+    if (strcmp(suffix, ".tgz") == 0 || strcmp(suffix, ".tar") == 0 ||
+        strncmp(suffix, ".tar.", 5) == 0) {
+      *suffix = '\0';
+      break;
+    }
   return name;
 }
 
 /* ---- the directory that stands for /proc ---- */
 
+/* A pipe or a device in its place would never end. */
 static bool is_root(const char *directory) {
   char *mark = join(directory, MARK);
-  bool is = access(mark, R_OK) == 0;
+  struct stat st;
+  bool is =
+      stat(mark, &st) == 0 && S_ISREG(st.st_mode) && access(mark, R_OK) == 0;
 
   free(mark);
   return is;
@@ -85,27 +96,57 @@ static char *find_root(const char *directory) {
   return root;
 }
 
-/* ---- archives ---- */
+/* ---- tar ---- */
+
+/* A signal that ends the program waits until what was unpacked is removed. */
+static void list_signals(sigset_t *ret) {
+  static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+
+  sigemptyset(ret);
+  for (size_t i = 0; i < sizeof(ending) / sizeof(*ending); i++)
+    sigaddset(ret, ending[i]);
+}
 
 /* The archive is tar's standard input by a path that tar can open again, to
- * find out how it is compressed. */
-static void run_tar(int archive, const char *directory) {
+ * find out how it is compressed. Owners (-o) are of another host. */
+static void run_tar(const struct mirror *m, int archive) {
+  const struct rlimit limit = {FILE_BYTES_MAX, FILE_BYTES_MAX};
   int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
+  sigprocmask(SIG_SETMASK, &m->before, NULL);
+  setrlimit(RLIMIT_FSIZE, &limit);
   if (nowhere >= 0 && dup2(nowhere, STDERR_FILENO) >= 0 &&
       dup2(archive, STDIN_FILENO) >= 0)
-    execlp("tar", "tar", "-xf", "/dev/stdin", "-C", directory, (char *)NULL);
+    execlp("tar", "tar", "-xof", "/dev/stdin", "-C", m->unpacked, (char *)NULL);
   _exit(127);
 }
 
-static int unpack(int archive, const char *directory,
+/* A signal that ends the program ends tar first. */
+static pid_t await(pid_t child, int *ret_status) {
+  int number = 0, ended_by = 0;
+  sigset_t signals;
+  pid_t pid;
+
+  list_signals(&signals);
+  sigaddset(&signals, SIGCHLD);
+  while ((pid = waitpid(child, ret_status, WNOHANG)) == 0)
+    if (sigwait(&signals, &number) == 0 && number != SIGCHLD) {
+      ended_by = number;
+      kill(child, SIGTERM);
+    }
+  if (ended_by)
+    raise(ended_by);
+  return pid;
+}
+
+static int unpack(const struct mirror *m, int archive,
                   struct config_error *reason) {
   pid_t child = fork();
   int status;
 
   if (child == 0)
-    run_tar(archive, directory);
-  if (child < 0 || waitpid(child, &status, 0) < 0)
+    run_tar(m, archive);
+  if (child < 0 || await(child, &status) < 0)
     return config_error_set(reason, "tar cannot be run: %s", strerror(errno));
   if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
     return config_error_set(reason, "is no directory, and there is no tar");
@@ -113,6 +154,31 @@ static int unpack(int archive, const char *directory,
     return config_error_set(reason,
                             "is no directory, and tar cannot unpack it");
   return 0;
+}
+
+/* ---- what was unpacked ---- */
+
+static bool is_name(const char *path, const struct FTW *at, const char *name) {
+  return strcmp(path + at->base, name) == 0;
+}
+
+/* A capture has directories, files and links to executables. All else is of no
+ * good: pipes and devices that never end, links to files of this host. What is
+ * not readable in /proc should be readable here, and removable. */
+static int tidy_entry(const char *path, const struct stat *st, int type,
+                      struct FTW *at) {
+  if (type == FTW_D || type == FTW_F)
+    if (S_ISDIR(st->st_mode) || S_ISREG(st->st_mode))
+      return chmod(path, st->st_mode | S_IRWXU);
+  if (type == FTW_DNR)
+    return chmod(path, S_IRWXU) < 0
+               ? -1
+               : nftw(path, tidy_entry, OPEN_DIRECTORIES, FTW_PHYS);
+  return type == FTW_SL && is_name(path, at, "exe") ? 0 : remove(path);
+}
+
+static int tidy(const char *directory) {
+  return nftw(directory, tidy_entry, OPEN_DIRECTORIES, FTW_PHYS);
 }
 
 static int remove_entry(const char *path, const struct stat *st, int type,
@@ -123,21 +189,44 @@ static int remove_entry(const char *path, const struct stat *st, int type,
   return remove(path);
 }
 
+static void remove_unpacked(struct mirror *m) {
+  tidy(m->unpacked);
+  nftw(m->unpacked, remove_entry, OPEN_DIRECTORIES, FTW_DEPTH | FTW_PHYS);
+  free(m->unpacked);
+  m->unpacked = NULL;
+  sigprocmask(SIG_SETMASK, &m->before, NULL);
+}
+
+static int make_directory(struct mirror *m, struct config_error *reason) {
+  const char *tmp = getenv("TMPDIR");
+  char *directory = join(tmp && *tmp ? tmp : "/tmp", "smaps-report.XXXXXX");
+  sigset_t signals;
+  int rc;
+
+  list_signals(&signals);
+  sigaddset(&signals, SIGCHLD); /* for await() */
+  sigprocmask(SIG_BLOCK, &signals, &m->before);
+  if (mkdtemp(directory)) {
+    m->unpacked = directory;
+    return 0;
+  }
+  rc = config_error_set(reason, "%s", strerror(errno));
+  sigprocmask(SIG_SETMASK, &m->before, NULL);
+  free(directory);
+  return rc;
+}
+
 static int open_archive(struct mirror *m, const char *path,
                         struct config_error *reason) {
-  const char *tmp = getenv("TMPDIR");
-  int archive = open(path, O_RDONLY | O_CLOEXEC), rc;
-  char *directory = join(tmp && *tmp ? tmp : "/tmp", "smaps-report.XXXXXX");
+  FILE *archive = input_open(path, reason);
+  int rc = archive ? make_directory(m, reason) : -EINVAL;
 
-  if (archive < 0 || !mkdtemp(directory)) {
-    rc = config_error_set(reason, "%s", strerror(errno));
-    free(directory);
-  } else {
-    m->unpacked = directory;
-    rc = unpack(archive, directory, reason);
-  }
-  if (archive >= 0)
-    close(archive);
+  if (rc == 0)
+    rc = unpack(m, fileno(archive), reason);
+  if (rc == 0 && tidy(m->unpacked) != 0)
+    rc = config_error_set(reason, "%s: %s", m->unpacked, strerror(errno));
+  if (archive)
+    fclose(archive);
   return rc;
 }
 
@@ -173,8 +262,7 @@ void mirror_close(struct mirror *m) {
   if (!m)
     return;
   if (m->unpacked)
-    nftw(m->unpacked, remove_entry, OPEN_DIRECTORIES, FTW_DEPTH | FTW_PHYS);
-  free(m->unpacked);
+    remove_unpacked(m);
   free(m->root);
   free(m->name);
   free(m);

@@ -121,7 +121,7 @@ static int start(struct probe *p, const struct probe_setup *setup,
   config_error_format(
       reason, "ProcRoot \"%s\": %s",
       escape_text(root, strlen(root), shown.text, sizeof(shown.text)),
-      strerror(rc < 0 ? -rc : ENOENT));
+      rc == -ENOTTY ? "it has no processes" : strerror(rc < 0 ? -rc : ENOENT));
   return rc < 0 ? rc : -ENOENT;
 }
 

@@ -4,7 +4,9 @@ is read as the daemon reads it."""
 import json
 import os
 import re
+import signal
 import subprocess
+import tarfile
 import unittest
 from pathlib import Path
 
@@ -199,9 +201,79 @@ class Live(LiveTest):
         pids = {row["pid"] for row in json.loads(done.text)[1:]}
         self.assertEqual(pids, {os.getpid(), pid})
 
+    def archive_with(self, *more):
+        """Of a capture in which nothing may be written, with other entries."""
+        target, pid = self.capture()
+        path = self.directory / "other.tar"
+
+        def lock(entry):
+            entry.mode = 0o555 if entry.isdir() else 0
+            return entry
+
+        with tarfile.open(path, "w") as archive:
+            archive.add(target, "db1", filter=lock)
+            for name, kind, link in more:
+                entry = tarfile.TarInfo(f"db1/{name}")
+                entry.type, entry.linkname = kind, link
+                archive.addfile(entry)
+        return path, pid
+
+    def test_archive_has_what_no_capture_has(self):
+        path, pid = self.archive_with(
+            ("uptime", tarfile.FIFOTYPE, ""),
+            ("version", tarfile.FIFOTYPE, ""),
+            ("3/stat", tarfile.FIFOTYPE, ""),
+            ("4", tarfile.SYMTYPE, "/proc/self"),
+        )
+        left = harness.stage().new_directory(harness.unprivileged_user())
+        config = self.write_file("collectd.conf", "")
+        path.chmod(0o644)
+        self.directory.chmod(0o755)
+        uid, gid = harness.unprivileged_user()
+        done = run(
+            "live", "-C", config, "-S", path, "--processes", "-j",
+            env=environment(TMPDIR=str(left)),
+            user=uid, group=gid, extra_groups=[],
+        )  # fmt: skip
+        pids = {row["pid"] for row in json.loads(done.text)[1:]}
+        self.assertEqual(pids, {os.getpid(), pid})
+        self.assertEqual(os.listdir(left), [])
+
+    def test_what_was_unpacked_is_removed_after_a_signal(self):
+        left = self.directory / "left"
+        left.mkdir()
+        path = self.directory / "pipe"
+        os.mkfifo(path)
+        config = self.write_file("collectd.conf", "")
+        command = [REPORT, "live", "-C", config, "-S", path]
+        for number in signal.SIGTERM, signal.SIGINT, signal.SIGHUP:
+            process = subprocess.Popen(
+                command, env=environment(TMPDIR=str(left)),
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            )  # fmt: skip
+            self.addCleanup(process.kill)
+            # Half an archive, and no end of it.
+            with open(path, "wb") as pipe:
+                entry = tarfile.TarInfo("db1")
+                entry.type = tarfile.DIRTYPE
+                pipe.write(entry.tobuf() * 20)
+                pipe.flush()
+                harness.wait_until(lambda: list(left.glob("*/db1")), "tar")
+                process.send_signal(number)
+                self.assertEqual(
+                    process.wait(harness.DEADLINE_SECONDS), -number
+                )
+            self.assertEqual(os.listdir(left), [])
+
     def test_source_that_is_no_capture(self):
+        bare, piped, empty = (self.directory / name for name in "abc")
+        for directory in bare, piped, empty:
+            directory.mkdir()
+        os.mkfifo(piped / "meminfo")
+        (empty / "meminfo").touch()
         for source, words in (
-            (self.directory, "has no meminfo: expected a capture of /proc"),
+            (bare, "has no meminfo: expected a capture of /proc"),
+            (piped, "has no meminfo: expected a capture of /proc"),
             (__file__, "is no directory, and tar cannot unpack it"),
             (self.directory / "none", "No such file or directory"),
         ):
@@ -210,6 +282,8 @@ class Live(LiveTest):
             self.assertEqual(
                 done.words, f'smaps-report: live: -S "{source}": {words}\n'
             )
+        done = run("live", "-S", empty)
+        self.assertIn("it has no processes", done.words)
         done = run("live", "-S", self.directory, "--watch", "1")
         self.assertIn("--watch: expected without --source", done.words)
 
