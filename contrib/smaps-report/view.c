@@ -62,14 +62,14 @@ static bool is_unidentified(const struct process *p) {
   return p->n_groups == 0 && amounts_get(&p->amounts, AMOUNT_RSS) == UNKNOWN;
 }
 
-/* A group is unknown without members while processes are hidden, as process 1
- * then is, or cannot be identified. A capture does not tell. */
+/* The number of members of a group is unknown while processes are hidden, as
+ * process 1 then is, or cannot be identified. A capture does not tell. */
 static bool may_lack_members(const struct document *d) {
   bool has_unknown = false, has_first = document_scope(d) != NULL;
   bool has_unidentified = false;
 
   for (size_t i = 0; i < d->n_groups; i++)
-    has_unknown |= d->groups[i].processes == 0 && !d->groups[i].amounts.known;
+    has_unknown |= d->groups[i].processes == UNKNOWN;
   for (size_t i = 0; i < d->n_processes; i++) {
     has_first |= d->processes[i].pid == 1;
     has_unidentified |= is_unidentified(&d->processes[i]);
