@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import daemon
-from daemon import run
+from daemon import HOME, run
 from experiment import Experiment, Holder, Service
 from kernel import KIB, MIB, read_number
 from systemd import (
@@ -124,20 +124,28 @@ class AsShipped(CgroupExperiment):
         self.assertIn(str(memory_directory(group) / USAGE), paths)
 
     def restart_units(self):
-        holder = Holder(
-            self, "again", "anon", 16, properties=[f"MemoryMax={64 * MIB}"]
+        """Each time the unit has more memory, so that what was known of the
+        life before would be seen."""
+        size = Path("/run/vm-size")
+        self.addCleanup(size.unlink)
+        size.write_text("16")
+        again = Service(
+            self, "again", "sh", "-c",
+            f"exec python3 {HOME}/holder.py anon $(cat {size})",
+            properties=[f"MemoryMax={96 * MIB}"],
         )
-        units = [holder.group, "redis-server.service"]
+        units = [again.group, "redis-server.service"]
         self.assert_usage(units)
-        for _ in range(3):
+        for mib in (32, 48, 64):
+            size.write_text(f"{mib}")
             run("systemctl", "restart", *units)
             self.assert_usage(units)
-            self.await_limit(holder.group, 64 * MIB)
+            self.await_limit(again.group, 96 * MIB)
             cycle = self.next_cycle()
-            self.assertGreater(cycle.memory(holder.group, "cgroup"), 16 * MIB)
-            self.assertEqual(cycle.groups[holder.group]["count-oom_kill"], 0)
+            self.assertGreater(cycle.memory(again.group, "cgroup"), mib * MIB)
+            self.assertEqual(cycle.groups[again.group]["count-oom_kill"], 0)
         self.assert_quiet()
-        return holder.group
+        return again.group
 
 
 class Limits(CgroupExperiment):
