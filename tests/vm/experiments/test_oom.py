@@ -23,9 +23,9 @@ LIMIT_MIB = 64
 
 
 class Killed(Experiment):
-    # Ten intervals bring ten points, the least that growth is told from. A group
-    # from a template would be gone while its service is: with a name of its own
-    # it stays.
+    # Ten intervals bring ten points, the least that growth is told from. A
+    # group from a template would be gone while its service is: with a name of
+    # its own it stays.
     options = """
         GrowthWindow 120
         <Group "phoenix.service">
