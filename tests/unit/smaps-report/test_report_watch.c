@@ -340,6 +340,10 @@ WATCH_TEST(the_selected_row_is_scrolled_to) {
   watch_move(&w, -1);
   watch_scroll(&w, 2);
   assert_int_equal(v->top, 1);
+  watch_move(&w, -1);
+  watch_scroll(&w, 2);
+  assert_int_equal(v->top, 0);
+  watch_move(&w, 1);
   watch_scroll(&w, 4);
   assert_int_equal(v->top, 0);
   watch_move(&w, 9);
