@@ -25,8 +25,8 @@ struct sampler {
 
 static int make(struct sampler *s, uint64_t pid, struct document *ret,
                 struct config_error *reason) {
-  char *text;
-  size_t len;
+  char *text = NULL;
+  size_t len = 0;
   int rc = pid == UNKNOWN ? probe_cycle(s->probe, reason) : 0;
 
   if (rc == 0)

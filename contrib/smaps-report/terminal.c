@@ -107,6 +107,8 @@ static int check(struct config_error *reason) {
 }
 
 static void set_up(void) {
+  const char *no_color = getenv("NO_COLOR");
+
   cbreak();
   noecho();
   nonl();
@@ -114,7 +116,7 @@ static void set_up(void) {
   nodelay(stdscr, TRUE);
   set_escdelay(ESCAPE_DELAY_MS);
   curs_set(0);
-  if (has_colors() && !(getenv("NO_COLOR") && *getenv("NO_COLOR"))) {
+  if (has_colors() && !(no_color && *no_color)) {
     start_color();
     use_default_colors();
     init_pair(1, COLOR_RED, -1);

@@ -30,8 +30,7 @@ static const char *const help[] = {
     "Esc, Backspace, Left         back",
     "< >                          sort by the column to the left, to the right",
     "p u r w                      sort by PSS, USS, RSS, swap",
-    "g l                          sort by growth since the start, the last "
-    "time",
+    "g l                          sort by growth: +START, +LAST",
     "c n                          sort by the number, by the name",
     "R                            reverse the order",
     "/                            show names with a text; an empty one: all",
