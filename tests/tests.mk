@@ -35,6 +35,11 @@ $(UNIT_REPORT_BIN:=.o): \
   EXTRA_CPPFLAGS = $(CORE_CPPFLAGS) -Itests/support -Icontrib/smaps-report
 $(UNIT_GLUE_BIN:=.o) $(GLUE_SUPPORT): \
   EXTRA_CPPFLAGS = $(CORE_CPPFLAGS) -Itests/support -Iplugin $(COLLECTD_CPPFLAGS)
+# To optimise a test takes longer than it takes to run it as it is written; what
+# it tests is optimised, and so are those that run for seconds.
+UNIT_CFLAGS_default := -O0
+$(filter-out $(UNIT_LONG:%.c=$(B)/%.o),$(UNIT_BIN:=.o)): \
+  OWN_CFLAGS += $(UNIT_CFLAGS_$(PROFILE))
 $(TEST_OBJ): $(B)/tests/%.o: tests/%.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
