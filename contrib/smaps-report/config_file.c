@@ -81,11 +81,20 @@ static bool add_items(struct reader *r, const oconfig_item_t *root,
 
 /* ---- files and directories ---- */
 
+/* Sets errno then. */
+static bool is_directory(const char *path) {
+  struct stat st;
+
+  errno = EISDIR;
+  return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 static bool add_file(struct reader *r, const char *path) {
   oconfig_item_t *root;
   bool is_good;
 
-  if (access(path, R_OK) < 0)
+  /* The scanner would end the program. */
+  if (access(path, R_OK) < 0 || is_directory(path))
     return refuse(path, strerror(errno));
   root = oconfig_parse_file(path);
   /* It was told by oconfig_mistake(). */

@@ -39,8 +39,11 @@ static void restore_and_die(int number) {
 }
 
 static void handle_signals(void) {
-  static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-  static const int defects[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+  static const int ending[] = {SIGINT,  SIGTERM, SIGHUP,    SIGQUIT,
+                               SIGUSR1, SIGUSR2, SIGALRM,   SIGPIPE,
+                               SIGPROF, SIGPOLL, SIGVTALRM, SIGPWR};
+  static const int defects[] = {SIGSEGV, SIGBUS, SIGFPE,  SIGILL, SIGABRT,
+                                SIGTRAP, SIGSYS, SIGXCPU, SIGXFSZ};
   /* poll(2) is to return: no SA_RESTART. */
   struct sigaction note = {.sa_handler = note_signal};
   struct sigaction die = {.sa_handler = restore_and_die,

@@ -412,6 +412,8 @@ class Check(LiveTest):
         self.assertEqual(
             lines, [f"{self.directory}/none: No such file or directory"]
         )
+        lines = self.mistakes(self.directory)
+        self.assertEqual(lines, [f"{self.directory}: Is a directory"])
         os.mkfifo(self.directory / "pipe")
         config = self.write_file(
             "collectd.conf", f'Include "{self.directory}/pipe"\n'

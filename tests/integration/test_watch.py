@@ -338,6 +338,7 @@ class End(WatchTest):
         for number in (
             signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT,
             signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE,
+            signal.SIGUSR1, signal.SIGALRM, signal.SIGPIPE, signal.SIGXCPU,
         ):  # fmt: skip
             with self.subTest(number):
                 terminal = self.start()
