@@ -24,25 +24,20 @@ def with_limit(descriptors):
     return ["prlimit", f"--nofile={descriptors}:{descriptors}"]
 
 
-def kept_statm(collectd):
-    """{pid: number} of the statm files that the daemon has open, but for one
-    that is open only now."""
-
-    def look():
-        found = {}
-        directory = f"/proc/{collectd.process.pid}/fd"
-        for number in os.listdir(directory):
-            try:
-                target = os.readlink(f"{directory}/{number}")
-            except FileNotFoundError:
-                continue
-            words = target.split("/")
-            if words[-1] == "statm":
-                found[int(words[-2])] = int(number)
-        return found
-
-    first, second = look(), look()
-    return {p: n for p, n in first.items() if second.get(p) == n}
+def kept_statm(collectd, least=LEAST):
+    """{pid: number} of the statm files that the daemon has open, from that
+    number on; lower ones may be open only now."""
+    found = {}
+    directory = f"/proc/{collectd.process.pid}/fd"
+    for number in os.listdir(directory):
+        try:
+            target = os.readlink(f"{directory}/{number}")
+        except FileNotFoundError:
+            continue
+        words = target.split("/")
+        if words[-1] == "statm" and int(number) >= least:
+            found[int(words[-2])] = int(number)
+    return found
 
 
 class KeptFiles(IntegrationTest):
@@ -88,10 +83,7 @@ class KeptFiles(IntegrationTest):
             ),
             wrapper=with_limit(2 * LEAST),
         )
-        wait_until(
-            lambda: min(kept_statm(collectd).values(), default=0) >= LEAST,
-            "statm open",
-        )
+        wait_until(lambda: kept_statm(collectd), "statm open")
         before = kept_statm(collectd)
         self.assertEqual(list(before), [process.pid])
         program = os.readlink(f"/proc/{process.pid}/exe")
@@ -106,7 +98,7 @@ class KeptFiles(IntegrationTest):
     def test_none_is_kept_with_the_usual_limit(self):
         shape = self.start_shape("anon", name="kept", mib=8)
         collectd = self.start_collectd(CONFIG, wrapper=with_limit(LEAST))
-        for _ in range(5):
-            collectd.wait_cycles(2)
-            self.assertEqual(kept_statm(collectd), {})
+        for _ in range(6):
+            collectd.next_cycle()
+        wait_until(lambda: not kept_statm(collectd, 0), "no statm open")
         self.assert_sums_match(collectd, "kept", [shape.root], ["uss"])
