@@ -307,9 +307,9 @@ static void log_hung(const struct collector *c) {
   WARNING("smaps plugin: reading %s of process %u \"%s\"%s did not end within "
           "ReadTimeout: the process hangs, or the machine is too busy; it is "
           "not read for a while, longer each time; its group is estimated from "
-          "statm, or, while its group is unknown, groups without members are "
-          "unknown; see count-hung and count-unidentified for the number of "
-          "such processes",
+          "statm, or, while its group is unknown, groups without members that "
+          "it may be in are unknown; see count-hung and count-unidentified for "
+          "the number of such processes",
           d->file, d->pid, d->comm, more);
 }
 

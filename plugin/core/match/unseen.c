@@ -1,9 +1,15 @@
 #include "match/unseen.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <string.h>
 
 #include "config/rule.h"
+#include "proc/cgroup.h"
+
+#define CGROUP_ATTRIBUTES                                                      \
+  (1U << ATTRIBUTE_CGROUP | 1U << ATTRIBUTE_UNIT | 1U << ATTRIBUTE_SLICE |     \
+   1U << ATTRIBUTE_CONTAINER)
 
 static bool is_empty(const struct group *g) {
   return g && g->usage.processes == 0 && !g->usage.is_unseen;
@@ -30,41 +36,68 @@ static void mark_groups_of_pid_files(const struct matcher *m) {
       mark(&m->fixed[i], 1);
 }
 
-/* All that can be read for sure, at any time, is comm. A descendant inherits
- * its group from a process of any name; and Other takes whoever is left. */
-static void mark_by_comm(const struct matcher *m, const char *comm,
-                         uint32_t pid) {
-  const struct glimpse glimpse = {
-      .id.value[ATTRIBUTE_COMM] = comm, .pid = pid, .unknown = UINT_MAX};
-
+/* A descendant inherits its group from a process of any name; and Other takes
+ * whoever is left. */
+static void mark_groups_of_glimpse(const struct matcher *m,
+                                   const struct glimpse *glimpse) {
   for (size_t i = 0; i < m->settings->n_rules; i++) {
     const struct rule *rule = &m->settings->rules[i];
 
     if (is_empty(m->fixed[i]) &&
-        (rule->takes_children || rule_could_match(rule, &glimpse)))
+        (rule->takes_children || rule_could_match(rule, glimpse)))
       mark(&m->fixed[i], 1);
   }
   mark(&m->fixed[m->settings->n_rules], 1);
 }
 
+static int read_comm(struct procfs *procfs, uint32_t pid, char *ret,
+                     size_t size) {
+  struct span text;
+  int rc = procfs_read_of(procfs, pid, "comm", &text);
+
+  if (rc != 0)
+    return rc;
+  if (text.len > 0 && text.text[text.len - 1] == '\n')
+    text.len--;
+  if (text.len >= size)
+    return -EBADMSG;
+  memcpy(ret, text.text, text.len);
+  ret[text.len] = '\0';
+  return 0;
+}
+
+/* False if it is unknown which of the attributes the process has. */
+static bool read_cgroup(struct procfs *procfs, uint32_t pid,
+                        struct stored_attributes *ret) {
+  static const struct stored_attributes none;
+  struct span value[ATTRIBUTES] = {{0}};
+  struct span text, path;
+
+  if (procfs_read_of(procfs, pid, "cgroup", &text) != 0 ||
+      cgroup_parse(text.text, text.len, &path) != 0)
+    return false;
+  attributes_set_cgroup(value, path);
+  return attributes_renew(&none, value, 0, ret) >= 0;
+}
+
+/* Reading comm and cgroup cannot hang, and nothing else tells what it is. */
 static void mark_groups_of_unidentified(const struct matcher *m,
                                         struct procfs *procfs,
                                         const struct process *p) {
+  struct stored_attributes cgroup = {0};
+  struct glimpse glimpse = {.pid = p->pid, .unknown = UINT_MAX};
   char comm[32];
-  struct span text;
-  int rc = procfs_read_of(procfs, p->pid, "comm", &text);
+  int rc = read_comm(procfs, p->pid, comm, sizeof(comm));
 
   if (rc == PROCFS_GONE)
     return;
-  if (rc == 0 && text.len > 0 && text.text[text.len - 1] == '\n')
-    text.len--;
-  if (rc != 0 || text.len >= sizeof(comm)) {
-    mark_by_comm(m, NULL, p->pid);
-    return;
-  }
-  memcpy(comm, text.text, text.len);
-  comm[text.len] = '\0';
-  mark_by_comm(m, comm, p->pid);
+  if (read_cgroup(procfs, p->pid, &cgroup))
+    glimpse.unknown &= ~CGROUP_ATTRIBUTES;
+  glimpse.id = attributes_get(&cgroup);
+  if (rc == 0)
+    glimpse.id.value[ATTRIBUTE_COMM] = comm;
+  mark_groups_of_glimpse(m, &glimpse);
+  attributes_done(&cgroup);
 }
 
 void unseen_mark(const struct matcher *m, struct procfs *procfs,

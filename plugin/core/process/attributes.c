@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proc/cgroup.h"
+
 /* The reference count precedes the values, so that no value has offset 0. */
 #define HEAD_SIZE sizeof(atomic_uint)
 
@@ -51,6 +53,13 @@ static size_t block_size(const struct span value[ATTRIBUTES]) {
   for (int i = 0; i < ATTRIBUTES; i++)
     size += value[i].text ? value[i].len + 1 : 0;
   return size;
+}
+
+void attributes_set_cgroup(struct span value[ATTRIBUTES], struct span path) {
+  value[ATTRIBUTE_CGROUP] = path;
+  cgroup_unit(path, &value[ATTRIBUTE_UNIT]);
+  cgroup_slice(path, &value[ATTRIBUTE_SLICE]);
+  cgroup_container(path, &value[ATTRIBUTE_CONTAINER]);
 }
 
 int attributes_renew(const struct stored_attributes *old,

@@ -45,6 +45,10 @@ struct attributes attributes_get(const struct stored_attributes *stored);
 struct stored_attributes
 attributes_share(const struct stored_attributes *stored);
 
+/* Sets the values that the path of a control group tells; they point into it.
+ */
+void attributes_set_cgroup(struct span value[ATTRIBUTES], struct span path);
+
 /* attributes_renew(): at least one value differs. */
 #define ATTRIBUTES_CHANGED 1
 

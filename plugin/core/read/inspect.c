@@ -202,12 +202,8 @@ static int read_cgroup(struct inspect_ctx *in, int fd,
   struct span text, path;
   int rc = procfs_read(in->procfs, fd, "cgroup", &text);
 
-  if (rc == 0 && cgroup_parse(text.text, text.len, &path) == 0) {
-    value[ATTRIBUTE_CGROUP] = path;
-    cgroup_unit(path, &value[ATTRIBUTE_UNIT]);
-    cgroup_slice(path, &value[ATTRIBUTE_SLICE]);
-    cgroup_container(path, &value[ATTRIBUTE_CONTAINER]);
-  }
+  if (rc == 0 && cgroup_parse(text.text, text.len, &path) == 0)
+    attributes_set_cgroup(value, path);
   /* No cgroup file: a kernel without cgroups. */
   return rc == PROCFS_GONE || rc == PROCFS_NO_MM ? 0 : rc;
 }

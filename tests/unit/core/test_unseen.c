@@ -136,7 +136,7 @@ WORLD_TEST(refused_command_line_may_be_any) {
   world_assert(w, "h", "ps_count=0");
 }
 
-/* All that is known of it is comm. */
+/* All that is known of it is comm and cgroup. */
 WORLD_TEST(name_of_an_unidentified_process_rules_it_out) {
   static const struct {
     const char *group, *option, *pattern, *count;
@@ -145,21 +145,30 @@ WORLD_TEST(name_of_an_unidentified_process_rules_it_out) {
               {"match", "CommMatch", "^[c-z]", "ps_count=0"},
               {"program", "Executable", "/usr/bin/b", "ps_count=nan"},
               {"other-program", "Executable", "/usr/bin/c", "ps_count=0"},
-              {"unit", "Unit", "*", "ps_count=nan"},
+              {"unit", "Unit", "a.service", "ps_count=nan"},
+              {"another-unit", "Unit", "b.service", "ps_count=0"},
+              {"slice", "Slice", "system.slice", "ps_count=nan"},
+              {"container", "Container", "*", "ps_count=0"},
+              {"cgroup", "Cgroup", "/system.slice/b*", "ps_count=0"},
               {"user", "User", "8", "ps_count=nan"},
               {"line", "CommandLine", "x", "ps_count=nan"}};
+  struct fake f = process(10, "b");
 
   for (size_t i = 0; i < LENGTH(rows); i++)
     world_group(w, rows[i].group, rows[i].option, rows[i].pattern, NULL, NULL);
   world_group(w, "family", "Comm", "c", NULL, NULL)->takes_children = true;
   world_other(w, "rest");
-  world_put(w, process(10, "b"));
+  f.cgroup = "/system.slice/a.service";
+  world_put(w, f);
   opens_refuse("stat", EPERM);
   world_run(w, 1);
   for (size_t i = 0; i < LENGTH(rows); i++)
     world_assert(w, rows[i].group, "%s", rows[i].count);
   world_assert(w, "family", "ps_count=nan");
   world_assert(w, "rest", "ps_count=nan");
+  proctree_unlink(&w->tree, "10/cgroup");
+  world_run(w, 1);
+  world_assert(w, "another-unit", "ps_count=nan");
   proctree_unlink(&w->tree, "10/comm");
   world_run(w, 1);
   world_assert(w, "another", "ps_count=0");
