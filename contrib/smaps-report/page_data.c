@@ -17,7 +17,8 @@
 struct page {
   struct document *document, *old;
   struct json_lines json;
-  const char **names; /* of mappings, sorted */
+  struct sum *members; /* of each group */
+  const char **names;  /* of mappings, sorted */
   size_t n_names;
 };
 
@@ -90,21 +91,31 @@ static void write_areas(struct json_lines *j, struct document *d) {
 
 /* ---- groups ---- */
 
+/* All at once, since there may be a hundred thousand groups. */
+static struct sum *sum_members(const struct document *d) {
+  struct sum *sums = memory_array(NULL, d->n_groups, sizeof(*sums));
+
+  for (size_t i = 0; i < d->n_groups; i++)
+    sum_begin(&sums[i]);
+  for (size_t i = 0; i < d->n_processes; i++)
+    for (size_t j = 0; j < d->processes[i].n_groups; j++) {
+      const struct group *g = document_group(d, d->processes[i].groups[j]);
+
+      if (g)
+        sum_add_process(&sums[g - d->groups], &d->processes[i]);
+    }
+  return sums;
+}
+
 /* Where a group's own PSS is unknown, at least that of its members is shown, as
  * far as theirs are known. */
-static void fill_gaps(struct document *d, struct group *g) {
+static void fill_gaps(struct document *d, const struct sum *members,
+                      struct group *g) {
   struct group made;
-  struct sum sum;
 
-  if (amounts_get(&g->amounts, AMOUNT_PSS) != UNKNOWN)
+  if (amounts_get(&g->amounts, AMOUNT_PSS) != UNKNOWN || !members->has_parts)
     return;
-  sum_begin(&sum);
-  for (size_t i = 0; i < d->n_processes; i++)
-    if (process_is_in(&d->processes[i], g->name))
-      sum_add_process(&sum, &d->processes[i]);
-  if (!sum.has_parts)
-    return;
-  sum_finish(&sum, g->name, &d->pool, &made);
+  sum_finish(members, g->name, &d->pool, &made);
   if (amounts_get(&made.amounts, AMOUNT_PSS) == UNKNOWN)
     return;
   g->amounts = made.amounts;
@@ -157,7 +168,8 @@ static void write_group(const struct page *page, struct json_lines *j,
   struct group g = *original;
   struct split split;
 
-  fill_gaps(page->document, &g);
+  fill_gaps(page->document, &page->members[original - page->document->groups],
+            &g);
   split = split_amounts(&g.amounts);
   json_lines_begin(j, NULL, '{');
   json_lines_text(j, "name", g.name);
@@ -381,7 +393,7 @@ static void write_diff(const struct page *page, struct json_lines *j) {
 }
 
 void page_data_write(struct document *d, struct document *old, FILE *out) {
-  struct page page = {.document = d, .old = old};
+  struct page page = {.document = d, .old = old, .members = sum_members(d)};
   struct json_lines json = {.out = out, .is_in_markup = true};
   const struct filters none = {.group = {.exact = NULL}};
   struct mappings all = {.n = 0};
@@ -398,5 +410,6 @@ void page_data_write(struct document *d, struct document *old, FILE *out) {
   write_processes(&page, &json);
   write_diff(&page, &json);
   json_lines_end(&json, '}');
+  free(page.members);
   free(page.names);
 }
