@@ -391,6 +391,9 @@ static int parse_operand(struct options *o, size_t n, const char *value,
                          struct config_error *reason) {
   struct group_name room;
 
+  if (n == FILES_MAX)
+    return config_error_set(reason, "\"%s\": expected at most %d files",
+                            quote(value, &room), FILES_MAX);
   if (n >= operands[o->command].most)
     return config_error_set(reason, "\"%s\": expected no more than %s",
                             quote(value, &room),

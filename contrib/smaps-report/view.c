@@ -267,6 +267,7 @@ static void add_areas(struct view *v, struct table *t) {
   struct area *total = &v->area_total;
   struct areas areas;
 
+  v->lacks_sum |= !v->document->has_host_memory;
   if (!v->document->has_host_memory)
     return;
   areas = areas_collect(v->document);
@@ -289,6 +290,8 @@ static uint64_t most_of_hosts(const struct view *v) {
 static void set_total(struct view *v, struct table *t) {
   t->has_total = v->options->has_total;
   if (t->kind == ROW_AREA) {
+    if (v->lacks_sum)
+      v->area_total.used = v->area_total.cache = UNKNOWN;
     t->total = (struct row){
         .kind = ROW_AREA, .is_total = true, .area = &v->area_total};
     return;

@@ -404,11 +404,20 @@ class Hosts(ReportTest):
             total = self.json("-Gt", "-g", "(p|n).*", *files)[-1]
             self.assertEqual(total["processes"], 6, files)
 
+    def test_a_total_of_areas_is_unknown_if_those_of_a_host_are(self):
+        document = load(STATE)
+        del document["host_memory"]
+        path = self.write(document)
+        for files in (STATE, path), (path, STATE):
+            total = self.json("-wt", *files)[-1]
+            self.assertEqual(total, {"row": "total"}, files)
+
     def test_broken_document_is_named(self):
         path = self.write(b"{")
         done = self.assert_fails("ends at byte 1", STATE, path)
         self.assertIn(str(path), done.words)
         self.assert_fails('"-": expected at most once', "-", STATE, "-")
+        self.assert_fails("expected at most 256 files", *[STATE] * 257)
 
 
 class Unknown(ReportTest):
