@@ -98,13 +98,17 @@ static char *find_root(const char *directory) {
 
 /* ---- tar ---- */
 
-/* A signal that ends the program waits until what was unpacked is removed. */
+/* A signal that ends the program waits until what was unpacked is removed. One
+ * that is ignored, as after nohup, does not end it. */
 static void list_signals(sigset_t *ret) {
   static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+  struct sigaction action;
 
   sigemptyset(ret);
   for (size_t i = 0; i < sizeof(ending) / sizeof(*ending); i++)
-    sigaddset(ret, ending[i]);
+    if (sigaction(ending[i], NULL, &action) == 0 &&
+        action.sa_handler != SIG_IGN)
+      sigaddset(ret, ending[i]);
 }
 
 /* The archive is tar's standard input by a path that tar can open again, to

@@ -246,10 +246,18 @@ class Live(LiveTest):
         os.mkfifo(path)
         config = self.write_file("collectd.conf", "")
         command = [REPORT, "live", "-C", config, "-S", path]
-        for number in signal.SIGTERM, signal.SIGINT, signal.SIGHUP:
+        signals = signal.SIGTERM, signal.SIGINT, signal.SIGHUP
+
+        def take_signals():
+            """A shell lets its background jobs ignore SIGINT."""
+            for one in signals:
+                signal.signal(one, signal.SIG_DFL)
+
+        for number in signals:
             process = subprocess.Popen(
                 command, env=environment(TMPDIR=str(left)),
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                preexec_fn=take_signals,
             )  # fmt: skip
             self.addCleanup(process.kill)
             # Half an archive, and no end of it.
@@ -264,6 +272,34 @@ class Live(LiveTest):
                     process.wait(harness.DEADLINE_SECONDS), -number
                 )
             self.assertEqual(os.listdir(left), [])
+
+    def test_signal_that_is_ignored_does_not_end_it(self):
+        target, pid = self.capture()
+        left = self.directory / "left"
+        left.mkdir()
+        path = self.directory / "pipe"
+        os.mkfifo(path)
+        config = self.write_file("collectd.conf", "")
+        process = subprocess.Popen(
+            [REPORT, "live", "-C", config, "-S", path, "--processes", "-j"],
+            env=environment(TMPDIR=str(left)),
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
+        )  # fmt: skip
+        self.addCleanup(process.kill)
+        with open(path, "wb") as pipe:
+            with tarfile.open(fileobj=pipe, mode="w|") as archive:
+                for _ in range(20):  # a record, which tar reads as a whole
+                    archive.add(target, "db1", recursive=False)
+                pipe.flush()
+                harness.wait_until(lambda: list(left.glob("*/db1")), "tar")
+                process.send_signal(signal.SIGHUP)
+                for name in sorted(os.listdir(target)):
+                    archive.add(target / name, f"db1/{name}")
+        output, _ = process.communicate()
+        self.assertEqual(process.returncode, 0)
+        pids = {row["pid"] for row in json.loads(output)[1:]}
+        self.assertEqual(pids, {os.getpid(), pid})
 
     def test_source_that_is_no_capture(self):
         bare, piped, empty = (self.directory / name for name in "abc")
