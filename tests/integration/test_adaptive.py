@@ -194,7 +194,8 @@ class Mappings(IntegrationTest):
         cycle = collectd.next_cycle()
         # A walk would leave none.
         self.assertGreater(cycle.memory("scattered", "pss_error"), 0)
-        self.assertTrue(collectd.log_lines("scattered.*MaxLockHold"))
+        words = "scattered.*MaxLockHold|MaxLockHold.*scattered"
+        self.assertTrue(collectd.log_lines(words))
 
 
 class Adaptive(IntegrationTest):

@@ -181,7 +181,9 @@ class Endurance(BackendTest):
         ]
         said = [
             [line for line in lines if words in line and TAG not in line]
-            for words in ("refuses", "longer than MaxLockHold")
+            for words in (
+                "refuses", "longer than MaxLockHold", "too large for MaxLock"
+            )
         ]
         self.assertEqual(sum(said, []), lines)
         self.assertLessEqual(max(map(len, said)), 1)

@@ -230,10 +230,11 @@ class Live(LiveTest):
         path.chmod(0o644)
         self.directory.chmod(0o755)
         uid, gid = harness.unprivileged_user()
+        as_nobody = {"user": uid, "group": gid, "extra_groups": []}
         done = run(
             "live", "-C", config, "-S", path, "--processes", "-j",
             env=environment(TMPDIR=str(left)),
-            user=uid, group=gid, extra_groups=[],
+            **(as_nobody if harness.is_root() else {}),
         )  # fmt: skip
         pids = {row["pid"] for row in json.loads(done.text)[1:]}
         self.assertEqual(pids, {os.getpid(), pid})
