@@ -295,20 +295,30 @@ static void put_uneven(const struct paged *f) {
   put(f, PAGES_IN_ALL - 1, 1, FAKE_ANON | FAKE_EXCLUSIVE, true);
 }
 
-/* Half of the pages go, and come back elsewhere, as in a heap that is copied.
- * A quarter is not worth the time. */
-FIXTURE_TEST(layout_is_made_anew_where_memory_has_moved) {
-  const struct fake_range moved[] = {
+/* The layout of a process all of whose memory is present. After it is made, as
+ * much is mapped elsewhere. */
+static struct page_layout *lay_out(struct paged *f) {
+  const struct fake_range both[] = {
       {START, START + PAGES_IN_ALL * PAGE, 0, 0},
       {2 * START, 2 * START + PAGES_IN_ALL * PAGE, 0, 0}};
-  struct page_request request = {.pages_wanted = 100, .seed = 1};
-  struct page_layout *layout;
+  const struct page_request request = {.pages_wanted = 100, .seed = 1};
   struct page_sample s;
 
   put(f, 0, PAGES_IN_ALL, FAKE_ANON | FAKE_EXCLUSIVE, true);
   assert_int_equal(page_sample_read(&f->reader, &f->ref, &request, &s), 0);
-  layout = request.layout = s.layout;
-  fake_pages_map(&f->tree, 10, moved, 2);
+  assert_near(s.unseen, 0);
+  fake_pages_map(&f->tree, 10, both, 2);
+  return s.layout;
+}
+
+/* Half of the pages go, and come back elsewhere, as in a heap that is copied.
+ * A quarter is not worth the time. */
+FIXTURE_TEST(layout_is_made_anew_where_memory_has_moved) {
+  struct page_request request = {.pages_wanted = 100, .seed = 1};
+  struct page_layout *layout = lay_out(f);
+  struct page_sample s;
+
+  request.layout = layout;
   fake_pages_put(&f->tree, 10, 2 * FIRST, PAGES_IN_ALL / 4, FAKE_FILE, FRAME);
   put(f, 0, PAGES_IN_ALL / 5, 0, false);
   assert_int_equal(page_sample_read(&f->reader, &f->ref, &request, &s), 0);
@@ -326,18 +336,11 @@ FIXTURE_TEST(layout_is_made_anew_where_memory_has_moved) {
 
 /* A quarter of the pages is where the layout has none. */
 FIXTURE_TEST(pages_beside_the_layout_are_counted) {
-  const struct fake_range more[] = {
-      {START, START + PAGES_IN_ALL * PAGE, 0, 0},
-      {2 * START, 2 * START + PAGES_IN_ALL * PAGE, 0, 0}};
   struct page_request request = {.pages_wanted = 100, .seed = 1};
-  struct page_layout *layout;
+  struct page_layout *layout = lay_out(f);
   struct page_sample s;
 
-  put(f, 0, PAGES_IN_ALL, FAKE_ANON | FAKE_EXCLUSIVE, true);
-  assert_int_equal(page_sample_read(&f->reader, &f->ref, &request, &s), 0);
-  assert_near(s.unseen, 0);
-  layout = request.layout = s.layout;
-  fake_pages_map(&f->tree, 10, more, 2);
+  request.layout = layout;
   fake_pages_put(&f->tree, 10, 2 * FIRST, PAGES_IN_ALL / 3, FAKE_FILE, FRAME);
   paged_resize(f, PAGES_IN_ALL + PAGES_IN_ALL / 3);
   assert_int_equal(page_sample_read(&f->reader, &f->ref, &request, &s), 0);
