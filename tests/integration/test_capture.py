@@ -189,13 +189,16 @@ class Evidence(CaptureTest):
             group("pair", 'Comm "pair@"'),
             self.capture(f"TopMappings {self.top}"),
         )
-        # It moves with who else has mapped libc; that a process came and went
-        # unseen between two readings is the reason to try again.
-        for _ in range(5):
-            wrong = self.compare([grower.pid for grower in growers[::-1]])
-            if not wrong:
-                break
-        self.assertEqual(wrong, [])
+        pids = [grower.pid for grower in growers[::-1]]
+        differences = []
+
+        # PSS moves with who else has mapped libc, and a process that came and
+        # went between two looks is not seen: such a capture tells nothing.
+        def are_alike():
+            differences[:] = self.compare(pids)
+            return not differences
+
+        wait_until(are_alike, lambda: f"no difference: {differences}")
 
     def compare(self, pids):
         before = set(self.files())
