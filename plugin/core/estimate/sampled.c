@@ -77,15 +77,30 @@ void sampled_measure(const struct page_sums *anon, double anon_bytes,
           anon_bytes * price_bound(anon) + files_bytes * price_bound(files)};
 }
 
-static double unseen_bound(double all, double known, double part) {
-  return part * fmax(known, all - known);
+/* By how much a page that was not drawn may differ from the mean of its kind,
+ * at most. */
+static double farthest(double mean) { return fmax(mean, 1 - mean); }
+
+/* As much as there is of the kind that differs more, and the rest of the
+ * other. */
+static double unseen_bound(const struct sampled *s, double unseen_bytes,
+                           double anon_mean, double files_mean) {
+  double anon = farthest(anon_mean), files = farthest(files_mean);
+  double most = fmin(unseen_bytes, anon > files ? s->anon : s->files);
+
+  return most * fmax(anon, files) + (unseen_bytes - most) * fmin(anon, files);
 }
 
-void sampled_doubt_unseen(struct sampled *s, double part) {
-  double all = s->anon + s->files;
+void sampled_doubt_unseen(const struct page_sums *anon,
+                          const struct page_sums *files, double part,
+                          struct sampled *s) {
+  double bytes = part * (s->anon + s->files);
 
-  s->error.pss_bound += unseen_bound(all, s->pss_anon + s->pss_files, part);
-  s->error.uss_bound += unseen_bound(all, s->uss, part);
+  s->error.pss_bound +=
+      unseen_bound(s, bytes, price_of(anon).mean, price_of(files).mean);
+  s->error.uss_bound += unseen_bound(
+      s, bytes, part_of(anon->exclusive, anon->exclusive, anon).mean,
+      part_of(files->exclusive, files->exclusive, files).mean);
 }
 
 /* --- a sample beside an estimate --- */

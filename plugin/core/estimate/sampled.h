@@ -57,8 +57,11 @@ void sampled_measure(const struct page_sums *anon, double anon_bytes,
                      struct sampled *ret);
 
 /* A part of the resident memory, from 0 to 1, had no chance to be drawn: it may
- * cost all that it is, or nothing. */
-void sampled_doubt_unseen(struct sampled *s, double part);
+ * cost all that it is, or nothing, and be of either kind. To be called for what
+ * sampled_measure() made of the same pages. */
+void sampled_doubt_unseen(const struct page_sums *anon,
+                          const struct page_sums *files, double part,
+                          struct sampled *s);
 
 /*
  * Corrects the estimate of the same process by the sample, which becomes the

@@ -182,7 +182,7 @@ static void measure(const struct measurer *m, const struct process *p,
       &files, (double)sample->statm.shared_pages * page_size, ret);
   if (files.price > 0)
     ret->shmem_part = sample->shmem_price / files.price;
-  sampled_doubt_unseen(ret, sample->unseen);
+  sampled_doubt_unseen(&anon, &files, sample->unseen, ret);
   if (m->estimator.is_swap_used && member_read_swap_kb(m->procfs, p, &swap_kb))
     ret->swap = swap_kb * 1024.0;
 }

@@ -42,13 +42,21 @@ static double true_uss(const struct memory *mem) {
   return mem->bytes * (1 - mem->part);
 }
 
-static struct sampled sample(const struct memory *anon,
-                             const struct memory *files, unsigned n) {
+/* Of all bytes, the part `unseen` could not be drawn. */
+static struct sampled sample_some(const struct memory *anon,
+                                  const struct memory *files, unsigned n,
+                                  double unseen) {
   struct page_sums a = look_up(anon, n), f = look_up(files, n / 4);
   struct sampled s = {.swap = 0};
 
   sampled_measure(&a, anon->bytes, &f, files->bytes, &s);
+  sampled_doubt_unseen(&a, &f, unseen, &s);
   return s;
+}
+
+static struct sampled sample(const struct memory *anon,
+                             const struct memory *files, unsigned n) {
+  return sample_some(anon, files, n, 0);
 }
 
 static const struct memory ANON = {4 * GIB, 0.4, 2};
@@ -310,16 +318,42 @@ TEST(memory_that_cannot_be_drawn_is_in_doubt) {
   const struct memory new = {GIB, 0, 1};
   double all = ANON.bytes + FILES.bytes + new.bytes;
   const struct memory anon = {ANON.bytes + new.bytes, ANON.part, ANON.sharers};
-  struct sampled s = sample(&anon, &FILES, 2000);
-  double certain = sampled_pss_error(&s.error);
+  struct sampled s, certain;
 
-  sampled_doubt_unseen(&s, 0);
-  assert_near(sampled_pss_error(&s.error), certain, 1);
-  sampled_doubt_unseen(&s, new.bytes / all);
+  draw_begin(7);
+  certain = sample(&anon, &FILES, 2000);
+  draw_begin(7);
+  s = sample_some(&anon, &FILES, 2000, new.bytes / all);
   assert_near(s.pss_anon + s.pss_files, truth_pss() + new.bytes,
               sampled_pss_error(&s.error));
   assert_near(s.uss, true_uss(&ANON) + true_uss(&FILES) + new.bytes,
               sampled_uss_error(&s.error));
-  assert_true(sampled_pss_error(&s.error) < certain + new.bytes);
+  assert_true(sampled_pss_error(&s.error) <
+              sampled_pss_error(&certain.error) + new.bytes);
   assert_true(sampled_pss_common(&s.error) > new.bytes / 2);
+}
+
+/* What was drawn is half of all; but new buffers differ from the others much
+ * more than from the mean of both. */
+TEST(memory_that_cannot_be_drawn_may_be_of_the_other_kind_than_most) {
+  const struct memory own = {4 * GIB, 0, 1}, buffers = {4 * GIB, 1, 20};
+  const struct memory new = {GIB, 0, 1};
+  const struct memory files = {buffers.bytes + new.bytes, 1, 20};
+  double all = own.bytes + files.bytes;
+  struct sampled s = sample_some(&own, &files, 2000, new.bytes / all);
+
+  assert_near(s.pss_anon + s.pss_files,
+              own.bytes + true_pss(&buffers) + new.bytes,
+              sampled_pss_error(&s.error));
+  assert_near(s.uss, own.bytes + new.bytes, sampled_uss_error(&s.error));
+}
+
+/* Of a kind no more than there is. */
+TEST(memory_that_cannot_be_drawn_is_what_is_resident) {
+  const struct memory rare = {GIB / 64, 0, 1}, half = {4 * GIB, 1, 2};
+  struct sampled certain = sample(&rare, &half, 8000);
+  struct sampled s = sample_some(&rare, &half, 8000, 0.25);
+
+  assert_near(sampled_pss_common(&s.error) - sampled_pss_common(&certain.error),
+              GIB / 2, GIB / 50);
 }
