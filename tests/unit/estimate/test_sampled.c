@@ -348,6 +348,18 @@ TEST(memory_that_cannot_be_drawn_may_be_of_the_other_kind_than_most) {
   assert_near(s.uss, own.bytes + new.bytes, sampled_uss_error(&s.error));
 }
 
+/* All that was drawn is shared, and what is new is not. */
+TEST(memory_that_cannot_be_drawn_may_be_exclusive) {
+  const struct memory rare = {GIB / 64, 0, 1}, buffers = {4 * GIB, 1, 20};
+  const struct memory files = {buffers.bytes + GIB, 1, 20};
+  struct sampled s =
+      sample_some(&rare, &files, 2000, GIB / (rare.bytes + files.bytes));
+
+  assert_near(s.pss_anon + s.pss_files, rare.bytes + true_pss(&buffers) + GIB,
+              sampled_pss_error(&s.error));
+  assert_near(s.uss, rare.bytes + GIB, sampled_uss_error(&s.error));
+}
+
 /* Of a kind no more than there is. */
 TEST(memory_that_cannot_be_drawn_is_what_is_resident) {
   const struct memory rare = {GIB / 64, 0, 1}, half = {4 * GIB, 1, 2};
