@@ -1,5 +1,6 @@
 #include "build.h"
 #include "check.h"
+#include "keys.h"
 #include "load.h"
 #include "schema.h"
 
@@ -17,12 +18,10 @@
 /* An open object or array. */
 struct frame {
   enum place place;
-  const struct key *key; /* of the next value; NULL: an amount or unknown */
-  size_t last;           /* of the keys, the one found last */
-  unsigned amount;       /* the last amount found */
-  bool is_amount;        /* the next value is of that amount */
-  uint32_t seen;         /* bit per key */
-  size_t count;          /* elements begun */
+  key_id key;    /* of the next value; KEY_NONE: unknown */
+  key_id last;   /* the last key that was not unknown */
+  uint32_t seen; /* bit per key */
+  size_t count;  /* elements begun */
 };
 
 /* The maximum depth of nested places. */
@@ -35,6 +34,7 @@ struct builder {
   unsigned depth;   /* open objects and arrays */
   unsigned skipped; /* open ones inside the value of an unknown key */
   bool is_snapshot;
+  struct key_order order;
   struct document document;
   /* The parts under construction. */
   struct group group;
@@ -93,9 +93,7 @@ static void describe_path(const struct builder *b, char *ret, size_t size) {
   ret[0] = '\0';
   for (size_t i = 1; i < b->n_frames && len < size; i++) {
     const struct frame *f = &b->frames[i];
-    const char *name = f->key         ? f->key->name
-                       : f->is_amount ? amount_names[f->amount]
-                                      : NULL;
+    const char *name = key_name(f->place, f->key);
 
     if (schema_places[f->place].element)
       len += (size_t)snprintf(ret + len, size - len, "[%zu]",
@@ -144,7 +142,10 @@ static const struct key *begin_value(struct builder *b) {
     f->count++;
     return schema_places[f->place].element;
   }
-  return f->is_amount ? &amount : f->key;
+  if (f->key == KEY_NONE)
+    return NULL;
+  return key_is_amount(f->key) ? &amount
+                               : &schema_places[f->place].keys[f->key];
 }
 
 static void *place_struct(struct builder *b, enum place place) {
@@ -243,8 +244,8 @@ static bool store_whole(struct builder *b, const struct key *key,
 
   if (f->place == ALSO)
     return add_index(b, value);
-  if (f->is_amount)
-    b->values[f->amount] = value;
+  if (key_is_amount(f->key))
+    b->values[f->key - KEYS_MAX] = value;
   else if (key->offset == NO_OFFSET)
     return parse_version(b, value);
   else
@@ -350,47 +351,17 @@ bool builder_string(struct builder *b, struct span text) {
 
 /* ---- keys ---- */
 
-static bool is_name(struct span text, const char *name) {
-  return *name == *text.text && strncmp(name, text.text, text.len) == 0 &&
-         name[text.len] == '\0';
-}
+/* Notes the key; true if it was there before. */
+static bool is_repeated(struct builder *b, struct frame *f) {
+  uint32_t bit;
+  bool is_seen;
 
-static bool refuse_twice(struct builder *b) {
-  return refuse(b, "appears twice");
-}
-
-/* Starts after the last key: the writer keeps the order of the schema, and most
- * of the time here is spent on the keys of a million processes. */
-static bool find_key(struct frame *f, struct span name) {
-  const struct key *keys = schema_places[f->place].keys;
-  size_t i = f->last;
-
-  if (!keys->name)
-    return false;
-  do {
-    if (is_name(name, keys[i].name)) {
-      f->key = &keys[i];
-      f->last = i;
-      return true;
-    }
-    i = keys[i + 1].name ? i + 1 : 0;
-  } while (i != f->last);
-  return false;
-}
-
-/* Starts after the last amount: the writer keeps the order of amount_names. */
-static bool find_amount(struct frame *f, struct span name) {
-  unsigned next = f->amount;
-
-  for (unsigned i = 0; i < AMOUNTS; i++) {
-    next = next + 1 < AMOUNTS ? next + 1 : 0;
-    if (!is_name(name, amount_names[next]))
-      continue;
-    f->amount = next;
-    f->is_amount = true;
-    return true;
-  }
-  return false;
+  if (key_is_amount(f->key))
+    return b->values[f->key - KEYS_MAX] != UNKNOWN;
+  bit = UINT32_C(1) << f->key;
+  is_seen = f->seen & bit;
+  f->seen |= bit;
+  return is_seen;
 }
 
 bool builder_key(struct builder *b, struct span name) {
@@ -398,69 +369,26 @@ bool builder_key(struct builder *b, struct span name) {
 
   if (is_skipped(b))
     return true;
-  f->is_amount = false;
-  f->key = NULL;
-  if (name.len == 0 || memchr(name.text, '\0', name.len))
+  f->key = key_order_find(&b->order, f->place, f->last, name);
+  if (f->key == KEY_NONE)
     return true;
-  if (find_key(f, name)) {
-    uint32_t bit = UINT32_C(1) << f->last;
-
-    if (f->seen & bit)
-      return refuse_twice(b);
-    f->seen |= bit;
-    return true;
-  }
-  if (schema_places[f->place].has_amounts && find_amount(f, name) &&
-      b->values[f->amount] != UNKNOWN)
-    return refuse_twice(b);
-  return true;
+  f->last = f->key;
+  return !is_repeated(b, f) || refuse(b, "appears twice");
 }
 
 /* ---- objects and arrays ---- */
 
 static void begin_place(struct builder *b, enum place place) {
-  const double unknown = (double)NAN;
-
   if (schema_places[place].has_amounts)
     clear_values(b);
   if (place == HOST_MEMORY)
     document_add_host_memory(&b->document);
   if (place == GROUP)
-    b->group = (struct group){.rule = UNKNOWN,
-                              .processes = UNKNOWN,
-                              .threads = UNKNOWN,
-                              .unreadable = UNKNOWN,
-                              .pss_error = UNKNOWN,
-                              .uss_error = UNKNOWN,
-                              .cgroup_memory = UNKNOWN,
-                              .cgroup_working_set = UNKNOWN,
-                              .cgroup_limit = UNKNOWN,
-                              .cgroup_file = UNKNOWN,
-                              .cgroup_kernel = UNKNOWN,
-                              .oom_kill = UNKNOWN,
-                              .uptime = unknown,
-                              .growth = UNKNOWN,
-                              .until_limit = unknown,
-                              .coverage = unknown,
-                              .age = unknown};
+    b->group = group_unknown;
   if (place == PROCESS)
-    b->process = (struct process){.pid = UNKNOWN,
-                                  .starttime = UNKNOWN,
-                                  .ppid = UNKNOWN,
-                                  .uid = UNKNOWN,
-                                  .threads = UNKNOWN,
-                                  .rule = UNKNOWN,
-                                  .pss_error = UNKNOWN,
-                                  .uss_error = UNKNOWN,
-                                  .pages_sampled = UNKNOWN,
-                                  .age = unknown,
-                                  .uptime = unknown,
-                                  .read_cost = unknown};
+    b->process = process_unknown;
   if (place == MAPPING)
-    b->mapping = (struct mapping){.vmas = UNKNOWN,
-                                  .processes = UNKNOWN,
-                                  .pages_sampled = UNKNOWN,
-                                  .pss_error = UNKNOWN};
+    b->mapping = mapping_unknown;
   if (place == MAPPINGS)
     b->n_mappings = 0;
   if (place == GROUPS_OF_PROCESS)
@@ -486,7 +414,7 @@ static bool begin(struct builder *b, enum type type) {
   begin_place(b, key->place);
   assert(b->n_frames < FRAMES_MAX);
   b->frames[b->n_frames++] =
-      (struct frame){.place = key->place, .amount = AMOUNTS - 1};
+      (struct frame){.place = key->place, .key = KEY_NONE, .last = KEY_NONE};
   return true;
 }
 
@@ -565,7 +493,7 @@ static bool end_mappings(struct builder *b, enum place of) {
     return refuse_memory(b);
   if (of == PROCESS) {
     b->process.mappings = kept;
-    b->process.n_mappings = n;
+    b->process.n_mappings = (uint32_t)n;
     b->process.has_mappings = true;
     return true;
   }
@@ -575,14 +503,28 @@ static bool end_mappings(struct builder *b, enum place of) {
   return true;
 }
 
+/* Most processes are in the same groups as the one before. */
+static const char *const *same_groups(const struct builder *b) {
+  const struct document *d = &b->document;
+  const struct process *before =
+      d->n_processes > 0 ? &d->processes[d->n_processes - 1] : NULL;
+
+  if (!before || before->n_groups != b->n_names || b->n_names == 0 ||
+      memcmp(before->groups, b->names, b->n_names * sizeof(*b->names)) != 0)
+    return NULL;
+  return before->groups;
+}
+
 static bool end_names(struct builder *b) {
-  b->process.n_groups = b->n_names;
-  b->process.groups = store_array(b, b->names, b->n_names, sizeof(*b->names));
+  b->process.n_groups = (uint32_t)b->n_names;
+  b->process.groups = same_groups(b);
+  if (!b->process.groups)
+    b->process.groups = store_array(b, b->names, b->n_names, sizeof(*b->names));
   return b->process.groups || refuse_memory(b);
 }
 
 static bool end_also(struct builder *b) {
-  b->process.n_also = b->n_indices;
+  b->process.n_also = (uint32_t)b->n_indices;
   b->process.also =
       store_array(b, b->indices, b->n_indices, sizeof(*b->indices));
   return b->process.also || refuse_memory(b);

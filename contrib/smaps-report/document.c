@@ -1,5 +1,6 @@
 #include "document.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,6 +56,42 @@ const char *const area_names[PARTS] = {
     [PART_SWAP_CACHE] = "swap_cache",
     [PART_UNACCOUNTED] = "unaccounted",
 };
+
+const struct mapping mapping_unknown = {.vmas = UNKNOWN,
+                                        .processes = UNKNOWN,
+                                        .pages_sampled = UNKNOWN,
+                                        .pss_error = UNKNOWN};
+
+const struct group group_unknown = {.rule = UNKNOWN,
+                                    .processes = UNKNOWN,
+                                    .threads = UNKNOWN,
+                                    .unreadable = UNKNOWN,
+                                    .pss_error = UNKNOWN,
+                                    .uss_error = UNKNOWN,
+                                    .cgroup_memory = UNKNOWN,
+                                    .cgroup_working_set = UNKNOWN,
+                                    .cgroup_limit = UNKNOWN,
+                                    .cgroup_file = UNKNOWN,
+                                    .cgroup_kernel = UNKNOWN,
+                                    .oom_kill = UNKNOWN,
+                                    .uptime = (double)NAN,
+                                    .growth = UNKNOWN,
+                                    .until_limit = (double)NAN,
+                                    .coverage = (double)NAN,
+                                    .age = (double)NAN};
+
+const struct process process_unknown = {.pid = UNKNOWN,
+                                        .starttime = UNKNOWN,
+                                        .ppid = UNKNOWN,
+                                        .uid = UNKNOWN,
+                                        .threads = UNKNOWN,
+                                        .rule = UNKNOWN,
+                                        .pss_error = UNKNOWN,
+                                        .uss_error = UNKNOWN,
+                                        .pages_sampled = UNKNOWN,
+                                        .age = (double)NAN,
+                                        .uptime = (double)NAN,
+                                        .read_cost = (double)NAN};
 
 static unsigned count_below(uint32_t known, unsigned bit) {
   return (unsigned)__builtin_popcount(known & ((UINT32_C(1) << bit) - 1));

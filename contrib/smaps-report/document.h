@@ -130,15 +130,20 @@ struct process {
   const char *deferred;
   const char *mappings_from; /* "smaps", "samples", or "maps": no amounts */
   const char *const *groups;
-  size_t n_groups;
   const uint64_t *also;
-  size_t n_also;
+  const struct mapping *mappings;
+  uint32_t n_groups;
+  uint32_t n_also;
+  uint32_t n_mappings;
   bool is_inherited;
   bool has_mappings;
-  const struct mapping *mappings;
-  size_t n_mappings;
   struct amounts amounts;
 };
+
+/* All values are missing. */
+extern const struct mapping mapping_unknown;
+extern const struct group group_unknown;
+extern const struct process process_unknown;
 
 /* The parts of MemTotal, from the most certain to the least. */
 enum part {

@@ -333,6 +333,65 @@ TEST(keys_may_come_in_any_order) {
   document_done(&d);
 }
 
+/* A key of one object is no key of another; nor is what follows it there. */
+TEST(each_object_may_have_its_own_order) {
+  struct document d = load_valid(
+      WITH("\"processes\":["
+           "{\"pid\":1,\"usage\":{\"pss\":1,\"uss\":2},\"uid\":3,"
+           "\"mappings\":[{\"name\":\"a\",\"pss\":4,\"vmas\":5},"
+           "{\"vmas\":6,\"name\":\"b\",\"uss\":7}]},"
+           "{\"uid\":8,\"pid\":9,\"mappings\":[{\"uss\":10,\"name\":\"c\"}],"
+           "\"usage\":{\"name\":11,\"pid\":12,\"uss\":13}},"
+           "{\"pid\":14,\"pss\":15,\"pss\":15,\"usage\":{\"pss\":16,\"swap\":"
+           "17}}]"));
+  const struct process *p = d.processes;
+
+  assert_int_equal(amounts_get(&p[0].amounts, AMOUNT_USS), 2);
+  assert_int_equal(p[0].uid, 3);
+  assert_int_equal(amounts_get(&p[0].mappings[0].amounts, AMOUNT_PSS), 4);
+  assert_int_equal(p[0].mappings[0].vmas, 5);
+  assert_int_equal(p[0].mappings[1].vmas, 6);
+  assert_string_equal(p[0].mappings[1].name, "b");
+  assert_int_equal(amounts_get(&p[0].mappings[1].amounts, AMOUNT_USS), 7);
+  assert_int_equal(p[1].uid, 8);
+  assert_int_equal(p[1].pid, 9);
+  assert_int_equal(amounts_get(&p[1].mappings[0].amounts, AMOUNT_USS), 10);
+  assert_string_equal(p[1].mappings[0].name, "c");
+  assert_true(amounts_get(&p[1].amounts, AMOUNT_PSS) == UNKNOWN);
+  assert_int_equal(amounts_get(&p[1].amounts, AMOUNT_USS), 13);
+  assert_int_equal(p[2].pid, 14);
+  assert_int_equal(amounts_get(&p[2].amounts, AMOUNT_PSS), 16);
+  assert_int_equal(amounts_get(&p[2].amounts, AMOUNT_SWAP), 17);
+  document_done(&d);
+}
+
+static void check_its_groups(const struct process *p, size_t n,
+                             const char *first) {
+  assert_int_equal(p->n_groups, n);
+  if (n > 0)
+    assert_string_equal(p->groups[0], first);
+}
+
+TEST(equal_lists_of_groups_are_kept_once) {
+  struct document d = load_valid(WITH(
+      "\"processes\":["
+      "{\"pid\":1,\"groups\":[\"a\",\"b\"]},"
+      "{\"pid\":2,\"groups\":[\"a\",\"b\"]},{\"pid\":3,\"groups\":[\"b\"]},"
+      "{\"pid\":4,\"groups\":[\"a\"]},{\"pid\":5,\"groups\":[]},"
+      "{\"pid\":6,\"groups\":[]},{\"pid\":7}]"));
+  const struct process *p = d.processes;
+
+  check_its_groups(&p[0], 2, "a");
+  check_its_groups(&p[1], 2, "a");
+  assert_string_equal(p[1].groups[1], "b");
+  assert_ptr_equal(p[0].groups, p[1].groups);
+  check_its_groups(&p[2], 1, "b");
+  check_its_groups(&p[3], 1, "a");
+  for (size_t i = 4; i < 7; i++)
+    check_its_groups(&p[i], 0, NULL);
+  document_done(&d);
+}
+
 /* HEAD, then `before`, n times `unit`, and `after`. */
 static char *repeat(const char *before, const char *unit, size_t n,
                     const char *after) {
