@@ -16,7 +16,9 @@ const char *key_name(enum place place, key_id id) {
 }
 
 static bool is_key(enum place place, key_id id, struct span name) {
-  return is_name(name, key_name(place, id));
+  const char *known = key_name(place, id);
+
+  return known && is_name(name, known);
 }
 
 static key_id search(enum place place, struct span name) {
@@ -33,12 +35,6 @@ static key_id search(enum place place, struct span name) {
   return KEY_NONE;
 }
 
-/* A follower of 0 that was not learnt is a key too, but for a place that has
- * amounts only. */
-static bool is_follower(enum place place, key_id id, struct span name) {
-  return key_name(place, id) && is_key(place, id, name);
-}
-
 key_id key_order_find(struct key_order *o, enum place place, key_id last,
                       struct span name) {
   key_id *follower = &o->follower[place][last];
@@ -46,7 +42,8 @@ key_id key_order_find(struct key_order *o, enum place place, key_id last,
 
   if (name.len == 0 || memchr(name.text, '\0', name.len))
     return KEY_NONE;
-  if (is_follower(place, *follower, name))
+  /* One that was not learnt is 0: a key, or nothing. */
+  if (is_key(place, *follower, name))
     return *follower;
   found = search(place, name);
   if (found != KEY_NONE)

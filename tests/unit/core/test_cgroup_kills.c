@@ -9,6 +9,39 @@ static void assert_kills(const struct world *w, const char *name, double n) {
   assert_true(world_value(w, name, "oom_kill") == n);
 }
 
+#define SYSTEM_B "/system.slice/b.service"
+#define OTHER_B "/other.slice/b.service"
+
+/* Makes a control group without kills. */
+static void make_spared(struct world *w, const char *path) {
+  cgroup_make(w, path, "1000\n");
+  cgroup_kill(w, path, 0);
+}
+
+/* A second service beside web. */
+static void start_b(struct world *w, const char *path) {
+  make_spared(w, path);
+  cgroup_join(w, 20, "b", path);
+  cgroup_kill(w, WEB, 0);
+}
+
+/* systemd removes a control group before anyone can read its count. */
+static void end_web(struct world *w) {
+  proctree_end(&w->tree, 10);
+  proctree_unlink(&w->tree, "cg" WEB);
+}
+
+static void restart_web(struct world *w) {
+  make_spared(w, WEB);
+  cgroup_join(w, 11, "web", WEB);
+}
+
+/* As the slice tells it, and the host. */
+static void kill_in(struct world *w, const char *slice, unsigned n) {
+  cgroup_kill(w, slice, n);
+  kill_on_host(w, n);
+}
+
 WORLD_TEST(kills_before_the_first_cycle_do_not_count) {
   start_web(w);
   kill_web(w, 5);
@@ -44,13 +77,10 @@ WORLD_TEST(kills_outlive_a_restart) {
   world_run(w, 10);
   assert_kills(w, "web.service", 1);
   /* No member for a cycle; then a new control group, with counts from 0. */
-  proctree_end(&w->tree, 10);
-  proctree_unlink(&w->tree, "cg" WEB);
+  end_web(w);
   world_run(w, 10);
   assert_null(world_find(w, "web.service"));
-  cgroup_make(w, WEB, "1000\n");
-  cgroup_kill(w, WEB, 0);
-  cgroup_join(w, 11, "web", WEB);
+  restart_web(w);
   world_run(w, 10);
   assert_kills(w, "web.service", 1);
   cgroup_kill(w, WEB, 1);
@@ -59,25 +89,16 @@ WORLD_TEST(kills_outlive_a_restart) {
   assert_kills(w, "web.service", 2);
 }
 
-/* systemd removes it before anyone can read its count. */
 WORLD_TEST(kill_that_removed_the_control_group_is_told_by_its_parent) {
   start_web(w);
-  cgroup_make(w, "/system.slice/b.service", "70\n");
-  cgroup_join(w, 20, "b", "/system.slice/b.service");
-  cgroup_kill(w, WEB, 0);
-  cgroup_kill(w, "/system.slice/b.service", 0);
-  cgroup_kill(w, "/system.slice", 4);
-  kill_on_host(w, 4);
+  start_b(w, SYSTEM_B);
+  kill_in(w, "/system.slice", 4);
   world_run(w, 10);
-  proctree_end(&w->tree, 10);
-  proctree_unlink(&w->tree, "cg" WEB);
-  cgroup_make(w, WEB, "1000\n");
-  cgroup_kill(w, WEB, 0);
-  cgroup_join(w, 11, "web", WEB);
+  end_web(w);
+  restart_web(w);
   /* One kill is another's, and known. */
-  cgroup_kill(w, "/system.slice/b.service", 1);
-  cgroup_kill(w, "/system.slice", 6);
-  kill_on_host(w, 6);
+  cgroup_kill(w, SYSTEM_B, 1);
+  kill_in(w, "/system.slice", 6);
   world_run(w, 10);
   assert_kills(w, "web.service", 1);
   assert_kills(w, "b.service", 1);
@@ -91,13 +112,10 @@ WORLD_TEST(group_that_was_killed_shows_it_without_members) {
   cgroup_join(w, 20, "other", "/user.slice");
   world_group(w, "web", "Unit", "web.service", NULL, NULL);
   cgroup_kill(w, WEB, 0);
-  cgroup_kill(w, "/system.slice", 0);
-  kill_on_host(w, 0);
+  kill_in(w, "/system.slice", 0);
   world_run(w, 10);
-  proctree_end(&w->tree, 10);
-  proctree_unlink(&w->tree, "cg" WEB);
-  cgroup_kill(w, "/system.slice", 1);
-  kill_on_host(w, 1);
+  end_web(w);
+  kill_in(w, "/system.slice", 1);
   world_run(w, 10);
   world_assert(w, "web", "ps_count=0 oom_kill=1 cgroup=nan");
   world_run(w, 3700);
@@ -107,45 +125,33 @@ WORLD_TEST(group_that_was_killed_shows_it_without_members) {
 /* Either may be the one. */
 WORLD_TEST(kill_that_may_be_of_two_is_of_none) {
   start_web(w);
-  cgroup_make(w, "/system.slice/b.service", "70\n");
-  cgroup_join(w, 20, "b", "/system.slice/b.service");
-  cgroup_kill(w, WEB, 0);
-  cgroup_kill(w, "/system.slice/b.service", 0);
-  cgroup_kill(w, "/system.slice", 0);
-  kill_on_host(w, 0);
+  start_b(w, SYSTEM_B);
+  kill_in(w, "/system.slice", 0);
   world_run(w, 10);
   proctree_end(&w->tree, 10);
   proctree_end(&w->tree, 20);
   proctree_unlink(&w->tree, "cg" WEB);
-  proctree_unlink(&w->tree, "cg/system.slice/b.service");
-  cgroup_kill(w, "/system.slice", 1);
-  kill_on_host(w, 1);
+  proctree_unlink(&w->tree, "cg" SYSTEM_B);
+  kill_in(w, "/system.slice", 1);
   world_run(w, 10);
-  cgroup_make(w, WEB, "1000\n");
-  cgroup_kill(w, WEB, 0);
-  cgroup_join(w, 11, "web", WEB);
+  restart_web(w);
   world_run(w, 10);
   assert_kills(w, "web.service", 0);
 }
 
 WORLD_TEST(control_group_that_ends_while_another_is_killed_was_not) {
   start_web(w);
-  cgroup_make(w, "/other.slice/b.service", "70\n");
-  cgroup_join(w, 20, "b", "/other.slice/b.service");
-  cgroup_kill(w, WEB, 0);
-  cgroup_kill(w, "/other.slice/b.service", 0);
+  start_b(w, OTHER_B);
   cgroup_kill(w, "/system.slice", 0);
-  cgroup_kill(w, "/other.slice", 0);
-  kill_on_host(w, 0);
+  kill_in(w, "/other.slice", 0);
   world_run(w, 10);
   proctree_end(&w->tree, 10);
   cgroup_join(w, 11, "web", WEB);
   proctree_unlink(&w->tree, "cg" WEB);
   cgroup_make(w, WEB, "1000\n");
   cgroup_kill(w, WEB, 0);
-  cgroup_kill(w, "/other.slice/b.service", 1);
-  cgroup_kill(w, "/other.slice", 1);
-  kill_on_host(w, 1);
+  cgroup_kill(w, OTHER_B, 1);
+  kill_in(w, "/other.slice", 1);
   world_run(w, 10);
   assert_kills(w, "web.service", 0);
   assert_kills(w, "b.service", 1);

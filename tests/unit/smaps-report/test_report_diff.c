@@ -70,14 +70,11 @@ static char *print_parts(const struct parts *p) {
 
 static struct document load(const struct parts *p) {
   char *text = print_parts(p);
-  FILE *file = fmemopen(text, strlen(text), "r");
   struct config_error reason = {""};
   struct document d;
 
-  assert_non_null(file);
-  if (load_document(file, &d, &reason) < 0)
+  if (load_document_text(text, strlen(text), &d, &reason) < 0)
     fail_msg("%s", reason.text);
-  fclose(file);
   free(text);
   return d;
 }

@@ -19,11 +19,8 @@ static struct document load(const char *keys) {
   fclose(file);
   for (char *quote = text; (quote = strchr(quote, '\''));)
     *quote = '"';
-  file = fmemopen(text, size, "r");
-  assert_non_null(file);
-  if (load_document(file, &d, &reason) < 0)
+  if (load_document_text(text, size, &d, &reason) < 0)
     fail_msg("%s", reason.text);
-  fclose(file);
   free(text);
   return d;
 }
