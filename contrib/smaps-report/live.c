@@ -108,8 +108,8 @@ static int read_all_mappings(const struct options *o, struct probe *probe,
 
 static int load_cycle(struct probe *p, struct document *ret,
                       struct config_error *reason) {
-  char *text;
-  size_t len;
+  char *text = NULL;
+  size_t len = 0;
   int rc = probe_cycle(p, reason);
 
   if (rc == 0)

@@ -47,7 +47,7 @@ static char *name_of(const char *path) {
   name = memory_check(strndup(path, end));
   suffix = strrchr(name, '/');
   if (suffix && suffix[1])
-    memmove(name, suffix + 1, strlen(suffix));
+    memmove(name, suffix + 1, strlen(suffix + 1) + 1);
   for (suffix = name; (suffix = strchr(suffix + 1, '.'));)
     if (strcmp(suffix, ".tgz") == 0 || strcmp(suffix, ".tar") == 0 ||
         strncmp(suffix, ".tar.", 5) == 0) {

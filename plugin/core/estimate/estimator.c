@@ -1,5 +1,6 @@
 #include "estimate/estimator.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "estimate/track_change.h"
@@ -120,6 +121,7 @@ static void tell_relatives(struct track *t, uint64_t left) {
     uint64_t share =
         (uint64_t)amount_change_from(more * COW_BROKEN_UNITS / (n * (n - 1)));
 
+    assert(t->family); /* of n */
     t->family->cow_broken += share;
     t->cow_broken += share; /* which it does not pay itself */
   }

@@ -1,5 +1,6 @@
 #include "match/cgroup_tree.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@ static size_t find(const struct cgroup_tree *t, struct span path,
   *ret_found = false;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): remove_node() takes it out */
     int order = compare(t->nodes[middle], path);
 
     if (order < 0) {
@@ -106,6 +108,7 @@ static int get_below(struct cgroup_tree *t, struct span path,
   if (rc < 0)
     cgroup_tree_release(t, parent);
   else
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it is not the parent */
     (*ret)->references++;
   return rc;
 }

@@ -1,5 +1,6 @@
 #include "read/mapping_sample.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -53,6 +54,7 @@ static int add_segment(struct segments *s, const struct segment *segment) {
     s->all = all;
     s->cap = cap;
   }
+  assert(s->all);
   s->all[s->n++] = *segment;
   return 0;
 }

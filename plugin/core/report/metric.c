@@ -289,6 +289,7 @@ static bool is_bytes(const struct metric *m) {
 static double cgroup_limit(const struct metric_subject *s, uint64_t mem_total) {
   uint64_t bytes;
 
+  assert(s->cgroup);
   return cgroup_memory_limit(s->cgroup, mem_total, &bytes) ? (double)bytes
                                                            : (double)NAN;
 }
