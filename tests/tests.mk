@@ -47,7 +47,8 @@ $(TEST_OBJ): $(B)/tests/%.o: tests/%.c $(B)/flags
 
 $(SUPPORT_LIB): $(addprefix $(B)/tests/support/,test.o fixture.o proctree.o \
   draw.o world.o matched.o measured.o parsed.o memory_world.o history.o \
-  memory_tree.o fake_pages.o paged.o addresses.o stage.o growth_sample.o)
+  memory_tree.o fake_pages.o paged.o reading.o addresses.o stage.o \
+  growth_sample.o)
 	$(call say,AR,$@)
 	$(Q)rm -f $@
 	$(Q)$(AR) rcs $@ $^
@@ -97,9 +98,9 @@ $(call wrap,estimate/test_stand_in,syscall)
 # The test can wait for a detached thread.
 $(call wrap,snapshot/test_writer,pthread_detach)
 # A hang does not depend on the load of the machine.
-PATIENT := read/test_reader read/test_worker_pool read/test_pid_watch \
-  estimate/test_stand_in snapshot/test_recorder $(COLLECTED) \
-  core/test_giants core/test_hostile core/test_month core/test_truth
+PATIENT := read/test_reader read/test_reader_hang read/test_worker_pool \
+  read/test_pid_watch estimate/test_stand_in snapshot/test_recorder \
+  $(COLLECTED) core/test_giants core/test_hostile core/test_month core/test_truth
 $(PATIENT:%=$(UNIT)/%): $(B)/tests/support/patience.o
 $(call wrap,$(PATIENT),pthread_cond_timedwait)
 # The call returns what the test wants, fails, or hangs.
@@ -119,8 +120,8 @@ $(call wrap,read/test_page_sample read/test_page_layout,nanosleep)
 $(call wrap,read/test_mapping_sample,nanosleep)
 
 # The system runs out of threads.
-FEW := read/test_worker_pool read/test_reader read/test_pid_watch \
-  estimate/test_stand_in snapshot/test_writer
+FEW := read/test_worker_pool read/test_reader read/test_reader_hang \
+  read/test_pid_watch estimate/test_stand_in snapshot/test_writer
 $(FEW:%=$(UNIT)/%): $(B)/tests/support/few_threads.o
 $(call wrap,$(FEW),pthread_create)
 

@@ -1,0 +1,63 @@
+/* A reader, over a proc tree with one process, and files that are fed while it
+ * reads them. For programs with patience.h and few_threads.h. */
+#ifndef SMAPS_TESTS_READING_H
+#define SMAPS_TESTS_READING_H
+
+#include <pthread.h>
+#include <semaphore.h>
+
+#include "proctree.h"
+#include "read/reader.h"
+
+/* What a question to the reader's clock takes. */
+#define TOOK_NS 7000
+
+#define PAGES(kb) (KIB * (kb) / (uint64_t)sysconf(_SC_PAGESIZE))
+
+struct reading {
+  struct proctree tree;
+  struct procfs *procfs;
+  struct reader reader;
+  struct process p; /* pid 10, alike in the tree */
+};
+
+/* One at a time, for TEST_WITH(). */
+int reading_make(void **state);
+int reading_unmake(void **state);
+
+/* Makes the reader anew, with this limit. */
+void reading_restart(struct reading *f, uint64_t read_timeout_ns);
+
+/* A server of 8 MiB, of which 2 are shared. */
+struct fake server(uint32_t pid);
+
+void reading_put(const struct reading *f, struct fake fake);
+void reading_write(const struct reading *f, const char *path, const char *text);
+
+/* Makes stat of pid 10 tell so many page faults. */
+void reading_put_faults(const struct reading *f, unsigned faults);
+
+/* Three pages that are the process's own. */
+void reading_put_pages(const struct reading *f, uint32_t pid);
+
+/* Reads of process 10. */
+struct read_job reading_run(struct reading *f, enum read_kind kind);
+
+/*
+ * Feeds a file that hangs, on a thread of its own. What happens meanwhile
+ * happens after the reader has opened the file and before it has the text.
+ */
+struct feeder {
+  struct reading *f;
+  const char *path;
+  char text[512];
+  void (*meanwhile)(const struct reading *f);
+  sem_t *begin; /* waited for; NULL: nothing */
+  pthread_t thread;
+};
+
+void run_while_fed(struct feeder *d, struct read_job *jobs, size_t n);
+
+uint64_t rss_kb(const struct read_job *job);
+
+#endif
