@@ -7,8 +7,10 @@ namespace, the copy-on-write file of the disk has no name.
 """
 
 import base64
+import contextlib
 import ctypes
 import io
+import json
 import os
 import re
 import select
@@ -16,6 +18,7 @@ import signal
 import socket
 import subprocess
 import tarfile
+import threading
 import time
 from pathlib import Path
 
@@ -29,6 +32,8 @@ MEMORY_MIB = 3072
 BOOT_SECONDS = 3600
 # After the experiment's own limit, for the machine that has not kept to it.
 GRACE_SECONDS = 120
+# A machine that sleeps to memory. Its own clock does not always wake it.
+ASLEEP_SECONDS = 60
 
 
 class MachineError(Exception):
@@ -78,27 +83,60 @@ def read_tail(path, count=15):
     return "\n".join(lines[-count:])
 
 
+class Monitor:
+    """Wakes the machine when it has slept, by qemu's monitor (QMP)."""
+
+    def __init__(self):
+        self.channel, self.theirs = socket.socketpair()
+
+    def begin(self):
+        self.theirs.close()
+        self._execute("qmp_capabilities")
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def _execute(self, command):
+        self.channel.sendall(json.dumps({"execute": command}).encode())
+
+    def _watch(self):
+        """Until qemu has ended."""
+        with (
+            contextlib.suppress(OSError),
+            self.channel,
+            self.channel.makefile() as messages,
+        ):
+            for message in messages:
+                if json.loads(message).get("event") == "SUSPEND":
+                    time.sleep(ASLEEP_SECONDS)
+                    self._execute("system_wakeup")
+
+
 class Machine:
     """Boots on construction; the shell answers when it returns."""
 
     def __init__(self, suite, kernel_arguments, console):
         self.console = console
         self.channel, theirs = socket.socketpair()
+        monitor = Monitor()
         self.marks = 0
         self.unread = b""
         try:
-            self.process = self._start(suite, kernel_arguments, theirs)
+            self.process = self._start(
+                suite,
+                kernel_arguments,
+                theirs.fileno(),
+                monitor.theirs.fileno(),
+            )
         finally:
             theirs.close()
+        monitor.begin()
         try:
             self._await_boot()
         except BaseException:
             self.stop()
             raise
 
-    def _start(self, suite, kernel_arguments, channel):
+    def _start(self, suite, kernel_arguments, channel, monitor):
         images = CACHE / suite
-        fd = channel.fileno()
         append = f"root=/dev/vda rw console=ttyS0 panic=-1 {kernel_arguments}"
         return subprocess.Popen(
             [
@@ -110,14 +148,16 @@ class Machine:
                 "-drive",
                 f"file={images}/disk.img,format=raw,if=virtio,snapshot=on",
                 *("-device", "virtio-rng-pci", "-device", "virtio-serial-pci"),
-                *("-chardev", f"socket,id=vm,fd={fd}"),
+                *("-chardev", f"socket,id=vm,fd={channel}"),
                 *("-device", "virtserialport,chardev=vm,name=vm"),
+                *("-chardev", f"socket,id=monitor,fd={monitor}"),
+                *("-mon", "chardev=monitor,mode=control"),
                 *("-kernel", images / "vmlinuz"),
                 *("-initrd", images / "initrd.img"),
                 *("-append", append),
             ],
             stdin=subprocess.DEVNULL,
-            pass_fds=[fd],
+            pass_fds=[channel, monitor],
             preexec_fn=die_with_parent,
             env={**os.environ, "TMPDIR": str(CACHE)},
         )

@@ -1,5 +1,4 @@
-"""The machine sleeps to memory, and wakes by its clock. From idle processors
-(s2idle) qemu's clock wakes nobody."""
+"""The machine sleeps to memory, and is woken from outside."""
 
 import math
 import time
@@ -11,8 +10,8 @@ from experiment import Experiment, Holder, wait_for
 STATE = Path("/sys/power/state")
 KIND = Path("/sys/power/mem_sleep")
 COUNT = Path("/sys/power/suspend_stats/success")
-ALARM = Path("/sys/class/rtc/rtc0/wakealarm")
-ASLEEP_SECONDS = 60
+# It sleeps for a minute.
+ASLEEP_LEAST_SECONDS = 30
 # systemd and collectd itself are busy after waking.
 WELL = ["redis-server.service", "nginx.service", "cron.service"]
 
@@ -22,12 +21,10 @@ class Suspend(Experiment):
         if not KIND.exists() or "deep" not in KIND.read_text():
             self.skipTest("this machine cannot sleep to memory")
         KIND.write_text("deep")
-        ALARM.write_text("0")
-        ALARM.write_text(f"+{ASLEEP_SECONDS}")
         count, began = int(COUNT.read_text()), time.time()
         STATE.write_text("mem")
         self.assertEqual(int(COUNT.read_text()), count + 1)
-        self.assertGreater(time.time() - began, ASLEEP_SECONDS // 2)
+        self.assertGreater(time.time() - began, ASLEEP_LEAST_SECONDS)
 
     def is_read(self, group):
         return not math.isnan(self.next_cycle().groups[group]["duration-age"])
