@@ -17,6 +17,10 @@ int pagemap_read(int fd, uint64_t first, uint64_t *entries, size_t n,
   return 0;
 }
 
+/* The error of an ioctl. An emulator says ENOSYS of one that it does not know.
+ */
+static int refusal(void) { return errno == ENOSYS ? -ENOTTY : -errno; }
+
 /* struct pm_scan_arg of <linux/fs.h>, which older headers lack. */
 struct scan_arg {
   uint64_t size;
@@ -47,7 +51,7 @@ int pagemap_scan(int fd, uint64_t start, uint64_t end, unsigned with,
   int n = ioctl(fd, SCAN, &arg);
 
   if (n < 0)
-    return -errno;
+    return refusal();
   *ret_n = (size_t)n;
   *ret_end = arg.walk_end;
   return 0;
@@ -72,7 +76,7 @@ int procmap_page_size(int maps_fd, uint64_t address, uint64_t *ret) {
   struct query_arg arg = {.size = sizeof(arg), .address = address};
 
   if (ioctl(maps_fd, QUERY, &arg) < 0)
-    return -errno;
+    return refusal();
   *ret = arg.page_size;
   return 0;
 }

@@ -1,7 +1,8 @@
 /*
  * Samples of a real process on the running kernel, beside its own rollup. They
- * need the frames of pages, so root, and are skipped without; and with a
- * sanitizer, whose terabytes of shadow memory make each process a sparse one.
+ * need the frames of pages, so root, and are skipped without; with a sanitizer,
+ * whose terabytes of shadow memory make each process a sparse one; and
+ * emulated.
  */
 #include "test.h"
 
@@ -23,6 +24,8 @@
 #include "proc/rollup.h"
 #include "read/page_sample.h"
 #include <smaps/kernel.h>
+
+#include "machine.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define HAS_SHADOW true
@@ -133,7 +136,7 @@ static void start_family(struct family *f, void (*be)(char *, char *)) {
   int ready[2];
   char x;
 
-  if (HAS_SHADOW)
+  if (HAS_SHADOW || machine_is_emulated())
     skip();
   alarm(300); /* A child that fails is waited for in vain. */
   page_size = (uint64_t)getpagesize();
