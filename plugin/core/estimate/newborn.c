@@ -269,12 +269,14 @@ static void settle_lender(const struct estimator *e, struct track *t) {
   t->lent_kb = 0;
 }
 
-/* It goes on to be a newborn if it, or its parent, could not be looked at. */
+/* It goes on to be a newborn if it, or its parent, could not be looked at yet.
+ * One that is in no group never will be. */
 static void finish(const struct process_table *t, const struct process *p) {
   const struct process *parent = find_parent(t, p);
 
-  p->track->is_newborn = parent && parent->state != PROCESS_GONE &&
-                         !(can_be_seen(p) && can_be_seen(parent));
+  p->track->is_newborn =
+      parent && parent->state != PROCESS_GONE &&
+      (p->state == PROCESS_UNKNOWN || parent->state == PROCESS_UNKNOWN);
   if (p->track->is_newborn)
     parent->track->has_newborn = true;
 }

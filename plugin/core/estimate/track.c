@@ -24,6 +24,7 @@ int track_refresh(struct process *p) {
   t->program = program;
   t->is_family_decided = false;
   t->baseline.at_ns = 0;
+  t->is_heir = false;
   t->cost = (struct read_cost){0};
   t->tables = (struct page_tables){.kib = 0};
   t->wanted_ns = 0;

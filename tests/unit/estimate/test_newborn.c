@@ -24,7 +24,8 @@ struct family {
   struct sharing set; /* of the group that all are in */
   struct diag diags[DIAGS];
   uint64_t now_ns;
-  unsigned hidden; /* slots that cannot be looked at */
+  unsigned hidden;  /* slots that cannot be looked at */
+  unsigned outside; /* slots that are in no group */
 };
 
 static struct family the_family; /* too large for a stack */
@@ -79,9 +80,10 @@ static void update_process(struct family *f, unsigned slot) {
                                    .resident_pages = view->resident_pages,
                                    .shared_pages = view->shared_pages,
                                    .text_pages = 40};
-  if (p->n_groups)
+  if (!p->is_linked)
+    p->parent_pid = from->parent_pid;
+  if (p->n_groups || f->outside >> slot & 1)
     return;
-  p->parent_pid = from->parent_pid;
   p->groups = calloc(1, sizeof(struct group *));
   assert_non_null(p->groups);
   p->n_groups = 1;
@@ -113,7 +115,7 @@ static void observe(struct family *f, unsigned slot) {
                           .shared_pages = (uint32_t)f->views[slot].shared_pages,
                           .threads = 1};
 
-  if (!t)
+  if (!t || f->outside >> slot & 1)
     return;
   if (estimator_wants_faults(t)) {
     o.minor_faults = f->world.processes[slot].minor_faults;
@@ -407,6 +409,18 @@ FAMILY_TEST(an_heir_that_execs_has_nothing) {
   expect_within(f, 1100, 1100);
 }
 
+FAMILY_TEST(an_heir_that_execs_teaches_its_own_children_nothing) {
+  start_parent(f);
+  memory_fork(&f->world, 0, 1, 200);
+  pass(f, 1);
+  memory_exec(&f->world, 1);
+  memory_map(&f->world, 1, LIBRARY, 64, 0, true);
+  memory_fork(&f->world, 1, 2, 0);
+  pass(f, 1);
+  read_one(f, 1);
+  assert_true(f->processes[2]->track->family->newborns.file_cost < 0);
+}
+
 /* Memory is copied also between the look at the faults and the reading. */
 FAMILY_TEST(a_reading_amid_copies_teaches_nothing_wrong) {
   double error = 1, before = 1;
@@ -470,6 +484,22 @@ FAMILY_TEST(a_parent_that_is_seen_late_is_corrected_then) {
   read_one(f, 1);
   pass(f, 1);
   expect_within(f, 1100, 1100);
+}
+
+/* A master that runs as another user than its workers, for instance. */
+FAMILY_TEST(nothing_more_is_asked_for_relatives_without_a_group) {
+  for (unsigned outsider = 0; outsider <= 1; outsider++) {
+    unsigned member = 1 - outsider;
+
+    unmake((void **)&f);
+    make((void **)&f);
+    f->outside = 1U << outsider;
+    memory_start(&f->world, 0);
+    memory_grow(&f->world, 0, 40 * MIB_PAGES);
+    memory_fork(&f->world, 0, 1, 0);
+    pass(f, 1);
+    assert_false(estimator_wants_faults(f->processes[member]->track));
+  }
 }
 
 FAMILY_TEST(a_chain_of_forks_counts_no_page_twice) {
