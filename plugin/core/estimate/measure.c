@@ -228,11 +228,11 @@ static struct doubt begin_choice(struct measurer *m, struct process *p,
 /* The part of a CPU that it takes to read or sample it once in MaxAge. */
 static double needed_for(const struct measurer *m, struct process *p,
                          const struct policy *policy) {
-  uint64_t cost_ns = price_ns(p);
+  uint64_t cost_ns = price_for_budget_ns(m, p);
 
   if (policy->refresh != REFRESH_ADAPTIVE)
     return 0;
-  if (cost_ns > policy->max_lock_hold_ns)
+  if (price_ns(p) > policy->max_lock_hold_ns)
     cost_ns = sampling_can(m, p) ? sampling_cost_ns(m, p) : 0;
   return (double)cost_ns / (double)policy->max_age_ns;
 }
@@ -392,9 +392,9 @@ static void finish_rollup(struct measurer *m, struct process *p,
   m->rollup_ns += job->took_ns;
   if (job->took_ns > m->longest_read_ns)
     m->longest_read_ns = job->took_ns;
-  take_result(m, p, job);
   if (member_policy(p).refresh == REFRESH_ADAPTIVE) /* "always" is free */
     price_charge(m, p, job);
+  take_result(m, p, job);
 }
 
 static void finish_job(void *ctx, struct read_job *job) {

@@ -61,15 +61,14 @@ void price_learn_guess(struct measurer *m, const struct process *p,
   m->guess_off += (off - m->guess_off) * GUESS_OFF_RATE;
 }
 
-/* Charges a reading to the budget. A short one whose processor time was not
- * asked for may have waited: it counts as what was learnt of it, which is no
- * more than twice what it cost before. */
+/* A short reading whose processor time was not asked for may have waited: it
+ * counts as no more than twice what it was expected to cost. */
 void price_charge(struct measurer *m, const struct process *p,
                   const struct read_job *job) {
-  bool is_metered = job->work_ns < job->took_ns;
+  uint64_t most_ns = UINT64_C(2) * price_for_budget_ns(m, p);
   uint64_t cost_ns = job->work_ns;
 
-  if (!is_metered && cost_ns > p->track->cost.ns)
-    cost_ns = p->track->cost.ns;
+  if (!job->is_metered && cost_ns > most_ns)
+    cost_ns = most_ns;
   read_budget_charge(&m->budget, cost_ns + job->count_ns);
 }

@@ -24,7 +24,7 @@ bool price_is_affordable(struct measurer *m, struct process *p,
 void price_learn_guess(struct measurer *m, const struct process *p,
                        uint64_t work_ns);
 
-/* Charges a reading to the budget. */
+/* Charges a reading to the budget, before its price is learnt. */
 void price_charge(struct measurer *m, const struct process *p,
                   const struct read_job *job);
 

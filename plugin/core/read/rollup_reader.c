@@ -158,7 +158,9 @@ void rollup_reader_run(struct rollup_reader *r, const struct proc_ref *p,
   job->result = read_rollup(r, p, &job->rollup.rollup);
   job->took_ns = r->clock_ns() - before;
   cpu_ns = cpu_time(r, p) - cpu_before;
-  job->work_ns = cpu_ns && cpu_ns < job->took_ns ? cpu_ns : job->took_ns;
+  job->is_metered = cpu_ns > 0;
+  job->work_ns =
+      job->is_metered && cpu_ns < job->took_ns ? cpu_ns : job->took_ns;
   if (job->is_baseline && job->result == 0)
     read_after(r, p, &job->rollup);
 }

@@ -52,10 +52,14 @@ WORLD_TEST(max_lock_hold_holds_where_every_member_is_read_too) {
   }
 }
 
+/* The processor time of a small one is not asked for. */
 WORLD_TEST(one_reading_that_was_interrupted_is_not_the_measure_of_the_next) {
+  struct fake f = member(10, "g");
+
+  f.private_kb = 1024;
   w->settings.policy.max_lock_hold_ns = 100000;
   w->settings.policy.max_age_ns = 2 * NS_PER_S;
-  world_start(w, member(10, "g"));
+  world_start(w, f);
   world_run(w, 5);
   world_walks_take(10 * NS_PER_S);
   world_run_reading(w, 5, 1);
@@ -176,6 +180,44 @@ WORLD_TEST(waiting_for_the_processor_is_no_price) {
     assert_true(world_counts(w)->longest_read_ns >= 900 * NS_PER_MS);
     assert_int_equal(world_counts(w)->deferred, 0);
   }
+}
+
+/* Each is read once, for many times what is guessed, and is gone. */
+WORLD_TEST(readings_of_newcomers_are_paid_whatever_was_guessed) {
+  enum { EACH = 20, CYCLES = 40 };
+  uint32_t pid = 100;
+  unsigned n = 0;
+
+  world_budget(w, 5 * NS_PER_MS);
+  world_walks_take(NS_PER_MS);
+  group(w, "g");
+  for (int i = 0; i < CYCLES; i++) {
+    for (uint32_t k = 0; k < EACH; k++, pid++) {
+      if (i > 0)
+        proctree_end(&w->tree, pid - EACH);
+      world_put(w, member(pid, "g"));
+    }
+    world_run(w, 1);
+    n += reads(w);
+  }
+  assert_in_range(n, 5 * (CYCLES - 4), 5 * CYCLES + EACH);
+}
+
+/* Most of them were never read. */
+WORLD_TEST(budget_that_would_do_goes_by_what_first_readings_have_cost) {
+  enum { N = 400, WALK_NS = 300000 };
+  double needs = 100.0 * N * WALK_NS / (600.0 * NS_PER_S);
+
+  w->settings.policy.max_age_ns = 600 * NS_PER_S;
+  w->settings.read_budget_percent = needs / 4;
+  world_walks_take(WALK_NS);
+  group(w, "g");
+  for (uint32_t i = 0; i < N; i++)
+    world_put(w, member(100 + i, "g"));
+  do {
+    world_run(w, 10);
+  } while (world_counts(w)->read_budget_wanted <= 0);
+  assert_true(world_counts(w)->read_budget_wanted > needs);
 }
 
 /* It takes as long to read, whatever it calls itself. */
