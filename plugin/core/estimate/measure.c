@@ -522,7 +522,8 @@ static void save_all(const struct process_table *t) {
     const struct process *p = t->processes[i];
 
     if (member_is_measured(p))
-      thrift_save(member_thrift(p), price_ns(p), p->track->is_read);
+      thrift_save(member_thrift(p), fork_family_size(p->track), price_ns(p),
+                  p->track->is_read);
   }
 }
 

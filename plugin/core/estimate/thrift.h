@@ -34,7 +34,10 @@ static inline void thrift_spend(struct thrift *t, unsigned files) {
   t->owed_ns += (float)files * THRIFT_FILE_NS;
 }
 
-/* A cycle has passed in which a process of that price was read, or not. */
-void thrift_save(struct thrift *t, uint64_t price_ns, bool is_read);
+/* A cycle has passed in which a process of that price was read, or not. Called
+ * for each of the members. The debt that members have left who are gone is
+ * forgiven by a hundredth in each cycle. */
+void thrift_save(struct thrift *t, uint32_t members, uint64_t price_ns,
+                 bool is_read);
 
 #endif
