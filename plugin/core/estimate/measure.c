@@ -316,7 +316,7 @@ static void correct(struct measurer *m, struct process *p,
       .faults_after = read->faults_after};
 
   if (!p->track->cost.is_learnt)
-    price_learn_guess(m, p, job->work_ns);
+    price_learn_guess(m, p, job);
   m->rollup_reads++;
   note_fields(m, read->rollup.known);
   read_cost_learn(&p->track->cost, job->work_ns, p->statm.resident_pages,

@@ -1,5 +1,7 @@
 #include "estimate/price.h"
 
+#include <math.h>
+
 #include "estimate/member.h"
 #include "proc/amount.h"
 #include "proc/clamp.h"
@@ -52,12 +54,14 @@ bool price_is_affordable(struct measurer *m, struct process *p,
   return read_cost_apply_guess(cost, &guess, policy, m->estimator.now_ns);
 }
 
-/* Guesses are for a fast processor with nothing beside it. */
+/* Guesses are for a fast processor with nothing beside it. A reading that may
+ * have waited tells of no more than twice what was expected. */
 void price_learn_guess(struct measurer *m, const struct process *p,
-                       uint64_t work_ns) {
-  double off = (double)work_ns / (double)price_ns(p);
+                       const struct read_job *job) {
+  double off = (double)job->work_ns / (double)price_ns(p);
+  double most = job->is_metered ? GUESS_OFF_MOST : 2 * m->guess_off;
 
-  off = clamp(off, 1 / GUESS_OFF_MOST, GUESS_OFF_MOST);
+  off = clamp(off, 1 / GUESS_OFF_MOST, fmin(most, GUESS_OFF_MOST));
   m->guess_off += (off - m->guess_off) * GUESS_OFF_RATE;
 }
 

@@ -22,7 +22,7 @@ bool price_is_affordable(struct measurer *m, struct process *p,
 
 /* Takes what a first reading has cost, before its price is learnt. */
 void price_learn_guess(struct measurer *m, const struct process *p,
-                       uint64_t work_ns);
+                       const struct read_job *job);
 
 /* Charges a reading to the budget, before its price is learnt. */
 void price_charge(struct measurer *m, const struct process *p,
