@@ -145,11 +145,21 @@ static struct growth_range rise_of(const struct span *s) {
   return (struct growth_range){s->lows[0]->bytes, s->lows[PARTS - 1]->bytes};
 }
 
-static bool matters(const struct span *s, uint64_t error_bytes) {
+/* The rise of the span, with what came before it if growth is told: that goes
+ * on to matter, however much memory it has taken. */
+static uint64_t whole_rise(const struct growth *g, struct growth_range r) {
+  bool is_followed = g->is_growing && g->rise.top > 0;
+
+  return r.top - (is_followed ? least(g->rise.low, r.low) : r.low);
+}
+
+static bool matters(const struct growth *g, const struct span *s,
+                    uint64_t error_bytes) {
   struct growth_range r = rise_of(s);
   uint64_t rise = r.top - r.low;
 
-  return rise >= RISE_LEAST && rise >= r.top / 100 && rise >= 2 * error_bytes;
+  return rise >= RISE_LEAST && whole_rise(g, r) >= r.top / 100 &&
+         rise >= 2 * error_bytes;
 }
 
 static bool has_left(struct growth_range r, uint64_t bytes) {
@@ -217,7 +227,8 @@ static double significant_slope(const struct span *s) {
  * the time. */
 static double growth_of(const struct growth *g, const struct span *s,
                         uint64_t error_bytes) {
-  if (!is_steady(s) || !goes_on(s) || !matters(s, error_bytes) || !is_new(g, s))
+  if (!is_steady(s) || !goes_on(s) || !matters(g, s, error_bytes) ||
+      !is_new(g, s))
     return 0;
   return significant_slope(s);
 }
@@ -240,12 +251,15 @@ static void learn(struct growth *g, uint64_t now_ns) {
   g->rise = (struct growth_range){.top = 0};
 }
 
-/* Follows a rise until it has come down by half. */
+/* Follows a rise until it has come down by half, and then how far it goes on
+ * down. */
 static void follow_rise(struct growth *g, uint64_t now_ns) {
   uint64_t bytes = g->points[g->n - 1].bytes;
 
-  if (g->rise.top == 0)
+  if (g->rise.top == 0) {
+    g->lesson.low = least(g->lesson.low, bytes);
     return;
+  }
   g->rise.top = most(g->rise.top, bytes);
   if (bytes < g->rise.low + (g->rise.top - g->rise.low) / 2)
     learn(g, now_ns);
@@ -290,13 +304,16 @@ static void note_shown(struct growth *g, const struct span *s, double growth,
 static void judge_point(struct growth *g, const struct growth_sample *now) {
   struct span span;
   double growth = judge(g, now, &span);
-  bool is_shown = growth > 0;
+  bool is_shown = growth > 0, was_growing = g->is_growing;
 
   g->is_judged = !isnan(growth);
   g->streak = is_shown == g->is_shown ? g->streak + 1 : 1;
   g->is_shown = is_shown;
   if (g->streak >= POINTS_AGREED)
     g->is_growing = is_shown;
+  /* What has risen before and stayed up is the level that this begins at. */
+  if (g->is_growing && !was_growing)
+    g->rise.top = 0;
   if (is_shown)
     note_shown(g, &span, growth, now->time_ns);
   follow_rise(g, now->time_ns);

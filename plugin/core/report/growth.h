@@ -21,8 +21,8 @@
  *     100,000 for twenty: a confidence interval of the slope lies above 0. That
  *     is more than usual, because the amounts of a process depend on those
  *     before.
- *   - It matters. The rise is at least a MiB, a hundredth of the memory and
- *     twice the present error of PSS.
+ *   - It matters. The rise is at least a MiB and twice the present error of
+ *     PSS; and, since growth was told first, a hundredth of the memory.
  *   - It is new. The memory has left the range that it moved in before the span
  *     by a quarter of that range: garbage that gathers again goes where it was.
  * Three points in a row have to agree that there is growth, or that there is
@@ -32,8 +32,9 @@
  * A rise that comes down again, by half, was no leak. That is learnt: for 30
  * windows, and 30 hours at least, growth up to that level and a quarter of the
  * rise more is told as 0, so that the dump of each night and the load of each
- * day are told once. A rise that comes down from a lower level takes the level
- * half the way down to its own. A restart forgets all.
+ * day are told once. A rise that has stayed up when growth begins again, such
+ * as a cache that has filled, is over. A rise that comes down from a lower
+ * level takes the level half the way down to its own. A restart forgets all.
  *
  * The growth is unknown (NaN) until a third of the window has passed, while
  * there are less than ten points (so always if an interval takes more than a

@@ -178,6 +178,18 @@ TEST(growth_of_a_straight_line_is_its_slope) {
   assert_true(fabs(told.least - 3000) < 1 && fabs(told.most - 3000) < 1);
 }
 
+static double leak_for_weeks(struct setting *s, double t) {
+  return leak(s, t) - MB * t / 2;
+}
+
+/* An hour of it is less than a hundredth of the memory after two days. */
+TEST(a_leak_is_told_until_it_ends) {
+  struct setting s = set(HOUR, 60, 1);
+  struct told told = play(&s, leak_for_weeks, 30 * DAY);
+
+  assert_true(told.last > 30 * DAY - 120 && told.beginnings == 1);
+}
+
 /* --- no leaks ----------------------------------------------------------------
  */
 
@@ -399,6 +411,47 @@ TEST(the_load_of_each_day_is_told_once) {
     assert_true(told.last < 9 * HOUR);
     assert_int_equal(told.beginnings, 1);
   }
+}
+
+/* On the first day a cache fills, in the night. */
+static double fills_once(struct setting *s, double t) {
+  double part = fmax(0, fmin((t - 2 * HOUR) / 3000, 1));
+
+  return load_of_a_day(s, t) + 6000 * MB * part;
+}
+
+TEST(the_load_of_each_day_is_told_once_above_a_cache_that_has_filled) {
+  for (uint64_t seed = 1; seed <= 6; seed++) {
+    struct setting s = set(seed % 2 ? HOUR : HOUR / 2, 10, seed);
+    struct told told = play(&s, fills_once, 10 * DAY);
+
+    assert_true(told.first > 2 * HOUR && told.first < 3 * HOUR);
+    assert_true(told.last > 6 * HOUR && told.last < 9 * HOUR);
+    assert_int_equal(told.beginnings, 2);
+  }
+}
+
+/* Up to the noon, and down to the midnight; each day of another height. */
+static double swings_each_day(struct setting *s, double t) {
+  double day = t / DAY;
+
+  if (s->turn != floor(day)) {
+    s->turn = floor(day);
+    s->height = 0.8 + 0.4 * chance();
+  }
+  return 2000 * MB + moves_by_chance() +
+         500 * MB * s->height * (1 - cos(day * 2 * acos(-1)));
+}
+
+TEST(what_is_learnt_reaches_down_to_where_it_came_to) {
+  unsigned n = 0;
+
+  for (uint64_t seed = 1; seed <= 5; seed++) {
+    struct setting s = set(HOUR, 20, seed);
+
+    n += play(&s, swings_each_day, 60 * DAY).beginnings;
+  }
+  assert_in_range(n, 5, 60);
 }
 
 /* A rise that comes down is followed by a leak, `wait` seconds after. */
