@@ -1,5 +1,6 @@
 #include "match/cgroup_watch.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +9,10 @@
 #include "proc/cgroup.h"
 #include "read/read_batch.h"
 
-/* Kills that are remembered apart; more of them count as late as the last. */
-#define KILLS_MAX 8
+/* Kills of an eighth of the hour count as late as the last of them. */
+#define KILLS_SPAN_NS (CGROUP_KILLS_NS / 8)
+/* The first of these eighths can have begun an eighth before the hour. */
+#define KILLS_MAX 10
 
 struct watched_cgroup {
   char *path;
@@ -33,7 +36,7 @@ struct watched_cgroup {
 
   /* The kills of the last hour, the oldest first. */
   struct {
-    uint64_t time_ns, n;
+    uint64_t began_ns, time_ns, n;
   } kills[KILLS_MAX];
   size_t n_kills;
 };
@@ -214,12 +217,15 @@ static void adopt_values(struct watched_cgroup *c,
     m->kernel = r->kernel;
 }
 
-/* The kills of a new life are those of this cycle: the host had so many. */
+/* The kills of a new life are those of this cycle: the host had so many. A
+ * control group that was there, and was of no group, has others. */
 static uint64_t count_new(const struct cgroup_watch *w,
                           const struct watched_cgroup *c,
                           const struct memory_cgroup_reading *r) {
   if (c->has_count && r->ino == c->ino)
     return r->kills > c->count ? r->kills - c->count : 0;
+  if (!c->has_count && c->serial <= w->nodes_before)
+    return 0;
   return r->kills < w->new_host_kills ? r->kills : w->new_host_kills;
 }
 
@@ -297,9 +303,9 @@ static unsigned wishes(struct cgroup_watch *w, struct watched_cgroup *c) {
 
   if (is_slow)
     wants |= CGROUP_WANTS_LIMIT;
-  /* Old kernels have no count, at whatever time. */
+  /* Old kernels have no count, at whatever time; or the host's is hidden. */
   if (w->new_host_kills > 0 || c->has_new_processes ||
-      (is_slow && !c->has_count))
+      (is_slow && (!c->has_count || !w->has_host_kills)))
     wants |= CGROUP_WANTS_KILLS;
   return wants;
 }
@@ -350,12 +356,28 @@ static size_t parent_length(const struct watched_cgroup *c) {
   return end ? (size_t)(end - c->place.directory) : 0;
 }
 
-static bool is_sibling(const struct watched_cgroup *a,
-                       const struct watched_cgroup *b) {
-  size_t len = parent_length(a);
+static bool is_within(const struct watched_cgroup *c, const char *directory,
+                      size_t len) {
+  return len > 0 && c->place.directory &&
+         strncmp(c->place.directory, directory, len) == 0 &&
+         c->place.directory[len] == '/';
+}
 
-  return len > 0 && parent_length(b) == len &&
-         strncmp(a->place.directory, b->place.directory, len) == 0;
+static bool is_below(const struct watched_cgroup *c,
+                     const struct watched_cgroup *top) {
+  return top->place.directory &&
+         is_within(c, top->place.directory, strlen(top->place.directory));
+}
+
+/* True if it counts for one above it, too, that is below the same parent. */
+static bool is_counted_above(const struct cgroup_watch *w,
+                             const struct watched_cgroup *c,
+                             const struct watched_cgroup *gone) {
+  for (size_t i = 0; i < w->n; i++)
+    if (is_below(c, w->cgroups[i]) &&
+        is_within(w->cgroups[i], gone->place.directory, parent_length(gone)))
+      return true;
+  return false;
 }
 
 /* The kills of the parent that no group below it has counted, if this is the
@@ -364,32 +386,44 @@ static uint64_t claim_missing(const struct cgroup_watch *w,
                               const struct watched_cgroup *gone) {
   uint64_t counted = 0, n_gone = 0;
 
-  for (size_t i = 0; i < w->n; i++)
-    if (is_sibling(gone, w->cgroups[i])) {
-      counted += w->cgroups[i]->counted;
-      n_gone += w->cgroups[i]->is_gone;
-    }
+  for (size_t i = 0; i < w->n && gone->missing > 0; i++) {
+    const struct watched_cgroup *c = w->cgroups[i];
+
+    if (!is_within(c, gone->place.directory, parent_length(gone)) ||
+        is_below(c, gone))
+      continue;
+    n_gone += c->is_gone;
+    if (c->counted > 0 && !is_counted_above(w, c, gone))
+      counted += c->counted;
+  }
   return n_gone == 1 && gone->missing > counted ? gone->missing - counted : 0;
 }
 
-static void add_kills(struct watched_cgroup *c, uint64_t n, uint64_t now_ns) {
-  if (n == 0)
-    return;
-  if (c->n_kills < KILLS_MAX)
-    c->n_kills++;
-  else
-    n += c->kills[KILLS_MAX - 1].n;
-  c->kills[c->n_kills - 1].time_ns = now_ns;
-  c->kills[c->n_kills - 1].n = n;
-}
-
-static void sum_kills(struct watched_cgroup *c, uint64_t now_ns) {
+static void forget_kills(struct watched_cgroup *c, uint64_t now_ns) {
   size_t old = 0;
 
   while (old < c->n_kills && now_ns - c->kills[old].time_ns > CGROUP_KILLS_NS)
     old++;
   c->n_kills -= old;
   memmove(c->kills, c->kills + old, c->n_kills * sizeof(c->kills[0]));
+}
+
+static void add_kills(struct watched_cgroup *c, uint64_t n, uint64_t now_ns) {
+  size_t last = c->n_kills - 1;
+
+  if (n == 0)
+    return;
+  if (c->n_kills == 0 || now_ns - c->kills[last].began_ns >= KILLS_SPAN_NS) {
+    assert(c->n_kills < KILLS_MAX);
+    last = c->n_kills++;
+    c->kills[last].began_ns = now_ns;
+    c->kills[last].n = 0;
+  }
+  c->kills[last].time_ns = now_ns;
+  c->kills[last].n += n;
+}
+
+static void sum_kills(struct watched_cgroup *c) {
   c->memory.kills = 0;
   for (size_t i = 0; i < c->n_kills; i++)
     c->memory.kills += c->kills[i].n;
@@ -401,8 +435,9 @@ static void count_kills(struct cgroup_watch *w) {
     uint64_t missed =
         c->is_gone && w->new_host_kills > 0 ? claim_missing(w, c) : 0;
 
+    forget_kills(c, w->now_ns);
     add_kills(c, c->counted + missed, w->now_ns);
-    sum_kills(c, w->now_ns);
+    sum_kills(c);
   }
 }
 
@@ -477,6 +512,7 @@ void cgroup_watch_run(struct cgroup_watch *w, const struct matcher *matcher,
   count_kills(w);
   drop_unused(w, groups);
   hide_absent(groups);
+  w->nodes_before = matcher->cgroups.made;
 }
 
 void cgroup_watch_done(struct cgroup_watch *w) {

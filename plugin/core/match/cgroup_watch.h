@@ -5,7 +5,8 @@
  * room (procfs.h); the limit, which climbs the hierarchy, and memory.stat, for
  * which the kernel may have to add up counters of all processors, are read in
  * one of CGROUP_SLOW_CYCLES. memory.events is read when the host's count of
- * killed processes (vmstat) has moved, and at first sight.
+ * killed processes (vmstat) has moved, and at first sight; where that count is
+ * not to be seen, with the limit.
  *
  * The kernel counts killed processes for the life of a control group, and
  * systemd removes that of a service before it starts the service again: often
@@ -38,6 +39,7 @@ struct cgroup_watch {
   struct watched_cgroup **cgroups; /* sorted by path */
   size_t n, cap;
   uint64_t made, cycles; /* until now */
+  uint64_t nodes_before; /* the newest serial of the last cycle */
   /* State of the cycle. */
   uint64_t now_ns;
   bool has_host_kills;

@@ -223,3 +223,110 @@ WORLD_TEST(empty_group_shows_nothing_of_another_in_its_control_group) {
   world_assert(w, "other", "cgroup=1000 ps_count=1 oom_kill=1");
   assert_absent(w, "web", CGROUP_EMPTY);
 }
+
+#define PG "/system.slice/system-pg.slice/pg@1.service"
+
+/* It is the kill that the parent of both has counted. */
+WORLD_TEST(kill_farther_below_is_none_of_a_sibling_that_was_removed) {
+  start_web(w);
+  cgroup_make(w, PG, "70\n");
+  cgroup_join(w, 20, "pg", PG);
+  cgroup_kill(w, WEB, 0);
+  cgroup_kill(w, PG, 0);
+  cgroup_kill(w, "/system.slice", 0);
+  kill_on_host(w, 0);
+  world_run(w, 10);
+  proctree_end(&w->tree, 10);
+  cgroup_join(w, 11, "web", WEB);
+  proctree_unlink(&w->tree, "cg" WEB);
+  cgroup_make(w, WEB, "1000\n");
+  cgroup_kill(w, WEB, 0);
+  cgroup_kill(w, PG, 1);
+  cgroup_kill(w, "/system.slice", 1);
+  kill_on_host(w, 1);
+  world_run(w, 10);
+  assert_kills(w, "pg@1.service", 1);
+  assert_kills(w, "web.service", 0);
+}
+
+/* The slice has counted that of its unit, too. */
+WORLD_TEST(kill_that_two_groups_have_counted_is_one) {
+  start_web(w);
+  world_group(w, "%{slice}", "Slice", "system-pg.slice", NULL, NULL);
+  w->settings.rules[0].is_view = true;
+  cgroup_make(w, PG, "70\n");
+  cgroup_make(w, "/system.slice/system-pg.slice", "70\n");
+  cgroup_join(w, 20, "pg", PG);
+  cgroup_kill(w, WEB, 0);
+  cgroup_kill(w, PG, 0);
+  cgroup_kill(w, "/system.slice/system-pg.slice", 0);
+  cgroup_kill(w, "/system.slice", 0);
+  kill_on_host(w, 0);
+  world_run(w, 10);
+  proctree_end(&w->tree, 10);
+  cgroup_join(w, 11, "web", WEB);
+  proctree_unlink(&w->tree, "cg" WEB);
+  cgroup_make(w, WEB, "1000\n");
+  cgroup_kill(w, WEB, 0);
+  cgroup_kill(w, PG, 1);
+  cgroup_kill(w, "/system.slice/system-pg.slice", 1);
+  cgroup_kill(w, "/system.slice", 2);
+  kill_on_host(w, 2);
+  world_run(w, 10);
+  assert_kills(w, "system-pg.slice", 1);
+  assert_kills(w, "pg@1.service", 1);
+  assert_kills(w, "web.service", 1);
+}
+
+/* Those that it has counted are from before. */
+WORLD_TEST(control_group_that_is_whole_again_brings_no_kill) {
+  cgroup_make(w, WEB, "1000\n");
+  cgroup_make(w, "/b.service", "70\n");
+  cgroup_join(w, 10, "web", WEB);
+  cgroup_join(w, 20, "b", "/b.service");
+  world_group(w, "web", "Unit", "web.service", "Comm", "web");
+  world_group(w, "b", "Unit", "b.service", NULL, NULL);
+  cgroup_kill(w, WEB, 5);
+  cgroup_kill(w, "/b.service", 0);
+  kill_on_host(w, 5);
+  world_run(w, 10);
+  cgroup_join(w, 11, "cron", WEB);
+  world_run(w, 10);
+  world_run(w, 10);
+  proctree_end(&w->tree, 11);
+  cgroup_kill(w, "/b.service", 1);
+  kill_on_host(w, 6);
+  world_run(w, 10);
+  assert_kills(w, "b", 1);
+  assert_kills(w, "web", 0);
+}
+
+/* As with systemd's ProcSubset=pid. */
+WORLD_TEST(kills_are_looked_for_with_the_limit_where_the_host_shows_none) {
+  start_web(w);
+  cgroup_kill(w, WEB, 5);
+  world_run(w, 10);
+  cgroup_kill(w, WEB, 6);
+  for (int i = 0; i < 6; i++)
+    world_run(w, 10);
+  assert_kills(w, "web.service", 1);
+}
+
+/* One in a minute, for four hours: those of an hour and an eighth at most. */
+WORLD_TEST(kills_without_an_end_count_for_an_hour) {
+  start_web(w);
+  kill_web(w, 0);
+  world_run(w, 60);
+  for (unsigned i = 1; i <= 240; i++) {
+    double kills;
+
+    kill_web(w, i);
+    world_run(w, 60);
+    kills = world_value(w, "web.service", "oom_kill");
+    assert_true(i < 60 ? kills == i : kills >= 60 && kills <= 69);
+  }
+  world_run(w, 3500);
+  assert_true(world_value(w, "web.service", "oom_kill") > 0);
+  world_run(w, 200);
+  assert_kills(w, "web.service", 0);
+}
