@@ -20,9 +20,12 @@ static void note_start(struct group_track *t, uint64_t start) {
     t->newest_start = start;
 }
 
-/* A process without a start time has not been looked at. */
+/* A process without a start time has not been looked at; one that cannot be in
+ * this cycle is a member as before. */
 static void note_starts(const struct process *p) {
-  if (p->state != PROCESS_ALIVE || p->starttime_ticks == 0)
+  bool is_member = p->state == PROCESS_ALIVE || p->state == PROCESS_UNKNOWN;
+
+  if (!is_member || p->starttime_ticks == 0)
     return;
   for (size_t i = 0; i < p->n_groups; i++)
     note_start(p->groups[i]->track, p->starttime_ticks);

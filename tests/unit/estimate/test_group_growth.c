@@ -86,6 +86,19 @@ WORLD_TEST(a_member_that_stays_is_no_restart) {
   assert_true(!isnan(growth(w)));
 }
 
+/* It is a member for all that, and has not begun anew. */
+WORLD_TEST(a_member_that_cannot_be_looked_at_stays) {
+  watch(w);
+  world_put(w, service(5));
+  grow(w, service(10), 60, 500, 0);
+  proctree_end(&w->tree, 10);
+  proctree_write(&w->tree, "5/statm", "no number\n", 10);
+  world_put(w, service(20));
+  world_run(w, CYCLE_S);
+  assert_int_equal(world_members(w, "g"), 2);
+  assert_true(!isnan(growth(w)));
+}
+
 WORLD_TEST(an_empty_group_has_no_growth) {
   watch(w);
   grow(w, service(10), 60, 500, 0);
