@@ -22,7 +22,9 @@ struct watched_cgroup {
   uint32_t pid;    /* of a process in it; 0: no group is it in this cycle */
   uint64_t serial; /* of its node: another one has other processes */
   bool has_new_processes;
-  uint64_t phase;    /* the cycle of CGROUP_SLOW_CYCLES for limit and stat */
+  uint64_t phase; /* the cycle of CGROUP_SLOW_CYCLES for limit and stat */
+  /* The time of their last reading, and the usage then. */
+  uint64_t slow_ns, slow_bytes;
   uint64_t retry_ns; /* an absent one is not looked for before */
   struct back_off hung;
 
@@ -170,15 +172,23 @@ static void read_host_kills(struct cgroup_watch *w) {
   w->has_host_kills = true;
 }
 
-/* The limits are read in turn, not those of all groups in one cycle; and when
- * usage above the limit shows that it was raised. */
+/* True if the usage is above the limit, which was raised, or has moved so far
+ * that it matters how much of it is page cache that can be taken back. */
+static bool has_moved(const struct watched_cgroup *c) {
+  const struct cgroup_memory *m = &c->memory;
+  uint64_t then = c->slow_bytes;
+  uint64_t moved = m->bytes > then ? m->bytes - then : then - m->bytes;
+
+  return cgroup_memory_has(m, CGROUP_HAS_BYTES) &&
+         (m->bytes > m->limit || moved > m->limit / CGROUP_MOVED_PART);
+}
+
+/* The limits are read in turn, not those of all groups in one cycle. */
 static bool is_slow_due(const struct cgroup_watch *w,
                         const struct watched_cgroup *c) {
-  const struct cgroup_memory *m = &c->memory;
-
-  return !cgroup_memory_has(m, CGROUP_HAS_LIMIT) ||
+  return !cgroup_memory_has(&c->memory, CGROUP_HAS_LIMIT) ||
          w->cycles % CGROUP_SLOW_CYCLES == c->phase ||
-         (cgroup_memory_has(m, CGROUP_HAS_BYTES) && m->bytes > m->limit);
+         w->now_ns - c->slow_ns >= CGROUP_SLOW_NS || has_moved(c);
 }
 
 static bool is_read(const struct cgroup_watch *w,
@@ -267,6 +277,10 @@ static void adopt_reading(struct cgroup_watch *w, struct watched_cgroup *c,
     adopt_counts(w, c, &r);
   if (c->pid)
     adopt_values(c, &r);
+  if (job->cgroup.wants & CGROUP_WANTS_LIMIT) {
+    c->slow_ns = w->now_ns;
+    c->slow_bytes = c->memory.bytes;
+  }
   note_absence(w, c, r.absence);
 }
 

@@ -4,7 +4,8 @@
  * The usage is read in every cycle, from a file that stays open where there is
  * room (procfs.h); the limit, which climbs the hierarchy, and memory.stat, for
  * which the kernel may have to add up counters of all processors, are read in
- * one of CGROUP_SLOW_CYCLES. memory.events is read when the host's count of
+ * one of CGROUP_SLOW_CYCLES, and once a minute at least; and when the usage has
+ * moved by a part of the limit. memory.events is read when the host's count of
  * killed processes (vmstat) has moved, and at first sight; where that count is
  * not to be seen, with the limit.
  *
@@ -23,6 +24,8 @@
 #include "read/read_batch.h"
 
 #define CGROUP_SLOW_CYCLES 6
+#define CGROUP_SLOW_NS (UINT64_C(60) * 1000000000)
+#define CGROUP_MOVED_PART 16
 /* How long the files of a control group that were not found are not looked
  * for. */
 #define CGROUP_RETRY_NS (UINT64_C(60) * 1000000000)

@@ -271,6 +271,38 @@ WORLD_TEST(page_cache_that_is_not_in_use_does_not_count_against_the_limit) {
   assert_true(limit_percent(w, "web.service") == 0);
 }
 
+/* Else a file that is read would look like a full control group. */
+WORLD_TEST(page_cache_that_comes_fast_is_known_before_the_minute_is_over) {
+  start_web(w);
+  cgroup_put(w, WEB "/memory.stat", "file 0\ninactive_file 0\n");
+  cgroup_put(w, WEB "/memory.max", "1600\n");
+  world_run(w, 10);
+  cgroup_put(w, WEB "/memory.stat", "file 100\ninactive_file 100\n");
+  cgroup_put(w, WEB "/memory.current", "1100\n");
+  world_run(w, 10);
+  world_run(w, 10);
+  world_assert(w, "web.service", "cgroup_file=0");
+  cgroup_put(w, WEB "/memory.stat", "file 600\ninactive_file 600\n");
+  cgroup_put(w, WEB "/memory.current", "1600\n");
+  world_run(w, 10);
+  world_run(w, 10);
+  world_assert(w, "web.service", "cgroup=1600 cgroup_file=600");
+  assert_true(limit_percent(w, "web.service") == 62.5);
+}
+
+WORLD_TEST(limit_is_read_once_a_minute_in_intervals_of_any_length) {
+  start_web(w);
+  world_run(w, 60);
+  for (unsigned i = 1; i <= 7; i++) {
+    char text[32];
+
+    snprintf(text, sizeof(text), "%u\n", 5000 + i);
+    cgroup_put(w, WEB "/memory.max", text);
+    world_run(w, 60);
+    world_assert(w, "web.service", "cgroup_limit=%u", 5000 + i);
+  }
+}
+
 WORLD_TEST(memory_stat_is_read_with_the_limit) {
   start_web(w);
   cgroup_put(w, WEB "/memory.stat", "file 600\n");
