@@ -113,8 +113,13 @@ static void add_outside(const struct host_memory *h, uint64_t outside,
 static void add_total(struct areas *a) {
   a->total = (struct area){.name = "total", .error = UNKNOWN};
   for (size_t i = 0; i < a->n; i++) {
-    a->total.used = amount_add(a->total.used, known(a->all[i].used));
-    a->total.cache = amount_add(a->total.cache, known(a->all[i].cache));
+    uint64_t used = known(a->all[i].used), cache = a->all[i].cache;
+
+    a->total.used = amount_add(a->total.used, used);
+    if (cache == UNKNOWN)
+      a->total.undivided = amount_add(a->total.undivided, used);
+    else
+      a->total.cache = amount_add(a->total.cache, cache);
   }
 }
 

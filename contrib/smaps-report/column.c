@@ -276,8 +276,16 @@ static uint64_t shown_error(uint64_t error, uint64_t bytes) {
   return error != UNKNOWN && error > bytes / 20 ? error : 0;
 }
 
+/* A total lacks what is neither in cache nor in noncache. */
+static struct cell divided_part(const struct area *a, uint64_t part) {
+  struct cell cell = bytes(part);
+
+  cell.is_least = cell.type == CELL_BYTES && a->undivided > 0;
+  return cell;
+}
+
 static struct cell of_area(enum other column, const struct area *a) {
-  bool has_cache = a->cache != UNKNOWN && a->used != UNKNOWN;
+  uint64_t divided = amount_add(a->cache, a->undivided);
   struct cell cell = bytes(a->used);
 
   switch ((int)column) {
@@ -289,11 +297,11 @@ static struct cell of_area(enum other column, const struct area *a) {
     cell.error = shown_error(a->error, a->used);
     return cell;
   case CACHE:
-    return bytes(a->cache);
+    return divided_part(a, a->cache);
   case NONCACHE:
-    if (!has_cache)
+    if (divided == UNKNOWN || a->used == UNKNOWN)
       return bytes(UNKNOWN);
-    return bytes(a->used > a->cache ? a->used - a->cache : 0);
+    return divided_part(a, a->used > divided ? a->used - divided : 0);
   case USED_ERROR:
     return bytes(a->error);
   default:

@@ -179,7 +179,8 @@ struct area {
   const char *name;
   const char *group; /* NULL: of none */
   uint64_t used;
-  uint64_t cache; /* of this, what the kernel takes back when it needs it */
+  uint64_t cache;     /* of this, what the kernel takes back when it needs it */
+  uint64_t undivided; /* of a total: neither in cache nor in noncache */
   uint64_t error;
 };
 

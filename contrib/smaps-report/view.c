@@ -275,6 +275,7 @@ static void add_areas(struct view *v, struct table *t) {
     table_add(t, (struct row){.area = &areas.all[i]});
   total->used = amount_add(total->used, areas.total.used);
   total->cache = amount_add(total->cache, areas.total.cache);
+  total->undivided = amount_add(total->undivided, areas.total.undivided);
 }
 
 /* ---- the total ---- */

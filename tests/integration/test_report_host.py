@@ -145,6 +145,20 @@ class Tables(ReportTest):
         row = self.json("-wt", STATE)[-1]
         self.assertEqual((row["row"], row["used"]), ("total", total))
 
+    def test_what_is_not_divided_is_in_neither_sum(self):
+        for path, undivided in (STATE, "outside"), (CAPTURE, "groups"):
+            with self.subTest(path):
+                *areas, total = self.json("-wt", path)
+                areas = [row for row in areas if row["row"] == "area"]
+                lacks = [row for row in areas if "cache" not in row]
+                self.assertEqual([row["area"] for row in lacks], [undivided])
+                for key in "cache", "noncache":
+                    parts = sum(row.get(key, 0) for row in areas)
+                    self.assertEqual(total[key], parts, key)
+                self.assertEqual(total["at_least"], ["cache", "noncache"])
+                last = self.report("-wt", path).splitlines()[-1]
+                self.assertEqual(last.count("≥ "), 2, last)
+
     def test_an_error_that_is_not_small_is_shown(self):
         document = load(STATE)
         document["host_memory"]["tmpfs_error"] = 4 << 20
