@@ -125,9 +125,11 @@ int live_probe(const struct options *o, uint64_t interval_ns,
                const struct mirror *mirror, struct probe **ret,
                struct config_error *reason) {
   bool is_check = o->command == COMMAND_CHECK;
+  double time;
   const struct probe_setup setup = {
       .proc_root = mirror ? mirror_root(mirror) : NULL,
       .host = mirror ? mirror_name(mirror) : NULL,
+      .is_captured = mirror && mirror_is_captured(mirror, &time),
       .config = o->config,
       .needs_config = is_check,
       .interval_ns = interval_ns,
@@ -139,6 +141,7 @@ int live_probe(const struct options *o, uint64_t interval_ns,
 static int load_probe(const struct options *o, const struct mirror *mirror,
                       struct document *ret, struct config_error *reason) {
   struct probe *p = NULL;
+  double captured;
   int rc = live_probe(o, INTERVAL_NS, mirror, &p, reason);
 
   if (rc)
@@ -146,6 +149,8 @@ static int load_probe(const struct options *o, const struct mirror *mirror,
   if (o->command == COMMAND_CHECK)
     tell_if_default(p);
   rc = load_cycle(p, ret, reason);
+  if (rc == 0 && mirror && mirror_is_captured(mirror, &captured))
+    ret->time = captured;
   if (rc == 0 && o->by_mapping)
     rc = read_all_mappings(o, p, ret, reason);
   probe_free(p);

@@ -6,13 +6,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <linux/magic.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -275,3 +276,16 @@ void mirror_close(struct mirror *m) {
 const char *mirror_root(const struct mirror *m) { return m->root; }
 
 const char *mirror_name(const struct mirror *m) { return m->name; }
+
+bool mirror_is_captured(const struct mirror *m, double *ret_time) {
+  char *mark = join(m->root, MARK);
+  struct statfs fs;
+  struct stat st;
+  bool is = statfs(mark, &fs) == 0 && fs.f_type != PROC_SUPER_MAGIC &&
+            stat(mark, &st) == 0;
+
+  free(mark);
+  if (is)
+    *ret_time = (double)st.st_mtim.tv_sec + 1e-9 * (double)st.st_mtim.tv_nsec;
+  return is;
+}

@@ -7,6 +7,8 @@
 
 #include <smaps/config_error.h>
 
+#include <stdbool.h>
+
 struct mirror;
 
 /* Returns 0, or a negative errno with the reason. Free *ret with
@@ -19,5 +21,8 @@ void mirror_close(struct mirror *m);
 const char *mirror_root(const struct mirror *m);
 /* The name of the capture, which stands for the host. */
 const char *mirror_name(const struct mirror *m);
+/* False if it is a proc file system after all, which shows what is now. Else
+ * *ret_time is when it was captured, in seconds since the Epoch. */
+bool mirror_is_captured(const struct mirror *m, double *ret_time);
 
 #endif

@@ -19,6 +19,9 @@ static const char *const default_configs[] = {
 /* Of a process; the others are one row. */
 #define MAPPINGS_MAX 1000
 
+/* The longest MaxLockHold that may be set. */
+#define LOCK_HOLD_NS (60 * NS_PER_S)
+
 struct probe {
   struct settings settings;
   struct collector *collector;
@@ -103,6 +106,19 @@ static void set_mirror(struct settings *s, const struct probe_setup *setup) {
   s->host = memory_check(strdup(setup->host));
 }
 
+static void hold_long(struct policy *p) {
+  p->max_lock_hold_ns = LOCK_HOLD_NS;
+  p->unsampled_lock_hold_ns = 0;
+}
+
+/* Reading a file on a disk holds no process up, and is cheap. */
+static void spare_nothing(struct settings *s) {
+  s->read_budget_percent = 100;
+  for (size_t i = 0; i < s->n_rules; i++)
+    hold_long(&s->rules[i].policy);
+  hold_long(&s->other.policy);
+}
+
 static int start(struct probe *p, const struct probe_setup *setup,
                  struct config_error *reason) {
   struct group_name shown;
@@ -113,6 +129,8 @@ static int start(struct probe *p, const struct probe_setup *setup,
   set_host(&p->settings);
   write_no_files(&p->settings);
   rc = settings_finish(&p->settings);
+  if (rc == 0 && setup->is_captured)
+    spare_nothing(&p->settings);
   if (rc == 0)
     rc = collector_new(&p->settings, NULL, &p->collector);
   if (rc == 0)

@@ -21,6 +21,7 @@ struct probe_setup {
   /* A captured /proc and the name of its host, in place of what the
    * configuration says; NULL: none. */
   const char *proc_root, *host;
+  bool is_captured; /* proc_root has files on a disk, which no budget spares */
   uint64_t interval_ns;
   double read_budget_percent; /* unless the configuration sets it; 0: default */
 };

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import tarfile
+import time
 import unittest
 from pathlib import Path
 
@@ -200,6 +201,29 @@ class Live(LiveTest):
         done = self.live("-C", config, "-S", target, "--processes", "-j")
         pids = {row["pid"] for row in json.loads(done.text)[1:]}
         self.assertEqual(pids, {os.getpid(), pid})
+
+    def test_captured_proc_is_read_whole_and_has_its_time(self):
+        """Also a process that is too large to be read on a live host."""
+        target, pid = self.capture()
+        rollup = (target / str(pid) / "smaps_rollup").read_text()
+        pss = KIB * int(re.search(r"(?m)^Pss: +(\d+) kB", rollup)[1])
+        pages = 256 << 18
+        (target / str(pid) / "statm").write_text(f"{pages} {pages} 9 9 0 9 0\n")
+        os.utime(target / "meminfo", (1700000000.5, 1700000000.5))
+        config = self.write_file(
+            "collectd.conf", '<Plugin smaps>\nOther "all"\n</Plugin>\n'
+        )
+        columns = "pid,pss,source"
+        done = self.live(
+            "-C", config, "-S", target, "--processes", "-jc", columns
+        )
+        heading, *rows = json.loads(done.text)
+        self.assertEqual(heading["time"], 1700000000.5)
+        (row,) = (row for row in rows if row["pid"] == pid)
+        self.assertEqual((row["source"], row["pss"]), ("read", pss))
+        before = time.time()
+        done = self.live("-C", config, "-S", "/proc", "-jG")
+        self.assertGreaterEqual(json.loads(done.text)[0]["time"], before)
 
     def archive_with(self, *more):
         """Of a capture in which nothing may be written, with other entries."""
