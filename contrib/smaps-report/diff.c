@@ -340,6 +340,8 @@ void diff_make(struct document *old, struct document *new, enum amount amount,
   ret->has_mappings = ret->has_processes && mappings_are_known(old, &f) &&
                       mappings_are_known(new, &f) &&
                       column_is_of(amount, ROW_MAPPING);
+  if (document_scope(old) && document_scope(new))
+    ret->missing = mappings_missing(old, &f) + mappings_missing(new, &f);
   if (ret->has_mappings) {
     struct mappings a = mappings_collect(old, &f);
     struct mappings b = mappings_collect(new, &f);
@@ -573,6 +575,7 @@ int diff_print(struct document *old, struct document *new,
     write_json(&d, o, s->out);
   else
     print_text(&d, o->rows_max, s);
+  mappings_tell_missing(d.missing);
   diff_done(&d);
   return status;
 }

@@ -39,6 +39,7 @@ struct diff {
   struct changes mappings;
   bool has_processes; /* false for captures of different groups */
   bool has_mappings;  /* both documents have mappings */
+  size_t missing;     /* of captures: processes that have no mappings */
 };
 
 /* Compares one amount, in one group or (NULL) in all. The result has changes

@@ -149,19 +149,23 @@ static bool add_error(uint64_t error, const char *amount, const char *before,
 }
 
 /* The smaps of a process that is small enough needs no word. */
-static void print_mappings(const struct process *p, struct text *t,
-                           const struct style *s) {
+static void print_mappings(const struct document *d, const struct process *p,
+                           struct text *t, const struct style *s) {
+  bool is_missing =
+      document_scope(d) && !p->has_mappings && !process_is_in_parent(p);
   bool is_sampled =
       p->mappings_from && strcmp(p->mappings_from, "samples") == 0;
   uint64_t pages = 0;
 
-  if (!is_sampled &&
+  if (!is_sampled && !is_missing &&
       !(p->mappings_from && strcmp(p->mappings_from, "maps") == 0))
     return;
   for (size_t i = 0; i < p->n_mappings; i++)
     pages = amount_add(pages, p->mappings[i].pages_sampled);
   begin(t, "mappings");
-  if (!is_sampled)
+  if (is_missing)
+    text_add(t, "could not be read");
+  else if (!is_sampled)
     text_add(t, "from maps, which has no amounts");
   else
     text_add(t, "sampled, because smaps would hold its lock for longer than "
@@ -202,7 +206,7 @@ static void print_process(const struct document *d, const struct process *p,
   print_rule(d, p, &t, s);
   print_also(d, p, &t, s);
   print_source(p, &t, s);
-  print_mappings(p, &t, s);
+  print_mappings(d, p, &t, s);
   print_amounts(p, &t, s);
   if (!isnan(p->read_cost)) {
     begin(&t, "reading it");

@@ -65,8 +65,8 @@ static void copy_mappings(struct document *d, struct process *p,
   p->mappings_from = copy_text(d, from->mappings_from);
 }
 
-/* False if they cannot be read: the process has ended, or may not be seen. */
-static bool read_mappings(struct probe *probe, struct document *d,
+/* It has none if they cannot be read: it has ended, or may not be seen. */
+static void read_mappings(struct probe *probe, struct document *d,
                           struct process *p) {
   struct config_error ignored;
   struct document close_up;
@@ -74,7 +74,7 @@ static bool read_mappings(struct probe *probe, struct document *d,
   size_t len;
 
   if (probe_close_up(probe, (uint32_t)p->pid, &text, &len, &ignored) < 0)
-    return false;
+    return;
   if (load_document_text(text, len, &close_up, &ignored) == 0) {
     for (size_t i = 0; i < close_up.n_processes; i++)
       if (close_up.processes[i].has_mappings)
@@ -82,25 +82,21 @@ static bool read_mappings(struct probe *probe, struct document *d,
     document_done(&close_up);
   }
   free(text);
-  return p->has_mappings;
 }
 
 /* Of the processes that are shown. */
 static int read_all_mappings(const struct options *o, struct probe *probe,
                              struct document *d, struct config_error *reason) {
   struct filters filters = {.group = {.exact = NULL}};
-  size_t missing = 0;
   int rc = view_filters(&d, 1, o, &filters, reason);
 
   for (size_t i = 0; rc == 0 && i < d->n_processes; i++) {
     struct process *p = &d->processes[i];
 
     if (filters_take_process(&filters, p) && !process_is_in_parent(p))
-      missing += !read_mappings(probe, d, p);
+      read_mappings(probe, d, p);
   }
   filters_done(&filters);
-  if (missing > 0)
-    fprintf(stderr, "the mappings of %zu processes cannot be read\n", missing);
   return rc;
 }
 

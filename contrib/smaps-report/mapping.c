@@ -2,6 +2,7 @@
 #include "memory.h"
 #include "sum.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,13 +19,33 @@ static size_t count_processes(const struct document *d,
   return n;
 }
 
+/* Without any mapping the sums of processes are no sums: none could be read. */
 static bool has_own_sums(const struct document *d, const struct filters *f) {
-  return d->has_mappings && !filters_part_groups(f) &&
-         filter_takes(&f->group, document_scope(d));
+  return d->has_mappings && (d->n_mappings > 0 || d->n_processes == 0) &&
+         !filters_part_groups(f) && filter_takes(&f->group, document_scope(d));
 }
 
 bool mappings_are_known(const struct document *d, const struct filters *f) {
   return has_own_sums(d, f) || count_processes(d, f) > 0;
+}
+
+size_t mappings_missing(const struct document *d, const struct filters *f) {
+  size_t n = 0;
+
+  for (size_t i = 0; i < d->n_processes; i++) {
+    const struct process *p = &d->processes[i];
+
+    n += !p->has_mappings && !process_is_in_parent(p) &&
+         filters_take_process(f, p);
+  }
+  return n;
+}
+
+void mappings_tell_missing(size_t n) {
+  fflush(stdout);
+  if (n > 0)
+    fprintf(stderr, "the mappings of %zu process%s could not be read\n", n,
+            n == 1 ? "" : "es");
 }
 
 /* ---- sums of our own ---- */

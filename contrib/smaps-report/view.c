@@ -405,6 +405,39 @@ int view_filters(struct document *const *documents, size_t n,
   return rc;
 }
 
+static bool is_live(const struct view *v) {
+  return v->options->command == COMMAND_LIVE;
+}
+
+/* A capture of a group has the mappings of its processes. */
+static bool should_have_mappings(const struct view *v,
+                                 const struct document *d) {
+  const char *scope = document_scope(d);
+
+  return is_live(v) || (scope && filter_takes(&v->filters.group, scope));
+}
+
+static size_t count_missing(const struct view *v) {
+  size_t n = 0;
+
+  for (size_t i = 0; i < v->n_documents; i++)
+    if (should_have_mappings(v, v->documents[i]))
+      n += mappings_missing(v->documents[i], &v->filters);
+  return n;
+}
+
+static const char *why_no_mappings(const struct view *v) {
+  if (count_missing(v) > 0)
+    return v->options->source
+               ? "the mappings of these processes could not be read: only a "
+                 "capture with smaps (capture-proc -s) has them"
+               : "the mappings of these processes could not be read";
+  for (size_t i = 0; i < v->n_documents; i++)
+    if (should_have_mappings(v, v->documents[i]))
+      return "has no process that the filters take";
+  return "has no mappings: only a capture of the group has them";
+}
+
 static int check(const struct view *v, struct config_error *reason) {
   bool has_mappings = false, has_host = false;
 
@@ -413,9 +446,7 @@ static int check(const struct view *v, struct config_error *reason) {
     has_host |= v->documents[i]->has_host_memory;
   }
   if (v->options->by_mapping && !has_mappings)
-    return config_error_set(reason,
-                            "has no mappings: only a capture of the group "
-                            "has them");
+    return config_error_set(reason, "%s", why_no_mappings(v));
   if (v->options->by_area && !has_host)
     return config_error_set(reason,
                             "has no memory of the host: the plugin did not "
@@ -476,6 +507,8 @@ int view_print(struct document *const *documents, size_t n,
     rc = check(&v, reason);
   if (rc == 0)
     print_tables(&v, s);
+  if (rc == 0 && o->by_mapping)
+    mappings_tell_missing(count_missing(&v));
   filters_done(&v.filters);
   return rc;
 }

@@ -238,6 +238,13 @@ class Shown(Page):
         self.assertEqual(rows["/dev/shm/PostgreSQL.42"]["Shmem"], "22.5 MiB")
         self.open(STATE)
         self.assertIn("Only a capture", " ".join(self.tab.texts("#mappings p")))
+        del document["processes"][0]["mappings"]
+        self.open(document)
+        note = "The mappings of 1 process could not be read."
+        self.assertEqual(self.tab.texts("#mappings p"), [note])
+        document["mappings"] = []
+        self.open(document)
+        self.assertEqual(self.tab.texts("#mappings p"), [note])
 
     def test_changes_since_an_older_document(self):
         old, new = load(STATE), load(STATE)

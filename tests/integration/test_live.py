@@ -355,14 +355,13 @@ class Live(LiveTest):
         self.addCleanup(own.stop)
         directory = harness.stage().new_directory((uid, gid))
         config = directory / "collectd.conf"
+        rights = {"user": uid, "group": gid, "extra_groups": []}
         config.write_text(
             '<Plugin smaps>\n<Group "own">\n'
             f'Comm "own{harness.TAG}"\n</Group>\n'
             f'<Group "us">\nComm "{self.own_comm()}"\n</Group>\n</Plugin>\n'
         )
-        done = self.live(
-            "-C", config, "-Gt", user=uid, group=gid, extra_groups=[]
-        )
+        done = self.live("-C", config, "-Gt", **rights)
         own, us, total = (self.row(done, n) for n in ("own", "us", "total"))
         self.assertEqual(us[:2], ["-", "-"])
         self.assertGreater(int(us[2]), MIB // harness.KIB)
@@ -371,6 +370,10 @@ class Live(LiveTest):
         self.assertEqual(total[:2], ["≥", own[0]])
         self.assertIn("smaps-report lacks CAP_SYS_PTRACE", done.words)
         self.assertIn("run it as root", done.words)
+        done = run("live", "-C", config, "-m", "-g", "us", **rights)
+        self.assertEqual(done.returncode, 2)
+        why = "live: the mappings of these processes could not be read\n"
+        self.assertIn(why, done.words)
 
 
 class Check(LiveTest):

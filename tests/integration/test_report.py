@@ -251,6 +251,27 @@ class Tables(ReportTest):
         self.assertEqual(rows[-2], ["3000", "1", "900", "[rest]"])
         self.assertEqual(rows[-1], ["102000", "2", "74900", "total"])
         self.assert_fails("has no mappings", "-m", STATE)
+        self.assert_fails("has no mappings: only", "-m", "-g", "other", CAPTURE)
+        self.assert_fails("no process that", "-m", "-P", "nobody", CAPTURE)
+
+    def test_mappings_that_could_not_be_read_are_told(self):
+        document = load(CAPTURE)
+        del document["processes"][1]["mappings"]
+        some = self.write(document, "some.json")
+        told = "the mappings of 1 process could not be read\n"
+        for args in ("-m", some), ("diff", CAPTURE, some):
+            done = run(*args)
+            self.assertEqual((done.returncode, done.words), (0, told), args)
+            self.assertRegex(done.text, r"\[heap\]|MAPPING")
+        self.assertEqual(run("-m", "-P", "nobody", some, CAPTURE).words.count("\n"), 1)
+        self.assertEqual(self.report("explain", some).count("could not be read"), 1)
+        del document["processes"][0]["mappings"]
+        document["mappings"] = []
+        none = self.write(document, "none.json")
+        self.assert_fails("these processes could not be read", "-m", none)
+        done = run("diff", CAPTURE, none)
+        self.assertEqual(done.words, told.replace("1 process", "2 processes"))
+        self.assertNotIn("MAPPING", done.text)
 
     def test_sorting(self):
         def pids(*args):

@@ -74,10 +74,17 @@ function drawProcesses() {
   });
 }
 
+/* Of a capture: the processes whose mappings it should have. */
+function missingMappings() {
+  const n = data.scope ? processes.filter((row) => !row.mappings && row.source !== "parent").length : 0;
+  return n ? "The mappings of " + plural(n, "process", "processes") + " could not be read." : null;
+}
+
 function drawMappings() {
+  const note = missingMappings();
   if (!data.mappings.length) {
-    byId("mappings").append(make("h2", {}, "Mappings"), make("p", { class: "muted" },
-      "Only a capture has the mappings of processes: libraries, heaps, files. This is a snapshot of all processes."));
+    byId("mappings").append(make("h2", {}, "Mappings"), make("p", { class: "muted" }, note
+      || "Only a capture has the mappings of processes: libraries, heaps, files. This is a snapshot of all processes."));
     return;
   }
   const columns = [
@@ -87,7 +94,7 @@ function drawMappings() {
     column("Size", "size", { class: "number wide" }),
     { title: "Rights", class: "wide", isText: true, value: (row) => row.permissions },
   ];
-  byId("mappings").append(makeTable({ title: "Mappings", columns, rows: mappingObjects(data.mappings), sort: "PSS",
+  byId("mappings").append(makeTable({ title: "Mappings", note, columns, rows: mappingObjects(data.mappings), sort: "PSS",
     hasSearch: true }).element);
 }
 
