@@ -89,6 +89,16 @@ static bool is_directory(const char *path) {
   return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+/* A device such as /dev/zero has no end. That of /dev/null is its beginning. */
+static bool has_an_end(const char *path) {
+  struct stat st, null;
+
+  return stat(path, &st) == 0 &&
+         (S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode) ||
+          (S_ISCHR(st.st_mode) && stat("/dev/null", &null) == 0 &&
+           st.st_rdev == null.st_rdev));
+}
+
 static bool add_file(struct reader *r, const char *path) {
   oconfig_item_t *root;
   bool is_good;
@@ -96,6 +106,8 @@ static bool add_file(struct reader *r, const char *path) {
   /* The scanner would end the program. */
   if (access(path, R_OK) < 0 || is_directory(path))
     return refuse(path, strerror(errno));
+  if (!has_an_end(path))
+    return refuse(path, "expected a file or a pipe");
   root = oconfig_parse_file(path);
   /* It was told by oconfig_mistake(). */
   if (!root)

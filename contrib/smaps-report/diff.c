@@ -381,7 +381,9 @@ static void report_growth(const struct change *c, const struct limit *limit) {
     text_add_bytes(&t, c->old, &plain);
     text_add(&t, " to ");
     text_add_bytes(&t, c->new, &plain);
-    text_addf(&t, ", by more than %s", limit->text);
+    text_add(&t, " (+");
+    text_add_bytes(&t, c->size, &plain);
+    text_addf(&t, "), by more than %s", limit->text);
   }
   fprintf(stderr, "%s\n", t.bytes);
   text_done(&t);

@@ -7,10 +7,9 @@
 #include <string.h>
 
 static const char *const command_names[COMMANDS] = {
-    [COMMAND_TABLE] = "table", [COMMAND_EXPLAIN] = "explain",
-    [COMMAND_DIFF] = "diff",   [COMMAND_FOLDED] = "folded",
-    [COMMAND_HTML] = "html",   [COMMAND_LIVE] = "live",
-    [COMMAND_CHECK] = "check",
+    [COMMAND_EXPLAIN] = "explain", [COMMAND_DIFF] = "diff",
+    [COMMAND_FOLDED] = "folded",   [COMMAND_HTML] = "html",
+    [COMMAND_LIVE] = "live",       [COMMAND_CHECK] = "check",
 };
 
 #define WIDTH_MAX 10000
@@ -30,7 +29,8 @@ static int refuse(struct config_error *reason, const char *option,
 }
 
 static int refuse_column(struct config_error *reason, const char *option,
-                         unsigned n, const char *name, size_t len) {
+                         const char *expected, unsigned n, const char *name,
+                         size_t len) {
   const char *known[COLUMNS_MAX];
   struct group_name room;
   char word[64];
@@ -40,21 +40,21 @@ static int refuse_column(struct config_error *reason, const char *option,
     known[i] = column_name(i);
   snprintf(word, sizeof(word), "%.*s", (int)(len < 63 ? len : 63), name);
   nearest = config_error_nearest(word, known, n);
-  return config_error_set(reason,
-                          "%s \"%s\": expected names of columns, which -c help "
-                          "lists%s%s%s",
-                          option, quote(word, &room),
-                          nearest ? "; did you mean " : "",
-                          nearest ? nearest : "", nearest ? "?" : "");
+  return config_error_set(
+      reason, "%s \"%s\": expected %s, which -c help lists%s%s%s", option,
+      quote(word, &room), expected, nearest ? "; did you mean " : "",
+      nearest ? nearest : "", nearest ? "?" : "");
 }
 
 static int parse_sort(struct options *o, const char *value,
                       struct config_error *reason) {
-  unsigned n = o->command == COMMAND_DIFF ? AMOUNTS : column_count();
+  bool is_diff = o->command == COMMAND_DIFF;
+  unsigned n = is_diff ? AMOUNTS : column_count();
 
   o->sort = column_find(value, strlen(value));
   if (o->sort >= n)
-    return refuse_column(reason, "-s", n, value, strlen(value));
+    return refuse_column(reason, "-s", is_diff ? "an amount" : "a column", n,
+                         value, strlen(value));
   return 0;
 }
 
@@ -69,7 +69,8 @@ static int parse_columns(struct options *o, const char *value,
     unsigned column = column_find(at, len);
 
     if (column == column_count())
-      return refuse_column(reason, "-c", column_count(), at, len);
+      return refuse_column(reason, "-c", "names of columns", column_count(), at,
+                           len);
     if (o->n_columns == TABLE_COLUMNS_MAX)
       return config_error_set(reason, "-c: expected at most %d columns",
                               TABLE_COLUMNS_MAX);
@@ -247,8 +248,7 @@ static const struct option {
      TABLES, 'm'},
     {"system", NULL, "show where the memory of the host is", parse_system,
      TABLES, 'w'},
-    {"columns", "LIST",
-     "show these columns, separated by commas; -c help lists all",
+    {"columns", "LIST", "show these columns (pss,group); -c help lists all",
      parse_columns, TABLES, 'c'},
     {"columns", "help", "list the amounts that -s takes", parse_amounts, DIFF,
      'c'},
@@ -263,14 +263,13 @@ static const struct option {
      TABLES | DIFF, 'n'},
     {"width", "COLUMNS", "fit lines into this width; 0: do not", parse_width,
      ALL & ~(1U << COMMAND_FOLDED), '\0'},
-    {"fail-over", "LIMIT",
-     "exit 1 if the PSS of a group grew by more: 10% or 64M", parse_limit, DIFF,
-     '\0'},
+    {"fail-over", "LIMIT", "exit 1 if a group's PSS grew by more: 10% or 64M",
+     parse_limit, DIFF, '\0'},
     {"json", NULL, "print JSON, in bytes and seconds", parse_json,
      TABLES | DIFF | 1U << COMMAND_EXPLAIN, 'j'},
     {"watch", "SECONDS", "show them on a screen that refreshes", parse_watch,
      1U << COMMAND_LIVE, '\0'},
-    {"source", "PATH", "a captured /proc: a directory, or an archive of tar",
+    {"source", "PATH", "a captured /proc: a directory or an archive of tar",
      parse_source, 1U << COMMAND_LIVE, 'S'},
     {"config", "FILE", "the configuration of collectd", parse_config, RUNS,
      'C'},
@@ -312,18 +311,30 @@ static int apply(struct options *o, const struct option *option,
   return option->parse(o, value, reason);
 }
 
+static int refuse_option(struct config_error *reason, const char *dashes,
+                         const char *word, enum command command) {
+  struct group_name room;
+  const char *shown = quote(word, &room);
+
+  if (command == COMMAND_TABLE)
+    return config_error_set(reason,
+                            "%s%s: no such option of the tables; a subcommand "
+                            "stands before its options",
+                            dashes, shown);
+  return config_error_set(reason, "%s%s: no such option of \"%s\"", dashes,
+                          shown, command_names[command]);
+}
+
 /* Parses short options: "-kHs pss", "-spss". */
 static int parse_letters(struct options *o, const char *letters,
                          struct arguments *args, struct config_error *reason) {
   for (; *letters; letters++) {
     const struct option *option = find_letter(o->command, *letters);
     char word[2] = {*letters, '\0'};
-    struct group_name room;
     int rc;
 
     if (!option)
-      return config_error_set(reason, "-%s: no such option of \"%s\"",
-                              quote(word, &room), command_names[o->command]);
+      return refuse_option(reason, "-", word, o->command);
     if (!option->value) {
       rc = apply(o, option, NULL, reason);
       if (rc < 0)
@@ -345,11 +356,9 @@ static int parse_argument(struct options *o, const char *word,
                           struct arguments *args, struct config_error *reason) {
   size_t len = strcspn(word, "=");
   const struct option *option = find_name(o->command, word, len);
-  struct group_name room;
 
   if (!option)
-    return config_error_set(reason, "--%s: no such option of \"%s\"",
-                            quote(word, &room), command_names[o->command]);
+    return refuse_option(reason, "--", word, o->command);
   if (!option->value && word[len])
     return config_error_set(reason, "--%s: takes no value", option->name);
   if (!option->value)
@@ -472,7 +481,8 @@ static int check_together(const struct options *o,
 }
 
 static enum command find_command(struct arguments *args) {
-  for (unsigned i = 0; i < COMMANDS && args->next < args->end; i++)
+  for (unsigned i = COMMAND_TABLE + 1; i < COMMANDS && args->next < args->end;
+       i++)
     if (strcmp(*args->next, command_names[i]) == 0) {
       args->next++;
       return (enum command)i;
@@ -534,17 +544,17 @@ int options_parse(int argc, char **argv, struct options *ret,
 
 static const char *const descriptions[COMMANDS] = {
     [COMMAND_TABLE] =
-        "Shows the memory of groups and processes in a snapshot "
-        "of collectd's smaps plugin,\nor in those of several hosts. "
-        "FILE may be - for standard input.",
+        "Shows the memory of groups and processes in a snapshot of collectd's "
+        "smaps\nplugin, or in those of several hosts. FILE may be - for "
+        "standard input.",
     [COMMAND_EXPLAIN] = "Shows the rule that took each process of a snapshot, "
-                        "and how the process was read.",
+                        "and how the process was\nread.",
     [COMMAND_DIFF] = "Shows the groups, processes and mappings that differ "
                      "between two snapshots.",
     [COMMAND_FOLDED] = "Prints PSS by group, process and mapping, as input of "
                        "flame graph programs.",
     [COMMAND_HTML] = "Prints a page for a browser: groups, processes and "
-                     "mappings, and what has changed\nsince OLD. It needs "
+                     "mappings, and what has\nchanged since OLD. It needs "
                      "nothing else, and can be mailed.",
     [COMMAND_LIVE] = "Shows the memory of this host now, in the groups of your "
                      "configuration. Needs\nno collectd and writes nothing.",
@@ -566,8 +576,9 @@ void options_print_help(enum command command, FILE *out) {
     for (unsigned i = 0; i < COMMANDS; i++)
       print_usage((enum command)i, out);
   else
-    fprintf(out, "Usage: smaps-report %s [options] %s\n",
-            command_names[command], operands[command].words);
+    fprintf(out, "Usage: smaps-report %s [options]%s%s\n",
+            command_names[command], *operands[command].words ? " " : "",
+            operands[command].words);
   fprintf(out, "\n%s\n\n", descriptions[command]);
   for (size_t i = 0; i < OPTIONS; i++) {
     const struct option *o = &options[i];
@@ -579,7 +590,7 @@ void options_print_help(enum command command, FILE *out) {
       snprintf(letter, sizeof(letter), "-%c, ", o->letter);
     snprintf(words, sizeof(words), "%s--%s%s%s", letter, o->name,
              o->value ? " " : "", o->value ? o->value : "");
-    fprintf(out, "  %-24s %s\n", words, o->help);
+    fprintf(out, "  %-25s  %s\n", words, o->help);
   }
 }
 

@@ -478,6 +478,9 @@ class Check(LiveTest):
         )
         lines = self.mistakes(self.directory)
         self.assertEqual(lines, [f"{self.directory}: Is a directory"])
+        lines = self.mistakes("/dev/zero")
+        self.assertEqual(lines, ["/dev/zero: expected a file or a pipe"])
+        self.assertEqual(self.check("/dev/null").returncode, 0)
         os.mkfifo(self.directory / "pipe")
         config = self.write_file(
             "collectd.conf", f'Include "{self.directory}/pipe"\n'

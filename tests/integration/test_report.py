@@ -853,7 +853,8 @@ class Differences(ReportTest):
                 self.assertEqual(done.returncode, status, done.words)
                 if status:
                     self.assertIn('group "postgres": PSS grew from', done.words)
-                    self.assertIn(f"by more than {limit}\n", done.words)
+                    words = f"(+19.5M), by more than {limit}\n"
+                    self.assertIn(words, done.words)
                 else:
                     self.assertEqual(done.words, "")
 
@@ -1120,10 +1121,15 @@ class Broken(ReportTest):
 
     def test_help_and_version(self):
         for command in (
-            [], ["explain"], ["diff"], ["folded"], ["live"], ["check"]
+            [], ["explain"], ["diff"], ["folded"], ["html"], ["live"], ["check"]
         ):  # fmt: skip
             text = self.report(*command, "--help")
             self.assertIn("Usage: smaps-report", text)
+            for line in text.splitlines():
+                self.assertEqual(line, line.rstrip())
+                self.assertLess(len(line), 80, line)
+                if "  --" in line or ", --" in line:
+                    self.assertRegex(line, r"^.{27}  \S", line)
             self.assertRegex(
                 self.report(*command, "--version"), r"^smaps-report \d+\.\d+"
             )

@@ -318,7 +318,7 @@ TEST(options_are_taken_in_every_form) {
   static const char *const lines[] = {
       "-k -r -s uss -g web f",   "-krs uss -gweb f",
       "-krsuss f -gweb",         "--human --reverse --sort uss --group=web f",
-      "f --sort=uss -kr -g web", "table -krsuss -gweb -- f",
+      "f --sort=uss -kr -g web", "-krsuss -gweb -- f",
       "live -krsuss -gweb -C f"};
 
   for (size_t i = 0; i < LENGTH(lines); i++) {
@@ -330,6 +330,7 @@ TEST(options_are_taken_in_every_form) {
     assert_string_equal(o.group, "web");
     assert_string_equal(o.command == COMMAND_LIVE ? o.config : o.files[0], "f");
   }
+  assert_string_equal(parse_valid("table").files[0], "table");
 }
 
 TEST(columns_are_a_list) {
@@ -399,20 +400,21 @@ static const struct {
     {"- a -", "\"-\": expected at most once"},
     {"live a", "\"a\": expected no more than options"},
     {"_", "expected the name of a file"},
-    {"-x f", "-x: no such option of \"table\""},
+    {"-x f", "-x: no such option of the tables; a subcommand stands before"},
     {"explain -k f", "-k: no such option of \"explain\""},
     {"folded -j f", "-j: no such option of \"folded\""},
-    {"-C x f", "-C: no such option of \"table\""},
+    {"-C x f", "-C: no such option of the tables"},
     {"diff -p a b", "-p: no such option of \"diff\""},
-    {"--colour f", "--colour: no such option"},
+    {"--colour f", "--colour: no such option of the tables"},
+    {"live --colour", "--colour: no such option of \"live\""},
     {"--human=yes f", "--human: takes no value"},
     {"f -s", "-s: expected COLUMN after it"},
     {"f --sort", "--sort: expected COLUMN after it"},
-    {"-s _ f", "-s \"\": expected names of columns"},
-    {"-s pps f", "-s \"pps\": expected names of columns, which -c help lists; "
+    {"-s _ f", "-s \"\": expected a column, which -c help lists"},
+    {"-s pps f", "-s \"pps\": expected a column, which -c help lists; "
                  "did you mean"},
     {"-s ps\x1b f", "-s \"ps\\x1b\""},
-    {"diff -s pid a b", "-s \"pid\": expected"},
+    {"diff -s pid a b", "-s \"pid\": expected an amount, which -c help lists"},
     {"diff -s pssx a b", "did you mean pss?"},
     {"-u -s pid f", "-s \"pid\": expected a column of this table"},
     {"-G -s pid f", "-s \"pid\": expected a column of this table"},
