@@ -75,26 +75,51 @@ static bool is_hidden(const struct dirent *entry) {
   return entry->d_name[0] == '.';
 }
 
-/* An archive has the files themselves, or a directory of them. */
-static char *find_root(const char *directory) {
-  struct dirent *entry;
-  char *root = NULL;
-  DIR *dir;
+/* A link of an archive may lead to /proc of this host. */
+static bool is_link(const char *path) {
+  struct stat st;
 
-  if (is_root(directory))
-    return memory_check(strdup(directory));
-  dir = opendir(directory);
-  while (dir && !root && (entry = readdir(dir))) {
+  return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
+/* Counts the roots in the directory, and returns one of them. */
+static size_t find_inner(const char *directory, char **ret) {
+  DIR *dir = opendir(directory);
+  struct dirent *entry;
+  size_t n = 0;
+
+  while (dir && (entry = readdir(dir))) {
     char *inner = join(directory, entry->d_name);
 
-    if (!is_hidden(entry) && is_root(inner))
-      root = inner;
-    else
+    if (is_hidden(entry) || is_link(inner) || !is_root(inner)) {
       free(inner);
+      continue;
+    }
+    free(*ret);
+    *ret = inner;
+    n++;
   }
   if (dir)
     closedir(dir);
-  return root;
+  return n;
+}
+
+/* An archive has the files themselves, or a directory of them. */
+static int find_root(const char *directory, char **ret,
+                     struct config_error *reason) {
+  size_t n;
+
+  if (is_root(directory)) {
+    *ret = memory_check(strdup(directory));
+    return 0;
+  }
+  n = find_inner(directory, ret);
+  if (n == 1)
+    return 0;
+  if (n == 0)
+    return config_error_set(reason,
+                            "has no " MARK ": expected a capture of /proc");
+  return config_error_set(reason, "has %zu captures of /proc: expected one", n);
 }
 
 /* ---- tar ---- */
@@ -144,6 +169,15 @@ static pid_t await(pid_t child, int *ret_status) {
   return pid;
 }
 
+/* tar reads the beginning twice to find out how an archive is compressed. */
+static const char *hint_of(int archive) {
+  struct stat st;
+
+  return fstat(archive, &st) == 0 && S_ISFIFO(st.st_mode)
+             ? ": in a pipe it may not be compressed"
+             : "";
+}
+
 static int unpack(const struct mirror *m, int archive,
                   struct config_error *reason) {
   pid_t child = fork();
@@ -157,7 +191,8 @@ static int unpack(const struct mirror *m, int archive,
     return config_error_set(reason, "is no directory, and there is no tar");
   if (status != 0)
     return config_error_set(reason,
-                            "is no directory, and tar cannot unpack it");
+                            "is no directory, and tar cannot unpack it%s",
+                            hint_of(archive));
   return 0;
 }
 
@@ -252,10 +287,7 @@ int mirror_open(const char *path, struct mirror **ret,
   if (!is_directory(path))
     rc = open_archive(m, path, reason);
   if (rc == 0)
-    m->root = find_root(m->unpacked ? m->unpacked : path);
-  if (rc == 0 && !m->root)
-    rc = config_error_set(reason,
-                          "has no " MARK ": expected a capture of /proc");
+    rc = find_root(m->unpacked ? m->unpacked : path, &m->root, reason);
   if (rc == 0)
     *ret = m;
   else

@@ -264,6 +264,16 @@ class Live(LiveTest):
         self.assertEqual(pids, {os.getpid(), pid})
         self.assertEqual(os.listdir(left), [])
 
+    def test_compressed_archive_has_to_be_a_file(self):
+        target, _ = self.capture()
+        packed = subprocess.run(
+            ["tar", "-C", target, "-czf", "-", "."],
+            check=True, stdout=subprocess.PIPE,
+        )  # fmt: skip
+        done = run("live", "-S", "/dev/stdin", stdin=packed.stdout)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("in a pipe it may not be compressed\n", done.words)
+
     def test_what_was_unpacked_is_removed_after_a_signal(self):
         left = self.directory / "left"
         left.mkdir()
@@ -328,11 +338,22 @@ class Live(LiveTest):
 
     def test_source_that_is_no_capture(self):
         bare, piped, empty = (self.directory / name for name in "abc")
-        for directory in bare, piped, empty:
+        several, linked = (self.directory / name for name in "de")
+        for directory in bare, piped, empty, several, linked:
             directory.mkdir()
         os.mkfifo(piped / "meminfo")
         (empty / "meminfo").touch()
+        for name in "db1", "db2":
+            (several / name).mkdir()
+            (several / name / "meminfo").touch()
+        # A link of this name is not removed from an archive.
+        (linked / "exe").symlink_to("/proc")
+        archive = self.directory / "linked.tar"
+        subprocess.run(["tar", "-C", linked, "-cf", archive, "."], check=True)
         for source, words in (
+            (several, "has 2 captures of /proc: expected one"),
+            (linked, "has no meminfo: expected a capture of /proc"),
+            (archive, "has no meminfo: expected a capture of /proc"),
             (bare, "has no meminfo: expected a capture of /proc"),
             (piped, "has no meminfo: expected a capture of /proc"),
             (__file__, "is no directory, and tar cannot unpack it"),
