@@ -31,6 +31,7 @@
 
 #include <smaps/group_name.h>
 
+#include <fcntl.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <stdlib.h>
@@ -259,11 +260,24 @@ static int run(const struct options *o) {
   return 0;
 }
 
+/* A closed standard stream stays one that cannot be used: no other file gets
+ * its number. */
+static void reserve_streams(void) {
+  int fd;
+
+  do
+    fd = open("/", O_PATH);
+  while (fd >= 0 && fd <= STDERR_FILENO);
+  if (fd >= 0)
+    close(fd);
+}
+
 int main(int argc, char **argv) {
   struct options options;
   struct config_error reason;
   int status;
 
+  reserve_streams();
   setlocale(LC_CTYPE, "");
   if (options_parse(argc, argv, &options, &reason) < 0)
     return fail(NULL, reason.text);

@@ -56,6 +56,7 @@ cdtime_t cdtime(void) {
 
 size_t told_errors(void) { return told.errors; }
 
+/* Where they cannot be written, the rest of the output is as good as before. */
 static void print_line(const char *line, FILE *out) {
   const struct style plain = {.out = out};
   struct text text = {0};
@@ -63,7 +64,7 @@ static void print_line(const char *line, FILE *out) {
 
   text_add_name(&text, strncmp(line, OURS, len) == 0 ? line + len : line,
                 &plain);
-  text_print(&text, COLOUR_NONE, &plain);
+  fprintf(out, "%s\n", text.bytes ? text.bytes : "");
   text_done(&text);
 }
 

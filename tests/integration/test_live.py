@@ -147,6 +147,24 @@ class Live(LiveTest):
         self.assertIn("none\\x1b: ", lines[told])
         self.assertGreater(told, 1)
 
+    def test_what_nobody_can_be_told_is_no_failure(self):
+        config = self.write_file(
+            "told.conf", f'Include "{self.directory}/none"\n'
+        )
+        args = [REPORT, "live", "-G", "-C", config]
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run(
+                args, env=environment(), stdout=subprocess.PIPE, stderr=full
+            )
+        self.assertIn(b"GROUP", done.stdout)
+        self.assertEqual(done.returncode, 0)
+        done = subprocess.run(
+            args, env=environment(), stdout=subprocess.PIPE,
+            preexec_fn=lambda: os.close(2),
+        )  # fmt: skip
+        self.assertIn(b"GROUP", done.stdout)
+        self.assertEqual(done.returncode, 0)
+
     def test_mappings_of_this_host(self):
         own = harness.Shape("anon", name="own", mib=8)
         self.addCleanup(own.stop)
@@ -263,6 +281,18 @@ class Live(LiveTest):
         pids = {row["pid"] for row in json.loads(done.text)[1:]}
         self.assertEqual(pids, {os.getpid(), pid})
         self.assertEqual(os.listdir(left), [])
+
+    def test_archive_is_read_without_standard_input(self):
+        path, pid = self.archive_with()
+        done = subprocess.run(
+            [REPORT, "live", "-C", self.write_file("collectd.conf", ""),
+             "-S", path, "--processes", "-j"],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            preexec_fn=lambda: os.close(0),
+        )  # fmt: skip
+        self.assertEqual(done.returncode, 0)
+        pids = {row["pid"] for row in json.loads(done.stdout)[1:]}
+        self.assertEqual(pids, {os.getpid(), pid})
 
     def test_compressed_archive_has_to_be_a_file(self):
         target, _ = self.capture()
