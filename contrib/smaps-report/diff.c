@@ -207,10 +207,23 @@ static void sort_members(struct members *m,
     qsort(m->all, m->n, sizeof(*m->all), compare);
 }
 
-/* Pid and start time identify a process on one host only. */
-static bool has_same_host(const struct document *old,
-                          const struct document *new) {
-  return !old->host || !new->host || strcmp(old->host, new->host) == 0;
+/* A process may be listed that is younger than its document by so much. */
+#define LISTING_SECONDS 1
+
+/* True also where it is unknown. */
+static bool has_older(const struct document *d, double than) {
+  for (size_t i = 0; i < d->n_processes; i++)
+    if (!(d->time - d->processes[i].uptime > than + LISTING_SECONDS))
+      return true;
+  return d->n_processes == 0;
+}
+
+/* Pid and start time identify a process on one host only, and until that is
+ * booted: then all processes of one document are younger than the other. */
+static bool has_same_ids(const struct document *old,
+                         const struct document *new) {
+  return (!old->host || !new->host || strcmp(old->host, new->host) == 0) &&
+         has_older(old, new->time) && has_older(new, old->time);
 }
 
 /* A capture leaves out small processes. */
@@ -226,7 +239,7 @@ static void compare_members(const struct document *old,
 
   sort_members(a, compare_identity);
   sort_members(b, compare_identity);
-  if (has_same_host(old, new)) {
+  if (has_same_ids(old, new)) {
     pair(a, b, compare_identity, HOW_STAYED, amount, &a_rest, &b_rest, ret);
     free(a->all);
     free(b->all);

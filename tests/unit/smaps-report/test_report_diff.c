@@ -190,6 +190,30 @@ TEST(pids_of_another_host_say_nothing) {
   check(&p, &p.diff.processes, "a -10 10>0 went\nb +10 0>10 came\n");
 }
 
+/* Of a process that is written at a time, and is so old then. */
+#define AT(time, comm, uptime)                                                 \
+  PARTS(.json = "'time':" time ",'processes':[{'pid':1,'starttime':5,"         \
+                "'comm':'" comm "','groups':['g'],'uptime':" uptime            \
+                ",'usage':{'pss':" uptime "}}]")
+
+TEST(pids_before_a_boot_say_nothing) {
+  struct pair p = compare(AT("1000", "a", "60"), AT("1030", "b", "90"), NULL);
+
+  check(&p, &p.diff.processes, "b +30 60>90 stayed\n");
+  p = compare(AT("1000", "a", "60"), AT("1200", "b", "90"), NULL);
+  check(&p, &p.diff.processes, "b +90 0>90 came\na -60 60>0 went\n");
+  p = compare(AT("1200", "b", "90"), AT("1000", "a", "60"), NULL);
+  check(&p, &p.diff.processes, "b -90 90>0 went\na +60 0>60 came\n");
+  p = compare(AT("1000", "a", "60"), AT("1200", "a", "90"), NULL);
+  check(&p, &p.diff.processes, "a +30 60>90 restarted\n");
+}
+
+TEST(a_process_may_be_younger_than_the_document_that_has_it) {
+  struct pair p = compare(AT("1000", "a", "0"), AT("1030", "b", "29"), NULL);
+
+  check(&p, &p.diff.processes, "b +29 0>29 stayed\n");
+}
+
 TEST(values_left_out_of_a_capture_are_unknown) {
   struct pair p = compare(
       PARTS(.processes = "1 1 a g 10, 2 2 b g 10, 9 9 z h 10"),
