@@ -14,7 +14,7 @@
 /* Kendall's tau if 85 of 100 pairs rise, and 15 fall. */
 #define SIGNIFICANT_TAU 0.7
 #define LESSON_WINDOWS 30
-#define LESSON_LEAST_NS (30 * 3600 * NS_PER_S)
+#define LESSON_LEAST_NS (UINT64_C(30) * 3600 * NS_PER_S)
 
 /* The last points, the lowest of each part of their time, and the newest. */
 struct span {
@@ -142,6 +142,7 @@ static bool goes_on(const struct span *s) {
 
 /* The lowest amounts of the first and the last part; the last is higher. */
 static struct growth_range rise_of(const struct span *s) {
+  assert(s->lows[0] && s->lows[PARTS - 1]); /* find_span() has found it */
   return (struct growth_range){s->lows[0]->bytes, s->lows[PARTS - 1]->bytes};
 }
 
@@ -302,7 +303,7 @@ static void note_shown(struct growth *g, const struct span *s, double growth,
 }
 
 static void judge_point(struct growth *g, const struct growth_sample *now) {
-  struct span span;
+  struct span span = {.n = 0};
   double growth = judge(g, now, &span);
   bool is_shown = growth > 0, was_growing = g->is_growing;
 
