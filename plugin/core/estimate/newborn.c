@@ -134,11 +134,12 @@ static struct inheritance inheritance_of(const struct estimator *e,
   return i;
 }
 
-/* The cost of a page of files or shmem to a newborn. Its parent has nearly all
- * of them as well. */
+/* The cost of a page of files or shmem to a newborn in this cycle. Its parent
+ * has nearly all of them as well. */
 static double file_cost(const struct inheritance *i,
                         const struct fork_family *family, uint64_t page_size) {
-  double cost = baseline_shared_cost(&i->before, page_size);
+  double cost = baseline_shared_cost(&i->before, page_size) *
+                sharing_change(&family->sharing);
 
   if (family->newborns.file_cost >= 0)
     return family->newborns.file_cost;
@@ -204,6 +205,8 @@ static void give(const struct estimator *e, const struct inheritance *i,
   child->was_swap_used = parent->was_swap_used;
   child->is_heir = true;
   estimator_derive(e, child, &from);
+  /* The changes of this cycle, which are to be added still, are in its cost. */
+  child->since.cost = (float)(1 / sharing_change(&child->family->sharing));
 }
 
 static void take_private(struct rollup *u, uint64_t bytes) {

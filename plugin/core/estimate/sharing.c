@@ -42,14 +42,17 @@ void sharing_correct(struct sharing *s, double pages) { s->now += pages; }
 
 /* The pages that members map are taken to be the same as before: the more often
  * they are mapped, the less each of them costs. */
+double sharing_change(const struct sharing *s) {
+  return s->before > 0 && s->now > 0 ? s->before / s->now : 1;
+}
+
 void sharing_advance(const struct sharing *s, struct sharing_since *since) {
   double most = s->before > s->now ? s->before : s->now;
   double moved =
       distance(s->before, s->left) + s->shifted + distance(s->grown, s->now);
 
-  if (s->before > 0 && s->now > 0)
-    since->cost = (float)clamp((double)since->cost * s->before / s->now,
-                               1 / COST_MOST, COST_MOST);
+  since->cost = (float)clamp((double)since->cost * sharing_change(s),
+                             1 / COST_MOST, COST_MOST);
   since->moved_pages += (float)moved;
   if (most > 0)
     since->moved = (float)clamp((double)since->moved + moved / most, 0, 1);

@@ -58,6 +58,9 @@ void sharing_count(struct sharing *s, uint64_t cycle_ns, uint64_t pages,
 /* So many more pages turn out to be shared; nothing has changed. */
 void sharing_correct(struct sharing *s, double pages);
 
+/* The cost of a page in this cycle, by its cost in the one before. */
+double sharing_change(const struct sharing *s);
+
 /* Adds the changes of this cycle to those of a member, once in a cycle. */
 void sharing_advance(const struct sharing *s, struct sharing_since *since);
 

@@ -384,6 +384,29 @@ FAMILY_TEST(workers_are_known_from_those_before) {
   }
 }
 
+/* Two map the buffers before it, three with it. */
+FAMILY_TEST(files_of_a_child_cost_what_those_of_the_one_before_did) {
+  struct prediction child;
+
+  start_parent(f);
+  memory_start(&f->world, 8);
+  for (unsigned i = 0; i < 10; i++) {
+    for (unsigned slot = 0; slot <= 8; slot += 8)
+      memory_map(&f->world, slot, BUFFERS, 4096, 0, true);
+    memory_exit(&f->world, 1);
+    pass(f, 10);
+    read_one(f, 0);
+    memory_fork(&f->world, 0, 1, 0);
+    memory_map(&f->world, 1, BUFFERS, 4096, 0, true);
+    pass(f, 10);
+    estimator_predict(&f->estimator, f->processes[1]->track, &child);
+    if (i > 0)
+      assert_near((double)child.rollup.bytes[ROLLUP_PSS_SHMEM] / 1024,
+                  16384.0 / 3, 100, "PSS of the buffers");
+    read_one(f, 1);
+  }
+}
+
 FAMILY_TEST(without_a_reading_of_the_parent_there_is_nothing_to_inherit) {
   memory_start(&f->world, 0);
   memory_grow(&f->world, 0, 40 * MIB_PAGES);
