@@ -7,7 +7,7 @@ import unittest
 
 import browser
 from snapshot import group_of, process_of
-from test_report import MIB, STATE, ReportTest, load
+from report import MIB, STATE, ReportTest, load
 
 KIB = 1024
 

@@ -27,7 +27,7 @@ from test_giants import (
     WIDTH,
 )
 from test_permission import CAP_SYS_PTRACE, need_capability
-from test_report import run
+from report import run
 
 PRIVATE = 128 * MIB
 SHARED = 96 * MIB

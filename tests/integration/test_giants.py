@@ -24,7 +24,7 @@ from harness import (
 from snapshot import StateFile, process_of
 from test_adaptive import SCATTERED, Family
 from test_permission import CAP_SYS_PTRACE, need_capability, need_tool
-from test_report import run
+from report import run
 
 CAP_DAC_READ_SEARCH = 2
 CAP_SYS_ADMIN = 21

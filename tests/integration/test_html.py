@@ -10,7 +10,7 @@ import unittest
 
 from html_page import Html, Page, amount, human, many, usage_of
 from snapshot import group_of, process_of
-from test_report import CAPTURE, MIB, STATE, load
+from report import CAPTURE, MIB, STATE, load
 
 # Names that strangers may choose, for whatever takes names.
 HOSTILE = (

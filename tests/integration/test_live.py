@@ -12,7 +12,7 @@ import unittest
 from pathlib import Path
 
 import harness
-from test_report import KIB, MIB, REPORT, ReportTest, environment, run
+from report import KIB, MIB, REPORT, ReportTest, environment, run
 
 # Texts that a parser of its own would read in another way, each for an option
 # that does not exist: the mistake repeats the values.

@@ -15,7 +15,7 @@ from pathlib import Path
 import harness
 from capture import CaptureTest
 from harness import group, need_root, stage, unprivileged_user, wait_until
-from test_report import CAPTURE, REPORT, load, run
+from report import CAPTURE, REPORT, load, run
 
 PROGRAM = harness.ROOT / "contrib/alerts/notify-report"
 OLD = "smaps-20261121T132000Z-postgres.json"

@@ -4,7 +4,7 @@ MemTotal."""
 import unittest
 
 from snapshot import PARTS, PARTS_OF_SOME
-from test_report import CAPTURE, KIB, STATE, ReportTest, load
+from report import CAPTURE, KIB, STATE, ReportTest, load
 
 # Of the fixture: in the order in which they are cut.
 LAST_PARTS = ["unaccounted", "swap_cache", "page_cache", "tmpfs", "buffers"]

@@ -15,7 +15,7 @@ import unittest
 import harness
 from test_hang import Hung
 from test_live import LiveTest
-from test_report import REPORT, environment, run
+from report import REPORT, environment, run
 
 try:
     import pyte

@@ -1,0 +1,281 @@
+"""smaps-report explain, diff and folded."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+from report import (
+    CAPTURE,
+    KIB,
+    MIB,
+    STATE,
+    ReportTest,
+    group_of,
+    load,
+    run,
+)
+
+FLAMEGRAPH = shutil.which("flamegraph.pl") or next(
+    (
+        path
+        for path in ("/usr/share/perl5/Devel/NYTProf/flamegraph.pl",)
+        if os.path.exists(path)
+    ),
+    None,
+)
+
+
+class Explaining(ReportTest):
+    def test_one_process(self):
+        text = self.report("explain", STATE, 701)
+        self.assertTrue(text.startswith("701 postgres: postgres: 15/main"))
+        for words in (
+            "groups       postgres, by-postgres\n",
+            'rule         1: Group "postgres" User "postgres"',
+            "inherited from an ancestor",
+            "also in      by-postgres, by rule 2:",
+            'shadowed     3: Group "%{unit}"',
+            "estimated from an earlier reading, 12.5s old",
+            "; pss error at most 20.0K, uss error at most 40.0K\n",
+            "takes 120us of CPU time",
+        ):
+            self.assertIn(words, text)
+        self.assert_fails("no process 7", "explain", STATE, 7)
+        self.assert_fails("no process 7", "explain", "-j", STATE, 7)
+
+    def test_json_tells_the_same(self):
+        document = json.loads(self.report("explain", "-j", STATE))
+        self.assertEqual(document["host"], load(STATE)["host"])
+        of_rule = {one["rule_number"]: one for one in document["rules"]}
+        self.assertEqual(
+            of_rule[1],
+            {"rule_number": 1, "rule": load(STATE)["rules"][0], "matched": 1,
+             "inherited": 2, "continued": 0, "shadowed": 0},
+        )  # fmt: skip
+        self.assertEqual(document["in_no_rule"], 0)
+        process = next(p for p in document["processes"] if p["pid"] == 701)
+        self.assertEqual(process["groups"], ["postgres", "by-postgres"])
+        self.assertEqual(
+            (process["rule_number"], process["inherited"]), (1, True)
+        )
+        self.assertEqual(process["continued"][0]["group"], "by-postgres")
+        self.assertEqual(process["shadowed"][0]["rule_number"], 3)
+        self.assertNotIn("group", process["shadowed"][0])
+        self.assertEqual(process["source"], "estimated")
+        self.assertEqual(process["pss_error"], 20 * KIB)
+        one = json.loads(self.report("explain", "-j", STATE, 701))
+        self.assertEqual(one["processes"], [process])
+        self.assertNotIn("rules", one)
+
+    def test_errors_that_a_document_does_not_have(self):
+        """As those of before there was a uss_error."""
+        document = load(STATE)
+        for one in [*document["groups"], *document["processes"]]:
+            one.pop("uss_error", None)
+        path = self.write(document)
+        text = self.report("explain", path, 701)
+        self.assertIn("; pss error at most 20.0K\n", text)
+        self.assertNotIn("uss error", text)
+        rows = self.json("--processes", "-c", "pid,pss_error,uss_error", path)
+        (row,) = (row for row in rows if row["pid"] == 701)
+        self.assertEqual(
+            row, {"row": "process", "pid": 701, "pss_error": 20 * KIB}
+        )
+
+    def test_what_the_kernel_keeps_and_uptime_are_columns(self):
+        document = load(STATE)
+        for key, name in (("groups", "postgres"), ("processes", 701)):
+            (one,) = (
+                one
+                for one in document[key]
+                if one.get("name", one.get("pid")) == name
+            )
+            one["uptime"] = 259200.5
+            one["usage"].update(page_tables=64 * KIB, kernel_stack=16 * KIB)
+        path = self.write(document)
+        columns = "uptime,page_tables,kernel_stack"
+        for kind, key, name in (("-G", "group", "postgres"), ("--processes", "pid", 701)):
+            args = (kind, "-s", "uptime", "-c", f"{key},{columns}", path)
+            first, *others = self.json(*args)
+            self.assertEqual(
+                first,
+                {
+                    "row": "group" if kind == "-G" else "process",
+                    key: name,
+                    "uptime": 259200.5,
+                    "page_tables": 64 * KIB,
+                    "kernel_stack": 16 * KIB,
+                },
+            )
+            self.assertNotIn("page_tables", others[0])
+            line = self.report("-H", *args).splitlines()[0]
+            self.assertEqual(line.split(), [str(name), "3.0d", "64", "16"])
+
+    def test_errors_are_columns(self):
+        for kind, key, name in (("-G", "group", "postgres"), ("--processes", "pid", 701)):
+            columns = f"{key},pss_error,uss_error"
+            rows = self.json(kind, "-c", columns, STATE)
+            (row,) = (row for row in rows if row[key] == name)
+            self.assertEqual(
+                (row["pss_error"], row["uss_error"]), (20 * KIB, 40 * KIB)
+            )
+
+    def test_every_way_of_reading_has_words(self):
+        for pid, words in {
+            700: "read from the kernel",
+            702: "ReadBudget was used up",
+            802: "shares its parent's memory",
+            850: "groups       none",
+            900: "the kernel refused the rest",
+        }.items():
+            self.assertIn(words, self.report("explain", STATE, pid))
+
+    def test_all_with_a_summary_by_rule(self):
+        text = self.report("explain", STATE)
+        table = text[text.index("  MATCHED") :].splitlines()
+        counts = {line.split()[4]: line.split()[:4] for line in table[1:7]}
+        self.assertEqual(counts["1:"], ["1", "2", "0", "0"])
+        self.assertEqual(counts["2:"], ["0", "0", "9", "0"])
+        self.assertEqual(counts["3:"], ["4", "0", "0", "3"])
+        self.assertEqual(table[-1], "Rules that took nothing: 5")
+        self.assertIn("2026-11-21 13:20:00 UTC", text)
+
+
+class Differences(ReportTest):
+    def changed(self):
+        document = load(STATE)
+        for name in ("postgres", "by-postgres"):
+            group_of(document, name)["usage"]["pss"] += 20000 * KIB
+        group_of(document, "other")["usage"]["pss"] -= 1000 * KIB
+        processes = document["processes"]
+        processes[1]["usage"]["pss"] += 20000 * KIB
+        processes[4].update(pid=4800, starttime=99000)
+        processes[4]["usage"]["pss"] += 5 * KIB
+        del processes[9]
+        processes.append(
+            {"pid": 5000, "starttime": 1, "comm": "new", "groups": ["other"],
+             "usage": {"pss": 7 * KIB}}
+        )  # fmt: skip
+        return self.write(document, "new.json")
+
+    def test_everything_that_changed_is_listed(self):
+        text = self.report("diff", STATE, self.changed())
+        groups, processes = text.split("\n\n")
+        rows = [line.split() for line in groups.splitlines()]
+        self.assertEqual(rows[0], ["CHANGE", "OLD", "NEW", "HOW", "GROUP"])
+        self.assertEqual(rows[1], ["+20000", "110000", "130000", "by-postgres"])
+        self.assertEqual(rows[3], ["-1000", "4500", "3500", "other"])
+        self.assertEqual({row[0] for row in rows[4:]}, {"-"})
+        rows = [line.split() for line in processes.splitlines()[1:]]
+        self.assertEqual(
+            rows,
+            [
+                ["+20000", "90000", "110000", "700", "postgres"],
+                ["-1500", "1500", "0", "went", "950", "bash"],
+                ["+7", "0", "7", "came", "5000", "new"],
+                ["+5", "6000", "6005", "restarted", "800>4800", "nginx"],
+            ],
+        )
+
+    def test_options(self):
+        new = self.changed()
+        rows = self.rows("diff", "-Hk", "-n1", "-g", "postgres", STATE, new)
+        self.assertEqual(rows[0], ["+19.5M", "107.4M", "127.0M", "postgres"])
+        self.assertEqual(self.rows("diff", "-Hn", "0", STATE, new), [[]])
+        rows = self.rows("diff", "-H", "-s", "uss", "-g", "other", STATE, new)
+        self.assertEqual(rows[1], ["-1200", "1200", "0", "went", "950", "bash"])
+        document = json.loads(self.report("diff", "-j", STATE, new))
+        self.assertEqual(
+            document["groups"][0],
+            {"group": "by-postgres", "how": "stayed", "old": 110000 * KIB,
+             "new": 130000 * KIB, "change": 20000 * KIB},
+        )  # fmt: skip
+        self.assertEqual(
+            document["processes"][1],
+            {"comm": "bash", "old_pid": 950, "how": "went", "old": 1500 * KIB,
+             "change": -1500 * KIB},
+        )  # fmt: skip
+        self.assertNotIn("mappings", document)
+        self.assert_fails('no group "x"', "diff", "-g", "x", STATE, new)
+
+    def test_mappings_of_two_captures(self):
+        document = load(CAPTURE)
+        document["mappings"][0]["pss"] -= 10 * KIB
+        new = self.write(document, "new.json")
+        last = self.rows("diff", CAPTURE, new)[-1]
+        self.assertEqual(last, ["-10", "73000", "72990", "[heap]"])
+
+    def test_gate_fails_over_the_limit_and_names_the_group(self):
+        new = self.changed()
+        for limit, status in {
+            "18%": 1, "18.2%": 0, "0%": 1, "19M": 1, "20M": 0, "1G": 0,
+        }.items():  # fmt: skip
+            with self.subTest(limit):
+                args = ["--fail-over", limit, "-g", "postgres", STATE, new]
+                done = run("diff", *args)
+                self.assertEqual(done.returncode, status, done.words)
+                if status:
+                    self.assertIn('group "postgres": PSS grew from', done.words)
+                    words = f"(+19.5M), by more than {limit}\n"
+                    self.assertIn(words, done.words)
+                else:
+                    self.assertEqual(done.words, "")
+
+    def test_gate_knows_no_growth_of_what_is_unknown(self):
+        document = load(STATE)
+        group_of(document, "vault.service")["usage"]["pss"] = MIB * 900
+        new = self.write(document, "new.json")
+        for old_new in ((STATE, new), (new, STATE)):
+            done = run("diff", "--fail-over", "1K", *old_new)
+            self.assertEqual(done.returncode, 0)
+            self.assertIn('"vault.service": PSS is unknown', done.words)
+
+    def test_gate_is_of_pss_whatever_is_shown(self):
+        new = self.changed()
+        done = run("diff", "-s", "uss", "--fail-over", "1M", STATE, new)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.words.count("grew from"), 2)
+
+
+class Folding(ReportTest):
+    def test_stacks_add_up_to_the_pss(self):
+        lines = self.report("folded", CAPTURE).splitlines()
+        total = 0
+        for line in lines:
+            stack, value = re.fullmatch(r"(\S+) (\d+)", line).groups()
+            self.assertEqual(stack.split(";")[0], "postgres")
+            total += int(value)
+        self.assertIn("postgres;postgres[700];[heap] 71680000", lines)
+        self.assertIn("postgres;postgres[700];[rest] 3072000", lines)
+        pss = group_of(load(CAPTURE), "postgres")["usage"]["pss"]
+        self.assertEqual(total, pss)
+
+    def test_what_is_unknown_is_left_out_and_counted(self):
+        done = run("folded", STATE)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("2 processes of unknown PSS are left out", done.words)
+        self.assertIn("nginx.service;nginx[801] 3072000\n", done.text)
+
+    @unittest.skipUnless(FLAMEGRAPH, "no flamegraph.pl (libdevel-nytprof-perl)")
+    def test_flame_graph_is_drawn(self):
+        document = load(CAPTURE)
+        document["processes"][1]["mappings"][0]["name"] = "a;b <&> 12 34\x1b"
+        document["processes"][1]["comm"] = "x 99"
+        folded = self.report("folded", self.write(document)).encode()
+        done = subprocess.run(
+            ["perl", FLAMEGRAPH, "--countname=bytes", "--minwidth=0"],
+            input=folded,
+            capture_output=True,
+            check=True,
+        )
+        self.assertEqual(done.stderr, b"")
+        svg = done.stdout.decode()
+        self.assertIn("postgres[700]", svg)
+        self.assertIn("x_99[701]", svg)
+        self.assertRegex(svg, r"a_b_\S+_12_34_ \(8,192,000 bytes")
+        self.assertIn("[heap] (71,680,000 bytes", svg)
+        pss = group_of(document, "postgres")["usage"]["pss"]
+        self.assertIn(f"all ({pss:,} bytes, 100%)", svg)
