@@ -26,13 +26,13 @@ class Killed(Experiment):
     # Ten intervals bring ten points, the least that growth is told from. A
     # group from a template would be gone while its service is: with a name of
     # its own it stays.
-    # Nothing is told of growth while the error is an eighth of the memory, and
-    # emulated readings are dear.
+    # Nothing is told of growth while the error is an eighth of the memory, as
+    # it is of a small process that is not read where statm is not exact.
     options = """
-        ReadBudget 20
         GrowthWindow 120
         <Group "phoenix.service">
           Unit "phoenix.service"
+          Refresh "always"
         </Group>
         <Group "%{unit}">
           Unit "*.service"
