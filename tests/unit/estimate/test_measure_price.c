@@ -351,6 +351,7 @@ static void put_ranges(struct world *w, unsigned n) {
 
 /* They are read for seconds, and in vain. */
 WORLD_TEST(process_of_too_many_ranges_is_not_sampled_for_an_hour) {
+  w->settings.read_timeout_ns = 60 * NS_PER_S; /* beside load */
   w->settings.policy.max_lock_hold_ns = 25000;
   world_watch(w, member(10, "g"));
   fake_pages_put(&w->tree, 10, 1024, 1, FAKE_ANON, 0);
