@@ -22,32 +22,44 @@ struct part {
   double mean, deviation; /* 0 to 1 */
 };
 
-/* Without a page, anything. */
-static struct part part_of(double sum, double squares,
+/* Without a page, anything up to `most`. */
+static struct part part_of(double sum, double squares, double most,
                            const struct page_sums *s) {
   double n = s->pages;
   double mean, variance, least;
 
   if (n < 1)
-    return (struct part){.mean = 0.5, .deviation = 0.5};
+    return (struct part){.mean = most / 2, .deviation = most / 2};
   mean = sum / n;
   variance = fmax(squares / n - mean * mean, 0);
   least = NONE_SEEN / PUBLISHED / n / sqrt(fmax(s->alike, 1)) *
-          fmax(mean, 1 - mean);
+          fmax(mean, most - mean);
   return (struct part){.mean = mean,
-                       .deviation = fmin(fmax(sqrt(variance / n), least), 0.5)};
+                       .deviation =
+                           fmin(fmax(sqrt(variance / n), least), most / 2)};
+}
+
+/* A page of two or more processes costs half of it at most. */
+static double most_price(const struct page_sums *s) {
+  return s->are_shared ? 0.5 : 1;
 }
 
 static struct part price_of(const struct page_sums *s) {
   double shared = s->pages - s->exclusive;
 
   if (s->sharers < 2)
-    return part_of(s->price, s->price_squared, s);
+    return part_of(s->price, s->price_squared, most_price(s), s);
   return part_of(s->exclusive + shared / s->sharers,
-                 s->exclusive + shared / s->sharers / s->sharers, s);
+                 s->exclusive + shared / s->sharers / s->sharers, most_price(s),
+                 s);
 }
 
-/* A page of two or more processes costs half of it at most. */
+static struct part own_part_of(const struct page_sums *s) {
+  if (s->are_shared)
+    return (struct part){.mean = 0};
+  return part_of(s->exclusive, s->exclusive, 1, s);
+}
+
 static double price_bound(const struct page_sums *s) {
   double shared = s->pages - s->exclusive;
 
@@ -56,25 +68,37 @@ static double price_bound(const struct page_sums *s) {
   return shared / s->pages * fmax(1 / s->sharers, 0.5 - 1 / s->sharers);
 }
 
-void sampled_measure(const struct page_sums *anon, double anon_bytes,
-                     const struct page_sums *files, double files_bytes,
-                     struct sampled *ret) {
-  struct part anon_price = price_of(anon), files_price = price_of(files);
-  struct part anon_own = part_of(anon->exclusive, anon->exclusive, anon);
-  struct part files_own = part_of(files->exclusive, files->exclusive, files);
+/* Returns what it costs. */
+static double add(struct sampled *s, const struct page_sums *pages,
+                  double bytes, struct sampled_deviation *error) {
+  struct part price = price_of(pages), own = own_part_of(pages);
 
-  ret->anon = anon_bytes;
-  ret->files = files_bytes;
-  ret->pss_anon = anon_bytes * anon_price.mean;
-  ret->pss_files = files_bytes * files_price.mean;
-  ret->uss = anon_bytes * anon_own.mean + files_bytes * files_own.mean;
-  ret->error = (struct sampled_error){
-      .pss_anon.noise = anon_bytes * anon_price.deviation,
-      .pss_files.noise = files_bytes * files_price.deviation,
-      .uss.noise = hypot(anon_bytes * anon_own.deviation,
-                         files_bytes * files_own.deviation),
-      .pss_bound =
-          anon_bytes * price_bound(anon) + files_bytes * price_bound(files)};
+  s->uss += bytes * own.mean;
+  error->noise = hypot(error->noise, bytes * price.deviation);
+  s->error.uss.noise = hypot(s->error.uss.noise, bytes * own.deviation);
+  s->error.pss_bound += bytes * price_bound(pages);
+  return bytes * price.mean;
+}
+
+void sampled_add_anon(struct sampled *s, const struct page_sums *pages,
+                      double bytes) {
+  s->anon += bytes;
+  s->pss_anon += add(s, pages, bytes, &s->error.pss_anon);
+}
+
+void sampled_add_files(struct sampled *s, const struct page_sums *pages,
+                       double bytes) {
+  s->files += bytes;
+  s->pss_files += add(s, pages, bytes, &s->error.pss_files);
+}
+
+void sampled_add_exclusive(struct sampled *s, double anon_bytes,
+                           double files_bytes) {
+  s->anon += anon_bytes;
+  s->files += files_bytes;
+  s->pss_anon += anon_bytes;
+  s->pss_files += files_bytes;
+  s->uss += anon_bytes + files_bytes;
 }
 
 /* By how much a page that was not drawn may differ from the mean of its kind,
@@ -98,9 +122,8 @@ void sampled_doubt_unseen(const struct page_sums *anon,
 
   s->error.pss_bound +=
       unseen_bound(s, bytes, price_of(anon).mean, price_of(files).mean);
-  s->error.uss_bound += unseen_bound(
-      s, bytes, part_of(anon->exclusive, anon->exclusive, anon).mean,
-      part_of(files->exclusive, files->exclusive, files).mean);
+  s->error.uss_bound +=
+      unseen_bound(s, bytes, own_part_of(anon).mean, own_part_of(files).mean);
 }
 
 /* --- a sample beside an estimate --- */
@@ -109,38 +132,71 @@ static double files_pss(const struct rollup *u) {
   return (double)u->bytes[ROLLUP_PSS_FILE] + (double)u->bytes[ROLLUP_PSS_SHMEM];
 }
 
-static bool contradicts(double sample, const struct sampled_deviation *error,
-                        double estimate,
-                        const struct sampled_deviation *its_error) {
+static bool is_apart(double sample, const struct sampled_deviation *error,
+                     double estimate,
+                     const struct sampled_deviation *its_error) {
   return fabs(sample - estimate) >
          CONTRADICTION * hypot(error->noise, its_error->noise);
 }
 
-static void fuse(double *value, struct sampled_deviation *error,
-                 double estimate, const struct sampled_deviation *its_error) {
-  double apart = *value - estimate, ours = error->noise * error->noise;
+/* One that is as certain as the estimate simply takes its place. */
+static bool contradicts(double sample, const struct sampled_deviation *error,
+                        double estimate,
+                        const struct sampled_deviation *its_error) {
+  return error->noise > its_error->noise &&
+         is_apart(sample, error, estimate, its_error);
+}
+
+static double gain_of(double sample, const struct sampled_deviation *error,
+                      double estimate,
+                      const struct sampled_deviation *its_error) {
+  double ours = error->noise * error->noise;
   double theirs = its_error->noise * its_error->noise;
-  double gain =
-      theirs > 0 ? fmax(theirs / (theirs + ours), GAIN_LEAST) : GAIN_LEAST;
+
+  if (ours <= 0 || is_apart(sample, error, estimate, its_error))
+    return 1;
+  return fmax(theirs / (theirs + ours), GAIN_LEAST);
+}
+
+/* Returns the weight of the sample. */
+static double fuse(double *value, struct sampled_deviation *error,
+                   double estimate, const struct sampled_deviation *its_error) {
+  double gain = gain_of(*value, error, estimate, its_error);
+  double apart = *value - estimate;
 
   *value = estimate + gain * apart;
   error->noise = hypot(gain * error->noise, (1 - gain) * its_error->noise);
   error->lag = its_error->lag + (apart - its_error->lag) * LAG_RATE;
+  return gain;
 }
 
+static void add_noise(struct sampled_deviation *d, double noise) {
+  d->noise = hypot(d->noise, noise);
+}
+
+/* Where more of the estimate is in doubt than of the sample, it weighs less,
+ * and the doubt stays with it. */
 bool sampled_fuse(struct sampled *s, const struct rollup *estimate,
                   const struct sampled_error *error) {
   double anon = (double)estimate->bytes[ROLLUP_PSS_ANON];
   double files = files_pss(estimate), uss = (double)rollup_uss(estimate);
+  double pss_doubt = fmax(error->pss_bound - s->error.pss_bound, 0);
+  double uss_doubt = fmax(error->uss_bound - s->error.uss_bound, 0);
+  struct sampled_error its = *error;
+  double gain;
 
-  if (contradicts(s->pss_anon, &s->error.pss_anon, anon, &error->pss_anon) ||
-      contradicts(s->pss_files, &s->error.pss_files, files,
-                  &error->pss_files) ||
-      contradicts(s->uss, &s->error.uss, uss, &error->uss))
+  add_noise(&its.pss_anon, pss_doubt);
+  add_noise(&its.pss_files, pss_doubt);
+  add_noise(&its.uss, uss_doubt);
+  if (contradicts(s->pss_anon, &s->error.pss_anon, anon, &its.pss_anon) ||
+      contradicts(s->pss_files, &s->error.pss_files, files, &its.pss_files) ||
+      contradicts(s->uss, &s->error.uss, uss, &its.uss))
     return false;
-  fuse(&s->pss_anon, &s->error.pss_anon, anon, &error->pss_anon);
-  fuse(&s->pss_files, &s->error.pss_files, files, &error->pss_files);
-  fuse(&s->uss, &s->error.uss, uss, &error->uss);
+  gain = fmin(fuse(&s->pss_anon, &s->error.pss_anon, anon, &its.pss_anon),
+              fuse(&s->pss_files, &s->error.pss_files, files, &its.pss_files));
+  s->error.pss_bound += (1 - gain) * pss_doubt;
+  gain = fuse(&s->uss, &s->error.uss, uss, &its.uss);
+  s->error.uss_bound += (1 - gain) * uss_doubt;
   return true;
 }
 

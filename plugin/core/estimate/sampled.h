@@ -41,6 +41,8 @@ struct sampled {
 /* The pages of a kind that were looked up, as sums over them. */
 struct page_sums {
   double pages, exclusive, price, price_squared;
+  /* The memory that they were drawn from has no exclusive pages. */
+  bool are_shared;
   /* The number of processes that a page which is not exclusive belongs to,
    * where its price is not known: 2 or more. Else 0. */
   double sharers;
@@ -50,15 +52,19 @@ struct page_sums {
   double alike;
 };
 
-/* Takes the pages of both kinds; swap and shmem_part are the caller's. Where
- * all pages agree the others may differ all the same. */
-void sampled_measure(const struct page_sums *anon, double anon_bytes,
-                     const struct page_sums *files, double files_bytes,
-                     struct sampled *ret);
+/* Adds memory that pages were drawn from. Where all of them agree the others
+ * may differ all the same. swap and shmem_part are the caller's. */
+void sampled_add_anon(struct sampled *s, const struct page_sums *pages,
+                      double bytes);
+void sampled_add_files(struct sampled *s, const struct page_sums *pages,
+                       double bytes);
+/* Adds memory all of which is known to be exclusive. */
+void sampled_add_exclusive(struct sampled *s, double anon_bytes,
+                           double files_bytes);
 
 /* A part of the resident memory, from 0 to 1, had no chance to be drawn: it may
- * cost all that it is, or nothing, and be of either kind. To be called for what
- * sampled_measure() made of the same pages. */
+ * cost all that it is, or nothing, and be of either kind: the pages say how it
+ * was priced. To be called when all has been added. */
 void sampled_doubt_unseen(const struct page_sums *anon,
                           const struct page_sums *files, double part,
                           struct sampled *s);

@@ -50,12 +50,11 @@ static struct presence presence_of(const struct mapping_sample *sample,
                               .price = found,
                               .price_squared = found,
                               .alike = 1};
-  struct page_sums none = {.pages = 0};
-  struct sampled s;
+  struct sampled s = {.anon = 0};
 
   if (stratum->lookups == stratum->pages)
     return (struct presence){.pages = found};
-  sampled_measure(&lookups, (double)stratum->pages, &none, 0, &s);
+  sampled_add_anon(&s, &lookups, (double)stratum->pages);
   return (struct presence){.pages = s.pss_anon,
                            .deviation = s.error.pss_anon.noise};
 }
@@ -181,10 +180,11 @@ static void add_pss(const struct filling *f, const struct mapping_tally *t,
                     const double *bytes, struct mapping *m) {
   struct page_sums anon = sums_of(&t->kinds[PAGE_ANON]);
   struct page_sums files = sums_of(&t->kinds[PAGE_FILE]);
-  struct sampled s;
+  struct sampled s = {.anon = 0};
   uint64_t pss;
 
-  sampled_measure(&anon, bytes[PAGE_ANON], &files, bytes[PAGE_FILE], &s);
+  sampled_add_anon(&s, &anon, bytes[PAGE_ANON]);
+  sampled_add_files(&s, &files, bytes[PAGE_FILE]);
   s.error.pss_anon.noise = noise_of(f, t, PAGE_ANON, s.error.pss_anon.noise);
   s.error.pss_files.noise = noise_of(f, t, PAGE_FILE, s.error.pss_files.noise);
   pss = whole_kib(s.pss_anon + s.pss_files);

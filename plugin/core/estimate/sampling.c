@@ -146,43 +146,99 @@ struct read_job sampling_job(const struct measurer *m, struct process *p) {
 
 /* --- its result --- */
 
-/* The relatives of the process that are sampled too. */
-static uint32_t alike(const struct process *p) {
+/* What it takes to make amounts of a sample. */
+struct measure {
+  const struct page_sample *sample;
+  double page_size;
+  double anon, files; /* bytes, by statm */
+  uint32_t sharers;   /* of a page that is not exclusive, if they are unknown */
+  uint32_t alike;     /* relatives that are sampled too */
+};
+
+static struct measure measure_begin(const struct measurer *m,
+                                    const struct process *p,
+                                    const struct page_sample *sample) {
+  const struct statm_sample *statm = &sample->statm;
+  double page_size = (double)m->estimator.page_size;
   uint32_t relatives = fork_family_size(p->track), giants = giants_of(p);
 
-  return relatives < giants ? relatives : giants;
+  return (struct measure){
+      .sample = sample,
+      .page_size = page_size,
+      .anon = (double)(statm->resident_pages - statm->shared_pages) * page_size,
+      .files = (double)statm->shared_pages * page_size,
+      .sharers = relatives > 2 ? relatives : 2,
+      .alike = relatives < giants ? relatives : giants};
 }
 
-static struct page_sums sums_of(const struct page_tally *t, bool has_mapcounts,
-                                uint32_t sharers, uint32_t alike) {
+static struct page_sums sums_of(const struct measure *m,
+                                const struct page_tally *t) {
   return (struct page_sums){.pages = t->pages,
                             .exclusive = t->exclusive,
                             .price = t->price,
                             .price_squared = t->price_squared,
-                            .sharers = has_mapcounts ? 0 : sharers,
-                            .alike = alike};
+                            .sharers =
+                                m->sample->has_mapcounts ? 0 : m->sharers,
+                            .alike = m->alike};
+}
+
+static struct page_sums sum(const struct page_sums *a,
+                            const struct page_sums *b) {
+  struct page_sums s = *a;
+
+  s.pages += b->pages;
+  s.exclusive += b->exclusive;
+  s.price += b->price;
+  s.price_squared += b->price_squared;
+  return s;
+}
+
+/* All pages have had the same chance. */
+static void measure_drawn(const struct measure *m, struct sampled *ret) {
+  struct page_sums anon = sums_of(m, &m->sample->kinds[PAGE_ANON]);
+  struct page_sums own = sums_of(m, &m->sample->kinds[PAGE_FILE]);
+  struct page_sums shmem = sums_of(m, &m->sample->shmem);
+  struct page_sums files = sum(&own, &shmem);
+
+  sampled_add_anon(ret, &anon, m->anon);
+  sampled_add_files(ret, &files, m->files);
+  if (files.price > 0)
+    ret->shmem_part = shmem.price / files.price;
+  sampled_doubt_unseen(&anon, &files, m->sample->unseen, ret);
+}
+
+/* Of files there are as many as were counted, and the rest is shmem. */
+static void measure_counted(const struct measure *m, struct sampled *ret) {
+  const struct page_count *census = m->sample->census;
+  struct page_sums anon = sums_of(m, &m->sample->kinds[PAGE_ANON]);
+  struct page_sums own = sums_of(m, &m->sample->kinds[PAGE_FILE]);
+  struct page_sums shmem = sums_of(m, &m->sample->shmem);
+  double own_anon = fmin(census[PAGE_ANON].exclusive * m->page_size, m->anon);
+  double files = fmin(census[PAGE_FILE].pages * m->page_size, m->files);
+  double own_files = fmin(census[PAGE_FILE].exclusive * m->page_size, files);
+  double without_shmem;
+
+  anon.are_shared = own.are_shared = true;
+  sampled_add_exclusive(ret, own_anon, own_files);
+  sampled_add_anon(ret, &anon, m->anon - own_anon);
+  sampled_add_files(ret, &own, files - own_files);
+  without_shmem = ret->pss_files;
+  sampled_add_files(ret, &shmem, m->files - files);
+  if (ret->pss_files > 0)
+    ret->shmem_part = 1 - without_shmem / ret->pss_files;
+  sampled_doubt_unseen(&anon, &shmem, m->sample->unseen, ret);
 }
 
 static void measure(const struct measurer *m, const struct process *p,
                     const struct page_sample *sample, struct sampled *ret) {
-  double page_size = (double)m->estimator.page_size;
-  uint32_t relatives = fork_family_size(p->track);
-  uint32_t sharers = relatives > 2 ? relatives : 2;
-  struct page_sums anon = sums_of(&sample->kinds[PAGE_ANON],
-                                  sample->has_mapcounts, sharers, alike(p));
-  struct page_sums files = sums_of(&sample->kinds[PAGE_FILE],
-                                   sample->has_mapcounts, sharers, alike(p));
+  struct measure measure = measure_begin(m, p, sample);
   uint32_t swap_kb;
 
   *ret = (struct sampled){.swap = 0};
-  sampled_measure(
-      &anon,
-      (double)(sample->statm.resident_pages - sample->statm.shared_pages) *
-          page_size,
-      &files, (double)sample->statm.shared_pages * page_size, ret);
-  if (files.price > 0)
-    ret->shmem_part = sample->shmem_price / files.price;
-  sampled_doubt_unseen(&anon, &files, sample->unseen, ret);
+  if (sample->has_census)
+    measure_counted(&measure, ret);
+  else
+    measure_drawn(&measure, ret);
   if (m->estimator.is_swap_used && member_read_swap_kb(m->procfs, p, &swap_kb))
     ret->swap = swap_kb * 1024.0;
 }
@@ -245,6 +301,14 @@ static void learn_cost(struct measurer *m, const struct read_job *job) {
   m->sampling_cost.page_ns = page_ns;
 }
 
+/* Those that were picked have been counted. */
+static uint32_t pages_of(const struct page_sample *s) {
+  if (s->has_census)
+    return s->census[PAGE_ANON].pages + s->census[PAGE_FILE].pages +
+           s->shmem.pages;
+  return s->kinds[PAGE_ANON].pages + s->kinds[PAGE_FILE].pages + s->shmem.pages;
+}
+
 void sampling_take(struct measurer *m, struct process *p,
                    const struct read_job *job) {
   const struct page_sample *sample = &job->sample;
@@ -257,7 +321,7 @@ void sampling_take(struct measurer *m, struct process *p,
   keep_layout(m, p, sample);
   refine_price(m, p, sample);
   measure(m, p, sample, &sampled);
-  s->pages = sample->kinds[PAGE_ANON].pages + sample->kinds[PAGE_FILE].pages;
+  s->pages = pages_of(sample);
   s->has_mapcounts = sample->has_mapcounts;
   s->wants_many = !estimator_sample(&m->estimator, p->track, &sampled,
                                     amount_narrow(sample->statm.resident_pages),

@@ -300,7 +300,7 @@ static bool is_segment_empty(struct sampling *s,
 
   if (end - start > SCAN_BYTES)
     return false;
-  page_reader_count(s->reader);
+  page_reader_count(s->reader, 1);
   return pagemap_scan(s->lookup->pagemap, start, end, PAGEMAP_PRESENT,
                       PAGEMAP_ZERO, &region, 1, &n, &walk_end) == 0 &&
          n == 0 && walk_end >= end;

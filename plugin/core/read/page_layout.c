@@ -172,18 +172,16 @@ void page_layout_drop(struct page_layout *l) {
   free(l);
 }
 
-static void count_reads(struct page_reader *r, unsigned n) {
+void page_reader_count(struct page_reader *r, unsigned reads) {
   static const struct timespec pause = {.tv_nsec = PAUSE_NS};
 
   atomic_fetch_add_explicit(r->heartbeat, 1, memory_order_relaxed);
-  r->reads += n;
+  r->reads += reads;
   if (r->reads < READS_PER_PAUSE)
     return;
   r->reads = 0;
   nanosleep(&pause, NULL);
 }
-
-void page_reader_count(struct page_reader *r) { count_reads(r, 1); }
 
 /* --- from maps --- */
 
@@ -304,7 +302,7 @@ static size_t feed_maps(void *ctx, const char *text, size_t len) {
   struct cursor s = cursor_begin(text, used);
   struct rollup_line line = {0};
 
-  count_reads(f->reader, READS_OF_PIECE);
+  page_reader_count(f->reader, READS_OF_PIECE);
   while (f->error == 0 && !cursor_is_done(&s))
     f->error = rollup_line_next(&s, &line) ? add_mapping(f, &line) : -EBADMSG;
   return f->error ? PROCFS_ENOUGH : used;
@@ -443,7 +441,7 @@ static int refine_piece(struct page_layout *l, struct page_reader *r, int fd) {
 
   /* A call that has found pages took the time of many. */
   if (rc == 0)
-    count_reads(r, found.n > 0 ? READS_PER_PAUSE : 1);
+    page_reader_count(r, found.n > 0 ? READS_PER_PAUSE : 1);
   for (size_t i = 0; rc == 0 && i < found.n; i++)
     rc = add_present(l, found.regions[i].start / l->page_size,
                      found.regions[i].end / l->page_size);
@@ -522,4 +520,13 @@ bool page_layout_next(const struct page_layout *l, size_t *at,
   if (!is_present)
     ret->first = larger(ret->first, l->cursor);
   return true;
+}
+
+uint64_t page_layout_own_pages(const struct page_layout *l) {
+  struct page_run run;
+  uint64_t pages = 0;
+
+  for (size_t at = 0; page_layout_next(l, &at, &run);)
+    pages += run.is_shmem ? 0 : run.end - run.first;
+  return pages;
 }

@@ -43,9 +43,10 @@ struct page_reader {
   unsigned reads;             /* since the last pause */
 };
 
-/* Counts a read that took the mmap lock, and pauses after some of them, so that
- * a process that waits for the lock gets it. */
-void page_reader_count(struct page_reader *r);
+/* Counts a read that took the mmap lock for as long as so many small ones. It
+ * pauses after some of them, so that a process that waits for the lock gets it.
+ */
+void page_reader_count(struct page_reader *r, unsigned reads);
 
 /*
  * Makes a layout from the maps in an open directory of a process. It is to be
@@ -79,6 +80,9 @@ uint64_t page_layout_pages(const struct page_layout *l);
  * is known to be of shmem. */
 uint64_t page_layout_at(const struct page_layout *l, uint64_t i,
                         bool *ret_is_shmem);
+
+/* The number of those that are not known to be of shmem. */
+uint64_t page_layout_own_pages(const struct page_layout *l);
 
 /* A run of pages to draw from: numbers of pages. */
 struct page_run {

@@ -172,7 +172,7 @@ int page_lookup_find(struct page_lookup *l, uint64_t page,
   *ret = (struct page_finding){.is_resident = false};
   if (rc != 0)
     return rc;
-  page_reader_count(l->reader);
+  page_reader_count(l->reader, 1);
   return n > 0 && pagemap_is_present(entry)
              ? look_at_present(l, page, entry, ret)
              : 0;

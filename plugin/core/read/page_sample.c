@@ -24,9 +24,10 @@ struct sampling {
   struct page_lookup *lookup;
   struct page_layout *layout;
   struct page_sample *sample;
+  uint64_t pages, own_pages; /* of the layout; outside of shmem */
   uint32_t found;
-  double chance;      /* by which the number of present pages may be off */
-  bool is_anon_alone; /* pages of files and shmem do not count */
+  double chance;           /* by which the number of present pages may be off */
+  bool counts[PAGE_KINDS]; /* whether pages outside of shmem are tallied */
   /* Present pages for the probe, each of those found with the same chance. */
   uint64_t kept[ASKED_MOST];
   uint32_t n_kept;
@@ -47,14 +48,10 @@ static void keep_for_probe(struct sampling *s, uint64_t page) {
 
 static void tally(struct sampling *s, const struct page_finding *found,
                   bool is_shmem) {
-  if (s->is_anon_alone && found->kind != PAGE_ANON)
-    return;
-  page_tally_add(&s->sample->kinds[found->kind], found);
-  if (found->kind != PAGE_FILE || !is_shmem)
-    return;
-  s->sample->shmem_pages++;
-  if (found->mappings > 0)
-    s->sample->shmem_price += 1 / (double)found->mappings;
+  if (is_shmem && found->kind == PAGE_FILE)
+    page_tally_add(&s->sample->shmem, found);
+  else if (s->counts[found->kind])
+    page_tally_add(&s->sample->kinds[found->kind], found);
 }
 
 static int look_up(struct sampling *s, uint64_t page, bool is_shmem) {
@@ -74,17 +71,52 @@ static int look_up(struct sampling *s, uint64_t page, bool is_shmem) {
 
 /* --- the drawing --- */
 
-static int draw(struct sampling *s, uint64_t pages, uint64_t n) {
+static int draw_from_all(struct sampling *s, uint64_t n) {
   for (uint64_t i = 0; i < n; i++) {
     bool is_shmem = false;
     uint64_t page = page_layout_at(
-        s->layout, page_lookup_draw(s->lookup, pages, n, i), &is_shmem);
+        s->layout, page_lookup_draw(s->lookup, s->pages, n, i), &is_shmem);
     int rc = look_up(s, page, is_shmem);
 
     if (rc != 0)
       return rc;
   }
   return 0;
+}
+
+/* From the pages of shmem, or from all others: so many. The draws go up, and so
+ * do the runs. */
+static int draw_from(struct sampling *s, bool is_shmem, uint64_t pages,
+                     uint64_t n) {
+  struct page_run run = {.is_shmem = !is_shmem};
+  uint64_t begin = 0; /* of the run, among these pages */
+  size_t at = 0;
+
+  for (uint64_t i = 0; i < n; i++) {
+    uint64_t place = page_lookup_draw(s->lookup, pages, n, i);
+    int rc;
+
+    while (run.is_shmem != is_shmem || place - begin >= run.end - run.first) {
+      begin += run.is_shmem == is_shmem ? run.end - run.first : 0;
+      if (!page_layout_next(s->layout, &at, &run))
+        return 0;
+    }
+    rc = look_up(s, run.first + (place - begin), is_shmem);
+    if (rc != 0)
+      return rc;
+  }
+  return 0;
+}
+
+/* With a census, of shmem alone. */
+static uint64_t pages_to_draw_from(const struct sampling *s) {
+  return s->sample->has_census ? s->pages - s->own_pages : s->pages;
+}
+
+static int draw(struct sampling *s, uint64_t n) {
+  if (s->sample->has_census)
+    return draw_from(s, true, pages_to_draw_from(s), n);
+  return draw_from_all(s, n);
 }
 
 /* The number of further addresses to look up, by the pages found until now. */
@@ -106,13 +138,12 @@ static uint64_t next_round(const struct sampling *s, uint32_t wanted) {
  * whole, once.
  */
 static int draw_rounds(struct sampling *s, uint32_t wanted) {
-  uint64_t pages = page_layout_pages(s->layout);
   uint64_t n;
 
-  if (pages <= wanted)
-    return draw(s, pages, pages);
+  if (pages_to_draw_from(s) <= wanted)
+    return draw(s, pages_to_draw_from(s));
   while ((n = next_round(s, wanted)) > 0) {
-    int rc = draw(s, pages, n);
+    int rc = draw(s, n);
 
     if (rc != 0)
       return rc;
@@ -120,54 +151,49 @@ static int draw_rounds(struct sampling *s, uint32_t wanted) {
   return 0;
 }
 
-/* --- a little anonymous memory beside much shmem --- */
+/* --- a little memory beside much shmem --- */
 
-static uint64_t count_own(const struct page_layout *l) {
-  struct page_run run;
-  uint64_t pages = 0;
-
-  for (size_t at = 0; page_layout_next(l, &at, &run);)
-    pages += run.is_shmem ? 0 : run.end - run.first;
-  return pages;
+static void count_others(struct sampling *s, bool anon, bool files) {
+  s->counts[PAGE_ANON] = anon;
+  s->counts[PAGE_FILE] = files;
 }
 
-/* The draws go up, and so do the runs. */
-static int draw_own(struct sampling *s, uint64_t pages, uint64_t n) {
-  struct page_run run = {.first = 0};
-  uint64_t begin = 0; /* of the run, among the pages that are no shmem */
-  size_t at = 0;
+static int look_up_picked(struct sampling *s, const struct page_census *c) {
+  count_others(s, true, true);
+  for (unsigned kind = 0; kind < PAGE_KINDS; kind++) {
+    for (uint32_t i = 0; i < c->n_picked[kind]; i++) {
+      int rc = look_up(s, c->picked[kind][i], false);
 
-  for (uint64_t i = 0; i < n; i++) {
-    uint64_t place = page_lookup_draw(s->lookup, pages, n, i);
-    int rc;
-
-    while (run.is_shmem || place - begin >= run.end - run.first) {
-      begin += run.is_shmem ? 0 : run.end - run.first;
-      if (!page_layout_next(s->layout, &at, &run))
-        return 0;
+      if (rc != 0)
+        return rc;
     }
-    rc = look_up(s, run.first + (place - begin), false);
-    if (rc != 0)
-      return rc;
   }
   return 0;
 }
 
-/*
- * The private memory of a process that maps a large shmem is a small part of
- * it, and nearly none of its pages are among those that were drawn; but it may
- * be all that the members of a group do not share. Shmem has no anonymous
- * pages, so that the others all have the same chance still.
- */
+static int take_census(struct sampling *s) {
+  struct page_census c;
+  int rc = page_census_take(s->lookup, s->layout, &c);
+
+  for (unsigned kind = 0; kind < PAGE_KINDS; kind++) {
+    s->sample->census[kind] = c.kinds[kind];
+    s->sample->present += c.kinds[kind].pages;
+  }
+  return rc == 0 ? look_up_picked(s, &c) : rc;
+}
+
+/* --- the same beside more of its own --- */
+
+/* Shmem has no anonymous pages, so that those of other mappings all have the
+ * same chance still. */
 static int draw_anon(struct sampling *s, uint32_t wanted) {
-  uint64_t pages = count_own(s->layout);
   uint32_t n = s->sample->kinds[PAGE_ANON].pages;
 
-  if (n >= ANON_LEAST || pages == page_layout_pages(s->layout) ||
-      page_layout_pages(s->layout) <= wanted)
+  if (n >= ANON_LEAST || s->own_pages == s->pages || s->pages <= wanted)
     return 0;
-  s->is_anon_alone = true;
-  return draw_own(s, pages, pages < ANON_DRAWS ? pages : ANON_DRAWS);
+  count_others(s, true, false);
+  return draw_from(s, false, s->own_pages,
+                   s->own_pages < ANON_DRAWS ? s->own_pages : ANON_DRAWS);
 }
 
 /* --- the probe --- */
@@ -183,7 +209,7 @@ static void ask_about_windows(struct sampling *s) {
   for (uint32_t i = 0; i < s->n_kept; i++) {
     s->sample->huge_windows +=
         page_lookup_is_in(s->lookup, s->kept[i], PAGEMAP_HUGE);
-    page_reader_count(s->lookup->reader);
+    page_reader_count(s->lookup->reader, 1);
   }
   s->sample->asked_windows = s->n_kept;
 }
@@ -214,7 +240,7 @@ static void walk_windows(struct sampling *s) {
     uint32_t present = rc == 0 ? count_present(entries, n) : 0;
 
     took_ns = s->lookup->reader->clock_ns() - begin;
-    page_reader_count(s->lookup->reader);
+    page_reader_count(s->lookup->reader, 1);
     if (present == 0)
       break;
     ns_by_page += (double)took_ns / present;
@@ -251,7 +277,7 @@ static int get_layout(const struct page_job *job, struct page_lookup *l,
 
 /* Also by how much that may be wrong. */
 static void count_present_pages(struct sampling *s) {
-  double pages = (double)page_layout_pages(s->layout);
+  double pages = (double)pages_to_draw_from(s);
   double n = s->sample->looked_at, part = n > 0 ? s->found / n : 0;
 
   s->sample->present = pages * part;
@@ -259,10 +285,18 @@ static void count_present_pages(struct sampling *s) {
     s->chance = pages * CHANCE * sqrt(part * (1 - part) / n);
 }
 
+/* Anonymous pages that were not there to be counted. */
+static double count_unseen_anon(const struct page_sample *s) {
+  double anon = (double)(s->statm.resident_pages - s->statm.shared_pages);
+
+  return s->has_census ? anon - s->census[PAGE_ANON].pages : 0;
+}
+
 /* statm is right after the pages. */
 static void count_unseen_pages(const struct sampling *s) {
   double resident = (double)s->sample->statm.resident_pages;
-  double unseen = resident - s->sample->present - s->chance;
+  double unseen = fmax(resident - s->sample->present - s->chance,
+                       count_unseen_anon(s->sample));
 
   s->sample->unseen = unseen > 0 ? unseen / resident : 0;
 }
@@ -275,6 +309,10 @@ static int sample_pages(struct page_lookup *lookup,
 
   procfs_announce(lookup->reader->procfs, "pagemap");
   page_layout_refine(ret->layout, lookup->reader, lookup->pagemap);
+  s.pages = page_layout_pages(ret->layout);
+  s.own_pages = page_layout_own_pages(ret->layout);
+  ret->has_census = s.own_pages <= CENSUS_PAGES_MOST && s.own_pages < s.pages;
+  count_others(&s, !ret->has_census, !ret->has_census);
   rc = draw_rounds(&s, request->pages_wanted);
   count_present_pages(&s);
   if (rc == 0 && request->wants_probe) {
@@ -282,7 +320,8 @@ static int sample_pages(struct page_lookup *lookup,
     walk_windows(&s);
   }
   if (rc == 0)
-    rc = draw_anon(&s, request->pages_wanted);
+    rc = ret->has_census ? take_census(&s)
+                         : draw_anon(&s, request->pages_wanted);
   ret->has_mapcounts = lookup->has_mapcounts;
   if (rc == 0)
     rc = page_lookup_read_statm(lookup, &ret->statm);

@@ -7,16 +7,20 @@
 #ifndef SMAPS_PAGE_SAMPLE_H
 #define SMAPS_PAGE_SAMPLE_H
 
-#include "read/page_lookup.h"
+#include "read/page_census.h"
 
-/* Every present page of the layout has had the same chance. */
 struct page_sample {
+  /* Without a census, every present page of the layout has had the same chance
+   * to be in one of the tallies. */
   struct page_tally kinds[PAGE_KINDS];
-  /* The part of PAGE_FILE in mappings of shmem, as far as their names tell:
-   * /dev/shm, System V, memfd and shared anonymous memory, but no other
-   * tmpfs. */
-  uint32_t shmem_pages;
-  double shmem_price;
+  /* Of mappings of shmem, as far as their names tell: /dev/shm, System V, memfd
+   * and shared anonymous memory, but no other tmpfs. They are not in kinds. */
+  struct page_tally shmem;
+  /* Where there are few pages outside of shmem they are counted here. Then the
+   * others have had the same chance to be in `kinds`, each among those of its
+   * kind, and pages of shmem among themselves. */
+  bool has_census;
+  struct page_count census[PAGE_KINDS];
   uint32_t looked_at; /* addresses looked up, present or not */
   double present;     /* resident pages that the layout shows, an estimate */
   /* The part of the resident pages that it does not show: memory came where it

@@ -352,8 +352,8 @@ static void live_shrinking(struct stage *s) {
       start(s, slot, 3000);
     if (s->cycle == 10 && slot > 0)
       memory_shrink(&s->memory, slot, 2000, 0);
-    memory_map(&s->memory, slot, OBJECT_BUFFERS, 5, anywhere(), true);
-    memory_unmap(&s->memory, slot, OBJECT_BUFFERS, 4, anywhere());
+    memory_map(&s->memory, slot, OBJECT_FILE, 5, anywhere(), true);
+    memory_unmap(&s->memory, slot, OBJECT_FILE, 4, anywhere());
   }
 }
 

@@ -42,14 +42,23 @@ static double true_uss(const struct memory *mem) {
   return mem->bytes * (1 - mem->part);
 }
 
+static struct sampled measure(const struct page_sums *anon, double anon_bytes,
+                              const struct page_sums *files,
+                              double files_bytes) {
+  struct sampled s = {.swap = 0};
+
+  sampled_add_anon(&s, anon, anon_bytes);
+  sampled_add_files(&s, files, files_bytes);
+  return s;
+}
+
 /* Of all bytes, the part `unseen` could not be drawn. */
 static struct sampled sample_some(const struct memory *anon,
                                   const struct memory *files, unsigned n,
                                   double unseen) {
   struct page_sums a = look_up(anon, n), f = look_up(files, n / 4);
-  struct sampled s = {.swap = 0};
+  struct sampled s = measure(&a, anon->bytes, &f, files->bytes);
 
-  sampled_measure(&a, anon->bytes, &f, files->bytes, &s);
   sampled_doubt_unseen(&a, &f, unseen, &s);
   return s;
 }
@@ -114,7 +123,7 @@ TEST(pages_that_agree_leave_an_error) {
   struct page_sums none = {.pages = 0};
   struct sampled s = {.swap = 0};
 
-  sampled_measure(&alike, GIB, &none, 0, &s);
+  s = measure(&alike, GIB, &none, 0);
   assert_near(s.pss_anon, GIB, 1);
   assert_near(s.uss, GIB, 1);
   assert_near(sampled_pss_error(&s.error), 4.6 * GIB / 500, 1);
@@ -129,8 +138,8 @@ TEST(relatives_bear_witness_for_each_other) {
   struct sampled s = {.swap = 0}, together = {.swap = 0};
 
   one.alike = 20;
-  sampled_measure(&one, GIB, &none, 0, &s);
-  sampled_measure(&all, 20 * GIB, &none, 0, &together);
+  s = measure(&one, GIB, &none, 0);
+  together = measure(&all, 20 * GIB, &none, 0);
   assert_near(sqrt(20) * sampled_pss_error(&s.error),
               sampled_pss_error(&together.error), 1024);
 }
@@ -139,7 +148,7 @@ TEST(without_pages_all_is_in_doubt) {
   struct page_sums none = {.pages = 0};
   struct sampled s = {.swap = 0};
 
-  sampled_measure(&none, GIB, &none, 0, &s);
+  s = measure(&none, GIB, &none, 0);
   assert_near(s.pss_anon, GIB / 2, 1);
   assert_near(sampled_pss_error(&s.error), 1.3 * GIB, 1);
 }
@@ -152,13 +161,42 @@ TEST(prices_that_are_not_known_are_bounded) {
   struct sampled s = {.swap = 0};
 
   for (anon.sharers = 2; anon.sharers <= 64; anon.sharers *= 4) {
-    sampled_measure(&anon, GIB, &none, 0, &s);
+    s = measure(&anon, GIB, &none, 0);
     assert_near(s.uss, 0.4 * GIB, 1);
     assert_near(s.pss_anon, (0.4 + 0.6 / anon.sharers) * GIB, 1);
     for (unsigned truth = 2; truth <= 1000; truth++)
       assert_true(fabs(s.pss_anon - (0.4 + 0.6 / truth) * GIB) <=
                   s.error.pss_bound + 1);
   }
+}
+
+/* --- what is known of all pages --- */
+
+/* A page of several costs half of it at most, and nothing is exclusive. */
+TEST(memory_without_exclusive_pages_has_no_uss) {
+  struct page_sums shared = {
+      .pages = 100, .price = 50, .price_squared = 25, .are_shared = true};
+  struct page_sums none = {.pages = 0, .are_shared = true};
+  struct sampled s = {.swap = 0};
+
+  sampled_add_anon(&s, &shared, GIB);
+  assert_near(s.pss_anon, GIB / 2, 1);
+  assert_near(sampled_pss_error(&s.error), 4.6 * GIB / 100 / 2, 1);
+  sampled_add_files(&s, &none, GIB);
+  assert_near(s.pss_files, GIB / 4, 1);
+  assert_near(s.uss, 0, 0);
+  assert_near(sampled_uss_error(&s.error), 0, 0);
+}
+
+TEST(exclusive_memory_is_certain) {
+  struct sampled s = {.swap = 0};
+
+  sampled_add_exclusive(&s, GIB, GIB / 2);
+  assert_near(s.anon, GIB, 0);
+  assert_near(s.files, GIB / 2, 0);
+  assert_near(s.pss_anon + s.pss_files, 1.5 * GIB, 0);
+  assert_near(s.uss, 1.5 * GIB, 0);
+  assert_near(sampled_pss_error(&s.error) + sampled_uss_error(&s.error), 0, 0);
 }
 
 /* --- beside an estimate --- */
@@ -243,6 +281,46 @@ TEST(contradictions_are_told) {
   follow(&f, &s, 0.01 * GIB);
   assert_int_equal(f.contradictions, 1);
   assert_true(off(&f) <= 2 * sampled_pss_error(&s.error));
+}
+
+/* As certain as the estimate, and far from it: more pages would not tell more,
+ * and there is no mean of the two. But the next estimate may be off again. */
+TEST(certain_sample_takes_the_place_of_the_estimate) {
+  struct sampled s = {.swap = 0}, before = {.swap = 0};
+  struct sampled_error error = {.pss_anon.noise = MIB};
+  struct rollup estimate;
+
+  sampled_add_exclusive(&before, 64 * MIB, MIB);
+  sampled_rollup(&before, &estimate);
+  sampled_add_exclusive(&s, 80 * MIB, MIB);
+  assert_true(sampled_fuse(&s, &estimate, &error));
+  assert_near(s.pss_anon, 80 * MIB, 0);
+  assert_near(s.uss, 81 * MIB, 0);
+  assert_near(sampled_pss_error(&s.error), 4 * MIB, 1);
+  assert_near(sampled_uss_error(&s.error), 4 * MIB, 1);
+}
+
+/* Half of the estimate had no chance to be drawn, and is not as it was taken to
+ * be. What its mean with the next sample leaves of that is in doubt still. */
+TEST(doubt_of_an_estimate_stays_with_it) {
+  const struct memory shared = {GIB, 1, 2}, none = {0, 0, 1};
+  const struct memory half = {GIB, 0.5, 2};
+  struct sampled before, s;
+  struct rollup estimate;
+  double held = 0;
+
+  draw_begin(7);
+  for (unsigned i = 0; i < 100; i++) {
+    before = sample_some(&shared, &none, 400, 0.5);
+    before.error.pss_anon.noise = before.error.uss.noise = GIB / 100;
+    sampled_rollup(&before, &estimate);
+    s = sample(&half, &none, 400);
+    assert_true(sampled_fuse(&s, &estimate, &before.error));
+    held += fabs(s.pss_anon - true_pss(&half)) <= sampled_pss_error(&s.error) &&
+            fabs(s.uss - true_uss(&half)) <= sampled_uss_error(&s.error);
+    assert_near(s.pss_anon, true_pss(&half), GIB / 10);
+  }
+  assert_true(held >= 99);
 }
 
 /* --- what is learnt --- */

@@ -72,25 +72,104 @@ static void assert_tally(const struct page_tally *t, uint32_t pages,
   assert_near(t->price_squared, squared);
 }
 
-/* --- private memory beside much shmem --- */
+/* --- little memory beside much shmem --- */
 
-/* 64 pages beside all others, which are of shmem: a twentieth of them or less
- * would be found, and the others are as many as were wanted. */
-FIXTURE_TEST(few_private_pages_are_found_beside_much_shmem) {
+/* 96 pages, the others are of shmem. The least run has 8 of them. */
+static void put_beside_shmem(struct paged *f) {
+  const uint64_t middle = START + 96 * PAGE, end = START + PAGES_IN_ALL * PAGE;
+  const struct fake_range ranges[] = {
+      {START, middle, NULL, NULL},
+      {middle, end - 8 * PAGE, "rw-s", "/dev/shm/buffers"},
+      {end - 8 * PAGE, end, NULL, NULL}};
+
+  fake_pages_map(&f->tree, 10, ranges, LENGTH(ranges));
+  put(f, 0, 32, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  put(f, 32, 16, FAKE_ANON, true);
+  put(f, 48, 16, FAKE_FILE | FAKE_EXCLUSIVE, true);
+  put(f, 64, 24, FAKE_FILE, true);
+  put(f, 88, 8, FAKE_SWAPPED, false);
+  put(f, 96, PAGES_IN_ALL - 96 - 8, FAKE_FILE, true);
+  put(f, PAGES_IN_ALL - 8, 8, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  fake_pages_count(&f->tree, FRAME + 32, 16, 2);
+  fake_pages_count(&f->tree, FRAME + 64, 24, 4);
+  fake_pages_count(&f->tree, FRAME + 96, PAGES_IN_ALL - 96 - 8, 20);
+}
+
+/* A page of the buffers may be drawn, and others are not: what was counted need
+ * not be found by chance. */
+FIXTURE_TEST(pages_beside_shmem_are_counted) {
+  struct page_sample s;
+
+  put_beside_shmem(f);
+  s = sample(f, 100);
+  assert_true(s.has_census);
+  assert_int_equal(s.census[PAGE_ANON].pages, 32 + 16 + 8);
+  assert_int_equal(s.census[PAGE_ANON].exclusive, 32 + 8);
+  assert_int_equal(s.census[PAGE_FILE].pages, 16 + 24);
+  assert_int_equal(s.census[PAGE_FILE].exclusive, 16);
+  assert_tally(&s.kinds[PAGE_ANON], 16, 0, 8, 4);
+  assert_tally(&s.kinds[PAGE_FILE], 16, 0, 4, 1);
+  assert_in_range(s.shmem.pages, 70, 100);
+  assert_near(s.shmem.price, s.shmem.pages / 20.0);
+}
+
+/* Of 500 pages that are not exclusive 16 are picked: no place is favoured. */
+FIXTURE_TEST(picked_pages_have_the_same_chance) {
+  const uint64_t middle = START + 500 * PAGE, end = START + PAGES_IN_ALL * PAGE;
+  const struct fake_range ranges[] = {
+      {START, middle, NULL, NULL}, {middle, end, "rw-s", "/dev/shm/buffers"}};
+  unsigned found[5] = {0};
+
+  fake_pages_map(&f->tree, 10, ranges, LENGTH(ranges));
+  put(f, 0, PAGES_IN_ALL, FAKE_FILE, true);
+  for (size_t i = 0; i < LENGTH(found); i++) {
+    fake_pages_count(&f->tree, FRAME, 500, 2);
+    fake_pages_count(&f->tree, FRAME + i * 100, 100, 4);
+    for (uint64_t seed = 1; seed <= 100; seed++) {
+      const struct page_request request = {.pages_wanted = 10, .seed = seed};
+      struct page_sample s;
+
+      assert_int_equal(page_sample_read(&f->reader, &f->ref, &request, &s), 0);
+      page_layout_drop(s.layout);
+      assert_int_equal(s.kinds[PAGE_FILE].pages, CENSUS_PICKED_MOST);
+      found[i] += (unsigned)((8 - s.kinds[PAGE_FILE].price) * 4 + 0.5);
+    }
+  }
+  /* 320 of 1,600 each; the standard deviation is 16 */
+  for (size_t i = 0; i < LENGTH(found); i++)
+    assert_in_range(found[i], 240, 400);
+}
+
+/* statm has 100 anonymous pages more than were there to be counted. */
+FIXTURE_TEST(anonymous_pages_that_were_not_counted_are_told) {
+  struct page_sample s;
+
+  put_beside_shmem(f);
+  proctree_write(&f->tree, "10/statm", TEXT("2000 1024 868 0 0 0 0\n"));
+  s = sample(f, 100);
+  assert_near(s.unseen, (1024 - 868 - 56) / 1024.0);
+}
+
+/* Beside a mapping of 256 MiB without pages, and not so little memory that it
+ * is left out. */
+FIXTURE_TEST(many_pages_beside_shmem_are_drawn) {
   const uint64_t end = START + PAGES_IN_ALL * PAGE;
   const struct fake_range ranges[] = {
       {START, START + 64 * PAGE, NULL, NULL},
-      {START + 64 * PAGE, end, "rw-s", "/dev/shm/buffers"}};
+      {START + 64 * PAGE, end, "rw-s", "/dev/shm/buffers"},
+      {end + PAGE, end + PAGE * (CENSUS_PAGES_MOST - 61), NULL, NULL}};
   struct page_sample s;
 
-  fake_pages_map(&f->tree, 10, ranges, 2);
   put(f, 0, 64, FAKE_ANON | FAKE_EXCLUSIVE, true);
   put(f, 64, PAGES_IN_ALL - 64, FAKE_FILE, true);
+  fake_pages_map(&f->tree, 10, ranges, 3);
+  paged_resize(f, CENSUS_PAGES_MOST / 2);
   s = sample(f, 100);
-  assert_true(s.kinds[PAGE_ANON].pages >= 64);
-  assert_int_equal(s.kinds[PAGE_ANON].exclusive, s.kinds[PAGE_ANON].pages);
-  assert_true(s.kinds[PAGE_FILE].pages <= 100);
-  assert_true(s.kinds[PAGE_FILE].pages >= 80);
+  assert_false(s.has_census);
+  fake_pages_map(&f->tree, 10, ranges, 2);
+  s = sample(f, 100);
+  assert_true(s.has_census);
+  assert_int_equal(s.census[PAGE_ANON].exclusive, 64);
 }
 
 /* --- prices --- */
@@ -134,7 +213,7 @@ FIXTURE_TEST(kinds_and_prices_are_kept_apart) {
   assert_int_equal(s.looked_at, PAGES_IN_ALL);
   assert_tally(&s.kinds[PAGE_ANON], 500, 100, 300, 200);
   assert_tally(&s.kinds[PAGE_FILE], 224, 24, 34, 24.5);
-  assert_int_equal(s.shmem_pages, 0);
+  assert_tally(&s.shmem, 0, 0, 0, 0);
 }
 
 /* Present pages that nothing maps are the zero page, or memory of a device. */

@@ -130,8 +130,25 @@ static void start_child(int ready, void (*be)(char *, char *), char *common,
     pause();
 }
 
+enum shared_kind { OF_FILE, OF_SHMEM };
+
+static char *map_shared(size_t bytes, enum shared_kind kind) {
+  FILE *file;
+  char *memory;
+
+  if (kind == OF_SHMEM)
+    return map(bytes, MAP_SHARED | MAP_ANONYMOUS, -1);
+  file = tmpfile();
+  if (!file || ftruncate(fileno(file), (off_t)bytes) != 0)
+    abort();
+  memory = map(bytes, MAP_SHARED, fileno(file));
+  fclose(file);
+  return memory;
+}
+
 /* Children with memory in common by copy on write and by a shared mapping. */
-static void start_family(struct family *f, void (*be)(char *, char *)) {
+static void start_family(struct family *f, void (*be)(char *, char *),
+                         enum shared_kind kind) {
   char *common, *shared;
   int ready[2];
   char x;
@@ -141,7 +158,7 @@ static void start_family(struct family *f, void (*be)(char *, char *)) {
   alarm(300); /* A child that fails is waited for in vain. */
   page_size = (uint64_t)getpagesize();
   common = map(8 * MIB, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-  shared = map(8 * MIB, MAP_SHARED | MAP_ANONYMOUS, -1);
+  shared = map_shared(8 * MIB, kind);
   write_pages(common, 8 * MIB, page_size);
   write_pages(shared, 8 * MIB, page_size);
   assert_int_equal(pipe(ready), 0);
@@ -228,7 +245,7 @@ TEST(whole_process_is_what_its_rollup_says) {
   struct family f;
   bool has_sample;
 
-  start_family(&f, be_dense);
+  start_family(&f, be_dense, OF_FILE);
   has_sample = read_sample(&f, 1000000, NULL, &s);
   read_rollup(&f, &rollup);
   end_family(&f);
@@ -238,11 +255,47 @@ TEST(whole_process_is_what_its_rollup_says) {
   assert_within(s.kinds[PAGE_ANON].pages,
                 s.statm.resident_pages - s.statm.shared_pages, 256);
   assert_within(s.kinds[PAGE_FILE].pages, s.statm.shared_pages, 256);
-  assert_within(s.shmem_pages * page_size, 8 * MIB, 0);
-  assert_within((uint64_t)(s.shmem_price * (double)page_size),
-                8 * MIB / CHILDREN, 64 * KIB);
+  assert_false(s.has_census);
+  assert_int_equal(s.shmem.pages, 0);
   assert_within(uss_of(&s), rollup_uss(&rollup), 512 * KIB);
   assert_within(pss_of(&s), rollup.bytes[ROLLUP_PSS], 512 * KIB);
+  page_layout_drop(s.layout);
+}
+
+static uint64_t exclusive_pages(const struct page_sample *s) {
+  return (uint64_t)s->census[PAGE_ANON].exclusive +
+         s->census[PAGE_FILE].exclusive;
+}
+
+/* The shmem is looked up whole; the rest, with 4 MiB of zero pages, is counted.
+ * The memory in common has the same price in all of its pages. */
+TEST(counted_process_is_what_its_rollup_says) {
+  struct rollup rollup;
+  struct page_sample s;
+  struct family f;
+  bool has_sample;
+
+  start_family(&f, be_dense, OF_SHMEM);
+  has_sample = read_sample(&f, 1000000, NULL, &s);
+  read_rollup(&f, &rollup);
+  end_family(&f);
+  if (!has_sample)
+    skip();
+  assert_true(s.has_census);
+  assert_within(s.shmem.pages * page_size, 8 * MIB, 0);
+  assert_within((uint64_t)(s.shmem.price * (double)page_size),
+                8 * MIB / CHILDREN, 64 * KIB);
+  assert_int_equal(s.shmem.exclusive, 0);
+  assert_within(exclusive_pages(&s) * page_size, rollup_uss(&rollup),
+                512 * KIB);
+  assert_within(s.census[PAGE_ANON].pages * page_size,
+                rollup.bytes[ROLLUP_ANONYMOUS] + 4 * MIB, 256 * KIB);
+  assert_within((s.census[PAGE_FILE].pages + s.shmem.pages) * page_size,
+                s.statm.shared_pages * page_size, 256 * KIB);
+  assert_true(s.kinds[PAGE_ANON].pages > 0);
+  assert_within((uint64_t)(s.kinds[PAGE_ANON].price * 1000),
+                s.kinds[PAGE_ANON].pages * 1000 / CHILDREN,
+                s.kinds[PAGE_ANON].pages * 100);
   page_layout_drop(s.layout);
 }
 
@@ -276,7 +329,7 @@ TEST(huge_pages_are_not_found) {
 
   if (!has_free_huge_pages())
     skip();
-  start_family(&f, be_huge);
+  start_family(&f, be_huge, OF_FILE);
   has_sample = read_sample(&f, 1000000, NULL, &s);
   end_family(&f);
   if (!has_sample)
@@ -316,7 +369,7 @@ TEST(without_frames_zero_pages_are_not_found) {
 
   if (!kernel_release(&major, &minor) || major * 100 + minor < 607)
     skip();
-  start_family(&f, be_dense);
+  start_family(&f, be_dense, OF_FILE);
   is_hidden = show_frames(false);
   rc = page_sample_read(&f.reader, &f.ref, &request, &s);
   if (is_hidden)
@@ -340,7 +393,7 @@ TEST(some_pages_are_near_the_rollup) {
   struct family f;
   bool has_sample;
 
-  start_family(&f, be_dense);
+  start_family(&f, be_dense, OF_FILE);
   has_sample = read_sample(&f, 1000, NULL, &s);
   read_rollup(&f, &rollup);
   end_family(&f);
@@ -364,7 +417,7 @@ TEST(sparse_process_is_refined) {
   uint64_t pages = UINT64_MAX;
   bool has_sample = true;
 
-  start_family(&f, be_sparse);
+  start_family(&f, be_sparse, OF_FILE);
   for (int i = 0; has_sample && pages > f.ref.resident_pages && i < 1000; i++) {
     has_sample = read_sample(&f, 500, layout, &s);
     page_layout_drop(layout);
