@@ -158,45 +158,45 @@ static double gain_of(double sample, const struct sampled_deviation *error,
   return fmax(theirs / (theirs + ours), GAIN_LEAST);
 }
 
-/* Returns the weight of the sample. */
-static double fuse(double *value, struct sampled_deviation *error,
-                   double estimate, const struct sampled_deviation *its_error) {
+static void fuse(double *value, struct sampled_deviation *error,
+                 double estimate, const struct sampled_deviation *its_error) {
   double gain = gain_of(*value, error, estimate, its_error);
   double apart = *value - estimate;
 
   *value = estimate + gain * apart;
   error->noise = hypot(gain * error->noise, (1 - gain) * its_error->noise);
   error->lag = its_error->lag + (apart - its_error->lag) * LAG_RATE;
-  return gain;
 }
 
 static void add_noise(struct sampled_deviation *d, double noise) {
   d->noise = hypot(d->noise, noise);
 }
 
-/* Where more of the estimate is in doubt than of the sample, it weighs less,
- * and the doubt stays with it. */
+/* Doubt that the sample does not share is as good as noise. */
+static struct sampled_error with_doubt(const struct sampled_error *estimate,
+                                       const struct sampled_error *sample) {
+  struct sampled_error e = *estimate;
+  double pss = fmax(e.pss_bound - sample->pss_bound, 0);
+
+  add_noise(&e.pss_anon, pss);
+  add_noise(&e.pss_files, pss);
+  add_noise(&e.uss, fmax(e.uss_bound - sample->uss_bound, 0));
+  return e;
+}
+
 bool sampled_fuse(struct sampled *s, const struct rollup *estimate,
                   const struct sampled_error *error) {
   double anon = (double)estimate->bytes[ROLLUP_PSS_ANON];
   double files = files_pss(estimate), uss = (double)rollup_uss(estimate);
-  double pss_doubt = fmax(error->pss_bound - s->error.pss_bound, 0);
-  double uss_doubt = fmax(error->uss_bound - s->error.uss_bound, 0);
-  struct sampled_error its = *error;
-  double gain;
+  struct sampled_error its = with_doubt(error, &s->error);
 
-  add_noise(&its.pss_anon, pss_doubt);
-  add_noise(&its.pss_files, pss_doubt);
-  add_noise(&its.uss, uss_doubt);
   if (contradicts(s->pss_anon, &s->error.pss_anon, anon, &its.pss_anon) ||
       contradicts(s->pss_files, &s->error.pss_files, files, &its.pss_files) ||
       contradicts(s->uss, &s->error.uss, uss, &its.uss))
     return false;
-  gain = fmin(fuse(&s->pss_anon, &s->error.pss_anon, anon, &its.pss_anon),
-              fuse(&s->pss_files, &s->error.pss_files, files, &its.pss_files));
-  s->error.pss_bound += (1 - gain) * pss_doubt;
-  gain = fuse(&s->uss, &s->error.uss, uss, &its.uss);
-  s->error.uss_bound += (1 - gain) * uss_doubt;
+  fuse(&s->pss_anon, &s->error.pss_anon, anon, &its.pss_anon);
+  fuse(&s->pss_files, &s->error.pss_files, files, &its.pss_files);
+  fuse(&s->uss, &s->error.uss, uss, &its.uss);
   return true;
 }
 

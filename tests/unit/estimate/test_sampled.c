@@ -301,8 +301,9 @@ TEST(certain_sample_takes_the_place_of_the_estimate) {
 }
 
 /* Half of the estimate had no chance to be drawn, and is not as it was taken to
- * be. What its mean with the next sample leaves of that is in doubt still. */
-TEST(doubt_of_an_estimate_stays_with_it) {
+ * be: that contradicts nothing. The next sample counts for more, and the mean
+ * of the two is within its error. */
+TEST(estimate_in_doubt_weighs_less) {
   const struct memory shared = {GIB, 1, 2}, none = {0, 0, 1};
   const struct memory half = {GIB, 0.5, 2};
   struct sampled before, s;
