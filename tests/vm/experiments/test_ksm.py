@@ -16,6 +16,15 @@ def write(name, value):
 
 
 class Ksm(Experiment):
+    # The samples of a process take a part of a CPU that is too small where they
+    # are emulated, and come minutes after the merging.
+    options = """
+        MaxLockHold 1000
+        <Group "%{unit}">
+          Unit "*.service"
+        </Group>
+    """
+
     def setUp(self):
         super().setUp()
         self.addCleanup(write, "run", 0)
