@@ -153,9 +153,9 @@ static double gain_of(double sample, const struct sampled_deviation *error,
   double ours = error->noise * error->noise;
   double theirs = its_error->noise * its_error->noise;
 
-  if (ours <= 0 || is_apart(sample, error, estimate, its_error))
+  if (is_apart(sample, error, estimate, its_error))
     return 1;
-  return fmax(theirs / (theirs + ours), GAIN_LEAST);
+  return theirs > 0 ? fmax(theirs / (theirs + ours), GAIN_LEAST) : GAIN_LEAST;
 }
 
 static void fuse(double *value, struct sampled_deviation *error,

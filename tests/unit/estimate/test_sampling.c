@@ -1,4 +1,5 @@
-/* When the mappings of a process that is sampled are read again. */
+/* What becomes of a sample, and when the mappings are read again for the
+ * next. */
 #include "test.h"
 
 #include "estimate/measure.h"
@@ -10,6 +11,7 @@
 struct fixture {
   struct measurer measurer;
   struct sampling sampling;
+  struct sharing set;
   struct track track;
   struct process process;
 };
@@ -24,9 +26,10 @@ static int make(void **state) {
                    .layout_ns = LAYOUT_NS,
                    .layout_size_pages = 2 * PAGES,
                    .layout_resident_pages = PAGES},
-      .track = {.sampling = &f.sampling},
+      .track = {.sampling = &f.sampling, .group_set = &f.set},
       .process = {.track = &f.track,
                   .statm = {.size_pages = 2 * PAGES, .resident_pages = PAGES}}};
+  sharing_init(&f.set, 0);
   *state = &f;
   return 0;
 }
@@ -75,4 +78,39 @@ FIXTURE_TEST(mappings_take_a_thousandth_of_a_processor) {
   assert_false(reads_mappings(f));
   f->measurer.estimator.now_ns += NS_PER_MS;
   assert_true(reads_mappings(f));
+}
+
+/* --- a sample --- */
+
+#define NEAR 1024 /* of what is in whole KiB */
+
+static void assert_pages(uint64_t bytes, uint64_t pages) {
+  assert_in_range(bytes, pages * PAGE - NEAR, pages * PAGE + NEAR);
+}
+
+/* 1,000 anonymous pages, of which 600 are exclusive and the others of two; 500
+ * of files, of which 100 are exclusive and the others of four; and 8,500 of
+ * shmem, which ten processes share. */
+FIXTURE_TEST(counted_pages_and_those_of_shmem_add_up) {
+  struct read_job job = {
+      .kind = READ_SAMPLE,
+      .sample = {
+          .kinds = {[PAGE_ANON] = {16, 0, 8, 4}, [PAGE_FILE] = {16, 0, 4, 1}},
+          .shmem = {100, 0, 10, 1},
+          .has_census = true,
+          .census = {[PAGE_ANON] = {1000, 600}, [PAGE_FILE] = {500, 100}},
+          .has_mapcounts = true,
+          .statm = {.resident_pages = 10000, .shared_pages = 9000}}};
+  const struct baseline *b = &f->track.baseline;
+  struct diag diags[DIAGS] = {{.count = 0}};
+
+  f->measurer.diags = diags;
+  f->measurer.estimator.page_size = PAGE;
+  sampling_take(&f->measurer, &f->process, &job);
+  assert_pages(baseline_bytes(b, ROLLUP_RSS), 10000);
+  assert_pages(baseline_bytes(b, ROLLUP_PSS_ANON), 600 + 400 / 2);
+  assert_pages(baseline_bytes(b, ROLLUP_PSS_FILE), 100 + 400 / 4);
+  assert_pages(baseline_bytes(b, ROLLUP_PSS_SHMEM), 8500 / 10);
+  assert_pages(baseline_uss(b), 700);
+  assert_int_equal(f->sampling.pages, 1600);
 }
