@@ -32,7 +32,7 @@ struct watched_cgroup {
   bool has_count, has_parent_count;
   uint64_t count, parent_count, ino;
   /* The results of this cycle. */
-  bool is_lost;              /* its directory is not there */
+  bool is_lost, was_lost;    /* its directory is not there; or was not before */
   bool is_gone;              /* and was; even if it was made again */
   uint64_t counted, missing; /* kills: its own, and more of its parent's */
 
@@ -128,11 +128,10 @@ static void use(struct watched_cgroup *c, const struct group *g) {
 static void watch_group(struct cgroup_watch *w, struct group *g) {
   struct watched_cgroup *c = NULL;
 
-  /* An empty group goes on to show that it was killed. */
-  if (g->cgroup_absence == CGROUP_EMPTY)
+  /* A group without it goes on to show that it was killed. */
+  if (g->cgroup_absence != CGROUP_PRESENT)
     return;
-  if (g->cgroup_absence == CGROUP_PRESENT)
-    c = get(w, g->cgroup_node->path);
+  c = get(w, g->cgroup_node->path);
   g->cgroup = c ? &c->memory : NULL;
   if (c)
     use(c, g);
@@ -145,6 +144,7 @@ static void watch_groups(struct cgroup_watch *w,
 
     c->pid = 0;
     c->has_new_processes = false;
+    c->was_lost = c->is_lost;
     c->is_lost = c->is_gone = false;
     c->counted = c->missing = 0;
   }
@@ -266,12 +266,21 @@ static void adopt_place(const struct cgroup_watch *w, struct watched_cgroup *c,
   c->place = r->place;
 }
 
+/* The place of one that counts kills is kept for a cycle. The host's count had
+ * been read when it went: if that was a kill, its parent tells in the next. */
+static void lose(const struct cgroup_watch *w, struct watched_cgroup *c) {
+  c->is_lost = true;
+  c->memory.known &= CGROUP_HAS_KILLS;
+  procfs_drop(w->procfs, &c->usage_file);
+}
+
 static void adopt_reading(struct cgroup_watch *w, struct watched_cgroup *c,
                           const struct read_job *job) {
   struct memory_cgroup_reading r = job->cgroup_memory;
 
   back_off_forgive(&c->hung);
-  c->is_lost = r.is_gone;
+  if (r.is_gone)
+    lose(w, c);
   adopt_place(w, c, &r);
   if (job->cgroup.wants & CGROUP_WANTS_KILLS)
     adopt_counts(w, c, &r);
@@ -457,28 +466,28 @@ static void count_kills(struct cgroup_watch *w) {
 
 /* --- the end of a cycle --- */
 
-/* Without processes nothing is known of a control group but that it was
- * killed. */
+/* Without processes that are a group nothing is known of a control group but
+ * that it was killed. */
 static bool is_kept(const struct cgroup_watch *w, struct watched_cgroup *c) {
   if (!c->pid) {
     c->memory.known &= CGROUP_HAS_KILLS;
     c->has_count = c->has_parent_count = false;
   }
-  if (!c->pid || c->is_lost)
+  if (!c->pid || (c->is_lost && (c->was_lost || !c->has_count)))
     forget_place(w, c);
-  if (!c->place.directory && c->memory.absence == CGROUP_PRESENT)
+  c->memory.is_found = c->place.directory && !c->is_lost;
+  if (!c->memory.is_found && c->memory.absence == CGROUP_PRESENT)
     c->memory.absence = CGROUP_UNKNOWN;
-  c->memory.is_found = c->place.directory != NULL;
   return c->pid || c->memory.kills > 0;
 }
 
-/* True if the group is empty, and cannot go on to show that it was killed:
- * that is forgotten, or another group is the control group now. */
+/* True if the group has none, and cannot go on to show that it was killed: that
+ * is forgotten, or another group is the control group now. */
 static bool has_ended(const struct cgroup_watch *w, const struct group *g) {
   bool is_found;
   const struct watched_cgroup *c;
 
-  if (!g->cgroup || g->cgroup_absence != CGROUP_EMPTY)
+  if (!g->cgroup || g->cgroup_absence == CGROUP_PRESENT)
     return false;
   c = w->cgroups[find(w, g->cgroup->path, &is_found)];
   return c->pid || c->memory.kills == 0;
@@ -508,7 +517,7 @@ static void hide_absent(const struct group_table *groups) {
     if (!g->cgroup || g->cgroup_absence != CGROUP_PRESENT)
       continue;
     g->cgroup_absence = g->cgroup->absence;
-    if (!g->cgroup->is_found)
+    if (!g->cgroup->is_found && g->cgroup->kills == 0)
       g->cgroup = NULL;
   }
 }

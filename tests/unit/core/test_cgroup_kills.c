@@ -122,6 +122,61 @@ WORLD_TEST(group_that_was_killed_shows_it_without_members) {
   assert_absent(w, "web", CGROUP_EMPTY);
 }
 
+/* Killed once, and with a name of its own. */
+static void start_killed_web(struct world *w) {
+  cgroup_make(w, WEB, "1000\n");
+  cgroup_join(w, 10, "web", WEB);
+  cgroup_join(w, 20, "other", "/user.slice");
+  world_group(w, "web", "Unit", "web.service", "Comm", "web");
+  cgroup_kill(w, WEB, 0);
+  kill_in(w, "/system.slice", 0);
+  world_run(w, 10);
+  cgroup_kill(w, WEB, 1);
+  kill_in(w, "/system.slice", 1);
+  world_run(w, 10);
+  assert_kills(w, "web", 1);
+}
+
+/* A value that is missing for a cycle would end the alarm, and make another. */
+WORLD_TEST(kills_are_shown_while_the_control_group_goes_and_comes) {
+  start_killed_web(w);
+  proctree_unlink(&w->tree, "cg" WEB); /* a process of it has been seen yet */
+  world_run(w, 10);
+  world_assert(w, "web", "ps_count=1 oom_kill=1 cgroup=nan");
+  proctree_end(&w->tree, 10);
+  world_run(w, 10);
+  world_assert(w, "web", "ps_count=0 oom_kill=1 cgroup=nan");
+  restart_web(w);
+  world_run(w, 10);
+  world_assert(w, "web", "ps_count=1 oom_kill=1 cgroup=1000");
+}
+
+WORLD_TEST(kills_are_shown_while_others_are_in_the_control_group) {
+  start_killed_web(w);
+  cgroup_join(w, 30, "helper", WEB);
+  world_run(w, 10);
+  world_assert(w, "web", "oom_kill=1 cgroup=nan");
+  proctree_end(&w->tree, 30);
+  world_run(w, 10);
+  world_assert(w, "web", "oom_kill=1 cgroup=1000");
+  cgroup_join(w, 30, "helper", WEB);
+  world_run(w, 3700);
+  assert_absent(w, "web", CGROUP_SHARED);
+}
+
+/* The host's count has been read when the process is killed. */
+WORLD_TEST(kill_during_a_cycle_is_counted_in_the_next) {
+  start_killed_web(w);
+  proctree_unlink(&w->tree, "cg" WEB);
+  cgroup_kill(w, "/system.slice", 2);
+  world_run(w, 10);
+  assert_kills(w, "web", 1);
+  proctree_end(&w->tree, 10);
+  kill_on_host(w, 2);
+  world_run(w, 10);
+  assert_kills(w, "web", 2);
+}
+
 /* Either may be the one. */
 WORLD_TEST(kill_that_may_be_of_two_is_of_none) {
   start_web(w);
