@@ -102,7 +102,8 @@ static bool find_span(const struct growth *g, size_t first, struct span *ret) {
   if (length < g->window_ns / 4)
     return false;
   for (size_t i = 0; i < ret->n; i++) {
-    size_t part = (p[i].time_ns - p[0].time_ns) * PARTS / (length + 1);
+    size_t part =
+        (size_t)((p[i].time_ns - p[0].time_ns) * PARTS / (length + 1));
 
     if (!ret->lows[part] || p[i].bytes < ret->lows[part]->bytes)
       ret->lows[part] = &p[i];
