@@ -85,7 +85,7 @@ TEST(failed_calls_leave_results_alone) {
 
 /* Four pages: one written, one read, two left alone. */
 static uint64_t make_memory(uint64_t size) {
-  volatile char *memory = mmap(NULL, 4 * size, PROT_READ | PROT_WRITE,
+  volatile char *memory = mmap(NULL, (size_t)(4 * size), PROT_READ | PROT_WRITE,
                                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
   assert_true(memory != MAP_FAILED);
@@ -95,7 +95,7 @@ static uint64_t make_memory(uint64_t size) {
 }
 
 static void drop_memory(uint64_t address, uint64_t size) {
-  munmap((void *)(uintptr_t)address, 4 * size);
+  munmap((void *)(uintptr_t)address, (size_t)(4 * size));
 }
 
 TEST(own_pages_are_seen) {

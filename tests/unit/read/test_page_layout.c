@@ -24,7 +24,7 @@ int __wrap_fstatfs(int fd, struct statfs *ret) {
   int rc = __real_fstatfs(fd, ret);
 
   if (is_hugetlbfs)
-    ret->f_type = HUGETLBFS_MAGIC;
+    ret->f_type = (__typeof__(ret->f_type))HUGETLBFS_MAGIC;
   return rc;
 }
 

@@ -35,7 +35,7 @@
 
 #define CHILDREN 3
 
-static uint64_t page_size;
+static size_t page_size;
 
 static uint64_t clock_ns(void) {
   struct timespec t;
@@ -77,15 +77,18 @@ static void be_dense(char *common, char *shared) {
   read_pages(map(4 * MIB, MAP_PRIVATE | MAP_ANONYMOUS, -1), 4 * MIB);
 }
 
-/* Single pages and dense parts, in 4 GiB. */
+#define HAS_ADDRESSES (sizeof(void *) > 4)
+#define SPARSE_BYTES ((size_t)(HAS_ADDRESSES ? 4096 * MIB : 1024 * MIB))
+
+/* Single pages and dense parts, in more than is drawn from whole. */
 static void be_sparse(char *common, char *shared) {
-  char *memory = map(4096 * MIB, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  char *memory = map(SPARSE_BYTES, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 
   (void)common;
   (void)shared;
-  write_pages(memory, 4096 * MIB, 8 * MIB);
-  write_pages(memory + 1000 * MIB, 4 * MIB, page_size);
-  write_pages(memory + 3000 * MIB, 8 * MIB, page_size);
+  write_pages(memory, SPARSE_BYTES, 8 * MIB);
+  write_pages(memory + SPARSE_BYTES / 4, 4 * MIB, page_size);
+  write_pages(memory + SPARSE_BYTES / 4 * 3, 8 * MIB, page_size);
 }
 
 /* --- processes --- */
@@ -156,7 +159,7 @@ static void start_family(struct family *f, void (*be)(char *, char *),
   if (HAS_SHADOW || machine_is_emulated())
     skip();
   alarm(300); /* A child that fails is waited for in vain. */
-  page_size = (uint64_t)getpagesize();
+  page_size = (size_t)getpagesize();
   common = map(8 * MIB, MAP_PRIVATE | MAP_ANONYMOUS, -1);
   shared = map_shared(8 * MIB, kind);
   write_pages(common, 8 * MIB, page_size);
