@@ -202,10 +202,18 @@ static bool starts_with(const struct span *name, const char *with) {
   return name->len >= len && memcmp(name->text, with, len) == 0;
 }
 
-static bool is_shmem(const struct span *name) {
+static bool has_shmem_name(const struct span *name) {
   return starts_with(name, "/dev/shm/") || starts_with(name, "/dev/zero") ||
          starts_with(name, "/SYSV") || starts_with(name, "/memfd:") ||
          starts_with(name, "[anon_shmem:");
+}
+
+/* What was written to a private mapping of shmem is anonymous memory. */
+static bool is_shmem(const struct rollup_line *line) {
+  const struct span *permissions = &line->permissions;
+
+  return permissions->len > 3 && permissions->text[3] == 's' &&
+         has_shmem_name(&line->name);
 }
 
 /* Only mappings of a file can be of hugetlbfs. Few of the others have such
@@ -265,7 +273,7 @@ static bool is_left_out(struct maps_feed *f, const struct rollup_line *line) {
       starts_with(name, "[vvar") || starts_with(name, "[vdso]") ||
       starts_with(name, "[vsyscall]"))
     return true;
-  if (starts_with(name, "/dev/") && !is_shmem(name))
+  if (starts_with(name, "/dev/") && !has_shmem_name(name))
     return true;
   return is_hugetlb(f, line);
 }
@@ -288,7 +296,7 @@ static int add_mapping(struct maps_feed *f, const struct rollup_line *line) {
     f->is_apart = true;
     return 0;
   }
-  r.is_shmem = is_shmem(&line->name);
+  r.is_shmem = is_shmem(line);
   r.is_apart = f->is_apart;
   rc = add_range(l, r, end);
   f->is_apart = false;

@@ -77,7 +77,7 @@ void page_layout_refine(struct page_layout *l, struct page_reader *r,
 uint64_t page_layout_pages(const struct page_layout *l);
 
 /* The i-th of them, numbered by its address. Sets *ret_is_shmem if its mapping
- * is known to be of shmem. */
+ * is known to be a shared one of shmem: it has no anonymous pages. */
 uint64_t page_layout_at(const struct page_layout *l, uint64_t i,
                         bool *ret_is_shmem);
 

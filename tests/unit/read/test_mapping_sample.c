@@ -101,7 +101,7 @@ FIXTURE_TEST(pages_count_for_their_mapping) {
   const struct part parts[] = {{0, 40, "/a", 0},
                                {40, 100, 0, 0},
                                {200, 60, "/a", "r--p"},
-                               {300, 100, "/dev/shm/b", 0}};
+                               {300, 100, "/dev/shm/b", "rw-s"}};
 
   map(f, parts, LENGTH(parts));
   put(f, 0, 40, FAKE_FILE | FAKE_EXCLUSIVE);
