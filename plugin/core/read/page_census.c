@@ -10,29 +10,9 @@
  * itself. */
 #define PRESENT_PER_READ 8
 
-static void pick(struct page_lookup *l, struct page_census *c,
-                 enum page_kind kind, uint64_t page) {
-  const struct page_count *count = &c->kinds[kind];
-  uint64_t place = c->n_picked[kind];
-
-  if (place < CENSUS_PICKED_MOST)
-    c->n_picked[kind]++;
-  else
-    place = page_lookup_random(l) % (count->pages - count->exclusive);
-  if (place < CENSUS_PICKED_MOST)
-    c->picked[kind][place] = page;
-}
-
-static void count(struct page_lookup *l, struct page_census *c, uint64_t page,
-                  uint64_t entry) {
-  enum page_kind kind = pagemap_is_file(entry) ? PAGE_FILE : PAGE_ANON;
-
-  c->kinds[kind].pages++;
-  if (pagemap_is_exclusive(entry))
-    c->kinds[kind].exclusive++;
-  else
-    pick(l, c, kind, page);
-}
+/* Pages that are looked up because they may be zero pages: of more that are
+ * merged by the kernel, some are taken for what they seem. */
+#define ASKED_MOST 256
 
 /* Entries of pagemap. */
 struct window {
@@ -40,47 +20,153 @@ struct window {
   uint64_t entries[WINDOW];
 };
 
+struct counting {
+  struct page_lookup *lookup;
+  struct page_census *census;
+  struct window window;
+  unsigned asked;
+  uint64_t zero_end;    /* of the huge zero page that was found last */
+  uint64_t zero_frame;  /* of the small one, once it was found */
+  uint64_t last_frame;  /* of a page that is not exclusive */
+  uint64_t other_frame; /* that was found several times, and is no zero page */
+};
+
+/* --- zero pages --- */
+
+/* What one entry of the upper page table maps, in pages. An entry has 8 bytes.
+ */
+static uint64_t huge_pages(const struct counting *c) {
+  return c->lookup->reader->page_size / 8;
+}
+
+static int is_absent(struct counting *c, uint64_t page, bool *ret) {
+  struct page_finding found;
+  int rc = page_lookup_find(c->lookup, page, &found);
+
+  c->asked++;
+  if (rc == 0)
+    *ret = !found.is_resident;
+  return rc;
+}
+
+/* It is mapped whole, and looks like a page of a file since 6.11. */
+static int ask_about_huge(struct counting *c, uint64_t page, bool *ret) {
+  int rc;
+
+  if (page % huge_pages(c) != 0)
+    return 0;
+  rc = is_absent(c, page, ret);
+  if (*ret)
+    c->zero_end = page + huge_pages(c);
+  return rc;
+}
+
+/* All have one frame; but so have pages that KSM has merged. The first one was
+ * counted. */
+static int ask_about_repeated(struct counting *c, enum page_kind kind,
+                              uint64_t page, uint64_t frame, bool *ret) {
+  int rc;
+
+  if (frame == 0 || frame != c->last_frame || frame == c->other_frame)
+    return 0;
+  rc = is_absent(c, page, ret);
+  *(*ret ? &c->zero_frame : &c->other_frame) = frame;
+  if (*ret)
+    c->census->kinds[kind].pages--;
+  return rc;
+}
+
+/* Of a page that is not exclusive. */
+static int is_zero(struct counting *c, enum page_kind kind, uint64_t page,
+                   uint64_t frame, bool *ret) {
+  int rc;
+
+  *ret = page < c->zero_end || (frame != 0 && frame == c->zero_frame);
+  if (*ret || c->asked >= ASKED_MOST)
+    return 0;
+  rc = ask_about_huge(c, page, ret);
+  if (rc != 0 || *ret)
+    return rc;
+  return ask_about_repeated(c, kind, page, frame, ret);
+}
+
+/* --- one page --- */
+
+static void pick(struct counting *c, enum page_kind kind, uint64_t page) {
+  const struct page_count *count = &c->census->kinds[kind];
+  uint64_t place = c->census->n_picked[kind];
+
+  if (place < CENSUS_PICKED_MOST)
+    c->census->n_picked[kind]++;
+  else
+    place = page_lookup_random(c->lookup) % (count->pages - count->exclusive);
+  if (place < CENSUS_PICKED_MOST)
+    c->census->picked[kind][place] = page;
+}
+
+static int count(struct counting *c, uint64_t page, uint64_t entry) {
+  enum page_kind kind = pagemap_is_file(entry) ? PAGE_FILE : PAGE_ANON;
+  uint64_t frame = pagemap_frame(entry);
+  bool is_left_out = false;
+  int rc;
+
+  if (pagemap_is_exclusive(entry)) {
+    c->census->kinds[kind].pages++;
+    c->census->kinds[kind].exclusive++;
+    return 0;
+  }
+  rc = is_zero(c, kind, page, frame, &is_left_out);
+  if (rc != 0 || is_left_out)
+    return rc;
+  c->last_frame = frame;
+  c->census->kinds[kind].pages++;
+  pick(c, kind, page);
+  return 0;
+}
+
+/* --- all of them --- */
+
 /* Also over the gaps between mappings, which are many and small. */
-static int read_window(struct page_lookup *l, uint64_t first,
-                       struct window *ret) {
+static int read_window(struct counting *c, uint64_t first) {
+  struct window *w = &c->window;
   unsigned present = 0;
   size_t n = 0;
-  int rc = pagemap_read(l->pagemap, first, ret->entries, WINDOW, &n);
+  int rc = pagemap_read(c->lookup->pagemap, first, w->entries, WINDOW, &n);
 
   if (rc != 0)
     return rc;
   for (size_t i = 0; i < n; i++)
-    present += pagemap_is_present(ret->entries[i]);
-  memset(ret->entries + n, 0, (WINDOW - n) * sizeof(*ret->entries));
-  ret->first = first;
-  ret->end = first + WINDOW;
-  page_reader_count(l->reader, 1 + present / PRESENT_PER_READ);
+    present += pagemap_is_present(w->entries[i]);
+  memset(w->entries + n, 0, (WINDOW - n) * sizeof(*w->entries));
+  w->first = first;
+  w->end = first + WINDOW;
+  page_reader_count(c->lookup->reader, 1 + present / PRESENT_PER_READ);
   return 0;
 }
 
 /* Runs go up. */
-static int count_run(struct page_lookup *l, const struct page_run *run,
-                     struct window *w, struct page_census *c) {
+static int count_run(struct counting *c, const struct page_run *run) {
   for (uint64_t page = run->first; page < run->end; page++) {
-    int rc = page >= w->end ? read_window(l, page, w) : 0;
+    int rc = page >= c->window.end ? read_window(c, page) : 0;
+    uint64_t entry = rc == 0 ? c->window.entries[page - c->window.first] : 0;
 
+    if (rc == 0 && pagemap_is_present(entry))
+      rc = count(c, page, entry);
     if (rc != 0)
       return rc;
-    if (pagemap_is_present(w->entries[page - w->first]))
-      count(l, c, page, w->entries[page - w->first]);
   }
   return 0;
 }
 
 int page_census_take(struct page_lookup *l, const struct page_layout *layout,
                      struct page_census *ret) {
-  struct window w = {.end = 0};
+  struct counting c = {.lookup = l, .census = ret};
   struct page_run run;
   int rc = 0;
 
   *ret = (struct page_census){.n_picked = {0}};
   for (size_t at = 0; rc == 0 && page_layout_next(layout, &at, &run);)
     if (!run.is_shmem)
-      rc = count_run(l, &run, &w, ret);
+      rc = count_run(&c, &run);
   return rc;
 }

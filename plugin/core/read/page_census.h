@@ -23,7 +23,8 @@ struct page_count {
 };
 
 struct page_census {
-  /* PAGE_ANON has the zero page, too, which is in no resident size. */
+  /* Without zero pages, which are in no resident size, as far as they were met:
+   * one among other pages that are not exclusive is counted. */
   struct page_count kinds[PAGE_KINDS];
   /* Pages that are not exclusive, each with the same chance. */
   uint64_t picked[PAGE_KINDS][CENSUS_PICKED_MOST];

@@ -46,9 +46,10 @@ static void keep_for_probe(struct sampling *s, uint64_t page) {
     s->kept[place] = page;
 }
 
+/* Before 6.11 huge pages of shmem look like anonymous ones. */
 static void tally(struct sampling *s, const struct page_finding *found,
                   bool is_shmem) {
-  if (is_shmem && found->kind == PAGE_FILE)
+  if (is_shmem)
     page_tally_add(&s->sample->shmem, found);
   else if (s->counts[found->kind])
     page_tally_add(&s->sample->kinds[found->kind], found);
@@ -171,15 +172,29 @@ static int look_up_picked(struct sampling *s, const struct page_census *c) {
   return 0;
 }
 
+/* As many of those that are not exclusive as of those that were picked are no
+ * resident memory: they are of a device, for example. */
+static void leave_absent_out(struct page_count *c, uint32_t picked,
+                             uint32_t resident) {
+  uint64_t others = c->pages - c->exclusive;
+
+  if (picked > 0)
+    c->pages = c->exclusive + (uint32_t)(others * resident / picked);
+}
+
 static int take_census(struct sampling *s) {
   struct page_census c;
   int rc = page_census_take(s->lookup, s->layout, &c);
 
+  if (rc == 0)
+    rc = look_up_picked(s, &c);
   for (unsigned kind = 0; kind < PAGE_KINDS; kind++) {
     s->sample->census[kind] = c.kinds[kind];
-    s->sample->present += c.kinds[kind].pages;
+    leave_absent_out(&s->sample->census[kind], c.n_picked[kind],
+                     s->sample->kinds[kind].pages);
+    s->sample->present += s->sample->census[kind].pages;
   }
-  return rc == 0 ? look_up_picked(s, &c) : rc;
+  return rc;
 }
 
 /* --- the same beside more of its own --- */

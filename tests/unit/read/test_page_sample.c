@@ -113,6 +113,61 @@ FIXTURE_TEST(pages_beside_shmem_are_counted) {
   assert_near(s.shmem.price, s.shmem.pages / 20.0);
 }
 
+/* The huge zero page looks like pages of a file, and the small one like an
+ * anonymous one that is not exclusive; of others with one frame, merged by KSM,
+ * all count. None of these is at the beginning of a window. */
+FIXTURE_TEST(zero_pages_beside_shmem_are_left_out) {
+  const uint64_t middle = START + 800 * PAGE, end = START + PAGES_IN_ALL * PAGE;
+  const struct fake_range ranges[] = {
+      {START + 3 * PAGE, middle, NULL, NULL},
+      {middle, end, "rw-s", "/dev/shm/buffers"}};
+  struct page_sample s;
+
+  fake_pages_map(&f->tree, 10, ranges, LENGTH(ranges));
+  put(f, 0, 512, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  put(f, 480, PAGES_IN_ALL - 480, FAKE_FILE, true);
+  for (uint64_t at = 20; at < 220; at++)
+    fake_pages_put(&f->tree, 10, FIRST + at, 1, FAKE_ANON,
+                   at < 120 ? FRAME : FRAME + 1);
+  fake_pages_count(&f->tree, FRAME, 1, 0);
+  fake_pages_count(&f->tree, FRAME + 1, 1, 100);
+  fake_pages_count(&f->tree, FRAME + 480, 32, 2);
+  fake_pages_count(&f->tree, FRAME + 512, 288, 0);
+  fake_pages_count(&f->tree, FRAME + 800, PAGES_IN_ALL - 800, 20);
+  for (unsigned i = 0; i < 2; i++) {
+    s = sample(f, 100);
+    assert_true(s.has_census);
+    assert_int_equal(s.census[PAGE_ANON].pages, 480 - 3 - 100);
+    assert_int_equal(s.census[PAGE_ANON].exclusive, 480 - 3 - 200);
+    assert_int_equal(s.census[PAGE_FILE].pages, i == 0 ? 32 : 32 + 288);
+    /* a huge page of a file, which several map */
+    fake_pages_count(&f->tree, FRAME + 512, 288, 5);
+  }
+}
+
+/* As pages of a device are, of which each has a frame of its own. */
+FIXTURE_TEST(pages_that_nobody_is_charged_for_are_no_memory) {
+  struct page_sample s;
+
+  put_beside_shmem(f);
+  fake_pages_count(&f->tree, FRAME + 64, 24, 0);
+  s = sample(f, 100);
+  assert_int_equal(s.census[PAGE_FILE].pages, 16);
+  assert_int_equal(s.census[PAGE_FILE].exclusive, 16);
+}
+
+/* So do huge pages of shmem look before 6.11. */
+FIXTURE_TEST(pages_of_shmem_are_never_anonymous) {
+  struct page_sample s;
+
+  put_beside_shmem(f);
+  put(f, 96, PAGES_IN_ALL - 96 - 8, FAKE_ANON, true);
+  s = sample(f, 100);
+  assert_in_range(s.shmem.pages, 70, 100);
+  assert_near(s.shmem.price, s.shmem.pages / 20.0);
+  assert_int_equal(s.kinds[PAGE_ANON].pages, 16);
+}
+
 /* Of 500 pages that are not exclusive 16 are picked: no place is favoured. */
 FIXTURE_TEST(picked_pages_have_the_same_chance) {
   const uint64_t middle = START + 500 * PAGE, end = START + PAGES_IN_ALL * PAGE;
