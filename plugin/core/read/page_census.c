@@ -158,6 +158,23 @@ static int count_run(struct counting *c, const struct page_run *run) {
   return 0;
 }
 
+bool page_census_can(const struct page_layout *l) {
+  uint64_t pages = 0, reads = 0, end = 0; /* of the last window */
+  struct page_run run;
+
+  for (size_t at = 0; page_layout_next(l, &at, &run);) {
+    if (run.is_shmem)
+      continue;
+    pages += run.end - run.first;
+    for (uint64_t page = run.first > end ? run.first : end;
+         page < run.end && reads <= CENSUS_READS_MOST; page = end) {
+      end = page + WINDOW;
+      reads++;
+    }
+  }
+  return pages <= CENSUS_PAGES_MOST && reads <= CENSUS_READS_MOST;
+}
+
 int page_census_take(struct page_lookup *l, const struct page_layout *layout,
                      struct page_census *ret) {
   struct counting c = {.lookup = l, .census = ret};

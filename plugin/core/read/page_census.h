@@ -12,8 +12,10 @@
 
 #include "read/page_lookup.h"
 
-/* Of more pages, present or not, no census should be taken. */
+/* Of more pages, present or not, no census should be taken; nor of pages that
+ * take more reads, because they are far from each other. */
 #define CENSUS_PAGES_MOST 65536
+#define CENSUS_READS_MOST 1024
 
 #define CENSUS_PICKED_MOST 16
 
@@ -30,6 +32,9 @@ struct page_census {
   uint64_t picked[PAGE_KINDS][CENSUS_PICKED_MOST];
   uint32_t n_picked[PAGE_KINDS];
 };
+
+/* True if no more are outside of shmem. */
+bool page_census_can(const struct page_layout *l);
 
 /* Pauses as page_lookup_find() does. 0, an outcome of procfs.h or a negative
  * errno. */

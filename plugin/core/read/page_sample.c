@@ -326,7 +326,7 @@ static int sample_pages(struct page_lookup *lookup,
   page_layout_refine(ret->layout, lookup->reader, lookup->pagemap);
   s.pages = page_layout_pages(ret->layout);
   s.own_pages = page_layout_own_pages(ret->layout);
-  ret->has_census = s.own_pages <= CENSUS_PAGES_MOST && s.own_pages < s.pages;
+  ret->has_census = s.own_pages < s.pages && page_census_can(ret->layout);
   count_others(&s, !ret->has_census, !ret->has_census);
   rc = draw_rounds(&s, request->pages_wanted);
   count_present_pages(&s);
