@@ -27,7 +27,8 @@ struct counting {
   unsigned asked;
   uint64_t zero_end;    /* of the huge zero page that was found last */
   uint64_t zero_frame;  /* of the small one, once it was found */
-  uint64_t last_frame;  /* of a page that is not exclusive */
+  uint64_t last_page;   /* that was counted and is not exclusive */
+  uint64_t last_frame;  /* its frame */
   uint64_t other_frame; /* that was found several times, and is no zero page */
 };
 
@@ -61,6 +62,16 @@ static int ask_about_huge(struct counting *c, uint64_t page, bool *ret) {
   return rc;
 }
 
+static void take_last_back(struct counting *c, enum page_kind kind) {
+  uint64_t *picked = c->census->picked[kind];
+  uint32_t *n = &c->census->n_picked[kind];
+
+  c->census->kinds[kind].pages--;
+  for (uint32_t i = 0; i < *n; i++)
+    if (picked[i] == c->last_page)
+      picked[i] = picked[--*n];
+}
+
 /* All have one frame; but so have pages that KSM has merged. The first one was
  * counted. */
 static int ask_about_repeated(struct counting *c, enum page_kind kind,
@@ -72,7 +83,7 @@ static int ask_about_repeated(struct counting *c, enum page_kind kind,
   rc = is_absent(c, page, ret);
   *(*ret ? &c->zero_frame : &c->other_frame) = frame;
   if (*ret)
-    c->census->kinds[kind].pages--;
+    take_last_back(c, kind);
   return rc;
 }
 
@@ -104,6 +115,25 @@ static void pick(struct counting *c, enum page_kind kind, uint64_t page) {
     c->census->picked[kind][place] = page;
 }
 
+/* Those that are picked first have their places: any of all are kept. */
+static void keep_some(struct counting *c, enum page_kind kind) {
+  const struct page_count *count = &c->census->kinds[kind];
+  uint64_t *picked = c->census->picked[kind];
+  uint32_t n = c->census->n_picked[kind], kept = 0;
+  uint32_t wanted = (count->pages - count->exclusive) / CENSUS_PAGES_FOR_A_PICK;
+
+  if (wanted < CENSUS_PICKED_LEAST)
+    wanted = CENSUS_PICKED_LEAST;
+  for (; kept < n && kept < wanted; kept++) {
+    uint64_t other = kept + page_lookup_random(c->lookup) % (n - kept);
+    uint64_t page = picked[other];
+
+    picked[other] = picked[kept];
+    picked[kept] = page;
+  }
+  c->census->n_picked[kind] = kept;
+}
+
 static int count(struct counting *c, uint64_t page, uint64_t entry) {
   enum page_kind kind = pagemap_is_file(entry) ? PAGE_FILE : PAGE_ANON;
   uint64_t frame = pagemap_frame(entry);
@@ -118,6 +148,7 @@ static int count(struct counting *c, uint64_t page, uint64_t entry) {
   rc = is_zero(c, kind, page, frame, &is_left_out);
   if (rc != 0 || is_left_out)
     return rc;
+  c->last_page = page;
   c->last_frame = frame;
   c->census->kinds[kind].pages++;
   pick(c, kind, page);
@@ -185,5 +216,7 @@ int page_census_take(struct page_lookup *l, const struct page_layout *layout,
   for (size_t at = 0; rc == 0 && page_layout_next(layout, &at, &run);)
     if (!run.is_shmem)
       rc = count_run(&c, &run);
+  for (unsigned kind = 0; kind < PAGE_KINDS; kind++)
+    keep_some(&c, kind);
   return rc;
 }

@@ -17,7 +17,10 @@
 #define CENSUS_PAGES_MOST 65536
 #define CENSUS_READS_MOST 1024
 
-#define CENSUS_PICKED_MOST 16
+/* One of so many that are not exclusive is picked, within these limits. */
+#define CENSUS_PAGES_FOR_A_PICK 256
+#define CENSUS_PICKED_LEAST 16
+#define CENSUS_PICKED_MOST 128
 
 struct page_count {
   uint32_t pages; /* present */
