@@ -25,7 +25,8 @@ struct counting {
   struct page_census *census;
   struct window window;
   unsigned asked;
-  uint64_t zero_end;    /* of the huge zero page that was found last */
+  /* The huge zero page that was found last. */
+  uint64_t huge_first, huge_end, huge_frame;
   uint64_t zero_frame;  /* of the small one, once it was found */
   uint64_t last_page;   /* that was counted and is not exclusive */
   uint64_t last_frame;  /* its frame */
@@ -50,15 +51,30 @@ static int is_absent(struct counting *c, uint64_t page, bool *ret) {
   return rc;
 }
 
+/* Not all after a small one that is at the beginning of a page table: where
+ * frames are hidden, the huge one looks like a page of a file. */
+static bool is_in_huge(const struct counting *c, enum page_kind kind,
+                       uint64_t page, uint64_t frame) {
+  if (page >= c->huge_end)
+    return false;
+  if (frame == 0)
+    return kind == PAGE_FILE;
+  return frame == c->huge_frame + (page - c->huge_first);
+}
+
 /* It is mapped whole, and looks like a page of a file since 6.11. */
-static int ask_about_huge(struct counting *c, uint64_t page, bool *ret) {
+static int ask_about_huge(struct counting *c, uint64_t page, uint64_t frame,
+                          bool *ret) {
   int rc;
 
   if (page % huge_pages(c) != 0)
     return 0;
   rc = is_absent(c, page, ret);
-  if (*ret)
-    c->zero_end = page + huge_pages(c);
+  if (!*ret)
+    return rc;
+  c->huge_first = page;
+  c->huge_end = page + huge_pages(c);
+  c->huge_frame = frame;
   return rc;
 }
 
@@ -92,10 +108,11 @@ static int is_zero(struct counting *c, enum page_kind kind, uint64_t page,
                    uint64_t frame, bool *ret) {
   int rc;
 
-  *ret = page < c->zero_end || (frame != 0 && frame == c->zero_frame);
+  *ret = is_in_huge(c, kind, page, frame) ||
+         (frame != 0 && frame == c->zero_frame);
   if (*ret || c->asked >= ASKED_MOST)
     return 0;
-  rc = ask_about_huge(c, page, ret);
+  rc = ask_about_huge(c, page, frame, ret);
   if (rc != 0 || *ret)
     return rc;
   return ask_about_repeated(c, kind, page, frame, ret);

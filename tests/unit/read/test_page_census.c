@@ -144,6 +144,21 @@ FIXTURE_TEST(no_zero_page_is_picked) {
   assert_tally(&s.kinds[PAGE_ANON], 12, 0, 6, 3);
 }
 
+/* A page table begins with a small one. */
+FIXTURE_TEST(pages_after_a_zero_page_are_counted) {
+  struct page_sample s;
+
+  put_beside_shmem(f);
+  put(f, 0, 32, FAKE_ANON, true);
+  fake_pages_count(&f->tree, FRAME, 32, 2);
+  /* no frame follows the zero page's */
+  fake_pages_put(&f->tree, 10, FIRST, 1, FAKE_ANON, FRAME + 2000);
+  fake_pages_count(&f->tree, FRAME + 2000, 1, 0);
+  s = sample(f, 100);
+  assert_int_equal(s.census[PAGE_ANON].pages, 31 + 16 + 8);
+  assert_int_equal(s.census[PAGE_ANON].exclusive, 8);
+}
+
 /* As pages of a device are, of which each has a frame of its own. */
 FIXTURE_TEST(pages_that_nobody_is_charged_for_are_no_memory) {
   struct page_sample s;

@@ -77,6 +77,15 @@ static void be_dense(char *common, char *shared) {
   read_pages(map(4 * MIB, MAP_PRIVATE | MAP_ANONYMOUS, -1), 4 * MIB);
 }
 
+/* Also with the huge zero page, where there are huge pages. */
+static void be_dense_and_huge(char *common, char *shared) {
+  char *zero = map(8 * MIB, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+
+  be_dense(common, shared);
+  madvise(zero, 8 * MIB, MADV_HUGEPAGE);
+  read_pages(zero, 8 * MIB);
+}
+
 #define HAS_ADDRESSES (sizeof(void *) > 4)
 #define SPARSE_BYTES ((size_t)(HAS_ADDRESSES ? 4096 * MIB : 1024 * MIB))
 
@@ -270,7 +279,7 @@ static uint64_t exclusive_pages(const struct page_sample *s) {
          s->census[PAGE_FILE].exclusive;
 }
 
-/* The shmem is looked up whole; the rest is counted, without 4 MiB of zero
+/* The shmem is looked up whole; the rest is counted, without 12 MiB of zero
  * pages. The memory in common has the same price in all of its pages. */
 TEST(counted_process_is_what_its_rollup_says) {
   struct rollup rollup;
@@ -278,7 +287,7 @@ TEST(counted_process_is_what_its_rollup_says) {
   struct family f;
   bool has_sample;
 
-  start_family(&f, be_dense, OF_SHMEM);
+  start_family(&f, be_dense_and_huge, OF_SHMEM);
   has_sample = read_sample(&f, 1000000, NULL, &s);
   read_rollup(&f, &rollup);
   end_family(&f);
