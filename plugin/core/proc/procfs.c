@@ -369,7 +369,7 @@ int procfs_file_system(struct procfs *p, int dir_fd, const char *path,
   rc = fstatfs(fd, &fs) == 0 ? 0 : procfs_outcome_of(errno);
   close(fd);
   if (rc == 0)
-    *ret = (uint64_t)fs.f_type;
+    *ret = (uint32_t)fs.f_type; /* an int on some machines */
   return rc;
 }
 

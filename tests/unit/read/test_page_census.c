@@ -183,7 +183,7 @@ FIXTURE_TEST(pages_of_shmem_are_never_anonymous) {
 }
 
 /* How often pages of each fifth of them are picked, in 100 samples. */
-static void count_picked(struct paged *f, uint64_t pages, unsigned ret[5]) {
+static void count_picked(struct paged *f, size_t pages, unsigned ret[5]) {
   const uint64_t middle = START + pages * PAGE,
                  end = START + PAGES_IN_ALL * PAGE;
   const struct fake_range ranges[] = {
@@ -210,7 +210,7 @@ static void count_picked(struct paged *f, uint64_t pages, unsigned ret[5]) {
 /* 16 are picked: of hardly more than are remembered meanwhile, and of many. 320
  * of 1,600 are in each fifth; the standard deviation is 16. */
 FIXTURE_TEST(picked_pages_have_the_same_chance) {
-  static const uint64_t pages[] = {150, 900};
+  static const size_t pages[] = {150, 900};
   unsigned found[5];
 
   for (size_t i = 0; i < LENGTH(pages); i++) {
@@ -220,7 +220,7 @@ FIXTURE_TEST(picked_pages_have_the_same_chance) {
   }
 }
 
-static uint32_t count_picked_of(struct paged *f, uint64_t pages) {
+static uint32_t count_picked_of(struct paged *f, size_t pages) {
   const uint64_t middle = START + pages * PAGE;
   const struct fake_range ranges[] = {
       {START, middle, NULL, NULL},
@@ -272,7 +272,7 @@ FIXTURE_TEST(many_pages_beside_shmem_are_drawn) {
   assert_int_equal(s.census[PAGE_ANON].exclusive, 64);
 }
 
-static bool counts_pages_apart(struct paged *f, uint64_t n, uint64_t apart) {
+static bool counts_pages_apart(struct paged *f, size_t n, uint64_t apart) {
   struct fake_range ranges[CENSUS_READS_MOST + 2];
   const uint64_t end = START + PAGES_IN_ALL * PAGE;
 
