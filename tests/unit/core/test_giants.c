@@ -202,7 +202,7 @@ TEST(services_without_rights) {
   static const struct load load = {.name = "without rights",
                                    .live = live_without_rights,
                                    .far = 0.005,
-                                   .far_most = 0.3,
+                                   .far_most = 0.35,
                                    .width_most = 0.15};
 
   stage_play(&the_stage, &load);
@@ -235,7 +235,7 @@ TEST(a_family_breaks_copy_on_write) {
   static const struct load load = {.name = "family",
                                    .live = live_family,
                                    .far = 0.005,
-                                   .far_most = 0.2,
+                                   .far_most = 0.25,
                                    .width_most = 0.03};
 
   stage_play(&the_stage, &load);
@@ -246,7 +246,7 @@ TEST(a_family_that_has_reserved_addresses) {
                                    .live = live_family,
                                    .is_sparse = true,
                                    .far = 0.005,
-                                   .far_most = 0.2,
+                                   .far_most = 0.25,
                                    .width_most = 0.03};
 
   stage_play(&the_stage, &load);
