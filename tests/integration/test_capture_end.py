@@ -183,6 +183,6 @@ class Ends(CaptureTest):
             self.assertFalse(self.is_unfinished())
             for path in self.files():
                 snapshot.read(path)
-        self.assertLess(max(took), 5)
+        self.assertLess(max(took), STOP_SECONDS)
         # Less than it would wait for a disk that hangs.
         self.assertLess(min(took), 1.5)

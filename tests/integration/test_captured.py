@@ -38,7 +38,7 @@ CAPTURE = ROOT / "contrib/capture-proc"
 # The csv plugin writes six digits behind the point.
 PERCENT_TOLERANCE = 1e-6
 
-STOP_SECONDS = 5
+STOP_SECONDS = 20
 
 
 # ---- an independent reading of a tree ----

@@ -32,7 +32,7 @@ from test_captured import (
     rollup_text,
 )
 
-STOP_SECONDS = 5
+STOP_SECONDS = 20
 WORKERS = 4
 
 CONFIG = plugin(
