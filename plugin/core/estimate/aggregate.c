@@ -4,6 +4,11 @@
 
 /* --- estimates --- */
 
+/* A relative that ended while others were read no longer pays its part. */
+static bool has_same_relatives(const struct track *t) {
+  return t->baseline.relatives == fork_family_relatives(t);
+}
+
 static enum estimate_source source_of(const struct process *p) {
   if (p->state != PROCESS_ALIVE)
     return SOURCE_NONE;
@@ -11,8 +16,10 @@ static enum estimate_source source_of(const struct process *p) {
     return SOURCE_STATM;
   if (p->is_in_parents_mm)
     return SOURCE_PARENT;
-  if (p->track->is_read)
-    return p->track->is_sampled ? SOURCE_SAMPLED : SOURCE_READ;
+  if (p->track->is_read && p->track->is_sampled)
+    return SOURCE_SAMPLED;
+  if (p->track->is_read && has_same_relatives(p->track))
+    return SOURCE_READ;
   if (!p->track->is_asked)
     return SOURCE_STATM;
   if (p->track->is_unreadable)

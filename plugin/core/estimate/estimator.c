@@ -11,6 +11,8 @@
 
 /* No longer than this is memory in swap unknown. */
 #define SWAP_ASKED_NS (60 * NS_PER_S)
+/* Memory shared with strangers has to grow by a fourth to be news. */
+#define STRANGERS_PART 4
 
 static uint64_t min(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
@@ -182,20 +184,12 @@ void estimator_observe(struct estimator *e, struct track *t,
 
 /* --- the error to be expected --- */
 
-static double moved_part(uint32_t before, uint32_t now) {
-  uint32_t most = before > now ? before : now;
-  uint32_t moved = before > now ? before - now : now - before;
-
-  return most ? (double)moved / most : 0;
-}
-
 static void set_expected(struct track *t, struct doubt error) {
   t->expected_common = (float)error.common;
   t->expected_independent = (float)error.independent;
 }
 
 struct doubt estimator_expect(const struct estimator *e, struct track *t) {
-  double moved = moved_part(t->baseline.relatives, fork_family_relatives(t));
   struct doubt all = {.common = (double)track_resident_bytes(e, t)};
 
   if (!estimator_has_baseline(t)) {
@@ -204,8 +198,7 @@ struct doubt estimator_expect(const struct estimator *e, struct track *t) {
   }
   sharing_advance(track_set(t), &t->since);
   track_conclude_errors(e, t);
-  if (moved > (double)t->relatives_moved)
-    t->relatives_moved = (float)moved;
+  t->relatives_moved = (float)track_change(e, t).relatives_moved;
   set_expected(t, track_usual_error_since(e, t));
   return track_usual_error(e, t);
 }
@@ -263,14 +256,34 @@ static uint32_t missed_pages(const struct estimator *e, const struct track *t,
                               : clamp(missed, 0, moved));
 }
 
+/* Sharing by copy on write that is news, and that no known relative explains,
+ * is with a child that came after the processes were listed. It may be gone as
+ * soon: the next reading has to confirm it. before: baseline_cow_bytes() of the
+ * baseline before. */
+static void doubt_strangers(struct track *t, uint64_t before) {
+  uint64_t now = baseline_cow_bytes(&t->baseline);
+
+  if (t->baseline.relatives > 1 ||
+      now < before + before / STRANGERS_PART + ROLLUP_COW_LEAST_BYTES)
+    return;
+  t->baseline.relatives = 0;
+  t->unsure_bytes += (float)now;
+}
+
 /* Takes what was measured for the new baseline. */
 static void begin_anew(struct estimator *e, struct track *t,
                        const struct rollup *rollup,
                        const struct observation *at) {
+  uint64_t shared_before =
+      estimator_has_baseline(t) ? baseline_cow_bytes(&t->baseline) : 0;
+
   baseline_take(&t->baseline, rollup, at, e->page_size);
   t->has_faults = at->has_faults;
   t->baseline.vm_swap_kb = t->now.vm_swap_kb;
   restart(e, t, e->now_ns);
+  doubt_strangers(t, shared_before);
+  /* It is predicted from the new baseline in this cycle already. */
+  set_expected(t, (struct doubt){.common = (double)t->unsure_bytes});
   if (t->is_heir && t->family)
     track_learn_newborn(e, t);
   t->is_heir = false;
@@ -353,8 +366,6 @@ bool estimator_sample(struct estimator *e, struct track *t, struct sampled *s,
   t->sampling->error = s->error;
   begin_anew(e, t, &rollup, &t->now);
   t->now = before;
-  /* It is predicted from the sample in this cycle already. */
-  set_expected(t, (struct doubt){.common = 0});
   return agrees;
 }
 

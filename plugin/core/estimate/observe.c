@@ -52,6 +52,7 @@ static void read_newborn_again(const struct measurer *m, struct process *p) {
 
 void observe_end(struct measurer *m, struct process *p) {
   estimator_forget(p->track);
+  fork_family_leave(p->track);
   p->state = PROCESS_GONE;
   m->vanished++;
 }

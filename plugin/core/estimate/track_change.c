@@ -29,6 +29,20 @@ double track_seconds(const struct estimator *e, const struct track *t) {
   return (double)(e->now_ns - t->baseline.at_ns) / 1e9;
 }
 
+static double moved_part(uint32_t before, uint32_t now) {
+  uint32_t most = before > now ? before : now;
+  uint32_t moved = before > now ? before - now : now - before;
+
+  return most ? (double)moved / most : 0;
+}
+
+static double relatives_moved(const struct track *t) {
+  double now = moved_part(t->baseline.relatives, fork_family_relatives(t));
+  double before = (double)t->relatives_moved;
+
+  return now > before ? now : before;
+}
+
 struct change track_change(const struct estimator *e, const struct track *t) {
   const struct baseline *b = &t->baseline;
   const struct sharing *set = track_set(t);
@@ -47,7 +61,7 @@ struct change track_change(const struct estimator *e, const struct track *t) {
       .broken = amount_from((double)t->broken_bytes),
       .broken_by_relatives = broken_by_relatives(t),
       .relatives = fork_family_size(t),
-      .relatives_moved = (double)t->relatives_moved,
+      .relatives_moved = relatives_moved(t),
       .is_of_shmem = set->is_shmem,
       .shared_cost = (double)t->since.cost,
       .shared_moved = (double)t->since.moved,

@@ -301,6 +301,7 @@ static void limit(struct fixture *f) {
 
   f->other_track.baseline = (struct baseline){.at_ns = 0};
   have_read(f, &f->other_track, &shared_anon, 0);
+  have_read(f, &f->other_track, &shared_anon, 0); /* who shares is unknown */
   guess_begin(&f->m.guess_limit, &host);
 }
 

@@ -367,6 +367,7 @@ WORLD_TEST(faults_have_it_read_where_they_can_break_something) {
   world_put(w, little);
   group(w, "g");
   world_run(w, 1);
+  world_run_reading(w, 1, 1); /* as nobody is known who shares as much */
   world_run_reading(w, 1, 0);
   put_faulted(w, little);
   world_run_reading(w, 1, 0);
@@ -388,6 +389,7 @@ WORLD_TEST(more_of_them_than_fit_one_batch_are_asked) {
   }
   world_group(w, "%{comm}", "Comm", "g*", NULL, NULL);
   world_run(w, 1);
+  world_run_reading(w, 1, N);
   world_run_reading(w, 1, 0);
   for (uint32_t i = 0; i < N; i++)
     put_faulted(w, fakes[i]);

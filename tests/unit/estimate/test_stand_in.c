@@ -231,6 +231,7 @@ WORLD_TEST(faults_of_one_whose_stat_hangs_are_not_asked_for_and_in_doubt) {
   group(w, "g");
   group(w, "h");
   world_run(w, 1);
+  world_run_reading(w, 1, 2);
   world_run_reading(w, 1, 0);
   assert_true(world_kb(w, "g", "pss_error") < 100);
   proctree_hang(&w->tree, "10/stat");
