@@ -235,7 +235,7 @@ TEST(a_family_breaks_copy_on_write) {
   static const struct load load = {.name = "family",
                                    .live = live_family,
                                    .far = 0.005,
-                                   .far_most = 0.25,
+                                   .far_most = 0.35,
                                    .width_most = 0.03};
 
   stage_play(&the_stage, &load);
@@ -246,7 +246,7 @@ TEST(a_family_that_has_reserved_addresses) {
                                    .live = live_family,
                                    .is_sparse = true,
                                    .far = 0.005,
-                                   .far_most = 0.25,
+                                   .far_most = 0.35,
                                    .width_most = 0.03};
 
   stage_play(&the_stage, &load);
@@ -257,7 +257,7 @@ TEST(members_of_a_family) {
                                    .live = live_family,
                                    .is_alone = true,
                                    .far = 0.02,
-                                   .far_most = 0.01,
+                                   .far_most = 0.02,
                                    .width_most = 0.04};
 
   stage_play(&the_stage, &load);
