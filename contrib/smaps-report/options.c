@@ -404,9 +404,9 @@ static int parse_operand(struct options *o, size_t n, const char *value,
     return config_error_set(reason, "\"%s\": expected at most %d files",
                             quote(value, &room), FILES_MAX);
   if (n >= operands[o->command].most)
-    return config_error_set(reason, "\"%s\": expected no more than %s",
-                            quote(value, &room),
-                            n > 0 ? operands[o->command].words : "options");
+    return config_error_set(
+        reason, "\"%s\": expected no more than %s", quote(value, &room),
+        n > 0 ? operands[o->command].words : "options, such as -C FILE");
   if (o->command == COMMAND_EXPLAIN && n == 1)
     return parse_pid(o, value, reason);
   if (!*value)
