@@ -3,10 +3,10 @@ nearly full, and one in which a process was killed for memory."""
 
 from pathlib import Path
 
+from alerts import ThresholdTest as _ThresholdTest
 from cgroup import CgroupMixin
 from harness import MIB, group
 from server import load_smaps
-from test_thresholds import ThresholdTest as _ThresholdTest
 
 
 class ControlGroups(CgroupMixin, _ThresholdTest):

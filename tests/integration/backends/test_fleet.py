@@ -4,9 +4,9 @@ client with a host name and a process of its own in the same group."""
 import math
 import time
 
+from alerts import NotifyFile, complaints
 from harness import MIB, stage, wait_until
 from server import BackendTest, free_port, load_smaps, shape_group, shipped
-from test_thresholds import NotifyFile, complaints
 
 GROUP = "postgres"
 PASSWORDS = {"web1": "change-me-1", "web2": "change-me-2"}

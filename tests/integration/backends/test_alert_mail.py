@@ -1,0 +1,166 @@
+"""Notifications as mail: notify-email.conf."""
+
+import email
+import re
+import socketserver
+import threading
+
+from alerts import GROUPS, ThresholdTest, line_about
+from harness import stage, wait_until
+from server import BackendTest, free_port, need_plugin, shipped
+
+
+class Mailbox(socketserver.ThreadingTCPServer):
+    """A mail server that takes what it gets: mails are (from, to, text)."""
+
+    daemon_threads = True
+    allow_reuse_address = True
+
+    def __init__(self, port):
+        super().__init__(("127.0.0.1", port), SmtpSession)
+        self.mails = []
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.shutdown()
+        self.server_close()
+
+
+class SmtpSession(socketserver.StreamRequestHandler):
+    """As much of RFC 5321 as a client needs to deliver mail."""
+
+    def handle(self):
+        self.answer("220 localhost ESMTP")
+        self.sender, self.recipients = None, []
+        for line in self.rfile:
+            text = line.decode().strip()
+            if self.do_command(text.upper(), text) == "QUIT":
+                return
+
+    def do_command(self, command, text):
+        if command.startswith("MAIL FROM:"):
+            self.sender, self.recipients = address_in(text), []
+        elif command.startswith("RCPT TO:"):
+            self.recipients.append(address_in(text))
+        elif command == "DATA":
+            self.answer("354 go on")
+            mail = (self.sender, self.recipients, self.read_data())
+            self.server.mails.append(mail)
+        elif command == "QUIT":
+            self.answer("221 bye")
+            return "QUIT"
+        elif not command.startswith(("EHLO", "HELO", "RSET", "NOOP")):
+            self.answer("502 not implemented")
+            return None
+        self.answer("250 OK")
+        return None
+
+    def read_data(self):
+        lines = []
+        for line in self.rfile:
+            if line == b".\r\n":
+                break
+            lines.append(line.removeprefix(b"."))
+        return email.message_from_bytes(b"".join(lines))
+
+    def answer(self, line):
+        self.wfile.write(line.encode() + b"\r\n")
+
+
+def address_in(text):
+    return re.search(r"<(.*?)>", text).group(1)
+
+
+class Mail(BackendTest):
+    def start_mailbox(self, port):
+        mailbox = Mailbox(port)
+        self.addCleanup(mailbox.close)
+        return mailbox
+
+    def start_mailing(self, port, replacements=None, least=1, more=""):
+        need_plugin("notify_email")
+        mail = shipped(
+            "alerts/notify-email.conf",
+            {
+                '"localhost"': '"127.0.0.1"',
+                "SMTPPort 25": f"SMTPPort {port}",
+                **(replacements or {}),
+            },
+        )
+        # One value only: each notification is a mail.
+        limits = f"""
+        LoadPlugin threshold
+        <Plugin threshold>
+          <Plugin smaps>
+            Instance "postgres"
+            <Type ps_count>
+              DataSource "processes"
+              FailureMin {least}
+            </Type>
+          </Plugin>
+        </Plugin>
+        """
+        return self.start_daemon(
+            ThresholdTest.TIMEOUT + GROUPS + more + limits + mail,
+            interval=0.1,
+        )
+
+    def wait_mails(self, mailbox, count):
+        wait_until(lambda: len(mailbox.mails) >= count, f"{count} mails")
+        return mailbox.mails
+
+    def test_each_notification_is_one_mail(self):
+        mailbox = self.start_mailbox(free_port())
+        daemon = self.start_mailing(mailbox.server_address[1])
+        self.wait_mails(mailbox, 1)
+        self.start_shape("anon", name="postgres")
+        self.wait_mails(mailbox, 2)
+        daemon.wait_cycles(len(daemon.times()) + 5)
+        self.assertEqual(len(mailbox.mails), 2)
+        for mail, severity in zip(mailbox.mails, ("FAILURE", "OKAY")):
+            sender, recipients, message = mail
+            self.assertEqual(sender, "collectd@example.net")
+            self.assertEqual(recipients, ["ops@example.net"])
+            self.assertEqual(
+                message["Subject"], f"collectd: {severity} on test"
+            )
+            text = message.get_payload()
+            self.assertIn("Plugin instance: postgres", text)
+            self.assertIn("Type: ps_count", text)
+            self.assertIn('"processes" is', text.replace(" currently", ""))
+
+    def test_a_mail_about_a_capture_names_the_largest_processes(self):
+        mailbox = self.start_mailbox(free_port())
+        shape = self.start_shape("anon", name="postgres", mib=60)
+        directory = stage().new_directory() / "captures"
+        self.start_mailing(
+            mailbox.server_address[1],
+            least=2,
+            more="<Plugin smaps>\n<Capture>\n"
+            f'Directory "{directory}"\n</Capture>\n</Plugin>\n',
+        )
+        _, _, message = self.wait_mails(mailbox, 2)[1]
+        (path,) = directory.glob("*.json")
+        self.assertEqual(message["Subject"], "collectd: OKAY on test")
+        text = message.get_payload()
+        self.assertIn("Plugin instance: postgres", text)
+        self.assertRegex(text, re.escape(f"capture {path}") + line_about(shape))
+
+    def test_every_recipient_gets_it(self):
+        mailbox = self.start_mailbox(free_port())
+        recipient = 'Recipient "ops@example.net"'
+        other = 'Recipient "other@example.net"'
+        self.start_mailing(
+            mailbox.server_address[1], {recipient: f"{recipient}\n{other}"}
+        )
+        _, recipients, _ = self.wait_mails(mailbox, 1)[0]
+        self.assertEqual(
+            recipients, ["ops@example.net", "other@example.net"]
+        )
+
+    def test_without_from_the_sender_is_empty(self):
+        mailbox = self.start_mailbox(free_port())
+        self.start_mailing(
+            mailbox.server_address[1], {'From "collectd@example.net"': ""}
+        )
+        self.assertEqual(self.wait_mails(mailbox, 1)[0][0], "")
