@@ -1,5 +1,5 @@
 /* Documents as contrib/man/smaps-snapshot.5 has them, read back from what a
- * collector has written. */
+ * collector has written: the head and the groups. */
 #include "test.h"
 
 #include <stdio.h>
@@ -8,82 +8,13 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "parsed.h"
-#include "world.h"
+#include "documented.h"
 
-static parsed document; /* the last one that was read */
-
-static int make(void **state) {
-  struct world *w;
-
-  document = NULL;
-  world_setup(state);
-  w = *state;
-  world_keep_state(w);
-  w->settings.state_interval_ns = 0;
-  w->settings.interval_ns = 10 * NS_PER_S;
-  w->settings.host = strdup("node\"1\"");
-  return 0;
-}
-
-static int unmake(void **state) {
-  parsed_free(document);
-  return world_teardown(state);
-}
-
-#define WORLD_TEST(name) TEST_WITH(name, make, unmake, struct world *w)
-
-/* Runs a cycle and reads its state. */
-static parsed next_state(struct world *w) {
-  size_t n = world_n_written();
-
-  world_run(w, 10);
-  assert_int_equal(collector_snapshot_error(w->collector), 0);
-  assert_int_equal(world_written(n)->error, 0);
-  parsed_free(document);
-  document = parsed_file(world_written(n)->path);
-  return document;
-}
-
-/* The same, of a capture of that group, which takes one cycle. */
-static parsed capture(struct world *w, const char *group) {
-  world_keep_captures(w);
-  free(w->settings.state_file);
-  w->settings.state_file = NULL;
-  world_run(w, 10);
-  world_raise(w, group);
-  return next_state(w);
-}
-
-static struct fake process(uint32_t pid, const char *comm) {
-  struct fake f = fake_process(pid, comm);
-
-  f.threads = 2;
-  f.size = 10000;
-  f.text = 10;
-  f.data = 20;
-  f.private_kb = 6144;
-  f.shared_kb = 2048;
-  return f;
-}
-
-static struct rule *group(struct world *w, const char *name) {
-  return world_group(w, name, "Comm", name, NULL, NULL);
-}
+#define WORLD_TEST(name)                                                       \
+  TEST_WITH(name, documented_setup, documented_teardown, struct world *w)
 
 static void set_text(struct rule *r, const char *text) {
   assert_int_equal(rule_set_text(r, text), 0);
-}
-
-static parsed of(parsed d, uint64_t pid) { return parsed_process(d, pid); }
-
-static void assert_source(parsed d, uint64_t pid, const char *source) {
-  assert_string_equal(parsed_string(of(d, pid), "source"), source);
-}
-
-static void assert_lacks(parsed p, const char *path) {
-  if (parsed_get(p, path))
-    fail_msg("%s is there", path);
 }
 
 static uint64_t page_size(void) { return (uint64_t)sysconf(_SC_PAGESIZE); }
@@ -132,7 +63,7 @@ WORLD_TEST(rules_are_as_they_are_configured) {
   parsed d;
 
   world_put(w, process(10, "g"));
-  set_text(group(w, "g"), "<Group \"g\"> Comm \"g\"");
+  set_text(add_group(w, "g"), "<Group \"g\"> Comm \"g\"");
   world_group(w, NULL, "Comm", "x", NULL, NULL); /* without a text */
   world_other(w, "rest");
   d = next_state(w);
@@ -163,8 +94,8 @@ WORLD_TEST(a_group_has_its_sums) {
 
   world_put(w, process(10, "g"));
   world_put(w, process(11, "g"));
-  group(w, "a");
-  group(w, "g");
+  add_group(w, "a");
+  add_group(w, "g");
   g = parsed_find(next_state(w), "groups", "name", "g");
   assert_string_equal(parsed_keys(g, ""),
                       "name rule processes threads unreadable coverage age "
@@ -307,8 +238,8 @@ WORLD_TEST(an_unreadable_member_is_guessed_beside_others_only) {
   world_put(w, process(12, "alone"));
   proctree_write(&w->tree, "12/smaps_rollup", "?\n", 2);
   proctree_write(&w->tree, "11/smaps_rollup", "?\n", 2);
-  group(w, "g");
-  group(w, "alone");
+  add_group(w, "g");
+  add_group(w, "alone");
   d = next_state(w);
   g = parsed_get(d, "groups.1");
   assert_int_equal(parsed_integer(g, "unreadable"), 1);
@@ -349,7 +280,7 @@ WORLD_TEST(a_fixed_group_stands_without_members_and_others_do_not) {
 
   world_put(w, process(10, "g"));
   world_put(w, process(11, "x"));
-  group(w, "g");
+  add_group(w, "g");
   world_group(w, "t-%{comm}", "Comm", "x", NULL, NULL);
   d = next_state(w);
   assert_int_equal(parsed_count(d, "groups"), 2);
@@ -368,468 +299,10 @@ WORLD_TEST(a_group_that_only_descendants_may_come_to_is_not_there) {
   child.ppid = 10;
   world_put(w, process(10, "a"));
   world_put(w, child);
-  group(w, "b");
+  add_group(w, "b");
   world_group(w, "t-%{comm}", "Comm", "a", NULL, NULL)->takes_children = true;
   assert_int_equal(parsed_count(next_state(w), "groups"), 2);
   proctree_end(&w->tree, 10);
   assert_int_equal(parsed_count(next_state(w), "groups"), 1);
   assert_string_equal(parsed_string(document, "groups.0.name"), "b");
-}
-
-/* --- processes -------------------------------------------------------------*/
-
-WORLD_TEST(a_process_that_was_read_has_all_of_it) {
-  struct fake f = process(10, "g");
-  parsed p;
-
-  f.exe = "/usr/bin/g";
-  f.cmdline = "g -v \xff";
-  f.uid = 7;
-  f.cgroup = "/system.slice/g.service";
-  world_put(w, f);
-  world_put(w, (struct fake){.pid = 1, .comm = "init", .starttime = 1});
-  group(w, "g");
-  p = of(next_state(w), 10);
-  assert_string_equal(
-      parsed_keys(p, ""),
-      "pid starttime ppid comm command_line exe user cgroup unit slice uid "
-      "groups rule also threads source read_cost usage ");
-  parsed_assert(p, "starttime=110 ppid=1 comm=g");
-  assert_string_equal(parsed_string(p, "command_line"), "g -v \\xff");
-  parsed_assert(
-      p, "exe=/usr/bin/g user=seven uid=7 cgroup=/system.slice/g.service "
-         "unit=g.service slice=system.slice");
-  assert_int_equal(parsed_count(p, "groups"), 1);
-  parsed_assert(p, "groups.0=g rule=0");
-  assert_int_equal(parsed_count(p, "also"), 0);
-  parsed_assert(p, "threads=2 source=read");
-  assert_true(parsed_decimal(p, "read_cost") > 0);
-  assert_lacks(of(document, 1), "ppid");
-  parsed_assert(p, "usage.pss=7m usage.pss_anon=6m usage.uss=6m");
-  assert_int_equal(parsed_integer(p, "usage.size"), 10000 * page_size());
-}
-
-WORLD_TEST(groups_are_the_sums_of_their_processes) {
-  static const char *const keys[] = {"usage.pss", "usage.uss", "usage.rss",
-                                     "usage.swap", "usage.resident"};
-  parsed d;
-
-  for (uint32_t pid = 10; pid < 20; pid++) {
-    struct fake f = process(pid, "g");
-
-    f.private_kb += pid * 4;
-    f.swap_kb = pid;
-    world_put(w, f);
-  }
-  group(w, "g");
-  d = next_state(w);
-  for (size_t i = 0; i < LENGTH(keys); i++) {
-    uint64_t sum = 0;
-
-    for (uint64_t pid = 10; pid < 20; pid++)
-      sum += parsed_integer(of(d, pid), keys[i]);
-    assert_int_equal(sum, parsed_integer(parsed_get(d, "groups.0"), keys[i]));
-  }
-}
-
-WORLD_TEST(all_processes_with_memory_are_in_a_state) {
-  struct fake kernel = process(2, "kthreadd"), zombie = process(30, "defunct");
-  parsed d;
-
-  kernel.flags = 0x200000;
-  zombie.state = 'Z';
-  zombie.threads = 1;
-  zombie.size = 0;
-  world_put(w, kernel);
-  world_put(w, zombie);
-  world_put(w, process(20, "x"));
-  world_put(w, process(10, "g"));
-  world_put(w, process(5, "ignored"));
-  group(w, "g");
-  world_group(w, NULL, "Comm", "ignored", NULL, NULL);
-  d = next_state(w);
-  assert_int_equal(parsed_count(d, "processes"), 3);
-  parsed_assert(d, "processes.0.pid=5 processes.1.pid=10 processes.2.pid=20");
-  assert_source(d, 20, "statm");
-  assert_lacks(of(d, 20), "rule");
-  assert_int_equal(parsed_count(of(d, 20), "groups"), 0);
-  assert_int_equal(parsed_integer(of(d, 20), "usage.resident"), 8 * MIB);
-  assert_lacks(of(d, 20), "usage.pss");
-  assert_lacks(of(d, 20), "read_cost");
-  assert_int_equal(parsed_integer(of(d, 5), "rule"), 1);
-}
-
-/* A process that cannot be inspected has its pid, and no 0 for the rest. */
-WORLD_TEST(unknown_values_of_a_process_are_left_out) {
-  parsed d;
-
-  world_put(w, process(10, "g"));
-  world_put(w, process(11, "x"));
-  proctree_write(&w->tree, "11/stat", "?\n", 2);
-  group(w, "g");
-  d = next_state(w);
-  assert_string_equal(parsed_keys(of(d, 11), ""),
-                      "pid groups also source usage ");
-  assert_string_equal(parsed_keys(of(d, 11), "usage"), "");
-  assert_source(d, 11, "unreadable");
-}
-
-WORLD_TEST(an_estimate_has_an_age_and_a_doubt) {
-  struct fake f = process(10, "g");
-  parsed p;
-
-  w->settings.policy.refresh = REFRESH_ADAPTIVE;
-  world_watch(w, f);
-  assert_source(next_state(w), 10, "read");
-  f.private_kb += 4;
-  world_put(w, f);
-  p = of(next_state(w), 10);
-  assert_string_equal(parsed_string(p, "source"), "estimated");
-  assert_true(parsed_decimal(p, "age") > 9.9);
-  assert_true(parsed_decimal(p, "age") < 10.1);
-  assert_int_not_equal(parsed_integer(p, "pss_error"), 0);
-  assert_int_not_equal(parsed_integer(p, "uss_error"), 0);
-  assert_true(parsed_integer(p, "uss_error") <=
-              2 * parsed_integer(p, "pss_error") + 1);
-  assert_int_equal(parsed_integer(p, "usage.pss"), 7 * MIB + 4 * KIB);
-  assert_lacks(p, "deferred");
-}
-
-WORLD_TEST(what_was_never_read_is_guessed_and_put_off) {
-  parsed p;
-
-  w->settings.policy.refresh = REFRESH_ADAPTIVE;
-  world_budget(w, 0);
-  world_watch(w, process(10, "g"));
-  p = of(next_state(w), 10);
-  parsed_assert(p, "source=guessed deferred=budget pss_error=8m uss_error=8m");
-  assert_lacks(p, "age");
-}
-
-/* It does not fit into 32 bits of KiB. */
-WORLD_TEST(a_very_large_reading_is_kept) {
-  static const char rollup[] =
-      "1000-2000 ---p 00000000 00:00 0 [rollup]\nRss: 8192 kB\nPss: 7168 kB\n"
-      "Shared_Clean: 0 kB\nShared_Dirty: 2048 kB\nPrivate_Clean: 0 kB\n"
-      "Private_Dirty: 6144 kB\nReferenced: 5000000000 kB\n";
-  parsed d;
-
-  world_watch(w, process(10, "g"));
-  proctree_write(&w->tree, "10/smaps_rollup", rollup, sizeof(rollup) - 1);
-  d = next_state(w);
-  assert_source(d, 10, "read");
-  assert_int_equal(parsed_integer(d, "groups.0.usage.referenced"),
-                   5000000000 * KIB);
-  assert_int_equal(parsed_integer(of(d, 10), "usage.pss"), 7 * MIB);
-}
-
-/* A reading there is, but it is too old. */
-WORLD_TEST(an_estimate_can_be_put_off_too) {
-  unsigned seen = 0;
-
-  w->settings.policy.refresh = REFRESH_ADAPTIVE;
-  w->settings.policy.max_age_ns = 15 * NS_PER_S;
-  world_budget(w, 4000); /* in 10 s for one of them */
-  world_walks_take(30000);
-  world_put(w, process(10, "g"));
-  world_put(w, process(11, "g"));
-  world_put(w, process(12, "g"));
-  group(w, "g");
-  for (int i = 0; i < 8; i++) {
-    parsed d = next_state(w);
-
-    for (uint64_t pid = 10; pid < 13; pid++) {
-      bool is_estimate =
-          strcmp(parsed_string(of(d, pid), "source"), "estimated") == 0;
-
-      if (!is_estimate || !parsed_get(of(d, pid), "deferred"))
-        continue;
-      assert_string_equal(parsed_string(of(d, pid), "deferred"), "budget");
-      seen++;
-    }
-  }
-  assert_true(seen > 0);
-}
-
-WORLD_TEST(what_would_stall_is_put_off_for_that) {
-  static const char status[] = "Uid:\t0\t0\t0\t0\nVmPTE:\t   20480 kB\n"
-                               "VmSwap:\t       0 kB\nThreads:\t1\n";
-  struct fake f = process(10, "g");
-  parsed p;
-
-  w->settings.policy.refresh = REFRESH_ADAPTIVE;
-  w->settings.policy.max_lock_hold_ns = 2 * NS_PER_MS;
-  f.size = 2621440;
-  world_put(w, f);
-  proctree_write(&w->tree, "10/status", status, sizeof(status) - 1);
-  group(w, "g");
-  p = of(next_state(w), 10);
-  parsed_assert(p, "source=guessed deferred=max_lock_hold");
-  assert_true(parsed_decimal(p, "read_cost") > 0.002);
-}
-
-/* A child in vfork runs in its parent's memory until it calls exec. */
-WORLD_TEST(memory_of_the_parent_is_counted_there) {
-  struct fake parent = process(10, "g"), child = process(11, "g");
-  parsed d;
-
-  world_put(w, parent);
-  group(w, "g");
-  next_state(w);
-  parent.state = 'D';
-  child.ppid = 10;
-  child.start_stack = parent.start_stack;
-  world_put(w, parent);
-  world_put(w, child);
-  d = next_state(w);
-  assert_source(d, 10, "read");
-  assert_source(d, 11, "parent");
-  assert_string_equal(parsed_keys(of(d, 11), "usage"), "");
-  assert_int_equal(parsed_integer(d, "groups.0.usage.pss"), 7 * MIB);
-}
-
-WORLD_TEST(hostile_names_come_back_as_they_are) {
-  struct fake f = process(10, "\"},{\n\x01\xff\xc3\xa4");
-  parsed p;
-
-  f.cmdline = "\xed\xa0\x80 \xf4\x90\x80\x80 \xc0\xaf \xe2\x82";
-  f.exe = "/tmp/a\nb \xf0\x9f\x98\x80 (deleted)";
-  f.cgroup = "/a\\x2db.slice/\xe9.service";
-  world_put(w, f);
-  world_group(w, "x-%{comm}", "Comm", "*", NULL, NULL);
-  p = of(next_state(w), 10);
-  assert_string_equal(parsed_string(p, "comm"), "\"},{\n\x01\\xff\xc3\xa4");
-  assert_string_equal(
-      parsed_string(p, "command_line"),
-      "\\xed\\xa0\\x80 \\xf4\\x90\\x80\\x80 \\xc0\\xaf \\xe2\\x82");
-  assert_string_equal(parsed_string(p, "exe"), "/tmp/a\nb \xf0\x9f\x98\x80");
-  assert_string_equal(parsed_string(p, "cgroup"),
-                      "/a\\x2db.slice/\\xe9.service");
-  assert_string_equal(parsed_string(p, "groups.0"),
-                      "x-\"},{\\x0a\\x01\\xff\\xc3\\xa4");
-}
-
-WORLD_TEST(command_lines_are_left_out_where_they_are_not_wanted) {
-  struct fake f = process(10, "g");
-
-  f.cmdline = "g --password=1234";
-  w->settings.command_lines = CHOICE_NO;
-  world_put(w, f);
-  /* Although they are read, for a rule. */
-  world_group(w, "g", "CommandLine", "g *", NULL, NULL);
-  assert_lacks(of(next_state(w), 10), "command_line");
-  assert_string_equal(parsed_string(of(document, 10), "groups.0"), "g");
-}
-
-WORLD_TEST(why_a_process_is_in_its_groups_is_told) {
-  struct fake child = process(11, "sh");
-  struct rule *r;
-  parsed d;
-
-  child.ppid = 10;
-  world_put(w, process(10, "g"));
-  world_put(w, child);
-  r = world_group(w, "view-%{comm}", "Comm", "*", NULL, NULL);
-  r->is_view = true;
-  group(w, "g")->takes_children = true;
-  world_group(w, "all", "Comm", "*", NULL, NULL);
-  d = next_state(w);
-  assert_int_equal(parsed_integer(of(d, 10), "rule"), 1);
-  assert_lacks(of(d, 10), "inherited");
-  assert_int_equal(parsed_count(of(d, 10), "also"), 2);
-  parsed_assert(of(d, 10), "also.0=0 also.1=2");
-  assert_int_equal(parsed_count(of(d, 10), "groups"), 2);
-  assert_int_equal(parsed_integer(of(d, 11), "rule"), 1);
-  assert_true(parsed_is_true(of(d, 11), "inherited"));
-  assert_int_equal(parsed_count(of(d, 11), "also"), 2);
-}
-
-/* --- captures --------------------------------------------------------------*/
-
-static const struct fake_mapping some_mappings[] = {
-    {.name = "/usr/lib/libc.so.6",
-     .permissions = "r-xp",
-     .private_kb = 4,
-     .shared_kb = 1000,
-     .pss_kb = 100},
-    {.name = "/usr/lib/libc.so.6", .permissions = "rw-p", .private_kb = 16},
-    {.name = "[heap]", .private_kb = 6000, .swap_kb = 12},
-    {.name = NULL, .private_kb = 100, .size_kb = 4096},
-    {.name = "/dev/shm/a\\012\xff", .permissions = "rw-s", .shared_kb = 48},
-    {.name = "[stack]", .private_kb = 24},
-};
-#define SOME LENGTH(some_mappings)
-
-static void watch_mapped(struct world *w) {
-  world_watch(w, process(10, "g"));
-  proctree_put_smaps(&w->tree, 10, some_mappings, SOME);
-}
-
-WORLD_TEST(a_capture_says_why_it_was_made) {
-  parsed d;
-
-  watch_mapped(w);
-  d = capture(w, "g");
-  assert_string_equal(parsed_keys(d, ""),
-                      "format version plugin_version host time interval kernel "
-                      "page_size mem_total mem_available trigger rules groups "
-                      "processes left_out mappings ");
-  assert_string_equal(parsed_keys(d, "trigger"),
-                      "kind severity time group type type_instance message ");
-  parsed_assert(d, "trigger.kind=notification trigger.severity=warning");
-  assert_true(parsed_decimal(d, "trigger.time") ==
-              (double)(WORLD_WALL_NS / NS_PER_S) - 1);
-  parsed_assert(
-      d, "trigger.group=g trigger.type=memory trigger.type_instance=pss");
-  assert_string_equal(parsed_string(d, "trigger.message"),
-                      "it is more than 1 GB");
-  assert_int_equal(parsed_integer(d, "left_out"), 0);
-}
-
-WORLD_TEST(a_trigger_without_a_value_prints_no_value) {
-  static const struct {
-    enum severity severity;
-    const char *name;
-  } severities[] = {{SEVERITY_OKAY, "okay"},
-                    {SEVERITY_WARNING, "warning"},
-                    {SEVERITY_FAILURE, "failure"}};
-
-  world_watch(w, process(10, "g"));
-  w->settings.capture.cooldown_ns = 0;
-  capture(w, "g");
-  for (size_t i = 0; i < 3; i++) {
-    struct alarm alarm = {.group = "g",
-                          .severity = severities[i].severity,
-                          .message = "\x1b[2J\xff\""};
-    parsed d;
-
-    collector_raise(w->collector, &alarm);
-    d = next_state(w);
-    assert_string_equal(parsed_keys(d, "trigger"),
-                        "kind severity time group message ");
-    assert_string_equal(parsed_string(d, "trigger.severity"),
-                        severities[i].name);
-    assert_string_equal(parsed_string(d, "trigger.message"), "\x1b[2J\\xff\"");
-  }
-}
-
-static uint64_t sum_of(parsed p, const char *array, const char *key) {
-  uint64_t sum = 0;
-
-  for (size_t i = 0; i < parsed_count(p, array); i++) {
-    char path[64];
-
-    snprintf(path, sizeof(path), "%s.%zu.%s", array, i, key);
-    sum += parsed_integer(p, path);
-  }
-  return sum;
-}
-
-static void assert_mappings_are_the_usage(parsed p) {
-  static const char *const keys[] = {
-      "rss",          "pss",           "shared_clean",
-      "shared_dirty", "private_clean", "private_dirty",
-      "anonymous",    "swap",          "swap_total"};
-
-  for (size_t i = 0; i < LENGTH(keys); i++) {
-    char path[64];
-
-    snprintf(path, sizeof(path), "usage.%s", keys[i]);
-    assert_int_equal(sum_of(p, "mappings", keys[i]), parsed_integer(p, path));
-  }
-}
-
-WORLD_TEST(mappings_add_up_to_the_usage_to_the_byte) {
-  parsed d, p, m;
-
-  /* So that it would be an estimate by now. */
-  w->settings.policy.refresh = REFRESH_ADAPTIVE;
-  watch_mapped(w);
-  d = capture(w, "g");
-  p = of(d, 10);
-  assert_string_equal(parsed_string(p, "source"), "read");
-  assert_int_equal(parsed_count(p, "mappings"), 5);
-  assert_mappings_are_the_usage(p);
-  assert_int_equal(parsed_integer(p, "usage.rss"), (7144 + 48) * KIB);
-  assert_int_equal(parsed_integer(p, "usage.resident"), 8 * MIB);
-  /* The kernel has these only for a rollup. */
-  assert_lacks(p, "usage.pss_anon");
-  m = parsed_get(p, "mappings.0");
-  assert_string_equal(parsed_keys(m, ""),
-                      "name permissions vmas size rss pss shared_clean "
-                      "shared_dirty private_clean private_dirty anonymous "
-                      "swap swap_total ");
-  parsed_assert(m, "name=[heap] anonymous=6000k");
-  m = parsed_get(p, "mappings.1");
-  parsed_assert(
-      m, "name=/usr/lib/libc.so.6 permissions=rwxp vmas=2 size=1020k pss=116k "
-         "anonymous=20k");
-  assert_string_equal(parsed_string(p, "mappings.2.name"), "[anon]");
-  parsed_assert(p, "mappings.2.size=4m mappings.3.permissions=rw-s");
-}
-
-WORLD_TEST(unknown_fields_of_a_mapping_are_left_out) {
-  static const char smaps[] =
-      "1000-2000 rw-p 00000000 00:00 0 [heap]\nRss: 4 kB\nPss: 4 kB\n"
-      "Shared_Clean: 0 kB\nShared_Dirty: 0 kB\nPrivate_Clean: 0 kB\n"
-      "Private_Dirty: 4 kB\n";
-
-  world_watch(w, process(10, "g"));
-  proctree_write(&w->tree, "10/smaps", smaps, sizeof(smaps) - 1);
-  assert_string_equal(parsed_keys(of(capture(w, "g"), 10), "mappings.0"),
-                      "name permissions vmas size rss pss shared_clean "
-                      "shared_dirty private_clean private_dirty ");
-  assert_lacks(of(document, 10), "usage.swap");
-}
-
-WORLD_TEST(mappings_beyond_the_top_are_summed_without_a_name) {
-  parsed p;
-
-  w->settings.capture.top_mappings = 2;
-  watch_mapped(w);
-  p = of(capture(w, "g"), 10);
-  assert_int_equal(parsed_count(p, "mappings"), 3);
-  assert_mappings_are_the_usage(p);
-  assert_string_equal(parsed_keys(p, "mappings.2"),
-                      "permissions vmas size rss pss shared_clean "
-                      "shared_dirty private_clean private_dirty anonymous "
-                      "swap swap_total ");
-  parsed_assert(p, "mappings.2.permissions=rw-ps mappings.2.vmas=3");
-  parsed_assert(document, "mappings.2.vmas=3");
-  assert_lacks(document, "mappings.2.processes");
-}
-
-WORLD_TEST(mappings_of_all_are_summed_by_name) {
-  static const struct fake_mapping own[] = {
-      {.name = "/usr/lib/libc.so.6", .permissions = "r-xp", .private_kb = 8},
-      {.name = "/own", .permissions = "---p", .private_kb = 9000}};
-  parsed d, m;
-
-  world_put(w, process(10, "g"));
-  world_put(w, process(11, "g"));
-  world_put(w, process(12, "other"));
-  proctree_put_smaps(&w->tree, 10, some_mappings, SOME);
-  proctree_put_smaps(&w->tree, 11, own, 2);
-  proctree_put_smaps(&w->tree, 12, own, 2);
-  group(w, "g");
-  d = capture(w, "g");
-  assert_int_equal(parsed_count(d, "processes"), 2);
-  m = parsed_find(d, "mappings", "name", "/usr/lib/libc.so.6");
-  parsed_assert(m, "processes=2 pss=124k vmas=3");
-  m = parsed_get(d, "mappings.0");
-  parsed_assert(m, "name=/own permissions=---p processes=1");
-  assert_int_equal(sum_of(d, "mappings", "pss"),
-                   parsed_integer(of(d, 10), "usage.pss") +
-                       parsed_integer(of(d, 11), "usage.pss"));
-}
-
-WORLD_TEST(captures_have_a_choice_of_command_lines_of_their_own) {
-  struct fake f = process(10, "g");
-
-  f.cmdline = "g --password=1234";
-  w->settings.capture.command_lines = CHOICE_NO;
-  world_put(w, f);
-  world_group(w, "g", "CommandLine", "g *", NULL, NULL);
-  proctree_put_smaps(&w->tree, 10, some_mappings, SOME);
-  assert_lacks(of(capture(w, "g"), 10), "command_line");
 }
