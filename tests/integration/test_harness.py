@@ -111,6 +111,8 @@ class Left(IntegrationTest):
             stderr=subprocess.DEVNULL,
             env={**os.environ, **environment},
             start_new_session=True,
+            # Whoever runs us in the background may ignore it.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         self.addCleanup(run.kill)
         return run, [self.wait_left(name) for name in ("first", "second")]

@@ -45,7 +45,7 @@ parsed capture(struct world *w, const char *group) {
   return next_state(w);
 }
 
-struct fake process(uint32_t pid, const char *comm) {
+struct fake fake_member(uint32_t pid, const char *comm) {
   struct fake f = fake_process(pid, comm);
 
   f.threads = 2;

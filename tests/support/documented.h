@@ -20,7 +20,7 @@ parsed next_state(struct world *w);
 parsed capture(struct world *w, const char *group);
 
 /* A process of 8 MiB with two threads, 2 MiB of it shared. */
-struct fake process(uint32_t pid, const char *comm);
+struct fake fake_member(uint32_t pid, const char *comm);
 
 /* A group of the processes of its name. */
 struct rule *add_group(struct world *w, const char *name);

@@ -26,7 +26,7 @@ WORLD_TEST(head_says_what_of_and_when) {
   parsed d;
 
   assert_int_equal(uname(&system), 0);
-  world_watch(w, process(10, "g"));
+  world_watch(w, fake_member(10, "g"));
   next_state(w);
   d = next_state(w);
   assert_string_equal(parsed_keys(d, ""),
@@ -52,7 +52,7 @@ WORLD_TEST(unknown_fields_of_the_head_are_left_out) {
   proctree_unlink(&w->tree, "meminfo");
   free(w->settings.host);
   w->settings.host = NULL;
-  world_watch(w, process(10, "g"));
+  world_watch(w, fake_member(10, "g"));
   d = next_state(w);
   assert_lacks(d, "mem_total");
   assert_lacks(d, "mem_available");
@@ -62,7 +62,7 @@ WORLD_TEST(unknown_fields_of_the_head_are_left_out) {
 WORLD_TEST(rules_are_as_they_are_configured) {
   parsed d;
 
-  world_put(w, process(10, "g"));
+  world_put(w, fake_member(10, "g"));
   set_text(add_group(w, "g"), "<Group \"g\"> Comm \"g\"");
   world_group(w, NULL, "Comm", "x", NULL, NULL); /* without a text */
   world_other(w, "rest");
@@ -78,7 +78,7 @@ WORLD_TEST(rules_are_as_they_are_configured) {
 WORLD_TEST(without_rules_the_default_ones_are_told) {
   parsed d;
 
-  world_put(w, process(10, "g"));
+  world_put(w, fake_member(10, "g"));
   d = next_state(w);
   assert_int_equal(parsed_count(d, "rules"), 2);
   assert_string_equal(parsed_string(d, "rules.0"),
@@ -92,8 +92,8 @@ WORLD_TEST(without_rules_the_default_ones_are_told) {
 WORLD_TEST(a_group_has_its_sums) {
   parsed g;
 
-  world_put(w, process(10, "g"));
-  world_put(w, process(11, "g"));
+  world_put(w, fake_member(10, "g"));
+  world_put(w, fake_member(11, "g"));
   add_group(w, "a");
   add_group(w, "g");
   g = parsed_find(next_state(w), "groups", "name", "g");
@@ -115,7 +115,7 @@ static void write_cgroup(struct world *w, const char *path, const char *text) {
 }
 
 WORLD_TEST(a_group_has_the_memory_of_its_control_group) {
-  struct fake f = process(10, "g");
+  struct fake f = fake_member(10, "g");
   char mounts[160];
   parsed g;
 
@@ -144,7 +144,7 @@ WORLD_TEST(a_group_has_the_memory_of_its_control_group) {
 }
 
 WORLD_TEST(a_group_has_the_reason_against_a_control_group) {
-  struct fake f = process(10, "g");
+  struct fake f = fake_member(10, "g");
   parsed g;
 
   f.cgroup = "/a.slice/g.service";
@@ -162,18 +162,18 @@ WORLD_TEST(a_group_has_the_reason_against_a_control_group) {
 WORLD_TEST(a_group_that_may_have_members_has_no_counts) {
   parsed g;
 
-  world_put(w, process(10, "g"));
+  world_put(w, fake_member(10, "g"));
   world_make_own(w);
   world_group(w, "empty", "Comm", "b", NULL, NULL);
   g = parsed_find(next_state(w), "groups", "name", "empty");
   assert_string_equal(parsed_keys(g, ""), "name rule cgroup_absence usage ");
-  world_put(w, process(1, "init"));
+  world_put(w, fake_member(1, "init"));
   g = parsed_find(next_state(w), "groups", "name", "empty");
   parsed_assert(g, "processes=0 threads=0 unreadable=0");
 }
 
 WORLD_TEST(usage_has_the_names_of_the_page) {
-  world_watch(w, process(10, "g"));
+  world_watch(w, fake_member(10, "g"));
   assert_string_equal(
       parsed_keys(next_state(w), "groups.0.usage"),
       "pss uss rss shared swap pss_anon pss_file pss_shmem pss_dirty "
@@ -188,7 +188,7 @@ WORLD_TEST(page_tables_stacks_and_uptime_are_of_groups_and_processes) {
   static const char meminfo[] = "MemTotal: 9 kB\nKernelStack: 808 kB\n";
   static const char loadavg[] = "0.20 0.18 0.12 1/50 11206\n";
   static const char uptime[] = "100.00 50.00\n";
-  struct fake a = process(10, "g"), b = process(11, "g");
+  struct fake a = fake_member(10, "g"), b = fake_member(11, "g");
   parsed d, g;
 
   a.tables_kb = b.tables_kb = 60;
@@ -216,7 +216,7 @@ WORLD_TEST(a_field_that_the_kernel_lacks_is_left_out) {
       "Private_Dirty: 6144 kB\nSwapPss: 0 kB\n";
   parsed d;
 
-  world_watch(w, process(10, "g"));
+  world_watch(w, fake_member(10, "g"));
   proctree_write(&w->tree, "10/smaps_rollup", rollup, sizeof(rollup) - 1);
   d = next_state(w);
   assert_string_equal(parsed_keys(d, "groups.0.usage"),
@@ -233,9 +233,9 @@ WORLD_TEST(a_field_that_the_kernel_lacks_is_left_out) {
 WORLD_TEST(an_unreadable_member_is_guessed_beside_others_only) {
   parsed d, g, alone;
 
-  world_put(w, process(10, "g"));
-  world_put(w, process(11, "g"));
-  world_put(w, process(12, "alone"));
+  world_put(w, fake_member(10, "g"));
+  world_put(w, fake_member(11, "g"));
+  world_put(w, fake_member(12, "alone"));
   proctree_write(&w->tree, "12/smaps_rollup", "?\n", 2);
   proctree_write(&w->tree, "11/smaps_rollup", "?\n", 2);
   add_group(w, "g");
@@ -267,7 +267,7 @@ WORLD_TEST(a_group_that_was_never_read_has_no_pss) {
   parsed d;
 
   w->settings.policy.refresh = REFRESH_NEVER;
-  world_watch(w, process(10, "g"));
+  world_watch(w, fake_member(10, "g"));
   d = next_state(w);
   assert_lacks(d, "groups.0.age");
   assert_lacks(d, "groups.0.usage.pss");
@@ -278,15 +278,15 @@ WORLD_TEST(a_group_that_was_never_read_has_no_pss) {
 WORLD_TEST(a_fixed_group_stands_without_members_and_others_do_not) {
   parsed d;
 
-  world_put(w, process(10, "g"));
-  world_put(w, process(11, "x"));
+  world_put(w, fake_member(10, "g"));
+  world_put(w, fake_member(11, "x"));
   add_group(w, "g");
   world_group(w, "t-%{comm}", "Comm", "x", NULL, NULL);
   d = next_state(w);
   assert_int_equal(parsed_count(d, "groups"), 2);
   proctree_end(&w->tree, 10);
   proctree_end(&w->tree, 11);
-  world_put(w, process(12, "y"));
+  world_put(w, fake_member(12, "y"));
   d = next_state(w);
   assert_int_equal(parsed_count(d, "groups"), 1);
   parsed_assert(d, "groups.0.name=g groups.0.processes=0 groups.0.usage.pss=0");
@@ -294,10 +294,10 @@ WORLD_TEST(a_fixed_group_stands_without_members_and_others_do_not) {
 
 /* The child is in another, but its children would be in this one. */
 WORLD_TEST(a_group_that_only_descendants_may_come_to_is_not_there) {
-  struct fake child = process(11, "b");
+  struct fake child = fake_member(11, "b");
 
   child.ppid = 10;
-  world_put(w, process(10, "a"));
+  world_put(w, fake_member(10, "a"));
   world_put(w, child);
   add_group(w, "b");
   world_group(w, "t-%{comm}", "Comm", "a", NULL, NULL)->takes_children = true;

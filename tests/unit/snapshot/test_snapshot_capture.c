@@ -23,7 +23,7 @@ static const struct fake_mapping some_mappings[] = {
 #define SOME LENGTH(some_mappings)
 
 static void watch_mapped(struct world *w) {
-  world_watch(w, process(10, "g"));
+  world_watch(w, fake_member(10, "g"));
   proctree_put_smaps(&w->tree, 10, some_mappings, SOME);
 }
 
@@ -56,7 +56,7 @@ WORLD_TEST(a_trigger_without_a_value_prints_no_value) {
                     {SEVERITY_WARNING, "warning"},
                     {SEVERITY_FAILURE, "failure"}};
 
-  world_watch(w, process(10, "g"));
+  world_watch(w, fake_member(10, "g"));
   w->settings.capture.cooldown_ns = 0;
   capture(w, "g");
   for (size_t i = 0; i < 3; i++) {
@@ -136,7 +136,7 @@ WORLD_TEST(unknown_fields_of_a_mapping_are_left_out) {
       "Shared_Clean: 0 kB\nShared_Dirty: 0 kB\nPrivate_Clean: 0 kB\n"
       "Private_Dirty: 4 kB\n";
 
-  world_watch(w, process(10, "g"));
+  world_watch(w, fake_member(10, "g"));
   proctree_write(&w->tree, "10/smaps", smaps, sizeof(smaps) - 1);
   assert_string_equal(parsed_keys(of(capture(w, "g"), 10), "mappings.0"),
                       "name permissions vmas size rss pss shared_clean "
@@ -167,9 +167,9 @@ WORLD_TEST(mappings_of_all_are_summed_by_name) {
       {.name = "/own", .permissions = "---p", .private_kb = 9000}};
   parsed d, m;
 
-  world_put(w, process(10, "g"));
-  world_put(w, process(11, "g"));
-  world_put(w, process(12, "other"));
+  world_put(w, fake_member(10, "g"));
+  world_put(w, fake_member(11, "g"));
+  world_put(w, fake_member(12, "other"));
   proctree_put_smaps(&w->tree, 10, some_mappings, SOME);
   proctree_put_smaps(&w->tree, 11, own, 2);
   proctree_put_smaps(&w->tree, 12, own, 2);
@@ -186,7 +186,7 @@ WORLD_TEST(mappings_of_all_are_summed_by_name) {
 }
 
 WORLD_TEST(captures_have_a_choice_of_command_lines_of_their_own) {
-  struct fake f = process(10, "g");
+  struct fake f = fake_member(10, "g");
 
   f.cmdline = "g --password=1234";
   w->settings.capture.command_lines = CHOICE_NO;

@@ -12,7 +12,7 @@
 static uint64_t page_size(void) { return (uint64_t)sysconf(_SC_PAGESIZE); }
 
 WORLD_TEST(a_process_that_was_read_has_all_of_it) {
-  struct fake f = process(10, "g");
+  struct fake f = fake_member(10, "g");
   parsed p;
 
   f.exe = "/usr/bin/g";
@@ -48,7 +48,7 @@ WORLD_TEST(groups_are_the_sums_of_their_processes) {
   parsed d;
 
   for (uint32_t pid = 10; pid < 20; pid++) {
-    struct fake f = process(pid, "g");
+    struct fake f = fake_member(pid, "g");
 
     f.private_kb += pid * 4;
     f.swap_kb = pid;
@@ -66,7 +66,8 @@ WORLD_TEST(groups_are_the_sums_of_their_processes) {
 }
 
 WORLD_TEST(all_processes_with_memory_are_in_a_state) {
-  struct fake kernel = process(2, "kthreadd"), zombie = process(30, "defunct");
+  struct fake kernel = fake_member(2, "kthreadd"),
+              zombie = fake_member(30, "defunct");
   parsed d;
 
   kernel.flags = 0x200000;
@@ -75,9 +76,9 @@ WORLD_TEST(all_processes_with_memory_are_in_a_state) {
   zombie.size = 0;
   world_put(w, kernel);
   world_put(w, zombie);
-  world_put(w, process(20, "x"));
-  world_put(w, process(10, "g"));
-  world_put(w, process(5, "ignored"));
+  world_put(w, fake_member(20, "x"));
+  world_put(w, fake_member(10, "g"));
+  world_put(w, fake_member(5, "ignored"));
   add_group(w, "g");
   world_group(w, NULL, "Comm", "ignored", NULL, NULL);
   d = next_state(w);
@@ -96,8 +97,8 @@ WORLD_TEST(all_processes_with_memory_are_in_a_state) {
 WORLD_TEST(unknown_values_of_a_process_are_left_out) {
   parsed d;
 
-  world_put(w, process(10, "g"));
-  world_put(w, process(11, "x"));
+  world_put(w, fake_member(10, "g"));
+  world_put(w, fake_member(11, "x"));
   proctree_write(&w->tree, "11/stat", "?\n", 2);
   add_group(w, "g");
   d = next_state(w);
@@ -108,7 +109,7 @@ WORLD_TEST(unknown_values_of_a_process_are_left_out) {
 }
 
 WORLD_TEST(an_estimate_has_an_age_and_a_doubt) {
-  struct fake f = process(10, "g");
+  struct fake f = fake_member(10, "g");
   parsed p;
 
   w->settings.policy.refresh = REFRESH_ADAPTIVE;
@@ -133,7 +134,7 @@ WORLD_TEST(what_was_never_read_is_guessed_and_put_off) {
 
   w->settings.policy.refresh = REFRESH_ADAPTIVE;
   world_budget(w, 0);
-  world_watch(w, process(10, "g"));
+  world_watch(w, fake_member(10, "g"));
   p = of(next_state(w), 10);
   parsed_assert(p, "source=guessed deferred=budget pss_error=8m uss_error=8m");
   assert_lacks(p, "age");
@@ -147,7 +148,7 @@ WORLD_TEST(a_very_large_reading_is_kept) {
       "Private_Dirty: 6144 kB\nReferenced: 5000000000 kB\n";
   parsed d;
 
-  world_watch(w, process(10, "g"));
+  world_watch(w, fake_member(10, "g"));
   proctree_write(&w->tree, "10/smaps_rollup", rollup, sizeof(rollup) - 1);
   d = next_state(w);
   assert_source(d, 10, "read");
@@ -164,9 +165,9 @@ WORLD_TEST(an_estimate_can_be_put_off_too) {
   w->settings.policy.max_age_ns = 15 * NS_PER_S;
   world_budget(w, 4000); /* in 10 s for one of them */
   world_walks_take(30000);
-  world_put(w, process(10, "g"));
-  world_put(w, process(11, "g"));
-  world_put(w, process(12, "g"));
+  world_put(w, fake_member(10, "g"));
+  world_put(w, fake_member(11, "g"));
+  world_put(w, fake_member(12, "g"));
   add_group(w, "g");
   for (int i = 0; i < 8; i++) {
     parsed d = next_state(w);
@@ -187,7 +188,7 @@ WORLD_TEST(an_estimate_can_be_put_off_too) {
 WORLD_TEST(what_would_stall_is_put_off_for_that) {
   static const char status[] = "Uid:\t0\t0\t0\t0\nVmPTE:\t   20480 kB\n"
                                "VmSwap:\t       0 kB\nThreads:\t1\n";
-  struct fake f = process(10, "g");
+  struct fake f = fake_member(10, "g");
   parsed p;
 
   w->settings.policy.refresh = REFRESH_ADAPTIVE;
@@ -203,7 +204,7 @@ WORLD_TEST(what_would_stall_is_put_off_for_that) {
 
 /* A child in vfork runs in its parent's memory until it calls exec. */
 WORLD_TEST(memory_of_the_parent_is_counted_there) {
-  struct fake parent = process(10, "g"), child = process(11, "g");
+  struct fake parent = fake_member(10, "g"), child = fake_member(11, "g");
   parsed d;
 
   world_put(w, parent);
@@ -222,7 +223,7 @@ WORLD_TEST(memory_of_the_parent_is_counted_there) {
 }
 
 WORLD_TEST(hostile_names_come_back_as_they_are) {
-  struct fake f = process(10, "\"},{\n\x01\xff\xc3\xa4");
+  struct fake f = fake_member(10, "\"},{\n\x01\xff\xc3\xa4");
   parsed p;
 
   f.cmdline = "\xed\xa0\x80 \xf4\x90\x80\x80 \xc0\xaf \xe2\x82";
@@ -243,7 +244,7 @@ WORLD_TEST(hostile_names_come_back_as_they_are) {
 }
 
 WORLD_TEST(command_lines_are_left_out_where_they_are_not_wanted) {
-  struct fake f = process(10, "g");
+  struct fake f = fake_member(10, "g");
 
   f.cmdline = "g --password=1234";
   w->settings.command_lines = CHOICE_NO;
@@ -255,12 +256,12 @@ WORLD_TEST(command_lines_are_left_out_where_they_are_not_wanted) {
 }
 
 WORLD_TEST(why_a_process_is_in_its_groups_is_told) {
-  struct fake child = process(11, "sh");
+  struct fake child = fake_member(11, "sh");
   struct rule *r;
   parsed d;
 
   child.ppid = 10;
-  world_put(w, process(10, "g"));
+  world_put(w, fake_member(10, "g"));
   world_put(w, child);
   r = world_group(w, "view-%{comm}", "Comm", "*", NULL, NULL);
   r->is_view = true;
