@@ -12,7 +12,8 @@ SIZE_MIB = 64
 
 
 class HugePages(Experiment):
-    options = 'Report "detail"'
+    # A reading while pages are touched would stay.
+    options = 'Report "detail"\nRefresh "always"'
 
     def test_transparent(self):
         if not THP.exists():
@@ -34,8 +35,6 @@ class HugePages(Experiment):
             self.skipTest("no huge pages can be reserved")
 
     def test_hugetlb_is_not_in_pss(self):
-        # A reading while it touches them would stay.
-        self.start_daemon(f'{self.options}\nRefresh "always"')
         self.reserve(SIZE_MIB // 2)
         holder = Holder(self, "tlb", "hugetlb", SIZE_MIB)
         cycle = self.assert_matches([holder.group])
