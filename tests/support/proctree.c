@@ -190,8 +190,9 @@ static void put_statm(const struct proctree *t, const char *dir,
 
 static void put_rollup(const struct proctree *t, const char *dir,
                        const struct fake *f) {
-  unsigned pss = f->pss_kb ? f->pss_kb : f->private_kb + f->shared_kb / 2;
-  unsigned pss_anon = f->private_kb + f->cow_kb / 2;
+  unsigned pss_anon = f->private_kb + f->cow_kb / (f->sharers ? f->sharers : 2);
+  unsigned pss =
+      f->pss_kb ? f->pss_kb : pss_anon + (f->shared_kb - f->cow_kb) / 2;
   char text[2048];
   int n = snprintf(
       text, sizeof(text),

@@ -25,8 +25,9 @@ struct fake {
   unsigned uid;
   unsigned size, text, data;      /* pages; size is derived where 0 */
   unsigned private_kb, shared_kb; /* dirty; resident is their sum */
-  unsigned cow_kb; /* of what is shared, by copy on write, with one other */
-  unsigned pss_kb; /* private_kb + shared_kb / 2 where 0 */
+  unsigned cow_kb;                /* of what is shared, by copy on write */
+  unsigned sharers;               /* of that, itself included; two where 0 */
+  unsigned pss_kb; /* as if the rest of what is shared had two, where 0 */
   unsigned swap_kb;
   unsigned faults;    /* minor ones; 10 where 0 */
   unsigned switches;  /* of context */

@@ -11,8 +11,6 @@
 
 /* No longer than this is memory in swap unknown. */
 #define SWAP_ASKED_NS (60 * NS_PER_S)
-/* Memory shared with strangers has to grow by a fourth to be news. */
-#define STRANGERS_PART 4
 
 static uint64_t min(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
@@ -205,13 +203,19 @@ struct doubt estimator_expect(const struct estimator *e, struct track *t) {
 
 /* --- correcting --- */
 
+static uint32_t family_changes(const struct track *t) {
+  return t->family ? t->family->changes : 0;
+}
+
 static void restart(const struct estimator *e, struct track *t,
                     uint64_t at_ns) {
   t->baseline.at_ns = at_ns;
   t->baseline.relatives = fork_family_relatives(t);
   t->was_swap_used = e->is_swap_used;
   t->cow_broken = t->family ? t->family->cow_broken : 0;
+  t->family_changes = family_changes(t);
   t->broken_bytes = t->told_bytes = t->relatives_moved = 0;
+  t->strangers = STRANGERS_NONE;
   t->since = SHARING_JUST_READ;
 }
 
@@ -256,32 +260,65 @@ static uint32_t missed_pages(const struct estimator *e, const struct track *t,
                               : clamp(missed, 0, moved));
 }
 
-/* Sharing by copy on write that is news, and that no known relative explains,
- * is with a child that came after the processes were listed. It may be gone as
- * soon: the next reading has to confirm it. before: baseline_cow_bytes() of the
- * baseline before. */
-static void doubt_strangers(struct track *t, uint64_t before) {
-  uint64_t now = baseline_cow_bytes(&t->baseline);
+/* Whether the strangers of the last reading, which share so much now, may have
+ * made place for others. Where children come and go, others do unseen. */
+static bool are_others(const struct track *t, uint64_t cow_bytes) {
+  return strangers_have_come(baseline_cow_bytes(&t->baseline), cow_bytes) ||
+         (t->strangers == STRANGERS_NEW &&
+          t->family_changes != family_changes(t));
+}
 
-  if (t->baseline.relatives > 1 ||
-      now < before + before / STRANGERS_PART + ROLLUP_COW_LEAST_BYTES)
-    return;
-  t->baseline.relatives = 0;
-  t->unsure_bytes += (float)now;
+/* The strangers that a reading shows, before it is taken in. Before 6.7 the
+ * kernel does not say what KSM has merged. */
+static enum strangers strangers_in(const struct estimator *e,
+                                   const struct track *t,
+                                   const struct rollup *found) {
+  if (strangers_seen(found, fork_family_size(t)) == 0)
+    return STRANGERS_NONE;
+  if (t->baseline.at_ns < e->ksm_merged_ns)
+    return STRANGERS_LASTING;
+  if (!estimator_has_baseline(t) || t->strangers == STRANGERS_NONE ||
+      are_others(t, rollup_cow_bytes(found)))
+    return STRANGERS_NEW;
+  return STRANGERS_LASTING;
+}
+
+/* What strangers do is nobody's usual error. */
+static bool is_lesson(const struct estimator *e, const struct track *t,
+                      const struct rollup *found) {
+  return t->strangers != STRANGERS_NEW &&
+         t->strangers == strangers_in(e, t, found);
+}
+
+/* Children that came after the processes were listed are counted as ones that
+ * have ended: nobody else pays their part. What is shared at the first reading
+ * may be so for good. The next reading has to confirm either. */
+static void doubt_strangers(struct track *t, const struct rollup *found,
+                            bool had_baseline) {
+  uint32_t known = fork_family_size(t);
+  uint32_t all = known + strangers_seen(found, known);
+
+  t->unsure_bytes += (float)strangers_part(found, known);
+  if (!had_baseline)
+    t->baseline.relatives = 0;
+  else if (all <= UINT16_MAX)
+    t->baseline.relatives = (uint16_t)all;
 }
 
 /* Takes what was measured for the new baseline. */
 static void begin_anew(struct estimator *e, struct track *t,
                        const struct rollup *rollup,
                        const struct observation *at) {
-  uint64_t shared_before =
-      estimator_has_baseline(t) ? baseline_cow_bytes(&t->baseline) : 0;
+  enum strangers strangers = strangers_in(e, t, rollup);
+  bool had_baseline = estimator_has_baseline(t);
 
   baseline_take(&t->baseline, rollup, at, e->page_size);
   t->has_faults = at->has_faults;
   t->baseline.vm_swap_kb = t->now.vm_swap_kb;
   restart(e, t, e->now_ns);
-  doubt_strangers(t, shared_before);
+  t->strangers = strangers;
+  if (strangers == STRANGERS_NEW)
+    doubt_strangers(t, rollup, had_baseline);
   /* It is predicted from the new baseline in this cycle already. */
   set_expected(t, (struct doubt){.common = (double)t->unsure_bytes});
   if (t->is_heir && t->family)
@@ -299,7 +336,8 @@ void estimator_correct(struct estimator *e, struct track *t,
 
   if (estimator_has_baseline(t)) {
     catch_up(e, t, r->faults_before);
-    track_learn(e, t, r->rollup);
+    if (is_lesson(e, t, r->rollup))
+      track_learn(e, t, r->rollup);
     catch_up(e, t, r->faults_after);
   }
   track_learn_precision(e, t, r);
@@ -344,7 +382,8 @@ static bool meet(const struct estimator *e, struct track *t,
   estimate_rollup(&t->baseline, &c, &expected);
   sampled_lesson(s, &expected, &lesson);
   sampled_rollup(&lesson, &found);
-  track_learn(e, t, &found);
+  if (is_lesson(e, t, &found))
+    track_learn(e, t, &found);
   return sampled_fuse(s, &expected, &error);
 }
 

@@ -18,6 +18,7 @@ void fork_family_leave(struct track *t) {
   if (!family)
     return;
   t->counted_pages = 0;
+  family->changes++;
   if (--family->members == 0)
     free(family);
 }
@@ -49,6 +50,7 @@ static int join(struct process *p, struct process *parent) {
   enter(p->track, parent->track->family);
   p->track->counted_pages = 0;
   p->track->family->members++;
+  p->track->family->changes++;
   /* If it was read before its parent could be looked at, it shared then, too.
    */
   if (p->track->baseline.at_ns)

@@ -36,6 +36,7 @@ struct newborn_lessons {
 
 struct fork_family {
   uint32_t members;
+  uint32_t changes; /* members that have come or gone, round and round */
   /* Memory that members have broken out of sharing, or unmapped, for each
    * other member: it raises what the rest costs them. In COW_BROKEN_UNITS of a
    * byte. It counts round and round, as the kernel's counters do: only

@@ -12,6 +12,7 @@
 #include "estimate/page_tables.h"
 #include "estimate/read_cost.h"
 #include "estimate/sampling.h"
+#include "estimate/strangers.h"
 #include "estimate/thrift.h"
 #include "report/growth.h"
 #include "report/usage.h"
@@ -27,6 +28,7 @@ struct track {
   struct sharing *group_set;
   uint64_t cow_broken;        /* family->cow_broken at the baseline */
   struct sharing_since since; /* the baseline, in its set */
+  uint32_t family_changes;    /* family->changes at the baseline */
   uint32_t counted_pages;     /* in its set */
   float relatives_moved;      /* the part since the baseline, at most */
   float broken_bytes;         /* by its faults since the baseline */
@@ -35,15 +37,16 @@ struct track {
   float expected_common, expected_independent; /* error of Pss in this cycle */
   /* How far off a derived baseline can be (newborn.h); 0 where it was read. */
   float derived_anon, derived_files;
-  float lent_kb;              /* to newborns of this cycle, all together */
-  uint16_t newborns;          /* their number */
-  bool is_newborn : 1;        /* forked since the last cycle */
-  bool has_newborn : 1;       /* is the parent of such */
-  bool is_heir : 1;           /* its baseline was derived from its parent's */
-  bool is_family_decided : 1; /* for the program that it runs */
-  bool has_faults : 1;        /* those of the baseline are known */
-  bool was_swap_used : 1;     /* on the host, at the baseline */
-  bool is_sampled : 1;        /* the baseline is no rollup, see sampling */
+  float lent_kb;                /* to newborns of this cycle, all together */
+  uint16_t newborns;            /* their number */
+  bool is_newborn : 1;          /* forked since the last cycle */
+  bool has_newborn : 1;         /* is the parent of such */
+  bool is_heir : 1;             /* its baseline was derived from its parent's */
+  bool is_family_decided : 1;   /* for the program that it runs */
+  bool has_faults : 1;          /* those of the baseline are known */
+  bool was_swap_used : 1;       /* on the host, at the baseline */
+  bool is_sampled : 1;          /* the baseline is no rollup, see sampling */
+  enum strangers strangers : 2; /* at the baseline */
 
   /* The measurer's (measure.c). */
   bool is_staggered : 1; /* was read again for its age once */

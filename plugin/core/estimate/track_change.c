@@ -29,11 +29,12 @@ double track_seconds(const struct estimator *e, const struct track *t) {
   return (double)(e->now_ns - t->baseline.at_ns) / 1e9;
 }
 
+/* Of strangers, of which there are 0, unsure_bytes has the error. */
 static double moved_part(uint32_t before, uint32_t now) {
   uint32_t most = before > now ? before : now;
   uint32_t moved = before > now ? before - now : now - before;
 
-  return most ? (double)moved / most : 0;
+  return before ? (double)moved / most : 0;
 }
 
 static double relatives_moved(const struct track *t) {

@@ -3,6 +3,9 @@
 
 #include "measured.h"
 
+#include <math.h>
+#include <stdio.h>
+
 #define WORLD_TEST(name)                                                       \
   TEST_WITH(name, measured_setup, world_teardown, struct world *w)
 
@@ -69,14 +72,122 @@ WORLD_TEST(child_that_ends_leaves_its_part_to_a_reading) {
   assert_true(world_kb(w, "g", "pss_error") >= SHARED_KB / 2.0);
 }
 
-WORLD_TEST(child_that_nobody_has_listed_is_in_the_error) {
+/* Reads the parent while it shares with a child that is in no list, and whose
+ * part of its memory is counted with it. */
+static void meet_child(struct world *w, unsigned seconds, struct fake mother) {
+  world_put(w, mother);
+  world_run_reading(w, seconds, 1);
+  world_assert(w, "g", "pss=%uk", PARENT_KB);
+  assert_true(world_kb(w, "g", "pss_error") >= mother.cow_kb / 2.0);
+}
+
+WORLD_TEST(child_that_nobody_has_listed_is_counted_with_its_parent) {
   start(w);
   world_put(w, alone());
   world_run_reading(w, 1, 1);
+  meet_child(w, 3600, parent());
+}
+
+/* It shares as much as the one before. */
+WORLD_TEST(child_that_comes_after_another_has_ended_is_nobodys_part) {
+  w->settings.policy.refresh = REFRESH_ALWAYS;
+  start(w);
+  world_put(w, child());
+  world_run_reading(w, 1, 2);
+  world_assert(w, "g", "pss=%uk pss_error=0", PARENT_KB - SHARED_KB / 2);
+  proctree_end(&w->tree, 20);
+  meet_child(w, 1, parent());
+}
+
+/* Each time another child was listed and has ended before its parent is read:
+ * so may have the one that was met before. */
+WORLD_TEST(children_that_follow_each_other_are_no_lasting_relatives) {
+  struct fake mother = alone();
+
+  mother.private_kb = 0;
+  mother.shared_kb = mother.cow_kb = PARENT_KB;
+  w->settings.policy.refresh = REFRESH_ALWAYS;
+  start(w);
+  world_put(w, alone());
+  world_run_reading(w, 1, 1);
+  for (uint32_t pid = 5; pid < 8; pid++) {
+    struct fake listed = fake_child(&mother, pid);
+    char path[32];
+
+    listed.comm = "child";
+    listed.starttime = mother.starttime + pid;
+    world_put(w, listed);
+    snprintf(path, sizeof(path), "%u/smaps_rollup", pid);
+    proctree_unlink(&w->tree, path);
+    meet_child(w, 1, mother);
+    assert_int_equal(world_members(w, "child"), 0);
+    proctree_end(&w->tree, pid);
+  }
+}
+
+/* A third of the family pays a third of what is shared. */
+static void share_with_two(struct fake *f) { f->sharers = 3; }
+
+WORLD_TEST(child_beside_one_that_is_known_is_counted_with_all) {
+  struct fake mother = parent(), listed = child();
+
+  w->settings.policy.refresh = REFRESH_ALWAYS;
+  world_watch(w, mother);
+  world_put(w, listed);
+  world_run_reading(w, 1, 2);
+  world_assert(w, "g", "pss=%uk pss_error=0", PARENT_KB + 1024);
+  share_with_two(&mother);
+  share_with_two(&listed);
+  world_put(w, mother);
+  world_put(w, listed);
+  world_run_reading(w, 1, 2);
+  assert_true(fabs(world_kb(w, "g", "pss") - (PARENT_KB + 1024)) < 16);
+  assert_true(world_kb(w, "g", "pss_error") >= SHARED_KB / 3.0);
+  /* They stay: they are of no family that is known. */
+  world_run_reading(w, 1, 2);
+  world_assert(w, "g", "pss_error=0");
+  assert_true(fabs(world_kb(w, "g", "pss") -
+                   (PARENT_KB + 1024 - SHARED_KB / 3.0)) < 16);
+}
+
+static void fork_and_end(struct world *w) {
   world_put(w, parent());
-  world_run_reading(w, 3600, 1);
-  world_assert(w, "g", "pss=%uk", PARENT_KB - SHARED_KB / 2);
-  assert_true(world_kb(w, "g", "pss_error") >= SHARED_KB / 2.0);
+  world_put(w, child());
+  world_run_reading(w, 1, 2);
+  proctree_end(&w->tree, 20);
+  world_put(w, alone());
+  world_run_reading(w, 1, 1);
+}
+
+/* The error of the parent when a child that was known ends. */
+static double error_of_end(struct world *w) {
+  double error;
+
+  world_put(w, parent());
+  world_put(w, child());
+  world_run_reading(w, 1, 2);
+  end_while_it_is_read(w);
+  world_run_reading(w, 1, 1);
+  error = world_kb(w, "g", "pss_error");
+  proctree_end(&w->tree, 20);
+  world_put(w, alone());
+  world_run_reading(w, 1, 1);
+  return error;
+}
+
+WORLD_TEST(children_that_nobody_has_listed_teach_nothing) {
+  double usual;
+
+  w->settings.policy.refresh = REFRESH_ALWAYS;
+  start(w);
+  for (int i = 0; i < 100; i++)
+    fork_and_end(w);
+  usual = error_of_end(w);
+  meet_child(w, 1, parent());
+  world_run_reading(w, 1, 1); /* another one */
+  world_put(w, alone());
+  world_run_reading(w, 1, 1);
+  assert_true(error_of_end(w) <= usual);
 }
 
 WORLD_TEST(child_that_is_gone_again_is_forgotten_at_once) {

@@ -1,0 +1,29 @@
+/*
+ * Processes that share the memory of another by copy on write, as its reading
+ * shows, though nobody knows them as its relatives. Mostly it is a child that
+ * was forked after the processes were listed, and whose end nothing will tell.
+ */
+#ifndef SMAPS_STRANGERS_H
+#define SMAPS_STRANGERS_H
+
+#include "proc/rollup.h"
+#include <stdbool.h>
+
+enum strangers {
+  STRANGERS_NONE,
+  STRANGERS_NEW,    /* they may be gone as soon */
+  STRANGERS_LASTING /* another reading has shown them too */
+};
+
+/* How many they are, beside so many relatives that are known. A process is one
+ * of these itself. */
+uint32_t strangers_seen(const struct rollup *found, uint32_t relatives);
+
+/* Whether so much sharing is more than there was at the reading before. */
+bool strangers_have_come(uint64_t cow_bytes_before, uint64_t cow_bytes);
+
+/* By how much Pss is short, if all of them are children that are in no list,
+ * whose part nobody else pays. */
+double strangers_part(const struct rollup *found, uint32_t relatives);
+
+#endif

@@ -1,0 +1,111 @@
+#include "test.h"
+
+#include "estimate/estimator.h"
+#include "estimate/strangers.h"
+#include "proc/duration.h"
+
+/* A process that shares by copy on write, and files with nobody. */
+static struct rollup sharing(unsigned own_mib, unsigned cow_mib,
+                             unsigned sharers, unsigned files_mib) {
+  struct rollup r = {.known = UINT32_MAX};
+  uint64_t own = own_mib * MIB, files = files_mib * MIB;
+  uint64_t cost = cow_mib * MIB / sharers;
+
+  r.bytes[ROLLUP_ANONYMOUS] = own + cow_mib * MIB;
+  r.bytes[ROLLUP_PSS_ANON] = own + cost;
+  r.bytes[ROLLUP_PSS_FILE] = files;
+  r.bytes[ROLLUP_PSS] = own + cost + files;
+  r.bytes[ROLLUP_RSS] = own + cow_mib * MIB + files;
+  r.bytes[ROLLUP_PRIVATE_DIRTY] = own + files;
+  r.bytes[ROLLUP_SHARED_DIRTY] = cow_mib * MIB;
+  return r;
+}
+
+TEST(strangers_are_those_that_no_relative_explains) {
+  static const struct {
+    unsigned own_mib, cow_mib, sharers, files_mib, relatives, strangers;
+  } rows[] = {
+      {100, 0, 1, 0, 1, 0},    {100, 100, 2, 0, 2, 0}, {0, 100, 2, 0, 1, 1},
+      {100, 100, 2, 0, 1, 1},  {0, 100, 3, 0, 1, 2},   {0, 100, 3, 0, 2, 1},
+      {50, 100, 4, 0, 3, 1},   {50, 100, 3, 0, 5, 0},  {0, 1000, 9, 0, 8, 1},
+      {0, 100, 3, 1, 2, 1},    {0, 1, 2, 8, 1, 1},     {0, 4, 3, 64, 2, 1},
+      {0, 6400, 999, 0, 1, 63}};
+
+  for (size_t i = 0; i < LENGTH(rows); i++) {
+    struct rollup r = sharing(rows[i].own_mib, rows[i].cow_mib, rows[i].sharers,
+                              rows[i].files_mib);
+
+    if (strangers_seen(&r, rows[i].relatives) != rows[i].strangers)
+      fail_msg("row %zu: %u strangers", i,
+               strangers_seen(&r, rows[i].relatives));
+  }
+}
+
+TEST(a_few_shared_pages_are_nobodys) {
+  struct rollup r = sharing(10, 0, 1, 0);
+
+  r.bytes[ROLLUP_PSS_ANON] -= ROLLUP_COW_LEAST_BYTES - 1024;
+  assert_int_equal(strangers_seen(&r, 1), 0);
+}
+
+TEST(merged_pages_are_nobodys) {
+  struct rollup r = sharing(0, 100, 2, 0);
+
+  r.bytes[ROLLUP_KSM] = MIB;
+  assert_int_equal(strangers_seen(&r, 1), 0);
+}
+
+TEST(strangers_have_come_where_a_fourth_more_is_shared) {
+  assert_true(strangers_have_come(0, MIB));
+  assert_false(strangers_have_come(100 * MIB, 120 * MIB));
+  assert_true(strangers_have_come(100 * MIB, 126 * MIB));
+}
+
+/* Files that are shared may be why little of it is private. */
+TEST(strangers_are_rounded) {
+  struct rollup r = sharing(20, 100, 3, 0);
+
+  r.bytes[ROLLUP_PSS_FILE] = 10 * MIB; /* 110 shared for 43: by 2.5 */
+  assert_int_equal(strangers_seen(&r, 2), 1);
+  r.bytes[ROLLUP_PSS_FILE] = 15 * MIB; /* 115 for 48: by 2.4 */
+  assert_int_equal(strangers_seen(&r, 2), 0);
+  assert_int_equal(strangers_seen(&r, 1), 1);
+}
+
+/* Together, all that are known pay what is theirs again. */
+TEST(part_of_strangers_is_what_the_others_do_not_pay) {
+  struct rollup alone = sharing(0, 120, 2, 0), three = sharing(0, 120, 4, 0);
+
+  assert_true(strangers_part(&alone, 1) == 60.0 * MIB);
+  assert_true(strangers_part(&three, 3) == 10.0 * MIB);
+  assert_true(strangers_part(&three, 4) <= 0);
+}
+
+struct fixture {
+  struct estimator e;
+  struct sharing set;
+  struct track track;
+};
+
+static void read_at(struct fixture *f, uint64_t seconds, struct rollup found) {
+  struct observation o = {.resident_pages =
+                              (uint32_t)(found.bytes[ROLLUP_RSS] / 4096)};
+  struct reading reading = {.rollup = &found};
+
+  estimator_begin(&f->e, seconds * NS_PER_S, false);
+  estimator_observe(&f->e, &f->track, &f->set, &o);
+  estimator_expect(&f->e, &f->track);
+  estimator_correct(&f->e, &f->track, &reading);
+}
+
+/* Linux before 6.7 has no field for them. */
+TEST(pages_that_are_merged_now_are_no_strangers) {
+  struct fixture f = {.e = {.page_size = 4096, .ksm_merged_ns = 2 * NS_PER_S}};
+
+  sharing_init(&f.set, 0);
+  read_at(&f, 1, sharing(100, 0, 1, 0));
+  read_at(&f, 2, sharing(0, 100, 2, 0));
+  assert_int_equal(f.track.strangers, STRANGERS_LASTING);
+  read_at(&f, 3, sharing(0, 100, 9, 0));
+  assert_int_equal(f.track.strangers, STRANGERS_NEW);
+}
