@@ -11,6 +11,9 @@
 
 /* No longer than this is memory in swap unknown. */
 #define SWAP_ASKED_NS (60 * NS_PER_S)
+/* With one of four gone, a ninth less is shared. */
+#define RELATIVES_FEW 4
+#define MISSING_PART 16
 
 static uint64_t min(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
@@ -281,6 +284,22 @@ static enum strangers strangers_in(const struct estimator *e,
       are_others(t, rollup_cow_bytes(found)))
     return STRANGERS_NEW;
   return STRANGERS_LASTING;
+}
+
+uint64_t estimator_missing_bytes(const struct estimator *e,
+                                 const struct track *t,
+                                 const struct rollup *found) {
+  uint32_t relatives = fork_family_size(t);
+  uint64_t cow = rollup_cow_bytes(found), expected;
+  struct prediction prediction;
+
+  if (relatives == 1 || relatives > RELATIVES_FEW || !estimator_has_baseline(t))
+    return 0;
+  estimator_predict(e, t, &prediction);
+  expected = rollup_cow_bytes(&prediction.rollup);
+  return expected - min(cow, expected) > expected / MISSING_PART
+             ? expected - cow
+             : 0;
 }
 
 /* What strangers do is nobody's usual error. */

@@ -83,6 +83,13 @@ struct doubt estimator_expect(const struct estimator *e, struct track *t);
 
 bool estimator_has_baseline(const struct track *t);
 
+/* By how much less a rollup that was read shares by copy on write than was
+ * expected, if a relative that has ended can be why; else 0. Only in a small
+ * family is the part of one so large. */
+uint64_t estimator_missing_bytes(const struct estimator *e,
+                                 const struct track *t,
+                                 const struct rollup *found);
+
 /* Takes a reading in: learns from it, and predicts from it from now on. */
 void estimator_correct(struct estimator *e, struct track *t,
                        const struct reading *r);

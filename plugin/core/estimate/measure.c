@@ -323,6 +323,7 @@ static void correct(struct measurer *m, struct process *p,
                   &policy, m->estimator.now_ns);
   if (read->rollup.bytes[ROLLUP_SWAP] > 0)
     member_read_swap_kb(m->procfs, p, &reading.vm_swap_kb);
+  observe_relatives(m, p, reading.rollup);
   estimator_correct(&m->estimator, p->track, &reading);
   if (!sampling_is_refused(p->track->sampling))
     track_end_sampling(p->track);
@@ -534,6 +535,7 @@ int measurer_run(struct measurer *m, const struct process_table *t,
 
   if (r < 0)
     return r;
+  m->table = t;
   address_space_find_shared(t, m->reader, m->quarantine, now_ns);
   observe_all(m, t);
   newborn_estimate_all(&m->estimator, t);

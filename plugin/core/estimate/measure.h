@@ -42,6 +42,8 @@ struct measurer {
   uint64_t tick_ns;            /* of start times */
   int64_t credit_ns;           /* of cycles before, see schedule.h */
 
+  const struct process_table *table; /* in measurer_run() */
+
   /* Plan and counts of this cycle. */
   struct candidate *candidates;
   size_t n_candidates, cap_candidates;

@@ -51,10 +51,42 @@ static void read_newborn_again(const struct measurer *m, struct process *p) {
 }
 
 void observe_end(struct measurer *m, struct process *p) {
+  if (p->state == PROCESS_GONE)
+    return;
   estimator_forget(p->track);
   fork_family_leave(p->track);
   p->state = PROCESS_GONE;
   m->vanished++;
+}
+
+static bool has_ended(const struct measurer *m, const struct process *p) {
+  struct statm_sample statm;
+  int rc = statm_read_of(m->procfs, p->pid, &statm);
+
+  return rc == 0 ? !statm_has_mm(&statm) : rc == PROCFS_GONE;
+}
+
+/* Only what a group would be wrong by is worth a look at all processes. */
+static bool is_worth_it(const struct process *p, uint64_t bytes) {
+  for (size_t i = 0; i < p->n_groups; i++)
+    if (bytes > p->groups[i]->track->tolerated_bytes)
+      return true;
+  return false;
+}
+
+void observe_relatives(struct measurer *m, const struct process *p,
+                       const struct rollup *found) {
+  uint64_t missing = estimator_missing_bytes(&m->estimator, p->track, found);
+
+  if (missing < ROLLUP_COW_LEAST_BYTES || !is_worth_it(p, missing))
+    return;
+  for (size_t i = 0; i < m->table->n; i++) {
+    struct process *other = m->table->processes[i];
+
+    if (other != p && other->state == PROCESS_ALIVE && !other->is_dead_leader &&
+        other->track->family == p->track->family && has_ended(m, other))
+      observe_end(m, other);
+  }
 }
 
 static void apply_faults(void *ctx, struct read_job *job) {

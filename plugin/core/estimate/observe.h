@@ -19,6 +19,11 @@ void observe_one(struct measurer *m, struct process *p);
 void observe_page_tables(const struct measurer *m,
                          const struct process_table *t);
 
+/* Before the reading of a process is taken in: where it shares so little that
+ * a relative may have ended since all were listed, looks whether one has. */
+void observe_relatives(struct measurer *m, const struct process *p,
+                       const struct rollup *found);
+
 /* A process turns out to have ended: it is in no sum of this cycle. */
 void observe_end(struct measurer *m, struct process *p);
 

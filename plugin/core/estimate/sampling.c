@@ -6,6 +6,7 @@
 #include "diag.h"
 #include "estimate/measure.h"
 #include "estimate/member.h"
+#include "estimate/observe.h"
 #include "proc/amount.h"
 #include "read/page_sample.h"
 
@@ -314,6 +315,7 @@ void sampling_take(struct measurer *m, struct process *p,
   const struct page_sample *sample = &job->sample;
   struct sampling *s = p->track->sampling;
   struct sampled sampled;
+  struct rollup found;
 
   s->denied_until_s = 0;
   charge_rest(m, p, job->work_ns);
@@ -321,6 +323,8 @@ void sampling_take(struct measurer *m, struct process *p,
   keep_layout(m, p, sample);
   refine_price(m, p, sample);
   measure(m, p, sample, &sampled);
+  sampled_rollup(&sampled, &found);
+  observe_relatives(m, p, &found);
   s->pages = pages_of(sample);
   s->has_mapcounts = sample->has_mapcounts;
   s->wants_many = !estimator_sample(&m->estimator, p->track, &sampled,

@@ -125,3 +125,68 @@ FIXTURE_TEST(a_process_without_stat_has_ended) {
   assert_int_equal(f->process.state, PROCESS_GONE);
   assert_int_equal(f->measurer.vanished, 1);
 }
+
+/* A relative of the process, whose reading found that it shares nothing. */
+static void find_nothing_shared(struct fixture *f) {
+  static struct fork_family family;
+  static struct track track;
+  static const struct rollup found = {.known = UINT32_MAX};
+  struct process reader = {.pid = 9,
+                           .state = PROCESS_ALIVE,
+                           .n_groups = 1,
+                           .groups = f->groups,
+                           .track = &track};
+  struct process *both[] = {&reader, &f->process};
+  struct process_table table = {.processes = both, .n = 2};
+
+  family = (struct fork_family){.members = 2};
+  track = (struct track){.baseline = {.at_ns = 1, .known = UINT32_MAX},
+                         .family = &family};
+  track.baseline.relatives = 2;
+  track.baseline.resident_pages = track.now.resident_pages = 1024;
+  track.baseline.kib_low[ROLLUP_RSS] = 4096;
+  track.baseline.kib_low[ROLLUP_ANONYMOUS] = 4096;
+  track.baseline.kib_low[ROLLUP_SHARED_DIRTY] = 4096;
+  track.baseline.kib_low[ROLLUP_PSS] = 2048;
+  track.baseline.kib_low[ROLLUP_PSS_ANON] = 2048;
+  track.since = SHARING_JUST_READ;
+  f->track.family = &family;
+  f->measurer.table = &table;
+  observe_relatives(&f->measurer, &reader, &found);
+  assert_int_equal(family.members, f->process.state == PROCESS_GONE ? 1 : 2);
+  f->track.family = NULL;
+}
+
+static void put_zombie(const struct fixture *f) {
+  struct fake fake = fake_process(10, "worker");
+
+  fake.state = 'Z';
+  proctree_put(&f->tree, &fake);
+}
+
+FIXTURE_TEST(relative_that_is_there_has_not_ended) {
+  find_nothing_shared(f);
+  assert_int_equal(f->process.state, PROCESS_ALIVE);
+}
+
+FIXTURE_TEST(relative_that_is_a_zombie_has_ended) {
+  put_zombie(f);
+  find_nothing_shared(f);
+  assert_int_equal(f->process.state, PROCESS_GONE);
+  assert_int_equal(f->measurer.vanished, 1);
+}
+
+/* Its statm shows no memory, and other threads have it. */
+FIXTURE_TEST(relative_whose_main_thread_has_ended_has_not) {
+  put_zombie(f);
+  f->process.is_dead_leader = true;
+  find_nothing_shared(f);
+  assert_int_equal(f->process.state, PROCESS_ALIVE);
+}
+
+FIXTURE_TEST(relatives_are_not_looked_for_where_no_group_minds) {
+  put_zombie(f);
+  f->group_track.tolerated_bytes = 2 << 20;
+  find_nothing_shared(f);
+  assert_int_equal(f->process.state, PROCESS_ALIVE);
+}

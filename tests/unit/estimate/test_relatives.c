@@ -3,8 +3,11 @@
 
 #include "measured.h"
 
+#include <fcntl.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #define WORLD_TEST(name)                                                       \
   TEST_WITH(name, measured_setup, world_teardown, struct world *w)
@@ -148,6 +151,54 @@ WORLD_TEST(child_beside_one_that_is_known_is_counted_with_all) {
   world_assert(w, "g", "pss_error=0");
   assert_true(fabs(world_kb(w, "g", "pss") -
                    (PARENT_KB + 1024 - SHARED_KB / 3.0)) < 16);
+}
+
+/* The child ends as soon as its parent's rollup is opened, a FIFO. */
+struct ending {
+  struct world *world;
+  char path[128], text[4096];
+  size_t len;
+};
+
+static void *end_child_and_answer(void *ctx) {
+  struct ending *e = ctx;
+  int fd = open(e->path, O_WRONLY);
+
+  proctree_unlink(&e->world->tree, "20/statm");
+  if (fd < 0 || write(fd, e->text, e->len) != (ssize_t)e->len)
+    e->len = 0;
+  close(fd);
+  return NULL;
+}
+
+static void prepare_end(struct ending *e) {
+  FILE *file;
+
+  snprintf(e->path, sizeof(e->path), "%s/10/smaps_rollup", e->world->tree.root);
+  file = fopen(e->path, "r");
+  assert_non_null(file);
+  e->len = fread(e->text, 1, sizeof(e->text), file);
+  fclose(file);
+  proctree_hang(&e->world->tree, "10/smaps_rollup");
+}
+
+WORLD_TEST(child_that_is_listed_and_has_ended_is_looked_for) {
+  struct ending e = {.world = w};
+  pthread_t thread;
+
+  w->settings.policy.refresh = REFRESH_ALWAYS;
+  w->settings.read_timeout_ns = 60 * NS_PER_S; /* beside load */
+  start(w);
+  world_put(w, child());
+  world_run_reading(w, 1, 2);
+  world_put(w, alone());
+  prepare_end(&e);
+  assert_int_equal(pthread_create(&thread, NULL, end_child_and_answer, &e), 0);
+  world_run(w, 1);
+  assert_int_equal(pthread_join(thread, NULL), 0);
+  assert_true(e.len > 0);
+  assert_int_equal(world_members(w, "child"), 0);
+  world_assert(w, "g", "pss=%uk", PARENT_KB);
 }
 
 static void fork_and_end(struct world *w) {
