@@ -34,6 +34,10 @@ static void scale_above(struct rollup *u, enum rollup_field f, uint64_t base,
   u->bytes[f] = kept + amount_from((double)(u->bytes[f] - kept) * factor);
 }
 
+static void cap(struct rollup *u, enum rollup_field f, uint64_t most) {
+  u->bytes[f] = min(u->bytes[f], most);
+}
+
 /* --- causes, in the order in which they are applied --- */
 
 /* VmSwap, which tells how much went, is without shmem. (A meminfo that never
@@ -51,6 +55,10 @@ static double relatives_factor(const struct baseline *b,
 }
 
 /* The last of a fork family shares with nobody. */
+static bool is_last(const struct baseline *b, const struct change *c) {
+  return b->relatives > 1 && c->relatives == 1;
+}
+
 static void own_all(const struct baseline *b, struct rollup *u) {
   uint64_t shared = min(baseline_cow_shared(b), u->bytes[ROLLUP_SHARED_DIRTY]);
 
@@ -74,13 +82,15 @@ static void scale_shared_part(const struct baseline *b, const struct change *c,
     return;
   }
   scale_above(u, ROLLUP_PSS_ANON, own.anon, factor);
+  /* Not all of them had shared every page. */
+  cap(u, ROLLUP_PSS_ANON, u->bytes[ROLLUP_ANONYMOUS]);
   scale_above(u, ROLLUP_PSS_FILE, own.file,
               c->is_of_shmem ? factor : c->shared_cost);
   scale_above(u, ROLLUP_PSS_SHMEM, own.shmem,
               c->is_of_shmem ? c->shared_cost : factor);
   u->bytes[ROLLUP_PSS] = u->bytes[ROLLUP_PSS_ANON] + u->bytes[ROLLUP_PSS_FILE] +
                          u->bytes[ROLLUP_PSS_SHMEM];
-  if (b->relatives > 1 && c->relatives == 1)
+  if (is_last(b, c))
     own_all(b, u);
 }
 
@@ -186,10 +196,6 @@ static void split(struct rollup *u, enum rollup_field a, enum rollup_field b,
   u->bytes[b] = whole - u->bytes[a];
 }
 
-static void cap(struct rollup *u, enum rollup_field f, uint64_t most) {
-  u->bytes[f] = min(u->bytes[f], most);
-}
-
 /* Makes the parts of Pss add up to it, as far as the kernel has parts. */
 static void settle_pss(struct rollup *u) {
   uint64_t pss = u->bytes[ROLLUP_PSS];
@@ -244,8 +250,10 @@ void estimate_rollup(const struct baseline *b, const struct change *c,
     move_anonymous(b, ret, c->anon - (int64_t)c->returned);
   move_returned(b, ret, c->returned);
   move_shared(b, c, ret);
-  move_broken(b, ret, c->broken);
-  move_broken_by_relatives(c, ret);
+  if (!is_last(b, c)) {
+    move_broken(b, ret, c->broken);
+    move_broken_by_relatives(c, ret);
+  }
   move_swap(b, c, ret);
   estimate_settle(ret);
 }

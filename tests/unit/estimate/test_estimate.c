@@ -1,0 +1,66 @@
+#include "test.h"
+
+#include "estimate/estimate.h"
+
+/* A process of 8 MiB of its own, and 2 MiB that it shares by copy on write,
+ * with so many altogether; and 16 MiB of files of which it pays a quarter. */
+static struct baseline sharing(uint64_t sharers, uint16_t relatives) {
+  struct rollup r = {.known = UINT32_MAX};
+  struct observation o = {.resident_pages = 26 * MIB / 4096,
+                          .shared_pages = 16 * MIB / 4096};
+  struct baseline b;
+
+  r.bytes[ROLLUP_RSS] = 26 * MIB;
+  r.bytes[ROLLUP_ANONYMOUS] = 10 * MIB;
+  r.bytes[ROLLUP_PSS_ANON] = 8 * MIB + 2 * MIB / sharers;
+  r.bytes[ROLLUP_PSS_FILE] = 4 * MIB;
+  r.bytes[ROLLUP_PSS] = r.bytes[ROLLUP_PSS_ANON] + 4 * MIB;
+  r.bytes[ROLLUP_PRIVATE_DIRTY] = 8 * MIB;
+  r.bytes[ROLLUP_SHARED_DIRTY] = 2 * MIB;
+  r.bytes[ROLLUP_SHARED_CLEAN] = 16 * MIB;
+  baseline_take(&b, &r, &o, 4096);
+  b.at_ns = 1;
+  b.relatives = relatives;
+  return b;
+}
+
+/* All that was shared is its own by then, however it came to be. */
+static void assert_last(const struct baseline *b, const struct change *c) {
+  struct rollup u;
+
+  estimate_rollup(b, c, &u);
+  assert_int_equal(u.bytes[ROLLUP_PSS_ANON], 10 * MIB);
+  assert_int_equal(u.bytes[ROLLUP_PSS_FILE], 4 * MIB);
+  assert_int_equal(u.bytes[ROLLUP_PSS], 14 * MIB);
+  assert_int_equal(rollup_uss(&u), 10 * MIB);
+}
+
+static struct change last_of_all(void) {
+  return (struct change){.page_size = 4096,
+                         .seconds = 1,
+                         .swap_left = 1,
+                         .relatives = 1,
+                         .shared_cost = 1};
+}
+
+TEST(copies_are_no_more_than_was_shared_once_relatives_have_ended) {
+  struct baseline b = sharing(2, 2);
+  struct change c = last_of_all();
+
+  assert_last(&b, &c);
+  c.broken = MIB;
+  assert_last(&b, &c);
+  c.broken = 0;
+  c.broken_by_relatives = MIB / 2;
+  assert_last(&b, &c);
+}
+
+TEST(relatives_that_did_not_share_everything_leave_no_more_than_there_is) {
+  struct baseline b = sharing(2, 4);
+  struct change c = last_of_all();
+  struct rollup u;
+
+  estimate_rollup(&b, &c, &u);
+  assert_true(u.bytes[ROLLUP_PSS_ANON] <= 10 * MIB);
+  assert_int_equal(u.bytes[ROLLUP_PSS_FILE], 4 * MIB);
+}
