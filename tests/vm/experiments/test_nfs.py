@@ -12,6 +12,7 @@ EXPORT = Path("/srv/vm")
 MOUNT = Path("/mnt/nfs")
 WELL = ["redis-server.service", "nginx.service"]
 PORT = "2049"
+LEASES = Path("/proc/sys/fs/leases-enable")
 
 # At the signal it maps a file, for which the kernel asks the server while it
 # has the lock of the process's memory.
@@ -47,6 +48,9 @@ class DeadNfs(Experiment):
         Path("/etc/exports").write_text(
             f"{EXPORT} 127.0.0.1(rw,no_root_squash,insecure,no_subtree_check)\n"
         )
+        # Or the server, of Linux 7.2, would leave the file to the client.
+        self.addCleanup(LEASES.write_text, LEASES.read_text())
+        LEASES.write_text("0")
         run("systemctl", "start", "nfs-server")
         self.addCleanup(run, "systemctl", "stop", "nfs-server")
         run("exportfs", "-ra")
