@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Runs the integration tests: all, or those named on the command line.
 
-    run.py [test_values | test_values.ValuesOfSwap | …]
+    run.py [test_values | test_values.ValuesInDetail | …]
 
 Files are run side by side, SMAPS_TEST_JOBS at a time (three a processor): tests
 wait most of their time for the next interval of a daemon. Ends with the one line "N passed, N
@@ -69,9 +69,10 @@ class Result(unittest.TextTestResult):
 
 
 # These measure the daemon, fill the processor themselves, compare with memory
-# that whoever starts a process shares, or have processes that hang: these hang
-# for every daemon, and while they do no group is known to be empty.
-ALONE = ("test_adaptive", "test_descriptors", "test_hang")
+# that whoever starts a process shares, give the host swap, or have processes
+# that hang: these hang for every daemon, and while they do no group is known to
+# be empty.
+ALONE = ("test_adaptive", "test_descriptors", "test_hang", "test_swap")
 # It takes a minute, whatever its size.
 FIRST = "test_endurance"
 

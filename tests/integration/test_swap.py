@@ -1,0 +1,92 @@
+"""Values of memory in swap. While there is some, the host has values that it
+lacks otherwise."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import unittest
+
+from harness import (
+    DEFAULT_NAMES,
+    MIB,
+    IntegrationTest,
+    group,
+    need_root,
+    plugin,
+    stage,
+)
+
+SWAP_MIB = 64
+# What a process has beside what it allocates, and its part of libraries.
+SLACK = 2 * MIB
+
+
+def run_tool(*command):
+    """Runs a tool of util-linux. Skips with what it says where it fails: file
+    systems and containers that refuse a swap file are no fault of ours."""
+    path = shutil.which(
+        command[0], path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+    )
+    if path is None:
+        raise unittest.SkipTest(f"no {command[0]} here")
+    done = subprocess.run(
+        [path, *command[1:]],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+        text=True,
+        errors="replace",
+    )
+    if done.returncode != 0:
+        raise unittest.SkipTest(f"{command[0]}: {done.stdout.strip()}")
+
+
+@contextlib.contextmanager
+def swap_file():
+    """A swap file of our own, in use. Written whole: it may have no holes."""
+    need_root("swapon")
+    path = stage().new_directory() / "swap"
+    with open(path, "wb") as file:
+        os.fchmod(file.fileno(), 0o600)
+        for _ in range(SWAP_MIB):
+            file.write(bytes(MIB))
+        os.fsync(file.fileno())
+    run_tool("mkswap", str(path))
+    run_tool("swapon", str(path))
+    try:
+        yield
+    finally:
+        run_tool("swapoff", str(path))
+        path.unlink()
+
+
+class Values(IntegrationTest):
+    def test_paged_out_memory_is_swap_and_no_more_rss(self):
+        with swap_file():
+            self.check_swap()
+
+    def check_swap(self):
+        shape = self.start_shape("swap", mib=32, children=1)
+        if shape.swapped_bytes < 16 * MIB:
+            self.skipTest(
+                f"the kernel has paged out {shape.swapped_bytes} bytes only"
+            )
+        collectd = self.start_collectd(
+            plugin(
+                'Refresh "always"',
+                'Report "default" "swap_total"',
+                group("shaped", 'Comm "shaped@"'),
+            )
+        )
+        names = [*DEFAULT_NAMES, "swap_total"]
+        cycle = self.assert_sums_match(collectd, "shaped", shape.pids, names)
+        # The child has inherited all of it: there once, and mapped twice.
+        swapped = shape.swapped_bytes
+        for name, expected in (
+            ("swap", swapped),
+            ("swap_total", 2 * swapped),
+            ("pss", 32 * MIB - swapped),
+        ):
+            found = cycle.memory("shaped", name)
+            self.assert_near(found, expected, SLACK, name)
