@@ -168,9 +168,7 @@ def mount_server(directory, held):
         LIBC.mount(b"hung", directory.encode(), b"fuse", 0, options.encode()),
         "a FUSE mount",
     )
-    server = Server(fd, held)
-    threading.Thread(target=server.run, daemon=True).start()
-    return server
+    return Server(fd, held)
 
 
 def hang_in_mmap(path):
@@ -246,6 +244,8 @@ def main():
     path = f"{directory}/file"
     pid = start_victim(action, sys.argv[2], path, server)
     server.text = b"%d\n" % pid
+    # Not before the fork: Python warns of one beside threads.
+    threading.Thread(target=server.run, daemon=True).start()
     if not server.is_held.wait(60):
         os.kill(pid, signal.SIGKILL)
         print("SKIP the kernel asks for no", sys.argv[1], flush=True)
