@@ -41,6 +41,12 @@ void baseline_get(const struct baseline *b, struct rollup *ret) {
     ret->bytes[f] = baseline_bytes(b, (enum rollup_field)f);
 }
 
+struct observation baseline_observation(const struct baseline *b) {
+  return (struct observation){.resident_pages = b->resident_pages,
+                              .shared_pages = b->shared_pages,
+                              .minor_faults = b->minor_faults};
+}
+
 bool baseline_has(const struct baseline *b, enum rollup_field f) {
   return (b->known >> f) & 1;
 }

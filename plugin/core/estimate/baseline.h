@@ -40,6 +40,9 @@ void baseline_take(struct baseline *b, const struct rollup *rollup,
 /* The rollup that was read. */
 void baseline_get(const struct baseline *b, struct rollup *ret);
 
+/* What the cheap files said when it was taken, without swap. */
+struct observation baseline_observation(const struct baseline *b);
+
 bool baseline_has(const struct baseline *b, enum rollup_field f);
 uint64_t baseline_bytes(const struct baseline *b, enum rollup_field f);
 uint64_t baseline_uss(const struct baseline *b);

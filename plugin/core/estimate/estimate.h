@@ -23,6 +23,7 @@ struct change {
   bool is_swap_emptied;
   uint64_t broken;              /* out of copy on write, by its own faults */
   uint64_t broken_by_relatives; /* what that adds to its share of the rest */
+  int64_t kept; /* by copy on write after all; negative: less of it was */
   uint32_t relatives;
   double relatives_moved; /* the part of them that came or went, at most */
   /* The cost of a page of shmem or of files by its cost then, and the part

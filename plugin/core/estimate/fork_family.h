@@ -18,8 +18,9 @@ struct track;
 
 /* Learnt from the first readings of those that were estimated as newborns. */
 struct newborn_lessons {
-  double breaks;    /* the part of their faults that made memory their own */
-  double file_cost; /* of a page of files or shmem; below 0 unknown */
+  /* The part of their faults that made memory their own, and what a page of
+   * files or shmem cost them; below 0 unknown. */
+  double breaks, file_cost;
   struct error_ratio anon, files; /* how far off they were */
   struct error_ratio lent; /* their parents, of what these no longer pay */
 };
@@ -28,7 +29,7 @@ struct newborn_lessons {
 #define NEWBORN_ERROR_AT_FIRST                                                 \
   ((struct error_ratio){.least = 0.0002, .usual = 1})
 #define NEWBORN_LESSONS_AT_FIRST                                               \
-  ((struct newborn_lessons){.breaks = 1,                                       \
+  ((struct newborn_lessons){.breaks = -1,                                      \
                             .file_cost = -1,                                   \
                             .anon = NEWBORN_ERROR_AT_FIRST,                    \
                             .files = NEWBORN_ERROR_AT_FIRST,                   \

@@ -1,5 +1,6 @@
 #include "estimate/newborn.h"
 
+#include "estimate/track_change.h"
 #include "proc/amount.h"
 #include "process/process.h"
 
@@ -7,8 +8,6 @@
 #define LENT_LEAST_BYTES (UINT64_C(64) << 10)
 
 static uint64_t min(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
-static uint64_t max(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 static uint64_t minus(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 
@@ -60,18 +59,20 @@ static uint64_t anonymous_bytes(const struct estimator *e,
   return minus(t->now.resident_pages, t->now.shared_pages) * e->page_size;
 }
 
-/* Its faults bound the memory that a child has made its own; so does what it
- * has beyond its parent's. */
+static uint64_t beyond_parent(const struct estimator *e,
+                              const struct track *child,
+                              const struct track *parent) {
+  return minus(anonymous_bytes(e, child), anonymous_bytes(e, parent));
+}
+
+/* What it has beyond its parent's is its own without faults as well. */
 static uint64_t own_bytes(const struct estimator *e, const struct track *child,
                           const struct track *parent) {
-  uint64_t anon = anonymous_bytes(e, child);
-  uint64_t beyond = minus(anon, anonymous_bytes(e, parent));
-  uint64_t faulted = part_of(child->now.minor_faults * e->page_size,
-                             child->family->newborns.breaks);
+  uint64_t beyond = beyond_parent(e, child, parent);
 
   if (!child->now.has_faults)
     return beyond;
-  return min(max(faulted, beyond), anon);
+  return track_own_bytes(e, child->family, &child->now, beyond);
 }
 
 /* Unless it was read before its parent could be looked at. */
@@ -204,6 +205,8 @@ static void give(const struct estimator *e, const struct inheritance *i,
   child->now.vm_swap_kb = parent->now.vm_swap_kb;
   child->was_swap_used = parent->was_swap_used;
   child->is_heir = true;
+  child->is_own_by_faults = child->now.has_faults;
+  child->own_least = (float)beyond_parent(e, child, parent);
   estimator_derive(e, child, &from);
   /* The changes of this cycle, which are to be added still, are in its cost. */
   child->since.cost = (float)(1 / sharing_change(&child->family->sharing));

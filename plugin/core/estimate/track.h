@@ -37,11 +37,13 @@ struct track {
   float expected_common, expected_independent; /* error of Pss in this cycle */
   /* How far off a derived baseline can be (newborn.h); 0 where it was read. */
   float derived_anon, derived_files;
+  float own_least;              /* of a derived baseline, whatever faults did */
   float lent_kb;                /* to newborns of this cycle, all together */
   uint16_t newborns;            /* their number */
   bool is_newborn : 1;          /* forked since the last cycle */
   bool has_newborn : 1;         /* is the parent of such */
   bool is_heir : 1;             /* its baseline was derived from its parent's */
+  bool is_own_by_faults : 1;    /* as far as it is beyond own_least */
   bool is_family_decided : 1;   /* for the program that it runs */
   bool has_faults : 1;          /* those of the baseline are known */
   bool was_swap_used : 1;       /* on the host, at the baseline */

@@ -44,6 +44,44 @@ static double relatives_moved(const struct track *t) {
   return now > before ? now : before;
 }
 
+uint64_t track_faulted_bytes(const struct estimator *e,
+                             const struct observation *at) {
+  uint64_t around =
+      e->page_size < FAULT_AROUND_BYTES ? FAULT_AROUND_BYTES / e->page_size : 1;
+  uint64_t for_shared = at->shared_pages / around;
+
+  return at->minor_faults > for_shared
+             ? (at->minor_faults - for_shared) * e->page_size
+             : 0;
+}
+
+uint64_t track_own_bytes(const struct estimator *e,
+                         const struct fork_family *family,
+                         const struct observation *at, uint64_t least) {
+  uint64_t anon = (at->resident_pages > at->shared_pages
+                       ? at->resident_pages - at->shared_pages
+                       : 0) *
+                  e->page_size;
+  double breaks = family->newborns.breaks < 0 ? 1 : family->newborns.breaks;
+  uint64_t own = amount_from((double)track_faulted_bytes(e, at) * breaks);
+
+  return min(own > least ? own : least, anon);
+}
+
+/* A newborn has mostly been estimated before any of its siblings was read. What
+ * is less than a page is rounding. */
+static int64_t kept_bytes(const struct estimator *e, const struct track *t) {
+  const struct observation at = baseline_observation(&t->baseline);
+  int64_t page_size = (int64_t)e->page_size, kept;
+  uint64_t own;
+
+  if (!t->is_heir || !t->is_own_by_faults || !t->family)
+    return 0;
+  own = track_own_bytes(e, t->family, &at, amount_from((double)t->own_least));
+  kept = (int64_t)baseline_private(&t->baseline).anon - (int64_t)own;
+  return kept > -page_size && kept < page_size ? 0 : kept;
+}
+
 struct change track_change(const struct estimator *e, const struct track *t) {
   const struct baseline *b = &t->baseline;
   const struct sharing *set = track_set(t);
@@ -61,6 +99,7 @@ struct change track_change(const struct estimator *e, const struct track *t) {
       .is_swap_emptied = track_is_swap_emptied(e, t) && t->now.vm_swap_kb == 0,
       .broken = amount_from((double)t->broken_bytes),
       .broken_by_relatives = broken_by_relatives(t),
+      .kept = kept_bytes(e, t),
       .relatives = fork_family_size(t),
       .relatives_moved = relatives_moved(t),
       .is_of_shmem = set->is_shmem,

@@ -14,6 +14,7 @@
 #define COW_LESSON_LEAST_BYTES 1048576.0
 /* The weight of one first reading. */
 #define NEWBORN_RATE 0.25
+#define NEWBORN_LEAST_BYTES 16384
 #define NEWBORN_BREAKS_LEAST 0.05
 
 /* A reading, beside the estimate that it takes the place of. */
@@ -128,23 +129,23 @@ static void learn_derived(const struct estimator *e, const struct track *t,
                     (double)t->derived_files);
 }
 
+/* The first one tells more than no lesson. */
+static void follow(double *known, double seen) {
+  *known = *known < 0 ? seen : *known + (seen - *known) * NEWBORN_RATE;
+}
+
 /* The first reading of a process that was estimated as a newborn. */
 void track_learn_newborn(const struct estimator *e, const struct track *t) {
   struct newborn_lessons *lessons = &t->family->newborns;
-  double faulted = (double)t->baseline.minor_faults * (double)e->page_size;
+  const struct observation at = baseline_observation(&t->baseline);
+  double faulted = (double)track_faulted_bytes(e, &at);
   double own = (double)baseline_private(&t->baseline).anon;
   double cost = baseline_shared_cost(&t->baseline, e->page_size);
 
-  if (t->has_faults && faulted >= (double)LEARN_LEAST_BYTES)
-    lessons->breaks +=
-        (clamp(own / faulted, NEWBORN_BREAKS_LEAST, 1) - lessons->breaks) *
-        NEWBORN_RATE;
-  if (t->baseline.shared_pages == 0)
-    return;
-  lessons->file_cost =
-      lessons->file_cost < 0
-          ? cost
-          : lessons->file_cost + (cost - lessons->file_cost) * NEWBORN_RATE;
+  if (t->has_faults && faulted >= NEWBORN_LEAST_BYTES)
+    follow(&lessons->breaks, clamp(own / faulted, NEWBORN_BREAKS_LEAST, 1));
+  if (t->baseline.shared_pages > 0)
+    follow(&lessons->file_cost, cost);
 }
 
 void track_learn(const struct estimator *e, const struct track *t,

@@ -64,3 +64,20 @@ TEST(relatives_that_did_not_share_everything_leave_no_more_than_there_is) {
   assert_true(u.bytes[ROLLUP_PSS_ANON] <= 10 * MIB);
   assert_int_equal(u.bytes[ROLLUP_PSS_FILE], 4 * MIB);
 }
+
+/* Of so many bytes it was said that they are its own. */
+TEST(memory_that_a_newborn_has_kept_is_shared_by_two) {
+  struct baseline b = sharing(2, 2);
+  struct change c = last_of_all();
+  struct rollup u;
+
+  c.relatives = 2;
+  c.kept = 4 * (int64_t)MIB;
+  estimate_rollup(&b, &c, &u);
+  assert_int_equal(u.bytes[ROLLUP_PSS_ANON], 9 * MIB - 2 * MIB);
+  assert_int_equal(rollup_uss(&u), 4 * MIB);
+  c.kept = -(int64_t)MIB;
+  estimate_rollup(&b, &c, &u);
+  assert_int_equal(u.bytes[ROLLUP_PSS_ANON], 9 * MIB + MIB / 2);
+  assert_int_equal(rollup_uss(&u), 9 * MIB);
+}

@@ -1,0 +1,187 @@
+#include "lineage.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "estimate/newborn.h"
+#include "proc/amount.h"
+#include "test.h"
+
+static struct family the_family; /* too large for a stack */
+
+int lineage_make(void **state) {
+  static const uint32_t objects[MEMORY_OBJECTS] = {512, 64, 4096, 64};
+  struct family *f = *state = &the_family;
+
+  memset(f, 0, sizeof(*f));
+  memory_world_init(&f->world, 4096, objects);
+  f->estimator.page_size = 4096;
+  f->now_ns = NS_PER_S;
+  sharing_init(&f->set, 0);
+  return 0;
+}
+
+static void gone(void *ctx, struct process *p) {
+  (void)ctx;
+  track_free(p);
+  free(p->groups);
+  p->groups = NULL;
+}
+
+int lineage_unmake(void **state) {
+  struct family *f = *state;
+
+  process_table_done(&f->table, gone, NULL);
+  return 0;
+}
+
+/* --- cycles --- */
+
+static int compare_entries(const void *left, const void *right) {
+  const struct procfs_entry *a = left, *b = right;
+
+  return (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+static void update_process(struct family *f, unsigned slot) {
+  const struct memory_process *from = &f->world.processes[slot];
+  const struct memory_view *view = &f->views[slot];
+  struct process *p = process_table_find(&f->table, from->pid);
+
+  f->processes[slot] = p;
+  p->state = f->hidden >> slot & 1 ? PROCESS_UNKNOWN : PROCESS_ALIVE;
+  p->threads = 1;
+  p->starttime_ticks = from->starttime;
+  p->start_stack = 0x7ff000000000 + (from->program << 16);
+  p->statm = (struct statm_sample){.size_pages = view->resident_pages,
+                                   .resident_pages = view->resident_pages,
+                                   .shared_pages = view->shared_pages,
+                                   .text_pages = 40};
+  if (!p->is_linked)
+    p->parent_pid = from->parent_pid;
+  if (p->n_groups || f->outside >> slot & 1)
+    return;
+  p->groups = calloc(1, sizeof(struct group *));
+  assert_non_null(p->groups);
+  p->n_groups = 1;
+}
+
+void update_table(struct family *f) {
+  struct procfs_entry entries[MEMORY_SLOTS];
+  size_t n = 0;
+
+  memory_view_all(&f->world, f->views);
+  for (unsigned slot = 0; slot < MEMORY_SLOTS; slot++)
+    if (f->world.processes[slot].is_alive)
+      entries[n++] =
+          (struct procfs_entry){.pid = f->world.processes[slot].pid,
+                                .ino = f->world.processes[slot].starttime};
+  qsort(entries, n, sizeof(entries[0]), compare_entries);
+  assert_int_equal(process_table_update(&f->table, entries, n, gone, NULL), 0);
+  for (unsigned slot = 0; slot < MEMORY_SLOTS; slot++)
+    if (f->world.processes[slot].is_alive)
+      update_process(f, slot);
+  address_space_relate(&f->table, f->diags);
+}
+
+static void observe(struct family *f, unsigned slot) {
+  struct track *t = f->processes[slot]->track;
+  bool is_hidden = f->hidden >> slot & 1;
+  struct observation o = {.resident_pages =
+                              (uint32_t)f->views[slot].resident_pages,
+                          .shared_pages = (uint32_t)f->views[slot].shared_pages,
+                          .threads = 1};
+
+  if (!t || f->outside >> slot & 1)
+    return;
+  if (estimator_wants_faults(t)) {
+    o.minor_faults = f->world.processes[slot].minor_faults;
+    o.has_faults = true;
+  }
+  if (estimator_wants_swap(&f->estimator, t, &o)) {
+    o.vm_swap_kb = f->views[slot].vm_swap_kb;
+    o.has_swap = true;
+  }
+  estimator_observe(&f->estimator, t, &f->set, is_hidden ? NULL : &o);
+}
+
+void pass(struct family *f, unsigned seconds) {
+  f->now_ns += seconds * NS_PER_S;
+  update_table(f);
+  estimator_begin(&f->estimator, f->now_ns, memory_is_swap_used(&f->world));
+  for (unsigned slot = 0; slot < MEMORY_SLOTS; slot++)
+    if (f->world.processes[slot].is_alive)
+      observe(f, slot);
+  newborn_estimate_all(&f->estimator, &f->table);
+  for (size_t i = 0; i < f->table.n; i++)
+    if (f->table.processes[i]->track)
+      estimator_expect(&f->estimator, f->table.processes[i]->track);
+}
+
+void read_one(struct family *f, unsigned slot) {
+  const struct memory_view *view = &f->views[slot];
+  uint32_t faults = f->world.processes[slot].minor_faults;
+  struct reading reading = {.rollup = &view->rollup,
+                            .has_statm = true,
+                            .resident_pages = (uint32_t)view->resident_pages,
+                            .shared_pages = (uint32_t)view->shared_pages,
+                            .faults_before = faults,
+                            .faults_after = faults,
+                            .vm_swap_kb = view->vm_swap_kb};
+
+  estimator_correct(&f->estimator, f->processes[slot]->track, &reading);
+}
+
+/* --- what is estimated, and what is --- */
+
+struct sums estimated(const struct family *f) {
+  struct sums s = {0};
+
+  for (unsigned slot = 0; slot < MEMORY_SLOTS; slot++) {
+    struct prediction p;
+
+    if (!f->world.processes[slot].is_alive)
+      continue;
+    assert_true(estimator_has_baseline(f->processes[slot]->track));
+    estimator_predict(&f->estimator, f->processes[slot]->track, &p);
+    s.pss += (double)p.rollup.bytes[ROLLUP_PSS] / 1024;
+    s.uss += (double)rollup_uss(&p.rollup) / 1024;
+    s.swap += (double)p.rollup.bytes[ROLLUP_SWAP_PSS] / 1024;
+    s.error += doubt_bytes(p.pss_error) / 1024;
+  }
+  return s;
+}
+
+struct sums truth(const struct family *f) {
+  struct sums s = {0};
+
+  for (unsigned slot = 0; slot < MEMORY_SLOTS; slot++) {
+    const struct rollup *r = &f->views[slot].rollup;
+
+    s.pss += (double)r->bytes[ROLLUP_PSS] / 1024;
+    s.uss += (double)rollup_uss(r) / 1024;
+    s.swap += (double)r->bytes[ROLLUP_SWAP_PSS] / 1024;
+  }
+  return s;
+}
+
+void assert_near(double got, double want, double most, const char *what) {
+  if (got < want - most || got > want + most)
+    fail_msg("%s is estimated as %.0f kB and is %.0f kB", what, got, want);
+}
+
+void expect_within(const struct family *f, double pss_kb, double uss_kb) {
+  struct sums got = estimated(f), want = truth(f);
+
+  assert_near(got.pss, want.pss, pss_kb, "PSS");
+  assert_near(got.uss, want.uss, uss_kb, "USS");
+  assert_near(got.pss, want.pss, got.error, "PSS within its error");
+}
+
+void start_parent(struct family *f) {
+  memory_start(&f->world, 0);
+  memory_grow(&f->world, 0, 40 * MIB_PAGES);
+  memory_map(&f->world, 0, LIBRARY, 256, 0, true);
+  pass(f, 1);
+  read_one(f, 0);
+}
