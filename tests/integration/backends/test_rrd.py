@@ -118,6 +118,9 @@ def same(one, other):
 class StoredValues(BackendTest):
     """One run, and what is in the files after it."""
 
+    # RRD files take what comes later than twice that for unknown.
+    interval = 6
+
     @classmethod
     def setUpClass(cls):
         need_rrdtool()
@@ -129,7 +132,7 @@ class StoredValues(BackendTest):
                 shape_group("known", None, 'Refresh "always"'),
                 shape_group("unknown", "not known", 'Refresh "never"'),
             ),
-            interval=2,
+            interval=cls.interval,
         )
         cls.addClassCleanup(cls.daemon.stop)
         cls.daemon.wait_cycles(6)
@@ -140,7 +143,8 @@ class StoredValues(BackendTest):
         """Values of the time for which csv has them."""
         times = [row[0] for row in self.values[group][metric]]
         path = self.daemon.file(group, metric)
-        return fetch(path, function, int(times[0]) + 2, int(times[-1]) - 2)
+        begin, end = int(times[0]) + self.interval, int(times[-1])
+        return fetch(path, function, begin, end - self.interval)
 
     def test_each_metric_has_a_file(self):
         files = {
@@ -236,8 +240,9 @@ class StoredValues(BackendTest):
 
     def test_the_step_is_the_interval(self):
         info = rrdtool("info", self.daemon.file("known", "memory-pss"))
-        self.assertIn("step = 2\n", info)
-        self.assertIn("ds[value].minimal_heartbeat = 4\n", info)
+        self.assertIn(f"step = {self.interval}\n", info)
+        heartbeat = f"ds[value].minimal_heartbeat = {2 * self.interval}\n"
+        self.assertIn(heartbeat, info)
 
     def test_the_configuration_is_taken_without_complaint(self):
         # The group of Debian's web servers may not exist here, and only root
