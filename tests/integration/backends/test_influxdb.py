@@ -264,6 +264,8 @@ class WhatInfluxHolds(InfluxTest):
                 for time, value in values.items():
                     sums[time] = sums.get(time, 0) + float(value)
         self.assertEqual(len(sums), len(times))
+        # A daemon that ends drops what it has not yet written of the last.
+        del sums[max(sums)]
         self.assertEqual(set(sums.values()), {total})
 
     def test_the_query_of_the_comment_returns_the_parts_of_the_host(self):
