@@ -210,7 +210,8 @@ static void put_rollup(const struct proctree *t, const char *dir,
       "SwapPss:        %8u kB\nLocked:                0 kB\n",
       f->private_kb + f->shared_kb, pss, pss, pss_anon, pss - pss_anon,
       f->shared_kb, f->private_kb, f->private_kb + f->shared_kb,
-      f->private_kb + f->cow_kb, f->swap_kb, f->swap_kb);
+      f->private_kb + f->cow_kb, f->swap_kb,
+      f->swap_kb / (f->sharers ? f->sharers : 1));
 
   put(t, dir, "smaps_rollup", text, (size_t)n);
 }
@@ -239,11 +240,13 @@ static void put_exe(const struct proctree *t, const char *dir,
 
 static void put_all(const struct proctree *t, const char *dir,
                     const struct fake *f) {
-  char text[512], tables[32] = "";
+  char text[512], tables[32] = "", swap[32] = "";
   int n;
 
   if (f->tables_kb)
     snprintf(tables, sizeof(tables), "VmPTE:\t%8u kB\n", f->tables_kb);
+  if (f->swap_kb)
+    snprintf(swap, sizeof(swap), "VmSwap:\t%8u kB\n", f->swap_kb);
   put_stat(t, dir, f);
   put_statm(t, dir, f);
   put_rollup(t, dir, f);
@@ -251,10 +254,10 @@ static void put_all(const struct proctree *t, const char *dir,
   put_exe(t, dir, f);
   n = snprintf(text, sizeof(text),
                "Name:\tx\nUid:\t%u\t%u\t%u\t%u\nThreads:\t%u\n"
-               "%svoluntary_ctxt_switches:\t%u\n"
+               "%s%svoluntary_ctxt_switches:\t%u\n"
                "nonvoluntary_ctxt_switches:\t1\n",
                f->uid, f->uid, f->uid, f->uid, f->threads ? f->threads : 1,
-               tables, f->switches);
+               tables, swap, f->switches);
   put(t, dir, "status", text, (size_t)n);
   n = snprintf(text, sizeof(text), "0::%s\n", f->cgroup ? f->cgroup : "/");
   put(t, dir, "cgroup", text, (size_t)n);

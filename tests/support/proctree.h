@@ -27,8 +27,8 @@ struct fake {
   unsigned private_kb, shared_kb; /* dirty; resident is their sum */
   unsigned cow_kb;                /* of what is shared, by copy on write */
   unsigned sharers;               /* of that, itself included; two where 0 */
-  unsigned pss_kb; /* as if the rest of what is shared had two, where 0 */
-  unsigned swap_kb;
+  unsigned pss_kb;    /* as if the rest of what is shared had two, where 0 */
+  unsigned swap_kb;   /* divided by `sharers`, where these are given */
   unsigned faults;    /* minor ones; 10 where 0 */
   unsigned switches;  /* of context */
   unsigned tables_kb; /* page tables; none are told of where 0 */

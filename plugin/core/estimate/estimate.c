@@ -54,6 +54,18 @@ static double relatives_factor(const struct baseline *b,
   return (double)b->relatives / (double)c->relatives;
 }
 
+/* Of a child that is in no list, fork() has copied no page table of files. */
+static double file_factor(const struct baseline *b, const struct change *c) {
+  uint32_t known = b->relatives - c->strangers;
+  uint32_t before = c->relatives < known          ? known
+                    : c->relatives > b->relatives ? b->relatives
+                                                  : c->relatives;
+
+  if (b->relatives == 0 || c->relatives == 0)
+    return 1;
+  return (double)before / (double)c->relatives;
+}
+
 /* The last of a fork family shares with nobody. */
 static bool is_last(const struct baseline *b, const struct change *c) {
   return b->relatives > 1 && c->relatives == 1;
@@ -85,9 +97,9 @@ static void scale_shared_part(const struct baseline *b, const struct change *c,
   /* Not all of them had shared every page. */
   cap(u, ROLLUP_PSS_ANON, u->bytes[ROLLUP_ANONYMOUS]);
   scale_above(u, ROLLUP_PSS_FILE, own.file,
-              c->is_of_shmem ? factor : c->shared_cost);
+              c->is_of_shmem ? file_factor(b, c) : c->shared_cost);
   scale_above(u, ROLLUP_PSS_SHMEM, own.shmem,
-              c->is_of_shmem ? c->shared_cost : factor);
+              c->is_of_shmem ? c->shared_cost : file_factor(b, c));
   u->bytes[ROLLUP_PSS] = u->bytes[ROLLUP_PSS_ANON] + u->bytes[ROLLUP_PSS_FILE] +
                          u->bytes[ROLLUP_PSS_SHMEM];
   if (is_last(b, c))

@@ -219,6 +219,7 @@ static void restart(const struct estimator *e, struct track *t,
   t->family_changes = family_changes(t);
   t->broken_bytes = t->told_bytes = t->relatives_moved = 0;
   t->strangers = STRANGERS_NONE;
+  t->strangers_counted = 0;
   t->since = SHARING_JUST_READ;
 }
 
@@ -265,8 +266,12 @@ static uint32_t missed_pages(const struct estimator *e, const struct track *t,
 
 /* Whether the strangers of the last reading, which share so much now, may have
  * made place for others. Where children come and go, others do unseen. */
-static bool are_others(const struct track *t, uint64_t cow_bytes) {
-  return strangers_have_come(baseline_cow_bytes(&t->baseline), cow_bytes) ||
+static bool are_others(const struct track *t, uint64_t bytes) {
+  struct rollup before;
+
+  baseline_get(&t->baseline, &before);
+  return strangers_have_come(strangers_bytes(&before, t->baseline.vm_swap_kb),
+                             bytes) ||
          (t->strangers == STRANGERS_NEW &&
           t->family_changes != family_changes(t));
 }
@@ -275,38 +280,40 @@ static bool are_others(const struct track *t, uint64_t cow_bytes) {
  * kernel does not say what KSM has merged. */
 static enum strangers strangers_in(const struct estimator *e,
                                    const struct track *t,
-                                   const struct rollup *found) {
-  if (strangers_seen(found, fork_family_size(t)) == 0)
+                                   const struct rollup *found,
+                                   uint32_t vm_swap_kb) {
+  if (strangers_seen(found, vm_swap_kb, fork_family_size(t)) == 0)
     return STRANGERS_NONE;
-  if (t->baseline.at_ns < e->ksm_merged_ns)
+  if (!rollup_has(found, ROLLUP_KSM) && t->baseline.at_ns < e->ksm_merged_ns)
     return STRANGERS_LASTING;
   if (!estimator_has_baseline(t) || t->strangers == STRANGERS_NONE ||
-      are_others(t, rollup_cow_bytes(found)))
+      are_others(t, strangers_bytes(found, vm_swap_kb)))
     return STRANGERS_NEW;
   return STRANGERS_LASTING;
 }
 
 uint64_t estimator_missing_bytes(const struct estimator *e,
                                  const struct track *t,
-                                 const struct rollup *found) {
+                                 const struct rollup *found,
+                                 uint32_t vm_swap_kb) {
   uint32_t relatives = fork_family_size(t);
-  uint64_t cow = rollup_cow_bytes(found), expected;
+  uint64_t shared = strangers_bytes(found, vm_swap_kb), expected;
   struct prediction prediction;
 
   if (relatives == 1 || relatives > RELATIVES_FEW || !estimator_has_baseline(t))
     return 0;
   estimator_predict(e, t, &prediction);
-  expected = rollup_cow_bytes(&prediction.rollup);
-  return expected - min(cow, expected) > expected / MISSING_PART
-             ? expected - cow
+  expected = strangers_bytes(&prediction.rollup, t->now.vm_swap_kb);
+  return expected - min(shared, expected) > expected / MISSING_PART
+             ? expected - shared
              : 0;
 }
 
 /* What strangers do is nobody's usual error. */
 static bool is_lesson(const struct estimator *e, const struct track *t,
-                      const struct rollup *found) {
+                      const struct rollup *found, uint32_t vm_swap_kb) {
   return t->strangers != STRANGERS_NEW &&
-         t->strangers == strangers_in(e, t, found);
+         t->strangers == strangers_in(e, t, found, vm_swap_kb);
 }
 
 /* Children that came after the processes were listed are counted as ones that
@@ -315,20 +322,33 @@ static bool is_lesson(const struct estimator *e, const struct track *t,
 static void doubt_strangers(struct track *t, const struct rollup *found,
                             bool had_baseline) {
   uint32_t known = fork_family_size(t);
-  uint32_t all = known + strangers_seen(found, known);
+  uint32_t seen = strangers_seen(found, t->baseline.vm_swap_kb, known);
 
-  t->unsure_bytes += (float)strangers_part(found, known);
-  if (!had_baseline)
+  t->unsure_bytes += (float)strangers_part(found, known, seen);
+  if (!had_baseline) {
     t->baseline.relatives = 0;
-  else if (all <= UINT16_MAX)
-    t->baseline.relatives = (uint16_t)all;
+  } else if (known + seen <= UINT16_MAX) {
+    t->baseline.relatives = (uint16_t)(known + seen);
+    t->strangers_counted = (uint8_t)seen;
+  }
+}
+
+void estimator_settle_relatives(struct track *t) {
+  uint32_t now = fork_family_size(t);
+  struct rollup found;
+
+  if (t->baseline.relatives <= now || t->strangers_counted)
+    return;
+  baseline_get(&t->baseline, &found);
+  if (strangers_are_ruled_out(&found, t->baseline.vm_swap_kb, now))
+    t->baseline.relatives = fork_family_relatives(t);
 }
 
 /* Takes what was measured for the new baseline. */
 static void begin_anew(struct estimator *e, struct track *t,
                        const struct rollup *rollup,
                        const struct observation *at) {
-  enum strangers strangers = strangers_in(e, t, rollup);
+  enum strangers strangers = strangers_in(e, t, rollup, t->now.vm_swap_kb);
   bool had_baseline = estimator_has_baseline(t);
 
   baseline_take(&t->baseline, rollup, at, e->page_size);
@@ -355,7 +375,7 @@ void estimator_correct(struct estimator *e, struct track *t,
 
   if (estimator_has_baseline(t)) {
     catch_up(e, t, r->faults_before);
-    if (is_lesson(e, t, r->rollup))
+    if (is_lesson(e, t, r->rollup, r->vm_swap_kb))
       track_learn(e, t, r->rollup);
     catch_up(e, t, r->faults_after);
   }
@@ -401,7 +421,7 @@ static bool meet(const struct estimator *e, struct track *t,
   estimate_rollup(&t->baseline, &c, &expected);
   sampled_lesson(s, &expected, &lesson);
   sampled_rollup(&lesson, &found);
-  if (is_lesson(e, t, &found))
+  if (is_lesson(e, t, &found, t->now.vm_swap_kb))
     track_learn(e, t, &found);
   return sampled_fuse(s, &expected, &error);
 }

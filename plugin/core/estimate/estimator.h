@@ -88,11 +88,17 @@ bool estimator_has_baseline(const struct track *t);
  * family is the part of one so large. */
 uint64_t estimator_missing_bytes(const struct estimator *e,
                                  const struct track *t,
-                                 const struct rollup *found);
+                                 const struct rollup *found,
+                                 uint32_t vm_swap_kb);
 
 /* Takes a reading in: learns from it, and predicts from it from now on. */
 void estimator_correct(struct estimator *e, struct track *t,
                        const struct reading *r);
+
+/* Once all are read: relatives that have ended since the cycle began had done
+ * so before this process was read, if that shows no more sharers than are left.
+ */
+void estimator_settle_relatives(struct track *t);
 
 /*
  * Takes in a sample; resident_pages and shared_pages: of statm right after it.

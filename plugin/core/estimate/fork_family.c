@@ -55,6 +55,7 @@ static int join(struct process *p, struct process *parent) {
    */
   if (p->track->baseline.at_ns)
     p->track->baseline.relatives = fork_family_relatives(p->track);
+  p->track->strangers_counted = 0;
   p->track->is_newborn = parent->track->has_newborn = true;
   return 0;
 }

@@ -323,7 +323,7 @@ static void correct(struct measurer *m, struct process *p,
                   &policy, m->estimator.now_ns);
   if (read->rollup.bytes[ROLLUP_SWAP] > 0)
     member_read_swap_kb(m->procfs, p, &reading.vm_swap_kb);
-  observe_relatives(m, p, reading.rollup);
+  observe_relatives(m, p, reading.rollup, reading.vm_swap_kb);
   estimator_correct(&m->estimator, p->track, &reading);
   if (!sampling_is_refused(p->track->sampling))
     track_end_sampling(p->track);
@@ -516,6 +516,12 @@ static void read_orphans(struct measurer *m, const struct process_table *t) {
   }
 }
 
+static void settle_relatives(const struct process_table *t) {
+  for (size_t i = 0; i < t->n; i++)
+    if (member_is_measured(t->processes[i]) && t->processes[i]->track->is_read)
+      estimator_settle_relatives(t->processes[i]->track);
+}
+
 /* --- 4: what was saved --- */
 
 static void save_all(const struct process_table *t) {
@@ -543,6 +549,7 @@ int measurer_run(struct measurer *m, const struct process_table *t,
   read_chosen(m, choose(m, groups));
   count_overdue(m);
   read_orphans(m, t);
+  settle_relatives(t);
   observe_page_tables(m, t);
   save_all(t);
   aggregate_all(m, t, groups);

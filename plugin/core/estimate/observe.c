@@ -75,8 +75,9 @@ static bool is_worth_it(const struct process *p, uint64_t bytes) {
 }
 
 void observe_relatives(struct measurer *m, const struct process *p,
-                       const struct rollup *found) {
-  uint64_t missing = estimator_missing_bytes(&m->estimator, p->track, found);
+                       const struct rollup *found, uint32_t vm_swap_kb) {
+  uint64_t missing =
+      estimator_missing_bytes(&m->estimator, p->track, found, vm_swap_kb);
 
   if (missing < ROLLUP_COW_LEAST_BYTES || !is_worth_it(p, missing))
     return;

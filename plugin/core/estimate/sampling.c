@@ -324,7 +324,8 @@ void sampling_take(struct measurer *m, struct process *p,
   refine_price(m, p, sample);
   measure(m, p, sample, &sampled);
   sampled_rollup(&sampled, &found);
-  observe_relatives(m, p, &found);
+  observe_relatives(m, p, &found,
+                    amount_narrow(amount_from(sampled.swap) / 1024));
   s->pages = pages_of(sample);
   s->has_mapcounts = sample->has_mapcounts;
   s->wants_many = !estimator_sample(&m->estimator, p->track, &sampled,

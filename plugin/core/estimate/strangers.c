@@ -7,41 +7,96 @@
 
 static uint64_t minus(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 
-/* The processes that a page which is shared by copy on write belongs to, on
- * average, or less: each pays its part. Private memory may be of files as far
- * as these cost anything. */
-static double sharers(const struct rollup *r) {
-  uint64_t files = r->bytes[ROLLUP_PSS_FILE] + r->bytes[ROLLUP_PSS_SHMEM];
-  uint64_t own = minus(rollup_uss(r), files);
-  uint64_t shared = minus(r->bytes[ROLLUP_ANONYMOUS], own);
-  uint64_t cost = minus(r->bytes[ROLLUP_PSS_ANON], own);
+static uint64_t min(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
+static uint32_t max(uint32_t a, uint32_t b) { return a > b ? a : b; }
+
+static uint64_t resident_bytes(const struct rollup *r) {
+  return minus(rollup_cow_bytes(r), r->bytes[ROLLUP_KSM]);
+}
+
+/* Before 5.3 nothing is known of the kind of what is resident. Swap, which has
+ * shmem in it, was read with SwapPss; VmSwap was not. */
+static uint64_t swap_of(const struct rollup *r, uint32_t vm_swap_kb) {
+  return rollup_has(r, ROLLUP_PSS_ANON)
+             ? min(vm_swap_kb * UINT64_C(1024), r->bytes[ROLLUP_SWAP])
+             : 0;
+}
+
+static uint64_t swapped_bytes(const struct rollup *r, uint32_t vm_swap_kb) {
+  return minus(swap_of(r, vm_swap_kb), r->bytes[ROLLUP_SWAP_PSS]);
+}
+
+/* The processes that a page which is shared by copy on write belongs to, on
+ * average, or less: each pays its part. */
+static double sharers(uint64_t shared, uint64_t cost) {
   if (cost <= shared / SHARERS_MOST)
     return SHARERS_MOST;
   return (double)shared / (double)cost;
 }
 
-uint32_t strangers_seen(const struct rollup *found, uint32_t relatives) {
-  double beyond = sharers(found) - (double)relatives;
-  uint32_t seen = beyond > 0 ? (uint32_t)(beyond + 0.5) : 0;
+/* Private memory may be of files as far as these cost anything. */
+static double resident_sharers(const struct rollup *r) {
+  uint64_t files = r->bytes[ROLLUP_PSS_FILE] + r->bytes[ROLLUP_PSS_SHMEM];
+  uint64_t own = minus(rollup_uss(r), files);
 
-  /* Pages that KSM has merged are shared with anybody. */
-  if (rollup_cow_bytes(found) < ROLLUP_COW_LEAST_BYTES ||
-      found->bytes[ROLLUP_KSM] > 0)
-    return 0;
-  return seen == 0 && relatives == 1 ? 1 : seen;
+  return sharers(minus(r->bytes[ROLLUP_ANONYMOUS], own + r->bytes[ROLLUP_KSM]),
+                 minus(r->bytes[ROLLUP_PSS_ANON], own));
 }
 
-bool strangers_have_come(uint64_t cow_bytes_before, uint64_t cow_bytes) {
-  return cow_bytes >= cow_bytes_before + cow_bytes_before / NEWS_PART +
-                          ROLLUP_COW_LEAST_BYTES;
+static uint32_t beyond(double all, uint32_t relatives) {
+  double more = all - (double)relatives;
+
+  return more > 0 ? (uint32_t)(more + 0.5) : 0;
 }
 
-double strangers_part(const struct rollup *found, uint32_t relatives) {
-  double n = relatives, more = strangers_seen(found, relatives);
+uint32_t strangers_seen(const struct rollup *found, uint32_t vm_swap_kb,
+                        uint32_t relatives) {
+  bool is_resident = resident_bytes(found) >= ROLLUP_COW_LEAST_BYTES;
+  bool is_swapped = swapped_bytes(found, vm_swap_kb) >= ROLLUP_COW_LEAST_BYTES;
+  uint32_t seen = 0;
+
+  if (is_resident)
+    seen = beyond(resident_sharers(found), relatives);
+  if (is_swapped)
+    seen = max(seen, beyond(sharers(swap_of(found, vm_swap_kb),
+                                    found->bytes[ROLLUP_SWAP_PSS]),
+                            relatives));
+  return seen == 0 && relatives == 1 ? is_resident || is_swapped : seen;
+}
+
+/* All private memory may be anonymous, so that there are no more sharers. */
+static double most_sharers(const struct rollup *r) {
+  uint64_t own = min(rollup_uss(r), r->bytes[ROLLUP_PSS_ANON]);
+
+  return sharers(minus(r->bytes[ROLLUP_ANONYMOUS], own),
+                 r->bytes[ROLLUP_PSS_ANON] - own);
+}
+
+bool strangers_are_ruled_out(const struct rollup *found, uint32_t vm_swap_kb,
+                             uint32_t relatives) {
+  if (!rollup_has(found, ROLLUP_PSS_ANON) ||
+      strangers_seen(found, vm_swap_kb, relatives) > 0)
+    return false;
+  if (resident_bytes(found) < ROLLUP_COW_LEAST_BYTES)
+    return swapped_bytes(found, vm_swap_kb) < ROLLUP_COW_LEAST_BYTES;
+  return beyond(most_sharers(found), relatives) == 0;
+}
+
+uint64_t strangers_bytes(const struct rollup *found, uint32_t vm_swap_kb) {
+  return resident_bytes(found) + swapped_bytes(found, vm_swap_kb);
+}
+
+bool strangers_have_come(uint64_t bytes_before, uint64_t bytes) {
+  return bytes >=
+         bytes_before + bytes_before / NEWS_PART + ROLLUP_COW_LEAST_BYTES;
+}
+
+double strangers_part(const struct rollup *found, uint32_t relatives,
+                      uint32_t strangers) {
+  double n = relatives, more = strangers;
 
   /* Of n + more that share, each is short of all parts but its own. */
-  return more > 0
-             ? (double)rollup_cow_bytes(found) * more / (n * (n + more - 1))
-             : 0;
+  return more > 0 ? (double)resident_bytes(found) * more / (n * (n + more - 1))
+                  : 0;
 }

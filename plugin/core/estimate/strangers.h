@@ -16,14 +16,25 @@ enum strangers {
 };
 
 /* How many they are, beside so many relatives that are known. A process is one
- * of these itself. */
-uint32_t strangers_seen(const struct rollup *found, uint32_t relatives);
+ * of these itself. vm_swap_kb: VmSwap, which is without shmem. */
+uint32_t strangers_seen(const struct rollup *found, uint32_t vm_swap_kb,
+                        uint32_t relatives);
+
+/* Whether there are none: strangers_seen() has the least number of them, and
+ * where not all of the relatives share everything that can be too few. */
+bool strangers_are_ruled_out(const struct rollup *found, uint32_t vm_swap_kb,
+                             uint32_t relatives);
+
+/* By how much Pss and SwapPss are short of the memory that is so shared. Pages
+ * that KSM has merged are not: these are shared with anybody. */
+uint64_t strangers_bytes(const struct rollup *found, uint32_t vm_swap_kb);
 
 /* Whether so much sharing is more than there was at the reading before. */
-bool strangers_have_come(uint64_t cow_bytes_before, uint64_t cow_bytes);
+bool strangers_have_come(uint64_t bytes_before, uint64_t bytes);
 
-/* By how much Pss is short, if all of them are children that are in no list,
- * whose part nobody else pays. */
-double strangers_part(const struct rollup *found, uint32_t relatives);
+/* By how much Pss is short, if so many strangers are children that are in no
+ * list, whose part nobody else pays. */
+double strangers_part(const struct rollup *found, uint32_t relatives,
+                      uint32_t strangers);
 
 #endif

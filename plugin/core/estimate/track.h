@@ -40,6 +40,7 @@ struct track {
   float own_least;              /* of a derived baseline, whatever faults did */
   float lent_kb;                /* to newborns of this cycle, all together */
   uint16_t newborns;            /* their number */
+  uint8_t strangers_counted;    /* of the relatives at the baseline */
   bool is_newborn : 1;          /* forked since the last cycle */
   bool has_newborn : 1;         /* is the parent of such */
   bool is_heir : 1;             /* its baseline was derived from its parent's */

@@ -101,6 +101,7 @@ struct change track_change(const struct estimator *e, const struct track *t) {
       .broken_by_relatives = broken_by_relatives(t),
       .kept = kept_bytes(e, t),
       .relatives = fork_family_size(t),
+      .strangers = t->strangers_counted,
       .relatives_moved = relatives_moved(t),
       .is_of_shmem = set->is_shmem,
       .shared_cost = (double)t->since.cost,

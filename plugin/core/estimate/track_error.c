@@ -158,9 +158,10 @@ struct doubt track_pss_error(const struct estimator *e, const struct track *t,
   return ret;
 }
 
-/* Samples are too rare and too rough to teach that it is less than all. */
+/* Samples are too rare and too rough to teach that it is less than all, and
+ * strangers teach nothing. */
 static double uss_part(const struct track *t) {
-  if (t->is_sampled)
+  if (t->is_sampled || t->strangers == STRANGERS_NEW)
     return 1;
   return clamp(WORST_PUBLISHED * error_ratio_worst(&track_set(t)->uss_error), 0,
                1);

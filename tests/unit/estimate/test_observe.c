@@ -152,7 +152,7 @@ static void find_nothing_shared(struct fixture *f) {
   track.since = SHARING_JUST_READ;
   f->track.family = &family;
   f->measurer.table = &table;
-  observe_relatives(&f->measurer, &reader, &found);
+  observe_relatives(&f->measurer, &reader, &found, 0);
   assert_int_equal(family.members, f->process.state == PROCESS_GONE ? 1 : 2);
   f->track.family = NULL;
 }

@@ -182,23 +182,109 @@ static void prepare_end(struct ending *e) {
   proctree_hang(&e->world->tree, "10/smaps_rollup");
 }
 
-WORLD_TEST(child_that_is_listed_and_has_ended_is_looked_for) {
+/* left: its parent by then. */
+static void end_while_parent_is_read(struct world *w, struct fake left) {
   struct ending e = {.world = w};
   pthread_t thread;
 
-  w->settings.policy.refresh = REFRESH_ALWAYS;
-  w->settings.read_timeout_ns = 60 * NS_PER_S; /* beside load */
-  start(w);
-  world_put(w, child());
-  world_run_reading(w, 1, 2);
-  world_put(w, alone());
+  world_put(w, left);
   prepare_end(&e);
   assert_int_equal(pthread_create(&thread, NULL, end_child_and_answer, &e), 0);
   world_run(w, 1);
   assert_int_equal(pthread_join(thread, NULL), 0);
   assert_true(e.len > 0);
   assert_int_equal(world_members(w, "child"), 0);
+}
+
+static void always_read(struct world *w) {
+  w->settings.policy.refresh = REFRESH_ALWAYS;
+  w->settings.read_timeout_ns = 60 * NS_PER_S; /* beside load */
+}
+
+WORLD_TEST(child_that_is_listed_and_has_ended_is_looked_for) {
+  always_read(w);
+  start(w);
+  world_put(w, child());
+  world_run_reading(w, 1, 2);
+  end_while_parent_is_read(w, alone());
   world_assert(w, "g", "pss=%uk", PARENT_KB);
+}
+
+/* All that it shared with its child is in swap. */
+static struct fake swapped(unsigned sharers) {
+  struct fake f = alone();
+
+  f.swap_kb = PARENT_KB;
+  f.sharers = sharers;
+  return f;
+}
+
+WORLD_TEST(child_that_has_ended_is_looked_for_by_what_it_had_in_swap) {
+  struct fake listed = child();
+
+  always_read(w);
+  listed.shared_kb = listed.cow_kb = 0;
+  listed.swap_kb = PARENT_KB;
+  listed.sharers = 2;
+  start(w);
+  world_put(w, swapped(2));
+  world_put(w, listed);
+  world_run_reading(w, 1, 2);
+  world_assert(w, "g", "swap=%uk", PARENT_KB / 2);
+  world_assert(w, "child", "swap=%uk", PARENT_KB / 2);
+  end_while_parent_is_read(w, swapped(1));
+  world_assert(w, "g", "swap=%uk", PARENT_KB);
+}
+
+/* Nothing would have its parent read again soon. */
+WORLD_TEST(child_that_nobody_has_listed_takes_no_swap) {
+  start(w);
+  world_put(w, swapped(1));
+  world_run_reading(w, 1, 1);
+  world_assert(w, "g", "swap=%uk", PARENT_KB);
+  world_put(w, swapped(2));
+  world_run_reading(w, 3600, 1);
+  world_assert(w, "g", "swap=%uk", PARENT_KB);
+  world_put(w, swapped(1));
+  for (int i = 0; i < 3; i++) {
+    world_run(w, 1);
+    world_assert(w, "g", "swap=%uk", PARENT_KB);
+  }
+}
+
+#define WORKERS 4
+
+static void put_family(struct world *w, unsigned sharers) {
+  struct fake mother = parent(), worker = child();
+
+  mother.sharers = worker.sharers = sharers;
+  world_put(w, mother);
+  for (worker.pid = 20; worker.pid < 20 + WORKERS; worker.pid++)
+    world_put(w, worker);
+}
+
+/* All but the last were read before that is known. */
+WORLD_TEST(worker_that_has_ended_before_the_readings_leaves_them_as_they_are) {
+  always_read(w);
+  start(w);
+  put_family(w, WORKERS + 1);
+  world_run_reading(w, 1, WORKERS + 1);
+  put_family(w, WORKERS);
+  proctree_unlink(&w->tree, "23/smaps_rollup");
+  world_run_reading(w, 1, WORKERS);
+  world_assert(w, "g", "pss=%uk pss_error=0",
+               PARENT_KB - SHARED_KB + SHARED_KB / WORKERS);
+}
+
+WORLD_TEST(worker_that_ends_after_the_readings_leaves_its_part) {
+  always_read(w);
+  start(w);
+  put_family(w, WORKERS + 1);
+  world_run_reading(w, 1, WORKERS + 1);
+  proctree_unlink(&w->tree, "23/smaps_rollup");
+  world_run_reading(w, 1, WORKERS);
+  assert_true(fabs(world_kb(w, "g", "pss") -
+                   (PARENT_KB - SHARED_KB + SHARED_KB / (double)WORKERS)) < 16);
 }
 
 static void fork_and_end(struct world *w) {

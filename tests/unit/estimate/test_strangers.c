@@ -35,9 +35,9 @@ TEST(strangers_are_those_that_no_relative_explains) {
     struct rollup r = sharing(rows[i].own_mib, rows[i].cow_mib, rows[i].sharers,
                               rows[i].files_mib);
 
-    if (strangers_seen(&r, rows[i].relatives) != rows[i].strangers)
+    if (strangers_seen(&r, 0, rows[i].relatives) != rows[i].strangers)
       fail_msg("row %zu: %u strangers", i,
-               strangers_seen(&r, rows[i].relatives));
+               strangers_seen(&r, 0, rows[i].relatives));
   }
 }
 
@@ -45,14 +45,78 @@ TEST(a_few_shared_pages_are_nobodys) {
   struct rollup r = sharing(10, 0, 1, 0);
 
   r.bytes[ROLLUP_PSS_ANON] -= ROLLUP_COW_LEAST_BYTES - 1024;
-  assert_int_equal(strangers_seen(&r, 1), 0);
+  assert_int_equal(strangers_seen(&r, 0, 1), 0);
 }
 
 TEST(merged_pages_are_nobodys) {
-  struct rollup r = sharing(0, 100, 2, 0);
+  struct rollup r = sharing(0, 100, 100, 0);
 
-  r.bytes[ROLLUP_KSM] = MIB;
-  assert_int_equal(strangers_seen(&r, 1), 0);
+  r.bytes[ROLLUP_KSM] = 100 * MIB;
+  assert_int_equal(strangers_seen(&r, 0, 1), 0);
+}
+
+/* One page of a gigabyte would do. */
+TEST(strangers_are_seen_beside_merged_pages) {
+  struct rollup r = sharing(20, 80, 2, 0);
+
+  r.bytes[ROLLUP_ANONYMOUS] += 40 * MIB;
+  r.bytes[ROLLUP_RSS] += 40 * MIB;
+  r.bytes[ROLLUP_KSM] = 40 * MIB;
+  assert_int_equal(strangers_seen(&r, 0, 1), 1);
+  assert_int_equal(strangers_seen(&r, 0, 2), 0);
+  assert_true(strangers_part(&r, 1, 1) == 40.0 * MIB);
+}
+
+static struct rollup swapped(unsigned swap_mib, unsigned sharers) {
+  struct rollup r = sharing(10, 0, 1, 0);
+
+  r.bytes[ROLLUP_SWAP] = swap_mib * MIB;
+  r.bytes[ROLLUP_SWAP_PSS] = r.bytes[ROLLUP_SWAP] / sharers;
+  return r;
+}
+
+TEST(strangers_are_seen_in_swap) {
+  struct rollup r = swapped(120, 2);
+
+  assert_int_equal(strangers_seen(&r, 120 * 1024, 1), 1);
+  assert_int_equal(strangers_seen(&r, 120 * 1024, 2), 0);
+  r = swapped(120, 4);
+  assert_int_equal(strangers_seen(&r, 120 * 1024, 2), 2);
+  r = swapped(120, 1);
+  assert_int_equal(strangers_seen(&r, 120 * 1024, 1), 0);
+}
+
+/* Swap has shmem in it, which SwapPss has not; and more may go to swap before
+ * VmSwap is read. */
+TEST(swap_that_is_not_divided_is_nobodys) {
+  struct rollup r = swapped(60, 1);
+
+  assert_int_equal(strangers_seen(&r, 100 * 1024, 1), 0);
+  r.bytes[ROLLUP_SWAP] = 100 * MIB;
+  assert_int_equal(strangers_seen(&r, 60 * 1024, 1), 0);
+}
+
+TEST(swap_is_nobodys_before_linux_5_3) {
+  struct rollup r = swapped(120, 2);
+
+  r.known &= ~(1U << ROLLUP_PSS_ANON);
+  assert_int_equal(strangers_seen(&r, 120 * 1024, 1), 0);
+}
+
+TEST(strangers_are_ruled_out_where_all_that_is_shared_has_few_sharers) {
+  struct rollup r = sharing(10, 120, 4, 0);
+
+  assert_true(strangers_are_ruled_out(&r, 0, 4));
+  assert_false(strangers_are_ruled_out(&r, 0, 3));
+  r = sharing(10, 120, 4, 10); /* private memory may be of files, or not */
+  assert_false(strangers_are_ruled_out(&r, 0, 4));
+  r = sharing(10, 0, 1, 0);
+  assert_true(strangers_are_ruled_out(&r, 0, 1));
+  r = swapped(120, 2);
+  assert_false(strangers_are_ruled_out(&r, 120 * 1024, 1));
+  assert_false(strangers_are_ruled_out(&r, 120 * 1024, 2));
+  r.known &= ~(1U << ROLLUP_PSS_ANON);
+  assert_false(strangers_are_ruled_out(&r, 0, 1));
 }
 
 TEST(strangers_have_come_where_a_fourth_more_is_shared) {
@@ -66,19 +130,19 @@ TEST(strangers_are_rounded) {
   struct rollup r = sharing(20, 100, 3, 0);
 
   r.bytes[ROLLUP_PSS_FILE] = 10 * MIB; /* 110 shared for 43: by 2.5 */
-  assert_int_equal(strangers_seen(&r, 2), 1);
+  assert_int_equal(strangers_seen(&r, 0, 2), 1);
   r.bytes[ROLLUP_PSS_FILE] = 15 * MIB; /* 115 for 48: by 2.4 */
-  assert_int_equal(strangers_seen(&r, 2), 0);
-  assert_int_equal(strangers_seen(&r, 1), 1);
+  assert_int_equal(strangers_seen(&r, 0, 2), 0);
+  assert_int_equal(strangers_seen(&r, 0, 1), 1);
 }
 
 /* Together, all that are known pay what is theirs again. */
 TEST(part_of_strangers_is_what_the_others_do_not_pay) {
   struct rollup alone = sharing(0, 120, 2, 0), three = sharing(0, 120, 4, 0);
 
-  assert_true(strangers_part(&alone, 1) == 60.0 * MIB);
-  assert_true(strangers_part(&three, 3) == 10.0 * MIB);
-  assert_true(strangers_part(&three, 4) <= 0);
+  assert_true(strangers_part(&alone, 1, 1) == 60.0 * MIB);
+  assert_true(strangers_part(&three, 3, 1) == 10.0 * MIB);
+  assert_true(strangers_part(&three, 4, 0) <= 0);
 }
 
 struct fixture {
@@ -98,14 +162,74 @@ static void read_at(struct fixture *f, uint64_t seconds, struct rollup found) {
   estimator_correct(&f->e, &f->track, &reading);
 }
 
+static struct rollup before_6_7(struct rollup r) {
+  r.known &= ~(1U << ROLLUP_KSM);
+  return r;
+}
+
 /* Linux before 6.7 has no field for them. */
 TEST(pages_that_are_merged_now_are_no_strangers) {
   struct fixture f = {.e = {.page_size = 4096, .ksm_merged_ns = 2 * NS_PER_S}};
 
   sharing_init(&f.set, 0);
+  read_at(&f, 1, before_6_7(sharing(100, 0, 1, 0)));
+  read_at(&f, 2, before_6_7(sharing(0, 100, 2, 0)));
+  assert_int_equal(f.track.strangers, STRANGERS_LASTING);
+  read_at(&f, 3, before_6_7(sharing(0, 100, 9, 0)));
+  assert_int_equal(f.track.strangers, STRANGERS_NEW);
+}
+
+TEST(strangers_are_new_while_pages_of_others_are_merged) {
+  struct fixture f = {.e = {.page_size = 4096, .ksm_merged_ns = 2 * NS_PER_S}};
+
+  sharing_init(&f.set, 0);
   read_at(&f, 1, sharing(100, 0, 1, 0));
   read_at(&f, 2, sharing(0, 100, 2, 0));
-  assert_int_equal(f.track.strangers, STRANGERS_LASTING);
-  read_at(&f, 3, sharing(0, 100, 9, 0));
   assert_int_equal(f.track.strangers, STRANGERS_NEW);
+}
+
+static void meet_stranger(struct fixture *f, unsigned files_mib,
+                          unsigned shmem_mib) {
+  struct rollup r = sharing(100, 0, 1, files_mib);
+  uint64_t shmem = shmem_mib * MIB;
+
+  sharing_init(&f->set, 0);
+  for (uint64_t i = 0; i < 2; i++) {
+    r.bytes[ROLLUP_PSS] += shmem;
+    r.bytes[ROLLUP_PSS_SHMEM] = shmem;
+    r.bytes[ROLLUP_RSS] += 4 * shmem + files_mib * MIB;
+    r.bytes[ROLLUP_PRIVATE_DIRTY] -= files_mib * MIB;
+    r.bytes[ROLLUP_SHARED_CLEAN] = 4 * shmem + 2 * files_mib * MIB;
+    read_at(f, 1 + i, r);
+    r = sharing(0, 100, 2, files_mib);
+  }
+  assert_int_equal(f->track.strangers, STRANGERS_NEW);
+}
+
+/* fork() has copied no page table of files for them: others share these. */
+TEST(strangers_leave_what_files_and_shmem_cost) {
+  struct fixture f = {.e = {.page_size = 4096}};
+  struct prediction p;
+
+  meet_stranger(&f, 10, 20);
+  estimator_predict(&f.e, &f.track, &p);
+  assert_int_equal(p.rollup.bytes[ROLLUP_PSS_ANON], 100 * MIB);
+  assert_int_equal(p.rollup.bytes[ROLLUP_PSS_FILE], 10 * MIB);
+  assert_int_equal(p.rollup.bytes[ROLLUP_PSS_SHMEM], 20 * MIB);
+  meet_stranger(&f, 20, 10);
+  estimator_predict(&f.e, &f.track, &p);
+  assert_int_equal(p.rollup.bytes[ROLLUP_PSS_FILE], 20 * MIB);
+  assert_int_equal(p.rollup.bytes[ROLLUP_PSS_SHMEM], 10 * MIB);
+}
+
+/* Lessons were of other changes. */
+TEST(strangers_may_have_all_that_is_taken_for_private) {
+  struct fixture f = {.e = {.page_size = 4096}};
+  struct prediction p;
+
+  meet_stranger(&f, 0, 0);
+  f.set.uss_error = (struct error_ratio){.lessons = ERROR_LESSONS_MOST};
+  estimator_predict(&f.e, &f.track, &p);
+  assert_int_equal(rollup_uss(&p.rollup), 100 * MIB);
+  assert_true(doubt_bytes(p.uss_error) >= 100.0 * MIB);
 }
