@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 import unittest
+from pathlib import Path
 
 import daemon
 from daemon import HOME, WAIT_SECONDS, run
@@ -45,6 +46,22 @@ def wait_for(condition, what, seconds=WAIT_SECONDS):
 
 def is_active(unit):
     return run("systemctl", "is-active", unit, check=False)[0] == 0
+
+
+def start_zram(test):
+    """Swap in zram until the test has ended, which is skipped without it."""
+    if run("modprobe", "zram", check=False)[0] != 0:
+        test.skipTest("this kernel has no zram")
+    test.addCleanup(wait_for, end_zram, "the end of zram")
+    test.addCleanup(run, "swapoff", "-a", check=False)
+    Path("/sys/block/zram0/disksize").write_text("512M")
+    run("mkswap", "/dev/zram0")
+    run("swapon", "/dev/zram0")
+
+
+def end_zram():
+    """Not while udev looks at what is no swap any more."""
+    return run("modprobe", "-r", "zram", check=False)[0] == 0
 
 
 class Session:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import daemon
 from daemon import WAIT_SECONDS, run
-from experiment import Experiment, Holder, wait_for
+from experiment import Experiment, Holder, start_zram, wait_for
 from kernel import KIB, MIB, Sample
 
 STATE = Path("/dev/shm/collectd-vm.json")
@@ -195,14 +195,8 @@ class Host(Experiment):
 
     def test_zram(self):
         """What is in zram is, compressed."""
-        if run("modprobe", "zram", check=False)[0] != 0:
-            self.skipTest("this kernel has no zram")
-        self.addCleanup(run, "modprobe", "-r", "zram", check=False)
-        self.addCleanup(run, "swapoff", "-a", check=False)
         self.assertNotIn("zram", self.next_account())
-        Path("/sys/block/zram0/disksize").write_text("512M")
-        run("mkswap", "/dev/zram0")
-        run("swapon", "/dev/zram0")
+        start_zram(self)
         self.page_out()
         account = self.await_account(is_the_kernels_zram)
         # Random bytes cannot be compressed.

@@ -4,7 +4,7 @@ import signal
 import time
 
 from daemon import run
-from experiment import Experiment, Holder, Shape, wait_for
+from experiment import Experiment, Holder, Shape, start_zram, wait_for
 from kernel import MIB, Sample, read_number
 
 PRIVATE_MIB = 64
@@ -85,14 +85,7 @@ class Swap(Experiment):
 
     def test_zram(self):
         run("swapoff", SWAP)
-        if run("modprobe", "zram", check=False)[0] != 0:
-            self.skipTest("this kernel has no zram")
-        self.addCleanup(run, "modprobe", "-r", "zram", check=False)
-        self.addCleanup(run, "swapoff", "-a", check=False)
-        with open("/sys/block/zram0/disksize", "w") as size:
-            size.write("512M")
-        run("mkswap", "/dev/zram0")
-        run("swapon", "/dev/zram0")
+        start_zram(self)
         self.assert_matches_before_max_age(self.swap_out_both())
         run("swapoff", "-a")
         self.assertEqual(read_number("/sys/block/zram0/disksize"), 512 * MIB)
