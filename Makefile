@@ -249,9 +249,9 @@ check-vm: deps-vm
 	@VM='$(VM)' $(PYTHON) tests/vm/run.py $(TESTS)
 
 soak: $(addprefix $(UNIT)/core/,test_uptime test_month test_giants)
-	@UPTIME_CYCLES=1000000 $(UNIT)/core/test_uptime
-	@MONTH_CYCLES=1000000 $(UNIT)/core/test_month
-	@GIANTS_CYCLES=20000 $(UNIT)/core/test_giants
+	@TEST_SECONDS=0 UPTIME_CYCLES=1000000 $(UNIT)/core/test_uptime
+	@TEST_SECONDS=0 MONTH_CYCLES=1000000 $(UNIT)/core/test_month
+	@TEST_SECONDS=0 GIANTS_CYCLES=20000 $(UNIT)/core/test_giants
 	@SOAK_INTERVALS=10000 $(MAKE) --no-print-directory check-integration \
 	  TESTS=test_endurance
 
