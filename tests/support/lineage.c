@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "estimate/newborn.h"
+#include "memory_table.h"
 #include "proc/amount.h"
 #include "test.h"
 
@@ -21,66 +22,34 @@ int lineage_make(void **state) {
   return 0;
 }
 
-static void gone(void *ctx, struct process *p) {
-  (void)ctx;
-  track_free(p);
-  free(p->groups);
-  p->groups = NULL;
-}
-
 int lineage_unmake(void **state) {
   struct family *f = *state;
 
-  process_table_done(&f->table, gone, NULL);
+  memory_table_done(&f->table);
   return 0;
 }
 
 /* --- cycles --- */
 
-static int compare_entries(const void *left, const void *right) {
-  const struct procfs_entry *a = left, *b = right;
-
-  return (a->pid > b->pid) - (a->pid < b->pid);
-}
-
-static void update_process(struct family *f, unsigned slot) {
-  const struct memory_process *from = &f->world.processes[slot];
-  const struct memory_view *view = &f->views[slot];
-  struct process *p = process_table_find(&f->table, from->pid);
-
-  f->processes[slot] = p;
-  p->state = f->hidden >> slot & 1 ? PROCESS_UNKNOWN : PROCESS_ALIVE;
-  p->threads = 1;
-  p->starttime_ticks = from->starttime;
-  p->start_stack = 0x7ff000000000 + (from->program << 16);
-  p->statm = (struct statm_sample){.size_pages = view->resident_pages,
-                                   .resident_pages = view->resident_pages,
-                                   .shared_pages = view->shared_pages,
-                                   .text_pages = 40};
-  if (!p->is_linked)
-    p->parent_pid = from->parent_pid;
-  if (p->n_groups || f->outside >> slot & 1)
-    return;
+static void join_group(struct process *p) {
   p->groups = calloc(1, sizeof(struct group *));
   assert_non_null(p->groups);
   p->n_groups = 1;
 }
 
 void update_table(struct family *f) {
-  struct procfs_entry entries[MEMORY_SLOTS];
-  size_t n = 0;
-
   memory_view_all(&f->world, f->views);
-  for (unsigned slot = 0; slot < MEMORY_SLOTS; slot++)
-    if (f->world.processes[slot].is_alive)
-      entries[n++] =
-          (struct procfs_entry){.pid = f->world.processes[slot].pid,
-                                .ino = f->world.processes[slot].starttime};
-  qsort(entries, n, sizeof(entries[0]), compare_entries);
-  assert_int_equal(process_table_update(&f->table, entries, n, gone, NULL), 0);
-  for (unsigned slot = 0; slot < MEMORY_SLOTS; slot++)
-    if (f->world.processes[slot].is_alive)
-      update_process(f, slot);
+  memory_table_update(&f->table, &f->world, f->views, f->processes);
+  for (unsigned slot = 0; slot < MEMORY_SLOTS; slot++) {
+    struct process *p = f->processes[slot];
+
+    if (!p)
+      continue;
+    if (f->hidden >> slot & 1)
+      p->state = PROCESS_UNKNOWN;
+    if (p->n_groups == 0 && !(f->outside >> slot & 1))
+      join_group(p);
+  }
   address_space_relate(&f->table, f->diags);
 }
 

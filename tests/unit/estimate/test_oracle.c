@@ -26,6 +26,7 @@
 #include "process/process.h"
 
 #include "history.h"
+#include "memory_table.h"
 
 #define HISTORIES 1500
 /* As in measure.c. */
@@ -37,7 +38,6 @@
 #define FAR_BYTES (UINT64_C(256) << 10)
 /* The kernel rounds the Pss of each process down to kB. */
 #define ROUNDING 1024
-#define STACK_OF(program) (0x7ff000000000 + 0x1000 * (program))
 
 /* --- what is counted --- */
 
@@ -154,56 +154,20 @@ static unsigned hash(const struct run *r, unsigned slot) {
 
 /* --- the table of processes --- */
 
-static void gone(void *ctx, struct process *p) {
-  (void)ctx;
-  track_free(p);
-}
-
-static int compare_entries(const void *left, const void *right) {
-  const struct procfs_entry *a = left, *b = right;
-
-  return (a->pid > b->pid) - (a->pid < b->pid);
-}
-
-static void update_process(struct run *r, unsigned slot) {
-  const struct memory_process *from = &r->world.processes[slot];
-  const struct memory_view *view = &r->views[slot];
-  struct process *p = process_table_find(&r->table, from->pid);
-
-  r->process_of[slot] = p;
-  p->state = PROCESS_ALIVE;
-  p->threads = 1;
-  if (!p->is_linked)
-    p->parent_pid = from->parent_pid;
-  p->starttime_ticks = from->starttime;
-  p->start_stack = STACK_OF(from->program);
-  p->statm = (struct statm_sample){.size_pages = view->resident_pages,
-                                   .resident_pages = view->resident_pages,
-                                   .shared_pages = view->shared_pages,
-                                   .text_pages = 40};
-  if (!is_member(slot) || p->n_groups)
-    return;
+static void join_group(struct process *p, struct group *g) {
   p->groups = malloc(sizeof(struct group *));
   assert_non_null(p->groups);
-  p->groups[0] = &r->groups[r->group_of[slot]];
+  p->groups[0] = g;
   p->n_groups = 1;
 }
 
 static void update_table(struct run *r) {
-  struct procfs_entry entries[MEMORY_SLOTS];
-  size_t n = 0;
-
-  for (unsigned slot = 0; slot < MEMORY_SLOTS; slot++)
-    if (r->world.processes[slot].is_alive)
-      entries[n++] =
-          (struct procfs_entry){.pid = r->world.processes[slot].pid,
-                                .ino = r->world.processes[slot].starttime};
-  qsort(entries, n, sizeof(entries[0]), compare_entries);
-  assert_int_equal(process_table_update(&r->table, entries, n, gone, NULL), 0);
+  memory_table_update(&r->table, &r->world, r->views, r->process_of);
   for (unsigned slot = 0; slot < MEMORY_SLOTS; slot++) {
-    r->process_of[slot] = NULL;
-    if (r->world.processes[slot].is_alive)
-      update_process(r, slot);
+    struct process *p = r->process_of[slot];
+
+    if (p && is_member(slot) && p->n_groups == 0)
+      join_group(p, &r->groups[r->group_of[slot]]);
   }
   address_space_relate(&r->table, r->m.diags);
 }
@@ -470,7 +434,7 @@ static void run_history(struct history *h, bool is_exact,
     memset(h->reads, 0, sizeof(h->reads));
   for (r->cycle = 0; r->cycle < h->cycles; r->cycle++)
     run_cycle(r);
-  process_table_done(&r->table, gone, NULL);
+  memory_table_done(&r->table);
 }
 
 /* --- what makes the bound of a group be missed --- */

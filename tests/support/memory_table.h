@@ -1,0 +1,17 @@
+/* The processes of a world of memory, in the table of processes. */
+#ifndef SMAPS_TESTS_MEMORY_TABLE_H
+#define SMAPS_TESTS_MEMORY_TABLE_H
+
+#include "memory_world.h"
+#include "process/process.h"
+
+/* Lists them, and sets what files of each say; all are alive. ret: the process
+ * of each slot, or NULL. */
+void memory_table_update(struct process_table *t, const struct memory_world *w,
+                         const struct memory_view views[MEMORY_SLOTS],
+                         struct process *ret[MEMORY_SLOTS]);
+
+/* Forgets them, and what is estimated of them. */
+void memory_table_done(struct process_table *t);
+
+#endif
