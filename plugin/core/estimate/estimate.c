@@ -47,23 +47,23 @@ static void empty_swap(const struct change *c, struct rollup *u) {
     u->bytes[ROLLUP_SWAP] = u->bytes[ROLLUP_SWAP_PSS] = 0;
 }
 
-static double relatives_factor(const struct baseline *b,
-                               const struct change *c) {
-  if (b->relatives == 0 || c->relatives == 0)
-    return 1;
-  return (double)b->relatives / (double)c->relatives;
+/* By what each pays more, where fewer share. 0: it is not known how many. */
+static double sharers_factor(uint32_t before, uint32_t now) {
+  return before == 0 || now == 0 ? 1 : (double)before / (double)now;
 }
 
-/* Of a child that is in no list, fork() has copied no page table of files. */
+static double relatives_factor(const struct baseline *b,
+                               const struct change *c) {
+  return sharers_factor(b->relatives, c->relatives);
+}
+
+/* fork() copies no page table of files. So a child that is in no list, and has
+ * just been forked, maps none of them. */
 static double file_factor(const struct baseline *b, const struct change *c) {
   uint32_t known = b->relatives - c->strangers;
-  uint32_t before = c->relatives < known          ? known
-                    : c->relatives > b->relatives ? b->relatives
-                                                  : c->relatives;
+  uint32_t before = (uint32_t)min(b->relatives, c->relatives);
 
-  if (b->relatives == 0 || c->relatives == 0)
-    return 1;
-  return (double)before / (double)c->relatives;
+  return sharers_factor(before > known ? before : known, c->relatives);
 }
 
 /* The last of a fork family shares with nobody. */

@@ -83,9 +83,9 @@ TEST(failed_calls_leave_results_alone) {
 
 /* --- the running kernel: our own memory, which takes no right --- */
 
-/* Four pages: one written, one read, two left alone. */
 static volatile char read_byte; /* valgrind drops what is not used */
 
+/* Four pages: one written, one read, two left alone. */
 static uint64_t make_memory(uint64_t size) {
   volatile char *memory = mmap(NULL, (size_t)(4 * size), PROT_READ | PROT_WRITE,
                                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
