@@ -25,8 +25,9 @@ SHAPE         := $(B)/tests/support/shape
 # A program takes of the archive only what it uses.
 SUPPORT_LIB   := $(B)/tests/support/support.a
 UNIT_SUPPORT  := $(B)/tests/support/machine.o $(SUPPORT_LIB)
+FAULTS_OBJ    := $(B)/tests/support/faults.o $(B)/tests/support/faults_files.o
 GLUE_SUPPORT  := $(B)/tests/support/stub_daemon.o $(B)/tests/support/items.o \
-  $(B)/tests/support/faults.o
+  $(FAULTS_OBJ)
 TEST_OBJ      := $(patsubst %.c,$(B)/%.o,$(SUPPORT_SRC) $(UNIT_SRC) \
   $(wildcard tests/bench/*.c tests/fuzz/*.c))
 
@@ -133,7 +134,7 @@ $(call wrap,$(SCARCE),malloc calloc realloc reallocarray strdup)
 
 # Each system call fails once.
 FAULTY := plugin/test_plugin_faults plugin/test_plugin_notification_faults
-$(FAULTY:%=$(UNIT)/%): $(B)/tests/support/faults.o
+$(FAULTY:%=$(UNIT)/%): $(FAULTS_OBJ)
 $(call wrap,$(FAULTY),malloc calloc realloc reallocarray strdup strndup free \
   newlocale freelocale setmntent regcomp regfree regexec opendir fdopendir \
   readdir open openat read close fstat fstatat readlinkat syscall uname \
@@ -143,7 +144,7 @@ $(call wrap,$(FAULTY),malloc calloc realloc reallocarray strdup strndup free \
   plugin_register_complex_read plugin_register_notification \
   plugin_dispatch_values)
 
-$(UNIT_GLUE_BIN): %: %.o $(UNIT_SUPPORT) $(filter-out %/faults.o,$(GLUE_SUPPORT)) \
+$(UNIT_GLUE_BIN): %: %.o $(UNIT_SUPPORT) $(filter-out $(FAULTS_OBJ),$(GLUE_SUPPORT)) \
   $(GLUE_OBJ) $(CORE_LIB)
 	$(call say,LD,$@)
 	$(Q)$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS) -lcmocka $(LIBS)

@@ -1,11 +1,9 @@
 #include "faults.h"
 
-#include <dirent.h>
+#include "faults_call.h"
+
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <locale.h>
-#include <mntent.h>
 #include <pthread.h>
 #include <pwd.h>
 #include <regex.h>
@@ -14,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,51 +21,6 @@
 #include <collectd/core/daemon/plugin.h>
 
 #define CALLS_MAX 32768
-#define FILES_MAX 256
-#define GROUP_NAME_SIZE 128
-
-/* Not of errno: a read that brings half, or nothing. */
-#define CUT_SHORT (-1)
-#define AT_END (-2)
-
-enum call {
-  CALL_MALLOC,
-  CALL_CALLOC,
-  CALL_REALLOC,
-  CALL_REALLOCARRAY,
-  CALL_STRDUP,
-  CALL_STRNDUP,
-  CALL_NEWLOCALE,
-  CALL_REGCOMP,
-  CALL_REGEXEC,
-  CALL_OPENDIR,
-  CALL_FDOPENDIR,
-  CALL_READDIR,
-  CALL_OPEN,
-  CALL_OPENAT,
-  CALL_READ,
-  CALL_CLOSE,
-  CALL_FSTAT,
-  CALL_FSTATAT,
-  CALL_READLINKAT,
-  CALL_KCMP,
-  CALL_UNAME,
-  CALL_GETPWUID_R,
-  CALL_PTHREAD_CREATE,
-  CALL_WRITE,
-  CALL_FSYNC,
-  CALL_FCHMOD,
-  CALL_CHMOD,
-  CALL_RENAMEAT,
-  CALL_UNLINKAT,
-  CALL_MKDIR,
-  CALL_FACCESSAT,
-  CALL_YAJL_GEN_ALLOC,
-  CALL_REGISTER_READ,
-  CALL_REGISTER_NOTIFICATION,
-  CALL_DISPATCH,
-  CALLS
-};
 
 #define OPEN_ERRORS                                                            \
   EMFILE, ENFILE, ENOMEM, EIO, EINTR, EACCES, EPERM, ENOENT, ESRCH, ENOTDIR
@@ -141,18 +93,12 @@ static _Atomic uint64_t now_ns = UINT64_C(1000) * 1000000000;
 static unsigned char kinds[CALLS_MAX + 1];
 static unsigned fails_at, fails_how;
 static int failed_with;
-static char description[GROUP_NAME_SIZE + 64];
-static char opened[FILES_MAX][GROUP_NAME_SIZE]; /* by descriptor */
-static char root[PATH_MAX];
+static char description[FAULTS_NAME_SIZE + 64];
 /* The thread of the second lane, which waits for work. */
 static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;
 static const pthread_cond_t *waits_for;
 static bool is_busy;
 static void (*on_idle)(void);
-
-void faults_set_root(const char *path) {
-  snprintf(root, sizeof(root), "%s", path);
-}
 
 void faults_pass(uint64_t ns) { now_ns += ns; }
 
@@ -185,6 +131,8 @@ void faults_start(unsigned at, unsigned way) {
 }
 
 void faults_stop(void) { is_counting = false; }
+
+bool faults_are_counted(void) { return is_counting; }
 
 unsigned faults_calls(void) { return made[watched]; }
 
@@ -229,8 +177,7 @@ static const char *name_of_error(int error) {
                             : strerrorname_np(error);
 }
 
-/* Counts the call. 0, or what it is to fail with, which is in errno too. */
-static int fault(enum call call, const char *object) {
+int faults_fail(enum call call, const char *object) {
   unsigned n;
   int error;
 
@@ -278,33 +225,34 @@ static void *taken(void *block) {
 }
 
 void *__wrap_malloc(size_t size) {
-  return fault(CALL_MALLOC, "") ? NULL : taken(__real_malloc(size));
+  return faults_fail(CALL_MALLOC, "") ? NULL : taken(__real_malloc(size));
 }
 
 void *__wrap_calloc(size_t n, size_t size) {
-  return fault(CALL_CALLOC, "") ? NULL : taken(__real_calloc(n, size));
+  return faults_fail(CALL_CALLOC, "") ? NULL : taken(__real_calloc(n, size));
 }
 
 void *__wrap_realloc(void *block, size_t size) {
-  if (fault(CALL_REALLOC, ""))
+  if (faults_fail(CALL_REALLOC, ""))
     return NULL;
   return block ? __real_realloc(block, size)
                : taken(__real_realloc(NULL, size));
 }
 
 void *__wrap_reallocarray(void *block, size_t n, size_t size) {
-  if (fault(CALL_REALLOCARRAY, ""))
+  if (faults_fail(CALL_REALLOCARRAY, ""))
     return NULL;
   return block ? __real_reallocarray(block, n, size)
                : taken(__real_reallocarray(NULL, n, size));
 }
 
 char *__wrap_strdup(const char *text) {
-  return fault(CALL_STRDUP, "") ? NULL : taken(__real_strdup(text));
+  return faults_fail(CALL_STRDUP, "") ? NULL : taken(__real_strdup(text));
 }
 
 char *__wrap_strndup(const char *text, size_t len) {
-  return fault(CALL_STRNDUP, "") ? NULL : taken(__real_strndup(text, len));
+  return faults_fail(CALL_STRNDUP, "") ? NULL
+                                       : taken(__real_strndup(text, len));
 }
 
 void __wrap_free(void *block) {
@@ -328,8 +276,9 @@ int __wrap_regexec(const regex_t *regex, const char *text, size_t n,
                    regmatch_t match[], int flags);
 
 locale_t __wrap_newlocale(int mask, const char *name, locale_t base) {
-  return fault(CALL_NEWLOCALE, "") ? (locale_t)0
-                                   : taken(__real_newlocale(mask, name, base));
+  return faults_fail(CALL_NEWLOCALE, "")
+             ? (locale_t)0
+             : taken(__real_newlocale(mask, name, base));
 }
 
 void __wrap_freelocale(locale_t locale) {
@@ -338,8 +287,9 @@ void __wrap_freelocale(locale_t locale) {
 }
 
 int __wrap_regcomp(regex_t *regex, const char *pattern, int flags) {
-  int r = fault(CALL_REGCOMP, pattern) ? REG_ESPACE
-                                       : __real_regcomp(regex, pattern, flags);
+  int r = faults_fail(CALL_REGCOMP, pattern)
+              ? REG_ESPACE
+              : __real_regcomp(regex, pattern, flags);
 
   blocks += r == 0;
   return r;
@@ -352,217 +302,9 @@ void __wrap_regfree(regex_t *regex) {
 
 int __wrap_regexec(const regex_t *regex, const char *text, size_t n,
                    regmatch_t match[], int flags) {
-  return fault(CALL_REGEXEC, text)
+  return faults_fail(CALL_REGEXEC, text)
              ? REG_ESPACE
              : __real_regexec(regex, text, n, match, flags);
-}
-
-/* --- files --- */
-
-DIR *__real_opendir(const char *path);
-DIR *__wrap_opendir(const char *path);
-DIR *__real_fdopendir(int fd);
-DIR *__wrap_fdopendir(int fd);
-struct dirent *__real_readdir(DIR *dir);
-struct dirent *__wrap_readdir(DIR *dir);
-FILE *__real_setmntent(const char *path, const char *mode);
-FILE *__wrap_setmntent(const char *path, const char *mode);
-int __real_open(const char *path, int flags, ...);
-int __wrap_open(const char *path, int flags, ...);
-int __real_openat(int dir_fd, const char *path, int flags, ...);
-int __wrap_openat(int dir_fd, const char *path, int flags, ...);
-ssize_t __real_read(int fd, void *buffer, size_t size);
-ssize_t __wrap_read(int fd, void *buffer, size_t size);
-int __real_close(int fd);
-int __wrap_close(int fd);
-int __real_fstat(int fd, struct stat *st);
-int __wrap_fstat(int fd, struct stat *st);
-int __real_fstatat(int dir_fd, const char *path, struct stat *st, int flags);
-int __wrap_fstatat(int dir_fd, const char *path, struct stat *st, int flags);
-ssize_t __real_readlinkat(int dir_fd, const char *path, char *buffer,
-                          size_t size);
-ssize_t __wrap_readlinkat(int dir_fd, const char *path, char *buffer,
-                          size_t size);
-
-static const char *name_of(int fd) {
-  return fd >= 0 && fd < FILES_MAX ? opened[fd] : "";
-}
-
-static void remember(int fd, int dir_fd, const char *path) {
-  if (fd < 0 || fd >= FILES_MAX)
-    return;
-  /* One's descriptor is nobody else's before it is closed. */
-  snprintf(opened[fd], GROUP_NAME_SIZE, "%.60s/%.60s", name_of(dir_fd), path);
-}
-
-/* The name by which a file is opened: a descriptor of our own is the file that
- * it was opened for. */
-static const char *original(const char *path) {
-  static const char own[] = "/proc/self/fd/";
-
-  return strncmp(path, own, strlen(own)) == 0
-             ? name_of(atoi(path + strlen(own)))
-             : path;
-}
-
-/* Redirects paths by which the plugin means the running kernel. */
-static const char *redirect(const char *path, char *ret) {
-  static const char *const live[] = {"/proc", "/sys/kernel/mm/ksm"};
-
-  for (size_t i = 0; i < sizeof(live) / sizeof(*live); i++) {
-    if (!is_counting || strncmp(path, live[i], strlen(live[i])) != 0 ||
-        original(path) != path)
-      continue;
-    snprintf(ret, PATH_MAX, "%.2000s%s%s", root, i ? "/ksm" : "",
-             path + strlen(live[i]));
-    return ret;
-  }
-  return path;
-}
-
-DIR *__wrap_opendir(const char *path) {
-  char other[PATH_MAX];
-  DIR *dir;
-
-  if (fault(CALL_OPENDIR, path))
-    return NULL;
-  dir = __real_opendir(redirect(path, other));
-  if (dir)
-    remember(dirfd(dir), -1, "");
-  return dir;
-}
-
-DIR *__wrap_fdopendir(int fd) {
-  return fault(CALL_FDOPENDIR, name_of(fd)) ? NULL : __real_fdopendir(fd);
-}
-
-struct dirent *__wrap_readdir(DIR *dir) {
-  return fault(CALL_READDIR, name_of(dirfd(dir))) ? NULL : __real_readdir(dir);
-}
-
-FILE *__wrap_setmntent(const char *path, const char *mode) {
-  char other[PATH_MAX];
-
-  return __real_setmntent(redirect(path, other), mode);
-}
-
-int __wrap_open(const char *path, int flags, ...) {
-  char other[PATH_MAX];
-  va_list args;
-  int fd, mode;
-
-  if (fault(CALL_OPEN, original(path)))
-    return -1;
-  va_start(args, flags);
-  mode = flags & O_CREAT ? va_arg(args, int) : 0;
-  va_end(args);
-  fd = __real_open(redirect(path, other), flags, mode);
-  remember(fd, -1, original(path));
-  return fd;
-}
-
-int __wrap_openat(int dir_fd, const char *path, int flags, ...) {
-  va_list args;
-  int fd, mode;
-
-  if (fault(CALL_OPENAT, path))
-    return -1;
-  va_start(args, flags);
-  mode = flags & O_CREAT ? va_arg(args, int) : 0;
-  va_end(args);
-  fd = __real_openat(dir_fd, path, flags, mode);
-  remember(fd, dir_fd, path);
-  return fd;
-}
-
-ssize_t __wrap_read(int fd, void *buffer, size_t size) {
-  int error = fault(CALL_READ, name_of(fd));
-  ssize_t n;
-
-  if (error > 0)
-    return -1;
-  n = __real_read(fd, buffer, size);
-  return error == CUT_SHORT ? n / 2 : error == AT_END ? 0 : n;
-}
-
-/* Linux closes even where it reports an error. */
-int __wrap_close(int fd) {
-  int error = fault(CALL_CLOSE, name_of(fd));
-  int r = __real_close(fd);
-
-  if (error)
-    errno = error;
-  return error ? -1 : r;
-}
-
-int __wrap_fstat(int fd, struct stat *st) {
-  return fault(CALL_FSTAT, name_of(fd)) ? -1 : __real_fstat(fd, st);
-}
-
-int __wrap_fstatat(int dir_fd, const char *path, struct stat *st, int flags) {
-  return fault(CALL_FSTATAT, path) ? -1
-                                   : __real_fstatat(dir_fd, path, st, flags);
-}
-
-ssize_t __wrap_readlinkat(int dir_fd, const char *path, char *buffer,
-                          size_t size) {
-  return fault(CALL_READLINKAT, path)
-             ? -1
-             : __real_readlinkat(dir_fd, path, buffer, size);
-}
-
-/* --- writing --- */
-
-ssize_t __real_write(int fd, const void *bytes, size_t size);
-ssize_t __wrap_write(int fd, const void *bytes, size_t size);
-int __wrap_fsync(int fd);
-int __real_fchmod(int fd, mode_t mode);
-int __wrap_fchmod(int fd, mode_t mode);
-int __real_chmod(const char *path, mode_t mode);
-int __wrap_chmod(const char *path, mode_t mode);
-int __real_renameat(int from_fd, const char *from, int to_fd, const char *to);
-int __wrap_renameat(int from_fd, const char *from, int to_fd, const char *to);
-int __real_unlinkat(int dir_fd, const char *path, int flags);
-int __wrap_unlinkat(int dir_fd, const char *path, int flags);
-int __real_mkdir(const char *path, mode_t mode);
-int __wrap_mkdir(const char *path, mode_t mode);
-int __real_faccessat(int dir_fd, const char *path, int mode, int flags);
-int __wrap_faccessat(int dir_fd, const char *path, int mode, int flags);
-
-ssize_t __wrap_write(int fd, const void *bytes, size_t size) {
-  int error = fault(CALL_WRITE, name_of(fd));
-
-  return error > 0 ? -1 : __real_write(fd, bytes, error ? size / 2 : size);
-}
-
-/* The disk is not what is tested. */
-int __wrap_fsync(int fd) { return fault(CALL_FSYNC, name_of(fd)) ? -1 : 0; }
-
-int __wrap_fchmod(int fd, mode_t mode) {
-  return fault(CALL_FCHMOD, name_of(fd)) ? -1 : __real_fchmod(fd, mode);
-}
-
-int __wrap_chmod(const char *path, mode_t mode) {
-  return fault(CALL_CHMOD, path) ? -1 : __real_chmod(path, mode);
-}
-
-int __wrap_renameat(int from_fd, const char *from, int to_fd, const char *to) {
-  return fault(CALL_RENAMEAT, to) ? -1
-                                  : __real_renameat(from_fd, from, to_fd, to);
-}
-
-int __wrap_unlinkat(int dir_fd, const char *path, int flags) {
-  return fault(CALL_UNLINKAT, path) ? -1 : __real_unlinkat(dir_fd, path, flags);
-}
-
-int __wrap_mkdir(const char *path, mode_t mode) {
-  return fault(CALL_MKDIR, path) ? -1 : __real_mkdir(path, mode);
-}
-
-int __wrap_faccessat(int dir_fd, const char *path, int mode, int flags) {
-  return fault(CALL_FACCESSAT, path)
-             ? -1
-             : __real_faccessat(dir_fd, path, mode, flags);
 }
 
 yajl_gen __real_yajl_gen_alloc(const yajl_alloc_funcs *memory);
@@ -571,8 +313,9 @@ void __real_yajl_gen_free(yajl_gen gen);
 void __wrap_yajl_gen_free(yajl_gen gen);
 
 yajl_gen __wrap_yajl_gen_alloc(const yajl_alloc_funcs *memory) {
-  return fault(CALL_YAJL_GEN_ALLOC, "") ? NULL
-                                        : taken(__real_yajl_gen_alloc(memory));
+  return faults_fail(CALL_YAJL_GEN_ALLOC, "")
+             ? NULL
+             : taken(__real_yajl_gen_alloc(memory));
 }
 
 void __wrap_yajl_gen_free(yajl_gen gen) {
@@ -608,13 +351,13 @@ long __wrap_syscall(long number, ...) {
   a = va_arg(args, unsigned);
   b = va_arg(args, unsigned);
   va_end(args);
-  if (fault(CALL_KCMP, ""))
+  if (faults_fail(CALL_KCMP, ""))
     return -1;
   return a + 1 == b ? 0 : 1;
 }
 
 int __wrap_uname(struct utsname *u) {
-  if (fault(CALL_UNAME, ""))
+  if (faults_fail(CALL_UNAME, ""))
     return -1;
   *u = (struct utsname){.sysname = "Linux", .release = "6.18.0"};
   return 0;
@@ -676,7 +419,7 @@ int __wrap_pthread_cond_signal(pthread_cond_t *cond) {
 /* uid 7 is "seven"; no other has a name. */
 int __wrap_getpwuid_r(uid_t uid, struct passwd *pw, char *buffer, size_t size,
                       struct passwd **ret) {
-  int error = fault(CALL_GETPWUID_R, "");
+  int error = faults_fail(CALL_GETPWUID_R, "");
 
   *ret = NULL;
   if (error || uid != 7)
@@ -704,7 +447,7 @@ static void *start_in_lane(void *argument) {
 
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                           void *(*run)(void *), void *argument) {
-  int error = fault(CALL_PTHREAD_CREATE, "");
+  int error = faults_fail(CALL_PTHREAD_CREATE, "");
   struct start *start = error ? NULL : __real_malloc(sizeof(*start));
 
   if (!start)
@@ -742,7 +485,7 @@ int __wrap_plugin_register_complex_read(const char *group, const char *name,
                                         plugin_read_cb callback,
                                         cdtime_t interval,
                                         user_data_t const *user_data) {
-  return fault(CALL_REGISTER_READ, name)
+  return faults_fail(CALL_REGISTER_READ, name)
              ? -1
              : __real_plugin_register_complex_read(group, name, callback,
                                                    interval, user_data);
@@ -751,12 +494,13 @@ int __wrap_plugin_register_complex_read(const char *group, const char *name,
 int __wrap_plugin_register_notification(const char *name,
                                         plugin_notification_cb callback,
                                         user_data_t const *user_data) {
-  return fault(CALL_REGISTER_NOTIFICATION, name)
+  return faults_fail(CALL_REGISTER_NOTIFICATION, name)
              ? -1
              : __real_plugin_register_notification(name, callback, user_data);
 }
 
 int __wrap_plugin_dispatch_values(value_list_t const *vl) {
-  return fault(CALL_DISPATCH, vl->type) ? -1
-                                        : __real_plugin_dispatch_values(vl);
+  return faults_fail(CALL_DISPATCH, vl->type)
+             ? -1
+             : __real_plugin_dispatch_values(vl);
 }

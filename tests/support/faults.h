@@ -1,8 +1,8 @@
 /*
  * Makes one chosen call that the plugin makes into the system fail.
  *
- * Works by the linker's --wrap: a program that is linked with faults.o is to be
- * linked with FAULTS_LDFLAGS too (see the Makefile). Calls of the plugin's
+ * Works by the linker's --wrap: a program that is linked with faults.o and
+ * faults_files.o is one of FAULTY in tests/tests.mk. Calls of the plugin's
  * first thread are counted with those of who starts it, and those of further
  * ones for themselves. Besides, the wrappers stand for what must not be the
  * machine's own: its clock, /proc, the state of KSM, the kernel's release,
