@@ -206,8 +206,8 @@ demo: deps-compile
 	@$(AS_OWNER) $(MAKE) --no-print-directory all
 	@$(MAKE) --no-print-directory run-demo
 
-run-demo: $(REPORT)
-	@contrib/demo $(REPORT)
+run-demo: $(PLUGIN) $(REPORT)
+	@contrib/demo $(COLLECTD) $(PLUGIN) $(REPORT)
 
 # On all processors, unless -j says otherwise.
 JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))

@@ -9,6 +9,7 @@ import unittest
 
 import harness
 from harness import ROOT
+from report import REPORT
 
 # Programs of the host that the scripts may call.
 TOOLS = (
@@ -250,3 +251,20 @@ class Owner(unittest.TestCase):
             if path.lstat().st_uid != self.user[0]
         ]
         self.assertEqual(of_root, [])
+
+
+class Demo(unittest.TestCase):
+    def test_daemon_that_does_not_run_is_told(self):
+        daemon = harness.stage().new_directory() / "collectd"
+        daemon.write_text("#!/bin/sh\necho unknown option >&2\nexit 1\n")
+        daemon.chmod(0o755)
+        done = subprocess.run(
+            [ROOT / "contrib/demo", daemon, harness.PLUGIN, REPORT],
+            check=False,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual(done.stdout, "")
+        self.assertIn("unknown option", done.stderr)
