@@ -46,6 +46,10 @@ class Cgroup:
             process.communicate(b"\n")
 
     def set_limit(self, bytes_):
+        """Of memory; nothing of it goes to the swap of the host."""
+        swap = self.file("memory.swappiness", "memory.swap.max")
+        if swap.exists():
+            swap.write_text("0")
         self.file("memory.limit_in_bytes", "memory.max").write_text(
             f"{bytes_}"
         )
