@@ -59,6 +59,8 @@ FRAME_COLOUR = (0xF3, 0xF3, 0xF3)
 class RrdDaemon(Daemon):
     """Uses the rrdtool plugin, with a directory of its own."""
 
+    replacements = {}
+
     def _write_config(self, body, interval):
         text = shipped(
             CONFIG,
@@ -67,6 +69,7 @@ class RrdDaemon(Daemon):
                 "/var/run/collectd-unixsock": self.directory / "socket",
                 **SHORT_ROWS,
                 **(NO_CACHE if interval == 1 else {}),
+                **self.replacements,
             },
         )
         return super()._write_config(text + body, interval)
