@@ -31,7 +31,8 @@ from test_rrd import (
 class PatientDaemon(RrdDaemon):
     """On a slow machine an interval is late, and that is to be no gap."""
 
-    replacements = {"XFF 0.1": "XFF 0.1\n  HeartBeat 6"}
+    heartbeat = 6
+    replacements = {"XFF 0.1": f"XFF 0.1\n  HeartBeat {heartbeat}"}
 
 
 class Gaps(PictureTest):
@@ -55,6 +56,7 @@ class Gaps(PictureTest):
         for name in ("early", "late"):
             own[name].stop()
             wait_until(lambda n=name: cls.has_ended(n), "the group to end")
+            cls.pass_cycles(cls.daemon.heartbeat + 2)
             foreign = cls.start(name)
             cls.pass_cycles(5 if name == "early" else 8)
             cls.start(name, user=cls.user)
@@ -62,7 +64,7 @@ class Gaps(PictureTest):
             cls.pass_cycles(4)
         job.stop()
         cls.pass_cycles(4)
-        cls.stand_still(12)
+        cls.stand_still(2 * cls.daemon.heartbeat)
         cls.pass_cycles(5)
         cls.daemon.stop()
         times = cls.daemon.times()
