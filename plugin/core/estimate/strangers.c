@@ -4,6 +4,8 @@
 #define SHARERS_MOST 64
 /* Sharing has to grow by a fourth to be news. */
 #define NEWS_PART 4
+/* What the kernel rounds off, and more. */
+#define SHARERS_NEAR 0.1
 
 static uint64_t minus(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 
@@ -75,12 +77,16 @@ static double most_sharers(const struct rollup *r) {
 
 bool strangers_are_ruled_out(const struct rollup *found, uint32_t vm_swap_kb,
                              uint32_t relatives) {
+  double more;
+
   if (!rollup_has(found, ROLLUP_PSS_ANON) ||
       strangers_seen(found, vm_swap_kb, relatives) > 0)
     return false;
   if (resident_bytes(found) < ROLLUP_COW_LEAST_BYTES)
     return swapped_bytes(found, vm_swap_kb) < ROLLUP_COW_LEAST_BYTES;
-  return beyond(most_sharers(found), relatives) == 0;
+  /* One page that more share, or fewer, moves the mean. */
+  more = most_sharers(found) - (double)relatives;
+  return more >= -SHARERS_NEAR && more <= SHARERS_NEAR;
 }
 
 uint64_t strangers_bytes(const struct rollup *found, uint32_t vm_swap_kb) {

@@ -21,7 +21,8 @@ uint32_t strangers_seen(const struct rollup *found, uint32_t vm_swap_kb,
                         uint32_t relatives);
 
 /* Whether there are none: strangers_seen() has the least number of them, and
- * where not all of the relatives share everything that can be too few. */
+ * where not all of the relatives share everything that can be too few. So the
+ * mean has to be that of all of them, no more and no less. */
 bool strangers_are_ruled_out(const struct rollup *found, uint32_t vm_swap_kb,
                              uint32_t relatives);
 

@@ -119,6 +119,16 @@ TEST(strangers_are_ruled_out_where_all_that_is_shared_has_few_sharers) {
   assert_false(strangers_are_ruled_out(&r, 0, 1));
 }
 
+/* Some of it with one more, and some with one less. */
+TEST(strangers_are_not_ruled_out_where_not_all_is_shared_by_all) {
+  struct rollup r = sharing(0, 120, 3, 0);
+
+  r.bytes[ROLLUP_PSS_ANON] = r.bytes[ROLLUP_PSS] = 50 * MIB; /* by 2.4 */
+  assert_int_equal(strangers_seen(&r, 0, 2), 0);
+  assert_false(strangers_are_ruled_out(&r, 0, 2));
+  assert_false(strangers_are_ruled_out(&r, 0, 3));
+}
+
 TEST(strangers_have_come_where_a_fourth_more_is_shared) {
   assert_true(strangers_have_come(0, MIB));
   assert_false(strangers_have_come(100 * MIB, 120 * MIB));
