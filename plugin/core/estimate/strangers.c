@@ -17,10 +17,11 @@ static uint64_t resident_bytes(const struct rollup *r) {
   return minus(rollup_cow_bytes(r), r->bytes[ROLLUP_KSM]);
 }
 
-/* Before 5.3 nothing is known of the kind of what is resident. Swap, which has
- * shmem in it, was read with SwapPss; VmSwap was not. */
+/* Before 5.3 nothing is known of the kind of what is resident. Nor does the
+ * kernel say how much of what is in swap was merged, with anybody. Swap, which
+ * has shmem in it, was read with SwapPss; VmSwap was not. */
 static uint64_t swap_of(const struct rollup *r, uint32_t vm_swap_kb) {
-  return rollup_has(r, ROLLUP_PSS_ANON)
+  return rollup_has(r, ROLLUP_PSS_ANON) && r->bytes[ROLLUP_KSM] == 0
              ? min(vm_swap_kb * UINT64_C(1024), r->bytes[ROLLUP_SWAP])
              : 0;
 }

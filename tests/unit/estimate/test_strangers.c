@@ -96,6 +96,15 @@ TEST(swap_that_is_not_divided_is_nobodys) {
   assert_int_equal(strangers_seen(&r, 60 * 1024, 1), 0);
 }
 
+/* Some of what was merged has gone to swap, where nothing tells it apart. */
+TEST(swap_is_nobodys_beside_merged_pages) {
+  struct rollup r = swapped(120, 6);
+
+  r.bytes[ROLLUP_KSM] = MIB;
+  assert_int_equal(strangers_seen(&r, 120 * 1024, 1), 0);
+  assert_int_equal(strangers_bytes(&r, 120 * 1024), 0);
+}
+
 TEST(swap_is_nobodys_before_linux_5_3) {
   struct rollup r = swapped(120, 2);
 
