@@ -86,6 +86,34 @@ TEST(strangers_are_seen_in_swap) {
   assert_int_equal(strangers_seen(&r, 120 * 1024, 1), 0);
 }
 
+TEST(a_few_pages_in_swap_are_nobodys) {
+  struct rollup r = swapped(1, 1);
+
+  r.bytes[ROLLUP_SWAP_PSS] -= ROLLUP_COW_LEAST_BYTES - 1024;
+  assert_int_equal(strangers_seen(&r, 1024, 1), 0);
+}
+
+TEST(most_strangers_are_told_of_where_swap_has_others) {
+  struct rollup r = swapped(120, 4), s = sharing(10, 120, 6, 0);
+
+  s.bytes[ROLLUP_SWAP] = r.bytes[ROLLUP_SWAP];
+  s.bytes[ROLLUP_SWAP_PSS] = r.bytes[ROLLUP_SWAP_PSS];
+  assert_int_equal(strangers_seen(&s, 120 * 1024, 2), 4);
+}
+
+/* Most of what can be shared is its own, so that a mean shows none. */
+TEST(process_without_relatives_shares_with_one_at_least) {
+  struct rollup r = sharing(100, 100, 2, 0);
+
+  r.bytes[ROLLUP_PSS_FILE] = 100 * MIB; /* 200 for 150 */
+  assert_int_equal(strangers_seen(&r, 0, 1), 1);
+  assert_int_equal(strangers_seen(&r, 0, 2), 0);
+  r = swapped(120, 1);
+  r.bytes[ROLLUP_SWAP_PSS] = 100 * MIB;
+  assert_int_equal(strangers_seen(&r, 120 * 1024, 1), 1);
+  assert_int_equal(strangers_seen(&r, 120 * 1024, 2), 0);
+}
+
 /* Swap has shmem in it, which SwapPss has not; and more may go to swap before
  * VmSwap is read. */
 TEST(swap_that_is_not_divided_is_nobodys) {
@@ -124,6 +152,11 @@ TEST(strangers_are_ruled_out_where_all_that_is_shared_has_few_sharers) {
   r = swapped(120, 2);
   assert_false(strangers_are_ruled_out(&r, 120 * 1024, 1));
   assert_false(strangers_are_ruled_out(&r, 120 * 1024, 2));
+  r = sharing(10, 120, 4, 0);
+  r.bytes[ROLLUP_SWAP] = 120 * MIB;
+  r.bytes[ROLLUP_SWAP_PSS] = 20 * MIB;
+  assert_false(strangers_are_ruled_out(&r, 120 * 1024, 4));
+  r = sharing(10, 0, 1, 0);
   r.known &= ~(1U << ROLLUP_PSS_ANON);
   assert_false(strangers_are_ruled_out(&r, 0, 1));
 }
