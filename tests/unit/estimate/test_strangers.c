@@ -206,12 +206,57 @@ struct fixture {
 static void read_at(struct fixture *f, uint64_t seconds, struct rollup found) {
   struct observation o = {.resident_pages =
                               (uint32_t)(found.bytes[ROLLUP_RSS] / 4096)};
-  struct reading reading = {.rollup = &found};
+  struct reading reading = {.rollup = &found,
+                            .vm_swap_kb =
+                                (uint32_t)(found.bytes[ROLLUP_SWAP] / 1024)};
 
-  estimator_begin(&f->e, seconds * NS_PER_S, false);
+  estimator_begin(&f->e, seconds * NS_PER_S, true);
   estimator_observe(&f->e, &f->track, &f->set, &o);
   estimator_expect(&f->e, &f->track);
   estimator_correct(&f->e, &f->track, &reading);
+}
+
+static enum strangers strangers_at(struct fixture *f, uint64_t seconds,
+                                   struct rollup found) {
+  read_at(f, seconds, found);
+  return f->track.strangers;
+}
+
+TEST(strangers_in_swap_are_new_where_they_have_come_since) {
+  struct fixture f = {.e = {.page_size = 4096}};
+
+  sharing_init(&f.set, 0);
+  assert_int_equal(strangers_at(&f, 1, swapped(120, 1)), STRANGERS_NONE);
+  assert_int_equal(strangers_at(&f, 2, swapped(120, 2)), STRANGERS_NEW);
+  assert_int_equal(strangers_at(&f, 3, swapped(120, 2)), STRANGERS_LASTING);
+  assert_int_equal(strangers_at(&f, 4, swapped(130, 2)), STRANGERS_LASTING);
+  assert_int_equal(strangers_at(&f, 5, swapped(240, 2)), STRANGERS_NEW);
+}
+
+TEST(memory_that_is_shared_in_swap_is_not_missing) {
+  struct fork_family family = {.members = 2};
+  struct fixture f = {.e = {.page_size = 4096}, .track.family = &family};
+  struct rollup both = swapped(120, 2), one = swapped(120, 1);
+
+  sharing_init(&family.sharing, 0);
+  read_at(&f, 1, both);
+  assert_int_equal(estimator_missing_bytes(&f.e, &f.track, &both, 120 * 1024),
+                   0);
+  assert_int_equal(estimator_missing_bytes(&f.e, &f.track, &one, 120 * 1024),
+                   60 * MIB);
+}
+
+TEST(strangers_are_counted_until_the_next_reading) {
+  struct fixture f = {.e = {.page_size = 4096}};
+
+  sharing_init(&f.set, 0);
+  read_at(&f, 1, sharing(100, 0, 1, 0));
+  read_at(&f, 2, sharing(0, 100, 3, 0));
+  assert_int_equal(f.track.strangers_counted, 2);
+  assert_int_equal(f.track.baseline.relatives, 3);
+  read_at(&f, 3, sharing(0, 100, 3, 0));
+  assert_int_equal(f.track.strangers_counted, 0);
+  assert_int_equal(f.track.baseline.relatives, 1);
 }
 
 static struct rollup before_6_7(struct rollup r) {
