@@ -53,6 +53,11 @@ TEST(copies_are_no_more_than_was_shared_once_relatives_have_ended) {
   c.broken = 0;
   c.broken_by_relatives = MIB / 2;
   assert_last(&b, &c);
+  c.broken_by_relatives = 0;
+  c.kept = MIB;
+  assert_last(&b, &c);
+  c.kept = -(int64_t)MIB;
+  assert_last(&b, &c);
 }
 
 TEST(relatives_that_did_not_share_everything_leave_no_more_than_there_is) {
@@ -80,4 +85,9 @@ TEST(memory_that_a_newborn_has_kept_is_shared_by_two) {
   estimate_rollup(&b, &c, &u);
   assert_int_equal(u.bytes[ROLLUP_PSS_ANON], 9 * MIB + MIB / 2);
   assert_int_equal(rollup_uss(&u), 9 * MIB);
+  c.kept = 4 * (int64_t)MIB;
+  c.anon = -7 * (int64_t)MIB; /* no more is left of it */
+  estimate_rollup(&b, &c, &u);
+  assert_int_equal(u.bytes[ROLLUP_PSS_ANON], 2 * MIB - MIB / 2);
+  assert_int_equal(rollup_uss(&u), 0);
 }
