@@ -130,8 +130,8 @@ static void learn_derived(const struct estimator *e, const struct track *t,
 }
 
 /* The first one tells more than no lesson. */
-static void follow(double *known, double seen) {
-  *known = *known < 0 ? seen : *known + (seen - *known) * NEWBORN_RATE;
+static void follow(double *known, double seen, double rate) {
+  *known = *known < 0 ? seen : *known + (seen - *known) * rate;
 }
 
 /* The first reading of a process that was estimated as a newborn. */
@@ -143,9 +143,10 @@ void track_learn_newborn(const struct estimator *e, const struct track *t) {
   double cost = baseline_shared_cost(&t->baseline, e->page_size);
 
   if (t->has_faults && faulted >= NEWBORN_LEAST_BYTES)
-    follow(&lessons->breaks, clamp(own / faulted, NEWBORN_BREAKS_LEAST, 1));
+    follow(&lessons->breaks, clamp(own / faulted, NEWBORN_BREAKS_LEAST, 1),
+           faulted / (faulted + LEARN_WELL_BYTES));
   if (t->baseline.shared_pages > 0)
-    follow(&lessons->file_cost, cost);
+    follow(&lessons->file_cost, cost, NEWBORN_RATE);
 }
 
 void track_learn(const struct estimator *e, const struct track *t,

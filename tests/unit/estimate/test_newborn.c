@@ -423,6 +423,25 @@ FAMILY_TEST(children_like_those_before_are_hardly_doubted) {
   assert_true(expected_kb(f, 1) < 60);
 }
 
+/* Of the faults of an idle child few are copies, and few are faults at all. */
+FAMILY_TEST(idle_children_tell_little_of_what_others_copy) {
+  struct prediction child;
+
+  start_parent(f);
+  for (int i = 0; i < 20; i++) {
+    memory_fork(&f->world, 0, 1, 0);
+    memory_write(&f->world, 1, i % 2 ? 0 : 16 * MIB_PAGES, 0);
+    pass(f, 1);
+    read_one(f, 1);
+    memory_exit(&f->world, 1);
+  }
+  memory_fork(&f->world, 0, 1, 0);
+  memory_write(&f->world, 1, 8 * MIB_PAGES, 0);
+  pass(f, 1);
+  estimator_predict(&f->estimator, f->processes[1]->track, &child);
+  assert_near((double)rollup_uss(&child.rollup) / 1024, 8 * 1024, 1024, "USS");
+}
+
 /* The parent is read when its child has gone, and all is its own again. */
 FAMILY_TEST(an_error_of_the_parent_is_not_its_childrens) {
   const struct newborn_lessons *lessons;
