@@ -91,3 +91,22 @@ TEST(memory_that_a_newborn_has_kept_is_shared_by_two) {
   assert_int_equal(u.bytes[ROLLUP_PSS_ANON], 2 * MIB - MIB / 2);
   assert_int_equal(rollup_uss(&u), 0);
 }
+
+/* A stranger maps no files; but those that have come may be strangers. */
+TEST(strangers_that_were_counted_are_not_counted_again) {
+  static const struct {
+    uint32_t relatives, kib;
+  } rows[] = {{1, 8192}, {2, 4096}, {3, 4096}, {4, 3072}};
+
+  for (size_t i = 0; i < LENGTH(rows); i++) {
+    struct baseline b = sharing(2, 3);
+    struct change c = last_of_all();
+    struct rollup u;
+
+    c.is_of_shmem = true;
+    c.strangers = 1;
+    c.relatives = rows[i].relatives;
+    estimate_rollup(&b, &c, &u);
+    assert_int_equal(u.bytes[ROLLUP_PSS_FILE] / 1024, rows[i].kib);
+  }
+}

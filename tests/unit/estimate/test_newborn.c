@@ -1,6 +1,7 @@
 /* Forks beside the truth, while nothing is read but what a test asks for. */
 #include "test.h"
 
+#include "estimate/track_change.h"
 #include "lineage.h"
 
 /* --- two --- */
@@ -32,6 +33,16 @@ FAMILY_TEST(faults_that_map_files_copy_nothing) {
   estimator_predict(&f->estimator, f->processes[1]->track, &child);
   /* The hundred at first can have been copies. */
   assert_near((double)rollup_uss(&child.rollup) / 1024, 400, 10, "USS");
+}
+
+/* More at a time, or without a fault (MAP_POPULATE). */
+TEST(pages_that_came_with_fewer_faults_are_no_copies) {
+  const struct estimator e = {.page_size = 4096};
+  struct observation at = {.shared_pages = 4096, .minor_faults = 255};
+
+  assert_int_equal(track_faulted_bytes(&e, &at), 0);
+  at.minor_faults = 257;
+  assert_int_equal(track_faulted_bytes(&e, &at), 4096);
 }
 
 FAMILY_TEST(growth_of_a_child_is_its_own) {
