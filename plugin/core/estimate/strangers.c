@@ -39,12 +39,19 @@ static double sharers(uint64_t shared, uint64_t cost) {
 }
 
 /* Private memory may be of files as far as these cost anything. */
-static double resident_sharers(const struct rollup *r) {
-  uint64_t files = r->bytes[ROLLUP_PSS_FILE] + r->bytes[ROLLUP_PSS_SHMEM];
-  uint64_t own = minus(rollup_uss(r), files);
+static uint64_t own_bytes(const struct rollup *r) {
+  return minus(rollup_uss(r),
+               r->bytes[ROLLUP_PSS_FILE] + r->bytes[ROLLUP_PSS_SHMEM]);
+}
 
-  return sharers(minus(r->bytes[ROLLUP_ANONYMOUS], own + r->bytes[ROLLUP_KSM]),
-                 minus(r->bytes[ROLLUP_PSS_ANON], own));
+static uint64_t shared_cost(const struct rollup *r) {
+  return minus(r->bytes[ROLLUP_PSS_ANON], own_bytes(r));
+}
+
+static double resident_sharers(const struct rollup *r) {
+  return sharers(
+      minus(r->bytes[ROLLUP_ANONYMOUS], own_bytes(r) + r->bytes[ROLLUP_KSM]),
+      shared_cost(r));
 }
 
 static uint32_t beyond(double all, uint32_t relatives) {
@@ -101,9 +108,13 @@ bool strangers_have_come(uint64_t bytes_before, uint64_t bytes) {
 
 double strangers_part(const struct rollup *found, uint32_t relatives,
                       uint32_t strangers) {
-  double n = relatives, more = strangers;
+  double n = relatives, more = strangers, lacking, scaled;
 
+  if (strangers == 0)
+    return 0;
   /* Of n + more that share, each is short of all parts but its own. */
-  return more > 0 ? (double)resident_bytes(found) * more / (n * (n + more - 1))
-                  : 0;
+  lacking = (double)resident_bytes(found) * more / (n * (n + more - 1));
+  /* What merged pages cost is scaled with the rest. */
+  scaled = (double)shared_cost(found) * more / n;
+  return lacking > scaled ? lacking : scaled;
 }

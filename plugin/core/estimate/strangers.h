@@ -34,7 +34,8 @@ uint64_t strangers_bytes(const struct rollup *found, uint32_t vm_swap_kb);
 bool strangers_have_come(uint64_t bytes_before, uint64_t bytes);
 
 /* By how much Pss is short, if so many strangers are children that are in no
- * list, whose part nobody else pays. */
+ * list, whose part nobody else pays; or by how much it becomes larger, where
+ * they are counted and are not. */
 double strangers_part(const struct rollup *found, uint32_t relatives,
                       uint32_t strangers);
 

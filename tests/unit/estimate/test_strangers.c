@@ -67,6 +67,17 @@ TEST(strangers_are_seen_beside_merged_pages) {
   assert_true(strangers_part(&r, 1, 1) == 40.0 * MIB);
 }
 
+/* It costs 45 MiB, which nothing tells apart from what the child pays. */
+TEST(cost_of_merged_pages_is_in_doubt_beside_strangers) {
+  struct rollup r = sharing(100, 100, 2, 0);
+
+  r.bytes[ROLLUP_ANONYMOUS] += 900 * MIB;
+  r.bytes[ROLLUP_PSS_ANON] += 45 * MIB;
+  r.bytes[ROLLUP_KSM] = 900 * MIB;
+  assert_int_equal(strangers_seen(&r, 0, 1), 1);
+  assert_true(strangers_part(&r, 1, 1) == 95.0 * MIB);
+}
+
 static struct rollup swapped(unsigned swap_mib, unsigned sharers) {
   struct rollup r = sharing(10, 0, 1, 0);
 
