@@ -276,15 +276,25 @@ static bool are_others(const struct track *t, uint64_t bytes) {
           t->family_changes != family_changes(t));
 }
 
-/* The strangers that a reading shows, before it is taken in. Before 6.7 the
- * kernel does not say what KSM has merged. */
+/* Whether KSM can be why it shares with strangers. Before 6.7 the kernel does
+ * not say what is merged, and never what of that is in swap. */
+static bool are_merged(const struct estimator *e, const struct track *t,
+                       const struct rollup *found) {
+  if (!rollup_has(found, ROLLUP_KSM))
+    return t->baseline.at_ns < e->ksm_merged_ns;
+  return estimator_has_baseline(t) &&
+         baseline_bytes(&t->baseline, ROLLUP_KSM) > 0 &&
+         strangers_seen(found, 0, fork_family_size(t)) == 0;
+}
+
+/* The strangers that a reading shows, before it is taken in. */
 static enum strangers strangers_in(const struct estimator *e,
                                    const struct track *t,
                                    const struct rollup *found,
                                    uint32_t vm_swap_kb) {
   if (strangers_seen(found, vm_swap_kb, fork_family_size(t)) == 0)
     return STRANGERS_NONE;
-  if (!rollup_has(found, ROLLUP_KSM) && t->baseline.at_ns < e->ksm_merged_ns)
+  if (are_merged(e, t, found))
     return STRANGERS_LASTING;
   if (!estimator_has_baseline(t) || t->strangers == STRANGERS_NONE ||
       are_others(t, strangers_bytes(found, vm_swap_kb)))

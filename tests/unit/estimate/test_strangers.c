@@ -244,6 +244,21 @@ TEST(strangers_in_swap_are_new_where_they_have_come_since) {
   assert_int_equal(strangers_at(&f, 5, swapped(240, 2)), STRANGERS_NEW);
 }
 
+/* All of it, so that nothing in memory tells of it any more. */
+TEST(merged_pages_that_have_gone_to_swap_are_no_strangers) {
+  struct fixture f = {.e = {.page_size = 4096}};
+  struct rollup r = sharing(10, 120, 6, 0);
+
+  r.bytes[ROLLUP_KSM] = 120 * MIB;
+  sharing_init(&f.set, 0);
+  assert_int_equal(strangers_at(&f, 1, r), STRANGERS_NONE);
+  assert_int_equal(strangers_at(&f, 2, swapped(120, 6)), STRANGERS_LASTING);
+  assert_int_equal(f.track.baseline.relatives, 1);
+  assert_int_equal(strangers_at(&f, 3, r), STRANGERS_NONE);
+  r = sharing(0, 120, 2, 0);
+  assert_int_equal(strangers_at(&f, 4, r), STRANGERS_NEW);
+}
+
 TEST(memory_that_is_shared_in_swap_is_not_missing) {
   struct fork_family family = {.members = 2};
   struct fixture f = {.e = {.page_size = 4096}, .track.family = &family};
