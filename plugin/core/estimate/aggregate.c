@@ -106,11 +106,17 @@ void aggregate_estimate(const struct measurer *m, const struct process *p,
 
 /* --- sums --- */
 
+/* A reading of this cycle that is in doubt is no guess. */
+static bool is_fresh(const struct estimate *est) {
+  return est->source == SOURCE_SAMPLED ||
+         (est->source == SOURCE_ESTIMATED && est->age_ns == 0);
+}
+
 static void add_rollup(const struct estimate *est, uint64_t resident_bytes,
                        struct usage *u) {
   if (est->source == SOURCE_READ)
     usage_add_rollup(u, &est->rollup, resident_bytes);
-  else if (est->source == SOURCE_SAMPLED)
+  else if (is_fresh(est))
     usage_add_sample(u, &est->rollup, resident_bytes, est->pss_error,
                      est->uss_error);
   else if (est->source == SOURCE_UNREADABLE || est->source == SOURCE_STATM)

@@ -80,7 +80,7 @@ WORLD_TEST(child_that_ends_leaves_its_part_to_a_reading) {
 static void meet_child(struct world *w, unsigned seconds, struct fake mother) {
   world_put(w, mother);
   world_run_reading(w, seconds, 1);
-  world_assert(w, "g", "pss=%uk", PARENT_KB);
+  world_assert(w, "g", "pss=%uk age=0", PARENT_KB);
   assert_true(world_kb(w, "g", "pss_error") >= mother.cow_kb / 2.0);
 }
 
