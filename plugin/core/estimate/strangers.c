@@ -54,6 +54,10 @@ static double resident_sharers(const struct rollup *r) {
       shared_cost(r));
 }
 
+static double swap_sharers(const struct rollup *r, uint32_t vm_swap_kb) {
+  return sharers(swap_of(r, vm_swap_kb), r->bytes[ROLLUP_SWAP_PSS]);
+}
+
 static uint32_t beyond(double all, uint32_t relatives) {
   double more = all - (double)relatives;
 
@@ -69,9 +73,7 @@ uint32_t strangers_seen(const struct rollup *found, uint32_t vm_swap_kb,
   if (is_resident)
     seen = beyond(resident_sharers(found), relatives);
   if (is_swapped)
-    seen = max(seen, beyond(sharers(swap_of(found, vm_swap_kb),
-                                    found->bytes[ROLLUP_SWAP_PSS]),
-                            relatives));
+    seen = max(seen, beyond(swap_sharers(found, vm_swap_kb), relatives));
   return seen == 0 && relatives == 1 ? is_resident || is_swapped : seen;
 }
 
@@ -83,18 +85,26 @@ static double most_sharers(const struct rollup *r) {
                  r->bytes[ROLLUP_PSS_ANON] - own);
 }
 
+/* One page that more share, or fewer, moves the mean. */
+static bool is_mean_of_all(double sharers, uint32_t relatives) {
+  double more = sharers - (double)relatives;
+
+  return more >= -SHARERS_NEAR && more <= SHARERS_NEAR;
+}
+
 bool strangers_are_ruled_out(const struct rollup *found, uint32_t vm_swap_kb,
                              uint32_t relatives) {
-  double more;
+  bool is_swapped = swapped_bytes(found, vm_swap_kb) >= ROLLUP_COW_LEAST_BYTES;
 
   if (!rollup_has(found, ROLLUP_PSS_ANON) ||
       strangers_seen(found, vm_swap_kb, relatives) > 0)
     return false;
   if (resident_bytes(found) < ROLLUP_COW_LEAST_BYTES)
-    return swapped_bytes(found, vm_swap_kb) < ROLLUP_COW_LEAST_BYTES;
-  /* One page that more share, or fewer, moves the mean. */
-  more = most_sharers(found) - (double)relatives;
-  return more >= -SHARERS_NEAR && more <= SHARERS_NEAR;
+    return !is_swapped;
+  return is_mean_of_all(resident_sharers(found), relatives) &&
+         is_mean_of_all(most_sharers(found), relatives) &&
+         (!is_swapped ||
+          is_mean_of_all(swap_sharers(found, vm_swap_kb), relatives));
 }
 
 uint64_t strangers_bytes(const struct rollup *found, uint32_t vm_swap_kb) {

@@ -287,6 +287,19 @@ WORLD_TEST(worker_that_ends_after_the_readings_leaves_its_part) {
                    (PARENT_KB - SHARED_KB + SHARED_KB / (double)WORKERS)) < 16);
 }
 
+/* They have copied parts of it, so that fewer share a page than there are. */
+WORLD_TEST(worker_that_ends_after_the_readings_leaves_its_part_of_some_pages) {
+  always_read(w);
+  start(w);
+  put_family(w, WORKERS - 1);
+  world_run_reading(w, 1, WORKERS + 1);
+  world_assert(w, "g", "pss_error=0");
+  proctree_unlink(&w->tree, "23/smaps_rollup");
+  world_run_reading(w, 1, WORKERS);
+  assert_true(world_kb(w, "g", "pss_error") >=
+              SHARED_KB / (WORKERS * (WORKERS - 1.0)));
+}
+
 static void fork_and_end(struct world *w) {
   world_put(w, parent());
   world_put(w, child());

@@ -160,6 +160,12 @@ TEST(strangers_are_ruled_out_where_all_that_is_shared_has_few_sharers) {
   assert_false(strangers_are_ruled_out(&r, 0, 4));
   r = sharing(10, 0, 1, 0);
   assert_true(strangers_are_ruled_out(&r, 0, 1));
+  r = sharing(10, 120, 4, 0);
+  r.bytes[ROLLUP_SWAP] = 120 * MIB;
+  r.bytes[ROLLUP_SWAP_PSS] = 30 * MIB;
+  assert_true(strangers_are_ruled_out(&r, 120 * 1024, 4));
+  r.bytes[ROLLUP_SWAP_PSS] = 50 * MIB;
+  assert_false(strangers_are_ruled_out(&r, 120 * 1024, 4));
   r = swapped(120, 2);
   assert_false(strangers_are_ruled_out(&r, 120 * 1024, 1));
   assert_false(strangers_are_ruled_out(&r, 120 * 1024, 2));
