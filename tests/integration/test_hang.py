@@ -109,12 +109,14 @@ class FifoTest(IntegrationTest):
         self.assertLess(time.monotonic() - start, STOP_SECONDS)
 
     def wait_hung(self, collectd, count):
+        def rows():
+            return collectd.values().get("", {}).get("count-hung", [])
+
         def find():
             collectd.check_running()
-            rows = collectd.values().get("", {}).get("count-hung", [])
-            return rows and rows[-1][1] == count
+            return rows() and rows()[-1][1] == count
 
-        wait_until(find, f"count-hung to be {count}")
+        wait_until(find, lambda: f"count-hung to be {count}: {rows()[-20:]}")
 
     def check(self, name, has_members):
         """One process hangs in a file, from the first interval on."""

@@ -150,8 +150,9 @@ static int begin(struct measurer *m, const struct process_table *t,
 
 /* --- 1: what may be wrong, and what would be worth a reading --- */
 
-uint64_t measurer_read_cost_ns(const struct process *p) {
-  return p->track && p->track->cost.ns ? price_ns(p) : 0;
+uint64_t measurer_read_cost_ns(const struct measurer *m,
+                               const struct process *p) {
+  return p->track && p->track->cost.ns ? price_ns(m, p) : 0;
 }
 
 /*
@@ -232,7 +233,7 @@ static double needed_for(const struct measurer *m, struct process *p,
 
   if (policy->refresh != REFRESH_ADAPTIVE)
     return 0;
-  if (price_ns(p) > policy->max_lock_hold_ns)
+  if (price_ns(m, p) > policy->max_lock_hold_ns)
     cost_ns = sampling_can(m, p) ? sampling_cost_ns(m, p) : 0;
   return (double)cost_ns / (double)policy->max_age_ns;
 }
@@ -319,10 +320,11 @@ static void correct(struct measurer *m, struct process *p,
     price_learn_guess(m, p, job);
   m->rollup_reads++;
   note_fields(m, read->rollup.known);
-  read_cost_learn(&p->track->cost, job->work_ns, p->statm.resident_pages,
-                  &policy, m->estimator.now_ns);
   if (read->rollup.bytes[ROLLUP_SWAP] > 0)
     member_read_swap_kb(m->procfs, p, &reading.vm_swap_kb);
+  read_cost_learn(&p->track->cost, job->work_ns, p->statm.resident_pages,
+                  reading.vm_swap_kb * UINT64_C(1024) / m->estimator.page_size,
+                  &policy, m->estimator.now_ns);
   observe_relatives(m, p, reading.rollup, reading.vm_swap_kb);
   estimator_correct(&m->estimator, p->track, &reading);
   if (!sampling_is_refused(p->track->sampling))
@@ -345,7 +347,7 @@ static void refuse_samples(struct measurer *m, struct process *p, int error) {
   sampling_refuse(m, p);
   if (error == -EFBIG)
     diag_note(m->diags, DIAG_FAILED, p, error, "maps");
-  if (error == -EFBIG || price_ns(p) <= member_policy(p).max_lock_hold_ns)
+  if (error == -EFBIG || price_ns(m, p) <= member_policy(p).max_lock_hold_ns)
     defer(m, p, DEFERRED_MAX_LOCK_HOLD);
   else
     defer_large(m, p);
@@ -524,12 +526,12 @@ static void settle_relatives(const struct process_table *t) {
 
 /* --- 4: what was saved --- */
 
-static void save_all(const struct process_table *t) {
+static void save_all(const struct measurer *m, const struct process_table *t) {
   for (size_t i = 0; i < t->n; i++) {
     const struct process *p = t->processes[i];
 
     if (member_is_measured(p))
-      thrift_save(member_thrift(p), fork_family_size(p->track), price_ns(p),
+      thrift_save(member_thrift(p), fork_family_size(p->track), price_ns(m, p),
                   p->track->is_read);
   }
 }
@@ -551,15 +553,13 @@ int measurer_run(struct measurer *m, const struct process_table *t,
   read_orphans(m, t);
   settle_relatives(t);
   observe_page_tables(m, t);
-  save_all(t);
+  save_all(m, t);
   aggregate_all(m, t, groups);
   return 0;
 }
 
 bool measurer_is_too_large(const struct measurer *m, const struct process *p) {
-  struct read_cost cost =
-      p->track->cost.ns ? p->track->cost : price_guess(m, p);
+  uint64_t ns = p->track->cost.ns ? price_ns(m, p) : price_guess(m, p).ns;
 
-  return read_cost_predict(&cost, p->statm.resident_pages) >
-         member_policy(p).max_lock_hold_ns;
+  return ns > member_policy(p).max_lock_hold_ns;
 }

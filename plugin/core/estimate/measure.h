@@ -76,7 +76,8 @@ int measurer_run(struct measurer *m, const struct process_table *t,
                  const struct meminfo_sample *meminfo, uint64_t now_ns);
 
 /* The time that a reading is predicted to take; 0 where nothing is known. */
-uint64_t measurer_read_cost_ns(const struct process *p);
+uint64_t measurer_read_cost_ns(const struct measurer *m,
+                               const struct process *p);
 
 /* Whether a walk of its page tables is predicted to take longer than its
  * MaxLockHold. */

@@ -28,14 +28,22 @@ struct read_cost price_guess(const struct measurer *m,
   return read_cost_guess(&basis);
 }
 
-uint32_t price_ns(const struct process *p) {
-  return read_cost_predict(&p->track->cost, p->statm.resident_pages);
+uint64_t price_swapped_pages(const struct measurer *m,
+                             const struct process *p) {
+  if (!estimator_has_baseline(p->track))
+    return p->track->cost.swapped;
+  return p->track->now.vm_swap_kb * UINT64_C(1024) / m->estimator.page_size;
+}
+
+uint32_t price_ns(const struct measurer *m, const struct process *p) {
+  return read_cost_predict(&p->track->cost,
+                           p->statm.resident_pages + price_swapped_pages(m, p));
 }
 
 /* For the budget; MaxLockHold goes by the guess itself, see read_cost.h. */
 uint32_t price_for_budget_ns(const struct measurer *m,
                              const struct process *p) {
-  double ns = price_ns(p);
+  double ns = price_ns(m, p);
 
   return amount_narrow(
       amount_from(p->track->cost.is_learnt ? ns : ns * m->guess_off));
@@ -46,7 +54,7 @@ bool price_is_affordable(struct measurer *m, struct process *p,
                          const struct policy *policy) {
   struct read_cost *cost = &p->track->cost, guess;
 
-  if (cost->ns && price_ns(p) <= policy->max_lock_hold_ns)
+  if (cost->ns && price_ns(m, p) <= policy->max_lock_hold_ns)
     return true;
   if (!read_cost_may_try(cost, m->estimator.now_ns))
     return false;
@@ -58,7 +66,7 @@ bool price_is_affordable(struct measurer *m, struct process *p,
  * have waited tells of no more than twice what was expected. */
 void price_learn_guess(struct measurer *m, const struct process *p,
                        const struct read_job *job) {
-  double off = (double)job->work_ns / (double)price_ns(p);
+  double off = (double)job->work_ns / (double)price_ns(m, p);
   double most = job->is_metered ? GUESS_OFF_MOST : 2 * m->guess_off;
 
   off = clamp(off, 1 / GUESS_OFF_MOST, fmin(most, GUESS_OFF_MOST));

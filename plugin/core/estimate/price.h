@@ -10,7 +10,10 @@
 /* A guess from what can be had without looking at the page tables. */
 struct read_cost price_guess(const struct measurer *m, const struct process *p);
 
-uint32_t price_ns(const struct process *p);
+uint32_t price_ns(const struct measurer *m, const struct process *p);
+
+/* Its pages in swap as they are known: before a baseline, from the guess. */
+uint64_t price_swapped_pages(const struct measurer *m, const struct process *p);
 
 /* Before the first reading the budget goes by guesses as they have turned out,
  * and MaxLockHold by the guess itself. */

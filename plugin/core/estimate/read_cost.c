@@ -31,26 +31,33 @@ struct read_cost read_cost_guess(const struct read_cost_basis *b) {
                                          price(b->resident, PAGE_NS) +
                                          price(b->swapped, SWAPPED_PAGE_NS) +
                                          price(b->tables, TABLE_NS)),
-                            .pages = narrow(b->resident)};
+                            .pages = narrow(b->resident + b->swapped),
+                            .swapped = narrow(b->swapped)};
 }
 
-uint32_t read_cost_predict(const struct read_cost *c, uint64_t resident_pages) {
+uint32_t read_cost_predict(const struct read_cost *c, uint64_t pages) {
   uint64_t scaled;
 
   if (c->ns == 0)
     return WALK_LEAST_NS;
   if (c->pages == 0)
     return c->ns;
-  scaled = (uint64_t)c->ns * narrow(resident_pages) / c->pages;
+  scaled = (uint64_t)c->ns * narrow(pages) / c->pages;
   return narrow(most(scaled, most(c->ns / EMPTY_PART, WALK_LEAST_NS)));
 }
 
-void read_cost_refine(struct read_cost *c, uint64_t ns,
-                      uint64_t resident_pages) {
+static void set_pages(struct read_cost *c, uint64_t resident,
+                      uint64_t swapped) {
+  c->pages = narrow(resident + swapped);
+  c->swapped = narrow(swapped);
+}
+
+void read_cost_refine(struct read_cost *c, uint64_t ns, uint64_t resident,
+                      uint64_t swapped) {
   if (c->is_learnt || c->pages == 0)
     return;
   c->ns = narrow(most(ns, WALK_LEAST_NS));
-  c->pages = narrow(resident_pages);
+  set_pages(c, resident, swapped);
 }
 
 bool read_cost_may_try(const struct read_cost *c, uint64_t now_ns) {
@@ -66,6 +73,7 @@ bool read_cost_apply_guess(struct read_cost *c, const struct read_cost *guess,
   if (!c->is_learnt) {
     c->ns = guess->ns;
     c->pages = guess->pages;
+    c->swapped = guess->swapped;
   }
   if (guess->ns <= p->max_lock_hold_ns)
     return true;
@@ -109,15 +117,15 @@ void read_cost_refuse(struct read_cost *c, const struct policy *p,
   c->next_try_s = seconds_from(now_ns + test_after_ns(c, p));
 }
 
-void read_cost_learn(struct read_cost *c, uint64_t took_ns,
-                     uint64_t resident_pages, const struct policy *p,
+void read_cost_learn(struct read_cost *c, uint64_t took_ns, uint64_t resident,
+                     uint64_t swapped, const struct policy *p,
                      uint64_t now_ns) {
-  uint32_t predicted_ns = read_cost_predict(c, resident_pages);
+  uint32_t predicted_ns = read_cost_predict(c, resident + swapped);
 
   count_test(c, took_ns, c->is_learnt && predicted_ns > p->max_lock_hold_ns, p);
   took_ns = least(took_ns, UINT64_C(2) * most(c->ns, predicted_ns));
   c->ns = narrow(most(took_ns, 1)); /* 0 would be none */
-  c->pages = narrow(resident_pages);
+  set_pages(c, resident, swapped);
   c->is_learnt = true;
   c->next_try_s = seconds_from(now_ns + test_after_ns(c, p));
 }

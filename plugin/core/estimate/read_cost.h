@@ -24,7 +24,8 @@
 /* Zero for a process, or a program, of which nothing is known. */
 struct read_cost {
   uint32_t ns;          /* of the last walk, or guessed; 0 for neither */
-  uint32_t pages;       /* resident, at that time */
+  uint32_t pages;       /* resident and swapped, at that time */
+  uint32_t swapped;     /* of these */
   uint32_t next_try_s;  /* when a price that is too high is tested */
   bool is_learnt;       /* by a walk */
   uint8_t failed_tests; /* in a row */
@@ -44,14 +45,15 @@ struct read_cost_basis {
  * process from ever being read. */
 struct read_cost read_cost_guess(const struct read_cost_basis *b);
 
-/* The price in nanoseconds, 5 us to 4 s, with so many pages resident now. It
- * falls less than memory does, because empty page tables take time too. */
-uint32_t read_cost_predict(const struct read_cost *c, uint64_t resident_pages);
+/* The price in nanoseconds, 5 us to 4 s, with so many pages resident and
+ * swapped now: the entry of either is walked. It falls less than memory does,
+ * because empty page tables take time too. */
+uint32_t read_cost_predict(const struct read_cost *c, uint64_t pages);
 
 /* Takes a better guess, of what a sample of the pages has shown: not where the
  * number of mappings is what makes it dear. */
-void read_cost_refine(struct read_cost *c, uint64_t ns,
-                      uint64_t resident_pages);
+void read_cost_refine(struct read_cost *c, uint64_t ns, uint64_t resident,
+                      uint64_t swapped);
 
 /* True if a price above MaxLockHold may be tested now. The caller then makes a
  * guess of the memory that is there now. */
@@ -79,8 +81,7 @@ void read_cost_refuse(struct read_cost *c, const struct policy *p,
  * Takes a walk. A walk that another process interrupted on our CPU says nothing
  * of the next, so a single walk no more than doubles the price.
  */
-void read_cost_learn(struct read_cost *c, uint64_t took_ns,
-                     uint64_t resident_pages, const struct policy *p,
-                     uint64_t now_ns);
+void read_cost_learn(struct read_cost *c, uint64_t took_ns, uint64_t resident,
+                     uint64_t swapped, const struct policy *p, uint64_t now_ns);
 
 #endif

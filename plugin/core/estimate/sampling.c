@@ -7,6 +7,7 @@
 #include "estimate/measure.h"
 #include "estimate/member.h"
 #include "estimate/observe.h"
+#include "estimate/price.h"
 #include "proc/amount.h"
 #include "read/page_sample.h"
 
@@ -277,7 +278,7 @@ static void refine_price(const struct measurer *m, struct process *p,
       &p->track->cost,
       amount_from(pages * small * page_ns +
                   pages * (1 - small) / huge_pages * HUGE_WINDOW_NS),
-      p->statm.resident_pages);
+      p->statm.resident_pages, price_swapped_pages(m, p));
 }
 
 /* The prediction was charged when it was chosen. */

@@ -354,14 +354,15 @@ static const char *source_name(enum estimate_source source) {
 }
 
 /* The source and the errors of the amounts, and why the rollup was not read. */
-static void add_quality(struct json *j, const struct process *p,
-                        const struct estimate *est, const struct usage *u) {
+static void add_quality(struct json *j, const struct scene *s,
+                        const struct process *p, const struct estimate *est,
+                        const struct usage *u) {
   static const char *const deferrals[] = {[DEFERRED_NOT] = NULL,
                                           [DEFERRED_BUDGET] = "budget",
                                           [DEFERRED_MAX_LOCK_HOLD] =
                                               "max_lock_hold",
                                           [DEFERRED_HUNG] = "hung"};
-  uint64_t read_cost_ns = measurer_read_cost_ns(p);
+  uint64_t read_cost_ns = measurer_read_cost_ns(s->measurer, p);
 
   add_string(j, "source", source_name(est->source));
   if (est->source == SOURCE_ESTIMATED)
@@ -422,7 +423,7 @@ void snapshot_process(struct json *j, const struct scene *s,
     add_integer(j, "threads", p->threads);
     add_uptime(j, s, &u);
   }
-  add_quality(j, p, &est, &u);
+  add_quality(j, s, p, &est, &u);
   add_usage(j, s, &u);
   if (close_up)
     add_close_up(j, close_up);

@@ -8,7 +8,7 @@ static const struct policy policy = {.max_age_ns = 60 * NS_PER_S,
                                      .max_lock_hold_ns = 100 * MS};
 
 static void learn(struct read_cost *c, uint64_t took_ns, uint64_t pages) {
-  read_cost_learn(c, took_ns, pages, &policy, NS_PER_S);
+  read_cost_learn(c, took_ns, pages, 0, &policy, NS_PER_S);
 }
 
 TEST(all_that_is_walked_makes_the_first_guess_dearer) {
@@ -72,7 +72,15 @@ TEST(page_tables_that_are_left_empty_cost_something) {
   assert_int_equal(read_cost_predict(&c, 10), 5000);
 }
 
-/* What was shrunk may have gone to swap, which is walked as well. */
+TEST(the_price_stays_where_memory_goes_to_swap_and_comes_back) {
+  struct read_cost c = {.ns = 3 * MS, .pages = 1000};
+
+  read_cost_learn(&c, 3 * MS, 10, 990, &policy, NS_PER_S);
+  assert_int_equal(c.swapped, 990);
+  assert_int_equal(read_cost_predict(&c, 1000), 3 * MS);
+}
+
+/* What was shrunk may have left page tables that are full. */
 TEST(one_walk_undoes_a_price_that_fell_too_far) {
   struct read_cost c = {.ns = 150 * MS, .pages = 1000};
 
@@ -135,7 +143,7 @@ static unsigned run_day(struct read_cost *c, uint64_t walk_ns,
         (!read_cost_may_try(c, *now_ns) ||
          !read_cost_apply_guess(c, &guess, &policy, *now_ns)))
       continue;
-    read_cost_learn(c, walk_ns, 1000, &policy, *now_ns);
+    read_cost_learn(c, walk_ns, 1000, 0, &policy, *now_ns);
     walks++;
   }
   return walks;
@@ -180,7 +188,7 @@ TEST(tests_are_an_hour_apart_at_most_whatever_max_age_is) {
   struct read_cost c = {0};
 
   for (int i = 0; i < 300; i++)
-    read_cost_learn(&c, 150 * MS, 1000, &rare, 0);
+    read_cost_learn(&c, 150 * MS, 1000, 0, &rare, 0);
   assert_false(read_cost_may_try(&c, COST_TEST_MAX_NS - 1));
   assert_true(read_cost_may_try(&c, COST_TEST_MAX_NS));
 }
