@@ -19,7 +19,9 @@ struct change {
   /* Bytes that came, or (negative) went. */
   int64_t anon, shared, swap;
   uint64_t returned; /* the part of anon that came back from swap */
-  double swap_left;  /* the part of the swap that is still there */
+  /* What relatives got back from there, and may share with this one. */
+  uint64_t returned_by_relatives;
+  double swap_left; /* the part of the swap that is still there */
   bool is_swap_emptied;
   uint64_t broken;              /* out of copy on write, by its own faults */
   uint64_t broken_by_relatives; /* what that adds to its share of the rest */

@@ -143,6 +143,20 @@ static void follow_cow(const struct estimator *e, struct track *t) {
   tell_relatives(t, min(broken + unmapped_bytes(t, &c), most));
 }
 
+/* Memory in swap that is its own, as SwapPss was, comes back to nobody else. */
+static void tell_returned(const struct estimator *e, struct track *t) {
+  double returned, more;
+
+  if (!t->family || t->baseline.vm_swap_kb == 0)
+    return;
+  returned = (double)track_change(e, t).returned *
+             (1 - baseline_private_swap_part(&t->baseline));
+  more = returned - (double)t->told_returned;
+  t->family->returned += (uint64_t)amount_change_from(more);
+  t->returned += (uint64_t)amount_change_from(more);
+  t->told_returned = (float)returned;
+}
+
 static uint32_t swap_now(const struct estimator *e, const struct track *t,
                          const struct observation *o) {
   if (o->has_swap)
@@ -179,8 +193,10 @@ void estimator_observe(struct estimator *e, struct track *t,
   if (o)
     take(e, t, o);
   count(e, t);
-  if (o && estimator_has_baseline(t))
+  if (o && estimator_has_baseline(t)) {
     follow_cow(e, t);
+    tell_returned(e, t);
+  }
 }
 
 /* --- the error to be expected --- */
@@ -216,6 +232,8 @@ static void restart(const struct estimator *e, struct track *t,
   t->baseline.relatives = fork_family_relatives(t);
   t->was_swap_used = e->is_swap_used;
   t->cow_broken = t->family ? t->family->cow_broken : 0;
+  t->returned = t->family ? t->family->returned : 0;
+  t->told_returned = 0;
   t->family_changes = family_changes(t);
   t->broken_bytes = t->told_bytes = t->relatives_moved = 0;
   t->strangers = STRANGERS_NONE;

@@ -26,6 +26,7 @@ void fork_family_leave(struct track *t) {
 static void enter(struct track *t, struct fork_family *family) {
   t->family = family;
   t->cow_broken = family->cow_broken;
+  t->returned = family->returned;
 }
 
 static int found_family(struct process *parent) {

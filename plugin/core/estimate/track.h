@@ -27,12 +27,14 @@ struct track {
   struct fork_family *family;
   struct sharing *group_set;
   uint64_t cow_broken;        /* family->cow_broken at the baseline */
+  uint64_t returned;          /* family->returned at the baseline */
   struct sharing_since since; /* the baseline, in its set */
   uint32_t family_changes;    /* family->changes at the baseline */
   uint32_t counted_pages;     /* in its set */
   float relatives_moved;      /* the part since the baseline, at most */
   float broken_bytes;         /* by its faults since the baseline */
   float told_bytes;           /* that it left to its relatives since then */
+  float told_returned;        /* that it got back from swap since then */
   float unsure_bytes;         /* by faults while the baseline was read */
   float expected_common, expected_independent; /* error of Pss in this cycle */
   /* How far off a derived baseline can be (newborn.h); 0 where it was read. */

@@ -25,6 +25,12 @@ static uint64_t broken_by_relatives(const struct track *t) {
              baseline_cow_bytes(&t->baseline));
 }
 
+static uint64_t returned_by_relatives(const struct track *t) {
+  int64_t more = t->family ? (int64_t)(t->family->returned - t->returned) : 0;
+
+  return more > 0 ? (uint64_t)more : 0;
+}
+
 double track_seconds(const struct estimator *e, const struct track *t) {
   return (double)(e->now_ns - t->baseline.at_ns) / 1e9;
 }
@@ -94,6 +100,7 @@ struct change track_change(const struct estimator *e, const struct track *t) {
       .anon = (resident - shared) * page_size,
       .shared = shared * page_size,
       .swap = ((int64_t)t->now.vm_swap_kb - b->vm_swap_kb) * 1024,
+      .returned_by_relatives = returned_by_relatives(t),
       .swap_left =
           b->vm_swap_kb ? (double)t->now.vm_swap_kb / b->vm_swap_kb : 1,
       .is_swap_emptied = track_is_swap_emptied(e, t) && t->now.vm_swap_kb == 0,
