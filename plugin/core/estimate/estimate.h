@@ -19,8 +19,8 @@ struct change {
   /* Bytes that came, or (negative) went. */
   int64_t anon, shared, swap;
   uint64_t returned; /* the part of anon that came back from swap */
-  /* What relatives got back from there, and may share with this one. */
-  uint64_t returned_by_relatives;
+  /* What it costs less, at most, because relatives have got the same back. */
+  uint64_t shared_again;
   double swap_left; /* the part of the swap that is still there */
   bool is_swap_emptied;
   uint64_t broken;              /* out of copy on write, by its own faults */

@@ -79,19 +79,6 @@ static double returned_error(const struct baseline *b, const struct change *c) {
   return (double)c->returned * (1 - baseline_swap_cost(b)) / 2;
 }
 
-/* What a relative gets back, after this process, is shared with it from then
- * on: each page costs half as much, or less if more had it already. */
-static double relatives_returned_error(const struct baseline *b,
-                                       const struct change *c) {
-  double most = (double)c->returned +
-                (double)baseline_bytes(b, baseline_has(b, ROLLUP_PSS_ANON)
-                                              ? ROLLUP_PSS_ANON
-                                              : ROLLUP_PSS);
-  double half = (double)c->returned_by_relatives / 2;
-
-  return half < most ? half : most;
-}
-
 /* Anonymous memory that went was shared as likely as any other of it. */
 static double gone_error(const struct baseline *b, const struct change *c) {
   uint64_t anonymous = baseline_bytes(b, ROLLUP_ANONYMOUS);
@@ -136,7 +123,7 @@ struct doubt estimate_error(const struct baseline *b, const struct change *c,
                    c->derived_files * parts->newborn_files;
   double others =
       ((double)c->broken + (double)c->broken_by_relatives) * parts->cow +
-      returned_error(b, c) + relatives_returned_error(b, c) + gone_error(b, c) +
+      returned_error(b, c) + (double)c->shared_again + gone_error(b, c) +
       relatives_bound(b, c) * parts->relatives + drift(b, parts->drift) +
       ksm_error(b, c);
 

@@ -143,18 +143,19 @@ static void follow_cow(const struct estimator *e, struct track *t) {
   tell_relatives(t, min(broken + unmapped_bytes(t, &c), most));
 }
 
-/* Memory in swap that is its own, as SwapPss was, comes back to nobody else. */
 static void tell_returned(const struct estimator *e, struct track *t) {
   double returned, more;
 
   if (!t->family || t->baseline.vm_swap_kb == 0)
     return;
-  returned = (double)track_change(e, t).returned *
-             (1 - baseline_private_swap_part(&t->baseline));
+  returned = (double)track_change(e, t).returned;
   more = returned - (double)t->told_returned;
-  t->family->returned += (uint64_t)amount_change_from(more);
-  t->returned += (uint64_t)amount_change_from(more);
   t->told_returned = (float)returned;
+  if (more <= 0)
+    return;
+  t->family->returned += amount_from(more);
+  t->returned += amount_from(more);
+  t->got_back += (float)more;
 }
 
 static uint32_t swap_now(const struct estimator *e, const struct track *t,
@@ -263,6 +264,20 @@ static void catch_up(const struct estimator *e, struct track *t,
     return;
   t->now.minor_faults = faults;
   follow_cow(e, t);
+}
+
+/* So is what came back from swap since then. */
+static void catch_up_returned(const struct estimator *e, struct track *t,
+                              const struct reading *r) {
+  struct observation before = t->now;
+
+  if (!r->has_statm)
+    return;
+  t->now.resident_pages = r->resident_pages;
+  t->now.shared_pages = r->shared_pages;
+  t->now.vm_swap_kb = r->vm_swap_kb;
+  tell_returned(e, t);
+  t->now = before;
 }
 
 static int64_t clamp(int64_t x, int64_t least, int64_t most) {
@@ -406,6 +421,7 @@ void estimator_correct(struct estimator *e, struct track *t,
     if (is_lesson(e, t, r->rollup, r->vm_swap_kb))
       track_learn(e, t, r->rollup);
     catch_up(e, t, r->faults_after);
+    catch_up_returned(e, t, r);
   }
   track_learn_precision(e, t, r);
   if (r->has_statm) {

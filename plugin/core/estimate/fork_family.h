@@ -44,8 +44,7 @@ struct fork_family {
    * differences mean something, and they are exact however long it has been
    * counting. */
   uint64_t cow_broken;
-  /* Memory that members got back from swap where others had it too, in bytes.
-   * It counts likewise. */
+  /* Memory that members, and those that were, got back from swap, in bytes. */
   uint64_t returned;
   /* The part of the faults that could have broken copy on write and did, as
    * readings have shown. */

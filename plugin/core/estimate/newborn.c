@@ -207,6 +207,7 @@ static void give(const struct estimator *e, const struct inheritance *i,
   child->is_heir = true;
   child->is_own_by_faults = child->now.has_faults;
   child->own_least = (float)beyond_parent(e, child, parent);
+  child->got_back = parent->got_back;
   estimator_derive(e, child, &from);
   /* The changes of this cycle, which are to be added still, are in its cost. */
   child->since.cost = (float)(1 / sharing_change(&child->family->sharing));

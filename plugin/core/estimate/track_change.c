@@ -25,10 +25,16 @@ static uint64_t broken_by_relatives(const struct track *t) {
              baseline_cow_bytes(&t->baseline));
 }
 
-static uint64_t returned_by_relatives(const struct track *t) {
-  int64_t more = t->family ? (int64_t)(t->family->returned - t->returned) : 0;
+/* A page that two get back from swap, one after the other, costs the first half
+ * as much from then on, and the other no more; or less if others have it. */
+static uint64_t shared_again(const struct track *t, uint64_t returned) {
+  uint64_t own = amount_from((double)t->got_back), all, later;
 
-  return more > 0 ? (uint64_t)more : 0;
+  if (!t->family)
+    return 0;
+  all = t->family->returned;
+  later = all - t->returned;
+  return min(later / 2, own) + min(all > own ? all - own : 0, returned) / 2;
 }
 
 double track_seconds(const struct estimator *e, const struct track *t) {
@@ -100,7 +106,6 @@ struct change track_change(const struct estimator *e, const struct track *t) {
       .anon = (resident - shared) * page_size,
       .shared = shared * page_size,
       .swap = ((int64_t)t->now.vm_swap_kb - b->vm_swap_kb) * 1024,
-      .returned_by_relatives = returned_by_relatives(t),
       .swap_left =
           b->vm_swap_kb ? (double)t->now.vm_swap_kb / b->vm_swap_kb : 1,
       .is_swap_emptied = track_is_swap_emptied(e, t) && t->now.vm_swap_kb == 0,
@@ -121,5 +126,6 @@ struct change track_change(const struct estimator *e, const struct track *t) {
 
   if (c.anon > 0 && c.swap < 0)
     c.returned = min((uint64_t)c.anon, (uint64_t)-c.swap);
+  c.shared_again = shared_again(t, c.returned);
   return c;
 }

@@ -112,53 +112,6 @@ FAMILY_TEST(memory_in_swap_is_divided) {
   assert_near(estimated(f).swap, truth(f).swap, 100, "swap");
 }
 
-/* What two have got back one after the other is shared by them again. */
-FAMILY_TEST(memory_that_relatives_get_back_from_swap_costs_the_others_less) {
-  struct prediction first;
-
-  start_parent(f);
-  memory_fork(&f->world, 0, 1, 0);
-  memory_fork(&f->world, 0, 2, 0);
-  memory_swap_out(&f->world, 0, 40 * MIB_PAGES, 0);
-  pass(f, 1);
-  for (unsigned slot = 0; slot <= 2; slot++)
-    read_one(f, slot);
-  memory_swap_in(&f->world, 1, 40 * MIB_PAGES, 0, false);
-  pass(f, 1);
-  estimator_predict(&f->estimator, f->processes[1]->track, &first);
-  assert_true(doubt_bytes(first.pss_error) < 30 * 1024 * 1024); /* its own */
-  read_one(f, 1);
-  estimator_predict(&f->estimator, f->processes[1]->track, &first);
-  assert_true(doubt_bytes(first.pss_error) < 1024 * 1024);
-  for (unsigned slot = 0; slot <= 2; slot += 2) {
-    memory_swap_in(&f->world, slot, 40 * MIB_PAGES, 0, false);
-    pass(f, 1);
-    estimator_predict(&f->estimator, f->processes[1]->track, &first);
-    assert_true(doubt_bytes(first.pss_error) + 1024 * 1024 >=
-                (double)first.rollup.bytes[ROLLUP_PSS] -
-                    (double)f->views[1].rollup.bytes[ROLLUP_PSS]);
-    assert_true(doubt_bytes(first.uss_error) + 1024 * 1024 >=
-                (double)rollup_uss(&first.rollup) -
-                    (double)rollup_uss(&f->views[1].rollup));
-  }
-}
-
-FAMILY_TEST(own_memory_that_a_relative_gets_back_costs_the_others_the_same) {
-  struct prediction first;
-
-  start_parent(f);
-  memory_fork(&f->world, 0, 1, 0);
-  memory_write(&f->world, 0, 41 * MIB_PAGES, 0);
-  memory_swap_out(&f->world, 0, 40 * MIB_PAGES, 0);
-  pass(f, 1);
-  read_one(f, 0);
-  read_one(f, 1);
-  memory_swap_in(&f->world, 0, 40 * MIB_PAGES, 0, false);
-  pass(f, 1);
-  estimator_predict(&f->estimator, f->processes[1]->track, &first);
-  assert_true(doubt_bytes(first.pss_error) < 1024 * 1024);
-}
-
 /* --- more --- */
 
 FAMILY_TEST(many_children_at_once_divide_what_they_have) {
