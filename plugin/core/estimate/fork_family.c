@@ -38,6 +38,7 @@ static int found_family(struct process *parent) {
                                  .cow_breaks = 1,
                                  .cow_error = ERROR_RATIO_AT_FIRST,
                                  .relatives_error = ERROR_RATIO_AT_FIRST,
+                                 .again_error = ERROR_RATIO_AT_FIRST,
                                  .newborns = NEWBORN_LESSONS_AT_FIRST};
   sharing_init(&family->sharing, parent->statm.shared_pages);
   enter(parent->track, family);

@@ -51,6 +51,7 @@ struct fork_family {
   double cow_breaks;
   struct error_ratio cow_error;       /* of that */
   struct error_ratio relatives_error; /* of members that come and go */
+  struct error_ratio again_error;     /* of what came back from swap again */
   struct sharing sharing;             /* of files and shmem */
   struct newborn_lessons newborns;
   struct thrift thrift;
