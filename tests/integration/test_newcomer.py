@@ -2,6 +2,7 @@
 make says where something is missing, and whose files `sudo make` leaves."""
 
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -254,17 +255,50 @@ class Owner(unittest.TestCase):
 
 
 class Demo(unittest.TestCase):
-    def test_daemon_that_does_not_run_is_told(self):
+    def run_with(self, script):
         daemon = harness.stage().new_directory() / "collectd"
-        daemon.write_text("#!/bin/sh\necho unknown option >&2\nexit 1\n")
+        daemon.write_text(f"#!/bin/sh\n{script}\n")
         daemon.chmod(0o755)
-        done = subprocess.run(
+        return self.run_demo(daemon, TMPDIR=str(daemon.parent))
+
+    @staticmethod
+    def run_demo(daemon, **environment):
+        return subprocess.run(
             [ROOT / "contrib/demo", daemon, harness.PLUGIN, REPORT],
             check=False,
+            env={**os.environ, **environment},
             text=True,
+            timeout=60,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
+
+    def test_daemon_that_does_not_run_is_told(self):
+        done = self.run_with("echo unknown option >&2\nexit 1")
         self.assertNotEqual(done.returncode, 0)
         self.assertEqual(done.stdout, "")
         self.assertIn("unknown option", done.stderr)
+
+    def test_daemon_that_does_not_end_is_killed(self):
+        """What it wrote is no state, so that the demo ends at once."""
+        done = self.run_with(
+            'trap "" TERM\n'
+            "echo $$ >${0%/*}/daemon-pid\n"
+            "while sleep 0.2; do\n"
+            "  for state in ${0%/*}/tmp.*; do\n"
+            "    echo >$state/new\n"
+            "    mv $state/new $state/state || exit\n"
+            "  done\n"
+            "done"
+        )
+        self.assertNotEqual(done.returncode, 0)
+        directory = pathlib.Path(done.args[1]).parent
+        self.assertEqual(list(directory.glob("tmp.*")), [])
+        pid = (directory / "daemon-pid").read_text().strip()
+        self.assertFalse(pathlib.Path("/proc", pid).exists())
+
+    def test_configuration_of_its_own_is_no_news(self):
+        done = self.run_demo(harness.COLLECTD)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("total", done.stdout)
+        self.assertNotIn("ReadBudget", done.stdout)
