@@ -27,6 +27,7 @@ static void enter(struct track *t, struct fork_family *family) {
   t->family = family;
   t->cow_broken = family->cow_broken;
   t->returned = family->returned;
+  t->got_back = 0;
 }
 
 static int found_family(struct process *parent) {

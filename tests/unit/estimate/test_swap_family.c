@@ -125,6 +125,29 @@ FAMILY_TEST(child_shares_what_its_parent_got_back_from_swap) {
   expect_held(f, 2);
 }
 
+FAMILY_TEST(what_came_back_before_an_exec_is_not_of_the_next_family) {
+  start_parent(f);
+  memory_fork(&f->world, 0, 1, 0);
+  out_to_swap(f, 2);
+  back_from_swap(f, 1);
+  pass(f, 1);
+  memory_exec(&f->world, 1);
+  memory_grow(&f->world, 1, 40 * MIB_PAGES);
+  pass(f, 1);
+  read_one(f, 1);
+  memory_fork(&f->world, 1, 2, 0);
+  memory_swap_out(&f->world, 1, 40 * MIB_PAGES, 0);
+  pass(f, 1);
+  read_one(f, 2);
+  back_from_swap(f, 2);
+  pass(f, 1);
+  read_one(f, 1);
+  read_one(f, 2);
+  back_from_swap(f, 1);
+  pass(f, 1);
+  expect_held(f, 1);
+}
+
 FAMILY_TEST(own_memory_that_a_relative_gets_back_costs_the_others_the_same) {
   start_parent(f);
   memory_fork(&f->world, 0, 1, 0);
