@@ -56,7 +56,8 @@ void read_cost_refine(struct read_cost *c, uint64_t ns, uint64_t resident,
                       uint64_t swapped) {
   if (c->is_learnt || c->pages == 0)
     return;
-  c->ns = narrow(most(ns, WALK_LEAST_NS));
+  c->ns =
+      narrow(most(narrow(ns), WALK_LEAST_NS) + price(swapped, SWAPPED_PAGE_NS));
   set_pages(c, resident, swapped);
 }
 

@@ -50,8 +50,8 @@ struct read_cost read_cost_guess(const struct read_cost_basis *b);
  * because empty page tables take time too. */
 uint32_t read_cost_predict(const struct read_cost *c, uint64_t pages);
 
-/* Takes a better guess, of what a sample of the pages has shown: not where the
- * number of mappings is what makes it dear. */
+/* Takes a better guess, of what a sample of the resident pages has shown: not
+ * where the number of mappings is what makes it dear. */
 void read_cost_refine(struct read_cost *c, uint64_t ns, uint64_t resident,
                       uint64_t swapped);
 

@@ -80,6 +80,19 @@ TEST(the_price_stays_where_memory_goes_to_swap_and_comes_back) {
   assert_int_equal(read_cost_predict(&c, 1000), 3 * MS);
 }
 
+/* A sample shows none of the pages in swap, and a walk meets them. */
+TEST(a_sample_leaves_pages_in_swap_their_price) {
+  struct read_cost_basis basis = {.resident = 100000, .swapped = 900000};
+  struct read_cost c = read_cost_guess(&basis);
+
+  read_cost_refine(&c, MS, 100000, 900000);
+  assert_in_range(read_cost_predict(&c, 1000000), 10 * MS, 30 * MS);
+  read_cost_refine(&c, MS, 100000, 0);
+  assert_int_equal(read_cost_predict(&c, 100000), MS);
+  read_cost_refine(&c, UINT64_MAX - 1, UINT64_MAX, 1);
+  assert_int_equal(c.ns, UINT32_MAX);
+}
+
 /* What was shrunk may have left page tables that are full. */
 TEST(one_walk_undoes_a_price_that_fell_too_far) {
   struct read_cost c = {.ns = 150 * MS, .pages = 1000};
