@@ -480,8 +480,10 @@ bool estimator_sample(struct estimator *e, struct track *t, struct sampled *s,
   t->now.shared_pages = shared_pages;
   t->now.vm_swap_kb = amount_narrow(amount_from(s->swap) / 1024);
   before.vm_swap_kb = t->now.vm_swap_kb;
-  if (estimator_has_baseline(t))
+  if (estimator_has_baseline(t)) {
     agrees = meet(e, t, s);
+    tell_returned(e, t);
+  }
   sampled_rollup(s, &rollup);
   t->unsure_bytes = 0;
   t->is_sampled = true;

@@ -1,6 +1,8 @@
 /* A fork family whose memory comes back from swap, to one after the other. */
 #include "test.h"
 
+#include <stdlib.h>
+
 #include "estimate/estimate_error.h"
 #include "estimate/track_change.h"
 
@@ -92,6 +94,28 @@ FAMILY_TEST(memory_that_a_reading_finds_back_from_swap_is_told_to_relatives) {
   reading.shared_pages = (uint32_t)f->views[0].shared_pages;
   reading.vm_swap_kb = f->views[0].vm_swap_kb;
   estimator_correct(&f->estimator, f->processes[0]->track, &reading);
+  expect_held(f, 1);
+}
+
+FAMILY_TEST(memory_that_a_sample_finds_back_from_swap_is_told_to_relatives) {
+  struct sampled sampled = {
+      .anon = 40 * 1048576.0, .pss_anon = 20 * 1048576.0, .files = 1048576.0};
+  struct track *giant;
+
+  start_parent(f);
+  memory_fork(&f->world, 0, 1, 0);
+  out_to_swap(f, 2);
+  back_from_swap(f, 1);
+  pass(f, 1);
+  read_one(f, 1);
+  back_from_swap(f, 0);
+  memory_view_all(&f->world, f->views);
+  giant = f->processes[0]->track;
+  giant->sampling = calloc(1, sizeof(*giant->sampling));
+  assert_non_null(giant->sampling);
+  estimator_sample(&f->estimator, giant, &sampled,
+                   (uint32_t)f->views[0].resident_pages,
+                   (uint32_t)f->views[0].shared_pages);
   expect_held(f, 1);
 }
 
