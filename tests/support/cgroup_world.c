@@ -40,6 +40,15 @@ void cgroup_make(const struct world *w, const char *path, const char *use) {
   cgroup_put(w, name, "max\n");
 }
 
+void cgroup_remove(const struct world *w, const char *path) {
+  static unsigned removed;
+  char from[256], to[32];
+
+  snprintf(from, sizeof(from), "cg%s", path);
+  snprintf(to, sizeof(to), "removed.%u", removed++);
+  proctree_rename(&w->tree, from, to);
+}
+
 void cgroup_kill(const struct world *w, const char *path, unsigned all) {
   char name[256], text[64];
 

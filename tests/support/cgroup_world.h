@@ -16,6 +16,10 @@ void cgroup_mount_at(const struct world *w, const char *directory);
 /* Makes a control group of version 2 with that use, without a limit. */
 void cgroup_make(const struct world *w, const char *path, const char *use);
 
+/* Removes it. Its inodes stay in use, so that the next control group of that
+ * path has others, as in the kernel: a disk would give it the same. */
+void cgroup_remove(const struct world *w, const char *path);
+
 /* Sets the number of processes killed for memory, of a control group and of the
  * host, since their beginning. */
 void cgroup_kill(const struct world *w, const char *path, unsigned all);

@@ -28,7 +28,7 @@ static void start_b(struct world *w, const char *path) {
 /* systemd removes a control group before anyone can read its count. */
 static void end_web(struct world *w) {
   proctree_end(&w->tree, 10);
-  proctree_unlink(&w->tree, "cg" WEB);
+  cgroup_remove(w, WEB);
 }
 
 static void restart_web(struct world *w) {
@@ -140,7 +140,7 @@ static void start_killed_web(struct world *w) {
 /* A value that is missing for a cycle would end the alarm, and make another. */
 WORLD_TEST(kills_are_shown_while_the_control_group_goes_and_comes) {
   start_killed_web(w);
-  proctree_unlink(&w->tree, "cg" WEB); /* a process of it has been seen yet */
+  cgroup_remove(w, WEB); /* a process of it has been seen yet */
   world_run(w, 10);
   world_assert(w, "web", "ps_count=1 oom_kill=1 cgroup=nan");
   proctree_end(&w->tree, 10);
@@ -167,7 +167,7 @@ WORLD_TEST(kills_are_shown_while_others_are_in_the_control_group) {
 /* The host's count has been read when the process is killed. */
 WORLD_TEST(kill_during_a_cycle_is_counted_in_the_next) {
   start_killed_web(w);
-  proctree_unlink(&w->tree, "cg" WEB);
+  cgroup_remove(w, WEB);
   cgroup_kill(w, "/system.slice", 2);
   world_run(w, 10);
   assert_kills(w, "web", 1);
@@ -185,8 +185,8 @@ WORLD_TEST(kill_that_may_be_of_two_is_of_none) {
   world_run(w, 10);
   proctree_end(&w->tree, 10);
   proctree_end(&w->tree, 20);
-  proctree_unlink(&w->tree, "cg" WEB);
-  proctree_unlink(&w->tree, "cg" SYSTEM_B);
+  cgroup_remove(w, WEB);
+  cgroup_remove(w, SYSTEM_B);
   kill_in(w, "/system.slice", 1);
   world_run(w, 10);
   restart_web(w);
@@ -202,7 +202,7 @@ WORLD_TEST(control_group_that_ends_while_another_is_killed_was_not) {
   world_run(w, 10);
   proctree_end(&w->tree, 10);
   cgroup_join(w, 11, "web", WEB);
-  proctree_unlink(&w->tree, "cg" WEB);
+  cgroup_remove(w, WEB);
   cgroup_make(w, WEB, "1000\n");
   cgroup_kill(w, WEB, 0);
   cgroup_kill(w, OTHER_B, 1);
@@ -293,7 +293,7 @@ WORLD_TEST(kill_farther_below_is_none_of_a_sibling_that_was_removed) {
   world_run(w, 10);
   proctree_end(&w->tree, 10);
   cgroup_join(w, 11, "web", WEB);
-  proctree_unlink(&w->tree, "cg" WEB);
+  cgroup_remove(w, WEB);
   cgroup_make(w, WEB, "1000\n");
   cgroup_kill(w, WEB, 0);
   cgroup_kill(w, PG, 1);
@@ -320,7 +320,7 @@ WORLD_TEST(kill_that_two_groups_have_counted_is_one) {
   world_run(w, 10);
   proctree_end(&w->tree, 10);
   cgroup_join(w, 11, "web", WEB);
-  proctree_unlink(&w->tree, "cg" WEB);
+  cgroup_remove(w, WEB);
   cgroup_make(w, WEB, "1000\n");
   cgroup_kill(w, WEB, 0);
   cgroup_kill(w, PG, 1);

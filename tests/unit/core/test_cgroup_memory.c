@@ -213,7 +213,7 @@ WORLD_TEST(control_group_without_the_controller_has_no_memory) {
 WORLD_TEST(removed_control_group_is_followed) {
   start_web(w);
   world_run(w, 10);
-  proctree_unlink(&w->tree, "cg" WEB);
+  cgroup_remove(w, WEB);
   world_run(w, 10);
   assert_absent(w, "web.service", CGROUP_UNKNOWN);
   cgroup_make(w, WEB, "2000\n");
