@@ -16,6 +16,8 @@ from test_grafana import (
     InfluxSource,
     PrometheusSource,
     QueriesTest,
+    groups_of,
+    wait_answer,
 )
 from test_influxdb import Influx
 from test_prometheus import Prometheus, write_prometheus
@@ -91,7 +93,7 @@ class QueriesOfLimits(CgroupMixin, QueriesTest):
 
         def check(source, _, target):
             if target["refId"] == letter:
-                answer = source.ask(target, host="alpha", group=ALL)
+                answer = wait_answer(source, target, host="alpha", group=ALL)
                 found[source.dashboard.kind] = {
                     source.legend(target, labels): values[-1]
                     for labels, *values in answer
@@ -110,16 +112,17 @@ class QueriesOfLimits(CgroupMixin, QueriesTest):
 
     def test_every_query_returns_the_groups_that_have_the_value(self):
         def check(source, panel, target):
-            answer = source.ask(target, host="alpha", group=ALL)
-            groups = {
-                labels.get("group", labels.get("instance"))
-                for labels, *_ in answer
-            }
             expected = {
                 "Growth by group": {*LIMITS, "web"},
                 "Time until the limit": {"leaks"},
             }.get(panel["title"], LIMITS.keys())
-            self.assertEqual(groups, expected)
+            answer = wait_answer(
+                source,
+                target,
+                lambda answer: groups_of(answer) == expected,
+                host="alpha",
+                group=ALL,
+            )
             for _, *values in answer:
                 self.assertTrue(values)
                 self.assertTrue(all(map(math.isfinite, values)), values)
