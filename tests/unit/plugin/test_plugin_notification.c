@@ -57,7 +57,7 @@ static void start(struct item *block) {
 }
 
 /* Ends the plugin, and with it all that was being written. */
-static void stop(void) { assert_int_equal(stub.shutdown(), 0); }
+static void stop_plugin(void) { assert_int_equal(stub.shutdown(), 0); }
 
 /* One as the threshold plugin makes it. */
 static notification_t alarm_about(const char *group) {
@@ -84,7 +84,7 @@ static bool is_captured(const notification_t *n) {
   before = stub.n_notifications;
   assert_int_equal(stub.notification(n, NULL), 0);
   assert_int_equal(stub.read(NULL), 0);
-  stop();
+  stop_plugin();
   return stub.n_notifications > before;
 }
 
@@ -167,7 +167,7 @@ FIXTURE_TEST(a_long_path_leaves_less_room_for_the_rest) {
     start(with(web_block(), capture_at(directory_for(cases[i].path_len))));
     assert_int_equal(stub.notification(&n, NULL), 0);
     assert_int_equal(stub.read(NULL), 0);
-    stop();
+    stop_plugin();
     assert_int_equal(stub.n_notifications, 1);
     assert_int_equal(strlen(stub.metas[0]), cases[i].path_len);
     assert_memory_equal(message, "capture ", 8);
@@ -233,7 +233,7 @@ static unsigned captured_by(struct item *capture) {
     assert_int_equal(stub.notification(&n, NULL), 0);
     assert_int_equal(stub.read(NULL), 0);
   }
-  stop();
+  stop_plugin();
   for (size_t i = 0; i < stub.n_notifications; i++) {
     parsed d = parsed_file(stub.metas[i]);
     const char *severity = parsed_string(d, "trigger.severity");
@@ -265,7 +265,7 @@ FIXTURE_TEST(a_second_alarm_within_the_cooldown_makes_no_capture) {
     assert_int_equal(stub.notification(&n, NULL), 0);
     assert_int_equal(stub.read(NULL), 0);
   }
-  stop();
+  stop_plugin();
   assert_int_equal(stub.n_notifications, 1);
 }
 
@@ -273,7 +273,7 @@ FIXTURE_TEST(an_alarm_at_any_time_is_fine) {
   notification_t n = alarm_about("web");
 
   start(with(web_block(), capture_at(at("a"))));
-  stop();
+  stop_plugin();
   assert_int_equal(stub.notification(&n, NULL), 0);
   /* The same once it has been started anew. */
   assert_int_equal(configure(with(web_block(), capture_at(at("a")))), 0);
@@ -282,7 +282,7 @@ FIXTURE_TEST(an_alarm_at_any_time_is_fine) {
   assert_int_equal(stub.notification(&n, NULL), 0);
   assert_int_equal(stub.read(NULL), 0);
   assert_int_equal(stub.read(NULL), 0);
-  stop();
+  stop_plugin();
   assert_int_equal(stub.n_notifications, 1);
 }
 
@@ -296,7 +296,7 @@ FIXTURE_TEST(the_first_interval_writes_nothing) {
   assert_int_equal(stub.init(), 0);
   assert_int_equal(stub.notification(&n, NULL), 0);
   assert_int_equal(stub.read(NULL), 0);
-  stop();
+  stop_plugin();
   assert_int_equal(stub.n_notifications, 0);
   assert_int_not_equal(access(at("captures"), F_OK), 0);
   assert_int_not_equal(access(at("state"), F_OK), 0);
@@ -305,14 +305,14 @@ FIXTURE_TEST(the_first_interval_writes_nothing) {
 FIXTURE_TEST(a_state_can_be_written_at_the_start) {
   start(with(with(web_block(), item("StateFile", at("state"), NULL)),
              boolean("StateAtStart", true)));
-  stop();
+  stop_plugin();
   assert_int_equal(access(at("state"), F_OK), 0);
 }
 
 FIXTURE_TEST(without_captures_notifications_are_none_of_ours) {
   start(web_block());
   assert_null(stub.notification);
-  stop();
+  stop_plugin();
   start(with(web_block(), item("StateFile", at("state"), NULL)));
   assert_null(stub.notification);
 }
@@ -341,7 +341,7 @@ FIXTURE_TEST(a_state_is_written_without_command_lines) {
   start(with(with(web_block(), item("StateFile", at("state"), NULL)),
              boolean("CommandLines", false)));
   assert_int_equal(stub.read(NULL), 0);
-  stop();
+  stop_plugin();
   d = parsed_file(at("state"));
   parsed_assert(d, "trigger.kind=interval processes.0.comm=web");
   assert_null(parsed_get(d, "processes.0.command_line"));
@@ -367,7 +367,7 @@ FIXTURE_TEST(a_state_that_fails_is_logged_once_and_when_it_is_back) {
     assert_int_equal(stub.read(NULL), 0);
   proctree_write(&tree, "no/x", "", 0);
   read_until_logged(2);
-  stop();
+  stop_plugin();
   assert_int_equal(stub.n_logs, 2);
   assert_int_equal(stub.levels[0], LOG_ERR);
   assert_non_null(strstr(stub.logs[0], at("no/state")));
@@ -393,7 +393,7 @@ FIXTURE_TEST(options_reach_the_captures) {
   start(with(web_block(), capture));
   assert_int_equal(stub.notification(&n, NULL), 0);
   assert_int_equal(stub.read(NULL), 0);
-  stop();
+  stop_plugin();
   assert_int_equal(stub.n_notifications, 1);
   d = parsed_file(stub.metas[0]);
   assert_int_equal(parsed_count(d, "processes"), 1);
