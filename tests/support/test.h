@@ -33,8 +33,7 @@
  * parameter of the test is what `setup` stores in *state. A file that needs it
  * gives it a name of its own:
  *
- *   #define TREE_TEST(name) \ TEST_WITH(name, make, unmake, struct proctree
- * *tree)
+ *   #define TREE_TEST(n) TEST_WITH(n, make, unmake, struct proctree *tree)
  */
 #define TEST(name)                                                             \
   static void name(void);                                                      \
