@@ -37,7 +37,8 @@ struct collector {
   struct metric_context context;
   struct host_memory host;
   struct collector_counts counts;
-  uint64_t cycles; /* with this one */
+  uint64_t cycles;     /* with this one */
+  bool is_stack_known; /* the size of a stack in the kernel, for good */
   uint64_t (*clock_ns)(void);
   uint64_t (*cpu_clock_ns)(void);
   uint64_t (*wall_clock_ns)(void);
@@ -215,7 +216,17 @@ static uint64_t kernel_stack_bytes(struct collector *c,
 /* The size of a stack does not change: it is looked for until it is found, less
  * and less often where the host does not show it. */
 static bool is_stack_due(const struct collector *c) {
-  return !c->measurer.kernel_stack_bytes && (c->cycles & (c->cycles - 1)) == 0;
+  return !c->is_stack_known && (c->cycles & (c->cycles - 1)) == 0;
+}
+
+/* Tasks that begin or end between meminfo and loadavg can make a look wrong: it
+ * is the last when the one before has shown the same. */
+static void look_for_stack(struct collector *c,
+                           const struct meminfo_sample *meminfo) {
+  uint64_t size = kernel_stack_bytes(c, meminfo);
+
+  c->is_stack_known = size > 0 && size == c->measurer.kernel_stack_bytes;
+  c->measurer.kernel_stack_bytes = size;
 }
 
 static void observe_host(struct collector *c,
@@ -224,7 +235,7 @@ static void observe_host(struct collector *c,
 
   m->uptime_ns = uptime_ns(c);
   if (is_stack_due(c))
-    m->kernel_stack_bytes = kernel_stack_bytes(c, meminfo);
+    look_for_stack(c, meminfo);
 }
 
 /* True if hidepid=2 or 4 hides processes: a pid namespace has a process 1 for

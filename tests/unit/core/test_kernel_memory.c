@@ -142,10 +142,23 @@ WORLD_TEST(stacks_are_of_the_size_that_the_host_shows) {
   write_file(w, "loadavg", "0.20 0.18 0.12 1/50 11206\n");
   world_run(w, 1);
   world_assert(w, "a", "kernel_stack=80k");
+  world_run(w, 1);
   /* It does not change. */
   write_file(w, "loadavg", "0.20 0.18 0.12 1/100 11206\n");
   world_run(w, 1);
   world_assert(w, "a", "kernel_stack=80k");
+}
+
+/* Tasks have ended between meminfo and loadavg. */
+WORLD_TEST(stacks_of_a_wrong_size_are_found_out) {
+  watch(w, process_of(10, "a", 60));
+  write_file(w, "meminfo", "MemTotal: 1048576 kB\nKernelStack: 800 kB\n");
+  write_file(w, "loadavg", "0.20 0.18 0.12 1/25 11206\n");
+  world_run(w, 1);
+  world_assert(w, "a", "kernel_stack=32k");
+  write_file(w, "loadavg", "0.20 0.18 0.12 1/50 11206\n");
+  world_run(w, 1);
+  world_assert(w, "a", "kernel_stack=16k");
 }
 
 /* As where loadavg is that of a container: it is asked less and less often. */
