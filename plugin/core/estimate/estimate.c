@@ -47,7 +47,7 @@ static void empty_swap(const struct change *c, struct rollup *u) {
     u->bytes[ROLLUP_SWAP] = u->bytes[ROLLUP_SWAP_PSS] = 0;
 }
 
-/* By what each pays more, where fewer share. 0: it is not known how many. */
+/* Each pays so many times as much. A count of 0 is unknown. */
 static double sharers_factor(uint32_t before, uint32_t now) {
   return before == 0 || now == 0 ? 1 : (double)before / (double)now;
 }

@@ -19,7 +19,7 @@ struct change {
   /* Bytes that came, or (negative) went. */
   int64_t anon, shared, swap;
   uint64_t returned; /* the part of anon that came back from swap */
-  /* What it costs less, at most, because relatives have got the same back. */
+  /* It costs at most so much less, as relatives have got the same back. */
   uint64_t shared_again;
   double swap_left; /* the part of the swap that is still there */
   bool is_swap_emptied;

@@ -266,7 +266,7 @@ static void catch_up(const struct estimator *e, struct track *t,
   follow_cow(e, t);
 }
 
-/* So is what came back from swap since then. */
+/* Relatives are told also what came back from swap since then. */
 static void catch_up_returned(const struct estimator *e, struct track *t,
                               const struct reading *r) {
   struct observation before = t->now;

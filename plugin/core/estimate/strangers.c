@@ -4,7 +4,7 @@
 #define SHARERS_MOST 64
 /* Sharing has to grow by a fourth to be news. */
 #define NEWS_PART 4
-/* What the kernel rounds off, and more. */
+/* The kernel rounds off less than this. */
 #define SHARERS_NEAR 0.1
 
 static uint64_t minus(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }

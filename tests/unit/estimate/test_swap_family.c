@@ -19,6 +19,15 @@ static void back_from_swap(struct family *f, unsigned slot) {
   memory_swap_in(&f->world, slot, 40 * MIB_PAGES, 0, false);
 }
 
+/* The parent of the two is still in swap. */
+static void start_with_child_back(struct family *f) {
+  start_parent(f);
+  memory_fork(&f->world, 0, 1, 0);
+  out_to_swap(f, 2);
+  back_from_swap(f, 1);
+  pass(f, 1);
+}
+
 static struct prediction predicted(struct family *f, unsigned slot) {
   struct prediction p;
 
@@ -64,11 +73,7 @@ FAMILY_TEST(memory_that_relatives_get_back_from_swap_costs_the_others_less) {
 
 /* SwapPss does not tell what a relative has in memory. */
 FAMILY_TEST(memory_that_a_relative_has_back_from_swap_is_shared_with_it) {
-  start_parent(f);
-  memory_fork(&f->world, 0, 1, 0);
-  out_to_swap(f, 2);
-  back_from_swap(f, 1);
-  pass(f, 1);
+  start_with_child_back(f);
   read_one(f, 0);
   read_one(f, 1);
   back_from_swap(f, 0);
@@ -81,11 +86,7 @@ FAMILY_TEST(memory_that_a_reading_finds_back_from_swap_is_told_to_relatives) {
   struct rollup found;
   struct reading reading = {.rollup = &found, .has_statm = true};
 
-  start_parent(f);
-  memory_fork(&f->world, 0, 1, 0);
-  out_to_swap(f, 2);
-  back_from_swap(f, 1);
-  pass(f, 1);
+  start_with_child_back(f);
   read_one(f, 1);
   back_from_swap(f, 0);
   memory_view_all(&f->world, f->views);
@@ -102,11 +103,7 @@ FAMILY_TEST(memory_that_a_sample_finds_back_from_swap_is_told_to_relatives) {
       .anon = 40 * 1048576.0, .pss_anon = 20 * 1048576.0, .files = 1048576.0};
   struct track *giant;
 
-  start_parent(f);
-  memory_fork(&f->world, 0, 1, 0);
-  out_to_swap(f, 2);
-  back_from_swap(f, 1);
-  pass(f, 1);
+  start_with_child_back(f);
   read_one(f, 1);
   back_from_swap(f, 0);
   memory_view_all(&f->world, f->views);
@@ -120,11 +117,7 @@ FAMILY_TEST(memory_that_a_sample_finds_back_from_swap_is_told_to_relatives) {
 }
 
 FAMILY_TEST(memory_that_comes_back_in_two_parts_is_told_twice) {
-  start_parent(f);
-  memory_fork(&f->world, 0, 1, 0);
-  out_to_swap(f, 2);
-  back_from_swap(f, 1);
-  pass(f, 1);
+  start_with_child_back(f);
   for (int part = 0; part < 2; part++) {
     read_one(f, 0);
     read_one(f, 1);
@@ -135,11 +128,7 @@ FAMILY_TEST(memory_that_comes_back_in_two_parts_is_told_twice) {
 }
 
 FAMILY_TEST(child_shares_what_its_parent_got_back_from_swap) {
-  start_parent(f);
-  memory_fork(&f->world, 0, 1, 0);
-  out_to_swap(f, 2);
-  back_from_swap(f, 1);
-  pass(f, 1);
+  start_with_child_back(f);
   read_one(f, 1);
   memory_fork(&f->world, 1, 2, 0);
   pass(f, 1);
@@ -150,11 +139,7 @@ FAMILY_TEST(child_shares_what_its_parent_got_back_from_swap) {
 }
 
 FAMILY_TEST(what_came_back_before_an_exec_is_not_of_the_next_family) {
-  start_parent(f);
-  memory_fork(&f->world, 0, 1, 0);
-  out_to_swap(f, 2);
-  back_from_swap(f, 1);
-  pass(f, 1);
+  start_with_child_back(f);
   memory_exec(&f->world, 1);
   memory_grow(&f->world, 1, 40 * MIB_PAGES);
   pass(f, 1);
