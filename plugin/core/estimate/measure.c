@@ -304,6 +304,22 @@ static void note_failure(struct measurer *m, struct process *p, int r) {
   }
 }
 
+/* VmSwap behind a walk; where it cannot be read, what it was, or else what the
+ * walk has found, which has swapped shmem, too. */
+static uint32_t swap_kb_behind(const struct measurer *m,
+                               const struct process *p,
+                               const struct rollup *found) {
+  uint32_t kb;
+
+  if (found->bytes[ROLLUP_SWAP] == 0)
+    return 0;
+  if (member_read_swap_kb(m->procfs, p, &kb))
+    return kb;
+  return estimator_has_baseline(p->track)
+             ? p->track->now.vm_swap_kb
+             : amount_narrow(found->bytes[ROLLUP_SWAP] / 1024);
+}
+
 static void correct(struct measurer *m, struct process *p,
                     const struct read_job *job) {
   const struct rollup_reading *read = &job->rollup;
@@ -320,8 +336,7 @@ static void correct(struct measurer *m, struct process *p,
     price_learn_guess(m, p, job);
   m->rollup_reads++;
   note_fields(m, read->rollup.known);
-  if (read->rollup.bytes[ROLLUP_SWAP] > 0)
-    member_read_swap_kb(m->procfs, p, &reading.vm_swap_kb);
+  reading.vm_swap_kb = swap_kb_behind(m, p, &read->rollup);
   read_cost_learn(&p->track->cost, job->work_ns, p->statm.resident_pages,
                   reading.vm_swap_kb * UINT64_C(1024) / m->estimator.page_size,
                   &policy, m->estimator.now_ns);

@@ -35,7 +35,7 @@ struct track {
   float broken_bytes;         /* by its faults since the baseline */
   float told_bytes;           /* that it left to its relatives since then */
   float told_returned;        /* that it got back from swap since then */
-  float got_back;             /* from swap, since it entered its family */
+  float got_back;             /* from swap in its family, or inherited */
   float unsure_bytes;         /* by faults while the baseline was read */
   float expected_common, expected_independent; /* error of Pss in this cycle */
   /* How far off a derived baseline can be (newborn.h); 0 where it was read. */

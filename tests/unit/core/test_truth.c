@@ -208,6 +208,34 @@ WORLD_TEST(nothing_is_swapped_out_after_swapoff) {
   world_assert(w, "g", "swap_total=0");
 }
 
+/* A reading comes while status cannot be read, as the first or a later one. */
+static void read_without_status(struct world *w, bool is_first) {
+  struct fake f = process(10);
+
+  put_swap(w, 500000);
+  f.swap_kb = 4096;
+  world_put(w, f);
+  group(w);
+  if (!is_first) {
+    put_vm_swap(w, 10, 4096);
+    world_run_reading(w, 1, 1);
+  }
+  proctree_unlink(&w->tree, "10/status");
+  world_run_reading(w, 61, 1);
+  assert_true(kb(w, "swap") == 4096);
+  put_vm_swap(w, 10, 4096);
+  world_run_reading(w, 1, 0);
+  assert_true(kb(w, "swap") == 4096);
+}
+
+WORLD_TEST(what_is_in_swap_is_not_counted_twice_behind_a_first_reading) {
+  read_without_status(w, true);
+}
+
+WORLD_TEST(what_is_in_swap_is_not_counted_twice_behind_a_later_reading) {
+  read_without_status(w, false);
+}
+
 /* Two relatives had it in swap together: SwapPss was half of VmSwap. Then it
  * comes back, and the rollup cannot be read any more. */
 static void come_back_from_swap(struct world *w, unsigned truth_kb) {
