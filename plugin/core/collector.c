@@ -199,32 +199,49 @@ static uint64_t uptime_ns(struct collector *c) {
   return ns;
 }
 
-/* A zombie counts as a task, and has no stack any more. */
-static uint64_t kernel_stack_bytes(struct collector *c,
-                                   const struct meminfo_sample *meminfo) {
-  struct span text;
-  uint32_t tasks = 0, zombies = 0;
+/* Whether a file is not of the tree that it is in, but mounted over it, as by
+ * the runtime of a container. */
+static bool is_foreign(struct procfs *procfs, const char *name) {
+  uint64_t tree = 0, file = 0;
 
-  if (procfs_read(c->procfs, PROCFS_ROOT, "loadavg", &text) == 0)
-    loadavg_parse(text.text, text.len, &tasks);
-  for (size_t i = 0; i < c->processes.n; i++)
-    zombies += c->processes.processes[i]->state == PROCESS_GONE;
-  return kernel_stack_size(meminfo->kernel_stack_bytes,
-                           tasks > zombies ? tasks - zombies : 0);
+  return procfs_file_system(procfs, PROCFS_ROOT, ".", &tree) == 0 &&
+         procfs_file_system(procfs, PROCFS_ROOT, name, &file) == 0 &&
+         tree != file;
 }
 
-/* The size of a stack does not change: it is looked for until it is found, less
- * and less often where the host does not show it. */
+/* The tasks of the host that have a stack; false where they are not told. A
+ * zombie counts as a task, and has no stack any more. */
+static bool count_tasks(struct collector *c, uint32_t *ret) {
+  struct span text;
+  uint32_t tasks, zombies = 0;
+
+  if (is_foreign(c->procfs, "loadavg") ||
+      procfs_read(c->procfs, PROCFS_ROOT, "loadavg", &text) != 0 ||
+      loadavg_parse(text.text, text.len, &tasks) < 0)
+    return false;
+  for (size_t i = 0; i < c->processes.n; i++)
+    zombies += c->processes.processes[i]->state == PROCESS_GONE;
+  *ret = tasks > zombies ? tasks - zombies : 0;
+  return true;
+}
+
+/* The size of a stack does not change. Where the host does not show it, it is
+ * looked for less and less often. */
 static bool is_stack_due(const struct collector *c) {
-  return !c->is_stack_known && (c->cycles & (c->cycles - 1)) == 0;
+  return !c->is_stack_known && (c->measurer.kernel_stack_bytes > 0 ||
+                                (c->cycles & (c->cycles - 1)) == 0);
 }
 
 /* Tasks that begin or end between meminfo and loadavg can make a look wrong: it
  * is the last when the one before has shown the same. */
 static void look_for_stack(struct collector *c,
                            const struct meminfo_sample *meminfo) {
-  uint64_t size = kernel_stack_bytes(c, meminfo);
+  uint32_t tasks;
+  uint64_t size;
 
+  if (!meminfo->kernel_stack_bytes || !count_tasks(c, &tasks))
+    return;
+  size = kernel_stack_size(meminfo->kernel_stack_bytes, tasks);
   c->is_stack_known = size > 0 && size == c->measurer.kernel_stack_bytes;
   c->measurer.kernel_stack_bytes = size;
 }

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "collected.h"
 
@@ -145,14 +146,44 @@ WORLD_TEST(stacks_are_of_the_size_that_the_host_shows) {
   world_run(w, 1);
   /* It does not change. */
   write_file(w, "loadavg", "0.20 0.18 0.12 1/100 11206\n");
-  world_run(w, 1);
+  for (unsigned i = 0; i < 100; i++)
+    world_run(w, 1);
   world_assert(w, "a", "kernel_stack=80k");
+}
+
+WORLD_TEST(stacks_keep_their_size_where_loadavg_cannot_be_read) {
+  watch(w, process_of(10, "a", 60));
+  write_file(w, "meminfo", "MemTotal: 1048576 kB\nKernelStack: 800 kB\n");
+  write_file(w, "loadavg", "0.20 0.18 0.12 1/50 11206\n");
+  world_run(w, 1);
+  write_file(w, "loadavg", "none\n");
+  world_run(w, 1);
+  world_assert(w, "a", "kernel_stack=16k");
+  write_file(w, "meminfo", "MemTotal: 1048576 kB\n");
+  write_file(w, "loadavg", "0.20 0.18 0.12 1/50 11206\n");
+  world_run(w, 1);
+  world_assert(w, "a", "kernel_stack=16k");
 }
 
 /* Tasks have ended between meminfo and loadavg. */
 WORLD_TEST(stacks_of_a_wrong_size_are_found_out) {
   watch(w, process_of(10, "a", 60));
   write_file(w, "meminfo", "MemTotal: 1048576 kB\nKernelStack: 800 kB\n");
+  write_file(w, "loadavg", "0.20 0.18 0.12 1/25 11206\n");
+  world_run(w, 1);
+  world_assert(w, "a", "kernel_stack=32k");
+  write_file(w, "loadavg", "0.20 0.18 0.12 1/50 11206\n");
+  world_run(w, 1);
+  world_assert(w, "a", "kernel_stack=16k");
+}
+
+/* A look that shows a size is followed by another in the next cycle. */
+WORLD_TEST(stacks_of_a_wrong_size_are_found_out_at_once) {
+  watch(w, process_of(10, "a", 60));
+  write_file(w, "meminfo", "MemTotal: 1048576 kB\nKernelStack: 800 kB\n");
+  write_file(w, "loadavg", "0.20 0.18 0.12 1/1 11206\n");
+  for (unsigned i = 1; i < 64; i++)
+    world_run(w, 1);
   write_file(w, "loadavg", "0.20 0.18 0.12 1/25 11206\n");
   world_run(w, 1);
   world_assert(w, "a", "kernel_stack=32k");
@@ -201,6 +232,25 @@ static bool is_published(const struct world *w, const char *metric) {
   report.metrics = metric_find(metric, &reason);
   return metric_next(&(struct metric_subject){.usage = &g->usage}, &report,
                      collector_metric_context(w->collector), &cursor, &value);
+}
+
+/* Of this host, but of another file system than the tree: as one that the
+ * runtime of a container has mounted there. */
+WORLD_TEST(a_foreign_loadavg_is_not_asked) {
+  char path[4200];
+
+  watch(w, process_of(10, "a", 60));
+  for (unsigned i = 0; i < 2; i++) {
+    static const char *const names[] = {"meminfo", "loadavg"};
+    char target[32];
+
+    snprintf(path, sizeof(path), "%s/%s", w->tree.root, names[i]);
+    snprintf(target, sizeof(target), "/proc/%s", names[i]);
+    unlink(path);
+    assert_int_equal(symlink(target, path), 0);
+  }
+  world_run(w, 1);
+  assert_false(is_published(w, "kernel_stack"));
 }
 
 WORLD_TEST(without_the_files_of_the_host_two_values_are_not_published) {
