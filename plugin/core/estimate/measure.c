@@ -12,6 +12,7 @@
 #include "estimate/observe.h"
 #include "estimate/price.h"
 #include "proc/amount.h"
+#include "proc/clamp.h"
 #include "read/read_batch.h"
 
 /* Each attempt may cost a line in an audit log (AppArmor), so a refused rollup
@@ -304,20 +305,21 @@ static void note_failure(struct measurer *m, struct process *p, int r) {
   }
 }
 
-/* VmSwap behind a walk; where it cannot be read, what it was, or else what the
- * walk has found, which has swapped shmem, too. */
-static uint32_t swap_kb_behind(const struct measurer *m,
-                               const struct process *p,
-                               const struct rollup *found) {
-  uint32_t kb;
+/* VmSwap after a walk. Where it cannot be read, it is between SwapPss and Swap,
+ * which has swapped shmem, too: relatives share what makes the difference. */
+static uint32_t swap_kb_after(const struct measurer *m, const struct process *p,
+                              const struct rollup *found) {
+  uint32_t most = amount_narrow(found->bytes[ROLLUP_SWAP] / 1024);
+  uint32_t least = amount_narrow(found->bytes[ROLLUP_SWAP_PSS] / 1024);
+  uint32_t kb = p->track->now.vm_swap_kb;
 
-  if (found->bytes[ROLLUP_SWAP] == 0)
+  if (most == 0)
     return 0;
   if (member_read_swap_kb(m->procfs, p, &kb))
     return kb;
-  return estimator_has_baseline(p->track)
-             ? p->track->now.vm_swap_kb
-             : amount_narrow(found->bytes[ROLLUP_SWAP] / 1024);
+  if (estimator_has_baseline(p->track))
+    return (uint32_t)clamp(kb, least, most);
+  return fork_family_size(p->track) > 1 ? most : least;
 }
 
 static void correct(struct measurer *m, struct process *p,
@@ -336,7 +338,7 @@ static void correct(struct measurer *m, struct process *p,
     price_learn_guess(m, p, job);
   m->rollup_reads++;
   note_fields(m, read->rollup.known);
-  reading.vm_swap_kb = swap_kb_behind(m, p, &read->rollup);
+  reading.vm_swap_kb = swap_kb_after(m, p, &read->rollup);
   read_cost_learn(&p->track->cost, job->work_ns, p->statm.resident_pages,
                   reading.vm_swap_kb * UINT64_C(1024) / m->estimator.page_size,
                   &policy, m->estimator.now_ns);

@@ -234,15 +234,17 @@ static void measure_counted(const struct measure *m, struct sampled *ret) {
 static void measure(const struct measurer *m, const struct process *p,
                     const struct page_sample *sample, struct sampled *ret) {
   struct measure measure = measure_begin(m, p, sample);
-  uint32_t swap_kb;
+  uint32_t swap_kb = p->track->now.vm_swap_kb;
 
   *ret = (struct sampled){.swap = 0};
   if (sample->has_census)
     measure_counted(&measure, ret);
   else
     measure_drawn(&measure, ret);
-  if (m->estimator.is_swap_used && member_read_swap_kb(m->procfs, p, &swap_kb))
-    ret->swap = swap_kb * 1024.0;
+  if (!m->estimator.is_swap_used)
+    return;
+  member_read_swap_kb(m->procfs, p, &swap_kb);
+  ret->swap = swap_kb * 1024.0;
 }
 
 static void keep_layout(const struct measurer *m, const struct process *p,

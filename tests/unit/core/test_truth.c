@@ -208,32 +208,88 @@ WORLD_TEST(nothing_is_swapped_out_after_swapoff) {
   world_assert(w, "g", "swap_total=0");
 }
 
-/* A reading comes while status cannot be read, as the first or a later one. */
-static void read_without_status(struct world *w, bool is_first) {
+struct in_swap {
+  unsigned kb, sharers; /* of the rollup, where relatives share it */
+  unsigned vm_swap_kb;  /* of status, which lacks shmem */
+};
+
+static void expect_in_swap(const struct world *w, const struct in_swap *s) {
+  unsigned pss_kb = s->kb / (s->sharers ? s->sharers : 1);
+
+  if (kb(w, "swap_total") != s->kb || kb(w, "swap") != pss_kb)
+    fail_msg("published are %.0f and %.0f kB for %u and %u in swap",
+             kb(w, "swap_total"), kb(w, "swap"), s->kb, pss_kb);
+}
+
+static void put_in_swap(struct world *w, const struct in_swap *s) {
   struct fake f = process(10);
 
-  put_swap(w, 500000);
-  f.swap_kb = 4096;
+  f.swap_kb = s->kb;
+  f.sharers = s->sharers;
   world_put(w, f);
+}
+
+/* A reading finds `found`, while status cannot be read. */
+static void read_without_status(struct world *w, const struct in_swap *before,
+                                const struct in_swap *found) {
+  put_swap(w, 500000);
   group(w);
-  if (!is_first) {
-    put_vm_swap(w, 10, 4096);
+  if (before) {
+    put_in_swap(w, before);
+    put_vm_swap(w, 10, before->vm_swap_kb);
     world_run_reading(w, 1, 1);
+    expect_in_swap(w, before);
   }
+  put_in_swap(w, found);
   proctree_unlink(&w->tree, "10/status");
   world_run_reading(w, 61, 1);
-  assert_true(kb(w, "swap") == 4096);
-  put_vm_swap(w, 10, 4096);
+  expect_in_swap(w, found);
+  put_vm_swap(w, 10, found->vm_swap_kb);
   world_run_reading(w, 1, 0);
-  assert_true(kb(w, "swap") == 4096);
+  expect_in_swap(w, found);
 }
 
-WORLD_TEST(what_is_in_swap_is_not_counted_twice_behind_a_first_reading) {
-  read_without_status(w, true);
+static const struct in_swap none, all = {4096, 0, 4096}, some = {1024, 0, 1024},
+                                  shared = {4096, 4, 1024},
+                                  with_shmem = {4096, 2, 3072};
+
+WORLD_TEST(without_status_a_first_reading_knows_what_is_in_swap) {
+  read_without_status(w, NULL, &all);
 }
 
-WORLD_TEST(what_is_in_swap_is_not_counted_twice_behind_a_later_reading) {
-  read_without_status(w, false);
+WORLD_TEST(without_status_a_first_reading_tells_shmem_in_swap_apart) {
+  read_without_status(w, NULL, &shared);
+}
+
+WORLD_TEST(without_status_a_later_reading_knows_what_is_in_swap) {
+  read_without_status(w, &with_shmem, &with_shmem);
+}
+
+WORLD_TEST(without_status_a_later_reading_sees_what_went_to_swap) {
+  read_without_status(w, &none, &all);
+}
+
+WORLD_TEST(without_status_a_later_reading_sees_what_came_back) {
+  read_without_status(w, &all, &some);
+}
+
+WORLD_TEST(without_status_relatives_share_what_is_in_swap) {
+  struct fake parent = process(10), child;
+
+  put_swap(w, 500000);
+  parent.swap_kb = 4096;
+  parent.sharers = 2;
+  child = fake_child(&parent, 11);
+  world_put(w, parent);
+  world_put(w, child);
+  proctree_unlink(&w->tree, "10/status");
+  proctree_unlink(&w->tree, "11/status");
+  group(w);
+  world_run_reading(w, 1, 2);
+  put_vm_swap(w, 10, 4096);
+  put_vm_swap(w, 11, 4096);
+  world_run_reading(w, 1, 0);
+  expect_in_swap(w, &(struct in_swap){2 * 4096, 2, 0});
 }
 
 /* Two relatives had it in swap together: SwapPss was half of VmSwap. Then it

@@ -88,11 +88,8 @@ static void assert_pages(uint64_t bytes, uint64_t pages) {
   assert_in_range(bytes, pages * PAGE - NEAR, pages * PAGE + NEAR);
 }
 
-/* 1,000 anonymous pages, of which 600 are exclusive and the others of two; 500
- * of files, of which 100 are exclusive and the others of four; and 8,500 of
- * shmem, which ten processes share. */
-FIXTURE_TEST(counted_pages_and_those_of_shmem_add_up) {
-  struct read_job job = {
+static struct read_job sample_job(void) {
+  return (struct read_job){
       .kind = READ_SAMPLE,
       .sample = {
           .kinds = {[PAGE_ANON] = {16, 0, 8, 4}, [PAGE_FILE] = {16, 0, 4, 1}},
@@ -101,16 +98,45 @@ FIXTURE_TEST(counted_pages_and_those_of_shmem_add_up) {
           .census = {[PAGE_ANON] = {1000, 600}, [PAGE_FILE] = {500, 100}},
           .has_mapcounts = true,
           .statm = {.resident_pages = 10000, .shared_pages = 9000}}};
-  const struct baseline *b = &f->track.baseline;
+}
+
+static void take(struct fixture *f, const struct read_job *job) {
   struct diag diags[DIAGS] = {{.count = 0}};
 
   f->measurer.diags = diags;
   f->measurer.estimator.page_size = PAGE;
-  sampling_take(&f->measurer, &f->process, &job);
+  sampling_take(&f->measurer, &f->process, job);
+}
+
+/* 1,000 anonymous pages, of which 600 are exclusive and the others of two; 500
+ * of files, of which 100 are exclusive and the others of four; and 8,500 of
+ * shmem, which ten processes share. */
+FIXTURE_TEST(counted_pages_and_those_of_shmem_add_up) {
+  struct read_job job = sample_job();
+  const struct baseline *b = &f->track.baseline;
+
+  take(f, &job);
   assert_pages(baseline_bytes(b, ROLLUP_RSS), 10000);
   assert_pages(baseline_bytes(b, ROLLUP_PSS_ANON), 600 + 400 / 2);
   assert_pages(baseline_bytes(b, ROLLUP_PSS_FILE), 100 + 400 / 4);
   assert_pages(baseline_bytes(b, ROLLUP_PSS_SHMEM), 8500 / 10);
   assert_pages(baseline_uss(b), 700);
   assert_int_equal(f->sampling.pages, 1600);
+}
+
+/* There is no such process. */
+FIXTURE_TEST(what_is_in_swap_stays_known_where_status_cannot_be_read) {
+  struct read_job job = sample_job();
+
+  assert_int_equal(procfs_new("/proc", &f->measurer.procfs), 0);
+  f->process.pid = INT32_MAX;
+  f->measurer.estimator.is_swap_used = true;
+  f->track.now.vm_swap_kb = 4096;
+  take(f, &job);
+  assert_int_equal(f->track.baseline.vm_swap_kb, 4096);
+  assert_int_equal(baseline_bytes(&f->track.baseline, ROLLUP_SWAP), 4 * MIB);
+  f->measurer.estimator.is_swap_used = false;
+  take(f, &job);
+  assert_int_equal(f->track.baseline.vm_swap_kb, 0);
+  procfs_free(f->measurer.procfs);
 }
