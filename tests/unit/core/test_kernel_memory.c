@@ -134,18 +134,33 @@ WORLD_TEST(where_nobody_reports_page_tables_no_status_is_read) {
 /* --- kernel stacks ---------------------------------------------------------
  */
 
+static void put_stacks(struct world *w, unsigned all_kb) {
+  char text[64];
+
+  snprintf(text, sizeof(text), "MemTotal: 1048576 kB\nKernelStack: %u kB\n",
+           all_kb);
+  write_file(w, "meminfo", text);
+}
+
+static void put_tasks(struct world *w, unsigned tasks) {
+  char text[64];
+
+  snprintf(text, sizeof(text), "0.20 0.18 0.12 1/%u 11206\n", tasks);
+  write_file(w, "loadavg", text);
+}
+
 WORLD_TEST(stacks_are_of_the_size_that_the_host_shows) {
   struct fake f = process_of(10, "a", 60);
 
   f.threads = 5;
   watch(w, f);
-  write_file(w, "meminfo", "MemTotal: 1048576 kB\nKernelStack: 808 kB\n");
-  write_file(w, "loadavg", "0.20 0.18 0.12 1/50 11206\n");
+  put_stacks(w, 808);
+  put_tasks(w, 50);
   world_run(w, 1);
   world_assert(w, "a", "kernel_stack=80k");
   world_run(w, 1);
   /* It does not change. */
-  write_file(w, "loadavg", "0.20 0.18 0.12 1/100 11206\n");
+  put_tasks(w, 100);
   for (unsigned i = 0; i < 100; i++)
     world_run(w, 1);
   world_assert(w, "a", "kernel_stack=80k");
@@ -153,14 +168,14 @@ WORLD_TEST(stacks_are_of_the_size_that_the_host_shows) {
 
 WORLD_TEST(stacks_keep_their_size_where_loadavg_cannot_be_read) {
   watch(w, process_of(10, "a", 60));
-  write_file(w, "meminfo", "MemTotal: 1048576 kB\nKernelStack: 800 kB\n");
-  write_file(w, "loadavg", "0.20 0.18 0.12 1/50 11206\n");
+  put_stacks(w, 800);
+  put_tasks(w, 50);
   world_run(w, 1);
   write_file(w, "loadavg", "none\n");
   world_run(w, 1);
   world_assert(w, "a", "kernel_stack=16k");
   write_file(w, "meminfo", "MemTotal: 1048576 kB\n");
-  write_file(w, "loadavg", "0.20 0.18 0.12 1/50 11206\n");
+  put_tasks(w, 50);
   world_run(w, 1);
   world_assert(w, "a", "kernel_stack=16k");
 }
@@ -168,11 +183,11 @@ WORLD_TEST(stacks_keep_their_size_where_loadavg_cannot_be_read) {
 /* Tasks have ended between meminfo and loadavg. */
 WORLD_TEST(stacks_of_a_wrong_size_are_found_out) {
   watch(w, process_of(10, "a", 60));
-  write_file(w, "meminfo", "MemTotal: 1048576 kB\nKernelStack: 800 kB\n");
-  write_file(w, "loadavg", "0.20 0.18 0.12 1/25 11206\n");
+  put_stacks(w, 800);
+  put_tasks(w, 25);
   world_run(w, 1);
   world_assert(w, "a", "kernel_stack=32k");
-  write_file(w, "loadavg", "0.20 0.18 0.12 1/50 11206\n");
+  put_tasks(w, 50);
   world_run(w, 1);
   world_assert(w, "a", "kernel_stack=16k");
 }
@@ -180,14 +195,14 @@ WORLD_TEST(stacks_of_a_wrong_size_are_found_out) {
 /* A look that shows a size is followed by another in the next cycle. */
 WORLD_TEST(stacks_of_a_wrong_size_are_found_out_at_once) {
   watch(w, process_of(10, "a", 60));
-  write_file(w, "meminfo", "MemTotal: 1048576 kB\nKernelStack: 800 kB\n");
-  write_file(w, "loadavg", "0.20 0.18 0.12 1/1 11206\n");
+  put_stacks(w, 800);
+  put_tasks(w, 1);
   for (unsigned i = 1; i < 64; i++)
     world_run(w, 1);
-  write_file(w, "loadavg", "0.20 0.18 0.12 1/25 11206\n");
+  put_tasks(w, 25);
   world_run(w, 1);
   world_assert(w, "a", "kernel_stack=32k");
-  write_file(w, "loadavg", "0.20 0.18 0.12 1/50 11206\n");
+  put_tasks(w, 50);
   world_run(w, 1);
   world_assert(w, "a", "kernel_stack=16k");
 }
@@ -195,13 +210,13 @@ WORLD_TEST(stacks_of_a_wrong_size_are_found_out_at_once) {
 /* As where loadavg is that of a container: it is asked less and less often. */
 WORLD_TEST(stacks_that_the_host_does_not_show_are_hardly_looked_for) {
   watch(w, process_of(10, "a", 60));
-  write_file(w, "meminfo", "MemTotal: 1048576 kB\nKernelStack: 800 kB\n");
-  write_file(w, "loadavg", "0.20 0.18 0.12 1/1 11206\n");
+  put_stacks(w, 800);
+  put_tasks(w, 1);
   opens.counted = "loadavg";
   for (unsigned i = 0; i < 1000; i++)
     world_run(w, 1);
   assert_in_range(opens.opened, 5, 20);
-  write_file(w, "loadavg", "0.20 0.18 0.12 1/50 11206\n");
+  put_tasks(w, 50);
   for (unsigned i = 0; i < 1000; i++)
     world_run(w, 1);
   world_assert(w, "a", "kernel_stack=16k");
@@ -216,8 +231,8 @@ WORLD_TEST(zombies_have_no_stack) {
     zombie.state = 'Z';
     world_put(w, zombie);
   }
-  write_file(w, "meminfo", "MemTotal: 1048576 kB\nKernelStack: 400 kB\n");
-  write_file(w, "loadavg", "0.20 0.18 0.12 1/50 11206\n");
+  put_stacks(w, 400);
+  put_tasks(w, 50);
   world_run(w, 1);
   world_assert(w, "a", "kernel_stack=16k");
 }
