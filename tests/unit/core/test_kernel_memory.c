@@ -149,6 +149,23 @@ static void put_tasks(struct world *w, unsigned tasks) {
   write_file(w, "loadavg", text);
 }
 
+/* One process, on a host that shows these. */
+static void watch_on_host(struct world *w, unsigned stacks_kb, unsigned tasks) {
+  watch(w, process_of(10, "a", 60));
+  put_stacks(w, stacks_kb);
+  put_tasks(w, tasks);
+}
+
+/* Tasks end between meminfo and loadavg, and in the next cycle none do. */
+static void see_wrong_size_once(struct world *w) {
+  put_tasks(w, 25);
+  world_run(w, 1);
+  world_assert(w, "a", "kernel_stack=32k");
+  put_tasks(w, 50);
+  world_run(w, 1);
+  world_assert(w, "a", "kernel_stack=16k");
+}
+
 WORLD_TEST(stacks_are_of_the_size_that_the_host_shows) {
   struct fake f = process_of(10, "a", 60);
 
@@ -167,9 +184,7 @@ WORLD_TEST(stacks_are_of_the_size_that_the_host_shows) {
 }
 
 WORLD_TEST(stacks_keep_their_size_where_loadavg_cannot_be_read) {
-  watch(w, process_of(10, "a", 60));
-  put_stacks(w, 800);
-  put_tasks(w, 50);
+  watch_on_host(w, 800, 50);
   world_run(w, 1);
   write_file(w, "loadavg", "none\n");
   world_run(w, 1);
@@ -180,38 +195,22 @@ WORLD_TEST(stacks_keep_their_size_where_loadavg_cannot_be_read) {
   world_assert(w, "a", "kernel_stack=16k");
 }
 
-/* Tasks have ended between meminfo and loadavg. */
 WORLD_TEST(stacks_of_a_wrong_size_are_found_out) {
-  watch(w, process_of(10, "a", 60));
-  put_stacks(w, 800);
-  put_tasks(w, 25);
-  world_run(w, 1);
-  world_assert(w, "a", "kernel_stack=32k");
-  put_tasks(w, 50);
-  world_run(w, 1);
-  world_assert(w, "a", "kernel_stack=16k");
+  watch_on_host(w, 800, 25);
+  see_wrong_size_once(w);
 }
 
 /* A look that shows a size is followed by another in the next cycle. */
 WORLD_TEST(stacks_of_a_wrong_size_are_found_out_at_once) {
-  watch(w, process_of(10, "a", 60));
-  put_stacks(w, 800);
-  put_tasks(w, 1);
+  watch_on_host(w, 800, 1);
   for (unsigned i = 1; i < 64; i++)
     world_run(w, 1);
-  put_tasks(w, 25);
-  world_run(w, 1);
-  world_assert(w, "a", "kernel_stack=32k");
-  put_tasks(w, 50);
-  world_run(w, 1);
-  world_assert(w, "a", "kernel_stack=16k");
+  see_wrong_size_once(w);
 }
 
 /* As where loadavg is that of a container: it is asked less and less often. */
 WORLD_TEST(stacks_that_the_host_does_not_show_are_hardly_looked_for) {
-  watch(w, process_of(10, "a", 60));
-  put_stacks(w, 800);
-  put_tasks(w, 1);
+  watch_on_host(w, 800, 1);
   opens.counted = "loadavg";
   for (unsigned i = 0; i < 1000; i++)
     world_run(w, 1);
@@ -249,8 +248,8 @@ static bool is_published(const struct world *w, const char *metric) {
                      collector_metric_context(w->collector), &cursor, &value);
 }
 
-/* Of this host, but of another file system than the tree: as one that the
- * runtime of a container has mounted there. */
+/* The files are of this host, but not of the tree's file system: a container's
+ * runtime mounts such a loadavg. */
 WORLD_TEST(a_foreign_loadavg_is_not_asked) {
   char path[4200];
 

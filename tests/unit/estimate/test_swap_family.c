@@ -179,7 +179,7 @@ static void each_gets_its_own_back(struct family *f) {
   }
 }
 
-/* What was never shared, or is no longer, comes back as it was. */
+/* The parent has copied all of its memory, so that nothing is shared. */
 FAMILY_TEST(readings_show_that_relatives_get_their_own_back_from_swap) {
   start_parent(f);
   memory_fork(&f->world, 0, 1, 0);
