@@ -1,6 +1,7 @@
 #include "estimate/estimate_error.h"
 
 #include "proc/amount.h"
+#include "proc/clamp.h"
 
 static uint64_t minus(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 
@@ -62,11 +63,13 @@ static double shared_error(const struct baseline *b, const struct change *c,
 /* --- anonymous memory --- */
 
 /* Memory that came since the baseline can have come before the fork. */
+static double anonymous_most(const struct baseline *b, const struct change *c) {
+  return (double)baseline_bytes(b, ROLLUP_ANONYMOUS) + max((double)c->anon, 0);
+}
+
 static double relatives_bound(const struct baseline *b,
                               const struct change *c) {
-  double anonymous = (double)baseline_bytes(b, ROLLUP_ANONYMOUS);
-
-  return c->relatives_moved * (anonymous + max((double)c->anon, 0));
+  return c->relatives_moved * anonymous_most(b, c);
 }
 
 uint64_t estimate_relatives_bound(const struct baseline *b,
@@ -74,13 +77,9 @@ uint64_t estimate_relatives_bound(const struct baseline *b,
   return amount_from(relatives_bound(b, c));
 }
 
-/* No more than it has. */
+/* A process shares no more than it has. */
 static double again_bound(const struct baseline *b, const struct change *c) {
-  double most =
-      (double)baseline_bytes(b, ROLLUP_ANONYMOUS) + max((double)c->anon, 0);
-  double again = (double)c->shared_again;
-
-  return again < most ? again : most;
+  return clamp((double)c->shared_again, 0, anonymous_most(b, c));
 }
 
 uint64_t estimate_again_bound(const struct baseline *b,

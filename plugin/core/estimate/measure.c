@@ -305,8 +305,8 @@ static void note_failure(struct measurer *m, struct process *p, int r) {
   }
 }
 
-/* VmSwap after a walk. Where it cannot be read, it is between SwapPss and Swap,
- * which has swapped shmem, too: relatives share what makes the difference. */
+/* Returns VmSwap after a walk. Where it cannot be read, SwapPss and Swap bound
+ * it: relatives share the rest of Swap, or the rest is shmem. */
 static uint32_t swap_kb_after(const struct measurer *m, const struct process *p,
                               const struct rollup *found) {
   uint32_t most = amount_narrow(found->bytes[ROLLUP_SWAP] / 1024);
@@ -318,7 +318,7 @@ static uint32_t swap_kb_after(const struct measurer *m, const struct process *p,
   if (member_read_swap_kb(m->procfs, p, &kb))
     return kb;
   if (estimator_has_baseline(p->track))
-    return (uint32_t)clamp(kb, least, most);
+    return amount_narrow(amount_from(clamp(kb, least, most)));
   return fork_family_size(p->track) > 1 ? most : least;
 }
 

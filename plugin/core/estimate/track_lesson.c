@@ -78,8 +78,8 @@ static void learn_relatives(const struct estimator *e, const struct track *t,
                     (double)bound);
 }
 
-/* What relatives got back from swap after this process, or before it, costs it
- * less where it is the same memory. */
+/* Memory that relatives got back from swap, too, costs a process less where it
+ * is the same memory. */
 static void learn_again(const struct estimator *e, const struct track *t,
                         const struct lesson *l) {
   uint64_t bound = estimate_again_bound(&t->baseline, &l->change);
