@@ -154,14 +154,6 @@ static int apply_selector(struct scope *scope, const oconfig_item_t *item) {
   return rc < 0 ? rc : add_selector(scope, scope->rule, item->key, pattern);
 }
 
-static int apply_other(struct scope *scope, const oconfig_item_t *item) {
-  const char *name;
-  int rc = option_string(scope, item, &name);
-
-  return rc < 0 ? rc
-                : settings_set_other(scope->settings, name, &scope->reason);
-}
-
 static int apply_host(struct scope *scope, const oconfig_item_t *item) {
   return option_boolean(scope, item, &scope->settings->reports_host);
 }
@@ -283,14 +275,14 @@ static int apply_process_match(struct scope *scope,
   return add_rule(scope, &rule, item, false);
 }
 
-/* Options of the top level. Group, Ignore and Capture are blocks; the table has
- * them for suggestions. */
+/* Options of the top level. Group, Ignore, Other and Capture can be blocks; the
+ * table has them for suggestions. */
 static const struct option top_options[] = {
     {"Process", apply_process},
     {"ProcessMatch", apply_process_match},
     {"Group", NULL},
     {"Ignore", NULL},
-    {"Other", apply_other},
+    {"Other", NULL},
     {"Host", apply_host},
     {"MaxGroups", apply_max_groups},
     {"Report", apply_report},
@@ -310,7 +302,7 @@ static const struct option top_options[] = {
     {"Capture", NULL},
     {NULL, NULL}};
 
-/* Options of a block besides the selectors. */
+/* Options of a block besides the selectors. The first two are about rules. */
 static const struct option group_options[] = {
     {"Children", apply_children},
     {"Continue", apply_continue},
@@ -322,6 +314,7 @@ static const struct option group_options[] = {
     {"MaxAge", apply_max_age},
     {"MaxLockHold", apply_max_lock_hold},
     {NULL, NULL}};
+static const struct option *const other_options = group_options + 2;
 static const struct option ignore_options[] = {{"Children", apply_children},
                                                {NULL, NULL}};
 
@@ -345,9 +338,9 @@ static int refuse_option(struct scope *scope, const struct option *options,
   nearest = config_error_nearest(key, known, n);
   return config_error_set(
       &scope->reason, "expected %s; there is no such option%s%s%s",
-      scope->rule                  ? "a selector or an option of this block"
-      : options == capture_options ? "an option of this block"
-                                   : "an option of the smaps plugin",
+      scope->rule              ? "a selector or an option of this block"
+      : options != top_options ? "an option of this block"
+                               : "an option of the smaps plugin",
       nearest ? ", did you mean " : "", nearest ? nearest : "",
       nearest ? "?" : "");
 }
@@ -426,6 +419,29 @@ static int add_rule_block(struct settings *s, const oconfig_item_t *parent,
   return rc < 0 ? -1 : 0;
 }
 
+/* Other "name", or a block of that name. */
+static int add_other(struct settings *s, const oconfig_item_t *parent,
+                     const oconfig_item_t *item) {
+  struct rule made = {.is_ignore = false};
+  struct scope scope = {
+      .settings = s, .report = &made.report, .policy = &made.policy};
+  const char *name;
+  int rc = option_string(&scope, item, &name);
+
+  if (rc == 0 && apply_block(&scope, other_options, item) < 0)
+    return -1;
+  if (rc == 0)
+    rc = settings_set_other(s, name, &scope.reason);
+  if (rc == 0) {
+    s->other.report = made.report;
+    s->other.policy = made.policy;
+    rc = set_text(&s->other, item, item->children_num > 0);
+  }
+  if (rc < 0)
+    option_log_mistake(s, parent, item, rc, &scope.reason);
+  return rc < 0 ? -1 : 0;
+}
+
 static int add_capture(struct settings *s, const oconfig_item_t *parent,
                        const oconfig_item_t *block) {
   struct scope scope = {.settings = s};
@@ -452,6 +468,8 @@ static int add_item(struct settings *s, const oconfig_item_t *block,
     return add_rule_block(s, block, item, false);
   if (strcasecmp(item->key, "Ignore") == 0)
     return add_rule_block(s, block, item, true);
+  if (strcasecmp(item->key, "Other") == 0)
+    return add_other(s, block, item);
   if (strcasecmp(item->key, "Capture") == 0)
     return add_capture(s, block, item);
   rc = apply(&scope, top_options, item);
@@ -498,6 +516,8 @@ static int check_max_lock_hold(const struct settings *s,
 static uint64_t longest_max_lock_hold_ns(const struct settings *s) {
   uint64_t longest_ns = s->policy.max_lock_hold_ns;
 
+  if (s->other.policy.max_lock_hold_ns > longest_ns)
+    longest_ns = s->other.policy.max_lock_hold_ns;
   for (size_t i = 0; i < s->n_rules; i++)
     if (s->rules[i].policy.max_lock_hold_ns > longest_ns)
       longest_ns = s->rules[i].policy.max_lock_hold_ns;
@@ -525,7 +545,8 @@ static int check_times(const struct settings *s, const oconfig_item_t *block) {
   if (check_max_lock_hold(s, block) < 0)
     return -1;
   for (int i = 0; i < block->children_num; i++)
-    if (strcasecmp(block->children[i].key, "Group") == 0 &&
+    if ((strcasecmp(block->children[i].key, "Group") == 0 ||
+         strcasecmp(block->children[i].key, "Other") == 0) &&
         check_max_lock_hold(s, &block->children[i]) < 0)
       return -1;
   return check_read_timeout(s, block);

@@ -22,6 +22,7 @@ static uint64_t shorter(uint64_t a, uint64_t b) {
 }
 
 void policy_tighten(struct policy *p, const struct policy *other) {
+  p->comes_last &= other->comes_last;
   if (other->refresh > p->refresh)
     p->refresh = other->refresh;
   p->max_age_ns = shorter(p->max_age_ns, other->max_age_ns);

@@ -3,6 +3,7 @@
 #define SMAPS_POLICY_H
 
 #include "proc/duration.h"
+#include <stdbool.h>
 
 enum refresh {
   REFRESH_UNSET,
@@ -18,6 +19,7 @@ struct policy {
   /* The same of a process whose pages cannot be sampled; 0 for the same time.
    * It is longer by default: to guess is no better than to wait. */
   uint64_t unsampled_lock_hold_ns;
+  bool comes_last; /* reads what the groups that are configured leave */
 };
 
 /* The limit for a process that cannot be sampled. */

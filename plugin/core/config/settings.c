@@ -253,6 +253,7 @@ int settings_finish(struct settings *s) {
   }
   report_inherit(&s->other.report, &s->report);
   policy_inherit(&s->other.policy, &s->policy);
+  s->other.policy.comes_last = true;
   return 0;
 }
 

@@ -197,7 +197,8 @@ static void add_candidate(struct measurer *m, struct process *p,
                         .groups = p->groups,
                         .n_groups = p->n_groups,
                         .error = error,
-                        .is_must = policy->refresh == REFRESH_ALWAYS};
+                        .is_must = policy->refresh == REFRESH_ALWAYS,
+                        .is_last = policy->comes_last};
 
   c.is_due = is_due(m, p->track, p->pid, policy, &c.deadline_ns) && !c.is_must;
   if (!c.is_must && !c.is_due && doubt_bytes(error) < ERROR_LEAST_BYTES)

@@ -14,7 +14,7 @@ bool member_is_measured(const struct process *p) {
 }
 
 struct policy member_policy(const struct process *p) {
-  struct policy policy = {.refresh = REFRESH_UNSET};
+  struct policy policy = {.refresh = REFRESH_UNSET, .comes_last = true};
 
   for (size_t i = 0; i < p->n_groups; i++)
     policy_tighten(&policy, p->groups[i]->policy);

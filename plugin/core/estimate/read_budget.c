@@ -73,6 +73,7 @@ struct read_time read_budget_begin(struct read_budget *b, uint64_t now_ns,
                             .spend_ns = spendable_ns,
                             .reach_ns = positive(b->saved_ns),
                             .capacity_ns = positive(capacity_ns),
+                            .kept_ns = positive(capacity_ns - income_ns) / 2,
                             .age_part = part_for_age(b)};
 }
 

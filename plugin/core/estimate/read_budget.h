@@ -33,6 +33,7 @@ struct read_time {
   uint64_t spend_ns;    /* for readings of this cycle; one may pass it ... */
   uint64_t reach_ns;    /* ... up to here, which is all that is saved */
   uint64_t capacity_ns; /* the most that is ever saved */
+  uint64_t kept_ns;     /* of reach_ns: not for those that come last */
   double age_part;      /* of earned_ns, kept for those that are due */
 };
 

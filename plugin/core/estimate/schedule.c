@@ -25,6 +25,8 @@ static size_t gather(struct candidate *c, size_t n,
 
 static bool is_must(const struct candidate *c) { return c->is_must; }
 
+static bool is_first(const struct candidate *c) { return !c->is_last; }
+
 static bool is_due(const struct candidate *c) { return c->is_due; }
 
 static bool is_wanted_by(const struct group_track *g,
@@ -53,9 +55,13 @@ static void charge_sample(const struct candidate *c) {
 
 /* --- orders --- */
 
-/* Without an error the cheapest is worth most. */
+/* Another sample of the same size leaves the same noise, so that samples are
+ * taken in turn: what all have in common grows with age. Without an error the
+ * cheapest is worth most. */
 static double worth_of(const struct candidate *c) {
-  return (doubt_bytes(c->error) + 1) / (double)(c->cost_ns ? c->cost_ns : 1);
+  double error = c->is_sample ? c->error.common : doubt_bytes(c->error);
+
+  return (error + 1) / (double)(c->cost_ns ? c->cost_ns : 1);
 }
 
 static int compare_worth(const void *left, const void *right) {
@@ -89,6 +95,8 @@ static size_t choose_musts(struct candidate *c, size_t n) {
 }
 
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+static uint64_t minus(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 
 struct spending {
   uint64_t spent_ns;
@@ -143,18 +151,47 @@ static size_t choose_worthy(struct candidate *c, size_t n, uint64_t reach_ns,
   return chosen;
 }
 
+static size_t choose_tier(struct candidate *c, size_t n,
+                          const struct read_time *time, int64_t *credit_ns,
+                          uint64_t *ret_spent_ns) {
+  struct spending spending;
+  size_t due = choose_due(c, n, time, credit_ns, &spending);
+  size_t worthy = choose_worthy(c + due, n - due, time->reach_ns, &spending);
+
+  *ret_spent_ns = spending.spent_ns;
+  return due + worthy;
+}
+
+static struct read_time time_left(const struct read_time *time,
+                                  uint64_t spent_ns) {
+  struct read_time left = *time;
+
+  left.earned_ns = minus(time->earned_ns, spent_ns);
+  left.reach_ns = minus(time->reach_ns, spent_ns + time->kept_ns);
+  left.spend_ns = least(minus(time->spend_ns, spent_ns), left.reach_ns);
+  return left;
+}
+
 struct schedule schedule_choose(struct candidate *c, size_t n,
                                 const struct read_time *time,
                                 int64_t *credit_ns) {
-  struct schedule s = {.chosen = choose_musts(c, n)};
-  struct spending spending;
+  size_t musts = choose_musts(c, n), first, chosen_last;
+  struct schedule s = {.chosen = musts};
+  struct candidate *last;
+  struct read_time left;
+  int64_t no_credit_ns = 0;
+  uint64_t spent_ns;
 
-  for (size_t i = s.chosen; i < n; i++)
+  for (size_t i = musts; i < n; i++)
     c[i].worth = worth_of(&c[i]);
-  s.chosen +=
-      choose_due(c + s.chosen, n - s.chosen, time, credit_ns, &spending);
-  s.chosen +=
-      choose_worthy(c + s.chosen, n - s.chosen, time->reach_ns, &spending);
+  first = gather(c + musts, n - musts, is_first);
+  last = c + musts + first;
+  s.chosen += choose_tier(c + musts, first, time, credit_ns, &spent_ns);
+  left = time_left(time, spent_ns);
+  chosen_last =
+      choose_tier(last, n - musts - first, &left, &no_credit_ns, &spent_ns);
+  for (size_t i = 0; i < chosen_last; i++)
+    swap(&c[s.chosen++], &last[i]);
   s.deferred = gather(c + s.chosen, n - s.chosen, is_wanted);
   return s;
 }

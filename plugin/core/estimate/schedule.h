@@ -2,7 +2,9 @@
  * Chooses the readings of a cycle when there is no time for all. Half of the
  * time or more is for the processes that are due, the earliest deadline first,
  * so that none waits for ever; the rest is for those whose reading removes most
- * error for the time it takes.
+ * error for the time it takes. Processes that are in Other alone come last, in
+ * the same way: what the others leave is for them, without kept_ns, which is
+ * saved for the others.
  */
 #ifndef SMAPS_SCHEDULE_H
 #define SMAPS_SCHEDULE_H
@@ -27,6 +29,7 @@ struct candidate {
   bool is_due;          /* never read, or its reading is older than MaxAge */
   bool is_must;         /* Refresh "always": whatever the budget */
   bool is_sample;       /* its pages are sampled in place of a walk */
+  bool is_last;         /* in Other alone */
 };
 
 struct schedule {

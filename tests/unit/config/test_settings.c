@@ -469,8 +469,8 @@ SETTINGS_TEST(settings_that_are_done_hold_nothing) {
 }
 
 TEST(stricter_of_two_policies_counts) {
-  static const struct policy strict = {REFRESH_ALWAYS, 10, 20, 0};
-  static const struct policy lax = {REFRESH_NEVER, 11, 21, 30};
+  static const struct policy strict = {REFRESH_ALWAYS, 10, 20, 0, false};
+  static const struct policy lax = {REFRESH_NEVER, 11, 21, 30, false};
   struct policy p = {.refresh = REFRESH_UNSET};
 
   policy_tighten(&p, &lax);
@@ -485,6 +485,21 @@ TEST(stricter_of_two_policies_counts) {
     assert_int_equal(p.max_lock_hold_ns, 20);
     assert_int_equal(policy_unsampled_lock_hold_ns(&p), 20);
   }
+}
+
+/* A process of a view is read for that. */
+TEST(only_what_is_in_other_alone_comes_last) {
+  struct settings s;
+  struct policy p = {.comes_last = true};
+
+  settings_init(&s);
+  assert_int_equal(settings_finish(&s), 0);
+  policy_tighten(&p, &s.other.policy);
+  assert_true(p.comes_last);
+  policy_tighten(&p, &s.rules[0].policy);
+  policy_tighten(&p, &s.other.policy);
+  assert_false(p.comes_last);
+  settings_done(&s);
 }
 
 TEST(without_memory_there_are_no_defaults) {

@@ -46,6 +46,16 @@ TEST(start_is_spread_over_the_first_minute) {
                   13 * NS_PER_MS);
 }
 
+/* Half of what is beyond the income of an interval. */
+TEST(a_part_of_the_savings_is_kept) {
+  struct read_budget b = make(1), slow = make(1);
+
+  assert_int_equal(read_budget_begin(&b, START_NS, 10 * NS_PER_S, 0).kept_ns,
+                   250 * NS_PER_MS);
+  assert_int_equal(read_budget_begin(&slow, START_NS, 90 * NS_PER_S, 0).kept_ns,
+                   0);
+}
+
 TEST(share_is_the_same_at_any_interval) {
   static const unsigned intervals_s[] = {1, 10, 60, 7, 300};
 

@@ -109,6 +109,47 @@ TEST(one_that_does_not_fit_lets_a_smaller_one_go_ahead) {
   check(c, 3, 20, "ac", "b");
 }
 
+/* The noise of a sample is the same after the next one. */
+TEST(samples_are_taken_in_turn) {
+  struct group_track track = {.sampling_ns = 100 * (int64_t)MS};
+  struct group of_g = {.track = &track}, *g = &of_g;
+  struct candidate c[] = {make('a', &g, 10, 1), make('b', &g, 20, 1),
+                          make('c', &g, 15, 1)};
+
+  for (size_t i = 0; i < 3; i++)
+    c[i].is_sample = true;
+  c[0].error.independent = c[2].error.independent = 100 * MIB;
+  check(c, 3, 50, "bca", "");
+}
+
+TEST(what_is_in_other_alone_is_read_last) {
+  struct group of_g = {.track = &(struct group_track){.last_pss = 0}},
+               *g = &of_g;
+  struct group of_other = {.track = &(struct group_track){.last_pss = 0}},
+               *other = &of_other;
+  struct candidate c[] = {make('a', &other, 900, 10), make('b', &g, 1, 10),
+                          make('c', &other, 900, 10), make('d', &g, 2, 10),
+                          make('e', &other, 100, 10)};
+
+  c[0].is_last = c[2].is_last = c[4].is_last = true;
+  c[2].is_due = true;
+  check(c, 5, 30, "dbc", "ae");
+}
+
+TEST(what_is_kept_is_not_for_other) {
+  struct group of_g = {.track = &(struct group_track){.last_pss = 0}},
+               *g = &of_g;
+  struct group of_other = {.track = &(struct group_track){.last_pss = 0}},
+               *other = &of_other;
+  struct candidate c[] = {make('a', &other, 9, 10), make('b', &other, 8, 10),
+                          make('c', &g, 1, 10), make('d', &other, 7, 10)};
+  struct read_time time = time_of(40 * MS);
+
+  time.kept_ns = 10 * MS;
+  c[0].is_last = c[1].is_last = c[3].is_last = true;
+  check_time(c, 4, &time, "cab", "d");
+}
+
 TEST(what_must_be_read_is_first_and_free) {
   struct group of_g = {.track = &(struct group_track){.last_pss = 0}},
                *g = &of_g;

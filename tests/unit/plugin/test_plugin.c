@@ -182,6 +182,21 @@ FIXTURE_TEST(report_is_set_for_all_and_for_one_group) {
   assert_int_equal(stub.n_values, 2 + 1 + 15);
 }
 
+FIXTURE_TEST(other_as_a_block_has_options_of_its_own) {
+  struct item *block = web_block();
+  struct item *other = with(item("Other", "rest", NULL),
+                            item("Report", "ps_count", "coverage", NULL));
+
+  proctree_put(&tree, &(struct fake){.pid = 11, .comm = "db"});
+  with(block, with(other, item("Refresh", "never", NULL)));
+  start(block);
+  read_once();
+  assert_int_equal(stub.n_values, 12 + 2 + 15);
+  assert_true(value("smaps-rest/ps_count") == 1);
+  assert_true(value("smaps-rest/percent-coverage") == 0);
+  assert_true(value("smaps-web/percent-coverage") == 100);
+}
+
 FIXTURE_TEST(a_value_that_is_named_twice_is_dispatched_once) {
   struct item *block = web_block();
 
@@ -510,6 +525,12 @@ FIXTURE_TEST(mistakes_are_named_with_option_value_and_reason) {
                  "Process \"sixteen-letters-\"", "15 bytes");
   assert_refused(in_plugin(item("Other", "%{user}", NULL)), "Other \"%{user}\"",
                  "without placeholders");
+  assert_refused(
+      in_plugin(with(item("Other", "x", NULL), item("User", "y", NULL))),
+      "<Other \"x\">: User \"y\"", "an option of this block");
+  assert_refused(
+      in_plugin(with(item("Other", "x", NULL), number("MaxLockHold", 1001))),
+      "MaxLockHold 1001:", "1000 milliseconds");
   assert_refused(in_plugin(with(item("MaxGroups", NULL), item("x", "y", NULL))),
                  "MaxGroups", "not a block");
 }
