@@ -329,20 +329,24 @@ class Kernel(FifoTest):
     def setUp(self):
         need_root("mounts FUSE, to hang a process")
 
-    def test_all_readers_hang_from_the_start(self):
-        """Then nobody is identified, and a service that runs is not gone."""
-        hung = [Hung(self, "mmap") for _ in range(WORKERS)]
+    def test_last_reader_is_for_healthy_processes(self):
+        """However many hang, newcomers are read in full."""
+        hung = [Hung(self, "mmap") for _ in range(WORKERS + 1)]
         well = self.start_shape("anon", name="well", mib=8)
         collectd = self.start_collectd(REAL_CONFIG)
-        self.wait_hung(collectd, WORKERS)
-        self.assert_not_known(collectd.next_cycle(), "well")
-        lines = collectd.log_lines("4 reads hang")
-        self.assertEqual(len(lines), 1, lines)
-        self.assertIn("count-unidentified", lines[0])
+        wait_until(
+            lambda: collectd.next_cycle().value("", "count-hung") > WORKERS,
+            "all to be hung",
+        )
+        self.assert_sums_match(collectd, "well", well.pids)
+        more = self.start_shape("anon", name="well", mib=8)
+        self.assert_sums_match(collectd, "well", well.pids + more.pids)
+        self.assertLessEqual(readers_of(collectd.process.pid), WORKERS)
+        self.assertEqual(collectd.log_lines("4 reads hang"), [])
         for one in hung:
             one.release()
         self.wait_hung(collectd, 0)
-        self.assert_sums_match(collectd, "well", well.pids)
+        self.assert_sums_match(collectd, "well", well.pids + more.pids)
 
     def check_real(self, kind):
         """The process hangs before collectd starts, and is let go later."""

@@ -37,10 +37,20 @@ static bool parse_mask(struct cursor *s, uint64_t *ret) {
   return true;
 }
 
+/* "S (sleeping)" */
+static bool parse_state(struct cursor *s, char *ret) {
+  *ret = cursor_is_done(s) ? '\n' : *s->at;
+  while (!cursor_is_done(s) && *s->at != '\n')
+    s->at++;
+  return *ret != '\n';
+}
+
 static bool parse_value(struct cursor *s, enum status_known key,
                         struct status_sample *ret) {
   skip_blanks(s);
   switch (key) {
+  case STATUS_STATE:
+    return parse_state(s, &ret->state);
   case STATUS_UID:
     return parse_effective(s, &ret->uid_effective);
   case STATUS_THREADS:
@@ -65,6 +75,7 @@ static enum status_known parse_key(struct cursor *s) {
     const char *name;
     enum status_known key;
   } known[] = {
+      {"State:", STATUS_STATE},
       {"Uid:", STATUS_UID},
       {"VmPTE:", STATUS_VM_PTE},
       {"VmSwap:", STATUS_VM_SWAP},
@@ -82,6 +93,8 @@ static enum status_known parse_key(struct cursor *s) {
 
 /*
  * Name:	cat
+ * …
+ * State:	R (running)
  * …
  * Uid:	0	0	0	0
  * …

@@ -46,9 +46,9 @@ static void note_hang(const struct quarantine *q, const struct read_job *job) {
 void quarantine_add(const struct quarantine *q, const struct read_job *job) {
   struct process *p = job->process;
 
-  if (!p->was_hung)
+  if (!p->was_hung && job->file)
     note_hang(q, job);
-  p->was_hung = true;
+  p->was_hung |= job->file != NULL;
   p->hung_kind = (uint8_t)job->kind;
   p->hung_name = hash_comm(q, p->pid);
   back_off_extend(&p->hung, job->result == READ_HUNG, q->read_timeout_ns,

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "proc/cheap_files.h"
 #include "proc/duration.h"
 #include "read/memory_limit.h"
 #include "read/pid_file.h"
@@ -40,6 +41,7 @@ struct worker_context {
   uint64_t now_ns;
   atomic_uint heartbeat;       /* changes while a long read makes progress */
   struct mapping_table *table; /* the table that is being filled */
+  bool is_last;                /* all other workers hang */
   size_t n;                    /* tasks in the batch */
   size_t at;                   /* the hung task, if any */
   struct task tasks[JOBS_AT_ONCE];
@@ -174,6 +176,11 @@ static void do_job(void *ctx, size_t i) {
   const struct proc_ref *p = &w->tasks[i].ref;
   struct read_job *job = &w->tasks[i].job;
 
+  /* The last worker is for processes that are well. */
+  if (w->is_last && !w->tasks[i].path && status_is_blocked(w->procfs, p->pid)) {
+    job->result = READ_STILL_HUNG;
+    return;
+  }
   switch (job->kind) {
   case READ_INSPECTION:
     job->result = inspect_process(&w->inspect, p, w->now_ns, &job->inspection);
@@ -466,6 +473,7 @@ static size_t fill_batch(const struct reader *r, struct worker_context *w,
   if (w->now_ns != r->now_ns)
     memory_cgroup_renew(&w->cgroups);
   w->now_ns = r->now_ns;
+  w->is_last = reader_count_hung(r) + 1 == WORKER_POOL_MAX;
   w->rollups.has_rollup = r->has_rollup;
   for (size_t i = first; i < n && w->n < JOBS_AT_ONCE; i++) {
     int rc;

@@ -54,10 +54,12 @@ enum read_kind {
 
 /* In addition to those of procfs.h. */
 enum read_outcome {
-  READ_HUNG = 16,  /* it has not returned */
-  READ_STILL_HUNG, /* an earlier read still hangs: not tried */
-  READ_SKIPPED,    /* no thread is free; see worker_pool_context() */
-  READ_TOO_LONG,   /* not tried: it has more mappings than mappings_most */
+  READ_HUNG = 16, /* it has not returned */
+  /* Not tried: an earlier read still hangs; or only one thread is left, and the
+   * process is in uninterruptible sleep. file is NULL then. */
+  READ_STILL_HUNG,
+  READ_SKIPPED,  /* no thread is free; see worker_pool_context() */
+  READ_TOO_LONG, /* not tried: it has more mappings than mappings_most */
 };
 
 struct mappings_reading {

@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-static const unsigned all_known = STATUS_UID | STATUS_THREADS | STATUS_VM_SWAP |
-                                  STATUS_VM_PTE | STATUS_CAP_EFF |
-                                  STATUS_VOLUNTARY | STATUS_INVOLUNTARY;
+static const unsigned all_known =
+    STATUS_STATE | STATUS_UID | STATUS_THREADS | STATUS_VM_SWAP |
+    STATUS_VM_PTE | STATUS_CAP_EFF | STATUS_VOLUNTARY | STATUS_INVOLUNTARY;
 
 FIXTURE_PARSER(status_parse, struct status_sample)
 
@@ -17,6 +17,7 @@ TEST(a_capture_is_read_key_by_key) {
 
   assert_int_equal(parse_file("status-6.18", &s), 0);
   assert_int_equal(s.known, all_known);
+  assert_int_equal(s.state, 'S');
   assert_int_equal(s.uid_effective, 0);
   assert_int_equal(s.threads, 1);
   assert_int_equal(s.vm_swap_bytes, 0);
@@ -33,8 +34,9 @@ TEST(a_kernel_thread_has_no_memory_lines) {
   struct status_sample s;
 
   assert_int_equal(parse_file("status-6.18-kthread", &s), 0);
-  assert_int_equal(s.known, STATUS_UID | STATUS_THREADS | STATUS_CAP_EFF |
-                                STATUS_VOLUNTARY | STATUS_INVOLUNTARY);
+  assert_int_equal(s.known, STATUS_STATE | STATUS_UID | STATUS_THREADS |
+                                STATUS_CAP_EFF | STATUS_VOLUNTARY |
+                                STATUS_INVOLUNTARY);
   assert_int_equal(s.vm_swap_bytes, 0);
   assert_int_equal(s.cap_effective, 0x000001ffffffffff);
 }
