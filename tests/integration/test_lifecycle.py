@@ -98,6 +98,17 @@ class SharedAddressSpaces(IntegrationTest):
     def test_clone_vm_counts_the_memory_once(self):
         self.check_counted_once("clonevm", children=2)
 
+    def test_siblings_count_the_memory_once(self):
+        shape = self.start_shape(
+            "siblings", name="sharing", mib=32, children=3
+        )
+        collectd = self.start_collectd(groups(("sharing", 'Comm "sharing@"')))
+        child = next(pid for pid in shape.pids if pid != shape.root)
+        cycle = self.assert_sums_match(
+            collectd, "sharing", [shape.root, child]
+        )
+        self.assertEqual(cycle.counts("sharing"), (4, 4))
+
     def test_shared_memory_stays_with_the_parents_group(self):
         """However the child is called: the groups add up."""
         shape = self.start_shape(

@@ -1,6 +1,7 @@
 #include "estimate/address_space.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "config/policy.h"
 #include "diag.h"
@@ -10,6 +11,9 @@
 /* Each attempt may cost a line in an audit log (AppArmor), so a refused one is
  * not repeated soon, unless the process execs. */
 #define REFUSED_BACK_OFF_NS (UINT64_C(3600) * NS_PER_S)
+/* The numbers of two that share can differ while memory changes between the
+ * reading of the first and the second. */
+#define LOOKS 8
 
 static void prepare(const struct process_table *t, struct process *p,
                     struct diag *diags) {
@@ -39,32 +43,48 @@ void address_space_relate(struct process_table *t, struct diag *diags) {
   }
 }
 
-/* A child that waits with its parent's memory for its exec shows the parent's
- * numbers. */
-static bool may_be_vfork(const struct process *parent,
-                         const struct process *p) {
-  const struct statm_sample *a = &parent->statm, *b = &p->statm;
+static int compare(uint64_t a, uint64_t b) { return (a > b) - (a < b); }
 
-  return parent->image == p->image && a->size_pages == b->size_pages &&
-         a->resident_pages == b->resident_pages &&
-         a->shared_pages == b->shared_pages && a->data_pages == b->data_pages;
+/* Two processes in one memory show the same numbers, unless they change while
+ * they are read. */
+static int compare_numbers(const struct process *p, const struct process *q) {
+  const struct statm_sample *a = &p->statm, *b = &q->statm;
+  int c = compare(p->image, q->image);
+
+  if (c == 0)
+    c = compare(a->size_pages, b->size_pages);
+  if (c == 0)
+    c = compare(a->resident_pages, b->resident_pages);
+  if (c == 0)
+    c = compare(a->shared_pages, b->shared_pages);
+  return c ? c : compare(a->data_pages, b->data_pages);
 }
 
 static bool is_member(const struct process *p) {
   return p->state == PROCESS_ALIVE && p->n_groups > 0;
 }
 
+const struct process *address_space_owner(const struct process_table *t,
+                                          const struct process *p) {
+  const struct process *owner =
+      p->memory_of ? process_table_find(t, p->memory_of) : NULL;
+
+  return owner && is_member(owner) ? owner : NULL;
+}
+
 /*
- * The parent in whose memory the process may run; NULL if there is none. A
- * child has its parent's stack and program until it calls exec, so only such
- * pairs are worth asking about; and once they are apart they stay so: two mms
- * do not become one.
+ * The process in whose memory it may run; NULL if there is none: the one in
+ * whose memory it was, or its parent. A child has its parent's stack and
+ * program until it calls exec, so only such pairs are worth asking about; and
+ * once they are apart they stay so: two mms do not become one.
  */
 static const struct process *find_candidate(const struct process_table *t,
                                             struct process *p) {
-  const struct process *parent;
+  const struct process *parent, *owner = address_space_owner(t, p);
 
-  if (!is_member(p) || p->has_own_mm || !p->is_linked)
+  if (!is_member(p) || owner)
+    return is_member(p) ? owner : NULL;
+  if (p->has_own_mm || !p->is_linked)
     return NULL;
   parent = process_table_parent(t, p);
   p->has_own_mm = !parent || (parent->state == PROCESS_ALIVE &&
@@ -72,26 +92,40 @@ static const struct process *find_candidate(const struct process_table *t,
   return p->has_own_mm || !is_member(parent) ? NULL : parent;
 }
 
+static void set_apart(struct process *p) {
+  if (p->is_in_parents_mm)
+    p->looks = 0;
+  p->is_in_parents_mm = false;
+  p->memory_of = 0;
+}
+
+static struct read_job ask(struct process *p, const struct process *other,
+                           uint64_t now_ns) {
+  return (struct read_job){.process = p,
+                           .kind = READ_SAME_MM,
+                           .other_pid = other->pid,
+                           .may_ask_kernel =
+                               now_ns >= p->kcmp_refused_until_ns};
+}
+
 /* Lays out the question about a process, if there is any to ask. */
 static bool lay_out(const struct process_table *t, struct process *p,
                     uint64_t now_ns, struct read_job *ret) {
-  const struct process *parent = find_candidate(t, p);
+  const struct process *other = find_candidate(t, p);
 
-  if (!parent) {
-    p->is_in_parents_mm = false;
+  if (!other) {
+    set_apart(p);
     return false;
   }
-  if (quarantine_has(p, now_ns) || quarantine_has(parent, now_ns))
+  if (quarantine_has(p, now_ns) || quarantine_has(other, now_ns))
     return false;
-  *ret =
-      (struct read_job){.process = p,
-                        .kind = READ_SAME_MM,
-                        .other_pid = parent->pid,
-                        .may_be_vfork = may_be_vfork(parent, p),
-                        .may_ask_kernel = now_ns >= p->kcmp_refused_until_ns};
+  *ret = ask(p, other, now_ns);
+  /* A child that waits with its parent's memory for its exec. */
+  ret->may_be_vfork =
+      other->pid == p->parent_pid && compare_numbers(p, other) == 0;
   if (ret->may_be_vfork || ret->may_ask_kernel)
     return true;
-  p->is_in_parents_mm = false;
+  set_apart(p);
   return false;
 }
 
@@ -106,10 +140,70 @@ static void apply_answer(void *ctx, struct read_job *job) {
 
   if (quarantine_check(q->quarantine, job) || job->result != 0)
     return;
+  if (!job->mm.is_same)
+    set_apart(p);
   p->is_in_parents_mm = job->mm.is_same;
-  p->has_own_mm = job->mm.is_certain && !job->mm.is_same;
+  p->memory_of = job->mm.is_same ? job->other_pid : 0;
+  if (job->mm.is_certain && !job->mm.is_same) {
+    if (job->other_pid == p->parent_pid)
+      p->has_own_mm = true;
+    else
+      p->looks = LOOKS;
+  }
   if (job->mm.is_refused)
     p->kcmp_refused_until_ns = q->now_ns + REFUSED_BACK_OFF_NS;
+}
+
+/* The oldest of those that show the same numbers is first. */
+static int compare_alike(const void *left, const void *right) {
+  const struct process *a = *(struct process *const *)left;
+  const struct process *b = *(struct process *const *)right;
+  int c = compare_numbers(a, b);
+
+  if (c == 0)
+    c = compare(a->starttime_ticks, b->starttime_ticks);
+  return c ? c : compare(a->pid, b->pid);
+}
+
+static bool is_new(const struct process *p) { return p->looks < LOOKS; }
+
+/* The members that are in no memory of another one as far as is known; 0 where
+ * each of them was compared before. */
+static size_t gather(const struct process_table *t, struct process **ret) {
+  bool has_new = false;
+  size_t n = 0;
+
+  for (size_t i = 0; i < t->n; i++) {
+    struct process *p = t->processes[i];
+
+    if (!is_member(p) || p->is_in_parents_mm)
+      continue;
+    ret[n++] = p;
+    has_new |= is_new(p);
+  }
+  return has_new ? n : 0;
+}
+
+/* Siblings and orphans: newcomers are compared with the oldest process that
+ * shows the same numbers. */
+static void ask_alike(const struct process_table *t, struct read_batch *batch,
+                      uint64_t now_ns) {
+  struct process **alike = t->spare;
+  size_t n = gather(t, alike), oldest = 0;
+
+  if (n > 0)
+    qsort(alike, n, sizeof(*alike), compare_alike);
+  for (size_t i = 0; i < n; i++) {
+    struct process *p = alike[i];
+    struct read_job job = ask(p, alike[oldest], now_ns);
+
+    if (i == 0 || compare_numbers(p, alike[oldest]) != 0)
+      oldest = i;
+    else if (is_new(p) && job.may_ask_kernel && !quarantine_has(p, now_ns) &&
+             !quarantine_has(alike[oldest], now_ns))
+      read_batch_add(batch, &job);
+    p->looks += is_new(p);
+  }
 }
 
 void address_space_find_shared(const struct process_table *t,
@@ -124,5 +218,7 @@ void address_space_find_shared(const struct process_table *t,
   for (size_t i = 0; i < t->n; i++)
     if (lay_out(t, t->processes[i], now_ns, &job))
       read_batch_add(&batch, &job);
+  read_batch_flush(&batch);
+  ask_alike(t, &batch, now_ns);
   read_batch_flush(&batch);
 }

@@ -14,12 +14,16 @@
  * becomes PROCESS_UNKNOWN. */
 void address_space_relate(struct process_table *t, struct diag *diags);
 
-/* Finds the members of groups that run in the memory of their parent, itself a
- * member: p->is_in_parents_mm. Where that cannot be asked it stays as it was.
- */
+/* Finds the members of groups that run in the memory of another member, a
+ * parent or sibling: p->is_in_parents_mm and memory_of. Where that cannot be
+ * asked it stays as it was. */
 void address_space_find_shared(const struct process_table *t,
                                struct reader *reader,
                                const struct quarantine *quarantine,
                                uint64_t now_ns);
+
+/* The member in whose memory it was found; NULL if that is none any more. */
+const struct process *address_space_owner(const struct process_table *t,
+                                          const struct process *p);
 
 #endif

@@ -498,13 +498,6 @@ static void count_overdue(struct measurer *m) {
   }
 }
 
-static bool has_member_parent(const struct process_table *t,
-                              const struct process *p) {
-  const struct process *parent = process_table_parent(t, p);
-
-  return parent && parent->state == PROCESS_ALIVE && parent->n_groups > 0;
-}
-
 static void adopt_memory(struct measurer *m, struct process *p) {
   struct policy policy = member_policy(p);
   bool is_sample = !price_is_affordable(m, p, &policy);
@@ -524,14 +517,14 @@ static void adopt_memory(struct measurer *m, struct process *p) {
   finish_job(m, &job);
 }
 
-/* A child in the memory of a parent that has ended meanwhile, which is known
- * once all are read, is left with that memory. */
+/* If the process in whose memory another one runs exits during the cycle, the
+ * other one is read by itself. */
 static void read_orphans(struct measurer *m, const struct process_table *t) {
   for (size_t i = 0; i < t->n; i++) {
     struct process *p = t->processes[i];
 
     if (p->state == PROCESS_ALIVE && p->n_groups > 0 && p->is_in_parents_mm &&
-        !has_member_parent(t, p))
+        !address_space_owner(t, p))
       adopt_memory(m, p);
   }
 }

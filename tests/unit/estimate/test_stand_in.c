@@ -534,7 +534,9 @@ struct single {
 };
 
 static void run_single(struct single *s, uint64_t now_ns) {
-  const struct process_table t = {.processes = s->processes, .n = 1, .cap = 1};
+  struct process *spare[1];
+  const struct process_table t = {
+      .processes = s->processes, .n = 1, .cap = 1, .spare = spare};
   const struct meminfo_sample meminfo = {0};
 
   assert_int_equal(measurer_run(&s->m, &t, &s->table, &meminfo, now_ns), 0);
