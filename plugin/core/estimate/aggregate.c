@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "proc/amount.h"
+
 /* --- estimates --- */
 
 /* A relative that ended while others were read no longer pays its part; one
@@ -57,7 +59,8 @@ static void guess_raw(const struct measurer *m, const struct process *p,
 static void guess(const struct measurer *m, const struct process *p,
                   const struct group *g, double errors, struct estimate *ret) {
   double whole = (double)(p->statm.resident_pages * m->estimator.page_size);
-  double most = fmax(guess_most_error(&m->guess_limit) - errors, 0);
+  static const struct doubt_sum none;
+  double most = fmax(guess_beyond(&m->guess_limit, &none) - errors, 0);
 
   guess_raw(m, p, g, ret);
   if (!estimate_has_rollup(ret))
@@ -251,14 +254,7 @@ static size_t sum_measured(struct measurer *m, const struct process_table *t) {
   return n;
 }
 
-static void sum_guesses(struct measurer *m, const struct process_table *t,
-                        const struct group_table *groups) {
-  for (size_t i = 0; i < groups->n; i++) {
-    struct group *g = groups->groups[i];
-
-    g->usage.was_read = g->track->was_read;
-    g->track->measured = g->usage;
-  }
+static void sum_guesses(struct measurer *m, const struct process_table *t) {
   for (size_t i = 0; i < t->n; i++)
     if (is_summed(t->processes[i]) && is_guess(source_of(t->processes[i])))
       note_guess(m, t->processes[i], source_of(t->processes[i]));
@@ -269,13 +265,25 @@ static void sum_guesses(struct measurer *m, const struct process_table *t,
 
 void aggregate_all(struct measurer *m, const struct process_table *t,
                    const struct group_table *groups) {
-  if (sum_measured(m, t) > 0)
-    sum_guesses(m, t, groups);
+  size_t guesses = sum_measured(m, t);
+
+  for (size_t i = 0; i < groups->n; i++) {
+    struct group *g = groups->groups[i];
+
+    g->usage.was_read = g->track->was_read;
+    g->track->measured = g->usage;
+  }
+  if (guesses > 0)
+    sum_guesses(m, t);
   for (size_t i = 0; i < groups->n; i++) {
     struct usage *u = &groups->groups[i]->usage;
     struct group_track *track = groups->groups[i]->track;
 
-    u->host_bytes = guess_host_bytes(&m->guess_limit);
+    u->is_host_known = m->guess_limit.is_known;
+    u->beyond_bytes =
+        amount_from(guess_beyond(&m->guess_limit, &track->measured.pss_doubt) -
+                    (double)(u->rollup.bytes[ROLLUP_PSS] -
+                             track->measured.rollup.bytes[ROLLUP_PSS]));
     track->last_pss = u->rollup.bytes[ROLLUP_PSS];
     track->was_read |= usage_has_reading(u);
   }

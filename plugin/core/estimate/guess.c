@@ -63,18 +63,15 @@ void guess_limit(const struct guess_limit *l, struct rollup *guess) {
   estimate_settle(guess);
 }
 
-uint64_t guess_host_bytes(const struct guess_limit *l) {
-  return l->is_known
-             ? amount_from((l->host_anon + l->host_mapped) * (1 + HOST_MOVES))
-             : 0;
-}
-
-double guess_most_error(const struct guess_limit *l) {
+double guess_beyond(const struct guess_limit *l, const struct doubt_sum *own) {
   double host = l->host_anon + l->host_mapped;
+  struct doubt_sum others = {
+      .common = fmax(l->measured_doubt.common - own->common, 0),
+      .squares = fmax(l->measured_doubt.squares - own->squares, 0)};
 
   if (!l->is_known)
     return (double)INFINITY;
   return left(l->host_anon, l->measured_anon) +
          left(l->host_mapped, l->measured_mapped) +
-         (double)doubt_of_sum(&l->measured_doubt) + host * HOST_MOVES;
+         (double)doubt_of_sum(&others) + host * HOST_MOVES;
 }

@@ -42,12 +42,9 @@ void guess_made(struct guess_limit *l, const struct rollup *guess);
  * together are too large. Rss stays. */
 void guess_limit(const struct guess_limit *l, struct rollup *guess);
 
-/* What all processes of the host can have at most, in bytes; 0 without a limit.
- */
-uint64_t guess_host_bytes(const struct guess_limit *l);
-
-/* The error in bytes that all guesses together can have at most; INFINITY
- * without a limit. */
-double guess_most_error(const struct guess_limit *l);
+/* The bytes that the host has at most beyond what was measured, with the errors
+ * of all that was measured but `own`: the most that guesses together, or the
+ * group with that error, can be wrong upwards. INFINITY without a limit. */
+double guess_beyond(const struct guess_limit *l, const struct doubt_sum *own);
 
 #endif

@@ -210,6 +210,8 @@ static void add_candidate(struct measurer *m, struct process *p,
     defer_large(m, p);
     return;
   }
+  if (estimator_has_baseline(p->track))
+    c.age_ns = m->estimator.now_ns - p->track->baseline.at_ns;
   c.cost_ns = c.is_sample ? amount_narrow(sampling_cost_ns(m, p))
                           : price_for_budget_ns(m, p);
   m->candidates[m->n_candidates++] = c;

@@ -30,14 +30,23 @@ static bool wants_faults(const struct measurer *m, const struct process *p) {
          member_policy(p).refresh == REFRESH_ADAPTIVE;
 }
 
+/* A zombie has been counted when it ended. */
+static void note_end(const struct process *p) {
+  for (size_t i = 0; i < p->n_groups; i++)
+    p->groups[i]->usage.ended++;
+}
+
 static void observe_at_once(struct measurer *m, struct process *p) {
   if (member_is_measured(p))
     take(m, p, NULL);
   else if (member_is_counted(p))
     estimator_observe(&m->estimator, p->track, &p->groups[0]->track->sharing,
                       NULL);
-  else if (p->track)
+  else if (p->track) {
+    if (p->state == PROCESS_GONE && estimator_has_baseline(p->track))
+      note_end(p);
     estimator_forget(p->track);
+  }
 }
 
 /* Its faults are to tell what it has made its own. They were read after statm,
@@ -53,6 +62,7 @@ static void read_newborn_again(const struct measurer *m, struct process *p) {
 void observe_end(struct measurer *m, struct process *p) {
   if (p->state == PROCESS_GONE)
     return;
+  note_end(p);
   estimator_forget(p->track);
   fork_family_leave(p->track);
   p->state = PROCESS_GONE;

@@ -4,9 +4,9 @@
 
 #include "proc/amount.h"
 
-/* An estimate weighs no more than three samples, so that in the end seven of
+/* An estimate weighs no more than nine samples, so that in the end nineteen of
  * them count: (2 - gain) / gain. */
-#define GAIN_LEAST 0.25
+#define GAIN_LEAST 0.1
 /* The weight of one sample in what is known of the lag. */
 #define LAG_RATE 0.25
 /* Standard deviations: 99 of 100 samples are no farther off. */

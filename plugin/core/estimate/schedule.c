@@ -4,6 +4,7 @@
 
 #include "estimate/track.h"
 #include "match/group.h"
+#include "proc/duration.h"
 
 static void swap(struct candidate *a, struct candidate *b) {
   struct candidate c = *a;
@@ -55,13 +56,14 @@ static void charge_sample(const struct candidate *c) {
 
 /* --- orders --- */
 
-/* Another sample of the same size leaves the same noise, so that samples are
- * taken in turn: what all have in common grows with age. Without an error the
+/* Most of the error of a sample is noise that the next one leaves as well: its
+ * worth grows with age, so that samples are taken in turn. Without an error the
  * cheapest is worth most. */
 static double worth_of(const struct candidate *c) {
-  double error = c->is_sample ? c->error.common : doubt_bytes(c->error);
+  double worth =
+      (doubt_bytes(c->error) + 1) / (double)(c->cost_ns ? c->cost_ns : 1);
 
-  return (error + 1) / (double)(c->cost_ns ? c->cost_ns : 1);
+  return c->is_sample ? worth * (1 + (double)c->age_ns / NS_PER_S) : worth;
 }
 
 static int compare_worth(const void *left, const void *right) {

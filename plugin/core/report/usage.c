@@ -39,15 +39,14 @@ static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
+static uint64_t uss_of(const struct rollup *r) {
+  return least(rollup_uss(r), r->bytes[ROLLUP_PSS]);
+}
+
 static void add_rollup(struct usage *u, const struct rollup *r,
                        uint64_t resident_bytes) {
-  uint64_t rss = r->bytes[ROLLUP_RSS];
-  uint64_t pss = r->bytes[ROLLUP_PSS];
-  uint64_t uss =
-      r->bytes[ROLLUP_PRIVATE_CLEAN] + r->bytes[ROLLUP_PRIVATE_DIRTY];
+  uint64_t rss = r->bytes[ROLLUP_RSS], uss = uss_of(r);
 
-  if (uss > pss)
-    uss = pss;
   u->uss += uss;
   u->shared += rss - uss;
   u->rollup.known = u->rolled_up ? u->rollup.known & r->known : r->known;
@@ -65,14 +64,22 @@ void usage_add_rollup(struct usage *u, const struct rollup *r,
   u->fresh_pss += r->bytes[ROLLUP_PSS];
 }
 
+static void add_doubt(struct usage *u, const struct rollup *r, struct doubt pss,
+                      struct doubt uss) {
+  doubt_add(&u->pss_doubt, pss);
+  doubt_add(&u->uss_doubt, uss);
+  u->doubtful_pss += r->bytes[ROLLUP_PSS];
+  u->doubtful_uss += uss_of(r);
+  u->doubtful_rss += r->bytes[ROLLUP_RSS];
+}
+
 void usage_add_sample(struct usage *u, const struct rollup *r,
                       uint64_t resident_bytes, struct doubt pss,
                       struct doubt uss) {
   uint64_t all = r->bytes[ROLLUP_PSS];
 
   add_rollup(u, r, resident_bytes);
-  doubt_add(&u->pss_doubt, pss);
-  doubt_add(&u->uss_doubt, uss);
+  add_doubt(u, r, pss, uss);
   u->fresh_pss += all - least(all, amount_from(doubt_bytes(pss)));
 }
 
@@ -80,8 +87,7 @@ void usage_add_estimate(struct usage *u, const struct rollup *r,
                         uint64_t resident_bytes, struct doubt pss,
                         struct doubt uss, uint64_t age_ns) {
   add_rollup(u, r, resident_bytes);
-  doubt_add(&u->pss_doubt, pss);
-  doubt_add(&u->uss_doubt, uss);
+  add_doubt(u, r, pss, uss);
   u->unmeasured += age_ns == 0;
   if (age_ns > u->oldest_age_ns)
     u->oldest_age_ns = age_ns;
@@ -93,21 +99,27 @@ void usage_add_unread(struct usage *u, const struct rollup *r, struct doubt pss,
   u->unread_pss += r->bytes[ROLLUP_PSS];
 }
 
-static uint64_t limit_error(const struct usage *u, uint64_t bytes,
-                            uint64_t error) {
-  uint64_t above = u->host_bytes > bytes ? u->host_bytes - bytes : 0;
+static uint64_t minus(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 
-  error = least(error, u->rollup.bytes[ROLLUP_RSS]);
-  return u->host_bytes > 0 ? least(error, most(above, bytes)) : error;
+/* bytes: the whole sum; doubtful: the part of it that is not exact. */
+static uint64_t error_of(const struct usage *u, const struct doubt_sum *doubt,
+                         uint64_t bytes, uint64_t doubtful) {
+  uint64_t above = minus(u->doubtful_rss, doubtful);
+  uint64_t pss = u->rollup.bytes[ROLLUP_PSS];
+  uint64_t missing = u->rolled_up ? u->ended * (bytes / u->rolled_up) : 0;
+
+  if (u->is_host_known)
+    above = least(above, minus(pss, bytes) + u->beyond_bytes);
+  return least(doubt_of_sum(doubt), most(above, doubtful)) + missing;
 }
 
 uint64_t usage_pss_error(const struct usage *u) {
-  return limit_error(u, u->rollup.bytes[ROLLUP_PSS],
-                     doubt_of_sum(&u->pss_doubt));
+  return error_of(u, &u->pss_doubt, u->rollup.bytes[ROLLUP_PSS],
+                  u->doubtful_pss);
 }
 
 uint64_t usage_uss_error(const struct usage *u) {
-  return limit_error(u, u->uss, doubt_of_sum(&u->uss_doubt));
+  return error_of(u, &u->uss_doubt, u->uss, u->doubtful_uss);
 }
 
 static uint64_t scale(uint64_t x, double by) {

@@ -51,7 +51,11 @@ struct usage {
   struct doubt_sum pss_doubt, uss_doubt; /* possible errors */
   uint64_t oldest_age_ns; /* of the readings that the estimates rest on */
 
-  uint64_t host_bytes; /* the most that all processes have; 0: unknown */
+  /* What is not exact: of members without a reading of this cycle. */
+  uint64_t doubtful_pss, doubtful_uss, doubtful_rss;
+  bool is_host_known;
+  uint64_t beyond_bytes; /* then: the host has at most so much beyond Pss */
+  uint64_t ended; /* members that ended since the processes were listed */
 };
 
 /* Counts a member, without memory: it has none or shares another's mm. */
@@ -91,8 +95,12 @@ void usage_add_estimate(struct usage *u, const struct rollup *r,
 void usage_add_unread(struct usage *u, const struct rollup *r, struct doubt pss,
                       struct doubt uss);
 
-/* The possible errors of the sums, in bytes: at most all of rss, and no more
- * than is missing to nothing or to all that the host has. */
+/*
+ * The possible errors of the sums, in bytes: at most what the members that are
+ * not exact can differ by, to nothing or to all of their rss, and no more than
+ * the host has beyond. The successor of a member that has ended is in no list
+ * yet: another one of the mean size can be missing for each.
+ */
 uint64_t usage_pss_error(const struct usage *u);
 uint64_t usage_uss_error(const struct usage *u);
 

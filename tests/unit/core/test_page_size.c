@@ -84,7 +84,7 @@ static void guess(struct world *w, unsigned page_kb) {
   expect_kb(w, "rss", 2 * (8192 + page_kb + 4096));
   expect_kb(w, "uss", 2 * (8192 + page_kb));
   expect_kb(w, "pss", 2 * (8192 + page_kb + 2048));
-  expect_kb(w, "pss_error", 8192 + page_kb + 4096);
+  expect_kb(w, "pss_error", 8192 + page_kb + 2048);
 }
 
 TEST(sums_of_which_a_part_was_never_read) { in_each_size(guess); }

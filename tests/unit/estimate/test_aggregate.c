@@ -227,7 +227,7 @@ AGGREGATE_TEST(an_estimate_has_its_age_and_its_error) {
 AGGREGATE_TEST(a_guess_may_be_wrong_by_all_of_it) {
   add(f);
   assert_int_equal(usage_pss_error(&f->alone.usage), 8192 * KIB);
-  assert_int_equal(usage_pss_error(&f->both.usage), 8192 * KIB);
+  assert_int_equal(usage_pss_error(&f->both.usage), 5120 * KIB);
   assert_int_equal(f->alone.usage.rollup.bytes[ROLLUP_PSS], 8192 * KIB);
   assert_int_equal(f->both.usage.rollup.bytes[ROLLUP_PSS],
                    (1024 + 1024 + 4096) * KIB);
@@ -242,8 +242,8 @@ AGGREGATE_TEST(what_cannot_be_read_is_guessed_beside_what_can) {
   assert_false(usage_is_known(&f->alone.usage));
   assert_int_equal(f->alone.usage.rolled_up, 0);
   assert_true(usage_is_known(&f->both.usage));
-  assert_int_equal(usage_pss_error(&f->both.usage), 8192 * KIB);
-  assert_int_equal(usage_uss_error(&f->both.usage), 8192 * KIB);
+  assert_int_equal(usage_pss_error(&f->both.usage), 5120 * KIB);
+  assert_int_equal(usage_uss_error(&f->both.usage), 4096 * KIB);
   assert_int_equal(f->both.usage.unreadable, 1);
   assert_int_equal(f->both.usage.rollup.bytes[ROLLUP_RSS], 12288 * KIB);
   /* A third of resident memory was read. */
@@ -308,6 +308,7 @@ static void limit(struct fixture *f) {
 AGGREGATE_TEST(a_guess_is_limited_by_what_the_host_has_left) {
   struct estimate est;
   const struct usage *u = &f->both.usage;
+  static const struct doubt_sum none;
   double most;
 
   make_unreadable(f);
@@ -317,11 +318,11 @@ AGGREGATE_TEST(a_guess_is_limited_by_what_the_host_has_left) {
   assert_int_equal(u->rollup.bytes[ROLLUP_RSS], 12 * MIB);
   aggregate_estimate(&f->m, &f->p, &est);
   assert_int_equal(est.rollup.bytes[ROLLUP_PSS], 4 * MIB);
-  most = guess_most_error(&f->m.guess_limit);
+  most = guess_beyond(&f->m.guess_limit, &none);
   assert_true(most > 5 * (double)MIB && most < 5.1 * (double)MIB);
   assert_true(doubt_bytes(est.pss_error) == most);
   assert_int_equal(doubt_of_sum(&u->pss_doubt), (uint64_t)most);
-  assert_int_equal(usage_pss_error(u), 5 * MIB); /* it may be nothing */
+  assert_int_equal(usage_pss_error(u), 4 * MIB); /* it may be nothing */
 }
 
 /* Each counts once, not once in each of its two groups; one can be read. */
@@ -331,14 +332,15 @@ AGGREGATE_TEST(guesses_of_the_host_are_limited_together) {
   struct process *processes[] = {&f->p, &f->other, &third};
   const struct process_table t = {.processes = processes, .n = 3, .cap = 3};
   const struct usage *u = &f->both.usage;
+  static const struct doubt_sum none;
 
   limit(f);
   third.track = &track;
   aggregate_all(&f->m, &t, &f->table);
   assert_in_range(u->rollup.bytes[ROLLUP_PSS], 5 * MIB - 2, 5 * MIB);
   assert_int_equal(doubt_of_sum(&u->pss_doubt),
-                   (uint64_t)guess_most_error(&f->m.guess_limit));
-  assert_int_equal(usage_pss_error(u), u->rollup.bytes[ROLLUP_PSS]);
+                   (uint64_t)guess_beyond(&f->m.guess_limit, &none));
+  assert_int_equal(usage_pss_error(u), 4 * MIB);
   assert_int_equal(u->unreadable, 1);
 }
 

@@ -99,13 +99,15 @@ TEST(nothing_is_left_where_more_was_measured) {
   assert_int_equal(guess.bytes[ROLLUP_RSS], 400 * MIB);
 }
 
+static const struct doubt_sum of_nobody;
+
 static void check_unlimited(struct guess_limit *l) {
   struct rollup guess = make_rollup(5000, 1000, 800), before = guess;
 
   guess_made(l, &guess);
   guess_limit(l, &guess);
   assert_memory_equal(&guess, &before, sizeof(guess));
-  assert_true(isinf(guess_most_error(l)));
+  assert_true(isinf(guess_beyond(l, &of_nobody)));
 }
 
 TEST(without_both_numbers_of_this_host_there_is_no_limit) {
@@ -136,9 +138,13 @@ TEST(the_error_is_what_the_host_may_have_left) {
   struct rollup r = make_rollup(400, 150, 150);
 
   guess_measured(&l, &r, (struct doubt){.common = 8 * (double)MIB});
-  assert_in_range(guess_most_error(&l), 670 * MIB - 1, 670 * MIB);
+  assert_in_range(guess_beyond(&l, &of_nobody), 670 * MIB - 1, 670 * MIB);
   measured(&l, 900, 150);
-  assert_in_range(guess_most_error(&l), 20 * MIB - 1, 20 * MIB);
+  assert_in_range(guess_beyond(&l, &of_nobody), 20 * MIB - 1, 20 * MIB);
+  /* Its own error is not the room that a group has. */
+  assert_in_range(
+      guess_beyond(&l, &(struct doubt_sum){.common = 6 * (double)MIB}),
+      14 * MIB - 1, 14 * MIB);
 }
 
 /* Whatever is true, it is within the limits of the kernel's own relations. */

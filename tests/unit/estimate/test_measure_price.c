@@ -47,7 +47,7 @@ WORLD_TEST(max_lock_hold_holds_where_every_member_is_read_too) {
   for (int i = 0; i < 3; i++) {
     world_run_reading(w, 1, 1);
     assert_int_equal(world_counts(w)->deferred, 1);
-    world_assert(w, "g", "rss=8192k pss_error=8192k");
+    world_assert(w, "g", "rss=8192k pss_error=7168k");
     world_assert(w, "h", "coverage=100");
   }
 }

@@ -109,7 +109,7 @@ TEST(one_that_does_not_fit_lets_a_smaller_one_go_ahead) {
   check(c, 3, 20, "ac", "b");
 }
 
-/* The noise of a sample is the same after the next one. */
+/* The next sample leaves as much noise. */
 TEST(samples_are_taken_in_turn) {
   struct group_track track = {.sampling_ns = 100 * (int64_t)MS};
   struct group of_g = {.track = &track}, *g = &of_g;
@@ -118,8 +118,9 @@ TEST(samples_are_taken_in_turn) {
 
   for (size_t i = 0; i < 3; i++)
     c[i].is_sample = true;
-  c[0].error.independent = c[2].error.independent = 100 * MIB;
-  check(c, 3, 50, "bca", "");
+  c[0].age_ns = 2500 * MS;
+  c[2].age_ns = 900 * MS;
+  check(c, 3, 50, "acb", "");
 }
 
 TEST(what_is_in_other_alone_is_read_last) {

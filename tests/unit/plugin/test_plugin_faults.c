@@ -171,7 +171,8 @@ static struct item *new_configuration(void) {
   snprintf(pid_file, sizeof(pid_file), "%s/job.pid", tree.root);
   with(block, item("ProcRoot", tree.root, NULL));
   with(block, number("ReadTimeout", 4)); /* nothing hangs here */
-  with(block, item("Report", "default", "resident", "ps_vm", NULL));
+  with(block,
+       item("Report", "default", "uss_error", "resident", "ps_vm", NULL));
   with(block, boolean("ValuesPercentage", true));
   with(block, number("MaxGroups", 6));
   group = with(item("Group", "user-%{user}", NULL), item("User", "*", NULL));
@@ -348,7 +349,13 @@ static double tolerance(const struct cycle *c, const char *id) {
     return 0;
   if (strstr(name, "swap"))
     return (double)INFINITY;
-  return beside(c, id, *name == 'p' ? "percent-pss_error" : "memory-pss_error");
+  if (strncmp(strchr(name, '-'), "-pss", 4) == 0)
+    return beside(c, id,
+                  *name == 'p' ? "percent-pss_error" : "memory-pss_error");
+  return *name == 'p' ? beside(c, id, "percent-pss_error") +
+                            beside(c, id, "percent-uss_error")
+                      : beside(c, id, "memory-pss_error") +
+                            beside(c, id, "memory-uss_error");
 }
 
 static bool is_same(const struct stub_value *a, const struct stub_value *b,

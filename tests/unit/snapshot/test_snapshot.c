@@ -243,12 +243,12 @@ WORLD_TEST(an_unreadable_member_is_guessed_beside_others_only) {
   d = next_state(w);
   g = parsed_get(d, "groups.1");
   assert_int_equal(parsed_integer(g, "unreadable"), 1);
-  assert_int_equal(parsed_integer(g, "pss_error"), 8 * MIB);
-  assert_int_equal(parsed_integer(g, "uss_error"), 8 * MIB);
+  assert_int_equal(parsed_integer(g, "pss_error"), 7 * MIB);
+  assert_int_equal(parsed_integer(g, "uss_error"), 6 * MIB);
   assert_source(d, 10, "read");
   assert_source(d, 11, "unreadable");
   assert_int_equal(parsed_integer(of(d, 11), "usage.resident"), 8 * MIB);
-  assert_int_equal(parsed_integer(of(d, 11), "pss_error"), 8 * MIB);
+  assert_int_equal(parsed_integer(of(d, 11), "pss_error"), 7 * MIB);
   assert_int_equal(parsed_integer(of(d, 10), "usage.pss") +
                        parsed_integer(of(d, 11), "usage.pss"),
                    parsed_integer(g, "usage.pss"));

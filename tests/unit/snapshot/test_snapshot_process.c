@@ -136,7 +136,7 @@ WORLD_TEST(what_was_never_read_is_guessed_and_put_off) {
   world_budget(w, 0);
   world_watch(w, fake_member(10, "g"));
   p = of(next_state(w), 10);
-  parsed_assert(p, "source=guessed deferred=budget pss_error=8m uss_error=8m");
+  parsed_assert(p, "source=guessed deferred=budget pss_error=7m uss_error=6m");
   assert_lacks(p, "age");
 }
 
