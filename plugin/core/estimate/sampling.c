@@ -299,9 +299,12 @@ static void learn_cost(struct measurer *m, const struct read_job *job) {
     return;
   page_ns = ((double)job->work_ns - (double)job->sample.layout_ns) /
             job->request.pages_wanted;
+  /* A sample that was interrupted says nothing of the next. */
   if (m->sampling_cost.page_ns > 0)
     page_ns = m->sampling_cost.page_ns +
-              (page_ns - m->sampling_cost.page_ns) * PAGE_NS_RATE;
+              (fmin(page_ns, 2 * m->sampling_cost.page_ns) -
+               m->sampling_cost.page_ns) *
+                  PAGE_NS_RATE;
   m->sampling_cost.page_ns = page_ns;
 }
 
