@@ -271,8 +271,7 @@ static struct cell of_mapping(enum other column, const struct mapping *m) {
   }
 }
 
-/* An error that is shown beside an amount: more than a twentieth of it. */
-static uint64_t shown_error(uint64_t error, uint64_t bytes) {
+uint64_t column_shown_error(uint64_t error, uint64_t bytes) {
   return error != UNKNOWN && error > bytes / 20 ? error : 0;
 }
 
@@ -294,7 +293,7 @@ static struct cell of_area(enum other column, const struct area *a) {
   case GROUP_NAME:
     return text(a->group);
   case USED:
-    cell.error = shown_error(a->error, a->used);
+    cell.error = column_shown_error(a->error, a->used);
     return cell;
   case CACHE:
     return divided_part(a, a->cache);
@@ -389,9 +388,9 @@ static struct cell amount(enum amount which, const struct row *row) {
     return cell;
   cell.is_least = (group->at_least >> which) & 1;
   if (which == AMOUNT_PSS)
-    cell.error = shown_error(group->pss_error, cell.whole);
+    cell.error = column_shown_error(group->pss_error, cell.whole);
   else if (which == AMOUNT_USS)
-    cell.error = shown_error(group->uss_error, cell.whole);
+    cell.error = column_shown_error(group->uss_error, cell.whole);
   return cell;
 }
 

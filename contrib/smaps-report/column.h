@@ -71,6 +71,10 @@ bool column_sorts_upwards(unsigned column);
 /* column_count() if no column has this name. */
 unsigned column_find(const char *name, size_t len);
 
+/* The error, if it is shown beside that amount: more than a twentieth of it.
+ * Else 0. */
+uint64_t column_shown_error(uint64_t error, uint64_t bytes);
+
 struct cell column_get(const struct document *d, unsigned column,
                        const struct row *row);
 

@@ -1,4 +1,5 @@
 #include "diff.h"
+#include "column.h"
 #include "grid.h"
 #include "json_lines.h"
 #include "mapping.h"
@@ -54,7 +55,16 @@ static void sort(struct changes *changes) {
     qsort(changes->all, changes->n, sizeof(*changes->all), compare_changes);
 }
 
+/* UNKNOWN for other amounts. */
+static uint64_t error_of(enum amount amount, uint64_t pss, uint64_t uss) {
+  return amount == AMOUNT_PSS ? pss : amount == AMOUNT_USS ? uss : UNKNOWN;
+}
+
 /* ---- groups ---- */
+
+static uint64_t group_error(const struct group *g, enum amount amount) {
+  return g ? error_of(amount, g->pss_error, g->uss_error) : UNKNOWN;
+}
 
 static void compare_group(const char *name, const struct group *old,
                           const struct group *new, enum amount amount,
@@ -66,6 +76,8 @@ static void compare_group(const char *name, const struct group *old,
                .name = name,
                .old = old ? amounts_get(&old->amounts, amount) : 0,
                .new = new ? amounts_get(&new->amounts, amount) : 0,
+               .old_error = group_error(old, amount),
+               .new_error = group_error(new, amount),
            });
 }
 
@@ -155,6 +167,10 @@ static uint64_t amount_of(const struct process *p, enum amount amount) {
   return process_is_in_parent(p) ? 0 : amounts_get(&p->amounts, amount);
 }
 
+static uint64_t process_error(const struct process *p, enum amount amount) {
+  return p ? error_of(amount, p->pss_error, p->uss_error) : UNKNOWN;
+}
+
 /* Either process may be NULL. */
 static void compare_process(const struct process *old,
                             const struct process *new, enum how how,
@@ -166,7 +182,9 @@ static void compare_process(const struct process *old,
                      .old_process = old,
                      .new_process = new,
                      .old = amount_of(old, amount),
-                     .new = amount_of(new, amount)};
+                     .new = amount_of(new, amount),
+                     .old_error = process_error(old, amount),
+                     .new_error = process_error(new, amount)};
 
   if (how == HOW_LISTED)
     c.old = UNKNOWN;
@@ -307,7 +325,9 @@ static void compare_mapping(const char *name, const struct mapping *old,
   struct change c = {.how = HOW_STAYED,
                      .name = name ? name : "[rest]",
                      .old = old ? amounts_get(&old->amounts, amount) : 0,
-                     .new = new ? amounts_get(&new->amounts, amount) : 0};
+                     .new = new ? amounts_get(&new->amounts, amount) : 0,
+                     .old_error = UNKNOWN,
+                     .new_error = UNKNOWN};
 
   if (!old)
     c.how = is_complete || !name ? HOW_CAME : HOW_LISTED;
@@ -372,12 +392,22 @@ void diff_done(struct diff *d) {
 
 /* ---- the limit ---- */
 
+static uint64_t known_or_0(uint64_t error) {
+  return error == UNKNOWN ? 0 : error;
+}
+
+static uint64_t errors_of(const struct change *c) {
+  return amount_add(known_or_0(c->old_error), known_or_0(c->new_error));
+}
+
 bool diff_is_over(const struct change *c, const struct limit *limit) {
-  if (!limit->is_set || c->size == UNKNOWN || c->is_less || c->size == 0)
+  double certain = (double)c->size - (double)errors_of(c);
+
+  if (!limit->is_set || c->size == UNKNOWN || c->is_less || certain <= 0)
     return false;
   if (limit->is_percent)
-    return (double)c->size * 100 > limit->value * (double)c->old;
-  return (double)c->size > limit->value;
+    return certain * 100 > limit->value * (double)c->old;
+  return certain > limit->value;
 }
 
 static void report_growth(const struct change *c, const struct limit *limit) {
@@ -396,6 +426,7 @@ static void report_growth(const struct change *c, const struct limit *limit) {
     text_add_bytes(&t, c->new, &plain);
     text_add(&t, " (+");
     text_add_bytes(&t, c->size, &plain);
+    text_add_error(&t, column_shown_error(errors_of(c), c->size), &plain);
     text_addf(&t, "), by more than %s", limit->text);
   }
   fprintf(stderr, "%s\n", t.bytes);
@@ -464,6 +495,28 @@ static void make_title(const struct section *section, size_t column,
     text_add(ret, section->title);
 }
 
+static void add_amount(uint64_t bytes, uint64_t error, const struct style *s,
+                       struct text *ret) {
+  text_add_bytes(ret, bytes, s);
+  text_add_error(ret, column_shown_error(error, bytes), s);
+}
+
+/* A process whose memory was guessed on either side. */
+static bool is_guess(const struct process *p) {
+  return p && p->source &&
+         (strcmp(p->source, "guessed") == 0 ||
+          strcmp(p->source, "unreadable") == 0 ||
+          strcmp(p->source, "statm") == 0);
+}
+
+static void add_how(const struct change *c, struct text *ret) {
+  bool has_guess = is_guess(c->old_process) || is_guess(c->new_process);
+
+  text_add(ret, how_names[c->how]);
+  if (has_guess)
+    text_add(ret, c->how == HOW_STAYED ? "guessed" : ",guessed");
+}
+
 static void make_cell(const void *context, size_t row, size_t column,
                       const struct style *s, struct text *ret) {
   const struct section *section = context;
@@ -474,14 +527,15 @@ static void make_cell(const void *context, size_t row, size_t column,
     return;
   }
   c = &section->changes->all[row];
-  if (column == CHANGE)
+  if (column == CHANGE) {
     text_add_change(ret, c->is_less, c->size, s);
-  else if (column == OLD)
-    text_add_bytes(ret, c->old, s);
+    text_add_error(ret, column_shown_error(errors_of(c), c->size), s);
+  } else if (column == OLD)
+    add_amount(c->old, c->old_error, s, ret);
   else if (column == NEW)
-    text_add_bytes(ret, c->new, s);
+    add_amount(c->new, c->new_error, s, ret);
   else if (column == HOW)
-    text_add(ret, how_names[c->how]);
+    add_how(c, ret);
   else if (column == PID && section->has_pids)
     add_pids(c, ret);
   else
@@ -546,6 +600,10 @@ static void write_change(struct json_lines *j, const char *name,
   json_lines_whole(j, "old", c->how == HOW_CAME ? UNKNOWN : c->old);
   json_lines_whole(j, "new", c->how == HOW_WENT ? UNKNOWN : c->new);
   json_lines_change(j, "change", c->is_less, c->size);
+  json_lines_whole(j, "old_error", c->old_error);
+  json_lines_whole(j, "new_error", c->new_error);
+  json_lines_text(j, "old_source", old ? old->source : NULL);
+  json_lines_text(j, "source", new ? new->source : NULL);
   json_lines_end(j, '}');
 }
 

@@ -23,6 +23,7 @@ struct change {
   const struct process *new_process;
   uint64_t old; /* bytes; UNKNOWN */
   uint64_t new;
+  uint64_t old_error, new_error; /* UNKNOWN of other amounts */
   bool is_less;
   uint64_t size; /* |new - old|; UNKNOWN */
 };
@@ -48,8 +49,9 @@ void diff_make(struct document *old, struct document *new, enum amount amount,
                const char *group, struct diff *ret);
 void diff_done(struct diff *d);
 
-/* True if a group has grown by more than the limit. False if the old or the new
- * size is unknown. A new group has grown from 0. */
+/* True if a group has grown by more than the limit and the errors of both
+ * sizes. False if the old or the new size is unknown. A new group has grown
+ * from 0. */
 bool diff_is_over(const struct change *c, const struct limit *limit);
 
 /* Prints the diff. Returns 0; 1 if groups are over the limit, with a line on

@@ -94,10 +94,7 @@ static void add_amount(struct text *t, const struct cell *c,
   if (c->is_least)
     text_add_name(t, s->is_utf8 ? "≥ " : ">= ", s);
   text_add_bytes(t, c->whole, s);
-  if (c->error == 0)
-    return;
-  text_add_name(t, s->is_utf8 ? " ± " : " +- ", s);
-  text_add_bytes(t, c->error, s);
+  text_add_error(t, c->error, s);
 }
 
 static void add_cell(struct text *t, const struct cell *c,

@@ -133,6 +133,13 @@ void text_add_bytes(struct text *t, uint64_t bytes, const struct style *s) {
     text_add_count(t, bytes / 1024 + (bytes % 1024 >= 512));
 }
 
+void text_add_error(struct text *t, uint64_t bytes, const struct style *s) {
+  if (bytes == 0)
+    return;
+  text_add_name(t, s->is_utf8 ? " ± " : " +- ", s);
+  text_add_bytes(t, bytes, s);
+}
+
 void text_add_change(struct text *t, bool is_less, uint64_t bytes,
                      const struct style *s) {
   if (bytes != UNKNOWN && bytes > 0)

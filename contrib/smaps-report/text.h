@@ -51,6 +51,8 @@ void text_add_name(struct text *t, const char *name, const struct style *s);
 /* Adds an amount in the style's unit: 1234 (KiB), 1.2M or 3.45%; "-" for
  * UNKNOWN. */
 void text_add_bytes(struct text *t, uint64_t bytes, const struct style *s);
+/* Adds " ± 0.5G"; nothing for 0. */
+void text_add_error(struct text *t, uint64_t bytes, const struct style *s);
 
 /* Adds an amount with a sign. */
 void text_add_change(struct text *t, bool is_less, uint64_t bytes,

@@ -317,6 +317,24 @@ static const char *const default_columns[ROW_KINDS] = {
     [ROW_AREA] = "used,cache,noncache,area,group",
 };
 
+static bool has_column(const struct table *t, unsigned column) {
+  for (size_t i = 0; i < t->n_columns; i++)
+    if (t->columns[i] == column)
+      return true;
+  return false;
+}
+
+static void add_errors(struct table *t) {
+  static const char *const errors[] = {"pss_error", "uss_error"};
+
+  for (size_t i = 0; i < 2; i++) {
+    unsigned column = column_find(errors[i], strlen(errors[i]));
+
+    if (column_is_of(column, t->kind) && !has_column(t, column))
+      t->columns[t->n_columns++] = column;
+  }
+}
+
 /* False if the table lacks a column that was asked for. */
 static bool choose_columns(struct table *t, const struct view *v) {
   const struct options *o = v->options;
@@ -336,6 +354,8 @@ static bool choose_columns(struct table *t, const struct view *v) {
     t->columns[t->n_columns++] = column_find(at, len);
     at += len + (at[len] == ',');
   }
+  if (o->is_json)
+    add_errors(t);
   return true;
 }
 

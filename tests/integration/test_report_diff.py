@@ -100,16 +100,14 @@ class Explaining(ReportTest):
         for kind, key, name in (("-G", "group", "postgres"), ("--processes", "pid", 701)):
             args = (kind, "-s", "uptime", "-c", f"{key},{columns}", path)
             first, *others = self.json(*args)
-            self.assertEqual(
-                first,
-                {
-                    "row": "group" if kind == "-G" else "process",
-                    key: name,
-                    "uptime": 259200.5,
-                    "page_tables": 64 * KIB,
-                    "kernel_stack": 16 * KIB,
-                },
-            )
+            want = {
+                "row": "group" if kind == "-G" else "process",
+                key: name,
+                "uptime": 259200.5,
+                "page_tables": 64 * KIB,
+                "kernel_stack": 16 * KIB,
+            }
+            self.assertEqual(first, first | want)
             self.assertNotIn("page_tables", others[0])
             line = self.report("-H", *args).splitlines()[0]
             self.assertEqual(line.split(), [str(name), "3.0d", "64", "16"])
@@ -191,15 +189,35 @@ class Differences(ReportTest):
         self.assertEqual(
             document["groups"][0],
             {"group": "by-postgres", "how": "stayed", "old": 110000 * KIB,
-             "new": 130000 * KIB, "change": 20000 * KIB},
+             "new": 130000 * KIB, "change": 20000 * KIB,
+             "old_error": 20 * KIB, "new_error": 20 * KIB},
         )  # fmt: skip
         self.assertEqual(
             document["processes"][1],
             {"comm": "bash", "old_pid": 950, "how": "went", "old": 1500 * KIB,
-             "change": -1500 * KIB},
+             "change": -1500 * KIB, "old_source": "read"},
         )  # fmt: skip
         self.assertNotIn("mappings", document)
         self.assert_fails('no group "x"', "diff", "-g", "x", STATE, new)
+
+    def test_growth_within_the_errors_is_no_failure(self):
+        """A group that was guessed is neither judged nor shown as exact."""
+        document = load(self.changed())
+        group = next(g for g in document["groups"] if g["name"] == "postgres")
+        group["pss_error"] = 19000 * KIB
+        for process in document["processes"]:
+            if process["comm"] == "postgres":
+                process["source"] = "guessed"
+        new = self.write(document, "guessed.json")
+        args = ("-g", "postgres", STATE, new)
+        self.assertEqual(run("diff", "--fail-over", "2M", *args).returncode, 0)
+        self.assertEqual(run("diff", "--fail-over", "0", *args).returncode, 1)
+        text = self.report("diff", "-H", *args)
+        self.assertIn("130000 ± 19000", text)
+        self.assertIn("guessed", text)
+        changes = json.loads(self.report("diff", "-j", *args))
+        self.assertEqual(changes["groups"][0]["new_error"], 19000 * KIB)
+        self.assertEqual(changes["processes"][0]["source"], "guessed")
 
     def test_mappings_of_two_captures(self):
         document = load(CAPTURE)

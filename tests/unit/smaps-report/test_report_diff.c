@@ -289,6 +289,10 @@ TEST(only_known_growth_is_over_a_limit) {
 
     if (diff_is_over(&c, &limit) != cases[i].is_over)
       fail_msg("row %zu", i);
+    c.old_error = c.new_error = c.size / 2 + 1;
+    assert_false(diff_is_over(&c, &limit));
+    c.old_error = c.new_error = UNKNOWN;
+    assert_int_equal(diff_is_over(&c, &limit), cases[i].is_over);
     limit.is_set = false;
     assert_false(diff_is_over(&c, &limit));
   }
@@ -463,7 +467,8 @@ TEST(json_has_what_the_table_shows) {
              "{\"row\":\"total\",\"pss\":1024},\n"
              "{\"row\":\"process\",\"groups\":[\"h\"],\"pss\":1024},\n"
              "{\"row\":\"process\",\"groups\":[\"h\"]},\n"
-             "{\"row\":\"total\",\"pss\":1024}\n]\n");
+             "{\"row\":\"total\",\"pss\":1024,\"pss_error\":0,"
+             "\"uss_error\":0}\n]\n");
 }
 
 TEST(missing_group_or_mappings_are_an_error) {
