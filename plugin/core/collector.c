@@ -365,7 +365,8 @@ int collector_cycle(struct collector *c) {
   if (rc < 0)
     return rc;
   c->diags[DIAG_HIDDEN].count = has_hidden(c);
-  unseen_mark(&c->matcher, c->procfs, &c->processes, has_hidden(c));
+  unseen_mark(&c->matcher, c->procfs, &c->processes, has_hidden(c),
+              c->reader.page_size);
   cgroup_watch_run(&c->cgroup_watch, &c->matcher, &c->processes, now_ns);
   group_growth_note(&c->groups, &c->processes, &meminfo, now_ns);
   host_memory_update(&c->host, &c->measurer, &c->processes, &meminfo,

@@ -21,12 +21,15 @@ static void mark(struct group *const *groups, size_t n) {
       groups[i]->usage.is_unseen = true;
 }
 
-/* Groups of templates are not reported without members. */
-static bool has_empty(const struct matcher *m) {
-  for (size_t i = 0; i <= m->settings->n_rules; i++)
-    if (is_empty(m->fixed[i]))
-      return true;
-  return false;
+/* The process may be a member of the group, whose values are unknown where
+ * there is no other. One that was a member before is counted as that. */
+static void note(struct group *g, const struct process *p, uint64_t page_size) {
+  for (size_t i = 0; i < p->n_groups; i++)
+    if (p->groups[i] == g)
+      return;
+  mark(&g, 1);
+  g->usage.perhaps++;
+  g->usage.perhaps_bytes += p->statm.resident_pages * page_size;
 }
 
 /* While the PID file of a rule cannot be read, its group may not be empty. */
@@ -36,18 +39,35 @@ static void mark_groups_of_pid_files(const struct matcher *m) {
       mark(&m->fixed[i], 1);
 }
 
+/* True if it may be in the group, which is of a rule that could match. */
+static bool may_have(const struct group *g, const struct rule *rule,
+                     const struct glimpse *glimpse) {
+  struct group_name name;
+
+  return !template_expand(&rule->name, &glimpse->id, NULL, &name) ||
+         strcmp(name.text, g->name) == 0;
+}
+
 /* A descendant inherits its group from a process of any name; and Other takes
  * whoever is left. */
-static void mark_groups_of_glimpse(const struct matcher *m,
-                                   const struct glimpse *glimpse) {
-  for (size_t i = 0; i < m->settings->n_rules; i++) {
-    const struct rule *rule = &m->settings->rules[i];
+static void note_groups_of_glimpse(const struct matcher *m,
+                                   const struct process *p,
+                                   const struct glimpse *glimpse,
+                                   uint64_t page_size) {
+  const struct group_table *t = m->groups;
 
-    if (is_empty(m->fixed[i]) &&
-        (rule->takes_children || rule_could_match(rule, glimpse)))
-      mark(&m->fixed[i], 1);
+  for (size_t i = 0; i <= m->settings->n_rules; i++) {
+    const struct rule *rule =
+        i < m->settings->n_rules ? &m->settings->rules[i] : &m->settings->other;
+    bool is_heir = rule->takes_children;
+
+    if (!is_heir && !rule_could_match(rule, glimpse))
+      continue;
+    for (size_t j = 0; j < t->n; j++)
+      if (t->groups[j]->rule == i &&
+          (is_heir || may_have(t->groups[j], rule, glimpse)))
+        note(t->groups[j], p, page_size);
   }
-  mark(&m->fixed[m->settings->n_rules], 1);
 }
 
 static int read_comm(struct procfs *procfs, uint32_t pid, char *ret,
@@ -81,9 +101,10 @@ static bool read_cgroup(struct procfs *procfs, uint32_t pid,
 }
 
 /* Reading comm and cgroup cannot hang, and nothing else tells what it is. */
-static void mark_groups_of_unidentified(const struct matcher *m,
+static void note_groups_of_unidentified(const struct matcher *m,
                                         struct procfs *procfs,
-                                        const struct process *p) {
+                                        const struct process *p,
+                                        uint64_t page_size) {
   struct stored_attributes cgroup = {0};
   struct glimpse glimpse = {.pid = p->pid, .unknown = UINT_MAX};
   char comm[32];
@@ -96,12 +117,13 @@ static void mark_groups_of_unidentified(const struct matcher *m,
   glimpse.id = attributes_get(&cgroup);
   if (rc == 0)
     glimpse.id.value[ATTRIBUTE_COMM] = comm;
-  mark_groups_of_glimpse(m, &glimpse);
+  note_groups_of_glimpse(m, p, &glimpse, page_size);
   attributes_done(&cgroup);
 }
 
 void unseen_mark(const struct matcher *m, struct procfs *procfs,
-                 const struct process_table *t, bool has_hidden) {
+                 const struct process_table *t, bool has_hidden,
+                 uint64_t page_size) {
   locale_t before;
 
   if (has_hidden)
@@ -115,8 +137,8 @@ void unseen_mark(const struct matcher *m, struct procfs *procfs,
       continue;
     mark(p->groups, p->n_groups);
     mark(p->perhaps, p->n_perhaps);
-    if (process_is_unidentified(p) && has_empty(m))
-      mark_groups_of_unidentified(m, procfs, p);
+    if (process_is_unidentified(p))
+      note_groups_of_unidentified(m, procfs, p, page_size);
   }
   uselocale(before);
 }

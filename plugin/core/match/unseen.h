@@ -11,8 +11,10 @@
  * Sets usage.is_unseen of each group without members that a process may be in:
  * one that is hidden or unidentified, one whose attributes are refused, or that
  * of a PID file that cannot be read; unless what is known of it rules that out.
+ * Counts the unidentified ones that a group with members may have besides.
  */
 void unseen_mark(const struct matcher *m, struct procfs *procfs,
-                 const struct process_table *t, bool has_hidden);
+                 const struct process_table *t, bool has_hidden,
+                 uint64_t page_size);
 
 #endif

@@ -36,10 +36,10 @@ struct metric {
 };
 
 static double processes(const struct metric_subject *s) {
-  return (double)s->usage->processes;
+  return s->usage->perhaps ? (double)NAN : (double)s->usage->processes;
 }
 static double threads(const struct metric_subject *s) {
-  return (double)s->usage->threads;
+  return s->usage->perhaps ? (double)NAN : (double)s->usage->threads;
 }
 static double uss(const struct metric_subject *s) {
   return (double)s->usage->uss;

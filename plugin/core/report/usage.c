@@ -110,7 +110,8 @@ static uint64_t error_of(const struct usage *u, const struct doubt_sum *doubt,
 
   if (u->is_host_known)
     above = least(above, minus(pss, bytes) + u->beyond_bytes);
-  return least(doubt_of_sum(doubt), most(above, doubtful)) + missing;
+  return least(doubt_of_sum(doubt), most(above, doubtful)) + missing +
+         u->perhaps_bytes;
 }
 
 uint64_t usage_pss_error(const struct usage *u) {

@@ -21,6 +21,9 @@ struct usage {
   /* Members whose rollup could not be read: if another one was, they are
    * guessed. */
   uint64_t unreadable;
+  /* Processes that could not be identified and may be further members, and the
+   * resident bytes of those. */
+  uint64_t perhaps, perhaps_bytes;
   /* Members of these whose statm could not be read either. */
   uint64_t unknown;
   /* No member was found, but a process could not be identified: all values are
@@ -99,7 +102,8 @@ void usage_add_unread(struct usage *u, const struct rollup *r, struct doubt pss,
  * The possible errors of the sums, in bytes: at most what the members that are
  * not exact can differ by, to nothing or to all of their rss, and no more than
  * the host has beyond. The successor of a member that has ended is in no list
- * yet: another one of the mean size can be missing for each.
+ * yet: another one of the mean size can be missing for each. All of the
+ * processes that may be further members can.
  */
 uint64_t usage_pss_error(const struct usage *u);
 uint64_t usage_uss_error(const struct usage *u);
