@@ -21,6 +21,10 @@ static void mark(struct group *const *groups, size_t n) {
       groups[i]->usage.is_unseen = true;
 }
 
+static void mark_groups_of_rules(const struct matcher *m) {
+  mark(m->fixed, m->settings->n_rules + 1);
+}
+
 /* The process may be a member of the group, whose values are unknown where
  * there is no other. One that was a member before is counted as that. */
 static void note(struct group *g, const struct process *p, uint64_t page_size) {
@@ -100,7 +104,8 @@ static bool read_cgroup(struct procfs *procfs, uint32_t pid,
   return attributes_renew(&none, value, 0, ret) >= 0;
 }
 
-/* Reading comm and cgroup cannot hang, and nothing else tells what it is. */
+/* Reading comm and cgroup cannot hang, and nothing else tells what it is. A
+ * process whose comm the kernel refuses (hidepid=1) is as good as hidden. */
 static void note_groups_of_unidentified(const struct matcher *m,
                                         struct procfs *procfs,
                                         const struct process *p,
@@ -112,6 +117,10 @@ static void note_groups_of_unidentified(const struct matcher *m,
 
   if (rc == PROCFS_GONE)
     return;
+  if (rc == PROCFS_DENIED) {
+    mark_groups_of_rules(m);
+    return;
+  }
   if (read_cgroup(procfs, p->pid, &cgroup))
     glimpse.unknown &= ~CGROUP_ATTRIBUTES;
   glimpse.id = attributes_get(&cgroup);
@@ -127,7 +136,7 @@ void unseen_mark(const struct matcher *m, struct procfs *procfs,
   locale_t before;
 
   if (has_hidden)
-    mark(m->fixed, m->settings->n_rules + 1);
+    mark_groups_of_rules(m);
   mark_groups_of_pid_files(m);
   before = uselocale(m->locale);
   for (size_t i = 0; i < t->n; i++) {
