@@ -52,6 +52,17 @@ static bool may_have(const struct group *g, const struct rule *rule,
          strcmp(name.text, g->name) == 0;
 }
 
+/* What is known is enough: no rule after this can take it. */
+static bool is_taken(const struct rule *rule, const struct glimpse *glimpse) {
+  struct captures captures;
+  struct group_name name;
+
+  return !rule->is_view &&
+         rule_match(rule, &glimpse->id, glimpse->pid, &captures) == 1 &&
+         (rule->is_ignore ||
+          template_expand(&rule->name, &glimpse->id, &captures, &name));
+}
+
 /* A descendant inherits its group from a process of any name; and Other takes
  * whoever is left. */
 static void note_groups_of_glimpse(const struct matcher *m,
@@ -71,6 +82,8 @@ static void note_groups_of_glimpse(const struct matcher *m,
       if (t->groups[j]->rule == i &&
           (is_heir || may_have(t->groups[j], rule, glimpse)))
         note(t->groups[j], p, page_size);
+    if (is_taken(rule, glimpse))
+      return;
   }
 }
 

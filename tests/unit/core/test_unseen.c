@@ -155,7 +155,8 @@ WORLD_TEST(name_of_an_unidentified_process_rules_it_out) {
   struct fake f = process(10, "b");
 
   for (size_t i = 0; i < LENGTH(rows); i++)
-    world_group(w, rows[i].group, rows[i].option, rows[i].pattern, NULL, NULL);
+    world_group(w, rows[i].group, rows[i].option, rows[i].pattern, NULL, NULL)
+        ->is_view = true;
   world_group(w, "family", "Comm", "c", NULL, NULL)->takes_children = true;
   world_other(w, "rest");
   f.cgroup = "/system.slice/a.service";
@@ -176,4 +177,16 @@ WORLD_TEST(name_of_an_unidentified_process_rules_it_out) {
                  34);
   world_run(w, 1);
   world_assert(w, "another", "ps_count=nan");
+}
+
+WORLD_TEST(unidentified_process_that_is_taken_is_in_no_group_below) {
+  world_put(w, process(10, "b"));
+  world_group(w, "above", "Comm", "b", NULL, NULL);
+  world_group(w, "below", "Executable", "/usr/bin/b", NULL, NULL);
+  world_other(w, "rest");
+  opens_refuse("stat", EPERM);
+  world_run(w, 1);
+  world_assert(w, "above", "ps_count=nan");
+  world_assert(w, "below", "ps_count=0");
+  world_assert(w, "rest", "ps_count=0");
 }
