@@ -1,15 +1,10 @@
 #include "estimate/baseline.h"
 
 #include "proc/amount.h"
+#include "proc/arith.h"
 
 /* A pebibyte. */
 #define KIB_MOST ((UINT64_C(1) << 40) - 1)
-
-static uint64_t min(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
-static uint64_t max(uint64_t a, uint64_t b) { return a > b ? a : b; }
-
-static uint64_t minus(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 
 static uint64_t distance(uint64_t a, uint64_t b) {
   return a > b ? a - b : b - a;

@@ -1,6 +1,6 @@
 #include "estimate/error_ratio.h"
 
-#include "proc/clamp.h"
+#include "proc/arith.h"
 
 /* The worst is forgotten more slowly than the usual. */
 #define FORGETTING_RATE 0.1

@@ -1,10 +1,7 @@
 #include "estimate/estimate.h"
 
 #include "proc/amount.h"
-
-static uint64_t min(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
-static uint64_t minus(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
+#include "proc/arith.h"
 
 /* --- fields that change together --- */
 
@@ -168,20 +165,6 @@ static void move_broken(const struct baseline *b, struct rollup *u,
                 amount_change_from((double)bytes * (1 - baseline_cow_cost(b))));
 }
 
-/* The estimate of a newborn's own memory, with what is known by now. */
-static void move_kept(const struct baseline *b, const struct change *c,
-                      struct rollup *u) {
-  uint64_t bytes = min((uint64_t)(c->kept > 0 ? c->kept : 0),
-                       u->bytes[ROLLUP_PRIVATE_DIRTY]);
-
-  if (c->kept < 0)
-    move_broken(b, u, (uint64_t)-c->kept);
-  move(u, ROLLUP_PRIVATE_DIRTY, -(int64_t)bytes);
-  move(u, ROLLUP_SHARED_DIRTY, (int64_t)bytes);
-  move_pss_anon(u,
-                -amount_change_from((double)bytes * (1 - 1.0 / c->relatives)));
-}
-
 /* A page of two that one has copied is the other's alone. */
 static void move_broken_by_relatives(const struct change *c, struct rollup *u) {
   uint64_t pss = c->broken_by_relatives;
@@ -261,7 +244,7 @@ static bool has_set_changed(const struct baseline *b, const struct change *c) {
 
 static bool is_unchanged(const struct baseline *b, const struct change *c) {
   return c->anon == 0 && c->shared == 0 && c->swap == 0 && c->broken == 0 &&
-         c->broken_by_relatives == 0 && c->kept == 0 && !has_set_changed(b, c);
+         c->broken_by_relatives == 0 && !has_set_changed(b, c);
 }
 
 void estimate_rollup(const struct baseline *b, const struct change *c,
@@ -277,7 +260,6 @@ void estimate_rollup(const struct baseline *b, const struct change *c,
   move_returned(b, ret, c->returned);
   move_shared(b, c, ret);
   if (!is_last(b, c)) {
-    move_kept(b, c, ret);
     move_broken(b, ret, c->broken);
     move_broken_by_relatives(c, ret);
   }

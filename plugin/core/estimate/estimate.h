@@ -19,13 +19,10 @@ struct change {
   /* Bytes that came, or (negative) went. */
   int64_t anon, shared, swap;
   uint64_t returned; /* the part of anon that came back from swap */
-  /* It costs at most so much less, as relatives have got the same back. */
-  uint64_t shared_again;
-  double swap_left; /* the part of the swap that is still there */
+  double swap_left;  /* the part of the swap that is still there */
   bool is_swap_emptied;
   uint64_t broken;              /* out of copy on write, by its own faults */
   uint64_t broken_by_relatives; /* what that adds to its share of the rest */
-  int64_t kept; /* by copy on write after all; negative: less of it was */
   uint32_t relatives;
   uint32_t strangers;     /* that were counted as relatives at the baseline */
   double relatives_moved; /* the part of them that came or went, at most */

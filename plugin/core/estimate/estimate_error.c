@@ -1,13 +1,11 @@
 #include "estimate/estimate_error.h"
 
 #include "proc/amount.h"
-#include "proc/clamp.h"
-
-static uint64_t minus(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
+#include "proc/arith.h"
 
 static double magnitude(double x) { return x < 0 ? -x : x; }
 
-static double max(double a, double b) { return a > b ? a : b; }
+static double larger(double a, double b) { return a > b ? a : b; }
 
 /* --- files and shmem --- */
 
@@ -15,7 +13,7 @@ static double max(double a, double b) { return a > b ? a : b; }
 static double own_bound(const struct baseline *b, const struct change *c) {
   double cost = baseline_shared_cost(b, c->page_size);
 
-  return magnitude((double)c->shared) * max(cost, 1 - cost);
+  return magnitude((double)c->shared) * larger(cost, 1 - cost);
 }
 
 /* Another process that maps a private page takes half of what it costs. */
@@ -56,7 +54,7 @@ static double own_part(const struct baseline *b, const struct change *c) {
  * which the usual part was learnt. */
 static double shared_error(const struct baseline *b, const struct change *c,
                            double usual) {
-  return own_bound(b, c) * max(own_part(b, c), usual) +
+  return own_bound(b, c) * larger(own_part(b, c), usual) +
          others_bound(b, c) * usual;
 }
 
@@ -64,7 +62,8 @@ static double shared_error(const struct baseline *b, const struct change *c,
 
 /* Memory that came since the baseline can have come before the fork. */
 static double anonymous_most(const struct baseline *b, const struct change *c) {
-  return (double)baseline_bytes(b, ROLLUP_ANONYMOUS) + max((double)c->anon, 0);
+  return (double)baseline_bytes(b, ROLLUP_ANONYMOUS) +
+         larger((double)c->anon, 0);
 }
 
 static double relatives_bound(const struct baseline *b,
@@ -75,16 +74,6 @@ static double relatives_bound(const struct baseline *b,
 uint64_t estimate_relatives_bound(const struct baseline *b,
                                   const struct change *c) {
   return amount_from(relatives_bound(b, c));
-}
-
-/* A process shares no more than it has. */
-static double again_bound(const struct baseline *b, const struct change *c) {
-  return clamp((double)c->shared_again, 0, anonymous_most(b, c));
-}
-
-uint64_t estimate_again_bound(const struct baseline *b,
-                              const struct change *c) {
-  return amount_from(again_bound(b, c));
 }
 
 /* The estimate takes it to cost half way between its least and its most. */
@@ -136,9 +125,9 @@ struct doubt estimate_error(const struct baseline *b, const struct change *c,
                    c->derived_files * parts->newborn_files;
   double others =
       ((double)c->broken + (double)c->broken_by_relatives) * parts->cow +
-      returned_error(b, c) + again_bound(b, c) * parts->again +
-      gone_error(b, c) + relatives_bound(b, c) * parts->relatives +
-      drift(b, parts->drift) + ksm_error(b, c);
+      returned_error(b, c) + gone_error(b, c) +
+      relatives_bound(b, c) * parts->relatives + drift(b, parts->drift) +
+      ksm_error(b, c);
 
   return (struct doubt){.common = shared * parts->shared_in_common +
                                   newborn * parts->newborn_in_common + others,

@@ -7,6 +7,7 @@
 #include "estimate/track_error.h"
 #include "estimate/track_lesson.h"
 #include "proc/amount.h"
+#include "proc/arith.h"
 #include "proc/duration.h"
 
 /* No longer than this is memory in swap unknown. */
@@ -14,8 +15,6 @@
 /* With one of four gone, a ninth less is shared. */
 #define RELATIVES_FEW 4
 #define MISSING_PART 16
-
-static uint64_t min(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 void estimator_begin(struct estimator *e, uint64_t now_ns, bool is_swap_used) {
   e->before_ns = e->now_ns;
@@ -143,21 +142,6 @@ static void follow_cow(const struct estimator *e, struct track *t) {
   tell_relatives(t, min(broken + unmapped_bytes(t, &c), most));
 }
 
-static void tell_returned(const struct estimator *e, struct track *t) {
-  double returned, more;
-
-  if (!t->family || t->baseline.vm_swap_kb == 0)
-    return;
-  returned = (double)track_change(e, t).returned;
-  more = returned - (double)t->told_returned;
-  t->told_returned = (float)returned;
-  if (more <= 0)
-    return;
-  t->family->returned += amount_from(more);
-  t->returned += amount_from(more);
-  t->got_back += (float)more;
-}
-
 static uint32_t swap_now(const struct estimator *e, const struct track *t,
                          const struct observation *o) {
   if (o->has_swap)
@@ -194,10 +178,8 @@ void estimator_observe(struct estimator *e, struct track *t,
   if (o)
     take(e, t, o);
   count(e, t);
-  if (o && estimator_has_baseline(t)) {
+  if (o && estimator_has_baseline(t))
     follow_cow(e, t);
-    tell_returned(e, t);
-  }
 }
 
 /* --- the error to be expected --- */
@@ -233,8 +215,6 @@ static void restart(const struct estimator *e, struct track *t,
   t->baseline.relatives = fork_family_relatives(t);
   t->was_swap_used = e->is_swap_used;
   t->cow_broken = t->family ? t->family->cow_broken : 0;
-  t->returned = t->family ? t->family->returned : 0;
-  t->told_returned = 0;
   t->family_changes = family_changes(t);
   t->broken_bytes = t->told_bytes = t->relatives_moved = 0;
   t->strangers = STRANGERS_NONE;
@@ -266,21 +246,7 @@ static void catch_up(const struct estimator *e, struct track *t,
   follow_cow(e, t);
 }
 
-/* Relatives are told also what came back from swap since then. */
-static void catch_up_returned(const struct estimator *e, struct track *t,
-                              const struct reading *r) {
-  struct observation before = t->now;
-
-  if (!r->has_statm)
-    return;
-  t->now.resident_pages = r->resident_pages;
-  t->now.shared_pages = r->shared_pages;
-  t->now.vm_swap_kb = r->vm_swap_kb;
-  tell_returned(e, t);
-  t->now = before;
-}
-
-static int64_t clamp(int64_t x, int64_t least, int64_t most) {
+static int64_t between(int64_t x, int64_t least, int64_t most) {
   return x < least ? least : x > most ? most : x;
 }
 
@@ -293,8 +259,8 @@ static uint32_t missed_pages(const struct estimator *e, const struct track *t,
   int64_t missed = (int64_t)r->resident_pages -
                    (int64_t)(r->rollup->bytes[ROLLUP_RSS] / e->page_size);
 
-  return (uint32_t)(moved < 0 ? clamp(missed, moved, 0)
-                              : clamp(missed, 0, moved));
+  return (uint32_t)(moved < 0 ? between(missed, moved, 0)
+                              : between(missed, 0, moved));
 }
 
 /* Whether the strangers of the last reading, which share so much now, may have
@@ -421,7 +387,6 @@ void estimator_correct(struct estimator *e, struct track *t,
     if (is_lesson(e, t, r->rollup, r->vm_swap_kb))
       track_learn(e, t, r->rollup);
     catch_up(e, t, r->faults_after);
-    catch_up_returned(e, t, r);
   }
   track_learn_precision(e, t, r);
   if (r->has_statm) {
@@ -480,10 +445,8 @@ bool estimator_sample(struct estimator *e, struct track *t, struct sampled *s,
   t->now.shared_pages = shared_pages;
   t->now.vm_swap_kb = amount_narrow(amount_from(s->swap) / 1024);
   before.vm_swap_kb = t->now.vm_swap_kb;
-  if (estimator_has_baseline(t)) {
+  if (estimator_has_baseline(t))
     agrees = meet(e, t, s);
-    tell_returned(e, t);
-  }
   sampled_rollup(s, &rollup);
   t->unsure_bytes = 0;
   t->is_sampled = true;

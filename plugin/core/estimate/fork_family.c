@@ -26,8 +26,6 @@ void fork_family_leave(struct track *t) {
 static void enter(struct track *t, struct fork_family *family) {
   t->family = family;
   t->cow_broken = family->cow_broken;
-  t->returned = family->returned;
-  t->got_back = 0;
 }
 
 static int found_family(struct process *parent) {
@@ -39,7 +37,6 @@ static int found_family(struct process *parent) {
                                  .cow_breaks = 1,
                                  .cow_error = ERROR_RATIO_AT_FIRST,
                                  .relatives_error = ERROR_RATIO_AT_FIRST,
-                                 .again_error = ERROR_RATIO_AT_FIRST,
                                  .newborns = NEWBORN_LESSONS_AT_FIRST};
   sharing_init(&family->sharing, parent->statm.shared_pages);
   enter(parent->track, family);

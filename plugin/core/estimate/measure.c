@@ -12,7 +12,7 @@
 #include "estimate/observe.h"
 #include "estimate/price.h"
 #include "proc/amount.h"
-#include "proc/clamp.h"
+#include "proc/arith.h"
 #include "read/read_batch.h"
 
 /* Each attempt may cost a line in an audit log (AppArmor), so a refused rollup
@@ -450,7 +450,7 @@ static uint64_t possible_mappings(const struct measurer *m,
 
 static struct read_job rollup_job(const struct measurer *m, struct process *p) {
   struct policy policy = member_policy(p);
-  bool is_followed = policy.refresh == REFRESH_ADAPTIVE && member_may_follow(p);
+  bool is_followed = policy.refresh == REFRESH_ADAPTIVE;
 
   return (struct read_job){
       .process = p,
@@ -481,8 +481,6 @@ static void read_chosen(struct measurer *m, size_t n) {
       continue;
     }
     job = c->is_sample ? sampling_job(m, p) : rollup_job(m, p);
-    /* statm, and stat before and after. */
-    thrift_spend(member_thrift(p), job.wants_faults ? 3 : job.is_baseline);
     read_batch_add(&batch, &job);
   }
   read_batch_flush(&batch);
@@ -537,18 +535,6 @@ static void settle_relatives(const struct process_table *t) {
       estimator_settle_relatives(t->processes[i]->track);
 }
 
-/* --- 4: what was saved --- */
-
-static void save_all(const struct measurer *m, const struct process_table *t) {
-  for (size_t i = 0; i < t->n; i++) {
-    const struct process *p = t->processes[i];
-
-    if (member_is_measured(p))
-      thrift_save(member_thrift(p), fork_family_size(p->track), price_ns(m, p),
-                  p->track->is_read);
-  }
-}
-
 int measurer_run(struct measurer *m, const struct process_table *t,
                  const struct group_table *groups,
                  const struct meminfo_sample *meminfo, uint64_t now_ns) {
@@ -566,7 +552,6 @@ int measurer_run(struct measurer *m, const struct process_table *t,
   read_orphans(m, t);
   settle_relatives(t);
   observe_page_tables(m, t);
-  save_all(m, t);
   aggregate_all(m, t, groups);
   return 0;
 }

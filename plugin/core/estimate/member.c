@@ -23,14 +23,6 @@ struct policy member_policy(const struct process *p) {
   return policy;
 }
 
-struct thrift *member_thrift(const struct process *p) {
-  return p->track->family ? &p->track->family->thrift : &p->track->thrift;
-}
-
-bool member_may_follow(const struct process *p) {
-  return thrift_may_follow(member_thrift(p), fork_family_size(p->track));
-}
-
 bool member_read_status(struct procfs *procfs, const struct process *p,
                         struct status_sample *ret) {
   int rc = p->is_dead_leader ? status_read_of_thread(procfs, p->pid, ret)

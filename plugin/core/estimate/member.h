@@ -18,10 +18,6 @@ bool member_is_measured(const struct process *p);
  * refused to let it be sampled. */
 struct policy member_policy(const struct process *p);
 
-/* The account that it is followed on, and whether that has room. */
-struct thrift *member_thrift(const struct process *p);
-bool member_may_follow(const struct process *p);
-
 /* Reads status, and takes its page tables; false where it cannot be read. */
 bool member_read_status(struct procfs *procfs, const struct process *p,
                         struct status_sample *ret);

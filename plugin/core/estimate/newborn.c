@@ -2,14 +2,11 @@
 
 #include "estimate/track_change.h"
 #include "proc/amount.h"
+#include "proc/arith.h"
 #include "process/process.h"
 
 /* A few pages are not worth an estimate of its own. */
 #define LENT_LEAST_BYTES (UINT64_C(64) << 10)
-
-static uint64_t min(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
-static uint64_t minus(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 
 static uint64_t part_of(uint64_t bytes, double part) {
   return amount_from((double)bytes * part);
@@ -59,20 +56,19 @@ static uint64_t anonymous_bytes(const struct estimator *e,
   return minus(t->now.resident_pages, t->now.shared_pages) * e->page_size;
 }
 
-static uint64_t beyond_parent(const struct estimator *e,
-                              const struct track *child,
-                              const struct track *parent) {
-  return minus(anonymous_bytes(e, child), anonymous_bytes(e, parent));
-}
-
-/* What it has beyond its parent's is its own without faults as well. */
+/* What its faults have made its own, as readings of its siblings have shown by
+ * now; what it has beyond its parent's in any case. */
 static uint64_t own_bytes(const struct estimator *e, const struct track *child,
                           const struct track *parent) {
-  uint64_t beyond = beyond_parent(e, child, parent);
+  double breaks = child->family->newborns.breaks;
+  uint64_t anon = anonymous_bytes(e, child);
+  uint64_t beyond = minus(anon, anonymous_bytes(e, parent));
+  uint64_t faulted =
+      child->now.has_faults ? track_faulted_bytes(e, &child->now) : 0;
 
-  if (!child->now.has_faults)
-    return beyond;
-  return track_own_bytes(e, child->family, &child->now, beyond);
+  if (breaks >= 0)
+    faulted = part_of(faulted, breaks);
+  return min(max(faulted, beyond), anon);
 }
 
 /* Unless it was read before its parent could be looked at. */
@@ -205,9 +201,6 @@ static void give(const struct estimator *e, const struct inheritance *i,
   child->now.vm_swap_kb = parent->now.vm_swap_kb;
   child->was_swap_used = parent->was_swap_used;
   child->is_heir = true;
-  child->is_own_by_faults = child->now.has_faults;
-  child->own_least = (float)beyond_parent(e, child, parent);
-  child->got_back = parent->got_back;
   estimator_derive(e, child, &from);
   /* The changes of this cycle, which are to be added still, are in its cost. */
   child->since.cost = (float)(1 / sharing_change(&child->family->sharing));

@@ -26,7 +26,7 @@ static void take(struct measurer *m, struct process *p,
 /* Whether its minor faults have to be read first. */
 static bool wants_faults(const struct measurer *m, const struct process *p) {
   return member_is_measured(p) && estimator_wants_faults(p->track) &&
-         member_may_follow(p) && !quarantine_has(p, m->estimator.now_ns) &&
+         !quarantine_has(p, m->estimator.now_ns) &&
          member_policy(p).refresh == REFRESH_ADAPTIVE;
 }
 
@@ -47,16 +47,6 @@ static void observe_at_once(struct measurer *m, struct process *p) {
       note_end(p);
     estimator_forget(p->track);
   }
-}
-
-/* Its faults are to tell what it has made its own. They were read after statm,
- * and memory that came between the two would be taken for its parent's. */
-static void read_newborn_again(const struct measurer *m, struct process *p) {
-  struct statm_sample statm;
-
-  if (statm_read_of(m->procfs, p->pid, &statm) == 0 && statm_has_mm(&statm) &&
-      statm.text_pages == p->statm.text_pages)
-    p->statm = statm;
 }
 
 void observe_end(struct measurer *m, struct process *p) {
@@ -105,8 +95,6 @@ static void apply_faults(void *ctx, struct read_job *job) {
     observe_end(ctx, job->process);
     return;
   }
-  if (job->process->track->is_newborn)
-    read_newborn_again(ctx, job->process);
   take(ctx, job->process, job);
 }
 
@@ -122,7 +110,6 @@ void observe_all(struct measurer *m, const struct process_table *t) {
       observe_at_once(m, p);
       continue;
     }
-    thrift_spend(member_thrift(p), 1);
     read_batch_add(&batch, &job);
   }
   read_batch_flush(&batch);

@@ -4,7 +4,7 @@
 
 #include "estimate/member.h"
 #include "proc/amount.h"
-#include "proc/clamp.h"
+#include "proc/arith.h"
 
 /* A guess of a price can be too low or too high by this; the weight of one
  * first reading. */

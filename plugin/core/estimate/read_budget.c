@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "proc/clamp.h"
+#include "proc/arith.h"
 
 /* A cycle may spend all that was saved if a third of the span has passed since
  * the last one, and in proportion if less has. */

@@ -1,5 +1,7 @@
 #include "estimate/read_cost.h"
 
+#include "proc/arith.h"
+
 /* On processors of the 2020s, with caches warm or cold. */
 #define WALK_LEAST_NS 5000
 #define PAGE_NS 12
@@ -22,10 +24,6 @@ static uint64_t price(uint64_t n, uint64_t ns) {
   return (uint64_t)narrow(n) * ns;
 }
 
-static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
-
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
 struct read_cost read_cost_guess(const struct read_cost_basis *b) {
   return (struct read_cost){.ns = narrow(WALK_LEAST_NS +
                                          price(b->resident, PAGE_NS) +
@@ -43,7 +41,7 @@ uint32_t read_cost_predict(const struct read_cost *c, uint64_t pages) {
   if (c->pages == 0)
     return c->ns;
   scaled = (uint64_t)c->ns * narrow(pages) / c->pages;
-  return narrow(most(scaled, most(c->ns / EMPTY_PART, WALK_LEAST_NS)));
+  return narrow(max(scaled, max(c->ns / EMPTY_PART, WALK_LEAST_NS)));
 }
 
 static void set_pages(struct read_cost *c, uint64_t resident,
@@ -57,7 +55,7 @@ void read_cost_refine(struct read_cost *c, uint64_t ns, uint64_t resident,
   if (c->is_learnt || c->pages == 0)
     return;
   c->ns =
-      narrow(most(narrow(ns), WALK_LEAST_NS) + price(swapped, SWAPPED_PAGE_NS));
+      narrow(max(narrow(ns), WALK_LEAST_NS) + price(swapped, SWAPPED_PAGE_NS));
   set_pages(c, resident, swapped);
 }
 
@@ -66,7 +64,7 @@ bool read_cost_may_try(const struct read_cost *c, uint64_t now_ns) {
 }
 
 static uint64_t first_wait_ns(const struct policy *p) {
-  return least(p->max_age_ns, COST_TEST_FIRST_NS);
+  return min(p->max_age_ns, COST_TEST_FIRST_NS);
 }
 
 bool read_cost_apply_guess(struct read_cost *c, const struct read_cost *guess,
@@ -88,7 +86,7 @@ static uint64_t test_after_ns(const struct read_cost *c,
 
   for (unsigned i = 0; i < c->failed_tests && wait_ns < COST_TEST_MAX_NS; i++)
     wait_ns *= 2;
-  return least(wait_ns, COST_TEST_MAX_NS);
+  return min(wait_ns, COST_TEST_MAX_NS);
 }
 
 static void count_test(struct read_cost *c, uint64_t took_ns, bool was_test,
@@ -101,8 +99,8 @@ static void count_test(struct read_cost *c, uint64_t took_ns, bool was_test,
 
 uint32_t read_cost_mappings_most(const struct read_cost *c,
                                  const struct policy *p, uint64_t possible) {
-  uint64_t left_ns = p->max_lock_hold_ns - least(c->ns, p->max_lock_hold_ns);
-  uint64_t n = most(left_ns / MAPPING_NS, 1);
+  uint64_t left_ns = p->max_lock_hold_ns - min(c->ns, p->max_lock_hold_ns);
+  uint64_t n = max(left_ns / MAPPING_NS, 1);
 
   if (c->is_learnt || possible < MAPPINGS_LEAST || n >= possible)
     return 0;
@@ -111,7 +109,7 @@ uint32_t read_cost_mappings_most(const struct read_cost *c,
 
 void read_cost_refuse(struct read_cost *c, const struct policy *p,
                       uint64_t now_ns) {
-  c->ns = narrow(most(p->max_lock_hold_ns + 1, c->ns));
+  c->ns = narrow(max(p->max_lock_hold_ns + 1, c->ns));
   c->pages = 0; /* whatever is resident */
   if (c->failed_tests < UINT8_MAX)
     c->failed_tests++;
@@ -124,8 +122,8 @@ void read_cost_learn(struct read_cost *c, uint64_t took_ns, uint64_t resident,
   uint32_t predicted_ns = read_cost_predict(c, resident + swapped);
 
   count_test(c, took_ns, c->is_learnt && predicted_ns > p->max_lock_hold_ns, p);
-  took_ns = least(took_ns, UINT64_C(2) * most(c->ns, predicted_ns));
-  c->ns = narrow(most(took_ns, 1)); /* 0 would be none */
+  took_ns = min(took_ns, UINT64_C(2) * max(c->ns, predicted_ns));
+  c->ns = narrow(max(took_ns, 1)); /* 0 would be none */
   set_pages(c, resident, swapped);
   c->is_learnt = true;
   c->next_try_s = seconds_from(now_ns + test_after_ns(c, p));

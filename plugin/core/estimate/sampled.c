@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "proc/amount.h"
+#include "proc/arith.h"
 
 /* An estimate weighs no more than nine samples, so that in the end nineteen of
  * them count: (2 - gain) / gain. */
@@ -227,8 +228,6 @@ void sampled_lesson(const struct sampled *s, const struct rollup *estimate,
 
 /* --- as a rollup --- */
 
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
 /* A baseline keeps KiB: without fractions sums still equal their parts. */
 static uint64_t whole_kib(double bytes) {
   return amount_from(bytes) / 1024 * 1024;
@@ -248,11 +247,11 @@ static uint64_t shmem_of(const struct sampled *s, uint64_t bytes) {
 
 void sampled_rollup(const struct sampled *s, struct rollup *ret) {
   uint64_t anon = whole_kib(s->anon), files = whole_kib(s->files);
-  uint64_t pss_anon = least(whole_kib(s->pss_anon), anon);
-  uint64_t pss_files = least(whole_kib(s->pss_files), files);
+  uint64_t pss_anon = min(whole_kib(s->pss_anon), anon);
+  uint64_t pss_files = min(whole_kib(s->pss_files), files);
   uint64_t shmem = shmem_of(s, pss_files);
-  uint64_t uss = least(whole_kib(s->uss), pss_anon + pss_files);
-  uint64_t own = least(uss, pss_anon), own_files = uss - own;
+  uint64_t uss = min(whole_kib(s->uss), pss_anon + pss_files);
+  uint64_t own = min(uss, pss_anon), own_files = uss - own;
   uint64_t own_shmem = shmem_of(s, own_files);
   uint64_t shared_shmem = shmem_of(s, files - own_files);
 
@@ -269,9 +268,9 @@ void sampled_rollup(const struct sampled *s, struct rollup *ret) {
   ret->bytes[ROLLUP_SHARED_CLEAN] = files - own_files - shared_shmem;
   ret->bytes[ROLLUP_SWAP] = whole_kib(s->swap);
   ret->bytes[ROLLUP_SWAP_PSS] =
-      s->anon > 0 ? least(whole_kib(s->swap * s->pss_anon / s->anon),
-                          whole_kib(s->swap))
-                  : whole_kib(s->swap);
+      s->anon > 0
+          ? min(whole_kib(s->swap * s->pss_anon / s->anon), whole_kib(s->swap))
+          : whole_kib(s->swap);
 }
 
 double sampled_pss_common(const struct sampled_error *e) {

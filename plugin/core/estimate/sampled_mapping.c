@@ -4,6 +4,7 @@
 
 #include "estimate/sampled.h"
 #include "proc/amount.h"
+#include "proc/arith.h"
 
 #define KNOWN                                                                  \
   (1U << ROLLUP_RSS | 1U << ROLLUP_SHARED_CLEAN | 1U << ROLLUP_SHARED_DIRTY |  \
@@ -135,8 +136,6 @@ static uint64_t whole_kib(double bytes) {
   return amount_from(bytes) / 1024 * 1024;
 }
 
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
 static struct page_sums sums_of(const struct page_tally *t) {
   return (struct page_sums){.pages = t->pages,
                             .exclusive = t->exclusive,
@@ -155,7 +154,7 @@ static double add_kind(struct filling *f, const struct mapping_tally *t,
   uint64_t all = amount_from(bytes), own = 0;
 
   if (pages->pages > 0)
-    own = least(whole_kib(bytes * pages->exclusive / pages->pages), all);
+    own = min(whole_kib(bytes * pages->exclusive / pages->pages), all);
   sum->bytes[ROLLUP_RSS] += all;
   sum->bytes[is_dirty ? ROLLUP_PRIVATE_DIRTY : ROLLUP_PRIVATE_CLEAN] += own;
   sum->bytes[is_dirty ? ROLLUP_SHARED_DIRTY : ROLLUP_SHARED_CLEAN] += all - own;
@@ -189,7 +188,7 @@ static void add_pss(const struct filling *f, const struct mapping_tally *t,
   s.error.pss_files.noise = noise_of(f, t, PAGE_FILE, s.error.pss_files.noise);
   pss = whole_kib(s.pss_anon + s.pss_files);
   pss = pss > rollup_uss(&m->sum) ? pss : rollup_uss(&m->sum);
-  m->sum.bytes[ROLLUP_PSS] = least(pss, m->sum.bytes[ROLLUP_RSS]);
+  m->sum.bytes[ROLLUP_PSS] = min(pss, m->sum.bytes[ROLLUP_RSS]);
   m->sum.known |= 1U << ROLLUP_PSS;
   m->pss_error = amount_from(sampled_pss_error(&s.error));
 }

@@ -4,6 +4,7 @@
 
 #include "estimate/track.h"
 #include "match/group.h"
+#include "proc/arith.h"
 #include "proc/duration.h"
 
 static void swap(struct candidate *a, struct candidate *b) {
@@ -96,10 +97,6 @@ static size_t choose_musts(struct candidate *c, size_t n) {
   return musts;
 }
 
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
-static uint64_t minus(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
-
 struct spending {
   uint64_t spent_ns;
   uint64_t limit_ns; /* one reading may pass it */
@@ -117,7 +114,7 @@ static size_t choose_due(struct candidate *c, size_t n,
   *credit_ns += (int64_t)((double)time->earned_ns * time->age_part);
   if (*credit_ns > (int64_t)time->capacity_ns)
     *credit_ns = (int64_t)time->capacity_ns;
-  part_ns = *credit_ns > 0 ? least((uint64_t)*credit_ns, time->spend_ns) : 0;
+  part_ns = *credit_ns > 0 ? min((uint64_t)*credit_ns, time->spend_ns) : 0;
   while (chosen < due && spent_ns < part_ns) {
     spent_ns += c[chosen].cost_ns;
     choose(&c[chosen++]);
@@ -128,8 +125,7 @@ static size_t choose_due(struct candidate *c, size_t n,
     *credit_ns = 0;
   *ret = (struct spending){.spent_ns = spent_ns, .limit_ns = time->spend_ns};
   if (spent_ns > part_ns)
-    ret->limit_ns =
-        least(time->spend_ns + (spent_ns - part_ns), time->reach_ns);
+    ret->limit_ns = min(time->spend_ns + (spent_ns - part_ns), time->reach_ns);
   return chosen;
 }
 
@@ -170,7 +166,7 @@ static struct read_time time_left(const struct read_time *time,
 
   left.earned_ns = minus(time->earned_ns, spent_ns);
   left.reach_ns = minus(time->reach_ns, spent_ns + time->kept_ns);
-  left.spend_ns = least(minus(time->spend_ns, spent_ns), left.reach_ns);
+  left.spend_ns = min(minus(time->spend_ns, spent_ns), left.reach_ns);
   return left;
 }
 

@@ -1,6 +1,6 @@
 #include "estimate/sharing.h"
 
-#include "proc/clamp.h"
+#include "proc/arith.h"
 
 /* The weight of earlier readings about shmem and files. */
 #define LEAD_KEPT 0.95

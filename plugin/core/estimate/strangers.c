@@ -1,5 +1,7 @@
 #include "estimate/strangers.h"
 
+#include "proc/arith.h"
+
 /* More than ever come between a list and a reading. */
 #define SHARERS_MOST 64
 /* Sharing has to grow by a fourth to be news. */
@@ -7,11 +9,7 @@
 /* The kernel rounds off less than this. */
 #define SHARERS_NEAR 0.1
 
-static uint64_t minus(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
-
-static uint64_t min(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
-static uint32_t max(uint32_t a, uint32_t b) { return a > b ? a : b; }
+static uint32_t most(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
 static uint64_t resident_bytes(const struct rollup *r) {
   return minus(rollup_cow_bytes(r), r->bytes[ROLLUP_KSM]);
@@ -73,7 +71,7 @@ uint32_t strangers_seen(const struct rollup *found, uint32_t vm_swap_kb,
   if (is_resident)
     seen = beyond(resident_sharers(found), relatives);
   if (is_swapped)
-    seen = max(seen, beyond(swap_sharers(found, vm_swap_kb), relatives));
+    seen = most(seen, beyond(swap_sharers(found, vm_swap_kb), relatives));
   return seen == 0 && relatives == 1 ? is_resident || is_swapped : seen;
 }
 

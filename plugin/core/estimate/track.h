@@ -13,7 +13,6 @@
 #include "estimate/read_cost.h"
 #include "estimate/sampling.h"
 #include "estimate/strangers.h"
-#include "estimate/thrift.h"
 #include "report/growth.h"
 #include "report/usage.h"
 
@@ -27,27 +26,22 @@ struct track {
   struct fork_family *family;
   struct sharing *group_set;
   uint64_t cow_broken;        /* family->cow_broken at the baseline */
-  uint64_t returned;          /* family->returned at the baseline */
   struct sharing_since since; /* the baseline, in its set */
   uint32_t family_changes;    /* family->changes at the baseline */
   uint32_t counted_pages;     /* in its set */
   float relatives_moved;      /* the part since the baseline, at most */
   float broken_bytes;         /* by its faults since the baseline */
   float told_bytes;           /* that it left to its relatives since then */
-  float told_returned;        /* that it got back from swap since then */
-  float got_back;             /* from swap in its family, or inherited */
   float unsure_bytes;         /* by faults while the baseline was read */
   float expected_common, expected_independent; /* error of Pss in this cycle */
   /* How far off a derived baseline can be (newborn.h); 0 where it was read. */
   float derived_anon, derived_files;
-  float own_least;              /* of a derived baseline, whatever faults did */
   float lent_kb;                /* to newborns of this cycle, all together */
   uint16_t newborns;            /* their number */
   uint8_t strangers_counted;    /* of the relatives at the baseline */
   bool is_newborn : 1;          /* forked since the last cycle */
   bool has_newborn : 1;         /* is the parent of such */
   bool is_heir : 1;             /* its baseline was derived from its parent's */
-  bool is_own_by_faults : 1;    /* as far as it is beyond own_least */
   bool is_family_decided : 1;   /* for the program that it runs */
   bool has_faults : 1;          /* those of the baseline are known */
   bool was_swap_used : 1;       /* on the host, at the baseline */
@@ -62,7 +56,6 @@ struct track {
   enum deferral deferral : 8;
   struct read_cost cost;
   struct page_tables tables;
-  struct thrift thrift;      /* without a family */
   struct sampling *sampling; /* NULL unless it is too large to be walked */
   uint32_t program;          /* what it ran when the rest was learnt */
   uint32_t denied_until_s;   /* no use to try its rollup before */

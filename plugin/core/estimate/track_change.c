@@ -1,8 +1,7 @@
 #include "estimate/track_change.h"
 
 #include "proc/amount.h"
-
-static uint64_t min(uint64_t a, uint64_t b) { return a < b ? a : b; }
+#include "proc/arith.h"
 
 struct sharing *track_set(const struct track *t) {
   return t->family ? &t->family->sharing : t->group_set;
@@ -23,18 +22,6 @@ static uint64_t broken_by_relatives(const struct track *t) {
 
   return min(amount_from((double)more / COW_BROKEN_UNITS),
              baseline_cow_bytes(&t->baseline));
-}
-
-/* A page that two get back from swap, one after the other, costs the first half
- * as much from then on, and the other no more; or less if others have it. */
-static uint64_t shared_again(const struct track *t, uint64_t returned) {
-  uint64_t own = amount_from((double)t->got_back), all, later;
-
-  if (!t->family)
-    return 0;
-  all = t->family->returned;
-  later = all - t->returned;
-  return min(later / 2, own) + min(all > own ? all - own : 0, returned) / 2;
 }
 
 double track_seconds(const struct estimator *e, const struct track *t) {
@@ -62,36 +49,7 @@ uint64_t track_faulted_bytes(const struct estimator *e,
       e->page_size < FAULT_AROUND_BYTES ? FAULT_AROUND_BYTES / e->page_size : 1;
   uint64_t for_shared = at->shared_pages / around;
 
-  return at->minor_faults > for_shared
-             ? (at->minor_faults - for_shared) * e->page_size
-             : 0;
-}
-
-uint64_t track_own_bytes(const struct estimator *e,
-                         const struct fork_family *family,
-                         const struct observation *at, uint64_t least) {
-  uint64_t anon = (at->resident_pages > at->shared_pages
-                       ? at->resident_pages - at->shared_pages
-                       : 0) *
-                  e->page_size;
-  double breaks = family->newborns.breaks < 0 ? 1 : family->newborns.breaks;
-  uint64_t own = amount_from((double)track_faulted_bytes(e, at) * breaks);
-
-  return min(own > least ? own : least, anon);
-}
-
-/* A newborn has mostly been estimated before any of its siblings was read. What
- * is less than a page is rounding. */
-static int64_t kept_bytes(const struct estimator *e, const struct track *t) {
-  const struct observation at = baseline_observation(&t->baseline);
-  int64_t page_size = (int64_t)e->page_size, kept;
-  uint64_t own;
-
-  if (!t->is_heir || !t->is_own_by_faults || !t->family)
-    return 0;
-  own = track_own_bytes(e, t->family, &at, amount_from((double)t->own_least));
-  kept = (int64_t)baseline_private(&t->baseline).anon - (int64_t)own;
-  return kept > -page_size && kept < page_size ? 0 : kept;
+  return minus(at->minor_faults, for_shared) * e->page_size;
 }
 
 struct change track_change(const struct estimator *e, const struct track *t) {
@@ -111,7 +69,6 @@ struct change track_change(const struct estimator *e, const struct track *t) {
       .is_swap_emptied = track_is_swap_emptied(e, t) && t->now.vm_swap_kb == 0,
       .broken = amount_from((double)t->broken_bytes),
       .broken_by_relatives = broken_by_relatives(t),
-      .kept = kept_bytes(e, t),
       .relatives = fork_family_size(t),
       .strangers = t->strangers_counted,
       .relatives_moved = relatives_moved(t),
@@ -126,6 +83,5 @@ struct change track_change(const struct estimator *e, const struct track *t) {
 
   if (c.anon > 0 && c.swap < 0)
     c.returned = min((uint64_t)c.anon, (uint64_t)-c.swap);
-  c.shared_again = shared_again(t, c.returned);
   return c;
 }

@@ -14,12 +14,6 @@
 uint64_t track_faulted_bytes(const struct estimator *e,
                              const struct observation *at);
 
-/* The part of that which is to be expected, as readings of its siblings have
- * shown by now; least: what it has in any case. */
-uint64_t track_own_bytes(const struct estimator *e,
-                         const struct fork_family *family,
-                         const struct observation *at, uint64_t least);
-
 /* The set with which it shares files and shmem. */
 struct sharing *track_set(const struct track *t);
 

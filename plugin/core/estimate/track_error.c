@@ -1,7 +1,7 @@
 #include "estimate/track_error.h"
 
 #include "estimate/track_change.h"
-#include "proc/clamp.h"
+#include "proc/arith.h"
 
 /* Readings that were right say less of what comes next. */
 #define SHARED_PART_LEAST 0.05
@@ -16,8 +16,6 @@
 /* statm of a small process is not as far off as that of the large one on which
  * it was learnt, which has had more pages to lose count of. */
 #define IMPRECISE_PART 4
-
-static uint64_t min(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 /* The part that the members of a set have in common of an error which is
  * usually so large, of all. */
@@ -43,7 +41,6 @@ struct error_parts track_usual_parts(const struct estimator *e,
       .shared = shared,
       .shared_in_common = common_part(set->common_error.usual, shared),
       .relatives = t->family ? t->family->relatives_error.usual : 0,
-      .again = t->family ? t->family->again_error.usual : 0,
       .cow = t->family ? t->family->cow_error.usual : 1,
       .newborn_anon = t->family ? derived_anon_error(t)->usual : 1,
       .newborn_files = t->family ? t->family->newborns.files.usual : 1,
@@ -81,7 +78,6 @@ static struct error_parts worst_parts(const struct estimator *e,
           common_part(error_ratio_worst(&set->common_error), shared),
       .relatives =
           t->family ? error_ratio_worst(&t->family->relatives_error) : 0,
-      .again = t->family ? error_ratio_worst(&t->family->again_error) : 0,
       .cow = t->family ? error_ratio_worst(&t->family->cow_error) : 1,
       .newborn_anon = t->family ? worst_newborn(derived_anon_error(t)) : 1,
       .newborn_files =
@@ -97,7 +93,6 @@ void track_conclude_errors(const struct estimator *e, struct track *t) {
     return;
   error_ratio_conclude(&t->family->cow_error, e->now_ns);
   error_ratio_conclude(&t->family->relatives_error, e->now_ns);
-  error_ratio_conclude(&t->family->again_error, e->now_ns);
   error_ratio_conclude(&t->family->newborns.anon, e->now_ns);
   error_ratio_conclude(&t->family->newborns.files, e->now_ns);
   error_ratio_conclude(&t->family->newborns.lent, e->now_ns);

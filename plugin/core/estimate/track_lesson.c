@@ -3,7 +3,7 @@
 #include "estimate/track_change.h"
 #include "estimate/track_error.h"
 #include "proc/amount.h"
-#include "proc/clamp.h"
+#include "proc/arith.h"
 
 /* A few pages teach little; a reading that tells of LEARN_WELL_BYTES weighs as
  * much as all that was learnt before. */
@@ -76,24 +76,6 @@ static void learn_relatives(const struct estimator *e, const struct track *t,
                                (double)l->expected.bytes[ROLLUP_PSS_ANON],
                            l->change.derived_anon * l->usual.newborn_anon),
                     (double)bound);
-}
-
-/* Memory that relatives got back from swap, too, costs a process less where it
- * is the same memory. */
-static void learn_again(const struct estimator *e, const struct track *t,
-                        const struct lesson *l) {
-  uint64_t bound = estimate_again_bound(&t->baseline, &l->change);
-  struct error_parts parts = l->usual;
-  double off = (double)l->found->bytes[ROLLUP_PSS] -
-               (double)l->expected.bytes[ROLLUP_PSS];
-  double explained;
-
-  if (!t->family || bound < LEARN_LEAST_BYTES)
-    return;
-  parts.again = 0;
-  explained = doubt_bytes(estimate_error(&t->baseline, &l->change, &parts));
-  error_ratio_add(&t->family->again_error, e->now_ns,
-                  off < 0 ? beyond(off, explained) : 0, (double)bound);
 }
 
 /* How far off uss was, by what a page that becomes private or shared makes of
@@ -178,7 +160,6 @@ void track_learn(const struct estimator *e, const struct track *t,
   learn_faults(e, t, &l);
   learn_sharing(e, t, &l);
   learn_relatives(e, t, &l);
-  learn_again(e, t, &l);
   if (t->family)
     learn_derived(e, t, &l);
   learn_drift(e, t, &l);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "proc/arith.h"
 #include "proc/pagemap.h"
 
 /* In each stratum so many pages are looked up at least. */
@@ -104,9 +105,6 @@ static int read_mappings(struct sampling *s) {
 
 /* --- what to draw from --- */
 
-static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
-static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
 /* Adds the parts of a run of the layout, by mapping. Returns where in the
  * mapped segments the next run begins, or a negative errno. */
 static ssize_t cut(struct sampling *s, size_t at, const struct page_run *run) {
@@ -114,8 +112,8 @@ static ssize_t cut(struct sampling *s, size_t at, const struct page_run *run) {
     const struct segment *mapped = &s->mapped.all[at];
     struct segment new = *mapped;
 
-    new.first = larger(mapped->first, run->first);
-    new.end = smaller(mapped->end, run->end);
+    new.first = max(mapped->first, run->first);
+    new.end = min(mapped->end, run->end);
     if (new.first < new.end && !mapped->is_left_out) {
       struct mapping_tally *t = &s->sample->tallies[mapped->mapping];
 
@@ -247,7 +245,7 @@ static int draw(struct sampling *s, uint64_t before,
 /* The lookups in all strata, so that as many pages as wanted are present. */
 static double count_lookups(const struct sampling *s) {
   uint32_t wanted = s->request->pages_wanted;
-  uint64_t resident_pages = larger(s->process->resident_pages, 1);
+  uint64_t resident_pages = max(s->process->resident_pages, 1);
   double lookups = (double)wanted * (double)s->pages / (double)resident_pages;
 
   if (lookups < wanted)
@@ -268,7 +266,7 @@ static int draw_all(struct sampling *s, double lookups) {
             : 0;
     int rc;
 
-    stratum->lookups = smaller(larger(share, LOOKUPS_LEAST), stratum->pages);
+    stratum->lookups = min(max(share, LOOKUPS_LEAST), stratum->pages);
     rc = draw(s, before, stratum);
     if (rc != 0)
       return rc;

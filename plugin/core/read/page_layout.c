@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "proc/arith.h"
 #include "proc/pagemap.h"
 #include "proc/rollup.h"
 
@@ -395,9 +396,6 @@ static int find_present(struct page_layout *l, int fd, uint64_t start,
   return find_by_window(l, fd, start, ret);
 }
 
-static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
-static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
 /* Two present regions are apart if something that was left out may be between
  * them, or a mapping of the other sort. */
 static void next_mapped(struct page_layout *l) {
@@ -415,12 +413,12 @@ static int add_present(struct page_layout *l, uint64_t first, uint64_t end) {
   while (l->at < l->mapped.n && l->mapped.ranges[l->at].first < end) {
     const struct page_range *mapped = &l->mapped.ranges[l->at];
     uint64_t mapped_end = end_of(&l->mapped, l->at);
-    struct page_range r = {.first = larger(first, mapped->first),
+    struct page_range r = {.first = max(first, mapped->first),
                            .is_shmem = mapped->is_shmem,
                            .is_apart = l->is_apart};
 
     if (r.first < mapped_end) {
-      int rc = add_range(&l->present, r, smaller(end, mapped_end));
+      int rc = add_range(&l->present, r, min(end, mapped_end));
 
       if (rc != 0) { /* all below is done */
         l->cursor = r.first;
@@ -440,7 +438,7 @@ static bool is_refined(const struct page_layout *l) {
 }
 
 static int refine_piece(struct page_layout *l, struct page_reader *r, int fd) {
-  uint64_t first = larger(l->cursor, l->mapped.ranges[l->at].first);
+  uint64_t first = max(l->cursor, l->mapped.ranges[l->at].first);
   uint64_t end = end_of(&l->mapped, l->mapped.n - 1);
   /* (Valgrind does not know what the ioctl writes.) */
   struct finding found = {.n = 0};
@@ -481,7 +479,7 @@ static uint64_t pages_before_cursor(const struct page_layout *l) {
   if (l->at == l->mapped.n)
     return l->mapped.pages;
   r = &l->mapped.ranges[l->at];
-  return r->before + larger(l->cursor, r->first) - r->first;
+  return r->before + max(l->cursor, r->first) - r->first;
 }
 
 uint64_t page_layout_pages(const struct page_layout *l) {
@@ -526,7 +524,7 @@ bool page_layout_next(const struct page_layout *l, size_t *at,
   ret->end = end_of(list, i);
   ret->is_shmem = list->ranges[i].is_shmem;
   if (!is_present)
-    ret->first = larger(ret->first, l->cursor);
+    ret->first = max(ret->first, l->cursor);
   return true;
 }
 

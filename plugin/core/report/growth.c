@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "proc/arith.h"
 #include "proc/duration.h"
 
 #define PAIRS_MOST (GROWTH_POINTS * (GROWTH_POINTS - 1) / 2)
@@ -39,9 +40,6 @@ void growth_init(struct growth *g, uint64_t window_ns, uint64_t ordinal) {
 
 /* --- points ----------------------------------------------------------------
  */
-
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
-static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* Drops points that are older than the window. Points take a 64th of it at
  * least, so that there is room for another one. */
@@ -152,7 +150,7 @@ static struct growth_range rise_of(const struct span *s) {
 static uint64_t whole_rise(const struct growth *g, struct growth_range r) {
   bool is_followed = g->is_growing && g->rise.top > 0;
 
-  return r.top - (is_followed ? least(g->rise.low, r.low) : r.low);
+  return r.top - (is_followed ? min(g->rise.low, r.low) : r.low);
 }
 
 static bool matters(const struct growth *g, const struct span *s,
@@ -172,8 +170,8 @@ static bool is_new(const struct growth *g, const struct span *s) {
   struct growth_range before = {.low = UINT64_MAX};
 
   for (const struct growth_point *p = g->points; p < s->points; p++) {
-    before.low = least(before.low, p->bytes);
-    before.top = most(before.top, p->bytes);
+    before.low = min(before.low, p->bytes);
+    before.top = max(before.top, p->bytes);
   }
   return before.top == 0 || has_left(before, rise_of(s).top);
 }
@@ -241,14 +239,14 @@ static double growth_of(const struct growth *g, const struct span *s,
 static bool has_lesson(const struct growth *g, uint64_t now_ns) {
   return g->lesson.top > 0 &&
          now_ns - g->learnt_ns <=
-             most(LESSON_WINDOWS * g->window_ns, LESSON_LEAST_NS);
+             max(LESSON_WINDOWS * g->window_ns, LESSON_LEAST_NS);
 }
 
 static void learn(struct growth *g, uint64_t now_ns) {
   uint64_t top = has_lesson(g, now_ns) ? g->lesson.top : 0;
 
   g->lesson.low = g->rise.low;
-  g->lesson.top = most(g->rise.top, g->rise.top / 2 + top / 2);
+  g->lesson.top = max(g->rise.top, g->rise.top / 2 + top / 2);
   g->learnt_ns = now_ns;
   g->rise = (struct growth_range){.top = 0};
 }
@@ -259,10 +257,10 @@ static void follow_rise(struct growth *g, uint64_t now_ns) {
   uint64_t bytes = g->points[g->n - 1].bytes;
 
   if (g->rise.top == 0) {
-    g->lesson.low = least(g->lesson.low, bytes);
+    g->lesson.low = min(g->lesson.low, bytes);
     return;
   }
-  g->rise.top = most(g->rise.top, bytes);
+  g->rise.top = max(g->rise.top, bytes);
   if (bytes < g->rise.low + (g->rise.top - g->rise.low) / 2)
     learn(g, now_ns);
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "proc/amount.h"
+#include "proc/arith.h"
 
 static const struct {
   const char *name;
@@ -28,15 +29,9 @@ static const struct {
 
 /* --- arithmetic that cannot overflow --- */
 
-static uint64_t less(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
-
 static uint64_t more(uint64_t a, uint64_t b) {
   return a + b < a ? UINT64_MAX : a + b;
 }
-
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
-static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 static uint64_t distance(uint64_t a, uint64_t b) {
   return a > b ? a - b : b - a;
@@ -69,32 +64,32 @@ static void set_groups(const struct meminfo_sample *m,
                        const struct host_processes *h, struct host_account *a) {
   uint64_t mapped = more(m->anon_pages_bytes, m->mapped_bytes);
   uint64_t room = h->has_unknown ? UINT64_MAX : h->outside_resident;
-  uint64_t outside = least(less(mapped, h->pss), room);
+  uint64_t outside = min(minus(mapped, h->pss), room);
   uint64_t doubt = more(doubt_of_sum(&h->pss_doubt),
                         amount_from((double)mapped * HOST_MOVES));
 
   a->bytes[HOST_GROUPS] = mapped;
   a->error[HOST_GROUPS] = distance(mapped, more(h->pss, outside));
   a->outside = outside;
-  a->outside_error = least(doubt, most(outside, room - outside));
+  a->outside_error = min(doubt, max(outside, room - outside));
 }
 
 /* Cached has files and shmem, mapped or not, and Mapped both as well. */
 static void set_cache(const struct meminfo_sample *m,
                       const struct host_processes *h, struct host_account *a) {
-  uint64_t files = less(m->cached_bytes, m->shmem_bytes);
-  uint64_t high = least(m->shmem_bytes, m->mapped_bytes);
-  uint64_t low = least(less(m->mapped_bytes, files), high);
-  uint64_t shmem = most(low, least(h->pss_shmem, high)); /* mapped */
+  uint64_t files = minus(m->cached_bytes, m->shmem_bytes);
+  uint64_t high = min(m->shmem_bytes, m->mapped_bytes);
+  uint64_t low = min(minus(m->mapped_bytes, files), high);
+  uint64_t shmem = max(low, min(h->pss_shmem, high)); /* mapped */
   uint64_t unread = distance(a->bytes[HOST_GROUPS], h->pss);
   uint64_t doubt = more(unread, doubt_of_sum(&h->pss_doubt));
-  uint64_t error = most(high - shmem, shmem - low);
+  uint64_t error = max(high - shmem, shmem - low);
 
   if (!h->lacks_shmem)
-    error = least(error, doubt);
+    error = min(error, doubt);
   a->bytes[HOST_BUFFERS] = m->buffers_bytes;
   a->bytes[HOST_TMPFS] = m->shmem_bytes - shmem;
-  a->bytes[HOST_PAGE_CACHE] = less(files, m->mapped_bytes - shmem);
+  a->bytes[HOST_PAGE_CACHE] = minus(files, m->mapped_bytes - shmem);
   a->error[HOST_TMPFS] = a->error[HOST_PAGE_CACHE] = error;
 }
 
@@ -102,9 +97,9 @@ static void set_swap_cache(const struct meminfo_sample *m,
                            struct host_account *a) {
   uint64_t mapped = more(m->anon_pages_bytes, m->shmem_bytes);
   uint64_t listed = more(m->active_anon_bytes, m->inactive_anon_bytes);
-  uint64_t low = least(less(listed, mapped), m->swap_cached_bytes);
-  uint64_t high = least(less(more(listed, m->unevictable_bytes), mapped),
-                        m->swap_cached_bytes);
+  uint64_t low = min(minus(listed, mapped), m->swap_cached_bytes);
+  uint64_t high = min(minus(more(listed, m->unevictable_bytes), mapped),
+                      m->swap_cached_bytes);
 
   a->bytes[HOST_SWAP_CACHE] = high;
   a->error[HOST_SWAP_CACHE] = high - low;
@@ -112,13 +107,13 @@ static void set_swap_cache(const struct meminfo_sample *m,
 
 static void set_hugetlb(const struct meminfo_sample *m,
                         const struct host_devices *d, struct host_account *a) {
-  uint64_t total = most(m->hugetlb_bytes,
-                        times(m->huge_pages_total, m->huge_page_size_bytes));
+  uint64_t total = max(m->hugetlb_bytes,
+                       times(m->huge_pages_total, m->huge_page_size_bytes));
   uint64_t unused = more(times(m->huge_pages_free, m->huge_page_size_bytes),
                          d->hugetlb_free_bytes);
 
-  a->bytes[HOST_HUGETLB_FREE] = least(unused, total);
-  a->bytes[HOST_HUGETLB_USED] = less(total, unused);
+  a->bytes[HOST_HUGETLB_FREE] = min(unused, total);
+  a->bytes[HOST_HUGETLB_USED] = minus(total, unused);
 }
 
 static void set_kernel(const struct meminfo_sample *m,
@@ -139,7 +134,7 @@ static void fit(uint64_t mem_total, struct host_account *a) {
   uint64_t left = mem_total, cut = 0;
 
   for (int i = 0; i < HOST_UNACCOUNTED; i++) {
-    uint64_t excess = less(a->bytes[i], left);
+    uint64_t excess = minus(a->bytes[i], left);
 
     a->bytes[i] -= excess;
     a->error[i] = more(a->error[i], excess);
@@ -148,7 +143,7 @@ static void fit(uint64_t mem_total, struct host_account *a) {
   }
   a->bytes[HOST_UNACCOUNTED] = left;
   a->error[HOST_UNACCOUNTED] = cut;
-  a->outside = least(a->outside, a->bytes[HOST_GROUPS]);
+  a->outside = min(a->outside, a->bytes[HOST_GROUPS]);
 }
 
 static uint32_t known_parts(const struct meminfo_sample *m,

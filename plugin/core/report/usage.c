@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "proc/amount.h"
+#include "proc/arith.h"
 
 void usage_add_process(struct usage *u, uint32_t threads) {
   u->processes++;
@@ -35,12 +36,8 @@ bool usage_has_page_tables(const struct usage *u) {
   return u->unknown == 0 && (u->told > 0 || u->untold == 0);
 }
 
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
-static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
-
 static uint64_t uss_of(const struct rollup *r) {
-  return least(rollup_uss(r), r->bytes[ROLLUP_PSS]);
+  return min(rollup_uss(r), r->bytes[ROLLUP_PSS]);
 }
 
 static void add_rollup(struct usage *u, const struct rollup *r,
@@ -80,7 +77,7 @@ void usage_add_sample(struct usage *u, const struct rollup *r,
 
   add_rollup(u, r, resident_bytes);
   add_doubt(u, r, pss, uss);
-  u->fresh_pss += all - least(all, amount_from(doubt_bytes(pss)));
+  u->fresh_pss += all - min(all, amount_from(doubt_bytes(pss)));
 }
 
 void usage_add_estimate(struct usage *u, const struct rollup *r,
@@ -99,8 +96,6 @@ void usage_add_unread(struct usage *u, const struct rollup *r, struct doubt pss,
   u->unread_pss += r->bytes[ROLLUP_PSS];
 }
 
-static uint64_t minus(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
-
 /* bytes: the whole sum; doubtful: the part of it that is not exact. */
 static uint64_t error_of(const struct usage *u, const struct doubt_sum *doubt,
                          uint64_t bytes, uint64_t doubtful) {
@@ -109,8 +104,8 @@ static uint64_t error_of(const struct usage *u, const struct doubt_sum *doubt,
   uint64_t missing = u->rolled_up ? u->ended * (bytes / u->rolled_up) : 0;
 
   if (u->is_host_known)
-    above = least(above, minus(pss, bytes) + u->beyond_bytes);
-  return least(doubt_of_sum(doubt), most(above, doubtful)) + missing +
+    above = min(above, minus(pss, bytes) + u->beyond_bytes);
+  return min(doubt_of_sum(doubt), max(above, doubtful)) + missing +
          u->perhaps_bytes;
 }
 

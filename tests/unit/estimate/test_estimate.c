@@ -53,11 +53,6 @@ TEST(copies_are_no_more_than_was_shared_once_relatives_have_ended) {
   c.broken = 0;
   c.broken_by_relatives = MIB / 2;
   assert_last(&b, &c);
-  c.broken_by_relatives = 0;
-  c.kept = MIB;
-  assert_last(&b, &c);
-  c.kept = -(int64_t)MIB;
-  assert_last(&b, &c);
 }
 
 TEST(relatives_that_did_not_share_everything_leave_no_more_than_there_is) {
@@ -68,28 +63,6 @@ TEST(relatives_that_did_not_share_everything_leave_no_more_than_there_is) {
   estimate_rollup(&b, &c, &u);
   assert_true(u.bytes[ROLLUP_PSS_ANON] <= 10 * MIB);
   assert_int_equal(u.bytes[ROLLUP_PSS_FILE], 4 * MIB);
-}
-
-/* Of so many bytes it was said that they are its own. */
-TEST(memory_that_a_newborn_has_kept_is_shared_by_two) {
-  struct baseline b = sharing(2, 2);
-  struct change c = last_of_all();
-  struct rollup u;
-
-  c.relatives = 2;
-  c.kept = 4 * (int64_t)MIB;
-  estimate_rollup(&b, &c, &u);
-  assert_int_equal(u.bytes[ROLLUP_PSS_ANON], 9 * MIB - 2 * MIB);
-  assert_int_equal(rollup_uss(&u), 4 * MIB);
-  c.kept = -(int64_t)MIB;
-  estimate_rollup(&b, &c, &u);
-  assert_int_equal(u.bytes[ROLLUP_PSS_ANON], 9 * MIB + MIB / 2);
-  assert_int_equal(rollup_uss(&u), 9 * MIB);
-  c.kept = 4 * (int64_t)MIB;
-  c.anon = -7 * (int64_t)MIB; /* no more is left of it */
-  estimate_rollup(&b, &c, &u);
-  assert_int_equal(u.bytes[ROLLUP_PSS_ANON], 2 * MIB - MIB / 2);
-  assert_int_equal(rollup_uss(&u), 0);
 }
 
 /* A stranger maps no files; but those that have come may be strangers. */

@@ -165,28 +165,6 @@ FAMILY_TEST(a_grandchild_inherits_what_its_parent_has_inherited) {
 
 /* --- what the first readings teach --- */
 
-/* All of them were estimated before any was read. */
-FAMILY_TEST(newborns_follow_what_the_reading_of_one_shows) {
-  start_parent(f);
-  for (unsigned child = 1; child <= 8; child++)
-    memory_fork(&f->world, 0, child, 0);
-  pass(f, 1);
-  read_one(f, 1);
-  pass(f, 1);
-  expect_within(f, 8 * 110, 8 * 110);
-}
-
-FAMILY_TEST(what_a_newborn_has_beyond_its_parent_stays_its_own) {
-  start_parent(f);
-  for (unsigned child = 1; child <= 8; child++)
-    memory_fork(&f->world, 0, child, 0);
-  memory_grow(&f->world, 8, 20 * MIB_PAGES);
-  pass(f, 1);
-  read_one(f, 1);
-  pass(f, 1);
-  expect_within(f, 8 * 110, 8 * 110);
-}
-
 static void replace_worker(struct family *f, unsigned slot) {
   memory_exit(&f->world, slot);
   memory_fork(&f->world, 0, slot, 64);
@@ -275,7 +253,7 @@ FAMILY_TEST(an_heir_that_execs_teaches_its_own_children_nothing) {
   memory_fork(&f->world, 1, 2, 0);
   pass(f, 1);
   read_one(f, 1);
-  assert_true(f->processes[2]->track->family->newborns.file_cost < 0);
+  assert_true(f->processes[2]->track->family->newborns.breaks < 0);
 }
 
 /* Memory is copied also between the look at the faults and the reading. */

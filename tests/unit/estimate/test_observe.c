@@ -93,22 +93,6 @@ static int unmake(void **state) {
 
 #define FIXTURE_TEST(name) TEST_WITH(name, make, unmake, struct fixture *f)
 
-FIXTURE_TEST(statm_of_a_newborn_is_not_older_than_its_faults) {
-  f->track.is_newborn = true;
-  observe_all(&f->measurer, &f->table);
-  assert_true(f->track.now.has_faults);
-  assert_int_equal(f->track.now.resident_pages, 1536);
-  assert_int_equal(f->process.statm.resident_pages, 1536);
-}
-
-/* It is looked at anew in the next cycle, as the program that it is then. */
-FIXTURE_TEST(statm_of_another_program_is_not_taken_for_a_newborn) {
-  f->track.is_newborn = true;
-  put(f, TEXT_PAGES + 1);
-  observe_all(&f->measurer, &f->table);
-  assert_int_equal(f->track.now.resident_pages, 1024);
-}
-
 FIXTURE_TEST(statm_of_others_is_read_once_in_a_cycle) {
   f->track.has_newborn = true;
   observe_all(&f->measurer, &f->table);

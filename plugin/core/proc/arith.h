@@ -1,0 +1,21 @@
+/* Arithmetic on amounts that neither wraps around nor needs a library. */
+#ifndef SMAPS_ARITH_H
+#define SMAPS_ARITH_H
+
+#include <stdint.h>
+
+static inline uint64_t min(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+static inline uint64_t max(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+/* Stops at zero. */
+static inline uint64_t minus(uint64_t a, uint64_t b) {
+  return a > b ? a - b : 0;
+}
+
+/* NaN becomes the least. */
+static inline double clamp(double x, double least, double most) {
+  return x > least ? (x < most ? x : most) : least;
+}
+
+#endif
