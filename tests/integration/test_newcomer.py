@@ -224,8 +224,10 @@ class Owner(unittest.TestCase):
         )
         for name in copied:
             source = ROOT / name
-            copy = shutil.copytree if source.is_dir() else shutil.copy2
-            copy(source, self.tree / name)
+            if source.is_dir():
+                shutil.copytree(source, self.tree / name, symlinks=True)
+            else:
+                shutil.copy2(source, self.tree / name)
         subprocess.run(
             ["chown", "-R", "%d:%d" % self.user, str(self.tree)], check=True
         )

@@ -1,5 +1,6 @@
 #include "items.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,8 @@ struct item *item(const char *key, ...) {
       .key = strdup(key), .values = it->values, .children = it->children};
   va_start(args, key);
   while ((value = va_arg(args, const char *))) {
+    assert((size_t)it->self.values_num <
+           sizeof(it->values) / sizeof(*it->values));
     it->values[it->self.values_num].type = OCONFIG_TYPE_STRING;
     it->values[it->self.values_num++].value.string = strdup(value);
   }

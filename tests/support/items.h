@@ -11,7 +11,7 @@
 
 struct item {
   oconfig_item_t self;
-  oconfig_value_t values[3];
+  oconfig_value_t values[4];
   oconfig_item_t children[ITEMS_MAX];
   struct item *child_items[ITEMS_MAX];
 };
