@@ -74,6 +74,20 @@ def need_root(reason):
         raise unittest.SkipTest(f"needs root: {reason}")
 
 
+def sees_host():
+    """False in a pid namespace of its own, where the plugin has no values of
+    the host."""
+    try:
+        return Path("/proc/2/comm").read_text(encoding="ascii") == "kthreadd\n"
+    except OSError:
+        return False
+
+
+def need_host():
+    if not sees_host():
+        raise unittest.SkipTest("needs the first pid namespace of the host")
+
+
 def need_readable(pid):
     """Root of a container may lack the capability to read other users'."""
     try:

@@ -18,6 +18,7 @@ from harness import (
     IntegrationTest,
     check_config,
     group,
+    need_host,
     need_root,
     plugin,
     stage,
@@ -66,10 +67,6 @@ def read_meminfo():
     return {key: int(value) * KIB for key, value in found}
 
 
-def sees_kernel_threads():
-    return "kthreadd" in open("/proc/2/comm", encoding="ascii").read()
-
-
 def parts_of(cycle):
     return {
         metric.removeprefix("memory-"): value
@@ -95,8 +92,7 @@ def is_tmpfs(directory):
 
 class HostTest(IntegrationTest):
     def setUp(self):
-        if not (os.path.exists("/proc/2") and sees_kernel_threads()):
-            self.skipTest("needs the first pid namespace of the host")
+        need_host()
 
 
 class Parts(HostTest):

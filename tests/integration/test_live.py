@@ -102,7 +102,10 @@ class Live(LiveTest):
         self.assertGreaterEqual(total["processes"], 2)
         users = self.live("-C", config, "-u").text
         self.assertIn("root" if harness.is_root() else "USER", users)
-        whole = self.live("-C", config, "-w")
+
+    def test_table_of_the_host(self):
+        harness.need_host()
+        whole = self.live("-C", self.us('Other "rest"'), "-w")
         self.assertRegex(whole.text, r"(?m)^ *\d.* us$")
 
     def test_without_a_configuration_the_defaults_hold(self):

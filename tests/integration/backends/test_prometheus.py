@@ -13,7 +13,7 @@ import unittest
 import urllib.parse
 from pathlib import Path
 
-from harness import ROOT, TAG, group, stage
+from harness import ROOT, TAG, group, need_host, stage
 from server import (
     BackendTest,
     fetch,
@@ -265,6 +265,7 @@ class WhatPrometheusHolds(SharedTest):
         return group or labels.get("part", "")
 
     def test_the_parts_of_the_host_add_up_to_mem_total(self):
+        need_host()
         total = read_mem_total(Path("/proc"))
         query = "sum by (instance) (smaps_host_memory_bytes)"
         # A part may be of the interval before.
