@@ -74,43 +74,48 @@ static void find_hidepid(const char *root, char *ret, size_t size) {
     endmntent(mounts);
 }
 
-static void explain_denial(const struct log_state *s, const char *root,
-                           char *ret, size_t size) {
+static void find_remedy(const struct log_state *s, const char *root, char *ret,
+                        size_t size) {
   const char *reader = s->is_command ? "smaps-report" : "collectd";
   uint64_t capabilities;
   char hidepid[32];
 
-  if (read_own_capabilities(&capabilities) == 0 &&
-      ((capabilities >> CAP_SYS_PTRACE) & 1)) {
-    snprintf(ret, size,
-             "%s has CAP_SYS_PTRACE, so the refusal comes from a security "
-             "module (AppArmor, SELinux) or from a parent user namespace",
-             reader);
-    return;
-  }
   find_hidepid(root, hidepid, sizeof(hidepid));
-  snprintf(ret, size, "%s%s%s lacks CAP_SYS_PTRACE%s; %s", hidepid,
-           *hidepid ? " is in force and " : "", reader,
-           !*hidepid && is_perfmon_enough()
-               ? " (CAP_PERFMON is enough for smaps_rollup on "
-                 "this kernel)"
-               : "",
-           s->is_command
-               ? "run it as root"
-               : "grant it with a drop-in for collectd.service: [Service] "
-                 "CapabilityBoundingSet=CAP_SYS_PTRACE "
-                 "AmbientCapabilities=CAP_SYS_PTRACE");
+  if (read_own_capabilities(&capabilities) == 0 &&
+      ((capabilities >> CAP_SYS_PTRACE) & 1))
+    snprintf(ret, size,
+             "check the security module (AppArmor, SELinux) and the parent "
+             "user namespace (%s has CAP_SYS_PTRACE)",
+             reader);
+  else if (s->is_command)
+    snprintf(ret, size, "run smaps-report as root");
+  else
+    snprintf(ret, size,
+             "grant collectd CAP_SYS_PTRACE%s%s%s with a drop-in for "
+             "collectd.service: [Service] CapabilityBoundingSet=CAP_SYS_PTRACE "
+             "AmbientCapabilities=CAP_SYS_PTRACE",
+             *hidepid ? ", because of " : "", hidepid,
+             !*hidepid && is_perfmon_enough()
+                 ? " (or CAP_PERFMON, for smaps_rollup)"
+                 : "");
 }
 
 /* With hidepid=2 and 4 the list lacks processes. */
-static void log_hidden(const struct log_state *s, const char *root) {
-  char why[400];
+static void log_hidden(const char *remedy, const char *root) {
+  WARNING("smaps plugin: %s: \"%s\" hides the processes of other users, so "
+          "groups can lack members, and groups without visible members are "
+          "unknown",
+          remedy, root);
+}
 
-  explain_denial(s, root, why, sizeof(why));
-  WARNING("smaps plugin: \"%s\" hides the processes of other users: groups "
-          "without visible members are unknown, and other groups may lack "
-          "members: %s",
-          root, why);
+/* "smaps_rollup of 3, exe of 1" */
+static void append_count(const struct diag *d, const char *file, char *text,
+                         size_t size) {
+  size_t len = strlen(text);
+
+  if (d->count > 0)
+    snprintf(text + len, size - len, "%s%s of %" PRIu64, len ? ", " : "", file,
+             d->count);
 }
 
 /* All refusals have the same cause, so one line reports all of them. */
@@ -119,28 +124,24 @@ static void log_denials(struct log_state *s, const struct collector *c,
   const struct diag *rollup = collector_diag(c, DIAG_ROLLUP_DENIED);
   const struct diag *exe = collector_diag(c, DIAG_EXECUTABLE_DENIED);
   const struct diag *all = collector_diag(c, DIAG_PROCESS_DENIED);
-  const struct diag *first = rollup->count ? rollup : all;
+  const struct diag *first = rollup->count ? rollup : all->count ? all : exe;
   bool is_hidden = collector_diag(c, DIAG_HIDDEN)->count > 0;
-  char why[400];
+  char remedy[400], counts[128] = "";
 
-  if (first->count == 0)
-    first = exe;
   if (s->is_denial_logged || (first->count == 0 && !is_hidden))
     return;
   s->is_denial_logged = true;
+  find_remedy(s, root, remedy, sizeof(remedy));
   if (is_hidden) {
-    log_hidden(s, root);
+    log_hidden(remedy, root);
     return;
   }
-  explain_denial(s, root, why, sizeof(why));
-  WARNING("smaps plugin: the kernel refuses access to processes (smaps_rollup "
-          "of %" PRIu64 ", exe of %" PRIu64 ", all files of %" PRIu64
-          "; the first is %u \"%s\"): without smaps_rollup, a process is "
-          "guessed from its size and from the rest of its group (see "
-          "memory-pss_error and count-unreadable), and the PSS, USS, shared "
-          "and swap of a group with no other member are unknown; without exe, "
-          "Executable does not select it: %s",
-          rollup->count, exe->count, all->count, first->pid, first->comm, why);
+  append_count(rollup, "smaps_rollup", counts, sizeof(counts));
+  append_count(exe, "exe", counts, sizeof(counts));
+  append_count(all, "all files", counts, sizeof(counts));
+  WARNING("smaps plugin: %s: the kernel refuses to show %s processes (first: "
+          "%u \"%s\"), so their values are guessed or unknown",
+          remedy, counts, first->pid, first->comm);
 }
 
 /* Up to three by name: 10 "a", 11 "b", 12 "c" and 5 more */
@@ -232,11 +233,11 @@ static void log_scarce(struct log_state *s, const struct collector *c,
     return;
   if (wanted <= 100)
     snprintf(budget, sizeof(budget), "a ReadBudget of %.3g or ", wanted);
-  WARNING("smaps plugin: ReadBudget %g does not suffice to read each process "
-          "once in its MaxAge: the oldest readings get older than twice that; "
-          "%sa MaxAge of %.2g times as long would do; see count-overdue for "
-          "the number of such processes",
-          percent, budget, wanted / percent);
+  WARNING(
+      "smaps plugin: ReadBudget %g is too small to read every process again "
+      "within MaxAge; some readings are older than twice MaxAge "
+      "(count-overdue); %sa MaxAge of %.2g times as long is enough",
+      percent, budget, wanted / percent);
 }
 
 static void log_failures(struct log_state *s, const struct collector *c) {
@@ -244,10 +245,9 @@ static void log_failures(struct log_state *s, const struct collector *c) {
 
   d = collector_diag(c, DIAG_MATCH_DEFERRED);
   if (d->count && is_due(s, DIAG_MATCH_DEFERRED, true))
-    WARNING("smaps plugin: matching new names takes too long: process %u "
-            "\"%s\" (one of %" PRIu64 " in this interval) has to wait; until "
-            "its group is known, groups without members are unknown; see "
-            "count-unidentified for the number of such processes",
+    WARNING("smaps plugin: matching process names is too slow; process %u "
+            "\"%s\" (one of %" PRIu64 ", see count-unidentified) waits for a "
+            "later interval, and empty groups are unknown until then",
             d->pid, d->comm, d->count);
   d = collector_diag(c, DIAG_MALFORMED);
   if (d->count && is_due(s, DIAG_MALFORMED, true))

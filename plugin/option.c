@@ -67,7 +67,8 @@ int option_string(struct scope *scope, const oconfig_item_t *item,
 int option_number(struct scope *scope, const oconfig_item_t *item,
                   double *ret) {
   if (item->values_num != 1 || item->values[0].type != OCONFIG_TYPE_NUMBER)
-    return config_error_set(&scope->reason, "expected one number");
+    return config_error_set(&scope->reason,
+                            "expected a number, without quotes and unit");
   *ret = item->values[0].value.number;
   return 0;
 }

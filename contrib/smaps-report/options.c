@@ -456,16 +456,16 @@ static int check_together(const struct options *o,
               o->only_processes;
 
   if (o->watch_seconds > 0 && o->table_option)
-    return config_error_set(reason, "--watch: expected without --%s",
+    return config_error_set(reason, "--watch cannot be combined with --%s",
                             o->table_option);
   if (views > 1)
     return config_error_set(reason,
                             "-u, -m, -w, -G and --processes: expected at most "
                             "one");
   if (o->watch_seconds > 0 && o->source)
-    return config_error_set(reason, "--watch: expected without --source");
+    return config_error_set(reason, "--watch cannot be combined with --source");
   if (o->by_area && (o->group || o->process_filter || o->user_filter))
-    return config_error_set(reason, "-w: expected without -g, -P and -U");
+    return config_error_set(reason, "-w cannot be combined with -g, -P or -U");
   if (o->mapping_filter && !o->by_mapping)
     return config_error_set(reason, "-M: expected with -m");
   if (!is_in_a_table(o, &o->sort, 1))

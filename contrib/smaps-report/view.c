@@ -469,8 +469,8 @@ static int check(const struct view *v, struct config_error *reason) {
     return config_error_set(reason, "%s", why_no_mappings(v));
   if (v->options->by_area && !has_host)
     return config_error_set(reason,
-                            "has no memory of the host: the plugin did not "
-                            "see the host, or had Host false");
+                            "has no memory of the host: this is a container, "
+                            "hidepid is in force, or Host is false");
   return 0;
 }
 

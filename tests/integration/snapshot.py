@@ -396,7 +396,7 @@ def complaints(collectd):
     """The lines about our files. That some program of this machine refuses us
     its name, as pid 1 of a container does, is not about them."""
     lines = collectd.log_lines(r"\[(warning|error)\] smaps plugin:")
-    return [line for line in lines if "kernel refuses access to processes" not in line]
+    return [line for line in lines if "kernel refuses to show" not in line]
 
 
 # ---- a state file ----

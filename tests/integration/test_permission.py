@@ -303,7 +303,7 @@ class Capabilities(Privileges):
             self.assert_statm_is_right(cycle, group, shape.pids)
         self.assertEqual(cycle.value("foreign", "count-unreadable"), 2)
         line = self.one_line(collectd)
-        self.assertIn("lacks CAP_SYS_PTRACE", line)
+        self.assertIn("grant collectd CAP_SYS_PTRACE", line)
         self.assertIn("CapabilityBoundingSet=CAP_SYS_PTRACE", line)
         self.assertNotIn("hidepid", line)
 
@@ -339,8 +339,8 @@ class Capabilities(Privileges):
         self.assertTrue(all(map(math.isnan, cycle.counts("program"))))
         self.assertEqual(cycle.counts("mixed"), (0, 0))
         line = self.one_line(collectd)
-        self.assertRegex(line, r"smaps_rollup of 0, exe of [1-9]")
-        self.assertIn("lacks CAP_SYS_PTRACE", line)
+        self.assertRegex(line, r"refuses to show exe of [1-9]")
+        self.assertIn("grant collectd CAP_SYS_PTRACE", line)
 
     def test_perfmon_alone_needs_no_line_where_no_rule_asks_for_programs(self):
         need_capability(CAP_PERFMON, "CAP_PERFMON")
@@ -405,7 +405,7 @@ class HidePid(Privileges):
         self.assert_all_nan(cycle, "foreign", [*DEFAULT_NAMES, "resident"])
         self.assertTrue(all(map(math.isnan, cycle.counts("foreign"))))
         line = self.one_line(collectd)
-        self.assertIn("lacks CAP_SYS_PTRACE", line)
+        self.assertIn("grant collectd CAP_SYS_PTRACE", line)
         self.assertIn("hidepid=", line)
         self.assertNotIn("CAP_PERFMON", line)
 

@@ -175,7 +175,7 @@ class Tables(ReportTest):
         path = self.write(document)
         self.assert_fails("has no memory of the host", "-w", path)
         self.assert_fails("expected at most one", "-w", "-u", STATE)
-        self.assert_fails("-w: expected without -g", "-w", "-g", "redis", STATE)
+        self.assert_fails("-w cannot be combined with -g", "-w", "-g", "redis", STATE)
         self.assert_fails('-s "pss": expected a column', "-ws", "pss", STATE)
         self.assert_fails("-c: expected columns", "-w", "-c", "pss", STATE)
         self.assert_fails("-c: expected columns", "-c", "used", STATE)

@@ -425,7 +425,7 @@ class Refused(WatchTest):
         done = run("live", "-t", "--watch", "1", "-C", self.config("none"))
         self.assertEqual(
             (done.returncode, done.words),
-            (2, "smaps-report: --watch: expected without --total\n"),
+            (2, "smaps-report: --watch cannot be combined with --total\n"),
         )
 
     def test_times_out_of_range(self):

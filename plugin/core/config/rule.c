@@ -18,9 +18,8 @@ int rule_init_group(struct rule *r, const char *name,
     return rc;
   rule_done(r);
   return config_error_set(
-      reason,
-      "expected a name of more than a '/', and not \"" GROUP_NAME_OF_HOST
-      "\", which has the values of the host");
+      reason, "expected a name other than \"/\" and \"" GROUP_NAME_OF_HOST
+              "\" (reserved)");
 }
 
 void rule_init_ignore(struct rule *r) { *r = (struct rule){.is_ignore = true}; }

@@ -54,8 +54,8 @@ static int check_name_is_free(const struct settings *s, const struct rule *r,
                               struct config_error *reason) {
   for (size_t i = 0; i < s->n_rules; i++)
     if (rule_has_same_name(&s->rules[i], r))
-      return config_error_set(reason,
-                              "expected a name that no group above has");
+      return config_error_set(reason, "a group with this name already exists; "
+                                      "expected one block with both selectors");
   return 0;
 }
 

@@ -178,8 +178,8 @@ SETTINGS_TEST(a_bad_rule_is_refused_and_leaves_the_others) {
     const char *name;
     const char *group, *comm, *expected;
   } cases[] = {
-      {"the same name", "a/b", "y", "no group above"},
-      {"the same when it is clean", "a_b", "y", "no group above"},
+      {"the same name", "a/b", "y", "already exists"},
+      {"the same when it is clean", "a_b", "y", "already exists"},
       {"the name of Other", "rest", "y", "Other"},
       {"the name of Other when it is clean", "/rest", "y", "Other"},
       {"no selector", "new", NULL, "one selector"},
@@ -216,8 +216,8 @@ SETTINGS_TEST(a_bad_other_is_refused_and_leaves_the_old_one) {
       {"a placeholder", "%{unit}", "without placeholders"},
       {"a capture", "x%{1}", "without placeholders"},
       {"no such placeholder", "%{nix}", "%{nix}"},
-      {"a group's name", "a/b", "no group above"},
-      {"a group's name when it is clean", "a_b", "no group above"},
+      {"a group's name", "a/b", "already exists"},
+      {"a group's name when it is clean", "a_b", "already exists"},
   };
 
   set_other(s, "first");

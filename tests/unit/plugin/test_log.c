@@ -43,9 +43,9 @@ WORLD_TEST(read_budget_that_does_not_suffice_is_said_once) {
   run(w, &s, 8000);
   assert_int_equal(stub.n_logs, 1);
   assert_int_equal(stub.levels[0], LOG_WARNING);
-  assert_non_null(strstr(stub.logs[0], "ReadBudget 0.25 does not suffice"));
+  assert_non_null(strstr(stub.logs[0], "ReadBudget 0.25 is too small"));
   assert_non_null(strstr(stub.logs[0], "a ReadBudget of 1.3 or a MaxAge of 5.2 "
-                                       "times as long would do"));
+                                       "times as long is enough"));
 }
 
 WORLD_TEST(it_is_said_again_after_an_hour_without) {
@@ -71,7 +71,7 @@ WORLD_TEST(what_no_read_budget_can_do_is_left_to_max_age) {
   assert_int_equal(stub.n_logs, 1);
   assert_null(strstr(stub.logs[0], "a ReadBudget of"));
   assert_non_null(
-      strstr(stub.logs[0], "; a MaxAge of 3 times as long would do"));
+      strstr(stub.logs[0], "; a MaxAge of 3 times as long is enough"));
 }
 
 WORLD_TEST(read_budget_that_suffices_is_not_mentioned) {

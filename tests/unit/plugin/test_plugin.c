@@ -585,11 +585,11 @@ FIXTURE_TEST(max_lock_hold_up_to_read_timeout_is_fine) {
 
 FIXTURE_TEST(names_that_two_groups_give_are_refused) {
   assert_int_equal(configure(in_plugin(web_group())), 0);
-  assert_refused(in_plugin(web_group()), "Group \"web\"", "no group above");
+  assert_refused(in_plugin(web_group()), "Group \"web\"", "already exists");
   assert_refused(in_plugin(item("Process", "web", NULL)), "Process \"web\"",
-                 "no group above");
+                 "already exists");
   assert_refused(in_plugin(item("Other", "web", NULL)), "Other \"web\"",
-                 "no group above");
+                 "already exists");
 }
 
 FIXTURE_TEST(stopping_without_having_started_is_fine) {

@@ -496,7 +496,7 @@ FIXTURE_TEST(mistakes_in_a_capture_are_named) {
   assert_refused(in_capture(number("TopMappings", 10001)), "TopMappings 10001",
                  "from 1 to 10000");
   assert_refused(in_capture(item("TopMappings", "5", NULL)),
-                 "TopMappings \"5\"", "one number");
+                 "TopMappings \"5\"", "a number");
   assert_refused(in_capture(number("MaxFiles", -1)), "MaxFiles -1",
                  "from 1 to 100000");
   assert_refused(in_capture(number("Cooldown", -1)), "Cooldown -1",

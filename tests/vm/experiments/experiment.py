@@ -27,7 +27,7 @@ SKIPPED = 77
 MOST_ERROR = 0.1
 # What the log says of a machine that is slow, and rightly.
 SLOW = re.compile(
-    "matching new names takes too long|MaxLockHold|not end within ReadTimeout"
+    "matching process names is too slow|MaxLockHold|not end within ReadTimeout"
 )
 # For the processes that come and go around us.
 FEW_PAGES = 16 * KIB

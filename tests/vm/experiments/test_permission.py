@@ -11,7 +11,7 @@ from daemon import CONTRIB, HOME, run
 from experiment import Experiment
 from kernel import release
 
-REFUSED = r"refuses access to processes .* lacks CAP_SYS_PTRACE"
+REFUSED = r"grant collectd CAP_SYS_PTRACE.* refuses to show"
 # From here on CAP_PERFMON opens smaps_rollup.
 PERFMON = (6, 15)
 
@@ -150,6 +150,6 @@ class Rights(Experiment):
         self.assertNotIn(ORDINARY, cycle)
         self.assertGreater(cycle.own("count-groups"), 0)
         self.assert_quiet([
-            r"hides the processes of other users: .* hidepid",
+            r"hidepid.* hides the processes of other users",
             r"no values of the host .* hidepid is in force",
         ])
