@@ -3,9 +3,9 @@ capture. A sendmail of ours takes the mail."""
 
 import email
 import email.policy
-import grp
 import os
 import pwd
+import re
 import shutil
 import subprocess
 import tempfile
@@ -16,6 +16,7 @@ import harness
 from capture import CaptureTest
 from harness import group, need_root, stage, unprivileged_user, wait_until
 from report import CAPTURE, REPORT, load, run
+from server import shipped
 
 PROGRAM = harness.ROOT / "contrib/alerts/notify-report"
 OLD = "smaps-20261121T132000Z-postgres.json"
@@ -130,7 +131,7 @@ class NotifyReport(unittest.TestCase):
 
 
 class InTheDaemon(CaptureTest):
-    """The program is another user's, who is in the group of collectd's."""
+    """The program runs as another user, with the group of collectd's."""
 
     def setUp(self):
         need_root("a program of another user")
@@ -142,16 +143,20 @@ class InTheDaemon(CaptureTest):
         sendmail = self.home / "sendmail"
         sendmail.write_text(SENDMAIL.format(self.home))
         sendmail.chmod(0o755)
-        self.user = f"{pwd.getpwuid(user[0]).pw_name}:{grp.getgrgid(0).gr_name}"
+        self.user = pwd.getpwuid(user[0]).pw_name
 
     def config(self):
-        return f"""
-            LoadPlugin exec
-            <Plugin exec>
-              NotificationExec "{self.user}" "/usr/bin/env" \
-                "PATH={self.home}:/usr/bin:/bin" "notify-report" "ops@example.net"
-            </Plugin>
-        """
+        """Without the program that it runs by default."""
+        text = shipped(
+            "alerts/notify-exec.conf",
+            {
+                "# NotificationExec": "NotificationExec",
+                "/usr/local/bin/notify-report": f"/usr/bin/env\" \"PATH={self.home}:"
+                "/usr/bin:/bin\" \"notify-report",
+            },
+        )
+        text = re.sub(r".*notify-log.*\n", "", text)
+        return text.replace('"collectd-notify', f'"{self.user}')
 
     def test_a_capture_is_mailed(self):
         self.start_shape("anon", name="web", mib=4)
