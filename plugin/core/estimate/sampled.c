@@ -5,9 +5,9 @@
 #include "proc/amount.h"
 #include "proc/arith.h"
 
-/* An estimate weighs no more than nine samples, so that in the end nineteen of
+/* An estimate weighs no more than three samples, so that in the end seven of
  * them count: (2 - gain) / gain. */
-#define GAIN_LEAST 0.1
+#define GAIN_LEAST 0.25
 /* The weight of one sample in what is known of the lag. */
 #define LAG_RATE 0.25
 /* Standard deviations: 99 of 100 samples are no farther off. */

@@ -71,7 +71,7 @@ void sampled_doubt_unseen(const struct page_sums *anon,
 
 /*
  * Corrects the estimate of the same process by the sample, which becomes the
- * mean of both; error: of the estimate. The sample has a weight of a tenth at
+ * mean of both; error: of the estimate. The sample has a weight of a quarter at
  * least, so that an estimate which is wrong is forgotten. False where the two
  * contradict each other: the sample is left as it was.
  */
