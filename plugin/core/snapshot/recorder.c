@@ -33,6 +33,7 @@ void recorder_done(struct recorder *r, uint64_t timeout_ns) {
 
 /* --- alarms --- */
 
+/* One capture serves all alarms of an interval. */
 static bool is_waiting(const struct recorder *r, const struct alarm *alarm) {
   for (size_t i = 0; i < r->n_alarms; i++)
     if (r->alarms[i].severity == alarm->severity &&
@@ -42,10 +43,14 @@ static bool is_waiting(const struct recorder *r, const struct alarm *alarm) {
 }
 
 static bool is_cooling(const struct recorder *r, const struct alarm *alarm) {
-  for (size_t i = 0; i < r->n_cooldowns; i++)
-    if (r->cooldowns[i].severity == alarm->severity &&
-        strcmp(r->cooldowns[i].group, alarm->group) == 0)
+  for (size_t i = 0; i < r->n_cooldowns; i++) {
+    const struct cooldown *c = &r->cooldowns[i];
+
+    if (c->severity == alarm->severity && strcmp(c->group, alarm->group) == 0 &&
+        strcmp(c->type, alarm->type) == 0 &&
+        strcmp(c->type_instance, alarm->type_instance) == 0)
       return true;
+  }
   return false;
 }
 
@@ -86,7 +91,7 @@ void recorder_raise(struct recorder *r, const struct alarm *alarm) {
   pthread_mutex_unlock(&r->mutex);
 }
 
-/* Takes the next alarm; those of groups that cool down are dropped. */
+/* Takes the next alarm; those of values that cool down are dropped. */
 static bool pop_alarm(struct recorder *r, struct alarm *ret) {
   bool has_any = false;
 
@@ -129,6 +134,8 @@ static int add_cooldown(struct recorder *r, const struct alarm *alarm,
   }
   c = &r->cooldowns[r->n_cooldowns++];
   memcpy(c->group, alarm->group, sizeof(c->group));
+  memcpy(c->type, alarm->type, sizeof(c->type));
+  memcpy(c->type_instance, alarm->type_instance, sizeof(c->type_instance));
   c->severity = alarm->severity;
   c->until_ns = now_ns + r->settings->capture.cooldown_ns;
   return 0;
@@ -146,7 +153,7 @@ static int cool_down(struct recorder *r, const struct alarm *alarm,
 
 /* --- captures --- */
 
-/* Begins the capture of the next alarm. A group cools down even if its capture
+/* Begins the capture of the next alarm. A value cools down even if its capture
  * fails later: trying again does not help against a full disk. */
 static int begin_next(struct recorder *r, const struct scene *s,
                       uint64_t now_ns) {

@@ -17,10 +17,11 @@
  * severe ones is dropped. */
 #define ALARMS_MAX 16
 
-/* A group cools down for each severity by itself, so that a failure that comes
- * soon after a warning has its capture too. */
+/* Each value of a group cools down by itself, and so does each severity: an OOM
+ * kill soon after a warning about PSS has its own capture. */
 struct cooldown {
   char group[GROUP_NAME_SIZE];
+  char type[GROUP_NAME_SIZE], type_instance[GROUP_NAME_SIZE];
   enum severity severity;
   uint64_t until_ns;
 };

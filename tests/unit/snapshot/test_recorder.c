@@ -306,6 +306,28 @@ WORLD_TEST(a_group_cools_down_after_its_capture) {
   assert_int_equal(time_of(world_written(1)), 310);
 }
 
+static void raise_kill(struct world *w, const char *group) {
+  struct alarm alarm = {.severity = SEVERITY_FAILURE, .type = "count"};
+
+  snprintf(alarm.group, sizeof(alarm.group), "%s", group);
+  snprintf(alarm.type_instance, sizeof(alarm.type_instance), "oom_kill");
+  collector_raise(w->collector, &alarm);
+}
+
+/* Alarms of the same interval share a capture. */
+WORLD_TEST(each_value_of_a_group_cools_down_by_itself) {
+  world_keep_captures(w);
+  put_letters(w, 1);
+  play(w, ".A.");
+  raise_kill(w, "a");
+  play(w, ".");
+  raise_kill(w, "a");
+  play(w, "A.A");
+  raise_kill(w, "a");
+  play(w, "..");
+  assert_string_equal(subjects(w), "aa");
+}
+
 /* Sixteen is where the room for them grows. */
 WORLD_TEST(any_number_of_groups_can_cool_down) {
   world_keep_captures(w);
