@@ -435,12 +435,51 @@ static bool end_group(struct builder *b) {
   return d->n_groups <= LOAD_GROUPS_MAX || refuse(b, "too many groups");
 }
 
+static bool is_interpreter(const char *comm) {
+  static const char *const names[] = {"bash", "dash",   "java", "node", "perl",
+                                      "php",  "python", "ruby", "sh"};
+
+  for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+    size_t len = strlen(names[i]);
+
+    /* Such as python3.11. */
+    if (strncmp(comm, names[i], len) == 0 &&
+        comm[len + strspn(comm + len, "0123456789.")] == '\0')
+      return true;
+  }
+  return false;
+}
+
+/* Sets the title: the base name of the first argument that is no option, where
+ * a program that runs scripts has its own name. */
+static bool name_process(struct builder *b) {
+  struct process *p = &b->process;
+  const char *word = p->command_line, *end, *slash;
+
+  p->title = p->comm;
+  if (!p->comm || !word || !is_interpreter(p->comm))
+    return true;
+  do {
+    word += strcspn(word, " ");
+    word += strspn(word, " ");
+  } while (*word == '-');
+  end = word + strcspn(word, " ");
+  slash = memrchr(word, '/', (size_t)(end - word));
+  word = slash ? slash + 1 : word;
+  if (word == end)
+    return true;
+  p->title = pool_intern(&b->document.pool, word, (size_t)(end - word));
+  return p->title || refuse_memory(b);
+}
+
 static bool end_process(struct builder *b) {
   struct document *d = &b->document;
   struct process *processes;
 
   if (b->process.pid == UNKNOWN)
     return refuse(b, "a process without a pid");
+  if (!name_process(b))
+    return false;
   processes = make_room(d->processes, d->n_processes, sizeof(*processes));
   if (!processes)
     return refuse_memory(b);

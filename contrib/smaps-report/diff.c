@@ -148,7 +148,7 @@ static int compare_service(const void *a, const void *b) {
   const struct member *x = a, *y = b;
   int order = compare_text(x->group, y->group);
 
-  return order ? order : compare_text(x->process->comm, y->process->comm);
+  return order ? order : compare_text(x->process->title, y->process->title);
 }
 
 /* Orders by service, and within a service by start time. */
@@ -176,8 +176,8 @@ static void compare_process(const struct process *old,
                             const struct process *new, enum how how,
                             enum amount amount, struct changes *ret) {
   struct change c = {.how = how,
-                     .name = new   ? new->comm
-                             : old ? old->comm
+                     .name = new   ? new->title
+                             : old ? old->title
                                    : NULL,
                      .old_process = old,
                      .new_process = new,
@@ -593,7 +593,7 @@ static void write_change(struct json_lines *j, const char *name,
   const struct process *old = c->old_process, *new = c->new_process;
 
   json_lines_begin(j, NULL, '{');
-  json_lines_text(j, name, c->name);
+  json_lines_text(j, name, new ? new->comm : old ? old->comm : c->name);
   json_lines_whole(j, "old_pid", old ? old->pid : UNKNOWN);
   json_lines_whole(j, "pid", new ? new->pid : UNKNOWN);
   json_lines_text(j, "how", diff_how_name(c->how));

@@ -6,7 +6,7 @@
 
 enum how {
   HOW_STAYED,
-  HOW_RESTARTED, /* another process of the same group and comm */
+  HOW_RESTARTED, /* another process of the same group and name */
   HOW_CAME,
   HOW_WENT,
   HOW_LISTED,   /* may be missing in the old snapshot, which is not complete */

@@ -119,6 +119,7 @@ struct process {
   double age;
   double read_cost; /* seconds */
   const char *comm;
+  const char *title; /* comm, or the script that an interpreter runs */
   const char *exe;
   const char *command_line;
   const char *user;

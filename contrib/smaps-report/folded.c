@@ -34,7 +34,7 @@ static void write_process_frames(const struct document *d,
 
   write_frame(group ? group : NO_GROUP, out);
   fputc(';', out);
-  write_frame(p->comm ? p->comm : "-", out);
+  write_frame(p->title ? p->title : "-", out);
   fprintf(out, "[%ju]", (uintmax_t)p->pid);
 }
 

@@ -312,7 +312,7 @@ static void write_process(const struct page *page, struct json_lines *j,
 
   json_lines_begin_row(j, NULL);
   json_lines_whole(j, NULL, p->pid);
-  json_lines_text(j, NULL, p->comm);
+  json_lines_text(j, NULL, p->title);
   json_lines_text_cut(j, NULL, process_command(p), COMMAND_MAX);
   if (p->user)
     json_lines_text(j, NULL, p->user);

@@ -523,3 +523,29 @@ TEST(sampled_mappings_have_pages_and_an_error) {
   check_view(&document, "-mH -c pss,pss_error,pages_sampled,name",
              "9  3   9  a\n7  -   -  c\n-  -  10  b\n");
 }
+
+TEST(scripts_have_their_own_names) {
+  static const struct {
+    const char *comm, *command, *title;
+  } rows[] = {{"python3.11", "/usr/bin/python3.11 -u /opt/job.py x", "job.py"},
+              {"perl", "perl -w report", "report"},
+              {"sh", "sh -e /a/b/", "sh"},
+              {"bash", "bash -l", "bash"},
+              {"node", "", "node"},
+              {"shared", "shared /a/b", "shared"},
+              {"job.py", "/usr/bin/python3 /opt/job.py", "job.py"}};
+
+  for (size_t i = 0; i < LENGTH(rows); i++) {
+    char json[200];
+    struct parts parts = {.json = json};
+    struct document d;
+
+    snprintf(json, sizeof(json),
+             "'processes':[{'pid':1,'comm':'%s','command_line':'%s'}]",
+             rows[i].comm, rows[i].command);
+    d = load(&parts);
+    assert_string_equal(d.processes[0].title, rows[i].title);
+    assert_string_equal(d.processes[0].comm, rows[i].comm);
+    document_done(&d);
+  }
+}
