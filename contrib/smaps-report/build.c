@@ -450,8 +450,8 @@ static bool is_interpreter(const char *comm) {
   return false;
 }
 
-/* Sets the title: the base name of the first argument that is no option, where
- * a program that runs scripts has its own name. */
+/* Sets the title. A program that runs scripts has the base name of its first
+ * argument that is not an option, if that looks like a file. */
 static bool name_process(struct builder *b) {
   struct process *p = &b->process;
   const char *word = p->command_line, *end, *slash;
@@ -465,6 +465,8 @@ static bool name_process(struct builder *b) {
   } while (*word == '-');
   end = word + strcspn(word, " ");
   slash = memrchr(word, '/', (size_t)(end - word));
+  if (!slash && !memchr(word, '.', (size_t)(end - word)))
+    return true;
   word = slash ? slash + 1 : word;
   if (word == end)
     return true;

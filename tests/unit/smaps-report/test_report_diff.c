@@ -528,7 +528,8 @@ TEST(scripts_have_their_own_names) {
   static const struct {
     const char *comm, *command, *title;
   } rows[] = {{"python3.11", "/usr/bin/python3.11 -u /opt/job.py x", "job.py"},
-              {"perl", "perl -w report", "report"},
+              {"perl", "perl -w ./report", "report"},
+              {"bash", "bash -O extglob", "bash"},
               {"sh", "sh -e /a/b/", "sh"},
               {"bash", "bash -l", "bash"},
               {"node", "", "node"},
