@@ -104,6 +104,16 @@ static int apply_state_file(struct scope *scope, const oconfig_item_t *item) {
              : settings_set_state_file(scope->settings, path, &scope->reason);
 }
 
+static int apply_state_history(struct scope *scope,
+                               const oconfig_item_t *item) {
+  const char *path;
+  int rc = option_string(scope, item, &path);
+
+  return rc < 0 ? rc
+                : settings_set_state_history(scope->settings, path,
+                                             &scope->reason);
+}
+
 static int apply_state_interval(struct scope *scope,
                                 const oconfig_item_t *item) {
   return option_time(scope, item, "seconds", NS_PER_S, 0, 86400,
@@ -296,6 +306,7 @@ static const struct option top_options[] = {
     {"MaxLockHold", apply_max_lock_hold},
     {"ReadTimeout", apply_read_timeout},
     {"StateFile", apply_state_file},
+    {"StateHistory", apply_state_history},
     {"StateInterval", apply_state_interval},
     {"StateAtStart", apply_state_at_start},
     {"CommandLines", apply_command_lines},
@@ -552,6 +563,22 @@ static int check_times(const struct settings *s, const oconfig_item_t *block) {
   return check_read_timeout(s, block);
 }
 
+/* Each removes files of the other's form. */
+static int check_directories(const struct settings *s,
+                             const oconfig_item_t *block) {
+  const oconfig_item_t *item = find_last(block, "StateHistory");
+  struct config_error reason;
+
+  if (!item)
+    item = find_last(block, "Capture");
+  if (!item || !s->state_history || !s->capture.directory ||
+      strcmp(s->state_history, s->capture.directory) != 0)
+    return 0;
+  config_error_format(
+      &reason, "expected two directories for StateHistory and <Capture>");
+  return refuse(s, block, item, &reason);
+}
+
 static int add_items(struct settings *s, const oconfig_item_t *block) {
   int status = 0;
 
@@ -564,5 +591,7 @@ static int add_items(struct settings *s, const oconfig_item_t *block) {
 int config_add_block(struct settings *s, const oconfig_item_t *block) {
   int rc = add_items(s, block);
 
-  return rc == 0 ? check_times(s, block) : rc;
+  if (rc == 0)
+    rc = check_times(s, block);
+  return rc == 0 ? check_directories(s, block) : rc;
 }

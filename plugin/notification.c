@@ -205,9 +205,17 @@ static void report_state(const struct write_result *w) {
     NOTICE("smaps plugin: StateFile \"%s\" is written again", w->path);
 }
 
+/* At most once an hour. */
+static void report_history(const struct write_result *w) {
+  ERROR("smaps plugin: StateHistory \"%s\" cannot be written: %s", w->path,
+        explain(w->error));
+}
+
 void notification_written(const struct write_result *w) {
   if (w->kind == DOCUMENT_CAPTURE)
     report_capture(w);
+  else if (w->kind == DOCUMENT_HISTORY)
+    report_history(w);
   else
     report_state(w);
 }

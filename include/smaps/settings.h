@@ -32,7 +32,8 @@ struct settings {
   char *host;        /* of snapshots */
   bool reports_host; /* publishes where the memory of the host is */
   uint64_t interval_ns;
-  char *state_file; /* NULL: none */
+  char *state_file;    /* NULL: none */
+  char *state_history; /* a directory; NULL: none */
   uint64_t state_interval_ns;
   bool has_state_at_start;   /* in the first cycle already */
   bool wants_snapshots;      /* for collector_snapshot(), besides files */
@@ -78,6 +79,8 @@ int settings_set_read_budget(struct settings *s, double percent,
 
 int settings_set_state_file(struct settings *s, const char *path,
                             struct config_error *reason);
+int settings_set_state_history(struct settings *s, const char *path,
+                               struct config_error *reason);
 int settings_set_capture_directory(struct settings *s, const char *path,
                                    struct config_error *reason);
 

@@ -46,6 +46,7 @@ void settings_done(struct settings *s) {
   free(s->proc_root);
   free(s->host);
   free(s->state_file);
+  free(s->state_history);
   free(s->capture.directory);
   *s = (struct settings){0};
 }
@@ -172,13 +173,19 @@ int settings_set_state_file(struct settings *s, const char *path,
   return set_path(&s->state_file, path, reason);
 }
 
+int settings_set_state_history(struct settings *s, const char *path,
+                               struct config_error *reason) {
+  return set_path(&s->state_history, path, reason);
+}
+
 int settings_set_capture_directory(struct settings *s, const char *path,
                                    struct config_error *reason) {
   return set_path(&s->capture.directory, path, reason);
 }
 
 bool settings_has_snapshots(const struct settings *s) {
-  return s->wants_snapshots || s->state_file || s->capture.directory;
+  return s->wants_snapshots || s->state_file || s->state_history ||
+         s->capture.directory;
 }
 
 int settings_set_max_groups(struct settings *s, double n,
@@ -277,7 +284,7 @@ const struct rule *settings_short_growth(const struct settings *s,
 }
 
 static bool has_command_lines(const struct settings *s) {
-  return ((s->wants_snapshots || s->state_file) &&
+  return ((s->wants_snapshots || s->state_file || s->state_history) &&
           s->command_lines == CHOICE_YES) ||
          (s->capture.directory && s->capture.command_lines == CHOICE_YES);
 }

@@ -9,11 +9,13 @@ int recorder_init(struct recorder *r, const struct settings *settings,
                   struct reader *reader,
                   void (*written)(const struct write_result *w)) {
   *r = (struct recorder){.settings = settings, .reader = reader};
-  if (!settings->state_file && !settings->capture.directory)
+  if (!settings->state_file && !settings->state_history &&
+      !settings->capture.directory)
     return 0;
   pthread_mutex_init(&r->mutex, NULL);
   return writer_new(
       &(struct writer_settings){.state_file = settings->state_file,
+                                .history = settings->state_history,
                                 .directory = settings->capture.directory,
                                 .max_files = settings->capture.max_files,
                                 .max_bytes = settings->capture.max_bytes,
@@ -232,7 +234,7 @@ static void write_state(struct recorder *r, const struct scene *s) {
 
 /* A cycle may run a little early: half an interval is allowed. */
 static bool is_state_due(const struct recorder *r, uint64_t now_ns) {
-  return r->settings->state_file &&
+  return (r->settings->state_file || r->settings->state_history) &&
          now_ns + r->settings->interval_ns / 2 >= r->next_state_ns;
 }
 

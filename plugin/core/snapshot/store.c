@@ -330,11 +330,11 @@ static void make_name(const char *subject, const char *when, int number,
 }
 
 static int choose_name(const struct store *s, const char *subject,
-                       uint64_t when_ns, char *ret, size_t size) {
+                       uint64_t when_ns, int most, char *ret, size_t size) {
   char when[32];
 
   format_time(when_ns, when, sizeof(when));
-  for (int i = 0; i < SAME_SECOND_MAX; i++) {
+  for (int i = 0; i < most; i++) {
     make_name(subject, when, i, ret, size);
     if (faccessat(s->fd, ret, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
       return errno == ENOENT ? 0 : -errno;
@@ -342,8 +342,8 @@ static int choose_name(const struct store *s, const char *subject,
   return -EEXIST;
 }
 
-int store_add(struct store *s, const char *subject, uint64_t when_ns,
-              const char *text, size_t len, char *ret_path, size_t size) {
+static int add(struct store *s, const char *subject, uint64_t when_ns, int most,
+               const char *text, size_t len, char *ret_path, size_t size) {
   char name[NAME_MAX + 1];
   int rc;
 
@@ -351,7 +351,7 @@ int store_add(struct store *s, const char *subject, uint64_t when_ns,
     return -EFBIG;
   rc = open_directory(s);
   if (rc == 0)
-    rc = choose_name(s, subject, when_ns, name, sizeof(name));
+    rc = choose_name(s, subject, when_ns, most, name, sizeof(name));
   if (rc == 0)
     rc = make_room(s, when_ns, len);
   if (rc == 0)
@@ -360,4 +360,14 @@ int store_add(struct store *s, const char *subject, uint64_t when_ns,
     snprintf(ret_path, size, "%s/%s", s->directory, name);
   close_directory(s);
   return rc;
+}
+
+int store_add(struct store *s, const char *subject, uint64_t when_ns,
+              const char *text, size_t len, char *ret_path, size_t size) {
+  return add(s, subject, when_ns, SAME_SECOND_MAX, text, len, ret_path, size);
+}
+
+int store_add_once(struct store *s, const char *subject, uint64_t when_ns,
+                   const char *text, size_t len, char *ret_path, size_t size) {
+  return add(s, subject, when_ns, 1, text, len, ret_path, size);
 }

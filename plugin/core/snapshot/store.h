@@ -46,4 +46,8 @@ void store_init(struct store *s, const char *directory);
 int store_add(struct store *s, const char *subject, uint64_t when_ns,
               const char *text, size_t len, char *ret_path, size_t size);
 
+/* The same, but -EEXIST if a file has that name already. */
+int store_add_once(struct store *s, const char *subject, uint64_t when_ns,
+                   const char *text, size_t len, char *ret_path, size_t size);
+
 #endif

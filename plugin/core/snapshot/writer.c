@@ -5,14 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proc/duration.h"
 #include "proc/thread.h"
 
 #define DOCUMENTS_MAX 8
+/* A day, and no more than captures may take by default. */
+#define HOUR_NS (3600 * NS_PER_S)
+#define HISTORY_FILES 24
+#define HISTORY_BYTES (UINT64_C(64) << 20)
 
 struct writer {
-  char *state_file, *directory;
+  char *state_file, *directory, *history_directory;
   void (*done)(const struct write_result *result);
-  struct store store; /* used by the thread only */
+  /* Used by the thread only. */
+  struct store store, history;
+  uint64_t hour; /* of the last state that was added to the history */
   pthread_mutex_t mutex;
   pthread_cond_t changed;
   /* Protected by the mutex. */
@@ -29,6 +36,7 @@ static void destroy(struct writer *w) {
     free(w->waiting[i].text);
   free(w->state_file);
   free(w->directory);
+  free(w->history_directory);
   pthread_cond_destroy(&w->changed);
   pthread_mutex_destroy(&w->mutex);
   free(w);
@@ -46,14 +54,19 @@ int writer_new(const struct writer_settings *settings, struct writer **ret) {
     return -ENOMEM;
   w->done = settings->done;
   if (!copy(settings->state_file, &w->state_file) ||
-      !copy(settings->directory, &w->directory)) {
+      !copy(settings->directory, &w->directory) ||
+      !copy(settings->history, &w->history_directory)) {
     free(w->state_file);
+    free(w->directory);
     free(w);
     return -ENOMEM;
   }
   store_init(&w->store, w->directory);
   w->store.max_files = settings->max_files;
   w->store.max_bytes = settings->max_bytes;
+  store_init(&w->history, w->history_directory);
+  w->history.max_files = HISTORY_FILES;
+  w->history.max_bytes = HISTORY_BYTES;
   pthread_mutex_init(&w->mutex, NULL);
   thread_init_condition(&w->changed);
   *ret = w;
@@ -73,13 +86,32 @@ static void write_document(struct writer *w, const struct document *d,
                                .summary = &d->summary,
                                .path = place_of(w, d)};
   if (d->kind == DOCUMENT_STATE) {
-    ret->error = store_replace(ret->path, d->text, d->len);
+    ret->error =
+        w->state_file ? store_replace(w->state_file, d->text, d->len) : 0;
     return;
   }
   ret->error =
       store_add(&w->store, d->subject, d->time_ns, d->text, d->len, path, size);
   if (ret->error == 0)
     ret->path = path;
+}
+
+/* A restart does not add another one for the hour. */
+static void write_history(struct writer *w, const struct document *d,
+                          char *path, size_t size) {
+  uint64_t hour = d->time_ns / HOUR_NS;
+  struct write_result result = {.kind = DOCUMENT_HISTORY,
+                                .subject = d->subject,
+                                .summary = &d->summary,
+                                .path = w->history_directory};
+
+  if (!w->history_directory || hour == w->hour)
+    return;
+  w->hour = hour;
+  result.error = store_add_once(&w->history, "state", hour * HOUR_NS, d->text,
+                                d->len, path, size);
+  if (result.error < 0 && result.error != -EEXIST)
+    w->done(&result);
 }
 
 static bool pop_document(struct writer *w, struct document *ret) {
@@ -106,6 +138,8 @@ static void *run(void *arg) {
     pthread_mutex_unlock(&w->mutex);
     write_document(w, &d, path, sizeof(path), &result);
     w->done(&result);
+    if (d.kind == DOCUMENT_STATE)
+      write_history(w, &d, path, sizeof(path));
     free(d.text);
     pthread_mutex_lock(&w->mutex);
   }

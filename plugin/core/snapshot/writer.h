@@ -12,8 +12,9 @@
 #include <smaps/group_name.h>
 
 enum document_kind {
-  DOCUMENT_STATE,   /* replaces the state file */
+  DOCUMENT_STATE,   /* replaces the state file, is added to the history */
   DOCUMENT_CAPTURE, /* is added to the captures */
+  DOCUMENT_HISTORY, /* only in results: of a state that was not added */
 };
 
 struct document {
@@ -35,7 +36,8 @@ struct write_result {
 
 struct writer_settings {
   const char *state_file; /* NULL: none */
-  const char *directory;  /* NULL: none */
+  const char *history; /* directory for the first state of each hour, or NULL */
+  const char *directory; /* of captures; NULL: none */
   uint64_t max_files, max_bytes;
   /* Called on the writer's thread, where it may block. Called on the thread of
    * writer_submit() for a document that cannot be queued. */

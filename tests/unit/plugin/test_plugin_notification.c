@@ -468,6 +468,13 @@ FIXTURE_TEST(mistakes_in_a_capture_are_named) {
   assert_refused(with(plugin_block(), with(item("Capture", "x", NULL),
                                            item("Directory", "/x", NULL))),
                  "Capture \"x\"", "no name");
+  assert_refused(with(with(plugin_block(), capture_at("/x")),
+                      item("StateHistory", "/x", NULL)),
+                 "StateHistory \"/x\"", "two directories");
+  assert_taken(with(with(plugin_block(), capture_at("/x")),
+                    item("StateHistory", "/y", NULL)));
+  assert_refused(with(plugin_block(), item("StateHistory", "y", NULL)),
+                 "StateHistory \"y\"", "absolute path");
   assert_refused(with(plugin_block(), capture_at("relative")),
                  "<Capture>: Directory \"relative\"", "absolute path");
   assert_refused(

@@ -8,12 +8,14 @@
 #include "proctree.h"
 #include "scarce.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -118,7 +120,7 @@ static void join(void) {
 
 struct fixture {
   struct proctree tree;
-  char state_file[128], directory[128];
+  char state_file[128], directory[128], history[128];
   struct writer *writer;
 };
 
@@ -131,8 +133,10 @@ static int make(void **state) {
   proctree_make(&d.tree);
   snprintf(d.state_file, sizeof(d.state_file), "%s/state", d.tree.root);
   snprintf(d.directory, sizeof(d.directory), "%s/captures", d.tree.root);
+  snprintf(d.history, sizeof(d.history), "%s/history", d.tree.root);
   assert_int_equal(
       writer_new(&(struct writer_settings){.state_file = d.state_file,
+                                           .history = d.history,
                                            .directory = d.directory,
                                            .max_files = 100,
                                            .max_bytes = 1000,
@@ -193,6 +197,79 @@ static void hang_one(struct fixture *d) {
   set_gate(true);
   give(d, "first", "x");
   wait_for(1);
+}
+
+/* --- the history -----------------------------------------------------------*/
+
+#define HOUR (3600 * NS)
+
+static void give_state_at(struct fixture *d, uint64_t time_ns, size_t told) {
+  struct document document = {.kind = DOCUMENT_STATE,
+                              .time_ns = time_ns,
+                              .text = strdup("x"),
+                              .len = 1};
+
+  writer_submit(d->writer, &document);
+  wait_for(told);
+}
+
+static unsigned count_files(const char *directory) {
+  DIR *dir = opendir(directory);
+  unsigned n = 0;
+
+  assert_non_null(dir);
+  for (const struct dirent *e; (e = readdir(dir));)
+    n += *e->d_name != '.';
+  closedir(dir);
+  return n;
+}
+
+static void assert_in_history(const struct fixture *d, const char *name,
+                              bool is_there) {
+  char path[PATH_MAX];
+
+  snprintf(path, sizeof(path), "%s/%s", d->history, name);
+  assert_int_equal(access(path, F_OK) == 0, is_there);
+}
+
+FIXTURE_TEST(first_state_of_each_hour_is_kept_for_a_day) {
+  for (uint64_t i = 0; i < 26 * 4; i++) {
+    gate.n = 0;
+    give_state_at(d, HOUR + i * HOUR / 4, 1);
+  }
+  end(d, LONG_NS);
+  assert_int_equal(count_files(d->history), 24);
+  assert_in_history(d, "smaps-19700101T020000Z-state.json", false);
+  assert_in_history(d, "smaps-19700101T030000Z-state.json", true);
+  assert_in_history(d, "smaps-19700102T020000Z-state.json", true);
+}
+
+/* Daemons that are restarted again and again leave the hours before. */
+FIXTURE_TEST(restart_adds_nothing_to_the_history_of_the_hour) {
+  give_state_at(d, 5 * HOUR, 1);
+  end(d, LONG_NS);
+  gate.n = 0;
+  assert_int_equal(
+      writer_new(&(struct writer_settings){.history = d->history, .done = done},
+                 &d->writer),
+      0);
+  give_state_at(d, 5 * HOUR + NS, 1);
+  end(d, LONG_NS);
+  assert_int_equal(gate.n, 1);
+  assert_int_equal(count_files(d->history), 1);
+}
+
+FIXTURE_TEST(history_that_cannot_be_kept_is_told_once_an_hour) {
+  assert_int_equal(mkdir(d->history, 0755), 0);
+  assert_int_equal(chmod(d->history, 0777), 0);
+  give_state_at(d, 5 * HOUR, 2);
+  give_state_at(d, 5 * HOUR + NS, 3);
+  give_state_at(d, 6 * HOUR, 5);
+  assert_int_equal(gate.told[1].kind, DOCUMENT_HISTORY);
+  assert_int_equal(gate.told[1].error, -EPERM);
+  assert_string_equal(gate.told[1].path, d->history);
+  assert_int_equal(gate.told[2].kind, DOCUMENT_STATE);
+  assert_int_equal(gate.told[4].kind, DOCUMENT_HISTORY);
 }
 
 /* --- writing ---------------------------------------------------------------*/
@@ -431,6 +508,7 @@ FIXTURE_TEST(without_memory_there_is_no_writer) {
 
     scarce_after(n);
     r = writer_new(&(struct writer_settings){.state_file = "/state",
+                                             .history = "/history",
                                              .directory = "/captures",
                                              .done = done},
                    &s);
@@ -438,7 +516,7 @@ FIXTURE_TEST(without_memory_there_is_no_writer) {
     assert_int_equal(r, has_run_out ? -ENOMEM : 0);
     assert_int_equal(s == NULL, has_run_out);
     writer_free(s, 0);
-    assert_true(n > 2 || has_run_out);
+    assert_true(n > 3 || has_run_out);
   }
 }
 
