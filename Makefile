@@ -202,7 +202,9 @@ AS_OWNER = $(shell [ "$$(id -u)" != 0 ] || [ "$$(stat -c %u .)" = 0 ] || \
 
 # A second make builds everything below, because the first one may have
 # installed the packages that it needs.
-demo: deps-compile
+demo:
+	@[ "$$(id -u)" = 0 ] || { echo 'demo: run with sudo: sudo make demo' >&2; exit 1; }
+	@contrib/deps compile
 	@$(AS_OWNER) $(MAKE) --no-print-directory all
 	@$(MAKE) --no-print-directory run-demo
 

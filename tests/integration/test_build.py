@@ -185,6 +185,68 @@ class Install(unittest.TestCase):
         with self.assertRaises(subprocess.CalledProcessError):
             self.make("uninstall")
 
+    def refuse(self, target, *programs, user=None):
+        """What contrib/install says, with these programs in place of the host's;
+        it changes nothing."""
+        tools = self.path("tools")
+        tools.mkdir(exist_ok=True)
+        for name, text in programs:
+            (tools / name).write_text(f"#!/bin/sh\n{text}\n")
+            (tools / name).chmod(0o755)
+        before = self.files()
+        done = subprocess.run(
+            ["contrib/install", target],
+            cwd=harness.ROOT,
+            check=False,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={
+                "PATH": f"{tools}:/usr/sbin:/usr/bin:/sbin:/bin",
+                "DESTDIR": "",
+                "PLUGIN": str(harness.PLUGIN),
+                "PLUGINDIR": f"{self.root}/lib",
+                "DOCDIR": f"{self.root}/doc",
+                "CONFDIR": f"{self.root}/etc",
+                "DATADIR": f"{self.root}/share",
+                "MANDIR": f"{self.root}/man",
+                "BINDIR": f"{self.root}/bin",
+                "COLLECTD_CONF": f"{self.root}/collectd.conf",
+            },
+            **harness.as_user(user),
+        )
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertEqual(self.files(), before)
+        return done.stdout
+
+    def test_files_of_a_package_are_neither_replaced_nor_removed(self):
+        self.make("install", DESTDIR="", CONFDIR=f"{self.root}/etc",
+                  PREFIX=f"{self.root}/usr", DOCDIR=f"{self.root}/doc",
+                  PLUGINDIR=f"{self.root}/lib")  # fmt: skip
+        nobody = ("dpkg", "exit 1")
+        for target in ("install", "uninstall"):
+            for programs, what in (
+                ([("dpkg", 'echo "smaps-pkg:amd64: $2"')], "apt"),
+                ([nobody, ("rpm", "echo -n smaps-pkg")], "dnf"),
+            ):
+                with self.subTest(f"{target} {what}"):
+                    self.assertIn(
+                        "/lib/smaps.so belongs to the package smaps-pkg: first "
+                        f"run: sudo {what} remove smaps-pkg\n",
+                        self.refuse(target, *programs),
+                    )
+
+    def test_user_is_told_to_run_it_with_sudo(self):
+        harness.need_root("to become a user who is not root")
+        self.root.chmod(0o755)
+        for target in ("install", "uninstall"):
+            said = self.refuse(target, user=harness.unprivileged_user())
+            self.assertEqual(
+                said,
+                f"install: {self.root} cannot be written: run with sudo: "
+                f"sudo make {target}\n",
+            )
+
     def test_package_gets_no_manifest(self):
         self.make("install", MANIFEST="no")
         doc = self.path("/usr/share/doc/collectd-smaps")

@@ -150,6 +150,12 @@ class Packages(unittest.TestCase):
         self.assertIn("sudo contrib/deps compile", done.stdout)
         self.assertFalse(fake.log.exists())
 
+    def test_demo_of_a_user_is_refused(self):
+        fake = FakeDebian(uid=1000)
+        done = fake.run("make", "demo")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("demo: run with sudo: sudo make demo\n", done.stdout)
+
     def test_user_goes_on_without_a_server(self):
         fake = FakeDebian(installed=packages_of("check"), uid=1000)
         done = fake.run("contrib/deps", "check", "backends")
