@@ -28,6 +28,9 @@ struct probe {
   struct log_state log;
   const char *config; /* NULL: there is none */
   bool has_block;
+  bool is_check;
+  bool is_loaded; /* by the configuration, as far as it is read */
+  char *early;    /* the file of a block that comes before, or NULL */
 };
 
 /* ---- the configuration ---- */
@@ -46,6 +49,31 @@ static bool is_option(const oconfig_item_t *item, const char *key) {
          item->values[0].type == OCONFIG_TYPE_STRING;
 }
 
+static bool loads_plugins(const oconfig_item_t *item) {
+  const oconfig_value_t *v = item->values;
+
+  return strcasecmp(item->key, "AutoLoadPlugin") == 0 &&
+         (v->type == OCONFIG_TYPE_BOOLEAN
+              ? v->value.boolean
+              : v->type == OCONFIG_TYPE_STRING &&
+                    strcasecmp(v->value.string, "true") == 0);
+}
+
+/* The daemon gives a block to the plugin only if this is loaded already. */
+static void note_load(struct probe *p, const char *path) {
+  if (p->early && !p->is_loaded && p->is_check)
+    ERROR("%s: <Plugin smaps> comes before LoadPlugin smaps (in %s): collectd "
+          "ignores this block, move it below that line",
+          p->early, path);
+  p->is_loaded = true;
+}
+
+static void note_block(struct probe *p, const char *path) {
+  p->has_block = true;
+  if (!p->is_loaded && !p->early)
+    p->early = memory_check(strdup(path));
+}
+
 static void add_item(void *context, const oconfig_item_t *item,
                      const char *path) {
   struct probe *p = context;
@@ -54,13 +82,16 @@ static void add_item(void *context, const oconfig_item_t *item,
   if (item->values_num == 0)
     return;
   value = item->values[0].value.string;
+  if (loads_plugins(item) ||
+      (is_option(item, "LoadPlugin") && strcasecmp(value, "smaps") == 0))
+    note_load(p, path);
   if (is_option(item, "Hostname")) {
     free(p->settings.host);
     p->settings.host = memory_check(strdup(value));
   }
   if (!is_option(item, "Plugin") || strcasecmp(value, "smaps") != 0)
     return;
-  p->has_block = true;
+  note_block(p, path);
   p->settings.source = path;
   config_add_block(&p->settings, item);
   p->settings.source = NULL;
@@ -71,6 +102,10 @@ static int read_config(struct probe *p) {
 
   if (p->config && !config_file_read(p->config, &visitor))
     return PROBE_MISTAKES;
+  if (p->is_check && !p->is_loaded)
+    ERROR("%s: expected the line LoadPlugin smaps in it or in the files that "
+          "it includes: without it collectd ignores each <Plugin smaps>",
+          p->config);
   return told_errors() ? PROBE_MISTAKES : 0;
 }
 
@@ -152,6 +187,7 @@ static int set_up(struct probe *p, const struct probe_setup *setup,
   if (setup->read_budget_percent > 0)
     p->settings.read_budget_percent = setup->read_budget_percent;
   p->log.is_command = true;
+  p->is_check = setup->needs_config;
   p->config = find_config(setup->config);
   if (!p->config && setup->needs_config)
     return config_error_set(reason, "there is no %s: expected -C FILE",
@@ -179,6 +215,7 @@ void probe_free(struct probe *p) {
     return;
   collector_free(p->collector);
   settings_done(&p->settings);
+  free(p->early);
   free(p);
 }
 

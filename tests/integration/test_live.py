@@ -4,6 +4,7 @@ is read as the daemon reads it."""
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import tarfile
@@ -60,7 +61,7 @@ class LiveTest(ReportTest):
         """A configuration with a group of this process."""
         return self.write_file(
             "collectd.conf",
-            f'<Plugin smaps>\n<Group "us">\nComm "{self.own_comm()}"\n'
+            f'LoadPlugin smaps\n<Plugin smaps>\n<Group "us">\nComm "{self.own_comm()}"\n'
             "</Group>\n" + "\n".join(options) + "\n</Plugin>\n",
         )
 
@@ -481,7 +482,7 @@ class Check(LiveTest):
             with self.subTest(text):
                 last = self.write_file(
                     "conf.d/z.conf",
-                    "\n\n<Plugin smaps>\n  Foo 1\n</Plugin>\n",
+                    "\nLoadPlugin smaps\n<Plugin smaps>\n  Foo 1\n</Plugin>\n",
                 )
                 path = self.write_file("conf.d/a.conf", text)
                 config = self.write_file(
@@ -513,17 +514,54 @@ class Check(LiveTest):
 
     def test_no_block_is_told(self):
         self.write_file("conf.d/a.conf", "<Plugin smaps>\nMaxAge 1\n</Plugin>\n")
+        load = "LoadPlugin smaps\n"
         for pattern, said in (("*.conf", False), ("*.cnf", True)):
             with self.subTest(pattern):
                 config = self.write_file(
                     "collectd.conf",
-                    f'Include "{self.directory}/conf.d/{pattern}"\n',
+                    f'{load}Include "{self.directory}/conf.d/{pattern}"\n',
                 )
                 done = self.check(config)
                 self.assertEqual(done.returncode, 0, done.words)
                 self.assertIn('<Group "%{unit}">', done.text)
                 words = f"{config}: there is no <Plugin smaps> in it"
                 self.assertEqual(words in done.words, said, done.words)
+
+    def test_block_that_collectd_ignores_is_a_mistake(self):
+        """The daemon starts with the value that is out of range."""
+        status, said = harness.check_config(
+            "<Plugin smaps>\nMaxAge 0\n</Plugin>\nLoadPlugin smaps", load=""
+        )
+        self.assertEqual(status, 0, said)
+        self.assertIn("smaps plugin: version", said)
+        load, auto = "LoadPlugin smaps", "AutoLoadPlugin true"
+        block = "<Plugin smaps>\nMaxAge 9\n</Plugin>"
+        early = "<Plugin smaps> comes before LoadPlugin smaps (in "
+        for parts, words in (
+            ((block, load), early),
+            ((block, f"<{load}>\nInterval 7\n</LoadPlugin>"), early),
+            ((block, load, block), early),
+            ((block,), "expected the line LoadPlugin smaps"),
+            ((block, auto), early),
+            ((load, block), None),
+            (('LoadPlugin "SMAPS"', block), None),
+            ((auto, block), None),
+        ):
+            with self.subTest(parts):
+                for i, part in enumerate(parts):
+                    self.write_file(f"conf.d/{i}.conf", part + "\n")
+                config = self.write_file(
+                    "collectd.conf", f'Include "{self.directory}/conf.d/*"\n'
+                )
+                if words:
+                    (line,) = self.mistakes(config)
+                    self.assertIn(words, line)
+                    if words == early:
+                        self.assertIn(f"{self.directory}/conf.d/0.conf: ", line)
+                        self.assertIn(f"{self.directory}/conf.d/1.conf)", line)
+                else:
+                    self.assertEqual(self.check(config).returncode, 0)
+                shutil.rmtree(self.directory / "conf.d")
 
     def test_what_cannot_be_read_is_a_mistake(self):
         lines = self.mistakes(self.directory / "none")
@@ -534,10 +572,12 @@ class Check(LiveTest):
         self.assertEqual(lines, [f"{self.directory}: Is a directory"])
         lines = self.mistakes("/dev/zero")
         self.assertEqual(lines, ["/dev/zero: expected a file or a pipe"])
-        self.assertEqual(self.check("/dev/null").returncode, 0)
+        (line,) = self.mistakes("/dev/null")
+        self.assertIn("/dev/null: expected the line LoadPlugin smaps", line)
         os.mkfifo(self.directory / "pipe")
         config = self.write_file(
-            "collectd.conf", f'Include "{self.directory}/pipe"\n'
+            "collectd.conf",
+            f'LoadPlugin smaps\nInclude "{self.directory}/pipe"\n',
         )
         (line,) = self.mistakes(config)
         self.assertIn("pipe: expected a file or a directory", line)
@@ -577,7 +617,9 @@ class Includes(LiveTest):
              "a"),
         ):  # fmt: skip
             with self.subTest(text):
-                config = self.write_file("collectd.conf", text + "\n")
+                config = self.write_file(
+                    "collectd.conf", f"LoadPlugin smaps\n{text}\n"
+                )
                 self.assertEqual(
                     self.groups(config, PARTS=str(parts), HOME=str(parts)),
                     list(expected),
@@ -618,7 +660,7 @@ class SameAsTheDaemon(LiveTest):
         return options, parse
 
     def report(self, text):
-        path = self.write_file("collectd.conf", "\n\n" + text)
+        path = self.write_file("collectd.conf", "LoadPlugin smaps\n\n" + text)
         done = run("check", "-C", path)
         lines = done.words.splitlines()
         options = [
