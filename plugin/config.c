@@ -342,6 +342,9 @@ static int refuse_option(struct scope *scope, const struct option *options,
   const char *nearest;
   size_t n = 0;
 
+  if (strcasecmp(key, "Interval") == 0)
+    return config_error_set(&scope->reason,
+                            "expected it in <LoadPlugin smaps>, not here");
   for (const struct option *o = options; o->name; o++)
     known[n++] = o->name;
   for (size_t i = 0; scope->rule && selector_options[i]; i++)

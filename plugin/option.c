@@ -45,15 +45,38 @@ static void describe_place(const struct settings *s,
   snprintf(ret + len, size - len, "<%s>: ", text);
 }
 
+/* The daemon ends after it, and the log may be one that nobody reads: a minimal
+ * system has no syslog. Where the log is standard error, the line is there
+ * once: glibc's stderr is a variable, so that what is written to it can be
+ * kept. */
+static void log_line(const struct settings *s, const char *line) {
+  char seen[2048] = "";
+  FILE *real = stderr;
+  FILE *kept = s->tells_stderr ? fmemopen(seen, sizeof(seen), "w") : NULL;
+
+  if (kept)
+    stderr = kept;
+  ERROR("%s", line);
+  stderr = real;
+  if (!kept)
+    return;
+  fclose(kept);
+  if (*seen)
+    fputs(seen, stderr);
+  else
+    fprintf(stderr, "%s\n", line);
+}
+
 void option_log_mistake(const struct settings *s, const oconfig_item_t *block,
                         const oconfig_item_t *item, int rc,
                         const struct config_error *reason) {
-  char where[640], what[512];
+  char where[640], what[512], line[1536];
 
   option_describe(item, what, sizeof(what));
   describe_place(s, block, where, sizeof(where));
-  ERROR("smaps plugin: %s%s: %s", where, what,
-        rc == -ENOMEM ? "out of memory" : reason->text);
+  snprintf(line, sizeof(line), "smaps plugin: %s%s: %s", where, what,
+           rc == -ENOMEM ? "out of memory" : reason->text);
+  log_line(s, line);
 }
 
 int option_string(struct scope *scope, const oconfig_item_t *item,
@@ -95,10 +118,11 @@ int option_time(struct scope *scope, const oconfig_item_t *item,
                 const char *unit, uint64_t unit_ns, double least, double most,
                 uint64_t *ret_ns) {
   double value;
-  int rc = option_number(scope, item, &value);
 
-  if (rc < 0)
-    return rc;
+  if (option_number(scope, item, &value) < 0)
+    return config_error_set(&scope->reason,
+                            "expected a number of %s, without quotes and unit",
+                            unit);
   if (!(value >= least && value <= most))
     return config_error_set(&scope->reason,
                             "expected a number of %s from %g to %g", unit,

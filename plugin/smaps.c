@@ -53,6 +53,7 @@ static int smaps_config(oconfig_item_t *block) {
     ERROR("smaps plugin: out of memory");
     return -1;
   }
+  plugin->settings.tells_stderr = true;
   return config_add_block(&plugin->settings, block);
 }
 

@@ -29,6 +29,7 @@ struct capture_settings {
 struct settings {
   /* The file that is being read, for error lines; or NULL. */
   const char *source;
+  bool tells_stderr; /* error lines go to standard error as well */
   char *host;        /* of snapshots */
   bool reports_host; /* publishes where the memory of the host is */
   uint64_t interval_ns;

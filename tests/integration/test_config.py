@@ -120,6 +120,8 @@ BAD = (
     (plugin("ReadBudget 0"), "ReadBudget", "0", r"from 0.01 to 100"),
     (plugin("ReadBudget 200"), "ReadBudget", "200", r"from 0.01 to 100"),
     (plugin("MaxAge 0"), "MaxAge", "0", r"seconds from 1"),
+    (plugin("MaxAge 10m"), "MaxAge", '"10m"', r"seconds, without quotes and unit"),
+    (plugin("Interval 5"), "Interval", "5", r"in <LoadPlugin smaps>"),
     (
         plugin("GrowthWindow 59"),
         "GrowthWindow",
@@ -191,6 +193,22 @@ class BadConfiguration(IntegrationTest):
         for config, option, value, expected in BAD:
             with self.subTest(config):
                 self.check_refused(config, option, value, expected)
+
+    def test_mistake_is_on_standard_error_once(self):
+        """Wherever the log goes: to a file, to it, and nowhere yet."""
+        log = stage().new_directory() / "log"
+        for place in (log, "stderr", None):
+            with self.subTest(place):
+                load = "LoadPlugin smaps"
+                if place:
+                    load = (
+                        "LoadPlugin logfile\n<Plugin logfile>\n"
+                        f'File "{place}"\n</Plugin>\n{load}'
+                    )
+                status, said = check_config(plugin("MaxAge 10m"), load=load)
+                self.assertNotEqual(status, 0)
+                self.assertEqual(said.count('smaps plugin: MaxAge "10m": '), 1)
+        self.assertIn('smaps plugin: MaxAge "10m": ', log.read_text())
 
     def test_every_mistake_has_a_line(self):
         status, output = check_config(
