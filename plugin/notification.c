@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include <smaps/place.h>
+
 /* Marks our own notifications; scripts read the path from it. */
 #define META_PATH "CaptureFile"
 
@@ -72,6 +74,7 @@ static int handle_notification(const notification_t *n, user_data_t *data) {
 }
 
 int notification_start(const struct settings *settings, struct collector *c) {
+  atomic_store(&has_state_failed, false);
   if (!settings->capture.directory)
     return 0;
   pthread_mutex_lock(&mutex);
@@ -88,10 +91,11 @@ void notification_stop(void) {
   pthread_mutex_lock(&mutex);
   collector = NULL;
   pthread_mutex_unlock(&mutex);
-  atomic_store(&has_state_failed, false);
 }
 
 /* --- files out --- */
+
+void notification_state_failed(void) { atomic_store(&has_state_failed, true); }
 
 static plugin_ctx_t enter_context(void) {
   plugin_ctx_t ours;
@@ -170,22 +174,26 @@ static void notify_of_capture(const struct write_result *w) {
   plugin_notification_meta_free(n.meta);
 }
 
-static const char *explain(int error) {
-  switch (error) {
+static const char *explain(const struct write_result *w,
+                           struct config_error *cause) {
+  switch (w->error) {
   case -EBUSY:
     return "earlier files are still being written";
   case -EPERM:
-    return "others can write to the directory, another user owns it, or access "
-           "is denied";
+    return w->kind == DOCUMENT_CAPTURE &&
+                   place_check_directory(w->path, cause) < 0
+               ? cause->text
+               : "access is denied";
   case -EFBIG:
     return "it is larger than MaxBytes";
   default:
-    return strerror(-error);
+    return strerror(-w->error);
   }
 }
 
 static void report_capture(const struct write_result *w) {
   char summary[SUMMARY_MAX + 1];
+  struct config_error cause;
 
   if (!w->error) {
     notify_of_capture(w);
@@ -194,13 +202,15 @@ static void report_capture(const struct write_result *w) {
   summary_format(w->summary, summary, sizeof(summary));
   ERROR("smaps plugin: <Capture>: no capture of group \"%s\" in \"%s\": %s; it "
         "has %s",
-        w->subject, w->path, explain(w->error), summary);
+        w->subject, w->path, explain(w, &cause), summary);
 }
 
 static void report_state(const struct write_result *w) {
+  struct config_error cause;
+
   if (w->error && !atomic_exchange(&has_state_failed, true))
     ERROR("smaps plugin: StateFile \"%s\" cannot be written: %s", w->path,
-          explain(w->error));
+          explain(w, &cause));
   if (!w->error && atomic_exchange(&has_state_failed, false))
     NOTICE("smaps plugin: StateFile \"%s\" is written again", w->path);
 }

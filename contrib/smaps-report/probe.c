@@ -162,6 +162,8 @@ static int start(struct probe *p, const struct probe_setup *setup,
 
   set_mirror(&p->settings, setup);
   set_host(&p->settings);
+  if (p->is_check)
+    log_places(&p->settings);
   write_no_files(&p->settings);
   rc = settings_finish(&p->settings);
   if (rc == 0 && setup->is_captured)

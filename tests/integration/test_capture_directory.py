@@ -161,8 +161,15 @@ class Directory(CaptureTest):
         self.assertEqual(complaints(self.daemon), [])
 
     def test_no_place_for_the_directory_is_one_line(self):
+        """At the start, and when the evidence is lost."""
         self.directory = stage().new_directory() / "none/captures"
         self.start_web()
+        (told,) = complaints(self.daemon)
+        self.assertIn(
+            f'<Capture>: Directory "{self.directory}" cannot be used: the '
+            f'directory "{self.directory.parent}" does not exist',
+            told,
+        )
         self.assert_failure("No such file", plugin_instance="web")
         self.directory.parent.mkdir()
         self.new()
@@ -197,7 +204,7 @@ class Directory(CaptureTest):
         self.directory.mkdir()
         self.directory.chmod(0o777)
         self.start_web()
-        refusal = "others can write to the directory"
+        refusal = "others can write to it"
         self.assert_failure(refusal, plugin_instance="web")
         self.assertEqual(os.listdir(self.directory), [])
         self.directory.chmod(0o755)
@@ -211,7 +218,8 @@ class Directory(CaptureTest):
         self.directory.mkdir()
         os.chown(self.directory, *unprivileged_user())
         self.start_web()
-        self.assert_failure("others can write", plugin_instance="web")
+        refusal = f"user {unprivileged_user()[0]} owns it"
+        self.assert_failure(refusal, plugin_instance="web")
         self.assertEqual(os.listdir(self.directory), [])
 
     def test_a_directory_without_permission_is_one_line(self):

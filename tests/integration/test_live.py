@@ -512,6 +512,71 @@ class Check(LiveTest):
         self.assertEqual(state.read_text(), "precious")
         self.assertFalse(captures.exists())
 
+    def place_hint(self, option, path, prefix=()):
+        """What check says of the option, and whether the place is as before."""
+        block = f'<Capture>\nDirectory "{path}"\n</Capture>'
+        if option == "StateFile":
+            block = f'StateFile "{path}"'
+        config = self.us(block)
+        before = sorted(self.directory.rglob("*"))
+        done = subprocess.run(
+            [*prefix, REPORT, "check", "-C", config],
+            capture_output=True, env=environment(), check=False, text=True,
+        )  # fmt: skip
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted(self.directory.rglob("*")), before)
+        return re.findall(rf'{option} ".*" cannot be .*?: (.*)', done.stderr)
+
+    def test_place_that_cannot_be_written_is_told_with_its_cause(self):
+        d = self.directory
+        self.write_file("file", "")
+        (d / "link").symlink_to(d)
+        for name, mode in (("open", 0o1777), ("good", 0o755)):
+            (d / name).mkdir()
+            (d / name).chmod(mode)
+        for option, path, causes in (
+            ("StateFile", d / "state", []),
+            ("StateFile", d / "file", []),
+            ("StateFile", d / "open/state", []),
+            ("StateFile", d / "good", ["it is a directory"]),
+            ("StateFile", d / "no/state",
+             [f'the directory "{d}/no" does not exist']),
+            ("StateFile", d / "file/state", [f'"{d}/file" is not a directory']),
+            ("StateFile", "/proc/self/mem",
+             ['the kernel allows no new file in "/proc/self"']),
+            ("Directory", d / "good", []),
+            ("Directory", d / "new", []),
+            ("Directory", d / "no/new",
+             [f'the directory "{d}/no" does not exist']),
+            ("Directory", d / "file", ["it is not a directory"]),
+            ("Directory", d / "link", ["it is a symbolic link"]),
+            ("Directory", d / "open", ["others can write to it (mode 1777)"]),
+        ):  # fmt: skip
+            with self.subTest(f"{option} {path}"):
+                self.assertEqual(self.place_hint(option, path), causes)
+
+    def test_place_of_somebody_else_or_on_a_bad_file_system_is_told(self):
+        harness.need_root("to mount, and to give a directory away")
+        place = self.directory / "place"
+        place.mkdir()
+        for script, cause in (
+            ("mount -t tmpfs -o mode=755,size=64k x $0", None),
+            ("mount -t tmpfs -o mode=755,ro x $0",
+             f'the file system of "{place}" is read-only'),
+            ("mount -t tmpfs -o mode=755,size=4k x $0; echo 1 >$0/filler",
+             f'the file system of "{place}" is full'),
+        ):  # fmt: skip
+            prefix = ("unshare", "--mount", "sh", "-c", f'{script}; exec "$@"')
+            for option, path in (("StateFile", place / "s"), ("Directory", place)):
+                with self.subTest(f"{option} {script}"):
+                    wanted = [cause] if cause else []
+                    self.assertEqual(
+                        self.place_hint(option, path, (*prefix, place)), wanted
+                    )
+        os.chown(place, 65534, 65534)
+        (cause,) = self.place_hint("Directory", place)
+        self.assertIn("user 65534 owns it", cause)
+
     def test_no_block_is_told(self):
         self.write_file("conf.d/a.conf", "<Plugin smaps>\nMaxAge 1\n</Plugin>\n")
         load = "LoadPlugin smaps\n"

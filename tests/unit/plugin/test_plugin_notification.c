@@ -322,14 +322,16 @@ FIXTURE_TEST(failed_writes_are_logged) {
 
   proctree_write(&tree, "captures", "", 0);
   assert_false(is_captured(&n));
-  assert_int_equal(stub.n_logs, 1);
-  assert_int_equal(stub.levels[0], LOG_ERR);
-  assert_non_null(strstr(stub.logs[0], "<Capture>"));
-  assert_non_null(strstr(stub.logs[0], "group \"web\""));
-  assert_non_null(strstr(stub.logs[0], at("captures")));
-  assert_non_null(strstr(stub.logs[0], strerror(ENOTDIR)));
+  assert_int_equal(stub.n_logs, 2);
+  assert_int_equal(stub.levels[0], LOG_WARNING);
+  assert_non_null(strstr(stub.logs[0], "cannot be used: it is not a dir"));
+  assert_int_equal(stub.levels[1], LOG_ERR);
+  assert_non_null(strstr(stub.logs[1], "<Capture>"));
+  assert_non_null(strstr(stub.logs[1], "group \"web\""));
+  assert_non_null(strstr(stub.logs[1], at("captures")));
+  assert_non_null(strstr(stub.logs[1], strerror(ENOTDIR)));
   /* What a person would want to know from it all the same. */
-  assert_non_null(strstr(stub.logs[0], "; it has PSS 100.0 KiB; 10 web 100.0"));
+  assert_non_null(strstr(stub.logs[1], "; it has PSS 100.0 KiB; 10 web 100.0"));
 }
 
 /* --- the state ---------------------------------------------------------------
@@ -362,18 +364,22 @@ static void read_until_logged(size_t n) {
 FIXTURE_TEST(a_state_that_fails_is_logged_once_and_when_it_is_back) {
   start(with(with(web_block(), item("StateFile", at("no/state"), NULL)),
              number("StateInterval", 0)));
-  read_until_logged(1);
+  assert_int_equal(stub.n_logs, 1);
   for (int i = 0; i < 20; i++)
     assert_int_equal(stub.read(NULL), 0);
   proctree_write(&tree, "no/x", "", 0);
   read_until_logged(2);
+  proctree_rename(&tree, "no", "gone");
+  read_until_logged(3);
   stop_plugin();
-  assert_int_equal(stub.n_logs, 2);
-  assert_int_equal(stub.levels[0], LOG_ERR);
+  assert_int_equal(stub.n_logs, 3);
+  assert_int_equal(stub.levels[0], LOG_WARNING);
   assert_non_null(strstr(stub.logs[0], at("no/state")));
-  assert_non_null(strstr(stub.logs[0], strerror(ENOENT)));
+  assert_non_null(strstr(stub.logs[0], "does not exist"));
   assert_int_equal(stub.levels[1], LOG_NOTICE);
   assert_non_null(strstr(stub.logs[1], "is written again"));
+  assert_int_equal(stub.levels[2], LOG_ERR);
+  assert_non_null(strstr(stub.logs[2], strerror(ENOENT)));
 }
 
 /* --- options -----------------------------------------------------------------
