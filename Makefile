@@ -98,7 +98,7 @@ REPORT_OBJ += $(PAGE).o
 REPORT     := $(B)/smaps-report
 REPORT_LIBS = $(LIBS) -lncursesw
 # Those of its sources that include headers of collectd.
-REPORT_GLUE := config_file probe told
+REPORT_GLUE := config_file hints probe told
 
 C_FILES    := $(wildcard include/smaps/*.h plugin/*.[ch] plugin/core/*.[ch] \
   plugin/core/*/*.[ch] contrib/smaps-report/*.[ch] tests/unit/*/*.c \

@@ -5,6 +5,7 @@
 
 #include <collectd/core/daemon/plugin.h>
 
+#include <ctype.h>
 #include <dirent.h>
 #include <fnmatch.h>
 #include <limits.h>
@@ -26,6 +27,20 @@ void oconfig_mistake(const char *file, int line, const char *near,
   int behind = line > 1 && strcmp(near, "<newline>") == 0;
 
   ERROR("%s:%d: near `%s': %s", file, line - behind, near, words);
+}
+
+/* The first of a line. */
+void oconfig_ignored(const char *file, int line, const char *text) {
+  static char told[PATH_MAX + 16];
+  char place[sizeof(told)];
+
+  snprintf(place, sizeof(place), "%s:%d", file, line);
+  if (isspace((unsigned char)*text) || strcmp(place, told) == 0)
+    return;
+  strcpy(told, place);
+  WARNING("%s: collectd ignores the character %s outside quotes: write the "
+          "value in quotes",
+          place, text);
 }
 
 static bool refuse(const char *path, const char *why) {

@@ -2,6 +2,7 @@
 
 #include "config.h"
 #include "config_file.h"
+#include "hints.h"
 #include "log.h"
 #include "memory.h"
 #include "told.h"
@@ -162,8 +163,10 @@ static int start(struct probe *p, const struct probe_setup *setup,
 
   set_mirror(&p->settings, setup);
   set_host(&p->settings);
-  if (p->is_check)
+  if (p->is_check) {
     log_places(&p->settings);
+    hints_tell(&p->settings);
+  }
   write_no_files(&p->settings);
   rc = settings_finish(&p->settings);
   if (rc == 0 && setup->is_captured)

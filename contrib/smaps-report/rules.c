@@ -70,26 +70,33 @@ static struct tally *count(const struct document *d, uint64_t *ret_none) {
   return tallies;
 }
 
+static bool is_idle(const struct tally *n) {
+  return n->taken + n->inherited + n->views == 0;
+}
+
 static void print_tally(const struct document *d, uint64_t rule,
                         const struct tally *n, const struct style *s) {
   struct text t = {0};
-  bool is_idle = n->taken + n->inherited + n->views == 0;
 
   text_addf(&t, "%9ju %9ju %9ju %9ju  ", (uintmax_t)n->taken,
             (uintmax_t)n->inherited, (uintmax_t)n->views,
             (uintmax_t)n->shadowed);
   rules_add(&t, d, rule, s);
-  text_print(&t, is_idle ? COLOUR_RED : COLOUR_NONE, s);
+  text_print(&t, is_idle(n) ? COLOUR_RED : COLOUR_NONE, s);
   text_done(&t);
 }
 
+/* One line with the rules that take nothing: of those with processes that
+ * earlier rules take, or of the others. */
 static void print_idle(const struct document *d, const struct tally *tallies,
-                       const struct style *s) {
+                       bool is_shadowed, const struct style *s) {
+  const char *title = is_shadowed ? "Rules whose processes earlier rules take: "
+                                  : "Rules that took nothing: ";
   struct text t = {0};
 
   for (size_t i = 0; i < d->n_rules; i++)
-    if (tallies[i].taken + tallies[i].inherited + tallies[i].views == 0)
-      text_addf(&t, "%s%zu", t.len ? ", " : "Rules that took nothing: ", i + 1);
+    if (is_idle(&tallies[i]) && (tallies[i].shadowed > 0) == is_shadowed)
+      text_addf(&t, "%s%zu", t.len ? ", " : title, i + 1);
   if (document_scope(d) && t.len)
     text_add(&t, " (a capture has the processes of one group only)");
   if (t.len)
@@ -136,7 +143,8 @@ void rules_print(const struct document *d, const struct style *s) {
   text_clear(&t);
   text_addf(&t, "%9ju %9s %9s %9s  none", (uintmax_t)none, "", "", "");
   text_print(&t, COLOUR_NONE, s);
-  print_idle(d, tallies, s);
+  print_idle(d, tallies, false, s);
+  print_idle(d, tallies, true, s);
   print_absences(d, s);
   text_done(&t);
   free(tallies);

@@ -577,6 +577,63 @@ class Check(LiveTest):
         (cause,) = self.place_hint("Directory", place)
         self.assertIn("user 65534 owns it", cause)
 
+    def hints(self, *selectors):
+        """The lines about a group with these, without its name."""
+        config = self.us('<Group "g">', *selectors, "</Group>")
+        done = self.check(config)
+        self.assertEqual(done.returncode, 0, done.words)
+        return re.findall(
+            r'(?m)^(?:<Group "g">.*: ("[^"]*" .*)|.*:\d+: (.*))$', done.words
+        )
+
+    def test_selector_that_takes_nothing_has_a_hint(self):
+        d = self.directory
+        lazy = "lazy repetition"
+        self.write_file("pid", "1")
+        for selector, words in (
+            ('User "nosuch"', '"nosuch" is not a user here'),
+            ('User "nosuch*"', None),
+            ('User "root"', None),
+            ('User "4711"', None),
+            (f'Executable "{d}/no"', "does not exist"),
+            (f'Executable "{d}/no*"', None),
+            (f'Executable "{d}/pid"', None),
+            ('Executable "bin/x"', "begins with a slash"),
+            ('Cgroup "system.slice/*"', "begins with a slash"),
+            ('Cgroup "/sys/fs/cgroup/x"', "leave out /sys/fs/cgroup"),
+            ('Cgroup "*"', None),
+            ('Unit "cron"', '"cron" lacks a suffix such as .service'),
+            ('Unit "cron*"', None),
+            ('UserMatch "a.*?b"', lazy),
+            ('UserMatch "^\\\\w+?$"', lazy),
+            ('UserMatch "a{2}?"', lazy),
+            ('UserMatch "[*?]a?\\\\*?[]*?]"', None),
+            ('UserMatch "x\\\\d"', "the letter d"),
+            (f'PidFile "{d}/no"', "does not exist"),
+            (f'PidFile "{d}/pid"', None),
+        ):
+            with self.subTest(selector):
+                found = self.hints(selector)
+                self.assertEqual(len(found), 1 if words else 0, found)
+                if words:
+                    self.assertIn(words, found[0][0])
+
+    def test_value_without_quotes_has_a_hint(self):
+        hint, suffix = self.hints("Unit *.service")
+        self.assertIn("ignores the character * outside quotes", hint[1])
+        self.assertIn('"service" lacks a suffix', suffix[0])
+
+    def test_rule_that_comes_too_late_did_not_take_nothing(self):
+        """Its service runs, and another rule has the process."""
+        pid = self.write_file("pid", str(os.getpid()))
+        config = self.us(
+            f'<Group "late">\nPidFile "{pid}"\n</Group>',
+            '<Group "none">\nComm "no such"\n</Group>',
+        )
+        text = self.check(config).text
+        self.assertIn("\nRules that took nothing: 3\n", text)
+        self.assertIn("\nRules whose processes earlier rules take: 2\n", text)
+
     def test_no_block_is_told(self):
         self.write_file("conf.d/a.conf", "<Plugin smaps>\nMaxAge 1\n</Plugin>\n")
         load = "LoadPlugin smaps\n"

@@ -17,4 +17,7 @@ typedef struct argument_list_s argument_list_t;
 void oconfig_mistake(const char *file, int line, const char *near,
                      const char *words);
 
+/* Told for each character that is no token, and is ignored. */
+void oconfig_ignored(const char *file, int line, const char *text);
+
 #endif /* AUX_TYPES_H */

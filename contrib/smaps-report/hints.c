@@ -1,0 +1,103 @@
+#include "hints.h"
+
+#include <collectd/core/daemon/collectd.h>
+#include <collectd/core/daemon/plugin.h>
+
+#include <pwd.h>
+
+#define CGROUPS "/sys/fs/cgroup"
+
+static void tell(const struct rule *r, const struct selector *s,
+                 const char *why) {
+  WARNING("%s: \"%s\" %s", r->text ? r->text : "a rule", s->pattern, why);
+}
+
+static bool is_number(const char *text) {
+  return text[strspn(text, "0123456789")] == '\0';
+}
+
+static bool has_cgroup(const char *path) {
+  char full[PATH_MAX];
+
+  snprintf(full, sizeof(full), CGROUPS "%s", path);
+  return access(full, F_OK) == 0;
+}
+
+/* Why a name without a wildcard matches no process now, or NULL. With version 1
+ * of cgroups a path is in several hierarchies, and is not looked for. */
+static const char *judge_name(enum attribute attribute, const char *name) {
+  switch ((int)attribute) {
+  case ATTRIBUTE_USER:
+    return getpwnam(name) || is_number(name) ? NULL : "is not a user here";
+  case ATTRIBUTE_EXECUTABLE:
+    return access(name, F_OK) == 0 ? NULL : "does not exist";
+  case ATTRIBUTE_UNIT:
+    return strchr(name, '.') ? NULL : "lacks a suffix such as .service";
+  case ATTRIBUTE_CGROUP:
+    return has_cgroup(name) || access(CGROUPS "/cgroup.controllers", F_OK) < 0
+               ? NULL
+               : "does not exist below " CGROUPS;
+  default:
+    return NULL;
+  }
+}
+
+static const char *judge_glob(enum attribute attribute, const char *glob) {
+  bool is_path =
+      attribute == ATTRIBUTE_EXECUTABLE || attribute == ATTRIBUTE_CGROUP;
+
+  if (is_path && !strchr("/*?[\\", *glob))
+    return "matches nothing: a path begins with a slash";
+  if (attribute == ATTRIBUTE_CGROUP &&
+      strncmp(glob, CGROUPS "/", strlen(CGROUPS "/")) == 0)
+    return "matches nothing: leave out " CGROUPS;
+  return strpbrk(glob, "*?[\\") ? NULL : judge_name(attribute, glob);
+}
+
+/* The end of a set after its '[', or of the text. */
+static const char *skip_set(const char *p) {
+  p += *p == '^';
+  p += *p == ']';
+  return p + strcspn(p, "]");
+}
+
+/* What Perl understands, and POSIX takes for something else. */
+static const char *judge_regex(const char *p) {
+  for (; *p; p++) {
+    if (*p == '\\' && p[1] && strchr("dD", p[1]))
+      return "has \\d, which matches the letter d: write [0-9]";
+    if (*p == '\\' && p[1])
+      p++;
+    else if (*p == '[' && !*(p = skip_set(p + 1)))
+      break;
+    else if (strchr("*+?}", *p) && p[1] == '?')
+      return "has a lazy repetition, which POSIX does not know: leave out "
+             "the ? after it";
+  }
+  return NULL;
+}
+
+static const char *judge(const struct selector *s) {
+  switch (s->test) {
+  case SELECT_GLOB:
+    return judge_glob(s->attribute, s->pattern);
+  case SELECT_REGEX:
+    return judge_regex(s->pattern);
+  case SELECT_PID_FILE:
+    return access(s->pattern, F_OK) == 0 ? NULL : "does not exist";
+  case SELECT_EXACT:
+  default:
+    return NULL;
+  }
+}
+
+void hints_tell(const struct settings *settings) {
+  for (size_t i = 0; i < settings->n_rules; i++)
+    for (size_t j = 0; j < settings->rules[i].n_selectors; j++) {
+      const struct rule *r = &settings->rules[i];
+      const char *why = judge(&r->selectors[j]);
+
+      if (why)
+        tell(r, &r->selectors[j], why);
+    }
+}
