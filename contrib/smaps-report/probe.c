@@ -10,6 +10,8 @@
 #include <smaps/collector.h>
 #include <smaps/group_name.h>
 
+#include <sys/stat.h>
+
 static const char *const default_configs[] = {
     "/etc/collectd/collectd.conf",
     "/etc/collectd.conf",
@@ -31,7 +33,7 @@ struct probe {
   bool has_block;
   bool is_check;
   bool is_loaded; /* by the configuration, as far as it is read */
-  char *early;    /* the file of a block that comes before, or NULL */
+  char *early;    /* FILE:LINE of a block that comes before, or NULL */
 };
 
 /* ---- the configuration ---- */
@@ -60,19 +62,57 @@ static bool loads_plugins(const oconfig_item_t *item) {
                     strcasecmp(v->value.string, "true") == 0);
 }
 
+static bool is_regular(const char *path) {
+  struct stat st;
+
+  return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static bool begins_with(const char *line, const char *key) {
+  line += strspn(line, " \t<");
+  return strncasecmp(line, key, strlen(key)) == 0 &&
+         strchr(" \t", line[strlen(key)]) &&
+         (strcasecmp(key, "AutoLoadPlugin") == 0 || strcasestr(line, "smaps"));
+}
+
+/* FILE:LINE of the first item with that key and the plugin's name, for which
+ * the parser keeps no line; FILE where that cannot be read twice. */
+static char *find_place(const char *path, const char *key) {
+  FILE *file = is_regular(path) ? fopen(path, "re") : NULL;
+  char *line = NULL, *place;
+  size_t size = 0;
+  int n = 0, found = 0;
+
+  while (file && !found && getline(&line, &size, file) >= 0) {
+    n++;
+    if (begins_with(line, key))
+      found = n;
+  }
+  free(line);
+  if (file)
+    fclose(file);
+  n = found ? asprintf(&place, "%s:%d", path, found)
+            : asprintf(&place, "%s", path);
+  return memory_check(n < 0 ? NULL : place);
+}
+
 /* The daemon gives a block to the plugin only if this is loaded already. */
-static void note_load(struct probe *p, const char *path) {
-  if (p->early && !p->is_loaded && p->is_check)
-    ERROR("%s: <Plugin smaps> comes before LoadPlugin smaps (in %s): collectd "
+static void note_load(struct probe *p, const char *key, const char *path) {
+  if (p->early && !p->is_loaded && p->is_check) {
+    char *place = find_place(path, key);
+
+    ERROR("%s: <Plugin smaps> comes before LoadPlugin smaps (%s): collectd "
           "ignores this block, move it below that line",
-          p->early, path);
+          p->early, place);
+    free(place);
+  }
   p->is_loaded = true;
 }
 
 static void note_block(struct probe *p, const char *path) {
   p->has_block = true;
   if (!p->is_loaded && !p->early)
-    p->early = memory_check(strdup(path));
+    p->early = find_place(path, "Plugin");
 }
 
 static void add_item(void *context, const oconfig_item_t *item,
@@ -85,7 +125,7 @@ static void add_item(void *context, const oconfig_item_t *item,
   value = item->values[0].value.string;
   if (loads_plugins(item) ||
       (is_option(item, "LoadPlugin") && strcasecmp(value, "smaps") == 0))
-    note_load(p, path);
+    note_load(p, item->key, path);
   if (is_option(item, "Hostname")) {
     free(p->settings.host);
     p->settings.host = memory_check(strdup(value));

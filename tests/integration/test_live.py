@@ -658,7 +658,7 @@ class Check(LiveTest):
         self.assertIn("smaps plugin: version", said)
         load, auto = "LoadPlugin smaps", "AutoLoadPlugin true"
         block = "<Plugin smaps>\nMaxAge 9\n</Plugin>"
-        early = "<Plugin smaps> comes before LoadPlugin smaps (in "
+        early = "<Plugin smaps> comes before LoadPlugin smaps ("
         for parts, words in (
             ((block, load), early),
             ((block, f"<{load}>\nInterval 7\n</LoadPlugin>"), early),
@@ -671,7 +671,7 @@ class Check(LiveTest):
         ):
             with self.subTest(parts):
                 for i, part in enumerate(parts):
-                    self.write_file(f"conf.d/{i}.conf", part + "\n")
+                    self.write_file(f"conf.d/{i}.conf", f"\n{part}\n")
                 config = self.write_file(
                     "collectd.conf", f'Include "{self.directory}/conf.d/*"\n'
                 )
@@ -679,8 +679,8 @@ class Check(LiveTest):
                     (line,) = self.mistakes(config)
                     self.assertIn(words, line)
                     if words == early:
-                        self.assertIn(f"{self.directory}/conf.d/0.conf: ", line)
-                        self.assertIn(f"{self.directory}/conf.d/1.conf)", line)
+                        self.assertIn(f"{self.directory}/conf.d/0.conf:2: ", line)
+                        self.assertIn(f"{self.directory}/conf.d/1.conf:2)", line)
                 else:
                     self.assertEqual(self.check(config).returncode, 0)
                 shutil.rmtree(self.directory / "conf.d")
