@@ -4,7 +4,6 @@
 #include <mntent.h>
 
 #include <smaps/kernel.h>
-#include <smaps/place.h>
 #include <smaps/procfs.h>
 #include <smaps/status.h>
 #include <smaps/worker_pool.h>
@@ -369,19 +368,4 @@ void log_after_cycle(struct log_state *s, const struct collector *c,
   log_hung(c);
   log_pid_file(c);
   log_readers_hung(s, c);
-}
-
-bool log_places(const struct settings *settings) {
-  const char *state = settings->state_file;
-  const char *captures = settings->capture.directory;
-  struct config_error cause;
-  bool is_bad = state && place_check_file(state, &cause) < 0;
-
-  if (is_bad)
-    WARNING("smaps plugin: StateFile \"%s\" cannot be written: %s", state,
-            cause.text);
-  if (captures && place_check_directory(captures, &cause) < 0)
-    WARNING("smaps plugin: <Capture>: Directory \"%s\" cannot be used: %s",
-            captures, cause.text);
-  return is_bad;
 }

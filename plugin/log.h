@@ -22,8 +22,4 @@ struct log_state {
 void log_after_cycle(struct log_state *n, const struct collector *c,
                      const struct settings *settings, int cycle_result);
 
-/* Warns of a StateFile or a Directory of captures that cannot be written. True
- * if it is the StateFile. */
-bool log_places(const struct settings *settings);
-
 #endif

@@ -95,8 +95,6 @@ void notification_stop(void) {
 
 /* --- files out --- */
 
-void notification_state_failed(void) { atomic_store(&has_state_failed, true); }
-
 static plugin_ctx_t enter_context(void) {
   plugin_ctx_t ours;
 
@@ -180,7 +178,7 @@ static const char *explain(const struct write_result *w,
   case -EBUSY:
     return "earlier files are still being written";
   case -EPERM:
-    return w->kind == DOCUMENT_CAPTURE &&
+    return w->kind != DOCUMENT_STATE &&
                    place_check_directory(w->path, cause) < 0
                ? cause->text
                : "access is denied";
@@ -217,12 +215,33 @@ static void report_state(const struct write_result *w) {
 
 /* At most once an hour. */
 static void report_history(const struct write_result *w) {
+  struct config_error cause;
+
   ERROR("smaps plugin: StateHistory \"%s\" cannot be written: %s", w->path,
-        explain(w->error));
+        explain(w, &cause));
+}
+
+/* At start, before a file is lost. */
+static void report_place(const struct write_result *w) {
+  bool is_file = w->kind == DOCUMENT_STATE;
+  struct config_error cause;
+
+  if ((is_file ? place_check_file(w->path, &cause)
+               : place_check_directory(w->path, &cause)) == 0)
+    return;
+  WARNING("smaps plugin: %s \"%s\" cannot be written: %s",
+          is_file                       ? "StateFile"
+          : w->kind == DOCUMENT_HISTORY ? "StateHistory"
+                                        : "<Capture>: Directory",
+          w->path, cause.text);
+  if (is_file)
+    atomic_store(&has_state_failed, true);
 }
 
 void notification_written(const struct write_result *w) {
-  if (w->kind == DOCUMENT_CAPTURE)
+  if (w->is_check)
+    report_place(w);
+  else if (w->kind == DOCUMENT_CAPTURE)
     report_capture(w);
   else if (w->kind == DOCUMENT_HISTORY)
     report_history(w);

@@ -12,9 +12,6 @@ int notification_start(const struct settings *settings,
 /* Called before the collector is freed. */
 void notification_stop(void);
 
-/* The StateFile cannot be written, and a line says so already. */
-void notification_state_failed(void);
-
 /* For collector_hooks: logs a failure, sends a notification for a capture. */
 void notification_written(const struct write_result *w);
 

@@ -127,8 +127,6 @@ static int smaps_init(void) {
   if (rc == 0) {
     log_version();
     log_short_growth(&plugin->settings);
-    if (log_places(&plugin->settings))
-      notification_state_failed();
     return 0;
   }
   ERROR("smaps plugin: cannot start with ProcRoot \"%s\": %s",

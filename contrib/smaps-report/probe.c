@@ -9,6 +9,7 @@
 
 #include <smaps/collector.h>
 #include <smaps/group_name.h>
+#include <smaps/place.h>
 
 #include <sys/stat.h>
 
@@ -152,6 +153,23 @@ static int read_config(struct probe *p) {
 
 /* ---- start ---- */
 
+static void check_places(const struct settings *settings) {
+  const char *state = settings->state_file;
+  const char *history = settings->state_history;
+  const char *captures = settings->capture.directory;
+  struct config_error cause;
+
+  if (state && place_check_file(state, &cause) < 0)
+    WARNING("smaps plugin: StateFile \"%s\" cannot be written: %s", state,
+            cause.text);
+  if (history && place_check_directory(history, &cause) < 0)
+    WARNING("smaps plugin: StateHistory \"%s\" cannot be written: %s", history,
+            cause.text);
+  if (captures && place_check_directory(captures, &cause) < 0)
+    WARNING("smaps plugin: <Capture>: Directory \"%s\" cannot be written: %s",
+            captures, cause.text);
+}
+
 static void set_host(struct settings *s) {
   char name[256];
 
@@ -169,6 +187,8 @@ static void write_no_files(struct settings *s) {
   s->state_file = NULL;
   free(s->capture.directory);
   s->capture.directory = NULL;
+  free(s->state_history);
+  s->state_history = NULL;
   s->wants_snapshots = true;
   s->capture.top_mappings = MAPPINGS_MAX;
 }
@@ -204,7 +224,7 @@ static int start(struct probe *p, const struct probe_setup *setup,
   set_mirror(&p->settings, setup);
   set_host(&p->settings);
   if (p->is_check) {
-    log_places(&p->settings);
+    check_places(&p->settings);
     hints_tell(&p->settings);
   }
   write_no_files(&p->settings);

@@ -166,7 +166,7 @@ class Directory(CaptureTest):
         self.start_web()
         (told,) = complaints(self.daemon)
         self.assertIn(
-            f'<Capture>: Directory "{self.directory}" cannot be used: the '
+            f'<Capture>: Directory "{self.directory}" cannot be written: the '
             f'directory "{self.directory.parent}" does not exist',
             told,
         )

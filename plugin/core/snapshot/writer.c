@@ -25,7 +25,7 @@ struct writer {
   /* Protected by the mutex. */
   struct document waiting[DOCUMENTS_MAX]; /* the oldest first */
   size_t n;
-  bool has_thread;
+  bool has_thread, wants_check;
   bool is_ending;
   bool is_left_behind; /* the owner has gone: the thread frees the writer */
   bool has_ended;
@@ -126,13 +126,33 @@ static bool pop_document(struct writer *w, struct document *ret) {
   return true;
 }
 
+static void check(struct writer *w, enum document_kind kind,
+                  const char *place) {
+  const struct summary none = {0};
+
+  if (place)
+    w->done(&(struct write_result){.kind = kind,
+                                   .subject = "",
+                                   .summary = &none,
+                                   .path = place,
+                                   .is_check = true});
+}
+
 static void *run(void *arg) {
   struct writer *w = arg;
   char path[PATH_MAX + NAME_MAX];
   struct document d;
   struct write_result result;
-  bool is_left_behind;
+  bool is_left_behind, wants_check;
 
+  pthread_mutex_lock(&w->mutex);
+  wants_check = w->wants_check;
+  pthread_mutex_unlock(&w->mutex);
+  if (wants_check) {
+    check(w, DOCUMENT_STATE, w->state_file);
+    check(w, DOCUMENT_HISTORY, w->history_directory);
+    check(w, DOCUMENT_CAPTURE, w->directory);
+  }
   pthread_mutex_lock(&w->mutex);
   while (!w->is_left_behind && pop_document(w, &d)) {
     pthread_mutex_unlock(&w->mutex);
@@ -161,6 +181,14 @@ static int start_thread(struct writer *w) {
   pthread_detach(thread);
   w->has_thread = true;
   return 0;
+}
+
+void writer_check(struct writer *w) {
+  pthread_mutex_lock(&w->mutex);
+  w->wants_check = true;
+  if (!w->has_thread)
+    (void)start_thread(w);
+  pthread_mutex_unlock(&w->mutex);
 }
 
 /* --- the queue --- */

@@ -32,6 +32,7 @@ struct write_result {
   const struct summary *summary;
   const char *path; /* of the file, or of the directory of a failed capture */
   int error;        /* 0 or a negative errno */
+  bool is_check;    /* of writer_check(): nothing was written */
 };
 
 struct writer_settings {
@@ -48,6 +49,10 @@ struct writer;
 
 /* Copies the settings. 0 or -ENOMEM. The first document starts the thread. */
 int writer_new(const struct writer_settings *settings, struct writer **ret);
+
+/* Has the thread call done() for each place, so that done() can look at it. A
+ * place may be on a disk that hangs. */
+void writer_check(struct writer *w);
 
 /*
  * Queues the document and owns its text from then on. A state replaces the
