@@ -131,6 +131,8 @@ static int add_meta(notification_t *n, const struct write_result *w) {
 
   if (rc == 0 && s->has_pss)
     rc = plugin_notification_meta_add_unsigned_int(n, "Pss", s->pss_bytes);
+  if (rc == 0 && s->has_pss)
+    rc = plugin_notification_meta_add_unsigned_int(n, "PssError", s->pss_error);
   if (rc == 0 && s->change.age_ns > 0)
     rc = add_change(n, &s->change);
   if (rc == 0 && s->limit_bytes > 0)

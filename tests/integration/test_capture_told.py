@@ -83,6 +83,7 @@ class Told(CaptureTest):
         self.wait_a_second()
         headers, message, _ = self.headers(plugin_instance="web")
         self.assert_near(int(headers["PssGrowth"]), 40 * MIB, MIB, "growth")
+        self.assertLessEqual(int(headers["PssError"]), 4 * MIB)
         self.assertGreaterEqual(int(headers["PssGrowthSeconds"]), 1)
         self.assertRegex(message, r", \+(39|40)\.\d MiB in \d+ s; ")
 

@@ -114,8 +114,10 @@ static void summarize(struct capture *c, const struct scene *s,
 
   sum->has_pss =
       change_pss(&g->usage, s->measurer->kernel_fields, &sum->pss_bytes);
-  if (sum->has_pss)
+  if (sum->has_pss) {
+    sum->pss_error = usage_pss_error(&g->usage);
     sum->change = change_get(g, sum->pss_bytes, s->measurer->estimator.now_ns);
+  }
   summarize_limit(c, g);
   for (size_t i = 0; i < c->n && i < SUMMARY_PROCESSES; i++)
     sum->largest[sum->n++] = summarize_member(s, &c->members[i]);

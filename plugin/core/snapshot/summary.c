@@ -31,10 +31,13 @@ static bool append(char *line, size_t size, const char *part) {
 
 static const char *describe_pss(const struct summary *s, char *ret,
                                 size_t size) {
-  char amount[AMOUNT_SIZE];
+  char amount[AMOUNT_SIZE], error[AMOUNT_SIZE];
+  bool is_small = s->pss_error * 100 <= s->pss_bytes;
 
-  snprintf(ret, size, "PSS %s",
-           s->has_pss ? format_amount(s->pss_bytes, amount) : "unknown");
+  snprintf(ret, size, "PSS %s%s%s",
+           s->has_pss ? format_amount(s->pss_bytes, amount) : "unknown",
+           is_small ? "" : " +- ",
+           is_small ? "" : format_amount(s->pss_error, error));
   return ret;
 }
 

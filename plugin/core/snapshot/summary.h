@@ -19,6 +19,7 @@ struct summary_process {
 struct summary {
   bool has_pss;
   uint64_t pss_bytes; /* of the group */
+  uint64_t pss_error; /* of that; 0: none */
   struct pss_change change;
   uint64_t limit_bytes; /* of its largest member's control groups; 0: none */
   struct summary_process largest[SUMMARY_PROCESSES]; /* the largest first */
@@ -31,6 +32,8 @@ struct summary {
  * cut.
  *
  *   PSS 1.5 GiB, +300.0 MiB in 62 min, limit 2.0 GiB; 1234 postgres 812.3 MiB
+ *
+ * An error of 1 % or more follows the PSS: "PSS 1.5 GiB +- 90.0 MiB".
  */
 void summary_format(const struct summary *s, char *ret, size_t size);
 

@@ -101,9 +101,10 @@ static void assert_is_told(const char *message, size_t i) {
            "10 web 100.0 KiB",
            stub.metas[i]);
   assert_string_equal(message, wanted);
-  snprintf(wanted, sizeof(wanted),
-           "CaptureFile: %s\nPss: 102400\nTopProcess1: 10 web 102400\n",
-           stub.metas[i]);
+  snprintf(
+      wanted, sizeof(wanted),
+      "CaptureFile: %s\nPss: 102400\nPssError: 0\nTopProcess1: 10 web 102400\n",
+      stub.metas[i]);
   assert_string_equal(stub.headers[i], wanted);
 }
 

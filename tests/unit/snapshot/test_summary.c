@@ -51,6 +51,11 @@ TEST(unknown_parts_are_left_out) {
   s.limit_bytes = 0;
   s.n = 1;
   assert_line(&s, 256, "PSS 1.5 GiB; 1234 postgres 812.0 MiB");
+  s.pss_error = 90 * MIB;
+  assert_line(&s, 256, "PSS 1.5 GiB +- 90.0 MiB; 1234 postgres 812.0 MiB");
+  s.pss_error = 15 * MIB;
+  assert_line(&s, 256, "PSS 1.5 GiB; 1234 postgres 812.0 MiB");
+  s.pss_error = 0;
   s.has_pss = false;
   s.n = 0;
   assert_line(&s, 256, "PSS unknown");
