@@ -237,6 +237,11 @@ bool process_is_in(const struct process *p, const char *group);
 /* True if the process shares its parent's memory, which counts there. */
 bool process_is_in_parent(const struct process *p);
 
+/* NULL for several areas: the document has what any of them may do. */
+static inline const char *mapping_rights(const struct mapping *m) {
+  return m->vmas == 1 ? m->permissions : NULL;
+}
+
 /* The command line, or comm if that is unknown or empty; may be NULL. */
 const char *process_command(const struct process *p);
 

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *const command_names[COMMANDS] = {
     [COMMAND_EXPLAIN] = "explain", [COMMAND_DIFF] = "diff",
@@ -490,6 +491,21 @@ static enum command find_command(struct arguments *args) {
   return COMMAND_TABLE;
 }
 
+/* A word that is not a file, and nearly a subcommand. */
+static int check_command(const struct arguments *args,
+                         struct config_error *reason) {
+  const char *word = args->next < args->end ? *args->next : "-";
+  const char *nearest = config_error_nearest(
+      word, command_names + COMMAND_TABLE + 1, COMMANDS - COMMAND_TABLE - 1);
+  struct group_name room;
+
+  if (!nearest || *word == '-' || access(word, F_OK) == 0)
+    return 0;
+  return config_error_set(
+      reason, "\"%s\": expected a file or a subcommand; did you mean %s?",
+      quote(word, &room), nearest);
+}
+
 static int parse_all(struct options *o, struct arguments *args, size_t *ret_n,
                      struct config_error *reason) {
   bool has_ended = false;
@@ -524,7 +540,9 @@ int options_parse(int argc, char **argv, struct options *ret,
   int rc;
 
   o.command = find_command(&args);
-  rc = parse_all(&o, &args, &n, reason);
+  rc = o.command == COMMAND_TABLE ? check_command(&args, reason) : 0;
+  if (rc == 0)
+    rc = parse_all(&o, &args, &n, reason);
   if (rc < 0)
     return rc;
   if (o.sort == column_count())

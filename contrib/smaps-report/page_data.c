@@ -251,7 +251,7 @@ static void write_mapping(const struct page *page, struct json_lines *j,
   json_lines_whole(j, NULL, amounts_get(a, AMOUNT_RSS));
   json_lines_whole(j, NULL, amounts_get(a, AMOUNT_SWAP));
   json_lines_whole(j, NULL, amounts_get(a, AMOUNT_SIZE));
-  json_lines_text(j, NULL, m->permissions);
+  json_lines_text(j, NULL, mapping_rights(m));
   json_lines_end(j, ']');
 }
 

@@ -179,7 +179,7 @@ static void add_mappings(struct watch *w) {
 
     add_row(w,
             (struct watch_row){.name = m->name,
-                               .permissions = m->permissions,
+                               .permissions = mapping_rights(m),
                                .count = m->vmas,
                                .pss_error = m->pss_error},
             &m->amounts, key);

@@ -196,7 +196,7 @@ class Screen(WatchTest):
         self.assertIn("PID COMMAND", terminal.lines[2])
         terminal.press(ENTER)
         row = terminal.wait_for(r"\n( *8\.\d.*\[anon\])\n")[1]
-        self.assertRegex(row, r" rw.p \[anon\]$")
+        self.assertRegex(row, r" \[anon\]$")
         self.assertIn(f"> {self.small.root} small", terminal.lines[1])
         self.assertIn("AREAS MAPPING", terminal.lines[2])
         terminal.press(ESCAPE)

@@ -401,6 +401,8 @@ static const struct {
     {"live a", "\"a\": expected no more than options, such as -C FILE"},
     {"check a", "\"a\": expected no more than options, such as -C FILE"},
     {"_", "expected the name of a file"},
+    {"lvie -t",
+     "\"lvie\": expected a file or a subcommand; did you mean live?"},
     {"-x f", "-x: no such option of the tables; a subcommand stands before"},
     {"explain -k f", "-k: no such option of \"explain\""},
     {"folded -j f", "-j: no such option of \"folded\""},
