@@ -18,6 +18,7 @@
 #define FILTER_MAX 64
 #define ESCAPE 27
 #define DELETE 127
+#define DELETE_ALL 0x15 /* Ctrl-U */
 
 /* The longest wait for a key, so that a signal that comes just before it is
  * seen. */
@@ -133,6 +134,12 @@ static void press(struct session *s, int key) {
     enter(s);
     return;
   case ESCAPE:
+    if (*watch_filter_of(&s->watch)) {
+      watch_filter(&s->watch, "");
+      return;
+    }
+    watch_leave(&s->watch);
+    return;
   case '\b':
   case DELETE:
   case KEY_BACKSPACE:
@@ -160,6 +167,8 @@ static void type(struct session *s, int key) {
     while (len > 0 && (s->typed[len - 1] & 0xc0) == 0x80)
       len--;
     s->typed[len > 0 ? len - 1 : 0] = '\0';
+  } else if (key == DELETE_ALL) {
+    s->typed[0] = '\0';
   } else if (key >= ' ' && key < 256 && len + 1 < sizeof(s->typed)) {
     s->typed[len] = (char)key;
     s->typed[len + 1] = '\0';

@@ -14,6 +14,9 @@
 #define USER_WIDTH 10
 #define WIDE 100 /* columns from which users and command lines are shown */
 #define INDENT 1 /* before the name */
+/* Below these columns the less important numbers make room for names. */
+#define NARROW 70
+#define NARROWEST 50
 
 /* An error of more than this part of PSS is marked. */
 #define ERROR_SHOWN 0.01
@@ -27,13 +30,13 @@ static const char *const titles[LEVELS][SORTS] = {
 static const char *const help[] = {
     "Up Down PgUp PgDn Home End   choose a row (also k and j)",
     "Enter, Right                 its processes; then the mappings of one",
-    "Esc, Backspace, Left         back",
+    "Esc, Backspace, Left         back; Esc first shows all names again",
     "< >                          sort by the column to the left, to the right",
     "p u r w                      sort by PSS, USS, RSS, swap",
     "g l                          sort by growth: +START, +LAST",
     "c n                          sort by the number, by the name",
     "R                            reverse the order",
-    "/                            show names with a text; an empty one: all",
+    "/                            show names with a text; Ctrl-U deletes it",
     "space                        freeze, and go on",
     "q                            end",
     "",
@@ -60,9 +63,17 @@ static void add_right(struct text *line, struct text *field, size_t width) {
   text_clear(field);
 }
 
+static bool is_shown(enum watch_sort column) {
+  if (column == SORT_USS || column == SORT_RSS || column == SORT_LAST)
+    return COLS >= NARROW;
+  return COLS >= NARROWEST || (column != SORT_SWAP && column != SORT_START);
+}
+
 static void add_amounts(struct text *line, const struct watch_row *row,
                         const struct style *s, struct text *field) {
   for (unsigned i = 0; i <= SORT_SWAP; i++) {
+    if (!is_shown((enum watch_sort)i))
+      continue;
     text_add_bytes(field, row->amounts[i], s);
     if (i == SORT_PSS && row->pss_error != UNKNOWN &&
         row->amounts[i] != UNKNOWN &&
@@ -105,8 +116,10 @@ static void add_row(struct text *line, const struct watch *w,
   size_t left;
 
   add_amounts(line, row, s, &field);
-  add_change(line, &row->start, s, &field);
-  add_change(line, &row->last, s, &field);
+  if (is_shown(SORT_START))
+    add_change(line, &row->start, s, &field);
+  if (is_shown(SORT_LAST))
+    add_change(line, &row->last, s, &field);
   if (row->count == UNKNOWN)
     text_add(&field, "-");
   else
@@ -232,6 +245,8 @@ static void draw_titles(const struct watch *w) {
     const char *title = titles[w->level][i];
     int width = width_of((enum watch_sort)i);
 
+    if (!is_shown((enum watch_sort)i))
+      continue;
     if (i == SORT_NAME && has_users(w)) {
       mvaddnstr(2, x + 1, "USER", COLS > x + 1 ? COLS - x - 1 : 0);
       x += USER_WIDTH;

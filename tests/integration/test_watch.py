@@ -230,6 +230,10 @@ class Screen(WatchTest):
         terminal.press("/big" + ESCAPE)
         terminal.wait_for(r"q: end")
         self.assertEqual(terminal.lines[1], "groups  2")
+        terminal.press("/big" + "\x15sm" + ENTER)
+        terminal.wait_for(r"groups  1 of 2  /sm\n")
+        terminal.press(ESCAPE)
+        terminal.wait_for(r"groups  2\n")
 
     def test_frozen_it_stays_until_it_is_let_go(self):
         terminal = self.two()
@@ -269,6 +273,17 @@ class Screen(WatchTest):
         terminal.press(ENTER)
         terminal.wait_for("PID USER")
         terminal.wait_for(rf"{self.big.root} \S+ +/.*big{harness.TAG}")
+
+    def test_numbers_make_room_for_names(self):
+        terminal = self.two(COLUMNS="70", LINES="20")
+        for columns, titles in (
+            (70, "PSS USS RSS SWAP [+]START [+]LAST PROCS GROUP"),
+            (69, "PSS SWAP [+]START PROCS GROUP"),
+            (40, "PSS PROCS GROUP"),
+        ):
+            terminal.resize(columns, 20)
+            terminal.wait_for(r"\n *" + titles.replace(" ", " +") + r"\n")
+            terminal.wait_for(r"\dM~?( .*)? \d big")
 
     def test_names_of_strangers_do_nothing_to_the_terminal(self):
         name = f"a\x1b]0;owned\x07\x9b2J{harness.TAG}\u202e"
