@@ -99,14 +99,14 @@ void usage_add_unread(struct usage *u, const struct rollup *r, struct doubt pss,
 /* bytes: the whole sum; doubtful: the part of it that is not exact. */
 static uint64_t error_of(const struct usage *u, const struct doubt_sum *doubt,
                          uint64_t bytes, uint64_t doubtful) {
-  uint64_t above = minus(u->doubtful_rss, doubtful);
-  uint64_t pss = u->rollup.bytes[ROLLUP_PSS];
   uint64_t missing = u->rolled_up ? u->ended * (bytes / u->rolled_up) : 0;
+  uint64_t host = UINT64_MAX, above = minus(u->doubtful_rss, doubtful), error;
 
   if (u->is_host_known)
-    above = min(above, minus(pss, bytes) + u->beyond_bytes);
-  return min(doubt_of_sum(doubt), max(above, doubtful)) + missing +
-         u->perhaps_bytes;
+    host = minus(u->rollup.bytes[ROLLUP_PSS], bytes) + u->beyond_bytes;
+  above = min(above, host);
+  error = min(doubt_of_sum(doubt), max(above, doubtful));
+  return min(error + missing + u->perhaps_bytes, max(bytes, host));
 }
 
 uint64_t usage_pss_error(const struct usage *u) {

@@ -386,6 +386,15 @@ TEST(successors_of_members_that_ended_may_be_missing) {
   add(&u, &r, 10);
   assert_int_equal(usage_pss_error(&u), 20 * KIB);
   assert_int_equal(usage_uss_error(&u), 16 * KIB);
+  u.ended = 3;
+  u.is_host_known = true;
+  u.beyond_bytes = 30 * KIB;
+  assert_int_equal(usage_pss_error(&u), 30 * KIB);
+  u.ended = 0;
+  u.perhaps_bytes = 25 * KIB;
+  assert_int_equal(usage_pss_error(&u), 25 * KIB);
+  u.perhaps_bytes = 35 * KIB;
+  assert_int_equal(usage_pss_error(&u), 30 * KIB);
 }
 
 TEST(coverage_is_the_share_of_pss_that_is_fresh) {
