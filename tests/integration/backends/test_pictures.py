@@ -55,7 +55,8 @@ def rrdtool(*arguments):
 
 def write_group(host, name, pss, there=lambda minute: True):
     directory = host / f"smaps-{name}"
-    for metric, part in {"pss": 1, "uss": 0.5, "swap": 0}.items():
+    parts = {"pss": 1, "uss": 0.5, "swap": 0, "pss_error": 0.25}
+    for metric, part in parts.items():
         write_rrd(
             directory / f"memory-{metric}.rrd",
             lambda minute: pss(minute) * part if there(minute) else None,
@@ -244,6 +245,13 @@ class Host(PicturesTest):
         self.assertGreater(sum(map(bool, columns)), 500)
         _, words = self.draw("-l", "large=7G", "group", "unknown")
         self.assertFalse([word for word in words if ":limit" in word])
+
+    def test_the_error_of_pss_is_a_band_around_it(self):
+        _, words = self.draw("group", "large")
+        error, unit = self.row(words, "error of PSS (band)")[:2]
+        self.assertEqual((error, unit), ("1.6", "GiB"))
+        self.assertIn("CDEF:least=pss,error,-,0,MAX", words)
+        self.assertIn("CDEF:spread=pss,error,+,least,-", words)
 
     def test_a_limit_that_is_none_is_said(self):
         for text in ("large", "=7G", "large=", "large=7X", "large=-1"):
