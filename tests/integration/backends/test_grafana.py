@@ -304,7 +304,7 @@ class Queries(QueriesTest):
                     by_group.add((source.dashboard.kind, panel["title"]))
 
         self.each_target(check, uses="${group")
-        self.assertEqual(len(by_group), 2 * 10)
+        self.assertEqual(len(by_group), 2 * 11)
 
     def test_of_another_host_there_is_nothing_and_no_error(self):
         def check(source, _, target):
