@@ -11,6 +11,7 @@
 
 #include <smaps/procfs.h>
 
+#include "proc/cheap_files.h"
 #include "proctree.h"
 
 /* Whether names are listed without saying what they are of. */
@@ -359,6 +360,28 @@ FIXTURE_TEST(threads_are_listed_up_to_the_number_asked_for) {
   for (int i = 0; i < 3; i++)
     assert_in_range(tids[i], 10, 14);
   close(fd);
+}
+
+static void put_state(struct fixture *f, const char *path, char state,
+                      unsigned threads) {
+  char text[64];
+  int len = snprintf(text, sizeof(text), "State:\t%c (x)\nThreads:\t%u\n",
+                     state, threads);
+
+  proctree_write(&f->tree, path, text, (size_t)len);
+}
+
+FIXTURE_TEST(process_is_blocked_if_a_thread_is) {
+  assert_false(status_is_blocked(f->procfs, 10));
+  put_state(f, "10/status", 'S', 1);
+  put_state(f, "10/task/11/status", 'D', 3);
+  assert_false(status_is_blocked(f->procfs, 10));
+  put_state(f, "10/status", 'S', 3);
+  assert_true(status_is_blocked(f->procfs, 10));
+  put_state(f, "10/task/11/status", 'R', 3);
+  assert_false(status_is_blocked(f->procfs, 10));
+  put_state(f, "10/status", 'D', 1);
+  assert_true(status_is_blocked(f->procfs, 10));
 }
 
 /* The directory of the threads has a link for each of them, or none that says
