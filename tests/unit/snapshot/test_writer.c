@@ -248,6 +248,7 @@ FIXTURE_TEST(first_state_of_each_hour_is_kept_for_a_day) {
 FIXTURE_TEST(restart_adds_nothing_to_the_history_of_the_hour) {
   give_state_at(d, 5 * HOUR, 1);
   end(d, LONG_NS);
+  join();
   gate.n = 0;
   assert_int_equal(
       writer_new(&(struct writer_settings){.history = d->history, .done = done},
