@@ -374,6 +374,35 @@ HANG_TEST(when_all_readers_hang_statm_alone_is_read) {
   assert_int_equal(world_diag(w, DIAG_READERS_HUNG)->count, 0);
 }
 
+HANG_TEST(last_reader_is_for_processes_that_are_well) {
+  enum { HANGING = 6 };
+  static const char blocked[] = "State:\tD (disk sleep)\nThreads:\t1\n";
+
+  world_put(w, process(90, "g"));
+  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
+  w->settings.policy.refresh = REFRESH_ALWAYS;
+  hang(w, HANGING, "smaps_rollup");
+  for (uint32_t i = 0; i < HANGING; i++) {
+    char path[32];
+
+    snprintf(path, sizeof(path), "%u/status", 10 + i);
+    proctree_write(&w->tree, path, blocked, sizeof(blocked) - 1);
+  }
+  world_run_hung(w, 0, HANGING);
+  assert_int_equal(world_diag(w, DIAG_READERS_HUNG)->count, 0);
+  world_assert(w, "g", "pss=120k coverage=100");
+  wake(w, 3, "smaps_rollup");
+  for (uint32_t pid = 13; pid < 10 + HANGING; pid++) {
+    char path[32];
+
+    snprintf(path, sizeof(path), "%u/smaps_rollup", pid);
+    proctree_unlink(&w->tree, path);
+    world_put(w, process(pid, "a"));
+  }
+  world_run_until_none_hangs(w);
+  assert_true(world_kb(w, "a", "pss") == 120 * HANGING);
+}
+
 /* Growth has its stat asked for, and there is nobody to do it; a newcomer is
  * not known at all. */
 HANG_TEST(known_process_goes_on_without_a_reader) {
