@@ -250,8 +250,8 @@ class Host(PicturesTest):
         _, words = self.draw("group", "large")
         error, unit = self.row(words, "error of PSS (band)")[:2]
         self.assertEqual((error, unit), ("1.6", "GiB"))
-        self.assertIn("CDEF:least=pss,error,-,0,MAX", words)
-        self.assertIn("CDEF:spread=pss,error,+,least,-", words)
+        self.assertIn("CDEF:below=pss,error,-,0,MAX", words)
+        self.assertIn("CDEF:spread=pss,error,+,below,-", words)
 
     def test_a_limit_that_is_none_is_said(self):
         for text in ("large", "=7G", "large=", "large=7X", "large=-1"):
