@@ -88,6 +88,12 @@ def need_host():
         raise unittest.SkipTest("needs the first pid namespace of the host")
 
 
+def need_namespace(kind):
+    """unshare needs rights, and a root directory that is mounted."""
+    if not shutil.which("unshare") or subprocess.run(["unshare", *kind, "true"]).returncode:
+        raise unittest.SkipTest("needs unshare, and the right to use it")
+
+
 def need_readable(pid):
     """Root of a container may lack the capability to read other users'."""
     try:

@@ -5,7 +5,6 @@ import contextlib
 import mmap
 import os
 import re
-import shutil
 import subprocess
 import unittest
 
@@ -19,6 +18,7 @@ from harness import (
     check_config,
     group,
     need_host,
+    need_namespace,
     need_root,
     plugin,
     stage,
@@ -330,9 +330,7 @@ class Absence(IntegrationTest):
 
     def test_a_pid_namespace_is_no_host(self):
         need_root("makes a pid namespace")
-        check = ["unshare", "--pid", "--fork", "--mount-proc", "true"]
-        if not shutil.which("unshare") or subprocess.run(check).returncode:
-            self.skipTest("needs unshare, and the right to use it")
+        need_namespace(["--pid", "--fork", "--mount-proc"])
         collectd = self.start_collectd(
             ALL,
             wrapper=["sh", "-c", IN_A_NAMESPACE, "sh"],
