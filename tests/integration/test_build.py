@@ -64,6 +64,93 @@ class Layers(unittest.TestCase):
         subprocess.run(["tests/layering"], cwd=harness.ROOT, check=True)
 
 
+class Circles(unittest.TestCase):
+    """Trees that are made up, with lists of their own."""
+
+    # The source of each of a and b includes the header of the other.
+    TREE = {
+        "plugin/core/proc/a.c": '"proc/a.h" <smaps/b.h>',
+        "plugin/core/proc/a.h": "",
+        "plugin/core/proc/b.c": '<smaps/b.h> "proc/a.h"',
+        "include/smaps/b.h": "",
+        "plugin/core/proc/c.c": '"proc/c.h" <smaps/b.h>',
+        "plugin/core/proc/c.h": "",
+        "plugin/core/config/f.h": "",
+        "contrib/smaps-report/d.c": '"d.h" "e.h" <smaps/b.h>',
+        "contrib/smaps-report/d.h": "",
+        "contrib/smaps-report/e.h": "",
+    }
+    LISTED = "proc/a proc/b\nproc/b proc/a\n"
+    NEW = "a circle that is not listed"
+    GONE = "no circle any more, remove it from the list in tests/layering"
+
+    def check(self, listed, *said, **includes):
+        """What the check says; includes are more of them, by file name."""
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        for path, names in self.TREE.items():
+            file = Path(directory.name) / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            names = includes.get(file.name.replace(".", "_"), names)
+            file.write_text("".join(f"#include {n}\n" for n in names.split()))
+        head, _, tail = re.split(
+            "(?m)^(circles='\n[^']*')", read("tests/layering")
+        )
+        done = subprocess.run(
+            ["bash", "-c", f"{head}circles='\n{listed}'{tail}"],
+            cwd=directory.name,
+            check=False,
+            text=True,
+            stderr=subprocess.PIPE,
+        )
+        self.assertEqual(
+            sorted(re.findall("^layering: (.*)", done.stderr, re.MULTILINE)),
+            sorted(said),
+        )
+        self.assertEqual(done.returncode, 1 if said else 0)
+
+    def test_circle_that_is_listed_may_stay(self):
+        self.check(self.LISTED)
+
+    def test_circle_of_sources_that_is_not_listed_fails(self):
+        self.check(
+            "",
+            f"proc/a includes proc/b: {self.NEW}",
+            f"proc/b includes proc/a: {self.NEW}",
+        )
+
+    def test_circle_that_is_listed_does_not_grow(self):
+        self.check(
+            self.LISTED,
+            f"proc/a includes proc/c: {self.NEW}",
+            f"proc/c includes proc/b: {self.NEW}",
+            a_h='"proc/c.h"',
+        )
+
+    def test_circle_that_is_gone_leaves_the_list(self):
+        self.check(
+            self.LISTED,
+            f"proc/a includes proc/b: {self.GONE}",
+            f"proc/b includes proc/a: {self.GONE}",
+            a_c='"proc/a.h"',
+        )
+
+    def test_circle_in_the_report_fails(self):
+        self.check(
+            self.LISTED,
+            f"contrib/smaps-report/d includes contrib/smaps-report/e: {self.NEW}",
+            f"contrib/smaps-report/e includes contrib/smaps-report/d: {self.NEW}",
+            e_h='"d.h"',
+        )
+
+    def test_module_includes_none_of_a_floor_above(self):
+        self.check(
+            self.LISTED,
+            "proc/c includes config/f of a floor above",
+            c_c='"config/f.h"',
+        )
+
+
 class Install(unittest.TestCase):
     """Uninstall is the inverse of install: what is compared is every path
     below DESTDIR, directories too, with what it holds."""
