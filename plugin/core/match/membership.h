@@ -5,7 +5,7 @@
 #ifndef SMAPS_MEMBERSHIP_H
 #define SMAPS_MEMBERSHIP_H
 
-#include "match/match.h"
+#include "match/matcher.h"
 
 /* Adds the groups with fixed names. 0 or -ENOMEM. */
 int membership_add_fixed_groups(struct matcher *m);
