@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "proc/cheap_files.h"
-#include "read/reader.h"
 
 static size_t feed(void *ctx, const char *text, size_t len) {
   return rollup_sum_feed(ctx, text, len);

@@ -7,9 +7,7 @@
 
 #include <stdatomic.h>
 
-#include "read/inspect.h"
-
-struct read_job;
+#include "read/read_job.h"
 
 /* The tools of a thread that reads rollups. */
 struct rollup_reader {

@@ -1,0 +1,121 @@
+/* A read that the reader makes (reader.h), and its result. */
+#ifndef SMAPS_READ_JOB_H
+#define SMAPS_READ_JOB_H
+
+#include "proc/mapping.h"
+#include "process/process.h"
+#include "read/inspect.h"
+#include "read/mapping_sample.h"
+#include "read/memory_cgroup.h"
+#include "read/page_sample.h"
+
+/*
+ * A new kind needs a name here, a member of the union in struct read_job, a
+ * case in do_job() of reader.c that fills it in, and, if the result owns
+ * memory, a case in drop_result() that frees it. do_job() may use the context
+ * and the job's proc_ref (extend proc_ref_of() for further data), but no
+ * pointer of the caller's job.
+ */
+enum read_kind {
+  READ_INSPECTION, /* stat, statm and names, see inspect.h */
+  READ_STAT,
+  READ_ROLLUP,
+  /* The whole smaps: the mappings and how much of each is resident. The kernel
+   * drops the mmap lock between two mappings whenever 4 KiB of text are full,
+   * but walks a single mapping in one go: a large one blocks the process as
+   * long as its rollup would. */
+  READ_MAPPINGS,
+  /* maps: the mappings only. No page table is walked. */
+  READ_MAPS,
+  /* Some pages out of pagemap, instead of a walk of all; see page_sample.h. */
+  READ_SAMPLE,
+  /* Some pages of each mapping; see mapping_sample.h. */
+  READ_MAPPING_SAMPLE,
+  /* Tells if the process runs in the address space of another one. */
+  READ_SAME_MM,
+  /* The limit of its control groups; see memory_limit.h. */
+  READ_MEMORY_LIMIT,
+  /* The memory of a control group, which belongs to no process; see
+   * memory_cgroup.h. */
+  READ_CGROUP,
+  /* A PID file, which belongs to no process; see pid_file.h. */
+  READ_PID_FILE,
+};
+
+/* In addition to those of procfs.h. */
+enum read_outcome {
+  READ_HUNG = 16, /* it has not returned */
+  /* Not tried: an earlier read still hangs; or only one thread is left, and the
+   * process is in uninterruptible sleep. file is NULL then. */
+  READ_STILL_HUNG,
+  READ_SKIPPED,  /* no thread is free; see worker_pool_context() */
+  READ_TOO_LONG, /* not tried: it has more mappings than mappings_most */
+};
+
+struct mappings_reading {
+  struct mapping_table *table; /* owned by the caller; NULL if it failed */
+  struct rollup sum;           /* sum of the table; unknown for maps */
+};
+
+struct rollup_reading {
+  struct rollup rollup;
+  bool has_statm;
+  struct statm_sample statm;
+  /* Before and after; 0 if not read. */
+  uint32_t faults_before, faults_after;
+};
+
+struct same_mm {
+  bool is_same;
+  bool is_certain; /* the kernel has answered */
+  bool is_refused; /* the kernel refuses to answer */
+};
+
+struct read_job {
+  struct process *process;
+  enum read_kind kind;
+  /* For READ_PID_FILE and READ_CGROUP, in place of a process. */
+  const char *path;
+  /* For READ_SAME_MM: the other process. If the kernel may not be asked or does
+   * not answer, the two share memory if may_be_vfork is set and the other one
+   * waits as in vfork. */
+  uint32_t other_pid;
+  bool may_be_vfork, may_ask_kernel;
+  /* For READ_ROLLUP: is_baseline if estimates will start from it, so that statm
+   * is read right after it, and stat if it shows memory shared by copy on
+   * write; wants_faults to read stat before it, too. */
+  bool is_baseline, wants_faults;
+  /* For READ_ROLLUP: with more of them it would take too long; 0 for any. They
+   * are counted first, which takes about as long, but with the lock given up
+   * now and then. */
+  uint32_t mappings_most;
+  /* For READ_SAMPLE; and, without the layout and the probe, for
+   * READ_MAPPING_SAMPLE. The layout is the caller's reference, and no other job
+   * may have that layout meanwhile. A layout of a job that has hung is of no
+   * use: the hung read goes on to change it. */
+  struct page_request request;
+  /* For READ_CGROUP: the place is the caller's. */
+  struct memory_cgroup_request cgroup;
+  /* Filled in by the reader: 0, an outcome (of procfs.h or above) or a negative
+   * errno; -ENOSYS if the kernel has neither smaps_rollup nor smaps. */
+  int result;
+  const char *file;  /* the file that hung */
+  uint64_t took_ns;  /* of a rollup, of mappings, or of a sample */
+  uint64_t count_ns; /* CPU time of counting mappings */
+  uint64_t work_ns;  /* of a rollup or a sample: its CPU time, if known, ... */
+  bool is_metered;   /* ... which it is; else it may have waited, too */
+  union {
+    struct inspection inspection;
+    struct stat_sample stat; /* without comm */
+    struct rollup_reading rollup;
+    struct mappings_reading mappings;
+    struct page_sample sample;
+    struct mapping_sample mapping_sample; /* owned by the caller */
+    struct same_mm mm;
+    struct memory_cgroup_reading cgroup_memory; /* owned by the caller */
+    uint64_t limit_bytes;                       /* CGROUP_LIMIT_NONE for none */
+    uint32_t pid; /* the pid in the file; 0 for none */
+  };
+};
+
+#endif
