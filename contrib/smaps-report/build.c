@@ -1,11 +1,11 @@
 #include "build.h"
 #include "check.h"
 #include "keys.h"
-#include "load.h"
 #include "schema.h"
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -179,7 +179,7 @@ static bool add_name(struct builder *b, const char *name) {
     return refuse_memory(b);
   b->names = names;
   names[b->n_names++] = name;
-  return b->n_names <= LOAD_GROUPS_MAX || refuse(b, "too many");
+  return b->n_names <= BUILD_GROUPS_MAX || refuse(b, "too many");
 }
 
 static bool add_index(struct builder *b, uint64_t index) {
@@ -189,7 +189,7 @@ static bool add_index(struct builder *b, uint64_t index) {
     return refuse_memory(b);
   b->indices = indices;
   indices[b->n_indices++] = index;
-  return b->n_indices <= LOAD_RULES_MAX || refuse(b, "too many");
+  return b->n_indices <= BUILD_RULES_MAX || refuse(b, "too many");
 }
 
 static bool add_rule(struct builder *b, const char *rule) {
@@ -200,7 +200,7 @@ static bool add_rule(struct builder *b, const char *rule) {
     return refuse_memory(b);
   d->rules = rules;
   rules[d->n_rules++] = rule;
-  return d->n_rules <= LOAD_RULES_MAX || refuse(b, "too many rules");
+  return d->n_rules <= BUILD_RULES_MAX || refuse(b, "too many rules");
 }
 
 /* ---- scalars ---- */
@@ -320,7 +320,7 @@ static bool parse_text(struct builder *b, const struct key *key,
                        struct span text) {
   const char *copy;
 
-  if (text.len > LOAD_STRING_MAX)
+  if (text.len > BUILD_STRING_MAX)
     return refuse(b, "the string is too long");
   if (text.len > 0 && memchr(text.text, '\0', text.len))
     return refuse(b, "expected a string without a NUL in it");
@@ -400,8 +400,8 @@ static void begin_place(struct builder *b, enum place place) {
 static bool begin(struct builder *b, enum type type) {
   const struct key *key;
 
-  if (++b->depth > LOAD_DEPTH_MAX) {
-    config_error_format(b->reason, "nested more than %d deep", LOAD_DEPTH_MAX);
+  if (++b->depth > BUILD_DEPTH_MAX) {
+    config_error_format(b->reason, "nested more than %d deep", BUILD_DEPTH_MAX);
     return false;
   }
   key = is_skipped(b) ? NULL : begin_value(b);
@@ -432,7 +432,7 @@ static bool end_group(struct builder *b) {
     return refuse_memory(b);
   d->groups = groups;
   groups[d->n_groups++] = b->group;
-  return d->n_groups <= LOAD_GROUPS_MAX || refuse(b, "too many groups");
+  return d->n_groups <= BUILD_GROUPS_MAX || refuse(b, "too many groups");
 }
 
 static bool is_interpreter(const char *comm) {
@@ -487,7 +487,7 @@ static bool end_process(struct builder *b) {
     return refuse_memory(b);
   d->processes = processes;
   processes[d->n_processes++] = b->process;
-  return d->n_processes <= LOAD_PROCESSES_MAX ||
+  return d->n_processes <= BUILD_PROCESSES_MAX ||
          refuse(b, "too many processes");
 }
 
@@ -504,7 +504,7 @@ static bool end_mapping(struct builder *b) {
   if (!amounts_pack(&b->mapping.amounts, &b->document.pool, b->values))
     return refuse_memory(b);
   mappings[b->n_mappings++] = b->mapping;
-  return ++b->n_all_mappings <= LOAD_MAPPINGS_MAX ||
+  return ++b->n_all_mappings <= BUILD_MAPPINGS_MAX ||
          refuse(b, "too many mappings");
 }
 

@@ -10,6 +10,15 @@
 #include <smaps/config_error.h>
 #include <smaps/text.h>
 
+/* Bounds. A pid has at most 22 bits; few hosts have a thousandth of that many
+ * processes. */
+#define BUILD_STRING_MAX ((size_t)1 << 16)
+#define BUILD_DEPTH_MAX 32
+#define BUILD_RULES_MAX ((size_t)1 << 16)
+#define BUILD_GROUPS_MAX ((size_t)1 << 17)
+#define BUILD_PROCESSES_MAX ((size_t)1 << 20)
+#define BUILD_MAPPINGS_MAX ((size_t)1 << 21) /* in all */
+
 struct builder;
 
 /* NULL if memory has run out. The reason outlives the builder. */

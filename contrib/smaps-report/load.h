@@ -1,9 +1,9 @@
 /*
  * Parses the text of a snapshot into a document.
  *
- * The text is read once, in pieces. Every part has a bound, and a document that
- * exceeds one is refused: memory and time stay linear in the bytes read, for
- * any document.
+ * The text is read once, in pieces. Every part has a bound (build.h), and a
+ * document that exceeds one is refused: memory and time stay linear in the
+ * bytes read, for any document.
  */
 #ifndef REPORT_LOAD_H
 #define REPORT_LOAD_H
@@ -14,15 +14,7 @@
 
 #include <stdio.h>
 
-/* Bounds. A pid has at most 22 bits; few hosts have a thousandth of that many
- * processes. */
 #define LOAD_BYTES_MAX ((uint64_t)1 << 30)
-#define LOAD_STRING_MAX ((size_t)1 << 16)
-#define LOAD_DEPTH_MAX 32
-#define LOAD_RULES_MAX ((size_t)1 << 16)
-#define LOAD_GROUPS_MAX ((size_t)1 << 17)
-#define LOAD_PROCESSES_MAX ((size_t)1 << 20)
-#define LOAD_MAPPINGS_MAX ((size_t)1 << 21) /* in all */
 
 /*
  * Reads to the end of the file. Returns 0, or with the reason -EINVAL (no valid

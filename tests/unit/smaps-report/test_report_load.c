@@ -1,5 +1,6 @@
 #include "test.h"
 
+#include "build.h"
 #include "fixture.h"
 #include "load.h"
 
@@ -431,11 +432,11 @@ TEST(depth_has_a_bound) {
 }
 
 TEST(strings_have_a_bound) {
-  check_bound(repeat(",\"host\":\"", "a", LOAD_STRING_MAX, "\"}"), NULL);
-  check_bound(repeat(",\"host\":\"", "a", LOAD_STRING_MAX + 1, "\"}"),
+  check_bound(repeat(",\"host\":\"", "a", BUILD_STRING_MAX, "\"}"), NULL);
+  check_bound(repeat(",\"host\":\"", "a", BUILD_STRING_MAX + 1, "\"}"),
               "host: the string is too long");
   /* All of it escaped, the longest way to write it. */
-  check_bound(repeat(",\"host\":\"", "\\u0041", LOAD_STRING_MAX, "\"}"), NULL);
+  check_bound(repeat(",\"host\":\"", "\\u0041", BUILD_STRING_MAX, "\"}"), NULL);
   /* One that is skipped is held by the parser all the same. */
   check_bound(repeat(",\"x\":\"", "a", (size_t)8 << 20, "\"}"), "is too long");
   check_bound(repeat(",\"x\":", "1", (size_t)8 << 20, "}"), "is too long");
@@ -443,19 +444,19 @@ TEST(strings_have_a_bound) {
 }
 
 TEST(counts_have_a_bound) {
-  check_bound(repeat(",\"rules\":[", "\"\",", LOAD_RULES_MAX, "\"\"]}"),
+  check_bound(repeat(",\"rules\":[", "\"\",", BUILD_RULES_MAX, "\"\"]}"),
               "too many rules");
-  check_bound(repeat(",\"processes\":[", "{\"pid\":1},", LOAD_PROCESSES_MAX,
+  check_bound(repeat(",\"processes\":[", "{\"pid\":1},", BUILD_PROCESSES_MAX,
                      "{\"pid\":1}]}"),
               "too many processes");
   check_bound(
-      repeat(",\"mappings\":[", "{\"name\":\"\"},", LOAD_MAPPINGS_MAX, "{}]}"),
+      repeat(",\"mappings\":[", "{\"name\":\"\"},", BUILD_MAPPINGS_MAX, "{}]}"),
       "too many mappings");
   check_bound(repeat(",\"processes\":[{\"pid\":1,\"groups\":[", "\"\",",
-                     LOAD_GROUPS_MAX, "\"\"]}]}"),
+                     BUILD_GROUPS_MAX, "\"\"]}]}"),
               "processes[0].groups[131072]: too many");
   check_bound(repeat(",\"processes\":[{\"pid\":1,\"also\":[", "0,",
-                     LOAD_RULES_MAX, "0]}]}"),
+                     BUILD_RULES_MAX, "0]}]}"),
               "too many");
 }
 
