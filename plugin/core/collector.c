@@ -68,7 +68,7 @@ static void release_process(void *ctx, struct process *p) {
   struct collector *c = ctx;
 
   matcher_forget(&c->matcher, p);
-  track_free(p);
+  member_free(p);
   procfs_drop(c->procfs, &p->statm_file);
 }
 
@@ -132,7 +132,7 @@ int collector_new(struct settings *settings,
                             .read_timeout_ns = settings->read_timeout_ns,
                             .clock_ns = c->clock_ns};
   measurer_init(&c->measurer, c->procfs, &c->reader, &c->quarantine, c->diags);
-  c->measurer.interval_ns = settings->interval_ns;
+  c->measurer.cycle.interval_ns = settings->interval_ns;
   c->measurer.wants_page_tables = settings_want_page_tables(settings);
   read_budget_init(&c->measurer.budget, settings->read_budget_percent,
                    settings->read_budget_span_ns);
@@ -228,7 +228,7 @@ static bool count_tasks(struct collector *c, uint32_t *ret) {
 /* The size of a stack does not change. Where the host does not show it, it is
  * looked for less and less often. */
 static bool is_stack_due(const struct collector *c) {
-  return !c->is_stack_known && (c->measurer.kernel_stack_bytes > 0 ||
+  return !c->is_stack_known && (c->measurer.cycle.kernel_stack_bytes > 0 ||
                                 (c->cycles & (c->cycles - 1)) == 0);
 }
 
@@ -242,15 +242,13 @@ static void look_for_stack(struct collector *c,
   if (!meminfo->kernel_stack_bytes || !count_tasks(c, &tasks))
     return;
   size = kernel_stack_size(meminfo->kernel_stack_bytes, tasks);
-  c->is_stack_known = size > 0 && size == c->measurer.kernel_stack_bytes;
-  c->measurer.kernel_stack_bytes = size;
+  c->is_stack_known = size > 0 && size == c->measurer.cycle.kernel_stack_bytes;
+  c->measurer.cycle.kernel_stack_bytes = size;
 }
 
 static void observe_host(struct collector *c,
                          const struct meminfo_sample *meminfo) {
-  struct measurer *m = &c->measurer;
-
-  m->uptime_ns = uptime_ns(c);
+  c->measurer.cycle.uptime_ns = uptime_ns(c);
   if (is_stack_due(c))
     look_for_stack(c, meminfo);
 }
@@ -307,7 +305,7 @@ static uint64_t count_refused(struct collector *c) {
 }
 
 static void count_all(struct collector *c, uint64_t start_ns) {
-  const struct measurer *m = &c->measurer;
+  const struct measure_counts *m = &c->measurer.counts;
   struct collector_counts counts = {
       .rollup_ns = m->rollup_ns,
       .longest_read_ns = m->longest_read_ns,
@@ -315,8 +313,8 @@ static void count_all(struct collector *c, uint64_t start_ns) {
       .sampled = m->samples,
       .deferred = m->deferred,
       .overdue = m->overdue,
-      .read_budget_wanted = read_budget_wanted_percent(&m->budget),
-      .vanished = m->vanished + c->identify.vanished,
+      .read_budget_wanted = read_budget_wanted_percent(&c->measurer.budget),
+      .vanished = c->measurer.observer.vanished + c->identify.vanished,
       .denied = m->denied + c->diags[DIAG_PROCESS_DENIED].count,
       .unidentified = count_unidentified(c),
       .groups_refused = count_refused(c)};
@@ -369,17 +367,20 @@ int collector_cycle(struct collector *c) {
               c->reader.page_size);
   cgroup_watch_run(&c->cgroup_watch, &c->matcher, &c->processes, now_ns);
   group_growth_note(&c->groups, &c->processes, &meminfo, now_ns);
-  host_memory_update(&c->host, &c->measurer, &c->processes, &meminfo,
-                     has_hidden(c));
+  host_memory_update(&c->host, c->procfs, &c->measurer.aggregate.host,
+                     &c->processes, &meminfo, has_hidden(c));
   c->context = (struct metric_context){
-      .kernel_fields = c->measurer.kernel_fields,
+      .kernel_fields = c->measurer.cycle.kernel_fields,
       .mem_total = meminfo.mem_total_bytes,
-      .has_kernel_stack = c->measurer.kernel_stack_bytes > 0,
-      .has_uptime = c->measurer.uptime_ns > 0};
+      .has_kernel_stack = c->measurer.cycle.kernel_stack_bytes > 0,
+      .has_uptime = c->measurer.cycle.uptime_ns > 0};
   c->scene = (struct scene){.settings = c->settings,
                             .processes = &c->processes,
                             .groups = &c->groups,
-                            .measurer = &c->measurer,
+                            .cycle = &c->measurer.cycle,
+                            .aggregate = &c->measurer.aggregate,
+                            .prices = &c->measurer.prices,
+                            .quarantine = &c->quarantine,
                             .meminfo = meminfo,
                             .host = collector_host(c),
                             .time_ns = wall_ns};

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "estimate/newborn.h"
+#include "estimate/track_change.h"
 #include "memory_table.h"
 #include "proc/amount.h"
 #include "test.h"
@@ -16,7 +17,7 @@ int lineage_make(void **state) {
 
   memset(f, 0, sizeof(*f));
   memory_world_init(&f->world, 4096, objects);
-  f->estimator.page_size = 4096;
+  f->cycle.page_size = 4096;
   f->now_ns = NS_PER_S;
   sharing_init(&f->set, 0);
   return 0;
@@ -54,37 +55,40 @@ void update_table(struct family *f) {
 }
 
 static void observe(struct family *f, unsigned slot) {
-  struct track *t = f->processes[slot]->track;
+  struct member *m = f->processes[slot]->member;
+  struct track *t = &m->track;
   bool is_hidden = f->hidden >> slot & 1;
   struct observation o = {.resident_pages =
                               (uint32_t)f->views[slot].resident_pages,
                           .shared_pages = (uint32_t)f->views[slot].shared_pages,
                           .threads = 1};
 
-  if (!t || f->outside >> slot & 1)
+  if (!m || f->outside >> slot & 1)
     return;
-  if (estimator_wants_faults(t)) {
+  if (track_wants_faults(t)) {
     o.minor_faults = f->world.processes[slot].minor_faults;
     o.has_faults = true;
   }
-  if (estimator_wants_swap(&f->estimator, t, &o)) {
+  if (estimator_wants_swap(&f->cycle, t, &o)) {
     o.vm_swap_kb = f->views[slot].vm_swap_kb;
     o.has_swap = true;
   }
-  estimator_observe(&f->estimator, t, &f->set, is_hidden ? NULL : &o);
+  estimator_observe(&f->cycle, t, &f->set, is_hidden ? NULL : &o);
 }
 
 void pass(struct family *f, unsigned seconds) {
   f->now_ns += seconds * NS_PER_S;
   update_table(f);
-  estimator_begin(&f->estimator, f->now_ns, memory_is_swap_used(&f->world));
+  f->cycle.before_ns = f->cycle.now_ns;
+  f->cycle.now_ns = f->now_ns;
+  f->cycle.is_swap_used = memory_is_swap_used(&f->world);
   for (unsigned slot = 0; slot < MEMORY_SLOTS; slot++)
     if (f->world.processes[slot].is_alive)
       observe(f, slot);
-  newborn_estimate_all(&f->estimator, &f->table);
+  newborn_estimate_all(&f->cycle, &f->table);
   for (size_t i = 0; i < f->table.n; i++)
-    if (f->table.processes[i]->track)
-      estimator_expect(&f->estimator, f->table.processes[i]->track);
+    if (f->table.processes[i]->member)
+      estimator_expect(&f->cycle, &f->table.processes[i]->member->track);
 }
 
 void read_one(struct family *f, unsigned slot) {
@@ -98,7 +102,7 @@ void read_one(struct family *f, unsigned slot) {
                             .faults_after = faults,
                             .vm_swap_kb = view->vm_swap_kb};
 
-  estimator_correct(&f->estimator, f->processes[slot]->track, &reading);
+  estimator_correct(&f->cycle, &f->processes[slot]->member->track, &reading);
 }
 
 /* --- what is estimated, and what is --- */
@@ -111,8 +115,8 @@ struct sums estimated(const struct family *f) {
 
     if (!f->world.processes[slot].is_alive)
       continue;
-    assert_true(estimator_has_baseline(f->processes[slot]->track));
-    estimator_predict(&f->estimator, f->processes[slot]->track, &p);
+    assert_true(track_has_baseline(&f->processes[slot]->member->track));
+    estimator_predict(&f->cycle, &f->processes[slot]->member->track, &p);
     s.pss += (double)p.rollup.bytes[ROLLUP_PSS] / 1024;
     s.uss += (double)rollup_uss(&p.rollup) / 1024;
     s.swap += (double)p.rollup.bytes[ROLLUP_SWAP_PSS] / 1024;

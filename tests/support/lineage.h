@@ -6,8 +6,8 @@
 #include "diag.h"
 #include "estimate/address_space.h"
 #include "estimate/estimator.h"
+#include "estimate/member.h"
 #include "memory_world.h"
-#include "process/process.h"
 
 #define MIB_PAGES 256
 #define LIBRARY 0
@@ -18,7 +18,7 @@ struct family {
   struct memory_view views[MEMORY_SLOTS];
   struct process *processes[MEMORY_SLOTS];
   struct process_table table;
-  struct estimator estimator;
+  struct cycle cycle;
   struct sharing set; /* of the group that all are in */
   struct diag diags[DIAGS];
   uint64_t now_ns;

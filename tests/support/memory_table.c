@@ -2,14 +2,14 @@
 
 #include <stdlib.h>
 
-#include "estimate/track.h"
+#include "estimate/member.h"
 #include "test.h"
 
 #define STACK_OF(program) (0x7ff000000000 + 0x10000 * (uint64_t)(program))
 
 static void gone(void *ctx, struct process *p) {
   (void)ctx;
-  track_free(p);
+  member_free(p);
 }
 
 static int compare_entries(const void *left, const void *right) {

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "config/policy.h"
 #include "diag.h"
-#include "estimate/track.h"
+#include "estimate/fork_family.h"
+#include "estimate/member.h"
 #include "read/read_batch.h"
 
 /* Each attempt may cost a line in an audit log (AppArmor), so a refused one is
@@ -14,6 +14,8 @@
 /* The numbers of two that share can differ while memory changes between the
  * reading of the first and the second. */
 #define LOOKS 8
+/* More than forks of forks are ever seen at once. */
+#define ANCESTORS_TRIED 64
 
 static void prepare(const struct process_table *t, struct process *p,
                     struct diag *diags) {
@@ -21,10 +23,68 @@ static void prepare(const struct process_table *t, struct process *p,
     return;
   if (!p->is_linked)
     process_table_link(t, p);
-  if (track_refresh(p) == 0)
+  if (member_refresh(p) == 0)
     return;
   p->state = PROCESS_UNKNOWN;
   diag_note(diags, DIAG_FAILED, p, -ENOMEM, "statm");
+}
+
+/* --- fork families --- */
+
+static struct process *find_relative(const struct process_table *t,
+                                     const struct process *p) {
+  struct process *parent = process_table_parent(t, p);
+
+  return parent && parent->member && parent->state == PROCESS_ALIVE &&
+                 process_is_same_program(parent, p)
+             ? parent
+             : NULL;
+}
+
+static bool is_decided(const struct process *p) {
+  return p->member->track.is_family_decided &&
+         p->member->program == process_program(p);
+}
+
+/*
+ * Parents can come later than their children once pids have wrapped around:
+ * then the first ancestor of the same program that is decided, or has none
+ * above it, stands for them. (In a broken tree that can be the process.)
+ */
+static struct process *find_decided_relative(const struct process_table *t,
+                                             const struct process *p) {
+  struct process *relative = find_relative(t, p), *above;
+
+  for (int i = 0; relative && !is_decided(relative) && i < ANCESTORS_TRIED;
+       i++) {
+    above = find_relative(t, relative);
+    if (!above || above == p)
+      break;
+    relative = above;
+  }
+  return relative;
+}
+
+int address_space_update_family(const struct process_table *t,
+                                struct process *p) {
+  struct process *relative;
+
+  if (is_decided(p))
+    return 0;
+  fork_family_leave(&p->member->track);
+  if (!p->is_linked)
+    return 0;
+  p->member->track.is_family_decided = true;
+  relative = find_decided_relative(t, p);
+  if (!relative)
+    return 0;
+  if (!is_decided(relative))
+    fork_family_leave(&relative->member->track);
+  if (fork_family_join(&p->member->track, &relative->member->track,
+                       relative->statm.shared_pages) == 0)
+    return 0;
+  p->member->track.is_family_decided = false;
+  return -ENOMEM;
 }
 
 /* A parent of higher pid comes after its child, which asks for its parent and
@@ -36,12 +96,14 @@ void address_space_relate(struct process_table *t, struct diag *diags) {
     struct process *p = t->processes[i];
 
     /* A zombie has no memory to share. */
-    if (p->state == PROCESS_GONE && p->track)
-      fork_family_leave(p->track);
+    if (p->state == PROCESS_GONE && p->member)
+      fork_family_leave(&p->member->track);
     if (p->state == PROCESS_ALIVE)
-      fork_family_update(t, p); /* without memory it stands alone */
+      address_space_update_family(t, p); /* without memory it stands alone */
   }
 }
+
+/* --- the same memory --- */
 
 static int compare(uint64_t a, uint64_t b) { return (a > b) - (a < b); }
 

@@ -14,6 +14,15 @@
  * becomes PROCESS_UNKNOWN. */
 void address_space_relate(struct process_table *t, struct diag *diags);
 
+/*
+ * Brings the family of a process up to date, once it is linked to its parent:
+ * it leaves when its program has changed, and joins its parent's family when it
+ * still runs the parent's. Both have been prepared. Returns 0 or -ENOMEM, and
+ * then stands alone.
+ */
+int address_space_update_family(const struct process_table *t,
+                                struct process *p);
+
 /* Finds the members of groups that run in the memory of another member, a
  * parent or sibling: p->is_in_parents_mm and memory_of. Where that cannot be
  * asked it stays as it was. */

@@ -2,7 +2,12 @@
 
 #include <math.h>
 
+#include "estimate/estimator.h"
+#include "estimate/fork_family.h"
+#include "estimate/group_track.h"
+#include "estimate/member.h"
 #include "proc/amount.h"
+#include "read/quarantine.h"
 
 /* --- estimates --- */
 
@@ -20,15 +25,16 @@ static enum estimate_source source_of(const struct process *p) {
     return SOURCE_STATM;
   if (p->is_in_parents_mm)
     return SOURCE_PARENT;
-  if (p->track->is_read && p->track->is_sampled)
+  if (p->member->is_read && p->member->track.is_sampled)
     return SOURCE_SAMPLED;
-  if (p->track->is_read && has_same_relatives(p->track))
+  if (p->member->is_read && has_same_relatives(&p->member->track))
     return SOURCE_READ;
-  if (!p->track->is_asked)
+  if (!p->member->is_asked)
     return SOURCE_STATM;
-  if (p->track->is_unreadable)
+  if (p->member->is_unreadable)
     return SOURCE_UNREADABLE;
-  return estimator_has_baseline(p->track) ? SOURCE_ESTIMATED : SOURCE_GUESSED;
+  return track_has_baseline(&p->member->track) ? SOURCE_ESTIMATED
+                                               : SOURCE_GUESSED;
 }
 
 static bool is_guess(enum estimate_source source) {
@@ -45,27 +51,27 @@ static bool is_readable(enum estimate_source source) {
 /* Guesses it like the other members of a group: at first without the limit.
  * Before the first reading of any, there is a guess only of what will be read.
  */
-static void guess_raw(const struct measurer *m, const struct process *p,
+static void guess_raw(const struct aggregate *a, const struct process *p,
                       const struct group *g, struct estimate *ret) {
   const struct usage *measured = &g->track->measured;
 
   if (ret->source == SOURCE_GUESSED || usage_allows_guess(measured))
-    usage_guess(measured, &p->statm, m->estimator.page_size, m->kernel_fields,
-                &ret->rollup);
+    usage_guess(measured, &p->statm, a->cycle->page_size,
+                a->cycle->kernel_fields, &ret->rollup);
 }
 
 /* Its error is all of it, as far as the errors of other guesses have left any.
  */
-static void guess(const struct measurer *m, const struct process *p,
+static void guess(const struct aggregate *a, const struct process *p,
                   const struct group *g, double errors, struct estimate *ret) {
-  double whole = (double)(p->statm.resident_pages * m->estimator.page_size);
+  double whole = (double)(p->statm.resident_pages * a->cycle->page_size);
   static const struct doubt_sum none;
-  double most = fmax(guess_beyond(&m->guess_limit, &none) - errors, 0);
+  double most = fmax(guess_beyond(&a->guess_limit, &none) - errors, 0);
 
-  guess_raw(m, p, g, ret);
+  guess_raw(a, p, g, ret);
   if (!estimate_has_rollup(ret))
     return;
-  guess_limit(&m->guess_limit, &ret->rollup);
+  guess_limit(&a->guess_limit, &ret->rollup);
   ret->pss_error.common = ret->uss_error.common = fmin(whole, most);
 }
 
@@ -77,33 +83,33 @@ static const struct group *basis_of(const struct process *p) {
   return p->groups[0];
 }
 
-static void predict(const struct measurer *m, const struct process *p,
+static void predict(const struct aggregate *a, const struct process *p,
                     struct estimate *ret) {
   struct prediction prediction;
 
-  estimator_predict(&m->estimator, p->track, &prediction);
+  estimator_predict(a->cycle, &p->member->track, &prediction);
   ret->rollup = prediction.rollup;
   ret->pss_error = prediction.pss_error;
   ret->uss_error = prediction.uss_error;
   ret->age_ns = prediction.age_ns;
-  if (p->track->is_sampled)
-    ret->pages_sampled = p->track->sampling->pages;
+  if (p->member->track.is_sampled)
+    ret->pages_sampled = p->member->sampling->pages;
 }
 
-void aggregate_estimate(const struct measurer *m, const struct process *p,
+void aggregate_estimate(const struct aggregate *a, const struct process *p,
                         struct estimate *ret) {
   enum estimate_source source = source_of(p);
 
   *ret = (struct estimate){.source = source};
   if (is_readable(source))
-    ret->deferral = quarantine_has(p, m->estimator.now_ns) ? DEFERRED_HUNG
-                                                           : p->track->deferral;
+    ret->deferral = quarantine_has(p, a->cycle->now_ns) ? DEFERRED_HUNG
+                                                        : p->member->deferral;
   if (source == SOURCE_READ) {
-    baseline_get(&p->track->baseline, &ret->rollup);
+    baseline_get(&p->member->track.baseline, &ret->rollup);
   } else if (source == SOURCE_SAMPLED || source == SOURCE_ESTIMATED) {
-    predict(m, p, ret);
+    predict(a, p, ret);
   } else if (is_guess(source) && p->n_groups > 0) {
-    guess(m, p, basis_of(p), 0, ret);
+    guess(a, p, basis_of(p), 0, ret);
   }
 }
 
@@ -130,32 +136,32 @@ static void add_rollup(const struct estimate *est, uint64_t resident_bytes,
 }
 
 /* Since its start, as far as stat was read. */
-static uint64_t uptime_ns(const struct measurer *m, const struct process *p) {
+static uint64_t uptime_ns(const struct aggregate *a, const struct process *p) {
   uint64_t start_ns;
 
   if (p->threads == 0 ||
-      __builtin_mul_overflow(p->starttime_ticks, m->tick_ns, &start_ns))
+      __builtin_mul_overflow(p->starttime_ticks, a->cycle->tick_ns, &start_ns))
     return 0;
-  return start_ns < m->uptime_ns ? m->uptime_ns - start_ns : 0;
+  return start_ns < a->cycle->uptime_ns ? a->cycle->uptime_ns - start_ns : 0;
 }
 
 static void add_page_tables(const struct process *p, uint64_t page_size,
                             struct usage *u) {
   static const struct page_tables none;
-  const struct page_tables *tables = p->track ? &p->track->tables : &none;
+  const struct page_tables *tables = p->member ? &p->member->tables : &none;
 
   usage_add_page_tables(
       u, page_tables_bytes(tables, p->statm.resident_pages, page_size),
       page_tables_are_known(tables));
 }
 
-static void add(const struct measurer *m, const struct process *p,
+static void add(const struct aggregate *a, const struct process *p,
                 const struct estimate *est, struct usage *u) {
-  uint64_t page_size = m->estimator.page_size;
+  uint64_t page_size = a->cycle->page_size;
   bool has_statm = est->source != SOURCE_NONE && est->source != SOURCE_PARENT;
 
   usage_add_process(u, p->threads);
-  usage_add_life(u, p->threads * m->kernel_stack_bytes, uptime_ns(m, p));
+  usage_add_life(u, p->threads * a->cycle->kernel_stack_bytes, uptime_ns(a, p));
   u->unreadable +=
       est->source == SOURCE_NONE || est->source == SOURCE_UNREADABLE;
   u->unknown += est->source == SOURCE_NONE;
@@ -169,24 +175,24 @@ static void add(const struct measurer *m, const struct process *p,
 }
 
 /* Adds it to what the host has, once, whatever groups it is in. */
-static void add_to_host(struct measurer *m, const struct process *p,
+static void add_to_host(struct aggregate *a, const struct process *p,
                         const struct estimate *est) {
   if (estimate_has_rollup(est))
-    host_add_member(&m->host, &est->rollup, est->pss_error);
+    host_add_member(&a->host, &est->rollup, est->pss_error);
   else if (p->state != PROCESS_ALIVE)
-    m->host.has_unknown = true;
+    a->host.has_unknown = true;
   else if (est->source != SOURCE_PARENT)
-    host_add_outside(&m->host, &p->statm, m->estimator.page_size);
+    host_add_outside(&a->host, &p->statm, a->cycle->page_size);
 }
 
-static void add_to_groups(const struct measurer *m, const struct process *p,
+static void add_to_groups(const struct aggregate *a, const struct process *p,
                           const struct estimate *est) {
   for (size_t i = 0; i < p->n_groups; i++)
-    add(m, p, est, &p->groups[i]->usage);
+    add(a, p, est, &p->groups[i]->usage);
 }
 
 /* A guess is made for each group apart, like its other members. */
-static void add_guess(struct measurer *m, const struct process *p,
+static void add_guess(struct aggregate *a, const struct process *p,
                       enum estimate_source source) {
   for (size_t i = 0; i < p->n_groups; i++) {
     struct group *g = p->groups[i];
@@ -194,10 +200,10 @@ static void add_guess(struct measurer *m, const struct process *p,
     double errors =
         g->usage.pss_doubt.common - g->track->measured.pss_doubt.common;
 
-    guess(m, p, g, errors, &est);
-    add(m, p, &est, &g->usage);
+    guess(a, p, g, errors, &est);
+    add(a, p, &est, &g->usage);
     if (g == basis_of(p))
-      add_to_host(m, p, &est);
+      add_to_host(a, p, &est);
   }
 }
 
@@ -209,29 +215,29 @@ static bool is_summed(const struct process *p) {
   return p->n_groups > 0 && has_memory(p);
 }
 
-static void note_outside(struct measurer *m, const struct process *p) {
+static void note_outside(struct aggregate *a, const struct process *p) {
   static const struct estimate nothing = {.source = SOURCE_STATM};
 
   if (has_memory(p) && !p->is_in_parents_mm)
-    add_to_host(m, p, &nothing);
+    add_to_host(a, p, &nothing);
 }
 
-static void note_measured(struct measurer *m, const struct estimate *est) {
+static void note_measured(struct aggregate *a, const struct estimate *est) {
   if (estimate_has_rollup(est))
-    guess_measured(&m->guess_limit, &est->rollup, est->pss_error);
+    guess_measured(&a->guess_limit, &est->rollup, est->pss_error);
 }
 
-static void note_guess(struct measurer *m, const struct process *p,
+static void note_guess(struct aggregate *a, const struct process *p,
                        enum estimate_source source) {
   struct estimate est = {.source = source};
 
-  guess_raw(m, p, basis_of(p), &est);
+  guess_raw(a, p, basis_of(p), &est);
   if (estimate_has_rollup(&est))
-    guess_made(&m->guess_limit, &est.rollup);
+    guess_made(&a->guess_limit, &est.rollup);
 }
 
 /* Returns the number of members that are left to be guessed. */
-static size_t sum_measured(struct measurer *m, const struct process_table *t) {
+static size_t sum_measured(struct aggregate *a, const struct process_table *t) {
   size_t n = 0;
 
   for (size_t i = 0; i < t->n; i++) {
@@ -239,33 +245,33 @@ static size_t sum_measured(struct measurer *m, const struct process_table *t) {
     struct estimate est;
 
     if (!is_summed(p)) {
-      note_outside(m, p);
+      note_outside(a, p);
       continue;
     }
     if (is_guess(source_of(p))) {
       n++;
       continue;
     }
-    aggregate_estimate(m, p, &est);
-    note_measured(m, &est);
-    add_to_host(m, p, &est);
-    add_to_groups(m, p, &est);
+    aggregate_estimate(a, p, &est);
+    note_measured(a, &est);
+    add_to_host(a, p, &est);
+    add_to_groups(a, p, &est);
   }
   return n;
 }
 
-static void sum_guesses(struct measurer *m, const struct process_table *t) {
+static void sum_guesses(struct aggregate *a, const struct process_table *t) {
   for (size_t i = 0; i < t->n; i++)
     if (is_summed(t->processes[i]) && is_guess(source_of(t->processes[i])))
-      note_guess(m, t->processes[i], source_of(t->processes[i]));
+      note_guess(a, t->processes[i], source_of(t->processes[i]));
   for (size_t i = 0; i < t->n; i++)
     if (is_summed(t->processes[i]) && is_guess(source_of(t->processes[i])))
-      add_guess(m, t->processes[i], source_of(t->processes[i]));
+      add_guess(a, t->processes[i], source_of(t->processes[i]));
 }
 
-void aggregate_all(struct measurer *m, const struct process_table *t,
+void aggregate_all(struct aggregate *a, const struct process_table *t,
                    const struct group_table *groups) {
-  size_t guesses = sum_measured(m, t);
+  size_t guesses = sum_measured(a, t);
 
   for (size_t i = 0; i < groups->n; i++) {
     struct group *g = groups->groups[i];
@@ -274,14 +280,14 @@ void aggregate_all(struct measurer *m, const struct process_table *t,
     g->track->measured = g->usage;
   }
   if (guesses > 0)
-    sum_guesses(m, t);
+    sum_guesses(a, t);
   for (size_t i = 0; i < groups->n; i++) {
     struct usage *u = &groups->groups[i]->usage;
     struct group_track *track = groups->groups[i]->track;
 
-    u->is_host_known = m->guess_limit.is_known;
+    u->is_host_known = a->guess_limit.is_known;
     u->beyond_bytes =
-        amount_from(guess_beyond(&m->guess_limit, &track->measured.pss_doubt) -
+        amount_from(guess_beyond(&a->guess_limit, &track->measured.pss_doubt) -
                     (double)(u->rollup.bytes[ROLLUP_PSS] -
                              track->measured.rollup.bytes[ROLLUP_PSS]));
     track->last_pss = u->rollup.bytes[ROLLUP_PSS];
@@ -289,12 +295,12 @@ void aggregate_all(struct measurer *m, const struct process_table *t,
   }
 }
 
-void aggregate_one(const struct measurer *m, const struct process *p,
+void aggregate_one(const struct aggregate *a, const struct process *p,
                    const struct estimate *est, struct usage *ret) {
   bool has_own = est->source != SOURCE_NONE && est->source != SOURCE_PARENT;
 
   *ret = (struct usage){0};
-  add(m, p, est, ret);
+  add(a, p, est, ret);
   ret->unknown = !has_own;
   if (!has_own)
     ret->unreadable = 1;

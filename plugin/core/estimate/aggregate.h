@@ -5,7 +5,19 @@
 #ifndef SMAPS_AGGREGATE_H
 #define SMAPS_AGGREGATE_H
 
-#include "estimate/measure.h"
+#include "estimate/cycle.h"
+#include "estimate/deferral.h"
+#include "estimate/guess.h"
+#include "match/group.h"
+#include "process/process.h"
+#include "report/host.h"
+
+/* What is summed beside the groups in a cycle. */
+struct aggregate {
+  const struct cycle *cycle;
+  struct guess_limit guess_limit;
+  struct host_processes host;
+};
 
 /* The source of a process's numbers. */
 enum estimate_source {
@@ -36,15 +48,15 @@ static inline bool estimate_has_rollup(const struct estimate *est) {
 
 /* Adds all members to the sums of their groups, which are zero; the guesses
  * last, which go by the rest. */
-void aggregate_all(struct measurer *m, const struct process_table *t,
+void aggregate_all(struct aggregate *a, const struct process_table *t,
                    const struct group_table *groups);
 
 /* Gives the estimate of the last cycle for a process, in a group or not. */
-void aggregate_estimate(const struct measurer *m, const struct process *p,
+void aggregate_estimate(const struct aggregate *a, const struct process *p,
                         struct estimate *ret);
 
 /* The sums of one process by itself. */
-void aggregate_one(const struct measurer *m, const struct process *p,
+void aggregate_one(const struct aggregate *a, const struct process *p,
                    const struct estimate *est, struct usage *ret);
 
 #endif

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <math.h>
 
+#include "estimate/fork_family.h"
 #include "estimate/track_change.h"
 #include "estimate/track_error.h"
 #include "estimate/track_lesson.h"
@@ -16,16 +17,6 @@
 #define RELATIVES_FEW 4
 #define MISSING_PART 16
 
-void estimator_begin(struct estimator *e, uint64_t now_ns, bool is_swap_used) {
-  e->before_ns = e->now_ns;
-  e->now_ns = now_ns;
-  e->is_swap_used = is_swap_used;
-}
-
-bool estimator_has_baseline(const struct track *t) {
-  return t->baseline.at_ns != 0;
-}
-
 void estimator_forget(struct track *t) {
   t->baseline.at_ns = 0;
   t->derived_anon = t->derived_files = 0;
@@ -34,23 +25,17 @@ void estimator_forget(struct track *t) {
 
 /* --- what is worth asking for --- */
 
-bool estimator_wants_faults(const struct track *t) {
-  return t->is_newborn || t->has_newborn ||
-         (estimator_has_baseline(t) &&
-          baseline_cow_bytes(&t->baseline) >= ROLLUP_COW_LEAST_BYTES);
-}
-
 /* A process that has just forked shares, whatever its last reading says. */
 bool estimator_wants_faults_around(const struct track *t) {
-  return estimator_wants_faults(t) || fork_family_size(t) > 1;
+  return track_wants_faults(t) || fork_family_size(t) > 1;
 }
 
 /* A minute of its baseline's age, or more, has ended. */
-static bool is_minute_over(const struct estimator *e, const struct track *t) {
+static bool is_minute_over(const struct cycle *cycle, const struct track *t) {
   uint64_t at_ns = t->baseline.at_ns;
-  uint64_t before_ns = e->before_ns > at_ns ? e->before_ns : at_ns;
+  uint64_t before_ns = cycle->before_ns > at_ns ? cycle->before_ns : at_ns;
 
-  return (e->now_ns - at_ns) / SWAP_ASKED_NS !=
+  return (cycle->now_ns - at_ns) / SWAP_ASKED_NS !=
          (before_ns - at_ns) / SWAP_ASKED_NS;
 }
 
@@ -58,32 +43,34 @@ static bool is_minute_over(const struct estimator *e, const struct track *t) {
  * process that had none and has not shrunk is taken to have none, since status
  * costs as much as statm again; but others can have taken the place of what
  * went, so that it is asked once a minute. */
-bool estimator_wants_swap(const struct estimator *e, const struct track *t,
+bool estimator_wants_swap(const struct cycle *cycle, const struct track *t,
                           const struct observation *o) {
-  if (!estimator_has_baseline(t))
+  if (!track_has_baseline(t))
     return false;
   return baseline_bytes(&t->baseline, ROLLUP_SWAP) > 0 ||
          t->now.vm_swap_kb > 0 ||
-         (e->is_swap_used && (o->resident_pages < t->baseline.resident_pages ||
-                              is_minute_over(e, t)));
+         (cycle->is_swap_used &&
+          (o->resident_pages < t->baseline.resident_pages ||
+           is_minute_over(cycle, t)));
 }
 
 /* --- observing --- */
 
 /* Pages of files and shmem, but for those that no other process mapped at the
  * baseline. */
-static uint64_t shared_pages(const struct estimator *e, const struct track *t) {
-  uint64_t own = estimator_has_baseline(t)
-                     ? baseline_private_file_bytes(&t->baseline) / e->page_size
-                     : 0;
+static uint64_t shared_pages(const struct cycle *cycle, const struct track *t) {
+  uint64_t own =
+      track_has_baseline(t)
+          ? baseline_private_file_bytes(&t->baseline) / cycle->page_size
+          : 0;
 
   return t->now.shared_pages > own ? t->now.shared_pages - own : 0;
 }
 
-static void count(const struct estimator *e, struct track *t) {
-  uint64_t pages = shared_pages(e, t);
+static void count(const struct cycle *cycle, struct track *t) {
+  uint64_t pages = shared_pages(cycle, t);
 
-  sharing_count(track_set(t), e->now_ns, pages, t->counted_pages);
+  sharing_count(track_set(t), cycle->now_ns, pages, t->counted_pages);
   t->counted_pages = (uint32_t)pages;
 }
 
@@ -130,23 +117,23 @@ static void tell_relatives(struct track *t, uint64_t left) {
   t->told_bytes = (float)left;
 }
 
-static void follow_cow(const struct estimator *e, struct track *t) {
+static void follow_cow(const struct cycle *cycle, struct track *t) {
   uint64_t most = baseline_cow_shared(&t->baseline), broken;
   struct change c;
 
   if (most == 0)
     return;
-  c = track_change(e, t);
+  c = track_change(cycle, t);
   broken = min(broken_bytes(t, &c), most);
   t->broken_bytes = (float)broken;
   tell_relatives(t, min(broken + unmapped_bytes(t, &c), most));
 }
 
-static uint32_t swap_now(const struct estimator *e, const struct track *t,
+static uint32_t swap_now(const struct cycle *cycle, const struct track *t,
                          const struct observation *o) {
   if (o->has_swap)
     return o->vm_swap_kb;
-  return track_is_swap_emptied(e, t) ? 0 : t->baseline.vm_swap_kb;
+  return track_is_swap_emptied(cycle, t) ? 0 : t->baseline.vm_swap_kb;
 }
 
 /* They were not read with the baseline, so that those before are unknown. */
@@ -156,19 +143,19 @@ static void begin_faults(struct track *t) {
   t->unsure_bytes += (float)baseline_cow_bytes(&t->baseline);
 }
 
-static void take(const struct estimator *e, struct track *t,
+static void take(const struct cycle *cycle, struct track *t,
                  const struct observation *o) {
   uint32_t faults = o->has_faults ? o->minor_faults : t->now.minor_faults;
-  uint32_t swap = swap_now(e, t, o);
+  uint32_t swap = swap_now(cycle, t, o);
 
   t->now = *o;
   t->now.minor_faults = faults;
   t->now.vm_swap_kb = swap;
-  if (estimator_has_baseline(t) && o->has_faults && !t->has_faults)
+  if (track_has_baseline(t) && o->has_faults && !t->has_faults)
     begin_faults(t);
 }
 
-void estimator_observe(struct estimator *e, struct track *t,
+void estimator_observe(const struct cycle *cycle, struct track *t,
                        struct sharing *set, const struct observation *o) {
   if (!t->family && t->group_set != set) {
     estimator_forget(t);
@@ -176,10 +163,10 @@ void estimator_observe(struct estimator *e, struct track *t,
   }
   t->group_set = set;
   if (o)
-    take(e, t, o);
-  count(e, t);
-  if (o && estimator_has_baseline(t))
-    follow_cow(e, t);
+    take(cycle, t, o);
+  count(cycle, t);
+  if (o && track_has_baseline(t))
+    follow_cow(cycle, t);
 }
 
 /* --- the error to be expected --- */
@@ -189,18 +176,18 @@ static void set_expected(struct track *t, struct doubt error) {
   t->expected_independent = (float)error.independent;
 }
 
-struct doubt estimator_expect(const struct estimator *e, struct track *t) {
-  struct doubt all = {.common = (double)track_resident_bytes(e, t)};
+struct doubt estimator_expect(const struct cycle *cycle, struct track *t) {
+  struct doubt all = {.common = (double)track_resident_bytes(cycle, t)};
 
-  if (!estimator_has_baseline(t)) {
+  if (!track_has_baseline(t)) {
     set_expected(t, all);
     return all;
   }
   sharing_advance(track_set(t), &t->since);
-  track_conclude_errors(e, t);
-  t->relatives_moved = (float)track_change(e, t).relatives_moved;
-  set_expected(t, track_usual_error_since(e, t));
-  return track_usual_error(e, t);
+  track_conclude_errors(cycle, t);
+  t->relatives_moved = (float)track_change(cycle, t).relatives_moved;
+  set_expected(t, track_usual_error_since(cycle, t));
+  return track_usual_error(cycle, t);
 }
 
 /* --- correcting --- */
@@ -209,11 +196,11 @@ static uint32_t family_changes(const struct track *t) {
   return t->family ? t->family->changes : 0;
 }
 
-static void restart(const struct estimator *e, struct track *t,
+static void restart(const struct cycle *cycle, struct track *t,
                     uint64_t at_ns) {
   t->baseline.at_ns = at_ns;
   t->baseline.relatives = fork_family_relatives(t);
-  t->was_swap_used = e->is_swap_used;
+  t->was_swap_used = cycle->is_swap_used;
   t->cow_broken = t->family ? t->family->cow_broken : 0;
   t->family_changes = family_changes(t);
   t->broken_bytes = t->told_bytes = t->relatives_moved = 0;
@@ -223,27 +210,27 @@ static void restart(const struct estimator *e, struct track *t,
 }
 
 /* Pages that no other process maps, as it turns out, were counted as shared. */
-static void correct_count(const struct estimator *e, struct track *t) {
+static void correct_count(const struct cycle *cycle, struct track *t) {
   uint32_t counted = t->counted_pages;
 
-  t->counted_pages = (uint32_t)shared_pages(e, t);
+  t->counted_pages = (uint32_t)shared_pages(cycle, t);
   sharing_correct(track_set(t), (double)t->counted_pages - (double)counted);
 }
 
-static float unsure_bytes(const struct estimator *e, const struct reading *r) {
+static float unsure_bytes(const struct cycle *cycle, const struct reading *r) {
   if (!r->faults_before || !r->faults_after)
     return 0;
-  return (float)(r->faults_after - r->faults_before) * (float)e->page_size;
+  return (float)(r->faults_after - r->faults_before) * (float)cycle->page_size;
 }
 
 /* Faults since the beginning of the cycle are news to the relatives, too: the
  * baseline that is about to be taken has them behind it. */
-static void catch_up(const struct estimator *e, struct track *t,
+static void catch_up(const struct cycle *cycle, struct track *t,
                      uint32_t faults) {
   if (!faults || !t->now.has_faults)
     return;
   t->now.minor_faults = faults;
-  follow_cow(e, t);
+  follow_cow(cycle, t);
 }
 
 static int64_t between(int64_t x, int64_t least, int64_t most) {
@@ -253,11 +240,11 @@ static int64_t between(int64_t x, int64_t least, int64_t most) {
 /* Pages that came behind the kernel's walk are in statm after it and not in the
  * rollup: they came since the baseline. They are no more than resident memory
  * has moved since it was observed; a further difference has another cause. */
-static uint32_t missed_pages(const struct estimator *e, const struct track *t,
+static uint32_t missed_pages(const struct cycle *cycle, const struct track *t,
                              const struct reading *r) {
   int64_t moved = (int64_t)r->resident_pages - t->now.resident_pages;
   int64_t missed = (int64_t)r->resident_pages -
-                   (int64_t)(r->rollup->bytes[ROLLUP_RSS] / e->page_size);
+                   (int64_t)(r->rollup->bytes[ROLLUP_RSS] / cycle->page_size);
 
   return (uint32_t)(moved < 0 ? between(missed, moved, 0)
                               : between(missed, 0, moved));
@@ -277,31 +264,31 @@ static bool are_others(const struct track *t, uint64_t bytes) {
 
 /* Whether KSM can be why it shares with strangers. Before 6.7 the kernel does
  * not say what is merged, and never what of that is in swap. */
-static bool are_merged(const struct estimator *e, const struct track *t,
+static bool are_merged(const struct cycle *cycle, const struct track *t,
                        const struct rollup *found) {
   if (!rollup_has(found, ROLLUP_KSM))
-    return t->baseline.at_ns < e->ksm_merged_ns;
-  return estimator_has_baseline(t) &&
+    return t->baseline.at_ns < cycle->ksm_merged_ns;
+  return track_has_baseline(t) &&
          baseline_bytes(&t->baseline, ROLLUP_KSM) > 0 &&
          strangers_seen(found, 0, fork_family_size(t)) == 0;
 }
 
 /* The strangers that a reading shows, before it is taken in. */
-static enum strangers strangers_in(const struct estimator *e,
+static enum strangers strangers_in(const struct cycle *cycle,
                                    const struct track *t,
                                    const struct rollup *found,
                                    uint32_t vm_swap_kb) {
   if (strangers_seen(found, vm_swap_kb, fork_family_size(t)) == 0)
     return STRANGERS_NONE;
-  if (are_merged(e, t, found))
+  if (are_merged(cycle, t, found))
     return STRANGERS_LASTING;
-  if (!estimator_has_baseline(t) || t->strangers == STRANGERS_NONE ||
+  if (!track_has_baseline(t) || t->strangers == STRANGERS_NONE ||
       are_others(t, strangers_bytes(found, vm_swap_kb)))
     return STRANGERS_NEW;
   return STRANGERS_LASTING;
 }
 
-uint64_t estimator_missing_bytes(const struct estimator *e,
+uint64_t estimator_missing_bytes(const struct cycle *cycle,
                                  const struct track *t,
                                  const struct rollup *found,
                                  uint32_t vm_swap_kb) {
@@ -309,9 +296,9 @@ uint64_t estimator_missing_bytes(const struct estimator *e,
   uint64_t shared = strangers_bytes(found, vm_swap_kb), expected;
   struct prediction prediction;
 
-  if (relatives == 1 || relatives > RELATIVES_FEW || !estimator_has_baseline(t))
+  if (relatives == 1 || relatives > RELATIVES_FEW || !track_has_baseline(t))
     return 0;
-  estimator_predict(e, t, &prediction);
+  estimator_predict(cycle, t, &prediction);
   expected = strangers_bytes(&prediction.rollup, t->now.vm_swap_kb);
   return expected - min(shared, expected) > expected / MISSING_PART
              ? expected - shared
@@ -319,10 +306,10 @@ uint64_t estimator_missing_bytes(const struct estimator *e,
 }
 
 /* What strangers do is nobody's usual error. */
-static bool is_lesson(const struct estimator *e, const struct track *t,
+static bool is_lesson(const struct cycle *cycle, const struct track *t,
                       const struct rollup *found, uint32_t vm_swap_kb) {
   return t->strangers != STRANGERS_NEW &&
-         t->strangers == strangers_in(e, t, found, vm_swap_kb);
+         t->strangers == strangers_in(cycle, t, found, vm_swap_kb);
 }
 
 /* Children that came after the processes were listed are counted as ones that
@@ -354,43 +341,42 @@ void estimator_settle_relatives(struct track *t) {
 }
 
 /* Takes what was measured for the new baseline. */
-static void begin_anew(struct estimator *e, struct track *t,
+static void begin_anew(const struct cycle *cycle, struct track *t,
                        const struct rollup *rollup,
                        const struct observation *at) {
-  enum strangers strangers = strangers_in(e, t, rollup, t->now.vm_swap_kb);
-  bool had_baseline = estimator_has_baseline(t);
+  enum strangers strangers = strangers_in(cycle, t, rollup, t->now.vm_swap_kb);
+  bool had_baseline = track_has_baseline(t);
 
-  baseline_take(&t->baseline, rollup, at, e->page_size);
+  baseline_take(&t->baseline, rollup, at, cycle->page_size);
   t->has_faults = at->has_faults;
   t->baseline.vm_swap_kb = t->now.vm_swap_kb;
-  restart(e, t, e->now_ns);
+  restart(cycle, t, cycle->now_ns);
   t->strangers = strangers;
   if (strangers == STRANGERS_NEW)
     doubt_strangers(t, rollup, had_baseline);
   /* It is predicted from the new baseline in this cycle already. */
   set_expected(t, (struct doubt){.common = (double)t->unsure_bytes});
   if (t->is_heir && t->family)
-    track_learn_newborn(e, t);
+    track_learn_newborn(cycle, t);
   t->is_heir = false;
   t->derived_anon = t->derived_files = 0;
   sharing_learn_kind(track_set(t), rollup->bytes[ROLLUP_PSS_FILE],
                      rollup->bytes[ROLLUP_PSS_SHMEM]);
-  correct_count(e, t);
+  correct_count(cycle, t);
 }
 
-void estimator_correct(struct estimator *e, struct track *t,
+void estimator_correct(const struct cycle *cycle, struct track *t,
                        const struct reading *r) {
   struct observation at = t->now;
 
-  if (estimator_has_baseline(t)) {
-    catch_up(e, t, r->faults_before);
-    if (is_lesson(e, t, r->rollup, r->vm_swap_kb))
-      track_learn(e, t, r->rollup);
-    catch_up(e, t, r->faults_after);
+  if (track_has_baseline(t)) {
+    catch_up(cycle, t, r->faults_before);
+    if (is_lesson(cycle, t, r->rollup, r->vm_swap_kb))
+      track_learn(cycle, t, r->rollup);
+    catch_up(cycle, t, r->faults_after);
   }
-  track_learn_precision(e, t, r);
   if (r->has_statm) {
-    at.resident_pages = r->resident_pages - missed_pages(e, t, r);
+    at.resident_pages = r->resident_pages - missed_pages(cycle, t, r);
     at.shared_pages = r->shared_pages;
   }
   if (r->faults_after) {
@@ -398,21 +384,21 @@ void estimator_correct(struct estimator *e, struct track *t,
     at.has_faults = true;
   }
   t->now.vm_swap_kb = r->vm_swap_kb;
-  t->unsure_bytes = unsure_bytes(e, r);
+  t->unsure_bytes = unsure_bytes(cycle, r);
   t->is_sampled = false;
-  begin_anew(e, t, r->rollup, &at);
+  begin_anew(cycle, t, r->rollup, &at);
 }
 
 /* The standard deviation of the estimate that a sample meets. */
-static struct sampled_error deviation(const struct estimator *e,
+static struct sampled_error deviation(const struct cycle *cycle,
                                       const struct track *t) {
-  struct doubt since = track_usual_error_since(e, t);
+  struct doubt since = track_usual_error_since(cycle, t);
   double pss = doubt_bytes(since);
-  double uss = doubt_bytes(track_uss_error(e, t, since));
+  double uss = doubt_bytes(track_uss_error(cycle, t, since));
   struct sampled_error d = {.pss_bound = 0};
 
   if (t->is_sampled)
-    d = t->sampling->error;
+    d = *t->sample_error;
   d.pss_anon.noise = hypot(d.pss_anon.noise, pss);
   d.pss_files.noise = hypot(d.pss_files.noise, pss);
   d.uss.noise = hypot(d.uss.noise, uss);
@@ -420,23 +406,24 @@ static struct sampled_error deviation(const struct estimator *e,
 }
 
 /* Learns from the sample, and takes the mean of it and of the estimate. */
-static bool meet(const struct estimator *e, struct track *t,
+static bool meet(const struct cycle *cycle, struct track *t,
                  struct sampled *s) {
-  struct sampled_error error = deviation(e, t);
-  struct change c = track_change(e, t);
+  struct sampled_error error = deviation(cycle, t);
+  struct change c = track_change(cycle, t);
   struct rollup expected, found;
   struct sampled lesson;
 
   estimate_rollup(&t->baseline, &c, &expected);
   sampled_lesson(s, &expected, &lesson);
   sampled_rollup(&lesson, &found);
-  if (is_lesson(e, t, &found, t->now.vm_swap_kb))
-    track_learn(e, t, &found);
+  if (is_lesson(cycle, t, &found, t->now.vm_swap_kb))
+    track_learn(cycle, t, &found);
   return sampled_fuse(s, &expected, &error);
 }
 
-bool estimator_sample(struct estimator *e, struct track *t, struct sampled *s,
-                      uint32_t resident_pages, uint32_t shared_pages) {
+bool estimator_sample(const struct cycle *cycle, struct track *t,
+                      struct sampled *s, uint32_t resident_pages,
+                      uint32_t shared_pages) {
   struct observation before = t->now;
   struct rollup rollup;
   bool agrees = true;
@@ -445,44 +432,44 @@ bool estimator_sample(struct estimator *e, struct track *t, struct sampled *s,
   t->now.shared_pages = shared_pages;
   t->now.vm_swap_kb = amount_narrow(amount_from(s->swap) / 1024);
   before.vm_swap_kb = t->now.vm_swap_kb;
-  if (estimator_has_baseline(t))
-    agrees = meet(e, t, s);
+  if (track_has_baseline(t))
+    agrees = meet(cycle, t, s);
   sampled_rollup(s, &rollup);
   t->unsure_bytes = 0;
   t->is_sampled = true;
-  t->sampling->error = s->error;
-  begin_anew(e, t, &rollup, &t->now);
+  *t->sample_error = s->error;
+  begin_anew(cycle, t, &rollup, &t->now);
   t->now = before;
   return agrees;
 }
 
-void estimator_derive(const struct estimator *e, struct track *t,
+void estimator_derive(const struct cycle *cycle, struct track *t,
                       const struct derivation *from) {
   uint32_t off_pages = t->baseline.off_pages;
-  double unsure = estimator_has_baseline(t)
-                      ? doubt_bytes(track_usual_error_since(e, t))
+  double unsure = track_has_baseline(t)
+                      ? doubt_bytes(track_usual_error_since(cycle, t))
                       : 0;
 
-  baseline_take(&t->baseline, from->rollup, &t->now, e->page_size);
+  baseline_take(&t->baseline, from->rollup, &t->now, cycle->page_size);
   t->baseline.off_pages = off_pages;
   t->baseline.vm_swap_kb = t->now.vm_swap_kb;
   t->has_faults = t->now.has_faults;
-  restart(e, t, from->at_ns);
+  restart(cycle, t, from->at_ns);
   t->unsure_bytes = (float)unsure;
   t->derived_anon = (float)from->anon_bound;
   t->derived_files = (float)from->files_bound;
-  correct_count(e, t);
+  correct_count(cycle, t);
 }
 
 /* --- predicting --- */
 
-void estimator_predict(const struct estimator *e, const struct track *t,
+void estimator_predict(const struct cycle *cycle, const struct track *t,
                        struct prediction *ret) {
-  struct change c = track_change(e, t);
+  struct change c = track_change(cycle, t);
 
   estimate_rollup(&t->baseline, &c, &ret->rollup);
-  ret->pss_error = track_pss_error(e, t, &c);
-  ret->uss_error = track_uss_error(e, t, ret->pss_error);
-  track_add_sampled_errors(e, t, &ret->pss_error, &ret->uss_error);
-  ret->age_ns = e->now_ns - t->baseline.at_ns;
+  ret->pss_error = track_pss_error(cycle, t, &c);
+  ret->uss_error = track_uss_error(cycle, t, ret->pss_error);
+  track_add_sampled_errors(cycle, t, &ret->pss_error, &ret->uss_error);
+  ret->age_ns = cycle->now_ns - t->baseline.at_ns;
 }

@@ -2,7 +2,6 @@
  * Estimates the memory of a process between two readings of its rollup. In each
  * cycle:
  *
- *   estimator_begin                      once
  *   estimator_observe    of all          takes in their cheap files
  *   estimator_expect     of all          how far off each will be
  *   estimator_correct    of some         takes in a reading
@@ -18,19 +17,10 @@
 #ifndef SMAPS_ESTIMATOR_H
 #define SMAPS_ESTIMATOR_H
 
-#include "estimate/estimate_error.h"
-#include "estimate/precision.h"
+#include "estimate/cycle.h"
+#include "estimate/sampled.h"
 #include "estimate/track.h"
-
-/* The host, as it is in this cycle. */
-struct estimator {
-  uint64_t now_ns, before_ns; /* this cycle and the one before */
-  uint64_t page_size;
-  struct precision precision; /* of statm, on this kernel */
-  bool is_swap_used;
-  uint64_t ksm_merged_ns;  /* it merged pages last; 0: never */
-  uint64_t ksm_changed_ns; /* it merged pages or took some apart last */
-};
+#include "report/doubt.h"
 
 /* A rollup that was read, and what the cheap files said around it. */
 struct reading {
@@ -57,12 +47,9 @@ struct prediction {
   uint64_t age_ns;                   /* of the baseline */
 };
 
-void estimator_begin(struct estimator *e, uint64_t now_ns, bool is_swap_used);
-
-/* Whether minor faults, or VmSwap, are worth asking for before the process is
- * observed: without a baseline nothing is. */
-bool estimator_wants_faults(const struct track *t);
-bool estimator_wants_swap(const struct estimator *e, const struct track *t,
+/* Whether VmSwap is worth asking for before the process is observed: without a
+ * baseline it is not. */
+bool estimator_wants_swap(const struct cycle *cycle, const struct track *t,
                           const struct observation *o);
 
 /* Whether a rollup of it is worth the minor faults before and after. */
@@ -74,25 +61,23 @@ bool estimator_wants_faults_around(const struct track *t);
  * cycle. Another set than before makes the baseline void, for a process without
  * a family: among other neighbours a rollup would say something else.
  */
-void estimator_observe(struct estimator *e, struct track *t,
+void estimator_observe(const struct cycle *cycle, struct track *t,
                        struct sharing *set, const struct observation *o);
 
 /* The error of Pss that is to be expected without a reading, for the choice of
  * what to read. Once in a cycle, after all are observed. */
-struct doubt estimator_expect(const struct estimator *e, struct track *t);
-
-bool estimator_has_baseline(const struct track *t);
+struct doubt estimator_expect(const struct cycle *cycle, struct track *t);
 
 /* By how much less a rollup that was read shares by copy on write than was
  * expected, if a relative that has ended can be why; else 0. Only in a small
  * family is the part of one so large. */
-uint64_t estimator_missing_bytes(const struct estimator *e,
+uint64_t estimator_missing_bytes(const struct cycle *cycle,
                                  const struct track *t,
                                  const struct rollup *found,
                                  uint32_t vm_swap_kb);
 
 /* Takes a reading in: learns from it, and predicts from it from now on. */
-void estimator_correct(struct estimator *e, struct track *t,
+void estimator_correct(const struct cycle *cycle, struct track *t,
                        const struct reading *r);
 
 /* Once all are read: relatives that have ended since the cycle began had done
@@ -106,16 +91,17 @@ void estimator_settle_relatives(struct track *t);
  * the estimate: that is forgotten then, and a larger sample is due. The track
  * has room for it (sampling.h).
  */
-bool estimator_sample(struct estimator *e, struct track *t, struct sampled *s,
-                      uint32_t resident_pages, uint32_t shared_pages);
+bool estimator_sample(const struct cycle *cycle, struct track *t,
+                      struct sampled *s, uint32_t resident_pages,
+                      uint32_t shared_pages);
 
 /* For a process with a baseline, after all corrections of the cycle. */
-void estimator_predict(const struct estimator *e, const struct track *t,
+void estimator_predict(const struct cycle *cycle, const struct track *t,
                        struct prediction *ret);
 
 /* Takes a derived baseline in, and predicts from it from now on. The error that
  * was to be expected before remains. */
-void estimator_derive(const struct estimator *e, struct track *t,
+void estimator_derive(const struct cycle *cycle, struct track *t,
                       const struct derivation *from);
 
 /* Its memory is that of another program now. */

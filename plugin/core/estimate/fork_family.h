@@ -9,8 +9,6 @@
 
 #include "estimate/sharing.h"
 
-struct process;
-struct process_table;
 struct track;
 
 #define COW_BROKEN_UNITS 1024.0
@@ -52,16 +50,12 @@ struct fork_family {
   struct newborn_lessons newborns;
 };
 
-/*
- * Brings the membership of a process up to date, once it is linked to its
- * parent: it leaves when its program has changed, and joins its parent's family
- * when it still runs the parent's. Both have a track. Returns 0 or -ENOMEM, and
- * then stands alone.
- */
-int fork_family_update(const struct process_table *t, struct process *p);
+/* Makes a process a member of its parent's family, which is founded if there is
+ * none; shared_pages: the parent's, by statm. 0 or -ENOMEM. */
+int fork_family_join(struct track *t, struct track *parent,
+                     uint64_t shared_pages);
 
-/* Leaves the family, if there is one, until fork_family_update() decides anew;
- * the last member frees it. */
+/* Leaves the family, if there is one; the last member frees it. */
 void fork_family_leave(struct track *t);
 
 /* The number of members; 1 without a family. */

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "estimate/track.h"
+#include "estimate/group_track.h"
 
 static void begin_group(struct group *g, size_t ordinal) {
   struct group_track *t = g->track;

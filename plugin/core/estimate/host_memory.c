@@ -1,6 +1,7 @@
 #include "estimate/host_memory.h"
 
 #include <linux/magic.h>
+#include <smaps/kernel.h>
 
 static bool is_live(struct procfs *procfs) {
   uint64_t type;
@@ -27,15 +28,14 @@ static struct host_devices read_devices(const struct meminfo_sample *m) {
   return d;
 }
 
-static enum host_absence make_account(struct host_memory *h,
-                                      const struct measurer *m,
-                                      const struct process_table *t,
-                                      const struct meminfo_sample *meminfo,
-                                      bool has_hidden) {
-  struct host_processes processes = m->host;
+static enum host_absence
+make_account(struct host_memory *h, struct procfs *procfs,
+             const struct host_processes *of, const struct process_table *t,
+             const struct meminfo_sample *meminfo, bool has_hidden) {
+  struct host_processes processes = *of;
   struct host_devices devices;
 
-  if (!is_live(m->procfs))
+  if (!is_live(procfs))
     return HOST_IS_NOT_LIVE;
   if (!has_kernel_threads(t))
     return HOST_IS_HIDDEN;
@@ -46,10 +46,11 @@ static enum host_absence make_account(struct host_memory *h,
              : HOST_IS_MALFORMED;
 }
 
-void host_memory_update(struct host_memory *h, const struct measurer *m,
+void host_memory_update(struct host_memory *h, struct procfs *procfs,
+                        const struct host_processes *processes,
                         const struct process_table *t,
                         const struct meminfo_sample *meminfo, bool has_hidden) {
   if (h->absence == HOST_IS_UNWANTED)
     return;
-  h->absence = make_account(h, m, t, meminfo, has_hidden);
+  h->absence = make_account(h, procfs, processes, t, meminfo, has_hidden);
 }

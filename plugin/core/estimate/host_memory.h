@@ -5,7 +5,9 @@
 #ifndef SMAPS_HOST_MEMORY_H
 #define SMAPS_HOST_MEMORY_H
 
-#include "estimate/measure.h"
+#include "proc/meminfo.h"
+#include "process/process.h"
+#include "report/host.h"
 
 enum host_absence {
   HOST_IS_SEEN,
@@ -22,9 +24,10 @@ struct host_memory {
   struct host_account account; /* of HOST_IS_SEEN */
 };
 
-/* Makes the account of this cycle. The measurer has run; has_hidden: the list
- * lacks processes. */
-void host_memory_update(struct host_memory *h, const struct measurer *m,
+/* Makes the account of this cycle; processes: what they have together;
+ * has_hidden: the list lacks some. */
+void host_memory_update(struct host_memory *h, struct procfs *procfs,
+                        const struct host_processes *processes,
                         const struct process_table *t,
                         const struct meminfo_sample *meminfo, bool has_hidden);
 

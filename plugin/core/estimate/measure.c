@@ -6,11 +6,10 @@
 
 #include "diag.h"
 #include "estimate/address_space.h"
-#include "estimate/aggregate.h"
-#include "estimate/member.h"
+#include "estimate/estimator.h"
+#include "estimate/fork_family.h"
+#include "estimate/group_track.h"
 #include "estimate/newborn.h"
-#include "estimate/observe.h"
-#include "estimate/price.h"
 #include "proc/amount.h"
 #include "proc/arith.h"
 #include "read/read_batch.h"
@@ -41,15 +40,25 @@
 void measurer_init(struct measurer *m, struct procfs *procfs,
                    struct reader *reader, const struct quarantine *quarantine,
                    struct diag *diags) {
-  *m = (struct measurer){.procfs = procfs,
-                         .reader = reader,
-                         .quarantine = quarantine,
-                         .diags = diags,
-                         .kernel_fields = FIELDS_SINCE_4_14,
-                         .mappings_most = MAPPINGS_MOST,
-                         .guess_off = 1,
-                         .tick_ns = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK),
-                         .estimator = {.page_size = reader->page_size}};
+  *m = (struct measurer){
+      .procfs = procfs,
+      .reader = reader,
+      .quarantine = quarantine,
+      .diags = diags,
+      .cycle = {.page_size = reader->page_size,
+                .tick_ns = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK),
+                .kernel_fields = FIELDS_SINCE_4_14,
+                .mappings_most = MAPPINGS_MOST},
+      .prices = {.cycle = &m->cycle, .procfs = procfs, .guess_off = 1},
+      .observer = {.cycle = &m->cycle,
+                   .procfs = procfs,
+                   .reader = reader,
+                   .quarantine = quarantine},
+      .sampler = {.cycle = &m->cycle,
+                  .prices = &m->prices,
+                  .procfs = procfs,
+                  .diags = diags},
+      .aggregate = {.cycle = &m->cycle}};
 }
 
 void measurer_watch_kernel(struct measurer *m) {
@@ -59,9 +68,9 @@ void measurer_watch_kernel(struct measurer *m) {
   m->is_of_kernel = true;
   m->read_ksm = kernel_read_ksm;
   kernel_read_ksm(&m->ksm);
-  m->mappings_most = kernel_mappings_most();
+  m->cycle.mappings_most = kernel_mappings_most();
   if (kernel_release(&major, &minor))
-    precision_init(&m->estimator.precision, major, minor,
+    precision_init(&m->cycle.precision, major, minor,
                    cpus > 0 ? (unsigned)cpus : 1);
 }
 
@@ -69,12 +78,8 @@ void measurer_done(struct measurer *m) { free(m->candidates); }
 
 /* --- processes and their groups --- */
 
-static bool is_quarantined(const struct measurer *m, const struct process *p) {
-  return quarantine_has(p, m->estimator.now_ns);
-}
-
 static bool is_denied(const struct measurer *m, const struct process *p) {
-  return m->estimator.now_ns < p->track->denied_until_s * NS_PER_S;
+  return m->cycle.now_ns < p->member->denied_until_s * NS_PER_S;
 }
 
 /* --- beginning --- */
@@ -113,7 +118,7 @@ static int begin_group(struct group *g) {
  * now it did so after the last reading too. What began and ended between two
  * cycles has left more pages merged. */
 static void watch_ksm(struct measurer *m) {
-  struct estimator *e = &m->estimator;
+  struct cycle *cycle = &m->cycle;
   struct ksm before = m->ksm;
 
   if (!m->read_ksm)
@@ -121,9 +126,9 @@ static void watch_ksm(struct measurer *m) {
   m->read_ksm(&m->ksm);
   if (ksm_is_merging(&before) || ksm_is_merging(&m->ksm) ||
       m->ksm.pages_sharing > before.pages_sharing)
-    e->ksm_merged_ns = e->now_ns;
+    cycle->ksm_merged_ns = cycle->now_ns;
   if (m->ksm.run != before.run || m->ksm.pages_sharing != before.pages_sharing)
-    e->ksm_changed_ns = e->now_ns;
+    cycle->ksm_changed_ns = cycle->now_ns;
 }
 
 static int begin(struct measurer *m, const struct process_table *t,
@@ -136,25 +141,22 @@ static int begin(struct measurer *m, const struct process_table *t,
   if (r < 0)
     return r;
   /* Swap may be in use if meminfo cannot be read. */
-  estimator_begin(&m->estimator, now_ns,
-                  meminfo->swap_used_bytes > 0 ||
-                      meminfo->mem_total_bytes == 0);
+  m->cycle.before_ns = m->cycle.now_ns;
+  m->cycle.now_ns = now_ns;
+  m->cycle.is_swap_used =
+      meminfo->swap_used_bytes > 0 || meminfo->mem_total_bytes == 0;
   watch_ksm(m);
-  guess_begin(&m->guess_limit, m->is_of_kernel ? meminfo : NULL);
-  m->host = (struct host_processes){.pss = 0};
+  guess_begin(&m->aggregate.guess_limit, m->is_of_kernel ? meminfo : NULL);
+  m->aggregate.host = (struct host_processes){.pss = 0};
   m->n_candidates = 0;
-  m->rollup_reads = m->samples = m->rollup_ns = m->longest_read_ns = 0;
-  m->denied = m->vanished = m->deferred = m->overdue = 0;
+  m->counts = (struct measure_counts){.rollup_reads = 0};
+  m->observer.table = t;
+  m->observer.vanished = 0;
   m->needed = 0;
   return 0;
 }
 
 /* --- 1: what may be wrong, and what would be worth a reading --- */
-
-uint64_t measurer_read_cost_ns(const struct measurer *m,
-                               const struct process *p) {
-  return p->track && p->track->cost.ns ? price_ns(m, p) : 0;
-}
 
 /*
  * Whether it is due, and by when it should be read. One with a baseline is due
@@ -162,13 +164,13 @@ uint64_t measurer_read_cost_ns(const struct measurer *m,
  * come due at once. One without is due from when it was first wanted. Each has
  * MaxAge from then on.
  */
-static bool is_due(const struct measurer *m, struct track *t, uint32_t pid,
+static bool is_due(const struct measurer *m, struct member *t, uint32_t pid,
                    const struct policy *policy, uint64_t *ret_deadline_ns) {
-  uint64_t age_ns = m->estimator.now_ns - t->baseline.at_ns;
+  uint64_t age_ns = m->cycle.now_ns - t->track.baseline.at_ns;
 
-  if (!estimator_has_baseline(t)) {
+  if (!track_has_baseline(&t->track)) {
     if (!t->wanted_ns)
-      t->wanted_ns = m->estimator.now_ns;
+      t->wanted_ns = m->cycle.now_ns;
     *ret_deadline_ns = t->wanted_ns + policy->max_age_ns;
     return true;
   }
@@ -176,14 +178,14 @@ static bool is_due(const struct measurer *m, struct track *t, uint32_t pid,
     age_ns += policy->max_age_ns / 64 * (pid % 48);
   if (age_ns < policy->max_age_ns)
     return false;
-  *ret_deadline_ns = t->baseline.at_ns + 2 * policy->max_age_ns;
+  *ret_deadline_ns = t->track.baseline.at_ns + 2 * policy->max_age_ns;
   t->is_staggered = true;
   return true;
 }
 
 static void defer(struct measurer *m, struct process *p, enum deferral why) {
-  p->track->deferral = why;
-  m->deferred++;
+  p->member->deferral = why;
+  m->counts.deferred++;
 }
 
 static void defer_large(struct measurer *m, struct process *p) {
@@ -200,45 +202,46 @@ static void add_candidate(struct measurer *m, struct process *p,
                         .is_must = policy->refresh == REFRESH_ALWAYS,
                         .is_last = policy->comes_last};
 
-  c.is_due = is_due(m, p->track, p->pid, policy, &c.deadline_ns) && !c.is_must;
+  c.is_due = is_due(m, p->member, p->pid, policy, &c.deadline_ns) && !c.is_must;
   if (!c.is_must && !c.is_due && doubt_bytes(error) < ERROR_LEAST_BYTES)
     return;
   /* No walk is made that would hold the process up for longer, not even where
    * every member is to be read. */
-  c.is_sample = !price_is_affordable(m, p, policy);
-  if (c.is_sample && !sampling_can(m, p)) {
+  c.is_sample = !price_is_affordable(&m->prices, p, policy);
+  if (c.is_sample && !sampling_can(&m->sampler, p)) {
     defer_large(m, p);
     return;
   }
-  if (estimator_has_baseline(p->track))
-    c.age_ns = m->estimator.now_ns - p->track->baseline.at_ns;
-  c.cost_ns = c.is_sample ? amount_narrow(sampling_cost_ns(m, p))
-                          : price_for_budget_ns(m, p);
+  if (track_has_baseline(&p->member->track))
+    c.age_ns = m->cycle.now_ns - p->member->track.baseline.at_ns;
+  c.cost_ns = c.is_sample ? amount_narrow(sampling_cost_ns(&m->sampler, p))
+                          : price_for_budget_ns(&m->prices, p);
   m->candidates[m->n_candidates++] = c;
 }
 
 /* Returns the error that is to be expected. */
 static struct doubt begin_choice(struct measurer *m, struct process *p,
                                  const struct policy *policy) {
-  struct track *track = p->track;
+  struct member *member = p->member;
 
-  track->is_asked = policy->refresh != REFRESH_NEVER;
-  track->is_read = false;
-  track->is_unreadable = is_denied(m, p);
-  track->deferral = DEFERRED_NOT;
-  m->denied += track->is_unreadable;
-  return estimator_expect(&m->estimator, track);
+  member->is_asked = policy->refresh != REFRESH_NEVER;
+  member->is_read = false;
+  member->is_unreadable = is_denied(m, p);
+  member->deferral = DEFERRED_NOT;
+  m->counts.denied += member->is_unreadable;
+  return estimator_expect(&m->cycle, &member->track);
 }
 
 /* The part of a CPU that it takes to read or sample it once in MaxAge. */
 static double needed_for(const struct measurer *m, struct process *p,
                          const struct policy *policy) {
-  uint64_t cost_ns = price_for_budget_ns(m, p);
+  uint64_t cost_ns = price_for_budget_ns(&m->prices, p);
 
   if (policy->refresh != REFRESH_ADAPTIVE)
     return 0;
-  if (price_ns(m, p) > policy->max_lock_hold_ns)
-    cost_ns = sampling_can(m, p) ? sampling_cost_ns(m, p) : 0;
+  if (price_ns(&m->prices, p) > policy->max_lock_hold_ns)
+    cost_ns =
+        sampling_can(&m->sampler, p) ? sampling_cost_ns(&m->sampler, p) : 0;
   return (double)cost_ns / (double)policy->max_age_ns;
 }
 
@@ -246,15 +249,15 @@ static void weigh(struct measurer *m, struct process *p) {
   struct policy policy = member_policy(p);
   struct doubt error = begin_choice(m, p, &policy);
 
-  if (!p->track->is_asked || p->track->is_unreadable)
+  if (!p->member->is_asked || p->member->is_unreadable)
     return;
   for (size_t i = 0; i < p->n_groups; i++)
     doubt_add(&p->groups[i]->track->error, error);
-  if (is_quarantined(m, p))
+  if (quarantine_has(p, m->cycle.now_ns))
     return;
   add_candidate(m, p, &policy, error);
   for (size_t i = 0; i < p->n_groups; i++)
-    p->groups[i]->track->giants += p->track->sampling != NULL;
+    p->groups[i]->track->giants += p->member->sampling != NULL;
   m->needed += needed_for(m, p, &policy);
 }
 
@@ -265,19 +268,19 @@ static void weigh_all(struct measurer *m, const struct process_table *t) {
     if (member_is_measured(p))
       weigh(m, p);
     else if (member_is_counted(p)) /* its set goes on without it */
-      estimator_expect(&m->estimator, p->track);
+      estimator_expect(&m->cycle, &p->member->track);
   }
 }
 
 /* --- 2: choosing --- */
 
 static size_t choose(struct measurer *m, const struct group_table *groups) {
-  struct read_time time = read_budget_begin(&m->budget, m->estimator.now_ns,
-                                            m->interval_ns, m->needed);
+  struct read_time time = read_budget_begin(&m->budget, m->cycle.now_ns,
+                                            m->cycle.interval_ns, m->needed);
   struct schedule s;
 
   for (size_t i = 0; i < groups->n; i++)
-    sampling_allow(groups->groups[i]->track, m->interval_ns);
+    sampling_allow(groups->groups[i]->track, m->cycle.interval_ns);
   s = schedule_choose(m->candidates, m->n_candidates, &time, &m->credit_ns);
   for (size_t i = 0; i < s.deferred; i++)
     defer(m, m->candidates[s.chosen + i].process, DEFERRED_BUDGET);
@@ -287,17 +290,18 @@ static size_t choose(struct measurer *m, const struct group_table *groups) {
 /* --- 3: reading --- */
 
 static void note_fields(struct measurer *m, uint32_t known) {
-  m->kernel_fields = m->has_fields ? m->kernel_fields | known : known;
+  m->cycle.kernel_fields =
+      m->has_fields ? m->cycle.kernel_fields | known : known;
   m->has_fields = true;
 }
 
 static void note_failure(struct measurer *m, struct process *p, int r) {
-  estimator_forget(p->track);
-  p->track->is_unreadable = true;
+  estimator_forget(&p->member->track);
+  p->member->is_unreadable = true;
   if (r == PROCFS_DENIED) {
-    m->denied++;
-    p->track->denied_until_s =
-        seconds_from(m->estimator.now_ns + DENIED_BACK_OFF_NS);
+    m->counts.denied++;
+    p->member->denied_until_s =
+        seconds_from(m->cycle.now_ns + DENIED_BACK_OFF_NS);
     diag_note(m->diags, DIAG_ROLLUP_DENIED, p, 0, "smaps_rollup");
   } else if (r == -ENOSYS) {
     diag_note(m->diags, DIAG_NO_ROLLUP, p, 0, "smaps_rollup");
@@ -314,15 +318,29 @@ static uint32_t swap_kb_after(const struct measurer *m, const struct process *p,
                               const struct rollup *found) {
   uint32_t most = amount_narrow(found->bytes[ROLLUP_SWAP] / 1024);
   uint32_t least = amount_narrow(found->bytes[ROLLUP_SWAP_PSS] / 1024);
-  uint32_t kb = p->track->now.vm_swap_kb;
+  uint32_t kb = p->member->track.now.vm_swap_kb;
 
   if (most == 0)
     return 0;
   if (member_read_swap_kb(m->procfs, p, &kb))
     return kb;
-  if (estimator_has_baseline(p->track))
+  if (track_has_baseline(&p->member->track))
     return amount_narrow(amount_from(clamp(kb, least, most)));
-  return fork_family_size(p->track) > 1 ? most : least;
+  return fork_family_size(&p->member->track) > 1 ? most : least;
+}
+
+/* The rollup of a process that did not change meanwhile shows as much as statm
+ * if that is exact on this kernel. */
+static void learn_precision(struct measurer *m, const struct process *p,
+                            const struct reading *r) {
+  uint64_t rss = r->rollup->bytes[ROLLUP_RSS] / m->cycle.page_size;
+  const struct observation *now = &p->member->track.now;
+  uint64_t resident = now->resident_pages;
+
+  if (r->has_statm && resident == r->resident_pages &&
+      now->shared_pages == r->shared_pages)
+    precision_learn(&m->cycle.precision,
+                    rss > resident ? rss - resident : resident - rss);
 }
 
 static void correct(struct measurer *m, struct process *p,
@@ -337,26 +355,27 @@ static void correct(struct measurer *m, struct process *p,
       .faults_before = read->faults_before,
       .faults_after = read->faults_after};
 
-  if (!p->track->cost.is_learnt)
-    price_learn_guess(m, p, job);
-  m->rollup_reads++;
+  if (!p->member->cost.is_learnt)
+    price_learn_guess(&m->prices, p, job);
+  m->counts.rollup_reads++;
   note_fields(m, read->rollup.known);
   reading.vm_swap_kb = swap_kb_after(m, p, &read->rollup);
-  read_cost_learn(&p->track->cost, job->work_ns, p->statm.resident_pages,
-                  reading.vm_swap_kb * UINT64_C(1024) / m->estimator.page_size,
-                  &policy, m->estimator.now_ns);
-  observe_relatives(m, p, reading.rollup, reading.vm_swap_kb);
-  estimator_correct(&m->estimator, p->track, &reading);
-  if (!sampling_is_refused(p->track->sampling))
-    track_end_sampling(p->track);
-  p->track->is_read = true;
+  read_cost_learn(&p->member->cost, job->work_ns, p->statm.resident_pages,
+                  reading.vm_swap_kb * UINT64_C(1024) / m->cycle.page_size,
+                  &policy, m->cycle.now_ns);
+  observe_relatives(&m->observer, p, reading.rollup, reading.vm_swap_kb);
+  learn_precision(m, p, &reading);
+  estimator_correct(&m->cycle, &p->member->track, &reading);
+  if (!sampling_is_refused(p->member->sampling))
+    member_end_sampling(p->member);
+  p->member->is_read = true;
 }
 
 static void refuse(struct measurer *m, struct process *p) {
   struct policy policy = member_policy(p);
 
-  read_cost_refuse(&p->track->cost, &policy, m->estimator.now_ns);
-  if (sampling_can(m, p)) /* in the next cycle */
+  read_cost_refuse(&p->member->cost, &policy, m->cycle.now_ns);
+  if (sampling_can(&m->sampler, p)) /* in the next cycle */
     defer(m, p, DEFERRED_MAX_LOCK_HOLD);
   else
     defer_large(m, p);
@@ -364,23 +383,36 @@ static void refuse(struct measurer *m, struct process *p) {
 
 /* It may be walked in the next cycle, see member_policy(). */
 static void refuse_samples(struct measurer *m, struct process *p, int error) {
-  sampling_refuse(m, p);
+  sampling_refuse(&m->sampler, p);
   if (error == -EFBIG)
     diag_note(m->diags, DIAG_FAILED, p, error, "maps");
-  if (error == -EFBIG || price_ns(m, p) <= member_policy(p).max_lock_hold_ns)
+  if (error == -EFBIG ||
+      price_ns(&m->prices, p) <= member_policy(p).max_lock_hold_ns)
     defer(m, p, DEFERRED_MAX_LOCK_HOLD);
   else
     defer_large(m, p);
 }
 
+static void take_sample(struct measurer *m, struct process *p,
+                        const struct read_job *job) {
+  struct sampled sampled;
+  struct rollup found;
+
+  m->counts.samples++;
+  sampling_measure(&m->sampler, p, job, &sampled);
+  sampled_rollup(&sampled, &found);
+  observe_relatives(&m->observer, p, &found,
+                    amount_narrow(amount_from(sampled.swap) / 1024));
+  sampling_take(&m->sampler, p, job, &sampled);
+}
+
 static void finish_sample(struct measurer *m, struct process *p,
                           const struct read_job *job) {
-  p->track->wanted_ns = 0;
+  p->member->wanted_ns = 0;
   if (job->result == 0) {
-    m->samples++;
-    sampling_take(m, p, job);
+    take_sample(m, p, job);
   } else if (job->result == PROCFS_GONE || job->result == PROCFS_NO_MM) {
-    observe_end(m, p);
+    observe_end(&m->observer, p);
   } else if (job->result == -EPERM || job->result == -ENOSYS ||
              job->result == -EFBIG) {
     refuse_samples(m, p, job->result);
@@ -394,13 +426,13 @@ static void finish_sample(struct measurer *m, struct process *p,
 
 static void take_result(struct measurer *m, struct process *p,
                         const struct read_job *job) {
-  p->track->wanted_ns = 0;
+  p->member->wanted_ns = 0;
   if (job->result == 0) {
     correct(m, p, job);
     return;
   }
   if (job->result == PROCFS_GONE || job->result == PROCFS_NO_MM)
-    observe_end(m, p);
+    observe_end(&m->observer, p);
   else
     note_failure(m, p, job->result);
 }
@@ -412,11 +444,11 @@ static void finish_rollup(struct measurer *m, struct process *p,
     refuse(m, p);
     return;
   }
-  m->rollup_ns += job->took_ns;
-  if (job->took_ns > m->longest_read_ns)
-    m->longest_read_ns = job->took_ns;
+  m->counts.rollup_ns += job->took_ns;
+  if (job->took_ns > m->counts.longest_read_ns)
+    m->counts.longest_read_ns = job->took_ns;
   if (member_policy(p).refresh == REFRESH_ADAPTIVE) /* "always" is free */
-    price_charge(m, p, job);
+    read_budget_charge(&m->budget, price_of_reading_ns(&m->prices, p, job));
   take_result(m, p, job);
 }
 
@@ -435,7 +467,7 @@ static void finish_job(void *ctx, struct read_job *job) {
     finish_rollup(m, p, job);
     return;
   }
-  m->rollup_ns += job->work_ns;
+  m->counts.rollup_ns += job->work_ns;
   read_budget_charge(&m->budget, job->work_ns);
   finish_sample(m, p, job);
 }
@@ -445,7 +477,7 @@ static uint64_t possible_mappings(const struct measurer *m,
                                   const struct process *p) {
   uint64_t pages = p->statm.size_pages;
 
-  return pages < m->mappings_most ? pages : m->mappings_most;
+  return pages < m->cycle.mappings_most ? pages : m->cycle.mappings_most;
 }
 
 static struct read_job rollup_job(const struct measurer *m, struct process *p) {
@@ -456,8 +488,9 @@ static struct read_job rollup_job(const struct measurer *m, struct process *p) {
       .process = p,
       .kind = READ_ROLLUP,
       .is_baseline = is_followed,
-      .wants_faults = is_followed && estimator_wants_faults_around(p->track),
-      .mappings_most = read_cost_mappings_most(&p->track->cost, &policy,
+      .wants_faults =
+          is_followed && estimator_wants_faults_around(&p->member->track),
+      .mappings_most = read_cost_mappings_most(&p->member->cost, &policy,
                                                possible_mappings(m, p))};
 }
 
@@ -480,7 +513,7 @@ static void read_chosen(struct measurer *m, size_t n) {
       defer(m, p, DEFERRED_BUDGET);
       continue;
     }
-    job = c->is_sample ? sampling_job(m, p) : rollup_job(m, p);
+    job = c->is_sample ? sampling_job(&m->sampler, p) : rollup_job(m, p);
     read_batch_add(&batch, &job);
   }
   read_batch_flush(&batch);
@@ -493,26 +526,26 @@ static void count_overdue(struct measurer *m) {
     const struct candidate *c = &m->candidates[i];
     const struct process *p = c->process;
 
-    m->overdue += c->is_due && p->track->deferral == DEFERRED_BUDGET &&
-                  c->deadline_ns < m->estimator.now_ns;
+    m->counts.overdue += c->is_due && p->member->deferral == DEFERRED_BUDGET &&
+                         c->deadline_ns < m->cycle.now_ns;
   }
 }
 
 static void adopt_memory(struct measurer *m, struct process *p) {
   struct policy policy = member_policy(p);
-  bool is_sample = !price_is_affordable(m, p, &policy);
+  bool is_sample = !price_is_affordable(&m->prices, p, &policy);
   struct read_job job;
 
   p->is_in_parents_mm = false;
-  observe_one(m, p);
+  observe_one(&m->observer, p);
   begin_choice(m, p, &policy);
-  if (is_quarantined(m, p))
+  if (quarantine_has(p, m->cycle.now_ns))
     return;
-  if (is_sample && !sampling_can(m, p)) {
+  if (is_sample && !sampling_can(&m->sampler, p)) {
     defer_large(m, p);
     return;
   }
-  job = is_sample ? sampling_job(m, p) : rollup_job(m, p);
+  job = is_sample ? sampling_job(&m->sampler, p) : rollup_job(m, p);
   reader_run(m->reader, &job, 1);
   finish_job(m, &job);
 }
@@ -531,8 +564,8 @@ static void read_orphans(struct measurer *m, const struct process_table *t) {
 
 static void settle_relatives(const struct process_table *t) {
   for (size_t i = 0; i < t->n; i++)
-    if (member_is_measured(t->processes[i]) && t->processes[i]->track->is_read)
-      estimator_settle_relatives(t->processes[i]->track);
+    if (member_is_measured(t->processes[i]) && t->processes[i]->member->is_read)
+      estimator_settle_relatives(&t->processes[i]->member->track);
 }
 
 int measurer_run(struct measurer *m, const struct process_table *t,
@@ -542,22 +575,16 @@ int measurer_run(struct measurer *m, const struct process_table *t,
 
   if (r < 0)
     return r;
-  m->table = t;
   address_space_find_shared(t, m->reader, m->quarantine, now_ns);
-  observe_all(m, t);
-  newborn_estimate_all(&m->estimator, t);
+  observe_all(&m->observer);
+  newborn_estimate_all(&m->cycle, t);
   weigh_all(m, t);
   read_chosen(m, choose(m, groups));
   count_overdue(m);
   read_orphans(m, t);
   settle_relatives(t);
-  observe_page_tables(m, t);
-  aggregate_all(m, t, groups);
+  if (m->wants_page_tables)
+    observe_page_tables(&m->observer);
+  aggregate_all(&m->aggregate, t, groups);
   return 0;
-}
-
-bool measurer_is_too_large(const struct measurer *m, const struct process *p) {
-  uint64_t ns = p->track->cost.ns ? price_ns(m, p) : price_guess(m, p).ns;
-
-  return ns > member_policy(p).max_lock_hold_ns;
 }

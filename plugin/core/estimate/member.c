@@ -1,12 +1,54 @@
 #include "estimate/member.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
+#include "estimate/fork_family.h"
 #include "match/group.h"
 #include "proc/amount.h"
 #include "proc/cheap_files.h"
 
+void member_end_sampling(struct member *m) {
+  sampling_free(m->sampling);
+  m->sampling = NULL;
+  m->track.is_sampled = false;
+  m->track.sample_error = NULL;
+}
+
+int member_refresh(struct process *p) {
+  uint32_t program = process_program(p);
+  struct member *m = p->member;
+
+  if (!m)
+    m = p->member = calloc(1, sizeof(*m));
+  if (!m)
+    return -ENOMEM;
+  if (m->program == program)
+    return 0;
+  m->program = program;
+  m->track.is_family_decided = false;
+  m->track.baseline.at_ns = 0;
+  m->track.is_heir = false;
+  m->cost = (struct read_cost){0};
+  m->tables = (struct page_tables){.kib = 0};
+  m->wanted_ns = 0;
+  m->denied_until_s = 0;
+  member_end_sampling(m);
+  return 0;
+}
+
+void member_free(struct process *p) {
+  if (p->member) {
+    fork_family_leave(&p->member->track);
+    member_end_sampling(p->member);
+  }
+  free(p->member);
+  p->member = NULL;
+}
+
 bool member_is_counted(const struct process *p) {
   return (p->state == PROCESS_ALIVE || p->state == PROCESS_UNKNOWN) &&
-         p->n_groups > 0 && !p->is_in_parents_mm && p->track;
+         p->n_groups > 0 && !p->is_in_parents_mm && p->member;
 }
 
 bool member_is_measured(const struct process *p) {
@@ -18,7 +60,7 @@ struct policy member_policy(const struct process *p) {
 
   for (size_t i = 0; i < p->n_groups; i++)
     policy_tighten(&policy, p->groups[i]->policy);
-  if (sampling_is_refused(p->track->sampling))
+  if (sampling_is_refused(p->member->sampling))
     policy.max_lock_hold_ns = policy_unsampled_lock_hold_ns(&policy);
   return policy;
 }
@@ -30,8 +72,8 @@ bool member_read_status(struct procfs *procfs, const struct process *p,
 
   if (rc != 0)
     return false;
-  page_tables_take(&p->track->tables, ret, p->statm.resident_pages);
-  p->track->has_new_tables = true;
+  page_tables_take(&p->member->tables, ret, p->statm.resident_pages);
+  p->member->has_new_tables = true;
   return true;
 }
 

@@ -1,11 +1,44 @@
-/* A member of a group, as the measurer sees it. */
+/*
+ * What estimate/ keeps of a process, from cycle to cycle, and a member of a
+ * group as the measurer sees it. struct process points to it, and no other
+ * folder looks inside.
+ */
 #ifndef SMAPS_MEMBER_H
 #define SMAPS_MEMBER_H
 
 #include "config/policy.h"
+#include "estimate/deferral.h"
+#include "estimate/page_tables.h"
+#include "estimate/read_cost.h"
+#include "estimate/sampling_state.h"
 #include "estimate/track.h"
 #include "process/process.h"
 #include <smaps/status.h>
+
+struct member {
+  struct track track;
+  bool is_staggered : 1; /* was read again for its age once */
+  /* In this cycle: its rollup is wanted; was read; cannot be read. */
+  bool is_asked : 1, is_read : 1, is_unreadable : 1;
+  bool has_new_tables : 1; /* they were read in this cycle */
+  enum deferral deferral : 8;
+  struct read_cost cost;
+  struct page_tables tables;
+  struct sampling *sampling; /* NULL unless it is too large to be walked */
+  uint32_t program;          /* what it ran when the rest was learnt */
+  uint32_t denied_until_s;   /* no use to try its rollup before */
+  uint64_t wanted_ns;        /* since when a first rollup is wanted, or 0 */
+};
+
+/* Makes the state of a process if need be, and clears it after an exec: nothing
+ * that was learnt of a program holds for the next. 0 or -ENOMEM. */
+int member_refresh(struct process *p);
+
+/* Its memory is walked, and not sampled any more. */
+void member_end_sampling(struct member *m);
+
+/* Frees it, out of its family. */
+void member_free(struct process *p);
 
 /* Whether its memory is in the sums of its groups by itself: a process whose
  * files cannot be read now has not left. */

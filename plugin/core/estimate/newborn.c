@@ -1,9 +1,10 @@
 #include "estimate/newborn.h"
 
+#include "estimate/fork_family.h"
+#include "estimate/member.h"
 #include "estimate/track_change.h"
 #include "proc/amount.h"
 #include "proc/arith.h"
-#include "process/process.h"
 
 /* A few pages are not worth an estimate of its own. */
 #define LENT_LEAST_BYTES (UINT64_C(64) << 10)
@@ -15,7 +16,7 @@ static uint64_t part_of(uint64_t bytes, double part) {
 /* --- parent and child --- */
 
 static bool is_newborn(const struct process *p) {
-  return p->track && p->track->is_newborn && !p->is_in_parents_mm;
+  return p->member && p->member->track.is_newborn && !p->is_in_parents_mm;
 }
 
 static bool can_be_seen(const struct process *p) {
@@ -26,8 +27,8 @@ static struct process *find_parent(const struct process_table *t,
                                    const struct process *p) {
   struct process *parent = process_table_parent(t, p);
 
-  return parent && parent->track && parent->track->family &&
-                 parent->track->family == p->track->family
+  return parent && parent->member && parent->member->track.family &&
+                 parent->member->track.family == p->member->track.family
              ? parent
              : NULL;
 }
@@ -45,26 +46,26 @@ static struct track *find_lender(const struct process_table *t,
     return NULL;
   for (int i = 0; i < ANCESTORS_TRIED && of && is_newborn(of); i++)
     of = find_parent(t, of);
-  if (!of || !can_be_seen(of) || !estimator_has_baseline(of->track) ||
-      !baseline_has(&of->track->baseline, ROLLUP_PSS_ANON))
+  if (!of || !can_be_seen(of) || !track_has_baseline(&of->member->track) ||
+      !baseline_has(&of->member->track.baseline, ROLLUP_PSS_ANON))
     return NULL;
-  return of->track;
+  return &of->member->track;
 }
 
-static uint64_t anonymous_bytes(const struct estimator *e,
+static uint64_t anonymous_bytes(const struct cycle *cycle,
                                 const struct track *t) {
-  return minus(t->now.resident_pages, t->now.shared_pages) * e->page_size;
+  return minus(t->now.resident_pages, t->now.shared_pages) * cycle->page_size;
 }
 
 /* What its faults have made its own, as readings of its siblings have shown by
  * now; what it has beyond its parent's in any case. */
-static uint64_t own_bytes(const struct estimator *e, const struct track *child,
+static uint64_t own_bytes(const struct cycle *cycle, const struct track *child,
                           const struct track *parent) {
   double breaks = child->family->newborns.breaks;
-  uint64_t anon = anonymous_bytes(e, child);
-  uint64_t beyond = minus(anon, anonymous_bytes(e, parent));
+  uint64_t anon = anonymous_bytes(cycle, child);
+  uint64_t beyond = minus(anon, anonymous_bytes(cycle, parent));
   uint64_t faulted =
-      child->now.has_faults ? track_faulted_bytes(e, &child->now) : 0;
+      child->now.has_faults ? track_faulted_bytes(cycle, &child->now) : 0;
 
   if (breaks >= 0)
     faulted = part_of(faulted, breaks);
@@ -72,12 +73,12 @@ static uint64_t own_bytes(const struct estimator *e, const struct track *child,
 }
 
 /* Unless it was read before its parent could be looked at. */
-static uint64_t borrowed_bytes(const struct estimator *e,
+static uint64_t borrowed_bytes(const struct cycle *cycle,
                                const struct track *child,
                                const struct track *parent) {
-  if (estimator_has_baseline(child))
+  if (track_has_baseline(child))
     return baseline_cow_shared(&child->baseline);
-  return anonymous_bytes(e, child) - own_bytes(e, child, parent);
+  return anonymous_bytes(cycle, child) - own_bytes(cycle, child, parent);
 }
 
 /* A baseline keeps KiB. Without fractions sums still equal the sums of their
@@ -112,7 +113,7 @@ struct inheritance {
   double n, sharers;
 };
 
-static struct inheritance inheritance_of(const struct estimator *e,
+static struct inheritance inheritance_of(const struct cycle *cycle,
                                          const struct track *parent) {
   struct inheritance i = {.parent = parent,
                           .n = fork_family_size(parent),
@@ -120,9 +121,9 @@ static struct inheritance inheritance_of(const struct estimator *e,
   struct prediction prediction;
   uint64_t lent;
 
-  estimator_predict(e, parent, &prediction);
+  estimator_predict(cycle, parent, &prediction);
   i.rollup = prediction.rollup;
-  baseline_take(&i.before, &i.rollup, &parent->now, e->page_size);
+  baseline_take(&i.before, &i.rollup, &parent->now, cycle->page_size);
   i.before.vm_swap_kb = parent->now.vm_swap_kb;
   i.before.relatives = fork_family_relatives(parent);
   i.shared = baseline_cow_shared(&i.before);
@@ -179,13 +180,13 @@ static void fill_swap(const struct inheritance *i, struct rollup *u) {
   u->bytes[ROLLUP_SWAP_PSS] = swap_pss(i);
 }
 
-static void give(const struct estimator *e, const struct inheritance *i,
+static void give(const struct cycle *cycle, const struct inheritance *i,
                  struct track *child) {
   const struct track *parent = i->parent;
-  uint64_t own = own_bytes(e, child, parent);
-  uint64_t anon = anonymous_bytes(e, child);
-  uint64_t files = child->now.shared_pages * e->page_size;
-  double cost = file_cost(i, child->family, e->page_size);
+  uint64_t own = own_bytes(cycle, child, parent);
+  uint64_t anon = anonymous_bytes(cycle, child);
+  uint64_t files = child->now.shared_pages * cycle->page_size;
+  double cost = file_cost(i, child->family, cycle->page_size);
   struct rollup u = {.known = i->rollup.known};
   struct derivation from = {.rollup = &u,
                             .at_ns = parent->baseline.at_ns,
@@ -201,7 +202,7 @@ static void give(const struct estimator *e, const struct inheritance *i,
   child->now.vm_swap_kb = parent->now.vm_swap_kb;
   child->was_swap_used = parent->was_swap_used;
   child->is_heir = true;
-  estimator_derive(e, child, &from);
+  estimator_derive(cycle, child, &from);
   /* The changes of this cycle, which are to be added still, are in its cost. */
   child->since.cost = (float)(1 / sharing_change(&child->family->sharing));
 }
@@ -217,8 +218,8 @@ static void take_private(struct rollup *u, uint64_t bytes) {
 }
 
 /* The parent pays only its part now of what it has lent. */
-static void divide(const struct estimator *e, struct track *parent) {
-  struct inheritance i = inheritance_of(e, parent);
+static void divide(const struct cycle *cycle, struct track *parent) {
+  struct inheritance i = inheritance_of(cycle, parent);
   struct rollup u = i.rollup;
   uint64_t less = part_of(i.lent, 1 - 1 / i.sharers);
   struct derivation from = {.rollup = &u,
@@ -233,37 +234,38 @@ static void divide(const struct estimator *e, struct track *parent) {
   u.bytes[ROLLUP_SWAP_PSS] = swap_pss(&i);
   round_down(&u);
   parent->is_heir = false; /* what it inherited itself is unsure from now on */
-  estimator_derive(e, parent, &from);
+  estimator_derive(cycle, parent, &from);
 }
 
 /* --- all of a cycle --- */
 
-static void count(const struct estimator *e, const struct process_table *t,
+static void count(const struct cycle *cycle, const struct process_table *t,
                   const struct process *p) {
   struct track *lender = find_lender(t, p);
 
   if (!lender || lender->newborns == UINT16_MAX)
     return;
   lender->newborns++;
-  lender->lent_kb += (float)borrowed_bytes(e, p->track, lender) / 1024;
+  lender->lent_kb +=
+      (float)borrowed_bytes(cycle, &p->member->track, lender) / 1024;
 }
 
 /* last: the inheritance of the newborn before. Siblings mostly follow each
  * other. */
-static void settle(const struct estimator *e, const struct process_table *t,
+static void settle(const struct cycle *cycle, const struct process_table *t,
                    const struct process *p, struct inheritance *last) {
   const struct track *lender = find_lender(t, p);
 
-  if (!lender || !lender->newborns || estimator_has_baseline(p->track))
+  if (!lender || !lender->newborns || track_has_baseline(&p->member->track))
     return;
   if (last->parent != lender)
-    *last = inheritance_of(e, lender);
-  give(e, last, p->track);
+    *last = inheritance_of(cycle, lender);
+  give(cycle, last, &p->member->track);
 }
 
-static void settle_lender(const struct estimator *e, struct track *t) {
+static void settle_lender(const struct cycle *cycle, struct track *t) {
   if (t->newborns)
-    divide(e, t);
+    divide(cycle, t);
   t->has_newborn = false;
   t->newborns = 0;
   t->lent_kb = 0;
@@ -274,26 +276,26 @@ static void settle_lender(const struct estimator *e, struct track *t) {
 static void finish(const struct process_table *t, const struct process *p) {
   const struct process *parent = find_parent(t, p);
 
-  p->track->is_newborn =
+  p->member->track.is_newborn =
       parent && parent->state != PROCESS_GONE &&
       (p->state == PROCESS_UNKNOWN || parent->state == PROCESS_UNKNOWN);
-  if (p->track->is_newborn)
-    parent->track->has_newborn = true;
+  if (p->member->track.is_newborn)
+    parent->member->track.has_newborn = true;
 }
 
-void newborn_estimate_all(const struct estimator *e,
+void newborn_estimate_all(const struct cycle *cycle,
                           const struct process_table *t) {
   struct inheritance last = {.parent = NULL};
 
   for (size_t i = 0; i < t->n; i++)
     if (is_newborn(t->processes[i]))
-      count(e, t, t->processes[i]);
+      count(cycle, t, t->processes[i]);
   for (size_t i = 0; i < t->n; i++)
     if (is_newborn(t->processes[i]))
-      settle(e, t, t->processes[i], &last);
+      settle(cycle, t, t->processes[i], &last);
   for (size_t i = 0; i < t->n; i++)
-    if (t->processes[i]->track)
-      settle_lender(e, t->processes[i]->track);
+    if (t->processes[i]->member)
+      settle_lender(cycle, &t->processes[i]->member->track);
   for (size_t i = 0; i < t->n; i++)
     if (is_newborn(t->processes[i]))
       finish(t, t->processes[i]);

@@ -18,7 +18,7 @@ struct process_table;
 
 /* Gives the newborns that have a parent with a baseline one as well, and
  * corrects the parent's. Once in a cycle, after all are observed. */
-void newborn_estimate_all(const struct estimator *e,
+void newborn_estimate_all(const struct cycle *cycle,
                           const struct process_table *t);
 
 #endif

@@ -6,25 +6,39 @@
 #ifndef SMAPS_OBSERVE_H
 #define SMAPS_OBSERVE_H
 
-#include "estimate/measure.h"
+#include "estimate/cycle.h"
+#include "process/process.h"
+#include "read/quarantine.h"
+#include "read/reader.h"
 
-void observe_all(struct measurer *m, const struct process_table *t);
+struct rollup;
+
+struct observer {
+  const struct cycle *cycle;
+  struct procfs *procfs;
+  struct reader *reader;
+  const struct quarantine *quarantine;
+  const struct process_table *table;
+  uint64_t vanished; /* processes that have ended since the cycle began */
+};
+
+/* The processes of the table. */
+void observe_all(struct observer *o);
 
 /* A member that is alive, without its minor faults. */
-void observe_one(struct measurer *m, struct process *p);
+void observe_one(const struct observer *o, struct process *p);
 
 /* Reads the page tables of each member that was read or sampled in this cycle,
  * whose tables are not known yet, or whose memory has moved; once all have been
  * read that will be. */
-void observe_page_tables(const struct measurer *m,
-                         const struct process_table *t);
+void observe_page_tables(const struct observer *o);
 
 /* Before the reading of a process is taken in: where it shares so little that
  * a relative may have ended since all were listed, looks whether one has. */
-void observe_relatives(struct measurer *m, const struct process *p,
+void observe_relatives(struct observer *o, const struct process *p,
                        const struct rollup *found, uint32_t vm_swap_kb);
 
 /* A process turns out to have ended: it is in no sum of this cycle. */
-void observe_end(struct measurer *m, struct process *p);
+void observe_end(struct observer *o, struct process *p);
 
 #endif

@@ -3,12 +3,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "diag.h"
-#include "estimate/measure.h"
-#include "estimate/member.h"
-#include "estimate/observe.h"
-#include "estimate/price.h"
+#include "estimate/estimator.h"
+#include "estimate/fork_family.h"
+#include "estimate/group_track.h"
+#include "match/group.h"
 #include "proc/amount.h"
+#include "read/page_layout.h"
 #include "read/page_sample.h"
 
 /* The pages of all processes of a group together, and of each at least and at
@@ -40,18 +40,13 @@
 #define HUGE_WINDOW_NS 300.0
 #define HUGE_WINDOW_BYTES (UINT64_C(2) << 20)
 
-void sampling_free(struct sampling *s) {
-  if (s)
-    page_layout_drop(s->layout);
-  free(s);
-}
-
-bool sampling_can(const struct measurer *m, struct process *p) {
-  struct sampling **s = &p->track->sampling;
+bool sampling_can(const struct sampler *sampler, struct process *p) {
+  struct sampling **s = &p->member->sampling;
 
   if (!*s)
     *s = calloc(1, sizeof(**s));
-  return *s && m->estimator.now_ns >= (*s)->denied_until_s * NS_PER_S;
+  p->member->track.sample_error = *s ? &(*s)->error : NULL;
+  return *s && sampler->cycle->now_ns >= (*s)->denied_until_s * NS_PER_S;
 }
 
 /* --- the next sample --- */
@@ -84,7 +79,8 @@ static uint32_t pages_wanted(const struct process *p) {
     pages = PAGES_LEAST;
   if (pages > PAGES_MOST)
     pages = PAGES_MOST;
-  return estimator_has_baseline(p->track) && !p->track->sampling->wants_many
+  return track_has_baseline(&p->member->track) &&
+                 !p->member->sampling->wants_many
              ? pages
              : MANY * pages;
 }
@@ -92,7 +88,7 @@ static uint32_t pages_wanted(const struct process *p) {
 /* A little memory comes and goes with each thread. */
 static bool has_size_changed(const struct process *p) {
   uint64_t now = p->statm.size_pages;
-  uint64_t then = p->track->sampling->layout_size_pages;
+  uint64_t then = p->member->sampling->layout_size_pages;
 
   return (now > then ? now - then : then - now) >
          p->statm.resident_pages / LAYOUT_SIZE_PART;
@@ -100,50 +96,52 @@ static bool has_size_changed(const struct process *p) {
 
 static bool has_grown(const struct process *p) {
   uint64_t now = p->statm.resident_pages;
-  uint64_t then = p->track->sampling->layout_resident_pages;
+  uint64_t then = p->member->sampling->layout_resident_pages;
 
   return now > then && now - then > now / LAYOUT_RESIDENT_PART;
 }
 
-static bool is_layout_stale(const struct measurer *m, const struct process *p) {
-  const struct sampling *s = p->track->sampling;
-  uint64_t age_ns = m->estimator.now_ns - s->layout_at_ns;
+static bool is_layout_stale(const struct sampler *sampler,
+                            const struct process *p) {
+  const struct sampling *s = p->member->sampling;
+  uint64_t age_ns = sampler->cycle->now_ns - s->layout_at_ns;
 
   return (has_size_changed(p) || has_grown(p) || age_ns >= LAYOUT_AGE_NS) &&
          age_ns >= LAYOUT_TIMES * s->layout_ns;
 }
 
-uint64_t sampling_cost_ns(const struct measurer *m, const struct process *p) {
-  double page_ns = m->sampling_cost.page_ns > 0 ? m->sampling_cost.page_ns
-                                                : PAGE_NS_AT_FIRST;
+uint64_t sampling_cost_ns(const struct sampler *sampler,
+                          const struct process *p) {
+  double page_ns = sampler->page_ns > 0 ? sampler->page_ns : PAGE_NS_AT_FIRST;
 
   return amount_from(page_ns * pages_wanted(p)) +
-         (is_layout_stale(m, p) ? p->track->sampling->layout_ns : 0);
+         (is_layout_stale(sampler, p) ? p->member->sampling->layout_ns : 0);
 }
 
 void sampling_forget_layout(struct process *p) {
-  page_layout_drop(p->track->sampling->layout);
-  p->track->sampling->layout = NULL;
+  page_layout_drop(p->member->sampling->layout);
+  p->member->sampling->layout = NULL;
 }
 
 /* Another one in each cycle, and the same again for a test. */
-static uint64_t seed_of(const struct measurer *m, const struct process *p) {
-  return (m->estimator.now_ns ^ (uint64_t)p->pid << 40) *
+static uint64_t seed_of(const struct sampler *sampler,
+                        const struct process *p) {
+  return (sampler->cycle->now_ns ^ (uint64_t)p->pid << 40) *
          UINT64_C(0x9e3779b97f4a7c15);
 }
 
-struct read_job sampling_job(const struct measurer *m, struct process *p) {
-  struct sampling *s = p->track->sampling;
+struct read_job sampling_job(const struct sampler *sampler, struct process *p) {
+  struct sampling *s = p->member->sampling;
 
-  if (is_layout_stale(m, p))
+  if (is_layout_stale(sampler, p))
     sampling_forget_layout(p);
   return (struct read_job){
       .process = p,
       .kind = READ_SAMPLE,
       .request = {.pages_wanted = pages_wanted(p),
                   .layout = s->layout,
-                  .wants_probe = !s->layout && !p->track->cost.is_learnt,
-                  .seed = seed_of(m, p)}};
+                  .wants_probe = !s->layout && !p->member->cost.is_learnt,
+                  .seed = seed_of(sampler, p)}};
 }
 
 /* --- its result --- */
@@ -157,12 +155,13 @@ struct measure {
   uint32_t alike;     /* relatives that are sampled too */
 };
 
-static struct measure measure_begin(const struct measurer *m,
+static struct measure measure_begin(const struct sampler *sampler,
                                     const struct process *p,
                                     const struct page_sample *sample) {
   const struct statm_sample *statm = &sample->statm;
-  double page_size = (double)m->estimator.page_size;
-  uint32_t relatives = fork_family_size(p->track), giants = giants_of(p);
+  double page_size = (double)sampler->cycle->page_size;
+  uint32_t relatives = fork_family_size(&p->member->track),
+           giants = giants_of(p);
 
   return (struct measure){
       .sample = sample,
@@ -231,31 +230,31 @@ static void measure_counted(const struct measure *m, struct sampled *ret) {
   sampled_doubt_unseen(&anon, &shmem, m->sample->unseen, ret);
 }
 
-static void measure(const struct measurer *m, const struct process *p,
+static void measure(const struct sampler *sampler, const struct process *p,
                     const struct page_sample *sample, struct sampled *ret) {
-  struct measure measure = measure_begin(m, p, sample);
-  uint32_t swap_kb = p->track->now.vm_swap_kb;
+  struct measure measure = measure_begin(sampler, p, sample);
+  uint32_t swap_kb = p->member->track.now.vm_swap_kb;
 
   *ret = (struct sampled){.swap = 0};
   if (sample->has_census)
     measure_counted(&measure, ret);
   else
     measure_drawn(&measure, ret);
-  if (!m->estimator.is_swap_used)
+  if (!sampler->cycle->is_swap_used)
     return;
-  member_read_swap_kb(m->procfs, p, &swap_kb);
+  member_read_swap_kb(sampler->procfs, p, &swap_kb);
   ret->swap = swap_kb * 1024.0;
 }
 
-static void keep_layout(const struct measurer *m, const struct process *p,
+static void keep_layout(const struct sampler *sampler, const struct process *p,
                         const struct page_sample *sample) {
-  struct sampling *s = p->track->sampling;
+  struct sampling *s = p->member->sampling;
 
   page_layout_drop(s->layout);
   s->layout = sample->layout;
   if (sample->layout_ns == 0)
     return;
-  s->layout_at_ns = m->estimator.now_ns;
+  s->layout_at_ns = sampler->cycle->now_ns;
   s->layout_ns = sample->layout_ns;
   s->layout_size_pages = p->statm.size_pages;
   s->layout_resident_pages = p->statm.resident_pages;
@@ -263,36 +262,36 @@ static void keep_layout(const struct measurer *m, const struct process *p,
 
 /* Pages that were found in huge windows are walked together. Those that were
  * not may be there, three of n by the rule of three. */
-static void refine_price(const struct measurer *m, struct process *p,
+static void refine_price(const struct sampler *sampler, struct process *p,
                          const struct page_sample *sample) {
   double pages = (double)p->statm.resident_pages, small = 1;
   double huge_pages =
-      (double)HUGE_WINDOW_BYTES / (double)m->estimator.page_size;
+      (double)HUGE_WINDOW_BYTES / (double)sampler->cycle->page_size;
   double page_ns;
 
-  if (p->track->cost.is_learnt || sample->probe_pages == 0)
+  if (p->member->cost.is_learnt || sample->probe_pages == 0)
     return;
   if (sample->asked_windows)
     small =
         fmin(1 - ((double)sample->huge_windows - 3) / sample->asked_windows, 1);
   page_ns = (double)sample->probe_ns / sample->probe_pages;
   read_cost_refine(
-      &p->track->cost,
+      &p->member->cost,
       amount_from(pages * small * page_ns +
                   pages * (1 - small) / huge_pages * HUGE_WINDOW_NS),
-      p->statm.resident_pages, price_swapped_pages(m, p));
+      p->statm.resident_pages, price_swapped_pages(sampler->prices, p));
 }
 
 /* The prediction was charged when it was chosen. */
-static void charge_rest(const struct measurer *m, const struct process *p,
+static void charge_rest(const struct sampler *sampler, const struct process *p,
                         uint64_t work_ns) {
-  int64_t rest_ns = (int64_t)(work_ns - sampling_cost_ns(m, p));
+  int64_t rest_ns = (int64_t)(work_ns - sampling_cost_ns(sampler, p));
 
   for (size_t i = 0; i < p->n_groups; i++)
     p->groups[i]->track->sampling_ns -= rest_ns;
 }
 
-static void learn_cost(struct measurer *m, const struct read_job *job) {
+static void learn_cost(struct sampler *sampler, const struct read_job *job) {
   double page_ns;
 
   if (job->request.pages_wanted == 0)
@@ -300,12 +299,11 @@ static void learn_cost(struct measurer *m, const struct read_job *job) {
   page_ns = ((double)job->work_ns - (double)job->sample.layout_ns) /
             job->request.pages_wanted;
   /* A sample that was interrupted says nothing of the next. */
-  if (m->sampling_cost.page_ns > 0)
-    page_ns = m->sampling_cost.page_ns +
-              (fmin(page_ns, 2 * m->sampling_cost.page_ns) -
-               m->sampling_cost.page_ns) *
-                  PAGE_NS_RATE;
-  m->sampling_cost.page_ns = page_ns;
+  if (sampler->page_ns > 0)
+    page_ns =
+        sampler->page_ns +
+        (fmin(page_ns, 2 * sampler->page_ns) - sampler->page_ns) * PAGE_NS_RATE;
+  sampler->page_ns = page_ns;
 }
 
 /* Those that were picked have been counted. */
@@ -316,33 +314,33 @@ static uint32_t pages_of(const struct page_sample *s) {
   return s->kinds[PAGE_ANON].pages + s->kinds[PAGE_FILE].pages + s->shmem.pages;
 }
 
-void sampling_take(struct measurer *m, struct process *p,
-                   const struct read_job *job) {
-  const struct page_sample *sample = &job->sample;
-  struct sampling *s = p->track->sampling;
-  struct sampled sampled;
-  struct rollup found;
-
-  s->denied_until_s = 0;
-  charge_rest(m, p, job->work_ns);
-  learn_cost(m, job);
-  keep_layout(m, p, sample);
-  refine_price(m, p, sample);
-  measure(m, p, sample, &sampled);
-  sampled_rollup(&sampled, &found);
-  observe_relatives(m, p, &found,
-                    amount_narrow(amount_from(sampled.swap) / 1024));
-  s->pages = pages_of(sample);
-  s->has_mapcounts = sample->has_mapcounts;
-  s->wants_many = !estimator_sample(&m->estimator, p->track, &sampled,
-                                    amount_narrow(sample->statm.resident_pages),
-                                    amount_narrow(sample->statm.shared_pages));
-  p->track->is_read = true;
-  diag_note(m->diags, s->has_mapcounts ? DIAG_SAMPLED : DIAG_MAPCOUNT_DENIED, p,
-            0, "pagemap");
+void sampling_measure(struct sampler *sampler, struct process *p,
+                      const struct read_job *job, struct sampled *ret) {
+  p->member->sampling->denied_until_s = 0;
+  charge_rest(sampler, p, job->work_ns);
+  learn_cost(sampler, job);
+  keep_layout(sampler, p, &job->sample);
+  refine_price(sampler, p, &job->sample);
+  measure(sampler, p, &job->sample, ret);
 }
 
-void sampling_refuse(const struct measurer *m, struct process *p) {
-  p->track->sampling->denied_until_s =
-      seconds_from(m->estimator.now_ns + DENIED_BACK_OFF_NS);
+void sampling_take(const struct sampler *sampler, struct process *p,
+                   const struct read_job *job, struct sampled *sampled) {
+  const struct page_sample *sample = &job->sample;
+  struct sampling *s = p->member->sampling;
+
+  s->pages = pages_of(sample);
+  s->has_mapcounts = sample->has_mapcounts;
+  s->wants_many = !estimator_sample(sampler->cycle, &p->member->track, sampled,
+                                    amount_narrow(sample->statm.resident_pages),
+                                    amount_narrow(sample->statm.shared_pages));
+  p->member->is_read = true;
+  diag_note(sampler->diags,
+            s->has_mapcounts ? DIAG_SAMPLED : DIAG_MAPCOUNT_DENIED, p, 0,
+            "pagemap");
+}
+
+void sampling_refuse(const struct sampler *sampler, struct process *p) {
+  p->member->sampling->denied_until_s =
+      seconds_from(sampler->cycle->now_ns + DENIED_BACK_OFF_NS);
 }

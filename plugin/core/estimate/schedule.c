@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "estimate/track.h"
+#include "estimate/group_track.h"
 #include "match/group.h"
 #include "proc/arith.h"
 #include "proc/duration.h"

@@ -1,31 +1,25 @@
-/*
- * All that estimate/ keeps of one process and of one group, from cycle to
- * cycle. struct process and struct group point to it, and no other folder looks
- * inside.
- */
+/* What the estimator keeps of a process from cycle to cycle (estimator.h). */
 #ifndef SMAPS_TRACK_H
 #define SMAPS_TRACK_H
 
 #include "estimate/baseline.h"
-#include "estimate/deferral.h"
-#include "estimate/fork_family.h"
-#include "estimate/page_tables.h"
-#include "estimate/read_cost.h"
-#include "estimate/sampling.h"
+#include "estimate/sharing.h"
 #include "estimate/strangers.h"
-#include "report/growth.h"
-#include "report/usage.h"
+
+struct fork_family;
+struct sampled_error;
 
 /* Fields are ordered to save padding: there can be tens of thousands. */
 struct track {
-  /* The estimator's (estimator.h). */
   struct observation now;
   struct baseline baseline;
   /* It shares files and shmem with its family, or else with the first of its
    * groups. */
   struct fork_family *family;
   struct sharing *group_set;
-  uint64_t cow_broken;        /* family->cow_broken at the baseline */
+  uint64_t cow_broken; /* family->cow_broken at the baseline */
+  /* Of the baseline, where that is a sample; owned by its sampling. */
+  struct sampled_error *sample_error;
   struct sharing_since since; /* the baseline, in its set */
   uint32_t family_changes;    /* family->changes at the baseline */
   uint32_t counted_pages;     /* in its set */
@@ -47,49 +41,10 @@ struct track {
   bool was_swap_used : 1;       /* on the host, at the baseline */
   bool is_sampled : 1;          /* the baseline is no rollup, see sampling */
   enum strangers strangers : 2; /* at the baseline */
-
-  /* The measurer's (measure.c). */
-  bool is_staggered : 1; /* was read again for its age once */
-  /* In this cycle: its rollup is wanted; was read; cannot be read. */
-  bool is_asked : 1, is_read : 1, is_unreadable : 1;
-  bool has_new_tables : 1; /* they were read in this cycle */
-  enum deferral deferral : 8;
-  struct read_cost cost;
-  struct page_tables tables;
-  struct sampling *sampling; /* NULL unless it is too large to be walked */
-  uint32_t program;          /* what it ran when the rest was learnt */
-  uint32_t denied_until_s;   /* no use to try its rollup before */
-  uint64_t wanted_ns;        /* since when a first rollup is wanted, or 0 */
 };
 
-struct group_track {
-  struct sharing sharing; /* of members without a family */
-  uint64_t last_pss;      /* in the cycle before */
-  /* The sum of the errors to be expected goes down as members are chosen to be
-   * read; nothing need be read below the other. */
-  struct doubt_sum error;
-  uint64_t tolerated_bytes;
-  /* CPU time that samples for that error may still take in this cycle; below 0:
-   * owed. */
-  int64_t sampling_ns;
-  /* The sums without guesses, which go by them; only in cycles with guesses. */
-  struct usage measured;
-  bool was_read; /* a member, in any cycle */
-  /* Members that are sampled, in this cycle and in the one before. */
-  uint32_t giants, giants_before;
-  /* Of the members in this cycle, in ticks; see group_growth.h. */
-  uint64_t oldest_start, newest_start;
-  struct growth growth;
-};
-
-/* Makes the track of a process if need be, and clears it after an exec: nothing
- * that was learnt of a program holds for the next. 0 or -ENOMEM. */
-int track_refresh(struct process *p);
-
-/* Its memory is walked, and not sampled any more. */
-void track_end_sampling(struct track *t);
-
-/* Frees it, out of its family. */
-void track_free(struct process *p);
+static inline bool track_has_baseline(const struct track *t) {
+  return t->baseline.at_ns != 0;
+}
 
 #endif

@@ -1,5 +1,6 @@
 #include "estimate/track_change.h"
 
+#include "estimate/fork_family.h"
 #include "proc/amount.h"
 #include "proc/arith.h"
 
@@ -7,13 +8,19 @@ struct sharing *track_set(const struct track *t) {
   return t->family ? &t->family->sharing : t->group_set;
 }
 
-uint64_t track_resident_bytes(const struct estimator *e,
+uint64_t track_resident_bytes(const struct cycle *cycle,
                               const struct track *t) {
-  return (uint64_t)t->now.resident_pages * e->page_size;
+  return (uint64_t)t->now.resident_pages * cycle->page_size;
 }
 
-bool track_is_swap_emptied(const struct estimator *e, const struct track *t) {
-  return t->was_swap_used && !e->is_swap_used;
+bool track_is_swap_emptied(const struct cycle *cycle, const struct track *t) {
+  return t->was_swap_used && !cycle->is_swap_used;
+}
+
+bool track_wants_faults(const struct track *t) {
+  return t->is_newborn || t->has_newborn ||
+         (track_has_baseline(t) &&
+          baseline_cow_bytes(&t->baseline) >= ROLLUP_COW_LEAST_BYTES);
 }
 
 static uint64_t broken_by_relatives(const struct track *t) {
@@ -24,8 +31,8 @@ static uint64_t broken_by_relatives(const struct track *t) {
              baseline_cow_bytes(&t->baseline));
 }
 
-double track_seconds(const struct estimator *e, const struct track *t) {
-  return (double)(e->now_ns - t->baseline.at_ns) / 1e9;
+double track_seconds(const struct cycle *cycle, const struct track *t) {
+  return (double)(cycle->now_ns - t->baseline.at_ns) / 1e9;
 }
 
 /* Of strangers, of which there are 0, unsure_bytes has the error. */
@@ -43,30 +50,32 @@ static double relatives_moved(const struct track *t) {
   return now > before ? now : before;
 }
 
-uint64_t track_faulted_bytes(const struct estimator *e,
+uint64_t track_faulted_bytes(const struct cycle *cycle,
                              const struct observation *at) {
-  uint64_t around =
-      e->page_size < FAULT_AROUND_BYTES ? FAULT_AROUND_BYTES / e->page_size : 1;
+  uint64_t around = cycle->page_size < FAULT_AROUND_BYTES
+                        ? FAULT_AROUND_BYTES / cycle->page_size
+                        : 1;
   uint64_t for_shared = at->shared_pages / around;
 
-  return minus(at->minor_faults, for_shared) * e->page_size;
+  return minus(at->minor_faults, for_shared) * cycle->page_size;
 }
 
-struct change track_change(const struct estimator *e, const struct track *t) {
+struct change track_change(const struct cycle *cycle, const struct track *t) {
   const struct baseline *b = &t->baseline;
   const struct sharing *set = track_set(t);
-  int64_t page_size = (int64_t)e->page_size;
+  int64_t page_size = (int64_t)cycle->page_size;
   int64_t shared = (int64_t)t->now.shared_pages - b->shared_pages;
   int64_t resident = (int64_t)t->now.resident_pages - b->resident_pages;
   struct change c = {
-      .page_size = e->page_size,
-      .seconds = track_seconds(e, t),
+      .page_size = cycle->page_size,
+      .seconds = track_seconds(cycle, t),
       .anon = (resident - shared) * page_size,
       .shared = shared * page_size,
       .swap = ((int64_t)t->now.vm_swap_kb - b->vm_swap_kb) * 1024,
       .swap_left =
           b->vm_swap_kb ? (double)t->now.vm_swap_kb / b->vm_swap_kb : 1,
-      .is_swap_emptied = track_is_swap_emptied(e, t) && t->now.vm_swap_kb == 0,
+      .is_swap_emptied =
+          track_is_swap_emptied(cycle, t) && t->now.vm_swap_kb == 0,
       .broken = amount_from((double)t->broken_bytes),
       .broken_by_relatives = broken_by_relatives(t),
       .relatives = fork_family_size(t),
@@ -76,8 +85,8 @@ struct change track_change(const struct estimator *e, const struct track *t) {
       .shared_cost = (double)t->since.cost,
       .shared_moved = (double)t->since.moved,
       .moved_pages = (double)t->since.moved_pages,
-      .is_ksm_merged = b->at_ns < e->ksm_merged_ns,
-      .is_ksm_split = b->at_ns < e->ksm_changed_ns,
+      .is_ksm_merged = b->at_ns < cycle->ksm_merged_ns,
+      .is_ksm_split = b->at_ns < cycle->ksm_changed_ns,
       .derived_anon = (double)t->derived_anon,
       .derived_files = (double)t->derived_files};
 

@@ -1,5 +1,7 @@
 #include "estimate/track_error.h"
 
+#include "estimate/fork_family.h"
+#include "estimate/sampled.h"
 #include "estimate/track_change.h"
 #include "proc/arith.h"
 
@@ -31,13 +33,13 @@ static const struct error_ratio *derived_anon_error(const struct track *t) {
   return t->is_heir ? &lessons->anon : &lessons->lent;
 }
 
-struct error_parts track_usual_parts(const struct estimator *e,
+struct error_parts track_usual_parts(const struct cycle *cycle,
                                      const struct track *t) {
   const struct sharing *set = track_set(t);
   double shared = clamp(set->error.usual, SHARED_PART_LEAST, 1);
 
   return (struct error_parts){
-      .drift = drift_part(&set->drift, track_seconds(e, t)),
+      .drift = drift_part(&set->drift, track_seconds(cycle, t)),
       .shared = shared,
       .shared_in_common = common_part(set->common_error.usual, shared),
       .relatives = t->family ? t->family->relatives_error.usual : 0,
@@ -66,13 +68,13 @@ static double newborn_in_common(const struct track *t) {
   return common_part(anon->usual, worst_newborn(anon));
 }
 
-static struct error_parts worst_parts(const struct estimator *e,
+static struct error_parts worst_parts(const struct cycle *cycle,
                                       const struct track *t) {
   const struct sharing *set = track_set(t);
   double shared = error_ratio_worst(&set->error);
 
   return (struct error_parts){
-      .drift = DRIFT_WORST * drift_part(&set->drift, track_seconds(e, t)),
+      .drift = DRIFT_WORST * drift_part(&set->drift, track_seconds(cycle, t)),
       .shared = shared,
       .shared_in_common =
           common_part(error_ratio_worst(&set->common_error), shared),
@@ -85,74 +87,74 @@ static struct error_parts worst_parts(const struct estimator *e,
       .newborn_in_common = newborn_in_common(t)};
 }
 
-void track_conclude_errors(const struct estimator *e, struct track *t) {
-  sharing_conclude_errors(track_set(t), e->now_ns);
-  drift_count(&track_set(t)->drift, e->now_ns,
+void track_conclude_errors(const struct cycle *cycle, struct track *t) {
+  sharing_conclude_errors(track_set(t), cycle->now_ns);
+  drift_count(&track_set(t)->drift, cycle->now_ns,
               (double)estimate_unseen_bytes(&t->baseline));
   if (!t->family)
     return;
-  error_ratio_conclude(&t->family->cow_error, e->now_ns);
-  error_ratio_conclude(&t->family->relatives_error, e->now_ns);
-  error_ratio_conclude(&t->family->newborns.anon, e->now_ns);
-  error_ratio_conclude(&t->family->newborns.files, e->now_ns);
-  error_ratio_conclude(&t->family->newborns.lent, e->now_ns);
+  error_ratio_conclude(&t->family->cow_error, cycle->now_ns);
+  error_ratio_conclude(&t->family->relatives_error, cycle->now_ns);
+  error_ratio_conclude(&t->family->newborns.anon, cycle->now_ns);
+  error_ratio_conclude(&t->family->newborns.files, cycle->now_ns);
+  error_ratio_conclude(&t->family->newborns.lent, cycle->now_ns);
 }
 
 /* At most all that is resident. */
-static struct doubt limit(const struct estimator *e, const struct track *t,
+static struct doubt limit(const struct cycle *cycle, const struct track *t,
                           struct doubt d) {
-  double most = (double)track_resident_bytes(e, t), all = doubt_bytes(d);
+  double most = (double)track_resident_bytes(cycle, t), all = doubt_bytes(d);
 
   return all > most ? doubt_scale(d, most / all) : d;
 }
 
 /* Beside what follows from the baseline: it was not exact itself, and faults
  * that cannot be asked for may have broken all copy on write. */
-struct doubt track_usual_error_since(const struct estimator *e,
+struct doubt track_usual_error_since(const struct cycle *cycle,
                                      const struct track *t) {
-  const struct error_parts parts = track_usual_parts(e, t);
-  struct change c = track_change(e, t);
+  const struct error_parts parts = track_usual_parts(cycle, t);
+  struct change c = track_change(cycle, t);
   struct doubt error = estimate_error(&t->baseline, &c, &parts);
 
   error.common += (double)t->unsure_bytes;
-  if (estimator_wants_faults(t) && !t->now.has_faults)
+  if (track_wants_faults(t) && !t->now.has_faults)
     error.common += (double)baseline_cow_bytes(&t->baseline);
-  return limit(e, t, error);
+  return limit(cycle, t, error);
 }
 
-struct doubt track_usual_error(const struct estimator *e,
+struct doubt track_usual_error(const struct cycle *cycle,
                                const struct track *t) {
-  struct doubt error = track_usual_error_since(e, t);
+  struct doubt error = track_usual_error_since(cycle, t);
 
   if (t->is_sampled) {
-    error.common += t->sampling->error.pss_bound;
-    error.independent += sampled_pss_error(&t->sampling->error) / 2;
+    error.common += t->sample_error->pss_bound;
+    error.independent += sampled_pss_error(t->sample_error) / 2;
   }
-  return limit(e, t, error);
+  return limit(cycle, t, error);
 }
 
-uint64_t track_imprecision(const struct estimator *e, const struct track *t) {
+uint64_t track_imprecision(const struct cycle *cycle, const struct track *t) {
   uint64_t twice = 2 * (uint64_t)t->baseline.off_pages;
   uint64_t part = t->now.resident_pages / IMPRECISE_PART;
   uint64_t pages =
-      precision_pages(&e->precision, t->now.threads, t->baseline.off_pages);
+      precision_pages(&cycle->precision, t->now.threads, t->baseline.off_pages);
 
-  return min(pages, part > twice ? part : twice) * e->page_size;
+  return min(pages, part > twice ? part : twice) * cycle->page_size;
 }
 
 /* statm is as far off for all, on the kernels where it is. */
-struct doubt track_pss_error(const struct estimator *e, const struct track *t,
+struct doubt track_pss_error(const struct cycle *cycle, const struct track *t,
                              const struct change *c) {
-  const struct error_parts parts = worst_parts(e, t);
+  const struct error_parts parts = worst_parts(cycle, t);
   struct doubt usual = {.common = (double)t->expected_common,
                         .independent = (double)t->expected_independent};
-  struct doubt worst = limit(e, t, estimate_error(&t->baseline, c, &parts));
+  struct doubt worst = limit(cycle, t, estimate_error(&t->baseline, c, &parts));
   struct doubt ret;
 
   usual = doubt_scale(usual, USUAL_PUBLISHED);
   worst = doubt_scale(worst, WORST_PUBLISHED);
   ret = doubt_bytes(usual) > doubt_bytes(worst) ? usual : worst;
-  ret.common += (double)track_imprecision(e, t);
+  ret.common += (double)track_imprecision(cycle, t);
   return ret;
 }
 
@@ -165,23 +167,23 @@ static double uss_part(const struct track *t) {
                1);
 }
 
-struct doubt track_uss_error(const struct estimator *e, const struct track *t,
+struct doubt track_uss_error(const struct cycle *cycle, const struct track *t,
                              struct doubt pss) {
-  return limit(e, t, doubt_scale(pss, 2 * uss_part(t)));
+  return limit(cycle, t, doubt_scale(pss, 2 * uss_part(t)));
 }
 
-void track_add_sampled_errors(const struct estimator *e, const struct track *t,
+void track_add_sampled_errors(const struct cycle *cycle, const struct track *t,
                               struct doubt *pss, struct doubt *uss) {
   const struct sampled_error *error;
   double common;
 
   if (!t->is_sampled)
     return;
-  error = &t->sampling->error;
+  error = t->sample_error;
   common = sampled_pss_common(error);
   pss->common += common;
   pss->independent += sampled_pss_error(error) - common;
   uss->independent += sampled_uss_error(error);
-  *pss = limit(e, t, *pss);
-  *uss = limit(e, t, *uss);
+  *pss = limit(cycle, t, *pss);
+  *uss = limit(cycle, t, *uss);
 }

@@ -1,5 +1,6 @@
 #include "estimate/track_lesson.h"
 
+#include "estimate/fork_family.h"
 #include "estimate/track_change.h"
 #include "estimate/track_error.h"
 #include "proc/amount.h"
@@ -26,7 +27,7 @@ struct lesson {
 };
 
 /* How many of the faults since the baseline broke copy on write. */
-static void learn_faults(const struct estimator *e, const struct track *t,
+static void learn_faults(const struct cycle *cycle, const struct track *t,
                          const struct lesson *l) {
   struct fork_family *family = t->family;
   double broken = (double)t->broken_bytes;
@@ -40,7 +41,7 @@ static void learn_faults(const struct estimator *e, const struct track *t,
   family->cow_breaks +=
       (breaks - family->cow_breaks) * broken / (broken + LEARN_WELL_BYTES);
   if (broken >= COW_LESSON_LEAST_BYTES)
-    error_ratio_add(&family->cow_error, e->now_ns, more, broken);
+    error_ratio_add(&family->cow_error, cycle->now_ns, more, broken);
 }
 
 /* The part of an error that another cause does not explain. */
@@ -51,7 +52,7 @@ static double beyond(double off, double explained) {
 }
 
 /* How far off what others do with files or shmem has made the estimate. */
-static void learn_sharing(const struct estimator *e, const struct track *t,
+static void learn_sharing(const struct cycle *cycle, const struct track *t,
                           const struct lesson *l) {
   const struct baseline *b = &t->baseline;
   uint64_t was = estimate_shared_pss(b, &l->expected, l->change.is_of_shmem);
@@ -59,19 +60,19 @@ static void learn_sharing(const struct estimator *e, const struct track *t,
 
   if (was < LEARN_LEAST_BYTES || !rollup_has(l->found, ROLLUP_PSS_FILE))
     return;
-  sharing_learn_error(track_set(t), e->now_ns,
+  sharing_learn_error(track_set(t), cycle->now_ns,
                       beyond((double)is - (double)was,
                              l->change.derived_files * l->usual.newborn_files),
                       (double)estimate_shared_bound(b, &l->change));
 }
 
 /* How far off relatives that came or went have made the estimate. */
-static void learn_relatives(const struct estimator *e, const struct track *t,
+static void learn_relatives(const struct cycle *cycle, const struct track *t,
                             const struct lesson *l) {
   uint64_t bound = estimate_relatives_bound(&t->baseline, &l->change);
 
   if (t->family && bound > 0)
-    error_ratio_add(&t->family->relatives_error, e->now_ns,
+    error_ratio_add(&t->family->relatives_error, cycle->now_ns,
                     beyond((double)l->found->bytes[ROLLUP_PSS_ANON] -
                                (double)l->expected.bytes[ROLLUP_PSS_ANON],
                            l->change.derived_anon * l->usual.newborn_anon),
@@ -80,18 +81,18 @@ static void learn_relatives(const struct estimator *e, const struct track *t,
 
 /* How far off uss was, by what a page that becomes private or shared makes of
  * it: uss changes by all of the page, and Pss by half of it or more. */
-static void learn_uss(const struct estimator *e, const struct track *t,
+static void learn_uss(const struct cycle *cycle, const struct track *t,
                       const struct lesson *l) {
-  double bound = 2 * doubt_bytes(track_pss_error(e, t, &l->change));
+  double bound = 2 * doubt_bytes(track_pss_error(cycle, t, &l->change));
 
   if (bound >= (double)LEARN_LEAST_BYTES)
     error_ratio_add(
-        &track_set(t)->uss_error, e->now_ns,
+        &track_set(t)->uss_error, cycle->now_ns,
         (double)rollup_uss(l->found) - (double)rollup_uss(&l->expected), bound);
 }
 
 /* How far off the estimate was, beyond all that explains it. */
-static void learn_drift(const struct estimator *e, const struct track *t,
+static void learn_drift(const struct cycle *cycle, const struct track *t,
                         const struct lesson *l) {
   struct error_parts parts = l->usual;
   double memory = (double)estimate_unseen_bytes(&t->baseline);
@@ -103,8 +104,8 @@ static void learn_drift(const struct estimator *e, const struct track *t,
     return;
   parts.drift = 0;
   explained = doubt_bytes(estimate_error(&t->baseline, &l->change, &parts)) +
-              (double)track_imprecision(e, t);
-  drift_learn(&track_set(t)->drift, e->now_ns,
+              (double)track_imprecision(cycle, t);
+  drift_learn(&track_set(t)->drift, cycle->now_ns,
               beyond(off < 0 ? -off : off, explained), memory,
               l->change.seconds);
 }
@@ -114,17 +115,17 @@ static double files_pss(const struct rollup *u) {
 }
 
 /* How far off the estimate of a newborn, or of its parent, was. */
-static void learn_derived(const struct estimator *e, const struct track *t,
+static void learn_derived(const struct cycle *cycle, const struct track *t,
                           const struct lesson *l) {
   struct newborn_lessons *lessons = &t->family->newborns;
 
   if ((double)t->derived_anon > (double)LEARN_LEAST_BYTES)
-    error_ratio_add(t->is_heir ? &lessons->anon : &lessons->lent, e->now_ns,
+    error_ratio_add(t->is_heir ? &lessons->anon : &lessons->lent, cycle->now_ns,
                     (double)l->found->bytes[ROLLUP_PSS_ANON] -
                         (double)l->expected.bytes[ROLLUP_PSS_ANON],
                     (double)t->derived_anon);
   if ((double)t->derived_files > (double)LEARN_LEAST_BYTES)
-    error_ratio_add(&lessons->files, e->now_ns,
+    error_ratio_add(&lessons->files, cycle->now_ns,
                     files_pss(l->found) - files_pss(&l->expected),
                     (double)t->derived_files);
 }
@@ -135,12 +136,12 @@ static void follow(double *known, double seen, double rate) {
 }
 
 /* The first reading of a process that was estimated as a newborn. */
-void track_learn_newborn(const struct estimator *e, const struct track *t) {
+void track_learn_newborn(const struct cycle *cycle, const struct track *t) {
   struct newborn_lessons *lessons = &t->family->newborns;
   const struct observation at = baseline_observation(&t->baseline);
-  double faulted = (double)track_faulted_bytes(e, &at);
+  double faulted = (double)track_faulted_bytes(cycle, &at);
   double own = (double)baseline_private(&t->baseline).anon;
-  double cost = baseline_shared_cost(&t->baseline, e->page_size);
+  double cost = baseline_shared_cost(&t->baseline, cycle->page_size);
 
   if (t->has_faults && faulted >= NEWBORN_LEAST_BYTES)
     follow(&lessons->breaks, clamp(own / faulted, NEWBORN_BREAKS_LEAST, 1),
@@ -149,31 +150,18 @@ void track_learn_newborn(const struct estimator *e, const struct track *t) {
     follow(&lessons->file_cost, cost, NEWBORN_RATE);
 }
 
-void track_learn(const struct estimator *e, const struct track *t,
+void track_learn(const struct cycle *cycle, const struct track *t,
                  const struct rollup *found) {
-  struct lesson l = {.change = track_change(e, t),
-                     .usual = track_usual_parts(e, t),
+  struct lesson l = {.change = track_change(cycle, t),
+                     .usual = track_usual_parts(cycle, t),
                      .found = found};
 
   estimate_rollup(&t->baseline, &l.change, &l.expected);
-  learn_uss(e, t, &l);
-  learn_faults(e, t, &l);
-  learn_sharing(e, t, &l);
-  learn_relatives(e, t, &l);
+  learn_uss(cycle, t, &l);
+  learn_faults(cycle, t, &l);
+  learn_sharing(cycle, t, &l);
+  learn_relatives(cycle, t, &l);
   if (t->family)
-    learn_derived(e, t, &l);
-  learn_drift(e, t, &l);
-}
-
-/* The rollup of a process that did not change meanwhile shows as much as statm
- * if that is exact. */
-void track_learn_precision(struct estimator *e, const struct track *t,
-                           const struct reading *r) {
-  uint64_t rss = r->rollup->bytes[ROLLUP_RSS] / e->page_size;
-  uint64_t resident = t->now.resident_pages;
-
-  if (r->has_statm && resident == r->resident_pages &&
-      t->now.shared_pages == r->shared_pages)
-    precision_learn(&e->precision,
-                    rss > resident ? rss - resident : resident - rss);
+    learn_derived(cycle, t, &l);
+  learn_drift(cycle, t, &l);
 }

@@ -5,18 +5,15 @@
 #ifndef SMAPS_TRACK_LESSON_H
 #define SMAPS_TRACK_LESSON_H
 
-#include "estimate/estimator.h"
+#include "estimate/cycle.h"
+#include "estimate/track.h"
 
 /* For one with a baseline, before the reading takes its place. */
-void track_learn(const struct estimator *e, const struct track *t,
+void track_learn(const struct cycle *cycle, const struct track *t,
                  const struct rollup *found);
-
-/* Whether statm is exact on this kernel. */
-void track_learn_precision(struct estimator *e, const struct track *t,
-                           const struct reading *r);
 
 /* The first reading of a process that was estimated as a newborn, when it is
  * the baseline. */
-void track_learn_newborn(const struct estimator *e, const struct track *t);
+void track_learn_newborn(const struct cycle *cycle, const struct track *t);
 
 #endif

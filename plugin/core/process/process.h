@@ -10,7 +10,7 @@
 
 struct cgroup_node; /* see cgroup_tree.h */
 struct group;       /* see group.h */
-struct track;       /* see track.h */
+struct member;      /* see member.h */
 
 /* The result of looking at a process in a cycle. */
 enum process_state {
@@ -77,8 +77,8 @@ struct process {
   /* The control group that it was matched in; NULL if that is unknown. */
   struct cgroup_node *cgroup;
 
-  struct track *track;  /* owned by estimate/; NULL at first */
-  struct back_off hung; /* nothing that can hang is read; see quarantine.h */
+  struct member *member; /* owned by estimate/; NULL at first */
+  struct back_off hung;  /* nothing that can hang is read; see quarantine.h */
   uint64_t kcmp_refused_until_ns; /* no kcmp before this time */
   uint32_t memory_of; /* the process that it shares its memory with, or 0 */
   uint8_t hung_kind;  /* enum read_kind of the last hang */

@@ -32,11 +32,10 @@ static struct capture_member weigh(const struct scene *s,
                              .starttime_ticks = p->starttime_ticks};
   struct estimate est;
 
-  aggregate_estimate(s->measurer, p, &est);
+  aggregate_estimate(s->aggregate, p, &est);
   m.has_pss = estimate_has_rollup(&est);
-  m.pss = m.has_pss
-              ? est.rollup.bytes[ROLLUP_PSS]
-              : p->statm.resident_pages * s->measurer->estimator.page_size;
+  m.pss = m.has_pss ? est.rollup.bytes[ROLLUP_PSS]
+                    : p->statm.resident_pages * s->cycle->page_size;
   return m;
 }
 
@@ -113,10 +112,10 @@ static void summarize(struct capture *c, const struct scene *s,
   struct summary *sum = &c->summary;
 
   sum->has_pss =
-      change_pss(&g->usage, s->measurer->kernel_fields, &sum->pss_bytes);
+      change_pss(&g->usage, s->cycle->kernel_fields, &sum->pss_bytes);
   if (sum->has_pss) {
     sum->pss_error = usage_pss_error(&g->usage);
-    sum->change = change_get(g, sum->pss_bytes, s->measurer->estimator.now_ns);
+    sum->change = change_get(g, sum->pss_bytes, s->cycle->now_ns);
   }
   summarize_limit(c, g);
   for (size_t i = 0; i < c->n && i < SUMMARY_PROCESSES; i++)
@@ -147,17 +146,15 @@ int capture_begin(struct capture *c, const struct scene *s,
 static int read_of(const struct scene *s, struct reader *reader,
                    struct process *p, enum read_kind kind,
                    struct read_job *job) {
-  const struct measurer *m = s->measurer;
-
   *job = (struct read_job){
       .process = p,
       .kind = kind,
       .request = {.pages_wanted = MAPPING_SAMPLE_PAGES,
-                  .seed = m->estimator.now_ns ^ (uint64_t)p->pid << 40}};
-  if (quarantine_has(p, m->estimator.now_ns))
+                  .seed = s->cycle->now_ns ^ (uint64_t)p->pid << 40}};
+  if (quarantine_has(p, s->cycle->now_ns))
     return READ_STILL_HUNG;
   reader_run(reader, job, 1);
-  quarantine_check(m->quarantine, job);
+  quarantine_check(s->quarantine, job);
   return job->result;
 }
 
@@ -167,7 +164,7 @@ static int read_mappings(const struct scene *s, struct reader *reader,
                          struct process *p, struct read_job *job) {
   int rc;
 
-  if (!measurer_is_too_large(s->measurer, p))
+  if (!price_is_too_large(s->prices, p))
     return read_of(s, reader, p, READ_MAPPINGS, job);
   rc = read_of(s, reader, p, READ_MAPPING_SAMPLE, job);
   return rc == PROCFS_DENIED || rc == -EPERM || rc == -ENOSYS || rc == -EFBIG
@@ -182,7 +179,7 @@ static struct mapping_table *take_table(const struct scene *s,
 
   if (job->kind != READ_MAPPING_SAMPLE)
     return job->mappings.table;
-  sampled_mapping_fill(&job->mapping_sample, s->measurer->estimator.page_size);
+  sampled_mapping_fill(&job->mapping_sample, s->cycle->page_size);
   table = job->mapping_sample.table;
   job->mapping_sample.table = NULL;
   mapping_sample_done(&job->mapping_sample);
@@ -230,11 +227,10 @@ static void read_limit(struct capture *c, const struct scene *s,
   struct read_job job = {.kind = READ_MEMORY_LIMIT};
 
   job.process = c->n > 0 ? find_member(s, &c->members[0]) : NULL;
-  if (!job.process ||
-      quarantine_has(job.process, s->measurer->estimator.now_ns))
+  if (!job.process || quarantine_has(job.process, s->cycle->now_ns))
     return;
   reader_run(reader, &job, 1);
-  quarantine_check(s->measurer->quarantine, &job);
+  quarantine_check(s->quarantine, &job);
   if (job.result == 0 && job.limit_bytes < CGROUP_LIMIT_NONE)
     c->summary.limit_bytes = job.limit_bytes;
 }

@@ -213,7 +213,7 @@ static void run_captures(struct recorder *r, const struct scene *s,
 
   if (!r->settings->capture.directory)
     return;
-  change_note(s->groups, s->measurer->kernel_fields, now_ns);
+  change_note(s->groups, s->cycle->kernel_fields, now_ns);
   expire_cooldowns(r, now_ns);
   if (!r->capture.is_running)
     rc = begin_next(r, s, now_ns);

@@ -74,7 +74,7 @@ static void add_head(struct json *j, const struct scene *s) {
   add_decimal(j, "interval", seconds(s->settings->interval_ns));
   if (uname(&system) == 0)
     add_string(j, "kernel", system.release);
-  add_integer(j, "page_size", s->measurer->estimator.page_size);
+  add_integer(j, "page_size", s->cycle->page_size);
   if (s->meminfo.mem_total_bytes)
     add_integer(j, "mem_total", s->meminfo.mem_total_bytes);
   if (s->meminfo.known & MEMINFO_AVAILABLE)
@@ -101,8 +101,7 @@ static void add_usage(struct json *j, const struct scene *s,
 
   json_key(j, "usage");
   json_begin_object(j);
-  while (
-      metric_next_amount(u, s->measurer->kernel_fields, &cursor, &name, &bytes))
+  while (metric_next_amount(u, s->cycle->kernel_fields, &cursor, &name, &bytes))
     add_integer(j, name, bytes);
   if (!u->unknown && !u->is_unseen) {
     add_integer(j, "size", u->size);
@@ -113,7 +112,7 @@ static void add_usage(struct json *j, const struct scene *s,
   }
   if (!u->is_unseen && usage_has_page_tables(u))
     add_integer(j, "page_tables", u->page_tables);
-  if (!u->unknown && !u->is_unseen && s->measurer->kernel_stack_bytes)
+  if (!u->unknown && !u->is_unseen && s->cycle->kernel_stack_bytes)
     add_integer(j, "kernel_stack", u->kernel_stack);
   json_end_object(j);
 }
@@ -124,7 +123,7 @@ static bool is_reported(const struct group *g) {
 
 static void add_uptime(struct json *j, const struct scene *s,
                        const struct usage *u) {
-  if (s->measurer->uptime_ns)
+  if (s->cycle->uptime_ns)
     add_decimal(j, "uptime", seconds(u->uptime_ns));
 }
 
@@ -362,7 +361,7 @@ static void add_quality(struct json *j, const struct scene *s,
                                           [DEFERRED_MAX_LOCK_HOLD] =
                                               "max_lock_hold",
                                           [DEFERRED_HUNG] = "hung"};
-  uint64_t read_cost_ns = measurer_read_cost_ns(s->measurer, p);
+  uint64_t read_cost_ns = price_known_ns(s->prices, p);
 
   add_string(j, "source", source_name(est->source));
   if (est->source == SOURCE_ESTIMATED)
@@ -407,10 +406,10 @@ void snapshot_process(struct json *j, const struct scene *s,
   struct usage u;
   bool has_stat = p->threads > 0; /* it was read at least once */
 
-  aggregate_estimate(s->measurer, p, &est);
+  aggregate_estimate(s->aggregate, p, &est);
   if (close_up)
     apply_close_up(close_up, &est);
-  aggregate_one(s->measurer, p, &est, &u);
+  aggregate_one(s->aggregate, p, &est, &u);
   json_begin_object(j);
   add_integer(j, "pid", p->pid);
   if (has_stat)

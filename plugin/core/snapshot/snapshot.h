@@ -5,8 +5,11 @@
 #ifndef SMAPS_SNAPSHOT_H
 #define SMAPS_SNAPSHOT_H
 
-#include "estimate/measure.h"
+#include "estimate/aggregate.h"
+#include "estimate/price.h"
 #include "match/group.h"
+#include "proc/meminfo.h"
+#include "read/quarantine.h"
 #include "snapshot/json.h"
 #include <smaps/settings.h>
 
@@ -24,7 +27,10 @@ struct scene {
   const struct settings *settings;
   const struct process_table *processes;
   const struct group_table *groups;
-  const struct measurer *measurer;
+  const struct cycle *cycle;
+  const struct aggregate *aggregate;
+  const struct prices *prices;
+  const struct quarantine *quarantine;
   struct meminfo_sample meminfo;
   const struct host_account *host; /* NULL if unknown */
   uint64_t time_ns;                /* of the cycle, since the Epoch */

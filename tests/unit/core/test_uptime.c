@@ -23,7 +23,7 @@
 #define WINDOW_KB 4096
 #define PAGE_KB 4
 
-struct member {
+struct worker {
   uint32_t pid; /* 0: none */
   unsigned anon_kb;
   unsigned windows; /* bit per window of the file that it maps */
@@ -32,7 +32,7 @@ struct member {
 
 struct life {
   struct world world;
-  struct member members[MEMBERS];
+  struct worker members[MEMBERS];
   unsigned outsiders[WINDOWS]; /* processes in no group that map it */
   uint32_t next_pid;
   uint64_t reads;
@@ -52,7 +52,7 @@ struct truth {
   unsigned uss, file, rss;
 };
 
-static struct truth truth_of(const struct life *l, const struct member *m) {
+static struct truth truth_of(const struct life *l, const struct worker *m) {
   struct truth t = {.pss = m->anon_kb + m->more_kb / 2.0,
                     .uss = m->anon_kb,
                     .file = m->more_kb};
@@ -78,7 +78,7 @@ static void put_text(const struct life *l, uint32_t pid, const char *file,
   proctree_write(&l->world.tree, path, text, strlen(text));
 }
 
-static void put_memory(const struct life *l, const struct member *m) {
+static void put_memory(const struct life *l, const struct worker *m) {
   struct truth t = truth_of(l, m);
   char text[1024];
 
@@ -117,10 +117,10 @@ static uint32_t take_pid(struct life *l) {
   return l->next_pid;
 }
 
-static void start(struct life *l, struct member *m) {
+static void start(struct life *l, struct worker *m) {
   struct fake f;
 
-  *m = (struct member){.pid = take_pid(l),
+  *m = (struct worker){.pid = take_pid(l),
                        .anon_kb = PAGE_KB * (100 + draw_unsigned(5000)),
                        .windows = draw_unsigned(1U << WINDOWS)};
   f = (struct fake){.pid = m->pid,
@@ -131,9 +131,9 @@ static void start(struct life *l, struct member *m) {
   proctree_put(&l->world.tree, &f);
 }
 
-static void end(struct life *l, struct member *m) {
+static void end(struct life *l, struct worker *m) {
   proctree_end(&l->world.tree, m->pid);
-  *m = (struct member){.pid = 0};
+  *m = (struct worker){.pid = 0};
 }
 
 static void make(struct life *l, uint64_t seed) {
@@ -187,18 +187,18 @@ static void expect(const struct life *l, const struct tally *t,
   assert_true(t->worst <= most);
 }
 
-static void change_window(struct member *m) {
+static void change_window(struct worker *m) {
   m->windows ^= 1U << draw_unsigned(WINDOWS);
 }
 
-static void change_size(struct member *m) {
+static void change_size(struct worker *m) {
   m->anon_kb += PAGE_KB * draw_unsigned(2000);
   if (m->anon_kb > 65536)
     m->anon_kb = 4096;
 }
 
 static void change(struct life *l) {
-  struct member *m = &l->members[draw_unsigned(MEMBERS)];
+  struct worker *m = &l->members[draw_unsigned(MEMBERS)];
   uint32_t what = draw_unsigned(8);
 
   if (!m->pid)

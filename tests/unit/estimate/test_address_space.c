@@ -1,6 +1,8 @@
 #include "test.h"
 
 #include "estimate/address_space.h"
+#include "estimate/fork_family.h"
+#include "estimate/member.h"
 #include "estimate/track.h"
 
 #define PROCESSES 3
@@ -27,11 +29,11 @@ static uint32_t family_size(struct family *f) {
 
   f->table = (struct process_table){.processes = f->by_pid, .n = PROCESSES};
   address_space_relate(&f->table, NULL);
-  size = fork_family_size(f->parent.track);
-  assert_int_equal(fork_family_size(f->first.track), size);
-  assert_int_equal(fork_family_size(f->second.track), size);
+  size = fork_family_size(&f->parent.member->track);
+  assert_int_equal(fork_family_size(&f->first.member->track), size);
+  assert_int_equal(fork_family_size(&f->second.member->track), size);
   for (int i = 0; i < PROCESSES; i++)
-    track_free(f->by_pid[i]);
+    member_free(f->by_pid[i]);
   return size;
 }
 

@@ -4,6 +4,10 @@
 #include <string.h>
 
 #include "estimate/aggregate.h"
+#include "estimate/estimator.h"
+#include "estimate/fork_family.h"
+#include "estimate/group_track.h"
+#include "estimate/member.h"
 
 #define SECOND UINT64_C(1000000000)
 #define FIELDS                                                                 \
@@ -12,12 +16,13 @@
 /* A member of 8 MiB in two groups. The second has another member of 4 MiB that
  * shares it with processes outside. */
 struct fixture {
-  struct measurer m;
+  struct cycle cycle;
+  struct aggregate a;
   struct group_track alone_track, both_track;
   struct group alone, both, *groups[2];
   struct group_table table;
   struct process p, other, *processes[2];
-  struct track track, other_track;
+  struct member member, other_member;
 };
 
 static const struct rollup shared_by_four = {
@@ -45,7 +50,7 @@ static const struct rollup halves = {
 /* Makes it be read, so many seconds ago. */
 static void have_read(struct fixture *f, struct track *t,
                       const struct rollup *rollup, unsigned seconds) {
-  struct estimator then = f->m.estimator;
+  struct cycle then = f->cycle;
   struct reading r = {.rollup = rollup};
 
   then.now_ns -= seconds * SECOND;
@@ -55,16 +60,18 @@ static void have_read(struct fixture *f, struct track *t,
 static void observe(struct fixture *f, struct process *p) {
   struct observation o = {.resident_pages = (uint32_t)p->statm.resident_pages};
 
-  p->track->is_asked = true;
-  estimator_observe(&f->m.estimator, p->track, &f->alone_track.sharing, &o);
+  p->member->is_asked = true;
+  estimator_observe(&f->cycle, &p->member->track, &f->alone_track.sharing, &o);
 }
 
 static int make(void **state) {
   static struct fixture f;
 
   f = (struct fixture){
-      .m = {.kernel_fields = FIELDS,
-            .estimator = {.now_ns = 1000 * SECOND, .page_size = PAGE}},
+      .cycle = {.now_ns = 1000 * SECOND,
+                .page_size = PAGE,
+                .kernel_fields = FIELDS},
+      .a = {.cycle = &f.cycle},
       .alone = {.track = &f.alone_track},
       .both = {.track = &f.both_track},
       .groups = {&f.alone, &f.both},
@@ -74,20 +81,20 @@ static int make(void **state) {
             .statm = {.size_pages = 4096, .resident_pages = 2048},
             .groups = f.groups,
             .n_groups = 2,
-            .track = &f.track},
+            .member = &f.member},
       .other = {.state = PROCESS_ALIVE,
                 .threads = 1,
                 .statm = {.size_pages = 1024, .resident_pages = 1024},
                 .groups = f.groups + 1,
                 .n_groups = 1,
-                .track = &f.other_track},
+                .member = &f.other_member},
       .processes = {&f.p, &f.other}};
   sharing_init(&f.alone_track.sharing, 0);
   sharing_init(&f.both_track.sharing, 0);
   observe(&f, &f.p);
   observe(&f, &f.other);
-  have_read(&f, &f.other_track, &shared_by_four, 0);
-  f.other_track.is_read = true;
+  have_read(&f, &f.other_member.track, &shared_by_four, 0);
+  f.other_member.is_read = true;
   *state = &f;
   return 0;
 }
@@ -95,27 +102,27 @@ static int make(void **state) {
 #define AGGREGATE_TEST(name) TEST_WITH(name, make, NULL, struct fixture *f)
 
 static void make_read(struct fixture *f) {
-  have_read(f, &f->track, &halves, 0);
-  f->track.is_read = true;
+  have_read(f, &f->member.track, &halves, 0);
+  f->member.is_read = true;
 }
 
 static void make_estimated(struct fixture *f) {
-  have_read(f, &f->track, &halves, 7);
-  estimator_expect(&f->m.estimator, &f->track);
+  have_read(f, &f->member.track, &halves, 7);
+  estimator_expect(&f->cycle, &f->member.track);
 }
 
 static void make_guessed(struct fixture *f) { (void)f; }
 
-static void make_unasked(struct fixture *f) { f->track.is_asked = false; }
+static void make_unasked(struct fixture *f) { f->member.is_asked = false; }
 
 static void make_unreadable(struct fixture *f) {
-  have_read(f, &f->track, &halves, 7);
-  f->track.is_unreadable = true;
+  have_read(f, &f->member.track, &halves, 7);
+  f->member.is_unreadable = true;
 }
 
 static void make_vfork(struct fixture *f) {
   f->p.is_in_parents_mm = true;
-  f->track.is_read = true; /* in the cycle before */
+  f->member.is_read = true; /* in the cycle before */
 }
 
 static void make_unknown(struct fixture *f) { f->p.state = PROCESS_UNKNOWN; }
@@ -148,7 +155,7 @@ static const struct {
 static void add(struct fixture *f) {
   const struct process_table t = {.processes = f->processes, .n = 2, .cap = 2};
 
-  aggregate_all(&f->m, &t, &f->table);
+  aggregate_all(&f->a, &t, &f->table);
 }
 
 static void check_sums(const struct usage *u, size_t i) {
@@ -192,9 +199,9 @@ TEST(a_process_by_itself_has_the_sums_that_it_adds) {
     f = *state;
     cases[i].make(f);
     add(f);
-    aggregate_estimate(&f->m, &f->p, &est);
+    aggregate_estimate(&f->a, &f->p, &est);
     assert_int_equal(est.source, cases[i].source);
-    aggregate_one(&f->m, &f->p, &est, &u);
+    aggregate_one(&f->a, &f->p, &est, &u);
     assert_int_equal(u.rollup.bytes[ROLLUP_PSS], cases[i].own_pss * KIB);
     if (est.source == SOURCE_NONE || est.source == SOURCE_PARENT) {
       assert_int_equal(u.unknown, 1);
@@ -212,7 +219,7 @@ AGGREGATE_TEST(an_estimate_has_its_age_and_its_error) {
 
   make_estimated(f);
   add(f);
-  aggregate_estimate(&f->m, &f->p, &est);
+  aggregate_estimate(&f->a, &f->p, &est);
   assert_int_equal(est.age_ns, 7 * SECOND);
   assert_true(doubt_bytes(est.pss_error) > 0 &&
               doubt_bytes(est.pss_error) < 5120 * KIB);
@@ -248,7 +255,7 @@ AGGREGATE_TEST(what_cannot_be_read_is_guessed_beside_what_can) {
   assert_int_equal(f->both.usage.rollup.bytes[ROLLUP_RSS], 12288 * KIB);
   /* A third of resident memory was read. */
   assert_true((int)usage_coverage_percent(&f->both.usage) == 33);
-  aggregate_estimate(&f->m, &f->p, &est);
+  aggregate_estimate(&f->a, &f->p, &est);
   assert_int_equal(est.source, SOURCE_UNREADABLE);
   assert_true(doubt_bytes(est.pss_error) == 8192 * (double)KIB);
 }
@@ -263,7 +270,7 @@ AGGREGATE_TEST(a_group_of_which_a_member_was_once_read_is_guessed) {
   add(f);
   for (int i = 0; i < 2; i++) {
     begin_cycle(f);
-    f->track.is_read = false;
+    f->member.is_read = false;
     make_unreadable(f);
     f->other.state = PROCESS_GONE;
     add(f);
@@ -287,9 +294,9 @@ AGGREGATE_TEST(without_any_reading_a_refused_process_has_no_guess) {
   make_unreadable(f);
   f->p.n_groups = 1;
   add(f);
-  aggregate_estimate(&f->m, &f->p, &est);
+  aggregate_estimate(&f->a, &f->p, &est);
   assert_false(estimate_has_rollup(&est));
-  aggregate_one(&f->m, &f->p, &est, &u);
+  aggregate_one(&f->a, &f->p, &est, &u);
   assert_false(usage_is_known(&u));
   assert_int_equal(u.resident, 8192 * KIB);
 }
@@ -299,10 +306,11 @@ static void limit(struct fixture *f) {
   static const struct meminfo_sample host = {.anon_pages_bytes = 5 * MIB,
                                              .mapped_bytes = MIB};
 
-  f->other_track.baseline = (struct baseline){.at_ns = 0};
-  have_read(f, &f->other_track, &shared_anon, 0);
-  have_read(f, &f->other_track, &shared_anon, 0); /* who shares is unknown */
-  guess_begin(&f->m.guess_limit, &host);
+  f->other_member.track.baseline = (struct baseline){.at_ns = 0};
+  have_read(f, &f->other_member.track, &shared_anon, 0);
+  have_read(f, &f->other_member.track, &shared_anon,
+            0); /* who shares is unknown */
+  guess_begin(&f->a.guess_limit, &host);
 }
 
 AGGREGATE_TEST(a_guess_is_limited_by_what_the_host_has_left) {
@@ -316,9 +324,9 @@ AGGREGATE_TEST(a_guess_is_limited_by_what_the_host_has_left) {
   add(f);
   assert_int_equal(u->rollup.bytes[ROLLUP_PSS], 5 * MIB);
   assert_int_equal(u->rollup.bytes[ROLLUP_RSS], 12 * MIB);
-  aggregate_estimate(&f->m, &f->p, &est);
+  aggregate_estimate(&f->a, &f->p, &est);
   assert_int_equal(est.rollup.bytes[ROLLUP_PSS], 4 * MIB);
-  most = guess_beyond(&f->m.guess_limit, &none);
+  most = guess_beyond(&f->a.guess_limit, &none);
   assert_true(most > 5 * (double)MIB && most < 5.1 * (double)MIB);
   assert_true(doubt_bytes(est.pss_error) == most);
   assert_int_equal(doubt_of_sum(&u->pss_doubt), (uint64_t)most);
@@ -328,18 +336,18 @@ AGGREGATE_TEST(a_guess_is_limited_by_what_the_host_has_left) {
 /* Each counts once, not once in each of its two groups; one can be read. */
 AGGREGATE_TEST(guesses_of_the_host_are_limited_together) {
   struct process third = f->p;
-  struct track track = {.is_asked = true, .is_unreadable = true};
+  struct member member = {.is_asked = true, .is_unreadable = true};
   struct process *processes[] = {&f->p, &f->other, &third};
   const struct process_table t = {.processes = processes, .n = 3, .cap = 3};
   const struct usage *u = &f->both.usage;
   static const struct doubt_sum none;
 
   limit(f);
-  third.track = &track;
-  aggregate_all(&f->m, &t, &f->table);
+  third.member = &member;
+  aggregate_all(&f->a, &t, &f->table);
   assert_in_range(u->rollup.bytes[ROLLUP_PSS], 5 * MIB - 2, 5 * MIB);
   assert_int_equal(doubt_of_sum(&u->pss_doubt),
-                   (uint64_t)guess_beyond(&f->m.guess_limit, &none));
+                   (uint64_t)guess_beyond(&f->a.guess_limit, &none));
   assert_int_equal(usage_pss_error(u), 4 * MIB);
   assert_int_equal(u->unreadable, 1);
 }
@@ -351,9 +359,9 @@ AGGREGATE_TEST(a_process_in_no_group_has_its_statm) {
   f->p.n_groups = 0;
   add(f);
   assert_int_equal(f->alone.usage.processes, 0);
-  aggregate_estimate(&f->m, &f->p, &est);
+  aggregate_estimate(&f->a, &f->p, &est);
   assert_int_equal(est.source, SOURCE_STATM);
-  aggregate_one(&f->m, &f->p, &est, &u);
+  aggregate_one(&f->a, &f->p, &est, &u);
   assert_int_equal(u.resident, 8192 * KIB);
   assert_int_equal(u.unasked, 1);
 }
@@ -361,14 +369,14 @@ AGGREGATE_TEST(a_process_in_no_group_has_its_statm) {
 AGGREGATE_TEST(why_it_was_not_read_is_told_of_an_estimate) {
   struct estimate est;
 
-  f->track.deferral = DEFERRED_BUDGET;
-  aggregate_estimate(&f->m, &f->p, &est);
+  f->member.deferral = DEFERRED_BUDGET;
+  aggregate_estimate(&f->a, &f->p, &est);
   assert_int_equal(est.deferral, DEFERRED_BUDGET);
-  f->p.hung.until_ns = f->m.estimator.now_ns + 1;
-  aggregate_estimate(&f->m, &f->p, &est);
+  f->p.hung.until_ns = f->cycle.now_ns + 1;
+  aggregate_estimate(&f->a, &f->p, &est);
   assert_int_equal(est.deferral, DEFERRED_HUNG);
-  f->track.is_unreadable = true;
-  aggregate_estimate(&f->m, &f->p, &est);
+  f->member.is_unreadable = true;
+  aggregate_estimate(&f->a, &f->p, &est);
   assert_int_equal(est.deferral, DEFERRED_NOT);
 }
 
@@ -383,13 +391,13 @@ AGGREGATE_TEST(the_host_has_each_process_once) {
     one = state;
     cases[i].make(one);
     add(one);
-    if (one->m.host.pss != one->both.usage.rollup.bytes[ROLLUP_PSS])
-      fail_msg("%s: %ju", cases[i].label, (uintmax_t)one->m.host.pss);
-    if (one->m.host.outside_resident != 0)
+    if (one->a.host.pss != one->both.usage.rollup.bytes[ROLLUP_PSS])
+      fail_msg("%s: %ju", cases[i].label, (uintmax_t)one->a.host.pss);
+    if (one->a.host.outside_resident != 0)
       fail_msg("%s: outside", cases[i].label);
-    if (one->m.host.has_unknown != (one->p.state == PROCESS_UNKNOWN))
+    if (one->a.host.has_unknown != (one->p.state == PROCESS_UNKNOWN))
       fail_msg("%s: unknown", cases[i].label);
-    if (doubt_of_sum(&one->m.host.pss_doubt) !=
+    if (doubt_of_sum(&one->a.host.pss_doubt) !=
         doubt_of_sum(&one->both.usage.pss_doubt))
       fail_msg("%s: doubt", cases[i].label);
   }
@@ -424,11 +432,11 @@ AGGREGATE_TEST(what_no_reading_tells_of_is_outside) {
     one->p.n_groups = rows[i].is_in_a_group;
     one->p.is_in_parents_mm = rows[i].is_in_parents_mm;
     add(one);
-    if (one->m.host.outside_resident != rows[i].resident_kib * KIB ||
-        one->m.host.has_unknown != rows[i].is_unknown)
+    if (one->a.host.outside_resident != rows[i].resident_kib * KIB ||
+        one->a.host.has_unknown != rows[i].is_unknown)
       fail_msg("%s: %ju", rows[i].label,
-               (uintmax_t)one->m.host.outside_resident);
-    assert_int_equal(one->m.host.pss, 1024 * KIB);
+               (uintmax_t)one->a.host.outside_resident);
+    assert_int_equal(one->a.host.pss, 1024 * KIB);
   }
 }
 
@@ -439,13 +447,13 @@ AGGREGATE_TEST(page_tables_stacks_and_uptime_are_of_each_member) {
   struct estimate est;
   struct usage one;
 
-  f->m.kernel_stack_bytes = 16 * KIB;
-  f->m.tick_ns = SECOND / 100;
-  f->m.uptime_ns = 900 * SECOND;
+  f->cycle.kernel_stack_bytes = 16 * KIB;
+  f->cycle.tick_ns = SECOND / 100;
+  f->cycle.uptime_ns = 900 * SECOND;
   f->p.starttime_ticks = 20000;
   f->other.starttime_ticks = 30000;
-  f->track.tables = (struct page_tables){.kib = 60, .resident_pages = 2048};
-  f->other_track.tables = f->track.tables;
+  f->member.tables = (struct page_tables){.kib = 60, .resident_pages = 2048};
+  f->other_member.tables = f->member.tables;
   make_read(f);
   add(f);
   assert_int_equal(u->page_tables, 2 * (60 * KIB + PAGE));
@@ -456,8 +464,8 @@ AGGREGATE_TEST(page_tables_stacks_and_uptime_are_of_each_member) {
   add(f);
   assert_int_equal(u->page_tables, 60 * KIB + PAGE);
   assert_int_equal(u->kernel_stack, 4 * 16 * KIB);
-  aggregate_estimate(&f->m, &f->other, &est);
-  aggregate_one(&f->m, &f->other, &est, &one);
+  aggregate_estimate(&f->a, &f->other, &est);
+  aggregate_one(&f->a, &f->other, &est, &one);
   assert_int_equal(one.page_tables, 60 * KIB + PAGE);
   assert_int_equal(one.kernel_stack, 16 * KIB);
   assert_true(one.uptime_ns == 600 * SECOND);
@@ -466,8 +474,8 @@ AGGREGATE_TEST(page_tables_stacks_and_uptime_are_of_each_member) {
 /* Its stat was not read yet, or the time since boot was asked for before it
  * began. */
 AGGREGATE_TEST(a_member_whose_start_is_not_known_is_new) {
-  f->m.tick_ns = SECOND / 100;
-  f->m.uptime_ns = 900 * SECOND;
+  f->cycle.tick_ns = SECOND / 100;
+  f->cycle.uptime_ns = 900 * SECOND;
   f->p.starttime_ticks = 90001;
   f->other.threads = 0;
   add(f);

@@ -2,8 +2,8 @@
  * is read, how long each waits, and what is spent in any minute. */
 #include "test.h"
 
+#include "estimate/group_track.h"
 #include "estimate/schedule.h"
-#include "estimate/track.h"
 #include "match/group.h"
 #include "proc/duration.h"
 

@@ -1,8 +1,8 @@
 #include "test.h"
 
+#include "estimate/address_space.h"
 #include "estimate/fork_family.h"
-#include "estimate/track.h"
-#include "process/process.h"
+#include "estimate/member.h"
 
 #include <string.h>
 
@@ -37,24 +37,25 @@ static void set_parent(struct world *w, uint32_t child, uint32_t parent) {
 }
 
 static struct fork_family *family_of(const struct world *w, uint32_t pid) {
-  return w->p[pid].track ? w->p[pid].track->family : NULL;
+  return w->p[pid].member ? w->p[pid].member->track.family : NULL;
 }
 
 static uint32_t size_of(const struct world *w, uint32_t pid) {
-  return fork_family_size(w->p[pid].track);
+  return fork_family_size(&w->p[pid].member->track);
 }
 
 static void refresh(struct world *w) {
   for (size_t i = 0; i < w->t.n; i++)
     if (w->t.processes[i]->state == PROCESS_ALIVE)
-      assert_int_equal(track_refresh(w->t.processes[i]), 0);
+      assert_int_equal(member_refresh(w->t.processes[i]), 0);
 }
 
 static void update(struct world *w) {
   refresh(w);
   for (size_t i = 0; i < w->t.n; i++)
     if (w->t.processes[i]->state == PROCESS_ALIVE)
-      assert_int_equal(fork_family_update(&w->t, w->t.processes[i]), 0);
+      assert_int_equal(address_space_update_family(&w->t, w->t.processes[i]),
+                       0);
 }
 
 static void exec(struct process *p) {
@@ -64,7 +65,7 @@ static void exec(struct process *p) {
 
 static void end(struct world *w) {
   for (uint32_t pid = 1; pid <= MOST; pid++) {
-    track_free(&w->p[pid]);
+    member_free(&w->p[pid]);
   }
 }
 
@@ -100,7 +101,7 @@ static void apply_change(struct world *w, char change, uint32_t pid) {
     p->statm.text_pages++;
   if (change != 'g')
     return;
-  fork_family_leave(p->track);
+  fork_family_leave(&p->member->track);
   p->state = PROCESS_GONE;
 }
 
@@ -156,10 +157,10 @@ TEST(a_process_that_leaves_takes_no_pages_along) {
   begin(&w, 2);
   set_parent(&w, 2, 1);
   update(&w);
-  w.p[2].track->counted_pages = 7;
+  w.p[2].member->track.counted_pages = 7;
   exec(&w.p[2]);
   update(&w);
-  assert_int_equal(w.p[2].track->counted_pages, 0);
+  assert_int_equal(w.p[2].member->track.counted_pages, 0);
   end(&w);
 }
 
@@ -219,14 +220,14 @@ TEST(the_last_member_takes_the_family_away) {
   set_parent(&w, 2, 1);
   set_parent(&w, 3, 2);
   update(&w);
-  fork_family_leave(w.p[1].track);
+  fork_family_leave(&w.p[1].member->track);
   assert_int_equal(size_of(&w, 1), 1);
   assert_int_equal(size_of(&w, 3), 2);
-  fork_family_leave(w.p[3].track);
-  fork_family_leave(w.p[3].track);
+  fork_family_leave(&w.p[3].member->track);
+  fork_family_leave(&w.p[3].member->track);
   assert_int_equal(size_of(&w, 2), 1);
   assert_non_null(family_of(&w, 2));
-  fork_family_leave(w.p[2].track);
+  fork_family_leave(&w.p[2].member->track);
   end(&w);
 }
 
@@ -297,7 +298,7 @@ TEST(descendants_seen_before_their_ancestors_join_the_first) {
   for (uint32_t pid = 1; pid < 5; pid++)
     set_parent(&w, pid, pid + 1);
   refresh(&w);
-  fork_family_update(&w.t, &w.p[1]);
+  address_space_update_family(&w.t, &w.p[1]);
   assert_non_null(family_of(&w, 5));
   assert_ptr_equal(family_of(&w, 1), family_of(&w, 5));
   update(&w);
@@ -315,7 +316,7 @@ TEST(ancestors_are_sought_so_far_and_no_farther) {
   for (uint32_t pid = 1; pid < MOST; pid++)
     set_parent(&w, pid, pid + 1);
   refresh(&w);
-  fork_family_update(&w.t, &w.p[1]);
+  address_space_update_family(&w.t, &w.p[1]);
   assert_ptr_equal(family_of(&w, 1), family_of(&w, 2 + TRIED));
   for (uint32_t pid = 2; pid <= MOST; pid++)
     if (pid != 2 + TRIED)

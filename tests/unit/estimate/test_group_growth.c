@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "estimate/group_growth.h"
-#include "estimate/track.h"
+#include "estimate/group_track.h"
 #include "world.h"
 
 #define WORLD_TEST(name)                                                       \

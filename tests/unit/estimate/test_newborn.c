@@ -1,6 +1,7 @@
 /* Forks beside the truth, while nothing is read but what a test asks for. */
 #include "test.h"
 
+#include "estimate/fork_family.h"
 #include "estimate/track_change.h"
 #include "lineage.h"
 
@@ -30,14 +31,14 @@ FAMILY_TEST(faults_that_map_files_copy_nothing) {
   memory_fork(&f->world, 0, 1, 0);
   memory_map(&f->world, 1, BUFFERS, 4096, 0, true);
   pass(f, 1);
-  estimator_predict(&f->estimator, f->processes[1]->track, &child);
+  estimator_predict(&f->cycle, &f->processes[1]->member->track, &child);
   /* The hundred at first can have been copies. */
   assert_near((double)rollup_uss(&child.rollup) / 1024, 400, 10, "USS");
 }
 
 /* More at a time, or without a fault (MAP_POPULATE). */
 TEST(pages_that_came_with_fewer_faults_are_no_copies) {
-  const struct estimator e = {.page_size = 4096};
+  const struct cycle e = {.page_size = 4096};
   struct observation at = {.shared_pages = 4096, .minor_faults = 255};
 
   assert_int_equal(track_faulted_bytes(&e, &at), 0);
@@ -211,7 +212,7 @@ FAMILY_TEST(files_of_a_child_cost_what_those_of_the_one_before_did) {
     memory_fork(&f->world, 0, 1, 0);
     memory_map(&f->world, 1, BUFFERS, 4096, 0, true);
     pass(f, 10);
-    estimator_predict(&f->estimator, f->processes[1]->track, &child);
+    estimator_predict(&f->cycle, &f->processes[1]->member->track, &child);
     if (i > 0)
       assert_near((double)child.rollup.bytes[ROLLUP_PSS_SHMEM] / 1024,
                   16384.0 / 3, 100, "PSS of the buffers");
@@ -224,11 +225,11 @@ FAMILY_TEST(without_a_reading_of_the_parent_there_is_nothing_to_inherit) {
   memory_grow(&f->world, 0, 40 * MIB_PAGES);
   memory_fork(&f->world, 0, 1, 200);
   pass(f, 1);
-  assert_false(estimator_has_baseline(f->processes[1]->track));
+  assert_false(track_has_baseline(&f->processes[1]->member->track));
   /* Nor later, when it is no newborn any more. */
   read_one(f, 0);
   pass(f, 1);
-  assert_false(estimator_has_baseline(f->processes[1]->track));
+  assert_false(track_has_baseline(&f->processes[1]->member->track));
 }
 
 /* It shares nothing with the parent that it had. */
@@ -239,7 +240,7 @@ FAMILY_TEST(an_heir_that_execs_has_nothing) {
   memory_exec(&f->world, 1);
   memory_grow(&f->world, 1, MIB_PAGES);
   pass(f, 1);
-  assert_false(estimator_has_baseline(f->processes[1]->track));
+  assert_false(track_has_baseline(&f->processes[1]->member->track));
   read_one(f, 1);
   expect_within(f, 1100, 1100);
 }
@@ -253,7 +254,7 @@ FAMILY_TEST(an_heir_that_execs_teaches_its_own_children_nothing) {
   memory_fork(&f->world, 1, 2, 0);
   pass(f, 1);
   read_one(f, 1);
-  assert_true(f->processes[2]->track->family->newborns.breaks < 0);
+  assert_true(f->processes[2]->member->track.family->newborns.breaks < 0);
 }
 
 /* Memory is copied also between the look at the faults and the reading. */
@@ -272,8 +273,8 @@ FAMILY_TEST(a_reading_amid_copies_teaches_nothing_wrong) {
     update_table(f);
     read_one(f, 0);
     expect_within(f, 600, 20000);
-    assert_true(f->processes[0]->track->family->cow_breaks > 0.99);
-    error = f->processes[0]->track->family->cow_error.usual;
+    assert_true(f->processes[0]->member->track.family->cow_breaks > 0.99);
+    error = f->processes[0]->member->track.family->cow_error.usual;
     assert_true(error <= before);
     before = error;
   }
@@ -339,7 +340,7 @@ FAMILY_TEST(strangers_are_counted_no_more_once_the_parent_is_seen) {
   pass(f, 1);
   memory_exit(&f->world, 0);
   pass(f, 1);
-  estimator_predict(&f->estimator, f->processes[1]->track, &child);
+  estimator_predict(&f->cycle, &f->processes[1]->member->track, &child);
   assert_int_equal(child.rollup.bytes[ROLLUP_PSS_SHMEM], 64 * 4096);
 }
 
@@ -355,7 +356,7 @@ FAMILY_TEST(nothing_more_is_asked_for_relatives_without_a_group) {
     memory_grow(&f->world, 0, 40 * MIB_PAGES);
     memory_fork(&f->world, 0, 1, 0);
     pass(f, 1);
-    assert_false(estimator_wants_faults(f->processes[member]->track));
+    assert_false(track_wants_faults(&f->processes[member]->member->track));
   }
 }
 
@@ -385,7 +386,7 @@ FAMILY_TEST(swap_is_divided_among_many) {
 /* --- what is learnt --- */
 
 static double expected_kb(const struct family *f, unsigned slot) {
-  const struct track *t = f->processes[slot]->track;
+  const struct track *t = &f->processes[slot]->member->track;
 
   return ((double)t->expected_common + (double)t->expected_independent) / 1024;
 }
@@ -408,7 +409,8 @@ FAMILY_TEST(children_like_those_before_are_hardly_doubted) {
   learn_from_children(f);
   memory_fork(&f->world, 0, 1, 0);
   pass(f, 1);
-  assert_true(f->processes[1]->track->family->newborns.anon.usual < 0.001);
+  assert_true(f->processes[1]->member->track.family->newborns.anon.usual <
+              0.001);
   assert_true(expected_kb(f, 1) < 60);
 }
 
@@ -427,7 +429,7 @@ FAMILY_TEST(idle_children_tell_little_of_what_others_copy) {
   memory_fork(&f->world, 0, 1, 0);
   memory_write(&f->world, 1, 8 * MIB_PAGES, 0);
   pass(f, 1);
-  estimator_predict(&f->estimator, f->processes[1]->track, &child);
+  estimator_predict(&f->cycle, &f->processes[1]->member->track, &child);
   assert_near((double)rollup_uss(&child.rollup) / 1024, 8 * 1024, 1024, "USS");
 }
 
@@ -444,7 +446,7 @@ FAMILY_TEST(an_error_of_the_parent_is_not_its_childrens) {
   pass(f, 1);
   memory_fork(&f->world, 0, 1, 0);
   pass(f, 1);
-  lessons = &f->processes[1]->track->family->newborns;
+  lessons = &f->processes[1]->member->track.family->newborns;
   assert_true(lessons->lent.usual > 0.9);
   assert_true(lessons->anon.usual < 0.001);
   assert_true(expected_kb(f, 0) > 20000);
@@ -464,7 +466,7 @@ FAMILY_TEST(memory_that_came_during_a_reading_is_not_lost) {
   update_table(f);
   reading.resident_pages = (uint32_t)f->views[0].resident_pages;
   reading.shared_pages = (uint32_t)f->views[0].shared_pages;
-  estimator_correct(&f->estimator, f->processes[0]->track, &reading);
+  estimator_correct(&f->cycle, &f->processes[0]->member->track, &reading);
   pass(f, 1);
   expect_within(f, 4, 4);
 }

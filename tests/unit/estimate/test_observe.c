@@ -4,9 +4,11 @@
 #include <stdlib.h>
 
 #include "config/policy.h"
-#include "estimate/measure.h"
+#include "estimate/estimator.h"
+#include "estimate/fork_family.h"
+#include "estimate/group_track.h"
+#include "estimate/member.h"
 #include "estimate/observe.h"
-#include "estimate/track.h"
 #include "match/group.h"
 #include "process/process.h"
 
@@ -25,9 +27,10 @@ struct fixture {
   struct group_track group_track;
   struct group group, *groups[1];
   struct process process, *processes[1];
-  struct track track;
+  struct member member;
   struct process_table table;
-  struct measurer measurer;
+  struct cycle cycle;
+  struct observer observer;
 };
 
 static uint64_t clock_ns(void) { return NS_PER_S; }
@@ -72,11 +75,15 @@ static int make(void **state) {
   f.group.track = &f.group_track;
   f.groups[0] = &f.group;
   f.process.groups = f.groups;
-  f.process.track = &f.track;
+  f.process.member = &f.member;
   f.processes[0] = &f.process;
   f.table = (struct process_table){.processes = f.processes, .n = 1};
-  measurer_init(&f.measurer, f.procfs, &f.reader, &f.quarantine, f.diags);
-  estimator_begin(&f.measurer.estimator, NS_PER_S, false);
+  f.cycle = (struct cycle){.now_ns = NS_PER_S, .page_size = PAGE};
+  f.observer = (struct observer){.cycle = &f.cycle,
+                                 .procfs = f.procfs,
+                                 .reader = &f.reader,
+                                 .quarantine = &f.quarantine,
+                                 .table = &f.table};
   *state = &f;
   return 0;
 }
@@ -84,7 +91,6 @@ static int make(void **state) {
 static int unmake(void **state) {
   struct fixture *f = *state;
 
-  measurer_done(&f->measurer);
   reader_done(&f->reader);
   procfs_free(f->procfs);
   proctree_remove(&f->tree);
@@ -94,51 +100,52 @@ static int unmake(void **state) {
 #define FIXTURE_TEST(name) TEST_WITH(name, make, unmake, struct fixture *f)
 
 FIXTURE_TEST(statm_of_others_is_read_once_in_a_cycle) {
-  f->track.has_newborn = true;
-  observe_all(&f->measurer, &f->table);
-  assert_true(f->track.now.has_faults);
-  assert_int_equal(f->track.now.resident_pages, 1024);
+  f->member.track.has_newborn = true;
+  observe_all(&f->observer);
+  assert_true(f->member.track.now.has_faults);
+  assert_int_equal(f->member.track.now.resident_pages, 1024);
 }
 
 /* Between statm and stat. Its memory would be in doubt, and be read for that.
  */
 FIXTURE_TEST(a_process_without_stat_has_ended) {
-  f->track.has_newborn = true;
+  f->member.track.has_newborn = true;
   proctree_end(&f->tree, 10);
-  observe_all(&f->measurer, &f->table);
+  observe_all(&f->observer);
   assert_int_equal(f->process.state, PROCESS_GONE);
-  assert_int_equal(f->measurer.vanished, 1);
+  assert_int_equal(f->observer.vanished, 1);
 }
 
 /* A relative of the process, whose reading found that it shares nothing. */
 static void find_nothing_shared(struct fixture *f) {
   static struct fork_family family;
-  static struct track track;
+  static struct member member;
+  struct track *track = &member.track;
   static const struct rollup found = {.known = UINT32_MAX};
   struct process reader = {.pid = 9,
                            .state = PROCESS_ALIVE,
                            .n_groups = 1,
                            .groups = f->groups,
-                           .track = &track};
+                           .member = &member};
   struct process *both[] = {&reader, &f->process};
   struct process_table table = {.processes = both, .n = 2};
 
   family = (struct fork_family){.members = 2};
-  track = (struct track){.baseline = {.at_ns = 1, .known = UINT32_MAX},
-                         .family = &family};
-  track.baseline.relatives = 2;
-  track.baseline.resident_pages = track.now.resident_pages = 1024;
-  track.baseline.kib_low[ROLLUP_RSS] = 4096;
-  track.baseline.kib_low[ROLLUP_ANONYMOUS] = 4096;
-  track.baseline.kib_low[ROLLUP_SHARED_DIRTY] = 4096;
-  track.baseline.kib_low[ROLLUP_PSS] = 2048;
-  track.baseline.kib_low[ROLLUP_PSS_ANON] = 2048;
-  track.since = SHARING_JUST_READ;
-  f->track.family = &family;
-  f->measurer.table = &table;
-  observe_relatives(&f->measurer, &reader, &found, 0);
+  *track = (struct track){.baseline = {.at_ns = 1, .known = UINT32_MAX},
+                          .family = &family};
+  track->baseline.relatives = 2;
+  track->baseline.resident_pages = track->now.resident_pages = 1024;
+  track->baseline.kib_low[ROLLUP_RSS] = 4096;
+  track->baseline.kib_low[ROLLUP_ANONYMOUS] = 4096;
+  track->baseline.kib_low[ROLLUP_SHARED_DIRTY] = 4096;
+  track->baseline.kib_low[ROLLUP_PSS] = 2048;
+  track->baseline.kib_low[ROLLUP_PSS_ANON] = 2048;
+  track->since = SHARING_JUST_READ;
+  f->member.track.family = &family;
+  f->observer.table = &table;
+  observe_relatives(&f->observer, &reader, &found, 0);
   assert_int_equal(family.members, f->process.state == PROCESS_GONE ? 1 : 2);
-  f->track.family = NULL;
+  f->member.track.family = NULL;
 }
 
 static void put_zombie(const struct fixture *f) {
@@ -157,7 +164,7 @@ FIXTURE_TEST(relative_that_is_a_zombie_has_ended) {
   put_zombie(f);
   find_nothing_shared(f);
   assert_int_equal(f->process.state, PROCESS_GONE);
-  assert_int_equal(f->measurer.vanished, 1);
+  assert_int_equal(f->observer.vanished, 1);
 }
 
 /* Its statm shows no memory, and other threads have it. */

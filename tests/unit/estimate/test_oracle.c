@@ -20,8 +20,11 @@
 #include "estimate/address_space.h"
 #include "estimate/aggregate.h"
 #include "estimate/estimator.h"
+#include "estimate/group_track.h"
+#include "estimate/member.h"
 #include "estimate/newborn.h"
 #include "estimate/schedule.h"
+#include "estimate/track_change.h"
 #include "proc/amount.h"
 #include "process/process.h"
 
@@ -104,7 +107,8 @@ struct run {
   struct process *process_of[MEMORY_SLOTS];
   struct memory_view views[MEMORY_SLOTS];
   struct process_table table;
-  struct measurer m; /* only what the estimates need */
+  struct cycle host; /* only what the estimates need */
+  struct aggregate aggregate;
   struct group groups[HISTORY_GROUPS], *group_list[HISTORY_GROUPS];
   int64_t credit_ns;
   uint64_t random;
@@ -169,7 +173,7 @@ static void update_table(struct run *r) {
     if (p && is_member(slot) && p->n_groups == 0)
       join_group(p, &r->groups[r->group_of[slot]]);
   }
-  address_space_relate(&r->table, r->m.diags);
+  address_space_relate(&r->table, NULL);
 }
 
 /* --- the steps of a cycle, as in measure.c --- */
@@ -192,14 +196,14 @@ static void begin(struct run *r) {
     r->true_pss[i] = r->rounding[i] = 0;
     r->groups[i].usage = (struct usage){0};
   }
-  estimator_begin(&r->m.estimator,
-                  (r->cycle + 1) * r->h->interval_ns + UINT64_C(1000000000),
-                  memory_is_swap_used(&r->world));
+  r->host.before_ns = r->host.now_ns;
+  r->host.now_ns = (r->cycle + 1) * r->h->interval_ns + UINT64_C(1000000000);
+  r->host.is_swap_used = memory_is_swap_used(&r->world);
 }
 
 static void observe(struct run *r, unsigned slot) {
   struct process *p = r->process_of[slot];
-  struct track *t = p->track;
+  struct track *t = &p->member->track;
   const struct memory_view *view = &r->views[slot];
   struct observation o = {.resident_pages = (uint32_t)view->resident_pages,
                           .shared_pages = (uint32_t)view->shared_pages,
@@ -207,27 +211,28 @@ static void observe(struct run *r, unsigned slot) {
 
   if (!is_member(slot))
     return;
-  if (estimator_wants_faults(t)) {
+  if (track_wants_faults(t)) {
     o.minor_faults = r->world.processes[slot].minor_faults;
     o.has_faults = true;
   }
-  if (estimator_wants_swap(&r->m.estimator, t, &o)) {
+  if (estimator_wants_swap(&r->host, t, &o)) {
     o.vm_swap_kb = view->vm_swap_kb;
     o.has_swap = true;
   }
-  estimator_observe(&r->m.estimator, t, &p->groups[0]->track->sharing, &o);
+  estimator_observe(&r->host, t, &p->groups[0]->track->sharing, &o);
 }
 
 /* Whether it is read at all in this cycle, and why. */
 static bool weigh(struct run *r, unsigned slot, struct candidate *c) {
   struct process *p = r->process_of[slot];
-  struct track *t = p->track;
-  uint64_t now_ns = r->m.estimator.now_ns;
-  struct doubt error = estimator_expect(&r->m.estimator, t);
+  struct member *m = p->member;
+  struct track *t = &m->track;
+  uint64_t now_ns = r->host.now_ns;
+  struct doubt error = estimator_expect(&r->host, t);
   uint64_t age_ns = now_ns - t->baseline.at_ns;
 
-  t->is_asked = true;
-  t->is_read = false;
+  m->is_asked = true;
+  m->is_read = false;
   doubt_add(&p->groups[0]->track->error, error);
   *c = (struct candidate){.process = p,
                           .groups = p->groups,
@@ -238,11 +243,11 @@ static bool weigh(struct run *r, unsigned slot, struct candidate *c) {
     c->is_must = true;
     return r->cycle == 0 || (r->h->reads[r->cycle] >> slot & 1);
   }
-  if (!estimator_has_baseline(t)) {
-    if (!t->wanted_ns)
-      t->wanted_ns = now_ns;
+  if (!track_has_baseline(t)) {
+    if (!m->wanted_ns)
+      m->wanted_ns = now_ns;
     c->is_due = true;
-    c->deadline_ns = t->wanted_ns + r->h->max_age_ns;
+    c->deadline_ns = m->wanted_ns + r->h->max_age_ns;
   } else if (age_ns >= r->h->max_age_ns) {
     c->is_due = true;
     c->deadline_ns = t->baseline.at_ns + 2 * r->h->max_age_ns;
@@ -251,7 +256,8 @@ static bool weigh(struct run *r, unsigned slot, struct candidate *c) {
 }
 
 static void read_process(struct run *r, unsigned slot) {
-  struct track *t = r->process_of[slot]->track;
+  struct member *m = r->process_of[slot]->member;
+  struct track *t = &m->track;
   const struct memory_view *view = &r->views[slot];
   struct rollup kept;
   struct reading reading = {.rollup = &view->rollup,
@@ -263,9 +269,9 @@ static void read_process(struct run *r, unsigned slot) {
   if (estimator_wants_faults_around(t))
     reading.faults_before = reading.faults_after =
         r->world.processes[slot].minor_faults;
-  estimator_correct(&r->m.estimator, t, &reading);
-  t->is_read = true;
-  t->wanted_ns = 0;
+  estimator_correct(&r->host, t, &reading);
+  m->is_read = true;
+  m->wanted_ns = 0;
   r->result->readings++;
   if (!r->h->has_reads)
     r->h->reads[r->cycle] |= (uint16_t)(1U << slot);
@@ -369,14 +375,14 @@ static void judge_process(struct run *r, struct process *p) {
 
   r->true_pss[r->group_of[slot]] += r->views[slot].rollup.bytes[ROLLUP_PSS];
   r->result->process_cycles++;
-  if (p->track->is_read)
+  if (p->member->is_read)
     return;
   r->rounding[r->group_of[slot]] += ROUNDING;
-  if (!estimator_has_baseline(p->track)) {
+  if (!track_has_baseline(&p->member->track)) {
     r->result->unread++;
     return;
   }
-  estimator_predict(&r->m.estimator, p->track, &got);
+  estimator_predict(&r->host, &p->member->track, &got);
   judge_prediction(r, slot, &got);
 }
 
@@ -384,7 +390,7 @@ static void judge(struct run *r) {
   const struct group_table groups = {.groups = r->group_list,
                                      .n = HISTORY_GROUPS};
 
-  aggregate_all(&r->m, &r->table, &groups);
+  aggregate_all(&r->aggregate, &r->table, &groups);
   for (size_t i = 0; i < r->table.n; i++)
     if (is_member(slot_of(r, r->table.processes[i])))
       judge_process(r, r->table.processes[i]);
@@ -406,7 +412,7 @@ static void run_cycle(struct run *r) {
   begin(r);
   for (size_t i = 0; i < r->table.n; i++)
     observe(r, slot_of(r, r->table.processes[i]));
-  newborn_estimate_all(&r->m.estimator, &r->table);
+  newborn_estimate_all(&r->host, &r->table);
   read_some(r);
   judge(r);
 }
@@ -423,8 +429,9 @@ static void run_history(struct history *h, bool is_exact,
   r->h = h;
   r->is_exact = is_exact;
   r->result = result;
-  r->m.estimator.page_size = h->page_size;
-  r->m.kernel_fields = ALL_FIELDS;
+  r->host.page_size = h->page_size;
+  r->host.kernel_fields = ALL_FIELDS;
+  r->aggregate.cycle = &r->host;
   for (unsigned i = 0; i < HISTORY_GROUPS; i++) {
     sharing_init(&tracks[i].sharing, 0);
     r->groups[i].track = &tracks[i];

@@ -2,17 +2,19 @@
  * next. */
 #include "test.h"
 
-#include "estimate/measure.h"
+#include "estimate/member.h"
 #include "estimate/sampling.h"
 
 #define LAYOUT_NS NS_PER_MS
 #define PAGES 100000
 
 struct fixture {
-  struct measurer measurer;
+  struct cycle cycle;
+  struct prices prices;
+  struct sampler sampler;
   struct sampling sampling;
   struct sharing set;
-  struct track track;
+  struct member member;
   struct process process;
 };
 
@@ -21,13 +23,17 @@ static int make(void **state) {
   static struct fixture f;
 
   f = (struct fixture){
-      .measurer = {.estimator = {.now_ns = 102 * NS_PER_S}},
+      .cycle = {.now_ns = 102 * NS_PER_S},
+      .prices = {.cycle = &f.cycle},
+      .sampler = {.cycle = &f.cycle, .prices = &f.prices},
       .sampling = {.layout_at_ns = 100 * NS_PER_S,
                    .layout_ns = LAYOUT_NS,
                    .layout_size_pages = 2 * PAGES,
                    .layout_resident_pages = PAGES},
-      .track = {.sampling = &f.sampling, .group_set = &f.set},
-      .process = {.track = &f.track,
+      .member = {.sampling = &f.sampling,
+                 .track = {.group_set = &f.set,
+                           .sample_error = &f.sampling.error}},
+      .process = {.member = &f.member,
                   .statm = {.size_pages = 2 * PAGES, .resident_pages = PAGES}}};
   sharing_init(&f.set, 0);
   *state = &f;
@@ -40,10 +46,10 @@ static bool reads_mappings(const struct fixture *f) {
   struct fixture without = *f;
 
   without.sampling.layout_ns = 0;
-  without.track.sampling = &without.sampling;
-  without.process.track = &without.track;
-  return sampling_cost_ns(&f->measurer, &f->process) ==
-         sampling_cost_ns(&without.measurer, &without.process) + LAYOUT_NS;
+  without.member.sampling = &without.sampling;
+  without.process.member = &without.member;
+  return sampling_cost_ns(&f->sampler, &f->process) ==
+         sampling_cost_ns(&without.sampler, &without.process) + LAYOUT_NS;
 }
 
 FIXTURE_TEST(mappings_are_kept_while_little_changes) {
@@ -68,15 +74,15 @@ FIXTURE_TEST(mappings_are_read_again_when_the_size_has_changed) {
 }
 
 FIXTURE_TEST(mappings_are_read_again_after_a_minute) {
-  f->measurer.estimator.now_ns += 58 * NS_PER_S;
+  f->cycle.now_ns += 58 * NS_PER_S;
   assert_true(reads_mappings(f));
 }
 
 FIXTURE_TEST(mappings_take_a_thousandth_of_a_processor) {
   f->process.statm.resident_pages = 2 * PAGES;
-  f->measurer.estimator.now_ns -= 1001 * NS_PER_MS;
+  f->cycle.now_ns -= 1001 * NS_PER_MS;
   assert_false(reads_mappings(f));
-  f->measurer.estimator.now_ns += NS_PER_MS;
+  f->cycle.now_ns += NS_PER_MS;
   assert_true(reads_mappings(f));
 }
 
@@ -102,10 +108,12 @@ static struct read_job sample_job(void) {
 
 static void take(struct fixture *f, const struct read_job *job) {
   struct diag diags[DIAGS] = {{.count = 0}};
+  struct sampled sampled;
 
-  f->measurer.diags = diags;
-  f->measurer.estimator.page_size = PAGE;
-  sampling_take(&f->measurer, &f->process, job);
+  f->sampler.diags = diags;
+  f->cycle.page_size = PAGE;
+  sampling_measure(&f->sampler, &f->process, job, &sampled);
+  sampling_take(&f->sampler, &f->process, job, &sampled);
 }
 
 /* 1,000 anonymous pages, of which 600 are exclusive and the others of two; 500
@@ -113,7 +121,7 @@ static void take(struct fixture *f, const struct read_job *job) {
  * shmem, which ten processes share. */
 FIXTURE_TEST(counted_pages_and_those_of_shmem_add_up) {
   struct read_job job = sample_job();
-  const struct baseline *b = &f->track.baseline;
+  const struct baseline *b = &f->member.track.baseline;
 
   take(f, &job);
   assert_pages(baseline_bytes(b, ROLLUP_RSS), 10000);
@@ -128,15 +136,16 @@ FIXTURE_TEST(counted_pages_and_those_of_shmem_add_up) {
 FIXTURE_TEST(what_is_in_swap_stays_known_where_status_cannot_be_read) {
   struct read_job job = sample_job();
 
-  assert_int_equal(procfs_new("/proc", &f->measurer.procfs), 0);
+  assert_int_equal(procfs_new("/proc", &f->sampler.procfs), 0);
   f->process.pid = INT32_MAX;
-  f->measurer.estimator.is_swap_used = true;
-  f->track.now.vm_swap_kb = 4096;
+  f->cycle.is_swap_used = true;
+  f->member.track.now.vm_swap_kb = 4096;
   take(f, &job);
-  assert_int_equal(f->track.baseline.vm_swap_kb, 4096);
-  assert_int_equal(baseline_bytes(&f->track.baseline, ROLLUP_SWAP), 4 * MIB);
-  f->measurer.estimator.is_swap_used = false;
+  assert_int_equal(f->member.track.baseline.vm_swap_kb, 4096);
+  assert_int_equal(baseline_bytes(&f->member.track.baseline, ROLLUP_SWAP),
+                   4 * MIB);
+  f->cycle.is_swap_used = false;
   take(f, &job);
-  assert_int_equal(f->track.baseline.vm_swap_kb, 0);
-  procfs_free(f->measurer.procfs);
+  assert_int_equal(f->member.track.baseline.vm_swap_kb, 0);
+  procfs_free(f->sampler.procfs);
 }

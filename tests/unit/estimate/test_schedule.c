@@ -1,7 +1,8 @@
 #include "test.h"
 
+#include "estimate/group_track.h"
+#include "estimate/sampling.h"
 #include "estimate/schedule.h"
-#include "estimate/track.h"
 #include "match/group.h"
 
 #include <string.h>

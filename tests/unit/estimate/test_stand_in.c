@@ -530,7 +530,7 @@ struct single {
   struct group *groups[1];
   struct group_table table;
   struct process p, *processes[1];
-  struct track track;
+  struct member member;
 };
 
 static void run_single(struct single *s, uint64_t now_ns) {
@@ -544,7 +544,7 @@ static void run_single(struct single *s, uint64_t now_ns) {
 
 static void run_in_doubt(struct single *s, uint64_t now_ns, unsigned kb) {
   run_single(s, now_ns);
-  assert_true(s->track.expected_common == (float)kb * 1024);
+  assert_true(s->member.track.expected_common == (float)kb * 1024);
 }
 
 static struct ksm ksm;
@@ -565,14 +565,14 @@ static int make_single(void **state) {
   s->p.groups = s->groups;
   s->processes[0] = &s->p;
   s->group.policy = &settings_defaults.policy;
-  s->p.track = &s->track;
+  s->p.member = &s->member;
   s->table = (struct group_table){.groups = s->groups, .n = 1};
   measurer_init(&s->m, NULL, &s->reader, &s->quarantine, s->diags);
   run_single(s, 1);
-  s->track.baseline = (struct baseline){
+  s->member.track.baseline = (struct baseline){
       .at_ns = NS_PER_S, .resident_pages = 2048, .relatives = 1};
-  s->track.baseline.kib_low[ROLLUP_ANONYMOUS] = 4096;
-  s->track.since = SHARING_JUST_READ;
+  s->member.track.baseline.kib_low[ROLLUP_ANONYMOUS] = 4096;
+  s->member.track.since = SHARING_JUST_READ;
   s->m.read_ksm = read_ksm;
   return 0;
 }
@@ -599,26 +599,26 @@ SINGLE_TEST(while_pages_are_merged_all_that_is_anonymous_is_in_doubt) {
 /* A merged page that is taken apart when no more are merged is no reason to
  * read processes that had none. */
 SINGLE_TEST(what_had_no_merged_pages_is_trusted_when_some_split) {
-  s->track.baseline.known = 1U << ROLLUP_KSM;
+  s->member.track.baseline.known = 1U << ROLLUP_KSM;
   ksm = s->m.ksm = (struct ksm){.run = 0, .pages_sharing = 500};
   for (uint64_t i = 2; i < 10; i++) {
     ksm.pages_sharing--;
     run_in_doubt(s, i * NS_PER_S, 0);
   }
-  s->track.baseline.kib_low[ROLLUP_KSM] = 64;
+  s->member.track.baseline.kib_low[ROLLUP_KSM] = 64;
   ksm.pages_sharing--;
   run_in_doubt(s, 10 * NS_PER_S, 64);
   /* It merged until it was stopped: anything may have been merged. */
   ksm.run = 1;
   run_single(s, 11 * NS_PER_S);
-  s->track.baseline.at_ns = 11 * NS_PER_S;
+  s->member.track.baseline.at_ns = 11 * NS_PER_S;
   ksm.run = 0;
   run_in_doubt(s, 12 * NS_PER_S, 4096);
 }
 
 /* A cycle sees run before and after, but not between. */
 SINGLE_TEST(merging_that_began_and_ended_between_cycles_is_seen) {
-  s->track.baseline.known = 1U << ROLLUP_KSM;
+  s->member.track.baseline.known = 1U << ROLLUP_KSM;
   ksm = s->m.ksm = (struct ksm){.run = 0};
   run_in_doubt(s, 2 * NS_PER_S, 0);
   ksm.pages_sharing = 500;
@@ -636,12 +636,12 @@ SINGLE_TEST(what_was_read_before_ksm_changed_is_in_doubt) {
     uint64_t now_ns = (10 + i) * NS_PER_S;
 
     run_single(s, now_ns);
-    s->track.baseline.at_ns = now_ns; /* it is read */
+    s->member.track.baseline.at_ns = now_ns; /* it is read */
     run_in_doubt(s, now_ns, 0);
     ksm = changes[i];
     run_in_doubt(s, now_ns + 1, 4096);
     run_in_doubt(s, now_ns + 2, 4096);
-    s->track.baseline.at_ns = now_ns + 1;
+    s->member.track.baseline.at_ns = now_ns + 1;
     run_in_doubt(s, now_ns + 3, 0);
   }
 }

@@ -1,6 +1,7 @@
 #include "test.h"
 
 #include "estimate/estimator.h"
+#include "estimate/fork_family.h"
 #include "estimate/strangers.h"
 #include "proc/duration.h"
 
@@ -215,7 +216,7 @@ TEST(part_of_strangers_is_what_the_others_do_not_pay) {
 }
 
 struct fixture {
-  struct estimator e;
+  struct cycle e;
   struct sharing set;
   struct track track;
 };
@@ -227,7 +228,9 @@ static void read_at(struct fixture *f, uint64_t seconds, struct rollup found) {
                             .vm_swap_kb =
                                 (uint32_t)(found.bytes[ROLLUP_SWAP] / 1024)};
 
-  estimator_begin(&f->e, seconds * NS_PER_S, true);
+  f->e.before_ns = f->e.now_ns;
+  f->e.now_ns = seconds * NS_PER_S;
+  f->e.is_swap_used = true;
   estimator_observe(&f->e, &f->track, &f->set, &o);
   estimator_expect(&f->e, &f->track);
   estimator_correct(&f->e, &f->track, &reading);

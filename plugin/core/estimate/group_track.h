@@ -1,0 +1,30 @@
+/* What estimate/ keeps of a group from cycle to cycle. struct group points to
+ * it, and no other folder looks inside. */
+#ifndef SMAPS_GROUP_TRACK_H
+#define SMAPS_GROUP_TRACK_H
+
+#include "estimate/sharing.h"
+#include "report/growth.h"
+#include "report/usage.h"
+
+struct group_track {
+  struct sharing sharing; /* of members without a family */
+  uint64_t last_pss;      /* in the cycle before */
+  /* The sum of the errors to be expected goes down as members are chosen to be
+   * read; nothing need be read below the other. */
+  struct doubt_sum error;
+  uint64_t tolerated_bytes;
+  /* CPU time that samples for that error may still take in this cycle; below 0:
+   * owed. */
+  int64_t sampling_ns;
+  /* The sums without guesses, which go by them; only in cycles with guesses. */
+  struct usage measured;
+  bool was_read; /* a member, in any cycle */
+  /* Members that are sampled, in this cycle and in the one before. */
+  uint32_t giants, giants_before;
+  /* Of the members in this cycle, in ticks; see group_growth.h. */
+  uint64_t oldest_start, newest_start;
+  struct growth growth;
+};
+
+#endif
