@@ -95,12 +95,12 @@ $(call wrap,$(COLLECTED),openat readlinkat)
 # The right to look pages up is lost and comes back, and time passes by reading.
 $(call wrap,core/test_giants,openat nanosleep)
 # kcmp() tells which processes share memory.
-$(call wrap,estimate/test_stand_in,syscall)
+$(call wrap,measure/test_stand_in,syscall)
 # The test can wait for a detached thread.
 $(call wrap,snapshot/test_writer,pthread_detach)
 # A hang does not depend on the load of the machine.
 PATIENT := read/test_reader read/test_reader_hang read/test_worker_pool \
-  read/test_pid_watch estimate/test_stand_in snapshot/test_recorder \
+  read/test_pid_watch measure/test_stand_in snapshot/test_recorder \
   $(COLLECTED) core/test_giants core/test_hostile core/test_month core/test_truth
 $(PATIENT:%=$(UNIT)/%): $(B)/tests/support/patience.o
 $(call wrap,$(PATIENT),pthread_cond_timedwait)
@@ -108,7 +108,7 @@ $(call wrap,$(PATIENT),pthread_cond_timedwait)
 $(call wrap,read/test_pid_watch core/test_wall_clock,open)
 $(call wrap,proc/test_procfs,readdir)
 $(call wrap,proc/test_procfs_kept,fstatfs getrlimit)
-$(call wrap,read/test_page_layout,fstatfs)
+$(call wrap,sample/test_page_layout,fstatfs)
 $(call wrap,proc/test_kernel,uname open)
 $(call wrap,core/test_page_size,uname)
 $(call wrap,match/test_match_time,regexec fnmatch)
@@ -117,12 +117,12 @@ $(call wrap,proc/test_user,getpwuid_r)
 $(call wrap,snapshot/test_store,write close fstat geteuid)
 
 # Pauses are counted and not made.
-$(call wrap,read/test_page_sample read/test_page_layout,nanosleep)
-$(call wrap,read/test_mapping_sample,nanosleep)
+$(call wrap,sample/test_page_sample sample/test_page_layout,nanosleep)
+$(call wrap,sample/test_mapping_sample,nanosleep)
 
 # The system runs out of threads.
 FEW := read/test_worker_pool read/test_reader read/test_reader_hang \
-  read/test_pid_watch estimate/test_stand_in snapshot/test_writer
+  read/test_pid_watch measure/test_stand_in snapshot/test_writer
 $(FEW:%=$(UNIT)/%): $(B)/tests/support/few_threads.o
 $(call wrap,$(FEW),pthread_create)
 

@@ -18,8 +18,8 @@
 #define SMAPS_COLLECTOR_H
 
 #include "diag.h"
-#include "estimate/host_memory.h"
 #include "match/group.h"
+#include "measure/host_memory.h"
 #include "snapshot/snapshot.h"
 #include "snapshot/writer.h"
 #include <smaps/settings.h>

@@ -5,12 +5,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "cgroup/cgroup_watch.h"
 #include "estimate/address_space.h"
-#include "estimate/group_growth.h"
-#include "estimate/measure.h"
-#include "match/cgroup_watch.h"
 #include "match/match.h"
 #include "match/unseen.h"
+#include "measure/group_growth.h"
+#include "measure/measure.h"
 #include "proc/kernel_stack.h"
 #include "proc/loadavg.h"
 #include "proc/meminfo.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proc/cgroup.h"
+#include "cgroup/cgroup.h"
 
 static void require_component(struct span part, struct span path) {
   require(fuzz_is_within(part, path));

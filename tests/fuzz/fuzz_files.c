@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cgroup/mountinfo.h"
 #include "proc/loadavg.h"
 #include "proc/meminfo.h"
-#include "proc/mountinfo.h"
 #include "proc/statm.h"
 #include "proc/uptime.h"
 #include <smaps/status.h>

@@ -5,7 +5,7 @@
 
 #include "fake_pages.h"
 #include "read/inspect.h"
-#include "read/page_layout.h"
+#include "sample/page_layout.h"
 
 struct paged {
   struct proctree tree;

@@ -18,9 +18,9 @@
 #define SMAPS_ESTIMATOR_H
 
 #include "estimate/cycle.h"
-#include "estimate/sampled.h"
 #include "estimate/track.h"
 #include "report/doubt.h"
+#include "sample/sampled.h"
 
 /* A rollup that was read, and what the cheap files said around it. */
 struct reading {

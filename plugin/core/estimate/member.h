@@ -9,10 +9,10 @@
 #include "config/policy.h"
 #include "estimate/deferral.h"
 #include "estimate/page_tables.h"
-#include "estimate/read_cost.h"
-#include "estimate/sampling_state.h"
 #include "estimate/track.h"
 #include "process/process.h"
+#include "sample/sampling_state.h"
+#include "schedule/read_cost.h"
 #include <smaps/status.h>
 
 struct member {

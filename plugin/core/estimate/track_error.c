@@ -1,9 +1,9 @@
 #include "estimate/track_error.h"
 
 #include "estimate/fork_family.h"
-#include "estimate/sampled.h"
 #include "estimate/track_change.h"
 #include "proc/arith.h"
+#include "sample/sampled.h"
 
 /* Readings that were right say less of what comes next. */
 #define SHARED_PART_LEAST 0.05

@@ -2,8 +2,8 @@
 #ifndef SMAPS_GROUP_H
 #define SMAPS_GROUP_H
 
+#include "cgroup/cgroup_memory.h"
 #include "config/policy.h"
-#include "report/cgroup_memory.h"
 #include "report/metric.h"
 #include <smaps/group_name.h>
 

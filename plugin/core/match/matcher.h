@@ -4,8 +4,8 @@
 
 #include <locale.h>
 
+#include "cgroup/cgroup_tree.h"
 #include "diag.h"
-#include "match/cgroup_tree.h"
 #include "match/group.h"
 #include "process/process.h"
 #include <smaps/settings.h>

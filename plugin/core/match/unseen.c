@@ -4,8 +4,8 @@
 #include <limits.h>
 #include <string.h>
 
+#include "cgroup/cgroup.h"
 #include "config/rule.h"
-#include "proc/cgroup.h"
 
 #define CGROUP_ATTRIBUTES                                                      \
   (1U << ATTRIBUTE_CGROUP | 1U << ATTRIBUTE_UNIT | 1U << ATTRIBUTE_SLICE |     \

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proc/cgroup.h"
+#include "cgroup/cgroup.h"
 
 /* The reference count precedes the values, so that no value has offset 0. */
 #define HEAD_SIZE sizeof(atomic_uint)

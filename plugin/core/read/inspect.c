@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "proc/cgroup.h"
+#include "cgroup/cgroup.h"
 #include "proc/cheap_files.h"
 #include "proc/duration.h"
 

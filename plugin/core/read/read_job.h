@@ -2,12 +2,12 @@
 #ifndef SMAPS_READ_JOB_H
 #define SMAPS_READ_JOB_H
 
+#include "cgroup/memory_cgroup.h"
 #include "proc/mapping.h"
 #include "process/process.h"
 #include "read/inspect.h"
-#include "read/mapping_sample.h"
-#include "read/memory_cgroup.h"
-#include "read/page_sample.h"
+#include "sample/mapping_sample.h"
+#include "sample/page_sample.h"
 
 /*
  * A new kind needs a name here, a member of the union in struct read_job, a

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cgroup/memory_limit.h"
 #include "proc/cheap_files.h"
 #include "proc/duration.h"
-#include "read/memory_limit.h"
 #include "read/pid_file.h"
 #include "read/rollup_reader.h"
 

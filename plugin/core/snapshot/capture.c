@@ -1,8 +1,8 @@
 #include "snapshot/capture.h"
 
-#include "estimate/aggregate.h"
-#include "estimate/sampled_mapping.h"
-#include "read/memory_limit.h"
+#include "cgroup/memory_limit.h"
+#include "measure/aggregate.h"
+#include "sample/sampled_mapping.h"
 
 #include <errno.h>
 #include <stdio.h>

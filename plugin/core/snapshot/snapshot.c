@@ -1,7 +1,7 @@
 #include "snapshot/snapshot.h"
 
-#include "estimate/aggregate.h"
-#include "match/cgroup_tree.h"
+#include "cgroup/cgroup_tree.h"
+#include "measure/aggregate.h"
 
 #include <math.h>
 #include <string.h>

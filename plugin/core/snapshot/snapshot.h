@@ -5,11 +5,11 @@
 #ifndef SMAPS_SNAPSHOT_H
 #define SMAPS_SNAPSHOT_H
 
-#include "estimate/aggregate.h"
-#include "estimate/price.h"
 #include "match/group.h"
+#include "measure/aggregate.h"
 #include "proc/meminfo.h"
 #include "read/quarantine.h"
+#include "schedule/price.h"
 #include "snapshot/json.h"
 #include <smaps/settings.h>
 

@@ -1,0 +1,335 @@
+#include "cgroup/cgroup.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define ID_LEN 64
+
+static bool has_prefix(struct span s, const char *prefix) {
+  size_t n = strlen(prefix);
+
+  return s.len >= n && memcmp(s.text, prefix, n) == 0;
+}
+
+static bool has_suffix(struct span s, const char *suffix) {
+  size_t n = strlen(suffix);
+
+  return s.len >= n && memcmp(s.text + s.len - n, suffix, n) == 0;
+}
+
+static bool is_equal(struct span s, const char *word) {
+  return s.len == strlen(word) && has_prefix(s, word);
+}
+
+/* The next two strip only if something is left. */
+static bool strip_prefix(struct span *s, const char *prefix) {
+  size_t n = strlen(prefix);
+
+  if (s->len <= n || !has_prefix(*s, prefix))
+    return false;
+  *s = (struct span){.text = s->text + n, .len = s->len - n};
+  return true;
+}
+
+static bool strip_suffix(struct span *s, const char *suffix) {
+  size_t n = strlen(suffix);
+
+  if (s->len <= n || !has_suffix(*s, suffix))
+    return false;
+  s->len -= n;
+  return true;
+}
+
+/* Consumes the text before the separator and the separator, or all text that is
+ * left. */
+static bool parse_part(struct cursor *s, char separator, struct span *ret) {
+  const char *end;
+
+  if (cursor_is_done(s))
+    return false;
+  end = memchr(s->at, separator, (size_t)(s->end - s->at));
+  ret->text = s->at;
+  ret->len = (size_t)((end ? end : s->end) - s->at);
+  s->at = end ? end + 1 : s->end;
+  return true;
+}
+
+static bool next_component(struct cursor *path, struct span *ret) {
+  while (parse_char(path, '/'))
+    ;
+  return parse_part(path, '/', ret);
+}
+
+/* How much a line says; 0 is nothing. */
+enum worth { WORTH_UNIFIED = 1, WORTH_MEMORY, WORTH_SYSTEMD };
+
+static unsigned worth_of(uint32_t id, struct span controllers) {
+  struct cursor s = cursor_begin(controllers.text, controllers.len);
+  unsigned best = id == 0 ? WORTH_UNIFIED : 0;
+  struct span name;
+
+  while (parse_part(&s, ',', &name)) {
+    if (is_equal(name, "name=systemd"))
+      return WORTH_SYSTEMD;
+    if (is_equal(name, "memory"))
+      best = WORTH_MEMORY;
+  }
+  return best;
+}
+
+/* The worth of a line, and its path. */
+static unsigned parse_worth(struct span line, struct span *ret_path) {
+  struct cursor s = cursor_begin(line.text, line.len);
+  struct span controllers;
+  uint32_t id;
+
+  if (!parse_u32(&s, &id) || !parse_char(&s, ':') ||
+      !parse_part(&s, ':', &controllers) || cursor_is_done(&s) || *s.at != '/')
+    return 0;
+  *ret_path = (struct span){.text = s.at, .len = (size_t)(s.end - s.at)};
+  strip_suffix(ret_path, " (deleted)");
+  return worth_of(id, controllers);
+}
+
+static unsigned parse_path_line(struct span line, struct span *ret_path) {
+  unsigned worth = parse_worth(line, ret_path);
+
+  /* In an unused hierarchy all processes are in the root, so any other path
+   * says more. */
+  return worth && ret_path->len > 1 ? worth + WORTH_SYSTEMD : worth;
+}
+
+/*
+ * 9:name=systemd:/system.slice/nginx.service
+ * 4:cpu,memory:/system.slice/nginx.service
+ * 0::/system.slice/nginx.service
+ *
+ * A line without a newline was cut short and so names another path.
+ */
+int cgroup_parse(const char *text, size_t len, struct span *ret) {
+  struct cursor s = cursor_begin(text, len);
+  struct span line, path, best_path;
+  unsigned best = 0;
+
+  while (parse_line(&s, &line) && s.at > line.text + line.len) {
+    unsigned worth = parse_path_line(line, &path);
+
+    if (worth > best) {
+      best = worth;
+      best_path = path;
+    }
+  }
+  if (best == 0)
+    return -EBADMSG;
+  *ret = best_path;
+  return 0;
+}
+
+int cgroup_parse_memory(const char *text, size_t len, bool *ret_is_v1,
+                        struct span *ret) {
+  struct cursor s = cursor_begin(text, len);
+  struct span line, path, unified = {.text = NULL};
+
+  while (parse_line(&s, &line) && s.at > line.text + line.len) {
+    unsigned worth = parse_worth(line, &path);
+
+    if (worth == WORTH_MEMORY) {
+      *ret_is_v1 = true;
+      *ret = path;
+      return 0;
+    }
+    if (worth == WORTH_UNIFIED)
+      unified = path;
+  }
+  if (!unified.text)
+    return -EBADMSG;
+  *ret_is_v1 = false;
+  *ret = unified;
+  return 0;
+}
+
+bool cgroup_parse_limit(const char *text, size_t len, uint64_t *ret_bytes) {
+  struct cursor s = cursor_begin(text, len);
+  uint64_t bytes;
+
+  if (!parse_u64(&s, &bytes) || !parse_char(&s, '\n') || !cursor_is_done(&s))
+    return false;
+  *ret_bytes = bytes;
+  return true;
+}
+
+bool cgroup_parse_keyed(const char *text, size_t len, const char *key,
+                        uint64_t *ret) {
+  struct cursor s = cursor_begin(text, len);
+  struct span line;
+
+  while (parse_line(&s, &line) && s.at > line.text + line.len) {
+    struct cursor at = cursor_begin(line.text, line.len);
+    uint64_t value;
+
+    if (!parse_word(&at, key) || !parse_char(&at, ' '))
+      continue;
+    if (!parse_u64(&at, &value) || !cursor_is_done(&at))
+      return false;
+    *ret = value;
+    return true;
+  }
+  return false;
+}
+
+struct place {
+  struct span slice, unit;
+  bool is_relative;
+};
+
+static bool is_unit(struct span component) {
+  static const char *const suffixes[] = {".service", ".scope", ".socket",
+                                         ".mount", ".swap"};
+
+  for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
+    if (strip_suffix(&component, suffixes[i]))
+      return true;
+  return false;
+}
+
+/*
+ * /system.slice/system-getty.slice/getty@tty1.service
+ * /user.slice/user-1000.slice/user@1000.service/app.slice/app-editor.scope
+ * /docker/0123…/system.slice/cron.service
+ *
+ * The path holds slices, then the unit, then the unit's own subgroups. As in
+ * systemd, the component after the slices is the unit or there is none: that
+ * cron belongs to the container. Above the root of the reader's own cgroup
+ * namespace the kernel prints "/..".
+ */
+static struct place parse_place(struct span path) {
+  struct cursor s = cursor_begin(path.text, path.len);
+  struct place place = {0};
+  struct span component;
+
+  while (next_component(&s, &component)) {
+    if (is_equal(component, "..")) {
+      place.is_relative = true;
+      continue;
+    }
+    strip_prefix(&component, "_");
+    if (is_unit(component))
+      place.unit = component;
+    if (!has_suffix(component, ".slice"))
+      break;
+    place.slice = component;
+  }
+  return place;
+}
+
+bool cgroup_unit(struct span path, struct span *ret) {
+  struct place place = parse_place(path);
+
+  if (!place.unit.text)
+    return false;
+  *ret = place.unit;
+  return true;
+}
+
+bool cgroup_slice(struct span path, struct span *ret) {
+  static const char root[] = "-.slice";
+  struct place place = parse_place(path);
+
+  if (place.slice.text)
+    *ret = place.slice;
+  else if (place.unit.text && !place.is_relative)
+    *ret = (struct span){.text = root, .len = sizeof(root) - 1};
+  else
+    return false;
+  return true;
+}
+
+static bool is_hex(struct span s) {
+  for (size_t i = 0; i < s.len; i++)
+    if (!(s.text[i] >= '0' && s.text[i] <= '9') &&
+        !(s.text[i] >= 'a' && s.text[i] <= 'f'))
+      return false;
+  return true;
+}
+
+/*
+ * 0123…                                 Docker and Kubernetes with cgroupfs
+ * docker-0123….scope                    with systemd; crio-, libpod-
+ * kubepods-….slice:cri-containerd:0123… containerd set to another driver
+ * libpod-conmon-0123….scope             the monitor of that container
+ *
+ * Slices are named after pods, never after containers.
+ */
+static bool parse_id(struct span component, struct span *ret) {
+  struct span id, runtime;
+
+  strip_suffix(&component, ".scope");
+  if (component.len < ID_LEN)
+    return false;
+  runtime = (struct span){component.text, component.len - ID_LEN};
+  id = (struct span){component.text + runtime.len, ID_LEN};
+  if (!is_hex(id) || has_suffix(runtime, "conmon-"))
+    return false;
+  if (runtime.len > 0 && !has_suffix(runtime, "-") && !has_suffix(runtime, ":"))
+    return false;
+  *ret = id;
+  return true;
+}
+
+/* LXC: lxc.payload.NAME since 4.0, lxc.payload/NAME in 3.1, lxc/NAME before. */
+static bool parse_lxc(struct span above, struct span component,
+                      struct span *ret) {
+  if (!strip_prefix(&component, "lxc.payload.") &&
+      !is_equal(above, "lxc.payload") && !is_equal(above, "lxc"))
+    return false;
+  *ret = component;
+  return true;
+}
+
+/* systemd-nspawn, started as a service or by hand. libvirt gives its virtual
+ * machines such a scope too, and they are no containers. */
+static bool parse_machine(struct span component, struct span *ret) {
+  struct span name = component;
+
+  if (!strip_prefix(&name, "systemd-nspawn@") ||
+      !strip_suffix(&name, ".service")) {
+    name = component;
+    if (!strip_prefix(&name, "machine-") || !strip_suffix(&name, ".scope") ||
+        has_prefix(name, "qemu\\x2d"))
+      return false;
+  }
+  *ret = name;
+  return true;
+}
+
+/* systemd-nspawn calls its scope NAME.scope with --register=no, and in systemd
+ * 262 always. Only the subgroup tells it from other scopes. */
+static bool parse_payload(struct span above, struct span component,
+                          struct span *ret) {
+  struct span name;
+
+  if (!is_equal(component, "payload") || parse_machine(above, &name) ||
+      !strip_suffix(&above, ".scope"))
+    return false;
+  *ret = above;
+  return true;
+}
+
+bool cgroup_container(struct span path, struct span *ret) {
+  struct cursor s = cursor_begin(path.text, path.len);
+  struct span id = {0}, name = {0}, above = {0}, component;
+
+  while (next_component(&s, &component)) {
+    parse_id(component, &id);
+    if (is_equal(component, "supervisor") && parse_machine(above, &name))
+      name = (struct span){0}; /* nspawn itself, beside its payload */
+    else if (!parse_lxc(above, component, &name) &&
+             !parse_payload(above, component, &name))
+      parse_machine(component, &name);
+    above = component;
+  }
+  if (!id.text && !name.text)
+    return false;
+  *ret = id.text ? id : name;
+  return true;
+}

@@ -1,0 +1,547 @@
+#include "cgroup/cgroup_watch.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cgroup/cgroup.h"
+#include "read/read_batch.h"
+
+/* Kills of an eighth of the hour count as late as the last of them. */
+#define KILLS_SPAN_NS (CGROUP_KILLS_NS / 8)
+/* The first of these eighths can have begun an eighth before the hour. */
+#define KILLS_MAX 10
+
+struct watched_cgroup {
+  char *path;
+  struct memory_cgroup_place place;
+  struct procfs_file usage_file; /* open, if there is room for it */
+  struct cgroup_memory memory;   /* what groups show */
+  uint32_t pid;    /* of a process in it; 0: no group is it in this cycle */
+  uint64_t serial; /* of its node: another one has other processes */
+  bool has_new_processes;
+  uint64_t phase; /* the cycle of CGROUP_SLOW_CYCLES for limit and stat */
+  /* The time of their last reading, and the usage then. */
+  uint64_t slow_ns, slow_bytes;
+  uint64_t retry_ns; /* an absent one is not looked for before */
+  struct back_off hung;
+
+  /* The kernel's counts of killed processes, since the last of them. */
+  bool has_count, has_parent_count;
+  uint64_t count, parent_count, ino;
+  /* The results of this cycle. */
+  bool is_lost, was_lost;    /* its directory is not there; or was not before */
+  bool is_gone;              /* and was; even if it was made again */
+  uint64_t counted, missing; /* kills: its own, and more of its parent's */
+
+  /* The kills of the last hour, the oldest first. */
+  struct {
+    uint64_t began_ns, time_ns, n;
+  } kills[KILLS_MAX];
+  size_t n_kills;
+};
+
+/* --- the table --- */
+
+static size_t find(const struct cgroup_watch *w, const char *path,
+                   bool *ret_found) {
+  size_t low = 0, high = w->n;
+
+  *ret_found = false;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    int order = strcmp(w->cgroups[middle]->path, path);
+
+    if (order < 0) {
+      low = middle + 1;
+    } else {
+      high = middle;
+      *ret_found |= order == 0;
+    }
+  }
+  return low;
+}
+
+static void forget_place(const struct cgroup_watch *w,
+                         struct watched_cgroup *c) {
+  procfs_drop(w->procfs, &c->usage_file);
+  free(c->place.directory);
+  c->place = (struct memory_cgroup_place){.directory = NULL};
+}
+
+static void watched_free(const struct cgroup_watch *w,
+                         struct watched_cgroup *c) {
+  forget_place(w, c);
+  free(c->path);
+  free(c);
+}
+
+static int make_room(struct cgroup_watch *w) {
+  size_t cap = w->cap ? w->cap * 2 : 16;
+  struct watched_cgroup **cgroups;
+
+  if (w->n < w->cap)
+    return 0;
+  cgroups = reallocarray(w->cgroups, cap, sizeof(struct watched_cgroup *));
+  if (!cgroups)
+    return -ENOMEM;
+  w->cgroups = cgroups;
+  w->cap = cap;
+  return 0;
+}
+
+/* NULL without memory. */
+static struct watched_cgroup *get(struct cgroup_watch *w, const char *path) {
+  struct watched_cgroup *c;
+  bool is_found;
+  size_t at = find(w, path, &is_found);
+
+  if (is_found)
+    return w->cgroups[at];
+  c = calloc(1, sizeof(*c));
+  if (!c || !(c->path = strdup(path)) || make_room(w) < 0) {
+    if (c)
+      watched_free(w, c);
+    return NULL;
+  }
+  c->memory.path = c->path;
+  c->phase = w->made++ % CGROUP_SLOW_CYCLES;
+  memmove(&w->cgroups[at + 1], &w->cgroups[at],
+          (w->n - at) * sizeof(struct watched_cgroup *));
+  w->cgroups[at] = c;
+  w->n++;
+  return c;
+}
+
+/* --- groups --- */
+
+static void use(struct watched_cgroup *c, const struct group *g) {
+  c->pid = g->cgroup_pid;
+  c->has_new_processes |= c->serial != g->cgroup_node->serial;
+  c->serial = g->cgroup_node->serial;
+  if (c->has_new_processes)
+    c->memory.known &= CGROUP_HAS_KILLS;
+}
+
+static void watch_group(struct cgroup_watch *w, struct group *g) {
+  struct watched_cgroup *c = NULL;
+
+  /* A group without it goes on to show that it was killed. */
+  if (g->cgroup_absence != CGROUP_PRESENT)
+    return;
+  c = get(w, g->cgroup_node->path);
+  g->cgroup = c ? &c->memory : NULL;
+  if (c)
+    use(c, g);
+}
+
+static void watch_groups(struct cgroup_watch *w,
+                         const struct group_table *groups) {
+  for (size_t i = 0; i < w->n; i++) {
+    struct watched_cgroup *c = w->cgroups[i];
+
+    c->pid = 0;
+    c->has_new_processes = false;
+    c->was_lost = c->is_lost;
+    c->is_lost = c->is_gone = false;
+    c->counted = c->missing = 0;
+  }
+  for (size_t i = 0; i < groups->n; i++)
+    watch_group(w, groups->groups[i]);
+}
+
+/* --- reading --- */
+
+/* Notes how many processes of the host were killed since the last cycle in
+ * which that could be read. */
+static void read_host_kills(struct cgroup_watch *w) {
+  uint64_t kills;
+  struct span text;
+
+  w->new_host_kills = 0;
+  if (w->n == 0)
+    w->has_host_kills = false;
+  if (w->n == 0 || procfs_read(w->procfs, PROCFS_ROOT, "vmstat", &text) != 0 ||
+      !cgroup_parse_keyed(text.text, text.len, "oom_kill", &kills))
+    return;
+  if (w->has_host_kills && kills > w->host_kills)
+    w->new_host_kills = kills - w->host_kills;
+  w->host_kills = kills;
+  w->has_host_kills = true;
+}
+
+/* True if the usage is above the limit, which was raised, or has moved so far
+ * that it matters how much of it is page cache that can be taken back. */
+static bool has_moved(const struct watched_cgroup *c) {
+  const struct cgroup_memory *m = &c->memory;
+  uint64_t then = c->slow_bytes;
+  uint64_t moved = m->bytes > then ? m->bytes - then : then - m->bytes;
+
+  return cgroup_memory_has(m, CGROUP_HAS_BYTES) &&
+         (m->bytes > m->limit || moved > m->limit / CGROUP_MOVED_PART);
+}
+
+/* The limits are read in turn, not those of all groups in one cycle. */
+static bool is_slow_due(const struct cgroup_watch *w,
+                        const struct watched_cgroup *c) {
+  return !cgroup_memory_has(&c->memory, CGROUP_HAS_LIMIT) ||
+         w->cycles % CGROUP_SLOW_CYCLES == c->phase ||
+         w->now_ns - c->slow_ns >= CGROUP_SLOW_NS || has_moved(c);
+}
+
+static bool is_read(const struct cgroup_watch *w,
+                    const struct watched_cgroup *c) {
+  if (back_off_is_on(&c->hung, w->now_ns))
+    return false;
+  /* Without a process, it is only asked whether it was killed. */
+  if (!c->pid)
+    return c->place.directory && c->has_count && w->new_host_kills > 0;
+  return c->place.directory || w->now_ns >= c->retry_ns;
+}
+
+static void note_absence(const struct cgroup_watch *w, struct watched_cgroup *c,
+                         enum cgroup_absence absence) {
+  c->memory.absence = absence;
+  if (absence == CGROUP_PRESENT)
+    return;
+  forget_place(w, c);
+  c->retry_ns = w->now_ns + CGROUP_RETRY_NS;
+}
+
+static void adopt_values(struct watched_cgroup *c,
+                         const struct memory_cgroup_reading *r) {
+  struct cgroup_memory *m = &c->memory;
+
+  m->known |= r->known & ~CGROUP_HAS_KILLS;
+  if (r->known & CGROUP_HAS_BYTES)
+    m->bytes = r->bytes;
+  if (r->known & CGROUP_HAS_LIMIT)
+    m->limit = r->limit;
+  if (r->known & CGROUP_HAS_FILE) {
+    m->file = r->file;
+    m->inactive_file = r->inactive_file;
+  }
+  if (r->known & CGROUP_HAS_KERNEL)
+    m->kernel = r->kernel;
+}
+
+/* The kills of a new life are those of this cycle: the host had so many. A
+ * control group that was there, and was of no group, has others. */
+static uint64_t count_new(const struct cgroup_watch *w,
+                          const struct watched_cgroup *c,
+                          const struct memory_cgroup_reading *r) {
+  if (c->has_count && r->ino == c->ino)
+    return r->kills > c->count ? r->kills - c->count : 0;
+  if (!c->has_count && c->serial <= w->nodes_before)
+    return 0;
+  return r->kills < w->new_host_kills ? r->kills : w->new_host_kills;
+}
+
+static void adopt_counts(const struct cgroup_watch *w, struct watched_cgroup *c,
+                         const struct memory_cgroup_reading *r) {
+  bool has_kills = r->known & CGROUP_HAS_KILLS;
+
+  c->is_gone = c->has_count && (r->is_gone || (has_kills && r->ino != c->ino));
+  if (c->has_parent_count && r->has_parent_kills &&
+      r->parent_kills > c->parent_count)
+    c->missing = r->parent_kills - c->parent_count;
+  c->has_parent_count = r->has_parent_kills;
+  c->parent_count = r->parent_kills;
+  if (!has_kills)
+    return;
+  c->counted = count_new(w, c, r);
+  c->count = r->kills;
+  c->ino = r->ino;
+  c->has_count = true;
+  c->memory.known |= CGROUP_HAS_KILLS;
+}
+
+static void adopt_place(const struct cgroup_watch *w, struct watched_cgroup *c,
+                        struct memory_cgroup_reading *r) {
+  if (!r->place.directory)
+    return;
+  forget_place(w, c);
+  c->place = r->place;
+}
+
+/* The place of one that counts kills is kept for a cycle. The host's count had
+ * been read when it went: if that was a kill, its parent tells in the next. */
+static void lose(const struct cgroup_watch *w, struct watched_cgroup *c) {
+  c->is_lost = true;
+  c->memory.known &= CGROUP_HAS_KILLS;
+  procfs_drop(w->procfs, &c->usage_file);
+}
+
+static void adopt_reading(struct cgroup_watch *w, struct watched_cgroup *c,
+                          const struct read_job *job) {
+  struct memory_cgroup_reading r = job->cgroup_memory;
+
+  back_off_forgive(&c->hung);
+  if (r.is_gone)
+    lose(w, c);
+  adopt_place(w, c, &r);
+  if (job->cgroup.wants & CGROUP_WANTS_KILLS)
+    adopt_counts(w, c, &r);
+  if (c->pid)
+    adopt_values(c, &r);
+  if (job->cgroup.wants & CGROUP_WANTS_LIMIT) {
+    c->slow_ns = w->now_ns;
+    c->slow_bytes = c->memory.bytes;
+  }
+  note_absence(w, c, r.absence);
+}
+
+/* --- the usage, from a file that stays open --- */
+
+/* Opens the file that the reader has just read. */
+static void keep_usage_file(struct cgroup_watch *w, struct watched_cgroup *c) {
+  char path[PATH_MAX + 32];
+
+  if (!c->place.is_kernels || !cgroup_memory_has(&c->memory, CGROUP_HAS_BYTES))
+    return;
+  snprintf(path, sizeof(path), "%s/%s", c->place.directory,
+           memory_cgroup_usage_file(c->place.is_v1));
+  procfs_keep(w->procfs, path, &c->usage_file);
+}
+
+/* False if the reader has to look for it. The kernel has but to print a number
+ * there, and waits for nobody. */
+static bool read_kept_usage(struct cgroup_watch *w, struct watched_cgroup *c) {
+  struct span text;
+
+  if (!c->pid || procfs_read_open(w->procfs, &c->usage_file, &text) != 0 ||
+      !cgroup_parse_limit(text.text, text.len, &c->memory.bytes))
+    return false;
+  c->memory.known |= CGROUP_HAS_BYTES;
+  return true;
+}
+
+/* --- all of it --- */
+
+static unsigned wishes(struct cgroup_watch *w, struct watched_cgroup *c) {
+  unsigned wants = read_kept_usage(w, c) ? 0 : CGROUP_WANTS_USAGE;
+  bool is_slow = c->pid && is_slow_due(w, c);
+
+  if (is_slow)
+    wants |= CGROUP_WANTS_LIMIT;
+  /* Old kernels have no count, at whatever time; or the host's is hidden. */
+  if (w->new_host_kills > 0 || c->has_new_processes ||
+      (is_slow && (!c->has_count || !w->has_host_kills)))
+    wants |= CGROUP_WANTS_KILLS;
+  return wants;
+}
+
+/* A value that is not read in each cycle stays. */
+static void apply(void *ctx, struct read_job *job) {
+  struct cgroup_watch *w = ctx;
+  bool is_found;
+  struct watched_cgroup *c = w->cgroups[find(w, job->path, &is_found)];
+
+  if (job->cgroup.wants & CGROUP_WANTS_USAGE)
+    c->memory.known &= ~CGROUP_HAS_BYTES;
+  if (job->result == READ_HUNG || job->result == READ_STILL_HUNG) {
+    back_off_extend(&c->hung, job->result == READ_HUNG, w->read_timeout_ns,
+                    w->clock_ns());
+    c->memory.known &= CGROUP_HAS_KILLS;
+    c->memory.absence = CGROUP_HUNG;
+  } else if (job->result == 0) {
+    adopt_reading(w, c, job);
+    keep_usage_file(w, c);
+  }
+}
+
+static void read_all(struct cgroup_watch *w) {
+  struct read_batch batch;
+
+  read_batch_init(&batch, w->reader, apply, w);
+  for (size_t i = 0; i < w->n; i++) {
+    struct watched_cgroup *c = w->cgroups[i];
+    struct read_job job = {.kind = READ_CGROUP, .path = c->path};
+
+    if (!is_read(w, c))
+      continue;
+    job.cgroup = (struct memory_cgroup_request){
+        .pid = c->pid, .place = c->place, .wants = wishes(w, c)};
+    if (job.cgroup.wants)
+      read_batch_add(&batch, &job);
+  }
+  read_batch_flush(&batch);
+}
+
+/* --- kills --- */
+
+static size_t parent_length(const struct watched_cgroup *c) {
+  const char *end =
+      c->place.directory ? strrchr(c->place.directory, '/') : NULL;
+
+  return end ? (size_t)(end - c->place.directory) : 0;
+}
+
+static bool is_within(const struct watched_cgroup *c, const char *directory,
+                      size_t len) {
+  return len > 0 && c->place.directory &&
+         strncmp(c->place.directory, directory, len) == 0 &&
+         c->place.directory[len] == '/';
+}
+
+static bool is_below(const struct watched_cgroup *c,
+                     const struct watched_cgroup *top) {
+  return top->place.directory &&
+         is_within(c, top->place.directory, strlen(top->place.directory));
+}
+
+/* True if it counts for one above it, too, that is below the same parent. */
+static bool is_counted_above(const struct cgroup_watch *w,
+                             const struct watched_cgroup *c,
+                             const struct watched_cgroup *gone) {
+  for (size_t i = 0; i < w->n; i++)
+    if (is_below(c, w->cgroups[i]) &&
+        is_within(w->cgroups[i], gone->place.directory, parent_length(gone)))
+      return true;
+  return false;
+}
+
+/* The kills of the parent that no group below it has counted, if this is the
+ * only one that has gone. */
+static uint64_t claim_missing(const struct cgroup_watch *w,
+                              const struct watched_cgroup *gone) {
+  uint64_t counted = 0, n_gone = 0;
+
+  for (size_t i = 0; i < w->n && gone->missing > 0; i++) {
+    const struct watched_cgroup *c = w->cgroups[i];
+
+    if (!is_within(c, gone->place.directory, parent_length(gone)) ||
+        is_below(c, gone))
+      continue;
+    n_gone += c->is_gone;
+    if (c->counted > 0 && !is_counted_above(w, c, gone))
+      counted += c->counted;
+  }
+  return n_gone == 1 && gone->missing > counted ? gone->missing - counted : 0;
+}
+
+static void forget_kills(struct watched_cgroup *c, uint64_t now_ns) {
+  size_t old = 0;
+
+  while (old < c->n_kills && now_ns - c->kills[old].time_ns > CGROUP_KILLS_NS)
+    old++;
+  c->n_kills -= old;
+  memmove(c->kills, c->kills + old, c->n_kills * sizeof(c->kills[0]));
+}
+
+static void add_kills(struct watched_cgroup *c, uint64_t n, uint64_t now_ns) {
+  size_t last = c->n_kills - 1;
+
+  if (n == 0)
+    return;
+  if (c->n_kills == 0 || now_ns - c->kills[last].began_ns >= KILLS_SPAN_NS) {
+    assert(c->n_kills < KILLS_MAX);
+    last = c->n_kills++;
+    c->kills[last].began_ns = now_ns;
+    c->kills[last].n = 0;
+  }
+  c->kills[last].time_ns = now_ns;
+  c->kills[last].n += n;
+}
+
+static void sum_kills(struct watched_cgroup *c) {
+  c->memory.kills = 0;
+  for (size_t i = 0; i < c->n_kills; i++)
+    c->memory.kills += c->kills[i].n;
+}
+
+static void count_kills(struct cgroup_watch *w) {
+  for (size_t i = 0; i < w->n; i++) {
+    struct watched_cgroup *c = w->cgroups[i];
+    uint64_t missed =
+        c->is_gone && w->new_host_kills > 0 ? claim_missing(w, c) : 0;
+
+    forget_kills(c, w->now_ns);
+    add_kills(c, c->counted + missed, w->now_ns);
+    sum_kills(c);
+  }
+}
+
+/* --- the end of a cycle --- */
+
+/* Without processes that are a group nothing is known of a control group but
+ * that it was killed. */
+static bool is_kept(const struct cgroup_watch *w, struct watched_cgroup *c) {
+  if (!c->pid) {
+    c->memory.known &= CGROUP_HAS_KILLS;
+    c->has_count = c->has_parent_count = false;
+  }
+  if (!c->pid || (c->is_lost && (c->was_lost || !c->has_count)))
+    forget_place(w, c);
+  c->memory.is_found = c->place.directory && !c->is_lost;
+  if (!c->memory.is_found && c->memory.absence == CGROUP_PRESENT)
+    c->memory.absence = CGROUP_UNKNOWN;
+  return c->pid || c->memory.kills > 0;
+}
+
+/* True if the group has none, and cannot go on to show that it was killed: that
+ * is forgotten, or another group is the control group now. */
+static bool has_ended(const struct cgroup_watch *w, const struct group *g) {
+  bool is_found;
+  const struct watched_cgroup *c;
+
+  if (!g->cgroup || g->cgroup_absence == CGROUP_PRESENT)
+    return false;
+  c = w->cgroups[find(w, g->cgroup->path, &is_found)];
+  return c->pid || c->memory.kills == 0;
+}
+
+static void drop_unused(struct cgroup_watch *w,
+                        const struct group_table *groups) {
+  size_t n = 0;
+
+  for (size_t i = 0; i < groups->n; i++)
+    if (has_ended(w, groups->groups[i]))
+      groups->groups[i]->cgroup = NULL;
+  for (size_t i = 0; i < w->n; i++) {
+    if (is_kept(w, w->cgroups[i]))
+      w->cgroups[n++] = w->cgroups[i];
+    else
+      watched_free(w, w->cgroups[i]);
+  }
+  w->n = n;
+}
+
+/* A group whose control group was not found shows why; one that hangs was. */
+static void hide_absent(const struct group_table *groups) {
+  for (size_t i = 0; i < groups->n; i++) {
+    struct group *g = groups->groups[i];
+
+    if (!g->cgroup || g->cgroup_absence != CGROUP_PRESENT)
+      continue;
+    g->cgroup_absence = g->cgroup->absence;
+    if (!g->cgroup->is_found && g->cgroup->kills == 0)
+      g->cgroup = NULL;
+  }
+}
+
+void cgroup_watch_run(struct cgroup_watch *w, const struct matcher *matcher,
+                      const struct process_table *processes, uint64_t now_ns) {
+  const struct group_table *groups = matcher->groups;
+
+  w->now_ns = now_ns;
+  w->cycles++;
+  whole_find(&matcher->cgroups, processes, groups);
+  watch_groups(w, groups);
+  read_host_kills(w);
+  read_all(w);
+  count_kills(w);
+  drop_unused(w, groups);
+  hide_absent(groups);
+  w->nodes_before = matcher->cgroups.made;
+}
+
+void cgroup_watch_done(struct cgroup_watch *w) {
+  for (size_t i = 0; i < w->n; i++)
+    watched_free(w, w->cgroups[i]);
+  free(w->cgroups);
+  w->cgroups = NULL;
+  w->n = w->cap = 0;
+}

@@ -1,0 +1,73 @@
+/*
+ * The memory of a control group: the files memory.current, memory.events and
+ * memory.stat of version 2, or their counterparts of version 1.
+ *
+ * A group that is removed and made again, as by the restart of a service, has
+ * the same path, and is found there. So no file is open here between readings;
+ * who keeps one open has to look here again when it fails, as it does for ever
+ * after its group is removed.
+ */
+#ifndef SMAPS_MEMORY_CGROUP_H
+#define SMAPS_MEMORY_CGROUP_H
+
+#include <smaps/procfs.h>
+
+#include "cgroup/cgroup_memory.h"
+#include "cgroup/memory_limit.h"
+
+/* The directory of a group. */
+struct memory_cgroup_place {
+  char *directory; /* owned; NULL: not found yet */
+  size_t mount_len;
+  bool is_v1;
+  bool is_kernels; /* no other file system covers it: its usage cannot hang */
+};
+
+/* The values that are read. */
+#define CGROUP_WANTS_LIMIT 1u /* and memory.stat */
+#define CGROUP_WANTS_KILLS 2u
+#define CGROUP_WANTS_USAGE 4u /* to be asked for before the place is known */
+
+/* The name of the file with the usage. */
+const char *memory_cgroup_usage_file(bool is_v1);
+
+struct memory_cgroup_request {
+  uint32_t pid; /* of a member, if the files are to be found */
+  struct memory_cgroup_place place;
+  unsigned wants;
+};
+
+struct memory_cgroup_reading {
+  /* The place, if it was found by this reading. */
+  struct memory_cgroup_place place;
+  enum cgroup_absence absence;
+  bool is_gone;   /* the group was removed, or its member has ended */
+  unsigned known; /* as in struct cgroup_memory */
+  uint64_t bytes, limit, file, inactive_file, kernel;
+  uint64_t kills; /* in the life of the group */
+  uint64_t ino;   /* of the file with kills: another one, another group */
+  bool has_parent_kills; /* they include those of groups that are gone */
+  uint64_t parent_kills;
+};
+
+/* What many groups have in common. Zeroed at first. */
+struct memory_cgroup_shared {
+  struct cgroup_mounts mounts;
+  struct memory_limit_above above;
+};
+
+/* For a new cycle, in which all may be different. */
+void memory_cgroup_renew(struct memory_cgroup_shared *s);
+
+/*
+ * Reads the group with that path; and the mounts, if they are not new and show
+ * it nowhere. Returns 0, also if the group is absent, or a negative errno. *ret
+ * is filled in, and its place is to be freed. May hang where a file of the tree
+ * or of the group does, and is called by the reader alone.
+ */
+int memory_cgroup_read(struct procfs *procfs,
+                       struct memory_cgroup_shared *shared, const char *path,
+                       const struct memory_cgroup_request *request,
+                       struct memory_cgroup_reading *ret);
+
+#endif

@@ -1,0 +1,309 @@
+#include "measure/aggregate.h"
+
+#include <math.h>
+
+#include "estimate/estimator.h"
+#include "estimate/fork_family.h"
+#include "estimate/group_track.h"
+#include "estimate/member.h"
+#include "proc/amount.h"
+#include "read/quarantine.h"
+
+/* --- estimates --- */
+
+/* A relative that ended while others were read no longer pays its part; one
+ * that nobody knows may have ended as well. */
+static bool has_same_relatives(const struct track *t) {
+  return t->baseline.relatives == fork_family_relatives(t) &&
+         t->strangers != STRANGERS_NEW;
+}
+
+static enum estimate_source source_of(const struct process *p) {
+  if (p->state != PROCESS_ALIVE)
+    return SOURCE_NONE;
+  if (p->n_groups == 0)
+    return SOURCE_STATM;
+  if (p->is_in_parents_mm)
+    return SOURCE_PARENT;
+  if (p->member->is_read && p->member->track.is_sampled)
+    return SOURCE_SAMPLED;
+  if (p->member->is_read && has_same_relatives(&p->member->track))
+    return SOURCE_READ;
+  if (!p->member->is_asked)
+    return SOURCE_STATM;
+  if (p->member->is_unreadable)
+    return SOURCE_UNREADABLE;
+  return track_has_baseline(&p->member->track) ? SOURCE_ESTIMATED
+                                               : SOURCE_GUESSED;
+}
+
+static bool is_guess(enum estimate_source source) {
+  return source == SOURCE_GUESSED || source == SOURCE_UNREADABLE ||
+         source == SOURCE_STATM;
+}
+
+/* A reading that was not made, or not yet, has a reason to be told. */
+static bool is_readable(enum estimate_source source) {
+  return source == SOURCE_READ || source == SOURCE_SAMPLED ||
+         source == SOURCE_ESTIMATED || source == SOURCE_GUESSED;
+}
+
+/* Guesses it like the other members of a group: at first without the limit.
+ * Before the first reading of any, there is a guess only of what will be read.
+ */
+static void guess_raw(const struct aggregate *a, const struct process *p,
+                      const struct group *g, struct estimate *ret) {
+  const struct usage *measured = &g->track->measured;
+
+  if (ret->source == SOURCE_GUESSED || usage_allows_guess(measured))
+    usage_guess(measured, &p->statm, a->cycle->page_size,
+                a->cycle->kernel_fields, &ret->rollup);
+}
+
+/* Its error is all of it, as far as the errors of other guesses have left any.
+ */
+static void guess(const struct aggregate *a, const struct process *p,
+                  const struct group *g, double errors, struct estimate *ret) {
+  double whole = (double)(p->statm.resident_pages * a->cycle->page_size);
+  static const struct doubt_sum none;
+  double most = fmax(guess_beyond(&a->guess_limit, &none) - errors, 0);
+
+  guess_raw(a, p, g, ret);
+  if (!estimate_has_rollup(ret))
+    return;
+  guess_limit(&a->guess_limit, &ret->rollup);
+  ret->pss_error.common = ret->uss_error.common = fmin(whole, most);
+}
+
+/* The group that tells most about a guess. */
+static const struct group *basis_of(const struct process *p) {
+  for (size_t i = 0; i < p->n_groups; i++)
+    if (usage_allows_guess(&p->groups[i]->track->measured))
+      return p->groups[i];
+  return p->groups[0];
+}
+
+static void predict(const struct aggregate *a, const struct process *p,
+                    struct estimate *ret) {
+  struct prediction prediction;
+
+  estimator_predict(a->cycle, &p->member->track, &prediction);
+  ret->rollup = prediction.rollup;
+  ret->pss_error = prediction.pss_error;
+  ret->uss_error = prediction.uss_error;
+  ret->age_ns = prediction.age_ns;
+  if (p->member->track.is_sampled)
+    ret->pages_sampled = p->member->sampling->pages;
+}
+
+void aggregate_estimate(const struct aggregate *a, const struct process *p,
+                        struct estimate *ret) {
+  enum estimate_source source = source_of(p);
+
+  *ret = (struct estimate){.source = source};
+  if (is_readable(source))
+    ret->deferral = quarantine_has(p, a->cycle->now_ns) ? DEFERRED_HUNG
+                                                        : p->member->deferral;
+  if (source == SOURCE_READ) {
+    baseline_get(&p->member->track.baseline, &ret->rollup);
+  } else if (source == SOURCE_SAMPLED || source == SOURCE_ESTIMATED) {
+    predict(a, p, ret);
+  } else if (is_guess(source) && p->n_groups > 0) {
+    guess(a, p, basis_of(p), 0, ret);
+  }
+}
+
+/* --- sums --- */
+
+/* A reading of this cycle that is in doubt is no guess. */
+static bool is_fresh(const struct estimate *est) {
+  return est->source == SOURCE_SAMPLED ||
+         (est->source == SOURCE_ESTIMATED && est->age_ns == 0);
+}
+
+static void add_rollup(const struct estimate *est, uint64_t resident_bytes,
+                       struct usage *u) {
+  if (est->source == SOURCE_READ)
+    usage_add_rollup(u, &est->rollup, resident_bytes);
+  else if (is_fresh(est))
+    usage_add_sample(u, &est->rollup, resident_bytes, est->pss_error,
+                     est->uss_error);
+  else if (est->source == SOURCE_UNREADABLE || est->source == SOURCE_STATM)
+    usage_add_unread(u, &est->rollup, est->pss_error, est->uss_error);
+  else
+    usage_add_estimate(u, &est->rollup, resident_bytes, est->pss_error,
+                       est->uss_error, est->age_ns);
+}
+
+/* Since its start, as far as stat was read. */
+static uint64_t uptime_ns(const struct aggregate *a, const struct process *p) {
+  uint64_t start_ns;
+
+  if (p->threads == 0 ||
+      __builtin_mul_overflow(p->starttime_ticks, a->cycle->tick_ns, &start_ns))
+    return 0;
+  return start_ns < a->cycle->uptime_ns ? a->cycle->uptime_ns - start_ns : 0;
+}
+
+static void add_page_tables(const struct process *p, uint64_t page_size,
+                            struct usage *u) {
+  static const struct page_tables none;
+  const struct page_tables *tables = p->member ? &p->member->tables : &none;
+
+  usage_add_page_tables(
+      u, page_tables_bytes(tables, p->statm.resident_pages, page_size),
+      page_tables_are_known(tables));
+}
+
+static void add(const struct aggregate *a, const struct process *p,
+                const struct estimate *est, struct usage *u) {
+  uint64_t page_size = a->cycle->page_size;
+  bool has_statm = est->source != SOURCE_NONE && est->source != SOURCE_PARENT;
+
+  usage_add_process(u, p->threads);
+  usage_add_life(u, p->threads * a->cycle->kernel_stack_bytes, uptime_ns(a, p));
+  u->unreadable +=
+      est->source == SOURCE_NONE || est->source == SOURCE_UNREADABLE;
+  u->unknown += est->source == SOURCE_NONE;
+  u->unasked += est->source == SOURCE_STATM;
+  if (has_statm) {
+    usage_add_statm(u, &p->statm, page_size);
+    add_page_tables(p, page_size, u);
+  }
+  if (estimate_has_rollup(est))
+    add_rollup(est, p->statm.resident_pages * page_size, u);
+}
+
+/* Adds it to what the host has, once, whatever groups it is in. */
+static void add_to_host(struct aggregate *a, const struct process *p,
+                        const struct estimate *est) {
+  if (estimate_has_rollup(est))
+    host_add_member(&a->host, &est->rollup, est->pss_error);
+  else if (p->state != PROCESS_ALIVE)
+    a->host.has_unknown = true;
+  else if (est->source != SOURCE_PARENT)
+    host_add_outside(&a->host, &p->statm, a->cycle->page_size);
+}
+
+static void add_to_groups(const struct aggregate *a, const struct process *p,
+                          const struct estimate *est) {
+  for (size_t i = 0; i < p->n_groups; i++)
+    add(a, p, est, &p->groups[i]->usage);
+}
+
+/* A guess is made for each group apart, like its other members. */
+static void add_guess(struct aggregate *a, const struct process *p,
+                      enum estimate_source source) {
+  for (size_t i = 0; i < p->n_groups; i++) {
+    struct group *g = p->groups[i];
+    struct estimate est = {.source = source};
+    double errors =
+        g->usage.pss_doubt.common - g->track->measured.pss_doubt.common;
+
+    guess(a, p, g, errors, &est);
+    add(a, p, &est, &g->usage);
+    if (g == basis_of(p))
+      add_to_host(a, p, &est);
+  }
+}
+
+static bool has_memory(const struct process *p) {
+  return p->state == PROCESS_ALIVE || p->state == PROCESS_UNKNOWN;
+}
+
+static bool is_summed(const struct process *p) {
+  return p->n_groups > 0 && has_memory(p);
+}
+
+static void note_outside(struct aggregate *a, const struct process *p) {
+  static const struct estimate nothing = {.source = SOURCE_STATM};
+
+  if (has_memory(p) && !p->is_in_parents_mm)
+    add_to_host(a, p, &nothing);
+}
+
+static void note_measured(struct aggregate *a, const struct estimate *est) {
+  if (estimate_has_rollup(est))
+    guess_measured(&a->guess_limit, &est->rollup, est->pss_error);
+}
+
+static void note_guess(struct aggregate *a, const struct process *p,
+                       enum estimate_source source) {
+  struct estimate est = {.source = source};
+
+  guess_raw(a, p, basis_of(p), &est);
+  if (estimate_has_rollup(&est))
+    guess_made(&a->guess_limit, &est.rollup);
+}
+
+/* Returns the number of members that are left to be guessed. */
+static size_t sum_measured(struct aggregate *a, const struct process_table *t) {
+  size_t n = 0;
+
+  for (size_t i = 0; i < t->n; i++) {
+    const struct process *p = t->processes[i];
+    struct estimate est;
+
+    if (!is_summed(p)) {
+      note_outside(a, p);
+      continue;
+    }
+    if (is_guess(source_of(p))) {
+      n++;
+      continue;
+    }
+    aggregate_estimate(a, p, &est);
+    note_measured(a, &est);
+    add_to_host(a, p, &est);
+    add_to_groups(a, p, &est);
+  }
+  return n;
+}
+
+static void sum_guesses(struct aggregate *a, const struct process_table *t) {
+  for (size_t i = 0; i < t->n; i++)
+    if (is_summed(t->processes[i]) && is_guess(source_of(t->processes[i])))
+      note_guess(a, t->processes[i], source_of(t->processes[i]));
+  for (size_t i = 0; i < t->n; i++)
+    if (is_summed(t->processes[i]) && is_guess(source_of(t->processes[i])))
+      add_guess(a, t->processes[i], source_of(t->processes[i]));
+}
+
+void aggregate_all(struct aggregate *a, const struct process_table *t,
+                   const struct group_table *groups) {
+  size_t guesses = sum_measured(a, t);
+
+  for (size_t i = 0; i < groups->n; i++) {
+    struct group *g = groups->groups[i];
+
+    g->usage.was_read = g->track->was_read;
+    g->track->measured = g->usage;
+  }
+  if (guesses > 0)
+    sum_guesses(a, t);
+  for (size_t i = 0; i < groups->n; i++) {
+    struct usage *u = &groups->groups[i]->usage;
+    struct group_track *track = groups->groups[i]->track;
+
+    u->is_host_known = a->guess_limit.is_known;
+    u->beyond_bytes =
+        amount_from(guess_beyond(&a->guess_limit, &track->measured.pss_doubt) -
+                    (double)(u->rollup.bytes[ROLLUP_PSS] -
+                             track->measured.rollup.bytes[ROLLUP_PSS]));
+    track->last_pss = u->rollup.bytes[ROLLUP_PSS];
+    track->was_read |= usage_has_reading(u);
+  }
+}
+
+void aggregate_one(const struct aggregate *a, const struct process *p,
+                   const struct estimate *est, struct usage *ret) {
+  bool has_own = est->source != SOURCE_NONE && est->source != SOURCE_PARENT;
+
+  *ret = (struct usage){0};
+  add(a, p, est, ret);
+  ret->unknown = !has_own;
+  if (!has_own)
+    ret->unreadable = 1;
+  else if (estimate_has_rollup(est))
+    ret->unreadable = ret->unasked = 0;
+}

@@ -1,0 +1,590 @@
+#include "measure/measure.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "diag.h"
+#include "estimate/address_space.h"
+#include "estimate/estimator.h"
+#include "estimate/fork_family.h"
+#include "estimate/group_track.h"
+#include "estimate/newborn.h"
+#include "proc/amount.h"
+#include "proc/arith.h"
+#include "read/read_batch.h"
+
+/* Each attempt may cost a line in an audit log (AppArmor), so a refused rollup
+ * is not tried soon again, unless the process execs. */
+#define DENIED_BACK_OFF_NS (UINT64_C(3600) * NS_PER_S)
+
+/* An error that is never worth a reading. */
+#define ERROR_LEAST_BYTES 4096.0
+/* The part of a group's PSS that may be wrong before anything is read for it.
+ */
+#define GROUP_ERROR_TOLERATED 0.005
+
+/* Every kernel with a rollup has these (4.14). */
+#define FIELDS_SINCE_4_14                                                      \
+  (1U << ROLLUP_RSS | 1U << ROLLUP_PSS | 1U << ROLLUP_SHARED_CLEAN |           \
+   1U << ROLLUP_SHARED_DIRTY | 1U << ROLLUP_PRIVATE_CLEAN |                    \
+   1U << ROLLUP_PRIVATE_DIRTY | 1U << ROLLUP_REFERENCED |                      \
+   1U << ROLLUP_ANONYMOUS | 1U << ROLLUP_LAZY_FREE |                           \
+   1U << ROLLUP_ANON_HUGE_PAGES | 1U << ROLLUP_SHMEM_PMD_MAPPED |              \
+   1U << ROLLUP_SHARED_HUGETLB | 1U << ROLLUP_PRIVATE_HUGETLB |                \
+   1U << ROLLUP_SWAP | 1U << ROLLUP_SWAP_PSS | 1U << ROLLUP_LOCKED)
+
+/* The default of vm.max_map_count. */
+#define MAPPINGS_MOST 65530
+
+void measurer_init(struct measurer *m, struct procfs *procfs,
+                   struct reader *reader, const struct quarantine *quarantine,
+                   struct diag *diags) {
+  *m = (struct measurer){
+      .procfs = procfs,
+      .reader = reader,
+      .quarantine = quarantine,
+      .diags = diags,
+      .cycle = {.page_size = reader->page_size,
+                .tick_ns = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK),
+                .kernel_fields = FIELDS_SINCE_4_14,
+                .mappings_most = MAPPINGS_MOST},
+      .prices = {.cycle = &m->cycle, .procfs = procfs, .guess_off = 1},
+      .observer = {.cycle = &m->cycle,
+                   .procfs = procfs,
+                   .reader = reader,
+                   .quarantine = quarantine},
+      .sampler = {.cycle = &m->cycle,
+                  .prices = &m->prices,
+                  .procfs = procfs,
+                  .diags = diags},
+      .aggregate = {.cycle = &m->cycle}};
+}
+
+void measurer_watch_kernel(struct measurer *m) {
+  unsigned major, minor;
+  long cpus = sysconf(_SC_NPROCESSORS_CONF);
+
+  m->is_of_kernel = true;
+  m->read_ksm = kernel_read_ksm;
+  kernel_read_ksm(&m->ksm);
+  m->cycle.mappings_most = kernel_mappings_most();
+  if (kernel_release(&major, &minor))
+    precision_init(&m->cycle.precision, major, minor,
+                   cpus > 0 ? (unsigned)cpus : 1);
+}
+
+void measurer_done(struct measurer *m) { free(m->candidates); }
+
+/* --- processes and their groups --- */
+
+static bool is_denied(const struct measurer *m, const struct process *p) {
+  return m->cycle.now_ns < p->member->denied_until_s * NS_PER_S;
+}
+
+/* --- beginning --- */
+
+static int make_room(struct measurer *m, size_t n) {
+  struct candidate *candidates;
+
+  if (m->cap_candidates >= n)
+    return 0;
+  n += n / 8;
+  candidates = reallocarray(m->candidates, n, sizeof(*candidates));
+  if (!candidates)
+    return -ENOMEM;
+  m->candidates = candidates;
+  m->cap_candidates = n;
+  return 0;
+}
+
+static int begin_group(struct group *g) {
+  if (!g->track) {
+    g->track = calloc(1, sizeof(*g->track));
+    if (!g->track)
+      return -ENOMEM;
+    sharing_init(&g->track->sharing, 0);
+  }
+  g->track->error = (struct doubt_sum){.common = 0};
+  g->track->giants_before = g->track->giants;
+  g->track->giants = 0;
+  g->track->tolerated_bytes =
+      amount_from((double)g->track->last_pss * GROUP_ERROR_TOLERATED);
+  return 0;
+}
+
+/* A baseline from before pages were merged, or taken apart, is about others.
+ * Merging that goes on is seen again in the next cycle; where it went on until
+ * now it did so after the last reading too. What began and ended between two
+ * cycles has left more pages merged. */
+static void watch_ksm(struct measurer *m) {
+  struct cycle *cycle = &m->cycle;
+  struct ksm before = m->ksm;
+
+  if (!m->read_ksm)
+    return;
+  m->read_ksm(&m->ksm);
+  if (ksm_is_merging(&before) || ksm_is_merging(&m->ksm) ||
+      m->ksm.pages_sharing > before.pages_sharing)
+    cycle->ksm_merged_ns = cycle->now_ns;
+  if (m->ksm.run != before.run || m->ksm.pages_sharing != before.pages_sharing)
+    cycle->ksm_changed_ns = cycle->now_ns;
+}
+
+static int begin(struct measurer *m, const struct process_table *t,
+                 const struct group_table *groups,
+                 const struct meminfo_sample *meminfo, uint64_t now_ns) {
+  int r = make_room(m, t->n);
+
+  for (size_t i = 0; i < groups->n && r == 0; i++)
+    r = begin_group(groups->groups[i]);
+  if (r < 0)
+    return r;
+  /* Swap may be in use if meminfo cannot be read. */
+  m->cycle.before_ns = m->cycle.now_ns;
+  m->cycle.now_ns = now_ns;
+  m->cycle.is_swap_used =
+      meminfo->swap_used_bytes > 0 || meminfo->mem_total_bytes == 0;
+  watch_ksm(m);
+  guess_begin(&m->aggregate.guess_limit, m->is_of_kernel ? meminfo : NULL);
+  m->aggregate.host = (struct host_processes){.pss = 0};
+  m->n_candidates = 0;
+  m->counts = (struct measure_counts){.rollup_reads = 0};
+  m->observer.table = t;
+  m->observer.vanished = 0;
+  m->needed = 0;
+  return 0;
+}
+
+/* --- 1: what may be wrong, and what would be worth a reading --- */
+
+/*
+ * Whether it is due, and by when it should be read. One with a baseline is due
+ * beyond MaxAge; early for the first time, lest all that were read at the start
+ * come due at once. One without is due from when it was first wanted. Each has
+ * MaxAge from then on.
+ */
+static bool is_due(const struct measurer *m, struct member *t, uint32_t pid,
+                   const struct policy *policy, uint64_t *ret_deadline_ns) {
+  uint64_t age_ns = m->cycle.now_ns - t->track.baseline.at_ns;
+
+  if (!track_has_baseline(&t->track)) {
+    if (!t->wanted_ns)
+      t->wanted_ns = m->cycle.now_ns;
+    *ret_deadline_ns = t->wanted_ns + policy->max_age_ns;
+    return true;
+  }
+  if (!t->is_staggered)
+    age_ns += policy->max_age_ns / 64 * (pid % 48);
+  if (age_ns < policy->max_age_ns)
+    return false;
+  *ret_deadline_ns = t->track.baseline.at_ns + 2 * policy->max_age_ns;
+  t->is_staggered = true;
+  return true;
+}
+
+static void defer(struct measurer *m, struct process *p, enum deferral why) {
+  p->member->deferral = why;
+  m->counts.deferred++;
+}
+
+static void defer_large(struct measurer *m, struct process *p) {
+  defer(m, p, DEFERRED_MAX_LOCK_HOLD);
+  diag_note(m->diags, DIAG_TOO_LARGE, p, 0, "smaps_rollup");
+}
+
+static void add_candidate(struct measurer *m, struct process *p,
+                          const struct policy *policy, struct doubt error) {
+  struct candidate c = {.process = p,
+                        .groups = p->groups,
+                        .n_groups = p->n_groups,
+                        .error = error,
+                        .is_must = policy->refresh == REFRESH_ALWAYS,
+                        .is_last = policy->comes_last};
+
+  c.is_due = is_due(m, p->member, p->pid, policy, &c.deadline_ns) && !c.is_must;
+  if (!c.is_must && !c.is_due && doubt_bytes(error) < ERROR_LEAST_BYTES)
+    return;
+  /* No walk is made that would hold the process up for longer, not even where
+   * every member is to be read. */
+  c.is_sample = !price_is_affordable(&m->prices, p, policy);
+  if (c.is_sample && !sampling_can(&m->sampler, p)) {
+    defer_large(m, p);
+    return;
+  }
+  if (track_has_baseline(&p->member->track))
+    c.age_ns = m->cycle.now_ns - p->member->track.baseline.at_ns;
+  c.cost_ns = c.is_sample ? amount_narrow(sampling_cost_ns(&m->sampler, p))
+                          : price_for_budget_ns(&m->prices, p);
+  m->candidates[m->n_candidates++] = c;
+}
+
+/* Returns the error that is to be expected. */
+static struct doubt begin_choice(struct measurer *m, struct process *p,
+                                 const struct policy *policy) {
+  struct member *member = p->member;
+
+  member->is_asked = policy->refresh != REFRESH_NEVER;
+  member->is_read = false;
+  member->is_unreadable = is_denied(m, p);
+  member->deferral = DEFERRED_NOT;
+  m->counts.denied += member->is_unreadable;
+  return estimator_expect(&m->cycle, &member->track);
+}
+
+/* The part of a CPU that it takes to read or sample it once in MaxAge. */
+static double needed_for(const struct measurer *m, struct process *p,
+                         const struct policy *policy) {
+  uint64_t cost_ns = price_for_budget_ns(&m->prices, p);
+
+  if (policy->refresh != REFRESH_ADAPTIVE)
+    return 0;
+  if (price_ns(&m->prices, p) > policy->max_lock_hold_ns)
+    cost_ns =
+        sampling_can(&m->sampler, p) ? sampling_cost_ns(&m->sampler, p) : 0;
+  return (double)cost_ns / (double)policy->max_age_ns;
+}
+
+static void weigh(struct measurer *m, struct process *p) {
+  struct policy policy = member_policy(p);
+  struct doubt error = begin_choice(m, p, &policy);
+
+  if (!p->member->is_asked || p->member->is_unreadable)
+    return;
+  for (size_t i = 0; i < p->n_groups; i++)
+    doubt_add(&p->groups[i]->track->error, error);
+  if (quarantine_has(p, m->cycle.now_ns))
+    return;
+  add_candidate(m, p, &policy, error);
+  for (size_t i = 0; i < p->n_groups; i++)
+    p->groups[i]->track->giants += p->member->sampling != NULL;
+  m->needed += needed_for(m, p, &policy);
+}
+
+static void weigh_all(struct measurer *m, const struct process_table *t) {
+  for (size_t i = 0; i < t->n; i++) {
+    struct process *p = t->processes[i];
+
+    if (member_is_measured(p))
+      weigh(m, p);
+    else if (member_is_counted(p)) /* its set goes on without it */
+      estimator_expect(&m->cycle, &p->member->track);
+  }
+}
+
+/* --- 2: choosing --- */
+
+static size_t choose(struct measurer *m, const struct group_table *groups) {
+  struct read_time time = read_budget_begin(&m->budget, m->cycle.now_ns,
+                                            m->cycle.interval_ns, m->needed);
+  struct schedule s;
+
+  for (size_t i = 0; i < groups->n; i++)
+    sampling_allow(groups->groups[i]->track, m->cycle.interval_ns);
+  s = schedule_choose(m->candidates, m->n_candidates, &time, &m->credit_ns);
+  for (size_t i = 0; i < s.deferred; i++)
+    defer(m, m->candidates[s.chosen + i].process, DEFERRED_BUDGET);
+  return s.chosen;
+}
+
+/* --- 3: reading --- */
+
+static void note_fields(struct measurer *m, uint32_t known) {
+  m->cycle.kernel_fields =
+      m->has_fields ? m->cycle.kernel_fields | known : known;
+  m->has_fields = true;
+}
+
+static void note_failure(struct measurer *m, struct process *p, int r) {
+  estimator_forget(&p->member->track);
+  p->member->is_unreadable = true;
+  if (r == PROCFS_DENIED) {
+    m->counts.denied++;
+    p->member->denied_until_s =
+        seconds_from(m->cycle.now_ns + DENIED_BACK_OFF_NS);
+    diag_note(m->diags, DIAG_ROLLUP_DENIED, p, 0, "smaps_rollup");
+  } else if (r == -ENOSYS) {
+    diag_note(m->diags, DIAG_NO_ROLLUP, p, 0, "smaps_rollup");
+  } else if (r == -EBADMSG) {
+    diag_note(m->diags, DIAG_MALFORMED, p, 0, "smaps_rollup");
+  } else {
+    diag_note(m->diags, DIAG_FAILED, p, r, "smaps_rollup");
+  }
+}
+
+/* Returns VmSwap after a walk. Where it cannot be read, SwapPss and Swap bound
+ * it: relatives share the rest of Swap, or the rest is shmem. */
+static uint32_t swap_kb_after(const struct measurer *m, const struct process *p,
+                              const struct rollup *found) {
+  uint32_t most = amount_narrow(found->bytes[ROLLUP_SWAP] / 1024);
+  uint32_t least = amount_narrow(found->bytes[ROLLUP_SWAP_PSS] / 1024);
+  uint32_t kb = p->member->track.now.vm_swap_kb;
+
+  if (most == 0)
+    return 0;
+  if (member_read_swap_kb(m->procfs, p, &kb))
+    return kb;
+  if (track_has_baseline(&p->member->track))
+    return amount_narrow(amount_from(clamp(kb, least, most)));
+  return fork_family_size(&p->member->track) > 1 ? most : least;
+}
+
+/* The rollup of a process that did not change meanwhile shows as much as statm
+ * if that is exact on this kernel. */
+static void learn_precision(struct measurer *m, const struct process *p,
+                            const struct reading *r) {
+  uint64_t rss = r->rollup->bytes[ROLLUP_RSS] / m->cycle.page_size;
+  const struct observation *now = &p->member->track.now;
+  uint64_t resident = now->resident_pages;
+
+  if (r->has_statm && resident == r->resident_pages &&
+      now->shared_pages == r->shared_pages)
+    precision_learn(&m->cycle.precision,
+                    rss > resident ? rss - resident : resident - rss);
+}
+
+static void correct(struct measurer *m, struct process *p,
+                    const struct read_job *job) {
+  const struct rollup_reading *read = &job->rollup;
+  struct policy policy = member_policy(p);
+  struct reading reading = {
+      .rollup = &read->rollup,
+      .has_statm = read->has_statm,
+      .resident_pages = amount_narrow(read->statm.resident_pages),
+      .shared_pages = amount_narrow(read->statm.shared_pages),
+      .faults_before = read->faults_before,
+      .faults_after = read->faults_after};
+
+  if (!p->member->cost.is_learnt)
+    price_learn_guess(&m->prices, p, job);
+  m->counts.rollup_reads++;
+  note_fields(m, read->rollup.known);
+  reading.vm_swap_kb = swap_kb_after(m, p, &read->rollup);
+  read_cost_learn(&p->member->cost, job->work_ns, p->statm.resident_pages,
+                  reading.vm_swap_kb * UINT64_C(1024) / m->cycle.page_size,
+                  &policy, m->cycle.now_ns);
+  observe_relatives(&m->observer, p, reading.rollup, reading.vm_swap_kb);
+  learn_precision(m, p, &reading);
+  estimator_correct(&m->cycle, &p->member->track, &reading);
+  if (!sampling_is_refused(p->member->sampling))
+    member_end_sampling(p->member);
+  p->member->is_read = true;
+}
+
+static void refuse(struct measurer *m, struct process *p) {
+  struct policy policy = member_policy(p);
+
+  read_cost_refuse(&p->member->cost, &policy, m->cycle.now_ns);
+  if (sampling_can(&m->sampler, p)) /* in the next cycle */
+    defer(m, p, DEFERRED_MAX_LOCK_HOLD);
+  else
+    defer_large(m, p);
+}
+
+/* It may be walked in the next cycle, see member_policy(). */
+static void refuse_samples(struct measurer *m, struct process *p, int error) {
+  sampling_refuse(&m->sampler, p);
+  if (error == -EFBIG)
+    diag_note(m->diags, DIAG_FAILED, p, error, "maps");
+  if (error == -EFBIG ||
+      price_ns(&m->prices, p) <= member_policy(p).max_lock_hold_ns)
+    defer(m, p, DEFERRED_MAX_LOCK_HOLD);
+  else
+    defer_large(m, p);
+}
+
+static void take_sample(struct measurer *m, struct process *p,
+                        const struct read_job *job) {
+  struct sampled sampled;
+  struct rollup found;
+
+  m->counts.samples++;
+  sampling_measure(&m->sampler, p, job, &sampled);
+  sampled_rollup(&sampled, &found);
+  observe_relatives(&m->observer, p, &found,
+                    amount_narrow(amount_from(sampled.swap) / 1024));
+  sampling_take(&m->sampler, p, job, &sampled);
+}
+
+static void finish_sample(struct measurer *m, struct process *p,
+                          const struct read_job *job) {
+  p->member->wanted_ns = 0;
+  if (job->result == 0) {
+    take_sample(m, p, job);
+  } else if (job->result == PROCFS_GONE || job->result == PROCFS_NO_MM) {
+    observe_end(&m->observer, p);
+  } else if (job->result == -EPERM || job->result == -ENOSYS ||
+             job->result == -EFBIG) {
+    refuse_samples(m, p, job->result);
+  } else if (job->result == PROCFS_DENIED) {
+    note_failure(m, p, job->result);
+  } else {
+    diag_note(m->diags, DIAG_FAILED, p, job->result, "pagemap");
+    defer_large(m, p);
+  }
+}
+
+static void take_result(struct measurer *m, struct process *p,
+                        const struct read_job *job) {
+  p->member->wanted_ns = 0;
+  if (job->result == 0) {
+    correct(m, p, job);
+    return;
+  }
+  if (job->result == PROCFS_GONE || job->result == PROCFS_NO_MM)
+    observe_end(&m->observer, p);
+  else
+    note_failure(m, p, job->result);
+}
+
+static void finish_rollup(struct measurer *m, struct process *p,
+                          const struct read_job *job) {
+  if (job->result == READ_TOO_LONG) {
+    read_budget_charge(&m->budget, job->count_ns);
+    refuse(m, p);
+    return;
+  }
+  m->counts.rollup_ns += job->took_ns;
+  if (job->took_ns > m->counts.longest_read_ns)
+    m->counts.longest_read_ns = job->took_ns;
+  if (member_policy(p).refresh == REFRESH_ADAPTIVE) /* "always" is free */
+    read_budget_charge(&m->budget, price_of_reading_ns(&m->prices, p, job));
+  take_result(m, p, job);
+}
+
+static void finish_job(void *ctx, struct read_job *job) {
+  struct measurer *m = ctx;
+  struct process *p = job->process;
+
+  if (quarantine_check(m->quarantine, job)) {
+    if (job->kind == READ_SAMPLE)
+      sampling_forget_layout(p);
+    if (job->result == READ_SKIPPED)
+      defer(m, p, DEFERRED_BUDGET);
+    return;
+  }
+  if (job->kind != READ_SAMPLE) {
+    finish_rollup(m, p, job);
+    return;
+  }
+  m->counts.rollup_ns += job->work_ns;
+  read_budget_charge(&m->budget, job->work_ns);
+  finish_sample(m, p, job);
+}
+
+/* Each mapping has a page at least. */
+static uint64_t possible_mappings(const struct measurer *m,
+                                  const struct process *p) {
+  uint64_t pages = p->statm.size_pages;
+
+  return pages < m->cycle.mappings_most ? pages : m->cycle.mappings_most;
+}
+
+static struct read_job rollup_job(const struct measurer *m, struct process *p) {
+  struct policy policy = member_policy(p);
+  bool is_followed = policy.refresh == REFRESH_ADAPTIVE;
+
+  return (struct read_job){
+      .process = p,
+      .kind = READ_ROLLUP,
+      .is_baseline = is_followed,
+      .wants_faults =
+          is_followed && estimator_wants_faults_around(&p->member->track),
+      .mappings_most = read_cost_mappings_most(&p->member->cost, &policy,
+                                               possible_mappings(m, p))};
+}
+
+/* Readings can turn out to be dearer than predicted, the first ones above all:
+ * so many are made before the budget is looked at again. */
+#define READINGS_AT_ONCE 16
+
+static void read_chosen(struct measurer *m, size_t n) {
+  struct read_batch batch;
+
+  read_batch_init(&batch, m->reader, finish_job, m);
+  for (size_t i = 0; i < n; i++) {
+    const struct candidate *c = &m->candidates[i];
+    struct process *p = c->process;
+    struct read_job job;
+
+    if (i % READINGS_AT_ONCE == READINGS_AT_ONCE - 1)
+      read_batch_flush(&batch);
+    if (!c->is_must && read_budget_is_spent(&m->budget)) {
+      defer(m, p, DEFERRED_BUDGET);
+      continue;
+    }
+    job = c->is_sample ? sampling_job(&m->sampler, p) : rollup_job(m, p);
+    read_batch_add(&batch, &job);
+  }
+  read_batch_flush(&batch);
+}
+
+/* Counts those that the budget, or readers that hang, have left for too long.
+ */
+static void count_overdue(struct measurer *m) {
+  for (size_t i = 0; i < m->n_candidates; i++) {
+    const struct candidate *c = &m->candidates[i];
+    const struct process *p = c->process;
+
+    m->counts.overdue += c->is_due && p->member->deferral == DEFERRED_BUDGET &&
+                         c->deadline_ns < m->cycle.now_ns;
+  }
+}
+
+static void adopt_memory(struct measurer *m, struct process *p) {
+  struct policy policy = member_policy(p);
+  bool is_sample = !price_is_affordable(&m->prices, p, &policy);
+  struct read_job job;
+
+  p->is_in_parents_mm = false;
+  observe_one(&m->observer, p);
+  begin_choice(m, p, &policy);
+  if (quarantine_has(p, m->cycle.now_ns))
+    return;
+  if (is_sample && !sampling_can(&m->sampler, p)) {
+    defer_large(m, p);
+    return;
+  }
+  job = is_sample ? sampling_job(&m->sampler, p) : rollup_job(m, p);
+  reader_run(m->reader, &job, 1);
+  finish_job(m, &job);
+}
+
+/* If the process in whose memory another one runs exits during the cycle, the
+ * other one is read by itself. */
+static void read_orphans(struct measurer *m, const struct process_table *t) {
+  for (size_t i = 0; i < t->n; i++) {
+    struct process *p = t->processes[i];
+
+    if (p->state == PROCESS_ALIVE && p->n_groups > 0 && p->is_in_parents_mm &&
+        !address_space_owner(t, p))
+      adopt_memory(m, p);
+  }
+}
+
+static void settle_relatives(const struct process_table *t) {
+  for (size_t i = 0; i < t->n; i++)
+    if (member_is_measured(t->processes[i]) && t->processes[i]->member->is_read)
+      estimator_settle_relatives(&t->processes[i]->member->track);
+}
+
+int measurer_run(struct measurer *m, const struct process_table *t,
+                 const struct group_table *groups,
+                 const struct meminfo_sample *meminfo, uint64_t now_ns) {
+  int r = begin(m, t, groups, meminfo, now_ns);
+
+  if (r < 0)
+    return r;
+  address_space_find_shared(t, m->reader, m->quarantine, now_ns);
+  observe_all(&m->observer);
+  newborn_estimate_all(&m->cycle, t);
+  weigh_all(m, t);
+  read_chosen(m, choose(m, groups));
+  count_overdue(m);
+  read_orphans(m, t);
+  settle_relatives(t);
+  if (m->wants_page_tables)
+    observe_page_tables(&m->observer);
+  aggregate_all(&m->aggregate, t, groups);
+  return 0;
+}

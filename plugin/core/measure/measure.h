@@ -1,0 +1,74 @@
+/*
+ * Measures the members of the groups: observes them, chooses whose rollups are
+ * read, reads these, estimates the rest, and adds all up.
+ */
+#ifndef SMAPS_MEASURE_H
+#define SMAPS_MEASURE_H
+
+#include "measure/aggregate.h"
+#include "measure/observe.h"
+#include "proc/meminfo.h"
+#include "read/quarantine.h"
+#include "sample/sampling.h"
+#include "schedule/price.h"
+#include "schedule/schedule.h"
+#include <smaps/kernel.h>
+
+/* Of one cycle. */
+struct measure_counts {
+  uint64_t rollup_reads;
+  uint64_t samples; /* processes whose pages were sampled instead */
+  uint64_t rollup_ns;
+  uint64_t longest_read_ns;
+  uint64_t denied;   /* processes whose rollup the kernel refuses */
+  uint64_t deferred; /* wanted, and not read: no time, no reader free */
+  uint64_t overdue;  /* of these, those whose deadline has passed */
+};
+
+/* It must not be moved. */
+struct measurer {
+  struct procfs *procfs;
+  struct reader *reader;
+  const struct quarantine *quarantine;
+  struct diag *diags; /* by kind */
+
+  /* Its modules, and what each of them keeps. */
+  struct cycle cycle;
+  struct prices prices;
+  struct observer observer;
+  struct sampler sampler;
+  struct aggregate aggregate;
+  struct read_budget budget;
+  int64_t credit_ns; /* of cycles before, see schedule.h */
+
+  bool wants_page_tables;            /* else nothing is read for them alone */
+  bool is_of_kernel;                 /* and not of a captured tree */
+  bool has_fields;                   /* the kernel's fields are known */
+  void (*read_ksm)(struct ksm *ret); /* NULL for a captured tree */
+  struct ksm ksm;                    /* as it was in the last cycle */
+
+  /* The plan of this cycle. */
+  struct candidate *candidates;
+  size_t n_candidates, cap_candidates;
+  double needed; /* the share of a CPU to read each once in its MaxAge */
+  struct measure_counts counts;
+};
+
+void measurer_init(struct measurer *m, struct procfs *procfs,
+                   struct reader *reader, const struct quarantine *quarantine,
+                   struct diag *diags);
+/* Lets it take account of the running kernel: for a tree that is of it. */
+void measurer_watch_kernel(struct measurer *m);
+void measurer_done(struct measurer *m);
+
+/*
+ * Adds every process that is alive and in a group to its groups, whose usages
+ * are zero. A process that ends meanwhile is in none of the sums. An address
+ * space that two processes share is counted with the parent. -ENOMEM where
+ * there is no room to plan.
+ */
+int measurer_run(struct measurer *m, const struct process_table *t,
+                 const struct group_table *groups,
+                 const struct meminfo_sample *meminfo, uint64_t now_ns);
+
+#endif

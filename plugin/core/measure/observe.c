@@ -1,0 +1,146 @@
+#include "measure/observe.h"
+
+#include "estimate/estimator.h"
+#include "estimate/fork_family.h"
+#include "estimate/group_track.h"
+#include "estimate/member.h"
+#include "estimate/track_change.h"
+#include "match/group.h"
+#include "proc/amount.h"
+#include "proc/cheap_files.h"
+#include "read/read_batch.h"
+
+static void take(const struct observer *observer, struct process *p,
+                 const struct read_job *faults) {
+  struct observation o = {.resident_pages =
+                              amount_narrow(p->statm.resident_pages),
+                          .shared_pages = amount_narrow(p->statm.shared_pages),
+                          .threads = p->threads};
+
+  p->member->has_new_tables = false;
+  if (faults && !quarantine_check(observer->quarantine, faults) &&
+      faults->result == 0) {
+    o.minor_faults = (uint32_t)faults->stat.minor_faults;
+    o.has_faults = true;
+  }
+  if (estimator_wants_swap(observer->cycle, &p->member->track, &o))
+    o.has_swap = member_read_swap_kb(observer->procfs, p, &o.vm_swap_kb);
+  estimator_observe(observer->cycle, &p->member->track,
+                    &p->groups[0]->track->sharing, &o);
+}
+
+/* Whether its minor faults have to be read first. */
+static bool wants_faults(const struct observer *o, const struct process *p) {
+  return member_is_measured(p) && track_wants_faults(&p->member->track) &&
+         !quarantine_has(p, o->cycle->now_ns) &&
+         member_policy(p).refresh == REFRESH_ADAPTIVE;
+}
+
+/* A zombie has been counted when it ended. */
+static void note_end(const struct process *p) {
+  for (size_t i = 0; i < p->n_groups; i++)
+    p->groups[i]->usage.ended++;
+}
+
+static void observe_at_once(struct observer *o, struct process *p) {
+  if (member_is_measured(p))
+    take(o, p, NULL);
+  else if (member_is_counted(p))
+    estimator_observe(o->cycle, &p->member->track,
+                      &p->groups[0]->track->sharing, NULL);
+  else if (p->member) {
+    if (p->state == PROCESS_GONE && track_has_baseline(&p->member->track))
+      note_end(p);
+    estimator_forget(&p->member->track);
+  }
+}
+
+void observe_end(struct observer *o, struct process *p) {
+  if (p->state == PROCESS_GONE)
+    return;
+  note_end(p);
+  estimator_forget(&p->member->track);
+  fork_family_leave(&p->member->track);
+  p->state = PROCESS_GONE;
+  o->vanished++;
+}
+
+static bool has_ended(const struct observer *o, const struct process *p) {
+  struct statm_sample statm;
+  int rc = statm_read_of(o->procfs, p->pid, &statm);
+
+  return rc == 0 ? !statm_has_mm(&statm) : rc == PROCFS_GONE;
+}
+
+/* Only what a group would be wrong by is worth a look at all processes. */
+static bool is_worth_it(const struct process *p, uint64_t bytes) {
+  for (size_t i = 0; i < p->n_groups; i++)
+    if (bytes > p->groups[i]->track->tolerated_bytes)
+      return true;
+  return false;
+}
+
+void observe_relatives(struct observer *o, const struct process *p,
+                       const struct rollup *found, uint32_t vm_swap_kb) {
+  uint64_t missing =
+      estimator_missing_bytes(o->cycle, &p->member->track, found, vm_swap_kb);
+
+  if (missing < ROLLUP_COW_LEAST_BYTES || !is_worth_it(p, missing))
+    return;
+  for (size_t i = 0; i < o->table->n; i++) {
+    struct process *other = o->table->processes[i];
+
+    if (other != p && other->state == PROCESS_ALIVE && !other->is_dead_leader &&
+        other->member->track.family == p->member->track.family &&
+        has_ended(o, other))
+      observe_end(o, other);
+  }
+}
+
+static void apply_faults(void *ctx, struct read_job *job) {
+  if (job->result == PROCFS_GONE) {
+    observe_end(ctx, job->process);
+    return;
+  }
+  take(ctx, job->process, job);
+}
+
+void observe_all(struct observer *o) {
+  const struct process_table *t = o->table;
+  struct read_batch batch;
+
+  read_batch_init(&batch, o->reader, apply_faults, o);
+  for (size_t i = 0; i < t->n; i++) {
+    struct process *p = t->processes[i];
+    struct read_job job = {.process = p, .kind = READ_STAT};
+
+    if (!wants_faults(o, p)) {
+      observe_at_once(o, p);
+      continue;
+    }
+    read_batch_add(&batch, &job);
+  }
+  read_batch_flush(&batch);
+}
+
+void observe_one(const struct observer *o, struct process *p) {
+  take(o, p, NULL);
+}
+
+static bool wants_page_tables(const struct process *p) {
+  const struct member *t = p->member;
+
+  return !t->has_new_tables &&
+         (t->is_read ||
+          page_tables_are_due(&t->tables, p->statm.resident_pages));
+}
+
+void observe_page_tables(const struct observer *o) {
+  const struct process_table *t = o->table;
+  struct status_sample s;
+
+  for (size_t i = 0; i < t->n; i++)
+    if (member_is_measured(t->processes[i]) &&
+        wants_page_tables(t->processes[i]))
+      member_read_status(o->procfs, t->processes[i], &s);
+}

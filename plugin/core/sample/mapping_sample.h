@@ -1,0 +1,56 @@
+/*
+ * Samples the pages of a process by mapping, for captures of a process that is
+ * too large to be walked: maps is read once, some thousand pages are drawn from
+ * all that it names, and each page that is found counts for its mapping.
+ */
+#ifndef SMAPS_MAPPING_SAMPLE_H
+#define SMAPS_MAPPING_SAMPLE_H
+
+#include "proc/mapping.h"
+#include "sample/page_sample.h"
+
+/* So many present pages are enough to tell the large mappings apart. */
+#define MAPPING_SAMPLE_PAGES 4000
+
+/* The largest mappings are a stratum each, and all others together are the
+ * first one. */
+#define MAPPING_STRATA 129
+
+/* A page of a stratum has had the same chance as any other of it. With as many
+ * lookups as pages, each page was looked up once. */
+struct mapping_stratum {
+  uint64_t pages; /* to draw from, present or not */
+  uint64_t lookups;
+};
+
+/* The mappings of one name. */
+struct mapping_tally {
+  uint64_t pages; /* to draw from */
+  uint32_t stratum;
+  struct page_tally kinds[PAGE_KINDS];
+  bool is_shmem;
+  bool is_partial; /* part of it was left out of the layout (page_layout.h) */
+  bool is_empty;   /* certain: none of its pages is present */
+};
+
+struct mapping_sample {
+  struct mapping_table *table;    /* as maps has them */
+  struct mapping_tally *tallies;  /* of each mapping of the table */
+  struct mapping_stratum *strata; /* MAPPING_STRATA of them */
+  bool has_mapcounts;             /* as in struct page_lookup */
+  struct statm_sample statm;      /* right after */
+};
+
+/*
+ * The request's pages_wanted and seed count. Fills *ret and returns 0, and
+ * mapping_sample_done() releases it; or leaves nothing to release and returns
+ * an outcome or error, as page_sample_read() does.
+ */
+int mapping_sample_read(struct page_reader *r, const struct proc_ref *p,
+                        const struct page_request *request,
+                        struct mapping_sample *ret);
+
+/* Accepts a sample of zeros. */
+void mapping_sample_done(struct mapping_sample *s);
+
+#endif

@@ -1,0 +1,538 @@
+#include "sample/page_layout.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "proc/arith.h"
+#include "proc/rollup.h"
+#include "sample/pagemap.h"
+
+/*
+ * Each page is looked up with a read of its own, so that the mmap lock is held
+ * for 1 us at a time. A process that waits for the lock gets it in the next
+ * pause: without pauses, readers that follow each other keep it waiting for
+ * 4 ms. More pauses have not made it wait less, as far as was measured, but
+ * each takes 5 to 25 us of CPU time, that of a dozen reads.
+ */
+#define READS_PER_PAUSE 64
+/* A piece of maps takes as long as a few pages. */
+#define READS_OF_PIECE 4
+#define PAUSE_NS 50000
+
+/* Ranges of a layout, 24 bytes each. When there are more, those with the
+ * smallest gaps are merged. Mappings have few gaps worth it: their limit is
+ * above vm.max_map_count. */
+#define MAPPED_MOST 131072
+#define PRESENT_MOST 32768
+
+/* The least ratio of mapped to resident pages for which misses cost more than
+ * the search for what is present. */
+#define SPARSE 3
+
+/* One call of PAGEMAP_SCAN holds the mmap lock for this much at most: 0.2 ms if
+ * all of it is present. */
+#define SCAN_BYTES (UINT64_C(64) << 20)
+/* Regions that one call may find. */
+#define REGIONS 256
+/* Pages of a window of pagemap: one page table of most processors. */
+#define WINDOW 512
+#define REFINE_NS 1000000
+
+/* Questions about the page size of mappings take about 1 us each. */
+#define QUERIES_MOST 4096
+/* Mappings of hugetlbfs begin and end at multiples of so many pages, or more,
+ * with any processor. */
+#define HUGETLB_PAGES_LEAST 16
+
+struct page_range {
+  uint64_t first;  /* page */
+  uint64_t before; /* pages in the ranges before it */
+  bool is_shmem;
+  bool is_apart; /* never merged with the one before it */
+};
+
+struct range_list {
+  struct page_range *ranges;
+  size_t n, cap;
+  uint64_t pages; /* in all ranges */
+  uint64_t gap;   /* that is merged, in pages */
+  size_t most;
+};
+
+struct page_layout {
+  atomic_uint holders;
+  uint64_t page_size;
+  struct range_list mapped;
+  /* If sparse: the present regions below the cursor. The mapped ranges from
+   * `at` on are above it, at least in part. */
+  bool is_sparse, has_no_scan;
+  struct range_list present;
+  uint64_t cursor; /* page */
+  size_t at;
+  bool is_apart; /* the next present region, from the one before it */
+};
+
+/* --- ranges --- */
+
+static uint64_t end_of(const struct range_list *l, size_t i) {
+  uint64_t after = i + 1 < l->n ? l->ranges[i + 1].before : l->pages;
+
+  return l->ranges[i].first + (after - l->ranges[i].before);
+}
+
+/* Merges a range with the last one, if the gap allows. */
+static bool extend(struct range_list *l, const struct page_range *r,
+                   uint64_t end) {
+  uint64_t last_end = l->n > 0 ? end_of(l, l->n - 1) : 0;
+
+  if (l->n == 0 || r->is_apart || r->first - last_end > l->gap ||
+      r->is_shmem != l->ranges[l->n - 1].is_shmem)
+    return false;
+  l->pages += end - last_end;
+  return true;
+}
+
+static void append(struct range_list *l, const struct page_range *r,
+                   uint64_t end) {
+  if (extend(l, r, end))
+    return;
+  l->ranges[l->n] = *r;
+  l->ranges[l->n].before = l->pages;
+  l->n++;
+  l->pages += end - r->first;
+}
+
+/* Pages of a gap are drawn, too, and found to be absent: that costs time and is
+ * no error. */
+static void merge_gaps(struct range_list *l) {
+  while (l->n > l->most / 2 && l->gap < UINT64_MAX / 4) {
+    struct range_list old = *l;
+
+    l->gap = l->gap * 2 + 1;
+    l->n = 0;
+    l->pages = 0;
+    for (size_t i = 0; i < old.n; i++) {
+      struct page_range r = old.ranges[i];
+
+      /* (Reads ahead of what append() writes.) */
+      append(l, &r, end_of(&old, i));
+    }
+  }
+}
+
+static int add_range(struct range_list *l, struct page_range r, uint64_t end) {
+  if (l->n == l->most)
+    merge_gaps(l);
+  if (l->n == l->most)
+    return -EFBIG;
+  if (l->n == l->cap) {
+    size_t cap = l->cap ? l->cap * 2 : 64;
+    struct page_range *ranges =
+        reallocarray(l->ranges, cap, sizeof(*l->ranges));
+
+    if (!ranges)
+      return -ENOMEM;
+    l->ranges = ranges;
+    l->cap = cap;
+  }
+  append(l, &r, end);
+  return 0;
+}
+
+/* --- making, sharing and dropping --- */
+
+static struct page_layout *new_layout(uint64_t page_size) {
+  struct page_layout *l = calloc(1, sizeof(*l));
+
+  if (!l)
+    return NULL;
+  atomic_init(&l->holders, 1);
+  l->page_size = page_size;
+  l->mapped.most = MAPPED_MOST;
+  l->present.most = PRESENT_MOST;
+  return l;
+}
+
+struct page_layout *page_layout_share(struct page_layout *l) {
+  if (l)
+    atomic_fetch_add(&l->holders, 1);
+  return l;
+}
+
+void page_layout_drop(struct page_layout *l) {
+  if (!l || atomic_fetch_sub(&l->holders, 1) != 1)
+    return;
+  free(l->mapped.ranges);
+  free(l->present.ranges);
+  free(l);
+}
+
+void page_reader_count(struct page_reader *r, unsigned reads) {
+  static const struct timespec pause = {.tv_nsec = PAUSE_NS};
+
+  atomic_fetch_add_explicit(r->heartbeat, 1, memory_order_relaxed);
+  r->reads += reads;
+  if (r->reads < READS_PER_PAUSE)
+    return;
+  r->reads = 0;
+  nanosleep(&pause, NULL);
+}
+
+/* --- from maps --- */
+
+struct maps_feed {
+  struct page_reader *reader;
+  struct page_layout *layout;
+  const struct page_layout_watcher *watcher; /* or NULL */
+  int dir_fd;
+  int fd; /* of maps, to ask about mappings; negative if it is of no use */
+  unsigned queries;
+  int error;
+  bool is_apart; /* a mapping was left out since the last range */
+};
+
+static bool starts_with(const struct span *name, const char *with) {
+  size_t len = strlen(with);
+
+  return name->len >= len && memcmp(name->text, with, len) == 0;
+}
+
+static bool has_shmem_name(const struct span *name) {
+  return starts_with(name, "/dev/shm/") || starts_with(name, "/dev/zero") ||
+         starts_with(name, "/SYSV") || starts_with(name, "/memfd:") ||
+         starts_with(name, "[anon_shmem:");
+}
+
+/* What was written to a private mapping of shmem is anonymous memory. */
+static bool is_shmem(const struct rollup_line *line) {
+  const struct span *permissions = &line->permissions;
+
+  return permissions->len > 3 && permissions->text[3] == 's' &&
+         has_shmem_name(&line->name);
+}
+
+/* Only mappings of a file can be of hugetlbfs. Few of the others have such
+ * ends. */
+static bool may_be_hugetlb(const struct maps_feed *f,
+                           const struct rollup_line *line) {
+  uint64_t least = HUGETLB_PAGES_LEAST * f->reader->page_size;
+
+  return starts_with(&line->name, "/") && line->start % least == 0 &&
+         line->end % least == 0;
+}
+
+/*
+ * Before 6.11 the file systems tell, where it takes CAP_SYS_ADMIN to ask. That
+ * could hang in the file system of a dead server, so it is only asked about
+ * files of the kernel's own mounts, and hugetlbfs is not known under another
+ * mount than the usual one.
+ */
+static bool is_on_hugetlbfs(struct maps_feed *f,
+                            const struct rollup_line *line) {
+  char path[64];
+  uint64_t type = 0;
+
+  if (!starts_with(&line->name, "/memfd:") &&
+      !starts_with(&line->name, "/SYSV"))
+    return false;
+  snprintf(path, sizeof(path), "map_files/%" PRIx64 "-%" PRIx64, line->start,
+           line->end);
+  return procfs_file_system(f->reader->procfs, f->dir_fd, path, &type) == 0 &&
+         type == HUGETLBFS_MAGIC;
+}
+
+static bool is_hugetlb(struct maps_feed *f, const struct rollup_line *line) {
+  uint64_t size = 0;
+
+  if (starts_with(&line->name, "/anon_hugepage"))
+    return true;
+  if (!may_be_hugetlb(f, line) || f->queries++ >= QUERIES_MOST)
+    return false;
+  if (f->fd >= 0 && procmap_page_size(f->fd, line->start, &size) == -ENOTTY) {
+    close(f->fd);
+    f->fd = -1;
+  }
+  return f->fd >= 0 ? size > f->reader->page_size : is_on_hugetlbfs(f, line);
+}
+
+/*
+ * Memory of devices is present, but has no page that a process is charged for.
+ * Under /dev only shm and zero have such pages, and hugepages has those of
+ * hugetlbfs. [vvar], [vvar_vclock], [vdso] and [vsyscall] are the kernel's.
+ */
+static bool is_left_out(struct maps_feed *f, const struct rollup_line *line) {
+  const struct span *name = &line->name;
+
+  if (line->permissions.len < 3 ||
+      memcmp(line->permissions.text, "---", 3) == 0 ||
+      starts_with(name, "[vvar") || starts_with(name, "[vdso]") ||
+      starts_with(name, "[vsyscall]"))
+    return true;
+  if (starts_with(name, "/dev/") && !has_shmem_name(name))
+    return true;
+  return is_hugetlb(f, line);
+}
+
+static int add_mapping(struct maps_feed *f, const struct rollup_line *line) {
+  struct range_list *l = &f->layout->mapped;
+  uint64_t page_size = f->reader->page_size;
+  struct page_range r = {.first = line->start / page_size};
+  uint64_t end = line->end / page_size;
+  bool is_out;
+  int rc;
+
+  if (line->kind != ROLLUP_LINE_MAPPING ||
+      (l->n > 0 && r.first < end_of(l, l->n - 1)))
+    return -EBADMSG;
+  is_out = r.first == end || is_left_out(f, line);
+  if (f->watcher)
+    f->watcher->see(f->watcher->ctx, line, is_out);
+  if (is_out) {
+    f->is_apart = true;
+    return 0;
+  }
+  r.is_shmem = is_shmem(line);
+  r.is_apart = f->is_apart;
+  rc = add_range(l, r, end);
+  f->is_apart = false;
+  return rc;
+}
+
+static size_t feed_maps(void *ctx, const char *text, size_t len) {
+  struct maps_feed *f = ctx;
+  const char *newline = memrchr(text, '\n', len);
+  size_t used = newline ? (size_t)(newline - text) + 1 : 0;
+  struct cursor s = cursor_begin(text, used);
+  struct rollup_line line = {0};
+
+  page_reader_count(f->reader, READS_OF_PIECE);
+  while (f->error == 0 && !cursor_is_done(&s))
+    f->error = rollup_line_next(&s, &line) ? add_mapping(f, &line) : -EBADMSG;
+  return f->error ? PROCFS_ENOUGH : used;
+}
+
+static int read_maps(struct page_reader *r, int dir_fd,
+                     const struct page_layout_watcher *watcher,
+                     struct page_layout *l) {
+  struct maps_feed f = {
+      .reader = r, .layout = l, .watcher = watcher, .dir_fd = dir_fd, .fd = -1};
+  int rc = procfs_open_file(r->procfs, dir_fd, "maps", &f.fd);
+
+  if (rc == 0)
+    rc = procfs_read_pieces(r->procfs, dir_fd, "maps", feed_maps, &f);
+  if (f.fd >= 0)
+    close(f.fd);
+  return rc != 0 ? rc : f.error;
+}
+
+int page_layout_read(struct page_reader *r, int dir_fd, uint64_t resident_pages,
+                     struct page_layout **ret) {
+  return page_layout_read_watched(r, dir_fd, resident_pages, NULL, ret);
+}
+
+int page_layout_read_watched(struct page_reader *r, int dir_fd,
+                             uint64_t resident_pages,
+                             const struct page_layout_watcher *watcher,
+                             struct page_layout **ret) {
+  struct page_layout *l = new_layout(r->page_size);
+  int rc = l ? read_maps(r, dir_fd, watcher, l) : -ENOMEM;
+
+  if (rc != 0) {
+    page_layout_drop(l);
+    return rc;
+  }
+  l->is_sparse = resident_pages < l->mapped.pages / SPARSE;
+  *ret = l;
+  return 0;
+}
+
+/* --- refining --- */
+
+/* Present regions of [start, end); addresses in bytes. */
+struct finding {
+  struct pagemap_region regions[REGIONS];
+  size_t n;
+  uint64_t end;
+};
+
+static int find_by_window(const struct page_layout *l, int fd, uint64_t start,
+                          struct finding *ret) {
+  uint64_t entries[WINDOW];
+  uint64_t page = start / l->page_size;
+  size_t n = 0;
+  int rc = pagemap_read(fd, page, entries, WINDOW, &n);
+
+  if (rc != 0)
+    return rc;
+  ret->n = 0;
+  for (size_t i = 0; i < n; i++) {
+    if (!pagemap_is_present(entries[i]))
+      continue;
+    if (i == 0 || !pagemap_is_present(entries[i - 1]))
+      ret->regions[ret->n++].start = (page + i) * l->page_size;
+    ret->regions[ret->n - 1].end = (page + i + 1) * l->page_size;
+  }
+  ret->end = (page + WINDOW) * l->page_size;
+  return 0;
+}
+
+static int find_present(struct page_layout *l, int fd, uint64_t start,
+                        uint64_t end, struct finding *ret) {
+  uint64_t piece_end = end - start > SCAN_BYTES ? start + SCAN_BYTES : end;
+  int rc = -ENOTTY;
+
+  if (!l->has_no_scan)
+    rc = pagemap_scan(fd, start, piece_end, PAGEMAP_PRESENT, PAGEMAP_ZERO,
+                      ret->regions, REGIONS, &ret->n, &ret->end);
+  if (rc == 0 && ret->end > start)
+    return 0;
+  l->has_no_scan = true;
+  return find_by_window(l, fd, start, ret);
+}
+
+/* Two present regions are apart if something that was left out may be between
+ * them, or a mapping of the other sort. */
+static void next_mapped(struct page_layout *l) {
+  const struct range_list *mapped = &l->mapped;
+
+  l->at++;
+  if (l->at < mapped->n)
+    l->is_apart |=
+        mapped->ranges[l->at].is_apart ||
+        mapped->ranges[l->at].is_shmem != mapped->ranges[l->at - 1].is_shmem;
+}
+
+/* Adds the mapped parts of [first, end). */
+static int add_present(struct page_layout *l, uint64_t first, uint64_t end) {
+  while (l->at < l->mapped.n && l->mapped.ranges[l->at].first < end) {
+    const struct page_range *mapped = &l->mapped.ranges[l->at];
+    uint64_t mapped_end = end_of(&l->mapped, l->at);
+    struct page_range r = {.first = max(first, mapped->first),
+                           .is_shmem = mapped->is_shmem,
+                           .is_apart = l->is_apart};
+
+    if (r.first < mapped_end) {
+      int rc = add_range(&l->present, r, min(end, mapped_end));
+
+      if (rc != 0) { /* all below is done */
+        l->cursor = r.first;
+        return rc;
+      }
+      l->is_apart = false;
+    }
+    if (mapped_end > end)
+      break;
+    next_mapped(l);
+  }
+  return 0;
+}
+
+static bool is_refined(const struct page_layout *l) {
+  return !l->is_sparse || l->at == l->mapped.n;
+}
+
+static int refine_piece(struct page_layout *l, struct page_reader *r, int fd) {
+  uint64_t first = max(l->cursor, l->mapped.ranges[l->at].first);
+  uint64_t end = end_of(&l->mapped, l->mapped.n - 1);
+  /* (Valgrind does not know what the ioctl writes.) */
+  struct finding found = {.n = 0};
+  int rc =
+      find_present(l, fd, first * l->page_size, end * l->page_size, &found);
+
+  /* A call that has found pages took the time of many. */
+  if (rc == 0)
+    page_reader_count(r, found.n > 0 ? READS_PER_PAUSE : 1);
+  for (size_t i = 0; rc == 0 && i < found.n; i++)
+    rc = add_present(l, found.regions[i].start / l->page_size,
+                     found.regions[i].end / l->page_size);
+  if (rc != 0)
+    return rc;
+  l->cursor = found.end / l->page_size;
+  while (l->at < l->mapped.n && end_of(&l->mapped, l->at) <= l->cursor)
+    next_mapped(l);
+  return 0;
+}
+
+/* After a failure the rest is drawn from as it is. */
+void page_layout_refine(struct page_layout *l, struct page_reader *r,
+                        int pagemap_fd) {
+  uint64_t begin = r->clock_ns();
+
+  while (!is_refined(l) && r->clock_ns() - begin < REFINE_NS) {
+    if (refine_piece(l, r, pagemap_fd) != 0)
+      return;
+  }
+}
+
+/* --- drawing --- */
+
+/* The mapped pages that are not refined. */
+static uint64_t pages_before_cursor(const struct page_layout *l) {
+  const struct page_range *r;
+
+  if (l->at == l->mapped.n)
+    return l->mapped.pages;
+  r = &l->mapped.ranges[l->at];
+  return r->before + max(l->cursor, r->first) - r->first;
+}
+
+uint64_t page_layout_pages(const struct page_layout *l) {
+  return l->present.pages + l->mapped.pages - pages_before_cursor(l);
+}
+
+static uint64_t page_in(const struct range_list *l, uint64_t i,
+                        bool *ret_is_shmem) {
+  size_t low = 0, high = l->n;
+
+  while (high - low > 1) {
+    size_t middle = low + (high - low) / 2;
+
+    if (l->ranges[middle].before <= i)
+      low = middle;
+    else
+      high = middle;
+  }
+  *ret_is_shmem = l->ranges[low].is_shmem;
+  return l->ranges[low].first + (i - l->ranges[low].before);
+}
+
+uint64_t page_layout_at(const struct page_layout *l, uint64_t i,
+                        bool *ret_is_shmem) {
+  if (i < l->present.pages)
+    return page_in(&l->present, i, ret_is_shmem);
+  return page_in(&l->mapped, i - l->present.pages + pages_before_cursor(l),
+                 ret_is_shmem);
+}
+
+bool page_layout_next(const struct page_layout *l, size_t *at,
+                      struct page_run *ret) {
+  size_t i = (*at)++;
+  bool is_present = i < l->present.n;
+  const struct range_list *list = is_present ? &l->present : &l->mapped;
+
+  if (!is_present)
+    i = i - l->present.n + l->at;
+  if (i >= list->n)
+    return false;
+  ret->first = list->ranges[i].first;
+  ret->end = end_of(list, i);
+  ret->is_shmem = list->ranges[i].is_shmem;
+  if (!is_present)
+    ret->first = max(ret->first, l->cursor);
+  return true;
+}
+
+uint64_t page_layout_own_pages(const struct page_layout *l) {
+  struct page_run run;
+  uint64_t pages = 0;
+
+  for (size_t at = 0; page_layout_next(l, &at, &run);)
+    pages += run.is_shmem ? 0 : run.end - run.first;
+  return pages;
+}

@@ -1,0 +1,188 @@
+#include "sample/page_lookup.h"
+
+#include <errno.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "proc/cheap_files.h"
+#include "sample/pagemap.h"
+
+/* By default the kernel lets pauses of 50 us last for twice as long. */
+#define TIMER_SLACK_NS 1000
+
+/* --- files --- */
+
+int page_lookup_read_statm(const struct page_lookup *l,
+                           struct statm_sample *ret) {
+  int rc = statm_read(l->reader->procfs, l->dir_fd, ret);
+
+  return rc == 0 && !statm_has_mm(ret) ? PROCFS_GONE : rc;
+}
+
+/* A process whose maps can be opened is not refused itself. */
+static int tell_refusal(const struct page_lookup *l) {
+  int fd, rc = procfs_open_file(l->reader->procfs, l->dir_fd, "maps", &fd);
+
+  if (rc == 0)
+    close(fd);
+  return rc == 0 ? -EPERM : rc;
+}
+
+/* A missing pagemap looks like a process that has ended. */
+static int open_pagemap(struct page_lookup *l) {
+  struct statm_sample statm;
+  int rc =
+      procfs_open_file(l->reader->procfs, l->dir_fd, "pagemap", &l->pagemap);
+
+  if (rc == PROCFS_DENIED)
+    return tell_refusal(l);
+  if (rc != PROCFS_GONE)
+    return rc;
+  rc = page_lookup_read_statm(l, &statm);
+  return rc == 0 ? -ENOSYS : rc;
+}
+
+/* Negative without the right to open it, or to read it. */
+static int open_pagecount(struct page_reader *r) {
+  uint64_t number;
+  size_t n;
+  int fd;
+
+  if (procfs_open_file(r->procfs, PROCFS_ROOT, "kpagecount", &fd) != 0)
+    return -1;
+  if (pagemap_read(fd, 0, &number, 1, &n) == 0)
+    return fd;
+  close(fd);
+  return -1;
+}
+
+static int run_with_files(struct page_lookup *l,
+                          int (*read)(void *ctx, struct page_lookup *l),
+                          void *ctx) {
+  int rc = open_pagemap(l);
+
+  if (rc != 0)
+    return rc;
+  prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0, 0, 0);
+  l->pagecount = open_pagecount(l->reader);
+  l->has_mapcounts = l->pagecount >= 0;
+  rc = read(ctx, l);
+  if (l->pagecount >= 0)
+    close(l->pagecount);
+  close(l->pagemap);
+  return rc;
+}
+
+int page_lookup_run(struct page_reader *r, const struct proc_ref *p,
+                    uint64_t seed,
+                    int (*read)(void *ctx, struct page_lookup *l), void *ctx) {
+  struct page_lookup l = {.reader = r, .random = seed};
+  int rc = inspect_open_memory(r->procfs, p, &l.dir_fd);
+
+  if (rc == 0) {
+    rc = run_with_files(&l, read, ctx);
+    close(l.dir_fd);
+  }
+  return rc == PROCFS_NO_MM ? PROCFS_GONE : rc;
+}
+
+/* --- random numbers --- */
+
+/* splitmix64 */
+uint64_t page_lookup_random(struct page_lookup *l) {
+  uint64_t z = l->random += UINT64_C(0x9e3779b97f4a7c15);
+
+  z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+  z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+  return z ^ z >> 31;
+}
+
+/* In [0, 1). */
+static double next_fraction(struct page_lookup *l) {
+  return (double)(page_lookup_random(l) >> 11) * 0x1p-53;
+}
+
+uint64_t page_lookup_draw(struct page_lookup *l, uint64_t pages, uint64_t n,
+                          uint64_t i) {
+  double part = (double)pages / (double)n;
+  uint64_t at = (uint64_t)(((double)i + next_fraction(l)) * part);
+
+  return at < pages ? at : pages - 1;
+}
+
+/* --- one page --- */
+
+bool page_lookup_is_in(const struct page_lookup *l, uint64_t page,
+                       unsigned category) {
+  uint64_t start = page * l->reader->page_size, end;
+  struct pagemap_region region;
+  size_t n = 0;
+
+  return pagemap_scan(l->pagemap, start, start + l->reader->page_size, category,
+                      0, &region, 1, &n, &end) == 0 &&
+         n > 0;
+}
+
+/* Frames that are no memory of the machine have no number. */
+static int count_mappings(const struct page_lookup *l, uint64_t entry,
+                          uint64_t *ret) {
+  uint64_t mappings = 0;
+  size_t n = 0;
+  int rc = pagemap_read(l->pagecount, pagemap_frame(entry), &mappings, 1, &n);
+
+  if (rc == 0)
+    *ret = n > 0 ? mappings : 0;
+  return rc;
+}
+
+/*
+ * A page without mappings is in no resident size: the zero page and memory of
+ * devices are mapped, but not counted. (Or it was unmapped just now.)
+ */
+static int look_at_present(struct page_lookup *l, uint64_t page, uint64_t entry,
+                           struct page_finding *ret) {
+  uint64_t mappings = 1;
+
+  if (!l->has_found && pagemap_frame(entry) == 0)
+    l->has_mapcounts = false;
+  if (!pagemap_is_exclusive(entry) && l->has_mapcounts) {
+    int rc = count_mappings(l, entry, &mappings);
+
+    if (rc != 0 || mappings == 0)
+      return rc;
+  } else if (!pagemap_is_exclusive(entry)) {
+    mappings = 0;
+    if (page_lookup_is_in(l, page, PAGEMAP_ZERO))
+      return 0;
+  }
+  l->has_found = true;
+  *ret = (struct page_finding){.is_resident = true,
+                               .kind = pagemap_is_file(entry) ? PAGE_FILE
+                                                              : PAGE_ANON,
+                               .mappings = mappings};
+  return 0;
+}
+
+int page_lookup_find(struct page_lookup *l, uint64_t page,
+                     struct page_finding *ret) {
+  uint64_t entry = 0;
+  size_t n = 0;
+  int rc = pagemap_read(l->pagemap, page, &entry, 1, &n);
+
+  *ret = (struct page_finding){.is_resident = false};
+  if (rc != 0)
+    return rc;
+  page_reader_count(l->reader, 1);
+  return n > 0 && pagemap_is_present(entry)
+             ? look_at_present(l, page, entry, ret)
+             : 0;
+}
+
+void page_tally_add(struct page_tally *t, const struct page_finding *found) {
+  double price = found->mappings > 0 ? 1 / (double)found->mappings : 0;
+
+  t->pages++;
+  t->exclusive += found->mappings == 1;
+  t->price += price;
+  t->price_squared += price * price;
+}

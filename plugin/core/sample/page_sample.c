@@ -1,0 +1,384 @@
+#include "sample/page_sample.h"
+
+#include <math.h>
+
+#include "sample/pagemap.h"
+
+/* Pages whose mapping is asked about, and whose windows are walked to take the
+ * time. */
+#define ASKED_MOST 64
+#define PROBES 8
+#define WINDOW 512 /* pages */
+
+/* With fewer anonymous pages than the first, more are drawn, the second. */
+#define ANON_LEAST 50
+#define ANON_DRAWS 100
+
+/* The part of the resident pages that a given layout has to show. */
+#define SEEN_LEAST 0.75
+
+/* Standard deviations that are chance. */
+#define CHANCE 2
+
+struct sampling {
+  struct page_lookup *lookup;
+  struct page_layout *layout;
+  struct page_sample *sample;
+  uint64_t pages, own_pages; /* of the layout; outside of shmem */
+  uint32_t found;
+  double chance;           /* by which the number of present pages may be off */
+  bool counts[PAGE_KINDS]; /* whether pages outside of shmem are tallied */
+  /* Present pages for the probe, each of those found with the same chance. */
+  uint64_t kept[ASKED_MOST];
+  uint32_t n_kept;
+};
+
+/* --- one page --- */
+
+static void keep_for_probe(struct sampling *s, uint64_t page) {
+  uint64_t place = s->n_kept;
+
+  if (s->n_kept < ASKED_MOST)
+    s->n_kept++;
+  else
+    place = page_lookup_random(s->lookup) % s->found;
+  if (place < ASKED_MOST)
+    s->kept[place] = page;
+}
+
+/* Before 6.11 huge pages of shmem look like anonymous ones. */
+static void tally(struct sampling *s, const struct page_finding *found,
+                  bool is_shmem) {
+  if (is_shmem)
+    page_tally_add(&s->sample->shmem, found);
+  else if (s->counts[found->kind])
+    page_tally_add(&s->sample->kinds[found->kind], found);
+}
+
+static int look_up(struct sampling *s, uint64_t page, bool is_shmem) {
+  struct page_finding found;
+  int rc = page_lookup_find(s->lookup, page, &found);
+
+  if (rc != 0)
+    return rc;
+  s->sample->looked_at++;
+  if (!found.is_resident)
+    return 0;
+  s->found++;
+  tally(s, &found, is_shmem);
+  keep_for_probe(s, page);
+  return 0;
+}
+
+/* --- the drawing --- */
+
+static int draw_from_all(struct sampling *s, uint64_t n) {
+  for (uint64_t i = 0; i < n; i++) {
+    bool is_shmem = false;
+    uint64_t page = page_layout_at(
+        s->layout, page_lookup_draw(s->lookup, s->pages, n, i), &is_shmem);
+    int rc = look_up(s, page, is_shmem);
+
+    if (rc != 0)
+      return rc;
+  }
+  return 0;
+}
+
+/* From the pages of shmem, or from all others: so many. The draws go up, and so
+ * do the runs. */
+static int draw_from(struct sampling *s, bool is_shmem, uint64_t pages,
+                     uint64_t n) {
+  struct page_run run = {.is_shmem = !is_shmem};
+  uint64_t begin = 0; /* of the run, among these pages */
+  size_t at = 0;
+
+  for (uint64_t i = 0; i < n; i++) {
+    uint64_t place = page_lookup_draw(s->lookup, pages, n, i);
+    int rc;
+
+    while (run.is_shmem != is_shmem || place - begin >= run.end - run.first) {
+      begin += run.is_shmem == is_shmem ? run.end - run.first : 0;
+      if (!page_layout_next(s->layout, &at, &run))
+        return 0;
+    }
+    rc = look_up(s, run.first + (place - begin), is_shmem);
+    if (rc != 0)
+      return rc;
+  }
+  return 0;
+}
+
+/* With a census, of shmem alone. */
+static uint64_t pages_to_draw_from(const struct sampling *s) {
+  return s->sample->has_census ? s->pages - s->own_pages : s->pages;
+}
+
+static int draw(struct sampling *s, uint64_t n) {
+  if (s->sample->has_census)
+    return draw_from(s, true, pages_to_draw_from(s), n);
+  return draw_from_all(s, n);
+}
+
+/* The number of further addresses to look up, by the pages found until now. */
+static uint64_t next_round(const struct sampling *s, uint32_t wanted) {
+  uint64_t looked_at = s->sample->looked_at;
+  uint64_t room = (uint64_t)wanted * PAGE_LOOKUPS_MOST - looked_at;
+  uint64_t n = wanted;
+
+  if (s->found >= wanted)
+    return 0;
+  if (looked_at > 0)
+    n = s->found > 0 ? (wanted - s->found) * looked_at / s->found + 1 : room;
+  return n < room ? n : room;
+}
+
+/*
+ * Each round goes through the whole layout: a round that was broken off would
+ * favour low addresses. A layout of fewer pages than are wanted is looked up
+ * whole, once.
+ */
+static int draw_rounds(struct sampling *s, uint32_t wanted) {
+  uint64_t n;
+
+  if (pages_to_draw_from(s) <= wanted)
+    return draw(s, pages_to_draw_from(s));
+  while ((n = next_round(s, wanted)) > 0) {
+    int rc = draw(s, n);
+
+    if (rc != 0)
+      return rc;
+  }
+  return 0;
+}
+
+/* --- a little memory beside much shmem --- */
+
+static void count_others(struct sampling *s, bool anon, bool files) {
+  s->counts[PAGE_ANON] = anon;
+  s->counts[PAGE_FILE] = files;
+}
+
+static int look_up_picked(struct sampling *s, const struct page_census *c) {
+  count_others(s, true, true);
+  for (unsigned kind = 0; kind < PAGE_KINDS; kind++) {
+    for (uint32_t i = 0; i < c->n_picked[kind]; i++) {
+      int rc = look_up(s, c->picked[kind][i], false);
+
+      if (rc != 0)
+        return rc;
+    }
+  }
+  return 0;
+}
+
+/* As many of those that are not exclusive as of those that were picked are no
+ * resident memory: they are of a device, for example. */
+static void leave_absent_out(struct page_count *c, uint32_t picked,
+                             uint32_t resident) {
+  uint64_t others = c->pages - c->exclusive;
+
+  if (picked > 0)
+    c->pages = c->exclusive + (uint32_t)(others * resident / picked);
+}
+
+static int take_census(struct sampling *s) {
+  struct page_census c;
+  int rc = page_census_take(s->lookup, s->layout, &c);
+
+  if (rc == 0)
+    rc = look_up_picked(s, &c);
+  for (unsigned kind = 0; kind < PAGE_KINDS; kind++) {
+    s->sample->census[kind] = c.kinds[kind];
+    leave_absent_out(&s->sample->census[kind], c.n_picked[kind],
+                     s->sample->kinds[kind].pages);
+    s->sample->present += s->sample->census[kind].pages;
+  }
+  return rc;
+}
+
+/* --- the same beside more of its own --- */
+
+/* Shmem has no anonymous pages, so that those of other mappings all have the
+ * same chance still. */
+static int draw_anon(struct sampling *s, uint32_t wanted) {
+  uint32_t n = s->sample->kinds[PAGE_ANON].pages;
+
+  if (n >= ANON_LEAST || s->own_pages == s->pages || s->pages <= wanted)
+    return 0;
+  count_others(s, true, false);
+  return draw_from(s, false, s->own_pages,
+                   s->own_pages < ANON_DRAWS ? s->own_pages : ANON_DRAWS);
+}
+
+/* --- the probe --- */
+
+static void ask_about_windows(struct sampling *s) {
+  struct pagemap_region region;
+  uint64_t end;
+  size_t n;
+
+  if (pagemap_scan(s->lookup->pagemap, 0, s->lookup->reader->page_size,
+                   PAGEMAP_HUGE, 0, &region, 1, &n, &end) != 0)
+    return;
+  for (uint32_t i = 0; i < s->n_kept; i++) {
+    s->sample->huge_windows +=
+        page_lookup_is_in(s->lookup, s->kept[i], PAGEMAP_HUGE);
+    page_reader_count(s->lookup->reader, 1);
+  }
+  s->sample->asked_windows = s->n_kept;
+}
+
+static uint32_t count_present(const uint64_t *entries, size_t n) {
+  uint32_t present = 0;
+
+  for (size_t i = 0; i < n; i++)
+    present += pagemap_is_present(entries[i]);
+  return present;
+}
+
+/*
+ * The windows are those of pages that were drawn: a window is met the more
+ * often the more pages it has. With that, the mean of the time by page is right
+ * for a walk of all pages; the ratio of the sums would not be.
+ */
+static void walk_windows(struct sampling *s) {
+  uint64_t entries[WINDOW];
+  uint32_t probes = 0, pages = 0;
+  double ns_by_page = 0;
+
+  while (probes < PROBES && probes < s->n_kept) {
+    uint64_t begin = s->lookup->reader->clock_ns(), took_ns;
+    size_t n = 0;
+    int rc = pagemap_read(s->lookup->pagemap, s->kept[probes] / WINDOW * WINDOW,
+                          entries, WINDOW, &n);
+    uint32_t present = rc == 0 ? count_present(entries, n) : 0;
+
+    took_ns = s->lookup->reader->clock_ns() - begin;
+    page_reader_count(s->lookup->reader, 1);
+    if (present == 0)
+      break;
+    ns_by_page += (double)took_ns / present;
+    pages += present;
+    probes++;
+  }
+  s->sample->probe_pages = pages;
+  s->sample->probe_ns =
+      probes > 0 ? (uint64_t)(ns_by_page / probes * pages) : 0;
+}
+
+/* --- all of it --- */
+
+struct page_job {
+  const struct proc_ref *process;
+  const struct page_request *request;
+  struct page_sample *sample;
+};
+
+static int get_layout(const struct page_job *job, struct page_lookup *l,
+                      struct page_layout *given) {
+  struct page_sample *s = job->sample;
+  uint64_t begin = l->reader->clock_ns();
+  int rc;
+
+  s->layout = page_layout_share(given);
+  if (given)
+    return 0;
+  rc = page_layout_read(l->reader, l->dir_fd, job->process->resident_pages,
+                        &s->layout);
+  s->layout_ns = l->reader->clock_ns() - begin;
+  return rc;
+}
+
+/* Also by how much that may be wrong. */
+static void count_present_pages(struct sampling *s) {
+  double pages = (double)pages_to_draw_from(s);
+  double n = s->sample->looked_at, part = n > 0 ? s->found / n : 0;
+
+  s->sample->present = pages * part;
+  if (n > 0 && n < pages)
+    s->chance = pages * CHANCE * sqrt(part * (1 - part) / n);
+}
+
+/* Anonymous pages that were not there to be counted. */
+static double count_unseen_anon(const struct page_sample *s) {
+  double anon = (double)(s->statm.resident_pages - s->statm.shared_pages);
+
+  return s->has_census ? anon - s->census[PAGE_ANON].pages : 0;
+}
+
+/* statm is right after the pages. */
+static void count_unseen_pages(const struct sampling *s) {
+  double resident = (double)s->sample->statm.resident_pages;
+  double unseen = fmax(resident - s->sample->present - s->chance,
+                       count_unseen_anon(s->sample));
+
+  s->sample->unseen = unseen > 0 ? unseen / resident : 0;
+}
+
+static int sample_pages(struct page_lookup *lookup,
+                        const struct page_request *request,
+                        struct page_sample *ret) {
+  struct sampling s = {.lookup = lookup, .layout = ret->layout, .sample = ret};
+  int rc;
+
+  procfs_announce(lookup->reader->procfs, "pagemap");
+  page_layout_refine(ret->layout, lookup->reader, lookup->pagemap);
+  s.pages = page_layout_pages(ret->layout);
+  s.own_pages = page_layout_own_pages(ret->layout);
+  ret->has_census = s.own_pages < s.pages && page_census_can(ret->layout);
+  count_others(&s, !ret->has_census, !ret->has_census);
+  rc = draw_rounds(&s, request->pages_wanted);
+  count_present_pages(&s);
+  if (rc == 0 && request->wants_probe) {
+    ask_about_windows(&s);
+    walk_windows(&s);
+  }
+  if (rc == 0)
+    rc = ret->has_census ? take_census(&s)
+                         : draw_anon(&s, request->pages_wanted);
+  ret->has_mapcounts = lookup->has_mapcounts;
+  if (rc == 0)
+    rc = page_lookup_read_statm(lookup, &ret->statm);
+  if (rc == 0)
+    count_unseen_pages(&s);
+  return rc;
+}
+
+static int sample_from(const struct page_job *job, struct page_lookup *l,
+                       struct page_layout *layout) {
+  int rc = get_layout(job, l, layout);
+
+  return rc == 0 ? sample_pages(l, job->request, job->sample) : rc;
+}
+
+/* Memory has come where the layout has none. */
+static bool is_outdated(const struct page_sample *s) {
+  return s->present < SEEN_LEAST * (double)s->statm.resident_pages;
+}
+
+static int sample_through(void *ctx, struct page_lookup *l) {
+  const struct page_job *job = ctx;
+  int rc = sample_from(job, l, job->request->layout);
+
+  if (rc != 0 || !job->request->layout || !is_outdated(job->sample))
+    return rc;
+  page_layout_drop(job->sample->layout);
+  *job->sample = (struct page_sample){0};
+  return sample_from(job, l, NULL);
+}
+
+int page_sample_read(struct page_reader *r, const struct proc_ref *p,
+                     const struct page_request *request,
+                     struct page_sample *ret) {
+  struct page_job job = {.process = p, .request = request, .sample = ret};
+  int rc;
+
+  *ret = (struct page_sample){0};
+  rc = page_lookup_run(r, p, request->seed, sample_through, &job);
+  if (rc == 0)
+    return 0;
+  page_layout_drop(ret->layout);
+  ret->layout = NULL;
+  return rc;
+}

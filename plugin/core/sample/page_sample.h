@@ -1,0 +1,69 @@
+/*
+ * Samples the pages of a process: some hundred of its pages are drawn at random
+ * and looked up in pagemap, and each is priced by kpagecount. The cost does not
+ * depend on the size of the process, and the mmap lock is held for one page at
+ * a time.
+ */
+#ifndef SMAPS_PAGE_SAMPLE_H
+#define SMAPS_PAGE_SAMPLE_H
+
+#include "sample/page_census.h"
+
+struct page_sample {
+  /* Without a census, every present page of the layout has had the same chance
+   * to be in one of the tallies. */
+  struct page_tally kinds[PAGE_KINDS];
+  /* Of mappings of shmem, as far as their names tell: /dev/shm, System V, memfd
+   * and shared anonymous memory, but no other tmpfs. They are not in kinds. */
+  struct page_tally shmem;
+  /* Where there are few pages outside of shmem they are counted here. Then the
+   * others have had the same chance to be in `kinds`, each among those of its
+   * kind, and pages of shmem among themselves. */
+  bool has_census;
+  struct page_count census[PAGE_KINDS];
+  uint32_t looked_at; /* addresses looked up, present or not */
+  double present;     /* resident pages that the layout shows, an estimate */
+  /* The part of the resident pages that it does not show: memory came where it
+   * has none. 0 where chance may explain it. */
+  double unseen;
+  bool has_mapcounts; /* as in struct page_lookup */
+  /* If wanted, and since Linux 6.7: how many present pages, of up to 64, are in
+   * 2 MiB (or what the upper page table maps) that one entry maps. */
+  uint32_t huge_windows, asked_windows;
+  /* If wanted: the CPU time of walking so many present pages, learnt from some
+   * random windows of 512 pages. */
+  uint64_t probe_ns;
+  uint32_t probe_pages;
+  struct statm_sample statm; /* right after */
+  /* A reference that the caller of the reading owns, also if it is the layout
+   * that was given. */
+  struct page_layout *layout;
+  uint64_t layout_ns; /* CPU time of making it; 0 if it is the one given */
+};
+
+struct page_request {
+  uint32_t pages_wanted;      /* present ones */
+  struct page_layout *layout; /* or NULL; the caller's reference */
+  bool wants_probe;
+  uint64_t seed;
+};
+
+/* So many addresses are looked up at most for each page that is wanted. */
+#define PAGE_LOOKUPS_MOST 4
+
+/*
+ * Fills *ret and returns 0; or leaves nothing to release and returns an outcome
+ * of procfs.h or a negative errno. PROCFS_GONE also if the process has given up
+ * its address space by an exec; PROCFS_DENIED if maps may not be opened, and
+ * -EPERM if only pagemap; -ENOSYS if the kernel has no pagemap.
+ *
+ * A layout is made if none is given, or if the one that is given shows less
+ * than three quarters of what is resident: memory has moved since, and would
+ * not be found. A layout of another address space, after an exec, can yield
+ * wrong pages, and statm tells of that.
+ */
+int page_sample_read(struct page_reader *r, const struct proc_ref *p,
+                     const struct page_request *request,
+                     struct page_sample *ret);
+
+#endif

@@ -1,0 +1,287 @@
+#include "sample/sampled.h"
+
+#include <math.h>
+
+#include "proc/amount.h"
+#include "proc/arith.h"
+
+/* An estimate weighs no more than three samples, so that in the end seven of
+ * them count: (2 - gain) / gain. */
+#define GAIN_LEAST 0.25
+/* The weight of one sample in what is known of the lag. */
+#define LAG_RATE 0.25
+/* Standard deviations: 99 of 100 samples are no farther off. */
+#define PUBLISHED 2.6
+#define CONTRADICTION 3.0
+/* So many of n pages differ from all that were seen in one of 100 samples: the
+ * rule of three, for 99 %. */
+#define NONE_SEEN 4.6
+
+/* --- a sample --- */
+
+struct part {
+  double mean, deviation; /* 0 to 1 */
+};
+
+/* Without a page, anything up to `most`. */
+static struct part part_of(double sum, double squares, double most,
+                           const struct page_sums *s) {
+  double n = s->pages;
+  double mean, variance, least;
+
+  if (n < 1)
+    return (struct part){.mean = most / 2, .deviation = most / 2};
+  mean = sum / n;
+  variance = fmax(squares / n - mean * mean, 0);
+  least = NONE_SEEN / PUBLISHED / n / sqrt(fmax(s->alike, 1)) *
+          fmax(mean, most - mean);
+  return (struct part){.mean = mean,
+                       .deviation =
+                           fmin(fmax(sqrt(variance / n), least), most / 2)};
+}
+
+/* A page of two or more processes costs half of it at most. */
+static double most_price(const struct page_sums *s) {
+  return s->are_shared ? 0.5 : 1;
+}
+
+static struct part price_of(const struct page_sums *s) {
+  double shared = s->pages - s->exclusive;
+
+  if (s->sharers < 2)
+    return part_of(s->price, s->price_squared, most_price(s), s);
+  return part_of(s->exclusive + shared / s->sharers,
+                 s->exclusive + shared / s->sharers / s->sharers, most_price(s),
+                 s);
+}
+
+static struct part own_part_of(const struct page_sums *s) {
+  if (s->are_shared)
+    return (struct part){.mean = 0};
+  return part_of(s->exclusive, s->exclusive, 1, s);
+}
+
+static double price_bound(const struct page_sums *s) {
+  double shared = s->pages - s->exclusive;
+
+  if (s->sharers < 2 || s->pages < 1)
+    return 0;
+  return shared / s->pages * fmax(1 / s->sharers, 0.5 - 1 / s->sharers);
+}
+
+/* Returns what it costs. */
+static double add(struct sampled *s, const struct page_sums *pages,
+                  double bytes, struct sampled_deviation *error) {
+  struct part price = price_of(pages), own = own_part_of(pages);
+
+  s->uss += bytes * own.mean;
+  error->noise = hypot(error->noise, bytes * price.deviation);
+  s->error.uss.noise = hypot(s->error.uss.noise, bytes * own.deviation);
+  s->error.pss_bound += bytes * price_bound(pages);
+  return bytes * price.mean;
+}
+
+void sampled_add_anon(struct sampled *s, const struct page_sums *pages,
+                      double bytes) {
+  s->anon += bytes;
+  s->pss_anon += add(s, pages, bytes, &s->error.pss_anon);
+}
+
+void sampled_add_files(struct sampled *s, const struct page_sums *pages,
+                       double bytes) {
+  s->files += bytes;
+  s->pss_files += add(s, pages, bytes, &s->error.pss_files);
+}
+
+void sampled_add_exclusive(struct sampled *s, double anon_bytes,
+                           double files_bytes) {
+  s->anon += anon_bytes;
+  s->files += files_bytes;
+  s->pss_anon += anon_bytes;
+  s->pss_files += files_bytes;
+  s->uss += anon_bytes + files_bytes;
+}
+
+/* By how much a page that was not drawn may differ from the mean of its kind,
+ * at most. */
+static double farthest(double mean) { return fmax(mean, 1 - mean); }
+
+/* As much as there is of the kind that differs more, and the rest of the
+ * other. */
+static double unseen_bound(const struct sampled *s, double unseen_bytes,
+                           double anon_mean, double files_mean) {
+  double anon = farthest(anon_mean), files = farthest(files_mean);
+  double most = fmin(unseen_bytes, anon > files ? s->anon : s->files);
+
+  return most * fmax(anon, files) + (unseen_bytes - most) * fmin(anon, files);
+}
+
+void sampled_doubt_unseen(const struct page_sums *anon,
+                          const struct page_sums *files, double part,
+                          struct sampled *s) {
+  double bytes = part * (s->anon + s->files);
+
+  s->error.pss_bound +=
+      unseen_bound(s, bytes, price_of(anon).mean, price_of(files).mean);
+  s->error.uss_bound +=
+      unseen_bound(s, bytes, own_part_of(anon).mean, own_part_of(files).mean);
+}
+
+/* --- a sample beside an estimate --- */
+
+static double files_pss(const struct rollup *u) {
+  return (double)u->bytes[ROLLUP_PSS_FILE] + (double)u->bytes[ROLLUP_PSS_SHMEM];
+}
+
+static bool is_apart(double sample, const struct sampled_deviation *error,
+                     double estimate,
+                     const struct sampled_deviation *its_error) {
+  return fabs(sample - estimate) >
+         CONTRADICTION * hypot(error->noise, its_error->noise);
+}
+
+/* One that is as certain as the estimate simply takes its place. */
+static bool contradicts(double sample, const struct sampled_deviation *error,
+                        double estimate,
+                        const struct sampled_deviation *its_error) {
+  return error->noise > its_error->noise &&
+         is_apart(sample, error, estimate, its_error);
+}
+
+static double gain_of(double sample, const struct sampled_deviation *error,
+                      double estimate,
+                      const struct sampled_deviation *its_error) {
+  double ours = error->noise * error->noise;
+  double theirs = its_error->noise * its_error->noise;
+
+  if (is_apart(sample, error, estimate, its_error))
+    return 1;
+  return theirs > 0 ? fmax(theirs / (theirs + ours), GAIN_LEAST) : GAIN_LEAST;
+}
+
+static void fuse(double *value, struct sampled_deviation *error,
+                 double estimate, const struct sampled_deviation *its_error) {
+  double gain = gain_of(*value, error, estimate, its_error);
+  double apart = *value - estimate;
+
+  *value = estimate + gain * apart;
+  error->noise = hypot(gain * error->noise, (1 - gain) * its_error->noise);
+  error->lag = its_error->lag + (apart - its_error->lag) * LAG_RATE;
+}
+
+static void add_noise(struct sampled_deviation *d, double noise) {
+  d->noise = hypot(d->noise, noise);
+}
+
+/* Doubt that the sample does not share is as good as noise. */
+static struct sampled_error with_doubt(const struct sampled_error *estimate,
+                                       const struct sampled_error *sample) {
+  struct sampled_error e = *estimate;
+  double pss = fmax(e.pss_bound - sample->pss_bound, 0);
+
+  add_noise(&e.pss_anon, pss);
+  add_noise(&e.pss_files, pss);
+  add_noise(&e.uss, fmax(e.uss_bound - sample->uss_bound, 0));
+  return e;
+}
+
+bool sampled_fuse(struct sampled *s, const struct rollup *estimate,
+                  const struct sampled_error *error) {
+  double anon = (double)estimate->bytes[ROLLUP_PSS_ANON];
+  double files = files_pss(estimate), uss = (double)rollup_uss(estimate);
+  struct sampled_error its = with_doubt(error, &s->error);
+
+  if (contradicts(s->pss_anon, &s->error.pss_anon, anon, &its.pss_anon) ||
+      contradicts(s->pss_files, &s->error.pss_files, files, &its.pss_files) ||
+      contradicts(s->uss, &s->error.uss, uss, &its.uss))
+    return false;
+  fuse(&s->pss_anon, &s->error.pss_anon, anon, &its.pss_anon);
+  fuse(&s->pss_files, &s->error.pss_files, files, &its.pss_files);
+  fuse(&s->uss, &s->error.uss, uss, &its.uss);
+  return true;
+}
+
+static double beyond(double sample, double error, double estimate) {
+  double apart = sample - estimate, explained = PUBLISHED * error;
+
+  if (fabs(apart) <= explained)
+    return estimate;
+  return sample + (apart > 0 ? -explained : explained);
+}
+
+void sampled_lesson(const struct sampled *s, const struct rollup *estimate,
+                    struct sampled *ret) {
+  *ret = *s;
+  ret->pss_anon =
+      beyond(s->pss_anon, s->error.pss_anon.noise + s->error.pss_bound,
+             (double)estimate->bytes[ROLLUP_PSS_ANON]);
+  ret->pss_files =
+      beyond(s->pss_files, s->error.pss_files.noise + s->error.pss_bound,
+             files_pss(estimate));
+  ret->uss = beyond(s->uss, s->error.uss.noise + s->error.uss_bound,
+                    (double)rollup_uss(estimate));
+  /* Half a KiB lest it be rounded down. */
+  if (files_pss(estimate) > 0)
+    ret->shmem_part =
+        ((double)estimate->bytes[ROLLUP_PSS_SHMEM] + 512) / files_pss(estimate);
+}
+
+/* --- as a rollup --- */
+
+/* A baseline keeps KiB: without fractions sums still equal their parts. */
+static uint64_t whole_kib(double bytes) {
+  return amount_from(bytes) / 1024 * 1024;
+}
+
+/* The part of it that is shmem, in whole KiB. */
+static uint64_t shmem_of(const struct sampled *s, uint64_t bytes) {
+  return whole_kib((double)bytes * s->shmem_part);
+}
+
+#define KNOWN                                                                  \
+  (1U << ROLLUP_RSS | 1U << ROLLUP_PSS | 1U << ROLLUP_PSS_ANON |               \
+   1U << ROLLUP_PSS_FILE | 1U << ROLLUP_PSS_SHMEM |                            \
+   1U << ROLLUP_SHARED_CLEAN | 1U << ROLLUP_SHARED_DIRTY |                     \
+   1U << ROLLUP_PRIVATE_CLEAN | 1U << ROLLUP_PRIVATE_DIRTY |                   \
+   1U << ROLLUP_ANONYMOUS | 1U << ROLLUP_SWAP | 1U << ROLLUP_SWAP_PSS)
+
+void sampled_rollup(const struct sampled *s, struct rollup *ret) {
+  uint64_t anon = whole_kib(s->anon), files = whole_kib(s->files);
+  uint64_t pss_anon = min(whole_kib(s->pss_anon), anon);
+  uint64_t pss_files = min(whole_kib(s->pss_files), files);
+  uint64_t shmem = shmem_of(s, pss_files);
+  uint64_t uss = min(whole_kib(s->uss), pss_anon + pss_files);
+  uint64_t own = min(uss, pss_anon), own_files = uss - own;
+  uint64_t own_shmem = shmem_of(s, own_files);
+  uint64_t shared_shmem = shmem_of(s, files - own_files);
+
+  *ret = (struct rollup){.known = KNOWN};
+  ret->bytes[ROLLUP_RSS] = anon + files;
+  ret->bytes[ROLLUP_ANONYMOUS] = anon;
+  ret->bytes[ROLLUP_PSS] = pss_anon + pss_files;
+  ret->bytes[ROLLUP_PSS_ANON] = pss_anon;
+  ret->bytes[ROLLUP_PSS_SHMEM] = shmem;
+  ret->bytes[ROLLUP_PSS_FILE] = pss_files - shmem;
+  ret->bytes[ROLLUP_PRIVATE_DIRTY] = own + own_shmem;
+  ret->bytes[ROLLUP_PRIVATE_CLEAN] = own_files - own_shmem;
+  ret->bytes[ROLLUP_SHARED_DIRTY] = anon - own + shared_shmem;
+  ret->bytes[ROLLUP_SHARED_CLEAN] = files - own_files - shared_shmem;
+  ret->bytes[ROLLUP_SWAP] = whole_kib(s->swap);
+  ret->bytes[ROLLUP_SWAP_PSS] =
+      s->anon > 0
+          ? min(whole_kib(s->swap * s->pss_anon / s->anon), whole_kib(s->swap))
+          : whole_kib(s->swap);
+}
+
+double sampled_pss_common(const struct sampled_error *e) {
+  return fabs(e->pss_anon.lag + e->pss_files.lag) + e->pss_bound;
+}
+
+double sampled_pss_error(const struct sampled_error *e) {
+  return PUBLISHED * hypot(e->pss_anon.noise, e->pss_files.noise) +
+         sampled_pss_common(e);
+}
+
+double sampled_uss_error(const struct sampled_error *e) {
+  return PUBLISHED * e->uss.noise + fabs(e->uss.lag) + e->uss_bound;
+}

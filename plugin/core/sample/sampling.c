@@ -1,0 +1,346 @@
+#include "sample/sampling.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "estimate/estimator.h"
+#include "estimate/fork_family.h"
+#include "estimate/group_track.h"
+#include "match/group.h"
+#include "proc/amount.h"
+#include "sample/page_layout.h"
+#include "sample/page_sample.h"
+
+/* The pages of all processes of a group together, and of each at least and at
+ * most. Four times as many where nothing is known yet. */
+#define PAGES_OF_GROUP 1000
+#define PAGES_LEAST 100
+#define PAGES_MOST 500
+#define MANY 4
+
+/* The part of a CPU that samples may take of a process, and of a group. */
+#define PART_OF_PROCESS 0.0012
+#define PART_OF_GROUP 0.004
+
+/* Before the first sample. */
+#define PAGE_NS_AT_FIRST 2500.0
+#define PAGE_NS_RATE 0.1
+
+/* Mappings are read again when the size has changed by more than this part of
+ * the resident memory, when as much as the second has come, which they may not
+ * show, or after this time. They take a thousandth of a CPU at most. */
+#define LAYOUT_SIZE_PART 256
+#define LAYOUT_RESIDENT_PART 64
+#define LAYOUT_AGE_NS (60 * NS_PER_S)
+#define LAYOUT_TIMES 1000
+
+#define DENIED_BACK_OFF_NS (UINT64_C(3600) * NS_PER_S)
+
+/* An entry of the page table that maps a huge page. */
+#define HUGE_WINDOW_NS 300.0
+#define HUGE_WINDOW_BYTES (UINT64_C(2) << 20)
+
+bool sampling_can(const struct sampler *sampler, struct process *p) {
+  struct sampling **s = &p->member->sampling;
+
+  if (!*s)
+    *s = calloc(1, sizeof(**s));
+  p->member->track.sample_error = *s ? &(*s)->error : NULL;
+  return *s && sampler->cycle->now_ns >= (*s)->denied_until_s * NS_PER_S;
+}
+
+/* --- the next sample --- */
+
+static uint32_t giants_in(const struct group_track *g) {
+  return g->giants > g->giants_before ? g->giants : g->giants_before;
+}
+
+void sampling_allow(struct group_track *g, uint64_t interval_ns) {
+  double part = fmin(PART_OF_PROCESS * giants_in(g), PART_OF_GROUP);
+
+  if (g->sampling_ns > 0)
+    g->sampling_ns = 0;
+  g->sampling_ns += (int64_t)(part * (double)interval_ns);
+}
+
+static uint32_t giants_of(const struct process *p) {
+  uint32_t most = 1;
+
+  for (size_t i = 0; i < p->n_groups; i++)
+    if (giants_in(p->groups[i]->track) > most)
+      most = giants_in(p->groups[i]->track);
+  return most;
+}
+
+static uint32_t pages_wanted(const struct process *p) {
+  uint32_t pages = PAGES_OF_GROUP / giants_of(p);
+
+  if (pages < PAGES_LEAST)
+    pages = PAGES_LEAST;
+  if (pages > PAGES_MOST)
+    pages = PAGES_MOST;
+  return track_has_baseline(&p->member->track) &&
+                 !p->member->sampling->wants_many
+             ? pages
+             : MANY * pages;
+}
+
+/* A little memory comes and goes with each thread. */
+static bool has_size_changed(const struct process *p) {
+  uint64_t now = p->statm.size_pages;
+  uint64_t then = p->member->sampling->layout_size_pages;
+
+  return (now > then ? now - then : then - now) >
+         p->statm.resident_pages / LAYOUT_SIZE_PART;
+}
+
+static bool has_grown(const struct process *p) {
+  uint64_t now = p->statm.resident_pages;
+  uint64_t then = p->member->sampling->layout_resident_pages;
+
+  return now > then && now - then > now / LAYOUT_RESIDENT_PART;
+}
+
+static bool is_layout_stale(const struct sampler *sampler,
+                            const struct process *p) {
+  const struct sampling *s = p->member->sampling;
+  uint64_t age_ns = sampler->cycle->now_ns - s->layout_at_ns;
+
+  return (has_size_changed(p) || has_grown(p) || age_ns >= LAYOUT_AGE_NS) &&
+         age_ns >= LAYOUT_TIMES * s->layout_ns;
+}
+
+uint64_t sampling_cost_ns(const struct sampler *sampler,
+                          const struct process *p) {
+  double page_ns = sampler->page_ns > 0 ? sampler->page_ns : PAGE_NS_AT_FIRST;
+
+  return amount_from(page_ns * pages_wanted(p)) +
+         (is_layout_stale(sampler, p) ? p->member->sampling->layout_ns : 0);
+}
+
+void sampling_forget_layout(struct process *p) {
+  page_layout_drop(p->member->sampling->layout);
+  p->member->sampling->layout = NULL;
+}
+
+/* Another one in each cycle, and the same again for a test. */
+static uint64_t seed_of(const struct sampler *sampler,
+                        const struct process *p) {
+  return (sampler->cycle->now_ns ^ (uint64_t)p->pid << 40) *
+         UINT64_C(0x9e3779b97f4a7c15);
+}
+
+struct read_job sampling_job(const struct sampler *sampler, struct process *p) {
+  struct sampling *s = p->member->sampling;
+
+  if (is_layout_stale(sampler, p))
+    sampling_forget_layout(p);
+  return (struct read_job){
+      .process = p,
+      .kind = READ_SAMPLE,
+      .request = {.pages_wanted = pages_wanted(p),
+                  .layout = s->layout,
+                  .wants_probe = !s->layout && !p->member->cost.is_learnt,
+                  .seed = seed_of(sampler, p)}};
+}
+
+/* --- its result --- */
+
+/* What it takes to make amounts of a sample. */
+struct measure {
+  const struct page_sample *sample;
+  double page_size;
+  double anon, files; /* bytes, by statm */
+  uint32_t sharers;   /* of a page that is not exclusive, if they are unknown */
+  uint32_t alike;     /* relatives that are sampled too */
+};
+
+static struct measure measure_begin(const struct sampler *sampler,
+                                    const struct process *p,
+                                    const struct page_sample *sample) {
+  const struct statm_sample *statm = &sample->statm;
+  double page_size = (double)sampler->cycle->page_size;
+  uint32_t relatives = fork_family_size(&p->member->track),
+           giants = giants_of(p);
+
+  return (struct measure){
+      .sample = sample,
+      .page_size = page_size,
+      .anon = (double)(statm->resident_pages - statm->shared_pages) * page_size,
+      .files = (double)statm->shared_pages * page_size,
+      .sharers = relatives > 2 ? relatives : 2,
+      .alike = relatives < giants ? relatives : giants};
+}
+
+static struct page_sums sums_of(const struct measure *m,
+                                const struct page_tally *t) {
+  return (struct page_sums){.pages = t->pages,
+                            .exclusive = t->exclusive,
+                            .price = t->price,
+                            .price_squared = t->price_squared,
+                            .sharers =
+                                m->sample->has_mapcounts ? 0 : m->sharers,
+                            .alike = m->alike};
+}
+
+static struct page_sums sum(const struct page_sums *a,
+                            const struct page_sums *b) {
+  struct page_sums s = *a;
+
+  s.pages += b->pages;
+  s.exclusive += b->exclusive;
+  s.price += b->price;
+  s.price_squared += b->price_squared;
+  return s;
+}
+
+/* All pages have had the same chance. */
+static void measure_drawn(const struct measure *m, struct sampled *ret) {
+  struct page_sums anon = sums_of(m, &m->sample->kinds[PAGE_ANON]);
+  struct page_sums own = sums_of(m, &m->sample->kinds[PAGE_FILE]);
+  struct page_sums shmem = sums_of(m, &m->sample->shmem);
+  struct page_sums files = sum(&own, &shmem);
+
+  sampled_add_anon(ret, &anon, m->anon);
+  sampled_add_files(ret, &files, m->files);
+  if (files.price > 0)
+    ret->shmem_part = shmem.price / files.price;
+  sampled_doubt_unseen(&anon, &files, m->sample->unseen, ret);
+}
+
+/* Of files there are as many as were counted, and the rest is shmem. */
+static void measure_counted(const struct measure *m, struct sampled *ret) {
+  const struct page_count *census = m->sample->census;
+  struct page_sums anon = sums_of(m, &m->sample->kinds[PAGE_ANON]);
+  struct page_sums own = sums_of(m, &m->sample->kinds[PAGE_FILE]);
+  struct page_sums shmem = sums_of(m, &m->sample->shmem);
+  double own_anon = fmin(census[PAGE_ANON].exclusive * m->page_size, m->anon);
+  double files = fmin(census[PAGE_FILE].pages * m->page_size, m->files);
+  double own_files = fmin(census[PAGE_FILE].exclusive * m->page_size, files);
+  double without_shmem;
+
+  anon.are_shared = own.are_shared = true;
+  sampled_add_exclusive(ret, own_anon, own_files);
+  sampled_add_anon(ret, &anon, m->anon - own_anon);
+  sampled_add_files(ret, &own, files - own_files);
+  without_shmem = ret->pss_files;
+  sampled_add_files(ret, &shmem, m->files - files);
+  if (ret->pss_files > 0)
+    ret->shmem_part = 1 - without_shmem / ret->pss_files;
+  sampled_doubt_unseen(&anon, &shmem, m->sample->unseen, ret);
+}
+
+static void measure(const struct sampler *sampler, const struct process *p,
+                    const struct page_sample *sample, struct sampled *ret) {
+  struct measure measure = measure_begin(sampler, p, sample);
+  uint32_t swap_kb = p->member->track.now.vm_swap_kb;
+
+  *ret = (struct sampled){.swap = 0};
+  if (sample->has_census)
+    measure_counted(&measure, ret);
+  else
+    measure_drawn(&measure, ret);
+  if (!sampler->cycle->is_swap_used)
+    return;
+  member_read_swap_kb(sampler->procfs, p, &swap_kb);
+  ret->swap = swap_kb * 1024.0;
+}
+
+static void keep_layout(const struct sampler *sampler, const struct process *p,
+                        const struct page_sample *sample) {
+  struct sampling *s = p->member->sampling;
+
+  page_layout_drop(s->layout);
+  s->layout = sample->layout;
+  if (sample->layout_ns == 0)
+    return;
+  s->layout_at_ns = sampler->cycle->now_ns;
+  s->layout_ns = sample->layout_ns;
+  s->layout_size_pages = p->statm.size_pages;
+  s->layout_resident_pages = p->statm.resident_pages;
+}
+
+/* Pages that were found in huge windows are walked together. Those that were
+ * not may be there, three of n by the rule of three. */
+static void refine_price(const struct sampler *sampler, struct process *p,
+                         const struct page_sample *sample) {
+  double pages = (double)p->statm.resident_pages, small = 1;
+  double huge_pages =
+      (double)HUGE_WINDOW_BYTES / (double)sampler->cycle->page_size;
+  double page_ns;
+
+  if (p->member->cost.is_learnt || sample->probe_pages == 0)
+    return;
+  if (sample->asked_windows)
+    small =
+        fmin(1 - ((double)sample->huge_windows - 3) / sample->asked_windows, 1);
+  page_ns = (double)sample->probe_ns / sample->probe_pages;
+  read_cost_refine(
+      &p->member->cost,
+      amount_from(pages * small * page_ns +
+                  pages * (1 - small) / huge_pages * HUGE_WINDOW_NS),
+      p->statm.resident_pages, price_swapped_pages(sampler->prices, p));
+}
+
+/* The prediction was charged when it was chosen. */
+static void charge_rest(const struct sampler *sampler, const struct process *p,
+                        uint64_t work_ns) {
+  int64_t rest_ns = (int64_t)(work_ns - sampling_cost_ns(sampler, p));
+
+  for (size_t i = 0; i < p->n_groups; i++)
+    p->groups[i]->track->sampling_ns -= rest_ns;
+}
+
+static void learn_cost(struct sampler *sampler, const struct read_job *job) {
+  double page_ns;
+
+  if (job->request.pages_wanted == 0)
+    return;
+  page_ns = ((double)job->work_ns - (double)job->sample.layout_ns) /
+            job->request.pages_wanted;
+  /* A sample that was interrupted says nothing of the next. */
+  if (sampler->page_ns > 0)
+    page_ns =
+        sampler->page_ns +
+        (fmin(page_ns, 2 * sampler->page_ns) - sampler->page_ns) * PAGE_NS_RATE;
+  sampler->page_ns = page_ns;
+}
+
+/* Those that were picked have been counted. */
+static uint32_t pages_of(const struct page_sample *s) {
+  if (s->has_census)
+    return s->census[PAGE_ANON].pages + s->census[PAGE_FILE].pages +
+           s->shmem.pages;
+  return s->kinds[PAGE_ANON].pages + s->kinds[PAGE_FILE].pages + s->shmem.pages;
+}
+
+void sampling_measure(struct sampler *sampler, struct process *p,
+                      const struct read_job *job, struct sampled *ret) {
+  p->member->sampling->denied_until_s = 0;
+  charge_rest(sampler, p, job->work_ns);
+  learn_cost(sampler, job);
+  keep_layout(sampler, p, &job->sample);
+  refine_price(sampler, p, &job->sample);
+  measure(sampler, p, &job->sample, ret);
+}
+
+void sampling_take(const struct sampler *sampler, struct process *p,
+                   const struct read_job *job, struct sampled *sampled) {
+  const struct page_sample *sample = &job->sample;
+  struct sampling *s = p->member->sampling;
+
+  s->pages = pages_of(sample);
+  s->has_mapcounts = sample->has_mapcounts;
+  s->wants_many = !estimator_sample(sampler->cycle, &p->member->track, sampled,
+                                    amount_narrow(sample->statm.resident_pages),
+                                    amount_narrow(sample->statm.shared_pages));
+  p->member->is_read = true;
+  diag_note(sampler->diags,
+            s->has_mapcounts ? DIAG_SAMPLED : DIAG_MAPCOUNT_DENIED, p, 0,
+            "pagemap");
+}
+
+void sampling_refuse(const struct sampler *sampler, struct process *p) {
+  p->member->sampling->denied_until_s =
+      seconds_from(sampler->cycle->now_ns + DENIED_BACK_OFF_NS);
+}

@@ -1,0 +1,195 @@
+#include "schedule/schedule.h"
+
+#include <stdlib.h>
+
+#include "estimate/group_track.h"
+#include "match/group.h"
+#include "proc/arith.h"
+#include "proc/duration.h"
+
+static void swap(struct candidate *a, struct candidate *b) {
+  struct candidate c = *a;
+
+  *a = *b;
+  *b = c;
+}
+
+/* Moves the candidates of which it is true to the front, and counts them. */
+static size_t gather(struct candidate *c, size_t n,
+                     bool (*is)(const struct candidate *)) {
+  size_t gathered = 0;
+
+  for (size_t i = 0; i < n; i++)
+    if (is(&c[i]))
+      swap(&c[gathered++], &c[i]);
+  return gathered;
+}
+
+static bool is_must(const struct candidate *c) { return c->is_must; }
+
+static bool is_first(const struct candidate *c) { return !c->is_last; }
+
+static bool is_due(const struct candidate *c) { return c->is_due; }
+
+static bool is_wanted_by(const struct group_track *g,
+                         const struct candidate *c) {
+  return doubt_of_sum(&g->error) > g->tolerated_bytes &&
+         (!c->is_sample || g->sampling_ns > 0);
+}
+
+/* True of candidates that need not be read but should. */
+static bool is_wanted(const struct candidate *c) {
+  for (size_t i = 0; i < c->n_groups; i++)
+    if (is_wanted_by(c->groups[i]->track, c))
+      return true;
+  return c->is_due;
+}
+
+static void choose(struct candidate *c) {
+  for (size_t i = 0; i < c->n_groups; i++)
+    doubt_remove(&c->groups[i]->track->error, c->error);
+}
+
+static void charge_sample(const struct candidate *c) {
+  for (size_t i = 0; c->is_sample && i < c->n_groups; i++)
+    c->groups[i]->track->sampling_ns -= c->cost_ns;
+}
+
+/* --- orders --- */
+
+/* Most of the error of a sample is noise that the next one leaves as well: its
+ * worth grows with age, so that samples are taken in turn. Without an error the
+ * cheapest is worth most. */
+static double worth_of(const struct candidate *c) {
+  double worth =
+      (doubt_bytes(c->error) + 1) / (double)(c->cost_ns ? c->cost_ns : 1);
+
+  return c->is_sample ? worth * (1 + (double)c->age_ns / NS_PER_S) : worth;
+}
+
+static int compare_worth(const void *left, const void *right) {
+  const struct candidate *a = left, *b = right;
+
+  return (a->worth < b->worth) - (a->worth > b->worth);
+}
+
+static int compare_deadline(const void *left, const void *right) {
+  const struct candidate *a = left, *b = right;
+
+  if (a->deadline_ns != b->deadline_ns)
+    return a->deadline_ns > b->deadline_ns ? 1 : -1;
+  return compare_worth(a, b);
+}
+
+static void sort(struct candidate *c, size_t n,
+                 int (*compare)(const void *, const void *)) {
+  if (n > 1)
+    qsort(c, n, sizeof(*c), compare);
+}
+
+/* --- choosing --- */
+
+static size_t choose_musts(struct candidate *c, size_t n) {
+  size_t musts = gather(c, n, is_must);
+
+  for (size_t i = 0; i < musts; i++)
+    choose(&c[i]);
+  return musts;
+}
+
+struct spending {
+  uint64_t spent_ns;
+  uint64_t limit_ns; /* one reading may pass it */
+};
+
+/* The last one may be larger than what is left of their time. It does not take
+ * that from the others as long as something is saved. */
+static size_t choose_due(struct candidate *c, size_t n,
+                         const struct read_time *time, int64_t *credit_ns,
+                         struct spending *ret) {
+  size_t due = gather(c, n, is_due), chosen = 0;
+  uint64_t spent_ns = 0, part_ns;
+
+  sort(c, due, compare_deadline);
+  *credit_ns += (int64_t)((double)time->earned_ns * time->age_part);
+  if (*credit_ns > (int64_t)time->capacity_ns)
+    *credit_ns = (int64_t)time->capacity_ns;
+  part_ns = *credit_ns > 0 ? min((uint64_t)*credit_ns, time->spend_ns) : 0;
+  while (chosen < due && spent_ns < part_ns) {
+    spent_ns += c[chosen].cost_ns;
+    choose(&c[chosen++]);
+  }
+  *credit_ns -= (int64_t)spent_ns;
+  /* If none waits now, none has been kept waiting. */
+  if (chosen == due && *credit_ns > 0)
+    *credit_ns = 0;
+  *ret = (struct spending){.spent_ns = spent_ns, .limit_ns = time->spend_ns};
+  if (spent_ns > part_ns)
+    ret->limit_ns = min(time->spend_ns + (spent_ns - part_ns), time->reach_ns);
+  return chosen;
+}
+
+/* One that does not fit lets others go ahead, unless it is worth most: nothing
+ * else is worth the wait until it fits. */
+static size_t choose_worthy(struct candidate *c, size_t n, uint64_t reach_ns,
+                            struct spending *s) {
+  /* Error and allowance only go down: what is not wanted now will not be. */
+  size_t wanted = gather(c, n, is_wanted), chosen = 0;
+
+  sort(c, wanted, compare_worth);
+  for (size_t i = 0; i < wanted && s->spent_ns < s->limit_ns; i++) {
+    if (!is_wanted(&c[i]) ||
+        (chosen > 0 && s->spent_ns + c[i].cost_ns > reach_ns))
+      continue;
+    s->spent_ns += c[i].cost_ns;
+    choose(&c[i]);
+    charge_sample(&c[i]);
+    swap(&c[chosen++], &c[i]);
+  }
+  return chosen;
+}
+
+static size_t choose_tier(struct candidate *c, size_t n,
+                          const struct read_time *time, int64_t *credit_ns,
+                          uint64_t *ret_spent_ns) {
+  struct spending spending;
+  size_t due = choose_due(c, n, time, credit_ns, &spending);
+  size_t worthy = choose_worthy(c + due, n - due, time->reach_ns, &spending);
+
+  *ret_spent_ns = spending.spent_ns;
+  return due + worthy;
+}
+
+static struct read_time time_left(const struct read_time *time,
+                                  uint64_t spent_ns) {
+  struct read_time left = *time;
+
+  left.earned_ns = minus(time->earned_ns, spent_ns);
+  left.reach_ns = minus(time->reach_ns, spent_ns + time->kept_ns);
+  left.spend_ns = min(minus(time->spend_ns, spent_ns), left.reach_ns);
+  return left;
+}
+
+struct schedule schedule_choose(struct candidate *c, size_t n,
+                                const struct read_time *time,
+                                int64_t *credit_ns) {
+  size_t musts = choose_musts(c, n), first, chosen_last;
+  struct schedule s = {.chosen = musts};
+  struct candidate *last;
+  struct read_time left;
+  int64_t no_credit_ns = 0;
+  uint64_t spent_ns;
+
+  for (size_t i = musts; i < n; i++)
+    c[i].worth = worth_of(&c[i]);
+  first = gather(c + musts, n - musts, is_first);
+  last = c + musts + first;
+  s.chosen += choose_tier(c + musts, first, time, credit_ns, &spent_ns);
+  left = time_left(time, spent_ns);
+  chosen_last =
+      choose_tier(last, n - musts - first, &left, &no_credit_ns, &spent_ns);
+  for (size_t i = 0; i < chosen_last; i++)
+    swap(&c[s.chosen++], &last[i]);
+  s.deferred = gather(c + s.chosen, n - s.chosen, is_wanted);
+  return s;
+}

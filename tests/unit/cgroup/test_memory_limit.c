@@ -1,0 +1,256 @@
+/* The limits of control groups, in directories of our own. */
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cgroup/memory_limit.h"
+#include "proctree.h"
+
+static struct proctree tree;
+
+static int make(void **state) {
+  const struct fake process = {.pid = 10, .comm = "a", .starttime = 1};
+
+  (void)state;
+  proctree_make(&tree);
+  proctree_put(&tree, &process);
+  return 0;
+}
+
+static int unmake(void **state) {
+  (void)state;
+  proctree_remove(&tree);
+  return 0;
+}
+
+#define FIXTURE_TEST(name) TEST_WITH(name, make, unmake, void *none)
+
+static void write_file(const char *path, const char *text) {
+  proctree_write(&tree, path, text, strlen(text));
+}
+
+/* A mount at a directory of the tree. Encoded as it stands. */
+static void add_mount(char *text, size_t size, const char *root,
+                      const char *directory, const char *type,
+                      const char *options) {
+  size_t len = strlen(text);
+
+  snprintf(text + len, size - len,
+           "31 23 0:27 %s %s/%s rw shared:1 - %s x %s\n", root, tree.root,
+           directory, type, options);
+}
+
+static void put_mount(const char *root, const char *directory, const char *type,
+                      const char *options) {
+  char text[512] = "";
+
+  add_mount(text, sizeof(text), root, directory, type, options);
+  write_file("self/mountinfo", text);
+}
+
+/* The cgroup of process 10, in the unified hierarchy at "cg". */
+static void put_unified(const char *path) {
+  char text[256];
+
+  snprintf(text, sizeof(text), "0::%s\n", path);
+  write_file("10/cgroup", text);
+  put_mount("/", "cg", "cgroup2", "rw");
+}
+
+/* The limit of a group of version 2, of those above which *above is known. */
+static uint64_t limit_below(const char *name,
+                            struct memory_limit_above *above) {
+  struct cgroup_place place = {.is_v1 = false};
+  struct procfs *procfs;
+  uint64_t limit;
+
+  assert_int_equal(procfs_new(tree.root, &procfs), 0);
+  place.mount_len = (size_t)snprintf(place.directory, sizeof(place.directory),
+                                     "%s/cg", tree.root);
+  snprintf(place.directory + place.mount_len, 64, "%s", name);
+  limit = memory_limit_at(procfs, &place, above);
+  procfs_free(procfs);
+  return limit;
+}
+
+static int read_limit(uint64_t *ret) {
+  struct procfs *procfs;
+  int fd, rc;
+
+  assert_int_equal(procfs_new(tree.root, &procfs), 0);
+  assert_int_equal(procfs_open_process(procfs, 10, &fd), 0);
+  rc = memory_limit_read(procfs, fd, ret);
+  close(fd);
+  procfs_free(procfs);
+  return rc;
+}
+
+static void assert_limit(uint64_t wanted) {
+  uint64_t limit = 4711;
+
+  assert_int_equal(read_limit(&limit), 0);
+  assert_int_equal(limit, wanted);
+}
+
+FIXTURE_TEST(the_group_has_a_limit) {
+  put_unified("/web.service");
+  write_file("cg/web.service/memory.max", "1000000\n");
+  write_file("cg/web.service/memory.high", "max\n");
+  assert_limit(1000000);
+  write_file("cg/web.service/memory.high", "900000\n");
+  assert_limit(900000);
+  write_file("cg/web.service/memory.high", "1100000\n");
+  assert_limit(1000000);
+}
+
+FIXTURE_TEST(the_least_limit_above_counts) {
+  put_unified("/a.slice/web.service/worker");
+  write_file("cg/a.slice/memory.max", "500\n");
+  assert_limit(500);
+  write_file("cg/a.slice/web.service/worker/memory.max", "400\n");
+  assert_limit(400);
+  write_file("cg/a.slice/web.service/memory.high", "300\n");
+  assert_limit(300);
+  /* The mount point is the root, which a container may have a limit in. */
+  write_file("cg/memory.max", "200\n");
+  assert_limit(200);
+  write_file("memory.max", "100\n");
+  assert_limit(200);
+}
+
+FIXTURE_TEST(without_a_limit_there_is_none) {
+  put_unified("/web.service");
+  assert_limit(CGROUP_LIMIT_NONE);
+  write_file("cg/web.service/memory.max", "max\n");
+  assert_limit(CGROUP_LIMIT_NONE);
+  write_file("cg/web.service/memory.max", "17");
+  assert_limit(CGROUP_LIMIT_NONE);
+  write_file("cg/other.service/memory.max", "17\n");
+  write_file("cg/web.service2/memory.max", "17\n");
+  assert_limit(CGROUP_LIMIT_NONE);
+}
+
+FIXTURE_TEST(version_1_has_files_of_its_own) {
+  write_file("10/cgroup", "5:cpu,memory:/web\n1:name=systemd:/x\n0::/x\n");
+  put_mount("/", "v1", "cgroup", "rw,cpu,memory");
+  write_file("v1/web/memory.limit_in_bytes", "5000\n");
+  write_file("v1/web/memory.max", "17\n");
+  assert_limit(5000);
+  write_file("v1/memory.limit_in_bytes", "9223372036854771712\n");
+  assert_limit(5000);
+  write_file("v1/web/memory.limit_in_bytes", "9223372036854771712\n");
+  assert_limit(CGROUP_LIMIT_NONE);
+}
+
+FIXTURE_TEST(the_hierarchy_is_that_of_the_controller) {
+  char mounts[1024] = "";
+
+  write_file("10/cgroup", "5:memory:/web\n0::/web\n");
+  write_file("cg/web/memory.max", "1\n");
+  write_file("cpu/web/memory.limit_in_bytes", "2\n");
+  write_file("v1/web/memory.limit_in_bytes", "3\n");
+  add_mount(mounts, sizeof(mounts), "/", "cg", "cgroup2", "rw");
+  add_mount(mounts, sizeof(mounts), "/", "cpu", "cgroup", "rw,cpu,memoryless");
+  add_mount(mounts, sizeof(mounts), "/", "cg", "tmpfs", "rw,memory");
+  add_mount(mounts, sizeof(mounts), "/", "v1", "cgroup", "rw,memory");
+  write_file("self/mountinfo", mounts);
+  assert_limit(3);
+  write_file("10/cgroup", "5:cpu:/web\n0::/web\n");
+  assert_limit(1);
+}
+
+/* As in a container: the mount shows a part of the hierarchy. */
+FIXTURE_TEST(only_groups_below_the_root_of_the_mount_are_found) {
+  static const struct {
+    const char *root, *path;
+    uint64_t limit;
+  } cases[] = {
+      {"/docker/1", "/docker/1", 20},
+      {"/docker/1", "/docker/1/web", 10},
+      {"/docker/1", "/docker/12/web", CGROUP_LIMIT_NONE},
+      {"/docker/1", "/docker", CGROUP_LIMIT_NONE},
+      {"/docker/1", "/web", CGROUP_LIMIT_NONE},
+      {"/", "/../web", CGROUP_LIMIT_NONE},
+      {"/", "/..", CGROUP_LIMIT_NONE},
+      {"/..", "/../web", 10},
+      {"/..", "/../../web", CGROUP_LIMIT_NONE},
+      {"/a\\040b", "/a b/web", 10},
+  };
+
+  write_file("cg/memory.max", "20\n");
+  write_file("cg/web/memory.max", "10\n");
+  write_file("web/memory.max", "1\n");
+  write_file("cg2/web/memory.max", "1\n");
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    uint64_t limit;
+
+    put_unified(cases[i].path);
+    put_mount(cases[i].root, "cg", "cgroup2", "rw");
+    assert_int_equal(read_limit(&limit), 0);
+    if (limit != cases[i].limit)
+      fail_msg("%s at %s: %ju", cases[i].path, cases[i].root, (uintmax_t)limit);
+  }
+}
+
+/* The first is more than a buffer away. */
+FIXTURE_TEST(the_mount_is_found_among_thousands) {
+  static char mounts[1 << 19];
+  char *at = mounts;
+
+  put_unified("/web");
+  write_file("cg/web/memory.max", "7\n");
+  for (int i = 0; i < 5000; i++)
+    at += snprintf(at, 80, "%d 23 0:27 / /mnt/%d rw shared:1 - ext4 x rw\n", i,
+                   i);
+  add_mount(mounts, sizeof(mounts), "/", "cg", "cgroup2", "rw");
+  write_file("self/mountinfo", mounts);
+  assert_limit(7);
+}
+
+/* A captured tree has no mounts: those of this host say nothing about it. */
+FIXTURE_TEST(a_tree_without_mounts_has_no_limit) {
+  write_file("10/cgroup", "0::/web\n");
+  assert_limit(CGROUP_LIMIT_NONE);
+}
+
+/* As with a kernel without control groups. */
+FIXTURE_TEST(without_a_cgroup_there_is_no_limit) {
+  put_mount("/", "cg", "cgroup2", "rw");
+  write_file("cg/memory.max", "17\n");
+  proctree_unlink(&tree, "10/cgroup");
+  assert_limit(CGROUP_LIMIT_NONE);
+}
+
+FIXTURE_TEST(a_cgroup_without_the_controller_is_refused) {
+  uint64_t limit = 4711;
+
+  put_mount("/", "cg", "cgroup2", "rw");
+  write_file("10/cgroup", "5:cpu:/web\n");
+  assert_int_equal(read_limit(&limit), -EBADMSG);
+  assert_int_equal(limit, 4711);
+}
+
+FIXTURE_TEST(siblings_have_what_was_read_above_the_first_of_them) {
+  struct memory_limit_above above = {.is_new = false};
+
+  write_file("cg/memory.max", "9000\n");
+  write_file("cg/s/memory.max", "5000\n");
+  write_file("cg/s/a/memory.max", "6000\n");
+  write_file("cg/s/b/memory.max", "4000\n");
+  write_file("cg/t/c/memory.max", "max\n");
+  assert_int_equal(limit_below("/s/a", &above), 5000);
+  write_file("cg/s/memory.max", "3000\n");
+  assert_int_equal(limit_below("/s/b", &above), 4000);
+  assert_int_equal(limit_below("/s/a", &above), 5000);
+  /* Of others, or in the next cycle, it is not that. */
+  assert_int_equal(limit_below("/t/c", &above), 9000);
+  assert_int_equal(limit_below("/s/a", &above), 3000);
+  write_file("cg/s/memory.max", "2000\n");
+  above.is_new = false;
+  assert_int_equal(limit_below("/s/b", &above), 2000);
+  assert_int_equal(limit_below("", &above), 9000);
+}

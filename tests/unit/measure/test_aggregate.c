@@ -1,0 +1,487 @@
+#include "test.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "estimate/estimator.h"
+#include "estimate/fork_family.h"
+#include "estimate/group_track.h"
+#include "estimate/member.h"
+#include "measure/aggregate.h"
+
+#define SECOND UINT64_C(1000000000)
+#define FIELDS                                                                 \
+  (1U << ROLLUP_RSS | 1U << ROLLUP_PSS | 1U << ROLLUP_PRIVATE_DIRTY)
+
+/* A member of 8 MiB in two groups. The second has another member of 4 MiB that
+ * shares it with processes outside. */
+struct fixture {
+  struct cycle cycle;
+  struct aggregate a;
+  struct group_track alone_track, both_track;
+  struct group alone, both, *groups[2];
+  struct group_table table;
+  struct process p, other, *processes[2];
+  struct member member, other_member;
+};
+
+static const struct rollup shared_by_four = {
+    .known = FIELDS | 1U << ROLLUP_ANONYMOUS,
+    .bytes = {[ROLLUP_RSS] = 4096 * KIB,
+              [ROLLUP_PSS] = 1024 * KIB,
+              [ROLLUP_SHARED_DIRTY] = 4096 * KIB,
+              [ROLLUP_ANONYMOUS] = 4096 * KIB}};
+
+static const struct rollup shared_anon = {
+    .known = FIELDS | 1U << ROLLUP_ANONYMOUS | 1U << ROLLUP_PSS_ANON,
+    .bytes = {[ROLLUP_RSS] = 4096 * KIB,
+              [ROLLUP_PSS] = 1024 * KIB,
+              [ROLLUP_PSS_ANON] = 1024 * KIB,
+              [ROLLUP_SHARED_DIRTY] = 4096 * KIB,
+              [ROLLUP_ANONYMOUS] = 4096 * KIB}};
+
+static const struct rollup halves = {
+    .known = FIELDS | 1U << ROLLUP_ANONYMOUS,
+    .bytes = {[ROLLUP_RSS] = 8192 * KIB,
+              [ROLLUP_PSS] = 5120 * KIB,
+              [ROLLUP_PRIVATE_DIRTY] = 2048 * KIB,
+              [ROLLUP_SHARED_DIRTY] = 6144 * KIB}};
+
+/* Makes it be read, so many seconds ago. */
+static void have_read(struct fixture *f, struct track *t,
+                      const struct rollup *rollup, unsigned seconds) {
+  struct cycle then = f->cycle;
+  struct reading r = {.rollup = rollup};
+
+  then.now_ns -= seconds * SECOND;
+  estimator_correct(&then, t, &r);
+}
+
+static void observe(struct fixture *f, struct process *p) {
+  struct observation o = {.resident_pages = (uint32_t)p->statm.resident_pages};
+
+  p->member->is_asked = true;
+  estimator_observe(&f->cycle, &p->member->track, &f->alone_track.sharing, &o);
+}
+
+static int make(void **state) {
+  static struct fixture f;
+
+  f = (struct fixture){
+      .cycle = {.now_ns = 1000 * SECOND,
+                .page_size = PAGE,
+                .kernel_fields = FIELDS},
+      .a = {.cycle = &f.cycle},
+      .alone = {.track = &f.alone_track},
+      .both = {.track = &f.both_track},
+      .groups = {&f.alone, &f.both},
+      .table = {.groups = f.groups, .n = 2},
+      .p = {.state = PROCESS_ALIVE,
+            .threads = 3,
+            .statm = {.size_pages = 4096, .resident_pages = 2048},
+            .groups = f.groups,
+            .n_groups = 2,
+            .member = &f.member},
+      .other = {.state = PROCESS_ALIVE,
+                .threads = 1,
+                .statm = {.size_pages = 1024, .resident_pages = 1024},
+                .groups = f.groups + 1,
+                .n_groups = 1,
+                .member = &f.other_member},
+      .processes = {&f.p, &f.other}};
+  sharing_init(&f.alone_track.sharing, 0);
+  sharing_init(&f.both_track.sharing, 0);
+  observe(&f, &f.p);
+  observe(&f, &f.other);
+  have_read(&f, &f.other_member.track, &shared_by_four, 0);
+  f.other_member.is_read = true;
+  *state = &f;
+  return 0;
+}
+
+#define AGGREGATE_TEST(name) TEST_WITH(name, make, NULL, struct fixture *f)
+
+static void make_read(struct fixture *f) {
+  have_read(f, &f->member.track, &halves, 0);
+  f->member.is_read = true;
+}
+
+static void make_estimated(struct fixture *f) {
+  have_read(f, &f->member.track, &halves, 7);
+  estimator_expect(&f->cycle, &f->member.track);
+}
+
+static void make_guessed(struct fixture *f) { (void)f; }
+
+static void make_unasked(struct fixture *f) { f->member.is_asked = false; }
+
+static void make_unreadable(struct fixture *f) {
+  have_read(f, &f->member.track, &halves, 7);
+  f->member.is_unreadable = true;
+}
+
+static void make_vfork(struct fixture *f) {
+  f->p.is_in_parents_mm = true;
+  f->member.is_read = true; /* in the cycle before */
+}
+
+static void make_unknown(struct fixture *f) { f->p.state = PROCESS_UNKNOWN; }
+
+static void make_gone(struct fixture *f) {
+  make_read(f);
+  f->p.state = PROCESS_GONE;
+}
+
+static const struct {
+  const char *label;
+  void (*make)(struct fixture *f);
+  enum estimate_source source;
+  uint64_t processes, threads, resident, pss, unreadable, unknown, unasked;
+  uint64_t own_pss; /* in the group where another member was read */
+} cases[] = {
+    {"read", make_read, SOURCE_READ, 1, 3, 8192, 5120, 0, 0, 0, 5120},
+    {"estimated", make_estimated, SOURCE_ESTIMATED, 1, 3, 8192, 5120, 0, 0, 0,
+     5120},
+    {"guessed", make_guessed, SOURCE_GUESSED, 1, 3, 8192, 8192, 0, 0, 0, 5120},
+    {"unasked", make_unasked, SOURCE_STATM, 1, 3, 8192, 0, 0, 0, 1, 5120},
+    {"unreadable", make_unreadable, SOURCE_UNREADABLE, 1, 3, 8192, 0, 1, 0, 0,
+     5120},
+    {"vfork", make_vfork, SOURCE_PARENT, 1, 3, 0, 0, 0, 0, 0, 0},
+    {"unknown", make_unknown, SOURCE_NONE, 1, 3, 0, 0, 1, 1, 0, 0},
+    {"gone", make_gone, SOURCE_NONE, 0, 0, 0, 0, 0, 0, 0, 0},
+};
+#define CASES LENGTH(cases)
+
+static void add(struct fixture *f) {
+  const struct process_table t = {.processes = f->processes, .n = 2, .cap = 2};
+
+  aggregate_all(&f->a, &t, &f->table);
+}
+
+static void check_sums(const struct usage *u, size_t i) {
+  if (u->processes != cases[i].processes || u->threads != cases[i].threads ||
+      u->resident != cases[i].resident * KIB ||
+      u->rollup.bytes[ROLLUP_PSS] != cases[i].pss * KIB ||
+      u->unreadable != cases[i].unreadable || u->unknown != cases[i].unknown ||
+      u->unasked != cases[i].unasked)
+    fail_msg("%s", cases[i].label);
+}
+
+TEST(each_process_adds_once_to_each_group) {
+  void *fixture, **state = &fixture;
+
+  for (size_t i = 0; i < CASES; i++) {
+    struct fixture *f;
+
+    make(state);
+    f = *state;
+    cases[i].make(f);
+    add(f);
+    check_sums(&f->alone.usage, i);
+    assert_int_equal(f->both.usage.processes, cases[i].processes + 1);
+    assert_int_equal(f->both.usage.rollup.bytes[ROLLUP_PSS],
+                     (cases[i].own_pss + 1024) * KIB);
+    assert_int_equal(usage_is_known(&f->both.usage), cases[i].unknown == 0);
+    assert_int_equal(f->alone_track.last_pss, cases[i].pss * KIB);
+  }
+}
+
+/* A process that is counted elsewhere is not known by itself. */
+TEST(a_process_by_itself_has_the_sums_that_it_adds) {
+  void *fixture, **state = &fixture;
+
+  for (size_t i = 0; i < CASES; i++) {
+    struct fixture *f;
+    struct estimate est;
+    struct usage u;
+
+    make(state);
+    f = *state;
+    cases[i].make(f);
+    add(f);
+    aggregate_estimate(&f->a, &f->p, &est);
+    assert_int_equal(est.source, cases[i].source);
+    aggregate_one(&f->a, &f->p, &est, &u);
+    assert_int_equal(u.rollup.bytes[ROLLUP_PSS], cases[i].own_pss * KIB);
+    if (est.source == SOURCE_NONE || est.source == SOURCE_PARENT) {
+      assert_int_equal(u.unknown, 1);
+      assert_int_equal(u.unreadable, 1);
+      assert_int_equal(u.resident, 0);
+    } else {
+      assert_true(usage_is_known(&u));
+      assert_int_equal(u.resident, cases[i].resident * KIB);
+    }
+  }
+}
+
+AGGREGATE_TEST(an_estimate_has_its_age_and_its_error) {
+  struct estimate est;
+
+  make_estimated(f);
+  add(f);
+  aggregate_estimate(&f->a, &f->p, &est);
+  assert_int_equal(est.age_ns, 7 * SECOND);
+  assert_true(doubt_bytes(est.pss_error) > 0 &&
+              doubt_bytes(est.pss_error) < 5120 * KIB);
+  assert_int_equal(f->alone.usage.oldest_age_ns, 7 * SECOND);
+  assert_int_equal(usage_pss_error(&f->alone.usage),
+                   (uint64_t)doubt_bytes(est.pss_error));
+  assert_int_equal(f->alone.usage.fresh_pss, 0);
+}
+
+/* It goes by the other members of each group, as far as the process is no
+ * larger than they are: the rest is taken to be private. */
+AGGREGATE_TEST(a_guess_may_be_wrong_by_all_of_it) {
+  add(f);
+  assert_int_equal(usage_pss_error(&f->alone.usage), 8192 * KIB);
+  assert_int_equal(usage_pss_error(&f->both.usage), 5120 * KIB);
+  assert_int_equal(f->alone.usage.rollup.bytes[ROLLUP_PSS], 8192 * KIB);
+  assert_int_equal(f->both.usage.rollup.bytes[ROLLUP_PSS],
+                   (1024 + 1024 + 4096) * KIB);
+}
+
+/* Where no member can be read, nothing is known of how they share. */
+AGGREGATE_TEST(what_cannot_be_read_is_guessed_beside_what_can) {
+  struct estimate est;
+
+  make_unreadable(f);
+  add(f);
+  assert_false(usage_is_known(&f->alone.usage));
+  assert_int_equal(f->alone.usage.rolled_up, 0);
+  assert_true(usage_is_known(&f->both.usage));
+  assert_int_equal(usage_pss_error(&f->both.usage), 5120 * KIB);
+  assert_int_equal(usage_uss_error(&f->both.usage), 4096 * KIB);
+  assert_int_equal(f->both.usage.unreadable, 1);
+  assert_int_equal(f->both.usage.rollup.bytes[ROLLUP_RSS], 12288 * KIB);
+  /* A third of resident memory was read. */
+  assert_true((int)usage_coverage_percent(&f->both.usage) == 33);
+  aggregate_estimate(&f->a, &f->p, &est);
+  assert_int_equal(est.source, SOURCE_UNREADABLE);
+  assert_true(doubt_bytes(est.pss_error) == 8192 * (double)KIB);
+}
+
+static void begin_cycle(struct fixture *f) {
+  f->alone.usage = f->both.usage = (struct usage){.processes = 0};
+}
+
+/* The member that was read has ended, or is refused by now. */
+AGGREGATE_TEST(a_group_of_which_a_member_was_once_read_is_guessed) {
+  make_read(f);
+  add(f);
+  for (int i = 0; i < 2; i++) {
+    begin_cycle(f);
+    f->member.is_read = false;
+    make_unreadable(f);
+    f->other.state = PROCESS_GONE;
+    add(f);
+    assert_true(usage_is_known(&f->alone.usage));
+    assert_true(usage_is_known(&f->both.usage));
+    assert_int_equal(f->both.usage.rollup.bytes[ROLLUP_PSS], 8192 * KIB);
+    assert_int_equal(usage_pss_error(&f->both.usage), 8192 * KIB);
+    assert_true(usage_coverage_percent(&f->both.usage) == 0);
+    assert_true(isnan(usage_age_seconds(&f->both.usage)));
+  }
+  begin_cycle(f);
+  f->p.state = PROCESS_UNKNOWN;
+  add(f);
+  assert_false(usage_is_known(&f->both.usage));
+}
+
+AGGREGATE_TEST(without_any_reading_a_refused_process_has_no_guess) {
+  struct estimate est;
+  struct usage u;
+
+  make_unreadable(f);
+  f->p.n_groups = 1;
+  add(f);
+  aggregate_estimate(&f->a, &f->p, &est);
+  assert_false(estimate_has_rollup(&est));
+  aggregate_one(&f->a, &f->p, &est, &u);
+  assert_false(usage_is_known(&u));
+  assert_int_equal(u.resident, 8192 * KIB);
+}
+
+/* Of 6 MiB of the host the other member has one. */
+static void limit(struct fixture *f) {
+  static const struct meminfo_sample host = {.anon_pages_bytes = 5 * MIB,
+                                             .mapped_bytes = MIB};
+
+  f->other_member.track.baseline = (struct baseline){.at_ns = 0};
+  have_read(f, &f->other_member.track, &shared_anon, 0);
+  have_read(f, &f->other_member.track, &shared_anon,
+            0); /* who shares is unknown */
+  guess_begin(&f->a.guess_limit, &host);
+}
+
+AGGREGATE_TEST(a_guess_is_limited_by_what_the_host_has_left) {
+  struct estimate est;
+  const struct usage *u = &f->both.usage;
+  static const struct doubt_sum none;
+  double most;
+
+  make_unreadable(f);
+  limit(f);
+  add(f);
+  assert_int_equal(u->rollup.bytes[ROLLUP_PSS], 5 * MIB);
+  assert_int_equal(u->rollup.bytes[ROLLUP_RSS], 12 * MIB);
+  aggregate_estimate(&f->a, &f->p, &est);
+  assert_int_equal(est.rollup.bytes[ROLLUP_PSS], 4 * MIB);
+  most = guess_beyond(&f->a.guess_limit, &none);
+  assert_true(most > 5 * (double)MIB && most < 5.1 * (double)MIB);
+  assert_true(doubt_bytes(est.pss_error) == most);
+  assert_int_equal(doubt_of_sum(&u->pss_doubt), (uint64_t)most);
+  assert_int_equal(usage_pss_error(u), 4 * MIB); /* it may be nothing */
+}
+
+/* Each counts once, not once in each of its two groups; one can be read. */
+AGGREGATE_TEST(guesses_of_the_host_are_limited_together) {
+  struct process third = f->p;
+  struct member member = {.is_asked = true, .is_unreadable = true};
+  struct process *processes[] = {&f->p, &f->other, &third};
+  const struct process_table t = {.processes = processes, .n = 3, .cap = 3};
+  const struct usage *u = &f->both.usage;
+  static const struct doubt_sum none;
+
+  limit(f);
+  third.member = &member;
+  aggregate_all(&f->a, &t, &f->table);
+  assert_in_range(u->rollup.bytes[ROLLUP_PSS], 5 * MIB - 2, 5 * MIB);
+  assert_int_equal(doubt_of_sum(&u->pss_doubt),
+                   (uint64_t)guess_beyond(&f->a.guess_limit, &none));
+  assert_int_equal(usage_pss_error(u), 4 * MIB);
+  assert_int_equal(u->unreadable, 1);
+}
+
+AGGREGATE_TEST(a_process_in_no_group_has_its_statm) {
+  struct estimate est;
+  struct usage u;
+
+  f->p.n_groups = 0;
+  add(f);
+  assert_int_equal(f->alone.usage.processes, 0);
+  aggregate_estimate(&f->a, &f->p, &est);
+  assert_int_equal(est.source, SOURCE_STATM);
+  aggregate_one(&f->a, &f->p, &est, &u);
+  assert_int_equal(u.resident, 8192 * KIB);
+  assert_int_equal(u.unasked, 1);
+}
+
+AGGREGATE_TEST(why_it_was_not_read_is_told_of_an_estimate) {
+  struct estimate est;
+
+  f->member.deferral = DEFERRED_BUDGET;
+  aggregate_estimate(&f->a, &f->p, &est);
+  assert_int_equal(est.deferral, DEFERRED_BUDGET);
+  f->p.hung.until_ns = f->cycle.now_ns + 1;
+  aggregate_estimate(&f->a, &f->p, &est);
+  assert_int_equal(est.deferral, DEFERRED_HUNG);
+  f->member.is_unreadable = true;
+  aggregate_estimate(&f->a, &f->p, &est);
+  assert_int_equal(est.deferral, DEFERRED_NOT);
+}
+
+/* The second group has all processes, and guesses as the host does. */
+AGGREGATE_TEST(the_host_has_each_process_once) {
+  (void)f;
+  for (size_t i = 0; i < CASES; i++) {
+    void *state;
+    struct fixture *one;
+
+    make(&state);
+    one = state;
+    cases[i].make(one);
+    add(one);
+    if (one->a.host.pss != one->both.usage.rollup.bytes[ROLLUP_PSS])
+      fail_msg("%s: %ju", cases[i].label, (uintmax_t)one->a.host.pss);
+    if (one->a.host.outside_resident != 0)
+      fail_msg("%s: outside", cases[i].label);
+    if (one->a.host.has_unknown != (one->p.state == PROCESS_UNKNOWN))
+      fail_msg("%s: unknown", cases[i].label);
+    if (doubt_of_sum(&one->a.host.pss_doubt) !=
+        doubt_of_sum(&one->both.usage.pss_doubt))
+      fail_msg("%s: doubt", cases[i].label);
+  }
+}
+
+AGGREGATE_TEST(what_no_reading_tells_of_is_outside) {
+  static const struct {
+    const char *label;
+    enum process_state state;
+    bool is_in_a_group, is_in_parents_mm;
+    uint64_t resident_kib;
+    bool is_unknown;
+  } rows[] = {
+      {"in no group", PROCESS_ALIVE, false, false, 8192, false},
+      {"in its parent's memory", PROCESS_ALIVE, false, true, 0, false},
+      {"ended", PROCESS_GONE, false, false, 0, false},
+      {"kernel thread", PROCESS_KERNEL, false, false, 0, false},
+      {"not to be read at all", PROCESS_UNKNOWN, false, false, 0, true},
+      {"of a group of which nothing was read", PROCESS_ALIVE, true, false, 8192,
+       false},
+  };
+
+  (void)f;
+  for (size_t i = 0; i < LENGTH(rows); i++) {
+    void *state;
+    struct fixture *one;
+
+    make(&state);
+    one = state;
+    make_unreadable(one);
+    one->p.state = rows[i].state;
+    one->p.n_groups = rows[i].is_in_a_group;
+    one->p.is_in_parents_mm = rows[i].is_in_parents_mm;
+    add(one);
+    if (one->a.host.outside_resident != rows[i].resident_kib * KIB ||
+        one->a.host.has_unknown != rows[i].is_unknown)
+      fail_msg("%s: %ju", rows[i].label,
+               (uintmax_t)one->a.host.outside_resident);
+    assert_int_equal(one->a.host.pss, 1024 * KIB);
+  }
+}
+
+/* A process that runs in its parent's memory has stacks of its own, and no
+ * tables. */
+AGGREGATE_TEST(page_tables_stacks_and_uptime_are_of_each_member) {
+  const struct usage *u = &f->both.usage;
+  struct estimate est;
+  struct usage one;
+
+  f->cycle.kernel_stack_bytes = 16 * KIB;
+  f->cycle.tick_ns = SECOND / 100;
+  f->cycle.uptime_ns = 900 * SECOND;
+  f->p.starttime_ticks = 20000;
+  f->other.starttime_ticks = 30000;
+  f->member.tables = (struct page_tables){.kib = 60, .resident_pages = 2048};
+  f->other_member.tables = f->member.tables;
+  make_read(f);
+  add(f);
+  assert_int_equal(u->page_tables, 2 * (60 * KIB + PAGE));
+  assert_int_equal(u->kernel_stack, 4 * 16 * KIB);
+  assert_true(u->uptime_ns == 700 * SECOND);
+  f->p.is_in_parents_mm = true;
+  f->both.usage = (struct usage){.processes = 0};
+  add(f);
+  assert_int_equal(u->page_tables, 60 * KIB + PAGE);
+  assert_int_equal(u->kernel_stack, 4 * 16 * KIB);
+  aggregate_estimate(&f->a, &f->other, &est);
+  aggregate_one(&f->a, &f->other, &est, &one);
+  assert_int_equal(one.page_tables, 60 * KIB + PAGE);
+  assert_int_equal(one.kernel_stack, 16 * KIB);
+  assert_true(one.uptime_ns == 600 * SECOND);
+}
+
+/* Its stat was not read yet, or the time since boot was asked for before it
+ * began. */
+AGGREGATE_TEST(a_member_whose_start_is_not_known_is_new) {
+  f->cycle.tick_ns = SECOND / 100;
+  f->cycle.uptime_ns = 900 * SECOND;
+  f->p.starttime_ticks = 90001;
+  f->other.threads = 0;
+  add(f);
+  assert_true(f->both.usage.uptime_ns == 0);
+  f->p.starttime_ticks = UINT64_MAX;
+  f->both.usage = (struct usage){.processes = 0};
+  add(f);
+  assert_true(f->both.usage.uptime_ns == 0);
+}

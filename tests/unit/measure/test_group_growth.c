@@ -1,0 +1,179 @@
+/* The growth of groups in whole cycles. */
+#include "test.h"
+
+#include <math.h>
+
+#include "estimate/group_track.h"
+#include "measure/group_growth.h"
+#include "world.h"
+
+#define WORLD_TEST(name)                                                       \
+  TEST_WITH(name, world_setup, world_teardown, struct world *w)
+
+/* One cycle of 10 s takes a 60th of the window. */
+#define WINDOW_S 600
+#define CYCLE_S 10
+
+static void watch(struct world *w) {
+  w->settings.report.growth_window_ns = WINDOW_S * NS;
+  world_group(w, "g", "Comm", "g", NULL, NULL);
+}
+
+/* So many cycles of a process that grows by that in each. */
+static struct fake grow(struct world *w, struct fake f, unsigned cycles,
+                        unsigned private_kb, unsigned swap_kb) {
+  for (unsigned i = 0; i < cycles; i++) {
+    world_put(w, f);
+    world_run(w, CYCLE_S);
+    f.private_kb += private_kb;
+    f.swap_kb += swap_kb;
+  }
+  return f;
+}
+
+static double growth(const struct world *w) {
+  return world_value(w, "g", "growth");
+}
+
+static struct fake service(uint32_t pid) {
+  struct fake f = fake_process(pid, "g");
+
+  f.starttime = pid;
+  f.private_kb = 10000;
+  return f;
+}
+
+WORLD_TEST(a_leak_is_told_with_the_time_that_is_left) {
+  struct fake f;
+
+  watch(w);
+  f = grow(w, service(10), 15, 500, 0);
+  assert_true(isnan(growth(w)));
+  grow(w, f, 60, 500, 0);
+  assert_true(fabs(growth(w) - 500 * 1024 / 10.0) < 1);
+  /* MemAvailable is 524,288 kB. */
+  assert_true(fabs(world_value(w, "g", "until_limit") - 10485.76) < 0.1);
+}
+
+WORLD_TEST(what_is_swapped_out_grows_too) {
+  watch(w);
+  grow(w, service(10), 60, 0, 500);
+  assert_true(fabs(growth(w) - 500 * 1024 / 10.0) < 1);
+}
+
+WORLD_TEST(what_does_not_grow_is_never_full) {
+  watch(w);
+  grow(w, service(10), 60, 0, 0);
+  assert_true(growth(w) == 0);
+  assert_true(isnan(world_value(w, "g", "until_limit")));
+}
+
+WORLD_TEST(other_members_are_a_restart) {
+  watch(w);
+  grow(w, service(10), 60, 500, 0);
+  assert_true(growth(w) > 0);
+  proctree_end(&w->tree, 10);
+  grow(w, service(20), 5, 500, 0);
+  assert_true(isnan(growth(w)));
+}
+
+WORLD_TEST(a_member_that_stays_is_no_restart) {
+  watch(w);
+  world_put(w, service(5));
+  grow(w, service(10), 60, 500, 0);
+  proctree_end(&w->tree, 10);
+  grow(w, service(20), 2, 500, 0);
+  assert_true(!isnan(growth(w)));
+}
+
+/* It is a member for all that, and has not begun anew. */
+WORLD_TEST(a_member_that_cannot_be_looked_at_stays) {
+  watch(w);
+  world_put(w, service(5));
+  grow(w, service(10), 60, 500, 0);
+  proctree_end(&w->tree, 10);
+  proctree_write(&w->tree, "5/statm", "no number\n", 10);
+  world_put(w, service(20));
+  world_run(w, CYCLE_S);
+  assert_int_equal(world_members(w, "g"), 2);
+  assert_true(!isnan(growth(w)));
+}
+
+WORLD_TEST(an_empty_group_has_no_growth) {
+  watch(w);
+  grow(w, service(10), 60, 500, 0);
+  world_put(w, fake_process(11, "other"));
+  proctree_end(&w->tree, 10);
+  world_run(w, CYCLE_S);
+  assert_true(isnan(growth(w)));
+}
+
+WORLD_TEST(each_group_has_its_window) {
+  struct rule *rule;
+
+  watch(w);
+  rule = world_group(w, "long", "Comm", "h", NULL, NULL);
+  rule->report.growth_window_ns = 10 * WINDOW_S * NS;
+  for (unsigned i = 0; i < 60; i++) {
+    struct fake f = fake_process(11, "h");
+
+    f.private_kb = 10000 + 500 * i;
+    world_put(w, f);
+    grow(w, service(10), 1, 0, 0);
+  }
+  assert_true(growth(w) == 0);
+  assert_true(isnan(world_value(w, "long", "growth")));
+}
+
+WORLD_TEST(what_is_never_read_has_no_growth) {
+  watch(w);
+  w->settings.policy.refresh = REFRESH_NEVER;
+  grow(w, service(10), 60, 500, 0);
+  assert_true(isnan(growth(w)));
+}
+
+#define ALL (CGROUP_HAS_BYTES | CGROUP_HAS_LIMIT | CGROUP_HAS_FILE)
+
+/* MemAvailable is 1,000 MiB. */
+TEST(the_limit_of_a_control_group_counts_where_it_leaves_less) {
+  static const struct {
+    struct cgroup_memory memory;
+    uint64_t room;
+  } cases[] = {
+      {{.known = ALL, .limit = 500 * MIB, .bytes = 300 * MIB}, 200 * MIB},
+      {{.known = ALL,
+        .limit = 500 * MIB,
+        .bytes = 300 * MIB,
+        .inactive_file = 50 * MIB},
+       250 * MIB},
+      {{.known = ALL, .limit = 500 * MIB, .bytes = 501 * MIB}, 0},
+      {{.known = ALL, .limit = 5000 * MIB, .bytes = 300 * MIB}, 1000 * MIB},
+      {{.known = ALL, .limit = CGROUP_LIMIT_NONE}, 1000 * MIB},
+      {{.known = CGROUP_HAS_BYTES, .bytes = 1}, 1000 * MIB},
+      {{.known = CGROUP_HAS_LIMIT, .limit = 1}, 1000 * MIB},
+  };
+  const struct meminfo_sample meminfo = {.known = MEMINFO_AVAILABLE,
+                                         .mem_available_bytes = 1000 * MIB};
+  const struct meminfo_sample full = {.known = MEMINFO_AVAILABLE};
+  const struct report report = {.growth_window_ns = WINDOW_S * NS};
+  struct group_track track = {.oldest_start = 0};
+  struct group g = {.report = &report, .track = &track};
+  struct group *all[] = {&g};
+  const struct group_table groups = {.groups = all, .n = 1};
+  const struct process_table processes = {.n = 0};
+
+  g.usage.processes = 1;
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    g.cgroup = &cases[i].memory;
+    group_growth_note(&groups, &processes, &meminfo, (i + 1) * NS);
+    if (g.growth->room_bytes != (double)cases[i].room)
+      fail_msg("case %zu: %f", i, g.growth->room_bytes);
+  }
+  group_growth_note(&groups, &processes, &full, 98 * NS);
+  assert_true(g.growth->room_bytes == 0);
+  g.cgroup = NULL;
+  group_growth_note(&groups, &processes, &meminfo, 99 * NS);
+  assert_true(g.growth->room_bytes == 1000.0 * MIB);
+  group_growth_note(&groups, &processes, &(struct meminfo_sample){0}, 100 * NS);
+  assert_true(isnan(g.growth->room_bytes));
+}

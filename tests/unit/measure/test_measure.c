@@ -1,0 +1,397 @@
+/* Which rollups are read, and when. */
+#include "test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "measure/measure.h"
+
+#include "measured.h"
+
+#define WORLD_TEST(name)                                                       \
+  TEST_WITH(name, measured_setup, world_teardown, struct world *w)
+
+WORLD_TEST(idle_process_is_read_once) {
+  world_watch(w, member(10, "g"));
+  world_run_reading(w, 1, 1);
+  world_assert(w, "g", "coverage=100");
+  for (int i = 1; i < 10; i++) {
+    world_run_reading(w, 1, 0);
+    world_assert(w, "g", "pss=7168k uss=6144k rss=8192k coverage=0");
+    assert_int_equal((int)(world_value(w, "g", "age") + 0.5), i);
+  }
+}
+
+WORLD_TEST(change_of_shared_memory_is_read) {
+  struct fake f = member(10, "g");
+
+  world_start(w, f);
+  f.shared_kb = 8192;
+  f.pss_kb = f.private_kb + 100;
+  world_put(w, f);
+  world_run_reading(w, 1, 1);
+  world_assert(w, "g", "pss=%uk", f.pss_kb);
+}
+
+WORLD_TEST(reading_is_renewed_after_max_age) {
+  unsigned n = 0;
+
+  w->settings.policy.max_age_ns = 20 * NS_PER_S;
+  world_watch(w, member(10, "g"));
+  for (int i = 0; i < 101; i++) {
+    world_run(w, 1);
+    assert_true(world_value(w, "g", "age") <= 20);
+    n += reads(w);
+  }
+  assert_in_range(n, 5, 7);
+}
+
+/* As on kernels from 6.2 to 6.16. That a reading finds something else is no
+ * sign that something has changed unseen. */
+WORLD_TEST(statm_that_is_not_exact_costs_no_reading) {
+  enum { HOURS = 2, CYCLES = HOURS * 360 };
+  struct fake f = member(10, "g");
+  unsigned n = 0;
+
+  world_watch(w, f);
+  for (unsigned i = 0; i < CYCLES; i++) {
+    unsigned off = i * 7919 % 31; /* pages of anonymous memory */
+    char text[64];
+
+    snprintf(text, sizeof(text), "10000 %u 512 0 0 0 0\n", 2048 + off);
+    proctree_write(&w->tree, "10/statm", text, strlen(text));
+    world_run(w, 10);
+    n += reads(w);
+  }
+  assert_in_range(n, HOURS * 60, HOURS * 60 * 5 / 4); /* by age */
+}
+
+WORLD_TEST(exec_is_read_at_once) {
+  struct fake f = member(10, "g");
+
+  world_start(w, f);
+  world_run(w, 1);
+  f.start_stack += 0x4000;
+  f.size = 5000;
+  f.private_kb = 1000;
+  f.shared_kb = 40;
+  world_put(w, f);
+  world_run_reading(w, 1, 1);
+  world_assert(w, "g", "pss=1020k");
+}
+
+/* The parent shares all at first, with no sign of it in its own files. */
+WORLD_TEST(fork_has_the_parent_read_again) {
+  struct fake parent = member(10, "g"), child = member(11, "g");
+
+  world_start(w, parent);
+  child.ppid = 10;
+  child.start_stack = parent.start_stack;
+  child.private_kb = parent.private_kb = 100;
+  child.shared_kb = parent.shared_kb = 8092;
+  world_put(w, parent);
+  world_put(w, child);
+  world_run_reading(w, 1, 2);
+  world_assert(w, "g", "pss=%uk", 2 * (100 + 4046));
+}
+
+WORLD_TEST(start_is_spread_over_intervals) {
+  unsigned total = 0, most = 0;
+
+  /* Each costs some 30 us, by the first guess and then by experience. */
+  world_budget(w, 100000);
+  world_walks_take(30000);
+  for (uint32_t pid = 1; pid <= 20; pid++)
+    world_put(w, member(pid, "g"));
+  group(w, "g");
+  for (int i = 0; i < 10; i++) {
+    world_run(w, 1);
+    total += reads(w);
+    most = reads(w) > most ? reads(w) : most;
+    assert_int_equal(world_members(w, "g"), 20);
+    /* Those that were not read yet are taken to be like those that were. */
+    world_assert(w, "g", "pss=%uk rss=%uk", 20 * 7168, 20 * 8192);
+  }
+  assert_int_equal(total, 20);
+  assert_true(most < 10);
+  assert_int_equal(world_counts(w)->deferred, 0);
+}
+
+/* Each has 2 GiB, which is 6 ms by the first guess and then by experience:
+ * seven of them are read in the 50 ms of an interval, from the first one on. */
+WORLD_TEST(start_among_large_processes_costs_no_more) {
+  enum { N = 40 };
+  struct fake f = member(0, "g");
+  unsigned total = 0;
+
+  f.private_kb = 2 << 20;
+  f.size = 600000;
+  while (f.pid++ < N)
+    world_put(w, f);
+  group(w, "g");
+  world_budget(w, 50000000);
+  world_walks_take(6300000);
+  for (int i = 0; i < 6; i++) {
+    world_run(w, 1);
+    assert_in_range(reads(w), i < 5 ? 7 : 5, 7);
+    total += reads(w);
+    assert_in_range(world_counts(w)->deferred, N - total, total < N ? N : 0);
+    world_assert(w, "g", "rss=%uk", N * (f.private_kb + f.shared_kb));
+  }
+  assert_int_equal(total, N);
+}
+
+/* By its size it costs more than the whole budget, and of the others, which
+ * cost next to nothing, all are due in each interval. */
+WORLD_TEST(large_one_is_read_among_many_small_ones) {
+  struct fake f = member(10, "g");
+
+  for (uint32_t pid = 100; pid < 200; pid++)
+    world_put(w, member(pid, "small"));
+  group(w, "g");
+  group(w, "small");
+  world_walks_take(10000);
+  f.private_kb = 512;
+  f.shared_kb = 0;
+  world_put(w, f);
+  world_run(w, 60);
+  f.private_kb *= 6000;
+  f.size = 800000;
+  world_put(w, f);
+  for (int i = 0; i < 100; i++) {
+    world_run(w, 60);
+    assert_true(world_value(w, "small", "age") <= 60 + 2 * 60);
+    if (world_value(w, "g", "age") > 60 + 2 * 60)
+      fail_msg("it was not read for %.0f s", world_value(w, "g", "age"));
+    if (world_value(w, "g", "coverage") < 100)
+      continue;
+    /* That was cheap, so it has to grow to be dear again. */
+    f.private_kb = f.private_kb > 512 ? 512 : 512 * 6000;
+    world_put(w, f);
+  }
+}
+
+/* Twenty that take 30 ms each, once a minute: 1 % of a CPU. */
+static void put_dear(struct world *w, double percent) {
+  w->settings.read_budget_percent = percent;
+  world_walks_take(30 * NS_PER_MS);
+  for (uint32_t pid = 1; pid <= 20; pid++)
+    world_put(w, large(pid, "g", 10));
+  group(w, "g");
+}
+
+WORLD_TEST(what_waits_for_longer_than_twice_max_age_is_counted) {
+  put_dear(w, 0.25);
+  for (int i = 0; i < 6; i++) {
+    world_run(w, 10);
+    assert_int_equal(world_counts(w)->overdue, 0);
+  }
+  for (int i = 0; i < 30; i++)
+    world_run(w, 10);
+  assert_in_range(world_counts(w)->overdue, 1, world_counts(w)->deferred);
+  assert_true(world_value(w, "g", "age") > 2 * 60);
+}
+
+/* Others, of which all is read in each cycle, need nothing of it. */
+WORLD_TEST(budget_that_does_not_suffice_is_told_with_one_that_does) {
+  put_dear(w, 0.5);
+  for (uint32_t pid = 100; pid < 120; pid++)
+    world_put(w, member(pid, "always"));
+  world_group(w, "always", "Comm", "always", NULL, NULL)->policy.refresh =
+      REFRESH_ALWAYS;
+  for (int i = 0; i < 20; i++)
+    world_run(w, 10);
+  assert_true(world_counts(w)->read_budget_wanted > 1.2 &&
+              world_counts(w)->read_budget_wanted < 1.4);
+}
+
+WORLD_TEST(budget_that_suffices_keeps_all_within_twice_max_age) {
+  put_dear(w, 1.25);
+  for (int i = 0; i < 200; i++) {
+    world_run(w, 10);
+    assert_int_equal(world_counts(w)->overdue, 0);
+    assert_true(world_counts(w)->read_budget_wanted == 0);
+    assert_true(world_value(w, "g", "age") <= 2 * 60);
+  }
+}
+
+/* The budget is what is spent on those that need not be read. */
+WORLD_TEST(what_is_always_read_is_not_charged) {
+  world_budget(w, 30 * NS_PER_MS);
+  world_walks_take(30 * NS_PER_MS);
+  for (uint32_t pid = 100; pid < 120; pid++)
+    world_put(w, member(pid, "always"));
+  world_group(w, "always", "Comm", "always", NULL, NULL)->policy.refresh =
+      REFRESH_ALWAYS;
+  group(w, "g");
+  world_run_reading(w, 1, 20);
+  world_put(w, member(10, "g"));
+  world_run_reading(w, 1, 21);
+}
+
+/* A reading that has cost more than was left is paid for first. */
+WORLD_TEST(budget_in_debt_reads_nothing) {
+  w->settings.read_budget_percent = 1;
+  w->settings.read_budget_span_ns = NS_PER_S;
+  world_walks_take(45 * NS_PER_MS);
+  world_walks_wait(NS_PER_S / 2); /* which is not charged */
+  world_start(w, large(10, "g", 15));
+  world_assert(w, "g", "coverage=100");
+  world_walks_wait(0);
+  world_put(w, member(11, "g"));
+  for (int i = 0; i < 3; i++)
+    world_run_reading(w, 1, 0);
+  assert_int_equal(world_counts(w)->deferred, 1);
+  world_run_reading(w, 1, 1);
+}
+
+/* Ten times as dear as they were guessed to be, which the first ones show. */
+WORLD_TEST(first_readings_that_are_dearer_than_guessed_stop_soon) {
+  enum { N = 100 };
+  uint64_t most = 0;
+
+  world_budget(w, NS_PER_MS);
+  world_walks_take(300000);
+  for (uint32_t pid = 1; pid <= N; pid++)
+    world_put(w, member(pid, "g"));
+  group(w, "g");
+  world_run(w, 1);
+  assert_in_range(reads(w), 1, N / 2);
+  for (int i = 0; i < 100; i++) {
+    world_run(w, 1);
+    most = reads(w) > most ? reads(w) : most;
+  }
+  assert_in_range(most, 3, 8);
+}
+
+WORLD_TEST(refresh_always_reads_in_each_interval) {
+  world_budget(w, 0);
+  world_put(w, member(10, "g"));
+  world_put(w, member(11, "other"));
+  world_group(w, "g", "Comm", "g", NULL, NULL)->policy.refresh = REFRESH_ALWAYS;
+  group(w, "other");
+  for (int i = 0; i < 3; i++) {
+    world_run_reading(w, 1, 1);
+    world_assert(w, "g", "coverage=100");
+  }
+}
+
+WORLD_TEST(refresh_never_leaves_rollup_values_unknown) {
+  w->settings.policy.refresh = REFRESH_NEVER;
+  world_watch(w, member(10, "g"));
+  world_run_reading(w, 1, 0);
+  world_assert(w, "g", "pss=nan age=nan resident=8192k unreadable=0");
+}
+
+WORLD_TEST(process_in_two_groups_is_read_as_the_stricter_wants) {
+  struct rule *view = world_group(w, "view", "Comm", "g", NULL, NULL);
+
+  view->is_view = true;
+  view->policy.refresh = REFRESH_NEVER;
+  world_group(w, "g", "Comm", "g", NULL, NULL)->policy.refresh = REFRESH_ALWAYS;
+  world_put(w, member(10, "g"));
+  world_run(w, 1);
+  world_run_reading(w, 1, 1);
+  assert_true(world_value(w, "view", "pss") == world_value(w, "g", "pss"));
+}
+
+/* The view has 4 GiB, beside which its doubt would not be worth a reading. */
+WORLD_TEST(member_of_a_view_is_held_to_its_own_group_too) {
+  struct fake f = member(10, "g"), bulk = member(11, "bulk");
+
+  world_group(w, "view", "Comm", "*", NULL, NULL)->is_view = true;
+  group(w, "g");
+  group(w, "bulk");
+  bulk.private_kb = 4000000;
+  bulk.size = 1100000;
+  world_put(w, bulk);
+  world_put(w, f);
+  world_run(w, 1);
+  world_run_reading(w, 1, 0);
+  f.shared_kb = 8192;
+  f.pss_kb = f.private_kb + 100;
+  world_put(w, f);
+  world_run_reading(w, 1, 1);
+  world_assert(w, "g", "pss=%uk", f.pss_kb);
+}
+
+/* No fork relates them; statm of those that were there says nothing. */
+WORLD_TEST(one_that_maps_what_others_map_has_them_read_again) {
+  for (uint32_t pid = 10; pid < 12; pid++)
+    world_put(w, mapper(pid, "g", 2));
+  group(w, "g");
+  world_run(w, 1);
+  world_run_reading(w, 1, 0);
+  for (uint32_t pid = 10; pid < 13; pid++)
+    world_put(w, mapper(pid, "g", 3));
+  world_run_reading(w, 1, 3);
+  assert_in_range((int)world_kb(w, "g", "pss"), 3 * 1024 + 65533,
+                  3 * 1024 + 65536);
+  proctree_end(&w->tree, 12);
+  for (uint32_t pid = 10; pid < 12; pid++)
+    world_put(w, mapper(pid, "g", 2));
+  world_run_reading(w, 1, 2);
+  world_assert(w, "g", "pss=%uk", 2 * 1024 + 65536);
+}
+
+/* A master in one group, its workers in another. */
+WORLD_TEST(set_of_relatives_goes_across_two_groups) {
+  struct fake master = mapper(10, "master", 2), worker;
+
+  world_put(w, master);
+  worker = fake_child(&master, 11);
+  worker.comm = "worker";
+  world_put(w, worker);
+  group(w, "master");
+  group(w, "worker");
+  world_run(w, 1);
+  world_run_reading(w, 1, 0);
+  master.pss_kb = worker.pss_kb = 1024 + 65536 / 3;
+  world_put(w, master);
+  world_put(w, worker);
+  worker.pid = 12;
+  world_put(w, worker);
+  world_run_reading(w, 1, 3);
+  assert_int_equal((int)world_value(w, "master", "pss") / 1024, 22869);
+  assert_int_equal((int)world_value(w, "worker", "pss") / 1024, 2 * 22869);
+}
+
+/* --- faults on what is shared by copy on write --- */
+
+WORLD_TEST(faults_have_it_read_where_they_can_break_something) {
+  struct fake little = sharer(11, "g");
+
+  world_walks_take(50000); /* so that following is worth it */
+  little.cow_kb = 508;     /* of which another process pays half */
+  world_put(w, sharer(10, "g"));
+  world_put(w, little);
+  group(w, "g");
+  world_run(w, 1);
+  world_run_reading(w, 1, 1); /* as nobody is known who shares as much */
+  world_run_reading(w, 1, 0);
+  put_faulted(w, little);
+  world_run_reading(w, 1, 0);
+  put_faulted(w, sharer(10, "g"));
+  world_run_reading(w, 1, 1);
+  world_run_reading(w, 1, 0);
+}
+
+/* In a group each, none of which would bear with a little doubt. */
+WORLD_TEST(more_of_them_than_fit_one_batch_are_asked) {
+  enum { N = 2 * JOBS_AT_ONCE + 6 };
+  struct fake fakes[N];
+  char comms[N][16];
+
+  for (uint32_t i = 0; i < N; i++) {
+    snprintf(comms[i], sizeof(comms[i]), "g%u", i);
+    fakes[i] = sharer(10 + i, comms[i]);
+    world_put(w, fakes[i]);
+  }
+  world_group(w, "%{comm}", "Comm", "g*", NULL, NULL);
+  world_run(w, 1);
+  world_run_reading(w, 1, N);
+  world_run_reading(w, 1, 0);
+  for (uint32_t i = 0; i < N; i++)
+    put_faulted(w, fakes[i]);
+  world_run_reading(w, 1, N);
+}

@@ -1,0 +1,183 @@
+/* Observations, of processes whose files change within a cycle. */
+#include "test.h"
+
+#include <stdlib.h>
+
+#include "config/policy.h"
+#include "estimate/estimator.h"
+#include "estimate/fork_family.h"
+#include "estimate/group_track.h"
+#include "estimate/member.h"
+#include "match/group.h"
+#include "measure/observe.h"
+#include "process/process.h"
+
+#include "proctree.h"
+
+#define TEXT_PAGES 40
+
+/* A process of which statm was read some time ago, with 4 MiB. */
+struct fixture {
+  struct proctree tree;
+  struct procfs *procfs;
+  struct diag diags[DIAGS];
+  struct quarantine quarantine;
+  struct reader reader;
+  struct policy policy;
+  struct group_track group_track;
+  struct group group, *groups[1];
+  struct process process, *processes[1];
+  struct member member;
+  struct process_table table;
+  struct cycle cycle;
+  struct observer observer;
+};
+
+static uint64_t clock_ns(void) { return NS_PER_S; }
+
+/* It has 6 MiB by now. */
+static void put(const struct fixture *f, unsigned text_pages) {
+  struct fake fake = fake_process(10, "worker");
+
+  fake.starttime = 110;
+  fake.text = text_pages;
+  fake.private_kb = 6144;
+  proctree_put(&f->tree, &fake);
+}
+
+static int make(void **state) {
+  static struct fixture f;
+  struct reader_setup setup = {.read_timeout_ns = 60 * NS_PER_S,
+                               .clock_ns = clock_ns};
+
+  f = (struct fixture){
+      .policy = {.refresh = REFRESH_ADAPTIVE, .max_lock_hold_ns = NS_PER_S},
+      .process = {.pid = 10,
+                  .starttime_ticks = 110,
+                  .state = PROCESS_ALIVE,
+                  .threads = 1,
+                  .n_groups = 1,
+                  .statm = {.size_pages = 9999,
+                            .resident_pages = 1024,
+                            .text_pages = TEXT_PAGES}}};
+  proctree_make(&f.tree);
+  put(&f, TEXT_PAGES);
+  assert_int_equal(procfs_new(f.tree.root, &f.procfs), 0);
+  setup.procfs = f.procfs;
+  assert_int_equal(reader_init(&f.reader, &setup), 0);
+  reader_begin(&f.reader, NS_PER_S);
+  f.quarantine = (struct quarantine){.procfs = f.procfs,
+                                     .diags = f.diags,
+                                     .read_timeout_ns = NS_PER_S,
+                                     .clock_ns = clock_ns};
+  sharing_init(&f.group_track.sharing, 0);
+  f.group.policy = &f.policy;
+  f.group.track = &f.group_track;
+  f.groups[0] = &f.group;
+  f.process.groups = f.groups;
+  f.process.member = &f.member;
+  f.processes[0] = &f.process;
+  f.table = (struct process_table){.processes = f.processes, .n = 1};
+  f.cycle = (struct cycle){.now_ns = NS_PER_S, .page_size = PAGE};
+  f.observer = (struct observer){.cycle = &f.cycle,
+                                 .procfs = f.procfs,
+                                 .reader = &f.reader,
+                                 .quarantine = &f.quarantine,
+                                 .table = &f.table};
+  *state = &f;
+  return 0;
+}
+
+static int unmake(void **state) {
+  struct fixture *f = *state;
+
+  reader_done(&f->reader);
+  procfs_free(f->procfs);
+  proctree_remove(&f->tree);
+  return 0;
+}
+
+#define FIXTURE_TEST(name) TEST_WITH(name, make, unmake, struct fixture *f)
+
+FIXTURE_TEST(statm_of_others_is_read_once_in_a_cycle) {
+  f->member.track.has_newborn = true;
+  observe_all(&f->observer);
+  assert_true(f->member.track.now.has_faults);
+  assert_int_equal(f->member.track.now.resident_pages, 1024);
+}
+
+/* Between statm and stat. Its memory would be in doubt, and be read for that.
+ */
+FIXTURE_TEST(a_process_without_stat_has_ended) {
+  f->member.track.has_newborn = true;
+  proctree_end(&f->tree, 10);
+  observe_all(&f->observer);
+  assert_int_equal(f->process.state, PROCESS_GONE);
+  assert_int_equal(f->observer.vanished, 1);
+}
+
+/* A relative of the process, whose reading found that it shares nothing. */
+static void find_nothing_shared(struct fixture *f) {
+  static struct fork_family family;
+  static struct member member;
+  struct track *track = &member.track;
+  static const struct rollup found = {.known = UINT32_MAX};
+  struct process reader = {.pid = 9,
+                           .state = PROCESS_ALIVE,
+                           .n_groups = 1,
+                           .groups = f->groups,
+                           .member = &member};
+  struct process *both[] = {&reader, &f->process};
+  struct process_table table = {.processes = both, .n = 2};
+
+  family = (struct fork_family){.members = 2};
+  *track = (struct track){.baseline = {.at_ns = 1, .known = UINT32_MAX},
+                          .family = &family};
+  track->baseline.relatives = 2;
+  track->baseline.resident_pages = track->now.resident_pages = 1024;
+  track->baseline.kib_low[ROLLUP_RSS] = 4096;
+  track->baseline.kib_low[ROLLUP_ANONYMOUS] = 4096;
+  track->baseline.kib_low[ROLLUP_SHARED_DIRTY] = 4096;
+  track->baseline.kib_low[ROLLUP_PSS] = 2048;
+  track->baseline.kib_low[ROLLUP_PSS_ANON] = 2048;
+  track->since = SHARING_JUST_READ;
+  f->member.track.family = &family;
+  f->observer.table = &table;
+  observe_relatives(&f->observer, &reader, &found, 0);
+  assert_int_equal(family.members, f->process.state == PROCESS_GONE ? 1 : 2);
+  f->member.track.family = NULL;
+}
+
+static void put_zombie(const struct fixture *f) {
+  struct fake fake = fake_process(10, "worker");
+
+  fake.state = 'Z';
+  proctree_put(&f->tree, &fake);
+}
+
+FIXTURE_TEST(relative_that_is_there_has_not_ended) {
+  find_nothing_shared(f);
+  assert_int_equal(f->process.state, PROCESS_ALIVE);
+}
+
+FIXTURE_TEST(relative_that_is_a_zombie_has_ended) {
+  put_zombie(f);
+  find_nothing_shared(f);
+  assert_int_equal(f->process.state, PROCESS_GONE);
+  assert_int_equal(f->observer.vanished, 1);
+}
+
+/* Its statm shows no memory, and other threads have it. */
+FIXTURE_TEST(relative_whose_main_thread_has_ended_has_not) {
+  put_zombie(f);
+  f->process.is_dead_leader = true;
+  find_nothing_shared(f);
+  assert_int_equal(f->process.state, PROCESS_ALIVE);
+}
+
+FIXTURE_TEST(relatives_are_not_looked_for_where_no_group_minds) {
+  put_zombie(f);
+  f->group_track.tolerated_bytes = 2 << 20;
+  find_nothing_shared(f);
+  assert_int_equal(f->process.state, PROCESS_ALIVE);
+}

@@ -1,0 +1,647 @@
+/* Estimates stand in for the rollups that are not read. They come from earlier
+ * readings, the cheap files, and those who share the memory; and part of them
+ * is in doubt. */
+#include "test.h"
+
+#include <errno.h>
+#include <math.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "measure/measure.h"
+
+#include "few_threads.h"
+#include "measured.h"
+
+/* --- kcmp(2), the only call of its kind ------------------------------------
+ */
+
+/* Why it is refused; 0 where all are in one address space. */
+static int kcmp_error;
+static _Atomic unsigned kcmp_calls;
+
+long __wrap_syscall(long number, ...);
+long __wrap_syscall(long number, ...) {
+  assert_int_equal(number, SYS_kcmp);
+  kcmp_calls++;
+  errno = kcmp_error;
+  return kcmp_error ? -1 : 0;
+}
+
+static int make(void **state) {
+  threads_fail = 0;
+  kcmp_error = EPERM;
+  kcmp_calls = 0;
+  return measured_setup(state);
+}
+
+#define WORLD_TEST(name) TEST_WITH(name, make, world_teardown, struct world *w)
+
+#define TIMEOUT_NS (100 * NS_PER_MS)
+
+static void run_until_read(struct world *w) {
+  do
+    world_run(w, 1);
+  while (world_counts(w)->rollup_reads == 0);
+}
+
+/* --- one that was read before ----------------------------------------------
+ */
+
+WORLD_TEST(private_growth_is_followed_exactly_without_reading) {
+  struct fake f = member(10, "g");
+
+  world_start(w, f);
+  for (int i = 0; i < 5; i++) {
+    f.private_kb += 4096;
+    world_put(w, f);
+    world_run_reading(w, 1, 0);
+    world_assert(w, "g", "pss=%uk uss=%uk rss=%uk shared=2048k",
+                 f.private_kb + 1024, f.private_kb, f.private_kb + 2048);
+  }
+}
+
+WORLD_TEST(without_budget_nothing_is_read_and_the_doubt_is_told) {
+  world_budget(w, 0);
+  world_watch(w, member(10, "g"));
+  world_run_reading(w, 1, 0);
+  assert_int_equal(world_counts(w)->deferred, 1);
+  world_assert(w, "g",
+               "rss=8192k resident=8192k pss_error=7168k age=nan "
+               "coverage=0");
+  assert_true(world_kb(w, "g", "uss") <= world_kb(w, "g", "pss"));
+  assert_true(world_kb(w, "g", "pss") <= world_kb(w, "g", "rss"));
+}
+
+/* The last reading stands, statm is followed from there, and what cannot be
+ * asked for is in doubt. */
+WORLD_TEST(process_whose_rollup_hangs_is_followed_by_statm) {
+  struct fake f = member(10, "g");
+  double error = 0;
+
+  w->settings.read_timeout_ns = TIMEOUT_NS;
+  world_start(w, f);
+  f.shared_kb = 8192; /* which is a reason to read it again */
+  world_put(w, f);
+  proctree_hang(&w->tree, "10/smaps_rollup");
+  for (int i = 0; i < 4; i++) {
+    char statm[64];
+
+    f.private_kb += 4096;
+    snprintf(statm, sizeof(statm), "10000 %u %u 0 0 0 0\n",
+             (f.private_kb + f.shared_kb) / 4, f.shared_kb / 4);
+    proctree_write(&w->tree, "10/statm", statm, strlen(statm));
+    world_run_reading(w, 1, 0);
+    assert_int_equal(world_counts(w)->hung, 1);
+    world_assert(w, "g", "uss=%uk rss=%uk unreadable=0", f.private_kb,
+                 f.private_kb + f.shared_kb);
+    assert_int_equal((int)(world_value(w, "g", "age") + 0.5), i + 1);
+    assert_true(world_kb(w, "g", "pss_error") >= 2048 &&
+                world_kb(w, "g", "pss_error") >= error);
+    error = world_kb(w, "g", "pss_error");
+  }
+  proctree_wake(&w->tree, "10/smaps_rollup");
+  world_put(w, f);
+  run_until_read(w);
+  world_assert(w, "g", "pss=%uk", f.private_kb + 4096);
+}
+
+/* A reading of one member teaches only about members that were not read. */
+WORLD_TEST(what_is_read_with_others_stays_as_it_was_read) {
+  struct fake f;
+
+  group(w, "g");
+  for (uint32_t pid = 10; pid < 13; pid++)
+    world_put(w, member(pid, "g"));
+  world_run(w, 1);
+  world_run(w, 1);
+  for (uint32_t pid = 10; pid < 13; pid++) {
+    f = member(pid, "g");
+    f.shared_kb = 40960;
+    f.pss_kb = f.private_kb + 40960 / 3;
+    world_put(w, f);
+  }
+  world_run_reading(w, 1, 3);
+  world_assert(w, "g", "pss=%uk", 3 * f.pss_kb);
+  world_run_reading(w, 1, 0);
+  assert_true(fabs(world_kb(w, "g", "pss") - 3 * f.pss_kb) < 8);
+}
+
+/* Time for one reading only: the others are followed, and in doubt. */
+WORLD_TEST(sharers_that_are_not_read_pay_by_how_many_they_are) {
+  world_budget_for_one(w);
+  for (uint32_t pid = 10; pid < 14; pid++)
+    world_put(w, mapper(pid, "g", 4));
+  group(w, "g");
+  for (int i = 0; i < 4; i++)
+    world_run(w, 1);
+  for (uint32_t pid = 10; pid < 18; pid++)
+    world_put(w, mapper(pid, "g", 8));
+  world_run_reading(w, 1, 1);
+  /* in truth 73728 */
+  assert_in_range((int)world_kb(w, "g", "pss"), 72000, 76000);
+  assert_true(world_kb(w, "g", "pss_error") > 65536);
+}
+
+WORLD_TEST(memory_that_goes_to_swap_is_followed) {
+  static const char meminfo[] = "MemTotal: 1048576 kB\nSwapTotal: 1000000 kB\n"
+                                "SwapFree: 500000 kB\n";
+  static const char status[] = "Uid:\t0\t0\t0\t0\nVmSwap:\t    4096 kB\n";
+  struct fake f = member(10, "g");
+
+  proctree_write(&w->tree, "meminfo", meminfo, strlen(meminfo));
+  world_start(w, f);
+  world_assert(w, "g", "swap=0");
+  f.private_kb -= 4096;
+  world_put(w, f);
+  proctree_write(&w->tree, "10/status", status, strlen(status));
+  world_run_reading(w, 1, 0);
+  world_assert(w, "g", "swap=4096k uss=2048k");
+}
+
+/* As much has come as went, so that nothing but status shows it. */
+WORLD_TEST(memory_in_swap_is_not_overlooked_for_longer_than_a_minute) {
+  static const char meminfo[] = "MemTotal: 1048576 kB\nSwapTotal: 1000000 kB\n"
+                                "SwapFree: 500000 kB\n";
+  static const char status[] = "Uid:\t0\t0\t0\t0\nVmSwap:\t    4096 kB\n";
+
+  w->settings.policy.max_age_ns = 600 * NS_PER_S;
+  proctree_write(&w->tree, "meminfo", meminfo, strlen(meminfo));
+  world_start(w, member(10, "g"));
+  proctree_write(&w->tree, "10/status", status, strlen(status));
+  for (int i = 0; i < 7; i++)
+    world_run_reading(w, 10, 0);
+  world_assert(w, "g", "swap=4096k");
+  world_run_reading(w, 10, 0);
+  world_assert(w, "g", "swap=4096k");
+}
+
+WORLD_TEST(process_whose_main_thread_is_dead_is_estimated_too) {
+  struct fake leader = member(10, "g"), live = member(12, "t");
+
+  leader.state = 'Z';
+  leader.threads = live.threads = 2;
+  leader.size = 0;
+  world_watch(w, leader);
+  proctree_put_thread(&w->tree, 10, &live);
+  for (int i = 0; i < 3; i++) {
+    world_run_reading(w, 1, i == 0);
+    world_assert(w, "g", "pss=7168k rss=8192k");
+  }
+}
+
+/* The time for one reading goes to the other group. */
+WORLD_TEST(faults_that_cannot_be_had_stay_as_they_were) {
+  struct fake other = member(20, "h");
+
+  world_budget_for_one(w);
+  other.size = 600000;
+  other.shared_kb = 1 << 20;
+  world_put(w, sharer(10, "g"));
+  world_put(w, other);
+  group(w, "g");
+  group(w, "h");
+  for (int i = 0; i < 3; i++)
+    world_run(w, 1);
+  world_assert(w, "g", "uss=6144k");
+  put_faulted(w, sharer(10, "g"));
+  for (int i = 0; i < 2; i++) {
+    if (i == 1)
+      proctree_write(&w->tree, "10/stat", "nonsense\n", 9);
+    other.shared_kb /= 2;
+    world_put(w, other);
+    world_run_reading(w, 1, 1);
+    world_assert(w, "g", "coverage=0 uss=8192k");
+    assert_true(world_kb(w, "g", "pss_error") >= 2 * 2048);
+  }
+}
+
+/* Not before it has come out of quarantine; meanwhile it may have broken all
+ * that it shares. Others are asked in the same cycle. */
+WORLD_TEST(faults_of_one_whose_stat_hangs_are_not_asked_for_and_in_doubt) {
+  struct fake f = sharer(10, "g");
+
+  world_walks_take(50000); /* so that following is worth it */
+  w->settings.read_timeout_ns = TIMEOUT_NS;
+  world_put(w, f);
+  world_put(w, sharer(11, "h"));
+  group(w, "g");
+  group(w, "h");
+  world_run(w, 1);
+  world_run_reading(w, 1, 2);
+  world_run_reading(w, 1, 0);
+  assert_true(world_kb(w, "g", "pss_error") < 100);
+  proctree_hang(&w->tree, "10/stat");
+  put_faulted(w, sharer(11, "h"));
+  world_run_hung(w, 1, 1);
+  assert_int_equal(world_counts(w)->rollup_reads, 1);
+  proctree_wake(&w->tree, "10/stat");
+  put_faulted(w, f);
+  for (int i = 0; i < 100; i++) {
+    assert_true(world_kb(w, "g", "pss_error") >= 2 * 1024);
+    assert_true(world_kb(w, "g", "pss_error") < 2 * 1024 + 100);
+    sched_yield();
+    world_run_hung(w, 0, 1);
+    assert_int_equal(world_counts(w)->rollup_reads, 0);
+  }
+  run_until_read(w);
+  world_assert(w, "g", "coverage=100");
+}
+
+WORLD_TEST(one_that_hung_before_it_was_read_is_all_in_doubt) {
+  w->settings.read_timeout_ns = TIMEOUT_NS;
+  world_watch(w, member(10, "g"));
+  proctree_hang(&w->tree, "10/smaps_rollup");
+  for (int i = 0; i < 3; i++) {
+    world_run_hung(w, 1, 1);
+    assert_int_equal(world_counts(w)->rollup_reads, 0);
+    world_assert(w, "g", "rss=8192k pss_error=7168k");
+  }
+  proctree_wake(&w->tree, "10/smaps_rollup");
+}
+
+/* --- whose memory is whose -------------------------------------------------
+ */
+
+/* --- whose memory is whose -------------------------------------------------
+ */
+
+/* In vfork: it waits, and its child runs in its memory. */
+static struct fake waiting(uint32_t pid, const char *comm) {
+  struct fake f = member(pid, comm);
+
+  f.state = 'D';
+  return f;
+}
+
+static struct fake child_of(const struct fake *parent, uint32_t pid) {
+  struct fake child = fake_child(parent, pid);
+
+  child.state = 'S';
+  return child;
+}
+
+/* Writes a process and n children, which have the pids that follow. */
+static void put_family(struct world *w, const struct fake *parent, uint32_t n) {
+  world_put(w, *parent);
+  for (uint32_t i = 1; i <= n; i++)
+    world_put(w, child_of(parent, parent->pid + i));
+}
+
+WORLD_TEST(who_shows_other_numbers_has_memory_of_his_own) {
+  struct fake parent = waiting(10, "java"), children[6];
+  static const char *const names[] = {"same",     "comm",   "size",
+                                      "resident", "shared", "data"};
+
+  parent.exe = "/parent";
+  parent.data = 500;
+  world_put(w, parent);
+  for (uint32_t i = 0; i < 6; i++)
+    children[i] = child_of(&parent, 11 + i);
+  children[1].comm = "sh";
+  children[2].size++;
+  children[3].private_kb += 4;
+  children[4].private_kb -= 4;
+  children[4].shared_kb += 4;
+  children[5].data++;
+  for (uint32_t i = 0; i < 6; i++) {
+    char exe[16];
+
+    snprintf(exe, sizeof(exe), "/%s", names[i]);
+    children[i].exe = exe;
+    world_put(w, children[i]);
+  }
+  world_group(w, "%{exe}", "Executable", "*", NULL, NULL);
+  world_run_reading(w, 1, 6);
+  for (int i = 0; i < 6; i++) {
+    bool has_own = world_value(w, names[i], "resident") > 0;
+
+    assert_int_equal(world_members(w, names[i]), 1);
+    if (has_own != (i > 0))
+      fail_msg("%s: is %scounted", names[i], has_own ? "" : "not ");
+  }
+}
+
+WORLD_TEST(more_children_in_vfork_than_fit_one_batch_are_asked) {
+  enum { N = 2 * JOBS_AT_ONCE + 6 };
+  struct fake parent = waiting(10, "g");
+
+  put_family(w, &parent, N);
+  group(w, "g");
+  world_run(w, 1);
+  world_assert(w, "g", "rss=8192k resident=8192k");
+  assert_int_equal(world_members(w, "g"), N + 1);
+}
+
+/* The second child is to be asked for after the first one has hung, and there
+ * is no thread to do it. */
+WORLD_TEST(where_it_cannot_be_asked_whose_it_is_it_is_as_it_was) {
+  struct fake hung = waiting(10, "g"), other = waiting(20, "g");
+
+  w->settings.read_timeout_ns = TIMEOUT_NS;
+  put_family(w, &hung, 1);
+  put_family(w, &other, 1);
+  group(w, "g");
+  for (int i = 0; i < 2; i++) {
+    world_run(w, 1);
+    world_assert(w, "g", "rss=%uk", 2 * 8192);
+  }
+  proctree_hang(&w->tree, "10/stat");
+  threads_fail = EAGAIN;
+  for (int i = 0; i < 2; i++) {
+    world_run_hung(w, 0, 1);
+    world_assert(w, "g", "rss=%uk", 2 * 8192);
+    assert_int_equal(world_members(w, "g"), 4);
+  }
+  threads_fail = 0;
+  proctree_wake(&w->tree, "10/stat");
+}
+
+/* A parent with 40 forked children: each pair is worth asking about. If
+ * addresses are hidden an exec does not tell them apart. */
+static void put_forked(struct world *w) {
+  struct fake parent = member(10, "g");
+
+  parent.start_stack = 0;
+  world_put(w, parent);
+  for (uint32_t i = 0; i < 40; i++) {
+    struct fake child = child_of(&parent, 11 + i);
+
+    child.private_kb += 4;
+    world_put(w, child);
+  }
+}
+
+/* It would be 40 lines in the audit log, each time. */
+WORLD_TEST(who_is_refused_an_answer_is_asked_about_once_an_hour) {
+  static const int errors[] = {EPERM, EACCES, ENOSYS};
+  unsigned asked = 0;
+
+  w->settings.policy.refresh = REFRESH_ALWAYS;
+  world_make_own(w);
+  put_forked(w);
+  group(w, "g");
+  for (size_t i = 0; i < 3; i++) {
+    kcmp_error = errors[i];
+    world_run(w, 3600);
+    asked += 40;
+    for (int j = 0; j < 10; j++) {
+      assert_int_equal(kcmp_calls, asked);
+      world_assert(w, "g", "resident=%uk", 41 * 8192 + 40 * 4);
+      world_run(w, 10);
+    }
+  }
+  kcmp_error = 0;
+  world_run(w, 3600);
+  assert_int_equal(kcmp_calls, asked + 40);
+  world_assert(w, "g", "resident=8192k");
+  assert_int_equal(world_members(w, "g"), 41);
+}
+
+/* Meanwhile what it looks like is an answer. */
+WORLD_TEST(child_in_vfork_is_counted_once_where_the_kernel_does_not_tell) {
+  struct fake parent = member(10, "g");
+
+  w->settings.policy.refresh = REFRESH_ALWAYS;
+  world_make_own(w);
+  put_family(w, &parent, 1);
+  group(w, "g");
+  for (int i = 0; i < 4; i++) {
+    parent.state = i % 2 ? 'D' : 'S';
+    world_put(w, parent);
+    world_run(w, 1);
+    world_assert(w, "g", "rss=%uk", (i % 2 ? 1 : 2) * 8192);
+  }
+  assert_int_equal(kcmp_calls, 1);
+}
+
+static void put_and_expect_calls(struct world *w, struct fake f, unsigned n) {
+  world_put(w, f);
+  world_run(w, 1);
+  world_run(w, 1);
+  assert_int_equal(kcmp_calls, n);
+}
+
+/* Another program may be another's to ask about; so may another process. */
+WORLD_TEST(after_an_exec_the_kernel_is_asked_again) {
+  struct fake parent = member(10, "g"), child;
+
+  world_make_own(w);
+  parent.start_stack = 0;
+  world_put(w, parent);
+  child = child_of(&parent, 11);
+  child.private_kb += 4;
+  world_group(w, "g", "Comm", "g*", NULL, NULL);
+  put_and_expect_calls(w, child, 1);
+  child.comm = "g2";
+  child.size++;
+  put_and_expect_calls(w, child, 2);
+  child.starttime++;
+  child.size++;
+  put_and_expect_calls(w, child, 3);
+}
+
+/* Two cycles with a child in vfork, of which the second knows that. */
+static void start_vfork(struct world *w, const struct fake *parent) {
+  w->settings.policy.refresh = REFRESH_ALWAYS;
+  w->settings.read_timeout_ns = TIMEOUT_NS;
+  put_family(w, parent, 1);
+  group(w, "g");
+  world_run(w, 1);
+  world_run(w, 1);
+}
+
+/* Its memory is its own now, and is not read before its time. */
+WORLD_TEST(orphan_that_is_in_quarantine_is_guessed) {
+  struct fake parent = waiting(10, "g");
+
+  start_vfork(w, &parent);
+  proctree_hang(&w->tree, "10/stat");
+  world_run_hung(w, 1, 1);
+  proctree_wake(&w->tree, "10/stat");
+  world_put(w, parent);
+  for (int i = 0; i < 100; i++) {
+    sched_yield();
+    world_run_hung(w, 0, 1);
+    world_assert(w, "g", "rss=8192k");
+  }
+  proctree_unlink(&w->tree, "10/smaps_rollup"); /* as if it had ended */
+  world_run(w, 0);
+  assert_int_equal(world_members(w, "g"), 1);
+  assert_int_equal(world_counts(w)->rollup_reads, 0);
+  world_assert(w, "g", "rss=8192k pss_error=14336k");
+}
+
+WORLD_TEST(orphan_that_is_too_large_is_guessed) {
+  struct fake parent = waiting(10, "g"), child;
+
+  w->settings.policy.refresh = REFRESH_ALWAYS;
+  parent.exe = "/parent";
+  world_put(w, parent);
+  child = child_of(&parent, 11);
+  child.exe = "/g";
+  world_put(w, child);
+  world_group(w, "parent", "Executable", "/parent", NULL, NULL);
+  world_group(w, "g", "Executable", "/g", NULL, NULL)->policy.max_lock_hold_ns =
+      25000; /* the first guess is 30 us */
+  world_run_reading(w, 1, 1);
+  assert_int_equal(world_counts(w)->deferred, 0);
+  proctree_unlink(&w->tree, "10/smaps_rollup");
+  world_run_reading(w, 1, 0);
+  assert_int_equal(world_counts(w)->deferred, 1);
+  assert_int_equal(world_diag(w, DIAG_TOO_LARGE)->pid, 11);
+  world_assert(w, "g", "rss=8192k pss_error=7168k");
+}
+
+/* It does not wait any more, but that cannot be asked now. */
+WORLD_TEST(child_of_one_in_quarantine_is_as_it_was) {
+  struct fake parent = waiting(10, "g");
+
+  start_vfork(w, &parent);
+  proctree_hang(&w->tree, "10/smaps_rollup");
+  world_run_hung(w, 1, 1);
+  proctree_rename(&w->tree, "10/smaps_rollup", "fifo");
+  parent.state = 'S';
+  world_put(w, parent);
+  proctree_wake(&w->tree, "fifo");
+  for (int i = 0; i < 100; i++) {
+    sched_yield();
+    world_run_hung(w, 0, 1);
+    world_assert(w, "g", "rss=8192k");
+  }
+  world_run_until_none_hangs(w);
+  world_assert(w, "g", "rss=%uk", 2 * 8192);
+}
+
+/* --- one process, without a collector --------------------------------------
+ */
+
+/* A member of 8 MiB, half of it anonymous, that was read, and that there is no
+ * time to read again. */
+struct single {
+  struct diag diags[DIAGS];
+  struct reader reader;
+  struct quarantine quarantine;
+  struct measurer m;
+  struct group group;
+  struct group *groups[1];
+  struct group_table table;
+  struct process p, *processes[1];
+  struct member member;
+};
+
+static void run_single(struct single *s, uint64_t now_ns) {
+  struct process *spare[1];
+  const struct process_table t = {
+      .processes = s->processes, .n = 1, .cap = 1, .spare = spare};
+  const struct meminfo_sample meminfo = {0};
+
+  assert_int_equal(measurer_run(&s->m, &t, &s->table, &meminfo, now_ns), 0);
+}
+
+static void run_in_doubt(struct single *s, uint64_t now_ns, unsigned kb) {
+  run_single(s, now_ns);
+  assert_true(s->member.track.expected_common == (float)kb * 1024);
+}
+
+static struct ksm ksm;
+
+static void read_ksm(struct ksm *ret) { *ret = ksm; }
+
+static int make_single(void **state) {
+  static struct single single;
+  struct single *s = *state = &single;
+
+  *s = (struct single){
+      .reader = {.page_size = 4096},
+      .p = {.pid = 10,
+            .state = PROCESS_ALIVE,
+            .n_groups = 1,
+            .statm = {.size_pages = 9999, .resident_pages = 2048}}};
+  s->groups[0] = &s->group;
+  s->p.groups = s->groups;
+  s->processes[0] = &s->p;
+  s->group.policy = &settings_defaults.policy;
+  s->p.member = &s->member;
+  s->table = (struct group_table){.groups = s->groups, .n = 1};
+  measurer_init(&s->m, NULL, &s->reader, &s->quarantine, s->diags);
+  run_single(s, 1);
+  s->member.track.baseline = (struct baseline){
+      .at_ns = NS_PER_S, .resident_pages = 2048, .relatives = 1};
+  s->member.track.baseline.kib_low[ROLLUP_ANONYMOUS] = 4096;
+  s->member.track.since = SHARING_JUST_READ;
+  s->m.read_ksm = read_ksm;
+  return 0;
+}
+
+static int unmake_single(void **state) {
+  struct single *s = *state;
+
+  measurer_done(&s->m);
+  free(s->group.track);
+  return 0;
+}
+
+#define SINGLE_TEST(name)                                                      \
+  TEST_WITH(name, make_single, unmake_single, struct single *s)
+
+SINGLE_TEST(while_pages_are_merged_all_that_is_anonymous_is_in_doubt) {
+  ksm = (struct ksm){.run = 1};
+  run_in_doubt(s, NS_PER_S, 0);
+  ksm.pages_sharing = 100;
+  for (int i = 0; i < 4; i++)
+    run_in_doubt(s, 2 * NS_PER_S, 4096);
+}
+
+/* A merged page that is taken apart when no more are merged is no reason to
+ * read processes that had none. */
+SINGLE_TEST(what_had_no_merged_pages_is_trusted_when_some_split) {
+  s->member.track.baseline.known = 1U << ROLLUP_KSM;
+  ksm = s->m.ksm = (struct ksm){.run = 0, .pages_sharing = 500};
+  for (uint64_t i = 2; i < 10; i++) {
+    ksm.pages_sharing--;
+    run_in_doubt(s, i * NS_PER_S, 0);
+  }
+  s->member.track.baseline.kib_low[ROLLUP_KSM] = 64;
+  ksm.pages_sharing--;
+  run_in_doubt(s, 10 * NS_PER_S, 64);
+  /* It merged until it was stopped: anything may have been merged. */
+  ksm.run = 1;
+  run_single(s, 11 * NS_PER_S);
+  s->member.track.baseline.at_ns = 11 * NS_PER_S;
+  ksm.run = 0;
+  run_in_doubt(s, 12 * NS_PER_S, 4096);
+}
+
+/* A cycle sees run before and after, but not between. */
+SINGLE_TEST(merging_that_began_and_ended_between_cycles_is_seen) {
+  s->member.track.baseline.known = 1U << ROLLUP_KSM;
+  ksm = s->m.ksm = (struct ksm){.run = 0};
+  run_in_doubt(s, 2 * NS_PER_S, 0);
+  ksm.pages_sharing = 500;
+  run_in_doubt(s, 3 * NS_PER_S, 4096);
+}
+
+/* A reading from before run or pages_sharing was changed, in whatever way, is
+ * not to be trusted, and one from after it is. */
+SINGLE_TEST(what_was_read_before_ksm_changed_is_in_doubt) {
+  static const struct ksm changes[] = {{2, 1000}, {2, 100}, {2, 0}, {0, 0},
+                                       {0, 500},  {0, 499}, {1, 0}};
+
+  ksm = s->m.ksm = (struct ksm){.run = 0};
+  for (size_t i = 0; i < LENGTH(changes); i++) {
+    uint64_t now_ns = (10 + i) * NS_PER_S;
+
+    run_single(s, now_ns);
+    s->member.track.baseline.at_ns = now_ns; /* it is read */
+    run_in_doubt(s, now_ns, 0);
+    ksm = changes[i];
+    run_in_doubt(s, now_ns + 1, 4096);
+    run_in_doubt(s, now_ns + 2, 4096);
+    s->member.track.baseline.at_ns = now_ns + 1;
+    run_in_doubt(s, now_ns + 3, 0);
+  }
+}

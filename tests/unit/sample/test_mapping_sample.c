@@ -1,0 +1,333 @@
+#include "test.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sample/mapping_sample.h"
+
+#include "paged.h"
+
+/* Addresses that keep the files short. */
+#define FIRST 1024 /* page */
+#define FRAME 4096
+
+struct fixture {
+  struct paged in;
+  struct mapping_sample sample;
+};
+
+static int make(void **state) {
+  static struct fixture f;
+
+  f.sample = (struct mapping_sample){0};
+  paged_make(&f.in, 1024);
+  fake_pages_put(&f.in.tree, 10, FIRST, 1, 0, 0);
+  fake_pages_count(&f.in.tree, FRAME, 65536, 1);
+  *state = &f;
+  return 0;
+}
+
+static int unmake(void **state) {
+  struct fixture *f = *state;
+
+  mapping_sample_done(&f->sample);
+  paged_remove(&f->in);
+  return 0;
+}
+
+#define FIXTURE_TEST(name) TEST_WITH(name, make, unmake, struct fixture *f)
+
+/* --- memory --- */
+
+/* Pages [at, at + n) after FIRST. */
+struct part {
+  uint64_t at, n;
+  const char *name, *permissions;
+};
+
+static void map(const struct fixture *f, const struct part *parts, size_t n) {
+  struct fake_range ranges[600];
+
+  assert_true(n <= LENGTH(ranges));
+  for (size_t i = 0; i < n; i++)
+    ranges[i] = (struct fake_range){(FIRST + parts[i].at) * PAGE,
+                                    (FIRST + parts[i].at + parts[i].n) * PAGE,
+                                    parts[i].permissions, parts[i].name};
+  fake_pages_map(&f->in.tree, 10, ranges, n);
+}
+
+static void put(const struct fixture *f, uint64_t at, size_t n,
+                uint64_t entry) {
+  fake_pages_put(&f->in.tree, 10, FIRST + at, n, entry, FRAME + at);
+}
+
+static int read_sample(struct fixture *f, uint32_t wanted, uint64_t seed) {
+  const struct page_request request = {.pages_wanted = wanted, .seed = seed};
+
+  mapping_sample_done(&f->sample);
+  return mapping_sample_read(&f->in.reader, &f->in.ref, &request, &f->sample);
+}
+
+static void sample(struct fixture *f, uint32_t wanted) {
+  assert_int_equal(read_sample(f, wanted, 1), 0);
+}
+
+static const struct mapping_tally *tally_of(const struct fixture *f,
+                                            const char *name) {
+  const struct mapping_table *t = f->sample.table;
+
+  for (size_t i = 1; i < t->n; i++)
+    if (t->mappings[i].name_len == strlen(name) &&
+        memcmp(t->mappings[i].name, name, strlen(name)) == 0)
+      return &f->sample.tallies[i];
+  fail_msg("there is no mapping %s", name);
+  return NULL;
+}
+
+static uint32_t found(const struct mapping_tally *t) {
+  return t->kinds[PAGE_ANON].pages + t->kinds[PAGE_FILE].pages;
+}
+
+static const struct mapping_stratum *stratum_of(const struct fixture *f,
+                                                const char *name) {
+  return &f->sample.strata[tally_of(f, name)->stratum];
+}
+
+/* --- attribution --- */
+
+/* All mappings of a name are one, wherever they are. */
+FIXTURE_TEST(pages_count_for_their_mapping) {
+  const struct part parts[] = {{0, 40, "/a", 0},
+                               {40, 100, 0, 0},
+                               {200, 60, "/a", "r--p"},
+                               {300, 100, "/dev/shm/b", "rw-s"}};
+
+  map(f, parts, LENGTH(parts));
+  put(f, 0, 40, FAKE_FILE | FAKE_EXCLUSIVE);
+  put(f, 40, 100, FAKE_ANON | FAKE_EXCLUSIVE);
+  put(f, 200, 60, FAKE_ANON);
+  put(f, 300, 50, FAKE_FILE);
+  fake_pages_count(&f->in.tree, FRAME + 200, 60, 2);
+  fake_pages_count(&f->in.tree, FRAME + 300, 50, 5);
+  sample(f, 1000); /* more than there are */
+  assert_int_equal(tally_of(f, "/a")->pages, 100);
+  assert_int_equal(tally_of(f, "/a")->kinds[PAGE_FILE].exclusive, 40);
+  assert_int_equal(tally_of(f, "/a")->kinds[PAGE_ANON].pages, 60);
+  assert_int_equal(tally_of(f, "/a")->kinds[PAGE_ANON].exclusive, 0);
+  assert_true(tally_of(f, "/a")->kinds[PAGE_ANON].price == 30);
+  assert_int_equal(found(tally_of(f, "[anon]")), 100);
+  assert_int_equal(tally_of(f, "/dev/shm/b")->kinds[PAGE_FILE].pages, 50);
+  assert_true(tally_of(f, "/dev/shm/b")->is_shmem);
+  assert_false(tally_of(f, "/a")->is_shmem);
+  assert_int_equal(stratum_of(f, "/a")->lookups, 100);
+  assert_int_equal(f->sample.statm.resident_pages, 1024);
+  assert_true(f->sample.has_mapcounts);
+}
+
+/* The table is as READ_MAPS has it. */
+FIXTURE_TEST(mappings_are_as_in_maps) {
+  const struct part parts[] = {
+      {0, 40, "/a", 0}, {40, 10, "[vvar]", "r--p"}, {50, 100, "/a", "r--s"}};
+  const struct mapping *m;
+
+  map(f, parts, LENGTH(parts));
+  sample(f, 10);
+  assert_int_equal(f->sample.table->n, 3);
+  m = &f->sample.table->mappings[1];
+  assert_int_equal(m->vmas, 2);
+  assert_int_equal(m->size, 140 * PAGE);
+  assert_int_equal(m->permissions, MAPPING_READ | MAPPING_WRITE |
+                                       MAPPING_PRIVATE | MAPPING_SHARED);
+  assert_int_equal(m->sum.known, 0);
+}
+
+/* --- what is drawn --- */
+
+/* In proportion to the pages, and of a small one 16 at least. */
+FIXTURE_TEST(every_large_mapping_has_its_draws) {
+  const struct part parts[] = {
+      {0, 8000, "/large", 0}, {8000, 2000, "/b", 0}, {10000, 100, "/c", 0}};
+
+  map(f, parts, LENGTH(parts));
+  put(f, 0, 10100, FAKE_ANON | FAKE_EXCLUSIVE);
+  paged_resize(&f->in, 10100);
+  sample(f, 1010);
+  assert_in_range(stratum_of(f, "/large")->lookups, 799, 800);
+  assert_in_range(stratum_of(f, "/b")->lookups, 199, 200);
+  assert_int_equal(stratum_of(f, "/c")->lookups, 16);
+  assert_int_equal(found(tally_of(f, "/c")), 16);
+  assert_int_equal(stratum_of(f, "/c")->pages, 100);
+}
+
+/* 128 have a stratum each; the others share one. */
+FIXTURE_TEST(small_mappings_share_their_draws) {
+  struct part parts[1 + 200];
+  static char names[201][8];
+  uint32_t in_others = 0;
+
+  for (size_t i = 0; i < LENGTH(parts); i++) {
+    snprintf(names[i], sizeof(names[i]), "/%zu", i);
+    parts[i] = (struct part){20 * i, i < 128 ? 20 : 18, names[i], 0};
+  }
+  map(f, parts, LENGTH(parts));
+  put(f, 0, 20 * LENGTH(parts), FAKE_ANON | FAKE_EXCLUSIVE);
+  paged_resize(&f->in, 4000);
+  sample(f, 100);
+  assert_int_equal(f->sample.strata[0].pages, (201 - 128) * 18);
+  for (size_t i = 0; i < 201; i++) {
+    const struct mapping_tally *t = tally_of(f, names[i]);
+
+    assert_int_equal(t->stratum == 0, i >= 128);
+    assert_int_equal(t->pages, i < 128 ? 20 : 18);
+    if (i < 128)
+      assert_int_equal(found(t), 16);
+    else
+      in_others += found(t);
+  }
+  assert_int_equal(in_others, f->sample.strata[0].lookups);
+}
+
+/* Where little is present more is looked up, and not without an end. */
+FIXTURE_TEST(holes_are_made_up_for) {
+  const struct part parts[] = {{0, 10000, 0, 0}};
+
+  map(f, parts, 1);
+  for (uint64_t i = 0; i < 10000; i += 2)
+    put(f, i, 1, FAKE_ANON | FAKE_EXCLUSIVE);
+  paged_resize(&f->in, 5000);
+  sample(f, 500);
+  assert_in_range(stratum_of(f, "[anon]")->lookups, 999, 1000);
+  assert_in_range(found(tally_of(f, "[anon]")), 400, 600);
+  paged_resize(&f->in, 100);
+  f->in.step_ns = NS; /* no time to refine it */
+  sample(f, 500);
+  assert_int_equal(stratum_of(f, "[anon]")->lookups, 500 * PAGE_LOOKUPS_MOST);
+}
+
+/* What is known to be absent is not drawn. */
+FIXTURE_TEST(sparse_mappings_are_refined) {
+  const struct part parts[] = {{0, 512, "/dense", 0}, {512, 4096, "/thin", 0}};
+
+  map(f, parts, 2);
+  put(f, 0, 512, FAKE_ANON | FAKE_EXCLUSIVE);
+  put(f, 512 + 4000, 30, FAKE_ANON | FAKE_EXCLUSIVE);
+  paged_resize(&f->in, 542);
+  sample(f, 271);
+  assert_int_equal(tally_of(f, "/dense")->pages, 512);
+  assert_int_equal(tally_of(f, "/thin")->pages, 30);
+  assert_int_equal(stratum_of(f, "/thin")->lookups, 16);
+  assert_int_equal(found(tally_of(f, "/thin")), 16);
+}
+
+/* One page is of another kind than the rest: in many samples it is found as
+ * often as any, within 5 standard deviations of independent draws. */
+FIXTURE_TEST(every_page_of_a_mapping_has_the_same_chance) {
+  static const uint64_t places[] = {0, 99, 100, 399, 600, 999};
+  const struct part parts[] = {
+      {0, 100, "/a", 0}, {100, 500, "/b", 0}, {600, 400, "/a", 0}};
+
+  map(f, parts, LENGTH(parts));
+  put(f, 0, 1000, FAKE_ANON | FAKE_EXCLUSIVE);
+  paged_resize(&f->in, 1000);
+  for (size_t i = 0; i < LENGTH(places); i++) {
+    double hits = 0;
+
+    put(f, places[i], 1, FAKE_FILE | FAKE_EXCLUSIVE);
+    for (uint64_t seed = 1; seed <= 500; seed++) {
+      assert_int_equal(read_sample(f, 100, seed), 0);
+      hits += tally_of(f, "/a")->kinds[PAGE_FILE].pages +
+              tally_of(f, "/b")->kinds[PAGE_FILE].pages;
+    }
+    put(f, places[i], 1, FAKE_ANON | FAKE_EXCLUSIVE);
+    assert_true((hits - 50) * (hits - 50) < 25 * 50);
+  }
+}
+
+FIXTURE_TEST(sample_pauses_and_shows_progress) {
+  const struct part parts[] = {{0, 1000, 0, 0}};
+
+  map(f, parts, 1);
+  put(f, 0, 1000, FAKE_ANON | FAKE_EXCLUSIVE);
+  sample(f, 160);
+  assert_int_equal(atomic_load(&f->in.heartbeat), 1 + 160); /* one for maps */
+  assert_int_equal(f->in.pauses, (4 + 160) / 64);
+}
+
+/* --- what is certain --- */
+
+/* This tree has no PAGEMAP_SCAN, which would tell of the others. */
+FIXTURE_TEST(a_mapping_is_empty_if_all_was_looked_up) {
+  const struct part parts[] = {
+      {0, 4000, "/large", 0},        {4000, 16, "/empty", 0},
+      {4100, 17, "/unknown", 0},     {4200, 8, "/partial", 0},
+      {4208, 8, "/partial", "---p"}, {4300, 8, "[vvar]", "r--p"}};
+
+  map(f, parts, LENGTH(parts));
+  put(f, 0, 4000, FAKE_ANON | FAKE_EXCLUSIVE);
+  paged_resize(&f->in, 4000);
+  sample(f, 100);
+  assert_true(tally_of(f, "/empty")->is_empty);
+  assert_false(tally_of(f, "/unknown")->is_empty);
+  assert_false(tally_of(f, "/partial")->is_empty);
+  assert_false(tally_of(f, "[vvar]")->is_empty);
+  assert_false(tally_of(f, "/large")->is_empty);
+}
+
+/* A refined layout has no pages of it. */
+FIXTURE_TEST(a_mapping_is_empty_if_a_search_has_found_no_page) {
+  const struct part parts[] = {{0, 512, "/dense", 0},
+                               {512, 40960, "/empty", 0}};
+
+  map(f, parts, 2);
+  put(f, 0, 512, FAKE_ANON | FAKE_EXCLUSIVE);
+  paged_resize(&f->in, 512);
+  sample(f, 100);
+  assert_int_equal(tally_of(f, "/empty")->pages, 0);
+  assert_true(tally_of(f, "/empty")->is_empty);
+}
+
+/* --- without rights, and failures --- */
+
+FIXTURE_TEST(without_frames_prices_are_unknown) {
+  const struct part parts[] = {{0, 100, 0, 0}};
+
+  map(f, parts, 1);
+  fake_pages_put(&f->in.tree, 10, FIRST, 60, FAKE_ANON, 0);
+  fake_pages_put(&f->in.tree, 10, FIRST + 60, 40, FAKE_ANON | FAKE_EXCLUSIVE,
+                 0);
+  sample(f, 100);
+  assert_false(f->sample.has_mapcounts);
+  assert_int_equal(tally_of(f, "[anon]")->kinds[PAGE_ANON].pages, 100);
+  assert_int_equal(tally_of(f, "[anon]")->kinds[PAGE_ANON].exclusive, 40);
+}
+
+FIXTURE_TEST(failures_are_told) {
+  static const struct {
+    const char *missing, *path, *text;
+    int result;
+  } cases[] = {
+      {"10", 0, 0, PROCFS_GONE},
+      {"10/maps", 0, 0, PROCFS_GONE},
+      {"10/pagemap", 0, 0, -ENOSYS},
+      {0, "10/maps", "", PROCFS_GONE},
+      {0, "10/maps", "nonsense\n", -EBADMSG},
+      {0, "10/maps", "4000-5000 rw-p 0 0:0 0\n1000-2000 rw-p 0 0:0 0\n",
+       -EBADMSG},
+      {0, "10/statm", "0 0 0 0 0 0 0\n", PROCFS_GONE},
+  };
+  const struct part parts[] = {{0, 4, 0, 0}};
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    paged_resize(&f->in, 1024);
+    map(f, parts, 1);
+    put(f, 0, 4, FAKE_ANON | FAKE_EXCLUSIVE);
+    if (cases[i].missing)
+      proctree_unlink(&f->in.tree, cases[i].missing);
+    if (cases[i].path)
+      proctree_write(&f->in.tree, cases[i].path, cases[i].text,
+                     strlen(cases[i].text));
+    assert_int_equal(read_sample(f, 10, 1), cases[i].result);
+    assert_null(f->sample.table);
+  }
+}

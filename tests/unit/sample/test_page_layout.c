@@ -1,0 +1,440 @@
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "sample/page_layout.h"
+
+#include "paged.h"
+
+#define START UINT64_C(0x400000)
+
+/* As if the file were on hugetlbfs. */
+static bool is_hugetlbfs;
+
+int __real_fstatfs(int fd, struct statfs *ret);
+int __wrap_fstatfs(int fd, struct statfs *ret);
+int __wrap_fstatfs(int fd, struct statfs *ret) {
+  int rc = __real_fstatfs(fd, ret);
+
+  if (is_hugetlbfs)
+    ret->f_type = (__typeof__(ret->f_type))HUGETLBFS_MAGIC;
+  return rc;
+}
+
+struct fixture {
+  struct paged in;
+  struct page_layout *layout;
+};
+
+static int make(void **state) {
+  static struct fixture f;
+
+  f.layout = NULL;
+  paged_make(&f.in, 1);
+  *state = &f;
+  return 0;
+}
+
+static int unmake(void **state) {
+  struct fixture *f = *state;
+
+  page_layout_drop(f->layout);
+  paged_remove(&f->in);
+  return 0;
+}
+
+#define FIXTURE_TEST(name) TEST_WITH(name, make, unmake, struct fixture *f)
+
+/* Makes the layout anew. */
+static int read_layout(struct fixture *f, uint64_t resident_pages) {
+  int fd = -1, rc;
+
+  page_layout_drop(f->layout);
+  f->layout = NULL;
+  assert_int_equal(procfs_open_process(f->in.procfs, 10, &fd), 0);
+  rc = page_layout_read(&f->in.reader, fd, resident_pages, &f->layout);
+  close(fd);
+  return rc;
+}
+
+static void refine(struct fixture *f) {
+  int dir_fd = -1, fd = -1;
+
+  assert_int_equal(procfs_open_process(f->in.procfs, 10, &dir_fd), 0);
+  assert_int_equal(procfs_open_file(f->in.procfs, dir_fd, "pagemap", &fd), 0);
+  page_layout_refine(f->layout, &f->in.reader, fd);
+  close(fd);
+  close(dir_fd);
+}
+
+static uint64_t count_pages(const struct fixture *f) {
+  return page_layout_pages(f->layout);
+}
+
+/* The pages of the layout are in order, and none is there twice. */
+static void assert_ordered(const struct fixture *f) {
+  uint64_t last = 0;
+  bool is_shmem;
+
+  for (uint64_t i = 0; i < count_pages(f); i++) {
+    uint64_t page = page_layout_at(f->layout, i, &is_shmem);
+
+    assert_true(page > last);
+    last = page;
+  }
+}
+
+static bool has_page(const struct fixture *f, uint64_t page) {
+  bool is_shmem;
+
+  for (uint64_t i = 0; i < count_pages(f); i++)
+    if (page_layout_at(f->layout, i, &is_shmem) == page)
+      return true;
+  return false;
+}
+
+/* Maps ranges of some pages each, with gaps of some pages. */
+static void map_many(const struct fixture *f, size_t n, uint64_t pages,
+                     uint64_t gap) {
+  struct fake_range *ranges = calloc(n, sizeof(*ranges));
+
+  assert_non_null(ranges);
+  for (size_t i = 0; i < n; i++) {
+    ranges[i].start = START + i * (pages + gap) * PAGE;
+    ranges[i].end = ranges[i].start + pages * PAGE;
+  }
+  fake_pages_map(&f->in.tree, 10, ranges, n);
+  free(ranges);
+}
+
+/* --- from maps --- */
+
+FIXTURE_TEST(mappings_without_resident_pages_are_left_out) {
+  static const struct {
+    const char *name, *permissions;
+    bool is_in, is_shmem;
+  } cases[] = {
+      {NULL, "rw-p", true, false},
+      {"[heap]", "rw-p", true, false},
+      {"[stack]", "rw-p", true, false},
+      {"[anon:vvar]", "rw-p", true, false},
+      {"/usr/bin/server", "r-xp", true, false},
+      {"/srv/dev/shm/x", "r--s", true, false},
+      {"/memfd", "rw-s", true, false},
+      {"/dev/shm/x", "rw-s", true, true},
+      {"/dev/zero (deleted)", "rw-s", true, true},
+      {"/memfd:heap (deleted)", "rw-s", true, true},
+      {"/SYSV00000000 (deleted)", "rw-s", true, true},
+      {"[anon_shmem:x]", "rw-s", true, true},
+      {"/dev/shm/x", "rw-p", true, false},
+      {"/dev/zero", "rw-p", true, false},
+      {"/memfd:sealed (deleted)", "r--p", true, false},
+      {NULL, "---p", false, false},
+      {NULL, "--xp", true, false},
+      {"/usr/lib/x.so", "---p", false, false},
+      {"[vvar]", "r--p", false, false},
+      {"[vvar_vclock]", "r--p", false, false},
+      {"[vdso]", "r-xp", false, false},
+      {"[vsyscall]", "--xp", false, false},
+      {"/anon_hugepage (deleted)", "rw-p", false, false},
+      {"/dev/hugepages/x", "rw-s", false, false},
+      {"/dev/dri/renderD128", "rw-s", false, false},
+      {"/dev/shmem", "rw-s", false, false},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    const struct fake_range range = {START, START + 4 * PAGE,
+                                     cases[i].permissions, cases[i].name};
+    bool is_shmem = false;
+
+    fake_pages_map(&f->in.tree, 10, &range, 1);
+    assert_int_equal(read_layout(f, 4), 0);
+    assert_int_equal(count_pages(f), cases[i].is_in ? 4 : 0);
+    if (cases[i].is_in)
+      assert_int_equal(page_layout_at(f->layout, 3, &is_shmem),
+                       START / PAGE + 3);
+    assert_int_equal(is_shmem, cases[i].is_shmem);
+  }
+}
+
+/* Before 6.11 and with the right to see map_files. A mapping of hugetlbfs
+ * begins and ends at large pages. */
+FIXTURE_TEST(memory_on_hugetlbfs_is_left_out) {
+  static const struct {
+    const char *name;
+    uint64_t pages;
+    bool is_hugetlbfs, is_in;
+  } cases[] = {
+      {"/memfd:heap (deleted)", 64, true, false},
+      {"/SYSV00000000 (deleted)", 64, true, false},
+      {"/memfd:heap (deleted)", 64, false, true},
+      {"/memfd:heap (deleted)", 65, true, true},
+      {"/srv/file", 64, true, true},
+      {"[heap]", 64, true, true},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    const uint64_t end = START + cases[i].pages * PAGE;
+    const struct fake_range range = {START, end, "rw-s", cases[i].name};
+    char path[64];
+
+    snprintf(path, sizeof(path), "10/map_files/%llx-%llx",
+             (unsigned long long)START, (unsigned long long)end);
+    proctree_write(&f->in.tree, path, "", 0);
+    fake_pages_map(&f->in.tree, 10, &range, 1);
+    is_hugetlbfs = cases[i].is_hugetlbfs;
+    assert_int_equal(read_layout(f, 64), 0);
+    is_hugetlbfs = false;
+    assert_int_equal(count_pages(f), cases[i].is_in ? cases[i].pages : 0);
+  }
+}
+
+FIXTURE_TEST(ranges_follow_each_other_without_their_gaps) {
+  static const struct fake_range ranges[] = {
+      {0x10000, 0x12000, 0, 0},
+      {0x12000, 0x14000, "r--p", 0},
+      {0x14000, 0x15000, "---p", 0},
+      {0x15000, 0x16000, 0, 0},
+      {0x20000, 0x22000, "rw-s", "/dev/shm/x"},
+      {0x22000, 0x23000, 0, 0},
+  };
+  static const struct {
+    uint64_t page;
+    bool is_shmem;
+  } pages[] = {{0x10, false}, {0x11, false}, {0x12, false}, {0x13, false},
+               {0x15, false}, {0x20, true},  {0x21, true},  {0x22, false}};
+
+  fake_pages_map(&f->in.tree, 10, ranges, LENGTH(ranges));
+  assert_int_equal(read_layout(f, 8), 0);
+  assert_int_equal(count_pages(f), LENGTH(pages));
+  for (size_t i = 0; i < LENGTH(pages); i++) {
+    bool is_shmem = false;
+
+    assert_int_equal(page_layout_at(f->layout, i, &is_shmem), pages[i].page);
+    assert_int_equal(is_shmem, pages[i].is_shmem);
+  }
+}
+
+/* Every mapped page stays in it, and the smallest gaps come to be in it, too:
+ * one of ten is large. */
+FIXTURE_TEST(too_many_ranges_are_merged_with_their_gaps) {
+  const size_t n = 140000;
+  struct fake_range *ranges = calloc(n, sizeof(*ranges));
+
+  assert_non_null(ranges);
+  for (size_t i = 0; i < n; i++) {
+    ranges[i].start = START + (i * 2 + i / 10 * 100) * PAGE;
+    ranges[i].end = ranges[i].start + PAGE;
+  }
+  fake_pages_map(&f->in.tree, 10, ranges, n);
+  assert_int_equal(read_layout(f, n), 0);
+  assert_in_range(count_pages(f), n + 1, 2 * n);
+  assert_ordered(f);
+  assert_true(has_page(f, ranges[0].start / PAGE));
+  assert_true(has_page(f, ranges[9].start / PAGE));
+  assert_true(has_page(f, ranges[n - 1].start / PAGE));
+  free(ranges);
+}
+
+/* In each thousandth gap, which is no larger than the others, there is a
+ * mapping that is left out. */
+FIXTURE_TEST(ranges_are_not_merged_over_what_was_left_out) {
+  const size_t n = 140000;
+  struct fake_range *ranges = calloc(n, sizeof(*ranges));
+
+  assert_non_null(ranges);
+  for (size_t i = 0; i < n; i++) {
+    bool is_out = i % 1000 == 999, is_before = i % 1000 == 998;
+
+    ranges[i].start = START + (i * 8 + (is_out ? 3 : 0)) * PAGE;
+    ranges[i].end = ranges[i].start + (is_before ? 9 : 1) * PAGE;
+    ranges[i].name = is_out ? "/anon_hugepage (deleted)" : NULL;
+  }
+  fake_pages_map(&f->in.tree, 10, ranges, n);
+  free(ranges);
+  assert_int_equal(read_layout(f, n), 0);
+  assert_true(count_pages(f) > 2 * n);
+  for (uint64_t i = 0; i < count_pages(f); i++) {
+    bool is_shmem;
+    uint64_t page = page_layout_at(f->layout, i, &is_shmem) - START / PAGE;
+
+    assert_int_not_equal(page % 8000, 999 * 8 + 3);
+  }
+}
+
+FIXTURE_TEST(ranges_that_cannot_be_merged_are_limited) {
+  const size_t n = 270000;
+  struct fake_range *ranges = calloc(n, sizeof(*ranges));
+
+  assert_non_null(ranges);
+  for (size_t i = 0; i < n; i++)
+    ranges[i] = (struct fake_range){START + i * PAGE, START + (i + 1) * PAGE,
+                                    i % 2 ? "---p" : "rw-p", NULL};
+  fake_pages_map(&f->in.tree, 10, ranges, n);
+  assert_int_equal(read_layout(f, n), -EFBIG);
+  free(ranges);
+}
+
+/* --- refining --- */
+
+/* 64 windows of 512 pages, of which one in 64 is present. */
+#define WINDOWS 64
+#define MAPPED (UINT64_C(512) * WINDOWS)
+
+static void put_thin(const struct fixture *f, uint64_t from) {
+  map_many(f, 1, MAPPED, 0);
+  fake_pages_put(&f->in.tree, 10, START / PAGE, MAPPED, 0, 0);
+  for (uint64_t i = from; i < MAPPED; i += 64)
+    fake_pages_put(&f->in.tree, 10, START / PAGE + i, 1,
+                   i % 128 ? FAKE_ANON : FAKE_FILE, 0);
+}
+
+FIXTURE_TEST(dense_layout_is_not_refined) {
+  put_thin(f, 0);
+  assert_int_equal(read_layout(f, MAPPED / 3), 0);
+  refine(f);
+  assert_int_equal(count_pages(f), MAPPED);
+}
+
+FIXTURE_TEST(sparse_layout_is_refined_to_present_pages) {
+  put_thin(f, 5);
+  fake_pages_put(&f->in.tree, 10, START / PAGE + 500, 40, FAKE_ANON, 0);
+  fake_pages_put(&f->in.tree, 10, START / PAGE + 3, 1, FAKE_SWAPPED, 0);
+  assert_int_equal(read_layout(f, 100), 0);
+  assert_int_equal(count_pages(f), MAPPED);
+  refine(f);
+  /* One of those 40 was there before. */
+  assert_int_equal(count_pages(f), MAPPED / 64 + 40 - 1);
+  assert_ordered(f);
+  for (uint64_t i = 5; i < MAPPED; i += 64)
+    assert_true(has_page(f, START / PAGE + i));
+  for (uint64_t i = 500; i < 540; i++)
+    assert_true(has_page(f, START / PAGE + i));
+}
+
+/* What is not refined yet is there as it is. */
+FIXTURE_TEST(refining_stops_for_time_and_goes_on_later) {
+  uint64_t before = MAPPED;
+  unsigned rounds = 0;
+
+  put_thin(f, 5);
+  f->in.step_ns =
+      MS / 8; /* for a window; 7 of them until the time has passed */
+  assert_int_equal(read_layout(f, 100), 0);
+  while (before > MAPPED / 64) {
+    uint64_t now;
+
+    refine(f);
+    now = count_pages(f);
+    assert_true(now < before);
+    assert_true(before - now <= UINT64_C(8) * 512);
+    assert_ordered(f);
+    for (uint64_t i = 5; i < MAPPED; i += 64 * 50)
+      assert_true(has_page(f, START / PAGE + i));
+    before = now;
+    rounds++;
+  }
+  assert_true(rounds >= WINDOWS / 8);
+  assert_true(f->in.pauses >= WINDOWS); /* one for each window with pages */
+  refine(f);
+  assert_int_equal(count_pages(f), MAPPED / 64);
+}
+
+/* Of many small mappings as of a large one, and between them nothing. */
+FIXTURE_TEST(many_mappings_are_refined) {
+  static const struct fake_range around[] = {
+      {START, START + 100 * PAGE, 0, 0},
+      {START + 100 * PAGE, START + 200 * PAGE, "rw-s", "/memfd:x"},
+      {START + 200 * PAGE, START + 300 * PAGE, "rw-p", "/anon_hugepage"},
+      {START + 300 * PAGE, START + 400 * PAGE, 0, 0},
+      {START + 5000 * PAGE, START + 6000 * PAGE, 0, 0},
+  };
+  bool is_shmem;
+
+  fake_pages_map(&f->in.tree, 10, around, LENGTH(around));
+  fake_pages_put(&f->in.tree, 10, START / PAGE + 90, 20, FAKE_FILE, 0);
+  fake_pages_put(&f->in.tree, 10, START / PAGE + 190, 120, FAKE_ANON, 0);
+  fake_pages_put(&f->in.tree, 10, START / PAGE + 395, 10, FAKE_ANON, 0);
+  fake_pages_put(&f->in.tree, 10, START / PAGE + 5990, 20, FAKE_ANON, 0);
+  assert_int_equal(read_layout(f, 50), 0);
+  assert_int_equal(count_pages(f), 1300);
+  refine(f);
+  assert_int_equal(count_pages(f), 10 + 10 + 10 + 10 + 5 + 10);
+  assert_ordered(f);
+  for (uint64_t i = 0; i < count_pages(f); i++) {
+    page_layout_at(f->layout, i, &is_shmem);
+    assert_int_equal(is_shmem, i >= 10 && i < 30);
+  }
+}
+
+/* 40,000 pairs of pages: more regions than are kept. All stay in it. */
+FIXTURE_TEST(too_many_regions_are_merged) {
+  const uint64_t n = 40000, apart = 16;
+
+  map_many(f, 1, n * apart, 0);
+  for (uint64_t i = 0; i < n; i++)
+    fake_pages_put(&f->in.tree, 10, START / PAGE + i * apart, 2, FAKE_ANON, 0);
+  assert_int_equal(read_layout(f, 2 * n), 0);
+  refine(f);
+  assert_true(count_pages(f) > 2 * n && count_pages(f) <= n * apart);
+  assert_ordered(f);
+  for (uint64_t i = 0; i < n; i += n / 20)
+    assert_true(has_page(f, START / PAGE + i * apart + 1));
+}
+
+/* In two of the gaps there is a mapping that was left out, and one of shmem. */
+FIXTURE_TEST(regions_are_not_merged_over_another_mapping) {
+  enum { N = 40000 * 16, OUT = 10000 * 16 + 10, SHMEM = 30000 * 16 + 10 };
+  static const struct fake_range ranges[] = {
+      {START, START + OUT * PAGE, 0, 0},
+      {START + OUT * PAGE, START + (OUT + 4) * PAGE, 0, "/anon_hugepage"},
+      {START + (OUT + 4) * PAGE, START + SHMEM * PAGE, 0, 0},
+      {START + SHMEM * PAGE, START + (SHMEM + 4) * PAGE, "rw-s", "/memfd:x"},
+      {START + (SHMEM + 4) * PAGE, START + N * PAGE, 0, 0},
+  };
+  uint64_t merged = 0;
+
+  fake_pages_map(&f->in.tree, 10, ranges, LENGTH(ranges));
+  for (uint64_t i = 8; i < N; i += 16)
+    fake_pages_put(&f->in.tree, 10, START / PAGE + i, 1, FAKE_ANON, 0);
+  assert_int_equal(read_layout(f, N / 16), 0);
+  refine(f);
+  for (uint64_t i = 0; i < count_pages(f); i++) {
+    bool is_shmem;
+    uint64_t page = page_layout_at(f->layout, i, &is_shmem) - START / PAGE;
+
+    assert_false(page >= OUT && page < OUT + 4);
+    assert_false(page >= SHMEM && page < SHMEM + 4);
+    merged += page % 16 == 10;
+  }
+  assert_true(merged > N / 32);
+}
+
+FIXTURE_TEST(nothing_present_is_refined_to_nothing) {
+  map_many(f, 3, 1000, 10);
+  fake_pages_put(&f->in.tree, 10, START / PAGE, 1, FAKE_SWAPPED, 0);
+  assert_int_equal(read_layout(f, 1), 0);
+  refine(f);
+  assert_int_equal(count_pages(f), 0);
+}
+
+FIXTURE_TEST(each_holder_drops_it_once) {
+  struct page_layout *second;
+
+  map_many(f, 1, 4, 0);
+  assert_int_equal(read_layout(f, 4), 0);
+  second = page_layout_share(f->layout);
+  assert_ptr_equal(second, f->layout);
+  page_layout_drop(f->layout);
+  f->layout = second;
+  assert_int_equal(count_pages(f), 4);
+  page_layout_drop(NULL);
+  assert_null(page_layout_share(NULL));
+}

@@ -1,0 +1,450 @@
+/* Samples of pages, beside memory that is known. */
+#include "test.h"
+
+#include <math.h>
+
+#include "draw.h"
+#include "sample/sampled.h"
+
+#define GIB (1024.0 * 1024 * 1024)
+
+/* Bytes. */
+static void assert_near(double is, double expected, double most) {
+  if (!(fabs(is - expected) <= most))
+    fail_msg("%.0f is not near %.0f", is, expected);
+}
+
+/* A kind of memory: parts of its pages, and the number of their sharers. */
+struct memory {
+  double bytes, part; /* of the pages that are shared */
+  unsigned sharers;
+};
+
+static struct page_sums look_up(const struct memory *mem, unsigned n) {
+  struct page_sums s = {.pages = n};
+
+  for (unsigned i = 0; i < n; i++) {
+    bool is_shared = (double)draw(1000000) < mem->part * 1e6;
+    double price = is_shared ? 1.0 / mem->sharers : 1;
+
+    s.exclusive += !is_shared;
+    s.price += price;
+    s.price_squared += price * price;
+  }
+  return s;
+}
+
+static double true_pss(const struct memory *mem) {
+  return mem->bytes * (1 - mem->part + mem->part / mem->sharers);
+}
+
+static double true_uss(const struct memory *mem) {
+  return mem->bytes * (1 - mem->part);
+}
+
+static struct sampled measure(const struct page_sums *anon, double anon_bytes,
+                              const struct page_sums *files,
+                              double files_bytes) {
+  struct sampled s = {.swap = 0};
+
+  sampled_add_anon(&s, anon, anon_bytes);
+  sampled_add_files(&s, files, files_bytes);
+  return s;
+}
+
+/* Of all bytes, the part `unseen` could not be drawn. */
+static struct sampled sample_some(const struct memory *anon,
+                                  const struct memory *files, unsigned n,
+                                  double unseen) {
+  struct page_sums a = look_up(anon, n), f = look_up(files, n / 4);
+  struct sampled s = measure(&a, anon->bytes, &f, files->bytes);
+
+  sampled_doubt_unseen(&a, &f, unseen, &s);
+  return s;
+}
+
+static struct sampled sample(const struct memory *anon,
+                             const struct memory *files, unsigned n) {
+  return sample_some(anon, files, n, 0);
+}
+
+static const struct memory ANON = {4 * GIB, 0.4, 2};
+static const struct memory FILES = {GIB, 0.9, 20};
+
+static double truth_pss(void) { return true_pss(&ANON) + true_pss(&FILES); }
+
+/* How often of 1,000 samples the truth is within the error. */
+static unsigned count_held(const struct memory *anon,
+                           const struct memory *files, unsigned n,
+                           unsigned *ret_uss) {
+  unsigned held = 0;
+
+  draw_begin(7);
+  *ret_uss = 0;
+  for (unsigned i = 0; i < 1000; i++) {
+    struct sampled s = sample(anon, files, n);
+    double pss = true_pss(anon) + true_pss(files);
+    double uss = true_uss(anon) + true_uss(files);
+
+    held += fabs(s.pss_anon + s.pss_files - pss) <= sampled_pss_error(&s.error);
+    *ret_uss += fabs(s.uss - uss) <= sampled_uss_error(&s.error);
+  }
+  return held;
+}
+
+TEST(errors_hold_for_99_of_100_samples) {
+  static const struct memory rare = {4 * GIB, 0.002, 2}, none = {GIB, 0, 2};
+  static const struct memory all = {4 * GIB, 1, 300}, nearly = {GIB, 0.998, 30};
+  unsigned uss;
+
+  assert_true(count_held(&ANON, &FILES, 500, &uss) >= 985);
+  assert_true(uss >= 985);
+  assert_true(count_held(&rare, &none, 500, &uss) >= 985);
+  assert_true(uss >= 985);
+  assert_true(count_held(&all, &nearly, 100, &uss) >= 985);
+  assert_true(uss >= 985);
+}
+
+TEST(more_pages_make_the_error_smaller) {
+  struct sampled few, many;
+
+  draw_begin(7);
+  few = sample(&ANON, &FILES, 500);
+  many = sample(&ANON, &FILES, 2000);
+  assert_true(sampled_pss_error(&few.error) < 0.03 * 5 * GIB);
+  assert_true(sampled_pss_error(&many.error) <
+              0.6 * sampled_pss_error(&few.error));
+}
+
+/* All alike: some of 500 may differ all the same. */
+TEST(pages_that_agree_leave_an_error) {
+  struct page_sums alike = {
+      .pages = 500, .exclusive = 500, .price = 500, .price_squared = 500};
+  struct page_sums none = {.pages = 0};
+  struct sampled s = {.swap = 0};
+
+  s = measure(&alike, GIB, &none, 0);
+  assert_near(s.pss_anon, GIB, 1);
+  assert_near(s.uss, GIB, 1);
+  assert_near(sampled_pss_error(&s.error), 4.6 * GIB / 500, 1);
+}
+
+/* Twenty that are alike: the errors of all together are those of one that has
+ * the pages of all. */
+TEST(relatives_bear_witness_for_each_other) {
+  struct page_sums one = {.pages = 100, .price = 5, .price_squared = 0.25};
+  struct page_sums all = {.pages = 2000, .price = 100, .price_squared = 5};
+  struct page_sums none = {.pages = 0};
+  struct sampled s = {.swap = 0}, together = {.swap = 0};
+
+  one.alike = 20;
+  s = measure(&one, GIB, &none, 0);
+  together = measure(&all, 20 * GIB, &none, 0);
+  assert_near(sqrt(20) * sampled_pss_error(&s.error),
+              sampled_pss_error(&together.error), 1024);
+}
+
+TEST(without_pages_all_is_in_doubt) {
+  struct page_sums none = {.pages = 0};
+  struct sampled s = {.swap = 0};
+
+  s = measure(&none, GIB, &none, 0);
+  assert_near(s.pss_anon, GIB / 2, 1);
+  assert_near(sampled_pss_error(&s.error), 1.3 * GIB, 1);
+}
+
+/* Two sharers are assumed where there are as many at least. */
+TEST(prices_that_are_not_known_are_bounded) {
+  struct page_sums anon = {
+      .pages = 1000, .exclusive = 400, .price = 400, .price_squared = 400};
+  struct page_sums none = {.pages = 0};
+  struct sampled s = {.swap = 0};
+
+  for (anon.sharers = 2; anon.sharers <= 64; anon.sharers *= 4) {
+    s = measure(&anon, GIB, &none, 0);
+    assert_near(s.uss, 0.4 * GIB, 1);
+    assert_near(s.pss_anon, (0.4 + 0.6 / anon.sharers) * GIB, 1);
+    for (unsigned truth = 2; truth <= 1000; truth++)
+      assert_true(fabs(s.pss_anon - (0.4 + 0.6 / truth) * GIB) <=
+                  s.error.pss_bound + 1);
+  }
+}
+
+/* --- what is known of all pages --- */
+
+/* A page of several costs half of it at most, and nothing is exclusive. */
+TEST(memory_without_exclusive_pages_has_no_uss) {
+  struct page_sums shared = {
+      .pages = 100, .price = 50, .price_squared = 25, .are_shared = true};
+  struct page_sums none = {.pages = 0, .are_shared = true};
+  struct sampled s = {.swap = 0};
+
+  sampled_add_anon(&s, &shared, GIB);
+  assert_near(s.pss_anon, GIB / 2, 1);
+  assert_near(sampled_pss_error(&s.error), 4.6 * GIB / 100 / 2, 1);
+  sampled_add_files(&s, &none, GIB);
+  assert_near(s.pss_files, GIB / 4, 1);
+  assert_near(s.uss, 0, 0);
+  assert_near(sampled_uss_error(&s.error), 0, 0);
+}
+
+TEST(exclusive_memory_is_certain) {
+  struct sampled s = {.swap = 0};
+
+  sampled_add_exclusive(&s, GIB, GIB / 2);
+  assert_near(s.anon, GIB, 0);
+  assert_near(s.files, GIB / 2, 0);
+  assert_near(s.pss_anon + s.pss_files, 1.5 * GIB, 0);
+  assert_near(s.uss, 1.5 * GIB, 0);
+  assert_near(sampled_pss_error(&s.error) + sampled_uss_error(&s.error), 0, 0);
+}
+
+/* --- beside an estimate --- */
+
+struct follower {
+  struct rollup estimate;
+  struct sampled_error error;
+  unsigned contradictions;
+};
+
+static void follow(struct follower *f, struct sampled *s, double usual) {
+  struct sampled_error before = f->error;
+
+  before.pss_anon.noise = hypot(before.pss_anon.noise, usual);
+  before.pss_files.noise = hypot(before.pss_files.noise, usual);
+  before.uss.noise = hypot(before.uss.noise, 2 * usual);
+
+  if (f->estimate.known)
+    f->contradictions += !sampled_fuse(s, &f->estimate, &before);
+  f->error = s->error;
+  sampled_rollup(s, &f->estimate);
+}
+
+static double off(const struct follower *f) {
+  return fabs((double)f->estimate.bytes[ROLLUP_PSS] - truth_pss());
+}
+
+/* In the end seven samples count, and no more than that is claimed however many
+ * follow. Now and then a sample contradicts, by chance, and stands alone. */
+TEST(samples_of_quiet_memory_add_up) {
+  struct follower f = {.contradictions = 0};
+  struct sampled s;
+  double first, sum = 0;
+  unsigned held = 0;
+
+  draw_begin(7);
+  s = sample(&ANON, &FILES, 500);
+  follow(&f, &s, 0);
+  first = sampled_pss_error(&f.error);
+  for (unsigned i = 0; i < 10000; i++) {
+    s = sample(&ANON, &FILES, 500);
+    follow(&f, &s, 0);
+    held += off(&f) <= sampled_pss_error(&f.error);
+    sum += sampled_pss_error(&f.error);
+  }
+  assert_true(sum / 10000 < 0.7 * first);
+  assert_true(sum / 10000 > 0.3 * first);
+  assert_true(held >= 9900);
+  assert_true(f.contradictions < 300);
+}
+
+/* A process that breaks copy on write has more private memory each time, and
+ * nothing else has shown it. */
+TEST(what_changes_unseen_is_followed) {
+  struct memory anon = ANON;
+  struct follower f = {.contradictions = 0};
+  unsigned held = 0;
+
+  draw_begin(7);
+  for (unsigned i = 0; i < 100; i++) {
+    struct sampled s = sample(&anon, &FILES, 500);
+    double pss = true_pss(&anon) + true_pss(&FILES);
+
+    follow(&f, &s, 0);
+    held += fabs((double)f.estimate.bytes[ROLLUP_PSS] - pss) <=
+            sampled_pss_error(&f.error);
+    anon.part -= 0.004;
+  }
+  assert_true(held >= 90);
+}
+
+/* A jump that an estimate did not foresee: the sample stands alone. */
+TEST(contradictions_are_told) {
+  struct memory anon = {4 * GIB, 0.9, 2};
+  struct follower f = {.contradictions = 0};
+  struct sampled s;
+
+  draw_begin(7);
+  s = sample(&anon, &FILES, 2000);
+  follow(&f, &s, 0);
+  s = sample(&ANON, &FILES, 500);
+  follow(&f, &s, 0.01 * GIB);
+  assert_int_equal(f.contradictions, 1);
+  assert_true(off(&f) <= 2 * sampled_pss_error(&s.error));
+}
+
+/* As certain as the estimate, and far from it: more pages would not tell more,
+ * and there is no mean of the two. But the next estimate may be off again. */
+TEST(certain_sample_takes_the_place_of_the_estimate) {
+  struct sampled s = {.swap = 0}, before = {.swap = 0};
+  struct sampled_error error = {.pss_anon.noise = MIB};
+  struct rollup estimate;
+
+  sampled_add_exclusive(&before, 64 * MIB, MIB);
+  sampled_rollup(&before, &estimate);
+  sampled_add_exclusive(&s, 80 * MIB, MIB);
+  assert_true(sampled_fuse(&s, &estimate, &error));
+  assert_near(s.pss_anon, 80 * MIB, 0);
+  assert_near(s.uss, 81 * MIB, 0);
+  assert_near(sampled_pss_error(&s.error), 4 * MIB, 1);
+  assert_near(sampled_uss_error(&s.error), 4 * MIB, 1);
+}
+
+/* Half of the estimate had no chance to be drawn, and is not as it was taken to
+ * be: that contradicts nothing. The next sample counts for more, and the mean
+ * of the two is within its error. */
+TEST(estimate_in_doubt_weighs_less) {
+  const struct memory shared = {GIB, 1, 2}, none = {0, 0, 1};
+  const struct memory half = {GIB, 0.5, 2};
+  struct sampled before, s;
+  struct rollup estimate;
+  double held = 0;
+
+  draw_begin(7);
+  for (unsigned i = 0; i < 100; i++) {
+    before = sample_some(&shared, &none, 400, 0.5);
+    before.error.pss_anon.noise = before.error.uss.noise = GIB / 100;
+    sampled_rollup(&before, &estimate);
+    s = sample(&half, &none, 400);
+    assert_true(sampled_fuse(&s, &estimate, &before.error));
+    held += fabs(s.pss_anon - true_pss(&half)) <= sampled_pss_error(&s.error) &&
+            fabs(s.uss - true_uss(&half)) <= sampled_uss_error(&s.error);
+    assert_near(s.pss_anon, true_pss(&half), GIB / 10);
+  }
+  assert_true(held >= 99);
+}
+
+/* --- what is learnt --- */
+
+TEST(noise_teaches_nothing) {
+  struct sampled s, lesson;
+  struct rollup estimate, found;
+
+  draw_begin(7);
+  s = sample(&ANON, &FILES, 500);
+  s.shmem_part = 0.5;
+  sampled_rollup(&s, &estimate);
+  s.shmem_part = 0.6;
+  s.pss_anon += 1.9 * s.error.pss_anon.noise;
+  s.pss_files -= 1.9 * s.error.pss_files.noise;
+  s.uss += 1.9 * s.error.uss.noise;
+  sampled_lesson(&s, &estimate, &lesson);
+  sampled_rollup(&lesson, &found);
+  for (int f = 0; f < ROLLUP_FIELDS; f++)
+    assert_int_equal(found.bytes[f], estimate.bytes[f]);
+}
+
+TEST(what_noise_does_not_explain_is_learnt) {
+  struct sampled s, lesson;
+  struct rollup estimate;
+
+  draw_begin(7);
+  s = sample(&ANON, &FILES, 500);
+  sampled_rollup(&s, &estimate);
+  s.pss_anon += 2.6 * s.error.pss_anon.noise + 100 * MIB;
+  sampled_lesson(&s, &estimate, &lesson);
+  assert_near(lesson.pss_anon,
+              (double)estimate.bytes[ROLLUP_PSS_ANON] + 100 * MIB, 2048);
+}
+
+/* --- as a rollup --- */
+
+TEST(parts_add_up) {
+  struct sampled s;
+  struct rollup u;
+
+  draw_begin(7);
+  for (unsigned i = 0; i < 100; i++) {
+    s = sample(&ANON, &FILES, 100);
+    s.shmem_part = (double)draw(101) / 100;
+    s.swap = (double)draw(1 << 30);
+    sampled_rollup(&s, &u);
+    assert_true(rollup_is_consistent(&u));
+    assert_int_equal(u.bytes[ROLLUP_PSS], u.bytes[ROLLUP_PSS_ANON] +
+                                              u.bytes[ROLLUP_PSS_FILE] +
+                                              u.bytes[ROLLUP_PSS_SHMEM]);
+    assert_true(rollup_uss(&u) <= u.bytes[ROLLUP_PSS]);
+    if (s.shmem_part >= 1) /* which is dirty, as anonymous memory is */
+      assert_int_equal(
+          u.bytes[ROLLUP_SHARED_CLEAN] + u.bytes[ROLLUP_PRIVATE_CLEAN], 0);
+    assert_true(u.bytes[ROLLUP_SWAP_PSS] <= u.bytes[ROLLUP_SWAP]);
+    assert_int_equal(u.bytes[ROLLUP_RSS] % 1024, 0);
+  }
+}
+
+/* The lag of one is the lag of all: it does not add up by squares. */
+TEST(noise_is_of_each_and_lag_of_all) {
+  struct sampled_error e = {.pss_anon = {.noise = 30, .lag = 5},
+                            .pss_files = {.noise = 40, .lag = -9},
+                            .pss_bound = 3};
+
+  assert_near(sampled_pss_common(&e), 7, 0.001);
+  assert_near(sampled_pss_error(&e), 2.6 * 50 + 7, 0.001);
+}
+
+/* A tenth had no chance to be drawn, and nobody else has it. */
+TEST(memory_that_cannot_be_drawn_is_in_doubt) {
+  const struct memory new = {GIB, 0, 1};
+  double all = ANON.bytes + FILES.bytes + new.bytes;
+  const struct memory anon = {ANON.bytes + new.bytes, ANON.part, ANON.sharers};
+  struct sampled s, certain;
+
+  draw_begin(7);
+  certain = sample(&anon, &FILES, 2000);
+  draw_begin(7);
+  s = sample_some(&anon, &FILES, 2000, new.bytes / all);
+  assert_near(s.pss_anon + s.pss_files, truth_pss() + new.bytes,
+              sampled_pss_error(&s.error));
+  assert_near(s.uss, true_uss(&ANON) + true_uss(&FILES) + new.bytes,
+              sampled_uss_error(&s.error));
+  assert_true(sampled_pss_error(&s.error) <
+              sampled_pss_error(&certain.error) + new.bytes);
+  assert_true(sampled_pss_common(&s.error) > new.bytes / 2);
+}
+
+/* What was drawn is half of all; but new buffers differ from the others much
+ * more than from the mean of both. */
+TEST(memory_that_cannot_be_drawn_may_be_of_the_other_kind_than_most) {
+  const struct memory own = {4 * GIB, 0, 1}, buffers = {4 * GIB, 1, 20};
+  const struct memory new = {GIB, 0, 1};
+  const struct memory files = {buffers.bytes + new.bytes, 1, 20};
+  double all = own.bytes + files.bytes;
+  struct sampled s = sample_some(&own, &files, 2000, new.bytes / all);
+
+  assert_near(s.pss_anon + s.pss_files,
+              own.bytes + true_pss(&buffers) + new.bytes,
+              sampled_pss_error(&s.error));
+  assert_near(s.uss, own.bytes + new.bytes, sampled_uss_error(&s.error));
+}
+
+/* All that was drawn is shared, and what is new is not. */
+TEST(memory_that_cannot_be_drawn_may_be_exclusive) {
+  const struct memory rare = {GIB / 64, 0, 1}, buffers = {4 * GIB, 1, 20};
+  const struct memory files = {buffers.bytes + GIB, 1, 20};
+  struct sampled s =
+      sample_some(&rare, &files, 2000, GIB / (rare.bytes + files.bytes));
+
+  assert_near(s.pss_anon + s.pss_files, rare.bytes + true_pss(&buffers) + GIB,
+              sampled_pss_error(&s.error));
+  assert_near(s.uss, rare.bytes + GIB, sampled_uss_error(&s.error));
+}
+
+/* Of a kind no more than there is. */
+TEST(memory_that_cannot_be_drawn_is_what_is_resident) {
+  const struct memory rare = {GIB / 64, 0, 1}, half = {4 * GIB, 1, 2};
+  struct sampled certain = sample(&rare, &half, 8000);
+  struct sampled s = sample_some(&rare, &half, 8000, 0.25);
+
+  assert_near(sampled_pss_common(&s.error) - sampled_pss_common(&certain.error),
+              GIB / 2, GIB / 50);
+}

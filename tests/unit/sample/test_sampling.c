@@ -1,0 +1,151 @@
+/* What becomes of a sample, and when the mappings are read again for the
+ * next. */
+#include "test.h"
+
+#include "estimate/member.h"
+#include "sample/sampling.h"
+
+#define LAYOUT_NS NS_PER_MS
+#define PAGES 100000
+
+struct fixture {
+  struct cycle cycle;
+  struct prices prices;
+  struct sampler sampler;
+  struct sampling sampling;
+  struct sharing set;
+  struct member member;
+  struct process process;
+};
+
+/* Its mappings were read two seconds ago. */
+static int make(void **state) {
+  static struct fixture f;
+
+  f = (struct fixture){
+      .cycle = {.now_ns = 102 * NS_PER_S},
+      .prices = {.cycle = &f.cycle},
+      .sampler = {.cycle = &f.cycle, .prices = &f.prices},
+      .sampling = {.layout_at_ns = 100 * NS_PER_S,
+                   .layout_ns = LAYOUT_NS,
+                   .layout_size_pages = 2 * PAGES,
+                   .layout_resident_pages = PAGES},
+      .member = {.sampling = &f.sampling,
+                 .track = {.group_set = &f.set,
+                           .sample_error = &f.sampling.error}},
+      .process = {.member = &f.member,
+                  .statm = {.size_pages = 2 * PAGES, .resident_pages = PAGES}}};
+  sharing_init(&f.set, 0);
+  *state = &f;
+  return 0;
+}
+
+#define FIXTURE_TEST(name) TEST_WITH(name, make, NULL, struct fixture *f)
+
+static bool reads_mappings(const struct fixture *f) {
+  struct fixture without = *f;
+
+  without.sampling.layout_ns = 0;
+  without.member.sampling = &without.sampling;
+  without.process.member = &without.member;
+  return sampling_cost_ns(&f->sampler, &f->process) ==
+         sampling_cost_ns(&without.sampler, &without.process) + LAYOUT_NS;
+}
+
+FIXTURE_TEST(mappings_are_kept_while_little_changes) {
+  assert_false(reads_mappings(f));
+  f->process.statm.resident_pages = PAGES + PAGES / 64;
+  assert_false(reads_mappings(f));
+  f->process.statm.resident_pages = PAGES / 2;
+  assert_false(reads_mappings(f));
+  f->process.statm.size_pages += PAGES / 512;
+  assert_false(reads_mappings(f));
+}
+
+/* They may not show where it is, as in buffers that fill. */
+FIXTURE_TEST(mappings_are_read_again_when_memory_has_come) {
+  f->process.statm.resident_pages = PAGES + PAGES / 32;
+  assert_true(reads_mappings(f));
+}
+
+FIXTURE_TEST(mappings_are_read_again_when_the_size_has_changed) {
+  f->process.statm.size_pages -= PAGES / 128;
+  assert_true(reads_mappings(f));
+}
+
+FIXTURE_TEST(mappings_are_read_again_after_a_minute) {
+  f->cycle.now_ns += 58 * NS_PER_S;
+  assert_true(reads_mappings(f));
+}
+
+FIXTURE_TEST(mappings_take_a_thousandth_of_a_processor) {
+  f->process.statm.resident_pages = 2 * PAGES;
+  f->cycle.now_ns -= 1001 * NS_PER_MS;
+  assert_false(reads_mappings(f));
+  f->cycle.now_ns += NS_PER_MS;
+  assert_true(reads_mappings(f));
+}
+
+/* --- a sample --- */
+
+#define NEAR 1024 /* of what is in whole KiB */
+
+static void assert_pages(uint64_t bytes, uint64_t pages) {
+  assert_in_range(bytes, pages * PAGE - NEAR, pages * PAGE + NEAR);
+}
+
+static struct read_job sample_job(void) {
+  return (struct read_job){
+      .kind = READ_SAMPLE,
+      .sample = {
+          .kinds = {[PAGE_ANON] = {16, 0, 8, 4}, [PAGE_FILE] = {16, 0, 4, 1}},
+          .shmem = {100, 0, 10, 1},
+          .has_census = true,
+          .census = {[PAGE_ANON] = {1000, 600}, [PAGE_FILE] = {500, 100}},
+          .has_mapcounts = true,
+          .statm = {.resident_pages = 10000, .shared_pages = 9000}}};
+}
+
+static void take(struct fixture *f, const struct read_job *job) {
+  struct diag diags[DIAGS] = {{.count = 0}};
+  struct sampled sampled;
+
+  f->sampler.diags = diags;
+  f->cycle.page_size = PAGE;
+  sampling_measure(&f->sampler, &f->process, job, &sampled);
+  sampling_take(&f->sampler, &f->process, job, &sampled);
+}
+
+/* 1,000 anonymous pages, of which 600 are exclusive and the others of two; 500
+ * of files, of which 100 are exclusive and the others of four; and 8,500 of
+ * shmem, which ten processes share. */
+FIXTURE_TEST(counted_pages_and_those_of_shmem_add_up) {
+  struct read_job job = sample_job();
+  const struct baseline *b = &f->member.track.baseline;
+
+  take(f, &job);
+  assert_pages(baseline_bytes(b, ROLLUP_RSS), 10000);
+  assert_pages(baseline_bytes(b, ROLLUP_PSS_ANON), 600 + 400 / 2);
+  assert_pages(baseline_bytes(b, ROLLUP_PSS_FILE), 100 + 400 / 4);
+  assert_pages(baseline_bytes(b, ROLLUP_PSS_SHMEM), 8500 / 10);
+  assert_pages(baseline_uss(b), 700);
+  assert_int_equal(f->sampling.pages, 1600);
+}
+
+/* There is no such process. */
+FIXTURE_TEST(what_is_in_swap_stays_known_where_status_cannot_be_read) {
+  struct read_job job = sample_job();
+
+  assert_int_equal(procfs_new("/proc", &f->sampler.procfs), 0);
+  f->process.pid = INT32_MAX;
+  f->cycle.is_swap_used = true;
+  f->member.track.now.vm_swap_kb = 4096;
+  take(f, &job);
+  assert_int_equal(f->member.track.baseline.vm_swap_kb, 4096);
+  assert_int_equal(baseline_bytes(&f->member.track.baseline, ROLLUP_SWAP),
+                   4 * MIB);
+  f->cycle.is_swap_used = false;
+  take(f, &job);
+  assert_int_equal(f->member.track.baseline.vm_swap_kb, 0);
+  procfs_free(f->sampler.procfs);
+}
