@@ -9,7 +9,9 @@ static const struct {
   const char *absence;
   const char *words;
 } absences[] = {
-    {"not_asked", "the rule goes by no Unit, Slice, Container or Cgroup"},
+    {"not_asked",
+     "the rule goes by no Unit, Slice, Container or Cgroup, nor by "
+     "PidFile with Children"},
     {"empty", "it has no process"},
     {"unknown", "the control group of a process is unknown"},
     {"root", "its processes have no control group in common but the root"},

@@ -175,12 +175,18 @@ bool rule_is_blind(const struct rule *r) {
   return false;
 }
 
+static unsigned selector_attributes(const struct rule *r,
+                                    const struct selector *s) {
+  if (s->attribute < ATTRIBUTES)
+    return 1U << s->attribute;
+  return r->takes_children ? 1U << ATTRIBUTE_CGROUP : 0;
+}
+
 unsigned rule_attributes(const struct rule *r) {
   unsigned attributes = template_attributes(&r->name);
 
   for (size_t i = 0; i < r->n_selectors; i++)
-    if (r->selectors[i].attribute < ATTRIBUTES)
-      attributes |= 1U << r->selectors[i].attribute;
+    attributes |= selector_attributes(r, &r->selectors[i]);
   return attributes;
 }
 

@@ -60,7 +60,8 @@ bool rule_could_match(const struct rule *r, const struct glimpse *g);
  * is then unknown. */
 bool rule_is_blind(const struct rule *r);
 
-/* Bit per attribute that the selectors or the name use. */
+/* Bit per attribute that the selectors or the name use. PidFile with Children
+ * counts as the control group: it selects a service, with all its processes. */
 unsigned rule_attributes(const struct rule *r);
 
 /* True if both names have no placeholder and expand to the same text. */

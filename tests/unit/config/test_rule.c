@@ -362,6 +362,15 @@ TEST(attributes_are_those_of_selectors_and_name) {
   }
 }
 
+TEST(pid_file_with_children_goes_by_the_control_group) {
+  static const struct block block = {"", "g", {"PidFile /x", "Comm y"}};
+  struct rule r = make(&block);
+
+  r.takes_children = true;
+  assert_int_equal(rule_attributes(&r), BIT(COMM) | BIT(CGROUP));
+  rule_done(&r);
+}
+
 TEST(fixed_names_are_compared_as_they_come_out) {
   static const struct {
     const char *a, *b;

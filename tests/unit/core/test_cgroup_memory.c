@@ -32,6 +32,40 @@ WORLD_TEST(rule_that_goes_by_no_control_group_has_none) {
   assert_absent(w, "empty", CGROUP_EMPTY);
 }
 
+/* Process 10 and its child, in the control group of web.service; the only
+ * rule goes by a PID file, which names process 10. */
+static struct rule *start_web_by_pid_file(struct world *w) {
+  struct fake child = process(11, "worker");
+  char path[256];
+
+  cgroup_make(w, WEB, "1000\n");
+  cgroup_join(w, 10, "web", WEB);
+  child.ppid = 10;
+  child.cgroup = WEB;
+  world_put(w, child);
+  proctree_write(&w->tree, "web.pid", "10\n", 3);
+  snprintf(path, sizeof(path), "%s/web.pid", w->tree.root);
+  return world_group(w, "web", "PidFile", path, NULL, NULL);
+}
+
+WORLD_TEST(family_of_a_pid_file_has_the_memory_of_its_control_group) {
+  start_web_by_pid_file(w)->takes_children = true;
+  world_run(w, 10);
+  assert_path(w, "web", WEB);
+  world_assert(w, "web", "cgroup=1000");
+  cgroup_join(w, 12, "cron", WEB);
+  world_run(w, 10);
+  assert_absent(w, "web", CGROUP_SHARED);
+}
+
+WORLD_TEST(pid_file_without_children_asks_for_no_control_group) {
+  start_web_by_pid_file(w);
+  proctree_end(&w->tree, 11);
+  world_run(w, 10);
+  world_assert_members(w, "web=1");
+  assert_absent(w, "web", CGROUP_NOT_ASKED);
+}
+
 WORLD_TEST(shared_control_group_is_of_no_group) {
   cgroup_make(w, WEB, "1000\n");
   cgroup_join(w, 10, "web", WEB);
