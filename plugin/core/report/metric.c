@@ -9,6 +9,7 @@
 enum source {
   FROM_ROLLUP,  /* a field of the rollup */
   FROM_DERIVED, /* computed from such fields */
+  FROM_PARTS,   /* likewise, one as a percentage of others */
   FROM_STATM,
   FROM_COUNTS,  /* known even if nothing could be read */
   FROM_THREADS, /* likewise, if the size of a kernel stack is known */
@@ -27,7 +28,8 @@ struct metric {
   const char *type;
   const char *type_instance;
   enum source source;
-  enum rollup_field field; /* of FROM_ROLLUP; needed by FROM_DERIVED */
+  /* Of FROM_ROLLUP; needed by FROM_DERIVED and FROM_PARTS. */
+  enum rollup_field field;
   bool is_default;
   bool is_amount; /* for metric_next_amount() */
   size_t n_values;
@@ -70,6 +72,23 @@ static double pss_error(const struct metric_subject *s) {
 }
 static double uss_error(const struct metric_subject *s) {
   return (double)usage_uss_error(s->usage);
+}
+/* types.db takes no more than 100.1, and an error can exceed what it is of. */
+static double part_percent(uint64_t part, uint64_t whole) {
+  if (part >= whole)
+    return part > 0 ? 100 : 0;
+  return 100 * (double)part / (double)whole;
+}
+static double relative_error(const struct metric_subject *s) {
+  return part_percent(usage_pss_error(s->usage),
+                      s->usage->rollup.bytes[ROLLUP_PSS]);
+}
+/* Both are divided among the users of each page, which rss is not. */
+static double swapped(const struct metric_subject *s) {
+  const uint64_t *bytes = s->usage->rollup.bytes;
+
+  return part_percent(bytes[ROLLUP_SWAP_PSS],
+                      bytes[ROLLUP_SWAP_PSS] + bytes[ROLLUP_PSS]);
 }
 static double cgroup_field(const struct metric_subject *s, unsigned field,
                            uint64_t value) {
@@ -161,6 +180,10 @@ static const struct metric metrics[] = {
     KERNEL("locked", ROLLUP_LOCKED, false),
     METRIC("uss_error", "memory", "uss_error", FROM_DERIVED,
            ROLLUP_PRIVATE_DIRTY, false, false, 1, uss_error),
+    METRIC("relative_error", "percent", "relative_error", FROM_PARTS,
+           ROLLUP_PSS, false, false, 1, relative_error),
+    METRIC("swapped", "percent", "swapped", FROM_PARTS, ROLLUP_SWAP_PSS, false,
+           false, 1, swapped),
     METRIC("ps_vm", "ps_vm", "", FROM_STATM, 0, false, false, 1, size),
     METRIC("ps_code", "ps_code", "", FROM_STATM, 0, false, false, 1, text),
     METRIC("ps_data", "ps_data", "", FROM_STATM, 0, false, false, 1, data),
@@ -243,9 +266,13 @@ metric_set metric_find(const char *word, struct config_error *reason) {
   return 0;
 }
 
+static bool is_of_rollup(const struct metric *m) {
+  return m->source == FROM_ROLLUP || m->source == FROM_DERIVED ||
+         m->source == FROM_PARTS;
+}
+
 static bool is_of_kernel(const struct metric *m, uint32_t kernel_fields) {
-  return (m->source != FROM_ROLLUP && m->source != FROM_DERIVED) ||
-         ((kernel_fields >> m->field) & 1);
+  return !is_of_rollup(m) || ((kernel_fields >> m->field) & 1);
 }
 
 /* Rss has the resident memory of statm in the place of what is unknown. */
@@ -267,14 +294,15 @@ static double rollup_value(const struct metric *m,
     return m->values[0](s);
   if (u->rolled_up && !rollup_has(&u->rollup, m->field))
     return (double)NAN;
-  return (double)u->rollup.bytes[m->field];
+  return m->source == FROM_PARTS ? m->values[0](s)
+                                 : (double)u->rollup.bytes[m->field];
 }
 
 static double value_of(const struct metric *m, size_t i,
                        const struct metric_subject *s) {
   if (s->usage->is_unseen)
     return (double)NAN;
-  if (m->source == FROM_ROLLUP || m->source == FROM_DERIVED)
+  if (is_of_rollup(m))
     return rollup_value(m, s);
   if (m->source == FROM_STATM && s->usage->unknown)
     return (double)NAN;
@@ -282,8 +310,9 @@ static double value_of(const struct metric *m, size_t i,
 }
 
 static bool is_bytes(const struct metric *m) {
-  return m->source != FROM_COUNTS && m->source != FROM_START &&
-         m->source != FROM_CGROUP_COUNTS && m->source != FROM_GROWTH;
+  return m->source != FROM_PARTS && m->source != FROM_COUNTS &&
+         m->source != FROM_START && m->source != FROM_CGROUP_COUNTS &&
+         m->source != FROM_GROWTH;
 }
 
 static double cgroup_limit(const struct metric_subject *s, uint64_t mem_total) {

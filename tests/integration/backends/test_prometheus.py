@@ -65,6 +65,13 @@ UNITS = {
 }
 
 
+# The other percentages are shares of the host's memory.
+PARTS_OF_THE_GROUP = {
+    "percent-coverage",
+    "percent-relative_error",
+    "percent-swapped",
+}
+
 # Only with the rights to make one: test_grafana_limits sees them.
 OF_CONTROL_GROUPS = {"smaps_cgroup_limit_percent", "smaps_oom_kill"}
 
@@ -201,8 +208,8 @@ def name_of(group, metric, index):
     type_, _, what = metric.partition("-")
     if group == "host" and part_of_host(metric):
         return f"smaps_host_memory{UNITS[type_]}"
-    if metric == "percent-coverage":
-        return "smaps_coverage_percent"
+    if metric in PARTS_OF_THE_GROUP:
+        return f"smaps_{what}_percent"
     if not what:
         sources = DATA_SOURCES.get(type_, [type_.removeprefix("ps_")])
         what = sources[index]

@@ -115,6 +115,19 @@ class Limits(ThresholdTest):
         self.set_swap(450_000_000 // KIB)
         self.wait_severities(["OKAY", "WARNING", "OKAY"], "memory-swap")
 
+    def test_swap_as_a_part_of_the_memory(self):
+        """The limits as shipped: over 50 %, and 45 % for OKAY."""
+        self.start_on_tree()
+        pss = SMALL_ON_MODERN["Pss"]
+        self.wait_severities(["OKAY"], "percent-swapped")
+        self.set_swap(pss)
+        self.wait_severities(["OKAY"], "percent-swapped")
+        self.set_swap(pss + pss // 8)
+        alerts = self.wait_severities(["OKAY", "WARNING"], "percent-swapped")
+        self.assertAlmostEqual(alerts[-1].value, 100 * 9 / 17, delta=0.1)
+        self.set_swap(pss // 2)
+        self.wait_severities(["OKAY", "WARNING", "OKAY"], "percent-swapped")
+
     def test_a_percentage_above_100_is_taken_to_be_within_range(self):
         percent = '<Type percent>\n      Instance'
         self.start_on_tree({f'{percent} "pss"': f'{percent} "swap"'})
@@ -137,6 +150,7 @@ class Limits(ThresholdTest):
             f'ProcRoot "{self.tree.path}"',
             'Refresh "always"',
             "ValuesPercentage true",
+            'Report "default" "swapped"',
             group("postgres", 'Comm "name-100"'),
         )
         self.start_alerts(replacements, groups)
@@ -163,6 +177,7 @@ class Limits(ThresholdTest):
         groups = load_smaps(
             f'ProcRoot "{self.tree.path}"',
             "MaxLockHold 0.1",
+            'Report "default" "relative_error"',
             group("postgres", 'Comm "name-*"'),
         )
         error = '"pss_error"\n      WarningMax'
@@ -173,6 +188,8 @@ class Limits(ThresholdTest):
         self.tree.add(101, statm=LARGE_STATM)
         alerts = self.wait_first(["OKAY", "WARNING"], "memory-pss_error")
         self.assertGreater(alerts[-1].value, 16 * MIB)
+        alerts = self.wait_first(["OKAY", "WARNING"], "percent-relative_error")
+        self.assertTrue(20 < alerts[-1].value <= 100, alerts[-1])
 
     def test_an_old_reading(self):
         self.start_shape("anon", name="postgres", mib=4)

@@ -65,6 +65,8 @@ static const struct published in_detail[] = {
     {"memory-resident", "resident", NO_FIELD},
     {"memory-resident_shared", "resident_shared", NO_FIELD},
     {"memory-uss_error", "uss_error", NO_FIELD},
+    {"percent-relative_error", "relative_error", NO_FIELD},
+    {"percent-swapped", "swapped", NO_FIELD},
     {"memory-cgroup_file", "cgroup_file", NO_FIELD},
     {"memory-cgroup_kernel", "cgroup_kernel", NO_FIELD},
     {"memory-page_tables", "page_tables", NO_FIELD},
@@ -293,6 +295,9 @@ TEST(every_value_is_the_one_it_says) {
   check(&v, "count-unreadable", 0);
   check(&v, "memory-pss_error", 0);
   check(&v, "memory-uss_error", 0);
+  check(&v, "percent-relative_error", 0);
+  check(&v, "percent-swapped",
+        100.0 * (ROLLUP_SWAP_PSS + 1) / (250 + ROLLUP_SWAP_PSS + 1));
   check(&v, "memory-cgroup", 300.0 * MIB);
   check(&v, "memory-cgroup_limit", 400.0 * MIB);
   check(&v, "percent-cgroup_limit", 75);
@@ -350,6 +355,40 @@ TEST(the_errors_are_those_of_the_estimates) {
   check(&v, "memory-uss_error", 6 * (double)MIB);
   check(&v, "percent-pss_error", 300 / 1024.0);
   check(&v, "percent-uss_error", 600 / 1024.0);
+  check(&v, "percent-relative_error", 300 / 350.0);
+}
+
+/* types.db takes more for unknown. */
+TEST(an_error_above_pss_is_all_of_it) {
+  const struct doubt twice = {.common = 8 * (double)MIB};
+  struct rollup guess = {.known = KNOWN};
+  struct usage u = {.processes = 0};
+  struct values v;
+
+  guess.bytes[ROLLUP_RSS] = 16 * MIB;
+  guess.bytes[ROLLUP_PSS] = 4 * MIB;
+  usage_add_process(&u, 1);
+  usage_add_estimate(&u, &guess, 16 * MIB, twice, twice, 1);
+  v = publish_all(&u);
+  check(&v, "memory-pss_error", 8 * (double)MIB);
+  check(&v, "percent-relative_error", 100);
+}
+
+TEST(what_is_swapped_is_a_part_of_pss_and_swap) {
+  struct rollup r = {.known = KNOWN};
+  struct usage u = {.processes = 0};
+  struct values v;
+
+  r.bytes[ROLLUP_RSS] = 90 * MIB;
+  r.bytes[ROLLUP_PSS] = 30 * MIB;
+  r.bytes[ROLLUP_SWAP_PSS] = 10 * MIB;
+  usage_add_process(&u, 1);
+  usage_add_rollup(&u, &r, 90 * MIB);
+  v = publish_all(&u);
+  check(&v, "percent-swapped", 25);
+  u.rollup.bytes[ROLLUP_PSS] = 0;
+  v = publish_all(&u);
+  check(&v, "percent-swapped", 100);
 }
 
 TEST(ps_count_is_processes_and_threads) {
@@ -376,6 +415,8 @@ static void check_unknown(const struct values *v) {
   check(v, "memory-shared", UNKNOWN);
   check(v, "memory-pss_error", UNKNOWN);
   check(v, "memory-uss_error", UNKNOWN);
+  check(v, "percent-relative_error", UNKNOWN);
+  check(v, "percent-swapped", UNKNOWN);
   check(v, "percent-pss", UNKNOWN);
   check(v, "percent-uss", UNKNOWN);
 }
@@ -570,11 +611,11 @@ TEST(amounts_and_percentages_are_chosen_apart) {
                 (struct report){.absolute = cases[i].absolute,
                                 .percentage = cases[i].percentage},
                 (struct metric_context){KNOWN, 1024 * MIB, true, true});
-    /* All but the seven that are no amounts of memory, and the six of a control
+    /* All but the nine that are no amounts of memory, and the six of a control
      * group. */
-    size_t amounts = IN_ALL - 7 - 6;
+    size_t amounts = IN_ALL - 9 - 6;
 
-    assert_int_equal(v.n, 7 + (cases[i].has_amount ? amounts : 0) +
+    assert_int_equal(v.n, 9 + (cases[i].has_amount ? amounts : 0) +
                               (cases[i].has_share ? amounts : 0));
     assert_int_equal(find(&v, "memory-pss") != NULL, cases[i].has_amount);
     assert_int_equal(find(&v, "ps_vm") != NULL, cases[i].has_amount);
