@@ -209,6 +209,23 @@ class Browser:
                 clickCount=1,
             )
 
+    def tap(self, selector, n=0):
+        """With a finger, in the middle."""
+        x, y = self.evaluate(
+            f"(() => {{ const e = document.querySelectorAll({json.dumps(selector)})"
+            f"[{n}]; e.scrollIntoView({{block: 'center'}});"
+            " const b = e.getBoundingClientRect();"
+            " return [b.x + b.width / 2, b.y + b.height / 2]; })()"
+        )
+        # A page hears of its scrolling with its next frame.
+        self.evaluate(
+            "new Promise(done => requestAnimationFrame(() =>"
+            " requestAnimationFrame(() => done())))"
+        )
+        touch = [{"x": x, "y": y}]
+        for kind, points in (("touchStart", touch), ("touchEnd", [])):
+            self.call("Input.dispatchTouchEvent", type=kind, touchPoints=points)
+
     def press(self, key):
         code, text = KEYS[key]
         common = {"key": key, "windowsVirtualKeyCode": code}

@@ -210,6 +210,43 @@ class Shown(Page):
             ["40.0 MiB", "0 B", "20.0 MiB", "40.0 MiB"],
         )
 
+    def test_a_huge_error_ends_at_the_scale(self):
+        document = load(STATE)
+        document["groups"] = [
+            group_of(document, name) for name in ("postgres", "nginx.service", "other")
+        ]
+        group_of(document, "nginx.service")["pss_error"] = 900 * MIB
+        group_of(document, "other")["pss_error"] = 2 * MIB
+        tab = self.open(document)
+        ends = tab.evaluate(
+            "[...document.querySelectorAll('.bar')].map(bar =>"
+            " Math.max(...[...bar.children].map(e => parseFloat(e.style.left)"
+            " + parseFloat(e.style.width))))"
+        )
+        self.assertAlmostEqual(ends[0], 100, delta=0.1)
+        self.assertAlmostEqual(ends[1], 100, delta=0.1)
+        kinds = tab.attributes(".bar .error", "class")
+        self.assertEqual(kinds, ["error cut", "error"])
+        self.assertIn("± 900 MiB", tab.attributes(".bar .error", "title")[0])
+        self.assertIn("± beyond the scale", tab.texts("#kinds li"))
+        self.open(STATE)
+        self.assertNotIn("± beyond the scale", tab.texts("#kinds li"))
+
+    def test_an_error_is_drawn_as_the_legend_says(self):
+        document = load(STATE)
+        group_of(document, "other")["pss_error"] = 2 * MIB
+        tab = self.open(document)
+        legend, bar = tab.evaluate(
+            "['#kinds .error', '.bar .error'].map(s => {"
+            " const c = getComputedStyle(document.querySelector(s));"
+            " return ['backgroundImage', 'backgroundSize', 'backgroundPosition',"
+            " 'backgroundRepeat', 'borderLeft', 'borderRight', 'borderTopWidth']"
+            ".map(key => c[key]); })"
+        )
+        self.assertEqual(legend, bar)
+        height = tab.evaluate("document.querySelector('.bar .error').clientHeight")
+        self.assertGreater(height, 8)
+
     def test_tables_have_the_numbers_of_the_document(self):
         document = load(STATE)
         self.open(document)
@@ -421,6 +458,61 @@ class Used(Page):
         self.assertLessEqual(
             self.tab.evaluate("document.documentElement.scrollWidth"), 400
         )
+
+    def test_a_narrow_screen_has_room_for_names(self):
+        """Beside an error, and beside a change."""
+        name = "postgresql@15-main.service"
+        document, old = load(STATE), load(STATE)
+        for one in (document, old):
+            group_of(one, "postgres").update(name=name, pss_error=99 * MIB)
+        group_of(old, name)["usage"]["pss"] -= 20 * MIB
+        self.tab.resize(400, 800)
+        tab = self.open(document, old)
+        n = tab.texts(".group-name").index(name)
+        width, text_width = tab.evaluate(
+            f"(e => [e.clientWidth, e.scrollWidth])"
+            f"(document.querySelectorAll('.group-name')[{n}])"
+        )
+        self.assertGreater(width, 170)
+        self.assertEqual(width, text_width, "nothing is cut off")
+        pss = tab.texts(".group .pss")[n]
+        self.assertEqual(pss.split(), "107 MiB ± 99.0 MiB".split())
+
+    def test_a_tap_shows_what_a_mouse_would(self):
+        tab = self.open(CAPTURE, STATE)
+        self.assertEqual(tab.texts("#tip"), [""])
+
+        def tip():
+            return tab.evaluate(
+                "(e => e.hidden ? null : e.textContent)(document.querySelector('#tip'))"
+            )
+
+        tab.tap("#strip .part.free")
+        self.assertIn("free\n", tip())
+        # The pieces of a bar are small: all of them.
+        tab.tap(".bar")
+        pieces = tab.evaluate(
+            "[...document.querySelector('.bar').children].map(e => e.title)"
+        )
+        self.assertEqual(tip(), "\n".join(pieces))
+        box = tab.evaluate(
+            "(b => [b.left, b.top, innerWidth - b.right, innerHeight - b.bottom])"
+            "(document.querySelector('#tip').getBoundingClientRect())"
+        )
+        self.assertTrue(all(side >= 0 for side in box), box)
+        tab.tap("h1")
+        self.assertIsNone(tip())
+        # It leads somewhere, and then not.
+        tab.tap("#tiles .level1.open")
+        self.assertEqual(len(self.path()), 2)
+        self.assertIsNone(tip())
+        tab.tap("#tiles .level2")
+        tab.tap("#tiles .level1")
+        self.assertEqual(tip(), tab.attributes("#tiles .level1", "title")[0])
+        # A mouse shows it by itself.
+        tab.click("#strip .part.free")
+        self.assertIsNone(tip())
+        self.assert_quiet()
 
     def test_5000_processes(self):
         tab = self.open(many(5000), many(5000, more=9))

@@ -65,10 +65,20 @@ function drawStrip() {
 
 const BARS = 20;
 
-/* As long as the largest, with its swap and its error, and what it was. */
+/* As long as the largest, with its swap, and what it was. An error may be many
+ * times as large: it ends at the scale. */
 function scaleOf(rows) {
-  return Math.max(1, ...rows.map((one) => Math.max((one.pss || 0) + (one.pss_error || 0),
-    (one.pss || 0) + (one.swap || 0), one.old_pss || 0)));
+  return Math.max(1, ...rows.map((one) => Math.max((one.pss || 0) + (one.swap || 0), one.old_pss || 0)));
+}
+
+const hasErrorBar = (one, scale) => one.pss_error > scale / 200;
+const isCut = (one, scale) => hasErrorBar(one, scale) && one.pss + one.pss_error > scale;
+
+function errorBar(one, scale, width) {
+  const low = Math.max(one.pss - one.pss_error, 0), high = Math.min(one.pss + one.pss_error, scale);
+  return make("i", { class: isCut(one, scale) ? "error cut" : "error",
+    title: "PSS " + bytes(one.pss) + " ± " + bytes(one.pss_error),
+    style: { left: width(low), width: width(high - low) } });
 }
 
 function bar(one, scale) {
@@ -85,11 +95,7 @@ function bar(one, scale) {
   add(one.swap, "swap", "swap " + exact(one.swap));
   if (one.at_least)
     parts.push(make("i", { class: "more", title: "at least this: more of it is unknown", style: { left: width(end) } }));
-  if (one.pss_error > scale / 200) {
-    const low = Math.max(one.pss - one.pss_error, 0);
-    parts.push(make("i", { class: "error", title: "PSS " + bytes(one.pss) + " ± " + bytes(one.pss_error),
-      style: { left: width(low), width: width(one.pss + one.pss_error - low) } }));
-  }
+  if (hasErrorBar(one, scale)) parts.push(errorBar(one, scale, width));
   if (one.old_pss !== undefined)
     parts.push(make("i", { class: "old", title: "before: " + exact(one.old_pss), style: { left: width(one.old_pss) } }));
   return make("div", { class: "bar", role: "img", "aria-label": parts.map((part) => part.title).join(", ") }, ...parts);
@@ -121,7 +127,7 @@ function groupFacts(group) {
 }
 
 function groupRow(group, scale) {
-  const change = changeOf(group), pss = amount(group.pss, group.pss_error, group.at_least);
+  const change = changeOf(group);
   const details = make("div", { class: "details", hidden: "" });
   const name = make("button", { type: "button", class: "group-name", "aria-expanded": "false", title: group.name }, group.name);
   name.addEventListener("click", () => {
@@ -132,7 +138,8 @@ function groupRow(group, scale) {
     name.setAttribute("aria-expanded", String(!details.hidden));
   });
   return make("div", { class: "group" }, name,
-    make("span", { class: "pss", title: group.pss === undefined ? "RSS " + bytes(group.rss) : exact(group.pss) }, pss),
+    make("span", { class: "pss", title: group.pss === undefined ? "RSS " + bytes(group.rss) : exact(group.pss) },
+      make("span", {}, amount(group.pss, null, group.at_least)), " ", make("span", {}, doubt(group.pss, group.pss_error))),
     bar(group, scale),
     make("span", { class: "change " + directionOf(group.pss - group.old_pss) }, change),
     make("span", { class: "muted count" }, plural(group.processes, "process", "processes")), details);
@@ -150,7 +157,8 @@ function drawGroups() {
   element.querySelectorAll(".group-name")[Math.max(first, 0)]?.click();
   byId("kinds").append(swatch("anon", "anonymous"), swatch("file", "files"), swatch("shmem", "shared memory"),
     swatch("anon hatched", "hatched: shared with others"), swatch("swap", "swap, not in PSS"),
-    swatch("error", "± error"), ...(data.old ? [swatch("old", "before")] : []));
+    swatch("error", "± error"), ...(sorted.some((group) => isCut(group, scale)) ? [swatch("error cut", "± beyond the scale")] : []),
+    ...(data.old ? [swatch("old", "before")] : []));
 }
 
 /* ---- what has changed since the older snapshot ---- */

@@ -28,6 +28,32 @@ function startTheme() {
   name();
 }
 
+/* ---- titles, where there is no mouse ---- */
+
+/* The pieces of a bar are too small for a finger: a tap shows them all. */
+function tipOf(target) {
+  const bar = target.closest(".bar");
+  if (bar) return [...bar.children].map((piece) => piece.title).join("\n");
+  /* These do something else. */
+  if (target.closest("button, .link, .level1.open, .level2")) return "";
+  return target.closest("[title]")?.title ?? "";
+}
+
+function startTips() {
+  const tip = byId("tip"), hide = () => { tip.hidden = true; };
+  addEventListener("pointerdown", hide);
+  addEventListener("scroll", hide, true);
+  addEventListener("pointerup", (event) => {
+    const text = event.pointerType === "mouse" ? "" : tipOf(event.target);
+    if (!text) return;
+    tip.textContent = text;
+    tip.hidden = false;
+    const { width, height } = tip.getBoundingClientRect(), room = document.documentElement.clientWidth;
+    tip.style.setProperty("left", Math.max(Math.min(event.clientX - width / 2, room - width - 8), 8) + "px");
+    tip.style.setProperty("top", (event.clientY > height + 24 ? event.clientY - height - 16 : event.clientY + 16) + "px");
+  });
+}
+
 /* ---- tables ---- */
 
 const column = (title, key, more) => ({ title, class: "number", value: (row) => row[key],
@@ -100,6 +126,7 @@ function drawMappings() {
 
 drawHead();
 startTheme();
+startTips();
 drawStrip();
 drawGroups();
 drawChanges();

@@ -43,10 +43,11 @@ function bytes(value) {
 }
 
 /* An error is told where it is more than a twentieth of the amount. */
+const doubt = (value, error) => error > value / 20 ? "± " + bytes(error) : "";
+
 function amount(value, error, isLeast) {
   if (value === null || value === undefined) return UNKNOWN;
-  const doubt = error > value / 20 ? " ± " + bytes(error) : "";
-  return (isLeast ? "≥ " : "") + bytes(value) + doubt;
+  return ((isLeast ? "≥ " : "") + bytes(value) + " " + doubt(value, error)).trim();
 }
 
 function signed(value) {
