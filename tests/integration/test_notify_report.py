@@ -110,6 +110,18 @@ class NotifyReport(unittest.TestCase):
         self.assertEqual(set(mail.keys()), {"To", "Subject", "MIME-Version", "Content-Type"})
         self.assertEqual(mail.get_body().get_content(), "b\u00e4r\n\n.\nx\n")
 
+    def test_the_attachment_has_a_name_for_any_system(self):
+        for group, want in (
+            ("postgresql@15-main.service", "postgresql@15-main.service"),
+            ('a"; b=\\x2d:*c', "a___b__x2d__c"),
+        ):
+            with self.subTest(group):
+                self.capture = self.directory / NEW.replace("postgres", group)
+                shutil.copy(CAPTURE, self.capture)
+                name, page = self.page(self.mail("ops@example.net", group=group))
+                self.assertEqual(name, NEW.replace("postgres.json", f"{want}.html"))
+                self.assertEqual(page, run("html", self.capture).text)
+
     def test_other_notifications_are_for_others(self):
         done = self.notify("ops@example.net", Type="memory")
         self.assertEqual((done.returncode, done.stderr), (0, b""))
