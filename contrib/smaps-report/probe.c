@@ -11,6 +11,7 @@
 #include <smaps/group_name.h>
 #include <smaps/place.h>
 
+#include <pwd.h>
 #include <sys/stat.h>
 
 static const char *const default_configs[] = {
@@ -153,6 +154,17 @@ static int read_config(struct probe *p) {
 
 /* ---- start ---- */
 
+/* The daemon may have fewer rights, or own the directory, as another user. */
+static void tell_who_checked(void) {
+  const struct passwd *user = getpwuid(geteuid());
+  char number[16];
+
+  snprintf(number, sizeof(number), "%u", geteuid());
+  WARNING("The places of StateFile, StateHistory and Directory were checked as "
+          "user %s. If collectd runs as another user, run check as that user.",
+          user ? user->pw_name : number);
+}
+
 static void check_places(const struct settings *settings) {
   const char *state = settings->state_file;
   const char *history = settings->state_history;
@@ -168,6 +180,8 @@ static void check_places(const struct settings *settings) {
   if (captures && place_check_directory(captures, &cause) < 0)
     WARNING("smaps plugin: <Capture>: Directory \"%s\" cannot be written: %s",
             captures, cause.text);
+  if (state || history || captures)
+    tell_who_checked();
 }
 
 static void set_host(struct settings *s) {

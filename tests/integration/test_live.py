@@ -3,6 +3,7 @@ is read as the daemon reads it."""
 
 import json
 import os
+import pwd
 import re
 import shutil
 import signal
@@ -525,7 +526,12 @@ class Check(LiveTest):
         )  # fmt: skip
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(sorted(self.directory.rglob("*")), before)
+        user = pwd.getpwuid(os.geteuid()).pw_name
+        self.assertIn(f"checked as user {user}. If collectd runs", done.stderr)
         return re.findall(rf'{option} ".*" cannot be .*?: (.*)', done.stderr)
+
+    def test_without_a_place_nobody_has_checked_one(self):
+        self.assertNotIn("checked as user", self.check(self.us()).words)
 
     def test_place_that_cannot_be_written_is_told_with_its_cause(self):
         d = self.directory
