@@ -4,7 +4,8 @@
 SUPPORT_SRC := $(wildcard tests/support/*.c)
 # Those that run for seconds are started first.
 UNIT_LONG   := $(addprefix tests/unit/,plugin/test_plugin_faults.c \
-  core/test_giants.c core/test_uptime.c plugin/test_plugin_notification_faults.c)
+  core/test_giants.c core/test_uptime.c plugin/test_plugin_notification_faults.c \
+  measure/test_oracle.c)
 UNIT_SRC    := $(UNIT_LONG) \
   $(filter-out $(UNIT_LONG),$(sort $(wildcard tests/unit/*/test_*.c)))
 UNIT        := $(B)/tests/unit
@@ -94,6 +95,9 @@ $(UNIT)/core/test_cgroup_memory $(UNIT)/core/test_cgroup_kills: \
 $(call wrap,$(COLLECTED),openat readlinkat)
 # The right to look pages up is lost and comes back, and time passes by reading.
 $(call wrap,core/test_giants,openat nanosleep)
+# What is read is memory that is known, and no file.
+$(UNIT)/measure/test_oracle: $(B)/tests/support/memory_reader.o
+$(call wrap,measure/test_oracle,reader_run statm_read_of status_read_of)
 # kcmp() tells which processes share memory.
 $(call wrap,measure/test_stand_in,syscall)
 # The test can wait for a detached thread.

@@ -18,16 +18,20 @@ static int compare_entries(const void *left, const void *right) {
   return (a->pid > b->pid) - (a->pid < b->pid);
 }
 
+struct statm_sample memory_table_statm(const struct memory_view *view) {
+  return (struct statm_sample){.size_pages = view->resident_pages,
+                               .resident_pages = view->resident_pages,
+                               .shared_pages = view->shared_pages,
+                               .text_pages = 40};
+}
+
 static void show(struct process *p, const struct memory_process *from,
                  const struct memory_view *view) {
   p->state = PROCESS_ALIVE;
   p->threads = 1;
   p->starttime_ticks = from->starttime;
   p->start_stack = STACK_OF(from->program);
-  p->statm = (struct statm_sample){.size_pages = view->resident_pages,
-                                   .resident_pages = view->resident_pages,
-                                   .shared_pages = view->shared_pages,
-                                   .text_pages = 40};
+  p->statm = memory_table_statm(view);
   if (!p->is_linked)
     p->parent_pid = from->parent_pid;
 }

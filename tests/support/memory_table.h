@@ -11,6 +11,8 @@ void memory_table_update(struct process_table *t, const struct memory_world *w,
                          const struct memory_view views[MEMORY_SLOTS],
                          struct process *ret[MEMORY_SLOTS]);
 
+struct statm_sample memory_table_statm(const struct memory_view *view);
+
 /* Forgets them, and what is estimated of them. */
 void memory_table_done(struct process_table *t);
 

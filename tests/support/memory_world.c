@@ -25,10 +25,14 @@ static bool is_alive(const struct memory_world *w, unsigned slot) {
 
 /* --- pages --- */
 
+static bool is_full(const struct memory_world *w) {
+  return w->n_free == 0 && w->n_pages == MEMORY_PAGES;
+}
+
 static struct memory_page *allocate(struct memory_world *w) {
   if (w->n_free > 0)
     return &w->pages[w->free_pages[--w->n_free]];
-  assert(w->n_pages < MEMORY_PAGES);
+  assert(!is_full(w));
   return &w->pages[w->n_pages++];
 }
 
@@ -159,6 +163,7 @@ void memory_fork(struct memory_world *w, unsigned parent, unsigned child,
   if (!is_alive(w, parent) || is_alive(w, child))
     return;
   be_born(w, child, w->processes[parent].pid, w->processes[parent].program);
+  w->processes[child].group = w->processes[parent].group;
   for (uint32_t i = 0; i < w->n_pages; i++) {
     struct memory_page *page = &w->pages[i];
 
@@ -204,9 +209,10 @@ void memory_exit(struct memory_world *w, unsigned slot) {
 void memory_grow(struct memory_world *w, unsigned slot, uint32_t pages) {
   if (!is_alive(w, slot))
     return;
-  for (uint32_t i = 0; i < pages; i++)
+  for (uint32_t i = 0; i < pages && !is_full(w); i++) {
     take_new(w, slot);
-  w->processes[slot].minor_faults += pages;
+    w->processes[slot].minor_faults++;
+  }
 }
 
 void memory_shrink(struct memory_world *w, unsigned slot, uint32_t pages,
@@ -218,20 +224,27 @@ void memory_shrink(struct memory_world *w, unsigned slot, uint32_t pages,
   walk(&k, pages);
 }
 
+static void copy(struct memory_world *w, struct memory_page *page,
+                 unsigned slot) {
+  leave(w, page, bit(slot));
+  take_new(w, slot);
+}
+
 static void visit_write(struct memory_world *w, struct memory_page *page,
                         unsigned slot) {
   uint16_t who = bit(slot);
+  bool is_shared = without(page->mappers | page->swapped, who) != 0;
 
-  if (!(page->write_once & who))
+  if (!(page->write_once & who) || (is_shared && is_full(w)))
     return;
   w->processes[slot].minor_faults++;
-  if (without(page->mappers | page->swapped, who)) {
-    leave(w, page, who);
-    take_new(w, slot);
-  } else {
-    page->write_once = without(page->write_once, who);
-    page->is_dirty = true;
+  if (is_shared) {
+    copy(w, page, slot);
+    return;
   }
+  page->write_once = without(page->write_once, who);
+  page->is_dirty = true;
+  page->is_merged = false;
 }
 
 void memory_write(struct memory_world *w, unsigned slot, uint32_t pages,
@@ -308,12 +321,14 @@ static void visit_swap_in(struct memory_world *w, struct memory_page *page,
 static void visit_swap_in_written(struct memory_world *w,
                                   struct memory_page *page, unsigned slot) {
   uint16_t who = bit(slot);
+  bool is_shared = without(page->mappers | page->swapped, who) != 0;
 
+  if (is_shared && is_full(w))
+    return;
   if (page->mappers)
     w->processes[slot].minor_faults++;
-  if (without(page->mappers | page->swapped, who)) {
-    leave(w, page, who);
-    take_new(w, slot);
+  if (is_shared) {
+    copy(w, page, slot);
     return;
   }
   page->swapped = page->write_once = 0;
@@ -350,6 +365,65 @@ bool memory_is_swap_used(const struct memory_world *w) {
   return false;
 }
 
+/* --- KSM --- */
+
+static bool is_alone_with(const struct memory_page *page, uint16_t who) {
+  return page->kind == KIND_ANON && page->mappers == who && !page->swapped;
+}
+
+static bool takes_another(const struct memory_page *page, uint16_t who,
+                          uint16_t other) {
+  return is_alone_with(page, who) ||
+         (page->is_merged && !page->swapped && (page->mappers & who) &&
+          !(page->mappers & other));
+}
+
+void memory_merge(struct memory_world *w, unsigned slot, unsigned other,
+                  uint32_t pages) {
+  uint32_t next = 0;
+
+  if (!is_alive(w, slot) || !is_alive(w, other) || slot == other)
+    return;
+  w->ksm_run = 1;
+  for (uint32_t i = 0; i < w->n_pages && pages > 0; i++) {
+    struct memory_page *page = &w->pages[i];
+
+    if (!takes_another(page, bit(slot), bit(other)))
+      continue;
+    while (next < w->n_pages && !is_alone_with(&w->pages[next], bit(other)))
+      next++;
+    if (next == w->n_pages)
+      return;
+    leave(w, &w->pages[next], bit(other));
+    page->mappers |= bit(other);
+    page->write_once = page->mappers;
+    page->is_merged = true;
+    pages--;
+  }
+}
+
+void memory_stop_merging(struct memory_world *w) { w->ksm_run = 0; }
+
+void memory_unmerge(struct memory_world *w) {
+  w->ksm_run = 2;
+  for (uint32_t i = 0; i < w->n_pages; i++) {
+    struct memory_page *page = &w->pages[i];
+
+    while (page->is_merged && page->mappers & (page->mappers - 1) &&
+           !is_full(w))
+      copy(w, page, (unsigned)__builtin_ctz(page->mappers));
+    page->is_merged = false;
+  }
+}
+
+void memory_read_ksm(const struct memory_world *w, struct ksm *ret) {
+  *ret = (struct ksm){.run = w->ksm_run};
+  for (uint32_t i = 0; i < w->n_pages; i++)
+    if (w->pages[i].is_merged && w->pages[i].mappers)
+      ret->pages_sharing +=
+          (uint64_t)__builtin_popcount(w->pages[i].mappers) - 1;
+}
+
 /* --- what is shown --- */
 
 /* Pages by field, and what is divided in the kernel's unit. */
@@ -357,7 +431,7 @@ struct sums {
   uint64_t pages[KIND_SHMEM + 1];
   uint64_t pss[KIND_SHMEM + 1];
   uint64_t held[2][2]; /* private, dirty */
-  uint64_t pss_dirty, swap, swap_pss;
+  uint64_t pss_dirty, merged, swap, swap_pss;
 };
 
 static void add_mapped(struct sums sums[MEMORY_SLOTS],
@@ -371,6 +445,7 @@ static void add_mapped(struct sums sums[MEMORY_SLOTS],
     s->pss[page->kind] += parts[n];
     s->held[n == 1][page->is_dirty]++;
     s->pss_dirty += page->is_dirty ? parts[n] : 0;
+    s->merged += page->is_merged;
   }
 }
 
@@ -410,8 +485,14 @@ static void fill(const struct sums *s, uint64_t page_size,
   bytes[ROLLUP_PRIVATE_CLEAN] = s->held[true][false] * page_size;
   bytes[ROLLUP_PRIVATE_DIRTY] = s->held[true][true] * page_size;
   bytes[ROLLUP_ANONYMOUS] = s->pages[KIND_ANON] * page_size;
+  bytes[ROLLUP_KSM] = s->merged * page_size;
   bytes[ROLLUP_SWAP] = s->swap * page_size;
   bytes[ROLLUP_SWAP_PSS] = kb_down(s->swap_pss);
+}
+
+static void hide(struct rollup *r, enum rollup_field field) {
+  r->known &= ~(1U << field);
+  r->bytes[field] = 0;
 }
 
 void memory_view_all(const struct memory_world *w,
@@ -429,7 +510,10 @@ void memory_view_all(const struct memory_world *w,
   }
   for (unsigned slot = 0; slot < MEMORY_SLOTS; slot++) {
     ret[slot] = (struct memory_view){0};
-    if (is_alive(w, slot))
-      fill(&sums[slot], w->page_size, &ret[slot]);
+    if (!is_alive(w, slot))
+      continue;
+    fill(&sums[slot], w->page_size, &ret[slot]);
+    if (w->has_no_ksm_field)
+      hide(&ret[slot].rollup, ROLLUP_KSM);
   }
 }

@@ -11,6 +11,7 @@
 #define SMAPS_TESTS_MEMORY_WORLD_H
 
 #include "proc/rollup.h"
+#include <smaps/kernel.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -27,10 +28,12 @@ struct memory_page {
   uint16_t write_once; /* the next write of these faults */
   uint8_t kind;
   bool is_dirty;
+  bool is_merged; /* by KSM: a write copies it, even where one has it */
 };
 
 struct memory_process {
   bool is_alive;
+  uint8_t group; /* set by those who want it; a child has its parent's */
   uint32_t pid, parent_pid;
   uint64_t starttime; /* in the order of birth; never 0 */
   uint64_t program;   /* another after each exec */
@@ -52,7 +55,9 @@ struct memory_view {
 
 struct memory_world {
   uint64_t page_size;
+  bool has_no_ksm_field; /* as before 6.7 */
   uint64_t births;
+  uint64_t ksm_run; /* as in struct ksm */
   struct memory_process processes[MEMORY_SLOTS];
   struct memory_object objects[MEMORY_OBJECTS];
   uint32_t n_pages; /* those behind were never used */
@@ -78,7 +83,8 @@ void memory_exit(struct memory_world *w, unsigned slot);
 
 /*
  * Ranges are of the pages that the operation can be about, from the part `at`
- * of 65536 of all on, and go round.
+ * of 65536 of all on, and go round. Where the machine has no page left, nothing
+ * grows and nothing is copied.
  */
 void memory_grow(struct memory_world *w, unsigned slot, uint32_t pages);
 void memory_shrink(struct memory_world *w, unsigned slot, uint32_t pages,
@@ -99,6 +105,16 @@ void memory_swap_in(struct memory_world *w, unsigned slot, uint32_t pages,
                     uint16_t at, bool is_write);
 /* Back to all. */
 void memory_swap_off(struct memory_world *w);
+
+/* KSM finds private pages of the one to be as some of the other, and lets both
+ * have one. */
+void memory_merge(struct memory_world *w, unsigned slot, unsigned other,
+                  uint32_t pages);
+/* It stops; or takes all apart that it has merged. */
+void memory_stop_merging(struct memory_world *w);
+void memory_unmerge(struct memory_world *w);
+
+void memory_read_ksm(const struct memory_world *w, struct ksm *ret);
 
 bool memory_is_swap_used(const struct memory_world *w);
 

@@ -80,9 +80,7 @@ struct month {
   struct world world;
   struct memory_world memory;
   struct history episode;
-  const struct history_class *episode_of;
   unsigned episodes, at; /* the cycle of the episode */
-  uint8_t group_of[MEMORY_SLOTS];
   struct memory_view views[MEMORY_SLOTS];
   /* The tree shows these. */
   struct memory_process shown[MEMORY_SLOTS];
@@ -107,7 +105,8 @@ static bool is_member(unsigned slot) { return slot < HISTORY_OUTSIDERS; }
  */
 
 static const char *comm_of(const struct month *m, unsigned slot) {
-  return is_member(slot) ? group_names[m->group_of[slot]] : "outsider";
+  return is_member(slot) ? group_names[m->memory.processes[slot].group]
+                         : "outsider";
 }
 
 /* All but what its memory shows. */
@@ -223,8 +222,9 @@ static void begin_episode(struct month *m, uint64_t seed) {
   if (m->episodes % 16 == 15 || free_pages < PAGES_LEAST_FREE)
     for (unsigned slot = 0; slot < MEMORY_SLOTS; slot++)
       memory_exit(&m->memory, slot);
-  m->episode_of = &services[m->episodes / 8 % LENGTH(services)];
-  history_make(&m->episode, m->episode_of, seed + m->episodes);
+  history_init(&m->episode, &services[m->episodes / 8 % LENGTH(services)],
+               seed + m->episodes);
+  history_begin(&m->episode, &m->memory);
   m->episodes++;
   m->at = 0;
 }
@@ -232,7 +232,8 @@ static void begin_episode(struct month *m, uint64_t seed) {
 static void play(struct month *m, uint64_t seed) {
   if (m->at == m->episode.cycles)
     begin_episode(m, seed);
-  history_play(&m->episode, m->at++, &m->memory, m->group_of);
+  if (m->at++ > 0)
+    history_go_on(&m->episode);
 }
 
 /* For one cycle in ten the processor is busy: a reading waits for it. For one
@@ -273,13 +274,19 @@ static void follow_hang(struct month *m, unsigned long cycle) {
 /* The kernel and the core each round each process down to a kB. */
 #define ROUNDING (2 * 1024 * HISTORY_OUTSIDERS)
 
+static bool is_in(const struct month *m, unsigned slot, unsigned group) {
+  const struct memory_process *p = &m->memory.processes[slot];
+
+  return p->is_alive && p->group == group;
+}
+
 static bool is_uss_beyond(const struct month *m, unsigned group) {
   const char *name = group_names[group];
   double uss = world_value(&m->world, name, "uss");
   double error = world_value(&m->world, name, "uss_error"), truth = 0;
 
   for (unsigned slot = 0; slot < HISTORY_OUTSIDERS; slot++)
-    if (m->memory.processes[slot].is_alive && m->group_of[slot] == group)
+    if (is_in(m, slot, group))
       truth += (double)rollup_uss(&m->views[slot].rollup);
   return fabs(uss - truth) > error + ROUNDING;
 }
@@ -291,7 +298,7 @@ static void judge_group(struct month *m, unsigned group) {
   double truth = 0, beyond;
 
   for (unsigned slot = 0; slot < HISTORY_OUTSIDERS; slot++)
-    if (m->memory.processes[slot].is_alive && m->group_of[slot] == group)
+    if (is_in(m, slot, group))
       truth += (double)m->views[slot].rollup.bytes[ROLLUP_PSS];
   m->tally.uss_beyond += is_uss_beyond(m, group);
   m->tally.values++;
@@ -304,7 +311,7 @@ static void judge_group(struct month *m, unsigned group) {
   if (getenv("MONTH_VERBOSE"))
     printf("%s, cycle %u of episode %u: group %s has %.0f kB, and not %.0f "
            "kB, +- %.0f kB\n",
-           m->episode_of->name, m->at - 1, m->episodes, name, truth / 1024,
+           m->episode.class->name, m->at - 1, m->episodes, name, truth / 1024,
            pss / 1024, error / 1024);
   if (beyond / truth > m->tally.worst)
     m->tally.worst = beyond / truth;
