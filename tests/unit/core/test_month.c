@@ -2,10 +2,9 @@
  * The whole core through a month of mixed services, whose memory is known page
  * by page: forks, exits, execs, growth, copy on write, files, shmem and swap,
  * with reads that hang and come back, a processor that is busy for a while,
- * a machine that is suspended, a wall clock that is set, and counters that are
- * about to wrap. The published values are not farther from the truth than
- * memory-pss_error says, but for a share of the cycles; nobody is left unread;
- * memory does not grow.
+ * a machine that is suspended, and a wall clock that is set. The published
+ * values are not farther from the truth than memory-pss_error says, but for a
+ * share of the cycles; nobody is left unread; memory does not grow.
  *
  * MONTH_CYCLES=1000000 makes it four months at an interval of ten seconds.
  */
@@ -27,9 +26,6 @@
 #define INTERVAL_SECONDS 10
 #define MAX_AGE_SECONDS 600
 #define SUSPENDED_SECONDS 7200
-
-/* The kernel's counter is printed with 64 bits, of which few are kept. */
-#define FAULTS_BEFORE UINT64_C(0xfffff000)
 
 /* Below, what grows has room. */
 #define PAGES_LEAST_FREE 12000
@@ -124,8 +120,7 @@ static void put_process(const struct month *m, unsigned slot) {
 static void put_stat(const struct month *m, unsigned slot) {
   const struct memory_process *p = &m->memory.processes[slot];
 
-  memory_tree_put_stat(&m->world.tree, p, comm_of(m, slot),
-                       FAULTS_BEFORE + p->minor_faults);
+  memory_tree_put_stat(&m->world.tree, p, comm_of(m, slot), p->minor_faults);
 }
 
 static void put_memory(const struct month *m, unsigned slot) {

@@ -103,6 +103,17 @@ FAMILY_TEST(the_parents_writes_after_a_fork_are_followed) {
   expect_within(f, 1100, 10 * 1024 + 1100);
 }
 
+/* The kernel prints 64 bits of the counter, of which half are kept. */
+FAMILY_TEST(writes_are_followed_when_the_counter_of_faults_goes_round) {
+  start_parent(f);
+  f->world.processes[0].minor_faults = UINT32_MAX - 100;
+  memory_fork(&f->world, 0, 1, 0);
+  pass(f, 1);
+  memory_write(&f->world, 0, 10 * MIB_PAGES, 0);
+  pass(f, 1);
+  expect_within(f, 1100, 10 * 1024 + 1100);
+}
+
 FAMILY_TEST(memory_in_swap_is_divided) {
   start_parent(f);
   memory_swap_out(&f->world, 0, 10 * MIB_PAGES, 0);
