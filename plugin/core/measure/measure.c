@@ -199,10 +199,12 @@ static void add_candidate(struct measurer *m, struct process *p,
                         .groups = p->groups,
                         .n_groups = p->n_groups,
                         .error = error,
-                        .is_must = policy->refresh == REFRESH_ALWAYS,
-                        .is_last = policy->comes_last};
+                        .is_must = policy->refresh == REFRESH_ALWAYS};
 
   c.is_due = is_due(m, p->member, p->pid, policy, &c.deadline_ns) && !c.is_must;
+  /* MaxAge holds for Other as well. */
+  c.is_last =
+      policy->comes_last && !(c.is_due && c.deadline_ns <= m->cycle.now_ns);
   if (!c.is_must && !c.is_due && doubt_bytes(error) < ERROR_LEAST_BYTES)
     return;
   /* No walk is made that would hold the process up for longer, not even where

@@ -3,8 +3,8 @@
  * time or more is for the processes that are due, the earliest deadline first,
  * so that none waits for ever; the rest is for those whose reading removes most
  * error for the time it takes. Processes that are in Other alone come last, in
- * the same way: what the others leave is for them, without kept_ns, which is
- * saved for the others.
+ * the same way, until their deadline has passed: what the others leave is for
+ * them, without kept_ns, which is saved for the others.
  */
 #ifndef SMAPS_SCHEDULE_H
 #define SMAPS_SCHEDULE_H
@@ -30,7 +30,7 @@ struct candidate {
   bool is_due;          /* never read, or its reading is older than MaxAge */
   bool is_must;         /* Refresh "always": whatever the budget */
   bool is_sample;       /* its pages are sampled in place of a walk */
-  bool is_last;         /* in Other alone */
+  bool is_last;         /* in Other alone, and its deadline is to come */
 };
 
 struct schedule {

@@ -215,6 +215,30 @@ WORLD_TEST(budget_that_suffices_keeps_all_within_twice_max_age) {
   }
 }
 
+/* The members of g change in each cycle, for more than the whole budget. */
+WORLD_TEST(other_is_read_within_twice_max_age_whatever_groups_want) {
+  w->settings.read_budget_percent = 3;
+  world_walks_take(10 * NS_PER_MS);
+  w->settings.policy.max_age_ns = 60 * NS_PER_S;
+  group(w, "g");
+  world_other(w, "other");
+  world_put(w, member(100, "x"));
+  for (unsigned cycle = 0; cycle < 200; cycle++) {
+    for (uint32_t pid = 10; pid < 20; pid++) {
+      struct fake f = member(pid, "g");
+
+      f.shared_kb = 2048 + 2048 * (cycle % 2);
+      world_put(w, f);
+    }
+    world_run(w, 1);
+    assert_true(world_counts(w)->read_budget_wanted == 0);
+    assert_int_equal(world_counts(w)->overdue, 0);
+    if (cycle == 95) /* it has waited for the others */
+      assert_true(world_value(w, "other", "age") > 90);
+    assert_true(world_value(w, "other", "age") <= 2 * 60 + 1);
+  }
+}
+
 /* The budget is what is spent on those that need not be read. */
 WORLD_TEST(what_is_always_read_is_not_charged) {
   world_budget(w, 30 * NS_PER_MS);
