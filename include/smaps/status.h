@@ -17,11 +17,13 @@ enum status_known {
   STATUS_VOLUNTARY = 1 << 5,
   STATUS_INVOLUNTARY = 1 << 6,
   STATUS_STATE = 1 << 7,
+  STATUS_PARENT = 1 << 8,
 };
 
 struct status_sample {
   unsigned known; /* enum status_known: the keys in the text */
   char state;     /* of the thread; D: uninterruptible sleep */
+  uint32_t parent_pid;
   uint32_t uid_effective;
   uint32_t threads;
   uint64_t vm_swap_bytes; /* swapped-out anonymous memory, without shmem */

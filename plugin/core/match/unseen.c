@@ -6,6 +6,7 @@
 
 #include "cgroup/cgroup.h"
 #include "config/rule.h"
+#include "proc/cheap_files.h"
 
 #define CGROUP_ATTRIBUTES                                                      \
   (1U << ATTRIBUTE_CGROUP | 1U << ATTRIBUTE_UNIT | 1U << ATTRIBUTE_SLICE |     \
@@ -63,24 +64,54 @@ static bool is_taken(const struct rule *rule, const struct glimpse *glimpse) {
           template_expand(&rule->name, &glimpse->id, &captures, &name));
 }
 
+/* From whom a process inherits groups. */
+struct descent {
+  bool is_known;
+  const struct process *parent; /* NULL: from none */
+};
+
+static struct descent find_descent(struct procfs *procfs,
+                                   const struct process_table *t,
+                                   const struct process *p) {
+  struct status_sample s;
+  struct descent d = {.is_known = status_read_of(procfs, p->pid, &s) == 0 &&
+                                  s.known & STATUS_PARENT};
+
+  if (d.is_known)
+    d.parent = process_table_find(t, s.parent_pid);
+  d.is_known &= !d.parent || !process_is_unidentified(d.parent);
+  return d;
+}
+
+static bool may_inherit(const struct descent *d, const struct group *g) {
+  if (!d->is_known)
+    return true;
+  for (size_t i = 0; d->parent && i < d->parent->n_claims; i++)
+    if (d->parent->claims[i].group == g)
+      return true;
+  return false;
+}
+
 /* A descendant inherits its group from a process of any name; and Other takes
  * whoever is left. */
 static void note_groups_of_glimpse(const struct matcher *m,
                                    const struct process *p,
                                    const struct glimpse *glimpse,
+                                   const struct descent *descent,
                                    uint64_t page_size) {
   const struct group_table *t = m->groups;
 
   for (size_t i = 0; i <= m->settings->n_rules; i++) {
     const struct rule *rule =
         i < m->settings->n_rules ? &m->settings->rules[i] : &m->settings->other;
-    bool is_heir = rule->takes_children;
+    bool could_match = rule_could_match(rule, glimpse);
 
-    if (!is_heir && !rule_could_match(rule, glimpse))
+    if (!rule->takes_children && !could_match)
       continue;
     for (size_t j = 0; j < t->n; j++)
       if (t->groups[j]->rule == i &&
-          (is_heir || may_have(t->groups[j], rule, glimpse)))
+          ((could_match && may_have(t->groups[j], rule, glimpse)) ||
+           (rule->takes_children && may_inherit(descent, t->groups[j]))))
         note(t->groups[j], p, page_size);
     if (is_taken(rule, glimpse))
       return;
@@ -117,13 +148,16 @@ static bool read_cgroup(struct procfs *procfs, uint32_t pid,
   return attributes_renew(&none, value, 0, ret) >= 0;
 }
 
-/* Reading comm and cgroup cannot hang, and nothing else tells what it is. A
- * process whose comm the kernel refuses (hidepid=1) is as good as hidden. */
+/* Reading comm, cgroup and status cannot hang, and nothing else tells what it
+ * is. A process whose comm the kernel refuses (hidepid=1) is as good as hidden.
+ */
 static void note_groups_of_unidentified(const struct matcher *m,
                                         struct procfs *procfs,
+                                        const struct process_table *t,
                                         const struct process *p,
                                         uint64_t page_size) {
   struct stored_attributes cgroup = {0};
+  struct descent descent;
   struct glimpse glimpse = {.pid = p->pid, .unknown = UINT_MAX};
   char comm[32];
   int rc = read_comm(procfs, p->pid, comm, sizeof(comm));
@@ -139,7 +173,8 @@ static void note_groups_of_unidentified(const struct matcher *m,
   glimpse.id = attributes_get(&cgroup);
   if (rc == 0)
     glimpse.id.value[ATTRIBUTE_COMM] = comm;
-  note_groups_of_glimpse(m, p, &glimpse, page_size);
+  descent = find_descent(procfs, t, p);
+  note_groups_of_glimpse(m, p, &glimpse, &descent, page_size);
   attributes_done(&cgroup);
 }
 
@@ -160,7 +195,7 @@ void unseen_mark(const struct matcher *m, struct procfs *procfs,
     mark(p->groups, p->n_groups);
     mark(p->perhaps, p->n_perhaps);
     if (process_is_unidentified(p))
-      note_groups_of_unidentified(m, procfs, p, page_size);
+      note_groups_of_unidentified(m, procfs, t, p, page_size);
   }
   uselocale(before);
 }

@@ -51,6 +51,8 @@ static bool parse_value(struct cursor *s, enum status_known key,
   switch (key) {
   case STATUS_STATE:
     return parse_state(s, &ret->state);
+  case STATUS_PARENT:
+    return parse_u32(s, &ret->parent_pid);
   case STATUS_UID:
     return parse_effective(s, &ret->uid_effective);
   case STATUS_THREADS:
@@ -76,6 +78,7 @@ static enum status_known parse_key(struct cursor *s) {
     enum status_known key;
   } known[] = {
       {"State:", STATUS_STATE},
+      {"PPid:", STATUS_PARENT},
       {"Uid:", STATUS_UID},
       {"VmPTE:", STATUS_VM_PTE},
       {"VmSwap:", STATUS_VM_SWAP},
@@ -95,6 +98,8 @@ static enum status_known parse_key(struct cursor *s) {
  * Name:	cat
  * …
  * State:	R (running)
+ * …
+ * PPid:	1
  * …
  * Uid:	0	0	0	0
  * …

@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "collected.h"
 
@@ -177,6 +178,30 @@ WORLD_TEST(name_of_an_unidentified_process_rules_it_out) {
                  34);
   world_run(w, 1);
   world_assert(w, "another", "ps_count=nan");
+}
+
+/* It can inherit only from its parent; 9 is in the family, 11 is not. */
+WORLD_TEST(parent_of_an_unidentified_process_rules_families_out) {
+  static const struct {
+    const char *status, *count;
+  } rows[] = {{"PPid:\t9\n", "ps_count=nan"},
+              {"PPid:\t11\n", "ps_count=1"},
+              {"PPid:\t12\n", "ps_count=1"},
+              {"Threads:\t1\n", "ps_count=nan"}};
+
+  world_group(w, "family", "Comm", "c", NULL, NULL)->takes_children = true;
+  world_put(w, process(9, "c"));
+  world_put(w, process(11, "d"));
+  world_run(w, 1);
+  world_assert(w, "family", "ps_count=1");
+  world_put(w, process(10, "b"));
+  opens_refuse("stat", EPERM);
+  for (size_t i = 0; i < LENGTH(rows); i++) {
+    proctree_write(&w->tree, "10/status", rows[i].status,
+                   strlen(rows[i].status));
+    world_run(w, 1);
+    world_assert(w, "family", "%s", rows[i].count);
+  }
 }
 
 WORLD_TEST(unidentified_process_that_is_taken_is_in_no_group_below) {

@@ -6,9 +6,10 @@
 
 #include <string.h>
 
-static const unsigned all_known =
-    STATUS_STATE | STATUS_UID | STATUS_THREADS | STATUS_VM_SWAP |
-    STATUS_VM_PTE | STATUS_CAP_EFF | STATUS_VOLUNTARY | STATUS_INVOLUNTARY;
+static const unsigned all_known = STATUS_STATE | STATUS_PARENT | STATUS_UID |
+                                  STATUS_THREADS | STATUS_VM_SWAP |
+                                  STATUS_VM_PTE | STATUS_CAP_EFF |
+                                  STATUS_VOLUNTARY | STATUS_INVOLUNTARY;
 
 FIXTURE_PARSER(status_parse, struct status_sample)
 
@@ -34,9 +35,9 @@ TEST(a_kernel_thread_has_no_memory_lines) {
   struct status_sample s;
 
   assert_int_equal(parse_file("status-6.18-kthread", &s), 0);
-  assert_int_equal(s.known, STATUS_STATE | STATUS_UID | STATUS_THREADS |
-                                STATUS_CAP_EFF | STATUS_VOLUNTARY |
-                                STATUS_INVOLUNTARY);
+  assert_int_equal(s.known, STATUS_STATE | STATUS_PARENT | STATUS_UID |
+                                STATUS_THREADS | STATUS_CAP_EFF |
+                                STATUS_VOLUNTARY | STATUS_INVOLUNTARY);
   assert_int_equal(s.vm_swap_bytes, 0);
   assert_int_equal(s.cap_effective, 0x000001ffffffffff);
 }
@@ -52,6 +53,9 @@ TEST(a_line_that_is_known_is_read) {
       {"the effective uid is the second",
        TEXT("Uid:\t1\t2\t3\t4\n"),
        {.known = STATUS_UID, .uid_effective = 2}},
+      {"the parent",
+       TEXT("PPid:\t4194303\n"),
+       {.known = STATUS_PARENT, .parent_pid = 4194303}},
       {"the largest uid",
        TEXT("Uid:\t0\t4294967295\t0\t0\n"),
        {.known = STATUS_UID, .uid_effective = UINT32_MAX}},
