@@ -233,6 +233,14 @@ class Tables(ReportTest):
                     want[name] = process[name]
             self.assertEqual(row, want)
 
+    def test_json_has_errors_beside_as_many_columns_as_can_be(self):
+        columns = ",".join(["pss"] * 64)
+        text = self.report("-j", "-G", "-c", columns, CAPTURE)
+        row = text.splitlines()[2]
+        self.assertEqual(row.count('"pss":'), 64, row)
+        self.assertIn('"pss_error":', row)
+        self.assertIn('"uss_error":', row)
+
     def test_json_of_all_tables_is_one_array(self):
         rows = self.json("-t", STATE)
         kinds = [row["row"] for row in rows]
