@@ -206,12 +206,8 @@ static void apply_answer(void *ctx, struct read_job *job) {
     set_apart(p);
   p->is_in_parents_mm = job->mm.is_same;
   p->memory_of = job->mm.is_same ? job->other_pid : 0;
-  if (job->mm.is_certain && !job->mm.is_same) {
-    if (job->other_pid == p->parent_pid)
-      p->has_own_mm = true;
-    else
-      p->looks = LOOKS;
-  }
+  if (job->mm.is_certain && !job->mm.is_same)
+    p->has_own_mm |= job->other_pid == p->parent_pid;
   if (job->mm.is_refused)
     p->kcmp_refused_until_ns = q->now_ns + REFUSED_BACK_OFF_NS;
 }
@@ -246,8 +242,8 @@ static size_t gather(const struct process_table *t, struct process **ret) {
   return has_new ? n : 0;
 }
 
-/* Siblings and orphans: newcomers are compared with the oldest process that
- * shows the same numbers. */
+/* Siblings and orphans: newcomers are compared with the older ones that show
+ * the same numbers, with another one in each cycle. */
 static void ask_alike(const struct process_table *t, struct read_batch *batch,
                       uint64_t now_ns) {
   struct process **alike = t->spare;
@@ -257,12 +253,15 @@ static void ask_alike(const struct process_table *t, struct read_batch *batch,
     qsort(alike, n, sizeof(*alike), compare_alike);
   for (size_t i = 0; i < n; i++) {
     struct process *p = alike[i];
-    struct read_job job = ask(p, alike[oldest], now_ns);
+    const struct process *other;
+    struct read_job job;
 
-    if (i == 0 || compare_numbers(p, alike[oldest]) != 0)
+    if (compare_numbers(p, alike[oldest]) != 0)
       oldest = i;
-    else if (is_new(p) && job.may_ask_kernel && !quarantine_has(p, now_ns) &&
-             !quarantine_has(alike[oldest], now_ns))
+    other = i > oldest ? alike[oldest + p->looks % (i - oldest)] : p;
+    job = ask(p, other, now_ns);
+    if (other != p && is_new(p) && job.may_ask_kernel &&
+        !quarantine_has(p, now_ns) && !quarantine_has(other, now_ns))
       read_batch_add(batch, &job);
     p->looks += is_new(p);
   }

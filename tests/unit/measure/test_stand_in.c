@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <math.h>
 #include <sched.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,21 +20,35 @@
 /* --- kcmp(2), the only call of its kind ------------------------------------
  */
 
-/* Why it is refused; 0 where all are in one address space. */
+/* Why it is refused; 0 where so many pids each are in one address space, but
+ * for one that is alone. */
 static int kcmp_error;
+static int kcmp_span, kcmp_alone;
 static _Atomic unsigned kcmp_calls;
 
 long __wrap_syscall(long number, ...);
 long __wrap_syscall(long number, ...) {
+  va_list args;
+  int pid, other;
+  bool is_same;
+
   assert_int_equal(number, SYS_kcmp);
+  va_start(args, number);
+  pid = va_arg(args, int);
+  other = va_arg(args, int);
+  va_end(args);
   kcmp_calls++;
   errno = kcmp_error;
-  return kcmp_error ? -1 : 0;
+  is_same = pid != kcmp_alone && other != kcmp_alone &&
+            pid / kcmp_span == other / kcmp_span;
+  return kcmp_error ? -1 : !is_same;
 }
 
 static int make(void **state) {
   threads_fail = 0;
   kcmp_error = EPERM;
+  kcmp_span = 1000;
+  kcmp_alone = 0;
   kcmp_calls = 0;
   return measured_setup(state);
 }
@@ -399,6 +414,43 @@ WORLD_TEST(who_is_refused_an_answer_is_asked_about_once_an_hour) {
   assert_int_equal(kcmp_calls, asked + 40);
   world_assert(w, "g", "resident=8192k");
   assert_int_equal(world_members(w, "g"), 41);
+}
+
+/* Siblings in three memories that all show the same numbers. */
+static void start_siblings(struct world *w) {
+  kcmp_error = 0;
+  kcmp_span = 10;
+  w->settings.policy.refresh = REFRESH_ALWAYS;
+  world_make_own(w);
+  for (uint32_t i = 0; i < 9; i++) {
+    struct fake f = member(10 * (1 + i / 3) + i % 3, "g");
+
+    f.start_stack = 1;
+    world_put(w, f);
+  }
+  group(w, "g");
+  world_run(w, 1);
+  world_run(w, 1);
+  world_run(w, 1);
+  world_run(w, 1);
+}
+
+WORLD_TEST(siblings_are_found_beside_others_with_the_same_numbers) {
+  start_siblings(w);
+  world_assert(w, "g", "resident=%uk", 3 * 8192);
+  assert_int_equal(world_members(w, "g"), 9);
+}
+
+WORLD_TEST(siblings_stay_together_when_the_oldest_execs) {
+  struct fake oldest = member(10, "g");
+
+  start_siblings(w);
+  kcmp_alone = 10;
+  oldest.start_stack = 2;
+  oldest.size++;
+  world_put(w, oldest);
+  world_run(w, 1);
+  world_assert(w, "g", "resident=%uk", 4 * 8192);
 }
 
 /* Meanwhile what it looks like is an answer. */
