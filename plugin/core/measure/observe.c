@@ -37,9 +37,13 @@ static bool wants_faults(const struct observer *o, const struct process *p) {
 }
 
 /* A zombie has been counted when it ended. */
-static void note_end(const struct process *p) {
-  for (size_t i = 0; i < p->n_groups; i++)
-    p->groups[i]->usage.ended++;
+static void note_end(const struct cycle *cycle, const struct process *p) {
+  for (size_t i = 0; i < p->n_groups; i++) {
+    struct usage *u = &p->groups[i]->usage;
+
+    u->ended++;
+    u->ended_bytes += p->statm.resident_pages * cycle->page_size;
+  }
 }
 
 static void observe_at_once(struct observer *o, struct process *p) {
@@ -50,7 +54,7 @@ static void observe_at_once(struct observer *o, struct process *p) {
                       &p->groups[0]->track->sharing, NULL);
   else if (p->member) {
     if (p->state == PROCESS_GONE && track_has_baseline(&p->member->track))
-      note_end(p);
+      note_end(o->cycle, p);
     estimator_forget(&p->member->track);
   }
 }
@@ -58,7 +62,7 @@ static void observe_at_once(struct observer *o, struct process *p) {
 void observe_end(struct observer *o, struct process *p) {
   if (p->state == PROCESS_GONE)
     return;
-  note_end(p);
+  note_end(o->cycle, p);
   estimator_forget(&p->member->track);
   fork_family_leave(&p->member->track);
   p->state = PROCESS_GONE;

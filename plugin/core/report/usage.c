@@ -99,7 +99,8 @@ void usage_add_unread(struct usage *u, const struct rollup *r, struct doubt pss,
 /* bytes: the whole sum; doubtful: the part of it that is not exact. */
 static uint64_t error_of(const struct usage *u, const struct doubt_sum *doubt,
                          uint64_t bytes, uint64_t doubtful) {
-  uint64_t missing = u->rolled_up ? u->ended * (bytes / u->rolled_up) : 0;
+  uint64_t mean = u->rolled_up ? bytes / u->rolled_up : 0;
+  uint64_t missing = min(u->ended * mean, u->ended_bytes);
   uint64_t host = UINT64_MAX, above = minus(u->doubtful_rss, doubtful), error;
 
   if (u->is_host_known)

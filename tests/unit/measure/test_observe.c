@@ -114,6 +114,7 @@ FIXTURE_TEST(a_process_without_stat_has_ended) {
   observe_all(&f->observer);
   assert_int_equal(f->process.state, PROCESS_GONE);
   assert_int_equal(f->observer.vanished, 1);
+  assert_int_equal(f->group.usage.ended_bytes, 1024 * PAGE);
 }
 
 /* A relative of the process, whose reading found that it shares nothing. */

@@ -380,12 +380,16 @@ TEST(doubt_is_at_most_what_is_not_exact) {
 /* Of two workers of 20 kB one has ended: the next is in no list yet. */
 TEST(successors_of_members_that_ended_may_be_missing) {
   struct rollup r = make_rollup(20, 16, 0, 8);
-  struct usage u = {.ended = 1};
+  struct usage u = {.ended = 1, .ended_bytes = 60 * KIB};
 
   assert_int_equal(usage_pss_error(&u), 0);
   add(&u, &r, 10);
   assert_int_equal(usage_pss_error(&u), 20 * KIB);
   assert_int_equal(usage_uss_error(&u), 16 * KIB);
+  u.ended_bytes = 5 * KIB; /* of a small one beside it */
+  assert_int_equal(usage_pss_error(&u), 5 * KIB);
+  assert_int_equal(usage_uss_error(&u), 5 * KIB);
+  u.ended_bytes = 60 * KIB;
   u.ended = 3;
   u.is_host_known = true;
   u.beyond_bytes = 30 * KIB;
