@@ -5,7 +5,7 @@
 /* Dead threads other than the main thread vanish, so that the second one lives;
  * unless it has just ended. */
 #define THREADS_TRIED 8
-#define THREADS_MOST 512
+#define THREADS_MOST 64
 
 int statm_read(struct procfs *p, int process_fd, struct statm_sample *ret) {
   struct span text;

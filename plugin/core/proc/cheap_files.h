@@ -27,7 +27,7 @@ int status_read_of_thread(struct procfs *p, uint32_t pid,
                           struct status_sample *ret);
 
 /* True if a thread of it is in uninterruptible sleep: it may hold locks that
- * other files of the process wait for. The first 512 threads count. */
+ * other files of the process wait for. The first 64 threads count. */
 bool status_is_blocked(struct procfs *p, uint32_t pid);
 
 #endif
