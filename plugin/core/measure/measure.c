@@ -215,7 +215,8 @@ static void add_candidate(struct measurer *m, struct process *p,
     return;
   }
   if (track_has_baseline(&p->member->track))
-    c.age_ns = m->cycle.now_ns - p->member->track.baseline.at_ns;
+    c.intervals = (double)(m->cycle.now_ns - p->member->track.baseline.at_ns) /
+                  (double)m->cycle.interval_ns;
   c.cost_ns = c.is_sample ? amount_narrow(sampling_cost_ns(&m->sampler, p))
                           : price_for_budget_ns(&m->prices, p);
   m->candidates[m->n_candidates++] = c;

@@ -5,7 +5,6 @@
 #include "estimate/group_track.h"
 #include "match/group.h"
 #include "proc/arith.h"
-#include "proc/duration.h"
 
 static void swap(struct candidate *a, struct candidate *b) {
   struct candidate c = *a;
@@ -64,7 +63,7 @@ static double worth_of(const struct candidate *c) {
   double worth =
       (doubt_bytes(c->error) + 1) / (double)(c->cost_ns ? c->cost_ns : 1);
 
-  return c->is_sample ? worth * (1 + (double)c->age_ns / NS_PER_S) : worth;
+  return c->is_sample ? worth * (1 + c->intervals) : worth;
 }
 
 static int compare_worth(const void *left, const void *right) {

@@ -23,7 +23,7 @@ struct candidate {
   struct group *const *groups; /* one at least; each of them counts */
   size_t n_groups;
   struct doubt error;
-  uint64_t age_ns;      /* of the last sample of one that is sampled */
+  double intervals;     /* since the last sample of one that is sampled */
   uint64_t deadline_ns; /* of one that is due: when it should be read by */
   double worth;         /* filled in by schedule_choose() */
   uint32_t cost_ns;     /* predicted */

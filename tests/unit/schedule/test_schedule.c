@@ -119,8 +119,8 @@ TEST(samples_are_taken_in_turn) {
 
   for (size_t i = 0; i < 3; i++)
     c[i].is_sample = true;
-  c[0].age_ns = 2500 * MS;
-  c[2].age_ns = 900 * MS;
+  c[0].intervals = 2.5;
+  c[2].intervals = 0.9;
   check(c, 3, 50, "acb", "");
 }
 
