@@ -112,7 +112,6 @@ const struct host_account *collector_host(const struct collector *c);
 enum host_absence collector_host_absence(const struct collector *c);
 
 /* The next group to report. *cursor starts at 0. NULL at the end. */
-const struct group *collector_next_group(const struct collector *c,
-                                         size_t *cursor);
+struct group *collector_next_group(const struct collector *c, size_t *cursor);
 
 #endif

@@ -429,10 +429,9 @@ enum host_absence collector_host_absence(const struct collector *c) {
   return c->host.absence;
 }
 
-const struct group *collector_next_group(const struct collector *c,
-                                         size_t *cursor) {
+struct group *collector_next_group(const struct collector *c, size_t *cursor) {
   while (*cursor < c->groups.n) {
-    const struct group *g = c->groups.groups[(*cursor)++];
+    struct group *g = c->groups.groups[(*cursor)++];
 
     if (g->is_fixed || g->usage.processes > 0)
       return g;

@@ -9,6 +9,12 @@
 
 struct cgroup_node;
 
+/* The values that are not published until the group has members again. */
+struct submission {
+  bool had_members;       /* in the cycle before */
+  metric_set withheld[2]; /* values, and percentages */
+};
+
 struct group {
   char name[GROUP_NAME_SIZE];
   /* Named in the configuration: exists, and reports zeros, without members.
@@ -32,6 +38,8 @@ struct group {
   struct group_track *track;
   /* Owned by snapshot/: NULL at first, freed with free(). */
   struct pss_history *history;
+  /* Owned by plugin/submit.c. */
+  struct submission submission;
   /* Memberships, and claims on descendants, that point to this group. */
   size_t references;
 };

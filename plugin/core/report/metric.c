@@ -381,6 +381,8 @@ bool metric_next(const struct metric_subject *s, const struct report *r,
     bool is_wanted = (r->metrics >> (*cursor / 2)) & 1 &&
                      is_of_host(m, context) && (s->cgroup || !is_of_cgroup(m));
 
+    ret->metric = (metric_set)1 << *cursor / 2;
+    ret->is_percentage = is_percentage;
     ++*cursor;
     if (!is_wanted)
       continue;

@@ -39,6 +39,8 @@ metric_set metric_find(const char *word, struct config_error *reason);
 
 /* One value list, without host, plugin and plugin instance. */
 struct metric_value {
+  metric_set metric; /* the bit of its metric */
+  bool is_percentage;
   const char *type;
   char type_instance[32]; /* may be empty */
   double values[2];       /* NaN: unknown */

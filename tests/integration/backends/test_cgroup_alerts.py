@@ -33,6 +33,19 @@ class ControlGroups(CgroupMixin, _ThresholdTest):
             ["OKAY", "WARNING", "OKAY"], "percent-cgroup_limit", "web"
         )
 
+    def test_the_kill_of_what_is_nearly_full_is_not_okay(self):
+        self.wait_severities(["OKAY"], "percent-cgroup_limit", "web")
+        self.shape.grow(60)
+        self.wait_severities(
+            ["OKAY", "WARNING"], "percent-cgroup_limit", "web"
+        )
+        with self.assertRaisesRegex(AssertionError, "has ended"):
+            self.shape.grow(128)
+        self.wait_first(["OKAY", "FAILURE"], "count-oom_kill", "web")
+        self.wait_severities(
+            ["OKAY", "WARNING"], "percent-cgroup_limit", "web"
+        )
+
     def test_page_cache_makes_nothing_full(self):
         path = self.daemon.directory / "file"
         self.web.run(f"head -c 100000000 /dev/zero >{path}")

@@ -122,6 +122,85 @@ FIXTURE_TEST(each_value_is_dispatched_as_documented) {
   assert_int_equal(stub.n_logs, 0);
 }
 
+/* --- a group that ends ---------------------------------------------------- */
+
+/* A tree without any process is none. */
+static void end_web(void) {
+  proctree_put(&tree, &(struct fake){.pid = 2, .comm = "x", .starttime = 2});
+  proctree_end(&tree, 10);
+  read_once();
+}
+
+static void begin_web(void) {
+  proctree_put(&tree,
+               &(struct fake){
+                   .pid = 11, .comm = "web", .starttime = 9, .private_kb = 7});
+  read_once();
+}
+
+FIXTURE_TEST(a_group_that_ends_is_zero) {
+  start(web_block());
+  read_once();
+  end_web();
+  assert_true(value("smaps-web/memory-pss") == 0);
+  assert_true(value("smaps-web/ps_count") == 0);
+  assert_true(isnan(value("smaps-web/gauge-growth")));
+}
+
+/* The threshold plugin would say that all is well. */
+FIXTURE_TEST(values_with_an_alarm_are_missing_when_the_group_has_ended) {
+  start(web_block());
+  read_once();
+  stub.alarmed = "-pss";
+  end_web();
+  assert_null(stub_find("smaps-web/memory-pss"));
+  assert_null(stub_find("smaps-web/memory-pss_error"));
+  assert_true(value("smaps-web/memory-uss") == 0);
+  stub.alarmed = NULL; /* the daemon forgets values that are missing */
+  read_once();
+  assert_null(stub_find("smaps-web/memory-pss"));
+  begin_web();
+  assert_true(value("smaps-web/memory-pss") == 7 * 1024);
+  assert_true(value("smaps-web/memory-pss_error") == 0);
+}
+
+FIXTURE_TEST(percentages_have_alarms_of_their_own) {
+  start(with(web_block(), boolean("ValuesPercentage", true)));
+  read_once();
+  stub.alarmed = "percent-pss";
+  end_web();
+  read_once();
+  assert_null(stub_find("smaps-web/percent-pss"));
+  assert_true(value("smaps-web/memory-pss") == 0);
+}
+
+FIXTURE_TEST(an_alarm_that_comes_when_the_group_has_ended_leaves_its_value) {
+  start(web_block());
+  read_once();
+  end_web();
+  stub.alarmed = "memory-pss"; /* it is below a limit */
+  read_once();
+  assert_true(value("smaps-web/memory-pss") == 0);
+}
+
+FIXTURE_TEST(counts_are_there_in_any_case) {
+  start(web_block());
+  read_once();
+  stub.alarmed = "count";
+  end_web();
+  assert_true(value("smaps-web/ps_count") == 0);
+  assert_true(value("smaps-web/count-unreadable") == 0);
+}
+
+/* A filter may have renamed them. */
+FIXTURE_TEST(values_that_the_daemon_does_not_know_are_dispatched) {
+  start(web_block());
+  read_once();
+  stub.has_cache = false;
+  end_web();
+  assert_true(value("smaps-web/memory-pss") == 0);
+}
+
 FIXTURE_TEST(start_logs_version_and_setup_once) {
   assert_int_equal(configure(web_block()), 0);
   assert_int_equal(stub.n_infos, 0);
