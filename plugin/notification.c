@@ -129,6 +129,9 @@ static int add_meta(notification_t *n, const struct write_result *w) {
   const struct summary *s = w->summary;
   int rc = plugin_notification_meta_add_string(n, META_PATH, w->path);
 
+  if (rc == 0 && s->has_ended)
+    rc = plugin_notification_meta_add_unsigned_int(n, "EndedSeconds",
+                                                   summary_ended_seconds(s));
   if (rc == 0 && s->has_pss)
     rc = plugin_notification_meta_add_unsigned_int(n, "Pss", s->pss_bytes);
   if (rc == 0 && s->has_pss)
@@ -201,8 +204,9 @@ static void report_capture(const struct write_result *w) {
   }
   summary_format(w->summary, summary, sizeof(summary));
   ERROR("smaps plugin: <Capture>: no capture of group \"%s\" in \"%s\": %s; it "
-        "has %s",
-        w->subject, w->path, explain(w, &cause), summary);
+        "%s %s",
+        w->subject, w->path, explain(w, &cause),
+        w->summary->has_ended ? "had" : "has", summary);
 }
 
 static void report_state(const struct write_result *w) {

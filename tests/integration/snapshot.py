@@ -112,6 +112,7 @@ NOTIFICATION = {
 GROUP = {
     "name": text,
     "rule": whole,
+    "last_known?": number,
     "processes": whole,
     "threads": whole,
     "unreadable": whole,
@@ -169,6 +170,7 @@ PROCESS = {
         "statm",
         "unreadable",
         "parent",
+        "ended",
     ),
     "age?": number,
     "pages_sampled?": whole,
@@ -303,6 +305,9 @@ def check_state(document):
         require(members == group["processes"], group, "has", members)
     for one in document["processes"]:
         require("mappings" not in one, one["pid"], "has mappings")
+        require(one["source"] != "ended", one["pid"], "has ended")
+    for group in document["groups"]:
+        require("last_known" not in group, group)
 
 
 def check_capture(document):
@@ -323,6 +328,10 @@ def check_capture(document):
     (group,) = (
         one for one in document["groups"] if one["name"] == trigger["group"]
     )
+    has_ended = "last_known" in group
+    require(not has_ended or group["last_known"] < document["time"], group)
+    for one in document["processes"]:
+        require((one["source"] == "ended") == has_ended, one["pid"], one)
     # None of the tests captures processes that run in their parent's memory;
     # these would have to be taken away.
     require(

@@ -259,18 +259,42 @@ class Evidence(CaptureTest):
         )
         self.assertEqual(complaints(self.daemon), [])
 
-    def test_a_group_that_is_gone_has_no_processes(self):
-        shape = self.start_shape("anon", name="mortal")
+    def test_a_group_that_is_gone_has_its_last_known_processes(self):
+        """A single process: of two, one may end an interval before."""
+        shape = self.start_shape("anon", name="mortal", mib=16)
         self.start_capturing(group("mortal", 'Comm "mortal@"'), self.capture())
+        self.pass_cycles()
         shape.stop()
         self.pass_cycles()
         _, document = self.new_capture(
             plugin_instance="mortal", severity="failure"
         )
-        self.assertEqual(document["processes"], [])
+        (one,) = document["processes"]
+        self.assertEqual((one["pid"], one["source"]), (shape.root, "ended"))
+        self.assertEqual(one["comm"], f"mortal{TAG}")
+        self.assert_near(one["usage"]["pss"], 16 * MIB, 2 * MIB, "its PSS")
+        self.assertNotIn("mappings", one)
         self.assertEqual(document["mappings"], [])
         self.assertEqual(document["left_out"], 0)
-        self.assertEqual(group_of(document, "mortal")["processes"], 0)
+        known = group_of(document, "mortal")
+        self.assertEqual(known["processes"], 1)
+        self.assertEqual(known["usage"]["pss"], one["usage"]["pss"])
+        ((headers, message),) = self.wait_told()
+        self.assertGreaterEqual(int(headers["EndedSeconds"]), 1)
+        self.assertEqual(int(headers["Pss"]), known["usage"]["pss"])
+        self.assertRegex(
+            message,
+            rf": before its end, \d+ s ago: PSS .*; {shape.root} mortal",
+        )
+
+    def test_a_group_that_never_was_has_no_processes(self):
+        self.start_capturing(group("none", 'Comm "none@"'), self.capture())
+        _, document = self.new_capture(
+            plugin_instance="none", severity="failure"
+        )
+        self.assertEqual(document["processes"], [])
+        self.assertEqual(document["left_out"], 0)
+        self.assertEqual(group_of(document, "none")["processes"], 0)
 
     def test_a_process_that_cannot_be_read_is_there_without_mappings(self):
         harness.need_root("has processes of two users")

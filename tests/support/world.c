@@ -197,20 +197,31 @@ void world_keep_captures(struct world *w) {
                    0);
 }
 
+static void raise_alarm(struct world *w, const char *group,
+                        const char *type_instance, enum severity severity) {
+  struct alarm alarm = {.severity = severity,
+                        .time_ns = WORLD_WALL_NS - 1000000000,
+                        .type = "memory",
+                        .message = "it is more than 1 GB"};
+
+  snprintf(alarm.group, sizeof(alarm.group), "%s", group);
+  snprintf(alarm.type_instance, sizeof(alarm.type_instance), "%s",
+           type_instance);
+  collector_raise(w->collector, &alarm);
+}
+
 void world_raise(struct world *w, const char *group) {
-  world_raise_as(w, group, SEVERITY_WARNING);
+  raise_alarm(w, group, "pss", SEVERITY_WARNING);
+}
+
+void world_raise_about(struct world *w, const char *group,
+                       const char *type_instance) {
+  raise_alarm(w, group, type_instance, SEVERITY_WARNING);
 }
 
 void world_raise_as(struct world *w, const char *group,
                     enum severity severity) {
-  struct alarm alarm = {.severity = severity,
-                        .time_ns = WORLD_WALL_NS - 1000000000,
-                        .type = "memory",
-                        .type_instance = "pss",
-                        .message = "it is more than 1 GB"};
-
-  snprintf(alarm.group, sizeof(alarm.group), "%s", group);
-  collector_raise(w->collector, &alarm);
+  raise_alarm(w, group, "pss", severity);
 }
 
 static void start(struct world *w) {

@@ -38,6 +38,8 @@ struct group {
   struct group_track *track;
   /* Owned by snapshot/: NULL at first, freed with free(). */
   struct pss_history *history;
+  /* Likewise, but owned by last_known.h, in the cycle that has noted it. */
+  struct last_state *last;
   /* Owned by plugin/submit.c. */
   struct submission submission;
   /* Memberships, and claims on descendants, that point to this group. */

@@ -89,15 +89,14 @@ static void escape_comm(const char *comm, char *ret, size_t size) {
       escape_text(comm, 1, ret + at, size - at);
 }
 
-static struct summary_process summarize_member(const struct scene *s,
-                                               const struct capture_member *m) {
-  struct summary_process ret = {
-      .pid = m->pid, .has_pss = m->has_pss, .bytes = m->pss};
-  const char *comm =
-      attributes_get(&find_member(s, m)->attributes).value[ATTRIBUTE_COMM];
+static void add_to_summary(struct summary *sum, uint32_t pid, bool has_pss,
+                           uint64_t bytes,
+                           const struct stored_attributes *attributes) {
+  const char *comm = attributes_get(attributes).value[ATTRIBUTE_COMM];
+  struct summary_process *p = &sum->largest[sum->n++];
 
-  escape_comm(comm ? comm : "?", ret.comm, sizeof(ret.comm));
-  return ret;
+  *p = (struct summary_process){.pid = pid, .has_pss = has_pss, .bytes = bytes};
+  escape_comm(comm ? comm : "?", p->comm, sizeof(p->comm));
 }
 
 /* The limit of a group that is a whole control group is known already. */
@@ -118,28 +117,94 @@ static void summarize(struct capture *c, const struct scene *s,
     sum->change = change_get(g, sum->pss_bytes, s->cycle->now_ns);
   }
   summarize_limit(c, g);
-  for (size_t i = 0; i < c->n && i < SUMMARY_PROCESSES; i++)
-    sum->largest[sum->n++] = summarize_member(s, &c->members[i]);
+  for (size_t i = 0; i < c->n && i < SUMMARY_PROCESSES; i++) {
+    const struct capture_member *m = &c->members[i];
+
+    add_to_summary(sum, m->pid, m->has_pss, m->pss,
+                   &find_member(s, m)->attributes);
+  }
+}
+
+/* --- a group that has ended ----------------------------------------------- */
+
+static void summarize_ended(struct capture *c, const struct scene *s,
+                            const struct last_state *l) {
+  struct summary *sum = &c->summary;
+
+  sum->has_ended = true;
+  sum->ended_ns = s->cycle->now_ns - l->cycle_ns;
+  sum->has_pss =
+      change_pss(&l->usage, s->cycle->kernel_fields, &sum->pss_bytes);
+  if (sum->has_pss)
+    sum->pss_error = usage_pss_error(&l->usage);
+  sum->change = l->change;
+  sum->limit_bytes = l->limit_bytes;
+  for (size_t i = 0; i < l->n && i < SUMMARY_PROCESSES; i++)
+    add_to_summary(sum, l->members[i].pid, l->members[i].has_pss,
+                   l->members[i].weight, &l->members[i].attributes);
+}
+
+static void begin_ended(struct capture *c, const struct scene *s,
+                        const struct last_known *last,
+                        const struct last_state *l) {
+  bool has_command_line = s->settings->capture.command_lines == CHOICE_YES;
+
+  summarize_ended(c, s, l);
+  snapshot_begin(&c->json, s, &c->alarm, last, l);
+  for (size_t i = 0; i < l->n && i < s->settings->capture.top_processes; i++) {
+    snapshot_ended(&c->json, s, last->name, &l->members[i], has_command_line);
+    c->written++;
+  }
+  c->in_group = l->usage.processes;
+}
+
+/* What the capture has instead of the members of now; or NULL. An alarm about a
+ * kill is about the processes from before a restart, and no other alarm is. */
+static const struct last_state *ended_state(const struct scene *s,
+                                            const struct last_known *last,
+                                            const struct group *g,
+                                            const struct alarm *alarm) {
+  bool has_members = g && g->usage.processes > 0;
+  bool is_kill = strcmp(alarm->type_instance, "oom_kill") == 0;
+
+  return last && (is_kill || !has_members)
+             ? last_known_ended(last, s, has_members)
+             : NULL;
+}
+
+/* --- the beginning -------------------------------------------------------- */
+
+static int begin_alive(struct capture *c, const struct scene *s,
+                       const struct group *g) {
+  int rc = choose_members(c, s, g);
+
+  if (rc < 0)
+    return rc;
+  summarize(c, s, g);
+  snapshot_begin(&c->json, s, &c->alarm, NULL, NULL);
+  return 0;
 }
 
 int capture_begin(struct capture *c, const struct scene *s,
+                  const struct last_known_table *last_known,
                   const struct alarm *alarm) {
   const struct group *g = find_group(s, alarm->group);
-  int rc;
+  const struct last_known *last = last_known_find(last_known, alarm->group);
+  const struct last_state *ended = ended_state(s, last, g, alarm);
+  int rc = 0;
 
-  if (!g)
+  if (!g && !ended)
     return -ENOENT;
   *c = (struct capture){
       .is_running = true, .alarm = *alarm, .time_ns = s->time_ns};
   json_init(&c->json);
-  rc = choose_members(c, s, g);
-  if (rc < 0) {
+  if (ended)
+    begin_ended(c, s, last, ended);
+  else
+    rc = begin_alive(c, s, g);
+  if (rc < 0)
     capture_done(c);
-    return rc;
-  }
-  summarize(c, s, g);
-  snapshot_begin(&c->json, s, alarm);
-  return 0;
+  return rc;
 }
 
 /* A process in quarantine is not read. */
@@ -269,7 +334,7 @@ int capture_close_up(const struct scene *s, struct reader *reader, uint32_t pid,
   if (!p || p->state != PROCESS_ALIVE)
     return -ESRCH;
   json_init(&c.json);
-  snapshot_begin(&c.json, s, NULL);
+  snapshot_begin(&c.json, s, NULL, NULL, NULL);
   rc = close_up_error(add_process(&c, s, reader, p));
   if (rc == 0) {
     snapshot_end(&c.json, 0, NULL, 0);

@@ -33,10 +33,12 @@ struct capture {
 };
 
 /*
- * Begins a capture with the sums of this scene. -ENOENT if there is no such
+ * Begins a capture with the sums of this scene, or, for a group whose processes
+ * have ended, with what was last known of it. -ENOENT if there is no such
  * group, or -ENOMEM; c is then zero.
  */
 int capture_begin(struct capture *c, const struct scene *s,
+                  const struct last_known_table *last_known,
                   const struct alarm *alarm);
 
 /* Reads the limit of the group, at first, and the next members, at least one,

@@ -25,6 +25,7 @@ int recorder_init(struct recorder *r, const struct settings *settings,
 
 void recorder_done(struct recorder *r, uint64_t timeout_ns) {
   capture_done(&r->capture);
+  last_known_done(&r->last_known);
   if (r->writer) {
     writer_free(r->writer, timeout_ns);
     pthread_mutex_destroy(&r->mutex);
@@ -163,7 +164,7 @@ static int begin_next(struct recorder *r, const struct scene *s,
   int rc = 0;
 
   while (rc == 0 && !r->capture.is_running && pop_alarm(r, &alarm)) {
-    rc = capture_begin(&r->capture, s, &alarm);
+    rc = capture_begin(&r->capture, s, &r->last_known, &alarm);
     if (rc == 0)
       rc = cool_down(r, &alarm, now_ns);
     if (rc == -ENOENT)
@@ -219,6 +220,7 @@ static void run_captures(struct recorder *r, const struct scene *s,
     rc = begin_next(r, s, now_ns);
   if (rc < 0)
     note_error(r, rc);
+  last_known_note(&r->last_known, s);
   if (r->capture.is_running)
     continue_capture(r, s);
 }

@@ -188,22 +188,62 @@ static void add_growth(struct json *j, const struct growth *growth) {
   add_decimal(j, "until_limit", growth_seconds_until(growth));
 }
 
+static void add_members(struct json *j, const struct scene *s,
+                        const struct usage *u) {
+  add_integer(j, "processes", u->processes);
+  add_integer(j, "threads", u->threads);
+  add_integer(j, "unreadable", u->unreadable);
+  add_uptime(j, s, u);
+  add_group_quality(j, u);
+}
+
 static void add_group(struct json *j, const struct scene *s,
                       const struct group *g) {
   json_begin_object(j);
   add_string(j, "name", g->name);
   add_integer(j, "rule", g->rule);
-  if (!g->usage.is_unseen) {
-    add_integer(j, "processes", g->usage.processes);
-    add_integer(j, "threads", g->usage.threads);
-    add_integer(j, "unreadable", g->usage.unreadable);
-    add_uptime(j, s, &g->usage);
-    add_group_quality(j, &g->usage);
-  }
+  if (!g->usage.is_unseen)
+    add_members(j, s, &g->usage);
   add_cgroup(j, s, g);
   add_growth(j, g->growth);
   add_usage(j, s, &g->usage);
   json_end_object(j);
+}
+
+/* What its control group shows, such as kills, is of this cycle. A group of a
+ * template is NULL. */
+static void add_ended_group(struct json *j, const struct scene *s,
+                            const struct last_known *last,
+                            const struct last_state *state,
+                            const struct group *g) {
+  json_begin_object(j);
+  add_string(j, "name", last->name);
+  add_integer(j, "rule", last->rule);
+  add_decimal(j, "last_known", seconds(state->time_ns));
+  add_members(j, s, &state->usage);
+  if (g)
+    add_cgroup(j, s, g);
+  add_usage(j, s, &state->usage);
+  json_end_object(j);
+}
+
+/* The group that has ended has its place by name, even if it is gone. */
+static void add_groups(struct json *j, const struct scene *s,
+                       const struct last_known *last,
+                       const struct last_state *state) {
+  for (size_t i = 0; i < s->groups->n; i++) {
+    const struct group *g = s->groups->groups[i];
+    int order = last ? strcmp(g->name, last->name) : -1;
+
+    if (order >= 0) {
+      add_ended_group(j, s, last, state, order == 0 ? g : NULL);
+      last = NULL;
+    }
+    if (order != 0 && is_reported(g))
+      add_group(j, s, g);
+  }
+  if (last)
+    add_ended_group(j, s, last, state, NULL);
 }
 
 static void add_host(struct json *j, const struct host_account *host) {
@@ -218,7 +258,8 @@ static void add_host(struct json *j, const struct host_account *host) {
 }
 
 void snapshot_begin(struct json *j, const struct scene *s,
-                    const struct alarm *alarm) {
+                    const struct alarm *alarm, const struct last_known *last,
+                    const struct last_state *state) {
   json_begin_object(j);
   add_head(j, s);
   add_trigger(j, alarm);
@@ -227,9 +268,7 @@ void snapshot_begin(struct json *j, const struct scene *s,
     add_host(j, s->host);
   json_key(j, "groups");
   json_begin_array(j);
-  for (size_t i = 0; i < s->groups->n; i++)
-    if (is_reported(s->groups->groups[i]))
-      add_group(j, s, s->groups->groups[i]);
+  add_groups(j, s, last, state);
   json_end_array(j);
   json_key(j, "processes");
   json_begin_array(j);
@@ -305,14 +344,15 @@ static void add_mappings(struct json *j, struct mapping_table *table,
 
 /* --- processes --- */
 
-static void add_names(struct json *j, const struct process *p,
+static void add_names(struct json *j,
+                      const struct stored_attributes *attributes,
                       bool has_command_line) {
   static const char *const keys[ATTRIBUTES] = {
       [ATTRIBUTE_COMM] = "comm",      [ATTRIBUTE_COMMAND_LINE] = "command_line",
       [ATTRIBUTE_EXECUTABLE] = "exe", [ATTRIBUTE_USER] = "user",
       [ATTRIBUTE_CGROUP] = "cgroup",  [ATTRIBUTE_UNIT] = "unit",
       [ATTRIBUTE_SLICE] = "slice",    [ATTRIBUTE_CONTAINER] = "container"};
-  struct attributes id = attributes_get(&p->attributes);
+  struct attributes id = attributes_get(attributes);
 
   for (int a = 0; a < ATTRIBUTES; a++)
     if (a != ATTRIBUTE_COMMAND_LINE || has_command_line)
@@ -416,7 +456,7 @@ void snapshot_process(struct json *j, const struct scene *s,
     add_integer(j, "starttime", p->starttime_ticks);
   if (p->parent_pid)
     add_integer(j, "ppid", p->parent_pid);
-  add_names(j, p, has_command_line);
+  add_names(j, &p->attributes, has_command_line);
   add_rule(j, p);
   if (has_stat) {
     add_integer(j, "threads", p->threads);
@@ -426,6 +466,32 @@ void snapshot_process(struct json *j, const struct scene *s,
   add_usage(j, s, &u);
   if (close_up)
     add_close_up(j, close_up);
+  json_end_object(j);
+}
+
+void snapshot_ended(struct json *j, const struct scene *s, const char *group,
+                    const struct last_member *m, bool has_command_line) {
+  json_begin_object(j);
+  add_integer(j, "pid", m->pid);
+  add_integer(j, "starttime", m->starttime_ticks);
+  if (m->parent_pid)
+    add_integer(j, "ppid", m->parent_pid);
+  add_names(j, &m->attributes, has_command_line);
+  json_key(j, "groups");
+  json_begin_array(j);
+  json_string(j, group);
+  json_end_array(j);
+  json_key(j, "also");
+  json_begin_array(j);
+  json_end_array(j);
+  add_integer(j, "threads", m->usage.threads);
+  add_uptime(j, s, &m->usage);
+  add_string(j, "source", "ended");
+  if (m->has_pss) {
+    add_integer(j, "pss_error", usage_pss_error(&m->usage));
+    add_integer(j, "uss_error", usage_uss_error(&m->usage));
+  }
+  add_usage(j, s, &m->usage);
   json_end_object(j);
 }
 
@@ -449,7 +515,7 @@ int snapshot_make(const struct scene *s, char **ret_text, size_t *ret_len) {
   int rc;
 
   json_init(&json);
-  snapshot_begin(&json, s, NULL);
+  snapshot_begin(&json, s, NULL, NULL, NULL);
   for (size_t i = 0; i < s->processes->n; i++)
     if (is_recorded(s->processes->processes[i]))
       snapshot_process(&json, s, s->processes->processes[i], has_command_lines,

@@ -5,13 +5,8 @@
 #ifndef SMAPS_SNAPSHOT_H
 #define SMAPS_SNAPSHOT_H
 
-#include "match/group.h"
-#include "measure/aggregate.h"
-#include "proc/meminfo.h"
-#include "read/quarantine.h"
-#include "schedule/price.h"
 #include "snapshot/json.h"
-#include <smaps/settings.h>
+#include "snapshot/last_known.h"
 
 /* A notification that asks for a capture. */
 struct alarm {
@@ -20,20 +15,6 @@ struct alarm {
   char group[GROUP_NAME_SIZE];
   char type[GROUP_NAME_SIZE], type_instance[GROUP_NAME_SIZE]; /* may be empty */
   char message[256];
-};
-
-/* The results of the last cycle. */
-struct scene {
-  const struct settings *settings;
-  const struct process_table *processes;
-  const struct group_table *groups;
-  const struct cycle *cycle;
-  const struct aggregate *aggregate;
-  const struct prices *prices;
-  const struct quarantine *quarantine;
-  struct meminfo_sample meminfo;
-  const struct host_account *host; /* NULL if unknown */
-  uint64_t time_ns;                /* of the cycle, since the Epoch */
 };
 
 /* The mappings of a process in a capture. */
@@ -54,14 +35,20 @@ int snapshot_make(const struct scene *s, char **ret_text, size_t *ret_len);
  * json.
  */
 
-/* Writes the head, the rules and the groups. alarm is NULL for a state. */
+/* Writes the head, the rules and the groups. alarm is NULL for a state. The
+ * group of that name has what was last known of it, unless that is NULL. */
 void snapshot_begin(struct json *j, const struct scene *s,
-                    const struct alarm *alarm);
+                    const struct alarm *alarm, const struct last_known *last,
+                    const struct last_state *state);
 
 /* close_up may be NULL. */
 void snapshot_process(struct json *j, const struct scene *s,
                       const struct process *p, bool has_command_line,
                       const struct close_up *close_up);
+
+/* Writes a process of that group that has ended. */
+void snapshot_ended(struct json *j, const struct scene *s, const char *group,
+                    const struct last_member *m, bool has_command_line);
 
 /* Ends the document. A capture gets the number of members that it lacks and the
  * mappings of all its members; all is NULL for a state. */

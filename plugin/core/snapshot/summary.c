@@ -41,16 +41,34 @@ static const char *describe_pss(const struct summary *s, char *ret,
   return ret;
 }
 
+#define TIME_SIZE 32
+
+static const char *format_time(uint64_t ns, char ret[TIME_SIZE]) {
+  uint64_t seconds = ns / NS_PER_S;
+  bool is_long = seconds >= 120;
+
+  snprintf(ret, TIME_SIZE, "%" PRIu64 " %s", is_long ? seconds / 60 : seconds,
+           is_long ? "min" : "s");
+  return ret;
+}
+
+static const char *describe_end(const struct summary *s, char *ret,
+                                size_t size) {
+  char time[TIME_SIZE];
+
+  snprintf(ret, size, "before its end, %s ago: ",
+           format_time(summary_ended_seconds(s) * NS_PER_S, time));
+  return ret;
+}
+
 static const char *describe_change(const struct pss_change *c, char *ret,
                                    size_t size) {
-  uint64_t seconds = c->age_ns / NS_PER_S;
-  bool is_long = seconds >= 120;
-  char amount[AMOUNT_SIZE];
+  char amount[AMOUNT_SIZE], time[TIME_SIZE];
 
   format_amount(c->bytes < 0 ? -(uint64_t)c->bytes : (uint64_t)c->bytes,
                 amount);
-  snprintf(ret, size, ", %c%s in %" PRIu64 " %s", c->bytes < 0 ? '-' : '+',
-           amount, is_long ? seconds / 60 : seconds, is_long ? "min" : "s");
+  snprintf(ret, size, ", %c%s in %s", c->bytes < 0 ? '-' : '+', amount,
+           format_time(c->age_ns, time));
   return ret;
 }
 
@@ -71,6 +89,12 @@ static const char *describe_process(const struct summary *s, size_t i,
   return ret;
 }
 
+uint64_t summary_ended_seconds(const struct summary *s) {
+  uint64_t seconds = (s->ended_ns + NS_PER_S / 2) / NS_PER_S;
+
+  return seconds > 0 ? seconds : 1;
+}
+
 void summary_format(const struct summary *s, char *ret, size_t size) {
   char part[160];
   bool fits;
@@ -78,7 +102,9 @@ void summary_format(const struct summary *s, char *ret, size_t size) {
   if (size > SUMMARY_MAX + 1)
     size = SUMMARY_MAX + 1;
   *ret = '\0';
-  fits = append(ret, size, describe_pss(s, part, sizeof(part)));
+  fits = (!s->has_ended ||
+          append(ret, size, describe_end(s, part, sizeof(part)))) &&
+         append(ret, size, describe_pss(s, part, sizeof(part)));
   if (fits && s->change.age_ns > 0)
     fits = append(ret, size, describe_change(&s->change, part, sizeof(part)));
   if (fits && s->limit_bytes > 0)

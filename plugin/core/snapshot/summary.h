@@ -17,6 +17,8 @@ struct summary_process {
 };
 
 struct summary {
+  bool has_ended;    /* its processes have, and all is as it was last known */
+  uint64_t ended_ns; /* then: so long ago */
   bool has_pss;
   uint64_t pss_bytes; /* of the group */
   uint64_t pss_error; /* of that; 0: none */
@@ -33,9 +35,14 @@ struct summary {
  *
  *   PSS 1.5 GiB, +300.0 MiB in 62 min, limit 2.0 GiB; 1234 postgres 812.3 MiB
  *
- * An error of 1 % or more follows the PSS: "PSS 1.5 GiB +- 90.0 MiB".
+ * An error of 1 % or more follows the PSS: "PSS 1.5 GiB +- 90.0 MiB". The line
+ * of a group that has ended begins with "before its end, 10 s ago: ".
  */
 void summary_format(const struct summary *s, char *ret, size_t size);
+
+/* The age of what is last known of a group that has ended: a second at least.
+ */
+uint64_t summary_ended_seconds(const struct summary *s);
 
 /* Formats a process as "PID COMM BYTES", or "PID COMM RSS BYTES". */
 void summary_format_process(const struct summary_process *p, char *ret,

@@ -3,9 +3,10 @@ nearly full, and one in which a process was killed for memory."""
 
 from pathlib import Path
 
+import snapshot
 from alerts import ThresholdTest as _ThresholdTest
 from cgroup import CgroupMixin
-from harness import MIB, group
+from harness import MIB, group, stage, wait_until
 from server import load_smaps
 
 
@@ -17,8 +18,12 @@ class ControlGroups(CgroupMixin, _ThresholdTest):
         self.shape = self.start_shape("anon", name="web", mib=1)
         self.web.add(*self.shape.pids)
         self.web.set_limit(64 * MIB)
+        self.directory = stage().new_directory() / "captures"
         self.start_alerts(
-            groups=load_smaps(group("web", f'Cgroup "{self.web.path}*"'))
+            groups=load_smaps(
+                group("web", f'Cgroup "{self.web.path}*"'),
+                f'<Capture>\nDirectory "{self.directory}"\n</Capture>',
+            )
         )
 
     def test_nearly_full(self):
@@ -64,3 +69,42 @@ class ControlGroups(CgroupMixin, _ThresholdTest):
             ["OKAY", "FAILURE"], "count-oom_kill", "web"
         )
         self.assertEqual(alerts[-1].value, 1)
+
+    def kill(self):
+        """Has the kernel kill the only process, which had 40 MiB."""
+        self.shape.grow(40)
+        wait_until(
+            lambda: self.rows("memory-pss", "web")[-1][1] > 40 * MIB,
+            "what is to be known last",
+        )
+        with self.assertRaisesRegex(AssertionError, "has ended"):
+            self.shape.grow(128)
+
+    def captured_kills(self):
+        documents = map(snapshot.read, self.directory.glob("*.json"))
+        return [
+            document
+            for document in documents
+            if document["trigger"]["type_instance"] == "oom_kill"
+        ]
+
+    def assert_killed_is_captured(self):
+        self.wait_first(["OKAY", "FAILURE"], "count-oom_kill", "web")
+        (document,) = wait_until(self.captured_kills, "its capture")
+        (one,) = document["processes"]
+        self.assertEqual((one["pid"], one["source"]), (self.shape.root, "ended"))
+        self.assertTrue(40 * MIB < one["usage"]["pss"] <= 64 * MIB, one)
+        web = snapshot.group_of(document, "web")
+        self.assertEqual((web["processes"], web["oom_kill"]), (1, 1))
+
+    def test_the_process_that_was_killed_is_captured(self):
+        self.wait_severities(["OKAY"], "count-oom_kill", "web")
+        self.kill()
+        self.assert_killed_is_captured()
+
+    def test_the_process_that_was_killed_is_captured_after_a_restart(self):
+        self.wait_severities(["OKAY"], "count-oom_kill", "web")
+        successor = self.start_shape("anon", name="web", mib=2)
+        self.kill()
+        self.web.add(*successor.pids)
+        self.assert_killed_is_captured()

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "snapshot/last_known.h"
+
 #include "fake_pages.h"
 #include "parsed.h"
 #include "world.h"
@@ -412,6 +414,267 @@ WORLD_TEST(a_group_without_members_has_a_capture_too) {
   assert_int_equal(parsed_count(d, "processes"), 0);
   assert_int_equal(parsed_count(d, "mappings"), 0);
   parsed_assert(d, "left_out=0 groups.0.processes=0");
+}
+
+/* --- of a group that has ended -------------------------------------------- */
+
+/* Nothing is kept of the first cycle. */
+static void begin(struct world *w) {
+  cycle(w);
+  cycle(w);
+}
+
+/* The alarm comes a cycle later, and the capture is made in the next. */
+static parsed capture_ended(struct world *w, const char *name, uint32_t from,
+                            uint32_t n) {
+  begin(w);
+  for (uint32_t i = 0; i < n; i++)
+    proctree_end(&w->tree, from + i);
+  return capture(w, name);
+}
+
+WORLD_TEST(a_group_that_has_ended_has_what_was_last_known) {
+  const struct summary *s;
+  parsed d, p;
+
+  put(w, 30, "other", 9000);
+  put_many(w, 3);
+  d = capture_ended(w, "g", 10, 3);
+  assert_members(d, "12 11 10", 0);
+  assert_true(parsed_decimal(d, "time") ==
+              parsed_decimal(d, "groups.0.last_known") + 20);
+  parsed_assert(d, "groups.0.name=g groups.0.processes=3 "
+                   "groups.0.usage.pss=3300k groups.0.usage.uss=3300k");
+  assert_int_equal(parsed_count(d, "mappings"), 0);
+  p = parsed_get(d, "processes.0");
+  parsed_assert(p, "source=ended comm=g groups.0=g usage.pss=1200k "
+                   "usage.uss=1200k usage.swap=0 pss_error=0");
+  assert_null(parsed_get(p, "mappings"));
+  s = &world_written(0)->summary;
+  assert_true(s->has_ended && s->has_pss);
+  assert_int_equal(s->ended_ns / NS_PER_S, 20);
+  assert_int_equal(s->pss_bytes, 3300 * KIB);
+  assert_int_equal(s->n, 3);
+  assert_int_equal(s->largest[0].pid, 12);
+  assert_int_equal(s->largest[0].bytes, 1200 * KIB);
+  assert_string_equal(s->largest[0].comm, "g");
+}
+
+/* Workers share memory: what each of them had is not what the last to go would
+ * have had. */
+WORLD_TEST(the_last_known_amounts_are_those_of_all_together) {
+  struct fake f = {
+      .comm = "g", .starttime = 110, .shared_kb = 800, .pss_kb = 400};
+  parsed d;
+
+  put(w, 30, "other", 100);
+  for (f.pid = 10; f.pid < 12; f.pid++)
+    proctree_put(&w->tree, &f);
+  group(w, "g");
+  d = capture_ended(w, "g", 10, 2);
+  parsed_assert(d, "groups.0.usage.pss=800k processes.0.usage.pss=400k "
+                   "processes.1.usage.pss=400k");
+}
+
+/* Its parent has not fetched its status yet. */
+WORLD_TEST(a_zombie_has_ended) {
+  parsed d;
+
+  put_many(w, 1);
+  begin(w);
+  proctree_put(
+      &w->tree,
+      &(struct fake){.pid = 10, .comm = "g", .state = 'Z', .starttime = 110});
+  d = capture(w, "g");
+  assert_members(d, "10", 0);
+  parsed_assert(d, "processes.0.source=ended processes.0.usage.pss=1000k");
+}
+
+WORLD_TEST(the_last_known_members_are_the_largest) {
+  parsed d;
+
+  put(w, 50, "other", 100);
+  put_many(w, 20);
+  begin(w);
+  put(w, 13, "g", 8000);
+  d = capture_ended(w, "g", 10, 20);
+  assert_members(d, "13 29 28 27 26 25 24 23", 12);
+  assert_int_equal(parsed_integer(d, "groups.0.processes"), 20);
+}
+
+WORLD_TEST(the_last_known_members_are_no_more_than_the_top) {
+  w->settings.capture.top_processes = 2;
+  put(w, 50, "other", 100);
+  put_many(w, 4);
+  assert_members(capture_ended(w, "g", 10, 4), "13 12", 2);
+}
+
+WORLD_TEST(what_was_last_known_is_forgotten_after_an_hour) {
+  parsed d;
+
+  put(w, 50, "other", 100);
+  put_many(w, 1);
+  begin(w);
+  proctree_end(&w->tree, 10);
+  world_run(w, 3600);
+  d = capture(w, "g");
+  assert_members(d, "", 0);
+  assert_null(parsed_get(d, "groups.0.last_known"));
+  assert_false(world_written(0)->summary.has_ended);
+}
+
+WORLD_TEST(what_was_last_known_is_there_for_an_hour) {
+  put(w, 50, "other", 100);
+  put_many(w, 1);
+  begin(w);
+  proctree_end(&w->tree, 10);
+  world_run(w, 3570);
+  assert_members(capture(w, "g"), "10", 0);
+}
+
+/* The group is not there any more. */
+WORLD_TEST(a_group_of_a_template_that_has_ended_has_a_capture) {
+  parsed d;
+
+  put(w, 10, "a", 100);
+  put(w, 11, "b", 200);
+  put(w, 12, "c", 300);
+  world_group(w, "t-%{comm}", "Comm", "*", NULL, NULL);
+  d = capture_ended(w, "t-b", 11, 1);
+  assert_members(d, "11", 0);
+  parsed_assert(d, "groups.0.name=t-a groups.1.name=t-b groups.2.name=t-c "
+                   "groups.1.usage.pss=200k processes.0.groups.0=t-b");
+  assert_null(parsed_get(d, "groups.2.last_known"));
+}
+
+WORLD_TEST(the_last_group_by_name_has_its_place_too) {
+  parsed d;
+
+  put(w, 10, "a", 100);
+  put(w, 11, "b", 200);
+  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
+  d = capture_ended(w, "b", 11, 1);
+  assert_int_equal(parsed_count(d, "groups"), 2);
+  parsed_assert(d, "groups.0.name=a groups.1.name=b");
+}
+
+/* 120 groups end, the first 20 of them before the others. */
+WORLD_TEST(groups_that_have_ended_are_bounded) {
+  put(w, 10, "x", 100);
+  for (uint32_t i = 0; i < 120; i++) {
+    char name[16];
+
+    snprintf(name, sizeof(name), "g%03u", i);
+    put(w, 100 + i, name, 100);
+  }
+  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
+  begin(w);
+  for (uint32_t i = 0; i < 120; i++) {
+    if (i == 20)
+      cycle(w);
+    proctree_end(&w->tree, 100 + i);
+  }
+  raise_for(w, "g019");
+  world_raise(w, "g020");
+  cycle(w);
+  assert_string_equal(world_written(0)->subject, "g020");
+  assert_int_equal(n_in_the_end(w), 1);
+}
+
+/* A service manager starts it again at once: an alarm about the kill is about
+ * the processes that were killed, and all others are about those of now. */
+static void restart(struct world *w) {
+  put(w, 50, "other", 100);
+  put_many(w, 2);
+  begin(w);
+  proctree_end(&w->tree, 10);
+  proctree_end(&w->tree, 11);
+  put(w, 20, "g", 70);
+}
+
+WORLD_TEST(a_kill_before_a_restart_has_what_was_killed) {
+  parsed d;
+
+  restart(w);
+  cycle(w);
+  world_raise_about(w, "g", "oom_kill");
+  cycle(w);
+  d = read_it();
+  assert_members(d, "11 10", 0);
+  parsed_assert(d, "groups.0.usage.pss=2100k processes.0.source=ended");
+  assert_true(world_written(0)->summary.has_ended);
+}
+
+WORLD_TEST(other_alarms_are_about_what_was_restarted) {
+  parsed d;
+
+  restart(w);
+  d = capture(w, "g");
+  assert_members(d, "20", 0);
+  assert_null(parsed_get(d, "groups.0.last_known"));
+}
+
+WORLD_TEST(a_kill_long_after_a_restart_is_about_the_members) {
+  restart(w);
+  for (int i = 0; i < LAST_KNOWN_INTERVALS; i++)
+    cycle(w);
+  world_raise_about(w, "g", "oom_kill");
+  cycle(w);
+  assert_members(read_it(), "20", 0);
+}
+
+/* The service manager stops the others, which takes a moment. */
+WORLD_TEST(what_was_last_known_has_the_largest_that_ended_first) {
+  parsed d;
+
+  put(w, 50, "other", 100);
+  put_many(w, 3);
+  begin(w);
+  proctree_end(&w->tree, 12);
+  cycle(w);
+  proctree_end(&w->tree, 11);
+  cycle(w);
+  proctree_end(&w->tree, 10);
+  d = capture(w, "g");
+  assert_members(d, "12 11 10", 0);
+  assert_true(parsed_decimal(d, "time") ==
+              parsed_decimal(d, "groups.0.last_known") + 40);
+}
+
+/* It had ended long before, and is not what the service had at its end. */
+WORLD_TEST(what_was_last_known_has_no_member_that_ended_long_before) {
+  put(w, 50, "other", 100);
+  put_many(w, 3);
+  begin(w);
+  proctree_end(&w->tree, 12);
+  for (int i = 0; i <= LAST_KNOWN_INTERVALS + 1; i++)
+    cycle(w);
+  proctree_end(&w->tree, 11);
+  proctree_end(&w->tree, 10);
+  assert_members(capture(w, "g"), "11 10", 0);
+}
+
+/* A small helper may have ended first, beside which the others have grown. */
+WORLD_TEST(what_was_last_known_is_that_of_the_larger_processes) {
+  put(w, 50, "other", 100);
+  put_many(w, 2);
+  begin(w);
+  proctree_end(&w->tree, 11);
+  put(w, 10, "g", 5000);
+  cycle(w);
+  proctree_end(&w->tree, 10);
+  assert_members(capture(w, "g"), "10", 0);
+}
+
+/* One of two was killed: the group is there. */
+WORLD_TEST(a_kill_of_a_part_is_about_the_members_that_are_left) {
+  put_many(w, 2);
+  begin(w);
+  proctree_end(&w->tree, 11);
+  cycle(w);
+  world_raise_about(w, "g", "oom_kill");
+  cycle(w);
+  assert_members(read_it(), "10", 0);
 }
 
 WORLD_TEST(a_group_that_does_not_exist_has_no_capture) {

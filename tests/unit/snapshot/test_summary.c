@@ -123,6 +123,22 @@ TEST(what_does_not_fit_is_left_out_from_the_end) {
   }
 }
 
+TEST(a_line_says_that_the_group_has_ended) {
+  struct summary s = whole();
+
+  s.change.age_ns = 0;
+  s.n = 1;
+  s.has_ended = true;
+  s.ended_ns = 12 * NS_PER_S;
+  assert_line(&s, 256,
+              "before its end, 12 s ago: PSS 1.5 GiB, limit 2.0 GiB; "
+              "1234 postgres 812.0 MiB");
+  s.ended_ns = 50 * MINUTE;
+  assert_line(&s, 48, "before its end, 50 min ago: PSS 1.5 GiB");
+  s.ended_ns = NS_PER_S / 10;
+  assert_line(&s, 40, "before its end, 1 s ago: PSS 1.5 GiB");
+}
+
 TEST(a_line_has_at_most_200_bytes) {
   struct summary s = whole();
   char line[512];

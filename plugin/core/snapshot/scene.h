@@ -1,0 +1,26 @@
+/* What a cycle hands to snapshots. */
+#ifndef SMAPS_SCENE_H
+#define SMAPS_SCENE_H
+
+#include "match/group.h"
+#include "measure/aggregate.h"
+#include "proc/meminfo.h"
+#include "read/quarantine.h"
+#include "schedule/price.h"
+#include <smaps/settings.h>
+
+/* The results of the last cycle. */
+struct scene {
+  const struct settings *settings;
+  const struct process_table *processes;
+  const struct group_table *groups;
+  const struct cycle *cycle;
+  const struct aggregate *aggregate;
+  const struct prices *prices;
+  const struct quarantine *quarantine;
+  struct meminfo_sample meminfo;
+  const struct host_account *host; /* NULL if unknown */
+  uint64_t time_ns;                /* of the cycle, since the Epoch */
+};
+
+#endif
