@@ -77,6 +77,7 @@ const struct group group_unknown = {.rule = UNKNOWN,
                                     .uptime = (double)NAN,
                                     .growth = UNKNOWN,
                                     .until_limit = (double)NAN,
+                                    .last_known = (double)NAN,
                                     .coverage = (double)NAN,
                                     .age = (double)NAN};
 
@@ -162,6 +163,13 @@ const char *document_scope(const struct document *d) {
   if (!d->trigger.kind || strcmp(d->trigger.kind, "notification") != 0)
     return NULL;
   return d->trigger.group;
+}
+
+double document_last_known(const struct document *d) {
+  const char *scope = document_scope(d);
+  const struct group *g = scope ? document_group(d, scope) : NULL;
+
+  return g ? g->last_known : (double)NAN;
 }
 
 bool process_is_in(const struct process *p, const char *group) {

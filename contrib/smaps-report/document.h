@@ -99,6 +99,7 @@ struct group {
   uint64_t oom_kill;
   uint64_t growth;    /* bytes a second */
   double until_limit; /* seconds */
+  double last_known;  /* it has ended: its values are of this time */
   struct amounts amounts;
   /* In a sum that we have made: bit per amount that some parts lack, so that
    * the amount is at least this. */
@@ -231,6 +232,9 @@ const struct group *document_group(const struct document *d, const char *name);
 
 /* The group of a capture, or NULL for a state. */
 const char *document_scope(const struct document *d);
+
+/* The time of the values of that group, if it has ended; or else NaN. */
+double document_last_known(const struct document *d);
 
 bool process_is_in(const struct process *p, const char *group);
 

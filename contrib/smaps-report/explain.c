@@ -19,6 +19,7 @@ static const struct {
     {"statm", "only statm was read: Refresh is never, or it is in no group"},
     {"unreadable", "only statm was read: the kernel refused the rest, or "
                    "reading it failed"},
+    {"ended", "it has ended: known from the last interval in which it ran"},
     {"parent", "shares its parent's memory and is counted there"},
 };
 

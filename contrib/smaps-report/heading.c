@@ -20,6 +20,20 @@ static void add_time(struct text *t, double seconds) {
     text_add(t, words);
 }
 
+static void print_end(const struct document *d, const struct style *s) {
+  double last_known = document_last_known(d);
+  struct text t = {0};
+
+  if (isnan(last_known))
+    return;
+  text_add(&t, "The processes of ");
+  text_add_name(&t, document_scope(d), s);
+  text_add(&t, " had ended: its values are the last known, of ");
+  add_time(&t, last_known);
+  text_print(&t, COLOUR_BOLD, s);
+  text_done(&t);
+}
+
 void heading_print(const struct document *d, const struct style *s) {
   struct text t = {0};
 
@@ -32,10 +46,12 @@ void heading_print(const struct document *d, const struct style *s) {
   }
   text_print(&t, COLOUR_BOLD, s);
   text_done(&t);
+  print_end(d, s);
 }
 
 void heading_write(const struct document *d, struct json_lines *j) {
   json_lines_text(j, "host", d->host);
   json_lines_real(j, "time", d->time);
   json_lines_text(j, "message", d->trigger.message);
+  json_lines_real(j, "last_known", document_last_known(d));
 }

@@ -66,6 +66,7 @@ static void write_head(struct json_lines *j, const struct document *d) {
   json_lines_whole(j, "mem_total", d->mem_total);
   json_lines_whole(j, "mem_available", d->mem_available);
   json_lines_whole(j, "left_out", d->left_out);
+  json_lines_real(j, "last_known", document_last_known(d));
   write_trigger(j, &d->trigger);
 }
 

@@ -109,6 +109,7 @@ void sum_finish(const struct sum *s, const char *name, struct pool *pool,
                         .uss_error = s->uss_error,
                         .growth = UNKNOWN,
                         .until_limit = (double)NAN,
+                        .last_known = (double)NAN,
                         .at_least = s->at_least};
   if (!amounts_pack(&ret->amounts, pool, s->values))
     memory_check(NULL);

@@ -8,6 +8,7 @@
 
 #include <smaps/group_name.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -446,7 +447,17 @@ static size_t count_missing(const struct view *v) {
   return n;
 }
 
+static bool has_ended_group(const struct view *v) {
+  for (size_t i = 0; i < v->n_documents; i++)
+    if (!isnan(document_last_known(v->documents[i])))
+      return true;
+  return false;
+}
+
 static const char *why_no_mappings(const struct view *v) {
+  if (has_ended_group(v))
+    return "has no mappings: the processes of the group had ended before the "
+           "capture";
   if (count_missing(v) > 0)
     return v->options->source
                ? "the mappings of these processes could not be read: only a "

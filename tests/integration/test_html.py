@@ -118,6 +118,12 @@ class Shown(Page):
         (alarm,) = tab.texts("#alarm")
         self.assertIn("WARNING about postgres at 2026-11-21 13:21:01", alarm)
         self.assertIn(document["trigger"]["message"], alarm)
+        self.assertNotIn("had ended", alarm)
+        group_of(document, "postgres")["last_known"] = document["time"] - 12
+        self.open(document)
+        (alarm,) = tab.texts("#alarm")
+        self.assertIn("had ended: its values are the last known, of", alarm)
+        self.assertIn("2026-11-21 13:20:48 UTC", alarm)
         self.open(STATE)
         self.assertEqual(tab.texts("#alarm"), [""])
 
@@ -282,6 +288,10 @@ class Shown(Page):
         document["mappings"] = []
         self.open(document)
         self.assertEqual(self.tab.texts("#mappings p"), [note])
+        group_of(document, "postgres")["last_known"] = document["time"] - 12
+        self.open(document)
+        (note,) = self.tab.texts("#mappings p")
+        self.assertIn("had ended before", note)
 
     def test_changes_since_an_older_document(self):
         old, new = load(STATE), load(STATE)

@@ -133,6 +133,35 @@ class Tables(ReportTest):
              "time": load(CAPTURE)["time"], "message": trigger["message"]},
         )  # fmt: skip
 
+    def write_ended(self):
+        """The capture as if its group had ended 12 seconds before."""
+        document = load(CAPTURE)
+        for one in document["groups"]:
+            if one["name"] == document["trigger"]["group"]:
+                one["last_known"] = document["time"] - 12
+        for one in document["processes"]:
+            one["source"] = "ended"
+            for key in ("mappings", "mappings_from"):
+                one.pop(key, None)
+        document["mappings"] = []
+        return self.write(document), document
+
+    def test_a_group_that_had_ended_is_marked(self):
+        path, document = self.write_ended()
+        line = (
+            "The processes of postgres had ended: its values are the last "
+            "known, of 2026-11-21 13:2"
+        )
+        self.assertIn(f"\n{line}", self.report(path))
+        self.assertIn(f"\n{line}", self.report("explain", path))
+        self.assertNotIn(line, self.report(CAPTURE))
+        rows = [one for one in self.json(path) if one["row"] == "process"]
+        self.assertEqual({row["source"] for row in rows}, {"ended"})
+        heading = json.loads(self.report("-j", path))[0]
+        self.assertEqual(heading["last_known"], document["time"] - 12)
+        self.assertIn("it has ended: known from", self.report("explain", path))
+        self.assert_fails("the processes of the group had ended", "-m", path)
+
     def test_users_count_processes_once(self):
         rows = {row[-1]: row for row in self.rows("-u", "-H", STATE)}
         self.assertEqual(

@@ -16,6 +16,8 @@ function drawHead() {
   byId("alarm").className = trigger.severity ?? "";
   byId("alarm").append(make("b", {}, (trigger.severity ?? "alarm").toUpperCase()), " about ",
     make("bdi", {}, trigger.group ?? "a group"), " at " + time(trigger.time ?? NaN) + ": ", make("bdi", {}, trigger.message ?? ""));
+  if (data.last_known)
+    byId("alarm").append(" The processes of the group had ended: its values are the last known, of " + time(data.last_known) + ".");
 }
 
 function startTheme() {
@@ -102,6 +104,7 @@ function drawProcesses() {
 
 /* Of a capture: the processes whose mappings it should have. */
 function missingMappings() {
+  if (data.last_known) return "The processes of the group had ended before their mappings could be read.";
   const n = data.scope ? processes.filter((row) => !row.mappings && row.source !== "parent").length : 0;
   return n ? "The mappings of " + plural(n, "process", "processes") + " could not be read." : null;
 }

@@ -50,7 +50,7 @@ static const char whole[] = WITH(
     "\"cgroup_absence\":\"hung\",\"cgroup_memory\":1,"
     "\"cgroup_working_set\":6,\"cgroup_limit\":2,\"cgroup_file\":3,"
     "\"cgroup_kernel\":4,\"oom_kill\":5,\"growth\":9000,"
-    "\"until_limit\":1.5,"
+    "\"until_limit\":1.5,\"last_known\":1.5e9,"
     "\"usage\":{\"pss\":18446744073709551614,\"uss\":0,"
     "\"page_tables\":6,\"kernel_stack\":8,\"later\":true}},"
     "{\"name\":\"a\"}],"
@@ -114,6 +114,8 @@ static void check_groups(const struct document *d) {
   assert_true(web->until_limit > 1.4 && web->until_limit < 1.6);
   assert_true(d->groups[0].growth == UNKNOWN);
   assert_true(isnan(d->groups[0].until_limit));
+  assert_true(web->last_known > 1.4e9 && isnan(d->groups[0].last_known));
+  assert_true(document_last_known(d) > 1.4e9);
   assert_true(web->coverage > 99.4 && web->coverage < 99.6);
   assert_true(web->uptime > 90.4 && web->uptime < 90.6);
   assert_true(isnan(d->groups[0].uptime));
