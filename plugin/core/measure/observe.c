@@ -7,6 +7,7 @@
 #include "estimate/track_change.h"
 #include "match/group.h"
 #include "proc/amount.h"
+#include "proc/arith.h"
 #include "proc/cheap_files.h"
 #include "read/read_batch.h"
 
@@ -36,14 +37,26 @@ static bool wants_faults(const struct observer *o, const struct process *p) {
          member_policy(p).refresh == REFRESH_ADAPTIVE;
 }
 
-/* A zombie has been counted when it ended. */
-static void note_end(const struct cycle *cycle, const struct process *p) {
-  for (size_t i = 0; i < p->n_groups; i++) {
-    struct usage *u = &p->groups[i]->usage;
+/* What it had at its last reading, and what came until statm was read last. */
+static void add_ended(const struct process *p, uint64_t page_size,
+                      struct usage *u) {
+  const struct baseline *b = &p->member->track.baseline;
+  uint64_t resident = p->statm.resident_pages;
+  uint64_t more = minus(resident, b->resident_pages) * page_size;
 
-    u->ended++;
-    u->ended_bytes += p->statm.resident_pages * cycle->page_size;
+  if (!track_has_baseline(&p->member->track)) {
+    u->ended_unread++;
+    u->ended_unread_bytes += resident * page_size;
+    return;
   }
+  u->ended_pss += baseline_bytes(b, ROLLUP_PSS) + more;
+  u->ended_uss += baseline_uss(b) + more;
+}
+
+/* A zombie has been counted when it ended. */
+static void note_end(const struct observer *o, const struct process *p) {
+  for (size_t i = 0; i < p->n_groups; i++)
+    add_ended(p, o->cycle->page_size, &p->groups[i]->usage);
 }
 
 static void observe_at_once(struct observer *o, struct process *p) {
@@ -54,7 +67,7 @@ static void observe_at_once(struct observer *o, struct process *p) {
                       &p->groups[0]->track->sharing, NULL);
   else if (p->member) {
     if (p->state == PROCESS_GONE && track_has_baseline(&p->member->track))
-      note_end(o->cycle, p);
+      note_end(o, p);
     estimator_forget(&p->member->track);
   }
 }
@@ -62,7 +75,7 @@ static void observe_at_once(struct observer *o, struct process *p) {
 void observe_end(struct observer *o, struct process *p) {
   if (p->state == PROCESS_GONE)
     return;
-  note_end(o->cycle, p);
+  note_end(o, p);
   estimator_forget(&p->member->track);
   fork_family_leave(&p->member->track);
   p->state = PROCESS_GONE;

@@ -96,11 +96,17 @@ void usage_add_unread(struct usage *u, const struct rollup *r, struct doubt pss,
   u->unread_pss += r->bytes[ROLLUP_PSS];
 }
 
-/* bytes: the whole sum; doubtful: the part of it that is not exact. */
+static uint64_t unread_of(const struct usage *u, uint64_t bytes) {
+  return u->rolled_up ? min(u->ended_unread * (bytes / u->rolled_up),
+                            u->ended_unread_bytes)
+                      : u->ended_unread_bytes;
+}
+
+/* bytes: the whole sum; doubtful: the part of it that is not exact; ended: the
+ * part of members that have ended. */
 static uint64_t error_of(const struct usage *u, const struct doubt_sum *doubt,
-                         uint64_t bytes, uint64_t doubtful) {
-  uint64_t mean = u->rolled_up ? bytes / u->rolled_up : 0;
-  uint64_t missing = min(u->ended * mean, u->ended_bytes);
+                         uint64_t bytes, uint64_t doubtful, uint64_t ended) {
+  uint64_t missing = ended + unread_of(u, bytes);
   uint64_t host = UINT64_MAX, above = minus(u->doubtful_rss, doubtful), error;
 
   if (u->is_host_known)
@@ -112,11 +118,11 @@ static uint64_t error_of(const struct usage *u, const struct doubt_sum *doubt,
 
 uint64_t usage_pss_error(const struct usage *u) {
   return error_of(u, &u->pss_doubt, u->rollup.bytes[ROLLUP_PSS],
-                  u->doubtful_pss);
+                  u->doubtful_pss, u->ended_pss);
 }
 
 uint64_t usage_uss_error(const struct usage *u) {
-  return error_of(u, &u->uss_doubt, u->uss, u->doubtful_uss);
+  return error_of(u, &u->uss_doubt, u->uss, u->doubtful_uss, u->ended_uss);
 }
 
 static uint64_t scale(uint64_t x, double by) {

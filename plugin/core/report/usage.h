@@ -58,9 +58,10 @@ struct usage {
   uint64_t doubtful_pss, doubtful_uss, doubtful_rss;
   bool is_host_known;
   uint64_t beyond_bytes; /* then: the host has at most so much beyond Pss */
-  /* Members that ended since the processes were listed, and the resident bytes
-   * that those had. */
-  uint64_t ended, ended_bytes;
+  /* Members that ended since the processes were listed: what they had, and the
+   * number and resident bytes of those that had never been read. */
+  uint64_t ended_pss, ended_uss;
+  uint64_t ended_unread, ended_unread_bytes;
 };
 
 /* Counts a member, without memory: it has none or shares another's mm. */
@@ -104,8 +105,9 @@ void usage_add_unread(struct usage *u, const struct rollup *r, struct doubt pss,
  * The possible errors of the sums, in bytes: at most what the members that are
  * not exact can differ by, to nothing or to all of their rss, and no more than
  * the host has beyond. The successor of a member that has ended is in no list
- * yet: another one of the mean size can be missing for each, and no more than
- * it had. All of the processes that may be further members can.
+ * yet: another one of its size can be missing, or of the mean size, if that is
+ * less and it was never read. All of the processes that may be further members
+ * can.
  */
 uint64_t usage_pss_error(const struct usage *u);
 uint64_t usage_uss_error(const struct usage *u);

@@ -114,7 +114,49 @@ FIXTURE_TEST(a_process_without_stat_has_ended) {
   observe_all(&f->observer);
   assert_int_equal(f->process.state, PROCESS_GONE);
   assert_int_equal(f->observer.vanished, 1);
-  assert_int_equal(f->group.usage.ended_bytes, 1024 * PAGE);
+  assert_int_equal(f->group.usage.ended_unread_bytes, 1024 * PAGE);
+}
+
+static void assert_ended(const struct usage *u, unsigned pss_kb,
+                         unsigned uss_kb, unsigned unread, unsigned unread_kb) {
+  assert_int_equal(u->ended_pss, pss_kb * KIB);
+  assert_int_equal(u->ended_uss, uss_kb * KIB);
+  assert_int_equal(u->ended_unread, unread);
+  assert_int_equal(u->ended_unread_bytes, unread_kb * KIB);
+}
+
+/* Whatever the size of the other members is. */
+FIXTURE_TEST(what_a_member_had_that_has_ended_is_known) {
+  struct track *track = &f->member.track;
+
+  for (int was_read = 0; was_read < 2; was_read++) {
+    f->group.usage = (struct usage){0};
+    f->process.state = PROCESS_ALIVE;
+    if (was_read)
+      track->baseline.at_ns = 1;
+    track->baseline.resident_pages = 1000;
+    track->baseline.kib_low[ROLLUP_PSS] = 3000;
+    track->baseline.kib_low[ROLLUP_PRIVATE_DIRTY] = 2000;
+    observe_end(&f->observer, &f->process);
+    observe_end(&f->observer, &f->process); /* it is known */
+    if (was_read)
+      assert_ended(&f->group.usage, 3096, 2096, 0, 0);
+    else
+      assert_ended(&f->group.usage, 0, 0, 1, 4096);
+  }
+}
+
+FIXTURE_TEST(what_a_zombie_had_is_noted_once) {
+  struct track *track = &f->member.track;
+
+  track->baseline.at_ns = 1;
+  track->baseline.kib_low[ROLLUP_PSS] = 3000;
+  track->baseline.resident_pages = 1023;
+  f->process.state = PROCESS_GONE;
+  for (int i = 0; i < 2; i++) {
+    observe_all(&f->observer);
+    assert_ended(&f->group.usage, 3004, 4, 0, 0);
+  }
 }
 
 /* A relative of the process, whose reading found that it shares nothing. */

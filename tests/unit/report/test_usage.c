@@ -377,28 +377,40 @@ TEST(doubt_is_at_most_what_is_not_exact) {
   assert_int_equal(usage_uss_error(&u), 60 * KIB);
 }
 
-/* Of two workers of 20 kB one has ended: the next is in no list yet. */
+/* The next ones are in no list yet. A worker has 20 kB. */
 TEST(successors_of_members_that_ended_may_be_missing) {
   struct rollup r = make_rollup(20, 16, 0, 8);
-  struct usage u = {.ended = 1, .ended_bytes = 60 * KIB};
+  struct usage u = {.ended_pss = 3 * KIB, .ended_uss = 2 * KIB};
 
-  assert_int_equal(usage_pss_error(&u), 0);
+  assert_int_equal(usage_pss_error(&u), 3 * KIB);
   add(&u, &r, 10);
-  assert_int_equal(usage_pss_error(&u), 20 * KIB);
-  assert_int_equal(usage_uss_error(&u), 16 * KIB);
-  u.ended_bytes = 5 * KIB; /* of a small one beside it */
-  assert_int_equal(usage_pss_error(&u), 5 * KIB);
-  assert_int_equal(usage_uss_error(&u), 5 * KIB);
-  u.ended_bytes = 60 * KIB;
-  u.ended = 3;
+  assert_int_equal(usage_pss_error(&u), 3 * KIB);
+  assert_int_equal(usage_uss_error(&u), 2 * KIB);
+  u.ended_pss = 5000 * KIB;
+  assert_int_equal(usage_pss_error(&u), 5000 * KIB);
   u.is_host_known = true;
   u.beyond_bytes = 30 * KIB;
   assert_int_equal(usage_pss_error(&u), 30 * KIB);
-  u.ended = 0;
+  u.ended_pss = 0;
   u.perhaps_bytes = 25 * KIB;
   assert_int_equal(usage_pss_error(&u), 25 * KIB);
   u.perhaps_bytes = 35 * KIB;
   assert_int_equal(usage_pss_error(&u), 30 * KIB);
+}
+
+/* A fork that was never read can be as large as it looks only if it is small.
+ */
+TEST(unread_members_that_ended_were_no_larger_than_others) {
+  struct rollup r = make_rollup(20, 16, 0, 8);
+  struct usage u = {.ended_unread = 2, .ended_unread_bytes = 70 * KIB};
+
+  assert_int_equal(usage_pss_error(&u), 70 * KIB);
+  add(&u, &r, 10);
+  assert_int_equal(usage_pss_error(&u), 40 * KIB);
+  assert_int_equal(usage_uss_error(&u), 32 * KIB);
+  u.ended_unread_bytes = 8 * KIB;
+  assert_int_equal(usage_pss_error(&u), 8 * KIB);
+  assert_int_equal(usage_uss_error(&u), 8 * KIB);
 }
 
 TEST(coverage_is_the_share_of_pss_that_is_fresh) {
