@@ -440,18 +440,24 @@ static void take_result(struct measurer *m, struct process *p,
     note_failure(m, p, job->result);
 }
 
+/* What is read always is free. */
+static void charge(struct measurer *m, const struct process *p,
+                   uint64_t cost_ns) {
+  if (member_policy(p).refresh == REFRESH_ADAPTIVE)
+    read_budget_charge(&m->budget, cost_ns);
+}
+
 static void finish_rollup(struct measurer *m, struct process *p,
                           const struct read_job *job) {
   if (job->result == READ_TOO_LONG) {
-    read_budget_charge(&m->budget, job->count_ns);
+    charge(m, p, job->count_ns);
     refuse(m, p);
     return;
   }
   m->counts.rollup_ns += job->took_ns;
   if (job->took_ns > m->counts.longest_read_ns)
     m->counts.longest_read_ns = job->took_ns;
-  if (member_policy(p).refresh == REFRESH_ADAPTIVE) /* "always" is free */
-    read_budget_charge(&m->budget, price_of_reading_ns(&m->prices, p, job));
+  charge(m, p, price_of_reading_ns(&m->prices, p, job));
   take_result(m, p, job);
 }
 
@@ -471,7 +477,7 @@ static void finish_job(void *ctx, struct read_job *job) {
     return;
   }
   m->counts.rollup_ns += job->work_ns;
-  read_budget_charge(&m->budget, job->work_ns);
+  charge(m, p, job->work_ns);
   finish_sample(m, p, job);
 }
 

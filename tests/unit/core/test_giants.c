@@ -479,3 +479,26 @@ TEST(budget_that_is_too_small_for_samples_is_told) {
   assert_true(world_counts(&s->world)->read_budget_wanted > 0.0002);
   stage_end(s);
 }
+
+/* The same, and then one that is read. */
+static void live_before_small(struct stage *s) {
+  live_unread(s);
+  if (s->cycle == 1)
+    start(s, OUTSIDERS, 500);
+}
+
+TEST(samples_that_are_always_made_are_not_charged) {
+  static const struct load load = {.live = live_before_small,
+                                   .budget_percent = 0.0002};
+  struct stage *s = &the_stage;
+
+  stage_begin(s, &load);
+  s->world.settings.rules[0].policy.refresh = REFRESH_ALWAYS;
+  world_other(&s->world, "small");
+  for (; s->cycle < 2; s->cycle++) {
+    stage_act(s);
+    assert_int_equal(world_counts(&s->world)->sampled, 8);
+  }
+  world_assert(&s->world, "small", "coverage=100");
+  stage_end(s);
+}
