@@ -108,6 +108,7 @@ BAD = (
      '"a_b"', r"name"),
     (plugin('Process "a"\nOther "a"'), "Other", '"a"', r"name"),
     (plugin('Other "a"\nProcess "a"'), "Process", '"a"', r"name"),
+    (plugin('Other "a"') + plugin('Other "b"'), "Other", '"b"', r"once"),
     (plugin('Process "a"') * 2, "Process", '"a"', r"name"),
     (plugin('Process "sixteen-letters-"'), "Process", '"sixteen-letters-"',
      r"15"),

@@ -52,11 +52,13 @@ void settings_done(struct settings *s) {
 }
 
 static int check_name_is_free(const struct settings *s, const struct rule *r,
+                              const char *expected,
                               struct config_error *reason) {
   for (size_t i = 0; i < s->n_rules; i++)
     if (rule_has_same_name(&s->rules[i], r))
-      return config_error_set(reason, "a group with this name already exists; "
-                                      "expected one block with both selectors");
+      return config_error_set(
+          reason, "a group with this name already exists; expected %s",
+          expected);
   return 0;
 }
 
@@ -75,7 +77,7 @@ int settings_add_rule(struct settings *s, struct rule *r,
   int rc = rule_check(r, reason);
 
   if (rc == 0)
-    rc = check_name_is_free(s, r, reason);
+    rc = check_name_is_free(s, r, "one block with both selectors", reason);
   if (rc == 0 && rule_has_same_name(&s->other, r))
     rc = config_error_set(reason, "expected a name other than that of Other");
   if (rc == 0)
@@ -95,8 +97,12 @@ static int set_other_text(struct rule *other, const char *name) {
 int settings_set_other(struct settings *s, const char *name,
                        struct config_error *reason) {
   struct rule other;
-  int rc = rule_init_group(&other, name, reason);
+  int rc;
 
+  if (s->other.name.n > 0)
+    return config_error_set(reason,
+                            "may be given once; expected no second one");
+  rc = rule_init_group(&other, name, reason);
   if (rc < 0)
     return rc;
   rc = set_other_text(&other, name);
@@ -105,14 +111,13 @@ int settings_set_other(struct settings *s, const char *name,
     return rc;
   }
   if (template_is_fixed(&other.name))
-    rc = check_name_is_free(s, &other, reason);
+    rc = check_name_is_free(s, &other, "another name", reason);
   else
     rc = config_error_set(reason, "expected a name without placeholders");
   if (rc < 0) {
     rule_done(&other);
     return rc;
   }
-  rule_done(&s->other);
   s->other = other;
   return 0;
 }

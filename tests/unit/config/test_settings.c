@@ -207,7 +207,7 @@ SETTINGS_TEST(a_bad_rule_is_refused_and_leaves_the_others) {
   assert_true(is_called(&s->rules[3], "good"));
 }
 
-SETTINGS_TEST(a_bad_other_is_refused_and_leaves_the_old_one) {
+SETTINGS_TEST(a_bad_other_is_refused) {
   static const struct {
     const char *name;
     const char *other, *expected;
@@ -220,18 +220,25 @@ SETTINGS_TEST(a_bad_other_is_refused_and_leaves_the_old_one) {
       {"a group's name when it is clean", "a_b", "already exists"},
   };
 
-  set_other(s, "first");
-  set_other(s, "rest");
   add(s, "a/b");
-  add(s, "first");
   for (size_t i = 0; i < LENGTH(cases); i++) {
     struct config_error reason = {""};
 
     if (settings_set_other(s, cases[i].other, &reason) != -EINVAL ||
         !strstr(reason.text, cases[i].expected))
       fail_msg("%s: \"%s\"", cases[i].name, reason.text);
-    assert_true(is_called(&s->other, "rest"));
+    assert_int_equal(s->other.name.n, 0);
   }
+}
+
+SETTINGS_TEST(a_second_other_is_refused_and_leaves_the_first) {
+  struct config_error reason = {""};
+
+  set_other(s, "first");
+  assert_int_equal(settings_set_other(s, "first", &reason), -EINVAL);
+  assert_int_equal(settings_set_other(s, "rest", &reason), -EINVAL);
+  assert_non_null(strstr(reason.text, "once"));
+  assert_true(is_called(&s->other, "first"));
 }
 
 SETTINGS_TEST(an_other_that_comes_to_nothing_is_refused) {
@@ -455,8 +462,6 @@ SETTINGS_TEST(rules_have_a_text) {
   assert_string_equal(s->rules[0].text,
                       "<Group \"%{unit}\"> Unit \"*.service\"");
   assert_string_equal(s->other.text, "Other \"other\"");
-  set_other(s, "rest");
-  assert_string_equal(s->other.text, "Other \"rest\"");
 }
 
 SETTINGS_TEST(settings_that_are_done_hold_nothing) {

@@ -668,7 +668,18 @@ FIXTURE_TEST(names_that_two_groups_give_are_refused) {
   assert_refused(in_plugin(item("Process", "web", NULL)), "Process \"web\"",
                  "already exists");
   assert_refused(in_plugin(item("Other", "web", NULL)), "Other \"web\"",
-                 "already exists");
+                 "already exists; expected another name");
+}
+
+/* Not the last one wins, whose name and options are other ones. */
+FIXTURE_TEST(a_second_other_is_refused) {
+  struct item *never =
+      with(item("Other", "a", NULL), item("Refresh", "never", NULL));
+
+  assert_refused(with(in_plugin(never), item("Other", "b", NULL)),
+                 "Other \"b\":", "may be given once");
+  assert_refused(in_plugin(item("Other", "a", NULL)),
+                 "Other \"a\":", "may be given once");
 }
 
 FIXTURE_TEST(stopping_without_having_started_is_fine) {
