@@ -26,13 +26,17 @@ static void mark_groups_of_rules(const struct matcher *m) {
   mark(m->fixed, m->settings->n_rules + 1);
 }
 
-/* The process may be a member of the group, whose values are unknown where
- * there is no other. One that was a member before is counted as that. */
+/* The process may be a member of the group, by one rule or by several; the
+ * values of the group are unknown where there is no other. One that was a
+ * member before is counted as that. */
 static void note(struct group *g, const struct process *p, uint64_t page_size) {
   for (size_t i = 0; i < p->n_groups; i++)
     if (p->groups[i] == g)
       return;
   mark(&g, 1);
+  if (g->usage.perhaps_pid == p->pid)
+    return;
+  g->usage.perhaps_pid = p->pid;
   g->usage.perhaps++;
   g->usage.perhaps_bytes += p->statm.resident_pages * page_size;
 }
@@ -42,15 +46,6 @@ static void mark_groups_of_pid_files(const struct matcher *m) {
   for (size_t i = 0; i < m->settings->n_rules; i++)
     if (rule_is_blind(&m->settings->rules[i]))
       mark(&m->fixed[i], 1);
-}
-
-/* True if it may be in the group, which is of a rule that could match. */
-static bool may_have(const struct group *g, const struct rule *rule,
-                     const struct glimpse *glimpse) {
-  struct group_name name;
-
-  return !template_expand(&rule->name, &glimpse->id, NULL, &name) ||
-         strcmp(name.text, g->name) == 0;
 }
 
 /* What is known is enough: no rule after this can take it. */
@@ -83,17 +78,20 @@ static struct descent find_descent(struct procfs *procfs,
   return d;
 }
 
-static bool may_inherit(const struct descent *d, const struct group *g) {
+/* By the rule of that index. */
+static bool may_inherit(const struct descent *d, const struct group *g,
+                        size_t rule) {
   if (!d->is_known)
-    return true;
+    return g->rule == rule;
   for (size_t i = 0; d->parent && i < d->parent->n_claims; i++)
-    if (d->parent->claims[i].group == g)
+    if (d->parent->claims[i].group == g && d->parent->claims[i].rule == rule)
       return true;
   return false;
 }
 
 /* A descendant inherits its group from a process of any name; and Other takes
- * whoever is left. */
+ * whoever is left. A name that is unknown can be that of any group that the
+ * rule has made. */
 static void note_groups_of_glimpse(const struct matcher *m,
                                    const struct process *p,
                                    const struct glimpse *glimpse,
@@ -105,14 +103,19 @@ static void note_groups_of_glimpse(const struct matcher *m,
     const struct rule *rule =
         i < m->settings->n_rules ? &m->settings->rules[i] : &m->settings->other;
     bool could_match = rule_could_match(rule, glimpse);
+    struct group_name name;
+    bool has_name = template_expand(&rule->name, &glimpse->id, NULL, &name);
 
     if (!rule->takes_children && !could_match)
       continue;
-    for (size_t j = 0; j < t->n; j++)
-      if (t->groups[j]->rule == i &&
-          ((could_match && may_have(t->groups[j], rule, glimpse)) ||
-           (rule->takes_children && may_inherit(descent, t->groups[j]))))
-        note(t->groups[j], p, page_size);
+    for (size_t j = 0; j < t->n; j++) {
+      struct group *g = t->groups[j];
+
+      if ((could_match &&
+           (has_name ? strcmp(name.text, g->name) == 0 : g->rule == i)) ||
+          (rule->takes_children && may_inherit(descent, g, i)))
+        note(g, p, page_size);
+    }
     if (is_taken(rule, glimpse))
       return;
   }

@@ -12,6 +12,9 @@
  * one that is hidden or unidentified, one whose attributes are refused, or that
  * of a PID file that cannot be read; unless what is known of it rules that out.
  * Counts the unidentified ones that a group with members may have besides.
+ *
+ * Misses those that a rule may put into a group that another rule has made,
+ * unless the name that it would give, or the parent, is known.
  */
 void unseen_mark(const struct matcher *m, struct procfs *procfs,
                  const struct process_table *t, bool has_hidden,

@@ -24,6 +24,7 @@ struct usage {
   /* Processes that could not be identified and may be further members, and the
    * resident bytes of those. */
   uint64_t perhaps, perhaps_bytes;
+  uint32_t perhaps_pid; /* the last of them */
   /* Members of these whose statm could not be read either. */
   uint64_t unknown;
   /* No member was found, but a process could not be identified: all values are

@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "collected.h"
@@ -201,6 +202,50 @@ WORLD_TEST(parent_of_an_unidentified_process_rules_families_out) {
                    strlen(rows[i].status));
     world_run(w, 1);
     world_assert(w, "family", "%s", rows[i].count);
+  }
+}
+
+WORLD_TEST(unidentified_child_that_is_taken_is_in_no_family_below) {
+  world_group(w, "above", "Comm", "b", NULL, NULL)->takes_children = true;
+  world_group(w, "family", "Comm", "c", NULL, NULL)->takes_children = true;
+  world_put(w, process(9, "c"));
+  world_run(w, 1);
+  world_put(w, process(10, "b"));
+  proctree_write(&w->tree, "10/status", "PPid:\t9\n", 8);
+  opens_refuse("stat", EPERM);
+  world_run(w, 1);
+  world_assert(w, "above", "ps_count=nan");
+  world_assert(w, "family", "ps_count=1");
+}
+
+/* The group is that of the second rule, and the first may take others. */
+WORLD_TEST(unidentified_process_of_either_rule_is_in_the_group_of_two) {
+  static const struct {
+    const char *comm, *cgroup, *status;
+    unsigned n;
+  } rows[] = {{"ab", "/a.service", "PPid:\t1\n", 1},
+              {"ab", "/b.service", "PPid:\t9\n", 1},
+              {"x", "/b.service", "PPid:\t1\n", 1},
+              {"x", "/a.service", "PPid:\t9\n", 1},
+              {"abc", "/a.service", "PPid:\t1\n", 0}};
+
+  world_group(w, "%{comm}", "Comm", "a*", "User", "0")->takes_children = true;
+  world_group(w, "ab", "Unit", "b.service", NULL, NULL);
+  world_put(w, process(9, "ab"));
+  world_run(w, 1);
+  opens_refuse("stat", EPERM);
+  for (size_t i = 0; i < LENGTH(rows); i++) {
+    struct fake f = process(10 + (uint32_t)i, rows[i].comm);
+    char path[32];
+
+    f.cgroup = rows[i].cgroup;
+    world_put(w, f);
+    snprintf(path, sizeof(path), "%u/status", f.pid);
+    proctree_write(&w->tree, path, rows[i].status, strlen(rows[i].status));
+    world_run(w, 1);
+    if (world_find(w, "ab")->usage.perhaps != rows[i].n)
+      fail_msg("%s in %s: is counted wrongly", f.comm, f.cgroup);
+    proctree_end(&w->tree, f.pid);
   }
 }
 
