@@ -260,3 +260,15 @@ WORLD_TEST(unidentified_process_that_is_taken_is_in_no_group_below) {
   world_assert(w, "below", "ps_count=0");
   world_assert(w, "rest", "ps_count=0");
 }
+
+WORLD_TEST(member_that_is_unidentified_now_is_counted_once) {
+  world_put(w, process(10, "a"));
+  world_group(w, "g", "Comm", "a*", NULL, NULL);
+  world_group(w, "h", "Comm", "ab", NULL, NULL);
+  world_run(w, 1);
+  world_put(w, process(10, "ab"));
+  opens_refuse("stat", EPERM);
+  world_run(w, 1);
+  assert_true(world_find(w, "g")->usage.perhaps == 0);
+  world_assert(w, "g", "ps_count=1");
+}

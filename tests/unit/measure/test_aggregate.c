@@ -333,6 +333,21 @@ AGGREGATE_TEST(a_guess_is_limited_by_what_the_host_has_left) {
   assert_int_equal(usage_pss_error(u), 4 * MIB); /* it may be nothing */
 }
 
+/* The host cannot have more of a group because the group is in doubt. */
+AGGREGATE_TEST(own_doubt_of_a_group_is_not_beyond_it) {
+  const struct usage *u = &f->alone.usage;
+  static const struct doubt_sum none;
+
+  have_read(f, &f->member.track, &shared_anon, 7);
+  limit(f);
+  add(f);
+  assert_true(u->is_host_known);
+  assert_true(u->pss_doubt.common > 1024);
+  assert_int_equal(
+      u->beyond_bytes,
+      (uint64_t)(guess_beyond(&f->a.guess_limit, &none) - u->pss_doubt.common));
+}
+
 /* Each counts once, not once in each of its two groups; one can be read. */
 AGGREGATE_TEST(guesses_of_the_host_are_limited_together) {
   struct process third = f->p;

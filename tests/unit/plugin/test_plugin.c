@@ -652,6 +652,14 @@ FIXTURE_TEST(read_timeout_below_a_max_lock_hold_of_before_is_refused) {
                  "ReadTimeout 0.5:", "expected at least the 0.9 seconds");
 }
 
+FIXTURE_TEST(read_timeout_below_the_max_lock_hold_of_other_is_refused) {
+  assert_int_equal(configure(in_plugin(with(item("Other", "rest", NULL),
+                                            number("MaxLockHold", 900)))),
+                   0);
+  assert_refused(in_plugin(number("ReadTimeout", 0.5)),
+                 "ReadTimeout 0.5:", "expected at least the 0.9 seconds");
+}
+
 FIXTURE_TEST(max_lock_hold_up_to_read_timeout_is_fine) {
   struct item *block = in_plugin(number("MaxLockHold", 2000));
 

@@ -404,6 +404,10 @@ TEST(ps_count_is_processes_and_threads) {
   }
   assert_true(get(&v, "ps_count").values[0] == 2);
   assert_true(get(&v, "ps_count").values[1] == 42);
+  u.perhaps = 1;
+  v = publish_all(&u);
+  assert_true(isnan(get(&v, "ps_count").values[0]));
+  assert_true(isnan(get(&v, "ps_count").values[1]));
 }
 
 /* Values that only the rollups have. statm has what comes near rss. */

@@ -364,6 +364,16 @@ TEST(doubt_is_at_most_what_the_host_has_beyond) {
   assert_int_equal(usage_pss_error(&u), 80 * KIB);
 }
 
+/* What is shared with others, they may all give up. */
+TEST(doubt_of_uss_is_at_most_the_rest_of_pss_and_what_is_beyond) {
+  struct rollup r = make_rollup(30, 0, 10, 30);
+  const struct doubt doubt = {.common = 40 * KIB};
+  struct usage u = {.is_host_known = true, .beyond_bytes = 5 * KIB};
+
+  usage_add_estimate(&u, &r, 10 * PAGE, doubt, doubt, 7);
+  assert_int_equal(usage_uss_error(&u), (30 - 10 + 5) * KIB);
+}
+
 TEST(doubt_is_at_most_what_is_not_exact) {
   struct rollup exact = make_rollup(100, 100, 0, 50);
   struct usage u = {.processes = 0};

@@ -149,3 +149,15 @@ FIXTURE_TEST(what_is_in_swap_stays_known_where_status_cannot_be_read) {
   assert_int_equal(f->member.track.baseline.vm_swap_kb, 0);
   procfs_free(f->sampler.procfs);
 }
+
+FIXTURE_TEST(a_sample_that_was_interrupted_is_not_the_price_of_the_next) {
+  struct read_job job = sample_job();
+
+  job.request.pages_wanted = 100;
+  job.work_ns = 100000;
+  take(f, &job);
+  assert_true(f->sampler.page_ns == 1000);
+  job.work_ns = NS_PER_S;
+  take(f, &job);
+  assert_in_range(f->sampler.page_ns, 1001, 1100);
+}
