@@ -158,6 +158,10 @@ static void begin_ended(struct capture *c, const struct scene *s,
   c->in_group = l->usage.processes;
 }
 
+bool capture_is_of_kill(const struct alarm *alarm) {
+  return strcmp(alarm->type_instance, "oom_kill") == 0;
+}
+
 /* What the capture has instead of the members of now; or NULL. An alarm about a
  * kill is about the processes from before a restart, and no other alarm is. */
 static const struct last_state *ended_state(const struct scene *s,
@@ -165,9 +169,8 @@ static const struct last_state *ended_state(const struct scene *s,
                                             const struct group *g,
                                             const struct alarm *alarm) {
   bool has_members = g && g->usage.processes > 0;
-  bool is_kill = strcmp(alarm->type_instance, "oom_kill") == 0;
 
-  return last && (is_kill || !has_members)
+  return last && (capture_is_of_kill(alarm) || !has_members)
              ? last_known_ended(last, s, has_members)
              : NULL;
 }

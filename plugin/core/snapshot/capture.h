@@ -32,6 +32,9 @@ struct capture {
   uint64_t written;  /* members in the document */
 };
 
+/* True if the alarm is about processes that were killed for memory. */
+bool capture_is_of_kill(const struct alarm *alarm);
+
 /*
  * Begins a capture with the sums of this scene, or, for a group whose processes
  * have ended, with what was last known of it. -ENOENT if there is no such

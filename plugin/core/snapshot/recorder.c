@@ -36,15 +36,6 @@ void recorder_done(struct recorder *r, uint64_t timeout_ns) {
 
 /* --- alarms --- */
 
-/* One capture serves all alarms of an interval. */
-static bool is_waiting(const struct recorder *r, const struct alarm *alarm) {
-  for (size_t i = 0; i < r->n_alarms; i++)
-    if (r->alarms[i].severity == alarm->severity &&
-        strcmp(r->alarms[i].group, alarm->group) == 0)
-      return true;
-  return false;
-}
-
 static bool is_cooling(const struct recorder *r, const struct alarm *alarm) {
   for (size_t i = 0; i < r->n_cooldowns; i++) {
     const struct cooldown *c = &r->cooldowns[i];
@@ -52,6 +43,19 @@ static bool is_cooling(const struct recorder *r, const struct alarm *alarm) {
     if (c->severity == alarm->severity && strcmp(c->group, alarm->group) == 0 &&
         strcmp(c->type, alarm->type) == 0 &&
         strcmp(c->type_instance, alarm->type_instance) == 0)
+      return true;
+  }
+  return false;
+}
+
+/* One capture serves all alarms of an interval. An alarm that cools down may
+ * lead to none, and only that of a kill is about what was killed. */
+static bool is_waiting(const struct recorder *r, const struct alarm *alarm) {
+  for (size_t i = 0; i < r->n_alarms; i++) {
+    const struct alarm *a = &r->alarms[i];
+
+    if (a->severity == alarm->severity && strcmp(a->group, alarm->group) == 0 &&
+        capture_is_of_kill(a) == capture_is_of_kill(alarm) && !is_cooling(r, a))
       return true;
   }
   return false;

@@ -328,6 +328,32 @@ WORLD_TEST(each_value_of_a_group_cools_down_by_itself) {
   assert_string_equal(subjects(w), "aa");
 }
 
+/* A threshold that repeats its alarm, or goes in and out of range. */
+WORLD_TEST(an_alarm_that_cools_down_keeps_out_no_other_of_its_group) {
+  struct alarm alarm = {
+      .severity = SEVERITY_FAILURE, .group = "a", .type = "x"};
+
+  world_keep_captures(w);
+  put_letters(w, 1);
+  play(w, ".A.A");
+  collector_raise(w->collector, &alarm);
+  play(w, "..A");
+  collector_raise(w->collector, &alarm);
+  play(w, "..");
+  assert_string_equal(subjects(w), "aa");
+}
+
+/* The first alarm may have waited for the captures of other groups. */
+WORLD_TEST(a_kill_has_a_capture_beside_that_of_another_alarm) {
+  world_keep_captures(w);
+  put_letters(w, 1);
+  play(w, ".A");
+  raise_kill(w, "a");
+  raise_kill(w, "a");
+  play(w, "...");
+  assert_string_equal(subjects(w), "aa");
+}
+
 /* Sixteen is where the room for them grows. */
 WORLD_TEST(any_number_of_groups_can_cool_down) {
   world_keep_captures(w);
