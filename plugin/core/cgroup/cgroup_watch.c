@@ -41,6 +41,7 @@ struct watched_cgroup {
     uint64_t began_ns, time_ns, n;
   } kills[KILLS_MAX];
   size_t n_kills;
+  bool had_kills; /* in the cycle before */
 };
 
 /* --- the table --- */
@@ -447,6 +448,7 @@ static void add_kills(struct watched_cgroup *c, uint64_t n, uint64_t now_ns) {
 }
 
 static void sum_kills(struct watched_cgroup *c) {
+  c->had_kills = c->memory.kills > 0;
   c->memory.kills = 0;
   for (size_t i = 0; i < c->n_kills; i++)
     c->memory.kills += c->kills[i].n;
@@ -466,6 +468,11 @@ static void count_kills(struct cgroup_watch *w) {
 
 /* --- the end of a cycle --- */
 
+/* The 0 after the last kill is shown once: it ends the alarm. */
+static bool shows_kills(const struct watched_cgroup *c) {
+  return c->memory.kills > 0 || c->had_kills;
+}
+
 /* Without processes that are a group nothing is known of a control group but
  * that it was killed. */
 static bool is_kept(const struct cgroup_watch *w, struct watched_cgroup *c) {
@@ -478,7 +485,7 @@ static bool is_kept(const struct cgroup_watch *w, struct watched_cgroup *c) {
   c->memory.is_found = c->place.directory && !c->is_lost;
   if (!c->memory.is_found && c->memory.absence == CGROUP_PRESENT)
     c->memory.absence = CGROUP_UNKNOWN;
-  return c->pid || c->memory.kills > 0;
+  return c->pid || shows_kills(c);
 }
 
 /* True if the group has none, and cannot go on to show that it was killed: that
@@ -490,7 +497,7 @@ static bool has_ended(const struct cgroup_watch *w, const struct group *g) {
   if (!g->cgroup || g->cgroup_absence == CGROUP_PRESENT)
     return false;
   c = w->cgroups[find(w, g->cgroup->path, &is_found)];
-  return c->pid || c->memory.kills == 0;
+  return c->pid || !shows_kills(c);
 }
 
 static void drop_unused(struct cgroup_watch *w,
