@@ -556,6 +556,8 @@ class Check(LiveTest):
              [f'the directory "{d}/no" does not exist']),
             ("Directory", d / "file", ["it is not a directory"]),
             ("Directory", d / "link", ["it is a symbolic link"]),
+            ("Directory", f"{d}/new/", []),
+            ("Directory", f"{d}/link/", ["it is a symbolic link"]),
             ("Directory", d / "open", ["others can write to it (mode 1777)"]),
         ):  # fmt: skip
             with self.subTest(f"{option} {path}"):

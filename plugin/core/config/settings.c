@@ -149,6 +149,22 @@ int settings_set_proc_root(struct settings *s, const char *root,
   return 0;
 }
 
+/* Leaves out slashes that mean nothing: "/x/" and "/x" are one directory, and
+ * with a slash behind it a symbolic link would be followed. */
+static char *copy_path(const char *path) {
+  char *copy = malloc(strlen(path) + 1), *at = copy;
+
+  if (!copy)
+    return NULL;
+  for (; *path; path++)
+    if (*path != '/' || at == copy || at[-1] != '/')
+      *at++ = *path;
+  if (at - copy > 1 && at[-1] == '/')
+    at--;
+  *at = '\0';
+  return copy;
+}
+
 static int set_path(char **path, const char *value,
                     struct config_error *reason) {
   char *copy;
@@ -158,7 +174,7 @@ static int set_path(char **path, const char *value,
   if (strlen(value) >= PATH_MAX - NAME_MAX)
     return config_error_set(reason, "expected a path of less than %d bytes",
                             PATH_MAX - NAME_MAX);
-  copy = strdup(value);
+  copy = copy_path(value);
   if (!copy)
     return -ENOMEM;
   free(*path);

@@ -396,7 +396,11 @@ SETTINGS_TEST(snapshot_paths_are_checked_and_replaced) {
   assert_int_equal(settings_set_capture_directory(s, path, &reason), 0);
   assert_int_equal(settings_set_capture_directory(s, "/d/", &reason), 0);
   assert_int_equal(settings_set_capture_directory(s, "d", &reason), -EINVAL);
-  assert_string_equal(s->capture.directory, "/d/");
+  assert_string_equal(s->capture.directory, "/d");
+  assert_int_equal(settings_set_state_history(s, "//h//x//", &reason), 0);
+  assert_string_equal(s->state_history, "/h/x");
+  assert_int_equal(settings_set_state_history(s, "//", &reason), 0);
+  assert_string_equal(s->state_history, "/");
   settings_done(s);
   assert_null(s->state_file);
   assert_null(s->capture.directory);

@@ -478,6 +478,9 @@ FIXTURE_TEST(mistakes_in_a_capture_are_named) {
   assert_refused(with(with(plugin_block(), capture_at("/x")),
                       item("StateHistory", "/x", NULL)),
                  "StateHistory \"/x\"", "two directories");
+  assert_refused(with(with(plugin_block(), capture_at("/x/y/")),
+                      item("StateHistory", "//x//y", NULL)),
+                 "StateHistory", "two directories");
   assert_taken(with(with(plugin_block(), capture_at("/x")),
                     item("StateHistory", "/y", NULL)));
   assert_refused(with(plugin_block(), item("StateHistory", "y", NULL)),
