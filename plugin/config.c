@@ -329,6 +329,10 @@ static const struct option *const other_options = group_options + 2;
 static const struct option ignore_options[] = {{"Children", apply_children},
                                                {NULL, NULL}};
 
+bool config_has_option(const char *key) {
+  return option_find(top_options, key);
+}
+
 static bool is_selector(const char *key) {
   for (size_t i = 0; selector_options[i]; i++)
     if (strcasecmp(selector_options[i], key) == 0)

@@ -5,6 +5,7 @@
 #include "hints.h"
 #include "log.h"
 #include "memory.h"
+#include "option.h"
 #include "told.h"
 
 #include <smaps/collector.h>
@@ -61,7 +62,9 @@ static bool loads_plugins(const oconfig_item_t *item) {
          (v->type == OCONFIG_TYPE_BOOLEAN
               ? v->value.boolean
               : v->type == OCONFIG_TYPE_STRING &&
-                    strcasecmp(v->value.string, "true") == 0);
+                    (strcasecmp(v->value.string, "true") == 0 ||
+                     strcasecmp(v->value.string, "yes") == 0 ||
+                     strcasecmp(v->value.string, "on") == 0));
 }
 
 static bool is_regular(const char *path) {
@@ -117,16 +120,55 @@ static void note_block(struct probe *p, const char *path) {
     p->early = find_place(path, "Plugin");
 }
 
+static void refuse(const oconfig_item_t *item, const char *path,
+                   const char *why) {
+  char text[512];
+
+  option_describe(item, text, sizeof(text));
+  ERROR("%s: %s: %s", path, text, why);
+}
+
+/* The daemon goes on without such an option. */
+static void check_load_option(const oconfig_item_t *item, const char *path) {
+  static const char *const numbers[] = {"Interval", "FlushInterval",
+                                        "FlushTimeout"};
+
+  for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+    if (strcasecmp(item->key, numbers[i]) == 0) {
+      if (item->values_num != 1 || item->values[0].type != OCONFIG_TYPE_NUMBER)
+        refuse(item, path, "expected a number of seconds, without quotes");
+      return;
+    }
+  if (strcasecmp(item->key, "Globals") != 0)
+    refuse(item, path,
+           "expected Interval or another option of <LoadPlugin>; collectd "
+           "ignores this one");
+}
+
+static bool is_load(const struct probe *p, const oconfig_item_t *item,
+                    const char *path) {
+  if (!is_option(item, "LoadPlugin") ||
+      strcasecmp(item->values[0].value.string, "smaps") != 0)
+    return false;
+  if (p->is_check && item->values_num != 1)
+    refuse(item, path, "expected the name of one plugin");
+  for (int i = 0; p->is_check && i < item->children_num; i++)
+    check_load_option(&item->children[i], path);
+  return true;
+}
+
 static void add_item(void *context, const oconfig_item_t *item,
                      const char *path) {
   struct probe *p = context;
   const char *value;
 
+  if (p->is_check && config_has_option(item->key))
+    refuse(item, path,
+           "expected it in a <Plugin smaps> block; collectd ignores it here");
   if (item->values_num == 0)
     return;
   value = item->values[0].value.string;
-  if (loads_plugins(item) ||
-      (is_option(item, "LoadPlugin") && strcasecmp(value, "smaps") == 0))
+  if (loads_plugins(item) || is_load(p, item, path))
     note_load(p, item->key, path);
   if (is_option(item, "Hostname")) {
     free(p->settings.host);

@@ -708,6 +708,34 @@ class Check(LiveTest):
         self.assertEqual(lines, [f"{self.directory}: Is a directory"])
         lines = self.mistakes("/dev/zero")
         self.assertEqual(lines, ["/dev/zero: expected a file or a pipe"])
+    def test_line_that_collectd_ignores_is_a_mistake(self):
+        """The daemon goes on without it; or ends, for two plugins in a line."""
+        load, block = "LoadPlugin smaps", "<Plugin smaps>\n</Plugin>"
+        for text, words in (
+            (f"<{load}>\nInterval 7\nGlobals true\n</LoadPlugin>\n{block}", None),
+            (f'<{load}>\nInterval "7"\n</LoadPlugin>\n{block}',
+             'Interval "7": expected a number of seconds, without quotes'),
+            (f"<{load}>\nIntervall 7\n</LoadPlugin>\n{block}",
+             "Intervall 7: expected Interval or"),
+            (f"{load} threshold\n{block}",
+             'LoadPlugin "smaps" "threshold": expected the name of one plugin'),
+            (f"{load}\nPlugin smaps\nMaxAge 9",
+             "MaxAge 9: expected it in a <Plugin smaps> block"),
+            (f'{load}\n{block}\n<Group "g">\nComm "x"\n</Group>',
+             'Group "g": expected it in a <Plugin smaps> block'),
+            (f'{load}\n{block}\n<Capture>\nDirectory "/x"\n</Capture>',
+             "Capture: expected it in a <Plugin smaps> block"),
+            (f'AutoLoadPlugin "yes"\n{block}', None),
+        ):  # fmt: skip
+            with self.subTest(text):
+                config = self.write_file("collectd.conf", f"{text}\n")
+                if words:
+                    (line,) = self.mistakes(config)
+                    self.assertIn(f"{config}: {words}", line)
+                else:
+                    self.assertEqual(self.check(config).returncode, 0)
+
+    def test_file_without_a_line_that_loads_the_plugin(self):
         (line,) = self.mistakes("/dev/null")
         self.assertIn("/dev/null: expected the line LoadPlugin smaps", line)
         os.mkfifo(self.directory / "pipe")
