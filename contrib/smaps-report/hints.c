@@ -3,6 +3,7 @@
 #include <collectd/core/daemon/collectd.h>
 #include <collectd/core/daemon/plugin.h>
 
+#include <errno.h>
 #include <pwd.h>
 
 #define CGROUPS "/sys/fs/cgroup"
@@ -16,11 +17,27 @@ static bool is_number(const char *text) {
   return text[strspn(text, "0123456789")] == '\0';
 }
 
-static bool has_cgroup(const char *path) {
+/* False for what a directory without rights hides. */
+static bool is_missing(const char *path) {
+  return access(path, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR);
+}
+
+static bool is_missing_cgroup(const char *path) {
   char full[PATH_MAX];
 
   snprintf(full, sizeof(full), CGROUPS "%s", path);
-  return access(full, F_OK) == 0;
+  return is_missing(full);
+}
+
+/* The kernel shows the path of a program without symbolic links. */
+static const char *judge_executable(const char *path) {
+  char real[PATH_MAX];
+
+  if (is_missing(path))
+    return "does not exist";
+  return realpath(path, real) && strcmp(real, path) != 0
+             ? "matches nothing: a symbolic link is on the way (readlink -f)"
+             : NULL;
 }
 
 /* Why a name without a wildcard matches no process now, or NULL. With version 1
@@ -30,13 +47,16 @@ static const char *judge_name(enum attribute attribute, const char *name) {
   case ATTRIBUTE_USER:
     return getpwnam(name) || is_number(name) ? NULL : "is not a user here";
   case ATTRIBUTE_EXECUTABLE:
-    return access(name, F_OK) == 0 ? NULL : "does not exist";
+    return judge_executable(name);
   case ATTRIBUTE_UNIT:
     return strchr(name, '.') ? NULL : "lacks a suffix such as .service";
+  case ATTRIBUTE_SLICE:
+    return strchr(name, '.') ? NULL : "lacks the suffix .slice";
   case ATTRIBUTE_CGROUP:
-    return has_cgroup(name) || access(CGROUPS "/cgroup.controllers", F_OK) < 0
-               ? NULL
-               : "does not exist below " CGROUPS;
+    return is_missing_cgroup(name) &&
+                   access(CGROUPS "/cgroup.controllers", F_OK) == 0
+               ? "does not exist below " CGROUPS
+               : NULL;
   default:
     return NULL;
   }
@@ -84,7 +104,7 @@ static const char *judge(const struct selector *s) {
   case SELECT_REGEX:
     return judge_regex(s->pattern);
   case SELECT_PID_FILE:
-    return access(s->pattern, F_OK) == 0 ? NULL : "does not exist";
+    return is_missing(s->pattern) ? "does not exist" : NULL;
   case SELECT_EXACT:
   default:
     return NULL;

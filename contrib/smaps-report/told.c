@@ -23,10 +23,10 @@ static struct {
 
 static void add(char *line, int level) {
   pthread_mutex_lock(&mutex);
+  told.errors += level <= LOG_ERR;
   if (told.n < LINES_MAX) {
     told.lines = memory_room(told.lines, told.n, sizeof(*told.lines));
     told.lines[told.n++] = line;
-    told.errors += level <= LOG_ERR;
     line = NULL;
   }
   pthread_mutex_unlock(&mutex);

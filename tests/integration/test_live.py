@@ -603,6 +603,7 @@ class Check(LiveTest):
     def test_selector_that_takes_nothing_has_a_hint(self):
         d = self.directory
         lazy = "lazy repetition"
+        (d / "link").symlink_to("pid")
         self.write_file("pid", "1")
         for selector, words in (
             ('User "nosuch"', '"nosuch" is not a user here'),
@@ -623,6 +624,10 @@ class Check(LiveTest):
             ('UserMatch "a{2}?"', lazy),
             ('UserMatch "[*?]a?\\\\*?[]*?]"', None),
             ('UserMatch "x\\\\d"', "the letter d"),
+            (f'Executable "{d}/link"', "a symbolic link is on the way"),
+            (f'Executable "{d}/link*"', None),
+            ('Slice "user"', "lacks the suffix .slice"),
+            ('Slice "user.slice"', None),
             (f'PidFile "{d}/no"', "does not exist"),
             (f'PidFile "{d}/pid"', None),
         ):
@@ -631,6 +636,23 @@ class Check(LiveTest):
                 self.assertEqual(len(found), 1 if words else 0, found)
                 if words:
                     self.assertIn(words, found[0][0])
+
+    def test_path_that_may_not_be_seen_may_exist(self):
+        harness.need_root("to become another user")
+        closed = self.directory / "closed"
+        closed.mkdir(mode=0o700)
+        self.directory.chmod(0o755)
+        config = self.us(
+            f'<Group "g">\nPidFile "{closed}/pid"\nExecutable "{closed}/x"\n</Group>'
+        )
+        Path(config).chmod(0o644)
+        done = subprocess.run(
+            [REPORT, "check", "-C", config],
+            capture_output=True, env=environment(), check=False, text=True,
+            user=65534, group=65534, extra_groups=[],
+        )  # fmt: skip
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("does not exist", done.stderr)
 
     def test_value_without_quotes_has_a_hint(self):
         hint, suffix = self.hints("Unit *.service")
