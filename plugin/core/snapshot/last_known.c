@@ -99,9 +99,11 @@ static uint64_t largest(const struct last_state *l) {
   return l && l->n > 0 ? l->members[0].weight : 0;
 }
 
-static bool has_lost_largest(const struct scene *s,
-                             const struct last_state *l) {
-  return l->n > 0 && !is_there(s, &l->members[0]);
+static bool is_any_there(const struct scene *s, const struct last_state *l) {
+  for (size_t i = 0; i < l->n; i++)
+    if (is_there(s, &l->members[i]))
+      return true;
+  return false;
 }
 
 /* The state moves; the next one begins anew. */
@@ -112,7 +114,19 @@ static void keep_before(struct last_known *l) {
     return;
   state_done(l->before);
   *l->before = l->state;
+  l->has_restarted = false;
   l->state = (struct last_state){.n = 0};
+}
+
+static void note_lost(struct last_known *l, const struct scene *s) {
+  bool is_restart;
+
+  if (l->state.n == 0 || is_there(s, &l->state.members[0]))
+    return;
+  is_restart = !is_any_there(s, &l->state);
+  if (largest(&l->state) >= largest(l->before))
+    keep_before(l);
+  l->has_restarted |= is_restart;
 }
 
 static bool is_before_due(const struct last_known *l, const struct scene *s) {
@@ -150,9 +164,7 @@ static struct last_state *note_group(struct last_known_table *t,
   l->rule = g->rule;
   if (is_before_due(l, s))
     forget_before(l);
-  if (has_lost_largest(s, &l->state) &&
-      largest(&l->state) >= largest(l->before))
-    keep_before(l);
+  note_lost(l, s);
   note_state(&l->state, g, s);
   return &l->state;
 }
@@ -253,20 +265,13 @@ static void forget_ended(struct last_known_table *t, uint64_t now_ns) {
     remove_at(t, find_oldest(t));
 }
 
-static bool is_any_there(const struct scene *s, const struct last_state *l) {
-  for (size_t i = 0; i < l->n; i++)
-    if (is_there(s, &l->members[i]))
-      return true;
-  return false;
-}
-
 const struct last_state *last_known_ended(const struct last_known *l,
                                           const struct scene *s,
-                                          bool has_members) {
+                                          bool has_members, bool is_kill) {
   bool is_larger = largest(l->before) > largest(&l->state);
 
   if (!has_members)
-    return is_larger ? l->before : &l->state;
+    return is_larger && (is_kill || !l->has_restarted) ? l->before : &l->state;
   return l->before && !is_any_there(s, l->before) ? l->before : NULL;
 }
 

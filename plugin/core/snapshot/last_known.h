@@ -6,7 +6,8 @@
  * any, for an hour. That holds for a group of a template as well, which is gone
  * itself. If its largest member ended some intervals before the others, as a
  * process that is killed for memory does, the state is that of before its end.
- * A group that is restarted keeps that state as well, for some intervals.
+ * A group that is restarted keeps that state as well, for some intervals, for
+ * the alarm of a kill.
  */
 #ifndef SMAPS_LAST_KNOWN_H
 #define SMAPS_LAST_KNOWN_H
@@ -43,9 +44,10 @@ struct last_known {
   char name[GROUP_NAME_SIZE];
   size_t rule;
   struct last_state state;
-  /* Its largest member was not there in the next cycle, but others were. NULL
-   * if that was not so in the last intervals. */
+  /* Its largest member was not there in the next cycle with members. NULL if
+   * that was not so in the last intervals. */
   struct last_state *before;
+  bool has_restarted; /* since then: no member of one cycle was in the next */
 };
 
 struct last_known_table {
@@ -62,10 +64,11 @@ const struct last_known *last_known_find(const struct last_known_table *t,
                                          const char *name);
 
 /* The state from before the end of the members of a group, which has others now
- * or none. NULL if some of them are still there. */
+ * or none; of a kill, that may be the end before a restart. NULL if some of
+ * them are still there. */
 const struct last_state *last_known_ended(const struct last_known *l,
                                           const struct scene *s,
-                                          bool has_members);
+                                          bool has_members, bool is_kill);
 
 void last_known_done(struct last_known_table *t);
 

@@ -666,6 +666,59 @@ WORLD_TEST(what_was_last_known_is_that_of_the_larger_processes) {
   assert_members(capture(w, "g"), "10", 0);
 }
 
+/* Its processes from before the restart were larger, and are not what ended. */
+WORLD_TEST(a_service_that_ends_soon_after_a_restart_has_what_it_was_then) {
+  restart(w);
+  cycle(w);
+  proctree_end(&w->tree, 20);
+  assert_members(capture(w, "g"), "20", 0);
+}
+
+WORLD_TEST(a_restart_after_the_end_of_the_largest_is_one_too) {
+  put(w, 50, "other", 100);
+  put_many(w, 2);
+  begin(w);
+  proctree_end(&w->tree, 11);
+  cycle(w);
+  proctree_end(&w->tree, 10);
+  cycle(w);
+  put(w, 20, "g", 70);
+  cycle(w);
+  proctree_end(&w->tree, 20);
+  assert_members(capture(w, "g"), "20", 0);
+}
+
+/* The last member of the new life is left when its largest has ended. */
+WORLD_TEST(a_restart_stays_one_when_its_largest_member_has_ended) {
+  restart(w);
+  put(w, 21, "g", 60);
+  cycle(w);
+  proctree_end(&w->tree, 20);
+  cycle(w);
+  proctree_end(&w->tree, 21);
+  assert_members(capture(w, "g"), "21", 0);
+}
+
+WORLD_TEST(a_larger_life_after_a_restart_has_its_largest_that_ended_first) {
+  restart(w);
+  put(w, 21, "g", 5000);
+  cycle(w);
+  proctree_end(&w->tree, 21);
+  cycle(w);
+  proctree_end(&w->tree, 20);
+  assert_members(capture(w, "g"), "21 20", 0);
+}
+
+/* The restart may have failed by the time of the alarm. */
+WORLD_TEST(a_kill_before_a_restart_that_ends_has_what_was_killed) {
+  restart(w);
+  cycle(w);
+  world_raise_about(w, "g", "oom_kill");
+  proctree_end(&w->tree, 20);
+  cycle(w);
+  assert_members(read_it(), "11 10", 0);
+}
+
 /* One of two was killed: the group is there. */
 WORLD_TEST(a_kill_of_a_part_is_about_the_members_that_are_left) {
   put_many(w, 2);

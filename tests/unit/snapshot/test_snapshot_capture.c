@@ -187,11 +187,20 @@ WORLD_TEST(mappings_of_all_are_summed_by_name) {
 
 WORLD_TEST(captures_have_a_choice_of_command_lines_of_their_own) {
   struct fake f = fake_member(10, "g");
+  parsed p;
 
   f.cmdline = "g --password=1234";
   w->settings.capture.command_lines = CHOICE_NO;
   world_put(w, f);
   world_group(w, "g", "CommandLine", "g *", NULL, NULL);
   proctree_put_smaps(&w->tree, 10, some_mappings, SOME);
+  world_put(w, fake_member(50, "other"));
+  w->settings.capture.cooldown_ns = 0;
   assert_lacks(of(capture(w, "g"), 10), "command_line");
+  proctree_end(&w->tree, 10);
+  world_run(w, 10);
+  world_raise(w, "g");
+  p = of(next_state(w), 10);
+  parsed_assert(p, "source=ended comm=g");
+  assert_lacks(p, "command_line");
 }
