@@ -42,16 +42,12 @@ static const char *judge_executable(const char *path) {
 
 /* Why a name without a wildcard matches no process now, or NULL. With version 1
  * of cgroups a path is in several hierarchies, and is not looked for. */
-static const char *judge_name(enum attribute attribute, const char *name) {
+static const char *judge_presence(enum attribute attribute, const char *name) {
   switch ((int)attribute) {
   case ATTRIBUTE_USER:
     return getpwnam(name) || is_number(name) ? NULL : "is not a user here";
   case ATTRIBUTE_EXECUTABLE:
     return judge_executable(name);
-  case ATTRIBUTE_UNIT:
-    return strchr(name, '.') ? NULL : "lacks a suffix such as .service";
-  case ATTRIBUTE_SLICE:
-    return strchr(name, '.') ? NULL : "lacks the suffix .slice";
   case ATTRIBUTE_CGROUP:
     return is_missing_cgroup(name) &&
                    access(CGROUPS "/cgroup.controllers", F_OK) == 0
@@ -62,7 +58,8 @@ static const char *judge_name(enum attribute attribute, const char *name) {
   }
 }
 
-static const char *judge_glob(enum attribute attribute, const char *glob) {
+static const char *judge_glob(enum attribute attribute, const char *glob,
+                              bool is_idle) {
   bool is_path =
       attribute == ATTRIBUTE_EXECUTABLE || attribute == ATTRIBUTE_CGROUP;
 
@@ -71,7 +68,13 @@ static const char *judge_glob(enum attribute attribute, const char *glob) {
   if (attribute == ATTRIBUTE_CGROUP &&
       strncmp(glob, CGROUPS "/", strlen(CGROUPS "/")) == 0)
     return "matches nothing: leave out " CGROUPS;
-  return strpbrk(glob, "*?[\\") ? NULL : judge_name(attribute, glob);
+  if (strpbrk(glob, "*?[\\"))
+    return NULL;
+  if (attribute == ATTRIBUTE_UNIT && !strchr(glob, '.'))
+    return "lacks a suffix such as .service";
+  if (attribute == ATTRIBUTE_SLICE && !strchr(glob, '.'))
+    return "lacks the suffix .slice";
+  return is_idle ? judge_presence(attribute, glob) : NULL;
 }
 
 /* The end of a set after its '[', or of the text. */
@@ -97,25 +100,25 @@ static const char *judge_regex(const char *p) {
   return NULL;
 }
 
-static const char *judge(const struct selector *s) {
+static const char *judge(const struct selector *s, bool is_idle) {
   switch (s->test) {
   case SELECT_GLOB:
-    return judge_glob(s->attribute, s->pattern);
+    return judge_glob(s->attribute, s->pattern, is_idle);
   case SELECT_REGEX:
     return judge_regex(s->pattern);
   case SELECT_PID_FILE:
-    return is_missing(s->pattern) ? "does not exist" : NULL;
+    return is_idle && is_missing(s->pattern) ? "does not exist" : NULL;
   case SELECT_EXACT:
   default:
     return NULL;
   }
 }
 
-void hints_tell(const struct settings *settings) {
+void hints_tell(const struct settings *settings, const bool *is_idle) {
   for (size_t i = 0; i < settings->n_rules; i++)
     for (size_t j = 0; j < settings->rules[i].n_selectors; j++) {
       const struct rule *r = &settings->rules[i];
-      const char *why = judge(&r->selectors[j]);
+      const char *why = judge(&r->selectors[j], is_idle[i]);
 
       if (why)
         tell(r, &r->selectors[j], why);

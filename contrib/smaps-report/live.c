@@ -4,6 +4,7 @@
 #include "memory.h"
 #include "mirror.h"
 #include "probe.h"
+#include "rules.h"
 #include "view.h"
 
 #include <smaps/group_name.h>
@@ -134,6 +135,13 @@ int live_probe(const struct options *o, uint64_t interval_ns,
   return probe_new(&setup, ret, reason);
 }
 
+static void tell_hints(const struct probe *p, const struct document *d) {
+  bool *is_idle = rules_idle(d);
+
+  probe_tell_hints(p, is_idle);
+  free(is_idle);
+}
+
 static int load_probe(const struct options *o, const struct mirror *mirror,
                       struct document *ret, struct config_error *reason) {
   struct probe *p = NULL;
@@ -145,6 +153,8 @@ static int load_probe(const struct options *o, const struct mirror *mirror,
   if (o->command == COMMAND_CHECK)
     tell_if_default(p);
   rc = load_cycle(p, ret, reason);
+  if (rc == 0 && o->command == COMMAND_CHECK)
+    tell_hints(p, ret);
   if (rc == 0 && mirror && mirror_is_captured(mirror, &captured))
     ret->time = captured;
   if (rc == 0 && o->by_mapping)

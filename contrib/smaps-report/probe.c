@@ -279,10 +279,8 @@ static int start(struct probe *p, const struct probe_setup *setup,
 
   set_mirror(&p->settings, setup);
   set_host(&p->settings);
-  if (p->is_check) {
+  if (p->is_check)
     check_places(&p->settings);
-    hints_tell(&p->settings);
-  }
   write_no_files(&p->settings);
   rc = settings_finish(&p->settings);
   if (rc == 0 && setup->is_captured)
@@ -342,6 +340,10 @@ void probe_free(struct probe *p) {
 
 const char *probe_file_without_block(const struct probe *p) {
   return p->has_block ? NULL : p->config;
+}
+
+void probe_tell_hints(const struct probe *p, const bool *is_idle) {
+  hints_tell(&p->settings, is_idle);
 }
 
 /* ---- cycles ---- */

@@ -40,6 +40,9 @@ void probe_free(struct probe *p);
  * with its includes, has none, so that the rules are the defaults. */
 const char *probe_file_without_block(const struct probe *p);
 
+/* Tells why each rule that took nothing may have done so: see hints.h. */
+void probe_tell_hints(const struct probe *p, const bool *is_idle);
+
 /* Reads the processes. Returns 0, or a negative errno with the reason. */
 int probe_cycle(struct probe *p, struct config_error *reason);
 

@@ -76,6 +76,17 @@ static bool is_idle(const struct tally *n) {
   return n->taken + n->inherited + n->views == 0;
 }
 
+bool *rules_idle(const struct document *d) {
+  bool *idle = memory_array(NULL, d->n_rules + 1, sizeof(*idle));
+  uint64_t none;
+  struct tally *tallies = count(d, &none);
+
+  for (size_t i = 0; i < d->n_rules; i++)
+    idle[i] = is_idle(&tallies[i]) && tallies[i].shadowed == 0;
+  free(tallies);
+  return idle;
+}
+
 static void print_tally(const struct document *d, uint64_t rule,
                         const struct tally *n, const struct style *s) {
   struct text t = {0};

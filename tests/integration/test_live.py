@@ -654,6 +654,26 @@ class Check(LiveTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertNotIn("does not exist", done.stderr)
 
+    def test_what_is_not_here_may_be_in_a_container(self):
+        """A program on a file system that only its own namespace has."""
+        harness.need_root("to mount")
+        harness.need_namespace(["--mount"])
+        inner = self.directory / "root"
+        inner.mkdir()
+        script = 'mount -t tmpfs x "$0" && cp "$1" "$0/sleep" && exec "$0/sleep" 600'
+        process = subprocess.Popen(
+            ["unshare", "--mount", "sh", "-c", script, inner, shutil.which("sleep")]
+        )
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        program = Path(f"/proc/{process.pid}/exe")
+        harness.wait_until(
+            lambda: program.readlink() == inner / "sleep", "the program"
+        )
+        self.assertEqual(self.hints(f'Executable "{inner}/sleep"'), [])
+        (hint,) = self.hints(f'Executable "{inner}/other"')
+        self.assertIn("does not exist", hint[0])
+
     def test_value_without_quotes_has_a_hint(self):
         hint, suffix = self.hints("Unit *.service")
         self.assertIn("ignores the character * outside quotes", hint[1])
