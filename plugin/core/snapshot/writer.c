@@ -75,8 +75,11 @@ int writer_new(const struct writer_settings *settings, struct writer **ret) {
 
 /* --- the thread --- */
 
+/* A state may be for the history alone. */
 static const char *place_of(const struct writer *w, const struct document *d) {
-  return d->kind == DOCUMENT_STATE ? w->state_file : w->directory;
+  if (d->kind == DOCUMENT_CAPTURE)
+    return w->directory;
+  return w->state_file ? w->state_file : w->history_directory;
 }
 
 static void write_document(struct writer *w, const struct document *d,
@@ -227,11 +230,13 @@ void writer_submit(struct writer *w, const struct document *d) {
   pthread_mutex_unlock(&w->mutex);
   if (rc == 0)
     return;
-  w->done(&(struct write_result){.kind = d->kind,
-                                 .subject = d->subject,
-                                 .summary = &d->summary,
-                                 .path = place_of(w, d),
-                                 .error = rc});
+  w->done(&(struct write_result){
+      .kind = d->kind == DOCUMENT_STATE && !w->state_file ? DOCUMENT_HISTORY
+                                                          : d->kind,
+      .subject = d->subject,
+      .summary = &d->summary,
+      .path = place_of(w, d),
+      .error = rc});
   free(d->text);
 }
 

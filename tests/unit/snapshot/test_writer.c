@@ -489,6 +489,19 @@ FIXTURE_TEST(an_idle_thread_ends_at_once) {
 
 /* --- want ------------------------------------------------------------------*/
 
+/* There is no StateFile whose name could be told. */
+FIXTURE_TEST(refused_state_without_a_file_is_one_of_the_history) {
+  const struct writer_settings settings = {.history = d->history, .done = done};
+
+  end(d, LONG_NS);
+  assert_int_equal(writer_new(&settings, &d->writer), 0);
+  threads_fail = EAGAIN;
+  give_state_at(d, HOUR, 1);
+  assert_int_equal(gate.told[0].kind, DOCUMENT_HISTORY);
+  assert_string_equal(gate.told[0].path, d->history);
+  assert_int_equal(gate.told[0].error, -EAGAIN);
+}
+
 FIXTURE_TEST(without_a_thread_a_document_is_refused) {
   threads_fail = EAGAIN;
   give(d, "web", "x");
