@@ -152,7 +152,7 @@ static void begin_ended(struct capture *c, const struct scene *s,
   summarize_ended(c, s, l);
   snapshot_begin(&c->json, s, &c->alarm, last, l);
   for (size_t i = 0; i < l->n && i < s->settings->capture.top_processes; i++) {
-    snapshot_ended(&c->json, s, last->name, &l->members[i], has_command_line);
+    snapshot_ended(&c->json, s, last, &l->members[i], has_command_line);
     c->written++;
   }
   c->in_group = l->usage.processes;

@@ -469,21 +469,36 @@ void snapshot_process(struct json *j, const struct scene *s,
   json_end_object(j);
 }
 
-void snapshot_ended(struct json *j, const struct scene *s, const char *group,
-                    const struct last_member *m, bool has_command_line) {
+/* The rule of its group may have been one with Continue. */
+static void add_ended_rule(struct json *j, const struct scene *s,
+                           const struct last_known *last) {
+  const struct settings *settings = s->settings;
+  bool is_view =
+      last->rule < settings->n_rules && settings->rules[last->rule].is_view;
+
+  json_key(j, "groups");
+  json_begin_array(j);
+  json_string(j, last->name);
+  json_end_array(j);
+  if (!is_view)
+    add_integer(j, "rule", last->rule);
+  json_key(j, "also");
+  json_begin_array(j);
+  if (is_view)
+    json_integer(j, last->rule);
+  json_end_array(j);
+}
+
+void snapshot_ended(struct json *j, const struct scene *s,
+                    const struct last_known *last, const struct last_member *m,
+                    bool has_command_line) {
   json_begin_object(j);
   add_integer(j, "pid", m->pid);
   add_integer(j, "starttime", m->starttime_ticks);
   if (m->parent_pid)
     add_integer(j, "ppid", m->parent_pid);
   add_names(j, &m->attributes, has_command_line);
-  json_key(j, "groups");
-  json_begin_array(j);
-  json_string(j, group);
-  json_end_array(j);
-  json_key(j, "also");
-  json_begin_array(j);
-  json_end_array(j);
+  add_ended_rule(j, s, last);
   add_integer(j, "threads", m->usage.threads);
   add_uptime(j, s, &m->usage);
   add_string(j, "source", "ended");

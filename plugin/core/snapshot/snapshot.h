@@ -47,8 +47,9 @@ void snapshot_process(struct json *j, const struct scene *s,
                       const struct close_up *close_up);
 
 /* Writes a process of that group that has ended. */
-void snapshot_ended(struct json *j, const struct scene *s, const char *group,
-                    const struct last_member *m, bool has_command_line);
+void snapshot_ended(struct json *j, const struct scene *s,
+                    const struct last_known *last, const struct last_member *m,
+                    bool has_command_line);
 
 /* Ends the document. A capture gets the number of members that it lacks and the
  * mappings of all its members; all is NULL for a state. */

@@ -447,7 +447,7 @@ WORLD_TEST(a_group_that_has_ended_has_what_was_last_known) {
                    "groups.0.usage.pss=3300k groups.0.usage.uss=3300k");
   assert_int_equal(parsed_count(d, "mappings"), 0);
   p = parsed_get(d, "processes.0");
-  parsed_assert(p, "source=ended comm=g groups.0=g usage.pss=1200k "
+  parsed_assert(p, "source=ended comm=g groups.0=g rule=0 usage.pss=1200k "
                    "usage.uss=1200k usage.swap=0 pss_error=0");
   assert_null(parsed_get(p, "mappings"));
   s = &world_written(0)->summary;
@@ -458,6 +458,18 @@ WORLD_TEST(a_group_that_has_ended_has_what_was_last_known) {
   assert_int_equal(s->largest[0].pid, 12);
   assert_int_equal(s->largest[0].bytes, 1200 * KIB);
   assert_string_equal(s->largest[0].comm, "g");
+}
+
+WORLD_TEST(a_process_that_ended_in_a_view_was_not_taken_by_its_rule) {
+  parsed p;
+
+  put(w, 30, "other", 100);
+  put(w, 10, "g", 100);
+  group(w, "other");
+  world_group(w, "view", "Comm", "g", NULL, NULL)->is_view = true;
+  p = parsed_get(capture_ended(w, "view", 10, 1), "processes.0");
+  parsed_assert(p, "groups.0=view also.0=1");
+  assert_null(parsed_get(p, "rule"));
 }
 
 /* Workers share memory: what each of them had is not what the last to go would
