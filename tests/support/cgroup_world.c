@@ -109,3 +109,13 @@ void assert_path(const struct world *w, const char *name, const char *path) {
   assert_string_equal(g->cgroup->path, path);
   assert_int_equal(g->cgroup_absence, CGROUP_PRESENT);
 }
+
+void expect_absent(struct world *w, const char *name, enum cgroup_absence why) {
+  world_run(w, 10);
+  assert_absent(w, name, why);
+}
+
+void expect_path(struct world *w, const char *name, const char *path) {
+  world_run(w, 10);
+  assert_path(w, name, path);
+}

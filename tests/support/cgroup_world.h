@@ -45,5 +45,8 @@ const struct group *group_of(const struct world *w, const char *name);
 void assert_absent(const struct world *w, const char *name,
                    enum cgroup_absence why);
 void assert_path(const struct world *w, const char *name, const char *path);
+/* The same after a cycle of 10 s. */
+void expect_absent(struct world *w, const char *name, enum cgroup_absence why);
+void expect_path(struct world *w, const char *name, const char *path);
 
 #endif

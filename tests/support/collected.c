@@ -107,3 +107,8 @@ bool is_whole(const struct world *w, unsigned n) {
          world_kb(w, "g", "pss") == 120 * n &&
          world_value(w, "g", "unreadable") == 0;
 }
+
+void expect_whole(struct world *w, unsigned seconds, unsigned n) {
+  world_run(w, seconds);
+  assert_true(is_whole(w, n));
+}

@@ -42,5 +42,7 @@ void start_family(struct world *w, char state, struct fake *parent,
 
 /* True if group "g" is exactly that of `n` such processes, in all values. */
 bool is_whole(const struct world *w, unsigned n);
+/* Asserts it after a cycle. */
+void expect_whole(struct world *w, unsigned seconds, unsigned n);
 
 #endif

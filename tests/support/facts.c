@@ -71,8 +71,7 @@ static int print_own_values(void) {
   proctree_make(&tree);
   proctree_put(&tree, &(struct fake){.pid = 1, .comm = "init"});
   module_register();
-  if (configure(with(plugin_block(), item("ProcRoot", tree.root, NULL))) == 0 &&
-      stub.init() == 0)
+  if (configure("ProcRoot '%s'", tree.root) == 0 && stub.init() == 0)
     r = stub.read(NULL);
   for (size_t i = 0; i < stub.n_values; i++)
     if (strncmp(stub.values[i].identifier, "smaps/", 6) == 0)

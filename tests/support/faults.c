@@ -1,8 +1,10 @@
 #include "faults.h"
 
 #include "faults_call.h"
+#include "wrap.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <pthread.h>
 #include <pwd.h>
@@ -74,10 +76,8 @@ static const struct {
  * starts it, and is waited for by it. */
 #define LANES 2
 
-int __real_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex);
-int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex);
-int __real_pthread_cond_signal(pthread_cond_t *cond);
-int __wrap_pthread_cond_signal(pthread_cond_t *cond);
+WRAPPED(int, pthread_cond_wait, pthread_cond_t *cond, pthread_mutex_t *mutex);
+WRAPPED(int, pthread_cond_signal, pthread_cond_t *cond);
 
 static atomic_bool is_counting;
 static atomic_bool is_skipping; /* in the first lane */
@@ -171,6 +171,20 @@ unsigned faults_calls_of(const char *name) {
 
 long faults_blocks(void) { return blocks; }
 
+int faults_open_files(void) {
+  int n = 0;
+
+  for (int fd = 0; fd < 256; fd++)
+    n += fcntl(fd, F_GETFD) >= 0;
+  return n;
+}
+
+unsigned faults_step(void) {
+  const char *step = getenv("FAULTS_STEP");
+
+  return step && atoi(step) > 0 ? (unsigned)atoi(step) : 1;
+}
+
 static const char *name_of_error(int error) {
   return error == CUT_SHORT ? "half of it"
          : error == AT_END  ? "end"
@@ -204,20 +218,13 @@ int faults_fail(enum call call, const char *object) {
 
 /* --- memory --- */
 
-void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__real_realloc(void *block, size_t size);
-void *__wrap_realloc(void *block, size_t size);
-void *__real_reallocarray(void *block, size_t n, size_t size);
-void *__wrap_reallocarray(void *block, size_t n, size_t size);
-char *__real_strdup(const char *text);
-char *__wrap_strdup(const char *text);
-char *__real_strndup(const char *text, size_t len);
-char *__wrap_strndup(const char *text, size_t len);
-void __real_free(void *block);
-void __wrap_free(void *block);
+WRAPPED(void *, malloc, size_t size);
+WRAPPED(void *, calloc, size_t n, size_t size);
+WRAPPED(void *, realloc, void *block, size_t size);
+WRAPPED(void *, reallocarray, void *block, size_t n, size_t size);
+WRAPPED(char *, strdup, const char *text);
+WRAPPED(char *, strndup, const char *text, size_t len);
+WRAPPED(void, free, void *block);
 
 static void *taken(void *block) {
   blocks += block != NULL;
@@ -262,18 +269,12 @@ void __wrap_free(void *block) {
 
 /* --- what takes memory inside the C library --- */
 
-locale_t __real_newlocale(int mask, const char *name, locale_t base);
-locale_t __wrap_newlocale(int mask, const char *name, locale_t base);
-void __real_freelocale(locale_t locale);
-void __wrap_freelocale(locale_t locale);
-int __real_regcomp(regex_t *regex, const char *pattern, int flags);
-int __wrap_regcomp(regex_t *regex, const char *pattern, int flags);
-void __real_regfree(regex_t *regex);
-void __wrap_regfree(regex_t *regex);
-int __real_regexec(const regex_t *regex, const char *text, size_t n,
-                   regmatch_t match[], int flags);
-int __wrap_regexec(const regex_t *regex, const char *text, size_t n,
-                   regmatch_t match[], int flags);
+WRAPPED(locale_t, newlocale, int mask, const char *name, locale_t base);
+WRAPPED(void, freelocale, locale_t locale);
+WRAPPED(int, regcomp, regex_t *regex, const char *pattern, int flags);
+WRAPPED(void, regfree, regex_t *regex);
+WRAPPED(int, regexec, const regex_t *regex, const char *text, size_t n,
+        regmatch_t match[], int flags);
 
 locale_t __wrap_newlocale(int mask, const char *name, locale_t base) {
   return faults_fail(CALL_NEWLOCALE, "")
@@ -307,10 +308,8 @@ int __wrap_regexec(const regex_t *regex, const char *text, size_t n,
              : __real_regexec(regex, text, n, match, flags);
 }
 
-yajl_gen __real_yajl_gen_alloc(const yajl_alloc_funcs *memory);
-yajl_gen __wrap_yajl_gen_alloc(const yajl_alloc_funcs *memory);
-void __real_yajl_gen_free(yajl_gen gen);
-void __wrap_yajl_gen_free(yajl_gen gen);
+WRAPPED(yajl_gen, yajl_gen_alloc, const yajl_alloc_funcs *memory);
+WRAPPED(void, yajl_gen_free, yajl_gen gen);
 
 yajl_gen __wrap_yajl_gen_alloc(const yajl_alloc_funcs *memory) {
   return faults_fail(CALL_YAJL_GEN_ALLOC, "")
@@ -327,18 +326,13 @@ void __wrap_yajl_gen_free(yajl_gen gen) {
 
 long __wrap_syscall(long number, ...);
 int __wrap_uname(struct utsname *u);
-int __real_clock_gettime(clockid_t clock, struct timespec *ret);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
-int __real_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
-                                  const struct timespec *until);
-int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
-                                  const struct timespec *until);
+WRAPPED(int, clock_gettime, clockid_t clock, struct timespec *ret);
+WRAPPED(int, pthread_cond_timedwait, pthread_cond_t *cond,
+        pthread_mutex_t *mutex, const struct timespec *until);
 int __wrap_getpwuid_r(uid_t uid, struct passwd *pw, char *buffer, size_t size,
                       struct passwd **ret);
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
-                          void *(*run)(void *), void *argument);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
-                          void *(*run)(void *), void *argument);
+WRAPPED(int, pthread_create, pthread_t *thread,
+        const pthread_attr_t *attributes, void *(*run)(void *), void *argument);
 
 /* kcmp(2), the only one: two pids have one address space where they differ by
  * one. */
@@ -464,22 +458,12 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 
 /* --- the daemon --- */
 
-int __real_plugin_register_complex_read(const char *group, const char *name,
-                                        plugin_read_cb callback,
-                                        cdtime_t interval,
-                                        user_data_t const *user_data);
-int __wrap_plugin_register_complex_read(const char *group, const char *name,
-                                        plugin_read_cb callback,
-                                        cdtime_t interval,
-                                        user_data_t const *user_data);
-int __real_plugin_register_notification(const char *name,
-                                        plugin_notification_cb callback,
-                                        user_data_t const *user_data);
-int __wrap_plugin_register_notification(const char *name,
-                                        plugin_notification_cb callback,
-                                        user_data_t const *user_data);
-int __real_plugin_dispatch_values(value_list_t const *vl);
-int __wrap_plugin_dispatch_values(value_list_t const *vl);
+WRAPPED(int, plugin_register_complex_read, const char *group, const char *name,
+        plugin_read_cb callback, cdtime_t interval,
+        user_data_t const *user_data);
+WRAPPED(int, plugin_register_notification, const char *name,
+        plugin_notification_cb callback, user_data_t const *user_data);
+WRAPPED(int, plugin_dispatch_values, value_list_t const *vl);
 
 int __wrap_plugin_register_complex_read(const char *group, const char *name,
                                         plugin_read_cb callback,

@@ -56,7 +56,12 @@ int faults_error(void);
 /* How many calls of that name there were since the start. */
 unsigned faults_calls_of(const char *name);
 
-/* Blocks of memory that were taken and not given back, ever. */
+/* Blocks of memory that were taken and not given back, ever; files that are
+ * open. */
 long faults_blocks(void);
+int faults_open_files(void);
+
+/* FAULTS_STEP of the environment: every n-th call alone is to fail. */
+unsigned faults_step(void);
 
 #endif

@@ -1,6 +1,7 @@
 #include "faults.h"
 
 #include "faults_call.h"
+#include "wrap.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -25,30 +26,18 @@ void faults_set_root(const char *path) {
 
 /* --- reading --- */
 
-DIR *__real_opendir(const char *path);
-DIR *__wrap_opendir(const char *path);
-DIR *__real_fdopendir(int fd);
-DIR *__wrap_fdopendir(int fd);
-struct dirent *__real_readdir(DIR *dir);
-struct dirent *__wrap_readdir(DIR *dir);
-FILE *__real_setmntent(const char *path, const char *mode);
-FILE *__wrap_setmntent(const char *path, const char *mode);
-int __real_open(const char *path, int flags, ...);
-int __wrap_open(const char *path, int flags, ...);
-int __real_openat(int dir_fd, const char *path, int flags, ...);
-int __wrap_openat(int dir_fd, const char *path, int flags, ...);
-ssize_t __real_read(int fd, void *buffer, size_t size);
-ssize_t __wrap_read(int fd, void *buffer, size_t size);
-int __real_close(int fd);
-int __wrap_close(int fd);
-int __real_fstat(int fd, struct stat *st);
-int __wrap_fstat(int fd, struct stat *st);
-int __real_fstatat(int dir_fd, const char *path, struct stat *st, int flags);
-int __wrap_fstatat(int dir_fd, const char *path, struct stat *st, int flags);
-ssize_t __real_readlinkat(int dir_fd, const char *path, char *buffer,
-                          size_t size);
-ssize_t __wrap_readlinkat(int dir_fd, const char *path, char *buffer,
-                          size_t size);
+WRAPPED(DIR *, opendir, const char *path);
+WRAPPED(DIR *, fdopendir, int fd);
+WRAPPED(struct dirent *, readdir, DIR *dir);
+WRAPPED(FILE *, setmntent, const char *path, const char *mode);
+WRAPPED(int, open, const char *path, int flags, ...);
+WRAPPED(int, openat, int dir_fd, const char *path, int flags, ...);
+WRAPPED(ssize_t, read, int fd, void *buffer, size_t size);
+WRAPPED(int, close, int fd);
+WRAPPED(int, fstat, int fd, struct stat *st);
+WRAPPED(int, fstatat, int dir_fd, const char *path, struct stat *st, int flags);
+WRAPPED(ssize_t, readlinkat, int dir_fd, const char *path, char *buffer,
+        size_t size);
 
 static const char *name_of(int fd) {
   return fd >= 0 && fd < FILES_MAX ? opened[fd] : "";
@@ -181,21 +170,15 @@ ssize_t __wrap_readlinkat(int dir_fd, const char *path, char *buffer,
 
 /* --- writing --- */
 
-ssize_t __real_write(int fd, const void *bytes, size_t size);
-ssize_t __wrap_write(int fd, const void *bytes, size_t size);
+WRAPPED(ssize_t, write, int fd, const void *bytes, size_t size);
 int __wrap_fsync(int fd);
-int __real_fchmod(int fd, mode_t mode);
-int __wrap_fchmod(int fd, mode_t mode);
-int __real_chmod(const char *path, mode_t mode);
-int __wrap_chmod(const char *path, mode_t mode);
-int __real_renameat(int from_fd, const char *from, int to_fd, const char *to);
-int __wrap_renameat(int from_fd, const char *from, int to_fd, const char *to);
-int __real_unlinkat(int dir_fd, const char *path, int flags);
-int __wrap_unlinkat(int dir_fd, const char *path, int flags);
-int __real_mkdir(const char *path, mode_t mode);
-int __wrap_mkdir(const char *path, mode_t mode);
-int __real_faccessat(int dir_fd, const char *path, int mode, int flags);
-int __wrap_faccessat(int dir_fd, const char *path, int mode, int flags);
+WRAPPED(int, fchmod, int fd, mode_t mode);
+WRAPPED(int, chmod, const char *path, mode_t mode);
+WRAPPED(int, renameat, int from_fd, const char *from, int to_fd,
+        const char *to);
+WRAPPED(int, unlinkat, int dir_fd, const char *path, int flags);
+WRAPPED(int, mkdir, const char *path, mode_t mode);
+WRAPPED(int, faccessat, int dir_fd, const char *path, int mode, int flags);
 
 ssize_t __wrap_write(int fd, const void *bytes, size_t size) {
   int error = faults_fail(CALL_WRITE, name_of(fd));

@@ -1,74 +1,95 @@
 #include "items.h"
 
-#include <assert.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "stub_daemon.h"
 
-struct item *item(const char *key, ...) {
-  struct item *it = calloc(1, sizeof(*it));
-  const char *value;
-  va_list args;
+static char *take(const char **at, size_t len) {
+  char *text = strndup(*at, len);
 
-  it->self = (oconfig_item_t){
-      .key = strdup(key), .values = it->values, .children = it->children};
-  va_start(args, key);
-  while ((value = va_arg(args, const char *))) {
-    assert((size_t)it->self.values_num <
-           sizeof(it->values) / sizeof(*it->values));
-    it->values[it->self.values_num].type = OCONFIG_TYPE_STRING;
-    it->values[it->self.values_num++].value.string = strdup(value);
+  *at += len;
+  return text;
+}
+
+/* 'a string', a number, true or false. */
+static void add_value(oconfig_item_t *item, const char **at) {
+  oconfig_value_t value = {.type = OCONFIG_TYPE_STRING};
+  char *end;
+  double number = strtod(*at, &end);
+
+  if (**at == '\'') {
+    ++*at;
+    value.value.string = take(at, strcspn(*at, "'"));
+    ++*at;
+  } else if (end != *at) {
+    value =
+        (oconfig_value_t){.type = OCONFIG_TYPE_NUMBER, .value.number = number};
+    *at = end;
+  } else {
+    value.type = OCONFIG_TYPE_BOOLEAN;
+    value.value.boolean = **at == 't';
+    *at += strcspn(*at, " >\n");
   }
+  item->values =
+      reallocarray(item->values, (size_t)item->values_num + 1, sizeof(value));
+  item->values[item->values_num++] = value;
+}
+
+/* Adds what there is up to the end of the block. */
+static void add_items(oconfig_item_t *block, const char **at) {
+  while (*at += strspn(*at, " \n"), **at && strncmp(*at, "</", 2) != 0) {
+    bool is_block = **at == '<';
+    oconfig_item_t item = {.key = NULL};
+
+    *at += is_block;
+    item.key = take(at, strcspn(*at, " >\n"));
+    while (*at += strspn(*at, " "), **at && **at != '>' && **at != '\n')
+      add_value(&item, at);
+    if (is_block) {
+      ++*at;
+      add_items(&item, at);
+      *at += strcspn(*at, "\n");
+    }
+    block->children = reallocarray(
+        block->children, (size_t)block->children_num + 1, sizeof(item));
+    block->children[block->children_num++] = item;
+  }
+}
+
+oconfig_item_t items_parse(const char *text) {
+  const char *name = "'smaps'";
+  oconfig_item_t block = {.key = strdup("Plugin")};
+
+  add_value(&block, &name);
+  add_items(&block, &text);
+  return block;
+}
+
+void items_free(oconfig_item_t *item) {
+  for (int i = 0; i < item->children_num; i++)
+    items_free(&item->children[i]);
+  for (int i = 0; i < item->values_num; i++)
+    if (item->values[i].type == OCONFIG_TYPE_STRING)
+      free(item->values[i].value.string);
+  free(item->children);
+  free(item->values);
+  free(item->key);
+}
+
+int configure(const char *format, ...) {
+  char text[4096];
+  oconfig_item_t block;
+  va_list args;
+  int r;
+
+  va_start(args, format);
+  vsnprintf(text, sizeof(text), format, args);
   va_end(args);
-  return it;
-}
-
-struct item *number(const char *key, double value) {
-  struct item *it = item(key, NULL);
-
-  it->values[0] =
-      (oconfig_value_t){.type = OCONFIG_TYPE_NUMBER, .value.number = value};
-  it->self.values_num = 1;
-  return it;
-}
-
-struct item *boolean(const char *key, bool value) {
-  struct item *it = item(key, NULL);
-
-  it->values[0] =
-      (oconfig_value_t){.type = OCONFIG_TYPE_BOOLEAN, .value.boolean = value};
-  it->self.values_num = 1;
-  return it;
-}
-
-struct item *with(struct item *parent, struct item *child) {
-  int n = parent->self.children_num++;
-
-  parent->child_items[n] = child;
-  parent->children[n] = child->self;
-  return parent;
-}
-
-void item_free(struct item *it) {
-  for (int i = 0; i < it->self.children_num; i++)
-    item_free(it->child_items[i]);
-  for (int i = 0; i < it->self.values_num; i++)
-    if (it->values[i].type == OCONFIG_TYPE_STRING)
-      free(it->values[i].value.string);
-  free(it->self.key);
-  free(it);
-}
-
-int configure(struct item *block) {
-  int r = stub.config(&block->self);
-
-  item_free(block);
+  block = items_parse(text);
+  r = stub.config(&block);
+  items_free(&block);
   return r;
-}
-
-struct item *plugin_block(void) {
-  /* The caller adds the options by with(). */
-  return item("Plugin", "smaps", NULL);
 }

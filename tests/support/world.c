@@ -263,6 +263,11 @@ void world_run(struct world *w, unsigned seconds) {
   assert_int_equal(world_cycle(w, seconds), 0);
 }
 
+void world_run_times(struct world *w, unsigned n, unsigned seconds) {
+  while (n-- > 0)
+    world_run(w, seconds);
+}
+
 void world_run_reading(struct world *w, unsigned seconds, uint64_t n) {
   world_run(w, seconds);
   assert_int_equal(world_counts(w)->rollup_reads, n);
@@ -372,16 +377,13 @@ double world_kb(const struct world *w, const char *group, const char *metric) {
   return world_value(w, group, metric) / 1024;
 }
 
-void world_assert(const struct world *w, const char *group, const char *values,
-                  ...) {
+__attribute__((format(printf, 3, 0))) static void
+assert_values(const struct world *w, const char *group, const char *values,
+              va_list args) {
   char text[512], name[32], number[32];
   const char *rest = text;
-  va_list args;
-  int len;
+  int len = vsnprintf(text, sizeof(text), values, args);
 
-  va_start(args, values);
-  len = vsnprintf(text, sizeof(text), values, args);
-  va_end(args);
   assert_in_range(len, 0, sizeof(text) - 1);
   for (; sscanf(rest, " %31[^=]=%31s%n", name, number, &len) == 2;
        rest += len) {
@@ -395,6 +397,25 @@ void world_assert(const struct world *w, const char *group, const char *values,
       fail_msg("%s: %s is %g and not %s", group, name, found, number);
   }
   assert_string_equal(rest, "");
+}
+
+void world_assert(const struct world *w, const char *group, const char *values,
+                  ...) {
+  va_list args;
+
+  va_start(args, values);
+  assert_values(w, group, values, args);
+  va_end(args);
+}
+
+void world_expect(struct world *w, unsigned seconds, const char *group,
+                  const char *values, ...) {
+  va_list args;
+
+  world_run(w, seconds);
+  va_start(args, values);
+  assert_values(w, group, values, args);
+  va_end(args);
 }
 
 const struct collector_counts *world_counts(const struct world *w) {

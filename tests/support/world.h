@@ -58,6 +58,7 @@ void world_put_mapped(const struct world *w, struct fake f, const char *name);
 int world_cycle(struct world *w, unsigned seconds);
 /* The same for one that is to succeed. */
 void world_run(struct world *w, unsigned seconds);
+void world_run_times(struct world *w, unsigned n, unsigned seconds);
 /* The same for one that is to read so many rollups. */
 void world_run_reading(struct world *w, unsigned seconds, uint64_t n);
 /* The same for one in which so many processes are to hang. */
@@ -130,6 +131,10 @@ double world_kb(const struct world *w, const char *group, const char *metric);
  * The other arguments are printed into the text, as by printf(). */
 void world_assert(const struct world *w, const char *group, const char *values,
                   ...) __attribute__((format(printf, 3, 4)));
+/* The same after a cycle. */
+void world_expect(struct world *w, unsigned seconds, const char *group,
+                  const char *values, ...)
+    __attribute__((format(printf, 4, 5)));
 
 /* Counts and troubles of the last cycle. */
 const struct collector_counts *world_counts(const struct world *w);

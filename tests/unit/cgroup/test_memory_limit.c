@@ -96,54 +96,49 @@ static void assert_limit(uint64_t wanted) {
   assert_int_equal(limit, wanted);
 }
 
-FIXTURE_TEST(the_group_has_a_limit) {
-  put_unified("/web.service");
-  write_file("cg/web.service/memory.max", "1000000\n");
-  write_file("cg/web.service/memory.high", "max\n");
-  assert_limit(1000000);
-  write_file("cg/web.service/memory.high", "900000\n");
-  assert_limit(900000);
-  write_file("cg/web.service/memory.high", "1100000\n");
-  assert_limit(1000000);
-}
+/* A process in a unified hierarchy at "cg", or in one of version 1 at "v1". */
+FIXTURE_TEST(the_least_limit_of_a_group_and_those_above_counts) {
+#define NONE CGROUP_LIMIT_NONE
+#define WEB "/a.slice/web"
+  static const struct {
+    const char *path;
+    bool is_v1;
+    const char *file, *text;
+    uint64_t limit; /* with all files so far */
+  } cases[] = {
+      {WEB, false, "cg/other/memory.max", "17\n", NONE},
+      {WEB, false, "cg" WEB "2/memory.max", "17\n", NONE},
+      {WEB, false, "cg" WEB "/memory.max", "max\n", NONE},
+      {WEB, false, "cg" WEB "/memory.max", "17", NONE}, /* cut short */
+      {WEB, false, "cg" WEB "/memory.max", "1000\n", 1000},
+      {WEB, false, "cg" WEB "/memory.high", "max\n", 1000},
+      {WEB, false, "cg" WEB "/memory.high", "1100\n", 1000},
+      {WEB, false, "cg" WEB "/memory.high", "900\n", 900},
+      {WEB, false, "cg/a.slice/memory.max", "500\n", 500},
+      {WEB, false, "cg/a.slice/memory.high", "300\n", 300},
+      /* The mount point is the root, which a container may have a limit in. */
+      {WEB, false, "cg/memory.max", "200\n", 200},
+      {WEB, false, "memory.max", "100\n", 200},
+      {"/web", true, "v1/web/memory.max", "17\n", NONE},
+      {"/web", true, "v1/web/memory.limit_in_bytes", "5000\n", 5000},
+      {"/web", true, "v1/memory.limit_in_bytes", "9223372036854771712\n", 5000},
+      {"/web", true, "v1/web/memory.limit_in_bytes", "9223372036854771712\n",
+       NONE},
+  };
 
-FIXTURE_TEST(the_least_limit_above_counts) {
-  put_unified("/a.slice/web.service/worker");
-  write_file("cg/a.slice/memory.max", "500\n");
-  assert_limit(500);
-  write_file("cg/a.slice/web.service/worker/memory.max", "400\n");
-  assert_limit(400);
-  write_file("cg/a.slice/web.service/memory.high", "300\n");
-  assert_limit(300);
-  /* The mount point is the root, which a container may have a limit in. */
-  write_file("cg/memory.max", "200\n");
-  assert_limit(200);
-  write_file("memory.max", "100\n");
-  assert_limit(200);
-}
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    uint64_t limit;
 
-FIXTURE_TEST(without_a_limit_there_is_none) {
-  put_unified("/web.service");
-  assert_limit(CGROUP_LIMIT_NONE);
-  write_file("cg/web.service/memory.max", "max\n");
-  assert_limit(CGROUP_LIMIT_NONE);
-  write_file("cg/web.service/memory.max", "17");
-  assert_limit(CGROUP_LIMIT_NONE);
-  write_file("cg/other.service/memory.max", "17\n");
-  write_file("cg/web.service2/memory.max", "17\n");
-  assert_limit(CGROUP_LIMIT_NONE);
-}
-
-FIXTURE_TEST(version_1_has_files_of_its_own) {
-  write_file("10/cgroup", "5:cpu,memory:/web\n1:name=systemd:/x\n0::/x\n");
-  put_mount("/", "v1", "cgroup", "rw,cpu,memory");
-  write_file("v1/web/memory.limit_in_bytes", "5000\n");
-  write_file("v1/web/memory.max", "17\n");
-  assert_limit(5000);
-  write_file("v1/memory.limit_in_bytes", "9223372036854771712\n");
-  assert_limit(5000);
-  write_file("v1/web/memory.limit_in_bytes", "9223372036854771712\n");
-  assert_limit(CGROUP_LIMIT_NONE);
+    put_unified(cases[i].path);
+    if (cases[i].is_v1) {
+      write_file("10/cgroup", "5:cpu,memory:/web\n1:name=systemd:/x\n0::/x\n");
+      put_mount("/", "v1", "cgroup", "rw,cpu,memory");
+    }
+    write_file(cases[i].file, cases[i].text);
+    assert_int_equal(read_limit(&limit), 0);
+    if (limit != cases[i].limit)
+      fail_msg("%s: %ju", cases[i].file, (uintmax_t)limit);
+  }
 }
 
 FIXTURE_TEST(the_hierarchy_is_that_of_the_controller) {
@@ -212,15 +207,13 @@ FIXTURE_TEST(the_mount_is_found_among_thousands) {
 }
 
 /* A captured tree has no mounts: those of this host say nothing about it. */
-FIXTURE_TEST(a_tree_without_mounts_has_no_limit) {
+FIXTURE_TEST(without_mounts_or_a_cgroup_there_is_no_limit) {
   write_file("10/cgroup", "0::/web\n");
   assert_limit(CGROUP_LIMIT_NONE);
-}
-
-/* As with a kernel without control groups. */
-FIXTURE_TEST(without_a_cgroup_there_is_no_limit) {
   put_mount("/", "cg", "cgroup2", "rw");
   write_file("cg/memory.max", "17\n");
+  assert_limit(17);
+  /* As with a kernel without control groups. */
   proctree_unlink(&tree, "10/cgroup");
   assert_limit(CGROUP_LIMIT_NONE);
 }

@@ -44,31 +44,21 @@ TEST(a_long_reason_is_cut_at_its_size) {
 
 TEST(the_nearest_word_is_suggested) {
   static const struct {
-    const char *name;
-    const char *word;
-    const char *nearest;
+    const char *name, *word, *nearest;
   } cases[] = {
       {"the very word", "Unit", "Unit"},
       {"case apart", "pIDfILE", "PidFile"},
       {"a letter is missing", "Executble", "Executable"},
-      {"the first is missing", "xecutable", "Executable"},
-      {"the last is missing", "Executabl", "Executable"},
       {"a letter too many", "Exxecutable", "Executable"},
       {"another letter", "Slise", "Slice"},
       {"two letters swapped", "Cgruop", "Cgroup"},
-      {"plural", "Users", "User"},
       {"a letter missing and another wrong", "Slcd", "Slice"},
       {"two edits in a short word", "Uinx", NULL},
-      {"two swapped in a short word", "Uesr", "User"},
       {"the nearer of two", "ComMatch", "CommMatch"},
       {"the nearer comes first", "Com", "Comm"},
-      {"three edits in a long word", "ComandLin", "CommandLine"},
       {"five edits in a word of nine", "Kondajmrr", NULL},
-      {"a stem is not near", "Exec", NULL},
-      {"nothing like it", "Frobnicate", NULL},
       {"empty", "", NULL},
       {"one letter", "U", NULL},
-      {"bytes that are no letters", "\xff\xfe\xfd", NULL},
       {"the longest that is compared", LONG_WORD, LONG_WORD},
       {"longer than that", LONG_WORD "h", NULL},
   };
@@ -87,8 +77,4 @@ TEST(among_equals_the_first_is_taken) {
 
   assert_ptr_equal(config_error_nearest("rat", words, 3), words[0]);
   assert_ptr_equal(config_error_nearest("hat", words, 3), words[1]);
-}
-
-TEST(an_empty_list_has_no_nearest_word) {
-  assert_null(config_error_nearest("Unit", known, 0));
 }

@@ -10,7 +10,6 @@
 static void add(struct group_name *n, const char *text, size_t len) {
   char *copy = malloc(len);
 
-  assert_non_null(copy);
   memcpy(copy, text, len);
   group_name_add(n, copy, len);
   free(copy);
@@ -37,32 +36,19 @@ static struct group_name make_long(size_t len, char last) {
 
 TEST(a_name_is_cleaned_byte_by_byte) {
   static const struct {
-    const char *name;
-    const char *text;
+    const char *name, *text;
     size_t len;
     const char *want;
   } cases[] = {
-      {"one letter", TEXT("a"), "a"},
-      {"unit", TEXT("nginx.service"), "nginx.service"},
-      {"blanks stay", TEXT(" a b "), " a b "},
       {"path", TEXT("/usr/sbin/nginx"), "usr_sbin_nginx"},
-      {"slash inside", TEXT("a/b"), "a_b"},
-      {"slash at the end", TEXT("a/"), "a_"},
-      {"two slashes inside", TEXT("a//b"), "a__b"},
       {"one slash in front is dropped", TEXT("//a"), "_a"},
       {"two slashes alone", TEXT("//"), "_"},
       {"dots climb nowhere", TEXT("../../etc"), ".._.._etc"},
-      {"quotation mark stays", TEXT("a\"b'"), "a\"b'"},
-      {"backslash stays", TEXT("a\\b"), "a\\b"},
-      {"percent stays", TEXT("%s%n"), "%s%n"},
       {"newline", TEXT("a\nb"), "a\\x0ab"},
-      {"tab", TEXT("\t"), "\\x09"},
       {"ESC", TEXT("\x1b[2J"), "\\x1b[2J"},
       {"NUL", TEXT("a\0b"), "a\\x00b"},
       {"first printable one", TEXT("\x1f\x20"), "\\x1f "},
       {"last printable one", TEXT("\x7e\x7f"), "~\\x7f"},
-      {"UTF-8", TEXT("\xc3\xa9"), "\\xc3\\xa9"},
-      {"no UTF-8", TEXT("\xff\x80"), "\\xff\\x80"},
   };
   struct group_name n;
 
@@ -128,29 +114,27 @@ TEST(pieces_make_the_same_name_as_the_whole) {
   }
 }
 
-TEST(up_to_127_bytes_are_kept_whole) {
-  struct group_name n;
-
-  for (size_t len = 1; len < GROUP_NAME_SIZE; len++) {
-    n = make_long(len, 'z');
-    assert_int_equal(strlen(n.text), len);
-    assert_int_equal(n.text[len - 1], 'z');
-    assert_null(strchr(n.text, '~'));
-  }
-}
-
 static bool is_cut(const struct group_name *n) {
   size_t digits = strspn(n->text + 111, "0123456789abcdef");
 
   return n->text[110] == '~' && digits == 16 && strlen(n->text) == 127;
 }
 
-TEST(a_longer_name_is_cut_visibly) {
-  for (size_t len = GROUP_NAME_SIZE; len <= 1024; len++) {
+TEST(a_name_of_more_than_127_bytes_is_cut_visibly) {
+  char hash[18];
+
+  for (size_t len = 1; len <= 1024; len++) {
     struct group_name n = make_long(len, 'z');
 
+    if (len < GROUP_NAME_SIZE) {
+      assert_int_equal(strlen(n.text), len);
+      assert_int_equal(n.text[len - 1], 'z');
+      continue;
+    }
     if (!is_cut(&n) || n.len != len || strspn(n.text, "a") != 110)
       fail_msg("%zu bytes: \"%s\"", len, n.text);
+    snprintf(hash, sizeof(hash), "~%016jx", (uintmax_t)n.hash);
+    assert_string_equal(n.text + 110, hash);
   }
 }
 
@@ -176,42 +160,10 @@ TEST(the_hash_is_fnv_1a) {
   assert_true(n.hash == UINT64_C(0x85944171f73967e8));
 }
 
-TEST(the_cut_name_ends_with_the_hash_of_the_whole) {
-  char hash[18];
-  struct group_name n = make_long(500, 'z');
-
-  snprintf(hash, sizeof(hash), "~%016jx", (uintmax_t)n.hash);
-  assert_string_equal(n.text + 110, hash);
-}
-
-static int compare_names(const void *a, const void *b) {
-  return strcmp(((const struct group_name *)a)->text,
-                ((const struct group_name *)b)->text);
-}
-
 TEST(long_names_with_the_same_beginning_stay_apart) {
-  enum { NAMES = 10000 };
-  struct group_name *names = calloc(NAMES, sizeof(*names));
-  char text[200];
+  struct group_name a = make_long(200, 'x'), b = make_long(200, 'y');
+  struct group_name longer = make_long(201, 'x');
 
-  assert_non_null(names);
-  memset(text, 'a', sizeof(text));
-  for (int i = 0; i < NAMES; i++) {
-    int len = snprintf(text + 150, sizeof(text) - 150, "%d", i);
-
-    assert_true(make(text, 150 + (size_t)len, &names[i]));
-    assert_true(is_cut(&names[i]));
-  }
-  qsort(names, NAMES, sizeof(*names), compare_names);
-  for (int i = 1; i < NAMES; i++)
-    assert_string_not_equal(names[i - 1].text, names[i].text);
-  free(names);
-}
-
-TEST(names_that_differ_in_length_alone_stay_apart) {
-  for (size_t len = GROUP_NAME_SIZE; len < 1024; len++) {
-    struct group_name n = make_long(len, 'a'), longer = make_long(len + 1, 'a');
-
-    assert_string_not_equal(n.text, longer.text);
-  }
+  assert_string_not_equal(a.text, b.text);
+  assert_string_not_equal(a.text, longer.text);
 }

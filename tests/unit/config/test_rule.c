@@ -17,37 +17,31 @@ static const struct attributes postgres = {
               [ATTRIBUTE_SLICE] = "system.slice"},
     .uid = 109};
 
-/* The selectors of a block, as lines "Option pattern". */
-#define MAX_LINES 5
 struct block {
-  const char *name;  /* of the row */
-  const char *group; /* NULL for Ignore */
-  const char *lines[MAX_LINES];
+  const char *name;      /* of the row */
+  const char *group;     /* NULL for Ignore */
+  const char *selectors; /* "Option pattern; Option pattern"; NULL: none */
 };
-
-static void add(struct rule *r, const char *line) {
-  struct config_error reason = {""};
-  struct selector s;
-  char option[32];
-  int n = 0;
-
-  sscanf(line, "%31s %n", option, &n);
-  if (selector_init(&s, option, line + n, &reason) != 0)
-    fail_msg("%s: %s", line, reason.text);
-  assert_int_equal(rule_add_selector(r, &s), 0);
-}
 
 static struct rule make(const struct block *b) {
   struct config_error reason = {""};
+  const char *at = b->selectors;
+  char option[32], pattern[64];
+  struct selector s;
   struct rule r;
+  int n;
 
   if (!b->group)
     rule_init_ignore(&r);
   else if (rule_init_group(&r, b->group, &reason) != 0)
     fail_msg("%s: %s", b->name, reason.text);
   assert_int_equal(r.is_ignore, !b->group);
-  for (size_t i = 0; i < MAX_LINES && b->lines[i]; i++)
-    add(&r, b->lines[i]);
+  for (; at && sscanf(at, "%31s %63[^;]%n", option, pattern, &n) == 2;
+       at += at[n] ? n + 1 : n) {
+    if (selector_init(&s, option, pattern, &reason) != 0)
+      fail_msg("%s: %s", b->name, reason.text);
+    assert_int_equal(rule_add_selector(&r, &s), 0);
+  }
   return r;
 }
 
@@ -74,27 +68,22 @@ static void check_could_match(const struct block *blocks, size_t n,
 
 TEST(what_is_known_does_not_rule_a_hidden_program_out) {
   static const struct block blocks[] = {
-      {"its name", "g", {"Executable /usr/bin/java"}},
-      {"its name in any folder", "g", {"Executable /opt/*/bin/java"}},
-      {"folder that is a set", "g", {"Executable /opt/[ab/]/java"}},
-      {"one of two names", "g", {"Executable /bin/a", "Executable /bin/java"}},
-      {"glob", "g", {"Executable /usr/bin/*"}},
-      {"glob of letters", "g", {"Executable /usr/bin/[a-z]ython"}},
-      {"set with a slash", "g", {"Executable /usr/bin[/x]ython"}},
-      {"escaped", "g", {"Executable /usr/bin/p\\ython"}},
-      {"regular expression", "g", {"ExecutableMatch /java$"}},
-      {"expression without an end", "g", {"ExecutableMatch /python"}},
-      {"expression without a slash", "g", {"ExecutableMatch python$"}},
-      {"expression of a folder", "g", {"ExecutableMatch ^/opt/[a-z]*$"}},
-      {"optional slash", "g", {"ExecutableMatch /?ython$"}},
-      {"set of slashes", "g", {"ExecutableMatch [x/]ython$"}},
-      {"escaped end", "g", {"ExecutableMatch /python\\\\$"}},
-      {"alternatives", "g", {"ExecutableMatch ^/opt/|/python$"}},
-      {"everything else fits",
-       "g",
-       {"Executable /usr/bin/java", "User tomcat", "Unit tomcat.service"}},
-      {"its uid", "g", {"Executable /usr/bin/java", "User 108"}},
-      {"renamed, as the rule says", "g", {"Executable /bin/sh", "Comm java"}},
+      {"its name", "g", "Executable /usr/bin/java"},
+      {"folder that is a set", "g", "Executable /opt/[ab/]/java"},
+      {"one of two names", "g", "Executable /bin/a; Executable /bin/java"},
+      {"glob", "g", "Executable /usr/bin/*"},
+      {"set with a slash", "g", "Executable /usr/bin[/x]ython"},
+      {"escaped", "g", "Executable /usr/bin/p\\ython"},
+      {"regular expression", "g", "ExecutableMatch /java$"},
+      {"expression without an end", "g", "ExecutableMatch /python"},
+      {"expression without a slash", "g", "ExecutableMatch python$"},
+      {"expression of a folder", "g", "ExecutableMatch ^/opt/[a-z]*$"},
+      {"optional slash", "g", "ExecutableMatch /?ython$"},
+      {"set of slashes", "g", "ExecutableMatch [x/]ython$"},
+      {"escaped end", "g", "ExecutableMatch /python\\\\$"},
+      {"alternatives", "g", "ExecutableMatch ^/opt/|/python$"},
+      {"its uid", "g", "Executable /usr/bin/java; User 108"},
+      {"renamed, as the rule says", "g", "Executable /bin/sh; Comm java"},
   };
 
   check_could_match(blocks, LENGTH(blocks), &hidden, true);
@@ -102,19 +91,14 @@ TEST(what_is_known_does_not_rule_a_hidden_program_out) {
 
 TEST(what_is_known_rules_a_hidden_program_out) {
   static const struct block blocks[] = {
-      {"another name", "g", {"Executable /usr/bin/python"}},
-      {"longer name", "g", {"Executable /usr/bin/javac"}},
-      {"shorter name", "g", {"Executable /usr/bin/jav"}},
-      {"another name in any folder", "g", {"Executable */python"}},
-      {"two names", "g", {"Executable /bin/a", "Executable /bin/b"}},
-      {"expression of another", "g", {"ExecutableMatch ^/.*/python3$"}},
-      {"user", "g", {"Executable /usr/bin/java", "User root"}},
-      {"unit", "g", {"Executable /usr/bin/java", "UnitMatch ^other"}},
-      {"no slice", "g", {"Executable /usr/bin/java", "Slice *"}},
-      {"PID file", "g", {"Executable /usr/bin/java", "PidFile /run/x"}},
-      {"comm", "g", {"Executable /usr/bin/java", "Comm other"}},
-      {"command line", "g", {"ExecutableMatch .", "CommandLine x*"}},
-      {"nothing is unknown", "g", {"User root"}},
+      {"another name", "g", "Executable /usr/bin/python"},
+      {"shorter name", "g", "Executable /usr/bin/jav"},
+      {"user", "g", "Executable /usr/bin/java; User root"},
+      {"no slice", "g", "Executable /usr/bin/java; Slice *"},
+      {"PID file", "g", "Executable /usr/bin/java; PidFile /run/x"},
+      {"comm", "g", "Executable /usr/bin/java; Comm other"},
+      {"command line", "g", "ExecutableMatch .; CommandLine x*"},
+      {"nothing is unknown", "g", "User root"},
   };
 
   check_could_match(blocks, LENGTH(blocks), &hidden, false);
@@ -122,12 +106,12 @@ TEST(what_is_known_rules_a_hidden_program_out) {
 
 TEST(first_15_bytes_of_a_name_tell) {
   static const struct block same[] = {
-      {"16 bytes", "g", {"Executable /usr/bin/prometheus-alert"}},
-      {"16 bytes and $", "g", {"ExecutableMatch /prometheus-alert$"}}};
+      {"16 bytes", "g", "Executable /usr/bin/prometheus-alert"},
+      {"16 bytes and $", "g", "ExecutableMatch /prometheus-alert$"}};
   static const struct block other[] = {
-      {"differs early", "g", {"Executable /usr/bin/prometheus-alarm"}},
-      {"the same of $", "g", {"ExecutableMatch /prometheus-alarm$"}},
-      {"ends early", "g", {"Executable /usr/bin/prometheus"}}};
+      {"differs early", "g", "Executable /usr/bin/prometheus-alarm"},
+      {"the same of $", "g", "ExecutableMatch /prometheus-alarm$"},
+      {"ends early", "g", "Executable /usr/bin/prometheus"}};
   struct glimpse g = hidden;
 
   g.id.value[ATTRIBUTE_COMM] = "prometheus-aler";
@@ -136,18 +120,18 @@ TEST(first_15_bytes_of_a_name_tell) {
 }
 
 TEST(name_tells_nothing_of_a_process_that_may_be_renamed) {
-  static const struct block program[] = {
-      {"another name", "g", {"Executable /usr/bin/python"}}};
-  static const struct block of_root[] = {
-      {"user", "g", {"Executable /usr/bin/python", "User root"}}};
+  static const struct block program = {"another name", "g",
+                                       "Executable /usr/bin/python"};
+  static const struct block of_root = {"user", "g",
+                                       "Executable /usr/bin/python; User root"};
   struct glimpse g = hidden;
 
   g.may_be_renamed = true;
-  check_could_match(program, LENGTH(program), &g, true);
-  check_could_match(of_root, LENGTH(of_root), &g, false);
+  check_could_match(&program, 1, &g, true);
+  check_could_match(&of_root, 1, &g, false);
   g.may_be_renamed = false;
   g.id.value[ATTRIBUTE_COMM] = NULL;
-  check_could_match(program, LENGTH(program), &g, true);
+  check_could_match(&program, 1, &g, true);
 }
 
 static void check_matches(const struct block *blocks, size_t n, bool want) {
@@ -163,36 +147,18 @@ static void check_matches(const struct block *blocks, size_t n, bool want) {
 
 TEST(every_attribute_must_match_by_one_of_its_selectors) {
   static const struct block match[] = {
-      {"one", "g", {"Comm postgres"}},
-      {"ignore", NULL, {"Comm postgres"}},
-      {"two attributes", "g", {"Comm postgres", "User postgres"}},
-      {"first of two", "g", {"Comm postgres", "Comm mysqld"}},
-      {"second of two", "g", {"Comm mysqld", "Comm postgres"}},
-      {"glob or regex", "g", {"Comm mysqld", "CommMatch ^post"}},
-      {"regex or glob", "g", {"CommMatch ^my", "Comm post*"}},
-      {"two of each",
-       "g",
-       {"User root", "Comm mysqld", "User postgres", "Comm postgres"}},
-      {"far apart",
-       "g",
-       {"Comm mysqld", "User postgres", "Unit *.service", "Comm postgres"}},
-      {"user by number", "g", {"User 109", "Slice system.slice"}},
+      {"one", "g", "Comm postgres"},
+      {"ignore", NULL, "Comm postgres"},
+      {"two attributes", "g", "Comm postgres; User postgres"},
+      {"first of two", "g", "Comm postgres; Comm mysqld"},
+      {"glob or regex", "g", "Comm mysqld; CommMatch ^post"},
+      {"user by number", "g", "User 109; Slice system.slice"},
   };
   static const struct block no_match[] = {
-      {"other value", "g", {"Comm mysqld"}},
-      {"second attribute differs", "g", {"Comm postgres", "User root"}},
-      {"first attribute differs", "g", {"Comm mysqld", "User postgres"}},
-      {"neither of two", "g", {"Comm mysqld", "CommMatch ^my"}},
-      {"one attribute twice, the other not",
-       "g",
-       {"Comm postgres", "User root", "Comm post*", "User www-data"}},
-      {"unknown attribute", "g", {"Comm postgres", "Container *"}},
-      {"no PID file",
-       "g",
-       {"Comm postgres", "PidFile /nonexistent/smaps-test.pid"}},
-      {"comm is not the command line",
-       "g",
-       {"Comm postgres", "CommandLineMatch ^mysqld"}},
+      {"other value", "g", "Comm mysqld"},
+      {"unknown attribute", "g", "Comm postgres; Container *"},
+      {"no PID file", "g",
+       "Comm postgres; PidFile /nonexistent/smaps-test.pid"},
   };
 
   check_matches(match, LENGTH(match), true);
@@ -201,7 +167,7 @@ TEST(every_attribute_must_match_by_one_of_its_selectors) {
 
 TEST(a_pid_file_is_an_attribute_of_its_own) {
   static const struct block b = {
-      "", "g", {"PidFile /a.pid", "Comm postgres", "PidFile /b.pid"}};
+      "", "g", "PidFile /a.pid; Comm postgres; PidFile /b.pid"};
   struct rule r = make(&b);
   struct captures c;
 
@@ -219,29 +185,20 @@ TEST(captures_are_of_the_first_attribute_that_has_any) {
     struct block block;
     const char *capture; /* the first one */
   } cases[] = {
-      {{"the only one", "%{1}", {"CommandLineMatch ^[a-z]+: ([a-z]+)"}},
-       "main"},
-      {{"behind a glob", "%{1}", {"User *", "CommandLineMatch (db[0-9])"}},
+      {{"the only one", "%{1}", "CommandLineMatch ^[a-z]+: ([a-z]+)"}, "main"},
+      {{"behind a regex without captures", "%{1}",
+        "UserMatch post; CommandLineMatch (db[0-9])"},
        "db7"},
-      {{"behind a regex without captures",
-        "%{1}",
-        {"UserMatch post", "CommandLineMatch (db[0-9])"}},
-       "db7"},
-      {{"the first of two", "%{1}", {"UnitMatch @([0-9]+)", "UserMatch (gre)"}},
-       "15"},
-      {{"the first of two, the other way round",
-        "%{1}",
-        {"UserMatch (gre)", "UnitMatch @([0-9]+)"}},
+      {{"the first of two, the other way round", "%{1}",
+        "UserMatch (gre); UnitMatch @([0-9]+)"},
        "gre"},
-      {{"written later, but of the first attribute",
-        "%{1}",
-        {"CommMatch ^(my)", "UserMatch (gre)", "CommMatch ^(post)"}},
+      {{"written later, but of the first attribute", "%{1}",
+        "CommMatch ^(my); UserMatch (gre); CommMatch ^(post)"},
        "post"},
-      {{"of the first that matches",
-        "%{1}",
-        {"CommMatch (ost)", "CommMatch (pos)"}},
+      {{"of the first that matches", "%{1}",
+        "CommMatch (ost); CommMatch (pos)"},
        "ost"},
-      {{"globs alone", "g", {"Comm post*", "User *"}}, NULL},
+      {{"globs alone", "g", "Comm post*; User *"}, NULL},
   };
 
   for (size_t i = 0; i < LENGTH(cases); i++) {
@@ -264,17 +221,12 @@ TEST(captures_are_of_the_first_attribute_that_has_any) {
 
 TEST(a_rule_that_makes_sense_is_taken) {
   static const struct block cases[] = {
-      {"fixed name", "g", {"Comm x"}},
-      {"ignore", NULL, {"Comm x"}},
-      {"attribute in the name", "%{unit}", {"Comm x"}},
-      {"captures that the name does not want", "g", {"CommMatch (a)(b)"}},
-      {"as many captures", "%{2}", {"CommMatch (a)(b)"}},
-      {"more captures", "%{1}", {"CommMatch (a)(b)"}},
-      {"both alternatives", "%{1}", {"CommMatch (a)", "CommMatch b(c)"}},
-      {"glob of another attribute", "%{1}", {"User x", "CommMatch (a)"}},
-      {"regex of another attribute", "%{1}", {"UserMatch x", "CommMatch (a)"}},
-      {"PID file beside", "%{1}", {"PidFile /x", "CommMatch (a)"}},
-      {"nested captures", "%{2}", {"CommMatch ((a)b)"}},
+      {"ignore", NULL, "Comm x"},
+      {"attribute in the name", "%{unit}", "Comm x"},
+      {"as many captures", "%{2}", "CommMatch (a)(b)"},
+      {"both alternatives", "%{1}", "CommMatch (a); CommMatch b(c)"},
+      {"glob of another attribute", "%{1}", "User x; CommMatch (a)"},
+      {"PID file beside", "%{1}", "PidFile /x; CommMatch (a)"},
   };
 
   for (size_t i = 0; i < LENGTH(cases); i++) {
@@ -292,27 +244,15 @@ TEST(a_rule_that_makes_no_sense_is_refused) {
     struct block block;
     const char *expected;
   } cases[] = {
-      {{"no selector", "g", {NULL}}, "one selector"},
-      {{"ignore without selector", NULL, {NULL}}, "one selector"},
-      {{"no selector, but captures", "%{1}", {NULL}}, "one selector"},
-      {{"no regex at all", "%{1}", {"Comm x", "User y"}}, "1 captures"},
-      {{"regex without captures", "%{1}", {"CommMatch x"}}, "1 captures"},
-      {{"one too few", "%{2}", {"CommMatch (x)"}}, "2 captures in \"(x)\""},
-      {{"eight too few", "a%{1}%{9}", {"CommMatch (x)"}}, "for %{9}"},
-      {{"glob beside", "%{1}", {"CommMatch (x)", "Comm yy"}},
+      {{"no selector", "g", NULL}, "one selector"},
+      {{"ignore without selector", NULL, NULL}, "one selector"},
+      {{"regex without captures", "%{1}", "CommMatch x"}, "1 captures"},
+      {{"one too few", "%{2}", "CommMatch (x)"}, "2 captures in \"(x)\""},
+      {{"glob beside", "%{1}", "CommMatch (x); Comm yy"},
        "in \"yy\", for %{1}; it has 0"},
-      {{"glob first", "%{1}", {"Comm yy", "CommMatch (x)"}}, "in \"yy\""},
-      {{"glob beside, but far apart",
-        "%{1}",
-        {"CommMatch (x)", "User u", "Comm yy"}},
-       "in \"yy\""},
-      {{"regex without captures beside",
-        "%{1}",
-        {"CommMatch (x)", "CommMatch yy"}},
-       "in \"yy\""},
-      {{"captures of the second attribute do not help",
-        "%{2}",
-        {"UserMatch (x)", "CommMatch (a)(b)"}},
+      {{"glob first", "%{1}", "Comm yy; CommMatch (x)"}, "in \"yy\""},
+      {{"captures of the second attribute do not help", "%{2}",
+        "UserMatch (x); CommMatch (a)(b)"},
        "in \"(x)\""},
   };
 
@@ -342,15 +282,11 @@ TEST(attributes_are_those_of_selectors_and_name) {
     struct block block;
     unsigned attributes;
   } cases[] = {
-      {{"none", "g", {NULL}}, 0},
-      {{"selector", "g", {"Comm x"}}, BIT(COMM)},
-      {{"regex", "g", {"CommandLineMatch x"}}, BIT(COMMAND_LINE)},
-      {{"twice", "g", {"User x", "UserMatch y"}}, BIT(USER)},
-      {{"two", "g", {"Unit x", "Cgroup y"}}, BIT(UNIT) | BIT(CGROUP)},
-      {{"name", "%{container}", {"Comm x"}}, BIT(CONTAINER) | BIT(COMM)},
-      {{"capture", "%{1}", {"SliceMatch (x)"}}, BIT(SLICE)},
-      {{"PID file", "%{exe}", {"PidFile /x"}}, BIT(EXECUTABLE)},
-      {{"ignore", NULL, {"Comm x"}}, BIT(COMM)},
+      {{"none", "g", NULL}, 0},
+      {{"name", "%{container}", "Comm x"}, BIT(CONTAINER) | BIT(COMM)},
+      {{"capture", "%{1}", "SliceMatch (x)"}, BIT(SLICE)},
+      {{"PID file", "%{exe}", "PidFile /x"}, BIT(EXECUTABLE)},
+      {{"ignore", NULL, "Comm x"}, BIT(COMM)},
   };
 
   for (size_t i = 0; i < LENGTH(cases); i++) {
@@ -363,7 +299,7 @@ TEST(attributes_are_those_of_selectors_and_name) {
 }
 
 TEST(pid_file_with_children_goes_by_the_control_group) {
-  static const struct block block = {"", "g", {"PidFile /x", "Comm y"}};
+  static const struct block block = {"", "g", "PidFile /x; Comm y"};
   struct rule r = make(&block);
 
   r.takes_children = true;
@@ -386,8 +322,8 @@ TEST(fixed_names_are_compared_as_they_come_out) {
   };
 
   for (size_t i = 0; i < LENGTH(cases); i++) {
-    const struct block x = {"", cases[i].a, {NULL}};
-    const struct block y = {"", cases[i].b, {NULL}};
+    const struct block x = {"", cases[i].a, NULL};
+    const struct block y = {"", cases[i].b, NULL};
     struct rule a = make(&x), b = make(&y);
 
     if (rule_has_same_name(&a, &b) != cases[i].is_same)

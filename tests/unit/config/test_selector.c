@@ -83,27 +83,21 @@ TEST(every_option_looks_at_its_attribute_alone) {
   for (size_t i = 0; i < OPTIONS; i++) {
     char other[32];
 
+    assert_string_equal(selector_options[i], options[i].option);
     check_option(i, options[i].option);
     strcpy(other, options[i].option);
     for (char *p = other; *p; p++)
       *p ^= ' '; /* case does not matter */
     check_option(i, other);
   }
-}
-
-TEST(all_options_are_listed) {
-  for (size_t i = 0; i < OPTIONS; i++)
-    assert_string_equal(selector_options[i], options[i].option);
   assert_null(selector_options[OPTIONS]);
 }
 
 TEST(other_options_are_not_found) {
   static const char *const cases[] = {
-      "",          "Match",   "Com",      "Command",        "Comm ",
-      " Comm",     "CommM",   "CommMatc", "CommMatchMatch", "PidFil",
-      "PidFiles",  "Process", "UnitUnit", "PidFileMatch",   "Children",
-      "MatchComm", "Units",   "Us\xe9r",
-  };
+      "",       "Match",    "Com",          "Command",
+      "Comm ",  " Comm",    "CommM",        "CommMatchMatch",
+      "PidFil", "PidFiles", "PidFileMatch", "MatchComm"};
   struct config_error reason;
   struct selector s;
 
@@ -128,61 +122,42 @@ static void check_patterns(const char *option, const struct pattern_case *cases,
   }
 }
 
-static const struct pattern_case globs[] = {
-    {"nginx", "nginx", "nginx2"},
-    {"nginx", "nginx", "xnginx"},
-    {"Nginx", "Nginx", "nginx"},
-    {"*", "", NULL},
-    {"*", ".hidden", NULL},
-    {"/opt/*/x", "/opt/a/b/x", "/opt/x"},
-    {"/opt?x", "/opt/x", "/optx"},
-    {"?", "a", "ab"},
-    {"?", ".", ""},
-    {"[a-c]x", "bx", "dx"},
-    {"[!a]", "b", "a"},
-    {"[^a]", "b", "a"},
-    {"[]a]", "]", "b"},
-    {"[]a]", "a", "a]"},
-    {"[!]a]", "x", "]"},
-    {"[[:alpha:]]", "q", "4"},
-    {"[[:alpha:]_]z", "_z", "4z"},
-    {"[[=a=]]", "a", "="},
-    {"[[.].]]", "]", "["},
-    {"[a[]", "[", "]"},
-    {"[a:b:]c", ":c", "c"},
-    {"[[aba]x", "[x", "]x"},
-    {"[[:a]:", "a:", "a"},
-    {"[[:a]:x]y", "a:x]y", "ay"},
-    {"[[:a]x", ":x", "bx"},
-    {"[\\]]", "]", "\\"},
-    {"\\[", "[", "\\["},
-    {"a\\[b", "a[b", "ab"},
-    {"\\*", "*", "a"},
-    {"\\\\", "\\", "\\\\"},
-    {"]", "]", "a"},
-    {"a|b", "a|b", "a"},
-    {"*\n*", "a\nb", "ab"},
-};
-
-static const struct pattern_case regexes[] = {
-    {"pool", "php: pool www", "php: POOL"},
-    {"^php", "php-fpm", "a php"},
-    {"fpm$", "php-fpm", "php-fpm7"},
-    {"a+b?c", "xaac", "xbc"},
-    {"(w|a)-[0-9]{2}", "api a-42", "api a-4"},
-    {"a\\+", "a+", "aa"},
-    {"x*", "", NULL},
-    {".", "a", ""},
-    {"^a.b$", "a\nb", "ab"},
-    {"^a.b$", "a/b", "a//b"},
-    {"[[:space:]]x", "a x", "ax"},
-};
-
+/* Names are bytes and need not be UTF-8. */
 TEST(a_glob_stands_for_the_whole_value) {
+  static const struct pattern_case globs[] = {
+      {"nginx", "nginx", "nginx2"},
+      {"Nginx", "Nginx", "nginx"},
+      {"*", ".hidden", NULL},
+      {"/opt/*/x", "/opt/a/b/x", "/opt/x"},
+      {"?", ".", ""},
+      {"[^a]", "b", "a"},
+      {"[]a]", "]", "b"},
+      {"[!]a]", "x", "]"},
+      {"[[:alpha:]_]z", "_z", "4z"},
+      {"[[=a=]]", "a", "="},
+      {"[[.].]]", "]", "["},
+      {"[a[]", "[", "]"},
+      {"[a:b:]c", ":c", "c"},
+      {"[[:a]:x]y", "a:x]y", "ay"},
+      {"[[:a]x", ":x", "bx"},
+      {"[\\]]", "]", "\\"},
+      {"\\[", "[", "\\["},
+      {"\\\\", "\\", "\\\\"},
+      {"a|b", "a|b", "a"},
+      {"?", "\xff", "\xc3\xa9"},
+      {"a*b", "a\x80\xff_b", "a\x80\xff"},
+  };
+
   check_patterns("CommandLine", globs, LENGTH(globs));
 }
 
 TEST(a_regular_expression_is_extended_and_unanchored) {
+  static const struct pattern_case regexes[] = {
+      {"pool", "php: pool www", "php: POOL"},
+      {"(w|a)-[0-9]{2}", "api a-42", "api a-4"},
+      {"^a.b$", "a\nb", "ab"},
+      {"^.$", "\xff", "\xc3\xa9"}};
+
   check_patterns("CommandLineMatch", regexes, LENGTH(regexes));
 }
 
@@ -193,22 +168,11 @@ TEST(malformed_patterns_are_refused) {
       {"empty glob", "Comm", "", "not empty"},
       {"empty regex", "CommMatch", "", "not empty"},
       {"open set", "Unit", "a[bc", "'['"},
-      {"open set alone", "Unit", "[", "'['"},
-      {"open set with [", "Unit", "[[", "'['"},
-      {"open set with ]", "Unit", "[]", "'['"},
-      {"open set with ^", "Unit", "[^", "'['"},
       {"open set with !]", "Unit", "[!]", "'['"},
       {"open set with class", "Unit", "[[:alpha:]", "'['"},
       {"open set with \\]", "Unit", "[a\\]", "'['"},
-      {"open set with \\", "Unit", "[a\\", "'['"},
-      {"second set is open", "Unit", "[a]*[b", "'['"},
       {"backslash at the end", "Unit", "a\\", "backslash"},
       {"odd backslashes at the end", "Unit", "\\\\\\", "backslash"},
-      {"repetition upon repetition", "CommMatch",
-       "a++++++++++++++++++++++++++++++", "at most 1000"},
-      {"interval upon interval", "CommMatch", "((a{100}){100}){100}",
-       "at most 1000"},
-      {"open interval", "CommMatch", "((b|a{25,}){250,})c", "at most 1000"},
       {"long interval", "CommMatch", "[abc]{1013}", "at most 1000"},
       {"back-reference", "CommMatch", "(a*)\\1b", "back-references"},
       {"back-reference behind a set", "CommMatch", "(a)[]\\][^]2]\\9",
@@ -238,8 +202,7 @@ TEST(escapes_that_look_like_a_back_reference_are_taken) {
 }
 
 TEST(a_bad_regex_is_refused_in_the_words_of_regcomp) {
-  static const char *const cases[] = {"(",      "[a",      "a{2",
-                                      "a{2,1}", "[[:x:]]", "\\"};
+  static const char *const cases[] = {"(", "[a"};
 
   for (size_t i = 0; i < LENGTH(cases); i++) {
     char message[128];
@@ -302,14 +265,8 @@ TEST(a_user_is_known_by_name_and_by_number) {
   } cases[] = {
       {"User", "www-data", "www-data", 33, true},
       {"User", "33", "www-data", 33, true},
-      {"User", "34", "www-data", 33, false},
-      {"User", "0", "root", 0, true},
-      {"User", "4294967295", "nobody", UINT32_MAX, true},
       {"User", "4294967329", "www-data", 33, false}, /* 33 in 32 bits */
       {"User", "33x", "www-data", 33, false},
-      {"User", " 33", "www-data", 33, false},
-      {"User", "3?", "www-data", 33, false},
-      {"User", "1000", "1000", 1000, true},
       {"User", "33", NULL, 33, false},
       {"UserMatch", "33", "www-data", 33, false},
       {"Comm", "33", "www-data", 33, false},
@@ -334,22 +291,6 @@ TEST(an_unknown_attribute_matches_nothing) {
   assert_false(selects("User", "0", "uid 0, but no user"));
 }
 
-TEST(names_are_bytes_and_need_not_be_utf_8) {
-  static const struct pattern_case as_glob[] = {
-      {"*", "\xff\xfe", NULL},          {"?", "\xff", "\xc3\xa9"},
-      {"??", "\xc3\xa9", "\xc3"},       {"a*b", "a\x80\xff_b", "a\x80\xff"},
-      {"a\xff*", "a\xff\xfe", "a\xfe"}, {"[!x]", "\xe9", "x"},
-  };
-  static const struct pattern_case as_regex[] = {
-      {"^.$", "\xff", "\xc3\xa9"},
-      {"^[^x]+$", "\xfe\xff", "x\xff"},
-      {"\xff$", "a\xff", "a\xfe"},
-  };
-
-  check_patterns("CommandLine", as_glob, LENGTH(as_glob));
-  check_patterns("CommandLineMatch", as_regex, LENGTH(as_regex));
-}
-
 /* Other plugins (python) set the daemon's locale; the matcher works in "C". */
 TEST(a_regex_read_in_a_utf_8_locale_matches_bytes) {
   struct attributes id = {.value = {[ATTRIBUTE_COMM] = "a\xff"}};
@@ -367,6 +308,9 @@ TEST(a_regex_read_in_a_utf_8_locale_matches_bytes) {
 }
 
 TEST(captures_are_those_of_the_match) {
+  struct attributes letters = {.value = {[ATTRIBUTE_COMM] = "abcdefghijk"}};
+  struct selector eleven =
+      make("CommMatch", "(.)(.)(.)(.)(.)(.)(.)(.)(.)(.)(.)");
   struct attributes id = {.value = {[ATTRIBUTE_COMM] = "pool www-"}};
   struct selector s = make("CommMatch", "(pool) ([a-z]+)(-)([0-9]+)?");
   struct captures c;
@@ -382,17 +326,11 @@ TEST(captures_are_those_of_the_match) {
   for (int i = 4; i < CAPTURES; i++)
     assert_int_equal(c.match[i].rm_so, -1);
   selector_done(&s);
-}
-
-TEST(only_the_first_nine_captures_are_kept) {
-  struct attributes id = {.value = {[ATTRIBUTE_COMM] = "abcdefghijk"}};
-  struct selector s = make("CommMatch", "(.)(.)(.)(.)(.)(.)(.)(.)(.)(.)(.)");
-  struct captures c;
-
-  assert_int_equal(selector_captures(&s), 11);
-  assert_true(selector_match(&s, &id, 1, &c));
+  /* The first nine are kept. */
+  assert_int_equal(selector_captures(&eleven), 11);
+  assert_true(selector_match(&eleven, &letters, 1, &c));
   assert_int_equal(c.match[9].rm_so, 8);
-  selector_done(&s);
+  selector_done(&eleven);
 }
 
 TEST(selector_without_captures_leaves_them_alone) {

@@ -55,43 +55,23 @@ TEST(placeholders_stand_for_values) {
   } cases[] = {
       {"web", "web"},
       {"%{comm}", "nginx"},
-      {"%{exe}", "usr_sbin_nginx"},
-      {"%{user}", "www-data"},
       {"%{unit}", "nginx.service"},
-      {"%{slice}", "system.slice"},
       {"%{container}", "c0ffee"},
       {"%{1}", "www"},
-      {"%{2}", ":"},
-      {"%{3}", "8"},
-      {"%{7}", "a"},
-      {"%{8}", "b"},
       {"%{9}", "c"},
       {"%{6}%{1}", "www"},
-      {"a-%{6}", "a-_"},
-      {"pool-%{1}", "pool-www"},
       {"%{1}-pool", "www-pool"},
-      {"%{user}%{comm}", "www-datanginx"},
       {"<%{user}|%{3}|%{user}>", "<www-data|8|www-data>"},
-      {"a%{exe}", "a_usr_sbin_nginx"},
-      {"100%", "100%"},
       {"%", "%"},
-      {"%a", "%a"},
       {"% {comm}", "% {comm}"},
       {"%%", "%"},
       {"%%%", "%%"},
-      {"%%%%", "%%"},
       {"a%%b", "a%b"},
       {"%%{comm}", "%{comm}"},
       {"%%%{comm}", "%nginx"},
       {"%{comm}%%", "nginx%"},
-      {"%{comm}%", "nginx%"},
-      {"%x%{comm}", "%xnginx"},
-      {"{comm}", "{comm}"},
       {"}{", "}{"},
-      {"a/b", "a_b"},
-      {"/a", "a"},
       {"a\nb", "a\\x0ab"},
-      {"%s%n", "%s%n"},
   };
   struct group_name name;
 
@@ -110,7 +90,6 @@ TEST(a_placeholder_without_value_makes_no_name) {
     const struct captures *captures;
   } cases[] = {
       {"unknown unit", "%{unit}", &nobody, &found},
-      {"unknown unit, though there is more", "u-%{unit}", &nobody, &found},
       {"unknown, behind a known one", "%{1}%{user}", &nobody, &found},
       {"empty comm", "c-%{comm}", &nobody, &found},
       {"no captures at all", "p-%{1}", &nginx, &none},
@@ -130,38 +109,19 @@ TEST(a_placeholder_without_value_makes_no_name) {
   }
 }
 
-TEST(a_value_of_many_bytes_is_cut_as_any_name) {
-  static char unit[5000];
-  const struct attributes id = {.value = {[ATTRIBUTE_UNIT] = unit}};
-  struct group_name name;
-
-  memset(unit, 'u', sizeof(unit) - 1);
-  assert_true(expand("%{unit}", &id, NULL, &name));
-  assert_int_equal(strlen(name.text), GROUP_NAME_SIZE - 1);
-  assert_int_equal(name.len, sizeof(unit) - 1);
-  assert_int_equal(name.text[110], '~');
-}
-
 TEST(malformed_templates_are_refused) {
   static const struct {
     const char *name, *text, *expected;
   } cases[] = {
       {"empty", "", "not empty"},
-      {"unterminated", "%{", "'}'"},
       {"unterminated name", "a-%{comm", "'}'"},
-      {"unterminated, behind a good one", "%{comm}%{unit", "'}'"},
       {"nothing in it", "%{}", "%{comm}, %{exe}"},
       {"number zero", "%{0}", "%{1} to %{9}, not %{0}"},
-      {"a letter", "%{a}", "%{1} to %{9}, not %{a}"},
       {"number ten", "%{10}", "%{1} to %{9}, not %{10}"},
-      {"signed number", "%{+1}", "not %{+1}"},
-      {"number with zero", "%{01}", "not %{01}"},
       {"no placeholder of that name", "%{pid}", "not %{pid}"},
+      {"in full", "%{command}", "did you mean %{comm}?"},
       {"plural", "%{units}", "did you mean %{unit}?"},
       {"letters swapped", "%{sliec}", "did you mean %{slice}?"},
-      {"in full", "%{command}", "did you mean %{comm}?"},
-      {"capitals", "%{Unit}", "did you mean %{unit}?"},
-      {"blanks", "%{ unit }", "did you mean %{unit}?"},
       {"another in it", "%{a%{comm}}", "not %{a%{comm}"},
       {"control bytes", "%{\x1b[2J\n}", "not %{\\x1b[2J\\x0a}"},
   };
@@ -197,16 +157,12 @@ TEST(it_tells_what_it_needs) {
     bool is_fixed;
   } cases[] = {
       {"web", 0, 0, true},
-      {"100%", 0, 0, true},
       {"%%{unit}", 0, 0, true},
       {"%{comm}", BIT(COMM), 0, false},
       {"%{exe}", BIT(EXECUTABLE), 0, false},
-      {"%{user}", BIT(USER), 0, false},
       {"%{unit}", BIT(UNIT), 0, false},
-      {"%{slice}", BIT(SLICE), 0, false},
       {"%{container}", BIT(CONTAINER), 0, false},
       {"%{1}", 0, 1, false},
-      {"%{9}", 0, 9, false},
       {"%{3}-%{1}", 0, 3, false},
       {"%{user}/%{unit}-%{2}", BIT(USER) | BIT(UNIT), 2, false},
   };
@@ -220,14 +176,4 @@ TEST(it_tells_what_it_needs) {
       fail_msg("%s: wrong answer", cases[i].text);
     template_done(&t);
   }
-}
-
-TEST(a_template_that_is_done_is_empty) {
-  struct template t = make("a-%{unit}");
-  struct group_name name;
-
-  template_done(&t);
-  assert_int_equal(t.n, 0);
-  assert_false(template_expand(&t, &nginx, NULL, &name));
-  template_done(&t);
 }

@@ -36,6 +36,19 @@ static void restart_web(struct world *w) {
   cgroup_join(w, 11, "web", WEB);
 }
 
+/* The group "web" of process 10 alone, and another that is not in it. */
+static void start_web_by_name(struct world *w) {
+  make_spared(w, WEB);
+  cgroup_join(w, 10, "web", WEB);
+  cgroup_join(w, 20, "other", "/user.slice");
+  world_group(w, "web", "Unit", "web.service", "Comm", "web");
+}
+
+static void run_and_see(struct world *w, const char *name, double kills) {
+  world_run(w, 10);
+  assert_kills(w, name, kills);
+}
+
 /* As the slice tells it, and the host. */
 static void kill_in(struct world *w, const char *slice, unsigned n) {
   cgroup_kill(w, slice, n);
@@ -45,28 +58,9 @@ static void kill_in(struct world *w, const char *slice, unsigned n) {
 WORLD_TEST(kills_before_the_first_cycle_do_not_count) {
   start_web(w);
   kill_web(w, 5);
-  world_run(w, 10);
-  assert_kills(w, "web.service", 0);
+  run_and_see(w, "web.service", 0);
   kill_web(w, 7);
-  world_run(w, 10);
-  assert_kills(w, "web.service", 2);
-}
-
-WORLD_TEST(kills_count_for_an_hour) {
-  start_web(w);
-  kill_web(w, 0);
-  world_run(w, 10);
-  kill_web(w, 1);
-  world_run(w, 10);
-  world_run(w, 1800);
-  assert_kills(w, "web.service", 1);
-  kill_web(w, 3);
-  world_run(w, 1700);
-  assert_kills(w, "web.service", 3);
-  world_run(w, 200);
-  assert_kills(w, "web.service", 2);
-  world_run(w, 3500);
-  assert_kills(w, "web.service", 0);
+  run_and_see(w, "web.service", 2);
 }
 
 WORLD_TEST(kills_outlive_a_restart) {
@@ -74,19 +68,16 @@ WORLD_TEST(kills_outlive_a_restart) {
   kill_web(w, 0);
   world_run(w, 10);
   kill_web(w, 1);
-  world_run(w, 10);
-  assert_kills(w, "web.service", 1);
+  run_and_see(w, "web.service", 1);
   /* No member for a cycle; then a new control group, with counts from 0. */
   end_web(w);
   world_run(w, 10);
   assert_null(world_find(w, "web.service"));
   restart_web(w);
-  world_run(w, 10);
-  assert_kills(w, "web.service", 1);
+  run_and_see(w, "web.service", 1);
   cgroup_kill(w, WEB, 1);
   kill_on_host(w, 2);
-  world_run(w, 10);
-  assert_kills(w, "web.service", 2);
+  run_and_see(w, "web.service", 2);
 }
 
 WORLD_TEST(kill_that_removed_the_control_group_is_told_by_its_parent) {
@@ -99,72 +90,41 @@ WORLD_TEST(kill_that_removed_the_control_group_is_told_by_its_parent) {
   /* One kill is another's, and known. */
   cgroup_kill(w, SYSTEM_B, 1);
   kill_in(w, "/system.slice", 6);
-  world_run(w, 10);
-  assert_kills(w, "web.service", 1);
+  run_and_see(w, "web.service", 1);
   assert_kills(w, "b.service", 1);
-  world_run(w, 10);
-  assert_kills(w, "web.service", 1);
-}
-
-WORLD_TEST(group_that_was_killed_shows_it_without_members) {
-  cgroup_make(w, WEB, "1000\n");
-  cgroup_join(w, 10, "web", WEB);
-  cgroup_join(w, 20, "other", "/user.slice");
-  world_group(w, "web", "Unit", "web.service", NULL, NULL);
-  cgroup_kill(w, WEB, 0);
-  kill_in(w, "/system.slice", 0);
-  world_run(w, 10);
-  end_web(w);
-  kill_in(w, "/system.slice", 1);
-  world_run(w, 10);
-  world_assert(w, "web", "ps_count=0 oom_kill=1 cgroup=nan");
-  world_run(w, 3700);
-  /* Once, or the alarm would never end. */
-  world_assert(w, "web", "ps_count=0 oom_kill=0 cgroup=nan");
-  world_run(w, 10);
-  assert_absent(w, "web", CGROUP_EMPTY);
+  run_and_see(w, "web.service", 1);
 }
 
 /* Killed once, and with a name of its own. */
 static void start_killed_web(struct world *w) {
-  cgroup_make(w, WEB, "1000\n");
-  cgroup_join(w, 10, "web", WEB);
-  cgroup_join(w, 20, "other", "/user.slice");
-  world_group(w, "web", "Unit", "web.service", "Comm", "web");
-  cgroup_kill(w, WEB, 0);
+  start_web_by_name(w);
   kill_in(w, "/system.slice", 0);
   world_run(w, 10);
   cgroup_kill(w, WEB, 1);
   kill_in(w, "/system.slice", 1);
-  world_run(w, 10);
-  assert_kills(w, "web", 1);
+  run_and_see(w, "web", 1);
 }
 
 /* A value that is missing for a cycle would end the alarm, and make another. */
 WORLD_TEST(kills_are_shown_while_the_control_group_goes_and_comes) {
   start_killed_web(w);
   cgroup_remove(w, WEB); /* a process of it has been seen yet */
-  world_run(w, 10);
-  world_assert(w, "web", "ps_count=1 oom_kill=1 cgroup=nan");
+  world_expect(w, 10, "web", "ps_count=1 oom_kill=1 cgroup=nan");
   proctree_end(&w->tree, 10);
-  world_run(w, 10);
-  world_assert(w, "web", "ps_count=0 oom_kill=1 cgroup=nan");
+  world_expect(w, 10, "web", "ps_count=0 oom_kill=1 cgroup=nan");
   restart_web(w);
-  world_run(w, 10);
-  world_assert(w, "web", "ps_count=1 oom_kill=1 cgroup=1000");
+  world_expect(w, 10, "web", "ps_count=1 oom_kill=1 cgroup=1000");
 }
 
 WORLD_TEST(kills_are_shown_while_others_are_in_the_control_group) {
   start_killed_web(w);
   cgroup_join(w, 30, "helper", WEB);
-  world_run(w, 10);
-  world_assert(w, "web", "oom_kill=1 cgroup=nan");
+  world_expect(w, 10, "web", "oom_kill=1 cgroup=nan");
   proctree_end(&w->tree, 30);
-  world_run(w, 10);
-  world_assert(w, "web", "oom_kill=1 cgroup=1000");
+  world_expect(w, 10, "web", "oom_kill=1 cgroup=1000");
   cgroup_join(w, 30, "helper", WEB);
-  world_run(w, 3700);
-  world_assert(w, "web", "oom_kill=0 cgroup=nan");
+  /* Once, or the alarm would never end. */
+  world_expect(w, 3700, "web", "oom_kill=0 cgroup=nan");
   world_run(w, 10);
   assert_absent(w, "web", CGROUP_SHARED);
 }
@@ -174,12 +134,10 @@ WORLD_TEST(kill_during_a_cycle_is_counted_in_the_next) {
   start_killed_web(w);
   cgroup_remove(w, WEB);
   cgroup_kill(w, "/system.slice", 2);
-  world_run(w, 10);
-  assert_kills(w, "web", 1);
+  run_and_see(w, "web", 1);
   proctree_end(&w->tree, 10);
   kill_on_host(w, 2);
-  world_run(w, 10);
-  assert_kills(w, "web", 2);
+  run_and_see(w, "web", 2);
 }
 
 /* Either may be the one. */
@@ -188,15 +146,13 @@ WORLD_TEST(kill_that_may_be_of_two_is_of_none) {
   start_b(w, SYSTEM_B);
   kill_in(w, "/system.slice", 0);
   world_run(w, 10);
-  proctree_end(&w->tree, 10);
+  end_web(w);
   proctree_end(&w->tree, 20);
-  cgroup_remove(w, WEB);
   cgroup_remove(w, SYSTEM_B);
   kill_in(w, "/system.slice", 1);
   world_run(w, 10);
   restart_web(w);
-  world_run(w, 10);
-  assert_kills(w, "web.service", 0);
+  run_and_see(w, "web.service", 0);
 }
 
 WORLD_TEST(control_group_that_ends_while_another_is_killed_was_not) {
@@ -205,11 +161,8 @@ WORLD_TEST(control_group_that_ends_while_another_is_killed_was_not) {
   cgroup_kill(w, "/system.slice", 0);
   kill_in(w, "/other.slice", 0);
   world_run(w, 10);
-  proctree_end(&w->tree, 10);
-  cgroup_join(w, 11, "web", WEB);
-  cgroup_remove(w, WEB);
-  cgroup_make(w, WEB, "1000\n");
-  cgroup_kill(w, WEB, 0);
+  end_web(w);
+  restart_web(w);
   cgroup_kill(w, OTHER_B, 1);
   kill_in(w, "/other.slice", 1);
   world_run(w, 10);
@@ -225,8 +178,7 @@ WORLD_TEST(zombie_of_an_earlier_life_hides_no_kill) {
   kill_web(w, 0);
   world_run(w, 10);
   kill_web(w, 1);
-  world_run(w, 10);
-  assert_kills(w, "web.service", 1);
+  run_and_see(w, "web.service", 1);
   zombie.cgroup = WEB;
   zombie.state = 'Z';
   world_put(w, zombie);
@@ -235,8 +187,7 @@ WORLD_TEST(zombie_of_an_earlier_life_hides_no_kill) {
   cgroup_kill(w, WEB, 1);
   kill_on_host(w, 2);
   cgroup_join(w, 11, "web", WEB);
-  world_run(w, 10);
-  assert_kills(w, "web.service", 2);
+  run_and_see(w, "web.service", 2);
 }
 
 /* As before Linux 4.17, in version 1: they are not asked for in each cycle. */
@@ -247,8 +198,7 @@ WORLD_TEST(kernel_that_does_not_count_kills_is_asked_in_one_of_six_cycles) {
   world_run(w, 10);
   cgroup_kill(w, WEB, 0);
   for (int i = 0; i < 4; i++) {
-    world_run(w, 10);
-    world_assert(w, "web.service", "oom_kill=nan");
+    world_expect(w, 10, "web.service", "oom_kill=nan");
   }
   world_run(w, 10);
   assert_kills(w, "web.service", 0);
@@ -263,15 +213,24 @@ WORLD_TEST(kill_is_counted_though_vmstat_could_not_be_read) {
   opens.failures = 1;
   kill_web(w, 1);
   world_run(w, 10);
+  run_and_see(w, "web.service", 1);
+}
+
+WORLD_TEST(group_that_was_killed_shows_it_without_members) {
+  start_web_by_name(w);
+  kill_in(w, "/system.slice", 0);
   world_run(w, 10);
-  assert_kills(w, "web.service", 1);
+  end_web(w);
+  kill_in(w, "/system.slice", 1);
+  world_expect(w, 10, "web", "ps_count=0 oom_kill=1 cgroup=nan");
+  /* Once, or the alarm would never end. */
+  world_expect(w, 3700, "web", "ps_count=0 oom_kill=0 cgroup=nan");
+  world_run(w, 10);
+  assert_absent(w, "web", CGROUP_EMPTY);
 }
 
 WORLD_TEST(empty_group_shows_nothing_of_another_in_its_control_group) {
-  cgroup_make(w, WEB, "1000\n");
-  cgroup_join(w, 10, "web", WEB);
-  cgroup_join(w, 9, "out", "/user.slice");
-  world_group(w, "web", "Unit", "web.service", "Comm", "web");
+  start_web_by_name(w);
   world_group(w, "other", "Unit", "web.service", NULL, NULL);
   kill_web(w, 0);
   world_run(w, 10);
@@ -279,61 +238,50 @@ WORLD_TEST(empty_group_shows_nothing_of_another_in_its_control_group) {
   world_run(w, 10);
   proctree_end(&w->tree, 10);
   cgroup_join(w, 11, "shell", WEB);
-  world_run(w, 10);
-  world_assert(w, "other", "cgroup=1000 ps_count=1 oom_kill=1");
+  world_expect(w, 10, "other", "cgroup=1000 ps_count=1 oom_kill=1");
   assert_absent(w, "web", CGROUP_EMPTY);
 }
 
 #define PG "/system.slice/system-pg.slice/pg@1.service"
 
-/* It is the kill that the parent of both has counted. */
-WORLD_TEST(kill_farther_below_is_none_of_a_sibling_that_was_removed) {
+/* Kills of the whole hierarchy, each as its control group has counted them. */
+static void kill_all(struct world *w, unsigned pg, unsigned pg_slice,
+                     unsigned system) {
+  cgroup_kill(w, PG, pg);
+  cgroup_kill(w, "/system.slice/system-pg.slice", pg_slice);
+  kill_in(w, "/system.slice", system);
+}
+
+static void start_pg(struct world *w) {
   start_web(w);
   cgroup_make(w, PG, "70\n");
+  cgroup_make(w, "/system.slice/system-pg.slice", "70\n");
   cgroup_join(w, 20, "pg", PG);
   cgroup_kill(w, WEB, 0);
-  cgroup_kill(w, PG, 0);
-  cgroup_kill(w, "/system.slice", 0);
-  kill_on_host(w, 0);
+  kill_all(w, 0, 0, 0);
+}
+
+/* It is the kill that the parent of both has counted. */
+WORLD_TEST(kill_farther_below_is_none_of_a_sibling_that_was_removed) {
+  start_pg(w);
   world_run(w, 10);
-  proctree_end(&w->tree, 10);
-  cgroup_join(w, 11, "web", WEB);
-  cgroup_remove(w, WEB);
-  cgroup_make(w, WEB, "1000\n");
-  cgroup_kill(w, WEB, 0);
-  cgroup_kill(w, PG, 1);
-  cgroup_kill(w, "/system.slice", 1);
-  kill_on_host(w, 1);
-  world_run(w, 10);
-  assert_kills(w, "pg@1.service", 1);
+  end_web(w);
+  restart_web(w);
+  kill_all(w, 1, 1, 1);
+  run_and_see(w, "pg@1.service", 1);
   assert_kills(w, "web.service", 0);
 }
 
 /* The slice has counted that of its unit, too. */
 WORLD_TEST(kill_that_two_groups_have_counted_is_one) {
-  start_web(w);
+  start_pg(w);
   world_group(w, "%{slice}", "Slice", "system-pg.slice", NULL, NULL);
   w->settings.rules[0].is_view = true;
-  cgroup_make(w, PG, "70\n");
-  cgroup_make(w, "/system.slice/system-pg.slice", "70\n");
-  cgroup_join(w, 20, "pg", PG);
-  cgroup_kill(w, WEB, 0);
-  cgroup_kill(w, PG, 0);
-  cgroup_kill(w, "/system.slice/system-pg.slice", 0);
-  cgroup_kill(w, "/system.slice", 0);
-  kill_on_host(w, 0);
   world_run(w, 10);
-  proctree_end(&w->tree, 10);
-  cgroup_join(w, 11, "web", WEB);
-  cgroup_remove(w, WEB);
-  cgroup_make(w, WEB, "1000\n");
-  cgroup_kill(w, WEB, 0);
-  cgroup_kill(w, PG, 1);
-  cgroup_kill(w, "/system.slice/system-pg.slice", 1);
-  cgroup_kill(w, "/system.slice", 2);
-  kill_on_host(w, 2);
-  world_run(w, 10);
-  assert_kills(w, "system-pg.slice", 1);
+  end_web(w);
+  restart_web(w);
+  kill_all(w, 1, 1, 2);
+  run_and_see(w, "system-pg.slice", 1);
   assert_kills(w, "pg@1.service", 1);
   assert_kills(w, "web.service", 1);
 }
@@ -367,8 +315,7 @@ WORLD_TEST(kills_are_looked_for_with_the_limit_where_the_host_shows_none) {
   cgroup_kill(w, WEB, 5);
   world_run(w, 10);
   cgroup_kill(w, WEB, 6);
-  for (int i = 0; i < 6; i++)
-    world_run(w, 10);
+  world_run_times(w, 6, 10);
   assert_kills(w, "web.service", 1);
 }
 

@@ -56,8 +56,7 @@ CLOSE_UP_TEST(a_close_up_has_the_mappings_of_one_process) {
                    "processes.0.mappings.0.pss=500k");
   parsed_free(d);
   /* It is no cycle, and the next one is as ever. */
-  world_run(w, 1);
-  world_assert(w, "g", "ps_count=2 pss=1000k");
+  world_expect(w, 1, "g", "ps_count=2 pss=1000k");
 }
 
 CLOSE_UP_TEST(why_there_is_no_close_up_is_told) {

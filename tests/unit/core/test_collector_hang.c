@@ -10,8 +10,7 @@
 #include "collected.h"
 #include "patience.h"
 
-/* --- what hangs --------------------------------------------------------------
- */
+/* --- what hangs --- */
 
 static int make(void **state) {
   struct world *w;
@@ -42,8 +41,7 @@ HANG_TEST(member_whose_rollup_hangs_costs_no_other_and_is_read_again) {
   world_put(w, process(11, "g"));
   world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
   proctree_hang(&w->tree, "10/smaps_rollup");
-  world_run(w, 0);
-  assert_true(is_whole(w, 1));
+  expect_whole(w, 0, 1);
   world_assert(w, "a", "ps_count=1 resident=140k pss_error=120k coverage=0");
   assert_hung(w, 10, "a", "smaps_rollup");
 
@@ -96,8 +94,7 @@ HANG_TEST(process_that_hangs_at_first_sight_is_in_no_group) {
     world_put(w, process(20, "b"));
     snprintf(path, sizeof(path), "20/%s", files[i]);
     proctree_hang(&w->tree, path);
-    world_run(w, 1);
-    world_assert(w, "g", "ps_count=nan rss=140k pss=120k pss_error=140k");
+    world_expect(w, 1, "g", "ps_count=nan rss=140k pss=120k pss_error=140k");
     world_assert(w, "named", "ps_count=0 pss_error=0");
     assert_hung(w, 20, "b", files[i]);
     assert_int_equal(world_counts(w)->processes, 2);
@@ -121,15 +118,23 @@ static void hang(struct world *w, uint32_t n, const char *file) {
   }
 }
 
-/* And does not any more. */
-static void wake(struct world *w, uint32_t n, const char *file) {
+/* And does not any more; what was never opened has nobody to be woken. */
+static void let_go(struct world *w, uint32_t first, uint32_t n,
+                   const char *file, bool was_opened) {
   char path[32];
 
-  for (uint32_t pid = 10; pid < 10 + n; pid++) {
+  for (uint32_t pid = first; pid < first + n; pid++) {
     snprintf(path, sizeof(path), "%u/%s", pid, file);
-    proctree_wake(&w->tree, path);
+    if (was_opened)
+      proctree_wake(&w->tree, path);
+    else
+      proctree_unlink(&w->tree, path);
     world_put(w, process(pid, "a"));
   }
+}
+
+static void wake(struct world *w, uint32_t n, const char *file) {
+  let_go(w, 10, n, file, true);
 }
 
 static uint64_t unidentified(const struct world *w) {
@@ -217,8 +222,7 @@ HANG_TEST(process_that_may_have_called_exec_is_not_known) {
 
     world_put(w, f);
     world_run(w, 1);
-    world_run(w, 1);
-    world_assert(w, "g", "ps_count=0");
+    world_expect(w, 1, "g", "ps_count=0");
     f.comm = "g";
     f.text += 7;
     f.size += 1000;
@@ -231,8 +235,7 @@ HANG_TEST(process_that_may_have_called_exec_is_not_known) {
       assert_true(is_not_known(w, "g"));
     }
     opens.failing = NULL;
-    world_run(w, 1);
-    world_assert(w, "g", "ps_count=1");
+    world_expect(w, 1, "g", "ps_count=1");
     world_assert(w, "sh", "ps_count=0");
     proctree_end(&w->tree, f.pid);
     world_run(w, 1);
@@ -258,8 +261,7 @@ HANG_TEST(dead_main_thread_that_cannot_be_inspected_is_alive) {
   f.pid = 92;
   f.threads = 1;
   world_put(w, f);
-  world_run(w, 1);
-  world_assert(w, "g", "ps_count=nan pss=nan");
+  world_expect(w, 1, "g", "ps_count=nan pss=nan");
   assert_int_equal(unidentified(w), WORKERS + 1);
   wake(w, WORKERS, "stat");
 }
@@ -364,10 +366,7 @@ HANG_TEST(when_all_readers_hang_statm_alone_is_read) {
     assert_true(world_kb(w, "g", "pss") > 0);
   }
   wake(w, WORKERS, "smaps_rollup");
-  for (uint32_t i = WORKERS; i < HANGING; i++) {
-    proctree_unlink(&w->tree, i == 4 ? "14/smaps_rollup" : "15/smaps_rollup");
-    world_put(w, process(10 + i, "a"));
-  }
+  let_go(w, 10 + WORKERS, HANGING - WORKERS, "smaps_rollup", false);
   world_run_until_none_hangs(w);
   assert_true(world_kb(w, "a", "pss") == 120 * HANGING);
   assert_true(is_whole(w, 1));
@@ -392,13 +391,7 @@ HANG_TEST(last_reader_is_for_processes_that_are_well) {
   assert_int_equal(world_diag(w, DIAG_READERS_HUNG)->count, 0);
   world_assert(w, "g", "pss=120k coverage=100");
   wake(w, 3, "smaps_rollup");
-  for (uint32_t pid = 13; pid < 10 + HANGING; pid++) {
-    char path[32];
-
-    snprintf(path, sizeof(path), "%u/smaps_rollup", pid);
-    proctree_unlink(&w->tree, path);
-    world_put(w, process(pid, "a"));
-  }
+  let_go(w, 13, HANGING - 3, "smaps_rollup", false);
   world_run_until_none_hangs(w);
   assert_true(world_kb(w, "a", "pss") == 120 * HANGING);
 }
@@ -497,8 +490,7 @@ HANG_TEST(hung_process_with_a_dead_main_thread_keeps_its_values) {
   world_put(w, leader);
   proctree_put_thread(&w->tree, 10, &live);
   world_group(w, "g", "Comm", "*", NULL, NULL);
-  world_run(w, 0);
-  assert_true(is_whole(w, 1));
+  expect_whole(w, 0, 1);
   proctree_hang(&w->tree, "10/task/12/smaps_rollup");
   for (int i = 0; i < 3; i++) {
     world_run_hung(w, 0, 1);

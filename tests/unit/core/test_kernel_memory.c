@@ -27,14 +27,12 @@ static void watch(struct world *w, struct fake f) {
   world_group(w, f.comm, "Comm", f.comm, NULL, NULL);
 }
 
-/* --- page tables -----------------------------------------------------------
- */
+/* --- page tables --- */
 
 WORLD_TEST(page_tables_are_read_with_the_memory) {
   watch(w, process_of(10, "a", 60));
   world_put(w, process_of(11, "a", 100));
-  world_run(w, 1);
-  world_assert(w, "a", "page_tables=168k");
+  world_expect(w, 1, "a", "page_tables=168k");
   world_put(w, process_of(11, "a", 200));
   world_run_reading(w, 1, 2);
   world_assert(w, "a", "page_tables=268k");
@@ -46,17 +44,14 @@ WORLD_TEST(between_readings_page_tables_are_read_where_memory_has_moved) {
 
   w->settings.policy.refresh = REFRESH_NEVER;
   watch(w, f);
-  world_run(w, 1);
-  world_assert(w, "a", "page_tables=64k");
+  world_expect(w, 1, "a", "page_tables=64k");
   f.tables_kb = 300;
   f.private_kb += 63 * 4;
   world_put(w, f);
-  world_run(w, 1);
-  world_assert(w, "a", "page_tables=%d", 64 * 1024 + 63 * 8);
+  world_expect(w, 1, "a", "page_tables=%d", 64 * 1024 + 63 * 8);
   f.private_kb += 4;
   world_put(w, f);
-  world_run(w, 1);
-  world_assert(w, "a", "page_tables=304k");
+  world_expect(w, 1, "a", "page_tables=304k");
 }
 
 WORLD_TEST(an_exec_has_tables_of_its_own) {
@@ -69,8 +64,7 @@ WORLD_TEST(an_exec_has_tables_of_its_own) {
   f.text += 100;
   f.tables_kb = 40;
   world_put(w, f);
-  world_run(w, 1);
-  world_assert(w, "a", "page_tables=44k");
+  world_expect(w, 1, "a", "page_tables=44k");
 }
 
 WORLD_TEST(tables_are_those_of_a_live_thread) {
@@ -81,8 +75,7 @@ WORLD_TEST(tables_are_those_of_a_live_thread) {
   watch(w, dead);
   proctree_put_thread(&w->tree, 10, &dead);
   proctree_put_thread(&w->tree, 10, &live);
-  world_run(w, 1);
-  assert_int_equal(world_members(w, "a"), 1);
+  world_expect(w, 1, "a", "ps_count=1");
   world_assert(w, "a", "page_tables=64k");
 }
 
@@ -107,20 +100,8 @@ WORLD_TEST(a_member_without_status_has_the_least) {
   watch(w, process_of(10, "a", 60));
   world_put(w, process_of(11, "a", 0));
   watch(w, process_of(12, "b", 0));
-  world_run(w, 1);
-  world_assert(w, "a", "page_tables=76k");
+  world_expect(w, 1, "a", "page_tables=76k");
   world_assert(w, "b", "page_tables=nan resident=4096k");
-}
-
-WORLD_TEST(where_nothing_changes_no_status_is_read) {
-  w->settings.policy.refresh = REFRESH_ADAPTIVE;
-  watch(w, process_of(10, "a", 60));
-  world_run(w, 1);
-  world_run(w, 1); /* names are read again after the first sight */
-  opens.counted = "status";
-  world_run_reading(w, 1, 0);
-  assert_int_equal(opens.opened, 0);
-  world_assert(w, "a", "page_tables=64k");
 }
 
 WORLD_TEST(where_nobody_reports_page_tables_no_status_is_read) {
@@ -131,8 +112,7 @@ WORLD_TEST(where_nobody_reports_page_tables_no_status_is_read) {
   assert_int_equal(opens.opened, 0);
 }
 
-/* --- kernel stacks ---------------------------------------------------------
- */
+/* --- kernel stacks --- */
 
 static void put_stacks(struct world *w, unsigned all_kb) {
   char text[64];
@@ -156,16 +136,6 @@ static void watch_on_host(struct world *w, unsigned stacks_kb, unsigned tasks) {
   put_tasks(w, tasks);
 }
 
-/* Tasks end between meminfo and loadavg, and in the next cycle none do. */
-static void see_wrong_size_once(struct world *w) {
-  put_tasks(w, 25);
-  world_run(w, 1);
-  world_assert(w, "a", "kernel_stack=32k");
-  put_tasks(w, 50);
-  world_run(w, 1);
-  world_assert(w, "a", "kernel_stack=16k");
-}
-
 WORLD_TEST(stacks_are_of_the_size_that_the_host_shows) {
   struct fake f = process_of(10, "a", 60);
 
@@ -173,13 +143,11 @@ WORLD_TEST(stacks_are_of_the_size_that_the_host_shows) {
   watch(w, f);
   put_stacks(w, 808);
   put_tasks(w, 50);
-  world_run(w, 1);
-  world_assert(w, "a", "kernel_stack=80k");
+  world_expect(w, 1, "a", "kernel_stack=80k");
   world_run(w, 1);
   /* It does not change. */
   put_tasks(w, 100);
-  for (unsigned i = 0; i < 100; i++)
-    world_run(w, 1);
+  world_run_times(w, 100, 1);
   world_assert(w, "a", "kernel_stack=80k");
 }
 
@@ -187,53 +155,46 @@ WORLD_TEST(stacks_keep_their_size_where_loadavg_cannot_be_read) {
   watch_on_host(w, 800, 50);
   world_run(w, 1);
   write_file(w, "loadavg", "none\n");
-  world_run(w, 1);
-  world_assert(w, "a", "kernel_stack=16k");
+  world_expect(w, 1, "a", "kernel_stack=16k");
   write_file(w, "meminfo", "MemTotal: 1048576 kB\n");
   put_tasks(w, 50);
-  world_run(w, 1);
-  world_assert(w, "a", "kernel_stack=16k");
+  world_expect(w, 1, "a", "kernel_stack=16k");
 }
 
-WORLD_TEST(stacks_of_a_wrong_size_are_found_out) {
-  watch_on_host(w, 800, 25);
-  see_wrong_size_once(w);
-}
-
-/* A look that shows a size is followed by another in the next cycle. */
+/* Tasks end between meminfo and loadavg, and in the next cycle none do: a look
+ * that shows a size is followed by another in the next cycle, also where looks
+ * have become rare. */
 WORLD_TEST(stacks_of_a_wrong_size_are_found_out_at_once) {
   watch_on_host(w, 800, 1);
   for (unsigned i = 1; i < 64; i++)
     world_run(w, 1);
-  see_wrong_size_once(w);
+  put_tasks(w, 25);
+  world_expect(w, 1, "a", "kernel_stack=32k");
+  put_tasks(w, 50);
+  world_expect(w, 1, "a", "kernel_stack=16k");
 }
 
 /* As where loadavg is that of a container: it is asked less and less often. */
 WORLD_TEST(stacks_that_the_host_does_not_show_are_hardly_looked_for) {
   watch_on_host(w, 800, 1);
   opens.counted = "loadavg";
-  for (unsigned i = 0; i < 1000; i++)
-    world_run(w, 1);
+  world_run_times(w, 1000, 1);
   assert_in_range(opens.opened, 5, 20);
   put_tasks(w, 50);
-  for (unsigned i = 0; i < 1000; i++)
-    world_run(w, 1);
+  world_run_times(w, 1000, 1);
   world_assert(w, "a", "kernel_stack=16k");
 }
 
 /* Half of the tasks of the host. */
 WORLD_TEST(zombies_have_no_stack) {
-  watch(w, process_of(10, "a", 60));
+  watch_on_host(w, 400, 50);
   for (uint32_t pid = 100; pid < 125; pid++) {
     struct fake zombie = process(pid, "z");
 
     zombie.state = 'Z';
     world_put(w, zombie);
   }
-  put_stacks(w, 400);
-  put_tasks(w, 50);
-  world_run(w, 1);
-  world_assert(w, "a", "kernel_stack=16k");
+  world_expect(w, 1, "a", "kernel_stack=16k");
 }
 
 static bool is_published(const struct world *w, const char *metric) {
@@ -275,44 +236,28 @@ WORLD_TEST(without_the_files_of_the_host_two_values_are_not_published) {
   assert_true(is_published(w, "page_tables"));
 }
 
-/* --- uptime ----------------------------------------------------------------
- */
+/* --- uptime --- */
 
-WORLD_TEST(a_group_is_up_since_its_oldest_member_began) {
-  struct fake old = process_of(10, "a", 60), young = process_of(11, "a", 60);
-
-  old.starttime = 1000;
-  young.starttime = 3000;
-  watch(w, old);
-  world_put(w, young);
-  write_file(w, "uptime", "100.00 50.00\n");
-  world_run(w, 1);
-  world_assert(w, "a", "uptime=90");
-  write_file(w, "uptime", "110.00 50.00\n");
-  proctree_end(&w->tree, 10);
-  world_run(w, 10);
-  world_assert(w, "a", "uptime=80");
-}
-
-/* While it is down, and from its new start, an alarm on a low value stays. */
+/* Up since the oldest member began. While it is down, and from its new start,
+ * an alarm on a low value stays. */
 WORLD_TEST(a_restart_begins_anew_and_no_member_is_0) {
-  struct fake f = process_of(10, "a", 60);
+  struct fake f = process_of(10, "a", 60), young = process_of(11, "a", 60);
 
   f.starttime = 1000;
+  young.starttime = 3000;
   watch(w, f);
+  world_put(w, young);
   world_put(w, process_of(1, "init", 60));
   write_file(w, "uptime", "100.00 50.00\n");
-  world_run(w, 1);
-  world_assert(w, "a", "uptime=90");
+  world_expect(w, 1, "a", "uptime=90");
   proctree_end(&w->tree, 10);
+  proctree_end(&w->tree, 11);
   write_file(w, "uptime", "110.00 50.00\n");
-  world_run(w, 10);
-  world_assert(w, "a", "uptime=0 ps_count=0");
+  world_expect(w, 10, "a", "uptime=0 ps_count=0");
   f.starttime = 11500;
   world_put(w, f);
   write_file(w, "uptime", "120.00 50.00\n");
-  world_run(w, 10);
-  world_assert(w, "a", "uptime=5 ps_count=1");
+  world_expect(w, 10, "a", "uptime=5 ps_count=1");
 }
 
 /* A container may have an uptime of its own, and start times of the host. */

@@ -1,7 +1,6 @@
 /* Kernels of arm64, ppc64el and others can have pages of 16 or 64 KiB. */
 #include "test.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
 
@@ -49,8 +48,7 @@ static void expect_kb(const struct world *w, const char *metric, unsigned kb) {
     fail_msg("%s is %.3f kB and not %u", metric, world_kb(w, "g", metric), kb);
 }
 
-/* --- read ------------------------------------------------------------------
- */
+/* --- read --- */
 
 static void read_all(struct world *w, unsigned page_kb) {
   world_put(w, process(10, 8192));
@@ -69,8 +67,7 @@ static void read_all(struct world *w, unsigned page_kb) {
 
 TEST(sums_of_what_is_read) { in_each_size(read_all); }
 
-/* --- estimated -------------------------------------------------------------
- */
+/* --- estimated --- */
 
 /* One of two that are alike is read, and stands for the other: by what statm
  * says of both. */

@@ -7,7 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -18,6 +18,7 @@
 
 /* By so much before each cycle, and how far it is set in all. */
 static int64_t step_s, set_s;
+static const int64_t steps[] = {0, 5 * HOUR, -9 * HOUR, 1};
 
 static void run(struct world *w, unsigned seconds) {
   world_step(step_s);
@@ -26,8 +27,6 @@ static void run(struct world *w, unsigned seconds) {
 }
 
 static void under_each_clock(void (*scenario)(struct world *w)) {
-  static const int64_t steps[] = {0, 5 * HOUR, -9 * HOUR, 1};
-
   for (size_t i = 0; i < LENGTH(steps); i++) {
     void *state;
 
@@ -37,123 +36,6 @@ static void under_each_clock(void (*scenario)(struct world *w)) {
     scenario(state);
     collected_teardown(&state);
   }
-}
-
-/* --- what is decided --------------------------------------------------------
- */
-
-#define MAX_AGE_SECONDS 60
-
-/* The age of a reading is the time since, and none gets older than MaxAge. */
-static void grow_old(struct world *w) {
-  unsigned age = 0, readings = 0;
-
-  w->settings.policy.refresh = REFRESH_ADAPTIVE;
-  w->settings.policy.max_age_ns = MAX_AGE_SECONDS * NS;
-  w->settings.interval_ns = 10 * NS;
-  world_watch(w, process(10, "a"));
-  run(w, 10);
-  for (int i = 0; i < 60; i++) {
-    run(w, 10);
-    readings += world_counts(w)->rollup_reads == 1;
-    age = world_counts(w)->rollup_reads == 1 ? 0 : age + 10;
-    assert_true(fabs(world_value(w, "g", "age") - age) < 0.1);
-    assert_in_range(age, 0, MAX_AGE_SECONDS);
-    assert_true(world_kb(w, "g", "pss") == 120);
-    assert_true(world_counts(w)->cycle_ns < NS);
-  }
-  assert_in_range(readings, 10, 20);
-}
-
-TEST(a_reading_ages_by_the_time_that_passes) { under_each_clock(grow_old); }
-
-/* Another process of group %{comm} in the place of the last. */
-static void put_next(struct world *w, char name) {
-  static uint32_t pid;
-
-  proctree_end(&w->tree, pid);
-  world_put(w, process(++pid, (char[]){name, '\0'}));
-}
-
-/* MaxGroups is 1: one name is free, and then there is one an hour. */
-static void name_groups(struct world *w) {
-  w->settings.max_groups = 1;
-  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
-  for (char name = 'a'; name <= 'b'; name++) {
-    put_next(w, name);
-    run(w, 10);
-    assert_int_equal(world_counts(w)->groups_refused, 0);
-  }
-  put_next(w, 'c');
-  for (int seconds = 0; seconds < HOUR - 10; seconds += 10) {
-    run(w, 10);
-    assert_int_equal(world_counts(w)->groups_refused, 1);
-  }
-  run(w, 10);
-  assert_int_equal(world_counts(w)->groups_refused, 0);
-  world_assert_members(w, "c=1");
-}
-
-TEST(a_new_name_waits_for_an_hour_that_passes) {
-  under_each_clock(name_groups);
-}
-
-static void refuse(struct world *w) {
-  world_watch(w, process(10, "a"));
-  opens.counted = "smaps_rollup";
-  opens_refuse("smaps_rollup", EACCES);
-  for (int seconds = 0; seconds < 3 * HOUR; seconds += 10) {
-    run(w, 10);
-    assert_int_equal(opens.opened, 1 + seconds / HOUR);
-    world_assert(w, "g", "pss=nan ps_count=1 unreadable=1");
-  }
-}
-
-TEST(a_refusal_is_asked_about_after_an_hour_that_passes) {
-  under_each_clock(refuse);
-}
-
-static void move(struct world *w) {
-  static const char *const cgroups[] = {"/system.slice/one.service",
-                                        "/system.slice/two.service"};
-  struct fake f = process(10, "a");
-  unsigned reads = 0;
-
-  w->settings.interval_ns = 10 * NS;
-  world_group(w, "%{unit}", "Unit", "*", NULL, NULL);
-  opens.counted = "cgroup";
-  for (int i = 0; i < 6; i++) {
-    f.cgroup = cgroups[i % 2];
-    world_put(w, f);
-    for (int seconds = 0; seconds < 60; seconds += 10)
-      run(w, 10);
-    world_assert_members(w, i % 2 ? "two.service=1" : "one.service=1");
-    /* Once more to find the files of a new control group. */
-    assert_in_range(opens.opened - reads, 1, 3);
-    reads = opens.opened;
-  }
-}
-
-TEST(names_are_looked_at_each_minute_that_passes) { under_each_clock(move); }
-
-/* The same of a link. */
-static void refuse_link(struct world *w) {
-  struct fake f = process(16, "a");
-
-  f.start_stack = 0;
-  world_group(w, "g", "Executable", "/usr/bin/thing", NULL, NULL);
-  opens.refused_link = "exe";
-  for (int minute = 0; minute < 200; minute++) {
-    f.switches++;
-    world_put(w, f);
-    run(w, 60);
-    if (minute % 60 == 50)
-      assert_int_equal(opens.refused, 1 + minute / 60);
-  }
-}
-
-TEST(an_executable_is_asked_for_after_an_hour_that_passes) {
-  under_each_clock(refuse_link);
 }
 
 #define BAD_FILE "/run/bad.pid"
@@ -173,23 +55,98 @@ int __wrap_open(const char *path, int flags, ...) {
   return -1;
 }
 
-static void note(struct world *w) {
-  world_put(w, process(10, "a"));
-  world_group(w, "g", "PidFile", BAD_FILE, NULL, NULL);
-  for (int i = 0; i < 3; i++) {
-    run(w, 2 * HOUR);
-    assert_int_equal(world_diag(w, DIAG_PID_FILE)->count, 1);
-  }
-  for (int seconds = 0; seconds < HOUR - 20; seconds += 20) {
-    run(w, 20);
-    assert_int_equal(world_diag(w, DIAG_PID_FILE)->count, 0);
+/* --- what is decided --- */
+
+static const char *const cgroups[] = {"/system.slice/one.service",
+                                      "/system.slice/two.service"};
+
+/* What a process of each kind is like in a cycle: "a" grows old; "b" has a
+ * program that is refused, and no address that would tell of an exec; "m" moves
+ * to another control group each minute, and one after the other are of group
+ * %{comm}, of which there may be one an hour. */
+static void put_all(struct world *w, unsigned cycle) {
+  struct fake b = process(16, "b"), m = process(12, "m");
+  unsigned minute = cycle / 6;
+  char name[16];
+
+  b.start_stack = 0;
+  b.switches = cycle;
+  world_put(w, b);
+  m.cgroup = cgroups[minute % 2];
+  world_put(w, m);
+  if (cycle % 60 == 0) {
+    proctree_end(&w->tree, 40 + cycle);
+    snprintf(name, sizeof(name), "n%u", minute);
+    world_put(w, process(100 + cycle, name));
   }
 }
 
-TEST(a_pid_file_is_noted_after_an_hour_that_passes) { under_each_clock(note); }
+static void add_groups(struct world *w) {
+  world_group(w, "old", "Comm", "a", NULL, NULL);
+  world_group(w, "program", "Executable", "/usr/bin/thing", "Comm", "b");
+  world_group(w, "%{unit}", "Comm", "m", "Unit", "*");
+  world_group(w, "%{comm}", "Comm", "n*", NULL, NULL);
+  world_group(w, "pid", "PidFile", BAD_FILE, NULL, NULL);
+}
 
-/* --- what is written --------------------------------------------------------
- */
+/* Prints of each cycle: the files that were opened and refused, what was read,
+ * refused and noted, and for how long. */
+static void trace(struct world *w, const char *failing, char *ret,
+                  size_t size) {
+  size_t len = 0;
+  uint64_t noted = 0;
+  unsigned refused = 0;
+
+  w->settings.policy.refresh = REFRESH_ADAPTIVE;
+  w->settings.policy.max_age_ns = 60 * NS;
+  w->settings.interval_ns = 10 * NS;
+  w->settings.max_groups = 3;
+  add_groups(w);
+  world_put(w, process(10, "a"));
+  opens.refused_link = "exe";
+  if (failing)
+    opens_refuse(failing, EACCES);
+  for (unsigned cycle = 0; cycle < 800; cycle++) {
+    put_all(w, cycle);
+    opens.calls = 0;
+    run(w, 10);
+    len += (size_t)snprintf(
+        ret + len, size - len, "%u: %u %u %d %d %d %.0f %u %u\n", cycle,
+        opens.calls, opens.refused, (int)world_counts(w)->rollup_reads,
+        (int)world_counts(w)->groups_refused,
+        (int)world_diag(w, DIAG_PID_FILE)->count, world_value(w, "old", "age"),
+        world_members(w, "one.service"), world_members(w, "two.service"));
+    assert_true(len < size);
+    assert_true(world_counts(w)->cycle_ns < NS);
+    noted += world_diag(w, DIAG_PID_FILE)->count;
+    refused += world_counts(w)->groups_refused > 0;
+    if (cycle % 6 == 5)
+      world_assert_members(w,
+                           cycle / 6 % 2 ? "two.service=1" : "one.service=1");
+  }
+  /* In two hours and a quarter. */
+  assert_int_equal(noted, 3);
+  assert_in_range(opens.refused, 3, 99);
+  assert_in_range(refused, 100, 799);
+}
+
+TEST(what_is_read_does_not_depend_on_the_time_of_day) {
+  static const char *const failing[] = {NULL, "smaps_rollup"};
+  static char traces[LENGTH(steps)][64000];
+
+  for (size_t f = 0; f < LENGTH(failing); f++)
+    for (size_t i = 0; i < LENGTH(steps); i++) {
+      void *state;
+
+      step_s = steps[i];
+      collected_setup(&state);
+      trace(state, failing[f], traces[i], sizeof(traces[i]));
+      collected_teardown(&state);
+      assert_string_equal(traces[i], traces[0]);
+    }
+}
+
+/* --- what is written --- */
 
 /* The clock says so much, to the second. */
 static uint64_t clock_s(unsigned seconds) {
@@ -224,18 +181,6 @@ TEST(a_state_is_written_at_its_interval_and_says_the_time) {
   under_each_clock(write_states);
 }
 
-/* And runs the first cycle. */
-static void keep_captures(struct world *w) {
-  world_keep_captures(w);
-  world_put_mapped(w, process(10, "a"), NULL);
-  world_group(w, "g", "Comm", "*", NULL, NULL);
-  world_run(w, 10);
-}
-
-static const char *name_of(const struct world_written *written) {
-  return strrchr(written->path, '/') + 1;
-}
-
 static void assert_called(const struct world_written *written, uint64_t time) {
   time_t when = (time_t)time;
   char name[64];
@@ -243,7 +188,7 @@ static void assert_called(const struct world_written *written, uint64_t time) {
 
   assert_non_null(gmtime_r(&when, &tm));
   assert_true(strftime(name, sizeof(name), "smaps-%Y%m%dT%H%M%SZ-g.json", &tm));
-  assert_string_equal(name_of(written), name);
+  assert_string_equal(strrchr(written->path, '/') + 1, name);
 }
 
 /* An alarm in each cycle. The group cools down for 300 seconds, and two files
@@ -253,7 +198,10 @@ static void capture(struct world *w) {
 
   w->settings.interval_ns = 10 * NS;
   w->settings.capture.max_files = 2;
-  keep_captures(w);
+  world_keep_captures(w);
+  world_put_mapped(w, process(10, "a"), NULL);
+  world_group(w, "g", "Comm", "*", NULL, NULL);
+  world_run(w, 10);
   for (unsigned seconds = 10; seconds <= 1510; seconds += 10) {
     world_raise(w, "g");
     run(w, 10);
@@ -268,22 +216,4 @@ static void capture(struct world *w) {
 
 TEST(a_capture_is_called_by_the_time_and_cools_down_as_it_passes) {
   under_each_clock(capture);
-}
-
-/* The clock is set back to where it was at the last capture. */
-WORLD_TEST(a_second_that_comes_again_has_a_name_of_its_own) {
-  static const char *const names[] = {"smaps-20261121T134511Z-g.json",
-                                      "smaps-20261121T134511Z-g.1.json",
-                                      "smaps-20261121T134511Z-g.2.json"};
-
-  w->settings.capture.cooldown_ns = 0;
-  keep_captures(w);
-  for (size_t i = 0; i < LENGTH(names); i++) {
-    world_raise(w, "g");
-    world_run(w, 10);
-    world_step(-10);
-    assert_string_equal(name_of(world_written(i)), names[i]);
-  }
-  for (size_t i = 0; i < LENGTH(names); i++)
-    assert_time(world_written(i), WORLD_WALL_NS / NS + 10);
 }

@@ -44,26 +44,6 @@ static void check_table(const struct group_table *t) {
   assert_in_range(t->n, 0, t->cap);
 }
 
-TEST(groups_stand_in_the_order_of_their_names) {
-  static const char *const names[] = {"m", "c", "x", "a", "b",  "z", "ma",
-                                      "l", "",  "A", "~", "aa", "m "};
-  const size_t n = LENGTH(names);
-  struct group_table t = {.max_templates = 100};
-
-  for (size_t i = 0; i < n; i++) {
-    struct group *g = take(&t, names[i], i % 2);
-
-    check_table(&t);
-    assert_int_equal(t.n, i + 1);
-    assert_string_equal(g->name, names[i]);
-    assert_int_equal(g->is_fixed, i % 2);
-    assert_ptr_equal(g->report, &report);
-    assert_int_equal(g->references, 0);
-    assert_int_equal(g->usage.processes, 0);
-  }
-  group_table_done(&t);
-}
-
 TEST(a_name_that_is_there_is_found) {
   static const struct report other = {.metrics = 2};
   struct group_table t = {.max_templates = 100};
@@ -78,22 +58,6 @@ TEST(a_name_that_is_there_is_found) {
   assert_int_equal(web->references, 0);
   assert_int_equal(t.n, 2);
   check_table(&t);
-  group_table_done(&t);
-}
-
-TEST(the_longest_name_is_kept_whole) {
-  struct group_table t = {.max_templates = 2};
-  char a[GROUP_NAME_SIZE], b[GROUP_NAME_SIZE];
-  struct group *g;
-
-  memset(a, 'a', sizeof(a));
-  a[GROUP_NAME_SIZE - 1] = '\0';
-  memcpy(b, a, sizeof(b));
-  b[GROUP_NAME_SIZE - 2] = 'b';
-  g = take(&t, a, false);
-  assert_string_equal(g->name, a);
-  assert_ptr_not_equal(take(&t, b, false), g);
-  assert_ptr_equal(take(&t, a, false), g);
   group_table_done(&t);
 }
 
@@ -139,25 +103,6 @@ TEST(templates_make_so_many_groups_and_no_more) {
   group_table_done(&t);
 }
 
-TEST(a_group_goes_with_its_last_reference) {
-  struct group_table t = {.max_templates = 100};
-  struct group *g = take(&t, "b", false);
-
-  take(&t, "a", false);
-  take(&t, "c", false);
-  g->references = 3;
-  group_table_release(&t, g);
-  group_table_release(&t, g);
-  assert_int_equal(g->references, 1);
-  assert_int_equal(t.n, 3);
-  group_table_release(&t, g);
-  assert_int_equal(t.n, 2);
-  assert_string_equal(t.groups[0]->name, "a");
-  assert_string_equal(t.groups[1]->name, "c");
-  check_table(&t);
-  group_table_done(&t);
-}
-
 TEST(a_fixed_group_stays_without_references) {
   struct group_table t = {.max_templates = 0};
   struct group *g = take(&t, "web", true);
@@ -169,17 +114,6 @@ TEST(a_fixed_group_stays_without_references) {
     assert_int_equal(g->references, 0);
     assert_ptr_equal(take(&t, "web", true), g);
   }
-  group_table_done(&t);
-}
-
-TEST(a_group_that_comes_back_has_used_nothing) {
-  struct group_table t = {.max_templates = 1};
-  struct group *g = take(&t, "a", false);
-
-  g->usage.processes = 7;
-  g->references = 1;
-  group_table_release(&t, g);
-  assert_int_equal(take(&t, "a", false)->usage.processes, 0);
   group_table_done(&t);
 }
 
@@ -257,14 +191,4 @@ TEST(names_that_are_known_cost_nothing) {
   assert_false(try(&t, "g0"));
   assert_int_equal(t.n_known, 16);
   group_table_done(&t);
-}
-
-TEST(a_table_that_is_done_is_empty) {
-  struct group_table t = {.max_templates = 5};
-
-  group_table_done(&t);
-  take(&t, "a", true)->references = 3;
-  group_table_done(&t);
-  assert_int_equal(t.n, 0);
-  assert_null(t.groups);
 }

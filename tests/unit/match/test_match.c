@@ -19,31 +19,6 @@ static void put_started(struct world *w, uint32_t pid, uint32_t ppid,
   world_put(w, f);
 }
 
-WORLD_TEST(first_rule_that_matches_takes_the_process) {
-  put_all(w, "1 0 one, 2 1 two");
-  world_group(w, "a", "Comm", "o*", NULL, NULL);
-  world_group(w, "b", "Comm", "*", NULL, NULL);
-  world_run(w, 0);
-  world_assert_members(w, "a=1 b=1");
-}
-
-WORLD_TEST(ignored_processes_are_in_no_group_below) {
-  put_all(w, "1 0 one, 2 1 two");
-  world_group(w, NULL, "Comm", "one", NULL, NULL);
-  world_group(w, "all", "Comm", "*", NULL, NULL);
-  world_other(w, "rest");
-  world_run(w, 0);
-  world_assert_members(w, "all=1 rest=0");
-}
-
-WORLD_TEST(other_takes_processes_that_no_rule_has_taken) {
-  put_all(w, "1 0 one, 2 1 two");
-  world_group(w, "a", "Comm", "one", NULL, NULL);
-  world_other(w, "rest");
-  world_run(w, 0);
-  assert_int_equal(world_members(w, "rest"), 1);
-}
-
 WORLD_TEST(without_other_the_rest_is_not_counted) {
   put_all(w, "1 0 one, 2 1 two");
   world_group(w, "a", "Comm", "one", NULL, NULL);
@@ -112,14 +87,6 @@ WORLD_TEST(rule_above_takes_a_child_and_not_its_children) {
   world_assert_members(w, "shells=1 server=2");
 }
 
-WORLD_TEST(ignore_with_children_ignores_descendants) {
-  put_all(w, "20 1 cron, 30 20 job, 31 1 job");
-  world_group(w, NULL, "Comm", "cron", NULL, NULL)->takes_children = true;
-  world_other(w, "rest");
-  world_run(w, 0);
-  assert_int_equal(world_members(w, "rest"), 1);
-}
-
 WORLD_TEST(orphan_stays_with_its_family) {
   put_all(w, "20 1 server, 30 20 worker");
   world_group(w, "seen", "Comm", "renamed", NULL, NULL)->is_view = true;
@@ -134,15 +101,6 @@ WORLD_TEST(orphan_stays_with_its_family) {
   exec(w, 30, 1, "renamed");
   world_run(w, 1);
   world_assert_members(w, "seen=1 server=1 rest=0");
-}
-
-WORLD_TEST(process_that_matched_by_itself_leaves_when_it_execs) {
-  put(w, 20, 1, "server");
-  group_servers(w);
-  world_run(w, 0);
-  put(w, 20, 1, "something");
-  world_run(w, 1);
-  world_assert_members(w, "server=0 rest=1");
 }
 
 WORLD_TEST(family_follows_when_an_ancestor_execs) {
@@ -195,25 +153,6 @@ WORLD_TEST(pid_file_is_followed) {
   unlink(path);
   world_run(w, 1);
   assert_int_equal(world_members(w, "server"), 0);
-}
-
-WORLD_TEST(names_of_any_bytes_make_one_safe_group_each) {
-  static const struct {
-    const char *comm, *group;
-  } rows[] = {{"a) R 1 1 (b", "a) R 1 1 (b"},
-              {"new\nline", "new\\x0aline"},
-              {"\xff\xfe", "\\xff\\xfe"},
-              {"a/b", "a_b"}};
-
-  for (uint32_t i = 0; i < 4; i++)
-    put(w, i + 1, 0, rows[i].comm);
-  put(w, 9, 0, "");
-  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
-  world_other(w, "nameless");
-  world_run(w, 0);
-  for (uint32_t i = 0; i < 4; i++)
-    assert_int_equal(world_members(w, rows[i].group), 1);
-  assert_int_equal(world_members(w, "nameless"), 1);
 }
 
 /* In the cycle in which it was to follow. */

@@ -72,12 +72,6 @@ WORLD_TEST(other_is_the_rule_behind_the_last) {
   assert_explained(w, 2, "1");
 }
 
-WORLD_TEST(without_rules_no_rule_is_told) {
-  put(w, 1, 0, "one");
-  world_group(w, "a", "Comm", "x", NULL, NULL);
-  assert_explained(w, 1, "-");
-}
-
 WORLD_TEST(views_are_told_with_the_others) {
   put(w, 1, 0, "one");
   world_group(w, "v", "Comm", "*", NULL, NULL)->is_view = true;
@@ -87,7 +81,7 @@ WORLD_TEST(views_are_told_with_the_others) {
 }
 
 WORLD_TEST(inherited_rule_is_told) {
-  put_all(w, "1 0 one, 2 1 two, 3 2 one, 4 0 gone, 5 4 x");
+  put_all(w, "1 0 one, 2 1 two, 3 2 one, 4 0 gone, 5 4 x, 6 0 none");
   world_group(w, "a", "Comm", "one", NULL, NULL)->takes_children = true;
   world_group(w, NULL, "Comm", "gone", NULL, NULL)->takes_children = true;
   world_group(w, "b", "Comm", "t*", NULL, NULL);
@@ -95,6 +89,7 @@ WORLD_TEST(inherited_rule_is_told) {
   assert_explained(w, 2, "0+ 2");
   assert_explained(w, 3, "0"); /* it is one by itself too */
   assert_explained(w, 5, "1+");
+  assert_explained(w, 6, "-");
 }
 
 /* It would have, but for MaxGroups, or for want of a name. */

@@ -10,7 +10,6 @@
 #include "test.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +29,7 @@
 /* After a refusal nothing is tried again for an hour. */
 #define BACK_OFF_NS (2 * 3600 * NS_PER_S)
 
-/* --- the tree --------------------------------------------------------------
- */
+/* --- the tree --- */
 
 /* Our own pid stands for the collectd that looks at the tree. */
 #define SELF UINT32_MAX
@@ -161,37 +159,30 @@ static int remove_tree(void **state) {
   return 0;
 }
 
-/* --- a run -----------------------------------------------------------------
- */
+/* --- a run --- */
 
-static struct item *new_configuration(void) {
-  struct item *block = plugin_block(), *group;
-  char pid_file[128];
+static oconfig_item_t new_configuration(void) {
+  char text[2048];
 
-  snprintf(pid_file, sizeof(pid_file), "%s/job.pid", tree.root);
-  with(block, item("ProcRoot", tree.root, NULL));
-  with(block, number("ReadTimeout", 4)); /* nothing hangs here */
-  with(block,
-       item("Report", "default", "uss_error", "resident", "ps_vm", NULL));
-  with(block, boolean("ValuesPercentage", true));
-  with(block, number("MaxGroups", 6));
-  group = with(item("Group", "user-%{user}", NULL), item("User", "*", NULL));
-  with(block, with(group, boolean("Continue", true)));
-  with(block,
-       with(item("Group", "pid", NULL), item("PidFile", pid_file, NULL)));
-  group = with(item("Group", "web", NULL), item("Comm", "web", NULL));
-  with(block, with(group, boolean("Children", true)));
-  group = with(item("Group", "%{unit}-%{1}", NULL),
-               item("Executable", "/usr/*/postgres", NULL));
-  with(group, item("CommandLineMatch", "^postgres: ([a-z]+)", NULL));
-  with(group, item("User", "seven", NULL));
-  with(group, item("Unit", "*.service", NULL));
-  with(block, with(group, item("Refresh", "always", NULL)));
-  with(block,
-       with(item("Ignore", NULL), item("CommMatch", "^coll(ectd)$", NULL)));
-  with(block, item("ProcessMatch", "leaders", "^leader$", NULL));
-  with(block, item("Process", "nobody", NULL));
-  return with(block, item("Other", "other", NULL));
+  snprintf(text, sizeof(text),
+           "ProcRoot '%s'\n"
+           "ReadTimeout 4\n" /* nothing hangs here */
+           "Report 'default' 'uss_error' 'resident' 'ps_vm'\n"
+           "ValuesPercentage true\n"
+           "MaxGroups 6\n"
+           "<Group 'user-%%{user}'>\nUser '*'\nContinue true\n</Group>\n"
+           "<Group 'pid'>\nPidFile '%s/job.pid'\n</Group>\n"
+           "<Group 'web'>\nComm 'web'\nChildren true\n</Group>\n"
+           "<Group '%%{unit}-%%{1}'>\n"
+           "Executable '/usr/*/postgres'\n"
+           "CommandLineMatch '^postgres: ([a-z]+)'\n"
+           "User 'seven'\nUnit '*.service'\nRefresh 'always'\n</Group>\n"
+           "<Ignore>\nCommMatch '^coll(ectd)$'\n</Ignore>\n"
+           "ProcessMatch 'leaders' '^leader$'\n"
+           "Process 'nobody'\n"
+           "Other 'other'\n",
+           tree.root, tree.root);
+  return items_parse(text);
 }
 
 /* The result of a cycle. */
@@ -255,13 +246,14 @@ static void run_cycles(struct run *r, const struct absentee *absentee) {
 
 static void run(struct run *r, unsigned at, unsigned way,
                 const struct absentee *absentee) {
-  struct item *configuration = new_configuration();
+  oconfig_item_t configuration = new_configuration();
 
   stub_begin(module_register);
   r->fault_phase = -1;
   r->r_init = -1;
   faults_start(at, way);
-  r->r_configure = configure(configuration);
+  r->r_configure = stub.config(&configuration);
+  items_free(&configuration);
   end_phase(r, 0);
   if (r->r_configure == 0)
     r->r_init = stub.init();
@@ -273,8 +265,7 @@ static void run(struct run *r, unsigned at, unsigned way,
   faults_stop();
 }
 
-/* --- what to expect --------------------------------------------------------
- */
+/* --- what to expect --- */
 
 static struct run whole;
 /* The values of each cycle without one of the processes. */
@@ -416,8 +407,7 @@ static bool is_whole(const struct cycle *c, int i) {
   return !find_wrong(c, &whole.cycles[i]);
 }
 
-/* --- the sweep -------------------------------------------------------------
- */
+/* --- the sweep --- */
 
 static unsigned complaints;
 
@@ -533,17 +523,9 @@ static void check_cycle(const struct run *r, int i) {
            c->n_logs ? stub.logs[0] : "");
 }
 
-static int count_open_files(void) {
-  int n = 0;
-
-  for (int fd = 0; fd < 256; fd++)
-    n += fcntl(fd, F_GETFD) >= 0;
-  return n;
-}
-
 static void try(unsigned at, unsigned way) {
   static struct run r;
-  int files = count_open_files();
+  int files = faults_open_files();
   long blocks = faults_blocks();
 
   run(&r, at, way, NULL);
@@ -553,16 +535,15 @@ static void try(unsigned at, unsigned way) {
   }
   if (faults_blocks() != blocks)
     complain("%ld blocks of memory are left", faults_blocks() - blocks);
-  if (count_open_files() != files)
-    complain("%d files are left open", count_open_files() - files);
+  if (faults_open_files() != files)
+    complain("%d files are left open", faults_open_files() - files);
   check_start(&r);
   for (int i = 0; r.r_init == 0 && i <= CYCLES; i++)
     check_cycle(&r, i);
 }
 
 static void sweep(unsigned from, unsigned to) {
-  const char *step = getenv("FAULTS_STEP");
-  unsigned by = step && atoi(step) > 0 ? (unsigned)atoi(step) : 1;
+  unsigned by = faults_step();
   unsigned char ways[8192];
   unsigned tried = 0;
 
@@ -579,8 +560,7 @@ static void sweep(unsigned from, unsigned to) {
   assert_int_equal(complaints, 0);
 }
 
-/* --- the tests -------------------------------------------------------------
- */
+/* --- the tests --- */
 
 TEST(without_a_fault_all_is_known) {
   static const char *const calls[] = {

@@ -39,21 +39,27 @@ static int unmake(void **state) {
 
 #define FIXTURE_TEST(name) TEST_WITH(name, make, unmake, void *none)
 
-static struct item *capture_block(void) { return item("Capture", NULL); }
+/* Starts the plugin with the tree, the group "web" and the options, and runs
+ * the first cycle. The options are printed as by printf(). */
+__attribute__((format(printf, 1, 2))) static void start(const char *options,
+                                                        ...) {
+  char more[1024];
+  va_list args;
 
-static struct item *capture_at(const char *directory) {
-  return with(capture_block(), item("Directory", directory, NULL));
-}
-
-static struct item *web_block(void) {
-  return with(with(plugin_block(), item("ProcRoot", tree.root, NULL)),
-              with(item("Group", "web", NULL), item("Comm", "web", NULL)));
-}
-
-static void start(struct item *block) {
-  assert_int_equal(configure(block), 0);
+  va_start(args, options);
+  vsnprintf(more, sizeof(more), options, args);
+  va_end(args);
+  assert_int_equal(configure("ProcRoot '%s'\n<Group 'web'>\nComm 'web'\n"
+                             "</Group>\n%s",
+                             tree.root, more),
+                   0);
   assert_int_equal(stub.init(), 0);
   assert_int_equal(stub.read(NULL), 0);
+}
+
+/* With captures, and more options of these. */
+static void start_captures(const char *directory, const char *more) {
+  start("<Capture>\nDirectory '%s'\n%s\n</Capture>", directory, more);
 }
 
 /* Ends the plugin, and with it all that was being written. */
@@ -73,23 +79,25 @@ static notification_t alarm_about(const char *group) {
   return n;
 }
 
-/* Whether the notification has a capture made, which needs a cycle. */
+/* Sends a notification, and runs the cycle that may make a capture of it. */
+static void notify(const notification_t *n) {
+  assert_int_equal(stub.notification(n, NULL), 0);
+  assert_int_equal(stub.read(NULL), 0);
+}
+
+/* Whether the notification has a capture made. */
 static bool is_captured(const notification_t *n) {
   size_t before;
 
   stub_clear();
-  start(with(web_block(),
-             with(capture_at(at("captures")),
-                  item("OnNotification", "okay", "warning", "failure", NULL))));
+  start_captures(at("captures"), "OnNotification 'okay' 'warning' 'failure'");
   before = stub.n_notifications;
-  assert_int_equal(stub.notification(n, NULL), 0);
-  assert_int_equal(stub.read(NULL), 0);
+  notify(n);
   stop_plugin();
   return stub.n_notifications > before;
 }
 
-/* --- notifications -----------------------------------------------------------
- */
+/* --- notifications --- */
 
 /* The message, and the meta data as a program gets it. The tree's process is of
  * 100 kB. */
@@ -165,9 +173,8 @@ FIXTURE_TEST(a_long_path_leaves_less_room_for_the_rest) {
     const char *message = stub.notifications[0].message;
 
     stub_clear();
-    start(with(web_block(), capture_at(directory_for(cases[i].path_len))));
-    assert_int_equal(stub.notification(&n, NULL), 0);
-    assert_int_equal(stub.read(NULL), 0);
+    start_captures(directory_for(cases[i].path_len), "");
+    notify(&n);
     stop_plugin();
     assert_int_equal(stub.n_notifications, 1);
     assert_int_equal(strlen(stub.metas[0]), cases[i].path_len);
@@ -180,109 +187,83 @@ FIXTURE_TEST(a_long_path_leaves_less_room_for_the_rest) {
 
 /* It is about a group of ours, and would go round in circles. */
 FIXTURE_TEST(our_own_notification_makes_no_capture) {
-  notification_meta_t meta = {.name = "CaptureFile", .type = NM_TYPE_STRING};
-  notification_meta_t other = {.name = "CurrentValue", .type = NM_TYPE_DOUBLE};
+  notification_meta_t meta = {.name = "CaptureFile",
+                              .type = NM_TYPE_STRING,
+                              .nm_value.nm_string = "/x"};
+  notification_meta_t other = {
+      .name = "CurrentValue", .type = NM_TYPE_DOUBLE, .next = &meta};
   notification_t n = alarm_about("web");
 
-  meta.nm_value.nm_string = "/x";
-  n.meta = &meta;
-  assert_false(is_captured(&n));
-  other.next = &meta;
   n.meta = &other;
   assert_false(is_captured(&n));
   other.next = NULL;
   assert_true(is_captured(&n));
 }
 
+/* A host is ours without a name, and in any case. */
 FIXTURE_TEST(notifications_about_others_make_no_capture) {
-  notification_t n = alarm_about("web");
+  static const struct {
+    const char *host, *plugin, *group;
+    bool is_ours;
+  } cases[] = {
+      {"", "smaps", "web", true},       {"STUB", "smaps", "web", true},
+      {"other", "smaps", "web", false}, {"stub", "memory", "web", false},
+      {"stub", "smaps", "", false},     {"stub", "smaps", "db", false},
+      {"stub", "smaps", "we", false},
+  };
 
-  strcpy(n.host, "elsewhere");
-  assert_false(is_captured(&n));
-  n = alarm_about("web");
-  strcpy(n.plugin, "memory");
-  assert_false(is_captured(&n));
-  n = alarm_about("");
-  assert_false(is_captured(&n));
-  n = alarm_about("db");
-  assert_false(is_captured(&n));
-  n = alarm_about("we");
-  assert_false(is_captured(&n));
-}
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    notification_t n = alarm_about(cases[i].group);
 
-FIXTURE_TEST(a_host_is_ours_without_a_name_and_in_any_case) {
-  notification_t n = alarm_about("web");
-
-  n.host[0] = '\0';
-  assert_true(is_captured(&n));
-  strcpy(n.host, "STUB");
-  assert_true(is_captured(&n));
-}
-
-/* Bit per severity: whether a capture comes of okay, warning, failure. */
-static unsigned captured_by(struct item *capture) {
-  static const int severities[] = {NOTIF_OKAY, NOTIF_WARNING, NOTIF_FAILURE};
-  unsigned captured = 0;
-
-  with(capture, number("Cooldown", 0));
-  stub_clear();
-  start(with(web_block(), capture));
-  for (unsigned i = 0; i < 3; i++) {
-    notification_t n = alarm_about("web");
-
-    n.severity = severities[i];
-    assert_int_equal(stub.notification(&n, NULL), 0);
-    assert_int_equal(stub.read(NULL), 0);
+    strcpy(n.host, cases[i].host);
+    strcpy(n.plugin, cases[i].plugin);
+    if (is_captured(&n) != cases[i].is_ours)
+      fail_msg("case %zu", i);
   }
-  stop_plugin();
-  for (size_t i = 0; i < stub.n_notifications; i++) {
-    parsed d = parsed_file(stub.metas[i]);
-    const char *severity = parsed_string(d, "trigger.severity");
-
-    captured |= strcmp(severity, "okay") == 0      ? 1
-                : strcmp(severity, "warning") == 0 ? 2
-                                                   : 4;
-    parsed_free(d);
-  }
-  return captured;
 }
 
 FIXTURE_TEST(severities_are_chosen) {
-  assert_int_equal(captured_by(capture_at(at("a"))), 6);
-  assert_int_equal(captured_by(with(capture_at(at("b")),
-                                    item("OnNotification", "FAILURE", NULL))),
-                   4);
-  assert_int_equal(
-      captured_by(with(capture_at(at("c")),
-                       item("OnNotification", "warning", "okay", NULL))),
-      3);
-}
+  static const int severities[] = {NOTIF_OKAY, NOTIF_WARNING, NOTIF_FAILURE};
+  static const struct {
+    const char *options, *captured;
+  } cases[] = {{"", "warning failure "},
+               {"OnNotification 'FAILURE'", "failure "},
+               {"OnNotification 'warning' 'okay'", "okay warning "}};
 
-FIXTURE_TEST(a_second_alarm_within_the_cooldown_makes_no_capture) {
-  notification_t n = alarm_about("web");
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    char options[64], captured[64] = "";
 
-  start(with(web_block(), with(capture_at(at("a")), number("Cooldown", 1000))));
-  for (int i = 0; i < 5; i++) {
-    assert_int_equal(stub.notification(&n, NULL), 0);
-    assert_int_equal(stub.read(NULL), 0);
+    snprintf(options, sizeof(options), "Cooldown 0\n%s", cases[i].options);
+    stub_clear();
+    start_captures(at((char[]){(char)('a' + i), '\0'}), options);
+    for (size_t s = 0; s < 3; s++) {
+      notification_t n = alarm_about("web");
+
+      n.severity = severities[s];
+      notify(&n);
+    }
+    stop_plugin();
+    for (size_t s = 0; s < stub.n_notifications; s++) {
+      parsed d = parsed_file(stub.metas[s]);
+
+      strcat(strcat(captured, parsed_string(d, "trigger.severity")), " ");
+      parsed_free(d);
+    }
+    assert_string_equal(captured, cases[i].captured);
   }
-  stop_plugin();
-  assert_int_equal(stub.n_notifications, 1);
 }
 
+/* A second alarm within the cooldown makes no capture. */
 FIXTURE_TEST(an_alarm_at_any_time_is_fine) {
   notification_t n = alarm_about("web");
 
-  start(with(web_block(), capture_at(at("a"))));
+  start_captures(at("a"), "Cooldown 1000");
   stop_plugin();
   assert_int_equal(stub.notification(&n, NULL), 0);
   /* The same once it has been started anew. */
-  assert_int_equal(configure(with(web_block(), capture_at(at("a")))), 0);
-  assert_int_equal(stub.notification(&n, NULL), 0);
-  assert_int_equal(stub.init(), 0);
-  assert_int_equal(stub.notification(&n, NULL), 0);
-  assert_int_equal(stub.read(NULL), 0);
-  assert_int_equal(stub.read(NULL), 0);
+  start_captures(at("a"), "Cooldown 1000");
+  for (int i = 0; i < 3; i++)
+    notify(&n);
   stop_plugin();
   assert_int_equal(stub.n_notifications, 1);
 }
@@ -291,30 +272,23 @@ FIXTURE_TEST(an_alarm_at_any_time_is_fine) {
 FIXTURE_TEST(the_first_interval_writes_nothing) {
   notification_t n = alarm_about("web");
 
-  assert_int_equal(configure(with(with(web_block(), capture_at(at("captures"))),
-                                  item("StateFile", at("state"), NULL))),
+  assert_int_equal(configure("ProcRoot '%s'\nStateFile '%s/state'\n<Capture>\n"
+                             "Directory '%s/captures'\n</Capture>\n",
+                             tree.root, tree.root, tree.root),
                    0);
   assert_int_equal(stub.init(), 0);
-  assert_int_equal(stub.notification(&n, NULL), 0);
-  assert_int_equal(stub.read(NULL), 0);
+  notify(&n);
   stop_plugin();
   assert_int_equal(stub.n_notifications, 0);
   assert_int_not_equal(access(at("captures"), F_OK), 0);
   assert_int_not_equal(access(at("state"), F_OK), 0);
-}
-
-FIXTURE_TEST(a_state_can_be_written_at_the_start) {
-  start(with(with(web_block(), item("StateFile", at("state"), NULL)),
-             boolean("StateAtStart", true)));
+  start("StateFile '%s'\nStateAtStart true", at("state"));
   stop_plugin();
   assert_int_equal(access(at("state"), F_OK), 0);
 }
 
 FIXTURE_TEST(without_captures_notifications_are_none_of_ours) {
-  start(web_block());
-  assert_null(stub.notification);
-  stop_plugin();
-  start(with(web_block(), item("StateFile", at("state"), NULL)));
+  start("StateFile '%s'", at("state"));
   assert_null(stub.notification);
 }
 
@@ -335,14 +309,12 @@ FIXTURE_TEST(failed_writes_are_logged) {
   assert_non_null(strstr(stub.logs[1], "; it has PSS 100.0 KiB; 10 web 100.0"));
 }
 
-/* --- the state ---------------------------------------------------------------
- */
+/* --- the state --- */
 
 FIXTURE_TEST(a_state_is_written_without_command_lines) {
   parsed d;
 
-  start(with(with(web_block(), item("StateFile", at("state"), NULL)),
-             boolean("CommandLines", false)));
+  start("StateFile '%s'\nCommandLines false", at("state"));
   assert_int_equal(stub.read(NULL), 0);
   stop_plugin();
   d = parsed_file(at("state"));
@@ -363,8 +335,7 @@ static void read_until_logged(size_t n) {
 }
 
 FIXTURE_TEST(a_state_that_fails_is_logged_once_and_when_it_is_back) {
-  start(with(with(web_block(), item("StateFile", at("no/state"), NULL)),
-             number("StateInterval", 0)));
+  start("StateFile '%s'\nStateInterval 0", at("no/state"));
   read_until_logged(1);
   for (int i = 0; i < 20; i++)
     assert_int_equal(stub.read(NULL), 0);
@@ -383,23 +354,17 @@ FIXTURE_TEST(a_state_that_fails_is_logged_once_and_when_it_is_back) {
   assert_non_null(strstr(stub.logs[2], strerror(ENOENT)));
 }
 
-/* --- options -----------------------------------------------------------------
- */
+/* --- options --- */
 
 FIXTURE_TEST(options_reach_the_captures) {
-  struct item *capture = capture_at(at("a"));
+
   notification_t n = alarm_about("web");
   parsed d;
 
   proctree_put(&tree, &(struct fake){.pid = 11, .comm = "web", .starttime = 9});
-  with(capture, number("topprocesses", 1));
-  with(capture, number("TopMappings", 1));
-  with(capture, number("MaxFiles", 7));
-  with(capture, item("MaxBytes", "64k", NULL));
-  with(capture, boolean("CommandLines", false));
-  start(with(web_block(), capture));
-  assert_int_equal(stub.notification(&n, NULL), 0);
-  assert_int_equal(stub.read(NULL), 0);
+  start_captures(at("a"), "topprocesses 1\nTopMappings 1\nMaxFiles 7\n"
+                          "MaxBytes '64k'\nCommandLines false");
+  notify(&n);
   stop_plugin();
   assert_int_equal(stub.n_notifications, 1);
   d = parsed_file(stub.metas[0]);
@@ -409,145 +374,117 @@ FIXTURE_TEST(options_reach_the_captures) {
   parsed_free(d);
 }
 
-static void assert_taken(struct item *block) {
-  stub_clear();
-  assert_int_equal(configure(block), 0);
-  assert_int_equal(stub.n_logs, 0);
-  stub.shutdown();
-}
-
-static struct item *in_capture(struct item *it) {
-  return with(plugin_block(), with(capture_at("/x"), it));
-}
-
 FIXTURE_TEST(limits_are_taken_to_the_ends_of_their_ranges) {
-  static const char *const sizes[] = {"64K",   "65536", "1M",
-                                      "1024g", "1G",    "1099511627776"};
+  static const char *const in_capture[] = {"MaxBytes '64K'",
+                                           "MaxBytes '65536'",
+                                           "MaxBytes '1M'",
+                                           "MaxBytes '1024g'",
+                                           "MaxBytes '1099511627776'",
+                                           "MaxBytes 65536",
+                                           "MaxBytes 1099511627776",
+                                           "MaxFiles 1",
+                                           "MaxFiles 100000",
+                                           "TopProcesses 10000",
+                                           "TopMappings 10000",
+                                           "Cooldown 0",
+                                           "Cooldown 604800"};
 
-  for (size_t i = 0; i < LENGTH(sizes); i++)
-    assert_taken(in_capture(item("MaxBytes", sizes[i], NULL)));
-  assert_taken(in_capture(number("MaxBytes", 65536)));
-  assert_taken(in_capture(number("MaxBytes", 1099511627776.0)));
-  assert_taken(in_capture(number("MaxFiles", 1)));
-  assert_taken(in_capture(number("MaxFiles", 100000)));
-  assert_taken(in_capture(number("TopProcesses", 10000)));
-  assert_taken(in_capture(number("TopMappings", 10000)));
-  assert_taken(in_capture(number("Cooldown", 0)));
-  assert_taken(in_capture(number("Cooldown", 604800)));
-  assert_taken(with(plugin_block(), number("StateInterval", 0)));
-  assert_taken(with(plugin_block(), number("StateInterval", 86400)));
+  for (size_t i = 0; i < LENGTH(in_capture); i++)
+    assert_int_equal(
+        configure("<Capture>\nDirectory '/x'\n%s\n</Capture>", in_capture[i]),
+        0);
+  assert_int_equal(configure("StateInterval 0\nStateHistory '/y'"), 0);
+  assert_int_equal(configure("StateInterval 86400"), 0);
+  assert_int_equal(stub.n_logs, 0);
 }
 
-static void assert_says(const char *line, const char *words) {
-  if (!strstr(line, words))
-    fail_msg("\"%s\" is not in: %s", words, line);
-}
-
-/* One line, with all of the words in it. */
-static void assert_refused(struct item *block, const char *option,
+/* In one line, with the option as it was written, what was expected, and all
+ * else in `why`. */
+static void assert_refused(const char *options, const char *option,
                            const char *why) {
+  char said[64];
+
+  snprintf(said, sizeof(said), "%s", option);
+  for (char *quote = said; (quote = strchr(quote, '\''));)
+    *quote = '"';
   stub_clear();
-  assert_int_not_equal(configure(block), 0);
+  assert_int_not_equal(configure("%s", options), 0);
   assert_int_equal(stub.n_logs, 1);
   assert_int_equal(stub.levels[0], LOG_ERR);
-  assert_says(stub.logs[0], option);
-  assert_says(stub.logs[0], "expected");
-  assert_says(stub.logs[0], why);
-  assert_null(strchr(stub.logs[0], '\n'));
+  if (!strstr(stub.logs[0], said) || !strstr(stub.logs[0], "expected") ||
+      !strstr(stub.logs[0], why) || strchr(stub.logs[0], '\n'))
+    fail_msg("%s: %s", options, stub.logs[0]);
   stub.shutdown();
 }
 
-FIXTURE_TEST(mistakes_in_a_capture_are_named) {
-  static const struct {
-    const char *size, *line;
-  } sizes[] = {
-      {"63K", "MaxBytes \"63K\""},     {"64KB", "MaxBytes \"64KB\""},
-      {"1025G", "MaxBytes \"1025G\""}, {"64 M", "MaxBytes \"64 M\""},
-      {"-64M", "MaxBytes \"-64M\""},   {"", "MaxBytes \"\""},
-      {"M", "MaxBytes \"M\""},         {"18014398509481985K", "MaxBytes"},
-      {"64T", "MaxBytes \"64T\""},     {"18446744073709551617", "MaxBytes"}};
+FIXTURE_TEST(mistakes_in_the_options_of_a_capture_are_named) {
+  static const char *const cases[][2] = {
+      {"MaxFile '5'", "an option of this block; there is no such option, did "
+                      "you mean MaxFiles?"},
+      {"Comm 'x'", "no such option"},
+      {"OnNotification 'critical'", "\"failure\""},
+      {"OnNotification 'okay' 'no'", "\"failure\""},
+      {"OnNotification 2", "\"failure\""},
+      {"TopProcesses 0", "from 1 to 10000"},
+      {"TopProcesses 1.5", "whole number"},
+      {"TopMappings 10001", "from 1 to 10000"},
+      {"TopMappings '5'", "a number"},
+      {"MaxFiles -1", "from 1 to 100000"},
+      {"Cooldown -1", "seconds from 0 to 604800"},
+      {"Cooldown 604801", "seconds from 0 to 604800"},
+      {"CommandLines 'no'", "true or false"},
+      {"MaxBytes 65535", "64K to 1024G"},
+      {"MaxBytes 1e+18", "64K to 1024G"},
+      {"MaxBytes -1", "64K to 1024G"},
+      {"MaxBytes '64M' '65M'", "64K to 1024G"},
+      {"MaxBytes '63K'", "64K to 1024G"},
+      {"MaxBytes '64KB'", "64K to 1024G"},
+      {"MaxBytes '1025G'", "64K to 1024G"},
+      {"MaxBytes '64 M'", "64K to 1024G"},
+      {"MaxBytes '-64M'", "64K to 1024G"},
+      {"MaxBytes ''", "64K to 1024G"},
+      {"MaxBytes 'M'", "64K to 1024G"},
+      {"MaxBytes '64T'", "64K to 1024G"},
+      {"MaxBytes '18014398509481985K'", "64K to 1024G"},
+      {"MaxBytes '18446744073709551617'", "64K to 1024G"},
+  };
+  char options[128];
 
-  assert_refused(with(plugin_block(), capture_block()), "Capture",
-                 "a Directory");
-  assert_refused(
-      with(plugin_block(), with(capture_block(), number("MaxFiles", 5))),
-      "Capture", "a Directory");
-  assert_refused(with(plugin_block(), with(item("Capture", "x", NULL),
-                                           item("Directory", "/x", NULL))),
-                 "Capture \"x\"", "no name");
-  assert_refused(with(with(plugin_block(), capture_at("/x")),
-                      item("StateHistory", "/x", NULL)),
-                 "StateHistory \"/x\"", "two directories");
-  assert_refused(with(with(plugin_block(), capture_at("/x/y/")),
-                      item("StateHistory", "//x//y", NULL)),
-                 "StateHistory", "two directories");
-  assert_taken(with(with(plugin_block(), capture_at("/x")),
-                    item("StateHistory", "/y", NULL)));
-  assert_refused(with(plugin_block(), item("StateHistory", "y", NULL)),
-                 "StateHistory \"y\"", "absolute path");
-  assert_refused(with(plugin_block(), capture_at("relative")),
-                 "<Capture>: Directory \"relative\"", "absolute path");
-  assert_refused(
-      with(plugin_block(), with(capture_block(), number("Directory", 1))),
-      "Directory 1", "one string");
-  assert_refused(in_capture(item("MaxFile", "5", NULL)),
-                 "<Capture>: MaxFile \"5\"",
-                 "an option of this block; there is no such option, did you "
-                 "mean MaxFiles?");
-  assert_refused(in_capture(item("Comm", "x", NULL)), "Comm \"x\"",
-                 "no such option");
-  assert_refused(in_capture(with(number("MaxFiles", 1), number("x", 1))),
-                 "MaxFiles 1", "not a block");
-  assert_refused(in_capture(item("OnNotification", "critical", NULL)),
-                 "OnNotification \"critical\"", "\"failure\"");
-  assert_refused(in_capture(item("OnNotification", "okay", "no", NULL)),
-                 "OnNotification \"okay\" \"no\"", "\"failure\"");
-  assert_refused(in_capture(item("OnNotification", NULL)), "OnNotification",
-                 "at least one string");
-  assert_refused(in_capture(number("OnNotification", 2)), "OnNotification 2",
-                 "\"failure\"");
-  assert_refused(in_capture(number("TopProcesses", 0)), "TopProcesses 0",
-                 "from 1 to 10000");
-  assert_refused(in_capture(number("TopProcesses", 1.5)), "TopProcesses 1.5",
-                 "whole number");
-  assert_refused(in_capture(number("TopMappings", 10001)), "TopMappings 10001",
-                 "from 1 to 10000");
-  assert_refused(in_capture(item("TopMappings", "5", NULL)),
-                 "TopMappings \"5\"", "a number");
-  assert_refused(in_capture(number("MaxFiles", -1)), "MaxFiles -1",
-                 "from 1 to 100000");
-  assert_refused(in_capture(number("Cooldown", -1)), "Cooldown -1",
-                 "seconds from 0 to 604800");
-  assert_refused(in_capture(number("Cooldown", 604801)), "Cooldown 604801",
-                 "seconds from 0 to 604800");
-  assert_refused(in_capture(item("CommandLines", "no", NULL)),
-                 "CommandLines \"no\"", "true or false");
-  assert_refused(in_capture(number("MaxBytes", 65535)), "MaxBytes 65535",
-                 "64K");
-  assert_refused(in_capture(number("MaxBytes", 1e18)), "MaxBytes 1e+18", "64K");
-  assert_refused(in_capture(number("MaxBytes", -1)), "MaxBytes -1", "64K");
-  assert_refused(in_capture(item("MaxBytes", "64M", "65M", NULL)),
-                 "MaxBytes \"64M\" \"65M\"", "64K");
-  for (size_t i = 0; i < LENGTH(sizes); i++)
-    assert_refused(in_capture(item("MaxBytes", sizes[i].size, NULL)),
-                   sizes[i].line, "64K to 1024G");
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    snprintf(options, sizeof(options),
+             "<Capture>\nDirectory '/x'\n%s\n</Capture>", cases[i][0]);
+    assert_refused(options, cases[i][0], cases[i][1]);
+  }
 }
 
-FIXTURE_TEST(mistakes_in_the_options_of_the_state_are_named) {
-  assert_refused(with(plugin_block(), item("StateFile", "state", NULL)),
-                 "StateFile \"state\"", "absolute path");
-  assert_refused(with(plugin_block(), item("StateFile", "/var/", NULL)),
-                 "StateFile \"/var/\"", "path of a file");
-  assert_refused(with(plugin_block(), item("StateFile", "", NULL)),
-                 "StateFile \"\"", "absolute path");
-  assert_refused(with(plugin_block(), item("StateFile", NULL)), "StateFile",
-                 "one string");
-  assert_refused(with(plugin_block(), number("StateInterval", -1)),
-                 "StateInterval -1", "seconds from 0 to 86400");
-  assert_refused(with(plugin_block(), number("StateInterval", 86401)),
-                 "StateInterval 86401", "seconds from 0 to 86400");
-  assert_refused(with(plugin_block(), number("CommandLines", 0)),
-                 "CommandLines 0", "true or false");
-  assert_refused(with(plugin_block(), item("StateFil", "/x", NULL)),
-                 "StateFil \"/x\"", "did you mean StateFile?");
+FIXTURE_TEST(mistakes_in_captures_and_the_state_are_named) {
+  static const char *const cases[][3] = {
+      {"<Capture>\n</Capture>", "Capture", "a Directory"},
+      {"<Capture>\nMaxFiles 5\n</Capture>", "Capture", "a Directory"},
+      {"<Capture 'x'>\nDirectory '/x'\n</Capture>", "Capture 'x'", "no name"},
+      {"<Capture>\nDirectory 'relative'\n</Capture>",
+       "<Capture>: Directory 'relative'", "absolute path"},
+      {"<Capture>\nDirectory 1\n</Capture>", "Directory 1", "one string"},
+      {"<Capture>\nDirectory '/x'\n<OnNotification>\n</OnNotification>\n"
+       "</Capture>",
+       "OnNotification", "at least one string"},
+      {"<Capture>\nDirectory '/x'\n<MaxFiles 1>\nx 1\n</MaxFiles>\n</Capture>",
+       "MaxFiles 1", "not a block"},
+      {"<Capture>\nDirectory '/x'\n</Capture>\nStateHistory '/x'",
+       "StateHistory '/x'", "two directories"},
+      {"<Capture>\nDirectory '/x/y/'\n</Capture>\nStateHistory '//x//y'",
+       "StateHistory", "two directories"},
+      {"StateHistory 'y'", "StateHistory 'y'", "absolute path"},
+      {"StateFile 'state'", "StateFile 'state'", "absolute path"},
+      {"StateFile '/var/'", "StateFile '/var/'", "path of a file"},
+      {"StateFile ''", "StateFile ''", "absolute path"},
+      {"<StateFile>\n</StateFile>", "StateFile", "one string"},
+      {"StateInterval -1", "StateInterval -1", "seconds from 0 to 86400"},
+      {"StateInterval 86401", "StateInterval 86401", "seconds from 0 to 86400"},
+      {"CommandLines 0", "CommandLines 0", "true or false"},
+      {"StateFil '/x'", "StateFil '/x'", "did you mean StateFile?"},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++)
+    assert_refused(cases[i][0], cases[i][1], cases[i][2]);
 }

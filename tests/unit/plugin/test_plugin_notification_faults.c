@@ -11,7 +11,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -32,8 +31,7 @@
 static struct proctree tree;
 static char captures[128], state_file[128];
 
-/* --- the writer's thread ---------------------------------------------------
- */
+/* --- the writer's thread --- */
 
 /* Set where the thread that writes, or that of the cycle, is left with another
  * context than it had. */
@@ -47,8 +45,7 @@ static void check_context(cdtime_t interval) {
 /* On the writer's thread, which has no context of its own. */
 static void check_idle_writer(void) { check_context(0); }
 
-/* --- a run -----------------------------------------------------------------
- */
+/* --- a run --- */
 
 static int make_tree(void **state) {
   const struct fake_mapping mappings[] = {
@@ -82,21 +79,20 @@ static int remove_tree(void **state) {
 
 TEST_GROUP(make_tree, remove_tree)
 
-static struct item *new_configuration(bool has_state) {
-  struct item *block = plugin_block(), *capture = item("Capture", NULL);
+static oconfig_item_t new_configuration(bool has_state) {
+  char text[1024];
 
-  with(block, item("ProcRoot", tree.root, NULL));
-  with(block, number("ReadTimeout", 60)); /* nothing hangs here */
-  with(block, item("Refresh", "always", NULL));
+  /* Nothing hangs here. */
+  snprintf(text, sizeof(text),
+           "ProcRoot '%s'\nReadTimeout 60\nRefresh 'always'\n"
+           "<Capture>\nDirectory '%s'\nCooldown 0\nMaxFiles %d\n</Capture>\n"
+           "<Group 'web'>\nComm 'web'\n</Group>\n",
+           tree.root, captures, MAX_FILES);
   if (has_state)
-    with(with(with(block, item("StateFile", state_file, NULL)),
-              number("StateInterval", 0)),
-         boolean("StateAtStart", true));
-  with(capture, item("Directory", captures, NULL));
-  with(capture, number("Cooldown", 0));
-  with(block, with(capture, number("MaxFiles", MAX_FILES)));
-  return with(block,
-              with(item("Group", "web", NULL), item("Comm", "web", NULL)));
+    snprintf(text + strlen(text), sizeof(text) - strlen(text),
+             "StateFile '%s'\nStateInterval 0\nStateAtStart true\n",
+             state_file);
+  return items_parse(text);
 }
 
 struct cycle {
@@ -240,15 +236,17 @@ static void run_cycle(struct cycle *c, bool has_snapshots) {
   look_at_captures(c);
 }
 
-static void run_as(struct run *r, struct item *configuration,
-                   bool has_snapshots, unsigned at, unsigned way) {
+static void run_as(struct run *r, bool has_snapshots, unsigned at,
+                   unsigned way) {
+  oconfig_item_t configuration = new_configuration(has_snapshots);
   stub_begin(module_register);
   has_strayed = false;
   plugin_set_ctx((plugin_ctx_t){.interval = TIME_T_TO_CDTIME_T(10)});
   proctree_unlink(&tree, "captures");
   faults_skip(true);
   faults_start(at, way);
-  assert_int_equal(configure(configuration), 0);
+  assert_int_equal(stub.config(&configuration), 0);
+  items_free(&configuration);
   r->r_init = call_plugin(stub.init);
   r->start_end = faults_calls();
   r->complaints = count_complaints();
@@ -266,11 +264,10 @@ static void run_as(struct run *r, struct item *configuration,
 }
 
 static void run(struct run *r, unsigned at, unsigned way) {
-  run_as(r, new_configuration(true), true, at, way);
+  run_as(r, true, at, way);
 }
 
-/* --- what has to hold ------------------------------------------------------
- */
+/* --- what has to hold --- */
 
 static bool is_of_a_group(const char *identifier) {
   return strncmp(identifier, "smaps-", strlen("smaps-")) == 0;
@@ -349,18 +346,10 @@ static void check_cycle(const struct run *r, const struct run *whole, int i,
              c->has_capture);
 }
 
-static int count_open_files(void) {
-  int n = 0;
-
-  for (int fd = 0; fd < 256; fd++)
-    n += fcntl(fd, F_GETFD) >= 0;
-  return n;
-}
-
 static void try(const struct run *whole, unsigned lane, unsigned at,
                 unsigned way) {
   static struct run r;
-  int files = count_open_files();
+  int files = faults_open_files();
   long blocks = faults_blocks() + read_files, left;
 
   run(&r, at, way);
@@ -371,8 +360,8 @@ static void try(const struct run *whole, unsigned lane, unsigned at,
   left = faults_blocks() + read_files - blocks;
   if (left != 0)
     complain("%ld blocks of memory are left", left);
-  if (count_open_files() != files)
-    complain("%d files are left open", count_open_files() - files);
+  if (faults_open_files() != files)
+    complain("%d files are left open", faults_open_files() - files);
   if (has_strayed)
     complain("the context is not given back");
   check_start(&r);
@@ -401,13 +390,12 @@ static bool is_for_snapshots(const struct run *whole, const struct run *bare,
 static void sweep(unsigned lane) {
   static struct run whole, bare;
   unsigned char ways[4096] = {0};
-  const char *step = getenv("FAULTS_STEP");
-  unsigned by = step && atoi(step) > 0 ? (unsigned)atoi(step) : 1;
+  unsigned by = faults_step();
   unsigned n, n_calls = 0, tried = 0;
 
   errors = 0;
   faults_watch(lane);
-  run_as(&bare, new_configuration(false), false, 0, 0);
+  run_as(&bare, false, 0, 0);
   run(&whole, 0, 0);
   n = whole.ends[CYCLES - 2];
   assert_in_range(n, 20, sizeof(ways) - 1);
@@ -424,8 +412,7 @@ static void sweep(unsigned lane) {
   assert_int_equal(errors, 0);
 }
 
-/* --- the tests -------------------------------------------------------------
- */
+/* --- the tests --- */
 
 TEST(without_a_fault_all_is_written) {
   static const char *const calls[] = {

@@ -39,34 +39,24 @@ struct dirent *__wrap_readdir(DIR *dir) {
 struct fixture {
   struct proctree tree;
   struct procfs *procfs;
+  int fd; /* the directory of process 10 */
 };
 
-static int make(void **state) {
-  static struct fixture f;
-
-  proctree_make(&f.tree);
-  proctree_write(&f.tree, "10/statm", "1 2 3\n", 6);
-  assert_int_equal(procfs_new(f.tree.root, &f.procfs), 0);
-  *state = &f;
-  return 0;
+static void begin(struct fixture *f) {
+  proctree_make(&f->tree);
+  proctree_write(&f->tree, "10/statm", "1 2 3\n", 6);
+  assert_int_equal(procfs_new(f->tree.root, &f->procfs), 0);
+  assert_int_equal(procfs_open_process(f->procfs, 10, &f->fd), 0);
 }
 
-static int unmake(void **state) {
-  struct fixture *f = *state;
-
+static void done(struct fixture *f) {
+  close(f->fd);
   procfs_free(f->procfs);
   proctree_remove(&f->tree);
-  return 0;
 }
 
+TEST_OBJECT(struct fixture, begin, done)
 #define FIXTURE_TEST(name) TEST_WITH(name, make, unmake, struct fixture *f)
-
-static int open_process(struct fixture *f, uint32_t pid) {
-  int fd = -1;
-
-  assert_int_equal(procfs_open_process(f->procfs, pid, &fd), 0);
-  return fd;
-}
 
 FIXTURE_TEST(root_must_be_a_directory_with_processes) {
   struct procfs *p = NULL;
@@ -120,20 +110,18 @@ FIXTURE_TEST(second_handle_follows_the_first) {
 
 FIXTURE_TEST(file_that_is_being_read_can_be_asked_for) {
   struct span text;
-  int fd = open_process(f, 10);
 
   assert_string_equal(procfs_announced(f->procfs), "the directory");
   procfs_read_of(f->procfs, 10, "statm", &text);
   assert_string_equal(procfs_announced(f->procfs), "statm");
-  procfs_read(f->procfs, fd, "missing", &text);
+  procfs_read(f->procfs, f->fd, "missing", &text);
   assert_string_equal(procfs_announced(f->procfs), "missing");
-  procfs_read_link(f->procfs, fd, "exe", &text);
+  procfs_read_link(f->procfs, f->fd, "exe", &text);
   assert_string_equal(procfs_announced(f->procfs), "exe");
-  procfs_read_pieces(f->procfs, fd, "smaps", NULL, NULL);
+  procfs_read_pieces(f->procfs, f->fd, "smaps", NULL, NULL);
   assert_string_equal(procfs_announced(f->procfs), "smaps");
   procfs_announce(f->procfs, "else");
   assert_string_equal(procfs_announced(f->procfs), "else");
-  close(fd);
 }
 
 FIXTURE_TEST(list_is_sorted_and_has_processes_only) {
@@ -162,17 +150,13 @@ FIXTURE_TEST(inode_of_the_list_is_that_of_the_directory) {
   const struct procfs_entry *entries;
   struct stat st;
   uint64_t ino;
-  char path[128];
   size_t n;
-  int fd = open_process(f, 10);
 
   assert_int_equal(procfs_list(f->procfs, &entries, &n), 0);
-  snprintf(path, sizeof(path), "%s/10", f->tree.root);
-  assert_int_equal(stat(path, &st), 0);
-  assert_int_equal(procfs_inode(fd, &ino), 0);
+  assert_int_equal(fstat(f->fd, &st), 0);
+  assert_int_equal(procfs_inode(f->fd, &ino), 0);
   assert_int_equal(ino, st.st_ino);
   assert_int_equal(entries[0].ino, st.st_ino);
-  close(fd);
 }
 
 FIXTURE_TEST(tree_that_empties_is_an_error_and_may_come_back) {
@@ -189,93 +173,76 @@ FIXTURE_TEST(tree_that_empties_is_an_error_and_may_come_back) {
   assert_int_equal(entries[0].pid, 11);
 }
 
-FIXTURE_TEST(files_are_read_whole_whatever_their_size) {
-  static const size_t sizes[] = {1,     100,   16383,  16384,  16385,
-                                 32767, 32768, 100000, 600000, (1 << 20) - 2};
-  int fd = open_process(f, 10);
+FIXTURE_TEST(files_are_read_whole_up_to_the_cap) {
+  static const size_t sizes[] = {1,     100,   16383,  16384,
+                                 16385, 32768, 600000, PROCFS_FILE_MAX - 2};
+  char *text = malloc(PROCFS_FILE_MAX);
+  struct span span;
 
+  for (size_t i = 0; i < PROCFS_FILE_MAX; i++)
+    text[i] = (char)('a' + i % 23);
   for (size_t i = 0; i < LENGTH(sizes); i++) {
-    char *text = malloc(sizes[i]);
-    struct span span;
-
-    for (size_t j = 0; j < sizes[i]; j++)
-      text[j] = (char)('a' + j % 23);
     proctree_write(&f->tree, "10/file", text, sizes[i]);
-    assert_int_equal(procfs_read(f->procfs, fd, "file", &span), 0);
+    assert_int_equal(procfs_read(f->procfs, f->fd, "file", &span), 0);
     assert_int_equal(span.len, sizes[i]);
     assert_memory_equal(span.text, text, sizes[i]);
     assert_int_equal(span.text[span.len], '\0');
-    free(text);
   }
-  close(fd);
-}
-
-FIXTURE_TEST(file_above_the_cap_is_refused) {
-  char *text = calloc(1, PROCFS_FILE_MAX);
-  int fd = open_process(f, 10);
-  struct span span;
-
   proctree_write(&f->tree, "10/file", text, PROCFS_FILE_MAX);
-  assert_int_equal(procfs_read(f->procfs, fd, "file", &span), -EFBIG);
-  assert_int_equal(procfs_read(f->procfs, fd, "statm", &span), 0);
-  close(fd);
+  assert_int_equal(procfs_read(f->procfs, f->fd, "file", &span), -EFBIG);
+  assert_int_equal(procfs_read(f->procfs, f->fd, "statm", &span), 0);
   free(text);
 }
 
 FIXTURE_TEST(head_of_a_file_is_cut) {
-  int fd = open_process(f, 10);
   struct span span;
 
-  assert_int_equal(procfs_read_head(f->procfs, fd, "statm", 3, &span), 0);
+  assert_int_equal(procfs_read_head(f->procfs, f->fd, "statm", 3, &span), 0);
   assert_int_equal(span.len, 3);
   assert_string_equal(span.text, "1 2");
-  close(fd);
 }
 
 FIXTURE_TEST(outcomes_are_told_apart) {
-  int fd = open_process(f, 10), thread_fd;
+  int thread_fd;
   struct span span;
 
   proctree_write(&f->tree, "10/empty", "", 0);
   proctree_write(&f->tree, "10/directory/x", "x", 1);
   assert_int_equal(procfs_open_process(f->procfs, 12, &thread_fd), PROCFS_GONE);
-  assert_int_equal(procfs_open_thread(f->procfs, fd, 10, &thread_fd),
+  assert_int_equal(procfs_open_thread(f->procfs, f->fd, 10, &thread_fd),
                    PROCFS_GONE);
-  assert_int_equal(procfs_read(f->procfs, fd, "missing", &span), PROCFS_GONE);
-  assert_int_equal(procfs_read(f->procfs, fd, "empty", &span), PROCFS_NO_MM);
-  assert_int_equal(procfs_read(f->procfs, fd, "directory", &span), -EISDIR);
-  assert_int_equal(procfs_read_link(f->procfs, fd, "exe", &span), PROCFS_GONE);
-  assert_int_equal(procfs_read_link(f->procfs, fd, "statm", &span), -EINVAL);
-  close(fd);
+  assert_int_equal(procfs_read(f->procfs, f->fd, "missing", &span),
+                   PROCFS_GONE);
+  assert_int_equal(procfs_read(f->procfs, f->fd, "empty", &span), PROCFS_NO_MM);
+  assert_int_equal(procfs_read(f->procfs, f->fd, "directory", &span), -EISDIR);
+  assert_int_equal(procfs_read_link(f->procfs, f->fd, "exe", &span),
+                   PROCFS_GONE);
+  assert_int_equal(procfs_read_link(f->procfs, f->fd, "statm", &span), -EINVAL);
 }
 
 FIXTURE_TEST(open_directory_is_of_the_process_that_was_opened) {
-  int fd = open_process(f, 10);
   struct span span;
 
   proctree_end(&f->tree, 10);
   proctree_write(&f->tree, "10/statm", "of another\n", 11);
-  assert_int_equal(procfs_read(f->procfs, fd, "statm", &span), PROCFS_GONE);
-  close(fd);
+  assert_int_equal(procfs_read(f->procfs, f->fd, "statm", &span), PROCFS_GONE);
 }
 
 FIXTURE_TEST(link_is_read_whole) {
   char target[3001], path[128];
-  int fd = open_process(f, 10);
   struct span span;
 
   memset(target, 'd', 3000);
   target[3000] = '\0';
   snprintf(path, sizeof(path), "%s/10/exe", f->tree.root);
   assert_int_equal(symlink(target, path), 0);
-  assert_int_equal(procfs_read_link(f->procfs, fd, "exe", &span), 0);
+  assert_int_equal(procfs_read_link(f->procfs, f->fd, "exe", &span), 0);
   assert_int_equal(span.len, 3000);
   assert_string_equal(span.text, target);
-  close(fd);
 }
 
 struct pieces {
-  size_t lines, bytes, last_len;
+  size_t lines, bytes;
 };
 
 /* Takes whole lines only, as a parser does. */
@@ -290,13 +257,11 @@ static size_t take_lines(void *ctx, const char *text, size_t len) {
     used = i + 1;
   }
   p->bytes += used;
-  p->last_len = len;
   return used;
 }
 
 FIXTURE_TEST(pieces_join_to_the_whole) {
   struct pieces pieces = {0};
-  int fd = open_process(f, 10);
   size_t size = 0, cap = 5 << 20;
   char *text = malloc(cap);
 
@@ -310,43 +275,35 @@ FIXTURE_TEST(pieces_join_to_the_whole) {
   }
   proctree_write(&f->tree, "10/smaps", text, size);
   assert_int_equal(
-      procfs_read_pieces(f->procfs, fd, "smaps", take_lines, &pieces), 0);
+      procfs_read_pieces(f->procfs, f->fd, "smaps", take_lines, &pieces), 0);
   assert_int_equal(pieces.lines, 3000);
   assert_int_equal(pieces.bytes, size);
-  close(fd);
   free(text);
 }
 
 FIXTURE_TEST(pieces_that_end_in_part_of_a_line_were_cut_short) {
   struct pieces pieces = {0};
-  int fd = open_process(f, 10);
 
   proctree_write(&f->tree, "10/smaps", "one\ntwo\nthr", 11);
   assert_int_equal(
-      procfs_read_pieces(f->procfs, fd, "smaps", take_lines, &pieces),
+      procfs_read_pieces(f->procfs, f->fd, "smaps", take_lines, &pieces),
       -EBADMSG);
   assert_int_equal(pieces.lines, 2);
-  close(fd);
 }
 
 FIXTURE_TEST(line_above_the_cap_is_refused_in_pieces_too) {
-  size_t size = PROCFS_FILE_MAX + 1;
+  char *text = calloc(1, PROCFS_FILE_MAX + 1);
   struct pieces pieces = {0};
-  int fd = open_process(f, 10);
-  char *text = malloc(size);
 
-  memset(text, 'l', size);
-  proctree_write(&f->tree, "10/smaps", text, size);
+  proctree_write(&f->tree, "10/smaps", text, PROCFS_FILE_MAX + 1);
   assert_int_equal(
-      procfs_read_pieces(f->procfs, fd, "smaps", take_lines, &pieces), -EFBIG);
-  assert_int_equal(pieces.lines, 0);
-  close(fd);
+      procfs_read_pieces(f->procfs, f->fd, "smaps", take_lines, &pieces),
+      -EFBIG);
   free(text);
 }
 
 FIXTURE_TEST(threads_are_listed_up_to_the_number_asked_for) {
   uint32_t tids[3] = {0};
-  int fd = open_process(f, 10);
   size_t n = 0;
 
   for (int i = 0; i < 5; i++) {
@@ -355,11 +312,10 @@ FIXTURE_TEST(threads_are_listed_up_to_the_number_asked_for) {
     snprintf(path, sizeof(path), "10/task/%d/statm", 10 + i);
     proctree_write(&f->tree, path, "x", 1);
   }
-  assert_int_equal(procfs_list_threads(f->procfs, fd, tids, 3, &n), 0);
+  assert_int_equal(procfs_list_threads(f->procfs, f->fd, tids, 3, &n), 0);
   assert_int_equal(n, 3);
   for (int i = 0; i < 3; i++)
     assert_in_range(tids[i], 10, 14);
-  close(fd);
 }
 
 static void put_state(struct fixture *f, const char *path, char state,
@@ -441,29 +397,19 @@ FIXTURE_TEST(without_a_descriptor_the_second_stays_where_it_was) {
   procfs_free(second);
 }
 
+/* And not every file system says in its list what is a directory. */
 FIXTURE_TEST(a_process_that_is_listed_twice_is_listed_once) {
   const struct procfs_entry *entries;
   size_t n = 0;
 
   proctree_write(&f->tree, "9/statm", "1 2 3\n", 6);
-  is_first_repeated = true;
+  is_first_repeated = is_type_unknown = true;
   assert_int_equal(procfs_list(f->procfs, &entries, &n), 0);
+  is_type_unknown = false;
   assert_false(is_first_repeated);
   assert_int_equal(n, 2);
   assert_int_equal(entries[0].pid, 9);
   assert_int_equal(entries[1].pid, 10);
-}
-
-/* Not every file system says in its list what is a directory. */
-FIXTURE_TEST(processes_of_no_known_type_are_listed) {
-  const struct procfs_entry *entries;
-  size_t n = 0;
-
-  is_type_unknown = true;
-  assert_int_equal(procfs_list(f->procfs, &entries, &n), 0);
-  is_type_unknown = false;
-  assert_int_equal(n, 1);
-  assert_int_equal(entries[0].pid, 10);
 }
 
 /* Its pids are of some other machine; kcmp would compare processes of ours. */

@@ -184,15 +184,6 @@ TREE_TEST(no_file_is_kept_where_there_is_no_number) {
   end_keeping(&k);
 }
 
-TREE_TEST(no_file_is_kept_with_the_usual_limit) {
-  struct procfs_file file = {0};
-  struct kept k = keep_files(tree, PROCFS_KEPT_LEAST_FD);
-
-  expect_kept_text(k.procfs, &file, "1 2 3\n");
-  assert_int_equal(file.fd, 0);
-  end_keeping(&k);
-}
-
 /* As after /proc was mounted anew. */
 TREE_TEST(kept_file_of_a_tree_before_is_opened_anew) {
   struct procfs_file file = {0};
@@ -232,53 +223,37 @@ TREE_TEST(file_outside_of_the_tree_is_kept_until_it_fails) {
   end_keeping(&k);
 }
 
-TREE_TEST(file_outside_of_the_tree_is_not_opened_without_room) {
-  struct procfs_file file = {0};
-  struct kept k = keep_files(tree, PROCFS_KEPT_LEAST_FD);
+/* Of a captured tree, a writer may put other files in the place of these. */
+TREE_TEST(no_file_is_kept_without_room_or_of_unknown_origin) {
+  static const struct {
+    const char *name;
+    rlim_t descriptors;
+    bool is_captured, is_of_nobody, is_limit_unknown;
+  } cases[] = {
+      {"usual limit", .descriptors = PROCFS_KEPT_LEAST_FD},
+      {"captured tree", 2048, .is_captured = true},
+      {"file system that is not known", 2048, .is_of_nobody = true},
+      {"limit that is not known", 2048, .is_limit_unknown = true},
+  };
   char path[96];
 
   snprintf(path, sizeof(path), "%s/10/statm", tree->root);
-  procfs_keep(k.procfs, path, &file);
-  assert_int_equal(file.fd, 0);
-  end_keeping(&k);
-}
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    struct kept k = keep_files(tree, cases[i].descriptors);
+    struct procfs_file file = {0};
+    struct procfs *p;
 
-/* A writer of the tree may put other files in the place of these. */
-TREE_TEST(no_file_of_a_captured_tree_is_kept) {
-  struct procfs_file file = {0};
-  struct procfs *p;
-
-  assert_int_equal(procfs_new(tree->root, &p), 0);
-  expect_kept_text(p, &file, "1 2 3\n");
-  assert_int_equal(file.fd, 0);
-  proctree_unlink(tree, "10/statm");
-  proctree_write(tree, "10/statm", "4 5 6\n", 6);
-  expect_kept_text(p, &file, "4 5 6\n");
-  procfs_free(p);
-}
-
-TREE_TEST(no_file_is_kept_if_the_file_system_is_not_known) {
-  struct procfs_file file = {0};
-  struct kept k;
-
-  is_of_nobody = true;
-  k = keep_files(tree, 2048);
-  is_of_nobody = false;
-  expect_kept_text(k.procfs, &file, "1 2 3\n");
-  assert_int_equal(file.fd, 0);
-  end_keeping(&k);
-}
-
-TREE_TEST(no_file_is_kept_where_the_limit_is_not_known) {
-  struct procfs_file file = {0};
-  struct kept k = keep_files(tree, 2048);
-  struct procfs *p;
-
-  is_of_kernel = is_limit_unknown = true;
-  assert_int_equal(procfs_new(tree->root, &p), 0);
-  is_of_kernel = is_limit_unknown = false;
-  expect_kept_text(p, &file, "1 2 3\n");
-  assert_int_equal(file.fd, 0);
-  procfs_free(p);
-  end_keeping(&k);
+    is_of_kernel = !cases[i].is_captured;
+    is_of_nobody = cases[i].is_of_nobody;
+    is_limit_unknown = cases[i].is_limit_unknown;
+    assert_int_equal(procfs_new(tree->root, &p), 0);
+    is_of_kernel = is_of_nobody = is_limit_unknown = false;
+    expect_kept_text(p, &file, "1 2 3\n");
+    if (file.fd != 0)
+      fail_msg("%s: the file is kept", cases[i].name);
+    procfs_keep(p, path, &file); /* and no other file */
+    assert_int_equal(file.fd, 0);
+    procfs_free(p);
+    end_keeping(&k);
+  }
 }

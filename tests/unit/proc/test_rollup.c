@@ -89,49 +89,32 @@ TEST(every_generation_of_kernel_is_read) {
   }
 }
 
-static size_t print_field(char *text, size_t size, unsigned field) {
-  static const char *const names[ROLLUP_FIELDS] = {"Rss",
-                                                   "Pss",
-                                                   "Pss_Dirty",
-                                                   "Pss_Anon",
-                                                   "Pss_File",
-                                                   "Pss_Shmem",
-                                                   "Shared_Clean",
-                                                   "Shared_Dirty",
-                                                   "Private_Clean",
-                                                   "Private_Dirty",
-                                                   "Referenced",
-                                                   "Anonymous",
-                                                   "KSM",
-                                                   "LazyFree",
-                                                   "AnonHugePages",
-                                                   "ShmemPmdMapped",
-                                                   "FilePmdMapped",
-                                                   "Shared_Hugetlb",
-                                                   "Private_Hugetlb",
-                                                   "Swap",
-                                                   "SwapPss",
-                                                   "Locked"};
-  unsigned rss = 4 * 100 + ROLLUP_SHARED_CLEAN + ROLLUP_SHARED_DIRTY +
-                 ROLLUP_PRIVATE_CLEAN + ROLLUP_PRIVATE_DIRTY;
-
-  return (size_t)snprintf(text, size, "%s: %u kB\n", names[field],
-                          field == ROLLUP_RSS ? rss : 100 + field);
-}
-
 /* Strides that come by all of the 22 fields; the last one goes backwards. */
 TEST(every_key_is_found_in_any_order) {
   static const unsigned strides[] = {1, 3, 5, 7, 9, 13, 21};
+  static const char every[] =
+      "Rss: 430 kB\nPss: 101 kB\nPss_Dirty: 102 kB\nPss_Anon: 103 kB\n"
+      "Pss_File: 104 kB\nPss_Shmem: 105 kB\nShared_Clean: 106 kB\n"
+      "Shared_Dirty: 107 kB\nPrivate_Clean: 108 kB\nPrivate_Dirty: 109 kB\n"
+      "Referenced: 110 kB\nAnonymous: 111 kB\nKSM: 112 kB\nLazyFree: 113 kB\n"
+      "AnonHugePages: 114 kB\nShmemPmdMapped: 115 kB\nFilePmdMapped: 116 kB\n"
+      "Shared_Hugetlb: 117 kB\nPrivate_Hugetlb: 118 kB\nSwap: 119 kB\n"
+      "SwapPss: 120 kB\nLocked: 121 kB\n";
+  struct cursor s = cursor_begin(TEXT(every));
+  struct span lines[ROLLUP_FIELDS];
   struct rollup r;
 
+  for (unsigned f = 0; f < ROLLUP_FIELDS; f++)
+    assert_true(parse_line(&s, &lines[f]));
   for (size_t i = 0; i < LENGTH(strides); i++) {
-    char text[1024] = HEAD;
-    size_t len = sizeof(HEAD) - 1;
+    char text[sizeof(HEAD) + sizeof(every)] = HEAD;
 
-    for (unsigned n = 0; n < ROLLUP_FIELDS; n++)
-      len += print_field(text + len, sizeof(text) - len,
-                         n * strides[i] % ROLLUP_FIELDS);
-    if (parse(text, len, &r) != 0)
+    for (unsigned n = 0; n < ROLLUP_FIELDS; n++) {
+      struct span line = lines[n * strides[i] % ROLLUP_FIELDS];
+
+      strncat(text, line.text, line.len + 1);
+    }
+    if (parse(text, strlen(text), &r) != 0)
       fail_msg("stride %u: rejected", strides[i]);
     for (unsigned f = ROLLUP_RSS + 1; f < ROLLUP_FIELDS; f++)
       if (kb(&r, f) != 100 + f)
@@ -142,21 +125,16 @@ TEST(every_key_is_found_in_any_order) {
 TEST(optional_keys_may_be_missing_or_new) {
   static const struct text_case cases[] = {
       {"the least", TEXT(LEAST)},
-      {"no header", TEXT("Rss: 1640 kB\nPss: 531 kB\n" FOUR)},
       {"other order", TEXT(FOUR HEAD "Pss: 531 kB\nRss: 1640 kB\n")},
-      {"unknown key first", TEXT("Size: 9 kB\n" LEAST)},
       {"unknown key between",
        TEXT(HEAD "Rss: 1640 kB\nPss_New: x\nPss: 531 kB\n" FOUR)},
-      {"unknown key last", TEXT(LEAST "VmFlags: rd ex mr mw me\n")},
       {"unknown value is no number", TEXT(LEAST "ProtectionKey: \xff\0\n")},
       {"unknown value overflows",
        TEXT(LEAST "Gen: 99999999999999999999999 kB\n")},
       {"unknown key without colon", TEXT(LEAST "Name\n")},
-      {"unknown key with CRLF", TEXT(LEAST "THPeligible:    0\r\n")},
       {"near-miss keys",
        TEXT(LEAST "Pss_Dirtyx: 1 kB\nPss : 2 kB\nRssx: 3 kB\nPss_: 4 kB\n"
                   "PSS: 5 kB\nSwapPs: 6 kB\nSwap_: 7 kB\nPs\n")},
-      {"tab", TEXT(LEAST "NewKey:\t1 kB\n")},
   };
   struct rollup r;
 
@@ -174,31 +152,14 @@ TEST(optional_keys_may_be_missing_or_new) {
   }
 }
 
-TEST(values_may_be_written_close_or_wide) {
-  struct rollup r;
-
-  assert_int_equal(parse(TEXT(LEAST "Swap:5 kB\nSwapPss: \t 4 kB\n"
-                                    "Locked: 18014398509481983 kB\n"),
-                         &r),
-                   0);
-  assert_int_equal(kb(&r, ROLLUP_SWAP), 5);
-  assert_int_equal(kb(&r, ROLLUP_SWAP_PSS), 4);
-  assert_true(r.bytes[ROLLUP_LOCKED] == UINT64_MAX - 1023);
-}
-
+/* Lines that are refused by themselves are below. */
 TEST(malformed_text_is_rejected) {
   static const struct text_case cases[] = {
       {"empty", TEXT("")},
-      {"newline alone", TEXT("\n")},
       {"header alone", TEXT(HEAD)},
       {"no Rss", TEXT(HEAD "Pss: 531 kB\n" FOUR)},
       {"no Pss", TEXT(HEAD "Rss: 1640 kB\n" FOUR)},
-      {"Rss in small letters", TEXT("rss: 1640 kB\nPss: 531 kB\n" FOUR)},
-      {"Pss in small letters", TEXT("Rss: 1640 kB\npss: 531 kB\n" FOUR)},
-      {"Pss with a blank", TEXT("Rss: 1640 kB\nPss : 531 kB\n" FOUR)},
-      {"Pss behind a blank", TEXT("Rss: 1640 kB\n Pss: 531 kB\n" FOUR)},
       {"Pss_Dirty is no Pss", TEXT("Rss: 1640 kB\nPss_Dirty: 531 kB\n" FOUR)},
-      {"Pss without colon", TEXT("Rss: 1640 kB\nPss 531 kB\n" FOUR)},
       {"no Shared_Clean",
        TEXT("Rss: 216 kB\nPss: 1 kB\nShared_Dirty: 0 kB\n"
             "Private_Clean: 104 kB\nPrivate_Dirty: 112 kB\n")},
@@ -212,39 +173,12 @@ TEST(malformed_text_is_rejected) {
        TEXT("Rss: 1528 kB\nPss: 531 kB\nShared_Clean: 1424 kB\n"
             "Shared_Dirty: 0 kB\nPrivate_Clean: 104 kB\n")},
       {"a key twice", TEXT(LEAST "Swap: 1 kB\nSwap: 1 kB\n")},
-      {"Rss twice", TEXT(LEAST "Rss: 1640 kB\n")},
       {"a whole rollup twice", TEXT(LEAST LEAST)},
-      {"no number", TEXT(LEAST "Swap: kB\n")},
-      {"a word", TEXT(LEAST "Swap: none\n")},
-      {"minus", TEXT(LEAST "Swap: -1 kB\n")},
-      {"plus", TEXT(LEAST "Swap: +1 kB\n")},
-      {"fraction", TEXT(LEAST "Swap: 1.5 kB\n")},
-      {"hexadecimal", TEXT(LEAST "Swap: 0x1 kB\n")},
-      {"no unit", TEXT(LEAST "Swap: 1\n")},
-      {"other unit", TEXT(LEAST "Swap: 1 MB\n")},
-      {"other case of the unit", TEXT(LEAST "Swap: 1 KB\n")},
-      {"unit without blank", TEXT(LEAST "Swap: 1kB\n")},
-      {"unit behind two blanks", TEXT(LEAST "Swap: 1  kB\n")},
-      {"unit runs on", TEXT(LEAST "Swap: 1 kBs\n")},
-      {"blank behind the unit", TEXT(LEAST "Swap: 1 kB \n")},
-      {"CRLF", TEXT(LEAST "Swap: 1 kB\r\n")},
-      {"value on the next line", TEXT(LEAST "Swap:\n1 kB\n")},
-      {"NUL in the number", TEXT(LEAST "Swap: 1\0002 kB\n")},
+      {"a malformed line", TEXT(LEAST "Swap: -1 kB\n")},
       {"NUL in the key", TEXT("Rss: 1640 kB\nPs\0s: 531 kB\n" FOUR)},
       {"NUL behind the text", TEXT(LEAST "\0")},
       {"no newline at the end", TEXT(LEAST "Swap: 1 kB")},
       {"unknown line without newline", TEXT(LEAST "SwapPs")},
-      {"empty line", TEXT(LEAST "\n")},
-      {"a line that begins with a small letter", TEXT(LEAST "xyz: 1 kB\n")},
-      {"a line that begins with a blank", TEXT(LEAST " Swap: 1 kB\n")},
-      {"a line that begins with a high byte", TEXT(LEAST "\xff: 1 kB\n")},
-      {"a header without range", TEXT("561d761ad000 ---p\n" LEAST)},
-      {"a header without end", TEXT("561d761ad000- ---p\n" LEAST)},
-      {"a header without permissions", TEXT("561d761ad000-5\n" LEAST)},
-      {"kB overflow", TEXT(LEAST "Swap: 18446744073709551616 kB\n")},
-      {"bytes overflow", TEXT(LEAST "Swap: 18014398509481984 kB\n")},
-      {"bytes overflow to a small one",
-       TEXT(LEAST "Swap: 18014398509481985 kB\n")},
       {"the four overflow to Rss",
        TEXT("Rss: 4 kB\nPss: 4 kB\nShared_Clean: 18014398509481983 kB\n"
             "Shared_Dirty: 5 kB\nPrivate_Clean: 0 kB\nPrivate_Dirty: 0 kB\n")},
@@ -253,65 +187,40 @@ TEST(malformed_text_is_rejected) {
   fixture_refuse(cases, LENGTH(cases), is_taken);
 }
 
-struct relation_case {
-  const char *name;
-  unsigned rss, pss, shared_clean, shared_dirty, private_clean, private_dirty;
-  bool is_taken;
-};
+TEST(pss_and_parts_have_to_agree_with_rss) {
+  static const struct {
+    const char *name;
+    unsigned rss, pss, parts[4];
+    bool is_taken;
+  } cases[] = {
+      {"nothing resident", 0, 0, {0, 0, 0, 0}, true},
+      {"all private", 100, 100, {0, 0, 40, 60}, true},
+      {"pss one kB above rss", 100, 101, {10, 20, 30, 40}, false},
+      {"the four 4 kB short", 100, 50, {10, 20, 30, 36}, true},
+      {"the four 5 kB short", 100, 50, {10, 20, 30, 35}, false},
+      {"the four 4 kB over", 100, 50, {10, 20, 30, 44}, true},
+      {"the four 5 kB over", 100, 50, {10, 20, 30, 45}, false},
+      {"shared_clean out by much", 100, 50, {1010, 20, 30, 40}, false},
+      {"shared_dirty out by much", 100, 50, {10, 1020, 30, 40}, false},
+      {"private_clean out by much", 100, 50, {10, 20, 1030, 40}, false},
+  };
 
-static const struct relation_case relation_cases[] = {
-    {"nothing resident", 0, 0, 0, 0, 0, 0, true},
-    {"all private", 100, 100, 0, 0, 40, 60, true},
-    {"all shared", 100, 10, 40, 60, 0, 0, true},
-    {"pss one kB below rss", 100, 99, 10, 20, 30, 40, true},
-    {"pss one kB above rss", 100, 101, 10, 20, 30, 40, false},
-    {"the four 4 kB short", 100, 50, 10, 20, 30, 36, true},
-    {"the four 5 kB short", 100, 50, 10, 20, 30, 35, false},
-    {"the four 4 kB over", 100, 50, 10, 20, 30, 44, true},
-    {"the four 5 kB over", 100, 50, 10, 20, 30, 45, false},
-    {"shared_clean out by much", 100, 50, 1010, 20, 30, 40, false},
-    {"shared_dirty out by much", 100, 50, 10, 1020, 30, 40, false},
-    {"private_clean out by much", 100, 50, 10, 20, 1030, 40, false},
-    {"private_dirty out by much", 100, 50, 10, 20, 30, 1040, false},
-    {"rss out by much", 1100, 50, 10, 20, 30, 40, false},
-};
-
-static size_t print_relation(const struct relation_case *c, char *text,
-                             size_t size) {
-  int len = snprintf(text, size,
-                     HEAD "Rss: %u kB\nPss: %u kB\nShared_Clean: %u kB\n"
-                          "Shared_Dirty: %u kB\nPrivate_Clean: %u kB\n"
-                          "Private_Dirty: %u kB\n",
-                     c->rss, c->pss, c->shared_clean, c->shared_dirty,
-                     c->private_clean, c->private_dirty);
-
-  assert_in_range(len, 1, size - 1);
-  return (size_t)len;
-}
-
-TEST(rollup_whose_pss_or_parts_disagree_with_rss_is_rejected) {
-  char text[512];
-  struct rollup r;
-
-  for (size_t i = 0; i < LENGTH(relation_cases); i++) {
-    size_t len = print_relation(&relation_cases[i], text, sizeof(text));
-
-    if ((parse(text, len, &r) == 0) != relation_cases[i].is_taken)
-      fail_msg("%s: wrong answer", relation_cases[i].name);
-  }
-}
-
-TEST(sum_whose_pss_or_parts_disagree_with_rss_is_rejected) {
-  char text[512];
-  struct rollup r;
-
-  for (size_t i = 0; i < LENGTH(relation_cases); i++) {
-    size_t len = print_relation(&relation_cases[i], text, sizeof(text));
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    const unsigned *parts = cases[i].parts;
     struct rollup_sum sum = {0};
+    struct rollup r;
+    char text[512];
+    size_t len = (size_t)snprintf(
+        text, sizeof(text),
+        HEAD "Rss: %u kB\nPss: %u kB\nShared_Clean: %u kB\n"
+             "Shared_Dirty: %u kB\nPrivate_Clean: %u kB\n"
+             "Private_Dirty: %u kB\n",
+        cases[i].rss, cases[i].pss, parts[0], parts[1], parts[2], parts[3]);
 
     feed(&sum, text, len, len);
-    if ((finish(&sum, &r) == 0) != relation_cases[i].is_taken)
-      fail_msg("%s: wrong answer", relation_cases[i].name);
+    if (is_taken(text, len) != cases[i].is_taken ||
+        (finish(&sum, &r) == 0) != cases[i].is_taken)
+      fail_msg("%s: wrong answer", cases[i].name);
   }
 }
 
@@ -373,21 +282,6 @@ TEST(smaps_sums_to_the_rollup_of_the_same_process) {
   }
 }
 
-TEST(smaps_of_an_old_kernel_is_summed) {
-  struct rollup_sum sum = {0};
-  struct rollup r;
-  struct span text = fixture_load("smaps-4.9");
-
-  feed(&sum, text.text, text.len, text.len);
-  assert_int_equal(sum.vmas, 4);
-  assert_int_equal(finish(&sum, &r), 0);
-  assert_int_equal(kb(&r, ROLLUP_RSS), 872 + 148 + 4 + 592);
-  assert_int_equal(kb(&r, ROLLUP_PSS), 409 + 74 + 2 + 510);
-  assert_int_equal(kb(&r, ROLLUP_PRIVATE_DIRTY), 428);
-  assert_false(rollup_has(&r, ROLLUP_LAZY_FREE));
-  assert_false(rollup_has(&r, ROLLUP_PSS_DIRTY));
-}
-
 TEST(smaps_in_pieces_of_any_size_sums_alike) {
   struct rollup_sum whole = {0};
   struct span text = fixture_load("smaps-4.9");
@@ -402,110 +296,21 @@ TEST(smaps_in_pieces_of_any_size_sums_alike) {
   }
 }
 
-TEST(smaps_cut_short_anywhere_leaves_a_partial_line) {
-  struct span text = fixture_load("smaps-4.9");
-
-  for (size_t cut = 0; cut < text.len; cut++) {
-    struct rollup_sum sum = {0};
-    char *copy = fixture_copy(text.text, cut);
-    size_t taken;
-
-    taken = rollup_sum_feed(&sum, copy, cut);
-    free(copy);
-    if (sum.is_bad)
-      fail_msg("%zu bytes: rejected", cut);
-    if (memchr(text.text + taken, '\n', cut - taken) ||
-        (taken > 0 && text.text[taken - 1] != '\n'))
-      fail_msg("%zu bytes: %zu taken", cut, taken);
-  }
-}
-
 TEST(a_piece_without_newline_takes_nothing) {
   static const struct rollup_sum nothing;
   struct rollup_sum sum = {0};
+  struct rollup r;
 
   assert_int_equal(rollup_sum_feed(&sum, "Rss: 4 kB", 9), 0);
   assert_int_equal(rollup_sum_feed(&sum, "", 0), 0);
-  assert_int_equal(rollup_sum_feed(&sum, "\xff\xff", 2), 0);
   assert_memory_equal(&sum, &nothing, sizeof(sum));
-}
-
-TEST(an_empty_smaps_is_rejected) {
-  struct rollup_sum sum = {0};
-  struct rollup r;
-
   assert_int_equal(finish(&sum, &r), -EBADMSG);
-}
-
-TEST(hugetlb_is_beside_rss_and_pss) {
-  static const char text[] =
-      "7fed40000000-7fee00000000 rw-s 00000000 00:1b 3458052    /x (deleted)\n"
-      "Size:            3145728 kB\nRss:                   0 kB\n"
-      "Pss:                   0 kB\nShared_Clean:          0 kB\n"
-      "Shared_Dirty:          0 kB\nPrivate_Clean:         0 kB\n"
-      "Private_Dirty:         0 kB\nShared_Hugetlb:  3145728 kB\n"
-      "Private_Hugetlb:    2048 kB\nKernelPageSize:  1048576 kB\n"
-      "VmFlags: rd wr sh mr mw me ms de ht sd \n";
-  struct rollup_sum sum = {0};
-  struct rollup r;
-
-  feed(&sum, TEXT(text), sizeof(text));
-  assert_int_equal(finish(&sum, &r), 0);
-  assert_int_equal(kb(&r, ROLLUP_RSS), 0);
-  assert_int_equal(kb(&r, ROLLUP_SHARED_HUGETLB), 3145728);
-  assert_int_equal(kb(&r, ROLLUP_PRIVATE_HUGETLB), 2048);
-}
-
-TEST(a_mapping_is_counted_whatever_its_path) {
-  static const struct {
-    const char *name;
-    const char *text;
-    size_t len;
-    bool is_taken;
-  } cases[] = {
-      {"file", TEXT("00400000-0040e000 r-xp 00000000 fd:09 297  /bin/cat\n"),
-       true},
-      {"nothing", TEXT("7f0ab95ca000-7f0abbb7b000 rw-p 00000000 00:00 0 \n"),
-       true},
-      {"address in letters alone", TEXT("aaaa-ffff rw-p 0 00:00 0\n"), true},
-      {"vsyscall",
-       TEXT("ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 "
-            "[vsyscall]\n"),
-       true},
-      {"path that reads like a line",
-       TEXT("1000-2000 r--p 0 fd:09 297  /Rss: 9999 kB\n"), true},
-      {"path with an escaped newline",
-       TEXT("1000-2000 r--p 0 fd:09 297  /x\\012Rss: 9999 kB\n"), true},
-      {"path of any bytes", TEXT("1000-2000 r--p 0 fd:09 297  /\xff\r\0\n"),
-       true},
-      {"anonymous with a name",
-       TEXT("1000-2000 rw-p 00000000 00:00 0  [anon:Rss: 9999 kB]\n"), true},
-      {"no range", TEXT("1000 rw-p\n"), false},
-      {"no start", TEXT("-2000 rw-p\n"), false},
-      {"no end", TEXT("1000- rw-p\n"), false},
-      {"no permissions", TEXT("1000-2000\n"), false},
-      {"capital digits", TEXT("1000-FFFF rw-p\n"), false},
-  };
-
-  for (size_t i = 0; i < LENGTH(cases); i++) {
-    struct rollup_sum sum = {0};
-
-    feed(&sum, cases[i].text, cases[i].len, cases[i].len);
-    if (sum.is_bad == cases[i].is_taken)
-      fail_msg("%s: wrong answer", cases[i].name);
-    if (sum.vmas != cases[i].is_taken || sum.total.known != 0)
-      fail_msg("%s: wrong sum", cases[i].name);
-  }
 }
 
 TEST(a_malformed_line_spoils_the_sum) {
   static const struct text_case cases[] = {
       {"no number", TEXT("Swap: x kB\n")},
-      {"no unit", TEXT("Swap: 1\n")},
-      {"CRLF", TEXT("Swap: 1 kB\r\n")},
-      {"empty line", TEXT("\n")},
-      {"small letter", TEXT("rss: 1 kB\n")},
-      {"bytes overflow", TEXT("Swap: 18014398509481984 kB\n")},
+      {"a capital in an address", TEXT("1000-FFFF rw-p\n")},
       {"sum overflows", TEXT("Locked: 18014398509481983 kB\nLocked: 1 kB\n")},
   };
   struct rollup r;
@@ -516,18 +321,10 @@ TEST(a_malformed_line_spoils_the_sum) {
     feed(&sum, TEXT(LEAST), sizeof(LEAST));
     assert_int_equal(finish(&sum, &r), 0);
     feed(&sum, cases[i].text, cases[i].len, cases[i].len);
-    feed(&sum, TEXT(HEAD), sizeof(HEAD));
-    if (!sum.is_bad || finish(&sum, &r) == 0)
+    feed(&sum, TEXT(HEAD), sizeof(HEAD)); /* is consumed, and not counted */
+    if (!sum.is_bad || sum.vmas != 1 || finish(&sum, &r) == 0)
       fail_msg("%s: taken", cases[i].name);
   }
-}
-
-TEST(a_spoilt_sum_still_takes_its_lines) {
-  struct rollup_sum sum = {.is_bad = true};
-
-  assert_int_equal(rollup_sum_feed(&sum, TEXT(LEAST "Swap")),
-                   sizeof(LEAST) - 1);
-  assert_int_equal(sum.vmas, 0);
 }
 
 /* --- lines ---------------------------------------------------------------- */
@@ -556,24 +353,27 @@ static bool span_is(struct span s, const char *text) {
 TEST(a_mapping_is_read_with_range_and_name) {
   static const struct {
     const char *text;
+    size_t len;
     uint64_t start, end;
     const char *permissions, *name;
   } rows[] = {
-      {"55eb8216a000-55eb8216b000 r--p 00000000 fe:00 109     /usr/bin/demo\n",
-       0x55eb8216a000, 0x55eb8216b000, "r--p", "/usr/bin/demo"},
-      {"0-ffffffffffffffff rwxs 00000000 00:00 0 \n", 0, UINT64_MAX, "rwxs",
-       ""},
-      {"1-1 ---p 00000000 00:00 0\n", 1, 1, "---p", ""},
-      {"1-2 ---p 00000000 00:00 0  /a b\\012c (deleted)\n", 1, 2, "---p",
-       "/a b\\012c (deleted)"},
-      {"1-2 ---p 00000000 00:00 0 [anon:a: Rss: 1 kB]\n", 1, 2, "---p",
+      {TEXT("55eb8216a000-55eb8216b000 r--p 00000000 fe:00 109     /bin/cat\n"),
+       0x55eb8216a000, 0x55eb8216b000, "r--p", "/bin/cat"},
+      {TEXT("0-ffffffffffffffff rwxs 00000000 00:00 0 \n"), 0, UINT64_MAX,
+       "rwxs", ""},
+      {TEXT("1-1 ---p 00000000 00:00 0\n"), 1, 1, "---p", ""},
+      {TEXT("aaaa-ffff rw-p 0 00:00 0\n"), 0xaaaa, 0xffff, "rw-p", ""},
+      {TEXT("1-2 ---p 0 00:00 0  /x\\012Rss: 9 kB (deleted)\n"), 1, 2, "---p",
+       "/x\\012Rss: 9 kB (deleted)"},
+      {TEXT("1-2 ---p 0 00:00 0 [anon:a: Rss: 1 kB]\n"), 1, 2, "---p",
        "[anon:a: Rss: 1 kB]"},
+      {TEXT("1-2 ---p 0 00:00 0  /\xff\r\n"), 1, 2, "---p", "/\xff\r"},
   };
 
   for (size_t i = 0; i < LENGTH(rows); i++) {
     struct rollup_line line;
 
-    if (!take_line(rows[i].text, strlen(rows[i].text), &line) ||
+    if (!take_line(rows[i].text, rows[i].len, &line) ||
         line.kind != ROLLUP_LINE_MAPPING || line.start != rows[i].start ||
         line.end != rows[i].end ||
         !span_is(line.permissions, rows[i].permissions) ||
@@ -582,24 +382,13 @@ TEST(a_mapping_is_read_with_range_and_name) {
   }
 }
 
-TEST(lines_are_of_three_kinds) {
-  struct rollup_line line;
-
-  assert_true(take_line(TEXT("SwapPss:   12 kB\n"), &line));
-  assert_int_equal(line.kind, ROLLUP_LINE_FIELD);
-  assert_int_equal(line.field, ROLLUP_SWAP_PSS);
-  assert_int_equal(line.bytes, 12 * KIB);
-  assert_true(take_line(TEXT("Size: 12 kB\n"), &line));
-  assert_int_equal(line.kind, ROLLUP_LINE_OTHER);
-  assert_true(take_line(TEXT("VmFlags: rd wr\n"), &line));
-  assert_int_equal(line.kind, ROLLUP_LINE_OTHER);
-}
-
-TEST(partial_line_is_not_taken) {
+TEST(a_malformed_line_is_not_taken) {
   static const struct text_case cases[] = {
       {"a range backwards", TEXT("2-1 ---p 0 0 0 x\n")},
+      {"no start", TEXT("-2000 rw-p\n")},
       {"no end", TEXT("2- ---p 0 0 0 x\n")},
       {"no dash", TEXT("2 ---p 0 0 0 x\n")},
+      {"no permissions", TEXT("1000-2000\n")},
       {"an address of 17 digits", TEXT("0-10000000000000001 ---p 0 0 0 x\n")},
       {"a first address of 17 digits",
        TEXT("10000000000000001-2 ---p 0 0 0 x\n")},
@@ -607,38 +396,16 @@ TEST(partial_line_is_not_taken) {
       {"no blank behind the range", TEXT("1-2---p 0 0 0 x\n")},
       {"a small letter", TEXT("rss: 1 kB\n")},
       {"no letter", TEXT(" Rss: 1 kB\n")},
+      {"a high byte", TEXT("\xff: 1 kB\n")},
       {"an empty line", TEXT("\n")},
       {"a field without a number", TEXT("Rss: kB\n")},
+      {"a field in another unit", TEXT("Rss: 1 MB\n")},
+      {"a value on the next line", TEXT("Rss:\n1 kB\n")},
       {"something behind a field", TEXT("Rss: 1 kB \n")},
+      {"a return behind a field", TEXT("Rss: 1 kB\r\n")},
       {"a capital too small", TEXT("@ss: 1 kB\n")},
       {"a capital too large", TEXT("[ss: 1 kB\n")},
   };
 
   fixture_refuse(cases, LENGTH(cases), is_line);
-}
-
-/* A caller feeds whole lines. Of a line that is cut short all the same
- * there is nothing to take before its name begins. */
-TEST(a_mapping_that_ends_before_its_name_is_not_taken) {
-  static const char text[] =
-      "55d0c8f7d000-7ffe1d7f2000 ---p 00000000 00:00 0 [rollup]";
-  const size_t name = sizeof(text) - sizeof("[rollup]");
-
-  assert_true(is_line(text, name + 1));
-  for (size_t len = 1; len <= name; len++)
-    if (is_line(text, len))
-      fail_msg("%zu bytes: taken", len);
-}
-
-TEST(adding_a_line_says_when_that_is_too_much) {
-  struct rollup_line line = {.field = ROLLUP_SWAP, .bytes = UINT64_MAX - 1};
-  struct rollup sum = {0};
-
-  assert_true(rollup_add_line(&sum, &line));
-  assert_true(rollup_has(&sum, ROLLUP_SWAP));
-  assert_int_equal(sum.known, 1U << ROLLUP_SWAP);
-  line.bytes = 1;
-  assert_true(rollup_add_line(&sum, &line));
-  assert_true(sum.bytes[ROLLUP_SWAP] == UINT64_MAX);
-  assert_false(rollup_add_line(&sum, &line));
 }

@@ -30,42 +30,17 @@ TEST(all_zero_is_a_process_without_mm) {
   assert_false(statm_has_mm(&s));
 }
 
-TEST(a_process_with_nothing_resident_has_an_mm) {
-  struct statm_sample s;
-
-  assert_int_equal(parse(TEXT("4459 0 0 1 0 2905 0\n"), &s), 0);
-  assert_true(statm_has_mm(&s));
-}
-
-TEST(the_largest_numbers_are_read) {
-  struct statm_sample s;
-
-  assert_int_equal(parse(TEXT("18446744073709551615 18446744073709551615 "
-                              "18446744073709551615 1 0 2 0\n"),
-                         &s),
-                   0);
-  assert_true(s.shared_pages == UINT64_MAX);
-}
-
 TEST(malformed_text_is_rejected) {
   static const struct text_case cases[] = {
       {"empty", TEXT("")},
-      {"newline alone", TEXT("\n")},
       {"no newline", TEXT("765 418 390 5 0 123 0")},
       {"CRLF", TEXT("765 418 390 5 0 123 0\r\n")},
       {"six numbers", TEXT("765 418 390 5 0 123\n")},
       {"eight numbers", TEXT("765 418 390 5 0 123 0 0\n")},
       {"two lines", TEXT("765 418 390 5 0 123 0\n\n")},
-      {"blank first", TEXT(" 765 418 390 5 0 123 0\n")},
-      {"blank at the end", TEXT("765 418 390 5 0 123 0 \n")},
-      {"two blanks", TEXT("765  418 390 5 0 123 0\n")},
       {"tab", TEXT("765\t418 390 5 0 123 0\n")},
-      {"NUL", TEXT("765 418\0390 5 0 123 0\n")},
-      {"NUL at the end", TEXT("765 418 390 5 0 123 0\n\0")},
-      {"minus", TEXT("765 -418 390 5 0 123 0\n")},
       {"letter", TEXT("765 418 390 5 0 l23 0\n")},
       {"size overflows", TEXT("18446744073709551616 418 390 5 0 123 0\n")},
-      {"dirty overflows", TEXT("765 418 390 5 0 123 18446744073709551616\n")},
       {"shared above resident", TEXT("765 418 419 5 0 123 0\n")},
   };
 

@@ -35,17 +35,12 @@ TEST(a_kernel_thread_has_no_memory_lines) {
   struct status_sample s;
 
   assert_int_equal(parse_file("status-6.18-kthread", &s), 0);
-  assert_int_equal(s.known, STATUS_STATE | STATUS_PARENT | STATUS_UID |
-                                STATUS_THREADS | STATUS_CAP_EFF |
-                                STATUS_VOLUNTARY | STATUS_INVOLUNTARY);
-  assert_int_equal(s.vm_swap_bytes, 0);
-  assert_int_equal(s.cap_effective, 0x000001ffffffffff);
+  assert_int_equal(s.known, all_known - STATUS_VM_SWAP - STATUS_VM_PTE);
 }
 
 TEST(a_line_that_is_known_is_read) {
   static const struct {
-    const char *name;
-    const char *text;
+    const char *name, *text;
     size_t len;
     struct status_sample want;
   } cases[] = {
@@ -65,18 +60,9 @@ TEST(a_line_that_is_known_is_read) {
       {"swap",
        TEXT("VmSwap:\t     660 kB\n"),
        {.known = STATUS_VM_SWAP, .vm_swap_bytes = 660 * KIB}},
-      {"the largest swap",
-       TEXT("VmSwap:\t18014398509481983 kB\n"),
-       {.known = STATUS_VM_SWAP, .vm_swap_bytes = 18014398509481983 * KIB}},
       {"page tables",
        TEXT("VmPTE:\t      48 kB\n"),
        {.known = STATUS_VM_PTE, .vm_pte_bytes = 48 * KIB}},
-      {"no capability",
-       TEXT("CapEff:\t0000000000000000\n"),
-       {.known = STATUS_CAP_EFF}},
-      {"every capability",
-       TEXT("CapEff:\tffffffffffffffff\n"),
-       {.known = STATUS_CAP_EFF, .cap_effective = UINT64_MAX}},
       {"each digit",
        TEXT("CapEff:\t0123456789abcdef\n"),
        {.known = STATUS_CAP_EFF, .cap_effective = 0x0123456789abcdef}},
@@ -91,22 +77,10 @@ TEST(a_line_that_is_known_is_read) {
        {.known = STATUS_THREADS | STATUS_UID,
         .threads = 2,
         .uid_effective = 7}},
-      {"near-miss keys",
+      {"keys that are others, and names that read like one",
        TEXT("threads:\t1\nThreadsx:\t1\nThreads :\t1\n Threads:\t1\n"
-            "xUid:\t1\t1\t1\t1\nVmSwapx: x\nVmPTEs:\tx\nCapEf:\tx\n"
-            "Uid\nThreads:\t2\n"),
-       {.known = STATUS_THREADS, .threads = 2}},
-      {"a name that reads like a key",
-       TEXT("Name:\tThreads:\t9\nThreads:\t2\n"),
-       {.known = STATUS_THREADS, .threads = 2}},
-      {"a name as the kernel escapes it",
-       TEXT("Name:\ta\\nUid:\\t0\nThreads:\t2\n"),
-       {.known = STATUS_THREADS, .threads = 2}},
-      {"a name of any bytes",
-       TEXT("Name:\t\xff\x01\r\0)\nThreads:\t2\n"),
-       {.known = STATUS_THREADS, .threads = 2}},
-      {"empty lines",
-       TEXT("\n\nThreads:\t2\n\n"),
+            "xUid:\t1\t1\t1\t1\nVmSwapx: x\nVmPTEs:\tx\nCapEf:\tx\nUid\n"
+            "Name:\tThreads:\t9\nName:\ta\\nUid:\\t0\n\n\nThreads:\t2\n"),
        {.known = STATUS_THREADS, .threads = 2}},
   };
   struct status_sample s;
@@ -133,23 +107,14 @@ TEST(a_known_key_with_another_value_is_rejected) {
       {"five uids", TEXT("Uid:\t0\t0\t0\t0\t0\n")},
       {"uids parted by blanks", TEXT("Uid:\t0 0 0 0\n")},
       {"uid overflows", TEXT("Uid:\t0\t4294967296\t0\t0\n")},
-      {"uid is negative", TEXT("Uid:\t0\t-1\t0\t0\n")},
       {"uids on the next line", TEXT("Uid:\n0\t0\t0\t0\n")},
       {"threads are no number", TEXT("Threads:\tx\n")},
-      {"threads are missing", TEXT("Threads:\t\n")},
       {"threads overflow", TEXT("Threads:\t4294967296\n")},
       {"threads run on", TEXT("Threads:\t1x\n")},
       {"threads cut short", TEXT("Threads:\t1")},
-      {"threads with CRLF", TEXT("Threads:\t1\r\n")},
-      {"threads with NUL", TEXT("Threads:\t1\0\n")},
       {"threads twice", TEXT("Threads:\t1\nThreads:\t1\n")},
       {"swap without unit", TEXT("VmSwap:\t 1\n")},
-      {"swap in another unit", TEXT("VmSwap:\t 1 MB\n")},
-      {"swap is negative", TEXT("VmSwap:\t -1 kB\n")},
-      {"swap overflows", TEXT("VmSwap:\t18446744073709551616 kB\n")},
-      {"swap overflows in bytes", TEXT("VmSwap:\t18014398509481984 kB\n")},
       {"page tables without number", TEXT("VmPTE:\t kB\n")},
-      {"page tables overflow", TEXT("VmPTE:\t18014398509481984 kB\n")},
       {"page tables run on", TEXT("VmPTE:\t1 kBs\n")},
       {"capabilities of 15 digits", TEXT("CapEff:\t000001fffefffff\n")},
       {"capabilities of 17 digits", TEXT("CapEff:\t0000001fffeffffff\n")},
@@ -158,10 +123,8 @@ TEST(a_known_key_with_another_value_is_rejected) {
                                                   "\n")},
       {"capabilities cut short", TEXT("CapEff:\t000001fffeffffff")},
       {"an unknown line cut short", TEXT("Threads:\t2\nSig")},
-      {"switches without number", TEXT("voluntary_ctxt_switches:\t\n")},
       {"switches twice", TEXT("nonvoluntary_ctxt_switches:\t1\n"
                               "nonvoluntary_ctxt_switches:\t1\n")},
-      {"capabilities missing", TEXT("CapEff:\t\n")},
   };
 
   fixture_refuse(cases, LENGTH(cases), is_taken);
@@ -177,39 +140,13 @@ TEST(a_text_cut_short_gives_no_other_value) {
 
     assert_int_equal(parse(text.text, text.len, &whole), 0);
     for (size_t cut = 0; cut < text.len; cut++) {
-      bool is_cut_in_line = cut > 0 && text.text[cut - 1] != '\n';
-
       if (parse(text.text, cut, &s) != 0)
         continue;
-      if (is_cut_in_line)
+      if (cut > 0 && text.text[cut - 1] != '\n')
         fail_msg("%s, %zu bytes: taken", names[i], cut);
-      if ((s.known & ~whole.known) != 0 ||
-          (s.known & STATUS_UID && s.uid_effective != whole.uid_effective) ||
-          (s.known & STATUS_THREADS && s.threads != whole.threads) ||
-          (s.known & STATUS_VM_SWAP &&
-           s.vm_swap_bytes != whole.vm_swap_bytes) ||
-          (s.known & STATUS_VM_PTE && s.vm_pte_bytes != whole.vm_pte_bytes) ||
+      if (s.known & ~whole.known ||
           (s.known & STATUS_CAP_EFF && s.cap_effective != whole.cap_effective))
         fail_msg("%s, %zu bytes: other values", names[i], cut);
     }
-  }
-}
-
-TEST(uids_that_end_early_or_are_parted_otherwise_are_rejected) {
-  static const char whole[] = "Uid:\t1\t2\t3\t4\n";
-  const size_t start = sizeof("Uid:\t") - 1;
-
-  assert_true(is_taken(TEXT(whole)));
-  for (size_t i = start; i < sizeof(whole) - 2; i++) {
-    char text[sizeof(whole)];
-
-    memcpy(text, whole, i);
-    text[i] = '\n';
-    if (is_taken(text, i + 1))
-      fail_msg("%zu bytes: taken", i);
-    memcpy(text, whole, sizeof(whole));
-    text[i] = 'x';
-    if (is_taken(text, sizeof(whole) - 1))
-      fail_msg("x at %zu: taken", i);
   }
 }

@@ -25,43 +25,23 @@ static const struct number_case u64_cases[] = {
     {"up to a NUL", TEXT("12\0003"), true, 12, 2},
     {"up to the end", TEXT("123456"), true, 123456, 6},
     {"the largest", TEXT("18446744073709551615"), true, UINT64_MAX, 20},
-    {"the largest with zeros", TEXT("0018446744073709551615"), true, UINT64_MAX,
-     22},
-    {"19 nines", TEXT("9999999999999999999"), true,
-     UINT64_C(9999999999999999999), 19},
     {"one too many", TEXT("18446744073709551616"), false, 0, 0},
-    {"ten times too many", TEXT("184467440737095516150"), false, 0, 0},
     {"overflow that wraps to a small one", TEXT("36893488147419103233"), false,
      0, 0},
-    {"a hundred nines",
-     TEXT("99999999999999999999999999999999999999999999999999"
-          "99999999999999999999999999999999999999999999999999"),
-     false, 0, 0},
     {"empty", TEXT(""), false, 0, 0},
     {"a blank first", TEXT(" 1"), false, 0, 0},
     {"a minus", TEXT("-1"), false, 0, 0},
-    {"a plus", TEXT("+1"), false, 0, 0},
-    {"hexadecimal prefix is a zero", TEXT("0x10"), true, 0, 1},
-    {"letter", TEXT("a"), false, 0, 0},
     {"below the digits", TEXT("/"), false, 0, 0},
     {"above the digits", TEXT(":"), false, 0, 0},
     {"a byte with the high bit", TEXT("\xb1"), false, 0, 0},
 };
 
 static const struct number_case u32_cases[] = {
-    {"zero", TEXT("0"), true, 0, 1},
     {"the largest", TEXT("4294967295 "), true, UINT32_MAX, 10},
     {"one too many", TEXT("4294967296"), false, 0, 0},
     {"wraps to a small one in 32 bits", TEXT("4294967297"), false, 0, 0},
-    {"wraps to a small one in 64 bits", TEXT("18446744073709551617"), false, 0,
-     0},
     {"empty", TEXT(""), false, 0, 0},
-    {"a minus", TEXT("-1"), false, 0, 0},
 };
-
-static bool take_u64(struct cursor *s, uint64_t *ret) {
-  return parse_u64(s, ret);
-}
 
 static bool take_u32(struct cursor *s, uint64_t *ret) {
   uint32_t value = (uint32_t)*ret;
@@ -92,7 +72,7 @@ static void check_number(const struct number_case *c,
 
 TEST(a_number_is_digits_that_fit) {
   for (size_t i = 0; i < LENGTH(u64_cases); i++)
-    check_number(&u64_cases[i], take_u64);
+    check_number(&u64_cases[i], parse_u64);
 }
 
 TEST(a_short_number_fits_in_32_bits) {
@@ -100,10 +80,40 @@ TEST(a_short_number_fits_in_32_bits) {
     check_number(&u32_cases[i], take_u32);
 }
 
+/* What the kernel prints of an amount of memory, in proc files of all kinds. */
+TEST(an_amount_is_in_kb_and_comes_out_in_bytes) {
+  static const uint64_t most = UINT64_MAX - 1023;
+  static const struct number_case cases[] = {
+      {"as printed", TEXT("     660 kB\n"), true, 660 * 1024, 11},
+      {"close", TEXT("5 kB"), true, 5 * 1024, 4},
+      {"blanks and tabs", TEXT(" \t 4 kB"), true, 4 * 1024, 7},
+      {"runs on, which the caller sees", TEXT("1 kBs"), true, 1024, 4},
+      {"the largest", TEXT("18014398509481983 kB"), true, most, 20},
+      {"bytes overflow", TEXT("18014398509481984 kB"), false, 0, 0},
+      {"bytes overflow to a small one", TEXT("18014398509481985 kB"), false, 0,
+       0},
+      {"number overflows", TEXT("18446744073709551616 kB"), false, 0, 0},
+      {"no number", TEXT(" kB"), false, 0, 0},
+      {"a word", TEXT(" none"), false, 0, 0},
+      {"a sign", TEXT(" -1 kB"), false, 0, 0},
+      {"a fraction", TEXT("1.5 kB"), false, 0, 0},
+      {"NUL in the number", TEXT("1\0002 kB"), false, 0, 0},
+      {"no unit", TEXT("1\n"), false, 0, 0},
+      {"another unit", TEXT("1 MB"), false, 0, 0},
+      {"another case of the unit", TEXT("1 KB"), false, 0, 0},
+      {"unit without blank", TEXT("1kB"), false, 0, 0},
+      {"unit behind two blanks", TEXT("1  kB"), false, 0, 0},
+      {"cut short", TEXT("1 k"), false, 0, 0},
+      {"on the next line", TEXT("\n1 kB"), false, 0, 0},
+  };
+
+  for (size_t i = 0; i < LENGTH(cases); i++)
+    check_number(&cases[i], parse_kb);
+}
+
 TEST(blanks_are_spaces_and_tabs_only) {
   static const struct {
-    const char *name;
-    const char *text;
+    const char *name, *text;
     size_t len, taken;
   } cases[] = {
       {"none", TEXT("x"), 0},          {"spaces", TEXT("   x"), 3},
@@ -141,8 +151,7 @@ TEST(a_char_is_taken_where_it_stands) {
 
 TEST(a_word_is_taken_whole_or_not) {
   static const struct {
-    const char *name;
-    const char *text;
+    const char *name, *text;
     size_t len;
     const char *word;
     bool is_taken;

@@ -33,7 +33,6 @@ static void update(struct process_table *t, const struct procfs_entry *entries,
   /* A copy that ends where the list does, so that ASan sees a step too far. */
   struct procfs_entry *copy = malloc(n * sizeof(*copy));
 
-  assert_non_null(copy);
   if (n > 0)
     memcpy(copy, entries, n * sizeof(*copy));
   *gone = (struct gone){.n = 0};
@@ -65,73 +64,6 @@ static void furnish(struct process *p) {
   p->claims = calloc(1, sizeof(*p->claims));
   assert_non_null(p->groups);
   assert_non_null(p->claims);
-}
-
-TEST(newcomers_are_blank) {
-  static const struct procfs_entry entries[] = {{1, 100}, {7, 700}, {8, 800}};
-  struct process_table t = {.n = 0};
-  struct gone gone;
-
-  update(&t, entries, 3, &gone);
-  assert_int_equal(gone.n, 0);
-  assert_int_equal(t.n, 3);
-  for (size_t i = 0; i < 3; i++) {
-    struct process want;
-
-    memset(&want, 0, sizeof(want));
-    want.pid = entries[i].pid;
-    want.ino = (uint32_t)entries[i].ino;
-    assert_memory_equal(t.processes[i], &want, sizeof(want));
-    assert_int_equal(t.processes[i]->state, PROCESS_UNSEEN);
-  }
-  finish(&t);
-}
-
-TEST(present_processes_are_kept_and_missing_are_dropped) {
-  static const struct procfs_entry before[] = {
-      {1, 100}, {3, 300}, {5, 500}, {7, 700}, {9, 900}};
-  static const struct procfs_entry after[] = {{2, 200}, {3, 300}, {4, 400},
-                                              {7, 700}, {8, 800}, {10, 1000}};
-  struct process_table t = {.n = 0};
-  struct process *three, *seven;
-  struct gone gone;
-
-  update(&t, before, 5, &gone);
-  for (size_t i = 0; i < t.n; i++)
-    furnish(t.processes[i]);
-  three = process_table_find(&t, 3);
-  seven = process_table_find(&t, 7);
-  three->image = 33;
-  update(&t, after, 6, &gone);
-  assert_int_equal(t.n, 6);
-  for (size_t i = 0; i < t.n; i++)
-    assert_int_equal(t.processes[i]->pid, after[i].pid);
-  assert_ptr_equal(t.processes[1], three);
-  assert_ptr_equal(t.processes[3], seven);
-  assert_int_equal(three->image, 33);
-  assert_string_equal(attributes_get(&three->attributes).value[ATTRIBUTE_COMM],
-                      "named");
-  assert_int_equal(gone.n, 3);
-  assert_true(gone.has[1] && gone.has[5] && gone.has[9]);
-  finish(&t);
-}
-
-TEST(an_empty_listing_lets_all_go) {
-  static const struct procfs_entry entries[] = {{1, 100}, {2, 200}};
-  struct process_table t = {.n = 0};
-  struct gone gone;
-
-  update(&t, NULL, 0, &gone);
-  assert_int_equal(t.n, 0);
-  update(&t, entries, 2, &gone);
-  furnish(t.processes[1]);
-  update(&t, NULL, 0, &gone);
-  assert_int_equal(t.n, 0);
-  assert_int_equal(gone.n, 2);
-  update(&t, entries, 2, &gone);
-  assert_int_equal(t.n, 2);
-  assert_null(t.processes[1]->attributes.block);
-  finish(&t);
 }
 
 TEST(only_a_kernel_thread_is_not_looked_at_again) {
@@ -172,9 +104,10 @@ TEST(only_a_kernel_thread_is_not_looked_at_again) {
 TEST(reset_forgets_all_but_pid_and_inode) {
   static const struct procfs_entry entry = {.pid = 5, .ino = 500};
   struct process_table t = {.n = 0};
-  struct process *p;
+  struct process *p, want;
   struct gone gone;
 
+  assert_null(process_table_find(&t, 5));
   update(&t, &entry, 1, &gone);
   p = t.processes[0];
   furnish(p);
@@ -185,37 +118,10 @@ TEST(reset_forgets_all_but_pid_and_inode) {
   p->kcmp_refused_until_ns = 1;
   process_reset(p, note_gone, &gone);
   assert_true(gone.has[5]);
-  assert_int_equal(p->pid, 5);
-  assert_int_equal(p->ino, 500);
-  assert_int_equal(p->state, PROCESS_UNSEEN);
-  assert_int_equal(p->starttime_ticks, 0);
-  assert_false(p->is_linked || p->is_settled);
-  assert_int_equal(p->n_groups + p->n_claims, 0);
-  assert_int_equal(p->kcmp_refused_until_ns, 0);
-  assert_null(p->attributes.block);
-  assert_null(p->groups);
-  assert_null(p->claims);
-  finish(&t);
-}
-
-TEST(only_pids_in_the_table_are_found) {
-  struct procfs_entry entries[50];
-  struct process_table t = {.n = 0};
-  struct gone gone;
-
-  assert_null(process_table_find(&t, 1));
-  for (size_t n = 0; n < 50; n++) {
-    for (size_t i = 0; i < n; i++)
-      entries[i] = (struct procfs_entry){.pid = (uint32_t)(3 * i + 2)};
-    update(&t, entries, n, &gone);
-    for (uint32_t pid = 0; pid <= 3 * n + 2; pid++) {
-      const struct process *p = process_table_find(&t, pid);
-
-      if (pid % 3 == 2 && pid < 3 * n + 2 ? !p || p->pid != pid : p != NULL)
-        fail_msg("%zu processes, pid %u", n, pid);
-    }
-    assert_null(process_table_find(&t, UINT32_MAX));
-  }
+  memset(&want, 0, sizeof(want));
+  want.pid = 5;
+  want.ino = 500;
+  assert_memory_equal(p, &want, sizeof(want));
   finish(&t);
 }
 
@@ -253,8 +159,10 @@ TEST(any_listings_in_turn_give_the_same_as_a_naive_table) {
     assert_int_equal(t.n, n);
     assert_in_range(n, 0, t.cap);
     for (uint32_t pid = 1; pid < PIDS; pid++) {
-      bool has_left = known[pid] && !is_listed(entries, n, pid);
+      bool is_there = is_listed(entries, n, pid);
+      bool has_left = known[pid] && !is_there;
 
+      assert_int_equal(process_table_find(&t, pid) != NULL, is_there);
       assert_int_equal(gone.has[pid], has_left);
       left += has_left;
       if (has_left)
@@ -296,7 +204,6 @@ TEST(a_parent_is_in_the_table_and_no_younger) {
       {"of the same tick", 500, 500, 10, true},
       {"younger: the pid was reused before", 501, 501, 10, false},
       {"the pid is reused later", 400, 450, 10, false},
-      {"the pid is reused by a younger one", 400, 600, 10, false},
       {"not in the table", 400, 400, 11, false},
       {"none", 400, 400, 0, false},
       {"its own", 400, 400, 20, false},
@@ -320,28 +227,13 @@ TEST(a_parent_is_in_the_table_and_no_younger) {
     if (process_table_parent(&t, child) != (cases[i].is_parent ? parent : NULL))
       fail_msg("%s", cases[i].name);
     assert_null(process_table_parent(&t, parent));
+    /* It ends, and its pid comes back: it is not looked at yet. */
+    update(&t, entries + 1, 1, &gone);
+    assert_null(process_table_parent(&t, child));
+    update(&t, entries, 2, &gone);
+    assert_null(process_table_parent(&t, child));
     finish(&t);
   }
-}
-
-TEST(a_parent_that_has_ended_is_no_parent_any_more) {
-  static const struct procfs_entry entries[] = {{10, 1}, {20, 2}};
-  struct process_table t = {.n = 0};
-  struct process *child;
-  struct gone gone;
-
-  update(&t, entries, 2, &gone);
-  child = t.processes[1];
-  t.processes[0]->starttime_ticks = 400;
-  child->starttime_ticks = 500;
-  child->parent_pid = 10;
-  process_table_link(&t, child);
-  assert_ptr_equal(process_table_parent(&t, child), t.processes[0]);
-  update(&t, entries + 1, 1, &gone);
-  assert_null(process_table_parent(&t, child));
-  update(&t, entries, 2, &gone);
-  assert_null(process_table_parent(&t, child)); /* not looked at yet */
-  finish(&t);
 }
 
 /* Not even one that starts at 0, as the first process does, and as all do

@@ -9,8 +9,7 @@
 
 #include "proctree.h"
 
-#define SECOND UINT64_C(1000000000)
-#define NOW (1000 * SECOND)
+#define NOW (1000 * NS)
 #define KTHREAD 0x00200000
 #define ALL ((1U << ATTRIBUTES) - 1)
 
@@ -45,29 +44,23 @@ static void put(const struct fixture *f, struct fake fake) {
   proctree_put(&f->tree, &fake);
 }
 
-static int make(void **state) {
-  static struct fixture f;
-
-  f = (struct fixture){.p = {.pid = 16}};
-  proctree_make(&f.tree);
-  put(&f, process());
-  user_cache_init(&f.users, look_up_user);
-  f.inspect = (struct inspect_ctx){.users = &f.users, .attributes = ALL};
-  assert_int_equal(procfs_new(f.tree.root, &f.inspect.procfs), 0);
-  *state = &f;
-  return 0;
+static void begin(struct fixture *f) {
+  *f = (struct fixture){.p = {.pid = 16}};
+  proctree_make(&f->tree);
+  put(f, process());
+  user_cache_init(&f->users, look_up_user);
+  f->inspect = (struct inspect_ctx){.users = &f->users, .attributes = ALL};
+  assert_int_equal(procfs_new(f->tree.root, &f->inspect.procfs), 0);
 }
 
-static int unmake(void **state) {
-  struct fixture *f = *state;
-
+static void done(struct fixture *f) {
   attributes_done(&f->p.attributes);
   user_cache_done(&f->users);
   procfs_free(f->inspect.procfs);
   proctree_remove(&f->tree);
-  return 0;
 }
 
+TEST_OBJECT(struct fixture, begin, done)
 #define FIXTURE_TEST(name) TEST_WITH(name, make, unmake, struct fixture *f)
 
 /* Looks, and sees to it that what was known stays as it is, whatever is seen.
@@ -111,24 +104,23 @@ static void expect(const struct inspection *seen, enum attribute a,
   assert_string_equal(got ? got : "(none)", wanted ? wanted : "(none)");
 }
 
-static void expect_all(const struct inspection *seen,
-                       const char *const wanted[ATTRIBUTES]) {
-  for (int a = 0; a < ATTRIBUTES; a++)
-    expect(seen, (enum attribute)a, wanted[a]);
+/* All of them, in their order and parted by blanks; "-" is none. */
+static void expect_all(const struct inspection *seen, const char *wanted) {
+  char all[256] = "";
+
+  for (int a = 0; a < ATTRIBUTES; a++) {
+    const char *got = attributes_get(&seen->attributes).value[a];
+
+    snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s",
+             a > 0 ? " " : "", got ? got : "-");
+  }
+  assert_string_equal(all, wanted);
 }
 
-static const char *const all_names[ATTRIBUTES] = {
-    "server",
-    "server -v",
-    "/usr/bin/server",
-    "seven",
-    "/system.slice/server.service",
-    "server.service",
-    "system.slice",
-    NULL};
-static const char *const comm_and_executable[ATTRIBUTES] = {"server", NULL,
-                                                            "/usr/bin/server"};
-static const char *const comm_alone[ATTRIBUTES] = {"server"};
+#define ALL_NAMES                                                              \
+  "server server -v /usr/bin/server seven /system.slice/server.service "       \
+  "server.service system.slice -"
+#define COMM_ALONE "server - - - - - - -"
 
 FIXTURE_TEST(state_is_told_by_stat) {
   static const struct {
@@ -167,7 +159,7 @@ FIXTURE_TEST(first_sight_has_all_there_is) {
   assert_int_equal(seen.stat.starttime_ticks, 100);
   assert_int_equal(seen.statm.text_pages, 20);
   assert_true(seen.has_names && seen.has_changed);
-  expect_all(&seen, all_names);
+  expect_all(&seen, ALL_NAMES);
   assert_int_equal(seen.attributes.uid, 7);
   inspection_done(&seen);
   assert_null(seen.attributes.block);
@@ -219,7 +211,7 @@ FIXTURE_TEST(dead_main_thread_is_seen_through_a_live_one) {
   assert_int_equal(look(f, NOW, &seen), 0);
   assert_int_equal(seen.state, PROCESS_ALIVE);
   assert_int_equal(seen.statm.text_pages, 20);
-  expect_all(&seen, all_names);
+  expect_all(&seen, ALL_NAMES);
   inspection_done(&seen);
 }
 
@@ -267,7 +259,7 @@ FIXTURE_TEST(names_are_read_when_they_can_have_changed) {
   for (size_t i = 0; i < LENGTH(cases); i++) {
     struct fake fake = process();
     struct inspection seen;
-    uint64_t now_ns = NOW + cases[i].age_s * SECOND;
+    uint64_t now_ns = NOW + cases[i].age_s * NS;
 
     f->inspect.rule_attributes =
         cases[i].is_in_rules ? 1U << ATTRIBUTE_COMMAND_LINE : 0;
@@ -321,12 +313,12 @@ FIXTURE_TEST(another_process_under_the_pid_inherits_nothing) {
   fake.starttime++;
   see(f, &fake, NOW, &seen);
   assert_true(seen.has_changed);
-  expect_all(&seen, all_names);
+  expect_all(&seen, ALL_NAMES);
   inspection_done(&seen);
   f->inspect.attributes = 1U << ATTRIBUTE_COMM;
   assert_int_equal(look(f, NOW, &seen), 0);
   assert_true(seen.has_changed);
-  expect_all(&seen, comm_alone);
+  expect_all(&seen, COMM_ALONE);
   assert_int_equal(seen.attributes.uid, 0);
   inspection_done(&seen);
 }
@@ -352,35 +344,28 @@ FIXTURE_TEST(names_are_old_after_a_minute_or_a_little_less) {
   }
 }
 
-/* Without the counts, which no kernel of ours lacks, it may have run. */
-FIXTURE_TEST(process_without_switches_may_have_run) {
-  struct fake fake = process();
-  struct inspection seen;
-
-  f->inspect.rule_attributes = 1U << ATTRIBUTE_COMMAND_LINE;
-  get_to_know(f);
-  fake.cmdline = "late title";
-  put(f, fake);
-  proctree_write(&f->tree, "16/status", "Uid:\t7\t7\t7\t7\n", 13);
-  assert_int_equal(look(f, NOW + 60 * SECOND, &seen), 0);
-  expect(&seen, ATTRIBUTE_COMMAND_LINE, "late title");
-  inspection_done(&seen);
-}
-
 /* To read it may hang, or wake memory that has gone to swap. */
 FIXTURE_TEST(attributes_that_no_rule_asks_for_are_not_read) {
   struct inspection seen;
 
+  /* A command line of nothing but ends is none; without a uid there is no
+   * user. */
+  proctree_write(&f->tree, "16/cmdline", "\0\0\0", 3);
+  proctree_write(&f->tree, "16/status", "Name:\tserver\n", 13);
+  assert_int_equal(look(f, NOW, &seen), 0);
+  expect(&seen, ATTRIBUTE_COMMAND_LINE, "server");
+  expect(&seen, ATTRIBUTE_USER, NULL);
+  inspection_done(&seen);
   proctree_unlink(&f->tree, "16/cmdline");
   proctree_unlink(&f->tree, "16/status");
   proctree_unlink(&f->tree, "16/cgroup");
   f->inspect.attributes = 1U << ATTRIBUTE_EXECUTABLE;
   assert_int_equal(look(f, NOW, &seen), 0);
-  expect_all(&seen, comm_and_executable);
+  expect_all(&seen, "server - /usr/bin/server - - - - -");
   inspection_done(&seen);
   f->inspect.attributes = 0;
   assert_int_equal(look(f, NOW, &seen), 0);
-  expect_all(&seen, comm_alone);
+  expect_all(&seen, COMM_ALONE);
   inspection_done(&seen);
 }
 
@@ -399,6 +384,8 @@ FIXTURE_TEST(failure_is_told_with_the_file) {
       /* On its way out: no zombie yet, and no memory any more. */
       {"16/statm", "0 0 0 0 0 0 0\n", PROCFS_GONE, "statm", PROCESS_ALIVE},
       {"16/status", "Uid:\tx\n", -EBADMSG, "names", PROCESS_ALIVE},
+      {"16/status", NULL, PROCFS_GONE, "names", PROCESS_ALIVE},
+      {"16/cmdline", NULL, PROCFS_GONE, "names", PROCESS_ALIVE},
   };
 
   for (size_t i = 0; i < LENGTH(cases); i++) {
@@ -414,22 +401,6 @@ FIXTURE_TEST(failure_is_told_with_the_file) {
     assert_string_equal(seen.file, cases[i].file);
     assert_int_equal(seen.state, cases[i].state);
     assert_false(seen.has_names || seen.has_changed);
-    inspection_done(&seen);
-  }
-}
-
-/* As every file of a process is when it has ended: ESRCH, or ENOENT. */
-FIXTURE_TEST(process_that_ends_while_names_are_read_is_gone) {
-  static const char *const files[] = {"16/cmdline", "16/status"};
-
-  for (size_t i = 0; i < 2; i++) {
-    struct inspection seen;
-
-    put(f, process());
-    proctree_unlink(&f->tree, files[i]);
-    assert_int_equal(look(f, NOW, &seen), PROCFS_GONE);
-    assert_false(seen.has_names);
-    assert_false(seen.has_changed);
     inspection_done(&seen);
   }
 }
@@ -453,45 +424,18 @@ FIXTURE_TEST(cgroup_is_read_for_any_of_its_names) {
 
 /* A kernel without cgroups, one that shows none, and what cannot be read. */
 FIXTURE_TEST(without_a_cgroup_the_other_names_are_known) {
-  static const struct {
-    const char *text; /* NULL: it is not there */
-  } cases[] = {{NULL}, {""}, {"nonsense"}};
-  static const char *const wanted[ATTRIBUTES] = {"server", "server -v",
-                                                 "/usr/bin/server", "seven"};
+  static const char *const texts[] = {NULL, "", "nonsense"};
 
-  for (size_t i = 0; i < LENGTH(cases); i++) {
+  for (size_t i = 0; i < LENGTH(texts); i++) {
     struct inspection seen;
 
     proctree_unlink(&f->tree, "16/cgroup");
-    if (cases[i].text)
-      proctree_write(&f->tree, "16/cgroup", cases[i].text,
-                     strlen(cases[i].text));
+    if (texts[i])
+      proctree_write(&f->tree, "16/cgroup", texts[i], strlen(texts[i]));
     assert_int_equal(look(f, NOW, &seen), 0);
-    expect_all(&seen, wanted);
+    expect_all(&seen, "server server -v /usr/bin/server seven - - - -");
     inspection_done(&seen);
   }
-}
-
-/* As of a process whose argv is all NULs. */
-FIXTURE_TEST(command_line_of_nothing_but_ends_is_empty) {
-  struct inspection seen;
-
-  proctree_write(&f->tree, "16/cmdline", "\0\0\0", 3);
-  assert_int_equal(look(f, NOW, &seen), 0);
-  expect(&seen, ATTRIBUTE_COMMAND_LINE, "server");
-  inspection_done(&seen);
-}
-
-FIXTURE_TEST(without_a_uid_there_is_no_user) {
-  struct inspection seen;
-
-  proctree_write(&f->tree, "16/status", "Name:\tserver\n", 13);
-  assert_int_equal(look(f, NOW, &seen), 0);
-  assert_true(seen.has_names);
-  expect(&seen, ATTRIBUTE_USER, NULL);
-  expect(&seen, ATTRIBUTE_COMM, "server");
-  assert_int_equal(seen.attributes.uid, 0);
-  inspection_done(&seen);
 }
 
 /* --- the way to its memory -------------------------------------------------

@@ -57,21 +57,14 @@ FIXTURE_TEST(the_number_in_front_is_the_pid) {
     uint32_t pid;
   } cases[] = {
       {"number", "4711", 4711},
-      {"one digit", "7", 7},
       {"newline behind it", "4711\n", 4711},
       {"lines behind it", "4711\n/srv/data\n1700000000\n", 4711},
       {"blanks in front, as in UUCP's locks", "      4711\n", 4711},
-      {"tab in front", "\t4711\n", 4711},
-      {"return behind it", "4711\r\n", 4711},
       {"the largest", "4294967295\n", UINT32_MAX},
       {"too large", "4294967296\n", 0},
-      {"20 digits", "18446744073709551617\n", 0},
       {"empty", "", 0},
-      {"blanks alone", "   \n", 0},
       {"zero", "0\n", 0},
       {"minus", "-4711\n", 0},
-      {"garbage", "pid 4711\n", 0},
-      {"high bytes", "\xff\xfe", 0},
       {"a long line", "12345678901234567890123456789012345678901234567890", 0},
       {"a number that is cut short when read is another number",
        "                              4711\n", 0},
@@ -142,19 +135,6 @@ FIXTURE_TEST(special_file_names_no_process) {
     remove(path);
   }
   alarm(0);
-}
-
-/* As long as a writer is there, a FIFO has something to be read. */
-FIXTURE_TEST(text_in_a_fifo_stays_there) {
-  char text[8];
-  int fd;
-
-  make_fifo();
-  fd = open(path, O_RDWR | O_CLOEXEC);
-  assert_int_equal(write(fd, "10\n", 3), 3);
-  assert_names(path, 0);
-  assert_int_equal(read(fd, text, sizeof(text)), 3);
-  close(fd);
 }
 
 /* To rewind a tape it is enough to open and close it. */

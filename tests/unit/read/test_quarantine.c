@@ -19,31 +19,26 @@ static uint64_t now_ns;
 
 static uint64_t clock_ns(void) { return now_ns; }
 
-static int make(void **state) {
+static void begin(struct fixture *f) {
   static const struct statm_sample statm = {
       .size_pages = 100, .resident_pages = 50, .text_pages = 10};
-  static struct fixture f;
   struct fake fake = {.pid = 10, .comm = "hung\n1", .private_kb = 100};
 
   now_ns = 1000 * NS_PER_S;
-  f = (struct fixture){.p = {.pid = 10, .statm = statm}, .statm = statm};
-  proctree_make(&f.tree);
-  proctree_put(&f.tree, &fake);
-  f.q = (struct quarantine){
-      .diags = f.diags, .read_timeout_ns = NS_PER_S, .clock_ns = clock_ns};
-  assert_int_equal(procfs_new(f.tree.root, &f.q.procfs), 0);
-  *state = &f;
-  return 0;
+  *f = (struct fixture){.p = {.pid = 10, .statm = statm}, .statm = statm};
+  proctree_make(&f->tree);
+  proctree_put(&f->tree, &fake);
+  f->q = (struct quarantine){
+      .diags = f->diags, .read_timeout_ns = NS_PER_S, .clock_ns = clock_ns};
+  assert_int_equal(procfs_new(f->tree.root, &f->q.procfs), 0);
 }
 
-static int unmake(void **state) {
-  struct fixture *f = *state;
-
+static void done(struct fixture *f) {
   procfs_free(f->q.procfs);
   proctree_remove(&f->tree);
-  return 0;
 }
 
+TEST_OBJECT(struct fixture, begin, done)
 #define FIXTURE_TEST(name) TEST_WITH(name, make, unmake, struct fixture *f)
 
 static void take_as(struct fixture *f, enum read_kind kind, int result) {
@@ -163,11 +158,4 @@ FIXTURE_TEST(another_name_or_program_is_a_change_once) {
   assert_true(has_changed(f));
   f->statm = (struct statm_sample){0}; /* never seen before */
   assert_false(has_changed(f));
-}
-
-/* A kernel ends it with a newline, and adds that itself. */
-FIXTURE_TEST(name_without_a_newline_is_whole) {
-  proctree_write(&f->tree, "10/comm", "cut", 3);
-  take(f, READ_INSPECTION);
-  assert_string_equal(f->diags[DIAG_HUNG].comm, "cut");
 }

@@ -50,6 +50,19 @@ static void await_returned(struct reading *f) {
   reader_begin(&f->reader, 1);
 }
 
+/* Has the job hang in that file, until it is woken. */
+static void run_hung(struct reading *f, const char *path,
+                     struct read_job *job) {
+  proctree_hang(&f->tree, path);
+  reader_run(&f->reader, job, 1);
+  assert_int_equal(job->result, READ_HUNG);
+}
+
+static void wake(struct reading *f, const char *path) {
+  proctree_wake(&f->tree, path);
+  await_returned(f);
+}
+
 FIXTURE_TEST(hung_read_is_told_with_its_file) {
   static const struct {
     enum read_kind kind;
@@ -87,14 +100,11 @@ FIXTURE_TEST(hung_read_is_told_with_its_file) {
     f->reader.has_rollup = cases[i].has_rollup;
     reading_put(f, server(10));
     reading_put_pages(f, 10);
-    proctree_hang(&f->tree, cases[i].path);
-    reader_run(&f->reader, &job, 1);
-    assert_int_equal(job.result, READ_HUNG);
+    run_hung(f, cases[i].path, &job);
     assert_string_equal(job.file, cases[i].file);
     assert_int_equal(job.inspection.state, PROCESS_UNSEEN);
     assert_ptr_equal(job.process, &f->p);
-    proctree_wake(&f->tree, cases[i].path);
-    await_returned(f);
+    wake(f, cases[i].path);
   }
 }
 
@@ -128,15 +138,12 @@ FIXTURE_TEST(late_control_group_is_dropped_with_its_place) {
       free(job.cgroup_memory.place.directory);
     else
       job.cgroup.place = job.cgroup_memory.place;
-    proctree_hang(&f->tree, "cg/web/memory.current");
-    reader_run(&f->reader, &job, 1);
-    assert_int_equal(job.result, READ_HUNG);
+    run_hung(f, "cg/web/memory.current", &job);
     assert_string_equal(job.file, "the cgroup");
     reader_run(&f->reader, &job, 1);
     assert_int_equal(job.result, READ_STILL_HUNG);
     free(job.cgroup.place.directory);
-    proctree_wake(&f->tree, "cg/web/memory.current");
-    await_returned(f);
+    wake(f, "cg/web/memory.current");
   }
 }
 
@@ -155,13 +162,10 @@ FIXTURE_TEST(late_sample_is_dropped_with_its_layout) {
 
     job.request.layout = given;
     reading_put_pages(f, 10);
-    proctree_hang(&f->tree, "kpagecount");
-    reader_run(&f->reader, &job, 1);
-    assert_int_equal(job.result, READ_HUNG);
+    run_hung(f, "kpagecount", &job);
     assert_ptr_equal(job.request.layout, given);
     page_layout_drop(given);
-    proctree_wake(&f->tree, "kpagecount");
-    await_returned(f);
+    wake(f, "kpagecount");
   }
 }
 
@@ -172,11 +176,8 @@ FIXTURE_TEST(late_sample_by_mapping_is_dropped) {
 
   reading_restart(f, SHORT_NS);
   reading_put_pages(f, 10);
-  proctree_hang(&f->tree, "kpagecount");
-  reader_run(&f->reader, &job, 1);
-  assert_int_equal(job.result, READ_HUNG);
-  proctree_wake(&f->tree, "kpagecount");
-  await_returned(f);
+  run_hung(f, "kpagecount", &job);
+  wake(f, "kpagecount");
 }
 
 /* One in the middle of more than fit one batch. */
@@ -204,8 +205,7 @@ FIXTURE_TEST(hung_file_delays_no_other) {
       assert_int_equal(rss_kb(&jobs[i]), 8192);
     }
   }
-  proctree_wake(&f->tree, "50/smaps_rollup");
-  await_returned(f);
+  wake(f, "50/smaps_rollup");
 }
 
 /* The stat of a, of b, and of a again. */
@@ -241,8 +241,7 @@ FIXTURE_TEST(while_it_hangs_it_is_not_tried_again) {
   f->p.starttime_ticks++;
   assert_int_equal(reading_run(f, READ_STAT).result, 0);
   f->p.starttime_ticks--;
-  proctree_wake(&f->tree, "10/smaps_rollup");
-  await_returned(f);
+  wake(f, "10/smaps_rollup");
   assert_int_equal(reading_run(f, READ_STAT).result, 0);
 }
 
@@ -299,8 +298,7 @@ FIXTURE_TEST(without_another_thread_the_rest_of_a_batch_fails) {
   assert_int_equal(jobs[0].result, 0);
   assert_int_equal(jobs[1].result, READ_STILL_HUNG);
   assert_int_equal(jobs[2].result, 0);
-  proctree_wake(&f->tree, "10/stat");
-  await_returned(f);
+  wake(f, "10/stat");
 }
 
 FIXTURE_TEST(without_any_thread_there_is_no_cycle) {
@@ -322,7 +320,6 @@ FIXTURE_TEST(late_inspection_is_dropped) {
   struct process *p = malloc(sizeof(*p));
   struct read_job job = {.process = p, .kind = READ_INSPECTION};
 
-  assert_non_null(p);
   reading_restart(f, SHORT_NS);
   *p = f->p;
   reader_run(&f->reader, &job, 1);
@@ -330,14 +327,11 @@ FIXTURE_TEST(late_inspection_is_dropped) {
   p->identified_ns = 1;
   reading_put_faults(f, 1);
   job = (struct read_job){.process = p, .kind = READ_INSPECTION};
-  proctree_hang(&f->tree, "10/cmdline");
-  reader_run(&f->reader, &job, 1);
-  assert_int_equal(job.result, READ_HUNG);
+  run_hung(f, "10/cmdline", &job);
   attributes_done(&p->attributes);
   memset(p, 0xff, sizeof(*p));
   free(p);
-  proctree_wake(&f->tree, "10/cmdline");
-  await_returned(f);
+  wake(f, "10/cmdline");
 }
 
 #define STAT_TEXT                                                              \

@@ -32,18 +32,6 @@ static void add(struct usage *u, const struct rollup *r, uint64_t pages) {
     u->unreadable++;
 }
 
-TEST(processes_and_their_threads_are_counted) {
-  struct usage u = {.processes = 0};
-
-  usage_add_process(&u, 1);
-  usage_add_process(&u, 5000);
-  usage_add_process(&u, UINT32_MAX);
-  assert_int_equal(u.processes, 3);
-  assert_true(u.threads == UINT64_C(5001) + UINT32_MAX);
-  assert_int_equal(u.unreadable, 0);
-  assert_int_equal(u.rolled_up, 0);
-}
-
 TEST(statm_adds_up_in_bytes) {
   static const struct statm_sample one = {.size_pages = 1000,
                                           .resident_pages = 300,
@@ -111,11 +99,8 @@ TEST(uss_is_private_clean_and_dirty) {
     uint64_t pss, private_clean, private_dirty, shared;
     uint64_t want_uss, want_shared;
   } cases[] = {
-      {"nothing", 0, 0, 0, 0, 0, 0},
+
       {"private alone", 30, 10, 20, 0, 30, 0},
-      {"clean alone", 10, 10, 0, 0, 10, 0},
-      {"dirty alone", 20, 0, 20, 0, 20, 0},
-      {"shared alone", 25, 0, 0, 100, 0, 100},
       {"both", 55, 10, 20, 100, 30, 100},
       {"pss rounded down below uss", 29, 10, 20, 0, 29, 1},
       {"large folios mapped twice count as private", 40, 30, 50, 0, 40, 40},
@@ -183,15 +168,12 @@ TEST(any_sum_keeps_uss_below_pss_below_rss) {
 }
 
 TEST(known_are_the_fields_that_all_members_have) {
-  struct rollup old = make_rollup(1, 1, 1, 1), now = old, odd = old;
+  struct rollup now = make_rollup(1, 1, 1, 1), old = now, odd = now;
   struct usage u = {.processes = 0};
 
   old.known &= ~(1U << ROLLUP_KSM | 1U << ROLLUP_PSS_DIRTY);
   odd.known &= ~(1U << ROLLUP_LOCKED);
-  usage_add_rollup(&u, &now, 0);
-  assert_int_equal(u.rollup.known, KNOWN);
   usage_add_rollup(&u, &old, 0);
-  assert_int_equal(u.rollup.known, old.known);
   usage_add_rollup(&u, &now, 0);
   assert_int_equal(u.rollup.known, old.known);
   usage_add_rollup(&u, &odd, 0);
@@ -262,16 +244,9 @@ TEST(coverage_is_the_share_of_resident_memory_that_was_read) {
   }
 }
 
-TEST(nothing_read_of_nothing_resident_covers_nothing) {
-  struct usage u = {.processes = 0};
-
-  add(&u, NULL, 0);
-  assert_true(usage_coverage_percent(&u) == 0);
-}
-
 TEST(members_of_unknown_size_count_by_head) {
   struct rollup r = make_rollup(1, 1, 0, 0);
-  struct usage u = {.processes = 0};
+  struct usage u = {.processes = 0}, nothing = {.processes = 0};
 
   for (int i = 0; i < 3; i++)
     add(&u, &r, 10);
@@ -279,6 +254,8 @@ TEST(members_of_unknown_size_count_by_head) {
   u.unreadable++;
   u.unknown++;
   assert_true(usage_coverage_percent(&u) == 75);
+  add(&nothing, NULL, 0);
+  assert_true(usage_coverage_percent(&nothing) == 0);
 }
 
 static void estimate(struct usage *u, const struct rollup *r, uint64_t pages,
@@ -304,10 +281,8 @@ TEST(an_estimate_counts_as_a_rollup_does) {
   assert_int_equal(estimated.fresh_pss, 0);
   assert_int_equal(estimated.uss, read.uss);
   assert_int_equal(estimated.shared, read.shared);
-  assert_int_equal(estimated.rolled_up, 1);
-  assert_int_equal(estimated.resident_rolled_up, 40 * PAGE);
-  assert_int_equal(estimated.rollup.known, r.known);
-  assert_memory_equal(estimated.rollup.bytes, r.bytes, sizeof(r.bytes));
+  assert_int_equal(estimated.resident_rolled_up, read.resident_rolled_up);
+  assert_memory_equal(&estimated.rollup, &read.rollup, sizeof(r));
   assert_true(usage_is_known(&estimated));
 }
 
@@ -450,12 +425,9 @@ TEST(unasked_member_alone_leaves_the_sum_unknown) {
   usage_add_statm(&u, &statm, PAGE);
   u.unasked++;
   assert_false(usage_is_known(&u));
-  assert_true(usage_coverage_percent(&u) == 0);
-  assert_true(isnan(usage_age_seconds(&u)));
   add(&u, &r, 10);
   assert_true(usage_is_known(&u));
   assert_true(usage_coverage_percent(&u) == 25);
-  assert_true(usage_age_seconds(&u) == 0);
 }
 
 TEST(age_is_unknown_where_nothing_was_ever_read) {
@@ -487,9 +459,7 @@ TEST(a_newcomer_is_guessed_from_those_that_are_known) {
   assert_int_equal(got.known, r.known);
   assert_int_equal(got.bytes[ROLLUP_RSS], 400 * KIB);
   assert_int_equal(got.bytes[ROLLUP_PSS], 100 * KIB);
-  assert_int_equal(got.bytes[ROLLUP_PRIVATE_CLEAN], 50 * KIB);
   assert_int_equal(got.bytes[ROLLUP_PRIVATE_DIRTY], 25 * KIB);
-  assert_int_equal(got.bytes[ROLLUP_SHARED_CLEAN], 325 * KIB);
   assert_int_equal(got.bytes[ROLLUP_SWAP_PSS], 22 * KIB);
 }
 
@@ -524,6 +494,7 @@ TEST(alone_a_newcomer_is_guessed_from_its_statm) {
   assert_int_equal(got.bytes[ROLLUP_ANONYMOUS], 160 * KIB);
   assert_int_equal(got.bytes[ROLLUP_PSS_ANON], 160 * KIB);
   assert_int_equal(got.bytes[ROLLUP_PSS_FILE], 120 * KIB);
+  assert_int_equal(got.bytes[ROLLUP_PSS_DIRTY], 160 * KIB);
 }
 
 TEST(any_guess_keeps_uss_below_pss_below_rss) {
@@ -566,15 +537,4 @@ TEST(a_guess_is_within_resident_memory) {
   add(&u, &r, 1);
   usage_guess(&u, &s, PAGE, KNOWN, &got);
   assert_in_range(got.bytes[ROLLUP_RSS], 0, 1000 * PAGE);
-}
-
-/* pss_dirty 0 beside private_dirty 160 kB: no process is so. */
-TEST(a_guess_alone_has_its_dirty_memory_in_pss_dirty) {
-  static const struct statm_sample s = {.resident_pages = 100,
-                                        .shared_pages = 60};
-  struct usage u = {.processes = 0};
-  struct rollup got;
-
-  usage_guess(&u, &s, PAGE, KNOWN, &got);
-  assert_int_equal(got.bytes[ROLLUP_PSS_DIRTY], 160 * KIB);
 }

@@ -8,34 +8,24 @@
 
 #include "paged.h"
 
-/* Addresses that keep the files short. */
-#define FIRST 1024 /* page */
-#define FRAME 4096
-
 struct fixture {
   struct paged in;
   struct mapping_sample sample;
 };
 
-static int make(void **state) {
-  static struct fixture f;
-
-  f.sample = (struct mapping_sample){0};
-  paged_make(&f.in, 1024);
-  fake_pages_put(&f.in.tree, 10, FIRST, 1, 0, 0);
-  fake_pages_count(&f.in.tree, FRAME, 65536, 1);
-  *state = &f;
-  return 0;
+static void begin(struct fixture *f) {
+  f->sample = (struct mapping_sample){0};
+  paged_make(&f->in, 1024);
+  fake_pages_put(&f->in.tree, 10, FIRST, 1, 0, 0);
+  fake_pages_count(&f->in.tree, FRAME, 65536, 1);
 }
 
-static int unmake(void **state) {
-  struct fixture *f = *state;
-
+static void done(struct fixture *f) {
   mapping_sample_done(&f->sample);
   paged_remove(&f->in);
-  return 0;
 }
 
+TEST_OBJECT(struct fixture, begin, done)
 #define FIXTURE_TEST(name) TEST_WITH(name, make, unmake, struct fixture *f)
 
 /* --- memory --- */
@@ -57,11 +47,6 @@ static void map(const struct fixture *f, const struct part *parts, size_t n) {
   fake_pages_map(&f->in.tree, 10, ranges, n);
 }
 
-static void put(const struct fixture *f, uint64_t at, size_t n,
-                uint64_t entry) {
-  fake_pages_put(&f->in.tree, 10, FIRST + at, n, entry, FRAME + at);
-}
-
 static int read_sample(struct fixture *f, uint32_t wanted, uint64_t seed) {
   const struct page_request request = {.pages_wanted = wanted, .seed = seed};
 
@@ -69,7 +54,7 @@ static int read_sample(struct fixture *f, uint32_t wanted, uint64_t seed) {
   return mapping_sample_read(&f->in.reader, &f->in.ref, &request, &f->sample);
 }
 
-static void sample(struct fixture *f, uint32_t wanted) {
+static void take_sample(struct fixture *f, uint32_t wanted) {
   assert_int_equal(read_sample(f, wanted, 1), 0);
 }
 
@@ -104,13 +89,13 @@ FIXTURE_TEST(pages_count_for_their_mapping) {
                                {300, 100, "/dev/shm/b", "rw-s"}};
 
   map(f, parts, LENGTH(parts));
-  put(f, 0, 40, FAKE_FILE | FAKE_EXCLUSIVE);
-  put(f, 40, 100, FAKE_ANON | FAKE_EXCLUSIVE);
-  put(f, 200, 60, FAKE_ANON);
-  put(f, 300, 50, FAKE_FILE);
+  paged_put(&f->in, 0, 40, FAKE_FILE | FAKE_EXCLUSIVE, true);
+  paged_put(&f->in, 40, 100, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  paged_put(&f->in, 200, 60, FAKE_ANON, true);
+  paged_put(&f->in, 300, 50, FAKE_FILE, true);
   fake_pages_count(&f->in.tree, FRAME + 200, 60, 2);
   fake_pages_count(&f->in.tree, FRAME + 300, 50, 5);
-  sample(f, 1000); /* more than there are */
+  take_sample(f, 1000); /* more than there are */
   assert_int_equal(tally_of(f, "/a")->pages, 100);
   assert_int_equal(tally_of(f, "/a")->kinds[PAGE_FILE].exclusive, 40);
   assert_int_equal(tally_of(f, "/a")->kinds[PAGE_ANON].pages, 60);
@@ -125,23 +110,6 @@ FIXTURE_TEST(pages_count_for_their_mapping) {
   assert_true(f->sample.has_mapcounts);
 }
 
-/* The table is as READ_MAPS has it. */
-FIXTURE_TEST(mappings_are_as_in_maps) {
-  const struct part parts[] = {
-      {0, 40, "/a", 0}, {40, 10, "[vvar]", "r--p"}, {50, 100, "/a", "r--s"}};
-  const struct mapping *m;
-
-  map(f, parts, LENGTH(parts));
-  sample(f, 10);
-  assert_int_equal(f->sample.table->n, 3);
-  m = &f->sample.table->mappings[1];
-  assert_int_equal(m->vmas, 2);
-  assert_int_equal(m->size, 140 * PAGE);
-  assert_int_equal(m->permissions, MAPPING_READ | MAPPING_WRITE |
-                                       MAPPING_PRIVATE | MAPPING_SHARED);
-  assert_int_equal(m->sum.known, 0);
-}
-
 /* --- what is drawn --- */
 
 /* In proportion to the pages, and of a small one 16 at least. */
@@ -150,9 +118,9 @@ FIXTURE_TEST(every_large_mapping_has_its_draws) {
       {0, 8000, "/large", 0}, {8000, 2000, "/b", 0}, {10000, 100, "/c", 0}};
 
   map(f, parts, LENGTH(parts));
-  put(f, 0, 10100, FAKE_ANON | FAKE_EXCLUSIVE);
+  paged_put(&f->in, 0, 10100, FAKE_ANON | FAKE_EXCLUSIVE, true);
   paged_resize(&f->in, 10100);
-  sample(f, 1010);
+  take_sample(f, 1010);
   assert_in_range(stratum_of(f, "/large")->lookups, 799, 800);
   assert_in_range(stratum_of(f, "/b")->lookups, 199, 200);
   assert_int_equal(stratum_of(f, "/c")->lookups, 16);
@@ -171,9 +139,9 @@ FIXTURE_TEST(small_mappings_share_their_draws) {
     parts[i] = (struct part){20 * i, i < 128 ? 20 : 18, names[i], 0};
   }
   map(f, parts, LENGTH(parts));
-  put(f, 0, 20 * LENGTH(parts), FAKE_ANON | FAKE_EXCLUSIVE);
+  paged_put(&f->in, 0, 20 * LENGTH(parts), FAKE_ANON | FAKE_EXCLUSIVE, true);
   paged_resize(&f->in, 4000);
-  sample(f, 100);
+  take_sample(f, 100);
   assert_int_equal(f->sample.strata[0].pages, (201 - 128) * 18);
   for (size_t i = 0; i < 201; i++) {
     const struct mapping_tally *t = tally_of(f, names[i]);
@@ -194,14 +162,14 @@ FIXTURE_TEST(holes_are_made_up_for) {
 
   map(f, parts, 1);
   for (uint64_t i = 0; i < 10000; i += 2)
-    put(f, i, 1, FAKE_ANON | FAKE_EXCLUSIVE);
+    paged_put(&f->in, i, 1, FAKE_ANON | FAKE_EXCLUSIVE, true);
   paged_resize(&f->in, 5000);
-  sample(f, 500);
+  take_sample(f, 500);
   assert_in_range(stratum_of(f, "[anon]")->lookups, 999, 1000);
   assert_in_range(found(tally_of(f, "[anon]")), 400, 600);
   paged_resize(&f->in, 100);
   f->in.step_ns = NS; /* no time to refine it */
-  sample(f, 500);
+  take_sample(f, 500);
   assert_int_equal(stratum_of(f, "[anon]")->lookups, 500 * PAGE_LOOKUPS_MOST);
 }
 
@@ -210,10 +178,10 @@ FIXTURE_TEST(sparse_mappings_are_refined) {
   const struct part parts[] = {{0, 512, "/dense", 0}, {512, 4096, "/thin", 0}};
 
   map(f, parts, 2);
-  put(f, 0, 512, FAKE_ANON | FAKE_EXCLUSIVE);
-  put(f, 512 + 4000, 30, FAKE_ANON | FAKE_EXCLUSIVE);
+  paged_put(&f->in, 0, 512, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  paged_put(&f->in, 512 + 4000, 30, FAKE_ANON | FAKE_EXCLUSIVE, true);
   paged_resize(&f->in, 542);
-  sample(f, 271);
+  take_sample(f, 271);
   assert_int_equal(tally_of(f, "/dense")->pages, 512);
   assert_int_equal(tally_of(f, "/thin")->pages, 30);
   assert_int_equal(stratum_of(f, "/thin")->lookups, 16);
@@ -228,30 +196,20 @@ FIXTURE_TEST(every_page_of_a_mapping_has_the_same_chance) {
       {0, 100, "/a", 0}, {100, 500, "/b", 0}, {600, 400, "/a", 0}};
 
   map(f, parts, LENGTH(parts));
-  put(f, 0, 1000, FAKE_ANON | FAKE_EXCLUSIVE);
+  paged_put(&f->in, 0, 1000, FAKE_ANON | FAKE_EXCLUSIVE, true);
   paged_resize(&f->in, 1000);
   for (size_t i = 0; i < LENGTH(places); i++) {
     double hits = 0;
 
-    put(f, places[i], 1, FAKE_FILE | FAKE_EXCLUSIVE);
+    paged_put(&f->in, places[i], 1, FAKE_FILE | FAKE_EXCLUSIVE, true);
     for (uint64_t seed = 1; seed <= 500; seed++) {
       assert_int_equal(read_sample(f, 100, seed), 0);
       hits += tally_of(f, "/a")->kinds[PAGE_FILE].pages +
               tally_of(f, "/b")->kinds[PAGE_FILE].pages;
     }
-    put(f, places[i], 1, FAKE_ANON | FAKE_EXCLUSIVE);
+    paged_put(&f->in, places[i], 1, FAKE_ANON | FAKE_EXCLUSIVE, true);
     assert_true((hits - 50) * (hits - 50) < 25 * 50);
   }
-}
-
-FIXTURE_TEST(sample_pauses_and_shows_progress) {
-  const struct part parts[] = {{0, 1000, 0, 0}};
-
-  map(f, parts, 1);
-  put(f, 0, 1000, FAKE_ANON | FAKE_EXCLUSIVE);
-  sample(f, 160);
-  assert_int_equal(atomic_load(&f->in.heartbeat), 1 + 160); /* one for maps */
-  assert_int_equal(f->in.pauses, (4 + 160) / 64);
 }
 
 /* --- what is certain --- */
@@ -264,27 +222,14 @@ FIXTURE_TEST(a_mapping_is_empty_if_all_was_looked_up) {
       {4208, 8, "/partial", "---p"}, {4300, 8, "[vvar]", "r--p"}};
 
   map(f, parts, LENGTH(parts));
-  put(f, 0, 4000, FAKE_ANON | FAKE_EXCLUSIVE);
+  paged_put(&f->in, 0, 4000, FAKE_ANON | FAKE_EXCLUSIVE, true);
   paged_resize(&f->in, 4000);
-  sample(f, 100);
+  take_sample(f, 100);
   assert_true(tally_of(f, "/empty")->is_empty);
   assert_false(tally_of(f, "/unknown")->is_empty);
   assert_false(tally_of(f, "/partial")->is_empty);
   assert_false(tally_of(f, "[vvar]")->is_empty);
   assert_false(tally_of(f, "/large")->is_empty);
-}
-
-/* A refined layout has no pages of it. */
-FIXTURE_TEST(a_mapping_is_empty_if_a_search_has_found_no_page) {
-  const struct part parts[] = {{0, 512, "/dense", 0},
-                               {512, 40960, "/empty", 0}};
-
-  map(f, parts, 2);
-  put(f, 0, 512, FAKE_ANON | FAKE_EXCLUSIVE);
-  paged_resize(&f->in, 512);
-  sample(f, 100);
-  assert_int_equal(tally_of(f, "/empty")->pages, 0);
-  assert_true(tally_of(f, "/empty")->is_empty);
 }
 
 /* --- without rights, and failures --- */
@@ -296,7 +241,7 @@ FIXTURE_TEST(without_frames_prices_are_unknown) {
   fake_pages_put(&f->in.tree, 10, FIRST, 60, FAKE_ANON, 0);
   fake_pages_put(&f->in.tree, 10, FIRST + 60, 40, FAKE_ANON | FAKE_EXCLUSIVE,
                  0);
-  sample(f, 100);
+  take_sample(f, 100);
   assert_false(f->sample.has_mapcounts);
   assert_int_equal(tally_of(f, "[anon]")->kinds[PAGE_ANON].pages, 100);
   assert_int_equal(tally_of(f, "[anon]")->kinds[PAGE_ANON].exclusive, 40);
@@ -307,11 +252,9 @@ FIXTURE_TEST(failures_are_told) {
     const char *missing, *path, *text;
     int result;
   } cases[] = {
-      {"10", 0, 0, PROCFS_GONE},
       {"10/maps", 0, 0, PROCFS_GONE},
       {"10/pagemap", 0, 0, -ENOSYS},
       {0, "10/maps", "", PROCFS_GONE},
-      {0, "10/maps", "nonsense\n", -EBADMSG},
       {0, "10/maps", "4000-5000 rw-p 0 0:0 0\n1000-2000 rw-p 0 0:0 0\n",
        -EBADMSG},
       {0, "10/statm", "0 0 0 0 0 0 0\n", PROCFS_GONE},
@@ -321,7 +264,7 @@ FIXTURE_TEST(failures_are_told) {
   for (size_t i = 0; i < LENGTH(cases); i++) {
     paged_resize(&f->in, 1024);
     map(f, parts, 1);
-    put(f, 0, 4, FAKE_ANON | FAKE_EXCLUSIVE);
+    paged_put(&f->in, 0, 4, FAKE_ANON | FAKE_EXCLUSIVE, true);
     if (cases[i].missing)
       proctree_unlink(&f->in.tree, cases[i].missing);
     if (cases[i].path)

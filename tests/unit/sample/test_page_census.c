@@ -1,80 +1,23 @@
 #include "test.h"
 
-#include "sample/page_sample.h"
-
 #include "paged.h"
-
-/* The mapping of most tests: 1,024 pages, by addresses that keep the files
- * short. */
-#define START UINT64_C(0x400000)
-#define FIRST (START / PAGE)
-#define PAGES_IN_ALL 1024
-#define FRAME 4096
-
-static int make(void **state) {
-  static struct paged f;
-
-  paged_make(&f, PAGES_IN_ALL);
-  fake_pages_map(&f.tree, 10,
-                 &(struct fake_range){START, START + PAGES_IN_ALL * PAGE, 0, 0},
-                 1);
-  fake_pages_count(&f.tree, FRAME, PAGES_IN_ALL, 1);
-  *state = &f;
-  return 0;
-}
-
-static int unmake(void **state) {
-  paged_remove(*state);
-  return 0;
-}
-
-#define FIXTURE_TEST(name) TEST_WITH(name, make, unmake, struct paged *f)
-
-/* Pages of the mapping. */
-static void put(const struct paged *f, uint64_t at, size_t n, uint64_t entry,
-                bool has_frames) {
-  fake_pages_put(&f->tree, 10, FIRST + at, n, entry,
-                 has_frames ? FRAME + at : 0);
-}
-
-static struct page_sample sample(struct paged *f, uint32_t wanted) {
-  const struct page_request request = {.pages_wanted = wanted, .seed = 1};
-  struct page_sample s;
-
-  assert_int_equal(page_sample_read(&f->reader, &f->ref, &request, &s), 0);
-  page_layout_drop(s.layout);
-  s.layout = NULL;
-  return s;
-}
-
-static void assert_near(double a, double b) {
-  assert_true(a - b < 1e-9 && b - a < 1e-9);
-}
-
-static void assert_tally(const struct page_tally *t, uint32_t pages,
-                         uint32_t exclusive, double price, double squared) {
-  assert_int_equal(t->pages, pages);
-  assert_int_equal(t->exclusive, exclusive);
-  assert_near(t->price, price);
-  assert_near(t->price_squared, squared);
-}
 
 /* 96 pages, the others are of shmem. The least run has 8 of them. */
 static void put_beside_shmem(struct paged *f) {
-  const uint64_t middle = START + 96 * PAGE, end = START + PAGES_IN_ALL * PAGE;
+  const uint64_t middle = START + 96 * PAGE, end = END;
   const struct fake_range ranges[] = {
       {START, middle, NULL, NULL},
       {middle, end - 8 * PAGE, "rw-s", "/dev/shm/buffers"},
       {end - 8 * PAGE, end, NULL, NULL}};
 
   fake_pages_map(&f->tree, 10, ranges, LENGTH(ranges));
-  put(f, 0, 32, FAKE_ANON | FAKE_EXCLUSIVE, true);
-  put(f, 32, 16, FAKE_ANON, true);
-  put(f, 48, 16, FAKE_FILE | FAKE_EXCLUSIVE, true);
-  put(f, 64, 24, FAKE_FILE, true);
-  put(f, 88, 8, FAKE_SWAPPED, false);
-  put(f, 96, PAGES_IN_ALL - 96 - 8, FAKE_FILE, true);
-  put(f, PAGES_IN_ALL - 8, 8, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  paged_put(f, 0, 32, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  paged_put(f, 32, 16, FAKE_ANON, true);
+  paged_put(f, 48, 16, FAKE_FILE | FAKE_EXCLUSIVE, true);
+  paged_put(f, 64, 24, FAKE_FILE, true);
+  paged_put(f, 88, 8, FAKE_SWAPPED, false);
+  paged_put(f, 96, PAGES_IN_ALL - 96 - 8, FAKE_FILE, true);
+  paged_put(f, PAGES_IN_ALL - 8, 8, FAKE_ANON | FAKE_EXCLUSIVE, true);
   fake_pages_count(&f->tree, FRAME + 32, 16, 2);
   fake_pages_count(&f->tree, FRAME + 64, 24, 4);
   fake_pages_count(&f->tree, FRAME + 96, PAGES_IN_ALL - 96 - 8, 20);
@@ -82,7 +25,7 @@ static void put_beside_shmem(struct paged *f) {
 
 /* A page of the buffers may be drawn, and others are not: what was counted need
  * not be found by chance. */
-FIXTURE_TEST(pages_beside_shmem_are_counted) {
+PAGED_TEST(pages_beside_shmem_are_counted) {
   struct page_sample s;
 
   put_beside_shmem(f);
@@ -95,22 +38,22 @@ FIXTURE_TEST(pages_beside_shmem_are_counted) {
   assert_tally(&s.kinds[PAGE_ANON], 16, 0, 8, 4);
   assert_tally(&s.kinds[PAGE_FILE], 16, 0, 4, 1);
   assert_in_range(s.shmem.pages, 70, 100);
-  assert_near(s.shmem.price, s.shmem.pages / 20.0);
+  assert_price(s.shmem.price, s.shmem.pages / 20.0);
 }
 
 /* The huge zero page looks like pages of a file, and the small one like an
  * anonymous one that is not exclusive; of others with one frame, merged by KSM,
  * all count. None of these is at the beginning of a window. */
-FIXTURE_TEST(zero_pages_beside_shmem_are_left_out) {
-  const uint64_t middle = START + 800 * PAGE, end = START + PAGES_IN_ALL * PAGE;
+PAGED_TEST(zero_pages_beside_shmem_are_left_out) {
+  const uint64_t middle = START + 800 * PAGE, end = END;
   const struct fake_range ranges[] = {
       {START + 3 * PAGE, middle, NULL, NULL},
       {middle, end, "rw-s", "/dev/shm/buffers"}};
   struct page_sample s;
 
   fake_pages_map(&f->tree, 10, ranges, LENGTH(ranges));
-  put(f, 0, 512, FAKE_ANON | FAKE_EXCLUSIVE, true);
-  put(f, 480, PAGES_IN_ALL - 480, FAKE_FILE, true);
+  paged_put(f, 0, 512, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  paged_put(f, 480, PAGES_IN_ALL - 480, FAKE_FILE, true);
   for (uint64_t at = 20; at < 220; at++)
     fake_pages_put(&f->tree, 10, FIRST + at, 1, FAKE_ANON,
                    at < 120 ? FRAME : FRAME + 1);
@@ -132,7 +75,7 @@ FIXTURE_TEST(zero_pages_beside_shmem_are_left_out) {
 }
 
 /* The first of them is not known for one before the second. */
-FIXTURE_TEST(no_zero_page_is_picked) {
+PAGED_TEST(no_zero_page_is_picked) {
   struct page_sample s;
 
   put_beside_shmem(f);
@@ -145,11 +88,11 @@ FIXTURE_TEST(no_zero_page_is_picked) {
 }
 
 /* A page table begins with a small one. */
-FIXTURE_TEST(pages_after_a_zero_page_are_counted) {
+PAGED_TEST(pages_after_a_zero_page_are_counted) {
   struct page_sample s;
 
   put_beside_shmem(f);
-  put(f, 0, 32, FAKE_ANON, true);
+  paged_put(f, 0, 32, FAKE_ANON, true);
   fake_pages_count(&f->tree, FRAME, 32, 2);
   /* no frame follows the zero page's */
   fake_pages_put(&f->tree, 10, FIRST, 1, FAKE_ANON, FRAME + 2000);
@@ -159,38 +102,26 @@ FIXTURE_TEST(pages_after_a_zero_page_are_counted) {
   assert_int_equal(s.census[PAGE_ANON].exclusive, 8);
 }
 
-/* As pages of a device are, of which each has a frame of its own. */
-FIXTURE_TEST(pages_that_nobody_is_charged_for_are_no_memory) {
-  struct page_sample s;
-
-  put_beside_shmem(f);
-  fake_pages_count(&f->tree, FRAME + 64, 24, 0);
-  s = sample(f, 100);
-  assert_int_equal(s.census[PAGE_FILE].pages, 16);
-  assert_int_equal(s.census[PAGE_FILE].exclusive, 16);
-}
-
 /* So do huge pages of shmem look before 6.11. */
-FIXTURE_TEST(pages_of_shmem_are_never_anonymous) {
+PAGED_TEST(pages_of_shmem_are_never_anonymous) {
   struct page_sample s;
 
   put_beside_shmem(f);
-  put(f, 96, PAGES_IN_ALL - 96 - 8, FAKE_ANON, true);
+  paged_put(f, 96, PAGES_IN_ALL - 96 - 8, FAKE_ANON, true);
   s = sample(f, 100);
   assert_in_range(s.shmem.pages, 70, 100);
-  assert_near(s.shmem.price, s.shmem.pages / 20.0);
+  assert_price(s.shmem.price, s.shmem.pages / 20.0);
   assert_int_equal(s.kinds[PAGE_ANON].pages, 16);
 }
 
 /* How often pages of each fifth of them are picked, in 100 samples. */
 static void count_picked(struct paged *f, size_t pages, unsigned ret[5]) {
-  const uint64_t middle = START + pages * PAGE,
-                 end = START + PAGES_IN_ALL * PAGE;
+  const uint64_t middle = START + pages * PAGE, end = END;
   const struct fake_range ranges[] = {
       {START, middle, NULL, NULL}, {middle, end, "rw-s", "/dev/shm/buffers"}};
 
   fake_pages_map(&f->tree, 10, ranges, LENGTH(ranges));
-  put(f, 0, PAGES_IN_ALL, FAKE_FILE, true);
+  paged_put(f, 0, PAGES_IN_ALL, FAKE_FILE, true);
   for (size_t i = 0; i < 5; i++) {
     ret[i] = 0;
     fake_pages_count(&f->tree, FRAME, pages, 2);
@@ -199,7 +130,7 @@ static void count_picked(struct paged *f, size_t pages, unsigned ret[5]) {
       const struct page_request request = {.pages_wanted = 10, .seed = seed};
       struct page_sample s;
 
-      assert_int_equal(page_sample_read(&f->reader, &f->ref, &request, &s), 0);
+      s = sample_with(f, &request);
       page_layout_drop(s.layout);
       assert_int_equal(s.kinds[PAGE_FILE].pages, CENSUS_PICKED_LEAST);
       ret[i] += (unsigned)((8 - s.kinds[PAGE_FILE].price) * 4 + 0.5);
@@ -209,7 +140,7 @@ static void count_picked(struct paged *f, size_t pages, unsigned ret[5]) {
 
 /* 16 are picked: of hardly more than are remembered meanwhile, and of many. 320
  * of 1,600 are in each fifth; the standard deviation is 16. */
-FIXTURE_TEST(picked_pages_have_the_same_chance) {
+PAGED_TEST(picked_pages_have_the_same_chance) {
   static const size_t pages[] = {150, 900};
   unsigned found[5];
 
@@ -226,14 +157,14 @@ static uint32_t count_picked_of(struct paged *f, size_t pages) {
       {START, middle, NULL, NULL},
       {middle, middle + PAGE, "rw-s", "/dev/shm/buffers"}};
 
-  put(f, 0, pages, FAKE_FILE, true);
+  paged_put(f, 0, pages, FAKE_FILE, true);
   fake_pages_map(&f->tree, 10, ranges, LENGTH(ranges));
   fake_pages_count(&f->tree, FRAME, pages, 2);
   paged_resize(f, (unsigned)pages);
   return sample(f, 100).kinds[PAGE_FILE].pages;
 }
 
-FIXTURE_TEST(more_are_picked_of_many) {
+PAGED_TEST(more_are_picked_of_many) {
   assert_int_equal(count_picked_of(f, 10), 10);
   assert_int_equal(count_picked_of(f, 1000), CENSUS_PICKED_LEAST);
   assert_int_equal(count_picked_of(f, 10000), 39);
@@ -241,27 +172,27 @@ FIXTURE_TEST(more_are_picked_of_many) {
 }
 
 /* statm has 100 anonymous pages more than were there to be counted. */
-FIXTURE_TEST(anonymous_pages_that_were_not_counted_are_told) {
+PAGED_TEST(anonymous_pages_that_were_not_counted_are_told) {
   struct page_sample s;
 
   put_beside_shmem(f);
   proctree_write(&f->tree, "10/statm", TEXT("2000 1024 868 0 0 0 0\n"));
   s = sample(f, 100);
-  assert_near(s.unseen, (1024 - 868 - 56) / 1024.0);
+  assert_price(s.unseen, (1024 - 868 - 56) / 1024.0);
 }
 
 /* Beside a mapping of 256 MiB without pages, and not so little memory that it
  * is left out. */
-FIXTURE_TEST(many_pages_beside_shmem_are_drawn) {
-  const uint64_t end = START + PAGES_IN_ALL * PAGE;
+PAGED_TEST(many_pages_beside_shmem_are_drawn) {
+  const uint64_t end = END;
   const struct fake_range ranges[] = {
       {START, START + 64 * PAGE, NULL, NULL},
       {START + 64 * PAGE, end, "rw-s", "/dev/shm/buffers"},
       {end + PAGE, end + PAGE * (CENSUS_PAGES_MOST - 61), NULL, NULL}};
   struct page_sample s;
 
-  put(f, 0, 64, FAKE_ANON | FAKE_EXCLUSIVE, true);
-  put(f, 64, PAGES_IN_ALL - 64, FAKE_FILE, true);
+  paged_put(f, 0, 64, FAKE_ANON | FAKE_EXCLUSIVE, true);
+  paged_put(f, 64, PAGES_IN_ALL - 64, FAKE_FILE, true);
   fake_pages_map(&f->tree, 10, ranges, 3);
   paged_resize(f, CENSUS_PAGES_MOST / 2);
   s = sample(f, 100);
@@ -274,7 +205,7 @@ FIXTURE_TEST(many_pages_beside_shmem_are_drawn) {
 
 static bool counts_pages_apart(struct paged *f, size_t n, uint64_t apart) {
   struct fake_range ranges[CENSUS_READS_MOST + 2];
-  const uint64_t end = START + PAGES_IN_ALL * PAGE;
+  const uint64_t end = END;
 
   ranges[0] = (struct fake_range){START, end, "rw-s", "/dev/shm/buffers"};
   for (uint64_t i = 0; i < n; i++) {
@@ -287,8 +218,8 @@ static bool counts_pages_apart(struct paged *f, size_t n, uint64_t apart) {
 }
 
 /* As the stacks of many threads are. */
-FIXTURE_TEST(pages_that_take_a_read_each_are_drawn) {
-  put(f, 0, PAGES_IN_ALL, FAKE_FILE, true);
+PAGED_TEST(pages_that_take_a_read_each_are_drawn) {
+  paged_put(f, 0, PAGES_IN_ALL, FAKE_FILE, true);
   assert_true(counts_pages_apart(f, CENSUS_READS_MOST, 512));
   assert_false(counts_pages_apart(f, CENSUS_READS_MOST + 1, 512));
   assert_true(counts_pages_apart(f, CENSUS_READS_MOST + 1, 511));

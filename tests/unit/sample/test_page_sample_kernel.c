@@ -250,58 +250,65 @@ static void assert_within(uint64_t a, uint64_t b, uint64_t slack) {
              (unsigned long long)slack, (unsigned long long)b);
 }
 
+/* A family, one sample of it and the rollup; the test is skipped where frames
+ * are hidden. */
+static struct page_sample look_at(void (*be)(char *, char *),
+                                  enum shared_kind kind, uint32_t wanted,
+                                  struct rollup *ret) {
+  struct page_sample s;
+  struct family f;
+  bool has_sample;
+
+  start_family(&f, be, kind);
+  has_sample = read_sample(&f, wanted, NULL, &s);
+  read_rollup(&f, ret);
+  end_family(&f);
+  if (!has_sample)
+    skip();
+  page_layout_drop(s.layout);
+  return s;
+}
+
+static void assert_amounts(const struct page_sample *s,
+                           const struct rollup *rollup, uint64_t slack) {
+  assert_within(uss_of(s), rollup_uss(rollup), slack);
+  assert_within(pss_of(s), rollup->bytes[ROLLUP_PSS], slack);
+}
+
+static void assert_resident(const struct page_sample *s) {
+  assert_within(s->kinds[PAGE_ANON].pages,
+                s->statm.resident_pages - s->statm.shared_pages, 256);
+  assert_within(s->kinds[PAGE_FILE].pages, s->statm.shared_pages, 256);
+}
+
 /* --- tests --- */
 
 /* All pages, instead of some. Libraries have other users, which come and go. */
 TEST(whole_process_is_what_its_rollup_says) {
   struct rollup rollup;
-  struct page_sample s;
-  struct family f;
-  bool has_sample;
+  struct page_sample s = look_at(be_dense, OF_FILE, 1000000, &rollup);
 
-  start_family(&f, be_dense, OF_FILE);
-  has_sample = read_sample(&f, 1000000, NULL, &s);
-  read_rollup(&f, &rollup);
-  end_family(&f);
-  if (!has_sample)
-    skip();
-  /* With neither zero pages nor those of the kernel. */
-  assert_within(s.kinds[PAGE_ANON].pages,
-                s.statm.resident_pages - s.statm.shared_pages, 256);
-  assert_within(s.kinds[PAGE_FILE].pages, s.statm.shared_pages, 256);
+  assert_resident(&s); /* with neither zero pages nor those of the kernel */
   assert_false(s.has_census);
   assert_int_equal(s.shmem.pages, 0);
-  assert_within(uss_of(&s), rollup_uss(&rollup), 512 * KIB);
-  assert_within(pss_of(&s), rollup.bytes[ROLLUP_PSS], 512 * KIB);
-  page_layout_drop(s.layout);
-}
-
-static uint64_t exclusive_pages(const struct page_sample *s) {
-  return (uint64_t)s->census[PAGE_ANON].exclusive +
-         s->census[PAGE_FILE].exclusive;
+  assert_amounts(&s, &rollup, 512 * KIB);
 }
 
 /* The shmem is looked up whole; the rest is counted, without 12 MiB of zero
  * pages. The memory in common has the same price in all of its pages. */
 TEST(counted_process_is_what_its_rollup_says) {
   struct rollup rollup;
-  struct page_sample s;
-  struct family f;
-  bool has_sample;
+  struct page_sample s = look_at(be_dense_and_huge, OF_SHMEM, 1000000, &rollup);
 
-  start_family(&f, be_dense_and_huge, OF_SHMEM);
-  has_sample = read_sample(&f, 1000000, NULL, &s);
-  read_rollup(&f, &rollup);
-  end_family(&f);
-  if (!has_sample)
-    skip();
   assert_true(s.has_census);
   assert_within(s.shmem.pages * page_size, 8 * MIB, 0);
   assert_within((uint64_t)(s.shmem.price * (double)page_size),
                 8 * MIB / CHILDREN, 64 * KIB);
   assert_int_equal(s.shmem.exclusive, 0);
-  assert_within(exclusive_pages(&s) * page_size, rollup_uss(&rollup),
-                512 * KIB);
+  assert_within(((uint64_t)s.census[PAGE_ANON].exclusive +
+                 s.census[PAGE_FILE].exclusive) *
+                    page_size,
+                rollup_uss(&rollup), 512 * KIB);
   assert_within(s.census[PAGE_ANON].pages * page_size,
                 rollup.bytes[ROLLUP_ANONYMOUS], 256 * KIB);
   assert_within((s.census[PAGE_FILE].pages + s.shmem.pages) * page_size,
@@ -310,7 +317,6 @@ TEST(counted_process_is_what_its_rollup_says) {
   assert_within((uint64_t)(s.kinds[PAGE_ANON].price * 1000),
                 s.kinds[PAGE_ANON].pages * 1000 / CHILDREN,
                 s.kinds[PAGE_ANON].pages * 100);
-  page_layout_drop(s.layout);
 }
 
 /* Large pages are present, and in no resident size. */
@@ -337,22 +343,14 @@ static bool has_free_huge_pages(void) {
 
 /* Only where an administrator has reserved some. */
 TEST(huge_pages_are_not_found) {
+  struct rollup rollup;
   struct page_sample s;
-  struct family f;
-  bool has_sample;
 
   if (!has_free_huge_pages())
     skip();
-  start_family(&f, be_huge, OF_FILE);
-  has_sample = read_sample(&f, 1000000, NULL, &s);
-  end_family(&f);
-  if (!has_sample)
-    skip();
-  assert_within(s.kinds[PAGE_ANON].pages,
-                s.statm.resident_pages - s.statm.shared_pages, 256);
-  assert_within(s.kinds[PAGE_FILE].pages, s.statm.shared_pages, 256);
+  s = look_at(be_huge, OF_FILE, 1000000, &rollup);
+  assert_resident(&s);
   assert_int_equal(s.huge_windows, 0);
-  page_layout_drop(s.layout);
 }
 
 /* Hides the frames from us, or shows them again; false if that is refused. */
@@ -403,23 +401,11 @@ TEST(without_frames_zero_pages_are_not_found) {
 /* 5 standard deviations of a part among 1,000: 8 % at most. */
 TEST(some_pages_are_near_the_rollup) {
   struct rollup rollup;
-  struct page_sample s;
-  struct family f;
-  bool has_sample;
+  struct page_sample s = look_at(be_dense, OF_FILE, 1000, &rollup);
 
-  start_family(&f, be_dense, OF_FILE);
-  has_sample = read_sample(&f, 1000, NULL, &s);
-  read_rollup(&f, &rollup);
-  end_family(&f);
-  if (!has_sample)
-    skip();
   assert_true(s.probe_pages > 0 && s.probe_ns > 0);
   assert_int_equal(s.huge_windows, 0);
-  assert_within(uss_of(&s), rollup_uss(&rollup),
-                rollup.bytes[ROLLUP_RSS] * 8 / 100);
-  assert_within(pss_of(&s), rollup.bytes[ROLLUP_PSS],
-                rollup.bytes[ROLLUP_RSS] * 8 / 100);
-  page_layout_drop(s.layout);
+  assert_amounts(&s, &rollup, rollup.bytes[ROLLUP_RSS] * 8 / 100);
 }
 
 /* In steps, the layout comes to have what is present. */

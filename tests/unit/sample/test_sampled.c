@@ -42,13 +42,12 @@ static double true_uss(const struct memory *mem) {
   return mem->bytes * (1 - mem->part);
 }
 
-static struct sampled measure(const struct page_sums *anon, double anon_bytes,
-                              const struct page_sums *files,
-                              double files_bytes) {
+static struct sampled measure(const struct page_sums *anon, double bytes) {
+  static const struct page_sums none = {.pages = 0};
   struct sampled s = {.swap = 0};
 
-  sampled_add_anon(&s, anon, anon_bytes);
-  sampled_add_files(&s, files, files_bytes);
+  sampled_add_anon(&s, anon, bytes);
+  sampled_add_files(&s, &none, 0);
   return s;
 }
 
@@ -57,8 +56,10 @@ static struct sampled sample_some(const struct memory *anon,
                                   const struct memory *files, unsigned n,
                                   double unseen) {
   struct page_sums a = look_up(anon, n), f = look_up(files, n / 4);
-  struct sampled s = measure(&a, anon->bytes, &f, files->bytes);
+  struct sampled s = {.swap = 0};
 
+  sampled_add_anon(&s, &a, anon->bytes);
+  sampled_add_files(&s, &f, files->bytes);
   sampled_doubt_unseen(&a, &f, unseen, &s);
   return s;
 }
@@ -120,10 +121,8 @@ TEST(more_pages_make_the_error_smaller) {
 TEST(pages_that_agree_leave_an_error) {
   struct page_sums alike = {
       .pages = 500, .exclusive = 500, .price = 500, .price_squared = 500};
-  struct page_sums none = {.pages = 0};
-  struct sampled s = {.swap = 0};
+  struct sampled s = measure(&alike, GIB);
 
-  s = measure(&alike, GIB, &none, 0);
   assert_near(s.pss_anon, GIB, 1);
   assert_near(s.uss, GIB, 1);
   assert_near(sampled_pss_error(&s.error), 4.6 * GIB / 500, 1);
@@ -132,23 +131,19 @@ TEST(pages_that_agree_leave_an_error) {
 /* Twenty that are alike: the errors of all together are those of one that has
  * the pages of all. */
 TEST(relatives_bear_witness_for_each_other) {
-  struct page_sums one = {.pages = 100, .price = 5, .price_squared = 0.25};
+  struct page_sums one = {
+      .pages = 100, .price = 5, .price_squared = 0.25, .alike = 20};
   struct page_sums all = {.pages = 2000, .price = 100, .price_squared = 5};
-  struct page_sums none = {.pages = 0};
-  struct sampled s = {.swap = 0}, together = {.swap = 0};
+  struct sampled s = measure(&one, GIB), together = measure(&all, 20 * GIB);
 
-  one.alike = 20;
-  s = measure(&one, GIB, &none, 0);
-  together = measure(&all, 20 * GIB, &none, 0);
   assert_near(sqrt(20) * sampled_pss_error(&s.error),
               sampled_pss_error(&together.error), 1024);
 }
 
 TEST(without_pages_all_is_in_doubt) {
   struct page_sums none = {.pages = 0};
-  struct sampled s = {.swap = 0};
+  struct sampled s = measure(&none, GIB);
 
-  s = measure(&none, GIB, &none, 0);
   assert_near(s.pss_anon, GIB / 2, 1);
   assert_near(sampled_pss_error(&s.error), 1.3 * GIB, 1);
 }
@@ -157,11 +152,10 @@ TEST(without_pages_all_is_in_doubt) {
 TEST(prices_that_are_not_known_are_bounded) {
   struct page_sums anon = {
       .pages = 1000, .exclusive = 400, .price = 400, .price_squared = 400};
-  struct page_sums none = {.pages = 0};
-  struct sampled s = {.swap = 0};
 
   for (anon.sharers = 2; anon.sharers <= 64; anon.sharers *= 4) {
-    s = measure(&anon, GIB, &none, 0);
+    struct sampled s = measure(&anon, GIB);
+
     assert_near(s.uss, 0.4 * GIB, 1);
     assert_near(s.pss_anon, (0.4 + 0.6 / anon.sharers) * GIB, 1);
     for (unsigned truth = 2; truth <= 1000; truth++)
@@ -186,17 +180,6 @@ TEST(memory_without_exclusive_pages_has_no_uss) {
   assert_near(s.pss_files, GIB / 4, 1);
   assert_near(s.uss, 0, 0);
   assert_near(sampled_uss_error(&s.error), 0, 0);
-}
-
-TEST(exclusive_memory_is_certain) {
-  struct sampled s = {.swap = 0};
-
-  sampled_add_exclusive(&s, GIB, GIB / 2);
-  assert_near(s.anon, GIB, 0);
-  assert_near(s.files, GIB / 2, 0);
-  assert_near(s.pss_anon + s.pss_files, 1.5 * GIB, 0);
-  assert_near(s.uss, 1.5 * GIB, 0);
-  assert_near(sampled_pss_error(&s.error) + sampled_uss_error(&s.error), 0, 0);
 }
 
 /* --- beside an estimate --- */
@@ -392,51 +375,45 @@ TEST(noise_is_of_each_and_lag_of_all) {
   assert_near(sampled_pss_error(&e), 2.6 * 50 + 7, 0.001);
 }
 
-/* A tenth had no chance to be drawn, and nobody else has it. */
+/* Of memory that had no chance to be drawn. */
+static struct sampled doubt(const struct memory *anon,
+                            const struct memory *files, double unseen_bytes) {
+  return sample_some(anon, files, 2000,
+                     unseen_bytes / (anon->bytes + files->bytes));
+}
+
+static void assert_held(const struct sampled *s, double pss, double uss) {
+  assert_near(s->pss_anon + s->pss_files, pss, sampled_pss_error(&s->error));
+  assert_near(s->uss, uss, sampled_uss_error(&s->error));
+}
+
+/* A tenth could not be drawn, and nobody else has it. */
 TEST(memory_that_cannot_be_drawn_is_in_doubt) {
-  const struct memory new = {GIB, 0, 1};
-  double all = ANON.bytes + FILES.bytes + new.bytes;
-  const struct memory anon = {ANON.bytes + new.bytes, ANON.part, ANON.sharers};
+  const struct memory anon = {ANON.bytes + GIB, ANON.part, ANON.sharers};
   struct sampled s, certain;
 
   draw_begin(7);
   certain = sample(&anon, &FILES, 2000);
   draw_begin(7);
-  s = sample_some(&anon, &FILES, 2000, new.bytes / all);
-  assert_near(s.pss_anon + s.pss_files, truth_pss() + new.bytes,
-              sampled_pss_error(&s.error));
-  assert_near(s.uss, true_uss(&ANON) + true_uss(&FILES) + new.bytes,
-              sampled_uss_error(&s.error));
+  s = doubt(&anon, &FILES, GIB);
+  assert_held(&s, truth_pss() + GIB, true_uss(&ANON) + true_uss(&FILES) + GIB);
   assert_true(sampled_pss_error(&s.error) <
-              sampled_pss_error(&certain.error) + new.bytes);
-  assert_true(sampled_pss_common(&s.error) > new.bytes / 2);
+              sampled_pss_error(&certain.error) + GIB);
+  assert_true(sampled_pss_common(&s.error) > GIB / 2);
 }
 
 /* What was drawn is half of all; but new buffers differ from the others much
- * more than from the mean of both. */
+ * more than from the mean of both. Or all that was drawn is shared. */
 TEST(memory_that_cannot_be_drawn_may_be_of_the_other_kind_than_most) {
-  const struct memory own = {4 * GIB, 0, 1}, buffers = {4 * GIB, 1, 20};
-  const struct memory new = {GIB, 0, 1};
-  const struct memory files = {buffers.bytes + new.bytes, 1, 20};
-  double all = own.bytes + files.bytes;
-  struct sampled s = sample_some(&own, &files, 2000, new.bytes / all);
+  const struct memory buffers = {4 * GIB, 1, 20}, files = {5 * GIB, 1, 20};
+  const double own[] = {4 * GIB, GIB / 64};
 
-  assert_near(s.pss_anon + s.pss_files,
-              own.bytes + true_pss(&buffers) + new.bytes,
-              sampled_pss_error(&s.error));
-  assert_near(s.uss, own.bytes + new.bytes, sampled_uss_error(&s.error));
-}
+  for (size_t i = 0; i < LENGTH(own); i++) {
+    const struct memory anon = {own[i], 0, 1};
+    struct sampled s = doubt(&anon, &files, GIB);
 
-/* All that was drawn is shared, and what is new is not. */
-TEST(memory_that_cannot_be_drawn_may_be_exclusive) {
-  const struct memory rare = {GIB / 64, 0, 1}, buffers = {4 * GIB, 1, 20};
-  const struct memory files = {buffers.bytes + GIB, 1, 20};
-  struct sampled s =
-      sample_some(&rare, &files, 2000, GIB / (rare.bytes + files.bytes));
-
-  assert_near(s.pss_anon + s.pss_files, rare.bytes + true_pss(&buffers) + GIB,
-              sampled_pss_error(&s.error));
-  assert_near(s.uss, rare.bytes + GIB, sampled_uss_error(&s.error));
+    assert_held(&s, own[i] + true_pss(&buffers) + GIB, own[i] + GIB);
+  }
 }
 
 /* Of a kind no more than there is. */

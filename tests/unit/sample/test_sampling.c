@@ -6,7 +6,7 @@
 #include "sample/sampling.h"
 
 #define LAYOUT_NS NS_PER_MS
-#define PAGES 100000
+#define PAGES INT64_C(100000)
 
 struct fixture {
   struct cycle cycle;
@@ -52,38 +52,33 @@ static bool reads_mappings(const struct fixture *f) {
          sampling_cost_ns(&without.sampler, &without.process) + LAYOUT_NS;
 }
 
-FIXTURE_TEST(mappings_are_kept_while_little_changes) {
-  assert_false(reads_mappings(f));
-  f->process.statm.resident_pages = PAGES + PAGES / 64;
-  assert_false(reads_mappings(f));
-  f->process.statm.resident_pages = PAGES / 2;
-  assert_false(reads_mappings(f));
-  f->process.statm.size_pages += PAGES / 512;
-  assert_false(reads_mappings(f));
-}
-
 /* They may not show where it is, as in buffers that fill. */
-FIXTURE_TEST(mappings_are_read_again_when_memory_has_come) {
-  f->process.statm.resident_pages = PAGES + PAGES / 32;
-  assert_true(reads_mappings(f));
-}
+FIXTURE_TEST(mappings_are_read_again_when_they_may_be_others) {
+  static const struct {
+    const char *name;
+    int64_t resident, size; /* more than then, in pages */
+    unsigned after_ms;
+    bool are_read;
+  } cases[] = {
+      {"as it was", 0, 0, 2000, false},
+      {"little memory has come", PAGES / 64, 0, 2000, false},
+      {"memory has come", PAGES / 32, 0, 2000, true},
+      {"memory has gone", -PAGES / 2, 0, 2000, false},
+      {"the size is almost the same", 0, PAGES / 512, 2000, false},
+      {"the size is another", 0, -PAGES / 128, 2000, true},
+      {"a minute has passed", 0, 0, 60000, true},
+      /* That takes a thousandth of a processor. */
+      {"just before it may be read", PAGES, 0, 999, false},
+      {"when it may be read", PAGES, 0, 1000, true},
+  };
 
-FIXTURE_TEST(mappings_are_read_again_when_the_size_has_changed) {
-  f->process.statm.size_pages -= PAGES / 128;
-  assert_true(reads_mappings(f));
-}
-
-FIXTURE_TEST(mappings_are_read_again_after_a_minute) {
-  f->cycle.now_ns += 58 * NS_PER_S;
-  assert_true(reads_mappings(f));
-}
-
-FIXTURE_TEST(mappings_take_a_thousandth_of_a_processor) {
-  f->process.statm.resident_pages = 2 * PAGES;
-  f->cycle.now_ns -= 1001 * NS_PER_MS;
-  assert_false(reads_mappings(f));
-  f->cycle.now_ns += NS_PER_MS;
-  assert_true(reads_mappings(f));
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    f->process.statm.resident_pages = (uint64_t)(PAGES + cases[i].resident);
+    f->process.statm.size_pages = (uint64_t)(2 * PAGES + cases[i].size);
+    f->cycle.now_ns = 100 * NS_PER_S + cases[i].after_ms * NS_PER_MS;
+    if (reads_mappings(f) != cases[i].are_read)
+      fail_msg("%s: wrong answer", cases[i].name);
+  }
 }
 
 /* --- a sample --- */

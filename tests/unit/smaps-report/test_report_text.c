@@ -85,17 +85,10 @@ static void check_text(struct text *t, const char *expected, size_t width) {
 }
 
 TEST(names_are_safe_in_any_locale) {
-  static const struct {
-    const char *name;
-    const char *shown;
-  } cases[] = {
-      {"", ""},
+  static const char *const cases[][2] = {
       {"nginx: worker", "nginx: worker"},
-      {"a\x1b[2Jb", "a\\x1b[2Jb"},
-      {"a\nb\r\t", "a\\x0ab\\x0d\\x09"},
-      {"\x7f\xc2\x9b", "\\x7f\\xc2\\x9b"},
-      {"\xff\xfe", "\\xff\\xfe"},
-      {"\xe2\x80\xae", "\\xe2\\x80\\xae"},
+      {"a\x1b[2Jb\n\r\t", "a\\x1b[2Jb\\x0a\\x0d\\x09"},
+      {"\x7f\xc2\x9b\xff", "\\x7f\\xc2\\x9b\\xff"},
       {"na\xc3\xafve", "na\\xc3\\xafve"},
       {"a\\x1b", "a\\x1b"},
   };
@@ -103,21 +96,15 @@ TEST(names_are_safe_in_any_locale) {
   for (size_t i = 0; i < LENGTH(cases); i++) {
     struct text t = {0};
 
-    text_add_name(&t, cases[i].name, &ascii);
-    check_text(&t, cases[i].shown, strlen(cases[i].shown));
+    text_add_name(&t, cases[i][0], &ascii);
+    check_text(&t, cases[i][1], strlen(cases[i][1]));
   }
-}
-
-static void need_utf8(void) {
-  if (!setlocale(LC_CTYPE, "C.UTF-8"))
-    skip();
 }
 
 TEST(width_is_that_on_the_screen) {
   struct style utf8 = {.is_utf8 = true, .mem_total = UNKNOWN};
   struct text t = {0};
 
-  need_utf8();
   text_add_name(&t, "na\xc3\xafve \xe4\xb8\xad\xe6\x96\x87 e\xcc\x81", &utf8);
   check_text(&t, "na\xc3\xafve \xe4\xb8\xad\xe6\x96\x87 e\xcc\x81", 12);
   text_add_name(&t, "\xc2\x9b\xe2\x80\xae\xf3\xa0\x80\x81", &utf8);
@@ -125,67 +112,44 @@ TEST(width_is_that_on_the_screen) {
 }
 
 TEST(text_is_cut_between_characters) {
+#define WIDE "\xe4\xb8\xad"
+#define ACCENT "e\xcc\x81"
+  static const char *const cut[] = {
+      "", "a", "a", "a" WIDE, "a" WIDE ACCENT, "a" WIDE ACCENT "z"};
   struct style utf8 = {.is_utf8 = true, .mem_total = UNKNOWN};
-  static const char *const cut[] = {"",
-                                    "a",
-                                    "a",
-                                    "a\xe4\xb8\xad",
-                                    "a\xe4\xb8\xad"
-                                    "e\xcc\x81",
-                                    "a\xe4\xb8\xad"
-                                    "e\xcc\x81z"};
 
-  need_utf8();
   for (size_t width = 0; width < LENGTH(cut); width++) {
     struct text t = {0};
 
-    text_add_name(&t,
-                  "a\xe4\xb8\xad"
-                  "e\xcc\x81z",
-                  &utf8);
+    text_add_name(&t, "a" WIDE ACCENT "z", &utf8);
     text_cut(&t, width);
     assert_string_equal(t.bytes, cut[width]);
     text_done(&t);
   }
 }
 
-TEST(long_text_is_kept_whole) {
-  struct text t = {0};
-
-  for (size_t i = 0; i < 10000; i++)
-    text_addf(&t, "%c", (char)('a' + i % 26));
-  assert_int_equal(t.len, 10000);
-  for (size_t i = 0; i < 10000; i++)
-    assert_int_equal(t.bytes[i], 'a' + i % 26);
-  text_done(&t);
-}
-
 TEST(amounts_have_the_unit_asked_for) {
   static const struct {
     uint64_t bytes;
-    const char *kib;
-    const char *human;
-    const char *percent; /* of 1000 KiB */
+    const char *shown[3]; /* in KiB, for people, in percent of 1000 KiB */
   } cases[] = {
-      {0, "0", "0", "0.00%"},
-      {511, "0", "511", "0.05%"},
-      {512, "1", "512", "0.05%"},
-      {1023, "1", "1023", "0.10%"},
-      {1024, "1", "1.0K", "0.10%"},
-      {10240, "10", "10.0K", "1.00%"},
-      {1048524, "1024", "1023.9K", "102.39%"},
-      {1048575, "1024", "1.0M", "102.40%"},
-      {UINT64_C(3) << 29, "1572864", "1.5G", "157286.40%"},
-      {UNKNOWN - 1, "18014398509481984", "16.0E", NULL},
-      {UNKNOWN, "-", "-", "-"},
+      {0, {"0", "0", "0.00%"}},
+      {511, {"0", "511", "0.05%"}},
+      {512, {"1", "512", "0.05%"}},
+      {1024, {"1", "1.0K", "0.10%"}},
+      {1048524, {"1024", "1023.9K", "102.39%"}},
+      {1048575, {"1024", "1.0M", "102.40%"}},
+      {UINT64_C(3) << 29, {"1572864", "1.5G", "157286.40%"}},
+      {UNKNOWN - 1, {"18014398509481984", "16.0E", NULL}},
+      {UNKNOWN, {"-", "-", "-"}},
   };
 
   for (size_t i = 0; i < LENGTH(cases); i++)
     for (int unit = UNIT_KIB; unit <= UNIT_PERCENT; unit++) {
       struct style s = {.unit = (enum unit)unit, .mem_total = 1024000};
-      const char *want = unit == UNIT_KIB     ? cases[i].kib
-                         : unit == UNIT_HUMAN ? cases[i].human
-                                              : cases[i].percent;
+      const char *want = cases[i].shown[unit == UNIT_KIB     ? 0
+                                        : unit == UNIT_HUMAN ? 1
+                                                             : 2];
       struct text t = {0};
 
       text_add_bytes(&t, cases[i].bytes, &s);
@@ -196,14 +160,15 @@ TEST(amounts_have_the_unit_asked_for) {
 }
 
 TEST(a_share_of_an_unknown_total_is_unknown) {
-  struct style s = {.unit = UNIT_PERCENT, .mem_total = UNKNOWN};
-  struct text t = {0};
+  static const uint64_t totals[] = {UNKNOWN, 0};
 
-  text_add_bytes(&t, 5, &s);
-  check_text(&t, "-", 1);
-  s.mem_total = 0;
-  text_add_bytes(&t, 5, &s);
-  check_text(&t, "-", 1);
+  for (size_t i = 0; i < LENGTH(totals); i++) {
+    struct style s = {.unit = UNIT_PERCENT, .mem_total = totals[i]};
+    struct text t = {0};
+
+    text_add_bytes(&t, 5, &s);
+    check_text(&t, "-", 1);
+  }
 }
 
 TEST(times_have_a_unit) {
@@ -223,33 +188,27 @@ TEST(times_have_a_unit) {
   }
 }
 
-/* The text that is printed into *s, to be freed. */
-static char *print(struct text *t, enum colour colour, struct style *s) {
-  char *text;
-  size_t size;
-
-  s->out = open_memstream(&text, &size);
-  assert_non_null(s->out);
-  text_print(t, colour, s);
-  fclose(s->out);
-  text_done(t);
-  return text;
-}
-
 TEST(colour_and_width_are_the_terminals) {
-  struct style plain = {.mem_total = UNKNOWN};
-  struct style terminal = {.width = 3, .has_colour = true};
-  struct text t = {0};
-  char *text;
+  static const struct {
+    struct style style;
+    const char *printed;
+  } cases[] = {{{.mem_total = UNKNOWN}, "abcdef\n"},
+               {{.width = 3, .has_colour = true}, "\033[31mabc\033[0m\n"}};
 
-  text_add(&t, "abcdef");
-  text = print(&t, COLOUR_RED, &plain);
-  assert_string_equal(text, "abcdef\n");
-  free(text);
-  text_add(&t, "abcdef");
-  text = print(&t, COLOUR_RED, &terminal);
-  assert_string_equal(text, "\033[31mabc\033[0m\n");
-  free(text);
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    struct style s = cases[i].style;
+    struct text t = {0};
+    char *text;
+    size_t size;
+
+    s.out = open_memstream(&text, &size);
+    text_add(&t, "abcdef");
+    text_print(&t, COLOUR_RED, &s);
+    fclose(s.out);
+    text_done(&t);
+    assert_string_equal(text, cases[i].printed);
+    free(text);
+  }
 }
 
 /* ---- JSON ---- */
@@ -357,10 +316,8 @@ TEST(limits_are_shares_or_amounts) {
     bool is_percent;
     double value;
   } cases[] = {
-      {"diff --fail-over 10% a b", true, 10},
       {"diff --fail-over=2.5% a b", true, 2.5},
       {"diff --fail-over 0 a b", false, 0},
-      {"diff --fail-over 64M a b", false, 67108864},
       {"diff --fail-over 1.5K a b", false, 1536},
       {"diff --fail-over 1T a b", false, 1099511627776.0},
   };
@@ -398,18 +355,14 @@ static const struct {
     {"explain", "expected FILE [PID]"},
     {"folded a b", "\"b\": expected no more than FILE"},
     {"- a -", "\"-\": expected at most once"},
-    {"live a", "\"a\": expected no more than options, such as -C FILE"},
     {"check a", "\"a\": expected no more than options, such as -C FILE"},
     {"_", "expected the name of a file"},
     {"lvie -t",
      "\"lvie\": expected a file or a subcommand; did you mean live?"},
     {"-x f", "-x: no such option of the tables; a subcommand stands before"},
     {"explain -k f", "-k: no such option of \"explain\""},
-    {"folded -j f", "-j: no such option of \"folded\""},
     {"-C x f", "-C: no such option of the tables"},
-    {"diff -p a b", "-p: no such option of \"diff\""},
     {"--colour f", "--colour: no such option of the tables"},
-    {"live --colour", "--colour: no such option of \"live\""},
     {"--human=yes f", "--human: takes no value"},
     {"f -s", "-s: expected COLUMN after it"},
     {"f --sort", "--sort: expected COLUMN after it"},
@@ -420,10 +373,8 @@ static const struct {
     {"diff -s pid a b", "-s \"pid\": expected an amount, which -c help lists"},
     {"diff -s pssx a b", "did you mean pss?"},
     {"-u -s pid f", "-s \"pid\": expected a column of this table"},
-    {"-G -s pid f", "-s \"pid\": expected a column of this table"},
     {"-c pid,,pss f", "-c \"\": expected names of columns"},
     {"-c pid, f", "-c \"\": expected names"},
-    {"-c pid,coverage f", "-c: expected columns of one table"},
     {"-m -c pss_anon f", "-c: expected columns of one table"},
     {"-u -m f", "-u, -m, -w, -G and --processes: expected at most one"},
     {"-M heap f", "-M: expected with -m"},
@@ -432,20 +383,16 @@ static const struct {
     {"--width 10001 f", "--width \"10001\": expected a number of columns"},
     {"-w -G f", "expected at most one"},
     {"-w -g x f", "-w cannot be combined with -g, -P or -U"},
-    {"-G --processes f", "expected at most one"},
-    {"diff -n x a b", "-n \"x\": expected a number of rows"},
     {"diff -n -1 a b", "-n \"-1\": expected a number of rows"},
     {"diff --fail-over 10 a b", "--fail-over \"10\": expected 0, a percentage"},
-    {"diff --fail-over 0.5 a b", "--fail-over \"0.5\": expected"},
     {"diff --fail-over 10x a b", "--fail-over \"10x\": expected 0"},
-    {"diff --fail-over 10MB a b", "--fail-over \"10MB\""},
+    {"diff --fail-over 10MB a b", "--fail-over \"10MB\": expected 0"},
     {"diff --fail-over -1 a b", "--fail-over \"-1\""},
     {"diff --fail-over % a b", "--fail-over \"%\""},
     {"diff --fail-over nan a b", "--fail-over \"nan\""},
     {"diff --fail-over 1e9 a b", "--fail-over \"1e9\""},
     {"diff --fail-over 0x10 a b", "--fail-over \"0x10\""},
     {"diff --fail-over 1.2.3 a b", "--fail-over \"1.2.3\""},
-    {"diff - -", "\"-\": expected at most once"},
     {"explain f 1x", "PID \"1x\": expected the number of a process"},
     {"explain f 4294967296", "PID \"4294967296\""},
     {"live --config= -k", "-C \"\": expected a path"},

@@ -1,5 +1,5 @@
 /* Documents as contrib/man/smaps-snapshot.5 has them, read back from what a
- * collector has written: the head and the groups. */
+ * collector has written. */
 #include "test.h"
 
 #include <stdio.h>
@@ -8,10 +8,82 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "documented.h"
+#include "parsed.h"
+#include "world.h"
 
-#define WORLD_TEST(name)                                                       \
-  TEST_WITH(name, documented_setup, documented_teardown, struct world *w)
+/* The last one that was read; freed with the next. */
+static parsed document;
+
+static int setup(void **state) {
+  struct world *w;
+
+  document = NULL;
+  world_setup(state);
+  w = *state;
+  world_keep_state(w);
+  w->settings.state_interval_ns = 0;
+  w->settings.interval_ns = 10 * NS_PER_S;
+  w->settings.host = strdup("node\"1\"");
+  return 0;
+}
+
+static int teardown(void **state) {
+  parsed_free(document);
+  return world_teardown(state);
+}
+
+/* Runs a cycle and reads its state. */
+static parsed next_state(struct world *w) {
+  size_t n = world_n_written();
+
+  world_run(w, 10);
+  assert_int_equal(collector_snapshot_error(w->collector), 0);
+  assert_int_equal(world_written(n)->error, 0);
+  parsed_free(document);
+  document = parsed_file(world_written(n)->path);
+  return document;
+}
+
+/* The same, of a capture of that group, which takes one cycle. */
+static parsed capture(struct world *w, const char *group) {
+  world_keep_captures(w);
+  free(w->settings.state_file);
+  w->settings.state_file = NULL;
+  world_run(w, 10);
+  world_raise(w, group);
+  return next_state(w);
+}
+
+/* A process of 8 MiB with two threads, 2 MiB of it shared. */
+static struct fake fake_member(uint32_t pid, const char *comm) {
+  struct fake f = fake_process(pid, comm);
+
+  f.threads = 2;
+  f.size = 10000;
+  f.text = 10;
+  f.data = 20;
+  f.private_kb = 6144;
+  f.shared_kb = 2048;
+  return f;
+}
+
+/* A group of the processes of its name. */
+static struct rule *add_group(struct world *w, const char *name) {
+  return world_group(w, name, "Comm", name, NULL, NULL);
+}
+
+static parsed of(parsed d, uint64_t pid) { return parsed_process(d, pid); }
+
+static void assert_source(parsed d, uint64_t pid, const char *source) {
+  assert_string_equal(parsed_string(of(d, pid), "source"), source);
+}
+
+static void assert_lacks(parsed p, const char *path) {
+  if (parsed_get(p, path))
+    fail_msg("%s is there", path);
+}
+
+#define WORLD_TEST(name) TEST_WITH(name, setup, teardown, struct world *w)
 
 static void set_text(struct rule *r, const char *text) {
   assert_int_equal(rule_set_text(r, text), 0);
@@ -33,30 +105,22 @@ WORLD_TEST(head_says_what_of_and_when) {
                       "format version plugin_version host time interval kernel "
                       "page_size mem_total mem_available trigger rules groups "
                       "processes ");
-  parsed_assert(d, "format=smaps-snapshot version=2");
-  assert_string_equal(parsed_string(d, "plugin_version"), SMAPS_VERSION);
-  assert_string_equal(parsed_string(d, "host"), "node\"1\"");
+  parsed_assert(d, "format=smaps-snapshot version=2 host=node\"1\" "
+                   "plugin_version=" SMAPS_VERSION " interval=10.0 "
+                   "mem_total=1024m mem_available=512m trigger.kind=interval");
   assert_true(parsed_decimal(d, "time") ==
               (double)(WORLD_WALL_NS / NS_PER_S) + 10);
-  assert_true(parsed_decimal(d, "interval") == 10);
   assert_string_equal(parsed_string(d, "kernel"), system.release);
   assert_int_equal(parsed_integer(d, "page_size"), page_size());
-  parsed_assert(d, "mem_total=1024m mem_available=512m");
   assert_string_equal(parsed_keys(d, "trigger"), "kind ");
-  assert_string_equal(parsed_string(d, "trigger.kind"), "interval");
-}
-
-WORLD_TEST(unknown_fields_of_the_head_are_left_out) {
-  parsed d;
-
+  /* What is not known is left out. */
   proctree_unlink(&w->tree, "meminfo");
   free(w->settings.host);
   w->settings.host = NULL;
-  world_watch(w, fake_member(10, "g"));
   d = next_state(w);
-  assert_lacks(d, "mem_total");
-  assert_lacks(d, "mem_available");
-  assert_lacks(d, "host");
+  assert_string_equal(parsed_keys(d, ""),
+                      "format version plugin_version time interval kernel "
+                      "page_size trigger rules groups processes ");
 }
 
 WORLD_TEST(rules_are_as_they_are_configured) {
@@ -83,7 +147,6 @@ WORLD_TEST(without_rules_the_default_ones_are_told) {
   assert_int_equal(parsed_count(d, "rules"), 2);
   assert_string_equal(parsed_string(d, "rules.0"),
                       "<Group \"%{unit}\"> Unit \"*.service\"");
-  assert_string_equal(parsed_string(d, "rules.1"), "Other \"other\"");
   assert_int_equal(parsed_integer(of(d, 10), "rule"), 1);
 }
 
@@ -214,19 +277,16 @@ WORLD_TEST(a_field_that_the_kernel_lacks_is_left_out) {
       "1000-2000 ---p 00000000 00:00 0 [rollup]\nRss: 8192 kB\nPss: 7168 kB\n"
       "Shared_Clean: 0 kB\nShared_Dirty: 2048 kB\nPrivate_Clean: 0 kB\n"
       "Private_Dirty: 6144 kB\nSwapPss: 0 kB\n";
-  parsed d;
+  static const char *const usages[] = {"groups.0.usage", "processes.0.usage"};
 
   world_watch(w, fake_member(10, "g"));
   proctree_write(&w->tree, "10/smaps_rollup", rollup, sizeof(rollup) - 1);
-  d = next_state(w);
-  assert_string_equal(parsed_keys(d, "groups.0.usage"),
-                      "pss uss rss shared swap private_clean private_dirty "
-                      "shared_clean shared_dirty size resident "
-                      "resident_shared text data ");
-  assert_string_equal(parsed_keys(d, "processes.0.usage"),
-                      "pss uss rss shared swap private_clean private_dirty "
-                      "shared_clean shared_dirty size resident "
-                      "resident_shared text data ");
+  next_state(w);
+  for (size_t i = 0; i < 2; i++)
+    assert_string_equal(parsed_keys(document, usages[i]),
+                        "pss uss rss shared swap private_clean private_dirty "
+                        "shared_clean shared_dirty size resident "
+                        "resident_shared text data ");
 }
 
 /* Both groups have an unreadable member, and one a member beside it. */
@@ -242,54 +302,18 @@ WORLD_TEST(an_unreadable_member_is_guessed_beside_others_only) {
   add_group(w, "alone");
   d = next_state(w);
   g = parsed_get(d, "groups.1");
-  assert_int_equal(parsed_integer(g, "unreadable"), 1);
-  assert_int_equal(parsed_integer(g, "pss_error"), 7 * MIB);
-  assert_int_equal(parsed_integer(g, "uss_error"), 6 * MIB);
+  parsed_assert(g, "unreadable=1 pss_error=7m uss_error=6m usage.pss=14m");
   assert_source(d, 10, "read");
-  assert_source(d, 11, "unreadable");
-  assert_int_equal(parsed_integer(of(d, 11), "usage.resident"), 8 * MIB);
-  assert_int_equal(parsed_integer(of(d, 11), "pss_error"), 7 * MIB);
-  assert_int_equal(parsed_integer(of(d, 10), "usage.pss") +
-                       parsed_integer(of(d, 11), "usage.pss"),
-                   parsed_integer(g, "usage.pss"));
+  parsed_assert(of(d, 11), "source=unreadable usage.resident=8m pss_error=7m "
+                           "usage.pss=7m");
   assert_lacks(of(d, 11), "deferred");
   alone = parsed_get(d, "groups.0");
   assert_string_equal(parsed_keys(alone, "usage"),
                       "rss size resident resident_shared text data ");
-  assert_string_equal(parsed_keys(of(d, 12), "usage"),
-                      "rss size resident resident_shared text data ");
-  assert_int_equal(parsed_integer(alone, "usage.rss"), 8 * MIB);
+  parsed_assert(alone, "usage.rss=8m");
+  assert_lacks(alone, "age");
   assert_lacks(alone, "pss_error");
   assert_lacks(alone, "uss_error");
-}
-
-WORLD_TEST(a_group_that_was_never_read_has_no_pss) {
-  parsed d;
-
-  w->settings.policy.refresh = REFRESH_NEVER;
-  world_watch(w, fake_member(10, "g"));
-  d = next_state(w);
-  assert_lacks(d, "groups.0.age");
-  assert_lacks(d, "groups.0.usage.pss");
-  assert_int_equal(parsed_integer(d, "groups.0.unreadable"), 0);
-  assert_source(d, 10, "statm");
-}
-
-WORLD_TEST(a_fixed_group_stands_without_members_and_others_do_not) {
-  parsed d;
-
-  world_put(w, fake_member(10, "g"));
-  world_put(w, fake_member(11, "x"));
-  add_group(w, "g");
-  world_group(w, "t-%{comm}", "Comm", "x", NULL, NULL);
-  d = next_state(w);
-  assert_int_equal(parsed_count(d, "groups"), 2);
-  proctree_end(&w->tree, 10);
-  proctree_end(&w->tree, 11);
-  world_put(w, fake_member(12, "y"));
-  d = next_state(w);
-  assert_int_equal(parsed_count(d, "groups"), 1);
-  parsed_assert(d, "groups.0.name=g groups.0.processes=0 groups.0.usage.pss=0");
 }
 
 /* The child is in another, but its children would be in this one. */
@@ -305,4 +329,388 @@ WORLD_TEST(a_group_that_only_descendants_may_come_to_is_not_there) {
   proctree_end(&w->tree, 10);
   assert_int_equal(parsed_count(next_state(w), "groups"), 1);
   assert_string_equal(parsed_string(document, "groups.0.name"), "b");
+}
+
+/* --- processes --- */
+
+WORLD_TEST(a_process_that_was_read_has_all_of_it) {
+  struct fake f = fake_member(10, "g");
+  parsed p;
+
+  f.exe = "/usr/bin/g";
+  f.cmdline = "g -v \xff";
+  f.uid = 7;
+  f.cgroup = "/system.slice/g.service";
+  world_put(w, f);
+  world_put(w, (struct fake){.pid = 1, .comm = "init", .starttime = 1});
+  add_group(w, "g");
+  p = of(next_state(w), 10);
+  assert_string_equal(
+      parsed_keys(p, ""),
+      "pid starttime ppid comm command_line exe user cgroup unit slice uid "
+      "groups rule also threads source read_cost usage ");
+  parsed_assert(p, "starttime=110 ppid=1 comm=g");
+  assert_string_equal(parsed_string(p, "command_line"), "g -v \\xff");
+  parsed_assert(
+      p, "exe=/usr/bin/g user=seven uid=7 cgroup=/system.slice/g.service "
+         "unit=g.service slice=system.slice");
+  assert_int_equal(parsed_count(p, "groups"), 1);
+  parsed_assert(p, "groups.0=g rule=0");
+  assert_int_equal(parsed_count(p, "also"), 0);
+  parsed_assert(p, "threads=2 source=read");
+  assert_true(parsed_decimal(p, "read_cost") > 0);
+  assert_lacks(of(document, 1), "ppid");
+  parsed_assert(p, "usage.pss=7m usage.pss_anon=6m usage.uss=6m");
+  assert_int_equal(parsed_integer(p, "usage.size"), 10000 * page_size());
+}
+
+WORLD_TEST(all_processes_with_memory_are_in_a_state) {
+  struct fake kernel = fake_member(2, "kthreadd"),
+              zombie = fake_member(30, "defunct");
+  parsed d;
+
+  kernel.flags = 0x200000;
+  zombie.state = 'Z';
+  zombie.threads = 1;
+  zombie.size = 0;
+  world_put(w, kernel);
+  world_put(w, zombie);
+  world_put(w, fake_member(20, "x"));
+  world_put(w, fake_member(10, "g"));
+  world_put(w, fake_member(5, "ignored"));
+  add_group(w, "g");
+  world_group(w, NULL, "Comm", "ignored", NULL, NULL);
+  d = next_state(w);
+  assert_int_equal(parsed_count(d, "processes"), 3);
+  parsed_assert(d, "processes.0.pid=5 processes.1.pid=10 processes.2.pid=20");
+  assert_source(d, 20, "statm");
+  assert_lacks(of(d, 20), "rule");
+  assert_int_equal(parsed_count(of(d, 20), "groups"), 0);
+  assert_int_equal(parsed_integer(of(d, 20), "usage.resident"), 8 * MIB);
+  assert_lacks(of(d, 20), "usage.pss");
+  assert_lacks(of(d, 20), "read_cost");
+  assert_int_equal(parsed_integer(of(d, 5), "rule"), 1);
+}
+
+/* A process that cannot be inspected has its pid, and no 0 for the rest. */
+WORLD_TEST(unknown_values_of_a_process_are_left_out) {
+  parsed d;
+
+  world_put(w, fake_member(10, "g"));
+  world_put(w, fake_member(11, "x"));
+  proctree_write(&w->tree, "11/stat", "?\n", 2);
+  add_group(w, "g");
+  d = next_state(w);
+  assert_string_equal(parsed_keys(of(d, 11), ""),
+                      "pid groups also source usage ");
+  assert_string_equal(parsed_keys(of(d, 11), "usage"), "");
+  assert_source(d, 11, "unreadable");
+}
+
+WORLD_TEST(an_estimate_has_an_age_and_a_doubt) {
+  struct fake f = fake_member(10, "g");
+  parsed p;
+
+  w->settings.policy.refresh = REFRESH_ADAPTIVE;
+  world_watch(w, f);
+  assert_source(next_state(w), 10, "read");
+  f.private_kb += 4;
+  world_put(w, f);
+  p = of(next_state(w), 10);
+  assert_string_equal(parsed_string(p, "source"), "estimated");
+  assert_true(parsed_decimal(p, "age") > 9.9 &&
+              parsed_decimal(p, "age") < 10.1);
+  assert_in_range(parsed_integer(p, "uss_error"), 1,
+                  2 * parsed_integer(p, "pss_error") + 1);
+  assert_int_equal(parsed_integer(p, "usage.pss"), 7 * MIB + 4 * KIB);
+  assert_lacks(p, "deferred");
+}
+
+WORLD_TEST(what_was_never_read_is_guessed_and_put_off) {
+  parsed p;
+
+  w->settings.policy.refresh = REFRESH_ADAPTIVE;
+  world_budget(w, 0);
+  world_watch(w, fake_member(10, "g"));
+  p = of(next_state(w), 10);
+  parsed_assert(p, "source=guessed deferred=budget pss_error=7m uss_error=6m");
+  assert_lacks(p, "age");
+}
+
+WORLD_TEST(what_would_stall_is_put_off_for_that) {
+  static const char status[] = "Uid:\t0\t0\t0\t0\nVmPTE:\t   20480 kB\n"
+                               "VmSwap:\t       0 kB\nThreads:\t1\n";
+  struct fake f = fake_member(10, "g");
+  parsed p;
+
+  w->settings.policy.refresh = REFRESH_ADAPTIVE;
+  w->settings.policy.max_lock_hold_ns = 2 * NS_PER_MS;
+  f.size = 2621440;
+  world_watch(w, f);
+  proctree_write(&w->tree, "10/status", status, sizeof(status) - 1);
+  p = of(next_state(w), 10);
+  parsed_assert(p, "source=guessed deferred=max_lock_hold");
+  assert_true(parsed_decimal(p, "read_cost") > 0.002);
+}
+
+/* It does not fit into 32 bits of KiB. */
+WORLD_TEST(a_very_large_reading_is_kept) {
+  static const char rollup[] =
+      "1000-2000 ---p 00000000 00:00 0 [rollup]\nRss: 8192 kB\nPss: 7168 kB\n"
+      "Shared_Clean: 0 kB\nShared_Dirty: 2048 kB\nPrivate_Clean: 0 kB\n"
+      "Private_Dirty: 6144 kB\nReferenced: 5000000000 kB\n";
+  parsed d;
+
+  world_watch(w, fake_member(10, "g"));
+  proctree_write(&w->tree, "10/smaps_rollup", rollup, sizeof(rollup) - 1);
+  d = next_state(w);
+  assert_source(d, 10, "read");
+  assert_int_equal(parsed_integer(d, "groups.0.usage.referenced"),
+                   5000000000 * KIB);
+  assert_int_equal(parsed_integer(of(d, 10), "usage.pss"), 7 * MIB);
+}
+
+/* A child in vfork runs in its parent's memory until it calls exec. */
+WORLD_TEST(memory_of_the_parent_is_counted_there) {
+  struct fake parent = fake_member(10, "g"), child = fake_member(11, "g");
+  parsed d;
+
+  world_put(w, parent);
+  add_group(w, "g");
+  next_state(w);
+  parent.state = 'D';
+  child.ppid = 10;
+  child.start_stack = parent.start_stack;
+  world_put(w, parent);
+  world_put(w, child);
+  d = next_state(w);
+  assert_source(d, 10, "read");
+  assert_source(d, 11, "parent");
+  assert_string_equal(parsed_keys(of(d, 11), "usage"), "");
+  assert_int_equal(parsed_integer(d, "groups.0.usage.pss"), 7 * MIB);
+}
+
+WORLD_TEST(hostile_names_come_back_as_they_are) {
+  struct fake f = fake_member(10, "\"},{\n\x01\xff\xc3\xa4");
+  parsed p;
+
+  f.cmdline = "\xc0\xaf \xe2\x82";
+  f.exe = "/tmp/a\nb \xf0\x9f\x98\x80 (deleted)";
+  f.cgroup = "/a\\x2db.slice/\xe9.service";
+  world_put(w, f);
+  world_group(w, "x-%{comm}", "Comm", "*", NULL, NULL);
+  p = of(next_state(w), 10);
+  assert_string_equal(parsed_string(p, "comm"), "\"},{\n\x01\\xff\xc3\xa4");
+  assert_string_equal(parsed_string(p, "command_line"),
+                      "\\xc0\\xaf \\xe2\\x82");
+  assert_string_equal(parsed_string(p, "exe"), "/tmp/a\nb \xf0\x9f\x98\x80");
+  assert_string_equal(parsed_string(p, "cgroup"),
+                      "/a\\x2db.slice/\\xe9.service");
+  assert_string_equal(parsed_string(p, "groups.0"),
+                      "x-\"},{\\x0a\\x01\\xff\\xc3\\xa4");
+}
+
+WORLD_TEST(command_lines_are_left_out_where_they_are_not_wanted) {
+  struct fake f = fake_member(10, "g");
+
+  f.cmdline = "g --password=1234";
+  w->settings.command_lines = CHOICE_NO;
+  world_put(w, f);
+  /* Although they are read, for a rule. */
+  world_group(w, "g", "CommandLine", "g *", NULL, NULL);
+  assert_lacks(of(next_state(w), 10), "command_line");
+  assert_string_equal(parsed_string(of(document, 10), "groups.0"), "g");
+}
+
+WORLD_TEST(why_a_process_is_in_its_groups_is_told) {
+  struct fake child = fake_member(11, "sh");
+  struct rule *r;
+  parsed d;
+
+  child.ppid = 10;
+  world_put(w, fake_member(10, "g"));
+  world_put(w, child);
+  r = world_group(w, "view-%{comm}", "Comm", "*", NULL, NULL);
+  r->is_view = true;
+  add_group(w, "g")->takes_children = true;
+  world_group(w, "all", "Comm", "*", NULL, NULL);
+  d = next_state(w);
+  parsed_assert(of(d, 10), "rule=1 also.0=0 also.1=2");
+  assert_lacks(of(d, 10), "inherited");
+  assert_int_equal(parsed_count(of(d, 10), "groups"), 2);
+  parsed_assert(of(d, 11), "rule=1");
+  assert_true(parsed_is_true(of(d, 11), "inherited"));
+  assert_int_equal(parsed_count(of(d, 11), "also"), 2);
+}
+
+/* --- captures --- */
+
+static const struct fake_mapping some_mappings[] = {
+    {.name = "/usr/lib/libc.so.6",
+     .permissions = "r-xp",
+     .private_kb = 4,
+     .shared_kb = 1000,
+     .pss_kb = 100},
+    {.name = "/usr/lib/libc.so.6", .permissions = "rw-p", .private_kb = 16},
+    {.name = "[heap]", .private_kb = 6000, .swap_kb = 12},
+    {.name = NULL, .private_kb = 100, .size_kb = 4096},
+    {.name = "/dev/shm/a\\012\xff", .permissions = "rw-s", .shared_kb = 48},
+    {.name = "[stack]", .private_kb = 24},
+};
+#define SOME LENGTH(some_mappings)
+
+static void watch_mapped(struct world *w) {
+  world_watch(w, fake_member(10, "g"));
+  proctree_put_smaps(&w->tree, 10, some_mappings, SOME);
+}
+
+WORLD_TEST(a_capture_says_why_it_was_made) {
+  parsed d;
+
+  watch_mapped(w);
+  d = capture(w, "g");
+  assert_string_equal(parsed_keys(d, ""),
+                      "format version plugin_version host time interval kernel "
+                      "page_size mem_total mem_available trigger rules groups "
+                      "processes left_out mappings ");
+  assert_string_equal(parsed_keys(d, "trigger"),
+                      "kind severity time group type type_instance message ");
+  parsed_assert(d, "trigger.kind=notification trigger.severity=warning "
+                   "trigger.group=g trigger.type=memory "
+                   "trigger.type_instance=pss left_out=0");
+  assert_true(parsed_decimal(d, "trigger.time") ==
+              (double)(WORLD_WALL_NS / NS_PER_S) - 1);
+  assert_string_equal(parsed_string(d, "trigger.message"),
+                      "it is more than 1 GB");
+}
+
+WORLD_TEST(a_trigger_without_a_value_prints_no_value) {
+  static const char *const severities[] = {"okay", "warning", "failure"};
+
+  world_watch(w, fake_member(10, "g"));
+  w->settings.capture.cooldown_ns = 0;
+  capture(w, "g");
+  for (size_t i = 0; i < LENGTH(severities); i++) {
+    parsed d;
+
+    collector_raise(w->collector,
+                    &(struct alarm){.group = "g",
+                                    .severity = (enum severity)(1 << i),
+                                    .message = "\x1b[2J\xff\""});
+    d = next_state(w);
+    assert_string_equal(parsed_keys(d, "trigger"),
+                        "kind severity time group message ");
+    assert_string_equal(parsed_string(d, "trigger.severity"), severities[i]);
+    assert_string_equal(parsed_string(d, "trigger.message"), "\x1b[2J\\xff\"");
+  }
+}
+
+static uint64_t sum_of(parsed p, const char *array, const char *key) {
+  uint64_t sum = 0;
+
+  for (size_t i = 0; i < parsed_count(p, array); i++) {
+    char path[64];
+
+    snprintf(path, sizeof(path), "%s.%zu.%s", array, i, key);
+    sum += parsed_integer(p, path);
+  }
+  return sum;
+}
+
+static void assert_mappings_are_the_usage(parsed p) {
+  static const char *const keys[] = {
+      "rss",          "pss",           "shared_clean",
+      "shared_dirty", "private_clean", "private_dirty",
+      "anonymous",    "swap",          "swap_total"};
+
+  for (size_t i = 0; i < LENGTH(keys); i++) {
+    char path[64];
+
+    snprintf(path, sizeof(path), "usage.%s", keys[i]);
+    assert_int_equal(sum_of(p, "mappings", keys[i]), parsed_integer(p, path));
+  }
+}
+
+WORLD_TEST(mappings_add_up_to_the_usage_to_the_byte) {
+  parsed d, p, m;
+
+  /* So that it would be an estimate by now. */
+  w->settings.policy.refresh = REFRESH_ADAPTIVE;
+  watch_mapped(w);
+  d = capture(w, "g");
+  p = of(d, 10);
+  assert_string_equal(parsed_string(p, "source"), "read");
+  assert_int_equal(parsed_count(p, "mappings"), 5);
+  assert_mappings_are_the_usage(p);
+  assert_int_equal(parsed_integer(p, "usage.rss"), (7144 + 48) * KIB);
+  assert_int_equal(parsed_integer(p, "usage.resident"), 8 * MIB);
+  /* The kernel has these only for a rollup. */
+  assert_lacks(p, "usage.pss_anon");
+  m = parsed_get(p, "mappings.0");
+  assert_string_equal(parsed_keys(m, ""),
+                      "name permissions vmas size rss pss shared_clean "
+                      "shared_dirty private_clean private_dirty anonymous "
+                      "swap swap_total ");
+  parsed_assert(m, "name=[heap] anonymous=6000k");
+  m = parsed_get(p, "mappings.1");
+  parsed_assert(
+      m, "name=/usr/lib/libc.so.6 permissions=rwxp vmas=2 size=1020k pss=116k "
+         "anonymous=20k");
+  assert_string_equal(parsed_string(p, "mappings.2.name"), "[anon]");
+  parsed_assert(p, "mappings.2.size=4m mappings.3.permissions=rw-s");
+}
+
+WORLD_TEST(unknown_fields_of_a_mapping_are_left_out) {
+  static const char smaps[] =
+      "1000-2000 rw-p 00000000 00:00 0 [heap]\nRss: 4 kB\nPss: 4 kB\n"
+      "Shared_Clean: 0 kB\nShared_Dirty: 0 kB\nPrivate_Clean: 0 kB\n"
+      "Private_Dirty: 4 kB\n";
+
+  world_watch(w, fake_member(10, "g"));
+  proctree_write(&w->tree, "10/smaps", smaps, sizeof(smaps) - 1);
+  assert_string_equal(parsed_keys(of(capture(w, "g"), 10), "mappings.0"),
+                      "name permissions vmas size rss pss shared_clean "
+                      "shared_dirty private_clean private_dirty ");
+  assert_lacks(of(document, 10), "usage.swap");
+}
+
+WORLD_TEST(mappings_beyond_the_top_are_summed_without_a_name) {
+  parsed p;
+
+  w->settings.capture.top_mappings = 2;
+  watch_mapped(w);
+  p = of(capture(w, "g"), 10);
+  assert_int_equal(parsed_count(p, "mappings"), 3);
+  assert_mappings_are_the_usage(p);
+  assert_string_equal(parsed_keys(p, "mappings.2"),
+                      "permissions vmas size rss pss shared_clean "
+                      "shared_dirty private_clean private_dirty anonymous "
+                      "swap swap_total ");
+  parsed_assert(p, "mappings.2.permissions=rw-ps mappings.2.vmas=3");
+  parsed_assert(document, "mappings.2.vmas=3");
+  assert_lacks(document, "mappings.2.processes");
+}
+
+WORLD_TEST(mappings_of_all_are_summed_by_name) {
+  static const struct fake_mapping own[] = {
+      {.name = "/usr/lib/libc.so.6", .permissions = "r-xp", .private_kb = 8},
+      {.name = "/own", .permissions = "---p", .private_kb = 9000}};
+  parsed d, m;
+
+  world_put(w, fake_member(10, "g"));
+  world_put(w, fake_member(11, "g"));
+  world_put(w, fake_member(12, "other"));
+  proctree_put_smaps(&w->tree, 10, some_mappings, SOME);
+  proctree_put_smaps(&w->tree, 11, own, 2);
+  proctree_put_smaps(&w->tree, 12, own, 2);
+  add_group(w, "g");
+  d = capture(w, "g");
+  assert_int_equal(parsed_count(d, "processes"), 2);
+  m = parsed_find(d, "mappings", "name", "/usr/lib/libc.so.6");
+  parsed_assert(m, "processes=2 pss=124k vmas=3");
+  m = parsed_get(d, "mappings.0");
+  parsed_assert(m, "name=/own permissions=---p processes=1");
+  assert_int_equal(sum_of(d, "mappings", "pss"),
+                   parsed_integer(of(d, 10), "usage.pss") +
+                       parsed_integer(of(d, 11), "usage.pss"));
 }

@@ -61,44 +61,29 @@ TEST(unknown_parts_are_left_out) {
   assert_line(&s, 256, "PSS unknown");
 }
 
-TEST(change_has_a_sign_and_its_time) {
+TEST(changes_have_a_sign_and_amounts_a_unit) {
   static const struct {
-    int64_t bytes;
-    uint64_t age_ns;
+    uint64_t pss;
+    struct pss_change change;
     const char *line;
   } cases[] = {
-      {-(int64_t)(3 * MIB), 119 * NS_PER_S, "PSS 1.5 GiB, -3.0 MiB in 119 s"},
-      {0, 2 * MINUTE, "PSS 1.5 GiB, +0.0 KiB in 2 min"},
-      {INT64_MIN, NS_PER_S, "PSS 1.5 GiB, -8.0 EiB in 1 s"},
+      {0, {0}, "PSS 0.0 KiB"},
+      {1023 * KIB, {0}, "PSS 1023.0 KiB"},
+      {1024 * KIB - 1, {0}, "PSS 1.0 MiB"},
+      {1024 * MIB, {0}, "PSS 1.0 GiB"},
+      {UINT64_MAX, {0}, "PSS 16.0 EiB"},
+      {MIB,
+       {-(int64_t)(3 * MIB), 119 * NS_PER_S},
+       "PSS 1.0 MiB, -3.0 MiB in 119 s"},
+      {MIB, {0, 2 * MINUTE}, "PSS 1.0 MiB, +0.0 KiB in 2 min"},
+      {MIB, {INT64_MIN, NS_PER_S}, "PSS 1.0 MiB, -8.0 EiB in 1 s"},
   };
 
-  for (size_t i = 0; i < LENGTH(cases); i++) {
-    struct summary s = whole();
-
-    s.change = (struct pss_change){cases[i].bytes, cases[i].age_ns};
-    s.limit_bytes = 0;
-    s.n = 0;
-    assert_line(&s, 256, cases[i].line);
-  }
-}
-
-TEST(amounts_go_up_with_their_units) {
-  static const struct {
-    uint64_t bytes;
-    const char *line;
-  } cases[] = {
-      {0, "PSS 0.0 KiB"},
-      {1023 * KIB, "PSS 1023.0 KiB"},
-      {1024 * KIB - 1, "PSS 1.0 MiB"},
-      {1024 * MIB, "PSS 1.0 GiB"},
-      {UINT64_MAX, "PSS 16.0 EiB"},
-  };
-
-  for (size_t i = 0; i < LENGTH(cases); i++) {
-    struct summary s = {.has_pss = true, .pss_bytes = cases[i].bytes};
-
-    assert_line(&s, 64, cases[i].line);
-  }
+  for (size_t i = 0; i < LENGTH(cases); i++)
+    assert_line(&(struct summary){.has_pss = true,
+                                  .pss_bytes = cases[i].pss,
+                                  .change = cases[i].change},
+                64, cases[i].line);
 }
 
 /* Neither a name nor a number is cut, at any size. */
