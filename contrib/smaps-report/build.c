@@ -474,12 +474,23 @@ static bool name_process(struct builder *b) {
   return p->title || refuse_memory(b);
 }
 
+/* A process that was read in this interval is exact. */
+static void know_errors(struct process *p) {
+  if (!p->source || strcmp(p->source, "read") != 0)
+    return;
+  if (p->pss_error == UNKNOWN)
+    p->pss_error = 0;
+  if (p->uss_error == UNKNOWN)
+    p->uss_error = 0;
+}
+
 static bool end_process(struct builder *b) {
   struct document *d = &b->document;
   struct process *processes;
 
   if (b->process.pid == UNKNOWN)
     return refuse(b, "a process without a pid");
+  know_errors(&b->process);
   if (!name_process(b))
     return false;
   processes = make_room(d->processes, d->n_processes, sizeof(*processes));
