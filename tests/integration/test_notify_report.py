@@ -41,6 +41,12 @@ class NotifyReport(unittest.TestCase):
         self.capture = self.directory / NEW
         shutil.copy(CAPTURE, self.capture)
 
+    def text(self, message):
+        """The alarm, and what the notification says."""
+        alarm = run("-G", self.capture).text.splitlines()[0]
+        self.assertIn("above the warning threshold", alarm)
+        return f"{alarm}\n\n{message}\n"
+
     def notify(self, *addresses, group="postgres", message="PSS 107.4 MiB", **meta):
         lines = {
             "Severity": "OKAY",
@@ -78,7 +84,9 @@ class NotifyReport(unittest.TestCase):
         self.assertEqual(mail["To"], "ops@example.net, boss@example.net")
         self.assertEqual(mail["Subject"], "collectd: memory of postgres on db1")
         self.assertEqual((self.directory / "arguments").read_text(), "-i -t\n")
-        self.assertEqual(mail.get_body().get_content(), "PSS 107.4 MiB\n")
+        self.assertEqual(
+            mail.get_body().get_content(), self.text("PSS 107.4 MiB")
+        )
         name, page = self.page(mail)
         self.assertEqual(name, NEW.replace(".json", ".html"))
         self.assertEqual(page, run("html", self.capture).text)
@@ -108,7 +116,9 @@ class NotifyReport(unittest.TestCase):
         self.assertTrue(mail["Subject"].endswith("X-Header: y on db1"))
         self.assertTrue((self.directory / "mail").read_bytes().isascii())
         self.assertEqual(set(mail.keys()), {"To", "Subject", "MIME-Version", "Content-Type"})
-        self.assertEqual(mail.get_body().get_content(), "b\u00e4r\n\n.\nx\n")
+        self.assertEqual(
+            mail.get_body().get_content(), self.text("b\u00e4r\n\n.\nx")
+        )
 
     def test_the_attachment_has_a_name_for_any_system(self):
         for group, want in (
