@@ -19,7 +19,9 @@ struct change {
   /* Bytes that came, or (negative) went. */
   int64_t anon, shared, swap;
   uint64_t returned; /* the part of anon that came back from swap */
-  double swap_left;  /* the part of the swap that is still there */
+  /* It costs at most so much less, as relatives have got the same back. */
+  uint64_t shared_again;
+  double swap_left; /* the part of the swap that is still there */
   bool is_swap_emptied;
   uint64_t broken;              /* out of copy on write, by its own faults */
   uint64_t broken_by_relatives; /* what that adds to its share of the rest */

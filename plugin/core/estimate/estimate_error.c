@@ -76,6 +76,16 @@ uint64_t estimate_relatives_bound(const struct baseline *b,
   return amount_from(relatives_bound(b, c));
 }
 
+/* A process shares no more than it has. */
+static double again_bound(const struct baseline *b, const struct change *c) {
+  return clamp((double)c->shared_again, 0, anonymous_most(b, c));
+}
+
+uint64_t estimate_again_bound(const struct baseline *b,
+                              const struct change *c) {
+  return amount_from(again_bound(b, c));
+}
+
 /* The estimate takes it to cost half way between its least and its most. */
 static double returned_error(const struct baseline *b, const struct change *c) {
   return (double)c->returned * (1 - baseline_swap_cost(b)) / 2;
@@ -125,9 +135,9 @@ struct doubt estimate_error(const struct baseline *b, const struct change *c,
                    c->derived_files * parts->newborn_files;
   double others =
       ((double)c->broken + (double)c->broken_by_relatives) * parts->cow +
-      returned_error(b, c) + gone_error(b, c) +
-      relatives_bound(b, c) * parts->relatives + drift(b, parts->drift) +
-      ksm_error(b, c);
+      returned_error(b, c) + again_bound(b, c) * parts->again +
+      gone_error(b, c) + relatives_bound(b, c) * parts->relatives +
+      drift(b, parts->drift) + ksm_error(b, c);
 
   return (struct doubt){.common = shared * parts->shared_in_common +
                                   newborn * parts->newborn_in_common + others,

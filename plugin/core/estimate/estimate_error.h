@@ -15,6 +15,7 @@ struct error_parts {
   /* The part of that error which all members of the set have in common. */
   double shared_in_common;
   double relatives; /* of anonymous memory whose sharers came or went */
+  double again;     /* of what relatives got back from swap, too */
   double cow;       /* of copies that faults have made */
   double drift;     /* of what changes without a sign */
   double newborn_anon, newborn_files; /* of what was derived and not read */
@@ -30,6 +31,9 @@ uint64_t estimate_shared_bound(const struct baseline *b,
  * about it; with relatives that go it is the other way round. */
 uint64_t estimate_relatives_bound(const struct baseline *b,
                                   const struct change *c);
+
+/* Memory that relatives got back from swap can be the same, or their own. */
+uint64_t estimate_again_bound(const struct baseline *b, const struct change *c);
 
 /* The memory that can change without a sign: others share it, or may come to.
  */

@@ -129,6 +129,21 @@ static void follow_cow(const struct cycle *cycle, struct track *t) {
   tell_relatives(t, min(broken + unmapped_bytes(t, &c), most));
 }
 
+static void tell_returned(const struct cycle *cycle, struct track *t) {
+  double returned, more;
+
+  if (!t->family || t->baseline.vm_swap_kb == 0)
+    return;
+  returned = (double)track_change(cycle, t).returned;
+  more = returned - (double)t->told_returned;
+  t->told_returned = (float)returned;
+  if (more <= 0)
+    return;
+  t->family->returned += amount_from(more);
+  t->returned += amount_from(more);
+  t->got_back += (float)more;
+}
+
 static uint32_t swap_now(const struct cycle *cycle, const struct track *t,
                          const struct observation *o) {
   if (o->has_swap)
@@ -165,8 +180,10 @@ void estimator_observe(const struct cycle *cycle, struct track *t,
   if (o)
     take(cycle, t, o);
   count(cycle, t);
-  if (o && track_has_baseline(t))
+  if (o && track_has_baseline(t)) {
     follow_cow(cycle, t);
+    tell_returned(cycle, t);
+  }
 }
 
 /* --- the error to be expected --- */
@@ -202,6 +219,8 @@ static void restart(const struct cycle *cycle, struct track *t,
   t->baseline.relatives = fork_family_relatives(t);
   t->was_swap_used = cycle->is_swap_used;
   t->cow_broken = t->family ? t->family->cow_broken : 0;
+  t->returned = t->family ? t->family->returned : 0;
+  t->told_returned = 0;
   t->family_changes = family_changes(t);
   t->broken_bytes = t->told_bytes = t->relatives_moved = 0;
   t->strangers = STRANGERS_NONE;
@@ -231,6 +250,20 @@ static void catch_up(const struct cycle *cycle, struct track *t,
     return;
   t->now.minor_faults = faults;
   follow_cow(cycle, t);
+}
+
+/* Relatives are told also what came back from swap since then. */
+static void catch_up_returned(const struct cycle *cycle, struct track *t,
+                              const struct reading *r) {
+  struct observation before = t->now;
+
+  if (!r->has_statm)
+    return;
+  t->now.resident_pages = r->resident_pages;
+  t->now.shared_pages = r->shared_pages;
+  t->now.vm_swap_kb = r->vm_swap_kb;
+  tell_returned(cycle, t);
+  t->now = before;
 }
 
 static int64_t between(int64_t x, int64_t least, int64_t most) {
@@ -374,6 +407,7 @@ void estimator_correct(const struct cycle *cycle, struct track *t,
     if (is_lesson(cycle, t, r->rollup, r->vm_swap_kb))
       track_learn(cycle, t, r->rollup);
     catch_up(cycle, t, r->faults_after);
+    catch_up_returned(cycle, t, r);
   }
   if (r->has_statm) {
     at.resident_pages = r->resident_pages - missed_pages(cycle, t, r);
@@ -432,8 +466,10 @@ bool estimator_sample(const struct cycle *cycle, struct track *t,
   t->now.shared_pages = shared_pages;
   t->now.vm_swap_kb = amount_narrow(amount_from(s->swap) / 1024);
   before.vm_swap_kb = t->now.vm_swap_kb;
-  if (track_has_baseline(t))
+  if (track_has_baseline(t)) {
     agrees = meet(cycle, t, s);
+    tell_returned(cycle, t);
+  }
   sampled_rollup(s, &rollup);
   t->unsure_bytes = 0;
   t->is_sampled = true;

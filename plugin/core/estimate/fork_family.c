@@ -21,6 +21,8 @@ void fork_family_leave(struct track *t) {
 static void enter(struct track *t, struct fork_family *family) {
   t->family = family;
   t->cow_broken = family->cow_broken;
+  t->returned = family->returned;
+  t->got_back = 0;
 }
 
 static int found_family(struct track *parent, uint64_t shared_pages) {
@@ -32,6 +34,7 @@ static int found_family(struct track *parent, uint64_t shared_pages) {
                                  .cow_breaks = 1,
                                  .cow_error = ERROR_RATIO_AT_FIRST,
                                  .relatives_error = ERROR_RATIO_AT_FIRST,
+                                 .again_error = ERROR_RATIO_AT_FIRST,
                                  .newborns = NEWBORN_LESSONS_AT_FIRST};
   sharing_init(&family->sharing, shared_pages);
   enter(parent, family);

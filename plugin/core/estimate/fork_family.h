@@ -41,11 +41,14 @@ struct fork_family {
    * differences mean something, and they are exact however long it has been
    * counting. */
   uint64_t cow_broken;
+  /* Memory that members, and those that were, got back from swap, in bytes. */
+  uint64_t returned;
   /* The part of the faults that could have broken copy on write and did, as
    * readings have shown. */
   double cow_breaks;
   struct error_ratio cow_error;       /* of that */
   struct error_ratio relatives_error; /* of members that come and go */
+  struct error_ratio again_error;     /* of what came back from swap again */
   struct sharing sharing;             /* of files and shmem */
   struct newborn_lessons newborns;
 };

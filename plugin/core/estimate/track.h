@@ -18,6 +18,7 @@ struct track {
   struct fork_family *family;
   struct sharing *group_set;
   uint64_t cow_broken; /* family->cow_broken at the baseline */
+  uint64_t returned;   /* family->returned at the baseline */
   /* Of the baseline, where that is a sample; owned by its sampling. */
   struct sampled_error *sample_error;
   struct sharing_since since; /* the baseline, in its set */
@@ -26,6 +27,8 @@ struct track {
   float relatives_moved;      /* the part since the baseline, at most */
   float broken_bytes;         /* by its faults since the baseline */
   float told_bytes;           /* that it left to its relatives since then */
+  float told_returned;        /* that it got back from swap since then */
+  float got_back;             /* from swap in its family, or inherited */
   float unsure_bytes;         /* by faults while the baseline was read */
   float expected_common, expected_independent; /* error of Pss in this cycle */
   /* How far off a derived baseline can be (newborn.h); 0 where it was read. */

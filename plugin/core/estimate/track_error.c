@@ -43,6 +43,7 @@ struct error_parts track_usual_parts(const struct cycle *cycle,
       .shared = shared,
       .shared_in_common = common_part(set->common_error.usual, shared),
       .relatives = t->family ? t->family->relatives_error.usual : 0,
+      .again = t->family ? t->family->again_error.usual : 0,
       .cow = t->family ? t->family->cow_error.usual : 1,
       .newborn_anon = t->family ? derived_anon_error(t)->usual : 1,
       .newborn_files = t->family ? t->family->newborns.files.usual : 1,
@@ -80,6 +81,7 @@ static struct error_parts worst_parts(const struct cycle *cycle,
           common_part(error_ratio_worst(&set->common_error), shared),
       .relatives =
           t->family ? error_ratio_worst(&t->family->relatives_error) : 0,
+      .again = t->family ? error_ratio_worst(&t->family->again_error) : 0,
       .cow = t->family ? error_ratio_worst(&t->family->cow_error) : 1,
       .newborn_anon = t->family ? worst_newborn(derived_anon_error(t)) : 1,
       .newborn_files =
@@ -95,6 +97,7 @@ void track_conclude_errors(const struct cycle *cycle, struct track *t) {
     return;
   error_ratio_conclude(&t->family->cow_error, cycle->now_ns);
   error_ratio_conclude(&t->family->relatives_error, cycle->now_ns);
+  error_ratio_conclude(&t->family->again_error, cycle->now_ns);
   error_ratio_conclude(&t->family->newborns.anon, cycle->now_ns);
   error_ratio_conclude(&t->family->newborns.files, cycle->now_ns);
   error_ratio_conclude(&t->family->newborns.lent, cycle->now_ns);

@@ -79,6 +79,24 @@ static void learn_relatives(const struct cycle *cycle, const struct track *t,
                     (double)bound);
 }
 
+/* Memory that relatives got back from swap, too, costs a process less where it
+ * is the same memory. */
+static void learn_again(const struct cycle *cycle, const struct track *t,
+                        const struct lesson *l) {
+  uint64_t bound = estimate_again_bound(&t->baseline, &l->change);
+  struct error_parts parts = l->usual;
+  double off = (double)l->found->bytes[ROLLUP_PSS] -
+               (double)l->expected.bytes[ROLLUP_PSS];
+  double explained;
+
+  if (!t->family || bound < LEARN_LEAST_BYTES)
+    return;
+  parts.again = 0;
+  explained = doubt_bytes(estimate_error(&t->baseline, &l->change, &parts));
+  error_ratio_add(&t->family->again_error, cycle->now_ns,
+                  off < 0 ? beyond(off, explained) : 0, (double)bound);
+}
+
 /* How far off uss was, by what a page that becomes private or shared makes of
  * it: uss changes by all of the page, and Pss by half of it or more. */
 static void learn_uss(const struct cycle *cycle, const struct track *t,
@@ -161,6 +179,7 @@ void track_learn(const struct cycle *cycle, const struct track *t,
   learn_faults(cycle, t, &l);
   learn_sharing(cycle, t, &l);
   learn_relatives(cycle, t, &l);
+  learn_again(cycle, t, &l);
   if (t->family)
     learn_derived(cycle, t, &l);
   learn_drift(cycle, t, &l);

@@ -1,0 +1,232 @@
+/* A fork family whose memory comes back from swap, to one after the other. */
+#include "test.h"
+
+#include "estimate/estimate_error.h"
+#include "estimate/track_change.h"
+
+#include "lineage.h"
+
+static void out_to_swap(struct family *f, unsigned slots) {
+  memory_swap_out(&f->world, 0, 40 * MIB_PAGES, 0);
+  pass(f, 1);
+  for (unsigned slot = 0; slot < slots; slot++)
+    read_one(f, slot);
+}
+
+static void back_from_swap(struct family *f, unsigned slot) {
+  memory_swap_in(&f->world, slot, 40 * MIB_PAGES, 0, false);
+}
+
+/* The parent of the two is still in swap. */
+static void start_with_child_back(struct family *f) {
+  start_parent(f);
+  memory_fork(&f->world, 0, 1, 0);
+  out_to_swap(f, 2);
+  back_from_swap(f, 1);
+  pass(f, 1);
+}
+
+static struct prediction predicted(struct family *f, unsigned slot) {
+  struct prediction p;
+
+  estimator_predict(&f->cycle, &f->processes[slot]->member->track, &p);
+  return p;
+}
+
+/* But for the library. */
+static void expect_held(struct family *f, unsigned slot) {
+  struct prediction p = predicted(f, slot);
+  const struct rollup *real = &f->views[slot].rollup;
+
+  assert_true(doubt_bytes(p.pss_error) + 1024 * 1024 >=
+              (double)p.rollup.bytes[ROLLUP_PSS] -
+                  (double)real->bytes[ROLLUP_PSS]);
+  assert_true(doubt_bytes(p.uss_error) + 1024 * 1024 >=
+              (double)rollup_uss(&p.rollup) - (double)rollup_uss(real));
+}
+
+static void expect_error_below(struct family *f, unsigned slot, unsigned mib) {
+  assert_true(doubt_bytes(predicted(f, slot).pss_error) < mib * 1048576.0);
+}
+
+/* What two have got back one after the other is shared by them again. */
+FAMILY_TEST(memory_that_relatives_get_back_from_swap_costs_the_others_less) {
+  start_parent(f);
+  memory_fork(&f->world, 0, 1, 0);
+  memory_fork(&f->world, 0, 2, 0);
+  out_to_swap(f, 3);
+  back_from_swap(f, 1);
+  pass(f, 1);
+  expect_error_below(f, 1, 30); /* its own */
+  read_one(f, 1);
+  expect_error_below(f, 1, 1);
+  for (unsigned slot = 0; slot <= 2; slot += 2) {
+    back_from_swap(f, slot);
+    pass(f, 1);
+    expect_held(f, 1);
+  }
+  read_one(f, 1);
+  expect_error_below(f, 1, 1);
+}
+
+/* SwapPss does not tell what a relative has in memory. */
+FAMILY_TEST(memory_that_a_relative_has_back_from_swap_is_shared_with_it) {
+  start_with_child_back(f);
+  read_one(f, 0);
+  read_one(f, 1);
+  back_from_swap(f, 0);
+  pass(f, 1);
+  expect_held(f, 0);
+}
+
+/* What came back before a reading, and after the processes were looked at. */
+FAMILY_TEST(memory_that_a_reading_finds_back_from_swap_is_told_to_relatives) {
+  struct rollup found;
+  struct reading reading = {.rollup = &found, .has_statm = true};
+
+  start_with_child_back(f);
+  read_one(f, 1);
+  back_from_swap(f, 0);
+  memory_view_all(&f->world, f->views);
+  found = f->views[0].rollup;
+  reading.resident_pages = (uint32_t)f->views[0].resident_pages;
+  reading.shared_pages = (uint32_t)f->views[0].shared_pages;
+  reading.vm_swap_kb = f->views[0].vm_swap_kb;
+  estimator_correct(&f->cycle, &f->processes[0]->member->track, &reading);
+  expect_held(f, 1);
+}
+
+FAMILY_TEST(memory_that_a_sample_finds_back_from_swap_is_told_to_relatives) {
+  struct sampled sampled = {
+      .anon = 40 * 1048576.0, .pss_anon = 20 * 1048576.0, .files = 1048576.0};
+  struct sampled_error error;
+  struct track *giant;
+
+  start_with_child_back(f);
+  read_one(f, 1);
+  back_from_swap(f, 0);
+  memory_view_all(&f->world, f->views);
+  giant = &f->processes[0]->member->track;
+  giant->sample_error = &error;
+  estimator_sample(&f->cycle, giant, &sampled,
+                   (uint32_t)f->views[0].resident_pages,
+                   (uint32_t)f->views[0].shared_pages);
+  expect_held(f, 1);
+}
+
+FAMILY_TEST(memory_that_comes_back_in_two_parts_is_told_twice) {
+  start_with_child_back(f);
+  for (int part = 0; part < 2; part++) {
+    read_one(f, 0);
+    read_one(f, 1);
+    memory_swap_in(&f->world, 0, 20 * MIB_PAGES, 0, false);
+    pass(f, 1);
+    expect_held(f, 1);
+  }
+}
+
+FAMILY_TEST(child_shares_what_its_parent_got_back_from_swap) {
+  start_with_child_back(f);
+  read_one(f, 1);
+  memory_fork(&f->world, 1, 2, 0);
+  pass(f, 1);
+  read_one(f, 2);
+  back_from_swap(f, 0);
+  pass(f, 1);
+  expect_held(f, 2);
+}
+
+FAMILY_TEST(what_came_back_before_an_exec_is_not_of_the_next_family) {
+  start_with_child_back(f);
+  memory_exec(&f->world, 1);
+  memory_grow(&f->world, 1, 40 * MIB_PAGES);
+  pass(f, 1);
+  read_one(f, 1);
+  memory_fork(&f->world, 1, 2, 0);
+  memory_swap_out(&f->world, 1, 40 * MIB_PAGES, 0);
+  pass(f, 1);
+  read_one(f, 2);
+  back_from_swap(f, 2);
+  pass(f, 1);
+  read_one(f, 1);
+  read_one(f, 2);
+  back_from_swap(f, 1);
+  pass(f, 1);
+  expect_held(f, 1);
+}
+
+FAMILY_TEST(own_memory_that_a_relative_gets_back_costs_the_others_the_same) {
+  start_parent(f);
+  memory_fork(&f->world, 0, 1, 0);
+  memory_write(&f->world, 0, 41 * MIB_PAGES, 0);
+  out_to_swap(f, 2);
+  back_from_swap(f, 0);
+  pass(f, 1);
+  expect_error_below(f, 1, 1);
+}
+
+static void each_gets_its_own_back(struct family *f) {
+  for (unsigned slot = 0; slot < 2; slot++)
+    memory_swap_out(&f->world, slot, 40 * MIB_PAGES, 0);
+  pass(f, 1);
+  for (unsigned slot = 0; slot < 2; slot++)
+    read_one(f, slot);
+  for (unsigned slot = 0; slot < 2; slot++) {
+    back_from_swap(f, slot);
+    pass(f, 1);
+  }
+}
+
+/* The parent has copied all of its memory, so that nothing is shared. */
+FAMILY_TEST(readings_show_that_relatives_get_their_own_back_from_swap) {
+  start_parent(f);
+  memory_fork(&f->world, 0, 1, 0);
+  memory_write(&f->world, 0, 41 * MIB_PAGES, 0);
+  for (int i = 0; i < 50; i++) {
+    each_gets_its_own_back(f);
+    for (unsigned slot = 0; slot < 2; slot++)
+      read_one(f, slot);
+  }
+  each_gets_its_own_back(f);
+  for (unsigned slot = 0; slot < 2; slot++) {
+    expect_held(f, slot);
+    expect_error_below(f, slot, 4);
+  }
+}
+
+FAMILY_TEST(readings_show_that_relatives_get_the_same_back_from_swap) {
+  start_parent(f);
+  memory_fork(&f->world, 0, 1, 0);
+  for (int i = 0; i < 50; i++) {
+    out_to_swap(f, 2);
+    back_from_swap(f, 0);
+    pass(f, 1);
+    read_one(f, 0);
+    back_from_swap(f, 1);
+    pass(f, 1);
+    expect_held(f, 0);
+    for (unsigned slot = 0; slot < 2; slot++)
+      read_one(f, slot);
+  }
+}
+
+/* It can be no more than there is, however often relatives swap. */
+FAMILY_TEST(small_relative_is_doubted_no_more_than_it_is_large) {
+  struct track *small;
+  struct change c;
+
+  memory_start(&f->world, 0);
+  memory_grow(&f->world, 0, MIB_PAGES);
+  memory_map(&f->world, 0, BUFFERS, 16 * MIB_PAGES, 0, true);
+  memory_fork(&f->world, 0, 1, 0);
+  memory_grow(&f->world, 1, 40 * MIB_PAGES);
+  pass(f, 1);
+  small = &f->processes[0]->member->track;
+  for (int i = 0; i < 50; i++) {
+    each_gets_its_own_back(f);
+    read_one(f, 1);
+  }
+  c = track_change(&f->cycle, small);
+  assert_true(c.shared_again > 0);
+  assert_true(estimate_again_bound(&small->baseline, &c) <= 1048576);
+}
