@@ -195,7 +195,7 @@ class Differences(ReportTest):
         self.assertEqual(
             document["processes"][1],
             {"comm": "bash", "old_pid": 950, "how": "went", "old": 1500 * KIB,
-             "change": -1500 * KIB, "old_source": "read"},
+             "change": -1500 * KIB, "old_error": 0, "old_source": "read"},
         )  # fmt: skip
         self.assertNotIn("mappings", document)
         self.assert_fails('no group "x"', "diff", "-g", "x", STATE, new)
