@@ -56,7 +56,7 @@ void update_table(struct family *f) {
 
 static void observe(struct family *f, unsigned slot) {
   struct member *m = f->processes[slot]->member;
-  struct track *t = &m->track;
+  struct track *t;
   bool is_hidden = f->hidden >> slot & 1;
   struct observation o = {.resident_pages =
                               (uint32_t)f->views[slot].resident_pages,
@@ -65,6 +65,7 @@ static void observe(struct family *f, unsigned slot) {
 
   if (!m || f->outside >> slot & 1)
     return;
+  t = &m->track;
   if (track_wants_faults(t)) {
     o.minor_faults = f->world.processes[slot].minor_faults;
     o.has_faults = true;
