@@ -1,5 +1,5 @@
-/* What is known of the host and of the time in a cycle. The measurer fills it
- * in at the beginning of the cycle; all others only read it. */
+/* The host and the time, as a cycle knows them. The collector and the measurer
+ * fill this in at the beginning of the cycle; all others only read it. */
 #ifndef SMAPS_CYCLE_H
 #define SMAPS_CYCLE_H
 

@@ -1,5 +1,5 @@
-/* What estimate/ keeps of a group from cycle to cycle. struct group points to
- * it, and no other folder looks inside. */
+/* The state of a group that lasts from cycle to cycle. struct group points to
+ * it; only estimate/, sample/, schedule/ and measure/ look inside. */
 #ifndef SMAPS_GROUP_TRACK_H
 #define SMAPS_GROUP_TRACK_H
 

@@ -1,7 +1,7 @@
 /*
- * What estimate/ keeps of a process, from cycle to cycle, and a member of a
- * group as the measurer sees it. struct process points to it, and no other
- * folder looks inside.
+ * The state of a process that lasts from cycle to cycle, and a member of a
+ * group as the measurer sees it. struct process points to it; only estimate/,
+ * sample/, schedule/ and measure/ look inside.
  */
 #ifndef SMAPS_MEMBER_H
 #define SMAPS_MEMBER_H

@@ -1,4 +1,4 @@
-/* What the estimator keeps of a process from cycle to cycle (estimator.h). */
+/* The estimator (estimator.h) keeps this of a process from cycle to cycle. */
 #ifndef SMAPS_TRACK_H
 #define SMAPS_TRACK_H
 

@@ -104,10 +104,11 @@ static void note_groups_of_glimpse(const struct matcher *m,
         i < m->settings->n_rules ? &m->settings->rules[i] : &m->settings->other;
     bool could_match = rule_could_match(rule, glimpse);
     struct group_name name;
-    bool has_name = template_expand(&rule->name, &glimpse->id, NULL, &name);
+    bool has_name;
 
     if (!rule->takes_children && !could_match)
       continue;
+    has_name = template_expand(&rule->name, &glimpse->id, NULL, &name);
     for (size_t j = 0; j < t->n; j++) {
       struct group *g = t->groups[j];
 

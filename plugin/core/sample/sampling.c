@@ -43,9 +43,8 @@
 bool sampling_can(const struct sampler *sampler, struct process *p) {
   struct sampling **s = &p->member->sampling;
 
-  if (!*s)
-    *s = calloc(1, sizeof(**s));
-  p->member->track.sample_error = *s ? &(*s)->error : NULL;
+  if (!*s && (*s = calloc(1, sizeof(**s))))
+    p->member->track.sample_error = &(*s)->error;
   return *s && sampler->cycle->now_ns >= (*s)->denied_until_s * NS_PER_S;
 }
 
