@@ -1,9 +1,5 @@
 #include "cgroup/whole.h"
 
-#define CGROUP_ATTRIBUTES                                                      \
-  (1U << ATTRIBUTE_CGROUP | 1U << ATTRIBUTE_UNIT | 1U << ATTRIBUTE_SLICE |     \
-   1U << ATTRIBUTE_CONTAINER)
-
 static struct cgroup_node *common_ancestor(struct cgroup_node *a,
                                            struct cgroup_node *b) {
   while (a != b) {

@@ -8,10 +8,6 @@
 #include "config/rule.h"
 #include "proc/cheap_files.h"
 
-#define CGROUP_ATTRIBUTES                                                      \
-  (1U << ATTRIBUTE_CGROUP | 1U << ATTRIBUTE_UNIT | 1U << ATTRIBUTE_SLICE |     \
-   1U << ATTRIBUTE_CONTAINER)
-
 static bool is_empty(const struct group *g) {
   return g && g->usage.processes == 0 && !g->usage.is_unseen;
 }

@@ -19,6 +19,11 @@ enum attribute {
   ATTRIBUTES
 };
 
+/* Bit per attribute that a control group is selected by. */
+#define CGROUP_ATTRIBUTES                                                      \
+  (1U << ATTRIBUTE_CGROUP | 1U << ATTRIBUTE_UNIT | 1U << ATTRIBUTE_SLICE |     \
+   1U << ATTRIBUTE_CONTAINER)
+
 /* The kernel may refuse these: then NULL is unknown. Without any of the others
  * but comm, a process has none, as one in no unit. */
 #define REFUSABLE_ATTRIBUTES                                                   \
