@@ -19,8 +19,7 @@ struct change {
   /* Bytes that came, or (negative) went. */
   int64_t anon, shared, swap;
   uint64_t returned; /* the part of anon that came back from swap */
-  /* It costs at most so much less, as relatives have got the same back. */
-  uint64_t shared_again;
+  uint64_t returned_to_relatives;
   double swap_left; /* the part of the swap that is still there */
   bool is_swap_emptied;
   uint64_t broken;              /* out of copy on write, by its own faults */
@@ -34,6 +33,7 @@ struct change {
   double shared_cost, shared_moved;
   double moved_pages; /* by all processes of the set */
   bool is_ksm_merged, is_ksm_split;
+  bool is_heir;                       /* derived from its parent's */
   double derived_anon, derived_files; /* bounds, see track.h */
 };
 

@@ -3,13 +3,27 @@
 #include <assert.h>
 #include <math.h>
 
+#include "estimate/exposure.h"
 #include "estimate/fork_family.h"
 #include "estimate/track_change.h"
-#include "estimate/track_error.h"
-#include "estimate/track_lesson.h"
 #include "proc/amount.h"
 #include "proc/arith.h"
 #include "proc/duration.h"
+
+/* A few pages teach little; a reading that tells of LEARN_WELL_BYTES weighs as
+ * much as all that was learnt before. */
+#define LEARN_LEAST_BYTES (UINT64_C(64) << 10)
+#define LEARN_WELL_BYTES 3145728.0
+#define COW_BREAKS_LEAST 0.01
+/* Standard deviations: one of 100 samples is farther off. */
+#define SURELY 2.6
+/* The weight of one first reading. */
+#define NEWBORN_RATE 0.25
+#define NEWBORN_LEAST_BYTES 16384
+#define NEWBORN_BREAKS_LEAST 0.05
+/* statm of a small process is not as far off as that of the large one on which
+ * it was learnt, which has had more pages to lose count of. */
+#define IMPRECISE_PART 4
 
 /* No longer than this is memory in swap unknown. */
 #define SWAP_ASKED_NS (60 * NS_PER_S)
@@ -117,6 +131,17 @@ static void tell_relatives(struct track *t, uint64_t left) {
   t->told_bytes = (float)left;
 }
 
+/* Relatives may share what it got back from swap since its baseline. */
+static void tell_returned(struct track *t, uint64_t returned) {
+  uint64_t told = (uint64_t)t->told_returned;
+
+  if (!t->family || returned <= told)
+    return;
+  t->family->got_back += returned - told;
+  t->got_back += returned - told;
+  t->told_returned = (float)returned;
+}
+
 static void follow_cow(const struct cycle *cycle, struct track *t) {
   uint64_t most = baseline_cow_shared(&t->baseline), broken;
   struct change c;
@@ -127,21 +152,6 @@ static void follow_cow(const struct cycle *cycle, struct track *t) {
   broken = min(broken_bytes(t, &c), most);
   t->broken_bytes = (float)broken;
   tell_relatives(t, min(broken + unmapped_bytes(t, &c), most));
-}
-
-static void tell_returned(const struct cycle *cycle, struct track *t) {
-  double returned, more;
-
-  if (!t->family || t->baseline.vm_swap_kb == 0)
-    return;
-  returned = (double)track_change(cycle, t).returned;
-  more = returned - (double)t->told_returned;
-  t->told_returned = (float)returned;
-  if (more <= 0)
-    return;
-  t->family->returned += amount_from(more);
-  t->returned += amount_from(more);
-  t->got_back += (float)more;
 }
 
 static uint32_t swap_now(const struct cycle *cycle, const struct track *t,
@@ -180,31 +190,122 @@ void estimator_observe(const struct cycle *cycle, struct track *t,
   if (o)
     take(cycle, t, o);
   count(cycle, t);
-  if (o && track_has_baseline(t)) {
-    follow_cow(cycle, t);
-    tell_returned(cycle, t);
-  }
+  if (!o || !track_has_baseline(t))
+    return;
+  tell_returned(t, track_change(cycle, t).returned);
+  follow_cow(cycle, t);
 }
 
 /* --- the error to be expected --- */
 
-static void set_expected(struct track *t, struct doubt error) {
-  t->expected_common = (float)error.common;
-  t->expected_independent = (float)error.independent;
+/* At most all that is resident. */
+static struct doubt limit(const struct cycle *cycle, const struct track *t,
+                          struct doubt d) {
+  double most = (double)track_resident_bytes(cycle, t), all = doubt_bytes(d);
+
+  return all > most ? doubt_scale(d, most / all) : d;
+}
+
+/* Faults since the reading that cannot be asked for may have copied all that is
+ * shared. */
+static struct exposure exposure_now(const struct cycle *cycle,
+                                    const struct track *t) {
+  struct change c = track_change(cycle, t);
+  struct exposure x;
+
+  exposure_of(&t->baseline, &c, &x);
+  x.bytes[CAUSE_READING] = (double)t->unsure_bytes;
+  if (track_wants_faults(t) && !t->now.has_faults && c.seconds > 0)
+    x.bytes[CAUSE_COPIES] += (double)baseline_cow_bytes(&t->baseline);
+  return x;
 }
 
 struct doubt estimator_expect(const struct cycle *cycle, struct track *t) {
-  struct doubt all = {.common = (double)track_resident_bytes(cycle, t)};
+  struct doubt error = {.common = (double)track_resident_bytes(cycle, t)};
+  struct exposure x;
 
-  if (!track_has_baseline(t)) {
-    set_expected(t, all);
-    return all;
-  }
+  if (!track_has_baseline(t))
+    return error;
   sharing_advance(track_set(t), &t->since);
-  track_conclude_errors(cycle, t);
   t->relatives_moved = (float)track_change(cycle, t).relatives_moved;
-  set_expected(t, track_usual_error_since(cycle, t));
-  return track_usual_error(cycle, t);
+  x = exposure_now(cycle, t);
+  error = audit_pss_error(&track_set(t)->audit, &x, AUDIT_CHOSEN);
+  if (t->is_sampled) {
+    error.common += t->sample_error->pss_bound;
+    error.independent += sampled_pss_error(t->sample_error) / 2;
+  }
+  return limit(cycle, t, error);
+}
+
+static double imprecision(const struct cycle *cycle, const struct track *t) {
+  uint64_t twice = 2 * (uint64_t)t->baseline.off_pages;
+  uint64_t part = t->now.resident_pages / IMPRECISE_PART;
+  uint64_t pages =
+      precision_pages(&cycle->precision, t->now.threads, t->baseline.off_pages);
+
+  return (double)(min(pages, max(part, twice)) * cycle->page_size);
+}
+
+/* --- learning --- */
+
+/* How many of the faults since the baseline broke copy on write. */
+static void learn_faults(const struct track *t, double uss_off) {
+  double broken = (double)t->broken_bytes, breaks;
+
+  if (!t->family || broken < (double)LEARN_LEAST_BYTES ||
+      (double)t->derived_anon > 0)
+    return;
+  breaks = clamp(t->family->cow_breaks * (1 + uss_off / broken),
+                 COW_BREAKS_LEAST, 1);
+  t->family->cow_breaks +=
+      (breaks - t->family->cow_breaks) * broken / (broken + LEARN_WELL_BYTES);
+}
+
+static double beyond(double off, double explained) {
+  return copysign(fmax(fabs(off) - explained, 0), off);
+}
+
+static double off_by(uint64_t found, uint64_t expected) {
+  return (double)found - (double)expected;
+}
+
+/* noise: of a sample, and of the one that the estimate stands on. */
+static void learn(const struct cycle *cycle, const struct track *t,
+                  const struct rollup *expected, const struct rollup *found,
+                  const struct sampled_error *noise) {
+  struct exposure x = exposure_now(cycle, t);
+  struct audit_lesson l = {
+      .pss_off = off_by(found->bytes[ROLLUP_PSS], expected->bytes[ROLLUP_PSS]),
+      .uss_off = off_by(rollup_uss(found), rollup_uss(expected))};
+
+  if (noise) {
+    l.pss_noise = hypot(noise->pss_anon.noise, noise->pss_files.noise);
+    l.uss_noise = noise->uss.noise;
+    x.bytes[CAUSE_READING] += noise->pss_bound;
+  }
+  learn_faults(t, beyond(l.uss_off, SURELY * l.uss_noise));
+  x.bytes[CAUSE_STATM] = imprecision(cycle, t);
+  audit_learn(&track_set(t)->audit, cycle->now_ns, &x, &l);
+}
+
+/* The first one tells more than no lesson. */
+static void follow(double *known, double seen, double rate) {
+  *known = *known < 0 ? seen : *known + (seen - *known) * rate;
+}
+
+/* The first reading of a process that was estimated as a newborn. */
+static void learn_newborn(const struct cycle *cycle, const struct track *t) {
+  struct newborn_lessons *lessons = &t->family->newborns;
+  const struct observation at = baseline_observation(&t->baseline);
+  double faulted = (double)track_faulted_bytes(cycle, &at);
+  double own = (double)baseline_private(&t->baseline).anon;
+
+  if (t->has_faults && faulted >= NEWBORN_LEAST_BYTES)
+    follow(&lessons->breaks, clamp(own / faulted, NEWBORN_BREAKS_LEAST, 1),
+           faulted / (faulted + LEARN_WELL_BYTES));
+  if (t->baseline.shared_pages > 0)
+    follow(&lessons->file_cost,
+           baseline_shared_cost(&t->baseline, cycle->page_size), NEWBORN_RATE);
 }
 
 /* --- correcting --- */
@@ -219,7 +320,7 @@ static void restart(const struct cycle *cycle, struct track *t,
   t->baseline.relatives = fork_family_relatives(t);
   t->was_swap_used = cycle->is_swap_used;
   t->cow_broken = t->family ? t->family->cow_broken : 0;
-  t->returned = t->family ? t->family->returned : 0;
+  t->got_back = t->family ? t->family->got_back : 0;
   t->told_returned = 0;
   t->family_changes = family_changes(t);
   t->broken_bytes = t->told_bytes = t->relatives_moved = 0;
@@ -250,20 +351,6 @@ static void catch_up(const struct cycle *cycle, struct track *t,
     return;
   t->now.minor_faults = faults;
   follow_cow(cycle, t);
-}
-
-/* Relatives are told also what came back from swap since then. */
-static void catch_up_returned(const struct cycle *cycle, struct track *t,
-                              const struct reading *r) {
-  struct observation before = t->now;
-
-  if (!r->has_statm)
-    return;
-  t->now.resident_pages = r->resident_pages;
-  t->now.shared_pages = r->shared_pages;
-  t->now.vm_swap_kb = r->vm_swap_kb;
-  tell_returned(cycle, t);
-  t->now = before;
 }
 
 static int64_t between(int64_t x, int64_t least, int64_t most) {
@@ -373,6 +460,16 @@ void estimator_settle_relatives(struct track *t) {
     t->baseline.relatives = fork_family_relatives(t);
 }
 
+/* Memory can come back between the look at a process and its reading. */
+static uint64_t returned_at(const struct cycle *cycle, const struct track *t,
+                            const struct observation *at) {
+  struct track found = *t;
+
+  found.now.resident_pages = at->resident_pages;
+  found.now.shared_pages = at->shared_pages;
+  return track_change(cycle, &found).returned;
+}
+
 /* Takes what was measured for the new baseline. */
 static void begin_anew(const struct cycle *cycle, struct track *t,
                        const struct rollup *rollup,
@@ -380,6 +477,8 @@ static void begin_anew(const struct cycle *cycle, struct track *t,
   enum strangers strangers = strangers_in(cycle, t, rollup, t->now.vm_swap_kb);
   bool had_baseline = track_has_baseline(t);
 
+  if (had_baseline)
+    tell_returned(t, returned_at(cycle, t, at));
   baseline_take(&t->baseline, rollup, at, cycle->page_size);
   t->has_faults = at->has_faults;
   t->baseline.vm_swap_kb = t->now.vm_swap_kb;
@@ -387,15 +486,22 @@ static void begin_anew(const struct cycle *cycle, struct track *t,
   t->strangers = strangers;
   if (strangers == STRANGERS_NEW)
     doubt_strangers(t, rollup, had_baseline);
-  /* It is predicted from the new baseline in this cycle already. */
-  set_expected(t, (struct doubt){.common = (double)t->unsure_bytes});
   if (t->is_heir && t->family)
-    track_learn_newborn(cycle, t);
+    learn_newborn(cycle, t);
   t->is_heir = false;
   t->derived_anon = t->derived_files = 0;
   sharing_learn_kind(track_set(t), rollup->bytes[ROLLUP_PSS_FILE],
                      rollup->bytes[ROLLUP_PSS_SHMEM]);
   correct_count(cycle, t);
+}
+
+static void learn_reading(const struct cycle *cycle, const struct track *t,
+                          const struct rollup *found) {
+  struct change c = track_change(cycle, t);
+  struct rollup expected;
+
+  estimate_rollup(&t->baseline, &c, &expected);
+  learn(cycle, t, &expected, found, NULL);
 }
 
 void estimator_correct(const struct cycle *cycle, struct track *t,
@@ -405,9 +511,8 @@ void estimator_correct(const struct cycle *cycle, struct track *t,
   if (track_has_baseline(t)) {
     catch_up(cycle, t, r->faults_before);
     if (is_lesson(cycle, t, r->rollup, r->vm_swap_kb))
-      track_learn(cycle, t, r->rollup);
+      learn_reading(cycle, t, r->rollup);
     catch_up(cycle, t, r->faults_after);
-    catch_up_returned(cycle, t, r);
   }
   if (r->has_statm) {
     at.resident_pages = r->resident_pages - missed_pages(cycle, t, r);
@@ -423,36 +528,38 @@ void estimator_correct(const struct cycle *cycle, struct track *t,
   begin_anew(cycle, t, r->rollup, &at);
 }
 
-/* The standard deviation of the estimate that a sample meets. */
-static struct sampled_error deviation(const struct cycle *cycle,
-                                      const struct track *t) {
-  struct doubt since = track_usual_error_since(cycle, t);
-  double pss = doubt_bytes(since);
-  double uss = doubt_bytes(track_uss_error(cycle, t, since));
-  struct sampled_error d = {.pss_bound = 0};
-
-  if (t->is_sampled)
-    d = *t->sample_error;
-  d.pss_anon.noise = hypot(d.pss_anon.noise, pss);
-  d.pss_files.noise = hypot(d.pss_files.noise, pss);
-  d.uss.noise = hypot(d.uss.noise, uss);
-  return d;
+/* Adds the standard deviations of the one to those of the other. */
+static void add_noise(struct sampled_error *to, double pss_anon,
+                      double pss_files, double uss) {
+  to->pss_anon.noise = hypot(to->pss_anon.noise, pss_anon);
+  to->pss_files.noise = hypot(to->pss_files.noise, pss_files);
+  to->uss.noise = hypot(to->uss.noise, uss);
 }
 
 /* Learns from the sample, and takes the mean of it and of the estimate. */
 static bool meet(const struct cycle *cycle, struct track *t,
                  struct sampled *s) {
-  struct sampled_error error = deviation(cycle, t);
+  const struct audit *audit = &track_set(t)->audit;
+  struct exposure x = exposure_now(cycle, t);
   struct change c = track_change(cycle, t);
-  struct rollup expected, found;
-  struct sampled lesson;
+  double pss = doubt_bytes(audit_pss_error(audit, &x, AUDIT_EXPECTED));
+  double uss = doubt_bytes(audit_uss_error(audit, &x, AUDIT_EXPECTED));
+  struct sampled_error both = s->error, of_estimate = {.pss_bound = 0};
+  struct rollup expected, found, fused;
+  bool agrees;
 
+  if (t->is_sampled)
+    of_estimate = *t->sample_error;
+  add_noise(&both, of_estimate.pss_anon.noise, of_estimate.pss_files.noise,
+            of_estimate.uss.noise);
+  add_noise(&of_estimate, pss, pss, uss);
   estimate_rollup(&t->baseline, &c, &expected);
-  sampled_lesson(s, &expected, &lesson);
-  sampled_rollup(&lesson, &found);
-  if (is_lesson(cycle, t, &found, t->now.vm_swap_kb))
-    track_learn(cycle, t, &found);
-  return sampled_fuse(s, &expected, &error);
+  sampled_rollup(s, &found);
+  agrees = sampled_fuse(s, &expected, &of_estimate);
+  sampled_rollup(s, &fused);
+  if (is_lesson(cycle, t, &fused, t->now.vm_swap_kb))
+    learn(cycle, t, &expected, &found, &both);
+  return agrees;
 }
 
 bool estimator_sample(const struct cycle *cycle, struct track *t,
@@ -466,10 +573,8 @@ bool estimator_sample(const struct cycle *cycle, struct track *t,
   t->now.shared_pages = shared_pages;
   t->now.vm_swap_kb = amount_narrow(amount_from(s->swap) / 1024);
   before.vm_swap_kb = t->now.vm_swap_kb;
-  if (track_has_baseline(t)) {
+  if (track_has_baseline(t))
     agrees = meet(cycle, t, s);
-    tell_returned(cycle, t);
-  }
   sampled_rollup(s, &rollup);
   t->unsure_bytes = 0;
   t->is_sampled = true;
@@ -479,20 +584,26 @@ bool estimator_sample(const struct cycle *cycle, struct track *t,
   return agrees;
 }
 
+/* What was in doubt before remains so; that of age has its time. */
+static double doubt_before(const struct cycle *cycle, const struct track *t) {
+  struct exposure x = exposure_now(cycle, t);
+
+  return x.bytes[CAUSE_FILES] + x.bytes[CAUSE_RELATIVES] +
+         x.bytes[CAUSE_COPIES] + x.bytes[CAUSE_FORK] + x.bytes[CAUSE_LENT] +
+         x.bytes[CAUSE_SWAP];
+}
+
 void estimator_derive(const struct cycle *cycle, struct track *t,
                       const struct derivation *from) {
   uint32_t off_pages = t->baseline.off_pages;
-  double unsure = track_has_baseline(t)
-                      ? doubt_bytes(track_usual_error_since(cycle, t))
-                      : 0;
+  double before = track_has_baseline(t) ? doubt_before(cycle, t) : 0;
 
   baseline_take(&t->baseline, from->rollup, &t->now, cycle->page_size);
   t->baseline.off_pages = off_pages;
   t->baseline.vm_swap_kb = t->now.vm_swap_kb;
   t->has_faults = t->now.has_faults;
   restart(cycle, t, from->at_ns);
-  t->unsure_bytes = (float)unsure;
-  t->derived_anon = (float)from->anon_bound;
+  t->derived_anon = (float)(from->anon_bound + before);
   t->derived_files = (float)from->files_bound;
   correct_count(cycle, t);
 }
@@ -501,11 +612,22 @@ void estimator_derive(const struct cycle *cycle, struct track *t,
 
 void estimator_predict(const struct cycle *cycle, const struct track *t,
                        struct prediction *ret) {
+  const struct audit *audit = &track_set(t)->audit;
+  const struct sampled_error *sample = t->is_sampled ? t->sample_error : NULL;
   struct change c = track_change(cycle, t);
+  struct exposure x = exposure_now(cycle, t);
 
   estimate_rollup(&t->baseline, &c, &ret->rollup);
-  ret->pss_error = track_pss_error(cycle, t, &c);
-  ret->uss_error = track_uss_error(cycle, t, ret->pss_error);
-  track_add_sampled_errors(cycle, t, &ret->pss_error, &ret->uss_error);
   ret->age_ns = cycle->now_ns - t->baseline.at_ns;
+  x.bytes[CAUSE_STATM] = imprecision(cycle, t);
+  ret->pss_error = audit_pss_error(audit, &x, AUDIT_PUBLISHED);
+  ret->uss_error = audit_uss_error(audit, &x, AUDIT_PUBLISHED);
+  if (sample) {
+    ret->pss_error.common += sampled_pss_common(sample);
+    ret->pss_error.independent +=
+        sampled_pss_error(sample) - sampled_pss_common(sample);
+    ret->uss_error.independent += sampled_uss_error(sample);
+  }
+  ret->pss_error = limit(cycle, t, ret->pss_error);
+  ret->uss_error = limit(cycle, t, ret->uss_error);
 }

@@ -21,8 +21,7 @@ void fork_family_leave(struct track *t) {
 static void enter(struct track *t, struct fork_family *family) {
   t->family = family;
   t->cow_broken = family->cow_broken;
-  t->returned = family->returned;
-  t->got_back = 0;
+  t->got_back = family->got_back;
 }
 
 static int found_family(struct track *parent, uint64_t shared_pages) {
@@ -30,12 +29,8 @@ static int found_family(struct track *parent, uint64_t shared_pages) {
 
   if (!family)
     return -ENOMEM;
-  *family = (struct fork_family){.members = 1,
-                                 .cow_breaks = 1,
-                                 .cow_error = ERROR_RATIO_AT_FIRST,
-                                 .relatives_error = ERROR_RATIO_AT_FIRST,
-                                 .again_error = ERROR_RATIO_AT_FIRST,
-                                 .newborns = NEWBORN_LESSONS_AT_FIRST};
+  *family = (struct fork_family){
+      .members = 1, .cow_breaks = 1, .newborns = NEWBORN_LESSONS_AT_FIRST};
   sharing_init(&family->sharing, shared_pages);
   enter(parent, family);
   parent->is_family_decided = true;

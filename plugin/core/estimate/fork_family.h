@@ -18,19 +18,10 @@ struct newborn_lessons {
   /* The part of their faults that made memory their own, and what a page of
    * files or shmem cost them; below 0 unknown. */
   double breaks, file_cost;
-  struct error_ratio anon, files; /* how far off they were */
-  struct error_ratio lent; /* their parents, of what these no longer pay */
 };
 
-/* A small part of a large process is much beside all that its child has. */
-#define NEWBORN_ERROR_AT_FIRST                                                 \
-  ((struct error_ratio){.least = 0.0002, .usual = 1})
 #define NEWBORN_LESSONS_AT_FIRST                                               \
-  ((struct newborn_lessons){.breaks = -1,                                      \
-                            .file_cost = -1,                                   \
-                            .anon = NEWBORN_ERROR_AT_FIRST,                    \
-                            .files = NEWBORN_ERROR_AT_FIRST,                   \
-                            .lent = NEWBORN_ERROR_AT_FIRST})
+  ((struct newborn_lessons){.breaks = -1, .file_cost = -1})
 
 struct fork_family {
   uint32_t members;
@@ -41,15 +32,13 @@ struct fork_family {
    * differences mean something, and they are exact however long it has been
    * counting. */
   uint64_t cow_broken;
-  /* Memory that members, and those that were, got back from swap, in bytes. */
-  uint64_t returned;
+  /* Bytes that members got back from swap, round and round: other members may
+   * have the same. */
+  uint64_t got_back;
   /* The part of the faults that could have broken copy on write and did, as
    * readings have shown. */
   double cow_breaks;
-  struct error_ratio cow_error;       /* of that */
-  struct error_ratio relatives_error; /* of members that come and go */
-  struct error_ratio again_error;     /* of what came back from swap again */
-  struct sharing sharing;             /* of files and shmem */
+  struct sharing sharing; /* of files and shmem */
   struct newborn_lessons newborns;
 };
 

@@ -202,7 +202,6 @@ static void give(const struct cycle *cycle, const struct inheritance *i,
   child->now.vm_swap_kb = parent->now.vm_swap_kb;
   child->was_swap_used = parent->was_swap_used;
   child->is_heir = true;
-  child->got_back = parent->got_back;
   estimator_derive(cycle, child, &from);
   /* The changes of this cycle, which are to be added still, are in its cost. */
   child->since.cost = (float)(1 / sharing_change(&child->family->sharing));

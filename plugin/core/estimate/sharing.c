@@ -13,14 +13,7 @@ static double distance(double a, double b) { return a > b ? a - b : b - a; }
 void sharing_init(struct sharing *s, uint64_t pages) {
   double n = (double)pages;
 
-  *s = (struct sharing){.now = n,
-                        .before = n,
-                        .left = n,
-                        .grown = n,
-                        .error = ERROR_RATIO_AT_FIRST,
-                        .common_error = ERROR_RATIO_AT_FIRST,
-                        .uss_error = ERROR_RATIO_AT_FIRST,
-                        .drift = DRIFT_AT_FIRST};
+  *s = (struct sharing){.now = n, .before = n, .left = n, .grown = n};
 }
 
 void sharing_count(struct sharing *s, uint64_t cycle_ns, uint64_t pages,
@@ -56,27 +49,6 @@ void sharing_advance(const struct sharing *s, struct sharing_since *since) {
   since->moved_pages += (float)moved;
   if (most > 0)
     since->moved = (float)clamp((double)since->moved + moved / most, 0, 1);
-}
-
-void sharing_conclude_errors(struct sharing *s, uint64_t cycle_ns) {
-  if (s->error.cycle_ns != cycle_ns) {
-    if (s->readings > 0)
-      error_ratio_add(&s->common_error, s->error.cycle_ns, s->off, s->bound);
-    s->off = s->bound = 0;
-    s->readings = 0;
-  }
-  error_ratio_conclude(&s->error, cycle_ns);
-  error_ratio_conclude(&s->common_error, cycle_ns);
-  error_ratio_conclude(&s->uss_error, cycle_ns);
-}
-
-void sharing_learn_error(struct sharing *s, uint64_t cycle_ns, double off,
-                         double bound) {
-  sharing_conclude_errors(s, cycle_ns);
-  error_ratio_add(&s->error, cycle_ns, off, bound);
-  s->off += off;
-  s->bound += bound;
-  s->readings++;
 }
 
 void sharing_learn_kind(struct sharing *s, uint64_t file_bytes,

@@ -13,8 +13,7 @@
 #ifndef SMAPS_SHARING_H
 #define SMAPS_SHARING_H
 
-#include "estimate/drift.h"
-#include "estimate/error_ratio.h"
+#include "estimate/audit.h"
 #include <stdbool.h>
 
 struct sharing {
@@ -29,12 +28,7 @@ struct sharing {
    * members more. */
   bool is_shmem;
   double shmem_lead;
-  struct error_ratio error;        /* of each member */
-  struct error_ratio common_error; /* of several together, with their signs */
-  struct error_ratio uss_error;    /* by that of Pss */
-  double off, bound;               /* of the readings of a cycle */
-  unsigned readings;
-  struct drift drift;
+  struct audit audit; /* of the estimates of its members */
 };
 
 /* Changes since the baseline of a member. */
@@ -63,14 +57,6 @@ double sharing_change(const struct sharing *s);
 
 /* Adds the changes of this cycle to those of a member, once in a cycle. */
 void sharing_advance(const struct sharing *s, struct sharing_since *since);
-
-/* Learns from a reading: the estimate of a member was off by `off`, and could
- * have been by `bound`. Readings of one cycle tell how much of their errors the
- * members have in common; a single one says that it may be all. */
-void sharing_learn_error(struct sharing *s, uint64_t cycle_ns, double off,
-                         double bound);
-/* Concludes the cycles before this one. */
-void sharing_conclude_errors(struct sharing *s, uint64_t cycle_ns);
 
 /* Learns from a reading whether files or shmem cost more. */
 void sharing_learn_kind(struct sharing *s, uint64_t file_bytes,

@@ -1,4 +1,4 @@
-/* The estimator (estimator.h) keeps this of a process from cycle to cycle. */
+/* What the estimator keeps of a process from cycle to cycle (estimator.h). */
 #ifndef SMAPS_TRACK_H
 #define SMAPS_TRACK_H
 
@@ -17,8 +17,8 @@ struct track {
    * groups. */
   struct fork_family *family;
   struct sharing *group_set;
+  uint64_t got_back;   /* family->got_back at the baseline */
   uint64_t cow_broken; /* family->cow_broken at the baseline */
-  uint64_t returned;   /* family->returned at the baseline */
   /* Of the baseline, where that is a sample; owned by its sampling. */
   struct sampled_error *sample_error;
   struct sharing_since since; /* the baseline, in its set */
@@ -26,11 +26,9 @@ struct track {
   uint32_t counted_pages;     /* in its set */
   float relatives_moved;      /* the part since the baseline, at most */
   float broken_bytes;         /* by its faults since the baseline */
+  float told_returned;        /* of what it got back from swap since then */
   float told_bytes;           /* that it left to its relatives since then */
-  float told_returned;        /* that it got back from swap since then */
-  float got_back;             /* from swap in its family, or inherited */
   float unsure_bytes;         /* by faults while the baseline was read */
-  float expected_common, expected_independent; /* error of Pss in this cycle */
   /* How far off a derived baseline can be (newborn.h); 0 where it was read. */
   float derived_anon, derived_files;
   float lent_kb;                /* to newborns of this cycle, all together */

@@ -31,18 +31,6 @@ static uint64_t broken_by_relatives(const struct track *t) {
              baseline_cow_bytes(&t->baseline));
 }
 
-/* A page that two get back from swap, one after the other, costs the first half
- * as much from then on, and the other no more; or less if others have it. */
-static uint64_t shared_again(const struct track *t, uint64_t returned) {
-  uint64_t own = amount_from((double)t->got_back), all, later;
-
-  if (!t->family)
-    return 0;
-  all = t->family->returned;
-  later = all - t->returned;
-  return min(later / 2, own) + min(minus(all, own), returned) / 2;
-}
-
 double track_seconds(const struct cycle *cycle, const struct track *t) {
   return (double)(cycle->now_ns - t->baseline.at_ns) / 1e9;
 }
@@ -99,11 +87,13 @@ struct change track_change(const struct cycle *cycle, const struct track *t) {
       .moved_pages = (double)t->since.moved_pages,
       .is_ksm_merged = b->at_ns < cycle->ksm_merged_ns,
       .is_ksm_split = b->at_ns < cycle->ksm_changed_ns,
+      .returned_to_relatives =
+          t->family ? t->family->got_back - t->got_back : 0,
+      .is_heir = t->is_heir,
       .derived_anon = (double)t->derived_anon,
       .derived_files = (double)t->derived_files};
 
   if (c.anon > 0 && c.swap < 0)
     c.returned = min((uint64_t)c.anon, (uint64_t)-c.swap);
-  c.shared_again = shared_again(t, c.returned);
   return c;
 }

@@ -201,31 +201,6 @@ bool sampled_fuse(struct sampled *s, const struct rollup *estimate,
   return true;
 }
 
-static double beyond(double sample, double error, double estimate) {
-  double apart = sample - estimate, explained = PUBLISHED * error;
-
-  if (fabs(apart) <= explained)
-    return estimate;
-  return sample + (apart > 0 ? -explained : explained);
-}
-
-void sampled_lesson(const struct sampled *s, const struct rollup *estimate,
-                    struct sampled *ret) {
-  *ret = *s;
-  ret->pss_anon =
-      beyond(s->pss_anon, s->error.pss_anon.noise + s->error.pss_bound,
-             (double)estimate->bytes[ROLLUP_PSS_ANON]);
-  ret->pss_files =
-      beyond(s->pss_files, s->error.pss_files.noise + s->error.pss_bound,
-             files_pss(estimate));
-  ret->uss = beyond(s->uss, s->error.uss.noise + s->error.uss_bound,
-                    (double)rollup_uss(estimate));
-  /* Half a KiB lest it be rounded down. */
-  if (files_pss(estimate) > 0)
-    ret->shmem_part =
-        ((double)estimate->bytes[ROLLUP_PSS_SHMEM] + 512) / files_pss(estimate);
-}
-
 /* --- as a rollup --- */
 
 /* A baseline keeps KiB: without fractions sums still equal their parts. */

@@ -78,12 +78,6 @@ void sampled_doubt_unseen(const struct page_sums *anon,
 bool sampled_fuse(struct sampled *s, const struct rollup *estimate,
                   const struct sampled_error *error);
 
-/* The estimate, moved to the sample as far as the sample's error does not
- * explain the difference: as much as can be learnt from it. The part of files
- * and shmem that is shmem is the estimate's: few of the pages tell. */
-void sampled_lesson(const struct sampled *s, const struct rollup *estimate,
-                    struct sampled *ret);
-
 /* The fields that a sample knows. Which part of the memory is dirty it does
  * not know: anonymous memory and shmem count as dirty, files as clean. */
 void sampled_rollup(const struct sampled *s, struct rollup *ret);

@@ -375,7 +375,8 @@ TEST(strangers_in_swap_teach_nothing) {
 
     sharing_init(&f.set, 0);
     lose_half_of_files(&f, sharers);
-    assert_int_equal(f.set.drift.squares > 0, sharers == 1);
+    assert_int_equal(f.set.audit.rates[CAUSE_TIME].cycle_exposed > 0,
+                     sharers == 1);
   }
 }
 
@@ -396,7 +397,7 @@ TEST(strangers_may_have_all_that_is_taken_for_private) {
   struct prediction p;
 
   meet_stranger(&f, 0, 0);
-  f.set.uss_error = (struct error_ratio){.lessons = ERROR_LESSONS_MOST};
+  f.set.audit.uss = (struct rate){.exposed = 1, .known = 1};
   estimator_predict(&f.e, &f.track, &p);
   assert_int_equal(rollup_uss(&p.rollup), 100 * MIB);
   assert_true(doubt_bytes(p.uss_error) >= 100.0 * MIB);

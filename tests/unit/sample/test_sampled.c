@@ -307,39 +307,6 @@ TEST(estimate_in_doubt_weighs_less) {
   assert_true(held >= 99);
 }
 
-/* --- what is learnt --- */
-
-TEST(noise_teaches_nothing) {
-  struct sampled s, lesson;
-  struct rollup estimate, found;
-
-  draw_begin(7);
-  s = sample(&ANON, &FILES, 500);
-  s.shmem_part = 0.5;
-  sampled_rollup(&s, &estimate);
-  s.shmem_part = 0.6;
-  s.pss_anon += 1.9 * s.error.pss_anon.noise;
-  s.pss_files -= 1.9 * s.error.pss_files.noise;
-  s.uss += 1.9 * s.error.uss.noise;
-  sampled_lesson(&s, &estimate, &lesson);
-  sampled_rollup(&lesson, &found);
-  for (int f = 0; f < ROLLUP_FIELDS; f++)
-    assert_int_equal(found.bytes[f], estimate.bytes[f]);
-}
-
-TEST(what_noise_does_not_explain_is_learnt) {
-  struct sampled s, lesson;
-  struct rollup estimate;
-
-  draw_begin(7);
-  s = sample(&ANON, &FILES, 500);
-  sampled_rollup(&s, &estimate);
-  s.pss_anon += 2.6 * s.error.pss_anon.noise + 100 * MIB;
-  sampled_lesson(&s, &estimate, &lesson);
-  assert_near(lesson.pss_anon,
-              (double)estimate.bytes[ROLLUP_PSS_ANON] + 100 * MIB, 2048);
-}
-
 /* --- as a rollup --- */
 
 TEST(parts_add_up) {

@@ -1,0 +1,200 @@
+#include "estimate/audit.h"
+
+#include <math.h>
+
+#include "proc/arith.h"
+
+/*
+ * The mean square of the error by that of the exposure: before the first
+ * reading, and the least that readings can show, which may always have been
+ * right by chance. Where nothing is learnt, the exposure is the error.
+ */
+static const struct {
+  double at_first, least;
+  bool is_learnt;
+} causes[CAUSES] = {
+    [CAUSE_FILES] = {0.105, 4e-4, true},
+    [CAUSE_RELATIVES] = {0.105, 4e-4, true},
+    [CAUSE_COPIES] = {0.105, 4e-4, true},
+    [CAUSE_FORK] = {0.105, 4e-8, true},
+    [CAUSE_LENT] = {0.105, 4e-8, true},
+    [CAUSE_SWAP] = {0.085, 4e-4, true},
+    /* 2 % in a minute; 0.01 %. */
+    [CAUSE_TIME] = {6.7e-6, 1.7e-10, true},
+};
+/* Errors are published so many times as large as is to be expected, and
+ * readings are chosen by so many times that. */
+#define PUBLISHED 6.4
+#define CHOSEN 1.9
+/* Uss changes by all of a page, and Pss by half of it or more. */
+#define USS_AT_FIRST 2.05
+#define USS_MOST 2.15
+
+/* The part that is left after a cycle with a lesson of what was known. */
+#define KEPT 0.92
+/* And of the highest of late. */
+#define HIGH_KEPT 0.98
+/* The part of what is not known yet that a cycle with a lesson tells. */
+#define LEARNT 0.2
+
+static double seen(const struct rate *r, enum audit_level level) {
+  double mean = (r->off + r->cycle_off) / (r->exposed + r->cycle_exposed);
+
+  return level == AUDIT_PUBLISHED ? fmax(mean, r->high) : mean;
+}
+
+static double rate_of(const struct rate *r, enum audit_level level,
+                      double at_first, double least) {
+  if (r->exposed + r->cycle_exposed <= 0)
+    return at_first;
+  return fmax(seen(r, level), least) * r->known + at_first * (1 - r->known);
+}
+
+/* The square that is to be expected of one cause. */
+static double square(const struct audit *a, const struct exposure *x,
+                     enum audit_level level, int k) {
+  if (!causes[k].is_learnt)
+    return 0;
+  return x->bytes[k] * x->bytes[k] *
+         rate_of(&a->rates[k], level, causes[k].at_first, causes[k].least);
+}
+
+static double all_squares(const struct audit *a, const struct exposure *x,
+                          enum audit_level level) {
+  double sum = 0;
+
+  for (int k = 0; k < CAUSES; k++)
+    sum += square(a, x, level, k);
+  return sum;
+}
+
+/* Merged pages may cost more or less than they did: either way. */
+static double sure_of(const struct exposure *x, enum audit_level level, int k) {
+  if (causes[k].is_learnt)
+    return 0;
+  return k == CAUSE_KSM && level == AUDIT_PUBLISHED ? 2 * x->bytes[k]
+                                                    : x->bytes[k];
+}
+
+static double sure(const struct exposure *x, enum audit_level level) {
+  double sum = 0;
+
+  for (int k = 0; k < CAUSES; k++)
+    sum += sure_of(x, level, k);
+  return sum;
+}
+
+static double root(double squares, enum audit_level level) {
+  static const double times[] = {[AUDIT_EXPECTED] = 1,
+                                 [AUDIT_CHOSEN] = CHOSEN,
+                                 [AUDIT_PUBLISHED] = PUBLISHED};
+
+  return sqrt(squares) * times[level];
+}
+
+static struct doubt error_of(const struct audit *a, double error, double more) {
+  double common = clamp(rate_of(&a->common, AUDIT_EXPECTED, 1, 0), 0, 1);
+
+  return (struct doubt){.common = more + error * sqrt(common),
+                        .independent = error * sqrt(1 - common)};
+}
+
+struct doubt audit_pss_error(const struct audit *a, const struct exposure *x,
+                             enum audit_level level) {
+  return error_of(a, root(all_squares(a, x, level), level), sure(x, level));
+}
+
+static double uss_rate(const struct audit *a, enum audit_level level) {
+  return fmin(rate_of(&a->uss, level, USS_AT_FIRST, 0), USS_MOST);
+}
+
+struct doubt audit_uss_error(const struct audit *a, const struct exposure *x,
+                             enum audit_level level) {
+  double squares = all_squares(a, x, level) * uss_rate(a, AUDIT_EXPECTED);
+
+  return error_of(a, root(squares, level), 2 * sure(x, AUDIT_EXPECTED));
+}
+
+/* --- learning --- */
+
+static void fold(struct rate *r) {
+  if (r->cycle_exposed <= 0)
+    return;
+  r->off = r->off * KEPT + r->cycle_off;
+  r->exposed = r->exposed * KEPT + r->cycle_exposed;
+  r->high = fmax(r->high * HIGH_KEPT, r->off / r->exposed);
+  r->cycle_off = r->cycle_exposed = 0;
+}
+
+static void begin_cycle(struct audit *a, uint64_t cycle_ns) {
+  for (int k = 0; k < CAUSES; k++)
+    fold(&a->rates[k]);
+  fold(&a->uss);
+  fold(&a->common);
+  a->sum = a->sizes = 0;
+  a->cycle_ns = cycle_ns;
+}
+
+static void learn(struct rate *r, double off, double exposed) {
+  if (exposed <= 0)
+    return;
+  if (r->cycle_exposed <= 0)
+    r->known += (1 - r->known) * LEARNT;
+  r->cycle_off += off;
+  r->cycle_exposed += exposed;
+}
+
+/* Each new error, times those before it in this cycle. */
+static void learn_common(struct audit *a, double off) {
+  learn(&a->common, off * a->sum, fabs(off) * a->sizes);
+  a->sum += off;
+  a->sizes += fabs(off);
+}
+
+static double beyond(double off, double explained) {
+  return copysign(fmax(fabs(off) - explained, 0), off);
+}
+
+/* The part of a square that one of its causes is to be expected to have made,
+ * beside others. */
+static double part_of(double own, double others) {
+  return own > 0 ? own / (own + others) : 0;
+}
+
+/* The mean square of what one cause has made of an error, as far as the error
+ * tells. */
+static double share(double off, double own, double others) {
+  double part = part_of(own, others);
+
+  return part * part * off * off + own * (1 - part);
+}
+
+static void learn_uss(struct audit *a, double off, double expected,
+                      double pss_square, double noise) {
+  double own = expected * uss_rate(a, AUDIT_EXPECTED);
+
+  learn(&a->uss, share(off, own, noise * noise), pss_square);
+}
+
+void audit_learn(struct audit *a, uint64_t cycle_ns, const struct exposure *x,
+                 const struct audit_lesson *l) {
+  double all = all_squares(a, x, AUDIT_EXPECTED),
+         noise = l->pss_noise * l->pss_noise;
+  double off = beyond(l->pss_off, sure(x, AUDIT_EXPECTED));
+  double part = part_of(all, noise);
+
+  if (a->cycle_ns != cycle_ns)
+    begin_cycle(a, cycle_ns);
+  if (all <= 0 || x->bytes[CAUSE_KSM] > 0)
+    return;
+  learn_common(a, part * off);
+  learn_uss(a, beyond(l->uss_off, 2 * sure(x, AUDIT_EXPECTED)), all,
+            share(off, all, noise), l->uss_noise);
+  for (int k = 0; k < CAUSES; k++) {
+    double own = square(a, x, AUDIT_EXPECTED, k);
+    double most = x->bytes[k] * x->bytes[k];
+
+    if (own > 0)
+      learn(&a->rates[k], fmin(share(off, own, all - own + noise), most), most);
+  }
+}

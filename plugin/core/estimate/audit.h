@@ -1,0 +1,76 @@
+/*
+ * How far off estimates are, by cause. Each reading of a process that was
+ * estimated is an audit of the model: it shows an error, beside what could have
+ * caused it. Of each cause one number is kept: the mean square of late of the
+ * error, by the square of the exposure to that cause. An error is divided
+ * between the causes as they were expected to make it. Each set of processes
+ * that share has one audit (sharing.h).
+ *
+ * Errors are published several times as large as the root of their mean square:
+ * whatever their sizes are, not more than one of k * k is above k times that
+ * (Chebyshev).
+ */
+#ifndef SMAPS_AUDIT_H
+#define SMAPS_AUDIT_H
+
+#include "report/doubt.h"
+#include <stdbool.h>
+
+enum cause {
+  CAUSE_FILES,     /* files and shmem came or went, or others mapped them */
+  CAUSE_RELATIVES, /* processes that share memory after a fork came or went */
+  CAUSE_COPIES,    /* copies that faults have made of such memory */
+  CAUSE_FORK,      /* it was forked, and not read since */
+  CAUSE_LENT,      /* its memory is divided with a child that it has forked */
+  CAUSE_SWAP,      /* memory that went to swap or came back may be shared */
+  CAUSE_TIME,      /* others share or leave memory, and nothing shows it */
+  CAUSE_KSM,       /* the kernel merged pages, or took some apart */
+  CAUSE_READING,   /* it changed while it was read, or showed unknown sharers */
+  CAUSE_STATM,     /* the counters of this kernel are not exact */
+  CAUSES
+};
+
+/* What the error of an estimate can come from, in bytes; CAUSE_TIME: by the
+ * root of the seconds. */
+struct exposure {
+  double bytes[CAUSES];
+};
+
+/* Sums of squares: of late, and in the last cycle with a reading. */
+struct rate {
+  double off, exposed;
+  double cycle_off, cycle_exposed;
+  double high;  /* their quotient, or what it was lately */
+  double known; /* 0 to 1: less, and what was thought at first counts */
+};
+
+/* Zero before the first reading. */
+struct audit {
+  struct rate rates[CAUSES];
+  struct rate uss; /* of the error of uss, by that of Pss */
+  /* The part of squared errors that members have in common: products of two in
+   * a cycle, with their signs, by the same without. */
+  struct rate common;
+  double sum, sizes; /* of the errors in this cycle */
+  uint64_t cycle_ns;
+};
+
+/* The error that is to be expected, the root of its mean square; the error that
+ * readings are chosen by; and the error that is published. */
+enum audit_level { AUDIT_EXPECTED, AUDIT_CHOSEN, AUDIT_PUBLISHED };
+
+struct doubt audit_pss_error(const struct audit *a, const struct exposure *x,
+                             enum audit_level level);
+struct doubt audit_uss_error(const struct audit *a, const struct exposure *x,
+                             enum audit_level level);
+
+/* A reading, beside the estimate that it takes the place of, in bytes. */
+struct audit_lesson {
+  double pss_off, uss_off;     /* what was found beyond the estimate */
+  double pss_noise, uss_noise; /* standard deviations of that, with samples */
+};
+
+void audit_learn(struct audit *a, uint64_t cycle_ns, const struct exposure *x,
+                 const struct audit_lesson *lesson);
+
+#endif

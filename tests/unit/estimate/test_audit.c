@@ -1,0 +1,154 @@
+#include "test.h"
+
+#include "estimate/audit.h"
+
+#include <math.h>
+
+#define SECOND UINT64_C(1000000000)
+
+/* Bytes exposed to one cause. */
+static struct exposure exposed(enum cause cause, double bytes) {
+  struct exposure x = {.bytes = {[CAUSE_FILES] = 0}};
+
+  x.bytes[cause] = bytes;
+  return x;
+}
+
+static double pss(const struct audit *a, const struct exposure *x,
+                  enum audit_level level) {
+  return doubt_bytes(audit_pss_error(a, x, level));
+}
+
+/* So many cycles, each with a reading that was off by so much. */
+static void learn(struct audit *a, const struct exposure *x, unsigned cycles,
+                  double off, double uss_off) {
+  for (unsigned i = 0; i < cycles; i++)
+    audit_learn(a, a->cycle_ns + SECOND, x,
+                &(struct audit_lesson){.pss_off = off, .uss_off = uss_off});
+}
+
+TEST(before_the_first_reading_all_can_be_wrong) {
+  struct audit a = {.cycle_ns = 0};
+  struct exposure x = exposed(CAUSE_COPIES, 1000);
+
+  assert_true(pss(&a, &x, AUDIT_PUBLISHED) >= 1000);
+  assert_true(pss(&a, &x, AUDIT_EXPECTED) < pss(&a, &x, AUDIT_CHOSEN));
+  assert_true(pss(&a, &x, AUDIT_CHOSEN) < pss(&a, &x, AUDIT_PUBLISHED));
+}
+
+TEST(an_error_is_what_readings_have_shown) {
+  static const double parts[] = {0.5, 0.05, 0.25};
+  struct audit a = {.cycle_ns = 0};
+  struct exposure x = exposed(CAUSE_RELATIVES, 1000);
+
+  for (size_t i = 0; i < LENGTH(parts); i++) {
+    learn(&a, &x, 150, 1000 * parts[i], 0);
+    assert_true(fabs(pss(&a, &x, AUDIT_EXPECTED) - 1000 * parts[i]) < 20);
+  }
+}
+
+/* An error that was seen is feared for longer than it is expected. */
+TEST(a_published_error_is_forgotten_slowly) {
+  struct audit a = {.cycle_ns = 0};
+  struct exposure x = exposed(CAUSE_FILES, 1000);
+
+  learn(&a, &x, 40, 500, 0);
+  learn(&a, &x, 40, 0, 0);
+  assert_true(pss(&a, &x, AUDIT_EXPECTED) < 150);
+  assert_true(pss(&a, &x, AUDIT_PUBLISHED) > 1500);
+  learn(&a, &x, 400, 0, 0);
+  assert_true(pss(&a, &x, AUDIT_PUBLISHED) < 400);
+}
+
+/* Readings that were right may have been so by chance. */
+TEST(no_error_is_ever_ruled_out) {
+  for (int k = 0; k < CAUSES; k++) {
+    struct audit a = {.cycle_ns = 0};
+    struct exposure x = exposed((enum cause)k, 1e6);
+
+    learn(&a, &x, 5000, 0, 0);
+    if (!(pss(&a, &x, AUDIT_PUBLISHED) > 0))
+      fail_msg("cause %d", k);
+  }
+}
+
+/* What is not learnt is an error as it stands. */
+TEST(a_sure_error_is_neither_learnt_nor_multiplied) {
+  struct audit a = {.cycle_ns = 0};
+  struct exposure x = exposed(CAUSE_READING, 1000);
+
+  learn(&a, &x, 10, 1e6, 1e6);
+  for (int level = AUDIT_EXPECTED; level <= AUDIT_PUBLISHED; level++)
+    assert_int_equal((int)pss(&a, &x, (enum audit_level)level), 1000);
+}
+
+/* It explains an error that others would be taken to have made. */
+TEST(a_sure_error_is_no_lesson_of_others) {
+  struct audit a = {.cycle_ns = 0};
+  struct exposure x = exposed(CAUSE_FILES, 1000);
+
+  x.bytes[CAUSE_READING] = 400;
+  learn(&a, &x, 100, 400, 0);
+  x.bytes[CAUSE_READING] = 0;
+  assert_true(pss(&a, &x, AUDIT_EXPECTED) < 30);
+}
+
+TEST(an_error_is_divided_between_its_causes) {
+  struct audit a = {.cycle_ns = 0};
+  struct exposure files = exposed(CAUSE_FILES, 1000);
+  struct exposure copies = exposed(CAUSE_COPIES, 1000);
+  struct exposure both = exposed(CAUSE_FILES, 1000);
+
+  both.bytes[CAUSE_COPIES] = 1000;
+  for (unsigned i = 0; i < 100; i++) {
+    learn(&a, &files, 1, 0, 0);
+    learn(&a, &both, 1, 600, 0);
+  }
+  assert_true(pss(&a, &files, AUDIT_EXPECTED) <
+              pss(&a, &copies, AUDIT_EXPECTED) / 3);
+}
+
+/* A sample is off by itself. */
+TEST(noise_is_no_error_of_the_estimate) {
+  struct audit a = {.cycle_ns = 0};
+  struct exposure x = exposed(CAUSE_TIME, 1e6);
+
+  for (unsigned i = 0; i < 300; i++)
+    audit_learn(&a, i * SECOND, &x,
+                &(struct audit_lesson){.pss_off = i % 2 ? 5000 : -5000,
+                                       .pss_noise = 5000});
+  assert_true(pss(&a, &x, AUDIT_EXPECTED) < 2500);
+}
+
+/* Members that are off alike are so together, and others are not. */
+TEST(errors_of_one_sign_are_common) {
+  static const struct {
+    double off[2];
+    bool are_common;
+  } rows[] = {{{500, 500}, true}, {{500, -500}, false}};
+
+  for (size_t i = 0; i < LENGTH(rows); i++) {
+    struct audit a = {.cycle_ns = 0};
+    struct exposure x = exposed(CAUSE_FILES, 1000);
+    struct doubt d;
+
+    for (unsigned cycle = 1; cycle < 100; cycle++)
+      for (unsigned m = 0; m < 2; m++)
+        audit_learn(&a, cycle * SECOND, &x,
+                    &(struct audit_lesson){.pss_off = rows[i].off[m]});
+    d = audit_pss_error(&a, &x, AUDIT_EXPECTED);
+    assert_int_equal(d.common > d.independent, rows[i].are_common);
+  }
+}
+
+TEST(uss_can_be_off_by_more_or_less_than_pss) {
+  struct audit more = {.cycle_ns = 0}, less = {.cycle_ns = 0};
+  struct exposure x = exposed(CAUSE_COPIES, 1000);
+
+  learn(&more, &x, 100, 300, 400);
+  learn(&less, &x, 100, 300, 30);
+  assert_true(doubt_bytes(audit_uss_error(&more, &x, AUDIT_EXPECTED)) >
+              1.2 * pss(&more, &x, AUDIT_EXPECTED));
+  assert_true(doubt_bytes(audit_uss_error(&less, &x, AUDIT_EXPECTED)) <
+              0.2 * pss(&less, &x, AUDIT_EXPECTED));
+}
