@@ -269,19 +269,18 @@ static double off_by(uint64_t found, uint64_t expected) {
   return (double)found - (double)expected;
 }
 
-/* noise: of a sample, and of the one that the estimate stands on. */
 static void learn(const struct cycle *cycle, const struct track *t,
                   const struct rollup *expected, const struct rollup *found,
-                  const struct sampled_error *noise) {
+                  const struct sampled_error *sample) {
   struct exposure x = exposure_now(cycle, t);
   struct audit_lesson l = {
       .pss_off = off_by(found->bytes[ROLLUP_PSS], expected->bytes[ROLLUP_PSS]),
       .uss_off = off_by(rollup_uss(found), rollup_uss(expected))};
 
-  if (noise) {
-    l.pss_noise = hypot(noise->pss_anon.noise, noise->pss_files.noise);
-    l.uss_noise = noise->uss.noise;
-    x.bytes[CAUSE_READING] += noise->pss_bound;
+  if (sample) {
+    l.pss_noise = hypot(sample->pss_anon.scatter, sample->pss_files.scatter);
+    l.uss_noise = sample->uss.scatter;
+    x.bytes[CAUSE_READING] += sample->pss_bound;
   }
   learn_faults(t, beyond(l.uss_off, SURELY * l.uss_noise));
   x.bytes[CAUSE_STATM] = imprecision(cycle, t);
@@ -528,34 +527,44 @@ void estimator_correct(const struct cycle *cycle, struct track *t,
   begin_anew(cycle, t, r->rollup, &at);
 }
 
-/* Adds the standard deviations of the one to those of the other. */
-static void add_noise(struct sampled_error *to, double pss_anon,
-                      double pss_files, double uss) {
-  to->pss_anon.noise = hypot(to->pss_anon.noise, pss_anon);
-  to->pss_files.noise = hypot(to->pss_files.noise, pss_files);
-  to->uss.noise = hypot(to->uss.noise, uss);
+static void add_noise(struct sampled_deviation *to, double noise,
+                      double scatter) {
+  to->noise = hypot(to->noise, noise);
+  to->scatter = hypot(to->scatter, scatter);
+}
+
+/* The error of the estimate that a sample is compared with: that of the sample
+ * which it stands on, and what has come since. */
+static struct sampled_error error_of_estimate(const struct cycle *cycle,
+                                              const struct track *t) {
+  const struct audit *audit = &track_set(t)->audit;
+  struct exposure x = exposure_now(cycle, t);
+  double pss = doubt_bytes(audit_pss_error(audit, &x, AUDIT_EXPECTED));
+  double uss = doubt_bytes(audit_uss_error(audit, &x, AUDIT_EXPECTED));
+  struct sampled_error e = {.pss_bound = 0};
+
+  if (t->is_sampled)
+    e = *t->sample_error;
+  add_noise(&e.pss_anon, pss, 0);
+  add_noise(&e.pss_files, pss, 0);
+  add_noise(&e.uss, uss, 0);
+  return e;
 }
 
 /* Learns from the sample, and takes the mean of it and of the estimate. */
 static bool meet(const struct cycle *cycle, struct track *t,
                  struct sampled *s) {
-  const struct audit *audit = &track_set(t)->audit;
-  struct exposure x = exposure_now(cycle, t);
+  struct sampled_error its = error_of_estimate(cycle, t), both = s->error;
   struct change c = track_change(cycle, t);
-  double pss = doubt_bytes(audit_pss_error(audit, &x, AUDIT_EXPECTED));
-  double uss = doubt_bytes(audit_uss_error(audit, &x, AUDIT_EXPECTED));
-  struct sampled_error both = s->error, of_estimate = {.pss_bound = 0};
   struct rollup expected, found, fused;
   bool agrees;
 
-  if (t->is_sampled)
-    of_estimate = *t->sample_error;
-  add_noise(&both, of_estimate.pss_anon.noise, of_estimate.pss_files.noise,
-            of_estimate.uss.noise);
-  add_noise(&of_estimate, pss, pss, uss);
+  add_noise(&both.pss_anon, 0, its.pss_anon.scatter);
+  add_noise(&both.pss_files, 0, its.pss_files.scatter);
+  add_noise(&both.uss, 0, its.uss.scatter);
   estimate_rollup(&t->baseline, &c, &expected);
   sampled_rollup(s, &found);
-  agrees = sampled_fuse(s, &expected, &of_estimate);
+  agrees = sampled_fuse(s, &expected, &its);
   sampled_rollup(s, &fused);
   if (is_lesson(cycle, t, &fused, t->now.vm_swap_kb))
     learn(cycle, t, &expected, &found, &both);

@@ -20,7 +20,7 @@
 /* --- a sample --- */
 
 struct part {
-  double mean, deviation; /* 0 to 1 */
+  double mean, deviation, scatter; /* 0 to 1 */
 };
 
 /* Without a page, anything up to `most`. */
@@ -37,7 +37,8 @@ static struct part part_of(double sum, double squares, double most,
           fmax(mean, most - mean);
   return (struct part){.mean = mean,
                        .deviation =
-                           fmin(fmax(sqrt(variance / n), least), most / 2)};
+                           fmin(fmax(sqrt(variance / n), least), most / 2),
+                       .scatter = sqrt(variance / n)};
 }
 
 /* A page of two or more processes costs half of it at most. */
@@ -69,14 +70,20 @@ static double price_bound(const struct page_sums *s) {
   return shared / s->pages * fmax(1 / s->sharers, 0.5 - 1 / s->sharers);
 }
 
+static void add_deviation(struct sampled_deviation *to, double bytes,
+                          const struct part *p) {
+  to->noise = hypot(to->noise, bytes * p->deviation);
+  to->scatter = hypot(to->scatter, bytes * p->scatter);
+}
+
 /* Returns what it costs. */
 static double add(struct sampled *s, const struct page_sums *pages,
                   double bytes, struct sampled_deviation *error) {
   struct part price = price_of(pages), own = own_part_of(pages);
 
   s->uss += bytes * own.mean;
-  error->noise = hypot(error->noise, bytes * price.deviation);
-  s->error.uss.noise = hypot(s->error.uss.noise, bytes * own.deviation);
+  add_deviation(error, bytes, &price);
+  add_deviation(&s->error.uss, bytes, &own);
   s->error.pss_bound += bytes * price_bound(pages);
   return bytes * price.mean;
 }
@@ -166,6 +173,8 @@ static void fuse(double *value, struct sampled_deviation *error,
 
   *value = estimate + gain * apart;
   error->noise = hypot(gain * error->noise, (1 - gain) * its_error->noise);
+  error->scatter =
+      hypot(gain * error->scatter, (1 - gain) * its_error->scatter);
   error->lag = its_error->lag + (apart - its_error->lag) * LAG_RATE;
 }
 

@@ -15,11 +15,12 @@
 #include "proc/rollup.h"
 #include <stdbool.h>
 
-/* The error of an amount, in bytes: a standard deviation, and the distance by
- * which samples have been above the estimates on average of late, which shows
- * that the estimates lag behind. */
+/* The error of an amount, in bytes. scatter: the standard deviation as the pages
+ * that were drawn show it; noise: the same, or more where they are so much alike
+ * that a rare page can have been missed; lag: by so much samples have been above
+ * the estimates on average of late: the estimates lag behind. */
 struct sampled_deviation {
-  double noise, lag;
+  double noise, scatter, lag;
 };
 
 struct sampled_error {
