@@ -18,7 +18,7 @@ static const struct {
     [CAUSE_COPIES] = {0.105, 4e-4, true},
     [CAUSE_FORK] = {0.105, 4e-8, true},
     [CAUSE_LENT] = {0.105, 4e-8, true},
-    [CAUSE_SWAP] = {0.085, 4e-4, true},
+    [CAUSE_SWAP] = {0.13, 4e-4, true},
     /* 2 % in a minute; 0.01 %. */
     [CAUSE_TIME] = {6.7e-6, 1.7e-10, true},
 };
