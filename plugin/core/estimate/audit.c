@@ -18,28 +18,30 @@ static const struct {
     [CAUSE_COPIES] = {0.105, 4e-4, true},
     [CAUSE_FORK] = {0.105, 4e-8, true},
     [CAUSE_LENT] = {0.105, 4e-8, true},
-    [CAUSE_SWAP] = {0.13, 4e-4, true},
+    [CAUSE_SWAP] = {0.2, 4e-4, true},
     /* 2 % in a minute; 0.01 %. */
-    [CAUSE_TIME] = {6.7e-6, 1.7e-10, true},
+    [CAUSE_TIME] = {6.7e-6, 6.8e-10, true},
 };
-/* Errors are published so many times as large as is to be expected, and
- * readings are chosen by so many times that. */
-#define PUBLISHED 6.4
-#define CHOSEN 1.9
+/* Errors are published so many times as large as those of late, at their
+ * highest; and readings are chosen by so many times what is between these and
+ * their mean: a set that was wrong not long ago may be so again. */
+#define PUBLISHED 6.5
+#define CHOSEN 1.96
 /* Uss changes by all of a page, and Pss by half of it or more. */
-#define USS_AT_FIRST 2.05
-#define USS_MOST 2.15
+#define USS_MOST 2.0
 
 /* The part that is left after a cycle with a lesson of what was known. */
-#define KEPT 0.92
+#define KEPT 0.93
 /* And of the highest of late. */
-#define HIGH_KEPT 0.98
+#define HIGH_KEPT 0.974
 /* The part of what is not known yet that a cycle with a lesson tells. */
-#define LEARNT 0.2
+#define LEARNT 0.18
 
 static double seen(const struct rate *r, enum audit_level level) {
   double mean = (r->off + r->cycle_off) / (r->exposed + r->cycle_exposed);
 
+  if (level == AUDIT_CHOSEN)
+    return sqrt(mean * fmax(mean, r->high));
   return level == AUDIT_PUBLISHED ? fmax(mean, r->high) : mean;
 }
 
@@ -105,7 +107,7 @@ struct doubt audit_pss_error(const struct audit *a, const struct exposure *x,
 }
 
 static double uss_rate(const struct audit *a, enum audit_level level) {
-  return fmin(rate_of(&a->uss, level, USS_AT_FIRST, 0), USS_MOST);
+  return fmin(rate_of(&a->uss, level, USS_MOST, 0), USS_MOST);
 }
 
 struct doubt audit_uss_error(const struct audit *a, const struct exposure *x,
@@ -117,20 +119,24 @@ struct doubt audit_uss_error(const struct audit *a, const struct exposure *x,
 
 /* --- learning --- */
 
-static void fold(struct rate *r) {
+/* Only what was seen is the highest, and not what was thought before. */
+static void fold(struct rate *r, double at_first) {
+  double before = r->exposed > 0 ? r->off / r->exposed : at_first, now;
+
   if (r->cycle_exposed <= 0)
     return;
   r->off = r->off * KEPT + r->cycle_off;
   r->exposed = r->exposed * KEPT + r->cycle_exposed;
-  r->high = fmax(r->high * HIGH_KEPT, r->off / r->exposed);
+  now = r->off / r->exposed;
+  r->high = fmax(r->high * HIGH_KEPT, now > before ? now : fmin(now, r->high));
   r->cycle_off = r->cycle_exposed = 0;
 }
 
 static void begin_cycle(struct audit *a, uint64_t cycle_ns) {
   for (int k = 0; k < CAUSES; k++)
-    fold(&a->rates[k]);
-  fold(&a->uss);
-  fold(&a->common);
+    fold(&a->rates[k], causes[k].at_first);
+  fold(&a->uss, USS_MOST);
+  fold(&a->common, 1);
   a->sum = a->sizes = 0;
   a->cycle_ns = cycle_ns;
 }
@@ -161,19 +167,15 @@ static double part_of(double own, double others) {
   return own > 0 ? own / (own + others) : 0;
 }
 
-/* The mean square of what one cause has made of an error, as far as the error
- * tells. */
-static double share(double off, double own, double others) {
+/* The mean square of what one of the causes of an error has made of it, as far
+ * as the error tells: own is what was to be expected of that cause, others of
+ * the rest. The smaller its part, the less the error tells, and weighs. */
+static void learn_part(struct rate *r, double off, double own, double others,
+                       double exposed) {
   double part = part_of(own, others);
+  double mean = part * part * off * off + own * (1 - part);
 
-  return part * part * off * off + own * (1 - part);
-}
-
-static void learn_uss(struct audit *a, double off, double expected,
-                      double pss_square, double noise) {
-  double own = expected * uss_rate(a, AUDIT_EXPECTED);
-
-  learn(&a->uss, share(off, own, noise * noise), pss_square);
+  learn(r, part * mean, part * exposed);
 }
 
 void audit_learn(struct audit *a, uint64_t cycle_ns, const struct exposure *x,
@@ -188,13 +190,15 @@ void audit_learn(struct audit *a, uint64_t cycle_ns, const struct exposure *x,
   if (all <= 0 || x->bytes[CAUSE_KSM] > 0)
     return;
   learn_common(a, part * off);
-  learn_uss(a, beyond(l->uss_off, 2 * sure(x, AUDIT_EXPECTED)), all,
-            share(off, all, noise), l->uss_noise);
+  learn_part(&a->uss, beyond(l->uss_off, 2 * sure(x, AUDIT_EXPECTED)),
+             all * uss_rate(a, AUDIT_EXPECTED), l->uss_noise * l->uss_noise,
+             part * part * off * off + all * (1 - part));
   for (int k = 0; k < CAUSES; k++) {
     double own = square(a, x, AUDIT_EXPECTED, k);
-    double most = x->bytes[k] * x->bytes[k];
+    double most = x->bytes[k];
 
     if (own > 0)
-      learn(&a->rates[k], fmin(share(off, own, all - own + noise), most), most);
+      learn_part(&a->rates[k], fmin(fabs(off), most), own, all - own + noise,
+                 most * most);
   }
 }

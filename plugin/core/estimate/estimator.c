@@ -232,7 +232,7 @@ struct doubt estimator_expect(const struct cycle *cycle, struct track *t) {
   error = audit_pss_error(&track_set(t)->audit, &x, AUDIT_CHOSEN);
   if (t->is_sampled) {
     error.common += t->sample_error->pss_bound;
-    error.independent += sampled_pss_error(t->sample_error) / 2;
+    error.independent += sampled_pss_error(t->sample_error);
   }
   return limit(cycle, t, error);
 }
@@ -278,8 +278,8 @@ static void learn(const struct cycle *cycle, const struct track *t,
       .uss_off = off_by(rollup_uss(found), rollup_uss(expected))};
 
   if (sample) {
-    l.pss_noise = hypot(sample->pss_anon.scatter, sample->pss_files.scatter);
-    l.uss_noise = sample->uss.scatter;
+    l.pss_noise = hypot(sample->pss_anon.noise, sample->pss_files.noise);
+    l.uss_noise = sample->uss.noise;
     x.bytes[CAUSE_READING] += sample->pss_bound;
   }
   learn_faults(t, beyond(l.uss_off, SURELY * l.uss_noise));
@@ -527,10 +527,8 @@ void estimator_correct(const struct cycle *cycle, struct track *t,
   begin_anew(cycle, t, r->rollup, &at);
 }
 
-static void add_noise(struct sampled_deviation *to, double noise,
-                      double scatter) {
+static void add_noise(struct sampled_deviation *to, double noise) {
   to->noise = hypot(to->noise, noise);
-  to->scatter = hypot(to->scatter, scatter);
 }
 
 /* The error of the estimate that a sample is compared with: that of the sample
@@ -545,29 +543,26 @@ static struct sampled_error error_of_estimate(const struct cycle *cycle,
 
   if (t->is_sampled)
     e = *t->sample_error;
-  add_noise(&e.pss_anon, pss, 0);
-  add_noise(&e.pss_files, pss, 0);
-  add_noise(&e.uss, uss, 0);
+  add_noise(&e.pss_anon, pss);
+  add_noise(&e.pss_files, pss);
+  add_noise(&e.uss, uss);
   return e;
 }
 
 /* Learns from the sample, and takes the mean of it and of the estimate. */
 static bool meet(const struct cycle *cycle, struct track *t,
                  struct sampled *s) {
-  struct sampled_error its = error_of_estimate(cycle, t), both = s->error;
+  struct sampled_error its = error_of_estimate(cycle, t), own = s->error;
   struct change c = track_change(cycle, t);
   struct rollup expected, found, fused;
   bool agrees;
 
-  add_noise(&both.pss_anon, 0, its.pss_anon.scatter);
-  add_noise(&both.pss_files, 0, its.pss_files.scatter);
-  add_noise(&both.uss, 0, its.uss.scatter);
   estimate_rollup(&t->baseline, &c, &expected);
   sampled_rollup(s, &found);
   agrees = sampled_fuse(s, &expected, &its);
   sampled_rollup(s, &fused);
   if (is_lesson(cycle, t, &fused, t->now.vm_swap_kb))
-    learn(cycle, t, &expected, &found, &both);
+    learn(cycle, t, &expected, &found, &own);
   return agrees;
 }
 

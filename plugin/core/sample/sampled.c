@@ -16,29 +16,34 @@
 /* So many of n pages differ from all that were seen in one of 100 samples: the
  * rule of three, for 99 %. */
 #define NONE_SEEN 4.6
+/* Ten samples count for that. */
+#define RARE_KEPT 0.9
 
 /* --- a sample --- */
 
 struct part {
-  double mean, deviation, scatter; /* 0 to 1 */
+  double mean, deviation, rare; /* 0 to 1 */
 };
 
 /* Without a page, anything up to `most`. */
 static struct part part_of(double sum, double squares, double most,
                            const struct page_sums *s) {
   double n = s->pages;
-  double mean, variance, least;
+  double mean, variance, rare;
 
   if (n < 1)
     return (struct part){.mean = most / 2, .deviation = most / 2};
   mean = sum / n;
   variance = fmax(squares / n - mean * mean, 0);
-  least = NONE_SEEN / PUBLISHED / n / sqrt(fmax(s->alike, 1)) *
-          fmax(mean, most - mean);
+  rare = NONE_SEEN / PUBLISHED / n / sqrt(fmax(s->alike, 1)) *
+         fmax(mean, most - mean);
   return (struct part){.mean = mean,
-                       .deviation =
-                           fmin(fmax(sqrt(variance / n), least), most / 2),
-                       .scatter = sqrt(variance / n)};
+                       .deviation = fmin(sqrt(variance / n), most / 2),
+                       .rare = fmin(rare, most / 2)};
+}
+
+double sampled_spread(const struct sampled_deviation *d) {
+  return fmax(d->noise, d->rare);
 }
 
 /* A page of two or more processes costs half of it at most. */
@@ -73,7 +78,7 @@ static double price_bound(const struct page_sums *s) {
 static void add_deviation(struct sampled_deviation *to, double bytes,
                           const struct part *p) {
   to->noise = hypot(to->noise, bytes * p->deviation);
-  to->scatter = hypot(to->scatter, bytes * p->scatter);
+  to->rare = hypot(to->rare, bytes * p->rare);
 }
 
 /* Returns what it costs. */
@@ -144,26 +149,40 @@ static bool is_apart(double sample, const struct sampled_deviation *error,
                      double estimate,
                      const struct sampled_deviation *its_error) {
   return fabs(sample - estimate) >
-         CONTRADICTION * hypot(error->noise, its_error->noise);
+         CONTRADICTION *
+             hypot(sampled_spread(error), sampled_spread(its_error));
 }
 
 /* One that is as certain as the estimate simply takes its place. */
 static bool contradicts(double sample, const struct sampled_deviation *error,
                         double estimate,
                         const struct sampled_deviation *its_error) {
-  return error->noise > its_error->noise &&
+  return sampled_spread(error) > sampled_spread(its_error) &&
          is_apart(sample, error, estimate, its_error);
 }
 
 static double gain_of(double sample, const struct sampled_deviation *error,
                       double estimate,
                       const struct sampled_deviation *its_error) {
-  double ours = error->noise * error->noise;
-  double theirs = its_error->noise * its_error->noise;
+  double ours = sampled_spread(error) * sampled_spread(error);
+  double theirs = sampled_spread(its_error) * sampled_spread(its_error);
 
   if (is_apart(sample, error, estimate, its_error))
     return 1;
   return theirs > 0 ? fmax(theirs / (theirs + ours), GAIN_LEAST) : GAIN_LEAST;
+}
+
+static double mix(double gain, double sample, double estimate) {
+  return hypot(gain * sample, (1 - gain) * estimate);
+}
+
+/* A page that was not drawn in the samples before either is rarer still. */
+static double rarer(double gain, double sample, double estimate) {
+  double mean = mix(gain, sample, estimate);
+
+  if (gain >= 1 || sample <= 0 || estimate <= 0)
+    return mean;
+  return fmin(mean, 1 / (1 / sample + RARE_KEPT / estimate));
 }
 
 static void fuse(double *value, struct sampled_deviation *error,
@@ -172,9 +191,8 @@ static void fuse(double *value, struct sampled_deviation *error,
   double apart = *value - estimate;
 
   *value = estimate + gain * apart;
-  error->noise = hypot(gain * error->noise, (1 - gain) * its_error->noise);
-  error->scatter =
-      hypot(gain * error->scatter, (1 - gain) * its_error->scatter);
+  error->noise = mix(gain, error->noise, its_error->noise);
+  error->rare = rarer(gain, error->rare, its_error->rare);
   error->lag = its_error->lag + (apart - its_error->lag) * LAG_RATE;
 }
 
@@ -262,10 +280,11 @@ double sampled_pss_common(const struct sampled_error *e) {
 }
 
 double sampled_pss_error(const struct sampled_error *e) {
-  return PUBLISHED * hypot(e->pss_anon.noise, e->pss_files.noise) +
+  return PUBLISHED * hypot(sampled_spread(&e->pss_anon),
+                           sampled_spread(&e->pss_files)) +
          sampled_pss_common(e);
 }
 
 double sampled_uss_error(const struct sampled_error *e) {
-  return PUBLISHED * e->uss.noise + fabs(e->uss.lag) + e->uss_bound;
+  return PUBLISHED * sampled_spread(&e->uss) + fabs(e->uss.lag) + e->uss_bound;
 }

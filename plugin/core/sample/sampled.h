@@ -15,12 +15,12 @@
 #include "proc/rollup.h"
 #include <stdbool.h>
 
-/* The error of an amount, in bytes. scatter: the standard deviation as the pages
- * that were drawn show it; noise: the same, or more where they are so much alike
- * that a rare page can have been missed; lag: by so much samples have been above
- * the estimates on average of late: the estimates lag behind. */
+/* The error of an amount, in bytes. noise: a standard deviation, as the pages
+ * that were drawn show it; rare: the same for pages that differ and are so rare
+ * that none was drawn; lag: by so much samples have been above the estimates on
+ * average of late: the estimates lag behind. */
 struct sampled_deviation {
-  double noise, scatter, lag;
+  double noise, rare, lag;
 };
 
 struct sampled_error {
@@ -82,6 +82,9 @@ bool sampled_fuse(struct sampled *s, const struct rollup *estimate,
 /* The fields that a sample knows. Which part of the memory is dirty it does
  * not know: anonymous memory and shmem count as dirty, files as clean. */
 void sampled_rollup(const struct sampled *s, struct rollup *ret);
+
+/* The standard deviation, of noise or rare pages. */
+double sampled_spread(const struct sampled_deviation *d);
 
 /* 99 of 100 samples are no farther off. */
 double sampled_pss_error(const struct sampled_error *e);

@@ -57,7 +57,7 @@ static struct presence presence_of(const struct mapping_sample *sample,
     return (struct presence){.pages = found};
   sampled_add_anon(&s, &lookups, (double)stratum->pages);
   return (struct presence){.pages = s.pss_anon,
-                           .deviation = s.error.pss_anon.noise};
+                           .deviation = sampled_spread(&s.error.pss_anon)};
 }
 
 /* The uncertain numbers are moved, each by its share of the variance. */
@@ -162,17 +162,19 @@ static double add_kind(struct filling *f, const struct mapping_tally *t,
 }
 
 /* The prices of the pages, and how many there are, are both uncertain. */
-static double noise_of(const struct filling *f, const struct mapping_tally *t,
-                       enum page_kind kind, double price_noise) {
+static struct sampled_deviation
+error_of(const struct filling *f, const struct mapping_tally *t,
+         enum page_kind kind, const struct sampled_deviation *of_price) {
   const struct mapping_stratum *stratum = &f->sample->strata[t->stratum];
   const struct page_tally *pages = &t->kinds[kind];
   struct presence p = presence_of(f->sample, t, kind);
   double price = pages->pages > 0 ? pages->price / pages->pages : 1;
 
   if (stratum->lookups == stratum->pages)
-    return 0;
-  return hypot(price_noise,
-               deviation_of(&f->kinds[kind], &p) * f->page_size * price);
+    return (struct sampled_deviation){.noise = 0};
+  return (struct sampled_deviation){
+      .noise = hypot(sampled_spread(of_price),
+                     deviation_of(&f->kinds[kind], &p) * f->page_size * price)};
 }
 
 static void add_pss(const struct filling *f, const struct mapping_tally *t,
@@ -184,8 +186,8 @@ static void add_pss(const struct filling *f, const struct mapping_tally *t,
 
   sampled_add_anon(&s, &anon, bytes[PAGE_ANON]);
   sampled_add_files(&s, &files, bytes[PAGE_FILE]);
-  s.error.pss_anon.noise = noise_of(f, t, PAGE_ANON, s.error.pss_anon.noise);
-  s.error.pss_files.noise = noise_of(f, t, PAGE_FILE, s.error.pss_files.noise);
+  s.error.pss_anon = error_of(f, t, PAGE_ANON, &s.error.pss_anon);
+  s.error.pss_files = error_of(f, t, PAGE_FILE, &s.error.pss_files);
   pss = whole_kib(s.pss_anon + s.pss_files);
   pss = pss > rollup_uss(&m->sum) ? pss : rollup_uss(&m->sum);
   m->sum.bytes[ROLLUP_PSS] = min(pss, m->sum.bytes[ROLLUP_RSS]);

@@ -63,7 +63,7 @@ WORLD_TEST(statm_that_is_not_exact_costs_no_reading) {
     world_run(w, 10);
     n += reads(w);
   }
-  assert_in_range(n, HOURS * 60, HOURS * 60 * 4 / 3); /* by age */
+  assert_in_range(n, HOURS * 60, HOURS * 60 * 3 / 2); /* by age */
 }
 
 WORLD_TEST(exec_is_read_at_once) {

@@ -472,8 +472,8 @@ TEST(thousands_of_intervals) {
                                              .weights = {ALL_WEIGHTS}};
 
   run_class(&class, 16,
-            (double[]){20.955, 94.997, 1.126, 8.763, 95.916, 1.570, 12.629,
-                       95.169, 1.296, 9.342, 97.058, 1.659, 12.843});
+            (double[]){20.955, 94.997, 1.200, 8.763, 95.916, 1.570, 12.629,
+                       95.169, 1.350, 9.342, 97.058, 1.659, 12.843});
 }
 
 /* A reading in ten cycles or, at most, in two and a half. */
