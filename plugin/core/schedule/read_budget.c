@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "proc/amount.h"
 #include "proc/arith.h"
 
 /* A cycle may spend all that was saved if a third of the span has passed since
@@ -16,6 +17,9 @@
  * MaxAge later, even half suffices in the long run. */
 #define AGE_PART_LEAST 0.5
 #define AGE_PART_MOST 0.75
+/* So much of what comes in is spent even if no error is worth it. */
+#define CHEAP_PART 0.25
+#define CHEAP_INTERVALS_MOST 6 /* in a span */
 
 void read_budget_init(struct read_budget *b, double percent, uint64_t span_ns) {
   *b = (struct read_budget){.share = percent / 100, .span_ns = span_ns};
@@ -54,6 +58,15 @@ static double part_for_age(const struct read_budget *b) {
   return clamp(part, AGE_PART_LEAST, AGE_PART_MOST);
 }
 
+/* At 10 s a percent reads thousands of small processes. In shorter intervals
+ * the same part would make few values exact, and cost as much. */
+static uint64_t cheap_ns(const struct read_budget *b, uint64_t interval_ns,
+                         int64_t income_ns) {
+  return interval_ns >= b->span_ns / CHEAP_INTERVALS_MOST
+             ? amount_from((double)income_ns * CHEAP_PART)
+             : 0;
+}
+
 struct read_time read_budget_begin(struct read_budget *b, uint64_t now_ns,
                                    uint64_t interval_ns, double needed) {
   uint64_t passed_ns = elapsed_ns(b, now_ns, interval_ns);
@@ -74,6 +87,7 @@ struct read_time read_budget_begin(struct read_budget *b, uint64_t now_ns,
                             .reach_ns = positive(b->saved_ns),
                             .capacity_ns = positive(capacity_ns),
                             .kept_ns = positive(capacity_ns - income_ns) / 2,
+                            .cheap_ns = cheap_ns(b, interval_ns, income_ns),
                             .age_part = part_for_age(b)};
 }
 

@@ -34,6 +34,7 @@ struct read_time {
   uint64_t reach_ns;    /* ... up to here, which is all that is saved */
   uint64_t capacity_ns; /* the most that is ever saved */
   uint64_t kept_ns;     /* of reach_ns: not for those that come last */
+  uint64_t cheap_ns;    /* up to which any error is worth a reading */
   double age_part;      /* of earned_ns, kept for those that are due */
 };
 

@@ -148,6 +148,30 @@ static size_t choose_worthy(struct candidate *c, size_t n, uint64_t reach_ns,
   return chosen;
 }
 
+static int compare_age(const void *left, const void *right) {
+  const struct candidate *a = left, *b = right;
+
+  return (a->intervals < b->intervals) - (a->intervals > b->intervals);
+}
+
+static bool is_walk(const struct candidate *c) { return !c->is_sample; }
+
+/* Others whose error is tolerated, as long as little was spent. */
+static size_t choose_cheap(struct candidate *c, size_t n, uint64_t spare_ns) {
+  size_t walks = gather(c, n, is_walk), chosen = 0;
+  uint64_t spent_ns = 0;
+
+  sort(c, walks, compare_age);
+  for (size_t i = 0; i < walks; i++) {
+    if (spent_ns + c[i].cost_ns >= spare_ns)
+      continue;
+    spent_ns += c[i].cost_ns;
+    choose(&c[i]);
+    swap(&c[chosen++], &c[i]);
+  }
+  return chosen;
+}
+
 static size_t choose_tier(struct candidate *c, size_t n,
                           const struct read_time *time, int64_t *credit_ns,
                           uint64_t *ret_spent_ns) {
@@ -177,7 +201,7 @@ struct schedule schedule_choose(struct candidate *c, size_t n,
   struct candidate *last;
   struct read_time left;
   int64_t no_credit_ns = 0;
-  uint64_t spent_ns;
+  uint64_t spent_ns, spent_last_ns;
 
   for (size_t i = musts; i < n; i++)
     c[i].worth = worth_of(&c[i]);
@@ -185,10 +209,12 @@ struct schedule schedule_choose(struct candidate *c, size_t n,
   last = c + musts + first;
   s.chosen += choose_tier(c + musts, first, time, credit_ns, &spent_ns);
   left = time_left(time, spent_ns);
-  chosen_last =
-      choose_tier(last, n - musts - first, &left, &no_credit_ns, &spent_ns);
+  chosen_last = choose_tier(last, n - musts - first, &left, &no_credit_ns,
+                            &spent_last_ns);
   for (size_t i = 0; i < chosen_last; i++)
     swap(&c[s.chosen++], &last[i]);
+  s.chosen += choose_cheap(c + s.chosen, n - s.chosen,
+                           minus(time->cheap_ns, spent_ns + spent_last_ns));
   s.deferred = gather(c + s.chosen, n - s.chosen, is_wanted);
   return s;
 }

@@ -240,7 +240,7 @@ TEST(a_quiet_month_is_within_the_error) {
   for (int w = 0; w < WINDOWS; w++)
     l.outsiders[w] = 2;
   live(&l, 1, &tally);
-  expect(&l, &tally, 1000, 0.001);
+  expect(&l, &tally, 10001, 0.005);
   world_remove(&l.world);
 }
 

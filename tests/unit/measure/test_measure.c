@@ -49,7 +49,7 @@ WORLD_TEST(reading_is_renewed_after_max_age) {
 /* As on kernels from 6.2 to 6.16. That a reading finds something else is no
  * sign that something has changed unseen. */
 WORLD_TEST(statm_that_is_not_exact_costs_no_reading) {
-  enum { HOURS = 2, CYCLES = HOURS * 360 };
+  enum { HOURS = 2, CYCLES = HOURS * 400 };
   struct fake f = member(10, "g");
   unsigned n = 0;
 
@@ -60,7 +60,7 @@ WORLD_TEST(statm_that_is_not_exact_costs_no_reading) {
 
     snprintf(text, sizeof(text), "10000 %u 512 0 0 0 0\n", 2048 + off);
     proctree_write(&w->tree, "10/statm", text, strlen(text));
-    world_run(w, 10);
+    world_run(w, 9);
     n += reads(w);
   }
   assert_in_range(n, HOURS * 60, HOURS * 60 * 3 / 2); /* by age */

@@ -166,3 +166,14 @@ TEST(without_a_share_there_is_nothing) {
 
   assert_int_equal(spend(&b, &now_ns, NS_PER_S, 100), 0);
 }
+
+/* A quarter of what comes in. */
+TEST(little_is_spent_whatever_the_error) {
+  struct read_budget b = make(1);
+
+  assert_int_equal(read_budget_begin(&b, START_NS, 10 * NS_PER_S, 0).cheap_ns,
+                   25000000);
+  b = make(1);
+  assert_int_equal(read_budget_begin(&b, START_NS, 9 * NS_PER_S, 0).cheap_ns,
+                   0);
+}

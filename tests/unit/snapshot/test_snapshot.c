@@ -412,6 +412,7 @@ WORLD_TEST(an_estimate_has_an_age_and_a_doubt) {
   parsed p;
 
   w->settings.policy.refresh = REFRESH_ADAPTIVE;
+  w->settings.interval_ns = NS_PER_S; /* so that no time is there for more */
   world_watch(w, f);
   assert_source(next_state(w), 10, "read");
   f.private_kb += 4;
