@@ -99,8 +99,7 @@ void read_one(struct family *f, unsigned slot) {
                             .has_statm = true,
                             .resident_pages = (uint32_t)view->resident_pages,
                             .shared_pages = (uint32_t)view->shared_pages,
-                            .faults_before = faults,
-                            .faults_after = faults,
+                            .faults = faults,
                             .vm_swap_kb = view->vm_swap_kb};
 
   estimator_correct(&f->cycle, &f->processes[slot]->member->track, &reading);

@@ -50,10 +50,8 @@ static void read_rollup(unsigned slot, struct read_job *job) {
 
   job->rollup = (struct rollup_reading){
       .rollup = v->rollup, .has_statm = true, .statm = memory_table_statm(v)};
-  if (job->wants_faults)
-    job->rollup.faults_before = faults;
   if (rollup_cow_bytes(&v->rollup) >= ROLLUP_COW_LEAST_BYTES)
-    job->rollup.faults_after = faults;
+    job->rollup.faults = faults;
   job->took_ns = job->work_ns = MEMORY_READ_NS + pages * MEMORY_PAGE_NS;
   job->is_metered = true;
 }

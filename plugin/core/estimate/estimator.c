@@ -39,11 +39,6 @@ void estimator_forget(struct track *t) {
 
 /* --- what is worth asking for --- */
 
-/* A process that has just forked shares, whatever its last reading says. */
-bool estimator_wants_faults_around(const struct track *t) {
-  return track_wants_faults(t) || fork_family_size(t) > 1;
-}
-
 /* A minute of its baseline's age, or more, has ended. */
 static bool is_minute_over(const struct cycle *cycle, const struct track *t) {
   uint64_t at_ns = t->baseline.at_ns;
@@ -161,13 +156,6 @@ static uint32_t swap_now(const struct cycle *cycle, const struct track *t,
   return track_is_swap_emptied(cycle, t) ? 0 : t->baseline.vm_swap_kb;
 }
 
-/* They were not read with the baseline, so that those before are unknown. */
-static void begin_faults(struct track *t) {
-  t->baseline.minor_faults = t->now.minor_faults;
-  t->has_faults = true;
-  t->unsure_bytes += (float)baseline_cow_bytes(&t->baseline);
-}
-
 static void take(const struct cycle *cycle, struct track *t,
                  const struct observation *o) {
   uint32_t faults = o->has_faults ? o->minor_faults : t->now.minor_faults;
@@ -176,8 +164,10 @@ static void take(const struct cycle *cycle, struct track *t,
   t->now = *o;
   t->now.minor_faults = faults;
   t->now.vm_swap_kb = swap;
-  if (track_has_baseline(t) && o->has_faults && !t->has_faults)
-    begin_faults(t);
+  if (track_has_baseline(t) && o->has_faults && !t->has_faults) {
+    t->baseline.minor_faults = faults; /* those before are unknown */
+    t->has_faults = true;
+  }
 }
 
 void estimator_observe(const struct cycle *cycle, struct track *t,
@@ -336,22 +326,6 @@ static void correct_count(const struct cycle *cycle, struct track *t) {
   sharing_correct(track_set(t), (double)t->counted_pages - (double)counted);
 }
 
-static float unsure_bytes(const struct cycle *cycle, const struct reading *r) {
-  if (!r->faults_before || !r->faults_after)
-    return 0;
-  return (float)(r->faults_after - r->faults_before) * (float)cycle->page_size;
-}
-
-/* Faults since the beginning of the cycle are news to the relatives, too: the
- * baseline that is about to be taken has them behind it. */
-static void catch_up(const struct cycle *cycle, struct track *t,
-                     uint32_t faults) {
-  if (!faults || !t->now.has_faults)
-    return;
-  t->now.minor_faults = faults;
-  follow_cow(cycle, t);
-}
-
 static int64_t between(int64_t x, int64_t least, int64_t most) {
   return x < least ? least : x > most ? most : x;
 }
@@ -507,22 +481,18 @@ void estimator_correct(const struct cycle *cycle, struct track *t,
                        const struct reading *r) {
   struct observation at = t->now;
 
-  if (track_has_baseline(t)) {
-    catch_up(cycle, t, r->faults_before);
-    if (is_lesson(cycle, t, r->rollup, r->vm_swap_kb))
-      learn_reading(cycle, t, r->rollup);
-    catch_up(cycle, t, r->faults_after);
-  }
+  if (track_has_baseline(t) && is_lesson(cycle, t, r->rollup, r->vm_swap_kb))
+    learn_reading(cycle, t, r->rollup);
   if (r->has_statm) {
     at.resident_pages = r->resident_pages - missed_pages(cycle, t, r);
     at.shared_pages = r->shared_pages;
   }
-  if (r->faults_after) {
-    at.minor_faults = t->now.minor_faults = r->faults_after;
+  if (r->faults) {
+    at.minor_faults = t->now.minor_faults = r->faults;
     at.has_faults = true;
   }
   t->now.vm_swap_kb = r->vm_swap_kb;
-  t->unsure_bytes = unsure_bytes(cycle, r);
+  t->unsure_bytes = 0;
   t->is_sampled = false;
   begin_anew(cycle, t, r->rollup, &at);
 }

@@ -27,7 +27,7 @@ struct reading {
   const struct rollup *rollup;
   bool has_statm; /* after it */
   uint32_t resident_pages, shared_pages;
-  uint32_t faults_before, faults_after; /* 0 where they were not read */
+  uint32_t faults; /* after it; 0 where they were not read */
   uint32_t vm_swap_kb;
 };
 
@@ -51,9 +51,6 @@ struct prediction {
  * baseline it is not. */
 bool estimator_wants_swap(const struct cycle *cycle, const struct track *t,
                           const struct observation *o);
-
-/* Whether a rollup of it is worth the minor faults before and after. */
-bool estimator_wants_faults_around(const struct track *t);
 
 /*
  * Takes in what the cheap files say; o is NULL where they cannot be read now

@@ -28,7 +28,7 @@ struct track {
   float broken_bytes;         /* by its faults since the baseline */
   float told_returned;        /* of what it got back from swap since then */
   float told_bytes;           /* that it left to its relatives since then */
-  float unsure_bytes;         /* by faults while the baseline was read */
+  float unsure_bytes;         /* for strangers at the baseline */
   /* How far off a derived baseline can be (newborn.h); 0 where it was read. */
   float derived_anon, derived_files;
   float lent_kb;                /* to newborns of this cycle, all together */

@@ -355,8 +355,7 @@ static void correct(struct measurer *m, struct process *p,
       .has_statm = read->has_statm,
       .resident_pages = amount_narrow(read->statm.resident_pages),
       .shared_pages = amount_narrow(read->statm.shared_pages),
-      .faults_before = read->faults_before,
-      .faults_after = read->faults_after};
+      .faults = read->faults};
 
   if (!p->member->cost.is_learnt)
     price_learn_guess(&m->prices, p, job);
@@ -497,8 +496,6 @@ static struct read_job rollup_job(const struct measurer *m, struct process *p) {
       .process = p,
       .kind = READ_ROLLUP,
       .is_baseline = is_followed,
-      .wants_faults =
-          is_followed && estimator_wants_faults_around(&p->member->track),
       .mappings_most = read_cost_mappings_most(&p->member->cost, &policy,
                                                possible_mappings(m, p))};
 }

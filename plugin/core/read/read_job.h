@@ -61,8 +61,7 @@ struct rollup_reading {
   struct rollup rollup;
   bool has_statm;
   struct statm_sample statm;
-  /* Before and after; 0 if not read. */
-  uint32_t faults_before, faults_after;
+  uint32_t faults; /* right after; 0 if not read */
 };
 
 struct same_mm {
@@ -83,8 +82,8 @@ struct read_job {
   bool may_be_vfork, may_ask_kernel;
   /* For READ_ROLLUP: is_baseline if estimates will start from it, so that statm
    * is read right after it, and stat if it shows memory shared by copy on
-   * write; wants_faults to read stat before it, too. */
-  bool is_baseline, wants_faults;
+   * write. */
+  bool is_baseline;
   /* For READ_ROLLUP: with more of them it would take too long; 0 for any. They
    * are counted first, which takes about as long, but with the lock given up
    * now and then. */

@@ -459,7 +459,6 @@ static int fill_task(struct task *task, const struct read_job *job,
   task->job.may_be_vfork = job->may_be_vfork;
   task->job.may_ask_kernel = job->may_ask_kernel;
   task->job.is_baseline = job->is_baseline;
-  task->job.wants_faults = job->wants_faults;
   task->job.mappings_most = job->mappings_most;
   task->job.request = job->request;
   task->job.request.layout =

@@ -100,7 +100,7 @@ static void read_after(struct rollup_reader *r, const struct proc_ref *p,
   ret->has_statm = statm_read_of(r->procfs, p->pid, &ret->statm) == 0 &&
                    statm_has_mm(&ret->statm);
   if (rollup_cow_bytes(&ret->rollup) >= ROLLUP_COW_LEAST_BYTES)
-    ret->faults_after = read_faults(r, p);
+    ret->faults = read_faults(r, p);
 }
 
 /* A walk of this size takes so long that asking for the CPU time makes no
@@ -150,8 +150,6 @@ void rollup_reader_run(struct rollup_reader *r, const struct proc_ref *p,
   job->count_ns = job->mappings_most ? cpu_time(r, p) - cpu_before : 0;
   if (job->result == READ_TOO_LONG)
     return;
-  if (job->wants_faults)
-    job->rollup.faults_before = read_faults(r, p);
   cpu_before = cpu_time(r, p);
   before = r->clock_ns();
   job->result = read_rollup(r, p, &job->rollup.rollup);

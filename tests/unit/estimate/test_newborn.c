@@ -268,40 +268,6 @@ FAMILY_TEST(an_heir_that_execs_teaches_its_own_children_nothing) {
   assert_true(f->processes[2]->member->track.family->newborns.breaks < 0);
 }
 
-/* Memory is copied also between the look at the faults and the reading. */
-FAMILY_TEST(a_reading_amid_copies_teaches_nothing_wrong) {
-  start_parent(f);
-  memory_fork(&f->world, 0, 1, 0);
-  pass(f, 1);
-  read_one(f, 0);
-  read_one(f, 1);
-  for (unsigned i = 0; i < 8; i++) {
-    memory_write(&f->world, 0, 2 * MIB_PAGES, (uint16_t)(i * 0x1999));
-    pass(f, 1);
-    memory_write(&f->world, 0, MIB_PAGES, (uint16_t)(i * 0x1999 + 0xccc));
-    update_table(f);
-    read_one(f, 0);
-    expect_within(f, 600, 20000);
-    assert_true(f->processes[0]->member->track.family->cow_breaks > 0.99);
-  }
-}
-
-/* The relative was read before. */
-FAMILY_TEST(copies_made_during_a_reading_are_told_to_relatives) {
-  start_parent(f);
-  memory_fork(&f->world, 0, 1, 0);
-  pass(f, 1);
-  read_one(f, 0);
-  read_one(f, 1);
-  pass(f, 1);
-  read_one(f, 1);
-  memory_write(&f->world, 0, 16 * MIB_PAGES, 0);
-  update_table(f);
-  read_one(f, 0);
-  pass(f, 1);
-  expect_within(f, 100, 100);
-}
-
 /* --- what cannot be looked at for a while --- */
 
 static void pass_without(struct family *f, unsigned slot) {

@@ -23,12 +23,9 @@ static void print_cow(char *ret, size_t size, unsigned cow_kb) {
            8192 - cow_kb, 8192 - cow_kb);
 }
 
-static struct read_job run_baseline(struct reading *f, bool wants_faults) {
-  struct read_job job = {.process = &f->p,
-                         .kind = READ_ROLLUP,
-                         .is_baseline = true,
-                         .wants_faults = wants_faults,
-                         .result = 77};
+static struct read_job run_baseline(struct reading *f) {
+  struct read_job job = {
+      .process = &f->p, .kind = READ_ROLLUP, .is_baseline = true, .result = 77};
 
   reader_run(&f->reader, &job, 1);
   return job;
@@ -65,7 +62,7 @@ FIXTURE_TEST(each_kind_fills_its_own_result) {
   job = reading_run(f, READ_ROLLUP);
   assert_int_equal(rss_kb(&job), 8192);
   assert_int_equal(pss_kb(&job), 7168);
-  job = run_baseline(f, false);
+  job = run_baseline(f);
   assert_int_equal(rss_kb(&job), 8192);
   assert_int_equal(job.rollup.statm.resident_pages, PAGES(8192));
 }
@@ -173,7 +170,7 @@ FIXTURE_TEST(batch_is_done_whole_when_processes_have_vanished) {
 
 FIXTURE_TEST(rollup_takes_by_the_clock) {
   assert_int_equal(reading_run(f, READ_ROLLUP).took_ns, TOOK_NS);
-  assert_int_equal(run_baseline(f, false).took_ns, TOOK_NS);
+  assert_int_equal(run_baseline(f).took_ns, TOOK_NS);
   proctree_end(&f->tree, 10);
   assert_int_equal(reading_run(f, READ_ROLLUP).took_ns, TOOK_NS);
 }
@@ -202,7 +199,7 @@ FIXTURE_TEST(evidence_may_be_missing) {
     proctree_unlink(&f->tree, "10/statm");
     if (texts[i])
       reading_write(f, "10/statm", texts[i]);
-    job = run_baseline(f, false);
+    job = run_baseline(f);
     assert_int_equal(job.result, 0);
     assert_int_equal(rss_kb(&job), 8192);
     assert_false(job.rollup.has_statm);
@@ -216,31 +213,21 @@ FIXTURE_TEST(rollup_alone_is_without_evidence) {
   reading_put_faults(f, 5000);
   job = run_while(f, (struct read_job){.kind = READ_ROLLUP}, 2048, fault);
   assert_false(job.rollup.has_statm);
-  assert_int_equal(job.rollup.faults_before, 0);
-  assert_int_equal(job.rollup.faults_after, 0);
+  assert_int_equal(job.rollup.faults, 0);
 }
 
-/* Before where the caller wants them, after by what is shared now. */
 FIXTURE_TEST(faults_are_asked_for_where_they_can_break_something) {
   static const struct {
-    bool wants_faults;
     unsigned cow_kb;
-    uint32_t before, after;
-  } cases[] = {
-      {true, 2048, 5000, 5100}, {true, 256, 5000, 5100}, {true, 255, 5000, 0},
-      {false, 255, 0, 0},       {false, 0, 0, 0},        {false, 2048, 0, 5100},
-      {true, 0, 5000, 0},
-  };
+    uint32_t faults;
+  } cases[] = {{2048, 5100}, {256, 5100}, {255, 0}, {0, 0}};
 
   for (size_t i = 0; i < LENGTH(cases); i++) {
-    struct read_job job = {.kind = READ_ROLLUP,
-                           .is_baseline = true,
-                           .wants_faults = cases[i].wants_faults};
+    struct read_job job = {.kind = READ_ROLLUP, .is_baseline = true};
 
     reading_put_faults(f, 5000);
     job = run_while(f, job, cases[i].cow_kb, fault);
-    assert_int_equal(job.rollup.faults_before, cases[i].before);
-    assert_int_equal(job.rollup.faults_after, cases[i].after);
+    assert_int_equal(job.rollup.faults, cases[i].faults);
   }
 }
 
@@ -293,9 +280,9 @@ FIXTURE_TEST(malformed_rollup_is_told) {
   for (int i = 0; i < 2; i++) {
     f->reader.has_rollup = i;
     reading_write(f, "10/smaps_rollup", "Rss: 8192 kB\n");
-    assert_int_equal(run_baseline(f, false).result, -EBADMSG);
+    assert_int_equal(run_baseline(f).result, -EBADMSG);
     reading_write(f, "10/smaps_rollup", "");
-    assert_int_equal(run_baseline(f, false).result, PROCFS_NO_MM);
+    assert_int_equal(run_baseline(f).result, PROCFS_NO_MM);
   }
 }
 
@@ -327,7 +314,7 @@ FIXTURE_TEST(rollup_of_another_process_is_not_taken) {
     assert_int_equal(procfs_inode(fd, &ino), 0);
     close(fd);
     f->p.ino = (uint32_t)ino + cases[i].is_other_inode;
-    job = run_baseline(f, false);
+    job = run_baseline(f);
     assert_int_equal(job.result, cases[i].result);
     if (job.result == 0)
       assert_int_equal(rss_kb(&job), cases[i].kb);
@@ -343,7 +330,7 @@ FIXTURE_TEST(dead_main_thread_is_read_through_a_live_one) {
   reading_write(f, "10/statm", "0 0 0 0 0 0 0\n");
   assert_int_equal(reading_run(f, READ_ROLLUP).result, PROCFS_GONE);
   proctree_put_thread(&f->tree, 10, &live);
-  job = run_baseline(f, false);
+  job = run_baseline(f);
   assert_int_equal(job.result, 0);
   assert_int_equal(rss_kb(&job), 8192);
   assert_false(job.rollup.has_statm); /* it shows nothing itself */
