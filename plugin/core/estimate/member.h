@@ -17,7 +17,6 @@
 
 struct member {
   struct track track;
-  bool is_staggered : 1; /* was read again for its age once */
   /* In this cycle: its rollup is wanted; was read; cannot be read. */
   bool is_asked : 1, is_read : 1, is_unreadable : 1;
   bool has_new_tables : 1; /* they were read in this cycle */

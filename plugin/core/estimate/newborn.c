@@ -72,12 +72,9 @@ static uint64_t own_bytes(const struct cycle *cycle, const struct track *child,
   return min(max(faulted, beyond), anon);
 }
 
-/* Unless it was read before its parent could be looked at. */
 static uint64_t borrowed_bytes(const struct cycle *cycle,
                                const struct track *child,
                                const struct track *parent) {
-  if (track_has_baseline(child))
-    return baseline_cow_shared(&child->baseline);
   return anonymous_bytes(cycle, child) - own_bytes(cycle, child, parent);
 }
 
@@ -256,7 +253,7 @@ static void settle(const struct cycle *cycle, const struct process_table *t,
                    const struct process *p, struct inheritance *last) {
   const struct track *lender = find_lender(t, p);
 
-  if (!lender || !lender->newborns || track_has_baseline(&p->member->track))
+  if (!lender || !lender->newborns)
     return;
   if (last->parent != lender)
     *last = inheritance_of(cycle, lender);
@@ -266,21 +263,9 @@ static void settle(const struct cycle *cycle, const struct process_table *t,
 static void settle_lender(const struct cycle *cycle, struct track *t) {
   if (t->newborns)
     divide(cycle, t);
-  t->has_newborn = false;
+  t->is_newborn = t->has_newborn = false;
   t->newborns = 0;
   t->lent_kb = 0;
-}
-
-/* It goes on to be a newborn if it, or its parent, could not be looked at yet.
- * One that is in no group never will be. */
-static void finish(const struct process_table *t, const struct process *p) {
-  const struct process *parent = find_parent(t, p);
-
-  p->member->track.is_newborn =
-      parent && parent->state != PROCESS_GONE &&
-      (p->state == PROCESS_UNKNOWN || parent->state == PROCESS_UNKNOWN);
-  if (p->member->track.is_newborn)
-    parent->member->track.has_newborn = true;
 }
 
 void newborn_estimate_all(const struct cycle *cycle,
@@ -296,7 +281,4 @@ void newborn_estimate_all(const struct cycle *cycle,
   for (size_t i = 0; i < t->n; i++)
     if (t->processes[i]->member)
       settle_lender(cycle, &t->processes[i]->member->track);
-  for (size_t i = 0; i < t->n; i++)
-    if (is_newborn(t->processes[i]))
-      finish(t, t->processes[i]);
 }

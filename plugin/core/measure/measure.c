@@ -158,13 +158,10 @@ static int begin(struct measurer *m, const struct process_table *t,
 
 /* --- 1: what may be wrong, and what would be worth a reading --- */
 
-/*
- * Whether it is due, and by when it should be read. One with a baseline is due
- * beyond MaxAge; early for the first time, lest all that were read at the start
- * come due at once. One without is due from when it was first wanted. Each has
- * MaxAge from then on.
+/* Whether it is due, and by when it should be read: with a baseline beyond
+ * MaxAge, without from when it was first wanted. Each has MaxAge from then on.
  */
-static bool is_due(const struct measurer *m, struct member *t, uint32_t pid,
+static bool is_due(const struct measurer *m, struct member *t,
                    const struct policy *policy, uint64_t *ret_deadline_ns) {
   uint64_t age_ns = m->cycle.now_ns - t->track.baseline.at_ns;
 
@@ -174,12 +171,9 @@ static bool is_due(const struct measurer *m, struct member *t, uint32_t pid,
     *ret_deadline_ns = t->wanted_ns + policy->max_age_ns;
     return true;
   }
-  if (!t->is_staggered)
-    age_ns += policy->max_age_ns / 64 * (pid % 48);
   if (age_ns < policy->max_age_ns)
     return false;
   *ret_deadline_ns = t->track.baseline.at_ns + 2 * policy->max_age_ns;
-  t->is_staggered = true;
   return true;
 }
 
@@ -201,7 +195,7 @@ static void add_candidate(struct measurer *m, struct process *p,
                         .error = error,
                         .is_must = policy->refresh == REFRESH_ALWAYS};
 
-  c.is_due = is_due(m, p->member, p->pid, policy, &c.deadline_ns) && !c.is_must;
+  c.is_due = is_due(m, p->member, policy, &c.deadline_ns) && !c.is_must;
   /* MaxAge holds for Other as well. */
   c.is_last =
       policy->comes_last && !(c.is_due && c.deadline_ns <= m->cycle.now_ns);
@@ -537,37 +531,6 @@ static void count_overdue(struct measurer *m) {
   }
 }
 
-static void adopt_memory(struct measurer *m, struct process *p) {
-  struct policy policy = member_policy(p);
-  bool is_sample = !price_is_affordable(&m->prices, p, &policy);
-  struct read_job job;
-
-  p->is_in_parents_mm = false;
-  observe_one(&m->observer, p);
-  begin_choice(m, p, &policy);
-  if (quarantine_has(p, m->cycle.now_ns))
-    return;
-  if (is_sample && !sampling_can(&m->sampler, p)) {
-    defer_large(m, p);
-    return;
-  }
-  job = is_sample ? sampling_job(&m->sampler, p) : rollup_job(m, p);
-  reader_run(m->reader, &job, 1);
-  finish_job(m, &job);
-}
-
-/* If the process in whose memory another one runs exits during the cycle, the
- * other one is read by itself. */
-static void read_orphans(struct measurer *m, const struct process_table *t) {
-  for (size_t i = 0; i < t->n; i++) {
-    struct process *p = t->processes[i];
-
-    if (p->state == PROCESS_ALIVE && p->n_groups > 0 && p->is_in_parents_mm &&
-        !address_space_owner(t, p))
-      adopt_memory(m, p);
-  }
-}
-
 static void settle_relatives(const struct process_table *t) {
   for (size_t i = 0; i < t->n; i++)
     if (member_is_measured(t->processes[i]) && t->processes[i]->member->is_read)
@@ -587,7 +550,6 @@ int measurer_run(struct measurer *m, const struct process_table *t,
   weigh_all(m, t);
   read_chosen(m, choose(m, groups));
   count_overdue(m);
-  read_orphans(m, t);
   settle_relatives(t);
   if (m->wants_page_tables)
     observe_page_tables(&m->observer);

@@ -140,10 +140,6 @@ void observe_all(struct observer *o) {
   read_batch_flush(&batch);
 }
 
-void observe_one(const struct observer *o, struct process *p) {
-  take(o, p, NULL);
-}
-
 static bool wants_page_tables(const struct process *p) {
   const struct member *t = p->member;
 

@@ -25,9 +25,6 @@ struct observer {
 /* The processes of the table. */
 void observe_all(struct observer *o);
 
-/* A member that is alive, without its minor faults. */
-void observe_one(const struct observer *o, struct process *p);
-
 /* Reads the page tables of each member that was read or sampled in this cycle,
  * whose tables are not known yet, or whose memory has moved; once all have been
  * read that will be. */

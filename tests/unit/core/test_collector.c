@@ -177,6 +177,8 @@ WORLD_TEST(child_in_vfork_is_counted_if_its_parent_has_ended) {
   start_family(w, 'D', &parent, &child);
   opens_refuse("smaps_rollup", ESRCH);
   opens.failures = 1;
+  world_run(w, 1);
+  proctree_end(&w->tree, parent.pid);
   world_expect(w, 1, "g", "pss=120k ps_count=1");
 }
 

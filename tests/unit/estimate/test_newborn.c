@@ -293,28 +293,6 @@ FAMILY_TEST(a_parent_that_is_seen_late_is_corrected_then) {
   expect_within(f, 1100, 1100);
 }
 
-/* It was read beside children of its own that nobody has listed. */
-FAMILY_TEST(strangers_are_counted_no_more_once_the_parent_is_seen) {
-  struct prediction child;
-
-  start_parent(f);
-  memory_map(&f->world, 0, BUFFERS, 64, 0, true);
-  memory_fork(&f->world, 0, 1, 1024);
-  pass_without(f, 0);
-  read_one(f, 1);
-  for (unsigned stranger = 2; stranger <= 9; stranger++)
-    memory_fork(&f->world, 1, stranger, 0);
-  memory_view_all(&f->world, f->views);
-  read_one(f, 1);
-  for (unsigned stranger = 2; stranger <= 9; stranger++)
-    memory_exit(&f->world, stranger);
-  pass(f, 1);
-  memory_exit(&f->world, 0);
-  pass(f, 1);
-  estimator_predict(&f->cycle, &f->processes[1]->member->track, &child);
-  assert_int_equal(child.rollup.bytes[ROLLUP_PSS_SHMEM], 64 * 4096);
-}
-
 /* A master that runs as another user than its workers, for instance. */
 FAMILY_TEST(nothing_more_is_asked_for_relatives_without_a_group) {
   for (unsigned outsider = 0; outsider <= 1; outsider++) {

@@ -510,48 +510,6 @@ static void start_vfork(struct world *w, const struct fake *parent) {
   world_run(w, 1);
 }
 
-/* Its memory is its own now, and is not read before its time. */
-WORLD_TEST(orphan_that_is_in_quarantine_is_guessed) {
-  struct fake parent = waiting(10, "g");
-
-  start_vfork(w, &parent);
-  proctree_hang(&w->tree, "10/stat");
-  world_run_hung(w, 1, 1);
-  proctree_wake(&w->tree, "10/stat");
-  world_put(w, parent);
-  for (int i = 0; i < 100; i++) {
-    sched_yield();
-    world_run_hung(w, 0, 1);
-    world_assert(w, "g", "rss=8192k");
-  }
-  proctree_unlink(&w->tree, "10/smaps_rollup"); /* as if it had ended */
-  world_run(w, 0);
-  assert_int_equal(world_members(w, "g"), 1);
-  assert_int_equal(world_counts(w)->rollup_reads, 0);
-  world_assert(w, "g", "rss=8192k pss_error=14336k");
-}
-
-WORLD_TEST(orphan_that_is_too_large_is_guessed) {
-  struct fake parent = waiting(10, "g"), child;
-
-  w->settings.policy.refresh = REFRESH_ALWAYS;
-  parent.exe = "/parent";
-  world_put(w, parent);
-  child = child_of(&parent, 11);
-  child.exe = "/g";
-  world_put(w, child);
-  world_group(w, "parent", "Executable", "/parent", NULL, NULL);
-  world_group(w, "g", "Executable", "/g", NULL, NULL)->policy.max_lock_hold_ns =
-      25000; /* the first guess is 30 us */
-  world_run_reading(w, 1, 1);
-  assert_int_equal(world_counts(w)->deferred, 0);
-  proctree_unlink(&w->tree, "10/smaps_rollup");
-  world_run_reading(w, 1, 0);
-  assert_int_equal(world_counts(w)->deferred, 1);
-  assert_int_equal(world_diag(w, DIAG_TOO_LARGE)->pid, 11);
-  world_assert(w, "g", "rss=8192k pss_error=7168k");
-}
-
 /* It does not wait any more, but that cannot be asked now. */
 WORLD_TEST(child_of_one_in_quarantine_is_as_it_was) {
   struct fake parent = waiting(10, "g");
