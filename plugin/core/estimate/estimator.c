@@ -27,9 +27,6 @@
 
 /* No longer than this is memory in swap unknown. */
 #define SWAP_ASKED_NS (60 * NS_PER_S)
-/* With one of four gone, a ninth less is shared. */
-#define RELATIVES_FEW 4
-#define MISSING_PART 16
 
 void estimator_forget(struct track *t) {
   t->baseline.at_ns = 0;
@@ -379,23 +376,6 @@ static enum strangers strangers_in(const struct cycle *cycle,
       are_others(t, strangers_bytes(found, vm_swap_kb)))
     return STRANGERS_NEW;
   return STRANGERS_LASTING;
-}
-
-uint64_t estimator_missing_bytes(const struct cycle *cycle,
-                                 const struct track *t,
-                                 const struct rollup *found,
-                                 uint32_t vm_swap_kb) {
-  uint32_t relatives = fork_family_size(t);
-  uint64_t shared = strangers_bytes(found, vm_swap_kb), expected;
-  struct prediction prediction;
-
-  if (relatives == 1 || relatives > RELATIVES_FEW || !track_has_baseline(t))
-    return 0;
-  estimator_predict(cycle, t, &prediction);
-  expected = strangers_bytes(&prediction.rollup, t->now.vm_swap_kb);
-  return expected - min(shared, expected) > expected / MISSING_PART
-             ? expected - shared
-             : 0;
 }
 
 /* What strangers do is nobody's usual error. */

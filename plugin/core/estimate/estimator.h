@@ -65,14 +65,6 @@ void estimator_observe(const struct cycle *cycle, struct track *t,
  * what to read. Once in a cycle, after all are observed. */
 struct doubt estimator_expect(const struct cycle *cycle, struct track *t);
 
-/* By how much less a rollup that was read shares by copy on write than was
- * expected, if a relative that has ended can be why; else 0. Only in a small
- * family is the part of one so large. */
-uint64_t estimator_missing_bytes(const struct cycle *cycle,
-                                 const struct track *t,
-                                 const struct rollup *found,
-                                 uint32_t vm_swap_kb);
-
 /* Takes a reading in: learns from it, and predicts from it from now on. */
 void estimator_correct(const struct cycle *cycle, struct track *t,
                        const struct reading *r);

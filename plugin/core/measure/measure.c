@@ -359,7 +359,6 @@ static void correct(struct measurer *m, struct process *p,
   read_cost_learn(&p->member->cost, job->work_ns, p->statm.resident_pages,
                   reading.vm_swap_kb * UINT64_C(1024) / m->cycle.page_size,
                   &policy, m->cycle.now_ns);
-  observe_relatives(&m->observer, p, reading.rollup, reading.vm_swap_kb);
   learn_precision(m, p, &reading);
   estimator_correct(&m->cycle, &p->member->track, &reading);
   if (!sampling_is_refused(p->member->sampling))
@@ -392,13 +391,9 @@ static void refuse_samples(struct measurer *m, struct process *p, int error) {
 static void take_sample(struct measurer *m, struct process *p,
                         const struct read_job *job) {
   struct sampled sampled;
-  struct rollup found;
 
   m->counts.samples++;
   sampling_measure(&m->sampler, p, job, &sampled);
-  sampled_rollup(&sampled, &found);
-  observe_relatives(&m->observer, p, &found,
-                    amount_narrow(amount_from(sampled.swap) / 1024));
   sampling_take(&m->sampler, p, job, &sampled);
 }
 

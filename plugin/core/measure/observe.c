@@ -82,38 +82,6 @@ void observe_end(struct observer *o, struct process *p) {
   o->vanished++;
 }
 
-static bool has_ended(const struct observer *o, const struct process *p) {
-  struct statm_sample statm;
-  int rc = statm_read_of(o->procfs, p->pid, &statm);
-
-  return rc == 0 ? !statm_has_mm(&statm) : rc == PROCFS_GONE;
-}
-
-/* Only what a group would be wrong by is worth a look at all processes. */
-static bool is_worth_it(const struct process *p, uint64_t bytes) {
-  for (size_t i = 0; i < p->n_groups; i++)
-    if (bytes > p->groups[i]->track->tolerated_bytes)
-      return true;
-  return false;
-}
-
-void observe_relatives(struct observer *o, const struct process *p,
-                       const struct rollup *found, uint32_t vm_swap_kb) {
-  uint64_t missing =
-      estimator_missing_bytes(o->cycle, &p->member->track, found, vm_swap_kb);
-
-  if (missing < ROLLUP_COW_LEAST_BYTES || !is_worth_it(p, missing))
-    return;
-  for (size_t i = 0; i < o->table->n; i++) {
-    struct process *other = o->table->processes[i];
-
-    if (other != p && other->state == PROCESS_ALIVE && !other->is_dead_leader &&
-        other->member->track.family == p->member->track.family &&
-        has_ended(o, other))
-      observe_end(o, other);
-  }
-}
-
 static void apply_faults(void *ctx, struct read_job *job) {
   if (job->result == PROCFS_GONE) {
     observe_end(ctx, job->process);

@@ -30,11 +30,6 @@ void observe_all(struct observer *o);
  * read that will be. */
 void observe_page_tables(const struct observer *o);
 
-/* Before the reading of a process is taken in: where it shares so little that
- * a relative may have ended since all were listed, looks whether one has. */
-void observe_relatives(struct observer *o, const struct process *p,
-                       const struct rollup *found, uint32_t vm_swap_kb);
-
 /* A process turns out to have ended: it is in no sum of this cycle. */
 void observe_end(struct observer *o, struct process *p);
 

@@ -268,19 +268,6 @@ TEST(merged_pages_that_have_gone_to_swap_are_no_strangers) {
   assert_int_equal(strangers_at(&f, 4, r), STRANGERS_NEW);
 }
 
-TEST(memory_that_is_shared_in_swap_is_not_missing) {
-  struct fork_family family = {.members = 2};
-  struct fixture f = {.e = {.page_size = 4096}, .track.family = &family};
-  struct rollup both = swapped(120, 2), one = swapped(120, 1);
-
-  sharing_init(&family.sharing, 0);
-  read_at(&f, 1, both);
-  assert_int_equal(estimator_missing_bytes(&f.e, &f.track, &both, 120 * 1024),
-                   0);
-  assert_int_equal(estimator_missing_bytes(&f.e, &f.track, &one, 120 * 1024),
-                   60 * MIB);
-}
-
 TEST(strangers_are_counted_until_the_next_reading) {
   struct fixture f = {.e = {.page_size = 4096}};
 

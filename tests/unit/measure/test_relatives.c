@@ -3,11 +3,8 @@
 
 #include "measured.h"
 
-#include <fcntl.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #define WORLD_TEST(name)                                                       \
   TEST_WITH(name, measured_setup, world_teardown, struct world *w)
@@ -153,61 +150,9 @@ WORLD_TEST(child_beside_one_that_is_known_is_counted_with_all) {
                    (PARENT_KB + 1024 - SHARED_KB / 3.0)) < 16);
 }
 
-/* The child ends as soon as its parent's rollup is opened, a FIFO. */
-struct ending {
-  struct world *world;
-  char path[128], text[4096];
-  size_t len;
-};
-
-static void *end_child_and_answer(void *ctx) {
-  struct ending *e = ctx;
-  int fd = open(e->path, O_WRONLY);
-
-  proctree_unlink(&e->world->tree, "20/statm");
-  if (fd < 0 || write(fd, e->text, e->len) != (ssize_t)e->len)
-    e->len = 0;
-  close(fd);
-  return NULL;
-}
-
-static void prepare_end(struct ending *e) {
-  FILE *file;
-
-  snprintf(e->path, sizeof(e->path), "%s/10/smaps_rollup", e->world->tree.root);
-  file = fopen(e->path, "r");
-  assert_non_null(file);
-  e->len = fread(e->text, 1, sizeof(e->text), file);
-  fclose(file);
-  proctree_hang(&e->world->tree, "10/smaps_rollup");
-}
-
-/* left: its parent by then. */
-static void end_while_parent_is_read(struct world *w, struct fake left) {
-  struct ending e = {.world = w};
-  pthread_t thread;
-
-  world_put(w, left);
-  prepare_end(&e);
-  assert_int_equal(pthread_create(&thread, NULL, end_child_and_answer, &e), 0);
-  world_run(w, 1);
-  assert_int_equal(pthread_join(thread, NULL), 0);
-  assert_true(e.len > 0);
-  assert_int_equal(world_members(w, "child"), 0);
-}
-
 static void always_read(struct world *w) {
   w->settings.policy.refresh = REFRESH_ALWAYS;
   w->settings.read_timeout_ns = 60 * NS_PER_S; /* beside load */
-}
-
-WORLD_TEST(child_that_is_listed_and_has_ended_is_looked_for) {
-  always_read(w);
-  start(w);
-  world_put(w, child());
-  world_run_reading(w, 1, 2);
-  end_while_parent_is_read(w, alone());
-  world_assert(w, "g", "pss=%uk", PARENT_KB);
 }
 
 /* All that it shared with its child is in swap. */
@@ -217,23 +162,6 @@ static struct fake swapped(unsigned sharers) {
   f.swap_kb = PARENT_KB;
   f.sharers = sharers;
   return f;
-}
-
-WORLD_TEST(child_that_has_ended_is_looked_for_by_what_it_had_in_swap) {
-  struct fake listed = child();
-
-  always_read(w);
-  listed.shared_kb = listed.cow_kb = 0;
-  listed.swap_kb = PARENT_KB;
-  listed.sharers = 2;
-  start(w);
-  world_put(w, swapped(2));
-  world_put(w, listed);
-  world_run_reading(w, 1, 2);
-  world_assert(w, "g", "swap=%uk", PARENT_KB / 2);
-  world_assert(w, "child", "swap=%uk", PARENT_KB / 2);
-  end_while_parent_is_read(w, swapped(1));
-  world_assert(w, "g", "swap=%uk", PARENT_KB);
 }
 
 /* Nothing would have its parent read again soon. */
