@@ -109,6 +109,9 @@ NOTIFICATION = {
     "type_instance?": text,
     "message": text,
 }
+CAUSES = ("files", "relatives", "copies", "fork", "lent", "swap", "time")
+CAUSES += ("ksm", "reading", "statm", "sample", "guess", "ended")
+CAUSES += ("unidentified",)
 GROUP = {
     "name": text,
     "rule": whole,
@@ -121,6 +124,7 @@ GROUP = {
     "age?": number,
     "pss_error?": whole,
     "uss_error?": whole,
+    "pss_error_by?": mapping_of_keys,
     "cgroup?": text,
     "cgroup_absence?": words(
         "not_asked",
@@ -352,6 +356,15 @@ def unique(pairs):
     return dict(pairs)
 
 
+def check_causes(group):
+    """They are at least a hundredth of the error each, and add up to it."""
+    parts, error = group["pss_error_by"], group["pss_error"]
+    check_keys("causes", parts, {f"{cause}?": whole for cause in CAUSES})
+    require(all(part >= error // 100 for part in parts.values()), group)
+    least = error * (1 - (len(CAUSES) - len(parts)) / 100) - len(CAUSES)
+    require(least <= sum(parts.values()) <= error, group)
+
+
 def parse(raw):
     """The document in these bytes, checked against smaps-snapshot(5)."""
     require(raw.endswith(b"}\n"), "it has no end:", raw[-40:])
@@ -367,6 +380,10 @@ def parse(raw):
     for group in document["groups"]:
         check_keys("group", group, GROUP)
         check_usage(group["name"], group["usage"])
+        has_error = group.get("pss_error", 0) > 0 and "last_known" not in group
+        require(("pss_error_by" in group) == has_error, group)
+        if has_error:
+            check_causes(group)
         require(group["rule"] < len(document["rules"]), group)
     names = [group["name"] for group in document["groups"]]
     require(names == sorted(set(names)), "groups are in no order:", names)

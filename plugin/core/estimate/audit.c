@@ -110,11 +110,32 @@ static double uss_rate(const struct audit *a, enum audit_level level) {
   return fmin(rate_of(&a->uss, level, USS_MOST, 0), USS_MOST);
 }
 
+static struct doubt uss_error_of(const struct audit *a,
+                                 const struct exposure *x, double squares,
+                                 enum audit_level level) {
+  return error_of(a, root(squares * uss_rate(a, AUDIT_EXPECTED), level),
+                  2 * sure(x, AUDIT_EXPECTED));
+}
+
 struct doubt audit_uss_error(const struct audit *a, const struct exposure *x,
                              enum audit_level level) {
-  double squares = all_squares(a, x, level) * uss_rate(a, AUDIT_EXPECTED);
+  return uss_error_of(a, x, all_squares(a, x, level), level);
+}
 
-  return error_of(a, root(squares, level), 2 * sure(x, AUDIT_EXPECTED));
+void audit_publish(const struct audit *a, const struct exposure *x,
+                   struct audit_errors *ret) {
+  double squares = 0, error, by;
+
+  for (int k = 0; k < CAUSES; k++) {
+    ret->pss_parts[k] = square(a, x, AUDIT_PUBLISHED, k);
+    squares += ret->pss_parts[k];
+  }
+  error = root(squares, AUDIT_PUBLISHED);
+  by = squares > 0 ? error / squares : 0;
+  for (int k = 0; k < CAUSES; k++)
+    ret->pss_parts[k] = ret->pss_parts[k] * by + sure_of(x, AUDIT_PUBLISHED, k);
+  ret->pss = error_of(a, error, sure(x, AUDIT_PUBLISHED));
+  ret->uss = uss_error_of(a, x, squares, AUDIT_PUBLISHED);
 }
 
 /* --- learning --- */

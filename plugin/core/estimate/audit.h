@@ -16,20 +16,6 @@
 #include "report/doubt.h"
 #include <stdbool.h>
 
-enum cause {
-  CAUSE_FILES,     /* files and shmem came or went, or others mapped them */
-  CAUSE_RELATIVES, /* processes that share memory after a fork came or went */
-  CAUSE_COPIES,    /* copies that faults have made of such memory */
-  CAUSE_FORK,      /* it was forked, and not read since */
-  CAUSE_LENT,      /* its memory is divided with a child that it has forked */
-  CAUSE_SWAP,      /* memory that went to swap or came back may be shared */
-  CAUSE_TIME,      /* others share or leave memory, and nothing shows it */
-  CAUSE_KSM,       /* the kernel merged pages, or took some apart */
-  CAUSE_READING,   /* it changed while it was read, or showed unknown sharers */
-  CAUSE_STATM,     /* the counters of this kernel are not exact */
-  CAUSES
-};
-
 /* What the error of an estimate can come from, in bytes; CAUSE_TIME: by the
  * root of the seconds. */
 struct exposure {
@@ -63,6 +49,15 @@ struct doubt audit_pss_error(const struct audit *a, const struct exposure *x,
                              enum audit_level level);
 struct doubt audit_uss_error(const struct audit *a, const struct exposure *x,
                              enum audit_level level);
+
+/* Both errors that are published, and the parts of that of Pss by cause. */
+struct audit_errors {
+  struct doubt pss, uss;
+  double pss_parts[CAUSES];
+};
+
+void audit_publish(const struct audit *a, const struct exposure *x,
+                   struct audit_errors *ret);
 
 /* A reading, beside the estimate that it takes the place of, in bytes. */
 struct audit_lesson {

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 #include "estimate/exposure.h"
 #include "estimate/fork_family.h"
@@ -570,12 +571,17 @@ void estimator_predict(const struct cycle *cycle, const struct track *t,
   const struct sampled_error *sample = t->is_sampled ? t->sample_error : NULL;
   struct change c = track_change(cycle, t);
   struct exposure x = exposure_now(cycle, t);
+  struct audit_errors errors;
 
   estimate_rollup(&t->baseline, &c, &ret->rollup);
   ret->age_ns = cycle->now_ns - t->baseline.at_ns;
   x.bytes[CAUSE_STATM] = imprecision(cycle, t);
-  ret->pss_error = audit_pss_error(audit, &x, AUDIT_PUBLISHED);
-  ret->uss_error = audit_uss_error(audit, &x, AUDIT_PUBLISHED);
+  audit_publish(audit, &x, &errors);
+  ret->pss_error = errors.pss;
+  ret->uss_error = errors.uss;
+  memset(ret->pss_parts, 0, sizeof(ret->pss_parts));
+  memcpy(ret->pss_parts, errors.pss_parts, sizeof(errors.pss_parts));
+  ret->pss_parts[CAUSE_SAMPLE] = sample ? sampled_pss_error(sample) : 0;
   if (sample) {
     ret->pss_error.common += sampled_pss_common(sample);
     ret->pss_error.independent +=

@@ -44,6 +44,7 @@ struct derivation {
 struct prediction {
   struct rollup rollup;
   struct doubt pss_error, uss_error; /* at most */
+  double pss_parts[ALL_CAUSES];      /* of pss_error, before it was limited */
   uint64_t age_ns;                   /* of the baseline */
 };
 

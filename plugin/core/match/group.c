@@ -251,8 +251,12 @@ void group_table_release(struct group_table *t, struct group *g) {
 }
 
 void group_table_reset(struct group_table *t) {
-  for (size_t i = 0; i < t->n; i++)
-    t->groups[i]->usage = (struct usage){0};
+  for (size_t i = 0; i < t->n; i++) {
+    struct group *g = t->groups[i];
+
+    g->usage = (struct usage){0};
+    memset(g->pss_causes, 0, sizeof(g->pss_causes));
+  }
 }
 
 void group_table_done(struct group_table *t) {

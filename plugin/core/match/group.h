@@ -25,6 +25,7 @@ struct group {
   size_t rule;                 /* index of that rule; set by the matcher */
   unsigned rule_attributes;    /* bit per attribute that the rule goes by */
   struct usage usage;          /* of this cycle */
+  struct doubt_sum pss_causes[ALL_CAUSES]; /* of its pss_doubt */
   /* The control group that is the same processes (whole.h), in this cycle; or
    * why there is none, and then the one that might be it, or NULL. */
   enum cgroup_absence cgroup_absence;

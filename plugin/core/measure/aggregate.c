@@ -1,6 +1,7 @@
 #include "measure/aggregate.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "estimate/estimator.h"
 #include "estimate/fork_family.h"
@@ -73,6 +74,7 @@ static void guess(const struct aggregate *a, const struct process *p,
     return;
   guess_limit(&a->guess_limit, &ret->rollup);
   ret->pss_error.common = ret->uss_error.common = fmin(whole, most);
+  ret->pss_parts[CAUSE_GUESS] = 1;
 }
 
 /* The group that tells most about a guess. */
@@ -91,6 +93,7 @@ static void predict(const struct aggregate *a, const struct process *p,
   ret->rollup = prediction.rollup;
   ret->pss_error = prediction.pss_error;
   ret->uss_error = prediction.uss_error;
+  memcpy(ret->pss_parts, prediction.pss_parts, sizeof(ret->pss_parts));
   ret->age_ns = prediction.age_ns;
   if (p->member->track.is_sampled)
     ret->pages_sampled = p->member->sampling->pages;
@@ -185,10 +188,11 @@ static void add_to_host(struct aggregate *a, const struct process *p,
     host_add_outside(&a->host, &p->statm, a->cycle->page_size);
 }
 
-static void add_to_groups(const struct aggregate *a, const struct process *p,
-                          const struct estimate *est) {
-  for (size_t i = 0; i < p->n_groups; i++)
-    add(a, p, est, &p->groups[i]->usage);
+static void add_to_group(const struct aggregate *a, const struct process *p,
+                         const struct estimate *est, struct group *g) {
+  add(a, p, est, &g->usage);
+  if (doubt_bytes(est->pss_error) > 0)
+    doubt_divide(g->pss_causes, est->pss_error, est->pss_parts);
 }
 
 /* A guess is made for each group apart, like its other members. */
@@ -201,7 +205,7 @@ static void add_guess(struct aggregate *a, const struct process *p,
         g->usage.pss_doubt.common - g->track->measured.pss_doubt.common;
 
     guess(a, p, g, errors, &est);
-    add(a, p, &est, &g->usage);
+    add_to_group(a, p, &est, g);
     if (g == basis_of(p))
       add_to_host(a, p, &est);
   }
@@ -255,7 +259,8 @@ static size_t sum_measured(struct aggregate *a, const struct process_table *t) {
     aggregate_estimate(a, p, &est);
     note_measured(a, &est);
     add_to_host(a, p, &est);
-    add_to_groups(a, p, &est);
+    for (size_t j = 0; j < p->n_groups; j++)
+      add_to_group(a, p, &est, p->groups[j]);
   }
   return n;
 }

@@ -37,6 +37,7 @@ struct estimate {
   enum deferral deferral;
   struct rollup rollup;              /* if estimate_has_rollup() */
   struct doubt pss_error, uss_error; /* at most */
+  double pss_parts[ALL_CAUSES];      /* of pss_error, by the sum of all */
   uint64_t age_ns; /* of the reading that an estimate stands on */
   /* Pages of the sample that it stands on; 0 for a rollup. */
   uint32_t pages_sampled;

@@ -4,9 +4,38 @@
 
 #include "proc/amount.h"
 
+const char *cause_name(enum cause cause) {
+  static const char *const names[ALL_CAUSES] = {
+      [CAUSE_FILES] = "files",     [CAUSE_RELATIVES] = "relatives",
+      [CAUSE_COPIES] = "copies",   [CAUSE_FORK] = "fork",
+      [CAUSE_LENT] = "lent",       [CAUSE_SWAP] = "swap",
+      [CAUSE_TIME] = "time",       [CAUSE_KSM] = "ksm",
+      [CAUSE_READING] = "reading", [CAUSE_STATM] = "statm",
+      [CAUSE_SAMPLE] = "sample",   [CAUSE_GUESS] = "guess",
+      [CAUSE_ENDED] = "ended",     [CAUSE_UNIDENTIFIED] = "unidentified"};
+
+  return names[cause];
+}
+
 void doubt_add(struct doubt_sum *sum, struct doubt d) {
   sum->common += d.common;
   sum->squares += d.independent * d.independent;
+}
+
+void doubt_divide(struct doubt_sum sums[ALL_CAUSES], struct doubt d,
+                  const double parts[ALL_CAUSES]) {
+  double common, squares, all = 0;
+
+  for (int k = 0; k < ALL_CAUSES; k++)
+    all += parts[k];
+  if (all <= 0)
+    return;
+  common = d.common / all;
+  squares = d.independent * d.independent / all;
+  for (int k = 0; k < ALL_CAUSES; k++) {
+    sums[k].common += common * parts[k];
+    sums[k].squares += squares * parts[k];
+  }
 }
 
 void doubt_remove(struct doubt_sum *sum, struct doubt d) {

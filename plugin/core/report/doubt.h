@@ -8,6 +8,29 @@
 
 #include <stdint.h>
 
+/* Of an error of Pss. */
+enum cause {
+  CAUSE_FILES,     /* files and shmem came or went, or others mapped them */
+  CAUSE_RELATIVES, /* processes that share memory after a fork came or went */
+  CAUSE_COPIES,    /* copies that faults have made of such memory */
+  CAUSE_FORK,      /* it was forked, and not read since */
+  CAUSE_LENT,      /* its memory is divided with a child that it has forked */
+  CAUSE_SWAP,      /* memory that went to swap or came back may be shared */
+  CAUSE_TIME,      /* others share or leave memory, and nothing shows it */
+  CAUSE_KSM,       /* the kernel merged pages, or took some apart */
+  CAUSE_READING,   /* it changed while it was read, or showed unknown sharers */
+  CAUSE_STATM,     /* the counters of this kernel are not exact */
+  CAUSES,          /* of an estimate: exposure.h has the bytes */
+  CAUSE_SAMPLE = CAUSES, /* only some of its pages were read */
+  CAUSE_GUESS,           /* it was never read */
+  CAUSE_ENDED,           /* members ended in this cycle */
+  CAUSE_UNIDENTIFIED,    /* processes may be members */
+  ALL_CAUSES
+};
+
+/* The name in documents. */
+const char *cause_name(enum cause cause);
+
 /* The error of one process, in bytes. */
 struct doubt {
   double common, independent;
@@ -27,6 +50,11 @@ static inline struct doubt doubt_scale(struct doubt d, double by) {
 }
 
 void doubt_add(struct doubt_sum *sum, struct doubt d);
+
+/* Adds it to the sums by cause, divided as the parts are, whatever their sum.
+ */
+void doubt_divide(struct doubt_sum sums[ALL_CAUSES], struct doubt d,
+                  const double parts[ALL_CAUSES]);
 
 /* Takes one away that was added. */
 void doubt_remove(struct doubt_sum *sum, struct doubt d);

@@ -125,6 +125,23 @@ uint64_t usage_uss_error(const struct usage *u) {
   return error_of(u, &u->uss_doubt, u->uss, u->doubtful_uss, u->ended_uss);
 }
 
+void usage_pss_parts(const struct usage *u,
+                     const struct doubt_sum members[ALL_CAUSES],
+                     double ret[ALL_CAUSES]) {
+  double root = sqrt(u->pss_doubt.squares), all = 0, by;
+
+  for (int k = 0; k < ALL_CAUSES; k++)
+    ret[k] = members[k].common + (root > 0 ? members[k].squares / root : 0);
+  ret[CAUSE_ENDED] =
+      (double)(u->ended_pss + unread_of(u, u->rollup.bytes[ROLLUP_PSS]));
+  ret[CAUSE_UNIDENTIFIED] = (double)u->perhaps_bytes;
+  for (int k = 0; k < ALL_CAUSES; k++)
+    all += ret[k];
+  by = all > 0 ? (double)usage_pss_error(u) / all : 0;
+  for (int k = 0; k < ALL_CAUSES; k++)
+    ret[k] *= by;
+}
+
 static uint64_t scale(uint64_t x, double by) {
   return amount_from((double)x * by);
 }

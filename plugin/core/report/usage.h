@@ -113,6 +113,12 @@ void usage_add_unread(struct usage *u, const struct rollup *r, struct doubt pss,
 uint64_t usage_pss_error(const struct usage *u);
 uint64_t usage_uss_error(const struct usage *u);
 
+/* Divides usage_pss_error() by cause, in bytes; members: the sums of
+ * doubt_divide(). Where it is limited, all parts are cut by the same factor. */
+void usage_pss_parts(const struct usage *u,
+                     const struct doubt_sum members[ALL_CAUSES],
+                     double ret[ALL_CAUSES]);
+
 /*
  * Guesses the rollup of a member without a reading: the sums of the members
  * that have one, scaled to its size. A forked worker shares memory as the

@@ -136,6 +136,21 @@ static void add_group_quality(struct json *j, const struct usage *u) {
   add_integer(j, "uss_error", usage_uss_error(u));
 }
 
+/* Parts of less than a hundredth are left out. */
+static void add_causes(struct json *j, const struct group *g) {
+  double error = (double)usage_pss_error(&g->usage), parts[ALL_CAUSES];
+
+  if (!usage_is_known(&g->usage) || error <= 0)
+    return;
+  usage_pss_parts(&g->usage, g->pss_causes, parts);
+  json_key(j, "pss_error_by");
+  json_begin_object(j);
+  for (int k = 0; k < ALL_CAUSES; k++)
+    if (parts[k] >= error / 100)
+      add_integer(j, cause_name((enum cause)k), amount_from(parts[k]));
+  json_end_object(j);
+}
+
 static const char *absence_name(enum cgroup_absence absence) {
   static const char *const names[] = {[CGROUP_PRESENT] = NULL,
                                       [CGROUP_NOT_ASKED] = "not_asked",
@@ -202,8 +217,10 @@ static void add_group(struct json *j, const struct scene *s,
   json_begin_object(j);
   add_string(j, "name", g->name);
   add_integer(j, "rule", g->rule);
-  if (!g->usage.is_unseen)
+  if (!g->usage.is_unseen) {
     add_members(j, s, &g->usage);
+    add_causes(j, g);
+  }
   add_cgroup(j, s, g);
   add_growth(j, g->growth);
   add_usage(j, s, &g->usage);

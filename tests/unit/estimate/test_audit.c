@@ -152,3 +152,41 @@ TEST(uss_can_be_off_by_more_or_less_than_pss) {
   assert_true(doubt_bytes(audit_uss_error(&less, &x, AUDIT_EXPECTED)) <
               0.2 * pss(&less, &x, AUDIT_EXPECTED));
 }
+/* With what is sure, and what was learnt of some of them. */
+TEST(parts_by_cause_add_up_to_the_error) {
+  struct audit a = {.cycle_ns = 0};
+  struct exposure x = exposed(CAUSE_SWAP, 3e5), all;
+  struct audit_errors e;
+  double sum = 0;
+
+  learn(&a, &x, 100, 2e4, 0);
+  for (int k = 0; k < CAUSES; k++)
+    all.bytes[k] = 1e4 * (k + 1);
+  audit_publish(&a, &all, &e);
+  for (int k = 0; k < CAUSES; k++) {
+    if (!(e.pss_parts[k] > 0))
+      fail_msg("cause %d", k);
+    sum += e.pss_parts[k];
+  }
+  assert_true(fabs(sum / doubt_bytes(e.pss) - 1) < 1e-9);
+  assert_true(e.pss_parts[CAUSE_KSM] == 2 * all.bytes[CAUSE_KSM]);
+  assert_true(e.pss_parts[CAUSE_STATM] == all.bytes[CAUSE_STATM]);
+  assert_true(doubt_bytes(e.pss) == pss(&a, &all, AUDIT_PUBLISHED));
+  assert_true(doubt_bytes(e.uss) ==
+              doubt_bytes(audit_uss_error(&a, &all, AUDIT_PUBLISHED)));
+}
+
+/* As their squares do. */
+TEST(parts_of_causes_grow_as_their_exposures) {
+  struct audit a = {.cycle_ns = 0};
+  struct exposure x = {.bytes = {[CAUSE_FORK] = 3e6, [CAUSE_LENT] = 1e6}};
+  struct audit_errors e;
+
+  audit_publish(&a, &x, &e);
+  assert_true(fabs(e.pss_parts[CAUSE_FORK] / e.pss_parts[CAUSE_LENT] - 9) <
+              1e-9);
+  assert_true(e.pss_parts[CAUSE_FILES] == 0);
+  x = (struct exposure){.bytes = {0}};
+  audit_publish(&a, &x, &e);
+  assert_true(e.pss_parts[CAUSE_FORK] == 0 && doubt_bytes(e.pss) == 0);
+}

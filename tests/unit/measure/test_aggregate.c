@@ -240,6 +240,45 @@ AGGREGATE_TEST(a_guess_may_be_wrong_by_all_of_it) {
                    (1024 + 1024 + 4096) * KIB);
 }
 
+static double part_of_group(const struct group *g, enum cause cause) {
+  double parts[ALL_CAUSES];
+
+  usage_pss_parts(&g->usage, g->pss_causes, parts);
+  return parts[cause];
+}
+
+/* In each group that it is in, and none of a member that was read. */
+AGGREGATE_TEST(a_group_has_its_error_by_cause) {
+  make_estimated(f);
+  add(f);
+  assert_true(part_of_group(&f->alone, CAUSE_TIME) > 0);
+  assert_true(part_of_group(&f->alone, CAUSE_TIME) ==
+              part_of_group(&f->both, CAUSE_TIME));
+  assert_int_equal((uint64_t)part_of_group(&f->both, CAUSE_TIME),
+                   usage_pss_error(&f->both.usage));
+}
+
+AGGREGATE_TEST(all_parts_of_a_prediction_are_set) {
+  struct prediction prediction;
+  double sum = 0;
+
+  memset(&prediction, 0x7f, sizeof(prediction));
+  make_estimated(f);
+  estimator_predict(&f->cycle, &f->member.track, &prediction);
+  for (int k = 0; k < ALL_CAUSES; k++)
+    sum += prediction.pss_parts[k];
+  assert_true(fabs(sum / doubt_bytes(prediction.pss_error) - 1) < 1e-9);
+}
+
+AGGREGATE_TEST(a_guess_is_a_cause) {
+  add(f);
+  assert_int_equal((uint64_t)part_of_group(&f->alone, CAUSE_GUESS), 8192 * KIB);
+  assert_int_equal((uint64_t)part_of_group(&f->both, CAUSE_GUESS), 5120 * KIB);
+  group_table_reset(&f->table);
+  assert_true(part_of_group(&f->both, CAUSE_GUESS) == 0);
+  assert_true(f->both.pss_causes[CAUSE_GUESS].common == 0);
+}
+
 /* Where no member can be read, nothing is known of how they share. */
 AGGREGATE_TEST(what_cannot_be_read_is_guessed_beside_what_can) {
   struct estimate est;

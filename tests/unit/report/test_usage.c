@@ -538,3 +538,52 @@ TEST(a_guess_is_within_resident_memory) {
   usage_guess(&u, &s, PAGE, KNOWN, &got);
   assert_in_range(got.bytes[ROLLUP_RSS], 0, 1000 * PAGE);
 }
+
+static void assert_part(double part, double kib) {
+  if (fabs(part - kib * (double)KIB) > 1)
+    fail_msg("%f and not %f KiB", part / (double)KIB, kib);
+}
+
+/* Common errors by themselves, others as their squares. */
+TEST(parts_by_cause_add_up_to_the_error) {
+  static const struct doubt one = {.common = 4 * KIB, .independent = 6 * KIB};
+  static const struct doubt other = {.independent = 8 * KIB};
+  static const double ones[ALL_CAUSES] = {[CAUSE_GUESS] = 3, [CAUSE_FORK] = 1};
+  static const double others[ALL_CAUSES] = {[CAUSE_FORK] = 0.5};
+  struct doubt_sum sums[ALL_CAUSES] = {{0}};
+  struct rollup r = make_rollup(100, 0, 50, 100);
+  struct usage u = {.processes = 0};
+  double parts[ALL_CAUSES];
+
+  usage_add_estimate(&u, &r, 150 * KIB, one, one, 1);
+  usage_add_estimate(&u, &r, 150 * KIB, other, other, 1);
+  doubt_divide(sums, one, ones);
+  doubt_divide(sums, other, others);
+  assert_int_equal(usage_pss_error(&u), 14 * KIB);
+  usage_pss_parts(&u, sums, parts);
+  assert_part(parts[CAUSE_GUESS], 3 + 2.7);
+  assert_part(parts[CAUSE_FORK], 1 + 7.3);
+  u.ended_pss = 10 * KIB;
+  u.perhaps_bytes = 4 * KIB;
+  usage_pss_parts(&u, sums, parts);
+  assert_part(parts[CAUSE_FORK], 1 + 7.3);
+  assert_part(parts[CAUSE_ENDED], 10);
+  assert_part(parts[CAUSE_UNIDENTIFIED], 4);
+  /* All are cut alike, to what PSS is. */
+  u.is_host_known = true;
+  u.perhaps_bytes = 376 * KIB;
+  assert_int_equal(usage_pss_error(&u), 200 * KIB);
+  usage_pss_parts(&u, sums, parts);
+  assert_part(parts[CAUSE_FORK], (1 + 7.3) / 2);
+  assert_part(parts[CAUSE_UNIDENTIFIED], 188);
+}
+
+TEST(what_is_exact_has_no_parts) {
+  static const struct doubt_sum none[ALL_CAUSES];
+  struct usage u = {.processes = 0};
+  double parts[ALL_CAUSES];
+
+  usage_pss_parts(&u, none, parts);
+  for (int k = 0; k < ALL_CAUSES; k++)
+    assert_true(parts[k] == 0);
+}

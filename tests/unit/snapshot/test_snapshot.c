@@ -438,6 +438,34 @@ WORLD_TEST(what_was_never_read_is_guessed_and_put_off) {
   assert_lacks(p, "age");
 }
 
+/* By cause, as far as they are a hundredth of the error. */
+WORLD_TEST(a_group_has_the_causes_of_its_error) {
+  struct fake f = fake_member(10, "g");
+  parsed g;
+
+  w->settings.policy.refresh = REFRESH_ADAPTIVE;
+  w->settings.interval_ns = NS_PER_S; /* so that no time is there for more */
+  world_watch(w, f);
+  assert_lacks(parsed_find(next_state(w), "groups", "name", "g"),
+               "pss_error_by");
+  f.private_kb += 4;
+  world_put(w, f);
+  g = parsed_find(next_state(w), "groups", "name", "g");
+  assert_string_equal(parsed_keys(g, "pss_error_by"), "time ");
+  assert_int_equal(parsed_integer(g, "pss_error_by.time"),
+                   parsed_integer(g, "pss_error"));
+}
+
+WORLD_TEST(a_guess_is_the_cause_of_an_error) {
+  parsed g;
+
+  w->settings.policy.refresh = REFRESH_ADAPTIVE;
+  world_budget(w, 0);
+  world_watch(w, fake_member(10, "g"));
+  g = parsed_find(next_state(w), "groups", "name", "g");
+  parsed_assert(g, "pss_error=7m pss_error_by.guess=7m");
+}
+
 WORLD_TEST(what_would_stall_is_put_off_for_that) {
   static const char status[] = "Uid:\t0\t0\t0\t0\nVmPTE:\t   20480 kB\n"
                                "VmSwap:\t       0 kB\nThreads:\t1\n";
