@@ -1,4 +1,5 @@
 #include "build.h"
+#include "cause.h"
 #include "check.h"
 #include "keys.h"
 #include "schema.h"
@@ -38,6 +39,7 @@ struct builder {
   struct document document;
   /* The parts under construction. */
   struct group group;
+  struct causes causes;
   struct process process;
   struct mapping mapping;
   uint64_t values[AMOUNTS];
@@ -157,6 +159,8 @@ static void *place_struct(struct builder *b, enum place place) {
     return &b->document.host_memory;
   if (place == GROUP)
     return &b->group;
+  if (place == PSS_ERROR_BY)
+    return &b->causes;
   return place == PROCESS ? (void *)&b->process : (void *)&b->mapping;
 }
 
@@ -385,6 +389,8 @@ static void begin_place(struct builder *b, enum place place) {
     document_add_host_memory(&b->document);
   if (place == GROUP)
     b->group = group_unknown;
+  if (place == PSS_ERROR_BY)
+    b->causes = (struct causes){0};
   if (place == PROCESS)
     b->process = process_unknown;
   if (place == MAPPING)
@@ -537,6 +543,11 @@ static void *store_array(struct builder *b, const void *array, size_t n,
   return copy;
 }
 
+static bool end_causes(struct builder *b) {
+  b->group.pss_error_by = store_array(b, &b->causes, 1, sizeof(b->causes));
+  return b->group.pss_error_by || refuse_memory(b);
+}
+
 static bool end_mappings(struct builder *b, enum place of) {
   size_t n = b->n_mappings;
   struct mapping *kept = store_array(b, b->mappings, n, sizeof(*kept));
@@ -585,6 +596,8 @@ static bool end_also(struct builder *b) {
 static bool end_place(struct builder *b, enum place place, enum place of) {
   if (place == GROUP)
     return end_group(b);
+  if (place == PSS_ERROR_BY)
+    return end_causes(b);
   if (place == PROCESS)
     return end_process(b);
   if (place == MAPPING)

@@ -77,6 +77,8 @@ struct mapping {
   struct amounts amounts;
 };
 
+struct causes;
+
 struct group {
   const char *name;
   uint64_t rule; /* index in the rules */
@@ -88,6 +90,7 @@ struct group {
   double age;      /* seconds */
   uint64_t pss_error;
   uint64_t uss_error;
+  const struct causes *pss_error_by; /* cause.h; NULL: unknown */
   /* The control group that it is, or might be, and why it is none. */
   const char *cgroup;
   const char *cgroup_absence;

@@ -1,4 +1,5 @@
 #include "explain.h"
+#include "cause.h"
 #include "heading.h"
 #include "json_lines.h"
 #include "rules.h"
@@ -219,6 +220,34 @@ static void print_process(const struct document *d, const struct process *p,
   text_done(&t);
 }
 
+/* ---- groups ---- */
+
+/* A line for each cause, because lines are cut at the terminal. */
+static void print_group(const struct group *g, const struct style *s) {
+  struct cause_part parts[CAUSES];
+  struct text t = {0};
+  size_t n = cause_list(g, parts);
+
+  if (n == 0)
+    return;
+  text_add(&t, "group ");
+  text_add_name(&t, g->name, s);
+  text_print(&t, COLOUR_BOLD, s);
+  begin(&t, "pss");
+  text_add_bytes(&t, amounts_get(&g->amounts, AMOUNT_PSS), s);
+  text_add_name(&t, s->is_utf8 ? " ± " : " +- ", s);
+  cause_add_percent(&t, g, g->pss_error);
+  text_add(&t, ":");
+  text_print(&t, COLOUR_NONE, s);
+  for (size_t i = 0; i < n; i++) {
+    begin(&t, "");
+    cause_add_percent(&t, g, parts[i].bytes);
+    text_addf(&t, " %s%s", parts[i].words, i + 1 < n ? "," : "");
+    text_print(&t, COLOUR_NONE, s);
+  }
+  text_done(&t);
+}
+
 /* ---- JSON ---- */
 
 static void write_other_rules(const struct document *d, const struct process *p,
@@ -271,6 +300,33 @@ static void write_process(const struct document *d, const struct process *p,
   json_lines_end(j, '}');
 }
 
+static void write_group(const struct group *g, struct json_lines *j) {
+  struct cause_part parts[CAUSES];
+  size_t n = cause_list(g, parts);
+
+  json_lines_begin(j, NULL, '{');
+  json_lines_text(j, "name", g->name);
+  json_lines_whole(j, "pss", amounts_get(&g->amounts, AMOUNT_PSS));
+  json_lines_whole(j, "pss_error", g->pss_error);
+  json_lines_begin(j, "causes", '[');
+  for (size_t i = 0; i < n; i++) {
+    json_lines_begin(j, NULL, '{');
+    json_lines_text(j, "cause", parts[i].name);
+    json_lines_whole(j, "bytes", parts[i].bytes);
+    json_lines_text(j, "words", parts[i].words);
+    json_lines_end(j, '}');
+  }
+  json_lines_end(j, ']');
+  json_lines_end(j, '}');
+}
+
+static void write_groups(const struct document *d, struct json_lines *j) {
+  json_lines_begin(j, "groups", '[');
+  for (size_t i = 0; i < d->n_groups; i++)
+    write_group(&d->groups[i], j);
+  json_lines_end(j, ']');
+}
+
 /* ---- both ---- */
 
 static bool is_wanted(const struct options *o, const struct process *p) {
@@ -290,6 +346,8 @@ static void print_all(const struct document *d, const struct options *o,
       print_process(d, &d->processes[i], s);
   if (!is_whole)
     return;
+  for (size_t i = 0; i < d->n_groups; i++)
+    print_group(&d->groups[i], s);
   if (d->n_processes > 0)
     text_print(&(struct text){0}, COLOUR_NONE, s);
   rules_print(d, s);
@@ -306,8 +364,10 @@ static void write_all(const struct document *d, const struct options *o,
     if (is_wanted(o, &d->processes[i]))
       write_process(d, &d->processes[i], &j);
   json_lines_end(&j, ']');
-  if (o->pid == UNKNOWN)
+  if (o->pid == UNKNOWN) {
+    write_groups(d, &j);
     rules_write_all(&j, d);
+  }
   json_lines_end(&j, '}');
 }
 

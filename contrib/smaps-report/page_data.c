@@ -1,5 +1,6 @@
 #include "page_data.h"
 #include "area.h"
+#include "cause.h"
 #include "diff.h"
 #include "json_lines.h"
 #include "mapping.h"
@@ -146,6 +147,24 @@ static void write_usage(struct json_lines *j, const struct amounts *a,
   write_split(j, s);
 }
 
+/* "3.0 %: 2.0 % since ..., 1.0 % of age ...". */
+static void write_causes(struct json_lines *j, const struct group *g) {
+  struct cause_part parts[CAUSES];
+  struct text t = {0};
+  size_t n = cause_list(g, parts);
+
+  if (n == 0)
+    return;
+  cause_add_percent(&t, g, g->pss_error);
+  for (size_t i = 0; i < n; i++) {
+    text_add(&t, i == 0 ? ": " : ", ");
+    cause_add_percent(&t, g, parts[i].bytes);
+    text_addf(&t, " %s", parts[i].words);
+  }
+  json_lines_text(j, "causes", t.bytes);
+  text_done(&t);
+}
+
 static void write_facts(struct json_lines *j, const struct group *g) {
   json_lines_whole(j, "processes", g->processes);
   json_lines_whole(j, "threads", g->threads);
@@ -176,6 +195,7 @@ static void write_group(const struct page *page, struct json_lines *j,
   json_lines_text(j, "name", g.name);
   write_usage(j, &g.amounts, &split);
   json_lines_whole(j, "pss_error", g.pss_error);
+  write_causes(j, &g);
   json_lines_whole(j, "at_least", (g.at_least >> AMOUNT_PSS) & 1 ? 1 : UNKNOWN);
   if (old)
     json_lines_whole(j, "old_pss", amounts_get(&old->amounts, AMOUNT_PSS));

@@ -1,5 +1,6 @@
 #include "schema.h"
 
+#include "cause.h"
 #include "document.h"
 
 const char *const schema_type_names[] = {
@@ -27,6 +28,11 @@ const char *const schema_type_names[] = {
     .name = name_, .offset = offsetof(struct host_memory, errors[which_]),     \
     .type = WHOLE                                                              \
   }
+#define CAUSE(name_, words_)                                                   \
+  {                                                                            \
+    .name = #name_, .offset = offsetof(struct causes, bytes[CAUSE_OF_##name_]),\
+    .type = WHOLE                                                              \
+  },
 #define OPEN(type_, name_, place_)                                             \
   { .name = #name_, .type = type_, .place = place_ }
 /* clang-format on */
@@ -97,6 +103,7 @@ static const struct key group_keys[] = {
     IN(SECONDS, age, group),
     IN(WHOLE, pss_error, group),
     IN(WHOLE, uss_error, group),
+    OPEN(OBJECT, pss_error_by, PSS_ERROR_BY),
     IN(TEXT, cgroup, group),
     IN(TEXT, cgroup_absence, group),
     IN(WHOLE, cgroup_memory, group),
@@ -111,6 +118,8 @@ static const struct key group_keys[] = {
     OPEN(OBJECT, usage, USAGE),
     {0},
 };
+
+static const struct key cause_keys[] = {CAUSE_TABLE(CAUSE){0}};
 
 static const struct key process_keys[] = {
     SHORT(pid, process),
@@ -174,6 +183,7 @@ const struct place_schema schema_places[PLACES] = {
     [RULES] = {.element = &rule_element},
     [GROUPS] = {.element = &group_element},
     [GROUP] = {.keys = group_keys},
+    [PSS_ERROR_BY] = {.keys = cause_keys},
     [PROCESSES] = {.element = &process_element},
     [PROCESS] = {.keys = process_keys},
     [GROUPS_OF_PROCESS] = {.element = &rule_element},

@@ -14,6 +14,7 @@ enum place {
   RULES,
   GROUPS,
   GROUP,
+  PSS_ERROR_BY,
   PROCESSES,
   PROCESS,
   GROUPS_OF_PROCESS,

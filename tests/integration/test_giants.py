@@ -307,3 +307,6 @@ class Documents(Giants):
         text = run("explain", path, shape.root).text
         pages = process["pages_sampled"]
         self.assertIn(f"sampled in this interval, {pages} pages", text)
+        (group,) = (one for one in document["groups"] if "pss_error_by" in one)
+        self.assertGreater(group["pss_error_by"]["sample"], 0)
+        self.assertIn("since only some pages", run("explain", path).text)

@@ -238,6 +238,20 @@ class Shown(Page):
         self.open(STATE)
         self.assertNotIn("± beyond the scale", tab.texts("#kinds li"))
 
+    def test_a_group_has_the_causes_of_its_error(self):
+        document = load(STATE)
+        group = group_of(document, "other")
+        group["usage"]["pss"] = 100 * MIB
+        group.update(pss_error=2 * MIB, pss_error_by={"fork": 2 * MIB})
+        document["groups"] = [group]
+        tab = self.open(document)
+        facts = " ".join(tab.texts(".details dl"))
+        words = "since members were forked and have not been read since"
+        self.assertIn(f"± 2.0 %: 2.0 % {words}", facts)
+        del group["pss_error_by"]
+        tab = self.open(document)
+        self.assertNotIn("error of PSS", " ".join(tab.texts(".details dl")))
+
     def test_an_error_is_drawn_as_the_legend_says(self):
         document = load(STATE)
         group_of(document, "other")["pss_error"] = 2 * MIB

@@ -564,6 +564,58 @@ class Unknown(ReportTest):
         self.assertIn(words, self.report("explain", path, 900))
 
 
+class CausesOfErrors(ReportTest):
+    WORDS = (
+        "since members were forked and have not been read since",
+        "since memory went to swap or came back",
+    )
+
+    def setUp(self):
+        super().setUp()
+        document = load(STATE)
+        self.group = group_of(document, "postgres")
+        self.group["usage"]["pss"] = 100 * MIB
+        self.group["pss_error"] = 3 * MIB
+        self.group["pss_error_by"] = {
+            "swap": MIB,
+            "fork": 2 * MIB - 8 * KIB,
+            "time": 8 * KIB,
+        }
+        self.path = self.write(document)
+
+    def test_they_are_explained(self):
+        lines = [
+            "group postgres",
+            "  pss          100.0M ± 3.0 %:",
+            f"               2.0 % {self.WORDS[0]},",
+            f"               1.0 % {self.WORDS[1]}",
+            "",
+        ]
+        self.assertIn("\n".join(lines), self.report("explain", self.path))
+        text = self.report("explain", self.path, env=environment(LC_ALL="C"))
+        self.assertIn("100.0M +- 3.0 %:\n", text)
+        self.assertNotIn("±", self.report("explain", STATE))
+        self.assertNotIn("3.0 %", self.report("explain", self.path, 701))
+
+    def test_they_are_in_json(self):
+        groups = json.loads(self.report("explain", "-j", self.path))["groups"]
+        (got,) = [one for one in groups if one["name"] == "postgres"]
+        self.assertEqual(got["pss_error"], 3 * MIB)
+        causes = [(one["cause"], one["bytes"], one["words"]) for one in got["causes"]]
+        by = self.group["pss_error_by"]
+        self.assertEqual(
+            causes,
+            [
+                ("fork", by["fork"], self.WORDS[0]),
+                ("swap", by["swap"], self.WORDS[1]),
+            ],
+        )
+        self.assertEqual(
+            {one["name"] for one in groups},
+            {one["name"] for one in load(STATE)["groups"]},
+        )
+
+
 class ControlGroups(ReportTest):
     def setUp(self):
         super().setUp()

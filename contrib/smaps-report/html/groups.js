@@ -116,6 +116,7 @@ function groupFacts(group) {
     ["USS", bytes(group.uss)], ["RSS", bytes(group.rss)], ["swap", bytes(group.swap)],
     ["processes", number(group.processes)], ["threads", number(group.threads)],
     ["unreadable", group.unreadable ? plural(group.unreadable, "process", "processes") : null],
+    ["error of PSS", group.causes ? "± " + group.causes : null],
     ["read now", group.coverage === undefined ? null : Math.round(group.coverage) + " % of PSS"],
     ["oldest reading", group.age === undefined ? null : duration(group.age) + " before"],
     ["oldest member", duration(group.uptime)],

@@ -1,6 +1,7 @@
 #include "test.h"
 
 #include "build.h"
+#include "cause.h"
 #include "fixture.h"
 #include "load.h"
 
@@ -50,14 +51,16 @@ static const char whole[] =
          "'rules':['Group \\\"web\\\"','Other \\\"other\\\"'],"
          "'groups':[{'name':'web','rule':0,'processes':2,'threads':3,"
          "'unreadable':0,'uptime':90.5,'coverage':99.5,'age':2.5,"
-         "'pss_error':7,'uss_error':14,'cgroup':'/web',"
+         "'pss_error':7,'uss_error':14,"
+         "'pss_error_by':{'files':3,'later':[9],'unidentified':2},"
+         "'cgroup':'/web',"
          "'cgroup_absence':'hung','cgroup_memory':1,"
          "'cgroup_working_set':6,'cgroup_limit':2,'cgroup_file':3,"
          "'cgroup_kernel':4,'oom_kill':5,'growth':9000,"
          "'until_limit':1.5,'last_known':1.5e9,"
          "'usage':{'pss':18446744073709551614,'uss':0,"
          "'page_tables':6,'kernel_stack':8,'later':true}},"
-         "{'name':'a'}],"
+         "{'name':'a','pss_error_by':{}}],"
          "'processes':[{'pid':4294967295,'starttime':5,'ppid':1,"
          "'comm':'nginx','exe':'/x','command_line':'nginx -g',"
          "'uid':0,'user':'root','cgroup':'/c','unit':'u',"
@@ -102,6 +105,12 @@ static void check_groups(const struct document *d) {
   assert_int_equal(web->threads, 3);
   assert_int_equal(web->pss_error, 7);
   assert_int_equal(web->uss_error, 14);
+  assert_non_null(web->pss_error_by);
+  assert_int_equal(web->pss_error_by->bytes[CAUSE_OF_files], 3);
+  assert_int_equal(web->pss_error_by->bytes[CAUSE_OF_relatives], 0);
+  assert_int_equal(web->pss_error_by->bytes[CAUSE_OF_unidentified], 2);
+  assert_non_null(a->pss_error_by);
+  assert_int_equal(a->pss_error_by->bytes[CAUSE_OF_files], 0);
   assert_string_equal(web->cgroup, "/web");
   assert_string_equal(web->cgroup_absence, "hung");
   assert_true(web->cgroup_memory == 1 && web->cgroup_limit == 2 &&
@@ -261,6 +270,14 @@ static const struct {
     {"a group's rule that is not there",
      WITH("'groups':[{'name':'g','rule':3}]"),
      "group \"g\": there is no rule 3"},
+    {"an array for causes", WITH("'groups':[{'name':'g','pss_error_by':[1]}]"),
+     "groups[0].pss_error_by: expected an object, not an array"},
+    {"a fraction for a cause",
+     WITH("'groups':[{'name':'g','pss_error_by':{'fork':0.5}}]"),
+     "groups[0].pss_error_by.fork: expected a whole number"},
+    {"a cause twice",
+     WITH("'groups':[{'name':'g','pss_error_by':{'ksm':1,'ksm':1}}]"),
+     "groups[0].pss_error_by.ksm: appears twice"},
     {"a mapping behind the rest", WITH("'mappings':[{'pss':1},{'name':'b'}]"),
      "mappings[1]: follows a mapping without a name"},
 };
