@@ -49,6 +49,7 @@ PROFILE_CFLAGS_m32     := -O2 -m32
 PROFILE_CFLAGS_fuzz    := -O1 -fsanitize=fuzzer-no-link,address,undefined \
   -fno-sanitize-recover=all -fno-omit-frame-pointer
 PROFILE_CFLAGS_coverage := -O0 --coverage
+PROFILE_CFLAGS_ablate  := -O2 -DSMAPS_ABLATE
 # A compiler given by the environment or the command line wins.
 ifeq ($(origin CC)$(filter clang fuzz,$(PROFILE)),default$(PROFILE))
 CC := clang
@@ -106,7 +107,7 @@ C_FILES    := $(wildcard include/smaps/*.h plugin/*.[ch] plugin/core/*.[ch] \
 PYTHON     ?= /usr/bin/python3
 
 .PHONY: all deps demo run-demo check check-unit check-corpus check-integration \
-  check-arch check-vm print-unit soak fuzz run-fuzz coverage bench run-bench lint \
+  check-arch check-vm print-unit soak ablate fuzz run-fuzz coverage bench run-bench lint \
   distcheck install uninstall \
   deb rpm release clean help always
 .DELETE_ON_ERROR:
@@ -257,6 +258,14 @@ soak: $(addprefix $(UNIT)/core/,test_uptime test_month test_giants)
 	@SOAK_INTERVALS=10000 $(MAKE) --no-print-directory check-integration \
 	  TESTS=test_endurance
 
+# What each rule of the estimate buys; RULES="copies newborns" for some of them.
+ABLATE_TESTS := measure/test_oracle core/test_month core/test_uptime core/test_giants
+
+ablate:
+	@$(AS_OWNER) $(MAKE) --no-print-directory PROFILE=ablate \
+	  $(addprefix build/ablate/tests/unit/,$(ABLATE_TESTS))
+	@$(AS_OWNER) $(PYTHON) tests/ablate build/ablate $(RULES)
+
 # Coverage of the core by unit tests: lines, and branches taken at least once.
 coverage:
 	@rm -rf build/coverage
@@ -324,6 +333,7 @@ help:
 	@echo '                   with Debian 11 to 13 and sid; VM=trixie picks, as TESTS does'
 	@echo 'bench              measure cost and error (contrib/BENCHMARKS); BENCHFLAGS=--quick'
 	@echo 'fuzz               run libFuzzer, FUZZ_SECONDS=60 each; FUZZ=fuzz_stat picks one'
+	@echo 'ablate             what each rule of the estimate buys, in simulations'
 	@echo 'soak               run 10,000 intervals under churn, test_uptime and test_month'
 	@echo '                   over four months of their clock: an hour'
 	@echo 'coverage           show the lines and branches of plugin/core that unit tests reach'

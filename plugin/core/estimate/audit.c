@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "proc/arith.h"
+#include "proc/rule.h"
 
 /*
  * The mean square of the error by that of the exposure: before the first
@@ -40,6 +41,8 @@ static const struct {
 static double seen(const struct rate *r, enum audit_level level) {
   double mean = (r->off + r->cycle_off) / (r->exposed + r->cycle_exposed);
 
+  if (!RULE(highest))
+    return mean;
   if (level == AUDIT_CHOSEN)
     return sqrt(mean * fmax(mean, r->high));
   return level == AUDIT_PUBLISHED ? fmax(mean, r->high) : mean;
@@ -95,7 +98,9 @@ static double root(double squares, enum audit_level level) {
 }
 
 static struct doubt error_of(const struct audit *a, double error, double more) {
-  double common = clamp(rate_of(&a->common, AUDIT_EXPECTED, 1, 0), 0, 1);
+  double common = !RULE(common_apart)
+                      ? 1
+                      : clamp(rate_of(&a->common, AUDIT_EXPECTED, 1, 0), 0, 1);
 
   return (struct doubt){.common = more + error * sqrt(common),
                         .independent = error * sqrt(1 - common)};

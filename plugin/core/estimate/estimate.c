@@ -2,6 +2,7 @@
 
 #include "proc/amount.h"
 #include "proc/arith.h"
+#include "proc/rule.h"
 
 /* --- fields that change together --- */
 
@@ -46,7 +47,9 @@ static void empty_swap(const struct change *c, struct rollup *u) {
 
 /* Each pays so many times as much. A count of 0 is unknown. */
 static double sharers_factor(uint32_t before, uint32_t now) {
-  return before == 0 || now == 0 ? 1 : (double)before / (double)now;
+  return before == 0 || now == 0 || !RULE(relatives_factor)
+             ? 1
+             : (double)before / (double)now;
 }
 
 static double relatives_factor(const struct baseline *b,
@@ -57,7 +60,7 @@ static double relatives_factor(const struct baseline *b,
 /* fork() copies no page table of files. So a child that is in no list, and has
  * just been forked, maps none of them. */
 static double file_factor(const struct baseline *b, const struct change *c) {
-  uint32_t known = b->relatives - c->strangers;
+  uint32_t known = b->relatives - (RULE(file_factor) ? c->strangers : 0);
   uint32_t before = (uint32_t)min(b->relatives, c->relatives);
 
   return sharers_factor(before > known ? before : known, c->relatives);
@@ -65,7 +68,7 @@ static double file_factor(const struct baseline *b, const struct change *c) {
 
 /* The last of a fork family shares with nobody. */
 static bool is_last(const struct baseline *b, const struct change *c) {
-  return b->relatives > 1 && c->relatives == 1;
+  return RULE(last_owns) && b->relatives > 1 && c->relatives == 1;
 }
 
 static void own_all(const struct baseline *b, struct rollup *u) {
@@ -109,7 +112,9 @@ static void move_anonymous(const struct baseline *b, struct rollup *u,
                            int64_t by) {
   uint64_t private_most = baseline_private(b).anon;
   int64_t private_by =
-      by < 0 && (uint64_t)-by > private_most ? -(int64_t)private_most : by;
+      RULE(shared_goes) && by < 0 && (uint64_t)-by > private_most
+          ? -(int64_t)private_most
+          : by;
   double shared_cost = baseline_cow_cost(b);
   uint64_t from_clean = 0;
 

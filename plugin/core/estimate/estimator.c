@@ -10,6 +10,7 @@
 #include "proc/amount.h"
 #include "proc/arith.h"
 #include "proc/duration.h"
+#include "proc/rule.h"
 
 /* A few pages teach little; a reading that tells of LEARN_WELL_BYTES weighs as
  * much as all that was learnt before. */
@@ -58,7 +59,7 @@ bool estimator_wants_swap(const struct cycle *cycle, const struct track *t,
          t->now.vm_swap_kb > 0 ||
          (cycle->is_swap_used &&
           (o->resident_pages < t->baseline.resident_pages ||
-           is_minute_over(cycle, t)));
+           (RULE(swap_each_minute) && is_minute_over(cycle, t))));
 }
 
 /* --- observing --- */
@@ -93,7 +94,7 @@ static uint64_t broken_bytes(const struct track *t, const struct change *c) {
                     (c->anon > 0 ? c->anon : 0) -
                     (c->shared > 0 ? c->shared : 0);
 
-  if (without <= 0 || !t->has_faults)
+  if (without <= 0 || !t->has_faults || !RULE(copies))
     return 0;
   return amount_from((double)without * breaks);
 }
@@ -113,7 +114,7 @@ static void tell_relatives(struct track *t, uint64_t left) {
   double n = (double)fork_family_size(t);
   double more = (double)left - (double)t->told_bytes;
 
-  if (n > 1) {
+  if (n > 1 && RULE(told_copies)) {
     uint64_t share =
         (uint64_t)amount_change_from(more * COW_BROKEN_UNITS / (n * (n - 1)));
 
@@ -128,7 +129,7 @@ static void tell_relatives(struct track *t, uint64_t left) {
 static void tell_returned(struct track *t, uint64_t returned) {
   uint64_t told = (uint64_t)t->told_returned;
 
-  if (!t->family || returned <= told)
+  if (!t->family || returned <= told || !RULE(told_returned))
     return;
   t->family->got_back += returned - told;
   t->got_back += returned - told;
@@ -240,8 +241,8 @@ static double imprecision(const struct cycle *cycle, const struct track *t) {
 static void learn_faults(const struct track *t, double uss_off) {
   double broken = (double)t->broken_bytes, breaks;
 
-  if (!t->family || broken < (double)LEARN_LEAST_BYTES ||
-      (double)t->derived_anon > 0)
+  if (!RULE(learnt_breaks) || !t->family ||
+      broken < (double)LEARN_LEAST_BYTES || (double)t->derived_anon > 0)
     return;
   breaks = clamp(t->family->cow_breaks * (1 + uss_off / broken),
                  COW_BREAKS_LEAST, 1);
@@ -287,10 +288,10 @@ static void learn_newborn(const struct cycle *cycle, const struct track *t) {
   double faulted = (double)track_faulted_bytes(cycle, &at);
   double own = (double)baseline_private(&t->baseline).anon;
 
-  if (t->has_faults && faulted >= NEWBORN_LEAST_BYTES)
+  if (RULE(newborn_breaks) && t->has_faults && faulted >= NEWBORN_LEAST_BYTES)
     follow(&lessons->breaks, clamp(own / faulted, NEWBORN_BREAKS_LEAST, 1),
            faulted / (faulted + LEARN_WELL_BYTES));
-  if (t->baseline.shared_pages > 0)
+  if (RULE(newborn_files) && t->baseline.shared_pages > 0)
     follow(&lessons->file_cost,
            baseline_shared_cost(&t->baseline, cycle->page_size), NEWBORN_RATE);
 }
@@ -369,7 +370,8 @@ static enum strangers strangers_in(const struct cycle *cycle,
                                    const struct track *t,
                                    const struct rollup *found,
                                    uint32_t vm_swap_kb) {
-  if (strangers_seen(found, vm_swap_kb, fork_family_size(t)) == 0)
+  if (strangers_seen(found, vm_swap_kb, fork_family_size(t)) == 0 ||
+      !RULE(strangers))
     return STRANGERS_NONE;
   if (are_merged(cycle, t, found))
     return STRANGERS_LASTING;
@@ -407,7 +409,8 @@ void estimator_settle_relatives(struct track *t) {
   uint32_t now = fork_family_size(t);
   struct rollup found;
 
-  if (t->baseline.relatives <= now || t->strangers_counted)
+  if (t->baseline.relatives <= now || t->strangers_counted ||
+      !RULE(settle_relatives))
     return;
   baseline_get(&t->baseline, &found);
   if (strangers_are_ruled_out(&found, t->baseline.vm_swap_kb, now))
@@ -431,14 +434,14 @@ static void begin_anew(const struct cycle *cycle, struct track *t,
   enum strangers strangers = strangers_in(cycle, t, rollup, t->now.vm_swap_kb);
   bool had_baseline = track_has_baseline(t);
 
-  if (had_baseline)
+  if (had_baseline && RULE(returned_at))
     tell_returned(t, returned_at(cycle, t, at));
   baseline_take(&t->baseline, rollup, at, cycle->page_size);
   t->has_faults = at->has_faults;
   t->baseline.vm_swap_kb = t->now.vm_swap_kb;
   restart(cycle, t, cycle->now_ns);
   t->strangers = strangers;
-  if (strangers == STRANGERS_NEW)
+  if (strangers == STRANGERS_NEW && RULE(strangers_doubt))
     doubt_strangers(t, rollup, had_baseline);
   if (t->is_heir && t->family)
     learn_newborn(cycle, t);
@@ -542,6 +545,9 @@ bool estimator_sample(const struct cycle *cycle, struct track *t,
 /* What was in doubt before remains so; that of age has its time. */
 static double doubt_before(const struct cycle *cycle, const struct track *t) {
   struct exposure x = exposure_now(cycle, t);
+
+  if (!RULE(doubt_before))
+    return 0;
 
   return x.bytes[CAUSE_FILES] + x.bytes[CAUSE_RELATIVES] +
          x.bytes[CAUSE_COPIES] + x.bytes[CAUSE_FORK] + x.bytes[CAUSE_LENT] +

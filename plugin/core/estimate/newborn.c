@@ -5,6 +5,7 @@
 #include "estimate/track_change.h"
 #include "proc/amount.h"
 #include "proc/arith.h"
+#include "proc/rule.h"
 
 /* A few pages are not worth an estimate of its own. */
 #define LENT_LEAST_BYTES (UINT64_C(64) << 10)
@@ -34,7 +35,7 @@ static struct process *find_parent(const struct process_table *t,
 }
 
 /* Generations in one interval. */
-#define ANCESTORS_TRIED 64
+#define ANCESTORS_TRIED (RULE(generations) ? 64 : 1)
 
 /* The nearest ancestor that is no newborn itself, with which it can be
  * estimated; NULL without. */
@@ -63,7 +64,8 @@ static uint64_t own_bytes(const struct cycle *cycle, const struct track *child,
                           const struct track *parent) {
   double breaks = child->family->newborns.breaks;
   uint64_t anon = anonymous_bytes(cycle, child);
-  uint64_t beyond = minus(anon, anonymous_bytes(cycle, parent));
+  uint64_t beyond =
+      RULE(own_beyond) ? minus(anon, anonymous_bytes(cycle, parent)) : 0;
   uint64_t faulted =
       child->now.has_faults ? track_faulted_bytes(cycle, &child->now) : 0;
 
@@ -169,7 +171,7 @@ static uint64_t swap_pss(const struct inheritance *i) {
                              baseline_private_swap_part(&i->before)),
                      all);
 
-  return all - own + part_of(own, 1 / i->sharers);
+  return RULE(newborn_swap) ? all - own + part_of(own, 1 / i->sharers) : all;
 }
 
 static void fill_swap(const struct inheritance *i, struct rollup *u) {
@@ -271,6 +273,9 @@ static void settle_lender(const struct cycle *cycle, struct track *t) {
 void newborn_estimate_all(const struct cycle *cycle,
                           const struct process_table *t) {
   struct inheritance last = {.parent = NULL};
+
+  if (!RULE(newborns))
+    return;
 
   for (size_t i = 0; i < t->n; i++)
     if (is_newborn(t->processes[i]))

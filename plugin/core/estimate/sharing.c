@@ -1,6 +1,7 @@
 #include "estimate/sharing.h"
 
 #include "proc/arith.h"
+#include "proc/rule.h"
 
 /* The weight of earlier readings about shmem and files. */
 #define LEAD_KEPT 0.95
@@ -31,7 +32,10 @@ void sharing_count(struct sharing *s, uint64_t cycle_ns, uint64_t pages,
   s->shifted += distance((double)pages, (double)before);
 }
 
-void sharing_correct(struct sharing *s, double pages) { s->now += pages; }
+void sharing_correct(struct sharing *s, double pages) {
+  if (RULE(correct_count))
+    s->now += pages;
+}
 
 /* The pages that members map are taken to be the same as before: the more often
  * they are mapped, the less each of them costs. */
@@ -44,8 +48,9 @@ void sharing_advance(const struct sharing *s, struct sharing_since *since) {
   double moved =
       distance(s->before, s->left) + s->shifted + distance(s->grown, s->now);
 
-  since->cost = (float)clamp((double)since->cost * sharing_change(s),
-                             1 / COST_MOST, COST_MOST);
+  if (RULE(cost_by_mappers))
+    since->cost = (float)clamp((double)since->cost * sharing_change(s),
+                               1 / COST_MOST, COST_MOST);
   since->moved_pages += (float)moved;
   if (most > 0)
     since->moved = (float)clamp((double)since->moved + moved / most, 0, 1);
@@ -53,6 +58,8 @@ void sharing_advance(const struct sharing *s, struct sharing_since *since) {
 
 void sharing_learn_kind(struct sharing *s, uint64_t file_bytes,
                         uint64_t shmem_bytes) {
+  if (!RULE(kind_of_pages))
+    return;
   s->shmem_lead =
       s->shmem_lead * LEAD_KEPT + (double)shmem_bytes - (double)file_bytes;
   s->is_shmem = s->shmem_lead > 0;

@@ -3,6 +3,7 @@
 #include "estimate/fork_family.h"
 #include "proc/amount.h"
 #include "proc/arith.h"
+#include "proc/rule.h"
 
 struct sharing *track_set(const struct track *t) {
   return t->family ? &t->family->sharing : t->group_set;
@@ -93,7 +94,7 @@ struct change track_change(const struct cycle *cycle, const struct track *t) {
       .derived_anon = (double)t->derived_anon,
       .derived_files = (double)t->derived_files};
 
-  if (c.anon > 0 && c.swap < 0)
+  if (RULE(returned) && c.anon > 0 && c.swap < 0)
     c.returned = min((uint64_t)c.anon, (uint64_t)-c.swap);
   return c;
 }

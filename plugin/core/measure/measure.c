@@ -12,6 +12,7 @@
 #include "estimate/newborn.h"
 #include "proc/amount.h"
 #include "proc/arith.h"
+#include "proc/rule.h"
 #include "read/read_batch.h"
 
 /* Each attempt may cost a line in an audit log (AppArmor), so a refused rollup
@@ -320,6 +321,8 @@ static uint32_t swap_kb_after(const struct measurer *m, const struct process *p,
   if (most == 0)
     return 0;
   if (member_read_swap_kb(m->procfs, p, &kb))
+    return kb;
+  if (!RULE(swap_bounds))
     return kb;
   if (track_has_baseline(&p->member->track))
     return amount_narrow(amount_from(clamp(kb, least, most)));

@@ -5,6 +5,7 @@
 
 #include "proc/amount.h"
 #include "proc/arith.h"
+#include "proc/rule.h"
 
 /* A cycle may spend all that was saved if a third of the span has passed since
  * the last one, and in proportion if less has. */
@@ -62,7 +63,8 @@ static double part_for_age(const struct read_budget *b) {
  * the same part would make few values exact, and cost as much. */
 static uint64_t cheap_ns(const struct read_budget *b, uint64_t interval_ns,
                          int64_t income_ns) {
-  return interval_ns >= b->span_ns / CHEAP_INTERVALS_MOST
+  return RULE(cheap_readings) &&
+                 interval_ns >= b->span_ns / CHEAP_INTERVALS_MOST
              ? amount_from((double)income_ns * CHEAP_PART)
              : 0;
 }

@@ -5,6 +5,7 @@
 #include "estimate/group_track.h"
 #include "match/group.h"
 #include "proc/arith.h"
+#include "proc/rule.h"
 
 static void swap(struct candidate *a, struct candidate *b) {
   struct candidate c = *a;
@@ -63,7 +64,8 @@ static double worth_of(const struct candidate *c) {
   double worth =
       (doubt_bytes(c->error) + 1) / (double)(c->cost_ns ? c->cost_ns : 1);
 
-  return c->is_sample ? worth * (1 + c->intervals) : worth;
+  return c->is_sample && RULE(samples_in_turn) ? worth * (1 + c->intervals)
+                                               : worth;
 }
 
 static int compare_worth(const void *left, const void *right) {

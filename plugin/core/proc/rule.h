@@ -1,0 +1,29 @@
+/*
+ * Rules of the estimate that `make ablate` switches off in turn, to see what
+ * each of them buys (contrib/HACKING). In any other build they are all on.
+ */
+#ifndef SMAPS_RULE_H
+#define SMAPS_RULE_H
+
+#ifdef SMAPS_ABLATE
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ABLATE names one of them, or several with commas between. */
+static inline bool rule_is_on(const char *name) {
+  const char *off = getenv("ABLATE"), *at;
+  size_t length = strlen(name);
+
+  for (at = off ? strstr(off, name) : NULL; at; at = strstr(at + 1, name))
+    if ((at == off || at[-1] == ',') &&
+        (at[length] == '\0' || at[length] == ','))
+      return false;
+  return true;
+}
+#define RULE(name) rule_is_on(#name)
+#else
+#define RULE(name) true
+#endif
+
+#endif
