@@ -381,13 +381,6 @@ static enum strangers strangers_in(const struct cycle *cycle,
   return STRANGERS_LASTING;
 }
 
-/* What strangers do is nobody's usual error. */
-static bool is_lesson(const struct cycle *cycle, const struct track *t,
-                      const struct rollup *found, uint32_t vm_swap_kb) {
-  return t->strangers != STRANGERS_NEW &&
-         t->strangers == strangers_in(cycle, t, found, vm_swap_kb);
-}
-
 /* Children that came after the processes were listed are counted as ones that
  * have ended: nobody else pays their part. What is shared at the first reading
  * may be so for good. The next reading has to confirm either. */
@@ -465,7 +458,7 @@ void estimator_correct(const struct cycle *cycle, struct track *t,
                        const struct reading *r) {
   struct observation at = t->now;
 
-  if (track_has_baseline(t) && is_lesson(cycle, t, r->rollup, r->vm_swap_kb))
+  if (track_has_baseline(t))
     learn_reading(cycle, t, r->rollup);
   if (r->has_statm) {
     at.resident_pages = r->resident_pages - missed_pages(cycle, t, r);
@@ -506,18 +499,14 @@ static struct sampled_error error_of_estimate(const struct cycle *cycle,
 /* Learns from the sample, and takes the mean of it and of the estimate. */
 static bool meet(const struct cycle *cycle, struct track *t,
                  struct sampled *s) {
-  struct sampled_error its = error_of_estimate(cycle, t), own = s->error;
+  struct sampled_error its = error_of_estimate(cycle, t);
   struct change c = track_change(cycle, t);
-  struct rollup expected, found, fused;
-  bool agrees;
+  struct rollup expected, found;
 
   estimate_rollup(&t->baseline, &c, &expected);
   sampled_rollup(s, &found);
-  agrees = sampled_fuse(s, &expected, &its);
-  sampled_rollup(s, &fused);
-  if (is_lesson(cycle, t, &fused, t->now.vm_swap_kb))
-    learn(cycle, t, &expected, &found, &own);
-  return agrees;
+  learn(cycle, t, &expected, &found, &s->error);
+  return sampled_fuse(s, &expected, &its);
 }
 
 bool estimator_sample(const struct cycle *cycle, struct track *t,

@@ -341,32 +341,6 @@ TEST(strangers_leave_what_files_and_shmem_cost) {
   assert_int_equal(p.rollup.bytes[ROLLUP_PSS_SHMEM], 10 * MIB);
 }
 
-/* What went is in files that others have mapped, which nothing shows. */
-static void lose_half_of_files(struct fixture *f, unsigned sharers) {
-  struct rollup r = swapped(120, 1);
-
-  r.bytes[ROLLUP_RSS] += 20 * MIB;
-  r.bytes[ROLLUP_SHARED_CLEAN] += 20 * MIB;
-  for (unsigned i = 1; i <= 2; i++) {
-    r.bytes[ROLLUP_PSS_FILE] = 20 * MIB / i;
-    r.bytes[ROLLUP_PSS] = r.bytes[ROLLUP_PSS_ANON] + r.bytes[ROLLUP_PSS_FILE];
-    if (i == 2)
-      r.bytes[ROLLUP_SWAP_PSS] = r.bytes[ROLLUP_SWAP] / sharers;
-    read_at(f, i, r);
-  }
-}
-
-TEST(strangers_in_swap_teach_nothing) {
-  for (unsigned sharers = 1; sharers <= 2; sharers++) {
-    struct fixture f = {.e = {.page_size = 4096}};
-
-    sharing_init(&f.set, 0);
-    lose_half_of_files(&f, sharers);
-    assert_int_equal(f.set.audit.rates[CAUSE_TIME].cycle_exposed > 0,
-                     sharers == 1);
-  }
-}
-
 TEST(relatives_that_may_have_left_their_part_of_swap_are_not_settled) {
   struct fork_family family = {.members = 2};
   struct fixture f = {.e = {.page_size = 4096}, .track.family = &family};
