@@ -106,6 +106,9 @@ C_FILES    := $(wildcard include/smaps/*.h plugin/*.[ch] plugin/core/*.[ch] \
   tests/support/*.[ch] tests/bench/*.[ch] tests/fuzz/*.[ch])
 PYTHON     ?= /usr/bin/python3
 
+# Not in git; a tarball has them.
+DASHBOARDS := $(addprefix contrib/grafana/smaps-,influxdb.json prometheus.json)
+
 .PHONY: all deps demo run-demo check check-unit check-corpus check-integration \
   check-arch check-vm print-unit soak ablate fuzz run-fuzz coverage bench run-bench lint \
   distcheck install uninstall \
@@ -113,7 +116,7 @@ PYTHON     ?= /usr/bin/python3
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(PLUGIN) $(REPORT)
+all: $(PLUGIN) $(REPORT) $(DASHBOARDS)
 
 # The file changes with the flags and the version, and then all objects are
 # rebuilt. `install` alone does not check it: root may have other flags in the
@@ -187,6 +190,12 @@ $(REPORT): $(REPORT_OBJ) $(CORE_LIB)
 	$(call say,LD,$@)
 	$(Q)$(LINK) $(OWN_LDFLAGS) -o $@ $^ $(LDFLAGS) $(REPORT_LIBS)
 
+$(DASHBOARDS) &: contrib/grafana/make-dashboards
+	@command -v $(PYTHON) >/dev/null || \
+	  { echo 'run: sudo make deps-build' >&2; exit 1; }
+	$(call say,WRITE,$(DASHBOARDS))
+	$(Q)$(PYTHON) $<
+
 include tests/tests.mk
 
 # --- running ---------------------------------------------------------------
@@ -217,7 +226,7 @@ JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 check: deps-compile-check-backends
 	@$(AS_OWNER) $(MAKE) --no-print-directory $(JOBS) $(PLUGIN) $(REPORT) \
-	  $(UNIT_BIN) $(FUZZ_BIN) $(SHAPE) $(FACTS)
+	  $(UNIT_BIN) $(FUZZ_BIN) $(SHAPE) $(FACTS) $(DASHBOARDS)
 	@$(MAKE) --no-print-directory check-unit
 	@$(MAKE) --no-print-directory check-corpus
 	@$(MAKE) --no-print-directory check-integration
@@ -239,7 +248,7 @@ run-fuzz: $(FUZZ_BIN)
 print-unit:
 	@echo $(UNIT_BIN)
 
-check-integration: $(PLUGIN) $(SHAPE) $(REPORT) $(FACTS)
+check-integration: $(PLUGIN) $(SHAPE) $(REPORT) $(FACTS) $(DASHBOARDS)
 	@COLLECTD=$(COLLECTD) PLUGIN=$(PLUGIN) SHAPE=$(SHAPE) CORE=$(CORE_LIB) \
 	  REPORT=$(REPORT) FACTS=$(FACTS) $(PYTHON) tests/integration/run.py $(TESTS)
 
@@ -288,7 +297,7 @@ lint:
 distcheck: deps-compile-check-backends-dist
 	@tests/distcheck
 
-install: $(PLUGIN) $(REPORT)
+install: $(PLUGIN) $(REPORT) $(DASHBOARDS)
 	$(Q)$(INSTALL_ENV) contrib/install install
 
 uninstall:
@@ -319,10 +328,11 @@ release:
 	@contrib/packaging/make-release $(VERSION) $(REV)
 
 clean:
-	rm -rf build
+	rm -rf build $(DASHBOARDS)
 
 help:
-	@echo 'all                build $(PLUGIN) and $(REPORT)'
+	@echo 'all                build $(PLUGIN), $(REPORT)'
+	@echo '                   and the dashboards of contrib/grafana'
 	@echo 'demo               show how the memory of this host is used now'
 	@echo 'deps               install the packages for building and testing'
 	@echo 'check              run all tests (check-unit, check-corpus, check-integration)'
@@ -343,7 +353,7 @@ help:
 	@echo 'uninstall          remove the files that install added'
 	@echo 'deb rpm            build packages in build/'
 	@echo 'release            make a tarball of the commit REV (HEAD) in build/'
-	@echo 'clean              remove build/'
+	@echo 'clean              remove build/ and the dashboards'
 
 -include $(CORE_OBJ:.o=.d) $(GLUE_OBJ:.o=.d) $(REPORT_OBJ:.o=.d) \
   $(TEST_OBJ:.o=.d)

@@ -213,6 +213,8 @@ class Install(unittest.TestCase):
             share + "/doc/collectd-smaps/README",
             share + "/doc/collectd-smaps/contrib/alerts/thresholds.conf",
             share + "/doc/collectd-smaps/contrib/rrd/smaps-graph",
+            share + "/doc/collectd-smaps/contrib/grafana/smaps-influxdb.json",
+            share + "/doc/collectd-smaps/contrib/grafana/smaps-prometheus.json",
         ):
             self.assertTrue(self.path(name).is_file(), name)
         for page in (harness.ROOT / "contrib/man").iterdir():
@@ -407,6 +409,14 @@ class Release(unittest.TestCase):
         (tree,) = (p for p in self.directory.iterdir() if p.is_dir())
         binary = "build/default/tests/unit/proc/test_text"
         run_in(tree, "make", binary, "DEPS=skip", CFLAGS="-O0")
+        # The dashboards of the commit, which nothing has to write again.
+        for kind in ("influxdb", "prometheus"):
+            dashboard = f"contrib/grafana/smaps-{kind}.json"
+            run_in(tree, "make", "-q", dashboard)
+            self.assertEqual(
+                (tree / dashboard).read_bytes(),
+                (harness.ROOT / dashboard).read_bytes(),
+            )
         run_in(tree, binary)
 
 
