@@ -76,23 +76,13 @@ static int apply_max_lock_hold(struct scope *scope,
                      &scope->policy->max_lock_hold_ns);
 }
 
-/* A larger one may have been meant as milliseconds an interval, which it was in
- * earlier versions. */
-#define READ_BUDGET_USUAL 20
-
 static int apply_read_budget(struct scope *scope, const oconfig_item_t *item) {
   double percent;
   int rc = option_number(scope, item, &percent);
 
-  if (rc < 0)
-    return rc;
-  rc = settings_set_read_budget(scope->settings, percent, &scope->reason);
-  if (rc == 0 && percent > READ_BUDGET_USUAL)
-    NOTICE(
-        "smaps plugin: ReadBudget %g allows readings %g %% of a CPU; it is a "
-        "percentage, and no longer milliseconds in an interval",
-        percent, percent);
-  return rc;
+  return rc < 0 ? rc
+                : settings_set_read_budget(scope->settings, percent,
+                                           &scope->reason);
 }
 
 static int apply_state_file(struct scope *scope, const oconfig_item_t *item) {

@@ -293,17 +293,6 @@ FIXTURE_TEST(read_fails_only_without_a_proc_tree) {
   assert_true(value("smaps-web/ps_count") == 1);
 }
 
-/* As it was when the number was one of milliseconds. */
-FIXTURE_TEST(large_read_budget_is_said_to_be_a_percentage) {
-  configure_web("ReadBudget 20");
-  assert_int_equal(stub.n_logs, 0);
-  assert_int_equal(configure("ReadBudget 50"), 0);
-  assert_int_equal(stub.n_logs, 1);
-  assert_int_equal(stub.levels[0], LOG_NOTICE);
-  assert_non_null(strstr(stub.logs[0], "ReadBudget 50 allows readings 50 % of "
-                                       "a CPU"));
-}
-
 /* The interval is ten seconds. */
 FIXTURE_TEST(growth_window_of_few_intervals_is_said_to_be_too_short) {
   start_web("GrowthWindow 100");
