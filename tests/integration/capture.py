@@ -169,12 +169,6 @@ class CaptureTest(BackendTest):
         (path,) = set(self.files()) - before
         return path, snapshot.read(path)
 
-    def wait_notified(self, word):
-        wait_until(
-            lambda: self.daemon.log_lines(f"Notification: .*{word}"),
-            f"the notification {word}",
-        )
-
     def told(self):
         return self.alarms.told()
 
@@ -196,12 +190,6 @@ class CaptureTest(BackendTest):
 
     def pass_cycles(self, count=CYCLES_TO_BE_SURE):
         self.daemon.wait_cycles(len(self.daemon.times()) + count)
-
-    def assert_no_capture(self, **fields):
-        before = self.files()
-        self.wait_notified(self.alarms.notify(**fields))
-        self.pass_cycles()
-        self.assertEqual(self.files(), before)
 
     def assert_failure(self, pattern, **fields):
         """An alarm of which nothing comes but one line, and values go on."""

@@ -1,7 +1,6 @@
 """Captures by the real daemon: alarms of the threshold plugin and of programs,
 and what is saved of real processes."""
 
-import signal
 import subprocess
 import sys
 import time
@@ -9,6 +8,7 @@ import time
 import harness
 import snapshot
 from capture import CaptureTest, threshold
+from cgroup import CgroupMixin
 from harness import (
     MIB,
     TAG,
@@ -19,10 +19,9 @@ from harness import (
     read_rollup,
     read_statm,
     stage,
-    unprivileged_user,
     wait_until,
 )
-from snapshot import complaints, group_of, process_of, rank, read_smaps
+from snapshot import complaints, group_of, rank, read_smaps
 
 # ---- what is in it ----
 
@@ -259,177 +258,15 @@ class Evidence(CaptureTest):
         )
         self.assertEqual(complaints(self.daemon), [])
 
-    def test_a_group_that_is_gone_has_its_last_known_processes(self):
-        """A single process: of two, one may end an interval before."""
-        shape = self.start_shape("anon", name="mortal", mib=16)
-        self.start_capturing(group("mortal", 'Comm "mortal@"'), self.capture())
-        self.pass_cycles()
-        shape.stop()
-        self.pass_cycles()
-        _, document = self.new_capture(
-            plugin_instance="mortal", severity="failure"
-        )
-        (one,) = document["processes"]
-        self.assertEqual((one["pid"], one["source"]), (shape.root, "ended"))
-        self.assertEqual(one["comm"], f"mortal{TAG}")
-        self.assert_near(one["usage"]["pss"], 16 * MIB, 2 * MIB, "its PSS")
-        self.assertNotIn("mappings", one)
-        self.assertEqual(document["mappings"], [])
-        self.assertEqual(document["left_out"], 0)
-        known = group_of(document, "mortal")
-        self.assertEqual(known["processes"], 1)
-        self.assertEqual(known["usage"]["pss"], one["usage"]["pss"])
-        ((headers, message),) = self.wait_told()
-        self.assertGreaterEqual(int(headers["EndedSeconds"]), 1)
-        self.assertEqual(int(headers["Pss"]), known["usage"]["pss"])
-        self.assertRegex(
-            message,
-            rf": before its end, \d+ s ago: PSS .*; {shape.root} mortal",
-        )
-
-    def test_a_group_that_never_was_has_no_processes(self):
-        self.start_capturing(group("none", 'Comm "none@"'), self.capture())
-        _, document = self.new_capture(
-            plugin_instance="none", severity="failure"
-        )
-        self.assertEqual(document["processes"], [])
-        self.assertEqual(document["left_out"], 0)
-        self.assertEqual(group_of(document, "none")["processes"], 0)
-
-    def test_a_process_that_cannot_be_read_is_there_without_mappings(self):
-        harness.need_root("has processes of two users")
-        user = unprivileged_user()
-        foreign = self.start_shape("anon", name="mixed", mib=8)
-        own = self.start_shape("anon", name="mixed", mib=4, user=user)
-        self.directory = stage().new_directory(user)
-        self.start_capturing(
-            group("mixed", 'Comm "mixed@"'), self.capture(), user=user
-        )
-        _, document = self.new_capture(plugin_instance="mixed")
-        refused = process_of(document, foreign.root)
-        self.assertEqual(refused["source"], "unreadable")
-        self.assertNotIn("mappings", refused)
-        self.assertIn("[anon]", self.names(process_of(document, own.root)))
-        self.assertIn("[anon]", self.names(document))
-        self.assertEqual(document["left_out"], 0)
-
-    @staticmethod
-    def names(document):
-        return [one.get("name") for one in document["mappings"]]
-
-    def test_command_lines_of_captures_alone_can_be_left_out(self):
-        secret = "--password=hunter2"
-        self.start_shape(
-            "named", name="shy", argv_hex=f"program\0{secret}".encode().hex()
-        )
-        state = snapshot.StateFile()
-        self.start_capturing(
-            state.config(),
-            group("g", f'CommandLineMatch "^program {secret[:8]}"'),
-            self.capture("CommandLines false"),
-        )
-        path, document = self.new_capture(plugin_instance="g")
-        self.assertEqual(len(document["processes"]), 1)
-        self.assertNotIn(secret.encode(), path.read_bytes())
-        self.assertNotIn(b"command_line", path.read_bytes())
-        self.assertIn(secret.encode(), state.path.read_bytes())
-
-    def test_hostile_names_are_valid_text(self):
-        argument = b'\n"}],\x1b]0;x\x07\xff\xed\xa0\x80'
-        shape = self.start_shape(
-            "named",
-            name_hex=b'\x1b[2J"\n\xff'.hex(),
-            argv_hex=(f"hostile{TAG}".encode() + b"\0" + argument).hex(),
-        )
-        self.start_capturing(
-            group("g", 'CommandLine "hostile@*"'), self.capture()
-        )
-        path, document = self.new_capture(plugin_instance="g")
-        one = process_of(document, shape.root)
-        self.assertEqual(one["comm"], '\x1b[2J"\n\\xff')
-        self.assertEqual(
-            one["command_line"],
-            f"hostile{TAG} " + snapshot.printable(argument),
-        )
-        self.assertEqual(
-            [byte for byte in path.read_bytes() if byte < 0x20], [0x0A]
-        )
-
-
 # ---- when there is one ----
 
 
 class When(CaptureTest):
-    def start_web(self, *options, **more):
+    def start_web(self, *options):
         self.start_shape("anon", name="web")
-        self.start_shape("anon", name="db")
-        return self.start_capturing(
-            group("web", 'Comm "web@"'),
-            group("db", 'Comm "db@"'),
-            self.capture(*options),
-            **more,
+        self.start_capturing(
+            group("web", 'Comm "web@"'), self.capture(*options)
         )
-
-    def test_cooldown_is_kept_for_each_group(self):
-        self.start_web("Cooldown 300")
-        self.new_capture(plugin_instance="web")
-        self.assert_no_capture(plugin_instance="web")
-        _, document = self.new_capture(plugin_instance="db")
-        self.assertEqual(document["trigger"]["group"], "db")
-        self.assertEqual(len(self.files()), 2)
-
-    def test_cooldown_ends(self):
-        self.start_web("Cooldown 1")
-        self.new_capture(plugin_instance="web")
-        # It began with the interval of the capture, and is compared with the
-        # time at which the interval of the next alarm begins.
-        time.sleep(1)
-        self.pass_cycles(2)
-        self.new_capture(plugin_instance="web")
-        self.assertEqual(len(self.files()), 2)
-
-    def test_an_escalation_has_a_capture_of_its_own(self):
-        """One for each severity, whatever cools down."""
-        self.start_web("Cooldown 300")
-        for severity in ("warning", "failure"):
-            _, document = self.new_capture(
-                plugin_instance="web", severity=severity
-            )
-            self.assertEqual(document["trigger"]["severity"], severity)
-        for severity in ("warning", "failure"):
-            self.assert_no_capture(plugin_instance="web", severity=severity)
-        self.assertEqual(len(self.files()), 2)
-
-    def test_only_the_severities_that_are_asked_for(self):
-        self.start_web('OnNotification "failure"')
-        self.assert_no_capture(plugin_instance="web", severity="warning")
-        self.assert_no_capture(plugin_instance="web", severity="okay")
-        _, document = self.new_capture(
-            plugin_instance="web", severity="failure"
-        )
-        self.assertEqual(document["trigger"]["severity"], "failure")
-
-    def test_warnings_and_failures_by_default(self):
-        self.start_web()
-        self.assert_no_capture(plugin_instance="web", severity="okay")
-        for severity in ("warning", "failure"):
-            _, document = self.new_capture(
-                plugin_instance="web", severity=severity
-            )
-            self.assertEqual(document["trigger"]["severity"], severity)
-
-    def test_a_warning_of_a_threshold_is_no_failure(self):
-        self.start_web('OnNotification "failure"', more=threshold("web", 1))
-        wait_until(
-            lambda: self.daemon.log_lines("above the warning threshold"),
-            "a warning",
-        )
-        # As beside load: no value comes for a while. That is no failure either.
-        self.daemon.process.send_signal(signal.SIGSTOP)
-        time.sleep(0.5)
-        self.daemon.process.send_signal(signal.SIGCONT)
-        self.pass_cycles()
-        self.assertEqual(self.files(), [])
 
     def test_whatever_is_about_a_group_counts(self):
         """A notification of a program, with as little as may be in it."""
@@ -443,22 +280,6 @@ class When(CaptureTest):
         self.assertAlmostEqual(trigger["time"], time.time(), delta=10)
         _, document = self.new_capture(plugin_instance="web", host="TEST")
         self.assertNotIn("type", document["trigger"])
-
-    def test_what_is_about_something_else_does_not(self):
-        self.start_web()
-        for fields in (
-            {"plugin_instance": "web", "host": "another"},
-            {"plugin_instance": "web", "plugin": "smapsy"},
-            {"plugin_instance": "web", "plugin": "cpu"},
-            {"plugin_instance": "unknown"},
-            {"plugin_instance": "web2"},
-            {"plugin_instance": "we"},
-            {},
-        ):
-            with self.subTest(fields):
-                self.assert_no_capture(**fields)
-        self.assertEqual(complaints(self.daemon), [])
-        self.new_capture(plugin_instance="web")
 
     def test_a_capture_is_announced_and_makes_no_other(self):
         self.start_web('OnNotification "okay" "warning" "failure"')
@@ -477,21 +298,16 @@ class When(CaptureTest):
         # From another plugin, okay is an alarm as any other.
         self.new_capture(plugin_instance="web", severity="okay")
 
-    def test_alarms_of_many_groups_at_once(self):
-        names = [f"g{i}" for i in range(10)]
-        for name in names:
-            self.start_shape("anon", name=name)
-        self.start_capturing(
-            *(group(name, f'Comm "{name}@"') for name in names),
-            self.capture("Cooldown 300"),
-        )
-        for name in names:
-            self.alarms.notify(plugin_instance=name)
-            self.alarms.notify(plugin_instance=name)
-        documents = self.wait_files(len(names))
-        self.pass_cycles()
-        self.assertEqual(len(self.files()), len(names))
-        self.assertEqual(
-            sorted(document["trigger"]["group"] for document in documents),
-            names,
-        )
+
+class Limits(CgroupMixin, CaptureTest):
+    def test_a_notification_has_the_limit_of_a_real_cgroup(self):
+        self.make_top()
+        self.top.set_limit(512 * MIB)
+        shape = self.start_shape("anon", name="web", mib=8)
+        self.addCleanup(shape.stop)
+        self.top.add(shape.root)
+        self.start_capturing(group("web", 'Comm "web@"'), self.capture())
+        self.new_capture(plugin_instance="web")
+        headers, message = self.wait_told()[-1]
+        self.assertEqual(int(headers["MemoryLimit"]), 512 * MIB)
+        self.assertIn(", limit 512.0 MiB; ", message)

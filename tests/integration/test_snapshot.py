@@ -5,7 +5,6 @@ import math
 import os
 import pwd
 import random
-import stat
 import time
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from harness import (
     check_config,
     count_threads,
     group,
-    is_root,
     need_root,
     plugin,
     read_kernel_memory,
@@ -42,7 +40,6 @@ from snapshot import (
     process_of,
 )
 from test_captured import (
-    LARGE_STATM,
     SMALL_ON_MODERN,
     WrittenTree,
     rollup_text,
@@ -270,93 +267,6 @@ class Values(StateTest):
         self.assertEqual(one["threads"], 3)
 
 
-class Rules(StateTest):
-    """Rules that overlap: which took a process, and which would have."""
-
-    RULES = (
-        '<Ignore> Comm "gone@"',
-        '<Group "view"> CommMatch "^(one|two|gone)[.]"; Continue true',
-        '<Group "first"> Comm "one@"',
-        '<Group "second"> CommMatch "^(one|two)[.]"',
-        '<Group "tree"> Comm "root@"; Children true',
-        'Process "kid@"',
-        '<Group "t-%{comm}"> Comm "two@"',
-    )
-
-    @staticmethod
-    def configured(rule):
-        """As it is written in a file."""
-        if not rule.startswith("<"):
-            return rule
-        head, _, body = rule.partition("> ")
-        name = head[1:].split()[0]
-        lines = "\n".join(body.split("; "))
-        return f"{head}>\n{lines}\n</{name}>"
-
-    def explain(self, *more):
-        shapes = {
-            name: self.start_shape("anon", name=name)
-            for name in ("gone", "one", "two", "kid")
-        }
-        tree = self.start_shape(
-            "cow", name="root", child_name="kid", children=1
-        )
-        self.start_state(*map(self.configured, self.RULES), *more)
-        self.document = self.next_state(
-            accept=lambda document: {
-                one["pid"] for one in document["processes"]
-            }.issuperset(tree.pids)
-        )
-        pids = {name: shape.root for name, shape in shapes.items()}
-        pids["root"], pids["child"] = tree.pids
-        pids["us"] = os.getpid()
-        return {
-            name: process_of(self.document, pid) for name, pid in pids.items()
-        }
-
-    def assert_explained(self, one, rule, also=(), groups=(), inherited=None):
-        self.assertEqual(one.get("rule"), rule)
-        self.assertEqual(one["also"], list(also))
-        self.assertEqual(
-            [name.replace(TAG, "") for name in one["groups"]], list(groups)
-        )
-        self.assertEqual(one.get("inherited"), inherited)
-
-    def test_each_process_has_the_rules_that_take_it(self):
-        found = self.explain()
-        self.assert_explained(found["gone"], 0, [1])
-        self.assert_explained(found["one"], 2, [1, 3], ["view", "first"])
-        self.assert_explained(found["two"], 3, [1, 6], ["view", "second"])
-        self.assert_explained(found["root"], 4, groups=["tree"])
-        self.assert_explained(found["child"], 4, [5], ["tree"], inherited=True)
-        self.assert_explained(found["kid"], 5, groups=["kid"])
-        self.assert_explained(found["us"], None)
-        self.assertEqual(found["us"]["source"], "statm")
-        self.assertEqual(found["gone"]["source"], "statm")
-
-    def test_other_takes_what_is_left(self):
-        found = self.explain('Other "rest"')
-        self.assert_explained(found["us"], 7, groups=["rest"])
-        # A view offers what it has taken to Other too; Ignore does not.
-        self.assert_explained(found["gone"], 0, [1])
-        self.assertEqual(self.document["rules"][7], 'Other "rest"')
-        self.assertEqual(group_of(self.document, "rest")["rule"], 7)
-
-    def test_rules_are_told_as_they_are_configured(self):
-        self.explain()
-        expected = [rule.replace("@", TAG) for rule in self.RULES]
-        self.assertEqual(self.document["rules"], expected)
-        of_groups = {
-            one["name"].replace(TAG, ""): one["rule"]
-            for one in self.document["groups"]
-        }
-        # The template's group has no member, and a fixed one is there without.
-        self.assertEqual(
-            of_groups,
-            {"view": 1, "first": 2, "second": 3, "tree": 4, "kid": 5},
-        )
-
-
 class Sources(StateTest):
     """The source of a process's numbers."""
 
@@ -406,36 +316,6 @@ class Sources(StateTest):
         self.assertEqual(group_of(document, "g")["processes"], 1)
         self.assertNotIn("pss_error", group_of(document, "g"))
         self.assertNotIn("uss_error", group_of(document, "g"))
-
-    def test_too_large_to_be_read(self):
-        """In a tree that has no pages to sample."""
-        tree = WrittenTree()
-        tree.add(100, statm=LARGE_STATM)
-        self.start_state(
-            f'ProcRoot "{tree.path}"',
-            "MaxLockHold 0.1",
-            group("g", 'Comm "name-100"'),
-        )
-        document = self.assert_source(100, "guessed", "max_lock_hold")
-        one = process_of(document, 100)
-        # Nothing is known but its size, of which all may be its own or none.
-        for name in ("pss", "uss"):
-            least = one["usage"][name]
-            most = max(least, one["usage"]["rss"] - least)
-            self.assertEqual(one[f"{name}_error"], most)
-
-    def test_beyond_the_budget(self):
-        shape = self.start_shape("cow", name="many", children=60, mib=16)
-        self.start_state("ReadBudget 0.01", group("g", 'Comm "many@"'))
-
-        def is_put_off(document):
-            return "budget" in {
-                one.get("deferred")
-                for one in document["processes"]
-                if one["pid"] in shape.pids
-            }
-
-        self.next_state(accept=is_put_off, after=0)
 
     def test_in_the_memory_of_its_parent(self):
         shape = self.start_shape("vfork", name="sharing", mib=8)
@@ -516,8 +396,6 @@ class Sources(StateTest):
         self.assertEqual((one["source"], one["usage"]), ("unreadable", {}))
 
 
-SECRET = "--password=hunter2"
-
 # Bytes of a comm, and of an argument.
 HOSTILE = (
     (b'new\nline"q"', b'\n"}],"processes":[],"x":"'),
@@ -557,93 +435,8 @@ class Names(StateTest):
         control = [byte for byte in raw if byte < 0x20 and byte != 0x0A]
         self.assertEqual(control, [])
 
-    def test_command_lines_can_be_left_out(self):
-        shape = self.start_shape(
-            "named",
-            name="shy",
-            argv_hex=f"program\0{SECRET}".encode().hex(),
-        )
-        # A rule that looks at it makes no difference.
-        rule = group("g", 'CommandLineMatch "^program --pass"')
-        self.start_state(rule)
-        one = process_of(self.next_state(), shape.root)
-        self.assertEqual(one["command_line"], f"program {SECRET}")
-        self.collectd.stop()
-        self.start_state("CommandLines false", rule)
-        document = self.next_state()
-        self.assertEqual(process_of(document, shape.root)["groups"], ["g"])
-        raw = self.state.path.read_bytes()
-        self.assertNotIn(SECRET.encode(), raw)
-        self.assertNotIn(b"command_line", raw)
-
 
 class Files(StateTest):
-    def test_mode_under_any_umask(self):
-        for umask in ("077", "000"):
-            with self.subTest(umask):
-                self.start_state(
-                    group("g", 'Comm "x"'),
-                    wrapper=("sh", "-c", f'umask {umask} && exec "$@"', "sh"),
-                )
-                self.next_state()
-                mode = self.state.path.stat().st_mode
-                self.assertEqual(stat.S_IMODE(mode), 0o640)
-                self.collectd.stop()
-
-    def test_a_link_that_is_planted_redirects_nothing(self):
-        for make in (os.symlink, os.link):
-            for end in ("", ".unfinished"):
-                with self.subTest(make=make.__name__, end=end):
-                    self.check_link(make, end)
-
-    def check_link(self, make, end):
-        victim = stage().new_directory() / "victim"
-        victim.write_text("precious")
-        victim.chmod(0o600)
-        state = StateFile()
-        make(victim, f"{state.path}{end}")
-        self.start_state(group("g", 'Comm "x"'), state=state)
-        wait_until(
-            lambda: state.path.exists()
-            and state.path.read_bytes() != b"precious",
-            "a state in the place of the link",
-        )
-        self.next_state()
-        self.collectd.stop()
-        self.assertEqual(victim.read_text(), "precious")
-        self.assertEqual(stat.S_IMODE(victim.stat().st_mode), 0o600)
-        self.assertEqual(victim.stat().st_nlink, 1)
-        self.assertFalse(state.path.is_symlink())
-        self.assertEqual(os.listdir(state.path.parent), ["state"])
-
-    def test_no_directory_is_one_line(self):
-        directory = stage().new_directory() / "none"
-        self.start_state(
-            group("g", 'Comm "x"'), state=StateFile(directory)
-        )
-        self.assert_one_line(r"StateFile .*/none/state.*/none\" does not exist")
-        directory.mkdir()
-        self.next_state()
-        wait_until(
-            lambda: self.collectd.log_lines("is written again"),
-            "a line that all is well again",
-        )
-        self.collectd.stop()
-        self.assertEqual(os.listdir(directory), ["state"])
-
-    def test_directory_without_permission_is_one_line(self):
-        user = unprivileged_user()
-        directory = stage().new_directory(user if is_root() else None)
-        self.addCleanup(directory.chmod, 0o755)
-        directory.chmod(0o555)
-        self.start_state(
-            group("g", 'Comm "x"'),
-            state=StateFile(directory),
-            user=user,
-        )
-        self.assert_one_line("StateFile .*: user [0-9]+ may not write to ")
-        self.assertEqual(os.listdir(directory), [])
-
     def test_full_disk_is_one_line_and_leaves_the_last_state(self):
         shape = self.start_shape("anon", name="web", mib=4)
         disk = SmallDisk(self, 1024)
