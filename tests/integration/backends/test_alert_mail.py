@@ -145,22 +145,3 @@ class Mail(BackendTest):
         text = message.get_payload()
         self.assertIn("Plugin instance: postgres", text)
         self.assertRegex(text, re.escape(f"capture {path}") + line_about(shape))
-
-    def test_every_recipient_gets_it(self):
-        mailbox = self.start_mailbox(free_port())
-        recipient = 'Recipient "ops@example.net"'
-        other = 'Recipient "other@example.net"'
-        self.start_mailing(
-            mailbox.server_address[1], {recipient: f"{recipient}\n{other}"}
-        )
-        _, recipients, _ = self.wait_mails(mailbox, 1)[0]
-        self.assertEqual(
-            recipients, ["ops@example.net", "other@example.net"]
-        )
-
-    def test_without_from_the_sender_is_empty(self):
-        mailbox = self.start_mailbox(free_port())
-        self.start_mailing(
-            mailbox.server_address[1], {'From "collectd@example.net"': ""}
-        )
-        self.assertEqual(self.wait_mails(mailbox, 1)[0][0], "")
