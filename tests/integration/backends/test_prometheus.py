@@ -356,7 +356,6 @@ class Rules(SharedTest):
         for name, groups in (
             ("smaps:pss_shared_bytes", known | {"unread"}),
             ("smaps:pss_bytes:min30m", known),
-            ("smaps:pss_bytes:min1d", known),
             ("instance:smaps_pss_bytes:sum", {None}),
             ("instance:smaps_pss_bytes:min30m", {None}),
             ("instance:smaps_until_full_seconds", {None}),

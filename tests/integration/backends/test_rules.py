@@ -1,7 +1,6 @@
 """The rules of contrib/prometheus on made-up histories: hours and days of
-services that leak, warm up, dump at night, restart or end. promtool tells which
-alerts fired at any time, and these have to be the expected ones and no other.
-"""
+services that fill up, restart or end. promtool says which alerts fired at any
+time, and these have to be the expected ones and no other."""
 
 import json
 import math
@@ -9,10 +8,9 @@ import random
 import shutil
 import unittest
 
-from harness import MIB, stage
+from harness import stage
 from test_prometheus import FILES, run_promtool
 
-GIB = 1024 * MIB
 MINUTE, HOUR, DAY = 60, 3600, 86400
 
 NAN = math.nan
@@ -141,105 +139,6 @@ def fired(begin, end):
 
 
 GROUP_ORDER = ["smaps-own", "smaps", "smaps-growth", "smaps-alerts"]
-
-
-class Leaks(RulesTest):
-    def test_a_megabyte_a_second_for_ten_hours_is_a_leak(self):
-        leak = noisy(ramp(2 * HOUR, 10 * HOUR, GIB, GIB + 36e9), 50 * MIB)
-        self.check(
-            12 * HOUR,
-            pss("web", leak),
-            ("SmapsLeak", "web"),
-            until=9 * HOUR,
-        )
-
-    def test_peaks_do_not_hide_a_leak(self):
-        leak = ramp(0, 10 * HOUR, GIB, GIB + 36e9)
-
-        def peaks(t):
-            return leak(t) + (8 * GIB if t % (25 * MINUTE) == 0 else 0)
-
-        self.check(10 * HOUR, pss("web", peaks), ("SmapsLeak", "web"))
-
-    def test_an_unknown_value_now_and_then_does_not_hide_a_leak(self):
-        leak = ramp(0, 10 * HOUR, GIB, GIB + 36e9)
-        self.check(
-            10 * HOUR,
-            pss("web", unknown_now_and_then(leak)),
-            ("SmapsLeak", "web"),
-        )
-
-    def test_three_hours_of_warming_up_are_none(self):
-        new = noisy(ramp(MINUTE, 3 * HOUR, 200 * MIB, 8 * GIB), 50 * MIB)
-        # Of another version, after two days.
-        other = noisy(ramp(2 * DAY, 3 * HOUR, 2 * GIB, 8 * GIB), 50 * MIB)
-        self.check(6 * DAY, on_hosts(pss("web", new), pss("web", other)))
-
-    def test_a_cache_that_fills_ever_more_slowly_is_none(self):
-        def cache(t):
-            return 4 * GIB * (1 - math.exp(-t / HOUR))
-
-        self.check(DAY, pss("web", noisy(cache, 10 * MIB)))
-
-    def test_a_restart_that_warms_up_anew_is_none(self):
-        def restarted(t):
-            if 9 * HOUR <= t < 9 * HOUR + 4 * MINUTE:
-                return 0
-            begin = 0 if t < 9 * HOUR else 9 * HOUR
-            return ramp(begin, 3 * HOUR, 100 * MIB, 6 * GIB)(t)
-
-        self.check(20 * HOUR, pss("web", noisy(restarted, 20 * MIB)))
-
-    def test_a_nightly_dump_is_none(self):
-        """Two hours and a little less or more, of growth and of a fall."""
-
-        def dump(t):
-            night, moment = divmod(t, DAY)
-            begin = 2 * HOUR + night % 3 * 10 * MINUTE
-            if moment > begin + 2 * HOUR + night % 2 * 10 * MINUTE:
-                return 2 * GIB
-            return ramp(begin, 2 * HOUR, 2 * GIB, 6 * GIB)(moment)
-
-        self.check(4 * DAY, pss("web", noisy(dump, 20 * MIB)))
-
-    def test_the_load_of_the_day_is_none(self):
-        def load(t):
-            return 4 * GIB - 2 * GIB * math.cos(2 * math.pi * t / DAY)
-
-        # On the first day nothing is there to compare with.
-        self.check(4 * DAY, pss("web", noisy(load, 50 * MIB)), since=DAY)
-
-    def test_saw_teeth_of_a_garbage_collector_are_none(self):
-        def teeth(seconds):
-            return lambda t: GIB + 2 * GIB * (t % seconds) / seconds
-
-        periods = (7 * MINUTE, 20 * MINUTE, 180 * MINUTE)
-        self.check(DAY, on_hosts(*(pss("web", teeth(s)) for s in periods)))
-
-    def test_a_group_that_is_large_and_grows_a_little_is_none(self):
-        self.check(12 * HOUR, pss("web", ramp(0, DAY, 64 * GIB, 66 * GIB)))
-
-    def test_ten_megabytes_an_hour_are_a_slow_leak(self):
-        def leak(t):
-            dump = 2 * GIB if t % DAY < 2 * HOUR else 0
-            load = 100 * MIB * math.sin(2 * math.pi * t / DAY)
-            return GIB + 10 * MIB * t / HOUR + dump + load
-
-        self.check(
-            5 * DAY,
-            pss("web", noisy(leak, 30 * MIB)),
-            ("SmapsSlowLeak", "web"),
-            until=4 * DAY,
-        )
-
-    def test_the_loads_of_a_week_are_none(self):
-        """Low on two days of seven."""
-
-        def load(t):
-            busy = 0.2 if t // DAY % 7 >= 5 else 1
-            return 2 * GIB + busy * GIB * math.sin(math.pi * (t % DAY) / DAY)
-
-        self.check(16 * DAY, pss("web", noisy(load, 30 * MIB)), since=8 * DAY)
 
 
 class Limits(RulesTest):
