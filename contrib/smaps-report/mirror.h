@@ -1,7 +1,4 @@
-/*
- * A captured /proc (contrib/capture-proc): a directory, or an archive of one,
- * which tar(1) unpacks into a private directory.
- */
+/* A captured /proc: the directory that contrib/capture-proc makes. */
 #ifndef REPORT_MIRROR_H
 #define REPORT_MIRROR_H
 
@@ -11,8 +8,8 @@
 
 struct mirror;
 
-/* Returns 0, or a negative errno with the reason. Free *ret with
- * mirror_close(), which removes what was unpacked and accepts NULL. */
+/* Keeps the path. Returns 0, or a negative errno with the reason. Free *ret
+ * with mirror_close(), which accepts NULL. */
 int mirror_open(const char *path, struct mirror **ret,
                 struct config_error *reason);
 void mirror_close(struct mirror *m);

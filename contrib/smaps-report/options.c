@@ -180,7 +180,7 @@ static int parse_watch(struct options *o, const char *value,
 static int parse_source(struct options *o, const char *value,
                         struct config_error *reason) {
   o->source = value;
-  return *value ? 0 : refuse(reason, "-S", value, "a directory or an archive");
+  return *value ? 0 : refuse(reason, "-S", value, "a directory");
 }
 
 static int parse_config(struct options *o, const char *value,
@@ -270,8 +270,8 @@ static const struct option {
      TABLES | DIFF | 1U << COMMAND_EXPLAIN, 'j'},
     {"watch", "SECONDS", "show them on a screen that refreshes", parse_watch,
      1U << COMMAND_LIVE, '\0'},
-    {"source", "PATH", "a captured /proc: a directory or an archive of tar",
-     parse_source, 1U << COMMAND_LIVE, 'S'},
+    {"source", "PATH", "a captured /proc: a directory", parse_source,
+     1U << COMMAND_LIVE, 'S'},
     {"config", "FILE", "the configuration of collectd", parse_config, RUNS,
      'C'},
     {"help", NULL, "show this", parse_help, ALL, 'h'},
