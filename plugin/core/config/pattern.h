@@ -22,18 +22,4 @@ const char *pattern_set_end(const char *p, bool is_glob);
  */
 bool pattern_has_back_reference(const char *regex);
 
-/*
- * glibc's regcomp(3) writes a repetition out: "a{100}" is a hundred letters,
- * "a+" two, and what is nested multiplies: "a" with thirty "+" behind it takes
- * more memory than there is. Where pieces can be empty, as in "(a|b?){2000}c",
- * memory and the time to match grow with a power of that (600 MB and 13 s).
- * True if more than PATTERN_REPEATED_MAX characters come from repetitions, of
- * which those of what can be empty count by their third power; or for more than
- * PATTERN_DEPTH_MAX parentheses in each other. False is no proof that matching
- * is fast: ".*a.{20}c" takes seconds.
- */
-#define PATTERN_REPEATED_MAX 1000
-#define PATTERN_DEPTH_MAX 64
-bool pattern_repeats_too_much(const char *regex);
-
 #endif

@@ -111,12 +111,6 @@ static int compile_regex(regex_t *regex, const char *pattern,
         reason, "expected a POSIX extended regular expression without "
                 "back-references such as \\1: a process could choose a "
                 "name that takes hours to match");
-  if (pattern_repeats_too_much(pattern))
-    return config_error_set(
-        reason,
-        "expected a POSIX extended regular expression of which "
-        "repetitions, written out, add at most %d characters",
-        PATTERN_REPEATED_MAX);
   rc = compile_in_c_locale(regex, pattern);
   if (rc == 0)
     return 0;
