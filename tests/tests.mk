@@ -19,8 +19,7 @@ UNIT_CORE_BIN   := $(filter-out $(UNIT_GLUE_BIN) $(UNIT_REPORT_BIN),$(UNIT_BIN))
 BENCH_BIN       := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/*.c))
 FUZZ_BIN        := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
 ifeq ($(PROFILE),m32)
-FUZZ_BIN := $(filter-out %/fuzz_json %/fuzz_report_load \
-  %/fuzz_report_config,$(FUZZ_BIN))
+FUZZ_BIN := $(filter-out %/fuzz_json %/fuzz_report_load,$(FUZZ_BIN))
 endif
 SHAPE         := $(B)/tests/support/shape
 # A program takes of the archive only what it uses.
@@ -177,17 +176,12 @@ FUZZ_OBJ := $(B)/tests/fuzz/fuzz.o
 ifneq ($(PROFILE),fuzz)
 FUZZ_OBJ += $(B)/tests/fuzz/replay.o
 endif
-$(B)/tests/fuzz/fuzz_config: $(addprefix $(B)/plugin/,config.o config_capture.o option.o) \
-  $(B)/tests/support/stub_daemon.o
-$(B)/tests/fuzz/fuzz_config.o: \
-  EXTRA_CPPFLAGS = $(CORE_CPPFLAGS) -Itests/support -Iplugin $(COLLECTD_CPPFLAGS)
 $(FUZZ_BIN): FUZZ_LIBS = $(LIBS)
 FUZZ_REPORT_BIN := $(filter $(B)/tests/fuzz/fuzz_report%,$(FUZZ_BIN))
 $(FUZZ_REPORT_BIN): $(filter-out %/main.o,$(REPORT_OBJ))
 $(FUZZ_REPORT_BIN): FUZZ_LIBS = $(REPORT_LIBS)
 $(FUZZ_REPORT_BIN:=.o): \
   EXTRA_CPPFLAGS = $(CORE_CPPFLAGS) -Itests/support -Icontrib/smaps-report
-$(B)/tests/fuzz/fuzz_report_config.o: EXTRA_CPPFLAGS += $(COLLECTD_CPPFLAGS)
 $(FUZZ_BIN): %: %.o $(FUZZ_OBJ) $(CORE_LIB)
 	$(call say,LD,$@)
 	$(Q)$(LINK) $(OWN_LDFLAGS) $(if $(filter fuzz,$(PROFILE)),-fsanitize=fuzzer) \
