@@ -9,16 +9,6 @@
 
 #define SUGGESTIONS_MAX 64
 
-static int apply_values_absolute(struct scope *scope,
-                                 const oconfig_item_t *item) {
-  return option_choice(scope, item, &scope->report->absolute);
-}
-
-static int apply_values_percentage(struct scope *scope,
-                                   const oconfig_item_t *item) {
-  return option_choice(scope, item, &scope->report->percentage);
-}
-
 static int apply_report(struct scope *scope, const oconfig_item_t *item) {
   metric_set metrics = 0;
 
@@ -63,11 +53,6 @@ static int apply_refresh(struct scope *scope, const oconfig_item_t *item) {
                       "expected \"adaptive\", \"always\" or \"never\"");
 }
 
-static int apply_max_age(struct scope *scope, const oconfig_item_t *item) {
-  return option_time(scope, item, "seconds", NS_PER_S, 1, 86400,
-                     &scope->policy->max_age_ns);
-}
-
 static int apply_max_lock_hold(struct scope *scope,
                                const oconfig_item_t *item) {
   /* One that is set holds for all. */
@@ -80,63 +65,9 @@ static int apply_read_budget(struct scope *scope, const oconfig_item_t *item) {
   double percent;
   int rc = option_number(scope, item, &percent);
 
-  return rc < 0 ? rc
-                : settings_set_read_budget(scope->settings, percent,
-                                           &scope->reason);
-}
-
-static int apply_state_file(struct scope *scope, const oconfig_item_t *item) {
-  const char *path;
-  int rc = option_string(scope, item, &path);
-
-  return rc < 0
-             ? rc
-             : settings_set_state_file(scope->settings, path, &scope->reason);
-}
-
-static int apply_state_history(struct scope *scope,
-                               const oconfig_item_t *item) {
-  const char *path;
-  int rc = option_string(scope, item, &path);
-
-  return rc < 0 ? rc
-                : settings_set_state_history(scope->settings, path,
-                                             &scope->reason);
-}
-
-static int apply_state_interval(struct scope *scope,
-                                const oconfig_item_t *item) {
-  return option_time(scope, item, "seconds", NS_PER_S, 0, 86400,
-                     &scope->settings->state_interval_ns);
-}
-
-static int apply_state_at_start(struct scope *scope,
-                                const oconfig_item_t *item) {
-  return option_boolean(scope, item, &scope->settings->has_state_at_start);
-}
-
-static int apply_command_lines(struct scope *scope,
-                               const oconfig_item_t *item) {
-  return option_choice(scope, item, &scope->settings->command_lines);
-}
-
-static int apply_growth_window(struct scope *scope,
-                               const oconfig_item_t *item) {
-  return option_time(scope, item, "seconds", NS_PER_S, 60, 604800,
-                     &scope->report->growth_window_ns);
-}
-
-static int apply_read_timeout(struct scope *scope, const oconfig_item_t *item) {
-  return option_time(scope, item, "seconds", NS_PER_S, 0.1, 60,
-                     &scope->settings->read_timeout_ns);
-}
-
-static int apply_children(struct scope *scope, const oconfig_item_t *item) {
-  return option_boolean(scope, item, &scope->rule->takes_children);
-}
-
-static int apply_continue(struct scope *scope, const oconfig_item_t *item) {
-  return option_boolean(scope, item, &scope->rule->is_view);
+  if (rc < 0)
+    return rc;
+  return settings_set_read_budget(scope->settings, percent, &scope->reason);
 }
 
 static int add_selector(struct scope *scope, struct rule *rule,
@@ -152,26 +83,6 @@ static int apply_selector(struct scope *scope, const oconfig_item_t *item) {
   int rc = option_string(scope, item, &pattern);
 
   return rc < 0 ? rc : add_selector(scope, scope->rule, item->key, pattern);
-}
-
-static int apply_host(struct scope *scope, const oconfig_item_t *item) {
-  return option_boolean(scope, item, &scope->settings->reports_host);
-}
-
-static int apply_max_groups(struct scope *scope, const oconfig_item_t *item) {
-  double n;
-  int rc = option_number(scope, item, &n);
-
-  return rc < 0 ? rc
-                : settings_set_max_groups(scope->settings, n, &scope->reason);
-}
-
-static int apply_proc_root(struct scope *scope, const oconfig_item_t *item) {
-  const char *root;
-  int rc = option_string(scope, item, &root);
-
-  return rc < 0 ? rc
-                : settings_set_proc_root(scope->settings, root, &scope->reason);
 }
 
 /* Makes a template that expands to the name. */
@@ -278,46 +189,46 @@ static int apply_process_match(struct scope *scope,
 /* Options of the top level. Group, Ignore, Other and Capture can be blocks; the
  * table has them for suggestions. */
 static const struct option top_options[] = {
-    {"Process", apply_process},
-    {"ProcessMatch", apply_process_match},
-    {"Group", NULL},
-    {"Ignore", NULL},
-    {"Other", NULL},
-    {"Host", apply_host},
-    {"MaxGroups", apply_max_groups},
-    {"Report", apply_report},
-    {"ValuesAbsolute", apply_values_absolute},
-    {"ValuesPercentage", apply_values_percentage},
-    {"GrowthWindow", apply_growth_window},
-    {"ProcRoot", apply_proc_root},
-    {"Refresh", apply_refresh},
-    {"ReadBudget", apply_read_budget},
-    {"MaxAge", apply_max_age},
-    {"MaxLockHold", apply_max_lock_hold},
-    {"ReadTimeout", apply_read_timeout},
-    {"StateFile", apply_state_file},
-    {"StateHistory", apply_state_history},
-    {"StateInterval", apply_state_interval},
-    {"StateAtStart", apply_state_at_start},
-    {"CommandLines", apply_command_lines},
-    {"Capture", NULL},
-    {NULL, NULL}};
+    {"Process", .apply = apply_process},
+    {"ProcessMatch", .apply = apply_process_match},
+    {.name = "Group"},
+    {.name = "Ignore"},
+    {.name = "Other"},
+    BOOLEAN("Host", settings, reports_host),
+    COUNT("MaxGroups", settings, max_groups, SETTINGS_MAX_GROUPS_LIMIT),
+    {"Report", .apply = apply_report},
+    CHOICE("ValuesAbsolute", report, absolute),
+    CHOICE("ValuesPercentage", report, percentage),
+    SECONDS("GrowthWindow", report, growth_window_ns, 60, 604800),
+    {"ProcRoot", .set = settings_set_proc_root},
+    {"Refresh", .apply = apply_refresh},
+    {"ReadBudget", .apply = apply_read_budget},
+    SECONDS("MaxAge", policy, max_age_ns, 1, 86400),
+    {"MaxLockHold", .apply = apply_max_lock_hold},
+    SECONDS("ReadTimeout", settings, read_timeout_ns, 0.1, 60),
+    {"StateFile", .set = settings_set_state_file},
+    {"StateHistory", .set = settings_set_state_history},
+    SECONDS("StateInterval", settings, state_interval_ns, 0, 86400),
+    BOOLEAN("StateAtStart", settings, has_state_at_start),
+    CHOICE("CommandLines", settings, command_lines),
+    {.name = "Capture"},
+    {.name = NULL}};
 
 /* Options of a block besides the selectors. The first two are about rules. */
 static const struct option group_options[] = {
-    {"Children", apply_children},
-    {"Continue", apply_continue},
-    {"Report", apply_report},
-    {"ValuesAbsolute", apply_values_absolute},
-    {"ValuesPercentage", apply_values_percentage},
-    {"GrowthWindow", apply_growth_window},
-    {"Refresh", apply_refresh},
-    {"MaxAge", apply_max_age},
-    {"MaxLockHold", apply_max_lock_hold},
-    {NULL, NULL}};
+    BOOLEAN("Children", rule, takes_children),
+    BOOLEAN("Continue", rule, is_view),
+    {"Report", .apply = apply_report},
+    CHOICE("ValuesAbsolute", report, absolute),
+    CHOICE("ValuesPercentage", report, percentage),
+    SECONDS("GrowthWindow", report, growth_window_ns, 60, 604800),
+    {"Refresh", .apply = apply_refresh},
+    SECONDS("MaxAge", policy, max_age_ns, 1, 86400),
+    {"MaxLockHold", .apply = apply_max_lock_hold},
+    {.name = NULL}};
 static const struct option *const other_options = group_options + 2;
-static const struct option ignore_options[] = {{"Children", apply_children},
-                                               {NULL, NULL}};
+static const struct option ignore_options[] = {
+    BOOLEAN("Children", rule, takes_children), {.name = NULL}};
 
 bool config_has_option(const char *key) {
   return option_find(top_options, key);
@@ -361,7 +272,8 @@ static int apply(struct scope *scope, const struct option *options,
     return refuse_option(scope, options, item->key);
   if (item->children_num > 0)
     return config_error_set(&scope->reason, "expected an option, not a block");
-  return option ? option->apply(scope, item) : apply_selector(scope, item);
+  return option ? option_apply(scope, option, item)
+                : apply_selector(scope, item);
 }
 
 /* Applies the items of a block. Logs each mistake. */

@@ -3,15 +3,6 @@
 #include <ctype.h>
 #include <strings.h>
 
-static int apply_directory(struct scope *scope, const oconfig_item_t *item) {
-  const char *path;
-  int rc = option_string(scope, item, &path);
-
-  return rc < 0 ? rc
-                : settings_set_capture_directory(scope->settings, path,
-                                                 &scope->reason);
-}
-
 static unsigned find_severity(const char *word) {
   static const struct {
     const char *word;
@@ -47,26 +38,6 @@ static int apply_on_notification(struct scope *scope,
                             "\"okay\", \"warning\" or \"failure\"");
   scope->settings->capture.severities = severities;
   return 0;
-}
-
-static int apply_top_processes(struct scope *scope,
-                               const oconfig_item_t *item) {
-  return option_count(scope, item, 10000,
-                      &scope->settings->capture.top_processes);
-}
-
-static int apply_top_mappings(struct scope *scope, const oconfig_item_t *item) {
-  return option_count(scope, item, 10000,
-                      &scope->settings->capture.top_mappings);
-}
-
-static int apply_cooldown(struct scope *scope, const oconfig_item_t *item) {
-  return option_time(scope, item, "seconds", NS_PER_S, 0, 604800,
-                     &scope->settings->capture.cooldown_ns);
-}
-
-static int apply_max_files(struct scope *scope, const oconfig_item_t *item) {
-  return option_count(scope, item, 100000, &scope->settings->capture.max_files);
 }
 
 /* Parses "64", "64K", "64M" or "64G", in powers of 1,024. */
@@ -108,18 +79,13 @@ static int apply_max_bytes(struct scope *scope, const oconfig_item_t *item) {
   return 0;
 }
 
-static int apply_capture_command_lines(struct scope *scope,
-                                       const oconfig_item_t *item) {
-  return option_choice(scope, item, &scope->settings->capture.command_lines);
-}
-
 const struct option capture_options[] = {
-    {"Directory", apply_directory},
-    {"OnNotification", apply_on_notification},
-    {"TopProcesses", apply_top_processes},
-    {"TopMappings", apply_top_mappings},
-    {"Cooldown", apply_cooldown},
-    {"MaxFiles", apply_max_files},
-    {"MaxBytes", apply_max_bytes},
-    {"CommandLines", apply_capture_command_lines},
-    {NULL, NULL}};
+    {"Directory", .set = settings_set_capture_directory},
+    {"OnNotification", .apply = apply_on_notification},
+    COUNT("TopProcesses", settings, capture.top_processes, 10000),
+    COUNT("TopMappings", settings, capture.top_mappings, 10000),
+    SECONDS("Cooldown", settings, capture.cooldown_ns, 0, 604800),
+    COUNT("MaxFiles", settings, capture.max_files, 100000),
+    {"MaxBytes", .apply = apply_max_bytes},
+    CHOICE("CommandLines", settings, capture.command_lines),
+    {.name = NULL}};

@@ -96,7 +96,8 @@ int option_number(struct scope *scope, const oconfig_item_t *item,
   return 0;
 }
 
-int option_boolean(struct scope *scope, const oconfig_item_t *item, bool *ret) {
+static int option_boolean(struct scope *scope, const oconfig_item_t *item,
+                          bool *ret) {
   if (item->values_num != 1 || item->values[0].type != OCONFIG_TYPE_BOOLEAN)
     return config_error_set(&scope->reason,
                             "expected true or false, without quotes");
@@ -104,8 +105,8 @@ int option_boolean(struct scope *scope, const oconfig_item_t *item, bool *ret) {
   return 0;
 }
 
-int option_choice(struct scope *scope, const oconfig_item_t *item,
-                  enum choice *ret) {
+static int option_choice(struct scope *scope, const oconfig_item_t *item,
+                         enum choice *ret) {
   bool value;
   int rc = option_boolean(scope, item, &value);
 
@@ -131,8 +132,8 @@ int option_time(struct scope *scope, const oconfig_item_t *item,
   return 0;
 }
 
-int option_count(struct scope *scope, const oconfig_item_t *item, unsigned most,
-                 uint64_t *ret) {
+static int option_count(struct scope *scope, const oconfig_item_t *item,
+                        unsigned most, uint64_t *ret) {
   double n;
   int rc = option_number(scope, item, &n);
 
@@ -151,4 +152,42 @@ const struct option *option_find(const struct option *options,
     if (strcasecmp(options->name, key) == 0)
       return options;
   return NULL;
+}
+
+static int set_text(struct scope *scope, const struct option *o,
+                    const oconfig_item_t *item) {
+  const char *value;
+  int rc = option_string(scope, item, &value);
+
+  return rc < 0 ? rc : o->set(scope->settings, value, &scope->reason);
+}
+
+static int set_field(struct scope *scope, const struct option *o,
+                     const oconfig_item_t *item, void *field) {
+  switch (o->kind) {
+  case OPTION_bool:
+    return option_boolean(scope, item, field);
+  case OPTION_choice:
+    return option_choice(scope, item, field);
+  case OPTION_seconds:
+    return option_time(scope, item, "seconds", NS_PER_S, o->least, o->most,
+                       field);
+  case OPTION_count:
+    break;
+  }
+  return option_count(scope, item, (unsigned)o->most, field);
+}
+
+int option_apply(struct scope *scope, const struct option *o,
+                 const oconfig_item_t *item) {
+  void *const places[] = {[OPTION_IN_settings] = scope->settings,
+                          [OPTION_IN_rule] = scope->rule,
+                          [OPTION_IN_report] = scope->report,
+                          [OPTION_IN_policy] = scope->policy};
+
+  if (o->apply)
+    return o->apply(scope, item);
+  if (o->set)
+    return set_text(scope, o, item);
+  return set_field(scope, o, item, (char *)places[o->place] + o->offset);
 }

@@ -5,6 +5,8 @@
 #include <collectd/core/daemon/collectd.h>
 #include <collectd/liboconfig/oconfig.h>
 
+#include <stddef.h>
+
 #include <smaps/settings.h>
 
 /* The block of an option, and the settings that the option may change. */
@@ -16,11 +18,56 @@ struct scope {
   struct config_error reason;
 };
 
+/* What an option sets: the type of a field. */
+enum option_kind {
+  OPTION_bool,
+  OPTION_choice,
+  OPTION_seconds, /* from least to most; the field is in nanoseconds */
+  OPTION_count    /* a whole number from 1 to most */
+};
+
+/* The member of struct scope that has the field. */
+enum option_place {
+  OPTION_IN_settings,
+  OPTION_IN_rule,
+  OPTION_IN_report,
+  OPTION_IN_policy
+};
+
+/* One of apply, set and a field; none if it is a block, which others know. */
 struct option {
   const char *name;
   /* 0, -EINVAL with scope->reason set, or -ENOMEM. */
   int (*apply)(struct scope *scope, const oconfig_item_t *item);
+  /* The same for an option with one string. */
+  int (*set)(struct settings *s, const char *value,
+             struct config_error *reason);
+  enum option_kind kind;
+  enum option_place place;
+  size_t offset;
+  double least, most;
 };
+
+/* The comparison warns of a field that is not of this type. */
+#define OPTION(name_, type_, kind_, struct_, field_, least_, most_)            \
+  {                                                                            \
+    .name = name_, .kind = OPTION_##kind_, .place = OPTION_IN_##struct_,       \
+    .least = least_, .most = most_,                                            \
+    .offset = offsetof(struct struct_, field_) +                               \
+              0 * sizeof((type_ *)NULL == &((struct struct_ *)NULL)->field_)   \
+  }
+#define BOOLEAN(name_, struct_, field_)                                        \
+  OPTION(name_, bool, bool, struct_, field_, 0, 0)
+#define CHOICE(name_, struct_, field_)                                         \
+  OPTION(name_, enum choice, choice, struct_, field_, 0, 0)
+#define SECONDS(name_, struct_, field_, least_, most_)                         \
+  OPTION(name_, uint64_t, seconds, struct_, field_, least_, most_)
+#define COUNT(name_, struct_, field_, most_)                                   \
+  OPTION(name_, uint64_t, count, struct_, field_, 1, most_)
+
+/* Applies an item that has no block. Returns as apply() does. */
+int option_apply(struct scope *scope, const struct option *option,
+                 const oconfig_item_t *item);
 
 /* Finds an option in a table that ends with a NULL name; NULL if absent. */
 const struct option *option_find(const struct option *options, const char *key);
@@ -28,19 +75,14 @@ const struct option *option_find(const struct option *options, const char *key);
 /*
  * Get the only value of an item. They return 0, or -EINVAL with scope->reason
  * set and *ret unchanged. The item owns a string. A time is in units of
- * `unit_ns`; a count is a whole number; both ends of a range are allowed.
+ * `unit_ns`; both ends of its range are allowed.
  */
 int option_string(struct scope *scope, const oconfig_item_t *item,
                   const char **ret);
 int option_number(struct scope *scope, const oconfig_item_t *item, double *ret);
-int option_boolean(struct scope *scope, const oconfig_item_t *item, bool *ret);
-int option_choice(struct scope *scope, const oconfig_item_t *item,
-                  enum choice *ret);
 int option_time(struct scope *scope, const oconfig_item_t *item,
                 const char *unit, uint64_t unit_ns, double least, double most,
                 uint64_t *ret_ns);
-int option_count(struct scope *scope, const oconfig_item_t *item, unsigned most,
-                 uint64_t *ret);
 
 /* Formats an item as in the file, on one line, for messages. */
 void option_describe(const oconfig_item_t *item, char *ret, size_t size);

@@ -46,7 +46,7 @@ struct settings {
   /* The group of processes that no rule takes. It has no selector; an empty
    * name (no pieces) means that there is no such group. */
   struct rule other;
-  size_t max_groups;
+  uint64_t max_groups;
   struct report report;         /* inherited by groups */
   struct policy policy;         /* inherited by groups */
   double read_budget_percent;   /* of one CPU */
@@ -73,8 +73,6 @@ int settings_set_other(struct settings *s, const char *name,
 /* The root must be a proc tree now. */
 int settings_set_proc_root(struct settings *s, const char *root,
                            struct config_error *reason);
-int settings_set_max_groups(struct settings *s, double n,
-                            struct config_error *reason);
 int settings_set_read_budget(struct settings *s, double percent,
                              struct config_error *reason);
 

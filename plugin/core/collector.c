@@ -111,7 +111,7 @@ int collector_new(struct settings *settings,
   c->settings = settings;
   if (!settings->reports_host)
     c->host.absence = HOST_IS_UNWANTED;
-  c->groups.max_templates = settings->max_groups;
+  c->groups.max_templates = (size_t)settings->max_groups;
   rc = procfs_new(settings->proc_root, &c->procfs);
   if (rc == 0)
     rc = init_reader(c, settings, hooks ? hooks->look_up_user : NULL);

@@ -209,15 +209,6 @@ bool settings_has_snapshots(const struct settings *s) {
          s->capture.directory;
 }
 
-int settings_set_max_groups(struct settings *s, double n,
-                            struct config_error *reason) {
-  if (!(n >= 1 && n <= SETTINGS_MAX_GROUPS_LIMIT) || n != (double)(size_t)n)
-    return config_error_set(reason, "expected a whole number from 1 to %d",
-                            SETTINGS_MAX_GROUPS_LIMIT);
-  s->max_groups = (size_t)n;
-  return 0;
-}
-
 int settings_set_read_budget(struct settings *s, double percent,
                              struct config_error *reason) {
   if (!(percent >= 0.01 && percent <= 100))

@@ -7,13 +7,10 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define UNKNOWN ((double)NAN)
-#define ENDLESS ((double)INFINITY)
 #define BIT(attribute) (1U << ATTRIBUTE_##attribute)
 
 TEST_OBJECT(struct settings, settings_init, settings_done)
@@ -228,29 +225,6 @@ SETTINGS_TEST(a_second_other_is_refused_and_leaves_the_first) {
   assert_int_equal(settings_set_other(s, "rest", &reason), -EINVAL);
   assert_non_null(strstr(reason.text, "once"));
   assert_true(is_called(&s->other, "first"));
-}
-
-SETTINGS_TEST(max_groups_is_a_whole_number_in_range) {
-  static const struct {
-    double n;
-    bool is_taken;
-  } cases[] = {
-      {1, true},   {100000, true}, {100001, false},  {0, false},
-      {-1, false}, {1.5, false},   {UNKNOWN, false}, {ENDLESS, false},
-  };
-
-  for (size_t i = 0; i < LENGTH(cases); i++) {
-    struct config_error reason = {""};
-    int r;
-
-    s->max_groups = 7;
-    r = settings_set_max_groups(s, cases[i].n, &reason);
-    if (r != (cases[i].is_taken ? 0 : -EINVAL) ||
-        s->max_groups != (cases[i].is_taken ? (size_t)cases[i].n : 7))
-      fail_msg("%g: %d, %zu", cases[i].n, r, s->max_groups);
-    if (r != 0)
-      assert_non_null(strstr(reason.text, "from 1 to 100000"));
-  }
 }
 
 SETTINGS_TEST(attributes_are_those_of_all_rules) {
