@@ -201,6 +201,7 @@ static const struct option top_options[] = {
     CHOICE("ValuesPercentage", report, percentage),
     SECONDS("GrowthWindow", report, growth_window_ns, 60, 604800),
     {"ProcRoot", .set = settings_set_proc_root},
+    {"ContainerRoot", .set = settings_set_container_root},
     {"Refresh", .apply = apply_refresh},
     {"ReadBudget", .apply = apply_read_budget},
     SECONDS("MaxAge", policy, max_age_ns, 1, 86400),

@@ -249,6 +249,12 @@ static void log_failures(struct log_state *s, const struct collector *c) {
             "\"%s\" (one of %" PRIu64 ", see count-unidentified) waits for a "
             "later interval, and empty groups are unknown until then",
             d->pid, d->comm, d->count);
+  d = collector_diag(c, DIAG_CONTAINER_FILE);
+  if (d->count && is_due(s, DIAG_CONTAINER_FILE, false))
+    WARNING("smaps plugin: the name of the container of process %u \"%s\" is "
+            "unknown: %s: %s; the first 12 digits of its id are used",
+            d->pid, d->comm, d->file,
+            d->error == EBADMSG ? "malformed" : strerror(d->error));
   d = collector_diag(c, DIAG_MALFORMED);
   if (d->count && is_due(s, DIAG_MALFORMED, true))
     WARNING("smaps plugin: %s of process %u \"%s\" is malformed (one of "

@@ -19,7 +19,7 @@ UNIT_CORE_BIN   := $(filter-out $(UNIT_GLUE_BIN) $(UNIT_REPORT_BIN),$(UNIT_BIN))
 BENCH_BIN       := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/*.c))
 FUZZ_BIN        := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
 ifeq ($(PROFILE),m32)
-FUZZ_BIN := $(filter-out %/fuzz_json %/fuzz_report_load,$(FUZZ_BIN))
+FUZZ_BIN := $(filter-out %/fuzz_json %/fuzz_container %/fuzz_report_load,$(FUZZ_BIN))
 endif
 SHAPE         := $(B)/tests/support/shape
 # A program takes of the archive only what it uses.

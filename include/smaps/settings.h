@@ -41,7 +41,8 @@ struct settings {
   enum choice command_lines; /* in snapshots */
   struct capture_settings capture;
   char *proc_root;
-  struct rule *rules; /* in the order written */
+  char *container_root; /* see container_names.h */
+  struct rule *rules;   /* in the order written */
   size_t n_rules;
   /* The group of processes that no rule takes. It has no selector; an empty
    * name (no pieces) means that there is no such group. */
@@ -73,6 +74,8 @@ int settings_set_other(struct settings *s, const char *name,
 /* The root must be a proc tree now. */
 int settings_set_proc_root(struct settings *s, const char *root,
                            struct config_error *reason);
+int settings_set_container_root(struct settings *s, const char *root,
+                                struct config_error *reason);
 int settings_set_read_budget(struct settings *s, double percent,
                              struct config_error *reason);
 

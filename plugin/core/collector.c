@@ -82,7 +82,8 @@ static int init_reader(struct collector *c, const struct settings *settings,
       .read_timeout_ns = settings->read_timeout_ns,
       .clock_ns = c->clock_ns,
       .cpu_clock_ns = c->cpu_clock_ns,
-      .look_up_user = look_up_user};
+      .look_up_user = look_up_user,
+      .container_root = settings->container_root};
 
   c->quarantine =
       (struct quarantine){.procfs = c->procfs,

@@ -20,6 +20,7 @@ enum diag_kind {
   DIAG_TOO_LARGE,         /* MaxLockHold, and pagemap is refused */
   DIAG_HUNG,              /* ReadTimeout: `file` hangs for the first time */
   DIAG_READERS_HUNG,      /* all readers hang: only statm is read */
+  DIAG_CONTAINER_FILE,    /* `file` of a container's runtime: `error` */
   DIAG_PID_FILE,          /* PID file `file`: `error`, or 0 if it hangs */
   DIAG_GROUP_REFUSED,     /* MaxGroups refuses group `name` */
   DIAG_NAME_REFUSED,      /* more than `limit` new names in an hour: `name` */

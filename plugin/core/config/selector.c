@@ -22,17 +22,18 @@ static const char *const attribute_option[ATTRIBUTES] = {
     [ATTRIBUTE_UNIT] = "Unit",
     [ATTRIBUTE_SLICE] = "Slice",
     [ATTRIBUTE_CONTAINER] = "Container",
+    [ATTRIBUTE_CONTAINER_NAME] = "ContainerName",
+    [ATTRIBUTE_POD] = "Pod",
+    [ATTRIBUTE_NAMESPACE] = "Namespace",
 };
 
-const char *const selector_options[] = {"Comm",        "CommMatch",
-                                        "CommandLine", "CommandLineMatch",
-                                        "Executable",  "ExecutableMatch",
-                                        "User",        "UserMatch",
-                                        "Cgroup",      "CgroupMatch",
-                                        "Unit",        "UnitMatch",
-                                        "Slice",       "SliceMatch",
-                                        "Container",   "ContainerMatch",
-                                        PID_FILE,      NULL};
+const char *const selector_options[] = {
+    "Comm",          "CommMatch",          "CommandLine", "CommandLineMatch",
+    "Executable",    "ExecutableMatch",    "User",        "UserMatch",
+    "Cgroup",        "CgroupMatch",        "Unit",        "UnitMatch",
+    "Slice",         "SliceMatch",         "Container",   "ContainerMatch",
+    "ContainerName", "ContainerNameMatch", "Pod",         "PodMatch",
+    "Namespace",     "NamespaceMatch",     PID_FILE,      NULL};
 
 /* The suffix Match stands for a regular expression. */
 static bool find_option(const char *option, enum attribute *attribute,

@@ -44,6 +44,7 @@ void settings_done(struct settings *s) {
   rule_done(&s->other);
   free(s->rules);
   free(s->proc_root);
+  free(s->container_root);
   free(s->host);
   free(s->state_file);
   free(s->state_history);
@@ -180,6 +181,11 @@ static int set_path(char **path, const char *value,
   free(*path);
   *path = copy;
   return 0;
+}
+
+int settings_set_container_root(struct settings *s, const char *root,
+                                struct config_error *reason) {
+  return set_path(&s->container_root, root, reason);
 }
 
 int settings_set_state_file(struct settings *s, const char *path,

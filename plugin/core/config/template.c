@@ -9,9 +9,15 @@ static const struct {
   const char *name;
   enum attribute attribute;
 } placeholders[] = {
-    {"comm", ATTRIBUTE_COMM},   {"exe", ATTRIBUTE_EXECUTABLE},
-    {"user", ATTRIBUTE_USER},   {"unit", ATTRIBUTE_UNIT},
-    {"slice", ATTRIBUTE_SLICE}, {"container", ATTRIBUTE_CONTAINER},
+    {"comm", ATTRIBUTE_COMM},
+    {"exe", ATTRIBUTE_EXECUTABLE},
+    {"user", ATTRIBUTE_USER},
+    {"unit", ATTRIBUTE_UNIT},
+    {"slice", ATTRIBUTE_SLICE},
+    {"container", ATTRIBUTE_CONTAINER},
+    {"container_name", ATTRIBUTE_CONTAINER_NAME},
+    {"pod", ATTRIBUTE_POD},
+    {"namespace", ATTRIBUTE_NAMESPACE},
 };
 #define PLACEHOLDERS (sizeof(placeholders) / sizeof(*placeholders))
 
@@ -53,7 +59,8 @@ static int refuse_placeholder(const char *name, size_t len,
   escape_text(name, len, shown, sizeof(shown));
   return config_error_set(reason,
                           "expected %%{comm}, %%{exe}, %%{user}, %%{unit}, "
-                          "%%{slice}, %%{container} or %%{1} to %%{9}, not "
+                          "%%{slice}, %%{container}, %%{container_name}, "
+                          "%%{pod}, %%{namespace} or %%{1} to %%{9}, not "
                           "%%{%s}%s%s%s",
                           shown, nearest ? "; did you mean %{" : "",
                           nearest ? nearest : "", nearest ? "}?" : "");

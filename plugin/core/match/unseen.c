@@ -171,6 +171,8 @@ static void note_groups_of_unidentified(const struct matcher *m,
   if (read_cgroup(procfs, p->pid, &cgroup))
     glimpse.unknown &= ~CGROUP_ATTRIBUTES;
   glimpse.id = attributes_get(&cgroup);
+  if (glimpse.id.value[ATTRIBUTE_CONTAINER])
+    glimpse.unknown |= CONTAINER_ATTRIBUTES;
   if (rc == 0)
     glimpse.id.value[ATTRIBUTE_COMM] = comm;
   descent = find_descent(procfs, t, p);

@@ -16,13 +16,20 @@ enum attribute {
   ATTRIBUTE_UNIT,
   ATTRIBUTE_SLICE,
   ATTRIBUTE_CONTAINER,
+  ATTRIBUTE_CONTAINER_NAME, /* these three: see container_names.h */
+  ATTRIBUTE_POD,
+  ATTRIBUTE_NAMESPACE,
   ATTRIBUTES
 };
 
 /* Bit per attribute that a control group is selected by. */
 #define CGROUP_ATTRIBUTES                                                      \
   (1U << ATTRIBUTE_CGROUP | 1U << ATTRIBUTE_UNIT | 1U << ATTRIBUTE_SLICE |     \
-   1U << ATTRIBUTE_CONTAINER)
+   1U << ATTRIBUTE_CONTAINER | CONTAINER_ATTRIBUTES)
+/* Those that files of the container's runtime tell, besides the path. */
+#define CONTAINER_ATTRIBUTES                                                   \
+  (1U << ATTRIBUTE_CONTAINER_NAME | 1U << ATTRIBUTE_POD |                      \
+   1U << ATTRIBUTE_NAMESPACE)
 
 /* The kernel may refuse these: then NULL is unknown. Without any of the others
  * but comm, a process has none, as one in no unit. */
@@ -50,8 +57,8 @@ struct attributes attributes_get(const struct stored_attributes *stored);
 struct stored_attributes
 attributes_share(const struct stored_attributes *stored);
 
-/* Sets the values that the path of a control group tells; they point into it.
- */
+/* Sets the values that the path of a control group tells by itself; they point
+ * into it. */
 void attributes_set_cgroup(struct span value[ATTRIBUTES], struct span path);
 
 /* attributes_renew(): at least one value differs. */

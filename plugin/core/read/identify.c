@@ -182,6 +182,9 @@ static void apply_inspection(struct identify_ctx *in,
   /* The names are known by now, for the log. */
   if (seen->is_executable_denied && in->rules_need_executable)
     diag_note(in->diags, DIAG_EXECUTABLE_DENIED, p, 0, "exe");
+  if (seen->container_error)
+    diag_note(in->diags, DIAG_CONTAINER_FILE, p, seen->container_error,
+              seen->container_file);
 }
 
 static void finish_job(void *ctx, struct read_job *job) {

@@ -197,13 +197,34 @@ static struct span span_of(const char *value) {
   return (struct span){.text = value, .len = value ? strlen(value) : 0};
 }
 
-static int read_cgroup(struct inspect_ctx *in, int fd,
-                       struct span value[ATTRIBUTES]) {
+static void find_container_names(struct inspect_ctx *in, uint64_t now_ns,
+                                 struct inspection *seen,
+                                 struct span value[ATTRIBUTES]) {
+  struct container_names *names = &in->container;
+  int rc;
+
+  procfs_announce(in->procfs, "the files of its container");
+  rc = container_names_find(in->containers, value[ATTRIBUTE_CGROUP],
+                            value[ATTRIBUTE_CONTAINER], now_ns, names,
+                            &seen->container_file);
+  if (in->rule_attributes & CONTAINER_ATTRIBUTES)
+    seen->container_error = rc;
+  value[ATTRIBUTE_CONTAINER_NAME] = span_of(names->name);
+  if (names->pod[0])
+    value[ATTRIBUTE_POD] = span_of(names->pod);
+  if (names->namespace[0])
+    value[ATTRIBUTE_NAMESPACE] = span_of(names->namespace);
+}
+
+static int read_cgroup(struct inspect_ctx *in, int fd, uint64_t now_ns,
+                       struct inspection *seen, struct span value[ATTRIBUTES]) {
   struct span text, path;
   int rc = procfs_read(in->procfs, fd, "cgroup", &text);
 
   if (rc == 0 && cgroup_parse(text.text, text.len, &path) == 0)
     attributes_set_cgroup(value, path);
+  if (value[ATTRIBUTE_CONTAINER].text && in->attributes & CONTAINER_ATTRIBUTES)
+    find_container_names(in, now_ns, seen, value);
   /* No cgroup file: a kernel without cgroups. */
   return rc == PROCFS_GONE || rc == PROCFS_NO_MM ? 0 : rc;
 }
@@ -284,7 +305,7 @@ static int read_memory_names(struct inspect_ctx *in, const struct proc_ref *p,
 /* Names that are not read keep their old values. */
 static int read_names(struct inspect_ctx *in, const struct proc_ref *p, int fd,
                       const struct attributes *old, struct occasion *o,
-                      uint32_t now_s, struct inspection *seen,
+                      uint64_t now_ns, struct inspection *seen,
                       struct span value[ATTRIBUTES], uint32_t *uid) {
   bool wants_status = wants(in, ATTRIBUTE_USER) || o->is_hidden ||
                       (in->rule_attributes >> ATTRIBUTE_COMMAND_LINE) & 1;
@@ -294,13 +315,13 @@ static int read_names(struct inspect_ctx *in, const struct proc_ref *p, int fd,
   value[ATTRIBUTE_EXECUTABLE] = span_of(old->value[ATTRIBUTE_EXECUTABLE]);
   value[ATTRIBUTE_COMMAND_LINE] = span_of(old->value[ATTRIBUTE_COMMAND_LINE]);
   if (rc == 0)
-    rc = read_memory_names(in, p, fd, o, now_s, seen, value);
+    rc = read_memory_names(in, p, fd, o, (uint32_t)(now_ns / NS_PER_S), seen,
+                           value);
   if (rc == 0 && wants(in, ATTRIBUTE_USER))
     rc = find_user(in, &o->status, uid, &value[ATTRIBUTE_USER]);
-  if (rc == 0 && (wants(in, ATTRIBUTE_CGROUP) || wants(in, ATTRIBUTE_UNIT) ||
-                  wants(in, ATTRIBUTE_SLICE) || wants(in, ATTRIBUTE_CONTAINER)))
+  if (rc == 0 && in->attributes & CGROUP_ATTRIBUTES)
     /* Read last, because its values point into the buffer. */
-    rc = read_cgroup(in, fd, value);
+    rc = read_cgroup(in, fd, now_ns, seen, value);
   return rc;
 }
 
@@ -327,8 +348,7 @@ static int inspect_names(struct inspect_ctx *in, const struct proc_ref *p,
   if (!o.is_first &&
       !inspect_is_due(p->pid, p->identified_ns, now_ns, in->interval_ns))
     return 0;
-  rc = read_names(in, p, fd, &old, &o, (uint32_t)(now_ns / NS_PER_S), seen,
-                  value, &uid);
+  rc = read_names(in, p, fd, &old, &o, now_ns, seen, value, &uid);
   if (rc != 0)
     return rc;
   rc = attributes_renew(stored, value, uid, &seen->attributes);

@@ -11,6 +11,7 @@
 
 #include "proc/cmdline.h"
 #include "proc/user.h"
+#include "process/container_names.h"
 #include "process/process.h"
 
 /* The data that reading a process needs; a copy, since the process may be
@@ -37,6 +38,8 @@ struct inspection {
   uint64_t image; /* as in struct process */
   bool has_names; /* names were read again */
   bool is_executable_denied;
+  int container_error; /* why its container has no name for the rules; or 0 */
+  const char *container_file;
   uint32_t switches, executable_denied_s; /* likewise, if has_names */
   /* Set if any name has changed: the new names. */
   bool has_changed;
@@ -47,12 +50,14 @@ struct inspection {
 struct inspect_ctx {
   struct procfs *procfs;
   struct user_cache *users;
+  struct container_cache *containers;
   unsigned attributes;      /* bit per attribute to read */
   unsigned rule_attributes; /* those of them that rules look at */
   uint64_t interval_ns;
 
   /* The values of the current process. */
   char user[USER_NAME_SIZE];
+  struct container_names container;
   char command_line[CMDLINE_MAX + 1];
   char executable[PATH_MAX];
 };

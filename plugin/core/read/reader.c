@@ -17,10 +17,11 @@
  * collectd, which waits for the end of a cycle, stops within five. */
 #define WAIT_BUDGET_NS (3 * NS_PER_S)
 
-/* User names, shared by all threads. */
-struct shared_users {
+/* Names that are looked up, shared by all threads. */
+struct shared_names {
   atomic_uint holders;
-  struct user_cache cache;
+  struct user_cache users;
+  struct container_cache containers;
 };
 
 /* A job in a context. */
@@ -33,7 +34,7 @@ struct task {
 
 struct worker_context {
   struct procfs *procfs;
-  struct shared_users *users;
+  struct shared_names *names;
   struct inspect_ctx inspect;
   struct rollup_reader rollups;
   struct memory_cgroup_shared cgroups;
@@ -217,11 +218,12 @@ static void do_job(void *ctx, size_t i) {
 
 /* --- making and clearing contexts --- */
 
-static void release_users(struct shared_users *users) {
-  if (atomic_fetch_sub(&users->holders, 1) != 1)
+static void release_names(struct shared_names *names) {
+  if (atomic_fetch_sub(&names->holders, 1) != 1)
     return;
-  user_cache_done(&users->cache);
-  free(users);
+  user_cache_done(&names->users);
+  container_cache_done(&names->containers);
+  free(names);
 }
 
 /* Frees the memory of a result that is not delivered. */
@@ -262,7 +264,7 @@ static void free_context(void *ctx) {
   clear_context(w);
   cgroup_mounts_done(&w->cgroups.mounts);
   procfs_free(w->procfs);
-  release_users(w->users);
+  release_names(w->names);
   free(w);
 }
 
@@ -276,10 +278,11 @@ static void *new_context(void *ctx) {
     free(w);
     return NULL;
   }
-  atomic_fetch_add(&r->users->holders, 1);
-  w->users = r->users;
+  atomic_fetch_add(&r->names->holders, 1);
+  w->names = r->names;
   w->inspect = (struct inspect_ctx){.procfs = w->procfs,
-                                    .users = &r->users->cache,
+                                    .users = &r->names->users,
+                                    .containers = &r->names->containers,
                                     .attributes = r->setup.attributes,
                                     .rule_attributes = r->setup.rule_attributes,
                                     .interval_ns = r->setup.interval_ns};
@@ -301,23 +304,24 @@ int reader_init(struct reader *r, const struct reader_setup *setup) {
 
   *r = (struct reader){.setup = *setup,
                        .page_size = (uint64_t)sysconf(_SC_PAGESIZE)};
-  r->users = calloc(1, sizeof(*r->users));
-  if (!r->users)
+  r->names = calloc(1, sizeof(*r->names));
+  if (!r->names)
     return -ENOMEM;
-  atomic_init(&r->users->holders, 1);
-  user_cache_init(&r->users->cache, setup->look_up_user);
-  if (worker_pool_new(&ops, setup->read_timeout_ns, WAIT_BUDGET_NS, &r->pool) ==
-      0)
+  atomic_init(&r->names->holders, 1);
+  user_cache_init(&r->names->users, setup->look_up_user);
+  if (container_cache_init(&r->names->containers, setup->container_root) == 0 &&
+      worker_pool_new(&ops, setup->read_timeout_ns, WAIT_BUDGET_NS, &r->pool) ==
+          0)
     return 0;
-  release_users(r->users);
-  r->users = NULL;
+  release_names(r->names);
+  r->names = NULL;
   return -ENOMEM;
 }
 
 void reader_done(struct reader *r) {
   worker_pool_free(r->pool);
-  if (r->users)
-    release_users(r->users);
+  if (r->names)
+    release_names(r->names);
 }
 
 /* --- in the thread of the cycle --- */
@@ -349,7 +353,7 @@ int reader_begin(struct reader *r, uint64_t now_ns) {
   worker_pool_begin(r->pool);
   while ((w = worker_pool_next_returned(r->pool)))
     clear_context(w);
-  user_cache_expire(&r->users->cache, now_ns);
+  user_cache_expire(&r->names->users, now_ns);
   return ensure_context(r);
 }
 

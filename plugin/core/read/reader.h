@@ -30,6 +30,7 @@ struct reader_setup {
   uint64_t (*clock_ns)(void);
   uint64_t (*cpu_clock_ns)(void); /* of the calling thread; or NULL */
   int (*look_up_user)(uint32_t uid, char *ret, size_t size); /* or NULL */
+  const char *container_root; /* see container_names.h; NULL: "/" */
 };
 
 struct reader {
@@ -38,7 +39,7 @@ struct reader {
   uint64_t page_size;
   bool has_rollup; /* a smaps_rollup was read, so the kernel has it */
   struct worker_pool *pool;
-  struct shared_users *users;
+  struct shared_names *names;
 };
 
 /* Returns 0, or -ENOMEM and leaves nothing to release. */

@@ -365,10 +365,17 @@ static void add_names(struct json *j,
                       const struct stored_attributes *attributes,
                       bool has_command_line) {
   static const char *const keys[ATTRIBUTES] = {
-      [ATTRIBUTE_COMM] = "comm",      [ATTRIBUTE_COMMAND_LINE] = "command_line",
-      [ATTRIBUTE_EXECUTABLE] = "exe", [ATTRIBUTE_USER] = "user",
-      [ATTRIBUTE_CGROUP] = "cgroup",  [ATTRIBUTE_UNIT] = "unit",
-      [ATTRIBUTE_SLICE] = "slice",    [ATTRIBUTE_CONTAINER] = "container"};
+      [ATTRIBUTE_COMM] = "comm",
+      [ATTRIBUTE_COMMAND_LINE] = "command_line",
+      [ATTRIBUTE_EXECUTABLE] = "exe",
+      [ATTRIBUTE_USER] = "user",
+      [ATTRIBUTE_CGROUP] = "cgroup",
+      [ATTRIBUTE_UNIT] = "unit",
+      [ATTRIBUTE_SLICE] = "slice",
+      [ATTRIBUTE_CONTAINER] = "container",
+      [ATTRIBUTE_CONTAINER_NAME] = "container_name",
+      [ATTRIBUTE_POD] = "pod",
+      [ATTRIBUTE_NAMESPACE] = "namespace"};
   struct attributes id = attributes_get(attributes);
 
   for (int a = 0; a < ATTRIBUTES; a++)

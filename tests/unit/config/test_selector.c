@@ -29,6 +29,12 @@ static const struct {
     {"SliceMatch", ATTRIBUTE_SLICE, SELECT_REGEX},
     {"Container", ATTRIBUTE_CONTAINER, SELECT_GLOB},
     {"ContainerMatch", ATTRIBUTE_CONTAINER, SELECT_REGEX},
+    {"ContainerName", ATTRIBUTE_CONTAINER_NAME, SELECT_GLOB},
+    {"ContainerNameMatch", ATTRIBUTE_CONTAINER_NAME, SELECT_REGEX},
+    {"Pod", ATTRIBUTE_POD, SELECT_GLOB},
+    {"PodMatch", ATTRIBUTE_POD, SELECT_REGEX},
+    {"Namespace", ATTRIBUTE_NAMESPACE, SELECT_GLOB},
+    {"NamespaceMatch", ATTRIBUTE_NAMESPACE, SELECT_REGEX},
     {"PidFile", ATTRIBUTES, SELECT_PID_FILE},
 };
 #define OPTIONS LENGTH(options)

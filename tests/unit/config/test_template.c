@@ -15,7 +15,10 @@ static const struct attributes nginx = {
               [ATTRIBUTE_CGROUP] = "/system.slice/nginx.service",
               [ATTRIBUTE_UNIT] = "nginx.service",
               [ATTRIBUTE_SLICE] = "system.slice",
-              [ATTRIBUTE_CONTAINER] = "c0ffee"}};
+              [ATTRIBUTE_CONTAINER] = "c0ffee",
+              [ATTRIBUTE_CONTAINER_NAME] = "web",
+              [ATTRIBUTE_POD] = "web-0",
+              [ATTRIBUTE_NAMESPACE] = "prod"}};
 
 /* The captures of "(www)(:)(8)()(x)?(/)(a)(b)(c)". */
 static const struct captures found = {.text = "www:8/abc",

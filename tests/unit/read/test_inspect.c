@@ -16,6 +16,7 @@
 struct fixture {
   struct proctree tree;
   struct user_cache users;
+  struct container_cache containers;
   struct inspect_ctx inspect;
   struct proc_ref p; /* pid 16, whose names last a whole minute */
 };
@@ -49,13 +50,16 @@ static void begin(struct fixture *f) {
   proctree_make(&f->tree);
   put(f, process());
   user_cache_init(&f->users, look_up_user);
-  f->inspect = (struct inspect_ctx){.users = &f->users, .attributes = ALL};
+  assert_int_equal(container_cache_init(&f->containers, f->tree.root), 0);
+  f->inspect = (struct inspect_ctx){
+      .users = &f->users, .containers = &f->containers, .attributes = ALL};
   assert_int_equal(procfs_new(f->tree.root, &f->inspect.procfs), 0);
 }
 
 static void done(struct fixture *f) {
   attributes_done(&f->p.attributes);
   user_cache_done(&f->users);
+  container_cache_done(&f->containers);
   procfs_free(f->inspect.procfs);
   proctree_remove(&f->tree);
 }
@@ -119,8 +123,8 @@ static void expect_all(const struct inspection *seen, const char *wanted) {
 
 #define ALL_NAMES                                                              \
   "server server -v /usr/bin/server seven /system.slice/server.service "       \
-  "server.service system.slice -"
-#define COMM_ALONE "server - - - - - - -"
+  "server.service system.slice - - - -"
+#define COMM_ALONE "server - - - - - - - - - -"
 
 FIXTURE_TEST(state_is_told_by_stat) {
   static const struct {
@@ -361,7 +365,7 @@ FIXTURE_TEST(attributes_that_no_rule_asks_for_are_not_read) {
   proctree_unlink(&f->tree, "16/cgroup");
   f->inspect.attributes = 1U << ATTRIBUTE_EXECUTABLE;
   assert_int_equal(look(f, NOW, &seen), 0);
-  expect_all(&seen, "server - /usr/bin/server - - - - -");
+  expect_all(&seen, "server - /usr/bin/server - - - - - - - -");
   inspection_done(&seen);
   f->inspect.attributes = 0;
   assert_int_equal(look(f, NOW, &seen), 0);
@@ -405,6 +409,65 @@ FIXTURE_TEST(failure_is_told_with_the_file) {
   }
 }
 
+#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define LINKS "var/log/containers/"
+
+/* Its names are known as soon as any of them is wanted. */
+FIXTURE_TEST(names_of_a_container_are_looked_up) {
+  static const enum attribute names[] = {ATTRIBUTE_CONTAINER_NAME,
+                                         ATTRIBUTE_POD, ATTRIBUTE_NAMESPACE};
+  struct fake fake = process();
+
+  fake.cgroup = "/kubepods/burstable/podu/" ID;
+  put(f, fake);
+  proctree_write(&f->tree, LINKS "web-0_prod_nginx-" ID ".log", "", 0);
+  for (size_t i = 0; i < LENGTH(names); i++) {
+    struct inspection seen;
+
+    f->inspect.attributes = 1U << names[i];
+    assert_int_equal(look(f, NOW, &seen), 0);
+    expect(&seen, ATTRIBUTE_CONTAINER, ID);
+    expect(&seen, ATTRIBUTE_CONTAINER_NAME, "nginx");
+    expect(&seen, ATTRIBUTE_POD, "web-0");
+    expect(&seen, ATTRIBUTE_NAMESPACE, "prod");
+    assert_int_equal(seen.container_error, 0);
+    inspection_done(&seen);
+  }
+}
+
+FIXTURE_TEST(names_of_a_container_that_cannot_be_read_are_told) {
+  struct fake fake = process();
+  struct inspection seen;
+
+  fake.cgroup = "/system.slice/docker-" ID ".scope";
+  put(f, fake);
+  proctree_write(&f->tree, "var/lib/docker/containers/" ID "/config.v2.json",
+                 "{", 1);
+  assert_int_equal(look(f, NOW, &seen), 0);
+  expect(&seen, ATTRIBUTE_CONTAINER_NAME, "0123456789ab");
+  assert_int_equal(seen.container_error, 0); /* no rule asks */
+  inspection_done(&seen);
+  f->inspect.rule_attributes = 1U << ATTRIBUTE_POD;
+  assert_int_equal(look(f, NOW + 1, &seen), 0);
+  assert_int_equal(seen.container_error, -EBADMSG);
+  assert_string_equal(seen.container_file, "config.v2.json");
+  inspection_done(&seen);
+}
+
+FIXTURE_TEST(files_of_a_container_are_left_alone_if_no_name_is_wanted) {
+  struct fake fake = process();
+  struct inspection seen;
+
+  fake.cgroup = "/system.slice/docker-" ID ".scope";
+  put(f, fake);
+  f->inspect.attributes = 1U << ATTRIBUTE_CONTAINER;
+  assert_int_equal(look(f, NOW, &seen), 0);
+  expect(&seen, ATTRIBUTE_CONTAINER, ID);
+  expect(&seen, ATTRIBUTE_CONTAINER_NAME, NULL);
+  assert_int_equal(f->containers.n, 0);
+  inspection_done(&seen);
+}
+
 /* Each of the four attributes that come from the cgroup has it read. */
 FIXTURE_TEST(cgroup_is_read_for_any_of_its_names) {
   static const enum attribute names[] = {ATTRIBUTE_CGROUP, ATTRIBUTE_UNIT,
@@ -433,7 +496,7 @@ FIXTURE_TEST(without_a_cgroup_the_other_names_are_known) {
     if (texts[i])
       proctree_write(&f->tree, "16/cgroup", texts[i], strlen(texts[i]));
     assert_int_equal(look(f, NOW, &seen), 0);
-    expect_all(&seen, "server server -v /usr/bin/server seven - - - -");
+    expect_all(&seen, "server server -v /usr/bin/server seven - - - - - - -");
     inspection_done(&seen);
   }
 }

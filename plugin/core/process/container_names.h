@@ -1,0 +1,43 @@
+/*
+ * Names of containers, pods and their namespaces, from the files that their
+ * runtimes keep: no daemon is asked.
+ *
+ * The files may be on a file system that hangs. So several threads may use the
+ * cache, and only one of them reads files of the system at a time, and one
+ * files of users: meanwhile the others use the names that are known.
+ */
+#ifndef SMAPS_CONTAINER_NAMES_H
+#define SMAPS_CONTAINER_NAMES_H
+
+#include <pthread.h>
+#include <stdint.h>
+
+#include "process/container_file.h"
+#include <smaps/text.h>
+
+struct container_cache {
+  char *root;           /* the directory that has the host's files */
+  pthread_mutex_t lock; /* of all below; not held while files are read */
+  bool is_reading[2];   /* files of the system, of users */
+  struct container_entry *entries;
+  size_t n, cap;
+};
+
+/* A root of NULL is "/". 0, or -ENOMEM and nothing but that to be done. */
+int container_cache_init(struct container_cache *c, const char *root);
+void container_cache_done(struct container_cache *c);
+
+/*
+ * Finds the names for the path of a control group and the container in it. The
+ * name is the first 12 digits of the id if no file tells; a container without
+ * an id has its own. A name that was known stays, whatever happens to its file,
+ * which is checked for changes, but no more often than every 15 seconds.
+ *
+ * Returns 0, or a negative errno if no name is known because a file could not
+ * be read (-EBADMSG: not understood): *ret_file, a constant. May hang.
+ */
+int container_names_find(struct container_cache *c, struct span path,
+                         struct span container, uint64_t now_ns,
+                         struct container_names *ret, const char **ret_file);
+
+#endif

@@ -1,0 +1,96 @@
+"""Containers by the names that their runtimes keep."""
+
+import json
+
+from cgroup import CgroupMixin
+from harness import IntegrationTest, group, plugin, stage
+
+ID = "5c2a" * 16
+OTHER_ID = "7e01" * 16
+
+
+class Containers(CgroupMixin, IntegrationTest):
+    """Each is a control group with the name that the runtime gives it."""
+
+    def setUp(self):
+        self.make_top()
+        self.root = stage().new_directory()
+
+    def start_container(self, name):
+        """Of one process."""
+        cgroup = self.make_below(name)
+        shape = self.start_shape("anon", mib=4)
+        cgroup.add(*shape.pids)
+        return cgroup
+
+    def write(self, path, text=""):
+        path = self.root / path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def write_docker(self, id_, name):
+        return self.write(
+            f"var/lib/docker/containers/{id_}/config.v2.json",
+            json.dumps({"ID": id_, "Config": {}, "Name": f"/{name}"}),
+        )
+
+    def watch(self, *options):
+        return self.start_collectd(
+            plugin(f'ContainerRoot "{self.root}"', *options)
+        )
+
+    def names(self, collectd):
+        return set(collectd.next_cycle().groups) - {"", "host", "other"}
+
+    def test_group_has_the_name_of_the_container_and_its_memory(self):
+        cgroup = self.start_container(f"docker-{ID}.scope")
+        self.write_docker(ID, "shop-web-1")
+        collectd = self.watch(
+            group("%{container_name}", 'ContainerNameMatch "^shop-"')
+        )
+        cycle = collectd.next_cycle()
+        self.assertEqual(cycle.counts("shop-web-1")[0], 1)
+        # It is the whole control group of the container.
+        self.assert_near(
+            cycle.value("shop-web-1", "memory-cgroup"),
+            cgroup.usage(),
+            1 << 20,
+            "memory of the control group",
+        )
+
+    def test_containers_of_a_service_of_compose_are_one_group(self):
+        for id_, name in (ID, "shop-web-1"), (OTHER_ID, "shop-web-2"):
+            self.start_container(f"docker-{id_}.scope")
+            self.write_docker(id_, name)
+        collectd = self.watch(
+            group("%{1}", 'ContainerNameMatch "^(shop-.+)-[0-9]+$"')
+        )
+        self.assertEqual(collectd.next_cycle().counts("shop-web")[0], 2)
+
+    def test_file_that_is_malformed_is_one_line(self):
+        for id_ in ID, OTHER_ID:
+            self.start_container(f"docker-{id_}.scope")
+            self.write(
+                f"var/lib/docker/containers/{id_}/config.v2.json", '{"Name'
+            )
+        collectd = self.watch(group("c-%{container_name}", 'Comm "shape*"'))
+        collectd.wait_cycles(4)
+        self.assertLessEqual(
+            {f"c-{ID[:12]}", f"c-{OTHER_ID[:12]}"}, self.names(collectd)
+        )
+        lines = collectd.log_lines("config.v2.json: malformed")
+        self.assertEqual(len(lines), 1, lines)
+
+    def test_pods_have_their_names(self):
+        self.top = self.make_below("kubepods")
+        self.start_container(f"cri-containerd-{ID}.scope")
+        self.start_container(f"cri-containerd-{OTHER_ID}.scope")
+        self.write(f"var/log/containers/web-0_prod_nginx-{ID}.log")
+        collectd = self.watch(
+            group("%{namespace}/%{pod}/%{container_name}", 'Pod "*"'),
+            group("sandbox", 'ContainerName "POD"'),
+        )
+        cycle = collectd.next_cycle()
+        self.assertEqual(cycle.counts("prod_web-0_nginx")[0], 1)
+        self.assertEqual(cycle.counts("sandbox")[0], 1)

@@ -1,0 +1,328 @@
+#include "test.h"
+
+#include "process/container_names.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "proctree.h"
+
+#define ID "eaef4aa9cb29fbd7a3a0970a963c1d6a91abd5b32348dd83a5d29398383920e5"
+#define SHORT "eaef4aa9cb29"
+#define OTHER_ID                                                               \
+  "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+#define SCOPE "/system.slice/docker-" ID ".scope"
+#define POD "/kubepods.slice/kubepods-podu.slice/cri-containerd-" ID ".scope"
+#define CONFIG "var/lib/docker/containers/" ID "/config.v2.json"
+#define PODMAN "var/lib/containers/storage/overlay-containers/"
+#define LINKS "var/log/containers/"
+
+#define NOBODY 65534
+
+struct fixture {
+  struct proctree tree;
+  struct container_cache cache;
+  uint64_t now_ns;
+};
+
+static void begin(struct fixture *f) {
+  *f = (struct fixture){.now_ns = 1000 * NS};
+  proctree_make(&f->tree);
+  assert_int_equal(container_cache_init(&f->cache, f->tree.root), 0);
+}
+
+static void done(struct fixture *f) {
+  container_cache_done(&f->cache);
+  proctree_remove(&f->tree);
+}
+
+TEST_OBJECT(struct fixture, begin, done)
+#define NAMES_TEST(name) TEST_WITH(name, make, unmake, struct fixture *f)
+
+/* Puts another file in the place of the one that is there. */
+static void put(const struct fixture *f, const char *path, const char *text) {
+  proctree_write(&f->tree, "new", text, strlen(text));
+  proctree_write(&f->tree, path, "", 0); /* makes the directory */
+  proctree_rename(&f->tree, "new", path);
+}
+
+static void put_docker(const struct fixture *f, const char *name) {
+  char text[128];
+
+  snprintf(text, sizeof(text), "{\"ID\": \"" ID "\", \"Name\": \"/%s\"}", name);
+  put(f, CONFIG, text);
+}
+
+static void put_podman(const struct fixture *f, const char *path,
+                       const char *id, const char *name) {
+  char text[256];
+
+  snprintf(text, sizeof(text), "[{\"id\": \"%s\", \"names\": [\"%s\"]}]", id,
+           name);
+  put(f, path, text);
+}
+
+static struct span span_of(const char *text) {
+  return (struct span){text, strlen(text)};
+}
+
+/* "name", or "namespace/pod/name", or "-EBADMSG file name". */
+static const char *find(struct fixture *f, const char *path,
+                        const char *container) {
+  static char text[4 * CONTAINER_NAME_SIZE];
+  struct container_names names;
+  const char *file = NULL;
+  int rc = container_names_find(&f->cache, span_of(path), span_of(container),
+                                f->now_ns, &names, &file);
+
+  if (rc < 0)
+    snprintf(text, sizeof(text), "-%s %s %s", strerrorname_np(-rc), file,
+             names.name);
+  else if (names.pod[0] || names.namespace[0])
+    snprintf(text, sizeof(text), "%s/%s/%s", names.namespace, names.pod,
+             names.name);
+  else
+    snprintf(text, sizeof(text), "%s", names.name);
+  return text;
+}
+
+static void expect(struct fixture *f, const char *path, const char *wanted) {
+  assert_string_equal(find(f, path, ID), wanted);
+}
+
+NAMES_TEST(without_a_file_the_name_is_twelve_digits) {
+  expect(f, SCOPE, SHORT);
+  expect(f, POD, SHORT);
+  expect(f, "/user.slice/user-4294967294.slice/x/" ID, SHORT);
+}
+
+NAMES_TEST(a_container_without_id_has_its_own_name) {
+  static const char upper[] =
+      "EAEF4AA9CB29FBD7A3A0970A963C1D6A91ABD5B32348DD83A5D29398383920E5";
+
+  assert_string_equal(find(f, "/lxc.payload.c1", "c1"), "c1");
+  assert_string_equal(find(f, "/lxc.payload.x", upper), upper);
+  assert_string_equal(find(f, "/lxc.payload.x", ""), "");
+  assert_int_equal(f->cache.n, 0);
+}
+
+NAMES_TEST(docker_names_are_in_its_data_root) {
+  put_docker(f, "web");
+  expect(f, SCOPE, "web");
+}
+
+NAMES_TEST(docker_names_are_below_the_data_root_of_daemon_json) {
+  put(f, "etc/docker/daemon.json", "{\"data-root\": \"/data/docker\"}");
+  put(f, "data/docker/containers/" ID "/config.v2.json",
+      "{\"Name\": \"/elsewhere\"}");
+  expect(f, "/docker/" ID, "elsewhere");
+}
+
+NAMES_TEST(daemon_json_without_a_data_root_leaves_the_default) {
+  put(f, "etc/docker/daemon.json", "{\"debug\": true}");
+  put_docker(f, "web");
+  expect(f, SCOPE, "web");
+}
+
+NAMES_TEST(podman_names_are_in_either_of_two_files) {
+  expect(f, "/machine.slice/libpod-" ID ".scope", SHORT);
+  f->now_ns++;
+  put_podman(f, PODMAN "volatile-containers.json", ID, "rm");
+  expect(f, "/machine.slice/libpod-" ID ".scope", "rm");
+  put_podman(f, PODMAN "containers.json", OTHER_ID, "kept");
+  assert_string_equal(
+      find(f, "/machine.slice/libpod-" OTHER_ID ".scope", OTHER_ID), "kept");
+}
+
+NAMES_TEST(kubelet_names_containers_of_pods_and_nobody_else_does) {
+  put_docker(f, "k8s_nginx_web-0_prod_uid_0");
+  put(f, LINKS "web-0_prod_nginx-" ID ".log", "");
+  expect(f, POD, "prod/web-0/nginx");
+}
+
+/* As cgroupfs shows them in the cgroup namespace of another pod. */
+NAMES_TEST(pods_are_known_where_their_path_is_out_of_sight) {
+  put(f, LINKS "web-0_prod_nginx-" ID ".log", "");
+  expect(f, "/../../podu/" ID, "prod/web-0/nginx");
+  assert_string_equal(find(f, "/../../podu/" OTHER_ID, OTHER_ID),
+                      "0123456789ab");
+}
+
+NAMES_TEST(a_container_of_a_pod_without_a_link_is_its_sandbox) {
+  put(f, LINKS "web-0_prod_nginx-" OTHER_ID ".log", "");
+  expect(f, POD, "POD");
+  /* Or the link was not there yet. */
+  put(f, LINKS "web-0_prod_nginx-" ID ".log", "");
+  expect(f, POD, "POD");
+  f->now_ns++;
+  expect(f, POD, "prod/web-0/nginx");
+}
+
+NAMES_TEST(names_that_are_known_stay_when_the_container_ends) {
+  put(f, LINKS "web-0_prod_nginx-" ID ".log", "");
+  expect(f, POD, "prod/web-0/nginx");
+  proctree_unlink(&f->tree, LINKS "web-0_prod_nginx-" ID ".log");
+  f->now_ns += 20 * NS;
+  expect(f, POD, "prod/web-0/nginx");
+}
+
+NAMES_TEST(a_name_is_read_again_when_its_file_has_changed) {
+  put_docker(f, "web");
+  expect(f, SCOPE, "web");
+  put_docker(f, "renamed");
+  f->now_ns += 15 * NS - 1;
+  expect(f, SCOPE, "web"); /* not even looked at */
+  f->now_ns += 1;
+  expect(f, SCOPE, "renamed");
+}
+
+/* The file of another inode, and of the same time, is another. */
+NAMES_TEST(a_name_is_not_read_again_otherwise) {
+  struct stat st;
+  char path[256];
+
+  put_docker(f, "web");
+  expect(f, SCOPE, "web");
+  snprintf(path, sizeof(path), "%s/" CONFIG, f->tree.root);
+  assert_int_equal(stat(path, &st), 0);
+  proctree_write(&f->tree, CONFIG, "{\"Name\": \"/other\"}", 18);
+  assert_int_equal(
+      utimensat(AT_FDCWD, path, (struct timespec[]){st.st_atim, st.st_mtim}, 0),
+      0);
+  f->now_ns += 20 * NS;
+  expect(f, SCOPE, "web");
+}
+
+NAMES_TEST(a_malformed_file_gives_the_short_id_until_it_is_well) {
+  put(f, CONFIG, "{\"Name\": \"/we");
+  expect(f, SCOPE, "-EBADMSG config.v2.json " SHORT);
+  expect(f, SCOPE, SHORT); /* told once in a cycle */
+  put_docker(f, "web");
+  f->now_ns++;
+  expect(f, SCOPE, "web");
+  put(f, CONFIG, "{");
+  f->now_ns += 20 * NS;
+  expect(f, SCOPE, "web");
+}
+
+NAMES_TEST(only_a_regular_file_of_some_size_is_read) {
+  char path[256];
+
+  put_docker(f, "web");
+  proctree_rename(&f->tree, CONFIG, "config");
+  snprintf(path, sizeof(path), "%s/" CONFIG, f->tree.root);
+  assert_int_equal(symlink("/proc/self/environ", path), 0);
+  expect(f, SCOPE, "-ELOOP config.v2.json " SHORT);
+  proctree_unlink(&f->tree, CONFIG);
+  proctree_hang(&f->tree, CONFIG); /* a pipe */
+  f->now_ns++;
+  expect(f, SCOPE, "-EBADMSG config.v2.json " SHORT);
+  proctree_unlink(&f->tree, CONFIG);
+  proctree_rename(&f->tree, "config", CONFIG);
+  assert_int_equal(truncate(path, (4 << 20) + 1), 0);
+  f->now_ns++;
+  expect(f, SCOPE, "-EBADMSG config.v2.json " SHORT);
+}
+
+/* --- containers of users --- */
+
+struct user {
+  unsigned uid;
+  char storage[128], cgroup[160];
+};
+
+/* Root tests as another user. */
+static struct user make_user(void) {
+  struct user u = {.uid = getuid() ? getuid() : NOBODY};
+  const struct passwd *pw = getpwuid(u.uid);
+
+  assert_non_null(pw);
+  snprintf(u.storage, sizeof(u.storage),
+           "%.60s/.local/share/containers/storage/overlay-containers/"
+           "containers.json",
+           pw->pw_dir + 1);
+  snprintf(u.cgroup, sizeof(u.cgroup),
+           "/user.slice/user-%u.slice/user@%u.service/user.slice/libpod-" ID
+           ".scope",
+           u.uid, u.uid);
+  return u;
+}
+
+static void own(const struct fixture *f, const char *path, unsigned uid) {
+  char whole[256];
+
+  snprintf(whole, sizeof(whole), "%s/%s", f->tree.root, path);
+  if (getuid() == 0)
+    assert_int_equal(chown(whole, uid, uid), 0);
+}
+
+NAMES_TEST(a_user_has_containers_of_podman) {
+  struct user u = make_user();
+
+  put_podman(f, u.storage, ID, "mine");
+  own(f, u.storage, u.uid);
+  expect(f, u.cgroup, "mine");
+}
+
+/* The id is in a path that a user may make. */
+NAMES_TEST(a_user_gets_no_name_of_a_container_of_the_system) {
+  struct user u = make_user();
+
+  put_docker(f, "web");
+  expect(f, SCOPE, "web");
+  expect(f, u.cgroup, SHORT);
+  put_podman(f, u.storage, ID, "mine");
+  own(f, u.storage, u.uid);
+  f->now_ns++;
+  expect(f, u.cgroup, "mine");
+  expect(f, SCOPE, "web");
+}
+
+NAMES_TEST(a_users_file_has_to_be_the_users_own) {
+  struct user u = make_user();
+
+  if (getuid() != 0)
+    skip();
+  put_podman(f, u.storage, ID, "theirs");
+  expect(f, u.cgroup, "-EPERM containers.json " SHORT);
+}
+
+/* --- the cache --- */
+
+NAMES_TEST(while_another_thread_reads_what_is_known_has_to_do) {
+  struct user u = make_user();
+
+  put_docker(f, "web");
+  expect(f, SCOPE, "web");
+  put_docker(f, "renamed");
+  put_podman(f, PODMAN "containers.json", OTHER_ID, "new");
+  put_podman(f, u.storage, ID, "mine");
+  own(f, u.storage, u.uid);
+  f->cache.is_reading[0] = true;
+  f->now_ns += 20 * NS;
+  expect(f, SCOPE, "web");
+  assert_string_equal(find(f, "/libpod-" OTHER_ID, OTHER_ID), "0123456789ab");
+  assert_true(f->cache.is_reading[0]);
+  expect(f, u.cgroup, "mine"); /* a user's files are another matter */
+  f->cache.is_reading[0] = false;
+  expect(f, SCOPE, "renamed");
+  assert_string_equal(find(f, "/libpod-" OTHER_ID, OTHER_ID), "new");
+}
+
+NAMES_TEST(the_cache_has_a_bound) {
+  char id[65], path[80];
+
+  for (int i = 0; i < 4200; i++) {
+    snprintf(id, sizeof(id), "%064x", i);
+    snprintf(path, sizeof(path), "/docker/%s", id);
+    assert_string_equal(find(f, path, id), "000000000000");
+    assert_true(f->cache.n <= 4096);
+  }
+  assert_int_equal(f->cache.n, 4200 - 4096);
+}
