@@ -91,7 +91,8 @@ bool settings_has_snapshots(const struct settings *s);
 
 /*
  * Called once, after the last option. If no rule makes a group, adds one group
- * per systemd service and "other" for the rest. Groups inherit the options that
+ * per systemd service, one per container that is in none, and "other" for the
+ * rest. Groups inherit the options that
  * they do not set. Returns 0 or -ENOMEM.
  */
 int settings_finish(struct settings *s);

@@ -231,23 +231,40 @@ static bool makes_groups(const struct settings *s) {
   return false;
 }
 
-static int add_default_rule(struct settings *s) {
+static int add_default_rule(struct settings *s, const char *name,
+                            const char *option, const char *pattern) {
   struct config_error reason;
   struct selector selector;
   struct rule rule;
-  int rc = rule_init_group(&rule, "%{unit}", &reason);
+  char text[128];
+  int rc = rule_init_group(&rule, name, &reason);
 
+  snprintf(text, sizeof(text), "<Group \"%s\"> %s \"%s\"", name, option,
+           pattern);
   if (rc == 0)
-    rc = selector_init(&selector, "Unit", "*.service", &reason);
+    rc = selector_init(&selector, option, pattern, &reason);
   if (rc == 0)
     rc = rule_add_selector(&rule, &selector);
   if (rc == 0)
-    rc = rule_set_text(&rule, "<Group \"%{unit}\"> Unit \"*.service\"");
+    rc = rule_set_text(&rule, text);
   if (rc < 0) {
     rule_done(&rule);
     return rc;
   }
   return settings_add_rule(s, &rule, &reason);
+}
+
+/* Services come first: no user can make one, and what runs containers
+ * (docker.service) is one. The name of a pod changes with each deployment. */
+static int add_default_rules(struct settings *s) {
+  int rc = add_default_rule(s, "%{unit}", "Unit", "*.service");
+
+  if (rc == 0)
+    rc =
+        add_default_rule(s, "%{namespace}_%{container_name}", "Namespace", "*");
+  return rc < 0
+             ? rc
+             : add_default_rule(s, "%{container_name}", "ContainerName", "*");
 }
 
 static int fill_defaults(struct settings *s) {
@@ -260,7 +277,7 @@ static int fill_defaults(struct settings *s) {
     return 0;
   if (s->other.name.n == 0)
     rc = settings_set_other(s, "other", &reason);
-  return rc < 0 ? rc : add_default_rule(s);
+  return rc < 0 ? rc : add_default_rules(s);
 }
 
 int settings_finish(struct settings *s) {

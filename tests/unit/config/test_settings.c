@@ -72,17 +72,45 @@ static void check_default_rule(const struct rule *r) {
   assert_false(r->is_view);
 }
 
+/* What a rule calls a container; "-" if it does not take it. */
+static void check_name(const struct rule *r, const struct attributes *id,
+                       const char *wanted) {
+  struct group_name name = {.text = "-"};
+  struct captures c;
+
+  if (rule_match(r, id, 1, &c))
+    assert_true(template_expand(&r->name, id, &c, &name));
+  assert_string_equal(name.text, wanted);
+}
+
+/* Of pods first: their containers have names that others have, too. */
+static void check_container_rules(const struct rule *rules) {
+  static const struct attributes
+      none = {.value = {NULL}},
+      pod = {.value = {[ATTRIBUTE_CONTAINER_NAME] = "app",
+                       [ATTRIBUTE_POD] = "app-7f",
+                       [ATTRIBUTE_NAMESPACE] = "prod"}},
+      docker = {.value = {[ATTRIBUTE_CONTAINER_NAME] = "web"}};
+
+  check_name(&rules[0], &pod, "prod_app");
+  check_name(&rules[0], &docker, "-");
+  check_name(&rules[1], &docker, "web");
+  check_name(&rules[1], &none, "-");
+}
+
 SETTINGS_TEST(an_empty_configuration_makes_a_group_for_each_service_and_other) {
   s->report.percentage = CHOICE_YES;
   assert_int_equal(settings_finish(s), 0);
   assert_string_equal(s->proc_root, "/proc");
-  assert_int_equal(s->n_rules, 1);
+  assert_int_equal(s->n_rules, 3);
   check_default_rule(&s->rules[0]);
+  check_container_rules(&s->rules[1]);
   assert_true(is_called(&s->other, "other"));
   assert_string_equal(s->rules[0].text,
                       "<Group \"%{unit}\"> Unit \"*.service\"");
   assert_string_equal(s->other.text, "Other \"other\"");
-  assert_int_equal(settings_attributes(s), BIT(UNIT));
+  assert_int_equal(settings_attributes(s),
+                   BIT(UNIT) | BIT(CONTAINER_NAME) | BIT(NAMESPACE));
   assert_false(settings_has_children_rules(s));
   assert_false(settings_has_snapshots(s));
   assert_memory_equal(&s->rules[0].report, &s->report, sizeof(s->report));
@@ -97,10 +125,11 @@ SETTINGS_TEST(ignore_comes_before_the_default_groups_and_other_stays) {
   add(s, NULL);
   set_other(s, "the rest");
   assert_int_equal(settings_finish(s), 0);
-  assert_int_equal(s->n_rules, 3);
+  assert_int_equal(s->n_rules, 5);
   assert_true(s->rules[0].is_ignore);
   assert_true(s->rules[1].is_ignore);
   check_default_rule(&s->rules[2]);
+  check_container_rules(&s->rules[3]);
   assert_true(is_called(&s->other, "the rest"));
 }
 

@@ -131,6 +131,25 @@ WORLD_TEST(name_of_an_unidentified_process_rules_it_out) {
   world_expect(w, 1, "another", "ps_count=nan");
 }
 
+/* The path tells which container it is in, and not what that is called. */
+WORLD_TEST(container_of_an_unidentified_process_may_have_any_name) {
+  struct fake f = process(10, "b");
+
+  world_group(w, "name", "ContainerName", "web", NULL, NULL)->is_view = true;
+  world_group(w, "pod", "Pod", "web", NULL, NULL)->is_view = true;
+  f.cgroup = "/lxc.payload.c1";
+  world_put(w, f);
+  opens_refuse("stat", EPERM);
+  world_run(w, 1);
+  world_assert(w, "name", "ps_count=nan");
+  world_assert(w, "pod", "ps_count=nan");
+  f.cgroup = "/system.slice/a.service";
+  world_put(w, f);
+  world_run(w, 1);
+  world_assert(w, "name", "ps_count=0");
+  world_assert(w, "pod", "ps_count=0");
+}
+
 /* It can inherit only from its parent; 9 is in the family, 11 is not. */
 WORLD_TEST(parent_of_an_unidentified_process_rules_families_out) {
   static const struct {

@@ -144,10 +144,12 @@ WORLD_TEST(without_rules_the_default_ones_are_told) {
 
   world_put(w, fake_member(10, "g"));
   d = next_state(w);
-  assert_int_equal(parsed_count(d, "rules"), 2);
+  assert_int_equal(parsed_count(d, "rules"), 4);
   assert_string_equal(parsed_string(d, "rules.0"),
                       "<Group \"%{unit}\"> Unit \"*.service\"");
-  assert_int_equal(parsed_integer(of(d, 10), "rule"), 1);
+  assert_string_equal(parsed_string(d, "rules.2"),
+                      "<Group \"%{container_name}\"> ContainerName \"*\"");
+  assert_int_equal(parsed_integer(of(d, 10), "rule"), 3);
 }
 
 /* --- groups ----------------------------------------------------------------*/
