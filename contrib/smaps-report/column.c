@@ -36,6 +36,9 @@ enum other {
   UNIT,
   SLICE,
   CONTAINER,
+  CONTAINER_NAME,
+  POD,
+  NAMESPACE,
   SOURCE,
   DEFERRED,
   PAGES_SAMPLED,
@@ -92,6 +95,9 @@ static const struct {
     [UNIT] = {"unit", PROCESS, true, true},
     [SLICE] = {"slice", PROCESS, true, true},
     [CONTAINER] = {"container", PROCESS, true, true},
+    [CONTAINER_NAME] = {"container_name", PROCESS, true, true},
+    [POD] = {"pod", PROCESS, true, true},
+    [NAMESPACE] = {"namespace", PROCESS, true, true},
     [SOURCE] = {"source", PROCESS, true, true},
     [DEFERRED] = {"deferred", PROCESS, true, true},
     [PAGES_SAMPLED] = {"pages_sampled", PROCESS | MAPPING, false, false},
@@ -361,6 +367,12 @@ static struct cell of_process(const struct document *d, enum other column,
     return text(p->slice);
   case CONTAINER:
     return text(p->container);
+  case CONTAINER_NAME:
+    return text(p->container_name);
+  case POD:
+    return text(p->pod);
+  case NAMESPACE:
+    return text(p->namespace);
   case SOURCE:
     return text(p->source);
   case DEFERRED:

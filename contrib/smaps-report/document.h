@@ -131,6 +131,9 @@ struct process {
   const char *unit;
   const char *slice;
   const char *container;
+  const char *container_name;
+  const char *pod;
+  const char *namespace;
   const char *source;
   const char *deferred;
   const char *mappings_from; /* "smaps", "samples", or "maps": no amounts */

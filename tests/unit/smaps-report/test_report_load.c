@@ -64,7 +64,8 @@ static const char whole[] =
          "'processes':[{'pid':4294967295,'starttime':5,'ppid':1,"
          "'comm':'nginx','exe':'/x','command_line':'nginx -g',"
          "'uid':0,'user':'root','cgroup':'/c','unit':'u',"
-         "'slice':'s','container':'d','groups':['web','a'],"
+         "'slice':'s','container':'d','container_name':'n','pod':'p',"
+         "'namespace':'m','groups':['web','a'],"
          "'rule':0,'also':[1,0],'inherited':true,'threads':3,"
          "'uptime':7.25,"
          "'source':'estimated','age':0.5,'pss_error':9,"
@@ -134,6 +135,9 @@ static void check_process(const struct document *d) {
   assert_true(p->pid == UINT32_MAX);
   assert_int_equal(p->starttime, 5);
   assert_string_equal(p->container, "d");
+  assert_string_equal(p->container_name, "n");
+  assert_string_equal(p->pod, "p");
+  assert_string_equal(p->namespace, "m");
   assert_true(process_is_in(p, "a") && !process_is_in(p, "b"));
   assert_string_equal(process_main_group(d, p), "web");
   assert_true(p->is_inherited && !d->processes[1].is_inherited);
