@@ -1,9 +1,19 @@
 """Containers by the names that their runtimes keep."""
 
 import json
+import math
+from pathlib import Path
 
 from cgroup import CgroupMixin
-from harness import IntegrationTest, group, plugin, stage
+from harness import (
+    PLUGIN_SAYS,
+    IntegrationTest,
+    group,
+    plugin,
+    stage,
+    wait_until,
+)
+from test_hang import Hung, readers_of
 
 ID = "5c2a" * 16
 OTHER_ID = "7e01" * 16
@@ -94,3 +104,36 @@ class Containers(CgroupMixin, IntegrationTest):
         cycle = collectd.next_cycle()
         self.assertEqual(cycle.counts("prod_web-0_nginx")[0], 1)
         self.assertEqual(cycle.counts("sandbox")[0], 1)
+
+    def test_file_that_hangs_keeps_no_other_container_waiting(self):
+        hung = Hung(self, "file")
+        containers = self.root / "var/lib/docker/containers"
+        self.start_container(f"docker-{OTHER_ID}.scope")
+        containers.mkdir(parents=True)
+        (containers / OTHER_ID).symlink_to(Path(hung.path).parent)
+        self.start_container(f"docker-{ID}.scope")
+        self.write_docker(ID, "well")
+        collectd = self.watch(
+            "ReadTimeout 0.5",
+            group("%{container_name}", 'Comm "shape*"', 'ContainerName "*"'),
+            group("empty", 'ContainerName "empty"'),
+        )
+        wait_until(
+            lambda: collectd.log_lines(PLUGIN_SAYS), "the file to hang"
+        )
+        for _ in range(3):
+            cycle = collectd.next_cycle()
+        # The name of the other is not known, and nothing waits for it.
+        self.assertEqual(readers_of(collectd.process.pid), 2)
+        self.assertGreater(cycle.memory(ID[:12], "pss"), 4 << 20)
+        # The one that hangs may be of that name.
+        self.assertTrue(math.isnan(cycle.memory("empty", "pss")))
+        lines = collectd.log_lines(PLUGIN_SAYS)
+        self.assertEqual(len(lines), 1, lines)
+        self.assertIn("the files of its container of process", lines[0])
+
+        hung.release()
+        wait_until(
+            lambda: collectd.next_cycle().counts("empty")[0] == 0,
+            "the file to be read",
+        )
