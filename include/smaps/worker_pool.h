@@ -72,9 +72,6 @@ void *worker_pool_next_returned(struct worker_pool *pool);
 const void *worker_pool_hung_context(const struct worker_pool *pool,
                                      unsigned i);
 
-/* True if all workers hang. */
-bool worker_pool_is_hung(const struct worker_pool *pool);
-
 /* No worker is free, or the wait budget of this cycle is used up. */
 #define WORKER_POOL_BUSY 1
 

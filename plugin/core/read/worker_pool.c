@@ -202,13 +202,6 @@ const void *worker_pool_hung_context(const struct worker_pool *pool,
   return get_state(pool, i) == WORKER_HUNG ? pool->workers[i]->context : NULL;
 }
 
-bool worker_pool_is_hung(const struct worker_pool *pool) {
-  for (unsigned i = 0; i < WORKER_POOL_MAX; i++)
-    if (get_state(pool, i) != WORKER_HUNG)
-      return false;
-  return true;
-}
-
 /* Finds a worker in this state. Callers prefer idle workers, which need no new
  * thread. */
 static bool find_worker(struct worker_pool *pool, enum worker_state state) {
