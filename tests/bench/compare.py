@@ -13,7 +13,6 @@ import collectd
 import host
 import process
 from host import BenchError, note
-from peers import PEERS
 from process import parse_line
 from truth import Errors, Truth
 
@@ -38,9 +37,7 @@ class Plan:
     given_compared: int = 0
     # Exact reading is compared too: its error is the error of the comparison.
     exact_error_cycles: int = 5
-    command_runs: int = 1
-    peer_cycles: int = 3
-    peers: bool = True
+    always: bool = True  # measure that as well
     n_rules: int = 9
     adaptive_options: tuple = ()
     other: Path | None = None  # another build of the plugin
@@ -61,9 +58,8 @@ class Plan:
         return self.given_compared or self._cycles_of(self.error_seconds)
 
 
-# The readers that are measured in each round. Adaptive reading and the peers
-# have one long run of their own: adaptive reading reaches its final cost only
-# after some time.
+# The readers that are measured in each round. Adaptive reading has
+# one long run of its own: it reaches its final cost only after some time.
 IN_ROUNDS = ("always", "processes")
 
 # This is added to the name of a reader that uses the other build.
@@ -77,18 +73,25 @@ QUICK_PLAN = {
     "window_seconds": 8.0,
     "error_seconds": 5.0,
     "min_cycles": 4,
-    "peer_cycles": 2,
 }
 
 # Above this interval one round has to do, and what does not depend on the
-# interval is left out: the error of exact reading, and the peers.
+# interval is left out: the error of exact reading.
 LONG_INTERVAL = 2.0
 LONG_PLAN = {
     "rounds": 1,
     "cycles": 3,
     "floor_passes": 2,
     "exact_error_cycles": 0,
-    "peers": False,
+}
+
+# Where a scan takes longer than an interval, "always" would have no end.
+SLOW_PLAN = {
+    "floor_passes": 1,
+    "always": False,
+    "warm_seconds": 40.0,
+    "window_seconds": 130.0,
+    "min_cycles": 3,
 }
 
 
@@ -112,6 +115,7 @@ class Results:
     # Means per cycle, by reader: readings, and processes that were put off.
     reads: dict = field(default_factory=dict)
     deferred: dict = field(default_factory=dict)
+    resident: dict = field(default_factory=dict)  # bytes of the daemon
     missing: dict = field(default_factory=dict)
     failure: str = ""
 
@@ -150,7 +154,7 @@ def measure_floor(results, plan):
             *("-p", str(pause)),
         ],
         stdout=subprocess.PIPE,
-        timeout=process.DEADLINE_SECONDS,
+        timeout=process.DEADLINE_SECONDS * (plan.floor_passes + 1),
         check=True,
         text=True,
     )
@@ -194,6 +198,7 @@ def measure_smaps(results, load, plan, mode, idle, n_errors, is_other=False):
     with Truth(load.groups) as truth:
 
         def watch(daemon):
+            results.resident[reader] = process.resident_bytes(daemon.pid)
             if n_errors and not is_apart:
                 truth.watch(daemon, n_errors)
 
@@ -236,20 +241,6 @@ def measure_processes(results, load, plan, idle):
     results.add_cost("processes", cost.cpu_ns, cost.reader_ns)
 
 
-def measure_peers(results, load, plan):
-    for peer in PEERS:
-        package = peer.missing()
-        if package:
-            results.missing[peer.name] = "not installed"
-            continue
-        note(f"  {peer.name}")
-        try:
-            results.add_cost(peer.name, peer.cpu_ns(load, plan))
-        except (BenchError, OSError, subprocess.SubprocessError) as error:
-            note(f"  {peer.name}: {error}")
-            results.missing[peer.name] = "failed"
-
-
 def measure_round(results, load, plan, number, idle):
     """The order of the readers changes from round to round. Errors are
     compared in the first round."""
@@ -265,7 +256,9 @@ def measure_round(results, load, plan, number, idle):
         measure_processes(results, load, plan, idle)
 
     note(f"{load.name}, round {number + 1}")
-    readers = [always, processes] + ([always_other] if plan.other else [])
+    readers = [processes]
+    if plan.always:
+        readers = [always, processes] + ([always_other] if plan.other else [])
     for measure in readers[:: -1 if number % 2 else 1]:
         measure()
     measure_floor(results, plan)
@@ -283,8 +276,6 @@ def measure_all(results, load, plan, idle):
             results, load, plan, "adaptive", idle, plan.error_cycles, is_other
         )
         measure_floor(results, plan)
-    if plan.peers:
-        measure_peers(results, load, plan)
 
 
 def measure_load(load, plan):

@@ -3,15 +3,12 @@
  * its files, and nothing else. No program that reads the same files can use
  * less CPU, so the other programs are compared with this.
  *
- *   floor [-n PASSES] [-p MS] [-f FILES] [-c REGEX] [-d] [-k] [PID...]
+ *   floor [-n PASSES] [-p MS] [-f FILES]
  *
  *   -n  passes (5); one more runs first and does not count
  *   -p  milliseconds of sleep before each pass (0): a daemon that wakes once
  *       a second finds the caches cold, so compare it with such a pause
  *   -f  files, separated by commas (smaps_rollup,statm)
- *   -c  only processes whose comm matches
- *   -d  the listing of /proc belongs to the pass
- *   -k  descriptors are kept open between passes
  *
  * Prints one line of key=value with medians over the passes.
  *
@@ -29,7 +26,6 @@
 #include <inttypes.h>
 #include <regex.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #define MAX_FILES 4
@@ -43,13 +39,8 @@ struct floor {
   unsigned n_files;
   unsigned passes;
   uint64_t pause_ns;
-  const regex_t *comm; /* NULL for all processes */
-  bool lists;
-  bool keeps;
-  bool is_fixed; /* pids come from the command line */
   unsigned *pids;
   size_t n_pids, cap_pids;
-  int *kept; /* MAX_FILES for each pid */
   char text[TEXT_SIZE];
 };
 
@@ -115,23 +106,10 @@ static size_t read_text(const struct floor *f, unsigned pid, const char *file,
   return n > 0 ? (size_t)n : 0;
 }
 
-static bool is_wanted(struct floor *f, unsigned pid) {
-  size_t len;
-
-  if (!f->comm)
-    return true;
-  len = read_text(f, pid, "comm", f->text, sizeof(f->text));
-  if (len > 0)
-    f->text[len - 1] = '\0'; /* the newline */
-  return len > 0 && regexec(f->comm, f->text, 0, NULL, 0) == 0;
-}
-
 static void list_processes(struct floor *f) {
   const struct dirent *entry;
   DIR *directory;
 
-  if (f->is_fixed)
-    return;
   directory = opendir("/proc");
   if (!directory)
     bench_die("/proc");
@@ -139,28 +117,13 @@ static void list_processes(struct floor *f) {
   while ((entry = readdir(directory))) {
     uint64_t pid;
 
-    if (bench_parse_number(entry->d_name, &pid) && is_wanted(f, (unsigned)pid))
+    if (bench_parse_number(entry->d_name, &pid))
       append_pid(f, (unsigned)pid);
   }
   closedir(directory);
 }
 
 /* ---- the floor ---- */
-
-static void keep_files(struct floor *f) {
-  f->kept = reallocarray(NULL, f->n_pids + 1, MAX_FILES * sizeof(*f->kept));
-  if (!f->kept)
-    bench_die("floor");
-  for (size_t i = 0; i < f->n_pids; i++)
-    for (unsigned k = 0; k < f->n_files; k++)
-      f->kept[i * MAX_FILES + k] = open_file(f, f->pids[i], f->files[k]);
-}
-
-static bool read_kept(struct floor *f, size_t i, unsigned k) {
-  int fd = f->kept[i * MAX_FILES + k];
-
-  return fd >= 0 && pread(fd, f->text, sizeof(f->text), 0) > 0;
-}
 
 /* smaps comes in pieces; one read gets all of any other file. */
 static bool read_opened(struct floor *f, unsigned pid, const char *file) {
@@ -182,8 +145,7 @@ static void read_all(struct floor *f, struct pass *pass) {
     bool is_read = true;
 
     for (unsigned k = 0; is_read && k < f->n_files; k++)
-      is_read = f->keeps ? read_kept(f, i, k)
-                         : read_opened(f, f->pids[i], f->files[k]);
+      is_read = read_opened(f, f->pids[i], f->files[k]);
     pass->read += is_read;
     pass->gone += !is_read;
   }
@@ -195,12 +157,9 @@ static struct pass run_pass(struct floor *f) {
   uint64_t cpu_ns, wall_ns;
 
   bench_sleep_ns(f->pause_ns);
-  if (!f->lists && !f->keeps)
-    list_processes(f);
+  list_processes(f);
   cpu_ns = bench_now_ns(CLOCK_PROCESS_CPUTIME_ID);
   wall_ns = bench_now_ns(CLOCK_MONOTONIC);
-  if (f->lists)
-    list_processes(f);
   read_all(f, &pass);
   pass.cpu_ns = bench_now_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns;
   pass.wall_ns = bench_now_ns(CLOCK_MONOTONIC) - wall_ns;
@@ -232,9 +191,6 @@ static void run_floor(struct floor *f) {
 
   if (!passes)
     bench_die("floor");
-  list_processes(f);
-  if (f->keeps)
-    keep_files(f);
   run_pass(f);
   for (unsigned i = 0; i < f->passes; i++)
     passes[i] = run_pass(f);
@@ -362,34 +318,10 @@ static void add_group(struct group *groups, size_t *n_groups, char *text) {
   compile(&groups[(*n_groups)++].pattern, equals + 1);
 }
 
-static void set_pids(struct floor *f, char **pids) {
-  for (; *pids; pids++) {
-    uint64_t pid;
-
-    if (!bench_parse_number(*pids, &pid)) {
-      fprintf(stderr, "\"%s\" is no pid\n", *pids);
-      exit(2);
-    }
-    append_pid(f, (unsigned)pid);
-  }
-  f->is_fixed = f->n_pids > 0;
-}
-
-/* There may be many open descriptors. */
-static void raise_open_files(void) {
-  struct rlimit limit;
-
-  if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-    return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 struct options {
   struct floor floor;
   struct group groups[MAX_GROUPS];
   size_t n_groups;
-  regex_t comm;
   bool is_truth;
 };
 
@@ -402,31 +334,23 @@ static bool apply_option(struct options *o, int option) {
     f->pause_ns = bench_number_option('p', optarg) * BENCH_NS_PER_MS;
   else if (option == 'f')
     set_files(f, optarg);
-  else if (option == 'd')
-    f->lists = true;
-  else if (option == 'k')
-    f->keeps = true;
   else if (option == 'S')
     o->is_truth = true;
   else if (option == 'g')
     add_group(o->groups, &o->n_groups, optarg);
-  else if (option != 'c')
+  else
     return false;
-  if (option == 'c') {
-    compile(&o->comm, optarg);
-    f->comm = &o->comm;
-  }
   return true;
 }
 
 static bool parse_options(struct options *o, int argc, char **argv) {
   int option;
 
-  while ((option = getopt(argc, argv, "n:p:f:c:dkSg:")) != -1)
+  while ((option = getopt(argc, argv, "n:p:f:Sg:")) != -1)
     if (!apply_option(o, option))
       return false;
-  set_pids(&o->floor, argv + optind);
-  return o->floor.passes > 0 && (!o->is_truth || o->n_groups > 0);
+  return optind == argc && o->floor.passes > 0 &&
+         (!o->is_truth || o->n_groups > 0);
 }
 
 int main(int argc, char **argv) {
@@ -434,12 +358,10 @@ int main(int argc, char **argv) {
       .floor = {.files = {"smaps_rollup", "statm"}, .n_files = 2, .passes = 5}};
 
   if (!parse_options(&o, argc, argv)) {
-    fprintf(stderr, "usage: floor [-n PASSES] [-p MS] [-f FILES] [-c REGEX] "
-                    "[-d] [-k] [PID...]\n"
+    fprintf(stderr, "usage: floor [-n PASSES] [-p MS] [-f FILES]\n"
                     "       floor -S -g NAME=REGEX [-g ...]\n");
     return 2;
   }
-  raise_open_files();
   o.floor.proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (o.floor.proc_fd < 0)
     bench_die("/proc");

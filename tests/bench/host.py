@@ -1,8 +1,8 @@
 """The machine: programs, versions, memory, a place for files.
 
 Environment: PLUGIN is the smaps.so to measure, COLLECTD the daemon, BENCH the
-directory with floor, population, giant and buffers; missing ones are compiled.
-All three have defaults.
+directory with floor, population and giant; missing ones are compiled. All three
+have defaults.
 """
 
 import functools

@@ -23,7 +23,7 @@
  * Prints "READY processes=N" when all processes have touched their memory.
  * Ends, with all processes, at the end of its standard input, on SIGTERM or
  * SIGINT, and after -t seconds (3600). Refuses to begin if the groups would
- * take more than -m (12G) or more than the available memory.
+ * take more than -m (14G) or more than the available memory.
  */
 #include "bench.h"
 
@@ -632,7 +632,7 @@ static bool is_leader(int argc, char **argv, struct group *ret_group,
 
 int main(int argc, char **argv) {
   struct group groups[MAX_GROUPS];
-  uint64_t seconds = 3600, limit_bytes = UINT64_C(12) << 30;
+  uint64_t seconds = 3600, limit_bytes = UINT64_C(14) << 30;
   size_t n = 0;
   int option, ready_fd;
 

@@ -58,6 +58,11 @@ def cpu_ns(pid):
     return total
 
 
+def resident_bytes(pid):
+    text = Path(f"/proc/{pid}/status").read_text()
+    return int(text.partition("VmRSS:")[2].split()[0]) * 1024
+
+
 def is_running(pid, threads=None):
     """True if any of these threads (or of all threads) runs, is ready to run,
     or waits in the kernel."""
@@ -69,30 +74,6 @@ def is_running(pid, threads=None):
         if text[text.rindex(")") + 2] in "RD":
             return True
     return False
-
-
-def run_metered(command, seconds=DEADLINE_SECONDS, **options):
-    """Runs a command to its end and returns its CPU time in nanoseconds, with
-    children."""
-    process = subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        **options,
-    )
-    deadline = time.monotonic() + seconds
-    while True:
-        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
-        if pid:
-            break
-        if time.monotonic() > deadline:
-            process.kill()
-        time.sleep(0.005)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        raise BenchError(f"{command[0]} failed ({process.returncode})")
-    return round((usage.ru_utime + usage.ru_stime) * 1e9)
 
 
 HOG_SECONDS = 3600

@@ -1,20 +1,13 @@
 #!/usr/bin/python3
 """Measures the plugin in the real collectd against the kernel's floor and
-against others, and prints Markdown.
+collectd's processes plugin, and prints Markdown.
 
     run.py [--quick] [--only NAME]... [--interval SECONDS]... [--hogs N]
-           [--against SMAPS.SO] [--output FILE] [--keep DIRECTORY]
-    run.py --join DIRECTORY [--output FILE]
+           [--against SMAPS.SO] [--output FILE]
 
-Measures all parts, or the given ones: --populations, --apps, --busy, --stall,
---backends, --scale, --memory. --quick takes a few minutes; without the options
-for parts it takes some populations only. A full run takes about three hours. A
-run can join the pieces that others have kept:
-
-    run.py --populations --share 1/4 --keep DIRECTORY     and 2/4, 3/4, 4/4
-    run.py --apps --stall --keep DIRECTORY
-    run.py --busy --scale --memory --keep DIRECTORY
-    run.py --join DIRECTORY --output FILE
+Measures all parts, or the given ones: --populations, --apps, --busy, --stall.
+--quick takes a few minutes; without the options for parts it takes some
+populations only. A full run takes about three hours.
 
 All loads are measured at an interval of 1 s, and some at 10 s as well
 (populations.py says which, and why). --busy repeats some beside two hogs, which
@@ -27,15 +20,12 @@ environment.
 
 import argparse
 import os
-import pickle
-import re
 import resource
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 sys.dont_write_bytecode = True
@@ -44,7 +34,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import host  # noqa: E402  (found by the line above)
 
 BUSY_HOGS = 2
-BACKENDS = 300
 
 
 def parse_intervals(text):
@@ -67,19 +56,9 @@ def parse_options():
     )
     add = parser.add_argument
     for part in MEASURES:
-        if part != "backends":
-            add(f"--{part}", action="store_true", help="this part, not all")
-    add(
-        "--backends",
-        type=parse_count,
-        nargs="?",
-        const=BACKENDS,
-        metavar="N",
-        help=f"this part, with N of them ({BACKENDS})",
-    )
+        add(f"--{part}", action="store_true", help="this part, not all")
     add("--quick", action="store_true", help="few loads, few rounds")
     add("--only", action="append", metavar="NAME", help="this load only")
-    add("--share", metavar="K/N", help="each N-th load, from the K-th on")
     add("--rounds", type=int, metavar="N")
     add(
         "--interval",
@@ -107,10 +86,7 @@ def parse_options():
     add("--warm", type=float, metavar="SECONDS", help="adaptive, before that")
     add("--window", type=int, metavar="N", help="cycles metered of adaptive")
     add("--compared", type=int, metavar="N", help="cycles compared of adaptive")
-    add("--no-peers", action="store_true", help="only our plugin and processes")
     add("--output", metavar="FILE", help="the tables, also to a file")
-    add("--keep", metavar="DIRECTORY", help="results, to be joined")
-    add("--join", metavar="DIRECTORY", help="only show what was kept there")
     add("--list", action="store_true", help="names for --only")
     return parser.parse_args()
 
@@ -172,12 +148,15 @@ def reap_as_init():
             os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
 
 
-def make_plan(options, interval=1.0, hogs=0):
-    from compare import LONG_INTERVAL, LONG_PLAN, QUICK_PLAN, Plan
+def make_plan(options, interval=1.0, hogs=0, name=None):
+    from compare import LONG_INTERVAL, LONG_PLAN, QUICK_PLAN, SLOW_PLAN, Plan
+    from populations import SLOW_TO_SCAN
 
     durations = dict(QUICK_PLAN) if options.quick else {}
     if interval > LONG_INTERVAL:
         durations.update(LONG_PLAN)
+    if name in SLOW_TO_SCAN:
+        durations.update(SLOW_PLAN)
     plan = Plan(**durations, interval=interval, hogs=hogs)
     plan.rounds = options.rounds or plan.rounds
     plan.given_window = options.window or 0
@@ -186,17 +165,18 @@ def make_plan(options, interval=1.0, hogs=0):
         plan.warm_seconds = options.warm
     plan.adaptive_options = tuple(options.adaptive or ())
     plan.other = options.against
-    plan.peers = plan.peers and not options.no_peers
     if options.rules is not None:
         plan.n_rules = options.rules
     return plan
 
 
 def choose_intervals(options, name):
-    from populations import AT_TEN_SECONDS
+    from populations import AT_TEN_SECONDS, SLOW_TO_SCAN
 
     if options.interval:
         return options.interval
+    if name in SLOW_TO_SCAN:
+        return [10.0]
     is_at_ten = name in AT_TEN_SECONDS and not options.quick
     return [1.0, 10.0] if is_at_ten else [1.0]
 
@@ -232,14 +212,7 @@ class Output:
                 print(block, end="\n\n", file=self.file, flush=True)
 
 
-# ---- parts: measured in pieces, which can be kept and printed later ----
-
-
-def take_share(names, share):
-    if not share:
-        return names
-    k, n = map(int, share.split("/"))
-    return names[k - 1 :: n]
+# ---- parts ----
 
 
 def make_load(name):
@@ -249,22 +222,20 @@ def make_load(name):
     return Population(name) if name in POPULATIONS else APPS[name]()
 
 
-def measure_named(options, names, hogs, has_peers=False):
+def measure_named(options, names, hogs):
     """Each load, at each of its intervals."""
     from compare import Results, measure_load
 
-    for name in take_share(names, options.share):
+    for name in names:
         for interval in choose_intervals(options, name):
             load = make_load(name)
-            plan = make_plan(options, interval, hogs)
-            plan.peers = plan.peers and has_peers
+            plan = make_plan(options, interval, hogs, name)
             results = Results(name, load.words, interval, hogs)
             if load.missing():
                 results.failure = f"{load.missing()} is not installed"
             else:
                 results = measure_load(load, plan)
-            suffix = f"-beside-{hogs}" if hogs else ""
-            yield f"{name}-{interval:g}s{suffix}", results
+            yield results
 
 
 def chosen(options, names):
@@ -276,7 +247,7 @@ def measure_populations(options):
 
     names = QUICK if options.quick and not options.only else list(POPULATIONS)
     names = chosen(options, names)
-    yield from measure_named(options, names, options.hogs, has_peers=True)
+    yield from measure_named(options, names, options.hogs)
 
 
 def measure_apps(options):
@@ -297,29 +268,8 @@ def measure_stall(options):
     import giants
 
     plan = make_plan(options, hogs=options.hogs)
-    for name in take_share(chosen(options, giants.CASES), options.share):
-        yield name, giants.measure(name, plan, options.quick)
-
-
-def measure_backends(options):
-    import backends
-
-    n = options.backends or BACKENDS
-    plan = make_plan(options)
-    yield "backends", backends.measure(n, plan, options.quick)
-
-
-def measure_scale(options):
-    import scale
-
-    yield "scale", scale.measure_cpu(make_plan(options), options.quick)
-
-
-def measure_memory(options):
-    import scale
-
-    del options
-    yield "memory", scale.measure_memory()
+    for name in chosen(options, giants.CASES):
+        yield giants.measure(name, plan, options.quick)
 
 
 def show_loads(pieces, output):
@@ -343,10 +293,6 @@ def show_loads(pieces, output):
     by_group = tables.group_errors(results)
     if by_group:
         output.add("### The same for each group", by_group)
-    if tables.has_peers(results):
-        output.add(
-            "### Others, CPU of one pass by the floor", tables.peers(results)
-        )
 
 
 def show_stall(pieces, output):
@@ -359,32 +305,11 @@ def show_stall(pieces, output):
         output.add(*giants.show(pieces))
 
 
-def show_backends(pieces, output):
-    import backends
-
-    for rows in pieces:
-        output.add(*backends.show(rows))
-
-
-def show_scale(pieces, output):
-    for text, missing in pieces:
-        output.add(text)
-        for mode in missing:
-            output.add(f"{mode}: not in this build")
-
-
-def show_memory(pieces, output):
-    output.add(*pieces)
-
-
 MEASURES = {
     "populations": measure_populations,
     "apps": measure_apps,
     "busy": measure_busy,
     "stall": measure_stall,
-    "backends": measure_backends,
-    "scale": measure_scale,
-    "memory": measure_memory,
 }
 
 SHOWS = {
@@ -392,9 +317,6 @@ SHOWS = {
     "apps": ("Real applications", show_loads),
     "busy": ("Beside programs that take all processors", show_loads),
     "stall": ("Processes too large to be walked", show_stall),
-    "backends": ("Simulation of a database", show_backends),
-    "scale": ("CPU by number of processes, on made-up trees", show_scale),
-    "memory": ("Memory of the daemon", show_memory),
 }
 
 
@@ -404,51 +326,15 @@ def show(part, pieces, output):
     show_pieces(pieces, output)
 
 
-def keep(options, part, name, piece):
-    """A file for each piece; a new measurement replaces it."""
-    if options.keep:
-        path = Path(options.keep) / f"{part}_{name}.pickle"
-        path.write_bytes(pickle.dumps(piece))
-
-
 def measure_part(part, options, output):
     """The pieces, including those before a failure."""
     pieces = []
     try:
-        for name, piece in MEASURES[part](options):
-            keep(options, part, name, piece)
+        for piece in MEASURES[part](options):
             pieces.append(piece)
     except (host.BenchError, OSError, subprocess.SubprocessError) as error:
         output.fail(f"{part}: not measured, {error}")
     return pieces
-
-
-def kept_pieces(directory, part):
-    """The pieces in the order of measurement."""
-    from compare import Results
-
-    paths = sorted(Path(directory).glob(f"{part}_*.pickle"))
-    pieces = [pickle.loads(path.read_bytes()) for path in paths]
-    names = list(all_names())
-
-    def place(piece):
-        if not isinstance(piece, Results):
-            return (0, 0, 0)
-        return (names.index(piece.name), piece.interval, piece.hogs)
-
-    return sorted(pieces, key=place)
-
-
-def join(options):
-    output = Output(options.output)
-    output.add("# Benchmarks of the smaps plugin")
-    heads = sorted(Path(options.join).glob("head-*"))
-    output.add(*(path.read_text() for path in heads))
-    for part in SHOWS:
-        pieces = kept_pieces(options.join, part)
-        if pieces:
-            show(part, pieces, output)
-    return 1 if output.failures else 0
 
 
 def describe_plan(plan):
@@ -462,11 +348,9 @@ def describe_plan(plan):
 
 def head(options):
     import collectd
-    import peers
 
     has_adaptive = collectd.accepts('Refresh "adaptive"')
     lines = host.describe()
-    lines.append("; ".join(filter(None, peers.versions())))
     intervals = options.interval or ([1.0] if options.quick else [1.0, 10.0])
     lines += [describe_plan(make_plan(options, i)) for i in intervals]
     if options.adaptive:
@@ -485,7 +369,7 @@ def head(options):
 
 
 def limit_files(n):
-    """For all that we start; floor raises its own limit."""
+    """For all that we start."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (n, most))
@@ -503,12 +387,7 @@ def run_inside(options):
     if options.files:
         limit_files(options.files)
     output = Output(options.output)
-    text = head(options)
-    output.add("# Benchmarks of the smaps plugin", text)
-    if options.keep:
-        Path(options.keep).mkdir(parents=True, exist_ok=True)
-        name = time.strftime("head-%Y%m%d-%H%M%S", time.gmtime())
-        (Path(options.keep) / name).write_text(text)
+    output.add("# Benchmarks of the smaps plugin", head(options))
     for part in choose_parts(options):
         show(part, measure_part(part, options, output), output)
     return 1 if output.failures else 0
@@ -526,8 +405,6 @@ def all_names():
 
 def main():
     options = parse_options()
-    if options.share and not re.fullmatch("[1-9]/[1-9]", options.share):
-        sys.exit("bench: --share is K/N, such as 1/4")
     if options.against and not options.against.is_file():
         sys.exit(f"bench: no plugin at {options.against}")
     unknown = set(options.only or ()) - set(all_names())
@@ -537,8 +414,6 @@ def main():
         for name, words in all_names().items():
             print(f"{name:12} {words}")
         return 0
-    if options.join:
-        return join(options)
     if "SMAPS_BENCH_WORK" in os.environ:
         return run_inside(options)
     return run_outside()

@@ -4,7 +4,6 @@ import math
 import statistics
 
 from compare import OTHER
-from peers import PEERS
 
 MODES = ["always", "adaptive"]
 READERS = [*MODES, *(mode + OTHER for mode in MODES)]
@@ -119,36 +118,19 @@ def adaptive_by_processes(results):
     return ratio(statistics.median(a) / statistics.median(b))
 
 
-def has_peers(all_results):
-    names = {p.name for p in PEERS}
-    return any(names & (r.costs.keys() | r.missing.keys()) for r in all_results)
-
-
-def peers(all_results):
-    heads = LOAD_HEADS + [p.name for p in PEERS]
-    names = {p.name for p in PEERS}
-    rows = []
-    for r in filter(is_measured, all_results):
-        if not names & (r.costs.keys() | r.missing.keys()):
-            continue
-        median = [
-            cost_of(r, p.name, lambda x: ratio(statistics.median(x)))
-            for p in PEERS
-        ]
-        rows.append([*load_cells(r), *median])
-    return table(heads, rows)
-
-
 def threads(all_results):
     """Splits our cost into the reading thread and the part of collectd that
     carries the values to its writer."""
     heads = [*LOAD_HEADS, "always, reading thread", "adaptive, reading thread"]
+    heads.append("adaptive, RSS of the daemon, MiB")
     rows = []
     for r in filter(is_measured, all_results):
         row = [short_name(r), f"{r.interval:g}"]
         for mode in MODES:
             ratios = r.ratios(mode, "readers")
             row.append(spread(ratios) if ratios else "–")
+        resident = r.resident.get("adaptive")
+        row.append(f"{resident / 2**20:.1f}" if resident else "–")
         rows.append(row)
     return table(heads, rows)
 
