@@ -293,6 +293,7 @@ lint:
 	  { echo 'lint: clang-format is missing: sudo make deps-lint' >&2; exit 1; }
 	@clang-format --dry-run -Werror $(C_FILES)
 	@tests/layering
+	@tests/line_limits
 
 distcheck: deps-compile-check-backends-dist
 	@tests/distcheck
@@ -347,7 +348,7 @@ help:
 	@echo 'soak               run 10,000 intervals under churn, test_uptime and test_month'
 	@echo '                   over four months of their clock: an hour'
 	@echo 'coverage           show the lines and branches of plugin/core that unit tests reach'
-	@echo 'lint               check formatting and layering'
+	@echo 'lint               check formatting, layering and lengths'
 	@echo 'distcheck          test with sanitizers, valgrind, clang, and as a release build'
 	@echo 'install            install to DESTDIR, PREFIX, PLUGINDIR=$(PLUGINDIR)'
 	@echo 'uninstall          remove the files that install added'

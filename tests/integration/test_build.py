@@ -64,6 +64,35 @@ class Layers(unittest.TestCase):
         subprocess.run(["tests/layering"], cwd=harness.ROOT, check=True)
 
 
+class LineLimits(unittest.TestCase):
+    def check(self, text):
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            file.write(f"# FILE...\n{text}\n")
+            file.flush()
+            return subprocess.run(
+                ["tests/line_limits", file.name],
+                cwd=harness.ROOT,
+                text=True,
+                stderr=subprocess.PIPE,
+                check=False,
+            )
+
+    def test_parts_keep_to_their_limits(self):
+        subprocess.run(["tests/line_limits"], cwd=harness.ROOT, check=True)
+
+    def test_part_that_is_too_long_is_named(self):
+        n = len((harness.ROOT / "Makefile").read_text().splitlines())
+        self.assertEqual(self.check(f"{n} Makefile").returncode, 0)
+        done = self.check(f"{n - 2} Makefile")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"Makefile: {n} lines, 2 over the limit", done.stderr)
+
+    def test_part_that_is_gone_is_named(self):
+        done = self.check("9 plugin/gone/*.c")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("plugin/gone/*.c: no such files", done.stderr)
+
+
 class Circles(unittest.TestCase):
     """Trees that are made up, with lists of their own."""
 
