@@ -271,11 +271,3 @@ void estimate_rollup(const struct baseline *b, const struct change *c,
   move_swap(b, c, ret);
   estimate_settle(ret);
 }
-
-uint64_t estimate_shared_pss(const struct baseline *b,
-                             const struct rollup *estimate, bool is_of_shmem) {
-  struct private_bytes own = baseline_private(b);
-
-  return is_of_shmem ? minus(estimate->bytes[ROLLUP_PSS_SHMEM], own.shmem)
-                     : minus(estimate->bytes[ROLLUP_PSS_FILE], own.file);
-}

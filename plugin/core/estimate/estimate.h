@@ -4,7 +4,7 @@
  *
  * Anonymous memory that comes or goes is nearly always private, and statm
  * counts it exactly: so private growth and shrinkage are followed without
- * error. statm cannot say with whom memory is shared. estimate_error.h bounds
+ * error. statm cannot say with whom memory is shared. exposure.h bounds
  * what can be wrong for that.
  */
 #ifndef SMAPS_ESTIMATE_H
@@ -46,10 +46,5 @@ void estimate_rollup(const struct baseline *b, const struct change *c,
 
 /* Restores these relations, by lessening what is too large. */
 void estimate_settle(struct rollup *u);
-
-/* The bytes of Pss that are due to shmem (or else to files) that others map
- * too. */
-uint64_t estimate_shared_pss(const struct baseline *b,
-                             const struct rollup *estimate, bool is_of_shmem);
 
 #endif

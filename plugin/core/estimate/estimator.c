@@ -220,8 +220,10 @@ struct doubt estimator_expect(const struct cycle *cycle, struct track *t) {
   x = exposure_now(cycle, t);
   error = audit_pss_error(&track_set(t)->audit, &x, AUDIT_CHOSEN);
   if (t->is_sampled) {
-    error.common += t->sample_error->pss_bound;
-    error.independent += sampled_pss_error(t->sample_error);
+    double common = sampled_pss_common(t->sample_error);
+
+    error.common += common;
+    error.independent += sampled_pss_error(t->sample_error) - common;
   }
   return limit(cycle, t, error);
 }
@@ -451,7 +453,7 @@ static void learn_reading(const struct cycle *cycle, const struct track *t,
   struct rollup expected;
 
   estimate_rollup(&t->baseline, &c, &expected);
-  learn(cycle, t, &expected, found, NULL);
+  learn(cycle, t, &expected, found, t->is_sampled ? t->sample_error : NULL);
 }
 
 void estimator_correct(const struct cycle *cycle, struct track *t,

@@ -11,8 +11,6 @@
 #include "read/quarantine.h"
 #include "read/reader.h"
 
-struct rollup;
-
 struct observer {
   const struct cycle *cycle;
   struct procfs *procfs;

@@ -18,6 +18,7 @@
 #define NONE_SEEN 4.6
 /* Ten samples count for that. */
 #define RARE_KEPT 0.9
+#define NEWS 4
 
 /* --- a sample --- */
 
@@ -176,6 +177,12 @@ static double mix(double gain, double sample, double estimate) {
   return hypot(gain * sample, (1 - gain) * estimate);
 }
 
+/* Pages of a kind were drawn that the samples before have ruled out. */
+static bool is_news(const struct sampled_deviation *sample,
+                    const struct sampled_deviation *estimate) {
+  return sample->noise > NEWS * sampled_spread(estimate);
+}
+
 /* A page that was not drawn in the samples before either is rarer still. */
 static double rarer(double gain, double sample, double estimate) {
   double mean = mix(gain, sample, estimate);
@@ -189,11 +196,14 @@ static void fuse(double *value, struct sampled_deviation *error,
                  double estimate, const struct sampled_deviation *its_error) {
   double gain = gain_of(*value, error, estimate, its_error);
   double apart = *value - estimate;
+  bool news = is_news(error, its_error);
 
   *value = estimate + gain * apart;
   error->noise = mix(gain, error->noise, its_error->noise);
-  error->rare = rarer(gain, error->rare, its_error->rare);
-  error->lag = its_error->lag + (apart - its_error->lag) * LAG_RATE;
+  if (!news)
+    error->rare = rarer(gain, error->rare, its_error->rare);
+  error->lag =
+      its_error->lag + (apart - its_error->lag) * (news ? 1 : LAG_RATE);
 }
 
 static void add_noise(struct sampled_deviation *d, double noise) {

@@ -153,19 +153,28 @@ static size_t choose_worthy(struct candidate *c, size_t n, uint64_t reach_ns,
 static int compare_age(const void *left, const void *right) {
   const struct candidate *a = left, *b = right;
 
+  if (a->is_last != b->is_last)
+    return a->is_last ? 1 : -1;
   return (a->intervals < b->intervals) - (a->intervals > b->intervals);
 }
 
 static bool is_walk(const struct candidate *c) { return !c->is_sample; }
 
+/* One that takes a larger part of the time is not cheap. */
+#define CHEAP_LEAST 10
+
 /* Others whose error is tolerated, as long as little was spent. */
-static size_t choose_cheap(struct candidate *c, size_t n, uint64_t spare_ns) {
-  size_t walks = gather(c, n, is_walk), chosen = 0;
+static size_t choose_cheap(struct candidate *c, size_t n, uint64_t spare_ns,
+                           uint64_t dear_ns) {
+  size_t walks, chosen = 0;
   uint64_t spent_ns = 0;
 
+  if (spare_ns == 0)
+    return 0;
+  walks = gather(c, n, is_walk);
   sort(c, walks, compare_age);
   for (size_t i = 0; i < walks; i++) {
-    if (spent_ns + c[i].cost_ns >= spare_ns)
+    if (c[i].cost_ns > dear_ns || spent_ns + c[i].cost_ns > spare_ns)
       continue;
     spent_ns += c[i].cost_ns;
     choose(&c[i]);
@@ -215,8 +224,10 @@ struct schedule schedule_choose(struct candidate *c, size_t n,
                             &spent_last_ns);
   for (size_t i = 0; i < chosen_last; i++)
     swap(&c[s.chosen++], &last[i]);
-  s.chosen += choose_cheap(c + s.chosen, n - s.chosen,
-                           minus(time->cheap_ns, spent_ns + spent_last_ns));
+  s.chosen += choose_cheap(
+      c + s.chosen, n - s.chosen,
+      minus(min(time->cheap_ns, time->spend_ns), spent_ns + spent_last_ns),
+      time->cheap_ns / CHEAP_LEAST);
   s.deferred = gather(c + s.chosen, n - s.chosen, is_wanted);
   return s;
 }

@@ -44,7 +44,8 @@ struct schedule {
  * first, until their part of the time is spent. Then come those that are due
  * and those of which a group has more error than it tolerates, the most error
  * for the time first, as far as they fit into the rest. As long as less than
- * cheap_ns is spent, walks follow whose error is tolerated, the oldest first.
+ * cheap_ns is spent, walks follow whose error is tolerated, the oldest first,
+ * those of Other behind the others; none that takes more than a tenth of it.
  *
  * A group wants samples for its error only as long as it has time for them. One
  * may take more than is left, which is owed in the next cycles. One that is due

@@ -392,3 +392,24 @@ TEST(memory_that_cannot_be_drawn_is_what_is_resident) {
   assert_near(sampled_pss_common(&s.error) - sampled_pss_common(&certain.error),
               GIB / 2, GIB / 50);
 }
+
+/* Samples that all agreed vouch for nothing that has come since. */
+TEST(pages_that_samples_had_ruled_out_are_news) {
+  struct follower f = {.contradictions = 0};
+
+  for (unsigned i = 0; i <= 30; i++) {
+    double shared = i == 30 ? 4 : 0, n = 500;
+    struct page_sums pages = {.pages = n,
+                              .exclusive = n - shared,
+                              .price = n - shared / 2,
+                              .price_squared = n - shared * 3 / 4};
+    struct sampled s = {.anon = 0};
+
+    sampled_add_anon(&s, &pages, 100.0 * GIB);
+    follow(&f, &s, 0);
+  }
+  assert_int_equal(f.contradictions, 0);
+  assert_true(sampled_pss_error(&f.error) >=
+              (double)f.estimate.bytes[ROLLUP_PSS] - 99.6 * GIB);
+  assert_true((double)f.estimate.bytes[ROLLUP_PSS] < 99.95 * GIB);
+}

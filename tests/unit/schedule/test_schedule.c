@@ -611,21 +611,27 @@ TEST(time_for_samples_is_owed_and_not_saved) {
 }
 
 /* The tolerated error is no reason to leave time unused that costs little. */
-TEST(cheap_walks_are_made_oldest_first) {
+TEST(cheap_walks_are_made_oldest_first_and_other_last) {
   struct group_track track = {.tolerated_bytes = 1000 * MIB,
                               .sampling_ns = INT64_MAX};
   struct group of_g = {.track = &track};
   struct group *g = &of_g;
-  struct candidate c[] = {make('a', &g, 1, 2), make('b', &g, 1, 2),
-                          make('c', &g, 1, 9), make('d', &g, 1, 2),
-                          make('e', &g, 1, 1)};
   struct read_time time = time_of(50 * MS);
 
-  for (size_t i = 0; i < LENGTH(c); i++)
-    c[i].intervals = (double)(i * 7 % 5);
-  c[4].is_sample = true;
-  time.cheap_ns = 5 * MS;
-  check_time(c, LENGTH(c), &time, "bd", "");
+  for (int has_time = 0; has_time < 2; has_time++) {
+    struct candidate c[] = {make('a', &g, 1, 2), make('b', &g, 1, 2),
+                            make('c', &g, 1, 9), make('d', &g, 1, 2),
+                            make('e', &g, 1, 1), make('f', &g, 1, 1)};
+
+    for (size_t i = 0; i < LENGTH(c); i++)
+      c[i].intervals = (double)(i * 7 % 5);
+    c[4].is_sample = true;
+    c[5].is_last = true;
+    c[5].intervals = 100;
+    time.cheap_ns = 20 * MS;
+    time.spend_ns = has_time ? 50 * MS : 0;
+    check_time(c, LENGTH(c), &time, has_time ? "bdaf" : "", "");
+  }
 }
 
 /* What had to be read counts as well. */
@@ -633,9 +639,9 @@ TEST(cheap_walks_leave_off_where_others_have_spent_as_much) {
   struct group_track track = {.tolerated_bytes = 10 * MIB};
   struct group of_g = {.track = &track};
   struct group *g = &of_g;
-  struct candidate c[] = {make('a', &g, 20, 4), make('b', &g, 1, 2)};
+  struct candidate c[] = {make('a', &g, 20, 19), make('b', &g, 1, 2)};
   struct read_time time = time_of(50 * MS);
 
-  time.cheap_ns = 5 * MS;
+  time.cheap_ns = 20 * MS;
   check_time(c, LENGTH(c), &time, "a", "");
 }
