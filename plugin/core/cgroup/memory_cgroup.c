@@ -9,6 +9,56 @@
 
 #include "cgroup/cgroup.h"
 
+/* --- limits --- */
+
+/* A group lacks the files if the controller is not enabled for it, as the root
+ * does. */
+static void read_limit(const struct cgroup_place *place, const char *name,
+                       uint64_t *least) {
+  struct cgroup_file f;
+  uint64_t bytes;
+
+  if (cgroup_place_read(place, name, &f) == 0 &&
+      cgroup_parse_limit(f.text, f.len, &bytes) && bytes < *least)
+    *least = bytes;
+}
+
+static void read_limits(const struct cgroup_place *place, uint64_t *least) {
+  if (place->is_v1) {
+    read_limit(place, "memory.limit_in_bytes", least);
+  } else {
+    read_limit(place, "memory.max", least);
+    read_limit(place, "memory.high", least);
+  }
+}
+
+static void climb(struct cgroup_place *place,
+                  struct memory_limit_above *above) {
+  above->is_new = true;
+  above->bytes = CGROUP_LIMIT_NONE;
+  strcpy(above->directory, place->directory);
+  do
+    read_limits(place, &above->bytes);
+  while (cgroup_place_climb(place));
+}
+
+/* The least limit of the group and of all above it. Climbs to the mount point,
+ * but for groups whose limit *above has: siblings are read one after the other.
+ */
+static uint64_t least_limit(struct cgroup_place *place,
+                            struct memory_limit_above *above) {
+  uint64_t least = CGROUP_LIMIT_NONE;
+
+  read_limits(place, &least);
+  if (!cgroup_place_climb(place))
+    return least;
+  if (!above->is_new || strcmp(above->directory, place->directory) != 0)
+    climb(place, above);
+  return above->bytes < least ? above->bytes : least;
+}
+
+/* --- values --- */
+
 /* A single number, or that of a key. */
 static bool read_number(const struct cgroup_place *place, const char *name,
                         const char *key, struct cgroup_file *f, uint64_t *ret) {
@@ -80,6 +130,8 @@ static void read_stat(const struct cgroup_place *place,
     ret->known |= CGROUP_HAS_KERNEL;
 }
 
+/* --- the place --- */
+
 /* The controller has the member in this group, or in one below it. */
 static bool is_within(const char *place, const char *path) {
   size_t len = strlen(path);
@@ -117,11 +169,12 @@ static int find_by_member(struct procfs *procfs, struct cgroup_mounts *mounts,
     ret->absence = CGROUP_NO_MEMORY;
   if (rc != 0)
     return rc == -EBADMSG ? 0 : rc;
-  if (!is_within(place->path, path) || strlen(path) >= PATH_MAX) {
+  if (path && (!is_within(place->path, path) || strlen(path) >= PATH_MAX)) {
     ret->absence = CGROUP_ELSEWHERE;
     return 0;
   }
-  strcpy(place->path, path);
+  if (path)
+    strcpy(place->path, path);
   is_there = is_found(mounts, place);
   if (!is_there && !mounts->is_new) {
     rc = cgroup_mounts_read(procfs, mounts);
@@ -202,7 +255,7 @@ int memory_cgroup_read(struct procfs *procfs,
   if (request->wants & CGROUP_WANTS_LIMIT && !ret->is_gone) {
     read_stat(&place, ret);
     if (!(ret->known & CGROUP_HAS_LIMIT))
-      set_limit(memory_limit_at(procfs, &place, &shared->above), ret);
+      set_limit(least_limit(&place, &shared->above), ret);
   }
   return 0;
 }

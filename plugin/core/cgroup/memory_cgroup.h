@@ -1,6 +1,8 @@
 /*
  * The memory of a control group: the files memory.current, memory.events and
- * memory.stat of version 2, or their counterparts of version 1.
+ * memory.stat of version 2, or their counterparts of version 1; and its limit,
+ * the least of memory.max and memory.high of the group and of all groups above
+ * it that this host shows.
  *
  * A group that is removed and made again, as by the restart of a service, has
  * the same path, and is found there. So no file is open here between readings;
@@ -13,7 +15,7 @@
 #include <smaps/procfs.h>
 
 #include "cgroup/cgroup_memory.h"
-#include "cgroup/memory_limit.h"
+#include "cgroup/cgroup_place.h"
 
 /* The directory of a group. */
 struct memory_cgroup_place {
@@ -50,6 +52,13 @@ struct memory_cgroup_reading {
   uint64_t parent_kills;
 };
 
+/* The least limit of the groups from a directory upwards. */
+struct memory_limit_above {
+  bool is_new; /* set with the limit; cleared by whoever goes by older ones */
+  char directory[PATH_MAX];
+  uint64_t bytes;
+};
+
 /* What many groups have in common. Zeroed at first. */
 struct memory_cgroup_shared {
   struct cgroup_mounts mounts;
@@ -60,7 +69,8 @@ struct memory_cgroup_shared {
 void memory_cgroup_renew(struct memory_cgroup_shared *s);
 
 /*
- * Reads the group with that path; and the mounts, if they are not new and show
+ * Reads the group with that path, or, with NULL, the group that the member is
+ * in; and the mounts, if they are not new and show
  * it nowhere. Returns 0, also if the group is absent, or a negative errno. *ret
  * is filled in, and its place is to be freed. May hang where a file of the tree
  * or of the group does, and is called by the reader alone.

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cgroup/memory_limit.h"
 #include "proc/cheap_files.h"
 #include "proc/duration.h"
 #include "read/pid_file.h"
@@ -156,13 +155,18 @@ static unsigned count_heartbeats(void *ctx) {
 
 static int read_memory_limit(struct worker_context *w, const struct proc_ref *p,
                              uint64_t *ret_bytes) {
-  int fd = -1;
-  int rc = inspect_open_memory(w->procfs, p, &fd);
+  const struct memory_cgroup_request request = {.pid = p->pid,
+                                                .wants = CGROUP_WANTS_LIMIT};
+  struct memory_cgroup_reading r;
+  int fd, rc = inspect_open_memory(w->procfs, p, &fd);
 
   if (rc != 0)
     return rc;
-  rc = memory_limit_read(w->procfs, fd, ret_bytes);
   close(fd);
+  rc = memory_cgroup_read(w->procfs, &w->cgroups, NULL, &request, &r);
+  free(r.place.directory);
+  if (rc == 0)
+    *ret_bytes = r.known & CGROUP_HAS_LIMIT ? r.limit : CGROUP_LIMIT_NONE;
   return rc;
 }
 

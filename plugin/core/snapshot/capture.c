@@ -1,6 +1,6 @@
 #include "snapshot/capture.h"
 
-#include "cgroup/memory_limit.h"
+#include "cgroup/cgroup_memory.h"
 #include "measure/aggregate.h"
 #include "sample/sampled_mapping.h"
 

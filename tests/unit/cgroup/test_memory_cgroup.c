@@ -1,13 +1,12 @@
 /* The limits of control groups, in directories of our own. */
 #include "test.h"
 
-#include <errno.h>
-#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "cgroup/memory_limit.h"
+#include "cgroup/memory_cgroup.h"
 #include "proctree.h"
 
 static struct proctree tree;
@@ -61,39 +60,41 @@ static void put_unified(const char *path) {
   put_mount("/", "cg", "cgroup2", "rw");
 }
 
-/* The limit of a group of version 2, of those above which *above is known. */
+/* The limit, or NONE if the reading has none. */
+static uint64_t read_at(struct memory_cgroup_shared *shared,
+                        const struct memory_cgroup_request *request) {
+  struct memory_cgroup_reading r;
+  struct procfs *procfs;
+
+  assert_int_equal(procfs_new(tree.root, &procfs), 0);
+  assert_int_equal(memory_cgroup_read(procfs, shared, NULL, request, &r), 0);
+  procfs_free(procfs);
+  free(r.place.directory);
+  return r.known & CGROUP_HAS_LIMIT ? r.limit : CGROUP_LIMIT_NONE;
+}
+
+/* The limit of a group of version 2. */
 static uint64_t limit_below(const char *name,
-                            struct memory_limit_above *above) {
-  struct cgroup_place place = {.is_v1 = false};
-  struct procfs *procfs;
-  uint64_t limit;
+                            struct memory_cgroup_shared *shared) {
+  struct memory_cgroup_request request = {.wants = CGROUP_WANTS_LIMIT};
+  char directory[PATH_MAX];
 
-  assert_int_equal(procfs_new(tree.root, &procfs), 0);
-  place.mount_len = (size_t)snprintf(place.directory, sizeof(place.directory),
-                                     "%s/cg", tree.root);
-  snprintf(place.directory + place.mount_len, 64, "%s", name);
-  limit = memory_limit_at(procfs, &place, above);
-  procfs_free(procfs);
+  request.place.mount_len =
+      (size_t)snprintf(directory, sizeof(directory), "%s/cg", tree.root);
+  snprintf(directory + request.place.mount_len, 64, "%s", name);
+  request.place.directory = directory;
+  return read_at(shared, &request);
+}
+
+/* The limit of process 10. */
+static uint64_t read_limit(void) {
+  const struct memory_cgroup_request request = {.pid = 10,
+                                                .wants = CGROUP_WANTS_LIMIT};
+  struct memory_cgroup_shared shared = {.mounts = {.text = NULL}};
+  uint64_t limit = read_at(&shared, &request);
+
+  cgroup_mounts_done(&shared.mounts);
   return limit;
-}
-
-static int read_limit(uint64_t *ret) {
-  struct procfs *procfs;
-  int fd, rc;
-
-  assert_int_equal(procfs_new(tree.root, &procfs), 0);
-  assert_int_equal(procfs_open_process(procfs, 10, &fd), 0);
-  rc = memory_limit_read(procfs, fd, ret);
-  close(fd);
-  procfs_free(procfs);
-  return rc;
-}
-
-static void assert_limit(uint64_t wanted) {
-  uint64_t limit = 4711;
-
-  assert_int_equal(read_limit(&limit), 0);
-  assert_int_equal(limit, wanted);
 }
 
 /* A process in a unified hierarchy at "cg", or in one of version 1 at "v1". */
@@ -135,7 +136,7 @@ FIXTURE_TEST(the_least_limit_of_a_group_and_those_above_counts) {
       put_mount("/", "v1", "cgroup", "rw,cpu,memory");
     }
     write_file(cases[i].file, cases[i].text);
-    assert_int_equal(read_limit(&limit), 0);
+    limit = read_limit();
     if (limit != cases[i].limit)
       fail_msg("%s: %ju", cases[i].file, (uintmax_t)limit);
   }
@@ -153,9 +154,9 @@ FIXTURE_TEST(the_hierarchy_is_that_of_the_controller) {
   add_mount(mounts, sizeof(mounts), "/", "cg", "tmpfs", "rw,memory");
   add_mount(mounts, sizeof(mounts), "/", "v1", "cgroup", "rw,memory");
   write_file("self/mountinfo", mounts);
-  assert_limit(3);
+  assert_int_equal(read_limit(), 3);
   write_file("10/cgroup", "5:cpu:/web\n0::/web\n");
-  assert_limit(1);
+  assert_int_equal(read_limit(), 1);
 }
 
 /* As in a container: the mount shows a part of the hierarchy. */
@@ -185,7 +186,7 @@ FIXTURE_TEST(only_groups_below_the_root_of_the_mount_are_found) {
 
     put_unified(cases[i].path);
     put_mount(cases[i].root, "cg", "cgroup2", "rw");
-    assert_int_equal(read_limit(&limit), 0);
+    limit = read_limit();
     if (limit != cases[i].limit)
       fail_msg("%s at %s: %ju", cases[i].path, cases[i].root, (uintmax_t)limit);
   }
@@ -203,47 +204,45 @@ FIXTURE_TEST(the_mount_is_found_among_thousands) {
                    i);
   add_mount(mounts, sizeof(mounts), "/", "cg", "cgroup2", "rw");
   write_file("self/mountinfo", mounts);
-  assert_limit(7);
+  assert_int_equal(read_limit(), 7);
 }
 
 /* A captured tree has no mounts: those of this host say nothing about it. */
 FIXTURE_TEST(without_mounts_or_a_cgroup_there_is_no_limit) {
   write_file("10/cgroup", "0::/web\n");
-  assert_limit(CGROUP_LIMIT_NONE);
+  assert_int_equal(read_limit(), CGROUP_LIMIT_NONE);
   put_mount("/", "cg", "cgroup2", "rw");
-  write_file("cg/memory.max", "17\n");
-  assert_limit(17);
+  write_file("cg/web/memory.max", "17\n");
+  assert_int_equal(read_limit(), 17);
   /* As with a kernel without control groups. */
   proctree_unlink(&tree, "10/cgroup");
-  assert_limit(CGROUP_LIMIT_NONE);
+  assert_int_equal(read_limit(), CGROUP_LIMIT_NONE);
 }
 
-FIXTURE_TEST(a_cgroup_without_the_controller_is_refused) {
-  uint64_t limit = 4711;
-
+FIXTURE_TEST(a_cgroup_without_the_controller_has_no_limit) {
   put_mount("/", "cg", "cgroup2", "rw");
   write_file("10/cgroup", "5:cpu:/web\n");
-  assert_int_equal(read_limit(&limit), -EBADMSG);
-  assert_int_equal(limit, 4711);
+  write_file("cg/web/memory.max", "17\n");
+  assert_int_equal(read_limit(), CGROUP_LIMIT_NONE);
 }
 
 FIXTURE_TEST(siblings_have_what_was_read_above_the_first_of_them) {
-  struct memory_limit_above above = {.is_new = false};
+  struct memory_cgroup_shared shared = {.mounts = {.text = NULL}};
 
   write_file("cg/memory.max", "9000\n");
   write_file("cg/s/memory.max", "5000\n");
   write_file("cg/s/a/memory.max", "6000\n");
   write_file("cg/s/b/memory.max", "4000\n");
   write_file("cg/t/c/memory.max", "max\n");
-  assert_int_equal(limit_below("/s/a", &above), 5000);
+  assert_int_equal(limit_below("/s/a", &shared), 5000);
   write_file("cg/s/memory.max", "3000\n");
-  assert_int_equal(limit_below("/s/b", &above), 4000);
-  assert_int_equal(limit_below("/s/a", &above), 5000);
+  assert_int_equal(limit_below("/s/b", &shared), 4000);
+  assert_int_equal(limit_below("/s/a", &shared), 5000);
   /* Of others, or in the next cycle, it is not that. */
-  assert_int_equal(limit_below("/t/c", &above), 9000);
-  assert_int_equal(limit_below("/s/a", &above), 3000);
+  assert_int_equal(limit_below("/t/c", &shared), 9000);
+  assert_int_equal(limit_below("/s/a", &shared), 3000);
   write_file("cg/s/memory.max", "2000\n");
-  above.is_new = false;
-  assert_int_equal(limit_below("/s/b", &above), 2000);
-  assert_int_equal(limit_below("", &above), 9000);
+  memory_cgroup_renew(&shared);
+  assert_int_equal(limit_below("/s/b", &shared), 2000);
+  assert_int_equal(limit_below("", &shared), 9000);
 }
