@@ -48,6 +48,8 @@ struct option {
   double least, most;
 };
 
+/* Versions of clang-format do not agree about macros that are in braces. */
+/* clang-format off */
 /* The comparison warns of a field that is not of this type. */
 #define OPTION(name_, type_, kind_, struct_, field_, least_, most_)            \
   {                                                                            \
@@ -64,6 +66,7 @@ struct option {
   OPTION(name_, uint64_t, seconds, struct_, field_, least_, most_)
 #define COUNT(name_, struct_, field_, most_)                                   \
   OPTION(name_, uint64_t, count, struct_, field_, 1, most_)
+/* clang-format on */
 
 /* Applies an item that has no block. Returns as apply() does. */
 int option_apply(struct scope *scope, const struct option *option,
