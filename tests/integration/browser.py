@@ -147,11 +147,6 @@ class Browser:
             raise AssertionError(f"{method}: {answer['error']}")
         return answer["result"]
 
-    def wait_event(self, method):
-        deadline = time.monotonic() + harness.DEADLINE_SECONDS
-        while self._receive(deadline).get("method") != method:
-            pass
-
     # ---- a page ----
 
     def open(self, path, hash_=""):

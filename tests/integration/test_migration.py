@@ -25,7 +25,7 @@ from harness import (  # noqa: E402  (found by the line above)
     stage,
     wait_until,
 )
-from server import BackendTest, Server, fetch, free_port  # noqa: E402
+from server import BackendTest, fetch, free_port  # noqa: E402
 
 README = (ROOT / "contrib/migration/README").read_text()
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from cgroup import CgroupMixin
-from harness import MIB, TAG, end_process, end_with_parent, group
+from harness import MIB, end_process, end_with_parent, group
 from server import BackendTest, free_port, load_smaps, shape_group
 from test_grafana import (
     ALL,

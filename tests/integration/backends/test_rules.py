@@ -14,7 +14,6 @@ from test_prometheus import FILES, run_promtool
 MINUTE, HOUR, DAY = 60, 3600, 86400
 
 NAN = math.nan
-LIMIT = 6e9  # of postgres, in rules.yml
 
 
 def step_of(seconds):
