@@ -52,12 +52,11 @@ struct lookup {
 
 static int last_error(void) { return errno > 0 ? -errno : -EIO; }
 
-static int note(struct lookup *l, int rc, const char *file) {
+static void note(struct lookup *l, int rc, const char *file) {
   if (rc == 0 || rc == -ENOENT || rc == -ENOTDIR || l->error)
-    return rc;
+    return;
   l->error = rc;
   l->file = file;
-  return rc;
 }
 
 static int parse_file(struct lookup *l, int fd, enum container_format format) {
@@ -84,20 +83,20 @@ static int parse_file(struct lookup *l, int fd, enum container_format format) {
 
 /* A user could have put anything in the place of the file: O_NONBLOCK is for a
  * pipe or a lease, and only a regular file of the user's own is read. */
-static int try_file(struct lookup *l, enum container_format format,
-                    const char *directory, const char *file) {
+static bool try_file(struct lookup *l, enum container_format format,
+                     const char *directory, const char *file) {
   int fd, rc;
 
   snprintf(l->path, sizeof(l->path), "%s%s/%s", l->root, directory, file);
   fd = open(l->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-  if (fd < 0)
-    return note(l, last_error(), file);
-  rc = parse_file(l, fd, format);
-  close(fd);
-  return note(l, rc, file);
+  rc = fd < 0 ? last_error() : parse_file(l, fd, format);
+  if (fd >= 0)
+    close(fd);
+  note(l, rc, file);
+  return rc == 0;
 }
 
-static int try_docker(struct lookup *l, const char *data_root) {
+static bool try_docker(struct lookup *l, const char *data_root) {
   char directory[PATH_MAX];
 
   snprintf(directory, sizeof(directory), "%s/containers/%s", data_root, l->id);
@@ -105,50 +104,49 @@ static int try_docker(struct lookup *l, const char *data_root) {
 }
 
 /* The second file is of `podman run --rm`, from Podman 4.4 on. */
-static int try_podman(struct lookup *l, const char *data) {
+static bool try_podman(struct lookup *l, const char *data) {
   char directory[PATH_MAX];
-  int rc;
 
   snprintf(directory, sizeof(directory),
            "%s/containers/storage/overlay-containers", data);
-  rc = try_file(l, CONTAINER_PODMAN, directory, "containers.json");
-  return rc == 0 ? 0
-                 : try_file(l, CONTAINER_PODMAN, directory,
-                            "volatile-containers.json");
+  return try_file(l, CONTAINER_PODMAN, directory, "containers.json") ||
+         try_file(l, CONTAINER_PODMAN, directory, "volatile-containers.json");
 }
 
-static int look_up_system(struct lookup *l) {
+static bool look_up_system(struct lookup *l) {
   char data_root[CONTAINER_NAME_SIZE] = "/var/lib/docker";
 
-  if (try_file(l, CONTAINER_DOCKER_ROOT, "/etc/docker", "daemon.json") == 0)
+  if (try_file(l, CONTAINER_DOCKER_ROOT, "/etc/docker", "daemon.json"))
     strcpy(data_root, l->names.name);
-  return try_docker(l, data_root) == 0 ? 0 : try_podman(l, "/var/lib");
+  return try_docker(l, data_root) || try_podman(l, "/var/lib");
 }
 
-static int look_up_user(struct lookup *l) {
+static bool look_up_user(struct lookup *l) {
   char buffer[4096], data[PATH_MAX / 2];
   struct passwd pw, *found = NULL;
 
   getpwuid_r(l->uid, &pw, buffer, sizeof(buffer), &found);
   if (!found)
-    return -ENOENT;
+    return false;
   snprintf(data, sizeof(data), "%s/.local/share", pw.pw_dir);
-  if (try_podman(l, data) == 0)
-    return 0;
+  if (try_podman(l, data))
+    return true;
   snprintf(data, sizeof(data), "%s/.local/share/docker", pw.pw_dir);
   return try_docker(l, data);
 }
 
 /* kubelet makes no link for the container that holds a pod together, which
  * CRI-O and cAdvisor call POD. Another container may get its link later. */
-static int look_up_pod(struct lookup *l, bool is_of_pod) {
+static bool look_up_pod(struct lookup *l, bool is_of_pod) {
   struct dirent *file;
   DIR *dir;
 
   snprintf(l->path, sizeof(l->path), "%s" POD_LINKS, l->root);
   dir = opendir(l->path);
-  if (!dir)
-    return note(l, last_error(), POD_LINKS);
+  if (!dir) {
+    note(l, last_error(), POD_LINKS);
+    return false;
+  }
   while ((file = readdir(dir)))
     if (container_file_kubelet(file->d_name, l->id, &l->names))
       break;
@@ -157,10 +155,10 @@ static int look_up_pod(struct lookup *l, bool is_of_pod) {
              file->d_name);
   closedir(dir);
   if (file)
-    return lstat(l->path, &l->st) < 0 ? last_error() : 0;
+    return lstat(l->path, &l->st) == 0;
   strcpy(l->names.name, "POD");
   l->path[0] = '\0';
-  return is_of_pod ? 0 : -ENOENT;
+  return is_of_pod;
 }
 
 static bool is_unchanged(const struct container_entry *e) {
@@ -174,17 +172,17 @@ static bool is_unchanged(const struct container_entry *e) {
 static int renew(struct container_entry *e, const char *root, bool is_of_pod,
                  const char **ret_file) {
   struct lookup l = {.root = root, .id = e->id, .uid = e->uid};
-  int rc;
+  bool is_found;
 
   if (is_unchanged(e))
     return 0;
-  rc = e->uid ? look_up_user(&l) : is_of_pod ? -ENOENT : look_up_system(&l);
-  if (rc < 0 && !e->uid)
-    rc = look_up_pod(&l, is_of_pod);
-  if (e->path && (rc < 0 || !l.path[0]))
+  is_found =
+      e->uid ? look_up_user(&l)
+             : (!is_of_pod && look_up_system(&l)) || look_up_pod(&l, is_of_pod);
+  if (e->path && !(is_found && l.path[0]))
     return 0;
   *ret_file = l.file;
-  if (rc < 0)
+  if (!is_found)
     return l.error;
   e->names = l.names;
   if (!l.path[0])

@@ -197,6 +197,12 @@ NAMES_TEST(a_name_is_not_read_again_otherwise) {
       0);
   f->now_ns += 20 * NS;
   expect(f, SCOPE, "web");
+  st.st_mtim.tv_nsec ^= 1;
+  assert_int_equal(
+      utimensat(AT_FDCWD, path, (struct timespec[]){st.st_atim, st.st_mtim}, 0),
+      0);
+  f->now_ns += 20 * NS;
+  expect(f, SCOPE, "other");
 }
 
 NAMES_TEST(a_malformed_file_gives_the_short_id_until_it_is_well) {
