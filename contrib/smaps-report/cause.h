@@ -12,8 +12,8 @@
   X(copies, "since shared memory was copied on write")                         \
   X(fork, "since members were forked and have not been read since")            \
   X(lent, "since members share memory with children that they have forked")    \
-  X(swap, "since memory went to swap or came back")                            \
-  X(time, "of age: others may share the memory by now, or no longer share it") \
+  X(swap, "since memory went away, or came back from swap")                    \
+  X(time, "since readings are old: others may share the memory, or have left") \
   X(ksm, "since the kernel merged equal pages (KSM), or separated them")       \
   X(reading, "since memory changed while it was read, or is shared with "      \
              "processes that are in no list")                                  \

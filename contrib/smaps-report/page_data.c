@@ -147,7 +147,7 @@ static void write_usage(struct json_lines *j, const struct amounts *a,
   write_split(j, s);
 }
 
-/* "3.0 %: 2.0 % since ..., 1.0 % of age ...". */
+/* "3.0 %: 2.0 % since ..., 1.0 % since ...". */
 static void write_causes(struct json_lines *j, const struct group *g) {
   struct cause_part parts[CAUSES];
   struct text t = {0};

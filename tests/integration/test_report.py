@@ -567,7 +567,7 @@ class Unknown(ReportTest):
 class CausesOfErrors(ReportTest):
     WORDS = (
         "since members were forked and have not been read since",
-        "since memory went to swap or came back",
+        "since memory went away, or came back from swap",
     )
 
     def setUp(self):

@@ -282,8 +282,8 @@ static const struct {
   const char *expected; /* NULL: none */
 } causes[] = {
     {CAUSES_OF("300", "'fork':100,'time':200"),
-     "3.0 %: 2.0 % of age: others may share the memory by now, or no longer "
-     "share it, 1.0 % since members were forked and have not been read since"},
+     "3.0 %: 2.0 % since readings are old: others may share the memory, or "
+     "have left, 1.0 % since members were forked and have not been read since"},
     /* Less than a tenth is not told; equal parts have an order. */
     {CAUSES_OF("4000", "'swap':399,'ksm':1000,'copies':1000"),
      "40 %: 10 % since shared memory was copied on write, 10 % since the "
