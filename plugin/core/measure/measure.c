@@ -507,7 +507,7 @@ static void read_chosen(struct measurer *m, size_t n) {
 
     if (i % READINGS_AT_ONCE == READINGS_AT_ONCE - 1)
       read_batch_flush(&batch);
-    if (!c->is_must && read_budget_is_spent(&m->budget)) {
+    if (!c->is_must && read_budget_is_spent(&m->budget, c->is_last)) {
       defer(m, p, DEFERRED_BUDGET);
       continue;
     }

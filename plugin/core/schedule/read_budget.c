@@ -82,19 +82,20 @@ struct read_time read_budget_begin(struct read_budget *b, uint64_t now_ns,
   note_needed(b, now_ns, needed);
   b->begun_ns = now_ns;
   b->saved_ns = least(b->saved_ns + income_ns, capacity_ns);
+  b->kept_ns = (int64_t)positive(capacity_ns - income_ns) / 2;
   spendable_ns = positive(least(income_ns + of_saved_ns, b->saved_ns));
   return (struct read_time){.earned_ns =
                                 is_paying ? (uint64_t)income_ns : spendable_ns,
                             .spend_ns = spendable_ns,
                             .reach_ns = positive(b->saved_ns),
                             .capacity_ns = positive(capacity_ns),
-                            .kept_ns = positive(capacity_ns - income_ns) / 2,
+                            .kept_ns = (uint64_t)b->kept_ns,
                             .cheap_ns = cheap_ns(b, interval_ns, income_ns),
                             .age_part = part_for_age(b)};
 }
 
-bool read_budget_is_spent(const struct read_budget *b) {
-  return b->saved_ns < 0;
+bool read_budget_is_spent(const struct read_budget *b, bool comes_last) {
+  return b->saved_ns < (comes_last ? b->kept_ns : 0);
 }
 
 void read_budget_charge(struct read_budget *b, uint64_t cost_ns) {

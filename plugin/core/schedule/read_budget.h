@@ -23,6 +23,7 @@ struct read_budget {
   uint64_t span_ns;   /* what the share makes in it can be saved */
   uint64_t begun_ns;  /* the last cycle, or 0 */
   int64_t saved_ns;   /* below 0: owed */
+  int64_t kept_ns;    /* of that, not for those that come last */
   double needed;      /* a share for all to be read within MaxAge */
   uint64_t scarce_ns; /* since when that is more than there is, or 0 */
 };
@@ -48,8 +49,9 @@ void read_budget_init(struct read_budget *b, double percent, uint64_t span_ns);
 struct read_time read_budget_begin(struct read_budget *b, uint64_t now_ns,
                                    uint64_t interval_ns, double needed);
 
-/* More was taken than was saved. */
-bool read_budget_is_spent(const struct read_budget *b);
+/* More was taken than was saved; or, for those that come last, than is not kept
+ * for the others: first readings can cost more than was predicted. */
+bool read_budget_is_spent(const struct read_budget *b, bool comes_last);
 
 /* Takes what a reading has cost. */
 void read_budget_charge(struct read_budget *b, uint64_t cost_ns);

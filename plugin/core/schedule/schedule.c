@@ -160,21 +160,27 @@ static int compare_age(const void *left, const void *right) {
 
 static bool is_walk(const struct candidate *c) { return !c->is_sample; }
 
+static bool is_first_walk(const struct candidate *c) {
+  return is_walk(c) && is_first(c);
+}
+
 /* One that takes a larger part of the time is not cheap. */
 #define CHEAP_LEAST 10
 
 /* Others whose error is tolerated, as long as little was spent. */
-static size_t choose_cheap(struct candidate *c, size_t n, uint64_t spare_ns,
-                           uint64_t dear_ns) {
+static size_t choose_cheap(struct candidate *c, size_t n,
+                           const struct read_time *time, uint64_t spent_ns) {
+  uint64_t limit_ns = min(time->cheap_ns, time->spend_ns);
+  uint64_t dear_ns = time->cheap_ns / CHEAP_LEAST;
+  bool is_for_all = time->reach_ns >= time->kept_ns + limit_ns;
   size_t walks, chosen = 0;
-  uint64_t spent_ns = 0;
 
-  if (spare_ns == 0)
+  if (spent_ns >= limit_ns)
     return 0;
-  walks = gather(c, n, is_walk);
+  walks = gather(c, n, is_for_all ? is_walk : is_first_walk);
   sort(c, walks, compare_age);
   for (size_t i = 0; i < walks; i++) {
-    if (c[i].cost_ns > dear_ns || spent_ns + c[i].cost_ns > spare_ns)
+    if (c[i].cost_ns > dear_ns || spent_ns + c[i].cost_ns > limit_ns)
       continue;
     spent_ns += c[i].cost_ns;
     choose(&c[i]);
@@ -224,10 +230,8 @@ struct schedule schedule_choose(struct candidate *c, size_t n,
                             &spent_last_ns);
   for (size_t i = 0; i < chosen_last; i++)
     swap(&c[s.chosen++], &last[i]);
-  s.chosen += choose_cheap(
-      c + s.chosen, n - s.chosen,
-      minus(min(time->cheap_ns, time->spend_ns), spent_ns + spent_last_ns),
-      time->cheap_ns / CHEAP_LEAST);
+  s.chosen +=
+      choose_cheap(c + s.chosen, n - s.chosen, time, spent_ns + spent_last_ns);
   s.deferred = gather(c + s.chosen, n - s.chosen, is_wanted);
   return s;
 }

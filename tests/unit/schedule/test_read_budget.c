@@ -177,3 +177,15 @@ TEST(little_is_spent_whatever_the_error) {
   assert_int_equal(read_budget_begin(&b, START_NS, 9 * NS_PER_S, 0).cheap_ns,
                    0);
 }
+
+/* Half of what can be saved beyond an interval is for the others. */
+TEST(those_that_come_last_leave_what_is_kept) {
+  struct read_budget b = make(1);
+
+  read_budget_begin(&b, START_NS, 10 * NS_PER_S, 0);
+  read_budget_charge(&b, 350000000);
+  assert_false(read_budget_is_spent(&b, true));
+  read_budget_charge(&b, 1);
+  assert_true(read_budget_is_spent(&b, true));
+  assert_false(read_budget_is_spent(&b, false));
+}

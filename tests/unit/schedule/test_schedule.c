@@ -618,7 +618,7 @@ TEST(cheap_walks_are_made_oldest_first_and_other_last) {
   struct group *g = &of_g;
   struct read_time time = time_of(50 * MS);
 
-  for (int has_time = 0; has_time < 2; has_time++) {
+  for (int has_time = 0; has_time < 3; has_time++) {
     struct candidate c[] = {make('a', &g, 1, 2), make('b', &g, 1, 2),
                             make('c', &g, 1, 9), make('d', &g, 1, 2),
                             make('e', &g, 1, 1), make('f', &g, 1, 1)};
@@ -630,7 +630,12 @@ TEST(cheap_walks_are_made_oldest_first_and_other_last) {
     c[5].intervals = 100;
     time.cheap_ns = 20 * MS;
     time.spend_ns = has_time ? 50 * MS : 0;
-    check_time(c, LENGTH(c), &time, has_time ? "bdaf" : "", "");
+    time.kept_ns = has_time == 2 ? 40 * MS : 0;
+    check_time(c, LENGTH(c), &time,
+               has_time == 0   ? ""
+               : has_time == 1 ? "bdaf"
+                               : "bda",
+               "");
   }
 }
 
