@@ -126,8 +126,9 @@ static bool is_member(const struct process *p) {
   return p->state == PROCESS_ALIVE && p->n_groups > 0;
 }
 
-const struct process *address_space_owner(const struct process_table *t,
-                                          const struct process *p) {
+/* The member in whose memory it was found; NULL if that is none any more. */
+static const struct process *owner_of(const struct process_table *t,
+                                      const struct process *p) {
   const struct process *owner =
       p->memory_of ? process_table_find(t, p->memory_of) : NULL;
 
@@ -142,7 +143,7 @@ const struct process *address_space_owner(const struct process_table *t,
  */
 static const struct process *find_candidate(const struct process_table *t,
                                             struct process *p) {
-  const struct process *parent, *owner = address_space_owner(t, p);
+  const struct process *parent, *owner = owner_of(t, p);
 
   if (!is_member(p) || owner)
     return is_member(p) ? owner : NULL;

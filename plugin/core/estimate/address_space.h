@@ -31,8 +31,4 @@ void address_space_find_shared(const struct process_table *t,
                                const struct quarantine *quarantine,
                                uint64_t now_ns);
 
-/* The member in whose memory it was found; NULL if that is none any more. */
-const struct process *address_space_owner(const struct process_table *t,
-                                          const struct process *p);
-
 #endif

@@ -183,10 +183,6 @@ static void learn_common(struct audit *a, double off) {
   a->sizes += fabs(off);
 }
 
-static double beyond(double off, double explained) {
-  return copysign(fmax(fabs(off) - explained, 0), off);
-}
-
 /* The part of a square that one of its causes is to be expected to have made,
  * beside others. */
 static double part_of(double own, double others) {
@@ -208,7 +204,7 @@ void audit_learn(struct audit *a, uint64_t cycle_ns, const struct exposure *x,
                  const struct audit_lesson *l) {
   double all = all_squares(a, x, AUDIT_EXPECTED),
          noise = l->pss_noise * l->pss_noise;
-  double off = beyond(l->pss_off, sure(x, AUDIT_EXPECTED));
+  double off = excess(l->pss_off, sure(x, AUDIT_EXPECTED));
   double part = part_of(all, noise);
 
   if (a->cycle_ns != cycle_ns)
@@ -216,7 +212,7 @@ void audit_learn(struct audit *a, uint64_t cycle_ns, const struct exposure *x,
   if (all <= 0 || x->bytes[CAUSE_KSM] > 0)
     return;
   learn_common(a, part * off);
-  learn_part(&a->uss, beyond(l->uss_off, 2 * sure(x, AUDIT_EXPECTED)),
+  learn_part(&a->uss, excess(l->uss_off, 2 * sure(x, AUDIT_EXPECTED)),
              all * uss_rate(a, AUDIT_EXPECTED), l->uss_noise * l->uss_noise,
              part * part * off * off + all * (1 - part));
   for (int k = 0; k < CAUSES; k++) {

@@ -209,6 +209,13 @@ static struct exposure exposure_now(const struct cycle *cycle,
   return x;
 }
 
+static void add_sample(struct doubt *pss, const struct sampled_error *sample) {
+  double common = sampled_pss_common(sample);
+
+  pss->common += common;
+  pss->independent += sampled_pss_error(sample) - common;
+}
+
 struct doubt estimator_expect(const struct cycle *cycle, struct track *t) {
   struct doubt error = {.common = (double)track_resident_bytes(cycle, t)};
   struct exposure x;
@@ -219,12 +226,8 @@ struct doubt estimator_expect(const struct cycle *cycle, struct track *t) {
   t->relatives_moved = (float)track_change(cycle, t).relatives_moved;
   x = exposure_now(cycle, t);
   error = audit_pss_error(&track_set(t)->audit, &x, AUDIT_CHOSEN);
-  if (t->is_sampled) {
-    double common = sampled_pss_common(t->sample_error);
-
-    error.common += common;
-    error.independent += sampled_pss_error(t->sample_error) - common;
-  }
+  if (t->is_sampled)
+    add_sample(&error, t->sample_error);
   return limit(cycle, t, error);
 }
 
@@ -252,10 +255,6 @@ static void learn_faults(const struct track *t, double uss_off) {
       (breaks - t->family->cow_breaks) * broken / (broken + LEARN_WELL_BYTES);
 }
 
-static double beyond(double off, double explained) {
-  return copysign(fmax(fabs(off) - explained, 0), off);
-}
-
 static double off_by(uint64_t found, uint64_t expected) {
   return (double)found - (double)expected;
 }
@@ -273,7 +272,7 @@ static void learn(const struct cycle *cycle, const struct track *t,
     l.uss_noise = sample->uss.noise;
     x.bytes[CAUSE_READING] += sample->pss_bound;
   }
-  learn_faults(t, beyond(l.uss_off, SURELY * l.uss_noise));
+  learn_faults(t, excess(l.uss_off, SURELY * l.uss_noise));
   x.bytes[CAUSE_STATM] = imprecision(cycle, t);
   audit_learn(&track_set(t)->audit, cycle->now_ns, &x, &l);
 }
@@ -578,11 +577,9 @@ void estimator_predict(const struct cycle *cycle, const struct track *t,
   ret->uss_error = errors.uss;
   memset(ret->pss_parts, 0, sizeof(ret->pss_parts));
   memcpy(ret->pss_parts, errors.pss_parts, sizeof(errors.pss_parts));
-  ret->pss_parts[CAUSE_SAMPLE] = sample ? sampled_pss_error(sample) : 0;
   if (sample) {
-    ret->pss_error.common += sampled_pss_common(sample);
-    ret->pss_error.independent +=
-        sampled_pss_error(sample) - sampled_pss_common(sample);
+    ret->pss_parts[CAUSE_SAMPLE] = sampled_pss_error(sample);
+    add_sample(&ret->pss_error, sample);
     ret->uss_error.independent += sampled_uss_error(sample);
   }
   ret->pss_error = limit(cycle, t, ret->pss_error);

@@ -32,7 +32,7 @@ static uint64_t broken_by_relatives(const struct track *t) {
              baseline_cow_bytes(&t->baseline));
 }
 
-double track_seconds(const struct cycle *cycle, const struct track *t) {
+static double seconds_of(const struct cycle *cycle, const struct track *t) {
   return (double)(cycle->now_ns - t->baseline.at_ns) / 1e9;
 }
 
@@ -69,7 +69,7 @@ struct change track_change(const struct cycle *cycle, const struct track *t) {
   int64_t resident = (int64_t)t->now.resident_pages - b->resident_pages;
   struct change c = {
       .page_size = cycle->page_size,
-      .seconds = track_seconds(cycle, t),
+      .seconds = seconds_of(cycle, t),
       .anon = (resident - shared) * page_size,
       .shared = shared * page_size,
       .swap = ((int64_t)t->now.vm_swap_kb - b->vm_swap_kb) * 1024,

@@ -27,8 +27,7 @@ bool track_wants_faults(const struct track *t);
 /* It had memory in swap at its baseline, and the host has none any more. */
 bool track_is_swap_emptied(const struct cycle *cycle, const struct track *t);
 
-/* For one with a baseline: how old that is, and all that has changed since. */
-double track_seconds(const struct cycle *cycle, const struct track *t);
+/* For one with a baseline: all that has changed since. */
 struct change track_change(const struct cycle *cycle, const struct track *t);
 
 #endif

@@ -18,4 +18,11 @@ static inline double clamp(double x, double least, double most) {
   return x > least ? (x < most ? x : most) : least;
 }
 
+/* What is left of x, of either sign, of which so much is explained. */
+static inline double excess(double x, double explained) {
+  if (x > explained)
+    return x - explained;
+  return x < -explained ? x + explained : 0;
+}
+
 #endif
