@@ -9,7 +9,7 @@
 #define CAUSE_TABLE(X)                                                         \
   X(files, "since files or shared memory came or went")                        \
   X(relatives, "since processes that share memory with members came or went")  \
-  X(copies, "since shared memory was copied on write")                         \
+  X(copies, "since shared memory was copied on write, or freed")               \
   X(fork, "since members were forked and have not been read since")            \
   X(lent, "since members share memory with children that they have forked")    \
   X(swap, "since memory went away, or came back from swap")                    \

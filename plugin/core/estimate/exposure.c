@@ -64,12 +64,16 @@ static double returned_to_relatives(const struct baseline *b,
 }
 
 /* Anonymous memory that went was shared as likely as any other of it. */
-static double gone_error(const struct baseline *b, const struct change *c) {
+static double gone_error(const struct baseline *b, double gone) {
   uint64_t anonymous = baseline_bytes(b, ROLLUP_ANONYMOUS);
 
-  if (c->anon >= 0 || anonymous == 0)
-    return 0;
-  return (double)-c->anon * (double)baseline_cow_bytes(b) / (double)anonymous;
+  return anonymous > 0
+             ? fmax(gone, 0) * (double)baseline_cow_bytes(b) / (double)anonymous
+             : 0;
+}
+
+static double swapped_out(const struct change *c) {
+  return fmin(fmax((double)-c->anon, 0), fmax((double)c->swap, 0));
 }
 
 /* Pages that were not merged cannot be taken apart; before 6.7 the kernel does
@@ -97,14 +101,15 @@ void exposure_of(const struct baseline *b, const struct change *c,
   double derived = c->derived_anon + c->derived_files;
 
   *ret = (struct exposure){
-      .bytes = {[CAUSE_FILES] = own_bound(b, c) + others_bound(b, c),
-                [CAUSE_RELATIVES] = relatives_bound(b, c),
-                [CAUSE_COPIES] =
-                    (double)c->broken + (double)c->broken_by_relatives,
-                [CAUSE_FORK] = c->is_heir ? derived : 0,
-                [CAUSE_LENT] = c->is_heir ? 0 : derived,
-                [CAUSE_SWAP] = returned_error(b, c) +
-                               returned_to_relatives(b, c) + gone_error(b, c),
-                [CAUSE_TIME] = unseen_bytes(b) * sqrt(c->seconds),
-                [CAUSE_KSM] = ksm_error(b, c)}};
+      .bytes = {
+          [CAUSE_FILES] = own_bound(b, c) + others_bound(b, c),
+          [CAUSE_RELATIVES] = relatives_bound(b, c),
+          [CAUSE_COPIES] = (double)c->broken + (double)c->broken_by_relatives +
+                           gone_error(b, (double)-c->anon - swapped_out(c)),
+          [CAUSE_FORK] = c->is_heir ? derived : 0,
+          [CAUSE_LENT] = c->is_heir ? 0 : derived,
+          [CAUSE_SWAP] = returned_error(b, c) + returned_to_relatives(b, c) +
+                         gone_error(b, swapped_out(c)),
+          [CAUSE_TIME] = unseen_bytes(b) * sqrt(c->seconds),
+          [CAUSE_KSM] = ksm_error(b, c)}};
 }

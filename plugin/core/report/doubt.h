@@ -12,7 +12,7 @@
 enum cause {
   CAUSE_FILES,     /* files and shmem came or went, or others mapped them */
   CAUSE_RELATIVES, /* processes that share memory after a fork came or went */
-  CAUSE_COPIES,    /* copies that faults have made of such memory */
+  CAUSE_COPIES,    /* faults have copied such memory, or it was unmapped */
   CAUSE_FORK,      /* it was forked, and not read since */
   CAUSE_LENT,      /* its memory is divided with a child that it has forked */
   CAUSE_SWAP,      /* memory that went to swap or came back may be shared */
