@@ -1,5 +1,7 @@
 #include "estimate/newborn.h"
 
+#include <math.h>
+
 #include "estimate/fork_family.h"
 #include "estimate/member.h"
 #include "estimate/track_change.h"
@@ -34,20 +36,13 @@ static struct process *find_parent(const struct process_table *t,
              : NULL;
 }
 
-/* Generations in one interval. */
-#define ANCESTORS_TRIED (RULE(generations) ? 64 : 1)
-
-/* The nearest ancestor that is no newborn itself, with which it can be
- * estimated; NULL without. */
+/* The parent, where the newborn can be estimated with it; NULL without. */
 static struct track *find_lender(const struct process_table *t,
                                  const struct process *p) {
-  const struct process *of = p;
+  struct process *of = can_be_seen(p) ? find_parent(t, p) : NULL;
 
-  if (!is_newborn(p) || !can_be_seen(p))
-    return NULL;
-  for (int i = 0; i < ANCESTORS_TRIED && of && is_newborn(of); i++)
-    of = find_parent(t, of);
-  if (!of || !can_be_seen(of) || !track_has_baseline(&of->member->track) ||
+  if (!of || is_newborn(of) || !can_be_seen(of) ||
+      !track_has_baseline(&of->member->track) ||
       !baseline_has(&of->member->track.baseline, ROLLUP_PSS_ANON))
     return NULL;
   return &of->member->track;
@@ -59,25 +54,17 @@ static uint64_t anonymous_bytes(const struct cycle *cycle,
 }
 
 /* What its faults have made its own, as readings of its siblings have shown by
- * now; what it has beyond its parent's in any case. */
-static uint64_t own_bytes(const struct cycle *cycle, const struct track *child,
-                          const struct track *parent) {
+ * now. */
+static uint64_t own_bytes(const struct cycle *cycle,
+                          const struct track *child) {
   double breaks = child->family->newborns.breaks;
   uint64_t anon = anonymous_bytes(cycle, child);
-  uint64_t beyond =
-      RULE(own_beyond) ? minus(anon, anonymous_bytes(cycle, parent)) : 0;
   uint64_t faulted =
       child->now.has_faults ? track_faulted_bytes(cycle, &child->now) : 0;
 
   if (breaks >= 0)
     faulted = part_of(faulted, breaks);
-  return min(max(faulted, beyond), anon);
-}
-
-static uint64_t borrowed_bytes(const struct cycle *cycle,
-                               const struct track *child,
-                               const struct track *parent) {
-  return anonymous_bytes(cycle, child) - own_bytes(cycle, child, parent);
+  return min(faulted, anon);
 }
 
 /* A baseline keeps KiB. Without fractions sums still equal the sums of their
@@ -140,7 +127,7 @@ static double file_cost(const struct inheritance *i,
 
   if (family->newborns.file_cost >= 0)
     return family->newborns.file_cost;
-  return cost < 1 / i->sharers ? cost : 1 / i->sharers;
+  return fmin(cost, 1 / i->sharers);
 }
 
 static void fill_anonymous(const struct inheritance *i, uint64_t own,
@@ -182,7 +169,7 @@ static void fill_swap(const struct inheritance *i, struct rollup *u) {
 static void give(const struct cycle *cycle, const struct inheritance *i,
                  struct track *child) {
   const struct track *parent = i->parent;
-  uint64_t own = own_bytes(cycle, child, parent);
+  uint64_t own = own_bytes(cycle, child);
   uint64_t anon = anonymous_bytes(cycle, child);
   uint64_t files = child->now.shared_pages * cycle->page_size;
   double cost = file_cost(i, child->family, cycle->page_size);
@@ -240,13 +227,13 @@ static void divide(const struct cycle *cycle, struct track *parent) {
 
 static void count(const struct cycle *cycle, const struct process_table *t,
                   const struct process *p) {
-  struct track *lender = find_lender(t, p);
+  struct track *lender = find_lender(t, p), *child = &p->member->track;
 
   if (!lender || lender->newborns == UINT16_MAX)
     return;
   lender->newborns++;
   lender->lent_kb +=
-      (float)borrowed_bytes(cycle, &p->member->track, lender) / 1024;
+      (float)(anonymous_bytes(cycle, child) - own_bytes(cycle, child)) / 1024;
 }
 
 /* last: the inheritance of the newborn before. Siblings mostly follow each

@@ -309,14 +309,6 @@ FAMILY_TEST(nothing_more_is_asked_for_relatives_without_a_group) {
   }
 }
 
-FAMILY_TEST(a_chain_of_forks_counts_no_page_twice) {
-  start_parent(f);
-  for (unsigned child = 1; child <= 5; child++)
-    memory_fork(&f->world, child - 1, child, 0);
-  pass(f, 1);
-  expect_within(f, 5 * 500, 5 * 600);
-}
-
 FAMILY_TEST(swap_is_divided_among_many) {
   start_parent(f);
   memory_swap_out(&f->world, 0, 40 * MIB_PAGES, 0);
