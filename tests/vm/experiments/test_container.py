@@ -14,6 +14,9 @@ OPTIONS = """
     <Group "container-%{container}">
       Container "*"
     </Group>
+    <Group "named-%{container_name}">
+      ContainerName "*"
+    </Group>
     <Group "%{unit}">
       Unit "*.service"
     </Group>
@@ -55,6 +58,18 @@ class Container(Experiment):
         self.assert_matches(WELL)
         self.assertEqual(self.next_cycle().processes(group), processes)
         self.assert_quiet()
+
+    def await_named(self, name):
+        """The same container, by its name, in a group of one process."""
+        group = f"named-{name}"
+        end = time.monotonic() + WAIT_SECONDS
+        while True:
+            cycle = self.next_cycle()
+            named = {g for g in cycle.all_groups() if g.startswith("named-")}
+            known = {g for g in named if cycle.is_known(g)}
+            if known == {group} and cycle.processes(group) == 1:
+                return
+            self.assertLess(time.monotonic(), end, named)
 
     def test_nspawn(self):
         self.make_root()
@@ -111,6 +126,7 @@ class Container(Experiment):
             "the scope of conmon",
         )
         self.await_container(name, 1)
+        self.await_named("box")
 
     def test_podman_of_a_user(self):
         """As a service of alice's own systemd, to which the cgroups below
@@ -145,13 +161,27 @@ class Container(Experiment):
         self.make_root()
         run("tar", "-C", ROOT, "-cf", HOME / "tiny.tar", ".")
         run("docker", "import", HOME / "tiny.tar", "tiny")
-        name = run(
-            "docker", "run", "--detach", "--network=none", "tiny",
-            "/bin/sleep", "1000",
-        )[1].strip().splitlines()[-1]
-        self.addCleanup(run, "docker", "rm", "--force", name)
-        self.assertRegex(name, re.compile("^[0-9a-f]{64}$"))
+        self.addCleanup(
+            run, "docker", "rm", "--force", "web", "shop", check=False
+        )
+        name = self.start_docker("web")
         self.await_container(name, 1)
         cycle = self.assert_matches(["docker.service", "containerd.service"])
         # The shim is containerd's.
         self.assertGreaterEqual(cycle.processes("containerd.service"), 2)
+        self.await_named("web")
+        run("docker", "rename", "web", "shop")
+        self.await_named("shop")
+        run("docker", "rm", "--force", "shop")
+        # Another container, whose series goes on.
+        self.assertNotEqual(self.start_docker("shop"), name)
+        self.await_named("shop")
+
+    def start_docker(self, name):
+        """Returns the id."""
+        identity = run(
+            "docker", "run", "--detach", "--network=none", f"--name={name}",
+            "tiny", "/bin/sleep", "1000",
+        )[1].strip().splitlines()[-1]
+        self.assertRegex(identity, re.compile("^[0-9a-f]{64}$"))
+        return identity
