@@ -373,6 +373,25 @@ FAMILY_TEST(idle_children_tell_little_of_what_others_copy) {
   assert_near((double)rollup_uss(&child.rollup) / 1024, 8 * 1024, 1024, "USS");
 }
 
+/* An allocator gives memory back and touches it again, in each interval, beside
+ * all that a worker shares with the others. */
+FAMILY_TEST(faults_that_copy_nothing_are_known_from_readings) {
+  start_parent(f);
+  for (unsigned slot = 1; slot <= 4; slot++)
+    memory_fork(&f->world, 0, slot, 0);
+  pass(f, 1);
+  for (unsigned slot = 0; slot <= 4; slot++)
+    read_one(f, slot);
+  for (unsigned i = 0; i < 60; i++) {
+    for (unsigned slot = 1; slot <= 4; slot++)
+      f->world.processes[slot].minor_faults += 2 * MIB_PAGES;
+    pass(f, 1);
+    if (i > 20)
+      expect_within(f, 0.05 * truth(f).pss, 0.05 * truth(f).pss);
+    read_one(f, i % 5);
+  }
+}
+
 /* It is read when its child has gone, and all is its own again. */
 FAMILY_TEST(a_parent_that_was_wrong_is_doubted) {
   learn_from_children(f);
