@@ -10,10 +10,6 @@
  * itself. */
 #define PRESENT_PER_READ 8
 
-/* Pages that are looked up because they may be zero pages: of more that are
- * merged by the kernel, some are taken for what they seem. */
-#define ASKED_MOST 256
-
 /* Entries of pagemap. */
 struct window {
   uint64_t first, end;
@@ -24,99 +20,7 @@ struct counting {
   struct page_lookup *lookup;
   struct page_census *census;
   struct window window;
-  unsigned asked;
-  /* The huge zero page that was found last. */
-  uint64_t huge_first, huge_end, huge_frame;
-  uint64_t zero_frame;  /* of the small one, once it was found */
-  uint64_t last_page;   /* that was counted and is not exclusive */
-  uint64_t last_frame;  /* its frame */
-  uint64_t other_frame; /* that was found several times, and is no zero page */
 };
-
-/* --- zero pages --- */
-
-/* What one entry of the upper page table maps, in pages. An entry has 8 bytes.
- */
-static uint64_t huge_pages(const struct counting *c) {
-  return c->lookup->reader->page_size / 8;
-}
-
-static int is_absent(struct counting *c, uint64_t page, bool *ret) {
-  struct page_finding found;
-  int rc = page_lookup_find(c->lookup, page, &found);
-
-  c->asked++;
-  if (rc == 0)
-    *ret = !found.is_resident;
-  return rc;
-}
-
-/* Not all after a small one that is at the beginning of a page table: where
- * frames are hidden, the huge one looks like a page of a file. */
-static bool is_in_huge(const struct counting *c, enum page_kind kind,
-                       uint64_t page, uint64_t frame) {
-  if (page >= c->huge_end)
-    return false;
-  if (frame == 0)
-    return kind == PAGE_FILE;
-  return frame == c->huge_frame + (page - c->huge_first);
-}
-
-/* It is mapped whole, and looks like a page of a file since 6.11. */
-static int ask_about_huge(struct counting *c, uint64_t page, uint64_t frame,
-                          bool *ret) {
-  int rc;
-
-  if (page % huge_pages(c) != 0)
-    return 0;
-  rc = is_absent(c, page, ret);
-  if (!*ret)
-    return rc;
-  c->huge_first = page;
-  c->huge_end = page + huge_pages(c);
-  c->huge_frame = frame;
-  return rc;
-}
-
-static void take_last_back(struct counting *c, enum page_kind kind) {
-  uint64_t *picked = c->census->picked[kind];
-  uint32_t *n = &c->census->n_picked[kind];
-
-  c->census->kinds[kind].pages--;
-  for (uint32_t i = 0; i < *n; i++)
-    if (picked[i] == c->last_page)
-      picked[i] = picked[--*n];
-}
-
-/* All have one frame; but so have pages that KSM has merged. The first one was
- * counted. */
-static int ask_about_repeated(struct counting *c, enum page_kind kind,
-                              uint64_t page, uint64_t frame, bool *ret) {
-  int rc;
-
-  if (frame == 0 || frame != c->last_frame || frame == c->other_frame)
-    return 0;
-  rc = is_absent(c, page, ret);
-  *(*ret ? &c->zero_frame : &c->other_frame) = frame;
-  if (*ret)
-    take_last_back(c, kind);
-  return rc;
-}
-
-/* Of a page that is not exclusive. */
-static int is_zero(struct counting *c, enum page_kind kind, uint64_t page,
-                   uint64_t frame, bool *ret) {
-  int rc;
-
-  *ret = is_in_huge(c, kind, page, frame) ||
-         (frame != 0 && frame == c->zero_frame);
-  if (*ret || c->asked >= ASKED_MOST)
-    return 0;
-  rc = ask_about_huge(c, page, frame, ret);
-  if (rc != 0 || *ret)
-    return rc;
-  return ask_about_repeated(c, kind, page, frame, ret);
-}
 
 /* --- one page --- */
 
@@ -151,25 +55,14 @@ static void keep_some(struct counting *c, enum page_kind kind) {
   c->census->n_picked[kind] = kept;
 }
 
-static int count(struct counting *c, uint64_t page, uint64_t entry) {
+static void count(struct counting *c, uint64_t page, uint64_t entry) {
   enum page_kind kind = pagemap_is_file(entry) ? PAGE_FILE : PAGE_ANON;
-  uint64_t frame = pagemap_frame(entry);
-  bool is_left_out = false;
-  int rc;
 
-  if (pagemap_is_exclusive(entry)) {
-    c->census->kinds[kind].pages++;
-    c->census->kinds[kind].exclusive++;
-    return 0;
-  }
-  rc = is_zero(c, kind, page, frame, &is_left_out);
-  if (rc != 0 || is_left_out)
-    return rc;
-  c->last_page = page;
-  c->last_frame = frame;
   c->census->kinds[kind].pages++;
-  pick(c, kind, page);
-  return 0;
+  if (pagemap_is_exclusive(entry))
+    c->census->kinds[kind].exclusive++;
+  else
+    pick(c, kind, page);
 }
 
 /* --- all of them --- */
@@ -196,12 +89,13 @@ static int read_window(struct counting *c, uint64_t first) {
 static int count_run(struct counting *c, const struct page_run *run) {
   for (uint64_t page = run->first; page < run->end; page++) {
     int rc = page >= c->window.end ? read_window(c, page) : 0;
-    uint64_t entry = rc == 0 ? c->window.entries[page - c->window.first] : 0;
+    uint64_t entry;
 
-    if (rc == 0 && pagemap_is_present(entry))
-      rc = count(c, page, entry);
     if (rc != 0)
       return rc;
+    entry = c->window.entries[page - c->window.first];
+    if (pagemap_is_present(entry))
+      count(c, page, entry);
   }
   return 0;
 }

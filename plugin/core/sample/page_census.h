@@ -28,8 +28,8 @@ struct page_count {
 };
 
 struct page_census {
-  /* Without zero pages, which are in no resident size, as far as they were met:
-   * one among other pages that are not exclusive is counted. */
+  /* With zero pages, which are in no resident size: they look like others that
+   * are not exclusive, and those that were picked show how many they are. */
   struct page_count kinds[PAGE_KINDS];
   /* Pages that are not exclusive, each with the same chance. */
   uint64_t picked[PAGE_KINDS][CENSUS_PICKED_MOST];
