@@ -10,35 +10,19 @@
 #include "sample/page_sample.h"
 
 /* So many present pages are enough to tell the large mappings apart. */
-#define MAPPING_SAMPLE_PAGES 4000
+#define MAPPING_SAMPLE_PAGES 16000
 
-/* The largest mappings are a stratum each, and all others together are the
- * first one. */
-#define MAPPING_STRATA 129
-
-/* A page of a stratum has had the same chance as any other of it. With as many
- * lookups as pages, each page was looked up once. */
-struct mapping_stratum {
-  uint64_t pages; /* to draw from, present or not */
-  uint64_t lookups;
-};
-
-/* The mappings of one name. */
+/* The mappings of one name: the pages that were found in them. */
 struct mapping_tally {
-  uint64_t pages; /* to draw from */
-  uint32_t stratum;
   struct page_tally kinds[PAGE_KINDS];
   bool is_shmem;
-  bool is_partial; /* part of it was left out of the layout (page_layout.h) */
-  bool is_empty;   /* certain: none of its pages is present */
 };
 
 struct mapping_sample {
-  struct mapping_table *table;    /* as maps has them */
-  struct mapping_tally *tallies;  /* of each mapping of the table */
-  struct mapping_stratum *strata; /* MAPPING_STRATA of them */
-  bool has_mapcounts;             /* as in struct page_lookup */
-  struct statm_sample statm;      /* right after */
+  struct mapping_table *table;   /* as maps has them */
+  struct mapping_tally *tallies; /* of each mapping of the table */
+  bool has_mapcounts;            /* as in struct page_lookup */
+  struct statm_sample statm;     /* right after */
 };
 
 /*

@@ -292,7 +292,7 @@ static int add_mapping(struct maps_feed *f, const struct rollup_line *line) {
     return -EBADMSG;
   is_out = r.first == end || is_left_out(f, line);
   if (f->watcher)
-    f->watcher->see(f->watcher->ctx, line, is_out);
+    f->watcher->see(f->watcher->ctx, line);
   if (is_out) {
     f->is_apart = true;
     return 0;
@@ -332,14 +332,8 @@ static int read_maps(struct page_reader *r, int dir_fd,
 }
 
 int page_layout_read(struct page_reader *r, int dir_fd, uint64_t resident_pages,
+                     const struct page_layout_watcher *watcher,
                      struct page_layout **ret) {
-  return page_layout_read_watched(r, dir_fd, resident_pages, NULL, ret);
-}
-
-int page_layout_read_watched(struct page_reader *r, int dir_fd,
-                             uint64_t resident_pages,
-                             const struct page_layout_watcher *watcher,
-                             struct page_layout **ret) {
   struct page_layout *l = new_layout(r->page_size);
   int rc = l ? read_maps(r, dir_fd, watcher, l) : -ENOMEM;
 

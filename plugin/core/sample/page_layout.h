@@ -48,26 +48,21 @@ struct page_reader {
  */
 void page_reader_count(struct page_reader *r, unsigned reads);
 
-/*
- * Makes a layout from the maps in an open directory of a process. It is to be
- * refined if fewer than a third of the mapped pages are resident. Returns 0, an
- * outcome of procfs.h or a negative errno: -EFBIG for more than some 100,000
- * separate ranges.
- */
-int page_layout_read(struct page_reader *r, int dir_fd, uint64_t resident_pages,
-                     struct page_layout **ret);
-
-/* Is shown each line of maps: whether its mapping was left out. */
+/* Is shown each line of maps, also of mappings that are left out. */
 struct page_layout_watcher {
-  void (*see)(void *ctx, const struct rollup_line *line, bool is_left_out);
+  void (*see)(void *ctx, const struct rollup_line *line);
   void *ctx;
 };
 
-/* As page_layout_read(), shows the mappings to the watcher. */
-int page_layout_read_watched(struct page_reader *r, int dir_fd,
-                             uint64_t resident_pages,
-                             const struct page_layout_watcher *watcher,
-                             struct page_layout **ret);
+/*
+ * Makes a layout from the maps in an open directory of a process; watcher may
+ * be NULL. It is to be refined if fewer than a third of the mapped pages are
+ * resident. Returns 0, an outcome of procfs.h or a negative errno: -EFBIG for
+ * more than some 100,000 separate ranges.
+ */
+int page_layout_read(struct page_reader *r, int dir_fd, uint64_t resident_pages,
+                     const struct page_layout_watcher *watcher,
+                     struct page_layout **ret);
 
 /* Moves the cursor for about a millisecond. */
 void page_layout_refine(struct page_layout *l, struct page_reader *r,

@@ -285,7 +285,7 @@ static int get_layout(const struct page_job *job, struct page_lookup *l,
   if (given)
     return 0;
   rc = page_layout_read(l->reader, l->dir_fd, job->process->resident_pages,
-                        &s->layout);
+                        NULL, &s->layout);
   s->layout_ns = l->reader->clock_ns() - begin;
   return rc;
 }

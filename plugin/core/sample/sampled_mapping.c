@@ -11,126 +11,16 @@
    1U << ROLLUP_PRIVATE_CLEAN | 1U << ROLLUP_PRIVATE_DIRTY |                   \
    1U << ROLLUP_ANONYMOUS)
 
-/* The number of pages of a kind that a mapping has present, and the standard
- * deviation of that. */
-struct presence {
-  double pages, deviation;
-};
-
-/* All mappings together, for one kind. */
-struct balance {
-  double total;    /* pages that statm tells */
-  double pages;    /* found */
-  double variance; /* of that */
-  double moved;    /* pages after they were moved */
-  double room;     /* for more of them, where their number is uncertain */
+/* All mappings together, for one kind: what statm tells, and what was found. */
+struct whole {
+  uint64_t pages, found;
 };
 
 struct filling {
   const struct mapping_sample *sample;
-  double page_size;
-  struct balance kinds[PAGE_KINDS];
-  double filled[PAGE_KINDS]; /* pages, until now */
+  uint64_t page_size;
+  struct whole kinds[PAGE_KINDS];
 };
-
-static double statm_pages(const struct statm_sample *s, enum page_kind kind) {
-  return (double)(kind == PAGE_FILE ? s->shared_pages
-                                    : s->resident_pages - s->shared_pages);
-}
-
-/* --- present pages --- */
-
-/* A page that was looked up is present, or is not: as if it had a price of 1 or
- * 0. */
-static struct presence presence_of(const struct mapping_sample *sample,
-                                   const struct mapping_tally *t,
-                                   enum page_kind kind) {
-  const struct mapping_stratum *stratum = &sample->strata[t->stratum];
-  double found = t->kinds[kind].pages;
-  struct page_sums lookups = {.pages = (double)stratum->lookups,
-                              .price = found,
-                              .price_squared = found,
-                              .alike = 1};
-  struct sampled s = {.anon = 0};
-
-  if (stratum->lookups == stratum->pages)
-    return (struct presence){.pages = found};
-  sampled_add_anon(&s, &lookups, (double)stratum->pages);
-  return (struct presence){.pages = s.pss_anon,
-                           .deviation = sampled_spread(&s.error.pss_anon)};
-}
-
-/* The uncertain numbers are moved, each by its share of the variance. */
-static double move(const struct balance *b, const struct mapping_tally *t,
-                   const struct presence *p) {
-  double lacking = b->total - b->pages;
-  double pages = p->pages;
-
-  if (pages > 0 && b->variance > 0)
-    pages += lacking * p->deviation * p->deviation / b->variance;
-  return fmin(fmax(pages, 0), fmax((double)t->pages, p->pages));
-}
-
-static double room_of(const struct mapping_tally *t, const struct presence *p,
-                      double moved) {
-  return p->pages > 0 && p->deviation > 0 ? fmax((double)t->pages - moved, 0)
-                                          : 0;
-}
-
-/* A mapping that is full cannot take its share: the others take it. */
-static double settle(const struct balance *b, const struct mapping_tally *t,
-                     const struct presence *p) {
-  double moved = move(b, t, p), lacking = b->total - b->moved;
-
-  if (lacking > 0 && b->room > 0)
-    return moved + lacking * room_of(t, p, moved) / b->room;
-  return b->moved > 0 ? moved * b->total / b->moved : 0;
-}
-
-static void balance(struct filling *f, enum page_kind kind) {
-  const struct mapping_sample *sample = f->sample;
-  struct balance *b = &f->kinds[kind];
-
-  b->total = statm_pages(&sample->statm, kind);
-  for (size_t i = 0; i < sample->table->n; i++) {
-    struct presence p = presence_of(sample, &sample->tallies[i], kind);
-
-    b->pages += p.pages;
-    if (p.pages > 0)
-      b->variance += p.deviation * p.deviation;
-  }
-  for (size_t i = 0; i < sample->table->n; i++) {
-    const struct mapping_tally *t = &sample->tallies[i];
-    struct presence p = presence_of(sample, t, kind);
-    double moved = move(b, t, &p);
-
-    b->moved += moved;
-    b->room += room_of(t, &p, moved);
-  }
-}
-
-/* In whole pages that add up: the fractions of all mappings before are carried
- * on. */
-static double whole_pages(struct filling *f, enum page_kind kind,
-                          const struct mapping_tally *t,
-                          const struct presence *p) {
-  const struct balance *b = &f->kinds[kind];
-  double before = f->filled[kind];
-
-  f->filled[kind] += settle(b, t, p);
-  return floor(f->filled[kind] + 0.5) - floor(before + 0.5);
-}
-
-/* The sum, which statm tells, makes each number more certain. */
-static double deviation_of(const struct balance *b, const struct presence *p) {
-  double variance = p->deviation * p->deviation;
-
-  if (p->pages > 0 && b->variance > 0)
-    variance *= 1 - variance / b->variance;
-  return fmin(sqrt(variance), b->total);
-}
-
-/* --- amounts --- */
 
 static uint64_t whole_kib(double bytes) {
   return amount_from(bytes) / 1024 * 1024;
@@ -144,84 +34,124 @@ static struct page_sums sums_of(const struct page_tally *t) {
                             .alike = 1};
 }
 
-/* Adds the memory of one kind; returns its bytes. */
-static double add_kind(struct filling *f, const struct mapping_tally *t,
-                       enum page_kind kind, struct rollup *sum) {
-  const struct page_tally *pages = &t->kinds[kind];
-  struct presence p = presence_of(f->sample, t, kind);
-  double bytes = whole_pages(f, kind, t, &p) * f->page_size;
+/* --- present pages --- */
+
+static uint32_t found_in(const struct filling *f, size_t i,
+                         enum page_kind kind) {
+  return f->sample->tallies[i].kinds[kind].pages;
+}
+
+/* The part of the pages that was found in it, but no more than it maps. */
+static uint64_t share_of(const struct filling *f, size_t i,
+                         enum page_kind kind) {
+  const struct whole *w = &f->kinds[kind];
+  double found = found_in(f, i, kind);
+
+  if (found <= 0)
+    return 0;
+  return min(amount_from((double)w->pages * found / (double)w->found + 0.5),
+             f->sample->table->mappings[i].size / f->page_size);
+}
+
+static void add_pages(const struct filling *f, size_t i, enum page_kind kind,
+                      uint64_t pages) {
+  const struct mapping_tally *t = &f->sample->tallies[i];
+  const struct page_tally *found = &t->kinds[kind];
+  uint64_t *bytes = f->sample->table->mappings[i].sum.bytes;
   bool is_dirty = kind == PAGE_ANON || t->is_shmem;
-  uint64_t all = amount_from(bytes), own = 0;
+  uint64_t all = pages * f->page_size, own = 0;
 
-  if (pages->pages > 0)
-    own = min(whole_kib(bytes * pages->exclusive / pages->pages), all);
-  sum->bytes[ROLLUP_RSS] += all;
-  sum->bytes[is_dirty ? ROLLUP_PRIVATE_DIRTY : ROLLUP_PRIVATE_CLEAN] += own;
-  sum->bytes[is_dirty ? ROLLUP_SHARED_DIRTY : ROLLUP_SHARED_CLEAN] += all - own;
-  return bytes;
+  if (found->pages > 0)
+    own = whole_kib((double)all * found->exclusive / found->pages);
+  bytes[ROLLUP_RSS] += all;
+  bytes[ROLLUP_ANONYMOUS] += kind == PAGE_ANON ? all : 0;
+  bytes[is_dirty ? ROLLUP_PRIVATE_DIRTY : ROLLUP_PRIVATE_CLEAN] += own;
+  bytes[is_dirty ? ROLLUP_SHARED_DIRTY : ROLLUP_SHARED_CLEAN] += all - own;
 }
 
-/* The prices of the pages, and how many there are, are both uncertain. */
-static struct sampled_deviation
-error_of(const struct filling *f, const struct mapping_tally *t,
-         enum page_kind kind, const struct sampled_deviation *of_price) {
-  const struct mapping_stratum *stratum = &f->sample->strata[t->stratum];
-  const struct page_tally *pages = &t->kinds[kind];
-  struct presence p = presence_of(f->sample, t, kind);
-  double price = pages->pages > 0 ? pages->price / pages->pages : 1;
+/* The one in which the most were found takes what the others leave, so that all
+ * are what statm tells. */
+static void fill_kind(const struct filling *f, enum page_kind kind) {
+  uint64_t left = f->kinds[kind].pages;
+  size_t largest = 0;
 
-  if (stratum->lookups == stratum->pages)
-    return (struct sampled_deviation){.noise = 0};
-  return (struct sampled_deviation){
-      .noise = hypot(sampled_spread(of_price),
-                     deviation_of(&f->kinds[kind], &p) * f->page_size * price)};
+  for (size_t i = 1; i < f->sample->table->n; i++)
+    if (found_in(f, i, kind) > found_in(f, largest, kind))
+      largest = i;
+  for (size_t i = 0; i < f->sample->table->n; i++) {
+    uint64_t pages = i == largest ? 0 : min(share_of(f, i, kind), left);
+
+    add_pages(f, i, kind, pages);
+    left -= pages;
+  }
+  if (f->kinds[kind].found > 0)
+    add_pages(f, largest, kind, left);
 }
 
-static void add_pss(const struct filling *f, const struct mapping_tally *t,
-                    const double *bytes, struct mapping *m) {
+/* --- prices --- */
+
+/* How many pages there are is uncertain beside their prices: each page that was
+ * found is of this mapping, or is not. */
+static void add_presence(const struct filling *f, size_t i, enum page_kind kind,
+                         struct sampled_deviation *d) {
+  const struct page_tally *t = &f->sample->tallies[i].kinds[kind];
+  const struct whole *w = &f->kinds[kind];
+  double found = (double)w->found, part = t->pages / found;
+
+  if (t->pages > 0)
+    d->noise = hypot(sampled_spread(d), sqrt(part * (1 - part) / found) *
+                                            (double)(w->pages * f->page_size) *
+                                            t->price / t->pages);
+}
+
+static void fill_pss(const struct filling *f, size_t i) {
+  const struct mapping_tally *t = &f->sample->tallies[i];
+  struct mapping *m = &f->sample->table->mappings[i];
+  uint64_t all_anon = m->sum.bytes[ROLLUP_ANONYMOUS];
   struct page_sums anon = sums_of(&t->kinds[PAGE_ANON]);
   struct page_sums files = sums_of(&t->kinds[PAGE_FILE]);
   struct sampled s = {.anon = 0};
   uint64_t pss;
 
-  sampled_add_anon(&s, &anon, bytes[PAGE_ANON]);
-  sampled_add_files(&s, &files, bytes[PAGE_FILE]);
-  s.error.pss_anon = error_of(f, t, PAGE_ANON, &s.error.pss_anon);
-  s.error.pss_files = error_of(f, t, PAGE_FILE, &s.error.pss_files);
-  pss = whole_kib(s.pss_anon + s.pss_files);
-  pss = pss > rollup_uss(&m->sum) ? pss : rollup_uss(&m->sum);
+  sampled_add_anon(&s, &anon, (double)all_anon);
+  sampled_add_files(&s, &files, (double)(m->sum.bytes[ROLLUP_RSS] - all_anon));
+  add_presence(f, i, PAGE_ANON, &s.error.pss_anon);
+  add_presence(f, i, PAGE_FILE, &s.error.pss_files);
+  pss = max(whole_kib(s.pss_anon + s.pss_files), rollup_uss(&m->sum));
   m->sum.bytes[ROLLUP_PSS] = min(pss, m->sum.bytes[ROLLUP_RSS]);
   m->sum.known |= 1U << ROLLUP_PSS;
   m->pss_error = amount_from(sampled_pss_error(&s.error));
 }
 
-static void fill(struct filling *f, const struct mapping_tally *t,
-                 struct mapping *m) {
-  const struct page_tally *anon = &t->kinds[PAGE_ANON];
-  const struct page_tally *files = &t->kinds[PAGE_FILE];
-  double bytes[PAGE_KINDS];
+/* Where it is not known how many processes map a page, a mapping whose pages
+ * are all exclusive has its Pss all the same. */
+static void finish(const struct filling *f, size_t i) {
+  const struct page_tally *t = f->sample->tallies[i].kinds;
+  struct mapping *m = &f->sample->table->mappings[i];
+  uint64_t found = (uint64_t)t[PAGE_ANON].pages + t[PAGE_FILE].pages;
 
   m->is_sampled = true;
-  m->pages_sampled = (uint64_t)anon->pages + files->pages;
-  if (t->is_empty)
-    m->sum.known = KNOWN | 1U << ROLLUP_PSS;
-  if (m->pages_sampled == 0)
+  m->pages_sampled = found;
+  if (found == 0)
     return;
   m->sum.known = KNOWN;
-  for (unsigned kind = 0; kind < PAGE_KINDS; kind++)
-    bytes[kind] = add_kind(f, t, kind, &m->sum);
-  m->sum.bytes[ROLLUP_ANONYMOUS] = amount_from(bytes[PAGE_ANON]);
   if (f->sample->has_mapcounts ||
-      (uint64_t)anon->exclusive + files->exclusive == m->pages_sampled)
-    add_pss(f, t, bytes, m);
+      (uint64_t)t[PAGE_ANON].exclusive + t[PAGE_FILE].exclusive == found)
+    fill_pss(f, i);
 }
 
 void sampled_mapping_fill(const struct mapping_sample *sample,
                           uint64_t page_size) {
-  struct filling f = {.sample = sample, .page_size = (double)page_size};
+  const struct statm_sample *s = &sample->statm;
+  struct filling f = {.sample = sample, .page_size = page_size};
 
-  for (unsigned kind = 0; kind < PAGE_KINDS; kind++)
-    balance(&f, kind);
+  f.kinds[PAGE_ANON].pages = s->resident_pages - s->shared_pages;
+  f.kinds[PAGE_FILE].pages = s->shared_pages;
+  for (unsigned kind = 0; kind < PAGE_KINDS; kind++) {
+    for (size_t i = 0; i < sample->table->n; i++)
+      f.kinds[kind].found += found_in(&f, i, kind);
+    fill_kind(&f, kind);
+  }
   for (size_t i = 0; i < sample->table->n; i++)
-    fill(&f, &sample->tallies[i], &sample->table->mappings[i]);
+    finish(&f, i);
 }

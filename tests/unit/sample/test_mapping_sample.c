@@ -74,9 +74,8 @@ static uint32_t found(const struct mapping_tally *t) {
   return t->kinds[PAGE_ANON].pages + t->kinds[PAGE_FILE].pages;
 }
 
-static const struct mapping_stratum *stratum_of(const struct fixture *f,
-                                                const char *name) {
-  return &f->sample.strata[tally_of(f, name)->stratum];
+static uint32_t found_in(const struct fixture *f, const char *name) {
+  return found(tally_of(f, name));
 }
 
 /* --- attribution --- */
@@ -96,7 +95,6 @@ FIXTURE_TEST(pages_count_for_their_mapping) {
   fake_pages_count(&f->in.tree, FRAME + 200, 60, 2);
   fake_pages_count(&f->in.tree, FRAME + 300, 50, 5);
   take_sample(f, 1000); /* more than there are */
-  assert_int_equal(tally_of(f, "/a")->pages, 100);
   assert_int_equal(tally_of(f, "/a")->kinds[PAGE_FILE].exclusive, 40);
   assert_int_equal(tally_of(f, "/a")->kinds[PAGE_ANON].pages, 60);
   assert_int_equal(tally_of(f, "/a")->kinds[PAGE_ANON].exclusive, 0);
@@ -105,15 +103,13 @@ FIXTURE_TEST(pages_count_for_their_mapping) {
   assert_int_equal(tally_of(f, "/dev/shm/b")->kinds[PAGE_FILE].pages, 50);
   assert_true(tally_of(f, "/dev/shm/b")->is_shmem);
   assert_false(tally_of(f, "/a")->is_shmem);
-  assert_int_equal(stratum_of(f, "/a")->lookups, 100);
   assert_int_equal(f->sample.statm.resident_pages, 1024);
   assert_true(f->sample.has_mapcounts);
 }
 
 /* --- what is drawn --- */
 
-/* In proportion to the pages, and of a small one 16 at least. */
-FIXTURE_TEST(every_large_mapping_has_its_draws) {
+FIXTURE_TEST(large_mappings_have_more_draws) {
   const struct part parts[] = {
       {0, 8000, "/large", 0}, {8000, 2000, "/b", 0}, {10000, 100, "/c", 0}};
 
@@ -121,39 +117,9 @@ FIXTURE_TEST(every_large_mapping_has_its_draws) {
   paged_put(&f->in, 0, 10100, FAKE_ANON | FAKE_EXCLUSIVE, true);
   paged_resize(&f->in, 10100);
   take_sample(f, 1010);
-  assert_in_range(stratum_of(f, "/large")->lookups, 799, 800);
-  assert_in_range(stratum_of(f, "/b")->lookups, 199, 200);
-  assert_int_equal(stratum_of(f, "/c")->lookups, 16);
-  assert_int_equal(found(tally_of(f, "/c")), 16);
-  assert_int_equal(stratum_of(f, "/c")->pages, 100);
-}
-
-/* 128 have a stratum each; the others share one. */
-FIXTURE_TEST(small_mappings_share_their_draws) {
-  struct part parts[1 + 200];
-  static char names[201][8];
-  uint32_t in_others = 0;
-
-  for (size_t i = 0; i < LENGTH(parts); i++) {
-    snprintf(names[i], sizeof(names[i]), "/%zu", i);
-    parts[i] = (struct part){20 * i, i < 128 ? 20 : 18, names[i], 0};
-  }
-  map(f, parts, LENGTH(parts));
-  paged_put(&f->in, 0, 20 * LENGTH(parts), FAKE_ANON | FAKE_EXCLUSIVE, true);
-  paged_resize(&f->in, 4000);
-  take_sample(f, 100);
-  assert_int_equal(f->sample.strata[0].pages, (201 - 128) * 18);
-  for (size_t i = 0; i < 201; i++) {
-    const struct mapping_tally *t = tally_of(f, names[i]);
-
-    assert_int_equal(t->stratum == 0, i >= 128);
-    assert_int_equal(t->pages, i < 128 ? 20 : 18);
-    if (i < 128)
-      assert_int_equal(found(t), 16);
-    else
-      in_others += found(t);
-  }
-  assert_int_equal(in_others, f->sample.strata[0].lookups);
+  assert_in_range(found_in(f, "/large"), 799, 801);
+  assert_in_range(found_in(f, "/b"), 199, 201);
+  assert_in_range(found_in(f, "/c"), 9, 11);
 }
 
 /* Where little is present more is looked up, and not without an end. */
@@ -165,12 +131,12 @@ FIXTURE_TEST(holes_are_made_up_for) {
     paged_put(&f->in, i, 1, FAKE_ANON | FAKE_EXCLUSIVE, true);
   paged_resize(&f->in, 5000);
   take_sample(f, 500);
-  assert_in_range(stratum_of(f, "[anon]")->lookups, 999, 1000);
-  assert_in_range(found(tally_of(f, "[anon]")), 400, 600);
+  assert_in_range(found_in(f, "[anon]"), 400, 600);
   paged_resize(&f->in, 100);
   f->in.step_ns = NS; /* no time to refine it */
   take_sample(f, 500);
-  assert_int_equal(stratum_of(f, "[anon]")->lookups, 500 * PAGE_LOOKUPS_MOST);
+  assert_in_range(found_in(f, "[anon]"), 500 * PAGE_LOOKUPS_MOST * 0.45,
+                  500 * PAGE_LOOKUPS_MOST * 0.55);
 }
 
 /* What is known to be absent is not drawn. */
@@ -182,10 +148,8 @@ FIXTURE_TEST(sparse_mappings_are_refined) {
   paged_put(&f->in, 512 + 4000, 30, FAKE_ANON | FAKE_EXCLUSIVE, true);
   paged_resize(&f->in, 542);
   take_sample(f, 271);
-  assert_int_equal(tally_of(f, "/dense")->pages, 512);
-  assert_int_equal(tally_of(f, "/thin")->pages, 30);
-  assert_int_equal(stratum_of(f, "/thin")->lookups, 16);
-  assert_int_equal(found(tally_of(f, "/thin")), 16);
+  assert_in_range(found_in(f, "/dense"), 255, 257);
+  assert_in_range(found_in(f, "/thin"), 14, 16);
 }
 
 /* One page is of another kind than the rest: in many samples it is found as
@@ -210,26 +174,6 @@ FIXTURE_TEST(every_page_of_a_mapping_has_the_same_chance) {
     paged_put(&f->in, places[i], 1, FAKE_ANON | FAKE_EXCLUSIVE, true);
     assert_true((hits - 50) * (hits - 50) < 25 * 50);
   }
-}
-
-/* --- what is certain --- */
-
-/* This tree has no PAGEMAP_SCAN, which would tell of the others. */
-FIXTURE_TEST(a_mapping_is_empty_if_all_was_looked_up) {
-  const struct part parts[] = {
-      {0, 4000, "/large", 0},        {4000, 16, "/empty", 0},
-      {4100, 17, "/unknown", 0},     {4200, 8, "/partial", 0},
-      {4208, 8, "/partial", "---p"}, {4300, 8, "[vvar]", "r--p"}};
-
-  map(f, parts, LENGTH(parts));
-  paged_put(&f->in, 0, 4000, FAKE_ANON | FAKE_EXCLUSIVE, true);
-  paged_resize(&f->in, 4000);
-  take_sample(f, 100);
-  assert_true(tally_of(f, "/empty")->is_empty);
-  assert_false(tally_of(f, "/unknown")->is_empty);
-  assert_false(tally_of(f, "/partial")->is_empty);
-  assert_false(tally_of(f, "[vvar]")->is_empty);
-  assert_false(tally_of(f, "/large")->is_empty);
 }
 
 /* --- without rights, and failures --- */

@@ -51,7 +51,7 @@ static int read_layout(struct fixture *f, uint64_t resident_pages) {
   page_layout_drop(f->layout);
   f->layout = NULL;
   assert_int_equal(procfs_open_process(f->in.procfs, 10, &fd), 0);
-  rc = page_layout_read(&f->in.reader, fd, resident_pages, &f->layout);
+  rc = page_layout_read(&f->in.reader, fd, resident_pages, NULL, &f->layout);
   close(fd);
   return rc;
 }
