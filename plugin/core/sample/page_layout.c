@@ -25,11 +25,9 @@
 #define READS_OF_PIECE 4
 #define PAUSE_NS 50000
 
-/* Ranges of a layout, 24 bytes each. When there are more, those with the
- * smallest gaps are merged. Mappings have few gaps worth it: their limit is
- * above vm.max_map_count. */
-#define MAPPED_MOST 131072
-#define PRESENT_MOST 32768
+/* Ranges of a layout, 24 bytes each: twice as many as vm.max_map_count allows
+ * by default. */
+#define RANGES_MOST 131072
 
 /* The least ratio of mapped to resident pages for which misses cost more than
  * the search for what is present. */
@@ -44,25 +42,19 @@
 #define WINDOW 512
 #define REFINE_NS 1000000
 
-/* Questions about the page size of mappings take about 1 us each. */
+/* Questions about the file system of a mapping take some us each. */
 #define QUERIES_MOST 4096
-/* Mappings of hugetlbfs begin and end at multiples of so many pages, or more,
- * with any processor. */
-#define HUGETLB_PAGES_LEAST 16
 
 struct page_range {
   uint64_t first;  /* page */
   uint64_t before; /* pages in the ranges before it */
   bool is_shmem;
-  bool is_apart; /* never merged with the one before it */
 };
 
 struct range_list {
   struct page_range *ranges;
   size_t n, cap;
   uint64_t pages; /* in all ranges */
-  uint64_t gap;   /* that is merged, in pages */
-  size_t most;
 };
 
 struct page_layout {
@@ -75,7 +67,6 @@ struct page_layout {
   struct range_list present;
   uint64_t cursor; /* page */
   size_t at;
-  bool is_apart; /* the next present region, from the one before it */
 };
 
 /* --- ranges --- */
@@ -86,50 +77,15 @@ static uint64_t end_of(const struct range_list *l, size_t i) {
   return l->ranges[i].first + (after - l->ranges[i].before);
 }
 
-/* Merges a range with the last one, if the gap allows. */
-static bool extend(struct range_list *l, const struct page_range *r,
-                   uint64_t end) {
-  uint64_t last_end = l->n > 0 ? end_of(l, l->n - 1) : 0;
-
-  if (l->n == 0 || r->is_apart || r->first - last_end > l->gap ||
-      r->is_shmem != l->ranges[l->n - 1].is_shmem)
-    return false;
-  l->pages += end - last_end;
-  return true;
-}
-
-static void append(struct range_list *l, const struct page_range *r,
-                   uint64_t end) {
-  if (extend(l, r, end))
-    return;
-  l->ranges[l->n] = *r;
-  l->ranges[l->n].before = l->pages;
-  l->n++;
-  l->pages += end - r->first;
-}
-
-/* Pages of a gap are drawn, too, and found to be absent: that costs time and is
- * no error. */
-static void merge_gaps(struct range_list *l) {
-  while (l->n > l->most / 2 && l->gap < UINT64_MAX / 4) {
-    struct range_list old = *l;
-
-    l->gap = l->gap * 2 + 1;
-    l->n = 0;
-    l->pages = 0;
-    for (size_t i = 0; i < old.n; i++) {
-      struct page_range r = old.ranges[i];
-
-      /* (Reads ahead of what append() writes.) */
-      append(l, &r, end_of(&old, i));
-    }
+/* Neighbours of one sort become one range. */
+static int add_range(struct range_list *l, uint64_t first, uint64_t end,
+                     bool is_shmem) {
+  if (l->n > 0 && first == end_of(l, l->n - 1) &&
+      is_shmem == l->ranges[l->n - 1].is_shmem) {
+    l->pages += end - first;
+    return 0;
   }
-}
-
-static int add_range(struct range_list *l, struct page_range r, uint64_t end) {
-  if (l->n == l->most)
-    merge_gaps(l);
-  if (l->n == l->most)
+  if (l->n == RANGES_MOST)
     return -EFBIG;
   if (l->n == l->cap) {
     size_t cap = l->cap ? l->cap * 2 : 64;
@@ -141,23 +97,13 @@ static int add_range(struct range_list *l, struct page_range r, uint64_t end) {
     l->ranges = ranges;
     l->cap = cap;
   }
-  append(l, &r, end);
+  l->ranges[l->n++] = (struct page_range){
+      .first = first, .before = l->pages, .is_shmem = is_shmem};
+  l->pages += end - first;
   return 0;
 }
 
 /* --- making, sharing and dropping --- */
-
-static struct page_layout *new_layout(uint64_t page_size) {
-  struct page_layout *l = calloc(1, sizeof(*l));
-
-  if (!l)
-    return NULL;
-  atomic_init(&l->holders, 1);
-  l->page_size = page_size;
-  l->mapped.most = MAPPED_MOST;
-  l->present.most = PRESENT_MOST;
-  return l;
-}
 
 struct page_layout *page_layout_share(struct page_layout *l) {
   if (l)
@@ -191,10 +137,8 @@ struct maps_feed {
   struct page_layout *layout;
   const struct page_layout_watcher *watcher; /* or NULL */
   int dir_fd;
-  int fd; /* of maps, to ask about mappings; negative if it is of no use */
   unsigned queries;
   int error;
-  bool is_apart; /* a mapping was left out since the last range */
 };
 
 static bool starts_with(const struct span *name, const char *with) {
@@ -217,48 +161,26 @@ static bool is_shmem(const struct rollup_line *line) {
          has_shmem_name(&line->name);
 }
 
-/* Only mappings of a file can be of hugetlbfs. Few of the others have such
- * ends. */
-static bool may_be_hugetlb(const struct maps_feed *f,
-                           const struct rollup_line *line) {
-  uint64_t least = HUGETLB_PAGES_LEAST * f->reader->page_size;
-
-  return starts_with(&line->name, "/") && line->start % least == 0 &&
-         line->end % least == 0;
-}
-
 /*
- * Before 6.11 the file systems tell, where it takes CAP_SYS_ADMIN to ask. That
- * could hang in the file system of a dead server, so it is only asked about
- * files of the kernel's own mounts, and hugetlbfs is not known under another
- * mount than the usual one.
+ * The file systems tell, where it takes CAP_SYS_ADMIN to ask. That could hang
+ * in the file system of a dead server, so it is only asked about files of the
+ * kernel's own mounts, and hugetlbfs is not known under another mount than the
+ * usual one.
  */
-static bool is_on_hugetlbfs(struct maps_feed *f,
-                            const struct rollup_line *line) {
+static bool is_hugetlb(struct maps_feed *f, const struct rollup_line *line) {
   char path[64];
   uint64_t type = 0;
 
-  if (!starts_with(&line->name, "/memfd:") &&
-      !starts_with(&line->name, "/SYSV"))
+  if (starts_with(&line->name, "/anon_hugepage"))
+    return true;
+  if ((!starts_with(&line->name, "/memfd:") &&
+       !starts_with(&line->name, "/SYSV")) ||
+      f->queries++ >= QUERIES_MOST)
     return false;
   snprintf(path, sizeof(path), "map_files/%" PRIx64 "-%" PRIx64, line->start,
            line->end);
   return procfs_file_system(f->reader->procfs, f->dir_fd, path, &type) == 0 &&
          type == HUGETLBFS_MAGIC;
-}
-
-static bool is_hugetlb(struct maps_feed *f, const struct rollup_line *line) {
-  uint64_t size = 0;
-
-  if (starts_with(&line->name, "/anon_hugepage"))
-    return true;
-  if (!may_be_hugetlb(f, line) || f->queries++ >= QUERIES_MOST)
-    return false;
-  if (f->fd >= 0 && procmap_page_size(f->fd, line->start, &size) == -ENOTTY) {
-    close(f->fd);
-    f->fd = -1;
-  }
-  return f->fd >= 0 ? size > f->reader->page_size : is_on_hugetlbfs(f, line);
 }
 
 /*
@@ -281,27 +203,17 @@ static bool is_left_out(struct maps_feed *f, const struct rollup_line *line) {
 
 static int add_mapping(struct maps_feed *f, const struct rollup_line *line) {
   struct range_list *l = &f->layout->mapped;
-  uint64_t page_size = f->reader->page_size;
-  struct page_range r = {.first = line->start / page_size};
-  uint64_t end = line->end / page_size;
-  bool is_out;
-  int rc;
+  uint64_t first = line->start / f->reader->page_size;
+  uint64_t end = line->end / f->reader->page_size;
 
   if (line->kind != ROLLUP_LINE_MAPPING ||
-      (l->n > 0 && r.first < end_of(l, l->n - 1)))
+      (l->n > 0 && first < end_of(l, l->n - 1)))
     return -EBADMSG;
-  is_out = r.first == end || is_left_out(f, line);
   if (f->watcher)
     f->watcher->see(f->watcher->ctx, line);
-  if (is_out) {
-    f->is_apart = true;
-    return 0;
-  }
-  r.is_shmem = is_shmem(line);
-  r.is_apart = f->is_apart;
-  rc = add_range(l, r, end);
-  f->is_apart = false;
-  return rc;
+  return first == end || is_left_out(f, line)
+             ? 0
+             : add_range(l, first, end, is_shmem(line));
 }
 
 static size_t feed_maps(void *ctx, const char *text, size_t len) {
@@ -317,26 +229,21 @@ static size_t feed_maps(void *ctx, const char *text, size_t len) {
   return f->error ? PROCFS_ENOUGH : used;
 }
 
-static int read_maps(struct page_reader *r, int dir_fd,
-                     const struct page_layout_watcher *watcher,
-                     struct page_layout *l) {
-  struct maps_feed f = {
-      .reader = r, .layout = l, .watcher = watcher, .dir_fd = dir_fd, .fd = -1};
-  int rc = procfs_open_file(r->procfs, dir_fd, "maps", &f.fd);
-
-  if (rc == 0)
-    rc = procfs_read_pieces(r->procfs, dir_fd, "maps", feed_maps, &f);
-  if (f.fd >= 0)
-    close(f.fd);
-  return rc != 0 ? rc : f.error;
-}
-
 int page_layout_read(struct page_reader *r, int dir_fd, uint64_t resident_pages,
                      const struct page_layout_watcher *watcher,
                      struct page_layout **ret) {
-  struct page_layout *l = new_layout(r->page_size);
-  int rc = l ? read_maps(r, dir_fd, watcher, l) : -ENOMEM;
+  struct page_layout *l = calloc(1, sizeof(*l));
+  struct maps_feed f = {
+      .reader = r, .layout = l, .watcher = watcher, .dir_fd = dir_fd};
+  int rc;
 
+  if (!l)
+    return -ENOMEM;
+  atomic_init(&l->holders, 1);
+  l->page_size = r->page_size;
+  rc = procfs_read_pieces(r->procfs, dir_fd, "maps", feed_maps, &f);
+  if (rc == 0)
+    rc = f.error;
   if (rc != 0) {
     page_layout_drop(l);
     return rc;
@@ -390,39 +297,24 @@ static int find_present(struct page_layout *l, int fd, uint64_t start,
   return find_by_window(l, fd, start, ret);
 }
 
-/* Two present regions are apart if something that was left out may be between
- * them, or a mapping of the other sort. */
-static void next_mapped(struct page_layout *l) {
-  const struct range_list *mapped = &l->mapped;
-
-  l->at++;
-  if (l->at < mapped->n)
-    l->is_apart |=
-        mapped->ranges[l->at].is_apart ||
-        mapped->ranges[l->at].is_shmem != mapped->ranges[l->at - 1].is_shmem;
-}
-
 /* Adds the mapped parts of [first, end). */
 static int add_present(struct page_layout *l, uint64_t first, uint64_t end) {
   while (l->at < l->mapped.n && l->mapped.ranges[l->at].first < end) {
     const struct page_range *mapped = &l->mapped.ranges[l->at];
     uint64_t mapped_end = end_of(&l->mapped, l->at);
-    struct page_range r = {.first = max(first, mapped->first),
-                           .is_shmem = mapped->is_shmem,
-                           .is_apart = l->is_apart};
+    uint64_t begin = max(first, mapped->first);
+    int rc = begin < mapped_end
+                 ? add_range(&l->present, begin, min(end, mapped_end),
+                             mapped->is_shmem)
+                 : 0;
 
-    if (r.first < mapped_end) {
-      int rc = add_range(&l->present, r, min(end, mapped_end));
-
-      if (rc != 0) { /* all below is done */
-        l->cursor = r.first;
-        return rc;
-      }
-      l->is_apart = false;
+    if (rc != 0) { /* all below is done */
+      l->cursor = begin;
+      return rc;
     }
     if (mapped_end > end)
       break;
-    next_mapped(l);
+    l->at++;
   }
   return 0;
 }
@@ -449,7 +341,7 @@ static int refine_piece(struct page_layout *l, struct page_reader *r, int fd) {
     return rc;
   l->cursor = found.end / l->page_size;
   while (l->at < l->mapped.n && end_of(&l->mapped, l->at) <= l->cursor)
-    next_mapped(l);
+    l->at++;
   return 0;
 }
 

@@ -17,10 +17,6 @@ int pagemap_read(int fd, uint64_t first, uint64_t *entries, size_t n,
   return 0;
 }
 
-/* The error of an ioctl. An emulator says ENOSYS of one that it does not know.
- */
-static int refusal(void) { return errno == ENOSYS ? -ENOTTY : -errno; }
-
 /* struct pm_scan_arg of <linux/fs.h>, which older headers lack. */
 struct scan_arg {
   uint64_t size;
@@ -50,33 +46,10 @@ int pagemap_scan(int fd, uint64_t start, uint64_t end, unsigned with,
                          .return_mask = with};
   int n = ioctl(fd, SCAN, &arg);
 
+  /* An emulator says ENOSYS of an ioctl that it does not know. */
   if (n < 0)
-    return refusal();
+    return errno == ENOSYS ? -ENOTTY : -errno;
   *ret_n = (size_t)n;
   *ret_end = arg.walk_end;
-  return 0;
-}
-
-/* struct procmap_query of <linux/fs.h>, likewise. */
-struct query_arg {
-  uint64_t size;
-  uint64_t flags;
-  uint64_t address;
-  uint64_t start, end, vma_flags;
-  uint64_t page_size;
-  uint64_t offset, inode;
-  uint32_t device_major, device_minor;
-  uint32_t name_size, build_id_size;
-  uint64_t name, build_id;
-};
-
-#define QUERY _IOWR('f', 17, struct query_arg)
-
-int procmap_page_size(int maps_fd, uint64_t address, uint64_t *ret) {
-  struct query_arg arg = {.size = sizeof(arg), .address = address};
-
-  if (ioctl(maps_fd, QUERY, &arg) < 0)
-    return refusal();
-  *ret = arg.page_size;
   return 0;
 }

@@ -1,11 +1,11 @@
 /*
  * /proc/PID/pagemap and /proc/kpagecount (Documentation/admin-guide/mm/
  * pagemap.rst): files of 64-bit numbers, one for each page of an address space,
- * or for each page frame of the machine; and two ioctls on pagemap and maps.
+ * or for each page frame of the machine; and an ioctl on pagemap.
  *
  * Pages are those of sysconf(_SC_PAGESIZE), whatever the size of a mapping's
  * pages is, and are numbered from address 0. In a tree that is no procfs these
- * are regular files, and the ioctls fail with -ENOTTY.
+ * are regular files, and the ioctl fails with -ENOTTY.
  *
  * pagemap needs the right to ptrace and the owner's file mode (0400);
  * kpagecount the latter. Without CAP_SYS_ADMIN all page frames read as 0.
@@ -72,12 +72,5 @@ struct pagemap_region {
 int pagemap_scan(int fd, uint64_t start, uint64_t end, unsigned with,
                  unsigned without, struct pagemap_region *regions, size_t max,
                  size_t *ret_n, uint64_t *ret_end);
-
-/* --- PROCMAP_QUERY, since 6.11 --- */
-
-/* The size in bytes of the pages of the mapping at an address, by an open
- * /proc/PID/maps. 0 or a negative errno: -ENOTTY without the ioctl, -ENOENT if
- * nothing is mapped there. */
-int procmap_page_size(int maps_fd, uint64_t address, uint64_t *ret);
 
 #endif

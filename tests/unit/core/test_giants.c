@@ -431,7 +431,7 @@ static double layouts_by_sample(const struct load *load) {
   }
   stage_end(s);
   assert_true(samples > 20);
-  return s->maps_opened / 2.0 / (double)samples;
+  return s->maps_opened / (double)samples;
 }
 
 TEST(maps_of_terabytes_are_read_once_a_minute) {

@@ -73,7 +73,6 @@ TEST(failed_calls_leave_results_alone) {
   assert_int_equal(
       pagemap_scan(fd, 0, PAGE, PAGEMAP_PRESENT, 0, &region, 1, &n, &end),
       -ENOTTY);
-  assert_int_equal(procmap_page_size(fd, 0, &end), -ENOTTY);
   close(fd);
   assert_int_equal(pagemap_read(fd, 0, &number, 1, &n), -EBADF);
   assert_int_equal(n, 7);
@@ -154,20 +153,4 @@ TEST(own_pages_are_found_by_category) {
   }
   close(fd);
   drop_memory(address, size);
-}
-
-TEST(page_size_of_own_mapping_is_told) {
-  uint64_t size = (uint64_t)getpagesize(), got = 0;
-  uint64_t address = make_memory(size);
-  int fd = open("/proc/self/maps", O_RDONLY), rc;
-
-  assert_true(fd >= 0);
-  rc = procmap_page_size(fd, address, &got);
-  if (rc == -ENOTTY) /* before 6.11 */
-    skip();
-  assert_int_equal(rc, 0);
-  assert_int_equal(got, size);
-  drop_memory(address, size);
-  assert_int_equal(procmap_page_size(fd, 16, &got), -ENOENT);
-  close(fd);
 }
