@@ -22,6 +22,7 @@ struct sampling {
   struct page_layout *layout;
   struct segment *segments; /* all that maps names, by address */
   size_t n, cap;
+  size_t at; /* of the last page */
   int error;
 };
 
@@ -74,28 +75,20 @@ static int read_mappings(struct sampling *s) {
 
 /* --- the drawing --- */
 
-static struct mapping_tally *tally_of(const struct sampling *s, uint64_t page) {
-  size_t low = 0, high = s->n;
-
-  while (high - low > 1) {
-    size_t middle = low + (high - low) / 2;
-
-    if (s->segments[middle].first <= page)
-      low = middle;
-    else
-      high = middle;
-  }
-  return &s->sample->tallies[s->segments[low].mapping];
-}
-
-static int look_up(struct sampling *s, uint64_t i) {
-  bool is_shmem = false;
-  uint64_t page = page_layout_at(s->layout, i, &is_shmem);
-  struct mapping_tally *t = tally_of(s, page);
+static int look_up(struct sampling *s, struct page_walk *walk,
+                   uint64_t number) {
+  struct mapping_tally *t;
   struct page_finding found;
-  int rc = page_lookup_find(s->lookup, page, &found);
+  uint64_t page;
+  int rc;
 
-  t->is_shmem |= is_shmem;
+  if (!page_walk_to(walk, number, &page))
+    return 0;
+  while (s->at + 1 < s->n && s->segments[s->at + 1].first <= page)
+    s->at++;
+  t = &s->sample->tallies[s->segments[s->at].mapping];
+  t->is_shmem |= walk->run.is_shmem;
+  rc = page_lookup_find(s->lookup, page, &found);
   if (rc == 0 && found.is_resident)
     page_tally_add(&t->kinds[found.kind], &found);
   return rc;
@@ -113,11 +106,13 @@ static uint64_t count_lookups(const struct sampling *s, uint64_t pages) {
 }
 
 static int draw(struct sampling *s) {
-  uint64_t pages = page_layout_pages(s->layout), n = count_lookups(s, pages);
+  struct page_walk walk = {.layout = s->layout};
+  uint64_t pages = page_layout_pages(s->layout, PAGES_ALL);
+  uint64_t n = count_lookups(s, pages);
   int rc = 0;
 
   for (uint64_t i = 0; rc == 0 && i < n; i++)
-    rc = look_up(s, page_lookup_draw(s->lookup, pages, n, i));
+    rc = look_up(s, &walk, page_lookup_draw(s->lookup, pages, n, i));
   return rc;
 }
 

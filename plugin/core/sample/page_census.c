@@ -104,9 +104,7 @@ bool page_census_can(const struct page_layout *l) {
   uint64_t pages = 0, reads = 0, end = 0; /* of the last window */
   struct page_run run;
 
-  for (size_t at = 0; page_layout_next(l, &at, &run);) {
-    if (run.is_shmem)
-      continue;
+  for (size_t at = 0; page_layout_next(l, PAGES_OWN, &at, &run);) {
     pages += run.end - run.first;
     for (uint64_t page = run.first > end ? run.first : end;
          page < run.end && reads <= CENSUS_READS_MOST; page = end) {
@@ -124,9 +122,9 @@ int page_census_take(struct page_lookup *l, const struct page_layout *layout,
   int rc = 0;
 
   *ret = (struct page_census){.n_picked = {0}};
-  for (size_t at = 0; rc == 0 && page_layout_next(layout, &at, &run);)
-    if (!run.is_shmem)
-      rc = count_run(&c, &run);
+  for (size_t at = 0;
+       rc == 0 && page_layout_next(layout, PAGES_OWN, &at, &run);)
+    rc = count_run(&c, &run);
   for (unsigned kind = 0; kind < PAGE_KINDS; kind++)
     keep_some(&c, kind);
   return rc;

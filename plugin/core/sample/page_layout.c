@@ -25,9 +25,9 @@
 #define READS_OF_PIECE 4
 #define PAUSE_NS 50000
 
-/* Ranges of a layout, 24 bytes each: twice as many as vm.max_map_count allows
+/* Runs of a layout, 24 bytes each: twice as many as vm.max_map_count allows
  * by default. */
-#define RANGES_MOST 131072
+#define RUNS_MOST 131072
 
 /* The least ratio of mapped to resident pages for which misses cost more than
  * the search for what is present. */
@@ -45,61 +45,47 @@
 /* Questions about the file system of a mapping take some us each. */
 #define QUERIES_MOST 4096
 
-struct page_range {
-  uint64_t first;  /* page */
-  uint64_t before; /* pages in the ranges before it */
-  bool is_shmem;
-};
-
-struct range_list {
-  struct page_range *ranges;
+struct run_list {
+  struct page_run *runs;
   size_t n, cap;
-  uint64_t pages; /* in all ranges */
 };
 
 struct page_layout {
   atomic_uint holders;
   uint64_t page_size;
-  struct range_list mapped;
-  /* If sparse: the present regions below the cursor. The mapped ranges from
-   * `at` on are above it, at least in part. */
+  struct run_list mapped;
+  /* If sparse: the present regions below the cursor. The mapped runs from `at`
+   * on are above it, at least in part. */
   bool is_sparse, has_no_scan;
-  struct range_list present;
+  struct run_list present;
   uint64_t cursor; /* page */
   size_t at;
 };
 
-/* --- ranges --- */
-
-static uint64_t end_of(const struct range_list *l, size_t i) {
-  uint64_t after = i + 1 < l->n ? l->ranges[i + 1].before : l->pages;
-
-  return l->ranges[i].first + (after - l->ranges[i].before);
+/* Where the last run ends; 0 without any. */
+static uint64_t end_of(const struct run_list *l) {
+  return l->n > 0 ? l->runs[l->n - 1].end : 0;
 }
 
-/* Neighbours of one sort become one range. */
-static int add_range(struct range_list *l, uint64_t first, uint64_t end,
-                     bool is_shmem) {
-  if (l->n > 0 && first == end_of(l, l->n - 1) &&
-      is_shmem == l->ranges[l->n - 1].is_shmem) {
-    l->pages += end - first;
+/* Neighbours of one sort become one run. */
+static int add_run(struct run_list *l, const struct page_run *run) {
+  if (run->first == end_of(l) && l->n > 0 &&
+      run->is_shmem == l->runs[l->n - 1].is_shmem) {
+    l->runs[l->n - 1].end = run->end;
     return 0;
   }
-  if (l->n == RANGES_MOST)
+  if (l->n == RUNS_MOST)
     return -EFBIG;
   if (l->n == l->cap) {
     size_t cap = l->cap ? l->cap * 2 : 64;
-    struct page_range *ranges =
-        reallocarray(l->ranges, cap, sizeof(*l->ranges));
+    struct page_run *runs = reallocarray(l->runs, cap, sizeof(*l->runs));
 
-    if (!ranges)
+    if (!runs)
       return -ENOMEM;
-    l->ranges = ranges;
+    l->runs = runs;
     l->cap = cap;
   }
-  l->ranges[l->n++] = (struct page_range){
-      .first = first, .before = l->pages, .is_shmem = is_shmem};
-  l->pages += end - first;
+  l->runs[l->n++] = *run;
   return 0;
 }
 
@@ -114,8 +100,8 @@ struct page_layout *page_layout_share(struct page_layout *l) {
 void page_layout_drop(struct page_layout *l) {
   if (!l || atomic_fetch_sub(&l->holders, 1) != 1)
     return;
-  free(l->mapped.ranges);
-  free(l->present.ranges);
+  free(l->mapped.runs);
+  free(l->present.runs);
   free(l);
 }
 
@@ -202,18 +188,17 @@ static bool is_left_out(struct maps_feed *f, const struct rollup_line *line) {
 }
 
 static int add_mapping(struct maps_feed *f, const struct rollup_line *line) {
-  struct range_list *l = &f->layout->mapped;
-  uint64_t first = line->start / f->reader->page_size;
-  uint64_t end = line->end / f->reader->page_size;
+  struct run_list *mapped = &f->layout->mapped;
+  struct page_run run = {.first = line->start / f->reader->page_size,
+                         .end = line->end / f->reader->page_size,
+                         .is_shmem = is_shmem(line)};
 
-  if (line->kind != ROLLUP_LINE_MAPPING ||
-      (l->n > 0 && first < end_of(l, l->n - 1)))
+  if (line->kind != ROLLUP_LINE_MAPPING || run.first < end_of(mapped))
     return -EBADMSG;
   if (f->watcher)
     f->watcher->see(f->watcher->ctx, line);
-  return first == end || is_left_out(f, line)
-             ? 0
-             : add_range(l, first, end, is_shmem(line));
+  return run.first == run.end || is_left_out(f, line) ? 0
+                                                      : add_run(mapped, &run);
 }
 
 static size_t feed_maps(void *ctx, const char *text, size_t len) {
@@ -248,7 +233,7 @@ int page_layout_read(struct page_reader *r, int dir_fd, uint64_t resident_pages,
     page_layout_drop(l);
     return rc;
   }
-  l->is_sparse = resident_pages < l->mapped.pages / SPARSE;
+  l->is_sparse = resident_pages < page_layout_pages(l, PAGES_ALL) / SPARSE;
   *ret = l;
   return 0;
 }
@@ -299,20 +284,20 @@ static int find_present(struct page_layout *l, int fd, uint64_t start,
 
 /* Adds the mapped parts of [first, end). */
 static int add_present(struct page_layout *l, uint64_t first, uint64_t end) {
-  while (l->at < l->mapped.n && l->mapped.ranges[l->at].first < end) {
-    const struct page_range *mapped = &l->mapped.ranges[l->at];
-    uint64_t mapped_end = end_of(&l->mapped, l->at);
-    uint64_t begin = max(first, mapped->first);
-    int rc = begin < mapped_end
-                 ? add_range(&l->present, begin, min(end, mapped_end),
-                             mapped->is_shmem)
-                 : 0;
+  while (l->at < l->mapped.n && l->mapped.runs[l->at].first < end) {
+    struct page_run run = l->mapped.runs[l->at];
+    bool goes_on = run.end > end;
+    int rc = 0;
 
+    run.first = max(first, run.first);
+    run.end = min(end, run.end);
+    if (run.first < run.end)
+      rc = add_run(&l->present, &run);
     if (rc != 0) { /* all below is done */
-      l->cursor = begin;
+      l->cursor = run.first;
       return rc;
     }
-    if (mapped_end > end)
+    if (goes_on)
       break;
     l->at++;
   }
@@ -324,8 +309,8 @@ static bool is_refined(const struct page_layout *l) {
 }
 
 static int refine_piece(struct page_layout *l, struct page_reader *r, int fd) {
-  uint64_t first = max(l->cursor, l->mapped.ranges[l->at].first);
-  uint64_t end = end_of(&l->mapped, l->mapped.n - 1);
+  uint64_t first = max(l->cursor, l->mapped.runs[l->at].first);
+  uint64_t end = end_of(&l->mapped);
   /* (Valgrind does not know what the ioctl writes.) */
   struct finding found = {.n = 0};
   int rc =
@@ -340,7 +325,7 @@ static int refine_piece(struct page_layout *l, struct page_reader *r, int fd) {
   if (rc != 0)
     return rc;
   l->cursor = found.end / l->page_size;
-  while (l->at < l->mapped.n && end_of(&l->mapped, l->at) <= l->cursor)
+  while (l->at < l->mapped.n && l->mapped.runs[l->at].end <= l->cursor)
     l->at++;
   return 0;
 }
@@ -358,67 +343,40 @@ void page_layout_refine(struct page_layout *l, struct page_reader *r,
 
 /* --- drawing --- */
 
-/* The mapped pages that are not refined. */
-static uint64_t pages_before_cursor(const struct page_layout *l) {
-  const struct page_range *r;
+bool page_layout_next(const struct page_layout *l, enum page_sort sort,
+                      size_t *at, struct page_run *ret) {
+  while (true) {
+    size_t i = (*at)++;
 
-  if (l->at == l->mapped.n)
-    return l->mapped.pages;
-  r = &l->mapped.ranges[l->at];
-  return r->before + max(l->cursor, r->first) - r->first;
-}
-
-uint64_t page_layout_pages(const struct page_layout *l) {
-  return l->present.pages + l->mapped.pages - pages_before_cursor(l);
-}
-
-static uint64_t page_in(const struct range_list *l, uint64_t i,
-                        bool *ret_is_shmem) {
-  size_t low = 0, high = l->n;
-
-  while (high - low > 1) {
-    size_t middle = low + (high - low) / 2;
-
-    if (l->ranges[middle].before <= i)
-      low = middle;
-    else
-      high = middle;
+    if (i < l->present.n) {
+      *ret = l->present.runs[i];
+    } else {
+      i = i - l->present.n + l->at;
+      if (i >= l->mapped.n)
+        return false;
+      *ret = l->mapped.runs[i];
+      ret->first = max(ret->first, l->cursor);
+    }
+    if (sort == PAGES_ALL || ret->is_shmem == (sort == PAGES_SHMEM))
+      return true;
   }
-  *ret_is_shmem = l->ranges[low].is_shmem;
-  return l->ranges[low].first + (i - l->ranges[low].before);
 }
 
-uint64_t page_layout_at(const struct page_layout *l, uint64_t i,
-                        bool *ret_is_shmem) {
-  if (i < l->present.pages)
-    return page_in(&l->present, i, ret_is_shmem);
-  return page_in(&l->mapped, i - l->present.pages + pages_before_cursor(l),
-                 ret_is_shmem);
-}
-
-bool page_layout_next(const struct page_layout *l, size_t *at,
-                      struct page_run *ret) {
-  size_t i = (*at)++;
-  bool is_present = i < l->present.n;
-  const struct range_list *list = is_present ? &l->present : &l->mapped;
-
-  if (!is_present)
-    i = i - l->present.n + l->at;
-  if (i >= list->n)
-    return false;
-  ret->first = list->ranges[i].first;
-  ret->end = end_of(list, i);
-  ret->is_shmem = list->ranges[i].is_shmem;
-  if (!is_present)
-    ret->first = max(ret->first, l->cursor);
-  return true;
-}
-
-uint64_t page_layout_own_pages(const struct page_layout *l) {
+uint64_t page_layout_pages(const struct page_layout *l, enum page_sort sort) {
   struct page_run run;
   uint64_t pages = 0;
 
-  for (size_t at = 0; page_layout_next(l, &at, &run);)
-    pages += run.is_shmem ? 0 : run.end - run.first;
+  for (size_t at = 0; page_layout_next(l, sort, &at, &run);)
+    pages += run.end - run.first;
   return pages;
+}
+
+bool page_walk_to(struct page_walk *w, uint64_t number, uint64_t *ret_page) {
+  while (number - w->before >= w->run.end - w->run.first) {
+    w->before += w->run.end - w->run.first;
+    if (!page_layout_next(w->layout, w->sort, &w->at, &w->run))
+      return false;
+  }
+  *ret_page = w->run.first + (number - w->before);
+  return true;
 }

@@ -58,7 +58,7 @@ struct page_layout_watcher {
  * Makes a layout from the maps in an open directory of a process; watcher may
  * be NULL. It is to be refined if fewer than a third of the mapped pages are
  * resident. Returns 0, an outcome of procfs.h or a negative errno: -EFBIG for
- * more than some 100,000 separate ranges.
+ * more than some 100,000 separate runs.
  */
 int page_layout_read(struct page_reader *r, int dir_fd, uint64_t resident_pages,
                      const struct page_layout_watcher *watcher,
@@ -68,26 +68,36 @@ int page_layout_read(struct page_reader *r, int dir_fd, uint64_t resident_pages,
 void page_layout_refine(struct page_layout *l, struct page_reader *r,
                         int pagemap_fd);
 
-/* The number of pages to draw from. */
-uint64_t page_layout_pages(const struct page_layout *l);
+/* --- pages to draw from --- */
 
-/* The i-th of them, numbered by its address. Sets *ret_is_shmem if its mapping
- * is known to be a shared one of shmem: it has no anonymous pages. */
-uint64_t page_layout_at(const struct page_layout *l, uint64_t i,
-                        bool *ret_is_shmem);
+/* Shmem: those whose mapping is known to be a shared one of shmem, which has no
+ * anonymous pages. Own: all others. */
+enum page_sort { PAGES_ALL, PAGES_OWN, PAGES_SHMEM };
 
-/* The number of those that are not known to be of shmem. */
-uint64_t page_layout_own_pages(const struct page_layout *l);
-
-/* A run of pages to draw from: numbers of pages. */
+/* Numbers of pages. */
 struct page_run {
   uint64_t first, end;
   bool is_shmem;
 };
 
-/* The next run, by address; false after the last. Zero *at before the first.
- * The layout may not be refined meanwhile. */
-bool page_layout_next(const struct page_layout *l, size_t *at,
-                      struct page_run *ret);
+/* The next run of a sort, by address; false after the last. Zero *at before the
+ * first. The layout may not be refined meanwhile. */
+bool page_layout_next(const struct page_layout *l, enum page_sort sort,
+                      size_t *at, struct page_run *ret);
+
+uint64_t page_layout_pages(const struct page_layout *l, enum page_sort sort);
+
+/* A walk through the pages of a sort. The rest is zero at first. */
+struct page_walk {
+  const struct page_layout *layout;
+  enum page_sort sort;
+  size_t at;
+  struct page_run run; /* that has the page */
+  uint64_t before;     /* pages of the sort before it */
+};
+
+/* Goes on to the page of a number, from 0 on by address: the numbers go up.
+ * False if there are fewer. */
+bool page_walk_to(struct page_walk *w, uint64_t number, uint64_t *ret_page);
 
 #endif

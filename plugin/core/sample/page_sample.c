@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "proc/arith.h"
 #include "sample/pagemap.h"
 
 /* Pages whose mapping is asked about, and whose windows are walked to take the
@@ -24,7 +25,9 @@ struct sampling {
   struct page_lookup *lookup;
   struct page_layout *layout;
   struct page_sample *sample;
-  uint64_t pages, own_pages; /* of the layout; outside of shmem */
+  enum page_sort sort; /* what is drawn: with a census, shmem alone */
+  uint64_t pages;      /* of that sort */
+  uint64_t own_pages;  /* outside of shmem */
   uint32_t found;
   double chance;           /* by which the number of present pages may be off */
   bool counts[PAGE_KINDS]; /* whether pages outside of shmem are tallied */
@@ -72,52 +75,17 @@ static int look_up(struct sampling *s, uint64_t page, bool is_shmem) {
 
 /* --- the drawing --- */
 
-static int draw_from_all(struct sampling *s, uint64_t n) {
-  for (uint64_t i = 0; i < n; i++) {
-    bool is_shmem = false;
-    uint64_t page = page_layout_at(
-        s->layout, page_lookup_draw(s->lookup, s->pages, n, i), &is_shmem);
-    int rc = look_up(s, page, is_shmem);
+/* So many, one out of each equal part. */
+static int draw(struct sampling *s, enum page_sort sort, uint64_t pages,
+                uint64_t n) {
+  struct page_walk walk = {.layout = s->layout, .sort = sort};
+  uint64_t page;
+  int rc = 0;
 
-    if (rc != 0)
-      return rc;
-  }
-  return 0;
-}
-
-/* From the pages of shmem, or from all others: so many. The draws go up, and so
- * do the runs. */
-static int draw_from(struct sampling *s, bool is_shmem, uint64_t pages,
-                     uint64_t n) {
-  struct page_run run = {.is_shmem = !is_shmem};
-  uint64_t begin = 0; /* of the run, among these pages */
-  size_t at = 0;
-
-  for (uint64_t i = 0; i < n; i++) {
-    uint64_t place = page_lookup_draw(s->lookup, pages, n, i);
-    int rc;
-
-    while (run.is_shmem != is_shmem || place - begin >= run.end - run.first) {
-      begin += run.is_shmem == is_shmem ? run.end - run.first : 0;
-      if (!page_layout_next(s->layout, &at, &run))
-        return 0;
-    }
-    rc = look_up(s, run.first + (place - begin), is_shmem);
-    if (rc != 0)
-      return rc;
-  }
-  return 0;
-}
-
-/* With a census, of shmem alone. */
-static uint64_t pages_to_draw_from(const struct sampling *s) {
-  return s->sample->has_census ? s->pages - s->own_pages : s->pages;
-}
-
-static int draw(struct sampling *s, uint64_t n) {
-  if (s->sample->has_census)
-    return draw_from(s, true, pages_to_draw_from(s), n);
-  return draw_from_all(s, n);
+  for (uint64_t i = 0; rc == 0 && i < n; i++)
+    if (page_walk_to(&walk, page_lookup_draw(s->lookup, pages, n, i), &page))
+      rc = look_up(s, page, walk.run.is_shmem);
+  return rc;
 }
 
 /* The number of further addresses to look up, by the pages found until now. */
@@ -141,10 +109,10 @@ static uint64_t next_round(const struct sampling *s, uint32_t wanted) {
 static int draw_rounds(struct sampling *s, uint32_t wanted) {
   uint64_t n;
 
-  if (pages_to_draw_from(s) <= wanted)
-    return draw(s, pages_to_draw_from(s));
+  if (s->pages <= wanted)
+    return draw(s, s->sort, s->pages, s->pages);
   while ((n = next_round(s, wanted)) > 0) {
-    int rc = draw(s, n);
+    int rc = draw(s, s->sort, s->pages, n);
 
     if (rc != 0)
       return rc;
@@ -207,8 +175,7 @@ static int draw_anon(struct sampling *s, uint32_t wanted) {
   if (n >= ANON_LEAST || s->own_pages == s->pages || s->pages <= wanted)
     return 0;
   count_others(s, true, false);
-  return draw_from(s, false, s->own_pages,
-                   s->own_pages < ANON_DRAWS ? s->own_pages : ANON_DRAWS);
+  return draw(s, PAGES_OWN, s->own_pages, min(s->own_pages, ANON_DRAWS));
 }
 
 /* --- the probe --- */
@@ -292,7 +259,7 @@ static int get_layout(const struct page_job *job, struct page_lookup *l,
 
 /* Also by how much that may be wrong. */
 static void count_present_pages(struct sampling *s) {
-  double pages = (double)pages_to_draw_from(s);
+  double pages = (double)s->pages;
   double n = s->sample->looked_at, part = n > 0 ? s->found / n : 0;
 
   s->sample->present = pages * part;
@@ -324,9 +291,11 @@ static int sample_pages(struct page_lookup *lookup,
 
   procfs_announce(lookup->reader->procfs, "pagemap");
   page_layout_refine(ret->layout, lookup->reader, lookup->pagemap);
-  s.pages = page_layout_pages(ret->layout);
-  s.own_pages = page_layout_own_pages(ret->layout);
-  ret->has_census = s.own_pages < s.pages && page_census_can(ret->layout);
+  s.own_pages = page_layout_pages(ret->layout, PAGES_OWN);
+  ret->has_census = page_layout_pages(ret->layout, PAGES_SHMEM) > 0 &&
+                    page_census_can(ret->layout);
+  s.sort = ret->has_census ? PAGES_SHMEM : PAGES_ALL;
+  s.pages = page_layout_pages(ret->layout, s.sort);
   count_others(&s, !ret->has_census, !ret->has_census);
   rc = draw_rounds(&s, request->pages_wanted);
   count_present_pages(&s);

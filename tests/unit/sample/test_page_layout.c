@@ -67,27 +67,35 @@ static void refine(struct fixture *f) {
 }
 
 static uint64_t count_pages(const struct fixture *f) {
-  return page_layout_pages(f->layout);
+  return page_layout_pages(f->layout, PAGES_ALL);
+}
+
+static uint64_t page_at(const struct fixture *f, uint64_t number,
+                        bool *ret_is_shmem) {
+  struct page_walk walk = {.layout = f->layout};
+  uint64_t page = 0;
+
+  assert_true(page_walk_to(&walk, number, &page));
+  *ret_is_shmem = walk.run.is_shmem;
+  return page;
 }
 
 /* The pages of the layout are in order, and none is there twice. */
 static void assert_ordered(const struct fixture *f) {
+  struct page_run run;
   uint64_t last = 0;
-  bool is_shmem;
 
-  for (uint64_t i = 0; i < count_pages(f); i++) {
-    uint64_t page = page_layout_at(f->layout, i, &is_shmem);
-
-    assert_true(page > last);
-    last = page;
+  for (size_t at = 0; page_layout_next(f->layout, PAGES_ALL, &at, &run);) {
+    assert_true(run.first >= last && run.end > run.first);
+    last = run.end;
   }
 }
 
 static bool has_page(const struct fixture *f, uint64_t page) {
-  bool is_shmem;
+  struct page_run run;
 
-  for (uint64_t i = 0; i < count_pages(f); i++)
-    if (page_layout_at(f->layout, i, &is_shmem) == page)
+  for (size_t at = 0; page_layout_next(f->layout, PAGES_ALL, &at, &run);)
+    if (page >= run.first && page < run.end)
       return true;
   return false;
 }
@@ -135,8 +143,7 @@ FIXTURE_TEST(mappings_without_resident_pages_are_left_out) {
     assert_int_equal(read_layout(f, 4), 0);
     assert_int_equal(count_pages(f), cases[i].is_in ? 4 : 0);
     if (cases[i].is_in)
-      assert_int_equal(page_layout_at(f->layout, 3, &is_shmem),
-                       START / PAGE + 3);
+      assert_int_equal(page_at(f, 3, &is_shmem), START / PAGE + 3);
     assert_int_equal(is_shmem, cases[i].is_shmem);
   }
 }
@@ -192,7 +199,7 @@ FIXTURE_TEST(ranges_follow_each_other_without_their_gaps) {
   for (size_t i = 0; i < LENGTH(pages); i++) {
     bool is_shmem = false;
 
-    assert_int_equal(page_layout_at(f->layout, i, &is_shmem), pages[i].page);
+    assert_int_equal(page_at(f, i, &is_shmem), pages[i].page);
     assert_int_equal(is_shmem, pages[i].is_shmem);
   }
 }
@@ -300,7 +307,7 @@ FIXTURE_TEST(many_mappings_are_refined) {
   assert_int_equal(count_pages(f), 10 + 10 + 10 + 10 + 5 + 10);
   assert_ordered(f);
   for (uint64_t i = 0; i < count_pages(f); i++) {
-    page_layout_at(f->layout, i, &is_shmem);
+    page_at(f, i, &is_shmem);
     assert_int_equal(is_shmem, i >= 10 && i < 30);
   }
 }

@@ -423,7 +423,7 @@ TEST(sparse_process_is_refined) {
     has_sample = read_sample(&f, 500, layout, &s);
     page_layout_drop(layout);
     layout = has_sample ? s.layout : NULL;
-    pages = layout ? page_layout_pages(layout) : 0;
+    pages = layout ? page_layout_pages(layout, PAGES_ALL) : 0;
   }
   read_rollup(&f, &rollup);
   end_family(&f);
