@@ -122,7 +122,7 @@ all: $(PLUGIN) $(REPORT) $(DASHBOARDS)
 # rebuilt. `install` alone does not check it: root may have other flags in the
 # environment than the user who has built. Nothing is built where the compiler or
 # the package of a header is missing.
-NEEDED_HEADERS := stdio.h curses.h yajl/yajl_gen.h collectd/core/daemon/collectd.h \
+NEEDED_HEADERS := stdio.h curses.h yajl/yajl_parse.h collectd/core/daemon/collectd.h \
   collectd/core/daemon/plugin.h
 COMPILER_DEPS  := deps-build$(if $(findstring clang,$(CC)),-dist)
 FLAGS := $(CC) $(OWN_CPPFLAGS) $(CORE_CPPFLAGS) $(COLLECTD_CPPFLAGS) \

@@ -95,16 +95,17 @@ static uint64_t take_number(struct fuzz_bytes *b) {
   return value;
 }
 
-static void write_text(struct json *j, struct fuzz_bytes *b, struct script *s) {
+static void write_text(struct json *j, const char *key, struct fuzz_bytes *b,
+                       struct script *s) {
   struct span text = fuzz_text(b, 1);
   struct event *e = add(s, TEXT);
 
-  json_text(j, text.text, text.len);
+  json_text(j, key, text.text, text.len);
   e->text = expected_text(text, &e->len);
   free((void *)(uintptr_t)text.text);
 }
 
-static void write_value(struct json *j, struct fuzz_bytes *b,
+static void write_value(struct json *j, const char *key, struct fuzz_bytes *b,
                         struct script *s) {
   uint64_t number;
 
@@ -112,19 +113,19 @@ static void write_value(struct json *j, struct fuzz_bytes *b,
   case 0:
     number = take_number(b) & INT64_MAX;
     add(s, INTEGER)->integer = number;
-    json_integer(j, number);
+    json_integer(j, key, number);
     break;
   case 1:
     number = take_number(b) & ((UINT64_C(1) << 62) - 1);
     add(s, DECIMAL)->decimal = (double)number / (1 << 20);
-    json_decimal(j, (double)number / (1 << 20));
+    json_decimal(j, key, (double)number / (1 << 20));
     break;
   case 2:
     add(s, TRUE);
-    json_true(j);
+    json_true(j, key);
     break;
   default:
-    write_text(j, b, s);
+    write_text(j, key, b, s);
   }
 }
 
@@ -134,14 +135,14 @@ struct nest {
   unsigned depth;
 };
 
-static void begin(struct json *j, struct nest *nest, bool is_object,
-                  struct script *s) {
+static void begin(struct json *j, const char *key, struct nest *nest,
+                  bool is_object, struct script *s) {
   nest->is_object[nest->depth++] = is_object;
   add(s, is_object ? OBJECT : ARRAY);
   if (is_object)
-    json_begin_object(j);
+    json_object(j, key);
   else
-    json_begin_array(j);
+    json_array(j, key);
 }
 
 static void end(struct json *j, struct nest *nest, struct script *s) {
@@ -155,9 +156,10 @@ static void end(struct json *j, struct nest *nest, struct script *s) {
 static void write_all(struct json *j, struct fuzz_bytes *b, struct script *s) {
   struct nest nest = {.depth = 0};
 
-  begin(j, &nest, false, s);
+  begin(j, NULL, &nest, false, s);
   while (b->left > 0 && s->n < EVENTS_MAX - DEPTH_MAX - 2) {
     uint8_t what = fuzz_byte(b) % 8;
+    const char *key = NULL;
 
     if (what == 0 && nest.depth > 1) {
       end(j, &nest, s);
@@ -165,12 +167,12 @@ static void write_all(struct json *j, struct fuzz_bytes *b, struct script *s) {
     }
     if (nest.is_object[nest.depth - 1]) {
       add(s, KEY);
-      json_key(j, "key");
+      key = "key";
     }
     if (what < 3 && nest.depth < DEPTH_MAX)
-      begin(j, &nest, what == 1, s);
+      begin(j, key, &nest, what == 1, s);
     else
-      write_value(j, b, s);
+      write_value(j, key, b, s);
   }
   while (nest.depth > 0)
     end(j, &nest, s);
@@ -247,11 +249,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct fuzz_bytes b = {data, size};
   char *text;
   size_t len;
-  struct json j;
+  struct json j = {.max = JSON_MAX};
   int rc;
 
   script.n = script.at = 0;
-  json_init(&j);
   write_all(&j, &b, &script);
   rc = json_finish(&j, &text, &len);
   json_done(&j);

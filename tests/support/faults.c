@@ -17,7 +17,6 @@
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
-#include <yajl/yajl_gen.h>
 
 #include <collectd/core/daemon/collectd.h>
 #include <collectd/core/daemon/plugin.h>
@@ -65,7 +64,6 @@ static const struct {
     [CALL_UNLINKAT] = {"unlinkat", {EACCES, EPERM, EIO, EROFS, ENOENT}},
     [CALL_MKDIR] = {"mkdir", {EACCES, ENOSPC, EROFS, ENOENT}},
     [CALL_FACCESSAT] = {"faccessat", {EACCES, EIO}},
-    [CALL_YAJL_GEN_ALLOC] = {"yajl_gen_alloc", {ENOMEM}},
     [CALL_REGISTER_READ] = {"plugin_register_complex_read", {ENOMEM}},
     [CALL_REGISTER_NOTIFICATION] = {"plugin_register_notification", {ENOMEM}},
     [CALL_DISPATCH] = {"plugin_dispatch_values", {ENOMEM}},
@@ -306,20 +304,6 @@ int __wrap_regexec(const regex_t *regex, const char *text, size_t n,
   return faults_fail(CALL_REGEXEC, text)
              ? REG_ESPACE
              : __real_regexec(regex, text, n, match, flags);
-}
-
-WRAPPED(yajl_gen, yajl_gen_alloc, const yajl_alloc_funcs *memory);
-WRAPPED(void, yajl_gen_free, yajl_gen gen);
-
-yajl_gen __wrap_yajl_gen_alloc(const yajl_alloc_funcs *memory) {
-  return faults_fail(CALL_YAJL_GEN_ALLOC, "")
-             ? NULL
-             : taken(__real_yajl_gen_alloc(memory));
-}
-
-void __wrap_yajl_gen_free(yajl_gen gen) {
-  blocks--;
-  __real_yajl_gen_free(gen);
 }
 
 /* --- the kernel, its clock, its users --- */

@@ -199,9 +199,10 @@ int capture_begin(struct capture *c, const struct scene *s,
 
   if (!g && !ended)
     return -ENOENT;
-  *c = (struct capture){
-      .is_running = true, .alarm = *alarm, .time_ns = s->time_ns};
-  json_init(&c->json);
+  *c = (struct capture){.is_running = true,
+                        .alarm = *alarm,
+                        .time_ns = s->time_ns,
+                        .json.max = JSON_MAX};
   if (ended)
     begin_ended(c, s, last, ended);
   else
@@ -332,12 +333,11 @@ static int close_up_error(int rc) {
 int capture_close_up(const struct scene *s, struct reader *reader, uint32_t pid,
                      char **ret_text, size_t *ret_len) {
   struct process *p = process_table_find(s->processes, pid);
-  struct capture c = {.is_running = true, .time_ns = s->time_ns};
+  struct capture c = {.json.max = JSON_MAX};
   int rc;
 
   if (!p || p->state != PROCESS_ALIVE)
     return -ESRCH;
-  json_init(&c.json);
   snapshot_begin(&c.json, s, NULL, NULL, NULL);
   rc = close_up_error(add_process(&c, s, reader, p));
   if (rc == 0) {

@@ -1,11 +1,11 @@
 #include "snapshot/json.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <yajl/yajl_gen.h>
 
 #define MILLION UINT64_C(1000000)
 
@@ -14,85 +14,39 @@ static void fail(struct json *j, int error) {
     j->error = error;
 }
 
-static bool make_room(struct json *j, size_t more) {
+static void put(struct json *j, const char *text, size_t len) {
   size_t cap = j->cap ? j->cap : 4096;
-  char *text;
 
-  if (more > j->max - j->len) {
+  if (len > j->max - j->len)
     fail(j, -EFBIG);
-    return false;
-  }
-  while (cap - j->len < more)
-    cap *= 2;
-  if (cap == j->cap)
-    return true;
-  text = realloc(j->text, cap);
-  if (!text) {
-    fail(j, -ENOMEM);
-    return false;
-  }
-  j->text = text;
-  j->cap = cap;
-  return true;
-}
-
-/* yajl's own buffer does not check its allocations. */
-static void print(void *ctx, const char *text, size_t len) {
-  struct json *j = ctx;
-
-  if (j->error || !make_room(j, len))
+  if (j->error)
     return;
+  while (cap - j->len < len)
+    cap *= 2;
+  if (cap != j->cap) {
+    char *larger = realloc(j->text, cap);
+
+    if (!larger) {
+      fail(j, -ENOMEM);
+      return;
+    }
+    j->text = larger;
+    j->cap = cap;
+  }
   memcpy(j->text + j->len, text, len);
   j->len += len;
 }
 
-void json_init(struct json *j) {
-  *j = (struct json){.gen = yajl_gen_alloc(NULL), .max = JSON_MAX};
-  if (!j->gen || !yajl_gen_config(j->gen, yajl_gen_print_callback, print, j))
-    fail(j, -ENOMEM);
+static void put_word(struct json *j, const char *word) {
+  put(j, word, strlen(word));
 }
 
 void json_done(struct json *j) {
-  if (j->gen)
-    yajl_gen_free(j->gen);
   free(j->text);
-  free(j->clean);
-  *j = (struct json){.gen = NULL};
+  *j = (struct json){.text = NULL};
 }
 
-static void check(struct json *j, yajl_gen_status status) {
-  if (status != yajl_gen_status_ok)
-    fail(j, -EINVAL);
-}
-
-void json_begin_object(struct json *j) {
-  if (!j->error)
-    check(j, yajl_gen_map_open(j->gen));
-}
-
-void json_end_object(struct json *j) {
-  if (!j->error)
-    check(j, yajl_gen_map_close(j->gen));
-}
-
-void json_begin_array(struct json *j) {
-  if (!j->error)
-    check(j, yajl_gen_array_open(j->gen));
-}
-
-void json_end_array(struct json *j) {
-  if (!j->error)
-    check(j, yajl_gen_array_close(j->gen));
-}
-
-static void add_string(struct json *j, const char *text, size_t len) {
-  if (!j->error)
-    check(j, yajl_gen_string(j->gen, (const unsigned char *)text, len));
-}
-
-void json_key(struct json *j, const char *key) {
-  add_string(j, key, strlen(key));
-}
+/* --- text --- */
 
 static bool is_continuation(unsigned char c) { return (c & 0xc0) == 0x80; }
 
@@ -125,86 +79,123 @@ static size_t character_length(const unsigned char *s, size_t left) {
   return n;
 }
 
-/* In the worst case every byte becomes \xNN. */
-static bool make_clean_room(struct json *j, size_t len) {
-  size_t cap = len * 4 + 1;
-  char *clean;
-
-  if (cap <= j->cap_clean)
-    return true;
-  clean = realloc(j->clean, cap);
-  if (!clean) {
-    fail(j, -ENOMEM);
-    return false;
-  }
-  j->clean = clean;
-  j->cap_clean = cap;
-  return true;
+static bool is_special(unsigned char c) {
+  return c < 0x20 || c == '"' || c == '\\';
 }
 
-void json_text(struct json *j, const char *text, size_t len) {
+/* The bytes until one that cannot stand in a string as it is. */
+static size_t plain_length(const unsigned char *s, size_t left) {
+  size_t n = 0, length = 1;
+
+  for (; n < left && length > 0; n += length)
+    length = is_special(s[n]) ? 0 : character_length(s + n, left - n);
+  return n;
+}
+
+static void put_escaped(struct json *j, unsigned char c) {
+  static const char specials[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
+  const char *special = c ? strchr(specials, c) : NULL;
+  char text[8];
+
+  if (special)
+    snprintf(text, sizeof(text), "\\%c", letters[special - specials]);
+  else
+    snprintf(text, sizeof(text), c < 0x20 ? "\\u%04X" : "\\\\x%02x", c);
+  put_word(j, text);
+}
+
+static void put_string(struct json *j, const char *text, size_t len) {
   const unsigned char *s = (const unsigned char *)text;
-  size_t n = 0;
 
-  if (j->error || !make_clean_room(j, len))
-    return;
-  for (size_t i = 0; i < len;) {
-    size_t taken = character_length(s + i, len - i);
+  put_word(j, "\"");
+  for (size_t i = 0; i < len && !j->error;) {
+    size_t n = plain_length(s + i, len - i);
 
-    if (taken > 0)
-      memcpy(j->clean + n, s + i, taken);
-    else
-      snprintf(j->clean + n, 5, "\\x%02x", s[i]);
-    n += taken ? taken : 4;
-    i += taken ? taken : 1;
+    put(j, text + i, n);
+    i += n;
+    if (i < len)
+      put_escaped(j, s[i++]);
   }
-  add_string(j, j->clean, n);
+  put_word(j, "\"");
 }
 
-void json_string(struct json *j, const char *text) {
-  json_text(j, text, strlen(text));
-}
+/* --- values --- */
 
-void json_integer(struct json *j, uint64_t value) {
-  if (j->error)
+/* What stands before a value. A string ends in a quotation mark, so that the
+ * last character tells what was before. */
+static void begin(struct json *j, const char *key) {
+  if (j->len > 0 && !memchr("{[", j->text[j->len - 1], 2))
+    put_word(j, ",");
+  if (!key)
     return;
+  put_string(j, key, strlen(key));
+  put_word(j, ":");
+}
+
+void json_object(struct json *j, const char *key) {
+  begin(j, key);
+  put_word(j, "{");
+}
+
+void json_end_object(struct json *j) { put_word(j, "}"); }
+
+void json_array(struct json *j, const char *key) {
+  begin(j, key);
+  put_word(j, "[");
+}
+
+void json_end_array(struct json *j) { put_word(j, "]"); }
+
+void json_text(struct json *j, const char *key, const char *text, size_t len) {
+  begin(j, key);
+  put_string(j, text, len);
+}
+
+void json_string(struct json *j, const char *key, const char *text) {
+  if (text)
+    json_text(j, key, text, strlen(text));
+}
+
+void json_integer(struct json *j, const char *key, uint64_t value) {
+  char text[24];
+
   if (value > INT64_MAX)
     fail(j, -EINVAL);
-  else
-    check(j, yajl_gen_integer(j->gen, (long long)value));
+  snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+  begin(j, key);
+  put_word(j, text);
 }
 
 /* Prints whole numbers, because the decimal point depends on the locale. */
-void json_decimal(struct json *j, double value) {
-  char text[48];
+void json_decimal(struct json *j, const char *key, double value) {
   uint64_t millionths;
-  int n;
+  char text[48];
 
-  if (j->error)
+  if (isnan(value))
     return;
   if (!(value >= 0 && value < 8796093022208.0)) {
     fail(j, -EINVAL);
     return;
   }
   millionths = (uint64_t)(value * (double)MILLION + 0.5);
-  n = snprintf(text, sizeof(text), "%llu.%06llu",
-               (unsigned long long)(millionths / MILLION),
-               (unsigned long long)(millionths % MILLION));
-  check(j, yajl_gen_number(j->gen, text, (size_t)n));
+  snprintf(text, sizeof(text), "%llu.%06llu",
+           (unsigned long long)(millionths / MILLION),
+           (unsigned long long)(millionths % MILLION));
+  begin(j, key);
+  put_word(j, text);
 }
 
-void json_true(struct json *j) {
-  if (!j->error)
-    check(j, yajl_gen_bool(j->gen, 1));
+void json_true(struct json *j, const char *key) {
+  begin(j, key);
+  put_word(j, "true");
 }
 
 int json_finish(struct json *j, char **ret_text, size_t *ret_len) {
-  print(j, "\n", 1);
+  put(j, "\n", 1);
   if (j->error)
     return j->error;
   *ret_text = j->text;
   *ret_len = j->len;
-  j->text = NULL;
-  j->len = j->cap = 0;
+  *j = (struct json){.text = NULL};
   return 0;
 }

@@ -14,51 +14,29 @@
 
 static double seconds(uint64_t ns) { return (double)ns / 1e9; }
 
-static void add_string(struct json *j, const char *key, const char *value) {
-  if (!value)
-    return;
-  json_key(j, key);
-  json_string(j, value);
-}
-
-static void add_integer(struct json *j, const char *key, uint64_t value) {
-  json_key(j, key);
-  json_integer(j, value);
-}
-
-static void add_decimal(struct json *j, const char *key, double value) {
-  if (isnan(value))
-    return;
-  json_key(j, key);
-  json_decimal(j, value);
-}
-
 /* --- the head --- */
 
 static const char *severity_name(enum severity severity) {
-  switch (severity) {
-  case SEVERITY_OKAY:
+  if (severity == SEVERITY_OKAY)
     return "okay";
-  case SEVERITY_WARNING:
-    return "warning";
-  case SEVERITY_FAILURE:
-    break;
-  }
-  return "failure";
+  return severity == SEVERITY_WARNING ? "warning" : "failure";
+}
+
+/* NULL for the empty text. */
+static const char *text_or_none(const char *text) {
+  return *text ? text : NULL;
 }
 
 static void add_trigger(struct json *j, const struct alarm *alarm) {
-  json_key(j, "trigger");
-  json_begin_object(j);
-  add_string(j, "kind", alarm ? "notification" : "interval");
+  json_object(j, "trigger");
+  json_string(j, "kind", alarm ? "notification" : "interval");
   if (alarm) {
-    add_string(j, "severity", severity_name(alarm->severity));
-    add_decimal(j, "time", seconds(alarm->time_ns));
-    add_string(j, "group", alarm->group);
-    add_string(j, "type", *alarm->type ? alarm->type : NULL);
-    add_string(j, "type_instance",
-               *alarm->type_instance ? alarm->type_instance : NULL);
-    add_string(j, "message", alarm->message);
+    json_string(j, "severity", severity_name(alarm->severity));
+    json_decimal(j, "time", seconds(alarm->time_ns));
+    json_string(j, "group", alarm->group);
+    json_string(j, "type", text_or_none(alarm->type));
+    json_string(j, "type_instance", text_or_none(alarm->type_instance));
+    json_string(j, "message", alarm->message);
   }
   json_end_object(j);
 }
@@ -66,28 +44,27 @@ static void add_trigger(struct json *j, const struct alarm *alarm) {
 static void add_head(struct json *j, const struct scene *s) {
   struct utsname system;
 
-  add_string(j, "format", FORMAT);
-  add_integer(j, "version", FORMAT_VERSION);
-  add_string(j, "plugin_version", SMAPS_VERSION);
-  add_string(j, "host", s->settings->host);
-  add_decimal(j, "time", seconds(s->time_ns));
-  add_decimal(j, "interval", seconds(s->settings->interval_ns));
+  json_string(j, "format", FORMAT);
+  json_integer(j, "version", FORMAT_VERSION);
+  json_string(j, "plugin_version", SMAPS_VERSION);
+  json_string(j, "host", s->settings->host);
+  json_decimal(j, "time", seconds(s->time_ns));
+  json_decimal(j, "interval", seconds(s->settings->interval_ns));
   if (uname(&system) == 0)
-    add_string(j, "kernel", system.release);
-  add_integer(j, "page_size", s->cycle->page_size);
+    json_string(j, "kernel", system.release);
+  json_integer(j, "page_size", s->cycle->page_size);
   if (s->meminfo.mem_total_bytes)
-    add_integer(j, "mem_total", s->meminfo.mem_total_bytes);
+    json_integer(j, "mem_total", s->meminfo.mem_total_bytes);
   if (s->meminfo.known & MEMINFO_AVAILABLE)
-    add_integer(j, "mem_available", s->meminfo.mem_available_bytes);
+    json_integer(j, "mem_available", s->meminfo.mem_available_bytes);
 }
 
 static void add_rules(struct json *j, const struct settings *settings) {
-  json_key(j, "rules");
-  json_begin_array(j);
+  json_array(j, "rules");
   for (size_t i = 0; i < settings->n_rules; i++)
-    json_string(j, settings->rules[i].text ? settings->rules[i].text : "");
-  if (settings->other.text)
-    json_string(j, settings->other.text);
+    json_string(j, NULL,
+                settings->rules[i].text ? settings->rules[i].text : "");
+  json_string(j, NULL, settings->other.text);
   json_end_array(j);
 }
 
@@ -99,21 +76,20 @@ static void add_usage(struct json *j, const struct scene *s,
   const char *name;
   uint64_t bytes;
 
-  json_key(j, "usage");
-  json_begin_object(j);
+  json_object(j, "usage");
   while (metric_next_amount(u, s->cycle->kernel_fields, &cursor, &name, &bytes))
-    add_integer(j, name, bytes);
+    json_integer(j, name, bytes);
   if (!u->unknown && !u->is_unseen) {
-    add_integer(j, "size", u->size);
-    add_integer(j, "resident", u->resident);
-    add_integer(j, "resident_shared", u->resident_shared);
-    add_integer(j, "text", u->text);
-    add_integer(j, "data", u->data);
+    json_integer(j, "size", u->size);
+    json_integer(j, "resident", u->resident);
+    json_integer(j, "resident_shared", u->resident_shared);
+    json_integer(j, "text", u->text);
+    json_integer(j, "data", u->data);
   }
   if (!u->is_unseen && usage_has_page_tables(u))
-    add_integer(j, "page_tables", u->page_tables);
+    json_integer(j, "page_tables", u->page_tables);
   if (!u->unknown && !u->is_unseen && s->cycle->kernel_stack_bytes)
-    add_integer(j, "kernel_stack", u->kernel_stack);
+    json_integer(j, "kernel_stack", u->kernel_stack);
   json_end_object(j);
 }
 
@@ -124,16 +100,16 @@ static bool is_reported(const struct group *g) {
 static void add_uptime(struct json *j, const struct scene *s,
                        const struct usage *u) {
   if (s->cycle->uptime_ns)
-    add_decimal(j, "uptime", seconds(u->uptime_ns));
+    json_decimal(j, "uptime", seconds(u->uptime_ns));
 }
 
 static void add_group_quality(struct json *j, const struct usage *u) {
-  add_decimal(j, "coverage", usage_coverage_percent(u));
-  add_decimal(j, "age", usage_age_seconds(u));
+  json_decimal(j, "coverage", usage_coverage_percent(u));
+  json_decimal(j, "age", usage_age_seconds(u));
   if (!usage_is_known(u))
     return;
-  add_integer(j, "pss_error", usage_pss_error(u));
-  add_integer(j, "uss_error", usage_uss_error(u));
+  json_integer(j, "pss_error", usage_pss_error(u));
+  json_integer(j, "uss_error", usage_uss_error(u));
 }
 
 /* Parts of less than a hundredth are left out. */
@@ -143,55 +119,50 @@ static void add_causes(struct json *j, const struct group *g) {
   if (!usage_is_known(&g->usage) || error <= 0)
     return;
   usage_pss_parts(&g->usage, g->pss_causes, parts);
-  json_key(j, "pss_error_by");
-  json_begin_object(j);
+  json_object(j, "pss_error_by");
   for (int k = 0; k < ALL_CAUSES; k++)
     if (parts[k] >= error / 100)
-      add_integer(j, cause_name((enum cause)k), amount_from(parts[k]));
+      json_integer(j, cause_name((enum cause)k), amount_from(parts[k]));
   json_end_object(j);
 }
 
-static const char *absence_name(enum cgroup_absence absence) {
-  static const char *const names[] = {[CGROUP_PRESENT] = NULL,
-                                      [CGROUP_NOT_ASKED] = "not_asked",
-                                      [CGROUP_EMPTY] = "empty",
-                                      [CGROUP_UNKNOWN] = "unknown",
-                                      [CGROUP_ROOT] = "root",
-                                      [CGROUP_SHARED] = "shared",
-                                      [CGROUP_OUT_OF_SIGHT] = "out_of_sight",
-                                      [CGROUP_ELSEWHERE] = "elsewhere",
-                                      [CGROUP_NO_MEMORY] = "no_memory",
-                                      [CGROUP_HUNG] = "hung"};
-
-  return names[absence];
-}
+static const char *const absences[] = {[CGROUP_PRESENT] = NULL,
+                                       [CGROUP_NOT_ASKED] = "not_asked",
+                                       [CGROUP_EMPTY] = "empty",
+                                       [CGROUP_UNKNOWN] = "unknown",
+                                       [CGROUP_ROOT] = "root",
+                                       [CGROUP_SHARED] = "shared",
+                                       [CGROUP_OUT_OF_SIGHT] = "out_of_sight",
+                                       [CGROUP_ELSEWHERE] = "elsewhere",
+                                       [CGROUP_NO_MEMORY] = "no_memory",
+                                       [CGROUP_HUNG] = "hung"};
 
 static void add_cgroup_memory(struct json *j, const struct scene *s,
                               const struct cgroup_memory *m) {
   uint64_t limit;
 
   if (cgroup_memory_has(m, CGROUP_HAS_BYTES))
-    add_integer(j, "cgroup_memory", m->bytes);
+    json_integer(j, "cgroup_memory", m->bytes);
   if (cgroup_memory_has(m, CGROUP_HAS_BYTES | CGROUP_HAS_FILE))
-    add_integer(j, "cgroup_working_set", cgroup_memory_working_set(m));
+    json_integer(j, "cgroup_working_set", cgroup_memory_working_set(m));
   if (cgroup_memory_limit(m, s->meminfo.mem_total_bytes, &limit))
-    add_integer(j, "cgroup_limit", limit);
+    json_integer(j, "cgroup_limit", limit);
   if (cgroup_memory_has(m, CGROUP_HAS_FILE))
-    add_integer(j, "cgroup_file", m->file);
+    json_integer(j, "cgroup_file", m->file);
   if (cgroup_memory_has(m, CGROUP_HAS_KERNEL))
-    add_integer(j, "cgroup_kernel", m->kernel);
+    json_integer(j, "cgroup_kernel", m->kernel);
   if (cgroup_memory_has(m, CGROUP_HAS_KILLS))
-    add_integer(j, "oom_kill", m->kills);
+    json_integer(j, "oom_kill", m->kills);
 }
 
 /* The control group that it is; or might be, with the reason against that. */
 static void add_cgroup(struct json *j, const struct scene *s,
                        const struct group *g) {
   if (g->cgroup)
-    add_string(j, "cgroup", g->cgroup->path);
+    json_string(j, "cgroup", g->cgroup->path);
   else if (g->cgroup_node)
-    add_string(j, "cgroup", g->cgroup_node->path);
-  add_string(j, "cgroup_absence", absence_name(g->cgroup_absence));
+    json_string(j, "cgroup", g->cgroup_node->path);
+  json_string(j, "cgroup_absence", absences[g->cgroup_absence]);
   if (g->cgroup)
     add_cgroup_memory(j, s, g->cgroup);
 }
@@ -199,24 +170,24 @@ static void add_cgroup(struct json *j, const struct scene *s,
 static void add_growth(struct json *j, const struct growth *growth) {
   if (!growth || isnan(growth->bytes_per_second))
     return;
-  add_integer(j, "growth", amount_from(growth->bytes_per_second));
-  add_decimal(j, "until_limit", growth_seconds_until(growth));
+  json_integer(j, "growth", amount_from(growth->bytes_per_second));
+  json_decimal(j, "until_limit", growth_seconds_until(growth));
 }
 
 static void add_members(struct json *j, const struct scene *s,
                         const struct usage *u) {
-  add_integer(j, "processes", u->processes);
-  add_integer(j, "threads", u->threads);
-  add_integer(j, "unreadable", u->unreadable);
+  json_integer(j, "processes", u->processes);
+  json_integer(j, "threads", u->threads);
+  json_integer(j, "unreadable", u->unreadable);
   add_uptime(j, s, u);
   add_group_quality(j, u);
 }
 
 static void add_group(struct json *j, const struct scene *s,
                       const struct group *g) {
-  json_begin_object(j);
-  add_string(j, "name", g->name);
-  add_integer(j, "rule", g->rule);
+  json_object(j, NULL);
+  json_string(j, "name", g->name);
+  json_integer(j, "rule", g->rule);
   if (!g->usage.is_unseen) {
     add_members(j, s, &g->usage);
     add_causes(j, g);
@@ -233,10 +204,10 @@ static void add_ended_group(struct json *j, const struct scene *s,
                             const struct last_known *last,
                             const struct last_state *state,
                             const struct group *g) {
-  json_begin_object(j);
-  add_string(j, "name", last->name);
-  add_integer(j, "rule", last->rule);
-  add_decimal(j, "last_known", seconds(state->time_ns));
+  json_object(j, NULL);
+  json_string(j, "name", last->name);
+  json_integer(j, "rule", last->rule);
+  json_decimal(j, "last_known", seconds(state->time_ns));
   add_members(j, s, &state->usage);
   if (g)
     add_cgroup(j, s, g);
@@ -267,28 +238,25 @@ static void add_host(struct json *j, const struct host_account *host) {
   struct host_value value;
   unsigned cursor = 0;
 
-  json_key(j, "host_memory");
-  json_begin_object(j);
+  json_object(j, "host_memory");
   while (host_next(host, &cursor, &value))
-    add_integer(j, value.name, value.bytes);
+    json_integer(j, value.name, value.bytes);
   json_end_object(j);
 }
 
 void snapshot_begin(struct json *j, const struct scene *s,
                     const struct alarm *alarm, const struct last_known *last,
                     const struct last_state *state) {
-  json_begin_object(j);
+  json_object(j, NULL);
   add_head(j, s);
   add_trigger(j, alarm);
   add_rules(j, s->settings);
   if (s->host)
     add_host(j, s->host);
-  json_key(j, "groups");
-  json_begin_array(j);
+  json_array(j, "groups");
   add_groups(j, s, last, state);
   json_end_array(j);
-  json_key(j, "processes");
-  json_begin_array(j);
+  json_array(j, "processes");
 }
 
 /* --- mappings --- */
@@ -305,7 +273,7 @@ static void add_permissions(struct json *j, unsigned permissions) {
   if (permissions & MAPPING_SHARED)
     text[n++] = 's';
   text[n] = '\0';
-  add_string(j, "permissions", text);
+  json_string(j, "permissions", text);
 }
 
 static void add_mapping(struct json *j, const struct mapping *m,
@@ -323,23 +291,22 @@ static void add_mapping(struct json *j, const struct mapping *m,
                 {"swap", ROLLUP_SWAP_PSS},
                 {"swap_total", ROLLUP_SWAP}};
 
-  json_begin_object(j);
+  json_object(j, NULL);
   if (m->name) {
-    json_key(j, "name");
-    json_text(j, m->name, m->name_len);
+    json_text(j, "name", m->name, m->name_len);
   }
   add_permissions(j, m->permissions);
-  add_integer(j, "vmas", m->vmas);
+  json_integer(j, "vmas", m->vmas);
   if (has_processes && m->name)
-    add_integer(j, "processes", m->processes);
-  add_integer(j, "size", m->size);
+    json_integer(j, "processes", m->processes);
+  json_integer(j, "size", m->size);
   for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
     if (rollup_has(&m->sum, fields[i].field))
-      add_integer(j, fields[i].key, m->sum.bytes[fields[i].field]);
+      json_integer(j, fields[i].key, m->sum.bytes[fields[i].field]);
   if (m->is_sampled)
-    add_integer(j, "pages_sampled", m->pages_sampled);
+    json_integer(j, "pages_sampled", m->pages_sampled);
   if (m->is_sampled && rollup_has(&m->sum, ROLLUP_PSS))
-    add_integer(j, "pss_error", m->pss_error);
+    json_integer(j, "pss_error", m->pss_error);
   json_end_object(j);
 }
 
@@ -350,8 +317,7 @@ static void add_mappings(struct json *j, struct mapping_table *table,
 
   mapping_table_rank(table, max, &mappings, &n);
   rest = mapping_table_rest(table);
-  json_key(j, "mappings");
-  json_begin_array(j);
+  json_array(j, "mappings");
   for (size_t i = 0; i < n; i++)
     add_mapping(j, &mappings[i], has_processes);
   if (rest)
@@ -380,72 +346,66 @@ static void add_names(struct json *j,
 
   for (int a = 0; a < ATTRIBUTES; a++)
     if (a != ATTRIBUTE_COMMAND_LINE || has_command_line)
-      add_string(j, keys[a], id.value[a]);
+      json_string(j, keys[a], id.value[a]);
   if (id.value[ATTRIBUTE_USER])
-    add_integer(j, "uid", id.uid);
+    json_integer(j, "uid", id.uid);
 }
 
 static void add_rule(struct json *j, const struct process *p) {
   const struct explanation *why = p->why;
 
-  json_key(j, "groups");
-  json_begin_array(j);
+  json_array(j, "groups");
   for (size_t i = 0; i < p->n_groups; i++)
-    json_string(j, p->groups[i]->name);
+    json_string(j, NULL, p->groups[i]->name);
   json_end_array(j);
   if (why && why->rule != NO_RULE)
-    add_integer(j, "rule", why->rule);
-  json_key(j, "also");
-  json_begin_array(j);
+    json_integer(j, "rule", why->rule);
+  json_array(j, "also");
   for (size_t i = 0; why && i < why->n_also; i++)
-    json_integer(j, why->also[i]);
+    json_integer(j, NULL, why->also[i]);
   json_end_array(j);
   if (why && why->is_inherited) {
-    json_key(j, "inherited");
-    json_true(j);
+    json_true(j, "inherited");
   }
 }
 
-static const char *source_name(enum estimate_source source) {
-  static const char *const names[] = {
-      [SOURCE_NONE] = "unreadable",       [SOURCE_STATM] = "statm",
-      [SOURCE_UNREADABLE] = "unreadable", [SOURCE_READ] = "read",
-      [SOURCE_SAMPLED] = "sampled",       [SOURCE_ESTIMATED] = "estimated",
-      [SOURCE_GUESSED] = "guessed",       [SOURCE_PARENT] = "parent"};
+static const char *const sources[] = {
+    [SOURCE_NONE] = "unreadable",       [SOURCE_STATM] = "statm",
+    [SOURCE_UNREADABLE] = "unreadable", [SOURCE_READ] = "read",
+    [SOURCE_SAMPLED] = "sampled",       [SOURCE_ESTIMATED] = "estimated",
+    [SOURCE_GUESSED] = "guessed",       [SOURCE_PARENT] = "parent"};
 
-  return names[source];
-}
+static const char *const deferrals[] = {[DEFERRED_NOT] = NULL,
+                                        [DEFERRED_BUDGET] = "budget",
+                                        [DEFERRED_MAX_LOCK_HOLD] =
+                                            "max_lock_hold",
+                                        [DEFERRED_HUNG] = "hung"};
 
 /* The source and the errors of the amounts, and why the rollup was not read. */
 static void add_quality(struct json *j, const struct scene *s,
                         const struct process *p, const struct estimate *est,
                         const struct usage *u) {
-  static const char *const deferrals[] = {[DEFERRED_NOT] = NULL,
-                                          [DEFERRED_BUDGET] = "budget",
-                                          [DEFERRED_MAX_LOCK_HOLD] =
-                                              "max_lock_hold",
-                                          [DEFERRED_HUNG] = "hung"};
   uint64_t read_cost_ns = price_known_ns(s->prices, p);
 
-  add_string(j, "source", source_name(est->source));
+  json_string(j, "source", sources[est->source]);
   if (est->source == SOURCE_ESTIMATED)
-    add_decimal(j, "age", seconds(est->age_ns));
+    json_decimal(j, "age", seconds(est->age_ns));
   if (est->pages_sampled)
-    add_integer(j, "pages_sampled", est->pages_sampled);
+    json_integer(j, "pages_sampled", est->pages_sampled);
   if (est->source != SOURCE_READ && estimate_has_rollup(est)) {
-    add_integer(j, "pss_error", usage_pss_error(u));
-    add_integer(j, "uss_error", usage_uss_error(u));
+    json_integer(j, "pss_error", usage_pss_error(u));
+    json_integer(j, "uss_error", usage_uss_error(u));
   }
-  add_string(j, "deferred", deferrals[est->deferral]);
+  json_string(j, "deferred", deferrals[est->deferral]);
   if (read_cost_ns)
-    add_decimal(j, "read_cost", seconds(read_cost_ns));
+    json_decimal(j, "read_cost", seconds(read_cost_ns));
 }
 
 static void add_close_up(struct json *j, const struct close_up *close_up) {
-  add_string(j, "mappings_from",
-             close_up->sum          ? "smaps"
-             : close_up->is_sampled ? "samples"
-                                    : "maps");
+  json_string(j, "mappings_from",
+              close_up->sum          ? "smaps"
+              : close_up->is_sampled ? "samples"
+                                     : "maps");
   add_mappings(j, close_up->table, close_up->top_mappings, false);
 }
 
@@ -474,16 +434,16 @@ void snapshot_process(struct json *j, const struct scene *s,
   if (close_up)
     apply_close_up(close_up, &est);
   aggregate_one(s->aggregate, p, &est, &u);
-  json_begin_object(j);
-  add_integer(j, "pid", p->pid);
+  json_object(j, NULL);
+  json_integer(j, "pid", p->pid);
   if (has_stat)
-    add_integer(j, "starttime", p->starttime_ticks);
+    json_integer(j, "starttime", p->starttime_ticks);
   if (p->parent_pid)
-    add_integer(j, "ppid", p->parent_pid);
+    json_integer(j, "ppid", p->parent_pid);
   add_names(j, &p->attributes, has_command_line);
   add_rule(j, p);
   if (has_stat) {
-    add_integer(j, "threads", p->threads);
+    json_integer(j, "threads", p->threads);
     add_uptime(j, s, &u);
   }
   add_quality(j, s, p, &est, &u);
@@ -500,35 +460,33 @@ static void add_ended_rule(struct json *j, const struct scene *s,
   bool is_view =
       last->rule < settings->n_rules && settings->rules[last->rule].is_view;
 
-  json_key(j, "groups");
-  json_begin_array(j);
-  json_string(j, last->name);
+  json_array(j, "groups");
+  json_string(j, NULL, last->name);
   json_end_array(j);
   if (!is_view)
-    add_integer(j, "rule", last->rule);
-  json_key(j, "also");
-  json_begin_array(j);
+    json_integer(j, "rule", last->rule);
+  json_array(j, "also");
   if (is_view)
-    json_integer(j, last->rule);
+    json_integer(j, NULL, last->rule);
   json_end_array(j);
 }
 
 void snapshot_ended(struct json *j, const struct scene *s,
                     const struct last_known *last, const struct last_member *m,
                     bool has_command_line) {
-  json_begin_object(j);
-  add_integer(j, "pid", m->pid);
-  add_integer(j, "starttime", m->starttime_ticks);
+  json_object(j, NULL);
+  json_integer(j, "pid", m->pid);
+  json_integer(j, "starttime", m->starttime_ticks);
   if (m->parent_pid)
-    add_integer(j, "ppid", m->parent_pid);
+    json_integer(j, "ppid", m->parent_pid);
   add_names(j, &m->attributes, has_command_line);
   add_ended_rule(j, s, last);
-  add_integer(j, "threads", m->usage.threads);
+  json_integer(j, "threads", m->usage.threads);
   add_uptime(j, s, &m->usage);
-  add_string(j, "source", "ended");
+  json_string(j, "source", "ended");
   if (m->has_pss) {
-    add_integer(j, "pss_error", usage_pss_error(&m->usage));
-    add_integer(j, "uss_error", usage_uss_error(&m->usage));
+    json_integer(j, "pss_error", usage_pss_error(&m->usage));
+    json_integer(j, "uss_error", usage_uss_error(&m->usage));
   }
   add_usage(j, s, &m->usage);
   json_end_object(j);
@@ -538,7 +496,7 @@ void snapshot_end(struct json *j, uint64_t left_out, struct mapping_table *all,
                   size_t top_mappings) {
   json_end_array(j);
   if (all) {
-    add_integer(j, "left_out", left_out);
+    json_integer(j, "left_out", left_out);
     add_mappings(j, all, top_mappings, true);
   }
   json_end_object(j);
@@ -550,10 +508,9 @@ static bool is_recorded(const struct process *p) {
 
 int snapshot_make(const struct scene *s, char **ret_text, size_t *ret_len) {
   bool has_command_lines = s->settings->command_lines == CHOICE_YES;
-  struct json json;
+  struct json json = {.max = JSON_MAX};
   int rc;
 
-  json_init(&json);
   snapshot_begin(&json, s, NULL, NULL, NULL);
   for (size_t i = 0; i < s->processes->n; i++)
     if (is_recorded(s->processes->processes[i]))
