@@ -59,7 +59,6 @@ static const struct {
     [CALL_WRITE] = {"write", {ENOSPC, EDQUOT, EIO, EINTR, CUT_SHORT}},
     [CALL_FSYNC] = {"fsync", {EIO, ENOSPC, EDQUOT}},
     [CALL_FCHMOD] = {"fchmod", {EPERM, EIO, EROFS}},
-    [CALL_CHMOD] = {"chmod", {EPERM, EIO, EROFS, ENOENT}},
     [CALL_RENAMEAT] = {"renameat", {ENOSPC, EACCES, EIO, EROFS, EISDIR}},
     [CALL_UNLINKAT] = {"unlinkat", {EACCES, EPERM, EIO, EROFS, ENOENT}},
     [CALL_MKDIR] = {"mkdir", {EACCES, ENOSPC, EROFS, ENOENT}},

@@ -173,7 +173,6 @@ ssize_t __wrap_readlinkat(int dir_fd, const char *path, char *buffer,
 WRAPPED(ssize_t, write, int fd, const void *bytes, size_t size);
 int __wrap_fsync(int fd);
 WRAPPED(int, fchmod, int fd, mode_t mode);
-WRAPPED(int, chmod, const char *path, mode_t mode);
 WRAPPED(int, renameat, int from_fd, const char *from, int to_fd,
         const char *to);
 WRAPPED(int, unlinkat, int dir_fd, const char *path, int flags);
@@ -193,10 +192,6 @@ int __wrap_fsync(int fd) {
 
 int __wrap_fchmod(int fd, mode_t mode) {
   return faults_fail(CALL_FCHMOD, name_of(fd)) ? -1 : __real_fchmod(fd, mode);
-}
-
-int __wrap_chmod(const char *path, mode_t mode) {
-  return faults_fail(CALL_CHMOD, path) ? -1 : __real_chmod(path, mode);
 }
 
 int __wrap_renameat(int from_fd, const char *from, int to_fd, const char *to) {

@@ -83,10 +83,6 @@ int store_replace(const char *path, const char *text, size_t len) {
   return write_file(AT_FDCWD, unfinished, path, text, len);
 }
 
-void store_init(struct store *s, const char *directory) {
-  *s = (struct store){.directory = directory, .fd = -1};
-}
-
 /* --- the directory --- */
 
 static int open_once(const char *directory) {
@@ -106,54 +102,36 @@ static int check_directory(int fd) {
   return st.st_mode & S_IWOTH ? -EPERM : 0;
 }
 
-/* mkdir() applies the umask, which may leave its owner no right to open the
- * directory. O_PATH needs none, and chmod() takes its file from /proc alone. */
-static int set_directory_mode(const char *directory) {
-  int fd = open(directory, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  char link[32];
-  int rc;
-
-  if (fd < 0)
-    return -errno;
-  snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-  rc = chmod(link, DIRECTORY_MODE) == 0 ? 0 : -errno;
-  close(fd);
-  return rc;
-}
-
 static int make_directory(const char *directory) {
-  int rc;
+  int fd =
+      mkdir(directory, DIRECTORY_MODE) == 0 ? open_once(directory) : -errno;
 
-  if (mkdir(directory, DIRECTORY_MODE) != 0)
-    return -errno;
-  rc = set_directory_mode(directory);
-  return rc < 0 ? rc : open_once(directory);
+  /* mkdir() applies the umask. */
+  if (fd >= 0 && fchmod(fd, DIRECTORY_MODE) != 0) {
+    int rc = -errno;
+
+    close(fd);
+    return rc;
+  }
+  return fd;
 }
 
 /* Opened for each file: since the last one the directory may have been moved,
  * mounted over or made writable. An open directory would also prevent an
  * unmount. */
-static int open_directory(struct store *s) {
-  int fd = open_once(s->directory);
+static int open_directory(const char *directory) {
+  int fd = open_once(directory);
   int rc;
 
   if (fd == -ENOENT)
-    fd = make_directory(s->directory);
+    fd = make_directory(directory);
   if (fd < 0)
     return fd;
   rc = check_directory(fd);
-  if (rc < 0) {
-    close(fd);
-    return rc;
-  }
-  s->fd = fd;
-  return 0;
-}
-
-static void close_directory(struct store *s) {
-  if (s->fd >= 0)
-    close(s->fd);
-  s->fd = -1;
+  if (rc == 0)
+    return fd;
+  close(fd);
+  return rc;
 }
 
 /* --- keeping within the limits --- */
@@ -175,7 +153,6 @@ static void format_time(uint64_t when_ns, char *ret, size_t size) {
 struct old_file {
   char *name;
   uint64_t bytes;
-  struct timespec written;
   bool is_ahead; /* written when the clock was wrong */
 };
 
@@ -233,47 +210,35 @@ static int add_old(struct old_files *o, const char *name,
   o->files[o->n++] =
       (struct old_file){.name = copy,
                         .bytes = (uint64_t)st->st_size,
-                        .written = st->st_mtim,
                         .is_ahead = strncmp(name + strlen(PREFIX), o->tomorrow,
                                             strlen(o->tomorrow)) > 0};
   o->bytes += (uint64_t)st->st_size;
   return 0;
 }
 
-static int compare_times(const struct timespec *a, const struct timespec *b) {
-  if (a->tv_sec != b->tv_sec)
-    return a->tv_sec < b->tv_sec ? -1 : 1;
-  return (a->tv_nsec > b->tv_nsec) - (a->tv_nsec < b->tv_nsec);
-}
-
-/* Orders by the time in the name, and within a second by the time of writing.
- * Times that have not come yet are first: these files would stay for years. */
+/* Orders by the time in the name. Times that have not come yet are first: these
+ * files would stay for years. */
 static int compare_old(const void *left, const void *right) {
   const struct old_file *a = left, *b = right;
   int order = b->is_ahead - a->is_ahead;
 
-  if (order == 0)
-    order = memcmp(a->name, b->name, STAMP_LEN);
-  if (order == 0)
-    order = compare_times(&a->written, &b->written);
   return order ? order : strcmp(a->name, b->name);
 }
 
-static int list_entry(const struct store *s, const char *name,
-                      struct old_files *ret) {
+static int list_entry(int dir_fd, const char *name, struct old_files *ret) {
   struct stat st;
 
   if (!is_ours(name))
     return 0;
-  if (fstatat(s->fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+  if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
     return errno == ENOENT ? 0 : -errno;
   return S_ISREG(st.st_mode) ? add_old(ret, name, &st) : 0;
 }
 
 /* Lists our files, the oldest first. A partial list is an error: with that the
  * directory could grow beyond its limits. */
-static int list_old(const struct store *s, struct old_files *ret) {
-  int fd = openat(s->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+static int list_old(int dir_fd, struct old_files *ret) {
+  int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *dir = fd < 0 ? NULL : fdopendir(fd);
   const struct dirent *entry;
   int rc = 0;
@@ -285,7 +250,7 @@ static int list_old(const struct store *s, struct old_files *ret) {
     return rc;
   }
   while (rc == 0 && (errno = 0, entry = readdir(dir)))
-    rc = list_entry(s, entry->d_name, ret);
+    rc = list_entry(dir_fd, entry->d_name, ret);
   if (rc == 0 && errno != 0)
     rc = -errno;
   closedir(dir);
@@ -294,22 +259,19 @@ static int list_old(const struct store *s, struct old_files *ret) {
   return rc;
 }
 
-static int make_room(const struct store *s, uint64_t when_ns, size_t len) {
+static int make_room(const struct store *s, int dir_fd, uint64_t when_ns,
+                     size_t len) {
   struct old_files old = {0};
-  uint64_t bytes, n;
   int rc;
 
   format_time(when_ns + DAY_NS, old.tomorrow, sizeof(old.tomorrow));
-  rc = list_old(s, &old);
-  bytes = old.bytes;
-  n = old.n;
+  rc = list_old(dir_fd, &old);
   for (size_t i = 0; rc == 0 && i < old.n; i++) {
-    if (n < s->max_files && bytes + len <= s->max_bytes)
+    if (old.n - i < s->max_files && old.bytes + len <= s->max_bytes)
       break;
-    if (unlinkat(s->fd, old.files[i].name, 0) != 0 && errno != ENOENT)
+    if (unlinkat(dir_fd, old.files[i].name, 0) != 0 && errno != ENOENT)
       rc = -errno;
-    bytes -= old.files[i].bytes;
-    n--;
+    old.bytes -= old.files[i].bytes;
   }
   old_files_done(&old);
   return rc;
@@ -329,45 +291,36 @@ static void make_name(const char *subject, const char *when, int number,
       *c = '_';
 }
 
-static int choose_name(const struct store *s, const char *subject,
-                       uint64_t when_ns, int most, char *ret, size_t size) {
+static int choose_name(const struct store *s, int dir_fd, const char *subject,
+                       uint64_t when_ns, char *ret, size_t size) {
   char when[32];
 
   format_time(when_ns, when, sizeof(when));
-  for (int i = 0; i < most; i++) {
+  for (int i = 0; i < (s->is_one_a_time ? 1 : SAME_SECOND_MAX); i++) {
     make_name(subject, when, i, ret, size);
-    if (faccessat(s->fd, ret, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
+    if (faccessat(dir_fd, ret, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
       return errno == ENOENT ? 0 : -errno;
   }
   return -EEXIST;
 }
 
-static int add(struct store *s, const char *subject, uint64_t when_ns, int most,
-               const char *text, size_t len, char *ret_path, size_t size) {
+int store_add(const struct store *s, const char *subject, uint64_t when_ns,
+              const char *text, size_t len, char *ret_path, size_t size) {
   char name[NAME_MAX + 1];
-  int rc;
+  int fd, rc;
 
   if (len > s->max_bytes)
     return -EFBIG;
-  rc = open_directory(s);
+  fd = open_directory(s->directory);
+  if (fd < 0)
+    return fd;
+  rc = choose_name(s, fd, subject, when_ns, name, sizeof(name));
   if (rc == 0)
-    rc = choose_name(s, subject, when_ns, most, name, sizeof(name));
+    rc = make_room(s, fd, when_ns, len);
   if (rc == 0)
-    rc = make_room(s, when_ns, len);
-  if (rc == 0)
-    rc = write_file(s->fd, UNFINISHED, name, text, len);
+    rc = write_file(fd, UNFINISHED, name, text, len);
   if (rc == 0)
     snprintf(ret_path, size, "%s/%s", s->directory, name);
-  close_directory(s);
+  close(fd);
   return rc;
-}
-
-int store_add(struct store *s, const char *subject, uint64_t when_ns,
-              const char *text, size_t len, char *ret_path, size_t size) {
-  return add(s, subject, when_ns, SAME_SECOND_MAX, text, len, ret_path, size);
-}
-
-int store_add_once(struct store *s, const char *subject, uint64_t when_ns,
-                   const char *text, size_t len, char *ret_path, size_t size) {
-  return add(s, subject, when_ns, 1, text, len, ret_path, size);
 }

@@ -19,18 +19,14 @@ int store_replace(const char *path, const char *text, size_t len);
 
 struct store {
   const char *directory;
-  uint64_t max_files;
-  uint64_t max_bytes;
-  int fd; /* of the directory, while a file is added; -1 */
+  uint64_t max_files, max_bytes;
+  bool is_one_a_time; /* only one file of each time */
 };
-
-/* `directory` outlives the store. The caller sets the limits. */
-void store_init(struct store *s, const char *directory);
 
 /*
  * Adds a file named smaps-WHEN-SUBJECT.json, or smaps-WHEN-SUBJECT.N.json if
- * that exists. WHEN is the time in UTC, so the names sort by time, except
- * within one second; a '/' in the subject becomes '_'.
+ * that exists. WHEN is the time in UTC, so the names sort by time; a '/' in the
+ * subject becomes '_'.
  *
  * Makes the directory (0750) if only the last component is missing. Removes
  * regular files with such names, the oldest first, until the new file is within
@@ -39,15 +35,11 @@ void store_init(struct store *s, const char *directory);
  * path to ret_path.
  *
  * Returns 0, or a negative errno and adds no file: -EFBIG if the text alone is
- * larger than max_bytes, -EPERM if the directory is writable by others or its
- * owner is neither this user nor root, -ELOOP or -ENOTDIR if it is a symbolic
- * link or no directory.
+ * larger than max_bytes, -EEXIST if it has one of that time, -EPERM if the
+ * directory is writable by others or its owner is neither this user nor root,
+ * -ELOOP or -ENOTDIR if it is a symbolic link or no directory.
  */
-int store_add(struct store *s, const char *subject, uint64_t when_ns,
+int store_add(const struct store *s, const char *subject, uint64_t when_ns,
               const char *text, size_t len, char *ret_path, size_t size);
-
-/* The same, but -EEXIST if a file has that name already. */
-int store_add_once(struct store *s, const char *subject, uint64_t when_ns,
-                   const char *text, size_t len, char *ret_path, size_t size);
 
 #endif

@@ -53,22 +53,21 @@ int writer_new(const struct writer_settings *settings, struct writer **ret) {
   if (!w)
     return -ENOMEM;
   w->done = settings->done;
+  pthread_mutex_init(&w->mutex, NULL);
+  thread_init_condition(&w->changed);
   if (!copy(settings->state_file, &w->state_file) ||
       !copy(settings->directory, &w->directory) ||
       !copy(settings->history, &w->history_directory)) {
-    free(w->state_file);
-    free(w->directory);
-    free(w);
+    destroy(w);
     return -ENOMEM;
   }
-  store_init(&w->store, w->directory);
-  w->store.max_files = settings->max_files;
-  w->store.max_bytes = settings->max_bytes;
-  store_init(&w->history, w->history_directory);
-  w->history.max_files = HISTORY_FILES;
-  w->history.max_bytes = HISTORY_BYTES;
-  pthread_mutex_init(&w->mutex, NULL);
-  thread_init_condition(&w->changed);
+  w->store = (struct store){.directory = w->directory,
+                            .max_files = settings->max_files,
+                            .max_bytes = settings->max_bytes};
+  w->history = (struct store){.directory = w->history_directory,
+                              .max_files = HISTORY_FILES,
+                              .max_bytes = HISTORY_BYTES,
+                              .is_one_a_time = true};
   *ret = w;
   return 0;
 }
@@ -82,37 +81,41 @@ static const char *place_of(const struct writer *w, const struct document *d) {
   return w->state_file ? w->state_file : w->history_directory;
 }
 
-static void write_document(struct writer *w, const struct document *d,
-                           char *path, size_t size, struct write_result *ret) {
-  *ret = (struct write_result){.kind = d->kind,
+static struct write_result
+result_of(enum document_kind kind, const struct document *d, const char *path) {
+  return (struct write_result){.kind = kind,
                                .subject = d->subject,
                                .summary = &d->summary,
-                               .path = place_of(w, d)};
-  if (d->kind == DOCUMENT_STATE) {
-    ret->error =
-        w->state_file ? store_replace(w->state_file, d->text, d->len) : 0;
-    return;
+                               .path = path};
+}
+
+static void write_document(struct writer *w, const struct document *d,
+                           char *path, size_t size) {
+  struct write_result result = result_of(d->kind, d, place_of(w, d));
+
+  if (d->kind == DOCUMENT_CAPTURE) {
+    result.error = store_add(&w->store, d->subject, d->time_ns, d->text, d->len,
+                             path, size);
+    if (result.error == 0)
+      result.path = path;
+  } else if (w->state_file) {
+    result.error = store_replace(w->state_file, d->text, d->len);
   }
-  ret->error =
-      store_add(&w->store, d->subject, d->time_ns, d->text, d->len, path, size);
-  if (ret->error == 0)
-    ret->path = path;
+  w->done(&result);
 }
 
 /* A restart does not add another one for the hour. */
 static void write_history(struct writer *w, const struct document *d,
                           char *path, size_t size) {
   uint64_t hour = d->time_ns / HOUR_NS;
-  struct write_result result = {.kind = DOCUMENT_HISTORY,
-                                .subject = d->subject,
-                                .summary = &d->summary,
-                                .path = w->history_directory};
+  struct write_result result =
+      result_of(DOCUMENT_HISTORY, d, w->history_directory);
 
-  if (!w->history_directory || hour == w->hour)
+  if (d->kind != DOCUMENT_STATE || !w->history_directory || hour == w->hour)
     return;
   w->hour = hour;
-  result.error = store_add_once(&w->history, "state", hour * HOUR_NS, d->text,
-                                d->len, path, size);
+  result.error = store_add(&w->history, "state", hour * HOUR_NS, d->text,
+                           d->len, path, size);
   if (result.error < 0 && result.error != -EEXIST)
     w->done(&result);
 }
@@ -131,21 +134,18 @@ static bool pop_document(struct writer *w, struct document *ret) {
 
 static void check(struct writer *w, enum document_kind kind,
                   const char *place) {
-  const struct summary none = {0};
+  static const struct document none = {.len = 0};
+  struct write_result result = result_of(kind, &none, place);
 
+  result.is_check = true;
   if (place)
-    w->done(&(struct write_result){.kind = kind,
-                                   .subject = "",
-                                   .summary = &none,
-                                   .path = place,
-                                   .is_check = true});
+    w->done(&result);
 }
 
 static void *run(void *arg) {
   struct writer *w = arg;
   char path[PATH_MAX + NAME_MAX];
   struct document d;
-  struct write_result result;
   bool is_left_behind, wants_check;
 
   pthread_mutex_lock(&w->mutex);
@@ -159,10 +159,8 @@ static void *run(void *arg) {
   pthread_mutex_lock(&w->mutex);
   while (!w->is_left_behind && pop_document(w, &d)) {
     pthread_mutex_unlock(&w->mutex);
-    write_document(w, &d, path, sizeof(path), &result);
-    w->done(&result);
-    if (d.kind == DOCUMENT_STATE)
-      write_history(w, &d, path, sizeof(path));
+    write_document(w, &d, path, sizeof(path));
+    write_history(w, &d, path, sizeof(path));
     free(d.text);
     pthread_mutex_lock(&w->mutex);
   }
@@ -223,20 +221,16 @@ static int queue_document(struct writer *w, const struct document *d) {
 }
 
 void writer_submit(struct writer *w, const struct document *d) {
-  int rc;
+  bool is_history = d->kind == DOCUMENT_STATE && !w->state_file;
+  struct write_result result =
+      result_of(is_history ? DOCUMENT_HISTORY : d->kind, d, place_of(w, d));
 
   pthread_mutex_lock(&w->mutex);
-  rc = queue_document(w, d);
+  result.error = queue_document(w, d);
   pthread_mutex_unlock(&w->mutex);
-  if (rc == 0)
+  if (result.error == 0)
     return;
-  w->done(&(struct write_result){
-      .kind = d->kind == DOCUMENT_STATE && !w->state_file ? DOCUMENT_HISTORY
-                                                          : d->kind,
-      .subject = d->subject,
-      .summary = &d->summary,
-      .path = place_of(w, d),
-      .error = rc});
+  w->done(&result);
   free(d->text);
 }
 

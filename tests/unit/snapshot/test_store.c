@@ -86,9 +86,8 @@ static int make(void **state) {
   memset(&fake, 0, sizeof(fake));
   proctree_make(&p.tree);
   snprintf(p.directory, sizeof(p.directory), "%s/captures", p.tree.root);
-  store_init(&p.store, p.directory);
-  p.store.max_files = 10;
-  p.store.max_bytes = 1000;
+  p.store = (struct store){
+      .directory = p.directory, .max_files = 10, .max_bytes = 1000};
   umask(022);
   *state = &p;
   return 0;
@@ -198,7 +197,7 @@ FIXTURE_TEST(a_file_is_made_and_replaced) {
 }
 
 FIXTURE_TEST(mode_is_the_same_under_any_umask) {
-  static const mode_t masks[] = {0777, 0, 022, 077};
+  static const mode_t masks[] = {0377, 0, 022, 077};
 
   for (size_t i = 0; i < LENGTH(masks); i++) {
     umask(masks[i]);
@@ -425,6 +424,13 @@ FIXTURE_TEST(names_of_one_second_are_numbered) {
   assert_int_equal(names_in(p->directory), 101);
 }
 
+FIXTURE_TEST(one_a_time_has_no_number) {
+  p->store.is_one_a_time = true;
+  assert_int_equal(add(p, "web"), 0);
+  assert_int_equal(add(p, "web"), -EEXIST);
+  assert_int_equal(names_in(p->directory), 1);
+}
+
 FIXTURE_TEST(a_name_that_is_taken_is_left_alone) {
   queue_document(p, "captures/x", "");
   queue_document(p, "victim", "precious");
@@ -531,38 +537,6 @@ FIXTURE_TEST(foreign_files_stay_and_are_not_counted) {
       fail_msg("%s is gone", names[i]);
   assert_true(exists(p, "captures/smaps-20200101T000000Z-b.json"));
   assert_int_equal(names_in(p->directory), n + 2);
-}
-
-/* And by their names where the clock is coarse, or a backup has set it. */
-FIXTURE_TEST(files_of_one_second_go_by_when_they_were_written) {
-  static const struct {
-    const char *name;
-    struct timespec written;
-  } files[] = {
-      {"captures/smaps-20200101T000000Z-e.json", {1577836800, 1}},
-      {"captures/smaps-20200101T000000Z-d.json", {1577836800, 2}},
-      {"captures/smaps-20200101T000000Z-b.1.json", {1577836801, 0}},
-      {"captures/smaps-20200101T000000Z-c.json", {1577836801, 0}},
-      {"captures/smaps-20200101T000000Z-a.json", {1577836802, 0}},
-  };
-  enum { N = LENGTH(files) };
-
-  for (size_t i = 0; i < N; i++) {
-    size_t at_random = (i * 3 + 1) % N;
-    const struct timespec times[2] = {files[at_random].written,
-                                      files[at_random].written};
-
-    queue_document(p, files[at_random].name, "");
-    assert_int_equal(
-        utimensat(AT_FDCWD, at(p, files[at_random].name), times, 0), 0);
-  }
-  p->store.max_files = N;
-  for (uint64_t gone = 1; gone <= N; gone++) {
-    assert_int_equal(add_at(p, "x", WHEN_NS + gone * SECOND_NS, "x"), 0);
-    for (size_t i = 0; i < N; i++)
-      if (exists(p, files[i].name) != (i >= gone))
-        fail_msg("%s, with %u gone", files[i].name, (unsigned)gone);
-  }
 }
 
 FIXTURE_TEST(without_memory_it_says_so_and_removes_nothing) {
