@@ -1,9 +1,11 @@
 #include "snapshot/summary.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "proc/arith.h"
 #include "proc/duration.h"
 
 #define AMOUNT_SIZE 24
@@ -19,28 +21,6 @@ static const char *format_amount(uint64_t bytes, char ret[AMOUNT_SIZE]) {
   return ret;
 }
 
-/* Appends the part if the line with it has room. */
-static bool append(char *line, size_t size, const char *part) {
-  size_t len = strlen(line);
-
-  if (len + strlen(part) >= size)
-    return false;
-  strcpy(line + len, part);
-  return true;
-}
-
-static const char *describe_pss(const struct summary *s, char *ret,
-                                size_t size) {
-  char amount[AMOUNT_SIZE], error[AMOUNT_SIZE];
-  bool is_small = s->pss_error * 100 <= s->pss_bytes;
-
-  snprintf(ret, size, "PSS %s%s%s",
-           s->has_pss ? format_amount(s->pss_bytes, amount) : "unknown",
-           is_small ? "" : " +- ",
-           is_small ? "" : format_amount(s->pss_error, error));
-  return ret;
-}
-
 #define TIME_SIZE 32
 
 static const char *format_time(uint64_t ns, char ret[TIME_SIZE]) {
@@ -52,41 +32,34 @@ static const char *format_time(uint64_t ns, char ret[TIME_SIZE]) {
   return ret;
 }
 
-static const char *describe_end(const struct summary *s, char *ret,
-                                size_t size) {
-  char time[TIME_SIZE];
+struct line {
+  char *text;
+  size_t size;
+  bool is_full; /* a part did not fit: no other is added */
+};
 
-  snprintf(ret, size, "before its end, %s ago: ",
-           format_time(summary_ended_seconds(s) * NS_PER_S, time));
-  return ret;
+__attribute__((format(printf, 2, 3))) static void
+append(struct line *l, const char *format, ...) {
+  size_t len = strlen(l->text);
+  char part[160];
+  va_list args;
+
+  va_start(args, format);
+  vsnprintf(part, sizeof(part), format, args);
+  va_end(args);
+  l->is_full |= len + strlen(part) >= l->size;
+  if (!l->is_full)
+    strcpy(l->text + len, part);
 }
 
-static const char *describe_change(const struct pss_change *c, char *ret,
-                                   size_t size) {
-  char amount[AMOUNT_SIZE], time[TIME_SIZE];
+static void append_pss(struct line *l, const struct summary *s) {
+  char amount[AMOUNT_SIZE], error[AMOUNT_SIZE];
+  bool is_small = s->pss_error * 100 <= s->pss_bytes;
 
-  format_amount(c->bytes < 0 ? -(uint64_t)c->bytes : (uint64_t)c->bytes,
-                amount);
-  snprintf(ret, size, ", %c%s in %s", c->bytes < 0 ? '-' : '+', amount,
-           format_time(c->age_ns, time));
-  return ret;
-}
-
-static const char *describe_limit(uint64_t bytes, char *ret, size_t size) {
-  char amount[AMOUNT_SIZE];
-
-  snprintf(ret, size, ", limit %s", format_amount(bytes, amount));
-  return ret;
-}
-
-static const char *describe_process(const struct summary *s, size_t i,
-                                    char *ret, size_t size) {
-  const struct summary_process *p = &s->largest[i];
-  char amount[AMOUNT_SIZE];
-
-  snprintf(ret, size, "%s %" PRIu32 " %s %s%s", i == 0 ? ";" : ",", p->pid,
-           p->comm, p->has_pss ? "" : "RSS ", format_amount(p->bytes, amount));
-  return ret;
+  append(l, "PSS %s%s%s",
+         s->has_pss ? format_amount(s->pss_bytes, amount) : "unknown",
+         is_small ? "" : " +- ",
+         is_small ? "" : format_amount(s->pss_error, error));
 }
 
 uint64_t summary_ended_seconds(const struct summary *s) {
@@ -96,22 +69,26 @@ uint64_t summary_ended_seconds(const struct summary *s) {
 }
 
 void summary_format(const struct summary *s, char *ret, size_t size) {
-  char part[160];
-  bool fits;
+  struct line l = {.text = ret, .size = min(size, SUMMARY_MAX + 1)};
+  int64_t change = s->change.bytes;
+  char amount[AMOUNT_SIZE], time[TIME_SIZE];
 
-  if (size > SUMMARY_MAX + 1)
-    size = SUMMARY_MAX + 1;
   *ret = '\0';
-  fits = (!s->has_ended ||
-          append(ret, size, describe_end(s, part, sizeof(part)))) &&
-         append(ret, size, describe_pss(s, part, sizeof(part)));
-  if (fits && s->change.age_ns > 0)
-    fits = append(ret, size, describe_change(&s->change, part, sizeof(part)));
-  if (fits && s->limit_bytes > 0)
-    fits =
-        append(ret, size, describe_limit(s->limit_bytes, part, sizeof(part)));
-  for (size_t i = 0; fits && i < s->n; i++)
-    fits = append(ret, size, describe_process(s, i, part, sizeof(part)));
+  if (s->has_ended)
+    append(&l, "before its end, %s ago: ",
+           format_time(summary_ended_seconds(s) * NS_PER_S, time));
+  append_pss(&l, s);
+  if (s->change.age_ns > 0)
+    append(&l, ", %c%s in %s", change < 0 ? '-' : '+',
+           format_amount(change < 0 ? -(uint64_t)change : (uint64_t)change,
+                         amount),
+           format_time(s->change.age_ns, time));
+  if (s->limit_bytes > 0)
+    append(&l, ", limit %s", format_amount(s->limit_bytes, amount));
+  for (size_t i = 0; i < s->n; i++)
+    append(&l, "%s %" PRIu32 " %s %s%s", i == 0 ? ";" : ",", s->largest[i].pid,
+           s->largest[i].comm, s->largest[i].has_pss ? "" : "RSS ",
+           format_amount(s->largest[i].bytes, amount));
 }
 
 void summary_format_process(const struct summary_process *p, char *ret,
