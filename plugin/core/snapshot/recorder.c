@@ -36,54 +36,40 @@ void recorder_done(struct recorder *r, uint64_t timeout_ns) {
 
 /* --- alarms --- */
 
-static bool is_cooling(const struct recorder *r, const struct alarm *alarm) {
+static bool is_cooling(const struct recorder *r, const struct alarm *alarm,
+                       uint64_t now_ns) {
   for (size_t i = 0; i < r->n_cooldowns; i++) {
-    const struct cooldown *c = &r->cooldowns[i];
+    const struct alarm *a = &r->cooldowns[i].alarm;
 
-    if (c->severity == alarm->severity && strcmp(c->group, alarm->group) == 0 &&
-        strcmp(c->type, alarm->type) == 0 &&
-        strcmp(c->type_instance, alarm->type_instance) == 0)
+    if (r->cooldowns[i].until_ns > now_ns && a->severity == alarm->severity &&
+        strcmp(a->group, alarm->group) == 0 &&
+        strcmp(a->type, alarm->type) == 0 &&
+        strcmp(a->type_instance, alarm->type_instance) == 0)
       return true;
   }
   return false;
 }
 
-/* One capture serves all alarms of an interval. An alarm that cools down may
- * lead to none, and only that of a kill is about what was killed. */
+/* One capture serves all alarms of an interval; but only that of a kill is
+ * about what was killed. */
 static bool is_waiting(const struct recorder *r, const struct alarm *alarm) {
   for (size_t i = 0; i < r->n_alarms; i++) {
     const struct alarm *a = &r->alarms[i];
 
     if (a->severity == alarm->severity && strcmp(a->group, alarm->group) == 0 &&
-        capture_is_of_kill(a) == capture_is_of_kill(alarm) && !is_cooling(r, a))
+        capture_is_of_kill(a) == capture_is_of_kill(alarm))
       return true;
   }
   return false;
 }
 
-static void remove_alarm(struct recorder *r, size_t i) {
-  r->n_alarms--;
-  memmove(&r->alarms[i], &r->alarms[i + 1],
-          (r->n_alarms - i) * sizeof(*r->alarms));
-}
-
-/* True if there is a place for the alarm now. Those that come to nothing go
- * first: a threshold can repeat its alarm in each interval. */
-static bool make_place(struct recorder *r, const struct alarm *alarm) {
-  if (r->n_alarms == ALARMS_MAX && is_cooling(r, alarm))
-    return false;
-  for (size_t i = ALARMS_MAX; r->n_alarms == ALARMS_MAX && i-- > 0;)
-    if (is_cooling(r, &r->alarms[i]))
-      remove_alarm(r, i);
-  if (r->n_alarms == ALARMS_MAX &&
-      r->alarms[ALARMS_MAX - 1].severity < alarm->severity)
-    r->n_alarms--;
-  return r->n_alarms < ALARMS_MAX;
-}
-
+/* Beyond the limit the last one gives way to one that is more severe. */
 static void add_alarm(struct recorder *r, const struct alarm *alarm) {
-  size_t i = r->n_alarms++;
+  size_t i = r->n_alarms;
 
+  if (i == ALARMS_MAX && r->alarms[--i].severity >= alarm->severity)
+    return;
+  r->n_alarms = i + 1;
   for (; i > 0 && r->alarms[i - 1].severity < alarm->severity; i--)
     r->alarms[i] = r->alarms[i - 1];
   r->alarms[i] = *alarm;
@@ -93,67 +79,60 @@ void recorder_raise(struct recorder *r, const struct alarm *alarm) {
   if (!r->writer || !r->settings->capture.directory)
     return;
   pthread_mutex_lock(&r->mutex);
-  if (!is_waiting(r, alarm) && make_place(r, alarm))
+  /* Its capture is made in the next cycle at the earliest. */
+  if (!is_cooling(r, alarm, r->cycle_ns + r->settings->interval_ns) &&
+      !is_waiting(r, alarm))
     add_alarm(r, alarm);
   pthread_mutex_unlock(&r->mutex);
 }
 
-/* Takes the next alarm; those of values that cool down are dropped. */
-static bool pop_alarm(struct recorder *r, struct alarm *ret) {
+/* Takes the next alarm. The same may have been raised since the first one was
+ * taken and before it cooled down: that is dropped. */
+static bool pop_alarm(struct recorder *r, uint64_t now_ns, struct alarm *ret) {
   bool has_any = false;
 
   pthread_mutex_lock(&r->mutex);
   assert(r->n_alarms <= ALARMS_MAX);
   while (!has_any && r->n_alarms > 0) {
     *ret = r->alarms[0];
-    remove_alarm(r, 0);
-    has_any = !is_cooling(r, ret);
+    r->n_alarms--;
+    memmove(&r->alarms[0], &r->alarms[1], r->n_alarms * sizeof(*r->alarms));
+    has_any = !is_cooling(r, ret, now_ns);
   }
   pthread_mutex_unlock(&r->mutex);
   return has_any;
 }
 
-/* --- cooling down --- */
-
-static void expire_cooldowns(struct recorder *r, uint64_t now_ns) {
-  size_t kept = 0;
-
-  pthread_mutex_lock(&r->mutex);
-  for (size_t i = 0; i < r->n_cooldowns; i++)
-    if (r->cooldowns[i].until_ns > now_ns)
-      r->cooldowns[kept++] = r->cooldowns[i];
-  r->n_cooldowns = kept;
-  pthread_mutex_unlock(&r->mutex);
-}
-
-static int add_cooldown(struct recorder *r, const struct alarm *alarm,
+/* Takes the place of one that is over, if there is any. */
+static int add_cooldown(struct recorder *r, const struct cooldown *new,
                         uint64_t now_ns) {
-  struct cooldown *c;
+  size_t i = 0;
 
-  if (r->n_cooldowns == r->cap_cooldowns) {
-    size_t cap = r->cap_cooldowns ? r->cap_cooldowns * 2 : 16;
+  while (i < r->n_cooldowns && r->cooldowns[i].until_ns > now_ns)
+    i++;
+  if (i == r->cap_cooldowns) {
+    size_t cap = i ? i * 2 : 16;
+    struct cooldown *c = reallocarray(r->cooldowns, cap, sizeof(*c));
 
-    c = reallocarray(r->cooldowns, cap, sizeof(*c));
     if (!c)
       return -ENOMEM;
     r->cooldowns = c;
     r->cap_cooldowns = cap;
   }
-  c = &r->cooldowns[r->n_cooldowns++];
-  memcpy(c->group, alarm->group, sizeof(c->group));
-  memcpy(c->type, alarm->type, sizeof(c->type));
-  memcpy(c->type_instance, alarm->type_instance, sizeof(c->type_instance));
-  c->severity = alarm->severity;
-  c->until_ns = now_ns + r->settings->capture.cooldown_ns;
+  r->cooldowns[i] = *new;
+  if (i == r->n_cooldowns)
+    r->n_cooldowns++;
   return 0;
 }
 
 static int cool_down(struct recorder *r, const struct alarm *alarm,
                      uint64_t now_ns) {
+  const struct cooldown new = {
+      .alarm = *alarm, .until_ns = now_ns + r->settings->capture.cooldown_ns};
   int rc;
 
   pthread_mutex_lock(&r->mutex);
-  rc = add_cooldown(r, alarm, now_ns);
+  rc = add_cooldown(r, &new, now_ns);
   pthread_mutex_unlock(&r->mutex);
   return rc;
 }
@@ -167,7 +146,7 @@ static int begin_next(struct recorder *r, const struct scene *s,
   struct alarm alarm;
   int rc = 0;
 
-  while (rc == 0 && !r->capture.is_running && pop_alarm(r, &alarm)) {
+  while (rc == 0 && !r->capture.is_running && pop_alarm(r, now_ns, &alarm)) {
     rc = capture_begin(&r->capture, s, &r->last_known, &alarm);
     if (rc == 0)
       rc = cool_down(r, &alarm, now_ns);
@@ -218,8 +197,10 @@ static void run_captures(struct recorder *r, const struct scene *s,
 
   if (!r->settings->capture.directory)
     return;
+  pthread_mutex_lock(&r->mutex);
+  r->cycle_ns = now_ns;
+  pthread_mutex_unlock(&r->mutex);
   change_note(s->groups, s->cycle->kernel_fields, now_ns);
-  expire_cooldowns(r, now_ns);
   if (!r->capture.is_running)
     rc = begin_next(r, s, now_ns);
   if (rc < 0)
@@ -231,13 +212,6 @@ static void run_captures(struct recorder *r, const struct scene *s,
 
 /* --- the state --- */
 
-static void write_state(struct recorder *r, const struct scene *s) {
-  struct document d = {.kind = DOCUMENT_STATE, .time_ns = s->time_ns};
-  int rc = snapshot_make(s, &d.text, &d.len);
-
-  submit_document(r, &d, rc);
-}
-
 /* A cycle may run a little early: half an interval is allowed. */
 static bool is_state_due(const struct recorder *r, uint64_t now_ns) {
   return (r->settings->state_file || r->settings->state_history) &&
@@ -246,10 +220,12 @@ static bool is_state_due(const struct recorder *r, uint64_t now_ns) {
 
 static void run_state(struct recorder *r, const struct scene *s,
                       uint64_t now_ns) {
+  struct document d = {.kind = DOCUMENT_STATE, .time_ns = s->time_ns};
+
   if (!is_state_due(r, now_ns))
     return;
   r->next_state_ns = now_ns + r->settings->state_interval_ns;
-  write_state(r, s);
+  submit_document(r, &d, snapshot_make(s, &d.text, &d.len));
 }
 
 void recorder_run(struct recorder *r, const struct scene *s, uint64_t now_ns) {

@@ -21,9 +21,7 @@
 /* Each value of a group cools down by itself, and so does each severity: an OOM
  * kill soon after a warning about PSS has its own capture. */
 struct cooldown {
-  char group[GROUP_NAME_SIZE];
-  char type[GROUP_NAME_SIZE], type_instance[GROUP_NAME_SIZE];
-  enum severity severity;
+  struct alarm alarm;
   uint64_t until_ns;
 };
 
@@ -40,6 +38,7 @@ struct recorder {
   int error;
   bool is_one_lost;      /* in this cycle */
   pthread_mutex_t mutex; /* protects all below */
+  uint64_t cycle_ns;     /* the time of the last cycle */
   struct cooldown *cooldowns;
   size_t n_cooldowns, cap_cooldowns;
   struct alarm alarms[ALARMS_MAX]; /* the most severe first, then the oldest */
@@ -55,7 +54,7 @@ int recorder_init(struct recorder *r, const struct settings *settings,
 /* Waits at most `timeout_ns` for the writer to finish. */
 void recorder_done(struct recorder *r, uint64_t timeout_ns);
 
-/* Asks for a capture. Called on any thread. */
+/* Asks for a capture, unless the value cools down. Called on any thread. */
 void recorder_raise(struct recorder *r, const struct alarm *alarm);
 
 /*
