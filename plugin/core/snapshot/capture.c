@@ -99,24 +99,24 @@ static void add_to_summary(struct summary *sum, uint32_t pid, bool has_pss,
   escape_comm(comm ? comm : "?", p->comm, sizeof(p->comm));
 }
 
-/* The limit of a group that is a whole control group is known already. */
-static void summarize_limit(struct capture *c, const struct group *g) {
-  c->has_limit = g->cgroup && cgroup_memory_has(g->cgroup, CGROUP_HAS_LIMIT);
-  if (c->has_limit && g->cgroup->limit < CGROUP_LIMIT_NONE)
-    c->summary.limit_bytes = g->cgroup->limit;
+static void summarize_usage(struct summary *sum, const struct scene *s,
+                            const struct usage *u) {
+  sum->has_pss = change_pss(u, s->cycle->kernel_fields, &sum->pss_bytes);
+  if (sum->has_pss)
+    sum->pss_error = usage_pss_error(u);
 }
 
+/* The limit of a group that is a whole control group is known already. */
 static void summarize(struct capture *c, const struct scene *s,
                       const struct group *g) {
   struct summary *sum = &c->summary;
 
-  sum->has_pss =
-      change_pss(&g->usage, s->cycle->kernel_fields, &sum->pss_bytes);
-  if (sum->has_pss) {
-    sum->pss_error = usage_pss_error(&g->usage);
+  summarize_usage(sum, s, &g->usage);
+  if (sum->has_pss)
     sum->change = change_get(g, sum->pss_bytes, s->cycle->now_ns);
-  }
-  summarize_limit(c, g);
+  c->has_limit = g->cgroup && cgroup_memory_has(g->cgroup, CGROUP_HAS_LIMIT);
+  if (c->has_limit && g->cgroup->limit < CGROUP_LIMIT_NONE)
+    sum->limit_bytes = g->cgroup->limit;
   for (size_t i = 0; i < c->n && i < SUMMARY_PROCESSES; i++) {
     const struct capture_member *m = &c->members[i];
 
@@ -133,10 +133,7 @@ static void summarize_ended(struct capture *c, const struct scene *s,
 
   sum->has_ended = true;
   sum->ended_ns = s->cycle->now_ns - l->cycle_ns;
-  sum->has_pss =
-      change_pss(&l->usage, s->cycle->kernel_fields, &sum->pss_bytes);
-  if (sum->has_pss)
-    sum->pss_error = usage_pss_error(&l->usage);
+  summarize_usage(sum, s, &l->usage);
   sum->change = l->change;
   sum->limit_bytes = l->limit_bytes;
   for (size_t i = 0; i < l->n && i < SUMMARY_PROCESSES; i++)
@@ -178,24 +175,13 @@ static const struct last_state *ended_state(const struct scene *s,
 
 /* --- the beginning -------------------------------------------------------- */
 
-static int begin_alive(struct capture *c, const struct scene *s,
-                       const struct group *g) {
-  int rc = choose_members(c, s, g);
-
-  if (rc < 0)
-    return rc;
-  summarize(c, s, g);
-  snapshot_begin(&c->json, s, &c->alarm, NULL, NULL);
-  return 0;
-}
-
 int capture_begin(struct capture *c, const struct scene *s,
                   const struct last_known_table *last_known,
                   const struct alarm *alarm) {
   const struct group *g = find_group(s, alarm->group);
   const struct last_known *last = last_known_find(last_known, alarm->group);
   const struct last_state *ended = ended_state(s, last, g, alarm);
-  int rc = 0;
+  int rc;
 
   if (!g && !ended)
     return -ENOENT;
@@ -203,13 +189,18 @@ int capture_begin(struct capture *c, const struct scene *s,
                         .alarm = *alarm,
                         .time_ns = s->time_ns,
                         .json.max = JSON_MAX};
-  if (ended)
+  if (ended) {
     begin_ended(c, s, last, ended);
-  else
-    rc = begin_alive(c, s, g);
-  if (rc < 0)
+    return 0;
+  }
+  rc = choose_members(c, s, g);
+  if (rc < 0) {
     capture_done(c);
-  return rc;
+    return rc;
+  }
+  summarize(c, s, g);
+  snapshot_begin(&c->json, s, &c->alarm, NULL, NULL);
+  return 0;
 }
 
 /* A process in quarantine is not read. */
