@@ -6,9 +6,11 @@
 #include <string.h>
 #include <strings.h>
 
+/* The first two are amounts, and the first four need fields of the rollup. */
 enum source {
   FROM_ROLLUP,  /* a field of the rollup */
   FROM_DERIVED, /* computed from such fields */
+  FROM_ERRORS,  /* likewise, the error of such */
   FROM_PARTS,   /* likewise, one as a percentage of others */
   FROM_STATM,
   FROM_COUNTS,  /* known even if nothing could be read */
@@ -21,144 +23,90 @@ enum source {
   FROM_GROWTH,
 };
 
-#define VALUES_MAX 2
-
+/* A value whose type has its name needs no type instance; that of others is the
+ * name. */
 struct metric {
   const char *name; /* in Report */
   const char *type;
-  const char *type_instance;
   enum source source;
-  /* Of FROM_ROLLUP; needed by FROM_DERIVED and FROM_PARTS. */
+  /* Of FROM_ROLLUP; needed by those that are made of others. */
   enum rollup_field field;
   bool is_default;
-  bool is_amount; /* for metric_next_amount() */
-  size_t n_values;
-  /* Not of FROM_ROLLUP and FROM_CGROUP_LIMIT. */
-  double (*values[VALUES_MAX])(const struct metric_subject *s);
+  /* NULL for FROM_ROLLUP and FROM_CGROUP_LIMIT. */
+  double (*value)(const struct metric_subject *s);
 };
 
-static double processes(const struct metric_subject *s) {
-  return s->usage->perhaps ? (double)NAN : (double)s->usage->processes;
+#define UNKNOWN ((double)NAN)
+
+static double count(const struct usage *u, uint64_t n) {
+  return u->perhaps ? UNKNOWN : (double)n;
 }
-static double threads(const struct metric_subject *s) {
-  return s->usage->perhaps ? (double)NAN : (double)s->usage->threads;
-}
-static double uss(const struct metric_subject *s) {
-  return (double)s->usage->uss;
-}
-static double shared(const struct metric_subject *s) {
-  return (double)s->usage->shared;
-}
-static double size(const struct metric_subject *s) {
-  return (double)s->usage->size;
-}
-static double text(const struct metric_subject *s) {
-  return (double)s->usage->text;
-}
-static double data(const struct metric_subject *s) {
-  return (double)s->usage->data;
-}
-static double resident(const struct metric_subject *s) {
-  return (double)s->usage->resident;
-}
-static double resident_shared(const struct metric_subject *s) {
-  return (double)s->usage->resident_shared;
-}
-static double unreadable(const struct metric_subject *s) {
-  return (double)s->usage->unreadable;
-}
-static double pss_error(const struct metric_subject *s) {
-  return (double)usage_pss_error(s->usage);
-}
-static double uss_error(const struct metric_subject *s) {
-  return (double)usage_uss_error(s->usage);
-}
+
 /* types.db takes no more than 100.1, and an error can exceed what it is of. */
-static double part_percent(uint64_t part, uint64_t whole) {
+static double percent(uint64_t part, uint64_t whole) {
   if (part >= whole)
     return part > 0 ? 100 : 0;
   return 100 * (double)part / (double)whole;
 }
-static double relative_error(const struct metric_subject *s) {
-  return part_percent(usage_pss_error(s->usage),
-                      s->usage->rollup.bytes[ROLLUP_PSS]);
-}
-/* Both are divided among the users of each page, which rss is not. */
-static double swapped(const struct metric_subject *s) {
-  const uint64_t *bytes = s->usage->rollup.bytes;
 
-  return part_percent(bytes[ROLLUP_SWAP_PSS],
-                      bytes[ROLLUP_SWAP_PSS] + bytes[ROLLUP_PSS]);
-}
 static double cgroup_field(const struct metric_subject *s, unsigned field,
                            uint64_t value) {
-  return cgroup_memory_has(s->cgroup, field) ? (double)value : (double)NAN;
-}
-static double cgroup(const struct metric_subject *s) {
-  return cgroup_field(s, CGROUP_HAS_BYTES, s->cgroup->bytes);
-}
-static double cgroup_file(const struct metric_subject *s) {
-  return cgroup_field(s, CGROUP_HAS_FILE, s->cgroup->file);
-}
-static double cgroup_kernel(const struct metric_subject *s) {
-  return cgroup_field(s, CGROUP_HAS_KERNEL, s->cgroup->kernel);
-}
-static double oom_kill(const struct metric_subject *s) {
-  return cgroup_field(s, CGROUP_HAS_KILLS, s->cgroup->kills);
-}
-static double growth(const struct metric_subject *s) {
-  return s->growth ? s->growth->bytes_per_second : (double)NAN;
-}
-static double until_limit(const struct metric_subject *s) {
-  return s->growth ? growth_seconds_until(s->growth) : (double)NAN;
-}
-static double coverage(const struct metric_subject *s) {
-  return usage_coverage_percent(s->usage);
-}
-static double page_tables(const struct metric_subject *s) {
-  return usage_has_page_tables(s->usage) ? (double)s->usage->page_tables
-                                         : (double)NAN;
-}
-static double kernel_stack(const struct metric_subject *s) {
-  return (double)s->usage->kernel_stack;
-}
-static double uptime(const struct metric_subject *s) {
-  return (double)s->usage->uptime_ns / 1e9;
-}
-static double age(const struct metric_subject *s) {
-  return usage_age_seconds(s->usage);
+  return cgroup_memory_has(s->cgroup, field) ? (double)value : UNKNOWN;
 }
 
-#define METRIC(name_, type_, instance_, source_, field_, is_default_,          \
-               is_amount_, n_, ...)                                            \
-  {                                                                            \
-    .name = name_, .type = type_, .type_instance = instance_,                  \
-    .source = source_, .field = field_, .is_default = is_default_,             \
-    .is_amount = is_amount_, .n_values = n_, .values = {                       \
-      __VA_ARGS__                                                              \
-    }                                                                          \
+/* clang-format off */
+#define VALUE(name, expression)                                                \
+  static double name(const struct metric_subject *s) {                         \
+    const struct usage *u = s->usage;                                          \
+                                                                               \
+    (void)u;                                                                   \
+    return (double)(expression);                                               \
   }
-#define KERNEL(name_, field_, is_default_)                                     \
-  METRIC(name_, "memory", name_, FROM_ROLLUP, field_, is_default_, true, 1,    \
-         NULL)
+VALUE(uss, u->uss)
+VALUE(shared, u->shared)
+VALUE(size, u->size)
+VALUE(text, u->text)
+VALUE(data, u->data)
+VALUE(resident, u->resident)
+VALUE(resident_shared, u->resident_shared)
+VALUE(unreadable, u->unreadable)
+VALUE(kernel_stack, u->kernel_stack)
+VALUE(page_tables,
+      usage_has_page_tables(u) ? (double)u->page_tables : UNKNOWN)
+VALUE(pss_error, usage_pss_error(u))
+VALUE(uss_error, usage_uss_error(u))
+VALUE(coverage, usage_coverage_percent(u))
+VALUE(age, usage_age_seconds(u))
+VALUE(uptime, (double)u->uptime_ns / 1e9)
+VALUE(processes, count(u, u->processes))
+VALUE(threads, count(u, u->threads))
+VALUE(relative_error, percent(usage_pss_error(u), u->rollup.bytes[ROLLUP_PSS]))
+/* Both are divided among the users of each page, which rss is not. */
+VALUE(swapped, percent(u->rollup.bytes[ROLLUP_SWAP_PSS],
+                       u->rollup.bytes[ROLLUP_SWAP_PSS] +
+                           u->rollup.bytes[ROLLUP_PSS]))
+VALUE(cgroup, cgroup_field(s, CGROUP_HAS_BYTES, s->cgroup->bytes))
+VALUE(cgroup_file, cgroup_field(s, CGROUP_HAS_FILE, s->cgroup->file))
+VALUE(cgroup_kernel, cgroup_field(s, CGROUP_HAS_KERNEL, s->cgroup->kernel))
+VALUE(oom_kill, cgroup_field(s, CGROUP_HAS_KILLS, s->cgroup->kills))
+VALUE(growth, s->growth ? s->growth->bytes_per_second : UNKNOWN)
+VALUE(until_limit, s->growth ? growth_seconds_until(s->growth) : UNKNOWN)
+
+#define KERNEL(name, field, is_default)                                        \
+  {name, "memory", FROM_ROLLUP, field, is_default, NULL}
+/* clang-format on */
 
 static const struct metric metrics[] = {
     KERNEL("pss", ROLLUP_PSS, true),
-    METRIC("uss", "memory", "uss", FROM_DERIVED, ROLLUP_PRIVATE_DIRTY, true,
-           true, 1, uss),
+    {"uss", "memory", FROM_DERIVED, ROLLUP_PRIVATE_DIRTY, true, uss},
     KERNEL("rss", ROLLUP_RSS, true),
-    METRIC("shared", "memory", "shared", FROM_DERIVED, ROLLUP_SHARED_DIRTY,
-           true, true, 1, shared),
+    {"shared", "memory", FROM_DERIVED, ROLLUP_SHARED_DIRTY, true, shared},
     KERNEL("swap", ROLLUP_SWAP_PSS, true),
-    METRIC("pss_error", "memory", "pss_error", FROM_DERIVED, ROLLUP_PSS, true,
-           false, 1, pss_error),
-    METRIC("ps_count", "ps_count", "", FROM_COUNTS, 0, true, false, 2,
-           processes, threads),
-    METRIC("coverage", "percent", "coverage", FROM_COUNTS, 0, true, false, 1,
-           coverage),
-    METRIC("age", "duration", "age", FROM_COUNTS, 0, true, false, 1, age),
-    METRIC("unreadable", "count", "unreadable", FROM_COUNTS, 0, true, false, 1,
-           unreadable),
+    {"pss_error", "memory", FROM_ERRORS, ROLLUP_PSS, true, pss_error},
+    {"ps_count", "ps_count", FROM_COUNTS, 0, true, processes},
+    {"coverage", "percent", FROM_COUNTS, 0, true, coverage},
+    {"age", "duration", FROM_COUNTS, 0, true, age},
+    {"unreadable", "count", FROM_COUNTS, 0, true, unreadable},
     KERNEL("pss_anon", ROLLUP_PSS_ANON, false),
     KERNEL("pss_file", ROLLUP_PSS_FILE, false),
     KERNEL("pss_shmem", ROLLUP_PSS_SHMEM, false),
@@ -178,37 +126,26 @@ static const struct metric metrics[] = {
     KERNEL("private_hugetlb", ROLLUP_PRIVATE_HUGETLB, false),
     KERNEL("swap_total", ROLLUP_SWAP, false),
     KERNEL("locked", ROLLUP_LOCKED, false),
-    METRIC("uss_error", "memory", "uss_error", FROM_DERIVED,
-           ROLLUP_PRIVATE_DIRTY, false, false, 1, uss_error),
-    METRIC("relative_error", "percent", "relative_error", FROM_PARTS,
-           ROLLUP_PSS, false, false, 1, relative_error),
-    METRIC("swapped", "percent", "swapped", FROM_PARTS, ROLLUP_SWAP_PSS, false,
-           false, 1, swapped),
-    METRIC("ps_vm", "ps_vm", "", FROM_STATM, 0, false, false, 1, size),
-    METRIC("ps_code", "ps_code", "", FROM_STATM, 0, false, false, 1, text),
-    METRIC("ps_data", "ps_data", "", FROM_STATM, 0, false, false, 1, data),
-    METRIC("resident", "memory", "resident", FROM_STATM, 0, false, false, 1,
-           resident),
-    METRIC("resident_shared", "memory", "resident_shared", FROM_STATM, 0, false,
-           false, 1, resident_shared),
-    METRIC("cgroup", "memory", "cgroup", FROM_CGROUP, 0, true, false, 1,
-           cgroup),
-    METRIC("cgroup_limit", "memory", "cgroup_limit", FROM_CGROUP_LIMIT, 0, true,
-           false, 1, NULL),
-    METRIC("oom_kill", "count", "oom_kill", FROM_CGROUP_COUNTS, 0, true, false,
-           1, oom_kill),
-    METRIC("cgroup_file", "memory", "cgroup_file", FROM_CGROUP, 0, false, false,
-           1, cgroup_file),
-    METRIC("cgroup_kernel", "memory", "cgroup_kernel", FROM_CGROUP, 0, false,
-           false, 1, cgroup_kernel),
-    METRIC("page_tables", "memory", "page_tables", FROM_STATM, 0, false, false,
-           1, page_tables),
-    METRIC("kernel_stack", "memory", "kernel_stack", FROM_THREADS, 0, false,
-           false, 1, kernel_stack),
-    METRIC("uptime", "uptime", "", FROM_START, 0, true, false, 1, uptime),
-    METRIC("growth", "gauge", "growth", FROM_GROWTH, 0, true, false, 1, growth),
-    METRIC("until_limit", "duration", "until_limit", FROM_GROWTH, 0, true,
-           false, 1, until_limit),
+    {"uss_error", "memory", FROM_ERRORS, ROLLUP_PRIVATE_DIRTY, false,
+     uss_error},
+    {"relative_error", "percent", FROM_PARTS, ROLLUP_PSS, false,
+     relative_error},
+    {"swapped", "percent", FROM_PARTS, ROLLUP_SWAP_PSS, false, swapped},
+    {"ps_vm", "ps_vm", FROM_STATM, 0, false, size},
+    {"ps_code", "ps_code", FROM_STATM, 0, false, text},
+    {"ps_data", "ps_data", FROM_STATM, 0, false, data},
+    {"resident", "memory", FROM_STATM, 0, false, resident},
+    {"resident_shared", "memory", FROM_STATM, 0, false, resident_shared},
+    {"cgroup", "memory", FROM_CGROUP, 0, true, cgroup},
+    {"cgroup_limit", "memory", FROM_CGROUP_LIMIT, 0, true, NULL},
+    {"oom_kill", "count", FROM_CGROUP_COUNTS, 0, true, oom_kill},
+    {"cgroup_file", "memory", FROM_CGROUP, 0, false, cgroup_file},
+    {"cgroup_kernel", "memory", FROM_CGROUP, 0, false, cgroup_kernel},
+    {"page_tables", "memory", FROM_STATM, 0, false, page_tables},
+    {"kernel_stack", "memory", FROM_THREADS, 0, false, kernel_stack},
+    {"uptime", "uptime", FROM_START, 0, true, uptime},
+    {"growth", "gauge", FROM_GROWTH, 0, true, growth},
+    {"until_limit", "duration", FROM_GROWTH, 0, true, until_limit},
 };
 #define METRICS (sizeof(metrics) / sizeof(*metrics))
 _Static_assert(METRICS < 64, "metric_set has a bit per metric");
@@ -267,8 +204,7 @@ metric_set metric_find(const char *word, struct config_error *reason) {
 }
 
 static bool is_of_rollup(const struct metric *m) {
-  return m->source == FROM_ROLLUP || m->source == FROM_DERIVED ||
-         m->source == FROM_PARTS;
+  return m->source <= FROM_PARTS;
 }
 
 static bool is_of_kernel(const struct metric *m, uint32_t kernel_fields) {
@@ -280,7 +216,7 @@ static double unknown_value(const struct metric *m,
                             const struct metric_subject *s) {
   bool is_rss = m->source == FROM_ROLLUP && m->field == ROLLUP_RSS;
 
-  return is_rss && s->usage->unknown == 0 ? resident(s) : (double)NAN;
+  return is_rss && s->usage->unknown == 0 ? resident(s) : UNKNOWN;
 }
 
 /* Zero for a group without members. */
@@ -290,23 +226,21 @@ static double rollup_value(const struct metric *m,
 
   if (!usage_is_known(u))
     return unknown_value(m, s);
-  if (m->source == FROM_DERIVED)
-    return m->values[0](s);
+  if (m->source == FROM_DERIVED || m->source == FROM_ERRORS)
+    return m->value(s);
   if (u->rolled_up && !rollup_has(&u->rollup, m->field))
-    return (double)NAN;
-  return m->source == FROM_PARTS ? m->values[0](s)
-                                 : (double)u->rollup.bytes[m->field];
+    return UNKNOWN;
+  return m->value ? m->value(s) : (double)u->rollup.bytes[m->field];
 }
 
-static double value_of(const struct metric *m, size_t i,
-                       const struct metric_subject *s) {
+static double value_of(const struct metric *m, const struct metric_subject *s) {
   if (s->usage->is_unseen)
-    return (double)NAN;
+    return UNKNOWN;
   if (is_of_rollup(m))
     return rollup_value(m, s);
   if (m->source == FROM_STATM && s->usage->unknown)
-    return (double)NAN;
-  return m->values[i](s);
+    return UNKNOWN;
+  return m->value(s);
 }
 
 static bool is_bytes(const struct metric *m) {
@@ -320,7 +254,7 @@ static double cgroup_limit(const struct metric_subject *s, uint64_t mem_total) {
 
   assert(s->cgroup);
   return cgroup_memory_limit(s->cgroup, mem_total, &bytes) ? (double)bytes
-                                                           : (double)NAN;
+                                                           : UNKNOWN;
 }
 
 static double limit_percent(const struct metric_subject *s,
@@ -330,7 +264,7 @@ static double limit_percent(const struct metric_subject *s,
       cgroup_field(s, CGROUP_HAS_BYTES, cgroup_memory_working_set(s->cgroup));
 
   /* memory.high can be exceeded; types.db takes no more than 100.1. */
-  return limit > 0 ? fmin(100 * used / limit, 100) : (double)NAN;
+  return limit > 0 ? fmin(100 * used / limit, 100) : UNKNOWN;
 }
 
 static bool is_of_host(const struct metric *m,
@@ -340,17 +274,20 @@ static bool is_of_host(const struct metric *m,
          (m->source != FROM_START || context->has_uptime);
 }
 
+/* ps_count alone has a second value. */
 static void fill_absolute(const struct metric *m,
                           const struct metric_subject *s, uint64_t mem_total,
                           struct metric_value *ret) {
   ret->type = m->type;
   snprintf(ret->type_instance, sizeof(ret->type_instance), "%s",
-           m->type_instance);
-  assert(m->n_values <= VALUES_MAX);
-  ret->n = m->n_values;
-  for (size_t i = 0; i < ret->n; i++)
-    ret->values[i] = m->source == FROM_CGROUP_LIMIT ? cgroup_limit(s, mem_total)
-                                                    : value_of(m, i, s);
+           strcmp(m->type, m->name) == 0 ? "" : m->name);
+  ret->n = 1;
+  ret->values[0] = m->source == FROM_CGROUP_LIMIT ? cgroup_limit(s, mem_total)
+                                                  : value_of(m, s);
+  if (m->value == processes) {
+    ret->n = 2;
+    ret->values[1] = s->usage->is_unseen ? UNKNOWN : threads(s);
+  }
 }
 
 static void fill_percentage(const struct metric *m,
@@ -363,7 +300,7 @@ static void fill_percentage(const struct metric *m,
     ret->values[0] = limit_percent(s, mem_total);
   else
     ret->values[0] =
-        mem_total ? 100 * value_of(m, 0, s) / (double)mem_total : (double)NAN;
+        mem_total ? 100 * value_of(m, s) / (double)mem_total : UNKNOWN;
 }
 
 static bool has_percentage(const struct metric *m, const struct report *r) {
@@ -405,9 +342,9 @@ bool metric_next_amount(const struct usage *u, uint32_t kernel_fields,
     const struct metric *m = &metrics[(*cursor)++];
     double value;
 
-    if (!m->is_amount || !is_of_kernel(m, kernel_fields))
+    if (m->source > FROM_DERIVED || !is_of_kernel(m, kernel_fields))
       continue;
-    value = value_of(m, 0, &(struct metric_subject){.usage = u});
+    value = value_of(m, &(struct metric_subject){.usage = u});
     if (isnan(value))
       continue;
     *ret_name = m->name;
