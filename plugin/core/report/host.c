@@ -5,27 +5,31 @@
 #include "proc/amount.h"
 #include "proc/arith.h"
 
-static const struct {
-  const char *name;
-  bool has_error;
-} parts[HOST_PARTS] = {
-    [HOST_FREE] = {"free", false},
-    [HOST_GROUPS] = {"groups", true},
-    [HOST_HUGETLB_USED] = {"hugetlb_used", false},
-    [HOST_HUGETLB_FREE] = {"hugetlb_free", false},
-    [HOST_SLAB_RECLAIMABLE] = {"slab_reclaimable", false},
-    [HOST_SLAB_UNRECLAIMABLE] = {"slab_unreclaimable", false},
-    [HOST_PAGE_TABLES] = {"page_tables", false},
-    [HOST_KERNEL_STACK] = {"kernel_stack", false},
-    [HOST_PERCPU] = {"percpu", false},
-    [HOST_ZRAM] = {"zram", false},
-    [HOST_ZSWAP] = {"zswap", false},
-    [HOST_BUFFERS] = {"buffers", false},
-    [HOST_TMPFS] = {"tmpfs", true},
-    [HOST_PAGE_CACHE] = {"page_cache", true},
-    [HOST_SWAP_CACHE] = {"swap_cache", true},
-    [HOST_UNACCOUNTED] = {"unaccounted", true},
+/* The last one is no part. */
+static const char *const names[HOST_PARTS + 1] = {
+    [HOST_FREE] = "free",
+    [HOST_GROUPS] = "groups",
+    [HOST_HUGETLB_USED] = "hugetlb_used",
+    [HOST_HUGETLB_FREE] = "hugetlb_free",
+    [HOST_SLAB_RECLAIMABLE] = "slab_reclaimable",
+    [HOST_SLAB_UNRECLAIMABLE] = "slab_unreclaimable",
+    [HOST_PAGE_TABLES] = "page_tables",
+    [HOST_KERNEL_STACK] = "kernel_stack",
+    [HOST_PERCPU] = "percpu",
+    [HOST_ZRAM] = "zram",
+    [HOST_ZSWAP] = "zswap",
+    [HOST_BUFFERS] = "buffers",
+    [HOST_TMPFS] = "tmpfs",
+    [HOST_PAGE_CACHE] = "page_cache",
+    [HOST_SWAP_CACHE] = "swap_cache",
+    [HOST_UNACCOUNTED] = "unaccounted",
+    [HOST_PARTS] = "outside",
 };
+
+/* Parts that are no single key of meminfo. */
+static bool has_error(unsigned part) {
+  return part == HOST_GROUPS || part >= HOST_TMPFS;
+}
 
 /* --- arithmetic that cannot overflow --- */
 
@@ -188,36 +192,24 @@ bool host_account_make(const struct meminfo_sample *m,
 
 /* --- the numbers --- */
 
-static void set_value(struct host_value *v, const char *name,
-                      const char *suffix, bool is_part, uint64_t bytes) {
-  snprintf(v->name, sizeof(v->name), "%s%s", name, suffix);
-  v->is_part = is_part;
-  v->bytes = bytes;
-}
-
 /* Each part takes two steps: the amount and its error. */
-static bool next_of_part(const struct host_account *a, unsigned step,
-                         struct host_value *ret) {
-  unsigned part = step / 2;
-  bool is_error = step & 1;
-
-  if (!((a->known >> part) & 1) || (is_error && !parts[part].has_error))
-    return false;
-  set_value(ret, parts[part].name, is_error ? "_error" : "", !is_error,
-            is_error ? a->error[part] : a->bytes[part]);
-  return true;
-}
-
 bool host_next(const struct host_account *a, unsigned *cursor,
                struct host_value *ret) {
-  while (*cursor < 2 * HOST_PARTS)
-    if (next_of_part(a, (*cursor)++, ret))
-      return true;
-  if (*cursor >= 2 * HOST_PARTS + 2)
-    return false;
-  if ((*cursor)++ == 2 * HOST_PARTS)
-    set_value(ret, "outside", "", false, a->outside);
-  else
-    set_value(ret, "outside", "_error", false, a->outside_error);
-  return true;
+  while (*cursor < 2 * (HOST_PARTS + 1)) {
+    unsigned part = *cursor / 2;
+    bool is_error = (*cursor)++ & 1, is_part = part < HOST_PARTS;
+
+    if ((is_part && !((a->known >> part) & 1)) ||
+        (is_error && !has_error(part)))
+      continue;
+    snprintf(ret->name, sizeof(ret->name), "%s%s", names[part],
+             is_error ? "_error" : "");
+    ret->is_part = is_part && !is_error;
+    if (is_part)
+      ret->bytes = is_error ? a->error[part] : a->bytes[part];
+    else
+      ret->bytes = is_error ? a->outside_error : a->outside;
+    return true;
+  }
+  return false;
 }
