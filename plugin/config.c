@@ -186,14 +186,17 @@ static int apply_process_match(struct scope *scope,
   return add_rule(scope, &rule, item, false);
 }
 
-/* Options of the top level. Group, Ignore, Other and Capture can be blocks; the
- * table has them for suggestions. */
+static int apply_group(struct scope *scope, const oconfig_item_t *block);
+static int apply_ignore(struct scope *scope, const oconfig_item_t *block);
+static int apply_other(struct scope *scope, const oconfig_item_t *item);
+static int apply_capture(struct scope *scope, const oconfig_item_t *block);
+
 static const struct option top_options[] = {
     {"Process", .apply = apply_process},
     {"ProcessMatch", .apply = apply_process_match},
-    {.name = "Group"},
-    {.name = "Ignore"},
-    {.name = "Other"},
+    {"Group", .apply = apply_group, .is_block = true},
+    {"Ignore", .apply = apply_ignore, .is_block = true},
+    {"Other", .apply = apply_other, .is_block = true},
     BOOLEAN("Host", settings, reports_host),
     COUNT("MaxGroups", settings, max_groups, SETTINGS_MAX_GROUPS_LIMIT),
     {"Report", .apply = apply_report},
@@ -212,7 +215,7 @@ static const struct option top_options[] = {
     SECONDS("StateInterval", settings, state_interval_ns, 0, 86400),
     BOOLEAN("StateAtStart", settings, has_state_at_start),
     CHOICE("CommandLines", settings, command_lines),
-    {.name = "Capture"},
+    {"Capture", .apply = apply_capture, .is_block = true},
     {.name = NULL}};
 
 /* Options of a block besides the selectors. The first two are about rules. */
@@ -271,13 +274,13 @@ static int apply(struct scope *scope, const struct option *options,
 
   if (!option && !(scope->rule && is_selector(item->key)))
     return refuse_option(scope, options, item->key);
-  if (item->children_num > 0)
+  if (item->children_num > 0 && !(option && option->is_block))
     return config_error_set(&scope->reason, "expected an option, not a block");
   return option ? option_apply(scope, option, item)
                 : apply_selector(scope, item);
 }
 
-/* Applies the items of a block. Logs each mistake. */
+/* Applies the items of a block. Logs each mistake, and returns 1 then. */
 static int apply_block(struct scope *scope, const struct option *options,
                        const oconfig_item_t *block) {
   int status = 0;
@@ -286,117 +289,81 @@ static int apply_block(struct scope *scope, const struct option *options,
     const oconfig_item_t *item = &block->children[i];
     int rc = apply(scope, options, item);
 
-    if (rc == 0)
-      continue;
-    option_log_mistake(scope->settings, block, item, rc, &scope->reason);
-    status = -1;
+    if (rc < 0)
+      option_log_mistake(scope->settings, block, item, rc, &scope->reason);
+    if (rc != 0)
+      status = 1;
   }
   return status;
 }
 
-/* Fills the rule of a <Group> or <Ignore>. */
-static int fill_rule(struct settings *s, struct rule *rule,
-                     const struct option *options,
-                     const oconfig_item_t *block) {
-  struct scope scope = {.settings = s,
-                        .rule = rule,
-                        .report = &rule->report,
-                        .policy = &rule->policy};
+/* --- blocks. They return 1 after a mistake inside was logged --- */
 
-  return apply_block(&scope, options, block);
+/* Fills an initialized rule with the block and adds it. */
+static int add_rule_block(struct scope *scope, struct rule *rule,
+                          const struct option *options,
+                          const oconfig_item_t *block) {
+  struct scope inside = {.settings = scope->settings,
+                         .rule = rule,
+                         .report = &rule->report,
+                         .policy = &rule->policy};
+  int rc = apply_block(&inside, options, block);
+
+  if (rc == 0)
+    return add_rule(scope, rule, block, true);
+  rule_done(rule);
+  return rc;
 }
 
-static int init_block_rule(struct scope *scope, struct rule *rule,
-                           const oconfig_item_t *block, bool is_ignore) {
-  const char *name;
-  int rc;
-
-  if (is_ignore) {
-    rule_init_ignore(rule);
-    return block->values_num == 0
-               ? 0
-               : config_error_set(&scope->reason, "expected no name");
-  }
-  rc = option_string(scope, block, &name);
-  return rc < 0 ? rc : rule_init_group(rule, name, &scope->reason);
-}
-
-static int add_rule_block(struct settings *s, const oconfig_item_t *parent,
-                          const oconfig_item_t *block, bool is_ignore) {
-  struct scope scope = {.settings = s};
+static int apply_group(struct scope *scope, const oconfig_item_t *block) {
   struct rule rule;
-  int rc = init_block_rule(&scope, &rule, block, is_ignore);
+  const char *name;
+  int rc = option_string(scope, block, &name);
 
-  if (rc == 0) {
-    if (fill_rule(s, &rule, is_ignore ? ignore_options : group_options, block) <
-        0) {
-      rule_done(&rule);
-      return -1;
-    }
-    rc = add_rule(&scope, &rule, block, true);
-  }
-  if (rc < 0)
-    option_log_mistake(s, parent, block, rc, &scope.reason);
-  return rc < 0 ? -1 : 0;
+  if (rc == 0)
+    rc = rule_init_group(&rule, name, &scope->reason);
+  return rc == 0 ? add_rule_block(scope, &rule, group_options, block) : rc;
+}
+
+static int apply_ignore(struct scope *scope, const oconfig_item_t *block) {
+  struct rule rule;
+
+  if (block->values_num > 0)
+    return config_error_set(&scope->reason, "expected no name");
+  rule_init_ignore(&rule);
+  return add_rule_block(scope, &rule, ignore_options, block);
 }
 
 /* Other "name", or a block of that name. */
-static int add_other(struct settings *s, const oconfig_item_t *parent,
-                     const oconfig_item_t *item) {
+static int apply_other(struct scope *scope, const oconfig_item_t *item) {
+  struct settings *s = scope->settings;
   struct rule made = {.is_ignore = false};
-  struct scope scope = {
+  struct scope inside = {
       .settings = s, .report = &made.report, .policy = &made.policy};
   const char *name;
-  int rc = option_string(&scope, item, &name);
+  int rc = option_string(scope, item, &name);
 
-  if (rc == 0 && apply_block(&scope, other_options, item) < 0)
-    return -1;
   if (rc == 0)
-    rc = settings_set_other(s, name, &scope.reason);
-  if (rc == 0) {
-    s->other.report = made.report;
-    s->other.policy = made.policy;
-    rc = set_text(&s->other, item, item->children_num > 0);
-  }
-  if (rc < 0)
-    option_log_mistake(s, parent, item, rc, &scope.reason);
-  return rc < 0 ? -1 : 0;
+    rc = apply_block(&inside, other_options, item);
+  if (rc == 0)
+    rc = settings_set_other(s, name, &scope->reason);
+  if (rc != 0)
+    return rc;
+  s->other.report = made.report;
+  s->other.policy = made.policy;
+  return set_text(&s->other, item, item->children_num > 0);
 }
 
-static int add_capture(struct settings *s, const oconfig_item_t *parent,
-                       const oconfig_item_t *block) {
-  struct scope scope = {.settings = s};
-  int rc = 0;
-
-  if (block->values_num > 0)
-    rc = config_error_set(&scope.reason, "expected no name");
-  else if (apply_block(&scope, capture_options, block) < 0)
-    return -1;
-  else if (!s->capture.directory)
-    rc = config_error_set(&scope.reason, "expected a Directory in the block");
-  if (rc < 0)
-    option_log_mistake(s, parent, block, rc, &scope.reason);
-  return rc < 0 ? -1 : 0;
-}
-
-static int add_item(struct settings *s, const oconfig_item_t *block,
-                    const oconfig_item_t *item) {
-  struct scope scope = {
-      .settings = s, .report = &s->report, .policy = &s->policy};
+static int apply_capture(struct scope *scope, const oconfig_item_t *block) {
   int rc;
 
-  if (strcasecmp(item->key, "Group") == 0)
-    return add_rule_block(s, block, item, false);
-  if (strcasecmp(item->key, "Ignore") == 0)
-    return add_rule_block(s, block, item, true);
-  if (strcasecmp(item->key, "Other") == 0)
-    return add_other(s, block, item);
-  if (strcasecmp(item->key, "Capture") == 0)
-    return add_capture(s, block, item);
-  rc = apply(&scope, top_options, item);
-  if (rc < 0)
-    option_log_mistake(s, block, item, rc, &scope.reason);
-  return rc < 0 ? -1 : 0;
+  if (block->values_num > 0)
+    return config_error_set(&scope->reason, "expected no name");
+  rc = apply_block(scope, capture_options, block);
+  if (rc == 0 && !scope->settings->capture.directory)
+    return config_error_set(&scope->reason,
+                            "expected a Directory in the block");
+  return rc;
 }
 
 /* --- checks of two options together, after a block is read --- */
@@ -417,23 +384,6 @@ static int refuse(const struct settings *s, const oconfig_item_t *block,
   return -1;
 }
 
-static int check_max_lock_hold(const struct settings *s,
-                               const oconfig_item_t *block) {
-  struct scope scope = {.settings = NULL};
-  const oconfig_item_t *item = find_last(block, "MaxLockHold");
-  double ms;
-
-  if (!item || option_number(&scope, item, &ms) < 0 ||
-      (uint64_t)(ms * NS_PER_MS) <= s->read_timeout_ns)
-    return 0;
-  config_error_format(
-      &scope.reason,
-      "expected at most the %g milliseconds of ReadTimeout, after "
-      "which a read counts as hung",
-      (double)s->read_timeout_ns / NS_PER_MS);
-  return refuse(s, block, item, &scope.reason);
-}
-
 static uint64_t longest_max_lock_hold_ns(const struct settings *s) {
   uint64_t longest_ns = s->policy.max_lock_hold_ns;
 
@@ -445,32 +395,23 @@ static uint64_t longest_max_lock_hold_ns(const struct settings *s) {
   return longest_ns;
 }
 
-/* Compares it with MaxLockHold of earlier blocks; this block's is checked. */
-static int check_read_timeout(const struct settings *s,
-                              const oconfig_item_t *block) {
+/* The item is an option of this block, if it has one of the two. */
+static int check_times(const struct settings *s, const oconfig_item_t *block) {
   const oconfig_item_t *item = find_last(block, "ReadTimeout");
   uint64_t max_lock_hold_ns = longest_max_lock_hold_ns(s);
   struct config_error reason;
 
-  if (!item || max_lock_hold_ns <= s->read_timeout_ns)
+  if (max_lock_hold_ns <= s->read_timeout_ns)
     return 0;
-  config_error_format(
-      &reason,
-      "expected at least the %g seconds of a MaxLockHold above, which a read "
-      "may take",
-      (double)max_lock_hold_ns / NS_PER_S);
-  return refuse(s, block, item, &reason);
-}
-
-static int check_times(const struct settings *s, const oconfig_item_t *block) {
-  if (check_max_lock_hold(s, block) < 0)
-    return -1;
-  for (int i = 0; i < block->children_num; i++)
-    if ((strcasecmp(block->children[i].key, "Group") == 0 ||
-         strcasecmp(block->children[i].key, "Other") == 0) &&
-        check_max_lock_hold(s, &block->children[i]) < 0)
-      return -1;
-  return check_read_timeout(s, block);
+  if (!item)
+    item = find_last(block, "MaxLockHold");
+  config_error_format(&reason,
+                      "expected no MaxLockHold (%g milliseconds) above "
+                      "ReadTimeout (%g seconds), after which a read counts as "
+                      "hung",
+                      (double)max_lock_hold_ns / NS_PER_MS,
+                      (double)s->read_timeout_ns / NS_PER_S);
+  return refuse(s, block, item ? item : block, &reason);
 }
 
 /* Each removes files of the other's form. */
@@ -489,19 +430,11 @@ static int check_directories(const struct settings *s,
   return refuse(s, block, item, &reason);
 }
 
-static int add_items(struct settings *s, const oconfig_item_t *block) {
-  int status = 0;
-
-  for (int i = 0; i < block->children_num; i++)
-    if (add_item(s, block, &block->children[i]) < 0)
-      status = -1;
-  return status;
-}
-
 int config_add_block(struct settings *s, const oconfig_item_t *block) {
-  int rc = add_items(s, block);
+  struct scope scope = {
+      .settings = s, .report = &s->report, .policy = &s->policy};
 
-  if (rc == 0)
-    rc = check_times(s, block);
-  return rc == 0 ? check_directories(s, block) : rc;
+  if (apply_block(&scope, top_options, block) != 0 || check_times(s, block) < 0)
+    return -1;
+  return check_directories(s, block);
 }

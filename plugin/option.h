@@ -34,11 +34,12 @@ enum option_place {
   OPTION_IN_policy
 };
 
-/* One of apply, set and a field; none if it is a block, which others know. */
+/* One of apply, set and a field. */
 struct option {
   const char *name;
   /* 0, -EINVAL with scope->reason set, or -ENOMEM. */
   int (*apply)(struct scope *scope, const oconfig_item_t *item);
+  bool is_block; /* it may be one */
   /* The same for an option with one string. */
   int (*set)(struct settings *s, const char *value,
              struct config_error *reason);
