@@ -14,16 +14,22 @@
 
 #define REPEAT TIME_T_TO_CDTIME_T(3600)
 
-static bool is_due(struct log_state *s, enum diag_kind kind, bool may_repeat) {
+/* The problem of a kind, if a line about it is due; else NULL. */
+static const struct diag *find_due(struct log_state *s,
+                                   const struct collector *c,
+                                   enum diag_kind kind, bool may_repeat) {
+  const struct diag *d = collector_diag(c, kind);
   cdtime_t now = cdtime();
 
+  if (d->count == 0)
+    return NULL;
   /* The clock was set back. */
   if (s->logged[kind] > now)
     s->logged[kind] = now;
   if (s->logged[kind] && !(may_repeat && now - s->logged[kind] >= REPEAT))
-    return false;
+    return NULL;
   s->logged[kind] = now;
-  return true;
+  return d;
 }
 
 static int read_own_capabilities(uint64_t *ret) {
@@ -156,61 +162,56 @@ static void name_processes(const struct diag *d, char *ret, size_t size) {
              d->count - DIAG_OTHERS - 1);
 }
 
-/* The processes that are too large to be walked, if a line about them is due.
- */
-static bool names_due(struct log_state *s, const struct collector *c,
-                      enum diag_kind kind, char *ret, size_t size) {
-  const struct diag *d = collector_diag(c, kind);
-
-  if (!d->count || !is_due(s, kind, false))
-    return false;
-  name_processes(d, ret, size);
-  return true;
-}
-
+/* Of the processes that are too large to be walked. */
 static void log_samples(struct log_state *s, const struct collector *c) {
+  static const struct {
+    enum diag_kind kind;
+    int level;
+    const char *before, *after; /* their names */
+  } lines[] = {
+      {DIAG_SAMPLED, LOG_INFO, "reading smaps_rollup of large processes",
+       "would hold their locks for longer than MaxLockHold: some of their "
+       "pages are sampled instead; see memory-pss_error for the possible error "
+       "and count-sampled for the number of such processes"},
+      {DIAG_MAPCOUNT_DENIED, LOG_WARNING,
+       "processes that are too large for MaxLockHold",
+       "are sampled, but without CAP_SYS_ADMIN (or without /proc/kpagecount) "
+       "the number of processes that share a page is unknown: their USS is "
+       "right, their PSS may be as far off as memory-pss_error says"},
+      {DIAG_TOO_LARGE, LOG_WARNING, "reading smaps_rollup of large processes",
+       "would hold their locks for longer than MaxLockHold, and their pages "
+       "cannot be sampled (/proc/PID/pagemap needs CAP_DAC_READ_SEARCH and "
+       "CAP_SYS_PTRACE): their shared memory is guessed from their size, "
+       "unless you grant these or raise MaxLockHold; see memory-pss_error for "
+       "the possible error and count-deferred for the number of such "
+       "processes"}};
   char names[(DIAG_OTHERS + 1) * 80 + 32]; /* of 64 bytes and a number each */
 
-  if (names_due(s, c, DIAG_SAMPLED, names, sizeof(names)))
-    INFO("smaps plugin: reading smaps_rollup of large processes (%s) would "
-         "hold their locks for longer than MaxLockHold: some of their pages "
-         "are sampled instead; see memory-pss_error for the possible error and "
-         "count-sampled for the number of such processes",
-         names);
-  if (names_due(s, c, DIAG_MAPCOUNT_DENIED, names, sizeof(names)))
-    WARNING("smaps plugin: processes that are too large for MaxLockHold (%s) "
-            "are sampled, but without CAP_SYS_ADMIN (or without "
-            "/proc/kpagecount) the number of processes that share a page is "
-            "unknown: their USS is right, their PSS may be as far off as "
-            "memory-pss_error says",
-            names);
-  if (names_due(s, c, DIAG_TOO_LARGE, names, sizeof(names)))
-    WARNING("smaps plugin: reading smaps_rollup of large processes (%s) would "
-            "hold their locks for longer than MaxLockHold, and their pages "
-            "cannot be sampled (/proc/PID/pagemap needs CAP_DAC_READ_SEARCH "
-            "and CAP_SYS_PTRACE): their shared memory is guessed from their "
-            "size, unless you grant these or raise MaxLockHold; see "
-            "memory-pss_error for the possible error and count-deferred for "
-            "the number of such processes",
-            names);
+  for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+    const struct diag *d = find_due(s, c, lines[i].kind, false);
+
+    if (!d)
+      continue;
+    name_processes(d, names, sizeof(names));
+    plugin_log(lines[i].level, "smaps plugin: %s (%s) %s", lines[i].before,
+               names, lines[i].after);
+  }
 }
 
 static void log_limits(struct log_state *s, const struct collector *c) {
-  const struct diag *d = collector_diag(c, DIAG_NO_ROLLUP);
+  const struct diag *d;
 
-  if (d->count && is_due(s, DIAG_NO_ROLLUP, false))
+  if (find_due(s, c, DIAG_NO_ROLLUP, false))
     WARNING("smaps plugin: this kernel has neither smaps_rollup nor smaps "
             "(CONFIG_PROC_PAGE_MONITOR): PSS, USS, shared and swap are "
             "unknown");
   log_samples(s, c);
-  d = collector_diag(c, DIAG_GROUP_REFUSED);
-  if (d->count && is_due(s, DIAG_GROUP_REFUSED, false))
+  if ((d = find_due(s, c, DIAG_GROUP_REFUSED, false)))
     WARNING("smaps plugin: MaxGroups is reached: no group \"%s\" for process "
             "%u \"%s\"; such processes go to Other; see count-groups_refused "
             "for the number of refused names",
             d->name, d->pid, d->comm);
-  d = collector_diag(c, DIAG_NAME_REFUSED);
-  if (d->count && is_due(s, DIAG_NAME_REFUSED, true))
+  if ((d = find_due(s, c, DIAG_NAME_REFUSED, true)))
     WARNING("smaps plugin: more new group names within an hour than MaxGroups "
             "(%" PRIu64 "): no group \"%s\" for process %u \"%s\" yet; such "
             "processes go to Other until there is room; see "
@@ -243,26 +244,22 @@ static void log_scarce(struct log_state *s, const struct collector *c,
 static void log_failures(struct log_state *s, const struct collector *c) {
   const struct diag *d;
 
-  d = collector_diag(c, DIAG_MATCH_DEFERRED);
-  if (d->count && is_due(s, DIAG_MATCH_DEFERRED, true))
+  if ((d = find_due(s, c, DIAG_MATCH_DEFERRED, true)))
     WARNING("smaps plugin: matching process names is too slow; process %u "
             "\"%s\" (one of %" PRIu64 ", see count-unidentified) waits for a "
             "later interval, and empty groups are unknown until then",
             d->pid, d->comm, d->count);
-  d = collector_diag(c, DIAG_CONTAINER_FILE);
-  if (d->count && is_due(s, DIAG_CONTAINER_FILE, false))
+  if ((d = find_due(s, c, DIAG_CONTAINER_FILE, false)))
     WARNING("smaps plugin: the name of the container of process %u \"%s\" is "
             "unknown: %s: %s; the first 12 digits of its id are used",
             d->pid, d->comm, d->file,
             d->error == EBADMSG ? "malformed" : strerror(d->error));
-  d = collector_diag(c, DIAG_MALFORMED);
-  if (d->count && is_due(s, DIAG_MALFORMED, true))
+  if ((d = find_due(s, c, DIAG_MALFORMED, true)))
     WARNING("smaps plugin: %s of process %u \"%s\" is malformed (one of "
             "%" PRIu64 " in this interval); its values are guessed, if "
             "another member of its group can be read, or unknown",
             d->file, d->pid, d->comm, d->count);
-  d = collector_diag(c, DIAG_FAILED);
-  if (d->count && is_due(s, DIAG_FAILED, true))
+  if ((d = find_due(s, c, DIAG_FAILED, true)))
     WARNING("smaps plugin: reading %s of process %u \"%s\" failed: %s (one of "
             "%" PRIu64 " in this interval); its values are guessed, if "
             "another member of its group can be read, or unknown; while the "

@@ -117,11 +117,9 @@ static int add_processes(notification_t *n, const struct summary *s) {
   return rc;
 }
 
-static int add_change(notification_t *n, const struct pss_change *c) {
-  int rc = plugin_notification_meta_add_signed_int(n, "PssGrowth", c->bytes);
-
-  return rc == 0 ? plugin_notification_meta_add_unsigned_int(
-                       n, "PssGrowthSeconds", c->age_ns / NS_PER_S)
+static int add_number(notification_t *n, int rc, const char *name,
+                      uint64_t value) {
+  return rc == 0 ? plugin_notification_meta_add_unsigned_int(n, name, value)
                  : rc;
 }
 
@@ -129,18 +127,19 @@ static int add_meta(notification_t *n, const struct write_result *w) {
   const struct summary *s = w->summary;
   int rc = plugin_notification_meta_add_string(n, META_PATH, w->path);
 
-  if (rc == 0 && s->has_ended)
-    rc = plugin_notification_meta_add_unsigned_int(n, "EndedSeconds",
-                                                   summary_ended_seconds(s));
-  if (rc == 0 && s->has_pss)
-    rc = plugin_notification_meta_add_unsigned_int(n, "Pss", s->pss_bytes);
-  if (rc == 0 && s->has_pss)
-    rc = plugin_notification_meta_add_unsigned_int(n, "PssError", s->pss_error);
-  if (rc == 0 && s->change.age_ns > 0)
-    rc = add_change(n, &s->change);
-  if (rc == 0 && s->limit_bytes > 0)
-    rc = plugin_notification_meta_add_unsigned_int(n, "MemoryLimit",
-                                                   s->limit_bytes);
+  if (s->has_ended)
+    rc = add_number(n, rc, "EndedSeconds", summary_ended_seconds(s));
+  if (s->has_pss) {
+    rc = add_number(n, rc, "Pss", s->pss_bytes);
+    rc = add_number(n, rc, "PssError", s->pss_error);
+  }
+  if (rc == 0 && s->change.age_ns > 0) {
+    rc = plugin_notification_meta_add_signed_int(n, "PssGrowth",
+                                                 s->change.bytes);
+    rc = add_number(n, rc, "PssGrowthSeconds", s->change.age_ns / NS_PER_S);
+  }
+  if (s->limit_bytes > 0)
+    rc = add_number(n, rc, "MemoryLimit", s->limit_bytes);
   return rc == 0 ? add_processes(n, s) : rc;
 }
 
@@ -209,36 +208,35 @@ static void report_capture(const struct write_result *w) {
         w->summary->has_ended ? "had" : "has", summary);
 }
 
+/* The name of a place in the configuration. */
+static const char *option_of(enum document_kind kind) {
+  if (kind == DOCUMENT_CAPTURE)
+    return "<Capture>: Directory";
+  return kind == DOCUMENT_STATE ? "StateFile" : "StateHistory";
+}
+
+/* The history at most once an hour. */
 static void report_state(const struct write_result *w) {
+  bool is_history = w->kind == DOCUMENT_HISTORY;
   struct config_error cause;
 
-  if (w->error && !atomic_exchange(&has_state_failed, true))
-    ERROR("smaps plugin: StateFile \"%s\" cannot be written: %s", w->path,
-          explain(w, &cause));
+  if (w->error && (is_history || !atomic_exchange(&has_state_failed, true)))
+    ERROR("smaps plugin: %s \"%s\" cannot be written: %s", option_of(w->kind),
+          w->path, explain(w, &cause));
   if (!w->error && atomic_exchange(&has_state_failed, false))
     NOTICE("smaps plugin: StateFile \"%s\" is written again", w->path);
 }
 
-/* At most once an hour. */
-static void report_history(const struct write_result *w) {
-  struct config_error cause;
-
-  ERROR("smaps plugin: StateHistory \"%s\" cannot be written: %s", w->path,
-        explain(w, &cause));
-}
-
-/* At start, before a file is lost. */
+/* A place at start, before a file is lost. */
 static void report_place(const struct write_result *w) {
   bool is_file = w->kind == DOCUMENT_STATE;
   struct config_error cause;
+  int rc = is_file ? place_check_file(w->path, &cause)
+                   : place_check_directory(w->path, &cause);
 
-  if ((is_file ? place_check_file(w->path, &cause)
-               : place_check_directory(w->path, &cause)) == 0)
+  if (rc == 0)
     return;
-  WARNING("smaps plugin: %s \"%s\" cannot be written: %s",
-          is_file                       ? "StateFile"
-          : w->kind == DOCUMENT_HISTORY ? "StateHistory"
-                                        : "<Capture>: Directory",
+  WARNING("smaps plugin: %s \"%s\" cannot be written: %s", option_of(w->kind),
           w->path, cause.text);
   if (is_file)
     atomic_store(&has_state_failed, true);
@@ -249,8 +247,6 @@ void notification_written(const struct write_result *w) {
     report_place(w);
   else if (w->kind == DOCUMENT_CAPTURE)
     report_capture(w);
-  else if (w->kind == DOCUMENT_HISTORY)
-    report_history(w);
   else
     report_state(w);
 }
