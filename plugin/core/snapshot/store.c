@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 #define SUFFIX ".json"
 /* The temporary name does not match *.json, so no program reads half a file. */
 #define UNFINISHED ".smaps-unfinished"
-#define STAMP_LEN (sizeof("smaps-20261121T134501Z-") - 1)
+#define FOUR_DIGITS "[0-9][0-9][0-9][0-9]"
 #define SAME_SECOND_MAX 100
 
 static int write_all(int fd, const char *text, size_t len) {
@@ -138,6 +139,8 @@ static int open_directory(const char *directory) {
 
 #define DAY_NS (UINT64_C(86400) * 1000000000)
 
+#define NO_TIME "00000000T000000Z"
+
 /* A time_t may have 32 bits. */
 static void format_time(uint64_t when_ns, char *ret, size_t size) {
   uint64_t when = when_ns / 1000000000;
@@ -145,9 +148,8 @@ static void format_time(uint64_t when_ns, char *ret, size_t size) {
   struct tm tm;
 
   if ((uint64_t)seconds != when || !gmtime_r(&seconds, &tm) ||
-      strftime(ret, size, "%Y%m%dT%H%M%SZ", &tm) !=
-          sizeof("20261121T134501Z") - 1)
-    snprintf(ret, size, "00000000T000000Z");
+      strftime(ret, size, "%Y%m%dT%H%M%SZ", &tm) != strlen(NO_TIME))
+    snprintf(ret, size, NO_TIME);
 }
 
 struct old_file {
@@ -171,23 +173,10 @@ static void old_files_done(struct old_files *o) {
 
 /* Only names such as smaps-20261121T134501Z-….json are ours to remove. */
 static bool is_ours(const char *name) {
-  static const char shape[] = PREFIX "dddddddd"
-                                     "T"
-                                     "dddddd"
-                                     "Z-";
-  size_t len = strlen(name), start = sizeof(shape) - 1;
+  static const char shape[] =
+      PREFIX FOUR_DIGITS FOUR_DIGITS "T" FOUR_DIGITS "[0-9][0-9]Z-?*" SUFFIX;
 
-  if (len <= start + sizeof(SUFFIX) - 1 ||
-      strcmp(name + len - (sizeof(SUFFIX) - 1), SUFFIX) != 0)
-    return false;
-  for (size_t i = 0; i < start; i++) {
-    bool is_digit = name[i] >= '0' && name[i] <= '9';
-
-    /* A d stands for a digit; the prefix has no d. */
-    if (shape[i] == 'd' ? !is_digit : name[i] != shape[i])
-      return false;
-  }
-  return true;
+  return fnmatch(shape, name, 0) == 0;
 }
 
 static int add_old(struct old_files *o, const char *name,
