@@ -1,6 +1,5 @@
 #include "report/metric.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +31,7 @@ struct metric {
   /* Of FROM_ROLLUP; needed by those that are made of others. */
   enum rollup_field field;
   bool is_default;
-  /* NULL for FROM_ROLLUP and FROM_CGROUP_LIMIT. */
+  /* NULL for FROM_ROLLUP. */
   double (*value)(const struct metric_subject *s);
 };
 
@@ -52,6 +51,13 @@ static double percent(uint64_t part, uint64_t whole) {
 static double cgroup_field(const struct metric_subject *s, unsigned field,
                            uint64_t value) {
   return cgroup_memory_has(s->cgroup, field) ? (double)value : UNKNOWN;
+}
+
+static double limit(const struct metric_subject *s) {
+  uint64_t bytes;
+
+  return cgroup_memory_limit(s->cgroup, s->mem_total, &bytes) ? (double)bytes
+                                                              : UNKNOWN;
 }
 
 /* clang-format off */
@@ -86,6 +92,7 @@ VALUE(swapped, percent(u->rollup.bytes[ROLLUP_SWAP_PSS],
                        u->rollup.bytes[ROLLUP_SWAP_PSS] +
                            u->rollup.bytes[ROLLUP_PSS]))
 VALUE(cgroup, cgroup_field(s, CGROUP_HAS_BYTES, s->cgroup->bytes))
+VALUE(cgroup_limit, limit(s))
 VALUE(cgroup_file, cgroup_field(s, CGROUP_HAS_FILE, s->cgroup->file))
 VALUE(cgroup_kernel, cgroup_field(s, CGROUP_HAS_KERNEL, s->cgroup->kernel))
 VALUE(oom_kill, cgroup_field(s, CGROUP_HAS_KILLS, s->cgroup->kills))
@@ -137,7 +144,7 @@ static const struct metric metrics[] = {
     {"resident", "memory", FROM_STATM, 0, false, resident},
     {"resident_shared", "memory", FROM_STATM, 0, false, resident_shared},
     {"cgroup", "memory", FROM_CGROUP, 0, true, cgroup},
-    {"cgroup_limit", "memory", FROM_CGROUP_LIMIT, 0, true, NULL},
+    {"cgroup_limit", "memory", FROM_CGROUP_LIMIT, 0, true, cgroup_limit},
     {"oom_kill", "count", FROM_CGROUP_COUNTS, 0, true, oom_kill},
     {"cgroup_file", "memory", FROM_CGROUP, 0, false, cgroup_file},
     {"cgroup_kernel", "memory", FROM_CGROUP, 0, false, cgroup_kernel},
@@ -234,7 +241,7 @@ static double rollup_value(const struct metric *m,
 }
 
 static double value_of(const struct metric *m, const struct metric_subject *s) {
-  if (s->usage->is_unseen)
+  if (s->usage->is_unseen && m->source != FROM_CGROUP_LIMIT)
     return UNKNOWN;
   if (is_of_rollup(m))
     return rollup_value(m, s);
@@ -249,22 +256,22 @@ static bool is_bytes(const struct metric *m) {
          m->source != FROM_GROWTH;
 }
 
-static double cgroup_limit(const struct metric_subject *s, uint64_t mem_total) {
-  uint64_t bytes;
-
-  assert(s->cgroup);
-  return cgroup_memory_limit(s->cgroup, mem_total, &bytes) ? (double)bytes
-                                                           : UNKNOWN;
-}
-
-static double limit_percent(const struct metric_subject *s,
-                            uint64_t mem_total) {
-  double limit = cgroup_limit(s, mem_total);
+/* memory.high can be exceeded; types.db takes no more than 100.1. */
+static double limit_percent(const struct metric_subject *s) {
   double used =
       cgroup_field(s, CGROUP_HAS_BYTES, cgroup_memory_working_set(s->cgroup));
+  double most = cgroup_limit(s);
 
-  /* memory.high can be exceeded; types.db takes no more than 100.1. */
-  return limit > 0 ? fmin(100 * used / limit, 100) : UNKNOWN;
+  if (!(most > 0))
+    return UNKNOWN;
+  return used > most ? 100 : 100 * used / most;
+}
+
+static double percent_of(const struct metric *m,
+                         const struct metric_subject *s) {
+  if (m->source == FROM_CGROUP_LIMIT)
+    return limit_percent(s);
+  return s->mem_total ? 100 * value_of(m, s) / (double)s->mem_total : UNKNOWN;
 }
 
 static bool is_of_host(const struct metric *m,
@@ -274,36 +281,23 @@ static bool is_of_host(const struct metric *m,
          (m->source != FROM_START || context->has_uptime);
 }
 
-/* ps_count alone has a second value. */
-static void fill_absolute(const struct metric *m,
-                          const struct metric_subject *s, uint64_t mem_total,
-                          struct metric_value *ret) {
-  ret->type = m->type;
+static void fill(const struct metric *m, const struct metric_subject *s,
+                 bool is_percentage, struct metric_value *ret) {
+  bool has_name = is_percentage || strcmp(m->type, m->name) != 0;
+
+  ret->type = is_percentage ? "percent" : m->type;
   snprintf(ret->type_instance, sizeof(ret->type_instance), "%s",
-           strcmp(m->type, m->name) == 0 ? "" : m->name);
+           has_name ? m->name : "");
   ret->n = 1;
-  ret->values[0] = m->source == FROM_CGROUP_LIMIT ? cgroup_limit(s, mem_total)
-                                                  : value_of(m, s);
-  if (m->value == processes) {
-    ret->n = 2;
-    ret->values[1] = s->usage->is_unseen ? UNKNOWN : threads(s);
-  }
+  ret->values[0] = is_percentage ? percent_of(m, s) : value_of(m, s);
+  if (m->value == processes) /* ps_count alone has a second value */
+    ret->values[ret->n++] = s->usage->is_unseen ? UNKNOWN : threads(s);
 }
 
-static void fill_percentage(const struct metric *m,
-                            const struct metric_subject *s, uint64_t mem_total,
-                            struct metric_value *ret) {
-  ret->type = "percent";
-  snprintf(ret->type_instance, sizeof(ret->type_instance), "%s", m->name);
-  ret->n = 1;
-  if (m->source == FROM_CGROUP_LIMIT)
-    ret->values[0] = limit_percent(s, mem_total);
-  else
-    ret->values[0] =
-        mem_total ? 100 * value_of(m, s) / (double)mem_total : UNKNOWN;
-}
-
-static bool has_percentage(const struct metric *m, const struct report *r) {
+static bool is_published(const struct metric *m, const struct report *r,
+                         bool is_percentage) {
+  if (!is_percentage)
+    return !is_bytes(m) || r->absolute != CHOICE_NO;
   return m->source == FROM_CGROUP_LIMIT ||
          (is_bytes(m) && r->percentage == CHOICE_YES);
 }
@@ -311,26 +305,22 @@ static bool has_percentage(const struct metric *m, const struct report *r) {
 bool metric_next(const struct metric_subject *s, const struct report *r,
                  const struct metric_context *context, unsigned *cursor,
                  struct metric_value *ret) {
+  struct metric_subject subject = *s;
+
+  subject.mem_total = context->mem_total;
   /* Each metric takes two steps: the value and its percentage. */
   while (*cursor < 2 * METRICS) {
-    const struct metric *m = &metrics[*cursor / 2];
-    bool is_percentage = *cursor & 1;
-    bool is_wanted = (r->metrics >> (*cursor / 2)) & 1 &&
-                     is_of_host(m, context) && (s->cgroup || !is_of_cgroup(m));
+    unsigned i = *cursor / 2;
+    const struct metric *m = &metrics[i];
 
-    ret->metric = (metric_set)1 << *cursor / 2;
-    ret->is_percentage = is_percentage;
-    ++*cursor;
-    if (!is_wanted)
+    ret->metric = (metric_set)1 << i;
+    ret->is_percentage = (*cursor)++ & 1;
+    if (!((r->metrics >> i) & 1) || !is_of_host(m, context) ||
+        (!s->cgroup && is_of_cgroup(m)) ||
+        !is_published(m, r, ret->is_percentage))
       continue;
-    if (is_percentage && has_percentage(m, r)) {
-      fill_percentage(m, s, context->mem_total, ret);
-      return true;
-    }
-    if (!is_percentage && (!is_bytes(m) || r->absolute != CHOICE_NO)) {
-      fill_absolute(m, s, context->mem_total, ret);
-      return true;
-    }
+    fill(m, &subject, ret->is_percentage, ret);
+    return true;
   }
   return false;
 }

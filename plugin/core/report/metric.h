@@ -60,6 +60,7 @@ struct metric_subject {
   const struct usage *usage;
   const struct cgroup_memory *cgroup; /* NULL: it has no control group */
   const struct growth *growth;        /* NULL: not followed */
+  uint64_t mem_total; /* metric_next() takes it of the context */
 };
 
 /* Gets the next value to publish. *cursor starts at 0. False at the end. */

@@ -533,6 +533,8 @@ TEST(what_is_unknown_of_a_control_group_is_nan) {
                "memory-cgroup=nan memory-cgroup_limit=nan "
                "percent-cgroup_limit=nan memory-cgroup_file=nan "
                "memory-cgroup_kernel=nan count-oom_kill=1");
+  check_cgroup((struct cgroup_memory){.known = CGROUP_HAS_LIMIT, .limit = 500},
+               1000, "memory-cgroup_limit=500 percent-cgroup_limit=nan");
 }
 
 /* Without a limit the host is the limit. memory.high can be exceeded; types.db
