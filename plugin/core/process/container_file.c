@@ -1,6 +1,7 @@
 #include "process/container_file.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <yajl/yajl_parse.h>
@@ -67,84 +68,52 @@ static int on_string(void *ctx, const unsigned char *text, size_t len) {
   return 1;
 }
 
-static int find(struct search *s, const char *text, size_t len) {
+int container_file_parse(const char *key, const char *id, const char *text,
+                         size_t len, char ret[CONTAINER_NAME_SIZE]) {
   static const yajl_callbacks callbacks = {.yajl_string = on_string,
                                            .yajl_start_map = on_open,
                                            .yajl_map_key = on_key,
                                            .yajl_end_map = on_close,
                                            .yajl_start_array = on_open,
                                            .yajl_end_array = on_close};
-  yajl_handle parser = yajl_alloc(&callbacks, NULL, s);
+  struct search s = {
+      .key = key, .id = id, .level = id ? 2 : 1, .is_of_id = !id};
+  yajl_handle parser;
   yajl_status status;
 
+  if (len == 0 && id) /* Podman takes an empty file for an empty list */
+    return -ENOENT;
+  parser = yajl_alloc(&callbacks, NULL, &s);
   if (!parser)
     return -ENOMEM;
   status = yajl_parse(parser, (const unsigned char *)text, len);
   if (status == yajl_status_ok)
     status = yajl_complete_parse(parser);
   yajl_free(parser);
-  if (status == yajl_status_client_canceled)
-    return 0;
-  return status == yajl_status_ok ? -ENOENT : -EBADMSG;
-}
-
-static bool is_name(const char *s) {
-  static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                "abcdefghijklmnopqrstuvwxyz0123456789._-";
-
-  return *s && s[strspn(s, letters)] == '\0';
-}
-
-int container_file_parse(enum container_format format, const char *text,
-                         size_t len, const char *id,
-                         char ret[CONTAINER_NAME_SIZE]) {
-  static const char *const keys[] = {[CONTAINER_DOCKER] = "Name",
-                                     [CONTAINER_DOCKER_ROOT] = "data-root",
-                                     [CONTAINER_PODMAN] = "names"};
-  bool is_list = format == CONTAINER_PODMAN;
-  struct search s = {.key = keys[format],
-                     .id = is_list ? id : NULL,
-                     .level = is_list ? 2 : 1,
-                     .is_of_id = !is_list};
-  const char *name = s.value + (format == CONTAINER_DOCKER);
-  /* Podman takes an empty file for an empty list. */
-  int rc = len == 0 && is_list ? -ENOENT : find(&s, text, len);
-
-  if (rc != 0)
-    return rc;
-  if ((!is_list && s.value[0] != '/') ||
-      (format != CONTAINER_DOCKER_ROOT && !is_name(name)))
+  if (status == yajl_status_ok)
+    return -ENOENT;
+  if (status != yajl_status_client_canceled || !s.value[0])
     return -EBADMSG;
-  strcpy(ret, name);
+  strcpy(ret, s.value);
   return 0;
-}
-
-/* Copies the text up to the end, if it is a name. */
-static bool take(const char *text, const char *end,
-                 char ret[CONTAINER_NAME_SIZE]) {
-  if (!end || end - text >= CONTAINER_NAME_SIZE)
-    return false;
-  memcpy(ret, text, (size_t)(end - text));
-  ret[end - text] = '\0';
-  return is_name(ret);
 }
 
 bool container_file_kubelet(const char *file, const char *id,
                             struct container_names *ret) {
-  const char *pod_end = strchr(file, '_');
-  const char *namespace_end = pod_end ? strchr(pod_end + 1, '_') : NULL;
+  const char *namespace = strchr(file, '_');
+  const char *name = namespace ? strchr(namespace + 1, '_') : NULL;
   const char *dash = strrchr(file, '-');
   size_t id_len = dash ? strcspn(dash + 1, ".") : 0;
-  struct container_names names;
 
-  if (!namespace_end || dash < namespace_end || id_len < ID_LEN_LEAST ||
+  if (!name || dash < name || id_len < ID_LEN_LEAST ||
       strncmp(dash + 1, id, id_len) != 0 ||
       strcmp(dash + 1 + id_len, ".log") != 0)
     return false;
-  if (!take(file, pod_end, names.pod) ||
-      !take(pod_end + 1, namespace_end, names.namespace) ||
-      !take(namespace_end + 1, dash, names.name))
-    return false;
-  *ret = names;
+  snprintf(ret->pod, CONTAINER_NAME_SIZE, "%.*s", (int)(namespace - file),
+           file);
+  snprintf(ret->namespace, CONTAINER_NAME_SIZE, "%.*s",
+           (int)(name - namespace - 1), namespace + 1);
+  snprintf(ret->name, CONTAINER_NAME_SIZE, "%.*s", (int)(dash - name - 1),
+           name + 1);
   return true;
 }

@@ -10,24 +10,21 @@
 
 #define CONTAINER_NAME_SIZE 256
 
-/* Empty: unknown. Else letters, digits, '.', '_' and '-'. */
+/* Empty: unknown. Whoever starts a container may choose any bytes. */
 struct container_names {
   char name[CONTAINER_NAME_SIZE];
   char pod[CONTAINER_NAME_SIZE];
   char namespace[CONTAINER_NAME_SIZE];
 };
 
-enum container_format {
-  CONTAINER_DOCKER,      /* config.v2.json: "Name", without its slash */
-  CONTAINER_DOCKER_ROOT, /* daemon.json: "data-root", an absolute path */
-  CONTAINER_PODMAN,      /* containers.json: the first of the "names" of `id` */
-};
-
-/* Finds the name in a JSON text. -ENOENT if there is none, -EBADMSG if the text
- * or the name is malformed, -ENOMEM. */
-int container_file_parse(enum container_format format, const char *text,
-                         size_t len, const char *id,
-                         char ret[CONTAINER_NAME_SIZE]);
+/*
+ * Finds the string of a key in a JSON object; or, with an id, in an array of
+ * objects, in that one whose "id" it is, the first string of the array of the
+ * key. -ENOENT if there is none, -EBADMSG if the text is malformed, or the
+ * string is empty, does not fit or has a NUL in it; -ENOMEM.
+ */
+int container_file_parse(const char *key, const char *id, const char *text,
+                         size_t len, char ret[CONTAINER_NAME_SIZE]);
 
 /* A link of kubelet's: POD_NAMESPACE_CONTAINER-ID.log, cut before ".log" if it
  * is too long for a file name. False if it is of another container. */

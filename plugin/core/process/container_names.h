@@ -9,6 +9,7 @@
 #ifndef SMAPS_CONTAINER_NAMES_H
 #define SMAPS_CONTAINER_NAMES_H
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdint.h>
 
@@ -16,15 +17,15 @@
 #include <smaps/text.h>
 
 struct container_cache {
-  char *root;           /* the directory that has the host's files */
+  char root[PATH_MAX];  /* the directory that has the host's files */
   pthread_mutex_t lock; /* of all below; not held while files are read */
   bool is_reading[2];   /* files of the system, of users */
   struct container_entry *entries;
-  size_t n, cap;
+  size_t n;
 };
 
-/* A root of NULL is "/". 0, or -ENOMEM and nothing but that to be done. */
-int container_cache_init(struct container_cache *c, const char *root);
+/* A root of NULL is "/". */
+void container_cache_init(struct container_cache *c, const char *root);
 void container_cache_done(struct container_cache *c);
 
 /*

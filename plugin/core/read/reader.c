@@ -313,9 +313,9 @@ int reader_init(struct reader *r, const struct reader_setup *setup) {
     return -ENOMEM;
   atomic_init(&r->names->holders, 1);
   user_cache_init(&r->names->users, setup->look_up_user);
-  if (container_cache_init(&r->names->containers, setup->container_root) == 0 &&
-      worker_pool_new(&ops, setup->read_timeout_ns, WAIT_BUDGET_NS, &r->pool) ==
-          0)
+  container_cache_init(&r->names->containers, setup->container_root);
+  if (worker_pool_new(&ops, setup->read_timeout_ns, WAIT_BUDGET_NS, &r->pool) ==
+      0)
     return 0;
   release_names(r->names);
   r->names = NULL;
