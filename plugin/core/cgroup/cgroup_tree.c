@@ -1,51 +1,25 @@
 #include "cgroup/cgroup_tree.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cgroup/cgroup.h"
+#include "proc/array.h"
 
-static int compare(const struct cgroup_node *node, struct span path) {
-  int order = strncmp(node->path, path.text, path.len);
+static int compare(const void *key, const void *element) {
+  const struct cgroup_node *node = *(struct cgroup_node *const *)element;
+  const struct span *path = key;
+  int order = strncmp(path->text, node->path, path->len);
 
-  return order != 0 ? order : node->path[path.len] != '\0';
+  return order != 0 ? order : -(node->path[path->len] != '\0');
 }
 
 /* The index of the path, or the index to insert it at. */
 static size_t find(const struct cgroup_tree *t, struct span path,
                    bool *ret_found) {
-  size_t low = 0, high = t->n;
-
-  *ret_found = false;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): remove_node() takes it out */
-    int order = compare(t->nodes[middle], path);
-
-    if (order < 0) {
-      low = middle + 1;
-    } else {
-      high = middle;
-      *ret_found |= order == 0;
-    }
-  }
-  return low;
-}
-
-static int make_room(struct cgroup_tree *t) {
-  size_t cap = t->cap ? t->cap * 2 : 16;
-  struct cgroup_node **nodes;
-
-  if (t->n < t->cap)
-    return 0;
-  nodes = reallocarray(t->nodes, cap, sizeof(*nodes));
-  if (!nodes)
-    return -ENOMEM;
-  t->nodes = nodes;
-  t->cap = cap;
-  return 0;
+  return array_find(t->nodes, t->n, sizeof(*t->nodes), &path, compare,
+                    ret_found);
 }
 
 static bool ends_with(struct span path, struct span name) {
@@ -62,24 +36,24 @@ static void describe(struct cgroup_node *node, struct span path) {
 /* Adds a node below its parent, whose reference it takes. */
 static int add(struct cgroup_tree *t, struct span path,
                struct cgroup_node *parent, struct cgroup_node **ret) {
-  struct cgroup_node *node = malloc(sizeof(*node) + path.len + 1);
+  struct cgroup_node *node = malloc(sizeof(*node) + path.len + 1), **nodes;
   bool is_found;
-  size_t at;
+  size_t at = find(t, path, &is_found);
 
-  if (!node || make_room(t) < 0) {
+  nodes =
+      node ? array_insert(t->nodes, &t->n, &t->cap, sizeof(*nodes), at) : NULL;
+  if (!nodes) {
     free(node);
     return -ENOMEM;
   }
+  t->nodes = nodes;
+  nodes[at] = node;
   *node = (struct cgroup_node){.parent = parent,
                                .depth = parent ? parent->depth + 1 : 0,
                                .serial = ++t->made};
   memcpy(node->path, path.text, path.len);
   node->path[path.len] = '\0';
   describe(node, path);
-  at = find(t, path, &is_found);
-  memmove(&t->nodes[at + 1], &t->nodes[at], (t->n - at) * sizeof(*t->nodes));
-  t->nodes[at] = node;
-  t->n++;
   *ret = node;
   return 0;
 }
@@ -135,8 +109,7 @@ static void remove_node(struct cgroup_tree *t, struct cgroup_node *node) {
       find(t, (struct span){.text = node->path, .len = strlen(node->path)},
            &is_found);
 
-  t->n--;
-  memmove(&t->nodes[at], &t->nodes[at + 1], (t->n - at) * sizeof(*t->nodes));
+  array_remove(t->nodes, &t->n, sizeof(*t->nodes), at);
   free(node);
 }
 

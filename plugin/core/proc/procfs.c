@@ -16,6 +16,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "proc/array.h"
+
 /* Large enough for each file of a cycle and for a piece of smaps (4 KiB). */
 #define BUFFER_START ((size_t)16 << 10)
 
@@ -188,16 +190,12 @@ void procfs_free(struct procfs *p) {
 }
 
 static int add_entry(struct procfs *p, uint32_t pid, uint64_t ino) {
-  if (p->n_entries == p->cap_entries) {
-    size_t cap = p->cap_entries ? p->cap_entries * 2 : 256;
-    struct procfs_entry *entries =
-        reallocarray(p->entries, cap, sizeof(*entries));
+  struct procfs_entry *entries =
+      array_room(p->entries, p->n_entries, &p->cap_entries, sizeof(*entries));
 
-    if (!entries)
-      return -ENOMEM;
-    p->entries = entries;
-    p->cap_entries = cap;
-  }
+  if (!entries)
+    return -ENOMEM;
+  p->entries = entries;
   p->entries[p->n_entries++] = (struct procfs_entry){.pid = pid, .ino = ino};
   return 0;
 }
