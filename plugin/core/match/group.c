@@ -7,42 +7,20 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "proc/arith.h"
+#include "proc/array.h"
+
 #define HOUR_NS (UINT64_C(3600) * NS_PER_S)
+
+static int compare_names(const void *name, const void *element) {
+  return strcmp(name, (*(struct group *const *)element)->name);
+}
 
 /* The index of the name, or the index to insert it at. */
 static size_t find_place(const struct group_table *t, const char *name,
                          bool *ret_found) {
-  size_t low = 0, high = t->n;
-
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    int order = strcmp(t->groups[middle]->name, name);
-
-    if (order == 0) {
-      *ret_found = true;
-      return middle;
-    }
-    if (order < 0)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  *ret_found = false;
-  return low;
-}
-
-static int make_room(struct group_table *t) {
-  size_t cap = t->cap ? t->cap * 2 : 16;
-  struct group **groups;
-
-  if (t->n < t->cap)
-    return 0;
-  groups = reallocarray(t->groups, cap, sizeof(*groups));
-  if (!groups)
-    return -ENOMEM;
-  t->groups = groups;
-  t->cap = cap;
-  return 0;
+  return array_find(t->groups, t->n, sizeof(*t->groups), name, compare_names,
+                    ret_found);
 }
 
 /* --- known names ---------------------------------------------------------- */
@@ -50,7 +28,7 @@ static int make_room(struct group_table *t) {
 void group_table_begin(struct group_table *t, uint64_t now_ns) {
   uint64_t passed_ns = t->now_ns && now_ns > t->now_ns ? now_ns - t->now_ns : 0;
 
-  t->spent_ns -= passed_ns < t->spent_ns ? passed_ns : t->spent_ns;
+  t->spent_ns -= min(passed_ns, minus(t->spent_ns, HOUR_NS));
   t->now_ns = now_ns;
 }
 
@@ -60,7 +38,7 @@ static uint64_t price_ns(const struct group_table *t) {
 }
 
 static bool can_have_new(const struct group_table *t) {
-  return t->granted < t->max_templates || t->spent_ns + price_ns(t) <= HOUR_NS;
+  return t->spent_ns + price_ns(t) <= 2 * HOUR_NS;
 }
 
 static uint64_t make_secret(void) {
@@ -88,52 +66,28 @@ uint32_t group_table_key(struct group_table *t, const char *name) {
   return (uint32_t)(hash_name(t, name) >> 32);
 }
 
-/* The first known name whose hash is not below `hash`. */
-static size_t find_known(const struct group_table *t, uint64_t hash) {
-  size_t low = 0, high = t->n_known;
+static int compare_hashes(const void *hash, const void *element) {
+  uint64_t a = *(const uint64_t *)hash;
+  uint64_t b = ((const struct known_name *)element)->hash;
 
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-
-    if (t->known[middle].hash < hash)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  return (a > b) - (a < b);
 }
 
-static bool is_known(const struct group_table *t, size_t at, uint64_t hash) {
-  return at < t->n_known && t->known[at].hash == hash;
+/* The first known name whose hash is not below `hash`. */
+static size_t find_known(const struct group_table *t, uint64_t hash,
+                         bool *ret_known) {
+  return array_find(t->known, t->n_known, sizeof(*t->known), &hash,
+                    compare_hashes, ret_known);
 }
 
 bool group_table_refuses(const struct group_table *t, uint32_t key) {
-  size_t at = find_known(t, (uint64_t)key << 32);
+  bool is_known;
+  size_t at = find_known(t, (uint64_t)key << 32, &is_known);
   bool has_name = at < t->n_known && t->known[at].hash >> 32 == key;
 
   if (has_name && t->known[at].is_live)
     return false;
   return group_table_is_full(t) || (!has_name && !can_have_new(t));
-}
-
-static int make_known_room(struct group_table *t) {
-  size_t cap = t->cap_known ? t->cap_known * 2 : 16;
-  struct known_name *known;
-
-  if (t->n_known < t->cap_known)
-    return 0;
-  known = reallocarray(t->known, cap, sizeof(*known));
-  if (!known)
-    return -ENOMEM;
-  t->known = known;
-  t->cap_known = cap;
-  return 0;
-}
-
-static void remove_known(struct group_table *t, size_t at) {
-  t->n_known--;
-  memmove(&t->known[at], &t->known[at + 1],
-          (t->n_known - at) * sizeof(*t->known));
 }
 
 /* Forgets the name that is not live and was used longest ago. More names are
@@ -146,32 +100,24 @@ static void forget_oldest(struct group_table *t) {
         (oldest == SIZE_MAX || t->known[i].used < t->known[oldest].used))
       oldest = i;
   if (oldest != SIZE_MAX)
-    remove_known(t, oldest);
+    array_remove(t->known, &t->n_known, sizeof(*t->known), oldest);
 }
 
-/* Adds a name. The caller has made room for it. */
-static void add_known_name(struct group_table *t, uint64_t hash) {
-  size_t at;
-
-  if (t->n_known >= KNOWN_PER_GROUP * t->max_templates)
-    forget_oldest(t);
-  at = find_known(t, hash);
-  memmove(&t->known[at + 1], &t->known[at],
-          (t->n_known - at) * sizeof(*t->known));
-  t->n_known++;
-  t->known[at] = (struct known_name){.hash = hash};
-  if (t->granted < t->max_templates)
-    t->granted++;
-  else
-    t->spent_ns += price_ns(t);
-}
-
+/* The caller has made room for it, if it is new. */
 static void use_name(struct group_table *t, const char *name, bool is_live) {
   uint64_t hash = hash_name(t, name);
+  bool is_known;
+  size_t at = find_known(t, hash, &is_known);
 
-  if (!is_known(t, find_known(t, hash), hash))
-    add_known_name(t, hash);
-  t->known[find_known(t, hash)] =
+  if (!is_known) {
+    if (t->n_known >= KNOWN_PER_GROUP * t->max_templates)
+      forget_oldest(t);
+    at = find_known(t, hash, &is_known);
+    t->known = array_insert(t->known, &t->n_known, &t->cap_known,
+                            sizeof(*t->known), at);
+    t->spent_ns += price_ns(t);
+  }
+  t->known[at] =
       (struct known_name){.hash = hash, .used = ++t->uses, .is_live = is_live};
 }
 
@@ -182,19 +128,19 @@ bool group_table_is_full(const struct group_table *t) {
 }
 
 static int check_name(struct group_table *t, const char *name) {
-  uint64_t hash = hash_name(t, name);
+  bool is_known;
 
   if (group_table_is_full(t))
     return GROUP_REFUSED;
-  return is_known(t, find_known(t, hash), hash) || can_have_new(t)
-             ? 0
-             : GROUP_TOO_NEW;
+  find_known(t, hash_name(t, name), &is_known);
+  return is_known || can_have_new(t) ? 0 : GROUP_TOO_NEW;
 }
 
 int group_table_get_or_add(struct group_table *t, const char *name,
                            bool is_fixed, const struct report *report,
                            struct group **ret) {
-  struct group *g;
+  struct group *g, **groups;
+  struct known_name *known;
   bool is_found;
   size_t place = find_place(t, name, &is_found);
   int rc;
@@ -204,22 +150,22 @@ int group_table_get_or_add(struct group_table *t, const char *name,
     return 0;
   }
   rc = is_fixed ? 0 : check_name(t, name);
-  if (rc == 0)
-    rc = make_room(t);
-  if (rc == 0 && !is_fixed)
-    rc = make_known_room(t);
   if (rc != 0)
     return rc;
-  g = calloc(1, sizeof(*g));
-  if (!g)
+  known = array_room(t->known, t->n_known, &t->cap_known, sizeof(*known));
+  t->known = known ? known : t->known;
+  g = known ? calloc(1, sizeof(*g)) : NULL;
+  groups = g ? array_insert(t->groups, &t->n, &t->cap, sizeof(*groups), place)
+             : NULL;
+  if (!groups) {
+    free(g);
     return -ENOMEM;
+  }
+  t->groups = groups;
+  groups[place] = g;
   snprintf(g->name, sizeof(g->name), "%s", name);
   g->is_fixed = is_fixed;
   g->report = report;
-  memmove(&t->groups[place + 1], &t->groups[place],
-          (t->n - place) * sizeof(*t->groups));
-  t->groups[place] = g;
-  t->n++;
   t->made++;
   t->made_by_template += !is_fixed;
   if (!is_fixed)
@@ -242,9 +188,7 @@ void group_table_release(struct group_table *t, struct group *g) {
   if (--g->references > 0 || g->is_fixed)
     return;
   place = find_place(t, g->name, &is_found);
-  t->n--;
-  memmove(&t->groups[place], &t->groups[place + 1],
-          (t->n - place) * sizeof(*t->groups));
+  array_remove(t->groups, &t->n, sizeof(*t->groups), place);
   t->made_by_template--;
   use_name(t, g->name, false);
   group_free(g);

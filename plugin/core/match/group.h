@@ -71,10 +71,10 @@ struct group_table {
       *known; /* sorted by hash: KNOWN_PER_GROUP times MaxGroups */
   size_t n_known, cap_known;
   uint64_t uses;
-  uint64_t secret;   /* random; 0 before its first use */
-  size_t granted;    /* of the first MaxGroups new names */
-  uint64_t spent_ns; /* part of the hour that new names have used up */
-  uint64_t now_ns;   /* start of this cycle */
+  uint64_t secret; /* random; 0 before its first use */
+  /* New names use up two hours, the first of which does not come back. */
+  uint64_t spent_ns;
+  uint64_t now_ns; /* start of this cycle */
 };
 
 #define KNOWN_PER_GROUP 4
