@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEPT_NS (UINT64_C(3600) * 1000000000)
+#include "proc/array.h"
+#include "proc/duration.h"
+
+#define KEPT_NS (3600 * NS_PER_S)
 /* A user namespace gives 65,536 uids to any user: not each of them deserves an
  * entry. */
 #define ENTRIES_MAX 4096
@@ -45,65 +48,29 @@ void user_cache_done(struct user_cache *c) {
   c->n = c->cap = 0;
 }
 
-void user_cache_expire(struct user_cache *c, uint64_t now_ns) {
-  if (now_ns - c->filled_ns < KEPT_NS)
-    return;
-  c->filled_ns = now_ns;
-  pthread_mutex_lock(&c->lock);
+static struct user_entry *find(const struct user_cache *c, uint32_t uid) {
   for (size_t i = 0; i < c->n; i++)
-    c->entries[i].is_old = true;
-  pthread_mutex_unlock(&c->lock);
-}
-
-static size_t find_slot(const struct user_cache *c, uint32_t uid) {
-  size_t low = 0, high = c->n;
-
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-
-    if (c->entries[middle].uid < uid)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
-static bool is_at(const struct user_cache *c, size_t slot, uint32_t uid) {
-  return slot < c->n && c->entries[slot].uid == uid;
-}
-
-static int make_room(struct user_cache *c) {
-  size_t cap = c->cap ? c->cap * 2 : 16;
-  struct user_entry *entries;
-
-  if (c->n < c->cap)
-    return 0;
-  entries = reallocarray(c->entries, cap, sizeof(*entries));
-  if (!entries)
-    return -ENOMEM;
-  c->entries = entries;
-  c->cap = cap;
-  return 0;
+    if (c->entries[i].uid == uid)
+      return &c->entries[i];
+  return NULL;
 }
 
 /* Without memory the name is not cached and is looked up again. */
-static void store_name(struct user_cache *c, uint32_t uid, const char *name) {
-  size_t slot = find_slot(c, uid);
-  struct user_entry *entry;
+static void store_name(struct user_cache *c, uint32_t uid, const char *name,
+                       uint64_t now_ns) {
+  struct user_entry *entry = find(c, uid), *entries;
 
-  if (!is_at(c, slot, uid)) {
+  if (!entry) {
     if (c->n == ENTRIES_MAX)
-      c->n = slot = 0;
-    if (make_room(c) < 0)
+      c->n = 0;
+    entries = array_room(c->entries, c->n, &c->cap, sizeof(*entries));
+    if (!entries)
       return;
-    entry = &c->entries[slot];
-    memmove(entry + 1, entry, (c->n - slot) * sizeof(*entry));
-    c->n++;
+    c->entries = entries;
+    entry = &entries[c->n++];
   }
-  entry = &c->entries[slot];
   entry->uid = uid;
-  entry->is_old = false;
+  entry->asked_ns = now_ns;
   strcpy(entry->name, name);
 }
 
@@ -112,29 +79,28 @@ static void write_number(uint32_t uid, char ret[USER_NAME_SIZE]) {
 }
 
 /* False if the caller has to look the name up. */
-static bool find_name(struct user_cache *c, uint32_t uid,
+static bool find_name(struct user_cache *c, uint32_t uid, uint64_t now_ns,
                       char ret[USER_NAME_SIZE]) {
-  size_t slot = find_slot(c, uid);
-  bool is_known = is_at(c, slot, uid);
+  const struct user_entry *known = find(c, uid);
 
-  if (!c->is_asking && (!is_known || c->entries[slot].is_old)) {
+  if (!c->is_asking && (!known || now_ns - known->asked_ns >= KEPT_NS)) {
     c->is_asking = true;
     return false;
   }
-  if (is_known)
-    strcpy(ret, c->entries[slot].name);
+  if (known)
+    strcpy(ret, known->name);
   else
     write_number(uid, ret);
   return true;
 }
 
-int user_cache_name(struct user_cache *c, uint32_t uid,
+int user_cache_name(struct user_cache *c, uint32_t uid, uint64_t now_ns,
                     char ret[USER_NAME_SIZE]) {
   bool is_found;
   int rc;
 
   pthread_mutex_lock(&c->lock);
-  is_found = find_name(c, uid, ret);
+  is_found = find_name(c, uid, now_ns, ret);
   pthread_mutex_unlock(&c->lock);
   if (is_found)
     return 0;
@@ -143,7 +109,7 @@ int user_cache_name(struct user_cache *c, uint32_t uid,
     write_number(uid, ret);
   pthread_mutex_lock(&c->lock);
   if (rc != -EAGAIN)
-    store_name(c, uid, ret);
+    store_name(c, uid, ret, now_ns);
   c->is_asking = false;
   pthread_mutex_unlock(&c->lock);
   return rc == -EAGAIN ? rc : 0;

@@ -19,7 +19,7 @@
 
 struct user_entry {
   uint32_t uid;
-  bool is_old; /* to be looked up again */
+  uint64_t asked_ns;
   char name[USER_NAME_SIZE];
 };
 
@@ -29,9 +29,8 @@ struct user_cache {
   int (*look_up)(uint32_t uid, char *ret, size_t size);
   pthread_mutex_t lock; /* of all below; not held during a look-up */
   bool is_asking;
-  struct user_entry *entries; /* sorted by uid */
+  struct user_entry *entries;
   size_t n, cap;
-  uint64_t filled_ns;
 };
 
 /* If look_up is NULL, the system is asked. */
@@ -39,15 +38,12 @@ void user_cache_init(struct user_cache *c,
                      int (*look_up)(uint32_t uid, char *ret, size_t size));
 void user_cache_done(struct user_cache *c);
 
-/* Marks all answers as old when they are an hour old; called each cycle. */
-void user_cache_expire(struct user_cache *c, uint64_t now_ns);
-
 /*
  * Writes the name, or the uid in decimal if it has no name. While another
  * thread is asking, it writes the old name, or the uid if there is none.
  * Returns 0, or -EAGAIN if there is no answer now.
  */
-int user_cache_name(struct user_cache *c, uint32_t uid,
+int user_cache_name(struct user_cache *c, uint32_t uid, uint64_t now_ns,
                     char ret[USER_NAME_SIZE]);
 
 #endif

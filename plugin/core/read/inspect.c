@@ -9,7 +9,7 @@
 #include "proc/duration.h"
 
 /* The cgroup and the user of a process can change without any other sign. */
-#define NAMES_MAX_AGE_NS (UINT64_C(60) * 1000000000)
+#define NAMES_MAX_AGE_NS (60 * NS_PER_S)
 
 /* Each attempt may add a line to an audit log. */
 #define EXECUTABLE_BACK_OFF_S 3600
@@ -166,14 +166,14 @@ static int read_command_line(struct inspect_ctx *in, int fd,
 }
 
 static int find_user(struct inspect_ctx *in, const struct status_sample *status,
-                     uint32_t *ret_uid, struct span *ret) {
+                     uint64_t now_ns, uint32_t *ret_uid, struct span *ret) {
   int rc;
 
   if (!(status->known & STATUS_UID))
     return 0;
   *ret_uid = status->uid_effective;
   procfs_announce(in->procfs, "the user's name");
-  rc = user_cache_name(in->users, status->uid_effective, in->user);
+  rc = user_cache_name(in->users, status->uid_effective, now_ns, in->user);
   if (rc < 0)
     return rc;
   *ret = (struct span){.text = in->user, .len = strlen(in->user)};
@@ -318,7 +318,7 @@ static int read_names(struct inspect_ctx *in, const struct proc_ref *p, int fd,
     rc = read_memory_names(in, p, fd, o, (uint32_t)(now_ns / NS_PER_S), seen,
                            value);
   if (rc == 0 && wants(in, ATTRIBUTE_USER))
-    rc = find_user(in, &o->status, uid, &value[ATTRIBUTE_USER]);
+    rc = find_user(in, &o->status, now_ns, uid, &value[ATTRIBUTE_USER]);
   if (rc == 0 && in->attributes & CGROUP_ATTRIBUTES)
     /* Read last, because its values point into the buffer. */
     rc = read_cgroup(in, fd, now_ns, seen, value);

@@ -357,7 +357,6 @@ int reader_begin(struct reader *r, uint64_t now_ns) {
   worker_pool_begin(r->pool);
   while ((w = worker_pool_next_returned(r->pool)))
     clear_context(w);
-  user_cache_expire(&r->names->users, now_ns);
   return ensure_context(r);
 }
 
