@@ -1,18 +1,17 @@
 #include "cgroup/cgroup_watch.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cgroup/cgroup.h"
+#include "proc/array.h"
 #include "read/read_batch.h"
 
-/* Kills of an eighth of the hour count as late as the last of them. */
-#define KILLS_SPAN_NS (CGROUP_KILLS_NS / 8)
-/* The first of these eighths can have begun an eighth before the hour. */
-#define KILLS_MAX 10
+/* Kills are counted by minutes; the first can have begun before the hour. */
+#define KILLS_SPAN_NS (CGROUP_KILLS_NS / 60)
+#define KILLS_SPANS 61
 
 struct watched_cgroup {
   char *path;
@@ -36,33 +35,21 @@ struct watched_cgroup {
   bool is_gone;              /* and was; even if it was made again */
   uint64_t counted, missing; /* kills: its own, and more of its parent's */
 
-  /* The kills of the last hour, the oldest first. */
-  struct {
-    uint64_t began_ns, time_ns, n;
-  } kills[KILLS_MAX];
-  size_t n_kills;
+  uint32_t kills[KILLS_SPANS];
+  uint64_t span;  /* the latest of them */
   bool had_kills; /* in the cycle before */
 };
 
 /* --- the table --- */
 
+static int compare(const void *path, const void *element) {
+  return strcmp(path, (*(struct watched_cgroup *const *)element)->path);
+}
+
 static size_t find(const struct cgroup_watch *w, const char *path,
                    bool *ret_found) {
-  size_t low = 0, high = w->n;
-
-  *ret_found = false;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    int order = strcmp(w->cgroups[middle]->path, path);
-
-    if (order < 0) {
-      low = middle + 1;
-    } else {
-      high = middle;
-      *ret_found |= order == 0;
-    }
-  }
-  return low;
+  return array_find(w->cgroups, w->n, sizeof(struct watched_cgroup *), path,
+                    compare, ret_found);
 }
 
 static void forget_place(const struct cgroup_watch *w,
@@ -79,40 +66,30 @@ static void watched_free(const struct cgroup_watch *w,
   free(c);
 }
 
-static int make_room(struct cgroup_watch *w) {
-  size_t cap = w->cap ? w->cap * 2 : 16;
-  struct watched_cgroup **cgroups;
-
-  if (w->n < w->cap)
-    return 0;
-  cgroups = reallocarray(w->cgroups, cap, sizeof(struct watched_cgroup *));
-  if (!cgroups)
-    return -ENOMEM;
-  w->cgroups = cgroups;
-  w->cap = cap;
-  return 0;
-}
-
 /* NULL without memory. */
 static struct watched_cgroup *get(struct cgroup_watch *w, const char *path) {
-  struct watched_cgroup *c;
+  struct watched_cgroup *c, **cgroups;
   bool is_found;
   size_t at = find(w, path, &is_found);
 
   if (is_found)
     return w->cgroups[at];
   c = calloc(1, sizeof(*c));
-  if (!c || !(c->path = strdup(path)) || make_room(w) < 0) {
-    if (c)
-      watched_free(w, c);
+  if (!c)
+    return NULL;
+  c->path = strdup(path);
+  cgroups = c->path ? array_insert(w->cgroups, &w->n, &w->cap,
+                                   sizeof(struct watched_cgroup *), at)
+                    : NULL;
+  if (!cgroups) {
+    watched_free(w, c);
     return NULL;
   }
+  w->cgroups = cgroups;
+  cgroups[at] = c;
   c->memory.path = c->path;
   c->phase = w->made++ % CGROUP_SLOW_CYCLES;
-  memmove(&w->cgroups[at + 1], &w->cgroups[at],
-          (w->n - at) * sizeof(struct watched_cgroup *));
-  w->cgroups[at] = c;
-  w->n++;
+  c->span = w->now_ns / KILLS_SPAN_NS;
   return c;
 }
 
@@ -423,35 +400,14 @@ static uint64_t claim_missing(const struct cgroup_watch *w,
   return n_gone == 1 && gone->missing > counted ? gone->missing - counted : 0;
 }
 
-static void forget_kills(struct watched_cgroup *c, uint64_t now_ns) {
-  size_t old = 0;
-
-  while (old < c->n_kills && now_ns - c->kills[old].time_ns > CGROUP_KILLS_NS)
-    old++;
-  c->n_kills -= old;
-  memmove(c->kills, c->kills + old, c->n_kills * sizeof(c->kills[0]));
-}
-
-static void add_kills(struct watched_cgroup *c, uint64_t n, uint64_t now_ns) {
-  size_t last = c->n_kills - 1;
-
-  if (n == 0)
-    return;
-  if (c->n_kills == 0 || now_ns - c->kills[last].began_ns >= KILLS_SPAN_NS) {
-    assert(c->n_kills < KILLS_MAX);
-    last = c->n_kills++;
-    c->kills[last].began_ns = now_ns;
-    c->kills[last].n = 0;
-  }
-  c->kills[last].time_ns = now_ns;
-  c->kills[last].n += n;
-}
-
-static void sum_kills(struct watched_cgroup *c) {
+static void add_kills(struct watched_cgroup *c, uint64_t n, uint64_t span) {
+  while (c->span < span)
+    c->kills[++c->span % KILLS_SPANS] = 0;
+  c->kills[span % KILLS_SPANS] += (uint32_t)n;
   c->had_kills = c->memory.kills > 0;
   c->memory.kills = 0;
-  for (size_t i = 0; i < c->n_kills; i++)
-    c->memory.kills += c->kills[i].n;
+  for (size_t i = 0; i < KILLS_SPANS; i++)
+    c->memory.kills += c->kills[i];
 }
 
 static void count_kills(struct cgroup_watch *w) {
@@ -460,9 +416,7 @@ static void count_kills(struct cgroup_watch *w) {
     uint64_t missed =
         c->is_gone && w->new_host_kills > 0 ? claim_missing(w, c) : 0;
 
-    forget_kills(c, w->now_ns);
-    add_kills(c, c->counted + missed, w->now_ns);
-    sum_kills(c);
+    add_kills(c, c->counted + missed, w->now_ns / KILLS_SPAN_NS);
   }
 }
 
