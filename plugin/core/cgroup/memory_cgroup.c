@@ -23,38 +23,17 @@ static void read_limit(const struct cgroup_place *place, const char *name,
     *least = bytes;
 }
 
-static void read_limits(const struct cgroup_place *place, uint64_t *least) {
-  if (place->is_v1) {
-    read_limit(place, "memory.limit_in_bytes", least);
-  } else {
-    read_limit(place, "memory.max", least);
-    read_limit(place, "memory.high", least);
-  }
-}
-
-static void climb(struct cgroup_place *place,
-                  struct memory_limit_above *above) {
-  above->is_new = true;
-  above->bytes = CGROUP_LIMIT_NONE;
-  strcpy(above->directory, place->directory);
-  do
-    read_limits(place, &above->bytes);
-  while (cgroup_place_climb(place));
-}
-
-/* The least limit of the group and of all above it. Climbs to the mount point,
- * but for groups whose limit *above has: siblings are read one after the other.
- */
-static uint64_t least_limit(struct cgroup_place *place,
-                            struct memory_limit_above *above) {
+/* The least limit of the group and of all above it, up to the mount point. */
+static uint64_t least_limit(struct cgroup_place *place) {
   uint64_t least = CGROUP_LIMIT_NONE;
 
-  read_limits(place, &least);
-  if (!cgroup_place_climb(place))
-    return least;
-  if (!above->is_new || strcmp(above->directory, place->directory) != 0)
-    climb(place, above);
-  return above->bytes < least ? above->bytes : least;
+  do {
+    read_limit(place, place->is_v1 ? "memory.limit_in_bytes" : "memory.max",
+               &least);
+    if (!place->is_v1)
+      read_limit(place, "memory.high", &least);
+  } while (cgroup_place_climb(place));
+  return least;
 }
 
 /* --- values --- */
@@ -232,19 +211,15 @@ static void read_usage(const struct cgroup_place *place, bool is_found,
     ret->is_gone = true;
 }
 
-void memory_cgroup_renew(struct memory_cgroup_shared *s) {
-  s->mounts.is_new = s->above.is_new = false;
-}
-
-int memory_cgroup_read(struct procfs *procfs,
-                       struct memory_cgroup_shared *shared, const char *path,
+int memory_cgroup_read(struct procfs *procfs, struct cgroup_mounts *mounts,
+                       const char *path,
                        const struct memory_cgroup_request *request,
                        struct memory_cgroup_reading *ret) {
   struct cgroup_place place;
   int rc;
 
   *ret = (struct memory_cgroup_reading){.absence = CGROUP_PRESENT};
-  rc = find_place(procfs, &shared->mounts, path, request, &place, ret);
+  rc = find_place(procfs, mounts, path, request, &place, ret);
   if (rc != 0 || ret->absence != CGROUP_PRESENT || ret->is_gone)
     return rc;
   procfs_announce(procfs, "the cgroup");
@@ -255,7 +230,7 @@ int memory_cgroup_read(struct procfs *procfs,
   if (request->wants & CGROUP_WANTS_LIMIT && !ret->is_gone) {
     read_stat(&place, ret);
     if (!(ret->known & CGROUP_HAS_LIMIT))
-      set_limit(least_limit(&place, &shared->above), ret);
+      set_limit(least_limit(&place), ret);
   }
   return 0;
 }

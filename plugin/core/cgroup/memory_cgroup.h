@@ -52,22 +52,6 @@ struct memory_cgroup_reading {
   uint64_t parent_kills;
 };
 
-/* The least limit of the groups from a directory upwards. */
-struct memory_limit_above {
-  bool is_new; /* set with the limit; cleared by whoever goes by older ones */
-  char directory[PATH_MAX];
-  uint64_t bytes;
-};
-
-/* What many groups have in common. Zeroed at first. */
-struct memory_cgroup_shared {
-  struct cgroup_mounts mounts;
-  struct memory_limit_above above;
-};
-
-/* For a new cycle, in which all may be different. */
-void memory_cgroup_renew(struct memory_cgroup_shared *s);
-
 /*
  * Reads the group with that path, or, with NULL, the group that the member is
  * in; and the mounts, if they are not new and show
@@ -75,8 +59,8 @@ void memory_cgroup_renew(struct memory_cgroup_shared *s);
  * is filled in, and its place is to be freed. May hang where a file of the tree
  * or of the group does, and is called by the reader alone.
  */
-int memory_cgroup_read(struct procfs *procfs,
-                       struct memory_cgroup_shared *shared, const char *path,
+int memory_cgroup_read(struct procfs *procfs, struct cgroup_mounts *mounts,
+                       const char *path,
                        const struct memory_cgroup_request *request,
                        struct memory_cgroup_reading *ret);
 

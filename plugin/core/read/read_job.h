@@ -33,7 +33,7 @@ enum read_kind {
   READ_MAPPING_SAMPLE,
   /* Tells if the process runs in the address space of another one. */
   READ_SAME_MM,
-  /* The limit of its control groups; see memory_limit.h. */
+  /* The limit of its control groups; see memory_cgroup.h. */
   READ_MEMORY_LIMIT,
   /* The memory of a control group, which belongs to no process; see
    * memory_cgroup.h. */

@@ -36,7 +36,7 @@ struct worker_context {
   struct shared_names *names;
   struct inspect_ctx inspect;
   struct rollup_reader rollups;
-  struct memory_cgroup_shared cgroups;
+  struct cgroup_mounts mounts;
   uint64_t (*clock_ns)(void);
   uint64_t now_ns;
   atomic_uint heartbeat;       /* changes while a long read makes progress */
@@ -163,7 +163,7 @@ static int read_memory_limit(struct worker_context *w, const struct proc_ref *p,
   if (rc != 0)
     return rc;
   close(fd);
-  rc = memory_cgroup_read(w->procfs, &w->cgroups, NULL, &request, &r);
+  rc = memory_cgroup_read(w->procfs, &w->mounts, NULL, &request, &r);
   free(r.place.directory);
   if (rc == 0)
     *ret_bytes = r.known & CGROUP_HAS_LIMIT ? r.limit : CGROUP_LIMIT_NONE;
@@ -211,7 +211,7 @@ static void do_job(void *ctx, size_t i) {
     job->result = read_memory_limit(w, p, &job->limit_bytes);
     break;
   case READ_CGROUP:
-    job->result = memory_cgroup_read(w->procfs, &w->cgroups, w->tasks[i].path,
+    job->result = memory_cgroup_read(w->procfs, &w->mounts, w->tasks[i].path,
                                      &job->cgroup, &job->cgroup_memory);
     break;
   case READ_PID_FILE:
@@ -266,7 +266,7 @@ static void free_context(void *ctx) {
   struct worker_context *w = ctx;
 
   clear_context(w);
-  cgroup_mounts_done(&w->cgroups.mounts);
+  cgroup_mounts_done(&w->mounts);
   procfs_free(w->procfs);
   release_names(w->names);
   free(w);
@@ -477,7 +477,7 @@ static int fill_task(struct task *task, const struct read_job *job,
 static size_t fill_batch(const struct reader *r, struct worker_context *w,
                          struct read_job *jobs, size_t first, size_t n) {
   if (w->now_ns != r->now_ns)
-    memory_cgroup_renew(&w->cgroups);
+    w->mounts.is_new = false;
   w->now_ns = r->now_ns;
   w->is_last = reader_count_hung(r) + 1 == WORKER_POOL_MAX;
   w->rollups.has_rollup = r->has_rollup;

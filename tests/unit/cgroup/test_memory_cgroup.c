@@ -60,41 +60,20 @@ static void put_unified(const char *path) {
   put_mount("/", "cg", "cgroup2", "rw");
 }
 
-/* The limit, or NONE if the reading has none. */
-static uint64_t read_at(struct memory_cgroup_shared *shared,
-                        const struct memory_cgroup_request *request) {
+/* The limit of process 10, or NONE if the reading has none. */
+static uint64_t read_limit(void) {
+  const struct memory_cgroup_request request = {.pid = 10,
+                                                .wants = CGROUP_WANTS_LIMIT};
+  struct cgroup_mounts mounts = {.text = NULL};
   struct memory_cgroup_reading r;
   struct procfs *procfs;
 
   assert_int_equal(procfs_new(tree.root, &procfs), 0);
-  assert_int_equal(memory_cgroup_read(procfs, shared, NULL, request, &r), 0);
+  assert_int_equal(memory_cgroup_read(procfs, &mounts, NULL, &request, &r), 0);
   procfs_free(procfs);
   free(r.place.directory);
+  cgroup_mounts_done(&mounts);
   return r.known & CGROUP_HAS_LIMIT ? r.limit : CGROUP_LIMIT_NONE;
-}
-
-/* The limit of a group of version 2. */
-static uint64_t limit_below(const char *name,
-                            struct memory_cgroup_shared *shared) {
-  struct memory_cgroup_request request = {.wants = CGROUP_WANTS_LIMIT};
-  char directory[PATH_MAX];
-
-  request.place.mount_len =
-      (size_t)snprintf(directory, sizeof(directory), "%s/cg", tree.root);
-  snprintf(directory + request.place.mount_len, 64, "%s", name);
-  request.place.directory = directory;
-  return read_at(shared, &request);
-}
-
-/* The limit of process 10. */
-static uint64_t read_limit(void) {
-  const struct memory_cgroup_request request = {.pid = 10,
-                                                .wants = CGROUP_WANTS_LIMIT};
-  struct memory_cgroup_shared shared = {.mounts = {.text = NULL}};
-  uint64_t limit = read_at(&shared, &request);
-
-  cgroup_mounts_done(&shared.mounts);
-  return limit;
 }
 
 /* A process in a unified hierarchy at "cg", or in one of version 1 at "v1". */
@@ -224,25 +203,4 @@ FIXTURE_TEST(a_cgroup_without_the_controller_has_no_limit) {
   write_file("10/cgroup", "5:cpu:/web\n");
   write_file("cg/web/memory.max", "17\n");
   assert_int_equal(read_limit(), CGROUP_LIMIT_NONE);
-}
-
-FIXTURE_TEST(siblings_have_what_was_read_above_the_first_of_them) {
-  struct memory_cgroup_shared shared = {.mounts = {.text = NULL}};
-
-  write_file("cg/memory.max", "9000\n");
-  write_file("cg/s/memory.max", "5000\n");
-  write_file("cg/s/a/memory.max", "6000\n");
-  write_file("cg/s/b/memory.max", "4000\n");
-  write_file("cg/t/c/memory.max", "max\n");
-  assert_int_equal(limit_below("/s/a", &shared), 5000);
-  write_file("cg/s/memory.max", "3000\n");
-  assert_int_equal(limit_below("/s/b", &shared), 4000);
-  assert_int_equal(limit_below("/s/a", &shared), 5000);
-  /* Of others, or in the next cycle, it is not that. */
-  assert_int_equal(limit_below("/t/c", &shared), 9000);
-  assert_int_equal(limit_below("/s/a", &shared), 3000);
-  write_file("cg/s/memory.max", "2000\n");
-  memory_cgroup_renew(&shared);
-  assert_int_equal(limit_below("/s/b", &shared), 2000);
-  assert_int_equal(limit_below("", &shared), 9000);
 }
