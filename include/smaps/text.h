@@ -17,6 +17,9 @@ struct span {
   size_t len;
 };
 
+/* True if it is this word. */
+bool span_is(struct span s, const char *word);
+
 struct cursor {
   const char *at;
   const char *end;
@@ -78,17 +81,37 @@ static inline bool parse_u32(struct cursor *s, uint32_t *ret) {
   return true;
 }
 
+static inline bool is_hex_digit(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+/* FNV-1a. Whoever chooses the text can make two with the same hash. */
+static inline uint32_t hash_text(const char *text, size_t len) {
+  uint32_t hash = UINT32_C(0x811c9dc5);
+
+  for (size_t i = 0; i < len; i++)
+    hash = (hash ^ (unsigned char)text[i]) * UINT32_C(0x01000193);
+  return hash;
+}
+
 /* Consumes blanks, a number and " kB"; the result is in bytes. False also if
  * that does not fit. */
 bool parse_kb(struct cursor *s, uint64_t *ret_bytes);
+
+/* Consumes 1 to 16 hexadecimal digits, of which letters are small, and no more
+ * may follow. */
+bool parse_hex(struct cursor *s, uint64_t *ret);
 
 /* Consumes exactly this word. */
 bool parse_word(struct cursor *s, const char *word);
 
 /*
- * Consumes the rest of the line and its newline, if there is one; the span
- * excludes the newline. False at the end of the text.
+ * Consumes the text before the separator and the separator, or all text that is
+ * left; the span excludes the separator. False at the end of the text.
  */
+bool parse_part(struct cursor *s, char separator, struct span *ret);
+
+/* The same with newlines. */
 bool parse_line(struct cursor *s, struct span *ret);
 
 /*

@@ -17,10 +17,6 @@ static bool has_suffix(struct span s, const char *suffix) {
   return s.len >= n && memcmp(s.text + s.len - n, suffix, n) == 0;
 }
 
-static bool is_equal(struct span s, const char *word) {
-  return s.len == strlen(word) && has_prefix(s, word);
-}
-
 /* The next two strip only if something is left. */
 static bool strip_prefix(struct span *s, const char *prefix) {
   size_t n = strlen(prefix);
@@ -40,20 +36,6 @@ static bool strip_suffix(struct span *s, const char *suffix) {
   return true;
 }
 
-/* Consumes the text before the separator and the separator, or all text that is
- * left. */
-static bool parse_part(struct cursor *s, char separator, struct span *ret) {
-  const char *end;
-
-  if (cursor_is_done(s))
-    return false;
-  end = memchr(s->at, separator, (size_t)(s->end - s->at));
-  ret->text = s->at;
-  ret->len = (size_t)((end ? end : s->end) - s->at);
-  s->at = end ? end + 1 : s->end;
-  return true;
-}
-
 static bool next_component(struct cursor *path, struct span *ret) {
   while (parse_char(path, '/'))
     ;
@@ -69,9 +51,9 @@ static unsigned worth_of(uint32_t id, struct span controllers) {
   struct span name;
 
   while (parse_part(&s, ',', &name)) {
-    if (is_equal(name, "name=systemd"))
+    if (span_is(name, "name=systemd"))
       return WORTH_SYSTEMD;
-    if (is_equal(name, "memory"))
+    if (span_is(name, "memory"))
       best = WORTH_MEMORY;
   }
   return best;
@@ -208,7 +190,7 @@ static struct place parse_place(struct span path) {
   struct span component;
 
   while (next_component(&s, &component)) {
-    if (is_equal(component, "..")) {
+    if (span_is(component, "..")) {
       place.is_relative = true;
       continue;
     }
@@ -246,8 +228,7 @@ bool cgroup_slice(struct span path, struct span *ret) {
 
 static bool is_hex(struct span s) {
   for (size_t i = 0; i < s.len; i++)
-    if (!(s.text[i] >= '0' && s.text[i] <= '9') &&
-        !(s.text[i] >= 'a' && s.text[i] <= 'f'))
+    if (!is_hex_digit(s.text[i]))
       return false;
   return true;
 }
@@ -280,7 +261,7 @@ static bool parse_id(struct span component, struct span *ret) {
 static bool parse_lxc(struct span above, struct span component,
                       struct span *ret) {
   if (!strip_prefix(&component, "lxc.payload.") &&
-      !is_equal(above, "lxc.payload") && !is_equal(above, "lxc"))
+      !span_is(above, "lxc.payload") && !span_is(above, "lxc"))
     return false;
   *ret = component;
   return true;
@@ -308,7 +289,7 @@ static bool parse_payload(struct span above, struct span component,
                           struct span *ret) {
   struct span name;
 
-  if (!is_equal(component, "payload") || parse_machine(above, &name) ||
+  if (!span_is(component, "payload") || parse_machine(above, &name) ||
       !strip_suffix(&above, ".scope"))
     return false;
   *ret = above;
@@ -321,7 +302,7 @@ bool cgroup_container(struct span path, struct span *ret) {
 
   while (next_component(&s, &component)) {
     parse_id(component, &id);
-    if (is_equal(component, "supervisor") && parse_machine(above, &name))
+    if (span_is(component, "supervisor") && parse_machine(above, &name))
       name = (struct span){0}; /* nspawn itself, beside its payload */
     else if (!parse_lxc(above, component, &name) &&
              !parse_payload(above, component, &name))

@@ -11,28 +11,21 @@
 #include "cgroup/cgroup.h"
 #include "cgroup/mountinfo.h"
 
-static bool is_word(struct span s, const char *word) {
-  return s.len == strlen(word) && memcmp(s.text, word, s.len) == 0;
-}
-
 /* True if one of the options, separated by commas, is the word. */
 static bool has_option(struct span options, const char *word) {
-  while (options.len > 0) {
-    const char *comma = memchr(options.text, ',', options.len);
-    size_t len = comma ? (size_t)(comma - options.text) : options.len;
+  struct cursor s = cursor_begin(options.text, options.len);
+  struct span option;
 
-    if (is_word((struct span){options.text, len}, word))
+  while (parse_part(&s, ',', &option))
+    if (span_is(option, word))
       return true;
-    len += comma != NULL;
-    options = (struct span){options.text + len, options.len - len};
-  }
   return false;
 }
 
 static bool is_hierarchy(const struct mountinfo *m, bool is_v1) {
-  return is_v1 ? is_word(m->type, "cgroup") &&
+  return is_v1 ? span_is(m->type, "cgroup") &&
                      has_option(m->super_options, "memory")
-               : is_word(m->type, "cgroup2");
+               : span_is(m->type, "cgroup2");
 }
 
 /* The part of the path below the root of a mount; NULL if it is elsewhere. A

@@ -3,15 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* Consumes a field and the blank after it. */
 static bool parse_field(struct cursor *s, struct span *ret) {
-  const char *start = s->at;
-
-  while (!cursor_is_done(s) && *s->at != ' ')
-    s->at++;
-  *ret = (struct span){.text = start, .len = (size_t)(s->at - start)};
-  parse_char(s, ' ');
-  return ret->len > 0;
+  return parse_part(s, ' ', ret) && ret->len > 0;
 }
 
 static bool skip_fields(struct cursor *s, unsigned n) {

@@ -33,19 +33,11 @@ void mapping_table_done(struct mapping_table *t) {
 
 /* --- finding a mapping by its name --- */
 
-/* FNV-1a. The process under inspection chooses the names, but a bad choice can
- * cost at most MAPPING_NAMES_MAX steps per name. */
-static uint32_t hash_name(const char *name, size_t len) {
-  uint32_t hash = 2166136261u;
-
-  for (size_t i = 0; i < len; i++)
-    hash = (hash ^ (unsigned char)name[i]) * 16777619u;
-  return hash;
-}
-
+/* The process under inspection chooses the names, but a bad choice can cost at
+ * most MAPPING_NAMES_MAX steps per name. */
 static uint32_t *find_slot(const struct mapping_table *t, const char *name,
                            size_t len) {
-  size_t i = hash_name(name, len) & (t->n_slots - 1);
+  size_t i = hash_text(name, len) & (t->n_slots - 1);
 
   while (t->slots[i] != 0) {
     const struct mapping *m = &t->mappings[t->slots[i]];

@@ -70,20 +70,6 @@ static bool parse_key(struct cursor *s, unsigned *field) {
   return false;
 }
 
-static bool is_hex_digit(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-}
-
-static bool parse_address(struct cursor *s, uint64_t *ret) {
-  const char *start = s->at;
-
-  *ret = 0;
-  for (; !cursor_is_done(s) && is_hex_digit(*s->at); s->at++)
-    *ret = *ret << 4 |
-           (unsigned)(*s->at <= '9' ? *s->at - '0' : *s->at - 'a' + 10);
-  return s->at > start && s->at - start <= 16;
-}
-
 /* Everything up to the next blank. */
 static struct span parse_item(struct cursor *s) {
   const char *start = s->at;
@@ -95,8 +81,8 @@ static struct span parse_item(struct cursor *s) {
 
 /* Skips offset, device and inode. */
 static bool parse_mapping(struct cursor *s, struct rollup_line *line) {
-  if (!parse_address(s, &line->start) || !parse_char(s, '-') ||
-      !parse_address(s, &line->end) || !parse_char(s, ' '))
+  if (!parse_hex(s, &line->start) || !parse_char(s, '-') ||
+      !parse_hex(s, &line->end) || !parse_char(s, ' '))
     return false;
   line->permissions = parse_item(s);
   for (int i = 0; i < 3; i++) {

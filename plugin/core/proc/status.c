@@ -11,30 +11,11 @@ static bool parse_effective(struct cursor *s, uint32_t *ret) {
          parse_u32(s, &ignored);
 }
 
-static bool parse_hex_digit(struct cursor *s, unsigned *ret) {
-  char c = cursor_is_done(s) ? '\0' : *s->at;
-
-  if (c >= '0' && c <= '9')
-    *ret = (unsigned)(c - '0');
-  else if (c >= 'a' && c <= 'f')
-    *ret = (unsigned)(c - 'a') + 10;
-  else
-    return false;
-  s->at++;
-  return true;
-}
-
 /* Capabilities are 16 hexadecimal digits on every kernel since 2.6.25. */
 static bool parse_mask(struct cursor *s, uint64_t *ret) {
-  unsigned digit;
+  const char *start = s->at;
 
-  *ret = 0;
-  for (int i = 0; i < 16; i++) {
-    if (!parse_hex_digit(s, &digit))
-      return false;
-    *ret = *ret << 4 | digit;
-  }
-  return true;
+  return parse_hex(s, ret) && s->at - start == 16;
 }
 
 /* "S (sleeping)" */

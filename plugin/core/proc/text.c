@@ -6,6 +6,10 @@
 
 #define ELLIPSIS "..."
 
+bool span_is(struct span s, const char *word) {
+  return s.len == strlen(word) && memcmp(s.text, word, s.len) == 0;
+}
+
 bool parse_kb(struct cursor *s, uint64_t *ret_bytes) {
   struct cursor ahead = *s;
   uint64_t kb, bytes;
@@ -19,6 +23,19 @@ bool parse_kb(struct cursor *s, uint64_t *ret_bytes) {
   return true;
 }
 
+bool parse_hex(struct cursor *s, uint64_t *ret) {
+  const char *at = s->at;
+  uint64_t value = 0;
+
+  for (; at < s->end && is_hex_digit(*at); at++)
+    value = value << 4 | (unsigned)(*at <= '9' ? *at - '0' : *at - 'a' + 10);
+  if (at == s->at || at - s->at > 16)
+    return false;
+  s->at = at;
+  *ret = value;
+  return true;
+}
+
 bool parse_word(struct cursor *s, const char *word) {
   size_t len = strlen(word);
 
@@ -28,16 +45,20 @@ bool parse_word(struct cursor *s, const char *word) {
   return true;
 }
 
-bool parse_line(struct cursor *s, struct span *ret) {
-  const char *newline;
+bool parse_part(struct cursor *s, char separator, struct span *ret) {
+  const char *end;
 
   if (cursor_is_done(s))
     return false;
-  newline = memchr(s->at, '\n', (size_t)(s->end - s->at));
+  end = memchr(s->at, separator, (size_t)(s->end - s->at));
   ret->text = s->at;
-  ret->len = (size_t)((newline ? newline : s->end) - s->at);
-  s->at = newline ? newline + 1 : s->end;
+  ret->len = (size_t)((end ? end : s->end) - s->at);
+  s->at = end ? end + 1 : s->end;
   return true;
+}
+
+bool parse_line(struct cursor *s, struct span *ret) {
+  return parse_part(s, '\n', ret);
 }
 
 static bool is_plain(unsigned char c) {

@@ -346,10 +346,6 @@ static bool is_line(const char *text, size_t len) {
   return taken;
 }
 
-static bool span_is(struct span s, const char *text) {
-  return s.len == strlen(text) && memcmp(s.text, text, s.len) == 0;
-}
-
 TEST(a_mapping_is_read_with_range_and_name) {
   static const struct {
     const char *text;
