@@ -5,27 +5,14 @@
 #include <string.h>
 
 #define REST 0
-#define NAME_BLOCK_BYTES 16384
-
-/* Names are stored in blocks that never move. */
-struct name_block {
-  struct name_block *next;
-  size_t used;
-  char bytes[];
-};
-
 static void set_error(struct mapping_table *t, int error) {
   if (!t->error)
     t->error = error;
 }
 
 void mapping_table_done(struct mapping_table *t) {
-  while (t->names) {
-    struct name_block *next = t->names->next;
-
-    free(t->names);
-    t->names = next;
-  }
+  for (size_t i = 1; i < t->n; i++)
+    free(t->mappings[i].name);
   free(t->mappings);
   free(t->slots);
   *t = (struct mapping_table){0};
@@ -73,28 +60,6 @@ static bool grow(struct mapping_table *t) {
   return true;
 }
 
-static char *store_name(struct mapping_table *t, const char *name, size_t len) {
-  struct name_block *block = t->names;
-  char *copy;
-
-  if (!block || len > NAME_BLOCK_BYTES - block->used) {
-    size_t size = len > NAME_BLOCK_BYTES ? len : NAME_BLOCK_BYTES;
-
-    block = malloc(sizeof(*block) + size);
-    if (!block)
-      return NULL;
-    block->next = t->names;
-    block->used = 0;
-    t->names = block;
-  }
-  copy = memcpy(block->bytes + block->used, name, len);
-  /* A name larger than a block fills its own block. */
-  block->used = block->used + len > NAME_BLOCK_BYTES ? NAME_BLOCK_BYTES
-                                                     : block->used + len;
-  t->name_bytes += len;
-  return copy;
-}
-
 static bool is_full(const struct mapping_table *t, size_t more) {
   return t->n > MAPPING_NAMES_MAX ||
          t->name_bytes + more > MAPPING_NAME_BYTES_MAX;
@@ -116,11 +81,14 @@ static size_t get_or_add(struct mapping_table *t, const char *name,
     return *slot;
   if (is_full(t, len))
     return REST;
-  copy = store_name(t, name, len);
+  copy = malloc(len + 1);
   if (!copy) {
     set_error(t, -ENOMEM);
     return REST;
   }
+  memcpy(copy, name, len);
+  copy[len] = '\0';
+  t->name_bytes += len;
   t->mappings[t->n] = (struct mapping){.name = copy, .name_len = len};
   *slot = (uint32_t)t->n;
   return t->n++;
@@ -129,28 +97,14 @@ static size_t get_or_add(struct mapping_table *t, const char *name,
 /* --- feeding --- */
 
 static unsigned permissions_of(const struct span *text) {
+  static const char letters[] = "rwxps"; /* in the order of enum permission */
   unsigned permissions = 0;
 
-  for (size_t i = 0; i < text->len; i++)
-    switch (text->text[i]) {
-    case 'r':
-      permissions |= MAPPING_READ;
-      break;
-    case 'w':
-      permissions |= MAPPING_WRITE;
-      break;
-    case 'x':
-      permissions |= MAPPING_EXECUTE;
-      break;
-    case 'p':
-      permissions |= MAPPING_PRIVATE;
-      break;
-    case 's':
-      permissions |= MAPPING_SHARED;
-      break;
-    default:
-      break;
-    }
+  for (size_t i = 0; i < text->len; i++) {
+    const char *at = text->text[i] ? strchr(letters, text->text[i]) : NULL;
+
+    permissions |= at ? 1U << (at - letters) : 0;
+  }
   return permissions;
 }
 
@@ -305,8 +259,10 @@ void mapping_table_rank(struct mapping_table *t, size_t max,
   if (t->n < 2)
     return;
   qsort(t->mappings + 1, t->n - 1, sizeof(*t->mappings), compare);
-  for (; t->n - 1 > max; t->n--)
+  for (; t->n - 1 > max; t->n--) {
     merge(&t->mappings[REST], &t->mappings[t->n - 1]);
+    free(t->mappings[t->n - 1].name);
+  }
   *ret = t->mappings + 1;
   *ret_n = t->n - 1;
 }

@@ -20,7 +20,7 @@ enum permission {
 struct mapping {
   /* Path, [heap] and the like; "[anon]" for a mapping without a name. NULL for
    * the rest: all mappings that are not kept by name. */
-  const char *name;
+  char *name;
   size_t name_len;
   unsigned permissions;
   uint64_t vmas;
@@ -44,7 +44,6 @@ struct mapping_table {
   size_t n, cap;
   uint32_t *slots; /* by hash of the name: index of the mapping, or 0 */
   size_t n_slots;
-  struct name_block *names;
   size_t name_bytes;
   size_t current; /* the mapping of the current lines */
   int error;      /* 0, -EBADMSG or -ENOMEM */
@@ -52,7 +51,9 @@ struct mapping_table {
 
 void mapping_table_done(struct mapping_table *t);
 
-/* Consumes the whole lines of a piece, as rollup_sum_feed() does. */
+/* Consumes the whole lines of a piece of smaps, which may be tens of megabytes,
+ * and returns their length in bytes; the caller puts the unfinished rest in
+ * front of the next piece. A piece without a newline consumes nothing. */
 size_t mapping_table_feed(struct mapping_table *t, const char *text,
                           size_t len);
 
@@ -62,7 +63,9 @@ size_t mapping_table_add_line(struct mapping_table *t,
                               const struct rollup_line *line);
 
 /* Sums all mappings after the last piece. Returns 0, -EBADMSG for the same
- * reasons as rollup_parse(), or -ENOMEM. Nothing may be fed afterwards. */
+ * reasons as rollup_parse(), or -ENOMEM. Nothing may be fed afterwards. Pss is
+ * rounded down for every mapping, so it may be below the rollup's by up to 1 kB
+ * per mapping. */
 int mapping_table_finish(struct mapping_table *t, struct rollup *ret);
 
 /* Ends the lines of a maps file. 0, -EBADMSG or -ENOMEM. */

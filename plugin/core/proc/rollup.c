@@ -166,26 +166,3 @@ bool rollup_add_line(struct rollup *sum, const struct rollup_line *line) {
   sum->known |= 1u << line->field;
   return !__builtin_add_overflow(*bytes, line->bytes, bytes);
 }
-
-static bool add_line(struct rollup_sum *sum, const struct rollup_line *line) {
-  sum->vmas += line->kind == ROLLUP_LINE_MAPPING;
-  return line->kind != ROLLUP_LINE_FIELD || rollup_add_line(&sum->total, line);
-}
-
-size_t rollup_sum_feed(struct rollup_sum *sum, const char *text, size_t len) {
-  const char *newline = memrchr(text, '\n', len);
-  size_t used = newline ? (size_t)(newline - text) + 1 : 0;
-  struct cursor s = cursor_begin(text, used);
-  struct rollup_line line = {0};
-
-  while (!sum->is_bad && !cursor_is_done(&s))
-    sum->is_bad = !rollup_line_next(&s, &line) || !add_line(sum, &line);
-  return used;
-}
-
-int rollup_sum_finish(const struct rollup_sum *sum, struct rollup *ret) {
-  if (sum->is_bad || !rollup_is_consistent(&sum->total))
-    return -EBADMSG;
-  *ret = sum->total;
-  return 0;
-}

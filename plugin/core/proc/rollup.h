@@ -99,28 +99,4 @@ bool rollup_add_line(struct rollup *sum, const struct rollup_line *line);
  * rollup_parse(). */
 bool rollup_is_consistent(const struct rollup *r);
 
-/*
- * Sums smaps, which may be tens of megabytes, piece by piece. Zero it, feed it,
- * finish it:
- */
-struct rollup_sum {
-  struct rollup total;
-  uint64_t vmas; /* mappings seen */
-  bool is_bad;
-};
-
-/*
- * Consumes the whole lines of the piece and returns their length in bytes; the
- * caller puts the unfinished rest in front of the next piece. A piece without a
- * newline consumes nothing.
- */
-size_t rollup_sum_feed(struct rollup_sum *sum, const char *text, size_t len);
-
-/*
- * Returns 0 and fills *ret, or returns -EBADMSG and leaves *ret unchanged, for
- * the same reasons as rollup_parse(). Pss is rounded down for every mapping, so
- * it may be below the rollup's by up to 1 kB per mapping.
- */
-int rollup_sum_finish(const struct rollup_sum *sum, struct rollup *ret);
-
 #endif

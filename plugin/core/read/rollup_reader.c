@@ -6,14 +6,17 @@
 #include "proc/cheap_files.h"
 
 static size_t feed(void *ctx, const char *text, size_t len) {
-  return rollup_sum_feed(ctx, text, len);
+  return mapping_table_feed(ctx, text, len);
 }
 
 static int read_smaps(struct procfs *procfs, int fd, struct rollup *ret) {
-  struct rollup_sum sum = {0};
-  int rc = procfs_read_pieces(procfs, fd, "smaps", feed, &sum);
+  struct mapping_table t = {0};
+  int rc = procfs_read_pieces(procfs, fd, "smaps", feed, &t);
 
-  return rc != 0 ? rc : rollup_sum_finish(&sum, ret);
+  if (rc == 0)
+    rc = mapping_table_finish(&t, ret);
+  mapping_table_done(&t);
+  return rc;
 }
 
 /*

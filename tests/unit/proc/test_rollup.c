@@ -20,13 +20,6 @@
 
 FIXTURE_PARSER(rollup_parse, struct rollup)
 
-FIXTURE_FEEDER(rollup_sum_feed, struct rollup_sum)
-
-static int finish(const struct rollup_sum *sum, struct rollup *ret) {
-  fixture_taint(ret, sizeof(*ret));
-  return fixture_end(rollup_sum_finish(sum, ret), ret, sizeof(*ret));
-}
-
 static uint64_t kb(const struct rollup *r, enum rollup_field f) {
   assert_true(rollup_has(r, f));
   return r->bytes[f] / KIB;
@@ -207,8 +200,6 @@ TEST(pss_and_parts_have_to_agree_with_rss) {
 
   for (size_t i = 0; i < LENGTH(cases); i++) {
     const unsigned *parts = cases[i].parts;
-    struct rollup_sum sum = {0};
-    struct rollup r;
     char text[512];
     size_t len = (size_t)snprintf(
         text, sizeof(text),
@@ -217,9 +208,7 @@ TEST(pss_and_parts_have_to_agree_with_rss) {
              "Private_Dirty: %u kB\n",
         cases[i].rss, cases[i].pss, parts[0], parts[1], parts[2], parts[3]);
 
-    feed(&sum, text, len, len);
-    if (is_taken(text, len) != cases[i].is_taken ||
-        (finish(&sum, &r) == 0) != cases[i].is_taken)
+    if (is_taken(text, len) != cases[i].is_taken)
       fail_msg("%s: wrong answer", cases[i].name);
   }
 }
@@ -245,85 +234,6 @@ TEST(a_text_cut_short_gives_no_other_value) {
         if (rollup_has(&r, f) && r.bytes[f] != whole.bytes[f])
           fail_msg("%s, %zu bytes: field %u is other", names[i], cut, f);
     }
-  }
-}
-
-TEST(smaps_sums_to_the_rollup_of_the_same_process) {
-  static const struct {
-    const char *smaps, *rollup;
-    uint64_t vmas;
-  } cases[] = {{"smaps-6.18", "rollup-6.18", 28},
-               {"smaps-4.14", "rollup-4.14", 12}};
-
-  for (size_t i = 0; i < LENGTH(cases); i++) {
-    struct rollup_sum sum = {0};
-    struct rollup want, r;
-    struct span text;
-
-    assert_int_equal(parse_file(cases[i].rollup, &want), 0);
-    text = fixture_load(cases[i].smaps);
-    feed(&sum, text.text, text.len, 4096);
-    assert_int_equal(sum.vmas, cases[i].vmas);
-    assert_int_equal(finish(&sum, &r), 0);
-    for (unsigned f = 0; f < ROLLUP_FIELDS; f++) {
-      bool is_rounded = f == ROLLUP_PSS || f == ROLLUP_PSS_DIRTY ||
-                        f == ROLLUP_SWAP_PSS || f == ROLLUP_LOCKED;
-      uint64_t slack = is_rounded ? cases[i].vmas * KIB : 0;
-
-      if (f >= ROLLUP_PSS_ANON && f <= ROLLUP_PSS_SHMEM) {
-        assert_false(rollup_has(&r, f)); /* the rollup alone has these */
-        continue;
-      }
-      assert_int_equal(rollup_has(&r, f), rollup_has(&want, f));
-      if (r.bytes[f] > want.bytes[f] || want.bytes[f] - r.bytes[f] > slack)
-        fail_msg("%s: field %u is %ju bytes", cases[i].smaps, f,
-                 (uintmax_t)r.bytes[f]);
-    }
-  }
-}
-
-TEST(smaps_in_pieces_of_any_size_sums_alike) {
-  struct rollup_sum whole = {0};
-  struct span text = fixture_load("smaps-4.9");
-
-  feed(&whole, text.text, text.len, text.len);
-  for (size_t piece = 1; piece <= text.len; piece++) {
-    struct rollup_sum sum = {0};
-
-    feed(&sum, text.text, text.len, piece);
-    if (memcmp(&sum, &whole, sizeof(sum)) != 0)
-      fail_msg("pieces of %zu bytes: other sum", piece);
-  }
-}
-
-TEST(a_piece_without_newline_takes_nothing) {
-  static const struct rollup_sum nothing;
-  struct rollup_sum sum = {0};
-  struct rollup r;
-
-  assert_int_equal(rollup_sum_feed(&sum, "Rss: 4 kB", 9), 0);
-  assert_int_equal(rollup_sum_feed(&sum, "", 0), 0);
-  assert_memory_equal(&sum, &nothing, sizeof(sum));
-  assert_int_equal(finish(&sum, &r), -EBADMSG);
-}
-
-TEST(a_malformed_line_spoils_the_sum) {
-  static const struct text_case cases[] = {
-      {"no number", TEXT("Swap: x kB\n")},
-      {"a capital in an address", TEXT("1000-FFFF rw-p\n")},
-      {"sum overflows", TEXT("Locked: 18014398509481983 kB\nLocked: 1 kB\n")},
-  };
-  struct rollup r;
-
-  for (size_t i = 0; i < LENGTH(cases); i++) {
-    struct rollup_sum sum = {0};
-
-    feed(&sum, TEXT(LEAST), sizeof(LEAST));
-    assert_int_equal(finish(&sum, &r), 0);
-    feed(&sum, cases[i].text, cases[i].len, cases[i].len);
-    feed(&sum, TEXT(HEAD), sizeof(HEAD)); /* is consumed, and not counted */
-    if (!sum.is_bad || sum.vmas != 1 || finish(&sum, &r) == 0)
-      fail_msg("%s: taken", cases[i].name);
   }
 }
 
