@@ -24,7 +24,7 @@ struct worker {
   pthread_cond_t changed;
   enum worker_state state;
   size_t at, n; /* the current piece, and the number of pieces */
-  const struct worker_ops *ops;
+  struct worker_ops ops;
   void *context;
 };
 
@@ -41,10 +41,9 @@ struct worker_pool {
 
 static void free_worker(struct worker *w) {
   if (w->context)
-    w->ops->free_context(w->context);
+    w->ops.free_context(w->context);
   pthread_cond_destroy(&w->changed);
   pthread_mutex_destroy(&w->lock);
-  free((void *)(uintptr_t)w->ops);
   free(w);
 }
 
@@ -55,7 +54,7 @@ static void do_batch(struct worker *w) {
     size_t i = w->at;
 
     pthread_mutex_unlock(&w->lock);
-    w->ops->work(w->context, i);
+    w->ops.work(w->context, i);
     pthread_mutex_lock(&w->lock);
     w->at++;
   }
@@ -91,36 +90,24 @@ static void *worker_main(void *ctx) {
 
 /* --- starting and ending --- */
 
-static int start_thread(struct worker *w) {
-  int rc = thread_start(&w->thread, worker_main, w);
-
-  if (rc == 0)
-    pthread_setname_np(w->thread, "smaps reader");
-  return rc;
-}
-
-/* The worker may outlive the pool, so it has its own ops. */
+/* The worker may outlive the pool, so it has a copy of the ops. */
 static int new_worker(const struct worker_ops *ops, struct worker **ret) {
   struct worker *w = calloc(1, sizeof(*w));
-  struct worker_ops *own = malloc(sizeof(*own));
   int rc;
 
-  if (!w || !own) {
-    free(w);
-    free(own);
+  if (!w)
     return -ENOMEM;
-  }
-  *own = *ops;
-  w->ops = own;
+  w->ops = *ops;
   w->state = WORKER_IDLE;
   pthread_mutex_init(&w->lock, NULL);
   thread_init_condition(&w->changed);
   w->context = ops->new_context(ops->ctx);
-  rc = w->context ? start_thread(w) : -ENOMEM;
+  rc = w->context ? thread_start(&w->thread, worker_main, w) : -ENOMEM;
   if (rc < 0) {
     free_worker(w);
     return rc;
   }
+  pthread_setname_np(w->thread, "smaps reader");
   *ret = w;
   return 0;
 }
@@ -231,20 +218,10 @@ int worker_pool_context(struct worker_pool *pool, void **ret) {
 
 /* --- watching --- */
 
-/* The progress of a worker. */
-struct progress {
-  size_t at;
-  unsigned heartbeat;
-};
+static uint64_t progress_of(const struct worker *w) {
+  unsigned heartbeat = w->ops.heartbeat ? w->ops.heartbeat(w->context) : 0;
 
-static struct progress get_progress(const struct worker *w) {
-  return (struct progress){
-      .at = w->at,
-      .heartbeat = w->ops->heartbeat ? w->ops->heartbeat(w->context) : 0};
-}
-
-static bool is_same(const struct progress *a, const struct progress *b) {
-  return a->at == b->at && a->heartbeat == b->heartbeat;
+  return (uint64_t)w->at << 32 | heartbeat;
 }
 
 /* Returns true if the worker is done, false after poll_ns. */
@@ -265,12 +242,12 @@ static bool wait_one_poll(struct worker *w, uint64_t poll_ns) {
  */
 static void watch_batch(struct worker_pool *pool, struct worker *w) {
   unsigned polls = 0;
-  struct progress last = get_progress(w);
+  uint64_t last = progress_of(w);
 
   while (!wait_one_poll(w, pool->poll_ns)) {
-    struct progress now = get_progress(w);
+    uint64_t now = progress_of(w);
 
-    polls = is_same(&now, &last) ? polls + 1 : 0;
+    polls = now == last ? polls + 1 : 0;
     last = now;
     if (polls > 0 && pool->wait_budget > 0)
       pool->wait_budget--;
