@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cgroup/cgroup.h"
@@ -118,22 +119,6 @@ static void note_groups_of_glimpse(const struct matcher *m,
   }
 }
 
-static int read_comm(struct procfs *procfs, uint32_t pid, char *ret,
-                     size_t size) {
-  struct span text;
-  int rc = procfs_read_of(procfs, pid, "comm", &text);
-
-  if (rc != 0)
-    return rc;
-  if (text.len > 0 && text.text[text.len - 1] == '\n')
-    text.len--;
-  if (text.len >= size)
-    return -EBADMSG;
-  memcpy(ret, text.text, text.len);
-  ret[text.len] = '\0';
-  return 0;
-}
-
 /* False if it is unknown which of the attributes the process has. */
 static bool read_cgroup(struct procfs *procfs, uint32_t pid,
                         struct stored_attributes *ret) {
@@ -159,8 +144,9 @@ static void note_groups_of_unidentified(const struct matcher *m,
   struct stored_attributes cgroup = {0};
   struct descent descent;
   struct glimpse glimpse = {.pid = p->pid, .unknown = UINT_MAX};
-  char comm[32];
-  int rc = read_comm(procfs, p->pid, comm, sizeof(comm));
+  char name[32];
+  struct span comm;
+  int rc = comm_read_of(procfs, p->pid, &comm);
 
   if (rc == PROCFS_GONE)
     return;
@@ -168,13 +154,15 @@ static void note_groups_of_unidentified(const struct matcher *m,
     mark_groups_of_rules(m);
     return;
   }
+  if (rc == 0) /* before the next read into the same buffer */
+    snprintf(name, sizeof(name), "%.*s", (int)comm.len, comm.text);
   if (read_cgroup(procfs, p->pid, &cgroup))
     glimpse.unknown &= ~CGROUP_ATTRIBUTES;
   glimpse.id = attributes_get(&cgroup);
   if (glimpse.id.value[ATTRIBUTE_CONTAINER])
     glimpse.unknown |= CONTAINER_ATTRIBUTES;
   if (rc == 0)
-    glimpse.id.value[ATTRIBUTE_COMM] = comm;
+    glimpse.id.value[ATTRIBUTE_COMM] = name;
   descent = find_descent(procfs, t, p);
   note_groups_of_glimpse(m, p, &glimpse, &descent, page_size);
   attributes_done(&cgroup);

@@ -1,6 +1,6 @@
 /*
- * Reads statm and status, which are cheap and cannot hang: the kernel makes
- * their text without the mmap lock.
+ * Reads statm, status and comm, which are cheap and cannot hang: the kernel
+ * makes their text without the mmap lock.
  *
  * Each file is read through the open directory of a process, or by pid for a
  * process whose identity is known (see procfs_read_of). Returns 0 and fills
@@ -21,10 +21,15 @@ int statm_read_kept(struct procfs *p, uint32_t pid, struct procfs_file *file,
 
 int status_read(struct procfs *p, int process_fd, struct status_sample *ret);
 int status_read_of(struct procfs *p, uint32_t pid, struct status_sample *ret);
-/* Of a thread that has memory, where the main thread has ended; PROCFS_NO_MM
- * without one. */
+/* Opens the directory of a thread that has memory, where the main thread has
+ * ended; PROCFS_GONE without one. */
+int open_live_thread(struct procfs *p, int process_fd, int *ret_fd);
+/* Of such a thread. */
 int status_read_of_thread(struct procfs *p, uint32_t pid,
                           struct status_sample *ret);
+
+/* The name, without its newline. Returns what procfs_read_of() does. */
+int comm_read_of(struct procfs *p, uint32_t pid, struct span *ret);
 
 /* True if a thread of it is in uninterruptible sleep: it may hold locks that
  * other files of the process wait for. The first 64 threads count. */

@@ -62,12 +62,10 @@ static void adopt_stat(struct identify_ctx *in, struct process *p,
 static bool has_other_name(struct identify_ctx *in, const struct process *p) {
   const char *known = attributes_get(&p->attributes).value[ATTRIBUTE_COMM];
   struct span text;
-  int rc = procfs_read_of(in->procfs, p->pid, "comm", &text);
+  int rc = comm_read_of(in->procfs, p->pid, &text);
 
   if (rc != 0)
     return rc < 0;
-  if (text.len > 0 && text.text[text.len - 1] == '\n')
-    text.len--;
   return !known || strlen(known) != text.len ||
          memcmp(known, text.text, text.len) != 0;
 }
@@ -217,7 +215,7 @@ static bool quick_check(struct identify_ctx *in, struct process *p,
 }
 
 static bool release_for_inspection(struct process *p) {
-  quarantine_release(p);
+  p->hung.until_ns = 0;
   p->is_settled = false;
   return false;
 }

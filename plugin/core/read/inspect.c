@@ -14,10 +14,6 @@
 /* Each attempt may add a line to an audit log. */
 #define EXECUTABLE_BACK_OFF_S 3600
 
-/* How many threads to try if the main thread is dead. Dead threads other than
- * the main thread vanish, so the second one is alive. */
-#define THREADS_TRIED 8
-
 #define DELETED " (deleted)"
 
 static uint64_t mix(uint64_t hash, uint64_t value) {
@@ -38,30 +34,6 @@ static uint64_t hash_image(const struct inspection *seen) {
   return mix(hash, seen->statm.text_pages);
 }
 
-/* Opens the first thread that has an mm. */
-static int open_live_thread(struct procfs *procfs, int process_fd,
-                            int *ret_fd) {
-  uint32_t tids[THREADS_TRIED];
-  size_t n = 0;
-  int rc = procfs_list_threads(procfs, process_fd, tids, THREADS_TRIED, &n);
-
-  if (rc != 0)
-    return rc;
-  for (size_t i = 0; i < n; i++) {
-    struct statm_sample statm;
-    int fd;
-
-    if (procfs_open_thread(procfs, process_fd, tids[i], &fd) != 0)
-      continue;
-    if (statm_read(procfs, fd, &statm) == 0 && statm_has_mm(&statm)) {
-      *ret_fd = fd;
-      return 0;
-    }
-    close(fd);
-  }
-  return PROCFS_GONE;
-}
-
 static int open_memory(struct procfs *procfs, bool is_dead_leader, int fd,
                        int *ret_fd) {
   int rc;
@@ -72,6 +44,16 @@ static int open_memory(struct procfs *procfs, bool is_dead_leader, int fd,
   }
   rc = open_live_thread(procfs, fd, ret_fd);
   close(fd);
+  return rc;
+}
+
+int inspect_stat(struct procfs *procfs, uint32_t pid, struct stat_sample *ret) {
+  struct span text;
+  int rc = procfs_read_of(procfs, pid, "stat", &text);
+
+  if (rc == 0)
+    rc = stat_parse(text.text, text.len, ret);
+  ret->comm = (struct span){.text = NULL};
   return rc;
 }
 

@@ -70,6 +70,9 @@ int inspect_process(struct inspect_ctx *s, const struct proc_ref *p,
                     uint64_t now_ns, struct inspection *ret);
 void inspection_done(struct inspection *s);
 
+/* Reads stat alone, without comm, by pid; otherwise likewise. */
+int inspect_stat(struct procfs *procfs, uint32_t pid, struct stat_sample *ret);
+
 /* True if the names must be read again for their age: in the next cycle they
  * would be older than a minute. */
 bool inspect_is_due(uint32_t pid, uint64_t identified_ns, uint64_t now_ns,

@@ -1,28 +1,19 @@
 #include "read/quarantine.h"
 
-#include <string.h>
-
-#include "diag.h"
-#include <smaps/text.h>
+#include "proc/cheap_files.h"
 
 /* Empty if it cannot be read. */
 static struct span read_comm(const struct quarantine *q, uint32_t pid) {
   struct span text;
 
-  if (procfs_read_of(q->procfs, pid, "comm", &text) != 0)
-    return (struct span){.text = ""};
-  if (text.text[text.len - 1] == '\n')
-    text.len--;
-  return text;
+  return comm_read_of(q->procfs, pid, &text) == 0 ? text
+                                                  : (struct span){.text = ""};
 }
 
 static uint32_t hash_comm(const struct quarantine *q, uint32_t pid) {
   struct span comm = read_comm(q, pid);
-  uint32_t hash = UINT32_C(0x811c9dc5);
 
-  for (size_t i = 0; i < comm.len; i++)
-    hash = (hash ^ (unsigned char)comm.text[i]) * UINT32_C(0x01000193);
-  return hash;
+  return hash_text(comm.text, comm.len);
 }
 
 /* A process that hung at first sight has no names yet. */
@@ -43,7 +34,7 @@ static void note_hang(const struct quarantine *q, const struct read_job *job) {
     fill_in_comm(q, t);
 }
 
-void quarantine_add(const struct quarantine *q, const struct read_job *job) {
+static void add(const struct quarantine *q, const struct read_job *job) {
   struct process *p = job->process;
 
   if (!p->was_hung && job->file)
@@ -70,20 +61,14 @@ bool quarantine_has_changed(const struct quarantine *q, struct process *p,
   return has_changed;
 }
 
-void quarantine_forgive(struct process *p, enum read_kind kind) {
-  if (p->hung_kind == kind)
-    back_off_forgive(&p->hung);
-}
-
 bool quarantine_check(const struct quarantine *q, const struct read_job *job) {
   if (job->result == READ_SKIPPED)
     return true;
   if (job->result == READ_HUNG || job->result == READ_STILL_HUNG) {
-    quarantine_add(q, job);
+    add(q, job);
     return true;
   }
-  quarantine_forgive(job->process, job->kind);
+  if (job->process->hung_kind == job->kind)
+    back_off_forgive(&job->process->hung);
   return false;
 }
-
-void quarantine_release(struct process *p) { p->hung.until_ns = 0; }

@@ -18,10 +18,6 @@ struct quarantine {
   uint64_t (*clock_ns)(void);
 };
 
-/* Adds a process whose job has the result READ_HUNG or READ_STILL_HUNG. Notes
- * the first hang of each process. */
-void quarantine_add(const struct quarantine *q, const struct read_job *job);
-
 /* True if the process is quarantined. */
 bool quarantine_has(const struct process *p, uint64_t now_ns);
 
@@ -30,15 +26,12 @@ bool quarantine_has(const struct process *p, uint64_t now_ns);
 bool quarantine_has_changed(const struct quarantine *q, struct process *p,
                             const struct statm_sample *before);
 
-/* A read of that kind succeeded: if the last hang was of the same kind, the
- * next hang counts as the first. */
-void quarantine_forgive(struct process *p, enum read_kind kind);
-
-/* Adds or forgives the process after a job. True if the job has no result: the
- * read hangs, or no thread was free for it. */
+/*
+ * Adds the process of a job that hangs, and notes its first hang. After another
+ * result, if the last hang was of the same kind, the next one counts as the
+ * first. True if the job has no result: the read hangs, or no thread was free
+ * for it.
+ */
 bool quarantine_check(const struct quarantine *q, const struct read_job *job);
-
-/* Lets the process be read again at once. */
-void quarantine_release(struct process *p);
 
 #endif

@@ -49,34 +49,23 @@ struct worker_context {
 
 /* --- in the thread of a worker --- */
 
-static int read_stat(struct worker_context *w, const struct proc_ref *p,
-                     struct stat_sample *ret) {
-  struct span text;
-  int rc = procfs_read_of(w->procfs, p->pid, "stat", &text);
-
-  if (rc == 0)
-    rc = stat_parse(text.text, text.len, ret);
-  ret->comm = (struct span){.text = NULL};
-  return rc;
-}
-
 /*
  * Without the right to use kcmp: a parent that waits in vfork sleeps in state
  * D, and its child, which has not called exec yet, shows identical numbers.
  */
 static int read_same_mm(struct worker_context *w, const struct proc_ref *p,
                         const struct read_job *job, struct same_mm *ret) {
-  struct proc_ref other = {.pid = job->other_pid};
   struct stat_sample stat;
   int rc = -EOPNOTSUPP;
 
   if (job->may_ask_kernel)
-    rc = procfs_is_same_mm(w->procfs, other.pid, p->pid, &ret->is_same);
+    rc = procfs_is_same_mm(w->procfs, job->other_pid, p->pid, &ret->is_same);
   ret->is_certain = rc == 0;
   /* ENOSYS: not built in, or filtered. That counts as refused. */
   ret->is_refused = rc == -EPERM || rc == -EACCES || rc == -ENOSYS;
   if (!ret->is_certain)
-    ret->is_same = job->may_be_vfork && read_stat(w, &other, &stat) == 0 &&
+    ret->is_same = job->may_be_vfork &&
+                   inspect_stat(w->procfs, job->other_pid, &stat) == 0 &&
                    stat.state == 'D';
   return 0;
 }
@@ -191,7 +180,7 @@ static void do_job(void *ctx, size_t i) {
     job->result = inspect_process(&w->inspect, p, w->now_ns, &job->inspection);
     break;
   case READ_STAT:
-    job->result = read_stat(w, p, &job->stat);
+    job->result = inspect_stat(w->procfs, p->pid, &job->stat);
     break;
   case READ_ROLLUP:
     rollup_reader_run(&w->rollups, p, job);

@@ -86,24 +86,17 @@ static int read_rollup(struct rollup_reader *r, const struct proc_ref *p,
   return read_through_directory(r, p, ret);
 }
 
-static uint32_t read_faults(struct rollup_reader *r, const struct proc_ref *p) {
-  struct stat_sample stat;
-  struct span text;
-
-  if (procfs_read_of(r->procfs, p->pid, "stat", &text) != 0 ||
-      stat_parse(text.text, text.len, &stat) != 0)
-    return 0;
-  return (uint32_t)stat.minor_faults;
-}
-
 /* Memory that was added since statm was read is in the rollup, and must not be
  * added to it later. (A dead main thread shows no memory.) */
 static void read_after(struct rollup_reader *r, const struct proc_ref *p,
                        struct rollup_reading *ret) {
+  struct stat_sample stat;
+
   ret->has_statm = statm_read_of(r->procfs, p->pid, &ret->statm) == 0 &&
                    statm_has_mm(&ret->statm);
-  if (rollup_cow_bytes(&ret->rollup) >= ROLLUP_COW_LEAST_BYTES)
-    ret->faults = read_faults(r, p);
+  if (rollup_cow_bytes(&ret->rollup) >= ROLLUP_COW_LEAST_BYTES &&
+      inspect_stat(r->procfs, p->pid, &stat) == 0)
+    ret->faults = (uint32_t)stat.minor_faults;
 }
 
 /* A walk of this size takes so long that asking for the CPU time makes no
