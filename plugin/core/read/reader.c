@@ -419,36 +419,12 @@ static struct proc_ref proc_ref_of(const struct process *p,
                            .is_dead_leader = p->is_dead_leader};
 }
 
-static int copy_cgroup(struct task *task, const struct read_job *job) {
-  const char *directory = job->cgroup.place.directory;
-  char *copy = directory ? strdup(directory) : NULL;
-
-  if (directory && !copy)
-    return -ENOMEM;
-  task->job.cgroup = job->cgroup;
-  task->job.cgroup.place.directory = copy;
-  return 0;
-}
-
-static int copy_path(struct task *task, const struct read_job *job) {
-  int rc;
-
-  task->path = strdup(job->path);
-  rc = !task->path                ? -ENOMEM
-       : job->kind == READ_CGROUP ? copy_cgroup(task, job)
-                                  : 0;
-  if (rc != 0)
-    free(task->path);
-  return rc;
-}
-
+/* Copies what the caller owns. */
 static int fill_task(struct task *task, const struct read_job *job,
                      size_t place) {
+  const char *directory = job->cgroup.place.directory;
+
   memset(task, 0, sizeof(*task));
-  if (has_path(job) && copy_path(task, job) < 0)
-    return -ENOMEM;
-  if (!has_path(job))
-    task->ref = proc_ref_of(job->process, job->kind);
   task->place = place;
   task->job.kind = job->kind;
   task->job.other_pid = job->other_pid;
@@ -459,7 +435,17 @@ static int fill_task(struct task *task, const struct read_job *job,
   task->job.request = job->request;
   task->job.request.layout =
       job->kind == READ_SAMPLE ? page_layout_share(job->request.layout) : NULL;
-  return 0;
+  task->job.cgroup = job->cgroup;
+  task->job.cgroup.place.directory = directory ? strdup(directory) : NULL;
+  if (has_path(job))
+    task->path = strdup(job->path);
+  else
+    task->ref = proc_ref_of(job->process, job->kind);
+  if ((!has_path(job) || task->path) &&
+      (!directory || task->job.cgroup.place.directory))
+    return 0;
+  drop_ref(task);
+  return -ENOMEM;
 }
 
 /* Fills the batch with jobs that are to be tried, from `first` on. */
