@@ -55,8 +55,6 @@ void matcher_done(struct matcher *m) {
 
 void matcher_forget(struct matcher *m, struct process *p) {
   membership_release(m, p);
-  cgroup_tree_release(&m->cgroups, p->cgroup);
-  p->cgroup = NULL;
 }
 
 /* --- order and time ------------------------------------------------------- */
@@ -142,35 +140,33 @@ static void resolve_with_ancestors(struct matcher *m,
     resolve(m, t, m->chain[--n]);
 }
 
-static int grow_array(struct process ***array, size_t n) {
-  struct process **grown = reallocarray(*array, n, sizeof(struct process *));
-
-  if (!grown)
-    return -ENOMEM;
-  *array = grown;
-  return 0;
-}
-
 static int make_chain_room(struct matcher *m, size_t n) {
-  int rc;
+  struct process **chain, **waiting;
 
   if (n <= m->cap_chain)
     return 0;
-  rc = grow_array(&m->chain, n);
-  if (rc == 0)
-    rc = grow_array(&m->waiting, n);
-  if (rc == 0)
-    m->cap_chain = n;
-  return rc;
+  chain = reallocarray(m->chain, n, sizeof(struct process *));
+  m->chain = chain ? chain : m->chain;
+  waiting = reallocarray(m->waiting, n, sizeof(struct process *));
+  m->waiting = waiting ? waiting : m->waiting;
+  if (!chain || !waiting)
+    return -ENOMEM;
+  m->cap_chain = n;
+  return 0;
 }
 
-/* Resolves the ordinary processes and collects those that wait. */
-static void resolve_ordinary(struct matcher *m, const struct process_table *t) {
-  m->may_match_long = false;
+static void begin_pass(struct matcher *m, const struct process_table *t,
+                       bool may_match_long) {
+  m->may_match_long = may_match_long;
   m->n_waiting = 0;
   for (size_t i = 0; i < t->n; i++)
     t->processes[i]->is_resolved = t->processes[i]->is_waiting =
         t->processes[i]->is_match_deferred = false;
+}
+
+/* Resolves the ordinary processes and collects those that wait. */
+static void resolve_ordinary(struct matcher *m, const struct process_table *t) {
+  begin_pass(m, t, false);
   for (size_t i = 0; i < t->n; i++)
     resolve_with_ancestors(m, t, t->processes[i]);
 }
@@ -185,16 +181,21 @@ static int compare_waiting(const void *a, const void *b) {
   return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
+static void resolve_sorted(struct matcher *m, const struct process_table *t,
+                           int (*compare)(const void *, const void *)) {
+  if (m->n_waiting > 0)
+    qsort(m->waiting, m->n_waiting, sizeof(struct process *), compare);
+  for (size_t i = 0; i < m->n_waiting; i++)
+    resolve_with_ancestors(m, t, m->waiting[i]);
+}
+
 static void resolve_waiting(struct matcher *m, const struct process_table *t) {
   m->may_match_long = true;
-  if (m->n_waiting > 0)
-    qsort(m->waiting, m->n_waiting, sizeof(struct process *), compare_waiting);
   for (size_t i = 0; i < m->n_waiting; i++) {
     m->waiting[i]->is_resolved = m->waiting[i]->is_match_deferred = false;
     m->waiting[i]->is_waiting = true;
   }
-  for (size_t i = 0; i < m->n_waiting; i++)
-    resolve_with_ancestors(m, t, m->waiting[i]);
+  resolve_sorted(m, t, compare_waiting);
 }
 
 static int compare_refused(const void *a, const void *b) {
@@ -210,20 +211,14 @@ static int compare_refused(const void *a, const void *b) {
  * not to newcomers: otherwise processes that come and go with ever new names
  * would keep a service out. */
 static void resolve_refused(struct matcher *m, const struct process_table *t) {
-  size_t n = 0;
-
-  m->may_match_long = true;
+  begin_pass(m, t, true);
   for (size_t i = 0; i < t->n; i++) {
     struct process *p = t->processes[i];
 
-    p->is_resolved = p->is_waiting = p->is_match_deferred = false;
     if (p->refused_name && p->state == PROCESS_ALIVE && is_admitted_now(m, p))
-      m->waiting[n++] = p;
+      m->waiting[m->n_waiting++] = p;
   }
-  if (n > 0)
-    qsort(m->waiting, n, sizeof(struct process *), compare_refused);
-  for (size_t i = 0; i < n; i++)
-    resolve_with_ancestors(m, t, m->waiting[i]);
+  resolve_sorted(m, t, compare_refused);
 }
 
 static void clear_changes(const struct process_table *t) {

@@ -1,6 +1,5 @@
 #include "match/membership.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,9 +66,16 @@ static void release_claims(struct matcher *m, const struct claim *claims,
 void membership_release(struct matcher *m, struct process *p) {
   release_groups(m, p->groups, p->n_groups);
   release_claims(m, p->claims, p->n_claims);
-  p->n_groups = 0;
-  p->n_claims = 0;
-  p->n_perhaps = 0;
+  cgroup_tree_release(&m->cgroups, p->cgroup);
+  free(p->groups);
+  free(p->claims);
+  free(p->perhaps);
+  free(p->why);
+  p->groups = p->perhaps = NULL;
+  p->claims = NULL;
+  p->why = NULL;
+  p->cgroup = NULL;
+  p->n_groups = p->n_claims = p->n_perhaps = 0;
 }
 
 /* Two rules can yield the same name: it counts once. */
@@ -309,91 +315,63 @@ static bool is_same_claims(const struct matcher *m, const struct process *p) {
   return true;
 }
 
-static int resize(void **array, size_t old, size_t n, size_t size) {
-  void *grown;
+static void *copy_of(struct matcher *m, const void *made, size_t size) {
+  void *copy = size > 0 ? malloc(size) : NULL;
 
-  if (n <= old)
-    return 0;
-  grown = reallocarray(*array, n, size);
-  if (!grown)
-    return -ENOMEM;
-  *array = grown;
-  return 0;
+  if (copy)
+    memcpy(copy, made, size);
+  m->is_out_of_memory |= size > 0 && !copy;
+  return copy;
 }
 
-static void release_made(struct matcher *m) {
-  release_groups(m, m->made_groups, m->n_groups);
-  release_claims(m, m->made_claims, m->n_claims);
-}
-
-static int store_explanation(const struct matcher *m, struct process *p) {
-  struct explanation *why;
+static struct explanation *explanation_of(struct matcher *m) {
   size_t also = m->n_also * sizeof(m->also[0]);
+  struct explanation *why = m->explains ? malloc(sizeof(*why) + also) : NULL;
 
-  if (!m->explains)
-    return 0;
-  why = realloc(p->why, sizeof(*why) + also);
+  m->is_out_of_memory |= m->explains && !why;
   if (!why)
-    return -ENOMEM;
+    return NULL;
   why->rule = m->rule;
   why->is_inherited = m->is_inherited;
   why->n_also = m->n_also;
   memcpy(why->also, m->also, also);
-  p->why = why;
-  return 0;
+  return why;
 }
 
-static int make_room(const struct matcher *m, struct process *p) {
-  void *groups = p->groups, *claims = p->claims, *perhaps = p->perhaps;
-  int rc = resize(&groups, p->n_groups, m->n_groups, sizeof(*p->groups));
-
-  p->groups = groups;
-  if (rc == 0)
-    rc = resize(&claims, p->n_claims, m->n_claims, sizeof(*p->claims));
-  p->claims = claims;
-  if (rc == 0)
-    rc = resize(&perhaps, p->n_perhaps, m->n_perhaps, sizeof(*p->perhaps));
-  p->perhaps = perhaps;
-  return rc < 0 ? rc : store_explanation(m, p);
-}
-
-static int store_cgroup(struct matcher *m, struct process *p) {
+static struct cgroup_node *cgroup_of(struct matcher *m) {
   const char *path = m->attributes.value[ATTRIBUTE_CGROUP];
-  struct cgroup_node *before = p->cgroup, *now = NULL;
-  int rc = path ? cgroup_tree_get(&m->cgroups, path, &now) : 0;
+  struct cgroup_node *node = NULL;
 
-  if (rc < 0)
-    return rc;
-  p->cgroup = now;
-  cgroup_tree_release(&m->cgroups, before);
-  return 0;
+  if (path && cgroup_tree_get(&m->cgroups, path, &node) < 0)
+    m->is_out_of_memory = true;
+  return node;
 }
 
-/* Moves the new groups and claims, with their references, to the process. */
-static int adopt_made(struct matcher *m, struct process *p) {
-  int rc = make_room(m, p);
+/* Moves the new groups and claims, with their references, to the process. The
+ * old ones are released later: the two may share groups. */
+static void adopt_made(struct matcher *m, struct process *p) {
+  struct process made = {
+      .groups = copy_of(m, m->made_groups, m->n_groups * sizeof(*p->groups)),
+      .claims = copy_of(m, m->made_claims, m->n_claims * sizeof(*p->claims)),
+      .perhaps =
+          copy_of(m, m->made_perhaps, m->n_perhaps * sizeof(*p->perhaps)),
+      .why = explanation_of(m),
+      .cgroup = cgroup_of(m)};
 
-  if (rc == 0)
-    rc = store_cgroup(m, p);
-
-  if (rc < 0) {
-    release_made(m);
-    return rc;
+  if (m->is_out_of_memory) {
+    membership_release(m, &made);
+    return;
   }
-  assert(m->n_groups <= m->settings->n_rules + 1);
-  assert(m->n_claims <= m->settings->n_rules + 1);
   p->has_changed_claims = !is_same_claims(m, p);
   membership_release(m, p);
-  if (m->n_groups)
-    memcpy(p->groups, m->made_groups, m->n_groups * sizeof(*p->groups));
-  if (m->n_claims)
-    memcpy(p->claims, m->made_claims, m->n_claims * sizeof(*p->claims));
-  if (m->n_perhaps)
-    memcpy(p->perhaps, m->made_perhaps, m->n_perhaps * sizeof(*p->perhaps));
-  p->n_perhaps = (uint16_t)m->n_perhaps;
+  p->groups = made.groups;
+  p->claims = made.claims;
+  p->perhaps = made.perhaps;
+  p->why = made.why;
+  p->cgroup = made.cgroup;
   p->n_groups = (uint16_t)m->n_groups;
   p->n_claims = (uint16_t)m->n_claims;
-  return 0;
+  p->n_perhaps = (uint16_t)m->n_perhaps;
 }
 
 void membership_update(struct matcher *m, struct process *p,
@@ -404,13 +382,13 @@ void membership_update(struct matcher *m, struct process *p,
 
   m->is_out_of_memory = false;
   apply_rules(m, p, &inheritance);
-  if (m->is_out_of_memory)
-    release_made(m);
-  else
-    m->is_out_of_memory = adopt_made(m, p) < 0;
+  if (!m->is_out_of_memory)
+    adopt_made(m, p);
   p->is_match_due = m->is_out_of_memory;
   if (!m->is_out_of_memory)
     return;
+  release_groups(m, m->made_groups, m->n_groups);
+  release_claims(m, m->made_claims, m->n_claims);
   /* Its groups are unknown; the groups that it had report themselves as
    * incomplete. */
   p->state = PROCESS_UNKNOWN;

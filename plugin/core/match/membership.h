@@ -18,7 +18,7 @@ int membership_add_fixed_groups(struct matcher *m);
 void membership_update(struct matcher *m, struct process *p,
                        const struct process *parent);
 
-/* Releases all groups and claims of the process. */
+/* Releases all groups and claims of the process, and its control group. */
 void membership_release(struct matcher *m, struct process *p);
 
 #endif
