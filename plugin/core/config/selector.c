@@ -10,23 +10,9 @@
 #include "config/pattern.h"
 
 #define PID_FILE "PidFile"
-#define MATCH_SUFFIX "Match"
 #define COMM_MAX 15
 
-static const char *const attribute_option[ATTRIBUTES] = {
-    [ATTRIBUTE_COMM] = "Comm",
-    [ATTRIBUTE_COMMAND_LINE] = "CommandLine",
-    [ATTRIBUTE_EXECUTABLE] = "Executable",
-    [ATTRIBUTE_USER] = "User",
-    [ATTRIBUTE_CGROUP] = "Cgroup",
-    [ATTRIBUTE_UNIT] = "Unit",
-    [ATTRIBUTE_SLICE] = "Slice",
-    [ATTRIBUTE_CONTAINER] = "Container",
-    [ATTRIBUTE_CONTAINER_NAME] = "ContainerName",
-    [ATTRIBUTE_POD] = "Pod",
-    [ATTRIBUTE_NAMESPACE] = "Namespace",
-};
-
+/* Two for each attribute, in their order: a glob and a regular expression. */
 const char *const selector_options[] = {
     "Comm",          "CommMatch",          "CommandLine", "CommandLineMatch",
     "Executable",    "ExecutableMatch",    "User",        "UserMatch",
@@ -34,21 +20,18 @@ const char *const selector_options[] = {
     "Slice",         "SliceMatch",         "Container",   "ContainerMatch",
     "ContainerName", "ContainerNameMatch", "Pod",         "PodMatch",
     "Namespace",     "NamespaceMatch",     PID_FILE,      NULL};
+_Static_assert(sizeof(selector_options) ==
+                   (2 * ATTRIBUTES + 2) * sizeof(*selector_options),
+               "each attribute has its options");
 
-/* The suffix Match stands for a regular expression. */
 static bool find_option(const char *option, enum attribute *attribute,
                         enum selector_test *test) {
-  for (int i = 0; i < ATTRIBUTES; i++) {
-    const char *name = attribute_option[i];
-    size_t len = strlen(name);
-
-    if (strncasecmp(option, name, len) != 0)
-      continue;
-    *attribute = (enum attribute)i;
-    *test = option[len] ? SELECT_REGEX : SELECT_GLOB;
-    if (!option[len] || strcasecmp(option + len, MATCH_SUFFIX) == 0)
+  for (unsigned i = 0; i < 2 * ATTRIBUTES; i++)
+    if (strcasecmp(option, selector_options[i]) == 0) {
+      *attribute = i / 2;
+      *test = i % 2 ? SELECT_REGEX : SELECT_GLOB;
       return true;
-  }
+    }
   return false;
 }
 

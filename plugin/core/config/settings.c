@@ -106,21 +106,17 @@ int settings_set_other(struct settings *s, const char *name,
   rc = rule_init_group(&other, name, reason);
   if (rc < 0)
     return rc;
-  rc = set_other_text(&other, name);
-  if (rc < 0) {
-    rule_done(&other);
-    return rc;
-  }
   if (template_is_fixed(&other.name))
     rc = check_name_is_free(s, &other, "another name", reason);
   else
     rc = config_error_set(reason, "expected a name without placeholders");
-  if (rc < 0) {
+  if (rc == 0)
+    rc = set_other_text(&other, name);
+  if (rc == 0)
+    s->other = other;
+  else
     rule_done(&other);
-    return rc;
-  }
-  s->other = other;
-  return 0;
+  return rc;
 }
 
 int settings_set_proc_root(struct settings *s, const char *root,
@@ -257,14 +253,15 @@ static int add_default_rule(struct settings *s, const char *name,
 /* Services come first: no user can make one, and what runs containers
  * (docker.service) is one. The name of a pod changes with each deployment. */
 static int add_default_rules(struct settings *s) {
-  int rc = add_default_rule(s, "%{unit}", "Unit", "*.service");
+  static const char *const rules[][3] = {
+      {"%{unit}", "Unit", "*.service"},
+      {"%{namespace}_%{container_name}", "Namespace", "*"},
+      {"%{container_name}", "ContainerName", "*"}};
+  int rc = 0;
 
-  if (rc == 0)
-    rc =
-        add_default_rule(s, "%{namespace}_%{container_name}", "Namespace", "*");
-  return rc < 0
-             ? rc
-             : add_default_rule(s, "%{container_name}", "ContainerName", "*");
+  for (size_t i = 0; i < 3 && rc == 0; i++)
+    rc = add_default_rule(s, rules[i][0], rules[i][1], rules[i][2]);
+  return rc;
 }
 
 static int fill_defaults(struct settings *s) {

@@ -42,8 +42,7 @@ static int add_literal(struct template *t, const char *text, size_t len) {
   literal = strndup(text, len);
   if (!literal)
     return -ENOMEM;
-  return add_piece(
-      t, (struct template_piece){.kind = PIECE_LITERAL, .literal = literal});
+  return add_piece(t, (struct template_piece){.literal = literal});
 }
 
 static int refuse_placeholder(const char *name, size_t len,
@@ -70,14 +69,12 @@ static int add_placeholder(struct template *t, const char *name, size_t len,
                            struct config_error *reason) {
   if (len == 1 && name[0] >= '1' && name[0] <= '9')
     return add_piece(t,
-                     (struct template_piece){.kind = PIECE_CAPTURE,
-                                             .capture = (size_t)(*name - '0')});
+                     (struct template_piece){.capture = (size_t)(*name - '0')});
   for (size_t i = 0; i < PLACEHOLDERS; i++)
     if (strlen(placeholders[i].name) == len &&
         strncmp(placeholders[i].name, name, len) == 0)
       return add_piece(
-          t, (struct template_piece){.kind = PIECE_ATTRIBUTE,
-                                     .attribute = placeholders[i].attribute});
+          t, (struct template_piece){.attribute = placeholders[i].attribute});
   return refuse_placeholder(name, len, reason);
 }
 
@@ -141,7 +138,7 @@ unsigned template_attributes(const struct template *t) {
   unsigned attributes = 0;
 
   for (size_t i = 0; i < t->n; i++)
-    if (t->pieces[i].kind == PIECE_ATTRIBUTE)
+    if (!t->pieces[i].literal && !t->pieces[i].capture)
       attributes |= 1U << t->pieces[i].attribute;
   return attributes;
 }
@@ -150,7 +147,7 @@ size_t template_captures(const struct template *t) {
   size_t most = 0;
 
   for (size_t i = 0; i < t->n; i++)
-    if (t->pieces[i].kind == PIECE_CAPTURE && t->pieces[i].capture > most)
+    if (t->pieces[i].capture > most)
       most = t->pieces[i].capture;
   return most;
 }
@@ -185,13 +182,10 @@ bool template_expand(const struct template *t, const struct attributes *id,
   for (size_t i = 0; i < t->n; i++) {
     const struct template_piece *piece = &t->pieces[i];
 
-    if (piece->kind == PIECE_LITERAL)
+    if (piece->literal)
       group_name_add(&name, piece->literal, strlen(piece->literal));
-    else if (piece->kind == PIECE_ATTRIBUTE &&
-             !add_attribute(id, piece->attribute, &name))
-      return false;
-    else if (piece->kind == PIECE_CAPTURE &&
-             !add_capture(captures, piece->capture, &name))
+    else if (!(piece->capture ? add_capture(captures, piece->capture, &name)
+                              : add_attribute(id, piece->attribute, &name)))
       return false;
   }
   if (!group_name_finish(&name))

@@ -10,15 +10,11 @@
 #include <smaps/config_error.h>
 #include <smaps/group_name.h>
 
+/* A text, a capture, or an attribute. */
 struct template_piece {
-  enum {
-    PIECE_LITERAL,
-    PIECE_ATTRIBUTE,
-    PIECE_CAPTURE,
-  } kind;
-  char *literal;
+  char *literal;  /* or NULL */
+  size_t capture; /* 1 … 9, or 0 */
   enum attribute attribute;
-  size_t capture; /* 1 … 9 */
 };
 
 struct template {
