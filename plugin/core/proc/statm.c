@@ -2,10 +2,6 @@
 
 #include <errno.h>
 
-static bool parse_pages(struct cursor *s, uint64_t *ret, char separator) {
-  return parse_u64(s, ret) && parse_char(s, separator);
-}
-
 /*
  * 765 418 390 5 0 123 0
  *
@@ -14,22 +10,20 @@ static bool parse_pages(struct cursor *s, uint64_t *ret, char separator) {
  */
 int statm_parse(const char *text, size_t len, struct statm_sample *ret) {
   struct cursor s = cursor_begin(text, len);
-  struct statm_sample sample;
-  uint64_t lib, dirty;
+  uint64_t pages[7];
 
-  if (!parse_pages(&s, &sample.size_pages, ' ') ||
-      !parse_pages(&s, &sample.resident_pages, ' ') ||
-      !parse_pages(&s, &sample.shared_pages, ' ') ||
-      !parse_pages(&s, &sample.text_pages, ' ') ||
-      !parse_pages(&s, &lib, ' ') ||
-      !parse_pages(&s, &sample.data_pages, ' ') ||
-      !parse_pages(&s, &dirty, '\n') || !cursor_is_done(&s))
-    return -EBADMSG;
+  for (int i = 0; i < 7; i++)
+    if (!parse_u64(&s, &pages[i]) || !parse_char(&s, i < 6 ? ' ' : '\n'))
+      return -EBADMSG;
   /* task_statm() prints resident as shared plus anonymous, whatever the
    * precision of its counters. */
-  if (sample.shared_pages > sample.resident_pages)
+  if (!cursor_is_done(&s) || pages[2] > pages[1])
     return -EBADMSG;
-  *ret = sample;
+  *ret = (struct statm_sample){.size_pages = pages[0],
+                               .resident_pages = pages[1],
+                               .shared_pages = pages[2],
+                               .text_pages = pages[3],
+                               .data_pages = pages[5]};
   return 0;
 }
 
