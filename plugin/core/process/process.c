@@ -14,13 +14,11 @@ static int make_room(struct process_table *t, size_t n) {
   while (cap < n)
     cap *= 2;
   processes = reallocarray(t->processes, cap, sizeof(struct process *));
-  if (!processes)
-    return -ENOMEM;
-  t->processes = processes;
+  t->processes = processes ? processes : t->processes;
   spare = reallocarray(t->spare, cap, sizeof(struct process *));
-  if (!spare)
+  t->spare = spare ? spare : t->spare;
+  if (!processes || !spare)
     return -ENOMEM;
-  t->spare = spare;
   t->cap = cap;
   return 0;
 }
