@@ -55,8 +55,7 @@ static struct area area_of_group(const struct group *g,
 
 /* Returns the sum of the groups. */
 static uint64_t add_groups(struct document *d, struct areas *a) {
-  struct share *shares =
-      memory_check(pool_alloc(&d->pool, d->n_groups * sizeof(*shares)));
+  struct share *shares = pool_alloc(&d->pool, d->n_groups * sizeof(*shares));
   uint64_t sum = 0;
 
   for (size_t i = 0; i < d->n_groups; i++)
@@ -129,7 +128,7 @@ struct areas areas_collect(struct document *d) {
   size_t most = d->n_groups + PARTS + 1;
   struct areas a = {.n = 0};
 
-  a.all = memory_check(pool_alloc(&d->pool, most * sizeof(*a.all)));
+  a.all = pool_alloc(&d->pool, most * sizeof(*a.all));
   if (document_scope(d)) {
     shown = groups;
     add(&a, (struct area){.name = area_names[PART_GROUPS],

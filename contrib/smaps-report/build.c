@@ -1,8 +1,9 @@
 #include "build.h"
 #include "cause.h"
-#include "check.h"
-#include "keys.h"
+#include "memory.h"
 #include "schema.h"
+
+#include <smaps/group_name.h>
 
 #include <assert.h>
 #include <math.h>
@@ -19,10 +20,10 @@
 /* An open object or array. */
 struct frame {
   enum place place;
-  key_id key;    /* of the next value; KEY_NONE: unknown */
-  key_id last;   /* the last key that was not unknown */
-  uint32_t seen; /* bit per key */
-  size_t count;  /* elements begun */
+  const struct key *key;  /* of the next value; NULL: unknown */
+  const struct key *last; /* the last key that was not unknown; or NULL */
+  uint64_t seen;          /* bit per key */
+  size_t count;           /* elements begun */
 };
 
 /* The maximum depth of nested places. */
@@ -35,7 +36,7 @@ struct builder {
   unsigned depth;   /* open objects and arrays */
   unsigned skipped; /* open ones inside the value of an unknown key */
   bool is_snapshot;
-  struct key_order order;
+  bool has_version;
   struct document document;
   /* The parts under construction. */
   struct group group;
@@ -52,29 +53,16 @@ struct builder {
   size_t n_all_mappings;
 };
 
-static void clear_values(struct builder *b) {
-  for (size_t i = 0; i < AMOUNTS; i++)
-    b->values[i] = UNKNOWN;
-}
-
 struct builder *builder_new(struct config_error *reason) {
-  struct builder *b = calloc(1, sizeof(*b));
+  struct builder *b = memory_array(NULL, 1, sizeof(*b));
 
-  if (!b)
-    return NULL;
-  b->reason = reason;
-  b->n_frames = 1;
-  b->document.version = UNKNOWN;
-  b->document.time = b->document.interval = (double)NAN;
-  b->document.page_size = b->document.left_out = UNKNOWN;
-  b->document.mem_total = b->document.mem_available = UNKNOWN;
-  b->document.trigger.time = (double)NAN;
+  *b = (struct builder){.reason = reason, .n_frames = 1};
+  schema_forget(DOCUMENT, &b->document);
+  schema_forget(TRIGGER, &b->document.trigger);
   return b;
 }
 
 void builder_free(struct builder *b) {
-  if (!b)
-    return;
   document_done(&b->document);
   free(b->names);
   free(b->indices);
@@ -95,14 +83,13 @@ static void describe_path(const struct builder *b, char *ret, size_t size) {
   ret[0] = '\0';
   for (size_t i = 1; i < b->n_frames && len < size; i++) {
     const struct frame *f = &b->frames[i];
-    const char *name = key_name(f->place, f->key);
 
     if (schema_places[f->place].element)
       len += (size_t)snprintf(ret + len, size - len, "[%zu]",
                               f->count ? f->count - 1 : 0);
-    else if (name)
-      len +=
-          (size_t)snprintf(ret + len, size - len, "%s%s", len ? "." : "", name);
+    else if (f->key)
+      len += (size_t)snprintf(ret + len, size - len, "%s%s", len ? "." : "",
+                              f->key->name);
   }
   if (!ret[0])
     snprintf(ret, size, "the document");
@@ -125,29 +112,19 @@ static bool refuse_type(struct builder *b, enum type expected,
   return refuse(b, why);
 }
 
-static bool refuse_memory(struct builder *b) {
-  config_error_format(b->reason, "out of memory");
-  return false;
-}
-
 /* ---- the destination of a value ---- */
 
-/* True inside the value of an unknown key. */
-static bool is_skipped(struct builder *b) { return b->skipped > 0; }
-
-/* The key of the next value, NULL if unknown. Counts the elements of arrays. */
+/* The key of the next value; NULL if it is unknown, or within the value of one
+ * that is. Counts the elements of arrays. */
 static const struct key *begin_value(struct builder *b) {
-  static const struct key amount = {.type = WHOLE};
   struct frame *f = current(b);
 
-  if (schema_places[f->place].element) {
-    f->count++;
-    return schema_places[f->place].element;
-  }
-  if (f->key == KEY_NONE)
+  if (b->skipped > 0)
     return NULL;
-  return key_is_amount(f->key) ? &amount
-                               : &schema_places[f->place].keys[f->key];
+  if (!schema_places[f->place].element)
+    return f->key;
+  f->count++;
+  return schema_places[f->place].element;
 }
 
 static void *place_struct(struct builder *b, enum place place) {
@@ -168,62 +145,39 @@ static void *field(struct builder *b, const struct key *key) {
   return (char *)place_struct(b, current(b)->place) + key->offset;
 }
 
-/* Makes room for one more than n elements: 16, then doubled each time. NULL if
- * memory has run out. */
-static void *make_room(void *array, size_t n, size_t size) {
-  if (n > 0 && (n < 16 || (n & (n - 1)) != 0))
-    return array;
-  return realloc(array, (n ? 2 * n : 16) * size);
-}
-
 static bool add_name(struct builder *b, const char *name) {
-  const char **names = make_room(b->names, b->n_names, sizeof(*names));
-
-  if (!names)
-    return refuse_memory(b);
-  b->names = names;
-  names[b->n_names++] = name;
+  b->names = memory_room(b->names, b->n_names, sizeof(*b->names));
+  b->names[b->n_names++] = name;
   return b->n_names <= BUILD_GROUPS_MAX || refuse(b, "too many");
 }
 
 static bool add_index(struct builder *b, uint64_t index) {
-  uint64_t *indices = make_room(b->indices, b->n_indices, sizeof(*indices));
-
-  if (!indices)
-    return refuse_memory(b);
-  b->indices = indices;
-  indices[b->n_indices++] = index;
+  b->indices = memory_room(b->indices, b->n_indices, sizeof(*b->indices));
+  b->indices[b->n_indices++] = index;
   return b->n_indices <= BUILD_RULES_MAX || refuse(b, "too many");
 }
 
 static bool add_rule(struct builder *b, const char *rule) {
   struct document *d = &b->document;
-  const char **rules = make_room(d->rules, d->n_rules, sizeof(*rules));
 
-  if (!rules)
-    return refuse_memory(b);
-  d->rules = rules;
-  rules[d->n_rules++] = rule;
+  d->rules = memory_room(d->rules, d->n_rules, sizeof(*d->rules));
+  d->rules[d->n_rules++] = rule;
   return d->n_rules <= BUILD_RULES_MAX || refuse(b, "too many rules");
 }
 
 /* ---- scalars ---- */
 
-bool builder_null(struct builder *b) {
-  const struct key *key;
+int builder_null(void *builder) {
+  struct builder *b = builder;
+  const struct key *key = begin_value(b);
 
-  if (is_skipped(b))
-    return true;
-  key = begin_value(b);
   return !key || refuse_type(b, key->type, "null");
 }
 
-bool builder_boolean(struct builder *b, bool value) {
-  const struct key *key;
+int builder_boolean(void *builder, int value) {
+  struct builder *b = builder;
+  const struct key *key = begin_value(b);
 
-  if (is_skipped(b))
-    return true;
-  key = begin_value(b);
   if (!key)
     return true;
   if (key->type != FLAG)
@@ -233,7 +187,7 @@ bool builder_boolean(struct builder *b, bool value) {
 }
 
 static bool parse_version(struct builder *b, uint64_t version) {
-  b->document.version = version;
+  b->has_version = true;
   if (version == VERSION)
     return true;
   config_error_format(b->reason,
@@ -244,12 +198,10 @@ static bool parse_version(struct builder *b, uint64_t version) {
 
 static bool store_whole(struct builder *b, const struct key *key,
                         uint64_t value) {
-  struct frame *f = current(b);
-
-  if (f->place == ALSO)
+  if (current(b)->place == ALSO)
     return add_index(b, value);
-  if (key_is_amount(f->key))
-    b->values[f->key - KEYS_MAX] = value;
+  if (key->type == AMOUNT)
+    b->values[key->offset] = value;
   else if (key->offset == NO_OFFSET)
     return parse_version(b, value);
   else
@@ -293,15 +245,14 @@ static bool parse_seconds(struct builder *b, const struct key *key,
   return true;
 }
 
-bool builder_number(struct builder *b, struct span text) {
-  const struct key *key;
+int builder_number(void *builder, const char *digits, size_t len) {
+  struct builder *b = builder;
+  const struct key *key = begin_value(b);
+  struct span text = {.text = digits, .len = len};
 
-  if (is_skipped(b))
-    return true;
-  key = begin_value(b);
   if (!key)
     return true;
-  if (key->type == WHOLE)
+  if (key->type == WHOLE || key->type == AMOUNT)
     return parse_whole(b, key, text);
   if (key->type == SECONDS)
     return parse_seconds(b, key, text);
@@ -329,8 +280,6 @@ static bool parse_text(struct builder *b, const struct key *key,
   if (text.len > 0 && memchr(text.text, '\0', text.len))
     return refuse(b, "expected a string without a NUL in it");
   copy = pool_intern(&b->document.pool, text.text, text.len);
-  if (!copy)
-    return refuse_memory(b);
   if (current(b)->place == RULES)
     return add_rule(b, copy);
   if (current(b)->place == GROUPS_OF_PROCESS)
@@ -339,12 +288,11 @@ static bool parse_text(struct builder *b, const struct key *key,
   return true;
 }
 
-bool builder_string(struct builder *b, struct span text) {
-  const struct key *key;
+int builder_string(void *builder, const unsigned char *bytes, size_t len) {
+  struct builder *b = builder;
+  const struct key *key = begin_value(b);
+  struct span text = {.text = (const char *)bytes, .len = len};
 
-  if (is_skipped(b))
-    return true;
-  key = begin_value(b);
   if (!key)
     return true;
   if (key->type != TEXT)
@@ -356,45 +304,42 @@ bool builder_string(struct builder *b, struct span text) {
 /* ---- keys ---- */
 
 /* Notes the key; true if it was there before. */
-static bool is_repeated(struct builder *b, struct frame *f) {
-  uint32_t bit;
-  bool is_seen;
+static bool is_repeated(struct frame *f) {
+  ptrdiff_t number = f->key - schema_places[f->place].keys;
+  bool is_seen = (f->seen >> number) & 1;
 
-  if (key_is_amount(f->key))
-    return b->values[f->key - KEYS_MAX] != UNKNOWN;
-  bit = UINT32_C(1) << f->key;
-  is_seen = f->seen & bit;
-  f->seen |= bit;
+  assert(number < KEYS_MAX);
+  f->seen |= UINT64_C(1) << number;
   return is_seen;
 }
 
-bool builder_key(struct builder *b, struct span name) {
+int builder_key(void *builder, const unsigned char *bytes, size_t len) {
+  struct builder *b = builder;
   struct frame *f = current(b);
+  struct span name = {.text = (const char *)bytes, .len = len};
 
-  if (is_skipped(b))
+  if (b->skipped > 0)
     return true;
-  f->key = key_order_find(&b->order, f->place, f->last, name);
-  if (f->key == KEY_NONE)
+  f->key = schema_find(f->place, f->last, name);
+  if (!f->key)
     return true;
   f->last = f->key;
-  return !is_repeated(b, f) || refuse(b, "appears twice");
+  return !is_repeated(f) || refuse(b, "appears twice");
 }
 
 /* ---- objects and arrays ---- */
 
 static void begin_place(struct builder *b, enum place place) {
-  if (schema_places[place].has_amounts)
-    clear_values(b);
+  if (place == GROUP || place == PROCESS || place == MAPPING ||
+      place == HOST_MEMORY)
+    schema_forget(place, place_struct(b, place));
+  if (place == USAGE || place == MAPPING)
+    for (size_t i = 0; i < AMOUNTS; i++)
+      b->values[i] = UNKNOWN;
   if (place == HOST_MEMORY)
-    document_add_host_memory(&b->document);
-  if (place == GROUP)
-    b->group = group_unknown;
+    b->document.has_host_memory = true;
   if (place == PSS_ERROR_BY)
     b->causes = (struct causes){0};
-  if (place == PROCESS)
-    b->process = process_unknown;
-  if (place == MAPPING)
-    b->mapping = mapping_unknown;
   if (place == MAPPINGS)
     b->n_mappings = 0;
   if (place == GROUPS_OF_PROCESS)
@@ -410,7 +355,7 @@ static bool begin(struct builder *b, enum type type) {
     config_error_format(b->reason, "nested more than %d deep", BUILD_DEPTH_MAX);
     return false;
   }
-  key = is_skipped(b) ? NULL : begin_value(b);
+  key = begin_value(b);
   if (!key) {
     b->skipped++;
     return true;
@@ -419,25 +364,20 @@ static bool begin(struct builder *b, enum type type) {
     return refuse_type(b, key->type, schema_type_names[type]);
   begin_place(b, key->place);
   assert(b->n_frames < FRAMES_MAX);
-  b->frames[b->n_frames++] =
-      (struct frame){.place = key->place, .key = KEY_NONE, .last = KEY_NONE};
+  b->frames[b->n_frames++] = (struct frame){.place = key->place};
   return true;
 }
 
-bool builder_begin_object(struct builder *b) { return begin(b, OBJECT); }
-bool builder_begin_array(struct builder *b) { return begin(b, ARRAY); }
+int builder_begin_object(void *b) { return begin(b, OBJECT); }
+int builder_begin_array(void *b) { return begin(b, ARRAY); }
 
 static bool end_group(struct builder *b) {
   struct document *d = &b->document;
-  struct group *groups;
 
   if (!b->group.name)
     return refuse(b, "a group without a name");
-  groups = make_room(d->groups, d->n_groups, sizeof(*groups));
-  if (!groups)
-    return refuse_memory(b);
-  d->groups = groups;
-  groups[d->n_groups++] = b->group;
+  d->groups = memory_room(d->groups, d->n_groups, sizeof(*d->groups));
+  d->groups[d->n_groups++] = b->group;
   return d->n_groups <= BUILD_GROUPS_MAX || refuse(b, "too many groups");
 }
 
@@ -458,13 +398,13 @@ static bool is_interpreter(const char *comm) {
 
 /* Sets the title. A program that runs scripts has the base name of its first
  * argument that is not an option, if that looks like a file. */
-static bool name_process(struct builder *b) {
+static void name_process(struct builder *b) {
   struct process *p = &b->process;
   const char *word = p->command_line, *end, *slash;
 
   p->title = p->comm;
   if (!p->comm || !word || !is_interpreter(p->comm))
-    return true;
+    return;
   do {
     word += strcspn(word, " ");
     word += strspn(word, " ");
@@ -472,12 +412,10 @@ static bool name_process(struct builder *b) {
   end = word + strcspn(word, " ");
   slash = memrchr(word, '/', (size_t)(end - word));
   if (!slash && !memchr(word, '.', (size_t)(end - word)))
-    return true;
+    return;
   word = slash ? slash + 1 : word;
-  if (word == end)
-    return true;
-  p->title = pool_intern(&b->document.pool, word, (size_t)(end - word));
-  return p->title || refuse_memory(b);
+  if (word != end)
+    p->title = pool_intern(&b->document.pool, word, (size_t)(end - word));
 }
 
 /* A process that was read in this interval is exact. */
@@ -492,45 +430,27 @@ static void know_errors(struct process *p) {
 
 static bool end_process(struct builder *b) {
   struct document *d = &b->document;
-  struct process *processes;
 
   if (b->process.pid == UNKNOWN)
     return refuse(b, "a process without a pid");
   know_errors(&b->process);
-  if (!name_process(b))
-    return false;
-  processes = make_room(d->processes, d->n_processes, sizeof(*processes));
-  if (!processes)
-    return refuse_memory(b);
-  d->processes = processes;
-  processes[d->n_processes++] = b->process;
+  name_process(b);
+  d->processes =
+      memory_room(d->processes, d->n_processes, sizeof(*d->processes));
+  d->processes[d->n_processes++] = b->process;
   return d->n_processes <= BUILD_PROCESSES_MAX ||
          refuse(b, "too many processes");
 }
 
 static bool end_mapping(struct builder *b) {
-  struct mapping *mappings =
-      make_room(b->mappings, b->n_mappings, sizeof(*mappings));
-
-  if (!mappings)
-    return refuse_memory(b);
-  b->mappings = mappings;
-  if (b->n_mappings > 0 && !mappings[b->n_mappings - 1].name)
+  b->mappings = memory_room(b->mappings, b->n_mappings, sizeof(*b->mappings));
+  if (b->n_mappings > 0 && !b->mappings[b->n_mappings - 1].name)
     return refuse(b, "follows a mapping without a name, which has to be the "
                      "last");
-  if (!amounts_pack(&b->mapping.amounts, &b->document.pool, b->values))
-    return refuse_memory(b);
-  mappings[b->n_mappings++] = b->mapping;
+  amounts_pack(&b->mapping.amounts, &b->document.pool, b->values);
+  b->mappings[b->n_mappings++] = b->mapping;
   return ++b->n_all_mappings <= BUILD_MAPPINGS_MAX ||
          refuse(b, "too many mappings");
-}
-
-static bool end_usage(struct builder *b, enum place of) {
-  struct amounts *amounts =
-      of == GROUP ? &b->group.amounts : &b->process.amounts;
-
-  return amounts_pack(amounts, &b->document.pool, b->values) ||
-         refuse_memory(b);
 }
 
 /* Copies a complete array into the pool. */
@@ -538,32 +458,24 @@ static void *store_array(struct builder *b, const void *array, size_t n,
                          size_t size) {
   void *copy = pool_alloc(&b->document.pool, n * size);
 
-  if (copy && n > 0)
+  if (n > 0)
     memcpy(copy, array, n * size);
   return copy;
 }
 
-static bool end_causes(struct builder *b) {
-  b->group.pss_error_by = store_array(b, &b->causes, 1, sizeof(b->causes));
-  return b->group.pss_error_by || refuse_memory(b);
-}
-
-static bool end_mappings(struct builder *b, enum place of) {
+static void end_mappings(struct builder *b, enum place of) {
   size_t n = b->n_mappings;
   struct mapping *kept = store_array(b, b->mappings, n, sizeof(*kept));
 
-  if (!kept)
-    return refuse_memory(b);
   if (of == PROCESS) {
     b->process.mappings = kept;
     b->process.n_mappings = (uint32_t)n;
     b->process.has_mappings = true;
-    return true;
+  } else {
+    b->document.mappings = kept;
+    b->document.n_mappings = n;
+    b->document.has_mappings = true;
   }
-  b->document.mappings = kept;
-  b->document.n_mappings = n;
-  b->document.has_mappings = true;
-  return true;
 }
 
 /* Most processes are in the same groups as the one before. */
@@ -578,44 +490,45 @@ static const char *const *same_groups(const struct builder *b) {
   return before->groups;
 }
 
-static bool end_names(struct builder *b) {
+static void end_names(struct builder *b) {
   b->process.n_groups = (uint32_t)b->n_names;
   b->process.groups = same_groups(b);
   if (!b->process.groups)
     b->process.groups = store_array(b, b->names, b->n_names, sizeof(*b->names));
-  return b->process.groups || refuse_memory(b);
 }
 
-static bool end_also(struct builder *b) {
+static void end_also(struct builder *b) {
   b->process.n_also = (uint32_t)b->n_indices;
   b->process.also =
       store_array(b, b->indices, b->n_indices, sizeof(*b->indices));
-  return b->process.also || refuse_memory(b);
 }
 
 static bool end_place(struct builder *b, enum place place, enum place of) {
   if (place == GROUP)
     return end_group(b);
-  if (place == PSS_ERROR_BY)
-    return end_causes(b);
   if (place == PROCESS)
     return end_process(b);
   if (place == MAPPING)
     return end_mapping(b);
+  if (place == PSS_ERROR_BY)
+    b->group.pss_error_by = store_array(b, &b->causes, 1, sizeof(b->causes));
   if (place == USAGE)
-    return end_usage(b, of);
+    amounts_pack(of == GROUP ? &b->group.amounts : &b->process.amounts,
+                 &b->document.pool, b->values);
   if (place == MAPPINGS)
-    return end_mappings(b, of);
+    end_mappings(b, of);
   if (place == GROUPS_OF_PROCESS)
-    return end_names(b);
-  return place == ALSO ? end_also(b) : true;
+    end_names(b);
+  if (place == ALSO)
+    end_also(b);
+  return true;
 }
 
 static bool end(struct builder *b) {
   enum place place;
 
   b->depth--;
-  if (is_skipped(b)) {
+  if (b->skipped > 0) {
     b->skipped--;
     return true;
   }
@@ -624,25 +537,66 @@ static bool end(struct builder *b) {
   return end_place(b, place, current(b)->place);
 }
 
-bool builder_end_object(struct builder *b) { return end(b); }
-bool builder_end_array(struct builder *b) { return end(b); }
+int builder_end_object(void *b) { return end(b); }
+int builder_end_array(void *b) { return end(b); }
 
 /* ---- the document ---- */
 
+static int compare_groups(const void *a, const void *b) {
+  return strcmp(((const struct group *)a)->name,
+                ((const struct group *)b)->name);
+}
+
+/* Sorts the groups by name; two may not have the same. */
+static int check_groups(struct document *d, struct config_error *reason) {
+  char shown[GROUP_NAME_SIZE];
+
+  if (d->n_groups > 0)
+    qsort(d->groups, d->n_groups, sizeof(*d->groups), compare_groups);
+  for (size_t i = 0; i < d->n_groups; i++) {
+    const struct group *g = &d->groups[i];
+
+    escape_text(g->name, strlen(g->name), shown, sizeof(shown));
+    if (i > 0 && strcmp(d->groups[i - 1].name, g->name) == 0)
+      return config_error_set(reason, "group \"%s\" appears twice", shown);
+    if (g->rule != UNKNOWN && g->rule >= d->n_rules)
+      return config_error_set(reason, "group \"%s\": there is no rule %ju",
+                              shown, (uintmax_t)g->rule);
+  }
+  return 0;
+}
+
+/* The document has each rule that a process names. */
+static int check_rules(const struct document *d, struct config_error *reason) {
+  for (size_t i = 0; i < d->n_processes; i++) {
+    const struct process *p = &d->processes[i];
+    uint64_t wrong = p->rule;
+
+    for (size_t j = 0;
+         j < p->n_also && (wrong == UNKNOWN || wrong < d->n_rules); j++)
+      wrong = p->also[j];
+    if (wrong != UNKNOWN && wrong >= d->n_rules)
+      return config_error_set(reason, "process %ju: there is no rule %ju",
+                              (uintmax_t)p->pid, (uintmax_t)wrong);
+  }
+  return 0;
+}
+
 bool builder_is_snapshot(const struct builder *b) { return b->is_snapshot; }
 
-bool builder_finish(struct builder *b, struct document *ret) {
-  if (!b->is_snapshot) {
-    config_error_format(b->reason, "no snapshot of the smaps plugin");
-    return false;
-  }
-  if (b->document.version == UNKNOWN) {
-    config_error_format(b->reason, "no version of the format is given");
-    return false;
-  }
-  if (!check_document(&b->document, b->reason))
-    return false;
+int builder_finish(struct builder *b, struct document *ret) {
+  int rc;
+
+  if (!b->is_snapshot)
+    return config_error_set(b->reason, "no snapshot of the smaps plugin");
+  if (!b->has_version)
+    return config_error_set(b->reason, "no version of the format is given");
+  rc = check_groups(&b->document, b->reason);
+  if (rc == 0)
+    rc = check_rules(&b->document, b->reason);
+  if (rc < 0)
+    return rc;
   *ret = b->document;
   b->document = (struct document){0};
-  return true;
+  return 0;
 }

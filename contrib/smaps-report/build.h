@@ -1,6 +1,6 @@
 /*
- * Builds a document from the events of a JSON parser. It checks the keys and
- * types (schema.h) and does not depend on the parser.
+ * Builds a document from the events of yajl, a JSON parser. It checks the keys
+ * and types (schema.h).
  */
 #ifndef REPORT_BUILD_H
 #define REPORT_BUILD_H
@@ -21,28 +21,30 @@
 
 struct builder;
 
-/* NULL if memory has run out. The reason outlives the builder. */
+/* The reason outlives the builder. */
 struct builder *builder_new(struct config_error *reason);
 void builder_free(struct builder *b);
 
 /*
- * One event each, in the order of the text. False, with the reason, refuses the
+ * One event each, in the order of the text. 0, with the reason, refuses the
  * document; no event may follow.
  */
-bool builder_null(struct builder *b);
-bool builder_boolean(struct builder *b, bool value);
-bool builder_number(struct builder *b, struct span text);
-bool builder_string(struct builder *b, struct span text);
-bool builder_key(struct builder *b, struct span name);
-bool builder_begin_object(struct builder *b);
-bool builder_end_object(struct builder *b);
-bool builder_begin_array(struct builder *b);
-bool builder_end_array(struct builder *b);
+int builder_null(void *builder);
+int builder_boolean(void *builder, int value);
+int builder_number(void *builder, const char *digits, size_t len);
+int builder_string(void *builder, const unsigned char *bytes, size_t len);
+int builder_key(void *builder, const unsigned char *bytes, size_t len);
+int builder_begin_object(void *builder);
+int builder_end_object(void *builder);
+int builder_begin_array(void *builder);
+int builder_end_array(void *builder);
 
 /* True if the key "format" has shown that this is a snapshot. */
 bool builder_is_snapshot(const struct builder *b);
 
-/* Gets the document after the last event; false as above. */
-bool builder_finish(struct builder *b, struct document *ret);
+/* Gets the document after the last event. Returns 0, or -EINVAL with the
+ * reason.
+ */
+int builder_finish(struct builder *b, struct document *ret);
 
 #endif

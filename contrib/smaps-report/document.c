@@ -4,95 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const amount_names[AMOUNTS] = {
-    "pss",
-    "uss",
-    "rss",
-    "shared",
-    "swap",
-    "pss_anon",
-    "pss_file",
-    "pss_shmem",
-    "pss_dirty",
-    "private_clean",
-    "private_dirty",
-    "shared_clean",
-    "shared_dirty",
-    "referenced",
-    "anonymous",
-    "lazy_free",
-    "ksm",
-    "anon_huge_pages",
-    "shmem_pmd_mapped",
-    "file_pmd_mapped",
-    "shared_hugetlb",
-    "private_hugetlb",
-    "locked",
-    "swap_total",
-    "size",
-    "resident",
-    "resident_shared",
-    "text",
-    "data",
-    "page_tables",
-    "kernel_stack",
-};
+#define AMOUNT_NAME(number, key) #key,
+const char *const amount_names[AMOUNTS] = {AMOUNT_TABLE(AMOUNT_NAME)};
 
-const char *const area_names[PARTS] = {
-    [PART_FREE] = "free",
-    [PART_GROUPS] = "groups",
-    [PART_HUGETLB_USED] = "hugetlb_used",
-    [PART_HUGETLB_FREE] = "hugetlb_free",
-    [PART_SLAB_RECLAIMABLE] = "slab_reclaimable",
-    [PART_SLAB_UNRECLAIMABLE] = "slab_unreclaimable",
-    [PART_PAGE_TABLES] = "page_tables",
-    [PART_KERNEL_STACK] = "kernel_stack",
-    [PART_PERCPU] = "percpu",
-    [PART_ZRAM] = "zram",
-    [PART_ZSWAP] = "zswap",
-    [PART_BUFFERS] = "buffers",
-    [PART_TMPFS] = "tmpfs",
-    [PART_PAGE_CACHE] = "page_cache",
-    [PART_SWAP_CACHE] = "swap_cache",
-    [PART_UNACCOUNTED] = "unaccounted",
-};
-
-const struct mapping mapping_unknown = {.vmas = UNKNOWN,
-                                        .processes = UNKNOWN,
-                                        .pages_sampled = UNKNOWN,
-                                        .pss_error = UNKNOWN};
-
-const struct group group_unknown = {.rule = UNKNOWN,
-                                    .processes = UNKNOWN,
-                                    .threads = UNKNOWN,
-                                    .unreadable = UNKNOWN,
-                                    .pss_error = UNKNOWN,
-                                    .uss_error = UNKNOWN,
-                                    .cgroup_memory = UNKNOWN,
-                                    .cgroup_working_set = UNKNOWN,
-                                    .cgroup_limit = UNKNOWN,
-                                    .cgroup_file = UNKNOWN,
-                                    .cgroup_kernel = UNKNOWN,
-                                    .oom_kill = UNKNOWN,
-                                    .uptime = (double)NAN,
-                                    .growth = UNKNOWN,
-                                    .until_limit = (double)NAN,
-                                    .last_known = (double)NAN,
-                                    .coverage = (double)NAN,
-                                    .age = (double)NAN};
-
-const struct process process_unknown = {.pid = UNKNOWN,
-                                        .starttime = UNKNOWN,
-                                        .ppid = UNKNOWN,
-                                        .uid = UNKNOWN,
-                                        .threads = UNKNOWN,
-                                        .rule = UNKNOWN,
-                                        .pss_error = UNKNOWN,
-                                        .uss_error = UNKNOWN,
-                                        .pages_sampled = UNKNOWN,
-                                        .age = (double)NAN,
-                                        .uptime = (double)NAN,
-                                        .read_cost = (double)NAN};
+#define PART_NAME(number, key) #key,
+const char *const area_names[PARTS] = {PART_TABLE(PART_NAME)};
 
 static unsigned count_below(uint32_t known, unsigned bit) {
   return (unsigned)__builtin_popcount(known & ((UINT32_C(1) << bit) - 1));
@@ -104,7 +20,7 @@ uint64_t amounts_get(const struct amounts *a, enum amount which) {
   return a->packed[count_below(a->known, which)];
 }
 
-bool amounts_pack(struct amounts *a, struct pool *p, const uint64_t *values) {
+void amounts_pack(struct amounts *a, struct pool *p, const uint64_t *values) {
   uint64_t *packed;
   uint32_t known = 0;
   size_t n = 0;
@@ -113,14 +29,11 @@ bool amounts_pack(struct amounts *a, struct pool *p, const uint64_t *values) {
     if (values[i] != UNKNOWN)
       known |= UINT32_C(1) << i;
   packed = pool_alloc(p, (size_t)__builtin_popcount(known) * sizeof(*packed));
-  if (!packed)
-    return false;
   for (unsigned i = 0; i < AMOUNTS; i++)
     if (values[i] != UNKNOWN)
       packed[n++] = values[i];
   a->known = known;
   a->packed = packed;
-  return true;
 }
 
 uint64_t amount_add(uint64_t a, uint64_t b) {
@@ -137,15 +50,6 @@ void document_done(struct document *d) {
   free(d->groups);
   free(d->processes);
   *d = (struct document){0};
-}
-
-void document_add_host_memory(struct document *d) {
-  struct host_memory *h = &d->host_memory;
-
-  d->has_host_memory = true;
-  for (size_t i = 0; i < PARTS; i++)
-    h->parts[i] = h->errors[i] = UNKNOWN;
-  h->outside = h->outside_error = UNKNOWN;
 }
 
 static int compare_name(const void *name, const void *group) {

@@ -13,41 +13,43 @@
 
 #define UNKNOWN UINT64_MAX
 
-/* Amounts in bytes; the names are in document.c in this order. */
-enum amount {
-  AMOUNT_PSS,
-  AMOUNT_USS,
-  AMOUNT_RSS,
-  AMOUNT_SHARED,
-  AMOUNT_SWAP,
-  AMOUNT_PSS_ANON,
-  AMOUNT_PSS_FILE,
-  AMOUNT_PSS_SHMEM,
-  AMOUNT_PSS_DIRTY,
-  AMOUNT_PRIVATE_CLEAN,
-  AMOUNT_PRIVATE_DIRTY,
-  AMOUNT_SHARED_CLEAN,
-  AMOUNT_SHARED_DIRTY,
-  AMOUNT_REFERENCED,
-  AMOUNT_ANONYMOUS,
-  AMOUNT_LAZY_FREE,
-  AMOUNT_KSM,
-  AMOUNT_ANON_HUGE_PAGES,
-  AMOUNT_SHMEM_PMD_MAPPED,
-  AMOUNT_FILE_PMD_MAPPED,
-  AMOUNT_SHARED_HUGETLB,
-  AMOUNT_PRIVATE_HUGETLB,
-  AMOUNT_LOCKED,
-  AMOUNT_SWAP_TOTAL,
-  AMOUNT_SIZE,
-  AMOUNT_RESIDENT,
-  AMOUNT_RESIDENT_SHARED,
-  AMOUNT_TEXT,
-  AMOUNT_DATA,
-  AMOUNT_PAGE_TABLES,
-  AMOUNT_KERNEL_STACK,
-  AMOUNTS
-};
+/* Amounts in bytes, and their keys. */
+#define AMOUNT_TABLE(X)                                                        \
+  X(PSS, pss)                                                                  \
+  X(USS, uss)                                                                  \
+  X(RSS, rss)                                                                  \
+  X(SHARED, shared)                                                            \
+  X(SWAP, swap)                                                                \
+  X(PSS_ANON, pss_anon)                                                        \
+  X(PSS_FILE, pss_file)                                                        \
+  X(PSS_SHMEM, pss_shmem)                                                      \
+  X(PSS_DIRTY, pss_dirty)                                                      \
+  X(PRIVATE_CLEAN, private_clean)                                              \
+  X(PRIVATE_DIRTY, private_dirty)                                              \
+  X(SHARED_CLEAN, shared_clean)                                                \
+  X(SHARED_DIRTY, shared_dirty)                                                \
+  X(REFERENCED, referenced)                                                    \
+  X(ANONYMOUS, anonymous)                                                      \
+  X(LAZY_FREE, lazy_free)                                                      \
+  X(KSM, ksm)                                                                  \
+  X(ANON_HUGE_PAGES, anon_huge_pages)                                          \
+  X(SHMEM_PMD_MAPPED, shmem_pmd_mapped)                                        \
+  X(FILE_PMD_MAPPED, file_pmd_mapped)                                          \
+  X(SHARED_HUGETLB, shared_hugetlb)                                            \
+  X(PRIVATE_HUGETLB, private_hugetlb)                                          \
+  X(LOCKED, locked)                                                            \
+  X(SWAP_TOTAL, swap_total)                                                    \
+  X(SIZE, size)                                                                \
+  X(RESIDENT, resident)                                                        \
+  X(RESIDENT_SHARED, resident_shared)                                          \
+  X(TEXT, text)                                                                \
+  X(DATA, data)                                                                \
+  X(PAGE_TABLES, page_tables)                                                  \
+  X(KERNEL_STACK, kernel_stack)
+
+#define AMOUNT_NUMBER(number, key) AMOUNT_##number,
+enum amount { AMOUNT_TABLE(AMOUNT_NUMBER) AMOUNTS };
+#undef AMOUNT_NUMBER
 
 extern const char *const amount_names[AMOUNTS];
 
@@ -60,9 +62,8 @@ struct amounts {
 /* Gets an amount or UNKNOWN. */
 uint64_t amounts_get(const struct amounts *a, enum amount which);
 
-/* Packs values[AMOUNTS] without those that are UNKNOWN. False if memory has run
- * out. */
-bool amounts_pack(struct amounts *a, struct pool *p, const uint64_t *values);
+/* Packs values[AMOUNTS] without those that are UNKNOWN. */
+void amounts_pack(struct amounts *a, struct pool *p, const uint64_t *values);
 
 /* a + b; UNKNOWN if one of them is unknown, or if the sum overflows. */
 uint64_t amount_add(uint64_t a, uint64_t b);
@@ -148,31 +149,28 @@ struct process {
   struct amounts amounts;
 };
 
-/* All values are missing. */
-extern const struct mapping mapping_unknown;
-extern const struct group group_unknown;
-extern const struct process process_unknown;
+/* The parts of MemTotal, from the most certain to the least, and their keys. */
+#define PART_TABLE(X)                                                          \
+  X(FREE, free)                                                                \
+  X(GROUPS, groups)                                                            \
+  X(HUGETLB_USED, hugetlb_used)                                                \
+  X(HUGETLB_FREE, hugetlb_free)                                                \
+  X(SLAB_RECLAIMABLE, slab_reclaimable)                                        \
+  X(SLAB_UNRECLAIMABLE, slab_unreclaimable)                                    \
+  X(PAGE_TABLES, page_tables)                                                  \
+  X(KERNEL_STACK, kernel_stack)                                                \
+  X(PERCPU, percpu)                                                            \
+  X(ZRAM, zram)                                                                \
+  X(ZSWAP, zswap)                                                              \
+  X(BUFFERS, buffers)                                                          \
+  X(TMPFS, tmpfs)                                                              \
+  X(PAGE_CACHE, page_cache)                                                    \
+  X(SWAP_CACHE, swap_cache)                                                    \
+  X(UNACCOUNTED, unaccounted)
 
-/* The parts of MemTotal, from the most certain to the least. */
-enum part {
-  PART_FREE,
-  PART_GROUPS,
-  PART_HUGETLB_USED,
-  PART_HUGETLB_FREE,
-  PART_SLAB_RECLAIMABLE,
-  PART_SLAB_UNRECLAIMABLE,
-  PART_PAGE_TABLES,
-  PART_KERNEL_STACK,
-  PART_PERCPU,
-  PART_ZRAM,
-  PART_ZSWAP,
-  PART_BUFFERS,
-  PART_TMPFS,
-  PART_PAGE_CACHE,
-  PART_SWAP_CACHE,
-  PART_UNACCOUNTED,
-  PARTS
-};
+#define PART_NUMBER(number, key) PART_##number,
+enum part { PART_TABLE(PART_NUMBER) PARTS };
+#undef PART_NUMBER
 
 extern const char *const area_names[PARTS];
 
@@ -209,7 +207,6 @@ struct document {
   const char *kernel;
   double time;
   double interval;
-  uint64_t version;
   uint64_t page_size;
   uint64_t mem_total;
   uint64_t mem_available;
@@ -229,9 +226,6 @@ struct document {
 };
 
 void document_done(struct document *d);
-
-/* Makes a host_memory of which nothing is known. */
-void document_add_host_memory(struct document *d);
 
 /* Finds a group; NULL if there is none. Groups are sorted by name. */
 const struct group *document_group(const struct document *d, const char *name);

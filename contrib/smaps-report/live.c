@@ -48,15 +48,14 @@ static struct mapping copy_mapping(struct document *d,
   m.permissions = copy_text(d, from->permissions);
   for (unsigned i = 0; i < AMOUNTS; i++)
     values[i] = amounts_get(&from->amounts, (enum amount)i);
-  if (!amounts_pack(&m.amounts, &d->pool, values))
-    memory_check(NULL);
+  amounts_pack(&m.amounts, &d->pool, values);
   return m;
 }
 
 static void copy_mappings(struct document *d, struct process *p,
                           const struct process *from) {
   struct mapping *all =
-      memory_check(pool_alloc(&d->pool, from->n_mappings * sizeof(*all) + 1));
+      pool_alloc(&d->pool, from->n_mappings * sizeof(*all) + 1);
 
   for (size_t i = 0; i < from->n_mappings; i++)
     all[i] = copy_mapping(d, &from->mappings[i]);

@@ -51,41 +51,19 @@ static void *parser_realloc(void *held, void *memory, size_t size) {
   return block + 1;
 }
 
-/* ---- events ---- */
-
-static struct span span(const unsigned char *text, size_t len) {
-  return (struct span){.text = (const char *)text, .len = len};
-}
-
-static int on_null(void *b) { return builder_null(b); }
-static int on_boolean(void *b, int value) { return builder_boolean(b, value); }
-static int on_number(void *b, const char *text, size_t len) {
-  return builder_number(b, (struct span){.text = text, .len = len});
-}
-static int on_string(void *b, const unsigned char *text, size_t len) {
-  return builder_string(b, span(text, len));
-}
-static int on_begin_object(void *b) { return builder_begin_object(b); }
-static int on_key(void *b, const unsigned char *text, size_t len) {
-  return builder_key(b, span(text, len));
-}
-static int on_end_object(void *b) { return builder_end_object(b); }
-static int on_begin_array(void *b) { return builder_begin_array(b); }
-static int on_end_array(void *b) { return builder_end_array(b); }
+/* ---- reading ---- */
 
 static const yajl_callbacks callbacks = {
-    .yajl_null = on_null,
-    .yajl_boolean = on_boolean,
-    .yajl_number = on_number,
-    .yajl_string = on_string,
-    .yajl_start_map = on_begin_object,
-    .yajl_map_key = on_key,
-    .yajl_end_map = on_end_object,
-    .yajl_start_array = on_begin_array,
-    .yajl_end_array = on_end_array,
+    .yajl_null = builder_null,
+    .yajl_boolean = builder_boolean,
+    .yajl_number = builder_number,
+    .yajl_string = builder_string,
+    .yajl_start_map = builder_begin_object,
+    .yajl_map_key = builder_key,
+    .yajl_end_map = builder_end_object,
+    .yajl_start_array = builder_begin_array,
+    .yajl_end_array = builder_end_array,
 };
-
-/* ---- reading ---- */
 
 struct load {
   struct builder *builder;
@@ -169,35 +147,23 @@ static int complete(struct load *l, struct document *ret) {
     return config_error_set(l->reason,
                             "ends at byte %ju in the middle of the document",
                             (uintmax_t)l->bytes);
-  return builder_finish(l->builder, ret) ? 0 : -EINVAL;
-}
-
-static int load_with(struct load *l, FILE *file, struct document *ret) {
-  yajl_alloc_funcs memory = {.malloc = parser_alloc,
-                             .realloc = parser_realloc,
-                             .free = parser_free,
-                             .ctx = &l->held};
-  int rc;
-
-  l->parser = yajl_alloc(&callbacks, &memory, l->builder);
-  rc = parse_all(l, file);
-  if (rc == 0)
-    rc = complete(l, ret);
-  yajl_free(l->parser);
-  return rc;
+  return builder_finish(l->builder, ret);
 }
 
 int load_document(FILE *file, struct document *ret,
                   struct config_error *reason) {
-  struct load l = {.reason = reason};
+  struct load l = {.builder = builder_new(reason), .reason = reason};
+  yajl_alloc_funcs memory = {.malloc = parser_alloc,
+                             .realloc = parser_realloc,
+                             .free = parser_free,
+                             .ctx = &l.held};
   int rc;
 
-  l.builder = builder_new(reason);
-  if (!l.builder) {
-    config_error_format(reason, "out of memory");
-    return -ENOMEM;
-  }
-  rc = load_with(&l, file, ret);
+  l.parser = yajl_alloc(&callbacks, &memory, l.builder);
+  rc = parse_all(&l, file);
+  if (rc == 0)
+    rc = complete(&l, ret);
+  yajl_free(l.parser);
   builder_free(l.builder);
   return rc;
 }

@@ -8,7 +8,7 @@
  *   input       opens a file
  *   watch       the same on a screen (watch_model: what it shows; watch_screen,
  *               terminal: with ncurses; sampler: the thread that reads; trend)
- *   load        parses a snapshot into a document (build, schema, check, pool)
+ *   load        parses a snapshot into a document (build, schema, pool)
  *   view        prints tables (filter, heading, sum, mapping, area, column,
  *               table)
  *   explain (rules), diff, folded

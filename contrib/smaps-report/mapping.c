@@ -114,8 +114,7 @@ static struct mapping add_up(const struct mapping *const *same, size_t n,
   sum_keep_whole(&sum);
   if (sum.values[AMOUNT_PSS] == UNKNOWN)
     m.pss_error = UNKNOWN;
-  if (!amounts_pack(&m.amounts, pool, sum.values))
-    memory_check(NULL);
+  amounts_pack(&m.amounts, pool, sum.values);
   return m;
 }
 
@@ -131,7 +130,7 @@ struct mappings mappings_collect(struct document *d, const struct filters *f) {
     return ret;
   }
   sorted = list(d, f, &n);
-  sums = memory_check(pool_alloc(&d->pool, n * sizeof(*sums)));
+  sums = pool_alloc(&d->pool, n * sizeof(*sums));
   for (size_t i = 0; i < n; i = end) {
     for (end = i + 1; end < n; end++)
       if (compare_names(&sorted[i], &sorted[end]) != 0)

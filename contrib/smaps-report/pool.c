@@ -1,4 +1,5 @@
 #include "pool.h"
+#include "memory.h"
 
 #include <stdalign.h>
 #include <stdlib.h>
@@ -31,9 +32,7 @@ static struct pool_chunk *add_chunk(struct pool *p, size_t size) {
 
   if (size < CHUNK_SIZE)
     size = CHUNK_SIZE;
-  chunk = malloc(sizeof(*chunk) + size);
-  if (!chunk)
-    return NULL;
+  chunk = memory_array(NULL, sizeof(*chunk) + size, 1);
   chunk->used = 0;
   chunk->size = size;
   chunk->next = p->chunks;
@@ -49,8 +48,6 @@ static void *allocate(struct pool *p, size_t size, size_t alignment) {
     chunk = add_chunk(p, size);
     at = 0;
   }
-  if (!chunk)
-    return NULL;
   chunk->used = at + size;
   return chunk->bytes + at;
 }
@@ -78,13 +75,10 @@ static void insert(const char **strings, size_t size, const char *text) {
     }
 }
 
-/* Without memory the table keeps its size. */
 static void grow(struct pool *p) {
   size_t size = p->size ? 2 * p->size : TABLE_SIZE;
-  const char **strings = calloc(size, sizeof(*strings));
+  const char **strings = memory_check(calloc(size, sizeof(*strings)));
 
-  if (!strings)
-    return;
   for (size_t i = 0; i < p->size; i++)
     if (p->strings[i])
       insert(strings, size, p->strings[i]);
@@ -118,8 +112,6 @@ const char *pool_intern(struct pool *p, const char *text, size_t len) {
   if (found)
     return found;
   copy = allocate(p, len + 1, 1);
-  if (!copy)
-    return NULL;
   memcpy(copy, text, len);
   copy[len] = '\0';
   if (place) {

@@ -1,6 +1,6 @@
 /*
  * Memory of a document: many small pieces that are freed together, and strings
- * that are mostly repeated.
+ * that are mostly repeated. Exits if memory runs out (memory.h).
  */
 #ifndef REPORT_POOL_H
 #define REPORT_POOL_H
@@ -18,13 +18,13 @@ struct pool {
 /* A pool of zeros is empty. */
 void pool_done(struct pool *p);
 
-/* Uninitialised memory, aligned for any type; NULL if memory has run out. */
+/* Uninitialised memory, aligned for any type. */
 void *pool_alloc(struct pool *p, size_t size);
 
 /*
- * Copies the text and adds a NUL; NULL if memory has run out. The same text
- * usually gives the same copy, but not always, because the length of the search
- * is limited (a document could be made of collisions): compare with strcmp().
+ * Copies the text and adds a NUL. The same text usually gives the same copy,
+ * but not always, because the length of the search is limited (a document could
+ * be made of collisions): compare with strcmp().
  */
 const char *pool_intern(struct pool *p, const char *text, size_t len);
 

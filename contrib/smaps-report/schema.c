@@ -3,36 +3,35 @@
 #include "cause.h"
 #include "document.h"
 
+#include <math.h>
+#include <string.h>
+
 const char *const schema_type_names[] = {
-    [TEXT] = "a string",    [WHOLE] = "a whole number of 0 or more",
-    [SECONDS] = "a number", [FLAG] = "true or false",
-    [OBJECT] = "an object", [ARRAY] = "an array",
+    [TEXT] = "a string",
+    [WHOLE] = "a whole number of 0 or more",
+    [AMOUNT] = "a whole number of 0 or more",
+    [SECONDS] = "a number",
+    [FLAG] = "true or false",
+    [OBJECT] = "an object",
+    [ARRAY] = "an array",
 };
 
 /* Versions of clang-format do not agree about macros that are in braces. */
 /* clang-format off */
-#define IN(type_, name_, of)                                                   \
-  { .name = #name_, .offset = offsetof(struct of, name_), .type = type_ }
+#define AT(type_, name_, of, field_)                                           \
+  { .name = name_, .offset = offsetof(struct of, field_), .type = type_ }
+#define IN(type_, name_, of) AT(type_, #name_, of, name_)
 #define SHORT(name_, of)                                                       \
   {                                                                            \
     .name = #name_, .offset = offsetof(struct of, name_), .max = UINT32_MAX,   \
     .type = WHOLE                                                              \
   }
-#define PART(name_, which_)                                                    \
-  {                                                                            \
-    .name = name_, .offset = offsetof(struct host_memory, parts[which_]),      \
-    .type = WHOLE                                                              \
-  }
-#define ERROR_OF(name_, which_)                                                \
-  {                                                                            \
-    .name = name_, .offset = offsetof(struct host_memory, errors[which_]),     \
-    .type = WHOLE                                                              \
-  }
-#define CAUSE(name_, words_)                                                   \
-  {                                                                            \
-    .name = #name_, .offset = offsetof(struct causes, bytes[CAUSE_OF_##name_]),\
-    .type = WHOLE                                                              \
-  },
+#define AMOUNT_KEY(number_, key_)                                              \
+  { .name = #key_, .offset = AMOUNT_##number_, .type = AMOUNT },
+#define PART_KEYS(number_, key_)                                               \
+  AT(WHOLE, #key_, host_memory, parts[PART_##number_]),                        \
+  AT(WHOLE, #key_ "_error", host_memory, errors[PART_##number_]),
+#define CAUSE(name_, words_) AT(WHOLE, #name_, causes, bytes[CAUSE_OF_##name_]),
 #define OPEN(type_, name_, place_)                                             \
   { .name = #name_, .type = type_, .place = place_ }
 /* clang-format on */
@@ -66,28 +65,7 @@ static const struct key trigger_keys[] = {
 };
 
 static const struct key host_memory_keys[] = {
-    PART("free", PART_FREE),
-    PART("groups", PART_GROUPS),
-    PART("hugetlb_used", PART_HUGETLB_USED),
-    PART("hugetlb_free", PART_HUGETLB_FREE),
-    PART("slab_reclaimable", PART_SLAB_RECLAIMABLE),
-    PART("slab_unreclaimable", PART_SLAB_UNRECLAIMABLE),
-    PART("page_tables", PART_PAGE_TABLES),
-    PART("kernel_stack", PART_KERNEL_STACK),
-    PART("percpu", PART_PERCPU),
-    PART("zram", PART_ZRAM),
-    PART("zswap", PART_ZSWAP),
-    PART("buffers", PART_BUFFERS),
-    PART("tmpfs", PART_TMPFS),
-    PART("page_cache", PART_PAGE_CACHE),
-    PART("swap_cache", PART_SWAP_CACHE),
-    PART("unaccounted", PART_UNACCOUNTED),
-    ERROR_OF("groups_error", PART_GROUPS),
-    ERROR_OF("tmpfs_error", PART_TMPFS),
-    ERROR_OF("page_cache_error", PART_PAGE_CACHE),
-    ERROR_OF("swap_cache_error", PART_SWAP_CACHE),
-    ERROR_OF("unaccounted_error", PART_UNACCOUNTED),
-    IN(WHOLE, outside, host_memory),
+    PART_TABLE(PART_KEYS) IN(WHOLE, outside, host_memory),
     IN(WHOLE, outside_error, host_memory),
     {0},
 };
@@ -140,9 +118,7 @@ static const struct key process_keys[] = {
     OPEN(ARRAY, groups, GROUPS_OF_PROCESS),
     SHORT(rule, process),
     OPEN(ARRAY, also, ALSO),
-    {.name = "inherited",
-     .offset = offsetof(struct process, is_inherited),
-     .type = FLAG},
+    AT(FLAG, "inherited", process, is_inherited),
     SHORT(threads, process),
     IN(SECONDS, uptime, process),
     IN(TEXT, source, process),
@@ -159,7 +135,7 @@ static const struct key process_keys[] = {
 };
 
 static const struct key mapping_keys[] = {
-    IN(TEXT, name, mapping),
+    AMOUNT_TABLE(AMOUNT_KEY) IN(TEXT, name, mapping),
     IN(TEXT, permissions, mapping),
     IN(WHOLE, vmas, mapping),
     IN(WHOLE, processes, mapping),
@@ -168,7 +144,7 @@ static const struct key mapping_keys[] = {
     {0},
 };
 
-static const struct key no_keys[] = {{0}};
+static const struct key usage_keys[] = {AMOUNT_TABLE(AMOUNT_KEY){0}};
 
 /* The elements of arrays. */
 static const struct key rule_element = {.type = TEXT};
@@ -178,20 +154,62 @@ static const struct key mapping_element = {.type = OBJECT, .place = MAPPING};
 static const struct key index_element = {.type = WHOLE, .max = UINT32_MAX};
 static const struct key top = {.type = OBJECT, .place = DOCUMENT};
 
+#define OBJECT_OF(keys_, struct_)                                              \
+  { .keys = keys_, .size = sizeof(struct struct_) }
+#define ARRAY_OF(element_)                                                     \
+  { .element = &element_ }
 const struct place_schema schema_places[PLACES] = {
-    [BEFORE] = {.element = &top},
-    [DOCUMENT] = {.keys = document_keys},
-    [TRIGGER] = {.keys = trigger_keys},
-    [HOST_MEMORY] = {.keys = host_memory_keys},
-    [RULES] = {.element = &rule_element},
-    [GROUPS] = {.element = &group_element},
-    [GROUP] = {.keys = group_keys},
-    [PSS_ERROR_BY] = {.keys = cause_keys},
-    [PROCESSES] = {.element = &process_element},
-    [PROCESS] = {.keys = process_keys},
-    [GROUPS_OF_PROCESS] = {.element = &rule_element},
-    [ALSO] = {.element = &index_element},
-    [USAGE] = {.keys = no_keys, .has_amounts = true},
-    [MAPPINGS] = {.element = &mapping_element},
-    [MAPPING] = {.keys = mapping_keys, .has_amounts = true},
+    [BEFORE] = ARRAY_OF(top),
+    [DOCUMENT] = OBJECT_OF(document_keys, document),
+    [TRIGGER] = OBJECT_OF(trigger_keys, trigger),
+    [HOST_MEMORY] = OBJECT_OF(host_memory_keys, host_memory),
+    [RULES] = ARRAY_OF(rule_element),
+    [GROUPS] = ARRAY_OF(group_element),
+    [GROUP] = OBJECT_OF(group_keys, group),
+    [PSS_ERROR_BY] = OBJECT_OF(cause_keys, causes),
+    [PROCESSES] = ARRAY_OF(process_element),
+    [PROCESS] = OBJECT_OF(process_keys, process),
+    [GROUPS_OF_PROCESS] = ARRAY_OF(rule_element),
+    [ALSO] = ARRAY_OF(index_element),
+    [USAGE] = {.keys = usage_keys},
+    [MAPPINGS] = ARRAY_OF(mapping_element),
+    [MAPPING] = OBJECT_OF(mapping_keys, mapping),
 };
+
+static bool is_name(struct span text, const char *name) {
+  return *name == *text.text && strncmp(name, text.text, text.len) == 0 &&
+         name[text.len] == '\0';
+}
+
+static const struct key *find(const struct key *keys, const struct key *end,
+                              struct span name) {
+  for (; keys != end && keys->name; keys++)
+    if (is_name(name, keys->name))
+      return keys;
+  return NULL;
+}
+
+const struct key *schema_find(enum place place, const struct key *last,
+                              struct span name) {
+  const struct key *all = schema_places[place].keys;
+  const struct key *next = last ? last + 1 : all, *found;
+
+  if (name.len == 0 || memchr(name.text, '\0', name.len))
+    return NULL;
+  found = find(next, NULL, name);
+  return found ? found : find(all, next, name);
+}
+
+void schema_forget(enum place place, void *ret) {
+  memset(ret, 0, schema_places[place].size);
+  for (const struct key *key = schema_places[place].keys; key->name; key++) {
+    void *field = (char *)ret + key->offset;
+
+    if (key->offset == NO_OFFSET)
+      continue;
+    if (key->type == WHOLE)
+      *(uint64_t *)field = UNKNOWN;
+    if (key->type == SECONDS)
+      *(double *)field = (double)NAN;
+  }
+}

@@ -2,9 +2,7 @@
 #ifndef REPORT_SCHEMA_H
 #define REPORT_SCHEMA_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <smaps/text.h>
 
 enum place {
   BEFORE, /* outside of the document */
@@ -25,14 +23,14 @@ enum place {
   PLACES
 };
 
-enum type { TEXT, WHOLE, SECONDS, FLAG, OBJECT, ARRAY };
+enum type { TEXT, WHOLE, AMOUNT, SECONDS, FLAG, OBJECT, ARRAY };
 
 /* The name of each type for messages, such as "a string". */
 extern const char *const schema_type_names[];
 
 struct key {
   const char *name;
-  size_t offset; /* in the struct of its place */
+  size_t offset; /* in the struct of its place; of an amount its number */
   uint64_t max;  /* of a whole number; 0: no limit */
   enum type type;
   enum place place; /* of the elements or keys of an array or object */
@@ -41,12 +39,24 @@ struct key {
 /* The offset of keys without a field: see parse_format(), parse_version(). */
 #define NO_OFFSET SIZE_MAX
 
+/* The keys of an object are a bit each in 64. */
+#define KEYS_MAX 64
+
 /* The keys of an object, or the element of an array. */
 struct place_schema {
   const struct key *keys;    /* the last one has no name */
   const struct key *element; /* NULL for an object */
-  bool has_amounts;          /* amount_names[] are keys too */
+  size_t size;               /* of the struct that has its fields */
 };
 extern const struct place_schema schema_places[PLACES];
+
+/* Finds a key of an object, NULL if it has none of this name. `last` is the key
+ * before it, or NULL: most of the time of loading goes into the keys of a
+ * million processes, and a writer keeps nearly to the order of the schema. */
+const struct key *schema_find(enum place place, const struct key *last,
+                              struct span name);
+
+/* Makes a struct of which nothing is known. */
+void schema_forget(enum place place, void *ret);
 
 #endif

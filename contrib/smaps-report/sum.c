@@ -1,7 +1,6 @@
 #include "sum.h"
-#include "memory.h"
+#include "schema.h"
 
-#include <math.h>
 #include <string.h>
 
 void sum_begin(struct sum *s) { *s = (struct sum){0}; }
@@ -97,20 +96,13 @@ void sum_limit_errors(struct sum *s, uint64_t most_bytes) {
 
 void sum_finish(const struct sum *s, const char *name, struct pool *pool,
                 struct group *ret) {
-  *ret = (struct group){.name = name,
-                        .rule = UNKNOWN,
-                        .processes = s->processes,
-                        .threads = s->threads,
-                        .unreadable = s->unreadable,
-                        .uptime = (double)NAN,
-                        .coverage = (double)NAN,
-                        .age = (double)NAN,
-                        .pss_error = s->pss_error,
-                        .uss_error = s->uss_error,
-                        .growth = UNKNOWN,
-                        .until_limit = (double)NAN,
-                        .last_known = (double)NAN,
-                        .at_least = s->at_least};
-  if (!amounts_pack(&ret->amounts, pool, s->values))
-    memory_check(NULL);
+  schema_forget(GROUP, ret);
+  ret->name = name;
+  ret->processes = s->processes;
+  ret->threads = s->threads;
+  ret->unreadable = s->unreadable;
+  ret->pss_error = s->pss_error;
+  ret->uss_error = s->uss_error;
+  ret->at_least = s->at_least;
+  amounts_pack(&ret->amounts, pool, s->values);
 }

@@ -157,7 +157,7 @@ static void add_parts_of_groups(struct view *v, struct table *t) {
 
     if (sums[i].processes == 0 || !filter_takes(&v->filters.group, g->name))
       continue;
-    part = memory_check(pool_alloc(&d->pool, sizeof(*part)));
+    part = pool_alloc(&d->pool, sizeof(*part));
     make_group(&sums[i], most_of_processes(d), g->name, &d->pool, part);
     part->rule = g->rule;
     table_add(t, (struct row){.amounts = &part->amounts, .group = part});
@@ -182,7 +182,6 @@ struct owned {
 
 /* The user's name, or the uid if the name is unknown. */
 static const char *user_of(struct document *d, const struct process *p) {
-  const char *name;
   char number[32];
 
   if (p->user)
@@ -190,10 +189,7 @@ static const char *user_of(struct document *d, const struct process *p) {
   if (p->uid == UNKNOWN)
     return "-";
   snprintf(number, sizeof(number), "%ju", (uintmax_t)p->uid);
-  name = pool_intern(&d->pool, number, strlen(number));
-  if (!name)
-    memory_check(NULL);
-  return name;
+  return pool_intern(&d->pool, number, strlen(number));
 }
 
 static int compare_owned(const void *a, const void *b) {
@@ -219,8 +215,7 @@ static struct owned *list_owned(struct view *v, size_t *ret_n) {
 
 static void add_user(struct view *v, struct table *t, const char *name,
                      const struct sum *sum) {
-  struct group *user =
-      memory_check(pool_alloc(&v->document->pool, sizeof(*user)));
+  struct group *user = pool_alloc(&v->document->pool, sizeof(*user));
 
   make_group(sum, most_of_processes(v->document), name, &v->document->pool,
              user);
