@@ -38,6 +38,7 @@ struct builder {
   bool is_snapshot;
   bool has_version;
   struct document document;
+  struct pool *pool;
   /* The parts under construction. */
   struct group group;
   struct causes causes;
@@ -53,10 +54,11 @@ struct builder {
   size_t n_all_mappings;
 };
 
-struct builder *builder_new(struct config_error *reason) {
+struct builder *builder_new(struct pool *pool, struct config_error *reason) {
   struct builder *b = memory_array(NULL, 1, sizeof(*b));
 
   *b = (struct builder){.reason = reason, .n_frames = 1};
+  b->pool = pool ? pool : &b->document.pool;
   schema_forget(DOCUMENT, &b->document);
   schema_forget(TRIGGER, &b->document.trigger);
   return b;
@@ -279,7 +281,7 @@ static bool parse_text(struct builder *b, const struct key *key,
     return refuse(b, "the string is too long");
   if (text.len > 0 && memchr(text.text, '\0', text.len))
     return refuse(b, "expected a string without a NUL in it");
-  copy = pool_intern(&b->document.pool, text.text, text.len);
+  copy = pool_intern(b->pool, text.text, text.len);
   if (current(b)->place == RULES)
     return add_rule(b, copy);
   if (current(b)->place == GROUPS_OF_PROCESS)
@@ -415,7 +417,7 @@ static void name_process(struct builder *b) {
     return;
   word = slash ? slash + 1 : word;
   if (word != end)
-    p->title = pool_intern(&b->document.pool, word, (size_t)(end - word));
+    p->title = pool_intern(b->pool, word, (size_t)(end - word));
 }
 
 /* A process that was read in this interval is exact. */
@@ -447,7 +449,7 @@ static bool end_mapping(struct builder *b) {
   if (b->n_mappings > 0 && !b->mappings[b->n_mappings - 1].name)
     return refuse(b, "follows a mapping without a name, which has to be the "
                      "last");
-  amounts_pack(&b->mapping.amounts, &b->document.pool, b->values);
+  amounts_pack(&b->mapping.amounts, b->pool, b->values);
   b->mappings[b->n_mappings++] = b->mapping;
   return ++b->n_all_mappings <= BUILD_MAPPINGS_MAX ||
          refuse(b, "too many mappings");
@@ -456,7 +458,7 @@ static bool end_mapping(struct builder *b) {
 /* Copies a complete array into the pool. */
 static void *store_array(struct builder *b, const void *array, size_t n,
                          size_t size) {
-  void *copy = pool_alloc(&b->document.pool, n * size);
+  void *copy = pool_alloc(b->pool, n * size);
 
   if (n > 0)
     memcpy(copy, array, n * size);
@@ -513,8 +515,8 @@ static bool end_place(struct builder *b, enum place place, enum place of) {
   if (place == PSS_ERROR_BY)
     b->group.pss_error_by = store_array(b, &b->causes, 1, sizeof(b->causes));
   if (place == USAGE)
-    amounts_pack(of == GROUP ? &b->group.amounts : &b->process.amounts,
-                 &b->document.pool, b->values);
+    amounts_pack(of == GROUP ? &b->group.amounts : &b->process.amounts, b->pool,
+                 b->values);
   if (place == MAPPINGS)
     end_mappings(b, of);
   if (place == GROUPS_OF_PROCESS)

@@ -21,8 +21,8 @@
 
 struct builder;
 
-/* The reason outlives the builder. */
-struct builder *builder_new(struct config_error *reason);
+/* Both outlive the builder. The pool may be NULL: then it is the document's. */
+struct builder *builder_new(struct pool *pool, struct config_error *reason);
 void builder_free(struct builder *b);
 
 /*

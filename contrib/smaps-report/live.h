@@ -3,23 +3,22 @@
 #define REPORT_LIVE_H
 
 #include "document.h"
-#include "mirror.h"
 #include "options.h"
 #include "probe.h"
 
-/*
- * Runs the plugin's core for one cycle and loads its snapshot. Returns 0, or
- * LIVE_MISTAKES if the configuration has mistakes, or a negative errno with the
- * reason. What the plugin tells is left for told_print().
- */
-#define LIVE_MISTAKES PROBE_MISTAKES
+/* Runs the plugin's core for one cycle and loads its snapshot. Returns as
+ * probe_new() does. What the plugin tells is left for told_print(). */
 int live_load(const struct options *o, struct document *ret,
               struct config_error *reason);
 
-/* Makes the probe for the options, with that interval, of this host or (not
- * NULL) of a mirror; the same outcomes. */
-int live_probe(const struct options *o, uint64_t interval_ns,
-               const struct mirror *mirror, struct probe **ret,
-               struct config_error *reason);
+/* Reads the processes, and loads the snapshot of that. Returns 0, or a negative
+ * errno with the reason. */
+int live_refresh(struct probe *p, struct document *ret,
+                 struct config_error *reason);
+
+/* Loads one process of the last refresh, with its mappings, into the pool, or
+ * with NULL into its own. */
+int live_close_up(struct probe *p, uint64_t pid, struct pool *pool,
+                  struct document *ret, struct config_error *reason);
 
 #endif

@@ -150,9 +150,9 @@ static int complete(struct load *l, struct document *ret) {
   return builder_finish(l->builder, ret);
 }
 
-int load_document(FILE *file, struct document *ret,
-                  struct config_error *reason) {
-  struct load l = {.builder = builder_new(reason), .reason = reason};
+static int load(FILE *file, struct pool *pool, struct document *ret,
+                struct config_error *reason) {
+  struct load l = {.builder = builder_new(pool, reason), .reason = reason};
   yajl_alloc_funcs memory = {.malloc = parser_alloc,
                              .realloc = parser_realloc,
                              .free = parser_free,
@@ -168,14 +168,19 @@ int load_document(FILE *file, struct document *ret,
   return rc;
 }
 
-int load_document_text(char *text, size_t len, struct document *ret,
-                       struct config_error *reason) {
+int load_document(FILE *file, struct document *ret,
+                  struct config_error *reason) {
+  return load(file, NULL, ret, reason);
+}
+
+int load_document_text(char *text, size_t len, struct pool *pool,
+                       struct document *ret, struct config_error *reason) {
   FILE *file = fmemopen(text, len, "r");
   int rc;
 
   if (!file)
     return config_error_set(reason, "%s", strerror(errno));
-  rc = load_document(file, ret, reason);
+  rc = load(file, pool, ret, reason);
   fclose(file);
   return rc;
 }

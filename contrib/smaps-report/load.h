@@ -25,8 +25,9 @@
 int load_document(FILE *file, struct document *ret,
                   struct config_error *reason);
 
-/* The same for a text in memory. */
-int load_document_text(char *text, size_t len, struct document *ret,
-                       struct config_error *reason);
+/* The same for a text in memory. What the document consists of goes into the
+ * pool, or with NULL into its own. */
+int load_document_text(char *text, size_t len, struct pool *pool,
+                       struct document *ret, struct config_error *reason);
 
 #endif

@@ -24,6 +24,7 @@
 #include "load.h"
 #include "memory.h"
 #include "output.h"
+#include "probe.h"
 #include "rules.h"
 #include "told.h"
 #include "view.h"
@@ -117,10 +118,8 @@ static int load_live(const struct options *o, struct document *ret) {
 
   if (rc)
     told_print(stderr);
-  if (rc == LIVE_MISTAKES && is_check)
+  if (rc == PROBE_MISTAKES && is_check)
     return HAS_MISTAKES;
-  if (rc == LIVE_MISTAKES)
-    config_error_format(&reason, "the configuration has mistakes");
   return rc ? fail(is_check ? "check" : "live", reason.text) : 0;
 }
 
@@ -163,8 +162,6 @@ static int run_watch(const struct options *o) {
   struct config_error reason;
   int rc = watch_run(o, &reason);
 
-  if (rc == LIVE_MISTAKES)
-    config_error_format(&reason, "the configuration has mistakes");
   told_print(stderr);
   return rc ? fail("live", reason.text) : 0;
 }

@@ -4,22 +4,18 @@
 
 #include <smaps/config_error.h>
 
+#include <limits.h>
 #include <stdbool.h>
 
-struct mirror;
+struct mirror {
+  const char *root;        /* the directory that stands for /proc */
+  char name[NAME_MAX + 1]; /* of the capture, which stands for the host */
+  bool is_captured; /* false: a proc file system, which shows what is now */
+  double time;      /* when it was captured, in seconds since the Epoch */
+};
 
-/* Keeps the path. Returns 0, or a negative errno with the reason. Free *ret
- * with mirror_close(), which accepts NULL. */
-int mirror_open(const char *path, struct mirror **ret,
+/* Keeps the path. Returns 0, or -EINVAL with the reason. */
+int mirror_open(const char *path, struct mirror *ret,
                 struct config_error *reason);
-void mirror_close(struct mirror *m);
-
-/* The directory that stands for /proc. */
-const char *mirror_root(const struct mirror *m);
-/* The name of the capture, which stands for the host. */
-const char *mirror_name(const struct mirror *m);
-/* False if it is a proc file system after all, which shows what is now. Else
- * *ret_time is when it was captured, in seconds since the Epoch. */
-bool mirror_is_captured(const struct mirror *m, double *ret_time);
 
 #endif

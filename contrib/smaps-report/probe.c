@@ -5,6 +5,7 @@
 #include "hints.h"
 #include "log.h"
 #include "memory.h"
+#include "mirror.h"
 #include "option.h"
 #include "told.h"
 
@@ -22,6 +23,9 @@ static const char *const default_configs[] = {
 };
 #define DEFAULT_CONFIGS (sizeof(default_configs) / sizeof(*default_configs))
 
+/* There is one interval for all readings: it may cost more. */
+#define READ_BUDGET_PERCENT 10
+
 /* Of a process; the others are one row. */
 #define MAPPINGS_MAX 1000
 
@@ -32,6 +36,7 @@ struct probe {
   struct settings settings;
   struct collector *collector;
   struct log_state log;
+  struct mirror mirror;
   const char *config; /* NULL: there is none */
   bool has_block;
   bool is_check;
@@ -182,16 +187,25 @@ static void add_item(void *context, const oconfig_item_t *item,
   p->settings.source = NULL;
 }
 
-static int read_config(struct probe *p) {
+static int read_config(struct probe *p, struct config_error *reason) {
   const struct config_visitor visitor = {.item = add_item, .context = p};
 
+  config_error_format(reason, "the configuration has mistakes");
   if (p->config && !config_file_read(p->config, &visitor))
     return PROBE_MISTAKES;
   if (p->is_check && !p->is_loaded)
     ERROR("%s: expected the line LoadPlugin smaps in it or in the files that "
           "it includes: without it collectd ignores each <Plugin smaps>",
           p->config);
-  return told_errors() ? PROBE_MISTAKES : 0;
+  if (told_errors())
+    return PROBE_MISTAKES;
+  /* A check of the wrong file, or of an Include that finds nothing, would look
+   * like a good one. */
+  if (p->is_check && !p->has_block)
+    WARNING("%s: there is no <Plugin smaps> in it or in the files that it "
+            "includes: the rules are the defaults",
+            p->config);
+  return 0;
 }
 
 /* ---- start ---- */
@@ -249,13 +263,26 @@ static void write_no_files(struct settings *s) {
   s->capture.top_mappings = MAPPINGS_MAX;
 }
 
-static void set_mirror(struct settings *s, const struct probe_setup *setup) {
-  if (!setup->proc_root)
+static int open_mirror(struct probe *p, const char *source,
+                       struct config_error *reason) {
+  struct group_name shown;
+  struct config_error why;
+
+  if (!source || mirror_open(source, &p->mirror, &why) == 0)
+    return 0;
+  return config_error_set(
+      reason, "-S \"%s\": %s",
+      escape_text(source, strlen(source), shown.text, sizeof(shown.text)),
+      why.text);
+}
+
+static void set_mirror(struct settings *s, const struct mirror *m) {
+  if (!m->root)
     return;
   free(s->proc_root);
-  s->proc_root = memory_check(strdup(setup->proc_root));
+  s->proc_root = memory_check(strdup(m->root));
   free(s->host);
-  s->host = memory_check(strdup(setup->host));
+  s->host = memory_check(strdup(m->name));
 }
 
 static void hold_long(struct policy *p) {
@@ -271,19 +298,18 @@ static void spare_nothing(struct settings *s) {
   hold_long(&s->other.policy);
 }
 
-static int start(struct probe *p, const struct probe_setup *setup,
-                 struct config_error *reason) {
+static int start(struct probe *p, struct config_error *reason) {
   struct group_name shown;
   const char *root;
   int rc;
 
-  set_mirror(&p->settings, setup);
+  set_mirror(&p->settings, &p->mirror);
   set_host(&p->settings);
   if (p->is_check)
     check_places(&p->settings);
   write_no_files(&p->settings);
   rc = settings_finish(&p->settings);
-  if (rc == 0 && setup->is_captured)
+  if (rc == 0 && p->mirror.is_captured)
     spare_nothing(&p->settings);
   if (rc == 0)
     rc = collector_new(&p->settings, NULL, &p->collector);
@@ -303,16 +329,18 @@ static int set_up(struct probe *p, const struct probe_setup *setup,
 
   settings_init(&p->settings);
   p->settings.interval_ns = setup->interval_ns;
-  if (setup->read_budget_percent > 0)
-    p->settings.read_budget_percent = setup->read_budget_percent;
+  if (!setup->is_check)
+    p->settings.read_budget_percent = READ_BUDGET_PERCENT;
   p->log.is_command = true;
-  p->is_check = setup->needs_config;
+  p->is_check = setup->is_check;
   p->config = find_config(setup->config);
-  if (!p->config && setup->needs_config)
+  if (!p->config && p->is_check)
     return config_error_set(reason, "there is no %s: expected -C FILE",
                             default_configs[0]);
-  rc = read_config(p);
-  return rc ? rc : start(p, setup, reason);
+  rc = open_mirror(p, setup->source, reason);
+  if (rc == 0)
+    rc = read_config(p, reason);
+  return rc ? rc : start(p, reason);
 }
 
 int probe_new(const struct probe_setup *setup, struct probe **ret,
@@ -338,30 +366,23 @@ void probe_free(struct probe *p) {
   free(p);
 }
 
-const char *probe_file_without_block(const struct probe *p) {
-  return p->has_block ? NULL : p->config;
-}
-
 void probe_tell_hints(const struct probe *p, const bool *is_idle) {
   hints_tell(&p->settings, is_idle);
 }
 
 /* ---- cycles ---- */
 
-int probe_cycle(struct probe *p, struct config_error *reason) {
+int probe_refresh(struct probe *p, char **ret_text, size_t *ret_len,
+                  struct config_error *reason) {
   int rc = collector_cycle(p->collector);
 
   log_after_cycle(&p->log, p->collector, &p->settings, rc);
-  if (rc < 0)
+  if (rc < 0) {
     config_error_format(reason, "the processes cannot be read: %s",
                         strerror(-rc));
-  return rc;
-}
-
-int probe_snapshot(const struct probe *p, char **ret_text, size_t *ret_len,
-                   struct config_error *reason) {
-  int rc = collector_snapshot(p->collector, ret_text, ret_len);
-
+    return rc;
+  }
+  rc = collector_snapshot(p->collector, ret_text, ret_len);
   if (rc < 0)
     config_error_format(reason, "no snapshot can be made: %s", strerror(-rc));
   return rc;
@@ -388,4 +409,9 @@ int probe_close_up(struct probe *p, uint32_t pid, char **ret_text,
     config_error_format(reason, "the mappings cannot be read: %s",
                         why_no_mappings(rc));
   return rc;
+}
+
+void probe_set_time(const struct probe *p, double *ret) {
+  if (p->mirror.is_captured)
+    *ret = p->mirror.time;
 }

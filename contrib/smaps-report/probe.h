@@ -17,18 +17,14 @@ struct probe;
 struct probe_setup {
   /* The file; NULL for the first that exists where collectd has it. */
   const char *config;
-  bool needs_config; /* it is an error if there is none */
-  /* A captured /proc and the name of its host, in place of what the
-   * configuration says; NULL: none. */
-  const char *proc_root, *host;
-  bool is_captured; /* proc_root has files on a disk, which no budget spares */
+  bool is_check;      /* of the configuration, without which it fails */
+  const char *source; /* a captured /proc (mirror.h); NULL: this host */
   uint64_t interval_ns;
-  double read_budget_percent; /* unless the configuration sets it; 0: default */
 };
 
 /*
  * Reads the configuration. Returns 0; PROBE_MISTAKES if there are mistakes in
- * it; or a negative errno with the reason. Free *ret with probe_free(), which
+ * it; or a negative errno; with the reason. Free *ret with probe_free(), which
  * accepts NULL.
  */
 #define PROBE_MISTAKES 1
@@ -36,24 +32,21 @@ int probe_new(const struct probe_setup *setup, struct probe **ret,
               struct config_error *reason);
 void probe_free(struct probe *p);
 
-/* NULL if the file has a block of the plugin; or the name of the file that,
- * with its includes, has none, so that the rules are the defaults. */
-const char *probe_file_without_block(const struct probe *p);
-
 /* Tells why each rule that took nothing may have done so: see hints.h. */
 void probe_tell_hints(const struct probe *p, const bool *is_idle);
 
-/* Reads the processes. Returns 0, or a negative errno with the reason. */
-int probe_cycle(struct probe *p, struct config_error *reason);
+/* Reads the processes, and makes the snapshot (smaps-snapshot(5)) of that.
+ * Returns 0 and the text, which the caller frees, or a negative errno with the
+ * reason. */
+int probe_refresh(struct probe *p, char **ret_text, size_t *ret_len,
+                  struct config_error *reason);
 
-/* Makes the snapshot (smaps-snapshot(5)) of the last cycle. Returns 0 and the
- * text, which the caller frees, or a negative errno with the reason. */
-int probe_snapshot(const struct probe *p, char **ret_text, size_t *ret_len,
-                   struct config_error *reason);
-
-/* The same for one process of that cycle, whose mappings are read for it. It
- * takes no longer than ReadTimeout, also where the process hangs. */
+/* The same for one process of the last refresh, whose mappings are read for it.
+ * It takes no longer than ReadTimeout, also where the process hangs. */
 int probe_close_up(struct probe *p, uint32_t pid, char **ret_text,
                    size_t *ret_len, struct config_error *reason);
+
+/* Sets the time, if what is read was captured then. */
+void probe_set_time(const struct probe *p, double *ret);
 
 #endif

@@ -1,6 +1,6 @@
 #include "sampler.h"
 
-#include "load.h"
+#include "live.h"
 #include "memory.h"
 
 #include <pthread.h>
@@ -25,19 +25,8 @@ struct sampler {
 
 static int make(struct sampler *s, uint64_t pid, struct document *ret,
                 struct config_error *reason) {
-  char *text = NULL;
-  size_t len = 0;
-  int rc = pid == UNKNOWN ? probe_cycle(s->probe, reason) : 0;
-
-  if (rc == 0)
-    rc = pid == UNKNOWN
-             ? probe_snapshot(s->probe, &text, &len, reason)
-             : probe_close_up(s->probe, (uint32_t)pid, &text, &len, reason);
-  if (rc < 0)
-    return rc;
-  rc = load_document_text(text, len, ret, reason);
-  free(text);
-  return rc;
+  return pid == UNKNOWN ? live_refresh(s->probe, ret, reason)
+                        : live_close_up(s->probe, pid, NULL, ret, reason);
 }
 
 /* Called with the mutex, which is free while the sample is made. */

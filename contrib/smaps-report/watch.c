@@ -1,7 +1,7 @@
 #include "watch.h"
 
-#include "live.h"
 #include "memory.h"
+#include "probe.h"
 #include "sampler.h"
 #include "terminal.h"
 #include "watch_screen.h"
@@ -248,13 +248,13 @@ static void loop(struct session *s) {
 }
 
 static void begin(struct session *s, const struct options *o) {
+  *s = (struct session){
+      .interval_ns = (uint64_t)(o->watch_seconds * (double)NS_PER_SECOND),
+      .screen.seconds = o->watch_seconds,
+      .screen.style = {.is_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
+                       .unit = UNIT_HUMAN,
+                       .mem_total = UNKNOWN}};
   watch_init(&s->watch);
-  s->interval_ns = (uint64_t)(o->watch_seconds * (double)NS_PER_SECOND);
-  s->screen.seconds = o->watch_seconds;
-  s->screen.style =
-      (struct style){.is_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
-                     .unit = UNIT_HUMAN,
-                     .mem_total = UNKNOWN};
 }
 
 static int run(struct session *s, struct probe *p,
@@ -271,12 +271,13 @@ static int run(struct session *s, struct probe *p,
 
 int watch_run(const struct options *o, struct config_error *reason) {
   struct session *s = memory_array(NULL, 1, sizeof(*s));
-  struct probe *p = NULL;
-  int rc = live_probe(o, (uint64_t)(o->watch_seconds * (double)NS_PER_SECOND),
-                      NULL, &p, reason);
+  struct probe_setup setup = {.config = o->config};
+  struct probe *p;
+  int rc;
 
-  memset(s, 0, sizeof(*s));
   begin(s, o);
+  setup.interval_ns = s->interval_ns;
+  rc = probe_new(&setup, &p, reason);
   if (rc == 0) {
     rc = terminal_begin(reason);
     if (rc == 0)

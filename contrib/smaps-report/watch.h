@@ -5,8 +5,8 @@
 #include "options.h"
 
 /*
- * Returns when the user ends it: 0. Returns LIVE_MISTAKES (live.h) or a
- * negative errno with the reason if it cannot begin. A signal that ends the
+ * Returns when the user ends it: 0. Returns as probe_new() does if it cannot
+ * begin. A signal that ends the
  * program ends it, after the terminal is as it was.
  */
 int watch_run(const struct options *o, struct config_error *reason);

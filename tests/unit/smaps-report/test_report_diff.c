@@ -73,7 +73,7 @@ static struct document load(const struct parts *p) {
   struct config_error reason = {""};
   struct document d;
 
-  if (load_document_text(text, strlen(text), &d, &reason) < 0)
+  if (load_document_text(text, strlen(text), NULL, &d, &reason) < 0)
     fail_msg("%s", reason.text);
   free(text);
   return d;

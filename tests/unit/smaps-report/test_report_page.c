@@ -19,7 +19,7 @@ static struct document load(const char *keys) {
   fclose(file);
   for (char *quote = text; (quote = strchr(quote, '\''));)
     *quote = '"';
-  if (load_document_text(text, size, &d, &reason) < 0)
+  if (load_document_text(text, size, NULL, &d, &reason) < 0)
     fail_msg("%s", reason.text);
   free(text);
   return d;

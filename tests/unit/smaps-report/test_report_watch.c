@@ -37,7 +37,7 @@ static struct document load(const char *inner) {
   for (int i = 0; i < n; i++)
     if (text[i] == '\'')
       text[i] = '"';
-  if (load_document_text(text, (size_t)n, &d, &reason) < 0)
+  if (load_document_text(text, (size_t)n, NULL, &d, &reason) < 0)
     fail_msg("%s", reason.text);
   return d;
 }
