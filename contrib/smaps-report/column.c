@@ -3,123 +3,192 @@
 #include <math.h>
 #include <string.h>
 
-#define BIT(kind) (1U << (kind))
-#define GROUP BIT(ROW_GROUP)
-#define PROCESS BIT(ROW_PROCESS)
-#define USER BIT(ROW_USER)
-#define MAPPING BIT(ROW_MAPPING)
-#define AREA BIT(ROW_AREA)
-#define ALL (BIT(ROW_KINDS) - 1)
+/* Where the field of a column is, in the struct that a row of this kind has. */
+#define FIELD(kind, of, field) [kind] = offsetof(struct of, field) + 1
+#define G(field) FIELD(ROW_GROUP, group, field)
+#define P(field) FIELD(ROW_PROCESS, process, field)
+#define U(field) FIELD(ROW_USER, group, field)
+#define M(field) FIELD(ROW_MAPPING, mapping, field)
+#define A(field) FIELD(ROW_AREA, area, field)
 
-enum other {
-  HOST,
-  NAME,
-  PERMISSIONS,
-  VMAS,
-  GROUP_NAME,
-  RULE,
-  PROCESSES,
-  THREADS,
-  UNREADABLE,
-  COVERAGE,
-  PSS_ERROR,
-  USS_ERROR,
-  PID,
-  PPID,
-  STARTTIME,
-  UID,
-  USER_NAME,
-  COMM,
-  EXE,
-  COMMAND,
-  CGROUP,
-  UNIT,
-  SLICE,
-  CONTAINER,
-  CONTAINER_NAME,
-  POD,
-  NAMESPACE,
-  SOURCE,
-  DEFERRED,
-  PAGES_SAMPLED,
-  MAPPINGS_FROM,
-  AGE,
-  COST,
-  CGROUP_MEMORY,
-  CGROUP_WORKING_SET,
-  CGROUP_LIMIT,
-  CGROUP_PERCENT,
-  CGROUP_FILE,
-  CGROUP_KERNEL,
-  OOM_KILL,
-  AREA_NAME,
-  USED,
-  CACHE,
-  NONCACHE,
-  USED_ERROR,
-  UPTIME,
-  GROWTH,
-  UNTIL_LIMIT,
-  OTHERS
-};
+/* ---- cells ---- */
 
-_Static_assert((int)AMOUNTS + (int)OTHERS <= COLUMNS_MAX, "too many columns");
+static const struct cell blank = {.type = CELL_BLANK};
+
+static struct cell whole(enum cell_type type, uint64_t value) {
+  return (struct cell){.type = value == UNKNOWN ? CELL_UNKNOWN : type,
+                       .whole = value};
+}
+
+static struct cell bytes(uint64_t value) { return whole(CELL_BYTES, value); }
+
+static struct cell text(const char *value) {
+  return (struct cell){.type = value ? CELL_TEXT : CELL_UNKNOWN, .text = value};
+}
+
+static struct cell real(enum cell_type type, double value) {
+  return (struct cell){.type = isnan(value) ? CELL_UNKNOWN : type,
+                       .real = value};
+}
+
+/* ---- columns that are made of fields ---- */
+
+static struct cell name(const struct row *row) {
+  return text(row->mapping->name ? row->mapping->name : "[rest]");
+}
+
+static struct cell group(const struct row *row) {
+  const struct process *p = row->process;
+
+  if (row->kind != ROW_PROCESS)
+    return text(row->kind == ROW_AREA ? row->area->group : row->group->name);
+  return (struct cell){.type = p->n_groups > 0 ? CELL_NAMES : CELL_UNKNOWN,
+                       .names = p->groups,
+                       .n_names = p->n_groups};
+}
+
+static struct cell user(const struct row *row) {
+  if (row->kind == ROW_USER)
+    return text(row->group->name);
+  return row->process->user ? text(row->process->user)
+                            : whole(CELL_COUNT, row->process->uid);
+}
+
+static struct cell command(const struct row *row) {
+  return text(process_command(row->process));
+}
+
+static struct cell cgroup(const struct row *row) {
+  if (row->kind == ROW_PROCESS)
+    return text(row->process->cgroup);
+  return text(row->group->cgroup_absence ? NULL : row->group->cgroup);
+}
+
+/* The part of the limit that is used. */
+static struct cell cgroup_percent(const struct row *row) {
+  uint64_t used = row->group->cgroup_working_set;
+  uint64_t limit = row->group->cgroup_limit;
+
+  if (used == UNKNOWN || limit == UNKNOWN || limit == 0)
+    return (struct cell){.type = CELL_UNKNOWN};
+  return real(CELL_PERCENT, 100 * (double)used / (double)limit);
+}
+
+uint64_t column_shown_error(uint64_t error, uint64_t bytes) {
+  return error != UNKNOWN && error > bytes / 20 ? error : 0;
+}
+
+static struct cell used(const struct row *row) {
+  struct cell cell = bytes(row->area->used);
+
+  cell.error = column_shown_error(row->area->error, row->area->used);
+  return cell;
+}
+
+/* A total lacks what is neither in cache nor in noncache. */
+static struct cell divided_part(const struct area *a, uint64_t part) {
+  struct cell cell = bytes(part);
+
+  cell.is_least = cell.type == CELL_BYTES && a->undivided > 0;
+  return cell;
+}
+
+static struct cell cache(const struct row *row) {
+  return divided_part(row->area, row->area->cache);
+}
+
+static struct cell noncache(const struct row *row) {
+  const struct area *a = row->area;
+  uint64_t divided = amount_add(a->cache, a->undivided);
+
+  if (divided == UNKNOWN || a->used == UNKNOWN)
+    return bytes(UNKNOWN);
+  return divided_part(a, a->used > divided ? a->used - divided : 0);
+}
+
+static struct cell used_error(const struct row *row) {
+  return row->is_total ? blank : bytes(row->area->error);
+}
+
+/* ---- columns ---- */
+
+/* clang-format off */
+#define COLUMN(name_, type_, ...)                                              \
+  { .name = name_, .type = CELL_##type_, .fields = {__VA_ARGS__} }
+#define UPWARDS(name_, type_, ...)                                             \
+  {                                                                            \
+    .name = name_, .type = CELL_##type_, .fields = {__VA_ARGS__},              \
+    .is_upwards = true                                                         \
+  }
+#define MADE(name_, type_, ...)                                                \
+  {                                                                            \
+    .name = #name_, .type = CELL_##type_, .fields = {__VA_ARGS__},             \
+    .get = name_                                                               \
+  }
+/* clang-format on */
+
+#define HOST 0 /* a column of the document, that all kinds have */
 
 static const struct {
   const char *name;
-  unsigned kinds;
-  bool is_left;
-  bool sorts_upwards;
-} others[OTHERS] = {
-    [HOST] = {"host", ALL, true, true},
-    [NAME] = {"name", MAPPING, true, true},
-    [PERMISSIONS] = {"permissions", MAPPING, true, true},
-    [VMAS] = {"vmas", MAPPING, false, false},
-    [GROUP_NAME] = {"group", GROUP | PROCESS | AREA, true, true},
-    [RULE] = {"rule", GROUP | PROCESS, true, true},
-    [PROCESSES] = {"processes", GROUP | USER | MAPPING, false, false},
-    [THREADS] = {"threads", GROUP | PROCESS | USER, false, false},
-    [UNREADABLE] = {"unreadable", GROUP | USER, false, false},
-    [COVERAGE] = {"coverage", GROUP, false, false},
-    [PSS_ERROR] = {"pss_error", GROUP | PROCESS | USER | MAPPING, false, false},
-    [USS_ERROR] = {"uss_error", GROUP | PROCESS | USER, false, false},
-    [PID] = {"pid", PROCESS, false, true},
-    [PPID] = {"ppid", PROCESS, false, true},
-    [STARTTIME] = {"starttime", PROCESS, false, true},
-    [UID] = {"uid", PROCESS, false, true},
-    [USER_NAME] = {"user", PROCESS | USER, true, true},
-    [COMM] = {"comm", PROCESS, true, true},
-    [EXE] = {"exe", PROCESS, true, true},
-    [COMMAND] = {"command", PROCESS, true, true},
-    [CGROUP] = {"cgroup", GROUP | PROCESS, true, true},
-    [UNIT] = {"unit", PROCESS, true, true},
-    [SLICE] = {"slice", PROCESS, true, true},
-    [CONTAINER] = {"container", PROCESS, true, true},
-    [CONTAINER_NAME] = {"container_name", PROCESS, true, true},
-    [POD] = {"pod", PROCESS, true, true},
-    [NAMESPACE] = {"namespace", PROCESS, true, true},
-    [SOURCE] = {"source", PROCESS, true, true},
-    [DEFERRED] = {"deferred", PROCESS, true, true},
-    [PAGES_SAMPLED] = {"pages_sampled", PROCESS | MAPPING, false, false},
-    [MAPPINGS_FROM] = {"mappings_from", PROCESS, true, true},
-    [AGE] = {"age", GROUP | PROCESS, false, false},
-    [COST] = {"cost", PROCESS, false, false},
-    [CGROUP_MEMORY] = {"cgroup_memory", GROUP, false, false},
-    [CGROUP_WORKING_SET] = {"cgroup_working_set", GROUP, false, false},
-    [CGROUP_LIMIT] = {"cgroup_limit", GROUP, false, false},
-    [CGROUP_PERCENT] = {"cgroup_percent", GROUP, false, false},
-    [CGROUP_FILE] = {"cgroup_file", GROUP, false, false},
-    [CGROUP_KERNEL] = {"cgroup_kernel", GROUP, false, false},
-    [OOM_KILL] = {"oom_kill", GROUP, false, false},
-    [AREA_NAME] = {"area", AREA, true, true},
-    [USED] = {"used", AREA, false, false},
-    [CACHE] = {"cache", AREA, false, false},
-    [NONCACHE] = {"noncache", AREA, false, false},
-    [USED_ERROR] = {"used_error", AREA, false, false},
-    [UPTIME] = {"uptime", GROUP | PROCESS, false, false},
-    [GROWTH] = {"growth", GROUP, false, false},
-    [UNTIL_LIMIT] = {"until_limit", GROUP, false, true},
+  enum cell_type type;
+  size_t fields[ROW_KINDS]; /* the offset and 1; 0: not a column of this kind */
+  struct cell (*get)(const struct row *row); /* NULL: the field */
+  bool is_upwards;                           /* a number that sorts upwards */
+} others[] = {
+    [HOST] = COLUMN("host", TEXT, G(name), P(pid), U(name), M(name), A(name)),
+    MADE(name, TEXT, M(name)),
+    COLUMN("permissions", TEXT, M(permissions)),
+    COLUMN("vmas", COUNT, M(vmas)),
+    MADE(group, TEXT, G(name), P(groups), A(group)),
+    COLUMN("rule", RULE, G(rule), P(rule)),
+    COLUMN("processes", COUNT, G(processes), U(processes), M(processes)),
+    COLUMN("threads", COUNT, G(threads), P(threads), U(threads)),
+    COLUMN("unreadable", COUNT, G(unreadable), U(unreadable)),
+    COLUMN("coverage", PERCENT, G(coverage)),
+    COLUMN("pss_error", BYTES, G(pss_error), P(pss_error), U(pss_error),
+           M(pss_error)),
+    COLUMN("uss_error", BYTES, G(uss_error), P(uss_error), U(uss_error)),
+    UPWARDS("pid", COUNT, P(pid)),
+    UPWARDS("ppid", COUNT, P(ppid)),
+    UPWARDS("starttime", COUNT, P(starttime)),
+    UPWARDS("uid", COUNT, P(uid)),
+    MADE(user, TEXT, P(user), U(name)),
+    COLUMN("comm", TEXT, P(comm)),
+    COLUMN("exe", TEXT, P(exe)),
+    MADE(command, TEXT, P(command_line)),
+    MADE(cgroup, TEXT, G(cgroup), P(cgroup)),
+    COLUMN("unit", TEXT, P(unit)),
+    COLUMN("slice", TEXT, P(slice)),
+    COLUMN("container", TEXT, P(container)),
+    COLUMN("container_name", TEXT, P(container_name)),
+    COLUMN("pod", TEXT, P(pod)),
+    COLUMN("namespace", TEXT, P(namespace)),
+    COLUMN("source", TEXT, P(source)),
+    COLUMN("deferred", TEXT, P(deferred)),
+    COLUMN("pages_sampled", COUNT, P(pages_sampled), M(pages_sampled)),
+    COLUMN("mappings_from", TEXT, P(mappings_from)),
+    COLUMN("age", SECONDS, G(age), P(age)),
+    COLUMN("cost", SECONDS, P(read_cost)),
+    COLUMN("cgroup_memory", BYTES, G(cgroup_memory)),
+    COLUMN("cgroup_working_set", BYTES, G(cgroup_working_set)),
+    COLUMN("cgroup_limit", BYTES, G(cgroup_limit)),
+    MADE(cgroup_percent, PERCENT, G(cgroup_limit)),
+    COLUMN("cgroup_file", BYTES, G(cgroup_file)),
+    COLUMN("cgroup_kernel", BYTES, G(cgroup_kernel)),
+    COLUMN("oom_kill", COUNT, G(oom_kill)),
+    COLUMN("area", TEXT, A(name)),
+    MADE(used, BYTES, A(used)),
+    MADE(cache, BYTES, A(cache)),
+    MADE(noncache, BYTES, A(used)),
+    MADE(used_error, BYTES, A(error)),
+    COLUMN("uptime", SECONDS, G(uptime), P(uptime)),
+    COLUMN("growth", BYTES, G(growth)),
+    UPWARDS("until_limit", SECONDS, G(until_limit)),
 };
+#define OTHERS (sizeof(others) / sizeof(*others))
+
+_Static_assert(AMOUNTS + OTHERS <= COLUMNS_MAX, "too many columns");
 
 /* The amounts of a mapping (smaps-snapshot(5)). */
 static const uint32_t mapping_amounts =
@@ -137,18 +206,20 @@ const char *column_name(unsigned column) {
 
 bool column_is_of(unsigned column, enum row_kind kind) {
   if (column >= AMOUNTS)
-    return others[column - AMOUNTS].kinds & BIT(kind);
+    return others[column - AMOUNTS].fields[kind] > 0;
   if (kind == ROW_AREA)
     return false;
   return kind != ROW_MAPPING || ((mapping_amounts >> column) & 1);
 }
 
 bool column_is_left(unsigned column) {
-  return column >= AMOUNTS && others[column - AMOUNTS].is_left;
+  return column >= AMOUNTS && (others[column - AMOUNTS].type == CELL_TEXT ||
+                               others[column - AMOUNTS].type == CELL_RULE);
 }
 
 bool column_sorts_upwards(unsigned column) {
-  return column >= AMOUNTS && others[column - AMOUNTS].sorts_upwards;
+  return column_is_left(column) ||
+         (column >= AMOUNTS && others[column - AMOUNTS].is_upwards);
 }
 
 unsigned column_find(const char *name, size_t len) {
@@ -160,274 +231,55 @@ unsigned column_find(const char *name, size_t len) {
   return i;
 }
 
-/* ---- cells ---- */
-
-static struct cell bytes(uint64_t value) {
-  return (struct cell){.type = value == UNKNOWN ? CELL_UNKNOWN : CELL_BYTES,
-                       .whole = value};
-}
-
-static struct cell count(uint64_t value) {
-  return (struct cell){.type = value == UNKNOWN ? CELL_UNKNOWN : CELL_COUNT,
-                       .whole = value};
-}
-
-static struct cell text(const char *value) {
-  return (struct cell){.type = value ? CELL_TEXT : CELL_UNKNOWN, .text = value};
-}
-
-static struct cell real(enum cell_type type, double value) {
-  return (struct cell){.type = isnan(value) ? CELL_UNKNOWN : type,
-                       .real = value};
-}
-
-static struct cell rule(const struct document *d, uint64_t index) {
-  return text(index < d->n_rules ? d->rules[index] : NULL);
-}
-
-static struct cell names(const struct process *p) {
-  return (struct cell){.type = p->n_groups > 0 ? CELL_NAMES : CELL_UNKNOWN,
-                       .names = p->groups,
-                       .n_names = p->n_groups};
-}
-
-/* The part of the limit that is used. */
-static struct cell cgroup_percent(const struct group *g) {
-  double share = (double)NAN;
-
-  if (g->cgroup_working_set != UNKNOWN && g->cgroup_limit != UNKNOWN &&
-      g->cgroup_limit > 0)
-    share = 100 * (double)g->cgroup_working_set / (double)g->cgroup_limit;
-  return real(CELL_PERCENT, share);
-}
-
-static struct cell of_cgroup(enum other column, const struct group *g) {
-  switch ((int)column) {
-  case CGROUP:
-    return text(g->cgroup_absence ? NULL : g->cgroup);
-  case CGROUP_MEMORY:
-    return bytes(g->cgroup_memory);
-  case CGROUP_WORKING_SET:
-    return bytes(g->cgroup_working_set);
-  case CGROUP_LIMIT:
-    return bytes(g->cgroup_limit);
-  case CGROUP_PERCENT:
-    return cgroup_percent(g);
-  case CGROUP_FILE:
-    return bytes(g->cgroup_file);
-  case CGROUP_KERNEL:
-    return bytes(g->cgroup_kernel);
-  case OOM_KILL:
-    return count(g->oom_kill);
-  default:
-    return (struct cell){.type = CELL_BLANK};
-  }
-}
-
-/* Also for users and totals, which have fewer fields. */
-static struct cell of_group(const struct document *d, enum other column,
-                            const struct group *g) {
-  switch ((int)column) {
-  case USER_NAME:
-  case GROUP_NAME:
-    return text(g->name);
-  case RULE:
-    return rule(d, g->rule);
-  case PROCESSES:
-    return count(g->processes);
-  case THREADS:
-    return count(g->threads);
-  case UNREADABLE:
-    return count(g->unreadable);
-  case COVERAGE:
-    return real(CELL_PERCENT, g->coverage);
-  case PSS_ERROR:
-    return bytes(g->pss_error);
-  case USS_ERROR:
-    return bytes(g->uss_error);
-  case AGE:
-    return real(CELL_SECONDS, g->age);
-  case UPTIME:
-    return real(CELL_SECONDS, g->uptime);
-  case GROWTH:
-    return bytes(g->growth);
-  case UNTIL_LIMIT:
-    return real(CELL_SECONDS, g->until_limit);
-  default:
-    return of_cgroup(column, g);
-  }
-}
-
-static struct cell of_mapping(enum other column, const struct mapping *m) {
-  switch ((int)column) {
-  case NAME:
-    return text(m->name ? m->name : "[rest]");
-  case PERMISSIONS:
-    return text(m->permissions);
-  case VMAS:
-    return count(m->vmas);
-  case PROCESSES:
-    return count(m->processes);
-  case PAGES_SAMPLED:
-    return count(m->pages_sampled);
-  case PSS_ERROR:
-    return bytes(m->pss_error);
-  default:
-    return (struct cell){.type = CELL_BLANK};
-  }
-}
-
-uint64_t column_shown_error(uint64_t error, uint64_t bytes) {
-  return error != UNKNOWN && error > bytes / 20 ? error : 0;
-}
-
-/* A total lacks what is neither in cache nor in noncache. */
-static struct cell divided_part(const struct area *a, uint64_t part) {
-  struct cell cell = bytes(part);
-
-  cell.is_least = cell.type == CELL_BYTES && a->undivided > 0;
-  return cell;
-}
-
-static struct cell of_area(enum other column, const struct area *a) {
-  uint64_t divided = amount_add(a->cache, a->undivided);
-  struct cell cell = bytes(a->used);
-
-  switch ((int)column) {
-  case AREA_NAME:
-    return text(a->name);
-  case GROUP_NAME:
-    return text(a->group);
-  case USED:
-    cell.error = column_shown_error(a->error, a->used);
-    return cell;
-  case CACHE:
-    return divided_part(a, a->cache);
-  case NONCACHE:
-    if (divided == UNKNOWN || a->used == UNKNOWN)
-      return bytes(UNKNOWN);
-    return divided_part(a, a->used > divided ? a->used - divided : 0);
-  case USED_ERROR:
-    return bytes(a->error);
-  default:
-    return (struct cell){.type = CELL_BLANK};
-  }
-}
-
-static struct cell number_of_process(enum other column,
-                                     const struct process *p) {
-  switch ((int)column) {
-  case PID:
-    return count(p->pid);
-  case PPID:
-    return count(p->ppid);
-  case STARTTIME:
-    return count(p->starttime);
-  case UID:
-    return count(p->uid);
-  case THREADS:
-    return count(p->threads);
-  case PAGES_SAMPLED:
-    return count(p->pages_sampled);
-  case AGE:
-    return real(CELL_SECONDS, p->age);
-  case PSS_ERROR:
-    return bytes(p->pss_error);
-  case USS_ERROR:
-    return bytes(p->uss_error);
-  case COST:
-    return real(CELL_SECONDS, p->read_cost);
-  case UPTIME:
-    return real(CELL_SECONDS, p->uptime);
-  default:
-    return (struct cell){.type = CELL_BLANK};
-  }
-}
-
-static struct cell of_process(const struct document *d, enum other column,
-                              const struct process *p) {
-  switch ((int)column) {
-  case GROUP_NAME:
-    return names(p);
-  case RULE:
-    return rule(d, p->rule);
-  case USER_NAME:
-    return p->user ? text(p->user) : count(p->uid);
-  case COMM:
-    return text(p->comm);
-  case EXE:
-    return text(p->exe);
-  case COMMAND:
-    return text(process_command(p));
-  case CGROUP:
-    return text(p->cgroup);
-  case UNIT:
-    return text(p->unit);
-  case SLICE:
-    return text(p->slice);
-  case CONTAINER:
-    return text(p->container);
-  case CONTAINER_NAME:
-    return text(p->container_name);
-  case POD:
-    return text(p->pod);
-  case NAMESPACE:
-    return text(p->namespace);
-  case SOURCE:
-    return text(p->source);
-  case DEFERRED:
-    return text(p->deferred);
-  case MAPPINGS_FROM:
-    return text(p->mappings_from);
-  default:
-    return number_of_process(column, p);
-  }
-}
-
-/* That of a group, a user or a total of processes, or NULL. */
-static const struct group *group_of(const struct row *row) {
-  bool is_sum = row->kind == ROW_GROUP || row->kind == ROW_USER ||
-                (row->is_total && row->kind != ROW_AREA);
-
-  return is_sum ? row->group : NULL;
-}
+/* ---- the cell of a row ---- */
 
 static struct cell amount(enum amount which, const struct row *row) {
   struct cell cell = bytes(amounts_get(row->amounts, which));
-  const struct group *group = group_of(row);
+  const struct group *g = row->group;
 
-  if (!group || cell.type == CELL_UNKNOWN)
+  if ((row->kind != ROW_GROUP && row->kind != ROW_USER) ||
+      cell.type == CELL_UNKNOWN)
     return cell;
-  cell.is_least = (group->at_least >> which) & 1;
+  cell.is_least = (g->at_least >> which) & 1;
   if (which == AMOUNT_PSS)
-    cell.error = column_shown_error(group->pss_error, cell.whole);
+    cell.error = column_shown_error(g->pss_error, cell.whole);
   else if (which == AMOUNT_USS)
-    cell.error = column_shown_error(group->uss_error, cell.whole);
+    cell.error = column_shown_error(g->uss_error, cell.whole);
   return cell;
 }
 
-static bool has_total(enum other column) {
-  return column == PROCESSES || column == THREADS || column == UNREADABLE ||
-         column == PSS_ERROR || column == USS_ERROR || column == USED ||
-         column == CACHE || column == NONCACHE;
+static struct cell read_field(const struct document *d, enum cell_type type,
+                              const void *field) {
+  const uint64_t *number = field;
+
+  switch ((int)type) {
+  case CELL_TEXT:
+    return text(*(const char *const *)field);
+  case CELL_RULE:
+    return text(*number < d->n_rules ? d->rules[*number] : NULL);
+  case CELL_SECONDS:
+  case CELL_PERCENT:
+    return real(type, *(const double *)field);
+  default:
+    return whole(type, *number);
+  }
 }
 
 struct cell column_get(const struct document *d, unsigned column,
                        const struct row *row) {
-  enum other other = (enum other)(column - AMOUNTS);
+  unsigned other = column - AMOUNTS;
+  size_t field;
 
   if (column < AMOUNTS)
     return amount((enum amount)column, row);
-  if (row->is_total && !has_total(other))
-    return (struct cell){.type = CELL_BLANK};
+  field = others[other].fields[row->kind];
+  if (field == 0 || (row->is_total && column_is_left(column)))
+    return blank;
   if (other == HOST)
     return text(d->host);
-  if (group_of(row))
-    return of_group(d, other, row->group);
-  if (row->kind == ROW_AREA)
-    return of_area(other, row->area);
-  return row->kind == ROW_PROCESS ? of_process(d, other, row->process)
-                                  : of_mapping(other, row->mapping);
+  if (others[other].get)
+    return others[other].get(row);
+  return read_field(d, others[other].type, (const char *)row->of + field - 1);
 }
 
 /* ---- order ---- */

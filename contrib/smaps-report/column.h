@@ -17,6 +17,7 @@ enum cell_type {
   CELL_UNKNOWN,
   CELL_BLANK, /* without a meaning, such as the pid of a total */
   CELL_TEXT,
+  CELL_RULE, /* of a column; its cells are CELL_TEXT */
   CELL_NAMES,
   CELL_BYTES,
   CELL_COUNT,
@@ -40,7 +41,8 @@ struct cell {
 /* Of a million rows each byte counts. */
 struct row {
   const struct amounts *amounts;
-  union {                      /* by kind; of a total a group, or an area */
+  union { /* by kind; that of a total is a user, or an area */
+    const void *of;
     const struct group *group; /* of groups and users */
     const struct process *process;
     const struct mapping *mapping;

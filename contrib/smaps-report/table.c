@@ -99,7 +99,7 @@ static void add_amount(struct text *t, const struct cell *c,
 
 static void add_cell(struct text *t, const struct cell *c,
                      const struct style *s) {
-  switch (c->type) {
+  switch ((int)c->type) {
   case CELL_BLANK:
     break;
   case CELL_UNKNOWN:
@@ -183,7 +183,7 @@ void table_print(const struct table *t, const struct style *s) {
 
 static void write_cell(struct json_lines *j, const char *name,
                        const struct cell *c) {
-  switch (c->type) {
+  switch ((int)c->type) {
   case CELL_BLANK:
   case CELL_UNKNOWN:
     break;

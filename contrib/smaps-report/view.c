@@ -297,7 +297,7 @@ static void set_total(struct view *v, struct table *t) {
     sum_forget(&v->sum);
   make_group(&v->sum, most_of_hosts(v), "total", &v->documents[0]->pool,
              &v->total);
-  t->total = (struct row){.kind = (uint8_t)t->kind,
+  t->total = (struct row){.kind = ROW_USER,
                           .is_total = true,
                           .amounts = &v->total.amounts,
                           .group = &v->total};
