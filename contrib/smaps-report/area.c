@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-static uint64_t less(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
-
 static void add(struct areas *a, struct area area) { a->all[a->n++] = area; }
 
 /* ---- groups ---- */
@@ -14,8 +12,6 @@ struct share {
   bool overlaps; /* a process of it is in another group, too */
   uint64_t pss, file;
 };
-
-static uint64_t known(uint64_t bytes) { return bytes == UNKNOWN ? 0 : bytes; }
 
 static void add_process(const struct document *d, const struct process *p,
                         struct share *shares) {
@@ -30,10 +26,10 @@ static void add_process(const struct document *d, const struct process *p,
     share->overlaps |= p->n_groups > 1;
     if (strcmp(g->name, main_group) != 0 || process_is_in_parent(p))
       continue;
-    share->pss =
-        amount_add(share->pss, known(amounts_get(&p->amounts, AMOUNT_PSS)));
-    share->file = amount_add(share->file,
-                             known(amounts_get(&p->amounts, AMOUNT_PSS_FILE)));
+    share->pss = amount_add(share->pss,
+                            amount_or_0(amounts_get(&p->amounts, AMOUNT_PSS)));
+    share->file = amount_add(
+        share->file, amount_or_0(amounts_get(&p->amounts, AMOUNT_PSS_FILE)));
   }
 }
 
@@ -68,7 +64,7 @@ static uint64_t add_groups(struct document *d, struct areas *a) {
     if (shares[i].overlaps && area.used == 0) /* a view of others */
       continue;
     add(a, area);
-    sum = amount_add(sum, known(area.used));
+    sum = amount_add(sum, amount_or_0(area.used));
   }
   return sum;
 }
@@ -94,7 +90,7 @@ static void add_parts(const struct host_memory *h, uint64_t excess,
     add(a, (struct area){.name = area_names[i],
                          .used = used,
                          .cache = is_cache((enum part)i) ? used : 0,
-                         .error = amount_add(known(h->errors[i]), cut)});
+                         .error = amount_add(amount_or_0(h->errors[i]), cut)});
   }
 }
 
@@ -102,17 +98,18 @@ static void add_outside(const struct host_memory *h, uint64_t outside,
                         struct areas *a) {
   if (outside == 0)
     return;
-  add(a, (struct area){.name = "outside",
-                       .used = outside,
-                       .cache = UNKNOWN,
-                       .error = amount_add(known(h->outside_error),
-                                           known(h->errors[PART_GROUPS]))});
+  add(a,
+      (struct area){.name = "outside",
+                    .used = outside,
+                    .cache = UNKNOWN,
+                    .error = amount_add(amount_or_0(h->outside_error),
+                                        amount_or_0(h->errors[PART_GROUPS]))});
 }
 
 static void add_total(struct areas *a) {
   a->total = (struct area){.name = "total", .error = UNKNOWN};
   for (size_t i = 0; i < a->n; i++) {
-    uint64_t used = known(a->all[i].used), cache = a->all[i].cache;
+    uint64_t used = amount_or_0(a->all[i].used), cache = a->all[i].cache;
 
     a->total.used = amount_add(a->total.used, used);
     if (cache == UNKNOWN)
@@ -124,7 +121,7 @@ static void add_total(struct areas *a) {
 
 struct areas areas_collect(struct document *d) {
   const struct host_memory *h = &d->host_memory;
-  uint64_t groups = known(h->parts[PART_GROUPS]), shown;
+  uint64_t groups = amount_or_0(h->parts[PART_GROUPS]), shown;
   size_t most = d->n_groups + PARTS + 1;
   struct areas a = {.n = 0};
 
@@ -138,8 +135,8 @@ struct areas areas_collect(struct document *d) {
   } else {
     shown = add_groups(d, &a);
   }
-  add_outside(h, less(groups, shown), &a);
-  add_parts(h, less(shown, groups), &a);
+  add_outside(h, amount_less(groups, shown), &a);
+  add_parts(h, amount_less(shown, groups), &a);
   add_total(&a);
   return a;
 }

@@ -44,6 +44,12 @@ uint64_t amount_add(uint64_t a, uint64_t b) {
   return sum;
 }
 
+int name_compare(const char *a, const char *b) {
+  if (!a || !b)
+    return (a == NULL) - (b == NULL);
+  return strcmp(a, b);
+}
+
 void document_done(struct document *d) {
   pool_done(&d->pool);
   free(d->rules);

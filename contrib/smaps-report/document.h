@@ -68,6 +68,18 @@ void amounts_pack(struct amounts *a, struct pool *p, const uint64_t *values);
 /* a + b; UNKNOWN if one of them is unknown, or if the sum overflows. */
 uint64_t amount_add(uint64_t a, uint64_t b);
 
+static inline uint64_t amount_or_0(uint64_t bytes) {
+  return bytes == UNKNOWN ? 0 : bytes;
+}
+
+/* a - b, and no less than 0. */
+static inline uint64_t amount_less(uint64_t a, uint64_t b) {
+  return a > b ? a - b : 0;
+}
+
+/* As strcmp(3). NULL, the name of what has none, comes last. */
+int name_compare(const char *a, const char *b);
+
 struct mapping {
   const char *name; /* NULL: the sum of all others */
   const char *permissions;

@@ -50,14 +50,9 @@ void mappings_tell_missing(size_t n) {
 
 /* ---- sums of our own ---- */
 
-/* A mapping without a name comes last. */
 static int compare_names(const void *a, const void *b) {
-  const char *x = (*(const struct mapping *const *)a)->name;
-  const char *y = (*(const struct mapping *const *)b)->name;
-
-  if (!x || !y)
-    return (x == NULL) - (y == NULL);
-  return strcmp(x, y);
+  return name_compare((*(const struct mapping *const *)a)->name,
+                      (*(const struct mapping *const *)b)->name);
 }
 
 static const struct mapping **list(const struct document *d,

@@ -5,8 +5,6 @@
 static const struct split unknown_split = {UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN,
                                            UNKNOWN};
 
-static uint64_t less(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
-
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
@@ -36,7 +34,7 @@ static void set_private(struct split *s, struct range r) {
  * half in PSS at most: of `rss` bytes, at least this many are private.
  */
 static uint64_t least_private(uint64_t rss, uint64_t pss) {
-  return less(twice(pss), rss);
+  return amount_less(twice(pss), rss);
 }
 
 static struct range private_range(const struct amounts *a, uint64_t pss_anon,
@@ -44,14 +42,16 @@ static struct range private_range(const struct amounts *a, uint64_t pss_anon,
   uint64_t uss = amounts_get(a, AMOUNT_USS);
   uint64_t rss = amounts_get(a, AMOUNT_RSS);
   uint64_t anonymous = amounts_get(a, AMOUNT_ANONYMOUS);
-  struct range r = {.low = less(uss, pss_other), .high = least(uss, pss_anon)};
+  struct range r = {.low = amount_less(uss, pss_other),
+                    .high = least(uss, pss_anon)};
 
   if (anonymous == UNKNOWN || rss == UNKNOWN)
     return r;
   r.low = least(most(r.low, least_private(anonymous, pss_anon)),
                 least(uss, pss_anon));
-  r.high =
-      least(r.high, less(uss, least_private(less(rss, anonymous), pss_other)));
+  r.high = least(
+      r.high,
+      amount_less(uss, least_private(amount_less(rss, anonymous), pss_other)));
   return r;
 }
 
@@ -116,20 +116,18 @@ struct split split_mapping(const struct mapping *m) {
   if (pss == UNKNOWN || uss == UNKNOWN || anonymous == UNKNOWN)
     return unknown_split;
   uss = least(uss, least(pss, rss));
-  set_private(&s, (struct range){.low = less(uss, rss - anonymous),
+  set_private(&s, (struct range){.low = amount_less(uss, rss - anonymous),
                                  .high = least(uss, anonymous)});
   s.anon =
       s.private_anon + part(pss - uss, anonymous - s.private_anon, rss - uss);
-  *(is_shmem(m) ? &s.shmem : &s.file) = less(pss, s.anon);
+  *(is_shmem(m) ? &s.shmem : &s.file) = amount_less(pss, s.anon);
   return s;
 }
 
-static uint64_t known(uint64_t bytes) { return bytes == UNKNOWN ? 0 : bytes; }
-
 static void add(struct split *sum, const struct split *s) {
-  sum->anon = amount_add(sum->anon, known(s->anon));
-  sum->file = amount_add(sum->file, known(s->file));
-  sum->shmem = amount_add(sum->shmem, known(s->shmem));
+  sum->anon = amount_add(sum->anon, amount_or_0(s->anon));
+  sum->file = amount_add(sum->file, amount_or_0(s->file));
+  sum->shmem = amount_add(sum->shmem, amount_or_0(s->shmem));
   sum->private_anon = amount_add(sum->private_anon, s->private_anon);
   sum->error = amount_add(sum->error, s->error);
 }

@@ -22,11 +22,6 @@ void sum_add_amounts(struct sum *s, const struct amounts *a) {
   s->has_parts = true;
 }
 
-/* A process that was read has no error. */
-static uint64_t error_of(uint64_t error) {
-  return error == UNKNOWN ? 0 : error;
-}
-
 void sum_keep_whole(struct sum *s) {
   for (unsigned i = 0; i < AMOUNTS; i++)
     if ((s->at_least >> i) & 1)
@@ -48,13 +43,11 @@ void sum_forget(struct sum *s) {
     s->values[i] = UNKNOWN;
 }
 
-static uint64_t less(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
-
 static uint64_t least_of(const struct process *p, enum amount which,
                          uint64_t error) {
   uint64_t bytes = amounts_get(&p->amounts, which);
 
-  return bytes == UNKNOWN ? 0 : less(bytes, error_of(error));
+  return bytes == UNKNOWN ? 0 : amount_less(bytes, amount_or_0(error));
 }
 
 static void add_least(struct sum *s, const struct process *p) {
@@ -69,8 +62,9 @@ void sum_add_process(struct sum *s, const struct process *p) {
   s->threads = amount_add(s->threads, p->threads);
   if (p->source && strcmp(p->source, "unreadable") == 0)
     s->unreadable++;
-  s->pss_error = amount_add(s->pss_error, error_of(p->pss_error));
-  s->uss_error = amount_add(s->uss_error, error_of(p->uss_error));
+  /* One that was read has none. */
+  s->pss_error = amount_add(s->pss_error, amount_or_0(p->pss_error));
+  s->uss_error = amount_add(s->uss_error, amount_or_0(p->uss_error));
   if (process_is_in_parent(p))
     return;
   sum_add_amounts(s, &p->amounts);
@@ -79,7 +73,7 @@ void sum_add_process(struct sum *s, const struct process *p) {
 
 static uint64_t limit_error(uint64_t error, uint64_t bytes, uint64_t least,
                             uint64_t most) {
-  uint64_t above = less(most, bytes), below = less(bytes, least);
+  uint64_t above = amount_less(most, bytes), below = amount_less(bytes, least);
   uint64_t possible = above > below ? above : below;
 
   if (bytes == UNKNOWN || error == UNKNOWN)

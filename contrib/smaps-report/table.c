@@ -31,13 +31,6 @@ static const struct document *document_of(const struct table *t,
 
 /* ---- order ---- */
 
-static int compare_mappings(const struct mapping *a, const struct mapping *b) {
-  /* The rest has no name and comes last. */
-  if (!a->name || !b->name)
-    return (a->name == NULL) - (b->name == NULL);
-  return strcmp(a->name, b->name);
-}
-
 static int compare_names(const struct row *a, const struct row *b) {
   int order = 0;
 
@@ -49,22 +42,14 @@ static int compare_names(const struct row *a, const struct row *b) {
   else if (a->kind == ROW_AREA)
     order = strcmp(a->area->name, b->area->name);
   else
-    order = compare_mappings(a->mapping, b->mapping);
+    order = name_compare(a->mapping->name, b->mapping->name);
   return order ? order : a->document - b->document;
 }
 
-static int compare_upwards(const void *a, const void *b) {
-  const struct row *x = a, *y = b;
-  int order = column_compare(x, y, true);
+static int compare_rows(const void *a, const void *b, void *is_upwards) {
+  int order = column_compare(a, b, *(const bool *)is_upwards);
 
-  return order ? order : compare_names(x, y);
-}
-
-static int compare_downwards(const void *a, const void *b) {
-  const struct row *x = a, *y = b;
-  int order = column_compare(x, y, false);
-
-  return order ? order : compare_names(x, y);
+  return order ? order : compare_names(a, b);
 }
 
 void table_sort(struct table *t, unsigned column, bool is_reversed) {
@@ -73,8 +58,7 @@ void table_sort(struct table *t, unsigned column, bool is_reversed) {
   for (size_t i = 0; i < t->n_rows; i++)
     column_set_key(document_of(t, &t->rows[i]), column, &t->rows[i]);
   if (t->n_rows > 0)
-    qsort(t->rows, t->n_rows, sizeof(*t->rows),
-          is_upwards ? compare_upwards : compare_downwards);
+    qsort_r(t->rows, t->n_rows, sizeof(*t->rows), compare_rows, &is_upwards);
 }
 
 /* ---- text ---- */

@@ -44,21 +44,14 @@ void trend_update(struct trend *t, struct trend *next) {
   *next = (struct trend){.marks = NULL};
 }
 
+static int compare_key(const void *key, const void *mark) {
+  return strcmp(key, ((const struct trend_mark *)mark)->key);
+}
+
 const struct trend_mark *trend_find(const struct trend *t, const char *key) {
-  size_t low = 0, high = t->n;
-
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    int order = strcmp(t->marks[middle].key, key);
-
-    if (order == 0)
-      return &t->marks[middle];
-    if (order < 0)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return NULL;
+  if (t->n == 0)
+    return NULL;
+  return bsearch(key, t->marks, t->n, sizeof(*t->marks), compare_key);
 }
 
 struct change change_between(uint64_t old, uint64_t new) {

@@ -3,6 +3,7 @@
 #include "memory.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,54 +190,29 @@ static void add_mappings(struct watch *w) {
 
 /* ---- order ---- */
 
+/* What a row is sorted by; NaN if that is unknown. */
+static double number_of(const struct watch_row *row, enum watch_sort sort) {
+  const struct change *c = sort == SORT_START ? &row->start : &row->last;
+  uint64_t whole = sort <= SORT_SWAP ? row->amounts[sort] : row->count;
+
+  if (sort == SORT_START || sort == SORT_LAST)
+    return !c->is_known ? (double)NAN
+           : c->is_less ? -(double)c->bytes
+                        : (double)c->bytes;
+  return whole == UNKNOWN ? (double)NAN : (double)whole;
+}
+
 /* What is unknown comes last, also in the other direction. */
-static int compare_known(bool a, bool b) { return (int)b - (int)a; }
-
-static int compare_amounts(uint64_t a, uint64_t b, bool is_reversed) {
-  if (a == UNKNOWN || b == UNKNOWN)
-    return compare_known(a != UNKNOWN, b != UNKNOWN);
-  return is_reversed ? (a > b) - (a < b) : (a < b) - (a > b);
-}
-
-static double signed_bytes(const struct change *c) {
-  return c->is_less ? -(double)c->bytes : (double)c->bytes;
-}
-
-static int compare_changes(const struct change *a, const struct change *b,
-                           bool is_reversed) {
-  double x = signed_bytes(a), y = signed_bytes(b);
-
-  if (!a->is_known || !b->is_known)
-    return compare_known(a->is_known, b->is_known);
-  return is_reversed ? (x > y) - (x < y) : (x < y) - (x > y);
-}
-
-static int compare_names(const struct watch_row *a, const struct watch_row *b) {
-  if (!a->name || !b->name)
-    return compare_known(a->name, b->name);
-  return strcmp(a->name, b->name);
-}
-
 static int compare_by(const struct watch *w, const struct watch_row *a,
                       const struct watch_row *b) {
-  switch (w->sort) {
-  case SORT_START:
-    return compare_changes(&a->start, &b->start, w->is_reversed);
-  case SORT_LAST:
-    return compare_changes(&a->last, &b->last, w->is_reversed);
-  case SORT_COUNT:
-    return compare_amounts(a->count, b->count, w->is_reversed);
-  case SORT_NAME:
-  case SORTS:
-    return w->is_reversed ? compare_names(b, a) : compare_names(a, b);
-  case SORT_PSS:
-  case SORT_USS:
-  case SORT_RSS:
-  case SORT_SWAP:
-  default:
-    return compare_amounts(a->amounts[w->sort], b->amounts[w->sort],
-                           w->is_reversed);
-  }
+  double x = number_of(a, w->sort), y = number_of(b, w->sort);
+
+  if (w->sort == SORT_NAME)
+    return w->is_reversed ? name_compare(b->name, a->name)
+                          : name_compare(a->name, b->name);
+  if (isnan(x) || isnan(y))
+    return (isnan(x) != 0) - (isnan(y) != 0);
+  return w->is_reversed ? (x > y) - (x < y) : (x < y) - (x > y);
 }
 
 static int compare_rows(const void *a, const void *b, void *context) {
@@ -244,7 +220,7 @@ static int compare_rows(const void *a, const void *b, void *context) {
   int order = compare_by(context, x, y);
 
   if (order == 0)
-    order = compare_names(x, y);
+    order = name_compare(x->name, y->name);
   return order ? order : strcmp(x->key, y->key);
 }
 
