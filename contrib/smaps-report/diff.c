@@ -10,25 +10,56 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The name of the mappings that a document does not name. */
+static const char rest[] = "[rest]";
+
 /* ---- changes ---- */
 
-/* NULL (no name) comes last. */
-static int compare_text(const char *a, const char *b) {
-  if (!a || !b)
-    return (a == NULL) - (b == NULL);
-  return strcmp(a, b);
+/* A group, a process or a mapping, as it is in one document. */
+struct side {
+  const char *name;  /* NULL: a process that has none */
+  const char *group; /* of a process */
+  const struct process *process;
+  uint64_t amount;
+  uint64_t error; /* UNKNOWN of other amounts than PSS and USS */
+};
+
+struct sides {
+  struct side *all;
+  size_t n;
+  bool is_complete; /* what is not in it is not there */
+};
+
+static void add_side(struct sides *s, struct side side) {
+  s->all = memory_room(s->all, s->n, sizeof(side));
+  s->all[s->n++] = side;
 }
 
-static void add(struct changes *changes, struct change c) {
-  bool is_known = c.old != UNKNOWN && c.new != UNKNOWN;
+/* Either side may be NULL. */
+static void add(const struct side *old, const struct side *new, enum how how,
+                struct changes *ret) {
+  struct change c = {.how = how,
+                     .name = new ? new->name : old->name,
+                     .old_process = old ? old->process : NULL,
+                     .new_process = new ? new->process : NULL,
+                     .old = old ? old->amount : 0,
+                     .new = new ? new->amount : 0,
+                     .old_error = old ? old->error : UNKNOWN,
+                     .new_error = new ? new->error : UNKNOWN};
+  bool is_known;
 
+  if (how == HOW_LISTED)
+    c.old = UNKNOWN;
+  if (how == HOW_UNLISTED)
+    c.new = UNKNOWN;
+  is_known = c.old != UNKNOWN && c.new != UNKNOWN;
   c.is_less = is_known && c.new < c.old;
   c.size = !is_known ? UNKNOWN : c.is_less ? c.old - c.new : c.new - c.old;
   /* A group of unknown size gets a line, a process does not. */
-  if (c.how == HOW_STAYED && c.old == c.new && (is_known || c.new_process))
+  if (how == HOW_STAYED && c.old == c.new && (is_known || c.new_process))
     return;
-  changes->all = memory_room(changes->all, changes->n, sizeof(c));
-  changes->all[changes->n++] = c;
+  ret->all = memory_room(ret->all, ret->n, sizeof(c));
+  ret->all[ret->n++] = c;
 }
 
 static uint64_t pid_of(const struct change *c) {
@@ -36,6 +67,8 @@ static uint64_t pid_of(const struct change *c) {
 
   return p ? p->pid : 0;
 }
+
+static int compare_u64(uint64_t a, uint64_t b) { return (a > b) - (a < b); }
 
 static int compare_changes(const void *a, const void *b) {
   const struct change *x = a, *y = b;
@@ -46,183 +79,147 @@ static int compare_changes(const void *a, const void *b) {
     return y_is_known - x_is_known;
   if (x->size != y->size)
     return x->size < y->size ? 1 : -1;
-  order = compare_text(x->name, y->name);
-  return order ? order : (pid_of(x) > pid_of(y)) - (pid_of(x) < pid_of(y));
+  order = name_compare(x->name, y->name);
+  return order ? order : compare_u64(pid_of(x), pid_of(y));
 }
 
-static void sort(struct changes *changes) {
-  if (changes->n > 0)
-    qsort(changes->all, changes->n, sizeof(*changes->all), compare_changes);
+static void sort(struct sides *s, int (*compare)(const void *, const void *)) {
+  if (s->n > 0)
+    qsort(s->all, s->n, sizeof(*s->all), compare);
 }
 
-/* UNKNOWN for other amounts. */
+/*
+ * Sorts the sides by `order`, and pairs those that are equal to `compare`. What
+ * has no partner stays in the arrays.
+ */
+static void pair(struct sides *old, struct sides *new,
+                 int (*order)(const void *, const void *),
+                 int (*compare)(const void *, const void *), enum how how,
+                 struct changes *ret) {
+  size_t i = 0, j = 0, n_old = 0, n_new = 0;
+
+  sort(old, order);
+  sort(new, order);
+  while (i < old->n || j < new->n) {
+    const struct side *a = i < old->n ? &old->all[i] : NULL;
+    const struct side *b = j < new->n ? &new->all[j] : NULL;
+    int difference = !a ? 1 : !b ? -1 : compare(a, b);
+
+    i += difference <= 0;
+    j += difference >= 0;
+    if (difference == 0)
+      add(a, b, how, ret);
+    else if (difference < 0)
+      old->all[n_old++] = *a;
+    else
+      new->all[n_new++] = *b;
+  }
+  old->n = n_old;
+  new->n = n_new;
+}
+
+/* Adds what has no partner, which may be in the rest of the other document. */
+static void add_single(struct sides *old, struct sides *new,
+                       struct changes *ret) {
+  for (size_t i = 0; i < old->n; i++)
+    add(&old->all[i], NULL,
+        new->is_complete || old->all[i].name == rest ? HOW_WENT : HOW_UNLISTED,
+        ret);
+  for (size_t i = 0; i < new->n; i++)
+    add(NULL, &new->all[i],
+        old->is_complete || new->all[i].name == rest ? HOW_CAME : HOW_LISTED,
+        ret);
+  free(old->all);
+  free(new->all);
+  if (ret->n > 0)
+    qsort(ret->all, ret->n, sizeof(*ret->all), compare_changes);
+}
+
+static int compare_names(const void *a, const void *b) {
+  return name_compare(((const struct side *)a)->name,
+                      ((const struct side *)b)->name);
+}
+
+static struct changes compare_by_name(struct sides old, struct sides new) {
+  struct changes ret = {0};
+
+  pair(&old, &new, compare_names, compare_names, HOW_STAYED, &ret);
+  add_single(&old, &new, &ret);
+  return ret;
+}
+
 static uint64_t error_of(enum amount amount, uint64_t pss, uint64_t uss) {
   return amount == AMOUNT_PSS ? pss : amount == AMOUNT_USS ? uss : UNKNOWN;
 }
 
 /* ---- groups ---- */
 
-static uint64_t group_error(const struct group *g, enum amount amount) {
-  return g ? error_of(amount, g->pss_error, g->uss_error) : UNKNOWN;
-}
+static struct sides list_groups(const struct document *d, enum amount amount,
+                                const char *only) {
+  struct sides ret = {.is_complete = true};
 
-static void compare_group(const char *name, const struct group *old,
-                          const struct group *new, enum amount amount,
-                          struct changes *ret) {
-  add(ret, (struct change){
-               .how = !old   ? HOW_CAME
-                      : !new ? HOW_WENT
-                             : HOW_STAYED,
-               .name = name,
-               .old = old ? amounts_get(&old->amounts, amount) : 0,
-               .new = new ? amounts_get(&new->amounts, amount) : 0,
-               .old_error = group_error(old, amount),
-               .new_error = group_error(new, amount),
-           });
-}
+  for (size_t i = 0; i < d->n_groups; i++) {
+    const struct group *g = &d->groups[i];
 
-/* The groups of both documents are sorted by name. */
-static void compare_groups(const struct document *old,
-                           const struct document *new, enum amount amount,
-                           const char *only, struct changes *ret) {
-  size_t i = 0, j = 0;
-
-  while (i < old->n_groups || j < new->n_groups) {
-    int order = i == old->n_groups ? 1
-                : j == new->n_groups
-                    ? -1
-                    : strcmp(old->groups[i].name, new->groups[j].name);
-    const char *name = order <= 0 ? old->groups[i].name : new->groups[j].name;
-    const struct group *a = order <= 0 ? &old->groups[i++] : NULL;
-    const struct group *b = order >= 0 ? &new->groups[j++] : NULL;
-
-    if (!only || strcmp(name, only) == 0)
-      compare_group(name, a, b, amount, ret);
+    if (only && strcmp(g->name, only) != 0)
+      continue;
+    add_side(&ret, (struct side){
+                       .name = g->name,
+                       .amount = amounts_get(&g->amounts, amount),
+                       .error = error_of(amount, g->pss_error, g->uss_error)});
   }
-  sort(ret);
+  return ret;
 }
 
 /* ---- processes ---- */
 
-struct member {
-  const struct process *process;
-  const char *group;
-};
-
-struct members {
-  struct member *all;
-  size_t n;
-};
-
-static void add_member(struct members *m, struct member member) {
-  m->all = memory_room(m->all, m->n, sizeof(member));
-  m->all[m->n++] = member;
-}
-
-static struct members list(const struct document *d, const char *scope,
-                           const char *group) {
-  struct members m = {0};
+/* A capture leaves out small processes. */
+static struct sides list_processes(const struct document *d, enum amount amount,
+                                   const char *scope, const char *group) {
+  struct sides ret = {.is_complete = amount_or_0(d->left_out) == 0};
+  const char *of = group ? group : scope;
 
   for (size_t i = 0; i < d->n_processes; i++) {
     const struct process *p = &d->processes[i];
-    const char *of = group ? group : scope;
 
-    if ((!scope || process_is_in(p, scope)) &&
-        (!group || process_is_in(p, group)))
-      add_member(&m, (struct member){p, of ? of : process_main_group(d, p)});
+    if ((scope && !process_is_in(p, scope)) ||
+        (group && !process_is_in(p, group)))
+      continue;
+    add_side(&ret, (struct side){
+                       .name = p->title,
+                       .group = of ? of : process_main_group(d, p),
+                       .process = p,
+                       .amount = process_is_in_parent(p)
+                                     ? 0
+                                     : amounts_get(&p->amounts, amount),
+                       .error = error_of(amount, p->pss_error, p->uss_error)});
   }
-  return m;
+  return ret;
 }
 
-static int compare_u64(uint64_t a, uint64_t b) { return (a > b) - (a < b); }
-
 static int compare_identity(const void *a, const void *b) {
-  const struct process *x = ((const struct member *)a)->process;
-  const struct process *y = ((const struct member *)b)->process;
+  const struct process *x = ((const struct side *)a)->process;
+  const struct process *y = ((const struct side *)b)->process;
   int order = compare_u64(x->pid, y->pid);
 
   return order ? order : compare_u64(x->starttime, y->starttime);
 }
 
 static int compare_service(const void *a, const void *b) {
-  const struct member *x = a, *y = b;
-  int order = compare_text(x->group, y->group);
+  const struct side *x = a, *y = b;
+  int order = name_compare(x->group, y->group);
 
-  return order ? order : compare_text(x->process->title, y->process->title);
+  return order ? order : name_compare(x->name, y->name);
 }
 
 /* Orders by service, and within a service by start time. */
 static int compare_start(const void *a, const void *b) {
-  const struct member *x = a, *y = b;
+  const struct side *x = a, *y = b;
   int order = compare_service(a, b);
 
   if (!order)
     order = compare_u64(x->process->starttime, y->process->starttime);
   return order ? order : compare_identity(a, b);
-}
-
-static uint64_t amount_of(const struct process *p, enum amount amount) {
-  if (!p)
-    return 0;
-  return process_is_in_parent(p) ? 0 : amounts_get(&p->amounts, amount);
-}
-
-static uint64_t process_error(const struct process *p, enum amount amount) {
-  return p ? error_of(amount, p->pss_error, p->uss_error) : UNKNOWN;
-}
-
-/* Either process may be NULL. */
-static void compare_process(const struct process *old,
-                            const struct process *new, enum how how,
-                            enum amount amount, struct changes *ret) {
-  struct change c = {.how = how,
-                     .name = new   ? new->title
-                             : old ? old->title
-                                   : NULL,
-                     .old_process = old,
-                     .new_process = new,
-                     .old = amount_of(old, amount),
-                     .new = amount_of(new, amount),
-                     .old_error = process_error(old, amount),
-                     .new_error = process_error(new, amount)};
-
-  if (how == HOW_LISTED)
-    c.old = UNKNOWN;
-  if (how == HOW_UNLISTED)
-    c.new = UNKNOWN;
-  add(ret, c);
-}
-
-/*
- * Pairs the equal members of two arrays that are sorted by `compare`. Members
- * without a partner go to rest_*.
- */
-static void pair(struct members *old, struct members *new,
-                 int (*compare)(const void *, const void *), enum how how,
-                 enum amount amount, struct members *rest_old,
-                 struct members *rest_new, struct changes *ret) {
-  size_t i = 0, j = 0;
-
-  while (i < old->n || j < new->n) {
-    const struct member *a = i < old->n ? &old->all[i] : NULL;
-    const struct member *b = j < new->n ? &new->all[j] : NULL;
-    int order = !a ? 1 : !b ? -1 : compare(a, b);
-
-    i += order <= 0;
-    j += order >= 0;
-    if (order == 0)
-      compare_process(a->process, b->process, how, amount, ret);
-    else if (order < 0)
-      add_member(rest_old, *a);
-    else
-      add_member(rest_new, *b);
-  }
-}
-
-static void sort_members(struct members *m,
-                         int (*compare)(const void *, const void *)) {
-  if (m->n > 0)
-    qsort(m->all, m->n, sizeof(*m->all), compare);
 }
 
 /* A process may be listed that is younger than its document by so much. */
@@ -244,122 +241,42 @@ static bool has_same_ids(const struct document *old,
          has_older(old, new->time) && has_older(new, old->time);
 }
 
-/* A capture leaves out small processes. */
-static bool has_all(const struct document *d) {
-  return d->left_out == UNKNOWN || d->left_out == 0;
-}
-
-static void compare_members(const struct document *old,
-                            const struct document *new, struct members *a,
-                            struct members *b, enum amount amount,
-                            struct changes *ret) {
-  struct members a_rest = {0}, b_rest = {0}, gone = {0}, added = {0};
-
-  sort_members(a, compare_identity);
-  sort_members(b, compare_identity);
-  if (has_same_ids(old, new)) {
-    pair(a, b, compare_identity, HOW_STAYED, amount, &a_rest, &b_rest, ret);
-    free(a->all);
-    free(b->all);
-    *a = a_rest;
-    *b = b_rest;
-  }
-  sort_members(a, compare_start);
-  sort_members(b, compare_start);
-  pair(a, b, compare_service, HOW_RESTARTED, amount, &gone, &added, ret);
-  for (size_t i = 0; i < gone.n; i++)
-    compare_process(gone.all[i].process, NULL,
-                    has_all(new) ? HOW_WENT : HOW_UNLISTED, amount, ret);
-  for (size_t i = 0; i < added.n; i++)
-    compare_process(NULL, added.all[i].process,
-                    has_all(old) ? HOW_CAME : HOW_LISTED, amount, ret);
-  free(gone.all);
-  free(added.all);
-}
-
 /* False if the captures are of different groups. */
 static bool compare_processes(const struct document *old,
                               const struct document *new, enum amount amount,
                               const char *group, struct changes *ret) {
   const char *a_scope = document_scope(old), *b_scope = document_scope(new);
   const char *scope = a_scope ? a_scope : b_scope;
-  struct members a, b;
+  struct sides a, b;
 
   if (a_scope && b_scope && strcmp(a_scope, b_scope) != 0)
     return false;
-  a = list(old, scope, group);
-  b = list(new, scope, group);
-  compare_members(old, new, &a, &b, amount, ret);
-  free(a.all);
-  free(b.all);
-  sort(ret);
+  a = list_processes(old, amount, scope, group);
+  b = list_processes(new, amount, scope, group);
+  if (has_same_ids(old, new))
+    pair(&a, &b, compare_identity, compare_identity, HOW_STAYED, ret);
+  pair(&a, &b, compare_start, compare_service, HOW_RESTARTED, ret);
+  add_single(&a, &b, ret);
   return true;
 }
 
 /* ---- mappings ---- */
 
-static int compare_mapping_names(const void *a, const void *b) {
-  return compare_text((*(const struct mapping *const *)a)->name,
-                      (*(const struct mapping *const *)b)->name);
-}
+/* A mapping that one document lacks may be in its rest. */
+static struct sides list_mappings(struct document *d, const struct filters *f,
+                                  enum amount amount) {
+  struct mappings m = mappings_collect(d, f);
+  struct sides ret = {.is_complete = true};
 
-static const struct mapping **sort_mappings(const struct mappings *m) {
-  const struct mapping **sorted = memory_array(NULL, m->n, sizeof(*sorted));
+  for (size_t i = 0; i < m.n; i++) {
+    const struct mapping *one = &m.all[i];
 
-  for (size_t i = 0; i < m->n; i++)
-    sorted[i] = &m->all[i];
-  if (m->n > 0)
-    qsort(sorted, m->n, sizeof(*sorted), compare_mapping_names);
-  return sorted;
-}
-
-static bool has_rest(const struct mappings *m) {
-  return m->n > 0 && !m->all[m->n - 1].name;
-}
-
-/* Either mapping may be NULL; is_complete is then true if that side names all
- * of its mappings. */
-static void compare_mapping(const char *name, const struct mapping *old,
-                            const struct mapping *new, enum amount amount,
-                            bool is_complete, struct changes *ret) {
-  struct change c = {.how = HOW_STAYED,
-                     .name = name ? name : "[rest]",
-                     .old = old ? amounts_get(&old->amounts, amount) : 0,
-                     .new = new ? amounts_get(&new->amounts, amount) : 0,
-                     .old_error = UNKNOWN,
-                     .new_error = UNKNOWN};
-
-  if (!old)
-    c.how = is_complete || !name ? HOW_CAME : HOW_LISTED;
-  if (!new)
-    c.how = is_complete || !name ? HOW_WENT : HOW_UNLISTED;
-  if (c.how == HOW_LISTED)
-    c.old = UNKNOWN;
-  if (c.how == HOW_UNLISTED)
-    c.new = UNKNOWN;
-  add(ret, c);
-}
-
-/* A mapping that one side lacks may be in its rest. */
-static void compare_mappings(const struct mappings *old,
-                             const struct mappings *new, enum amount amount,
-                             struct changes *ret) {
-  const struct mapping **a = sort_mappings(old), **b = sort_mappings(new);
-  size_t i = 0, j = 0;
-
-  while (i < old->n || j < new->n) {
-    int order = i == old->n   ? 1
-                : j == new->n ? -1
-                              : compare_mapping_names(&a[i], &b[j]);
-    const char *name = order <= 0 ? a[i]->name : b[j]->name;
-    const struct mapping *x = order <= 0 ? a[i++] : NULL;
-    const struct mapping *y = order >= 0 ? b[j++] : NULL;
-
-    compare_mapping(name, x, y, amount, !has_rest(x ? new : old), ret);
+    ret.is_complete &= one->name != NULL;
+    add_side(&ret, (struct side){.name = one->name ? one->name : rest,
+                                 .amount = amounts_get(&one->amounts, amount),
+                                 .error = UNKNOWN});
   }
-  free(a);
-  free(b);
-  sort(ret);
+  return ret;
 }
 
 void diff_make(struct document *old, struct document *new, enum amount amount,
@@ -367,7 +284,8 @@ void diff_make(struct document *old, struct document *new, enum amount amount,
   struct filters f = {.group = {.exact = group}};
 
   *ret = (struct diff){0};
-  compare_groups(old, new, amount, group, &ret->groups);
+  ret->groups = compare_by_name(list_groups(old, amount, group),
+                                list_groups(new, amount, group));
   ret->has_processes =
       compare_processes(old, new, amount, group, &ret->processes);
   ret->has_mappings = ret->has_processes && mappings_are_known(old, &f) &&
@@ -375,12 +293,9 @@ void diff_make(struct document *old, struct document *new, enum amount amount,
                       column_is_of(amount, ROW_MAPPING);
   if (document_scope(old) && document_scope(new))
     ret->missing = mappings_missing(old, &f) + mappings_missing(new, &f);
-  if (ret->has_mappings) {
-    struct mappings a = mappings_collect(old, &f);
-    struct mappings b = mappings_collect(new, &f);
-
-    compare_mappings(&a, &b, amount, &ret->mappings);
-  }
+  if (ret->has_mappings)
+    ret->mappings = compare_by_name(list_mappings(old, &f, amount),
+                                    list_mappings(new, &f, amount));
 }
 
 void diff_done(struct diff *d) {
@@ -392,12 +307,8 @@ void diff_done(struct diff *d) {
 
 /* ---- the limit ---- */
 
-static uint64_t known_or_0(uint64_t error) {
-  return error == UNKNOWN ? 0 : error;
-}
-
 static uint64_t errors_of(const struct change *c) {
-  return amount_add(known_or_0(c->old_error), known_or_0(c->new_error));
+  return amount_add(amount_or_0(c->old_error), amount_or_0(c->new_error));
 }
 
 bool diff_is_over(const struct change *c, const struct limit *limit) {
@@ -437,12 +348,13 @@ static void report_growth(const struct change *c, const struct limit *limit) {
  * is over it. */
 static int judge(const struct document *old, const struct document *new,
                  const struct options *o) {
-  struct changes changes = {0};
+  struct changes changes;
   int status = 0;
 
   if (!o->limit.is_set)
     return 0;
-  compare_groups(old, new, AMOUNT_PSS, o->group, &changes);
+  changes = compare_by_name(list_groups(old, AMOUNT_PSS, o->group),
+                            list_groups(new, AMOUNT_PSS, o->group));
   for (size_t i = 0; i < changes.n; i++) {
     const struct change *c = &changes.all[i];
     bool is_over = diff_is_over(c, &o->limit);
@@ -471,8 +383,21 @@ const char *diff_how_name(enum how how) {
 struct section {
   const struct changes *changes;
   const char *title;
+  const char *key, *name; /* in JSON: its own, and that of a name in it */
   bool has_pids;
+  bool is_shown;
 };
+
+#define SECTIONS 3
+
+static void list_sections(const struct diff *d, struct section *ret) {
+  ret[0] =
+      (struct section){&d->groups, "GROUP", "groups", "group", false, true};
+  ret[1] = (struct section){&d->processes, "PROCESS", "processes",
+                            "comm",        true,      d->has_processes};
+  ret[2] = (struct section){&d->mappings, "MAPPING", "mappings",
+                            "name",       false,     d->has_mappings};
+}
 
 static void add_pids(const struct change *c, struct text *ret) {
   const struct process *old = c->old_process, *new = c->new_process;
@@ -571,18 +496,15 @@ static void print_section(const struct section *section, uint64_t rows_max,
 
 static void print_text(const struct diff *d, uint64_t rows_max,
                        const struct style *s) {
-  struct section groups = {&d->groups, "GROUP", false};
-  struct section processes = {&d->processes, "PROCESS", true};
-  struct section mappings = {&d->mappings, "MAPPING", false};
+  struct section sections[SECTIONS];
 
-  print_section(&groups, rows_max, s);
-  if (d->has_processes) {
-    fputc('\n', s->out);
-    print_section(&processes, rows_max, s);
-  }
-  if (d->has_mappings) {
-    fputc('\n', s->out);
-    print_section(&mappings, rows_max, s);
+  list_sections(d, sections);
+  for (size_t i = 0; i < SECTIONS; i++) {
+    if (!sections[i].is_shown)
+      continue;
+    if (i > 0)
+      fputc('\n', s->out);
+    print_section(&sections[i], rows_max, s);
   }
 }
 
@@ -607,26 +529,24 @@ static void write_change(struct json_lines *j, const char *name,
   json_lines_end(j, '}');
 }
 
-static void write_changes(struct json_lines *j, const char *key,
-                          const char *name, const struct changes *changes,
-                          uint64_t rows_max) {
-  json_lines_begin(j, key, '[');
-  for (size_t i = 0; i < least(rows_max, changes->n); i++)
-    write_change(j, name, &changes->all[i]);
-  json_lines_end(j, ']');
-}
-
 static void write_json(const struct diff *d, const struct options *o,
                        FILE *out) {
   struct json_lines j = {.out = out};
+  struct section sections[SECTIONS];
 
+  list_sections(d, sections);
   json_lines_begin(&j, NULL, '{');
   json_lines_text(&j, "amount", amount_names[o->sort]);
-  write_changes(&j, "groups", "group", &d->groups, o->rows_max);
-  if (d->has_processes)
-    write_changes(&j, "processes", "comm", &d->processes, o->rows_max);
-  if (d->has_mappings)
-    write_changes(&j, "mappings", "name", &d->mappings, o->rows_max);
+  for (size_t i = 0; i < SECTIONS; i++) {
+    const struct section *section = &sections[i];
+
+    if (!section->is_shown)
+      continue;
+    json_lines_begin(&j, section->key, '[');
+    for (size_t k = 0; k < least(o->rows_max, section->changes->n); k++)
+      write_change(&j, section->name, &section->changes->all[k]);
+    json_lines_end(&j, ']');
+  }
   json_lines_end(&j, '}');
 }
 
