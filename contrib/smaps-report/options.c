@@ -3,6 +3,7 @@
 
 #include <smaps/group_name.h>
 
+#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -218,7 +219,7 @@ SWITCH(version, o->wants_version = true)
 #define RUNS (1U << COMMAND_LIVE | 1U << COMMAND_CHECK)
 #define ALL ((1U << COMMANDS) - 1)
 
-static const struct option {
+static const struct definition {
   const char *name;
   const char *value; /* in the help; NULL: takes none */
   const char *help;
@@ -226,7 +227,7 @@ static const struct option {
                struct config_error *reason);
   unsigned commands;
   char letter; /* '\0': none */
-} options[] = {
+} definitions[] = {
     {"sort", "COLUMN", "sort by this column (pss): amounts down, names up",
      parse_sort, TABLES, 's'},
     {"sort", "AMOUNT", "compare this amount (pss)", parse_sort, DIFF, 's'},
@@ -277,99 +278,10 @@ static const struct option {
     {"help", NULL, "show this", parse_help, ALL, 'h'},
     {"version", NULL, "show the version", parse_version, ALL, 'V'},
 };
-#define OPTIONS (sizeof(options) / sizeof(*options))
+#define DEFINITIONS (sizeof(definitions) / sizeof(*definitions))
 
-static bool is_of(const struct option *option, enum command command) {
-  return (option->commands >> command) & 1;
-}
-
-static const struct option *find_letter(enum command command, char letter) {
-  for (size_t i = 0; i < OPTIONS; i++)
-    if (letter && options[i].letter == letter && is_of(&options[i], command))
-      return &options[i];
-  return NULL;
-}
-
-static const struct option *find_name(enum command command, const char *name,
-                                      size_t len) {
-  for (size_t i = 0; i < OPTIONS; i++)
-    if (is_of(&options[i], command) &&
-        strncmp(options[i].name, name, len) == 0 &&
-        options[i].name[len] == '\0')
-      return &options[i];
-  return NULL;
-}
-
-struct arguments {
-  char **next;
-  char **end;
-};
-
-static int apply(struct options *o, const struct option *option,
-                 const char *value, struct config_error *reason) {
-  if (is_of(option, COMMAND_TABLE) && !is_of(option, COMMAND_CHECK))
-    o->table_option = option->name;
-  return option->parse(o, value, reason);
-}
-
-static int refuse_option(struct config_error *reason, const char *dashes,
-                         const char *word, enum command command) {
-  struct group_name room;
-  const char *shown = quote(word, &room);
-
-  if (command == COMMAND_TABLE)
-    return config_error_set(reason,
-                            "%s%s: no such option of the tables; a subcommand "
-                            "stands before its options",
-                            dashes, shown);
-  return config_error_set(reason, "%s%s: no such option of \"%s\"", dashes,
-                          shown, command_names[command]);
-}
-
-/* Parses short options: "-kHs pss", "-spss". */
-static int parse_letters(struct options *o, const char *letters,
-                         struct arguments *args, struct config_error *reason) {
-  for (; *letters; letters++) {
-    const struct option *option = find_letter(o->command, *letters);
-    char word[2] = {*letters, '\0'};
-    int rc;
-
-    if (!option)
-      return refuse_option(reason, "-", word, o->command);
-    if (!option->value) {
-      rc = apply(o, option, NULL, reason);
-      if (rc < 0)
-        return rc;
-      continue;
-    }
-    if (letters[1])
-      return apply(o, option, letters + 1, reason);
-    if (args->next == args->end)
-      return config_error_set(reason, "-%c: expected %s after it", *letters,
-                              option->value);
-    return apply(o, option, *args->next++, reason);
-  }
-  return 0;
-}
-
-/* Parses long options: "--sort=pss", "--sort pss". */
-static int parse_argument(struct options *o, const char *word,
-                          struct arguments *args, struct config_error *reason) {
-  size_t len = strcspn(word, "=");
-  const struct option *option = find_name(o->command, word, len);
-
-  if (!option)
-    return refuse_option(reason, "--", word, o->command);
-  if (!option->value && word[len])
-    return config_error_set(reason, "--%s: takes no value", option->name);
-  if (!option->value)
-    return apply(o, option, NULL, reason);
-  if (word[len])
-    return apply(o, option, word + len + 1, reason);
-  if (args->next == args->end)
-    return config_error_set(reason, "--%s: expected %s after it", option->name,
-                            option->value);
-  return apply(o, option, *args->next++, reason);
+static bool is_of(const struct definition *d, enum command command) {
+  return (d->commands >> command) & 1;
 }
 
 /* ---- operands ---- */
@@ -481,20 +393,105 @@ static int check_together(const struct options *o,
   return 0;
 }
 
-static enum command find_command(struct arguments *args) {
-  for (unsigned i = COMMAND_TABLE + 1; i < COMMANDS && args->next < args->end;
-       i++)
-    if (strcmp(*args->next, command_names[i]) == 0) {
-      args->next++;
+/* ---- the command line ---- */
+
+/* What getopt_long() returns, if it is no letter: a word that is no option; or
+ * the number of a definition, and so much. */
+#define OPERAND 1
+#define NUMBER 256
+
+static void list_options(enum command command, char *ret_letters,
+                         struct option *ret_names) {
+  /* Words are wanted where they stand, and ':' for a value that is missing. */
+  char *letters = stpcpy(ret_letters, "-:");
+
+  for (size_t i = 0; i < DEFINITIONS; i++) {
+    const struct definition *d = &definitions[i];
+
+    if (!is_of(d, command))
+      continue;
+    *ret_names++ = (struct option){
+        .name = d->name, .has_arg = d->value != NULL, .val = NUMBER + (int)i};
+    if (d->letter)
+      letters += sprintf(letters, "%c%s", d->letter, d->value ? ":" : "");
+  }
+  *ret_names = (struct option){0};
+}
+
+static const struct definition *find(enum command command, int code) {
+  size_t i = 0;
+
+  if (code >= NUMBER)
+    return &definitions[code - NUMBER];
+  while (definitions[i].letter != code || !is_of(&definitions[i], command))
+    i++;
+  return &definitions[i];
+}
+
+/* `last` is the word that getopt_long() has looked at. */
+static int refuse_option(enum command command, const char *last, bool is_known,
+                         struct config_error *reason) {
+  bool is_long = optopt == 0 || optopt >= NUMBER;
+  char letter[2] = {(char)optopt, '\0'};
+  const char *dashes = is_long ? "--" : "-";
+  struct group_name room;
+  const char *word = quote(is_long ? last + 2 : letter, &room);
+
+  if (is_known)
+    return config_error_set(reason, "%s%s: expected %s after it", dashes, word,
+                            find(command, optopt)->value);
+  if (optopt >= NUMBER)
+    return config_error_set(reason, "--%s: takes no value",
+                            find(command, optopt)->name);
+  if (command == COMMAND_TABLE)
+    return config_error_set(reason,
+                            "%s%s: no such option of the tables; a subcommand "
+                            "stands before its options",
+                            dashes, word);
+  return config_error_set(reason, "%s%s: no such option of \"%s\"", dashes,
+                          word, command_names[command]);
+}
+
+static int apply(struct options *o, const struct definition *d,
+                 struct config_error *reason) {
+  if (is_of(d, COMMAND_TABLE) && !is_of(d, COMMAND_CHECK))
+    o->table_option = d->name;
+  return d->parse(o, optarg, reason);
+}
+
+static int parse_all(struct options *o, int argc, char **argv, size_t *ret_n,
+                     struct config_error *reason) {
+  struct option names[DEFINITIONS + 1];
+  char letters[2 * DEFINITIONS + 3];
+  size_t n = 0;
+  int rc = 0, code;
+
+  list_options(o->command, letters, names);
+  optind = opterr = 0;
+  while (rc == 0 &&
+         (code = getopt_long(argc, argv, letters, names, NULL)) != -1) {
+    if (code == OPERAND)
+      rc = parse_operand(o, n++, optarg, reason);
+    else if (code == '?' || code == ':')
+      rc = refuse_option(o->command, argv[optind - 1], code == ':', reason);
+    else
+      rc = apply(o, find(o->command, code), reason);
+  }
+  while (rc == 0 && optind < argc)
+    rc = parse_operand(o, n++, argv[optind++], reason);
+  *ret_n = n;
+  return rc;
+}
+
+static enum command find_command(const char *word) {
+  for (unsigned i = COMMAND_TABLE + 1; i < COMMANDS; i++)
+    if (strcmp(word, command_names[i]) == 0)
       return (enum command)i;
-    }
   return COMMAND_TABLE;
 }
 
 /* A word that is not a file, and nearly a subcommand. */
-static int check_command(const struct arguments *args,
-                         struct config_error *reason) {
-  const char *word = args->next < args->end ? *args->next : "-";
+static int check_command(const char *word, struct config_error *reason) {
   const char *nearest = config_error_nearest(
       word, command_names + COMMAND_TABLE + 1, COMMANDS - COMMAND_TABLE - 1);
   struct group_name room;
@@ -506,43 +503,21 @@ static int check_command(const struct arguments *args,
       quote(word, &room), nearest);
 }
 
-static int parse_all(struct options *o, struct arguments *args, size_t *ret_n,
-                     struct config_error *reason) {
-  bool has_ended = false;
-  size_t n = 0;
-  int rc = 0;
-
-  while (rc == 0 && args->next < args->end) {
-    const char *arg = *args->next++;
-
-    if (!has_ended && strcmp(arg, "--") == 0)
-      has_ended = true;
-    else if (has_ended || arg[0] != '-' || !arg[1])
-      rc = parse_operand(o, n++, arg, reason);
-    else if (arg[1] == '-')
-      rc = parse_argument(o, arg + 2, args, reason);
-    else
-      rc = parse_letters(o, arg + 1, args, reason);
-  }
-  *ret_n = n;
-  return rc;
-}
-
 int options_parse(int argc, char **argv, struct options *ret,
                   struct config_error *reason) {
-  struct arguments args = {.next = argv + (argc > 0), .end = argv + argc};
-  struct options o = {.pid = UNKNOWN,
+  const char *word = argc > 1 ? argv[1] : "-";
+  struct options o = {.command = find_command(word),
+                      .pid = UNKNOWN,
                       .sort = column_count(),
                       .rows_max = UNKNOWN,
                       .width = UNKNOWN,
                       .has_header = true};
+  int is_named = o.command != COMMAND_TABLE, rc;
   size_t n;
-  int rc;
 
-  o.command = find_command(&args);
-  rc = o.command == COMMAND_TABLE ? check_command(&args, reason) : 0;
+  rc = is_named ? 0 : check_command(word, reason);
   if (rc == 0)
-    rc = parse_all(&o, &args, &n, reason);
+    rc = parse_all(&o, argc - is_named, argv + is_named, &n, reason);
   if (rc < 0)
     return rc;
   if (o.sort == column_count())
@@ -598,8 +573,8 @@ void options_print_help(enum command command, FILE *out) {
             command_names[command], *operands[command].words ? " " : "",
             operands[command].words);
   fprintf(out, "\n%s\n\n", descriptions[command]);
-  for (size_t i = 0; i < OPTIONS; i++) {
-    const struct option *o = &options[i];
+  for (size_t i = 0; i < DEFINITIONS; i++) {
+    const struct definition *o = &definitions[i];
     char letter[8] = "    ", words[40];
 
     if (!is_of(o, command))
