@@ -9,10 +9,11 @@
 
 /* ---- words ---- */
 
+/* Of sources, and of the reasons why a reading was deferred. */
 static const struct {
-  const char *source;
+  const char *key;
   const char *words;
-} sources[] = {
+} all_words[] = {
     {"read", "read from the kernel in this interval"},
     {"sampled", "too large to be read at once: sampled in this interval"},
     {"estimated", "estimated from an earlier reading"},
@@ -22,12 +23,6 @@ static const struct {
                    "reading it failed"},
     {"ended", "it has ended: known from the last interval in which it ran"},
     {"parent", "shares its parent's memory and is counted there"},
-};
-
-static const struct {
-  const char *deferred;
-  const char *words;
-} deferrals[] = {
     {"budget", "ReadBudget was used up"},
     {"max_lock_hold",
      "reading it would hold its lock for longer than MaxLockHold"},
@@ -35,12 +30,9 @@ static const struct {
 };
 
 static const char *find_words(const char *key) {
-  for (size_t i = 0; i < sizeof(sources) / sizeof(*sources); i++)
-    if (strcmp(key, sources[i].source) == 0)
-      return sources[i].words;
-  for (size_t i = 0; i < sizeof(deferrals) / sizeof(*deferrals); i++)
-    if (strcmp(key, deferrals[i].deferred) == 0)
-      return deferrals[i].words;
+  for (size_t i = 0; i < sizeof(all_words) / sizeof(*all_words); i++)
+    if (strcmp(key, all_words[i].key) == 0)
+      return all_words[i].words;
   return key;
 }
 

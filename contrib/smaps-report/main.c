@@ -12,18 +12,18 @@
  *   view        prints tables (filter, heading, sum, mapping, area, column,
  *               table)
  *   explain (rules), diff, folded
- *   html        prints a page (page_data, split; html/ is its text)
+ *   page_data   prints a page (split; html/ is its text)
  *   text, grid, json_lines, utf8, output   format and write
  */
 #include "diff.h"
 #include "explain.h"
 #include "folded.h"
-#include "html.h"
 #include "input.h"
 #include "live.h"
 #include "load.h"
 #include "memory.h"
 #include "output.h"
+#include "page_data.h"
 #include "probe.h"
 #include "rules.h"
 #include "told.h"
@@ -235,7 +235,7 @@ static int run_html(const struct options *o) {
   if (status == 0 && o->files[1])
     status = load_file(o->files[1], &old);
   if (status == 0)
-    html_write(&d, o->files[1] ? &old : NULL, stdout);
+    page_write(&d, o->files[1] ? &old : NULL, stdout);
   document_done(&d);
   document_done(&old);
   return status;

@@ -6,6 +6,7 @@
 #include "mapping.h"
 #include "memory.h"
 #include "output.h"
+#include "page.h"
 #include "split.h"
 #include "sum.h"
 
@@ -92,22 +93,6 @@ static void write_areas(struct json_lines *j, struct document *d) {
 }
 
 /* ---- groups ---- */
-
-/* All at once, since there may be a hundred thousand groups. */
-static struct sum *sum_members(const struct document *d) {
-  struct sum *sums = memory_array(NULL, d->n_groups, sizeof(*sums));
-
-  for (size_t i = 0; i < d->n_groups; i++)
-    sum_begin(&sums[i]);
-  for (size_t i = 0; i < d->n_processes; i++)
-    for (size_t j = 0; j < d->processes[i].n_groups; j++) {
-      const struct group *g = document_group(d, d->processes[i].groups[j]);
-
-      if (g)
-        sum_add_process(&sums[g - d->groups], &d->processes[i]);
-    }
-  return sums;
-}
 
 /* Where a group's own PSS is unknown, at least that of its members is shown, as
  * far as theirs are known. */
@@ -414,9 +399,10 @@ static void write_diff(const struct page *page, struct json_lines *j) {
 }
 
 void page_data_write(struct document *d, struct document *old, FILE *out) {
-  struct page page = {.document = d, .old = old, .members = sum_members(d)};
-  struct json_lines json = {.out = out, .is_in_markup = true};
   const struct filters none = {.group = {.exact = NULL}};
+  struct page page = {
+      .document = d, .old = old, .members = sum_groups(d, &none)};
+  struct json_lines json = {.out = out, .is_in_markup = true};
   struct mappings all = {.n = 0};
 
   if (mappings_are_known(d, &none))
@@ -433,4 +419,12 @@ void page_data_write(struct document *d, struct document *old, FILE *out) {
   json_lines_end(&json, '}');
   free(page.members);
   free(page.names);
+}
+
+void page_write(struct document *d, struct document *old, FILE *out) {
+  fwrite(page_head, 1, page_head_size, out);
+  output_check(out);
+  page_data_write(d, old, out);
+  fwrite(page_tail, 1, page_tail_size, out);
+  output_check(out);
 }

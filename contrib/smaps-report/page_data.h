@@ -1,4 +1,5 @@
-/* The data of the page: JSON that html/ read, and nobody else. */
+/* One page that shows a snapshot, and its changes since an older one, which may
+ * be NULL. Sums are in the pools of the documents. */
 #ifndef REPORT_PAGE_DATA_H
 #define REPORT_PAGE_DATA_H
 
@@ -6,11 +7,13 @@
 
 #include <stdio.h>
 
+void page_write(struct document *d, struct document *old, FILE *out);
+
 /*
- * Writes an object that may stand in a <script> element. Processes, mappings
- * and changes are tables: an array of the columns' names, and one for each row
- * with null for unknown values. Names of mappings are numbers, places in
- * "names".
+ * Writes its data, JSON that html/ read, and nobody else: an object that may
+ * stand in a <script> element. Processes, mappings and changes are tables: an
+ * array of the columns' names, and one for each row with null for unknown
+ * values. Names of mappings are numbers, places in "names".
  */
 void page_data_write(struct document *d, struct document *old, FILE *out);
 

@@ -1,4 +1,5 @@
 #include "sum.h"
+#include "memory.h"
 #include "schema.h"
 
 #include <string.h>
@@ -69,6 +70,26 @@ void sum_add_process(struct sum *s, const struct process *p) {
     return;
   sum_add_amounts(s, &p->amounts);
   add_least(s, p);
+}
+
+struct sum *sum_groups(const struct document *d, const struct filters *f) {
+  struct sum *sums = memory_array(NULL, d->n_groups, sizeof(*sums));
+
+  for (size_t i = 0; i < d->n_groups; i++)
+    sum_begin(&sums[i]);
+  for (size_t i = 0; i < d->n_processes; i++) {
+    const struct process *p = &d->processes[i];
+
+    if (!filters_take_process(f, p))
+      continue;
+    for (size_t j = 0; j < p->n_groups; j++) {
+      const struct group *g = document_group(d, p->groups[j]);
+
+      if (g)
+        sum_add_process(&sums[g - d->groups], p);
+    }
+  }
+  return sums;
 }
 
 static uint64_t limit_error(uint64_t error, uint64_t bytes, uint64_t least,

@@ -5,7 +5,7 @@
 #ifndef REPORT_SUM_H
 #define REPORT_SUM_H
 
-#include "document.h"
+#include "filter.h"
 
 struct sum {
   uint64_t processes;
@@ -34,6 +34,10 @@ void sum_forget(struct sum *s);
 
 /* A process that shares its parent's memory adds to the counts only. */
 void sum_add_process(struct sum *s, const struct process *p);
+
+/* Adds up the members of each group that the filters take. The caller frees the
+ * sums, which are in the order of the groups. */
+struct sum *sum_groups(const struct document *d, const struct filters *f);
 
 /*
  * Limits the errors to what is possible: the processes have no more than

@@ -131,26 +131,11 @@ static void add_whole_groups(struct view *v, struct table *t) {
     v->lacks_sum = true;
 }
 
-static void add_members(const struct view *v, const struct process *p,
-                        struct sum *sums) {
-  for (size_t i = 0; i < p->n_groups; i++) {
-    const struct group *g = document_group(v->document, p->groups[i]);
-
-    if (g)
-      sum_add_process(&sums[g - v->document->groups], p);
-  }
-}
-
 /* Groups are sums of their members that the filters take. */
 static void add_parts_of_groups(struct view *v, struct table *t) {
   struct document *d = v->document;
-  struct sum *sums = memory_array(NULL, d->n_groups, sizeof(*sums));
+  struct sum *sums = sum_groups(d, &v->filters);
 
-  for (size_t i = 0; i < d->n_groups; i++)
-    sum_begin(&sums[i]);
-  for (size_t i = 0; i < d->n_processes; i++)
-    if (filters_take_process(&v->filters, &d->processes[i]))
-      add_members(v, &d->processes[i], sums);
   for (size_t i = 0; i < d->n_groups; i++) {
     const struct group *g = &d->groups[i];
     struct group *part;
