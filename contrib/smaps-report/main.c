@@ -91,7 +91,6 @@ static struct style make_style(const struct options *o) {
       .is_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
       .has_header = o->has_header,
       .unit = o->command == COMMAND_EXPLAIN ? UNIT_HUMAN : o->unit,
-      .mem_total = UNKNOWN,
   };
 }
 
@@ -123,39 +122,73 @@ static int load_live(const struct options *o, struct document *ret) {
   return rc ? fail(is_check ? "check" : "live", reason.text) : 0;
 }
 
+static int load_all(const struct options *o, struct document *ret) {
+  int status = o->n_files == 0 ? load_live(o, ret) : 0;
+
+  for (size_t i = 0; status == 0 && i < o->n_files; i++)
+    status = load_file(o->files[i], &ret[i]);
+  return status;
+}
+
 /* ---- commands ---- */
 
-static int write_folded(const struct document *d, const char *file) {
+static void write_folded(const struct document *d, const char *file) {
   size_t left_out = folded_write(d, stdout);
   char why[80];
 
   output_finish(stdout);
-  if (left_out == 0)
-    return 0;
   snprintf(why, sizeof(why), "%zu processes of unknown PSS are left out",
            left_out);
-  fail(file, why);
-  return 0;
+  if (left_out > 0)
+    fail(file, why);
 }
 
-static int run_on(struct document *d, const struct options *o) {
-  const char *file = o->files[0] ? o->files[0] : "live";
+/* The file that a mistake is in. */
+static const char *culprit(const struct options *o) {
+  if (o->n_files == 0)
+    return "live";
+  if (o->command == COMMAND_DIFF)
+    return o->files[1];
+  return o->n_files == 1 ? o->files[0] : NULL;
+}
+
+static int show(const struct options *o, struct document *const *d, size_t n) {
   struct style style = make_style(o);
   struct config_error reason;
   int rc = 0;
 
-  style.mem_total = d->mem_total;
+  for (size_t i = 0; i < n; i++)
+    style.mem_total = amount_add(style.mem_total, d[i]->mem_total);
   if (o->command == COMMAND_FOLDED)
-    return write_folded(d, file);
-  if (o->command == COMMAND_CHECK) {
-    rules_print(d, &style);
-    return 0;
-  }
-  if (o->command == COMMAND_EXPLAIN)
-    rc = explain_print(d, o, &style, &reason);
+    write_folded(d[0], o->files[0]);
+  else if (o->command == COMMAND_HTML)
+    page_write(d[0], n > 1 ? d[1] : NULL, stdout);
+  else if (o->command == COMMAND_CHECK)
+    rules_print(d[0], &style);
+  else if (o->command == COMMAND_EXPLAIN)
+    rc = explain_print(d[0], o, &style, &reason);
+  else if (o->command == COMMAND_DIFF)
+    rc = diff_print(d[0], d[1], o, &style, &reason);
   else
-    rc = view_print(&d, 1, o, &style, &reason);
-  return rc < 0 ? fail(file, reason.text) : 0;
+    rc = view_print(d, n, o, &style, &reason);
+  return rc < 0 ? fail(culprit(o), reason.text) : rc;
+}
+
+static int run_on_documents(const struct options *o) {
+  size_t n = o->n_files > 0 ? o->n_files : 1;
+  struct document *documents = memory_check(calloc(n, sizeof(*documents)));
+  struct document *pointers[FILES_MAX];
+  int status;
+
+  for (size_t i = 0; i < n; i++)
+    pointers[i] = &documents[i];
+  status = load_all(o, documents);
+  if (status == 0)
+    status = show(o, pointers, n);
+  for (size_t i = 0; i < n; i++)
+    document_done(&documents[i]);
+  free(documents);
+  return status;
 }
 
 static int run_watch(const struct options *o) {
@@ -166,81 +199,6 @@ static int run_watch(const struct options *o) {
   return rc ? fail("live", reason.text) : 0;
 }
 
-static int run_single(const struct options *o) {
-  struct document d = {0};
-  int status = o->files[0] ? load_file(o->files[0], &d) : load_live(o, &d);
-
-  if (status == 0)
-    status = run_on(&d, o);
-  document_done(&d);
-  return status;
-}
-
-static int print_tables(struct document *documents, const struct options *o) {
-  struct document *pointers[FILES_MAX];
-  struct style style = make_style(o);
-  struct config_error reason;
-  uint64_t mem_total = 0;
-
-  for (size_t i = 0; i < o->n_files; i++) {
-    pointers[i] = &documents[i];
-    mem_total = amount_add(mem_total, documents[i].mem_total);
-  }
-  style.mem_total = mem_total;
-  return view_print(pointers, o->n_files, o, &style, &reason) < 0
-             ? fail(o->n_files == 1 ? o->files[0] : NULL, reason.text)
-             : 0;
-}
-
-static int run_tables(const struct options *o) {
-  struct document *documents =
-      memory_array(NULL, o->n_files, sizeof(*documents));
-  size_t n = 0;
-  int status = 0;
-
-  while (status == 0 && n < o->n_files) {
-    documents[n] = (struct document){0};
-    status = load_file(o->files[n], &documents[n]);
-    n++;
-  }
-  if (status == 0)
-    status = print_tables(documents, o);
-  while (n > 0)
-    document_done(&documents[--n]);
-  free(documents);
-  return status;
-}
-
-static int run_diff(const struct options *o) {
-  struct style style = make_style(o);
-  struct document old = {0}, new = {0};
-  struct config_error reason;
-  int status = load_file(o->files[0], &old);
-
-  if (status == 0)
-    status = load_file(o->files[1], &new);
-  if (status == 0)
-    status = diff_print(&old, &new, o, &style, &reason);
-  if (status < 0)
-    status = fail(o->files[1], reason.text);
-  document_done(&old);
-  document_done(&new);
-  return status;
-}
-
-static int run_html(const struct options *o) {
-  struct document d = {0}, old = {0};
-  int status = load_file(o->files[0], &d);
-
-  if (status == 0 && o->files[1])
-    status = load_file(o->files[1], &old);
-  if (status == 0)
-    page_write(&d, o->files[1] ? &old : NULL, stdout);
-  document_done(&d);
-  document_done(&old);
-  return status;
-}
-
 static int run(const struct options *o) {
   if (o->wants_help)
     options_print_help(o->command, stdout);
@@ -249,11 +207,7 @@ static int run(const struct options *o) {
   else if (o->wants_columns)
     options_print_columns(o->command, stdout);
   else
-    return o->command == COMMAND_DIFF    ? run_diff(o)
-           : o->command == COMMAND_TABLE ? run_tables(o)
-           : o->command == COMMAND_HTML  ? run_html(o)
-           : o->watch_seconds > 0        ? run_watch(o)
-                                         : run_single(o);
+    return o->watch_seconds > 0 ? run_watch(o) : run_on_documents(o);
   return 0;
 }
 
