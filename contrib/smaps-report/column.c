@@ -43,6 +43,7 @@ static struct cell group(const struct row *row) {
   if (row->kind != ROW_PROCESS)
     return text(row->kind == ROW_AREA ? row->area->group : row->group->name);
   return (struct cell){.type = p->n_groups > 0 ? CELL_NAMES : CELL_UNKNOWN,
+                       .text = p->n_groups > 0 ? p->groups[0] : NULL,
                        .names = p->groups,
                        .n_names = p->n_groups};
 }
@@ -284,42 +285,22 @@ struct cell column_get(const struct document *d, unsigned column,
 
 /* ---- order ---- */
 
-void column_set_key(const struct document *d, unsigned column,
-                    struct row *row) {
-  struct cell cell = column_get(d, column, row);
-
-  row->key_type = (uint8_t)cell.type;
-  if (cell.type == CELL_NAMES) {
-    row->key_type = CELL_TEXT;
-    row->key.text = cell.names[0];
-  } else if (cell.type == CELL_TEXT) {
-    row->key.text = cell.text;
-  } else if (cell.type == CELL_SECONDS || cell.type == CELL_PERCENT) {
-    row->key.real = cell.real;
-  } else {
-    row->key.whole = cell.whole;
-  }
+static int compare_known(const struct cell *a, const struct cell *b) {
+  if (!a->text != !b->text)
+    return a->text ? -1 : 1; /* the name of a user before a uid */
+  if (a->text)
+    return strcmp(a->text, b->text);
+  if (a->type == CELL_SECONDS || a->type == CELL_PERCENT)
+    return (a->real > b->real) - (a->real < b->real);
+  return (a->whole > b->whole) - (a->whole < b->whole);
 }
 
-static bool is_text(const struct row *row) {
-  return row->key_type == CELL_TEXT;
+static bool is_known(const struct cell *c) {
+  return c->type != CELL_UNKNOWN && c->type != CELL_BLANK;
 }
 
-static int compare_known(const struct row *a, const struct row *b) {
-  if (is_text(a) != is_text(b))
-    return is_text(a) ? -1 : 1; /* the name of a user before a uid */
-  if (is_text(a))
-    return strcmp(a->key.text, b->key.text);
-  if (a->key_type == CELL_SECONDS || a->key_type == CELL_PERCENT)
-    return (a->key.real > b->key.real) - (a->key.real < b->key.real);
-  return (a->key.whole > b->key.whole) - (a->key.whole < b->key.whole);
-}
-
-static bool is_known(const struct row *row) {
-  return row->key_type != CELL_UNKNOWN && row->key_type != CELL_BLANK;
-}
-
-int column_compare(const struct row *a, const struct row *b, bool is_upwards) {
+int column_compare(const struct cell *a, const struct cell *b,
+                   bool is_upwards) {
   if (!is_known(a) || !is_known(b))
     return is_known(b) - is_known(a);
   return is_upwards ? compare_known(a, b) : compare_known(b, a);

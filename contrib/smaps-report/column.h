@@ -27,7 +27,7 @@ enum cell_type {
 
 struct cell {
   enum cell_type type;
-  const char *text;
+  const char *text; /* of CELL_NAMES the first */
   const char *const *names;
   size_t n_names;
   uint64_t whole; /* of CELL_BYTES, CELL_COUNT */
@@ -38,7 +38,6 @@ struct cell {
   double real; /* of CELL_SECONDS, CELL_PERCENT */
 };
 
-/* Of a million rows each byte counts. */
 struct row {
   const struct amounts *amounts;
   union { /* by kind; that of a total is a user, or an area */
@@ -48,14 +47,8 @@ struct row {
     const struct mapping *mapping;
     const struct area *area;
   };
-  union { /* the cell of the sort column, by key_type */
-    const char *text;
-    uint64_t whole;
-    double real;
-  } key;
   uint16_t document; /* its number in the table */
   uint8_t kind;      /* enum row_kind */
-  uint8_t key_type;  /* enum cell_type */
   bool is_total;
 };
 
@@ -80,10 +73,7 @@ uint64_t column_shown_error(uint64_t error, uint64_t bytes);
 struct cell column_get(const struct document *d, unsigned column,
                        const struct row *row);
 
-/* Sets what the row is sorted by. */
-void column_set_key(const struct document *d, unsigned column, struct row *row);
-
-/* Unknown cells come last. */
-int column_compare(const struct row *a, const struct row *b, bool is_upwards);
+/* Compares cells of one column. Unknown ones come last. */
+int column_compare(const struct cell *a, const struct cell *b, bool is_upwards);
 
 #endif

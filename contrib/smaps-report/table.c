@@ -46,19 +46,29 @@ static int compare_names(const struct row *a, const struct row *b) {
   return order ? order : a->document - b->document;
 }
 
-static int compare_rows(const void *a, const void *b, void *is_upwards) {
-  int order = column_compare(a, b, *(const bool *)is_upwards);
+struct order {
+  const struct table *table;
+  unsigned column;
+  bool is_upwards;
+};
 
-  return order ? order : compare_names(a, b);
+static int compare_rows(const void *a, const void *b, void *context) {
+  const struct row *x = a, *y = b;
+  const struct order *by = context;
+  struct cell c = column_get(document_of(by->table, x), by->column, x);
+  struct cell d = column_get(document_of(by->table, y), by->column, y);
+  int order = column_compare(&c, &d, by->is_upwards);
+
+  return order ? order : compare_names(x, y);
 }
 
 void table_sort(struct table *t, unsigned column, bool is_reversed) {
-  bool is_upwards = column_sorts_upwards(column) != is_reversed;
+  struct order by = {.table = t,
+                     .column = column,
+                     .is_upwards = column_sorts_upwards(column) != is_reversed};
 
-  for (size_t i = 0; i < t->n_rows; i++)
-    column_set_key(document_of(t, &t->rows[i]), column, &t->rows[i]);
   if (t->n_rows > 0)
-    qsort_r(t->rows, t->n_rows, sizeof(*t->rows), compare_rows, &is_upwards);
+    qsort_r(t->rows, t->n_rows, sizeof(*t->rows), compare_rows, &by);
 }
 
 /* ---- text ---- */
