@@ -16,10 +16,10 @@ struct sampler {
   pthread_mutex_t mutex; /* protects the rest */
   pthread_cond_t asked;
   bool wants_refresh, is_ended, is_working;
-  bool has_refreshed;     /* a close-up is of the last refresh */
-  uint64_t wanted_pid;    /* UNKNOWN: none */
-  struct sample *samples; /* that were not taken, the oldest first */
-  size_t n;
+  bool has_refreshed;  /* a close-up is of the last refresh */
+  uint64_t wanted_pid; /* UNKNOWN: none */
+  bool has_sample;     /* that was not taken; the next one waits for that */
+  struct sample sample;
   int event;
 };
 
@@ -44,8 +44,8 @@ static void work(struct sampler *s) {
   pthread_mutex_lock(&s->mutex);
   s->is_working = false;
   s->has_refreshed |= sample.pid == UNKNOWN && sample.has_document;
-  s->samples = memory_room(s->samples, s->n, sizeof(*s->samples));
-  s->samples[s->n++] = sample;
+  s->sample = sample;
+  s->has_sample = true;
   eventfd_write(s->event, 1);
 }
 
@@ -58,7 +58,7 @@ static void *run(void *context) {
 
   pthread_mutex_lock(&s->mutex);
   while (!s->is_ended) {
-    if (has_work(s))
+    if (has_work(s) && !s->has_sample)
       work(s);
     else
       pthread_cond_wait(&s->asked, &s->mutex);
@@ -84,16 +84,12 @@ static int start(struct sampler *s) {
 }
 
 static void drop(struct sampler *s) {
-  struct sample sample;
-
-  while (sampler_take(s, &sample))
-    if (sample.has_document)
-      document_done(&sample.document);
+  if (s->has_sample && s->sample.has_document)
+    document_done(&s->sample.document);
   close(s->event);
   pthread_cond_destroy(&s->asked);
   pthread_mutex_destroy(&s->mutex);
   probe_free(s->probe);
-  free(s->samples);
   free(s);
 }
 
@@ -156,17 +152,16 @@ bool sampler_is_busy(struct sampler *s) {
 
 bool sampler_take(struct sampler *s, struct sample *ret) {
   eventfd_t count;
-  bool has_one;
+  bool has_sample;
 
   pthread_mutex_lock(&s->mutex);
-  has_one = s->n > 0;
-  if (has_one) {
-    *ret = s->samples[0];
-    s->n--;
-    memmove(s->samples, s->samples + 1, s->n * sizeof(*s->samples));
-  }
-  if (s->n == 0)
+  has_sample = s->has_sample;
+  if (has_sample) {
+    *ret = s->sample;
+    s->has_sample = false;
     eventfd_read(s->event, &count);
+    pthread_cond_signal(&s->asked);
+  }
   pthread_mutex_unlock(&s->mutex);
-  return has_one;
+  return has_sample;
 }

@@ -38,7 +38,7 @@ void sampler_close_up(struct sampler *s, uint64_t pid);
 /* True until all that was asked for has been made. */
 bool sampler_is_busy(struct sampler *s);
 
-/* Takes the next sample. False if there is none. */
+/* Takes the sample that was made. False if there is none. */
 bool sampler_take(struct sampler *s, struct sample *ret);
 
 #endif
