@@ -25,6 +25,10 @@
 int load_document(FILE *file, struct document *ret,
                   struct config_error *reason);
 
+/* The same for a file, or for standard input ("-"). */
+int load_document_file(const char *path, struct document *ret,
+                       struct config_error *reason);
+
 /* The same for a text in memory. What the document consists of goes into the
  * pool, or with NULL into its own. */
 int load_document_text(char *text, size_t len, struct pool *pool,

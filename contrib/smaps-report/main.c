@@ -5,10 +5,10 @@
  *   options     parses the command line
  *   live        runs the plugin's core for a snapshot (probe; config_file: the
  *               configuration, with liboconfig; told: what the plugin tells)
- *   input       opens a file
  *   watch       the same on a screen (watch_model: what it shows; watch_screen,
  *               terminal: with ncurses; sampler: the thread that reads; trend)
- *   load        parses a snapshot into a document (build, schema, pool)
+ *   load        opens a file, and parses it into a document (build, schema,
+ *               pool)
  *   view        prints tables (filter, heading, sum, mapping, area, column,
  *               table)
  *   explain (rules), diff, folded
@@ -18,7 +18,6 @@
 #include "diff.h"
 #include "explain.h"
 #include "folded.h"
-#include "input.h"
 #include "live.h"
 #include "load.h"
 #include "memory.h"
@@ -97,17 +96,11 @@ static struct style make_style(const struct options *o) {
 /* ---- documents ---- */
 
 static int load_file(const char *path, struct document *ret) {
-  bool is_stdin = strcmp(path, "-") == 0;
   struct config_error reason;
-  FILE *file = is_stdin ? stdin : input_open(path, &reason);
-  int rc;
 
-  if (!file)
-    return fail(path, reason.text);
-  rc = load_document(file, ret, &reason);
-  if (!is_stdin)
-    fclose(file);
-  return rc < 0 ? fail(is_stdin ? "standard input" : path, reason.text) : 0;
+  if (load_document_file(path, ret, &reason) == 0)
+    return 0;
+  return fail(strcmp(path, "-") == 0 ? "standard input" : path, reason.text);
 }
 
 static int load_live(const struct options *o, struct document *ret) {
