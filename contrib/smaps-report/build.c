@@ -422,7 +422,7 @@ static void name_process(struct builder *b) {
 
 /* A process that was read in this interval is exact. */
 static void know_errors(struct process *p) {
-  if (!p->source || strcmp(p->source, "read") != 0)
+  if (!process_is_from(p, "read"))
     return;
   if (p->pss_error == UNKNOWN)
     p->pss_error = 0;

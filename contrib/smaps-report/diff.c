@@ -428,10 +428,8 @@ static void add_amount(uint64_t bytes, uint64_t error, const struct style *s,
 
 /* A process whose memory was guessed on either side. */
 static bool is_guess(const struct process *p) {
-  return p && p->source &&
-         (strcmp(p->source, "guessed") == 0 ||
-          strcmp(p->source, "unreadable") == 0 ||
-          strcmp(p->source, "statm") == 0);
+  return p && (process_is_from(p, "guessed") || process_is_from(p, "statm") ||
+               process_is_from(p, "unreadable"));
 }
 
 static void add_how(const struct change *c, struct text *ret) {

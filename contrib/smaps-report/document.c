@@ -89,8 +89,12 @@ bool process_is_in(const struct process *p, const char *group) {
   return false;
 }
 
+bool process_is_from(const struct process *p, const char *source) {
+  return p->source && strcmp(p->source, source) == 0;
+}
+
 bool process_is_in_parent(const struct process *p) {
-  return p->source && strcmp(p->source, "parent") == 0;
+  return process_is_from(p, "parent");
 }
 
 const char *process_command(const struct process *p) {

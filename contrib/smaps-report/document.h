@@ -250,6 +250,9 @@ double document_last_known(const struct document *d);
 
 bool process_is_in(const struct process *p, const char *group);
 
+/* True if its values are from this source (smaps-snapshot(5)). */
+bool process_is_from(const struct process *p, const char *source);
+
 /* True if the process shares its parent's memory, which counts there. */
 bool process_is_in_parent(const struct process *p);
 

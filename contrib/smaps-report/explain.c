@@ -104,9 +104,8 @@ static void print_also(const struct document *d, const struct process *p,
 
 /* It has amounts that no reading has shown. */
 static bool is_beyond_reading(const struct process *p) {
-  return p->source && amounts_get(&p->amounts, AMOUNT_PSS) != UNKNOWN &&
-         (strcmp(p->source, "unreadable") == 0 ||
-          strcmp(p->source, "statm") == 0);
+  return amounts_get(&p->amounts, AMOUNT_PSS) != UNKNOWN &&
+         (process_is_from(p, "unreadable") || process_is_from(p, "statm"));
 }
 
 static void print_source(const struct process *p, struct text *t,

@@ -29,13 +29,13 @@ void filter_done(struct filter *f) {
   *f = (struct filter){.exact = NULL};
 }
 
-bool filter_is_set(const struct filter *f) { return f->exact || f->has_regex; }
+static bool is_set(const struct filter *f) { return f->exact || f->has_regex; }
 
 /* The match that begins first is found: if none begins at 0, that does not. */
 bool filter_takes(const struct filter *f, const char *name) {
   regmatch_t match;
 
-  if (!filter_is_set(f))
+  if (!is_set(f))
     return true;
   if (!name)
     return false;
@@ -52,14 +52,14 @@ void filters_done(struct filters *f) {
 }
 
 bool filters_part_groups(const struct filters *f) {
-  return filter_is_set(&f->process) || filter_is_set(&f->user);
+  return is_set(&f->process) || is_set(&f->user);
 }
 
 static bool takes_groups(const struct filter *f, const struct process *p) {
   for (size_t i = 0; i < p->n_groups; i++)
     if (filter_takes(f, p->groups[i]))
       return true;
-  return !filter_is_set(f);
+  return !is_set(f);
 }
 
 static bool takes_user(const struct filter *f, const struct process *p) {

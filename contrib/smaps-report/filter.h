@@ -30,7 +30,6 @@ int filter_compile(struct filter *ret, const char *option, const char *text,
                    struct config_error *reason);
 void filter_done(struct filter *f);
 
-bool filter_is_set(const struct filter *f);
 /* NULL is the name of what has none, which only an unset filter takes. */
 bool filter_takes(const struct filter *f, const char *name);
 

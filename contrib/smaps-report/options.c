@@ -14,8 +14,6 @@ static const char *const command_names[COMMANDS] = {
     [COMMAND_LIVE] = "live",       [COMMAND_CHECK] = "check",
 };
 
-#define WIDTH_MAX 10000
-
 /* ---- the values of options ---- */
 
 static const char *quote(const char *text, struct group_name *room) {
@@ -118,23 +116,25 @@ static int parse_group(struct options *o, const char *value,
   return o->command == COMMAND_DIFF ? 0 : check_filter("-g", value, reason);
 }
 
-static int parse_rows(struct options *o, const char *value,
-                      struct config_error *reason) {
+static bool parse_number(const char *value, uint64_t most, uint64_t *ret) {
   struct cursor s = cursor_begin(value, strlen(value));
 
-  if (!parse_u64(&s, &o->rows_max) || !cursor_is_done(&s))
-    return refuse(reason, "-n", value, "a number of rows");
-  return 0;
+  return parse_u64(&s, ret) && cursor_is_done(&s) && *ret <= most;
+}
+
+static int parse_rows(struct options *o, const char *value,
+                      struct config_error *reason) {
+  if (parse_number(value, UINT64_MAX, &o->rows_max))
+    return 0;
+  return refuse(reason, "-n", value, "a number of rows");
 }
 
 static int parse_width(struct options *o, const char *value,
                        struct config_error *reason) {
-  struct cursor s = cursor_begin(value, strlen(value));
-
-  if (!parse_u64(&s, &o->width) || !cursor_is_done(&s) || o->width > WIDTH_MAX)
-    return refuse(reason, "--width", value,
-                  "a number of columns up to 10000, or 0 for no limit");
-  return 0;
+  if (parse_number(value, 10000, &o->width))
+    return 0;
+  return refuse(reason, "--width", value,
+                "a number of columns up to 10000, or 0 for no limit");
 }
 
 /* Parses digits with at most one point. Returns the text after them, or NULL.
@@ -302,11 +302,9 @@ static const struct {
 
 static int parse_pid(struct options *o, const char *value,
                      struct config_error *reason) {
-  struct cursor s = cursor_begin(value, strlen(value));
-
-  if (!parse_u64(&s, &o->pid) || !cursor_is_done(&s) || o->pid > UINT32_MAX)
-    return refuse(reason, "PID", value, "the number of a process");
-  return 0;
+  if (parse_number(value, UINT32_MAX, &o->pid))
+    return 0;
+  return refuse(reason, "PID", value, "the number of a process");
 }
 
 static int parse_operand(struct options *o, size_t n, const char *value,

@@ -61,8 +61,7 @@ static void add_least(struct sum *s, const struct process *p) {
 void sum_add_process(struct sum *s, const struct process *p) {
   s->processes++;
   s->threads = amount_add(s->threads, p->threads);
-  if (p->source && strcmp(p->source, "unreadable") == 0)
-    s->unreadable++;
+  s->unreadable += process_is_from(p, "unreadable");
   /* One that was read has none. */
   s->pss_error = amount_add(s->pss_error, amount_or_0(p->pss_error));
   s->uss_error = amount_add(s->uss_error, amount_or_0(p->uss_error));

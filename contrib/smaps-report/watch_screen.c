@@ -157,7 +157,7 @@ static uint64_t count_read(const struct document *d) {
   uint64_t n = 0;
 
   for (size_t i = 0; i < d->n_processes; i++)
-    n += d->processes[i].source && strcmp(d->processes[i].source, "read") == 0;
+    n += process_is_from(&d->processes[i], "read");
   return n;
 }
 
