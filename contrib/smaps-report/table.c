@@ -109,7 +109,7 @@ static void add_cell(struct text *t, const struct cell *c,
     add_amount(t, c, s);
     break;
   case CELL_COUNT:
-    text_add_count(t, c->whole);
+    text_addf(t, "%ju", (uintmax_t)c->whole);
     break;
   case CELL_SECONDS:
     text_add_seconds(t, c->real);

@@ -56,17 +56,6 @@ void text_addf(struct text *t, const char *format, ...) {
   text_add(t, words);
 }
 
-void text_add_count(struct text *t, uint64_t count) {
-  char digits[20];
-  size_t at = sizeof(digits);
-
-  do {
-    digits[--at] = (char)('0' + count % 10);
-    count /= 10;
-  } while (count > 0);
-  add(t, digits + at, sizeof(digits) - at, sizeof(digits) - at);
-}
-
 static void add_escaped(struct text *t, const char *bytes, size_t len) {
   for (size_t i = 0; i < len; i++)
     text_addf(t, "\\x%02x", (unsigned char)bytes[i]);
@@ -80,13 +69,8 @@ static int width_of(uint32_t c, const struct style *s) {
 }
 
 void text_add_name(struct text *t, const char *name, const struct style *s) {
-  size_t plain = 0, left;
+  size_t left = strlen(name);
 
-  while (name[plain] >= 0x20 && name[plain] < 0x7f)
-    plain++;
-  add(t, name, plain, plain);
-  name += plain;
-  left = strlen(name);
   while (left > 0) {
     uint32_t c;
     size_t n = utf8_decode(name, left, &c);
@@ -109,7 +93,7 @@ static void add_human(struct text *t, uint64_t bytes) {
   size_t unit = 0;
 
   if (bytes < 1024) {
-    text_add_count(t, bytes);
+    text_addf(t, "%ju", (uintmax_t)bytes);
     return;
   }
   /* 1023.95 would be rounded to 1024.0. */
@@ -130,7 +114,7 @@ void text_add_bytes(struct text *t, uint64_t bytes, const struct style *s) {
   else if (s->unit == UNIT_PERCENT)
     text_addf(t, "%.2f%%", 100 * (double)bytes / (double)s->mem_total);
   else
-    text_add_count(t, bytes / 1024 + (bytes % 1024 >= 512));
+    text_addf(t, "%ju", (uintmax_t)(bytes / 1024 + (bytes % 1024 >= 512)));
 }
 
 void text_add_error(struct text *t, uint64_t bytes, const struct style *s) {

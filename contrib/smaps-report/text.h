@@ -39,9 +39,6 @@ void text_add(struct text *t, const char *words);
 void text_addf(struct text *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Adds a whole number: most of what is printed of a million processes. */
-void text_add_count(struct text *t, uint64_t count);
-
 /*
  * Adds untrusted text. The bytes of a character become \xNN if utf8_is_plain()
  * is false or if it has no width in this locale; so does invalid UTF-8.
