@@ -311,7 +311,10 @@ static uint64_t errors_of(const struct change *c) {
   return amount_add(amount_or_0(c->old_error), amount_or_0(c->new_error));
 }
 
-bool diff_is_over(const struct change *c, const struct limit *limit) {
+/* True if a group has grown by more than the limit and the errors of both
+ * sizes. False if the old or the new size is unknown. A new group has grown
+ * from 0. */
+static bool is_over(const struct change *c, const struct limit *limit) {
   double certain = (double)c->size - (double)errors_of(c);
 
   if (!limit->is_set || c->size == UNKNOWN || c->is_less || certain <= 0)
@@ -357,11 +360,11 @@ static int judge(const struct document *old, const struct document *new,
                             list_groups(new, AMOUNT_PSS, o->group));
   for (size_t i = 0; i < changes.n; i++) {
     const struct change *c = &changes.all[i];
-    bool is_over = diff_is_over(c, &o->limit);
+    bool grew = is_over(c, &o->limit);
 
-    if (is_over || (c->size == UNKNOWN && c->how != HOW_WENT))
+    if (grew || (c->size == UNKNOWN && c->how != HOW_WENT))
       report_growth(c, &o->limit);
-    if (is_over)
+    if (grew)
       status = 1;
   }
   free(changes.all);

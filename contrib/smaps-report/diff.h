@@ -49,11 +49,6 @@ void diff_make(struct document *old, struct document *new, enum amount amount,
                const char *group, struct diff *ret);
 void diff_done(struct diff *d);
 
-/* True if a group has grown by more than the limit and the errors of both
- * sizes. False if the old or the new size is unknown. A new group has grown
- * from 0. */
-bool diff_is_over(const struct change *c, const struct limit *limit);
-
 /* Prints the diff. Returns 0; 1 if groups are over the limit, with a line on
  * stderr for each; -EINVAL with the reason if there is no such group. */
 int diff_print(struct document *old, struct document *new,

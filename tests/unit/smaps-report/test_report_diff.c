@@ -255,46 +255,6 @@ TEST(mappings_without_amounts_have_changed_by_an_unknown_amount) {
         "new - 0>- came\n");
 }
 
-TEST(only_known_growth_is_over_a_limit) {
-  static const struct {
-    uint64_t old;
-    uint64_t new;
-    bool is_percent;
-    double limit;
-    bool is_over;
-  } cases[] = {
-      {100, 110, true, 10, false},  {100, 111, true, 10, true},
-      {100, 90, true, 0, false},    {100, 100, true, 0, false},
-      {0, 1, true, 1000, true},     {0, 0, true, 0, false},
-      {100, 164, false, 64, false}, {100, 165, false, 64, true},
-      {165, 100, false, 64, false}, {0, 65, false, 64, true},
-      {UNKNOWN, 1, true, 0, false}, {1, UNKNOWN, false, 0, false},
-  };
-
-  for (size_t i = 0; i < LENGTH(cases); i++) {
-    bool is_known = cases[i].old != UNKNOWN && cases[i].new != UNKNOWN;
-    bool is_less = is_known && cases[i].new < cases[i].old;
-    struct change c = {.old = cases[i].old,
-                       .new = cases[i].new,
-                       .is_less = is_less,
-                       .size = !is_known ? UNKNOWN
-                               : is_less ? cases[i].old - cases[i].new
-                                         : cases[i].new - cases[i].old};
-    struct limit limit = {.is_set = true,
-                          .is_percent = cases[i].is_percent,
-                          .value = cases[i].limit};
-
-    if (diff_is_over(&c, &limit) != cases[i].is_over)
-      fail_msg("row %zu", i);
-    c.old_error = c.new_error = c.size / 2 + 1;
-    assert_false(diff_is_over(&c, &limit));
-    c.old_error = c.new_error = UNKNOWN;
-    assert_int_equal(diff_is_over(&c, &limit), cases[i].is_over);
-    limit.is_set = false;
-    assert_false(diff_is_over(&c, &limit));
-  }
-}
-
 /* ---- folded ---- */
 
 static void check_folded(const struct parts *document, const char *expected,
