@@ -2,8 +2,7 @@
 #include "cause.h"
 #include "memory.h"
 #include "schema.h"
-
-#include <smaps/group_name.h>
+#include "text.h"
 
 #include <assert.h>
 #include <math.h>
@@ -551,19 +550,17 @@ static int compare_groups(const void *a, const void *b) {
 
 /* Sorts the groups by name; two may not have the same. */
 static int check_groups(struct document *d, struct config_error *reason) {
-  char shown[GROUP_NAME_SIZE];
-
   if (d->n_groups > 0)
     qsort(d->groups, d->n_groups, sizeof(*d->groups), compare_groups);
   for (size_t i = 0; i < d->n_groups; i++) {
     const struct group *g = &d->groups[i];
 
-    escape_text(g->name, strlen(g->name), shown, sizeof(shown));
     if (i > 0 && strcmp(d->groups[i - 1].name, g->name) == 0)
-      return config_error_set(reason, "group \"%s\" appears twice", shown);
+      return config_error_set(reason, "group \"%s\" appears twice",
+                              QUOTED(g->name));
     if (g->rule != UNKNOWN && g->rule >= d->n_rules)
       return config_error_set(reason, "group \"%s\": there is no rule %ju",
-                              shown, (uintmax_t)g->rule);
+                              QUOTED(g->name), (uintmax_t)g->rule);
   }
   return 0;
 }

@@ -5,8 +5,6 @@
 #include "mapping.h"
 #include "memory.h"
 
-#include <smaps/group_name.h>
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -327,10 +325,8 @@ static bool is_over(const struct change *c, const struct limit *limit) {
 static void report_growth(const struct change *c, const struct limit *limit) {
   struct style plain = {.unit = UNIT_HUMAN, .mem_total = UNKNOWN};
   struct text t = {0};
-  struct group_name shown;
 
-  text_addf(&t, "smaps-report: group \"%s\": PSS ",
-            escape_text(c->name, strlen(c->name), shown.text, GROUP_NAME_SIZE));
+  text_addf(&t, "smaps-report: group \"%s\": PSS ", QUOTED(c->name));
   if (c->size == UNKNOWN) {
     text_add(&t, "is unknown in one snapshot or both, and is not judged");
   } else {
@@ -554,15 +550,13 @@ static void write_json(const struct diff *d, const struct options *o,
 int diff_print(struct document *old, struct document *new,
                const struct options *o, const struct style *s,
                struct config_error *reason) {
-  struct group_name shown;
   struct diff d;
   int status;
 
   if (o->group && !document_group(old, o->group) &&
       !document_group(new, o->group))
-    return config_error_set(
-        reason, "there is no group \"%s\"",
-        escape_text(o->group, strlen(o->group), shown.text, GROUP_NAME_SIZE));
+    return config_error_set(reason, "there is no group \"%s\"",
+                            QUOTED(o->group));
   status = judge(old, new, o);
   diff_make(old, new, o->sort, o->group, &d);
   if (o->is_json)

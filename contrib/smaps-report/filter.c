@@ -1,13 +1,12 @@
 #include "filter.h"
-
-#include <smaps/group_name.h>
+#include "text.h"
 
 #include <stdio.h>
 #include <string.h>
 
 int filter_compile(struct filter *ret, const char *option, const char *text,
                    struct config_error *reason) {
-  char why[128], shown[GROUP_NAME_SIZE];
+  char why[128];
   int rc;
 
   *ret = (struct filter){.exact = NULL};
@@ -18,9 +17,9 @@ int filter_compile(struct filter *ret, const char *option, const char *text,
   if (rc == 0)
     return 0;
   regerror(rc, &ret->regex, why, sizeof(why));
-  return config_error_set(
-      reason, "%s \"%s\": expected a regular expression: %s", option,
-      escape_text(text, strlen(text), shown, sizeof(shown)), why);
+  return config_error_set(reason,
+                          "%s \"%s\": expected a regular expression: %s",
+                          option, QUOTED(text), why);
 }
 
 void filter_done(struct filter *f) {

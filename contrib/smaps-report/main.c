@@ -29,8 +29,6 @@
 #include "view.h"
 #include "watch.h"
 
-#include <smaps/group_name.h>
-
 #include <fcntl.h>
 #include <langinfo.h>
 #include <locale.h>
@@ -43,13 +41,9 @@
 #define HAS_MISTAKES 1
 
 static int fail(const char *file, const char *why) {
-  struct group_name shown;
-
   fflush(stdout);
   if (file)
-    fprintf(stderr, "smaps-report: %s: %s\n",
-            escape_text(file, strlen(file), shown.text, sizeof(shown.text)),
-            why);
+    fprintf(stderr, "smaps-report: %s: %s\n", QUOTED(file), why);
   else
     fprintf(stderr, "smaps-report: %s\n", why);
   return FAILED;

@@ -1,8 +1,6 @@
 #include "options.h"
 #include "filter.h"
 
-#include <smaps/group_name.h>
-
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,23 +14,16 @@ static const char *const command_names[COMMANDS] = {
 
 /* ---- the values of options ---- */
 
-static const char *quote(const char *text, struct group_name *room) {
-  return escape_text(text, strlen(text), room->text, sizeof(room->text));
-}
-
 static int refuse(struct config_error *reason, const char *option,
                   const char *value, const char *expected) {
-  struct group_name room;
-
   return config_error_set(reason, "%s \"%s\": expected %s", option,
-                          quote(value, &room), expected);
+                          QUOTED(value), expected);
 }
 
 static int refuse_column(struct config_error *reason, const char *option,
                          const char *expected, unsigned n, const char *name,
                          size_t len) {
   const char *known[COLUMNS_MAX];
-  struct group_name room;
   char word[64];
   const char *nearest;
 
@@ -42,7 +33,7 @@ static int refuse_column(struct config_error *reason, const char *option,
   nearest = config_error_nearest(word, known, n);
   return config_error_set(
       reason, "%s \"%s\": expected %s, which -c help lists%s%s%s", option,
-      quote(word, &room), expected, nearest ? "; did you mean " : "",
+      QUOTED(word), expected, nearest ? "; did you mean " : "",
       nearest ? nearest : "", nearest ? "?" : "");
 }
 
@@ -309,14 +300,12 @@ static int parse_pid(struct options *o, const char *value,
 
 static int parse_operand(struct options *o, size_t n, const char *value,
                          struct config_error *reason) {
-  struct group_name room;
-
   if (n == FILES_MAX)
     return config_error_set(reason, "\"%s\": expected at most %d files",
-                            quote(value, &room), FILES_MAX);
+                            QUOTED(value), FILES_MAX);
   if (n >= operands[o->command].most)
     return config_error_set(
-        reason, "\"%s\": expected no more than %s", quote(value, &room),
+        reason, "\"%s\": expected no more than %s", QUOTED(value),
         n > 0 ? operands[o->command].words : "options, such as -C FILE");
   if (o->command == COMMAND_EXPLAIN && n == 1)
     return parse_pid(o, value, reason);
@@ -432,8 +421,7 @@ static int refuse_option(enum command command, const char *last, bool is_known,
   bool is_long = optopt == 0 || optopt >= NUMBER;
   char letter[2] = {(char)optopt, '\0'};
   const char *dashes = is_long ? "--" : "-";
-  struct group_name room;
-  const char *word = quote(is_long ? last + 2 : letter, &room);
+  const char *word = QUOTED(is_long ? last + 2 : letter);
 
   if (is_known)
     return config_error_set(reason, "%s%s: expected %s after it", dashes, word,
@@ -492,13 +480,11 @@ static enum command find_command(const char *word) {
 static int check_command(const char *word, struct config_error *reason) {
   const char *nearest = config_error_nearest(
       word, command_names + COMMAND_TABLE + 1, COMMANDS - COMMAND_TABLE - 1);
-  struct group_name room;
-
   if (!nearest || *word == '-' || access(word, F_OK) == 0)
     return 0;
   return config_error_set(
       reason, "\"%s\": expected a file or a subcommand; did you mean %s?",
-      quote(word, &room), nearest);
+      QUOTED(word), nearest);
 }
 
 int options_parse(int argc, char **argv, struct options *ret,

@@ -7,10 +7,10 @@
 #include "memory.h"
 #include "mirror.h"
 #include "option.h"
+#include "text.h"
 #include "told.h"
 
 #include <smaps/collector.h>
-#include <smaps/group_name.h>
 #include <smaps/place.h>
 
 #include <pwd.h>
@@ -265,15 +265,11 @@ static void write_no_files(struct settings *s) {
 
 static int open_mirror(struct probe *p, const char *source,
                        struct config_error *reason) {
-  struct group_name shown;
   struct config_error why;
 
   if (!source || mirror_open(source, &p->mirror, &why) == 0)
     return 0;
-  return config_error_set(
-      reason, "-S \"%s\": %s",
-      escape_text(source, strlen(source), shown.text, sizeof(shown.text)),
-      why.text);
+  return config_error_set(reason, "-S \"%s\": %s", QUOTED(source), why.text);
 }
 
 static void set_mirror(struct settings *s, const struct mirror *m) {
@@ -299,7 +295,6 @@ static void spare_nothing(struct settings *s) {
 }
 
 static int start(struct probe *p, struct config_error *reason) {
-  struct group_name shown;
   const char *root;
   int rc;
 
@@ -316,10 +311,9 @@ static int start(struct probe *p, struct config_error *reason) {
   if (rc == 0)
     return 0;
   root = p->settings.proc_root ? p->settings.proc_root : "/proc";
-  config_error_format(
-      reason, "ProcRoot \"%s\": %s",
-      escape_text(root, strlen(root), shown.text, sizeof(shown.text)),
-      rc == -ENOTTY ? "it has no processes" : strerror(rc < 0 ? -rc : ENOENT));
+  config_error_format(reason, "ProcRoot \"%s\": %s", QUOTED(root),
+                      rc == -ENOTTY ? "it has no processes"
+                                    : strerror(rc < 0 ? -rc : ENOENT));
   return rc < 0 ? rc : -ENOENT;
 }
 

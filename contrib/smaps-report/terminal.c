@@ -1,7 +1,6 @@
 #include "terminal.h"
 
-#include <smaps/group_name.h>
-#include <smaps/text.h>
+#include "text.h"
 
 #include <curses.h>
 #include <signal.h>
@@ -94,7 +93,6 @@ static bool look_up(const char *term) {
 
 static int check(struct config_error *reason) {
   const char *term = getenv("TERM");
-  struct group_name shown;
 
   if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
     return config_error_set(reason, "--watch: expected a terminal as standard "
@@ -106,7 +104,7 @@ static int check(struct config_error *reason) {
   return config_error_set(
       reason,
       "--watch: TERM \"%s\": expected a terminal that can move its cursor",
-      escape_text(term, strlen(term), shown.text, sizeof(shown.text)));
+      QUOTED(term));
 }
 
 static void set_up(void) {

@@ -5,10 +5,14 @@
 #ifndef REPORT_TEXT_H
 #define REPORT_TEXT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <smaps/group_name.h>
+
 #include <stdio.h>
+#include <string.h>
+
+/* The name of a stranger in a message, until the end of the block. */
+#define QUOTED(name)                                                           \
+  escape_text((name), strlen(name), (char[GROUP_NAME_SIZE]){0}, GROUP_NAME_SIZE)
 
 enum unit { UNIT_KIB, UNIT_HUMAN, UNIT_PERCENT };
 

@@ -6,8 +6,6 @@
 #include "memory.h"
 #include "sum.h"
 
-#include <smaps/group_name.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -376,7 +374,6 @@ static bool has_a_group(const struct view *v) {
 /* The name of a group that there is means that group. */
 static int filter_groups(struct view *v, struct config_error *reason) {
   const char *text = v->options->group;
-  char shown[GROUP_NAME_SIZE];
   int rc;
 
   v->filters.group.exact = text;
@@ -385,9 +382,7 @@ static int filter_groups(struct view *v, struct config_error *reason) {
   rc = filter_compile(&v->filters.group, "-g", text, reason);
   if (rc < 0 || has_a_group(v))
     return rc;
-  return config_error_set(
-      reason, "there is no group \"%s\"",
-      escape_text(text, strlen(text), shown, sizeof(shown)));
+  return config_error_set(reason, "there is no group \"%s\"", QUOTED(text));
 }
 
 int view_filters(struct document *const *documents, size_t n,
