@@ -181,28 +181,6 @@ static int parse_config(struct options *o, const char *value,
   return *value ? 0 : refuse(reason, "-C", value, "a path");
 }
 
-#define SWITCH(name, assignment)                                               \
-  static int parse_##name(struct options *o, const char *value,                \
-                          struct config_error *reason) {                       \
-    (void)value;                                                               \
-    (void)reason;                                                              \
-    assignment;                                                                \
-    return 0;                                                                  \
-  }
-SWITCH(reverse, o->is_reversed = true)
-SWITCH(user, o->by_user = true)
-SWITCH(mapping, o->by_mapping = true)
-SWITCH(system, o->by_area = true)
-SWITCH(groups, o->only_groups = true)
-SWITCH(processes, o->only_processes = true)
-SWITCH(human, o->unit = UNIT_HUMAN)
-SWITCH(percent, o->unit = UNIT_PERCENT)
-SWITCH(no_header, o->has_header = false)
-SWITCH(json, o->is_json = true)
-SWITCH(total, o->has_total = true)
-SWITCH(help, o->wants_help = true)
-SWITCH(version, o->wants_version = true)
-
 /* ---- options ---- */
 
 #define TABLES (1U << COMMAND_TABLE | 1U << COMMAND_LIVE)
@@ -210,64 +188,70 @@ SWITCH(version, o->wants_version = true)
 #define RUNS (1U << COMMAND_LIVE | 1U << COMMAND_CHECK)
 #define ALL ((1U << COMMANDS) - 1)
 
+#define PARSE(name) parse_##name, 0, 0
+#define SET(field, value) NULL, offsetof(struct options, field), value
+
 static const struct definition {
   const char *name;
   const char *value; /* in the help; NULL: takes none */
   const char *help;
   int (*parse)(struct options *o, const char *value,
                struct config_error *reason);
+  size_t field; /* without parse(): a byte of struct options, and its value */
+  unsigned char set;
   unsigned commands;
   char letter; /* '\0': none */
 } definitions[] = {
     {"sort", "COLUMN", "sort by this column (pss): amounts down, names up",
-     parse_sort, TABLES, 's'},
-    {"sort", "AMOUNT", "compare this amount (pss)", parse_sort, DIFF, 's'},
-    {"reverse", NULL, "reverse the order", parse_reverse, TABLES, 'r'},
-    {"group", "REGEX", "show only groups of this name", parse_group, TABLES,
+     PARSE(sort), TABLES, 's'},
+    {"sort", "AMOUNT", "compare this amount (pss)", PARSE(sort), DIFF, 's'},
+    {"reverse", NULL, "reverse the order", SET(is_reversed, true), TABLES, 'r'},
+    {"group", "REGEX", "show only groups of this name", PARSE(group), TABLES,
      'g'},
-    {"group", "GROUP", "show only this group", parse_group, DIFF, 'g'},
+    {"group", "GROUP", "show only this group", PARSE(group), DIFF, 'g'},
     {"processfilter", "REGEX", "show only processes of this name or command",
-     parse_process_filter, TABLES, 'P'},
+     PARSE(process_filter), TABLES, 'P'},
     {"userfilter", "REGEX", "show only processes of this user",
-     parse_user_filter, TABLES, 'U'},
+     PARSE(user_filter), TABLES, 'U'},
     {"mapfilter", "REGEX", "show only mappings of this name, with -m",
-     parse_mapping_filter, TABLES, 'M'},
-    {"groups", NULL, "show only the table of groups", parse_groups, TABLES,
-     'G'},
-    {"processes", NULL, "show only the table of processes", parse_processes,
-     TABLES, '\0'},
-    {"user", NULL, "show a table by user", parse_user, TABLES, 'u'},
-    {"mapping", NULL, "show a table by mapping, of a capture", parse_mapping,
-     TABLES, 'm'},
-    {"system", NULL, "show where the memory of the host is", parse_system,
+     PARSE(mapping_filter), TABLES, 'M'},
+    {"groups", NULL, "show only the table of groups", SET(only_groups, true),
+     TABLES, 'G'},
+    {"processes", NULL, "show only the table of processes",
+     SET(only_processes, true), TABLES, '\0'},
+    {"user", NULL, "show a table by user", SET(by_user, true), TABLES, 'u'},
+    {"mapping", NULL, "show a table by mapping, of a capture",
+     SET(by_mapping, true), TABLES, 'm'},
+    {"system", NULL, "show where the memory of the host is", SET(by_area, true),
      TABLES, 'w'},
     {"columns", "LIST", "show these columns (pss,group); -c help lists all",
-     parse_columns, TABLES, 'c'},
-    {"columns", "help", "list the amounts that -s takes", parse_amounts, DIFF,
+     PARSE(columns), TABLES, 'c'},
+    {"columns", "help", "list the amounts that -s takes", PARSE(amounts), DIFF,
      'c'},
-    {"total", NULL, "add a row with the total", parse_total, TABLES, 't'},
-    {"human", NULL, "print amounts as 1.5M instead of KiB", parse_human,
-     TABLES | DIFF, 'k'},
-    {"percent", NULL, "print amounts in percent of the RAM", parse_percent,
-     TABLES, 'p'},
-    {"no-header", NULL, "print no heading and no titles", parse_no_header,
-     TABLES | DIFF, 'H'},
-    {"rows", "N", "print at most N rows in each table", parse_rows,
+    {"total", NULL, "add a row with the total", SET(has_total, true), TABLES,
+     't'},
+    {"human", NULL, "print amounts as 1.5M instead of KiB",
+     SET(unit, UNIT_HUMAN), TABLES | DIFF, 'k'},
+    {"percent", NULL, "print amounts in percent of the RAM",
+     SET(unit, UNIT_PERCENT), TABLES, 'p'},
+    {"no-header", NULL, "print no heading and no titles",
+     SET(has_header, false), TABLES | DIFF, 'H'},
+    {"rows", "N", "print at most N rows in each table", PARSE(rows),
      TABLES | DIFF, 'n'},
-    {"width", "COLUMNS", "fit lines into this width; 0: do not", parse_width,
+    {"width", "COLUMNS", "fit lines into this width; 0: do not", PARSE(width),
      ALL & ~(1U << COMMAND_FOLDED), '\0'},
     {"fail-over", "LIMIT", "exit 1 if a group's PSS grew by more: 10% or 64M",
-     parse_limit, DIFF, '\0'},
-    {"json", NULL, "print JSON, in bytes and seconds", parse_json,
+     PARSE(limit), DIFF, '\0'},
+    {"json", NULL, "print JSON, in bytes and seconds", SET(is_json, true),
      TABLES | DIFF | 1U << COMMAND_EXPLAIN, 'j'},
-    {"watch", "SECONDS", "show them on a screen that refreshes", parse_watch,
+    {"watch", "SECONDS", "show them on a screen that refreshes", PARSE(watch),
      1U << COMMAND_LIVE, '\0'},
-    {"source", "PATH", "a captured /proc: a directory", parse_source,
+    {"source", "PATH", "a captured /proc: a directory", PARSE(source),
      1U << COMMAND_LIVE, 'S'},
-    {"config", "FILE", "the configuration of collectd", parse_config, RUNS,
+    {"config", "FILE", "the configuration of collectd", PARSE(config), RUNS,
      'C'},
-    {"help", NULL, "show this", parse_help, ALL, 'h'},
-    {"version", NULL, "show the version", parse_version, ALL, 'V'},
+    {"help", NULL, "show this", SET(wants_help, true), ALL, 'h'},
+    {"version", NULL, "show the version", SET(wants_version, true), ALL, 'V'},
 };
 #define DEFINITIONS (sizeof(definitions) / sizeof(*definitions))
 
@@ -442,7 +426,10 @@ static int apply(struct options *o, const struct definition *d,
                  struct config_error *reason) {
   if (is_of(d, COMMAND_TABLE) && !is_of(d, COMMAND_CHECK))
     o->table_option = d->name;
-  return d->parse(o, optarg, reason);
+  if (d->parse)
+    return d->parse(o, optarg, reason);
+  ((unsigned char *)o)[d->field] = d->set;
+  return 0;
 }
 
 static int parse_all(struct options *o, int argc, char **argv, size_t *ret_n,

@@ -49,7 +49,7 @@ struct options {
   bool by_area;
   bool only_groups;
   bool only_processes;
-  enum unit unit;
+  uint8_t unit; /* enum unit */
   unsigned columns[TABLE_COLUMNS_MAX];
   size_t n_columns; /* 0: the default columns of the table */
   bool has_header;
