@@ -149,10 +149,8 @@ static bool add_directory(struct reader *r, const char *path,
 
   r->directories++;
   for (int i = 0; i < n; i++) {
-    size_t size = strlen(path) + strlen(entries[i]->d_name) + 2;
-    char *inner = memory_array(NULL, size, 1);
+    char *inner = memory_format("%s/%s", path, entries[i]->d_name);
 
-    snprintf(inner, size, "%s/%s", path, entries[i]->d_name);
     is_good &= add_words(r, inner, filter);
     free(inner);
     free(entries[i]);

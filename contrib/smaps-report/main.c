@@ -6,7 +6,7 @@
  *   live        runs the plugin's core for a snapshot (probe; config_file: the
  *               configuration, with liboconfig; told: what the plugin tells)
  *   watch       the same on a screen (watch_model: what it shows; watch_screen,
- *               terminal: with ncurses; sampler: the thread that reads; trend)
+ *               terminal: with ncurses; sampler: the thread that reads)
  *   load        opens a file, and parses it into a document (build, schema,
  *               pool)
  *   view        prints tables (filter, heading, sum, mapping, area, column,

@@ -89,7 +89,7 @@ static bool begins_with(const char *line, const char *key) {
  * the parser keeps no line; FILE where that cannot be read twice. */
 static char *find_place(const char *path, const char *key) {
   FILE *file = is_regular(path) ? fopen(path, "re") : NULL;
-  char *line = NULL, *place;
+  char *line = NULL;
   size_t size = 0;
   int n = 0, found = 0;
 
@@ -101,9 +101,8 @@ static char *find_place(const char *path, const char *key) {
   free(line);
   if (file)
     fclose(file);
-  n = found ? asprintf(&place, "%s:%d", path, found)
-            : asprintf(&place, "%s", path);
-  return memory_check(n < 0 ? NULL : place);
+  return found ? memory_format("%s:%d", path, found)
+               : memory_format("%s", path);
 }
 
 /* The daemon gives a block to the plugin only if this is loaded already. */

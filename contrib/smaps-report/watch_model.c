@@ -13,17 +13,22 @@ static const enum amount amount_of[] = {[SORT_PSS] = AMOUNT_PSS,
                                         [SORT_RSS] = AMOUNT_RSS,
                                         [SORT_SWAP] = AMOUNT_SWAP};
 
-static char *copy(const char *text) { return memory_check(strdup(text)); }
-
 static void replace(char **place, const char *text) {
   char *old = *place;
 
-  *place = text ? copy(text) : NULL;
+  *place = text ? memory_format("%s", text) : NULL;
   free(old);
 }
 
 void watch_init(struct watch *w) {
   *w = (struct watch){.sort = SORT_PSS, .pid = UNKNOWN};
+}
+
+static void forget_rows(struct watch_rows *rows) {
+  for (size_t i = 0; i < rows->n; i++)
+    free(rows->all[i].key);
+  free(rows->all);
+  *rows = (struct watch_rows){.all = NULL};
 }
 
 static void drop_close_up(struct watch *w) {
@@ -40,65 +45,123 @@ void watch_done(struct watch *w) {
   for (size_t i = 0; i < LEVELS; i++) {
     free(w->views[i].filter);
     free(w->views[i].selected);
-    trend_done(&w->trends[i]);
+    forget_rows(&w->levels[i]);
   }
   free(w->group);
-  free(w->process);
   free(w->process_name);
   free(w->rows);
 }
 
-/* ---- keys ---- */
+/* ---- all rows ---- */
 
-static void process_key(const struct process *p, char *ret, size_t size) {
-  snprintf(ret, size, "%" PRIu64 ":%" PRIu64, p->pid, p->starttime);
+static void add_row(struct watch_rows *rows, struct watch_row row,
+                    const struct amounts *amounts) {
+  for (unsigned i = 0; i <= SORT_SWAP; i++)
+    row.amounts[i] = amounts_get(amounts, amount_of[i]);
+  /* Of a mapping it has no name of its own. */
+  if (row.amounts[SORT_USS] == UNKNOWN)
+    row.amounts[SORT_USS] =
+        amount_add(amounts_get(amounts, AMOUNT_PRIVATE_CLEAN),
+                   amounts_get(amounts, AMOUNT_PRIVATE_DIRTY));
+  rows->all = memory_room(rows->all, rows->n, sizeof(row));
+  rows->all[rows->n++] = row;
 }
 
-/* The key of a mapping: its permissions have no blank. */
-static char *mapping_key(const struct mapping *m) {
-  const char *permissions = m->permissions ? m->permissions : "";
-  const char *name = m->name ? m->name : "";
-  size_t size = strlen(permissions) + strlen(name) + 3;
-  char *key = memory_array(NULL, size, 1);
+static struct watch_rows list_groups(const struct document *d) {
+  struct watch_rows rows = {.all = NULL};
 
-  snprintf(key, size, "%s %c%s", permissions, m->name ? ' ' : '*', name);
-  return key;
+  for (size_t i = 0; i < d->n_groups; i++) {
+    const struct group *g = &d->groups[i];
+
+    add_row(&rows,
+            (struct watch_row){.name = g->name,
+                               .key = memory_format("%s", g->name),
+                               .count = g->processes,
+                               .pss_error = g->pss_error},
+            &g->amounts);
+  }
+  return rows;
 }
 
-static void note_document(struct watch *w) {
-  struct trend groups = {.marks = NULL}, processes = {.marks = NULL};
-  const struct document *d = &w->document;
-  char key[48];
+/* A process that shares its parent's memory is counted there. */
+static struct watch_rows list_processes(const struct document *d) {
+  struct watch_rows rows = {.all = NULL};
 
-  for (size_t i = 0; i < d->n_groups; i++)
-    trend_add(&groups, d->groups[i].name,
-              amounts_get(&d->groups[i].amounts, AMOUNT_PSS));
   for (size_t i = 0; i < d->n_processes; i++) {
-    process_key(&d->processes[i], key, sizeof(key));
-    trend_add(&processes, key,
-              amounts_get(&d->processes[i].amounts, AMOUNT_PSS));
+    const struct process *p = &d->processes[i];
+    const char *name = process_command(p);
+
+    if (process_is_in_parent(p))
+      continue;
+    add_row(&rows,
+            (struct watch_row){.name = name ? name : "?",
+                               .key = memory_format("%" PRIu64 ":%" PRIu64,
+                                                    p->pid, p->starttime),
+                               .process = p,
+                               .count = p->pid,
+                               .pss_error = p->pss_error},
+            &p->amounts);
   }
-  trend_update(&w->trends[LEVEL_GROUPS], &groups);
-  trend_update(&w->trends[LEVEL_PROCESSES], &processes);
+  return rows;
 }
 
-static void note_close_up(struct watch *w) {
-  struct trend next = {.marks = NULL};
+/* The permissions in a key have no blank. */
+static struct watch_rows list_mappings(const struct process *p) {
+  struct watch_rows rows = {.all = NULL};
 
-  for (size_t i = 0; i < w->close_up.n_processes; i++) {
-    const struct process *p = &w->close_up.processes[i];
+  for (size_t i = 0; i < p->n_mappings; i++) {
+    const struct mapping *m = &p->mappings[i];
 
-    for (size_t j = 0; j < p->n_mappings; j++) {
-      char *key = mapping_key(&p->mappings[j]);
-
-      trend_add(&next, key, amounts_get(&p->mappings[j].amounts, AMOUNT_PSS));
-      free(key);
-    }
+    add_row(
+        &rows,
+        (struct watch_row){.name = m->name,
+                           .key = memory_format(
+                               "%s %c%s", m->permissions ? m->permissions : "",
+                               m->name ? ' ' : '*', m->name ? m->name : ""),
+                           .permissions = mapping_rights(m),
+                           .count = m->vmas,
+                           .pss_error = m->pss_error},
+        &m->amounts);
   }
-  trend_update(&w->trends[LEVEL_MAPPINGS], &next);
+  return rows;
 }
 
-/* ---- rows ---- */
+/* ---- growth ---- */
+
+static struct change change_between(uint64_t old, uint64_t new) {
+  if (old == UNKNOWN || new == UNKNOWN)
+    return (struct change){.is_known = false};
+  return (struct change){.is_known = true,
+                         .is_less = new < old,
+                         .bytes = new < old ? old - new : new - old};
+}
+
+static int compare_keys(const void *a, const void *b) {
+  return strcmp(((const struct watch_row *)a)->key,
+                ((const struct watch_row *)b)->key);
+}
+
+/* Puts the rows of a refresh into the place of those of the one before. */
+static void update(struct watch_rows *rows, struct watch_rows new) {
+  if (new.n > 0)
+    qsort(new.all, new.n, sizeof(*new.all), compare_keys);
+  for (size_t i = 0; i < new.n; i++) {
+    struct watch_row *row = &new.all[i];
+    const struct watch_row *old =
+        rows->n > 0
+            ? bsearch(row, rows->all, rows->n, sizeof(*row), compare_keys)
+            : NULL;
+    uint64_t pss = row->amounts[SORT_PSS];
+
+    row->first = old && old->first != UNKNOWN ? old->first : pss;
+    row->start = change_between(row->first, pss);
+    row->last = change_between(old ? old->amounts[SORT_PSS] : UNKNOWN, pss);
+  }
+  forget_rows(rows);
+  *rows = new;
+}
+
+/* ---- the rows that are shown ---- */
 
 static bool contains(const char *text, const char *part) {
   return text && strcasestr(text, part);
@@ -109,83 +172,13 @@ static bool passes(const struct watch *w, const struct watch_row *row) {
   const char *filter = watch_filter_of(w);
   char pid[24];
 
-  snprintf(pid, sizeof(pid), "%" PRIu64, row->count);
-  return !*filter || contains(row->name, filter) ||
-         contains(row->comm, filter) || contains(row->user, filter) ||
-         (w->level == LEVEL_PROCESSES && strcmp(pid, filter) == 0);
-}
-
-static void add_row(struct watch *w, struct watch_row row,
-                    const struct amounts *amounts, const char *key) {
-  const struct trend_mark *mark = trend_find(&w->trends[w->level], key);
-
-  w->n_all++;
-  if (!passes(w, &row))
-    return;
-  for (unsigned i = 0; i <= SORT_SWAP; i++)
-    row.amounts[i] = amounts_get(amounts, amount_of[i]);
-  /* Of a mapping it has no name of its own. */
-  if (row.amounts[SORT_USS] == UNKNOWN)
-    row.amounts[SORT_USS] =
-        amount_add(amounts_get(amounts, AMOUNT_PRIVATE_CLEAN),
-                   amounts_get(amounts, AMOUNT_PRIVATE_DIRTY));
-  row.key = mark->key;
-  row.start = change_between(mark->first, mark->now);
-  row.last = change_between(mark->before, mark->now);
-  w->rows = memory_room(w->rows, w->n, sizeof(*w->rows));
-  w->rows[w->n++] = row;
-}
-
-static void add_groups(struct watch *w) {
-  for (size_t i = 0; i < w->document.n_groups; i++) {
-    const struct group *g = &w->document.groups[i];
-
-    add_row(w,
-            (struct watch_row){.name = g->name,
-                               .count = g->processes,
-                               .pss_error = g->pss_error},
-            &g->amounts, g->name);
-  }
-}
-
-/* A process that shares its parent's memory is counted there. */
-static void add_processes(struct watch *w) {
-  char key[48];
-
-  for (size_t i = 0; i < w->document.n_processes; i++) {
-    const struct process *p = &w->document.processes[i];
-    const char *name = process_command(p);
-
-    if (!process_is_in(p, w->group) || process_is_in_parent(p))
-      continue;
-    process_key(p, key, sizeof(key));
-    add_row(w,
-            (struct watch_row){.name = name ? name : "?",
-                               .comm = p->comm,
-                               .user = p->user,
-                               .count = p->pid,
-                               .pss_error = p->pss_error},
-            &p->amounts, key);
-  }
-}
-
-static void add_mappings(struct watch *w) {
-  const struct process *p = &w->close_up.processes[0];
-
-  if (!w->has_close_up || w->close_up.n_processes == 0)
-    return;
-  for (size_t i = 0; i < p->n_mappings; i++) {
-    const struct mapping *m = &p->mappings[i];
-    char *key = mapping_key(m);
-
-    add_row(w,
-            (struct watch_row){.name = m->name,
-                               .permissions = mapping_rights(m),
-                               .count = m->vmas,
-                               .pss_error = m->pss_error},
-            &m->amounts, key);
-    free(key);
-  }
+  if (!*filter || contains(row->name, filter))
+    return true;
+  if (!row->process)
+    return false;
+  snprintf(pid, sizeof(pid), "%" PRIu64, row->process->pid);
+  return contains(row->process->comm, filter) ||
+         contains(row->process->user, filter) || strcmp(pid, filter) == 0;
 }
 
 /* ---- order ---- */
@@ -244,17 +237,23 @@ static void find_selected(struct watch *w) {
     v->at = w->n > 0 ? w->n - 1 : 0;
 }
 
-/* Rows point into the document and into the keys of the trend. */
 static void make_rows(struct watch *w) {
+  const struct watch_rows *rows = &w->levels[w->level];
+  bool has_rows = w->level != LEVEL_MAPPINGS || w->has_close_up;
+
   free(w->rows);
   w->rows = NULL;
   w->n = w->n_all = 0;
-  if (w->has_document && w->level == LEVEL_GROUPS)
-    add_groups(w);
-  else if (w->has_document && w->level == LEVEL_PROCESSES)
-    add_processes(w);
-  else if (w->level == LEVEL_MAPPINGS)
-    add_mappings(w);
+  for (size_t i = 0; has_rows && i < rows->n; i++) {
+    if (w->level == LEVEL_PROCESSES &&
+        !process_is_in(rows->all[i].process, w->group))
+      continue;
+    w->n_all++;
+    if (!passes(w, &rows->all[i]))
+      continue;
+    w->rows = memory_room(w->rows, w->n, sizeof(*w->rows));
+    w->rows[w->n++] = rows->all[i];
+  }
   if (w->n > 0)
     qsort_r(w->rows, w->n, sizeof(*w->rows), compare_rows, w);
   find_selected(w);
@@ -296,18 +295,15 @@ void watch_take(struct watch *w, struct document *d) {
     document_done(&w->document);
   w->document = *d;
   w->has_document = true;
-  note_document(w);
+  update(&w->levels[LEVEL_GROUPS], list_groups(&w->document));
+  update(&w->levels[LEVEL_PROCESSES], list_processes(&w->document));
   make_rows(w);
 }
 
 /* Its pid may have come to another. */
 static bool is_of_process(const struct watch *w, const struct document *d) {
-  char key[48];
-
-  if (d->n_processes == 0)
-    return false;
-  process_key(&d->processes[0], key, sizeof(key));
-  return strcmp(key, w->process) == 0;
+  return d->n_processes > 0 && d->processes[0].pid == w->pid &&
+         d->processes[0].starttime == w->starttime;
 }
 
 void watch_take_close_up(struct watch *w, uint64_t pid, struct document *d,
@@ -322,7 +318,7 @@ void watch_take_close_up(struct watch *w, uint64_t pid, struct document *d,
   if (is_same) {
     w->close_up = *d;
     w->has_close_up = true;
-    note_close_up(w);
+    update(&w->levels[LEVEL_MAPPINGS], list_mappings(d->processes));
   } else if (d) {
     document_done(d);
   }
@@ -338,12 +334,13 @@ static void forget_view(struct watch_view *v) {
   *v = (struct watch_view){.filter = NULL};
 }
 
-static void enter_process(struct watch *w, const struct watch_row *row) {
+static void enter_process(struct watch *w, const struct process *p,
+                          const char *name) {
   drop_close_up(w);
-  trend_done(&w->trends[LEVEL_MAPPINGS]);
-  w->pid = row->count;
-  replace(&w->process, row->key);
-  replace(&w->process_name, row->comm ? row->comm : row->name);
+  forget_rows(&w->levels[LEVEL_MAPPINGS]);
+  w->pid = p->pid;
+  w->starttime = p->starttime;
+  replace(&w->process_name, p->comm ? p->comm : name);
 }
 
 bool watch_enter(struct watch *w) {
@@ -356,7 +353,7 @@ bool watch_enter(struct watch *w) {
   if (w->level == LEVEL_GROUPS)
     replace(&w->group, row->name);
   else
-    enter_process(w, row);
+    enter_process(w, row->process, row->name);
   w->level++;
   forget_view(view_of(w));
   make_rows(w);

@@ -9,7 +9,6 @@
 #define REPORT_WATCH_MODEL_H
 
 #include "document.h"
-#include "trend.h"
 
 enum watch_level { LEVEL_GROUPS, LEVEL_PROCESSES, LEVEL_MAPPINGS, LEVELS };
 
@@ -26,17 +25,31 @@ enum watch_sort {
   SORTS
 };
 
+struct change {
+  bool is_known;
+  bool is_less;
+  uint64_t bytes;
+};
+
 struct watch_row {
   const char
-      *name;       /* a stranger's text; NULL: the mappings that are left out */
-  const char *key; /* tells the row in each refresh */
-  const char *comm, *user;         /* of a process; may be NULL */
+      *name; /* a stranger's text; NULL: the mappings that are left out */
+  char *key; /* tells the row in each refresh */
+  const struct process *process;   /* that it is; or NULL */
   const char *permissions;         /* of a mapping */
   uint64_t amounts[SORT_SWAP + 1]; /* bytes or UNKNOWN */
   uint64_t pss_error;
   /* The processes of a group, the pid of a process, the areas of a mapping. */
   uint64_t count;
+  uint64_t first; /* the first PSS that was known; or UNKNOWN */
   struct change start, last;
+};
+
+/* All rows of a level, by key. What is gone is forgotten, so that a long watch
+ * does not grow. */
+struct watch_rows {
+  struct watch_row *all;
+  size_t n;
 };
 
 struct watch_view {
@@ -56,13 +69,12 @@ struct watch {
   enum watch_sort sort;
   bool is_reversed;
   bool is_frozen;
-  char *group;        /* whose processes are shown */
-  char *process;      /* the key and the name of the one whose */
-  char *process_name; /* mappings are shown */
-  uint64_t pid;
+  char *group;             /* whose processes are shown */
+  char *process_name;      /* of the process whose mappings are shown */
+  uint64_t pid, starttime; /* and that process */
   struct watch_view views[LEVELS];
-  struct trend trends[LEVELS]; /* of mappings: of that process */
-  struct watch_row *rows;      /* of this level, that pass the filter */
+  struct watch_rows levels[LEVELS]; /* of mappings: of that process */
+  struct watch_row *rows; /* of this level, that pass the filter; sorted */
   size_t n;
   size_t n_all; /* without the filter */
 };

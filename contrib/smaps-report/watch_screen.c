@@ -104,9 +104,9 @@ static void add_user(struct text *line, const char *user, const struct style *s,
 }
 
 /* Where there is little room, a process goes by its comm. */
-static const char *name_of(const struct watch *w, const struct watch_row *row) {
-  if (w->level == LEVEL_PROCESSES && COLS < WIDE && row->comm)
-    return row->comm;
+static const char *name_of(const struct watch_row *row) {
+  if (row->process && row->process->comm && COLS < WIDE)
+    return row->process->comm;
   return row->name ? row->name : "[rest]";
 }
 
@@ -126,13 +126,13 @@ static void add_row(struct text *line, const struct watch *w,
     text_addf(&field, "%" PRIu64, row->count);
   add_right(line, &field, COUNT_WIDTH);
   if (has_users(w))
-    add_user(line, row->user, s, &field);
+    add_user(line, row->process->user, s, &field);
   text_pad(line, INDENT);
   if (row->permissions) {
     text_add_name(&field, row->permissions, s);
     text_add(&field, " ");
   }
-  text_add_name(&field, name_of(w, row), s);
+  text_add_name(&field, name_of(row), s);
   left = (size_t)COLS > line->width ? (size_t)COLS - line->width : 0;
   text_cut_middle(&field, left, s);
   text_append(line, &field);

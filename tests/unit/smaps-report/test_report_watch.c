@@ -175,7 +175,7 @@ WATCH_TEST(growth_begins_with_the_first_pss_that_is_known) {
 WATCH_TEST(what_is_gone_and_comes_back_begins_again) {
   take_groups("10", "20");
   take("'groups':[" GROUP("b", "20", "1") "]");
-  assert_int_equal(w.trends[LEVEL_GROUPS].n, 1);
+  assert_int_equal(w.levels[LEVEL_GROUPS].n, 1);
   take_groups("90", "20");
   assert_shown("A b");
   assert_change(w.rows[0].start, "+0");
