@@ -5,7 +5,6 @@
 #include "hints.h"
 #include "log.h"
 #include "memory.h"
-#include "mirror.h"
 #include "option.h"
 #include "text.h"
 #include "told.h"
@@ -13,8 +12,10 @@
 #include <smaps/collector.h>
 #include <smaps/place.h>
 
+#include <linux/magic.h>
 #include <pwd.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 
 static const char *const default_configs[] = {
     "/etc/collectd/collectd.conf",
@@ -36,12 +37,12 @@ struct probe {
   struct settings settings;
   struct collector *collector;
   struct log_state log;
-  struct mirror mirror;
   const char *config; /* NULL: there is none */
   bool has_block;
   bool is_check;
-  bool is_loaded; /* by the configuration, as far as it is read */
-  char *early;    /* FILE:LINE of a block that comes before, or NULL */
+  bool is_loaded;  /* by the configuration, as far as it is read */
+  double captured; /* when what is read was captured; 0: it is what is now */
+  char *early;     /* FILE:LINE of a block that comes before, or NULL */
 };
 
 /* ---- the configuration ---- */
@@ -262,22 +263,42 @@ static void write_no_files(struct settings *s) {
   s->capture.top_mappings = MAPPINGS_MAX;
 }
 
-static int open_mirror(struct probe *p, const char *source,
-                       struct config_error *reason) {
-  struct config_error why;
+/* Has the directory stand for /proc, and its name for the host. */
+static void set_source(struct settings *s, const char *path) {
+  size_t end = strlen(path), begin;
 
-  if (!source || mirror_open(source, &p->mirror, &why) == 0)
-    return 0;
-  return config_error_set(reason, "-S \"%s\": %s", QUOTED(source), why.text);
+  while (end > 1 && path[end - 1] == '/')
+    end--;
+  for (begin = end; begin > 0 && path[begin - 1] != '/';)
+    begin--;
+  if (begin == end)
+    begin = 0; /* "/" */
+  free(s->proc_root);
+  s->proc_root = memory_format("%s", path);
+  free(s->host);
+  s->host = memory_format("%.*s", (int)(end - begin), path + begin);
 }
 
-static void set_mirror(struct settings *s, const struct mirror *m) {
-  if (!m->root)
-    return;
-  free(s->proc_root);
-  s->proc_root = memory_check(strdup(m->root));
-  free(s->host);
-  s->host = memory_check(strdup(m->name));
+/* The mark is in each capture. A pipe or a device in its place would never end.
+ */
+static int check_source(struct probe *p, const char *path,
+                        struct config_error *reason) {
+  char *mark = memory_format("%s/meminfo", path);
+  const char *why = NULL;
+  struct stat st;
+  struct statfs fs;
+
+  if (stat(path, &st) < 0)
+    why = strerror(errno);
+  else if (!S_ISDIR(st.st_mode))
+    why = "expected a directory; unpack an archive first, with tar";
+  else if (!is_regular(mark) || access(mark, R_OK) < 0)
+    why = "has no meminfo: expected a capture of /proc";
+  else if (statfs(mark, &fs) == 0 && fs.f_type != PROC_SUPER_MAGIC &&
+           stat(mark, &st) == 0)
+    p->captured = (double)st.st_mtim.tv_sec + 1e-9 * (double)st.st_mtim.tv_nsec;
+  free(mark);
+  return why ? config_error_set(reason, "-S \"%s\": %s", QUOTED(path), why) : 0;
 }
 
 static void hold_long(struct policy *p) {
@@ -293,17 +314,19 @@ static void spare_nothing(struct settings *s) {
   hold_long(&s->other.policy);
 }
 
-static int start(struct probe *p, struct config_error *reason) {
+static int start(struct probe *p, const struct probe_setup *setup,
+                 struct config_error *reason) {
   const char *root;
   int rc;
 
-  set_mirror(&p->settings, &p->mirror);
+  if (setup->source)
+    set_source(&p->settings, setup->source);
   set_host(&p->settings);
   if (p->is_check)
     check_places(&p->settings);
   write_no_files(&p->settings);
   rc = settings_finish(&p->settings);
-  if (rc == 0 && p->mirror.is_captured)
+  if (rc == 0 && p->captured > 0)
     spare_nothing(&p->settings);
   if (rc == 0)
     rc = collector_new(&p->settings, NULL, &p->collector);
@@ -330,10 +353,10 @@ static int set_up(struct probe *p, const struct probe_setup *setup,
   if (!p->config && p->is_check)
     return config_error_set(reason, "there is no %s: expected -C FILE",
                             default_configs[0]);
-  rc = open_mirror(p, setup->source, reason);
+  rc = setup->source ? check_source(p, setup->source, reason) : 0;
   if (rc == 0)
     rc = read_config(p, reason);
-  return rc ? rc : start(p, reason);
+  return rc ? rc : start(p, setup, reason);
 }
 
 int probe_new(const struct probe_setup *setup, struct probe **ret,
@@ -405,6 +428,6 @@ int probe_close_up(struct probe *p, uint32_t pid, char **ret_text,
 }
 
 void probe_set_time(const struct probe *p, double *ret) {
-  if (p->mirror.is_captured)
-    *ret = p->mirror.time;
+  if (p->captured > 0)
+    *ret = p->captured;
 }

@@ -17,8 +17,10 @@ struct probe;
 struct probe_setup {
   /* The file; NULL for the first that exists where collectd has it. */
   const char *config;
-  bool is_check;      /* of the configuration, without which it fails */
-  const char *source; /* a captured /proc (mirror.h); NULL: this host */
+  bool is_check; /* of the configuration, without which it fails */
+  /* A captured /proc: the directory that contrib/capture-proc makes. NULL: this
+   * host. */
+  const char *source;
   uint64_t interval_ns;
 };
 
