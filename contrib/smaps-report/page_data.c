@@ -98,16 +98,16 @@ static void write_areas(struct json_lines *j, struct document *d) {
  * far as theirs are known. */
 static void fill_gaps(struct document *d, const struct sum *members,
                       struct group *g) {
-  struct group made;
+  const struct group *made;
 
   if (amounts_get(&g->amounts, AMOUNT_PSS) != UNKNOWN || !members->has_parts)
     return;
-  sum_finish(members, g->name, &d->pool, &made);
-  if (amounts_get(&made.amounts, AMOUNT_PSS) == UNKNOWN)
+  made = sum_finish(members, UNKNOWN, g->name, &d->pool);
+  if (amounts_get(&made->amounts, AMOUNT_PSS) == UNKNOWN)
     return;
-  g->amounts = made.amounts;
-  g->pss_error = made.pss_error;
-  g->at_least = made.at_least | 1U << AMOUNT_PSS;
+  g->amounts = made->amounts;
+  g->pss_error = made->pss_error;
+  g->at_least = made->at_least | 1U << AMOUNT_PSS;
 }
 
 static void write_amount(struct json_lines *j, const struct amounts *a,

@@ -101,22 +101,20 @@ static uint64_t limit_error(uint64_t error, uint64_t bytes, uint64_t least,
   return error < possible ? error : possible;
 }
 
-void sum_limit_errors(struct sum *s, uint64_t most_bytes) {
-  s->pss_error = limit_error(s->pss_error, s->values[AMOUNT_PSS], s->pss_least,
-                             most_bytes);
-  s->uss_error = limit_error(s->uss_error, s->values[AMOUNT_USS], s->uss_least,
-                             most_bytes);
-}
+struct group *sum_finish(const struct sum *s, uint64_t most_bytes,
+                         const char *name, struct pool *pool) {
+  struct group *g = pool_alloc(pool, sizeof(*g));
 
-void sum_finish(const struct sum *s, const char *name, struct pool *pool,
-                struct group *ret) {
-  schema_forget(GROUP, ret);
-  ret->name = name;
-  ret->processes = s->processes;
-  ret->threads = s->threads;
-  ret->unreadable = s->unreadable;
-  ret->pss_error = s->pss_error;
-  ret->uss_error = s->uss_error;
-  ret->at_least = s->at_least;
-  amounts_pack(&ret->amounts, pool, s->values);
+  schema_forget(GROUP, g);
+  g->name = name;
+  g->processes = s->processes;
+  g->threads = s->threads;
+  g->unreadable = s->unreadable;
+  g->pss_error = limit_error(s->pss_error, s->values[AMOUNT_PSS], s->pss_least,
+                             most_bytes);
+  g->uss_error = limit_error(s->uss_error, s->values[AMOUNT_USS], s->uss_least,
+                             most_bytes);
+  g->at_least = s->at_least;
+  amounts_pack(&g->amounts, pool, s->values);
+  return g;
 }

@@ -40,14 +40,12 @@ void sum_add_process(struct sum *s, const struct process *p);
 struct sum *sum_groups(const struct document *d, const struct filters *f);
 
 /*
- * Limits the errors to what is possible: the processes have no more than
- * most_bytes in all (UNKNOWN if that is unknown), and no less than each of them
- * has for certain. The error of an unknown amount is unknown.
+ * Makes a group of that name in the pool. Its errors are limited to what is
+ * possible: the processes have no more than most_bytes in all (UNKNOWN if that
+ * is unknown), and no less than each of them has for certain. The error of an
+ * unknown amount is unknown.
  */
-void sum_limit_errors(struct sum *s, uint64_t most_bytes);
-
-/* Makes a group of that name from the sum. */
-void sum_finish(const struct sum *s, const char *name, struct pool *pool,
-                struct group *ret);
+struct group *sum_finish(const struct sum *s, uint64_t most_bytes,
+                         const char *name, struct pool *pool);
 
 #endif

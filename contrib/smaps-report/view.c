@@ -18,7 +18,6 @@ struct view {
   struct filters filters;
   struct sum sum; /* of the rows, for the total */
   bool lacks_sum; /* the total is unknown, because that of a document is */
-  struct group total;
   struct area area_total;
 };
 
@@ -31,14 +30,6 @@ static uint64_t most_of_processes(const struct document *d) {
       d->has_host_memory ? d->host_memory.parts[PART_GROUPS] : UNKNOWN;
 
   return mapped == UNKNOWN ? d->mem_total : amount_add(mapped, mapped / 100);
-}
-
-static void make_group(const struct sum *sum, uint64_t most, const char *name,
-                       struct pool *pool, struct group *ret) {
-  struct sum limited = *sum;
-
-  sum_limit_errors(&limited, most);
-  sum_finish(&limited, name, pool, ret);
 }
 
 static void add_processes(struct view *v, struct table *t) {
@@ -140,8 +131,7 @@ static void add_parts_of_groups(struct view *v, struct table *t) {
 
     if (sums[i].processes == 0 || !filter_takes(&v->filters.group, g->name))
       continue;
-    part = pool_alloc(&d->pool, sizeof(*part));
-    make_group(&sums[i], most_of_processes(d), g->name, &d->pool, part);
+    part = sum_finish(&sums[i], most_of_processes(d), g->name, &d->pool);
     part->rule = g->rule;
     table_add(t, (struct row){.amounts = &part->amounts, .group = part});
   }
@@ -196,16 +186,9 @@ static struct owned *list_owned(struct view *v, size_t *ret_n) {
   return owned;
 }
 
-static void add_user(struct view *v, struct table *t, const char *name,
-                     const struct sum *sum) {
-  struct group *user = pool_alloc(&v->document->pool, sizeof(*user));
-
-  make_group(sum, most_of_processes(v->document), name, &v->document->pool,
-             user);
-  table_add(t, (struct row){.amounts = &user->amounts, .group = user});
-}
-
 static void add_users(struct view *v, struct table *t) {
+  struct document *d = v->document;
+  const struct group *user;
   struct sum sum;
   size_t n;
   struct owned *owned = list_owned(v, &n);
@@ -216,7 +199,8 @@ static void add_users(struct view *v, struct table *t) {
     sum_add_process(&v->sum, owned[i].process);
     if (i + 1 < n && strcmp(owned[i].user, owned[i + 1].user) == 0)
       continue;
-    add_user(v, t, owned[i].user, &sum);
+    user = sum_finish(&sum, most_of_processes(d), owned[i].user, &d->pool);
+    table_add(t, (struct row){.amounts = &user->amounts, .group = user});
     sum_begin(&sum);
   }
   free(owned);
@@ -268,6 +252,8 @@ static uint64_t most_of_hosts(const struct view *v) {
 }
 
 static void set_total(struct view *v, struct table *t) {
+  const struct group *total;
+
   t->has_total = v->options->has_total;
   if (t->kind == ROW_AREA) {
     if (v->lacks_sum)
@@ -278,12 +264,12 @@ static void set_total(struct view *v, struct table *t) {
   }
   if (v->lacks_sum)
     sum_forget(&v->sum);
-  make_group(&v->sum, most_of_hosts(v), "total", &v->documents[0]->pool,
-             &v->total);
+  total =
+      sum_finish(&v->sum, most_of_hosts(v), "total", &v->documents[0]->pool);
   t->total = (struct row){.kind = ROW_USER,
                           .is_total = true,
-                          .amounts = &v->total.amounts,
-                          .group = &v->total};
+                          .amounts = &total->amounts,
+                          .group = total};
 }
 
 /* ---- tables ---- */
