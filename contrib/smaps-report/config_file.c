@@ -96,33 +96,29 @@ static bool add_items(struct reader *r, const oconfig_item_t *root,
 
 /* ---- files and directories ---- */
 
-/* Sets errno then. */
-static bool is_directory(const char *path) {
-  struct stat st;
-
-  errno = EISDIR;
-  return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-/* A device such as /dev/zero has no end. That of /dev/null is its beginning. */
-static bool has_an_end(const char *path) {
+/* NULL if the scanner can read it, which would end the program otherwise. A
+ * device such as /dev/zero has no end. That of /dev/null is its beginning. */
+static const char *why_unreadable(const char *path) {
   struct stat st, null;
 
-  return stat(path, &st) == 0 &&
-         (S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode) ||
-          (S_ISCHR(st.st_mode) && stat("/dev/null", &null) == 0 &&
-           st.st_rdev == null.st_rdev));
+  if (stat(path, &st) < 0 || access(path, R_OK) < 0)
+    return strerror(errno);
+  if (S_ISDIR(st.st_mode))
+    return strerror(EISDIR);
+  if (S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode) ||
+      (S_ISCHR(st.st_mode) && stat("/dev/null", &null) == 0 &&
+       st.st_rdev == null.st_rdev))
+    return NULL;
+  return "expected a file or a pipe";
 }
 
 static bool add_file(struct reader *r, const char *path) {
+  const char *why = why_unreadable(path);
   oconfig_item_t *root;
   bool is_good;
 
-  /* The scanner would end the program. */
-  if (access(path, R_OK) < 0 || is_directory(path))
-    return refuse(path, strerror(errno));
-  if (!has_an_end(path))
-    return refuse(path, "expected a file or a pipe");
+  if (why)
+    return refuse(path, why);
   root = oconfig_parse_file(path);
   /* It was told by oconfig_mistake(). */
   if (!root)
