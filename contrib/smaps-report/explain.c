@@ -272,10 +272,7 @@ static void write_process(const struct document *d, const struct process *p,
   json_lines_whole(j, "pid", p->pid);
   json_lines_text(j, "comm", p->comm);
   json_lines_text(j, "command", process_command(p));
-  json_lines_begin(j, "groups", '[');
-  for (size_t i = 0; i < p->n_groups; i++)
-    json_lines_text(j, NULL, p->groups[i]);
-  json_lines_end(j, ']');
+  json_lines_names(j, "groups", p->groups, p->n_groups);
   if (p->rule != UNKNOWN)
     rules_write(j, d, p->rule);
   json_lines_flag(j, "inherited", p->is_inherited);

@@ -121,6 +121,14 @@ void json_lines_text(struct json_lines *j, const char *key, const char *text) {
   json_lines_text_cut(j, key, text, SIZE_MAX);
 }
 
+void json_lines_names(struct json_lines *j, const char *key,
+                      const char *const *names, size_t n) {
+  json_lines_begin(j, key, '[');
+  for (size_t i = 0; i < n; i++)
+    json_lines_text(j, NULL, names[i]);
+  json_lines_end(j, ']');
+}
+
 void json_lines_whole(struct json_lines *j, const char *key, uint64_t value) {
   if (begin_known(j, key, value != UNKNOWN))
     fprintf(j->out, "%ju", (uintmax_t)value);

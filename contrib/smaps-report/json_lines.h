@@ -37,6 +37,9 @@ void json_lines_text(struct json_lines *j, const char *key, const char *text);
  * at its end. */
 void json_lines_text_cut(struct json_lines *j, const char *key,
                          const char *text, size_t max);
+/* Writes an array of texts. */
+void json_lines_names(struct json_lines *j, const char *key,
+                      const char *const *names, size_t n);
 void json_lines_whole(struct json_lines *j, const char *key, uint64_t value);
 void json_lines_real(struct json_lines *j, const char *key, double value);
 void json_lines_change(struct json_lines *j, const char *key, bool is_less,

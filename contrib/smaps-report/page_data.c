@@ -24,19 +24,11 @@ struct page {
   size_t n_names;
 };
 
-static void write_columns(struct json_lines *j, const char *key,
-                          const char *const *columns, size_t n) {
-  json_lines_begin_row(j, key);
-  for (size_t i = 0; i < n; i++)
-    json_lines_text(j, NULL, columns[i]);
-  json_lines_end(j, ']');
-}
-
 #define COLUMNS(key, ...)                                                      \
   do {                                                                         \
     static const char *const columns[] = {__VA_ARGS__};                        \
                                                                                \
-    write_columns(j, key, columns, sizeof(columns) / sizeof(*columns));        \
+    json_lines_names(j, key, columns, sizeof(columns) / sizeof(*columns));     \
   } while (0)
 
 /* ---- the head ---- */
@@ -115,21 +107,17 @@ static void write_amount(struct json_lines *j, const struct amounts *a,
   json_lines_whole(j, amount_names[which], amounts_get(a, which));
 }
 
-static void write_split(struct json_lines *j, const struct split *s) {
-  json_lines_whole(j, "anon", s->anon);
-  json_lines_whole(j, "file", s->file);
-  json_lines_whole(j, "shmem", s->shmem);
-  json_lines_whole(j, "private_anon", s->private_anon);
-  json_lines_whole(j, "private_error", s->error);
-}
-
 static void write_usage(struct json_lines *j, const struct amounts *a,
                         const struct split *s) {
   write_amount(j, a, AMOUNT_PSS);
   write_amount(j, a, AMOUNT_USS);
   write_amount(j, a, AMOUNT_RSS);
   write_amount(j, a, AMOUNT_SWAP);
-  write_split(j, s);
+  json_lines_whole(j, "anon", s->anon);
+  json_lines_whole(j, "file", s->file);
+  json_lines_whole(j, "shmem", s->shmem);
+  json_lines_whole(j, "private_anon", s->private_anon);
+  json_lines_whole(j, "private_error", s->error);
 }
 
 /* "3.0 %: 2.0 % since ..., 1.0 % since ...". */
@@ -261,13 +249,6 @@ static void write_mapping(const struct page *page, struct json_lines *j,
   json_lines_end(j, ']');
 }
 
-static void write_names(const struct page *page, struct json_lines *j) {
-  json_lines_begin(j, "names", '[');
-  for (size_t i = 0; i < page->n_names; i++)
-    json_lines_text(j, NULL, page->names[i]);
-  json_lines_end(j, ']');
-}
-
 static void write_mappings(const struct page *page, struct json_lines *j,
                            const struct mappings *all) {
   COLUMNS("mapping_columns", "name", "processes", "pss", "pss_error", "anon",
@@ -351,10 +332,6 @@ static void write_processes(const struct page *page, struct json_lines *j) {
 
 /* ---- changes ---- */
 
-static const char *group_of(const struct document *d, const struct process *p) {
-  return p ? process_main_group(d, p) : NULL;
-}
-
 static void write_change(const struct page *page, struct json_lines *j,
                          const struct change *c) {
   const struct process *was = c->old_process, *is = c->new_process;
@@ -367,7 +344,9 @@ static void write_change(const struct page *page, struct json_lines *j,
   json_lines_whole(j, NULL, was ? was->pid : UNKNOWN);
   json_lines_whole(j, NULL, is ? is->pid : UNKNOWN);
   json_lines_text(j, NULL,
-                  is ? group_of(page->document, is) : group_of(page->old, was));
+                  is    ? process_main_group(page->document, is)
+                  : was ? process_main_group(page->old, was)
+                        : NULL);
   json_lines_end(j, ']');
 }
 
@@ -412,7 +391,7 @@ void page_data_write(struct document *d, struct document *old, FILE *out) {
   write_head(&json, d);
   write_areas(&json, d);
   write_groups(&page, &json);
-  write_names(&page, &json);
+  json_lines_names(&json, "names", page.names, page.n_names);
   write_mappings(&page, &json, &all);
   write_processes(&page, &json);
   write_diff(&page, &json);

@@ -185,10 +185,7 @@ static void write_cell(struct json_lines *j, const char *name,
     json_lines_text(j, name, c->text);
     break;
   case CELL_NAMES:
-    json_lines_begin(j, "groups", '[');
-    for (size_t i = 0; i < c->n_names; i++)
-      json_lines_text(j, NULL, c->names[i]);
-    json_lines_end(j, ']');
+    json_lines_names(j, "groups", c->names, c->n_names);
     break;
   case CELL_BYTES:
   case CELL_COUNT:
@@ -201,19 +198,11 @@ static void write_cell(struct json_lines *j, const char *name,
   }
 }
 
-/* The names of the amounts that some parts of the sum lack. */
-static void write_least(const struct table *t, const struct row *row,
-                        struct json_lines *j) {
-  json_lines_begin(j, "at_least", '[');
-  for (size_t i = 0; i < t->n_columns; i++)
-    if (column_get(document_of(t, row), t->columns[i], row).is_least)
-      json_lines_text(j, NULL, column_name(t->columns[i]));
-  json_lines_end(j, ']');
-}
-
 static void write_row(const struct table *t, const struct row *row,
                       struct json_lines *j) {
-  bool has_least = false;
+  /* The amounts that some parts of the sum lack. */
+  const char *least[TABLE_COLUMNS_MAX + 2];
+  size_t n_least = 0;
 
   json_lines_begin(j, NULL, '{');
   json_lines_text(j, "row", row->is_total ? "total" : kind_names[t->kind]);
@@ -221,10 +210,11 @@ static void write_row(const struct table *t, const struct row *row,
     struct cell cell = column_get(document_of(t, row), t->columns[i], row);
 
     write_cell(j, column_name(t->columns[i]), &cell);
-    has_least |= cell.is_least;
+    if (cell.is_least)
+      least[n_least++] = column_name(t->columns[i]);
   }
-  if (has_least)
-    write_least(t, row, j);
+  if (n_least > 0)
+    json_lines_names(j, "at_least", least, n_least);
   json_lines_end(j, '}');
 }
 
