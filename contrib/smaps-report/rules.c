@@ -138,11 +138,6 @@ static void print_absence(const struct document *d, size_t which,
   text_done(&t);
 }
 
-static void print_absences(const struct document *d, const struct style *s) {
-  for (size_t i = 0; i < sizeof(absences) / sizeof(*absences); i++)
-    print_absence(d, i, s);
-}
-
 void rules_print(const struct document *d, const struct style *s) {
   struct text t = {0};
   uint64_t none;
@@ -158,7 +153,8 @@ void rules_print(const struct document *d, const struct style *s) {
   text_print(&t, COLOUR_NONE, s);
   print_idle(d, tallies, false, s);
   print_idle(d, tallies, true, s);
-  print_absences(d, s);
+  for (size_t i = 0; i < sizeof(absences) / sizeof(*absences); i++)
+    print_absence(d, i, s);
   text_done(&t);
   free(tallies);
 }

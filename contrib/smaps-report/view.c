@@ -387,16 +387,13 @@ int view_filters(struct document *const *documents, size_t n,
   return rc;
 }
 
-static bool is_live(const struct view *v) {
-  return v->options->command == COMMAND_LIVE;
-}
-
 /* A capture of a group has the mappings of its processes. */
 static bool should_have_mappings(const struct view *v,
                                  const struct document *d) {
   const char *scope = document_scope(d);
 
-  return is_live(v) || (scope && filter_takes(&v->filters.group, scope));
+  return v->options->command == COMMAND_LIVE ||
+         (scope && filter_takes(&v->filters.group, scope));
 }
 
 static size_t count_missing(const struct view *v) {
@@ -408,15 +405,14 @@ static size_t count_missing(const struct view *v) {
   return n;
 }
 
-static bool has_ended_group(const struct view *v) {
-  for (size_t i = 0; i < v->n_documents; i++)
-    if (!isnan(document_last_known(v->documents[i])))
-      return true;
-  return false;
-}
-
 static const char *why_no_mappings(const struct view *v) {
-  if (has_ended_group(v))
+  bool has_ended = false, should_have_some = false;
+
+  for (size_t i = 0; i < v->n_documents; i++) {
+    has_ended |= !isnan(document_last_known(v->documents[i]));
+    should_have_some |= should_have_mappings(v, v->documents[i]);
+  }
+  if (has_ended)
     return "has no mappings: the processes of the group had ended before the "
            "capture";
   if (count_missing(v) > 0)
@@ -424,10 +420,9 @@ static const char *why_no_mappings(const struct view *v) {
                ? "the mappings of these processes could not be read: only a "
                  "capture with smaps (capture-proc -s) has them"
                : "the mappings of these processes could not be read";
-  for (size_t i = 0; i < v->n_documents; i++)
-    if (should_have_mappings(v, v->documents[i]))
-      return "has no process that the filters take";
-  return "has no mappings: only a capture of the group has them";
+  return should_have_some
+             ? "has no process that the filters take"
+             : "has no mappings: only a capture of the group has them";
 }
 
 static int check(const struct view *v, struct config_error *reason) {
