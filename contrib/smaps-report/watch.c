@@ -44,56 +44,42 @@ static uint64_t now_ns(void) {
 
 /* ---- keys ---- */
 
-static const struct {
-  int key;
-  enum watch_sort sort;
-} sort_keys[] = {{'p', SORT_PSS},   {'u', SORT_USS},   {'r', SORT_RSS},
-                 {'w', SORT_SWAP},  {'g', SORT_START}, {'l', SORT_LAST},
-                 {'c', SORT_COUNT}, {'n', SORT_NAME}};
+/* In the order of the columns. */
+static const char sort_keys[] = "purwglcn";
+_Static_assert(sizeof(sort_keys) == SORTS + 1, "a key for each column");
 
-static bool sort_by_key(struct watch *w, int key) {
-  for (size_t i = 0; i < sizeof(sort_keys) / sizeof(*sort_keys); i++)
-    if (sort_keys[i].key == key) {
-      watch_sort_by(w, sort_keys[i].sort);
-      return true;
-    }
-  if (key == '<' && w->sort > 0)
+static void sort_by_key(struct watch *w, int key) {
+  const char *found = key > 0 && key < 128 ? strchr(sort_keys, key) : NULL;
+
+  if (found)
+    watch_sort_by(w, (enum watch_sort)(found - sort_keys));
+  else if (key == '<' && w->sort > 0)
     watch_sort_by(w, w->sort - 1);
   else if (key == '>' && w->sort + 1 < SORTS)
     watch_sort_by(w, w->sort + 1);
   else if (key == 'R')
     watch_reverse(w);
-  else
-    return false;
-  return true;
 }
 
-static bool move_by_key(struct watch *w, int key) {
-  long page = (long)watch_screen_rows();
-
+/* How many rows the key goes down; 0 of other keys. */
+static long rows_of_key(const struct watch *w, int key) {
   switch (key) {
   case KEY_UP:
   case 'k':
-    watch_move(w, -1);
-    return true;
+    return -1;
   case KEY_DOWN:
   case 'j':
-    watch_move(w, 1);
-    return true;
+    return 1;
   case KEY_PPAGE:
-    watch_move(w, -page);
-    return true;
+    return -(long)watch_screen_rows();
   case KEY_NPAGE:
-    watch_move(w, page);
-    return true;
+    return (long)watch_screen_rows();
   case KEY_HOME:
-    watch_move(w, -(long)w->n);
-    return true;
+    return -(long)w->n;
   case KEY_END:
-    watch_move(w, (long)w->n);
-    return true;
+    return (long)w->n;
   default:
-    return false;
+    return 0;
   }
 }
 
@@ -113,6 +99,8 @@ static void begin_to_type(struct session *s) {
 }
 
 static void press(struct session *s, int key) {
+  long rows = rows_of_key(&s->watch, key);
+
   switch (key) {
   case 'q':
     s->is_over = true;
@@ -150,7 +138,9 @@ static void press(struct session *s, int key) {
     clearok(stdscr, TRUE);
     return;
   default:
-    if (!move_by_key(&s->watch, key))
+    if (rows != 0)
+      watch_move(&s->watch, rows);
+    else
       sort_by_key(&s->watch, key);
   }
 }
