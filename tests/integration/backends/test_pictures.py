@@ -18,6 +18,7 @@ from test_rrd import (
     SMAPS_GRAPH,
     UNKNOWN_COLOUR,
     column_colours,
+    palette,
     plot_lines,
     read_png,
     runs,
@@ -205,6 +206,18 @@ class Host(PicturesTest):
         both = zip(self.bands(alone), self.bands(stack))
         # But for the column at an edge.
         self.assertLessEqual(sum(one != other for one, other in both), 2)
+
+    def test_a_gap_in_a_stack_leaves_what_is_below_it(self):
+        (path,), _ = self.draw("-x", "small-*", "stack")
+        counts = [len(some) for some in runs(column_colours(path, palette()))]
+        # Twice there is the nightly one too.
+        self.assertEqual(counts, [0, 2, 3, 2, 1, 2, 0, 2, 3, 2, 0])
+
+    def test_a_group_that_may_be_late_ends_the_stack(self):
+        """The nightly one has ended, but within CacheTimeout nobody can know."""
+        (path,), _ = self.draw("-c", 7200, "-x", "small-*", "stack")
+        counts = [len(some) for some in runs(column_colours(path, palette()))]
+        self.assertEqual(counts, [0, 2, 3, 2, 1, 2, 0, 2, 3, 0])
 
     def test_a_group_that_has_ended_is_not_unknown(self):
         (path,), _ = self.draw("group", "nightly")

@@ -99,23 +99,13 @@ def rrdtool(*arguments):
 
 
 def last_update(path):
-    """(names of the data sources, time, values as they were written)."""
-    names, _, row = rrdtool("lastupdate", path).splitlines()
+    """(time, values as they were written)"""
+    _, _, row = rrdtool("lastupdate", path).splitlines()
     time_, _, values = row.partition(":")
     values = tuple(
         math.nan if value == "U" else float(value) for value in values.split()
     )
-    return names.split(), int(time_), values
-
-
-def fetch(path, function, begin, end):
-    """Rows as (time, value...)."""
-    text = rrdtool("fetch", path, function, f"-s{begin}", f"-e{end}")
-    rows = []
-    for line in text.splitlines()[2:]:
-        time_, _, values = line.partition(":")
-        rows.append((int(time_), *map(float, values.split())))
-    return rows
+    return int(time_), values
 
 
 def same(one, other):
@@ -149,13 +139,6 @@ class StoredValues(BackendTest):
         cls.daemon.wait_cycles(6)
         cls.daemon.stop()
         cls.values = cls.daemon.values()
-
-    def stored(self, group, metric, function="AVERAGE"):
-        """Values of the time for which csv has them."""
-        times = [row[0] for row in self.values[group][metric]]
-        path = self.daemon.file(group, metric)
-        begin, end = int(times[0]) + self.interval, int(times[-1])
-        return fetch(path, function, begin, end - self.interval)
 
     def test_each_metric_has_a_file(self):
         files = {
@@ -193,49 +176,13 @@ class StoredValues(BackendTest):
             for metric, rows in metrics.items():
                 with self.subTest(group=group, metric=metric):
                     path = self.daemon.file(group, metric)
-                    _, time_, values = last_update(path)
+                    time_, values = last_update(path)
                     near = [row for row in rows if abs(row[0] - time_) < 1]
                     self.assertTrue(
                         any(same(values, row[1:]) for row in near),
                         f"{values} at {time_}; csv has {rows[-3:]}",
                     )
                     self.assertLess(rows[-1][0] - time_, 1)
-
-    def test_consolidated_values_are_within_those_that_csv_got(self):
-        for metric in ("memory-pss", "memory-uss", "memory-rss", "ps_count"):
-            rows = self.values["known"][metric]
-            for function in ("MIN", "AVERAGE", "MAX"):
-                with self.subTest(metric=metric, function=function):
-                    stored = self.stored("known", metric, function)
-                    self.assertGreaterEqual(len(stored), 3)
-                    self.assert_within(stored, rows)
-
-    def assert_within(self, stored, rows):
-        """RRD files keep double precision, but print ten digits of it."""
-        for row in stored:
-            for i, value in enumerate(row[1:], 1):
-                seen = [other[i] for other in rows]
-                self.assertGreaterEqual(value, min(seen) * (1 - 1e-9))
-                self.assertLessEqual(value, max(seen) * (1 + 1e-9))
-
-    def test_processes_and_threads_are_two_data_sources(self):
-        names, _, values = last_update(self.daemon.file("known", "ps_count"))
-        self.assertEqual(names, ["processes", "threads"])
-        self.assertEqual(values, (3, 3))
-
-    def test_full_coverage_is_below_the_limit_of_its_type(self):
-        for _, value in self.stored("known", "percent-coverage"):
-            self.assertEqual(value, 100)
-
-    def test_what_is_not_known_is_unknown_in_the_file(self):
-        for name in ("pss", "uss", "shared", "swap"):
-            stored = self.stored("not known", f"memory-{name}")
-            self.assertGreaterEqual(len(stored), 3)
-            for _, value in stored:
-                self.assertTrue(math.isnan(value), f"{name} is {value}")
-        # While the counts are there, by which a reader can tell.
-        for _, processes, _ in self.stored("not known", "ps_count"):
-            self.assertEqual(processes, 3)
 
     def test_a_group_that_is_never_known_is_drawn_as_such(self):
         times = self.daemon.times()
@@ -252,12 +199,6 @@ class StoredValues(BackendTest):
         done = smaps_graph(*files, *span, "-x", "known", "stack")
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("no values", done.stderr)
-
-    def test_the_step_is_the_interval(self):
-        info = rrdtool("info", self.daemon.file("known", "memory-pss"))
-        self.assertIn(f"step = {self.interval}\n", info)
-        heartbeat = f"ds[value].minimal_heartbeat = {2 * self.interval}\n"
-        self.assertIn(heartbeat, info)
 
     def test_the_configuration_is_taken_without_complaint(self):
         complaints = self.daemon.log_lines(r"\[(warning|error)\]")
@@ -382,10 +323,10 @@ def smaps_graph(*arguments):
 ODD_NAME = "odd a\\b: 5% c\\:"
 
 
-def config_of_groups(names, make_group=shape_group):
+def config_of_groups(names):
     escaped = ODD_NAME.replace("\\", "\\\\").replace("%", "%%")
     return plugin(
-        *map(make_group, names),
+        *map(shape_group, names),
         shape_group("odd", escaped),
         group("job-%{1}", f'CommMatch "^job([0-9]){TAG}$"'),
     )
