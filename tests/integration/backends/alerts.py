@@ -7,7 +7,7 @@ import re
 import shutil
 from typing import NamedTuple
 
-from harness import MIB, ROOT, group, stage, unprivileged_user, wait_until
+from harness import MIB, ROOT, stage, unprivileged_user, wait_until
 from server import BackendTest, load_smaps, shape_group, shipped
 
 NOTIFY_LOG = ROOT / "contrib/alerts/notify-log"

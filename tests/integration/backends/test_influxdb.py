@@ -21,7 +21,6 @@ from server import (
     shape_group,
     shipped,
 )
-from test_captured import read_mem_total
 
 # The fields of the types that have other ones than "value".
 FIELDS = {"ps_count": ["processes", "threads"], "duration": ["seconds"]}
@@ -231,44 +230,6 @@ class WhatInfluxHolds(InfluxTest):
         """But for a quote in a name, of which collectd-udp.conf tells."""
         influx, daemon = self.collect_all("by_udp")
         self.assert_same_points(influx, daemon, quote=r'\"')
-
-    def test_what_is_not_known_is_absent_and_not_zero(self):
-        for way in ("by_network", "by_udp"):
-            with self.subTest(way):
-                influx, daemon = self.collect_all(way)
-                self.wait_points(influx, daemon)
-                rows = daemon.values()["unread"]["memory-pss"]
-                self.assertTrue(math.isnan(rows[0][1]))
-                self.assert_unread_is_absent(influx)
-
-    def assert_unread_is_absent(self, influx):
-        where = "type = 'memory' AND type_instance = 'pss' AND instance ="
-        query = f"SELECT value FROM smaps WHERE {where}"
-        self.assertEqual(influx.query(f"{query} 'unread'"), [])
-        self.assertNotEqual(influx.query(f"{query} 'web'"), [])
-        absent = influx.query(f"{query} 'absent'")[0]["values"]
-        self.assertEqual({value for _, value in absent}, {0})
-        resident = influx.query(
-            "SELECT value FROM smaps WHERE type_instance = 'resident'"
-            " AND instance = 'unread'"
-        )[0]["values"]
-        self.assertGreater(resident[0][1], 2 * 1024 * 1024)
-
-    def test_the_parts_of_the_host_add_up_to_mem_total(self):
-        need_host()
-        influx, daemon = self.collect_all("by_network")
-        self.wait_points(influx, daemon)
-        total = read_mem_total(Path("/proc"))
-        times = {row[0] for row in daemon.values()["host"]["memory-free"]}
-        sums = {}
-        for key, values in influx.points().items():
-            if key[:3] == ("alpha", "host", "memory"):
-                for time, value in values.items():
-                    sums[time] = sums.get(time, 0) + float(value)
-        self.assertEqual(len(sums), len(times))
-        # A daemon that ends drops what it has not yet written of the last.
-        del sums[max(sums)]
-        self.assertEqual(set(sums.values()), {total})
 
     def test_the_query_of_the_comment_returns_the_parts_of_the_host(self):
         need_host()

@@ -5,15 +5,13 @@ contrib/prometheus; promtool for the rules by themselves.
 """
 
 import json
-import math
 import os
 import re
 import subprocess
 import unittest
 import urllib.parse
-from pathlib import Path
 
-from harness import ROOT, TAG, group, need_host, stage
+from harness import ROOT, TAG, group, stage
 from server import (
     BackendTest,
     fetch,
@@ -23,7 +21,6 @@ from server import (
     shape_group,
     shipped,
 )
-from test_captured import read_mem_total
 
 FILES = ROOT / "contrib/prometheus"
 
@@ -87,10 +84,9 @@ def write_prometheus(port):
 class Prometheus:
     """A running Prometheus that fetches from one port of this host."""
 
-    def __init__(self, test, target, replacements=None):
+    def __init__(self, test, target):
         program = need_program("prometheus", "prometheus")
         self.port = free_port()
-        self.target = target
         directory = stage().new_directory()
         (directory / "prometheus.yml").write_text(
             shipped(
@@ -98,18 +94,12 @@ class Prometheus:
                 {
                     "localhost:9103": f"127.0.0.1:{target}",
                     "interval: 10s": "interval: 200ms",
-                    **(replacements or {}),
                 },
             )
         )
         (directory / "rules.yml").write_text(
             shipped(
-                "prometheus/rules.yml",
-                {
-                    "for: 2m": "for: 0s",
-                    "interval: 2m": "interval: 200ms",
-                    "group: ssh.service": "group: web",
-                },
+                "prometheus/rules.yml", {"interval: 2m": "interval: 200ms"}
             )
         )
         self.server = test.start_server(
@@ -218,7 +208,7 @@ def name_of(group, metric, index):
 
 
 class PrometheusTest(BackendTest):
-    def start_both(self, replacements=None):
+    def start_both(self):
         """(collectd, Prometheus), with processes in all groups."""
         self.start_shape("cow", name="web", mib=8, rewrite_mib=2, children=2)
         self.start_shape("anon", name="odd", mib=2)
@@ -228,7 +218,7 @@ class PrometheusTest(BackendTest):
             SMAPS + OTHER_PLUGINS + write_prometheus(port), host="alpha", interval=0.2
         )
         daemon.wait_cycles(3)
-        return daemon, Prometheus(self, port, replacements)
+        return daemon, Prometheus(self, port)
 
 
 class SharedTest(PrometheusTest):
@@ -271,28 +261,6 @@ class WhatPrometheusHolds(SharedTest):
         group = labels.get("group", "").replace(TAG, "")
         return group or labels.get("part", "")
 
-    def test_the_parts_of_the_host_add_up_to_mem_total(self):
-        need_host()
-        total = read_mem_total(Path("/proc"))
-        query = "sum by (instance) (smaps_host_memory_bytes)"
-        # A part may be of the interval before.
-        self.prometheus.wait_query(
-            query, lambda found: found == [({"instance": "alpha"}, total)]
-        )
-        self.prometheus.wait_query(
-            "smaps_host_memory_bytes",
-            lambda found: {f"memory-{labels['part']}" for labels, _ in found}
-            == {
-                metric
-                for metric in of_an_interval(self.daemon.values())["host"]
-                if metric.startswith("memory-")
-            },
-        )
-        self.prometheus.wait_query(
-            "sum(smaps_host_memory_share_percent)",
-            lambda found: abs(found[0][1] - 100) < 0.1,
-        )
-
     def test_the_rules_name_nothing_that_is_not_there(self):
         for file in FILES.glob("rules*.yml"):
             text = file.read_text()
@@ -325,12 +293,6 @@ class WhatPrometheusHolds(SharedTest):
         self.prometheus.wait_query('collectd_memory{memory="free"}')
         self.prometheus.wait_query('collectd_cpu_percent{cpu="0",type="idle"}')
 
-    def test_what_is_not_known_is_not_a_number(self):
-        query = 'smaps_pss_bytes{group="unread"}'
-        ((_, value),) = self.prometheus.wait_query(query)
-        self.assertTrue(math.isnan(value))
-        self.assertEqual(self.prometheus.query(f"{query} >= 0"), [])
-
 
 class Rules(SharedTest):
     def test_all_of_them_are_evaluated_without_error(self):
@@ -344,30 +306,6 @@ class Rules(SharedTest):
         self.assertGreater(len(rules), 10)
         for rule in rules:
             self.assertEqual(rule["health"], "ok", rule)
-
-    def test_they_record_a_series_for_each_group(self):
-        for name, group in (
-            ("smaps:pss_limit_bytes", "postgres"),
-            ("smaps:expected_group", "web"),
-        ):
-            ((labels, _),) = self.prometheus.wait_query(name)
-            self.assertEqual(labels, {"__name__": name, "group": group})
-        known = {"web", ODD_GROUP}
-        for name, groups in (
-            ("smaps:pss_shared_bytes", known | {"unread"}),
-            ("smaps:pss_bytes:min30m", known),
-            ("instance:smaps_pss_bytes:sum", {None}),
-            ("instance:smaps_pss_bytes:min30m", {None}),
-            ("instance:smaps_until_full_seconds", {None}),
-        ):
-            found = self.prometheus.wait_query(name)
-            self.assertEqual({x.get("group") for x, _ in found}, groups, name)
-            self.assertEqual({x["instance"] for x, _ in found}, {"alpha"})
-        query = 'smaps:pss_shared_bytes{group="web"}'
-        ((_, shared),) = self.prometheus.wait_query(query)
-        written = names_of_csv(self.daemon.values())
-        pss, uss = (written["web", f"smaps_{x}_bytes"] for x in ("pss", "uss"))
-        self.assertIn(shared, [one - other for one, other in zip(pss, uss)])
 
     def rules(self):
         groups = self.prometheus.get("/api/v1/rules")["groups"]
@@ -386,42 +324,6 @@ class Ends(PrometheusTest):
         self.assertEqual(value, 1)
         made.stop()
         prometheus.wait_query(query, lambda found: not found)
-
-    def test_mem_total_is_that_of_the_host_either_way(self):
-        """From the memory plugin, and without it from the percentages."""
-        daemon, prometheus = self.start_both()
-        name = "instance:mem_total_bytes"
-        ((labels, value),) = prometheus.wait_query(name)
-        self.assertEqual(labels, {"__name__": name, "instance": "alpha"})
-        mem_total = read_mem_total(Path("/proc"))
-        self.assert_near(value, mem_total, 1e-6 * mem_total, name)
-        daemon.stop()
-        self.start_daemon(
-            SMAPS + write_prometheus(prometheus.target),
-            host="beta",
-            interval=0.2,
-        )
-        query = f'{name}{{instance="beta"}}'
-        ((_, value),) = prometheus.wait_query(query)
-        self.assert_near(value, mem_total, 1e-6 * mem_total, name)
-
-    def test_the_end_of_a_service_is_an_alert(self):
-        port = free_port()
-        self.start_daemon(
-            SMAPS + write_prometheus(port), host="alpha", interval=0.2
-        )
-        web = self.start_shape("anon", name="web", mib=1)
-        prometheus = Prometheus(self, port)
-        prometheus.wait_query(
-            'smaps_processes{group="web"} == 1'
-        )
-        self.assertEqual(self.alerts(prometheus), [])
-        web.stop()
-        prometheus.server.wait_ready(
-            lambda: ("SmapsServiceGone", "web", "firing")
-            in self.alerts(prometheus),
-            "firing",
-        )
 
     def test_a_collectd_that_has_ended_is_an_alert(self):
         """Two of them, which wait for five minutes before they fire."""
