@@ -260,6 +260,13 @@ class Values(unittest.TestCase):
         written = re.findall(r"^  ([a-z_]+(?:-[a-z_]+)?) {2,}", table, re.M)
         self.assertEqual(set(written), page_identifiers("By default"))
 
+    def test_thresholds_are_of_values_that_there_are(self):
+        text = read("contrib/alerts/thresholds.conf")
+        named = re.findall(r'<Type (\w+)>\n +Instance "(\w+)"', text)
+        self.assertGreater(len(named), 12)
+        known = names("detail") | names("own") | names("percent")
+        self.assertEqual({"-".join(name) for name in named} - known, set())
+
     def test_nothing_names_a_value_that_is_none(self):
         known = names("detail") | names("own") | names("percent")
         known |= names("host")

@@ -12,20 +12,15 @@ from server import BackendTest, load_smaps, shape_group, shipped
 
 NOTIFY_LOG = ROOT / "contrib/alerts/notify-log"
 
-GROUPS = load_smaps(
-    "ValuesPercentage true",
-    shape_group("postgres"),
-    shape_group("redis", None, 'Refresh "always"'),
-)
+GROUPS = load_smaps("ValuesPercentage true", shape_group("postgres"))
 
 # In place of the limits in thresholds.conf.
 WARNING = 40 * MIB
 FAILURE = 80 * MIB
-HYSTERESIS = 10 * MIB
 PSS_LIMITS = {
     "WarningMax 6000000000": f"WarningMax {WARNING}",
     "FailureMax 8000000000": f"FailureMax {FAILURE}",
-    "Hysteresis 200000000": f"Hysteresis {HYSTERESIS}",
+    "Hysteresis 200000000": f"Hysteresis {10 * MIB}",
 }
 
 # Hits 3 in 5.12: so many values out of range in a row.

@@ -72,30 +72,25 @@ def address_in(text):
 
 
 class Mail(BackendTest):
-    def start_mailbox(self, port):
-        mailbox = Mailbox(port)
-        self.addCleanup(mailbox.close)
-        return mailbox
-
-    def start_mailing(self, port, replacements=None, least=1, more=""):
+    def start_mailing(self, mailbox, more):
+        """One value only has a limit, of two processes: each notification is a
+        mail."""
         need_plugin("notify_email")
         mail = shipped(
             "alerts/notify-email.conf",
             {
                 '"localhost"': '"127.0.0.1"',
-                "SMTPPort 25": f"SMTPPort {port}",
-                **(replacements or {}),
+                "SMTPPort 25": f"SMTPPort {mailbox.server_address[1]}",
             },
         )
-        # One value only: each notification is a mail.
-        limits = f"""
+        limits = """
         LoadPlugin threshold
         <Plugin threshold>
           <Plugin smaps>
             Instance "postgres"
             <Type ps_count>
               DataSource "processes"
-              FailureMin {least}
+              FailureMin 2
             </Type>
           </Plugin>
         </Plugin>
@@ -105,18 +100,21 @@ class Mail(BackendTest):
             interval=0.1,
         )
 
-    def wait_mails(self, mailbox, count):
-        wait_until(lambda: len(mailbox.mails) >= count, f"{count} mails")
-        return mailbox.mails
-
-    def test_each_notification_is_one_mail(self):
-        mailbox = self.start_mailbox(free_port())
-        daemon = self.start_mailing(mailbox.server_address[1])
-        self.wait_mails(mailbox, 1)
-        self.start_shape("anon", name="postgres")
-        self.wait_mails(mailbox, 2)
+    def test_an_alarm_and_its_capture_are_a_mail_each(self):
+        """The second names the largest processes."""
+        mailbox = Mailbox(free_port())
+        self.addCleanup(mailbox.close)
+        shape = self.start_shape("anon", name="postgres", mib=60)
+        directory = stage().new_directory() / "captures"
+        daemon = self.start_mailing(
+            mailbox,
+            "<Plugin smaps>\n<Capture>\n"
+            f'Directory "{directory}"\n</Capture>\n</Plugin>\n',
+        )
+        wait_until(lambda: len(mailbox.mails) >= 2, "two mails")
         daemon.wait_cycles(len(daemon.times()) + 5)
         self.assertEqual(len(mailbox.mails), 2)
+        texts = []
         for mail, severity in zip(mailbox.mails, ("FAILURE", "OKAY")):
             sender, recipients, message = mail
             self.assertEqual(sender, "collectd@example.net")
@@ -124,24 +122,11 @@ class Mail(BackendTest):
             self.assertEqual(
                 message["Subject"], f"collectd: {severity} on test"
             )
-            text = message.get_payload()
-            self.assertIn("Plugin instance: postgres", text)
-            self.assertIn("Type: ps_count", text)
-            self.assertIn('"processes" is', text.replace(" currently", ""))
-
-    def test_a_mail_about_a_capture_names_the_largest_processes(self):
-        mailbox = self.start_mailbox(free_port())
-        shape = self.start_shape("anon", name="postgres", mib=60)
-        directory = stage().new_directory() / "captures"
-        self.start_mailing(
-            mailbox.server_address[1],
-            least=2,
-            more="<Plugin smaps>\n<Capture>\n"
-            f'Directory "{directory}"\n</Capture>\n</Plugin>\n',
-        )
-        _, _, message = self.wait_mails(mailbox, 2)[1]
+            texts.append(message.get_payload())
+            self.assertIn("Plugin instance: postgres", texts[-1])
+        self.assertIn("Type: ps_count", texts[0])
+        self.assertIn('"processes" is', texts[0].replace(" currently", ""))
         (path,) = directory.glob("*.json")
-        self.assertEqual(message["Subject"], "collectd: OKAY on test")
-        text = message.get_payload()
-        self.assertIn("Plugin instance: postgres", text)
-        self.assertRegex(text, re.escape(f"capture {path}") + line_about(shape))
+        self.assertRegex(
+            texts[1], re.escape(f"capture {path}") + line_about(shape)
+        )
