@@ -9,7 +9,6 @@ from pathlib import Path
 import snapshot
 from harness import TAG, plugin, stage, unprivileged_user, wait_until
 from server import BackendTest
-from snapshot import complaints
 
 # After an alarm that is to come to nothing.
 CYCLES_TO_BE_SURE = 3
@@ -179,27 +178,5 @@ class CaptureTest(BackendTest):
             "our own notification",
         )
 
-    def wait_filed(self):
-        """Until no program runs for a notification: at its end collectd's exec
-        plugin frees what the threads of these use, and may crash."""
-        wait_until(
-            lambda: len(self.alarms.notifications())
-            >= len(self.daemon.log_lines("Notification: ")),
-            "all notifications to be filed",
-        )
-
     def pass_cycles(self, count=CYCLES_TO_BE_SURE):
         self.daemon.wait_cycles(len(self.daemon.times()) + count)
-
-    def assert_failure(self, pattern, **fields):
-        """An alarm of which nothing comes but one line, and values go on."""
-        before = len(complaints(self.daemon))
-        self.alarms.notify(**fields)
-        wait_until(
-            lambda: complaints(self.daemon)[before:],
-            lambda: f"a line with {pattern}",
-        )
-        self.pass_cycles()
-        lines = complaints(self.daemon)[before:]
-        self.assertEqual(len(lines), 1, lines)
-        self.assertRegex(lines[0], pattern)

@@ -8,11 +8,9 @@ import time
 import harness
 import snapshot
 from capture import CaptureTest, threshold
-from cgroup import CgroupMixin
 from harness import (
     MIB,
     TAG,
-    count_threads,
     group,
     named_values,
     read_kernel_memory,
@@ -21,7 +19,7 @@ from harness import (
     stage,
     wait_until,
 )
-from snapshot import complaints, group_of, rank, read_smaps
+from snapshot import group_of, rank, read_smaps
 
 # ---- what is in it ----
 
@@ -219,70 +217,17 @@ class Evidence(CaptureTest):
         statm["resident_shared"] = statm.pop("shared")
         return {**named_values(fields), **statm, **read_kernel_memory(pid)}
 
-    def test_largest_processes_of_a_large_group(self):
-        """Hundreds of them, within ReadBudget in each interval, while values
-        go on."""
-        crowd = self.start_shape("cow", name="crowd", children=299, mib=1)
-        large = [
-            self.start_shape("anon", name="crowd", mib=mib) for mib in (9, 8, 7)
-        ]
-        self.start_capturing(
-            "ReadBudget 0.1",
-            group("crowd", 'Comm "crowd@"'),
-            self.capture("TopProcesses 40"),
-        )
-        # Before each was read, who is largest is a guess.
-        wait_until(
-            lambda: self.daemon.values()[""]["count-deferred"][-1][1] == 0,
-            "all of them to be read",
-        )
-        path, document = self.new_capture(plugin_instance="crowd")
-        pids = [one["pid"] for one in document["processes"]]
-        self.assertEqual(pids[:3], [shape.root for shape in large])
-        self.assertEqual(len(pids), 40)
-        self.assertLessEqual(set(pids[3:]), set(crowd.pids))
-        self.assertEqual(document["left_out"], 303 - 40)
-        for one in document["processes"]:
-            self.assertEqual(one["threads"], count_threads(one["pid"]))
-        # As long as it took, each interval had its values.
-        rows = self.daemon.values()["crowd"]["ps_count"]
-        self.assertEqual({row[1:] for row in rows}, {(303, 303)})
-        during = [
-            t
-            for t in self.daemon.times()
-            if document["time"] < t < path.stat().st_mtime
-        ]
-        self.assertGreater(len(during), 1)
-        self.assertEqual(
-            len(during), len([row for row in rows if row[0] in during])
-        )
-        self.assertEqual(complaints(self.daemon), [])
 
 # ---- when there is one ----
 
 
 class When(CaptureTest):
-    def start_web(self, *options):
+    def test_a_capture_is_announced_and_makes_no_other(self):
         self.start_shape("anon", name="web")
         self.start_capturing(
-            group("web", 'Comm "web@"'), self.capture(*options)
+            group("web", 'Comm "web@"'),
+            self.capture('OnNotification "okay" "warning" "failure"'),
         )
-
-    def test_whatever_is_about_a_group_counts(self):
-        """A notification of a program, with as little as may be in it."""
-        self.start_web()
-        word = self.alarms.notify(plugin_instance="web", type="memory")
-        (document,) = self.wait_files(1)
-        trigger = document["trigger"]
-        self.assertEqual(trigger["type"], "memory")
-        self.assertNotIn("type_instance", trigger)
-        self.assertEqual(trigger["message"], word)
-        self.assertAlmostEqual(trigger["time"], time.time(), delta=10)
-        _, document = self.new_capture(plugin_instance="web", host="TEST")
-        self.assertNotIn("type", document["trigger"])
-
-    def test_a_capture_is_announced_and_makes_no_other(self):
-        self.start_web('OnNotification "okay" "warning" "failure"')
         path, _ = self.new_capture(plugin_instance="web", severity="warning")
 
         self.wait_told()
@@ -297,17 +242,3 @@ class When(CaptureTest):
         self.assertTrue(message.startswith(f"capture {path}: PSS "), message)
         # From another plugin, okay is an alarm as any other.
         self.new_capture(plugin_instance="web", severity="okay")
-
-
-class Limits(CgroupMixin, CaptureTest):
-    def test_a_notification_has_the_limit_of_a_real_cgroup(self):
-        self.make_top()
-        self.top.set_limit(512 * MIB)
-        shape = self.start_shape("anon", name="web", mib=8)
-        self.addCleanup(shape.stop)
-        self.top.add(shape.root)
-        self.start_capturing(group("web", 'Comm "web@"'), self.capture())
-        self.new_capture(plugin_instance="web")
-        headers, message = self.wait_told()[-1]
-        self.assertEqual(int(headers["MemoryLimit"]), 512 * MIB)
-        self.assertIn(", limit 512.0 MiB; ", message)

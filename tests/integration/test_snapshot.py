@@ -1,16 +1,14 @@
-"""The state file of the real daemon: that it says what is published, why which
-process is where, and that there is never half of one."""
+"""The state file of the real daemon: that it says what is published, and of
+processes what the kernel says. That there is never half of one: test_capture_end."""
 
 import math
 import os
 import pwd
-import random
 import time
 from pathlib import Path
 
 import snapshot
 from harness import (
-    DEADLINE_SECONDS,
     KIB,
     MIB,
     PAGE_SIZE,
@@ -30,19 +28,12 @@ from harness import (
     wait_until,
 )
 from snapshot import (
-    KERNEL_NAMES,
-    STATM_NAMES,
     SmallDisk,
     StateFile,
     complaints,
     fill,
     group_of,
     process_of,
-)
-from test_captured import (
-    SMALL_ON_MODERN,
-    WrittenTree,
-    rollup_text,
 )
 
 # Metric: where a document has the same.
@@ -233,17 +224,6 @@ class Values(StateTest):
         self.assertEqual(document["mem_total"], total)
         self.assertLess(document["mem_available"], total)
 
-    def test_state_interval_is_kept(self):
-        self.start_state(group("g", 'Comm "x"'), interval=0.5)
-        wait_until(
-            lambda: self.state.look() or len(self.state.seen) >= 4,
-            "four states",
-        )
-        times = sorted(self.state.seen)
-        # A cycle may be half an interval early.
-        for before, after in zip(times, times[1:]):
-            self.assertGreater(after - before, 0.44)
-
     def test_processes_are_described(self):
         user = unprivileged_user()
         shape = self.start_shape("threads", name="named", threads=3, user=user)
@@ -301,34 +281,6 @@ class Sources(StateTest):
             delta=0.02,
         )
 
-    def test_never_read(self):
-        shape = self.start_shape("anon", name="never", mib=4)
-        self.start_state(group("g", 'Comm "never@"', 'Refresh "never"'))
-        document = self.assert_source(shape.root, "statm")
-        usage = process_of(document, shape.root)["usage"]
-        # Tasks that come and go can hide the size of a stack for a cycle.
-        self.assertEqual(
-            {"kernel_stack", *usage}, {"rss", *STATM_NAMES, *KERNEL_NAMES}
-        )
-        self.assertGreater(usage["resident"], 4 * MIB)
-        self.assertEqual(usage["rss"], usage["resident"])
-        self.assertEqual(group_of(document, "g")["usage"], usage)
-        self.assertEqual(group_of(document, "g")["processes"], 1)
-        self.assertNotIn("pss_error", group_of(document, "g"))
-        self.assertNotIn("uss_error", group_of(document, "g"))
-
-    def test_in_the_memory_of_its_parent(self):
-        shape = self.start_shape("vfork", name="sharing", mib=8)
-        self.start_state(group("g", 'Comm "sharing@"'))
-        document = self.next_state()
-        parent, child = (process_of(document, pid) for pid in shape.pids)
-        self.assertEqual(child["source"], "parent")
-        self.assertNotEqual(parent["source"], "parent")
-        self.assertEqual(group_of(document, "g")["processes"], 2)
-        self.assertEqual(
-            group_of(document, "g")["usage"]["uss"], parent["usage"]["uss"]
-        )
-
     def test_refused_by_the_kernel(self):
         need_root("has processes of two users")
         user = unprivileged_user()
@@ -363,77 +315,6 @@ class Sources(StateTest):
             refused["usage"]["pss"]
             + process_of(document, own.root)["usage"]["pss"],
         )
-
-    def test_refused_in_a_group_without_readings(self):
-        need_root("has processes of two users")
-        user = unprivileged_user()
-        foreign = self.start_shape("anon", name="foreign", mib=4)
-        self.start_state(
-            group("g", 'Comm "foreign@"'),
-            state=StateFile(stage().new_directory(user)),
-            user=user,
-        )
-        document = self.assert_source(foreign.root, "unreadable")
-        refused = process_of(document, foreign.root)
-        self.assertEqual(
-            set(refused["usage"]), {"rss", *STATM_NAMES, *KERNEL_NAMES}
-        )
-        self.assertNotIn("pss_error", refused)
-        in_document = group_of(document, "g")
-        self.assertEqual(in_document["usage"], refused["usage"])
-        self.assertEqual(
-            in_document["usage"]["rss"], in_document["usage"]["resident"]
-        )
-
-    def test_one_that_makes_no_sense_is_there(self):
-        tree = WrittenTree()
-        tree.add(100, smaps_rollup=rollup_text(SMALL_ON_MODERN))
-        tree.add(101, stat="nonsense\n")
-        self.start_state(f'ProcRoot "{tree.path}"', group("g", 'Comm "*"'))
-        document = self.next_state()
-        self.assertEqual(process_of(document, 100)["groups"], ["g"])
-        one = process_of(document, 101)
-        self.assertEqual((one["source"], one["usage"]), ("unreadable", {}))
-
-
-# Bytes of a comm, and of an argument.
-HOSTILE = (
-    (b'new\nline"q"', b'\n"}],"processes":[],"x":"'),
-    (b"\x1b[31mred\x07", b"\x1b]0;title\x07\x1b[2J\r"),
-    (b"\xff\xfe\xc3", b"\xc3\x28 \xed\xa0\x80 \xf4\x90\x80\x80 \xc0\xaf"),
-    (b"\xe2\x82", b"\xe2\x82"),
-    (b"\\x41\\n", "ä € 𝄞 \u2028".encode()),
-    (b"\x7f\x01", b"\x7f\x01\x1f"),
-)
-
-
-class Names(StateTest):
-    def test_hostile_names_are_valid_text(self):
-        shapes = [
-            self.start_shape(
-                "named",
-                name_hex=name.hex(),
-                argv_hex=(f"hostile{TAG}".encode() + b"\0" + argument).hex(),
-            )
-            for name, argument in HOSTILE
-        ]
-        self.start_state(group("g-%{comm}", 'CommandLine "hostile@*"'))
-        document = self.next_state()
-        for shape, (name, argument) in zip(shapes, HOSTILE):
-            with self.subTest(name):
-                one = process_of(document, shape.root)
-                self.assertEqual(one["comm"], snapshot.printable(name))
-                self.assertEqual(
-                    one["command_line"],
-                    f"hostile{TAG} {snapshot.printable(argument)}",
-                )
-                self.assertEqual(len(one["groups"]), 1)
-        self.assert_harmless(self.state.path.read_bytes())
-
-    def assert_harmless(self, raw):
-        """Not even a program that copies it to a terminal does harm."""
-        control = [byte for byte in raw if byte < 0x20 and byte != 0x0A]
-        self.assertEqual(control, [])
 
 
 class Files(StateTest):
@@ -477,91 +358,3 @@ class Files(StateTest):
         self.assertEqual((one["groups"], one["rule"]), (["web"], 0))
         self.assertEqual(group_of(document, "web")["processes"], 1)
         self.assertEqual(os.listdir(state.path.parent), ["state"])
-
-
-# A tree of so many processes with long command lines that a state takes a while
-# to write.
-TREE_PROCESSES = 300
-KILLS = 24
-
-
-class Kills(StateTest):
-    def make_tree(self):
-        tree = WrittenTree()
-        for pid in range(100, 100 + TREE_PROCESSES):
-            tree.add(
-                pid,
-                smaps_rollup=rollup_text(SMALL_ON_MODERN),
-                cmdline="\x01" * 4000,
-            )
-        return tree
-
-    def test_a_killed_daemon_leaves_no_half_state(self):
-        """At any moment; every other time in the midst of writing. On a busy
-        machine it takes more attempts until one is in the midst."""
-        tree = self.make_tree()
-        state = StateFile()
-        body = plugin(
-            f'ProcRoot "{tree.path}"', state.config(), group("g", 'Comm "*"')
-        )
-        random.seed(1)
-        end = time.monotonic() + DEADLINE_SECONDS
-        left_over = 0
-        attempts = 0
-        while attempts < KILLS or left_over == 0 or not state.path.exists():
-            self.assertLess(time.monotonic(), end, "none killed as it wrote")
-            collectd = self.start_collectd(body, interval=0.05)
-            left_over += self.kill(collectd, state, attempts % 2 == 0)
-            attempts += 1
-            if state.path.exists():
-                document = snapshot.read(state.path)
-                self.assertEqual(len(document["processes"]), TREE_PROCESSES)
-            self.assertLessEqual(
-                set(os.listdir(state.path.parent)),
-                {"state", "state.unfinished"},
-            )
-        self.collectd = self.start_collectd(body)
-        state.next(self.collectd)
-        self.collectd.stop()
-        self.assertEqual(os.listdir(state.path.parent), ["state"])
-
-    @staticmethod
-    def kill(collectd, state, in_the_midst):
-        """True where that left something."""
-        unfinished = f"{state.path}.unfinished"
-        if in_the_midst:
-            wait_for(unfinished)
-        else:
-            time.sleep(random.uniform(0.05, 0.35))
-        collectd.process.kill()
-        collectd.process.wait(DEADLINE_SECONDS)
-        return os.path.exists(unfinished)
-
-    def test_the_end_waits_for_what_is_being_written(self):
-        tree = self.make_tree()
-        self.start_state(
-            f'ProcRoot "{tree.path}"', group("g", 'Comm "*"'), interval=0
-        )
-        self.next_state()
-        begin = time.monotonic()
-        self.assertEqual(self.collectd.stop(), 0)
-        self.assertLess(time.monotonic() - begin, 20)
-        self.assertEqual(os.listdir(self.state.path.parent), ["state"])
-        snapshot.read(self.state.path)
-
-
-def wait_for(path):
-    """Does not pause: it is there but for a moment. A file of that name that
-    a daemon before has left is another one than will be made."""
-    end = time.monotonic() + DEADLINE_SECONDS
-    before = inode_of(path)
-    while inode_of(path) in (None, before):
-        if time.monotonic() > end:
-            raise AssertionError(f"no {path}")
-
-
-def inode_of(path):
-    try:
-        return os.stat(path).st_mtime_ns
-    except FileNotFoundError:
-        return None
