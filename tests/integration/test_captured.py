@@ -141,9 +141,6 @@ LATER_FIELDS = [key for key in MODERN if key not in SMALL]
 SMALL_ON_MODERN = {**dict.fromkeys(LATER_FIELDS, 0), **SMALL, "Pss_Anon": 700}
 
 STATM = "90000 2300 400 70 0 5000 0\n"
-NO_STATM = "0 0 0 0 0 0 0\n"
-# 64 MiB and more are resident: too large for a MaxLockHold of 0.1.
-LARGE_STATM = "90000 18000 400 70 0 20000 0\n"
 
 
 def lines_of(fields):
@@ -174,17 +171,11 @@ class WrittenTree:
             "MemTotal:       16384000 kB\nMemFree:         1000000 kB\n"
         )
 
-    def add(self, pid, *, state="S", threads=1, flags=0x400000, **files):
-        self._write(self.path / str(pid), pid, state, threads, flags, files)
-
-    def add_thread(self, pid, tid, **files):
-        directory = self.path / str(pid) / "task" / str(tid)
-        self._write(directory, tid, "S", 2, 0x400000, files)
-
-    def _write(self, directory, pid, state, threads, flags, files):
-        directory.mkdir(parents=True)
+    def add(self, pid, *, threads=1, **files):
+        directory = self.path / str(pid)
+        directory.mkdir()
         # Fields 3 to 52 of stat; the start time is the 22nd.
-        fields = [state, "1", "1", "1", "0", "-1", str(flags)]
+        fields = ["S", "1", "1", "1", "0", "-1", "4194304"]
         fields += ["0"] * 10 + [str(threads), "0", str(1000 + pid)]
         fields += ["0"] * 30
         files = {
@@ -268,55 +259,12 @@ class TreeTest(IntegrationTest):
 
 
 class WrittenTrees(TreeTest):
-    def test_modern_tree(self):
+    def test_values_beyond_32_bits(self):
         tree = WrittenTree()
         tree.add(100, smaps_rollup=rollup_text(MODERN))
         tree.add(101, threads=40, smaps_rollup=rollup_text(SMALL_ON_MODERN))
         tree.add(102, smaps_rollup=rollup_text(SMALL_ON_MODERN))
         self.check_tree(tree.path)
-
-    def test_zombies_and_kernel_threads_are_not_counted(self):
-        tree = WrittenTree()
-        tree.add(2, flags=0x208040, statm=NO_STATM, cmdline="")
-        tree.add(100, smaps_rollup=rollup_text(SMALL_ON_MODERN))
-        tree.add(101, state="Z", statm=NO_STATM, cmdline="")
-        cycle = self.check_tree(tree.path)
-        self.assertEqual(cycle.counts("all"), (1, 1))
-
-    def test_dead_main_thread_is_read_through_the_other(self):
-        tree = WrittenTree()
-        tree.add(100, smaps_rollup=rollup_text(SMALL_ON_MODERN))
-        tree.add(101, state="Z", threads=2, statm=NO_STATM, cmdline="")
-        tree.add_thread(101, 101, statm=NO_STATM, cmdline="")
-        tree.add_thread(101, 105, smaps_rollup=rollup_text(MODERN))
-        cycle = self.check_tree(tree.path)
-        self.assertEqual(cycle.counts("p-101"), (1, 2))
-        self.assertEqual(cycle.memory("p-101", "pss"), MODERN["Pss"] * KIB)
-
-    def test_fields_that_the_kernel_lacks_are_not_reported(self):
-        tree = WrittenTree()
-        tree.add(100, smaps_rollup=rollup_text(SMALL))
-        tree.add(101, smaps_rollup=rollup_text(SMALL))
-        cycle = self.check_tree(tree.path)
-        self.assertNotIn("memory-pss_anon", cycle.groups["all"])
-
-    def test_order_of_fields_and_unknown_ones_do_not_matter(self):
-        tree = WrittenTree()
-        backwards = dict(reversed(list(MODERN.items())))
-        tree.add(
-            100, smaps_rollup=rollup_text({**backwards, "Pss_Future": 5})
-        )
-        cycle = self.check_tree(tree.path)
-        self.assertEqual(cycle.memory("all", "pss"), MODERN["Pss"] * KIB)
-
-    def test_smaps_are_summed_where_there_is_no_rollup(self):
-        tree = WrittenTree()
-        tree.add(100, smaps=smaps_text(SMALL, SMALL, SMALL))
-        # More than one buffer of the kernel, or of ours.
-        tree.add(101, smaps=smaps_text(*[SMALL] * 3000))
-        cycle = self.check_tree(tree.path)
-        self.assertEqual(cycle.memory("p-100", "rss"), 3 * 1000 * KIB)
-        self.assertEqual(cycle.memory("p-101", "rss"), 3000 * 1000 * KIB)
 
 
 class LargeTree(IntegrationTest):
