@@ -1,10 +1,8 @@
 """Estimates between readings, of real processes that share and stop sharing."""
 
-import os
 import signal
 import subprocess
 import sys
-import textwrap
 import time
 
 import harness
@@ -106,96 +104,6 @@ class Family:
         self.process.stdin.close()
         self.process.stdout.close()
         harness.end_process(self.process)
-
-
-# The answer of uname(2) under a preloaded library.
-OTHER_RELEASE = textwrap.dedent(
-    """\
-    #define _GNU_SOURCE
-    #include <dlfcn.h>
-    #include <string.h>
-    #include <sys/utsname.h>
-
-    int uname(struct utsname *u) {
-      int (*real)(struct utsname *) =
-          (int (*)(struct utsname *))dlsym(RTLD_NEXT, "uname");
-      int r = real(u);
-
-      strcpy(u->release, "6.8.0-45-generic");
-      return r;
-    }
-    """
-)
-
-
-class Release(IntegrationTest):
-    def test_release_whose_statm_may_be_off_is_read_as_seldom(self):
-        """The running kernel is exact, or it is not: that is learnt, and is no
-        reason to read, whatever the release says."""
-        directory = harness.stage().new_directory()
-        source, library = directory / "release.c", directory / "release.so"
-        source.write_text(OTHER_RELEASE)
-        subprocess.run(
-            [os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", library]
-            + [source, "-ldl"],
-            check=True,
-        )
-        shape = self.start_shape("cow", name="many", mib=1, children=40)
-        collectd = self.start_collectd(
-            plugin('Report "detail"', group("many", 'Comm "many@"')),
-            wrapper=("env", f"LD_PRELOAD={library}"),
-        )
-        collectd.wait_cycles(25)
-        self.assertTrue(collectd.log_lines("Linux 6[.]8"))
-        reads = collectd.values()[""]["count-rollup_reads"]
-        # At first sight, and once more when names have settled.
-        self.assertLess(sum(r for _, r in reads[5:25]), len(shape.pids))
-
-
-# Every other page of it can be read only, so that each is a mapping.
-SCATTERED = """
-import ctypes, mmap, sys
-
-libc = ctypes.CDLL(None, use_errno=True)
-libc.prctl(15, sys.argv[1].encode(), 0, 0, 0)
-memory = mmap.mmap(-1, 160 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-at = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-for page in range(0, 40000, 2):
-    memory[page * 4096] = 1
-    address = ctypes.c_void_p(at + page * 4096)
-    assert libc.mprotect(address, 4096, mmap.PROT_READ) == 0
-print("ready", flush=True)
-sys.stdin.read()
-"""
-
-
-class Mappings(IntegrationTest):
-    def test_too_many_mappings_are_not_walked(self):
-        """They are counted before the first reading, as nothing else tells of
-        them."""
-        process = subprocess.Popen(
-            [sys.executable, "-c", SCATTERED, "scattered" + TAG],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        self.addCleanup(harness.end_process, process)
-        self.addCleanup(process.stdout.close)
-        self.addCleanup(process.stdin.close)
-        self.assertEqual(process.stdout.readline().strip(), "ready")
-        collectd = self.start_collectd(
-            plugin(
-                'Report "detail"',
-                "MaxLockHold 2",
-                group("scattered", 'Comm "scattered@"'),
-            )
-        )
-        collectd.wait_cycles(3)
-        cycle = collectd.next_cycle()
-        # A walk would leave none.
-        self.assertGreater(cycle.memory("scattered", "pss_error"), 0)
-        words = "scattered.*MaxLockHold|MaxLockHold.*scattered"
-        self.assertTrue(collectd.log_lines(words))
 
 
 class Adaptive(IntegrationTest):

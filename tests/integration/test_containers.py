@@ -78,33 +78,6 @@ class Containers(CgroupMixin, IntegrationTest):
         )
         self.assertEqual(collectd.next_cycle().counts("shop-web")[0], 2)
 
-    def test_file_that_is_malformed_is_one_line(self):
-        for id_ in ID, OTHER_ID:
-            self.start_container(f"docker-{id_}.scope")
-            self.write(
-                f"var/lib/docker/containers/{id_}/config.v2.json", '{"Name'
-            )
-        collectd = self.watch(group("c-%{container_name}", 'Comm "shape*"'))
-        collectd.wait_cycles(4)
-        self.assertLessEqual(
-            {f"c-{ID[:12]}", f"c-{OTHER_ID[:12]}"}, self.names(collectd)
-        )
-        lines = collectd.log_lines("config.v2.json: malformed")
-        self.assertEqual(len(lines), 1, lines)
-
-    def test_pods_have_their_names(self):
-        self.top = self.make_below("kubepods")
-        self.start_container(f"cri-containerd-{ID}.scope")
-        self.start_container(f"cri-containerd-{OTHER_ID}.scope")
-        self.write(f"var/log/containers/web-0_prod_nginx-{ID}.log")
-        collectd = self.watch(
-            group("%{namespace}/%{pod}/%{container_name}", 'Pod "*"'),
-            group("sandbox", 'ContainerName "POD"'),
-        )
-        cycle = collectd.next_cycle()
-        self.assertEqual(cycle.counts("prod_web-0_nginx")[0], 1)
-        self.assertEqual(cycle.counts("sandbox")[0], 1)
-
     def test_file_that_hangs_keeps_no_other_container_waiting(self):
         hung = Hung(self, "file")
         containers = self.root / "var/lib/docker/containers"

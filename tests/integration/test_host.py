@@ -15,7 +15,6 @@ from harness import (
     PAGE_SIZE,
     ROOT,
     IntegrationTest,
-    check_config,
     group,
     need_host,
     need_namespace,
@@ -338,40 +337,6 @@ class Absence(IntegrationTest):
         self.assertEqual(collectd.next_cycle().host, {})
         (line,) = collectd.log_lines(NO_VALUES)
         self.assertIn("shows no kernel thread", line)
-
-
-class Name(IntegrationTest):
-    def test_no_group_is_called_host(self):
-        for text in (
-            '<Group "host">\nComm "a"\n</Group>',
-            '<Group "/host">\nComm "a"\n</Group>',
-            'Process "host"',
-            'ProcessMatch "host" "^host"',
-            'Other "host"',
-        ):
-            with self.subTest(text):
-                status, said = check_config(plugin(text))
-                self.assertNotEqual(status, 0)
-                self.assertIn('and "host" (reserved)', said)
-
-    def test_a_template_makes_no_group_of_that_name(self):
-        shape = self.start_shape("anon", name_hex=b"host".hex(), mib=4)
-        collectd = self.start_collectd(
-            plugin(
-                "Host false",
-                group("%{comm}", 'Comm "host"'),
-                group("rest", 'Comm "host"'),
-            )
-        )
-        cycle = collectd.next_cycle()
-        self.assertEqual(cycle.host, {})
-        self.assertGreaterEqual(cycle.counts("rest")[0], len(shape.pids))
-
-    def test_other_names_that_begin_like_it_are_free(self):
-        status, said = check_config(
-            plugin('<Group "hosts">\nComm "a"\n</Group>', 'Other "Host"')
-        )
-        self.assertEqual(status, 0, said)
 
 
 if __name__ == "__main__":

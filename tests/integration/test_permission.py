@@ -189,32 +189,6 @@ class Unprivileged(Permissions):
         self.assertLess(cycle.memory("all", "pss_error"), 1.1 * most)
         self.assert_invariants(cycle, "all")
 
-    def test_without_readings_rss_and_counts_are_known(self):
-        """With Refresh "never" as for an unprivileged daemon."""
-        own = self.start_own("anon", name="own", mib=4)
-        collectd = self.start_collectd(
-            plugin(
-                'Report "detail"',
-                'Refresh "never"',
-                "ValuesPercentage true",
-                group("own", 'Comm "own@"'),
-            ),
-            user=unprivileged_user(),
-        )
-        cycle = collectd.next_cycle()
-        self.assert_unread(cycle, "own")
-        self.assert_statm_is_right(cycle, "own", own.pids)
-        self.assert_rss_is_of_statm(cycle, "own")
-        self.assertGreater(cycle.value("own", "percent-rss"), 0)
-        self.assertTrue(math.isnan(cycle.value("own", "percent-pss")))
-
-    def test_other_groups_are_not_affected(self):
-        own = self.start_own("anon", name="own", mib=4)
-        self.start_foreign("anon", name="foreign", mib=4)
-        collectd = self.start_unprivileged()
-        self.assert_sums_match(collectd, "own", own.pids)
-        self.assert_unread(collectd.next_cycle(), "foreign")
-
     def test_the_log_says_once_what_is_missing(self):
         self.start_foreign("anon", name="foreign", children=3)
         collectd = self.start_unprivileged()

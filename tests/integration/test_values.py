@@ -242,27 +242,6 @@ class ValuesInDetail(IntegrationTest):
         self.assertFalse([m for m in metrics if m.startswith("memory-")])
         self.assertIn("ps_count", metrics)
 
-    def test_a_value_that_is_named_twice_comes_once(self):
-        """As by those who named pss_error before it was in the default. csv
-        writes each value that it gets into its file."""
-        self.start_shape("anon")
-        options = 'Report "default" "pss_error"\nReport "pss_error"'
-        collectd = self.start_collectd(group_by_comm("shaped", options))
-        collectd.wait_cycles(2)
-        metrics = collectd.values()["shaped"]
-        self.assertEqual(set(metrics), DEFAULT_METRICS)
-        times = [row[0] for row in metrics["memory-pss_error"]]
-        self.assertEqual(times, sorted(set(times)))
-
-    def test_report_names_what_is_reported(self):
-        self.start_shape("anon")
-        options = 'Report "pss" "private_dirty"'
-        collectd = self.start_collectd(group_by_comm("shaped", options))
-        self.assertEqual(
-            set(collectd.next_cycle().groups["shaped"]),
-            {"memory-pss", "memory-private_dirty"},
-        )
-
 
 def mem_total_bytes():
     with open("/proc/meminfo", encoding="ascii") as meminfo:
