@@ -1,8 +1,6 @@
 """For the tests of smaps-report html: documents, the words of the page, and one
 browser that opens it."""
 
-import json
-import re
 import unittest
 
 import browser
@@ -67,21 +65,6 @@ class Html(ReportTest):
     def html(self, *args):
         return self.report("html", *args)
 
-    def data(self, *args):
-        text = self.html(*args)
-        (found,) = re.findall(
-            r'<script type="application/json" id="data">(.*?)</script>',
-            text,
-            re.DOTALL,
-        )
-        return json.loads(found)
-
-    def rows(self, data, table="process"):
-        """The rows of a table of the data, as objects."""
-        key = "processes" if table == "process" else "mappings"
-        columns = data[f"{table}_columns"]
-        return [dict(zip(columns, row)) for row in data[key]]
-
 
 the_browser = None
 
@@ -98,6 +81,8 @@ def start_browser():
 @unittest.skipUnless(
     browser.PATH, "no Chromium: sudo contrib/deps backends installs one"
 )
+
+
 class Page(Html):
     def setUp(self):
         super().setUp()

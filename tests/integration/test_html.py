@@ -64,30 +64,6 @@ class File(Html):
         old = self.write(many(5000, 4096, 7), "old.json")
         self.assertLess(len(self.html(path, old).encode()), 6_000_000)
 
-    def test_its_data_is_that_of_the_document(self):
-        document = load(STATE)
-        data = self.data(STATE)
-        for key in ("host", "time", "kernel", "mem_total", "mem_available"):
-            self.assertEqual(data[key], document[key])
-        for group in document["groups"]:
-            (got,) = [g for g in data["groups"] if g["name"] == group["name"]]
-            for key in ("pss", "uss", "rss", "swap"):
-                self.assertEqual(got.get(key), group["usage"].get(key), group)
-            self.assertEqual(got.get("pss_error"), group.get("pss_error"))
-        rows = self.rows(data)
-        self.assertEqual(len(rows), len(document["processes"]))
-        for row, one in zip(rows, document["processes"]):
-            self.assertEqual((row["pid"], row["comm"]), (one["pid"], one["comm"]))
-            for key in ("pss", "uss", "rss", "swap"):
-                self.assertEqual(row[key], usage_of(one).get(key), one)
-            names = {data["groups"][i]["name"] for i in row["groups"]}
-            self.assertEqual(names, set(one["groups"]))
-
-    def test_areas_end_at_mem_total(self):
-        data = self.data(STATE)
-        total = sum(area.get("used", 0) for area in data["areas"])
-        self.assertEqual(total, data["mem_total"])
-
     def test_mistakes(self):
         self.assert_fails("expected FILE [OLD]", "html")
         self.assert_fails("no more than FILE [OLD]", "html", STATE, STATE, STATE)
@@ -95,10 +71,6 @@ class File(Html):
         self.assert_fails("at most once", "html", "-", "-")
         self.assert_fails("No such file", "html", STATE, "/nonexistent")
         self.assert_fails("JSON", "html", self.write(b"no"))
-
-    def test_standard_input_is_a_file(self):
-        text = self.report("html", "-", stdin=STATE.read_bytes())
-        self.assertEqual(text, self.html(STATE))
 
 
 class Shown(Page):

@@ -95,12 +95,6 @@ class Tables(ReportTest):
             ],
         )
 
-    def test_total_of_some_groups_counts_processes_once(self):
-        rows = self.rows("-GHt", "-g", "(by-)?postgres", STATE)
-        self.assertEqual(
-            rows[-1], ["110000", "86000", "429000", "512", "3", "total"]
-        )
-
     def test_mappings_by_name(self):
         rows = self.rows("-mH", "-M", r"\[heap", CAPTURE)
         self.assertEqual([row[-1] for row in rows], ["[heap]"])
@@ -162,17 +156,6 @@ class Tables(ReportTest):
         self.assertIn("it has ended: known from", self.report("explain", path))
         self.assert_fails("the processes of the group had ended", "-m", path)
 
-    def test_users_count_processes_once(self):
-        rows = {row[-1]: row for row in self.rows("-u", "-H", STATE)}
-        self.assertEqual(
-            rows["postgres"],
-            ["110000", "86000", "429000", "512", "3", "postgres"],
-        )
-        self.assertEqual(rows["vault"][:4], ["-"] * 4)
-        # 802 runs in the memory of its parent.
-        self.assertEqual(rows["www-data"][0], "3000")
-        self.assertEqual(rows["www-data"][-2], "2")
-
     def test_mappings(self):
         rows = self.rows("-m", "-t", CAPTURE)
         self.assertEqual(rows[0], ["PSS", "PROCESSES", "PRIVATE_DIRTY", "NAME"])
@@ -201,30 +184,6 @@ class Tables(ReportTest):
         done = run("diff", CAPTURE, none)
         self.assertEqual(done.words, told.replace("1 process", "2 processes"))
         self.assertNotIn("MAPPING", done.text)
-
-    def test_sorting(self):
-        def pids(*args):
-            return [r[0] for r in self.rows("--processes", "-H", "-c", "pid", *args, STATE)]
-
-        everyone = sorted(p["pid"] for p in load(STATE)["processes"])
-        everyone = [str(pid) for pid in everyone]
-        self.assertEqual(pids("-s", "pid"), everyone)
-        self.assertEqual(pids("-s", "pid", "-r"), everyone[::-1])
-        self.assertEqual(pids("-s", "user")[0], "950")
-        self.assertEqual(pids("-s", "size", "-r")[-1], "802")
-
-    def test_units(self):
-        def pss(*args):
-            args = ["-GH", "-g", "postgres", "-c", "pss", *args, STATE]
-            return self.rows(*args)[0]
-
-        self.assertEqual(pss(), ["110000"])
-        self.assertEqual(pss("-k"), ["107.4M"])
-        self.assertEqual(pss("-p"), ["0.66%"])
-        document = load(STATE)
-        del document["mem_total"]
-        path = self.write(document)
-        self.assertEqual(self.rows("-GHp", "-c", "pss", path)[0], ["-"])
 
     def test_columns(self):
         columns = self.rows("-c", "help")
@@ -263,25 +222,6 @@ class Tables(ReportTest):
                 elif process["source"] == "read":
                     want[name] = 0
             self.assertEqual(row, want)
-
-    def test_json_has_errors_beside_as_many_columns_as_can_be(self):
-        columns = ",".join(["pss"] * 64)
-        text = self.report("-j", "-G", "-c", columns, CAPTURE)
-        row = text.splitlines()[2]
-        self.assertEqual(row.count('"pss":'), 64, row)
-        self.assertIn('"pss_error":', row)
-        self.assertIn('"uss_error":', row)
-
-    def test_json_of_all_tables_is_one_array(self):
-        rows = self.json("-t", STATE)
-        kinds = [row["row"] for row in rows]
-        self.assertEqual(kinds.count("group"), 10)
-        self.assertEqual(kinds.count("process"), 10)
-        self.assertEqual(kinds.count("total"), 2)
-        group = next(r for r in rows if r.get("group") == "vault.service")
-        self.assertNotIn("pss", group)
-        self.assertEqual(self.json("-m", CAPTURE)[0]["pss"], 73000 * KIB)
-        self.assertEqual(self.json("-u", STATE)[0]["user"], "postgres")
 
     def test_a_document_of_nothing(self):
         path = self.write({"format": "smaps-snapshot", "version": 2})
@@ -443,30 +383,6 @@ class Unknown(ReportTest):
             self.last_row("-Gt", self.write(document)),
             self.last_row("-Gt", STATE),
         )
-
-    def test_a_total_of_groups_of_a_capture_is_unknown(self):
-        document = load(CAPTURE)
-        document["groups"].append({**document["groups"][0], "name": "zzz"})
-        path = self.write(document)
-        for args in ((), ("-g", "(p|z).*")):
-            words = self.last_row("-Gt", *args, path).split()
-            self.assertEqual(words, ["-", "-", "-", "-", "-", "total"], args)
-        known = self.last_row("-Gt", "-g", "postgres", path).split()
-        self.assertEqual(known[0], "110000")
-
-    def test_a_mapping_of_which_a_part_is_unknown_is_unknown(self):
-        document = load(CAPTURE)
-        del document["mappings"]
-        (*_, last) = [
-            mapping
-            for process in document["processes"]
-            for mapping in process.get("mappings", [])
-            if mapping.get("name") == "[heap]"
-        ]
-        del last["pss"]
-        path = self.write(document)
-        rows = self.rows("-m", "-c", "pss,processes,name", path)
-        self.assertIn(["-", "2", "[heap]"], rows)
 
     def test_a_total_of_known_amounts_is_that(self):
         document = load(STATE)

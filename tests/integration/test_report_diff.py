@@ -1,31 +1,9 @@
 """smaps-report explain, diff and folded."""
 
 import json
-import os
 import re
-import shutil
-import subprocess
-import unittest
 
-from report import (
-    CAPTURE,
-    KIB,
-    MIB,
-    STATE,
-    ReportTest,
-    group_of,
-    load,
-    run,
-)
-
-FLAMEGRAPH = shutil.which("flamegraph.pl") or next(
-    (
-        path
-        for path in ("/usr/share/perl5/Devel/NYTProf/flamegraph.pl",)
-        if os.path.exists(path)
-    ),
-    None,
-)
+from report import CAPTURE, KIB, STATE, ReportTest, group_of, load, run
 
 
 class Explaining(ReportTest):
@@ -69,57 +47,6 @@ class Explaining(ReportTest):
         one = json.loads(self.report("explain", "-j", STATE, 701))
         self.assertEqual(one["processes"], [process])
         self.assertNotIn("rules", one)
-
-    def test_errors_that_a_document_does_not_have(self):
-        """As those of before there was a uss_error."""
-        document = load(STATE)
-        for one in [*document["groups"], *document["processes"]]:
-            one.pop("uss_error", None)
-        path = self.write(document)
-        text = self.report("explain", path, 701)
-        self.assertIn("; pss error at most 20.0K\n", text)
-        self.assertNotIn("uss error", text)
-        rows = self.json("--processes", "-c", "pid,pss_error,uss_error", path)
-        (row,) = (row for row in rows if row["pid"] == 701)
-        self.assertEqual(
-            row, {"row": "process", "pid": 701, "pss_error": 20 * KIB}
-        )
-
-    def test_what_the_kernel_keeps_and_uptime_are_columns(self):
-        document = load(STATE)
-        for key, name in (("groups", "postgres"), ("processes", 701)):
-            (one,) = (
-                one
-                for one in document[key]
-                if one.get("name", one.get("pid")) == name
-            )
-            one["uptime"] = 259200.5
-            one["usage"].update(page_tables=64 * KIB, kernel_stack=16 * KIB)
-        path = self.write(document)
-        columns = "uptime,page_tables,kernel_stack"
-        for kind, key, name in (("-G", "group", "postgres"), ("--processes", "pid", 701)):
-            args = (kind, "-s", "uptime", "-c", f"{key},{columns}", path)
-            first, *others = self.json(*args)
-            want = {
-                "row": "group" if kind == "-G" else "process",
-                key: name,
-                "uptime": 259200.5,
-                "page_tables": 64 * KIB,
-                "kernel_stack": 16 * KIB,
-            }
-            self.assertEqual(first, first | want)
-            self.assertNotIn("page_tables", others[0])
-            line = self.report("-H", *args).splitlines()[0]
-            self.assertEqual(line.split(), [str(name), "3.0d", "64", "16"])
-
-    def test_errors_are_columns(self):
-        for kind, key, name in (("-G", "group", "postgres"), ("--processes", "pid", 701)):
-            columns = f"{key},pss_error,uss_error"
-            rows = self.json(kind, "-c", columns, STATE)
-            (row,) = (row for row in rows if row[key] == name)
-            self.assertEqual(
-                (row["pss_error"], row["uss_error"]), (20 * KIB, 40 * KIB)
-            )
 
     def test_every_way_of_reading_has_words(self):
         for pid, words in {
@@ -219,13 +146,6 @@ class Differences(ReportTest):
         self.assertEqual(changes["groups"][0]["new_error"], 19000 * KIB)
         self.assertEqual(changes["processes"][0]["source"], "guessed")
 
-    def test_mappings_of_two_captures(self):
-        document = load(CAPTURE)
-        document["mappings"][0]["pss"] -= 10 * KIB
-        new = self.write(document, "new.json")
-        last = self.rows("diff", CAPTURE, new)[-1]
-        self.assertEqual(last, ["-10", "73000", "72990", "[heap]"])
-
     def test_gate_fails_over_the_limit_and_names_the_group(self):
         new = self.changed()
         for limit, status in {
@@ -242,21 +162,6 @@ class Differences(ReportTest):
                 else:
                     self.assertEqual(done.words, "")
 
-    def test_gate_knows_no_growth_of_what_is_unknown(self):
-        document = load(STATE)
-        group_of(document, "vault.service")["usage"]["pss"] = MIB * 900
-        new = self.write(document, "new.json")
-        for old_new in ((STATE, new), (new, STATE)):
-            done = run("diff", "--fail-over", "1K", *old_new)
-            self.assertEqual(done.returncode, 0)
-            self.assertIn('"vault.service": PSS is unknown', done.words)
-
-    def test_gate_is_of_pss_whatever_is_shown(self):
-        new = self.changed()
-        done = run("diff", "-s", "uss", "--fail-over", "1M", STATE, new)
-        self.assertEqual(done.returncode, 1)
-        self.assertEqual(done.words.count("grew from"), 2)
-
 
 class Folding(ReportTest):
     def test_stacks_add_up_to_the_pss(self):
@@ -270,30 +175,3 @@ class Folding(ReportTest):
         self.assertIn("postgres;postgres[700];[rest] 3072000", lines)
         pss = group_of(load(CAPTURE), "postgres")["usage"]["pss"]
         self.assertEqual(total, pss)
-
-    def test_what_is_unknown_is_left_out_and_counted(self):
-        done = run("folded", STATE)
-        self.assertEqual(done.returncode, 0)
-        self.assertIn("2 processes of unknown PSS are left out", done.words)
-        self.assertIn("nginx.service;nginx[801] 3072000\n", done.text)
-
-    @unittest.skipUnless(FLAMEGRAPH, "no flamegraph.pl (libdevel-nytprof-perl)")
-    def test_flame_graph_is_drawn(self):
-        document = load(CAPTURE)
-        document["processes"][1]["mappings"][0]["name"] = "a;b <&> 12 34\x1b"
-        document["processes"][1]["comm"] = "x 99"
-        folded = self.report("folded", self.write(document)).encode()
-        done = subprocess.run(
-            ["perl", FLAMEGRAPH, "--countname=bytes", "--minwidth=0"],
-            input=folded,
-            capture_output=True,
-            check=True,
-        )
-        self.assertEqual(done.stderr, b"")
-        svg = done.stdout.decode()
-        self.assertIn("postgres[700]", svg)
-        self.assertIn("x_99[701]", svg)
-        self.assertRegex(svg, r"a_b_\S+_12_34_ \(8,192,000 bytes")
-        self.assertIn("[heap] (71,680,000 bytes", svg)
-        pss = group_of(document, "postgres")["usage"]["pss"]
-        self.assertIn(f"all ({pss:,} bytes, 100%)", svg)
