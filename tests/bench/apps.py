@@ -8,15 +8,15 @@ import os
 import pwd
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import host
-import process
 from host import BenchError
-from process import Talker
+from processes import DEADLINE_SECONDS, Talker, end, free_port
 
 SECONDS = 3600  # after that a load ends by itself
 
@@ -67,13 +67,13 @@ class App:
         self.children.append(child)
         return child
 
-    def run(self, command, seconds=process.DEADLINE_SECONDS):
+    def run(self, command, seconds=DEADLINE_SECONDS):
         """Runs a command to its end. False if it fails."""
         child = self.start_child(command)
         try:
             child.wait(seconds)
         finally:
-            process.end(child)
+            end(child)
             self.children.remove(child)
         return child.returncode == 0
 
@@ -105,13 +105,13 @@ class App:
     def stop(self):
         """Ends the programs in the reverse order of their start."""
         for child in reversed(self.children):
-            process.end(child, 60)
+            end(child, 60)
         self.children = []
 
 
 def is_open(port):
     try:
-        host.socket.create_connection(("127.0.0.1", port), 1).close()
+        socket.create_connection(("127.0.0.1", port), 1).close()
     except OSError:
         return False
     return True
@@ -142,7 +142,7 @@ class Postgres(App):
     def start(self):
         programs = self._programs()
         self.prepare("postgres")
-        data, port = self.directory / "data", str(host.free_port())
+        data, port = self.directory / "data", str(free_port())
         login = ["-h", "127.0.0.1", "-p", port, "-U", "bench"]
         self.must_run(
             [programs / "initdb", "-D", data, "-U", "bench", "-A", "trust"]
@@ -180,7 +180,7 @@ class Postgres(App):
         them."""
         if self.children and self.children[0].poll() is None:
             for child in self.children[1:]:
-                process.end(child)
+                end(child)
             self.children[0].send_signal(signal.SIGINT)
         super().stop()
 
@@ -271,7 +271,7 @@ class Redis(App):
 
     def start(self):
         self.prepare()
-        port = host.free_port()
+        port = free_port()
         server = self.start_child(
             [host.find("redis-server"), "--port", str(port)]
             + ["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
@@ -286,7 +286,7 @@ class Redis(App):
 
     def stop(self):
         if self.client:
-            process.end(self.client.process)
+            end(self.client.process)
             self.client = None
         super().stop()
 
@@ -346,7 +346,7 @@ class Apache(App):
 
     def start(self):
         self.prepare("www-data")
-        port = host.free_port()
+        port = free_port()
         www = self.directory / "www"
         www.mkdir(mode=0o755)
         sizes = {"small": 200, "middle": 20000, "large": 200000}

@@ -9,11 +9,13 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import collectd
+import metering
 import host
 import process
-from host import BenchError, note
+from host import FAILURES, note
+from kernel import read_statm
 from process import parse_line
+from processes import DEADLINE_SECONDS
 from truth import Errors, Truth
 
 
@@ -116,7 +118,6 @@ class Results:
     reads: dict = field(default_factory=dict)
     deferred: dict = field(default_factory=dict)
     resident: dict = field(default_factory=dict)  # bytes of the daemon
-    missing: dict = field(default_factory=dict)
     failure: str = ""
 
     def add_cost(self, reader, ns, reader_ns=None):
@@ -154,7 +155,7 @@ def measure_floor(results, plan):
             *("-p", str(pause)),
         ],
         stdout=subprocess.PIPE,
-        timeout=process.DEADLINE_SECONDS * (plan.floor_passes + 1),
+        timeout=DEADLINE_SECONDS * (plan.floor_passes + 1),
         check=True,
         text=True,
     )
@@ -174,7 +175,7 @@ def error_interval(results, plan, mode):
 
 def watch_apart(body, interval, build, truth, n_errors):
     """Errors of a daemon that runs with its own interval."""
-    with collectd.Daemon(body, interval, build=build) as daemon:
+    with metering.Daemon(body, interval, build=build) as daemon:
         daemon.find_cycle()
         truth.watch(daemon, n_errors)
     return daemon
@@ -186,23 +187,18 @@ def measure_smaps(results, load, plan, mode, idle, n_errors, is_other=False):
     is_adaptive = mode == "adaptive"
     reader = mode + OTHER if is_other else mode
     build = plan.other if is_other else host.PLUGIN
-    options = collectd.refresh_options(
-        mode, plan.adaptive_options if is_adaptive else (), build
-    )
-    if options is None:
-        results.missing[reader] = "not in this build"
-        return
-    body = collectd.smaps_body(load.groups, plan.n_rules, options, build)
+    options = plan.adaptive_options if is_adaptive else ()
+    body = metering.smaps_body(load.groups, plan.n_rules, mode, options)
     interval = error_interval(results, plan, mode)
     is_apart = interval != plan.interval
     with Truth(load.groups) as truth:
 
         def watch(daemon):
-            results.resident[reader] = process.resident_bytes(daemon.pid)
+            results.resident[reader] = read_statm(daemon.pid)["resident"]
             if n_errors and not is_apart:
                 truth.watch(daemon, n_errors)
 
-        metered = collectd.meter_daemon(
+        metered = metering.meter_daemon(
             body,
             idle=idle,
             interval=plan.interval,
@@ -223,14 +219,14 @@ def measure_smaps(results, load, plan, mode, idle, n_errors, is_other=False):
         (results.reads, "count-rollup_reads"),
         (results.deferred, "count-deferred"),
     ):
-        mean = collectd.mean_of(metered.cycles, metric)
+        mean = metering.mean_of(metered.cycles, metric)
         means.setdefault(reader, []).append(mean)
 
 
 def measure_processes(results, load, plan, idle):
     """collectd's own plugin, with the same rules."""
-    metered = collectd.meter_daemon(
-        collectd.processes_body(load.groups, plan.n_rules),
+    metered = metering.meter_daemon(
+        metering.processes_body(load.groups, plan.n_rules),
         idle=idle,
         interval=plan.interval,
         warm=plan.warm,
@@ -279,16 +275,16 @@ def measure_all(results, load, plan, idle):
 
 
 def measure_load(load, plan):
-    """Starts the load, measures it, ends it. Never raises a BenchError."""
+    """Starts the load, measures it, ends it. Raises nothing."""
     results = Results(load.name, load.words, plan.interval, plan.hogs)
-    idle = collectd.meter_idle()
+    idle = metering.meter_idle()
     note(f"{load.name}: starting, at {plan.interval:g} s, {plan.hogs} hogs")
     try:
         load.start()
         with process.hogs(plan.hogs):
             measure_all(results, load, plan, idle)
         load.check()
-    except (BenchError, OSError, subprocess.SubprocessError) as error:
+    except FAILURES as error:
         note(f"{load.name}: {error}")
         results.failure = str(error)
     finally:
@@ -299,6 +295,6 @@ def measure_load(load, plan):
 def end_load(results, load):
     try:
         load.stop()
-    except (BenchError, OSError) as error:
+    except FAILURES as error:
         note(f"{load.name}: {error}")
         results.failure = results.failure or str(error)

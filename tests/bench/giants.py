@@ -14,11 +14,13 @@ import subprocess
 import time
 from dataclasses import dataclass, field
 
-import collectd
+import metering
 import host
 import process
 from host import note
-from process import Talker, parse_line
+from kernel import read_meminfo
+from process import parse_line
+from processes import Talker, end
 from tables import milliseconds, percent, table
 from truth import BOUND_SLACK, Error, Surrounding, Truth, surround
 
@@ -121,11 +123,13 @@ class Off:
     held: list = field(default_factory=list)
     widths: list = field(default_factory=list)
 
-    def add(self, metrics, surrounding, of_bytes):
+    def add(self, cycle, surrounding, of_bytes):
         """An unknown value is no error, and it does not hold either."""
         range_ = surrounding.range("giant", self.name)
-        value = metrics.get(f"memory-{self.name}", math.nan)
-        bound = metrics.get(f"memory-{self.name}_error", math.nan)
+        value, bound = (
+            cycle.find("giant", f"memory-{name}", math.nan)
+            for name in (self.name, f"{self.name}_error")
+        )
         if math.isnan(value) or math.isnan(bound):
             self.held.append(False)
             return
@@ -163,13 +167,12 @@ def surroundings(case, daemon, truth):
 def error_row(case, metered, pairs, rest_ns):
     pss, uss = Off("pss"), Off("uss")
     for cycle, around in pairs:
-        metrics = cycle.groups.get("giant", {})
         low, _ = around.range("giant", "pss" if case.is_set else "rss")
-        pss.add(metrics, around, low)
-        uss.add(metrics, around, low)
+        pss.add(cycle, around, low)
+        uss.add(cycle, around, low)
     low, high = pairs[-1][1].range("giant", "pss")
     cycles = [cycle for cycle, _ in pairs]
-    coverage = [c.groups["giant"].get("percent-coverage") for c in cycles]
+    coverage = [c.value("giant", "percent-coverage") for c in cycles]
     reads = sum(c.own("count-rollup_reads", 0) for c in metered.cycles)
     longest = max(c.own("duration-longest_read", 0) for c in cycles)
     cpu_ns = statistics.median(cost.cpu_ns for cost in metered.costs)
@@ -199,18 +202,14 @@ ERROR_HEADS = [
 
 
 def body_of(case, plan):
-    options = collectd.refresh_options(
-        "adaptive", (*OPTIONS, *plan.adaptive_options)
-    )
-    if options is None:
-        raise host.BenchError("this build has no adaptive reading")
-    return collectd.smaps_body(case.groups, 0, options)
+    options = (*OPTIONS, *plan.adaptive_options)
+    return metering.smaps_body(case.groups, 0, "adaptive", options)
 
 
 def meter(case, plan, cycles, then=None):
-    return collectd.meter_daemon(
+    return metering.meter_daemon(
         body_of(case, plan),
-        idle=collectd.meter_idle(),
+        idle=metering.meter_idle(),
         interval=plan.interval,
         warm=10,
         cycles=cycles,
@@ -258,12 +257,12 @@ def watched_by_rollups(_case, plan):
         time.sleep(2)
         yield
     finally:
-        process.end(reader)
+        end(reader)
 
 
 @contextlib.contextmanager
 def watched_by_plugin(case, plan):
-    with collectd.Daemon(body_of(case, plan), plan.interval) as daemon:
+    with metering.Daemon(body_of(case, plan), plan.interval) as daemon:
         daemon.wait_cycles(4)
         yield
 
@@ -316,7 +315,7 @@ def measure_stalls(case, plan, talker, seconds):
 
 def check_memory(case):
     needed = case.needs_gib * GIB + SPARE_BYTES
-    if host.meminfo_bytes("MemAvailable") < needed:
+    if read_meminfo()["MemAvailable"] < needed:
         raise host.BenchError(f"needs {needed / GIB:.1f} GiB of memory")
 
 
@@ -345,13 +344,13 @@ def measure_giant(measured, case, plan, is_quick):
 
 
 def measure(name, plan, is_quick):
-    """Never raises a BenchError: the other cases can be measured."""
+    """Raises nothing: the other cases can be measured."""
     case = CASES[name]
     measured = Measured(case.words)
     note(f"{name}: {case.words}")
     try:
         measure_giant(measured, case, plan, is_quick)
-    except (host.BenchError, OSError, subprocess.SubprocessError) as error:
+    except host.FAILURES as error:
         note(f"{name}: {error}")
         measured.failure = str(error)
     return measured

@@ -11,25 +11,25 @@ import platform
 import re
 import resource
 import shutil
-import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+from collectd import COLLECTD, PLUGIN, ROOT, SEARCH_PATH
+from kernel import read_meminfo
+
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-PLUGIN = Path(os.environ.get("PLUGIN") or ROOT / "build/default/smaps.so")
-PLUGIN = PLUGIN.resolve()
 BENCH = Path(os.environ.get("BENCH") or PLUGIN.parent / "tests/bench")
 BENCH = BENCH.resolve()
 
-# The directories of servers are often not in PATH.
-SEARCH_PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 
-
-class BenchError(Exception):
+class BenchError(AssertionError):
     """This measurement cannot be made; the others can."""
+
+
+# How a measurement can fail; tests/lib raises AssertionError.
+FAILURES = (AssertionError, OSError, subprocess.SubprocessError)
 
 
 def note(text):
@@ -47,9 +47,6 @@ def find(*names):
         if path:
             return path
     return None
-
-
-COLLECTD = os.environ.get("COLLECTD") or find("collectd")
 
 
 @functools.lru_cache(maxsize=None)
@@ -84,20 +81,7 @@ def program(name):
     return output
 
 
-def free_port():
-    """A free port of the loopback device. If another program takes it first,
-    the program started on it fails with an error."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 # ---- descriptions ----
-
-
-def meminfo_bytes(key):
-    text = Path("/proc/meminfo").read_text()
-    return int(re.search(rf"^{key}: *(\d+) kB", text, re.M).group(1)) * 1024
 
 
 def cpu_model():
@@ -145,7 +129,7 @@ def plugin_version():
 def describe():
     """Lines about the machine, for the head of the tables."""
     date = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
-    memory = meminfo_bytes("MemTotal") / 2**30
+    memory = read_meminfo()["MemTotal"] / 2**30
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return [
         f"{date}; {os.cpu_count()} cores ({cpu_model()}), {memory:.0f} GiB, "

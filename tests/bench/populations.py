@@ -1,7 +1,7 @@
 """Loads of synthetic processes; population.c explains the words."""
 
 import host
-from process import Talker
+from processes import Talker
 
 # To touch all memory may take minutes on a busy machine.
 START_SECONDS = 600

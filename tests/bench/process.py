@@ -1,33 +1,14 @@
-"""Starts, ends and measures processes."""
+"""What processes take, and programs beside them that take what they get."""
 
 import contextlib
 import os
-import select
-import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 from host import BenchError
-
-# The time limit of everything that has no limit of its own.
-DEADLINE_SECONDS = 120
-
-
-def end(process, seconds=20):
-    """Ends a process that we have started, and closes its input and output."""
-    if process.poll() is None:
-        process.send_signal(signal.SIGTERM)
-    try:
-        process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-    for stream in (process.stdin, process.stdout, process.stderr):
-        if stream:
-            stream.close()
-
+from processes import end
 
 def thread_names(pid):
     """{thread id: name}"""
@@ -56,11 +37,6 @@ def cpu_ns(pid):
         except OSError:
             pass
     return total
-
-
-def resident_bytes(pid):
-    text = Path(f"/proc/{pid}/status").read_text()
-    return int(text.partition("VmRSS:")[2].split()[0]) * 1024
 
 
 def is_running(pid, threads=None):
@@ -124,47 +100,6 @@ def hurried(pid):
 def sleep_until(moment):
     """A moment of time.monotonic()."""
     time.sleep(max(0, moment - time.monotonic()))
-
-
-class Talker:
-    """One of our programs: it answers each line of standard input with a line
-    on standard output, and ends at the end of its input."""
-
-    def __init__(self, command, **options):
-        self.name = Path(command[0]).name
-        self.process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            bufsize=0,
-            **options,
-        )
-        self.pid = self.process.pid
-
-    def read_line(self, seconds=DEADLINE_SECONDS):
-        text = b""
-        deadline = time.monotonic() + seconds
-        while not text.endswith(b"\n"):
-            left = max(0, deadline - time.monotonic())
-            if not select.select([self.process.stdout], [], [], left)[0]:
-                raise BenchError(f"{self.name} does not answer")
-            byte = self.process.stdout.read(1)
-            if not byte:
-                raise BenchError(f"{self.name} has ended")
-            text += byte
-        return text.decode().rstrip("\n")
-
-    def tell(self, line=""):
-        self.process.stdin.write(line.encode() + b"\n")
-
-    def stop(self):
-        if self.process.stdin and not self.process.stdin.closed:
-            self.process.stdin.close()
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            pass
-        end(self.process)
 
 
 def parse_line(line):

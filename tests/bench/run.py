@@ -29,9 +29,10 @@ import tempfile
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "lib")]
 
-import host  # noqa: E402  (found by the line above)
+import host  # noqa: E402  (found by the lines above)
 
 BUSY_HOGS = 2
 
@@ -332,7 +333,7 @@ def measure_part(part, options, output):
     try:
         for piece in MEASURES[part](options):
             pieces.append(piece)
-    except (host.BenchError, OSError, subprocess.SubprocessError) as error:
+    except host.FAILURES as error:
         output.fail(f"{part}: not measured, {error}")
     return pieces
 
@@ -347,16 +348,11 @@ def describe_plan(plan):
 
 
 def head(options):
-    import collectd
-
-    has_adaptive = collectd.accepts('Refresh "adaptive"')
     lines = host.describe()
     intervals = options.interval or ([1.0] if options.quick else [1.0, 10.0])
     lines += [describe_plan(make_plan(options, i)) for i in intervals]
     if options.adaptive:
         lines.append("Adaptive with " + ", ".join(options.adaptive))
-    if not has_adaptive:
-        lines.append("This build has no `Refresh`: always")
     if options.against:
         lines.append(f"The other build: {options.against}")
     lines.append(

@@ -6,9 +6,9 @@ import time
 from pathlib import Path
 
 import host
-import process
 from apps import SECONDS, Apache, App, FullPostgres, Postgres, Redis
-from host import BenchError
+from host import FAILURES, BenchError
+from processes import DEADLINE_SECONDS
 
 # The server's own scheduler makes the load: no client is needed. One statement
 # changes rows all over the buffers, so that they fill; one sorts, which takes
@@ -66,7 +66,7 @@ class MariaDb(App):
 
     def _wait_for_socket(self):
         """The server makes it after its script."""
-        deadline = time.monotonic() + process.DEADLINE_SECONDS
+        deadline = time.monotonic() + DEADLINE_SECONDS
         while not (self.directory / "socket").exists():
             ended = self.children[0].poll() is not None
             if ended or time.monotonic() > deadline:
@@ -160,7 +160,7 @@ class Mixed(App):
         for part in reversed(self.parts):
             try:
                 part.stop()
-            except (OSError, BenchError) as error:
+            except FAILURES as error:
                 errors.append(f"{part.name}: {error}")
         if errors:
             raise BenchError("; ".join(errors))

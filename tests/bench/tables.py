@@ -69,7 +69,7 @@ LOAD_HEADS = ["load", "interval, s"]
 
 def cost_of(results, reader, text=spread):
     ratios = results.ratios(reader)
-    return text(ratios) if ratios else results.missing.get(reader, "–")
+    return text(ratios) if ratios else "–"
 
 
 def own_us(results, reader="always"):

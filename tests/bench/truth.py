@@ -12,7 +12,8 @@ import time
 
 import host
 import process
-from process import Talker, parse_line
+from process import parse_line
+from processes import Talker
 
 # The tolerance of a bound: processes that come and go change the number of
 # users among which the pages of libc are divided, and the kernel rounds each
@@ -160,11 +161,11 @@ class Error:
         return bytes_ / self.truth
 
 
-def add_bound(metrics, name, error, bounds, held):
+def add_bound(cycle, group, name, error, bounds, held):
     """Compares with a published error, if there is one."""
-    bound = metrics.get(name, math.nan)
+    bound = cycle.find(group, name, math.nan)
     if not math.isnan(bound):
-        rounding = ROUNDING_BYTES * metrics.get("ps_count", (0, 0))[0]
+        rounding = ROUNDING_BYTES * cycle.counts(group)[0]
         slack = max(BOUND_SLACK * error.truth, rounding)
         bounds.append(error.share(bound))
         held.append(error.distance <= bound + slack)
@@ -183,19 +184,21 @@ class GroupErrors:
         self.coverage = []  # (percent, weight)
         self.age = []
 
-    def add(self, metrics, pss_range, uss_range):
-        pss = Error(metrics["memory-pss"], pss_range)
-        uss = Error(metrics["memory-uss"], uss_range)
+    def add(self, cycle, group, pss_range, uss_range):
+        pss = Error(cycle.memory(group, "pss"), pss_range)
+        uss = Error(cycle.memory(group, "uss"), uss_range)
         self.pss.append(pss.share(pss.distance))
         self.uss.append(uss.share(uss.distance))
         self.middle.append(pss.share(pss.from_middle))
         self.moved.append(pss.share(pss.high - pss.low))
-        self.coverage.append((metrics.get("percent-coverage", 100), pss.truth))
-        self.age.append(metrics.get("duration-age", 0))
-        add_bound(metrics, "memory-pss_error", pss, self.bounds, self.held)
-        add_bound(
-            metrics, "memory-uss_error", uss, self.uss_bounds, self.uss_held
-        )
+        coverage = cycle.find(group, "percent-coverage", 100)
+        self.coverage.append((coverage, pss.truth))
+        self.age.append(cycle.find(group, "duration-age", 0))
+        for name, error, bounds, held in (
+            ("pss_error", pss, self.bounds, self.held),
+            ("uss_error", uss, self.uss_bounds, self.uss_held),
+        ):
+            add_bound(cycle, group, f"memory-{name}", error, bounds, held)
 
 
 class Errors:
@@ -221,14 +224,13 @@ class Errors:
         self.gaps.append(surrounding.gap)
         self.scan_seconds += [s.end - s.begin for s in surrounding.scans]
         for name in surrounding.scans[0].groups:
-            metrics = cycle.groups.get(name, {})
             pss = surrounding.range(name, "pss")
             uss = surrounding.range(name, "uss")
-            if math.isnan(metrics.get("memory-pss", math.nan)):
+            if math.isnan(cycle.find(name, "memory-pss", math.nan)):
                 self.unknown += 1
             elif pss and uss:
                 errors = self.groups.setdefault(name, GroupErrors())
-                errors.add(metrics, pss, uss)
+                errors.add(cycle, name, pss, uss)
 
     # -- sums --
 

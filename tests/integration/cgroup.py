@@ -89,13 +89,6 @@ class Cgroup:
         wait_until(is_removed, f"the end of {self.path}")
 
 
-def mem_total():
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith("MemTotal:"):
-            return int(line.split()[1]) * 1024
-    raise AssertionError("no MemTotal")
-
-
 class CgroupMixin:
     """For a test case that makes some."""
 

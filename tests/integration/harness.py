@@ -1,61 +1,58 @@
 """The ground of the integration tests.
 
 Collectd is a real daemon with a configuration, a PID file and a base directory
-of its own; Shape is a set of real processes of known size; the read_* functions
-read the same kernel files as the plugin does, by other code than the plugin's.
+of its own; Shape is a set of real processes of known size; what the kernel says
+of them is in tests/lib/kernel.py, whose names can be imported from here.
 
 Environment: PLUGIN is the smaps.so to test, COLLECTD the daemon, SHAPE the
 program that makes the processes (see tests/support/shape.c).
 """
 
 import atexit
-import contextlib
-import ctypes
 import functools
 import math
 import os
 import pwd
-import re
-import select
 import shutil
-import signal
 import subprocess
 import tempfile
 import time
 import unittest
 from pathlib import Path
 
+import collectd as daemon
+from collectd import (  # noqa: F401  (some for those who import us)
+    COLLECTD,
+    PLUGIN,
+    ROOT,
+    system_plugin_dir,
+)
 from csv_files import CsvFiles
+from cycle import Cycle
+from kernel import *  # noqa: F401, F403
+from kernel import read_rollup, sum_rollups
+from processes import (  # noqa: F401
+    DEADLINE_SECONDS,
+    Script,
+    Talker,
+    end_process,
+    end_with_parent,
+    free_port,
+)
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-PLUGIN = Path(os.environ.get("PLUGIN") or ROOT / "build/default/smaps.so")
 SHAPE = Path(
     os.environ.get("SHAPE") or PLUGIN.parent / "tests/support/shape"
-)
-COLLECTD = os.environ.get("COLLECTD") or shutil.which(
-    "collectd", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 )
 
 # A line of the plugin other than the first, and than that of a captured tree.
 PLUGIN_SAYS = r"smaps plugin: (?!version |there are no values of the host )"
-
-LIBC = ctypes.CDLL(None)
-PR_SET_PDEATHSIG = 1
-
-KIB = 1024
-MIB = 1024 * 1024
-PAGE_SIZE = os.sysconf("SC_PAGESIZE")
 
 # Two runs at one time must not count each other's processes. So the comm of a
 # shape ends in this, as does in a configuration whatever is written with an @:
 # `Comm "web@"`. In the names of groups it is taken out again.
 TAG = f".{os.getpid():x}"
 SHAPE_NAME = "shaped"
-
-# How long anything may take before a test gives up on it. Far above what it
-# does take: no test passes or fails by speed. (An interval of 20 seconds was
-# seen beside a load of 190, and what waits for a cycle waits for three.)
-DEADLINE_SECONDS = 120
+DEFAULT_NAMES = ("pss", "uss", "rss", "shared", "swap")
 
 
 class HarnessError(Exception):
@@ -128,18 +125,10 @@ class Stage:
         self.directory = Path(tempfile.mkdtemp(prefix="smaps-test-"))
         atexit.register(shutil.rmtree, self.directory, ignore_errors=True)
         self.directory.chmod(0o755)
-        self.plugin_dir = self._make_plugin_dir()
+        self.plugin_dir = self.directory / "plugins"
+        self.plugin_dir.mkdir(mode=0o755)
+        daemon.fill_plugin_dir(self.plugin_dir, ("csv", "logfile"))
         self.shape = self._make_shape()
-
-    def _make_plugin_dir(self):
-        """collectd loads every plugin from one directory, and from regular
-        files only: a symbolic link it refuses."""
-        plugin_dir = self.directory / "plugins"
-        plugin_dir.mkdir(mode=0o755)
-        for name in ("csv.so", "logfile.so"):
-            shutil.copy(system_plugin_dir() / name, plugin_dir)
-        shutil.copy(PLUGIN, plugin_dir / "smaps.so")
-        return plugin_dir
 
     def _make_shape(self):
         shape = self.directory / "shape"
@@ -161,18 +150,6 @@ class Stage:
 @functools.lru_cache(maxsize=None)
 def stage():
     return Stage()
-
-
-@functools.lru_cache(maxsize=None)
-def system_plugin_dir():
-    """The daemon says in its help where it was built to look."""
-    text = subprocess.run(
-        [COLLECTD, "-h"], stdout=subprocess.PIPE, check=False, text=True
-    ).stdout
-    found = re.search(r"Plugin directory\s+(\S+)", text)
-    if found is None:
-        raise HarnessError("collectd -h names no plugin directory")
-    return Path(found.group(1))
 
 
 def compile_shape(output):
@@ -200,37 +177,6 @@ def wait_until(condition, what, seconds=DEADLINE_SECONDS):
         time.sleep(min(max(waited / 20, 0.01), 0.1))
 
 
-def end_process(process):
-    """Asks a process that we started to end, and makes it if it does not."""
-    if process.poll() is None:
-        process.send_signal(signal.SIGTERM)
-    try:
-        return process.wait(DEADLINE_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-        raise AssertionError(f"pid {process.pid} did not end on SIGTERM")
-
-
-INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
-
-
-def end_with_parent():
-    """Run in a new child: it gets a SIGTERM when we are killed."""
-    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTS)
-
-
-@contextlib.contextmanager
-def uninterrupted():
-    """We know what is started here before we can be interrupted."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 def as_user(user):
     """Arguments for subprocess; user is (uid, gid) or None for ourselves."""
     if user is None or not is_root():
@@ -239,21 +185,6 @@ def as_user(user):
 
 
 # ---- the daemon ----
-
-CONFIG = """\
-Hostname "{host}"
-FQDNLookup false
-BaseDir "{directory}"
-PIDFile "{directory}/collectd.pid"
-PluginDir "{plugin_dir}"
-Interval {interval}
-# One thread each: values are then written in the order they were dispatched.
-ReadThreads 1
-WriteThreads 1
-{outputs}
-{load}
-{body}
-"""
 
 OUTPUTS = """\
 LoadPlugin logfile
@@ -271,32 +202,6 @@ LoadPlugin csv
 """
 
 
-def write_config(
-    directory,
-    body,
-    interval=0.1,
-    plugin="smaps",
-    outputs="",
-    host="test",
-    load=None,
-    plugin_dir=None,
-):
-    path = directory / "collectd.conf"
-    text = CONFIG.format(
-        host=host,
-        directory=directory,
-        plugin_dir=plugin_dir or stage().plugin_dir,
-        interval=interval,
-        outputs=outputs.format(directory=directory),
-        load=f"LoadPlugin {plugin}" if load is None else load,
-        body=body,
-    )
-    # A configuration is bytes: a Comm may be any.
-    path.write_bytes(text.encode("utf-8", "surrogateescape"))
-    path.chmod(0o644)
-    return path
-
-
 def plugin(*options):
     """A block of our options in a configuration."""
     return "\n".join(["<Plugin smaps>", *options, "</Plugin>"])
@@ -309,8 +214,10 @@ def group(name, *options):
 
 def check_config(body, user=None, load=None):
     """`collectd -T` on a configuration: (exit status, what it printed)."""
-    body = body.replace("@", TAG)
-    path = write_config(stage().new_directory(), body, load=load)
+    load = "LoadPlugin smaps" if load is None else load
+    text = f"{load}\n{body}".replace("@", TAG)
+    directory = stage().new_directory()
+    path = daemon.write_config(directory, stage().plugin_dir, text, 0.1)
     done = subprocess.run(
         [COLLECTD, "-T", "-C", path],
         stdin=subprocess.DEVNULL,
@@ -328,38 +235,9 @@ def check_config(body, user=None, load=None):
 PATIENCE = plugin("ReadTimeout 10")
 
 
-def patient(body, plugins):
+def patient(body):
     """The same, for a test that is not about what hangs."""
-    if "smaps" not in plugins or "ReadTimeout" in body:
-        return body
-    return f"{body}\n{PATIENCE}"
-
-
-class Cycle:
-    """The values of one read cycle: groups[group][metric] is a tuple. The
-    plugin's metrics about itself are those of the group ""; host[metric] is a
-    number, of those about the host."""
-
-    def __init__(self, time_, groups):
-        self.time = time_
-        host = groups.pop("host", {})
-        self.host = {metric: value for metric, (value,) in host.items()}
-        self.groups = groups
-
-    def __contains__(self, group):
-        return group in self.groups
-
-    def value(self, group, metric):
-        """A metric with one value, e.g. ("web", "memory-pss")."""
-        (value,) = self.groups[group][metric]
-        return value
-
-    def memory(self, group, name):
-        return self.value(group, f"memory-{name}")
-
-    def counts(self, group):
-        """ps_count as (processes, threads)."""
-        return self.groups[group]["ps_count"]
+    return body if "ReadTimeout" in body else f"{body}\n{PATIENCE}"
 
 
 def setpriv(*capabilities, user=None):
@@ -376,95 +254,50 @@ def setpriv(*capabilities, user=None):
     return command
 
 
-class Collectd:
-    """A running collectd. `user` is (uid, gid), for an unprivileged one;
-    `wrapper` is a command in front of it that becomes that user itself, such as
-    setpriv, or is otherwise to exec collectd.
+class Collectd(daemon.Daemon):
+    """`user` is (uid, gid), for an unprivileged one; `wrapper` is a command in
+    front of it that becomes that user itself, such as setpriv, or is otherwise to
+    exec collectd. The body is the configuration but for what all have."""
 
-    All processes of its session end after it: in stop(), or at our own exit if
-    the test was interrupted."""
-
-    def __init__(
-        self,
-        body,
-        *,
-        interval=0.1,
-        user=None,
-        plugin="smaps",
-        host="test",
-        wrapper=(),
-    ):
-        self.plugin = plugin
+    def __init__(self, body, *, interval=0.1, user=None, host="test", wrapper=()):
         self.host = host
+        self.interval = interval
         self._csv = {}
-        owner = user if is_root() else None
-        self.directory = stage().new_directory(owner)
-        config = self._write_config(body, interval)
-        stderr = open(self.directory / "stderr", "wb")
-        with stderr, uninterrupted():
-            self.process = subprocess.Popen(
-                [*wrapper, COLLECTD, "-f", "-C", config],
-                stdin=subprocess.DEVNULL,
-                stdout=stderr,
-                stderr=stderr,
-                start_new_session=True,
-                preexec_fn=end_with_parent,
-                **as_user(None if wrapper else user),
-            )
-            self.group = self.process.pid
-            atexit.register(self._end_group)
-
-    def _write_config(self, body, interval):
-        return write_config(
+        self.directory = stage().new_directory(user if is_root() else None)
+        text = self.complete(body)
+        config = daemon.write_config(
             self.directory,
-            patient(body, [self.plugin]).replace("@", TAG),
+            self.plugin_dir(text),
+            OUTPUTS.format(directory=self.directory) + text,
             interval,
-            self.plugin,
-            outputs=OUTPUTS,
-            host=self.host,
+            host,
+        )
+        super().__init__(
+            self.directory,
+            config,
+            wrapper=wrapper,
+            **as_user(None if wrapper else user),
         )
 
-    def stop(self):
-        try:
-            return end_process(self.process)
-        finally:
-            self._end_group()
+    def plugin_dir(self, text):
+        return stage().plugin_dir
 
-    def _end_group(self):
-        """Once: after that the number may be another's. SIGKILL, because a child
-        of the exec plugin that hangs before its exec has the daemon's handler of
-        SIGTERM."""
-        group, self.group = self.group, None
-        if group is None:
-            return
-        atexit.unregister(self._end_group)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(group, signal.SIGKILL)
-
-    def log(self):
-        """All that it said: before the logfile plugin stood, and after."""
-        text = b""
-        for name in ("stderr", "collectd.log"):
-            path = self.directory / name
-            text += path.read_bytes() if path.exists() else b""
-        return text.decode("utf-8", "backslashreplace").splitlines()
-
-    def log_lines(self, pattern):
-        return [line for line in self.log() if re.search(pattern, line)]
+    def complete(self, body):
+        return "LoadPlugin smaps\n" + patient(body).replace("@", TAG)
 
     # -- values --
 
-    def _csv_files(self, host, plugin):
+    def _csv_files(self, host, plugin="smaps"):
         if (host, plugin) not in self._csv:
             directory = f"{self.directory}/csv/{host}"
             self._csv[host, plugin] = CsvFiles(directory, plugin)
         return self._csv[host, plugin]
 
-    def values(self, host=None, plugin=None):
+    def values(self, host=None, plugin="smaps"):
         """{group: {metric: [(time, value...)]}}, in the order of time: our own,
         or what came from another host or another plugin."""
         groups = {}
-        files = self._csv_files(host or self.host, plugin or self.plugin)
+        files = self._csv_files(host or self.host, plugin)
         for (group, metric), rows in files.read().items():
             metrics = groups.setdefault(group.replace(TAG, ""), {})
             metrics.setdefault(metric, []).extend(rows)
@@ -472,7 +305,7 @@ class Collectd:
 
     def times(self):
         """The times of the cycles so far."""
-        return self._csv_files(self.host, self.plugin).times()
+        return self._csv_files(self.host).times()
 
     def cycle_at(self, time_):
         groups = {}
@@ -500,7 +333,7 @@ class Collectd:
             # Read again, now that all of it must be there.
             return len(later) >= 3 and self.cycle_at(later[1])
 
-        return wait_until(find, lambda: "a cycle" + self._log_tail())
+        return wait_until(find, lambda: "a cycle" + self.log_tail())
 
     def wait_cycles(self, count, seconds=DEADLINE_SECONDS):
         """Waits until that many intervals have been written."""
@@ -511,22 +344,15 @@ class Collectd:
 
         wait_until(
             find,
-            lambda: f"{count} intervals" + self._log_tail(),
+            lambda: f"{count} intervals" + self.log_tail(),
             seconds,
         )
-
-    def check_running(self):
-        if self.process.poll() is not None:
-            raise AssertionError("collectd has ended" + self._log_tail())
-
-    def _log_tail(self):
-        return "; its log:\n" + "\n".join(self.log()[-20:])
 
 
 # ---- processes of known shape ----
 
 
-class Shape:
+class Shape(Talker):
     """Processes made by tests/support/shape.c, or a copy of its program. pids
     has the root first. Options are those of the program: mib=4,
     child_name="x"; names get the TAG."""
@@ -539,20 +365,14 @@ class Shape:
             options[option] += TAG
         for option, value in options.items():
             command.append(f"--{option.replace('_', '-')}={value}")
-        self.process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            bufsize=0,
-            **as_user(user),
-        )
-        ready, *words = self._read_line().split() or [""]
+        super().__init__(command, **as_user(user))
+        ready, *words = self.read_line().split()
         if ready != "READY":
-            end_process(self.process)
+            self.stop()
             raise AssertionError(f"shape {kind} did not come up")
         self.pids = [int(word) for word in words if word.isdigit()]
         extra = dict(word.split("=") for word in words if "=" in word)
-        self.swapped_bytes = int(extra.get("swapped_kib", 0)) * KIB
+        self.swapped_bytes = int(extra.get("swapped_kib", 0)) << 10
 
     @property
     def root(self):
@@ -560,9 +380,8 @@ class Shape:
 
     def command(self, line):
         """Sends a command and returns the answer."""
-        self.process.stdin.write(line.encode() + b"\n")
-        answer = self._read_line()
-        if answer.startswith("ERROR") or not answer:
+        answer = self.ask(line)
+        if answer.startswith("ERROR"):
             raise AssertionError(f'shape does not do "{line}": {answer}')
         return answer
 
@@ -571,153 +390,6 @@ class Shape:
 
     def count_started(self):
         return int(self.command("count").split()[1])
-
-    def stop(self):
-        self.process.stdin.close()
-        end_process(self.process)
-        self.process.stdout.close()
-
-    def _read_line(self):
-        text = b""
-        while not text.endswith(b"\n"):
-            out = [self.process.stdout]
-            if not select.select(out, [], [], DEADLINE_SECONDS)[0]:
-                end_process(self.process)
-                raise AssertionError("shape does not answer")
-            byte = self.process.stdout.read(1)
-            if not byte:
-                break
-            text += byte
-        return text.decode().strip()
-
-
-# ---- the kernel's files, read independently of the plugin ----
-
-# Our names for the lines of smaps_rollup that are reported as they are.
-ROLLUP_NAMES = {
-    "pss": "Pss",
-    "rss": "Rss",
-    "swap": "SwapPss",
-    "pss_anon": "Pss_Anon",
-    "pss_file": "Pss_File",
-    "pss_shmem": "Pss_Shmem",
-    "pss_dirty": "Pss_Dirty",
-    "private_clean": "Private_Clean",
-    "private_dirty": "Private_Dirty",
-    "shared_clean": "Shared_Clean",
-    "shared_dirty": "Shared_Dirty",
-    "referenced": "Referenced",
-    "anonymous": "Anonymous",
-    "lazy_free": "LazyFree",
-    "ksm": "KSM",
-    "anon_huge_pages": "AnonHugePages",
-    "shmem_pmd_mapped": "ShmemPmdMapped",
-    "file_pmd_mapped": "FilePmdMapped",
-    "shared_hugetlb": "Shared_Hugetlb",
-    "private_hugetlb": "Private_Hugetlb",
-    "swap_total": "Swap",
-    "locked": "Locked",
-}
-DEFAULT_NAMES = ("pss", "uss", "rss", "shared", "swap")
-
-
-def parse_rollup(text):
-    """The "Key: N kB" lines of a smaps_rollup, or of a smaps summed up, in
-    bytes, under the kernel's names."""
-    fields = {}
-    for key, kib in re.findall(r"^(\w+):\s+(\d+) kB$", text, re.MULTILINE):
-        fields[key] = fields.get(key, 0) + int(kib) * KIB
-    return fields
-
-
-def named_values(fields):
-    """The same under the plugin's names, with what it computes."""
-    values = {
-        name: fields[key]
-        for name, key in ROLLUP_NAMES.items()
-        if key in fields
-    }
-    values["uss"] = fields["Private_Clean"] + fields["Private_Dirty"]
-    values["shared"] = fields["Shared_Clean"] + fields["Shared_Dirty"]
-    return values
-
-
-def read_rollup(pid, root="/proc"):
-    return named_values(
-        parse_rollup(Path(f"{root}/{pid}/smaps_rollup").read_text())
-    )
-
-
-def sum_values(values):
-    """Adds up dictionaries of the same names."""
-    total = {}
-    for one in values:
-        for name, value in one.items():
-            total[name] = total.get(name, 0) + value
-    return total
-
-
-def sum_rollups(pids, root="/proc"):
-    return sum_values(read_rollup(pid, root) for pid in pids)
-
-
-def read_page_tables(pid, root="/proc"):
-    """VmPTE and the page of the top level; None without."""
-    found = re.search(
-        r"^VmPTE:\s+(\d+) kB$",
-        Path(f"{root}/{pid}/status").read_text(errors="replace"),
-        re.MULTILINE,
-    )
-    return int(found[1]) * KIB + PAGE_SIZE if found else None
-
-
-def kernel_stack_size():
-    """Of a thread, on kernels without KASAN."""
-    if os.uname().machine in ("i386", "i686", "armv7l"):
-        return 8 * KIB
-    return max(16 * KIB, PAGE_SIZE)
-
-
-def read_kernel_memory(pid):
-    return {
-        "page_tables": read_page_tables(pid),
-        "kernel_stack": count_threads(pid) * kernel_stack_size(),
-    }
-
-
-def read_statm(pid, root="/proc"):
-    """Bytes: size, resident, shared, text, data."""
-    fields = Path(f"{root}/{pid}/statm").read_text().split()
-    size, resident, shared, text, _, data, _ = (
-        int(field) * PAGE_SIZE for field in fields
-    )
-    return {
-        "size": size,
-        "resident": resident,
-        "shared": shared,
-        "text": text,
-        "data": data,
-    }
-
-
-def read_stat(pid, root="/proc"):
-    """Its fields from the state on. The name may hold anything; it ends at the
-    last closing parenthesis."""
-    stat = Path(f"{root}/{pid}/stat").read_bytes()
-    return stat[stat.rindex(b")") + 2 :].decode().split()
-
-
-def count_threads(pid, root="/proc"):
-    """num_threads of stat."""
-    return int(read_stat(pid, root)[17])
-
-
-def state_of(pid):
-    """A letter; None for a process that is no more."""
-    try:
-        return read_stat(pid)[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return None
 
 
 # ---- the test case ----
@@ -732,6 +404,11 @@ class IntegrationTest(unittest.TestCase):
         shape = Shape(kind, **options)
         self.addCleanup(shape.stop)
         return shape
+
+    def start_script(self, source, *arguments):
+        script = Script(source, *arguments)
+        self.addCleanup(script.stop)
+        return script
 
     def start_collectd(self, body, **options):
         collectd = Collectd(body, **options)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 BACKENDS = HERE / "backends"
-sys.path[:0] = [str(HERE), str(BACKENDS)]
+sys.path[:0] = [str(HERE), str(BACKENDS), str(HERE.parent / "lib")]
 sys.dont_write_bytecode = True
 
 import harness  # noqa: E402  (found by the lines above)

@@ -1,15 +1,13 @@
 """Estimates between readings, of real processes that share and stop sharing."""
 
 import signal
-import subprocess
-import sys
 import time
 
-import harness
 from harness import (
     MIB,
     TAG,
     IntegrationTest,
+    Script,
     group,
     plugin,
     state_of,
@@ -84,26 +82,12 @@ for line in sys.stdin:
 """
 
 
-class Family:
+class Family(Script):
     def __init__(self):
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", FAMILY, "family" + TAG],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        super().__init__(FAMILY, "family" + TAG)
 
     def do(self, action):
-        self.process.stdin.write(action + "\n")
-        self.process.stdin.flush()
-        return [int(pid) for pid in self.process.stdout.readline().split()]
-
-    def stop(self):
-        if self.process.stdin.closed:
-            return
-        self.process.stdin.close()
-        self.process.stdout.close()
-        harness.end_process(self.process)
+        return [int(pid) for pid in self.ask(action).split()]
 
 
 class Adaptive(IntegrationTest):

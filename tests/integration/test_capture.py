@@ -1,16 +1,14 @@
 """Captures by the real daemon: alarms of the threshold plugin and of programs,
 and what is saved of real processes."""
 
-import subprocess
-import sys
 import time
 
-import harness
 import snapshot
 from capture import CaptureTest, threshold
 from harness import (
     MIB,
     TAG,
+    Script,
     group,
     named_values,
     read_kernel_memory,
@@ -60,28 +58,15 @@ for line in sys.stdin:
 """
 
 
-class Grower:
+class Grower(Script):
     def __init__(self, name):
         self.file = stage().new_directory() / "evidence.dat"
         with open(self.file, "wb") as file:
             file.truncate(64 * MIB)
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", GROWER, name + TAG, self.file],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        self.pid = self.process.pid
+        super().__init__(GROWER, name + TAG, self.file)
 
     def grow(self, what, mib):
-        self.process.stdin.write(f"{what} {mib}\n")
-        self.process.stdin.flush()
-        self.process.stdout.readline()
-
-    def stop(self):
-        self.process.stdin.close()
-        self.process.stdout.close()
-        harness.end_process(self.process)
+        self.ask(f"{what} {mib}")
 
 
 class Evidence(CaptureTest):

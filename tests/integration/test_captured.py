@@ -21,10 +21,11 @@ from harness import (
     IntegrationTest,
     count_threads,
     group,
+    mem_total,
     named_values,
     need_root,
-    parse_rollup,
     plugin,
+    read_kib,
     read_page_tables,
     read_statm,
     stage,
@@ -71,7 +72,7 @@ def read_process(tree, pid):
     statm = read_statm(path.parent.name, path.parent.parent)
     values = {
         f"memory-{name}": value
-        for name, value in named_values(parse_rollup(path.read_text())).items()
+        for name, value in named_values(read_kib(path)).items()
     }
     values["ps_vm"] = statm["size"]
     values["ps_code"] = statm["text"]
@@ -82,13 +83,6 @@ def read_process(tree, pid):
     if page_tables is not None:
         values["memory-page_tables"] = page_tables
     return values
-
-
-def read_mem_total(tree):
-    for line in (tree / "meminfo").read_text().splitlines():
-        if line.startswith("MemTotal:"):
-            return int(line.split()[1]) * KIB
-    raise AssertionError(f"no MemTotal in {tree}/meminfo")
 
 
 # ---- trees written by hand ----
@@ -238,7 +232,7 @@ class TreeTest(IntegrationTest):
         """Values to the byte; what others have and this one has not is NaN;
         what none has is not there."""
         found = cycle.groups[group]
-        mem_total = read_mem_total(tree)
+        total = mem_total(tree)
         for metric in known:
             (value,) = found[metric]
             (percent,) = found["percent-" + metric.replace("memory-", "")]
@@ -249,7 +243,7 @@ class TreeTest(IntegrationTest):
             self.assertEqual(value, values[metric], (group, metric))
             self.assertAlmostEqual(
                 percent,
-                100 * values[metric] / mem_total,
+                100 * values[metric] / total,
                 delta=PERCENT_TOLERANCE,
                 msg=f"{group} {metric}",
             )

@@ -5,8 +5,16 @@ import contextlib
 import unittest
 from pathlib import Path
 
-from cgroup import CgroupMixin, mem_total
-from harness import MIB, IntegrationTest, group, plugin, stage, wait_until
+from cgroup import CgroupMixin
+from harness import (
+    MIB,
+    IntegrationTest,
+    group,
+    mem_total,
+    plugin,
+    stage,
+    wait_until,
+)
 
 
 class CgroupTest(CgroupMixin, IntegrationTest):

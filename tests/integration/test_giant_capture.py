@@ -3,14 +3,11 @@ and right within their errors.
 
 MaxLockHold is at its lowest here, so that some hundred MiB make a giant."""
 
-import subprocess
-import sys
-
 from capture import CaptureTest
 from harness import (
     MIB,
     TAG,
-    end_process,
+    Script,
     group,
     read_statm,
     setpriv,
@@ -72,23 +69,13 @@ sys.stdin.read()
 MEMFD = "/memfd:shared (deleted)"
 
 
-class Mapper:
+class Mapper(Script):
     def __init__(self):
         self.file = str(stage().new_directory() / "mapped.dat")
         with open(self.file, "wb") as file:
             file.truncate(FILE)
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", MAPPER, f"giant{TAG}", self.file],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        self.pid = self.process.pid
-        self.process.stdout.readline()
-
-    def stop(self):
-        self.process.stdin.close()
-        self.process.stdout.close()
-        end_process(self.process)
+        super().__init__(MAPPER, f"giant{TAG}", self.file)
+        self.read_line()
 
 
 def uss(mapping):

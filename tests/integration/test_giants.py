@@ -6,7 +6,6 @@ MaxLockHold is at its lowest here, so that some hundred MiB make a giant."""
 import json
 import re
 import subprocess
-import sys
 
 import harness
 from harness import (
@@ -183,16 +182,9 @@ class Sampling(Giants):
 
     def test_many_mappings(self):
         """Of one page each, half of which are present."""
-        process = subprocess.Popen(
-            [sys.executable, "-c", SCATTERED, "giant" + TAG],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        self.addCleanup(harness.end_process, process)
-        self.addCleanup(process.stdout.close)
-        self.addCleanup(process.stdin.close)
-        self.assertEqual(process.stdout.readline(), b"ready\n")
-        self.assert_sampled(self.start(), [process.pid])
+        script = self.start_script(SCATTERED, "giant" + TAG)
+        self.assertEqual(script.read_line(), "ready")
+        self.assert_sampled(self.start(), [script.pid])
 
     def test_memory_in_huge_pages_is_walked(self):
         """512 MiB of it take no longer than one MiB of small ones."""

@@ -6,16 +6,16 @@ once, and collectd ends when it is told to."""
 
 import math
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
 
-import harness
 from harness import (
+    DEADLINE_SECONDS,
     PLUGIN_SAYS,
     TAG,
     IntegrationTest,
+    Talker,
     group,
     need_root,
     plugin,
@@ -37,33 +37,21 @@ def readers_of(pid):
     return names.count("smaps reader\n")
 
 
-class Hung:
+class Hung(Talker):
     """A process whose files hang in the kernel."""
 
     def __init__(self, test, kind):
-        self.process = subprocess.Popen(
-            [sys.executable, Path(__file__).with_name("hung.py"), kind]
-            + ["hung" + TAG],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        test.addCleanup(self.stop)
-        word, _, rest = self.process.stdout.readline().partition(" ")
+        program = Path(__file__).with_name("hung.py")
+        super().__init__([sys.executable, program, kind, "hung" + TAG])
+        test.addCleanup(self.stop, DEADLINE_SECONDS)
+        word, _, rest = self.read_line().partition(" ")
         if word != "READY":
-            test.skipTest(f"no process can be hung here: {rest.strip()}")
+            test.skipTest(f"no process can be hung here: {rest}")
         pid, self.path = rest.split()
         self.pid = int(pid)
 
     def release(self):
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-        self.process.stdout.readline()
-
-    def stop(self):
-        self.process.stdin.close()
-        self.process.stdout.close()
-        self.process.wait(harness.DEADLINE_SECONDS)
+        self.ask()
 
 
 DETAIL = ('Report "detail"', 'Refresh "always"', "ReadTimeout 0.5")
@@ -87,7 +75,7 @@ class HangTest(IntegrationTest):
     def assert_stops(self, collectd):
         start = time.monotonic()
         collectd.process.send_signal(signal.SIGTERM)
-        self.assertEqual(collectd.process.wait(harness.DEADLINE_SECONDS), 0)
+        self.assertEqual(collectd.process.wait(DEADLINE_SECONDS), 0)
         self.assertLess(time.monotonic() - start, STOP_SECONDS)
 
     def wait_hung(self, collectd, count):

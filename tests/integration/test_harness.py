@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from unittest import mock
 
 import harness
 from harness import IntegrationTest, state_of, wait_until
@@ -89,9 +88,8 @@ class Left(IntegrationTest):
         pid = self.wait_left("left")
         daemon.process.send_signal(signal.SIGSTOP)
         wait_until(lambda: state_of(daemon.process.pid) == "T", "its stop")
-        with mock.patch.object(harness, "DEADLINE_SECONDS", 1):
-            with self.assertRaisesRegex(AssertionError, "did not end"):
-                daemon.stop()
+        with self.assertRaisesRegex(AssertionError, "did not end"):
+            daemon.stop(1)
         self.wait_gone(pid)
 
     def start_run(self, *names):

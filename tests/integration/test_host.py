@@ -4,13 +4,11 @@ that find memory where a test has put it."""
 import contextlib
 import mmap
 import os
-import re
 import subprocess
 import unittest
 
 import snapshot
 from harness import (
-    KIB,
     MIB,
     PAGE_SIZE,
     ROOT,
@@ -20,6 +18,7 @@ from harness import (
     need_namespace,
     need_root,
     plugin,
+    read_meminfo,
     stage,
     wait_until,
 )
@@ -58,12 +57,6 @@ PARTS_OF_SOME = {
     "zswap",
     "swap_cache",
 }
-
-
-def read_meminfo():
-    with open("/proc/meminfo", encoding="ascii") as file:
-        found = re.findall(r"(?m)^([\w()]+): +(\d+) kB", file.read())
-    return {key: int(value) * KIB for key, value in found}
 
 
 def parts_of(cycle):

@@ -1,21 +1,18 @@
 """What the kernel keeps for the processes of a group: page tables and stacks;
 and how long a group is up. With real processes of known size."""
 
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 from harness import (
-    KIB,
     MIB,
     TAG,
     IntegrationTest,
+    Script,
     count_threads,
-    end_process,
     group,
     kernel_stack_size,
     plugin,
+    read_meminfo,
     read_page_tables,
     wait_until,
 )
@@ -43,37 +40,10 @@ for line in sys.stdin:
 TOLERANCE = 0.05
 
 
-class Sparse:
+class Sparse(Script):
     def __init__(self):
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", SPARSE, f"sparse{TAG}"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        self.pid = self.process.pid
-        self._await("ready")
-
-    def _await(self, word):
-        said = self.process.stdout.readline()
-        assert said == f"{word}\n", f"it said {said!r}"
-
-    def touch(self, tables):
-        self.process.stdin.write(f"{tables}\n")
-        self.process.stdin.flush()
-        self._await("done")
-
-    def stop(self):
-        end_process(self.process)
-        self.process.stdin.close()
-        self.process.stdout.close()
-
-
-def meminfo_bytes(key):
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith(f"{key}:"):
-            return int(line.split()[1]) * KIB
-    raise AssertionError(f"no {key}")
+        super().__init__(SPARSE, f"sparse{TAG}")
+        self.read_line()
 
 
 class PageTables(IntegrationTest):
@@ -108,7 +78,7 @@ class PageTables(IntegrationTest):
         collectd = self.watch()
         small = self.wait_exact(collectd, sparse)
         self.assertLess(small.memory("sparse", "page_tables"), 2 * MIB)
-        sparse.touch(2048)
+        sparse.ask(2048)
         large = self.wait_exact(collectd, sparse)
         self.assertGreater(large.memory("sparse", "page_tables"), 8 * MIB)
         # They are in nothing else. (It has come to 8 MiB.)
@@ -121,15 +91,15 @@ class PageTables(IntegrationTest):
         """The kernel's own tables are in none; so a large process, beside which
         they are small."""
         sparse = self.start_sparse()
-        sparse.touch(24 * 1024)
+        sparse.ask(24 * 1024)
         collectd = self.watch()
         self.wait_exact(collectd, sparse)
         seen = []
 
         def is_near():
-            before = meminfo_bytes("PageTables")
+            before = read_meminfo()["PageTables"]
             cycle = collectd.next_cycle()
-            after = meminfo_bytes("PageTables")
+            after = read_meminfo()["PageTables"]
             found = sum(
                 cycle.memory(name, "page_tables")
                 for name in ("sparse", "other")

@@ -8,12 +8,9 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent / "backends"))
-
-from harness import (  # noqa: E402  (found by the line above)
+from harness import (
     KIB,
     MIB,
     PAGE_SIZE,
@@ -25,7 +22,7 @@ from harness import (  # noqa: E402  (found by the line above)
     stage,
     wait_until,
 )
-from server import BackendTest, fetch, free_port  # noqa: E402
+from server import BackendTest, fetch, free_port
 
 README = (ROOT / "contrib/migration/README").read_text()
 

@@ -6,7 +6,6 @@ only of its own processes. Most of this needs root, to be somebody else.
 
 import math
 import os
-import platform
 import re
 import shutil
 import subprocess
@@ -14,14 +13,15 @@ import unittest
 
 from harness import (
     DEFAULT_NAMES,
-    KIB,
     MIB,
     PLUGIN_SAYS,
     IntegrationTest,
     group,
     need_root,
     plugin,
+    read_meminfo,
     read_statm,
+    release,
     setpriv,
     stage,
     sum_rollups,
@@ -44,9 +44,8 @@ WITH_PROGRAM = CONFIG + "\n" + plugin(PROGRAM)
 
 def read_host_mapped():
     """All memory that any process of the host maps, in bytes."""
-    with open("/proc/meminfo", encoding="ascii") as meminfo:
-        found = re.findall(r"(?m)^(?:AnonPages|Mapped): +(\d+)", meminfo.read())
-    return sum(map(int, found)) * KIB
+    fields = read_meminfo()
+    return fields["AnonPages"] + fields["Mapped"]
 
 
 class Permissions(IntegrationTest):
@@ -215,11 +214,6 @@ class Unprivileged(Permissions):
 # ---- capabilities, really dropped ----
 
 
-def kernel_release():
-    major, minor = re.match(r"(\d+)\.(\d+)", platform.release()).groups()
-    return int(major), int(minor)
-
-
 def need_tool(name):
     if shutil.which(name) is None:
         raise unittest.SkipTest(f"needs {name}, of util-linux")
@@ -300,7 +294,7 @@ class Capabilities(Privileges):
 
     def test_nobody_with_perfmon_lacks_but_the_programs(self):
         need_capability(CAP_PERFMON, "CAP_PERFMON")
-        if kernel_release() < (6, 15):
+        if release() < (6, 15):
             self.skipTest("needs Linux 6.15, where CAP_PERFMON opens smaps")
         foreign = self.start_shape("shm", name="foreign", mib=8, children=1)
         self.start_shape("anon", name="program")
@@ -318,7 +312,7 @@ class Capabilities(Privileges):
 
     def test_perfmon_alone_needs_no_line_where_no_rule_asks_for_programs(self):
         need_capability(CAP_PERFMON, "CAP_PERFMON")
-        if kernel_release() < (6, 15):
+        if release() < (6, 15):
             self.skipTest("needs Linux 6.15, where CAP_PERFMON opens smaps")
         foreign = self.start_shape("anon", name="foreign", mib=4)
         collectd = self.start_capable(CAP_PERFMON, user=unprivileged_user())
@@ -352,7 +346,7 @@ class HidePid(Privileges):
     def start_hidden(self, option, *capabilities, config=CONFIG):
         need_capability(CAP_SYS_PTRACE, "CAP_SYS_PTRACE")
         need_tool("unshare")
-        if kernel_release() < (5, 8):
+        if release() < (5, 8):
             self.skipTest("needs Linux 5.8, for a proc with its own options")
         user = unprivileged_user()
         mount = f'mount -t proc -o {option} proc /proc && exec "$@"'

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import snapshot
 from harness import (
-    KIB,
     MIB,
     PAGE_SIZE,
     TAG,
@@ -17,6 +16,7 @@ from harness import (
     check_config,
     count_threads,
     group,
+    mem_total,
     need_root,
     plugin,
     read_kernel_memory,
@@ -218,11 +218,8 @@ class Values(StateTest):
         self.assertEqual(document["kernel"], os.uname().release)
         self.assertEqual(document["page_size"], PAGE_SIZE)
         self.assertTrue(begin <= document["time"] <= time.time())
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemTotal:"):
-                total = int(line.split()[1]) * KIB
-        self.assertEqual(document["mem_total"], total)
-        self.assertLess(document["mem_available"], total)
+        self.assertEqual(document["mem_total"], mem_total())
+        self.assertLess(document["mem_available"], mem_total())
 
     def test_processes_are_described(self):
         user = unprivileged_user()

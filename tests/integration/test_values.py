@@ -16,6 +16,7 @@ from harness import (
     IntegrationTest,
     count_threads,
     group,
+    mem_total,
     plugin,
     read_rollup,
     read_statm,
@@ -228,7 +229,7 @@ class ValuesInDetail(IntegrationTest):
         for name in DEFAULT_NAMES:
             self.assert_near(
                 cycle.value("shaped", f"percent-{name}"),
-                100 * cycle.memory("shaped", name) / mem_total_bytes(),
+                100 * cycle.memory("shaped", name) / mem_total(),
                 1e-6,  # csv has six digits behind the point
                 name,
             )
@@ -241,9 +242,3 @@ class ValuesInDetail(IntegrationTest):
         self.assertIn("percent-pss", metrics)
         self.assertFalse([m for m in metrics if m.startswith("memory-")])
         self.assertIn("ps_count", metrics)
-
-
-def mem_total_bytes():
-    with open("/proc/meminfo", encoding="ascii") as meminfo:
-        fields = dict(line.split(":") for line in meminfo)
-    return int(fields["MemTotal"].split()[0]) * KIB

@@ -22,7 +22,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 EXPERIMENTS = HERE / "experiments"
-sys.path[:0] = [str(HERE), str(EXPERIMENTS)]
+LIB = HERE.parent / "lib"
+sys.path[:0] = [str(HERE), str(EXPERIMENTS), str(LIB)]
 sys.dont_write_bytecode = True
 
 import machine  # noqa: E402  (found by the lines above)
@@ -133,6 +134,7 @@ class System:
                 GUEST,
                 {path.name: path for path in files.iterdir()}
                 | {path.name: path for path in EXPERIMENTS.glob("*.py")}
+                | {path.name: path for path in LIB.glob("*.py")}
                 | {
                     f"contrib/{name}": machine.ROOT / "contrib" / name
                     for name in ("alerts", "security", "systemd")

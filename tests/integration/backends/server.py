@@ -16,13 +16,14 @@ import urllib.error
 import urllib.request
 
 import harness
-from harness import (
+from harness import (  # noqa: F401  (free_port for those who import us)
     DEADLINE_SECONDS,
     ROOT,
     TAG,
     Collectd,
     HarnessError,
     IntegrationTest,
+    free_port,
     group,
     plugin,
     stage,
@@ -40,20 +41,6 @@ def load_smaps(*options):
 def shape_group(comm, name=None, *options):
     """A group of the shapes of that name, in a Daemon."""
     return group(name or comm, f'Comm "{comm}{TAG}"', *options)
-
-
-def free_port():
-    """A port on which nobody listens, by TCP or UDP."""
-    while True:
-        with socket.socket() as tcp:
-            tcp.bind(("127.0.0.1", 0))
-            port = tcp.getsockname()[1]
-            try:
-                with socket.socket(type=socket.SOCK_DGRAM) as udp:
-                    udp.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
 
 
 def need_program(name, package):
@@ -178,22 +165,14 @@ class Daemon(Collectd):
     An @ is left alone here: names of shapes are put in with harness.TAG.
     """
 
-    def _write_config(self, body, interval):
-        return harness.write_config(
-            self.directory,
-            harness.patient(body, loaded_plugins(body)),
-            interval,
-            outputs=harness.OUTPUTS,
-            host=self.host,
-            load="",
-            plugin_dir=self._make_plugin_dir(body),
-        )
+    def complete(self, body):
+        return harness.patient(body) if "smaps" in loaded_plugins(body) else body
 
-    def _make_plugin_dir(self, body):
-        """The stage's, and what the body loads: regular files, no links."""
+    def plugin_dir(self, text):
+        """The stage's, and what the text loads: regular files, no links."""
         plugin_dir = self.directory / "plugins"
         shutil.copytree(stage().plugin_dir, plugin_dir)
-        for name in loaded_plugins(body):
+        for name in loaded_plugins(text):
             if not (plugin_dir / f"{name}.so").exists():
                 shutil.copy(need_plugin(name), plugin_dir)
         return plugin_dir

@@ -13,11 +13,9 @@ import subprocess
 import sys
 import time
 import unittest
-from pathlib import Path
 
-from harness import ROOT, need_host, sees_host, wait_until
+from harness import ROOT, mem_total, need_host, sees_host, wait_until
 from server import BackendTest, free_port, load_smaps, shape_group
-from test_captured import read_mem_total
 from test_influxdb import Influx
 from test_prometheus import Prometheus, of_an_interval, write_prometheus
 
@@ -354,7 +352,7 @@ class Queries(QueriesTest):
                 if metric.startswith("memory-")
             }
 
-        total = read_mem_total(Path("/proc"))
+        total = mem_total()
 
         def check(source, panel, target):
             self.assertEqual(

@@ -60,19 +60,16 @@ FRAME_COLOUR = (0xF3, 0xF3, 0xF3)
 class RrdDaemon(Daemon):
     """Uses the rrdtool plugin, with a directory of its own."""
 
-    replacements = {}
-
-    def _write_config(self, body, interval):
+    def complete(self, body):
         text = shipped(
             CONFIG,
             {
                 "/var/lib/collectd/rrd": self.data,
                 **SHORT_ROWS,
-                **(NO_CACHE if interval == 1 else {}),
-                **self.replacements,
+                **(NO_CACHE if self.interval == 1 else {}),
             },
         )
-        return super()._write_config(text + body, interval)
+        return super().complete(text + body)
 
     @property
     def data(self):

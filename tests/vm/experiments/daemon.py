@@ -1,11 +1,12 @@
 """The distribution's collectd: its configuration, its values over the unixsock
 plugin, its log."""
 
-import math
 import socket
 import subprocess
 import time
 from pathlib import Path
+
+from cycle import Cycle
 
 HOME = Path(__file__).resolve().parent
 PACKAGE = HOME / "collectd-smaps.deb"
@@ -14,7 +15,6 @@ CONFIG = Path("/etc/collectd/collectd.conf.d")
 DROP_IN = Path("/etc/systemd/system/collectd.service.d/vm.conf")
 # Where any user may make it, in no mount of its own (PrivateTmp=).
 SOCKET = "/dev/shm/collectd-vm.sock"
-HOST = "host"
 # For whatever comes in a second on a machine that is not emulated. Only a
 # defect takes so long, even where the host is busy too.
 WAIT_SECONDS = 600
@@ -109,33 +109,6 @@ def log():
     return [line for line in text.splitlines() if "smaps plugin:" in line]
 
 
-class Cycle:
-    """The values of one interval: groups[group][name]; those of the plugin
-    itself are in the group "", and those of the host beside the others."""
-
-    def __init__(self, at, groups):
-        self.time = at
-        self.groups = groups
-
-    def __contains__(self, group):
-        return group in self.groups
-
-    def memory(self, group, name):
-        return self.groups[group][f"memory-{name}"]
-
-    def processes(self, group):
-        return self.groups[group]["ps_count.processes"]
-
-    def own(self, name):
-        return self.groups[""][name]
-
-    def all_groups(self):
-        return set(self.groups) - {"", HOST}
-
-    def is_known(self, group):
-        return not math.isnan(self.memory(group, "pss"))
-
-
 class Connection:
     """The protocol of the unixsock plugin."""
 
@@ -202,11 +175,9 @@ def read_cycle(connection, after):
     groups = {}
     for identifier, lines in zip(newest, answers):
         group, name = split(identifier)
-        for line in lines or []:
-            source, value = line.split("=")
-            has_one = source in ("value", "seconds")
-            key = name if has_one else f"{name}.{source}"
-            groups.setdefault(group, {})[key] = float(value)
+        if lines is not None:
+            values = tuple(float(line.split("=")[1]) for line in lines)
+            groups.setdefault(group, {})[name] = values
     # Its own values come last.
     return Cycle(at, groups) if "" in groups else None
 

@@ -9,8 +9,6 @@ import io
 import math
 import os
 import re
-import select
-import subprocess
 import sys
 import time
 import unittest
@@ -18,7 +16,9 @@ from pathlib import Path
 
 import daemon
 from daemon import HOME, WAIT_SECONDS, run
-from kernel import KIB, Sample
+from groups import Sample
+from kernel import KIB
+from processes import Talker
 
 SKIPPED = 77
 
@@ -124,40 +124,18 @@ class Holder(Service):
         )
 
 
-class Shape:
-    """A service of tests/support/shape.c, which makes processes of known size
-    and takes commands."""
+class TalkingService(Talker):
+    """A transient service of a program that answers on its standard output."""
 
-    def __init__(self, test, name, kind, **options):
+    def __init__(self, test, name, *command):
         self.group = f"{name}.service"
-        command = [HOME / "shape", kind]
-        for option, value in options.items():
-            command.append(f"--{option.replace('_', '-')}={value}")
-        self.process = subprocess.Popen(
+        super().__init__(
             [
                 *("systemd-run", "--quiet", "--collect", "--pipe", "--wait"),
                 *(f"--unit={name}", "--property=TasksMax=infinity", *command),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            bufsize=0,
+            ]
         )
         test.addCleanup(self.stop)
-        words = self._read_line().split()
-        if not words or words[0] != "READY":
-            raise AssertionError(f"shape {kind} does not come up")
-        self.processes = sum(word.isdigit() for word in words[1:])
-
-    def _read_line(self, seconds=WAIT_SECONDS):
-        text = b""
-        while not text.endswith(b"\n"):
-            if not select.select([self.process.stdout], [], [], seconds)[0]:
-                raise AssertionError("shape does not answer")
-            byte = self.process.stdout.read(1)
-            if not byte:
-                break
-            text += byte
-        return text.decode()
 
     def stop(self):
         if not self.process.stdin.closed:
@@ -167,8 +145,22 @@ class Shape:
         self.process.stdout.close()
 
 
+class Shape(TalkingService):
+    """A service of tests/support/shape.c, which makes processes of known size."""
+
+    def __init__(self, test, name, kind, **options):
+        command = [HOME / "shape", kind]
+        for option, value in options.items():
+            command.append(f"--{option.replace('_', '-')}={value}")
+        super().__init__(test, name, *command)
+        words = self.read_line(WAIT_SECONDS).split()
+        if not words or words[0] != "READY":
+            raise AssertionError(f"shape {kind} does not come up")
+        self.processes = sum(word.isdigit() for word in words[1:])
+
+
 def allowed(cycle, group, expected, tolerance, most_error):
-    error = cycle.groups[group].get("memory-pss_error", 0)
+    error = cycle.find(group, "memory-pss_error", 0)
     error = min(error, most_error * expected)
     return max(tolerance * expected, error) + FEW_PAGES
 
@@ -199,7 +191,7 @@ def count_members(cycle, samples, group):
         for sample in samples
         if group in sample.groups
     }
-    count = cycle.processes(group)
+    count = cycle.counts(group)[0]
     if not seen or min(seen) <= count <= max(seen):
         return None
     return f"{group}: {count:.0f} processes, kernel {sorted(seen)}"
@@ -263,9 +255,8 @@ class Experiment(unittest.TestCase):
         looks = []
         cycle = daemon.next_cycle(watch=lambda: looks.append(look()))
         looks.append(look())
-        begun = cycle.time - cycle.own("duration-cycle")
-        before = [one for one in looks if one.end <= begun][-1:]
-        return cycle, before + [one for one in looks if one.end > begun]
+        before = [one for one in looks if one.end <= cycle.begin][-1:]
+        return cycle, before + [one for one in looks if one.end > cycle.begin]
 
     def find_wrong(self, only, names):
         cycle, samples = self.observe(only)

@@ -7,7 +7,7 @@ from pathlib import Path
 import daemon
 from daemon import HOME, run
 from experiment import Experiment, Holder, Service
-from kernel import KIB, MIB, read_number
+from kernel import KIB, MIB, mem_total, read_number
 from systemd import (
     CGROUPS,
     IS_V1,
@@ -42,15 +42,6 @@ def published(cycle, group):
     return VALUES & set(cycle.groups.get(group, {}))
 
 
-def mem_total():
-    (line,) = [
-        line
-        for line in Path("/proc/meminfo").read_text().splitlines()
-        if line.startswith("MemTotal:")
-    ]
-    return int(line.split()[1]) * KIB
-
-
 class CgroupExperiment(Experiment):
     def compare_usage(self, units):
         """{unit: what is wrong} of one interval. A group has the name of its
@@ -59,7 +50,7 @@ class CgroupExperiment(Experiment):
         wrong = {}
         for unit in units:
             seen = [look.units[unit]["MemoryCurrent"] for look in looks]
-            value = cycle.groups.get(unit, {}).get("memory-cgroup")
+            value = cycle.find(unit, "memory-cgroup")
             if None in seen or value is None or not (
                 min(seen) - AHEAD <= value <= max(seen) + AHEAD
             ):
@@ -86,7 +77,7 @@ class CgroupExperiment(Experiment):
         seen = []
         for _ in range(3 * LIMIT_INTERVALS):
             cycle = self.next_cycle()
-            seen.append(cycle.groups.get(group, {}).get(name))
+            seen.append(cycle.find(group, name))
             if seen[-1] is not None and abs(seen[-1] - expected) <= delta:
                 return cycle
         raise AssertionError(f"{group}: {name} {seen}, expected {expected}")
@@ -152,7 +143,7 @@ class AsShipped(CgroupExperiment):
             self.await_limit(again.group, 96 * MIB)
             cycle = self.next_cycle()
             self.assertGreater(cycle.memory(again.group, "cgroup"), mib * MIB)
-            self.assertEqual(cycle.groups[again.group]["count-oom_kill"], 0)
+            self.assertEqual(cycle.value(again.group, "count-oom_kill"), 0)
         self.assert_quiet()
         return again.group
 
@@ -280,10 +271,10 @@ class Nested(CgroupExperiment):
         self.assert_usage([nested.group])
         self.await_limit(nested.group, 96 * MIB)
         cycle = self.assert_matches([nested.group])
-        self.assertEqual(cycle.processes(nested.group), 2)
+        self.assertEqual(cycle.counts(nested.group)[0], 2)
         self.assertGreater(cycle.memory(nested.group, "cgroup"), 32 * MIB)
         # The inner one has the limit of the one above.
-        self.assertEqual(cycle.processes("work"), 1)
+        self.assertEqual(cycle.counts("work")[0], 1)
         self.await_value("work", "memory-cgroup_limit", 96 * MIB)
         inner = memory_directory(nested.group) / "work" / USAGE
         self.await_value(

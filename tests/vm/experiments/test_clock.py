@@ -24,7 +24,7 @@ class Clock(Experiment):
     def assert_young(self, cycle):
         """The step counts for no age."""
         for group in cycle.all_groups():
-            self.assertLess(cycle.groups[group]["duration-age"], HOURS, group)
+            self.assertLess(cycle.value(group, "duration-age"), HOURS, group)
 
     def test_forward(self):
         self.assert_matches()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from daemon import HOME, WAIT_SECONDS, run
 from experiment import Experiment, Session, wait_for
-from kernel import read_cgroup
+from groups import read_cgroup
 
 OPTIONS = """
     <Group "container-%{container}">
@@ -46,7 +46,7 @@ class Container(Experiment):
         while True:
             cycle = self.next_cycle()
             found = {
-                g: cycle.processes(g)
+                g: cycle.counts(g)[0]
                 for g in cycle.all_groups()
                 if g.startswith("container-")
             }
@@ -56,7 +56,7 @@ class Container(Experiment):
             self.assertLess(time.monotonic(), end, found)
         self.assertTrue(cycle.is_known(group))
         self.assert_matches(WELL)
-        self.assertEqual(self.next_cycle().processes(group), processes)
+        self.assertEqual(self.next_cycle().counts(group)[0], processes)
         self.assert_quiet()
 
     def await_named(self, name):
@@ -67,7 +67,7 @@ class Container(Experiment):
             cycle = self.next_cycle()
             named = {g for g in cycle.all_groups() if g.startswith("named-")}
             known = {g for g in named if cycle.is_known(g)}
-            if known == {group} and cycle.processes(group) == 1:
+            if known == {group} and cycle.counts(group)[0] == 1:
                 return
             self.assertLess(time.monotonic(), end, named)
 
@@ -168,7 +168,7 @@ class Container(Experiment):
         self.await_container(name, 1)
         cycle = self.assert_matches(["docker.service", "containerd.service"])
         # The shim is containerd's.
-        self.assertGreaterEqual(cycle.processes("containerd.service"), 2)
+        self.assertGreaterEqual(cycle.counts("containerd.service")[0], 2)
         self.await_named("web")
         run("docker", "rename", "web", "shop")
         self.await_named("shop")

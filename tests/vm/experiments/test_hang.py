@@ -1,49 +1,26 @@
 """Processes that stand still, and such as cannot be read."""
 
 import os
-import select
 import signal
-import subprocess
 
 import daemon
 from daemon import HOME, WAIT_SECONDS, run
-from experiment import Experiment, wait_for
+from experiment import Experiment, TalkingService, wait_for
 
 WELL = ["redis-server.service", "nginx.service"]
 
 
-class Hung:
+class Hung(TalkingService):
     """A service of tests/integration/hung.py."""
 
     def __init__(self, test, kind):
-        self.group = f"hung-{kind}.service"
-        self.process = subprocess.Popen(
-            [
-                *("systemd-run", "--quiet", "--collect", "--pipe", "--wait"),
-                *(f"--unit=hung-{kind}", "python3", HOME / "hung.py"),
-                *(kind, "hanging"),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            bufsize=0,
-        )
-        test.addCleanup(self.stop)
-        ready = select.select([self.process.stdout], [], [], WAIT_SECONDS)[0]
-        line = self.process.stdout.readline().decode() if ready else "silence"
+        program = ("python3", HOME / "hung.py", kind, "hanging")
+        super().__init__(test, f"hung-{kind}", *program)
+        line = self.read_line(WAIT_SECONDS)
         if line.startswith("SKIP"):
             test.skipTest(line)
         if not line.startswith("READY"):
             raise AssertionError(f"hung.py says: {line}")
-        self.pid = int(line.split()[1])
-
-    def let_go(self):
-        self.process.stdin.write(b"\n")
-
-    def stop(self):
-        self.process.stdin.close()
-        run("systemctl", "stop", self.group, check=False)
-        self.process.wait()
-        self.process.stdout.close()
 
 
 class Hang(Experiment):
@@ -85,7 +62,7 @@ class Hang(Experiment):
         run("systemctl", "stop", "collectd")
         self.start_daemon()
         self.next_cycle()
-        hung.let_go()
+        hung.tell()
         wait_for(
             lambda: self.next_cycle().own("count-hung") == 0, "the last hang"
         )

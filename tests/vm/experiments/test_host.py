@@ -1,15 +1,14 @@
 """Where the memory of the host is, on this kernel."""
 
 import json
-import re
 import signal
 import time
 from pathlib import Path
 
-import daemon
 from daemon import WAIT_SECONDS, run
 from experiment import Experiment, Holder, start_zram, wait_for
-from kernel import KIB, MIB, Sample
+from groups import Sample
+from kernel import MIB, mem_total, read_meminfo
 
 STATE = Path("/dev/shm/collectd-vm.json")
 # The key of meminfo, or the sum of keys, that a part is.
@@ -45,10 +44,7 @@ class Meminfo:
 
     def __init__(self):
         self.begin = time.time()
-        found = re.findall(
-            r"(?m)^([\w()]+): +(\d+) kB", Path("/proc/meminfo").read_text()
-        )
-        self.bytes = {key: int(kib) * KIB for key, kib in found}
+        self.bytes = read_meminfo()
         self.end = time.time()
 
     def sum_of(self, keys):
@@ -85,9 +81,8 @@ class Host(Experiment):
             for name, value in account.items()
             if not name.endswith("_error") and name != "outside"
         }
-        total = Meminfo().bytes["MemTotal"]
-        self.assertEqual(document["mem_total"], total)
-        self.assertEqual(sum(parts.values()), total, parts)
+        self.assertEqual(document["mem_total"], mem_total())
+        self.assertEqual(sum(parts.values()), mem_total(), parts)
         self.assertGreaterEqual(min(account.values()), 0, account)
         return account
 
@@ -104,7 +99,7 @@ class Host(Experiment):
         wrong = {}
         for part, keys in PARTS.items():
             seen = [look.sum_of(keys) for look in looks]
-            value = cycle.memory(daemon.HOST, part)
+            value = cycle.host[f"memory-{part}"]
             if not min(seen) - SLACK <= value <= max(seen) + SLACK:
                 wrong[part] = f"{value}, meminfo {seen}"
         return wrong
@@ -129,7 +124,7 @@ class Host(Experiment):
                 sum(sum_.pss for sum_ in sample.groups.values())
                 for sample in samples
             ]
-            value = cycle.memory(daemon.HOST, "groups")
+            value = cycle.host["memory-groups"]
             if 0.95 * min(seen) <= value <= 1.05 * max(seen):
                 return
             wrong.append(f"{value}, kernel {seen}")

@@ -4,7 +4,8 @@ import time
 
 from daemon import WAIT_SECONDS
 from experiment import Experiment, Holder
-from kernel import MIB, Sample, read_number
+from groups import Sample
+from kernel import MIB, read_number
 
 KSM = "/sys/kernel/mm/ksm/"
 MIB_EACH = 32

@@ -1,21 +1,14 @@
 """More processes than can be read in an interval."""
 
-import os
-
 import daemon
 from experiment import Experiment, Shape
-from kernel import MIB
+from kernel import MIB, read_statm
 
 IDLE = 3000
 RATE = 200
 LONG_SECONDS = 3600
 INTERVALS = 6
 WELL = ["redis-server.service", "nginx.service"]
-
-
-def resident(pid):
-    with open(f"/proc/{pid}/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
 
 class Many(Experiment):
@@ -27,7 +20,7 @@ class Many(Experiment):
         self.assert_matches([shape.group], names=("pss", "uss"))
         cycle = self.assert_matches([shape.group], names=("pss", "uss"))
         # The supervisor is one more.
-        self.assertEqual(cycle.processes(shape.group), IDLE + 1)
+        self.assertEqual(cycle.counts(shape.group)[0], IDLE + 1)
         self.assert_quiet()
 
     def test_forks(self):
@@ -44,11 +37,11 @@ class Many(Experiment):
             seconds=LONG_SECONDS,
             life_ms=300,
         )
-        before = resident(pid)
+        before = read_statm(pid)["resident"]
         for _ in range(INTERVALS):
             self.assertIn(shape.group, self.next_cycle())
         shape.stop()
         cycle = self.assert_matches(WELL)
         self.assertNotIn(shape.group, cycle)
-        self.assertLess(resident(pid) - before, 8 * MIB)
+        self.assertLess(read_statm(pid)["resident"] - before, 8 * MIB)
         self.assertEqual(daemon.main_pid(), pid)

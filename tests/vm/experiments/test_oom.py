@@ -63,8 +63,7 @@ class Killed(Experiment):
 
         def are_there():
             cycle = self.next_cycle()
-            values = cycle.groups.get(victim.group, {})
-            seen.append(values.get("count-oom_kill"))
+            seen.append(cycle.find(victim.group, "count-oom_kill"))
             return cycle if seen[-1] == expected else None
 
         return wait_for(are_there, lambda: f"{expected} kills: {seen[-9:]}")
@@ -102,8 +101,8 @@ class Killed(Experiment):
         self.assertEqual(read_keyed(directory / events)["oom_kill"], 1)
         self.assertEqual(victim.pid(), pid)
         self.assertGreater(
-            cycle.groups[victim.group]["uptime"],
-            before.groups[victim.group]["uptime"],
+            cycle.value(victim.group, "uptime"),
+            before.value(victim.group, "uptime"),
         )
         self.assert_alarm(victim)
         # A second one is no second alarm.
@@ -123,9 +122,9 @@ class Killed(Experiment):
             wait_for(lambda: self.lives(victim) == life, "a new life")
             cycle = self.await_younger(victim, before)
             # The window has only begun.
-            growth = cycle.groups[victim.group]["gauge-growth"]
+            growth = cycle.value(victim.group, "gauge-growth")
             self.assertTrue(math.isnan(growth), growth)
-            self.assertEqual(cycle.processes(victim.group), 1)
+            self.assertEqual(cycle.counts(victim.group)[0], 1)
             # Version 1 counts for no group above, and this one has gone.
             if not IS_V1:
                 self.await_kills(victim, life)
@@ -139,22 +138,20 @@ class Killed(Experiment):
 
     def await_growth(self, victim):
         """The first interval in which it is known whether it grows."""
-        values = {}
 
         def is_known():
             cycle = self.next_cycle()
-            values.update(cycle.groups.get(victim.group, {}))
-            growth = values.get("gauge-growth", math.nan)
+            growth = cycle.find(victim.group, "gauge-growth", math.nan)
             return None if math.isnan(growth) else cycle
 
-        return wait_for(is_known, lambda: f"growth: {values}")
+        return wait_for(is_known, "growth to be known")
 
     def await_younger(self, victim, before):
-        age = before.groups[victim.group]["uptime"]
+        age = before.value(victim.group, "uptime")
 
         def is_younger():
             cycle = self.next_cycle()
-            values = cycle.groups.get(victim.group, {})
-            return cycle if 0 < values.get("uptime", age) < age else None
+            uptime = cycle.find(victim.group, "uptime", age)
+            return cycle if 0 < uptime < age else None
 
         return wait_for(is_younger, "a new uptime")

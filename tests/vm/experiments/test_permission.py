@@ -43,11 +43,12 @@ def read_with(text):
         for line in text.splitlines()
         if line and not line.startswith(("[", "#", "Exec"))
     ]
-    copy = "/usr/local/lib/vm-kernel.py"
-    run("install", "-m", "644", HOME / "kernel.py", copy)
+    copies = "/usr/local/lib/vm"
+    run("install", "-D", "-m", "644", "-t", copies,
+        HOME / "groups.py", HOME / "kernel.py")
     out = run(
         "systemd-run", "--quiet", "--collect", "--pipe", "--wait",
-        "--unit=reader", *wanted, "python3", "-B", copy,
+        "--unit=reader", *wanted, "python3", "-B", f"{copies}/groups.py",
     )[1]
     groups = json.loads(out.strip().splitlines()[-1])
     groups.pop("reader.service", None)
@@ -71,7 +72,7 @@ class Rights(Experiment):
             if unreadable == 0:
                 continue
             self.assertEqual(
-                cycle.groups[group]["count-unreadable"], unreadable, group
+                cycle.value(group, "count-unreadable"), unreadable, group
             )
         return refused
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import daemon
 from daemon import HOME, run
 from experiment import Experiment, compare
-from kernel import KIB, Sample
+from groups import Sample
+from kernel import KIB
 from systemd import running_services
 
 DEFAULT_NAMES = {
@@ -16,8 +17,7 @@ DEFAULT_NAMES = {
     "memory-shared",
     "memory-swap",
     "memory-pss_error",
-    "ps_count.processes",
-    "ps_count.threads",
+    "ps_count",
     "percent-coverage",
     "duration-age",
     "count-unreadable",

@@ -27,7 +27,7 @@ class Suspend(Experiment):
         self.assertGreater(time.time() - began, ASLEEP_LEAST_SECONDS)
 
     def is_read(self, group):
-        return not math.isnan(self.next_cycle().groups[group]["duration-age"])
+        return not math.isnan(self.next_cycle().value(group, "duration-age"))
 
     def test_to_memory(self):
         """All groups are there in the next interval, and what starts then is

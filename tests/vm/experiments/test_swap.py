@@ -5,7 +5,8 @@ import time
 
 from daemon import run
 from experiment import Experiment, Holder, Shape, start_zram, wait_for
-from kernel import MIB, Sample, read_number
+from groups import Sample
+from kernel import MIB, read_number
 
 PRIVATE_MIB = 64
 FAMILY_MIB = 32

@@ -1,14 +1,12 @@
-"""What the kernel says itself: the sums of smaps_rollup per group, read by
-other code than the plugin's."""
+"""What the kernel says itself of the default groups: the sums of smaps_rollup of
+each."""
 
 import json
 import os
-import re
 import time
 from pathlib import Path
 
-KIB = 1024
-MIB = 1024 * 1024
+from kernel import parse_kib
 
 
 def group_of(cgroup):
@@ -29,13 +27,6 @@ def read_cgroup(pid):
     return paths.get("name=systemd", paths.get("", ""))
 
 
-def parse_rollup(text):
-    return {
-        key: int(kib) * KIB
-        for key, kib in re.findall(r"^(\w+):\s+(\d+) kB$", text, re.MULTILINE)
-    }
-
-
 class Sum:
     def __init__(self):
         self.processes = 0
@@ -46,7 +37,7 @@ class Sum:
         self.processes += 1
         try:
             with open(f"/proc/{pid}/smaps_rollup") as file:
-                fields = parse_rollup(file.read())
+                fields = parse_kib(file.read())
         except PermissionError:
             self.unreadable += 1
             return
@@ -76,15 +67,6 @@ class Sample:
             except (FileNotFoundError, ProcessLookupError):
                 pass
         self.end = time.time()
-
-
-def read_number(path):
-    return int(Path(path).read_text())
-
-
-def release():
-    """(6, 12) of "6.12.107+deb13-amd64"."""
-    return tuple(map(int, os.uname().release.split(".")[:2]))
 
 
 def main():

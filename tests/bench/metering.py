@@ -9,31 +9,21 @@ threads.
 import functools
 import math
 import re
-import shutil
 import statistics
-import subprocess
 import time
-from pathlib import Path
 
+import collectd
 import host
 import process
+from cycle import Cycle
 from host import BenchError
 
-CONFIG = """\
-Hostname "bench"
-FQDNLookup false
-BaseDir "{directory}"
-PIDFile "{directory}/collectd.pid"
-PluginDir "{plugins}"
-Interval {interval}
-ReadThreads 1
-WriteThreads 1
+CSV = """\
 LoadPlugin csv
 <Plugin csv>
   DataDir "stdout"
   StoreRates false
 </Plugin>
-{body}
 """
 
 # Patterns that match nothing, for rules without processes.
@@ -42,31 +32,9 @@ FILLERS = ["sshd", "cron", "nginx", "mysqld", "java", "dovecot", "exim", "php"]
 
 @functools.lru_cache(maxsize=None)
 def plugin_directory(build):
-    """collectd loads all plugins from one directory, and only regular files. A
-    copy of our plugin also stays the same if somebody builds a new one.
-    `build` is the path of a smaps.so."""
-    text = subprocess.run(
-        [host.COLLECTD, "-h"], stdout=subprocess.PIPE, check=False, text=True
-    ).stdout
-    system = Path(re.search(r"Plugin directory\s+(\S+)", text).group(1))
+    """`build` is the path of a smaps.so."""
     directory = host.new_directory("plugins")
-    for name in ("csv.so", "processes.so"):
-        shutil.copy(system / name, directory)
-    shutil.copy(build, directory / "smaps.so")
-    return directory
-
-
-def write_config(directory, body, interval, build):
-    path = directory / "collectd.conf"
-    path.write_text(
-        CONFIG.format(
-            directory=directory,
-            plugins=plugin_directory(build),
-            interval=interval,
-            body=body,
-        )
-    )
-    return path
+    return collectd.fill_plugin_dir(directory, ("csv", "processes"), build)
 
 
 # ---- configurations ----
@@ -84,20 +52,14 @@ def match_rules(groups, n_rules):
     )
 
 
-# The errors that a build publishes. The first line that it accepts is taken.
-REPORTS = (
-    'Report "default" "pss_error" "uss_error"',
-    'Report "default" "pss_error"',
-)
-
-
-def smaps_body(groups, n_rules=0, options=(), build=host.PLUGIN):
-    report = next(line for line in REPORTS if accepts(line, build))
-    lines = "\n".join(f"  {line}" for line in (report, *options))
+def smaps_body(groups, n_rules, mode, options=()):
+    """Mode is that of Refresh."""
+    lines = (f'Refresh "{mode}"', 'Report "default" "uss_error"', *options)
+    text = "\n".join(f"  {line}" for line in lines)
     return (
         "LoadPlugin smaps\n<Plugin smaps>\n"
         f"{match_rules(groups, n_rules)}\n"
-        f'  Other "rest"\n{lines}\n</Plugin>'
+        f'  Other "rest"\n{text}\n</Plugin>'
     )
 
 
@@ -108,53 +70,7 @@ def processes_body(groups, n_rules=0):
     )
 
 
-@functools.lru_cache(maxsize=None)
-def accepts(option, build=host.PLUGIN):
-    """True if this build of the plugin has an option."""
-    config = write_config(
-        host.new_directory("check"),
-        f'LoadPlugin smaps\n<Plugin smaps>\n  Other "x"\n  {option}\n</Plugin>',
-        1,
-        build,
-    )
-    done = subprocess.run(
-        [host.COLLECTD, "-T", "-C", config],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        timeout=process.DEADLINE_SECONDS,
-        check=False,
-    )
-    return done.returncode == 0
-
-
-def refresh_options(mode, more=(), build=host.PLUGIN):
-    """The lines for "always", "adaptive" or "never"; None if the plugin lacks
-    that mode. A plugin without the option always reads."""
-    line = f'Refresh "{mode}"'
-    if accepts(line, build):
-        return [line, *more]
-    return [] if mode == "always" else None
-
-
 # ---- the daemon ----
-
-
-class Cycle:
-    """The values of one cycle: groups[group][metric] is a number, or a tuple
-    of several numbers. The plugin itself is the group ""."""
-
-    def __init__(self, time_):
-        self.time = time_
-        self.groups = {}
-
-    @property
-    def begin(self):
-        """Values carry the time of the end of the cycle."""
-        return self.time - self.own("duration-cycle", 0)
-
-    def own(self, metric, default=math.nan):
-        return self.groups.get("", {}).get(metric, default)
 
 
 class Usage:
@@ -170,23 +86,21 @@ class Usage:
         return self.end_time - self.begin_time
 
 
-class Daemon:
+class Daemon(collectd.Daemon):
     def __init__(
         self, body, interval=1.0, plugin="smaps", build=host.PLUGIN
     ):
         self.interval = interval
         self.plugin = plugin
-        self.directory = host.new_directory("collectd")
-        config = write_config(self.directory, body, interval, build)
-        with open(self.directory / "values", "wb") as values:
-            with open(self.directory / "log", "wb") as log:
-                self.process = subprocess.Popen(
-                    [host.COLLECTD, "-f", "-C", config],
-                    stdin=subprocess.DEVNULL,
-                    stdout=values,
-                    stderr=log,
-                )
-        self.pid = self.process.pid
+        directory = host.new_directory("collectd")
+        config = collectd.write_config(
+            directory, plugin_directory(build), CSV + body, interval
+        )
+        with open(directory / "values", "wb") as values:
+            # In our session, whose processes share processors evenly.
+            super().__init__(
+                directory, config, stdout=values, start_new_session=False
+            )
         self.start = None  # of some cycle, on the monotonic clock
         self._cycles = None
 
@@ -195,17 +109,6 @@ class Daemon:
 
     def __exit__(self, *_):
         self.stop()
-
-    def stop(self):
-        process.end(self.process)
-
-    def log(self):
-        return (self.directory / "log").read_text(errors="backslashreplace")
-
-    def check(self):
-        if self.process.poll() is not None:
-            tail = "; ".join(self.log().splitlines()[-3:])
-            raise BenchError(f"collectd has ended: {tail}")
 
     # -- cost --
 
@@ -216,7 +119,7 @@ class Daemon:
     def _sample(self):
         """(time, CPU of all threads, CPU of the reading threads). Threads of
         the plugin count as reading threads."""
-        self.check()
+        self.check_running()
         others = [self.pid] + [
             tid
             for tid, name in process.thread_names(self.pid).items()
@@ -234,7 +137,7 @@ class Daemon:
         last, changed = None, time.monotonic()
         while time.monotonic() < deadline:
             time.sleep(0.002)
-            self.check()
+            self.check_running()
             readers = self._readers()
             if not readers:
                 continue
@@ -255,7 +158,7 @@ class Daemon:
 
     def wait_cycles(self, n):
         time.sleep(n * self.interval)
-        self.check()
+        self.check_running()
 
     def meter(self, n):
         """Lets n cycles pass, from shortly before one to shortly before
@@ -311,7 +214,7 @@ def read_cycles(path, plugin, interval):
     """All values of the plugin. Those of one cycle have nearly the same
     time."""
     line_pattern = re.compile(
-        rf'^PUTVAL "?bench/{plugin}(?:-([^/]*))?/(\S+?)"? interval=\S+ (\S+)$'
+        rf'^PUTVAL "?test/{plugin}(?:-([^/]*))?/(\S+?)"? interval=\S+ (\S+)$'
     )
     cycles = []
     for line in path.read_text().splitlines():
@@ -321,9 +224,9 @@ def read_cycles(path, plugin, interval):
         group, metric, values = found.groups()
         time_, *numbers = (float(x) for x in values.split(":"))
         if not cycles or time_ - cycles[-1].time > 0.4 * interval:
-            cycles.append(Cycle(time_))
+            cycles.append(Cycle(time_, {}))
         metrics = cycles[-1].groups.setdefault(group or "", {})
-        metrics[metric] = numbers[0] if len(numbers) == 1 else tuple(numbers)
+        metrics[metric] = tuple(numbers)
     return cycles
 
 
