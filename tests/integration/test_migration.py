@@ -185,59 +185,33 @@ class ProcessExporter(MigrationTest, BackendTest):
                 memtype,
             )
 
-    def test_comm(self):
-        self.start_web()
-        self.check_rows_are_written('- name: "{{.Comm}}" <Group "%{comm}">')
-        self.check(
-            'name: "{{.Comm}}"\ncomm: [web]',
-            group("%{comm}", 'Comm "web"'),
-            "web",
-        )
-
-    def test_a_list_of_names(self):
-        self.start_web()
-        self.check_rows_are_written(
-            'comm: [a, b] Comm "a" and, below it, Comm "b"'
-        )
-        self.check(
-            f"name: g\ncomm: [web, else{TAG}]",
-            group("g", 'Comm "web"', f'Comm "else{TAG}"'),
-            "g",
-            count=4,
-        )
-
-    def test_comm_and_command_line(self):
-        self.start_web()
-        self.check(
-            'name: g\ncomm: [web]\ncmdline: ["name=web"]',
-            group("g", 'Comm "web"', 'CommandLineMatch "name=web"'),
-            "g",
-        )
-
-    def test_exe(self):
-        self.start_web()
+    def test_items(self):
         shape = stage().shape
-        for exe, glob in ((shape, shape), ("shape", "*/shape")):
-            with self.subTest(exe=exe):
-                self.check(
-                    f'name: g\nexe: ["{exe}"]\ncmdline: ["name=web"]',
-                    group("g", f'Executable "{glob}"',
-                          'CommandLineMatch "name=web"'),
-                    "g",
-                    count=4,
-                )  # fmt: skip
-
-    def test_command_lines_that_must_both_match(self):
+        by_name = 'CommandLineMatch "name=web"'
         self.start_web()
         self.check_rows_are_written(
-            'cmdline: ["a=1", "b=2"] CommandLineMatch "a=1.*b=2|b=2.*a=1"'
+            '- name: "{{.Comm}}" <Group "%{comm}">',
+            'comm: [a, b] Comm "a" and, below it, Comm "b"',
+            'cmdline: ["a=1", "b=2"] CommandLineMatch "a=1.*b=2|b=2.*a=1"',
         )
-        self.check(
-            'name: g\ncmdline: ["mib=16", "name=web"]',
-            group("g", 'CommandLineMatch "mib=16.*name=web|name=web.*mib=16"'),
-            "g",
-            count=4,
-        )
+        for item, ours, count in (
+            ('name: "{{.Comm}}"\ncomm: [web]', group("%{comm}", 'Comm "web"'), 3),
+            (f"name: web\ncomm: [web, else{TAG}]",
+             group("web", 'Comm "web"', f'Comm "else{TAG}"'), 4),
+            ('name: web\ncomm: [web]\ncmdline: ["name=web"]',
+             group("web", 'Comm "web"', by_name), 3),
+            (f'name: web\nexe: ["{shape}"]\ncmdline: ["name=web"]',
+             group("web", f'Executable "{shape}"', by_name), 4),
+            ('name: web\nexe: ["shape"]\ncmdline: ["name=web"]',
+             group("web", 'Executable "*/shape"', by_name), 4),
+            ('name: web\ncmdline: ["mib=16", "name=web"]',
+             group("web", 'CommandLineMatch "mib=16.*name=web|name=web.*mib=16"'),
+             4),
+            ('name: "{{.Matches.pool}}"\ncmdline: ["name=(?P<pool>web)"]',
+             group("%{1}", 'CommandLineMatch "name=(web)"'), 4),
+        ):  # fmt: skip
+            with self.subTest(item):
+                self.check(item, ours, "web", count=count)
 
     def test_names(self):
         self.start_web()
@@ -259,15 +233,6 @@ class ProcessExporter(MigrationTest, BackendTest):
         ).next_cycle()
         (name,) = (g for k, g, _ in answer if k == "num_procs")
         self.assertEqual(cycle.counts(name.lstrip("/").replace("/", "_"))[0], 3)
-
-    def test_named_captures(self):
-        self.start_web()
-        self.check(
-            'name: "{{.Matches.pool}}"\ncmdline: ["name=(?P<pool>web)"]',
-            group("%{1}", 'CommandLineMatch "name=(web)"'),
-            "web",
-            count=4,
-        )
 
     def test_children(self):
         self.start_shape("forkexec", name="web", child_name="child", mib=8)
@@ -322,37 +287,27 @@ class Netdata(MigrationTest):
             process.stdin.close()
             process.wait()
 
-    def check(self, line, selector, count):
-        self.check_rows_are_written(line, selector)
-        theirs = self.ask(tagged(line))
-        cycle = self.start_ours(
-            group("app", selector, children=True)
-        ).next_cycle()
-        self.assertEqual(cycle.counts("app"), (count, count))
-        self.assertEqual(theirs["apps.processes"], count)
-
     def test_patterns(self):
         self.start_web()
+        self.check_rows_are_written(
+            'app: web <Group "app"> Comm "web"',
+            'app: web* Comm "web*"',
+            'app: *web Comm "*web"',
+            'app: *name=web* CommandLineMatch "name=web"',
+            'app: a b Comm "a" and, below it, Comm "b"',
+        )
         for line, selector, count in (
             ("app: web", 'Comm "web"', 3),
             ("app: web*", 'Comm "web*"', 3),
             ("app: *web", 'Comm "*web"', 3),
             ("app: *name=web*", 'CommandLineMatch "name=web"', 4),
+            (f"app: web else{TAG}", f'Comm "web"\nComm "else{TAG}"', 4),
         ):
             with self.subTest(line):
-                self.check(line, selector, count)
-
-    def test_a_list_of_names(self):
-        self.start_web()
-        self.check_rows_are_written(
-            'app: a b Comm "a" and, below it, Comm "b"'
-        )
-        theirs = self.ask(tagged(f"app: web else{TAG}"))
-        cycle = self.start_ours(
-            group("app", 'Comm "web"', f'Comm "else{TAG}"', children=True)
-        ).next_cycle()
-        self.assertEqual(cycle.counts("app"), (4, 4))
-        self.assertEqual(theirs["apps.processes"], 4)
+                theirs = self.ask(tagged(line))
+                ours = self.start_ours(group("app", selector, children=True))
+                self.assertEqual(ours.next_cycle().counts("app"), (count, count))
+                self.assertEqual(theirs["apps.processes"], count)
 
     def test_memory_is_what_is_anonymous(self):
         self.start_shape("anon", name="web", mib=16)
