@@ -2,7 +2,6 @@
 driver, nothing but the browser. https://chromedevtools.github.io/devtools-protocol/
 """
 
-import base64
 import contextlib
 import json
 import os
@@ -247,14 +246,3 @@ class Browser:
             media=medium,
             features=[{"name": "prefers-color-scheme", "value": theme}],
         )
-
-    def picture(self, path):
-        """A PNG of the whole page."""
-        shot = self.call(
-            "Page.captureScreenshot", format="png", captureBeyondViewport=True
-        )
-        path.write_bytes(base64.b64decode(shot["data"]))
-
-    def print(self, path):
-        done = self.call("Page.printToPDF", printBackground=True)
-        path.write_bytes(base64.b64decode(done["data"]))

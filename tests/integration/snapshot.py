@@ -9,7 +9,14 @@ import time as clock
 from pathlib import Path
 
 import harness
-from harness import KIB, ROLLUP_NAMES, is_root, wait_until
+from harness import (
+    KIB,
+    ROLLUP_NAMES,
+    is_root,
+    read_kernel_memory,
+    read_statm,
+    wait_until,
+)
 
 # ---- what a document may hold ----
 
@@ -416,6 +423,13 @@ def process_of(document, pid):
 def printable(raw):
     """Bytes as a snapshot has them."""
     return raw.decode("utf-8", "backslashreplace")
+
+
+def usage_of(pid, rollup):
+    """As the kernel has it, with these values of its rollup."""
+    statm = read_statm(pid)
+    statm["resident_shared"] = statm.pop("shared")
+    return {**rollup, **statm, **read_kernel_memory(pid)}
 
 
 # ---- a daemon ----

@@ -11,13 +11,11 @@ from harness import (
     Script,
     group,
     named_values,
-    read_kernel_memory,
     read_rollup,
-    read_statm,
     stage,
     wait_until,
 )
-from snapshot import group_of, rank, read_smaps
+from snapshot import group_of, rank, read_smaps, usage_of
 
 # ---- what is in it ----
 
@@ -187,20 +185,18 @@ class Evidence(CaptureTest):
     def look(self, pids):
         processes = [read_smaps(pid) for pid in pids]
         return (
-            [self.usage_of(*pair) for pair in zip(pids, processes)],
+            [self.sum_up(*pair) for pair in zip(pids, processes)],
             [rank([one], self.top, False) for one in processes],
             rank(processes, self.top, True),
         )
 
     @staticmethod
-    def usage_of(pid, mappings):
+    def sum_up(pid, mappings):
         fields = {}
         for _, _, of_mapping in mappings:
             for key, value in of_mapping.items():
                 fields[key] = fields.get(key, 0) + value
-        statm = read_statm(pid)
-        statm["resident_shared"] = statm.pop("shared")
-        return {**named_values(fields), **statm, **read_kernel_memory(pid)}
+        return usage_of(pid, named_values(fields))
 
 
 # ---- when there is one ----

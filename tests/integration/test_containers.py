@@ -50,9 +50,6 @@ class Containers(CgroupMixin, IntegrationTest):
             plugin(f'ContainerRoot "{self.root}"', *options)
         )
 
-    def names(self, collectd):
-        return set(collectd.next_cycle().groups) - {"", "host", "other"}
-
     def test_group_has_the_name_of_the_container_and_its_memory(self):
         cgroup = self.start_container(f"docker-{ID}.scope")
         self.write_docker(ID, "shop-web-1")

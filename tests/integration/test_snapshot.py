@@ -19,11 +19,8 @@ from harness import (
     mem_total,
     need_root,
     plugin,
-    read_kernel_memory,
     read_rollup,
-    read_statm,
     stage,
-    sum_values,
     unprivileged_user,
     wait_until,
 )
@@ -34,6 +31,7 @@ from snapshot import (
     fill,
     group_of,
     process_of,
+    usage_of,
 )
 
 # Metric: where a document has the same.
@@ -176,38 +174,19 @@ class Values(StateTest):
             },
         )
 
-    def test_members_add_up_to_their_group(self):
-        shape = self.start_shape("cow", name="family", mib=8)
-        self.start_state(
-            group("family", 'Comm "family@"', 'Refresh "always"')
-        )
-        document = self.next_state()
-        members = [process_of(document, pid) for pid in shape.pids]
-        self.assertEqual({one["source"] for one in members}, {"read"})
-        self.assertEqual(
-            sum_values(one["usage"] for one in members),
-            group_of(document, "family")["usage"],
-        )
-
     def test_usage_is_what_the_kernel_has(self):
         shape = self.start_shape("anon", name="loner", mib=8)
         self.start_state(group("g", 'Comm "loner@"', 'Refresh "always"'))
 
         def is_seen(document):
-            seen.append(self.usage_of(shape.root))
+            seen.append(usage_of(shape.root, read_rollup(shape.root)))
             usage = process_of(document, shape.root)["usage"]
             return usage in seen
 
         # It moves with who else has mapped libc.
-        seen = [self.usage_of(shape.root)]
+        seen = [usage_of(shape.root, read_rollup(shape.root))]
         document = self.next_state(accept=is_seen)
         self.assertGreater(group_of(document, "g")["usage"]["uss"], 8 * MIB)
-
-    @staticmethod
-    def usage_of(pid):
-        statm = read_statm(pid)
-        statm["resident_shared"] = statm.pop("shared")
-        return {**read_rollup(pid), **statm, **read_kernel_memory(pid)}
 
     def test_head(self):
         begin = time.time()

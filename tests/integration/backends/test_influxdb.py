@@ -231,11 +231,18 @@ class WhatInfluxHolds(InfluxTest):
         influx, daemon = self.collect_all("by_udp")
         self.assert_same_points(influx, daemon, quote=r'\"')
 
-    def test_the_query_of_the_comment_returns_the_parts_of_the_host(self):
-        need_host()
+    def test_the_queries_of_the_comment_return_a_group_and_the_host(self):
         influx, daemon = self.collect_all("by_network")
         self.wait_points(influx, daemon)
-        text = shipped("influxdb/collectd.conf")
+        text = shipped("influxdb/collectd.conf", {"'postgres'": "'web'"})
+        query = re.search(r"SELECT.*\n.*'web'", text).group()
+        (series,) = influx.query(query.replace("#", ""))
+        rows = daemon.values()["web"]["memory-pss"]
+        self.assertEqual(
+            [value for _, value in series["values"]],
+            [value for _, value in rows],
+        )
+        need_host()
         query = re.search(r"SELECT last.*\n.*type_instance", text).group()
         parts = {
             f"memory-{series['tags']['type_instance']}": series["values"][0][1]
@@ -249,18 +256,6 @@ class WhatInfluxHolds(InfluxTest):
                 for metric, rows in written.items()
                 if metric.startswith("memory-")
             },
-        )
-
-    def test_the_query_of_the_comment_returns_the_group(self):
-        influx, daemon = self.collect_all("by_network")
-        self.wait_points(influx, daemon)
-        text = shipped("influxdb/collectd.conf", {"'postgres'": "'web'"})
-        query = re.search(r"SELECT.*\n.*'web'", text).group()
-        (series,) = influx.query(query.replace("#", ""))
-        rows = daemon.values()["web"]["memory-pss"]
-        self.assertEqual(
-            [value for _, value in series["values"]],
-            [value for _, value in rows],
         )
 
     def test_split_makes_the_measurements_that_the_comment_names(self):
