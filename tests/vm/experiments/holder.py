@@ -8,7 +8,6 @@
       mergeable   private pages in eight different texts, for KSM
       huge        private memory in which huge pages are wanted
       hugetlb     pages of hugetlbfs
-      grow        more and more, up to MIB
       leap        nothing, until SIGUSR1 tells it to take all at once, or
                   SIGUSR2 a child of it, which the kernel would rather kill
 
@@ -20,7 +19,6 @@ import os
 import signal
 import socket
 import sys
-import time
 from pathlib import Path
 
 PAGE = mmap.PAGESIZE
@@ -86,15 +84,6 @@ def hold(kind, size):
     return memory, lambda: write_pages(memory, unique)
 
 
-def grow(size):
-    say_ready()
-    kept = []
-    for _ in range(0, size, MIB):
-        kept.append(os.urandom(PAGE) * (MIB // PAGE))
-        time.sleep(0.05)
-    signal.pause()
-
-
 def leap(size):
     def take(*_):
         hold("anon", size)
@@ -115,8 +104,6 @@ def leap(size):
 
 def main():
     kind, size = sys.argv[1], int(sys.argv[2]) * MIB
-    if kind == "grow":
-        grow(size)
     if kind == "leap":
         leap(size)
     memory, rewrite = hold(kind, size)

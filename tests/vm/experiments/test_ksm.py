@@ -50,10 +50,6 @@ class Ksm(Experiment):
             pss = Sample([group]).groups[group].pss
             self.assertLess(pss, MIB_EACH * MIB // 2, group)
 
-    def test_merge(self):
-        self.merge()
-        self.assert_matches(self.groups, names=("pss", "uss"))
-
     def test_unmerge(self):
         self.merge()
         self.assert_matches(self.groups, names=("pss", "uss"))

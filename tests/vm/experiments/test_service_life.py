@@ -1,18 +1,9 @@
-"""Services that start, stop, are killed, and sessions of users."""
+"""Services that start and stop, and sessions of users."""
 
 import time
 
-import daemon
-from daemon import WAIT_SECONDS, run
-from experiment import (
-    Experiment,
-    Holder,
-    Service,
-    Session,
-    is_active,
-    wait_for,
-)
-from kernel import MIB
+from daemon import run
+from experiment import Experiment, Service, Session, is_active, wait_for
 from systemd import Properties, running_services
 
 SINCE = ("InactiveExitTimestampMonotonic", "ActiveEnterTimestampMonotonic")
@@ -60,33 +51,6 @@ class ServiceLife(Experiment):
         self.assertNotIn("cron.service", self.next_cycle())
         run("systemctl", "start", "cron")
         self.assertIn("cron.service", self.next_cycle())
-
-    def test_kill_by_memory_limit(self):
-        """It grows, is killed in its cgroup, and comes again."""
-        limit = 96 * MIB
-        grower = Holder(
-            self, "grower", "grow", 200,
-            properties=[
-                f"MemoryMax={limit}", "MemorySwapMax=0",
-                "Restart=always", "RestartSec=1", "StartLimitIntervalSec=0",
-            ],
-        )
-        seen = 0
-        end = time.monotonic() + WAIT_SECONDS
-        while self.count_restarts(grower) < 3:
-            self.assertLess(time.monotonic(), end, "nobody kills it")
-            cycle = self.next_cycle()
-            if grower.group in cycle and cycle.is_known(grower.group):
-                pss = cycle.memory(grower.group, "pss")
-                self.assertLessEqual(pss, limit * 1.1)
-                seen = max(seen, pss)
-        self.assertGreater(seen, 16 * MIB)
-        self.assert_quiet()
-        self.assert_matches(["redis-server.service", "nginx.service"])
-
-    @staticmethod
-    def count_restarts(service):
-        return int(daemon.show("NRestarts", service.group))
 
     def test_daemon_reexec(self):
         self.assert_matches()
