@@ -9,18 +9,8 @@ from pathlib import Path
 
 from cgroup import CgroupMixin
 from harness import MIB, end_process, end_with_parent, group
-from server import BackendTest, free_port, load_smaps, shape_group
-from test_grafana import (
-    ALL,
-    OF_SOME,
-    InfluxSource,
-    PrometheusSource,
-    QueriesTest,
-    groups_of,
-    wait_answer,
-)
-from test_influxdb import Influx
-from test_prometheus import Prometheus, write_prometheus
+from server import BackendTest, load_smaps, shape_group
+from test_grafana import ALL, OF_SOME, QueriesTest, groups_of, wait_answer
 
 LIMITS = {"leaks": 512 * MIB, "kills": 64 * MIB}
 LEAK = 1 * MIB
@@ -43,42 +33,27 @@ class QueriesOfLimits(CgroupMixin, QueriesTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        # Starts things as a test does, but ends them after the last one.
-        cls.holder = _Holder()
-        cls.addClassCleanup(cls.holder.doCleanups)
-        cls.holder.make_top()
-        cgroups = {name: cls.holder.make_below(name) for name in LIMITS}
+        holder = _Holder()
+        cls.addClassCleanup(holder.doCleanups)
+        holder.make_top()
+        cgroups = {name: holder.make_below(name) for name in LIMITS}
         for name, limit in LIMITS.items():
             cgroups[name].set_limit(limit)
-        cgroups["leaks"].add(cls.holder.start_leaking().pid)
-        survivor = cls.holder.start_shape("anon", name="survivor", mib=2)
+        cgroups["leaks"].add(holder.start_leaking().pid)
+        survivor = holder.start_shape("anon", name="survivor", mib=2)
         cgroups["kills"].add(*survivor.pids)
-        cls.holder.start_shape("anon", name="web", mib=2)
-        port = free_port()
-        influx = Influx(cls.holder)
-        cls.daemon = cls.holder.start_daemon(
-            load_smaps(
-                "GrowthWindow 60",
-                'Refresh "always"',
-                *(
-                    group(name, f'Cgroup "{cgroup.path}*"')
-                    for name, cgroup in cgroups.items()
-                ),
-                shape_group("web"),
-            )
-            + write_prometheus(port)
-            + influx.by_network(),
-            host="alpha",
-            interval=0.5,
+        holder.start_shape("anon", name="web", mib=2)
+        groups = (
+            group(name, f'Cgroup "{cgroup.path}*"')
+            for name, cgroup in cgroups.items()
         )
-        prometheus = Prometheus(cls.holder, port)
-        cls.sources = {
-            "prometheus": PrometheusSource(prometheus),
-            "influxdb": InfluxSource(influx),
-        }
+        smaps = load_smaps(
+            "GrowthWindow 60", 'Refresh "always"', *groups, shape_group("web")
+        )
+        prometheus, influx = cls.fill(holder, smaps, 0.5)
         prometheus.wait_query('smaps_growth_bytes_per_second{group="web"} == 0')
         prometheus.wait_query("smaps_until_limit_seconds > 0")
-        cls.holder.lose_a_process(cgroups["kills"])
+        holder.lose_a_process(cgroups["kills"])
         prometheus.wait_query('smaps_oom_kill{group="kills"} == 1')
         query = (
             "SELECT value FROM smaps WHERE instance = 'kills' AND"

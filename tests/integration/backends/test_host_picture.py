@@ -191,10 +191,6 @@ class Division(HostPictureTest):
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, 'no group "host"; there are: extra, l')
 
-    def test_all_draws_the_host(self):
-        files, _ = self.draw("all")
-        self.assertIn("host.png", [path.name for path in files])
-
     def test_mem_total_comes_from_the_parts_too(self):
         for picture in (["stack"], ["group", "large"]):
             _, words = self.draw("-m", *picture)

@@ -52,7 +52,6 @@ OF_SWAP = {
 
 USS_COLOUR = "4e79a7"
 RSS_COLOUR = "555555"
-REST_COLOUR = "bab0ac"
 UNKNOWN_COLOUR = "ffd9d9"
 FRAME_COLOUR = (0xF3, 0xF3, 0xF3)
 
@@ -404,23 +403,6 @@ class Pictures(PictureTest):
             sum(map(bool, column_colours(path, [RSS_COLOUR]))),
             sum(map(bool, without)),
         )
-
-    def colours_of_stack(self, *arguments):
-        (path,) = self.draw(*self.span, *arguments, "stack")
-        columns = column_colours(path, [*palette(), REST_COLOUR])
-        return set().union(*runs(columns))
-
-    def test_each_group_of_a_stack_has_its_colour(self):
-        self.assertEqual(len(self.colours_of_stack()), 4)
-
-    def test_smaller_groups_are_one_area(self):
-        colours = self.colours_of_stack("-n", 2)
-        self.assertIn(REST_COLOUR, colours)
-        self.assertEqual(len(colours), 3)
-
-    def test_a_group_that_is_left_out_is_not_in_the_stack(self):
-        colours = self.colours_of_stack("-x", "t*", "-x", "odd*")
-        self.assertEqual(len(colours), 1)
 
     def test_processes_and_threads_are_stacked(self):
         for path in self.draw(*self.span, "counts"):
