@@ -25,6 +25,7 @@ from pathlib import Path
 import harness
 from test_harness import leave
 
+
 class Interrupted(harness.IntegrationTest):
     def test_it(self):
         directory = Path({directory!r})
@@ -35,6 +36,7 @@ class Interrupted(harness.IntegrationTest):
 LATER = """
 import unittest
 from pathlib import Path
+
 
 class Later(unittest.TestCase):
     def test_it(self):
@@ -76,13 +78,6 @@ class Left(IntegrationTest):
             self.assertEqual(daemon.stop(), 0)
             self.wait_gone(pid)
 
-    def test_children_of_a_daemon_that_was_killed_end(self):
-        daemon = self.start_collectd("", wrapper=leave(self.directory / "left"))
-        pid = self.wait_left("left")
-        daemon.process.kill()
-        self.assertEqual(daemon.stop(), -signal.SIGKILL)
-        self.wait_gone(pid)
-
     def test_children_of_a_daemon_that_does_not_end_do(self):
         daemon = self.start_collectd("", wrapper=leave(self.directory / "left"))
         pid = self.wait_left("left")
@@ -120,16 +115,6 @@ class Left(IntegrationTest):
         for pid in pids:
             self.wait_gone(pid)
         self.assertFalse((self.directory / "later").exists())
-
-    def test_children_end_when_a_test_is_interrupted(self):
-        run, pids = self.start_run("test_interrupted")
-        run.send_signal(signal.SIGINT)
-        self.assert_ends(run, pids)
-
-    def test_children_end_when_a_test_is_ended(self):
-        run, pids = self.start_run("test_interrupted")
-        run.send_signal(signal.SIGTERM)
-        self.assert_ends(run, pids)
 
     def test_children_end_when_a_run_of_files_is_interrupted(self):
         """From the terminal: all processes get the signal."""

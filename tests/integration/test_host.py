@@ -101,26 +101,6 @@ class Parts(HostTest):
         self.assertEqual(set(parts_of(cycle)) - PARTS_OF_SOME, PARTS)
         self.assertEqual(collectd.log_lines(NO_VALUES), [])
 
-    def test_other_values_are_no_memory(self):
-        """So that whoever adds up memory gets MemTotal."""
-        cycle = self.start_collectd(ALL).next_cycle()
-        others = {
-            metric
-            for metric in cycle.host
-            if not metric.startswith("memory-")
-        }
-        self.assertEqual(
-            others - {"bytes-swap_cache_error"},
-            {
-                "bytes-groups_error",
-                "bytes-tmpfs_error",
-                "bytes-page_cache_error",
-                "bytes-unaccounted_error",
-                "bytes-outside",
-                "bytes-outside_error",
-            },
-        )
-
     def test_percentages_add_up_to_a_hundred(self):
         collectd = self.start_collectd(
             plugin("ValuesPercentage true", "ValuesAbsolute false")
@@ -286,25 +266,6 @@ class Outside(HostTest):
             + cycle.host["bytes-groups_error"],
         )
         self.assertGreater(cycle.host["bytes-outside_error"], 0)
-
-    def test_two_views_of_a_process_count_it_once(self):
-        need_root("reads all processes")
-        self.start_shape("anon", name="seen", mib=64)
-        collectd = self.start_collectd(
-            plugin(
-                'Refresh "always"',
-                'Other "rest"',
-                group("view", 'Comm "seen@"', "Continue true"),
-                group("seen", 'Comm "seen@"'),
-            )
-        )
-        cycle = collectd.next_cycle()
-        pss = cycle.memory("seen", "pss") + cycle.memory("rest", "pss")
-        self.assertEqual(cycle.memory("view", "pss"), cycle.memory("seen", "pss"))
-        self.assertEqual(
-            cycle.host["bytes-groups_error"],
-            abs(cycle.host["memory-groups"] - pss),
-        )
 
 
 class Absence(IntegrationTest):

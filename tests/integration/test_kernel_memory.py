@@ -1,4 +1,4 @@
-"""What the kernel keeps for the processes of a group: page tables and stacks;
+"""What the kernel keeps for the processes of a group, page tables;
 and how long a group is up. With real processes of known size."""
 
 import time
@@ -8,9 +8,7 @@ from harness import (
     TAG,
     IntegrationTest,
     Script,
-    count_threads,
     group,
-    kernel_stack_size,
     plugin,
     read_meminfo,
     read_page_tables,
@@ -112,21 +110,6 @@ class PageTables(IntegrationTest):
             )
 
         wait_until(is_near, lambda: f"the sum of the host: {seen}")
-
-
-class KernelStacks(IntegrationTest):
-    def test_each_thread_has_a_stack(self):
-        shape = self.start_shape("threads", threads=7)
-        options = 'Report "kernel_stack" "ps_count"'
-        collectd = self.start_collectd(
-            plugin(options, group("shaped", 'Comm "shaped@"'))
-        )
-        cycle = collectd.next_cycle()
-        self.assertEqual(cycle.counts("shaped"), (1, 7))
-        self.assertEqual(
-            cycle.memory("shaped", "kernel_stack"),
-            count_threads(shape.root) * kernel_stack_size(),
-        )
 
 
 def since_boot():

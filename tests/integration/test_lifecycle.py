@@ -1,10 +1,8 @@
 """The life of processes between birth and death, and their names."""
 
 import os
-import pwd
 import re
 import time
-from pathlib import Path
 
 from harness import (
     DEFAULT_NAMES,
@@ -14,7 +12,6 @@ from harness import (
     IntegrationTest,
     count_threads,
     group,
-    need_readable,
     need_root,
     plugin,
     read_rollup,
@@ -235,64 +232,7 @@ class Names(IntegrationTest):
             found["nameless"], expected[HOSTILE_NAMES_EMPTY], "empty comm"
         )
 
-    def test_two_megabytes_of_command_line(self):
-        shape = self.start_shape(
-            "named", name="verbose", argv_bytes=2 * MIB, mib=4
-        )
-        command_line = Path(f"/proc/{shape.root}/cmdline").read_bytes()
-        self.assertGreaterEqual(len(command_line), 2 * MIB)
-        collectd = self.start_collectd(
-            groups(
-                ("all-x", 'CommandLineMatch "^x{200}"', "Continue true"),
-                ("verbose", 'Comm "verbose@"'),
-            )
-        )
-        self.assert_sums_match(collectd, "all-x", shape.pids)
-        self.assert_sums_match(collectd, "verbose", shape.pids)
-
-    def test_empty_command_lines(self):
-        for argv in ("empty", "none"):
-            with self.subTest(argv):
-                shape = self.start_shape("named", name="silent", argv=argv)
-                collectd = self.start_collectd(
-                    groups(
-                        ("talks", 'CommandLineMatch "shape"'),
-                        ("silent", 'Comm "silent@"'),
-                    )
-                )
-                cycle = self.assert_sums_match(
-                    collectd, "silent", shape.pids
-                )
-                self.assertEqual(cycle.counts("silent"), (1, 1))
-                collectd.stop()
-                shape.stop()
-
-    def test_user_without_a_name_goes_by_number(self):
-        need_root("becomes another user")
-        uid = next(u for u in range(54321, 60000) if not has_name(u))
-        shape = self.start_shape("anon", uid=uid, mib=4)
-        need_readable(shape.root)
-        collectd = self.start_collectd(
-            groups(
-                ("number", 'Comm "shaped@"', f'User "{uid}"', "Continue true"),
-                ("user-%{user}", 'Comm "shaped@"', f'User "{uid}"'),
-            )
-        )
-        self.assert_sums_match(collectd, "number", shape.pids)
-        self.assert_sums_match(collectd, f"user-{uid}", shape.pids)
-
-
 HOSTILE_NAMES_EMPTY = [name for name, _ in HOSTILE_NAMES].index(b"")
-
-
-def has_name(uid):
-    try:
-        pwd.getpwuid(uid)
-    except KeyError:
-        return False
-    return True
-
-
 class PidReuse(IntegrationTest):
     def test_process_with_a_reused_pid_is_another_one(self):
         """The kernel lets us choose the pid of the next process."""

@@ -188,18 +188,6 @@ class Unprivileged(Permissions):
         self.assertLess(cycle.memory("all", "pss_error"), 1.1 * most)
         self.assert_invariants(cycle, "all")
 
-    def test_the_log_says_once_what_is_missing(self):
-        self.start_foreign("anon", name="foreign", children=3)
-        collectd = self.start_unprivileged()
-        collectd.wait_cycles(10)
-        # Nor does a newcomer bring another line.
-        self.start_foreign("anon", name="foreign")
-        cycle = collectd.next_cycle()
-        self.assertEqual(cycle.value("foreign", "count-unreadable"), 5)
-        lines = collectd.log_lines(PLUGIN_SAYS)
-        self.assertEqual(len(lines), 1, lines)
-        self.assertIn("CAP_SYS_PTRACE", lines[0])
-
     def test_memory_of_a_vfork_counts_once_in_statm_too(self):
         """The right to ask kcmp is missing as well."""
         shape = self.start_foreign("vfork", name="foreign", mib=16)

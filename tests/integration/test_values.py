@@ -29,17 +29,6 @@ SHARED_SLACK = 4 * MIB
 # Of the shared part PSS has a fraction.
 PSS_SLACK = PRIVATE_SLACK + SHARED_SLACK // 4
 
-DEFAULT_METRICS = {f"memory-{name}" for name in DEFAULT_NAMES} | {
-    "memory-pss_error",
-    "ps_count",
-    "percent-coverage",
-    "duration-age",
-    "count-unreadable",
-    "uptime",
-    "gauge-growth",
-    "duration-until_limit",
-}
-
 
 def group_by_comm(name, *options):
     return plugin(
@@ -134,13 +123,6 @@ class ValuesOfShapes(IntegrationTest):
         self.assertEqual(cycle.value("shaped", "count-unreadable"), 0)
         self.assertEqual(cycle.memory("shaped", "pss_error"), 0)
 
-    def test_default_report(self):
-        self.start_shape("anon")
-        collectd = self.start_collectd(group_by_comm("shaped"))
-        self.assertEqual(
-            set(collectd.next_cycle().groups["shaped"]), DEFAULT_METRICS
-        )
-
     def test_plugin_counts_its_own_work(self):
         shape = self.start_shape("anon", children=2)
         cycle = self.measure(shape)
@@ -233,12 +215,3 @@ class ValuesInDetail(IntegrationTest):
                 1e-6,  # csv has six digits behind the point
                 name,
             )
-
-    def test_percentages_alone(self):
-        self.start_shape("anon")
-        options = "ValuesPercentage true\nValuesAbsolute false"
-        collectd = self.start_collectd(group_by_comm("shaped", options))
-        metrics = collectd.next_cycle().groups["shaped"]
-        self.assertIn("percent-pss", metrics)
-        self.assertFalse([m for m in metrics if m.startswith("memory-")])
-        self.assertIn("ps_count", metrics)
