@@ -91,9 +91,6 @@ AT_TEN_SECONDS = ["web10", "many", "replace", "mix", "mixed"]
 # One scan of these takes longer than an interval: measured at 10 s alone.
 SLOW_TO_SCAN = ["backends"]
 
-# The loads that are measured beside hogs, at both intervals.
-BESIDE_HOGS = ["mix", "mixed"]
-
 WORDS = {
     "small": "200 × 5 MB",
     "web0": "1,000 × 8 MB + 64 MB shared, idle",

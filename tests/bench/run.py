@@ -5,14 +5,14 @@ collectd's processes plugin, and prints Markdown.
     run.py [--quick] [--only NAME]... [--interval SECONDS]... [--hogs N]
            [--against SMAPS.SO] [--output FILE]
 
-Measures all parts, or the given ones: --populations, --apps, --busy, --stall.
+Measures all parts, or the given ones: --populations, --apps, --stall.
 --quick takes a few minutes; without the options for parts it takes some
-populations only. A full run takes about three hours.
+populations only. A full run takes more than two hours.
 
 All loads are measured at an interval of 1 s, and some at 10 s as well
-(populations.py says which, and why). --busy repeats some beside two hogs, which
-are programs that take all the CPU time that they get. --against measures
-another build of the plugin in the same rounds, on the same processes.
+(populations.py says which, and why). Hogs are programs that take all the CPU
+time that they get. --against measures another build of the plugin in the same
+rounds, on the same processes.
 
 Everything runs in its own pid namespace and ends with it. See host.py for the
 environment.
@@ -33,9 +33,6 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "lib")]
 
 import host  # noqa: E402  (found by the lines above)
-
-BUSY_HOGS = 2
-
 
 def parse_intervals(text):
     intervals = [float(word) for word in text.split(",")]
@@ -149,7 +146,7 @@ def reap_as_init():
             os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
 
 
-def make_plan(options, interval=1.0, hogs=0, name=None):
+def make_plan(options, interval=1.0, name=None):
     from compare import LONG_INTERVAL, LONG_PLAN, QUICK_PLAN, SLOW_PLAN, Plan
     from populations import SLOW_TO_SCAN
 
@@ -158,7 +155,7 @@ def make_plan(options, interval=1.0, hogs=0, name=None):
         durations.update(LONG_PLAN)
     if name in SLOW_TO_SCAN:
         durations.update(SLOW_PLAN)
-    plan = Plan(**durations, interval=interval, hogs=hogs)
+    plan = Plan(**durations, interval=interval, hogs=options.hogs)
     plan.rounds = options.rounds or plan.rounds
     plan.given_window = options.window or 0
     plan.given_compared = options.compared or 0
@@ -223,15 +220,15 @@ def make_load(name):
     return Population(name) if name in POPULATIONS else APPS[name]()
 
 
-def measure_named(options, names, hogs):
+def measure_named(options, names):
     """Each load, at each of its intervals."""
     from compare import Results, measure_load
 
     for name in names:
         for interval in choose_intervals(options, name):
             load = make_load(name)
-            plan = make_plan(options, interval, hogs, name)
-            results = Results(name, load.words, interval, hogs)
+            plan = make_plan(options, interval, name)
+            results = Results(name, load.words, interval, plan.hogs)
             if load.missing():
                 results.failure = f"{load.missing()} is not installed"
             else:
@@ -248,27 +245,19 @@ def measure_populations(options):
 
     names = QUICK if options.quick and not options.only else list(POPULATIONS)
     names = chosen(options, names)
-    yield from measure_named(options, names, options.hogs)
+    yield from measure_named(options, names)
 
 
 def measure_apps(options):
     from services import APPS
 
-    yield from measure_named(options, chosen(options, APPS), options.hogs)
-
-
-def measure_busy(options):
-    """Real and made-up loads beside hogs."""
-    from populations import BESIDE_HOGS
-
-    names = chosen(options, BESIDE_HOGS)
-    yield from measure_named(options, names, options.hogs or BUSY_HOGS)
+    yield from measure_named(options, chosen(options, APPS))
 
 
 def measure_stall(options):
     import giants
 
-    plan = make_plan(options, hogs=options.hogs)
+    plan = make_plan(options)
     for name in chosen(options, giants.CASES):
         yield giants.measure(name, plan, options.quick)
 
@@ -309,14 +298,12 @@ def show_stall(pieces, output):
 MEASURES = {
     "populations": measure_populations,
     "apps": measure_apps,
-    "busy": measure_busy,
     "stall": measure_stall,
 }
 
 SHOWS = {
     "populations": ("Populations", show_loads),
     "apps": ("Real applications", show_loads),
-    "busy": ("Beside programs that take all processors", show_loads),
     "stall": ("Processes too large to be walked", show_stall),
 }
 
