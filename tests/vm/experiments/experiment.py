@@ -230,16 +230,16 @@ class Experiment(unittest.TestCase):
         return self.await_names()
 
     @staticmethod
-    def await_names(seconds=WAIT_SECONDS):
+    def await_names():
         """An emulated machine on a busy host may not match all names in the
         first interval. That of a process that hangs may never be known."""
-        end = time.monotonic() + seconds
-        while True:
+
+        def are_known():
             cycle = daemon.next_cycle()
-            if cycle.own("count-unidentified") <= cycle.own("count-hung"):
-                return cycle
-            if time.monotonic() > end:
-                raise AssertionError(f"names are unknown after {seconds} s")
+            unknown = cycle.own("count-unidentified") - cycle.own("count-hung")
+            return cycle if unknown <= 0 else None
+
+        return wait_for(are_known, "all names to be known")
 
     def next_cycle(self):
         return daemon.next_cycle()

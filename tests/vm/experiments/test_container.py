@@ -3,10 +3,9 @@ services beside them."""
 
 import re
 import subprocess
-import time
 from pathlib import Path
 
-from daemon import HOME, WAIT_SECONDS, run
+from daemon import HOME, run
 from experiment import Experiment, Session, wait_for
 from groups import read_cgroup
 
@@ -42,8 +41,8 @@ class Container(Experiment):
         """It is the only one, and comes to have so many processes: its runtime
         is in its cgroup before its program is."""
         group = f"container-{name}"
-        end = time.monotonic() + WAIT_SECONDS
-        while True:
+
+        def is_whole():
             cycle = self.next_cycle()
             found = {
                 g: cycle.counts(g)[0]
@@ -51,9 +50,9 @@ class Container(Experiment):
                 if g.startswith("container-")
             }
             self.assertLessEqual(set(found), {group})
-            if found == {group: processes}:
-                break
-            self.assertLess(time.monotonic(), end, found)
+            return found == {group: processes} and cycle
+
+        cycle = wait_for(is_whole, f"{group} with {processes} processes")
         self.assertTrue(cycle.is_known(group))
         self.assert_matches(WELL)
         self.assertEqual(self.next_cycle().counts(group)[0], processes)
@@ -62,14 +61,14 @@ class Container(Experiment):
     def await_named(self, name):
         """The same container, by its name, in a group of one process."""
         group = f"named-{name}"
-        end = time.monotonic() + WAIT_SECONDS
-        while True:
+
+        def is_alone():
             cycle = self.next_cycle()
             named = {g for g in cycle.all_groups() if g.startswith("named-")}
             known = {g for g in named if cycle.is_known(g)}
-            if known == {group} and cycle.counts(group)[0] == 1:
-                return
-            self.assertLess(time.monotonic(), end, named)
+            return known == {group} and cycle.counts(group)[0] == 1
+
+        wait_for(is_alone, f"{group} with one process")
 
     def test_nspawn(self):
         self.make_root()

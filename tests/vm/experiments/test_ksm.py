@@ -1,9 +1,6 @@
 """Pages that KSM merges and takes apart again."""
 
-import time
-
-from daemon import WAIT_SECONDS
-from experiment import Experiment, Holder
+from experiment import Experiment, Holder, wait_for
 from groups import Sample
 from kernel import MIB, read_number
 
@@ -41,11 +38,10 @@ class Ksm(Experiment):
     def merge(self):
         """Nearly all pages of both are one of eight."""
         write("run", 1)
-        end = time.monotonic() + WAIT_SECONDS
         wanted = 2 * MIB_EACH * MIB // 4096 * 9 // 10
-        while read_number(KSM + "pages_sharing") < wanted:
-            self.assertLess(time.monotonic(), end, "KSM does not merge")
-            time.sleep(1)
+        wait_for(
+            lambda: read_number(KSM + "pages_sharing") >= wanted, "merged pages"
+        )
         for group in self.groups:
             pss = Sample([group]).groups[group].pss
             self.assertLess(pss, MIB_EACH * MIB // 2, group)
