@@ -2,7 +2,6 @@
 control groups of the memory controller."""
 
 import contextlib
-import unittest
 from pathlib import Path
 
 from cgroup import CgroupMixin
@@ -225,7 +224,3 @@ class Kills(CgroupTest):
         self.assertEqual(cycle.counts("web")[0], 1)
         # It is not counted twice.
         self.assertEqual(collectd.next_cycle().value("web", "count-oom_kill"), 1)
-
-
-if __name__ == "__main__":
-    unittest.main()

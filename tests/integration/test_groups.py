@@ -60,10 +60,6 @@ class Rules(IntegrationTest):
             with self.subTest(found):
                 self.assert_sums_match(collectd, found, shape.pids)
 
-    def test_without_a_block_it_is_the_same(self):
-        collectd = self.start_collectd("")
-        self.assertIn("other", collectd.next_cycle())
-
 
 def cgroup_root():
     """The mount point of systemd's hierarchy, if any: that of its name, or

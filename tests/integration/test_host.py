@@ -5,7 +5,6 @@ import contextlib
 import mmap
 import os
 import subprocess
-import unittest
 
 import snapshot
 from harness import (
@@ -291,7 +290,3 @@ class Absence(IntegrationTest):
         self.assertEqual(collectd.next_cycle().host, {})
         (line,) = collectd.log_lines(NO_VALUES)
         self.assertIn("shows no kernel thread", line)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -6,7 +6,6 @@ import copy
 import hashlib
 import random
 import re
-import unittest
 
 from html_page import Html, Page, amount, human, many, usage_of
 from snapshot import group_of, process_of
@@ -635,7 +634,3 @@ class Hostile(Page):
         )
         self.assertIsNone(tab.evaluate("window.hit"))
         self.assertIn("Content Security Policy", " ".join(tab.complaints))
-
-
-if __name__ == "__main__":
-    unittest.main()

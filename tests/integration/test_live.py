@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import time
-import unittest
 from pathlib import Path
 
 import harness
@@ -750,7 +749,3 @@ class SameAsTheDaemon(LiveTest):
                     our_parse,
                     [(near.replace("\n", "\\n"), w) for near, w in parse],
                 )
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -324,7 +324,3 @@ class Pages(unittest.TestCase):
         )
         is_lint = command[0] == "mandoc"
         return (done.stdout if is_lint else "") + done.stderr
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -201,7 +201,3 @@ class InTheDaemon(CaptureTest):
         (one,) = document["processes"]
         self.assertIn('"scope":"web"', page.get_content())
         self.assertIn(f'[[{one["pid"]},', page.get_content())
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -298,15 +298,6 @@ class Capabilities(Privileges):
         self.assertRegex(line, r"refuses to show exe of [1-9]")
         self.assertIn("grant collectd CAP_SYS_PTRACE", line)
 
-    def test_perfmon_alone_needs_no_line_where_no_rule_asks_for_programs(self):
-        need_capability(CAP_PERFMON, "CAP_PERFMON")
-        if release() < (6, 15):
-            self.skipTest("needs Linux 6.15, where CAP_PERFMON opens smaps")
-        foreign = self.start_shape("anon", name="foreign", mib=4)
-        collectd = self.start_capable(CAP_PERFMON, user=unprivileged_user())
-        self.assert_sums_match(collectd, "foreign", foreign.pids)
-        self.assertEqual(collectd.log_lines(PLUGIN_SAYS), [])
-
     def test_root_of_a_user_namespace(self):
         """It has all capabilities there, and none over those outside."""
         need_root("the stage is root's")

@@ -1,8 +1,6 @@
 """smaps-report -w: groups and the rest of the host in one table that ends at
 MemTotal."""
 
-import unittest
-
 from snapshot import PARTS, PARTS_OF_SOME
 from report import CAPTURE, KIB, STATE, ReportTest, load
 
@@ -166,7 +164,3 @@ class Tables(ReportTest):
         self.assertTrue(self.report("-wt", self.write(document)))
         document["host_memory"] = {}
         self.assertTrue(self.report("-wt", self.write(document)))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -296,7 +296,3 @@ class Large(ReportTest):
             done = run(path, preexec_fn=bound)
             self.assertEqual(done.returncode, 2, done)
             self.assertIn("out of memory", done.words)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -177,7 +177,3 @@ class Rules(unittest.TestCase):
         status, text = output(compiler, "-M", "-m", "-o", target, source)
         self.assertEqual(status, 0, text)
         self.assertTrue(Path(target).exists())
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -97,11 +97,6 @@ class ValuesOfShapes(IntegrationTest):
         shape = self.start_shape("file", mib=32, children=3)
         self.assert_allocated(shape, pss=32, uss=0, rss=96, shared=96)
 
-    def test_threads_are_counted(self):
-        shape = self.start_shape("threads", threads=7)
-        cycle = self.measure(shape)
-        self.assertEqual(cycle.counts("shaped"), (1, 7))
-
     def test_growth_shows_in_the_next_interval(self):
         shape = self.start_shape("anon", mib=8)
         collectd = self.start_collectd(group_by_comm("shaped"))

@@ -453,7 +453,3 @@ class Refused(WatchTest):
                     f'smaps-report: --watch "{value}": expected a number of '
                     "seconds from 0.5 to 3600\n",
                 )
-
-
-if __name__ == "__main__":
-    unittest.main()

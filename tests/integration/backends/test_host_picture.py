@@ -7,7 +7,6 @@ that; then they have as much; then a second view has a part of them twice.
 
 import re
 import shutil
-import unittest
 
 from harness import MIB, ROOT
 from test_pictures import (
@@ -300,7 +299,3 @@ class CgroupLimit(HostPictureTest):
         _, words = self.draw("-l", "limited=3G", "group", "limited")
         self.assertEqual(self.row(words, "cgroup limit"), ["2.0", "GiB"] * 3)
         self.assertTrue([word for word in words if ":limit  " in word])
-
-
-if __name__ == "__main__":
-    unittest.main()

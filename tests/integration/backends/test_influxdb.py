@@ -157,15 +157,12 @@ def dispatched(daemon):
 
 
 class InfluxTest(BackendTest):
-    def start_shapes(self):
-        self.start_shape("cow", name="web", mib=8, rewrite_mib=2, children=2)
-        self.start_shape("anon", name="odd", mib=2)
-        self.start_shape("anon", name="unread", mib=2)
-
     def collect(self, outputs):
         """All that a daemon dispatched in some cycles, from its first to its last;
         it has ended then, and has sent what it had buffered."""
-        self.start_shapes()
+        self.start_shape("cow", name="web", mib=8, rewrite_mib=2, children=2)
+        self.start_shape("anon", name="odd", mib=2)
+        self.start_shape("anon", name="unread", mib=2)
         daemon = self.start_daemon(SMAPS + outputs, host="alpha")
         daemon.wait_cycles(5)
         self.assertEqual(daemon.stop(), 0)

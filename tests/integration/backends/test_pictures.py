@@ -308,7 +308,3 @@ class Fleet(PicturesTest):
         done = self.graph("-h", "fleet", "counts")
         self.assertEqual(done.returncode, 1)
         self.assertIn("no group with ps_count.rrd", done.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()

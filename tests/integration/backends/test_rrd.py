@@ -9,7 +9,6 @@ import re
 import shutil
 import struct
 import subprocess
-import unittest
 import zlib
 from itertools import accumulate, groupby
 from operator import add
@@ -450,7 +449,3 @@ class Pictures(PictureTest):
         done = smaps_graph("--help")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn("usage: smaps-graph", done.stdout)
-
-
-if __name__ == "__main__":
-    unittest.main()
