@@ -177,147 +177,55 @@ static void live_without_rights(struct stage *s) {
   s->is_denied = s->cycle % 400 >= 250 && s->cycle % 400 < 300;
 }
 
-TEST(services_come_and_go) {
-  static const struct load load = {.name = "services",
-                                   .live = live_services,
-                                   .far = 0.005,
-                                   .far_most = 0.15,
-                                   .width_most = 0.02};
+/* Plays a load (stage.h), which is called as the test is. */
+#define LOAD_TEST(test, ...)                                                   \
+  TEST(test) {                                                                 \
+    static const struct load load = {.name = #test, __VA_ARGS__};              \
+                                                                               \
+    stage_play(&the_stage, &load);                                             \
+  }
 
-  stage_play(&the_stage, &load);
-}
+LOAD_TEST(services_come_and_go, .live = live_services, .far = 0.005,
+          .far_most = 0.15, .width_most = 0.02)
 
-TEST(each_of_services) {
-  static const struct load load = {.name = "each service",
-                                   .live = live_services,
-                                   .is_alone = true,
-                                   .far = 0.02,
-                                   .far_most = 0.01,
-                                   .width_most = 0.02};
+LOAD_TEST(each_of_services, .live = live_services, .is_alone = true,
+          .far = 0.02, .far_most = 0.01, .width_most = 0.02)
 
-  stage_play(&the_stage, &load);
-}
+LOAD_TEST(services_without_rights, .live = live_without_rights, .far = 0.005,
+          .far_most = 0.35, .width_most = 0.15)
 
-TEST(services_without_rights) {
-  static const struct load load = {.name = "without rights",
-                                   .live = live_without_rights,
-                                   .far = 0.005,
-                                   .far_most = 0.35,
-                                   .width_most = 0.15};
+LOAD_TEST(each_service_without_rights, .live = live_without_rights,
+          .is_alone = true, .far = 0.02, .far_most = 0.2, .beyond_most = 0.03,
+          .width_most = 0.25)
 
-  stage_play(&the_stage, &load);
-}
+LOAD_TEST(services_take_turns, .live = live_services, .far = 0.005,
+          .far_most = 0.6, .width_most = 0.15, .budget_percent = 0.005)
 
-TEST(each_service_without_rights) {
-  static const struct load load = {.name = "each without rights",
-                                   .live = live_without_rights,
-                                   .is_alone = true,
-                                   .far = 0.02,
-                                   .far_most = 0.2,
-                                   .beyond_most = 0.03,
-                                   .width_most = 0.25};
+LOAD_TEST(a_family_breaks_copy_on_write, .live = live_family, .far = 0.005,
+          .far_most = 0.35, .width_most = 0.03)
 
-  stage_play(&the_stage, &load);
-}
+LOAD_TEST(a_family_that_has_reserved_addresses, .live = live_family,
+          .is_sparse = true, .far = 0.005, .far_most = 0.35, .width_most = 0.03)
 
-TEST(services_take_turns) {
-  static const struct load load = {.name = "small budget",
-                                   .live = live_services,
-                                   .far = 0.005,
-                                   .far_most = 0.6,
-                                   .width_most = 0.15,
-                                   .budget_percent = 0.005};
+LOAD_TEST(members_of_a_family, .live = live_family, .is_alone = true,
+          .far = 0.02, .far_most = 0.02, .width_most = 0.04)
 
-  stage_play(&the_stage, &load);
-}
-
-TEST(a_family_breaks_copy_on_write) {
-  static const struct load load = {.name = "family",
-                                   .live = live_family,
-                                   .far = 0.005,
-                                   .far_most = 0.35,
-                                   .width_most = 0.03};
-
-  stage_play(&the_stage, &load);
-}
-
-TEST(a_family_that_has_reserved_addresses) {
-  static const struct load load = {.name = "sparse family",
-                                   .live = live_family,
-                                   .is_sparse = true,
-                                   .far = 0.005,
-                                   .far_most = 0.35,
-                                   .width_most = 0.03};
-
-  stage_play(&the_stage, &load);
-}
-
-TEST(members_of_a_family) {
-  static const struct load load = {.name = "members of a family",
-                                   .live = live_family,
-                                   .is_alone = true,
-                                   .far = 0.02,
-                                   .far_most = 0.02,
-                                   .width_most = 0.04};
-
-  stage_play(&the_stage, &load);
-}
-
-TEST(a_set_shares_buffers) {
-  static const struct load load = {.name = "set",
-                                   .live = live_buffers,
-                                   .far = 0.005,
-                                   .far_most = 0.2,
-                                   .beyond_most = 0.015,
-                                   .width_most = 0.015};
-
-  stage_play(&the_stage, &load);
-}
+LOAD_TEST(a_set_shares_buffers, .live = live_buffers, .far = 0.005,
+          .far_most = 0.2, .beyond_most = 0.015, .width_most = 0.015)
 
 /* There is time for half of them in each cycle. */
-TEST(a_set_is_sampled_each_second) {
-  static const struct load load = {.name = "set, 1 s",
-                                   .live = live_buffers,
-                                   .seconds = 1,
-                                   .far = 0.005,
-                                   .far_most = 0.3,
-                                   .beyond_most = 0.015,
-                                   .width_most = 0.02};
+LOAD_TEST(a_set_is_sampled_each_second, .live = live_buffers, .seconds = 1,
+          .far = 0.005, .far_most = 0.3, .beyond_most = 0.015,
+          .width_most = 0.02)
 
-  stage_play(&the_stage, &load);
-}
+LOAD_TEST(members_of_a_set, .live = live_buffers, .is_alone = true, .far = 0.02,
+          .far_most = 0.01, .width_most = 0.02)
 
-TEST(members_of_a_set) {
-  static const struct load load = {.name = "members of a set",
-                                   .live = live_buffers,
-                                   .is_alone = true,
-                                   .far = 0.02,
-                                   .far_most = 0.01,
-                                   .width_most = 0.02};
+LOAD_TEST(a_garbage_collector_moves_memory, .live = live_collector, .far = 0.02,
+          .far_most = 0.01, .width_most = 0.02)
 
-  stage_play(&the_stage, &load);
-}
-
-TEST(a_garbage_collector_moves_memory) {
-  static const struct load load = {.name = "garbage collector",
-                                   .live = live_collector,
-                                   .far = 0.02,
-                                   .far_most = 0.01,
-                                   .width_most = 0.02};
-
-  stage_play(&the_stage, &load);
-}
-
-TEST(memory_grows_and_shrinks) {
-  static const struct load load = {.name = "growth",
-                                   .live = live_change,
-                                   .is_alone = true,
-                                   .far = 0.02,
-                                   .far_most = 0.01,
-                                   .width_most = 0.02};
-
-  stage_play(&the_stage, &load);
-}
+LOAD_TEST(memory_grows_and_shrinks, .live = live_change, .is_alone = true,
+          .far = 0.02, .far_most = 0.01, .width_most = 0.02)
 
 /* The largest number of pages that a process was sampled by, as the state file
  * tells. */
