@@ -20,10 +20,10 @@
 #include "shape.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <grp.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,127 +87,83 @@ static void copy_name(char *ret, const char *text) {
   strcpy(ret, text);
 }
 
-static void set_argv(struct shape *s, const char *form) {
-  if (strcmp(form, "empty") == 0)
-    s->argv_form = ARGV_EMPTY;
-  else if (strcmp(form, "none") == 0)
-    s->argv_form = ARGV_NONE;
-  else
-    usage();
-}
+/* What the value of an option is. */
+enum form { TEXT, NAME, NAME_IN_HEX, NUMBER, BYTES, MIBS };
 
-enum option_id {
-  OPT_NAME = 256,
-  OPT_NAME_HEX,
-  OPT_CHILD_NAME,
-  OPT_MIB,
-  OPT_CHILDREN,
-  OPT_UID,
-  OPT_REWRITE_MIB,
-  OPT_THREADS,
-  OPT_ARGV,
-  OPT_ARGV_HEX,
-  OPT_ARGV_BYTES,
-  OPT_COPY,
-  OPT_RATE,
-  OPT_SECONDS,
-  OPT_LIFE_MS,
+static const struct option {
+  const char *name;
+  enum form form;
+  size_t at; /* in struct shape */
+} options[] = {
+    {"name", NAME, offsetof(struct shape, name)},
+    {"name-hex", NAME_IN_HEX, offsetof(struct shape, name)},
+    {"child-name", NAME, offsetof(struct shape, child_name)},
+    {"mib", MIBS, offsetof(struct shape, bytes)},
+    {"children", NUMBER, offsetof(struct shape, children)},
+    {"uid", NUMBER, offsetof(struct shape, uid)},
+    {"rewrite-mib", MIBS, offsetof(struct shape, rewrite_bytes)},
+    {"threads", NUMBER, offsetof(struct shape, threads)},
+    {"argv", TEXT, offsetof(struct shape, argv)},
+    {"argv-hex", TEXT, offsetof(struct shape, argv_hex)},
+    {"argv-bytes", BYTES, offsetof(struct shape, argv_bytes)},
+    {"copy", TEXT, offsetof(struct shape, copy)},
+    {"rate", NUMBER, offsetof(struct shape, rate)},
+    {"seconds", NUMBER, offsetof(struct shape, seconds)},
+    {"life-ms", NUMBER, offsetof(struct shape, life_ms)},
 };
 
-static const struct option options[] = {
-    {"name", required_argument, NULL, OPT_NAME},
-    {"name-hex", required_argument, NULL, OPT_NAME_HEX},
-    {"child-name", required_argument, NULL, OPT_CHILD_NAME},
-    {"mib", required_argument, NULL, OPT_MIB},
-    {"children", required_argument, NULL, OPT_CHILDREN},
-    {"uid", required_argument, NULL, OPT_UID},
-    {"rewrite-mib", required_argument, NULL, OPT_REWRITE_MIB},
-    {"threads", required_argument, NULL, OPT_THREADS},
-    {"argv", required_argument, NULL, OPT_ARGV},
-    {"argv-hex", required_argument, NULL, OPT_ARGV_HEX},
-    {"argv-bytes", required_argument, NULL, OPT_ARGV_BYTES},
-    {"copy", required_argument, NULL, OPT_COPY},
-    {"rate", required_argument, NULL, OPT_RATE},
-    {"seconds", required_argument, NULL, OPT_SECONDS},
-    {"life-ms", required_argument, NULL, OPT_LIFE_MS},
-    {NULL, 0, NULL, 0},
-};
-
-static void set_option(struct shape *s, int id, const char *value) {
+static void set(void *at, enum form form, const char *value) {
   size_t len;
 
-  switch (id) {
-  case OPT_NAME:
-    copy_name(s->name, value);
+  switch (form) {
+  case TEXT:
+    *(const char **)at = value;
     break;
-  case OPT_NAME_HEX:
-    if (shape_decode_hex(value, s->name, sizeof(s->name), &len) < 0)
+  case NAME:
+    copy_name(at, value);
+    break;
+  case NAME_IN_HEX:
+    if (shape_decode_hex(value, at, COMM_SIZE, &len) < 0)
       usage();
     break;
-  case OPT_CHILD_NAME:
-    copy_name(s->child_name, value);
+  case NUMBER:
+    *(unsigned *)at = number(value);
     break;
-  case OPT_MIB:
-    s->bytes = number(value) * MIB;
-    break;
-  case OPT_CHILDREN:
-    s->children = number(value);
-    break;
-  case OPT_UID:
-    s->uid = (uid_t)number(value);
-    s->has_uid = true;
-    break;
-  case OPT_REWRITE_MIB:
-    s->rewrite_bytes = number(value) * MIB;
-    break;
-  case OPT_THREADS:
-    s->threads = number(value);
-    break;
-  case OPT_ARGV:
-    set_argv(s, value);
-    break;
-  case OPT_ARGV_HEX:
-    s->argv_form = ARGV_HEX;
-    s->argv_hex = value;
-    break;
-  case OPT_ARGV_BYTES:
-    s->argv_form = ARGV_LONG;
-    s->argv_bytes = number(value);
-    break;
-  case OPT_COPY:
-    s->copy = value;
-    break;
-  case OPT_RATE:
-    s->rate = number(value);
-    break;
-  case OPT_SECONDS:
-    s->seconds = number(value);
-    break;
-  case OPT_LIFE_MS:
-    s->life_ms = number(value);
-    break;
-  default:
-    usage();
+  case BYTES:
+  case MIBS:
+    *(size_t *)at = number(value) * (form == MIBS ? MIB : 1);
   }
 }
 
-static void parse_options(struct shape *s, int argc, char **argv) {
-  int id;
+/* "--name=value" */
+static void set_option(struct shape *s, const char *arg) {
+  for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
+    size_t len = strlen(options[i].name);
 
+    if (strncmp(arg, "--", 2) != 0 ||
+        strncmp(arg + 2, options[i].name, len) != 0 || arg[2 + len] != '=')
+      continue;
+    set((char *)s + options[i].at, options[i].form, arg + 2 + len + 1);
+    return;
+  }
+  usage();
+}
+
+static void parse_options(struct shape *s, int argc, char **argv) {
   if (argc < 2)
     usage();
   s->kind = find_kind(argv[1]);
   s->children = s->kind->children;
-  while ((id = getopt_long(argc - 1, argv + 1, "", options, NULL)) != -1)
-    set_option(s, id, optarg);
-  if (optind != argc - 1 || s->rewrite_bytes > s->bytes || s->rate == 0)
+  for (int i = 2; i < argc; i++)
+    set_option(s, argv[i]);
+  if (s->rewrite_bytes > s->bytes || s->rate == 0)
     usage();
 }
 
 /* ---- the root process ---- */
 
-static void become_user(uid_t uid) {
-  if (setgroups(0, NULL) < 0 || setgid((gid_t)uid) < 0 || setuid(uid) < 0)
+static void become_user(unsigned uid) {
+  if (setgroups(0, NULL) < 0 || setgid(uid) < 0 || setuid(uid) < 0)
     shape_die("--uid");
 }
 
@@ -217,7 +173,7 @@ __attribute__((noreturn)) static void run_root(struct shape *s, pid_t parent) {
 
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);
-  if (s->has_uid)
+  if (s->uid != NO_UID)
     become_user(s->uid);
   shape_die_with_parent(parent);
   prctl(PR_SET_NAME, s->name, 0, 0, 0);
@@ -384,7 +340,7 @@ static void end_everything(const struct supervisor *v) {
 int main(int argc, char **argv) {
   static struct shape s = {
       .name = "shaped",
-      .argv_hex = "",
+      .uid = NO_UID,
       .bytes = MIB,
       .threads = 4,
       .rate = 60,

@@ -31,15 +31,14 @@ struct kind {
 /* Ends with an entry without a name. */
 extern const struct kind shape_kinds[];
 
-enum argv_form { ARGV_OWN, ARGV_HEX, ARGV_LONG, ARGV_EMPTY, ARGV_NONE };
+#define NO_UID (~0U)
 
 struct shape {
   const struct kind *kind;
   char name[COMM_SIZE];
-  char child_name[COMM_SIZE]; /* empty: as the root */
-  const char *argv_hex;
+  char child_name[COMM_SIZE];  /* empty: as the root */
+  const char *argv, *argv_hex; /* argv: "empty", "none" or NULL */
   const char *copy;
-  enum argv_form argv_form;
   size_t bytes;
   size_t rewrite_bytes;
   size_t argv_bytes;
@@ -47,9 +46,8 @@ struct shape {
   unsigned threads;
   unsigned rate;
   unsigned seconds;
-  unsigned life_ms; /* churn: of each; 0 is for ever */
-  uid_t uid;
-  bool has_uid;
+  unsigned life_ms;               /* churn: of each; 0 is for ever */
+  unsigned uid;                   /* or NO_UID */
   int report_fd;                  /* records to the supervisor, or -1 */
   int command_fd;                 /* command lines from it */
   _Atomic unsigned long *started; /* churn: shared with the supervisor */

@@ -237,12 +237,12 @@ static char **make_argv(const struct shape *s) {
   static char own[] = "shape-held";
   char **argv;
 
-  if (s->argv_form == ARGV_HEX)
+  if (s->argv_hex)
     return argv_of_hex(s->argv_hex);
-  if (s->argv_form == ARGV_LONG)
+  if (s->argv_bytes > 0)
     return argv_of_length(s->argv_bytes);
   argv = allocate(2, sizeof(*argv));
-  if (s->argv_form != ARGV_EMPTY)
+  if (!s->argv || strcmp(s->argv, "empty") != 0)
     argv[0] = own;
   return argv;
 }
@@ -266,8 +266,9 @@ void shape_exec(const struct shape *s, const char *path, const char *name) {
   for (size_t i = 0; name[i] != '\0'; i++)
     snprintf(hex + 2 * i, 3, "%02x", (unsigned)(unsigned char)name[i]);
   snprintf(spec, sizeof(spec), SHAPE_HELD "=%d %d %zu %u %d %s", s->report_fd,
-           s->command_fd, s->bytes, s->life_ms, s->argv_form == ARGV_NONE, hex);
-  if (s->argv_form == ARGV_LONG)
+           s->command_fd, s->bytes, s->life_ms,
+           s->argv && strcmp(s->argv, "none") == 0, hex);
+  if (s->argv_bytes > 0)
     widen_stack();
   execve(path, make_argv(s), env);
   shape_die(path);
