@@ -14,11 +14,9 @@ void cgroup_put(const struct world *w, const char *path, const char *text) {
 
 static void mount_at(const struct world *w, const char *directory,
                      const char *type, const char *options) {
-  char text[256];
-
-  snprintf(text, sizeof(text), "30 23 0:26 / %s/%s rw - %s x %s\n",
-           w->tree.root, directory, type, options);
-  proctree_write(&w->tree, "self/mountinfo", text, strlen(text));
+  proctree_print(&w->tree, 0, "self/mountinfo",
+                 "30 23 0:26 / %s/%s rw - %s x %s\n", w->tree.root, directory,
+                 type, options);
 }
 
 void cgroup_mount(const struct world *w, const char *type,
@@ -58,10 +56,7 @@ void cgroup_kill(const struct world *w, const char *path, unsigned all) {
 }
 
 void kill_on_host(const struct world *w, unsigned all) {
-  char text[64];
-
-  snprintf(text, sizeof(text), "pgfault 17\noom_kill %u\n", all);
-  proctree_write(&w->tree, "vmstat", text, strlen(text));
+  proctree_print(&w->tree, 0, "vmstat", "pgfault 17\noom_kill %u\n", all);
 }
 
 void cgroup_join(const struct world *w, uint32_t pid, const char *comm,

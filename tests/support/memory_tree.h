@@ -8,10 +8,11 @@
 void memory_tree_put_meminfo(const struct proctree *t,
                              const struct memory_world *w);
 
-/* minor_faults: as the kernel prints them. */
+/* All files, of one without memory; or stat alone. */
+void memory_tree_put(const struct proctree *t, const struct memory_process *p,
+                     const char *comm);
 void memory_tree_put_stat(const struct proctree *t,
-                          const struct memory_process *p, const char *comm,
-                          uint64_t minor_faults);
+                          const struct memory_process *p, const char *comm);
 
 void memory_tree_put_rollup(const struct proctree *t, uint32_t pid,
                             const struct memory_view *v);

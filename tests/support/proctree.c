@@ -5,6 +5,7 @@
 #include <ftw.h>
 #include <inttypes.h>
 #include <sched.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,6 +97,24 @@ void proctree_write(const struct proctree *t, const char *path,
   if (fd < 0 || write(fd, text, len) != (ssize_t)len)
     fail(whole);
   close(fd);
+}
+
+void proctree_print(const struct proctree *t, uint32_t pid, const char *file,
+                    const char *format, ...) {
+  char path[PATH_SIZE], text[4096];
+  va_list args;
+  int len;
+
+  if (pid)
+    snprintf(path, sizeof(path), "%u/%s", pid, file);
+  else
+    snprintf(path, sizeof(path), "%s", file);
+  va_start(args, format);
+  len = vsnprintf(text, sizeof(text), format, args);
+  va_end(args);
+  if (len < 0 || (size_t)len >= sizeof(text))
+    fail(path);
+  proctree_write(t, path, text, (size_t)len);
 }
 
 void proctree_hang(const struct proctree *t, const char *path) {
@@ -270,6 +289,13 @@ void proctree_put(const struct proctree *t, const struct fake *f) {
 
   snprintf(dir, sizeof(dir), "%u", f->pid);
   put_all(t, dir, f);
+}
+
+void proctree_put_stat(const struct proctree *t, const struct fake *f) {
+  char dir[16];
+
+  snprintf(dir, sizeof(dir), "%u", f->pid);
+  put_stat(t, dir, f);
 }
 
 void proctree_put_thread(const struct proctree *t, uint32_t pid,

@@ -50,6 +50,9 @@ int proctree_teardown(void **state);
 /* Writes all files of a process, over those that are there. */
 void proctree_put(const struct proctree *t, const struct fake *f);
 
+/* Its stat alone. */
+void proctree_put_stat(const struct proctree *t, const struct fake *f);
+
 /* The same for a thread of it, under task/. */
 void proctree_put_thread(const struct proctree *t, uint32_t pid,
                          const struct fake *thread);
@@ -57,6 +60,12 @@ void proctree_put_thread(const struct proctree *t, uint32_t pid,
 /* Writes one file below the root, making its directory. */
 void proctree_write(const struct proctree *t, const char *path,
                     const char *text, size_t len);
+
+/* Writes a text, printed as by printf(), to a file of a process; or, with pid
+ * 0, of the tree. */
+void proctree_print(const struct proctree *t, uint32_t pid, const char *file,
+                    const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 /* A mapping of a process: dirty pages, as above. */
 struct fake_mapping {

@@ -82,12 +82,9 @@ int reading_unmake(void **state) {
 }
 
 void reading_put_faults(const struct reading *f, unsigned faults) {
-  char text[128];
-
-  snprintf(text, sizeof(text),
-           "10 (server) S 1 1 1 0 -1 0 %u 0 0 0 5 5 0 0 20 0 1 0 110 0 9\n",
-           faults);
-  reading_write(f, "10/stat", text);
+  proctree_print(
+      &f->tree, 10, "stat",
+      "10 (server) S 1 1 1 0 -1 0 %u 0 0 0 5 5 0 0 20 0 1 0 110 0 9\n", faults);
 }
 
 void reading_put_pages(const struct reading *f, uint32_t pid) {

@@ -97,20 +97,13 @@ static void show(struct stage *s, unsigned slot) {
 
   if (was->is_alive && (!p->is_alive || is_other))
     proctree_end(&s->world.tree, was->pid);
-  if (p->is_alive && (!was->is_alive || is_other)) {
-    struct fake f = {.pid = p->pid,
-                     .ppid = p->parent_pid,
-                     .comm = comm_of(s, slot),
-                     .starttime = p->starttime,
-                     .size = 1};
-
-    proctree_put(&s->world.tree, &f);
-  }
+  if (p->is_alive && (!was->is_alive || is_other))
+    memory_tree_put(&s->world.tree, p, comm_of(s, slot));
   *was = *p;
   if (!p->is_alive)
     return;
   addresses_update(&s->addresses[slot], &s->memory, slot);
-  memory_tree_put_stat(&s->world.tree, p, comm_of(s, slot), p->minor_faults);
+  memory_tree_put_stat(&s->world.tree, p, comm_of(s, slot));
   memory_tree_put_rollup(&s->world.tree, p->pid, &s->views[slot]);
   size_pages = addresses_put(&s->addresses[slot], &s->world.tree, &s->memory,
                              slot, s->hides_frames);

@@ -381,12 +381,8 @@ HANG_TEST(last_reader_is_for_processes_that_are_well) {
   world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
   w->settings.policy.refresh = REFRESH_ALWAYS;
   hang(w, HANGING, "smaps_rollup");
-  for (uint32_t i = 0; i < HANGING; i++) {
-    char path[32];
-
-    snprintf(path, sizeof(path), "%u/status", 10 + i);
-    proctree_write(&w->tree, path, blocked, sizeof(blocked) - 1);
-  }
+  for (uint32_t i = 0; i < HANGING; i++)
+    proctree_print(&w->tree, 10 + i, "status", "%s", blocked);
   world_run_hung(w, 0, HANGING);
   assert_int_equal(world_diag(w, DIAG_READERS_HUNG)->count, 0);
   world_assert(w, "g", "pss=120k coverage=100");

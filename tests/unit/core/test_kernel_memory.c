@@ -3,7 +3,6 @@
 #include "test.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "collected.h"
@@ -16,10 +15,6 @@ static struct fake process_of(uint32_t pid, const char *comm,
   f.shared_kb = 0;
   f.tables_kb = tables_kb;
   return f;
-}
-
-static void write_file(struct world *w, const char *name, const char *text) {
-  proctree_write(&w->tree, name, text, strlen(text));
 }
 
 static void watch(struct world *w, struct fake f) {
@@ -115,18 +110,12 @@ WORLD_TEST(where_nobody_reports_page_tables_no_status_is_read) {
 /* --- kernel stacks --- */
 
 static void put_stacks(struct world *w, unsigned all_kb) {
-  char text[64];
-
-  snprintf(text, sizeof(text), "MemTotal: 1048576 kB\nKernelStack: %u kB\n",
-           all_kb);
-  write_file(w, "meminfo", text);
+  proctree_print(&w->tree, 0, "meminfo",
+                 "MemTotal: 1048576 kB\nKernelStack: %u kB\n", all_kb);
 }
 
 static void put_tasks(struct world *w, unsigned tasks) {
-  char text[64];
-
-  snprintf(text, sizeof(text), "0.20 0.18 0.12 1/%u 11206\n", tasks);
-  write_file(w, "loadavg", text);
+  proctree_print(&w->tree, 0, "loadavg", "0.20 0.18 0.12 1/%u 11206\n", tasks);
 }
 
 /* One process, on a host that shows these. */
@@ -154,9 +143,9 @@ WORLD_TEST(stacks_are_of_the_size_that_the_host_shows) {
 WORLD_TEST(stacks_keep_their_size_where_loadavg_cannot_be_read) {
   watch_on_host(w, 800, 50);
   world_run(w, 1);
-  write_file(w, "loadavg", "none\n");
+  proctree_print(&w->tree, 0, "loadavg", "none\n");
   world_expect(w, 1, "a", "kernel_stack=16k");
-  write_file(w, "meminfo", "MemTotal: 1048576 kB\n");
+  proctree_print(&w->tree, 0, "meminfo", "MemTotal: 1048576 kB\n");
   put_tasks(w, 50);
   world_expect(w, 1, "a", "kernel_stack=16k");
 }
@@ -248,15 +237,15 @@ WORLD_TEST(a_restart_begins_anew_and_no_member_is_0) {
   watch(w, f);
   world_put(w, young);
   world_put(w, process_of(1, "init", 60));
-  write_file(w, "uptime", "100.00 50.00\n");
+  proctree_print(&w->tree, 0, "uptime", "100.00 50.00\n");
   world_expect(w, 1, "a", "uptime=90");
   proctree_end(&w->tree, 10);
   proctree_end(&w->tree, 11);
-  write_file(w, "uptime", "110.00 50.00\n");
+  proctree_print(&w->tree, 0, "uptime", "110.00 50.00\n");
   world_expect(w, 10, "a", "uptime=0 ps_count=0");
   f.starttime = 11500;
   world_put(w, f);
-  write_file(w, "uptime", "120.00 50.00\n");
+  proctree_print(&w->tree, 0, "uptime", "120.00 50.00\n");
   world_expect(w, 10, "a", "uptime=5 ps_count=1");
 }
 
@@ -267,7 +256,7 @@ WORLD_TEST(a_tree_of_this_host_has_its_clock) {
   f.starttime = 0;
   world_make_own(w);
   watch(w, f);
-  write_file(w, "uptime", "1.00 1.00\n");
+  proctree_print(&w->tree, 0, "uptime", "1.00 1.00\n");
   world_run(w, 1);
   assert_true(world_value(w, "a", "uptime") > 1.5);
 }

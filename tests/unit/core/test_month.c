@@ -105,24 +105,6 @@ static const char *comm_of(const struct month *m, unsigned slot) {
                          : "outsider";
 }
 
-/* All but what its memory shows. */
-static void put_process(const struct month *m, unsigned slot) {
-  const struct memory_process *p = &m->memory.processes[slot];
-  struct fake f = {.pid = p->pid,
-                   .ppid = p->parent_pid,
-                   .comm = comm_of(m, slot),
-                   .starttime = p->starttime,
-                   .size = 100000};
-
-  proctree_put(&m->world.tree, &f);
-}
-
-static void put_stat(const struct month *m, unsigned slot) {
-  const struct memory_process *p = &m->memory.processes[slot];
-
-  memory_tree_put_stat(&m->world.tree, p, comm_of(m, slot), p->minor_faults);
-}
-
 static void put_memory(const struct month *m, unsigned slot) {
   uint32_t pid = m->memory.processes[slot].pid;
 
@@ -176,11 +158,11 @@ static void show(struct month *m, unsigned slot) {
     proctree_end(&m->world.tree, was->pid);
   }
   if (p->is_alive && (!was->is_alive || is_other)) {
-    put_process(m, slot);
+    memory_tree_put(&m->world.tree, p, comm_of(m, slot));
     m->shown_views[slot] = (struct memory_view){0};
   }
   if (p->is_alive && memcmp(was, p, sizeof(*p)) != 0)
-    put_stat(m, slot);
+    memory_tree_put_stat(&m->world.tree, p, comm_of(m, slot));
   if (p->is_alive && memcmp(&m->shown_views[slot], &m->views[slot],
                             sizeof(m->views[slot])) != 0)
     put_memory(m, slot);

@@ -164,8 +164,7 @@ WORLD_TEST(parent_of_an_unidentified_process_rules_families_out) {
   world_put(w, process(10, "b"));
   opens_refuse("stat", EPERM);
   for (size_t i = 0; i < LENGTH(rows); i++) {
-    proctree_write(&w->tree, "10/status", rows[i].status,
-                   strlen(rows[i].status));
+    proctree_print(&w->tree, 10, "status", "%s", rows[i].status);
     world_run(w, 1);
     world_assert(w, "family", "%s", rows[i].count);
   }
@@ -202,12 +201,10 @@ WORLD_TEST(unidentified_process_of_either_rule_is_in_the_group_of_two) {
   opens_refuse("stat", EPERM);
   for (size_t i = 0; i < LENGTH(rows); i++) {
     struct fake f = process(10 + (uint32_t)i, rows[i].comm);
-    char path[32];
 
     f.cgroup = rows[i].cgroup;
     world_put(w, f);
-    snprintf(path, sizeof(path), "%u/status", f.pid);
-    proctree_write(&w->tree, path, rows[i].status, strlen(rows[i].status));
+    proctree_print(&w->tree, f.pid, "status", "%s", rows[i].status);
     world_run(w, 1);
     if (world_find(w, "ab")->usage.perhaps != rows[i].n)
       fail_msg("%s in %s: is counted wrongly", f.comm, f.cgroup);

@@ -10,7 +10,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "draw.h"
 #include "world.h"
@@ -70,32 +69,22 @@ static struct truth truth_of(const struct life *l, const struct worker *m) {
   return t;
 }
 
-static void put_text(const struct life *l, uint32_t pid, const char *file,
-                     const char *text) {
-  char path[64];
-
-  snprintf(path, sizeof(path), "%u/%s", pid, file);
-  proctree_write(&l->world.tree, path, text, strlen(text));
-}
-
 static void put_memory(const struct life *l, const struct worker *m) {
   struct truth t = truth_of(l, m);
-  char text[1024];
 
-  snprintf(text, sizeof(text), "100000 %u %u 200 0 1000 0\n", t.rss / PAGE_KB,
-           t.file / PAGE_KB);
-  put_text(l, m->pid, "statm", text);
-  snprintf(text, sizeof(text),
-           "55d0c8f7d000-7ffe1d7f2000 ---p 00000000 00:00 0          [rollup]\n"
-           "Rss: %u kB\nPss: %u kB\nPss_Dirty: %u kB\nPss_Anon: %u kB\n"
-           "Pss_File: %u kB\nPss_Shmem: 0 kB\nShared_Clean: %u kB\n"
-           "Shared_Dirty: 0 kB\nPrivate_Clean: %u kB\nPrivate_Dirty: %u kB\n"
-           "Referenced: %u kB\nAnonymous: %u kB\nSwap: 0 kB\nSwapPss: 0 kB\n"
-           "Locked: 0 kB\n",
-           t.rss, (unsigned)t.pss, m->anon_kb, m->anon_kb,
-           (unsigned)t.pss - m->anon_kb, t.rss - t.uss, t.uss - m->anon_kb,
-           m->anon_kb, t.rss, m->anon_kb);
-  put_text(l, m->pid, "smaps_rollup", text);
+  proctree_print(&l->world.tree, m->pid, "statm", "100000 %u %u 200 0 1000 0\n",
+                 t.rss / PAGE_KB, t.file / PAGE_KB);
+  proctree_print(
+      &l->world.tree, m->pid, "smaps_rollup",
+      "55d0c8f7d000-7ffe1d7f2000 ---p 00000000 00:00 0          [rollup]\n"
+      "Rss: %u kB\nPss: %u kB\nPss_Dirty: %u kB\nPss_Anon: %u kB\n"
+      "Pss_File: %u kB\nPss_Shmem: 0 kB\nShared_Clean: %u kB\n"
+      "Shared_Dirty: 0 kB\nPrivate_Clean: %u kB\nPrivate_Dirty: %u kB\n"
+      "Referenced: %u kB\nAnonymous: %u kB\nSwap: 0 kB\nSwapPss: 0 kB\n"
+      "Locked: 0 kB\n",
+      t.rss, (unsigned)t.pss, m->anon_kb, m->anon_kb,
+      (unsigned)t.pss - m->anon_kb, t.rss - t.uss, t.uss - m->anon_kb,
+      m->anon_kb, t.rss, m->anon_kb);
 }
 
 static void put_all_memory(const struct life *l) {

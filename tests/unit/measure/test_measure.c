@@ -56,10 +56,8 @@ WORLD_TEST(statm_that_is_not_exact_costs_no_reading) {
   world_watch(w, f);
   for (unsigned i = 0; i < CYCLES; i++) {
     unsigned off = i * 7919 % 31; /* pages of anonymous memory */
-    char text[64];
 
-    snprintf(text, sizeof(text), "10000 %u 512 0 0 0 0\n", 2048 + off);
-    proctree_write(&w->tree, "10/statm", text, strlen(text));
+    proctree_print(&w->tree, 10, "statm", "10000 %u 512 0 0 0 0\n", 2048 + off);
     world_run(w, 9);
     n += reads(w);
   }

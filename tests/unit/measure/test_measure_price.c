@@ -80,12 +80,9 @@ static void await_reading(struct world *w, unsigned most) {
 
 /* Gives a process page tables of that size. */
 static void put_tables(struct world *w, uint32_t pid, unsigned kb) {
-  char path[32], text[128];
-
-  snprintf(path, sizeof(path), "%u/status", pid);
-  snprintf(text, sizeof(text),
-           "Uid:\t0\t0\t0\t0\nVmPTE:\t%8u kB\nVmSwap:\t       0 kB\n", kb);
-  proctree_write(&w->tree, path, text, strlen(text));
+  proctree_print(&w->tree, pid, "status",
+                 "Uid:\t0\t0\t0\t0\nVmPTE:\t%8u kB\nVmSwap:\t       0 kB\n",
+                 kb);
 }
 
 /* 8 MiB, but page tables for 10 GiB: to walk them takes milliseconds. */

@@ -104,12 +104,9 @@ WORLD_TEST(process_whose_rollup_hangs_is_followed_by_statm) {
   world_put(w, f);
   proctree_hang(&w->tree, "10/smaps_rollup");
   for (int i = 0; i < 4; i++) {
-    char statm[64];
-
     f.private_kb += 4096;
-    snprintf(statm, sizeof(statm), "10000 %u %u 0 0 0 0\n",
-             (f.private_kb + f.shared_kb) / 4, f.shared_kb / 4);
-    proctree_write(&w->tree, "10/statm", statm, strlen(statm));
+    proctree_print(&w->tree, 10, "statm", "10000 %u %u 0 0 0 0\n",
+                   (f.private_kb + f.shared_kb) / 4, f.shared_kb / 4);
     world_run_reading(w, 1, 0);
     assert_int_equal(world_counts(w)->hung, 1);
     world_assert(w, "g", "uss=%uk rss=%uk unreadable=0", f.private_kb,
@@ -162,35 +159,41 @@ WORLD_TEST(sharers_that_are_not_read_pay_by_how_many_they_are) {
   assert_true(world_kb(w, "g", "pss_error") > 65536);
 }
 
+/* The host has swap, half of it in use. */
+static void put_swap(struct world *w) {
+  proctree_print(&w->tree, 0, "meminfo",
+                 "MemTotal: 1048576 kB\nSwapTotal: 1000000 kB\n"
+                 "SwapFree: 500000 kB\n");
+}
+
+/* Process 10 has 4 MiB of it. */
+static void put_in_swap(struct world *w) {
+  proctree_print(&w->tree, 10, "status",
+                 "Uid:\t0\t0\t0\t0\nVmSwap:\t    4096 kB\n");
+}
+
 WORLD_TEST(memory_that_goes_to_swap_is_followed) {
-  static const char meminfo[] = "MemTotal: 1048576 kB\nSwapTotal: 1000000 kB\n"
-                                "SwapFree: 500000 kB\n";
-  static const char status[] = "Uid:\t0\t0\t0\t0\nVmSwap:\t    4096 kB\n";
   struct fake f = member(10, "g");
 
-  proctree_write(&w->tree, "meminfo", meminfo, strlen(meminfo));
+  put_swap(w);
   world_start(w, f);
   world_assert(w, "g", "swap=0");
   f.private_kb -= 4096;
   world_put(w, f);
-  proctree_write(&w->tree, "10/status", status, strlen(status));
+  put_in_swap(w);
   world_run_reading(w, 1, 0);
   world_assert(w, "g", "swap=4096k uss=2048k");
 }
 
 /* As much has come as went, so that nothing but status shows it. */
 WORLD_TEST(memory_in_swap_is_not_overlooked_for_longer_than_a_minute) {
-  static const char meminfo[] = "MemTotal: 1048576 kB\nSwapTotal: 1000000 kB\n"
-                                "SwapFree: 500000 kB\n";
-  static const char status[] = "Uid:\t0\t0\t0\t0\nVmSwap:\t    4096 kB\n";
-
   struct fake f = member(10, "g");
 
   f.shared_kb = 0; /* lest age be a reason to read it */
   w->settings.policy.max_age_ns = 600 * NS_PER_S;
-  proctree_write(&w->tree, "meminfo", meminfo, strlen(meminfo));
+  put_swap(w);
   world_start(w, f);
-  proctree_write(&w->tree, "10/status", status, strlen(status));
+  put_in_swap(w);
   for (int i = 0; i < 7; i++)
     world_run_reading(w, 10, 0);
   world_assert(w, "g", "swap=4096k");
@@ -281,9 +284,6 @@ WORLD_TEST(one_that_hung_before_it_was_read_is_all_in_doubt) {
   }
   proctree_wake(&w->tree, "10/smaps_rollup");
 }
-
-/* --- whose memory is whose -------------------------------------------------
- */
 
 /* --- whose memory is whose -------------------------------------------------
  */

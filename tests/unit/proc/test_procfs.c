@@ -127,13 +127,10 @@ FIXTURE_TEST(file_that_is_being_read_can_be_asked_for) {
 FIXTURE_TEST(list_is_sorted_and_has_processes_only) {
   static const uint32_t pids[] = {1, 2, 9, 10, 11, 100, 4194304};
   const struct procfs_entry *entries;
-  char path[64];
   size_t n;
 
-  for (size_t i = 0; i < 7; i++) {
-    snprintf(path, sizeof(path), "%u/stat", pids[6 - i]);
-    proctree_write(&f->tree, path, "x", 1);
-  }
+  for (size_t i = 0; i < 7; i++)
+    proctree_print(&f->tree, pids[6 - i], "stat", "x");
   proctree_write(&f->tree, "007/stat", "x", 1);
   proctree_write(&f->tree, "0/stat", "x", 1);
   proctree_write(&f->tree, "12x/stat", "x", 1);
@@ -306,12 +303,8 @@ FIXTURE_TEST(threads_are_listed_up_to_the_number_asked_for) {
   uint32_t tids[3] = {0};
   size_t n = 0;
 
-  for (int i = 0; i < 5; i++) {
-    char path[32];
-
-    snprintf(path, sizeof(path), "10/task/%d/statm", 10 + i);
-    proctree_write(&f->tree, path, "x", 1);
-  }
+  for (uint32_t tid = 10; tid < 15; tid++)
+    proctree_put_thread(&f->tree, 10, &(struct fake){.pid = tid});
   assert_int_equal(procfs_list_threads(f->procfs, f->fd, tids, 3, &n), 0);
   assert_int_equal(n, 3);
   for (int i = 0; i < 3; i++)
@@ -320,11 +313,8 @@ FIXTURE_TEST(threads_are_listed_up_to_the_number_asked_for) {
 
 static void put_state(struct fixture *f, const char *path, char state,
                       unsigned threads) {
-  char text[64];
-  int len = snprintf(text, sizeof(text), "State:\t%c (x)\nThreads:\t%u\n",
-                     state, threads);
-
-  proctree_write(&f->tree, path, text, (size_t)len);
+  proctree_print(&f->tree, 0, path, "State:\t%c (x)\nThreads:\t%u\n", state,
+                 threads);
 }
 
 FIXTURE_TEST(process_is_blocked_if_a_thread_is) {

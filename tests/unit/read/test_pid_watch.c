@@ -122,11 +122,10 @@ static const char *path_of(const struct world *w, size_t i) {
 }
 
 static void write_pid(struct world *w, size_t i, uint32_t pid) {
-  char path[32], text[16];
-  int n = snprintf(text, sizeof(text), "%u\n", pid);
+  char path[32];
 
   snprintf(path, sizeof(path), "run/%zu.pid", i);
-  proctree_write(&w->tree, path, text, (size_t)n);
+  proctree_print(&w->tree, 0, path, "%u\n", pid);
 }
 
 static void group(struct world *w, const char *name, size_t file) {

@@ -110,11 +110,8 @@ FIXTURE_TEST(hung_read_is_told_with_its_file) {
 
 /* A control group has a hierarchy of its own, at "cg". */
 static void put_cgroup(struct reading *f) {
-  char mounts[160];
-
-  snprintf(mounts, sizeof(mounts),
-           "30 23 0:26 / %s/cg rw - cgroup2 cgroup2 rw\n", f->tree.root);
-  reading_write(f, "self/mountinfo", mounts);
+  proctree_print(&f->tree, 0, "self/mountinfo",
+                 "30 23 0:26 / %s/cg rw - cgroup2 cgroup2 rw\n", f->tree.root);
   reading_write(f, "10/cgroup", "0::/web\n");
   reading_write(f, "cg/web/memory.current", "4096\n");
 }
