@@ -1,23 +1,10 @@
 /* Published values beside the truth, where statm does not tell. */
 #include "test.h"
 
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
+#include "measured.h"
 
-#include "world.h"
-
-static int make(void **state) {
-  struct world *w;
-
-  alarm(300); /* A test that waits in vain fails. */
-  world_setup(state);
-  w = *state;
-  w->settings.policy.refresh = REFRESH_ADAPTIVE;
-  return 0;
-}
-
-#define WORLD_TEST(name) TEST_WITH(name, make, world_teardown, struct world *w)
+#define WORLD_TEST(name)                                                       \
+  TEST_WITH(name, measured_setup, world_teardown, struct world *w)
 
 static struct fake process(uint32_t pid) {
   return (struct fake){.pid = pid,
@@ -27,14 +14,6 @@ static struct fake process(uint32_t pid) {
                        .start_stack = 0x7ff000000000 + pid * 0x100000ULL,
                        .size = 100000,
                        .private_kb = 8192};
-}
-
-static void put_text(struct world *w, uint32_t pid, const char *file,
-                     const char *text) {
-  char path[64];
-
-  snprintf(path, sizeof(path), "%u/%s", pid, file);
-  proctree_write(&w->tree, path, text, strlen(text));
 }
 
 static double kb(const struct world *w, const char *metric) {
@@ -50,10 +29,6 @@ static void expect_within_error(const struct world *w, double truth_kb) {
              pss, truth_kb, error);
 }
 
-static void group(struct world *w) {
-  world_group(w, "g", "Comm", "g", NULL, NULL);
-}
-
 /* --- fork ------------------------------------------------------------------
  */
 
@@ -67,7 +42,7 @@ WORLD_TEST(zombies_share_nothing) {
   child = fake_child(&parent, 11);
   world_put(w, parent);
   world_put(w, child);
-  group(w);
+  group(w, "g");
   for (int i = 0; i < 3; i++)
     world_run(w, 1);
   assert_true(kb(w, "pss") == 2 * (1024 + 32768));
@@ -98,7 +73,7 @@ WORLD_TEST(another_child_than_at_the_reading_is_doubted) {
   world_put(w, parent);
   world_put(w, child);
   world_group(w, "once", "Comm", "none", NULL, NULL);
-  group(w);
+  group(w, "g");
   w->settings.rules[1].policy.refresh = REFRESH_ALWAYS;
   world_keep_state(w);
   world_run(w, 1);
@@ -133,20 +108,19 @@ static unsigned anon_kb(int i, int n) {
 static void put_lagging(struct world *w, int i, int n) {
   struct fake f = process(100 + (uint32_t)i);
   unsigned shown_kb;
-  char text[128];
 
   f.private_kb = anon_kb(i, n);
   f.shared_kb = 2048;
   world_put(w, f);
   shown_kb = f.private_kb / CPU_BATCH_KB * CPU_BATCH_KB + f.shared_kb;
-  snprintf(text, sizeof(text), "100000 %u 512 0 0 0 0\n", shown_kb / 4);
-  put_text(w, f.pid, "statm", text);
+  proctree_print(&w->tree, f.pid, "statm", "100000 %u 512 0 0 0 0\n",
+                 shown_kb / 4);
 }
 
 WORLD_TEST(lag_of_statm_is_in_the_error_and_causes_no_reading) {
   uint64_t reads = 0;
 
-  group(w);
+  group(w, "g");
   for (int n = 0; n < 200; n++) {
     double truth = 0;
 
@@ -163,7 +137,7 @@ WORLD_TEST(lag_of_statm_is_in_the_error_and_causes_no_reading) {
 }
 
 WORLD_TEST(exact_statm_adds_no_error) {
-  group(w);
+  group(w, "g");
   for (uint32_t i = 0; i < PROCESSES; i++)
     world_put(w, process(100 + i));
   world_run(w, 1);
@@ -175,19 +149,14 @@ WORLD_TEST(exact_statm_adds_no_error) {
  */
 
 static void put_swap(struct world *w, unsigned used_kb) {
-  char text[128];
-
-  snprintf(text, sizeof(text),
-           "MemTotal: 1048576 kB\nSwapTotal: %u kB\nSwapFree: %u kB\n",
-           used_kb ? 1000000 : 0, used_kb ? 1000000 - used_kb : 0);
-  proctree_write(&w->tree, "meminfo", text, strlen(text));
+  proctree_print(&w->tree, 0, "meminfo",
+                 "MemTotal: 1048576 kB\nSwapTotal: %u kB\nSwapFree: %u kB\n",
+                 used_kb ? 1000000 : 0, used_kb ? 1000000 - used_kb : 0);
 }
 
 static void put_vm_swap(struct world *w, uint32_t pid, unsigned swap_kb) {
-  char text[128];
-
-  snprintf(text, sizeof(text), "Uid:\t0\t0\t0\t0\nVmSwap:\t%8u kB\n", swap_kb);
-  put_text(w, pid, "status", text);
+  proctree_print(&w->tree, pid, "status", "Uid:\t0\t0\t0\t0\nVmSwap:\t%8u kB\n",
+                 swap_kb);
 }
 
 WORLD_TEST(nothing_is_swapped_out_after_swapoff) {
@@ -197,7 +166,7 @@ WORLD_TEST(nothing_is_swapped_out_after_swapoff) {
   f.swap_kb = 4096;
   world_put(w, f);
   put_vm_swap(w, 10, 3072); /* the rest is shmem */
-  group(w);
+  group(w, "g");
   world_run(w, 1);
   assert_true(kb(w, "swap") == 4096);
   put_swap(w, 0);
@@ -232,8 +201,6 @@ static void put_in_swap(struct world *w, const struct in_swap *s) {
 /* A reading finds `found`, while status cannot be read. */
 static void read_without_status(struct world *w, const struct in_swap *before,
                                 const struct in_swap *found) {
-  put_swap(w, 500000);
-  group(w);
   if (before) {
     put_in_swap(w, before);
     put_vm_swap(w, 10, before->vm_swap_kb);
@@ -249,28 +216,27 @@ static void read_without_status(struct world *w, const struct in_swap *before,
   expect_in_swap(w, found);
 }
 
-static const struct in_swap none, all = {4096, 0, 4096}, some = {1024, 0, 1024},
-                                  shared = {4096, 4, 1024},
-                                  with_shmem = {4096, 2, 3072};
+WORLD_TEST(without_status_a_reading_knows_what_is_in_swap) {
+  static const struct in_swap none, all = {4096, 0, 4096},
+                                    some = {1024, 0, 1024};
+  static const struct in_swap shared = {4096, 4, 1024};
+  static const struct in_swap with_shmem = {4096, 2, 3072};
+  static const struct {
+    const char *name;
+    const struct in_swap *before, *found;
+  } rows[] = {{"a first one", NULL, &all},
+              {"a first one tells shmem apart", NULL, &shared},
+              {"a later one", &with_shmem, &with_shmem},
+              {"a later one sees what went", &none, &all},
+              {"a later one sees what came back", &all, &some}};
 
-WORLD_TEST(without_status_a_first_reading_knows_what_is_in_swap) {
-  read_without_status(w, NULL, &all);
-}
-
-WORLD_TEST(without_status_a_first_reading_tells_shmem_in_swap_apart) {
-  read_without_status(w, NULL, &shared);
-}
-
-WORLD_TEST(without_status_a_later_reading_knows_what_is_in_swap) {
-  read_without_status(w, &with_shmem, &with_shmem);
-}
-
-WORLD_TEST(without_status_a_later_reading_sees_what_went_to_swap) {
-  read_without_status(w, &none, &all);
-}
-
-WORLD_TEST(without_status_a_later_reading_sees_what_came_back) {
-  read_without_status(w, &all, &some);
+  put_swap(w, 500000);
+  group(w, "g");
+  for (size_t i = 0; i < LENGTH(rows); i++) {
+    print_message("%s\n", rows[i].name);
+    world_stop(w);
+    read_without_status(w, rows[i].before, rows[i].found);
+  }
 }
 
 WORLD_TEST(without_status_relatives_share_what_is_in_swap) {
@@ -284,7 +250,7 @@ WORLD_TEST(without_status_relatives_share_what_is_in_swap) {
   world_put(w, child);
   proctree_unlink(&w->tree, "10/status");
   proctree_unlink(&w->tree, "11/status");
-  group(w);
+  group(w, "g");
   world_run_reading(w, 1, 2);
   put_vm_swap(w, 10, 4096);
   put_vm_swap(w, 11, 4096);
@@ -296,7 +262,6 @@ WORLD_TEST(without_status_relatives_share_what_is_in_swap) {
  * comes back, and the rollup cannot be read any more. */
 static void come_back_from_swap(struct world *w, unsigned truth_kb) {
   struct fake f = process(10);
-  char statm[64];
 
   put_swap(w, 500000);
   f.private_kb = 1024;
@@ -304,12 +269,12 @@ static void come_back_from_swap(struct world *w, unsigned truth_kb) {
   world_put(w, f);
   put_vm_swap(w, 10, 8192);
   w->settings.policy.max_age_ns = NS_PER_S;
-  group(w);
+  group(w, "g");
   world_run(w, 1);
   world_run(w, 1);
   put_vm_swap(w, 10, 0);
-  snprintf(statm, sizeof(statm), "100000 %u 0 0 0 0 0\n", (1024 + 8192) / 4);
-  put_text(w, 10, "statm", statm);
+  proctree_print(&w->tree, 10, "statm", "100000 %d 0 0 0 0 0\n",
+                 (1024 + 8192) / 4);
   proctree_unlink(&w->tree, "10/smaps_rollup");
   proctree_hang(&w->tree, "10/smaps_rollup");
   world_run(w, 1);
@@ -341,7 +306,7 @@ WORLD_TEST(a_reading_that_hangs_has_an_error_where_all_are_read) {
   w->settings.read_timeout_ns = NS_PER_S / 10;
   world_keep_state(w);
   world_put(w, f);
-  group(w);
+  group(w, "g");
   world_run(w, 1);
   assert_true(kb(w, "pss_error") == 0);
   proctree_unlink(&w->tree, "10/smaps_rollup");
@@ -358,29 +323,20 @@ WORLD_TEST(a_reading_that_hangs_has_an_error_where_all_are_read) {
 /* --- members of a set that differ --------------------------------------------
  */
 
-static struct fake mapper(uint32_t pid, unsigned mappers) {
-  struct fake f = process(pid);
-
-  f.private_kb = 1024;
-  f.shared_kb = 65536;
-  f.pss_kb = f.private_kb + f.shared_kb / mappers;
-  return f;
-}
-
 /* Its statm cannot be read in the cycle in which two more map the file. */
 WORLD_TEST(a_set_goes_on_while_a_member_is_unknown) {
-  group(w);
+  group(w, "g");
   for (uint32_t pid = 10; pid < 12; pid++)
-    world_put(w, mapper(pid, 2));
+    world_put(w, mapper(pid, "g", 2));
   for (int i = 0; i < 2; i++)
     world_run(w, 1);
   for (uint32_t pid = 10; pid < 14; pid++)
-    world_put(w, mapper(pid, 4));
-  put_text(w, 10, "statm", "nonsense\n");
-  put_text(w, 11, "statm", "nonsense\n");
+    world_put(w, mapper(pid, "g", 4));
+  proctree_print(&w->tree, 10, "statm", "nonsense\n");
+  proctree_print(&w->tree, 11, "statm", "nonsense\n");
   world_run(w, 1);
   for (uint32_t pid = 10; pid < 14; pid++)
-    world_put(w, mapper(pid, 4));
+    world_put(w, mapper(pid, "g", 4));
   for (int i = 0; i < 4; i++) {
     world_run(w, 1);
     expect_within_error(w, 4 * 1024 + 65536);
@@ -410,7 +366,7 @@ WORLD_TEST(a_relative_that_is_always_read_tells_nothing_of_its_faults) {
   world_put(w, parent);
   world_put(w, child);
   world_group(w, "p", "Comm", "p", NULL, NULL)->policy.refresh = REFRESH_ALWAYS;
-  group(w);
+  group(w, "g");
   world_group(w, "h", "Comm", "h", NULL, NULL);
   world_run(w, 1);
   for (int i = 0; i < 4; i++) {
@@ -437,7 +393,7 @@ WORLD_TEST(a_stat_that_hangs_does_not_matter_where_all_is_read) {
   w->settings.policy.refresh = REFRESH_ALWAYS;
   f.shared_kb = f.cow_kb = 65536;
   world_put(w, f);
-  group(w);
+  group(w, "g");
   for (int i = 0; i < 2; i++)
     world_run(w, 1);
   proctree_hang(&w->tree, "10/stat");
