@@ -59,9 +59,7 @@ int __wrap_openat(int dir_fd, const char *path, int flags, ...) {
     return -1;
   }
   if (is_pagemap)
-    world_spend(staged->load->sample_ns ? staged->load->sample_ns : SAMPLE_NS);
-  if (strcmp(path, "maps") == 0 && staged->maps_opened++ % 2)
-    world_spend(staged->load->maps_ns);
+    world_spend(SAMPLE_NS);
   if (strcmp(path, "smaps_rollup") == 0)
     world_spend(resident_pages_in(dir_fd) * WALK_PAGE_NS);
   return __real_openat(dir_fd, path, flags);
@@ -107,7 +105,6 @@ static void show(struct stage *s, unsigned slot) {
   memory_tree_put_rollup(&s->world.tree, p->pid, &s->views[slot]);
   size_pages = addresses_put(&s->addresses[slot], &s->world.tree, &s->memory,
                              slot, s->hides_frames);
-  size_pages += s->load->reserved_pages + s->spare_pages;
   memory_tree_put_sizes(&s->world.tree, p->pid, size_pages, &s->views[slot]);
 }
 

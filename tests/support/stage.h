@@ -32,11 +32,9 @@ struct stage {
   struct memory_process shown[MEMORY_SLOTS];
   struct addresses addresses[MEMORY_SLOTS];
   unsigned speed[MEMORY_SLOTS]; /* pages that it writes in a cycle */
-  unsigned spare_pages;         /* mapped by each, and never touched */
   bool hides_frames, is_denied; /* those of pagemap; all of it */
   struct tally tally;
   uint64_t samples, reads;
-  unsigned maps_opened; /* twice for each layout */
 };
 
 struct load {
@@ -50,9 +48,6 @@ struct load {
   double beyond_most;    /* errors that do not hold; 0: 1 % */
   double budget_percent; /* 0: the default */
   unsigned seconds;      /* between cycles; 0: 10 */
-  /* Beside the pages that are mapped; and the time to read maps, and to sample
-   * (0: 0.7 ms). */
-  uint64_t reserved_pages, maps_ns, sample_ns;
 };
 
 /* The members are one group, "g"; or each is one, "g0" and so on. */

@@ -10,10 +10,9 @@
 #include "test.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "draw.h"
+#include "parsed.h"
 #include "stage.h"
 
 static struct stage the_stage;
@@ -229,26 +228,19 @@ LOAD_TEST(memory_grows_and_shrinks, .live = live_change, .is_alone = true,
 
 /* The largest number of pages that a process was sampled by, as the state file
  * tells. */
-static unsigned most_pages_sampled(const struct stage *s) {
-  static const char key[] = "\"pages_sampled\":";
-  static char text[1 << 20];
+static uint64_t most_pages_sampled(const struct stage *s) {
+  uint64_t most = 0;
   char path[128];
-  unsigned most = 0;
-  FILE *file;
-  size_t n;
+  parsed d;
 
   snprintf(path, sizeof(path), "%s/state", s->world.tree.root);
-  file = fopen(path, "r");
-  assert_non_null(file);
-  n = fread(text, 1, sizeof(text) - 1, file);
-  text[n] = '\0';
-  fclose(file);
-  for (const char *at = text; (at = strstr(at, key)); at += sizeof(key)) {
-    unsigned pages = (unsigned)strtoul(at + sizeof(key) - 1, NULL, 10);
-
-    if (pages > most)
-      most = pages;
+  d = parsed_file(path);
+  for (size_t i = 0; i < parsed_count(d, "processes"); i++) {
+    snprintf(path, sizeof(path), "processes.%zu.pages_sampled", i);
+    if (parsed_get(d, path) && parsed_integer(d, path) > most)
+      most = parsed_integer(d, path);
   }
+  parsed_free(d);
   return most;
 }
 
@@ -276,98 +268,6 @@ TEST(former_giants_leave_their_pages_to_others) {
     stage_act(s);
   assert_in_range(most_pages_sampled(s), 450, 550);
   stage_end(s);
-}
-
-/* All of it is mapped for good, and others map some of it for a while. */
-static void live_alone(struct stage *s) {
-  live_outsiders(s);
-  if (s->cycle > 0)
-    return;
-  start(s, 0, 3000);
-  memory_map(&s->memory, 0, OBJECT_BUFFERS, 6016, 0, true);
-}
-
-/* The same with mappings that change in each cycle. */
-static void live_remapping(struct stage *s) {
-  live_alone(s);
-  memory_grow(&s->memory, 0, 64);
-  if (s->cycle % 2)
-    memory_shrink(&s->memory, 0, 128, 0);
-}
-
-/* The part of a CPU that samples take, after the first ones. */
-static double samples_take(const struct load *load) {
-  struct stage *s = &the_stage;
-  uint64_t samples = 0;
-
-  stage_begin(s, load);
-  for (; s->cycle < 160; s->cycle++) {
-    stage_act(s);
-    samples += s->cycle < 60 ? 0 : world_counts(&s->world)->sampled;
-  }
-  stage_end(s);
-  return (double)(samples * load->sample_ns) / NS / 100 / load->seconds;
-}
-
-/* Newcomers do not count. */
-TEST(samples_of_a_group_take_a_bounded_part_of_a_cpu) {
-  static const struct load second = {
-      .live = live_buffers, .seconds = 1, .sample_ns = MS};
-  static const struct load ten = {
-      .live = live_buffers, .seconds = 10, .sample_ns = 10 * MS};
-
-  assert_in_range(1e6 * samples_take(&second), 3500, 4200);
-  assert_in_range(1e6 * samples_take(&ten), 3500, 4200);
-}
-
-TEST(samples_of_a_process_take_a_bounded_part_of_a_cpu) {
-  static const struct load load = {
-      .live = live_remapping, .seconds = 1, .sample_ns = 2 * MS};
-
-  assert_in_range(1e6 * samples_take(&load), 800, 1200);
-}
-
-/* How many layouts are read by sample. */
-static double layouts_by_sample(const struct load *load) {
-  struct stage *s = &the_stage;
-  uint64_t samples = 0;
-
-  stage_begin(s, load);
-  for (; s->cycle < 60; s->cycle++) {
-    stage_act(s);
-    samples += world_counts(&s->world)->sampled;
-  }
-  stage_end(s);
-  assert_true(samples > 20);
-  return s->maps_opened / (double)samples;
-}
-
-TEST(maps_of_terabytes_are_read_once_a_minute) {
-  static const struct load load = {.live = live_alone,
-                                   .reserved_pages = UINT64_C(3) << 32};
-
-  assert_true(layouts_by_sample(&load) < 0.4);
-}
-
-/* Its size changes by one part in 300 of what is resident. */
-static void live_breathing(struct stage *s) {
-  live_alone(s);
-  s->spare_pages = s->cycle % 2 * 30;
-}
-
-TEST(maps_are_kept_while_the_size_hardly_changes) {
-  static const struct load load = {.live = live_breathing};
-
-  assert_true(layouts_by_sample(&load) < 0.4);
-}
-
-/* In a thousandth of the time: each 20 seconds. */
-TEST(maps_that_take_long_are_read_rarely) {
-  static const struct load quick = {.live = live_remapping};
-  static const struct load slow = {.live = live_remapping, .maps_ns = 20 * MS};
-
-  assert_true(layouts_by_sample(&quick) > 0.8);
-  assert_true(layouts_by_sample(&slow) < 0.6);
 }
 
 /* Eight that are sampled, and nothing to read. */

@@ -2,7 +2,9 @@
  * next. */
 #include "test.h"
 
+#include "estimate/group_track.h"
 #include "estimate/member.h"
+#include "match/group.h"
 #include "sample/sampling.h"
 
 #define LAYOUT_NS NS_PER_MS
@@ -81,6 +83,31 @@ FIXTURE_TEST(mappings_are_read_again_when_they_may_be_others) {
   }
 }
 
+/* Of 1,000 for the group; four times as many where nothing is known yet. */
+FIXTURE_TEST(giants_of_a_group_share_its_pages) {
+  static const struct {
+    uint32_t giants, before;
+    bool is_new, wants_many;
+    uint32_t pages;
+  } cases[] = {{1, 0, false, false, 500}, {3, 1, false, false, 333},
+               {1, 3, false, false, 333}, {11, 0, false, false, 100},
+               {3, 0, true, false, 1332}, {3, 0, false, true, 1332}};
+  struct group_track track;
+  struct group group = {.track = &track}, *groups[] = {&group};
+
+  f->process.groups = groups;
+  f->process.n_groups = 1;
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    track = (struct group_track){.giants = cases[i].giants,
+                                 .giants_before = cases[i].before};
+    f->member.track.baseline.at_ns = !cases[i].is_new;
+    f->sampling.wants_many = cases[i].wants_many;
+    assert_int_equal(
+        sampling_job(&f->sampler, &f->process).request.pages_wanted,
+        cases[i].pages);
+  }
+}
+
 /* --- a sample --- */
 
 #define NEAR 1024 /* of what is in whole KiB */
@@ -125,6 +152,30 @@ FIXTURE_TEST(counted_pages_and_those_of_shmem_add_up) {
   assert_pages(baseline_bytes(b, ROLLUP_PSS_SHMEM), 8500 / 10);
   assert_pages(baseline_uss(b), 700);
   assert_int_equal(f->sampling.pages, 1600);
+}
+
+/* What its group has charged was predicted. */
+FIXTURE_TEST(a_sample_is_paid_and_its_mappings_are_known) {
+  struct read_job job = sample_job();
+  struct group_track track = {.sampling_ns = 5000};
+  struct group group = {.track = &track}, *groups[] = {&group};
+
+  f->process.groups = groups;
+  f->process.n_groups = 1;
+  f->cycle.now_ns = 200 * NS_PER_S;
+  f->process.statm.size_pages = 7;
+  job.sample.layout_ns = 3 * LAYOUT_NS;
+  job.work_ns = sampling_cost_ns(&f->sampler, &f->process) + 1000;
+  take(f, &job);
+  assert_int_equal(track.sampling_ns, 4000);
+  assert_int_equal(f->sampling.layout_at_ns, 200 * NS_PER_S);
+  assert_int_equal(f->sampling.layout_ns, 3 * LAYOUT_NS);
+  assert_int_equal(f->sampling.layout_size_pages, 7);
+  assert_int_equal(f->sampling.layout_resident_pages, PAGES);
+  job.sample.layout_ns = 0;
+  f->cycle.now_ns++;
+  take(f, &job);
+  assert_int_equal(f->sampling.layout_at_ns, 200 * NS_PER_S);
 }
 
 /* There is no such process. */
