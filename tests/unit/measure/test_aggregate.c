@@ -158,59 +158,60 @@ static void add(struct fixture *f) {
   aggregate_all(&f->a, &t, &f->table);
 }
 
-static void check_sums(const struct usage *u, size_t i) {
+static void check_groups(const struct fixture *f, size_t i) {
+  const struct usage *u = &f->alone.usage;
+
   if (u->processes != cases[i].processes || u->threads != cases[i].threads ||
       u->resident != cases[i].resident * KIB ||
       u->rollup.bytes[ROLLUP_PSS] != cases[i].pss * KIB ||
       u->unreadable != cases[i].unreadable || u->unknown != cases[i].unknown ||
       u->unasked != cases[i].unasked)
     fail_msg("%s", cases[i].label);
+  assert_int_equal(f->both.usage.processes, cases[i].processes + 1);
+  assert_int_equal(f->both.usage.rollup.bytes[ROLLUP_PSS],
+                   (cases[i].own_pss + 1024) * KIB);
+  assert_int_equal(usage_is_known(&f->both.usage), cases[i].unknown == 0);
+  assert_int_equal(f->alone_track.last_pss, cases[i].pss * KIB);
 }
 
-TEST(each_process_adds_once_to_each_group) {
-  void *fixture, **state = &fixture;
+/* One that is counted elsewhere is not known by itself. */
+static void check_itself(const struct fixture *f, size_t i) {
+  bool is_elsewhere =
+      cases[i].source == SOURCE_NONE || cases[i].source == SOURCE_PARENT;
+  struct estimate est;
+  struct usage u;
 
-  for (size_t i = 0; i < CASES; i++) {
-    struct fixture *f;
-
-    make(state);
-    f = *state;
-    cases[i].make(f);
-    add(f);
-    check_sums(&f->alone.usage, i);
-    assert_int_equal(f->both.usage.processes, cases[i].processes + 1);
-    assert_int_equal(f->both.usage.rollup.bytes[ROLLUP_PSS],
-                     (cases[i].own_pss + 1024) * KIB);
-    assert_int_equal(usage_is_known(&f->both.usage), cases[i].unknown == 0);
-    assert_int_equal(f->alone_track.last_pss, cases[i].pss * KIB);
-  }
+  aggregate_estimate(&f->a, &f->p, &est);
+  assert_int_equal(est.source, cases[i].source);
+  aggregate_one(&f->a, &f->p, &est, &u);
+  assert_int_equal(u.rollup.bytes[ROLLUP_PSS], cases[i].own_pss * KIB);
+  assert_int_equal(usage_is_known(&u), !is_elsewhere);
+  assert_int_equal(u.resident, is_elsewhere ? 0 : cases[i].resident * KIB);
+  if (is_elsewhere)
+    assert_true(u.unknown == 1 && u.unreadable == 1);
 }
 
-/* A process that is counted elsewhere is not known by itself. */
-TEST(a_process_by_itself_has_the_sums_that_it_adds) {
-  void *fixture, **state = &fixture;
+/* The second group has all processes, and guesses as the host does. */
+static void check_host(const struct fixture *f, size_t i) {
+  const struct host_processes *host = &f->a.host;
 
+  if (host->pss != f->both.usage.rollup.bytes[ROLLUP_PSS] ||
+      host->outside_resident != 0 ||
+      host->has_unknown != (f->p.state == PROCESS_UNKNOWN) ||
+      doubt_of_sum(&host->pss_doubt) != doubt_of_sum(&f->both.usage.pss_doubt))
+    fail_msg("%s: the host has %ju", cases[i].label, (uintmax_t)host->pss);
+}
+
+TEST(each_process_adds_once_to_each_group_to_itself_and_to_the_host) {
   for (size_t i = 0; i < CASES; i++) {
-    struct fixture *f;
-    struct estimate est;
-    struct usage u;
+    void *state;
 
-    make(state);
-    f = *state;
-    cases[i].make(f);
-    add(f);
-    aggregate_estimate(&f->a, &f->p, &est);
-    assert_int_equal(est.source, cases[i].source);
-    aggregate_one(&f->a, &f->p, &est, &u);
-    assert_int_equal(u.rollup.bytes[ROLLUP_PSS], cases[i].own_pss * KIB);
-    if (est.source == SOURCE_NONE || est.source == SOURCE_PARENT) {
-      assert_int_equal(u.unknown, 1);
-      assert_int_equal(u.unreadable, 1);
-      assert_int_equal(u.resident, 0);
-    } else {
-      assert_true(usage_is_known(&u));
-      assert_int_equal(u.resident, cases[i].resident * KIB);
-    }
+    make(&state);
+    cases[i].make(state);
+    add(state);
+    check_groups(state, i);
+    check_itself(state, i);
+    check_host(state, i);
   }
 }
 
@@ -432,29 +433,6 @@ AGGREGATE_TEST(why_it_was_not_read_is_told_of_an_estimate) {
   f->member.is_unreadable = true;
   aggregate_estimate(&f->a, &f->p, &est);
   assert_int_equal(est.deferral, DEFERRED_NOT);
-}
-
-/* The second group has all processes, and guesses as the host does. */
-AGGREGATE_TEST(the_host_has_each_process_once) {
-  (void)f;
-  for (size_t i = 0; i < CASES; i++) {
-    void *state;
-    struct fixture *one;
-
-    make(&state);
-    one = state;
-    cases[i].make(one);
-    add(one);
-    if (one->a.host.pss != one->both.usage.rollup.bytes[ROLLUP_PSS])
-      fail_msg("%s: %ju", cases[i].label, (uintmax_t)one->a.host.pss);
-    if (one->a.host.outside_resident != 0)
-      fail_msg("%s: outside", cases[i].label);
-    if (one->a.host.has_unknown != (one->p.state == PROCESS_UNKNOWN))
-      fail_msg("%s: unknown", cases[i].label);
-    if (doubt_of_sum(&one->a.host.pss_doubt) !=
-        doubt_of_sum(&one->both.usage.pss_doubt))
-      fail_msg("%s: doubt", cases[i].label);
-  }
 }
 
 AGGREGATE_TEST(what_no_reading_tells_of_is_outside) {
