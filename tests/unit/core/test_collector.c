@@ -115,30 +115,6 @@ WORLD_TEST(zombie_is_no_member) {
   assert_int_equal(world_counts(w)->processes, 0);
 }
 
-/* Its memory is given back, and it is no zombie yet. */
-WORLD_TEST(process_on_its_way_out_is_no_member) {
-  world_watch(w, process(10, "a"));
-  proctree_write(&w->tree, "10/statm", "0 0 0 0 0 0 0\n", 14);
-  world_expect(w, 0, "g", "ps_count=0");
-}
-
-WORLD_TEST(process_whose_main_thread_is_dead_is_read_through_another) {
-  struct fake leader = process(10, "a");
-  struct fake dead = process(10, "a"), live = process(12, "t");
-
-  leader.state = dead.state = 'Z';
-  leader.threads = live.threads = 2;
-  leader.cmdline = NULL;
-  leader.exe = NULL;
-  world_put(w, leader);
-  proctree_write(&w->tree, "10/smaps_rollup", "", 0);
-  proctree_put_thread(&w->tree, 10, &dead);
-  proctree_put_thread(&w->tree, 10, &live);
-  world_group(w, "g", "CommandLine", "thing*", "Executable", "/usr/*");
-  expect_whole(w, 0, 1);
-  assert_int_equal(world_find(w, "g")->usage.threads, 2);
-}
-
 WORLD_TEST(kernel_thread_is_looked_at_once) {
   struct fake k = process(2, "kthreadd");
 
@@ -156,19 +132,6 @@ WORLD_TEST(kernel_thread_is_looked_at_once) {
   world_run(w, 1);
   assert_int_equal(opens.opened, 0);
   assert_int_equal(world_counts(w)->processes, 1);
-}
-
-WORLD_TEST(child_in_vfork_is_counted_with_its_parent_once) {
-  struct fake parent, child;
-
-  start_family(w, 'D', &parent, &child);
-  world_assert(w, "g", "pss=120k resident=140k ps_count=2 unreadable=0");
-  /* The child calls exec: from now on it has memory of its own. */
-  parent.state = 'S';
-  child.start_stack += 0x1000;
-  world_put(w, parent);
-  world_put(w, child);
-  world_expect(w, 1, "g", "pss=240k");
 }
 
 WORLD_TEST(child_in_vfork_is_counted_if_its_parent_has_ended) {
@@ -209,47 +172,6 @@ WORLD_TEST(exec_moves_a_process_to_another_group) {
   }
 }
 
-/* As of Ruby's $0=, of sshd after the login, of PostgreSQL on promotion: within
- * a minute, at any interval. */
-WORLD_TEST(title_that_is_set_late_is_seen_within_a_minute) {
-  static const unsigned intervals[] = {1, 10, 20, 25, 59, 60};
-
-  world_group(w, "g", "CommandLine", "sidekiq*", NULL, NULL);
-  for (size_t i = 0; i < LENGTH(intervals); i++) {
-    struct fake f = process(16, "a");
-    unsigned waited = 0;
-
-    world_stop(w);
-    w->settings.interval_ns = intervals[i] * UINT64_C(1000000000);
-    world_put(w, f);
-    for (int again = 0; again < 7; again++)
-      world_run(w, intervals[i]);
-    assert_int_equal(world_members(w, "g"), 0);
-    f.cmdline = "sidekiq 6.5 busy";
-    f.switches++;
-    world_put(w, f);
-    while (world_members(w, "g") == 0) {
-      assert_in_range(waited += intervals[i], 1, 60);
-      world_run(w, intervals[i]);
-    }
-  }
-}
-
-/* Reading it would bring swapped-out memory back. */
-WORLD_TEST(command_line_of_a_sleeping_process_is_left_alone) {
-  struct fake f = process(16, "a");
-
-  world_put(w, f);
-  world_group(w, "g", "CommandLine", "thing*", NULL, NULL);
-  opens.counted = "cmdline";
-  world_run_times(w, 100, 10);
-  assert_int_equal(opens.opened, 2); /* within its first seconds */
-  f.switches++;
-  world_put(w, f);
-  world_run_times(w, 10, 60);
-  assert_int_equal(opens.opened, 3);
-}
-
 /* With hidden addresses an exec may go unseen; each attempt may cost a
  * line in an audit log. */
 WORLD_TEST(refused_executable_is_tried_once_an_hour_or_an_exec) {
@@ -276,26 +198,6 @@ WORLD_TEST(refused_executable_is_tried_once_an_hour_or_an_exec) {
   opens.refused_link = NULL;
   world_run_times(w, 20, 60);
   assert_int_equal(world_members(w, "g"), 1);
-}
-
-WORLD_TEST(names_that_no_rule_looks_at_are_not_read) {
-  w->settings.report.metrics = metric_default_set(); /* without page tables */
-  world_watch(w, process(10, "a"));
-  for (int i = 0; i < 3; i++) {
-    opens.counted = (const char *[]){"cmdline", "status", "cgroup"}[i];
-    opens.opened = 0;
-    world_run(w, 100);
-    assert_int_equal(opens.opened, 0);
-  }
-}
-
-WORLD_TEST(empty_command_line_is_matched_by_comm) {
-  struct fake f = process(10, "sshd");
-
-  f.cmdline = NULL;
-  world_put(w, f);
-  world_group(w, "g", "CommandLineMatch", "^sshd$", NULL, NULL);
-  world_expect(w, 0, "g", "ps_count=1");
 }
 
 /* --- what cannot be read --- */
@@ -331,16 +233,6 @@ WORLD_TEST(refused_rollup_is_tried_again_after_an_hour_or_an_exec) {
   world_run(w, 10);
   assert_int_equal(opens.opened, 3);
   assert_true(is_whole(w, 1));
-}
-
-WORLD_TEST(one_unreadable_member_leaves_other_groups_alone) {
-  world_put(w, process(10, "a"));
-  world_put(w, process(11, "g"));
-  proctree_write(&w->tree, "10/smaps_rollup", "Rss: nonsense\n", 14);
-  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
-  expect_whole(w, 0, 1);
-  world_assert(w, "a", "pss=nan unreadable=1");
-  assert_int_equal(world_diag(w, DIAG_MALFORMED)->count, 1);
 }
 
 WORLD_TEST(member_whose_statm_fails_makes_statm_values_unknown) {

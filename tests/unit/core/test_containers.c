@@ -97,32 +97,6 @@ WORLD_TEST(group_follows_a_container_that_is_renamed) {
   world_assert_members(w, "web=0 renamed=2");
 }
 
-/* As after a deployment: another id, and the same name. */
-WORLD_TEST(group_goes_on_when_a_container_is_made_again) {
-  world_group(w, "web", "ContainerName", "web", NULL, NULL);
-  put(w, 10, DOCKER(A));
-  name_docker(w, A, "web");
-  world_run(w, 1);
-  world_assert_members(w, "web=1");
-  proctree_end(&w->tree, 10);
-  proctree_unlink(&w->tree, "var/lib/docker/containers/" A);
-  put(w, 11, DOCKER(B));
-  name_docker(w, B, "web");
-  world_run(w, 1);
-  world_assert_members(w, "web=1");
-}
-
-/* A link that comes after the process, in the second cycle at the latest. */
-WORLD_TEST(container_that_is_new_gets_its_name_in_the_next_cycle) {
-  put(w, 10, CRI(A));
-  proctree_write(&w->tree, LINKS "x", "", 0);
-  world_run(w, 1);
-  world_assert_members(w, "POD=1");
-  name_pod(w, "web-7f-abcde_prod_app", A);
-  world_run(w, 1);
-  world_assert_members(w, "prod_app=1 POD=0");
-}
-
 WORLD_TEST(malformed_file_is_told_with_its_first_process) {
   const struct diag *d;
 

@@ -62,18 +62,6 @@ WORLD_TEST(an_exec_has_tables_of_its_own) {
   world_expect(w, 1, "a", "page_tables=44k");
 }
 
-WORLD_TEST(tables_are_those_of_a_live_thread) {
-  struct fake dead = process_of(10, "a", 0), live = process_of(11, "a", 60);
-
-  dead.state = 'Z';
-  dead.threads = 2;
-  watch(w, dead);
-  proctree_put_thread(&w->tree, 10, &dead);
-  proctree_put_thread(&w->tree, 10, &live);
-  world_expect(w, 1, "a", "ps_count=1");
-  world_assert(w, "a", "page_tables=64k");
-}
-
 WORLD_TEST(what_is_swapped_out_whole_has_its_tables_read_once) {
   struct fake f = process_of(10, "a", 60);
 
@@ -88,15 +76,6 @@ WORLD_TEST(what_is_swapped_out_whole_has_its_tables_read_once) {
   world_run(w, 1);
   assert_int_equal(opens.opened, 0);
   world_assert(w, "a", "page_tables=64k");
-}
-
-/* One that has ended since, and one alone. */
-WORLD_TEST(a_member_without_status_has_the_least) {
-  watch(w, process_of(10, "a", 60));
-  world_put(w, process_of(11, "a", 0));
-  watch(w, process_of(12, "b", 0));
-  world_expect(w, 1, "a", "page_tables=76k");
-  world_assert(w, "b", "page_tables=nan resident=4096k");
 }
 
 WORLD_TEST(where_nobody_reports_page_tables_no_status_is_read) {

@@ -69,23 +69,6 @@ TEST(sums_of_what_is_read) { in_each_size(read_all); }
 
 /* --- estimated --- */
 
-/* One of two that are alike is read, and stands for the other: by what statm
- * says of both. */
-static void guess(struct world *w, unsigned page_kb) {
-  w->settings.policy.refresh = REFRESH_ADAPTIVE;
-  world_budget_for_one(w);
-  world_put(w, process(10, 8192 + page_kb));
-  world_put(w, process(11, 8192 + page_kb));
-  world_run(w, 1);
-  assert_int_equal(world_counts(w)->rollup_reads, 1);
-  expect_kb(w, "rss", 2 * (8192 + page_kb + 4096));
-  expect_kb(w, "uss", 2 * (8192 + page_kb));
-  expect_kb(w, "pss", 2 * (8192 + page_kb + 2048));
-  expect_kb(w, "pss_error", 8192 + page_kb + 2048);
-}
-
-TEST(sums_of_which_a_part_was_never_read) { in_each_size(guess); }
-
 /* The last readings, and what statm has gained since then: pages that nobody
  * else can have. */
 static void follow(struct world *w, unsigned page_kb) {

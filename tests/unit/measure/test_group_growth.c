@@ -61,13 +61,6 @@ WORLD_TEST(what_is_swapped_out_grows_too) {
   assert_true(fabs(growth(w) - 500 * 1024 / 10.0) < 1);
 }
 
-WORLD_TEST(what_does_not_grow_is_never_full) {
-  watch(w);
-  grow(w, service(10), 60, 0, 0);
-  assert_true(growth(w) == 0);
-  assert_true(isnan(world_value(w, "g", "until_limit")));
-}
-
 WORLD_TEST(other_members_are_a_restart) {
   watch(w);
   grow(w, service(10), 60, 500, 0);
@@ -75,15 +68,6 @@ WORLD_TEST(other_members_are_a_restart) {
   proctree_end(&w->tree, 10);
   grow(w, service(20), 5, 500, 0);
   assert_true(isnan(growth(w)));
-}
-
-WORLD_TEST(a_member_that_stays_is_no_restart) {
-  watch(w);
-  world_put(w, service(5));
-  grow(w, service(10), 60, 500, 0);
-  proctree_end(&w->tree, 10);
-  grow(w, service(20), 2, 500, 0);
-  assert_true(!isnan(growth(w)));
 }
 
 /* It is a member for all that, and has not begun anew. */
@@ -97,15 +81,6 @@ WORLD_TEST(a_member_that_cannot_be_looked_at_stays) {
   world_run(w, CYCLE_S);
   assert_int_equal(world_members(w, "g"), 2);
   assert_true(!isnan(growth(w)));
-}
-
-WORLD_TEST(an_empty_group_has_no_growth) {
-  watch(w);
-  grow(w, service(10), 60, 500, 0);
-  world_put(w, fake_process(11, "other"));
-  proctree_end(&w->tree, 10);
-  world_run(w, CYCLE_S);
-  assert_true(isnan(growth(w)));
 }
 
 WORLD_TEST(each_group_has_its_window) {

@@ -115,60 +115,6 @@ WORLD_TEST(start_is_spread_over_intervals) {
   assert_int_equal(world_counts(w)->deferred, 0);
 }
 
-/* Each has 2 GiB, which is 6 ms by the first guess and then by experience:
- * seven of them are read in the 50 ms of an interval, from the first one on. */
-WORLD_TEST(start_among_large_processes_costs_no_more) {
-  enum { N = 40 };
-  struct fake f = member(0, "g");
-  unsigned total = 0;
-
-  f.private_kb = 2 << 20;
-  f.size = 600000;
-  while (f.pid++ < N)
-    world_put(w, f);
-  group(w, "g");
-  world_budget(w, 50000000);
-  world_walks_take(6300000);
-  for (int i = 0; i < 6; i++) {
-    world_run(w, 1);
-    assert_in_range(reads(w), i < 5 ? 7 : 5, 7);
-    total += reads(w);
-    assert_in_range(world_counts(w)->deferred, N - total, total < N ? N : 0);
-    world_assert(w, "g", "rss=%uk", N * (f.private_kb + f.shared_kb));
-  }
-  assert_int_equal(total, N);
-}
-
-/* By its size it costs more than the whole budget, and of the others, which
- * cost next to nothing, all are due in each interval. */
-WORLD_TEST(large_one_is_read_among_many_small_ones) {
-  struct fake f = member(10, "g");
-
-  for (uint32_t pid = 100; pid < 200; pid++)
-    world_put(w, member(pid, "small"));
-  group(w, "g");
-  group(w, "small");
-  world_walks_take(10000);
-  f.private_kb = 512;
-  f.shared_kb = 0;
-  world_put(w, f);
-  world_run(w, 60);
-  f.private_kb *= 6000;
-  f.size = 800000;
-  world_put(w, f);
-  for (int i = 0; i < 100; i++) {
-    world_run(w, 60);
-    assert_true(world_value(w, "small", "age") <= 60 + 2 * 60);
-    if (world_value(w, "g", "age") > 60 + 2 * 60)
-      fail_msg("it was not read for %.0f s", world_value(w, "g", "age"));
-    if (world_value(w, "g", "coverage") < 100)
-      continue;
-    /* That was cheap, so it has to grow to be dear again. */
-    f.private_kb = f.private_kb > 512 ? 512 : 512 * 6000;
-    world_put(w, f);
-  }
-}
-
 /* Twenty that take 30 ms each, once a minute: 1 % of a CPU. */
 static void put_dear(struct world *w, double percent) {
   w->settings.read_budget_percent = percent;
@@ -201,40 +147,6 @@ WORLD_TEST(budget_that_does_not_suffice_is_told_with_one_that_does) {
     world_run(w, 10);
   assert_true(world_counts(w)->read_budget_wanted > 1.2 &&
               world_counts(w)->read_budget_wanted < 1.4);
-}
-
-WORLD_TEST(budget_that_suffices_keeps_all_within_twice_max_age) {
-  put_dear(w, 1.25);
-  for (int i = 0; i < 200; i++) {
-    world_run(w, 10);
-    assert_int_equal(world_counts(w)->overdue, 0);
-    assert_true(world_counts(w)->read_budget_wanted == 0);
-    assert_true(world_value(w, "g", "age") <= 2 * 60);
-  }
-}
-
-/* The members of g change in each cycle, for more than the whole budget. */
-WORLD_TEST(other_is_read_within_twice_max_age_whatever_groups_want) {
-  w->settings.read_budget_percent = 3;
-  world_walks_take(10 * NS_PER_MS);
-  w->settings.policy.max_age_ns = 60 * NS_PER_S;
-  group(w, "g");
-  world_other(w, "other");
-  world_put(w, member(100, "x"));
-  for (unsigned cycle = 0; cycle < 200; cycle++) {
-    for (uint32_t pid = 10; pid < 20; pid++) {
-      struct fake f = member(pid, "g");
-
-      f.shared_kb = 2048 + 2048 * (cycle % 2);
-      world_put(w, f);
-    }
-    world_run(w, 1);
-    assert_true(world_counts(w)->read_budget_wanted == 0);
-    assert_int_equal(world_counts(w)->overdue, 0);
-    if (cycle == 95) /* it has waited for the others */
-      assert_true(world_value(w, "other", "age") > 90);
-    assert_true(world_value(w, "other", "age") <= 2 * 60 + 1);
-  }
 }
 
 /* The budget is what is spent on those that need not be read. */
@@ -356,28 +268,6 @@ WORLD_TEST(one_that_maps_what_others_map_has_them_read_again) {
   world_assert(w, "g", "pss=%uk", 2 * 1024 + 65536);
 }
 
-/* A master in one group, its workers in another. */
-WORLD_TEST(set_of_relatives_goes_across_two_groups) {
-  struct fake master = mapper(10, "master", 2), worker;
-
-  world_put(w, master);
-  worker = fake_child(&master, 11);
-  worker.comm = "worker";
-  world_put(w, worker);
-  group(w, "master");
-  group(w, "worker");
-  world_run(w, 1);
-  world_run_reading(w, 1, 0);
-  master.pss_kb = worker.pss_kb = 1024 + 65536 / 3;
-  world_put(w, master);
-  world_put(w, worker);
-  worker.pid = 12;
-  world_put(w, worker);
-  world_run_reading(w, 1, 3);
-  assert_int_equal((int)world_value(w, "master", "pss") / 1024, 22869);
-  assert_int_equal((int)world_value(w, "worker", "pss") / 1024, 2 * 22869);
-}
-
 /* --- faults on what is shared by copy on write --- */
 
 WORLD_TEST(faults_have_it_read_where_they_can_break_something) {
@@ -396,24 +286,4 @@ WORLD_TEST(faults_have_it_read_where_they_can_break_something) {
   put_faulted(w, sharer(10, "g"));
   world_run_reading(w, 1, 1);
   world_run_reading(w, 1, 0);
-}
-
-/* In a group each, none of which would bear with a little doubt. */
-WORLD_TEST(more_of_them_than_fit_one_batch_are_asked) {
-  enum { N = 2 * JOBS_AT_ONCE + 6 };
-  struct fake fakes[N];
-  char comms[N][16];
-
-  for (uint32_t i = 0; i < N; i++) {
-    snprintf(comms[i], sizeof(comms[i]), "g%u", i);
-    fakes[i] = sharer(10 + i, comms[i]);
-    world_put(w, fakes[i]);
-  }
-  world_group(w, "%{comm}", "Comm", "g*", NULL, NULL);
-  world_run(w, 1);
-  world_run_reading(w, 1, N);
-  world_run_reading(w, 1, 0);
-  for (uint32_t i = 0; i < N; i++)
-    put_faulted(w, fakes[i]);
-  world_run_reading(w, 1, N);
 }

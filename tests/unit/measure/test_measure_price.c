@@ -152,54 +152,6 @@ static void learn_walk(struct world *w, uint64_t walk_ns) {
     world_run(w, 60);
 }
 
-WORLD_TEST(one_slow_reading_costs_no_more_than_max_age) {
-  world_watch(w, member(10, "g"));
-  learn_walk(w, 60 * NS_PER_MS);
-  assert_int_equal(reads(w), 1);
-  world_walks_take(500 * NS_PER_MS);
-  world_run_reading(w, 60, 1);
-  world_walks_take(60 * NS_PER_MS);
-  await_reading(w, 70);
-  for (int i = 0; i < 10; i++) {
-    world_run_reading(w, 60, 1);
-    assert_int_equal(world_counts(w)->deferred, 0);
-  }
-}
-
-/* On a busy machine a reading waits; the process is held up for longer, which
- * is told, but to read it costs no more. */
-WORLD_TEST(waiting_for_the_processor_is_no_price) {
-  world_watch(w, member(10, "g"));
-  learn_walk(w, NS_PER_MS);
-  world_walks_wait(900 * NS_PER_MS);
-  for (int i = 0; i < 100; i++) {
-    world_run_reading(w, 60, 1);
-    assert_true(world_counts(w)->longest_read_ns >= 900 * NS_PER_MS);
-    assert_int_equal(world_counts(w)->deferred, 0);
-  }
-}
-
-/* Each is read once, for many times what is guessed, and is gone. */
-WORLD_TEST(readings_of_newcomers_are_paid_whatever_was_guessed) {
-  enum { EACH = 20, CYCLES = 40 };
-  uint32_t pid = 100;
-  unsigned n = 0;
-
-  world_budget(w, 5 * NS_PER_MS);
-  world_walks_take(NS_PER_MS);
-  group(w, "g");
-  for (int i = 0; i < CYCLES; i++) {
-    for (uint32_t k = 0; k < EACH; k++, pid++) {
-      if (i > 0)
-        proctree_end(&w->tree, pid - EACH);
-      world_put(w, member(pid, "g"));
-    }
-    world_run(w, 1);
-    n += reads(w);
-  }
-  assert_in_range(n, 5 * (CYCLES - 4), 5 * CYCLES + EACH);
-}
-
 /* Twenty small ones fit into an interval, also after one that waited. */
 WORLD_TEST(newcomer_that_waits_for_the_processor_is_no_measure_of_others) {
   struct fake f = member(100, "g");
@@ -238,23 +190,6 @@ WORLD_TEST(budget_that_would_do_goes_by_what_first_readings_have_cost) {
   assert_true(world_counts(w)->read_budget_wanted > needs);
 }
 
-/* It takes as long to read, whatever it calls itself. */
-WORLD_TEST(one_that_renames_itself_keeps_its_price) {
-  struct fake f = member(10, "g");
-  unsigned n = 0;
-
-  world_watch(w, f);
-  world_walks_take(400 * NS_PER_MS);
-  for (int i = 0; i < 100; i++) {
-    f.comm = i % 2 ? "g" : "h";
-    world_put(w, f);
-    world_run(w, 10);
-    n += reads(w);
-  }
-  /* Each reading doubles the prediction at most, from 30 us on. */
-  assert_in_range(n, 1, 20);
-}
-
 /* A large one that has given its memory back is cheap to read. */
 WORLD_TEST(what_has_shrunk_is_read_again) {
   struct fake f = member(10, "g");
@@ -271,31 +206,6 @@ WORLD_TEST(what_has_shrunk_is_read_again) {
   world_run_reading(w, 10, 1);
   world_assert(w, "g", "pss=%uk", f.pss_kb);
   assert_int_equal(world_counts(w)->deferred, 0);
-}
-
-/* A day, at 10 seconds. */
-WORLD_TEST(what_is_slow_for_good_is_disturbed_once_an_hour) {
-  struct fake f = member(10, "g");
-  unsigned first = 0, n = 0;
-
-  f.private_kb = 2 << 20;
-  world_watch(w, f);
-  world_walks_take(200 * NS_PER_MS);
-  for (int i = 0; i < 8640; i++) {
-    world_run(w, 10);
-    n += reads(w);
-    if (i < 1080) /* three hours */
-      first += reads(w);
-    assert_true(reads(w) + world_counts(w)->deferred > 0 ||
-                world_value(w, "g", "age") < 60);
-  }
-  assert_in_range(first, 5, 16);
-  assert_in_range(n - first, 20, 21);
-  /* Another program is another matter. */
-  f.start_stack += 0x4000;
-  f.size = 5000;
-  world_put(w, f);
-  world_run_reading(w, 10, 1);
 }
 
 /* No cheap file tells how many there are. */

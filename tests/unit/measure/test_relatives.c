@@ -88,43 +88,6 @@ WORLD_TEST(child_that_nobody_has_listed_is_counted_with_its_parent) {
   meet_child(w, 3600, parent());
 }
 
-/* It shares as much as the one before. */
-WORLD_TEST(child_that_comes_after_another_has_ended_is_nobodys_part) {
-  w->settings.policy.refresh = REFRESH_ALWAYS;
-  start(w);
-  world_put(w, child());
-  world_run_reading(w, 1, 2);
-  world_assert(w, "g", "pss=%uk pss_error=0", PARENT_KB - SHARED_KB / 2);
-  proctree_end(&w->tree, 20);
-  meet_child(w, 1, parent());
-}
-
-/* Each time another child was listed and has ended before its parent is read:
- * so may have the one that was met before. */
-WORLD_TEST(children_that_follow_each_other_are_no_lasting_relatives) {
-  struct fake mother = alone();
-
-  mother.private_kb = 0;
-  mother.shared_kb = mother.cow_kb = PARENT_KB;
-  w->settings.policy.refresh = REFRESH_ALWAYS;
-  start(w);
-  world_put(w, alone());
-  world_run_reading(w, 1, 1);
-  for (uint32_t pid = 5; pid < 8; pid++) {
-    struct fake listed = fake_child(&mother, pid);
-    char path[32];
-
-    listed.comm = "child";
-    listed.starttime = mother.starttime + pid;
-    world_put(w, listed);
-    snprintf(path, sizeof(path), "%u/smaps_rollup", pid);
-    proctree_unlink(&w->tree, path);
-    meet_child(w, 1, mother);
-    assert_int_equal(world_members(w, "child"), 0);
-    proctree_end(&w->tree, pid);
-  }
-}
-
 /* A third of the family pays a third of what is shared. */
 static void share_with_two(struct fake *f) { f->sharers = 3; }
 
@@ -155,31 +118,6 @@ static void always_read(struct world *w) {
   w->settings.read_timeout_ns = 60 * NS_PER_S; /* beside load */
 }
 
-/* All that it shared with its child is in swap. */
-static struct fake swapped(unsigned sharers) {
-  struct fake f = alone();
-
-  f.swap_kb = PARENT_KB;
-  f.sharers = sharers;
-  return f;
-}
-
-/* Nothing would have its parent read again soon. */
-WORLD_TEST(child_that_nobody_has_listed_takes_no_swap) {
-  start(w);
-  world_put(w, swapped(1));
-  world_run_reading(w, 1, 1);
-  world_assert(w, "g", "swap=%uk", PARENT_KB);
-  world_put(w, swapped(2));
-  world_run_reading(w, 3600, 1);
-  world_assert(w, "g", "swap=%uk", PARENT_KB);
-  world_put(w, swapped(1));
-  for (int i = 0; i < 3; i++) {
-    world_run(w, 1);
-    world_assert(w, "g", "swap=%uk", PARENT_KB);
-  }
-}
-
 #define WORKERS 4
 
 static void put_family(struct world *w, unsigned sharers) {
@@ -202,80 +140,6 @@ WORLD_TEST(worker_that_has_ended_before_the_readings_leaves_them_as_they_are) {
   world_run_reading(w, 1, WORKERS);
   world_assert(w, "g", "pss=%uk pss_error=0",
                PARENT_KB - SHARED_KB + SHARED_KB / WORKERS);
-}
-
-WORLD_TEST(worker_that_ends_after_the_readings_leaves_its_part) {
-  always_read(w);
-  start(w);
-  put_family(w, WORKERS + 1);
-  world_run_reading(w, 1, WORKERS + 1);
-  proctree_unlink(&w->tree, "23/smaps_rollup");
-  world_run_reading(w, 1, WORKERS);
-  assert_true(fabs(world_kb(w, "g", "pss") -
-                   (PARENT_KB - SHARED_KB + SHARED_KB / (double)WORKERS)) < 16);
-}
-
-/* They have copied parts of it, so that fewer share a page than there are. */
-WORLD_TEST(worker_that_ends_after_the_readings_leaves_its_part_of_some_pages) {
-  always_read(w);
-  start(w);
-  put_family(w, WORKERS - 1);
-  world_run_reading(w, 1, WORKERS + 1);
-  world_assert(w, "g", "pss_error=0");
-  proctree_unlink(&w->tree, "23/smaps_rollup");
-  world_run_reading(w, 1, WORKERS);
-  assert_true(world_kb(w, "g", "pss_error") >=
-              SHARED_KB / (WORKERS * (WORKERS - 1.0)));
-}
-
-static void fork_and_end(struct world *w) {
-  world_put(w, parent());
-  world_put(w, child());
-  world_run_reading(w, 1, 2);
-  proctree_end(&w->tree, 20);
-  world_put(w, alone());
-  world_run_reading(w, 1, 1);
-}
-
-/* The error of the parent when a child that was known ends. */
-static double error_of_end(struct world *w) {
-  double error;
-
-  world_put(w, parent());
-  world_put(w, child());
-  world_run_reading(w, 1, 2);
-  end_while_it_is_read(w);
-  world_run_reading(w, 1, 1);
-  error = world_kb(w, "g", "pss_error");
-  proctree_end(&w->tree, 20);
-  world_put(w, alone());
-  world_run_reading(w, 1, 1);
-  return error;
-}
-
-WORLD_TEST(children_that_nobody_has_listed_teach_nothing) {
-  double usual;
-
-  w->settings.policy.refresh = REFRESH_ALWAYS;
-  start(w);
-  for (int i = 0; i < 100; i++)
-    fork_and_end(w);
-  usual = error_of_end(w);
-  meet_child(w, 1, parent());
-  world_run_reading(w, 1, 1); /* another one */
-  world_put(w, alone());
-  world_run_reading(w, 1, 1);
-  assert_true(error_of_end(w) <= usual);
-}
-
-WORLD_TEST(child_that_is_gone_again_is_forgotten_at_once) {
-  start(w);
-  world_run_reading(w, 1, 1);
-  world_put(w, alone());
-  world_run_reading(w, 1, 1);
-  world_assert(w, "g", "pss=%uk pss_error=0", PARENT_KB);
-  for (int i = 0; i < 10; i++)
-    world_run_reading(w, 1, 0);
 }
 
 /* Its parent was forked by a process that is gone. */

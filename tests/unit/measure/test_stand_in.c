@@ -122,27 +122,6 @@ WORLD_TEST(process_whose_rollup_hangs_is_followed_by_statm) {
   world_assert(w, "g", "pss=%uk", f.private_kb + 4096);
 }
 
-/* A reading of one member teaches only about members that were not read. */
-WORLD_TEST(what_is_read_with_others_stays_as_it_was_read) {
-  struct fake f;
-
-  group(w, "g");
-  for (uint32_t pid = 10; pid < 13; pid++)
-    world_put(w, member(pid, "g"));
-  world_run(w, 1);
-  world_run(w, 1);
-  for (uint32_t pid = 10; pid < 13; pid++) {
-    f = member(pid, "g");
-    f.shared_kb = 40960;
-    f.pss_kb = f.private_kb + 40960 / 3;
-    world_put(w, f);
-  }
-  world_run_reading(w, 1, 3);
-  world_assert(w, "g", "pss=%uk", 3 * f.pss_kb);
-  world_run_reading(w, 1, 0);
-  assert_true(fabs(world_kb(w, "g", "pss") - 3 * f.pss_kb) < 8);
-}
-
 /* Time for one reading only: the others are followed, and in doubt. */
 WORLD_TEST(sharers_that_are_not_read_pay_by_how_many_they_are) {
   world_budget_for_one(w);
@@ -170,19 +149,6 @@ static void put_swap(struct world *w) {
 static void put_in_swap(struct world *w) {
   proctree_print(&w->tree, 10, "status",
                  "Uid:\t0\t0\t0\t0\nVmSwap:\t    4096 kB\n");
-}
-
-WORLD_TEST(memory_that_goes_to_swap_is_followed) {
-  struct fake f = member(10, "g");
-
-  put_swap(w);
-  world_start(w, f);
-  world_assert(w, "g", "swap=0");
-  f.private_kb -= 4096;
-  world_put(w, f);
-  put_in_swap(w);
-  world_run_reading(w, 1, 0);
-  world_assert(w, "g", "swap=4096k uss=2048k");
 }
 
 /* As much has come as went, so that nothing but status shows it. */
