@@ -286,7 +286,8 @@ static const struct {
      "have left, 1.0 % since members were forked and have not been read since"},
     /* Less than a tenth is not told; equal parts have an order. */
     {CAUSES_OF("4000", "'swap':399,'ksm':1000,'copies':1000"),
-     "40 %: 10 % since shared memory was copied on write, or freed, 10 % since the "
+     "40 %: 10 % since shared memory was copied on write, or freed, 10 % since "
+     "the "
      "kernel "
      "merged equal pages (KSM), or separated them"},
     {CAUSES_OF("996", "'ended':996"),
