@@ -287,9 +287,7 @@ static const struct {
     /* Less than a tenth is not told; equal parts have an order. */
     {CAUSES_OF("4000", "'swap':399,'ksm':1000,'copies':1000"),
      "40 %: 10 % since shared memory was copied on write, or freed, 10 % since "
-     "the "
-     "kernel "
-     "merged equal pages (KSM), or separated them"},
+     "the kernel merged equal pages (KSM), or separated them"},
     {CAUSES_OF("996", "'ended':996"),
      "10 %: 10 % since members ended while they were measured"},
     {CAUSES_OF("10", "'ended':10"),
