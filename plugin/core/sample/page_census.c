@@ -10,16 +10,11 @@
  * itself. */
 #define PRESENT_PER_READ 8
 
-/* Entries of pagemap. */
-struct window {
-  uint64_t first, end;
-  uint64_t entries[WINDOW];
-};
-
 struct counting {
   struct page_lookup *lookup;
   struct page_census *census;
-  struct window window;
+  uint64_t first, end; /* of the window: entries of pagemap */
+  uint64_t entries[WINDOW];
 };
 
 /* --- one page --- */
@@ -69,18 +64,17 @@ static void count(struct counting *c, uint64_t page, uint64_t entry) {
 
 /* Also over the gaps between mappings, which are many and small. */
 static int read_window(struct counting *c, uint64_t first) {
-  struct window *w = &c->window;
   unsigned present = 0;
   size_t n = 0;
-  int rc = pagemap_read(c->lookup->pagemap, first, w->entries, WINDOW, &n);
+  int rc = pagemap_read(c->lookup->pagemap, first, c->entries, WINDOW, &n);
 
   if (rc != 0)
     return rc;
   for (size_t i = 0; i < n; i++)
-    present += pagemap_is_present(w->entries[i]);
-  memset(w->entries + n, 0, (WINDOW - n) * sizeof(*w->entries));
-  w->first = first;
-  w->end = first + WINDOW;
+    present += pagemap_is_present(c->entries[i]);
+  memset(c->entries + n, 0, (WINDOW - n) * sizeof(*c->entries));
+  c->first = first;
+  c->end = first + WINDOW;
   page_reader_count(c->lookup->reader, 1 + present / PRESENT_PER_READ);
   return 0;
 }
@@ -88,12 +82,12 @@ static int read_window(struct counting *c, uint64_t first) {
 /* Runs go up. */
 static int count_run(struct counting *c, const struct page_run *run) {
   for (uint64_t page = run->first; page < run->end; page++) {
-    int rc = page >= c->window.end ? read_window(c, page) : 0;
+    int rc = page >= c->end ? read_window(c, page) : 0;
     uint64_t entry;
 
     if (rc != 0)
       return rc;
-    entry = c->window.entries[page - c->window.first];
+    entry = c->entries[page - c->first];
     if (pagemap_is_present(entry))
       count(c, page, entry);
   }

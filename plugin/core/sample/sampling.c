@@ -8,6 +8,7 @@
 #include "estimate/group_track.h"
 #include "match/group.h"
 #include "proc/amount.h"
+#include "proc/arith.h"
 #include "sample/page_layout.h"
 #include "sample/page_sample.h"
 
@@ -50,38 +51,33 @@ bool sampling_can(const struct sampler *sampler, struct process *p) {
 
 /* --- the next sample --- */
 
-static uint32_t giants_in(const struct group_track *g) {
-  return g->giants > g->giants_before ? g->giants : g->giants_before;
+static uint64_t giants_in(const struct group_track *g) {
+  return max(g->giants, g->giants_before);
 }
 
 void sampling_allow(struct group_track *g, uint64_t interval_ns) {
-  double part = fmin(PART_OF_PROCESS * giants_in(g), PART_OF_GROUP);
+  double part = fmin(PART_OF_PROCESS * (double)giants_in(g), PART_OF_GROUP);
 
   if (g->sampling_ns > 0)
     g->sampling_ns = 0;
   g->sampling_ns += (int64_t)(part * (double)interval_ns);
 }
 
-static uint32_t giants_of(const struct process *p) {
-  uint32_t most = 1;
+static uint64_t giants_of(const struct process *p) {
+  uint64_t most = 1;
 
   for (size_t i = 0; i < p->n_groups; i++)
-    if (giants_in(p->groups[i]->track) > most)
-      most = giants_in(p->groups[i]->track);
+    most = max(most, giants_in(p->groups[i]->track));
   return most;
 }
 
 static uint32_t pages_wanted(const struct process *p) {
-  uint32_t pages = PAGES_OF_GROUP / giants_of(p);
+  uint64_t pages =
+      min(max(PAGES_OF_GROUP / giants_of(p), PAGES_LEAST), PAGES_MOST);
+  bool has_few =
+      track_has_baseline(&p->member->track) && !p->member->sampling->wants_many;
 
-  if (pages < PAGES_LEAST)
-    pages = PAGES_LEAST;
-  if (pages > PAGES_MOST)
-    pages = PAGES_MOST;
-  return track_has_baseline(&p->member->track) &&
-                 !p->member->sampling->wants_many
-             ? pages
-             : MANY * pages;
+  return (uint32_t)(has_few ? pages : MANY * pages);
 }
 
 /* A little memory comes and goes with each thread. */
@@ -150,8 +146,8 @@ struct measure {
   const struct page_sample *sample;
   double page_size;
   double anon, files; /* bytes, by statm */
-  uint32_t sharers;   /* of a page that is not exclusive, if they are unknown */
-  uint32_t alike;     /* relatives that are sampled too */
+  uint64_t sharers;   /* of a page that is not exclusive, if they are unknown */
+  uint64_t alike;     /* relatives that are sampled too */
 };
 
 static struct measure measure_begin(const struct sampler *sampler,
@@ -159,27 +155,26 @@ static struct measure measure_begin(const struct sampler *sampler,
                                     const struct page_sample *sample) {
   const struct statm_sample *statm = &sample->statm;
   double page_size = (double)sampler->cycle->page_size;
-  uint32_t relatives = fork_family_size(&p->member->track),
-           giants = giants_of(p);
+  uint64_t relatives = fork_family_size(&p->member->track);
 
   return (struct measure){
       .sample = sample,
       .page_size = page_size,
       .anon = (double)(statm->resident_pages - statm->shared_pages) * page_size,
       .files = (double)statm->shared_pages * page_size,
-      .sharers = relatives > 2 ? relatives : 2,
-      .alike = relatives < giants ? relatives : giants};
+      .sharers = max(relatives, 2),
+      .alike = min(relatives, giants_of(p))};
 }
 
 static struct page_sums sums_of(const struct measure *m,
                                 const struct page_tally *t) {
-  return (struct page_sums){.pages = t->pages,
-                            .exclusive = t->exclusive,
-                            .price = t->price,
-                            .price_squared = t->price_squared,
-                            .sharers =
-                                m->sample->has_mapcounts ? 0 : m->sharers,
-                            .alike = m->alike};
+  return (struct page_sums){
+      .pages = t->pages,
+      .exclusive = t->exclusive,
+      .price = t->price,
+      .price_squared = t->price_squared,
+      .sharers = m->sample->has_mapcounts ? 0 : (double)m->sharers,
+      .alike = (double)m->alike};
 }
 
 static struct page_sums sum(const struct page_sums *a,
