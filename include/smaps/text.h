@@ -121,4 +121,11 @@ bool parse_line(struct cursor *s, struct span *ret);
  */
 const char *escape_text(const char *text, size_t len, char *ret, size_t size);
 
+/*
+ * Decodes the first character of text in UTF-8 (RFC 3629), which is not empty.
+ * Returns its length in bytes, or 0 if it is invalid: a stray or missing byte,
+ * an overlong form, a surrogate, beyond U+10FFFF.
+ */
+size_t utf8_decode(const char *text, size_t len, uint32_t *ret);
+
 #endif

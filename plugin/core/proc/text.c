@@ -92,3 +92,40 @@ const char *escape_text(const char *text, size_t len, char *ret, size_t size) {
   strcpy(ret + at, fits ? "" : ELLIPSIS);
   return ret;
 }
+
+/* --- UTF-8 --- */
+
+/* The length of a character by its first byte, and the least valid value. */
+static size_t sequence_length(unsigned char first, uint32_t *ret_least) {
+  static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+  size_t n = first < 0x80             ? 1
+             : (first & 0xe0) == 0xc0 ? 2
+             : (first & 0xf0) == 0xe0 ? 3
+             : (first & 0xf8) == 0xf0 ? 4
+                                      : 0;
+
+  *ret_least = least[n];
+  return n;
+}
+
+size_t utf8_decode(const char *text, size_t len, uint32_t *ret) {
+  static const unsigned char mask[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+  unsigned char first = (unsigned char)*text;
+  uint32_t least, c;
+  size_t n = sequence_length(first, &least);
+
+  if (n == 0 || n > len)
+    return 0;
+  c = first & mask[n];
+  for (size_t i = 1; i < n; i++) {
+    unsigned char next = (unsigned char)text[i];
+
+    if ((next & 0xc0) != 0x80)
+      return 0;
+    c = c << 6 | (next & 0x3f);
+  }
+  if (c < least || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
+    return 0;
+  *ret = c;
+  return n;
+}

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <smaps/text.h>
+
 #define MILLION UINT64_C(1000000)
 
 static void fail(struct json *j, int error) {
@@ -48,47 +50,18 @@ void json_done(struct json *j) {
 
 /* --- text --- */
 
-static bool is_continuation(unsigned char c) { return (c & 0xc0) == 0x80; }
-
-/* The length of a character, from its first byte; 0 if that is invalid. */
-static size_t sequence_length(unsigned char c) {
-  if (c < 0x80)
-    return 1;
-  if (c >= 0xc2 && c <= 0xdf)
-    return 2;
-  if (c >= 0xe0 && c <= 0xef)
-    return 3;
-  return c >= 0xf0 && c <= 0xf4 ? 4 : 0;
-}
-
-/*
- * The length of the character at s, or 0 if it is no UTF-8 (RFC 3629): an
- * overlong form, half of a surrogate pair, above U+10FFFF, cut short.
- */
-static size_t character_length(const unsigned char *s, size_t left) {
-  size_t n = sequence_length(s[0]);
-
-  if (n == 0 || n > left)
-    return 0;
-  for (size_t i = 1; i < n; i++)
-    if (!is_continuation(s[i]))
-      return 0;
-  if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-      (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-    return 0;
-  return n;
-}
-
-static bool is_special(unsigned char c) {
-  return c < 0x20 || c == '"' || c == '\\';
-}
+static bool is_special(uint32_t c) { return c < 0x20 || c == '"' || c == '\\'; }
 
 /* The bytes until one that cannot stand in a string as it is. */
-static size_t plain_length(const unsigned char *s, size_t left) {
+static size_t plain_length(const char *text, size_t left) {
   size_t n = 0, length = 1;
+  uint32_t c;
 
-  for (; n < left && length > 0; n += length)
-    length = is_special(s[n]) ? 0 : character_length(s + n, left - n);
+  for (; n < left && length > 0; n += length) {
+    length = utf8_decode(text + n, left - n, &c);
+    if (length == 1 && is_special(c))
+      break;
+  }
   return n;
 }
 
@@ -105,16 +78,14 @@ static void put_escaped(struct json *j, unsigned char c) {
 }
 
 static void put_string(struct json *j, const char *text, size_t len) {
-  const unsigned char *s = (const unsigned char *)text;
-
   put_word(j, "\"");
   for (size_t i = 0; i < len && !j->error;) {
-    size_t n = plain_length(s + i, len - i);
+    size_t n = plain_length(text + i, len - i);
 
     put(j, text + i, n);
     i += n;
     if (i < len)
-      put_escaped(j, s[i++]);
+      put_escaped(j, (unsigned char)text[i++]);
   }
   put_word(j, "\"");
 }
