@@ -106,17 +106,14 @@ static void add_outside(const struct host_memory *h, uint64_t outside,
                                         amount_or_0(h->errors[PART_GROUPS]))});
 }
 
-static void add_total(struct areas *a) {
-  a->total = (struct area){.name = "total", .error = UNKNOWN};
-  for (size_t i = 0; i < a->n; i++) {
-    uint64_t used = amount_or_0(a->all[i].used), cache = a->all[i].cache;
+void area_add(struct area *total, const struct area *part) {
+  uint64_t used = amount_or_0(part->used);
 
-    a->total.used = amount_add(a->total.used, used);
-    if (cache == UNKNOWN)
-      a->total.undivided = amount_add(a->total.undivided, used);
-    else
-      a->total.cache = amount_add(a->total.cache, cache);
-  }
+  total->used = amount_add(total->used, used);
+  if (part->cache == UNKNOWN)
+    total->undivided = amount_add(total->undivided, used);
+  else
+    total->cache = amount_add(total->cache, part->cache);
 }
 
 struct areas areas_collect(struct document *d) {
@@ -137,6 +134,5 @@ struct areas areas_collect(struct document *d) {
   }
   add_outside(h, amount_less(groups, shown), &a);
   add_parts(h, amount_less(shown, groups), &a);
-  add_total(&a);
   return a;
 }

@@ -10,7 +10,6 @@
 struct areas {
   struct area *all; /* in the document's pool */
   size_t n;
-  struct area total;
 };
 
 /*
@@ -21,5 +20,8 @@ struct areas {
  * moments, the least certain areas have less, with that error.
  */
 struct areas areas_collect(struct document *d);
+
+/* Adds an area to a total, which was zeroed. */
+void area_add(struct area *total, const struct area *part);
 
 #endif

@@ -89,9 +89,8 @@ static struct mapping add_up(const struct mapping *const *same, size_t n,
                       .processes = n,
                       .pages_sampled = UNKNOWN,
                       .pss_error = UNKNOWN};
-  struct sum sum;
+  struct sum sum = {0};
 
-  sum_begin(&sum);
   for (size_t i = 0; i < n; i++) {
     const char *permissions = same[i]->permissions;
 

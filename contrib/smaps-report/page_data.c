@@ -18,7 +18,6 @@
 
 struct page {
   struct document *document, *old;
-  struct json_lines json;
   struct sum *members; /* of each group */
   const char **names;  /* of mappings, sorted */
   size_t n_names;

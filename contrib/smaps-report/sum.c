@@ -2,9 +2,7 @@
 #include "memory.h"
 #include "schema.h"
 
-#include <string.h>
-
-void sum_begin(struct sum *s) { *s = (struct sum){0}; }
+#include <stdlib.h>
 
 static void add_amount(struct sum *s, enum amount i, uint64_t bytes) {
   bool is_first = !s->has_parts;
@@ -72,10 +70,8 @@ void sum_add_process(struct sum *s, const struct process *p) {
 }
 
 struct sum *sum_groups(const struct document *d, const struct filters *f) {
-  struct sum *sums = memory_array(NULL, d->n_groups, sizeof(*sums));
+  struct sum *sums = memory_check(calloc(d->n_groups + 1, sizeof(*sums)));
 
-  for (size_t i = 0; i < d->n_groups; i++)
-    sum_begin(&sums[i]);
   for (size_t i = 0; i < d->n_processes; i++) {
     const struct process *p = &d->processes[i];
 

@@ -7,6 +7,7 @@
 
 #include "filter.h"
 
+/* A zeroed sum is that of no parts. */
 struct sum {
   uint64_t processes;
   uint64_t threads;         /* UNKNOWN if unknown for one process */
@@ -17,9 +18,6 @@ struct sum {
   uint64_t pss_least, uss_least; /* of processes, without their errors */
   bool has_parts;                /* amounts were added */
 };
-
-/* Sets the sum to 0, of no parts. */
-void sum_begin(struct sum *s);
 
 void sum_add_amounts(struct sum *s, const struct amounts *a);
 

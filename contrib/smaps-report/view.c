@@ -189,11 +189,10 @@ static struct owned *list_owned(struct view *v, size_t *ret_n) {
 static void add_users(struct view *v, struct table *t) {
   struct document *d = v->document;
   const struct group *user;
-  struct sum sum;
+  struct sum sum = {0};
   size_t n;
   struct owned *owned = list_owned(v, &n);
 
-  sum_begin(&sum);
   for (size_t i = 0; i < n; i++) {
     sum_add_process(&sum, owned[i].process);
     sum_add_process(&v->sum, owned[i].process);
@@ -201,7 +200,7 @@ static void add_users(struct view *v, struct table *t) {
       continue;
     user = sum_finish(&sum, most_of_processes(d), owned[i].user, &d->pool);
     table_add(t, (struct row){.amounts = &user->amounts, .group = user});
-    sum_begin(&sum);
+    sum = (struct sum){0};
   }
   free(owned);
 }
@@ -227,18 +226,16 @@ static void add_mappings(struct view *v, struct table *t) {
 /* ---- areas ---- */
 
 static void add_areas(struct view *v, struct table *t) {
-  struct area *total = &v->area_total;
   struct areas areas;
 
   v->lacks_sum |= !v->document->has_host_memory;
   if (!v->document->has_host_memory)
     return;
   areas = areas_collect(v->document);
-  for (size_t i = 0; i < areas.n; i++)
+  for (size_t i = 0; i < areas.n; i++) {
     table_add(t, (struct row){.area = &areas.all[i]});
-  total->used = amount_add(total->used, areas.total.used);
-  total->cache = amount_add(total->cache, areas.total.cache);
-  total->undivided = amount_add(total->undivided, areas.total.undivided);
+    area_add(&v->area_total, &areas.all[i]);
+  }
 }
 
 /* ---- the total ---- */
@@ -332,7 +329,7 @@ static void fill(struct view *v, struct table *t) {
   };
   unsigned sort = v->options->sort;
 
-  sum_begin(&v->sum);
+  v->sum = (struct sum){0};
   v->lacks_sum = false;
   v->area_total = (struct area){.name = "total", .error = UNKNOWN};
   for (size_t i = 0; i < v->n_documents; i++) {
