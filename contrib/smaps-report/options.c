@@ -6,10 +6,43 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const command_names[COMMANDS] = {
-    [COMMAND_EXPLAIN] = "explain", [COMMAND_DIFF] = "diff",
-    [COMMAND_FOLDED] = "folded",   [COMMAND_HTML] = "html",
-    [COMMAND_LIVE] = "live",       [COMMAND_CHECK] = "check",
+static const struct {
+  const char *name;
+  size_t least, most;   /* operands */
+  const char *operands; /* in words */
+  const char *help;
+} commands[COMMANDS] = {
+    [COMMAND_TABLE] =
+        {"", 1, FILES_MAX, "FILE...",
+         "Shows the memory of groups and processes in a snapshot of collectd's "
+         "smaps\nplugin, or in those of several hosts. FILE may be - for "
+         "standard input."},
+    [COMMAND_EXPLAIN] =
+        {"explain", 1, 2, "FILE [PID]",
+         "Shows the rule that took each process of a snapshot, and how the "
+         "process was\nread."},
+    [COMMAND_DIFF] =
+        {"diff", 2, 2, "OLD NEW",
+         "Shows the groups, processes and mappings that differ between two "
+         "snapshots."},
+    [COMMAND_FOLDED] =
+        {"folded", 1, 1, "FILE",
+         "Prints PSS by group, process and mapping, as input of flame graph "
+         "programs."},
+    [COMMAND_HTML] =
+        {"html", 1, 2, "FILE [OLD]",
+         "Prints a page for a browser: groups, processes and mappings, and "
+         "what has\nchanged since OLD. It needs nothing else, and can be "
+         "mailed."},
+    [COMMAND_LIVE] =
+        {"live", 0, 0, "",
+         "Shows the memory of this host now, in the groups of your "
+         "configuration. Needs\nno collectd and writes nothing."},
+    [COMMAND_CHECK] =
+        {"check", 0, 0, "",
+         "Checks the options of the plugin in your configuration: prints the "
+         "mistakes, or\nthe rules and how many processes each takes now. "
+         "Writes nothing."},
 };
 
 /* ---- the values of options ---- */
@@ -261,20 +294,6 @@ static bool is_of(const struct definition *d, enum command command) {
 
 /* ---- operands ---- */
 
-static const struct {
-  size_t least;
-  size_t most;
-  const char *words;
-} operands[COMMANDS] = {
-    [COMMAND_TABLE] = {1, FILES_MAX, "FILE..."},
-    [COMMAND_EXPLAIN] = {1, 2, "FILE [PID]"},
-    [COMMAND_DIFF] = {2, 2, "OLD NEW"},
-    [COMMAND_FOLDED] = {1, 1, "FILE"},
-    [COMMAND_HTML] = {1, 2, "FILE [OLD]"},
-    [COMMAND_LIVE] = {0, 0, ""},
-    [COMMAND_CHECK] = {0, 0, ""},
-};
-
 static int parse_pid(struct options *o, const char *value,
                      struct config_error *reason) {
   if (parse_number(value, UINT32_MAX, &o->pid))
@@ -287,10 +306,10 @@ static int parse_operand(struct options *o, size_t n, const char *value,
   if (n == FILES_MAX)
     return config_error_set(reason, "\"%s\": expected at most %d files",
                             QUOTED(value), FILES_MAX);
-  if (n >= operands[o->command].most)
+  if (n >= commands[o->command].most)
     return config_error_set(
         reason, "\"%s\": expected no more than %s", QUOTED(value),
-        n > 0 ? operands[o->command].words : "options, such as -C FILE");
+        n > 0 ? commands[o->command].operands : "options, such as -C FILE");
   if (o->command == COMMAND_EXPLAIN && n == 1)
     return parse_pid(o, value, reason);
   if (!*value)
@@ -419,7 +438,7 @@ static int refuse_option(enum command command, const char *last, bool is_known,
                             "stands before its options",
                             dashes, word);
   return config_error_set(reason, "%s%s: no such option of \"%s\"", dashes,
-                          word, command_names[command]);
+                          word, commands[command].name);
 }
 
 static int apply(struct options *o, const struct definition *d,
@@ -458,15 +477,18 @@ static int parse_all(struct options *o, int argc, char **argv, size_t *ret_n,
 
 static enum command find_command(const char *word) {
   for (unsigned i = COMMAND_TABLE + 1; i < COMMANDS; i++)
-    if (strcmp(word, command_names[i]) == 0)
+    if (strcmp(word, commands[i].name) == 0)
       return (enum command)i;
   return COMMAND_TABLE;
 }
 
 /* A word that is not a file, and nearly a subcommand. */
 static int check_command(const char *word, struct config_error *reason) {
-  const char *nearest = config_error_nearest(
-      word, command_names + COMMAND_TABLE + 1, COMMANDS - COMMAND_TABLE - 1);
+  const char *names[COMMANDS], *nearest;
+
+  for (size_t i = 0; i < COMMANDS; i++)
+    names[i] = commands[i].name;
+  nearest = config_error_nearest(word, names + 1, COMMANDS - 1);
   if (!nearest || *word == '-' || access(word, F_OK) == 0)
     return 0;
   return config_error_set(
@@ -494,9 +516,9 @@ int options_parse(int argc, char **argv, struct options *ret,
   if (o.sort == column_count())
     o.sort = o.by_area ? column_find("used", 4) : AMOUNT_PSS;
   if (!o.wants_help && !o.wants_version && !o.wants_columns) {
-    if (n < operands[o.command].least)
+    if (n < commands[o.command].least)
       return config_error_set(reason, "expected %s; see --help",
-                              operands[o.command].words);
+                              commands[o.command].operands);
     rc = check_together(&o, reason);
   }
   if (rc == 0)
@@ -506,44 +528,19 @@ int options_parse(int argc, char **argv, struct options *ret,
 
 /* ---- help ---- */
 
-static const char *const descriptions[COMMANDS] = {
-    [COMMAND_TABLE] =
-        "Shows the memory of groups and processes in a snapshot of collectd's "
-        "smaps\nplugin, or in those of several hosts. FILE may be - for "
-        "standard input.",
-    [COMMAND_EXPLAIN] = "Shows the rule that took each process of a snapshot, "
-                        "and how the process was\nread.",
-    [COMMAND_DIFF] = "Shows the groups, processes and mappings that differ "
-                     "between two snapshots.",
-    [COMMAND_FOLDED] = "Prints PSS by group, process and mapping, as input of "
-                       "flame graph programs.",
-    [COMMAND_HTML] = "Prints a page for a browser: groups, processes and "
-                     "mappings, and what has\nchanged since OLD. It needs "
-                     "nothing else, and can be mailed.",
-    [COMMAND_LIVE] = "Shows the memory of this host now, in the groups of your "
-                     "configuration. Needs\nno collectd and writes nothing.",
-    [COMMAND_CHECK] = "Checks the options of the plugin in your configuration: "
-                      "prints the mistakes, or\nthe rules and how many "
-                      "processes each takes now. Writes nothing.",
-};
+static void print_usage(const char *title, enum command command, FILE *out) {
+  const char *name = commands[command].name;
+  const char *words = commands[command].operands;
 
-static void print_usage(enum command command, FILE *out) {
-  fprintf(out, "%s smaps-report %s%s[options]%s%s\n",
-          command == COMMAND_TABLE ? "Usage:" : "      ",
-          command == COMMAND_TABLE ? "" : command_names[command],
-          command == COMMAND_TABLE ? "" : " ",
-          *operands[command].words ? " " : "", operands[command].words);
+  fprintf(out, "%s smaps-report %s%s[options]%s%s\n", title, name,
+          *name ? " " : "", *words ? " " : "", words);
 }
 
 void options_print_help(enum command command, FILE *out) {
-  if (command == COMMAND_TABLE)
-    for (unsigned i = 0; i < COMMANDS; i++)
-      print_usage((enum command)i, out);
-  else
-    fprintf(out, "Usage: smaps-report %s [options]%s%s\n",
-            command_names[command], *operands[command].words ? " " : "",
-            operands[command].words);
-  fprintf(out, "\n%s\n\n", descriptions[command]);
+  print_usage("Usage:", command, out);
+  for (unsigned i = 1; command == COMMAND_TABLE && i < COMMANDS; i++)
+    print_usage("      ", (enum command)i, out);
+  fprintf(out, "\n%s\n\n", commands[command].help);
   for (size_t i = 0; i < DEFINITIONS; i++) {
     const struct definition *o = &definitions[i];
     char letter[8] = "    ", words[40];
