@@ -26,78 +26,47 @@ static void write_frame(const char *name, FILE *out) {
   }
 }
 
-static void write_process_frames(const struct document *d,
-                                 const struct process *p, FILE *out) {
+/* Writes a line, unless it is of nothing; of all mappings if that is NULL. */
+static void write_stack(const struct document *d, const struct process *p,
+                        const char *mapping, uint64_t pss, FILE *out) {
   const char *scope = document_scope(d);
   const char *group =
       scope && process_is_in(p, scope) ? scope : process_main_group(d, p);
 
+  if (pss == UNKNOWN || pss == 0)
+    return;
   write_frame(group ? group : NO_GROUP, out);
   fputc(';', out);
   write_frame(p->title ? p->title : "-", out);
   fprintf(out, "[%ju]", (uintmax_t)p->pid);
-}
-
-static void write_mapping(const struct document *d, const struct process *p,
-                          const struct mapping *m, FILE *out) {
-  uint64_t pss = amounts_get(&m->amounts, AMOUNT_PSS);
-
-  if (pss == UNKNOWN || pss == 0)
-    return;
-  write_process_frames(d, p, out);
-  fputc(';', out);
-  write_frame(m->name ? m->name : REST, out);
-  fprintf(out, " %ju\n", (uintmax_t)pss);
-}
-
-/* Adds up the PSS of its mappings, as far as it is known; UNKNOWN if it is
- * known of none. */
-static uint64_t sum_mappings(const struct process *p, bool *ret_is_whole) {
-  uint64_t sum = UNKNOWN;
-
-  *ret_is_whole = true;
-  for (size_t i = 0; i < p->n_mappings; i++) {
-    uint64_t pss = amounts_get(&p->mappings[i].amounts, AMOUNT_PSS);
-
-    if (pss == UNKNOWN)
-      *ret_is_whole = false;
-    else
-      sum = sum == UNKNOWN ? pss : amount_add(sum, pss);
+  if (mapping) {
+    fputc(';', out);
+    write_frame(mapping, out);
   }
-  return sum;
-}
-
-/* The PSS of its mappings that have none of their own. */
-static void write_unknown(const struct document *d, const struct process *p,
-                          uint64_t listed, FILE *out) {
-  uint64_t pss = amounts_get(&p->amounts, AMOUNT_PSS);
-
-  if (pss == UNKNOWN || pss <= listed)
-    return;
-  write_process_frames(d, p, out);
-  fprintf(out, ";" REST " %ju\n", (uintmax_t)(pss - listed));
+  fprintf(out, " %ju\n", (uintmax_t)pss);
 }
 
 /* False if its PSS is unknown. */
 static bool write_process(const struct document *d, const struct process *p,
                           FILE *out) {
-  uint64_t pss = amounts_get(&p->amounts, AMOUNT_PSS);
-  bool is_whole;
-  uint64_t listed = sum_mappings(p, &is_whole);
+  uint64_t pss = amounts_get(&p->amounts, AMOUNT_PSS), listed = 0;
+  size_t n_known = 0;
 
-  for (size_t i = 0; i < p->n_mappings; i++)
-    write_mapping(d, p, &p->mappings[i], out);
-  if (listed != UNKNOWN && !is_whole)
-    write_unknown(d, p, listed, out);
-  if (listed != UNKNOWN || process_is_in_parent(p))
+  for (size_t i = 0; i < p->n_mappings; i++) {
+    const struct mapping *m = &p->mappings[i];
+    uint64_t part = amounts_get(&m->amounts, AMOUNT_PSS);
+
+    write_stack(d, p, m->name ? m->name : REST, part, out);
+    listed = amount_add(listed, amount_or_0(part));
+    n_known += part != UNKNOWN;
+  }
+  if (n_known == 0 && process_is_in_parent(p))
     return true;
-  if (pss == UNKNOWN)
-    return false;
-  if (pss == 0)
-    return true;
-  write_process_frames(d, p, out);
-  fprintf(out, " %ju\n", (uintmax_t)pss);
-  return true;
+  if (n_known == 0)
+    write_stack(d, p, NULL, pss, out);
+  else if (n_known < p->n_mappings && pss != UNKNOWN)
+    write_stack(d, p, REST, amount_less(pss, listed), out);
+  return n_known > 0 || pss != UNKNOWN;
 }
 
 /* Writes the PSS of the members that the capture has left out. */
