@@ -65,28 +65,6 @@ static size_t hash(const char *text, size_t len) {
   return (size_t)(h ^ h >> 32);
 }
 
-static void insert(const char **strings, size_t size, const char *text) {
-  size_t at = hash(text, strlen(text));
-
-  for (size_t i = 0; i < TRIES; i++)
-    if (!strings[(at + i) & (size - 1)]) {
-      strings[(at + i) & (size - 1)] = text;
-      return;
-    }
-}
-
-static void grow(struct pool *p) {
-  size_t size = p->size ? 2 * p->size : TABLE_SIZE;
-  const char **strings = memory_check(calloc(size, sizeof(*strings)));
-
-  for (size_t i = 0; i < p->size; i++)
-    if (p->strings[i])
-      insert(strings, size, p->strings[i]);
-  free(p->strings);
-  p->strings = strings;
-  p->size = size;
-}
-
 /* The place of the text in the table, or NULL if all tried places are taken. */
 static const char **find(struct pool *p, const char *text, size_t len) {
   size_t at = hash(text, len);
@@ -98,6 +76,21 @@ static const char **find(struct pool *p, const char *text, size_t len) {
       return place;
   }
   return NULL;
+}
+
+static void grow(struct pool *p) {
+  const char **old = p->strings;
+  size_t n = p->size;
+
+  p->size = n ? 2 * n : TABLE_SIZE;
+  p->strings = memory_check(calloc(p->size, sizeof(*p->strings)));
+  for (size_t i = 0; i < n; i++) {
+    const char **place = old[i] ? find(p, old[i], strlen(old[i])) : NULL;
+
+    if (place)
+      *place = old[i];
+  }
+  free(old);
 }
 
 const char *pool_intern(struct pool *p, const char *text, size_t len) {
