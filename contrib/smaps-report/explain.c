@@ -142,28 +142,30 @@ static bool add_error(uint64_t error, const char *amount, const char *before,
 }
 
 /* The smaps of a process that is small enough needs no word. */
+static const char *words_of_mappings(const struct document *d,
+                                     const struct process *p) {
+  if (document_scope(d) && !p->has_mappings && !process_is_in_parent(p))
+    return "could not be read";
+  if (p->mappings_from && strcmp(p->mappings_from, "maps") == 0)
+    return "from maps, which has no amounts";
+  if (p->mappings_from && strcmp(p->mappings_from, "samples") == 0)
+    return "sampled, because smaps would hold its lock for longer than "
+           "MaxLockHold";
+  return NULL;
+}
+
 static void print_mappings(const struct document *d, const struct process *p,
                            struct text *t, const struct style *s) {
-  bool is_missing =
-      document_scope(d) && !p->has_mappings && !process_is_in_parent(p);
-  bool is_sampled =
-      p->mappings_from && strcmp(p->mappings_from, "samples") == 0;
+  const char *words = words_of_mappings(d, p);
   uint64_t pages = 0;
 
-  if (!is_sampled && !is_missing &&
-      !(p->mappings_from && strcmp(p->mappings_from, "maps") == 0))
+  if (!words)
     return;
   for (size_t i = 0; i < p->n_mappings; i++)
     pages = amount_add(pages, p->mappings[i].pages_sampled);
   begin(t, "mappings");
-  if (is_missing)
-    text_add(t, "could not be read");
-  else if (!is_sampled)
-    text_add(t, "from maps, which has no amounts");
-  else
-    text_add(t, "sampled, because smaps would hold its lock for longer than "
-                "MaxLockHold");
-  if (is_sampled && pages != UNKNOWN)
+  text_add(t, words);
+  if (pages > 0 && pages != UNKNOWN)
     text_addf(t, ", %ju pages", (uintmax_t)pages);
   text_print(t, COLOUR_NONE, s);
 }

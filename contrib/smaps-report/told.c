@@ -21,18 +21,6 @@ static struct {
   size_t errors;
 } told;
 
-static void add(char *line, int level) {
-  pthread_mutex_lock(&mutex);
-  told.errors += level <= LOG_ERR;
-  if (told.n < LINES_MAX) {
-    told.lines = memory_room(told.lines, told.n, sizeof(*told.lines));
-    told.lines[told.n++] = line;
-    line = NULL;
-  }
-  pthread_mutex_unlock(&mutex);
-  free(line);
-}
-
 void plugin_log(int level, const char *format, ...) {
   va_list args;
   char *line;
@@ -43,7 +31,16 @@ void plugin_log(int level, const char *format, ...) {
   va_start(args, format);
   n = vasprintf(&line, format, args);
   va_end(args);
-  add(memory_check(n < 0 ? NULL : line), level);
+  memory_check(n < 0 ? NULL : line);
+  pthread_mutex_lock(&mutex);
+  told.errors += level <= LOG_ERR;
+  if (told.n < LINES_MAX) {
+    told.lines = memory_room(told.lines, told.n, sizeof(*told.lines));
+    told.lines[told.n++] = line;
+  } else {
+    free(line);
+  }
+  pthread_mutex_unlock(&mutex);
 }
 
 cdtime_t cdtime(void) {
