@@ -12,6 +12,7 @@
 #include <smaps/collector.h>
 #include <smaps/place.h>
 
+#include <libgen.h>
 #include <linux/magic.h>
 #include <pwd.h>
 #include <sys/stat.h>
@@ -265,18 +266,13 @@ static void write_no_files(struct settings *s) {
 
 /* Has the directory stand for /proc, and its name for the host. */
 static void set_source(struct settings *s, const char *path) {
-  size_t end = strlen(path), begin;
+  char *copy = memory_format("%s", path);
 
-  while (end > 1 && path[end - 1] == '/')
-    end--;
-  for (begin = end; begin > 0 && path[begin - 1] != '/';)
-    begin--;
-  if (begin == end)
-    begin = 0; /* "/" */
+  free(s->host);
+  s->host = memory_format("%s", basename(copy));
   free(s->proc_root);
   s->proc_root = memory_format("%s", path);
-  free(s->host);
-  s->host = memory_format("%.*s", (int)(end - begin), path + begin);
+  free(copy);
 }
 
 /* The mark is in each capture. A pipe or a device in its place would never end.
