@@ -4,6 +4,7 @@ import json
 import math
 import re
 import shutil
+import signal
 import time
 from pathlib import Path
 
@@ -128,7 +129,11 @@ class Unknown(ThresholdTest):
         self.start_alerts(PSS_LIMITS, groups=groups, user=user)
         self.wait_severities(["WARNING"], "memory-pss")
         self.start_shape("anon", name="postgres")
+        # Between two intervals, or its supervisor may be seen alone.
+        self.pass_cycles(1)
+        self.daemon.process.send_signal(signal.SIGSTOP)
         own.stop()
+        self.daemon.process.send_signal(signal.SIGCONT)
         wait_until(
             lambda: math.isnan(self.rows("memory-uss")[-1][1]),
             lambda: f"unknown: {self.rows('memory-uss')}",
