@@ -13,14 +13,7 @@ int recorder_init(struct recorder *r, const struct settings *settings,
       !settings->capture.directory)
     return 0;
   pthread_mutex_init(&r->mutex, NULL);
-  return writer_new(
-      &(struct writer_settings){.state_file = settings->state_file,
-                                .history = settings->state_history,
-                                .directory = settings->capture.directory,
-                                .max_files = settings->capture.max_files,
-                                .max_bytes = settings->capture.max_bytes,
-                                .done = written},
-      &r->writer);
+  return writer_new(settings, written, &r->writer);
 }
 
 void recorder_done(struct recorder *r, uint64_t timeout_ns) {

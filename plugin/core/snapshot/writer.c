@@ -47,23 +47,26 @@ static bool copy(const char *from, char **ret) {
   return *ret || !from;
 }
 
-int writer_new(const struct writer_settings *settings, struct writer **ret) {
+int writer_new(const struct settings *settings,
+               void (*done)(const struct write_result *result),
+               struct writer **ret) {
+  const struct capture_settings *capture = &settings->capture;
   struct writer *w = calloc(1, sizeof(*w));
 
   if (!w)
     return -ENOMEM;
-  w->done = settings->done;
+  w->done = done;
   pthread_mutex_init(&w->mutex, NULL);
   thread_init_condition(&w->changed);
   if (!copy(settings->state_file, &w->state_file) ||
-      !copy(settings->directory, &w->directory) ||
-      !copy(settings->history, &w->history_directory)) {
+      !copy(capture->directory, &w->directory) ||
+      !copy(settings->state_history, &w->history_directory)) {
     destroy(w);
     return -ENOMEM;
   }
   w->store = (struct store){.directory = w->directory,
-                            .max_files = settings->max_files,
-                            .max_bytes = settings->max_bytes};
+                            .max_files = capture->max_files,
+                            .max_bytes = capture->max_bytes};
   w->history = (struct store){.directory = w->history_directory,
                               .max_files = HISTORY_FILES,
                               .max_bytes = HISTORY_BYTES,

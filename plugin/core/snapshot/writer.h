@@ -9,7 +9,7 @@
 
 #include "snapshot/store.h"
 #include "snapshot/summary.h"
-#include <smaps/group_name.h>
+#include <smaps/settings.h>
 
 enum document_kind {
   DOCUMENT_STATE,   /* replaces the state file, is added to the history */
@@ -35,20 +35,19 @@ struct write_result {
   bool is_check;    /* of writer_check(): nothing was written */
 };
 
-struct writer_settings {
-  const char *state_file; /* NULL: none */
-  const char *history; /* directory for the first state of each hour, or NULL */
-  const char *directory; /* of captures; NULL: none */
-  uint64_t max_files, max_bytes;
-  /* Called on the writer's thread, where it may block. Called on the thread of
-   * writer_submit() for a document that cannot be queued. */
-  void (*done)(const struct write_result *result);
-};
-
 struct writer;
 
-/* Copies the settings. 0 or -ENOMEM. The first document starts the thread. */
-int writer_new(const struct writer_settings *settings, struct writer **ret);
+/*
+ * Copies what it takes of the settings: StateFile, StateHistory (a directory
+ * for the first state of each hour) and the directory of captures with its
+ * limits. 0 or -ENOMEM. The first document starts the thread.
+ *
+ * done() is called on the writer's thread, where it may block; on the thread of
+ * writer_submit() for a document that cannot be queued.
+ */
+int writer_new(const struct settings *settings,
+               void (*done)(const struct write_result *result),
+               struct writer **ret);
 
 /* Has the thread call done() for each place, so that done() can look at it. A
  * place may be on a disk that hangs. */

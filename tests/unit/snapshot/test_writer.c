@@ -135,13 +135,12 @@ static int make(void **state) {
   snprintf(d.directory, sizeof(d.directory), "%s/captures", d.tree.root);
   snprintf(d.history, sizeof(d.history), "%s/history", d.tree.root);
   assert_int_equal(
-      writer_new(&(struct writer_settings){.state_file = d.state_file,
-                                           .history = d.history,
-                                           .directory = d.directory,
-                                           .max_files = 100,
-                                           .max_bytes = 1000,
-                                           .done = done},
-                 &d.writer),
+      writer_new(&(struct settings){.state_file = d.state_file,
+                                    .state_history = d.history,
+                                    .capture = {.directory = d.directory,
+                                                .max_files = 100,
+                                                .max_bytes = 1000}},
+                 done, &d.writer),
       0);
   *state = &d;
   return 0;
@@ -261,10 +260,9 @@ FIXTURE_TEST(restart_adds_nothing_to_the_history_of_the_hour) {
   end(d, LONG_NS);
   join();
   gate.n = 0;
-  assert_int_equal(
-      writer_new(&(struct writer_settings){.history = d->history, .done = done},
-                 &d->writer),
-      0);
+  assert_int_equal(writer_new(&(struct settings){.state_history = d->history},
+                              done, &d->writer),
+                   0);
   give_state_at(d, 5 * HOUR + NS, 1);
   end(d, LONG_NS);
   assert_int_equal(gate.n, 1);
@@ -449,10 +447,10 @@ FIXTURE_TEST(another_thread_writes_and_has_no_signals) {
 
 /* There is no StateFile whose name could be told. */
 FIXTURE_TEST(refused_state_without_a_file_is_one_of_the_history) {
-  const struct writer_settings settings = {.history = d->history, .done = done};
+  const struct settings settings = {.state_history = d->history};
 
   end(d, LONG_NS);
-  assert_int_equal(writer_new(&settings, &d->writer), 0);
+  assert_int_equal(writer_new(&settings, done, &d->writer), 0);
   threads_fail = EAGAIN;
   give_state_at(d, HOUR, 1);
   assert_int_equal(gate.told[0].kind, DOCUMENT_HISTORY);
@@ -472,10 +470,9 @@ FIXTURE_TEST(without_a_thread_a_document_is_refused) {
 }
 
 FIXTURE_TEST(without_memory_there_is_no_writer) {
-  const struct writer_settings settings = {.state_file = "/state",
-                                           .history = "/history",
-                                           .directory = "/captures",
-                                           .done = done};
+  char place[] = "/place";
+  const struct settings settings = {
+      .state_file = place, .state_history = place, .capture.directory = place};
   bool has_run_out = true;
 
   for (size_t n = 0; has_run_out; n++) {
@@ -483,7 +480,7 @@ FIXTURE_TEST(without_memory_there_is_no_writer) {
     int r;
 
     scarce_after(n);
-    r = writer_new(&settings, &s);
+    r = writer_new(&settings, done, &s);
     has_run_out = scarce_end();
     assert_int_equal(r, has_run_out ? -ENOMEM : 0);
     assert_int_equal(s == NULL, has_run_out);
