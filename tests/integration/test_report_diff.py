@@ -3,7 +3,7 @@
 import json
 import re
 
-from report import CAPTURE, KIB, STATE, ReportTest, group_of, load, run
+from report import CAPTURE, KIB, MIB, STATE, ReportTest, group_of, load, run
 
 
 class Explaining(ReportTest):
@@ -161,6 +161,21 @@ class Differences(ReportTest):
                     self.assertIn(words, done.words)
                 else:
                     self.assertEqual(done.words, "")
+
+    def test_gate_knows_no_growth_of_what_is_unknown(self):
+        document = load(STATE)
+        group_of(document, "vault.service")["usage"]["pss"] = MIB * 900
+        new = self.write(document, "new.json")
+        for old_new in ((STATE, new), (new, STATE)):
+            done = run("diff", "--fail-over", "1K", *old_new)
+            self.assertEqual(done.returncode, 0)
+            self.assertIn('"vault.service": PSS is unknown', done.words)
+
+    def test_gate_is_of_pss_whatever_is_shown(self):
+        new = self.changed()
+        done = run("diff", "-s", "uss", "--fail-over", "1M", STATE, new)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.words.count("grew from"), 2)
 
 
 class Folding(ReportTest):
