@@ -241,7 +241,7 @@ class Options(unittest.TestCase):
 
 class Values(unittest.TestCase):
     def test_manual_has_the_values_of_groups(self):
-        written = page_identifiers("By default", "In detail")
+        written = page_identifiers("By default", "Values in detail")
         self.assertEqual(written, names("detail"))
 
     def test_manual_tells_default_from_detail(self):
