@@ -22,6 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "estimate/group_track.h"
+
 #include "addresses.h"
 #include "draw.h"
 #include "memory_tree.h"
@@ -594,6 +596,8 @@ TEST(budget_that_is_too_small_for_samples_is_told) {
   for (; s->cycle < 20; s->cycle++)
     stage_act(s);
   assert_true(world_counts(&s->world)->read_budget_wanted > 0.0002);
+  /* As many share the pages and the time of the group. */
+  assert_int_equal(world_find(&s->world, "g")->track->giants, 8);
   stage_end(s);
 }
 

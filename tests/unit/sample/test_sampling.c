@@ -66,7 +66,7 @@ FIXTURE_TEST(mappings_are_read_again_when_they_may_be_others) {
       {"little memory has come", PAGES / 64, 0, 2000, false},
       {"memory has come", PAGES / 32, 0, 2000, true},
       {"memory has gone", -PAGES / 2, 0, 2000, false},
-      {"the size is almost the same", 0, PAGES / 512, 2000, false},
+      {"the size is almost the same", 0, PAGES / 300, 2000, false},
       {"the size is another", 0, -PAGES / 128, 2000, true},
       {"a minute has passed", 0, 0, 60000, true},
       /* That takes a thousandth of a processor. */
@@ -164,6 +164,7 @@ FIXTURE_TEST(a_sample_is_paid_and_its_mappings_are_known) {
   f->process.n_groups = 1;
   f->cycle.now_ns = 200 * NS_PER_S;
   f->process.statm.size_pages = 7;
+  f->process.statm.resident_pages = 5;
   job.sample.layout_ns = 3 * LAYOUT_NS;
   job.work_ns = sampling_cost_ns(&f->sampler, &f->process) + 1000;
   take(f, &job);
@@ -171,11 +172,31 @@ FIXTURE_TEST(a_sample_is_paid_and_its_mappings_are_known) {
   assert_int_equal(f->sampling.layout_at_ns, 200 * NS_PER_S);
   assert_int_equal(f->sampling.layout_ns, 3 * LAYOUT_NS);
   assert_int_equal(f->sampling.layout_size_pages, 7);
-  assert_int_equal(f->sampling.layout_resident_pages, PAGES);
+  assert_int_equal(f->sampling.layout_resident_pages, 5);
   job.sample.layout_ns = 0;
   f->cycle.now_ns++;
   take(f, &job);
   assert_int_equal(f->sampling.layout_at_ns, 200 * NS_PER_S);
+}
+
+/* A walk that was made knows better. */
+FIXTURE_TEST(a_probe_shows_what_a_walk_would_cost) {
+  const struct {
+    uint32_t probe_pages;
+    bool is_learnt;
+    uint32_t ns;
+  } cases[] = {{10, false, 100 * PAGES}, {10, true, 77}, {0, false, 77}};
+
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    struct read_job job = sample_job();
+
+    job.sample.probe_pages = cases[i].probe_pages;
+    job.sample.probe_ns = cases[i].probe_pages * 100;
+    f->member.cost = (struct read_cost){
+        .ns = 77, .pages = PAGES, .is_learnt = cases[i].is_learnt};
+    take(f, &job);
+    assert_int_equal(f->member.cost.ns, cases[i].ns);
+  }
 }
 
 /* There is no such process. */
