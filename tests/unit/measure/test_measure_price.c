@@ -152,27 +152,6 @@ static void learn_walk(struct world *w, uint64_t walk_ns) {
     world_run(w, 60);
 }
 
-/* Twenty small ones fit into an interval, also after one that waited. */
-WORLD_TEST(newcomer_that_waits_for_the_processor_is_no_measure_of_others) {
-  struct fake f = member(100, "g");
-
-  f.private_kb = 1024;
-  f.shared_kb = 512;
-  world_budget(w, 25 * 10000);
-  world_walks_take(10000);
-  world_walks_wait(NS_PER_S);
-  world_watch(w, f);
-  world_run_reading(w, 1, 1);
-  world_walks_wait(0);
-  world_run(w, 1);
-  for (uint32_t i = 1; i <= 20; i++) {
-    f.pid = 100 + i;
-    world_put(w, f);
-  }
-  world_run(w, 1);
-  assert_true(reads(w) >= 20);
-}
-
 /* Most of them were never read. */
 WORLD_TEST(budget_that_would_do_goes_by_what_first_readings_have_cost) {
   enum { N = 400, WALK_NS = 300000 };
