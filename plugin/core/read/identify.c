@@ -9,15 +9,25 @@
 /* Notes a failed read. The end of a process is no failure. */
 static void note_failure(struct identify_ctx *in, const struct process *p,
                          int rc, const char *file) {
-  enum diag_kind kind = rc == PROCFS_DENIED ? DIAG_PROCESS_DENIED
-                        : rc == -EBADMSG    ? DIAG_MALFORMED
-                                            : DIAG_FAILED;
+  if (rc == PROCFS_DENIED)
+    diag_note(in->diags, DIAG_PROCESS_DENIED, p, 0, file);
+  else if (rc == -EBADMSG)
+    diag_note(in->diags, DIAG_MALFORMED, p, 0, file);
+  else
+    diag_note(in->diags, DIAG_FAILED, p, rc, file);
+}
 
-  diag_note(in->diags, kind, p, kind == DIAG_FAILED ? rc : 0, file);
+/* True if the process has renamed itself: an exec would show in stat, and does
+ * not. */
+static bool is_renamed(const struct process *p, const struct inspection *seen) {
+  return p->identified_ns && stat_has_addresses(&seen->stat) &&
+         p->starttime_ticks == seen->stat.starttime_ticks &&
+         p->start_stack == seen->stat.start_stack &&
+         p->statm.text_pages == seen->statm.text_pages;
 }
 
 static void adopt_names(struct process *p, struct inspection *seen,
-                        uint64_t now_ns) {
+                        uint64_t now_ns, bool is_same_program) {
   bool is_new = !p->identified_ns || p->image != seen->image;
 
   if (seen->has_changed) {
@@ -27,7 +37,7 @@ static void adopt_names(struct process *p, struct inspection *seen,
   }
   p->is_match_due |= seen->has_changed || is_new;
   p->is_settled = !is_new;
-  if (is_new)
+  if (is_new && !is_same_program)
     p->kcmp_refused_until_ns = 0; /* refused to the previous program */
   p->image = seen->image;
   p->switches = seen->switches;
@@ -149,9 +159,11 @@ static void apply_inspection(struct identify_ctx *in,
                              const struct read_job *job,
                              struct inspection *seen) {
   struct process *p = job->process;
+  bool is_same_program;
 
   if (check_hang(in, job))
     return;
+  is_same_program = is_renamed(p, seen);
   if (seen->state != PROCESS_UNSEEN)
     adopt_stat(in, p, &seen->stat);
   if (job->result != 0) {
@@ -164,7 +176,7 @@ static void apply_inspection(struct identify_ctx *in,
     return;
   p->statm = seen->statm;
   if (seen->has_names)
-    adopt_names(p, seen, in->now_ns);
+    adopt_names(p, seen, in->now_ns, is_same_program);
   /* The names are known by now, for the log. */
   if (seen->is_executable_denied && in->rules_need_executable)
     diag_note(in->diags, DIAG_EXECUTABLE_DENIED, p, 0, "exe");
