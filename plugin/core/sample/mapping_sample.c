@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "proc/arith.h"
+#include "proc/array.h"
 
 /* Milliseconds of CPU time to refine a sparse layout. */
 #define REFINE_TIMES 16
@@ -29,16 +30,12 @@ struct sampling {
 /* --- what is mapped --- */
 
 static int add_segment(struct sampling *s, struct segment segment) {
-  if (s->n == s->cap) {
-    size_t cap = s->cap ? s->cap * 2 : 64;
-    struct segment *all = reallocarray(s->segments, cap, sizeof(*all));
+  struct segment *all = array_room(s->segments, s->n, &s->cap, sizeof(*all));
 
-    if (!all)
-      return -ENOMEM;
-    s->segments = all;
-    s->cap = cap;
-  }
-  s->segments[s->n++] = segment;
+  if (!all)
+    return -ENOMEM;
+  s->segments = all;
+  all[s->n++] = segment;
   return 0;
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "proc/arith.h"
+#include "proc/array.h"
 #include "proc/rollup.h"
 #include "sample/pagemap.h"
 
@@ -69,6 +70,8 @@ static uint64_t end_of(const struct run_list *l) {
 
 /* Neighbours of one sort become one run. */
 static int add_run(struct run_list *l, const struct page_run *run) {
+  struct page_run *runs;
+
   if (run->first == end_of(l) && l->n > 0 &&
       run->is_shmem == l->runs[l->n - 1].is_shmem) {
     l->runs[l->n - 1].end = run->end;
@@ -76,16 +79,11 @@ static int add_run(struct run_list *l, const struct page_run *run) {
   }
   if (l->n == RUNS_MOST)
     return -EFBIG;
-  if (l->n == l->cap) {
-    size_t cap = l->cap ? l->cap * 2 : 64;
-    struct page_run *runs = reallocarray(l->runs, cap, sizeof(*l->runs));
-
-    if (!runs)
-      return -ENOMEM;
-    l->runs = runs;
-    l->cap = cap;
-  }
-  l->runs[l->n++] = *run;
+  runs = array_room(l->runs, l->n, &l->cap, sizeof(*runs));
+  if (!runs)
+    return -ENOMEM;
+  l->runs = runs;
+  runs[l->n++] = *run;
   return 0;
 }
 

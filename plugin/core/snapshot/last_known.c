@@ -5,60 +5,39 @@
 #include <string.h>
 
 #include "measure/aggregate.h"
+#include "proc/array.h"
 
-/* The index of the name, or the index to insert it at. */
-static size_t find_place(const struct last_known_table *t, const char *name) {
-  size_t low = 0, high = t->n;
-
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-
-    if (strcmp(t->groups[middle]->name, name) < 0)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+static int compare_names(const void *name, const void *element) {
+  return strcmp(name, (*(struct last_known *const *)element)->name);
 }
 
-static bool is_at(const struct last_known_table *t, size_t i,
-                  const char *name) {
-  return i < t->n && strcmp(t->groups[i]->name, name) == 0;
+/* The index of the name, or the index to insert it at. */
+static size_t find_place(const struct last_known_table *t, const char *name,
+                         bool *ret_found) {
+  return array_find(t->groups, t->n, sizeof(struct last_known *), name,
+                    compare_names, ret_found);
 }
 
 const struct last_known *last_known_find(const struct last_known_table *t,
                                          const char *name) {
-  size_t i = find_place(t, name);
+  bool is_found;
+  size_t i = find_place(t, name, &is_found);
 
-  return is_at(t, i, name) ? t->groups[i] : NULL;
-}
-
-static int make_room(struct last_known_table *t) {
-  size_t cap = t->cap ? t->cap * 2 : 16;
-  struct last_known **groups;
-
-  if (t->n < t->cap)
-    return 0;
-  groups = reallocarray(t->groups, cap, sizeof(struct last_known *));
-  if (!groups)
-    return -ENOMEM;
-  t->groups = groups;
-  t->cap = cap;
-  return 0;
+  return is_found ? t->groups[i] : NULL;
 }
 
 static int insert(struct last_known_table *t, size_t i, const char *name) {
-  struct last_known *l;
+  struct last_known *l = calloc(1, sizeof(*l)), **groups;
 
-  if (make_room(t) < 0)
+  groups =
+      l ? array_insert(t->groups, &t->n, &t->cap, sizeof(*groups), i) : NULL;
+  if (!groups) {
+    free(l);
     return -ENOMEM;
-  l = calloc(1, sizeof(*l));
-  if (!l)
-    return -ENOMEM;
+  }
+  t->groups = groups;
+  groups[i] = l;
   memcpy(l->name, name, sizeof(l->name));
-  memmove(&t->groups[i + 1], &t->groups[i], (t->n - i) * sizeof(*t->groups));
-  t->groups[i] = l;
-  t->n++;
   return 0;
 }
 
@@ -81,8 +60,7 @@ static void known_free(struct last_known *l) {
 
 static void remove_at(struct last_known_table *t, size_t i) {
   known_free(t->groups[i]);
-  t->n--;
-  memmove(&t->groups[i], &t->groups[i + 1], (t->n - i) * sizeof(*t->groups));
+  array_remove(t->groups, &t->n, sizeof(struct last_known *), i);
 }
 
 /* --- groups --------------------------------------------------------------- */
@@ -155,10 +133,11 @@ static void note_state(struct last_state *l, const struct group *g,
 static struct last_state *note_group(struct last_known_table *t,
                                      const struct group *g,
                                      const struct scene *s) {
-  size_t place = find_place(t, g->name);
+  bool is_found;
+  size_t place = find_place(t, g->name, &is_found);
   struct last_known *l;
 
-  if (!is_at(t, place, g->name) && insert(t, place, g->name) < 0)
+  if (!is_found && insert(t, place, g->name) < 0)
     return NULL;
   l = t->groups[place];
   l->rule = g->rule;

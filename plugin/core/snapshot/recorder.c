@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proc/array.h"
+
 int recorder_init(struct recorder *r, const struct settings *settings,
                   struct reader *reader,
                   void (*written)(const struct write_result *w)) {
@@ -99,20 +101,16 @@ static bool pop_alarm(struct recorder *r, uint64_t now_ns, struct alarm *ret) {
 /* Takes the place of one that is over, if there is any. */
 static int add_cooldown(struct recorder *r, const struct cooldown *new,
                         uint64_t now_ns) {
+  struct cooldown *cooldowns;
   size_t i = 0;
 
   while (i < r->n_cooldowns && r->cooldowns[i].until_ns > now_ns)
     i++;
-  if (i == r->cap_cooldowns) {
-    size_t cap = i ? i * 2 : 16;
-    struct cooldown *c = reallocarray(r->cooldowns, cap, sizeof(*c));
-
-    if (!c)
-      return -ENOMEM;
-    r->cooldowns = c;
-    r->cap_cooldowns = cap;
-  }
-  r->cooldowns[i] = *new;
+  cooldowns = array_room(r->cooldowns, i, &r->cap_cooldowns, sizeof(*new));
+  if (!cooldowns)
+    return -ENOMEM;
+  r->cooldowns = cooldowns;
+  cooldowns[i] = *new;
   if (i == r->n_cooldowns)
     r->n_cooldowns++;
   return 0;

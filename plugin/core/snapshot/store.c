@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "proc/array.h"
+
 #define FILE_MODE 0640
 #define DIRECTORY_MODE 0750
 #define PREFIX "smaps-"
@@ -182,21 +184,15 @@ static bool is_ours(const char *name) {
 static int add_old(struct old_files *o, const char *name,
                    const struct stat *st) {
   char *copy = strdup(name);
+  struct old_file *files =
+      copy ? array_room(o->files, o->n, &o->cap, sizeof(*files)) : NULL;
 
-  if (o->n == o->cap) {
-    size_t cap = o->cap ? o->cap * 2 : 64;
-    struct old_file *files = reallocarray(o->files, cap, sizeof(*files));
-
-    if (files) {
-      o->files = files;
-      o->cap = cap;
-    }
-  }
-  if (!copy || o->n == o->cap) {
+  if (!files) {
     free(copy);
     return -ENOMEM;
   }
-  o->files[o->n++] =
+  o->files = files;
+  files[o->n++] =
       (struct old_file){.name = copy,
                         .bytes = (uint64_t)st->st_size,
                         .is_ahead = strncmp(name + strlen(PREFIX), o->tomorrow,
