@@ -9,7 +9,7 @@
 
 /* ---- words ---- */
 
-/* Of sources, and of the reasons why a reading was deferred. */
+/* They explain sources, and the reasons why a reading was deferred. */
 static const struct {
   const char *key;
   const char *words;

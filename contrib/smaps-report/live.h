@@ -7,7 +7,7 @@
 #include "probe.h"
 
 /* Runs the plugin's core for one cycle and loads its snapshot. Returns as
- * probe_new() does. What the plugin tells is left for told_print(). */
+ * probe_new() does. told_print() then prints the log lines of the plugin. */
 int live_load(const struct options *o, struct document *ret,
               struct config_error *reason);
 

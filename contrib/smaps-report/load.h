@@ -29,8 +29,8 @@ int load_document(FILE *file, struct document *ret,
 int load_document_file(const char *path, struct document *ret,
                        struct config_error *reason);
 
-/* The same for a text in memory. What the document consists of goes into the
- * pool, or with NULL into its own. */
+/* Does the same for a text in memory. The document's parts go into the pool, or
+ * into a pool of the document's own if that is NULL. */
 int load_document_text(char *text, size_t len, struct pool *pool,
                        struct document *ret, struct config_error *reason);
 

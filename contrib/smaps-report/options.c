@@ -385,8 +385,8 @@ static int check_together(const struct options *o,
 
 /* ---- the command line ---- */
 
-/* What getopt_long() returns, if it is no letter: a word that is no option; or
- * the number of a definition, and so much. */
+/* getopt_long() returns OPERAND for a word that is no option. For an option it
+ * returns the letter, or NUMBER and the index of the definition. */
 #define OPERAND 1
 #define NUMBER 256
 

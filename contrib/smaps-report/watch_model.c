@@ -183,7 +183,7 @@ static bool passes(const struct watch *w, const struct watch_row *row) {
 
 /* ---- order ---- */
 
-/* What a row is sorted by; NaN if that is unknown. */
+/* Rows are sorted by this number; NaN if it is unknown. */
 static double number_of(const struct watch_row *row, enum watch_sort sort) {
   const struct change *c = sort == SORT_START ? &row->start : &row->last;
   uint64_t whole = sort <= SORT_SWAP ? row->amounts[sort] : row->count;
@@ -195,7 +195,7 @@ static double number_of(const struct watch_row *row, enum watch_sort sort) {
   return whole == UNKNOWN ? (double)NAN : (double)whole;
 }
 
-/* What is unknown comes last, also in the other direction. */
+/* Unknown numbers come last, also in the other direction. */
 static int compare_by(const struct watch *w, const struct watch_row *a,
                       const struct watch_row *b) {
   double x = number_of(a, w->sort), y = number_of(b, w->sort);

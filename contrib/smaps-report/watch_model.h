@@ -45,8 +45,8 @@ struct watch_row {
   struct change start, last;
 };
 
-/* All rows of a level, by key. What is gone is forgotten, so that a long watch
- * does not grow. */
+/* All rows of a level, sorted by key. A row that is gone is forgotten, so that
+ * a long watch does not grow. */
 struct watch_rows {
   struct watch_row *all;
   size_t n;
