@@ -118,13 +118,20 @@ static bool try_docker(struct lookup *l, const char *data) {
   return true;
 }
 
-/* The second file is of `podman run --rm`, from Podman 4.4 on. */
+/* A folder is named after the driver of the storage: a user who has no
+ * fuse-overlayfs may have vfs. The second file is of `podman run --rm`, from
+ * Podman 4.4 on. */
 static bool try_podman(struct lookup *l, const char *data) {
-  static const char folder[] = "containers/storage/overlay-containers";
+  static const char *const folders[] = {"containers/storage/overlay-containers",
+                                        "containers/storage/vfs-containers",
+                                        "containers/storage/btrfs-containers"};
   const char *id = l->found.id;
 
-  return try_file(l, "names", id, data, folder, "containers.json") ||
-         try_file(l, "names", id, data, folder, "volatile-containers.json");
+  for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++)
+    if (try_file(l, "names", id, data, folders[i], "containers.json") ||
+        try_file(l, "names", id, data, folders[i], "volatile-containers.json"))
+      return true;
+  return false;
 }
 
 static bool look_up_system(struct lookup *l) {

@@ -20,7 +20,8 @@
 #define SCOPE "/system.slice/docker-" ID ".scope"
 #define POD "/kubepods.slice/kubepods-podu.slice/cri-containerd-" ID ".scope"
 #define CONFIG "var/lib/docker/containers/" ID "/config.v2.json"
-#define PODMAN "var/lib/containers/storage/overlay-containers/"
+#define STORAGE "var/lib/containers/storage/"
+#define PODMAN STORAGE "overlay-containers/"
 #define LINKS "var/log/containers/"
 
 #define NOBODY 65534
@@ -138,6 +139,14 @@ NAMES_TEST(podman_names_are_in_either_of_two_files) {
   put_podman(f, PODMAN "containers.json", OTHER_ID, "kept");
   assert_string_equal(
       find(f, "/machine.slice/libpod-" OTHER_ID ".scope", OTHER_ID), "kept");
+}
+
+NAMES_TEST(podman_names_its_folder_after_the_driver_of_its_storage) {
+  put_podman(f, STORAGE "vfs-containers/containers.json", ID, "vfs");
+  expect(f, "/machine.slice/libpod-" ID ".scope", "vfs");
+  put_podman(f, STORAGE "btrfs-containers/containers.json", OTHER_ID, "btrfs");
+  assert_string_equal(
+      find(f, "/machine.slice/libpod-" OTHER_ID ".scope", OTHER_ID), "btrfs");
 }
 
 NAMES_TEST(kubelet_names_containers_of_pods_and_nobody_else_does) {
