@@ -202,13 +202,13 @@ static void learn_part(struct rate *r, double off, double own, double others,
 
 void audit_learn(struct audit *a, uint64_t cycle_ns, const struct exposure *x,
                  const struct audit_lesson *l) {
-  double all = all_squares(a, x, AUDIT_EXPECTED),
-         noise = l->pss_noise * l->pss_noise;
   double off = excess(l->pss_off, sure(x, AUDIT_EXPECTED));
-  double part = part_of(all, noise);
+  double noise = l->pss_noise * l->pss_noise, all, part;
 
   if (a->cycle_ns != cycle_ns)
     begin_cycle(a, cycle_ns);
+  all = all_squares(a, x, AUDIT_EXPECTED);
+  part = part_of(all, noise);
   if (all <= 0 || x->bytes[CAUSE_KSM] > 0)
     return;
   learn_common(a, part * off);

@@ -120,6 +120,22 @@ TEST(noise_is_no_error_of_the_estimate) {
   assert_true(pss(&a, &x, AUDIT_EXPECTED) < 2500);
 }
 
+/* One cause alone has made all of an error, whatever was expected of it before:
+ * so the lesson is the square of the error, by how little it weighs. */
+TEST(a_lesson_goes_by_what_its_own_cycle_expects) {
+  struct audit a = {.cycle_ns = 0};
+  struct exposure x = exposed(CAUSE_FILES, 1000);
+
+  for (unsigned cycle = 1; cycle < 200; cycle++) {
+    double off = cycle % 7 ? 0 : 1000;
+    const struct rate *r = &a.rates[CAUSE_FILES];
+
+    audit_learn(&a, cycle * SECOND, &x, &(struct audit_lesson){.pss_off = off});
+    assert_true(fabs(r->cycle_off - off * off) < 1);
+    assert_true(fabs(r->cycle_exposed - 1000 * 1000) < 1);
+  }
+}
+
 /* Members that are off alike are so together, and others are not. */
 TEST(errors_of_one_sign_are_common) {
   static const struct {
