@@ -39,9 +39,13 @@ static double anonymous_most(const struct baseline *b, const struct change *c) {
   return (double)baseline_bytes(b, ROLLUP_ANONYMOUS) + fmax((double)c->anon, 0);
 }
 
+/* Relatives share pages of the kind, too, whose cost the set does not know. */
 static double relatives_bound(const struct baseline *b,
                               const struct change *c) {
-  return c->relatives_moved * anonymous_most(b, c);
+  uint64_t pages =
+      baseline_bytes(b, c->is_of_shmem ? ROLLUP_PSS_FILE : ROLLUP_PSS_SHMEM);
+
+  return c->relatives_moved * (anonymous_most(b, c) + (double)pages);
 }
 
 /* The estimate takes it to cost half way between its least and its most; but

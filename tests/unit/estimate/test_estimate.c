@@ -1,6 +1,7 @@
 #include "test.h"
 
 #include "estimate/estimate.h"
+#include "estimate/exposure.h"
 
 /* A process of 8 MiB of its own, and 2 MiB that it shares by copy on write,
  * with so many altogether; and 16 MiB of files of which it pays a quarter. */
@@ -82,4 +83,19 @@ TEST(strangers_that_were_counted_are_not_counted_again) {
     estimate_rollup(&b, &c, &u);
     assert_int_equal(u.bytes[ROLLUP_PSS_FILE] / 1024, rows[i].kib);
   }
+}
+
+/* The set knows the cost of one kind of pages; that of the other goes by the
+ * number of relatives, which may not map them. */
+TEST(pages_of_the_other_kind_are_in_doubt_with_the_relatives) {
+  struct baseline b = sharing(2, 2);
+  struct change c = last_of_all();
+  struct exposure x;
+
+  c.relatives_moved = 0.5;
+  exposure_of(&b, &c, &x);
+  assert_true(x.bytes[CAUSE_RELATIVES] == 5 * MIB);
+  c.is_of_shmem = true;
+  exposure_of(&b, &c, &x);
+  assert_true(x.bytes[CAUSE_RELATIVES] == 7 * MIB);
 }
