@@ -20,6 +20,7 @@ int lineage_make(void **state) {
   f->cycle.page_size = 4096;
   f->now_ns = NS_PER_S;
   sharing_init(&f->set, 0);
+  sharing_init(&f->other_set, 0);
   return 0;
 }
 
@@ -74,7 +75,9 @@ static void observe(struct family *f, unsigned slot) {
     o.vm_swap_kb = f->views[slot].vm_swap_kb;
     o.has_swap = true;
   }
-  estimator_observe(&f->cycle, t, &f->set, is_hidden ? NULL : &o);
+  estimator_observe(&f->cycle, t,
+                    f->others >> slot & 1 ? &f->other_set : &f->set,
+                    is_hidden ? NULL : &o);
 }
 
 void pass(struct family *f, unsigned seconds) {

@@ -19,11 +19,13 @@ struct family {
   struct process *processes[MEMORY_SLOTS];
   struct process_table table;
   struct cycle cycle;
-  struct sharing set; /* of the group that all are in */
+  struct sharing set;       /* of the group that they are in */
+  struct sharing other_set; /* of another group */
   struct diag diags[DIAGS];
   uint64_t now_ns;
   unsigned hidden;  /* slots that cannot be looked at */
   unsigned outside; /* slots that are in no group */
+  unsigned others;  /* slots that are in the other group */
 };
 
 /* Fixtures of a test: *state is the family. */

@@ -78,8 +78,11 @@ static uint64_t shared_pages(const struct cycle *cycle, const struct track *t) {
 static void count(const struct cycle *cycle, struct track *t) {
   uint64_t pages = shared_pages(cycle, t);
 
-  sharing_count(track_set(t), cycle->now_ns, pages, t->counted_pages);
-  t->counted_pages = (uint32_t)pages;
+  if (t->family)
+    sharing_count(&t->family->sharing, cycle->now_ns, pages, t->family_pages);
+  sharing_count(t->group_set, cycle->now_ns, pages, t->group_pages);
+  t->family_pages = t->family ? (uint32_t)pages : 0;
+  t->group_pages = (uint32_t)pages;
 }
 
 /*
@@ -171,9 +174,10 @@ static void take(const struct cycle *cycle, struct track *t,
 
 void estimator_observe(const struct cycle *cycle, struct track *t,
                        struct sharing *set, const struct observation *o) {
-  if (!t->family && t->group_set != set) {
-    estimator_forget(t);
-    t->counted_pages = 0;
+  if (t->group_set != set) {
+    if (track_set(t) == t->group_set)
+      estimator_forget(t);
+    t->group_pages = 0;
   }
   t->group_set = set;
   if (o)
@@ -225,7 +229,7 @@ struct doubt estimator_expect(const struct cycle *cycle, struct track *t) {
   sharing_advance(track_set(t), &t->since);
   t->relatives_moved = (float)track_change(cycle, t).relatives_moved;
   x = exposure_now(cycle, t);
-  error = audit_pss_error(&track_set(t)->audit, &x, AUDIT_CHOSEN);
+  error = audit_pss_error(track_audit(t), &x, AUDIT_CHOSEN);
   if (t->is_sampled)
     add_sample(&error, t->sample_error);
   return limit(cycle, t, error);
@@ -242,17 +246,20 @@ static double imprecision(const struct cycle *cycle, const struct track *t) {
 
 /* --- learning --- */
 
-/* How many of the faults since the baseline broke copy on write. */
+/* How many of the faults since the baseline broke copy on write. The lesson
+ * weighs by all of them: few that did can turn out to be many. */
 static void learn_faults(const struct track *t, double uss_off) {
-  double broken = (double)t->broken_bytes, breaks;
+  double *breaks = t->family ? &t->family->cow_breaks : NULL, broken, faulted;
 
-  if (!RULE(learnt_breaks) || !t->family ||
-      broken < (double)LEARN_LEAST_BYTES || (double)t->derived_anon > 0)
+  if (!RULE(learnt_breaks) || !breaks || (double)t->derived_anon > 0)
     return;
-  breaks = clamp(t->family->cow_breaks * (1 + uss_off / broken),
-                 COW_BREAKS_LEAST, 1);
-  t->family->cow_breaks +=
-      (breaks - t->family->cow_breaks) * broken / (broken + LEARN_WELL_BYTES);
+  broken = (double)t->broken_bytes;
+  faulted = broken / *breaks;
+  if (faulted < (double)LEARN_LEAST_BYTES)
+    return;
+  *breaks +=
+      (clamp((broken + uss_off) / faulted, COW_BREAKS_LEAST, 1) - *breaks) *
+      faulted / (faulted + LEARN_WELL_BYTES);
 }
 
 static double off_by(uint64_t found, uint64_t expected) {
@@ -274,7 +281,7 @@ static void learn(const struct cycle *cycle, const struct track *t,
   }
   learn_faults(t, excess(l.uss_off, SURELY * l.uss_noise));
   x.bytes[CAUSE_STATM] = imprecision(cycle, t);
-  audit_learn(&track_set(t)->audit, cycle->now_ns, &x, &l);
+  audit_learn(track_audit(t), cycle->now_ns, &x, &l);
 }
 
 /* The first one tells more than no lesson. */
@@ -306,7 +313,7 @@ static uint32_t family_changes(const struct track *t) {
 static void restart(const struct cycle *cycle, struct track *t,
                     uint64_t at_ns) {
   t->baseline.at_ns = at_ns;
-  t->baseline.relatives = fork_family_relatives(t);
+  t->baseline.relatives = fork_family_size(t);
   t->was_swap_used = cycle->is_swap_used;
   t->cow_broken = t->family ? t->family->cow_broken : 0;
   t->got_back = t->family ? t->family->got_back : 0;
@@ -320,10 +327,15 @@ static void restart(const struct cycle *cycle, struct track *t,
 
 /* Pages that no other process maps, as it turns out, were counted as shared. */
 static void correct_count(const struct cycle *cycle, struct track *t) {
-  uint32_t counted = t->counted_pages;
+  uint32_t pages = (uint32_t)shared_pages(cycle, t);
+  double more = (double)pages - (double)t->group_pages;
 
-  t->counted_pages = (uint32_t)shared_pages(cycle, t);
-  sharing_correct(track_set(t), (double)t->counted_pages - (double)counted);
+  sharing_correct(t->group_set, more);
+  t->group_pages = pages;
+  if (!t->family)
+    return;
+  sharing_correct(&t->family->sharing, more);
+  t->family_pages = pages;
 }
 
 static int64_t between(int64_t x, int64_t least, int64_t most) {
@@ -408,7 +420,7 @@ void estimator_settle_relatives(struct track *t) {
     return;
   baseline_get(&t->baseline, &found);
   if (strangers_are_ruled_out(&found, t->baseline.vm_swap_kb, now))
-    t->baseline.relatives = fork_family_relatives(t);
+    t->baseline.relatives = fork_family_size(t);
 }
 
 /* Memory can come back between the look at a process and its reading. */
@@ -483,7 +495,7 @@ static void add_noise(struct sampled_deviation *to, double noise) {
  * which it stands on, and what has come since. */
 static struct sampled_error error_of_estimate(const struct cycle *cycle,
                                               const struct track *t) {
-  const struct audit *audit = &track_set(t)->audit;
+  const struct audit *audit = track_audit(t);
   struct exposure x = exposure_now(cycle, t);
   double pss = doubt_bytes(audit_pss_error(audit, &x, AUDIT_EXPECTED));
   double uss = doubt_bytes(audit_uss_error(audit, &x, AUDIT_EXPECTED));
@@ -563,7 +575,7 @@ void estimator_derive(const struct cycle *cycle, struct track *t,
 
 void estimator_predict(const struct cycle *cycle, const struct track *t,
                        struct prediction *ret) {
-  const struct audit *audit = &track_set(t)->audit;
+  const struct audit *audit = track_audit(t);
   const struct sampled_error *sample = t->is_sampled ? t->sample_error : NULL;
   struct change c = track_change(cycle, t);
   struct exposure x = exposure_now(cycle, t);

@@ -12,7 +12,7 @@ void fork_family_leave(struct track *t) {
   t->is_family_decided = false;
   if (!family)
     return;
-  t->counted_pages = 0;
+  t->family_pages = 0;
   family->changes++;
   if (--family->members == 0)
     free(family);
@@ -33,6 +33,7 @@ static int found_family(struct track *parent, uint64_t shared_pages) {
       .members = 1, .cow_breaks = 1, .newborns = NEWBORN_LESSONS_AT_FIRST};
   sharing_init(&family->sharing, shared_pages);
   enter(parent, family);
+  parent->family_pages = parent->group_pages;
   parent->is_family_decided = true;
   return 0;
 }
@@ -42,24 +43,20 @@ int fork_family_join(struct track *t, struct track *parent,
   if (!parent->family && found_family(parent, shared_pages) < 0)
     return -ENOMEM;
   enter(t, parent->family);
-  t->counted_pages = 0;
+  t->family_pages = 0;
   t->family->members++;
   t->family->changes++;
   /* If it was read before its parent could be looked at, it shared then, too.
    */
   if (track_has_baseline(t))
-    t->baseline.relatives = fork_family_relatives(t);
+    t->baseline.relatives = fork_family_size(t);
   t->strangers_counted = 0;
   t->is_newborn = parent->has_newborn = true;
   return 0;
 }
 
-uint32_t fork_family_size(const struct track *t) {
-  return t->family ? t->family->members : 1;
-}
+uint16_t fork_family_size(const struct track *t) {
+  uint32_t members = t->family ? t->family->members : 1;
 
-uint16_t fork_family_relatives(const struct track *t) {
-  uint32_t size = fork_family_size(t);
-
-  return size < UINT16_MAX ? (uint16_t)size : UINT16_MAX;
+  return members < UINT16_MAX ? (uint16_t)members : UINT16_MAX;
 }

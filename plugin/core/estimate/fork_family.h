@@ -50,10 +50,8 @@ int fork_family_join(struct track *t, struct track *parent,
 /* Leaves the family, if there is one; the last member frees it. */
 void fork_family_leave(struct track *t);
 
-/* The number of members; 1 without a family. */
-uint32_t fork_family_size(const struct track *t);
-
-/* The same as far as a baseline counts: at most UINT16_MAX. */
-uint16_t fork_family_relatives(const struct track *t);
+/* The number of members, or UINT16_MAX if there are more; 1 without a family.
+ */
+uint16_t fork_family_size(const struct track *t);
 
 #endif

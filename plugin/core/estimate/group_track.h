@@ -8,7 +8,7 @@
 #include "report/usage.h"
 
 struct group_track {
-  struct sharing sharing; /* of members without a family */
+  struct sharing sharing; /* of all members */
   uint64_t last_pss;      /* in the cycle before */
   /* The sum of the errors to be expected goes down as members are chosen to be
    * read; nothing need be read below the other. */

@@ -111,7 +111,7 @@ static struct inheritance inheritance_of(const struct cycle *cycle,
   i.rollup = prediction.rollup;
   baseline_take(&i.before, &i.rollup, &parent->now, cycle->page_size);
   i.before.vm_swap_kb = parent->now.vm_swap_kb;
-  i.before.relatives = fork_family_relatives(parent);
+  i.before.relatives = fork_family_size(parent);
   i.shared = baseline_cow_shared(&i.before);
   lent = amount_from((double)parent->lent_kb * 1024 / parent->newborns);
   i.lent = min(minus(lent, i.shared), baseline_private(&i.before).anon);

@@ -37,6 +37,8 @@ void sharing_correct(struct sharing *s, double pages) {
     s->now += pages;
 }
 
+bool sharing_has_lost(const struct sharing *s) { return s->left < s->before; }
+
 /* The pages that members map are taken to be the same as before: the more often
  * they are mapped, the less each of them costs. */
 double sharing_change(const struct sharing *s) {

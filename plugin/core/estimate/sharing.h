@@ -1,8 +1,8 @@
 /*
  * The cost of a page of a file or of shmem to the processes that map it. They
- * form a set: a fork family, or else the members of a group. statm says how
- * many such pages each of them maps, and so how many times the pages of the set
- * are mapped together; the more often, the less a page costs each. A process is
+ * form a set: a fork family of several, or else a group. statm says how many
+ * such pages each of them maps, and so how many times the pages of the set are
+ * mapped together; the more often, the less a page costs each. A process is
  * so seen to come, to go, or to touch more of a shared buffer, by processes to
  * which nothing happens. Readings show what this overlooks, such as how many of
  * the touched pages no member had before.
@@ -54,6 +54,9 @@ void sharing_correct(struct sharing *s, double pages);
 
 /* The cost of a page in this cycle, by its cost in the one before. */
 double sharing_change(const struct sharing *s);
+
+/* Whether members are gone since the cycle before. */
+bool sharing_has_lost(const struct sharing *s);
 
 /* Adds the changes of this cycle to those of a member, once in a cycle. */
 void sharing_advance(const struct sharing *s, struct sharing_since *since);

@@ -13,17 +13,16 @@ struct sampled_error;
 struct track {
   struct observation now;
   struct baseline baseline;
-  /* It shares files and shmem with its family, or else with the first of its
-   * groups. */
-  struct fork_family *family;
-  struct sharing *group_set;
-  uint64_t got_back;   /* family->got_back at the baseline */
-  uint64_t cow_broken; /* family->cow_broken at the baseline */
+  struct fork_family *family; /* NULL if it was never seen to fork */
+  struct sharing *group_set;  /* of the first of its groups */
+  uint64_t got_back;          /* family->got_back at the baseline */
+  uint64_t cow_broken;        /* family->cow_broken at the baseline */
   /* Of the baseline, where that is a sample; owned by its sampling. */
   struct sampled_error *sample_error;
   struct sharing_since since; /* the baseline, in its set */
   uint32_t family_changes;    /* family->changes at the baseline */
-  uint32_t counted_pages;     /* in its set */
+  uint32_t group_pages;       /* counted in group_set */
+  uint32_t family_pages;      /* and in the set of its family */
   float relatives_moved;      /* the part since the baseline, at most */
   float broken_bytes;         /* by its faults since the baseline */
   float told_returned;        /* of what it got back from swap since then */

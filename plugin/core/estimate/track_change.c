@@ -5,8 +5,16 @@
 #include "proc/arith.h"
 #include "proc/rule.h"
 
+/* Even the one that is left has the pages of those that are gone now. */
 struct sharing *track_set(const struct track *t) {
-  return t->family ? &t->family->sharing : t->group_set;
+  return t->family && (t->family->members > 1 ||
+                       sharing_has_lost(&t->family->sharing))
+             ? &t->family->sharing
+             : t->group_set;
+}
+
+struct audit *track_audit(const struct track *t) {
+  return t->family ? &t->family->sharing.audit : &t->group_set->audit;
 }
 
 uint64_t track_resident_bytes(const struct cycle *cycle,
@@ -18,10 +26,12 @@ bool track_is_swap_emptied(const struct cycle *cycle, const struct track *t) {
   return t->was_swap_used && !cycle->is_swap_used;
 }
 
+/* Little of one process can be much of all its relatives. */
 bool track_wants_faults(const struct track *t) {
   return t->is_newborn || t->has_newborn ||
          (track_has_baseline(t) &&
-          baseline_cow_bytes(&t->baseline) >= ROLLUP_COW_LEAST_BYTES);
+          baseline_cow_bytes(&t->baseline) * fork_family_size(t) >=
+              ROLLUP_COW_LEAST_BYTES);
 }
 
 static uint64_t broken_by_relatives(const struct track *t) {
@@ -45,7 +55,7 @@ static double moved_part(uint32_t before, uint32_t now) {
 }
 
 static double relatives_moved(const struct track *t) {
-  double now = moved_part(t->baseline.relatives, fork_family_relatives(t));
+  double now = moved_part(t->baseline.relatives, fork_family_size(t));
   double before = (double)t->relatives_moved;
 
   return now > before ? now : before;

@@ -16,8 +16,12 @@
 uint64_t track_faulted_bytes(const struct cycle *cycle,
                              const struct observation *at);
 
-/* The set with which it shares files and shmem. */
+/* The set with which it shares files and shmem: the other members of its family
+ * if there are any, or else its group. */
 struct sharing *track_set(const struct track *t);
+
+/* Of the estimates of its family, or else of its group. */
+struct audit *track_audit(const struct track *t);
 
 uint64_t track_resident_bytes(const struct cycle *cycle, const struct track *t);
 

@@ -15,7 +15,7 @@
 /* A relative that ended while others were read no longer pays its part; one
  * that nobody knows may have ended as well. */
 static bool has_same_relatives(const struct track *t) {
-  return t->baseline.relatives == fork_family_relatives(t) &&
+  return t->baseline.relatives == fork_family_size(t) &&
          t->strangers != STRANGERS_NEW;
 }
 

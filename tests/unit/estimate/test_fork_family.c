@@ -157,10 +157,10 @@ TEST(a_process_that_leaves_takes_no_pages_along) {
   begin(&w, 2);
   set_parent(&w, 2, 1);
   update(&w);
-  w.p[2].member->track.counted_pages = 7;
+  w.p[2].member->track.family_pages = 7;
   exec(&w.p[2]);
   update(&w);
-  assert_int_equal(w.p[2].member->track.counted_pages, 0);
+  assert_int_equal(w.p[2].member->track.family_pages, 0);
   end(&w);
 }
 
@@ -227,6 +227,19 @@ TEST(the_last_member_takes_the_family_away) {
   assert_int_equal(size_of(&w, 2), 1);
   assert_non_null(family_of(&w, 2));
   fork_family_leave(&w.p[2].member->track);
+  end(&w);
+}
+
+/* As many as a baseline counts. */
+TEST(a_family_can_be_larger_than_a_baseline_counts) {
+  struct world w;
+
+  begin(&w, 2);
+  set_parent(&w, 2, 1);
+  update(&w);
+  w.p[1].member->track.family->members = 70000;
+  assert_int_equal(size_of(&w, 1), UINT16_MAX);
+  w.p[1].member->track.family->members = 2;
   end(&w);
 }
 

@@ -392,6 +392,50 @@ FAMILY_TEST(faults_that_copy_nothing_are_known_from_readings) {
   }
 }
 
+/* A worker that writes at last, after many faults that have copied nothing. */
+FAMILY_TEST(faults_that_copy_after_all_are_known_from_readings) {
+  struct prediction writer;
+
+  start_parent(f);
+  memory_fork(&f->world, 0, 1, 0);
+  pass(f, 1);
+  read_one(f, 0);
+  read_one(f, 1);
+  for (unsigned i = 0; i < 60; i++) {
+    f->world.processes[1].minor_faults += 2 * MIB_PAGES;
+    pass(f, 1);
+    read_one(f, 1);
+  }
+  for (unsigned i = 0; i < 12; i++) {
+    memory_write(&f->world, 1, 2 * MIB_PAGES, (uint16_t)(i * 3276));
+    pass(f, 1);
+    estimator_predict(&f->cycle, &f->processes[1]->member->track, &writer);
+    if (i > 8)
+      assert_near((double)rollup_uss(&writer.rollup),
+                  (double)rollup_uss(&f->views[1].rollup), 1 << 20, "USS");
+    read_one(f, 1);
+  }
+}
+
+/* Each is short of little memory, and all together of as much as it takes. */
+FAMILY_TEST(faults_of_many_that_share_little_are_asked_for) {
+  static const unsigned workers = 12;
+
+  start_parent(f);
+  memory_shrink(&f->world, 0, 40 * MIB_PAGES, 0);
+  memory_grow(&f->world, 0, 66);
+  for (unsigned slot = 1; slot < workers; slot++)
+    memory_fork(&f->world, 0, slot, 0);
+  pass(f, 1);
+  for (unsigned slot = 0; slot < workers; slot++)
+    read_one(f, slot);
+  pass(f, 1);
+  for (unsigned slot = 1; slot < workers; slot++)
+    memory_write(&f->world, slot, 66, 0);
+  pass(f, 1);
+  expect_within(f, 300, 300);
+}
+
 /* It is read when its child has gone, and all is its own again. */
 FAMILY_TEST(a_parent_that_was_wrong_is_doubted) {
   learn_from_children(f);
@@ -423,4 +467,47 @@ FAMILY_TEST(memory_that_came_during_a_reading_is_not_lost) {
   estimator_correct(&f->cycle, &f->processes[0]->member->track, &reading);
   pass(f, 1);
   expect_within(f, 4, 4);
+}
+
+/* --- files, once the children have ended --- */
+
+static void start_mapper(struct family *f, unsigned slot) {
+  memory_start(&f->world, slot);
+  memory_grow(&f->world, slot, 256);
+  memory_map(&f->world, slot, BUFFERS, 4096, 0, true);
+}
+
+/* Four of a group share a buffer; each has forked once, some time ago. */
+FAMILY_TEST(whoever_has_forked_shares_files_with_its_group_again) {
+  for (unsigned slot = 0; slot < 4; slot++)
+    start_mapper(f, slot);
+  pass(f, 1);
+  for (unsigned slot = 0; slot < 4; slot++) {
+    memory_fork(&f->world, slot, 9, 5);
+    pass(f, 1);
+    memory_exit(&f->world, 9);
+    pass(f, 1);
+  }
+  for (unsigned slot = 0; slot < 4; slot++)
+    read_one(f, slot);
+  pass(f, 1);
+  memory_exit(&f->world, 2);
+  memory_exit(&f->world, 3);
+  pass(f, 1);
+  expect_within(f, 100, 100);
+}
+
+/* Its end is seen by the one that is left, in whatever group it was. */
+FAMILY_TEST(the_last_child_leaves_its_part_of_the_files) {
+  start_mapper(f, 0);
+  f->others = 1 << 1;
+  pass(f, 1);
+  read_one(f, 0);
+  memory_fork(&f->world, 0, 1, 4096);
+  pass(f, 1);
+  read_one(f, 0);
+  pass(f, 1);
+  memory_exit(&f->world, 1);
+  pass(f, 1);
+  expect_within(f, 100, 16384);
 }
