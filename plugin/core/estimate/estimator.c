@@ -191,10 +191,8 @@ void estimator_observe(const struct cycle *cycle, struct track *t,
 
 /* --- the error to be expected --- */
 
-/* At most all that is resident. */
-static struct doubt limit(const struct cycle *cycle, const struct track *t,
-                          struct doubt d) {
-  double most = (double)track_resident_bytes(cycle, t), all = doubt_bytes(d);
+static struct doubt limit(struct doubt d, double most) {
+  double all = doubt_bytes(d);
 
   return all > most ? doubt_scale(d, most / all) : d;
 }
@@ -232,7 +230,7 @@ struct doubt estimator_expect(const struct cycle *cycle, struct track *t) {
   error = audit_pss_error(track_audit(t), &x, AUDIT_CHOSEN);
   if (t->is_sampled)
     add_sample(&error, t->sample_error);
-  return limit(cycle, t, error);
+  return limit(error, (double)track_resident_bytes(cycle, t));
 }
 
 static double imprecision(const struct cycle *cycle, const struct track *t) {
@@ -573,6 +571,11 @@ void estimator_derive(const struct cycle *cycle, struct track *t,
 
 /* --- predicting --- */
 
+/* No value is below 0 or above the most. */
+static double bound(double most, uint64_t value) {
+  return fmax((double)value, most - (double)value);
+}
+
 void estimator_predict(const struct cycle *cycle, const struct track *t,
                        struct prediction *ret) {
   const struct audit *audit = track_audit(t);
@@ -580,10 +583,12 @@ void estimator_predict(const struct cycle *cycle, const struct track *t,
   struct change c = track_change(cycle, t);
   struct exposure x = exposure_now(cycle, t);
   struct audit_errors errors;
+  double most;
 
   estimate_rollup(&t->baseline, &c, &ret->rollup);
   ret->age_ns = cycle->now_ns - t->baseline.at_ns;
   x.bytes[CAUSE_STATM] = imprecision(cycle, t);
+  most = (double)track_resident_bytes(cycle, t) + x.bytes[CAUSE_STATM];
   audit_publish(audit, &x, &errors);
   ret->pss_error = errors.pss;
   ret->uss_error = errors.uss;
@@ -594,6 +599,7 @@ void estimator_predict(const struct cycle *cycle, const struct track *t,
     add_sample(&ret->pss_error, sample);
     ret->uss_error.independent += sampled_uss_error(sample);
   }
-  ret->pss_error = limit(cycle, t, ret->pss_error);
-  ret->uss_error = limit(cycle, t, ret->uss_error);
+  ret->pss_error =
+      limit(ret->pss_error, bound(most, ret->rollup.bytes[ROLLUP_PSS]));
+  ret->uss_error = limit(ret->uss_error, bound(most, rollup_uss(&ret->rollup)));
 }

@@ -354,6 +354,18 @@ FAMILY_TEST(children_like_those_before_are_hardly_doubted) {
   assert_true(published_kb(f, 1) < 600);
 }
 
+/* Half of it at first, and never less than nothing or more than there is. */
+FAMILY_TEST(an_error_is_no_larger_than_a_value_can_be_wrong) {
+  struct prediction parent;
+
+  start_parent(f);
+  memory_fork(&f->world, 0, 1, 0);
+  pass(f, 1);
+  estimator_predict(&f->cycle, &f->processes[0]->member->track, &parent);
+  assert_near(doubt_bytes(parent.pss_error) / 1024, 20.5 * 1024, 1024, "error");
+  assert_true(doubt_bytes(parent.uss_error) <= 41 * MIB);
+}
+
 /* Of the faults of an idle child few are copies, and few are faults at all. */
 FAMILY_TEST(idle_children_tell_little_of_what_others_copy) {
   struct prediction child;
