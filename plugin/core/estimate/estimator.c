@@ -191,12 +191,6 @@ void estimator_observe(const struct cycle *cycle, struct track *t,
 
 /* --- the error to be expected --- */
 
-static struct doubt limit(struct doubt d, double most) {
-  double all = doubt_bytes(d);
-
-  return all > most ? doubt_scale(d, most / all) : d;
-}
-
 /* Faults since the reading that cannot be asked for may have copied all that is
  * shared. */
 static struct exposure exposure_now(const struct cycle *cycle,
@@ -230,7 +224,7 @@ struct doubt estimator_expect(const struct cycle *cycle, struct track *t) {
   error = audit_pss_error(track_audit(t), &x, AUDIT_CHOSEN);
   if (t->is_sampled)
     add_sample(&error, t->sample_error);
-  return limit(error, (double)track_resident_bytes(cycle, t));
+  return doubt_limit(error, 0, track_resident_bytes(cycle, t));
 }
 
 static double imprecision(const struct cycle *cycle, const struct track *t) {
@@ -571,11 +565,6 @@ void estimator_derive(const struct cycle *cycle, struct track *t,
 
 /* --- predicting --- */
 
-/* No value is below 0 or above the most. */
-static double bound(double most, uint64_t value) {
-  return fmax((double)value, most - (double)value);
-}
-
 void estimator_predict(const struct cycle *cycle, const struct track *t,
                        struct prediction *ret) {
   const struct audit *audit = track_audit(t);
@@ -583,12 +572,12 @@ void estimator_predict(const struct cycle *cycle, const struct track *t,
   struct change c = track_change(cycle, t);
   struct exposure x = exposure_now(cycle, t);
   struct audit_errors errors;
-  double most;
+  uint64_t most;
 
   estimate_rollup(&t->baseline, &c, &ret->rollup);
   ret->age_ns = cycle->now_ns - t->baseline.at_ns;
   x.bytes[CAUSE_STATM] = imprecision(cycle, t);
-  most = (double)track_resident_bytes(cycle, t) + x.bytes[CAUSE_STATM];
+  most = track_resident_bytes(cycle, t) + (uint64_t)x.bytes[CAUSE_STATM];
   audit_publish(audit, &x, &errors);
   ret->pss_error = errors.pss;
   ret->uss_error = errors.uss;
@@ -600,6 +589,6 @@ void estimator_predict(const struct cycle *cycle, const struct track *t,
     ret->uss_error.independent += sampled_uss_error(sample);
   }
   ret->pss_error =
-      limit(ret->pss_error, bound(most, ret->rollup.bytes[ROLLUP_PSS]));
-  ret->uss_error = limit(ret->uss_error, bound(most, rollup_uss(&ret->rollup)));
+      doubt_limit(ret->pss_error, ret->rollup.bytes[ROLLUP_PSS], most);
+  ret->uss_error = doubt_limit(ret->uss_error, rollup_uss(&ret->rollup), most);
 }

@@ -61,11 +61,12 @@ static void guess_raw(const struct aggregate *a, const struct process *p,
                 a->cycle->kernel_fields, &ret->rollup);
 }
 
-/* Its error is all of it, as far as the errors of other guesses have left any.
- */
+/* Its error is as much as it can be wrong, as far as the errors of other
+ * guesses have left any. */
 static void guess(const struct aggregate *a, const struct process *p,
                   const struct group *g, double errors, struct estimate *ret) {
-  double whole = (double)(p->statm.resident_pages * a->cycle->page_size);
+  uint64_t whole = p->statm.resident_pages * a->cycle->page_size;
+  struct doubt all = {.common = (double)whole};
   static const struct doubt_sum none;
   double most = fmax(guess_beyond(&a->guess_limit, &none) - errors, 0);
 
@@ -73,7 +74,9 @@ static void guess(const struct aggregate *a, const struct process *p,
   if (!estimate_has_rollup(ret))
     return;
   guess_limit(&a->guess_limit, &ret->rollup);
-  ret->pss_error.common = ret->uss_error.common = fmin(whole, most);
+  all.common = fmin(all.common, most);
+  ret->pss_error = doubt_limit(all, ret->rollup.bytes[ROLLUP_PSS], whole);
+  ret->uss_error = doubt_limit(all, rollup_uss(&ret->rollup), whole);
   ret->pss_parts[CAUSE_GUESS] = 1;
 }
 

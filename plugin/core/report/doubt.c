@@ -17,6 +17,14 @@ const char *cause_name(enum cause cause) {
   return names[cause];
 }
 
+struct doubt doubt_limit(struct doubt d, uint64_t value, uint64_t most) {
+  double up = (double)most - (double)value;
+  double bound = fmax((double)value, up), all = doubt_bytes(d);
+  double by = all > bound ? bound / all : 1;
+
+  return (struct doubt){d.common * by, d.independent * by};
+}
+
 void doubt_add(struct doubt_sum *sum, struct doubt d) {
   sum->common += d.common;
   sum->squares += d.independent * d.independent;

@@ -45,9 +45,8 @@ static inline double doubt_bytes(struct doubt d) {
   return d.common + d.independent;
 }
 
-static inline struct doubt doubt_scale(struct doubt d, double by) {
-  return (struct doubt){d.common * by, d.independent * by};
-}
+/* At most as far as a value can be off that is between 0 and the most. */
+struct doubt doubt_limit(struct doubt d, uint64_t value, uint64_t most);
 
 void doubt_add(struct doubt_sum *sum, struct doubt d);
 

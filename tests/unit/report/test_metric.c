@@ -313,11 +313,12 @@ TEST(the_errors_are_those_of_the_estimates) {
   struct rollup r = {.known = KNOWN};
   struct usage u = make_usage();
   const struct doubt pss = {.common = 3 * (double)MIB};
+  const struct doubt uss = {.common = 6 * (double)MIB};
   struct values v;
 
   r.bytes[ROLLUP_RSS] = r.bytes[ROLLUP_PSS] = 100 * MIB;
   usage_add_process(&u, 1);
-  usage_add_estimate(&u, &r, 100 * MIB, pss, doubt_scale(pss, 2), 1);
+  usage_add_estimate(&u, &r, 100 * MIB, pss, uss, 1);
   v = publish_all(&u);
   check_all(&v, "memory-pss_error=3m memory-uss_error=6m "
                 "percent-pss_error=0.29296875 percent-uss_error=0.5859375");

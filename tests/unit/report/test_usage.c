@@ -309,8 +309,9 @@ static void add_doubt(struct usage *u, double common_kb,
                       double independent_kb) {
   struct rollup r = make_rollup(10, 0, 10, 30); /* Rss is 40 kB */
   const struct doubt pss = {common_kb * KIB, independent_kb * KIB};
+  const struct doubt uss = {2 * pss.common, 2 * pss.independent};
 
-  usage_add_estimate(u, &r, 10 * PAGE, pss, doubt_scale(pss, 2), 7);
+  usage_add_estimate(u, &r, 10 * PAGE, pss, uss, 7);
 }
 
 /* Errors that members have in common add up; of others the squares do. */
