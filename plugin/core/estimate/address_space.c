@@ -162,13 +162,17 @@ static void set_apart(struct process *p) {
   p->memory_of = 0;
 }
 
+/* The kernel compares main threads. Those that have ended have no memory any
+ * more, and so all have the same. */
 static struct read_job ask(struct process *p, const struct process *other,
                            uint64_t now_ns) {
+  bool is_dead = p->is_dead_leader || other->is_dead_leader;
+
   return (struct read_job){.process = p,
                            .kind = READ_SAME_MM,
                            .other_pid = other->pid,
                            .may_ask_kernel =
-                               now_ns >= p->kcmp_refused_until_ns};
+                               !is_dead && now_ns >= p->kcmp_refused_until_ns};
 }
 
 /* Lays out the question about a process, if there is any to ask. */

@@ -423,6 +423,30 @@ WORLD_TEST(siblings_stay_together_when_the_oldest_execs) {
   world_assert(w, "g", "resident=%uk", 4 * 8192);
 }
 
+/* A parent and two children with equal numbers: to the kernel, main threads
+ * that have ended have the same memory, which is none. */
+WORLD_TEST(processes_whose_main_threads_are_dead_have_their_own_memory) {
+  struct fake parent = member(10, "g"), live = member(12, "t");
+
+  kcmp_error = 0;
+  w->settings.policy.refresh = REFRESH_ALWAYS;
+  world_make_own(w);
+  parent.state = 'Z';
+  parent.threads = live.threads = 2;
+  for (uint32_t pid = 10; pid < 40; pid += 10) {
+    struct fake f = pid == 10 ? parent : fake_child(&parent, pid);
+
+    world_put(w, f);
+    live.pid = pid + 1;
+    proctree_put_thread(&w->tree, pid, &live);
+  }
+  group(w, "g");
+  for (int i = 0; i < 3; i++) {
+    world_run(w, 1);
+    world_assert(w, "g", "resident=%uk", 3 * 8192);
+  }
+}
+
 /* Meanwhile what it looks like is an answer. */
 WORLD_TEST(child_in_vfork_is_counted_once_where_the_kernel_does_not_tell) {
   struct fake parent = member(10, "g");
