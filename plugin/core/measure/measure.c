@@ -19,7 +19,7 @@
  * is not tried soon again, unless the process execs. */
 #define DENIED_BACK_OFF_NS (UINT64_C(3600) * NS_PER_S)
 
-/* An error that is never worth a reading. */
+/* An error below is worth a reading only where readings are cheap. */
 #define ERROR_LEAST_BYTES 4096.0
 /* The part of a group's PSS that may be wrong before anything is read for it.
  */
@@ -188,19 +188,26 @@ static void defer_large(struct measurer *m, struct process *p) {
   diag_note(m->diags, DIAG_TOO_LARGE, p, 0, "smaps_rollup");
 }
 
+/* Nothing tells how cheap the first reading of a process is. */
+static bool is_worth_nothing(const struct process *p, struct doubt error) {
+  return p->member->cost.is_learnt ? doubt_bytes(error) <= 0
+                                   : doubt_bytes(error) < ERROR_LEAST_BYTES;
+}
+
 static void add_candidate(struct measurer *m, struct process *p,
                           const struct policy *policy, struct doubt error) {
   struct candidate c = {.process = p,
                         .groups = p->groups,
                         .n_groups = p->n_groups,
                         .error = error,
-                        .is_must = policy->refresh == REFRESH_ALWAYS};
+                        .is_must = policy->refresh == REFRESH_ALWAYS,
+                        .is_slight = doubt_bytes(error) < ERROR_LEAST_BYTES};
 
   c.is_due = is_due(m, p->member, policy, &c.deadline_ns) && !c.is_must;
   /* MaxAge holds for Other as well. */
   c.is_last =
       policy->comes_last && !(c.is_due && c.deadline_ns <= m->cycle.now_ns);
-  if (!c.is_must && !c.is_due && doubt_bytes(error) < ERROR_LEAST_BYTES)
+  if (!c.is_must && !c.is_due && is_worth_nothing(p, error))
     return;
   /* No walk is made that would hold the process up for longer, not even where
    * every member is to be read. */

@@ -33,7 +33,7 @@ static bool is_due(const struct candidate *c) { return c->is_due; }
 
 static bool is_wanted_by(const struct group_track *g,
                          const struct candidate *c) {
-  return doubt_of_sum(&g->error) > g->tolerated_bytes &&
+  return !c->is_slight && doubt_of_sum(&g->error) > g->tolerated_bytes &&
          (!c->is_sample || g->sampling_ns > 0);
 }
 
@@ -155,6 +155,8 @@ static int compare_age(const void *left, const void *right) {
 
   if (a->is_last != b->is_last)
     return a->is_last ? 1 : -1;
+  if (a->is_slight != b->is_slight)
+    return a->is_slight ? 1 : -1;
   return (a->intervals < b->intervals) - (a->intervals > b->intervals);
 }
 

@@ -29,6 +29,7 @@ struct candidate {
   uint32_t cost_ns;     /* predicted */
   bool is_due;          /* never read, or its reading is older than MaxAge */
   bool is_must;         /* Refresh "always": whatever the budget */
+  bool is_slight;       /* its error alone is not worth a reading */
   bool is_sample;       /* its pages are sampled in place of a walk */
   bool is_last;         /* in Other alone, and its deadline is to come */
 };
@@ -45,7 +46,8 @@ struct schedule {
  * and those of which a group has more error than it tolerates, the most error
  * for the time first, as far as they fit into the rest. As long as less than
  * cheap_ns is spent, walks follow whose error is tolerated, the oldest first,
- * those of Other behind the others; none that takes more than a tenth of it.
+ * those whose error is slight behind the others, and those of Other behind all
+ * of these; none that takes more than a tenth of it.
  *
  * A group wants samples for its error only as long as it has time for them. One
  * may take more than is left, which is owed in the next cycles. One that is due

@@ -33,6 +33,24 @@ WORLD_TEST(change_of_shared_memory_is_read) {
   world_assert(w, "g", "pss=%uk", f.pss_kb);
 }
 
+/* Another process has left what it shared with this one. Of so little memory no
+ * error is expected that would be worth a reading, but a reading costs little.
+ */
+WORLD_TEST(at_ten_seconds_small_changes_that_nothing_shows_are_read_soon) {
+  struct fake f = member(10, "g");
+
+  w->settings.interval_ns = 10 * NS_PER_S;
+  w->settings.policy.max_age_ns = 600 * NS_PER_S;
+  f.private_kb = 8000;
+  f.shared_kb = 200;
+  f.pss_kb = 8100;
+  world_start(w, f);
+  f.pss_kb = 8200;
+  world_put(w, f);
+  world_run_times(w, 3, 10);
+  world_assert(w, "g", "pss=8200k");
+}
+
 WORLD_TEST(reading_is_renewed_after_max_age) {
   unsigned n = 0;
 

@@ -498,6 +498,22 @@ PLAN_TEST(cheap_walks_are_made_oldest_first_and_other_last) {
   }
 }
 
+/* It is read where that is cheap, behind those whose error is not slight. */
+PLAN_TEST(slight_error_is_no_reason_for_a_walk_that_is_not_cheap) {
+  for (int is_cheap = 0; is_cheap < 2; is_cheap++) {
+    struct candidate c[] = {make('a', 20, 2), make('b', 20, 2),
+                            make('c', 1, 2)};
+    struct read_time time = time_of(50 * MS);
+
+    track.tolerated_bytes = is_cheap ? 1000 * MIB : 0;
+    time.cheap_ns = is_cheap ? 20 * MS : 0;
+    c[0].is_slight = c[1].is_slight = true;
+    c[0].intervals = 8;
+    c[1].intervals = 9;
+    check_time("slight", c, LENGTH(c), &time, is_cheap ? "cba" : "c", "");
+  }
+}
+
 /* What had to be read counts as well. */
 PLAN_TEST(cheap_walks_leave_off_where_others_have_spent_as_much) {
   struct candidate c[] = {make('a', 20, 19), make('b', 1, 2)};
