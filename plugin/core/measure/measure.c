@@ -188,10 +188,11 @@ static void defer_large(struct measurer *m, struct process *p) {
   diag_note(m->diags, DIAG_TOO_LARGE, p, 0, "smaps_rollup");
 }
 
-/* Nothing tells how cheap the first reading of a process is. */
-static bool is_worth_nothing(const struct process *p, struct doubt error) {
-  return p->member->cost.is_learnt ? doubt_bytes(error) <= 0
-                                   : doubt_bytes(error) < ERROR_LEAST_BYTES;
+/* Nothing tells how cheap the first reading of a process is. SwapPss, of which
+ * there is no error, can be off wherever there is swap. */
+static bool is_worth_nothing(const struct member *m, struct doubt error) {
+  return doubt_bytes(error) < (m->cost.is_learnt ? 1 : ERROR_LEAST_BYTES) &&
+         m->track.now.vm_swap_kb == 0;
 }
 
 static void add_candidate(struct measurer *m, struct process *p,
@@ -207,7 +208,7 @@ static void add_candidate(struct measurer *m, struct process *p,
   /* MaxAge holds for Other as well. */
   c.is_last =
       policy->comes_last && !(c.is_due && c.deadline_ns <= m->cycle.now_ns);
-  if (!c.is_must && !c.is_due && is_worth_nothing(p, error))
+  if (!c.is_must && !c.is_due && is_worth_nothing(p->member, error))
     return;
   /* No walk is made that would hold the process up for longer, not even where
    * every member is to be read. */

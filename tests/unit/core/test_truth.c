@@ -230,6 +230,7 @@ WORLD_TEST(without_status_a_reading_knows_what_is_in_swap) {
               {"a later one sees what went", &none, &all},
               {"a later one sees what came back", &all, &some}};
 
+  w->settings.interval_ns = NS_PER_S; /* lest age be a reason to read it */
   put_swap(w, 500000);
   group(w, "g");
   for (size_t i = 0; i < LENGTH(rows); i++) {

@@ -51,6 +51,24 @@ WORLD_TEST(at_ten_seconds_small_changes_that_nothing_shows_are_read_soon) {
   world_assert(w, "g", "pss=8200k");
 }
 
+/* A relative has got its part back from swap: nothing of this one changes but
+ * SwapPss. */
+WORLD_TEST(at_ten_seconds_swap_is_read_soon) {
+  struct fake f = member(10, "g");
+
+  w->settings.interval_ns = 10 * NS_PER_S;
+  w->settings.policy.max_age_ns = 600 * NS_PER_S;
+  f.shared_kb = 0;
+  f.swap_kb = 4096;
+  f.sharers = 2;
+  world_start(w, f);
+  world_assert(w, "g", "swap=2048k pss_error=0");
+  f.sharers = 1;
+  world_put(w, f);
+  world_run_times(w, 3, 10);
+  world_assert(w, "g", "swap=4096k");
+}
+
 WORLD_TEST(reading_is_renewed_after_max_age) {
   unsigned n = 0;
 
