@@ -81,10 +81,10 @@ static double swapped_out(const struct change *c) {
 }
 
 /* Pages that were not merged cannot be taken apart; before 6.7 the kernel does
- * not say which were. */
+ * not say which were. What came since the baseline can be merged by now. */
 static double ksm_error(const struct baseline *b, const struct change *c) {
   if (c->is_ksm_merged)
-    return (double)baseline_bytes(b, ROLLUP_ANONYMOUS);
+    return anonymous_most(b, c);
   if (!c->is_ksm_split)
     return 0;
   return (double)baseline_bytes(
