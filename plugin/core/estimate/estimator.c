@@ -415,16 +415,6 @@ void estimator_settle_relatives(struct track *t) {
     t->baseline.relatives = fork_family_size(t);
 }
 
-/* Memory can come back between the look at a process and its reading. */
-static uint64_t returned_at(const struct cycle *cycle, const struct track *t,
-                            const struct observation *at) {
-  struct track found = *t;
-
-  found.now.resident_pages = at->resident_pages;
-  found.now.shared_pages = at->shared_pages;
-  return track_change(cycle, &found).returned;
-}
-
 /* Takes what was measured for the new baseline. */
 static void begin_anew(const struct cycle *cycle, struct track *t,
                        const struct rollup *rollup,
@@ -432,8 +422,6 @@ static void begin_anew(const struct cycle *cycle, struct track *t,
   enum strangers strangers = strangers_in(cycle, t, rollup, t->now.vm_swap_kb);
   bool had_baseline = track_has_baseline(t);
 
-  if (had_baseline && RULE(returned_at))
-    tell_returned(t, returned_at(cycle, t, at));
   baseline_take(&t->baseline, rollup, at, cycle->page_size);
   t->has_faults = at->has_faults;
   t->baseline.vm_swap_kb = t->now.vm_swap_kb;

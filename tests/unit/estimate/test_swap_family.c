@@ -77,41 +77,6 @@ FAMILY_TEST(memory_that_a_relative_has_back_from_swap_is_shared_with_it) {
   expect_held(f, 0);
 }
 
-/* What came back before a reading, and after the processes were looked at. */
-FAMILY_TEST(memory_that_a_reading_finds_back_from_swap_is_told_to_relatives) {
-  struct rollup found;
-  struct reading reading = {.rollup = &found, .has_statm = true};
-
-  start_with_child_back(f);
-  read_one(f, 1);
-  back_from_swap(f, 0);
-  memory_view_all(&f->world, f->views);
-  found = f->views[0].rollup;
-  reading.resident_pages = (uint32_t)f->views[0].resident_pages;
-  reading.shared_pages = (uint32_t)f->views[0].shared_pages;
-  reading.vm_swap_kb = f->views[0].vm_swap_kb;
-  estimator_correct(&f->cycle, &f->processes[0]->member->track, &reading);
-  expect_held(f, 1);
-}
-
-FAMILY_TEST(memory_that_a_sample_finds_back_from_swap_is_told_to_relatives) {
-  struct sampled sampled = {
-      .anon = 40 * 1048576.0, .pss_anon = 20 * 1048576.0, .files = 1048576.0};
-  struct sampled_error error;
-  struct track *giant;
-
-  start_with_child_back(f);
-  read_one(f, 1);
-  back_from_swap(f, 0);
-  memory_view_all(&f->world, f->views);
-  giant = &f->processes[0]->member->track;
-  giant->sample_error = &error;
-  estimator_sample(&f->cycle, giant, &sampled,
-                   (uint32_t)f->views[0].resident_pages,
-                   (uint32_t)f->views[0].shared_pages);
-  expect_held(f, 1);
-}
-
 FAMILY_TEST(memory_that_comes_back_in_two_parts_is_told_twice) {
   start_with_child_back(f);
   for (int part = 0; part < 2; part++) {
