@@ -433,8 +433,9 @@ static void begin_anew(const struct cycle *cycle, struct track *t,
     learn_newborn(cycle, t);
   t->is_heir = false;
   t->derived_anon = t->derived_files = 0;
-  sharing_learn_kind(track_set(t), rollup->bytes[ROLLUP_PSS_FILE],
-                     rollup->bytes[ROLLUP_PSS_SHMEM]);
+  sharing_learn_kind(t->group_set, &t->baseline);
+  if (t->family)
+    sharing_learn_kind(&t->family->sharing, &t->baseline);
   correct_count(cycle, t);
 }
 

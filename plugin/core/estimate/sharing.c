@@ -58,11 +58,11 @@ void sharing_advance(const struct sharing *s, struct sharing_since *since) {
     since->moved = (float)clamp((double)since->moved + moved / most, 0, 1);
 }
 
-void sharing_learn_kind(struct sharing *s, uint64_t file_bytes,
-                        uint64_t shmem_bytes) {
+void sharing_learn_kind(struct sharing *s, const struct baseline *b) {
   if (!RULE(kind_of_pages))
     return;
-  s->shmem_lead =
-      s->shmem_lead * LEAD_KEPT + (double)shmem_bytes - (double)file_bytes;
+  s->shmem_lead = s->shmem_lead * LEAD_KEPT +
+                  (double)baseline_bytes(b, ROLLUP_PSS_SHMEM) -
+                  (double)baseline_bytes(b, ROLLUP_PSS_FILE);
   s->is_shmem = s->shmem_lead > 0;
 }

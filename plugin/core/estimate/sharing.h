@@ -14,6 +14,7 @@
 #define SMAPS_SHARING_H
 
 #include "estimate/audit.h"
+#include "estimate/baseline.h"
 #include <stdbool.h>
 
 struct sharing {
@@ -61,8 +62,7 @@ bool sharing_has_lost(const struct sharing *s);
 /* Adds the changes of this cycle to those of a member, once in a cycle. */
 void sharing_advance(const struct sharing *s, struct sharing_since *since);
 
-/* Learns from a reading whether files or shmem cost more. */
-void sharing_learn_kind(struct sharing *s, uint64_t file_bytes,
-                        uint64_t shmem_bytes);
+/* Learns from the baseline of a member whether files or shmem cost more. */
+void sharing_learn_kind(struct sharing *s, const struct baseline *b);
 
 #endif

@@ -523,3 +523,28 @@ FAMILY_TEST(the_last_child_leaves_its_part_of_the_files) {
   pass(f, 1);
   expect_within(f, 100, 16384);
 }
+
+/* As long as it had children, all readings were about its family. */
+FAMILY_TEST(its_group_knows_the_kind_of_pages_once_the_children_have_ended) {
+  struct prediction parent;
+
+  start_mapper(f, 0);
+  memory_map(&f->world, 0, LIBRARY, 512, 0, true);
+  memory_start(&f->world, 9);
+  memory_map(&f->world, 9, LIBRARY, 512, 0, true);
+  f->outside = 1 << 9;
+  for (unsigned slot = 1; slot < 6; slot++) {
+    memory_fork(&f->world, 0, slot, 0);
+    memory_map(&f->world, slot, BUFFERS, 400, (uint16_t)(slot * 8000), true);
+  }
+  pass(f, 1);
+  for (unsigned slot = 0; slot < 6; slot++)
+    read_one(f, slot);
+  for (unsigned slot = 1; slot < 6; slot++)
+    memory_exit(&f->world, slot);
+  pass(f, 1);
+  pass(f, 1);
+  estimator_predict(&f->cycle, &f->processes[0]->member->track, &parent);
+  assert_near((double)parent.rollup.bytes[ROLLUP_PSS] / 1024, 18432, 700,
+              "PSS");
+}
