@@ -80,8 +80,7 @@ int address_space_update_family(const struct process_table *t,
     return 0;
   if (!is_decided(relative))
     fork_family_leave(&relative->member->track);
-  if (fork_family_join(&p->member->track, &relative->member->track,
-                       relative->statm.shared_pages) == 0)
+  if (fork_family_join(&p->member->track, &relative->member->track) == 0)
     return 0;
   p->member->track.is_family_decided = false;
   return -ENOMEM;

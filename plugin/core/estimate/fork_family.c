@@ -24,23 +24,24 @@ static void enter(struct track *t, struct fork_family *family) {
   t->got_back = family->got_back;
 }
 
-static int found_family(struct track *parent, uint64_t shared_pages) {
+static int found_family(struct track *parent) {
   struct fork_family *family = calloc(1, sizeof(*family));
 
   if (!family)
     return -ENOMEM;
   *family = (struct fork_family){
       .members = 1, .cow_breaks = 1, .newborns = NEWBORN_LESSONS_AT_FIRST};
-  sharing_init(&family->sharing, shared_pages);
+  sharing_init(&family->sharing, parent->group_pages);
+  if (track_has_baseline(parent))
+    sharing_learn_kind(&family->sharing, &parent->baseline);
   enter(parent, family);
   parent->family_pages = parent->group_pages;
   parent->is_family_decided = true;
   return 0;
 }
 
-int fork_family_join(struct track *t, struct track *parent,
-                     uint64_t shared_pages) {
-  if (!parent->family && found_family(parent, shared_pages) < 0)
+int fork_family_join(struct track *t, struct track *parent) {
+  if (!parent->family && found_family(parent) < 0)
     return -ENOMEM;
   enter(t, parent->family);
   t->family_pages = 0;

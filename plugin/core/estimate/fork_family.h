@@ -43,9 +43,8 @@ struct fork_family {
 };
 
 /* Makes a process a member of its parent's family, which is founded if there is
- * none; shared_pages: the parent's, by statm. 0 or -ENOMEM. */
-int fork_family_join(struct track *t, struct track *parent,
-                     uint64_t shared_pages);
+ * none. 0 or -ENOMEM. */
+int fork_family_join(struct track *t, struct track *parent);
 
 /* Leaves the family, if there is one; the last member frees it. */
 void fork_family_leave(struct track *t);

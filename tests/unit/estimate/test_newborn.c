@@ -548,3 +548,22 @@ FAMILY_TEST(its_group_knows_the_kind_of_pages_once_the_children_have_ended) {
   assert_near((double)parent.rollup.bytes[ROLLUP_PSS] / 1024, 18432, 700,
               "PSS");
 }
+
+/* The buffer is its own for three parts of four; five others map the rest. */
+FAMILY_TEST(a_family_begins_with_the_pages_that_its_founder_shared) {
+  start_mapper(f, 0);
+  for (unsigned slot = 1; slot < 6; slot++) {
+    memory_start(&f->world, slot);
+    memory_map(&f->world, slot, BUFFERS, 1024, 0, true);
+  }
+  pass(f, 1);
+  for (unsigned slot = 0; slot < 6; slot++)
+    read_one(f, slot);
+  memory_fork(&f->world, 0, 9, 5);
+  pass(f, 1);
+  memory_exit(&f->world, 9);
+  for (unsigned cycle = 0; cycle < 3; cycle++) {
+    pass(f, 1);
+    expect_within(f, 100, 100);
+  }
+}
