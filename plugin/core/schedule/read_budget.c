@@ -59,13 +59,17 @@ static double part_for_age(const struct read_budget *b) {
   return clamp(part, AGE_PART_LEAST, AGE_PART_MOST);
 }
 
+static uint64_t cheap_ns(int64_t income_ns) {
+  return RULE(cheap_readings) ? amount_from((double)income_ns * CHEAP_PART) : 0;
+}
+
 /* At 10 s a percent reads thousands of small processes. In shorter intervals
- * the same part would make few values exact, and cost as much. */
-static uint64_t cheap_ns(const struct read_budget *b, uint64_t interval_ns,
-                         int64_t income_ns) {
-  return RULE(cheap_readings) &&
-                 interval_ns >= b->span_ns / CHEAP_INTERVALS_MOST
-             ? amount_from((double)income_ns * CHEAP_PART)
+ * the same part would make few values exact, and cost as much: nothing is to
+ * stay wrong for much longer than a span. */
+static double cheap_intervals(const struct read_budget *b,
+                              uint64_t interval_ns) {
+  return interval_ns < b->span_ns / CHEAP_INTERVALS_MOST
+             ? (double)b->span_ns / (double)interval_ns
              : 0;
 }
 
@@ -90,7 +94,8 @@ struct read_time read_budget_begin(struct read_budget *b, uint64_t now_ns,
                             .reach_ns = positive(b->saved_ns),
                             .capacity_ns = positive(capacity_ns),
                             .kept_ns = (uint64_t)b->kept_ns,
-                            .cheap_ns = cheap_ns(b, interval_ns, income_ns),
+                            .cheap_ns = cheap_ns(income_ns),
+                            .cheap_intervals = cheap_intervals(b, interval_ns),
                             .age_part = part_for_age(b)};
 }
 

@@ -30,13 +30,14 @@ struct read_budget {
 
 /* The time on the CPU that a cycle may spend. */
 struct read_time {
-  uint64_t earned_ns;   /* its part of the budget, even if it pays a debt */
-  uint64_t spend_ns;    /* for readings of this cycle; one may pass it ... */
-  uint64_t reach_ns;    /* ... up to here, which is all that is saved */
-  uint64_t capacity_ns; /* the most that is ever saved */
-  uint64_t kept_ns;     /* of reach_ns: not for those that come last */
-  uint64_t cheap_ns;    /* up to which any error is worth a reading */
-  double age_part;      /* of earned_ns, kept for those that are due */
+  uint64_t earned_ns;     /* its part of the budget, even if it pays a debt */
+  uint64_t spend_ns;      /* for readings of this cycle; one may pass it ... */
+  uint64_t reach_ns;      /* ... up to here, which is all that is saved */
+  uint64_t capacity_ns;   /* the most that is ever saved */
+  uint64_t kept_ns;       /* of reach_ns: not for those that come last */
+  uint64_t cheap_ns;      /* up to which any error is worth a reading ... */
+  double cheap_intervals; /* ... if the last one is so many intervals old */
+  double age_part;        /* of earned_ns, kept for those that are due */
 };
 
 void read_budget_init(struct read_budget *b, double percent, uint64_t span_ns);

@@ -166,14 +166,16 @@ static bool is_first_walk(const struct candidate *c) {
   return is_walk(c) && is_first(c);
 }
 
-/* One that takes a larger part of the time is not cheap. */
+/* One that takes a larger part of the time is not cheap, where that is of a
+ * long interval. */
 #define CHEAP_LEAST 10
 
 /* Others whose error is tolerated, as long as little was spent. */
 static size_t choose_cheap(struct candidate *c, size_t n,
                            const struct read_time *time, uint64_t spent_ns) {
   uint64_t limit_ns = min(time->cheap_ns, time->spend_ns);
-  uint64_t dear_ns = time->cheap_ns / CHEAP_LEAST;
+  uint64_t dear_ns =
+      time->cheap_intervals > 0 ? limit_ns : time->cheap_ns / CHEAP_LEAST;
   bool is_for_all = time->reach_ns >= time->kept_ns + limit_ns;
   size_t walks, chosen = 0;
 
@@ -182,7 +184,8 @@ static size_t choose_cheap(struct candidate *c, size_t n,
   walks = gather(c, n, is_for_all ? is_walk : is_first_walk);
   sort(c, walks, compare_age);
   for (size_t i = 0; i < walks; i++) {
-    if (c[i].cost_ns > dear_ns || spent_ns + c[i].cost_ns > limit_ns)
+    if (c[i].intervals < time->cheap_intervals || c[i].cost_ns > dear_ns ||
+        spent_ns + c[i].cost_ns > limit_ns)
       continue;
     spent_ns += c[i].cost_ns;
     choose(&c[i]);

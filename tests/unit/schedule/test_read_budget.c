@@ -167,15 +167,17 @@ TEST(without_a_share_there_is_nothing) {
   assert_int_equal(spend(&b, &now_ns, NS_PER_S, 100), 0);
 }
 
-/* A quarter of what comes in. */
+/* A quarter of what comes in; below 10 s for readings that are a minute old. */
 TEST(little_is_spent_whatever_the_error) {
   struct read_budget b = make(1);
+  struct read_time time = read_budget_begin(&b, START_NS, 10 * NS_PER_S, 0);
 
-  assert_int_equal(read_budget_begin(&b, START_NS, 10 * NS_PER_S, 0).cheap_ns,
-                   25000000);
+  assert_int_equal(time.cheap_ns, 25000000);
+  assert_true(time.cheap_intervals == 0);
   b = make(1);
-  assert_int_equal(read_budget_begin(&b, START_NS, 9 * NS_PER_S, 0).cheap_ns,
-                   0);
+  time = read_budget_begin(&b, START_NS, 5 * NS_PER_S, 0);
+  assert_int_equal(time.cheap_ns, 12500000);
+  assert_true(time.cheap_intervals == 12);
 }
 
 /* Half of what can be saved beyond an interval is for the others. */

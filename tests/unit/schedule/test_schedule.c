@@ -498,6 +498,20 @@ PLAN_TEST(cheap_walks_are_made_oldest_first_and_other_last) {
   }
 }
 
+/* In short intervals one may take all of that time, and only what has not been
+ * read for long is read. */
+PLAN_TEST(cheap_walks_wait_for_their_age_in_short_intervals) {
+  struct candidate c[] = {make('a', 1, 3), make('b', 1, 3)};
+  struct read_time time = time_of(50 * MS);
+
+  track.tolerated_bytes = 1000 * MIB;
+  time.cheap_ns = 4 * MS;
+  time.cheap_intervals = 60;
+  c[0].intervals = 59.5;
+  c[1].intervals = 60;
+  check_time("short", c, LENGTH(c), &time, "b", "");
+}
+
 /* It is read where that is cheap, behind those whose error is not slight. */
 PLAN_TEST(slight_error_is_no_reason_for_a_walk_that_is_not_cheap) {
   for (int is_cheap = 0; is_cheap < 2; is_cheap++) {
