@@ -82,12 +82,15 @@ double baseline_cow_cost(const struct baseline *b) {
   return shared > 0 ? 1 - (double)baseline_cow_bytes(b) / shared : 0;
 }
 
-/* All private memory, but for what may be of files or shmem; or more, if what
- * is shared leaves more. */
+/* All private memory, but for what may be of files or shmem (before 5.3 any);
+ * or more, if what is shared leaves more. */
 static uint64_t private_anonymous(const struct baseline *b) {
   uint64_t uss = baseline_uss(b);
-  uint64_t least = minus(uss, baseline_bytes(b, ROLLUP_PSS_FILE) +
-                                  baseline_bytes(b, ROLLUP_PSS_SHMEM));
+  uint64_t files = baseline_has(b, ROLLUP_PSS_FILE)
+                       ? baseline_bytes(b, ROLLUP_PSS_FILE) +
+                             baseline_bytes(b, ROLLUP_PSS_SHMEM)
+                       : uss;
+  uint64_t least = minus(uss, files);
   uint64_t rest = baseline_bytes(b, ROLLUP_ANONYMOUS) - baseline_cow_shared(b);
 
   return min(max(rest, least), uss);

@@ -57,6 +57,35 @@ WORLD_TEST(small_changes_that_nothing_shows_are_read_within_a_minute) {
   }
 }
 
+/* 4 MiB of anonymous memory and as much of a file, as before 5.3: no field
+ * tells them apart. */
+static void put_old(const struct world *w, bool is_file_shared) {
+  struct fake f = member(10, "g");
+  unsigned shared_kb = is_file_shared ? 4096 : 0;
+
+  f.private_kb = f.shared_kb = 4096;
+  world_put(w, f);
+  proctree_print(&w->tree, 10, "smaps_rollup",
+                 "00400000-7ffe1d7f2000 ---p 00000000 00:00 0    [rollup]\n"
+                 "Rss: 8192 kB\nPss: %u kB\nShared_Clean: %u kB\n"
+                 "Shared_Dirty: 0 kB\nPrivate_Clean: %u kB\n"
+                 "Private_Dirty: 4096 kB\nReferenced: 8192 kB\n"
+                 "Anonymous: 4096 kB\nSwap: 0 kB\nSwapPss: 0 kB\n",
+                 8192 - shared_kb / 2, shared_kb, 4096 - shared_kb);
+}
+
+WORLD_TEST(private_files_of_old_kernels_are_read_within_a_minute) {
+  w->settings.interval_ns = 10 * NS_PER_S;
+  w->settings.policy.max_age_ns = 600 * NS_PER_S;
+  put_old(w, false);
+  group(w, "g");
+  world_run(w, 10);
+  world_assert(w, "g", "pss=8192k");
+  put_old(w, true);
+  world_run_times(w, 6, 10);
+  world_assert(w, "g", "pss=6144k");
+}
+
 /* A relative has got its part back from swap: nothing of this one changes but
  * SwapPss. */
 WORLD_TEST(at_ten_seconds_swap_is_read_soon) {
