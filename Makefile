@@ -86,7 +86,7 @@ CORE_LIB := $(B)/libsmaps-core.a
 PLUGIN   := $(B)/smaps.so
 
 # smaps-report has the core in it, and the plugin's sources that read options and
-# tell problems. liboconfig, for which collectd has no library, is built here.
+# log problems. liboconfig, for which collectd has no library, is built here.
 REPORT_SRC := $(wildcard contrib/smaps-report/*.c)
 OCONFIG    := contrib/smaps-report/liboconfig
 OCONFIG_OBJ := $(addprefix $(B)/$(OCONFIG)/,oconfig.o parser.o scanner.o)
@@ -99,7 +99,7 @@ REPORT_OBJ += $(PAGE).o
 REPORT     := $(B)/smaps-report
 REPORT_LIBS = $(LIBS) -lncursesw
 # Those of its sources that include headers of collectd.
-REPORT_GLUE := config_file hints probe told
+REPORT_GLUE := config_file hints messages probe
 
 C_FILES    := $(wildcard include/smaps/*.h plugin/*.[ch] plugin/core/*.[ch] \
   plugin/core/*/*.[ch] contrib/smaps-report/*.[ch] tests/unit/*/*.c \

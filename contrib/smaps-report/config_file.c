@@ -29,15 +29,15 @@ void oconfig_mistake(const char *file, int line, const char *near,
   ERROR("%s:%d: near `%s': %s", file, line - behind, near, words);
 }
 
-/* The first of a line. */
+/* Warns once for each line. */
 void oconfig_ignored(const char *file, int line, const char *text) {
-  static char told[PATH_MAX + 16];
-  char place[sizeof(told)];
+  static char last[PATH_MAX + 16];
+  char place[sizeof(last)];
 
   snprintf(place, sizeof(place), "%s:%d", file, line);
-  if (isspace((unsigned char)*text) || strcmp(place, told) == 0)
+  if (isspace((unsigned char)*text) || strcmp(place, last) == 0)
     return;
-  strcpy(told, place);
+  strcpy(last, place);
   WARNING("%s: collectd ignores the character %s outside quotes: write the "
           "value in quotes",
           place, text);
@@ -120,7 +120,7 @@ static bool add_file(struct reader *r, const char *path) {
   if (why)
     return refuse(path, why);
   root = oconfig_parse_file(path);
-  /* It was told by oconfig_mistake(). */
+  /* oconfig_mistake() has logged it. */
   if (!root)
     return false;
   is_good = add_items(r, root, path);

@@ -563,7 +563,7 @@ int diff_print(struct document *old, struct document *new,
     write_json(&d, o, s->out);
   else
     print_text(&d, o->rows_max, s);
-  mappings_tell_missing(d.missing);
+  mappings_report_missing(d.missing);
   diff_done(&d);
   return status;
 }

@@ -8,8 +8,8 @@
 
 #define CGROUPS "/sys/fs/cgroup"
 
-static void tell(const struct rule *r, const struct selector *s,
-                 const char *why) {
+static void log_hint(const struct rule *r, const struct selector *s,
+                     const char *why) {
   WARNING("%s: \"%s\" %s", r->text ? r->text : "a rule", s->pattern, why);
 }
 
@@ -114,13 +114,13 @@ static const char *judge(const struct selector *s, bool is_idle) {
   }
 }
 
-void hints_tell(const struct settings *settings, const bool *is_idle) {
+void hints_log(const struct settings *settings, const bool *is_idle) {
   for (size_t i = 0; i < settings->n_rules; i++)
     for (size_t j = 0; j < settings->rules[i].n_selectors; j++) {
       const struct rule *r = &settings->rules[i];
       const char *why = judge(&r->selectors[j], is_idle[i]);
 
       if (why)
-        tell(r, &r->selectors[j], why);
+        log_hint(r, &r->selectors[j], why);
     }
 }

@@ -6,8 +6,9 @@
 
 #include <stdbool.h>
 
-/* Tells (told.h) a warning for each such selector of the rules. What a rule has
- * taken need not be here: a container has files, users and paths of its own. */
-void hints_tell(const struct settings *settings, const bool *is_idle);
+/* Tells (messages.h) a warning for each such selector of the rules. What a rule
+ * has taken need not be here: a container has files, users and paths of its
+ * own. */
+void hints_log(const struct settings *settings, const bool *is_idle);
 
 #endif

@@ -78,7 +78,7 @@ static int read_all_mappings(const struct options *o, struct probe *probe,
 static void tell_hints(const struct probe *p, const struct document *d) {
   bool *is_idle = rules_idle(d);
 
-  probe_tell_hints(p, is_idle);
+  probe_log_hints(p, is_idle);
   free(is_idle);
 }
 

@@ -7,7 +7,7 @@
 #include "probe.h"
 
 /* Runs the plugin's core for one cycle and loads its snapshot. Returns as
- * probe_new() does. told_print() then prints the log lines of the plugin. */
+ * probe_new() does. messages_print() then prints what the plugin logged. */
 int live_load(const struct options *o, struct document *ret,
               struct config_error *reason);
 

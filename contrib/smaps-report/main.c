@@ -4,7 +4,7 @@
  *
  *   options     parses the command line
  *   live        runs the plugin's core for a snapshot (probe; config_file: the
- *               configuration, with liboconfig; told: what the plugin tells)
+ *               configuration, with liboconfig; messages: lines that it logs)
  *   watch       the same on a screen (watch_model: what it shows; watch_screen,
  *               terminal: with ncurses; sampler: the thread that reads)
  *   load        opens a file, and parses it into a document (build, schema,
@@ -21,11 +21,11 @@
 #include "live.h"
 #include "load.h"
 #include "memory.h"
+#include "messages.h"
 #include "output.h"
 #include "page_data.h"
 #include "probe.h"
 #include "rules.h"
-#include "told.h"
 #include "view.h"
 #include "watch.h"
 
@@ -103,7 +103,7 @@ static int load_live(const struct options *o, struct document *ret) {
   int rc = live_load(o, ret, &reason);
 
   if (rc)
-    told_print(stderr);
+    messages_print(stderr);
   if (rc == PROBE_MISTAKES && is_check)
     return HAS_MISTAKES;
   return rc ? fail(is_check ? "check" : "live", reason.text) : 0;
@@ -182,7 +182,7 @@ static int run_watch(const struct options *o) {
   struct config_error reason;
   int rc = watch_run(o, &reason);
 
-  told_print(stderr);
+  messages_print(stderr);
   return rc ? fail("live", reason.text) : 0;
 }
 
@@ -221,6 +221,6 @@ int main(int argc, char **argv) {
     return fail(NULL, reason.text);
   status = run(&options);
   output_finish(stdout);
-  told_print(stderr);
+  messages_print(stderr);
   return status;
 }

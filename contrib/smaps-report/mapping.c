@@ -41,7 +41,7 @@ size_t mappings_missing(const struct document *d, const struct filters *f) {
   return n;
 }
 
-void mappings_tell_missing(size_t n) {
+void mappings_report_missing(size_t n) {
   fflush(stdout);
   if (n > 0)
     fprintf(stderr, "the mappings of %zu process%s could not be read\n", n,

@@ -17,7 +17,7 @@ bool mappings_are_known(const struct document *d, const struct filters *f);
  * they do not run in the memory of their parent. */
 size_t mappings_missing(const struct document *d, const struct filters *f);
 /* Tells a number of these on standard error, behind standard output. */
-void mappings_tell_missing(size_t n);
+void mappings_report_missing(size_t n);
 
 /* Gets the document's own sums, if it has them for these filters, or adds up
  * the mappings of the processes that they take. The filter of mappings is left

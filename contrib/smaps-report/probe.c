@@ -5,9 +5,9 @@
 #include "hints.h"
 #include "log.h"
 #include "memory.h"
+#include "messages.h"
 #include "option.h"
 #include "text.h"
-#include "told.h"
 
 #include <smaps/collector.h>
 #include <smaps/place.h>
@@ -198,7 +198,7 @@ static int read_config(struct probe *p, struct config_error *reason) {
     ERROR("%s: expected the line LoadPlugin smaps in it or in the files that "
           "it includes: without it collectd ignores each <Plugin smaps>",
           p->config);
-  if (told_errors())
+  if (messages_errors())
     return PROBE_MISTAKES;
   /* A check of the wrong file, or of an Include that finds nothing, would look
    * like a good one. */
@@ -212,7 +212,7 @@ static int read_config(struct probe *p, struct config_error *reason) {
 /* ---- start ---- */
 
 /* The daemon may have fewer rights, or own the directory, as another user. */
-static void tell_who_checked(void) {
+static void note_who_checked(void) {
   const struct passwd *user = getpwuid(geteuid());
   char number[16];
 
@@ -238,7 +238,7 @@ static void check_places(const struct settings *settings) {
     WARNING("smaps plugin: <Capture>: Directory \"%s\" cannot be written: %s",
             captures, cause.text);
   if (state || history || captures)
-    tell_who_checked();
+    note_who_checked();
 }
 
 static void set_host(struct settings *s) {
@@ -378,8 +378,8 @@ void probe_free(struct probe *p) {
   free(p);
 }
 
-void probe_tell_hints(const struct probe *p, const bool *is_idle) {
-  hints_tell(&p->settings, is_idle);
+void probe_log_hints(const struct probe *p, const bool *is_idle) {
+  hints_log(&p->settings, is_idle);
 }
 
 /* ---- cycles ---- */

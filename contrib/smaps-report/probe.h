@@ -1,7 +1,7 @@
 /*
  * The plugin in this program: its core, with the user's configuration, and
  * neither a daemon nor a file. Needs no collectd. Mistakes and warnings are
- * told: see told.h.
+ * told: see messages.h.
  */
 #ifndef REPORT_PROBE_H
 #define REPORT_PROBE_H
@@ -35,7 +35,7 @@ int probe_new(const struct probe_setup *setup, struct probe **ret,
 void probe_free(struct probe *p);
 
 /* Tells why each rule that took nothing may have done so: see hints.h. */
-void probe_tell_hints(const struct probe *p, const bool *is_idle);
+void probe_log_hints(const struct probe *p, const bool *is_idle);
 
 /* Reads the processes, and makes the snapshot (smaps-snapshot(5)) of that.
  * Returns 0 and the text, which the caller frees, or a negative errno with the

@@ -492,7 +492,7 @@ int view_print(struct document *const *documents, size_t n,
   if (rc == 0)
     print_tables(&v, s);
   if (rc == 0 && o->by_mapping)
-    mappings_tell_missing(count_missing(&v));
+    mappings_report_missing(count_missing(&v));
   filters_done(&v.filters);
   return rc;
 }

@@ -1,4 +1,4 @@
-#include "told.h"
+#include "messages.h"
 
 #include "memory.h"
 #include "text.h"
@@ -10,16 +10,16 @@
 #include <stdarg.h>
 
 #define OURS "smaps plugin: "
-/* Of a long watch; later ones are forgotten. */
+/* A long watch may have more; the later lines are dropped. */
 #define LINES_MAX 1000
 
-/* The daemon's log has no handle either. Any thread may tell. */
+/* One for all, as the daemon's log. Any thread may add a line. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct {
   char **lines;
   size_t n;
   size_t errors;
-} told;
+} kept;
 
 void plugin_log(int level, const char *format, ...) {
   va_list args;
@@ -33,10 +33,10 @@ void plugin_log(int level, const char *format, ...) {
   va_end(args);
   memory_check(n < 0 ? NULL : line);
   pthread_mutex_lock(&mutex);
-  told.errors += level <= LOG_ERR;
-  if (told.n < LINES_MAX) {
-    told.lines = memory_room(told.lines, told.n, sizeof(*told.lines));
-    told.lines[told.n++] = line;
+  kept.errors += level <= LOG_ERR;
+  if (kept.n < LINES_MAX) {
+    kept.lines = memory_room(kept.lines, kept.n, sizeof(*kept.lines));
+    kept.lines[kept.n++] = line;
   } else {
     free(line);
   }
@@ -51,9 +51,9 @@ cdtime_t cdtime(void) {
                         (cdtime_t)now.tv_nsec);
 }
 
-size_t told_errors(void) { return told.errors; }
+size_t messages_errors(void) { return kept.errors; }
 
-/* Where they cannot be written, the rest of the output is as good as before. */
+/* A failure is ignored: the rest of the output is as good without the line. */
 static void print_line(const char *line, FILE *out) {
   const struct style plain = {.out = out};
   struct text text = {0};
@@ -65,13 +65,13 @@ static void print_line(const char *line, FILE *out) {
   text_done(&text);
 }
 
-void told_print(FILE *out) {
+void messages_print(FILE *out) {
   pthread_mutex_lock(&mutex);
-  for (size_t i = 0; i < told.n; i++) {
-    print_line(told.lines[i], out);
-    free(told.lines[i]);
+  for (size_t i = 0; i < kept.n; i++) {
+    print_line(kept.lines[i], out);
+    free(kept.lines[i]);
   }
-  free(told.lines);
-  memset(&told, 0, sizeof(told));
+  free(kept.lines);
+  memset(&kept, 0, sizeof(kept));
   pthread_mutex_unlock(&mutex);
 }
