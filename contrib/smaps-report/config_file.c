@@ -72,7 +72,7 @@ static bool add_include(struct reader *r, const oconfig_item_t *include,
   if (!is_string(include))
     return refuse(path, "Include: expected one string");
   if (r->includes == CONFIG_FILE_DEPTH - 1)
-    return refuse(path, "Include: expected at most 8 files in each other");
+    return refuse(path, "Include: expected at most 8 files in a chain");
   r->includes++;
   is_good = add_words(r, include->values[0].value.string, find_filter(include));
   r->includes--;

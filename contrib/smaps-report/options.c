@@ -253,7 +253,7 @@ static const struct definition {
     {"processes", NULL, "show only the table of processes",
      SET(only_processes, true), TABLES, '\0'},
     {"user", NULL, "show a table by user", SET(by_user, true), TABLES, 'u'},
-    {"mapping", NULL, "show a table by mapping, of a capture",
+    {"mapping", NULL, "show a table by mapping (captures and live)",
      SET(by_mapping, true), TABLES, 'm'},
     {"system", NULL, "show where the memory of the host is", SET(by_area, true),
      TABLES, 'w'},
@@ -277,7 +277,7 @@ static const struct definition {
      PARSE(limit), DIFF, '\0'},
     {"json", NULL, "print JSON, in bytes and seconds", SET(is_json, true),
      TABLES | DIFF | 1U << COMMAND_EXPLAIN, 'j'},
-    {"watch", "SECONDS", "show them on a screen that refreshes", PARSE(watch),
+    {"watch", "SECONDS", "show groups on a screen that refreshes", PARSE(watch),
      1U << COMMAND_LIVE, '\0'},
     {"source", "PATH", "a captured /proc: a directory", PARSE(source),
      1U << COMMAND_LIVE, 'S'},
@@ -370,7 +370,7 @@ static int check_together(const struct options *o,
   if (o->by_area && (o->group || o->process_filter || o->user_filter))
     return config_error_set(reason, "-w cannot be combined with -g, -P or -U");
   if (o->mapping_filter && !o->by_mapping)
-    return config_error_set(reason, "-M: expected with -m");
+    return config_error_set(reason, "-M needs -m");
   if (!is_in_a_table(o, &o->sort, 1))
     return config_error_set(reason,
                             "-s \"%s\": expected a column of this table",

@@ -170,7 +170,7 @@ static void add_item(void *context, const oconfig_item_t *item,
 
   if (p->is_check && config_has_option(item->key))
     refuse(item, path,
-           "expected it in a <Plugin smaps> block; collectd ignores it here");
+           "expected in a <Plugin smaps> block; collectd ignores it here");
   if (item->values_num == 0)
     return;
   value = item->values[0].value.string;

@@ -29,7 +29,7 @@ static const char *const titles[LEVELS][SORTS] = {
 
 static const char *const help[] = {
     "Up Down PgUp PgDn Home End   choose a row (also k and j)",
-    "Enter, Right                 its processes; then the mappings of one",
+    "Enter, Right                 its processes; the mappings of a process",
     "Esc, Backspace, Left         back; Esc first shows all names again",
     "< >                          sort by the column to the left, to the right",
     "p u r w                      sort by PSS, USS, RSS, swap",
@@ -43,7 +43,7 @@ static const char *const help[] = {
     "+START  change of PSS since the row was first seen",
     "+LAST   change of PSS since the last refresh",
     "~       this PSS is estimated, and may be off by more than 1 %",
-    "-       not known: run it as root to see processes of others",
+    "-       unknown: processes of other users need root",
     "",
     "Any key goes back.",
 };

@@ -620,11 +620,11 @@ class Check(LiveTest):
             (f"{load} threshold\n{block}",
              'LoadPlugin "smaps" "threshold": expected the name of one plugin'),
             (f"{load}\nPlugin smaps\nMaxAge 9",
-             "MaxAge 9: expected it in a <Plugin smaps> block"),
+             "MaxAge 9: expected in a <Plugin smaps> block"),
             (f'{load}\n{block}\n<Group "g">\nComm "x"\n</Group>',
-             'Group "g": expected it in a <Plugin smaps> block'),
+             'Group "g": expected in a <Plugin smaps> block'),
             (f'{load}\n{block}\n<Capture>\nDirectory "/x"\n</Capture>',
-             "Capture: expected it in a <Plugin smaps> block"),
+             "Capture: expected in a <Plugin smaps> block"),
             (f'AutoLoadPlugin "yes"\n{block}', None),
         ):  # fmt: skip
             with self.subTest(text):

@@ -14,10 +14,10 @@ function guessAreas() {
   const used = groups.reduce((sum, group) => sum + (group.pss || 0), 0);
   const free = Math.min(data.mem_available, Math.max(data.mem_total - used, 0));
   return [{ name: "groups", used }, { name: "free", title: "available", used: free },
-    { name: "rest", title: "kernel, caches and what no group has", used: Math.max(data.mem_total - used - free, 0) }];
+    { name: "rest", title: "kernel, caches and processes in no group", used: Math.max(data.mem_total - used - free, 0) }];
 }
 
-/* In a capture all groups are one area: its own group is told apart. */
+/* In a capture all groups are one area: its own group is shown by itself. */
 function partAreas() {
   const areas = (data.areas || guessAreas()).filter((area) => area.used > 0);
   const scope = groups.find((group) => group.name === data.scope);
@@ -94,7 +94,7 @@ function bar(one, scale) {
   const end = at;
   add(one.swap, "swap", "swap " + exact(one.swap));
   if (one.at_least)
-    parts.push(make("i", { class: "more", title: "at least this: more of it is unknown", style: { left: width(end) } }));
+    parts.push(make("i", { class: "more", title: "at least this: a part is unknown", style: { left: width(end) } }));
   if (hasErrorBar(one, scale)) parts.push(errorBar(one, scale, width));
   if (one.old_pss !== undefined)
     parts.push(make("i", { class: "old", title: "before: " + exact(one.old_pss), style: { left: width(one.old_pss) } }));
@@ -122,7 +122,7 @@ function groupFacts(group) {
     ["oldest member", duration(group.uptime)],
     ["growth", group.growth ? bytes(group.growth) + "/s" : null],
     ["memory is full in", duration(group.until_limit)],
-    ["control group", group.cgroup], ["memory of that", bytes(group.cgroup_memory)], ["limit of that", limit],
+    ["control group", group.cgroup], ["its memory", bytes(group.cgroup_memory)], ["its limit", limit],
     ["killed in the last hour", group.oom_kill ? plural(group.oom_kill, "process", "processes") : null],
   ]);
 }

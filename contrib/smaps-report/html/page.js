@@ -36,7 +36,7 @@ function startTheme() {
 function tipOf(target) {
   const bar = target.closest(".bar");
   if (bar) return [...bar.children].map((piece) => piece.title).join("\n");
-  /* These do something else. */
+  /* These elements react to a click themselves. */
   if (target.closest("button, .link, .level1.open, .level2")) return "";
   return target.closest("[title]")?.title ?? "";
 }
@@ -86,7 +86,7 @@ function drawProcesses() {
     column("USS", "uss"), column("RSS", "rss"), column("Swap", "swap"), ...kindColumns,
     { title: "Uptime", class: "number wide", value: (row) => row.uptime, text: (row) => duration(row.uptime) },
     { title: "Values", class: "wide", isText: true, value: (row) => row.source,
-      tip: (row) => sourceOf(row), hint: "read in this interval, or how they were come by" },
+      tip: (row) => sourceOf(row), hint: "read in this interval, or another source" },
   ];
   if (data.old && data.old.processes)
     columns.splice(1, 0, { title: "Change", class: "number", value: change, text: (row) => signed(change(row)),
@@ -102,7 +102,7 @@ function drawProcesses() {
   });
 }
 
-/* Of a capture: the processes whose mappings it should have. */
+/* The processes of a capture whose mappings are missing. */
 function missingMappings() {
   if (data.last_known) return "The processes of the group had ended before their mappings could be read.";
   const n = data.scope ? processes.filter((row) => !row.mappings && row.source !== "parent").length : 0;

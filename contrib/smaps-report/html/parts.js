@@ -42,7 +42,7 @@ function bytes(value) {
   return (value < 0 ? "−" : "") + rest.toFixed(digits) + " " + units[unit];
 }
 
-/* An error is told where it is more than a twentieth of the amount. */
+/* An error is shown if it is more than a twentieth of the amount. */
 const doubt = (value, error) => error > value / 20 ? "± " + bytes(error) : "";
 
 function amount(value, error, isLeast) {
@@ -74,7 +74,7 @@ const number = (value) => value === null || value === undefined ? UNKNOWN
 
 const plural = (n, word, words) => number(n) + " " + (n === 1 ? word : words || word + "s");
 
-/* A Date has no more than these. */
+/* The range of a Date. */
 const time = (seconds) => Math.abs(seconds) <= 8.64e12
   ? new Date(seconds * 1000).toISOString().slice(0, 19).replace("T", " ") + " UTC" : "unknown time";
 
@@ -131,7 +131,7 @@ function quadrants(one) {
 
 function quadrantTable(one) {
   const found = quadrants(one);
-  if (!found) return make("p", { class: "muted" }, "How much of the private memory is anonymous is not known.");
+  if (!found) return make("p", { class: "muted" }, "It is unknown how much of the private memory is anonymous.");
   const cell = (value, kind) => make("td", {
     class: "quadrant " + kind, style: { "--share": one.pss ? Math.round(100 * value / one.pss) + "%" : "0%" },
     title: exact(value) + (found.error ? " ± " + bytes(found.error) : ""),
@@ -159,7 +159,7 @@ const groups = data.groups;
 const processes = objects(data.process_columns, data.processes);
 const nameOfMapping = (row) => row.name === null ? "[rest]" : data.names[row.name];
 
-/* What a mapping has beside anonymous memory is of files or is shared memory. */
+/* The other memory of a mapping is of files or is shared memory. */
 function mappingObjects(rows) {
   return objects(data.mapping_columns, rows).map((row) => {
     row.file = row.anon === null ? null : Math.max(row.pss - row.anon - row.shmem, 0);

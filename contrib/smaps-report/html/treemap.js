@@ -35,7 +35,7 @@ function groupNode(label, one, members) {
   node.size = children.reduce((sum, child) => sum + child.size, 0);
   for (const child of children)
     for (const kind in child.kinds) node.kinds[kind] = (node.kinds[kind] || 0) + child.kinds[kind];
-  /* Of several groups a process is in one here: a group may have more. */
+  /* A process of several groups is in one of them here: a group may have more. */
   const isWhole = one && members.every((row) => row.groups.length === 1);
   node.one = isWhole ? one : { pss: node.size, ...node.kinds };
   node.members = members.length;
@@ -62,7 +62,7 @@ function makeTree() {
 const map = { tree: makeTree(), path: [], tiles: [] };
 const HEAD = 19;
 
-/* The parts of a tile in the colours of what it is made of. */
+/* The parts of a tile, in the colours of the kinds of memory. */
 function paint(kinds) {
   const total = Object.values(kinds).reduce((sum, size) => sum + size, 0);
   let at = 0;
@@ -131,7 +131,7 @@ function drawTiles() {
         if (leafBox.w > 3 && leafBox.h > 3) drawn.push(put(leaf, leafBox, size, 2, child));
       });
   });
-  if (drawn.length === 0) drawn.push(make("p", { class: "muted" }, "Nothing here has a PSS that is known."));
+  if (drawn.length === 0) drawn.push(make("p", { class: "muted" }, "Nothing here has a known PSS."));
   element.replaceChildren(...drawn);
 }
 

@@ -377,7 +377,7 @@ static const struct {
     {"-c pid, f", "-c \"\": expected names"},
     {"-m -c pss_anon f", "-c: expected columns of one table"},
     {"-u -m f", "-u, -m, -w, -G and --processes: expected at most one"},
-    {"-M heap f", "-M: expected with -m"},
+    {"-M heap f", "-M needs -m"},
     {"-P [ f", "-P \"[\": expected a regular expression: "},
     {"-w -P x f", "-w cannot be combined with -g, -P or -U"},
     {"--width 10001 f", "--width \"10001\": expected a number of columns"},
