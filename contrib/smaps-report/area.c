@@ -9,7 +9,7 @@ static void add(struct areas *a, struct area area) { a->all[a->n++] = area; }
 
 /* The sums of a group, over the processes that count in it. */
 struct share {
-  bool overlaps; /* a process of it is in another group, too */
+  bool overlaps; /* one of its processes is in another group, too */
   uint64_t pss, file;
 };
 
@@ -76,7 +76,7 @@ static bool is_cache(enum part part) {
          part == PART_SLAB_RECLAIMABLE || part == PART_SWAP_CACHE;
 }
 
-/* `excess`, what is missing to the groups, is taken from the last parts. */
+/* `excess`, what the groups have beyond their part, is taken from the last. */
 static void add_parts(const struct host_memory *h, uint64_t excess,
                       struct areas *a) {
   for (unsigned i = PARTS; i-- > 0;) {

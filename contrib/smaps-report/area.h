@@ -13,11 +13,11 @@ struct areas {
 };
 
 /*
- * The document must have host_memory. Each process counts in one group; what no
- * group has of the memory of processes is the area "outside". A capture does
- * not tell which groups overlap, so that all are one area, "groups". Where the
- * groups have more than the kernel counts, because they were read at other
- * moments, the least certain areas have less, with that error.
+ * The document must have host_memory. Each process counts in one group; memory
+ * of processes in no group is the area "outside". A capture does not show which
+ * groups overlap, so all groups are one area, "groups". If groups have more
+ * than the kernel counts, because they were read at another moment, the least
+ * certain areas are made smaller; the difference is their error.
  */
 struct areas areas_collect(struct document *d);
 

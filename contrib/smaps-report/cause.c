@@ -1,6 +1,6 @@
 #include "cause.h"
 
-/* By the error, and of that by PSS: less is left out. */
+/* Smaller parts of the error are left out, and errors that are less of PSS. */
 #define LEAST_PART 0.1
 #define LEAST_ERROR 0.001
 

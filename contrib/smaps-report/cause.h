@@ -1,4 +1,4 @@
-/* What the error of a group's PSS comes from (smaps-snapshot(5)), in words. */
+/* The causes of the error of a group's PSS (smaps-snapshot(5)), in words. */
 #ifndef REPORT_CAUSE_H
 #define REPORT_CAUSE_H
 
@@ -44,7 +44,7 @@ struct cause_part {
  * a thousandth of PSS. */
 size_t cause_list(const struct group *g, struct cause_part ret[CAUSES]);
 
-/* Adds "1.5 %": that part of the group's PSS, which is known and not 0. */
+/* Adds "1.5 %": the bytes by the group's PSS, which is known and not 0. */
 void cause_add_percent(struct text *t, const struct group *g, uint64_t bytes);
 
 #endif

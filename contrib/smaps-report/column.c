@@ -86,7 +86,7 @@ static struct cell used(const struct row *row) {
   return cell;
 }
 
-/* A total lacks what is neither in cache nor in noncache. */
+/* The total lacks memory that is neither cache nor noncache. */
 static struct cell divided_part(const struct area *a, uint64_t part) {
   struct cell cell = bytes(part);
 

@@ -31,8 +31,8 @@ struct cell {
   const char *const *names;
   size_t n_names;
   uint64_t whole; /* of CELL_BYTES, CELL_COUNT */
-  /* A sum in CELL_BYTES may be more, as parts of it are unknown, and may be
-   * wrong by so much (0 where that is little). */
+  /* For CELL_BYTES: the sum is a lower bound, because parts of it are unknown;
+   * and its error (0 if it is small). */
   bool is_least;
   uint64_t error;
   double real; /* of CELL_SECONDS, CELL_PERCENT */

@@ -16,12 +16,12 @@
 struct reader {
   const struct config_visitor *visitor;
   unsigned includes;    /* that are open */
-  unsigned directories; /* that are open: links may make a circle */
+  unsigned directories; /* that are open: links may form a circle */
 };
 
 static bool add_words(struct reader *r, const char *words, const char *filter);
 
-/* After a newline the parser is in the next line already. */
+/* After a newline the parser is already on the next line. */
 void oconfig_mistake(const char *file, int line, const char *near,
                      const char *words) {
   int behind = line > 1 && strcmp(near, "<newline>") == 0;
@@ -97,7 +97,7 @@ static bool add_items(struct reader *r, const oconfig_item_t *root,
 /* ---- files and directories ---- */
 
 /* NULL if the scanner can read it, which would end the program otherwise. A
- * device such as /dev/zero has no end. That of /dev/null is its beginning. */
+ * device such as /dev/zero has no end. /dev/null is empty. */
 static const char *why_unreadable(const char *path) {
   struct stat st, null;
 

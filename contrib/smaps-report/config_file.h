@@ -2,7 +2,7 @@
  * Reads a configuration of collectd as the daemon does: liboconfig parses each
  * file, and Include is expanded by wordexp(3), into files and directories.
  *
- * Mistakes are told by plugin_log(), as the daemon's are.
+ * Mistakes are logged with plugin_log(), as in the daemon.
  */
 #ifndef REPORT_CONFIG_FILE_H
 #define REPORT_CONFIG_FILE_H
@@ -20,7 +20,7 @@ struct config_visitor {
   void *context;
 };
 
-/* True if all was read and parsed. Each failure has been told. */
+/* True if all was read and parsed. Each failure has been logged. */
 bool config_file_read(const char *path, const struct config_visitor *visitor);
 
 #endif

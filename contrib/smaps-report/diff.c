@@ -220,10 +220,10 @@ static int compare_start(const void *a, const void *b) {
   return order ? order : compare_identity(a, b);
 }
 
-/* A process may be listed that is younger than its document by so much. */
+/* A listed process may be younger than the document's time by so much. */
 #define LISTING_SECONDS 1
 
-/* True also where it is unknown. */
+/* True also if the time is unknown. */
 static bool has_older(const struct document *d, double than) {
   for (size_t i = 0; i < d->n_processes; i++)
     if (!(d->time - d->processes[i].uptime > than + LISTING_SECONDS))
@@ -231,8 +231,8 @@ static bool has_older(const struct document *d, double than) {
   return d->n_processes == 0;
 }
 
-/* Pid and start time identify a process on one host only, and until that is
- * booted: then all processes of one document are younger than the other. */
+/* Pid and start time identify a process on one host, until it is booted: then
+ * all processes of one document are younger than the other document. */
 static bool has_same_ids(const struct document *old,
                          const struct document *new) {
   return (!old->host || !new->host || strcmp(old->host, new->host) == 0) &&

@@ -23,7 +23,7 @@ struct change {
   const struct process *new_process;
   uint64_t old; /* bytes; UNKNOWN */
   uint64_t new;
-  uint64_t old_error, new_error; /* UNKNOWN of other amounts */
+  uint64_t old_error, new_error; /* UNKNOWN for other amounts */
   bool is_less;
   uint64_t size; /* |new - old|; UNKNOWN */
 };

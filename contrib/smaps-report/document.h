@@ -86,7 +86,7 @@ struct mapping {
   uint64_t vmas;
   uint64_t processes;
   uint64_t pages_sampled;
-  uint64_t pss_error; /* UNKNOWN also if PSS was read whole, without any */
+  uint64_t pss_error; /* UNKNOWN also if PSS is exact */
   struct amounts amounts;
 };
 
@@ -104,7 +104,7 @@ struct group {
   uint64_t pss_error;
   uint64_t uss_error;
   const struct causes *pss_error_by; /* cause.h; NULL: unknown */
-  /* The control group that it is, or might be, and why it is none. */
+  /* The control group that has the same processes, and why there is none. */
   const char *cgroup;
   const char *cgroup_absence;
   uint64_t cgroup_memory;
@@ -197,7 +197,7 @@ struct area {
   const char *name;
   const char *group; /* NULL: of none */
   uint64_t used;
-  uint64_t cache;     /* of this, what the kernel takes back when it needs it */
+  uint64_t cache;     /* of this, memory that the kernel takes back on demand */
   uint64_t undivided; /* of a total: neither in cache nor in noncache */
   uint64_t error;
 };
@@ -256,7 +256,7 @@ bool process_is_from(const struct process *p, const char *source);
 /* True if the process shares its parent's memory, which counts there. */
 bool process_is_in_parent(const struct process *p);
 
-/* NULL for several areas: the document has what any of them may do. */
+/* NULL for several areas: the document has the union of their permissions. */
 static inline const char *mapping_rights(const struct mapping *m) {
   return m->vmas == 1 ? m->permissions : NULL;
 }

@@ -102,7 +102,7 @@ static void print_also(const struct document *d, const struct process *p,
   }
 }
 
-/* It has amounts that no reading has shown. */
+/* True if it has amounts that no reading has shown. */
 static bool is_beyond_reading(const struct process *p) {
   return amounts_get(&p->amounts, AMOUNT_PSS) != UNKNOWN &&
          (process_is_from(p, "unreadable") || process_is_from(p, "statm"));
@@ -141,7 +141,7 @@ static bool add_error(uint64_t error, const char *amount, const char *before,
   return true;
 }
 
-/* The smaps of a process that is small enough needs no word. */
+/* How the mappings were read; NULL if from smaps, which is the usual way. */
 static const char *words_of_mappings(const struct document *d,
                                      const struct process *p) {
   if (document_scope(d) && !p->has_mappings && !process_is_in_parent(p))

@@ -30,7 +30,7 @@ void filter_done(struct filter *f) {
 
 static bool is_set(const struct filter *f) { return f->exact || f->has_regex; }
 
-/* The match that begins first is found: if none begins at 0, that does not. */
+/* regexec(3) finds the first match: if it begins later, none begins at 0. */
 bool filter_takes(const struct filter *f, const char *name) {
   regmatch_t match;
 

@@ -30,7 +30,7 @@ int filter_compile(struct filter *ret, const char *option, const char *text,
                    struct config_error *reason);
 void filter_done(struct filter *f);
 
-/* NULL is the name of what has none, which only an unset filter takes. */
+/* A name of NULL stands for "no name", which only an unset filter takes. */
 bool filter_takes(const struct filter *f, const char *name);
 
 void filters_done(struct filters *f);

@@ -26,7 +26,7 @@ static void write_frame(const char *name, FILE *out) {
   }
 }
 
-/* Writes a line, unless it is of nothing; of all mappings if that is NULL. */
+/* Writes a line, unless PSS is 0 or unknown. No mapping: the whole process. */
 static void write_stack(const struct document *d, const struct process *p,
                         const char *mapping, uint64_t pss, FILE *out) {
   const char *scope = document_scope(d);

@@ -17,7 +17,7 @@ static bool is_number(const char *text) {
   return text[strspn(text, "0123456789")] == '\0';
 }
 
-/* False for what a directory without rights hides. */
+/* False if a directory without rights hides the path. */
 static bool is_missing(const char *path) {
   return access(path, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR);
 }
@@ -84,7 +84,7 @@ static const char *skip_set(const char *p) {
   return p + strcspn(p, "]");
 }
 
-/* What Perl understands, and POSIX takes for something else. */
+/* Syntax of Perl that POSIX takes for something else. */
 static const char *judge_regex(const char *p) {
   for (; *p; p++) {
     if (*p == '\\' && p[1] && strchr("dD", p[1]))

@@ -1,4 +1,4 @@
-/* What is no mistake to the daemon, and yet selects nothing that is here. */
+/* Selectors that are valid, but probably match nothing by mistake. */
 #ifndef REPORT_HINTS_H
 #define REPORT_HINTS_H
 
@@ -6,9 +6,9 @@
 
 #include <stdbool.h>
 
-/* Tells (messages.h) a warning for each such selector of the rules. What a rule
- * has taken need not be here: a container has files, users and paths of its
- * own. */
+/* Logs a warning (messages.h) for each such selector of the rules. is_idle:
+ * rules that took no process. The others are not checked for files and users
+ * that do not exist here: a container has its own. */
 void hints_log(const struct settings *settings, const bool *is_idle);
 
 #endif

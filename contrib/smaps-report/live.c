@@ -38,7 +38,7 @@ int live_close_up(struct probe *p, uint64_t pid, struct pool *pool,
   return rc < 0 ? rc : load(text, len, pool, ret, reason);
 }
 
-/* It has none if they cannot be read: it has ended, or may not be seen. */
+/* It gets no mappings if it has ended, or the kernel refuses to show them. */
 static void read_mappings(struct probe *probe, struct document *d,
                           struct process *p) {
   struct config_error ignored;
@@ -59,7 +59,7 @@ static void read_mappings(struct probe *probe, struct document *d,
   document_done(&close_up);
 }
 
-/* Of the processes that are shown. */
+/* Reads the mappings of the processes that are shown. */
 static int read_all_mappings(const struct options *o, struct probe *probe,
                              struct document *d, struct config_error *reason) {
   struct filters filters = {.group = {.exact = NULL}};

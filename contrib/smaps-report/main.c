@@ -51,7 +51,7 @@ static int fail(const char *file, const char *why) {
 
 /* ---- the style of the output ---- */
 
-/* 0 if the lines go to no terminal and nobody asked for a width. */
+/* 0 if the output is not a terminal and no width was asked for. */
 static size_t find_width(const struct options *o) {
   const char *columns = getenv("COLUMNS");
   struct cursor s =
@@ -198,8 +198,7 @@ static int run(const struct options *o) {
   return 0;
 }
 
-/* A closed standard stream stays one that cannot be used: no other file gets
- * its number. */
+/* A closed standard stream stays unusable: no other file gets its number. */
 static void reserve_streams(void) {
   int fd;
 

@@ -19,7 +19,7 @@ static size_t count_processes(const struct document *d,
   return n;
 }
 
-/* Without any mapping the sums of processes are no sums: none could be read. */
+/* Without any mapping there are no sums: no process could be read. */
 static bool has_own_sums(const struct document *d, const struct filters *f) {
   return d->has_mappings && (d->n_mappings > 0 || d->n_processes == 0) &&
          !filters_part_groups(f) && filter_takes(&f->group, document_scope(d));
@@ -102,7 +102,7 @@ static struct mapping add_up(const struct mapping *const *same, size_t n,
         strcmp(permissions, m.permissions) != 0)
       m.permissions = NULL;
   }
-  /* The rest of each process has other mappings. */
+  /* The rest of each process stands for other mappings. */
   if (!m.name)
     m.processes = UNKNOWN;
   sum_keep_whole(&sum);

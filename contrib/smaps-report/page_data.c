@@ -85,8 +85,8 @@ static void write_areas(struct json_lines *j, struct document *d) {
 
 /* ---- groups ---- */
 
-/* Where a group's own PSS is unknown, at least that of its members is shown, as
- * far as theirs are known. */
+/* If a group's own PSS is unknown, the sum of its members with a known PSS is
+ * shown as its least. */
 static void fill_gaps(struct document *d, const struct sum *members,
                       struct group *g) {
   const struct group *made;

@@ -28,7 +28,7 @@ static const char *const default_configs[] = {
 /* There is one interval for all readings: it may cost more. */
 #define READ_BUDGET_PERCENT 10
 
-/* Of a process; the others are one row. */
+/* Mappings of a process that are shown; the others are one row. */
 #define MAPPINGS_MAX 1000
 
 /* The longest MaxLockHold that may be set. */
@@ -107,7 +107,7 @@ static char *find_place(const char *path, const char *key) {
                : memory_format("%s", path);
 }
 
-/* The daemon gives a block to the plugin only if this is loaded already. */
+/* The daemon gives a block to the plugin only after LoadPlugin. */
 static void note_load(struct probe *p, const char *key, const char *path) {
   if (p->early && !p->is_loaded && p->is_check) {
     char *place = find_place(path, key);
@@ -211,7 +211,7 @@ static int read_config(struct probe *p, struct config_error *reason) {
 
 /* ---- start ---- */
 
-/* The daemon may have fewer rights, or own the directory, as another user. */
+/* The daemon may be another user, with fewer rights, or own the directory. */
 static void note_who_checked(void) {
   const struct passwd *user = getpwuid(geteuid());
   char number[16];
@@ -252,7 +252,7 @@ static void set_host(struct settings *s) {
   s->host = memory_check(strdup(name));
 }
 
-/* Neither the state file nor a capture is ours to write. */
+/* Only the daemon writes the state file and captures. */
 static void write_no_files(struct settings *s) {
   free(s->state_file);
   s->state_file = NULL;

@@ -1,7 +1,7 @@
 /*
  * The plugin in this program: its core, with the user's configuration, and
  * neither a daemon nor a file. Needs no collectd. Mistakes and warnings are
- * told: see messages.h.
+ * logged: see messages.h.
  */
 #ifndef REPORT_PROBE_H
 #define REPORT_PROBE_H
@@ -34,7 +34,7 @@ int probe_new(const struct probe_setup *setup, struct probe **ret,
               struct config_error *reason);
 void probe_free(struct probe *p);
 
-/* Tells why each rule that took nothing may have done so: see hints.h. */
+/* Logs why a rule that took no process may be a mistake: see hints.h. */
 void probe_log_hints(const struct probe *p, const bool *is_idle);
 
 /* Reads the processes, and makes the snapshot (smaps-snapshot(5)) of that.

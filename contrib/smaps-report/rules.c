@@ -99,8 +99,8 @@ static void print_tally(const struct document *d, uint64_t rule,
   text_done(&t);
 }
 
-/* One line with the rules that take nothing: of those with processes that
- * earlier rules take, or of the others. */
+/* Prints the rules that take nothing, in one line: either those whose processes
+ * earlier rules take, or the others. */
 static void print_idle(const struct document *d, const struct tally *tallies,
                        bool is_shadowed, const struct style *s) {
   const char *title = is_shadowed ? "Rules whose processes earlier rules take: "
@@ -117,7 +117,7 @@ static void print_idle(const struct document *d, const struct tally *tallies,
   text_done(&t);
 }
 
-/* The groups with that reason, in one line. */
+/* Prints the groups with that reason, in one line. */
 static void print_absence(const struct document *d, size_t which,
                           const struct style *s) {
   struct text t = {0};

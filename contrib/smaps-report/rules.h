@@ -17,8 +17,8 @@ void rules_write(struct json_lines *j, const struct document *d, uint64_t rule);
 const char *rules_group(const struct document *d, const struct process *p,
                         uint64_t rule);
 
-/* Whether each rule took nothing, with and without the rules before it. The
- * caller frees it. */
+/* An array with true for each rule that takes nothing and would take nothing
+ * without the rules before it. The caller frees it. */
 bool *rules_idle(const struct document *d);
 
 /* Prints how many processes each rule takes, and why groups have no values of a

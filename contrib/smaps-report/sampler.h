@@ -1,7 +1,7 @@
 /*
  * Runs a probe on a thread of its own, so that the screen answers while
- * processes are read. The thread does one thing at a time: the last that was
- * asked for.
+ * processes are read. The thread does one thing at a time, and next the last
+ * that was asked for.
  */
 #ifndef REPORT_SAMPLER_H
 #define REPORT_SAMPLER_H

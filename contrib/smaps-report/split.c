@@ -19,7 +19,7 @@ struct range {
   uint64_t low, high;
 };
 
-/* Estimates may contradict each other: the truth is taken to be between. */
+/* If estimates contradict each other, the middle between them is used. */
 static void set_private(struct split *s, struct range r) {
   uint64_t low = least(r.low, r.high), high = most(r.low, r.high);
 

@@ -1,16 +1,16 @@
 /*
  * The parts of a PSS: private or shared, and anonymous or of files.
  *
- * The kernel tells how much memory is private and how much is anonymous, but
- * not how much is both. That has bounds, which are mostly close together.
+ * The kernel shows how much memory is private and how much is anonymous, but
+ * not how much is both. For that there are bounds, mostly close together.
  */
 #ifndef REPORT_SPLIT_H
 #define REPORT_SPLIT_H
 
 #include "document.h"
 
-/* In bytes; all are UNKNOWN where one is, but for a sum of mappings: that has
- * what is known of anon, file and shmem. */
+/* In bytes. If one amount is UNKNOWN, all are; but a sum of mappings has the
+ * known parts of anon, file and shmem. */
 struct split {
   uint64_t anon, file, shmem; /* add up to the PSS where all is known */
   uint64_t private_anon;      /* of anon; the rest of anon is shared */

@@ -21,13 +21,13 @@ struct sum {
 
 void sum_add_amounts(struct sum *s, const struct amounts *a);
 
-/* Makes those amounts unknown that are unknown for a part. */
+/* Makes an amount unknown if it is unknown for a part. */
 void sum_keep_whole(struct sum *s);
 
-/* Makes the sum that of a part: there may be more of all that is known. */
+/* Makes all known amounts lower bounds: the sum is of a part only. */
 void sum_keep_least(struct sum *s);
 
-/* Makes the sum one of which nothing is known. */
+/* Makes all amounts unknown. */
 void sum_forget(struct sum *s);
 
 /* A process that shares its parent's memory adds to the counts only. */

@@ -149,7 +149,7 @@ static void make_cell(const void *context, size_t row, size_t column,
     return;
   }
   cell = column_get(document_of(t, r), t->columns[column], r);
-  /* A share is that of its own host, and a total of all. */
+  /* Percent of the memory of its own host; in a total, of all hosts. */
   if (!r->is_total)
     own.mem_total = document_of(t, r)->mem_total;
   add_cell(ret, &cell, &own);

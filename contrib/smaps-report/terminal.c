@@ -10,14 +10,14 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* A lone Esc is one after so many milliseconds: over a slow line the rest of
- * the sequence of a key has come by then. */
+/* Esc is a key of its own if nothing follows for so many milliseconds: over a
+ * slow line the rest of another key's sequence arrives within that time. */
 #define ESCAPE_DELAY_MS 100
 
 static struct {
   SCREEN *screen; /* NULL: not begun */
   struct termios before;
-  char leave[256]; /* what leaves the screen, for a defect */
+  char leave[256]; /* the sequence that leaves the screen, for a defect */
 } terminal;
 
 static volatile sig_atomic_t ended_by;
@@ -75,8 +75,8 @@ static const char *capability(const char *name) {
   return text && text != (const char *)-1 ? text : "";
 }
 
-/* Notes what leaves the screen. False if the terminal is not known, or cannot
- * move its cursor. Delays ($<5>) in a text are for terminals of long ago. */
+/* Notes the sequence that leaves the screen. False if the terminal is unknown
+ * or cannot move its cursor. Delays ($<5>) are for terminals of long ago. */
 static bool look_up(const char *term) {
   bool is_good;
   int error;
@@ -131,7 +131,7 @@ int terminal_begin(struct config_error *reason) {
   if (rc < 0)
     return rc;
   tcgetattr(STDIN_FILENO, &terminal.before);
-  /* They do not change when the terminal does. */
+  /* Their values would not follow the terminal's size. */
   unsetenv("COLUMNS");
   unsetenv("LINES");
   terminal.screen = newterm(NULL, stdout, stdin);

@@ -20,7 +20,7 @@ struct style {
   FILE *out;
   size_t width; /* of lines; 0: nothing is cut */
   bool has_colour;
-  bool is_utf8; /* of the locale; if false, all but ASCII is escaped */
+  bool is_utf8; /* the locale is UTF-8; if not, all but ASCII is escaped */
   bool has_header;
   enum unit unit;
   uint64_t mem_total; /* for UNIT_PERCENT; may be UNKNOWN */

@@ -1,4 +1,4 @@
-/* Tells which characters are safe to show. */
+/* Decides which characters are safe to show. */
 #ifndef REPORT_UTF8_H
 #define REPORT_UTF8_H
 

@@ -17,14 +17,14 @@ struct view {
   const struct options *options;
   struct filters filters;
   struct sum sum; /* of the rows, for the total */
-  bool lacks_sum; /* the total is unknown, because that of a document is */
+  bool lacks_sum; /* the total is unknown, because one document's total is */
   struct area area_total;
 };
 
 /* ---- rows ---- */
 
-/* What processes can have in all: what the kernel counts as mapped on the host,
- * and 1 % for what moves meanwhile, or else all memory. */
+/* The most that all processes can have: the memory that the kernel counts as
+ * mapped, and 1 % for changes in the meantime; or else all memory. */
 static uint64_t most_of_processes(const struct document *d) {
   uint64_t mapped =
       d->has_host_memory ? d->host_memory.parts[PART_GROUPS] : UNKNOWN;
@@ -52,8 +52,8 @@ static bool is_unidentified(const struct process *p) {
   return p->n_groups == 0 && amounts_get(&p->amounts, AMOUNT_RSS) == UNKNOWN;
 }
 
-/* The number of members of a group is unknown while processes are hidden, as
- * process 1 then is, or cannot be identified. A capture does not tell. */
+/* A group's number of members is unknown while processes cannot be identified
+ * or are hidden, as process 1 then is. A capture does not show either. */
 static bool may_lack_members(const struct document *d) {
   bool has_unknown = false, has_first = document_scope(d) != NULL;
   bool has_unidentified = false;
@@ -354,7 +354,7 @@ static bool has_a_group(const struct view *v) {
   return false;
 }
 
-/* The name of a group that there is means that group. */
+/* An exact name of a group selects that group alone. */
 static int filter_groups(struct view *v, struct config_error *reason) {
   const char *text = v->options->group;
   int rc;

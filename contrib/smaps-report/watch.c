@@ -145,7 +145,7 @@ static void press(struct session *s, int key) {
   }
 }
 
-/* Text is taken by bytes: ncurses hands out those of a character one by one. */
+/* Text is taken by bytes: ncurses returns a character byte by byte. */
 static void type(struct session *s, int key) {
   size_t len = strlen(s->typed);
 

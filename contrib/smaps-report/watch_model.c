@@ -58,7 +58,7 @@ static void add_row(struct watch_rows *rows, struct watch_row row,
                     const struct amounts *amounts) {
   for (unsigned i = 0; i <= SORT_SWAP; i++)
     row.amounts[i] = amounts_get(amounts, amount_of[i]);
-  /* Of a mapping it has no name of its own. */
+  /* The document has no uss of a mapping: it is the private part. */
   if (row.amounts[SORT_USS] == UNKNOWN)
     row.amounts[SORT_USS] =
         amount_add(amounts_get(amounts, AMOUNT_PRIVATE_CLEAN),
@@ -223,8 +223,8 @@ static struct watch_view *view_of(struct watch *w) {
   return &w->views[w->level];
 }
 
-/* The row with the selected key, wherever it is now, or, if it is gone, the one
- * that has come to its place. */
+/* The row with the selected key, wherever it is now; or, if it is gone, the row
+ * that is now in its place. */
 static void find_selected(struct watch *w) {
   struct watch_view *v = view_of(w);
 
@@ -300,7 +300,7 @@ void watch_take(struct watch *w, struct document *d) {
   make_rows(w);
 }
 
-/* Its pid may have come to another. */
+/* The pid may belong to another process by now. */
 static bool is_of_process(const struct watch *w, const struct document *d) {
   return d->n_processes > 0 && d->processes[0].pid == w->pid &&
          d->processes[0].starttime == w->starttime;

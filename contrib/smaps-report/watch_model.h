@@ -34,7 +34,7 @@ struct change {
 struct watch_row {
   const char
       *name; /* a stranger's text; NULL: the mappings that are left out */
-  char *key; /* tells the row in each refresh */
+  char *key; /* identifies the row in each refresh */
   const struct process *process;   /* that it is; or NULL */
   const char *permissions;         /* of a mapping */
   uint64_t amounts[SORT_SWAP + 1]; /* bytes or UNKNOWN */
