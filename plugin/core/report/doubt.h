@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-/* Of an error of Pss. */
+/* The causes of an error of Pss. */
 enum cause {
   CAUSE_FILES,     /* files and shmem came or went, or others mapped them */
   CAUSE_RELATIVES, /* processes that share memory after a fork came or went */
@@ -20,7 +20,7 @@ enum cause {
   CAUSE_KSM,       /* the kernel merged pages, or took some apart */
   CAUSE_READING,   /* it changed while it was read, or showed unknown sharers */
   CAUSE_STATM,     /* the counters of this kernel are not exact */
-  CAUSES,          /* of an estimate: exposure.h has the bytes */
+  CAUSES,          /* the causes above are of estimates: see exposure.h */
   CAUSE_SAMPLE = CAUSES, /* only some of its pages were read */
   CAUSE_GUESS,           /* it was never read */
   CAUSE_ENDED,           /* members ended in this cycle */
@@ -50,12 +50,11 @@ struct doubt doubt_limit(struct doubt d, uint64_t value, uint64_t most);
 
 void doubt_add(struct doubt_sum *sum, struct doubt d);
 
-/* Adds it to the sums by cause, divided as the parts are, whatever their sum.
- */
+/* Adds a doubt to the sums by cause, in the proportion of the parts. */
 void doubt_divide(struct doubt_sum sums[ALL_CAUSES], struct doubt d,
                   const double parts[ALL_CAUSES]);
 
-/* Takes one away that was added. */
+/* Takes away a doubt that was added. */
 void doubt_remove(struct doubt_sum *sum, struct doubt d);
 
 uint64_t doubt_of_sum(const struct doubt_sum *sum);

@@ -88,7 +88,7 @@ static void note_amount(struct growth *g, const struct growth_sample *s) {
 /* --- what a span shows ------------------------------------------------------
  */
 
-/* False if the points do not suffice to tell. */
+/* False if there are too few points to judge. */
 static bool find_span(const struct growth *g, size_t first, struct span *ret) {
   const struct growth_point *p = &g->points[first];
   uint64_t length;
@@ -141,12 +141,12 @@ static bool goes_on(const struct span *s) {
 
 /* The lowest amounts of the first and the last part; the last is higher. */
 static struct growth_range rise_of(const struct span *s) {
-  assert(s->lows[0] && s->lows[PARTS - 1]); /* find_span() has found it */
+  assert(s->lows[0] && s->lows[PARTS - 1]); /* find_span() was true */
   return (struct growth_range){s->lows[0]->bytes, s->lows[PARTS - 1]->bytes};
 }
 
-/* The rise of the span, with what came before it if growth is told: that goes
- * on to matter, however much memory it has taken. */
+/* The rise of the span. If growth is published already, the rise counts from
+ * its beginning, so that it still matters when the memory has become large. */
 static uint64_t whole_rise(const struct growth *g, struct growth_range r) {
   bool is_followed = g->is_growing && g->rise.top > 0;
 
@@ -223,8 +223,8 @@ static double significant_slope(const struct span *s) {
   return select_nth(slopes, pairs, pairs / 2);
 }
 
-/* The growth that the span shows; 0 for none. The pairs come last: they take
- * the time. */
+/* The growth that the span shows; 0 for none. The pairs are compared last,
+ * because that takes most of the time. */
 static double growth_of(const struct growth *g, const struct span *s,
                         uint64_t error_bytes) {
   if (!is_steady(s) || !goes_on(s) || !matters(g, s, error_bytes) ||
@@ -277,8 +277,8 @@ static size_t first_since(const struct growth *g, uint64_t ns,
   return first;
 }
 
-/* The growth that the points show, and the span that shows it; NaN if they do
- * not suffice to tell. */
+/* The growth that the points show, and the span that shows it; NaN if there are
+ * too few points. */
 static double judge(const struct growth *g, const struct growth_sample *now,
                     struct span *ret) {
   uint64_t recent_ns = g->window_ns / GROWTH_POINTS * RECENT_POINTS;
@@ -311,7 +311,7 @@ static void judge_point(struct growth *g, const struct growth_sample *now) {
   g->is_shown = is_shown;
   if (g->streak >= POINTS_AGREED)
     g->is_growing = is_shown;
-  /* What has risen before and stayed up is the level that this begins at. */
+  /* An earlier rise that has stayed up is over: growth begins at its level. */
   if (g->is_growing && !was_growing)
     g->rise.top = 0;
   if (is_shown)
@@ -323,7 +323,7 @@ static bool is_restart(const struct growth *g, const struct growth_sample *s) {
   return g->newest_start && s->oldest_start > g->newest_start;
 }
 
-/* True if all that was noted is older than the window. */
+/* True if all points are older than the window. */
 static bool is_past(const struct growth *g, uint64_t now_ns) {
   uint64_t last_ns = g->lowest.time_ns;
 
@@ -332,7 +332,7 @@ static bool is_past(const struct growth *g, uint64_t now_ns) {
   return last_ns && now_ns - last_ns > g->window_ns;
 }
 
-static bool is_told(const struct growth *g, uint64_t now_ns) {
+static bool is_publishable(const struct growth *g, uint64_t now_ns) {
   uint64_t third_ns = g->window_ns / 3;
 
   return g->is_judged && now_ns - g->began_ns >= third_ns &&
@@ -351,7 +351,7 @@ void growth_note(struct growth *g, const struct growth_sample *s) {
   note_amount(g, s);
   g->room_bytes = s->room_bytes;
   g->bytes_per_second = (double)NAN;
-  if (is_told(g, s->time_ns))
+  if (is_publishable(g, s->time_ns))
     g->bytes_per_second = g->is_growing ? g->slope : 0;
 }
 

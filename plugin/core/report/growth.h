@@ -10,19 +10,20 @@
  * Two spans are judged whenever there is a new point: the whole window, or what
  * there is of it, and the time of its last 20 points, which is a little less
  * than a third. A span shows growth if all this holds:
- *   - It is steady. The span has six parts, and from the lowest amount of each
- *     to that of the next, and then to the newest, the slope is a quarter of
- *     the mean slope at least. A step, a peak and what has stopped to grow do
- *     not have that.
+ *   - It is steady. The span has six parts. The slope from the lowest amount of
+ *     each part to that of the next, and from the last to the newest amount, is
+ *     at least a quarter of the mean slope. This excludes steps, peaks and
+ *     memory that has stopped growing.
  *   - It goes on. The slope of the younger three parts is three quarters of
- *     that of the older three at least. What warms up slows down.
+ *     that of the older three at least. A cache that warms up slows down.
  *   - It is significant. Of 100 pairs of points 85 rise (Kendall's tau is 0.7),
  *     as independent numbers do in 1 of 400 cases for ten points, and in 1 of
  *     100,000 for twenty: a confidence interval of the slope lies above 0. That
  *     is more than usual, because the amounts of a process depend on those
  *     before.
  *   - It matters. The rise is at least a MiB and twice the present error of
- *     PSS; and, since growth was told first, a hundredth of the memory.
+ *     PSS, and at least a hundredth of the memory, counted from the time at
+ *     which growth was first published.
  *   - It is new. The memory has left the range that it moved in before the span
  *     by a quarter of that range: garbage that gathers again goes where it was.
  * Three points in a row have to agree that there is growth, or that there is
@@ -31,16 +32,18 @@
  *
  * A rise that comes down again, by half, was no leak. That is learnt: for 30
  * windows, and 30 hours at least, growth up to that level and a quarter of the
- * rise more is told as 0, so that the dump of each night and the load of each
- * day are told once. A rise that has stayed up when growth begins again, such
- * as a cache that has filled, is over. A rise that comes down from a lower
- * level takes the level half the way down to its own. A restart forgets all.
+ * rise more is published as 0, so that the dump of each night and the load of
+ * each day show once. A rise that has stayed up when growth begins again, such
+ * as a cache that has filled, is over. If a later rise comes down from a lower
+ * level, the learnt level goes down half the way to it. A restart of the group
+ * forgets all.
  *
  * The growth is unknown (NaN) until a third of the window has passed, while
- * there are less than ten points (so always if an interval takes more than a
+ * there are fewer than ten points (so always if an interval takes more than a
  * tenth of the window), and when no point has come for a third of the window. A
- * rise that is steady for more than a third of the window is told, even if it
- * is a cache that fills: the window should be longer than a service warms up.
+ * rise that is steady for more than a third of the window is published, even if
+ * a cache is filling: choose a window that is longer than the service takes to
+ * warm up.
  */
 #ifndef SMAPS_GROWTH_H
 #define SMAPS_GROWTH_H
@@ -62,7 +65,7 @@ struct growth_range {
   uint64_t low, top;
 };
 
-/* No pointers: a KiB to be copied and freed. */
+/* Without pointers, so it can be copied and freed; about a KiB. */
 struct growth {
   uint64_t window_ns;
   double phase; /* part of the time to a point that the first one takes */
@@ -73,13 +76,13 @@ struct growth {
   uint64_t due_ns;       /* 0: not set yet */
   uint64_t began_ns;     /* the time of the first amount */
   uint64_t newest_start; /* of the members when the history began; 0: unknown */
-  bool is_judged;        /* the last points sufficed to tell */
+  bool is_judged;        /* there were enough points */
   bool is_shown;         /* the last points showed growth */
-  bool is_growing;       /* so many did, one after another */
+  bool is_growing;       /* POINTS_AGREED points in a row did */
   unsigned streak;       /* points since is_shown has changed */
   double slope;          /* bytes a second, when growth was shown last */
   struct growth_range rise;   /* growth that has not come down */
-  struct growth_range lesson; /* growth that has */
+  struct growth_range lesson; /* growth that has come down again */
   uint64_t learnt_ns;
   double bytes_per_second; /* NaN: unknown */
   double room_bytes;       /* likewise */
@@ -91,10 +94,10 @@ struct growth_sample {
   bool has_members;
   /* Start times of the members in one unit; 0: unknown. */
   uint64_t oldest_start, newest_start;
-  bool is_known; /* the amount is, from readings */
+  bool is_known; /* the amount is known, from readings */
   uint64_t bytes;
-  uint64_t error_bytes; /* above an eighth of the amount, this is unknown too */
-  double room_bytes;    /* that are left for it to grow; NaN: unknown */
+  uint64_t error_bytes; /* above an eighth of the amount, growth is unknown */
+  double room_bytes;    /* free memory for it to grow into; NaN: unknown */
 };
 
 /* Groups with different ordinals get their points in different intervals. */

@@ -133,7 +133,7 @@ static void set_kernel(const struct meminfo_sample *m,
   a->bytes[HOST_ZSWAP] = m->zswap_bytes;
 }
 
-/* Hands MemTotal out, and the rest to unaccounted. */
+/* Limits the parts to MemTotal, in order; unaccounted gets the rest. */
 static void fit(uint64_t mem_total, struct host_account *a) {
   uint64_t left = mem_total, cut = 0;
 

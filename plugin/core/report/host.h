@@ -24,28 +24,29 @@
  *                       segments, buffers of graphics drivers
  *   page_cache          Cached - Shmem that nobody maps: Mapped has the rest
  *   swap_cache          SwapCached that nobody maps: AnonPages has the rest
- *   unaccounted         what is left of MemTotal: pages that drivers, a
- * balloon, vmalloc, modules, BPF or networks hold, that are on their way
- * between lists, and zswap before 5.19
+ *   unaccounted         the rest of MemTotal: pages of drivers, a balloon,
+ *                       vmalloc, modules, BPF and networks, pages on their way
+ *                       between lists, and zswap before 5.19
  *
  * Where these disagree:
  *
- *   - Mapped does not tell files from shmem. The Pss_Shmem of the members of
- *     groups does, as far as they were read; the rest is a doubt, which is the
- *     error of tmpfs and of page_cache. The sum of the two is certain.
- *   - What of SwapCached is mapped shows only in the length of the lists of
- *     reclaim, which are without locked pages, of whatever kind: the error of
- *     swap_cache.
+ *   - Mapped is files and shmem together. The Pss_Shmem of the members that
+ *     were read is known; how the rest is divided is the error of tmpfs and of
+ *     page_cache. The sum of the two is certain.
+ *   - How much of SwapCached is mapped follows only from the lengths of the
+ *     lists of reclaim, which lack locked pages of any kind: their number is
+ *     the error of swap_cache.
  *   - The Pss of the members was read at other moments than meminfo, and in
- *     part estimated. The kernel's sum stands. What it has more than the
- *     members is in processes of no group, as far as these can hold it by their
- *     statm; the rest, or what the members have more, is the error of groups.
+ *     part estimated. The kernel's sum stands. If it is larger than that of the
+ *     members, the difference is in processes of no group, at most what their
+ *     statm allows. The rest of the difference, or all of it if the members'
+ *     sum is larger, is the error of groups.
  *   - Pages of drivers that processes map (rings of io_uring, perf, packets)
- *     are in Mapped and not in Cached: page_cache is too small by them, and
- *     unaccounted too large. No file tells their number.
+ *     are in Mapped and not in Cached: page_cache is too small by these pages,
+ *     and unaccounted is too large. No file has their number.
  *   - The keys are counted on each CPU apart, and read one after the other. If
- *     all parts are more than MemTotal, each gets what the ones above have left
- *     of it. What is cut off so is the error of unaccounted, and of the part.
+ *     the sum of all parts is above MemTotal, the later parts are cut; the
+ *     amount that was cut off is the error of that part and of unaccounted.
  */
 #ifndef SMAPS_HOST_H
 #define SMAPS_HOST_H
@@ -76,15 +77,15 @@ enum host_part {
   HOST_PARTS
 };
 
-/* meminfo and the readings are of different moments: so much of the memory of
- * the processes may have come or gone between them. */
+/* The part of the processes' memory that may have come or gone between the
+ * reading of meminfo and that of the processes. */
 #define HOST_MOVES 0.01
 
 /* What is known of the processes. Each counts once, in however many groups it
  * is. Zeroed before the first. */
 struct host_processes {
   uint64_t pss, pss_shmem; /* of members of groups */
-  bool lacks_shmem;        /* of some the second is unknown (before 5.3) */
+  bool lacks_shmem;        /* pss_shmem lacks some members (before 5.3) */
   struct doubt_sum pss_doubt;
   uint64_t outside_resident; /* Rss of those in no group: at least their Pss */
   bool has_unknown;          /* there may be more than these */
@@ -92,11 +93,11 @@ struct host_processes {
 
 void host_add_member(struct host_processes *h, const struct rollup *r,
                      struct doubt pss_error);
-/* One in no group, or a member of which nothing but its statm is known. */
+/* Adds a process in no group, or a member of which only statm is known. */
 void host_add_outside(struct host_processes *h, const struct statm_sample *s,
                       uint64_t page_size);
 
-/* What stands in no file of the proc tree. */
+/* Memory that no file of the proc tree shows. */
 struct host_devices {
   uint64_t hugetlb_free_bytes; /* of all sizes but the default one */
   uint64_t zram_bytes;         /* 0: there is no zram in use */
@@ -106,7 +107,7 @@ struct host_account {
   uint32_t known; /* bit per part that this kernel has; 0 for no account */
   uint64_t bytes[HOST_PARTS]; /* add up to MemTotal */
   uint64_t error[HOST_PARTS];
-  /* The part of groups that is in processes of no group. */
+  /* The part of HOST_GROUPS that belongs to processes of no group. */
   uint64_t outside, outside_error;
 };
 

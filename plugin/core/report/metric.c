@@ -9,8 +9,8 @@
 enum source {
   FROM_ROLLUP,  /* a field of the rollup */
   FROM_DERIVED, /* computed from such fields */
-  FROM_ERRORS,  /* likewise, the error of such */
-  FROM_PARTS,   /* likewise, one as a percentage of others */
+  FROM_ERRORS,  /* likewise, the error of a field */
+  FROM_PARTS,   /* likewise, as a percentage of others */
   FROM_STATM,
   FROM_COUNTS,  /* known even if nothing could be read */
   FROM_THREADS, /* likewise, if the size of a kernel stack is known */
@@ -28,7 +28,7 @@ struct metric {
   const char *name; /* in Report */
   const char *type;
   enum source source;
-  /* Of FROM_ROLLUP; needed by those that are made of others. */
+  /* Of FROM_ROLLUP; of others the field that the value needs. */
   enum rollup_field field;
   bool is_default;
   /* NULL for FROM_ROLLUP. */
@@ -41,7 +41,7 @@ static double count(const struct usage *u, uint64_t n) {
   return u->perhaps ? UNKNOWN : (double)n;
 }
 
-/* types.db takes no more than 100.1, and an error can exceed what it is of. */
+/* types.db takes no more than 100.1, and an error can be above its value. */
 static double percent(uint64_t part, uint64_t whole) {
   if (part >= whole)
     return part > 0 ? 100 : 0;
@@ -87,7 +87,7 @@ VALUE(uptime, (double)u->uptime_ns / 1e9)
 VALUE(processes, count(u, u->processes))
 VALUE(threads, count(u, u->threads))
 VALUE(relative_error, percent(usage_pss_error(u), u->rollup.bytes[ROLLUP_PSS]))
-/* Both are divided among the users of each page, which rss is not. */
+/* Swap and PSS are divided among the users of each page; rss is not. */
 VALUE(swapped, percent(u->rollup.bytes[ROLLUP_SWAP_PSS],
                        u->rollup.bytes[ROLLUP_SWAP_PSS] +
                            u->rollup.bytes[ROLLUP_PSS]))
@@ -218,7 +218,7 @@ static bool is_of_kernel(const struct metric *m, uint32_t kernel_fields) {
   return !is_of_rollup(m) || ((kernel_fields >> m->field) & 1);
 }
 
-/* Rss has the resident memory of statm in the place of what is unknown. */
+/* An unknown Rss is replaced by the resident memory of statm. */
 static double unknown_value(const struct metric *m,
                             const struct metric_subject *s) {
   bool is_rss = m->source == FROM_ROLLUP && m->field == ROLLUP_RSS;

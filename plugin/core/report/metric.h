@@ -54,8 +54,8 @@ struct metric_context {
   bool has_kernel_stack, has_uptime;
 };
 
-/* All that is known about a group: the sums of its members, and what is no such
- * sum. */
+/* All that is known about a group: the sums of its members, its control group
+ * and its growth. */
 struct metric_subject {
   const struct usage *usage;
   const struct cgroup_memory *cgroup; /* NULL: it has no control group */

@@ -28,12 +28,12 @@ void usage_add_life(struct usage *u, uint64_t kernel_stack,
 
 void usage_add_page_tables(struct usage *u, uint64_t bytes, bool is_known) {
   u->page_tables += bytes;
-  u->told += is_known;
-  u->untold += !is_known;
+  u->tables_known += is_known;
+  u->tables_unknown += !is_known;
 }
 
 bool usage_has_page_tables(const struct usage *u) {
-  return u->unknown == 0 && (u->told > 0 || u->untold == 0);
+  return u->unknown == 0 && (u->tables_known > 0 || u->tables_unknown == 0);
 }
 
 static uint64_t uss_of(const struct rollup *r) {
@@ -102,8 +102,8 @@ static uint64_t unread_of(const struct usage *u, uint64_t bytes) {
                       : u->ended_unread_bytes;
 }
 
-/* bytes: the whole sum; doubtful: the part of it that is not exact; ended: the
- * part of members that have ended. */
+/* bytes: the whole sum; doubtful: the part of the sum that is not exact; ended:
+ * the part of members that have ended. */
 static uint64_t error_of(const struct usage *u, const struct doubt_sum *doubt,
                          uint64_t bytes, uint64_t doubtful, uint64_t ended) {
   uint64_t missing = ended + unread_of(u, bytes);

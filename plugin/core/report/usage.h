@@ -18,33 +18,34 @@
 struct usage {
   uint64_t processes;
   uint64_t threads;
-  /* Members whose rollup could not be read: if another one was, they are
-   * guessed. */
+  /* Members whose rollup could not be read: they are guessed if the rollup of
+   * another member was read. */
   uint64_t unreadable;
-  /* Processes that could not be identified and may be further members, and the
-   * resident bytes of those. */
+  /* Processes that could not be identified and may be further members, and
+   * their resident bytes. */
   uint64_t perhaps, perhaps_bytes;
-  uint32_t perhaps_pid; /* the last of them */
-  /* Members of these whose statm could not be read either. */
+  uint32_t perhaps_pid; /* of the last such process */
+  /* Unreadable members whose statm could not be read either. */
   uint64_t unknown;
-  /* No member was found, but a process could not be identified: all values are
-   * unknown. */
+  /* No member was found, but an unidentified process may be a member: all
+   * values are unknown. */
   bool is_unseen;
-  /* Members whose rollup was not asked for (Refresh "never"): likewise. */
+  /* Members whose rollup was not asked for (Refresh "never"): guessed
+   * likewise. */
   uint64_t unasked;
 
   uint64_t size, text, data, resident, resident_shared; /* statm */
   uint64_t page_tables;
-  uint64_t told, untold; /* members whose page tables are known, or are not */
-  uint64_t kernel_stack; /* of all threads */
-  uint64_t uptime_ns;    /* of the member that began first */
+  uint64_t tables_known, tables_unknown; /* members by their page tables */
+  uint64_t kernel_stack;                 /* of all threads */
+  uint64_t uptime_ns;                    /* of the member that began first */
 
   struct rollup rollup; /* sums; `known` are the fields that all members have */
   uint64_t rolled_up;   /* members in these sums */
   uint64_t uss;         /* would be freed if the processes ended */
   uint64_t shared;      /* rss - uss */
   /* The part of `resident` in these sums, without members that cannot be read,
-   * and the part of Pss that was guessed of these. */
+   * and the part of Pss that was guessed for those members. */
   uint64_t resident_rolled_up, unread_pss;
   uint64_t largest_anonymous; /* of one member */
 
@@ -55,10 +56,11 @@ struct usage {
   struct doubt_sum pss_doubt, uss_doubt; /* possible errors */
   uint64_t oldest_age_ns; /* of the readings that the estimates rest on */
 
-  /* What is not exact: of members without a reading of this cycle. */
+  /* The parts of the sums that are not exact: members that were not read in
+   * this cycle. */
   uint64_t doubtful_pss, doubtful_uss, doubtful_rss;
   bool is_host_known;
-  uint64_t beyond_bytes; /* then: the host has at most so much beyond Pss */
+  uint64_t beyond_bytes; /* if known: the host has at most so much beyond Pss */
   /* Members that ended since the processes were listed: what they had, and the
    * number and resident bytes of those that had never been read. */
   uint64_t ended_pss, ended_uss;
@@ -87,7 +89,7 @@ void usage_add_page_tables(struct usage *u, uint64_t bytes, bool is_known);
 void usage_add_rollup(struct usage *u, const struct rollup *r,
                       uint64_t resident_bytes);
 
-/* Adds what a sample of the pages has shown: fresh as far as it is right. */
+/* Adds a sample of the pages; all but its error counts as fresh. */
 void usage_add_sample(struct usage *u, const struct rollup *r,
                       uint64_t resident_bytes, struct doubt pss,
                       struct doubt uss);
@@ -103,18 +105,19 @@ void usage_add_unread(struct usage *u, const struct rollup *r, struct doubt pss,
                       struct doubt uss);
 
 /*
- * The possible errors of the sums, in bytes: at most what the members that are
- * not exact can differ by, to nothing or to all of their rss, and no more than
- * the host has beyond. The successor of a member that has ended is in no list
- * yet: another one of its size can be missing, or of the mean size, if that is
- * less and it was never read. All of the processes that may be further members
- * can.
+ * The possible errors of the sums, in bytes: at most the difference of the
+ * inexact members to 0 or to all of their rss, and upwards no more than the
+ * host has beyond the sum. The successor of a member that has ended may not be
+ * listed yet: a process of the ended member's size can be missing (or of the
+ * mean size, if that is less and the member was never read). All memory of
+ * processes that may be further members can be missing.
  */
 uint64_t usage_pss_error(const struct usage *u);
 uint64_t usage_uss_error(const struct usage *u);
 
 /* Divides usage_pss_error() by cause, in bytes; members: the sums of
- * doubt_divide(). Where it is limited, all parts are cut by the same factor. */
+ * doubt_divide(). If the error was limited, all parts are cut by the same
+ * factor. */
 void usage_pss_parts(const struct usage *u,
                      const struct doubt_sum members[ALL_CAUSES],
                      double ret[ALL_CAUSES]);
@@ -132,21 +135,22 @@ void usage_guess(const struct usage *u, const struct statm_sample *s,
 /* True if one member at least was read, in this cycle or in an earlier one. */
 bool usage_has_reading(const struct usage *u);
 
-/* True if members that cannot be read are guessed: one was read, though it may
- * have ended since, or be refused. */
+/* True if members that cannot be read are guessed: a member was read, though it
+ * may have ended since, or may be refused now. */
 bool usage_allows_guess(const struct usage *u);
 
-/* True if the sums of the rollups are known, though for a part as guesses: not
- * if the statm of a member is unknown, nor if members cannot be read and none
- * was, because then nothing tells how they share memory. */
+/* True if the sums of the rollups are known, partly as guesses: not if the
+ * statm of a member is unknown, nor if some members cannot be read and no
+ * member ever was, because then nothing shows how they share memory. */
 bool usage_is_known(const struct usage *u);
 
 /* Share of Pss that was read in this cycle, 0 to 100; of members that cannot be
  * read, the share of resident memory counts. */
 double usage_coverage_percent(const struct usage *u);
 
-/* True if the page tables of one member at least are known, or there is none.
- * The others, which are ending as a rule, have the least. */
+/* True if the page tables of at least one member are known, or if there is no
+ * member. The other members, which are mostly about to end, count with the
+ * least size that is possible. */
 bool usage_has_page_tables(const struct usage *u);
 
 /* Age of the oldest reading in seconds; NaN if nothing was ever read. */
