@@ -13,7 +13,7 @@
 int matcher_init(struct matcher *m, const struct settings *settings,
                  struct group_table *groups, struct diag *diags,
                  uint64_t (*clock_ns)(void)) {
-  /* One group or claim for each rule at most, and Other. */
+  /* At most one group or claim for each rule, and for Other. */
   size_t n = settings->n_rules + 1;
   int rc = 0;
 
@@ -108,8 +108,8 @@ static void resolve(struct matcher *m, const struct process_table *t,
       m->has_children_rules ? process_table_parent(t, p) : NULL;
 
   p->is_resolved = true;
-  /* Also if its state is unknown in this cycle: the reason will not come
-   * again. */
+  /* Set also while its state is unknown: the change shows in this cycle
+   * only. */
   p->is_match_due |=
       (parent && parent->has_changed_claims) || is_admitted_now(m, p);
   if (p->state != PROCESS_ALIVE || !p->is_match_due)

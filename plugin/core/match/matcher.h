@@ -30,7 +30,7 @@ struct matcher {
   struct claim *made_claims;
   struct group **made_perhaps;
   size_t n_groups, n_claims, n_perhaps;
-  unsigned unknown; /* bit per attribute that rules use and it refuses */
+  unsigned unknown; /* bit per attribute that rules use and that is refused */
   uint16_t rule;    /* the rule that takes it, or NO_RULE */
   bool is_inherited;
   uint16_t also[EXPLAIN_MAX];

@@ -173,8 +173,8 @@ static bool has_group(struct group *const *groups, size_t n,
   return false;
 }
 
-/* A process that was in the group is the program, whatever it is called now,
- * for as long as nothing else speaks against that. */
+/* A process that was in the group still runs the program, whatever its name is
+ * now, unless another attribute rules that out. */
 static void add_perhaps(struct matcher *m, const struct process *p, size_t i) {
   struct group *group = m->fixed[i];
   struct glimpse glimpse;
@@ -204,7 +204,7 @@ static unsigned find_unknown(const struct matcher *m) {
 
 enum verdict { PASSED, TAKEN, REFUSED };
 
-/* Tells if the rule takes the process by its own names; *ret is the group, or
+/* Decides if the rule takes the process by its own names; *ret is the group, or
  * NULL. */
 static enum verdict apply_by_name(struct matcher *m, struct process *p,
                                   const struct rule *rule, struct group **ret) {

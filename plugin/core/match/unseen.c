@@ -23,9 +23,9 @@ static void mark_groups_of_rules(const struct matcher *m) {
   mark(m->fixed, m->settings->n_rules + 1);
 }
 
-/* The process may be a member of the group, by one rule or by several; the
- * values of the group are unknown where there is no other. One that was a
- * member before is counted as that. */
+/* Notes that the process may be a member of the group, by one rule or by
+ * several; without any other member the values of the group are unknown. A
+ * process that was a member before is counted as a member anyway. */
 static void note(struct group *g, const struct process *p, uint64_t page_size) {
   for (size_t i = 0; i < p->n_groups; i++)
     if (p->groups[i] == g)
@@ -45,7 +45,8 @@ static void mark_groups_of_pid_files(const struct matcher *m) {
       mark(&m->fixed[i], 1);
 }
 
-/* What is known is enough: no rule after this can take it. */
+/* True if the rule certainly takes the process, so that no rule after it
+ * can. */
 static bool is_taken(const struct rule *rule, const struct glimpse *glimpse) {
   struct captures captures;
   struct group_name name;
@@ -75,7 +76,7 @@ static struct descent find_descent(struct procfs *procfs,
   return d;
 }
 
-/* By the rule of that index. */
+/* True if the process may inherit the group by the rule of that index. */
 static bool may_inherit(const struct descent *d, const struct group *g,
                         size_t rule) {
   if (!d->is_known)
@@ -86,9 +87,9 @@ static bool may_inherit(const struct descent *d, const struct group *g,
   return false;
 }
 
-/* A descendant inherits its group from a process of any name; and Other takes
- * whoever is left. A name that is unknown can be that of any group that the
- * rule has made. */
+/* A descendant inherits its group from a process of any name, and Other takes
+ * all processes that are left. If the name of the rule's group is unknown, it
+ * can be any group that the rule has made. */
 static void note_groups_of_glimpse(const struct matcher *m,
                                    const struct process *p,
                                    const struct glimpse *glimpse,
@@ -133,9 +134,9 @@ static bool read_cgroup(struct procfs *procfs, uint32_t pid,
   return attributes_renew(&none, value, 0, ret) >= 0;
 }
 
-/* Reading comm, cgroup and status cannot hang, and nothing else tells what it
- * is. A process whose comm the kernel refuses (hidepid=1) is as good as hidden.
- */
+/* Judges the process by comm, cgroup and status: reading these cannot hang, and
+ * nothing else can be read. A process whose comm the kernel refuses (hidepid=1)
+ * may be in any group, like a hidden one. */
 static void note_groups_of_unidentified(const struct matcher *m,
                                         struct procfs *procfs,
                                         const struct process_table *t,

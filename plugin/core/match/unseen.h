@@ -1,5 +1,5 @@
 /*
- * Groups in which no process was found, and which may not be empty all the
+ * Groups in which no process was found, but which may have members all the
  * same: their values are unknown, and not 0.
  */
 #ifndef SMAPS_UNSEEN_H
@@ -8,13 +8,14 @@
 #include "match/match.h"
 
 /*
- * Sets usage.is_unseen of each group without members that a process may be in:
- * one that is hidden or unidentified, one whose attributes are refused, or that
- * of a PID file that cannot be read; unless what is known of it rules that out.
- * Counts the unidentified ones that a group with members may have besides.
+ * Sets usage.is_unseen of each group without members that may have one: a
+ * process that is hidden or unidentified, whose attributes are refused, or that
+ * an unreadable PID file names. It is not set if the known attributes of the
+ * process rule that out. In groups with members it counts the unidentified
+ * processes that may be further members.
  *
- * Misses those that a rule may put into a group that another rule has made,
- * unless the name that it would give, or the parent, is known.
+ * Misses a process that a rule may put into a group that another rule has made,
+ * unless the name of the group, or the parent of the process, is known.
  */
 void unseen_mark(const struct matcher *m, struct procfs *procfs,
                  const struct process_table *t, bool has_hidden,

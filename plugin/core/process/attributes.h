@@ -16,7 +16,7 @@ enum attribute {
   ATTRIBUTE_UNIT,
   ATTRIBUTE_SLICE,
   ATTRIBUTE_CONTAINER,
-  ATTRIBUTE_CONTAINER_NAME, /* these three: see container_names.h */
+  ATTRIBUTE_CONTAINER_NAME, /* for these three see container_names.h */
   ATTRIBUTE_POD,
   ATTRIBUTE_NAMESPACE,
   ATTRIBUTES
@@ -26,13 +26,14 @@ enum attribute {
 #define CGROUP_ATTRIBUTES                                                      \
   (1U << ATTRIBUTE_CGROUP | 1U << ATTRIBUTE_UNIT | 1U << ATTRIBUTE_SLICE |     \
    1U << ATTRIBUTE_CONTAINER | CONTAINER_ATTRIBUTES)
-/* Those that files of the container's runtime tell, besides the path. */
+/* The attributes that need files of the container's runtime, besides the
+ * path. */
 #define CONTAINER_ATTRIBUTES                                                   \
   (1U << ATTRIBUTE_CONTAINER_NAME | 1U << ATTRIBUTE_POD |                      \
    1U << ATTRIBUTE_NAMESPACE)
 
-/* The kernel may refuse these: then NULL is unknown. Without any of the others
- * but comm, a process has none, as one in no unit. */
+/* The kernel may refuse these, and then NULL means "unknown". NULL in another
+ * attribute but comm means that the process has none: it is in no unit. */
 #define REFUSABLE_ATTRIBUTES                                                   \
   (1U << ATTRIBUTE_COMMAND_LINE | 1U << ATTRIBUTE_EXECUTABLE |                 \
    1U << ATTRIBUTE_USER)
@@ -57,8 +58,8 @@ struct attributes attributes_get(const struct stored_attributes *stored);
 struct stored_attributes
 attributes_share(const struct stored_attributes *stored);
 
-/* Sets the values that the path of a control group tells by itself; they point
- * into it. */
+/* Sets the values that follow from the path of a control group alone; they
+ * point into the path. */
 void attributes_set_cgroup(struct span value[ATTRIBUTES], struct span path);
 
 /* attributes_renew(): at least one value differs. */

@@ -1,6 +1,6 @@
 /*
- * What container runtimes write about a container: its name. Some of these
- * files belong to users, so any text may come.
+ * Files of container runtimes, which have the names of containers. Some of
+ * these files belong to users, so their text is not trusted.
  */
 #ifndef SMAPS_CONTAINER_FILE_H
 #define SMAPS_CONTAINER_FILE_H
@@ -26,8 +26,9 @@ struct container_names {
 int container_file_parse(const char *key, const char *id, const char *text,
                          size_t len, char ret[CONTAINER_NAME_SIZE]);
 
-/* A link of kubelet's: POD_NAMESPACE_CONTAINER-ID.log, cut before ".log" if it
- * is too long for a file name. False if it is of another container. */
+/* Parses the name of kubelet's link: POD_NAMESPACE_CONTAINER-ID.log, cut before
+ * ".log" if it is too long for a file name. False if it is of another
+ * container. */
 bool container_file_kubelet(const char *file, const char *id,
                             struct container_names *ret);
 

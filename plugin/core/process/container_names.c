@@ -25,13 +25,13 @@
  * (inspect.c), so that those of a container change their group together. */
 #define CHECKED_FOR_NS (15 * NS_PER_S)
 
-/* A user may give a control group the id of another one's container: so the id
- * alone is no key. */
+/* A user may give a control group the id of another user's container, so the id
+ * alone does not identify it. */
 struct container_entry {
   char id[ID_LEN + 1];
-  uint32_t uid; /* the user whose files tell; 0 for those of the system */
+  uint32_t uid; /* whose files have the names; 0: the system's */
   struct container_names names;
-  char path[PATH_SIZE];  /* the file that has told them; empty: none has */
+  char path[PATH_SIZE];  /* the file with the names; empty: none */
   ino_t ino;             /* of that file, when it was read */
   struct timespec mtime; /* likewise */
   uint64_t checked_ns;
@@ -42,7 +42,7 @@ struct container_entry {
 struct lookup {
   const char *root;
   struct container_entry found;
-  int error; /* of the first file that is there and was of no use */
+  int error; /* of the first file that exists and was of no use */
   const char *file;
 };
 
@@ -157,7 +157,8 @@ static bool look_up_user(struct lookup *l) {
 }
 
 /* kubelet makes no link for the container that holds a pod together, which
- * CRI-O and cAdvisor call POD. Another container may get its link later. */
+ * CRI-O and cAdvisor call POD. Any other container without a link may get one
+ * later. */
 static bool look_up_pod(struct lookup *l, bool is_of_pod) {
   struct container_entry *e = &l->found;
   DIR *dir =
@@ -228,9 +229,9 @@ static struct container_entry *find(const struct container_cache *c,
   return NULL;
 }
 
-/* Completes *e by what is known. True if that has to do; else the caller reads
- * files. What no file has told is looked for whenever a process needs it: it
- * may be written later. */
+/* Completes *e with the known names. True if these have to suffice; else the
+ * caller reads files. A name that was in no file is looked for again whenever a
+ * process needs it: the file may be written later. */
 static bool begin(struct container_cache *c, struct container_entry *e,
                   uint64_t now_ns) {
   bool *is_reading = &c->is_reading[e->uid != 0], will_do;

@@ -3,8 +3,8 @@
  * runtimes keep: no daemon is asked.
  *
  * The files may be on a file system that hangs. So several threads may use the
- * cache, and only one of them reads files of the system at a time, and one
- * files of users: meanwhile the others use the names that are known.
+ * cache, and at a time one thread reads files of the system and one files of
+ * users: meanwhile the others use the known names.
  */
 #ifndef SMAPS_CONTAINER_NAMES_H
 #define SMAPS_CONTAINER_NAMES_H
@@ -30,12 +30,13 @@ void container_cache_done(struct container_cache *c);
 
 /*
  * Finds the names for the path of a control group and the container in it. The
- * name is the first 12 digits of the id if no file tells; a container without
+ * name is the first 12 digits of the id if no file has it; a container without
  * an id has its own. A name that was known stays, whatever happens to its file,
  * which is checked for changes, but no more often than every 15 seconds.
  *
- * Returns 0, or a negative errno if no name is known because a file could not
- * be read (-EBADMSG: not understood): *ret_file, a constant. May hang.
+ * Returns 0, or a negative errno (-EBADMSG: malformed) if no name is known
+ * because a file could not be read; *ret_file is then the file, a constant. May
+ * hang.
  */
 int container_names_find(struct container_cache *c, struct span path,
                          struct span container, uint64_t now_ns,

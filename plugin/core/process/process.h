@@ -65,8 +65,8 @@ struct process {
 
   struct group **groups;
   struct claim *claims;
-  /* Groups with fixed names that it may be in as well: what would tell is
-   * refused. */
+  /* Groups with fixed names that it may be in as well, because the kernel
+   * refuses an attribute that would decide it. */
   struct group **perhaps;
   uint16_t n_groups, n_claims, n_perhaps;
   uint16_t times_deferred; /* cycles in a row in which matching was deferred */
@@ -86,7 +86,7 @@ struct process {
 
   enum process_state state : 8;
   bool is_linked : 1;
-  bool has_new_inode : 1;  /* it may be another process; stat will tell */
+  bool has_new_inode : 1;  /* it may be another process; stat has to be read */
   bool is_dead_leader : 1; /* its memory is read through another thread */
   bool has_addresses : 1;  /* stat shows them, so no exec goes unseen */
   bool is_settled : 1;     /* names were read twice since the last exec */
@@ -132,7 +132,7 @@ void process_reset(struct process *p,
 
 /* True if both run the same program image: a fork has its parent's stack and
  * text; an exec changes both. If the stack address is hidden, only the size of
- * the text can tell, and an exec of the same program goes unseen. */
+ * the text is compared, and an exec of the same program goes unseen. */
 bool process_is_same_program(const struct process *a, const struct process *b);
 /* A key of the program image, with the same limits: changes with an exec, but
  * not with a change of name; never 0. */
