@@ -55,7 +55,7 @@ static int apply_refresh(struct scope *scope, const oconfig_item_t *item) {
 
 static int apply_max_lock_hold(struct scope *scope,
                                const oconfig_item_t *item) {
-  /* One that is set holds for all. */
+  /* A limit that is set holds for processes that cannot be sampled, too. */
   scope->policy->unsampled_lock_hold_ns = 0;
   return option_time(scope, item, "milliseconds", NS_PER_MS, 0.1, 60000,
                      &scope->policy->max_lock_hold_ns);
@@ -253,7 +253,7 @@ static int refuse_option(struct scope *scope, const struct option *options,
 
   if (strcasecmp(key, "Interval") == 0)
     return config_error_set(&scope->reason,
-                            "expected it in <LoadPlugin smaps>, not here");
+                            "expected in <LoadPlugin smaps>, not here");
   for (const struct option *o = options; o->name; o++)
     known[n++] = o->name;
   for (size_t i = 0; scope->rule && selector_options[i]; i++)
@@ -414,7 +414,7 @@ static int check_times(const struct settings *s, const oconfig_item_t *block) {
   return refuse(s, block, item ? item : block, &reason);
 }
 
-/* Each removes files of the other's form. */
+/* Each of the two directories would remove the files of the other. */
 static int check_directories(const struct settings *s,
                              const oconfig_item_t *block) {
   const oconfig_item_t *item = find_last(block, "StateHistory");

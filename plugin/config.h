@@ -13,7 +13,7 @@
  */
 int config_add_block(struct settings *s, const oconfig_item_t *block);
 
-/* True if such an item belongs into a <Plugin smaps> block. */
+/* True if an item with this key belongs in a <Plugin smaps> block. */
 bool config_has_option(const char *key);
 
 #endif

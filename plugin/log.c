@@ -162,7 +162,7 @@ static void name_processes(const struct diag *d, char *ret, size_t size) {
              d->count - DIAG_OTHERS - 1);
 }
 
-/* Of the processes that are too large to be walked. */
+/* Logs the processes that are too large to be walked. */
 static void log_samples(struct log_state *s, const struct collector *c) {
   static const struct {
     enum diag_kind kind;
@@ -219,8 +219,8 @@ static void log_limits(struct log_state *s, const struct collector *c) {
             d->limit, d->name, d->pid, d->comm);
 }
 
-/* It may come and go with the load: that is one line, until all was well for an
- * hour. */
+/* ReadBudget may be too small now and then, with the load: that is logged once,
+ * until it has sufficed for an hour. */
 static void log_scarce(struct log_state *s, const struct collector *c,
                        double percent) {
   double wanted = collector_counts(c)->read_budget_wanted;
@@ -354,7 +354,7 @@ void log_after_cycle(struct log_state *s, const struct collector *c,
     if (!s->has_failed)
       ERROR("smaps plugin: reading the processes in \"%s\" failed: %s",
             proc_root,
-            cycle_result == -ENOTTY ? "it is no proc file system any more"
+            cycle_result == -ENOTTY ? "it is not a proc file system any more"
                                     : strerror(-cycle_result));
     s->has_failed = true;
     return;

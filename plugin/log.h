@@ -8,7 +8,7 @@
 #include <smaps/collector.h>
 
 struct log_state {
-  bool is_command; /* smaps-report reads, and not the daemon */
+  bool is_command; /* in smaps-report, not in the daemon */
   bool is_denial_logged;
   bool is_host_logged;    /* why there are no values of the host */
   cdtime_t logged[DIAGS]; /* time of the last line, or 0 */

@@ -143,8 +143,8 @@ static int add_meta(notification_t *n, const struct write_result *w) {
   return rc == 0 ? add_processes(n, s) : rc;
 }
 
-/* The message has room for 255 bytes. A path is cut only if it takes them all;
- * the meta data has it whole. */
+/* The message has room for 255 bytes. A path is cut only if it is longer than
+ * that; the meta data has the whole path. */
 static void format_message(const struct write_result *w, char *ret,
                            size_t size) {
   int len = snprintf(ret, size, "capture %s: ", w->path);

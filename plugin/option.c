@@ -27,7 +27,7 @@ void option_describe(const oconfig_item_t *item, char *ret, size_t size) {
   }
 }
 
-/* "SOURCE: <BLOCK>: ", or as much of it as there is. */
+/* "SOURCE: <BLOCK>: ", or the part of it that is known. */
 static void describe_place(const struct settings *s,
                            const oconfig_item_t *block, char *ret,
                            size_t size) {
@@ -45,14 +45,14 @@ static void describe_place(const struct settings *s,
   snprintf(ret + len, size - len, "<%s>: ", text);
 }
 
-/* The daemon ends after it, and the log may be one that nobody reads: a minimal
- * system has no syslog. Where the log is standard error, the line is there
- * once: glibc's stderr is a variable, so that what is written to it can be
- * kept. */
+/* Standard error has the line too, because the daemon ends after it, and a
+ * minimal system has no syslog where the line could be read. If the log is
+ * standard error itself, the line is written once: glibc's stderr is a
+ * variable, so it can be replaced for the time of the log. */
 static void log_line(const struct settings *s, const char *line) {
   char seen[2048] = "";
   FILE *real = stderr;
-  FILE *kept = s->tells_stderr ? fmemopen(seen, sizeof(seen), "w") : NULL;
+  FILE *kept = s->logs_to_stderr ? fmemopen(seen, sizeof(seen), "w") : NULL;
 
   if (kept)
     stderr = kept;

@@ -53,7 +53,7 @@ static int smaps_config(oconfig_item_t *block) {
     ERROR("smaps plugin: out of memory");
     return -1;
   }
-  plugin->settings.tells_stderr = true;
+  plugin->settings.logs_to_stderr = true;
   return config_add_block(&plugin->settings, block);
 }
 
@@ -92,7 +92,7 @@ static void log_short_growth(const struct settings *s) {
   const struct rule *r = settings_short_growth(s, &least_ns);
 
   if (r)
-    WARNING("smaps plugin: GrowthWindow %g: expected ten intervals at least, "
+    WARNING("smaps plugin: GrowthWindow %g: expected at least ten intervals, "
             "which are %g seconds; gauge-growth stays unknown for %s",
             (double)r->report.growth_window_ns / (double)NS_PER_S,
             (double)least_ns / (double)NS_PER_S, r->text ? r->text : "a group");

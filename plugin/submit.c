@@ -41,8 +41,8 @@ static void submit(cdtime_t now, const char *group, const char *type,
 /* --- groups --------------------------------------------------------------- */
 
 /* True if the threshold plugin of this daemon has raised an alarm for the value
- * that was dispatched before. The state of a value that is not there is an
- * error too, so that its rate is asked for as well. */
+ * that was dispatched before. uc_get_state() is STATE_ERROR for a missing value
+ * as well, so its rate is asked for first. */
 static bool is_alarmed(const struct group *g, const struct metric_value *v) {
   value_list_t vl = name_values(g->name, v->type, v->type_instance);
   const data_set_t *ds = plugin_get_ds(v->type);

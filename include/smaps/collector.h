@@ -43,7 +43,7 @@ struct collector_counts {
   uint64_t hung;           /* processes in quarantine: reading them hangs */
   uint64_t unidentified;   /* live processes whose groups are unknown */
   uint64_t groups_refused; /* names that MaxGroups refused */
-  /* A ReadBudget that would do, where it has been too small for a minute to
+  /* A ReadBudget that would suffice, if it has been too small for a minute to
    * read each member once in its MaxAge; otherwise 0. */
   double read_budget_wanted;
 };
@@ -106,8 +106,8 @@ const struct diag *collector_diag(const struct collector *c,
 const struct metric_context *
 collector_metric_context(const struct collector *c);
 
-/* Where the memory of the host is; NULL if that is unknown or unwanted, as
- * collector_host_absence() tells. */
+/* Where the memory of the host is; NULL if that is unknown or unwanted;
+ * collector_host_absence() has the reason. */
 const struct host_account *collector_host(const struct collector *c);
 enum host_absence collector_host_absence(const struct collector *c);
 

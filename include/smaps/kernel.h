@@ -1,5 +1,5 @@
-/* The running kernel: its release, its merging of pages (KSM), and memory of
- * which the proc file system does not tell. */
+/* The running kernel: its release, its merging of pages (KSM), and memory that
+ * the proc file system does not show. */
 #ifndef SMAPS_KERNEL_H
 #define SMAPS_KERNEL_H
 

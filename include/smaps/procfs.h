@@ -181,7 +181,7 @@ int procfs_read_link(struct procfs *p, int dir_fd, const char *name,
 bool procfs_has_own_pids(const struct procfs *p);
 
 /*
- * Tells with kcmp(2) if two processes run in one address space (vfork,
+ * Asks with kcmp(2) if two processes run in one address space (vfork,
  * CLONE_VM), which needs the right to ptrace both. *ret is set on 0 only.
  * -EOPNOTSUPP unless procfs_has_own_pids(). May hang: it takes the lock that an
  * exec of either process holds.

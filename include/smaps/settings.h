@@ -29,9 +29,9 @@ struct capture_settings {
 struct settings {
   /* The file that is being read, for error lines; or NULL. */
   const char *source;
-  bool tells_stderr; /* error lines go to standard error as well */
-  char *host;        /* of snapshots */
-  bool reports_host; /* publishes where the memory of the host is */
+  bool logs_to_stderr; /* error lines go to standard error as well */
+  char *host;          /* of snapshots */
+  bool reports_host;   /* publishes where the memory of the host is */
   uint64_t interval_ns;
   char *state_file;    /* NULL: none */
   char *state_history; /* a directory; NULL: none */
@@ -51,11 +51,11 @@ struct settings {
   struct report report;         /* inherited by groups */
   struct policy policy;         /* inherited by groups */
   double read_budget_percent;   /* of one CPU */
-  uint64_t read_budget_span_ns; /* what it makes in that time can be saved */
+  uint64_t read_budget_span_ns; /* so much of it can be saved up */
   uint64_t read_timeout_ns;     /* a read that takes longer hangs */
 };
 
-/* The defaults of all options whose values are no strings and no sets. */
+/* The defaults of all options whose values are neither strings nor sets. */
 extern const struct settings settings_defaults;
 
 void settings_init(struct settings *s);
@@ -107,9 +107,9 @@ unsigned settings_attributes(const struct settings *s);
 bool settings_want_page_tables(const struct settings *s);
 
 /*
- * After settings_finish(): the first rule whose GrowthWindow has less than the
- * intervals that growth takes, so that it stays unknown, or NULL; with the
- * shortest window that would do.
+ * After settings_finish(): the first rule whose GrowthWindow has fewer
+ * intervals than growth needs, so that growth stays unknown, and the shortest
+ * window that suffices; or NULL.
  */
 const struct rule *settings_short_growth(const struct settings *s,
                                          uint64_t *ret_least_ns);

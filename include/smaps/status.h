@@ -35,9 +35,9 @@ struct status_sample {
 
 /*
  * Skips unknown keys and leaves missing ones out of `known` (a kernel thread
- * has no Vm lines). A known key is malformed if its value is no number or if it
- * occurs twice, and so is a text that does not end in a newline. Returns 0 and
- * fills *ret, or returns -EBADMSG and leaves *ret unchanged.
+ * has no Vm lines). A known key is malformed if its value is not a number or if
+ * it occurs twice, and so is a text that does not end in a newline. Returns 0
+ * and fills *ret, or returns -EBADMSG and leaves *ret unchanged.
  */
 int status_parse(const char *text, size_t len, struct status_sample *ret);
 

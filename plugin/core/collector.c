@@ -188,7 +188,7 @@ static struct meminfo_sample read_meminfo(struct collector *c) {
 }
 
 /* In a container uptime may be that of the container, while start times are
- * since boot. A tree that is not of this host has its own. */
+ * since boot. A captured tree has an uptime of its own. */
 static uint64_t uptime_ns(struct collector *c) {
   struct span text;
   uint64_t ns = 0;
@@ -200,8 +200,8 @@ static uint64_t uptime_ns(struct collector *c) {
   return ns;
 }
 
-/* Whether a file is not of the tree that it is in, but mounted over it, as by
- * the runtime of a container. */
+/* True if a file does not belong to the file system of the tree, but was
+ * mounted over it, for example by the runtime of a container. */
 static bool is_foreign(struct procfs *procfs, const char *name) {
   uint64_t tree = 0, file = 0;
 
@@ -210,8 +210,8 @@ static bool is_foreign(struct procfs *procfs, const char *name) {
          tree != file;
 }
 
-/* The tasks of the host that have a stack; false where they are not told. A
- * zombie counts as a task, and has no stack any more. */
+/* Counts the tasks of the host that have a stack; false if their number is
+ * unknown. A zombie counts as a task, and has no stack any more. */
 static bool count_tasks(struct collector *c, uint32_t *ret) {
   struct span text;
   uint32_t tasks, zombies = 0;
@@ -226,15 +226,15 @@ static bool count_tasks(struct collector *c, uint32_t *ret) {
   return true;
 }
 
-/* The size of a stack does not change. Where the host does not show it, it is
+/* The size of a stack does not change. If the host does not show it, it is
  * looked for less and less often. */
 static bool is_stack_due(const struct collector *c) {
   return !c->is_stack_known && (c->measurer.cycle.kernel_stack_bytes > 0 ||
                                 (c->cycles & (c->cycles - 1)) == 0);
 }
 
-/* Tasks that begin or end between meminfo and loadavg can make a look wrong: it
- * is the last when the one before has shown the same. */
+/* Tasks that begin or end between the readings of meminfo and loadavg can make
+ * the size wrong, so it has to be the same twice in a row. */
 static void look_for_stack(struct collector *c,
                            const struct meminfo_sample *meminfo) {
   uint32_t tasks;

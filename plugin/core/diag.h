@@ -15,8 +15,8 @@ enum diag_kind {
   DIAG_NO_ROLLUP,         /* the kernel has neither smaps_rollup nor smaps */
   DIAG_FAILED,            /* another error, `error`, of `file` */
   DIAG_MALFORMED,         /* the text of `file` is malformed */
-  DIAG_SAMPLED,           /* MaxLockHold: some pages stand for all */
-  DIAG_MAPCOUNT_DENIED,   /* likewise, without the number of their mappings */
+  DIAG_SAMPLED,           /* MaxLockHold: its pages are sampled */
+  DIAG_MAPCOUNT_DENIED,   /* likewise, and kpagecount is refused */
   DIAG_TOO_LARGE,         /* MaxLockHold, and pagemap is refused */
   DIAG_HUNG,              /* ReadTimeout: `file` hangs for the first time */
   DIAG_READERS_HUNG,      /* all readers hang: only statm is read */
@@ -38,7 +38,7 @@ struct diag {
   char comm[64];    /* escaped */
   char name[128];   /* of the group */
   uint64_t limit;   /* that is exceeded */
-  /* The next processes, as far as `count` says that there are some. */
+  /* The next processes: count - 1 of them, at most DIAG_OTHERS. */
   struct diag_other {
     uint32_t pid;
     char comm[64]; /* escaped */

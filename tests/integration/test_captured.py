@@ -374,7 +374,7 @@ class Remounted(IntegrationTest):
         self.assertEqual(cycle.value("", "count-processes"), 1)
         self.end_the_other()
         wait_until(
-            lambda: self.says("it is no proc file system any more"),
+            lambda: self.says("it is not a proc file system any more"),
             "that it is gone to be said",
         )
         self.inside("umount", "-l", self.ROOT)

@@ -16,7 +16,7 @@ void policy_inherit(struct policy *p, const struct policy *from) {
   p->unsampled_lock_hold_ns = from->unsampled_lock_hold_ns;
 }
 
-/* 0 is not set. */
+/* 0: not set. */
 static uint64_t shorter(uint64_t a, uint64_t b) {
   return a == 0 || b < a ? b : a;
 }

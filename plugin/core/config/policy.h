@@ -16,10 +16,10 @@ struct policy {
   enum refresh refresh;
   uint64_t max_age_ns;       /* of the reading that an estimate rests on */
   uint64_t max_lock_hold_ns; /* predicted time of a page table walk */
-  /* The same of a process whose pages cannot be sampled; 0 for the same time.
-   * It is longer by default: to guess is no better than to wait. */
+  /* The limit for a process whose pages cannot be sampled; 0: the same. It is
+   * longer by default, because a guess is no better than a wait. */
   uint64_t unsampled_lock_hold_ns;
-  bool comes_last; /* reads what the groups that are configured leave */
+  bool comes_last; /* gets the time that configured groups leave */
 };
 
 /* The limit for a process that cannot be sampled. */

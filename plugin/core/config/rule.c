@@ -114,7 +114,7 @@ static int check_captures(const struct rule *r, struct config_error *reason) {
 int rule_check(const struct rule *r, struct config_error *reason) {
   if (r->n_selectors == 0)
     return config_error_set(reason,
-                            "expected one selector at least, such as Comm or "
+                            "expected at least one selector, such as Comm or "
                             "Unit");
   if (template_captures(&r->name) == 0)
     return 0;

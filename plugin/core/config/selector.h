@@ -16,13 +16,13 @@ struct captures {
   regmatch_t match[CAPTURES];
 };
 
-/* A process of which not all is known. */
+/* A process whose attributes are known in part only. */
 struct glimpse {
   struct attributes id;
   uint32_t pid;
-  /* Bit per attribute of which NULL is unknown, and not that it has none. */
+  /* Bit per attribute whose NULL means "unknown" and not "it has none". */
   unsigned unknown;
-  /* It may run this program under another name: comm tells nothing. */
+  /* It may run this program under another name: comm proves nothing. */
   bool may_be_renamed;
 };
 

@@ -101,8 +101,7 @@ int settings_set_other(struct settings *s, const char *name,
   int rc;
 
   if (s->other.name.n > 0)
-    return config_error_set(reason,
-                            "may be given once; expected no second one");
+    return config_error_set(reason, "expected only once");
   rc = rule_init_group(&other, name, reason);
   if (rc < 0)
     return rc;
@@ -146,8 +145,8 @@ int settings_set_proc_root(struct settings *s, const char *root,
   return 0;
 }
 
-/* Leaves out slashes that mean nothing: "/x/" and "/x" are one directory, and
- * with a slash behind it a symbolic link would be followed. */
+/* Leaves out redundant slashes: "/x/" and "/x" are one directory, and a
+ * symbolic link with a slash after it would be followed. */
 static char *copy_path(const char *path) {
   char *copy = malloc(strlen(path) + 1), *at = copy;
 
@@ -250,8 +249,9 @@ static int add_default_rule(struct settings *s, const char *name,
   return settings_add_rule(s, &rule, &reason);
 }
 
-/* Services come first: no user can make one, and what runs containers
- * (docker.service) is one. The name of a pod changes with each deployment. */
+/* Services come first: no user can make a service, and the daemon that runs
+ * containers (docker.service) is a service. The name of a pod is not used: it
+ * changes with each deployment. */
 static int add_default_rules(struct settings *s) {
   static const char *const rules[][3] = {
       {"%{unit}", "Unit", "*.service"},

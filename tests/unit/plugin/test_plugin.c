@@ -304,7 +304,7 @@ FIXTURE_TEST(growth_window_of_few_intervals_is_said_to_be_too_short) {
   assert_int_equal(stub.n_logs, 1);
   assert_int_equal(stub.levels[0], LOG_WARNING);
   assert_non_null(strstr(stub.logs[0],
-                         "GrowthWindow 99: expected ten intervals at least, "
+                         "GrowthWindow 99: expected at least ten intervals, "
                          "which are 100 seconds; gauge-growth stays unknown "
                          "for <Group \"web\">"));
 }
@@ -551,6 +551,6 @@ FIXTURE_TEST(names_that_two_groups_give_are_refused) {
 /* Not the last one wins, whose name and options are other ones. */
 FIXTURE_TEST(a_second_other_is_refused) {
   assert_refused("<Other 'a'>\nRefresh 'never'\n</Other>\nOther 'b'",
-                 "Other \"b\":", "may be given once");
-  assert_refused("Other 'a'", "Other \"a\":", "may be given once");
+                 "Other \"b\":", "expected only once");
+  assert_refused("Other 'a'", "Other \"a\":", "expected only once");
 }
