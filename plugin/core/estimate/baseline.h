@@ -1,6 +1,6 @@
 /*
- * The last rollup of a process, beside what its cheap files said at that time:
- * what estimates are made from.
+ * The last rollup of a process, and its cheap files at that time: estimates
+ * start from these.
  */
 #ifndef SMAPS_BASELINE_H
 #define SMAPS_BASELINE_H
@@ -57,10 +57,11 @@ struct private_bytes baseline_private(const struct baseline *b);
 /* Pages of files and shmem that no other process maps. */
 uint64_t baseline_private_file_bytes(const struct baseline *b);
 
-/* By how much Pss is below the anonymous memory, because the process shares
- * that by copy on write: what minor faults can break out of it. */
+/* By how much Pss is below the anonymous memory, because the process shares it
+ * by copy on write: minor faults can make so much of it private. */
 uint64_t baseline_cow_bytes(const struct baseline *b);
-/* The memory that is so shared, and what a page of it costs, 0 to 1. */
+/* The memory that is shared by copy on write, and the cost of a page of it, 0
+ * to 1. */
 uint64_t baseline_cow_shared(const struct baseline *b);
 double baseline_cow_cost(const struct baseline *b);
 

@@ -13,7 +13,8 @@ struct track;
 
 #define COW_BROKEN_UNITS 1024.0
 
-/* Learnt from the first readings of those that were estimated as newborns. */
+/* Learnt from the first readings of processes that were estimated as
+ * newborns. */
 struct newborn_lessons {
   /* The part of their faults that made memory their own, and what a page of
    * files or shmem cost them; below 0 unknown. */
@@ -25,15 +26,14 @@ struct newborn_lessons {
 
 struct fork_family {
   uint32_t members;
-  uint32_t changes; /* members that have come or gone, round and round */
-  /* Memory that members have broken out of sharing, or unmapped, for each
-   * other member: it raises what the rest costs them. In COW_BROKEN_UNITS of a
-   * byte. It counts round and round, as the kernel's counters do: only
-   * differences mean something, and they are exact however long it has been
-   * counting. */
+  uint32_t changes; /* members that have come or gone; wraps around */
+  /* Memory that members have broken out of sharing, or unmapped, for each other
+   * member: it raises what the rest costs them. In COW_BROKEN_UNITS of a byte.
+   * It wraps around like the kernel's counters: only differences are used, and
+   * they are exact for ever. */
   uint64_t cow_broken;
-  /* Bytes that members got back from swap, round and round: other members may
-   * have the same. */
+  /* Bytes that members got back from swap (wraps around): other members may
+   * share them. */
   uint64_t got_back;
   /* The part of the faults that could have broken copy on write and did, as
    * readings have shown. */

@@ -10,14 +10,15 @@
 struct group_track {
   struct sharing sharing; /* of all members */
   uint64_t last_pss;      /* in the cycle before */
-  /* The sum of the errors to be expected goes down as members are chosen to be
-   * read; nothing need be read below the other. */
+  /* The sum of the expected errors, which goes down as members are chosen to be
+   * read; and the error below which nothing has to be read. */
   struct doubt_sum error;
   uint64_t tolerated_bytes;
   /* CPU time that samples for that error may still take in this cycle; below 0:
    * owed. */
   int64_t sampling_ns;
-  /* The sums without guesses, which go by them; only in cycles with guesses. */
+  /* Sums over the members with a reading; guesses are scaled from these. Only
+   * in cycles with guesses. */
   struct usage measured;
   bool was_read; /* a member, in any cycle */
   /* Members that are sampled, in this cycle and in the one before. */

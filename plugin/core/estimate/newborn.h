@@ -1,10 +1,10 @@
 /*
  * Processes that have just forked off. Parent and child share all anonymous
- * memory until one of them writes to it; statm of both is silent about that,
- * and the parent's last rollup calls it private. So both are estimated anew,
- * from the parent's estimate: what was the parent's alone is now divided, and
- * the child has what its faults since its birth may have made its own. No page
- * is counted twice, whether either of them is read or none.
+ * memory until one of them writes to it; statm of both does not show that, and
+ * in the parent's last rollup the memory is private. So both are estimated
+ * anew, from the parent's estimate: what was the parent's alone is now divided,
+ * and the child has what its faults since its birth may have made its own. No
+ * page is counted twice, whether both, one or none of them is read.
  *
  * Once they are read, the first readings of children show how far off that is
  * (struct newborn_lessons in fork_family.h).

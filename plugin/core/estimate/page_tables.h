@@ -1,8 +1,8 @@
 /*
  * The page tables of a process: VmPTE of status, as it was when that was last
- * read, and what has come since. Tables come with memory and mostly stay when
- * it goes: the kernel frees them only where a mapping ends, and not where the
- * process gives memory back (MADV_DONTNEED) or the host swaps it out.
+ * read, and an estimate of the growth since. Tables come with memory and mostly
+ * stay when it goes: the kernel frees them only where a mapping ends, and not
+ * where the process gives memory back (MADV_DONTNEED) or the host swaps it out.
  *
  * VmPTE (mm_pgtables_bytes) lacks the table of the top level, which each
  * address space has: a page, with most processors, and a tenth of all for a
@@ -16,7 +16,7 @@
 
 #include <smaps/status.h>
 
-/* Zero before the first reading: whatever has memory has a table. */
+/* Zero before the first reading: every process with memory has a table. */
 struct page_tables {
   uint32_t kib;            /* 4 TiB at most; 0: unknown */
   uint32_t resident_pages; /* at that time */

@@ -3,8 +3,8 @@
  * kernels that have get_mm_counter_sum() in task_statm (fs/proc/task_mmu.c).
  * Before, from 6.2 on, they are per-CPU counters that are read without the
  * parts of the CPUs; up to 6.1 each thread keeps up to 64 pages for itself. The
- * release does not tell which of these a kernel does, but readings do: beside a
- * rollup of a process that does nothing, statm shows the same pages or not.
+ * release does not show which of these a kernel does, but readings do: if a
+ * process does nothing, its statm either agrees with its rollup or not.
  *
  * A reading does not help, since statm drifts again at once. So this is never a
  * reason to read, only a part of the published error.

@@ -1,7 +1,7 @@
 /*
  * Processes that share the memory of another by copy on write, as its reading
- * shows, though nobody knows them as its relatives. Mostly it is a child that
- * was forked after the processes were listed, and whose end nothing will tell.
+ * shows, although they are not known as its relatives. Mostly it is a child
+ * that was forked after the processes were listed, and whose end is not seen.
  */
 #ifndef SMAPS_STRANGERS_H
 #define SMAPS_STRANGERS_H
@@ -11,12 +11,12 @@
 
 enum strangers {
   STRANGERS_NONE,
-  STRANGERS_NEW,    /* they may be gone as soon */
+  STRANGERS_NEW,    /* they may end unseen as well */
   STRANGERS_LASTING /* another reading has shown them too */
 };
 
-/* How many they are, beside so many relatives that are known. A process is one
- * of these itself. vm_swap_kb: VmSwap, which is without shmem. */
+/* How many they are, beside so many relatives that are known. The process is
+ * one of its relatives itself. vm_swap_kb: VmSwap, which is without shmem. */
 uint32_t strangers_seen(const struct rollup *found, uint32_t vm_swap_kb,
                         uint32_t relatives);
 
