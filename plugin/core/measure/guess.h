@@ -1,8 +1,8 @@
 /*
- * Limits what is guessed of members without a reading by what the host has:
- * their anonymous memory to AnonPages, their files and shmem to Mapped of
- * meminfo, both without what was measured. Pss adds up over all processes, so
- * that no more can be left for them, whatever their sizes are.
+ * Limits the guesses of members without a reading by the memory of the host:
+ * their anonymous memory to AnonPages of meminfo, their files and shmem to
+ * Mapped, both without the memory that was measured. Pss adds up over all
+ * processes, so no more can be left for them.
  *
  *   guess_begin      once in a cycle
  *   guess_measured   of each process with a reading
@@ -31,8 +31,8 @@ struct guess_limit {
  * the two. */
 void guess_begin(struct guess_limit *l, const struct meminfo_sample *meminfo);
 
-/* A rollup that does not tell anonymous memory apart (before 5.3) ends the
- * limit for this cycle. */
+/* A rollup without the anonymous part of Pss (before 5.3) ends the limit for
+ * this cycle. */
 void guess_measured(struct guess_limit *l, const struct rollup *r,
                     struct doubt pss_error);
 

@@ -1,7 +1,7 @@
 /*
- * Shows the estimator what the cheap files of the processes say: statm, which
- * was read when they were identified; stat, where minor faults are worth it;
- * status, where swap is, and for page tables.
+ * Gives the cheap files of the processes to the estimator: statm, which was
+ * read when they were identified; stat, if minor faults are worth it; status,
+ * if there is swap, and for page tables.
  */
 #ifndef SMAPS_OBSERVE_H
 #define SMAPS_OBSERVE_H
