@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-/* Longer command lines are cut; the rest tells no service from another. */
+/* Longer command lines are cut; the rest does not distinguish services. */
 #define CMDLINE_MAX 4096
 
 /*

@@ -1,7 +1,7 @@
 /*
  * The size of a thread's kernel stack. It depends on the architecture, the page
- * size and how the kernel was built (KASAN doubles it), and no file tells it;
- * but it is a power of two, and meminfo has the sum of all.
+ * size and how the kernel was built (KASAN doubles it), and no file has it; but
+ * it is a power of two, and meminfo has the sum of all stacks.
  */
 #ifndef SMAPS_KERNEL_STACK_H
 #define SMAPS_KERNEL_STACK_H

@@ -1,6 +1,6 @@
 /*
- * Rules of the estimate that `make ablate` switches off in turn, to see what
- * each of them buys (contrib/HACKING). In any other build they are all on.
+ * Rules of the estimate that `make ablate` switches off in turn, to measure the
+ * use of each (contrib/HACKING). In any other build they are all on.
  */
 #ifndef SMAPS_RULE_H
 #define SMAPS_RULE_H
