@@ -1,5 +1,5 @@
 /*
- * Inspects a process: reads the files that tell its identity, its state and its
+ * Inspects a process: reads the files with its identity, its state and its
  * names. stat, the command line and the executable can hang in the kernel (they
  * wait for the mmap lock or for an exec). So only the reader calls this, with a
  * copy of the process's data; identify.h adopts the result later.

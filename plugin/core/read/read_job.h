@@ -31,7 +31,7 @@ enum read_kind {
   READ_SAMPLE,
   /* Some pages of each mapping; see mapping_sample.h. */
   READ_MAPPING_SAMPLE,
-  /* Tells if the process runs in the address space of another one. */
+  /* Asks if the process runs in the address space of another process. */
   READ_SAME_MM,
   /* The limit of its control groups; see memory_cgroup.h. */
   READ_MEMORY_LIMIT,

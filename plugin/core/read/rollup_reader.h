@@ -1,6 +1,6 @@
 /*
- * Reads smaps_rollup, or smaps where the kernel has no rollup, and what tells
- * of the changes around it.
+ * Reads smaps_rollup, or smaps where the kernel has no rollup, and statm or
+ * stat after it, which show changes.
  */
 #ifndef SMAPS_ROLLUP_READER_H
 #define SMAPS_ROLLUP_READER_H
