@@ -12,7 +12,7 @@
 struct prices {
   const struct cycle *cycle;
   struct procfs *procfs;
-  /* Prices before the first reading, as they were, by what was guessed; 1 at
+  /* How many times the guess first readings have cost, on average; 1 at
    * first. */
   double guess_off;
 };

@@ -1,8 +1,8 @@
 /*
  * ReadBudget: how much processor time readings may take, as a share of one CPU
- * that is saved up. Time that quiet intervals leave is there for a burst later,
- * at most as much as the share makes in one span of time. The same share means
- * the same at any interval.
+ * that is saved up. Time that quiet intervals leave can be used for a burst
+ * later, at most the share of one span of time. The share means the same at any
+ * interval.
  *
  * It is full at the start. A cycle gets what came in since the last one, and a
  * part of what was saved before; that part grows with the time between cycles.
@@ -23,7 +23,7 @@ struct read_budget {
   uint64_t span_ns;   /* what the share makes in it can be saved */
   uint64_t begun_ns;  /* the last cycle, or 0 */
   int64_t saved_ns;   /* below 0: owed */
-  int64_t kept_ns;    /* of that, not for those that come last */
+  int64_t kept_ns;    /* of saved_ns, not for processes that come last */
   double needed;      /* a share for all to be read within MaxAge */
   uint64_t scarce_ns; /* since when that is more than there is, or 0 */
 };
@@ -34,10 +34,10 @@ struct read_time {
   uint64_t spend_ns;      /* for readings of this cycle; one may pass it ... */
   uint64_t reach_ns;      /* ... up to here, which is all that is saved */
   uint64_t capacity_ns;   /* the most that is ever saved */
-  uint64_t kept_ns;       /* of reach_ns: not for those that come last */
+  uint64_t kept_ns;       /* of reach_ns: not for processes that come last */
   uint64_t cheap_ns;      /* up to which any error is worth a reading ... */
   double cheap_intervals; /* ... if the last one is so many intervals old */
-  double age_part;        /* of earned_ns, kept for those that are due */
+  double age_part;        /* of earned_ns, kept for processes that are due */
 };
 
 void read_budget_init(struct read_budget *b, double percent, uint64_t span_ns);
@@ -50,17 +50,18 @@ void read_budget_init(struct read_budget *b, double percent, uint64_t span_ns);
 struct read_time read_budget_begin(struct read_budget *b, uint64_t now_ns,
                                    uint64_t interval_ns, double needed);
 
-/* More was taken than was saved; or, for those that come last, than is not kept
- * for the others: first readings can cost more than was predicted. */
+/* True if more was spent than was saved; for processes that come last, without
+ * the time that is kept for the others. First readings can cost more than was
+ * predicted. */
 bool read_budget_is_spent(const struct read_budget *b, bool comes_last);
 
 /* Takes what a reading has cost. */
 void read_budget_charge(struct read_budget *b, uint64_t cost_ns);
 
 /*
- * The percentage that would do, rounded up and with a margin for readings that
- * become dearer; 0 while the budget suffices to read each process once in its
- * MaxAge, or has not been too small for a minute yet. It can be above 100.
+ * The percentage that would suffice, rounded up and with a margin for readings
+ * that become dearer; 0 while the budget suffices to read each process once in
+ * its MaxAge, or has not been too small for a minute yet. It can be above 100.
  */
 double read_budget_wanted_percent(const struct read_budget *b);
 

@@ -2,10 +2,10 @@
  * How long the kernel takes to walk the page tables of a process. A reading
  * costs us that time, and the process cannot map memory meanwhile.
  *
- * The amount of memory does not tell: where it is scattered, 10 MB can take as
- * long as 100 (a page table is walked whole, however few of its entries are
- * used), and with huge pages 4 GB take no longer than 50 MB. So the last walk
- * counts; it includes the mappings. Before the first, these are counted.
+ * The amount of memory does not determine it: if it is scattered, 10 MB can
+ * take as long as 100 (a page table is walked whole, however few of its entries
+ * are used), and with huge pages 4 GB take no longer than 50 MB. So the last
+ * walk counts; it includes the mappings. Before the first, these are counted.
  *
  * A walk is slow also on a busy processor, and then the price is wrong. A price
  * that keeps a process from being read is therefore tested: after a minute (or
@@ -67,9 +67,9 @@ bool read_cost_may_try(const struct read_cost *c, uint64_t now_ns);
 bool read_cost_apply_guess(struct read_cost *c, const struct read_cost *guess,
                            const struct policy *p, uint64_t now_ns);
 
-/* The number of mappings with which a reading takes MaxLockHold: nothing cheap
- * tells how many there are before the first. possible: the most that the
- * process can have. 0 where they need not be counted. */
+/* The number of mappings with which a reading takes MaxLockHold: before the
+ * first reading no cheap file has their number. possible: the most that the
+ * process can have. 0 if they need not be counted. */
 uint32_t read_cost_mappings_most(const struct read_cost *c,
                                  const struct policy *p, uint64_t possible);
 
