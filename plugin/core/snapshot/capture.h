@@ -22,7 +22,7 @@ struct capture {
   bool is_running;
   struct alarm alarm;
   struct summary summary; /* whole after the first capture_continue() */
-  bool has_limit;         /* it is known, though there may be none */
+  bool has_limit;         /* the limit was read; there may be none */
   uint64_t time_ns;       /* of the first scene */
   struct json json;
   struct mapping_table all;

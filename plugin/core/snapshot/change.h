@@ -1,9 +1,9 @@
 /*
- * The PSS of a group in the last hour, as far as it is known, for the change
- * that a notification tells. A sample is kept every ten minutes.
+ * The PSS of a group in the last hour, as far as it is known, for the change in
+ * a notification. A sample is kept every ten minutes.
  *
- * The change is the difference of two states, whatever lies between them: a
- * step or a peak is one. Growth (report/growth.h) is what goes on.
+ * The change is the difference of two states, whatever lies between them: steps
+ * and peaks count. Growth (report/growth.h) is only a rise that goes on.
  */
 #ifndef SMAPS_CHANGE_H
 #define SMAPS_CHANGE_H

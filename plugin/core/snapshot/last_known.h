@@ -44,10 +44,10 @@ struct last_known {
   char name[GROUP_NAME_SIZE];
   size_t rule;
   struct last_state state;
-  /* Its largest member was not there in the next cycle with members. NULL if
-   * that was not so in the last intervals. */
+  /* The state from before the largest member ended. NULL if that did not happen
+   * in the last intervals. */
   struct last_state *before;
-  bool has_restarted; /* since then: no member of one cycle was in the next */
+  bool has_restarted; /* since then all members were replaced in one cycle */
 };
 
 struct last_known_table {
