@@ -9,7 +9,7 @@
 #include "proc/mapping.h"
 #include "sample/page_sample.h"
 
-/* So many present pages are enough to tell the large mappings apart. */
+/* So many present pages show how large the large mappings are. */
 #define MAPPING_SAMPLE_PAGES 16000
 
 /* The mappings of one name: the pages that were found in them. */

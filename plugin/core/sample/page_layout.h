@@ -48,7 +48,7 @@ struct page_reader {
  */
 void page_reader_count(struct page_reader *r, unsigned reads);
 
-/* Is shown each line of maps, also of mappings that are left out. */
+/* Gets each line of maps, also of mappings that are left out. */
 struct page_layout_watcher {
   void (*see)(void *ctx, const struct rollup_line *line);
   void *ctx;

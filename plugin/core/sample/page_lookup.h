@@ -1,5 +1,5 @@
 /*
- * Looks up single pages of a process: pagemap tells whether a page is present
+ * Looks up single pages of a process: pagemap shows whether a page is present
  * and of which kind it is, kpagecount how often it is mapped. The mmap lock is
  * held for one page at a time.
  */
@@ -10,7 +10,7 @@
 #include "read/inspect.h"
 #include "sample/page_layout.h"
 
-/* As statm tells them apart: PAGE_FILE is files and shmem. */
+/* The kinds that statm counts: PAGE_FILE is files and shmem. */
 enum page_kind { PAGE_ANON, PAGE_FILE, PAGE_KINDS };
 
 /*

@@ -13,8 +13,9 @@ struct page_sample {
   /* Without a census, every present page of the layout has had the same chance
    * to be in one of the tallies. */
   struct page_tally kinds[PAGE_KINDS];
-  /* Of mappings of shmem, as far as their names tell: /dev/shm, System V, memfd
-   * and shared anonymous memory, but no other tmpfs. They are not in kinds. */
+  /* Pages of mappings of shmem that are known by their names: /dev/shm, System
+   * V, memfd and shared anonymous memory, but no other tmpfs. They are not in
+   * kinds. */
   struct page_tally shmem;
   /* Where there are few pages outside of shmem they are counted here. Then the
    * others have had the same chance to be in `kinds`, each among those of its
@@ -60,7 +61,7 @@ struct page_request {
  * A layout is made if none is given, or if the one that is given shows less
  * than three quarters of what is resident: memory has moved since, and would
  * not be found. A layout of another address space, after an exec, can yield
- * wrong pages, and statm tells of that.
+ * wrong pages; statm shows the exec.
  */
 int page_sample_read(struct page_reader *r, const struct proc_ref *p,
                      const struct page_request *request,

@@ -25,8 +25,9 @@ struct sampled_deviation {
 
 struct sampled_error {
   struct sampled_deviation pss_anon, pss_files, uss;
-  /* Off by this at most in addition, for all alike: where the number of
-   * mappings of a page is not known, or pages had no chance to be drawn. */
+  /* An additional bound of the error, which averaging does not reduce: the
+   * number of mappings of a page is unknown, or pages had no chance to be
+   * drawn. */
   double pss_bound, uss_bound;
 };
 
@@ -53,8 +54,8 @@ struct page_sums {
   double alike;
 };
 
-/* Adds memory that pages were drawn from. Where all of them agree the others
- * may differ all the same. swap and shmem_part are the caller's. */
+/* Adds memory that pages were drawn from. Even if all drawn pages agree, others
+ * may differ. The caller sets swap and shmem_part. */
 void sampled_add_anon(struct sampled *s, const struct page_sums *pages,
                       double bytes);
 void sampled_add_files(struct sampled *s, const struct page_sums *pages,
@@ -79,8 +80,8 @@ void sampled_doubt_unseen(const struct page_sums *anon,
 bool sampled_fuse(struct sampled *s, const struct rollup *estimate,
                   const struct sampled_error *error);
 
-/* The fields that a sample knows. Which part of the memory is dirty it does
- * not know: anonymous memory and shmem count as dirty, files as clean. */
+/* Gets the fields that a sample shows. It does not show which memory is dirty:
+ * anonymous memory and shmem count as dirty, files as clean. */
 void sampled_rollup(const struct sampled *s, struct rollup *ret);
 
 /* The standard deviation, of noise or rare pages. */
@@ -88,8 +89,8 @@ double sampled_spread(const struct sampled_deviation *d);
 
 /* 99 of 100 samples are no farther off. */
 double sampled_pss_error(const struct sampled_error *e);
-/* The part of it that members of a set have in common: what makes the estimates
- * of one lag behind does so for all. */
+/* The part of it that members of a set have in common: a cause that makes one
+ * estimate lag behind does so for all. */
 double sampled_pss_common(const struct sampled_error *e);
 double sampled_uss_error(const struct sampled_error *e);
 

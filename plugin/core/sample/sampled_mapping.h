@@ -2,8 +2,8 @@
  * The amounts of each mapping of a process as a sample of its pages shows them
  * (sample/mapping_sample.h), and how far off they are.
  *
- * Of the anonymous pages and of the pages of files that statm tells, a mapping
- * has the part that was found in it. Prices and errors are those of sampled.h.
+ * A mapping has the part of the anonymous pages, and of the pages of files, in
+ * statm that was found in it. Prices and errors are those of sampled.h.
  */
 #ifndef SMAPS_SAMPLED_MAPPING_H
 #define SMAPS_SAMPLED_MAPPING_H
