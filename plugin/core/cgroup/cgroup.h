@@ -31,8 +31,8 @@ int cgroup_parse(const char *text, size_t len, struct span *ret);
 int cgroup_parse_memory(const char *text, size_t len, bool *ret_is_v1,
                         struct span *ret);
 
-/* A file with a limit: a number of bytes. False for "max", which is none, and
- * for anything else. */
+/* Parses a file with a limit: a number of bytes. False for "max", which is no
+ * limit, and for anything else. */
 bool cgroup_parse_limit(const char *text, size_t len, uint64_t *ret_bytes);
 
 /* A file of "key number" lines (memory.events, memory.stat; /proc/vmstat has
@@ -42,7 +42,8 @@ bool cgroup_parse_keyed(const char *text, size_t len, const char *key,
 
 /*
  * The next three functions search such a path. They return false and leave *ret
- * unchanged if the path names no such thing. The result points into the path.
+ * unchanged if the path has no unit, slice or container. The result points into
+ * the path.
  */
 
 /*

@@ -2,8 +2,9 @@
  * The memory of the control group that a group of processes has for itself
  * (cgroup-v2.rst, "Memory Interface Files"; cgroup-v1/memory.rst).
  *
- * It is charged to whoever touches a page first, and has the page cache and the
- * kernel's memory in it: it is no PSS, and no sum over the members.
+ * A page is charged to the control group that touches it first, and page cache
+ * and the kernel's memory are charged as well. So this is neither a PSS nor a
+ * sum over the members.
  */
 #ifndef SMAPS_CGROUP_MEMORY_H
 #define SMAPS_CGROUP_MEMORY_H
@@ -14,10 +15,10 @@
 /* Explains why nothing is known of a control group. */
 enum cgroup_absence {
   CGROUP_PRESENT,
-  CGROUP_NOT_ASKED,    /* the rule goes by no control group */
+  CGROUP_NOT_ASKED,    /* the rule does not select by control group */
   CGROUP_EMPTY,        /* the group has no member */
-  CGROUP_UNKNOWN,      /* that of a member is unknown */
-  CGROUP_ROOT,         /* the members have but the root in common */
+  CGROUP_UNKNOWN,      /* a member's control group is unknown */
+  CGROUP_ROOT,         /* the members have only the root in common */
   CGROUP_SHARED,       /* other processes are in it, too */
   CGROUP_OUT_OF_SIGHT, /* no mounted hierarchy shows it */
   CGROUP_ELSEWHERE,    /* the memory controller has the members elsewhere */
@@ -32,7 +33,8 @@ enum cgroup_absence {
 #define CGROUP_HAS_KERNEL 8u
 #define CGROUP_HAS_KILLS 16u
 
-/* No limit: larger ones are none, for version 1 has no other word for it. */
+/* No limit. Larger values mean "no limit" as well: version 1 has no word for
+ * it. */
 #define CGROUP_LIMIT_NONE (UINT64_C(1) << 62)
 
 struct cgroup_memory {

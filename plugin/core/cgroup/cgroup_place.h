@@ -27,13 +27,13 @@ int cgroup_place_of(struct procfs *procfs, int process_fd,
 /* The lines of mountinfo that may show control groups with memory. A host can
  * have thousands of others. Zeroed at first. */
 struct cgroup_mounts {
-  bool is_new; /* set by reading; cleared by whoever goes by older ones */
+  bool is_new; /* set by reading; cleared by the caller in a new cycle */
   char *text;  /* owned */
   size_t len;
 };
 
-/* Reads them, in the place of those before. Returns 0 or as above. May hang
- * where the tree does. */
+/* Reads the lines, in place of the earlier ones. Returns 0 or as above. May
+ * hang if the tree hangs. */
 int cgroup_mounts_read(struct procfs *procfs, struct cgroup_mounts *ret);
 void cgroup_mounts_done(struct cgroup_mounts *m);
 
@@ -50,7 +50,7 @@ struct cgroup_file {
 };
 
 /* Reads a file of the directory with one read(2). 0 or a negative errno. May
- * hang: announce it before. */
+ * hang, so announce the file first. */
 int cgroup_place_read(const struct cgroup_place *place, const char *name,
                       struct cgroup_file *ret);
 

@@ -13,9 +13,9 @@ struct cgroup_node {
   struct cgroup_node *parent; /* NULL: the root */
   size_t references;          /* of processes and children */
   unsigned depth;             /* 0: the root */
-  uint64_t serial;            /* of no other node, not even with its path */
-  bool is_unit, is_slice;     /* its own path ends with the name of one */
-  uint64_t processes;         /* in it and below; set by whole.h */
+  uint64_t serial;        /* unique, also among later nodes with this path */
+  bool is_unit, is_slice; /* its path ends with the name of a unit, a slice */
+  uint64_t processes;     /* in it and below; set by whole.h */
   char path[];
 };
 

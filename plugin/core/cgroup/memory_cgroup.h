@@ -5,9 +5,9 @@
  * it that this host shows.
  *
  * A group that is removed and made again, as by the restart of a service, has
- * the same path, and is found there. So no file is open here between readings;
- * who keeps one open has to look here again when it fails, as it does for ever
- * after its group is removed.
+ * the same path, and is found there. So this module keeps no file open between
+ * readings. A caller that keeps a file open has to find the group here again
+ * when the file fails: after its group is removed, it fails for ever.
  */
 #ifndef SMAPS_MEMORY_CGROUP_H
 #define SMAPS_MEMORY_CGROUP_H
@@ -22,19 +22,19 @@ struct memory_cgroup_place {
   char *directory; /* owned; NULL: not found yet */
   size_t mount_len;
   bool is_v1;
-  bool is_kernels; /* no other file system covers it: its usage cannot hang */
+  bool is_kernels; /* on a cgroup file system: its usage cannot hang */
 };
 
 /* The values that are read. */
 #define CGROUP_WANTS_LIMIT 1u /* and memory.stat */
 #define CGROUP_WANTS_KILLS 2u
-#define CGROUP_WANTS_USAGE 4u /* to be asked for before the place is known */
+#define CGROUP_WANTS_USAGE 4u /* required until the place is known */
 
 /* The name of the file with the usage. */
 const char *memory_cgroup_usage_file(bool is_v1);
 
 struct memory_cgroup_request {
-  uint32_t pid; /* of a member, if the files are to be found */
+  uint32_t pid; /* of a member, to find the files by */
   struct memory_cgroup_place place;
   unsigned wants;
 };
@@ -47,17 +47,17 @@ struct memory_cgroup_reading {
   unsigned known; /* as in struct cgroup_memory */
   uint64_t bytes, limit, file, inactive_file, kernel;
   uint64_t kills; /* in the life of the group */
-  uint64_t ino;   /* of the file with kills: another one, another group */
-  bool has_parent_kills; /* they include those of groups that are gone */
+  uint64_t ino;   /* of the file with kills: a new group has another one */
+  bool has_parent_kills; /* parent_kills, with removed children, is known */
   uint64_t parent_kills;
 };
 
 /*
  * Reads the group with that path, or, with NULL, the group that the member is
- * in; and the mounts, if they are not new and show
- * it nowhere. Returns 0, also if the group is absent, or a negative errno. *ret
- * is filled in, and its place is to be freed. May hang where a file of the tree
- * or of the group does, and is called by the reader alone.
+ * in; and the mounts again, if the known ones do not show the group. Returns 0,
+ * also if the group is absent, or a negative errno. *ret is filled in, and its
+ * place is to be freed. May hang like any file of the tree or of the group, so
+ * only the reader calls it.
  */
 int memory_cgroup_read(struct procfs *procfs, struct cgroup_mounts *mounts,
                        const char *path,

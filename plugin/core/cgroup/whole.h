@@ -1,12 +1,12 @@
 /*
- * Groups that are whole control groups: all processes of a control group, and
- * of those below it, are members, and no others.
+ * Groups that are whole control groups: their members are all processes of a
+ * control group and of those below it, and no others.
  *
- * A rule has to go by Unit, Slice, Container or Cgroup, or by PidFile with
- * Children. Its group may then be the unit, or the slice, that it names; else
- * it is the lowest control group that has all members. It moves up when a
- * member joins in another branch, and down only after it was shared, for each
- * move puts another control group's numbers in the place of those before.
+ * The rule has to select by Unit, Slice, Container or Cgroup, or by PidFile
+ * with Children. Its group may then be the unit, or the slice, that it names;
+ * else it is the lowest control group that has all members. It moves up when a
+ * member joins in another branch, and down only after it was shared, because
+ * each move replaces the numbers by those of another control group.
  */
 #ifndef SMAPS_WHOLE_H
 #define SMAPS_WHOLE_H
