@@ -284,7 +284,7 @@ static bool parse_machine(struct span component, struct span *ret) {
 }
 
 /* systemd-nspawn calls its scope NAME.scope with --register=no, and in systemd
- * 262 always. Only the subgroup tells it from other scopes. */
+ * 262 always. Only the subgroup distinguishes it from other scopes. */
 static bool parse_payload(struct span above, struct span component,
                           struct span *ret) {
   struct span name;

@@ -245,7 +245,8 @@ static void adopt_place(const struct cgroup_watch *w, struct watched_cgroup *c,
 }
 
 /* The place of one that counts kills is kept for a cycle. The host's count had
- * been read when it went: if that was a kill, its parent tells in the next. */
+ * been read when it went: if that was a kill, its parent shows it in the
+ * next. */
 static void lose(const struct cgroup_watch *w, struct watched_cgroup *c) {
   c->is_lost = true;
   c->memory.known &= CGROUP_HAS_KILLS;
@@ -470,7 +471,8 @@ static void drop_unused(struct cgroup_watch *w,
   w->n = n;
 }
 
-/* A group whose control group was not found shows why; one that hangs was. */
+/* Report why the control group was not found. If reading it hangs, it was
+ * found. */
 static void hide_absent(const struct group_table *groups) {
   for (size_t i = 0; i < groups->n; i++) {
     struct group *g = groups->groups[i];

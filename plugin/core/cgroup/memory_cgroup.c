@@ -99,7 +99,8 @@ static void read_stat(const struct cgroup_place *place,
   ret->known |= CGROUP_HAS_FILE;
   if (!cgroup_parse_keyed(f.text, f.len, inactive, &ret->inactive_file))
     ret->inactive_file = 0;
-  /* Version 1 tells the least on the way up, also above what is mounted. */
+  /* Version 1 shows the least limit on the way up, also above the mount
+   * point. */
   if (place->is_v1 &&
       cgroup_parse_keyed(f.text, f.len, "hierarchical_memory_limit", &limit))
     set_limit(limit, ret);

@@ -48,8 +48,8 @@ static bool is_decided(const struct process *p) {
 
 /*
  * Parents can come later than their children once pids have wrapped around:
- * then the first ancestor of the same program that is decided, or has none
- * above it, stands for them. (In a broken tree that can be the process.)
+ * then the nearest ancestor with the same program whose family is known is
+ * used, else the topmost. (In a broken tree that can be the process.)
  */
 static struct process *find_decided_relative(const struct process_table *t,
                                              const struct process *p) {

@@ -38,7 +38,7 @@ static void cap(struct rollup *u, enum rollup_field f, uint64_t most) {
 
 /* --- causes, in the order in which they are applied --- */
 
-/* VmSwap, which tells how much went, is without shmem. (A meminfo that never
+/* VmSwap, which shows how much went, is without shmem. (A meminfo that never
  * showed used swap is of a container.) */
 static void empty_swap(const struct change *c, struct rollup *u) {
   if (c->is_swap_emptied)

@@ -43,7 +43,7 @@ static bool is_guess(enum estimate_source source) {
          source == SOURCE_STATM;
 }
 
-/* A reading that was not made, or not yet, has a reason to be told. */
+/* True if it can be read: if it was not read now, the reason is published. */
 static bool is_readable(enum estimate_source source) {
   return source == SOURCE_READ || source == SOURCE_SAMPLED ||
          source == SOURCE_ESTIMATED || source == SOURCE_GUESSED;
@@ -80,7 +80,7 @@ static void guess(const struct aggregate *a, const struct process *p,
   ret->pss_parts[CAUSE_GUESS] = 1;
 }
 
-/* The group that tells most about a guess. */
+/* The group with the best basis for a guess. */
 static const struct group *basis_of(const struct process *p) {
   for (size_t i = 0; i < p->n_groups; i++)
     if (usage_allows_guess(&p->groups[i]->track->measured))

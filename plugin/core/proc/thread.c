@@ -4,8 +4,8 @@
 
 #include "proc/duration.h"
 
-/* A program may clean up for these: they come to the thread that has raised
- * them, and, where it blocks them, end the program at once. */
+/* A program may clean up for these: they go to the faulting thread; if it
+ * blocks them, the kernel kills the process. */
 static const int defects[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
 int thread_start(pthread_t *ret, void *(*run)(void *), void *ctx) {

@@ -20,7 +20,7 @@ static uint64_t mix(uint64_t hash, uint64_t value) {
   return (hash ^ value) * UINT64_C(0x100000001b3);
 }
 
-/* Tells program images apart: comm and the size of the text segment mostly
+/* Distinguishes program images: comm and the size of the text segment mostly
  * differ; the addresses, if visible, always do. */
 static uint64_t hash_image(const struct inspection *seen) {
   const struct stat_sample *s = &seen->stat;

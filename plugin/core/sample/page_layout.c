@@ -146,10 +146,10 @@ static bool is_shmem(const struct rollup_line *line) {
 }
 
 /*
- * The file systems tell, where it takes CAP_SYS_ADMIN to ask. That could hang
- * in the file system of a dead server, so it is only asked about files of the
- * kernel's own mounts, and hugetlbfs is not known under another mount than the
- * usual one.
+ * The type of the file system shows it, but asking needs CAP_SYS_ADMIN, and
+ * could hang if the server of the file system is dead. So only files of the
+ * kernel's own mounts are asked about, and hugetlbfs is not known under another
+ * mount than the usual one.
  */
 static bool is_hugetlb(struct maps_feed *f, const struct rollup_line *line) {
   char path[64];

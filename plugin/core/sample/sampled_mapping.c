@@ -11,7 +11,7 @@
    1U << ROLLUP_PRIVATE_CLEAN | 1U << ROLLUP_PRIVATE_DIRTY |                   \
    1U << ROLLUP_ANONYMOUS)
 
-/* All mappings together, for one kind: what statm tells, and what was found. */
+/* All mappings together, for one kind: the pages in statm, and those found. */
 struct whole {
   uint64_t pages, found;
 };
@@ -69,8 +69,8 @@ static void add_pages(const struct filling *f, size_t i, enum page_kind kind,
   bytes[is_dirty ? ROLLUP_SHARED_DIRTY : ROLLUP_SHARED_CLEAN] += all - own;
 }
 
-/* The one in which the most were found takes what the others leave, so that all
- * are what statm tells. */
+/* The mapping in which the most pages were found takes the pages that the
+ * others leave, so that the sum is that of statm. */
 static void fill_kind(const struct filling *f, enum page_kind kind) {
   uint64_t left = f->kinds[kind].pages;
   size_t largest = 0;

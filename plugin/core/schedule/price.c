@@ -75,7 +75,7 @@ bool price_is_affordable(const struct prices *prices, struct process *p,
 }
 
 /* Guesses are for a fast processor with nothing beside it. A reading that may
- * have waited tells of no more than twice what was expected. */
+ * have waited counts as at most twice what was expected. */
 void price_learn_guess(struct prices *prices, const struct process *p,
                        const struct read_job *job) {
   double off = (double)job->work_ns / (double)price_ns(prices, p);

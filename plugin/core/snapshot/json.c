@@ -93,7 +93,7 @@ static void put_string(struct json *j, const char *text, size_t len) {
 /* --- values --- */
 
 /* What stands before a value. A string ends in a quotation mark, so that the
- * last character tells what was before. */
+ * last character shows what was before. */
 static void begin(struct json *j, const char *key) {
   if (j->len > 0 && !memchr("{[", j->text[j->len - 1], 2))
     put_word(j, ",");
