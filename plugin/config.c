@@ -329,7 +329,7 @@ static int apply_ignore(struct scope *scope, const oconfig_item_t *block) {
   struct rule rule;
 
   if (block->values_num > 0)
-    return config_error_set(&scope->reason, "expected no name");
+    return config_error_set(&scope->reason, "expected a block without a name");
   rule_init_ignore(&rule);
   return add_rule_block(scope, &rule, ignore_options, block);
 }
@@ -358,7 +358,7 @@ static int apply_capture(struct scope *scope, const oconfig_item_t *block) {
   int rc;
 
   if (block->values_num > 0)
-    return config_error_set(&scope->reason, "expected no name");
+    return config_error_set(&scope->reason, "expected a block without a name");
   rc = apply_block(scope, capture_options, block);
   if (rc == 0 && !scope->settings->capture.directory)
     return config_error_set(&scope->reason,
@@ -406,7 +406,7 @@ static int check_times(const struct settings *s, const oconfig_item_t *block) {
   if (!item)
     item = find_last(block, "MaxLockHold");
   config_error_format(&reason,
-                      "expected no MaxLockHold (%g milliseconds) above "
+                      "expected MaxLockHold (%g milliseconds) not above "
                       "ReadTimeout (%g seconds), after which a read counts as "
                       "hung",
                       (double)max_lock_hold_ns / NS_PER_MS,
@@ -425,8 +425,9 @@ static int check_directories(const struct settings *s,
   if (!item || !s->state_history || !s->capture.directory ||
       strcmp(s->state_history, s->capture.directory) != 0)
     return 0;
-  config_error_format(
-      &reason, "expected two directories for StateHistory and <Capture>");
+  config_error_format(&reason,
+                      "expected different directories for StateHistory and "
+                      "<Capture>");
   return refuse(s, block, item, &reason);
 }
 

@@ -170,14 +170,14 @@ static void log_samples(struct log_state *s, const struct collector *c) {
     const char *before, *after; /* their names */
   } lines[] = {
       {DIAG_SAMPLED, LOG_INFO, "reading smaps_rollup of large processes",
-       "would hold their locks for longer than MaxLockHold: some of their "
-       "pages are sampled instead; see memory-pss_error for the possible error "
-       "and count-sampled for the number of such processes"},
+       "would hold their locks for longer than MaxLockHold: only some of their "
+       "pages are read; see memory-pss_error for the possible error and "
+       "count-sampled for the number of such processes"},
       {DIAG_MAPCOUNT_DENIED, LOG_WARNING,
        "processes that are too large for MaxLockHold",
        "are sampled, but without CAP_SYS_ADMIN (or without /proc/kpagecount) "
        "the number of processes that share a page is unknown: their USS is "
-       "right, their PSS may be as far off as memory-pss_error says"},
+       "good, the error of their PSS can be large (see memory-pss_error)"},
       {DIAG_TOO_LARGE, LOG_WARNING, "reading smaps_rollup of large processes",
        "would hold their locks for longer than MaxLockHold, and their pages "
        "cannot be sampled (/proc/PID/pagemap needs CAP_DAC_READ_SEARCH and "
@@ -219,8 +219,8 @@ static void log_limits(struct log_state *s, const struct collector *c) {
             d->limit, d->name, d->pid, d->comm);
 }
 
-/* ReadBudget may be too small now and then, with the load: that is logged once,
- * until it has sufficed for an hour. */
+/* ReadBudget may be too small now and then, with the load. That is logged again
+ * only after an hour in which it was large enough. */
 static void log_scarce(struct log_state *s, const struct collector *c,
                        double percent) {
   double wanted = collector_counts(c)->read_budget_wanted;
@@ -272,9 +272,10 @@ static void log_failures(struct log_state *s, const struct collector *c) {
 static void log_host(struct log_state *s, const struct collector *c,
                      const char *root) {
   static const char *const reasons[] = {
-      [HOST_IS_NOT_LIVE] = "its meminfo is no file of a live proc file system",
-      [HOST_IS_HIDDEN] = "it shows no kernel thread, so that it is of the pid "
-                         "namespace of a container, or hidepid is in force",
+      [HOST_IS_NOT_LIVE] = "its meminfo is not from a live proc file system",
+      [HOST_IS_HIDDEN] =
+          "it shows no kernel threads: it belongs to a container, "
+          "or hidepid hides them",
       [HOST_IS_MALFORMED] = "its meminfo cannot be read, or lacks one of "
                             "MemFree, Buffers, Cached, AnonPages, Mapped and "
                             "Shmem"};
@@ -285,7 +286,7 @@ static void log_host(struct log_state *s, const struct collector *c,
     return;
   s->is_host_logged = true;
   INFO("smaps plugin: there are no values of the host (Host), because ProcRoot "
-       "\"%s\" does not show it: %s",
+       "\"%s\" does not show the host: %s",
        root, reasons[absence]);
 }
 
@@ -298,7 +299,7 @@ static void log_snapshot(struct log_state *s, const struct collector *c) {
   s->has_no_snapshot = rc < 0;
 }
 
-/* The core reports each process once: one line for those of an interval. */
+/* The core reports each process once; one line is for all of an interval. */
 static void log_hung(const struct collector *c) {
   const struct diag *d = collector_diag(c, DIAG_HUNG);
   char more[64] = "";
@@ -308,11 +309,11 @@ static void log_hung(const struct collector *c) {
   if (d->count > 1)
     snprintf(more, sizeof(more), " (and of %" PRIu64 " more)", d->count - 1);
   WARNING("smaps plugin: reading %s of process %u \"%s\"%s did not end within "
-          "ReadTimeout: the process hangs, or the machine is too busy; it is "
-          "not read for a while, longer each time; its group is estimated from "
-          "statm, or, while its group is unknown, groups without members that "
-          "it may be in are unknown; see count-hung and count-unidentified for "
-          "the number of such processes",
+          "ReadTimeout: the process hangs, or the machine is too busy; the "
+          "process is not read for a while, longer each time, but estimated "
+          "from statm; while its group is unknown, so is each group without "
+          "members that it may be in; see count-hung and count-unidentified "
+          "for the number of such processes",
           d->file, d->pid, d->comm, more);
 }
 

@@ -85,8 +85,9 @@ static int refuse_captures(const struct selector *s, size_t wanted,
   char pattern[200];
 
   return config_error_set(
-      reason, "expected %zu captures in \"%s\", for %%{%zu}; it has %zu",
-      wanted,
+      reason,
+      "expected %zu pair%s of parentheses in \"%s\", for %%{%zu}; it has %zu",
+      wanted, wanted == 1 ? "" : "s",
       escape_text(s->pattern, strlen(s->pattern), pattern, sizeof(pattern)),
       wanted, selector_captures(s));
 }
@@ -106,9 +107,9 @@ static int check_captures(const struct rule *r, struct config_error *reason) {
   }
   return config_error_set(
       reason,
-      "expected a regular expression with %zu captures in the "
+      "expected a regular expression with %zu pair%s of parentheses in the "
       "block, for %%{%zu}",
-      wanted, wanted);
+      wanted, wanted == 1 ? "" : "s", wanted);
 }
 
 int rule_check(const struct rule *r, struct config_error *reason) {

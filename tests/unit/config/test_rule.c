@@ -246,8 +246,10 @@ TEST(a_rule_that_makes_no_sense_is_refused) {
   } cases[] = {
       {{"no selector", "g", NULL}, "one selector"},
       {{"ignore without selector", NULL, NULL}, "one selector"},
-      {{"regex without captures", "%{1}", "CommMatch x"}, "1 captures"},
-      {{"one too few", "%{2}", "CommMatch (x)"}, "2 captures in \"(x)\""},
+      {{"regex without captures", "%{1}", "CommMatch x"},
+       "1 pair of parentheses"},
+      {{"one too few", "%{2}", "CommMatch (x)"},
+       "2 pairs of parentheses in \"(x)\""},
       {{"glob beside", "%{1}", "CommMatch (x); Comm yy"},
        "in \"yy\", for %{1}; it has 0"},
       {{"glob first", "%{1}", "Comm yy; CommMatch (x)"}, "in \"yy\""},

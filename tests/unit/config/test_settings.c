@@ -199,7 +199,7 @@ SETTINGS_TEST(a_bad_rule_is_refused_and_leaves_the_others) {
       {"the name of Other when it is clean", "/rest", "y", "Other"},
       {"no selector", "new", NULL, "one selector"},
       {"ignore without selector", NULL, NULL, "one selector"},
-      {"captures that nothing makes", "%{1}", "y", "captures"},
+      {"captures that nothing makes", "%{1}", "y", "parentheses"},
   };
 
   add(s, "a/b");

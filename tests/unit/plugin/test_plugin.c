@@ -470,9 +470,9 @@ FIXTURE_TEST(mistakes_are_named_with_option_value_and_reason) {
        "glob: '[' without its ']'"},
       {"Group 'g'", "Group \"g\"", "selector"},
       {"<Ignore>\n</Ignore>", "Ignore", "selector"},
-      {"<Ignore 'x'>\nComm 'a'\n</Ignore>", "Ignore \"x\"", "no name"},
+      {"<Ignore 'x'>\nComm 'a'\n</Ignore>", "Ignore \"x\"", "without a name"},
       {"<Group '%{7}'>\nCommMatch '(a)'\n</Group>", "Group \"%{7}\"",
-       "expected 7 captures in \"(a)\""},
+       "expected 7 pairs of parentheses in \"(a)\""},
       {"<Group '%{uint}'>\nComm 'a'\n</Group>", "Group \"%{uint}\"",
        "did you mean %{unit}"},
       {"MaxGroups 0", "MaxGroups 0", "from 1 to"},
@@ -501,17 +501,18 @@ FIXTURE_TEST(mistakes_are_named_with_option_value_and_reason) {
       {"<Other 'x'>\nUser 'y'\n</Other>", "<Other \"x\">: User \"y\"",
        "an option of this block"},
       {"<Other 'x'>\nMaxLockHold 1001\n</Other>", "Plugin",
-       "no MaxLockHold (1001 milliseconds) above ReadTimeout (1 seconds)"},
+       "MaxLockHold (1001 milliseconds) not above ReadTimeout (1 seconds)"},
       {"<MaxGroups>\nx 'y'\n</MaxGroups>", "MaxGroups", "not a block"},
       /* Whichever of two options comes first. */
       {"MaxLockHold 1001", "MaxLockHold 1001:",
-       "no MaxLockHold (1001 milliseconds) above ReadTimeout (1 seconds)"},
+       "MaxLockHold (1001 milliseconds) not above ReadTimeout (1 seconds)"},
       {"MaxLockHold 300\nReadTimeout 0.2", "ReadTimeout 0.2:",
-       "(300 milliseconds) above ReadTimeout (0.2 seconds)"},
+       "(300 milliseconds) not above ReadTimeout (0.2 seconds)"},
       {"ReadTimeout 0.2\nMaxLockHold 300", "ReadTimeout 0.2:",
-       "(300 milliseconds) above ReadTimeout (0.2 seconds)"},
+       "(300 milliseconds) not above ReadTimeout (0.2 seconds)"},
       {"ReadTimeout 2\n<Group 'a'>\nComm 'a'\nMaxLockHold 5000\n</Group>",
-       "ReadTimeout 2:", "(5000 milliseconds) above ReadTimeout (2 seconds)"},
+       "ReadTimeout 2:",
+       "(5000 milliseconds) not above ReadTimeout (2 seconds)"},
   };
 
   for (size_t i = 0; i < LENGTH(cases); i++) {
@@ -524,13 +525,13 @@ FIXTURE_TEST(read_timeout_below_a_max_lock_hold_of_before_is_refused) {
   assert_int_equal(
       configure("<Group 'web'>\nComm 'web'\nMaxLockHold 900\n</Group>"), 0);
   assert_refused("ReadTimeout 0.5",
-                 "ReadTimeout 0.5:", "(900 milliseconds) above");
+                 "ReadTimeout 0.5:", "(900 milliseconds) not above");
 }
 
 FIXTURE_TEST(read_timeout_below_the_max_lock_hold_of_other_is_refused) {
   assert_int_equal(configure("<Other 'rest'>\nMaxLockHold 900\n</Other>"), 0);
   assert_refused("ReadTimeout 0.5",
-                 "ReadTimeout 0.5:", "(900 milliseconds) above");
+                 "ReadTimeout 0.5:", "(900 milliseconds) not above");
 }
 
 FIXTURE_TEST(max_lock_hold_up_to_read_timeout_is_fine) {
