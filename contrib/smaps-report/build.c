@@ -266,9 +266,9 @@ static bool parse_format(struct builder *b, struct span text) {
   b->is_snapshot =
       text.len == strlen(FORMAT) && memcmp(text.text, FORMAT, text.len) == 0;
   if (!b->is_snapshot)
-    config_error_format(b->reason,
-                        "no snapshot of the smaps plugin: its format is \"%s\"",
-                        escape_text(text.text, text.len, shown, sizeof(shown)));
+    config_error_format(
+        b->reason, "not a snapshot of the smaps plugin: its format is \"%s\"",
+        escape_text(text.text, text.len, shown, sizeof(shown)));
   return b->is_snapshot;
 }
 
@@ -587,7 +587,7 @@ int builder_finish(struct builder *b, struct document *ret) {
   int rc;
 
   if (!b->is_snapshot)
-    return config_error_set(b->reason, "no snapshot of the smaps plugin");
+    return config_error_set(b->reason, "not a snapshot of the smaps plugin");
   if (!b->has_version)
     return config_error_set(b->reason, "no version of the format is given");
   rc = check_groups(&b->document, b->reason);

@@ -5,24 +5,24 @@
 #include "document.h"
 #include "text.h"
 
-/* The key of each cause, and the words after "2 % ". */
+/* The key of each cause, and the words after "2 % because". */
 #define CAUSE_TABLE(X)                                                         \
-  X(files, "since files or shared memory came or went")                        \
-  X(relatives, "since processes that share memory with members came or went")  \
-  X(copies, "since shared memory was copied on write, or freed")               \
-  X(fork, "since members were forked and have not been read since")            \
-  X(lent, "since members share memory with children that they have forked")    \
-  X(swap, "since memory went away, or came back from swap")                    \
-  X(time, "since readings are old: others may share the memory, or have left") \
-  X(ksm, "since the kernel merged equal pages (KSM), or separated them")       \
-  X(reading, "since memory changed while it was read, or is shared with "      \
-             "processes that are in no list")                                  \
-  X(statm, "since the counters of this kernel are not exact")                  \
-  X(sample, "since only some pages of large members were read")                \
-  X(guess, "since members were never read and are guessed from the others")    \
-  X(ended, "since members ended while they were measured")                     \
-  X(unidentified, "since processes that could not be identified may be "       \
-                  "members")
+  X(files, "files or shared memory were mapped or unmapped")                   \
+  X(relatives, "processes that share memory with members started or ended")    \
+  X(copies, "memory shared since a fork was copied on write, or unmapped")     \
+  X(fork, "members were forked and have not been read since")                  \
+  X(lent, "members share memory with children that they have forked")          \
+  X(swap, "memory went to swap or came back")                                  \
+  X(time,                                                                      \
+    "readings are old: others may share the memory by now, or no longer")      \
+  X(ksm, "the kernel merged equal pages (KSM), or separated them")             \
+  X(reading,                                                                   \
+    "memory changed while it was read, or unlisted processes share it")        \
+  X(statm, "the counters of this kernel are not exact")                        \
+  X(sample, "only some pages of large members were read")                      \
+  X(guess, "members were never read and are guessed from the others")          \
+  X(ended, "members ended while they were measured")                           \
+  X(unidentified, "processes that could not be identified may be members")
 
 #define CAUSE_NUMBER(name, words) CAUSE_OF_##name,
 enum cause { CAUSE_TABLE(CAUSE_NUMBER) CAUSES };

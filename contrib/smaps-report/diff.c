@@ -328,7 +328,7 @@ static void report_growth(const struct change *c, const struct limit *limit) {
 
   text_addf(&t, "smaps-report: group \"%s\": PSS ", QUOTED(c->name));
   if (c->size == UNKNOWN) {
-    text_add(&t, "is unknown in one snapshot or both, and is not judged");
+    text_add(&t, "is unknown in at least one snapshot, so it is not checked");
   } else {
     text_add(&t, "grew from ");
     text_add_bytes(&t, c->old, &plain);

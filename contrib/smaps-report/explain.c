@@ -18,7 +18,8 @@ static const struct {
     {"sampled", "too large to be read at once: sampled in this interval"},
     {"estimated", "estimated from an earlier reading"},
     {"guessed", "never read: guessed from the rest of its group"},
-    {"statm", "only statm was read: Refresh is never, or it is in no group"},
+    {"statm", "only statm was read: Refresh is never, or the process is "
+              "in no group"},
     {"unreadable", "only statm was read: the kernel refused the rest, or "
                    "reading it failed"},
     {"ended", "it has ended: known from the last interval in which it ran"},
@@ -235,7 +236,7 @@ static void print_group(const struct group *g, const struct style *s) {
   for (size_t i = 0; i < n; i++) {
     begin(&t, "");
     cause_add_percent(&t, g, parts[i].bytes);
-    text_addf(&t, " %s%s", parts[i].words, i + 1 < n ? "," : "");
+    text_addf(&t, " because %s%s", parts[i].words, i + 1 < n ? "," : "");
     text_print(&t, COLOUR_NONE, s);
   }
   text_done(&t);

@@ -88,8 +88,8 @@ static void refuse_syntax(struct load *l, uint64_t at) {
   words = words ? words + 2 : (const char *)text;
   config_error_format(l->reason, "%s at byte %ju: %.*s",
                       builder_is_snapshot(l->builder)
-                          ? "no valid JSON"
-                          : "no snapshot: no valid JSON",
+                          ? "not valid JSON"
+                          : "not a snapshot: not valid JSON",
                       (uintmax_t)at, (int)strcspn(words, "\n"), words);
   yajl_free_error(l->parser, text);
 }
@@ -97,8 +97,8 @@ static void refuse_syntax(struct load *l, uint64_t at) {
 static int refuse(struct load *l, yajl_status status, uint64_t before) {
   if (status == yajl_status_client_canceled) {
     if (!builder_is_snapshot(l->builder) &&
-        strncmp(l->reason->text, "no ", 3) != 0)
-      config_error_format(l->reason, "no snapshot of the smaps plugin");
+        strncmp(l->reason->text, "not ", 4) != 0)
+      config_error_format(l->reason, "not a snapshot of the smaps plugin");
     return -EINVAL;
   }
   refuse_syntax(l, before + yajl_get_bytes_consumed(l->parser));

@@ -124,7 +124,7 @@ static void write_folded(const struct document *d, const char *file) {
   char why[80];
 
   output_finish(stdout);
-  snprintf(why, sizeof(why), "%zu processes of unknown PSS are left out",
+  snprintf(why, sizeof(why), "%zu processes with unknown PSS are left out",
            left_out);
   if (left_out > 0)
     fail(file, why);

@@ -271,7 +271,7 @@ static const struct definition {
      SET(has_header, false), TABLES | DIFF, 'H'},
     {"rows", "N", "print at most N rows in each table", PARSE(rows),
      TABLES | DIFF, 'n'},
-    {"width", "COLUMNS", "fit lines into this width; 0: do not", PARSE(width),
+    {"width", "COLUMNS", "cut lines to this width; 0: do not cut", PARSE(width),
      ALL & ~(1U << COMMAND_FOLDED), '\0'},
     {"fail-over", "LIMIT", "exit 1 if a group's PSS grew by more: 10% or 64M",
      PARSE(limit), DIFF, '\0'},
@@ -279,11 +279,11 @@ static const struct definition {
      TABLES | DIFF | 1U << COMMAND_EXPLAIN, 'j'},
     {"watch", "SECONDS", "show groups on a screen that refreshes", PARSE(watch),
      1U << COMMAND_LIVE, '\0'},
-    {"source", "PATH", "a captured /proc: a directory", PARSE(source),
+    {"source", "PATH", "read this directory, a captured /proc", PARSE(source),
      1U << COMMAND_LIVE, 'S'},
-    {"config", "FILE", "the configuration of collectd", PARSE(config), RUNS,
-     'C'},
-    {"help", NULL, "show this", SET(wants_help, true), ALL, 'h'},
+    {"config", "FILE", "read this configuration of collectd", PARSE(config),
+     RUNS, 'C'},
+    {"help", NULL, "show this help", SET(wants_help, true), ALL, 'h'},
     {"version", NULL, "show the version", SET(wants_version, true), ALL, 'V'},
 };
 #define DEFINITIONS (sizeof(definitions) / sizeof(*definitions))
@@ -307,9 +307,9 @@ static int parse_operand(struct options *o, size_t n, const char *value,
     return config_error_set(reason, "\"%s\": expected at most %d files",
                             QUOTED(value), FILES_MAX);
   if (n >= commands[o->command].most)
-    return config_error_set(
-        reason, "\"%s\": expected no more than %s", QUOTED(value),
-        n > 0 ? commands[o->command].operands : "options, such as -C FILE");
+    return config_error_set(reason, "\"%s\": expected only %s", QUOTED(value),
+                            n > 0 ? commands[o->command].operands
+                                  : "options, such as -C FILE");
   if (o->command == COMMAND_EXPLAIN && n == 1)
     return parse_pid(o, value, reason);
   if (!*value)
@@ -434,8 +434,8 @@ static int refuse_option(enum command command, const char *last, bool is_known,
                             find(command, optopt)->name);
   if (command == COMMAND_TABLE)
     return config_error_set(reason,
-                            "%s%s: no such option of the tables; a subcommand "
-                            "stands before its options",
+                            "%s%s: no such option; a subcommand has to be the "
+                            "first word",
                             dashes, word);
   return config_error_set(reason, "%s%s: no such option of \"%s\"", dashes,
                           word, commands[command].name);

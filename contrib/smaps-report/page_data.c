@@ -131,7 +131,7 @@ static void write_causes(struct json_lines *j, const struct group *g) {
   for (size_t i = 0; i < n; i++) {
     text_add(&t, i == 0 ? ": " : ", ");
     cause_add_percent(&t, g, parts[i].bytes);
-    text_addf(&t, " %s", parts[i].words);
+    text_addf(&t, " because %s", parts[i].words);
   }
   json_lines_text(j, "causes", t.bytes);
   text_done(&t);

@@ -407,7 +407,7 @@ static const char *why_no_mappings(int rc) {
   case EACCES:
     return "the kernel does not allow it";
   case ETIMEDOUT:
-    return "reading them does not end; it is tried again later";
+    return "reading them hangs; it is tried again later";
   default:
     return strerror(-rc);
   }

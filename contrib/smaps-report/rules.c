@@ -10,14 +10,15 @@ static const struct {
   const char *words;
 } absences[] = {
     {"not_asked",
-     "the rule goes by no Unit, Slice, Container or Cgroup, nor by "
-     "PidFile with Children"},
-    {"empty", "it has no process"},
-    {"unknown", "the control group of a process is unknown"},
-    {"root", "its processes have no control group in common but the root"},
-    {"shared", "other processes are in its control group, too"},
+     "the rule does not select by Unit, Slice, Container, Cgroup, or PidFile "
+     "with Children"},
+    {"empty", "it has no processes"},
+    {"unknown", "the control group of a member is unknown"},
+    {"root", "its processes have only the root control group in common"},
+    {"shared", "its control group has other processes, too"},
     {"out_of_sight", "no mounted hierarchy shows its control group"},
-    {"elsewhere", "the memory controller has its processes elsewhere"},
+    {"elsewhere",
+     "its processes are in another control group of the memory controller"},
     {"no_memory", "the memory controller is not enabled for it"},
     {"hung", "reading its files hangs"},
 };
@@ -128,7 +129,7 @@ static void print_absence(const struct document *d, size_t which,
     if (!g->cgroup_absence ||
         strcmp(g->cgroup_absence, absences[which].absence) != 0)
       continue;
-    text_add(&t, t.len ? ", " : "No values of a control group: ");
+    text_add(&t, t.len ? ", " : "Groups without values of a control group: ");
     text_add_name(&t, g->name, s);
   }
   if (t.len) {

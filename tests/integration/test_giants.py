@@ -318,4 +318,4 @@ class Documents(Giants):
         self.assertIn(f"sampled in this interval, {pages} pages", text)
         (group,) = (one for one in document["groups"] if "pss_error_by" in one)
         self.assertGreater(group["pss_error_by"]["sample"], 0)
-        self.assertIn("since only some pages", run("explain", path).text)
+        self.assertIn("because only some pages", run("explain", path).text)

@@ -65,7 +65,7 @@ class File(Html):
 
     def test_mistakes(self):
         self.assert_fails("expected FILE [OLD]", "html")
-        self.assert_fails("no more than FILE [OLD]", "html", STATE, STATE, STATE)
+        self.assert_fails("expected only FILE [OLD]", "html", STATE, STATE, STATE)
         self.assert_fails("-j: no such option", "html", "-j", STATE)
         self.assert_fails("at most once", "html", "-", "-")
         self.assert_fails("No such file", "html", STATE, "/nonexistent")
@@ -217,7 +217,7 @@ class Shown(Page):
         document["groups"] = [group]
         tab = self.open(document)
         facts = " ".join(tab.texts(".details dl"))
-        words = "since members were forked and have not been read since"
+        words = "because members were forked and have not been read since"
         self.assertIn(f"± 2.0 %: 2.0 % {words}", facts)
         del group["pss_error_by"]
         tab = self.open(document)

@@ -482,8 +482,8 @@ class Unknown(ReportTest):
 
 class CausesOfErrors(ReportTest):
     WORDS = (
-        "since members were forked and have not been read since",
-        "since memory went away, or came back from swap",
+        "members were forked and have not been read since",
+        "memory went to swap or came back",
     )
 
     def setUp(self):
@@ -503,8 +503,8 @@ class CausesOfErrors(ReportTest):
         lines = [
             "group postgres",
             "  pss          100.0M ± 3.0 %:",
-            f"               2.0 % {self.WORDS[0]},",
-            f"               1.0 % {self.WORDS[1]}",
+            f"               2.0 % because {self.WORDS[0]},",
+            f"               1.0 % because {self.WORDS[1]}",
             "",
         ]
         self.assertIn("\n".join(lines), self.report("explain", self.path))
@@ -565,9 +565,9 @@ class ControlGroups(ReportTest):
             {"group": "other", "absence": "not_asked"},
             document["without_cgroup"],
         )
-        words = "No values of a control group: "
+        words = "Groups without values of a control group: "
         lines = [x for x in text.splitlines() if x.startswith(words)]
         self.assertEqual(len(lines), 2, text)
-        self.assertIn(f"{words}other (the rule goes by no Unit", lines[0])
-        self.assertIn(f"{words}by-postgres (other processes are", lines[1])
+        self.assertIn(f"{words}other (the rule does not select by Unit", lines[0])
+        self.assertIn(f"{words}by-postgres (its control group has", lines[1])
         self.assertNotIn(words, self.report("explain", STATE))

@@ -143,14 +143,14 @@ class Broken(ReportTest):
         for name, data, words in (
             ("empty", b"", "is empty"),
             ("truncated", whole[: len(whole) // 2], "ends at byte"),
-            ("text", b"PID USER\n", "no snapshot: no valid JSON"),
-            ("foreign", b'{"groups":[]}', "no snapshot of the smaps plugin"),
+            ("text", b"PID USER\n", "not a snapshot: not valid JSON"),
+            ("foreign", b'{"groups":[]}', "not a snapshot of the smaps plugin"),
             ("future", whole.replace(b'"version": 2', b'"version": 3', 1),
              "format version 3, but this program reads version 2"),
             ("type", whole.replace(b'"pid": 700', b'"pid": "700"', 1),
              "processes[1].pid: expected a whole number"),
-            ("deep", b'{"a":' + b"[" * 1000000, "no snapshot"),
-            ("binary", bytes(range(256)) * 100, "no valid JSON"),
+            ("deep", b'{"a":' + b"[" * 1000000, "not a snapshot"),
+            ("binary", bytes(range(256)) * 100, "not valid JSON"),
         ):  # fmt: skip
             with self.subTest(name):
                 path = self.write(data)

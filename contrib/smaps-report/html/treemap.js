@@ -266,7 +266,7 @@ function startMap() {
   });
   byId("missing").hidden = unknown === 0;
   byId("missing").textContent = plural(unknown, "process", "processes")
-    + " of unknown PSS " + (unknown === 1 ? "is" : "are") + " not in the map.";
+    + " with unknown PSS " + (unknown === 1 ? "is" : "are") + " not in the map.";
   new ResizeObserver(() => {
     const focus = map.tiles.findIndex(({ tile }) => tile === document.activeElement);
     if (element.clientWidth === map.width) return;

@@ -285,7 +285,7 @@ TEST(stacks_are_group_process_and_mapping) {
                     "{'pid':4,'groups':['g']},{'pid':5,'usage':{'pss':6}},"
                     "{'pid':6,'source':'parent','usage':{'pss':6}}]"),
       "g;w[1];[heap] 5\ng;w[1];[rest] 4\ng;p[2] 7\n[no_group];-[5] 6\n"
-      /* of which one is of unknown PSS, and one its parent's */,
+      /* of which one has an unknown PSS, and one its parent's */,
       1);
 }
 

@@ -282,16 +282,18 @@ static const struct {
   const char *expected; /* NULL: none */
 } causes[] = {
     {CAUSES_OF("300", "'fork':100,'time':200"),
-     "3.0 %: 2.0 % since readings are old: others may share the memory, or "
-     "have left, 1.0 % since members were forked and have not been read since"},
-    /* Less than a tenth is not told; equal parts have an order. */
+     "3.0 %: 2.0 % because readings are old: others may share the memory by "
+     "now, or no longer, 1.0 % because members were forked and have not been "
+     "read since"},
+    /* Less than a tenth is left out; equal parts have an order. */
     {CAUSES_OF("4000", "'swap':399,'ksm':1000,'copies':1000"),
-     "40 %: 10 % since shared memory was copied on write, or freed, 10 % since "
-     "the kernel merged equal pages (KSM), or separated them"},
+     "40 %: 10 % because memory shared since a fork was copied on write, or "
+     "unmapped, 10 % because the kernel merged equal pages (KSM), or separated "
+     "them"},
     {CAUSES_OF("996", "'ended':996"),
-     "10 %: 10 % since members ended while they were measured"},
+     "10 %: 10 % because members ended while they were measured"},
     {CAUSES_OF("10", "'ended':10"),
-     "0.1 %: 0.1 % since members ended while they were measured"},
+     "0.1 %: 0.1 % because members ended while they were measured"},
     {CAUSES_OF("9", "'ended':9"), NULL},
     {CAUSES_OF("0", ""), NULL},
     {CAUSES_OF("300", ""), NULL},
