@@ -418,7 +418,7 @@ static const char *why_no_mappings(const struct view *v) {
                  "capture with smaps (capture-proc -s) has them"
                : "the mappings of these processes could not be read";
   return should_have_some
-             ? "has no process that the filters take"
+             ? "has no process that the filters match"
              : "has no mappings: only a capture of the group has them";
 }
 

@@ -2,7 +2,7 @@
 
 const AREAS = [
   { kind: "groups", name: "groups", is: (area) => area.group !== undefined || area.name === "groups" },
-  { kind: "outside", name: "processes that no group shows", is: (area) => area.name === "outside" },
+  { kind: "outside", name: "processes in no group", is: (area) => area.name === "outside" },
   { kind: "shmem", name: "tmpfs", is: (area) => area.name === "tmpfs" },
   { kind: "cache", name: "cache", is: (area) => /^(page_cache|swap_cache|buffers|slab_reclaimable)$/.test(area.name) },
   { kind: "free", name: "free", is: (area) => area.name === "free" },
