@@ -334,7 +334,7 @@ static int apply_ignore(struct scope *scope, const oconfig_item_t *block) {
   return add_rule_block(scope, &rule, ignore_options, block);
 }
 
-/* Other "name", or a block of that name. */
+/* Other "name", or <Other "name"> with options. */
 static int apply_other(struct scope *scope, const oconfig_item_t *item) {
   struct settings *s = scope->settings;
   struct rule made = {.is_ignore = false};
@@ -395,7 +395,7 @@ static uint64_t longest_max_lock_hold_ns(const struct settings *s) {
   return longest_ns;
 }
 
-/* The item is an option of this block, if it has one of the two. */
+/* Refuses the option of the two that this block has, or else the block. */
 static int check_times(const struct settings *s, const oconfig_item_t *block) {
   const oconfig_item_t *item = find_last(block, "ReadTimeout");
   uint64_t max_lock_hold_ns = longest_max_lock_hold_ns(s);

@@ -12,7 +12,7 @@ struct log_state {
   bool is_denial_logged;
   bool is_host_logged;    /* why there are no values of the host */
   cdtime_t logged[DIAGS]; /* time of the last line, or 0 */
-  cdtime_t scarce;        /* when ReadBudget last did not suffice, or 0 */
+  cdtime_t scarce;        /* when ReadBudget was last too small, or 0 */
   bool has_failed;        /* the last cycle failed */
   bool has_no_snapshot;   /* the last snapshot that was due failed */
   bool is_hung;           /* no reader was free in the last cycle */

@@ -208,14 +208,14 @@ static void report_capture(const struct write_result *w) {
         w->summary->has_ended ? "had" : "has", summary);
 }
 
-/* The name of a place in the configuration. */
+/* The option that names the place. */
 static const char *option_of(enum document_kind kind) {
   if (kind == DOCUMENT_CAPTURE)
     return "<Capture>: Directory";
   return kind == DOCUMENT_STATE ? "StateFile" : "StateHistory";
 }
 
-/* The history at most once an hour. */
+/* Logs each failure of the history, which is written once an hour at most. */
 static void report_state(const struct write_result *w) {
   bool is_history = w->kind == DOCUMENT_HISTORY;
   struct config_error cause;
@@ -227,7 +227,7 @@ static void report_state(const struct write_result *w) {
     NOTICE("smaps plugin: StateFile \"%s\" is written again", w->path);
 }
 
-/* A place at start, before a file is lost. */
+/* Logs at start that a place cannot be written, before a file is lost. */
 static void report_place(const struct write_result *w) {
   bool is_file = w->kind == DOCUMENT_STATE;
   struct config_error cause;

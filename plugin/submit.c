@@ -53,7 +53,7 @@ static bool is_alarmed(const struct group *g, const struct metric_value *v) {
   return state == STATE_WARNING || state == STATE_ERROR;
 }
 
-/* ps_count 0 and a number of kills are what an alarm is to be raised for. */
+/* Alarms are raised for these, when the group ends: ps_count 0 and kills. */
 static bool is_count(const struct metric_value *v) {
   return strcmp(v->type, "ps_count") == 0 || strcmp(v->type, "count") == 0;
 }

@@ -43,8 +43,8 @@ struct collector_counts {
   uint64_t hung;           /* processes in quarantine: reading them hangs */
   uint64_t unidentified;   /* live processes whose groups are unknown */
   uint64_t groups_refused; /* names that MaxGroups refused */
-  /* A ReadBudget that would suffice, if it has been too small for a minute to
-   * read each member once in its MaxAge; otherwise 0. */
+  /* The ReadBudget that would be enough, if it has been too small for a minute
+   * to read each member once in its MaxAge; otherwise 0. */
   double read_budget_wanted;
 };
 
@@ -71,7 +71,7 @@ void collector_free(struct collector *c);
 /*
  * Runs one cycle. A negative errno (the proc root cannot be listed, or no
  * memory is left) means that there is nothing new to publish. A problem with a
- * single process is no failure.
+ * single process is not a failure.
  */
 int collector_cycle(struct collector *c);
 

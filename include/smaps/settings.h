@@ -51,7 +51,7 @@ struct settings {
   struct report report;         /* inherited by groups */
   struct policy policy;         /* inherited by groups */
   double read_budget_percent;   /* of one CPU */
-  uint64_t read_budget_span_ns; /* so much of it can be saved up */
+  uint64_t read_budget_span_ns; /* the most that can be saved up */
   uint64_t read_timeout_ns;     /* a read that takes longer hangs */
 };
 
@@ -109,7 +109,7 @@ bool settings_want_page_tables(const struct settings *s);
 /*
  * After settings_finish(): the first rule whose GrowthWindow has fewer
  * intervals than growth needs, so that growth stays unknown, and the shortest
- * window that suffices; or NULL.
+ * window that is long enough; or NULL.
  */
 const struct rule *settings_short_growth(const struct settings *s,
                                          uint64_t *ret_least_ns);

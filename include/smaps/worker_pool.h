@@ -46,7 +46,7 @@ struct worker_pool;
 /*
  * timeout_ns: how long a piece may take. It is polled WORKER_POOL_POLLS times,
  * so the real timeout may be a tenth longer; if the whole machine stands still,
- * we do too, and that is no hang.
+ * we do too, and that does not count as a hang.
  *
  * wait_budget_ns: how long a cycle may wait in all for slow pieces, which take
  * longer than a tenth of timeout_ns. When it is used up, the current piece is

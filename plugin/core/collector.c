@@ -46,7 +46,7 @@ struct collector {
   size_t cap_refused;
 };
 
-/* The time to finish writing at the end. */
+/* How long the end may wait for files to be written. */
 #define WRITE_TIMEOUT_NS (2 * NS_PER_S)
 
 static uint64_t read_clock(clockid_t clock) {
@@ -187,7 +187,7 @@ static struct meminfo_sample read_meminfo(struct collector *c) {
   return meminfo;
 }
 
-/* In a container uptime may be that of the container, while start times are
+/* In a container the file uptime may show the container's, but start times are
  * since boot. A captured tree has an uptime of its own. */
 static uint64_t uptime_ns(struct collector *c) {
   struct span text;

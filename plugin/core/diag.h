@@ -37,7 +37,7 @@ struct diag {
   const char *file; /* in /proc/PID, or a path of the settings; may be NULL */
   char comm[64];    /* escaped */
   char name[128];   /* of the group */
-  uint64_t limit;   /* that is exceeded */
+  uint64_t limit;   /* the exceeded limit */
   /* The next processes: count - 1 of them, at most DIAG_OTHERS. */
   struct diag_other {
     uint32_t pid;

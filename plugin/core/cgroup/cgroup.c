@@ -42,7 +42,7 @@ static bool next_component(struct cursor *path, struct span *ret) {
   return parse_part(path, '/', ret);
 }
 
-/* How much a line says; 0 is nothing. */
+/* Which line identifies the process best; 0: none. */
 enum worth { WORTH_UNIFIED = 1, WORTH_MEMORY, WORTH_SYSTEMD };
 
 static unsigned worth_of(uint32_t id, struct span controllers) {
@@ -268,7 +268,7 @@ static bool parse_lxc(struct span above, struct span component,
 }
 
 /* systemd-nspawn, started as a service or by hand. libvirt gives its virtual
- * machines such a scope too, and they are no containers. */
+ * machines such a scope too; they are not containers. */
 static bool parse_machine(struct span component, struct span *ret) {
   struct span name = component;
 

@@ -18,25 +18,25 @@ struct watched_cgroup {
   struct memory_cgroup_place place;
   struct procfs_file usage_file; /* open, if there is room for it */
   struct cgroup_memory memory;   /* what groups show */
-  uint32_t pid;    /* of a process in it; 0: no group is it in this cycle */
+  uint32_t pid;    /* of a process in it; 0: it belongs to no group now */
   uint64_t serial; /* of its node: another one has other processes */
   bool has_new_processes;
   uint64_t phase; /* the cycle of CGROUP_SLOW_CYCLES for limit and stat */
-  /* The time of their last reading, and the usage then. */
+  /* When limit and stat were last read, and the usage then. */
   uint64_t slow_ns, slow_bytes;
-  uint64_t retry_ns; /* an absent one is not looked for before */
+  uint64_t retry_ns; /* if absent: when to look for it again */
   struct back_off hung;
 
-  /* The kernel's counts of killed processes, since the last of them. */
+  /* The kernel's counts of killed processes, when they were last read. */
   bool has_count, has_parent_count;
   uint64_t count, parent_count, ino;
   /* The results of this cycle. */
-  bool is_lost, was_lost;    /* its directory is not there; or was not before */
-  bool is_gone;              /* and was; even if it was made again */
-  uint64_t counted, missing; /* kills: its own, and more of its parent's */
+  bool is_lost, was_lost; /* its directory is missing now; in the last cycle */
+  bool is_gone;           /* it was removed, even if it was made again */
+  uint64_t counted, missing; /* kills: its own; new ones of its parent */
 
   uint32_t kills[KILLS_SPANS];
-  uint64_t span;  /* the latest of them */
+  uint64_t span;  /* the latest minute */
   bool had_kills; /* in the cycle before */
 };
 
@@ -106,7 +106,7 @@ static void use(struct watched_cgroup *c, const struct group *g) {
 static void watch_group(struct cgroup_watch *w, struct group *g) {
   struct watched_cgroup *c = NULL;
 
-  /* A group without it goes on to show that it was killed. */
+  /* A group whose control group is gone still shows its kills. */
   if (g->cgroup_absence != CGROUP_PRESENT)
     return;
   c = get(w, g->cgroup_node->path);
@@ -132,8 +132,8 @@ static void watch_groups(struct cgroup_watch *w,
 
 /* --- reading --- */
 
-/* Notes how many processes of the host were killed since the last cycle in
- * which that could be read. */
+/* Notes how many processes of the host were killed since this number could last
+ * be read. */
 static void read_host_kills(struct cgroup_watch *w) {
   uint64_t kills;
   struct span text;
@@ -150,8 +150,9 @@ static void read_host_kills(struct cgroup_watch *w) {
   w->has_host_kills = true;
 }
 
-/* True if the usage is above the limit, which was raised, or has moved so far
- * that it matters how much of it is page cache that can be taken back. */
+/* True if the usage is above the limit, so the limit was raised; or if the
+ * usage has changed so much that the part that is reclaimable page cache
+ * matters. */
 static bool has_moved(const struct watched_cgroup *c) {
   const struct cgroup_memory *m = &c->memory;
   uint64_t then = c->slow_bytes;
@@ -161,7 +162,7 @@ static bool has_moved(const struct watched_cgroup *c) {
          (m->bytes > m->limit || moved > m->limit / CGROUP_MOVED_PART);
 }
 
-/* The limits are read in turn, not those of all groups in one cycle. */
+/* Each cycle reads the limits of some control groups only. */
 static bool is_slow_due(const struct cgroup_watch *w,
                         const struct watched_cgroup *c) {
   return !cgroup_memory_has(&c->memory, CGROUP_HAS_LIMIT) ||
@@ -173,7 +174,7 @@ static bool is_read(const struct cgroup_watch *w,
                     const struct watched_cgroup *c) {
   if (back_off_is_on(&c->hung, w->now_ns))
     return false;
-  /* Without a process, it is only asked whether it was killed. */
+  /* Without processes only the kills are read. */
   if (!c->pid)
     return c->place.directory && c->has_count && w->new_host_kills > 0;
   return c->place.directory || w->now_ns >= c->retry_ns;
@@ -205,8 +206,9 @@ static void adopt_values(struct watched_cgroup *c,
     m->kernel = r->kernel;
 }
 
-/* The kills of a new life are those of this cycle: the host had so many. A
- * control group that was there, and was of no group, has others. */
+/* All kills of a control group that is new in this cycle are new, up to the new
+ * kills of the host. One that existed before, but was not watched, has old
+ * ones. */
 static uint64_t count_new(const struct cgroup_watch *w,
                           const struct watched_cgroup *c,
                           const struct memory_cgroup_reading *r) {
@@ -244,9 +246,8 @@ static void adopt_place(const struct cgroup_watch *w, struct watched_cgroup *c,
   c->place = r->place;
 }
 
-/* The place of one that counts kills is kept for a cycle. The host's count had
- * been read when it went: if that was a kill, its parent shows it in the
- * next. */
+/* The place of a control group with a count of kills is kept for a cycle: if it
+ * disappeared by a kill, its parent's count shows that in the next cycle. */
 static void lose(const struct cgroup_watch *w, struct watched_cgroup *c) {
   c->is_lost = true;
   c->memory.known &= CGROUP_HAS_KILLS;
@@ -285,8 +286,8 @@ static void keep_usage_file(struct cgroup_watch *w, struct watched_cgroup *c) {
   procfs_keep(w->procfs, path, &c->usage_file);
 }
 
-/* False if the reader has to look for it. The kernel has but to print a number
- * there, and waits for nobody. */
+/* Reads the usage from its open file, which cannot hang: the kernel only prints
+ * a number. False if the reader has to read it. */
 static bool read_kept_usage(struct cgroup_watch *w, struct watched_cgroup *c) {
   struct span text;
 
@@ -305,14 +306,14 @@ static unsigned wishes(struct cgroup_watch *w, struct watched_cgroup *c) {
 
   if (is_slow)
     wants |= CGROUP_WANTS_LIMIT;
-  /* Old kernels have no count, at whatever time; or the host's is hidden. */
+  /* Without new kills of the host, only if one of the counts is missing. */
   if (w->new_host_kills > 0 || c->has_new_processes ||
       (is_slow && (!c->has_count || !w->has_host_kills)))
     wants |= CGROUP_WANTS_KILLS;
   return wants;
 }
 
-/* A value that is not read in each cycle stays. */
+/* Values that were not read in this cycle keep their last reading. */
 static void apply(void *ctx, struct read_job *job) {
   struct cgroup_watch *w = ctx;
   bool is_found;
@@ -371,7 +372,8 @@ static bool is_below(const struct watched_cgroup *c,
          is_within(c, top->place.directory, strlen(top->place.directory));
 }
 
-/* True if it counts for one above it, too, that is below the same parent. */
+/* True if a watched control group between c and the parent of `gone` counts the
+ * kills of c, too. */
 static bool is_counted_above(const struct cgroup_watch *w,
                              const struct watched_cgroup *c,
                              const struct watched_cgroup *gone) {
@@ -382,8 +384,8 @@ static bool is_counted_above(const struct cgroup_watch *w,
   return false;
 }
 
-/* The kills of the parent that no group below it has counted, if this is the
- * only one that has gone. */
+/* The parent's new kills that no child has counted, if no other child has
+ * disappeared. */
 static uint64_t claim_missing(const struct cgroup_watch *w,
                               const struct watched_cgroup *gone) {
   uint64_t counted = 0, n_gone = 0;
@@ -428,8 +430,7 @@ static bool shows_kills(const struct watched_cgroup *c) {
   return c->memory.kills > 0 || c->had_kills;
 }
 
-/* Without processes that are a group nothing is known of a control group but
- * that it was killed. */
+/* While no group is this control group, only its kills are known. */
 static bool is_kept(const struct cgroup_watch *w, struct watched_cgroup *c) {
   if (!c->pid) {
     c->memory.known &= CGROUP_HAS_KILLS;
@@ -443,8 +444,8 @@ static bool is_kept(const struct cgroup_watch *w, struct watched_cgroup *c) {
   return c->pid || shows_kills(c);
 }
 
-/* True if the group has none, and cannot go on to show that it was killed: that
- * is forgotten, or another group is the control group now. */
+/* True if the group lost its control group, and has no kills of it to show:
+ * they are forgotten, or the control group belongs to another group now. */
 static bool has_ended(const struct cgroup_watch *w, const struct group *g) {
   bool is_found;
   const struct watched_cgroup *c;

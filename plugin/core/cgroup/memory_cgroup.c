@@ -11,8 +11,8 @@
 
 /* --- limits --- */
 
-/* A group lacks the files if the controller is not enabled for it, as the root
- * does. */
+/* The files are missing in the root, and where the controller is not enabled.
+ */
 static void read_limit(const struct cgroup_place *place, const char *name,
                        uint64_t *least) {
   struct cgroup_file f;
@@ -23,7 +23,7 @@ static void read_limit(const struct cgroup_place *place, const char *name,
     *least = bytes;
 }
 
-/* The least limit of the group and of all above it, up to the mount point. */
+/* The lowest limit of the control group and all its parents in the mount. */
 static uint64_t least_limit(struct cgroup_place *place) {
   uint64_t least = CGROUP_LIMIT_NONE;
 
@@ -38,7 +38,7 @@ static uint64_t least_limit(struct cgroup_place *place) {
 
 /* --- values --- */
 
-/* A single number, or that of a key. */
+/* Reads the file's only number, or the number of a key. */
 static bool read_number(const struct cgroup_place *place, const char *name,
                         const char *key, struct cgroup_file *f, uint64_t *ret) {
   if (cgroup_place_read(place, name, f) < 0)
@@ -57,7 +57,7 @@ static void read_kills(const struct cgroup_place *place,
     ret->known |= CGROUP_HAS_KILLS;
     ret->ino = f.ino;
   }
-  /* In version 1 a group does not count those below it. */
+  /* In version 1 the parent does not count kills in its children. */
   ret->has_parent_kills =
       !place->is_v1 && cgroup_place_climb(&parent) &&
       read_number(&parent, name, "oom_kill", &f, &ret->parent_kills);
@@ -99,8 +99,8 @@ static void read_stat(const struct cgroup_place *place,
   ret->known |= CGROUP_HAS_FILE;
   if (!cgroup_parse_keyed(f.text, f.len, inactive, &ret->inactive_file))
     ret->inactive_file = 0;
-  /* Version 1 shows the least limit on the way up, also above the mount
-   * point. */
+  /* Version 1 shows the lowest limit of all parents, also those outside of the
+   * mount. */
   if (place->is_v1 &&
       cgroup_parse_keyed(f.text, f.len, "hierarchical_memory_limit", &limit))
     set_limit(limit, ret);
@@ -112,7 +112,7 @@ static void read_stat(const struct cgroup_place *place,
 
 /* --- the place --- */
 
-/* The controller has the member in this group, or in one below it. */
+/* True if the member is in the control group, or in one below. */
 static bool is_within(const char *place, const char *path) {
   size_t len = strlen(path);
 

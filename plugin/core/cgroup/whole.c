@@ -53,7 +53,7 @@ static void add_processes(const struct process_table *processes) {
   }
 }
 
-/* The node or the next above it that is a unit, or a slice; else the node. */
+/* The nearest unit, or slice, from the node upwards; else the node. */
 static struct cgroup_node *named(struct cgroup_node *node, bool is_unit) {
   for (struct cgroup_node *n = node; n; n = n->parent)
     if (is_unit ? n->is_unit : n->is_slice)
