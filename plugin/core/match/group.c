@@ -32,7 +32,7 @@ void group_table_begin(struct group_table *t, uint64_t now_ns) {
   t->now_ns = now_ns;
 }
 
-/* The part of the hour that a new name uses up. */
+/* The part of an hour that each new name uses up. */
 static uint64_t price_ns(const struct group_table *t) {
   return HOUR_NS / t->max_templates;
 }

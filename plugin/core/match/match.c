@@ -108,8 +108,8 @@ static void resolve(struct matcher *m, const struct process_table *t,
       m->has_children_rules ? process_table_parent(t, p) : NULL;
 
   p->is_resolved = true;
-  /* Set also while its state is unknown: the change shows in this cycle
-   * only. */
+  /* Set even while its state is unknown: the parent's change is visible in this
+   * cycle only. */
   p->is_match_due |=
       (parent && parent->has_changed_claims) || is_admitted_now(m, p);
   if (p->state != PROCESS_ALIVE || !p->is_match_due)

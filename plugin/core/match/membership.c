@@ -87,8 +87,8 @@ static void add_group(struct matcher *m, struct group *group) {
   m->made_groups[m->n_groups++] = group;
 }
 
-/* The claims that a process inherits: those of its parent, or for an orphan the
- * inherited ones of its own. */
+/* The claims that a process inherits: its parent's, or for an orphan the claims
+ * that it has inherited before. */
 struct inheritance {
   const struct claim *claims;
   size_t n;
@@ -154,7 +154,7 @@ static bool would_take(struct matcher *m, const struct process *p,
           template_expand(&rule->name, &m->attributes, &captures, &name));
 }
 
-/* Notes the matching rules below the one that decided. */
+/* Notes the later rules that match, too, for an explanation. */
 static void explain_others(struct matcher *m, const struct process *p,
                            size_t first) {
   for (size_t i = first; m->explains && i < m->settings->n_rules; i++)

@@ -57,10 +57,10 @@ static bool is_taken(const struct rule *rule, const struct glimpse *glimpse) {
           template_expand(&rule->name, &glimpse->id, &captures, &name));
 }
 
-/* From whom a process inherits groups. */
+/* The parent from which a process inherits groups. */
 struct descent {
   bool is_known;
-  const struct process *parent; /* NULL: from none */
+  const struct process *parent; /* NULL: it inherits none */
 };
 
 static struct descent find_descent(struct procfs *procfs,

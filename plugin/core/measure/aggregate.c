@@ -12,8 +12,8 @@
 
 /* --- estimates --- */
 
-/* A relative that ended while others were read no longer pays its part; one
- * that nobody knows may have ended as well. */
+/* A relative that ended while others were read no longer pays its part of the
+ * shared memory; unknown ones may have ended as well. */
 static bool has_same_relatives(const struct track *t) {
   return t->baseline.relatives == fork_family_size(t) &&
          t->strangers != STRANGERS_NEW;
@@ -43,15 +43,14 @@ static bool is_guess(enum estimate_source source) {
          source == SOURCE_STATM;
 }
 
-/* True if it can be read: if it was not read now, the reason is published. */
+/* True if the process can be read. If it was not, the reason is published. */
 static bool is_readable(enum estimate_source source) {
   return source == SOURCE_READ || source == SOURCE_SAMPLED ||
          source == SOURCE_ESTIMATED || source == SOURCE_GUESSED;
 }
 
-/* Guesses it like the other members of a group: at first without the limit.
- * Before the first reading of any, there is a guess only of what will be read.
- */
+/* Guesses the process from the other members of a group, without the limit.
+ * Before any of them was read, only processes that will be read are guessed. */
 static void guess_raw(const struct aggregate *a, const struct process *p,
                       const struct group *g, struct estimate *ret) {
   const struct usage *measured = &g->track->measured;
@@ -61,8 +60,8 @@ static void guess_raw(const struct aggregate *a, const struct process *p,
                 a->cycle->kernel_fields, &ret->rollup);
 }
 
-/* Its error is as much as it can be wrong, as far as the errors of other
- * guesses have left any. */
+/* The error of a guess is the most that it can be wrong by, or less if the
+ * host's memory leaves less beside the errors of other guesses. */
 static void guess(const struct aggregate *a, const struct process *p,
                   const struct group *g, double errors, struct estimate *ret) {
   uint64_t whole = p->statm.resident_pages * a->cycle->page_size;
@@ -121,7 +120,7 @@ void aggregate_estimate(const struct aggregate *a, const struct process *p,
 
 /* --- sums --- */
 
-/* A reading of this cycle that is in doubt is no guess. */
+/* True for a reading of this cycle with an error: a sample, or one in doubt. */
 static bool is_fresh(const struct estimate *est) {
   return est->source == SOURCE_SAMPLED ||
          (est->source == SOURCE_ESTIMATED && est->age_ns == 0);
@@ -141,7 +140,7 @@ static void add_rollup(const struct estimate *est, uint64_t resident_bytes,
                        est->uss_error, est->age_ns);
 }
 
-/* Since its start, as far as stat was read. */
+/* The time since its start; 0 if stat was not read. */
 static uint64_t uptime_ns(const struct aggregate *a, const struct process *p) {
   uint64_t start_ns;
 
@@ -180,7 +179,7 @@ static void add(const struct aggregate *a, const struct process *p,
     add_rollup(est, p->statm.resident_pages * page_size, u);
 }
 
-/* Adds it to what the host has, once, whatever groups it is in. */
+/* Adds the process to the host's sum: once, however many groups it is in. */
 static void add_to_host(struct aggregate *a, const struct process *p,
                         const struct estimate *est) {
   if (estimate_has_rollup(est))
@@ -198,7 +197,7 @@ static void add_to_group(const struct aggregate *a, const struct process *p,
     doubt_divide(g->pss_causes, est->pss_error, est->pss_parts);
 }
 
-/* A guess is made for each group apart, like its other members. */
+/* Each group gets its own guess, made from its other members. */
 static void add_guess(struct aggregate *a, const struct process *p,
                       enum estimate_source source) {
   for (size_t i = 0; i < p->n_groups; i++) {

@@ -22,7 +22,7 @@ struct aggregate {
 /* The source of a process's numbers. */
 enum estimate_source {
   SOURCE_NONE,       /* nothing could be read */
-  SOURCE_STATM,      /* no rollup was asked for: guessed, if one can be */
+  SOURCE_STATM,      /* no rollup is wanted; guessed if possible */
   SOURCE_UNREADABLE, /* likewise, because it was refused or failed */
   SOURCE_READ,       /* in this cycle */
   SOURCE_SAMPLED,    /* likewise, some of its pages (sampling.h) */
@@ -31,15 +31,15 @@ enum estimate_source {
   SOURCE_PARENT,  /* it runs in its parent's memory, and is counted there */
 };
 
-/* The memory of a process, as far as it is known. */
+/* The known memory of a process. */
 struct estimate {
   enum estimate_source source;
   enum deferral deferral;
   struct rollup rollup;              /* if estimate_has_rollup() */
   struct doubt pss_error, uss_error; /* at most */
   double pss_parts[ALL_CAUSES];      /* of pss_error, by the sum of all */
-  uint64_t age_ns; /* of the reading that an estimate stands on */
-  /* Pages of the sample that it stands on; 0 for a rollup. */
+  uint64_t age_ns; /* of the reading that an estimate rests on */
+  /* Pages of the sample that it rests on; 0 for a rollup. */
   uint32_t pages_sampled;
 };
 
@@ -47,8 +47,8 @@ static inline bool estimate_has_rollup(const struct estimate *est) {
   return est->rollup.known != 0;
 }
 
-/* Adds all members to the sums of their groups, which are zero; the guesses
- * last, which go by the rest. */
+/* Adds all members to the sums of their groups, which are zero. Guesses come
+ * last, because they are made from the other members. */
 void aggregate_all(struct aggregate *a, const struct process_table *t,
                    const struct group_table *groups);
 

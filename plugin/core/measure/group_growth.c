@@ -20,8 +20,8 @@ static void note_start(struct group_track *t, uint64_t start) {
     t->newest_start = start;
 }
 
-/* A process without a start time has not been looked at; one that cannot be in
- * this cycle is a member as before. */
+/* A process without a start time was not identified yet. One that cannot be
+ * identified in this cycle stays a member. */
 static void note_starts(const struct process *p) {
   bool is_member = p->state == PROCESS_ALIVE || p->state == PROCESS_UNKNOWN;
 
@@ -44,8 +44,8 @@ static uint64_t amount_of(const struct usage *u) {
   return u->rollup.bytes[ROLLUP_PSS] + swap;
 }
 
-/* The rest of a control group's limit, without page cache that it would just
- * give back; NaN without a limit. */
+/* How much memory a control group can still take: its limit less its usage
+ * without reclaimable page cache; NaN without a limit. */
 static double room_in_cgroup(const struct cgroup_memory *m) {
   double room;
 
@@ -74,7 +74,7 @@ static void note_group(struct group *g, double room_bytes, uint64_t now_ns) {
 void group_growth_note(const struct group_table *groups,
                        const struct process_table *processes,
                        const struct meminfo_sample *meminfo, uint64_t now_ns) {
-  /* 0, too, where none is left. */
+  /* 0 also if the control group has no room left. */
   double room_bytes = meminfo->known & MEMINFO_AVAILABLE
                           ? (double)meminfo->mem_available_bytes
                           : (double)NAN;

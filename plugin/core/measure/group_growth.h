@@ -1,4 +1,4 @@
-/* The growth of all groups: gathers what growth.h follows of each. */
+/* The growth of all groups: adds the sums of each cycle to their histories. */
 #ifndef SMAPS_GROUP_GROWTH_H
 #define SMAPS_GROUP_GROWTH_H
 
@@ -7,10 +7,9 @@
 #include "process/process.h"
 
 /*
- * Notes the sums of this cycle, when what is known of control groups is. A
- * group can grow until it has taken MemAvailable: that is what all processes
- * together leave of MemTotal; or what the limit of its control group leaves, if
- * that is less.
+ * Notes the sums of this cycle, after the control groups were read. A group can
+ * grow by MemAvailable, or by the rest of its control group's limit, if that is
+ * less.
  */
 void group_growth_note(const struct group_table *groups,
                        const struct process_table *processes,

@@ -27,8 +27,8 @@ struct guess_limit {
   struct doubt_sum measured_doubt;
 };
 
-/* There is no limit if meminfo is NULL (it is of another host) or lacks one of
- * the two. */
+/* Without a limit if meminfo is NULL (of another host), or lacks AnonPages or
+ * Mapped. */
 void guess_begin(struct guess_limit *l, const struct meminfo_sample *meminfo);
 
 /* A rollup without the anonymous part of Pss (before 5.3) ends the limit for
@@ -42,9 +42,9 @@ void guess_made(struct guess_limit *l, const struct rollup *guess);
  * together are too large. Rss stays. */
 void guess_limit(const struct guess_limit *l, struct rollup *guess);
 
-/* The bytes that the host has at most beyond what was measured, with the errors
- * of all that was measured but `own`: the most that guesses together, or the
- * group with that error, can be wrong upwards. INFINITY without a limit. */
+/* The bytes of the host that may not be measured yet, including the errors of
+ * all measurements but `own`. The guesses together, or the group with the error
+ * `own`, can be too low by no more. INFINITY without a limit. */
 double guess_beyond(const struct guess_limit *l, const struct doubt_sum *own);
 
 #endif

@@ -10,7 +10,7 @@ static bool is_live(struct procfs *procfs) {
          type == PROC_SUPER_MAGIC;
 }
 
-/* Only the first pid namespace of a host has them; its second process is one.
+/* Only the host's own pid namespace has kernel threads; its process 2 is one.
  */
 static bool has_kernel_threads(const struct process_table *t) {
   for (size_t i = 0; i < t->n; i++)

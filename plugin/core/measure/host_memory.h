@@ -12,8 +12,8 @@
 enum host_absence {
   HOST_IS_SEEN,
   HOST_IS_UNWANTED,  /* Host false */
-  HOST_IS_NOT_LIVE,  /* meminfo is no file of a proc file system: a captured
-                        tree, or one that a container's runtime has made up */
+  HOST_IS_NOT_LIVE,  /* meminfo is not in a proc file system: a captured
+                        tree, or made up by a container's runtime */
   HOST_IS_HIDDEN,    /* no kernel thread is listed: the pid namespace of a
                         container, or hidepid */
   HOST_IS_MALFORMED, /* meminfo cannot be read, or lacks keys */
@@ -24,8 +24,8 @@ struct host_memory {
   struct host_account account; /* of HOST_IS_SEEN */
 };
 
-/* Makes the account of this cycle; processes: what they have together;
- * has_hidden: the list lacks some. */
+/* Makes the account of this cycle. processes: their memory together;
+ * has_hidden: some processes are not listed. */
 void host_memory_update(struct host_memory *h, struct procfs *procfs,
                         const struct host_processes *processes,
                         const struct process_table *t,

@@ -19,7 +19,7 @@
  * is not tried soon again, unless the process execs. */
 #define DENIED_BACK_OFF_NS (UINT64_C(3600) * NS_PER_S)
 
-/* An error below is worth a reading only where readings are cheap. */
+/* A smaller error is worth a reading only if readings are cheap. */
 #define ERROR_LEAST_BYTES 4096.0
 /* The part of a group's PSS that may be wrong before anything is read for it.
  */
@@ -114,10 +114,9 @@ static int begin_group(struct group *g) {
   return 0;
 }
 
-/* A baseline from before pages were merged, or taken apart, is about others.
- * Merging that goes on is seen again in the next cycle; where it went on until
- * now it did so after the last reading too. What began and ended between two
- * cycles has left more pages merged. */
+/* Notes when pages were last merged or separated: older baselines are wrong.
+ * Merging that went on until now also did so after the last reading. Merging
+ * that began and ended between two cycles left more merged pages. */
 static void watch_ksm(struct measurer *m) {
   struct cycle *cycle = &m->cycle;
   struct ksm before = m->ksm;
@@ -159,9 +158,8 @@ static int begin(struct measurer *m, const struct process_table *t,
 
 /* --- 1: what may be wrong, and what would be worth a reading --- */
 
-/* Whether it is due, and by when it should be read: with a baseline beyond
- * MaxAge, without from when it was first wanted. Each has MaxAge from then on.
- */
+/* True if the process has no baseline, or one older than MaxAge. The deadline
+ * for its reading is MaxAge after that, or after a reading was first wanted. */
 static bool is_due(const struct measurer *m, struct member *t,
                    const struct policy *policy, uint64_t *ret_deadline_ns) {
   uint64_t age_ns = m->cycle.now_ns - t->track.baseline.at_ns;
@@ -205,13 +203,13 @@ static void add_candidate(struct measurer *m, struct process *p,
                         .is_slight = doubt_bytes(error) < ERROR_LEAST_BYTES};
 
   c.is_due = is_due(m, p->member, policy, &c.deadline_ns) && !c.is_must;
-  /* MaxAge holds for Other as well. */
+  /* Members of Other come last, but not past their deadline. */
   c.is_last =
       policy->comes_last && !(c.is_due && c.deadline_ns <= m->cycle.now_ns);
   if (!c.is_must && !c.is_due && is_worth_nothing(p->member, error))
     return;
-  /* No walk is made that would hold the process up for longer, not even where
-   * every member is to be read. */
+  /* A process that a walk would hold up for too long is sampled, even with
+   * Refresh "always". */
   c.is_sample = !price_is_affordable(&m->prices, p, policy);
   if (c.is_sample && !sampling_can(&m->sampler, p)) {
     defer_large(m, p);
@@ -225,7 +223,7 @@ static void add_candidate(struct measurer *m, struct process *p,
   m->candidates[m->n_candidates++] = c;
 }
 
-/* Returns the error that is to be expected. */
+/* Returns the expected error of the estimate. */
 static struct doubt begin_choice(struct measurer *m, struct process *p,
                                  const struct policy *policy) {
   struct member *member = p->member;
@@ -238,7 +236,7 @@ static struct doubt begin_choice(struct measurer *m, struct process *p,
   return estimator_expect(&m->cycle, &member->track);
 }
 
-/* The part of a CPU that it takes to read or sample it once in MaxAge. */
+/* The share of a CPU that reading or sampling it once in MaxAge takes. */
 static double needed_for(const struct measurer *m, struct process *p,
                          const struct policy *policy) {
   uint64_t cost_ns = price_for_budget_ns(&m->prices, p);
@@ -318,8 +316,8 @@ static void note_failure(struct measurer *m, struct process *p, int r) {
   }
 }
 
-/* Returns VmSwap after a walk. Where it cannot be read, SwapPss and Swap bound
- * it: relatives share the rest of Swap, or the rest is shmem. */
+/* Returns VmSwap after a walk. If it cannot be read, it is between SwapPss and
+ * Swap: relatives share the rest of Swap, or the rest is shmem. */
 static uint32_t swap_kb_after(const struct measurer *m, const struct process *p,
                               const struct rollup *found) {
   uint32_t most = amount_narrow(found->bytes[ROLLUP_SWAP] / 1024);
@@ -337,8 +335,8 @@ static uint32_t swap_kb_after(const struct measurer *m, const struct process *p,
   return fork_family_size(&p->member->track) > 1 ? most : least;
 }
 
-/* The rollup of a process that did not change meanwhile shows as much as statm
- * if that is exact on this kernel. */
+/* If statm is exact on this kernel, the rollup of a process that did not change
+ * meanwhile shows the same amount. */
 static void learn_precision(struct measurer *m, const struct process *p,
                             const struct reading *r) {
   uint64_t rss = r->rollup->bytes[ROLLUP_RSS] / m->cycle.page_size;
@@ -387,7 +385,7 @@ static void refuse(struct measurer *m, struct process *p) {
     defer_large(m, p);
 }
 
-/* It may be walked in the next cycle, see member_policy(). */
+/* The process may be walked in the next cycle, see member_policy(). */
 static void refuse_samples(struct measurer *m, struct process *p, int error) {
   sampling_refuse(&m->sampler, p);
   if (error == -EFBIG)
@@ -439,7 +437,7 @@ static void take_result(struct measurer *m, struct process *p,
     note_failure(m, p, job->result);
 }
 
-/* What is read always is free. */
+/* Readings for Refresh "always" are not charged to the budget. */
 static void charge(struct measurer *m, const struct process *p,
                    uint64_t cost_ns) {
   if (member_policy(p).refresh == REFRESH_ADAPTIVE)
@@ -480,7 +478,7 @@ static void finish_job(void *ctx, struct read_job *job) {
   finish_sample(m, p, job);
 }
 
-/* Each mapping has a page at least. */
+/* The most mappings that the process can have: each has at least one page. */
 static uint64_t possible_mappings(const struct measurer *m,
                                   const struct process *p) {
   uint64_t pages = p->statm.size_pages;
@@ -500,8 +498,8 @@ static struct read_job rollup_job(const struct measurer *m, struct process *p) {
                                                possible_mappings(m, p))};
 }
 
-/* Readings can turn out to be dearer than predicted, the first ones above all:
- * so many are made before the budget is looked at again. */
+/* The budget is checked after so many readings, because readings, above all the
+ * first, can take longer than predicted. */
 #define READINGS_AT_ONCE 16
 
 static void read_chosen(struct measurer *m, size_t n) {
@@ -525,7 +523,7 @@ static void read_chosen(struct measurer *m, size_t n) {
   read_batch_flush(&batch);
 }
 
-/* Counts those that the budget, or readers that hang, have left for too long.
+/* Counts processes past their deadline because of the budget or hung readers.
  */
 static void count_overdue(struct measurer *m) {
   for (size_t i = 0; i < m->n_candidates; i++) {

@@ -21,7 +21,7 @@ struct measure_counts {
   uint64_t rollup_ns;
   uint64_t longest_read_ns;
   uint64_t denied;   /* processes whose rollup the kernel refuses */
-  uint64_t deferred; /* wanted, and not read: no time, no reader free */
+  uint64_t deferred; /* not read, although wanted: no time, no free reader */
   uint64_t overdue;  /* of these, those whose deadline has passed */
 };
 
@@ -57,7 +57,7 @@ struct measurer {
 void measurer_init(struct measurer *m, struct procfs *procfs,
                    struct reader *reader, const struct quarantine *quarantine,
                    struct diag *diags);
-/* Lets it take account of the running kernel: for a tree that is of it. */
+/* To be called if the tree is of the running kernel, not captured. */
 void measurer_watch_kernel(struct measurer *m);
 void measurer_done(struct measurer *m);
 

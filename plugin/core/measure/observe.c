@@ -30,14 +30,15 @@ static void take(const struct observer *observer, struct process *p,
                     &p->groups[0]->track->sharing, &o);
 }
 
-/* Whether its minor faults have to be read first. */
+/* True if its minor faults have to be read first. */
 static bool wants_faults(const struct observer *o, const struct process *p) {
   return member_is_measured(p) && track_wants_faults(&p->member->track) &&
          !quarantine_has(p, o->cycle->now_ns) &&
          member_policy(p).refresh == REFRESH_ADAPTIVE;
 }
 
-/* What it had at its last reading, and what came until statm was read last. */
+/* Adds the memory that the ended process had at its last reading, and what it
+ * got until statm was last read. */
 static void add_ended(const struct process *p, uint64_t page_size,
                       struct usage *u) {
   const struct baseline *b = &p->member->track.baseline;
@@ -53,7 +54,7 @@ static void add_ended(const struct process *p, uint64_t page_size,
   u->ended_uss += baseline_uss(b) + more;
 }
 
-/* A zombie has been counted when it ended. */
+/* Called once: a zombie is counted in the cycle in which it ended. */
 static void note_end(const struct observer *o, const struct process *p) {
   for (size_t i = 0; i < p->n_groups; i++)
     add_ended(p, o->cycle->page_size, &p->groups[i]->usage);

@@ -23,9 +23,9 @@ struct observer {
 /* The processes of the table. */
 void observe_all(struct observer *o);
 
-/* Reads the page tables of each member that was read or sampled in this cycle,
- * whose tables are not known yet, or whose memory has moved; once all have been
- * read that will be. */
+/* Called after all readings of the cycle. Reads the page tables of each member
+ * that was read or sampled, whose tables are unknown, or whose memory changed.
+ */
 void observe_page_tables(const struct observer *o);
 
 /* A process turns out to have ended: it is in no sum of this cycle. */
