@@ -21,9 +21,9 @@ struct sampling {
   const struct page_request *request;
   struct mapping_sample *sample;
   struct page_layout *layout;
-  struct segment *segments; /* all that maps names, by address */
+  struct segment *segments; /* all mappings, by address */
   size_t n, cap;
-  size_t at; /* of the last page */
+  size_t at; /* segment of the last page */
   int error;
 };
 
@@ -91,7 +91,7 @@ static int look_up(struct sampling *s, struct page_walk *walk,
   return rc;
 }
 
-/* So many that as many pages as wanted are present. */
+/* The number of lookups that find as many present pages as wanted. */
 static uint64_t count_lookups(const struct sampling *s, uint64_t pages) {
   uint64_t wanted = s->request->pages_wanted;
   double lookups = (double)wanted * (double)pages /

@@ -6,8 +6,7 @@
 
 #define WINDOW 512 /* pages */
 
-/* In a window, so many present pages take the time of one that is looked up by
- * itself. */
+/* Looking at so many present pages of a window takes as long as one read. */
 #define PRESENT_PER_READ 8
 
 struct counting {
@@ -31,7 +30,7 @@ static void pick(struct counting *c, enum page_kind kind, uint64_t page) {
     c->census->picked[kind][place] = page;
 }
 
-/* Those that are picked first have their places: any of all are kept. */
+/* Keeps a random part of the picked pages: they are ordered by address. */
 static void keep_some(struct counting *c, enum page_kind kind) {
   const struct page_count *count = &c->census->kinds[kind];
   uint64_t *picked = c->census->picked[kind];
@@ -62,7 +61,7 @@ static void count(struct counting *c, uint64_t page, uint64_t entry) {
 
 /* --- all of them --- */
 
-/* Also over the gaps between mappings, which are many and small. */
+/* Reads a window, with the gaps between mappings: these are many and small. */
 static int read_window(struct counting *c, uint64_t first) {
   unsigned present = 0;
   size_t n = 0;
@@ -79,7 +78,7 @@ static int read_window(struct counting *c, uint64_t first) {
   return 0;
 }
 
-/* Runs go up. */
+/* Counts the pages of a run; runs come in ascending order. */
 static int count_run(struct counting *c, const struct page_run *run) {
   for (uint64_t page = run->first; page < run->end; page++) {
     int rc = page >= c->end ? read_window(c, page) : 0;

@@ -18,8 +18,8 @@
  * Each page is looked up with a read of its own, so that the mmap lock is held
  * for 1 us at a time. A process that waits for the lock gets it in the next
  * pause: without pauses, readers that follow each other keep it waiting for
- * 4 ms. More pauses have not made it wait less, as far as was measured, but
- * each takes 5 to 25 us of CPU time, that of a dozen reads.
+ * 4 ms. More pauses did not shorten that in measurements, but each takes 5 to
+ * 25 us of CPU time, as much as a dozen reads.
  */
 #define READS_PER_PAUSE 64
 /* A piece of maps takes as long as a few pages. */
@@ -30,8 +30,8 @@
  * by default. */
 #define RUNS_MOST 131072
 
-/* The least ratio of mapped to resident pages for which misses cost more than
- * the search for what is present. */
+/* From this ratio of mapped to resident pages on, lookups of absent pages cost
+ * more than a search for the present ones. */
 #define SPARSE 3
 
 /* One call of PAGEMAP_SCAN holds the mmap lock for this much at most: 0.2 ms if
@@ -68,7 +68,7 @@ static uint64_t end_of(const struct run_list *l) {
   return l->n > 0 ? l->runs[l->n - 1].end : 0;
 }
 
-/* Neighbours of one sort become one run. */
+/* Adds a run; adjacent runs of one sort become one. */
 static int add_run(struct run_list *l, const struct page_run *run) {
   struct page_run *runs;
 
@@ -137,7 +137,7 @@ static bool has_shmem_name(const struct span *name) {
          starts_with(name, "[anon_shmem:");
 }
 
-/* What was written to a private mapping of shmem is anonymous memory. */
+/* Pages that were written to in a private mapping of shmem are anonymous. */
 static bool is_shmem(const struct rollup_line *line) {
   const struct span *permissions = &line->permissions;
 
@@ -146,10 +146,10 @@ static bool is_shmem(const struct rollup_line *line) {
 }
 
 /*
- * The type of the file system shows it, but asking needs CAP_SYS_ADMIN, and
- * could hang if the server of the file system is dead. So only files of the
- * kernel's own mounts are asked about, and hugetlbfs is not known under another
- * mount than the usual one.
+ * True if the type of the file system is hugetlbfs. Reading the type needs
+ * CAP_SYS_ADMIN, and could hang if the server of a file system is dead. So it
+ * is read for the kernel's own mounts only, and hugetlbfs is not recognised
+ * under an unusual mount point.
  */
 static bool is_hugetlb(struct maps_feed *f, const struct rollup_line *line) {
   char path[64];
@@ -314,7 +314,7 @@ static int refine_piece(struct page_layout *l, struct page_reader *r, int fd) {
   int rc =
       find_present(l, fd, first * l->page_size, end * l->page_size, &found);
 
-  /* A call that has found pages took the time of many. */
+  /* A call that finds pages takes as long as many reads. */
   if (rc == 0)
     page_reader_count(r, found.n > 0 ? READS_PER_PAUSE : 1);
   for (size_t i = 0; rc == 0 && i < found.n; i++)
@@ -328,7 +328,7 @@ static int refine_piece(struct page_layout *l, struct page_reader *r, int fd) {
   return 0;
 }
 
-/* After a failure the rest is drawn from as it is. */
+/* After a failure, pages are drawn from the rest as maps shows it. */
 void page_layout_refine(struct page_layout *l, struct page_reader *r,
                         int pagemap_fd) {
   uint64_t begin = r->clock_ns();

@@ -19,7 +19,7 @@ int page_lookup_read_statm(const struct page_lookup *l,
   return rc == 0 && !statm_has_mm(ret) ? PROCFS_GONE : rc;
 }
 
-/* A process whose maps can be opened is not refused itself. */
+/* If maps can be opened, pagemap itself is refused, not the process. */
 static int tell_refusal(const struct page_lookup *l) {
   int fd, rc = procfs_open_file(l->reader->procfs, l->dir_fd, "maps", &fd);
 
@@ -123,7 +123,7 @@ bool page_lookup_is_in(const struct page_lookup *l, uint64_t page,
          n > 0;
 }
 
-/* Frames that are no memory of the machine have no number. */
+/* kpagecount has no number for frames that are not memory of the machine. */
 static int count_mappings(const struct page_lookup *l, uint64_t entry,
                           uint64_t *ret) {
   uint64_t mappings = 0;

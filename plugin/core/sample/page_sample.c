@@ -5,20 +5,21 @@
 #include "proc/arith.h"
 #include "sample/pagemap.h"
 
-/* Pages whose mapping is asked about, and whose windows are walked to take the
- * time. */
+/* Pages that are tested for huge pages; the windows of the first of them are
+ * walked to measure the time. */
 #define ASKED_MOST 64
 #define PROBES 8
 #define WINDOW 512 /* pages */
 
-/* With fewer anonymous pages than the first, more are drawn, the second. */
+/* If the sample has fewer anonymous pages than ANON_LEAST, ANON_DRAWS more are
+ * drawn. */
 #define ANON_LEAST 50
 #define ANON_DRAWS 100
 
 /* The part of the resident pages that a given layout has to show. */
 #define SEEN_LEAST 0.75
 
-/* Standard deviations that are chance. */
+/* A difference of so many standard deviations may be chance. */
 #define CHANCE 2
 
 struct sampling {
@@ -29,9 +30,9 @@ struct sampling {
   uint64_t pages;      /* of that sort */
   uint64_t own_pages;  /* outside of shmem */
   uint32_t found;
-  double chance;           /* by which the number of present pages may be off */
+  double chance;           /* the error that `present` may have by chance */
   bool counts[PAGE_KINDS]; /* whether pages outside of shmem are tallied */
-  /* Present pages for the probe, each of those found with the same chance. */
+  /* Present pages for the probe: a random choice of the found ones. */
   uint64_t kept[ASKED_MOST];
   uint32_t n_kept;
 };
@@ -75,7 +76,7 @@ static int look_up(struct sampling *s, uint64_t page, bool is_shmem) {
 
 /* --- the drawing --- */
 
-/* So many, one out of each equal part. */
+/* Divides the pages into n equal parts and looks up one page of each. */
 static int draw(struct sampling *s, enum page_sort sort, uint64_t pages,
                 uint64_t n) {
   struct page_walk walk = {.layout = s->layout, .sort = sort};
@@ -140,8 +141,8 @@ static int look_up_picked(struct sampling *s, const struct page_census *c) {
   return 0;
 }
 
-/* As many of those that are not exclusive as of those that were picked are no
- * resident memory: they are of a device, for example. */
+/* Some pages that are not exclusive are not resident memory, but of a device,
+ * for example. The picked pages show how many. */
 static void leave_absent_out(struct page_count *c, uint32_t picked,
                              uint32_t resident) {
   uint64_t others = c->pages - c->exclusive;
@@ -167,8 +168,8 @@ static int take_census(struct sampling *s) {
 
 /* --- the same beside more of its own --- */
 
-/* Shmem has no anonymous pages, so that those of other mappings all have the
- * same chance still. */
+/* Draws more pages outside of shmem, which has no anonymous pages: so all of
+ * these still have the same chance. */
 static int draw_anon(struct sampling *s, uint32_t wanted) {
   uint32_t n = s->sample->kinds[PAGE_ANON].pages;
 
@@ -205,9 +206,9 @@ static uint32_t count_present(const uint64_t *entries, size_t n) {
 }
 
 /*
- * The windows are those of pages that were drawn: a window is met the more
- * often the more pages it has. With that, the mean of the time by page is right
- * for a walk of all pages; the ratio of the sums would not be.
+ * Measures the time of windows that contain drawn pages. A window with more
+ * pages is drawn more often: therefore the mean of the time per page is right
+ * for a walk of all pages, and the ratio of the sums would be wrong.
  */
 static void walk_windows(struct sampling *s) {
   uint64_t entries[WINDOW];
@@ -257,7 +258,7 @@ static int get_layout(const struct page_job *job, struct page_lookup *l,
   return rc;
 }
 
-/* Also by how much that may be wrong. */
+/* Estimates the number of present pages, and the error of that. */
 static void count_present_pages(struct sampling *s) {
   double pages = (double)s->pages;
   double n = s->sample->looked_at, part = n > 0 ? s->found / n : 0;
@@ -267,14 +268,15 @@ static void count_present_pages(struct sampling *s) {
     s->chance = pages * CHANCE * sqrt(part * (1 - part) / n);
 }
 
-/* Anonymous pages that were not there to be counted. */
+/* The anonymous pages that the census has missed. */
 static double count_unseen_anon(const struct page_sample *s) {
   double anon = (double)(s->statm.resident_pages - s->statm.shared_pages);
 
   return s->has_census ? anon - s->census[PAGE_ANON].pages : 0;
 }
 
-/* statm is right after the pages. */
+/* The part of the resident pages that the sample cannot have met. statm was
+ * read after the pages. */
 static void count_unseen_pages(const struct sampling *s) {
   double resident = (double)s->sample->statm.resident_pages;
   double unseen = fmax(resident - s->sample->present - s->chance,
@@ -321,7 +323,7 @@ static int sample_from(const struct page_job *job, struct page_lookup *l,
   return rc == 0 ? sample_pages(l, job->request, job->sample) : rc;
 }
 
-/* Memory has come where the layout has none. */
+/* True if there is much memory where the layout has none. */
 static bool is_outdated(const struct page_sample *s) {
   return s->present < SEEN_LEAST * (double)s->statm.resident_pages;
 }

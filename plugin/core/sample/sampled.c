@@ -5,18 +5,18 @@
 #include "proc/amount.h"
 #include "proc/arith.h"
 
-/* An estimate weighs no more than three samples, so that in the end seven of
- * them count: (2 - gain) / gain. */
+/* An estimate weighs at most as much as three samples. So in the long run it
+ * rests on seven of them: (2 - gain) / gain. */
 #define GAIN_LEAST 0.25
-/* The weight of one sample in what is known of the lag. */
+/* The weight of one sample in the mean of the lag. */
 #define LAG_RATE 0.25
 /* Standard deviations: 99 of 100 samples are no farther off. */
 #define PUBLISHED 2.6
 #define CONTRADICTION 3.0
-/* So many of n pages differ from all that were seen in one of 100 samples: the
- * rule of three, for 99 %. */
+/* With n pages seen, NONE_SEEN / n of all may differ from these, with 99 %
+ * certainty: the rule of three. */
 #define NONE_SEEN 4.6
-/* Ten samples count for that. */
+/* The last ten samples count. */
 #define RARE_KEPT 0.9
 #define NEWS 4
 
@@ -26,7 +26,8 @@ struct part {
   double mean, deviation, rare; /* 0 to 1 */
 };
 
-/* Without a page, anything up to `most`. */
+/* The mean of a part of each page, such as its price, which is at most `most`.
+ * Without pages anything up to that is possible. */
 static struct part part_of(double sum, double squares, double most,
                            const struct page_sums *s) {
   double n = s->pages;
@@ -47,7 +48,7 @@ double sampled_spread(const struct sampled_deviation *d) {
   return fmax(d->noise, d->rare);
 }
 
-/* A page of two or more processes costs half of it at most. */
+/* A page that two or more processes share costs at most half a page. */
 static double most_price(const struct page_sums *s) {
   return s->are_shared ? 0.5 : 1;
 }
@@ -82,7 +83,7 @@ static void add_deviation(struct sampled_deviation *to, double bytes,
   to->rare = hypot(to->rare, bytes * p->rare);
 }
 
-/* Returns what it costs. */
+/* Adds memory to uss and the errors. Returns its PSS. */
 static double add(struct sampled *s, const struct page_sums *pages,
                   double bytes, struct sampled_deviation *error) {
   struct part price = price_of(pages), own = own_part_of(pages);
@@ -115,12 +116,11 @@ void sampled_add_exclusive(struct sampled *s, double anon_bytes,
   s->uss += anon_bytes + files_bytes;
 }
 
-/* By how much a page that was not drawn may differ from the mean of its kind,
- * at most. */
+/* The largest difference between a page that was not drawn and the mean. */
 static double farthest(double mean) { return fmax(mean, 1 - mean); }
 
-/* As much as there is of the kind that differs more, and the rest of the
- * other. */
+/* The error if as many unseen pages as possible are of the kind that differs
+ * more. */
 static double unseen_bound(const struct sampled *s, double unseen_bytes,
                            double anon_mean, double files_mean) {
   double anon = farthest(anon_mean), files = farthest(files_mean);
@@ -154,7 +154,8 @@ static bool is_apart(double sample, const struct sampled_deviation *error,
              hypot(sampled_spread(error), sampled_spread(its_error));
 }
 
-/* One that is as certain as the estimate simply takes its place. */
+/* True if the sample differs from a more certain estimate. (A sample that is as
+ * certain as the estimate simply replaces it.) */
 static bool contradicts(double sample, const struct sampled_deviation *error,
                         double estimate,
                         const struct sampled_deviation *its_error) {
@@ -177,13 +178,13 @@ static double mix(double gain, double sample, double estimate) {
   return hypot(gain * sample, (1 - gain) * estimate);
 }
 
-/* Pages of a kind were drawn that the samples before have ruled out. */
+/* True if the sample has pages that the earlier samples had ruled out. */
 static bool is_news(const struct sampled_deviation *sample,
                     const struct sampled_deviation *estimate) {
   return sample->noise > NEWS * sampled_spread(estimate);
 }
 
-/* A page that was not drawn in the samples before either is rarer still. */
+/* Pages that no earlier sample had either are even rarer. */
 static double rarer(double gain, double sample, double estimate) {
   double mean = mix(gain, sample, estimate);
 
@@ -210,7 +211,7 @@ static void add_noise(struct sampled_deviation *d, double noise) {
   d->noise = hypot(d->noise, noise);
 }
 
-/* Doubt that the sample does not share is as good as noise. */
+/* Adds the part of the estimate's bound that the sample lacks to its noise. */
 static struct sampled_error with_doubt(const struct sampled_error *estimate,
                                        const struct sampled_error *sample) {
   struct sampled_error e = *estimate;
@@ -245,7 +246,7 @@ static uint64_t whole_kib(double bytes) {
   return amount_from(bytes) / 1024 * 1024;
 }
 
-/* The part of it that is shmem, in whole KiB. */
+/* The bytes of shmem among the bytes, in whole KiB. */
 static uint64_t shmem_of(const struct sampled *s, uint64_t bytes) {
   return whole_kib((double)bytes * s->shmem_part);
 }

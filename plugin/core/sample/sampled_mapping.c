@@ -11,7 +11,7 @@
    1U << ROLLUP_PRIVATE_CLEAN | 1U << ROLLUP_PRIVATE_DIRTY |                   \
    1U << ROLLUP_ANONYMOUS)
 
-/* All mappings together, for one kind: the pages in statm, and those found. */
+/* The pages of one kind in all mappings: by statm, and in the sample. */
 struct whole {
   uint64_t pages, found;
 };
@@ -41,7 +41,7 @@ static uint32_t found_in(const struct filling *f, size_t i,
   return f->sample->tallies[i].kinds[kind].pages;
 }
 
-/* The part of the pages that was found in it, but no more than it maps. */
+/* The mapping's part of the pages, by the sample; at most its size. */
 static uint64_t share_of(const struct filling *f, size_t i,
                          enum page_kind kind) {
   const struct whole *w = &f->kinds[kind];
@@ -69,8 +69,8 @@ static void add_pages(const struct filling *f, size_t i, enum page_kind kind,
   bytes[is_dirty ? ROLLUP_SHARED_DIRTY : ROLLUP_SHARED_CLEAN] += all - own;
 }
 
-/* The mapping in which the most pages were found takes the pages that the
- * others leave, so that the sum is that of statm. */
+/* The mapping with the most pages in the sample takes the pages that the others
+ * leave: so the sum equals statm. */
 static void fill_kind(const struct filling *f, enum page_kind kind) {
   uint64_t left = f->kinds[kind].pages;
   size_t largest = 0;
@@ -90,8 +90,7 @@ static void fill_kind(const struct filling *f, enum page_kind kind) {
 
 /* --- prices --- */
 
-/* How many pages there are is uncertain beside their prices: each page that was
- * found is of this mapping, or is not. */
+/* Adds the error of the number of pages to that of their prices. */
 static void add_presence(const struct filling *f, size_t i, enum page_kind kind,
                          struct sampled_deviation *d) {
   const struct page_tally *t = &f->sample->tallies[i].kinds[kind];
@@ -123,8 +122,8 @@ static void fill_pss(const struct filling *f, size_t i) {
   m->pss_error = amount_from(sampled_pss_error(&s.error));
 }
 
-/* Where it is not known how many processes map a page, a mapping whose pages
- * are all exclusive has its Pss all the same. */
+/* A mapping with exclusive pages only has a known Pss, even if the number of
+ * processes that map a page is unknown. */
 static void finish(const struct filling *f, size_t i) {
   const struct page_tally *t = f->sample->tallies[i].kinds;
   struct mapping *m = &f->sample->table->mappings[i];

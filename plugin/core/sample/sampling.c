@@ -12,14 +12,14 @@
 #include "sample/page_layout.h"
 #include "sample/page_sample.h"
 
-/* The pages of all processes of a group together, and of each at least and at
- * most. Four times as many where nothing is known yet. */
+/* How many pages are sampled: of all processes of a group together, and of each
+ * at least and at most. MANY times as many without a usable estimate. */
 #define PAGES_OF_GROUP 1000
 #define PAGES_LEAST 100
 #define PAGES_MOST 500
 #define MANY 4
 
-/* The part of a CPU that samples may take of a process, and of a group. */
+/* The share of a CPU for the samples of a process, and of a group. */
 #define PART_OF_PROCESS 0.0012
 #define PART_OF_GROUP 0.004
 
@@ -27,9 +27,10 @@
 #define PAGE_NS_AT_FIRST 2500.0
 #define PAGE_NS_RATE 0.1
 
-/* Mappings are read again when the size has changed by more than this part of
- * the resident memory, when as much as the second has come, which they may not
- * show, or after this time. They take a thousandth of a CPU at most. */
+/* Mappings are read again if the size has changed by 1 / LAYOUT_SIZE_PART of
+ * the resident memory, if resident memory has grown by 1 /
+ * LAYOUT_RESIDENT_PART, or after LAYOUT_AGE_NS; but they take at most a
+ * thousandth of a CPU. */
 #define LAYOUT_SIZE_PART 256
 #define LAYOUT_RESIDENT_PART 64
 #define LAYOUT_AGE_NS (60 * NS_PER_S)
@@ -118,7 +119,7 @@ void sampling_forget_layout(struct process *p) {
   p->member->sampling->layout = NULL;
 }
 
-/* Another one in each cycle, and the same again for a test. */
+/* Differs in each cycle, but is the same whenever a test is repeated. */
 static uint64_t seed_of(const struct sampler *sampler,
                         const struct process *p) {
   return (sampler->cycle->now_ns ^ (uint64_t)p->pid << 40) *
@@ -141,7 +142,7 @@ struct read_job sampling_job(const struct sampler *sampler, struct process *p) {
 
 /* --- its result --- */
 
-/* What it takes to make amounts of a sample. */
+/* The data from which amounts are made of a sample. */
 struct measure {
   const struct page_sample *sample;
   double page_size;
@@ -188,7 +189,7 @@ static struct page_sums sum(const struct page_sums *a,
   return s;
 }
 
-/* All pages have had the same chance. */
+/* For a sample without a census: all pages had the same chance. */
 static void measure_drawn(const struct measure *m, struct sampled *ret) {
   struct page_sums anon = sums_of(m, &m->sample->kinds[PAGE_ANON]);
   struct page_sums own = sums_of(m, &m->sample->kinds[PAGE_FILE]);
@@ -202,7 +203,7 @@ static void measure_drawn(const struct measure *m, struct sampled *ret) {
   sampled_doubt_unseen(&anon, &files, m->sample->unseen, ret);
 }
 
-/* Of files there are as many as were counted, and the rest is shmem. */
+/* For a sample with a census: the counted pages are files, the rest shmem. */
 static void measure_counted(const struct measure *m, struct sampled *ret) {
   const struct page_count *census = m->sample->census;
   struct page_sums anon = sums_of(m, &m->sample->kinds[PAGE_ANON]);
@@ -254,8 +255,8 @@ static void keep_layout(const struct sampler *sampler, const struct process *p,
   s->layout_resident_pages = p->statm.resident_pages;
 }
 
-/* Pages that were found in huge windows are walked together. Those that were
- * not may be there, three of n by the rule of three. */
+/* A walk takes a huge page as one entry. By the rule of three, up to three of
+ * the tested pages that seem huge are not. */
 static void refine_price(const struct sampler *sampler, struct process *p,
                          const struct page_sample *sample) {
   double pages = (double)p->statm.resident_pages, small = 1;
@@ -276,7 +277,7 @@ static void refine_price(const struct sampler *sampler, struct process *p,
       p->statm.resident_pages, price_swapped_pages(sampler->prices, p));
 }
 
-/* The prediction was charged when it was chosen. */
+/* Charges the difference to the prediction, which was charged already. */
 static void charge_rest(const struct sampler *sampler, const struct process *p,
                         uint64_t work_ns) {
   int64_t rest_ns = (int64_t)(work_ns - sampling_cost_ns(sampler, p));
@@ -292,7 +293,7 @@ static void learn_cost(struct sampler *sampler, const struct read_job *job) {
     return;
   page_ns = ((double)job->work_ns - (double)job->sample.layout_ns) /
             job->request.pages_wanted;
-  /* A sample that was interrupted says nothing of the next. */
+  /* Limited, because the thread may have been interrupted. */
   if (sampler->page_ns > 0)
     page_ns =
         sampler->page_ns +
@@ -300,7 +301,7 @@ static void learn_cost(struct sampler *sampler, const struct read_job *job) {
   sampler->page_ns = page_ns;
 }
 
-/* Those that were picked have been counted. */
+/* A census has counted the picked pages already. */
 static uint32_t pages_of(const struct page_sample *s) {
   if (s->has_census)
     return s->census[PAGE_ANON].pages + s->census[PAGE_FILE].pages +

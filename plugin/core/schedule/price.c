@@ -5,15 +5,15 @@
 #include "proc/amount.h"
 #include "proc/arith.h"
 
-/* A guess of a price can be too low or too high by this; the weight of one
- * first reading. */
+/* A guessed price can be too low or too high by this factor; and the weight of
+ * one first reading in its mean. */
 #define GUESS_OFF_MOST 20.0
 #define GUESS_OFF_RATE 0.1
 
-/* Below, a few page tables make no difference. */
+/* The page tables of smaller processes make no difference. */
 #define TABLES_WORTH_ASKING_PAGES (UINT64_C(64) << 20 >> 12)
 
-/* A guess from what can be had without looking at the page tables. */
+/* Guesses the price from files whose reading walks no page tables. */
 static struct read_cost guess_of(const struct prices *prices,
                                  const struct process *p) {
   struct read_cost_basis basis = {.resident = p->statm.resident_pages};
@@ -52,7 +52,8 @@ bool price_is_too_large(const struct prices *prices, const struct process *p) {
   return ns > member_policy(p).max_lock_hold_ns;
 }
 
-/* For the budget; MaxLockHold goes by the guess itself, see read_cost.h. */
+/* The price for the budget. MaxLockHold uses the guess itself, see read_cost.h.
+ */
 uint32_t price_for_budget_ns(const struct prices *prices,
                              const struct process *p) {
   double ns = price_ns(prices, p);
@@ -61,7 +62,7 @@ uint32_t price_for_budget_ns(const struct prices *prices,
       amount_from(p->member->cost.is_learnt ? ns : ns * prices->guess_off));
 }
 
-/* Whether it is cheap enough, or it is time to see whether it has become so. */
+/* True if the reading is cheap enough, or if it is time to try it again. */
 bool price_is_affordable(const struct prices *prices, struct process *p,
                          const struct policy *policy) {
   struct read_cost *cost = &p->member->cost, guess;

@@ -10,15 +10,15 @@
 /* A cycle may spend all that was saved if a third of the span has passed since
  * the last one, and in proportion if less has. */
 #define SPREAD_PART 3
-/* Newcomers that are soon gone again make it scarce for a moment. */
+/* Short-lived processes make the budget scarce for a moment only. */
 #define SCARCE_AFTER_NS (UINT64_C(60) * 1000000000)
 #define MARGIN 1.25
-/* Those that are due get what they need, and never all: what is read for its
- * error must not wait until it is due as well. As they may be read up to a
- * MaxAge later, even half suffices in the long run. */
+/* Due readings get the part that they need, within these limits: readings for
+ * an error must not wait until they are due as well. Due readings may be late
+ * by MaxAge, so even half is enough in the long run. */
 #define AGE_PART_LEAST 0.5
 #define AGE_PART_MOST 0.75
-/* So much of what comes in is spent even if no error is worth it. */
+/* The part of the income that is spent even if no error is worth a reading. */
 #define CHEAP_PART 0.25
 #define CHEAP_INTERVALS_MOST 6 /* in a span */
 
@@ -31,7 +31,7 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static uint64_t positive(int64_t x) { return x > 0 ? (uint64_t)x : 0; }
 
-/* An interval is not cut short. */
+/* The span, but at least an interval. */
 static uint64_t span_ns(const struct read_budget *b, uint64_t interval_ns) {
   return interval_ns > b->span_ns ? interval_ns : b->span_ns;
 }
@@ -107,7 +107,7 @@ void read_budget_charge(struct read_budget *b, uint64_t cost_ns) {
   b->saved_ns -= (int64_t)cost_ns;
 }
 
-/* To two digits, where the last bits of a double are none. */
+/* Rounds up to two digits, and ignores errors of the last bits of a double. */
 static double round_up(double x) {
   double unit = pow(10, floor(log10(x)) - 1);
 

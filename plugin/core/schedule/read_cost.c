@@ -8,11 +8,11 @@
 #define SWAPPED_PAGE_NS 20
 #define TABLE_NS 470
 #define MAPPING_NS 330
-/* So many are walked in 5 ms; fewer are not worth counting. */
+/* So many mappings are walked in 5 ms; fewer need not be counted. */
 #define MAPPINGS_LEAST 16384
 
-/* To walk a page table that has become empty takes TABLE_NS still, which is
- * about so small a part of what a full one takes. */
+/* Walking an empty page table takes TABLE_NS, which is about this fraction of
+ * the time for a full one. */
 #define EMPTY_PART 8
 
 static uint32_t narrow(uint64_t x) {

@@ -14,7 +14,7 @@ static void swap(struct candidate *a, struct candidate *b) {
   *b = c;
 }
 
-/* Moves the candidates of which it is true to the front, and counts them. */
+/* Moves the candidates for which `is` is true to the front; their number. */
 static size_t gather(struct candidate *c, size_t n,
                      bool (*is)(const struct candidate *)) {
   size_t gathered = 0;
@@ -57,9 +57,9 @@ static void charge_sample(const struct candidate *c) {
 
 /* --- orders --- */
 
-/* Most of the error of a sample is noise that the next one leaves as well: its
- * worth grows with age, so that samples are taken in turn. Without an error the
- * cheapest is worth most. */
+/* The error that a reading removes for its time; without an error, the cheapest
+ * is worth most. A sample removes little of its error, which is mostly noise:
+ * its worth grows with age, so processes are sampled in turn. */
 static double worth_of(const struct candidate *c) {
   double worth =
       (doubt_bytes(c->error) + 1) / (double)(c->cost_ns ? c->cost_ns : 1);
@@ -103,8 +103,8 @@ struct spending {
   uint64_t limit_ns; /* one reading may pass it */
 };
 
-/* The last one may be larger than what is left of their time. It does not take
- * that from the others as long as something is saved. */
+/* The last reading may exceed the time of due readings. The excess comes from
+ * the savings, if there are any, not from the time of the other readings. */
 static size_t choose_due(struct candidate *c, size_t n,
                          const struct read_time *time, int64_t *credit_ns,
                          struct spending *ret) {
@@ -121,7 +121,7 @@ static size_t choose_due(struct candidate *c, size_t n,
     choose(&c[chosen++]);
   }
   *credit_ns -= (int64_t)spent_ns;
-  /* If none waits now, none has been kept waiting. */
+  /* Credit is for due readings that had to wait, and now none waits. */
   if (chosen == due && *credit_ns > 0)
     *credit_ns = 0;
   *ret = (struct spending){.spent_ns = spent_ns, .limit_ns = time->spend_ns};
@@ -130,11 +130,11 @@ static size_t choose_due(struct candidate *c, size_t n,
   return chosen;
 }
 
-/* One that does not fit lets others go ahead, unless it is worth most: nothing
- * else is worth the wait until it fits. */
+/* A reading that does not fit is skipped, except the most worthy one: otherwise
+ * it might never fit. */
 static size_t choose_worthy(struct candidate *c, size_t n, uint64_t reach_ns,
                             struct spending *s) {
-  /* Error and allowance only go down: what is not wanted now will not be. */
+  /* Errors and allowances only shrink, so no other candidate gets wanted. */
   size_t wanted = gather(c, n, is_wanted), chosen = 0;
 
   sort(c, wanted, compare_worth);
@@ -170,7 +170,7 @@ static bool is_first_walk(const struct candidate *c) {
  * long interval. */
 #define CHEAP_LEAST 10
 
-/* Others whose error is tolerated, as long as little was spent. */
+/* If little time was spent, also reads processes whose error is tolerated. */
 static size_t choose_cheap(struct candidate *c, size_t n,
                            const struct read_time *time, uint64_t spent_ns) {
   uint64_t limit_ns = min(time->cheap_ns, time->spend_ns);
