@@ -1,7 +1,7 @@
 /*
- * How far a sum can be off. Errors of one cause have one sign and add up.
- * Others are independent: some members are too high and others too low, so that
- * the error of the sum grows with the root of their squares only.
+ * The possible error of a sum. Common errors of members have one sign and add
+ * up. Independent errors do not: some members are too high and others too low,
+ * so the error of the sum is the root of the sum of their squares.
  */
 #ifndef SMAPS_DOUBT_H
 #define SMAPS_DOUBT_H
@@ -14,10 +14,10 @@ enum cause {
   CAUSE_RELATIVES, /* processes that share memory after a fork came or went */
   CAUSE_COPIES,    /* faults have copied such memory, or it was unmapped */
   CAUSE_FORK,      /* it was forked, and not read since */
-  CAUSE_LENT,      /* its memory is divided with a child that it has forked */
+  CAUSE_LENT,      /* it shares memory with children that it has forked */
   CAUSE_SWAP,      /* memory that went to swap or came back may be shared */
-  CAUSE_TIME,      /* others share or leave memory, and nothing shows it */
-  CAUSE_KSM,       /* the kernel merged pages, or took some apart */
+  CAUSE_TIME,      /* others map or unmap the memory, and nothing shows it */
+  CAUSE_KSM,       /* the kernel merged or separated pages (KSM) */
   CAUSE_READING,   /* it changed while it was read, or showed unknown sharers */
   CAUSE_STATM,     /* the counters of this kernel are not exact */
   CAUSES,          /* the causes above are of estimates: see exposure.h */

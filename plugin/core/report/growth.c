@@ -17,7 +17,7 @@
 #define LESSON_WINDOWS 30
 #define LESSON_LEAST_NS (UINT64_C(30) * 3600 * NS_PER_S)
 
-/* The last points, the lowest of each part of their time, and the newest. */
+/* The last points: the lowest of each part of the span, and the newest. */
 struct span {
   const struct growth_point *points;
   size_t n;
@@ -41,8 +41,8 @@ void growth_init(struct growth *g, uint64_t window_ns, uint64_t ordinal) {
 /* --- points ----------------------------------------------------------------
  */
 
-/* Drops points that are older than the window. Points take a 64th of it at
- * least, so that there is room for another one. */
+/* Drops points that are older than the window. That makes room for a new point,
+ * because each takes at least a 64th of the window. */
 static void drop_old(struct growth *g, uint64_t now_ns) {
   size_t old = 0;
 
@@ -59,7 +59,7 @@ static void add_point(struct growth *g, uint64_t now_ns) {
   g->lowest = (struct growth_point){.time_ns = 0};
 }
 
-/* True if the time of a point is over, and has brought one. */
+/* Ends the time of a point. True if it has made a point. */
 static bool end_point(struct growth *g, uint64_t now_ns) {
   double step_ns = (double)g->window_ns / GROWTH_POINTS;
   bool has_point = g->lowest.time_ns > 0;
@@ -113,7 +113,7 @@ static bool find_span(const struct growth *g, size_t first, struct span *ret) {
   return true;
 }
 
-/* Bytes a second between two points; 0 if they are one. */
+/* Bytes a second between two points; 0 for the same point. */
 static double slope_of(const struct growth_point *a,
                        const struct growth_point *b) {
   double seconds = (double)(b->time_ns - a->time_ns) / (double)NS_PER_S;
@@ -311,7 +311,7 @@ static void judge_point(struct growth *g, const struct growth_sample *now) {
   g->is_shown = is_shown;
   if (g->streak >= POINTS_AGREED)
     g->is_growing = is_shown;
-  /* An earlier rise that has stayed up is over: growth begins at its level. */
+  /* Growth begins again: an earlier rise that has stayed up is forgotten. */
   if (g->is_growing && !was_growing)
     g->rise.top = 0;
   if (is_shown)

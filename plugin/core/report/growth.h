@@ -11,11 +11,11 @@
  * there is of it, and the time of its last 20 points, which is a little less
  * than a third. A span shows growth if all this holds:
  *   - It is steady. The span has six parts. The slope from the lowest amount of
- *     each part to that of the next, and from the last to the newest amount, is
- *     at least a quarter of the mean slope. This excludes steps, peaks and
- *     memory that has stopped growing.
+ *     each part to the lowest of the next, and from the last to the newest
+ * amount, is at least a quarter of the mean slope. This excludes steps, peaks
+ * and memory that has stopped growing.
  *   - It goes on. The slope of the younger three parts is three quarters of
- *     that of the older three at least. A cache that warms up slows down.
+ *     the slope of the older three at least. A cache that warms up slows down.
  *   - It is significant. Of 100 pairs of points 85 rise (Kendall's tau is 0.7),
  *     as independent numbers do in 1 of 400 cases for ten points, and in 1 of
  *     100,000 for twenty: a confidence interval of the slope lies above 0. That
@@ -30,7 +30,7 @@
  * none any more. The growth is the median of the slopes between the points
  * (Theil and Sen) of the longer span that shows it, and otherwise 0.
  *
- * A rise that comes down again, by half, was no leak. That is learnt: for 30
+ * A rise that comes down again by half was not a leak. That is learnt: for 30
  * windows, and 30 hours at least, growth up to that level and a quarter of the
  * rise more is published as 0, so that the dump of each night and the load of
  * each day show once. A rise that has stayed up when growth begins again, such
@@ -60,7 +60,7 @@ struct growth_point {
   uint64_t bytes;
 };
 
-/* Where memory moved; top 0: nowhere. */
+/* The range in which memory moved; top 0: none. */
 struct growth_range {
   uint64_t low, top;
 };
@@ -68,7 +68,7 @@ struct growth_range {
 /* Without pointers, so it can be copied and freed; about a KiB. */
 struct growth {
   uint64_t window_ns;
-  double phase; /* part of the time to a point that the first one takes */
+  double phase; /* the time to the first point, as a part of the usual time */
   struct growth_point points[GROWTH_POINTS]; /* the oldest first */
   size_t n;
   /* The lowest amount since the last point, and when it will be one. */

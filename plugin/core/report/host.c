@@ -5,7 +5,7 @@
 #include "proc/amount.h"
 #include "proc/arith.h"
 
-/* The last one is no part. */
+/* The last name is not of a part. */
 static const char *const names[HOST_PARTS + 1] = {
     [HOST_FREE] = "free",
     [HOST_GROUPS] = "groups",
@@ -26,7 +26,7 @@ static const char *const names[HOST_PARTS + 1] = {
     [HOST_PARTS] = "outside",
 };
 
-/* Parts that are no single key of meminfo. */
+/* True for parts that are not a single key of meminfo. */
 static bool has_error(unsigned part) {
   return part == HOST_GROUPS || part >= HOST_TMPFS;
 }
@@ -78,7 +78,8 @@ static void set_groups(const struct meminfo_sample *m,
   a->outside_error = min(doubt, max(outside, room - outside));
 }
 
-/* Cached has files and shmem, mapped or not, and Mapped both as well. */
+/* Cached and Mapped both include files and shmem; Cached also unmapped pages.
+ */
 static void set_cache(const struct meminfo_sample *m,
                       const struct host_processes *h, struct host_account *a) {
   uint64_t files = minus(m->cached_bytes, m->shmem_bytes);

@@ -31,16 +31,16 @@
  * Where these disagree:
  *
  *   - Mapped is files and shmem together. The Pss_Shmem of the members that
- *     were read is known; how the rest is divided is the error of tmpfs and of
+ *     were read is known; the division of the rest is the error of tmpfs and of
  *     page_cache. The sum of the two is certain.
  *   - How much of SwapCached is mapped follows only from the lengths of the
  *     lists of reclaim, which lack locked pages of any kind: their number is
  *     the error of swap_cache.
  *   - The Pss of the members was read at other moments than meminfo, and in
- *     part estimated. The kernel's sum stands. If it is larger than that of the
- *     members, the difference is in processes of no group, at most what their
- *     statm allows. The rest of the difference, or all of it if the members'
- *     sum is larger, is the error of groups.
+ *     part estimated. The kernel's sum stands. If it is larger than the
+ *     members' sum, the difference is in processes of no group, at most what
+ *     their statm allows. The rest of the difference, or all of it if the
+ *     members' sum is larger, is the error of groups.
  *   - Pages of drivers that processes map (rings of io_uring, perf, packets)
  *     are in Mapped and not in Cached: page_cache is too small by these pages,
  *     and unaccounted is too large. No file has their number.
@@ -77,18 +77,18 @@ enum host_part {
   HOST_PARTS
 };
 
-/* The part of the processes' memory that may have come or gone between the
- * reading of meminfo and that of the processes. */
+/* The part of the processes' memory that may come or go between the readings of
+ * meminfo and of the processes. */
 #define HOST_MOVES 0.01
 
-/* What is known of the processes. Each counts once, in however many groups it
- * is. Zeroed before the first. */
+/* The sums of all processes. Each process counts once, however many groups it
+ * is in. Zeroed before the first. */
 struct host_processes {
   uint64_t pss, pss_shmem; /* of members of groups */
   bool lacks_shmem;        /* pss_shmem lacks some members (before 5.3) */
   struct doubt_sum pss_doubt;
-  uint64_t outside_resident; /* Rss of those in no group: at least their Pss */
-  bool has_unknown;          /* there may be more than these */
+  uint64_t outside_resident; /* Rss, not Pss, of processes in no group */
+  bool has_unknown;          /* there may be further processes */
 };
 
 void host_add_member(struct host_processes *h, const struct rollup *r,

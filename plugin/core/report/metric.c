@@ -16,19 +16,18 @@ enum source {
   FROM_THREADS, /* likewise, if the size of a kernel stack is known */
   FROM_START,   /* likewise, if the time since boot is */
   FROM_CGROUP,  /* only of a group that is a whole control group */
-  /* Likewise; its percentage is the use of it, and always published. */
+  /* Likewise; the percentage is how much is used, and is always published. */
   FROM_CGROUP_LIMIT,
   FROM_CGROUP_COUNTS,
   FROM_GROWTH,
 };
 
-/* A value whose type has its name needs no type instance; that of others is the
- * name. */
+/* The type instance is the name, or empty if the type has that name. */
 struct metric {
   const char *name; /* in Report */
   const char *type;
   enum source source;
-  /* Of FROM_ROLLUP; of others the field that the value needs. */
+  /* The field of FROM_ROLLUP; for others, the field that the value needs. */
   enum rollup_field field;
   bool is_default;
   /* NULL for FROM_ROLLUP. */
@@ -41,7 +40,8 @@ static double count(const struct usage *u, uint64_t n) {
   return u->perhaps ? UNKNOWN : (double)n;
 }
 
-/* types.db takes no more than 100.1, and an error can be above its value. */
+/* At most 100, because an error can exceed its value, and types.db allows no
+ * more than 100.1. */
 static double percent(uint64_t part, uint64_t whole) {
   if (part >= whole)
     return part > 0 ? 100 : 0;
@@ -256,7 +256,7 @@ static bool is_bytes(const struct metric *m) {
          m->source != FROM_GROWTH;
 }
 
-/* memory.high can be exceeded; types.db takes no more than 100.1. */
+/* At most 100: memory.high can be exceeded, but types.db allows 100.1. */
 static double limit_percent(const struct metric_subject *s) {
   double used =
       cgroup_field(s, CGROUP_HAS_BYTES, cgroup_memory_working_set(s->cgroup));

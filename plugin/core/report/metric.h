@@ -54,13 +54,12 @@ struct metric_context {
   bool has_kernel_stack, has_uptime;
 };
 
-/* All that is known about a group: the sums of its members, its control group
- * and its growth. */
+/* A group: the sums of its members, its control group and its growth. */
 struct metric_subject {
   const struct usage *usage;
   const struct cgroup_memory *cgroup; /* NULL: it has no control group */
   const struct growth *growth;        /* NULL: not followed */
-  uint64_t mem_total; /* metric_next() takes it of the context */
+  uint64_t mem_total; /* metric_next() takes it from the context */
 };
 
 /* Gets the next value to publish. *cursor starts at 0. False at the end. */

@@ -105,12 +105,12 @@ void usage_add_unread(struct usage *u, const struct rollup *r, struct doubt pss,
                       struct doubt uss);
 
 /*
- * The possible errors of the sums, in bytes: at most the difference of the
- * inexact members to 0 or to all of their rss, and upwards no more than the
- * host has beyond the sum. The successor of a member that has ended may not be
- * listed yet: a process of the ended member's size can be missing (or of the
- * mean size, if that is less and the member was never read). All memory of
- * processes that may be further members can be missing.
+ * The possible errors of the sums, in bytes. They are limited: an inexact
+ * member has between 0 and all of its rss, and the sum cannot be above the
+ * host's. The successor of a member that has ended may not be listed yet: a
+ * process of the ended member's size can be missing (or of the mean size, if
+ * that is less and the member was never read). All memory of processes that may
+ * be further members can be missing.
  */
 uint64_t usage_pss_error(const struct usage *u);
 uint64_t usage_uss_error(const struct usage *u);
@@ -125,8 +125,8 @@ void usage_pss_parts(const struct usage *u,
 /*
  * Guesses the rollup of a member without a reading: the sums of the members
  * that have one, scaled to its size. A forked worker shares memory as the
- * others do, but its statm does not show that. Anonymous memory beyond that of
- * the largest member is taken as private: no other member can share it.
+ * others do, but its statm does not show that. Anonymous memory beyond the
+ * largest member's is taken as private: no other member can share it.
  */
 void usage_guess(const struct usage *u, const struct statm_sample *s,
                  uint64_t page_size, uint32_t kernel_fields,

@@ -12,30 +12,28 @@
 struct prices {
   const struct cycle *cycle;
   struct procfs *procfs;
-  /* How many times the guess first readings have cost, on average; 1 at
-   * first. */
+  /* The mean cost of first readings, divided by their guess; 1 at first. */
   double guess_off;
 };
 
-/* The time that a reading is predicted to take; 0 where nothing is known. */
+/* The predicted time of a reading; 0 if nothing is known. */
 uint64_t price_known_ns(const struct prices *prices, const struct process *p);
 
-/* Whether a walk of its page tables is predicted to take longer than its
- * MaxLockHold. */
+/* True if a walk of its page tables is predicted to exceed its MaxLockHold. */
 bool price_is_too_large(const struct prices *prices, const struct process *p);
 
 uint32_t price_ns(const struct prices *prices, const struct process *p);
 
-/* Its pages in swap as they are known: before a baseline, from the guess. */
+/* The known number of its pages in swap: before a baseline, from the guess. */
 uint64_t price_swapped_pages(const struct prices *prices,
                              const struct process *p);
 
-/* Before the first reading the budget goes by guesses as they have turned out,
- * and MaxLockHold by the guess itself. */
+/* The price for the budget. Before the first reading it is the guess, corrected
+ * by guess_off; MaxLockHold uses the guess itself. */
 uint32_t price_for_budget_ns(const struct prices *prices,
                              const struct process *p);
 
-/* Whether it is cheap enough, or it is time to see whether it has become so. */
+/* True if the reading is cheap enough, or if it is time to try it again. */
 bool price_is_affordable(const struct prices *prices, struct process *p,
                          const struct policy *policy);
 

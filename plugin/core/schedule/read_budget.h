@@ -1,15 +1,14 @@
 /*
- * ReadBudget: how much processor time readings may take, as a share of one CPU
- * that is saved up. Time that quiet intervals leave can be used for a burst
- * later, at most the share of one span of time. The share means the same at any
- * interval.
+ * ReadBudget: how much processor time readings may take, as a share of one CPU.
+ * Unused time is saved for a later burst: at most the share of one span. So the
+ * share means the same at any interval.
  *
- * It is full at the start. A cycle gets what came in since the last one, and a
- * part of what was saved before; that part grows with the time between cycles.
- * So the first readings are spread over a span where cycles are short, and
- * those with most error for the time come first.
+ * The budget is full at the start. A cycle gets the income since the last one,
+ * and a part of the savings, which grows with the time between cycles. So at
+ * short intervals the first readings are spread over a span, and readings that
+ * remove most error for their time come first.
  *
- * It is charged with what readings have really cost. One of them may cost more
+ * The budget is charged with the real cost of readings. A reading may cost more
  * than there is; then the next waits until that is paid.
  */
 #ifndef SMAPS_READ_BUDGET_H

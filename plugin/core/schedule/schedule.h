@@ -1,10 +1,10 @@
 /*
- * Chooses the readings of a cycle when there is no time for all. Half of the
- * time or more is for the processes that are due, the earliest deadline first,
- * so that none waits for ever; the rest is for those whose reading removes most
- * error for the time it takes. Processes that are in Other alone come last, in
- * the same way, until their deadline has passed: what the others leave is for
- * them, without kept_ns, which is saved for the others.
+ * Chooses the readings of a cycle when there is no time for all. At least half
+ * of the time is for processes that are due, the earliest deadline first, so no
+ * process waits for ever. The rest is for readings that remove most error for
+ * their time. Processes that are in Other alone come last, in the same way,
+ * until their deadline: they get the time that the others leave, less kept_ns,
+ * which is saved for the others.
  */
 #ifndef SMAPS_SCHEDULE_H
 #define SMAPS_SCHEDULE_H
@@ -23,15 +23,15 @@ struct candidate {
   struct group *const *groups; /* one at least; each of them counts */
   size_t n_groups;
   struct doubt error;
-  double intervals;     /* since the last sample of one that is sampled */
-  uint64_t deadline_ns; /* of one that is due: when it should be read by */
+  double intervals;     /* if is_sample: since the last sample */
+  uint64_t deadline_ns; /* if is_due: when it should be read by */
   double worth;         /* filled in by schedule_choose() */
   uint32_t cost_ns;     /* predicted */
   bool is_due;          /* never read, or its reading is older than MaxAge */
   bool is_must;         /* Refresh "always": whatever the budget */
   bool is_slight;       /* its error alone is not worth a reading */
   bool is_sample;       /* its pages are sampled in place of a walk */
-  bool is_last;         /* in Other alone, and its deadline is to come */
+  bool is_last;         /* in Other alone, before its deadline */
 };
 
 struct schedule {
@@ -40,29 +40,30 @@ struct schedule {
 };
 
 /*
- * Orders the candidates. First come those that must be read, which are not
- * charged to the budget. Then come those that are due, the earliest deadline
- * first, until their part of the time is spent. Then come those that are due
- * and those of which a group has more error than it tolerates, the most error
- * for the time first, as far as they fit into the rest. As long as less than
- * cheap_ns is spent, walks follow whose error is tolerated, the oldest first,
- * those whose error is slight behind the others, and those of Other behind all
- * of these; none that takes more than a tenth of it.
+ * Orders the candidates:
+ *   1. Refresh "always", which is not charged to the budget.
+ *   2. Due processes, the earliest deadline first, until their part of the time
+ *      is spent.
+ *   3. Due processes, and processes of groups with more error than they
+ *      tolerate, if they fit: the most error for the time first.
+ *   4. While less than cheap_ns is spent: walks whose error is tolerated, the
+ *      oldest first, then walks whose error is slight, then Other; none longer
+ *      than a tenth of cheap_ns.
  *
- * A group wants samples for its error only as long as it has time for them. One
- * may take more than is left, which is owed in the next cycles. One that is due
- * does not count.
+ * A group gets samples for its error only while it has time for them. A sample
+ * may take more than is left; the next cycles pay for that. Samples of due
+ * processes are not counted.
  *
- * One reading can take more than the rest, and even more than the whole: one
- * that is due when it has the earliest deadline, and any when it removes most
- * error for the time. The budget pays for it later.
+ * One reading may take more than the rest, and even more than the whole: the
+ * due one with the earliest deadline, or the one that removes most error for
+ * its time. The budget pays for it later.
  *
- * *credit_ns is the time that those that are due have not had yet; the caller
- * keeps it (0 before the first cycle). It is below 0 when one of them took more
- * than their part, and above 0 when a reading for error did. So over time their
- * part is exact, and each is read by its deadline (or as much later as the
- * longest reading takes of the budget) if age_part is at least what all of them
- * need, cost by MaxAge.
+ * *credit_ns is the time that due processes are still owed; the caller keeps it
+ * (0 before the first cycle). It is below 0 if a due process took more than
+ * their part, and above 0 if a reading for an error did. So over time their
+ * part is exact, and each is read by its deadline (or later by the time that
+ * the budget needs for the longest reading), if age_part is enough for all of
+ * them: the sum of cost / MaxAge.
  */
 struct schedule schedule_choose(struct candidate *c, size_t n,
                                 const struct read_time *time,
