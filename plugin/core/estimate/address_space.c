@@ -11,10 +11,10 @@
 /* Each attempt may cost a line in an audit log (AppArmor), so a refused one is
  * not repeated soon, unless the process execs. */
 #define REFUSED_BACK_OFF_NS (UINT64_C(3600) * NS_PER_S)
-/* The numbers of two that share can differ while memory changes between the
- * reading of the first and the second. */
+/* Two processes in one memory are compared so often, because their numbers
+ * differ if the memory changes between the two readings. */
 #define LOOKS 8
-/* More than forks of forks are ever seen at once. */
+/* More generations of forks than are ever alive at once. */
 #define ANCESTORS_TRIED 64
 
 static void prepare(const struct process_table *t, struct process *p,
@@ -86,8 +86,8 @@ int address_space_update_family(const struct process_table *t,
   return -ENOMEM;
 }
 
-/* A parent of higher pid comes after its child, which asks for its parent and
- * for its track: so all are prepared first. */
+/* A child needs its parent and the parent's track. A parent with a higher pid
+ * comes after its child, so all processes are prepared first. */
 void address_space_relate(struct process_table *t, struct diag *diags) {
   for (size_t i = 0; i < t->n; i++)
     prepare(t, t->processes[i], diags);
@@ -125,7 +125,7 @@ static bool is_member(const struct process *p) {
   return p->state == PROCESS_ALIVE && p->n_groups > 0;
 }
 
-/* The member in whose memory it was found; NULL if that is none any more. */
+/* The process in whose memory it was found, if that is still a member. */
 static const struct process *owner_of(const struct process_table *t,
                                       const struct process *p) {
   const struct process *owner =
@@ -135,10 +135,10 @@ static const struct process *owner_of(const struct process_table *t,
 }
 
 /*
- * The process in whose memory it may run; NULL if there is none: the one in
- * whose memory it was, or its parent. A child has its parent's stack and
- * program until it calls exec, so only such pairs are worth asking about; and
- * once they are apart they stay so: two mms do not become one.
+ * The process in whose memory it may run: the earlier owner of its memory, or
+ * its parent; or NULL. A child has its parent's stack and program until it
+ * calls exec, so other parents need not be compared. Two mms never become one,
+ * so a process with its own mm is not compared again.
  */
 static const struct process *find_candidate(const struct process_table *t,
                                             struct process *p) {
@@ -174,7 +174,7 @@ static struct read_job ask(struct process *p, const struct process *other,
                                !is_dead && now_ns >= p->kcmp_refused_until_ns};
 }
 
-/* Lays out the question about a process, if there is any to ask. */
+/* Prepares the comparison of a process. False if none is needed. */
 static bool lay_out(const struct process_table *t, struct process *p,
                     uint64_t now_ns, struct read_job *ret) {
   const struct process *other = find_candidate(t, p);
@@ -186,7 +186,7 @@ static bool lay_out(const struct process_table *t, struct process *p,
   if (quarantine_has(p, now_ns) || quarantine_has(other, now_ns))
     return false;
   *ret = ask(p, other, now_ns);
-  /* A child that waits with its parent's memory for its exec. */
+  /* A child of vfork() runs in its parent's memory until its exec. */
   ret->may_be_vfork =
       other->pid == p->parent_pid && compare_numbers(p, other) == 0;
   if (ret->may_be_vfork || ret->may_ask_kernel)
@@ -216,7 +216,7 @@ static void apply_answer(void *ctx, struct read_job *job) {
     p->kcmp_refused_until_ns = q->now_ns + REFUSED_BACK_OFF_NS;
 }
 
-/* The oldest of those that show the same numbers is first. */
+/* Sorts processes with the same numbers together, the oldest first. */
 static int compare_alike(const void *left, const void *right) {
   const struct process *a = *(struct process *const *)left;
   const struct process *b = *(struct process *const *)right;
@@ -229,8 +229,8 @@ static int compare_alike(const void *left, const void *right) {
 
 static bool is_new(const struct process *p) { return p->looks < LOOKS; }
 
-/* The members that are in no memory of another one as far as is known; 0 where
- * each of them was compared before. */
+/* Lists the members that are not known to be in another's memory. Returns 0 if
+ * all of them were compared before. */
 static size_t gather(const struct process_table *t, struct process **ret) {
   bool has_new = false;
   size_t n = 0;
@@ -246,8 +246,8 @@ static size_t gather(const struct process_table *t, struct process **ret) {
   return has_new ? n : 0;
 }
 
-/* Siblings and orphans: newcomers are compared with the older ones that show
- * the same numbers, with another one in each cycle. */
+/* For siblings and orphans: compares each new process with older processes that
+ * show the same numbers, one in each cycle. */
 static void ask_alike(const struct process_table *t, struct read_batch *batch,
                       uint64_t now_ns) {
   struct process **alike = t->spare;

@@ -62,13 +62,14 @@ uint64_t baseline_cow_bytes(const struct baseline *b) {
                baseline_bytes(b, ROLLUP_PSS_ANON));
 }
 
-/* How many share what is shared by fork. One that is alone in its family was
- * forked by a process that is gone, or shares with relatives nobody knows. */
+/* The number of processes that share memory since a fork. A process alone in
+ * its family counts as two: its parent has ended, or its relatives are unknown.
+ */
 static double sharers(const struct baseline *b) {
   return b->relatives > 1 ? b->relatives : 2;
 }
 
-/* Each of n sharers pays an n-th: Pss is short by all but that. */
+/* Each of n sharers pays an n-th of the memory; Pss lacks the rest. */
 uint64_t baseline_cow_shared(const struct baseline *b) {
   double n = sharers(b);
 

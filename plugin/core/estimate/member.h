@@ -25,7 +25,7 @@ struct member {
   struct page_tables tables;
   struct sampling *sampling; /* NULL unless it is too large to be walked */
   uint32_t program;          /* what it ran when the rest was learnt */
-  uint32_t denied_until_s;   /* no use to try its rollup before */
+  uint32_t denied_until_s;   /* its rollup is not tried before */
   uint64_t wanted_ns;        /* since when a first rollup is wanted, or 0 */
 };
 
@@ -36,18 +36,18 @@ int member_refresh(struct process *p);
 /* Its memory is walked, and not sampled any more. */
 void member_end_sampling(struct member *m);
 
-/* Frees it, out of its family. */
+/* Takes the process out of its family, and frees its state. */
 void member_free(struct process *p);
 
-/* Whether its memory is in the sums of its groups by itself: a process whose
- * files cannot be read now has not left. */
+/* True if its memory counts in its groups, even if its files cannot be read
+ * now. */
 bool member_is_counted(const struct process *p);
 
-/* Whether its memory can be measured in this cycle. */
+/* True if its memory can be measured in this cycle. */
 bool member_is_measured(const struct process *p);
 
-/* The strictest of its groups, whose MaxLockHold is longer where the kernel has
- * refused to let it be sampled. */
+/* The strictest policy of its groups. MaxLockHold is longer if the kernel has
+ * refused samples of the process. */
 struct policy member_policy(const struct process *p);
 
 /* Reads status, and takes its page tables; false where it cannot be read. */

@@ -9,7 +9,7 @@
 #include "proc/arith.h"
 #include "proc/rule.h"
 
-/* A few pages are not worth an estimate of its own. */
+/* The division of a few pages is not worth an estimate. */
 #define LENT_LEAST_BYTES (UINT64_C(64) << 10)
 
 static uint64_t part_of(uint64_t bytes, double part) {

@@ -31,15 +31,15 @@ static inline bool page_tables_are_known(const struct page_tables *t) {
   return t->kib > 0;
 }
 
-/* Whether status was never read, or resident memory has moved since then by a
- * sixteenth, and no less than 64 pages. */
+/* True if status was never read, or if resident memory has changed since then
+ * by a sixteenth, and by at least 64 pages. */
 bool page_tables_are_due(const struct page_tables *t, uint64_t resident_pages);
 
 /*
- * The bytes that there are now: as then, with an entry for each page that is
- * resident beside those of then, and the top level. A page far from all others
- * takes a table of its own, which only a reading shows. Without a reading these
- * entries alone: the least that there can be.
+ * The estimated bytes now: the last reading, an entry for each page that became
+ * resident since, and the top level. (A page far from all others takes a table
+ * of its own, which only a reading shows.) Without a reading it is the least
+ * possible: an entry for each page.
  */
 uint64_t page_tables_bytes(const struct page_tables *t, uint64_t resident_pages,
                            uint64_t page_size);

@@ -1,13 +1,13 @@
 #include "estimate/precision.h"
 
-/* f1a7941243c1 made them per-CPU counters. */
+/* Linux 6.2: f1a7941243c1 made the counters per-CPU ones; 6.17 is exact. */
 #define PER_CPU_SINCE 2
 #define EXACT_SINCE 17
 /* percpu_counter_batch, and TASK_RSS_EVENTS_THRESH of older kernels. */
 #define BATCH_LEAST_PAGES 32
 #define THREAD_PAGES 64
-/* A process can map pages that the two count differently. Where the counters
- * are not exact nearly every process shows it, so that a few prove nothing. */
+/* A few processes map pages that statm and the rollup count differently, and
+ * prove nothing: inexact counters show in nearly all processes. */
 #define INEXACT_SHARE 4
 
 void precision_init(struct precision *p, unsigned major, unsigned minor,

@@ -1,5 +1,5 @@
 /*
- * How far statm can be off. Its counters are exact since 6.17 and on stable
+ * The possible error of statm. Its counters are exact since 6.17 and on stable
  * kernels that have get_mm_counter_sum() in task_statm (fs/proc/task_mmu.c).
  * Before, from 6.2 on, they are per-CPU counters that are read without the
  * parts of the CPUs; up to 6.1 each thread keeps up to 64 pages for itself. The
@@ -24,8 +24,8 @@ struct precision {
   uint32_t off_pages[COMPARISONS_KEPT];
   size_t n; /* COMPARISONS_KEPT at most */
   size_t next;
-  uint64_t judged_pages; /* the verdict; 0 where statm is exact */
-  /* The guess by the release, before there are enough comparisons. */
+  uint64_t judged_pages; /* the learnt error; 0: statm is exact */
+  /* The error by the release, until there are enough comparisons. */
   uint64_t expected_pages, expected_thread_pages;
 };
 
@@ -34,12 +34,12 @@ struct precision {
 void precision_init(struct precision *p, unsigned major, unsigned minor,
                     unsigned cpus);
 
-/* The rollup and the statm of a process that did not change meanwhile differ by
- * so many pages. */
+/* Learns by how many pages the rollup and the statm of a process differ that
+ * did not change meanwhile. */
 void precision_learn(struct precision *p, uint64_t off_pages);
 
 /*
- * The error of the statm of a process in pages: 0 where it is exact.
+ * The error of the statm of a process in pages: 0 if it is exact.
  * last_pages: its error when the process was read last.
  */
 uint64_t precision_pages(const struct precision *p, uint32_t threads,

@@ -2,9 +2,9 @@
 
 #include "proc/arith.h"
 
-/* More than ever come between a list and a reading. */
+/* More than can be forked between the listing and a reading. */
 #define SHARERS_MOST 64
-/* Sharing has to grow by a fourth to be news. */
+/* Sharing has to grow by 1 / NEWS_PART to count as new. */
 #define NEWS_PART 4
 /* The kernel rounds off less than this. */
 #define SHARERS_NEAR 0.1
@@ -15,9 +15,9 @@ static uint64_t resident_bytes(const struct rollup *r) {
   return minus(rollup_cow_bytes(r), r->bytes[ROLLUP_KSM]);
 }
 
-/* Before 5.3 nothing is known of the kind of what is resident. Nor does the
- * kernel say how much of what is in swap was merged, with anybody. Swap, which
- * has shmem in it, was read with SwapPss; VmSwap was not. */
+/* The anonymous memory in swap: VmSwap, at most Swap, which includes shmem but
+ * was read together with SwapPss. 0 if it cannot be used: before 5.3, and with
+ * KSM, because the kernel does not show how much of it was merged. */
 static uint64_t swap_of(const struct rollup *r, uint32_t vm_swap_kb) {
   return rollup_has(r, ROLLUP_PSS_ANON) && r->bytes[ROLLUP_KSM] == 0
              ? min(vm_swap_kb * UINT64_C(1024), r->bytes[ROLLUP_SWAP])
@@ -28,15 +28,14 @@ static uint64_t swapped_bytes(const struct rollup *r, uint32_t vm_swap_kb) {
   return minus(swap_of(r, vm_swap_kb), r->bytes[ROLLUP_SWAP_PSS]);
 }
 
-/* The processes that a page which is shared by copy on write belongs to, on
- * average, or less: each pays its part. */
+/* At least how many processes, on average, share a page by copy on write. */
 static double sharers(uint64_t shared, uint64_t cost) {
   if (cost <= shared / SHARERS_MOST)
     return SHARERS_MOST;
   return (double)shared / (double)cost;
 }
 
-/* Private memory may be of files as far as these cost anything. */
+/* The least private anonymous memory: the rest of uss may be files or shmem. */
 static uint64_t own_bytes(const struct rollup *r) {
   return minus(rollup_uss(r),
                r->bytes[ROLLUP_PSS_FILE] + r->bytes[ROLLUP_PSS_SHMEM]);
@@ -75,7 +74,7 @@ uint32_t strangers_seen(const struct rollup *found, uint32_t vm_swap_kb,
   return seen == 0 && relatives == 1 ? is_resident || is_swapped : seen;
 }
 
-/* All private memory may be anonymous, so that there are no more sharers. */
+/* The most sharers: if all private memory is anonymous. */
 static double most_sharers(const struct rollup *r) {
   uint64_t own = min(rollup_uss(r), r->bytes[ROLLUP_PSS_ANON]);
 
@@ -83,7 +82,7 @@ static double most_sharers(const struct rollup *r) {
                  r->bytes[ROLLUP_PSS_ANON] - own);
 }
 
-/* One page that more share, or fewer, moves the mean. */
+/* True if all relatives share all of it: otherwise the mean would differ. */
 static bool is_mean_of_all(double sharers, uint32_t relatives) {
   double more = sharers - (double)relatives;
 
@@ -120,9 +119,9 @@ double strangers_part(const struct rollup *found, uint32_t relatives,
 
   if (strangers == 0)
     return 0;
-  /* Of n + more that share, each is short of all parts but its own. */
+  /* The shared memory less the part that each of n + more processes pays. */
   lacking = (double)resident_bytes(found) * more / (n * (n + more - 1));
-  /* What merged pages cost is scaled with the rest. */
+  /* The cost of merged pages is scaled, too. */
   scaled = (double)shared_cost(found) * more / n;
   return lacking > scaled ? lacking : scaled;
 }

@@ -1,7 +1,7 @@
 /*
- * Processes that share the memory of another by copy on write, as its reading
- * shows, although they are not known as its relatives. Mostly it is a child
- * that was forked after the processes were listed, and whose end is not seen.
+ * Strangers: processes that share the memory of another by copy on write, as
+ * its reading shows, but are not known as its relatives. Mostly these are
+ * children that were forked after the processes were listed, and end unseen.
  */
 #ifndef SMAPS_STRANGERS_H
 #define SMAPS_STRANGERS_H
@@ -15,27 +15,27 @@ enum strangers {
   STRANGERS_LASTING /* another reading has shown them too */
 };
 
-/* How many they are, beside so many relatives that are known. The process is
- * one of its relatives itself. vm_swap_kb: VmSwap, which is without shmem. */
+/* The least number of strangers. relatives: the number of known relatives,
+ * including the process. vm_swap_kb: VmSwap, which is without shmem. */
 uint32_t strangers_seen(const struct rollup *found, uint32_t vm_swap_kb,
                         uint32_t relatives);
 
-/* Whether there are none: strangers_seen() has the least number of them, and
- * where not all of the relatives share everything that can be too few. So the
- * mean has to be that of all of them, no more and no less. */
+/* True if there are certainly no strangers. strangers_seen() can return too few
+ * if some relatives do not share everything; so this demands that exactly all
+ * relatives share. */
 bool strangers_are_ruled_out(const struct rollup *found, uint32_t vm_swap_kb,
                              uint32_t relatives);
 
-/* By how much Pss and SwapPss are short of the memory that is so shared. Pages
- * that KSM has merged are not: these are shared with anybody. */
+/* The memory shared by copy on write, less the process's part of it. Without
+ * pages that KSM has merged: any process may share these. */
 uint64_t strangers_bytes(const struct rollup *found, uint32_t vm_swap_kb);
 
-/* Whether so much sharing is more than there was at the reading before. */
+/* True if clearly more is shared than at the last reading. */
 bool strangers_have_come(uint64_t bytes_before, uint64_t bytes);
 
-/* By how much Pss is short, if so many strangers are children that are in no
- * list, whose part nobody else pays; or by how much it becomes larger, where
- * they are counted and are not. */
+/* How much Pss is too low if so many strangers are unlisted children, whose
+ * part no listed process pays; or too high, if they are counted but do not
+ * exist. */
 double strangers_part(const struct rollup *found, uint32_t relatives,
                       uint32_t strangers);
 

@@ -17,15 +17,15 @@ struct page_sample {
    * V, memfd and shared anonymous memory, but no other tmpfs. They are not in
    * kinds. */
   struct page_tally shmem;
-  /* Where there are few pages outside of shmem they are counted here. Then the
-   * others have had the same chance to be in `kinds`, each among those of its
-   * kind, and pages of shmem among themselves. */
+  /* If there are few pages outside of shmem they are counted here. Then `kinds`
+   * has a random part of the pages of each kind that are not exclusive, and
+   * `shmem` of the pages of shmem. */
   bool has_census;
   struct page_count census[PAGE_KINDS];
   uint32_t looked_at; /* addresses looked up, present or not */
   double present;     /* resident pages that the layout shows, an estimate */
-  /* The part of the resident pages that it does not show: memory came where it
-   * has none. 0 where chance may explain it. */
+  /* The part of the resident pages that the layout lacks, because memory was
+   * added elsewhere. 0 if chance may explain it. */
   double unseen;
   bool has_mapcounts; /* as in struct page_lookup */
   /* If wanted, and since Linux 6.7: how many present pages, of up to 64, are in
@@ -36,8 +36,7 @@ struct page_sample {
   uint64_t probe_ns;
   uint32_t probe_pages;
   struct statm_sample statm; /* right after */
-  /* A reference that the caller of the reading owns, also if it is the layout
-   * that was given. */
+  /* A reference that the caller owns, even if this is the given layout. */
   struct page_layout *layout;
   uint64_t layout_ns; /* CPU time of making it; 0 if it is the one given */
 };
@@ -49,7 +48,7 @@ struct page_request {
   uint64_t seed;
 };
 
-/* So many addresses are looked up at most for each page that is wanted. */
+/* At most so many addresses are looked up for each wanted page. */
 #define PAGE_LOOKUPS_MOST 4
 
 /*

@@ -10,7 +10,7 @@
 #define GAIN_LEAST 0.25
 /* The weight of one sample in the mean of the lag. */
 #define LAG_RATE 0.25
-/* Standard deviations: 99 of 100 samples are no farther off. */
+/* Standard deviations that 99 of 100 samples do not exceed. */
 #define PUBLISHED 2.6
 #define CONTRADICTION 3.0
 /* With n pages seen, NONE_SEEN / n of all may differ from these, with 99 %

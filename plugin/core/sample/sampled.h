@@ -1,13 +1,12 @@
 /*
- * The memory of a process as a sample of its pages shows it, and how far off
- * that is. A kind of memory costs what statm says is resident of it times the
- * mean price of the pages that were looked up; a page's price is the part of
- * it that the process pays.
+ * The memory of a process by a sample of its pages, and the error of that. The
+ * Pss of a kind of memory is its resident size in statm times the mean price of
+ * the pages that were looked up; the price of a page is the part of it that the
+ * process pays.
  *
- * A sample is one of several measurements: the estimate of the process as it
- * would be now is another (sampled_fuse()). Each counts by what is known of its
- * error, so that samples of a process that does not change add up to a large
- * one, and one that changes is followed.
+ * The estimate of the process is another measurement, and sampled_fuse() makes
+ * a mean of both, weighted by their errors. So samples of a process that does
+ * not change add up to a large one, and changes are followed.
  */
 #ifndef SMAPS_SAMPLED_H
 #define SMAPS_SAMPLED_H
@@ -15,10 +14,9 @@
 #include "proc/rollup.h"
 #include <stdbool.h>
 
-/* The error of an amount, in bytes. noise: a standard deviation, as the pages
- * that were drawn show it; rare: the same for pages that differ and are so rare
- * that none was drawn; lag: by so much samples have been above the estimates on
- * average of late: the estimates lag behind. */
+/* The error of an amount, in bytes. noise: a standard deviation, by the drawn
+ * pages; rare: the same for pages that differ and are so rare that none was
+ * drawn; lag: the mean by which recent samples were above the estimates. */
 struct sampled_deviation {
   double noise, rare, lag;
 };
@@ -45,12 +43,12 @@ struct page_sums {
   double pages, exclusive, price, price_squared;
   /* The memory that they were drawn from has no exclusive pages. */
   bool are_shared;
-  /* The number of processes that a page which is not exclusive belongs to,
-   * where its price is not known: 2 or more. Else 0. */
+  /* If prices are unknown: the number of processes that share a page which is
+   * not exclusive, 2 or more. Else 0. */
   double sharers;
-  /* The number of relatives, this process included, of which as many pages were
-   * looked up, where that is more than one. A kind of page that was not seen in
-   * any of them is rarer than one that was not seen in this process alone. */
+  /* The number of relatives, including this process, of which as many pages
+   * were looked up. Pages that were drawn from none of them are rarer than
+   * pages that were not drawn from one process. */
   double alike;
 };
 
@@ -64,18 +62,18 @@ void sampled_add_files(struct sampled *s, const struct page_sums *pages,
 void sampled_add_exclusive(struct sampled *s, double anon_bytes,
                            double files_bytes);
 
-/* A part of the resident memory, from 0 to 1, had no chance to be drawn: it may
- * cost all that it is, or nothing, and be of either kind: the pages say how it
- * was priced. To be called when all has been added. */
+/* Adds the error of the part of the resident memory, from 0 to 1, that could
+ * not be drawn: it may be of either kind, and private or free of cost. anon and
+ * files show its price until now. To be called when all memory was added. */
 void sampled_doubt_unseen(const struct page_sums *anon,
                           const struct page_sums *files, double part,
                           struct sampled *s);
 
 /*
- * Corrects the estimate of the same process by the sample, which becomes the
- * mean of both; error: of the estimate. The sample has a weight of a quarter at
- * least, so that an estimate which is wrong is forgotten. False where the two
- * contradict each other: the sample is left as it was.
+ * Makes the sample the weighted mean of itself and the estimate of the same
+ * process; error: of the estimate. The sample weighs at least a quarter, so
+ * wrong estimates are forgotten. False if the two contradict each other: then
+ * the sample stays as it was.
  */
 bool sampled_fuse(struct sampled *s, const struct rollup *estimate,
                   const struct sampled_error *error);
@@ -84,13 +82,13 @@ bool sampled_fuse(struct sampled *s, const struct rollup *estimate,
  * anonymous memory and shmem count as dirty, files as clean. */
 void sampled_rollup(const struct sampled *s, struct rollup *ret);
 
-/* The standard deviation, of noise or rare pages. */
+/* The standard deviation: the larger one of noise and rare. */
 double sampled_spread(const struct sampled_deviation *d);
 
-/* 99 of 100 samples are no farther off. */
+/* The error that 99 of 100 samples do not exceed. */
 double sampled_pss_error(const struct sampled_error *e);
-/* The part of it that members of a set have in common: a cause that makes one
- * estimate lag behind does so for all. */
+/* The common part of the error of members of a set: the lag, which has the same
+ * cause for all. */
 double sampled_pss_common(const struct sampled_error *e);
 double sampled_uss_error(const struct sampled_error *e);
 
