@@ -53,7 +53,8 @@ struct cgroup_memory {
 };
 
 /* The working set, as cAdvisor and the kubelet call it: the kernel cannot just
- * take it back. The last reading of inactive_file may be older than the use. */
+ * take it back. The last reading of inactive_file may be older than the usage.
+ */
 static inline uint64_t
 cgroup_memory_working_set(const struct cgroup_memory *m) {
   uint64_t inactive = m->known & CGROUP_HAS_FILE ? m->inactive_file : 0;

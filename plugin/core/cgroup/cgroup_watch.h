@@ -1,18 +1,18 @@
 /*
- * The memory of the control groups that are groups (whole.h).
+ * The memory of control groups that are whole groups (whole.h).
  *
- * The usage is read in every cycle, from a file that stays open where there is
- * room (procfs.h); the limit, which climbs the hierarchy, and memory.stat, for
- * which the kernel may have to add up counters of all processors, are read in
- * one of CGROUP_SLOW_CYCLES, and once a minute at least; and when the usage has
- * moved by a part of the limit. memory.events is read at first sight and when
- * the host's count of killed processes (vmstat) has changed; if that count is
- * hidden, together with the limit.
+ * Read in every cycle: the usage, from a file that stays open if there is room
+ * (procfs.h).
+ * Read in one of CGROUP_SLOW_CYCLES, at least once a minute, and when the usage
+ * has changed by a part of the limit: the limit, of all control groups above
+ * too, and memory.stat, for which the kernel may add up counters of all CPUs.
+ * Read at first and when the host's count of killed processes (vmstat) has
+ * changed: memory.events. If that count is hidden: together with the limit.
  *
  * The kernel counts killed processes for the life of a control group, and
- * systemd removes that of a service before it starts the service again: often
- * the count is gone before anyone could read it. So what is published is how
- * many were killed in the last hour, over all lives of the path. If only the
+ * systemd removes the control group before it starts a service again: often the
+ * count is gone before it can be read. So the published number is how many were
+ * killed in the last hour, in all control groups that had the path. If only the
  * parent counted a kill, it is attributed to the child that has disappeared; if
  * several have, to none. Version 1 counts each control group separately, so
  * such a kill is lost.

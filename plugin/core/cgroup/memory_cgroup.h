@@ -2,7 +2,7 @@
  * The memory of a control group: the files memory.current, memory.events and
  * memory.stat of version 2, or their counterparts of version 1; and its limit,
  * the least of memory.max and memory.high of the group and of all groups above
- * it that this host shows.
+ * it that are visible here.
  *
  * A group that is removed and made again, as by the restart of a service, has
  * the same path, and is found there. So this module keeps no file open between

@@ -23,16 +23,16 @@ struct group {
   const struct report *report; /* of the rule that made it */
   const struct policy *policy; /* of the same rule; set by the matcher */
   size_t rule;                 /* index of that rule; set by the matcher */
-  unsigned rule_attributes;    /* bit per attribute that the rule goes by */
+  unsigned rule_attributes;    /* bit per attribute that the rule uses */
   struct usage usage;          /* of this cycle */
   struct doubt_sum pss_causes[ALL_CAUSES]; /* of its pss_doubt */
-  /* The control group that is the same processes (whole.h), in this cycle; or
-   * why there is none, and then the one that might be it, or NULL. */
+  /* The control group with the same processes (whole.h), in this cycle; or why
+   * there is none, and the nearest one or NULL. */
   enum cgroup_absence cgroup_absence;
   struct cgroup_node *cgroup_node;
   uint32_t cgroup_pid;   /* of a member in it */
-  unsigned cgroup_depth; /* of that of the last cycle, or 0 */
-  /* The memory of it, owned by cgroup_watch.h; NULL if there is none. */
+  unsigned cgroup_depth; /* in the last cycle, or 0 */
+  /* Its memory, owned by cgroup_watch.h; NULL without a control group. */
   const struct cgroup_memory *cgroup;
   const struct growth *growth; /* in the track; NULL at first */
   /* Owned by estimate/: NULL at first, freed with free(). */
@@ -47,7 +47,7 @@ struct group {
   size_t references;
 };
 
-/* A name that a group of a template has, or had lately. */
+/* The name of a present or recent group of a template. */
 struct known_name {
   uint64_t hash;
   uint64_t used; /* sequence number of the last use */

@@ -1,6 +1,6 @@
 /*
  * Converts results of floating-point arithmetic to amounts. Casting a double
- * that is no number or does not fit is undefined in C, so amounts are cast here
+ * that is NaN or does not fit is undefined in C, so amounts are cast here
  * and nowhere else.
  */
 #ifndef SMAPS_AMOUNT_H

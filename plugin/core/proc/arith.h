@@ -18,7 +18,7 @@ static inline double clamp(double x, double least, double most) {
   return x > least ? (x < most ? x : most) : least;
 }
 
-/* The rest of x, of either sign, after so much of it is explained. */
+/* The part of x, of either sign, that exceeds the explained amount. */
 static inline double excess(double x, double explained) {
   if (x > explained)
     return x - explained;

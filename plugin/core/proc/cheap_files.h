@@ -21,10 +21,10 @@ int statm_read_kept(struct procfs *p, uint32_t pid, struct procfs_file *file,
 
 int status_read(struct procfs *p, int process_fd, struct status_sample *ret);
 int status_read_of(struct procfs *p, uint32_t pid, struct status_sample *ret);
-/* Opens the directory of a thread that has memory, where the main thread has
- * ended; PROCFS_GONE without one. */
+/* Opens the directory of a thread that has memory, if the main thread has
+ * ended; PROCFS_GONE if there is none. */
 int open_live_thread(struct procfs *p, int process_fd, int *ret_fd);
-/* Of such a thread. */
+/* Reads status of such a thread. */
 int status_read_of_thread(struct procfs *p, uint32_t pid,
                           struct status_sample *ret);
 

@@ -20,8 +20,9 @@ bool kernel_release(unsigned *ret_major, unsigned *ret_minor) {
          parse_u32(&s, ret_minor);
 }
 
-/* Reads the number at that place of a file, from 0; blanks are between two.
- * False if the file cannot be opened; the number is 0 if there is none. */
+/* Reads number `place` of a file, from 0; numbers are separated by blanks.
+ * False if the file cannot be opened. The result is 0 if there is no such
+ * number. */
 static bool read_nth(const char *path, unsigned place, uint64_t *ret) {
   uint64_t number = 0;
   char text[256];

@@ -236,7 +236,7 @@ static int compare_names(const struct mapping *a, const struct mapping *b) {
                : (a->name_len > b->name_len) - (a->name_len < b->name_len);
 }
 
-/* Its Pss; its size, which is an upper bound, if that is unknown. */
+/* Its Pss; or its size, an upper bound, if Pss is unknown. */
 static uint64_t weight_of(const struct mapping *m) {
   return rollup_has(&m->sum, ROLLUP_PSS) ? m->sum.bytes[ROLLUP_PSS] : m->size;
 }

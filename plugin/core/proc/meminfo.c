@@ -6,7 +6,7 @@ struct key {
   const char *name;
   size_t offset;  /* in struct meminfo_sample */
   unsigned known; /* enum meminfo_known, or 0 */
-  bool is_count;  /* and not in kB */
+  bool is_count;  /* a number, not in kB */
 };
 
 #define KEY(name_, member_, known_)                                            \

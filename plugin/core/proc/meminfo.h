@@ -53,7 +53,7 @@ struct meminfo_sample {
 
 /*
  * Returns 0 and fills *ret, or returns -EBADMSG and leaves *ret unchanged if
- * MemTotal is missing or zero, or a value is no number.
+ * MemTotal is missing or zero, or a value is not a number.
  */
 int meminfo_parse(const char *text, size_t len, struct meminfo_sample *ret);
 

@@ -60,7 +60,8 @@ static bool parse_id(const char *name, uint32_t *ret) {
 
 /* Compares "self" with our own pid: only if they agree, kcmp(2) understands the
  * tree's pids. A /proc of another pid namespace shows us under another number.
- * (A "self" that is no link, or that we may not read, is not the kernel's.) */
+ * (A "self" that is not a link, or not readable for us, is not the kernel's.)
+ */
 static int detect_own_pids(int root_fd, bool *ret) {
   char target[16];
   uint32_t pid;

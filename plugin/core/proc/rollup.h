@@ -68,11 +68,11 @@ static inline uint64_t rollup_cow_bytes(const struct rollup *r) {
  * skipped, missing keys are left out of `known`.
  *
  * A malformed text returns -EBADMSG and leaves *ret unchanged: Rss, Pss or one
- * of the four Shared_ and Private_ fields is missing; a value is no number of
- * kB or overflows; a key occurs twice; the text does not end in a newline; Pss
- * is above Rss; the four do not add up to Rss (allowing for 1 kB of rounding
- * each). The caller handles an empty text (a process without mm on some
- * kernels) beforehand.
+ * of the four Shared_ and Private_ fields is missing; a value is not a number
+ * of kB or overflows; a key occurs twice; the text does not end in a newline;
+ * Pss is above Rss; the four do not add up to Rss (allowing for 1 kB of
+ * rounding each). The caller handles an empty text (a process without mm on
+ * some kernels) beforehand.
  */
 int rollup_parse(const char *text, size_t len, struct rollup *ret);
 

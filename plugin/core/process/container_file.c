@@ -6,7 +6,7 @@
 
 #include <yajl/yajl_parse.h>
 
-/* kubelet may have cut the id: this much of it has to be there. */
+/* kubelet may have cut the id; at least so many digits are needed. */
 #define ID_LEN_LEAST 12
 
 /* Looks in an object for the string of a key, or the first one of its array. */
@@ -27,7 +27,7 @@ static int on_open(void *ctx) {
   return 1;
 }
 
-/* Ends the search behind the object that was meant. */
+/* Ends the search after the wanted object. */
 static int on_close(void *ctx) {
   struct search *s = ctx;
 

@@ -19,8 +19,8 @@ struct container_names {
 
 /*
  * Finds the string of a key in a JSON object; or, with an id, in an array of
- * objects, in that one whose "id" it is, the first string of the array of the
- * key. -ENOENT if there is none, -EBADMSG if the text is malformed, or the
+ * objects, in the object with that "id", the first string of the key's
+ * array. -ENOENT if there is none, -EBADMSG if the text is malformed, or the
  * string is empty, does not fit or has a NUL in it; -ENOMEM.
  */
 int container_file_parse(const char *key, const char *id, const char *text,

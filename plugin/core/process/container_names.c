@@ -14,7 +14,7 @@
 
 #define ID_LEN 64
 #define SHORT_LEN 12
-/* Longer paths are refused: one is kept for each container. */
+/* Longer paths are refused, because a path is kept for each container. */
 #define PATH_SIZE 512
 /* Podman has all containers in one file, with about 1 kB for each. */
 #define SIZE_MOST (4 << 20)
@@ -42,7 +42,7 @@ struct container_entry {
 struct lookup {
   const char *root;
   struct container_entry found;
-  int error; /* of the first file that exists and was of no use */
+  int error; /* of the first file that exists but could not be used */
   const char *file;
 };
 
@@ -229,9 +229,10 @@ static struct container_entry *find(const struct container_cache *c,
   return NULL;
 }
 
-/* Completes *e with the known names. True if these have to suffice; else the
- * caller reads files. A name that was in no file is looked for again whenever a
- * process needs it: the file may be written later. */
+/* Completes *e with the known names. True if no files are to be read now: they
+ * were checked lately, or another thread reads. Else the caller reads them. A
+ * name that was in no file is looked for again whenever a process needs it: the
+ * file may be written later. */
 static bool begin(struct container_cache *c, struct container_entry *e,
                   uint64_t now_ns) {
   bool *is_reading = &c->is_reading[e->uid != 0], will_do;

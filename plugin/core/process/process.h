@@ -42,7 +42,7 @@ struct explanation {
 /* Fields are ordered to save padding: there can be tens of thousands. */
 struct process {
   uint32_t pid;
-  /* The parent at first sight; the reaper of an orphan is no relative. If
+  /* The parent at first sight; the reaper of an orphan is not a relative. If
    * is_linked, parent_pid is 0 for no parent, or parent_starttime is valid. */
   uint32_t parent_pid;
   uint64_t parent_starttime;

@@ -6,7 +6,7 @@
 #include "proc/cheap_files.h"
 #include "read/read_batch.h"
 
-/* Notes a failed read. The end of a process is no failure. */
+/* Notes a failed read. The end of a process is not a failure. */
 static void note_failure(struct identify_ctx *in, const struct process *p,
                          int rc, const char *file) {
   if (rc == PROCFS_DENIED)
@@ -121,8 +121,8 @@ static bool may_be_other(struct identify_ctx *in, const struct process *p,
          has_other_name(in, p);
 }
 
-/* Uses statm in place of an inspection. A known process stays alive as it was,
- * for as long as it has memory and shows no change; the reason for an
+/* Uses statm instead of an inspection. A known process stays alive as it was,
+ * as long as it has memory and shows no change; the reason for an
  * inspection persists. A process that may have changed groups is due to be
  * matched, and counts as unidentified until then. */
 static void refresh_from_statm(struct identify_ctx *in, struct process *p) {

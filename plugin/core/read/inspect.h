@@ -52,7 +52,7 @@ struct inspect_ctx {
   struct user_cache *users;
   struct container_cache *containers;
   unsigned attributes;      /* bit per attribute to read */
-  unsigned rule_attributes; /* those of them that rules look at */
+  unsigned rule_attributes; /* the part of them that rules use */
   uint64_t interval_ns;
 
   /* The values of the current process. */

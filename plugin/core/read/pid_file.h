@@ -6,9 +6,9 @@
 
 /*
  * Reads a PID file. Sets *ret to the pid in it, or to 0 if the file is missing,
- * is no regular file or does not begin with a number. A negative errno if its
- * content is unknown: reading is not permitted, no descriptor is left, or the
- * like.
+ * is not a regular file, or does not begin with a number. A negative errno if
+ * its content is unknown: reading is not permitted, no descriptor is left, or
+ * the like.
  *
  * A file that is not regular is never opened, even if a link leads there:
  * opening a device can have an effect. May hang (a network file system), so

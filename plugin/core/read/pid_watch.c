@@ -106,7 +106,7 @@ static void check_known_pid(const struct process_table *t,
     f->pid = 0;
 }
 
-/* job is NULL if the file was left alone. A job that was skipped, because no
+/* job is NULL if the file was not read. A job that was skipped, because no
  * reader was free, says nothing about the file. */
 static void apply_result(const struct pid_watch *w,
                          const struct process_table *t, struct watched_file *f,

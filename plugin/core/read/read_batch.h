@@ -17,10 +17,10 @@ struct read_batch {
 void read_batch_init(struct read_batch *b, struct reader *reader,
                      void (*apply)(void *ctx, struct read_job *job), void *ctx);
 
-/* Copies the job, and makes all that are collected if there is no more room. */
+/* Copies the job. If the batch is full, makes all collected reads. */
 void read_batch_add(struct read_batch *b, const struct read_job *job);
 
-/* Makes those that are collected: to be called after the last one. */
+/* Makes the collected reads: to be called after the last job. */
 void read_batch_flush(struct read_batch *b);
 
 #endif

@@ -42,7 +42,7 @@ enum read_kind {
   READ_PID_FILE,
 };
 
-/* In addition to those of procfs.h. */
+/* In addition to the outcomes of procfs.h. */
 enum read_outcome {
   READ_HUNG = 16, /* it has not returned */
   /* Not tried: an earlier read still hangs; or only one thread is left, and the
@@ -84,9 +84,9 @@ struct read_job {
    * is read right after it, and stat if it shows memory shared by copy on
    * write. */
   bool is_baseline;
-  /* For READ_ROLLUP: with more of them it would take too long; 0 for any. They
-   * are counted first, which takes about as long, but with the lock given up
-   * now and then. */
+  /* For READ_ROLLUP: with more mappings it would take too long; 0 for any
+   * number. They are counted first, which takes about as long, but releases the
+   * lock now and then. */
   uint32_t mappings_most;
   /* For READ_SAMPLE; and, without the layout and the probe, for
    * READ_MAPPING_SAMPLE. The layout is the caller's reference, and no other job

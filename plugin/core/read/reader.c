@@ -170,7 +170,7 @@ static void do_job(void *ctx, size_t i) {
   const struct proc_ref *p = &w->tasks[i].ref;
   struct read_job *job = &w->tasks[i].job;
 
-  /* The last worker is for processes that are well. */
+  /* The last worker is not for processes that may hang. */
   if (w->is_last && !w->tasks[i].path && status_is_blocked(w->procfs, p->pid)) {
     job->result = READ_STILL_HUNG;
     return;

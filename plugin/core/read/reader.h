@@ -24,7 +24,7 @@
 struct reader_setup {
   const struct procfs *procfs; /* the tree to read, also after it is reopened */
   unsigned attributes;         /* bit per attribute to read */
-  unsigned rule_attributes;    /* those of them that rules look at */
+  unsigned rule_attributes;    /* the part of them that rules use */
   uint64_t interval_ns;
   uint64_t read_timeout_ns; /* the longest time of a read */
   uint64_t (*clock_ns)(void);

@@ -159,8 +159,9 @@ bool capture_is_of_kill(const struct alarm *alarm) {
   return strcmp(alarm->type_instance, "oom_kill") == 0;
 }
 
-/* What the capture has instead of the members of now; or NULL. An alarm about a
- * kill is about the processes from before a restart, and no other alarm is. */
+/* The last known state, if the capture has to show that; NULL for the members
+ * of now. Only an alarm about a kill is about processes from before a restart.
+ */
 static const struct last_state *ended_state(const struct scene *s,
                                             const struct last_known *last,
                                             const struct group *g,

@@ -37,7 +37,7 @@ bool capture_is_of_kill(const struct alarm *alarm);
 
 /*
  * Begins a capture with the sums of this scene, or, for a group whose processes
- * have ended, with what was last known of it. -ENOENT if there is no such
+ * have ended, with its last known state. -ENOENT if there is no such
  * group, or -ENOMEM; c is then zero.
  */
 int capture_begin(struct capture *c, const struct scene *s,

@@ -34,7 +34,8 @@ static void add_sample(struct pss_history *h, uint64_t now_ns,
       (struct pss_sample){.time_ns = now_ns, .pss_bytes = pss_bytes};
 }
 
-/* A member that will be read: its first reading is no change. */
+/* True if a member that will be read is guessed now: its first reading corrects
+ * that, and is not a change. */
 static bool has_guess_for_now(const struct usage *u) {
   return u->unmeasured > u->unreadable + u->unasked;
 }

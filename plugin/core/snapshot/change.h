@@ -1,6 +1,6 @@
 /*
- * The PSS of a group in the last hour, as far as it is known, for the change in
- * a notification. A sample is kept every ten minutes.
+ * The known PSS of a group in the last hour, for the change in a notification.
+ * A sample is kept every ten minutes.
  *
  * The change is the difference of two states, whatever lies between them: steps
  * and peaks count. Growth (report/growth.h) is only a rise that goes on.
@@ -10,7 +10,7 @@
 
 #include "match/group.h"
 
-/* The oldest is as old as an hour, and up to ten minutes more. */
+/* The oldest sample is between 60 and 70 minutes old. */
 #define PSS_HISTORY_SAMPLES 7
 #define PSS_HISTORY_STEP_NS (600 * NS_PER_S)
 
@@ -32,8 +32,8 @@ struct pss_change {
 
 /*
  * Notes the PSS of each group, if it is due and rests on a reading of every
- * member: a guess that a reading corrects is no change. Without memory a group
- * has no change.
+ * member: a guess that a reading corrects is not a change. Without memory a
+ * group has no change.
  */
 void change_note(const struct group_table *groups, uint32_t kernel_fields,
                  uint64_t now_ns);

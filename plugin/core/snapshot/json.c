@@ -52,7 +52,7 @@ void json_done(struct json *j) {
 
 static bool is_special(uint32_t c) { return c < 0x20 || c == '"' || c == '\\'; }
 
-/* The bytes until one that cannot stand in a string as it is. */
+/* The number of bytes before the first one that has to be escaped. */
 static size_t plain_length(const char *text, size_t left) {
   size_t n = 0, length = 1;
   uint32_t c;
@@ -92,8 +92,8 @@ static void put_string(struct json *j, const char *text, size_t len) {
 
 /* --- values --- */
 
-/* What stands before a value. A string ends in a quotation mark, so that the
- * last character shows what was before. */
+/* Writes the comma and the key before a value. The last character shows whether
+ * a comma is needed: even a string ends in a quotation mark. */
 static void begin(struct json *j, const char *key) {
   if (j->len > 0 && !memchr("{[", j->text[j->len - 1], 2))
     put_word(j, ",");

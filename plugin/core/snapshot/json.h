@@ -1,6 +1,6 @@
 /*
- * Writes a JSON text (RFC 8259) into memory. The order of calls is the caller's
- * to keep: a key for each value in an object, NULL in an array.
+ * Writes a JSON text (RFC 8259) into memory. The caller has to call in the
+ * right order, with a key for each value in an object, and NULL in an array.
  *
  * The first error sticks: later calls do nothing, and json_finish() returns it.
  */

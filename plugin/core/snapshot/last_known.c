@@ -72,7 +72,7 @@ static bool is_there(const struct scene *s, const struct last_member *m) {
          (p->state == PROCESS_ALIVE || p->state == PROCESS_UNKNOWN);
 }
 
-/* The largest of some members; 0 of none. */
+/* The weight of the largest member; 0 without members. */
 static uint64_t largest(const struct last_state *l) {
   return l && l->n > 0 ? l->members[0].weight : 0;
 }
@@ -84,7 +84,7 @@ static bool is_any_there(const struct scene *s, const struct last_state *l) {
   return false;
 }
 
-/* The state moves; the next one begins anew. */
+/* Moves the state to `before`; the next state is a new one. */
 static void keep_before(struct last_known *l) {
   if (!l->before)
     l->before = calloc(1, sizeof(*l->before));
@@ -228,7 +228,7 @@ static size_t find_oldest(const struct last_known_table *t) {
   return oldest;
 }
 
-/* Removes what is too old, and the oldest of what is too much. */
+/* Removes states that are too old, and the oldest if there are too many. */
 static void forget_ended(struct last_known_table *t, uint64_t now_ns) {
   size_t ended = 0;
 

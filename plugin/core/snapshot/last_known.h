@@ -2,12 +2,11 @@
  * The last known state of each group, for the capture of a group whose
  * processes have ended: the alarm comes an interval later.
  *
- * A group without members keeps the state of the last cycle in which it had
- * any, for an hour. That holds for a group of a template as well, which is gone
- * itself. If its largest member ended some intervals before the others, as a
- * process that is killed for memory does, the state is that of before its end.
- * A group that is restarted keeps that state as well, for some intervals, for
- * the alarm of a kill.
+ * A group without members, even a removed group of a template, keeps the state
+ * of the last cycle in which it had any, for an hour. If its largest member
+ * ended some intervals before the others, as by the OOM killer, the state is
+ * from before its end. A restarted group keeps that state for some intervals,
+ * too, for the alarm about a kill.
  */
 #ifndef SMAPS_LAST_KNOWN_H
 #define SMAPS_LAST_KNOWN_H
@@ -63,9 +62,9 @@ void last_known_note(struct last_known_table *t, const struct scene *s);
 const struct last_known *last_known_find(const struct last_known_table *t,
                                          const char *name);
 
-/* The state from before the end of the members of a group, which has others now
- * or none; of a kill, that may be the end before a restart. NULL if some of
- * them are still there. */
+/* The state of a group before all its members ended: it has no members now, or
+ * others. NULL if some of them are still there. is_kill: the alarm is about a
+ * kill, so the end may be before a restart. */
 const struct last_state *last_known_ended(const struct last_known *l,
                                           const struct scene *s,
                                           bool has_members, bool is_kill);

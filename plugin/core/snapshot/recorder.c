@@ -45,8 +45,8 @@ static bool is_cooling(const struct recorder *r, const struct alarm *alarm,
   return false;
 }
 
-/* One capture serves all alarms of an interval; but only that of a kill is
- * about what was killed. */
+/* One capture serves all alarms of an interval, except that an alarm about a
+ * kill gets its own, of the killed processes. */
 static bool is_waiting(const struct recorder *r, const struct alarm *alarm) {
   for (size_t i = 0; i < r->n_alarms; i++) {
     const struct alarm *a = &r->alarms[i];
@@ -58,7 +58,7 @@ static bool is_waiting(const struct recorder *r, const struct alarm *alarm) {
   return false;
 }
 
-/* Beyond the limit the last one gives way to one that is more severe. */
+/* If the queue is full, the last alarm is dropped for a more severe one. */
 static void add_alarm(struct recorder *r, const struct alarm *alarm) {
   size_t i = r->n_alarms;
 
@@ -81,8 +81,8 @@ void recorder_raise(struct recorder *r, const struct alarm *alarm) {
   pthread_mutex_unlock(&r->mutex);
 }
 
-/* Takes the next alarm. The same may have been raised since the first one was
- * taken and before it cooled down: that is dropped. */
+/* Takes the next alarm. Drops alarms for which a capture was made since they
+ * were raised. */
 static bool pop_alarm(struct recorder *r, uint64_t now_ns, struct alarm *ret) {
   bool has_any = false;
 
@@ -98,7 +98,7 @@ static bool pop_alarm(struct recorder *r, uint64_t now_ns, struct alarm *ret) {
   return has_any;
 }
 
-/* Takes the place of one that is over, if there is any. */
+/* Adds a cooldown, in the place of one that is over, if possible. */
 static int add_cooldown(struct recorder *r, const struct cooldown *new,
                         uint64_t now_ns) {
   struct cooldown *cooldowns;
@@ -161,8 +161,8 @@ static void submit_document(struct recorder *r, const struct document *d,
     writer_submit(r->writer, d);
 }
 
-/* By what ReadBudget makes in an interval. A capture is rare, and what it is
- * about may soon be gone. */
+/* A capture may take so many times the ReadBudget of an interval: it is rare,
+ * and its processes may end soon. */
 #define CAPTURE_TIMES_BUDGET 5
 
 static uint64_t time_for_captures(const struct settings *s) {

@@ -155,7 +155,8 @@ static void add_cgroup_memory(struct json *j, const struct scene *s,
     json_integer(j, "oom_kill", m->kills);
 }
 
-/* The control group that it is; or might be, with the reason against that. */
+/* Writes the group's control group; or the nearest one, and why it is not the
+ * group's. */
 static void add_cgroup(struct json *j, const struct scene *s,
                        const struct group *g) {
   if (g->cgroup)
@@ -198,8 +199,8 @@ static void add_group(struct json *j, const struct scene *s,
   json_end_object(j);
 }
 
-/* What its control group shows, such as kills, is of this cycle. A group of a
- * template is NULL. */
+/* Writes a group that has ended. Values of its control group, such as kills,
+ * are of this cycle. g is NULL for a group of a template. */
 static void add_ended_group(struct json *j, const struct scene *s,
                             const struct last_known *last,
                             const struct last_state *state,
@@ -215,7 +216,8 @@ static void add_ended_group(struct json *j, const struct scene *s,
   json_end_object(j);
 }
 
-/* The group that has ended has its place by name, even if it is gone. */
+/* Writes the groups by name, among them the ended one, even if it is removed.
+ */
 static void add_groups(struct json *j, const struct scene *s,
                        const struct last_known *last,
                        const struct last_state *state) {
@@ -409,7 +411,7 @@ static void add_close_up(struct json *j, const struct close_up *close_up) {
   add_mappings(j, close_up->table, close_up->top_mappings, false);
 }
 
-/* The sums of smaps replace those of the cycle. */
+/* Uses the sums of smaps instead of the sums of the cycle. */
 static void apply_close_up(const struct close_up *close_up,
                            struct estimate *est) {
   if (close_up->is_sampled)

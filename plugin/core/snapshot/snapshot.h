@@ -19,7 +19,7 @@ struct alarm {
 
 /* The mappings of a process in a capture. */
 struct close_up {
-  struct mapping_table *table; /* is ranked */
+  struct mapping_table *table; /* ranked */
   const struct rollup *sum;    /* of the table, if it was read from smaps */
   bool is_sampled;             /* else it was read from maps */
   size_t top_mappings;
@@ -36,7 +36,7 @@ int snapshot_make(const struct scene *s, char **ret_text, size_t *ret_len);
  */
 
 /* Writes the head, the rules and the groups. alarm is NULL for a state. The
- * group of that name has what was last known of it, unless that is NULL. */
+ * group of that name gets the last known state, unless that is NULL. */
 void snapshot_begin(struct json *j, const struct scene *s,
                     const struct alarm *alarm, const struct last_known *last,
                     const struct last_state *state);

@@ -164,7 +164,7 @@ struct old_files {
   struct old_file *files;
   size_t n, cap;
   uint64_t bytes;
-  char tomorrow[32]; /* no right time is later */
+  char tomorrow[32]; /* later times are wrong */
 };
 
 static void old_files_done(struct old_files *o) {
@@ -201,8 +201,8 @@ static int add_old(struct old_files *o, const char *name,
   return 0;
 }
 
-/* Orders by the time in the name. Times that have not come yet are first: these
- * files would stay for years. */
+/* Orders by the time in the name. Times in the future come first: otherwise
+ * these files would stay for years. */
 static int compare_old(const void *left, const void *right) {
   const struct old_file *a = left, *b = right;
   int order = b->is_ahead - a->is_ahead;

@@ -17,11 +17,11 @@ struct summary_process {
 };
 
 struct summary {
-  bool has_ended;    /* its processes have, and all is as it was last known */
-  uint64_t ended_ns; /* then: so long ago */
+  bool has_ended;    /* the group has ended; the rest is its last known state */
+  uint64_t ended_ns; /* if has_ended: how long ago */
   bool has_pss;
   uint64_t pss_bytes; /* of the group */
-  uint64_t pss_error; /* of that; 0: none */
+  uint64_t pss_error; /* error of pss_bytes; 0: none */
   struct pss_change change;
   uint64_t limit_bytes; /* of its largest member's control groups; 0: none */
   struct summary_process largest[SUMMARY_PROCESSES]; /* the largest first */
@@ -40,8 +40,7 @@ struct summary {
  */
 void summary_format(const struct summary *s, char *ret, size_t size);
 
-/* The age of what is last known of a group that has ended: a second at least.
- */
+/* The age of the last known state of an ended group: at least a second. */
 uint64_t summary_ended_seconds(const struct summary *s);
 
 /* Formats a process as "PID COMM BYTES", or "PID COMM RSS BYTES". */

@@ -9,7 +9,7 @@
 #include "proc/thread.h"
 
 #define DOCUMENTS_MAX 8
-/* A day, and no more than captures may take by default. */
+/* History of a day, with the default size limit of captures. */
 #define HOUR_NS (3600 * NS_PER_S)
 #define HISTORY_FILES 24
 #define HISTORY_BYTES (UINT64_C(64) << 20)
@@ -77,7 +77,7 @@ int writer_new(const struct settings *settings,
 
 /* --- the thread --- */
 
-/* A state may be for the history alone. */
+/* The path for results: the history's if a state is for that alone. */
 static const char *place_of(const struct writer *w, const struct document *d) {
   if (d->kind == DOCUMENT_CAPTURE)
     return w->directory;
@@ -107,7 +107,7 @@ static void write_document(struct writer *w, const struct document *d,
   w->done(&result);
 }
 
-/* A restart does not add another one for the hour. */
+/* Only the first state of an hour is added, also after a restart. */
 static void write_history(struct writer *w, const struct document *d,
                           char *path, size_t size) {
   uint64_t hour = d->time_ns / HOUR_NS;

@@ -49,8 +49,8 @@ int writer_new(const struct settings *settings,
                void (*done)(const struct write_result *result),
                struct writer **ret);
 
-/* Has the thread call done() for each place, so that done() can look at it. A
- * place may be on a disk that hangs. */
+/* Calls done() for each place, so that done() can check it: on the thread,
+ * because the disk may hang. */
 void writer_check(struct writer *w);
 
 /*
