@@ -1,6 +1,6 @@
 /*
- * Where the memory of the host is: areas that end at MemTotal, of the groups
- * and of the kernel.
+ * Where the memory of the host is: areas of groups and of the kernel, which add
+ * up to MemTotal.
  */
 #ifndef REPORT_AREA_H
 #define REPORT_AREA_H

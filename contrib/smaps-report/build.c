@@ -20,7 +20,7 @@
 struct frame {
   enum place place;
   const struct key *key;  /* of the next value; NULL: unknown */
-  const struct key *last; /* the last key that was not unknown; or NULL */
+  const struct key *last; /* the last known key; or NULL */
   uint64_t seen;          /* bit per key */
   size_t count;           /* elements begun */
 };
@@ -115,8 +115,8 @@ static bool refuse_type(struct builder *b, enum type expected,
 
 /* ---- the destination of a value ---- */
 
-/* The key of the next value; NULL if it is unknown, or within the value of one
- * that is. Counts the elements of arrays. */
+/* The key of the next value; NULL if the key, or a key above it, is unknown.
+ * Counts the elements of arrays. */
 static const struct key *begin_value(struct builder *b) {
   struct frame *f = current(b);
 
@@ -397,7 +397,7 @@ static bool is_interpreter(const char *comm) {
   return false;
 }
 
-/* Sets the title. A program that runs scripts has the base name of its first
+/* Sets the title. An interpreter of scripts gets the base name of its first
  * argument that is not an option, if that looks like a file. */
 static void name_process(struct builder *b) {
   struct process *p = &b->process;
@@ -548,7 +548,7 @@ static int compare_groups(const void *a, const void *b) {
                 ((const struct group *)b)->name);
 }
 
-/* Sorts the groups by name; two may not have the same. */
+/* Sorts the groups by name, and refuses two of the same name. */
 static int check_groups(struct document *d, struct config_error *reason) {
   if (d->n_groups > 0)
     qsort(d->groups, d->n_groups, sizeof(*d->groups), compare_groups);
@@ -565,7 +565,7 @@ static int check_groups(struct document *d, struct config_error *reason) {
   return 0;
 }
 
-/* The document has each rule that a process names. */
+/* Refuses a rule number that the document does not have. */
 static int check_rules(const struct document *d, struct config_error *reason) {
   for (size_t i = 0; i < d->n_processes; i++) {
     const struct process *p = &d->processes[i];

@@ -7,14 +7,14 @@
 #define ROW(name, words) {#name, words, 0},
 static const struct cause_part table[CAUSES] = {CAUSE_TABLE(ROW)};
 
-/* Those that are equal stay in the order of the table. */
+/* Equal parts stay in the order of the table. */
 static void insert(struct cause_part *parts, size_t n, struct cause_part part) {
   for (; n > 0 && parts[n - 1].bytes < part.bytes; n--)
     parts[n] = parts[n - 1];
   parts[n] = part;
 }
 
-static bool is_worth_telling(const struct group *g) {
+static bool is_worth_showing(const struct group *g) {
   uint64_t pss = amounts_get(&g->amounts, AMOUNT_PSS);
 
   return g->pss_error_by && g->pss_error != UNKNOWN && pss != UNKNOWN &&
@@ -24,7 +24,7 @@ static bool is_worth_telling(const struct group *g) {
 size_t cause_list(const struct group *g, struct cause_part ret[CAUSES]) {
   size_t n = 0;
 
-  if (!is_worth_telling(g))
+  if (!is_worth_showing(g))
     return 0;
   for (int i = 0; i < CAUSES; i++) {
     struct cause_part part = table[i];

@@ -40,7 +40,7 @@ struct cell {
 
 struct row {
   const struct amounts *amounts;
-  union { /* by kind; that of a total is a user, or an area */
+  union { /* by kind; a total has a user, or an area */
     const void *of;
     const struct group *group; /* of groups and users */
     const struct process *process;

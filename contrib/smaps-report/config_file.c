@@ -136,7 +136,7 @@ static int compare_names(const struct dirent **a, const struct dirent **b) {
   return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* As in the daemon, the name of each file is expanded once more. */
+/* The daemon expands the name of each file once more; so do we. */
 static bool add_directory(struct reader *r, const char *path,
                           const char *filter) {
   struct dirent **entries;
@@ -163,7 +163,7 @@ static bool passes(const char *path, const char *filter) {
   return !filter || fnmatch(filter, slash ? slash + 1 : path, 0) == 0;
 }
 
-/* The daemon goes on without a file that is not there. */
+/* The daemon ignores a missing file. */
 static bool add_path(struct reader *r, const char *path, const char *filter) {
   struct stat st;
 

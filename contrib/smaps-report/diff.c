@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The name of the mappings that a document does not name. */
+/* The name of all mappings that a document has not listed by name. */
 static const char rest[] = "[rest]";
 
 /* ---- changes ---- */
@@ -19,13 +19,13 @@ struct side {
   const char *group; /* of a process */
   const struct process *process;
   uint64_t amount;
-  uint64_t error; /* UNKNOWN of other amounts than PSS and USS */
+  uint64_t error; /* UNKNOWN for amounts other than PSS and USS */
 };
 
 struct sides {
   struct side *all;
   size_t n;
-  bool is_complete; /* what is not in it is not there */
+  bool is_complete; /* the document lists all of them */
 };
 
 static void add_side(struct sides *s, struct side side) {
@@ -87,8 +87,8 @@ static void sort(struct sides *s, int (*compare)(const void *, const void *)) {
 }
 
 /*
- * Sorts the sides by `order`, and pairs those that are equal to `compare`. What
- * has no partner stays in the arrays.
+ * Sorts the sides by `order`, and pairs sides that `compare` finds equal. Sides
+ * without a partner stay in the arrays.
  */
 static void pair(struct sides *old, struct sides *new,
                  int (*order)(const void *, const void *),
@@ -116,7 +116,8 @@ static void pair(struct sides *old, struct sides *new,
   new->n = n_new;
 }
 
-/* Adds what has no partner, which may be in the rest of the other document. */
+/* Adds sides without a partner, which may be in the rest of the other document.
+ */
 static void add_single(struct sides *old, struct sides *new,
                        struct changes *ret) {
   for (size_t i = 0; i < old->n; i++)
@@ -382,7 +383,7 @@ const char *diff_how_name(enum how how) {
 struct section {
   const struct changes *changes;
   const char *title;
-  const char *key, *name; /* in JSON: its own, and that of a name in it */
+  const char *key, *name; /* in JSON: its key, and the key of its names */
   bool has_pids;
   bool is_shown;
 };
@@ -425,7 +426,7 @@ static void add_amount(uint64_t bytes, uint64_t error, const struct style *s,
   text_add_error(ret, column_shown_error(error, bytes), s);
 }
 
-/* A process whose memory was guessed on either side. */
+/* True if its memory was guessed. */
 static bool is_guess(const struct process *p) {
   return p && (process_is_from(p, "guessed") || process_is_from(p, "statm") ||
                process_is_from(p, "unreadable"));

@@ -9,8 +9,8 @@ enum how {
   HOW_RESTARTED, /* another process of the same group and name */
   HOW_CAME,
   HOW_WENT,
-  HOW_LISTED,   /* may be missing in the old snapshot, which is not complete */
-  HOW_UNLISTED, /* may be missing in the new snapshot, which is not complete */
+  HOW_LISTED,   /* not in the old snapshot, which is not complete */
+  HOW_UNLISTED, /* not in the new snapshot, which is not complete */
 };
 
 /* "stayed", "restarted" and so on. */

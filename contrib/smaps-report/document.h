@@ -62,7 +62,7 @@ struct amounts {
 /* Gets an amount or UNKNOWN. */
 uint64_t amounts_get(const struct amounts *a, enum amount which);
 
-/* Packs values[AMOUNTS] without those that are UNKNOWN. */
+/* Packs values[AMOUNTS], without UNKNOWN values. */
 void amounts_pack(struct amounts *a, struct pool *p, const uint64_t *values);
 
 /* a + b; UNKNOWN if one of them is unknown, or if the sum overflows. */
@@ -72,12 +72,12 @@ static inline uint64_t amount_or_0(uint64_t bytes) {
   return bytes == UNKNOWN ? 0 : bytes;
 }
 
-/* a - b, and no less than 0. */
+/* a - b, at least 0. */
 static inline uint64_t amount_less(uint64_t a, uint64_t b) {
   return a > b ? a - b : 0;
 }
 
-/* As strcmp(3). NULL, the name of what has none, comes last. */
+/* As strcmp(3). NULL, "no name", comes last. */
 int name_compare(const char *a, const char *b);
 
 struct mapping {
@@ -117,8 +117,8 @@ struct group {
   double until_limit; /* seconds */
   double last_known;  /* it has ended: its values are of this time */
   struct amounts amounts;
-  /* In a sum that we have made: bit per amount that some parts lack, so that
-   * the amount is at least this. */
+  /* In a sum: bit per amount that some parts lack, so the sum is a lower
+   * bound. */
   uint32_t at_least;
 };
 
@@ -192,10 +192,10 @@ struct host_memory {
   uint64_t outside, outside_error;
 };
 
-/* A row of it: a part, or a group. */
+/* A row of the table of areas: a part, or a group. */
 struct area {
   const char *name;
-  const char *group; /* NULL: of none */
+  const char *group; /* or NULL */
   uint64_t used;
   uint64_t cache;     /* of this, memory that the kernel takes back on demand */
   uint64_t undivided; /* of a total: neither in cache nor in noncache */
@@ -264,8 +264,8 @@ static inline const char *mapping_rights(const struct mapping *m) {
 /* The command line, or comm if that is unknown or empty; may be NULL. */
 const char *process_command(const struct process *p);
 
-/* The group that counts the process: that of the rule that took it, or else its
- * first group. NULL if it is in none. */
+/* The group in which the process counts: the group of the rule that took it, or
+ * else its first group. NULL if it is in no group. */
 const char *process_main_group(const struct document *d,
                                const struct process *p);
 

@@ -9,7 +9,7 @@
 
 /* ---- words ---- */
 
-/* They explain sources, and the reasons why a reading was deferred. */
+/* Explains sources, and why readings were deferred. */
 static const struct {
   const char *key;
   const char *words;

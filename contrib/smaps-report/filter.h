@@ -1,6 +1,6 @@
 /*
  * Filters of tables: regular expressions (POSIX, extended) that have to match
- * the beginning of a name, as those of smem do.
+ * the beginning of a name, as in smem.
  */
 #ifndef REPORT_FILTER_H
 #define REPORT_FILTER_H

@@ -40,8 +40,9 @@ static const char *judge_executable(const char *path) {
              : NULL;
 }
 
-/* Why a name without a wildcard matches no process now, or NULL. With version 1
- * of cgroups a path is in several hierarchies, and is not looked for. */
+/* Why a name without a wildcard matches no process now, or NULL. In version 1
+ * of cgroups a path may be in any of several hierarchies, so it is not checked.
+ */
 static const char *judge_presence(enum attribute attribute, const char *name) {
   switch ((int)attribute) {
   case ATTRIBUTE_USER:

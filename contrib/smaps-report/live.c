@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* There is one interval for all readings: it is long. */
+/* All processes are read in one interval, so it is long. */
 #define INTERVAL_NS (10 * UINT64_C(1000000000))
 
 static int load(char *text, size_t len, struct pool *pool, struct document *ret,
@@ -75,7 +75,7 @@ static int read_all_mappings(const struct options *o, struct probe *probe,
   return rc;
 }
 
-static void tell_hints(const struct probe *p, const struct document *d) {
+static void log_hints(const struct probe *p, const struct document *d) {
   bool *is_idle = rules_idle(d);
 
   probe_log_hints(p, is_idle);
@@ -95,7 +95,7 @@ int live_load(const struct options *o, struct document *ret,
     return rc;
   rc = live_refresh(p, ret, reason);
   if (rc == 0 && setup.is_check)
-    tell_hints(p, ret);
+    log_hints(p, ret);
   if (rc == 0 && o->by_mapping)
     rc = read_all_mappings(o, p, ret, reason);
   probe_free(p);

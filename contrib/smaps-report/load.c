@@ -188,9 +188,9 @@ static bool is_pipe(int fd) {
   return fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
 }
 
-/* False if there is no writer. A writer may be slow for as long as it likes:
- * then there is nothing to read yet (EAGAIN), and no end. Sets *ret_first to a
- * byte that was read for that. */
+/* False if no program writes into the pipe. A writer may be slow: then reading
+ * fails with EAGAIN instead of returning the end. Sets *ret_first to a byte
+ * that was read to find out. */
 static bool await_writer(int fd, int *ret_first) {
   struct pollfd pipe = {.fd = fd, .events = POLLIN};
   unsigned char first;

@@ -17,8 +17,8 @@
 #define LOAD_BYTES_MAX ((uint64_t)1 << 30)
 
 /*
- * Reads to the end of the file. Returns 0, or with the reason -EINVAL (no valid
- * snapshot) or a read error; *ret is then unchanged. Unknown keys and
+ * Reads to the end of the file. Returns 0, or with the reason -EINVAL (not
+ * valid snapshot) or a read error; *ret is then unchanged. Unknown keys and
  * their values are skipped. A known key with a value of the wrong type, or
  * twice in an object, is an error. Free *ret with document_done().
  */

@@ -130,7 +130,7 @@ static void write_folded(const struct document *d, const char *file) {
     fail(file, why);
 }
 
-/* The file that a mistake is in. */
+/* The file that has the mistake. */
 static const char *culprit(const struct options *o) {
   if (o->n_files == 0)
     return "live";

@@ -13,7 +13,7 @@
 /* A long watch may have more; the later lines are dropped. */
 #define LINES_MAX 1000
 
-/* One for all, as the daemon's log. Any thread may add a line. */
+/* One log for all, as in the daemon. Any thread may add a line. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct {
   char **lines;
@@ -53,7 +53,7 @@ cdtime_t cdtime(void) {
 
 size_t messages_errors(void) { return kept.errors; }
 
-/* A failure is ignored: the rest of the output is as good without the line. */
+/* A failure is ignored: the rest of the output does not need the line. */
 static void print_line(const char *line, FILE *out) {
   const struct style plain = {.out = out};
   struct text text = {0};

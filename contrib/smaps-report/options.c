@@ -385,8 +385,8 @@ static int check_together(const struct options *o,
 
 /* ---- the command line ---- */
 
-/* getopt_long() returns OPERAND for a word that is no option. For an option it
- * returns the letter, or NUMBER and the index of the definition. */
+/* getopt_long() returns OPERAND for a word that is not an option. For options
+ * it returns the letter, or NUMBER and the index of the definition. */
 #define OPERAND 1
 #define NUMBER 256
 
@@ -482,7 +482,7 @@ static enum command find_command(const char *word) {
   return COMMAND_TABLE;
 }
 
-/* A word that is not a file, and nearly a subcommand. */
+/* Refuses a word that is not a file, but looks like a subcommand. */
 static int check_command(const char *word, struct config_error *reason) {
   const char *names[COMMANDS], *nearest;
 

@@ -56,7 +56,7 @@ struct options {
   bool is_json;
   bool has_total;
   uint64_t rows_max; /* UNKNOWN: all */
-  uint64_t width;    /* of lines; UNKNOWN: that of the terminal */
+  uint64_t width;    /* of lines; UNKNOWN: the terminal's */
   struct limit limit;
   const char *source;       /* -S; NULL: /proc */
   const char *config;       /* NULL if not given */

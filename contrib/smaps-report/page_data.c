@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a command line, in bytes: 5,000 of them have to fit into a mail. */
+/* Bytes of a command line: 5,000 command lines have to fit into a mail. */
 #define COMMAND_MAX 200
 
 struct page {
@@ -119,7 +119,7 @@ static void write_usage(struct json_lines *j, const struct amounts *a,
   json_lines_whole(j, "private_error", s->error);
 }
 
-/* "3.0 %: 2.0 % since ..., 1.0 % since ...". */
+/* "3.0 %: 2.0 % because ..., 1.0 % because ...". */
 static void write_causes(struct json_lines *j, const struct group *g) {
   struct cause_part parts[CAUSES];
   struct text t = {0};

@@ -25,7 +25,7 @@ static const char *const default_configs[] = {
 };
 #define DEFAULT_CONFIGS (sizeof(default_configs) / sizeof(*default_configs))
 
-/* There is one interval for all readings: it may cost more. */
+/* All processes are read in one interval, so it may cost more. */
 #define READ_BUDGET_PERCENT 10
 
 /* Mappings of a process that are shown; the others are one row. */
@@ -41,9 +41,9 @@ struct probe {
   const char *config; /* NULL: there is none */
   bool has_block;
   bool is_check;
-  bool is_loaded;  /* by the configuration, as far as it is read */
-  double captured; /* when what is read was captured; 0: it is what is now */
-  char *early;     /* FILE:LINE of a block that comes before, or NULL */
+  bool is_loaded;  /* by the part of the configuration read until now */
+  double captured; /* the time of the captured /proc; 0: live */
+  char *early;     /* FILE:LINE of a block before LoadPlugin, or NULL */
 };
 
 /* ---- the configuration ---- */
@@ -264,7 +264,7 @@ static void write_no_files(struct settings *s) {
   s->capture.top_mappings = MAPPINGS_MAX;
 }
 
-/* Has the directory stand for /proc, and its name for the host. */
+/* Reads the directory instead of /proc; its name is the host's. */
 static void set_source(struct settings *s, const char *path) {
   char *copy = memory_format("%s", path);
 
@@ -302,7 +302,7 @@ static void hold_long(struct policy *p) {
   p->unsampled_lock_hold_ns = 0;
 }
 
-/* Reading a file on a disk holds no process up, and is cheap. */
+/* Reading files of a captured /proc is cheap, and no process has to wait. */
 static void spare_nothing(struct settings *s) {
   s->read_budget_percent = 100;
   for (size_t i = 0; i < s->n_rules; i++)

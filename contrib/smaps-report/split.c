@@ -97,7 +97,7 @@ static uint64_t anonymous_of(const struct mapping *m, uint64_t rss) {
   return m->name[0] == '[' && !is_shmem(m) ? rss : 0;
 }
 
-/* The shared part of the PSS goes by the part of shared pages. */
+/* Divides the shared part of the PSS as the shared pages are divided. */
 static uint64_t part(uint64_t shared_pss, uint64_t pages, uint64_t all) {
   double share = all > 0 ? (double)pages / (double)all : 0;
 

@@ -60,7 +60,7 @@ void sum_add_process(struct sum *s, const struct process *p) {
   s->processes++;
   s->threads = amount_add(s->threads, p->threads);
   s->unreadable += process_is_from(p, "unreadable");
-  /* One that was read has none. */
+  /* A process that was read has no error. */
   s->pss_error = amount_add(s->pss_error, amount_or_0(p->pss_error));
   s->uss_error = amount_add(s->uss_error, amount_or_0(p->uss_error));
   if (process_is_in_parent(p))

@@ -7,7 +7,7 @@
 
 #include "filter.h"
 
-/* A zeroed sum is that of no parts. */
+/* A zeroed sum has no parts. */
 struct sum {
   uint64_t processes;
   uint64_t threads;         /* UNKNOWN if unknown for one process */

@@ -200,7 +200,7 @@ static void write_cell(struct json_lines *j, const char *name,
 
 static void write_row(const struct table *t, const struct row *row,
                       struct json_lines *j) {
-  /* The amounts that some parts of the sum lack. */
+  /* The names of amounts that some parts lack. */
   const char *least[TABLE_COLUMNS_MAX + 2];
   size_t n_least = 0;
 

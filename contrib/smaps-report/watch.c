@@ -20,8 +20,7 @@
 #define DELETE 127
 #define DELETE_ALL 0x15 /* Ctrl-U */
 
-/* The longest wait for a key, so that a signal that comes just before it is
- * seen. */
+/* The longest wait for a key: a signal just before it is noticed after that. */
 #define WAIT_MS 1000
 
 struct session {

@@ -141,7 +141,7 @@ static int compare_keys(const void *a, const void *b) {
                 ((const struct watch_row *)b)->key);
 }
 
-/* Puts the rows of a refresh into the place of those of the one before. */
+/* Replaces the rows by the rows of the next refresh. */
 static void update(struct watch_rows *rows, struct watch_rows new) {
   if (new.n > 0)
     qsort(new.all, new.n, sizeof(*new.all), compare_keys);

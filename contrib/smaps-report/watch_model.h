@@ -35,7 +35,7 @@ struct watch_row {
   const char
       *name; /* a stranger's text; NULL: the mappings that are left out */
   char *key; /* identifies the row in each refresh */
-  const struct process *process;   /* that it is; or NULL */
+  const struct process *process;   /* of a row of processes */
   const char *permissions;         /* of a mapping */
   uint64_t amounts[SORT_SWAP + 1]; /* bytes or UNKNOWN */
   uint64_t pss_error;
@@ -71,7 +71,7 @@ struct watch {
   bool is_frozen;
   char *group;             /* whose processes are shown */
   char *process_name;      /* of the process whose mappings are shown */
-  uint64_t pid, starttime; /* and that process */
+  uint64_t pid, starttime; /* its identity */
   struct watch_view views[LEVELS];
   struct watch_rows levels[LEVELS]; /* of mappings: of that process */
   struct watch_row *rows; /* of this level, that pass the filter; sorted */

@@ -103,7 +103,7 @@ static void add_user(struct text *line, const char *user, const struct style *s,
   text_clear(field);
 }
 
-/* Where there is little room, a process goes by its comm. */
+/* The command line, or comm if there is little room. */
 static const char *name_of(const struct watch_row *row) {
   if (row->process && row->process->comm && COLS < WIDE)
     return row->process->comm;
@@ -236,8 +236,7 @@ static int width_of(enum watch_sort column) {
   return column == SORT_COUNT ? COUNT_WIDTH : CHANGE_WIDTH;
 }
 
-/* The column that sorts is in brighter letters, and has the sign of its order.
- */
+/* The column that the rows are sorted by is bold and underlined. */
 static void draw_titles(const struct watch *w) {
   int x = 0;
 

@@ -197,7 +197,7 @@ static bool is_unchanged(const struct container_entry *e) {
 static int renew(struct container_entry *e, const char *root, bool is_of_pod,
                  const char **ret_file) {
   struct lookup l = {.root = root, .found = {.uid = e->uid}};
-  bool was_told = e->path[0], is_found;
+  bool was_known = e->path[0], is_found;
 
   if (is_unchanged(e))
     return 0;
@@ -205,10 +205,10 @@ static int renew(struct container_entry *e, const char *root, bool is_of_pod,
   is_found =
       e->uid ? look_up_user(&l)
              : (!is_of_pod && look_up_system(&l)) || look_up_pod(&l, is_of_pod);
-  if (is_found && (l.found.path[0] || !was_told))
+  if (is_found && (l.found.path[0] || !was_known))
     *e = l.found;
   *ret_file = l.file;
-  return is_found || was_told ? 0 : l.error;
+  return is_found || was_known ? 0 : l.error;
 }
 
 /* --- the cache, with the lock --- */

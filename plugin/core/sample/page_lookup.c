@@ -20,7 +20,7 @@ int page_lookup_read_statm(const struct page_lookup *l,
 }
 
 /* If maps can be opened, pagemap itself is refused, not the process. */
-static int tell_refusal(const struct page_lookup *l) {
+static int name_refusal(const struct page_lookup *l) {
   int fd, rc = procfs_open_file(l->reader->procfs, l->dir_fd, "maps", &fd);
 
   if (rc == 0)
@@ -35,7 +35,7 @@ static int open_pagemap(struct page_lookup *l) {
       procfs_open_file(l->reader->procfs, l->dir_fd, "pagemap", &l->pagemap);
 
   if (rc == PROCFS_DENIED)
-    return tell_refusal(l);
+    return name_refusal(l);
   if (rc != PROCFS_GONE)
     return rc;
   rc = page_lookup_read_statm(l, &statm);
