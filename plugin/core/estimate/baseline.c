@@ -83,8 +83,8 @@ double baseline_cow_cost(const struct baseline *b) {
   return shared > 0 ? 1 - (double)baseline_cow_bytes(b) / shared : 0;
 }
 
-/* All private memory, but for what may be of files or shmem (before 5.3 any);
- * or more, if what is shared leaves more. */
+/* All private memory that cannot be files or shmem (before 5.3 all of it can);
+ * or the anonymous memory that is not shared, if that is more. */
 static uint64_t private_anonymous(const struct baseline *b) {
   uint64_t uss = baseline_uss(b);
   uint64_t files = baseline_has(b, ROLLUP_PSS_FILE)

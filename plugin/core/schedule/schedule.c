@@ -166,8 +166,8 @@ static bool is_first_walk(const struct candidate *c) {
   return is_walk(c) && is_first(c);
 }
 
-/* One that takes a larger part of the time is not cheap, where that is of a
- * long interval. */
+/* In long intervals a cheap reading takes at most this fraction of the time for
+ * cheap ones. */
 #define CHEAP_LEAST 10
 
 /* If little time was spent, also reads processes whose error is tolerated. */
