@@ -160,10 +160,16 @@ static int compare_age(const void *left, const void *right) {
   return (a->intervals < b->intervals) - (a->intervals > b->intervals);
 }
 
-static bool is_walk(const struct candidate *c) { return !c->is_sample; }
+/* Moves the walks to the front that may be made for their age. */
+static size_t gather_cheap(struct candidate *c, size_t n,
+                           const struct read_time *time, bool is_for_all) {
+  size_t gathered = 0;
 
-static bool is_first_walk(const struct candidate *c) {
-  return is_walk(c) && is_first(c);
+  for (size_t i = 0; i < n; i++)
+    if (!c[i].is_sample && c[i].intervals >= time->cheap_intervals &&
+        (is_for_all || is_first(&c[i])))
+      swap(&c[gathered++], &c[i]);
+  return gathered;
 }
 
 /* In long intervals a cheap reading takes at most this fraction of the time for
@@ -181,11 +187,10 @@ static size_t choose_cheap(struct candidate *c, size_t n,
 
   if (spent_ns >= limit_ns)
     return 0;
-  walks = gather(c, n, is_for_all ? is_walk : is_first_walk);
+  walks = gather_cheap(c, n, time, is_for_all);
   sort(c, walks, compare_age);
   for (size_t i = 0; i < walks; i++) {
-    if (c[i].intervals < time->cheap_intervals || c[i].cost_ns > dear_ns ||
-        spent_ns + c[i].cost_ns > limit_ns)
+    if (c[i].cost_ns > dear_ns || spent_ns + c[i].cost_ns > limit_ns)
       continue;
     spent_ns += c[i].cost_ns;
     choose(&c[i]);
