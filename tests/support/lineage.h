@@ -11,6 +11,7 @@
 
 #define MIB_PAGES 256
 #define LIBRARY 0
+#define SMALL_FILE 1
 #define BUFFERS 2
 
 struct family {

@@ -75,14 +75,25 @@ static uint64_t shared_pages(const struct cycle *cycle, const struct track *t) {
   return t->now.shared_pages > own ? t->now.shared_pages - own : 0;
 }
 
-static void count(const struct cycle *cycle, struct track *t) {
-  uint64_t pages = shared_pages(cycle, t);
+static void count_in_group(const struct cycle *cycle, struct track *t,
+                           uint32_t pages) {
+  if (!t->is_child)
+    sharing_count(t->group_set, cycle->now_ns, pages, t->group_pages);
+  else if (fork_family_size(t) == 1)
+    sharing_admit(t->group_set, cycle->now_ns, pages, t->family_pages);
+  t->is_child = t->is_child && fork_family_size(t) > 1;
+  t->group_pages = t->is_child ? 0 : pages;
+}
 
+/* A family is in the set of its group by the one that founded it, or was left
+ * of it: what happens among its members does not matter to others. */
+static void count(const struct cycle *cycle, struct track *t) {
+  uint32_t pages = (uint32_t)shared_pages(cycle, t);
+
+  count_in_group(cycle, t, pages);
   if (t->family)
     sharing_count(&t->family->sharing, cycle->now_ns, pages, t->family_pages);
-  sharing_count(t->group_set, cycle->now_ns, pages, t->group_pages);
-  t->family_pages = t->family ? (uint32_t)pages : 0;
-  t->group_pages = (uint32_t)pages;
+  t->family_pages = t->family ? pages : 0;
 }
 
 /*
@@ -320,14 +331,15 @@ static void restart(const struct cycle *cycle, struct track *t,
 /* Pages that no other process maps, as it turns out, were counted as shared. */
 static void correct_count(const struct cycle *cycle, struct track *t) {
   uint32_t pages = (uint32_t)shared_pages(cycle, t);
-  double more = (double)pages - (double)t->group_pages;
 
-  sharing_correct(t->group_set, more);
-  t->group_pages = pages;
-  if (!t->family)
-    return;
-  sharing_correct(&t->family->sharing, more);
-  t->family_pages = pages;
+  if (t->family) {
+    sharing_correct(&t->family->sharing, (double)pages - t->family_pages);
+    t->family_pages = pages;
+  }
+  if (!t->is_child) {
+    sharing_correct(t->group_set, (double)pages - t->group_pages);
+    t->group_pages = pages;
+  }
 }
 
 static int64_t between(int64_t x, int64_t least, int64_t most) {
@@ -433,9 +445,10 @@ static void begin_anew(const struct cycle *cycle, struct track *t,
     learn_newborn(cycle, t);
   t->is_heir = false;
   t->derived_anon = t->derived_files = 0;
-  sharing_learn_kind(t->group_set, &t->baseline);
   if (t->family)
     sharing_learn_kind(&t->family->sharing, &t->baseline);
+  if (!t->is_child)
+    sharing_learn_kind(t->group_set, &t->baseline);
   correct_count(cycle, t);
 }
 

@@ -9,7 +9,7 @@ void fork_family_leave(struct track *t) {
   struct fork_family *family = t->family;
 
   t->family = NULL;
-  t->is_family_decided = false;
+  t->is_family_decided = t->is_child = false;
   if (!family)
     return;
   t->family_pages = 0;
@@ -52,7 +52,7 @@ int fork_family_join(struct track *t, struct track *parent) {
   if (track_has_baseline(t))
     t->baseline.relatives = fork_family_size(t);
   t->strangers_counted = 0;
-  t->is_newborn = parent->has_newborn = true;
+  t->is_child = t->is_newborn = parent->has_newborn = true;
   return 0;
 }
 

@@ -8,7 +8,7 @@
 #include "report/usage.h"
 
 struct group_track {
-  struct sharing sharing; /* of all members */
+  struct sharing sharing; /* of members, and of families by their founders */
   uint64_t last_pss;      /* in the cycle before */
   /* The sum of the expected errors, which goes down as members are chosen to be
    * read; and the error below which nothing has to be read. */

@@ -32,6 +32,12 @@ void sharing_count(struct sharing *s, uint64_t cycle_ns, uint64_t pages,
   s->shifted += distance((double)pages, (double)before);
 }
 
+void sharing_admit(struct sharing *s, uint64_t cycle_ns, uint64_t pages,
+                   uint64_t before) {
+  sharing_count(s, cycle_ns, pages, before);
+  s->before += (double)before;
+}
+
 void sharing_correct(struct sharing *s, double pages) {
   if (RULE(correct_count))
     s->now += pages;

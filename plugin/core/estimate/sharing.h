@@ -50,6 +50,10 @@ void sharing_init(struct sharing *s, uint64_t pages);
 void sharing_count(struct sharing *s, uint64_t cycle_ns, uint64_t pages,
                    uint64_t before);
 
+/* The same for one that has had its pages, and was not counted. */
+void sharing_admit(struct sharing *s, uint64_t cycle_ns, uint64_t pages,
+                   uint64_t before);
+
 /* So many more pages turn out to be shared; nothing has changed. */
 void sharing_correct(struct sharing *s, double pages);
 

@@ -567,3 +567,46 @@ FAMILY_TEST(a_family_begins_with_the_pages_that_its_founder_shared) {
     expect_within(f, 100, 100);
   }
 }
+
+/* Two that share a file are beside a family that maps another one. */
+FAMILY_TEST(what_a_family_maps_is_nothing_to_others_of_its_group) {
+  struct prediction other;
+
+  for (unsigned slot = 0; slot < 2; slot++) {
+    memory_start(&f->world, slot);
+    memory_map(&f->world, slot, SMALL_FILE, 64, 0, true);
+  }
+  memory_start(&f->world, 2);
+  memory_map(&f->world, 2, LIBRARY, 512, 0, true);
+  memory_fork(&f->world, 2, 3, 5);
+  pass(f, 1);
+  for (unsigned slot = 0; slot < 4; slot++)
+    read_one(f, slot);
+  memory_map(&f->world, 3, LIBRARY, 512, 0, true);
+  pass(f, 1);
+  estimator_predict(&f->cycle, &f->processes[0]->member->track, &other);
+  assert_near((double)other.rollup.bytes[ROLLUP_PSS] / 1024, 128, 1, "PSS");
+}
+
+/* Then it is a member of its group like any other, and also when it forks. */
+FAMILY_TEST(a_child_that_is_left_takes_the_place_of_its_parent) {
+  struct prediction other;
+
+  start_mapper(f, 0);
+  start_mapper(f, 1);
+  memory_fork(&f->world, 1, 2, 4096);
+  pass(f, 1);
+  read_one(f, 0);
+  memory_exit(&f->world, 1);
+  for (unsigned child = 3; child < 5; child++) {
+    pass(f, 1);
+    memory_fork(&f->world, 2, child, 0);
+    estimator_predict(&f->cycle, &f->processes[0]->member->track, &other);
+    assert_near((double)other.rollup.bytes[ROLLUP_PSS] / 1024, 9216, 100,
+                "PSS");
+  }
+  memory_exit(&f->world, 2);
+  pass(f, 1);
+  estimator_predict(&f->cycle, &f->processes[0]->member->track, &other);
+  assert_near((double)other.rollup.bytes[ROLLUP_PSS] / 1024, 17408, 100, "PSS");
+}
