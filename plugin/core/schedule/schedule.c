@@ -176,10 +176,12 @@ static size_t gather_cheap(struct candidate *c, size_t n,
  * cheap ones. */
 #define CHEAP_LEAST 10
 
-/* If little time was spent, also reads processes whose error is tolerated. */
+/* If little time was spent, also reads processes whose error is tolerated. The
+ * time of those in Other alone (last_ns) counts only for more of these. */
 static size_t choose_cheap(struct candidate *c, size_t n,
-                           const struct read_time *time, uint64_t spent_ns) {
-  uint64_t limit_ns = min(time->cheap_ns, time->spend_ns);
+                           const struct read_time *time, uint64_t spent_ns,
+                           uint64_t last_ns) {
+  uint64_t limit_ns = min(time->cheap_ns, minus(time->spend_ns, last_ns));
   uint64_t dear_ns =
       time->cheap_intervals > 0 ? limit_ns : time->cheap_ns / CHEAP_LEAST;
   bool is_for_all = time->reach_ns >= time->kept_ns + limit_ns;
@@ -190,7 +192,9 @@ static size_t choose_cheap(struct candidate *c, size_t n,
   walks = gather_cheap(c, n, time, is_for_all);
   sort(c, walks, compare_age);
   for (size_t i = 0; i < walks; i++) {
-    if (c[i].cost_ns > dear_ns || spent_ns + c[i].cost_ns > limit_ns)
+    uint64_t before_ns = spent_ns + (c[i].is_last ? last_ns : 0);
+
+    if (c[i].cost_ns > dear_ns || before_ns + c[i].cost_ns > limit_ns)
       continue;
     spent_ns += c[i].cost_ns;
     choose(&c[i]);
@@ -241,7 +245,7 @@ struct schedule schedule_choose(struct candidate *c, size_t n,
   for (size_t i = 0; i < chosen_last; i++)
     swap(&c[s.chosen++], &last[i]);
   s.chosen +=
-      choose_cheap(c + s.chosen, n - s.chosen, time, spent_ns + spent_last_ns);
+      choose_cheap(c + s.chosen, n - s.chosen, time, spent_ns, spent_last_ns);
   s.deferred = gather(c + s.chosen, n - s.chosen, is_wanted);
   return s;
 }

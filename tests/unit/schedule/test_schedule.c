@@ -528,6 +528,18 @@ PLAN_TEST(slight_error_is_no_reason_for_a_walk_that_is_not_cheap) {
   }
 }
 
+/* Processes that are forked again and again are due in Other. */
+PLAN_TEST(other_does_not_spend_the_time_for_cheap_walks_of_groups) {
+  struct candidate c[] = {make_due('a', 1, 19), make('b', 1, 2),
+                          make('c', 1, 2)};
+  struct read_time time = time_of(50 * MS);
+
+  track.tolerated_bytes = 10 * MIB;
+  time.cheap_ns = 20 * MS;
+  c[0].is_last = c[2].is_last = true;
+  check_time("cheap", c, LENGTH(c), &time, "ab", "");
+}
+
 /* What had to be read counts as well. */
 PLAN_TEST(cheap_walks_leave_off_where_others_have_spent_as_much) {
   struct candidate c[] = {make('a', 20, 19), make('b', 1, 2)};
