@@ -21,9 +21,12 @@
 /* A user can make any number of control groups that look like containers: not
  * each of them deserves an entry for ever. */
 #define ENTRIES_MAX 4096
-/* The names of all processes are read within this time of each other
- * (inspect.c), so that those of a container change their group together. */
 #define CHECKED_FOR_NS (15 * NS_PER_S)
+/* Any number of control groups may lead to a file of SIZE_MOST. So much of
+ * users' files is read in a cycle, some 70 ms; and no matter how small they
+ * are, each look at them counts like 16 kB. */
+#define USERS_MOST (4 * SIZE_MOST)
+#define LOOK_COST (16 << 10)
 
 /* A user may give a control group the id of another user's container, so the id
  * alone does not identify it. */
@@ -42,7 +45,8 @@ struct container_entry {
 struct lookup {
   const char *root;
   struct container_entry found;
-  int error; /* of the first file that exists but could not be used */
+  size_t bytes; /* that were read */
+  int error;    /* of the first file that is there and was of no use */
   const char *file;
 };
 
@@ -60,8 +64,9 @@ static void set_version(struct container_entry *e, const struct stat *st) {
   e->mtime = st->st_mtim;
 }
 
-static int read_file(struct container_entry *e, int fd, const char *key,
+static int read_file(struct lookup *l, int fd, const char *key,
                      const char *id) {
+  struct container_entry *e = &l->found;
   struct stat st;
   char *text;
   ssize_t len;
@@ -77,6 +82,7 @@ static int read_file(struct container_entry *e, int fd, const char *key,
   if (!text)
     return -ENOMEM;
   set_version(e, &st);
+  l->bytes += (size_t)st.st_size;
   len = read(fd, text, (size_t)st.st_size);
   rc = len < 0
            ? last_error()
@@ -98,7 +104,7 @@ static bool try_file(struct lookup *l, const char *key, const char *id,
                      const char *data, const char *folder, const char *file) {
   const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
   int fd = set_path(l, data, folder, file) ? open(l->found.path, flags) : -1;
-  int rc = fd < 0 ? last_error() : read_file(&l->found, fd, key, id);
+  int rc = fd < 0 ? last_error() : read_file(l, fd, key, id);
 
   if (fd >= 0)
     close(fd);
@@ -194,21 +200,18 @@ static bool is_unchanged(const struct container_entry *e) {
          st.st_mtim.tv_nsec == e->mtime.tv_nsec;
 }
 
-static int renew(struct container_entry *e, const char *root, bool is_of_pod,
-                 const char **ret_file) {
-  struct lookup l = {.root = root, .found = {.uid = e->uid}};
-  bool was_known = e->path[0], is_found;
+static int renew(struct lookup *l, bool is_of_pod) {
+  const struct container_entry before = l->found;
+  bool was_told = before.path[0], is_found;
 
-  if (is_unchanged(e))
+  if (is_unchanged(&before))
     return 0;
-  strcpy(l.found.id, e->id);
-  is_found =
-      e->uid ? look_up_user(&l)
-             : (!is_of_pod && look_up_system(&l)) || look_up_pod(&l, is_of_pod);
-  if (is_found && (l.found.path[0] || !was_known))
-    *e = l.found;
-  *ret_file = l.file;
-  return is_found || was_known ? 0 : l.error;
+  is_found = before.uid ? look_up_user(l)
+                        : (!is_of_pod && look_up_system(l)) ||
+                              look_up_pod(l, is_of_pod);
+  if (!is_found || (was_told && !l->found.path[0]))
+    l->found = before;
+  return is_found || was_told ? 0 : l->error;
 }
 
 /* --- the cache, with the lock --- */
@@ -242,15 +245,20 @@ static bool begin(struct container_cache *c, struct container_entry *e,
   known = find(c, e);
   if (known)
     *e = *known;
-  will_do = *is_reading || (known && now_ns - e->checked_ns <
-                                         (e->path[0] ? CHECKED_FOR_NS : 1));
+  if (c->cycle_ns != now_ns)
+    c->users_bytes = 0;
+  c->cycle_ns = now_ns;
+  will_do =
+      *is_reading || (e->uid && c->users_bytes >= USERS_MOST) ||
+      (known && now_ns - e->checked_ns < (e->path[0] ? CHECKED_FOR_NS : 1));
   *is_reading |= !will_do;
   pthread_mutex_unlock(&c->lock);
   return will_do;
 }
 
 /* Without memory for another entry, its files are read again. */
-static void end(struct container_cache *c, const struct container_entry *e) {
+static void end(struct container_cache *c, const struct lookup *l) {
+  const struct container_entry *e = &l->found;
   struct container_entry *place, *grown;
 
   pthread_mutex_lock(&c->lock);
@@ -265,6 +273,7 @@ static void end(struct container_cache *c, const struct container_entry *e) {
   }
   if (place)
     *place = *e;
+  c->users_bytes += e->uid ? LOOK_COST + l->bytes : 0;
   c->is_reading[e->uid != 0] = false;
   pthread_mutex_unlock(&c->lock);
 }
@@ -285,24 +294,25 @@ static uint32_t user_of(struct span path) {
 int container_names_find(struct container_cache *c, struct span path,
                          struct span container, uint64_t now_ns,
                          struct container_names *ret, const char **ret_file) {
-  struct container_entry e = {.uid = user_of(path)};
-  bool is_of_pod = memmem(path.text, path.len, "kubepods", 8);
+  struct lookup l = {.root = c->root, .found = {.uid = user_of(path)}};
+  struct container_entry *e = &l.found;
   int rc = 0;
 
   if (container.len == ID_LEN)
-    memcpy(e.id, container.text, ID_LEN);
-  if (strspn(e.id, "0123456789abcdef") != ID_LEN) {
-    snprintf(e.names.name, sizeof(e.names.name), "%.*s", (int)container.len,
+    memcpy(e->id, container.text, ID_LEN);
+  if (strspn(e->id, "0123456789abcdef") != ID_LEN) {
+    snprintf(ret->name, sizeof(ret->name), "%.*s", (int)container.len,
              container.text);
-    *ret = e.names;
+    ret->pod[0] = ret->namespace[0] = '\0';
     return 0;
   }
-  memcpy(e.names.name, e.id, SHORT_LEN);
-  if (!begin(c, &e, now_ns)) {
-    rc = renew(&e, c->root, is_of_pod, ret_file);
-    e.checked_ns = now_ns;
-    end(c, &e);
+  memcpy(e->names.name, e->id, SHORT_LEN);
+  if (!begin(c, e, now_ns)) {
+    rc = renew(&l, memmem(path.text, path.len, "kubepods", 8));
+    *ret_file = l.file;
+    e->checked_ns = now_ns;
+    end(c, &l);
   }
-  *ret = e.names;
+  *ret = e->names;
   return rc;
 }

@@ -3,8 +3,9 @@
  * runtimes keep: no daemon is asked.
  *
  * The files may be on a file system that hangs. So several threads may use the
- * cache, and at a time one thread reads files of the system and one files of
- * users: meanwhile the others use the known names.
+ * cache, and only one of them reads files of the system at a time, and one
+ * files of users: meanwhile the others use the names that are known. They do
+ * so, too, once much of users' files was read in a cycle.
  */
 #ifndef SMAPS_CONTAINER_NAMES_H
 #define SMAPS_CONTAINER_NAMES_H
@@ -20,6 +21,8 @@ struct container_cache {
   char root[PATH_MAX];  /* the directory that has the host's files */
   pthread_mutex_t lock; /* of all below; not held while files are read */
   bool is_reading[2];   /* files of the system, of users */
+  uint64_t cycle_ns;    /* the last cycle that has asked */
+  size_t users_bytes;   /* of users' files that were read in it */
   struct container_entry *entries;
   size_t n;
 };

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -306,6 +307,56 @@ NAMES_TEST(a_users_file_has_to_be_the_users_own) {
     skip();
   put_podman(f, u.storage, ID, "theirs");
   expect(f, u.cgroup, "-EPERM containers.json " SHORT);
+}
+
+static void expect_of(struct fixture *f, const struct user *u, int i,
+                      const char *wanted) {
+  char path[160], id[65];
+
+  snprintf(path, sizeof(path), "/user.slice/user-%u.slice/x/%064x", u->uid, i);
+  snprintf(id, sizeof(id), "%064x", i);
+  assert_string_equal(find(f, path, id), wanted);
+}
+
+/* 16 MB in a cycle, however many control groups lead to the file; and it counts
+ * how often files are looked at. */
+NAMES_TEST(a_user_cannot_keep_the_plugin_reading) {
+  enum { SIZE = 4 << 20, ENTRY = 128 };
+  struct user u = make_user();
+  char *text = malloc(SIZE);
+  int n;
+
+  assert_non_null(text);
+  memset(text, ' ', SIZE);
+  text[0] = '[';
+  for (int i = 0; i < 6; i++) {
+    n = snprintf(text + 1 + i * ENTRY, ENTRY,
+                 "{\"id\": \"%064x\", \"names\": [\"c%d\"]},", i, i);
+    text[1 + i * ENTRY + n] = ' ';
+  }
+  memcpy(text + SIZE - 3, "{}]", 3);
+  proctree_write(&f->tree, u.storage, text, SIZE);
+  free(text);
+  own(f, u.storage, u.uid);
+  put_docker(f, "web");
+  expect_of(f, &u, 0, "c0");
+  expect_of(f, &u, 1, "c1");
+  expect_of(f, &u, 2, "c2");
+  expect_of(f, &u, 3, "c3");
+  expect_of(f, &u, 4, "000000000000");
+  expect_of(f, &u, 3, "c3");
+  expect(f, SCOPE, "web");
+  f->now_ns++;
+  expect_of(f, &u, 4, "c4");
+  proctree_unlink(&f->tree, u.storage);
+  f->now_ns++;
+  for (int i = 0; i < 1024; i++)
+    expect_of(f, &u, 1000 + i, "000000000000");
+  put_podman(f, u.storage, ID, "mine");
+  own(f, u.storage, u.uid);
+  expect(f, u.cgroup, SHORT);
+  f->now_ns++;
+  expect(f, u.cgroup, "mine");
 }
 
 /* --- the cache --- */
