@@ -98,11 +98,13 @@ static bool set_path(struct lookup *l, const char *data, const char *folder,
                   file) < PATH_SIZE;
 }
 
-/* A user could have put anything in the place of the file: O_NONBLOCK is for a
- * pipe or a lease, and only a regular file of the user's own is read. */
+/* A user could have put anything in the place of the file: O_NOFOLLOW is for a
+ * device, O_NONBLOCK for a pipe or a lease, and only a regular file of the
+ * user's own is read. */
 static bool try_file(struct lookup *l, const char *key, const char *id,
                      const char *data, const char *folder, const char *file) {
-  const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+  int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC |
+              (l->found.uid ? O_NOFOLLOW : 0);
   int fd = set_path(l, data, folder, file) ? open(l->found.path, flags) : -1;
   int rc = fd < 0 ? last_error() : read_file(l, fd, key, id);
 

@@ -126,6 +126,17 @@ NAMES_TEST(docker_names_are_below_the_data_root_of_daemon_json) {
   expect(f, "/docker/" ID, "elsewhere");
 }
 
+NAMES_TEST(daemon_json_may_be_a_link) {
+  char path[256];
+
+  put(f, "etc/docker/real.json", "{\"data-root\": \"/data/docker\"}");
+  snprintf(path, sizeof(path), "%s/etc/docker/daemon.json", f->tree.root);
+  assert_int_equal(symlink("real.json", path), 0);
+  put(f, "data/docker/containers/" ID "/config.v2.json",
+      "{\"Name\": \"/elsewhere\"}");
+  expect(f, "/docker/" ID, "elsewhere");
+}
+
 NAMES_TEST(daemon_json_without_a_data_root_leaves_the_default) {
   put(f, "etc/docker/daemon.json", "{\"debug\": true}");
   put_docker(f, "web");
@@ -233,8 +244,8 @@ NAMES_TEST(only_a_regular_file_of_some_size_is_read) {
   put_docker(f, "web");
   proctree_rename(&f->tree, CONFIG, "config");
   snprintf(path, sizeof(path), "%s/" CONFIG, f->tree.root);
-  assert_int_equal(symlink("/proc/self/environ", path), 0);
-  expect(f, SCOPE, "-ELOOP config.v2.json " SHORT);
+  assert_int_equal(symlink("/dev/zero", path), 0);
+  expect(f, SCOPE, "-EBADMSG config.v2.json " SHORT);
   proctree_unlink(&f->tree, CONFIG);
   proctree_hang(&f->tree, CONFIG); /* a pipe */
   f->now_ns++;
@@ -357,6 +368,17 @@ NAMES_TEST(a_user_cannot_keep_the_plugin_reading) {
   expect(f, u.cgroup, SHORT);
   f->now_ns++;
   expect(f, u.cgroup, "mine");
+}
+
+NAMES_TEST(a_users_file_is_no_link) {
+  struct user u = make_user();
+  char path[256];
+
+  put_podman(f, u.storage, ID, "mine"); /* makes the directory */
+  proctree_unlink(&f->tree, u.storage);
+  snprintf(path, sizeof(path), "%s/%s", f->tree.root, u.storage);
+  assert_int_equal(symlink("/dev/zero", path), 0);
+  expect(f, u.cgroup, "-ELOOP containers.json " SHORT);
 }
 
 /* --- the cache --- */
