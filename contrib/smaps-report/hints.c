@@ -8,11 +8,6 @@
 
 #define CGROUPS "/sys/fs/cgroup"
 
-static void log_hint(const struct rule *r, const struct selector *s,
-                     const char *why) {
-  WARNING("%s: \"%s\" %s", r->text ? r->text : "a rule", s->pattern, why);
-}
-
 static bool is_number(const char *text) {
   return text[strspn(text, "0123456789")] == '\0';
 }
@@ -115,13 +110,18 @@ static const char *judge(const struct selector *s, bool is_idle) {
   }
 }
 
-void hints_log(const struct settings *settings, const bool *is_idle) {
+void hints_tell(const struct settings *settings, const bool *is_idle) {
+  const char *root = settings->container_root;
+
+  if (root && is_missing(root))
+    WARNING("ContainerRoot \"%s\" does not exist", root);
   for (size_t i = 0; i < settings->n_rules; i++)
     for (size_t j = 0; j < settings->rules[i].n_selectors; j++) {
       const struct rule *r = &settings->rules[i];
-      const char *why = judge(&r->selectors[j], is_idle[i]);
+      const struct selector *s = &r->selectors[j];
+      const char *why = judge(s, is_idle[i]);
 
       if (why)
-        log_hint(r, &r->selectors[j], why);
+        WARNING("%s: \"%s\" %s", r->text ? r->text : "a rule", s->pattern, why);
     }
 }

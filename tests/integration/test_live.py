@@ -449,6 +449,15 @@ class Check(LiveTest):
         (cause,) = self.place_hint("Directory", place)
         self.assertIn("user 65534 owns it", cause)
 
+    def test_container_root_that_is_missing_is_told(self):
+        for root, is_told in (self.directory, False), ("/no/such", True):
+            config = self.us(f'ContainerRoot "{root}"')
+            done = self.check(config)
+            self.assertEqual(done.returncode, 0, done.words)
+            self.assertEqual(
+                f'ContainerRoot "{root}" does not exist' in done.words, is_told
+            )
+
     def hints(self, *selectors):
         """The lines about a group with these, without its name."""
         config = self.us('<Group "g">', *selectors, "</Group>")
