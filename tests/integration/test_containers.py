@@ -16,6 +16,7 @@ from harness import (
     wait_until,
 )
 from test_hang import Hung, readers_of
+from test_service import AppArmorRules, find_opened, need
 
 IDS = [digits * 16 for digits in ("5c2a", "7e01", "90ab", "d3f4")]
 ID, OTHER_ID = IDS[:2]
@@ -83,6 +84,28 @@ class Containers(CgroupMixin, IntegrationTest):
         cycle = self.watch(group("%{1}", *shown)).next_cycle()
         self.assertEqual(cycle.counts("shop-web")[0], 2)
         self.assertEqual(cycle.counts("shop_db")[0], 2)
+
+    def test_apparmor_allows_all_that_is_opened(self):
+        strace = need("strace")
+        trace = self.root / "trace"
+        for id_ in IDS:
+            self.start_container(f"docker-{id_}.scope")
+        self.write("etc/docker/daemon.json", "{}")
+        self.write_docker(ID, "web")
+        for name in "containers.json", "volatile-containers.json":
+            self.write(f"var/lib/containers/storage/overlay-containers/{name}")
+        self.write(f"var/log/containers/pod_namespace_name-{OTHER_ID}.log")
+        self.start_collectd(
+            plugin(
+                f'ContainerRoot "{self.root}"',
+                group("%{container_name}", 'ContainerName "*"'),
+            ),
+            wrapper=(strace, "-D", "-f", "-y", "-o", trace, "-e", "openat"),
+        ).next_cycle()
+        opened = find_opened(trace, self.root)
+        self.assertEqual(len(opened), 5, opened)
+        rules = AppArmorRules()
+        self.assertEqual([o for o in sorted(opened) if not rules.allow(*o)], [])
 
     def test_file_that_hangs_keeps_no_other_container_waiting(self):
         hung = Hung(self, "file")
