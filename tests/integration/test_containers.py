@@ -85,6 +85,22 @@ class Containers(CgroupMixin, IntegrationTest):
         self.assertEqual(cycle.counts("shop-web")[0], 2)
         self.assertEqual(cycle.counts("shop_db")[0], 2)
 
+    def test_image_has_a_container_by_name_and_its_monitor_in_other(self):
+        """Else each container made a group of 64 digits beside its own."""
+        text = (ROOT / "contrib/container/collectd.conf").read_text()
+        options = re.search("<Plugin smaps>(.*)</Plugin>", text, re.S)[1]
+        top = self.make_cgroup(f"{self.top.path}.slice").path
+        for name in f"docker-{ID}.scope", f"libpod-conmon-{ID}.scope":
+            cgroup = self.make_cgroup(f"{top}/{name}", needs_memory=False)
+            cgroup.add(*self.start_shape("anon", mib=4).pids)
+        self.write_docker(ID, "web")
+        collectd = self.start_collectd(
+            plugin(options.replace("/host", str(self.root)))
+        )
+        groups = collectd.next_cycle().all_groups()
+        self.assertIn("container-web", groups)
+        self.assertEqual([name for name in groups if ID in name], [])
+
     def test_apparmor_allows_all_that_is_opened(self):
         strace = need("strace")
         trace = self.root / "trace"
