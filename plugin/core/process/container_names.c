@@ -10,8 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "proc/duration.h"
-
 #define ID_LEN 64
 #define SHORT_LEN 12
 /* Longer paths are refused, because a path is kept for each container. */
@@ -21,7 +19,6 @@
 /* A user can make any number of control groups that look like containers: not
  * each of them deserves an entry for ever. */
 #define ENTRIES_MAX 4096
-#define CHECKED_FOR_NS (15 * NS_PER_S)
 /* Any number of control groups may lead to a file of SIZE_MOST. So much of
  * users' files is read in a cycle, some 70 ms; and no matter how small they
  * are, each look at them counts like 16 kB. */
@@ -234,10 +231,8 @@ static struct container_entry *find(const struct container_cache *c,
   return NULL;
 }
 
-/* Completes *e with the known names. True if no files are to be read now: they
- * were checked lately, or another thread reads. Else the caller reads them. A
- * name that was in no file is looked for again whenever a process needs it: the
- * file may be written later. */
+/* Completes *e by what is known. True if that has to do; else the caller looks
+ * at files, once in a cycle. */
 static bool begin(struct container_cache *c, struct container_entry *e,
                   uint64_t now_ns) {
   bool *is_reading = &c->is_reading[e->uid != 0], will_do;
@@ -250,9 +245,8 @@ static bool begin(struct container_cache *c, struct container_entry *e,
   if (c->cycle_ns != now_ns)
     c->users_bytes = 0;
   c->cycle_ns = now_ns;
-  will_do =
-      *is_reading || (e->uid && c->users_bytes >= USERS_MOST) ||
-      (known && now_ns - e->checked_ns < (e->path[0] ? CHECKED_FOR_NS : 1));
+  will_do = *is_reading || (e->uid && c->users_bytes >= USERS_MOST) ||
+            (known && e->checked_ns == now_ns);
   *is_reading |= !will_do;
   pthread_mutex_unlock(&c->lock);
   return will_do;

@@ -35,7 +35,7 @@ void container_cache_done(struct container_cache *c);
  * Finds the names for the path of a control group and the container in it. The
  * name is the first 12 digits of the id if no file has it; a container without
  * an id has its own. A name that was known stays, whatever happens to its file,
- * which is checked for changes, but no more often than every 15 seconds.
+ * which is checked for changes once in a cycle.
  *
  * Returns 0, or a negative errno (-EBADMSG: malformed) if no name is known
  * because a file could not be read; *ret_file is then the file, a constant. May

@@ -93,7 +93,7 @@ WORLD_TEST(group_follows_a_container_that_is_renamed) {
   world_run(w, 1);
   world_assert_members(w, "web=2");
   name_docker(w, A, "renamed");
-  world_run_times(w, 75, 1);
+  world_run_times(w, 60, 1);
   world_assert_members(w, "web=0 renamed=2");
 }
 
