@@ -1,12 +1,14 @@
 """A collectd that AppArmor confines."""
 
 import re
+import shutil
+import subprocess
 import time
 from pathlib import Path
 
 import daemon
 from daemon import CONTRIB, run
-from experiment import Experiment
+from experiment import Experiment, wait_for
 
 PROFILE = Path("/etc/apparmor.d/usr.sbin.collectd")
 ABSTRACTION = Path("/etc/apparmor.d/abstractions/collectd-smaps")
@@ -39,8 +41,10 @@ RULES = """
 OURS = re.compile(
     r'operation="ptrace"|capname="sys_ptrace"|name="/proc/(\d+/)?'
     r'(smaps_rollup|smaps|statm|status|cgroup|exe|task/\d+/comm|meminfo)?"'
-    "|/ksm/"
+    "|/ksm/|containers"
 )
+ID = "5c2a" * 16
+DOCKER = Path("/var/lib/docker/containers", ID)
 
 
 def denials(since):
@@ -74,9 +78,24 @@ class AppArmor(Experiment):
         self.assertEqual(mode.strip("\0\n "), "/usr/sbin/collectd (enforce)")
         return cycle
 
+    def assert_is_named(self):
+        """What the plugin sees of a container of Docker has its name."""
+        DOCKER.mkdir(parents=True)
+        self.addCleanup(shutil.rmtree, DOCKER)
+        (DOCKER / "config.v2.json").write_text('{"Name": "/web"}')
+        process = subprocess.Popen(
+            ["systemd-run", "--quiet", "--scope", f"--unit=docker-{ID}",
+             "sleep", "1000"]
+        )
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        wait_for(lambda: "web" in self.next_cycle(), "the container's name")
+        process.kill()
+
     def test_shipped_rules(self):
         began = time.time()
         self.confine("#include <abstractions/collectd-smaps>")
+        self.assert_is_named()
         for _ in range(2):
             self.assert_matches()
         self.assert_quiet()
