@@ -110,7 +110,7 @@ static const char *judge(const struct selector *s, bool is_idle) {
   }
 }
 
-void hints_tell(const struct settings *settings, const bool *is_idle) {
+void hints_log(const struct settings *settings, const bool *is_idle) {
   const char *root = settings->container_root;
 
   if (root && is_missing(root))

@@ -6,9 +6,9 @@
 
 #include <stdbool.h>
 
-/* Tells (told.h) a warning for each such selector of the rules, and for such a
+/* Logs a warning (messages.h) for each such selector of the rules, and for such a
  * ContainerRoot. What a rule has taken need not be here: a container has files,
  * users and paths of its own. */
-void hints_tell(const struct settings *settings, const bool *is_idle);
+void hints_log(const struct settings *settings, const bool *is_idle);
 
 #endif
