@@ -101,7 +101,6 @@ static void count(const struct cycle *cycle, struct track *t) {
  * no memory, as many of them as readings have shown.
  */
 static uint64_t broken_bytes(const struct track *t, const struct change *c) {
-  double breaks = t->family ? t->family->cow_breaks : 1;
   /* Half of the kernel's counter, which goes round after 16 TiB of them. */
   int32_t faults = (int32_t)(t->now.minor_faults - t->baseline.minor_faults);
   int64_t without = faults * (int64_t)c->page_size -
@@ -110,7 +109,7 @@ static uint64_t broken_bytes(const struct track *t, const struct change *c) {
 
   if (without <= 0 || !t->has_faults || !RULE(copies))
     return 0;
-  return amount_from((double)without * breaks);
+  return amount_from((double)without * (double)t->breaks);
 }
 
 /* Memory shared by copy on write that was unmapped: it is gone, and not to
@@ -157,6 +156,7 @@ static void follow_cow(const struct cycle *cycle, struct track *t) {
   if (most == 0)
     return;
   c = track_change(cycle, t);
+  t->breaks = t->family ? (float)t->family->cow_breaks : 1;
   broken = min(broken_bytes(t, &c), most);
   t->broken_bytes = (float)broken;
   tell_relatives(t, min(broken + unmapped_bytes(t, &c), most));
@@ -257,7 +257,7 @@ static void learn_faults(const struct track *t, double uss_off) {
   if (!RULE(learnt_breaks) || !breaks || (double)t->derived_anon > 0)
     return;
   broken = (double)t->broken_bytes;
-  faulted = broken / *breaks;
+  faulted = broken > 0 ? broken / (double)t->breaks : 0;
   if (faulted < (double)LEARN_LEAST_BYTES)
     return;
   *breaks +=

@@ -25,6 +25,7 @@ struct track {
   uint32_t family_pages;      /* and in the set of its family */
   float relatives_moved;      /* the part since the baseline, at most */
   float broken_bytes;         /* by its faults since the baseline */
+  float breaks;               /* family->cow_breaks, as that was told by */
   float told_returned;        /* of what it got back from swap since then */
   float told_bytes;           /* that it left to its relatives since then */
   float unsure_bytes;         /* for strangers at the baseline */

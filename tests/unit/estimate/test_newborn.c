@@ -429,6 +429,27 @@ FAMILY_TEST(faults_that_copy_after_all_are_known_from_readings) {
   }
 }
 
+/* Half of the faults of each of them copy, and all are read in one cycle. */
+FAMILY_TEST(readings_of_one_cycle_tell_the_same_of_faults) {
+  static const unsigned workers = 12;
+
+  start_parent(f);
+  for (unsigned slot = 1; slot < workers; slot++)
+    memory_fork(&f->world, 0, slot, 0);
+  pass(f, 1);
+  for (unsigned slot = 0; slot < workers; slot++)
+    read_one(f, slot);
+  for (unsigned slot = 1; slot < workers; slot++) {
+    memory_write(&f->world, slot, 4 * MIB_PAGES, 0);
+    f->world.processes[slot].minor_faults += 4 * MIB_PAGES;
+  }
+  pass(f, 1);
+  for (unsigned slot = 1; slot < workers; slot++)
+    read_one(f, slot);
+  assert_near(f->processes[0]->member->track.family->cow_breaks, 0.5, 0.1,
+              "the part");
+}
+
 /* Each is short of little memory, and all together of as much as it takes. */
 FAMILY_TEST(faults_of_many_that_share_little_are_asked_for) {
   static const unsigned workers = 12;
