@@ -4,6 +4,7 @@ published of them is right within its error.
 MaxLockHold is at its lowest here, so that some hundred MiB make a giant."""
 
 import json
+import platform
 import re
 import subprocess
 
@@ -64,10 +65,30 @@ print("ready", flush=True)
 sys.stdin.read()
 """
 
+# Half of it is written, and half only read: those are zero pages, which are
+# mapped and in no resident size.
+HALF_ZERO = """
+import ctypes, mmap, sys
+
+ctypes.CDLL(None).prctl(15, sys.argv[1].encode(), 0, 0, 0)
+memory = mmap.mmap(-1, 320 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+memory.madvise(mmap.MADV_NOHUGEPAGE)
+for at in range(0, len(memory), 8192):
+    memory[at] = 1 + memory[at + 4096]
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
 
 class Giants(IntegrationTest):
     def start(self, config=CONFIG, **options):
         return self.start_collectd(config, interval=0.2, **options)
+
+    def start_half_zero(self):
+        """160 MiB of its own."""
+        script = self.start_script(HALF_ZERO, "giant" + TAG)
+        self.assertEqual(script.read_line(), "ready")
+        return [script.pid]
 
     def assert_within(self, value, seen, slack, what):
         """The value is one of the seen ones, or between them."""
@@ -122,6 +143,10 @@ class Sampling(Giants):
         shape = self.start_shape("anon", name="giant", mib=256)
         cycle = self.assert_sampled(self.start(), shape.pids)
         self.assertGreater(cycle.memory("giant", "uss"), 250 * MIB)
+
+    def test_zero_pages(self):
+        cycle = self.assert_sampled(self.start(), self.start_half_zero())
+        self.assertGreater(cycle.memory("giant", "uss"), 155 * MIB)
 
     def test_set_that_shares_memory(self):
         shape = self.start_shape("shm", name="giant", mib=192, children=4)
@@ -266,6 +291,15 @@ class Rights(Giants):
         collectd = self.start_capable(CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH)
         self.assert_sampled(collectd, shape.pids)
         self.line_about(collectd, "CAP_SYS_ADMIN")
+
+    def test_zero_pages_without_sys_admin(self):
+        """Their frames are hidden; from 6.7 on the kernel tells."""
+        if tuple(map(int, platform.release().split(".")[:2])) < (6, 7):
+            self.skipTest("needs PAGEMAP_SCAN, of Linux 6.7")
+        pids = self.start_half_zero()
+        collectd = self.start_capable(CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH)
+        cycle = self.assert_sampled(collectd, pids)
+        self.assertGreater(cycle.memory("giant", "uss"), 155 * MIB)
 
     def test_set_without_sys_admin(self):
         """USS is sampled; the number of processes that map a page is not known,

@@ -16,8 +16,6 @@ long __wrap_sysconf(int name) {
   return name == _SC_PAGESIZE ? page_size : __real_sysconf(name);
 }
 
-bool machine_is_emulated(void) { return getenv("MACHINE_EMULATED"); }
-
 static uint64_t slowness(void) {
   const char *text = getenv("MACHINE_SLOWNESS");
   uint64_t n = text ? strtoull(text, NULL, 10) : 1;

@@ -2,8 +2,6 @@
 #ifndef SMAPS_TESTS_MACHINE_H
 #define SMAPS_TESTS_MACHINE_H
 
-#include <stdbool.h>
-
 /*
  * The size of a page, of the core and of the trees that tests make: 4096 unless
  * the test says another, before it makes its tree. Trees are written for it,
@@ -13,9 +11,5 @@
  * as hung five times later than the test says, for one that is emulated.
  */
 void machine_set_page_size(long bytes);
-
-/* True with MACHINE_EMULATED in the environment: what the kernel tells of this
- * process is about the emulator, which has pages of its own. */
-bool machine_is_emulated(void);
 
 #endif
