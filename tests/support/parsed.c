@@ -92,10 +92,6 @@ const char *parsed_string(parsed p, const char *path) {
   return need(p, path, yajl_t_string)->u.string;
 }
 
-bool parsed_is_true(parsed p, const char *path) {
-  return is_a(parsed_get(p, path), yajl_t_true);
-}
-
 size_t parsed_count(parsed p, const char *path) {
   return need(p, path, yajl_t_array)->u.array.len;
 }

@@ -24,7 +24,6 @@ parsed parsed_get(parsed p, const char *path);
 uint64_t parsed_integer(parsed p, const char *path);
 double parsed_decimal(parsed p, const char *path);
 const char *parsed_string(parsed p, const char *path);
-bool parsed_is_true(parsed p, const char *path);
 size_t parsed_count(parsed p, const char *path);
 
 /* The keys of an object, a blank behind each, in their order. Good until the

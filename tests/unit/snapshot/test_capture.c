@@ -148,18 +148,6 @@ WORLD_TEST(members_beyond_the_top_are_counted) {
   assert_int_equal(parsed_integer(d, "mappings.0.processes"), 3);
 }
 
-WORLD_TEST(without_a_budget_each_cycle_reads_a_single_process) {
-  world_budget(w, 0);
-  put_many(w, 5);
-  raise_for(w, "g");
-  for (int i = 0; i < 4; i++)
-    cycle(w);
-  assert_int_equal(world_n_written(), 0);
-  cycle(w);
-  assert_int_equal(parsed_count(read_it(), "processes"), 5);
-  assert_int_equal(n_in_the_end(w), 1);
-}
-
 /* It is of the interval in which it began. */
 WORLD_TEST(a_long_capture_has_the_sums_of_its_beginning) {
   char name[128];
@@ -353,23 +341,6 @@ WORLD_TEST(member_above_max_lock_hold_has_its_mappings_from_samples) {
   assert_null(parsed_get(m, "pss_error"));
 }
 
-/* Its rollup was too slow, once. */
-WORLD_TEST(a_capture_uses_learnt_costs_too) {
-  parsed d;
-
-  put_many(w, 1);
-  put_maps(w, 10);
-  w->settings.policy.refresh = REFRESH_ADAPTIVE;
-  world_walks_take(500 * NS_PER_MS);
-  world_run_times(w, 20, 60);
-  world_raise(w, "g");
-  cycle(w);
-  d = read_it();
-  parsed_assert(
-      d, "processes.0.mappings_from=maps processes.0.deferred=max_lock_hold "
-         "processes.0.source=estimated processes.0.usage.pss=1000k");
-}
-
 /* --- of a group that has ended -------------------------------------------- */
 
 /* Nothing is kept of the first cycle. */
@@ -442,20 +413,6 @@ WORLD_TEST(the_last_known_amounts_are_those_of_all_together) {
                    "processes.1.usage.pss=400k");
 }
 
-/* Its parent has not fetched its status yet. */
-WORLD_TEST(a_zombie_has_ended) {
-  parsed d;
-
-  put_many(w, 1);
-  begin(w);
-  proctree_put(
-      &w->tree,
-      &(struct fake){.pid = 10, .comm = "g", .state = 'Z', .starttime = 110});
-  d = capture(w, "g");
-  assert_members(d, "10", 0);
-  parsed_assert(d, "processes.0.source=ended processes.0.usage.pss=1000k");
-}
-
 WORLD_TEST(the_last_known_members_are_the_largest) {
   parsed d;
 
@@ -473,29 +430,6 @@ WORLD_TEST(the_last_known_members_are_no_more_than_the_top) {
   put(w, 50, "other", 100);
   put_many(w, 4);
   assert_members(capture_ended(w, "g", 10, 4), "13 12", 2);
-}
-
-WORLD_TEST(what_was_last_known_is_forgotten_after_an_hour) {
-  parsed d;
-
-  put(w, 50, "other", 100);
-  put_many(w, 1);
-  begin(w);
-  proctree_end(&w->tree, 10);
-  world_run(w, 3600);
-  d = capture(w, "g");
-  assert_members(d, "", 0);
-  assert_null(parsed_get(d, "groups.0.last_known"));
-  assert_false(world_written(0)->summary.has_ended);
-}
-
-WORLD_TEST(what_was_last_known_is_there_for_an_hour) {
-  put(w, 50, "other", 100);
-  put_many(w, 1);
-  begin(w);
-  proctree_end(&w->tree, 10);
-  world_run(w, 3570);
-  assert_members(capture(w, "g"), "10", 0);
 }
 
 /* The group is not there any more. */
@@ -547,161 +481,90 @@ WORLD_TEST(groups_that_have_ended_are_bounded) {
   assert_int_equal(n_in_the_end(w), 1);
 }
 
-/* A service manager starts it again at once: an alarm about the kill is about
- * the processes that were killed, and all others are about those of now. */
-static void restart(struct world *w) {
-  put(w, 50, "other", 100);
-  put_many(w, 2);
-  begin(w);
-  proctree_end(&w->tree, 10);
-  proctree_end(&w->tree, 11);
-  put(w, 20, "g", 70);
+/* "-12" ends a process, "z12" leaves its zombie, and "+20=70" starts one of 70
+ * kB. '.' is a cycle, and "~60" one after a minute. '!' is an alarm, 'k' one
+ * about a kill. */
+static void play(struct world *w, const char *script) {
+  unsigned n, kb;
+  int len;
+
+  for (; *script; script += len) {
+    len = 1;
+    if (sscanf(script, "-%u%n", &n, &len) == 1)
+      proctree_end(&w->tree, n);
+    else if (sscanf(script, "z%u%n", &n, &len) == 1)
+      world_put(w,
+                (struct fake){
+                    .pid = n, .comm = "g", .state = 'Z', .starttime = 100 + n});
+    else if (sscanf(script, "+%u=%u%n", &n, &kb, &len) == 2)
+      put(w, n, "g", kb);
+    else if (sscanf(script, "~%u%n", &n, &len) == 1)
+      world_run(w, n);
+    else if (*script == '.')
+      cycle(w);
+    else if (*script != ' ')
+      world_raise_about(w, "g", *script == 'k' ? "oom_kill" : "pss");
+  }
 }
 
-WORLD_TEST(a_kill_before_a_restart_has_what_was_killed) {
-  parsed d;
+/* LAST_KNOWN_INTERVALS of them. */
+#define TEN_CYCLES ".........."
+/* A service manager starts it again at once. */
+#define RESTART "-10 -11 +20=70 "
 
-  restart(w);
-  cycle(w);
-  world_raise_about(w, "g", "oom_kill");
-  cycle(w);
-  d = read_it();
-  assert_members(d, "11 10", 0);
-  parsed_assert(d, "groups.0.usage.pss=2100k processes.0.source=ended");
-  assert_true(world_written(0)->summary.has_ended);
-}
+/* An alarm about a kill is about the processes that were killed, and all others
+ * are about those of now. Of what ended, the largest count: the service manager
+ * stops the others, which takes a moment. */
+TEST(what_was_last_known_is_of_the_life_that_has_ended) {
+  static const struct {
+    const char *name;
+    uint32_t n; /* from 10 on, of 1000 kB, 1100 kB … */
+    const char *script, *members;
+    unsigned age_s; /* of what was last known; 0: nothing */
+  } cases[] = {
+      {"a zombie, whose parent has not asked yet", 1, "z10 .!", "10", 20},
+      {"almost an hour ago", 1, "-10 ~3570 .!", "10", 3590},
+      {"an hour ago", 1, "-10 ~3600 .!", "", 0},
+      {"the largest first", 3, "-12 . -11 . -10 .!", "12 11 10", 40},
+      {"one long before", 3, "-12" TEN_CYCLES ".. -11 -10 .!", "11 10", 20},
+      {"a helper first, beside which others grow", 2, "-11 +10=5000 . -10 .!",
+       "10", 20},
+      {"a kill of a part", 2, "-11 .k", "10", 0},
+      {"a kill before a restart", 2, RESTART ".k", "11 10", 20},
+      {"that has failed meanwhile", 2, RESTART ".k -20", "11 10", 20},
+      {"a kill long before", 2, RESTART TEN_CYCLES "k", "20", 0},
+      {"a restart", 2, RESTART ".!", "20", 0},
+      {"a restart that has ended", 2, RESTART ". -20 .!", "20", 20},
+      {"after the end of the largest", 2, "-11 . -10 . +20=70 . -20 .!", "20",
+       20},
+      {"the last of a restart", 2, RESTART "+21=60 . -20 . -21 .!", "21", 20},
+      {"a larger life", 2, RESTART "+21=5000 . -21 . -20 .!", "21 20", 30},
+  };
 
-WORLD_TEST(other_alarms_are_about_what_was_restarted) {
-  parsed d;
+  assert_int_equal(LAST_KNOWN_INTERVALS, strlen(TEN_CYCLES));
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    void *state;
+    struct world *w;
+    parsed d;
 
-  restart(w);
-  d = capture(w, "g");
-  assert_members(d, "20", 0);
-  assert_null(parsed_get(d, "groups.0.last_known"));
-}
-
-WORLD_TEST(a_kill_long_after_a_restart_is_about_the_members) {
-  restart(w);
-  for (int i = 0; i < LAST_KNOWN_INTERVALS; i++)
+    print_message("%s\n", cases[i].name);
+    make(&state);
+    w = state;
+    put(w, 50, "other", 100);
+    put_many(w, cases[i].n);
+    begin(w);
+    play(w, cases[i].script);
     cycle(w);
-  world_raise_about(w, "g", "oom_kill");
-  cycle(w);
-  assert_members(read_it(), "20", 0);
-}
-
-/* The service manager stops the others, which takes a moment. */
-WORLD_TEST(what_was_last_known_has_the_largest_that_ended_first) {
-  parsed d;
-
-  put(w, 50, "other", 100);
-  put_many(w, 3);
-  begin(w);
-  proctree_end(&w->tree, 12);
-  cycle(w);
-  proctree_end(&w->tree, 11);
-  cycle(w);
-  proctree_end(&w->tree, 10);
-  d = capture(w, "g");
-  assert_members(d, "12 11 10", 0);
-  assert_true(parsed_decimal(d, "time") ==
-              parsed_decimal(d, "groups.0.last_known") + 40);
-}
-
-/* It had ended long before, and is not what the service had at its end. */
-WORLD_TEST(what_was_last_known_has_no_member_that_ended_long_before) {
-  put(w, 50, "other", 100);
-  put_many(w, 3);
-  begin(w);
-  proctree_end(&w->tree, 12);
-  for (int i = 0; i <= LAST_KNOWN_INTERVALS + 1; i++)
-    cycle(w);
-  proctree_end(&w->tree, 11);
-  proctree_end(&w->tree, 10);
-  assert_members(capture(w, "g"), "11 10", 0);
-}
-
-/* A small helper may have ended first, beside which the others have grown. */
-WORLD_TEST(what_was_last_known_is_that_of_the_larger_processes) {
-  put(w, 50, "other", 100);
-  put_many(w, 2);
-  begin(w);
-  proctree_end(&w->tree, 11);
-  put(w, 10, "g", 5000);
-  cycle(w);
-  proctree_end(&w->tree, 10);
-  assert_members(capture(w, "g"), "10", 0);
-}
-
-/* Its processes from before the restart were larger, and are not what ended. */
-WORLD_TEST(a_service_that_ends_soon_after_a_restart_has_what_it_was_then) {
-  restart(w);
-  cycle(w);
-  proctree_end(&w->tree, 20);
-  assert_members(capture(w, "g"), "20", 0);
-}
-
-WORLD_TEST(a_restart_after_the_end_of_the_largest_is_one_too) {
-  put(w, 50, "other", 100);
-  put_many(w, 2);
-  begin(w);
-  proctree_end(&w->tree, 11);
-  cycle(w);
-  proctree_end(&w->tree, 10);
-  cycle(w);
-  put(w, 20, "g", 70);
-  cycle(w);
-  proctree_end(&w->tree, 20);
-  assert_members(capture(w, "g"), "20", 0);
-}
-
-/* The last member of the new life is left when its largest has ended. */
-WORLD_TEST(a_restart_stays_one_when_its_largest_member_has_ended) {
-  restart(w);
-  put(w, 21, "g", 60);
-  cycle(w);
-  proctree_end(&w->tree, 20);
-  cycle(w);
-  proctree_end(&w->tree, 21);
-  assert_members(capture(w, "g"), "21", 0);
-}
-
-WORLD_TEST(a_larger_life_after_a_restart_has_its_largest_that_ended_first) {
-  restart(w);
-  put(w, 21, "g", 5000);
-  cycle(w);
-  proctree_end(&w->tree, 21);
-  cycle(w);
-  proctree_end(&w->tree, 20);
-  assert_members(capture(w, "g"), "21 20", 0);
-}
-
-/* The restart may have failed by the time of the alarm. */
-WORLD_TEST(a_kill_before_a_restart_that_ends_has_what_was_killed) {
-  restart(w);
-  cycle(w);
-  world_raise_about(w, "g", "oom_kill");
-  proctree_end(&w->tree, 20);
-  cycle(w);
-  assert_members(read_it(), "11 10", 0);
-}
-
-/* One of two was killed: the group is there. */
-WORLD_TEST(a_kill_of_a_part_is_about_the_members_that_are_left) {
-  put_many(w, 2);
-  begin(w);
-  proctree_end(&w->tree, 11);
-  cycle(w);
-  world_raise_about(w, "g", "oom_kill");
-  cycle(w);
-  assert_members(read_it(), "10", 0);
-}
-
-WORLD_TEST(a_group_that_does_not_exist_has_no_capture) {
-  put_many(w, 1);
-  raise_for(w, "no such group");
-  cycle(w);
-  cycle(w);
-  assert_int_equal(n_in_the_end(w), 0);
+    d = read_it();
+    assert_members(d, cases[i].members, 0);
+    assert_int_equal(world_written(0)->summary.has_ended, cases[i].age_s > 0);
+    if (cases[i].age_s == 0)
+      assert_null(parsed_get(d, "groups.0.last_known"));
+    else
+      assert_true(parsed_decimal(d, "time") ==
+                  parsed_decimal(d, "groups.0.last_known") + cases[i].age_s);
+    unmake(&state);
+  }
 }
 
 /* A child in vfork, which has not called exec yet. */
@@ -722,30 +585,17 @@ WORLD_TEST(child_in_vfork_is_left_out) {
   assert_members(document, "10", 1);
 }
 
-WORLD_TEST(captures_have_a_choice_of_command_lines_of_their_own) {
+WORLD_TEST(a_member_that_has_ended_keeps_its_command_line_to_itself_too) {
   struct fake f = fake_process(10, "g");
 
   f.private_kb = 100;
   f.cmdline = "g --password=1234";
   w->settings.capture.command_lines = CHOICE_NO;
-  w->settings.capture.cooldown_ns = 0;
   world_put_mapped(w, f, NULL);
   world_put(w, fake_process(50, "other"));
   world_group(w, "g", "CommandLine", "g *", NULL, NULL);
-  begin(w);
-  for (int has_ended = 0; has_ended < 2; has_ended++) {
-    if (has_ended)
-      proctree_end(&w->tree, 10);
-    cycle(w);
-    world_raise(w, "g");
-    cycle(w);
-    if (has_ended)
-      parsed_free(document);
-    document = parsed_file(world_written((size_t)has_ended)->path);
-    assert_null(parsed_get(document, "processes.0.command_line"));
-    parsed_assert(document, has_ended ? "processes.0.source=ended"
-                                      : "processes.0.source=read");
-  }
+  parsed_assert(capture_ended(w, "g", 10, 1), "processes.0.source=ended");
+  assert_null(parsed_get(document, "processes.0.command_line"));
 }
 
 /* It leaves nothing behind: the sanitizers watch. */
@@ -762,23 +612,6 @@ WORLD_TEST(a_capture_can_be_cut_short_by_the_end) {
 static const struct summary *summary_of(struct world *w, const char *name) {
   capture(w, name);
   return &world_written(0)->summary;
-}
-
-WORLD_TEST(a_summary_has_the_group_and_its_largest_members) {
-  const struct summary *s;
-
-  put(w, 20, "other", 9000);
-  put_many(w, 5);
-  s = summary_of(w, "g");
-  assert_true(s->has_pss);
-  assert_int_equal(s->pss_bytes, (1000 + 1100 + 1200 + 1300 + 1400) * KIB);
-  assert_int_equal(s->n, 3);
-  assert_int_equal(s->largest[0].pid, 14);
-  assert_int_equal(s->largest[1].pid, 13);
-  assert_int_equal(s->largest[2].pid, 12);
-  assert_string_equal(s->largest[0].comm, "g");
-  assert_true(s->largest[0].has_pss);
-  assert_int_equal(s->largest[0].bytes, 1400 * KIB);
 }
 
 WORLD_TEST(names_in_a_summary_are_escaped) {

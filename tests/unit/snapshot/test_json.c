@@ -161,25 +161,6 @@ TEST(hostile_bytes_are_escaped_as_json_has_it) {
   assert_rows(rows, LENGTH(rows));
 }
 
-TEST(a_longer_text_after_a_short_one_has_room) {
-  char *text, *bytes = malloc(100000);
-  struct json j;
-
-  memset(bytes, 0xff, 100000);
-  json_begin(&j);
-  json_array(&j, NULL);
-  for (size_t len = 0; len < 100000; len = len * 3 + 1)
-    json_text(&j, NULL, bytes, len);
-  json_end_array(&j);
-  text = finish(&j);
-  /* Four characters a byte, of which the backslash is escaped. */
-  assert_int_equal(strlen(text), 5 * (1 + 4 + 13 + 40 + 121 + 364 + 1093 +
-                                      3280 + 9841 + 29524 + 88573) +
-                                     12 * 2 + 11 + 2 + 1);
-  free(text);
-  free(bytes);
-}
-
 /* --- numbers ---------------------------------------------------------------*/
 
 TEST(decimals_have_six_digits_in_any_locale) {

@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "snapshot/recorder.h"
 
@@ -136,12 +135,22 @@ TEST(a_state_is_written_at_its_interval) {
 
 /* --- alarms ----------------------------------------------------------------*/
 
-/* A letter is a warning about its group, a capital a failure, and '.' a cycle.
- */
+static void raise_about(struct world *w, const char *type_instance) {
+  struct alarm alarm = {.severity = SEVERITY_FAILURE, .group = "a"};
+
+  snprintf(alarm.type_instance, sizeof(alarm.type_instance), "%s",
+           type_instance);
+  collector_raise(w->collector, &alarm);
+}
+
+/* A letter is a warning about its group, a capital a failure, '!' one about a
+ * kill in "a" and '?' one about another value of it, and '.' a cycle. */
 static void play(struct world *w, const char *script) {
   for (; *script; script++)
     if (*script == '.')
       cycle(w, 10);
+    else if (*script == '!' || *script == '?')
+      raise_about(w, *script == '!' ? "oom_kill" : "other");
     else
       world_raise_as(w, (char[]){(char)tolower(*script), '\0'},
                      isupper(*script) ? SEVERITY_FAILURE : SEVERITY_WARNING);
@@ -165,6 +174,10 @@ TEST(alarms_lead_to_captures) {
       {"without a cooldown each alarm counts", ".a.a.a.", "aaa", 0},
       /* Captures at 10, 20 and 30 s; at 40 s only "a" may again. */
       {"cooldowns end separately", ".a.b.c.cba.", "abca", 30},
+      /* A threshold that repeats its alarm, or goes in and out of range. */
+      {"one that cools down keeps out no other", ".A.A?..A?..", "aa", 300},
+      {"a kill beside another alarm", ".A!!...", "aa", 300},
+      {"alarms of an interval share a capture", ".A.!.!A.A!..", "aa", 300},
   };
 
   for (size_t i = 0; i < LENGTH(cases); i++) {
@@ -264,66 +277,6 @@ WORLD_TEST(alarms_may_be_raised_on_any_thread) {
 }
 
 /* --- cooling down ----------------------------------------------------------*/
-
-WORLD_TEST(a_group_cools_down_after_its_capture) {
-  world_keep_captures(w); /* 300 s */
-  put_letters(w, 1);
-  play(w, ".a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a");
-  cycle(w, 9);
-  world_raise(w, "a");
-  cycle(w, 1);
-  assert_string_equal(subjects(w), "aa");
-  assert_int_equal(time_of(world_written(0)), 10);
-  assert_int_equal(time_of(world_written(1)), 310);
-}
-
-static void raise_kill(struct world *w, const char *group) {
-  struct alarm alarm = {.severity = SEVERITY_FAILURE, .type = "count"};
-
-  snprintf(alarm.group, sizeof(alarm.group), "%s", group);
-  snprintf(alarm.type_instance, sizeof(alarm.type_instance), "oom_kill");
-  collector_raise(w->collector, &alarm);
-}
-
-/* A threshold that repeats its alarm, or goes in and out of range. */
-WORLD_TEST(an_alarm_that_cools_down_keeps_out_no_other_of_its_group) {
-  struct alarm alarm = {
-      .severity = SEVERITY_FAILURE, .group = "a", .type = "x"};
-
-  world_keep_captures(w);
-  put_letters(w, 1);
-  play(w, ".A.A");
-  collector_raise(w->collector, &alarm);
-  play(w, "..A");
-  collector_raise(w->collector, &alarm);
-  play(w, "..");
-  assert_string_equal(subjects(w), "aa");
-}
-
-/* The first alarm may have waited for the captures of other groups. */
-WORLD_TEST(a_kill_has_a_capture_beside_that_of_another_alarm) {
-  world_keep_captures(w);
-  put_letters(w, 1);
-  play(w, ".A");
-  raise_kill(w, "a");
-  raise_kill(w, "a");
-  play(w, "...");
-  assert_string_equal(subjects(w), "aa");
-}
-
-/* Alarms of the same interval share a capture. */
-WORLD_TEST(each_value_of_a_group_cools_down_by_itself) {
-  world_keep_captures(w);
-  put_letters(w, 1);
-  play(w, ".A.");
-  raise_kill(w, "a");
-  play(w, ".");
-  raise_kill(w, "a");
-  play(w, "A.A");
-  raise_kill(w, "a");
-  play(w, "..");
-  assert_string_equal(subjects(w), "aa");
-}
 
 WORLD_TEST(a_group_is_not_captured_again_while_it_is) {
   world_keep_captures(w);

@@ -139,19 +139,6 @@ WORLD_TEST(rules_are_as_they_are_configured) {
       parsed_integer(parsed_find(d, "groups", "name", "rest"), "rule"), 2);
 }
 
-WORLD_TEST(without_rules_the_default_ones_are_told) {
-  parsed d;
-
-  world_put(w, fake_member(10, "g"));
-  d = next_state(w);
-  assert_int_equal(parsed_count(d, "rules"), 4);
-  assert_string_equal(parsed_string(d, "rules.0"),
-                      "<Group \"%{unit}\"> Unit \"*.service\"");
-  assert_string_equal(parsed_string(d, "rules.2"),
-                      "<Group \"%{container_name}\"> ContainerName \"*\"");
-  assert_int_equal(parsed_integer(of(d, 10), "rule"), 3);
-}
-
 /* --- groups ----------------------------------------------------------------*/
 
 WORLD_TEST(a_group_has_its_sums) {
@@ -235,17 +222,6 @@ WORLD_TEST(a_group_that_may_have_members_has_no_counts) {
   world_put(w, fake_member(1, "init"));
   g = parsed_find(next_state(w), "groups", "name", "empty");
   parsed_assert(g, "processes=0 threads=0 unreadable=0");
-}
-
-WORLD_TEST(usage_has_the_names_of_the_page) {
-  world_watch(w, fake_member(10, "g"));
-  assert_string_equal(
-      parsed_keys(next_state(w), "groups.0.usage"),
-      "pss uss rss shared swap pss_anon pss_file pss_shmem pss_dirty "
-      "private_clean private_dirty shared_clean shared_dirty referenced "
-      "anonymous lazy_free ksm anon_huge_pages shmem_pmd_mapped "
-      "file_pmd_mapped shared_hugetlb private_hugetlb swap_total locked "
-      "size resident resident_shared text data ");
 }
 
 /* What a tree with the files of a host tells besides. */
@@ -409,14 +385,16 @@ WORLD_TEST(unknown_values_of_a_process_are_left_out) {
   assert_source(d, 11, "unreadable");
 }
 
-WORLD_TEST(an_estimate_has_an_age_and_a_doubt) {
+/* The error of the group is told by cause, as far as that is a hundredth. */
+WORLD_TEST(an_estimate_has_an_age_and_an_error_with_its_cause) {
   struct fake f = fake_member(10, "g");
-  parsed p;
+  parsed p, g;
 
   w->settings.policy.refresh = REFRESH_ADAPTIVE;
   w->settings.interval_ns = NS_PER_S; /* so that no time is there for more */
   world_watch(w, f);
   assert_source(next_state(w), 10, "read");
+  assert_lacks(document, "groups.0.pss_error_by");
   f.private_kb += 4;
   world_put(w, f);
   p = of(next_state(w), 10);
@@ -427,6 +405,10 @@ WORLD_TEST(an_estimate_has_an_age_and_a_doubt) {
                   2 * parsed_integer(p, "pss_error") + 1);
   assert_int_equal(parsed_integer(p, "usage.pss"), 7 * MIB + 4 * KIB);
   assert_lacks(p, "deferred");
+  g = parsed_get(document, "groups.0");
+  assert_string_equal(parsed_keys(g, "pss_error_by"), "time ");
+  assert_int_equal(parsed_integer(g, "pss_error_by.time"),
+                   parsed_integer(g, "pss_error"));
 }
 
 WORLD_TEST(what_was_never_read_is_guessed_and_put_off) {
@@ -438,67 +420,8 @@ WORLD_TEST(what_was_never_read_is_guessed_and_put_off) {
   p = of(next_state(w), 10);
   parsed_assert(p, "source=guessed deferred=budget pss_error=7m uss_error=6m");
   assert_lacks(p, "age");
-}
-
-/* By cause, as far as they are a hundredth of the error. */
-WORLD_TEST(a_group_has_the_causes_of_its_error) {
-  struct fake f = fake_member(10, "g");
-  parsed g;
-
-  w->settings.policy.refresh = REFRESH_ADAPTIVE;
-  w->settings.interval_ns = NS_PER_S; /* so that no time is there for more */
-  world_watch(w, f);
-  assert_lacks(parsed_find(next_state(w), "groups", "name", "g"),
-               "pss_error_by");
-  f.private_kb += 4;
-  world_put(w, f);
-  g = parsed_find(next_state(w), "groups", "name", "g");
-  assert_string_equal(parsed_keys(g, "pss_error_by"), "time ");
-  assert_int_equal(parsed_integer(g, "pss_error_by.time"),
-                   parsed_integer(g, "pss_error"));
-}
-
-WORLD_TEST(a_guess_is_the_cause_of_an_error) {
-  parsed g;
-
-  w->settings.policy.refresh = REFRESH_ADAPTIVE;
-  world_budget(w, 0);
-  world_watch(w, fake_member(10, "g"));
-  g = parsed_find(next_state(w), "groups", "name", "g");
-  parsed_assert(g, "pss_error=7m pss_error_by.guess=7m");
-}
-
-WORLD_TEST(what_would_stall_is_put_off_for_that) {
-  static const char status[] = "Uid:\t0\t0\t0\t0\nVmPTE:\t   20480 kB\n"
-                               "VmSwap:\t       0 kB\nThreads:\t1\n";
-  struct fake f = fake_member(10, "g");
-  parsed p;
-
-  w->settings.policy.refresh = REFRESH_ADAPTIVE;
-  w->settings.policy.max_lock_hold_ns = 2 * NS_PER_MS;
-  f.size = 2621440;
-  world_watch(w, f);
-  proctree_write(&w->tree, "10/status", status, sizeof(status) - 1);
-  p = of(next_state(w), 10);
-  parsed_assert(p, "source=guessed deferred=max_lock_hold");
-  assert_true(parsed_decimal(p, "read_cost") > 0.002);
-}
-
-/* It does not fit into 32 bits of KiB. */
-WORLD_TEST(a_very_large_reading_is_kept) {
-  static const char rollup[] =
-      "1000-2000 ---p 00000000 00:00 0 [rollup]\nRss: 8192 kB\nPss: 7168 kB\n"
-      "Shared_Clean: 0 kB\nShared_Dirty: 2048 kB\nPrivate_Clean: 0 kB\n"
-      "Private_Dirty: 6144 kB\nReferenced: 5000000000 kB\n";
-  parsed d;
-
-  world_watch(w, fake_member(10, "g"));
-  proctree_write(&w->tree, "10/smaps_rollup", rollup, sizeof(rollup) - 1);
-  d = next_state(w);
-  assert_source(d, 10, "read");
-  assert_int_equal(parsed_integer(d, "groups.0.usage.referenced"),
-                   5000000000 * KIB);
-  assert_int_equal(parsed_integer(of(d, 10), "usage.pss"), 7 * MIB);
+  parsed_assert(document,
+                "groups.0.pss_error=7m groups.0.pss_error_by.guess=7m");
 }
 
 /* A child in vfork runs in its parent's memory until it calls exec. */
@@ -541,39 +464,6 @@ WORLD_TEST(hostile_names_come_back_as_they_are) {
                       "x-\"},{\\x0a\\x01\\xff\\xc3\\xa4");
 }
 
-WORLD_TEST(command_lines_are_left_out_where_they_are_not_wanted) {
-  struct fake f = fake_member(10, "g");
-
-  f.cmdline = "g --password=1234";
-  w->settings.command_lines = CHOICE_NO;
-  world_put(w, f);
-  /* Although they are read, for a rule. */
-  world_group(w, "g", "CommandLine", "g *", NULL, NULL);
-  assert_lacks(of(next_state(w), 10), "command_line");
-  assert_string_equal(parsed_string(of(document, 10), "groups.0"), "g");
-}
-
-WORLD_TEST(why_a_process_is_in_its_groups_is_told) {
-  struct fake child = fake_member(11, "sh");
-  struct rule *r;
-  parsed d;
-
-  child.ppid = 10;
-  world_put(w, fake_member(10, "g"));
-  world_put(w, child);
-  r = world_group(w, "view-%{comm}", "Comm", "*", NULL, NULL);
-  r->is_view = true;
-  add_group(w, "g")->takes_children = true;
-  world_group(w, "all", "Comm", "*", NULL, NULL);
-  d = next_state(w);
-  parsed_assert(of(d, 10), "rule=1 also.0=0 also.1=2");
-  assert_lacks(of(d, 10), "inherited");
-  assert_int_equal(parsed_count(of(d, 10), "groups"), 2);
-  parsed_assert(of(d, 11), "rule=1");
-  assert_true(parsed_is_true(of(d, 11), "inherited"));
-  assert_int_equal(parsed_count(of(d, 11), "also"), 2);
-}
-
 /* --- captures --- */
 
 static const struct fake_mapping some_mappings[] = {
@@ -593,26 +483,6 @@ static const struct fake_mapping some_mappings[] = {
 static void watch_mapped(struct world *w) {
   world_watch(w, fake_member(10, "g"));
   proctree_put_smaps(&w->tree, 10, some_mappings, SOME);
-}
-
-WORLD_TEST(a_capture_says_why_it_was_made) {
-  parsed d;
-
-  watch_mapped(w);
-  d = capture(w, "g");
-  assert_string_equal(parsed_keys(d, ""),
-                      "format version plugin_version host time interval kernel "
-                      "page_size mem_total mem_available trigger rules groups "
-                      "processes left_out mappings ");
-  assert_string_equal(parsed_keys(d, "trigger"),
-                      "kind severity time group type type_instance message ");
-  parsed_assert(d, "trigger.kind=notification trigger.severity=warning "
-                   "trigger.group=g trigger.type=memory "
-                   "trigger.type_instance=pss left_out=0");
-  assert_true(parsed_decimal(d, "trigger.time") ==
-              (double)(WORLD_WALL_NS / NS_PER_S) - 1);
-  assert_string_equal(parsed_string(d, "trigger.message"),
-                      "it is more than 1 GB");
 }
 
 WORLD_TEST(a_trigger_without_a_value_prints_no_value) {
@@ -720,28 +590,4 @@ WORLD_TEST(mappings_beyond_the_top_are_summed_without_a_name) {
   parsed_assert(p, "mappings.2.permissions=rw-ps mappings.2.vmas=3");
   parsed_assert(document, "mappings.2.vmas=3");
   assert_lacks(document, "mappings.2.processes");
-}
-
-WORLD_TEST(mappings_of_all_are_summed_by_name) {
-  static const struct fake_mapping own[] = {
-      {.name = "/usr/lib/libc.so.6", .permissions = "r-xp", .private_kb = 8},
-      {.name = "/own", .permissions = "---p", .private_kb = 9000}};
-  parsed d, m;
-
-  world_put(w, fake_member(10, "g"));
-  world_put(w, fake_member(11, "g"));
-  world_put(w, fake_member(12, "other"));
-  proctree_put_smaps(&w->tree, 10, some_mappings, SOME);
-  proctree_put_smaps(&w->tree, 11, own, 2);
-  proctree_put_smaps(&w->tree, 12, own, 2);
-  add_group(w, "g");
-  d = capture(w, "g");
-  assert_int_equal(parsed_count(d, "processes"), 2);
-  m = parsed_find(d, "mappings", "name", "/usr/lib/libc.so.6");
-  parsed_assert(m, "processes=2 pss=124k vmas=3");
-  m = parsed_get(d, "mappings.0");
-  parsed_assert(m, "name=/own permissions=---p processes=1");
-  assert_int_equal(sum_of(d, "mappings", "pss"),
-                   parsed_integer(of(d, 10), "usage.pss") +
-                       parsed_integer(of(d, 11), "usage.pss"));
 }

@@ -10,11 +10,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -257,24 +255,6 @@ FIXTURE_TEST(failed_write_changes_nothing) {
   free(path);
 }
 
-/* A full disk: no file may grow beyond that. */
-FIXTURE_TEST(a_file_that_cannot_be_written_whole_is_removed) {
-  struct rlimit before, small;
-
-  queue_document(p, "state", "old");
-  signal(SIGXFSZ, SIG_IGN);
-  assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
-  small = before;
-  small.rlim_cur = 4;
-  assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-  assert_int_equal(replace(p, "state", "longer"), -EFBIG);
-  assert_int_equal(add_at(p, "web", WHEN_NS, "longer"), -EFBIG);
-  setrlimit(RLIMIT_FSIZE, &before);
-  assert_file(p, "state", "old");
-  assert_false(exists(p, "state.unfinished"));
-  assert_int_equal(names_in(p->directory), 0);
-}
-
 FIXTURE_TEST(a_write_that_is_interrupted_goes_on) {
   fake.interrupted = 3;
   assert_int_equal(replace(p, "state", "new"), 0);
@@ -325,14 +305,6 @@ FIXTURE_TEST(only_the_directory_itself_is_made) {
   assert_false(exists(p, "no"));
 }
 
-/* Lets the modes of directories count for us, also where we are root. */
-static void become_nobody(void) {
-  if (geteuid() == 0 && seteuid(65534) != 0)
-    skip();
-}
-
-static void become_ourselves(void) { assert_int_equal(seteuid(getuid()), 0); }
-
 FIXTURE_TEST(a_file_in_place_of_the_directory_is_refused) {
   int r;
 
@@ -378,25 +350,6 @@ FIXTURE_TEST(a_directory_is_ours_or_of_root) {
   }
 }
 
-FIXTURE_TEST(a_directory_that_we_cannot_write_to_is_an_error) {
-  int r, r_make;
-
-  assert_int_equal(chmod(p->tree.root, 0555), 0);
-  become_nobody();
-  r_make = add(p, "web");
-  become_ourselves();
-  assert_int_equal(chmod(p->tree.root, 0755), 0);
-  assert_int_equal(r_make, -EACCES);
-  queue_document(p, "captures/smaps-20200101T000000Z-x.json", "");
-  p->store.max_files = 1;
-  assert_int_equal(chmod(p->directory, 0555), 0);
-  become_nobody();
-  r = add(p, "web");
-  become_ourselves();
-  assert_int_equal(r, -EACCES);
-  assert_int_equal(names_in(p->directory), 1);
-}
-
 /* As when a disk is mounted there after the daemon has started. */
 FIXTURE_TEST(a_file_goes_where_the_path_leads_now) {
   char moved[2 * PATH_MAX];
@@ -422,13 +375,6 @@ FIXTURE_TEST(names_of_one_second_are_numbered) {
   assert_int_equal(add(p, "web"), -EEXIST);
   assert_int_equal(add(p, "db"), 0);
   assert_int_equal(names_in(p->directory), 101);
-}
-
-FIXTURE_TEST(one_a_time_has_no_number) {
-  p->store.is_one_a_time = true;
-  assert_int_equal(add(p, "web"), 0);
-  assert_int_equal(add(p, "web"), -EEXIST);
-  assert_int_equal(names_in(p->directory), 1);
 }
 
 FIXTURE_TEST(a_name_that_is_taken_is_left_alone) {

@@ -458,17 +458,6 @@ FIXTURE_TEST(refused_state_without_a_file_is_one_of_the_history) {
   assert_int_equal(gate.told[0].error, -EAGAIN);
 }
 
-FIXTURE_TEST(without_a_thread_a_document_is_refused) {
-  threads_fail = EAGAIN;
-  give(d, "web", "x");
-  assert_int_equal(told(), 1);
-  assert_int_equal(gate.told[0].error, -EAGAIN);
-  threads_fail = 0;
-  give(d, "web", "x");
-  wait_for(2);
-  assert_int_equal(gate.told[1].error, 0);
-}
-
 FIXTURE_TEST(without_memory_there_is_no_writer) {
   char place[] = "/place";
   const struct settings settings = {
