@@ -2,7 +2,6 @@
 
 #include <smaps/config_error.h>
 
-#include <errno.h>
 #include <string.h>
 
 /* 32 letters, which is the longest word that is compared. */
@@ -13,34 +12,6 @@ static const char *const known[] = {
     "Slice", "Cgroup",    "Container",   "PidFile",    LONG_WORD, LONG_WORD "g",
 };
 #define KNOWN LENGTH(known)
-
-TEST(a_reason_is_formatted_and_invalid) {
-  struct config_error r;
-
-  assert_int_equal(config_error_set(&r, "expected %d to %s", 1, "9"), -EINVAL);
-  assert_string_equal(r.text, "expected 1 to 9");
-  assert_int_equal(config_error_set(&r, "%s", ""), -EINVAL);
-  assert_string_equal(r.text, "");
-}
-
-TEST(a_long_reason_is_cut_at_its_size) {
-  char text[2 * sizeof(struct config_error)];
-  struct {
-    struct config_error reason;
-    char canary[16];
-  } r;
-
-  memset(text, 'x', sizeof(text));
-  for (size_t len = sizeof(r.reason) - 2; len < sizeof(text); len++) {
-    size_t most = sizeof(r.reason.text) - 1;
-
-    memset(&r, 'Z', sizeof(r));
-    assert_int_equal(config_error_set(&r.reason, "%.*s", (int)len, text),
-                     -EINVAL);
-    assert_int_equal(strlen(r.reason.text), len < most ? len : most);
-    assert_int_equal(r.canary[0], 'Z');
-  }
-}
 
 TEST(the_nearest_word_is_suggested) {
   static const struct {

@@ -58,31 +58,6 @@ TEST(a_name_is_cleaned_byte_by_byte) {
       fail_msg("%s: \"%s\"", cases[i].name, n.text);
 }
 
-TEST(every_byte_becomes_printable_ascii) {
-  struct group_name seen[256];
-
-  for (int c = 0; c < 256; c++) {
-    char text[2] = {'x', (char)c};
-
-    assert_true(make(text, sizeof(text), &seen[c]));
-    for (const char *p = seen[c].text; *p; p++)
-      if (*p < 0x20 || *p > 0x7e || *p == '/')
-        fail_msg("byte %d: \"%s\"", c, seen[c].text);
-    for (int other = 0; other < c; other++)
-      if (strcmp(seen[c].text, seen[other].text) == 0 &&
-          !(other == '/' && c == '_'))
-        fail_msg("bytes %d and %d: both \"%s\"", other, c, seen[c].text);
-  }
-}
-
-TEST(nothing_makes_no_name) {
-  struct group_name n = {.len = 0};
-
-  assert_false(group_name_finish(&n));
-  assert_false(make(TEXT(""), &n));
-  assert_false(make(TEXT("/"), &n));
-}
-
 TEST(the_name_of_the_host_is_none) {
   static const struct {
     const char *text;
@@ -158,12 +133,4 @@ TEST(the_hash_is_fnv_1a) {
   assert_true(n.hash == UINT64_C(0xaf63dc4c8601ec8c));
   assert_true(make(TEXT("foobar"), &n));
   assert_true(n.hash == UINT64_C(0x85944171f73967e8));
-}
-
-TEST(long_names_with_the_same_beginning_stay_apart) {
-  struct group_name a = make_long(200, 'x'), b = make_long(200, 'y');
-  struct group_name longer = make_long(201, 'x');
-
-  assert_string_not_equal(a.text, b.text);
-  assert_string_not_equal(a.text, longer.text);
 }

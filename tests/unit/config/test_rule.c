@@ -269,16 +269,6 @@ TEST(a_rule_that_makes_no_sense_is_refused) {
   }
 }
 
-TEST(a_bad_name_makes_no_rule) {
-  struct config_error reason = {""};
-  struct rule r;
-
-  assert_int_equal(rule_init_group(&r, "%{nix}", &reason), -EINVAL);
-  assert_non_null(strstr(reason.text, "%{nix}"));
-  assert_int_equal(rule_init_group(&r, "", &reason), -EINVAL);
-  assert_int_equal(rule_init_group(&r, "/", &reason), -EINVAL);
-}
-
 TEST(attributes_are_those_of_selectors_and_name) {
   static const struct {
     struct block block;

@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define BIT(attribute) (1U << ATTRIBUTE_##attribute)
-
 static const struct attributes nginx = {
     .value = {[ATTRIBUTE_COMM] = "nginx",
               [ATTRIBUTE_COMMAND_LINE] = "nginx: worker",
@@ -136,47 +134,5 @@ TEST(malformed_templates_are_refused) {
     if (template_init(&t, cases[i].text, &reason) != -EINVAL ||
         !strstr(reason.text, cases[i].expected))
       fail_msg("%s: %s", cases[i].name, reason.text);
-  }
-}
-
-TEST(a_very_long_placeholder_is_refused) {
-  struct config_error reason = {""};
-  struct template t;
-  char text[4096];
-
-  memset(text, 'x', sizeof(text));
-  memcpy(text, "%{", 2);
-  memcpy(text + sizeof(text) - 2, "}", 2);
-  assert_int_equal(template_init(&t, text, &reason), -EINVAL);
-  assert_non_null(strstr(reason.text, "..."));
-  assert_null(strstr(reason.text, "did you mean"));
-}
-
-TEST(it_tells_what_it_needs) {
-  static const struct {
-    const char *text;
-    unsigned attributes;
-    size_t captures;
-    bool is_fixed;
-  } cases[] = {
-      {"web", 0, 0, true},
-      {"%%{unit}", 0, 0, true},
-      {"%{comm}", BIT(COMM), 0, false},
-      {"%{exe}", BIT(EXECUTABLE), 0, false},
-      {"%{unit}", BIT(UNIT), 0, false},
-      {"%{container}", BIT(CONTAINER), 0, false},
-      {"%{1}", 0, 1, false},
-      {"%{3}-%{1}", 0, 3, false},
-      {"%{user}/%{unit}-%{2}", BIT(USER) | BIT(UNIT), 2, false},
-  };
-
-  for (size_t i = 0; i < LENGTH(cases); i++) {
-    struct template t = make(cases[i].text);
-
-    if (template_attributes(&t) != cases[i].attributes ||
-        template_captures(&t) != cases[i].captures ||
-        template_is_fixed(&t) != cases[i].is_fixed)
-      fail_msg("%s: wrong answer", cases[i].text);
-    template_done(&t);
   }
 }
