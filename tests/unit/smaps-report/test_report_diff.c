@@ -1,7 +1,6 @@
 #include "test.h"
 
 #include "diff.h"
-#include "fixture.h"
 #include "folded.h"
 #include "load.h"
 #include "mapping.h"
@@ -148,13 +147,6 @@ TEST(groups_are_compared_by_name) {
         "b +5 10>15 stayed\n"
         "n - ->3 stayed\n"
         "x - ->- stayed\n");
-}
-
-TEST(only_the_group_asked_for_is_compared) {
-  struct pair p =
-      compare(PARTS(.groups = "a 1, b 1"), PARTS(.groups = "a 2, b 3"), "b");
-
-  check(&p, &p.diff.groups, "b +2 1>3 stayed\n");
 }
 
 TEST(processes_are_the_same_by_pid_and_start) {
@@ -373,28 +365,6 @@ static const struct parts all = {
             "'groups':['h']}]"};
 static const struct parts *const views = &all;
 
-TEST(totals_count_each_process_once) {
-  check_view(views, "-Gt -c group,pss,uss,processes",
-             "GROUP  PSS   USS  PROCESSES\n"
-             "g        4     -          -\n"
-             "view     4     -          -\n"
-             "h        1     -          -\n"
-             "total    5  >= 1          4\n");
-  check_view(views, "-Gt -c pss,group -g g",
-             "PSS  GROUP\n  4  g\n  4  total\n");
-  check_view(views, "--processes -t -c pid,pss,threads",
-             "PID  PSS  THREADS\n  1    3        2\n  2    1        1\n"
-             "  3    1        1\n  4    -        1\n       5        5\n");
-  check_view(views, "-ut -c user,pss,uss,processes",
-             "USER   PSS   USS  PROCESSES\n"
-             "b        4  >= 1          2\n"
-             "7        1     0          2\n"
-             "total    5  >= 1          4\n");
-  /* That of a capture is not guessed. */
-  check_view(PARTS(.capture = "g", .groups = "g 1024, h 1024"),
-             "-GtH -c pss,group", "1  g\n1  h\n-  total\n");
-}
-
 TEST(tables_sort_by_any_column) {
   check_view(views, "--processes -H -c pid -s pss", "1\n2\n3\n4\n");
   check_view(views, "--processes -H -c pid -s pss -r", "2\n3\n1\n4\n");
@@ -403,39 +373,6 @@ TEST(tables_sort_by_any_column) {
   check_view(views, "--processes -H -c pid -s user", "1\n2\n3\n4\n");
   check_view(views, "--processes -H -c pid -s user -r", "3\n4\n1\n2\n");
   check_view(views, "-GH -c group -s group", "g\nh\nview\n");
-}
-
-TEST(json_has_what_the_table_shows) {
-  check_view(views, "-jt -c group,pss -g h",
-             "[\n{\"row\":\"document\",\"host\":\"a\"},\n"
-             "{\"row\":\"group\",\"group\":\"h\",\"pss\":1024},\n"
-             "{\"row\":\"total\",\"pss\":1024},\n"
-             "{\"row\":\"process\",\"groups\":[\"h\"],\"pss\":1024},\n"
-             "{\"row\":\"process\",\"groups\":[\"h\"]},\n"
-             "{\"row\":\"total\",\"pss\":1024,\"pss_error\":0,"
-             "\"uss_error\":0}\n]\n");
-}
-
-TEST(missing_group_or_mappings_are_an_error) {
-  check_view(views, "-g nobody", "there is no group \"nobody\"");
-  check_view(views, "-m",
-             "has no mappings: only a capture of the group has them");
-}
-
-TEST(mappings_of_processes_are_added_up) {
-  static const struct parts document = {
-      .json = "'groups':[{'name':'g'},{'name':'h'}],"
-              "'processes':[{'pid':1,'groups':['g'],'mappings':["
-              "{'name':'a','pss':1024},{'name':'b','pss':2048},{'pss':1024}]},"
-              "{'pid':2,'groups':['g'],'mappings':[{'name':'b','pss':1024}]},"
-              "{'pid':3,'groups':['h'],'mappings':[{'name':'c','pss':9216}]}"
-              "]"};
-
-  check_view(&document, "-mH -g g -c pss,processes,name -t",
-             "3  2  b\n1  1  a\n1  -  [rest]\n5  2  total\n");
-  check_view(&document, "-mH -c name,pss",
-             "c       9\nb       3\na       1\n"
-             "[rest]  1\n");
 }
 
 TEST(mappings_without_amounts_are_unknown_and_their_sum_is_bounded) {

@@ -184,25 +184,6 @@ TEST(a_document_with_a_part_missing_is_refused) {
   }
 }
 
-TEST(any_byte_may_be_wrong) {
-  static const char wrong[] = {'\0', '"', '}', '[', '9', '-', '\x80', '\\'};
-  char *text = fixture_copy(whole, sizeof(whole) - 1);
-
-  for (size_t i = 0; i < sizeof(whole) - 1; i++)
-    for (size_t j = 0; j < sizeof(wrong); j++) {
-      struct config_error reason = {""};
-      struct document d;
-
-      text[i] = wrong[j];
-      if (load(text, sizeof(whole) - 1, &d, &reason) == 0)
-        document_done(&d);
-      else
-        assert_true(reason.text[0] != '\0');
-      text[i] = whole[i];
-    }
-  free(text);
-}
-
 static const struct {
   const char *name;
   const char *text;
@@ -435,25 +416,6 @@ TEST(counts_have_a_bound) {
   check_bound(
       repeat(",'processes':[{'pid':1,'also':[", "0,", BUILD_RULES_MAX, "0]}]}"),
       "too many");
-}
-
-TEST(a_file_that_cannot_be_read_is_no_document) {
-  struct config_error reason = {""};
-  struct document d;
-  FILE *file = fopen("/", "r");
-
-  if (!file)
-    skip();
-  assert_int_equal(load_document(file, &d, &reason), -EISDIR);
-  assert_non_null(strstr(reason.text, "cannot be read"));
-  fclose(file);
-}
-
-TEST(sums_of_unknown_values_are_unknown) {
-  assert_true(amount_add(1, 2) == 3);
-  assert_true(amount_add(UNKNOWN, 2) == UNKNOWN);
-  assert_true(amount_add(1, UNKNOWN) == UNKNOWN);
-  assert_true(amount_add(UINT64_MAX - 1, 2) == UNKNOWN);
 }
 
 TEST(equal_strings_are_kept_once) {

@@ -205,20 +205,6 @@ TEST(unknown_values_keep_their_place_in_a_row) {
   free(text);
 }
 
-TEST(names_of_mappings_are_written_once) {
-  char *text = write(
-      "'processes':[{'pid':1,'mappings':[{'name':'/b','pss':5},{'pss':1}]},"
-      "{'pid':2,'mappings':[{'name':'/b','pss':7},{'name':'/a','pss':2}]}]",
-      NULL);
-
-  assert_has(text, "\"names\":[\"/a\",\"/b\"]");
-  assert_has(text, "\"mappings\":[[0,1,2,null,");
-  assert_has(text, "[1,2,12,null,");
-  assert_has(text, "[1,null,5,null,");
-  assert_has(text, "[null,null,1,null,");
-  free(text);
-}
-
 TEST(a_group_of_unknown_pss_has_at_least_that_of_its_members) {
   char *text = write("'groups':[{'name':'g','usage':{'rss':90}},"
                      "{'name':'h','usage':{'rss':9}},{'name':'k'}],"
@@ -248,26 +234,6 @@ TEST(long_command_lines_are_cut_between_characters) {
   text = write(keys, NULL);
   assert_has(text, "öö…\"");
   assert_true(strlen(text) < 1200);
-  free(text);
-}
-
-TEST(changes_since_an_older_document_are_in_it) {
-  char *text = write(
-      "'host':'a','groups':[{'name':'g','usage':{'pss':9}},"
-      "{'name':'new','usage':{'pss':1}}],"
-      "'processes':[{'pid':1,'starttime':5,'comm':'c','groups':['g'],"
-      "'usage':{'pss':9}}]",
-      "'host':'a','groups':[{'name':'g','usage':{'pss':4}}],"
-      "'processes':[{'pid':1,'starttime':5,'comm':'c','groups':['g'],"
-      "'usage':{'pss':4}},{'pid':2,'starttime':5,'comm':'d','groups':['g'],"
-      "'usage':{'pss':3}}]");
-
-  assert_has(text, "\"old_pss\":4");
-  assert_has(text, "\"is_new\":1");
-  assert_has(text, "\"groups\":[[\"stayed\",\"g\",4,9,null,null,null],"
-                   "[\"came\",\"new\",0,1,null,null,null]]");
-  assert_has(text, "\"processes\":[[\"stayed\",\"c\",4,9,1,1,\"g\"],"
-                   "[\"went\",\"d\",3,0,2,null,\"g\"]]");
   free(text);
 }
 

@@ -76,29 +76,10 @@ TEST(control_and_format_characters_are_not_plain) {
 
 /* ---- text ---- */
 
-static const struct style ascii = {.mem_total = UNKNOWN};
-
 static void check_text(struct text *t, const char *expected, size_t width) {
   if (strcmp(t->bytes ? t->bytes : "", expected) != 0 || t->width != width)
     fail_msg("\"%s\", %zu columns, not \"%s\"", t->bytes, t->width, expected);
   text_done(t);
-}
-
-TEST(names_are_safe_in_any_locale) {
-  static const char *const cases[][2] = {
-      {"nginx: worker", "nginx: worker"},
-      {"a\x1b[2Jb\n\r\t", "a\\x1b[2Jb\\x0a\\x0d\\x09"},
-      {"\x7f\xc2\x9b\xff", "\\x7f\\xc2\\x9b\\xff"},
-      {"na\xc3\xafve", "na\\xc3\\xafve"},
-      {"a\\x1b", "a\\x1b"},
-  };
-
-  for (size_t i = 0; i < LENGTH(cases); i++) {
-    struct text t = {0};
-
-    text_add_name(&t, cases[i][0], &ascii);
-    check_text(&t, cases[i][1], strlen(cases[i][1]));
-  }
 }
 
 TEST(width_is_that_on_the_screen) {
@@ -188,29 +169,6 @@ TEST(times_have_a_unit) {
   }
 }
 
-TEST(colour_and_width_are_the_terminals) {
-  static const struct {
-    struct style style;
-    const char *printed;
-  } cases[] = {{{.mem_total = UNKNOWN}, "abcdef\n"},
-               {{.width = 3, .has_colour = true}, "\033[31mabc\033[0m\n"}};
-
-  for (size_t i = 0; i < LENGTH(cases); i++) {
-    struct style s = cases[i].style;
-    struct text t = {0};
-    char *text;
-    size_t size;
-
-    s.out = open_memstream(&text, &size);
-    text_add(&t, "abcdef");
-    text_print(&t, COLOUR_RED, &s);
-    fclose(s.out);
-    text_done(&t);
-    assert_string_equal(text, cases[i].printed);
-    free(text);
-  }
-}
-
 /* ---- JSON ---- */
 
 TEST(json_is_valid_and_safe) {
@@ -292,24 +250,6 @@ TEST(options_are_taken_in_every_form) {
   assert_string_equal(parse_valid("table").files[0], "table");
 }
 
-TEST(columns_are_a_list) {
-  struct options o = parse_valid("-c pid,pss,command f");
-
-  assert_int_equal(o.n_columns, 3);
-  assert_string_equal(column_name(o.columns[0]), "pid");
-  assert_string_equal(column_name(o.columns[2]), "command");
-  assert_true(parse_valid("-c help").wants_columns);
-  /* Every column is of a table. */
-  for (unsigned i = 0; i < column_count(); i++) {
-    const char *name = column_name(i);
-
-    assert_int_equal(column_find(name, strlen(name)), i);
-    assert_true(column_is_of(i, ROW_GROUP) || column_is_of(i, ROW_PROCESS) ||
-                column_is_of(i, ROW_USER) || column_is_of(i, ROW_MAPPING) ||
-                column_is_of(i, ROW_AREA));
-  }
-}
-
 TEST(limits_are_shares_or_amounts) {
   static const struct {
     const char *line;
@@ -328,22 +268,6 @@ TEST(limits_are_shares_or_amounts) {
     assert_true(limit.is_set && limit.is_percent == cases[i].is_percent);
     assert_true(fabs(limit.value - cases[i].value) < 1e-9);
   }
-}
-
-TEST(subcommands_take_their_files) {
-  struct options o = parse_valid("explain f 123");
-
-  assert_int_equal(o.command, COMMAND_EXPLAIN);
-  assert_int_equal(o.pid, 123);
-  assert_true(parse_valid("explain f").pid == UNKNOWN);
-  o = parse_valid("diff -n 5 -j - b");
-  assert_string_equal(o.files[0], "-");
-  assert_string_equal(o.files[1], "b");
-  assert_int_equal(o.rows_max, 5);
-  assert_int_equal(parse_valid("folded -").command, COMMAND_FOLDED);
-  assert_int_equal(parse_valid("-H explain").command, COMMAND_TABLE);
-  assert_true(parse_valid("diff --help").wants_help);
-  assert_true(parse_valid("--version").wants_version);
 }
 
 static const struct {

@@ -91,15 +91,6 @@ WATCH_TEST(there_is_nothing_before_the_first_refresh) {
   assert_false(watch_leave(&w));
 }
 
-WATCH_TEST(groups_are_in_the_order_of_pss) {
-  take_groups("10", "20");
-  assert_shown("B a");
-  assert_int_equal(w.rows[0].amounts[SORT_PSS], 20);
-  assert_int_equal(w.rows[0].count, 2);
-  take_groups("30", "20");
-  assert_shown("A b");
-}
-
 static const char four[] = "'groups':[" GROUP("d", "4", "9") "," GROUP(
     "c", "null", "2") "," GROUP("b", "7", "1") "," GROUP("a", "4", "3") "]";
 
@@ -147,18 +138,6 @@ WATCH_TEST(growth_is_that_since_the_start_and_since_the_last_refresh) {
   assert_change(w.rows[0].start, "+15");
   assert_change(w.rows[0].last, "-5");
   assert_change(w.rows[1].start, "+0");
-}
-
-WATCH_TEST(rows_are_sorted_by_growth) {
-  take_groups("100", "10");
-  take_groups("90", "30");
-  watch_sort_by(&w, SORT_START);
-  assert_shown("B a");
-  take_groups("95", "25");
-  watch_sort_by(&w, SORT_LAST);
-  assert_shown("A b");
-  watch_reverse(&w);
-  assert_shown("B a");
 }
 
 /* A start that was not known is the first that is. */
@@ -383,20 +362,6 @@ WATCH_TEST(each_level_has_its_own_filter) {
 }
 
 /* --- freezing ------------------------------------------------------------- */
-
-WATCH_TEST(while_frozen_nothing_changes_but_what_the_user_does) {
-  take_groups("10", "20");
-  w.is_frozen = true;
-  take_groups("50", "20");
-  assert_shown("B a");
-  watch_reverse(&w);
-  assert_shown("A b");
-  w.is_frozen = false;
-  take_groups("60", "20");
-  assert_shown("B a");
-  assert_change(w.rows[1].start, "+50");
-  assert_change(w.rows[1].last, "+50");
-}
 
 /* They are read once, for the screen to go into. */
 WATCH_TEST(mappings_come_while_frozen_and_then_stay) {
