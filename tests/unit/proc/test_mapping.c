@@ -125,22 +125,6 @@ TEST_OBJECT(struct mapping_table, begin, mapping_table_done)
 
 /* --- a smaps ---------------------------------------------------------------*/
 
-TABLE_TEST(a_capture_is_summed_by_name) {
-  struct span text = fixture_load("smaps-6.18");
-  const struct mapping *m;
-
-  take(t, text.text, text.len);
-  m = find(t, "/usr/bin/demo");
-  assert_true(m->vmas > 1);
-  assert_int_equal(m->processes, 1);
-  assert_int_equal(m->permissions, RPW | MAPPING_EXECUTE);
-  assert_int_equal(kb(m, ROLLUP_SWAP), 0);
-  assert_true(rollup_has(&m->sum, ROLLUP_SWAP_PSS));
-  find(t, "[heap]");
-  find(t, "[anon]");
-  find(t, "[stack]");
-}
-
 static uint64_t count_vmas(const struct mapping_table *t) {
   uint64_t vmas = 0;
 
@@ -407,20 +391,6 @@ static void feed_maps(struct mapping_table *t) {
   assert_int_equal(mapping_table_finish_maps(t), 0);
 }
 
-TEST(malformed_maps_is_refused) {
-  static const char *const texts[] = {MAPPING("/a", 4), "x\n",
-                                      ("Size: 4 kB\n"
-                                       "Rss: 4 kB\n")};
-
-  for (size_t i = 0; i < 3; i++) {
-    struct mapping_table t = {0};
-
-    feed_whole(&t, texts[i], strlen(texts[i]));
-    assert_int_equal(mapping_table_finish_maps(&t), -EBADMSG);
-    mapping_table_done(&t);
-  }
-}
-
 /* In whichever order they come, and in the rest as well. */
 TEST(a_sum_with_a_maps_in_it_is_not_known) {
   for (int turn = 0; turn < 3; turn++) {
@@ -472,20 +442,6 @@ TEST(a_sum_with_a_sample_in_it_has_the_fields_of_both) {
     assert_int_equal(m->pss_error, 14);
     mapping_table_done(&all);
   }
-}
-
-TEST(an_empty_table_has_no_mapping_and_no_rest) {
-  struct mapping_table t = {0}, other = {0};
-  const struct mapping *m;
-  size_t n;
-
-  assert_int_equal(mapping_table_add(&t, &other), 0);
-  mapping_table_rank(&t, 5, &m, &n);
-  assert_int_equal(n, 0);
-  assert_null(m);
-  assert_null(mapping_table_rest(&t));
-  mapping_table_done(&t);
-  mapping_table_done(&t);
 }
 
 /* --- without memory --------------------------------------------------------*/

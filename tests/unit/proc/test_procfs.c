@@ -108,22 +108,6 @@ FIXTURE_TEST(second_handle_follows_the_first) {
   expect_text(f->procfs, "4 5 6\n");
 }
 
-FIXTURE_TEST(file_that_is_being_read_can_be_asked_for) {
-  struct span text;
-
-  assert_string_equal(procfs_announced(f->procfs), "the directory");
-  procfs_read_of(f->procfs, 10, "statm", &text);
-  assert_string_equal(procfs_announced(f->procfs), "statm");
-  procfs_read(f->procfs, f->fd, "missing", &text);
-  assert_string_equal(procfs_announced(f->procfs), "missing");
-  procfs_read_link(f->procfs, f->fd, "exe", &text);
-  assert_string_equal(procfs_announced(f->procfs), "exe");
-  procfs_read_pieces(f->procfs, f->fd, "smaps", NULL, NULL);
-  assert_string_equal(procfs_announced(f->procfs), "smaps");
-  procfs_announce(f->procfs, "else");
-  assert_string_equal(procfs_announced(f->procfs), "else");
-}
-
 FIXTURE_TEST(list_is_sorted_and_has_processes_only) {
   static const uint32_t pids[] = {1, 2, 9, 10, 11, 100, 4194304};
   const struct procfs_entry *entries;

@@ -5,7 +5,6 @@
 #include "fixture.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct number_case {
   const char *name;
@@ -109,74 +108,6 @@ TEST(an_amount_is_in_kb_and_comes_out_in_bytes) {
 
   for (size_t i = 0; i < LENGTH(cases); i++)
     check_number(&cases[i], parse_kb);
-}
-
-TEST(blanks_are_spaces_and_tabs_only) {
-  static const struct {
-    const char *name, *text;
-    size_t len, taken;
-  } cases[] = {
-      {"none", TEXT("x"), 0},          {"spaces", TEXT("   x"), 3},
-      {"tabs", TEXT("\t \tx"), 3},     {"to the end", TEXT("  \t"), 3},
-      {"empty", TEXT(""), 0},          {"newline", TEXT(" \n "), 1},
-      {"return", TEXT(" \r"), 1},      {"NUL", TEXT(" \0 "), 1},
-      {"form feed", TEXT("\f\v "), 0},
-  };
-
-  for (size_t i = 0; i < LENGTH(cases); i++) {
-    char *text = fixture_copy(cases[i].text, cases[i].len);
-    struct cursor s = cursor_begin(text, cases[i].len);
-
-    skip_blanks(&s);
-    if (s.at != text + cases[i].taken)
-      fail_msg("%s: cursor is at %td", cases[i].name, s.at - text);
-    free(text);
-  }
-}
-
-TEST(a_char_is_taken_where_it_stands) {
-  char *text = fixture_copy("ab", 2);
-  struct cursor s = cursor_begin(text, 2);
-
-  assert_false(parse_char(&s, 'b'));
-  assert_ptr_equal(s.at, text);
-  assert_true(parse_char(&s, 'a'));
-  assert_true(parse_char(&s, 'b'));
-  assert_true(cursor_is_done(&s));
-  assert_false(parse_char(&s, 'b'));
-  assert_false(parse_char(&s, '\0'));
-  assert_ptr_equal(s.at, text + 2);
-  free(text);
-}
-
-TEST(a_word_is_taken_whole_or_not) {
-  static const struct {
-    const char *name, *text;
-    size_t len;
-    const char *word;
-    bool is_taken;
-  } cases[] = {
-      {"equal", TEXT("Pss:"), "Pss:", true},
-      {"longer text", TEXT("Pss: 1"), "Pss:", true},
-      {"shorter text", TEXT("Pss"), "Pss:", false},
-      {"empty text", TEXT(""), "Pss:", false},
-      {"other case", TEXT("pss:"), "Pss:", false},
-      {"last byte differs", TEXT("Pss_"), "Pss:", false},
-      {"NUL in the text", TEXT("Ps\0:"), "Pss:", false},
-      {"behind a blank", TEXT(" Pss:"), "Pss:", false},
-  };
-
-  for (size_t i = 0; i < LENGTH(cases); i++) {
-    char *text = fixture_copy(cases[i].text, cases[i].len);
-    struct cursor s = cursor_begin(text, cases[i].len);
-    size_t taken = cases[i].is_taken ? strlen(cases[i].word) : 0;
-
-    if (parse_word(&s, cases[i].word) != cases[i].is_taken)
-      fail_msg("%s: wrong answer", cases[i].name);
-    if (s.at != text + taken)
-      fail_msg("%s: cursor is at %td", cases[i].name, s.at - text);
-    free(text);
-  }
 }
 
 TEST(lines_come_without_their_newline) {
