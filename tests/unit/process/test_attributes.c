@@ -51,16 +51,6 @@ TEST_OBJECT(struct stored_attributes, begin, attributes_done)
 #define STORED_TEST(name)                                                      \
   TEST_WITH(name, make, unmake, struct stored_attributes *id)
 
-STORED_TEST(values_are_copied_and_unknown_ones_are_null) {
-  assert_true(set(id, nginx, 33));
-  for (int i = 0; i < ATTRIBUTES; i++)
-    if (nginx[i].text)
-      assert_string_equal(attributes_get(id).value[i], nginx[i].text);
-    else
-      assert_null(attributes_get(id).value[i]);
-  assert_int_equal(id->uid, 33);
-}
-
 STORED_TEST(the_first_values_are_a_change_even_if_none_is_known) {
   static const struct span none[ATTRIBUTES] = {{0}};
 
@@ -109,24 +99,6 @@ STORED_TEST(another_uid_is_a_change) {
   set(id, nginx, 33);
   assert_true(set(id, nginx, 34));
   assert_int_equal(id->uid, 34);
-}
-
-/* As the identifier does, for what it has no need to read again. */
-STORED_TEST(values_may_be_those_of_the_identity_itself) {
-  struct span value[ATTRIBUTES] = {{0}};
-
-  set(id, nginx, 33);
-  value[ATTRIBUTE_COMM] = SPAN("renamed");
-  for (int i = ATTRIBUTE_COMMAND_LINE; i < ATTRIBUTES; i++)
-    if (attributes_get(id).value[i])
-      value[i] = (struct span){attributes_get(id).value[i],
-                               strlen(attributes_get(id).value[i])};
-  assert_true(set(id, value, 33));
-  assert_string_equal(attributes_get(id).value[ATTRIBUTE_COMM], "renamed");
-  assert_string_equal(attributes_get(id).value[ATTRIBUTE_COMMAND_LINE],
-                      "nginx: worker");
-  assert_string_equal(attributes_get(id).value[ATTRIBUTE_UNIT],
-                      "nginx.service");
 }
 
 /* In either order: ASan sees neither a leak nor a double free. */

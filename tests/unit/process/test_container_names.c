@@ -114,11 +114,6 @@ NAMES_TEST(a_container_without_id_has_its_own_name) {
   assert_int_equal(f->cache.n, 0);
 }
 
-NAMES_TEST(docker_names_are_in_its_data_root) {
-  put_docker(f, "web");
-  expect(f, SCOPE, "web");
-}
-
 NAMES_TEST(docker_names_are_below_the_data_root_of_daemon_json) {
   put(f, "etc/docker/daemon.json", "{\"data-root\": \"/data/docker\"}");
   put(f, "data/docker/containers/" ID "/config.v2.json",
@@ -286,14 +281,6 @@ static void own(const struct fixture *f, const char *path, unsigned uid) {
   snprintf(whole, sizeof(whole), "%s/%s", f->tree.root, path);
   if (getuid() == 0)
     assert_int_equal(chown(whole, uid, uid), 0);
-}
-
-NAMES_TEST(a_user_has_containers_of_podman) {
-  struct user u = make_user();
-
-  put_podman(f, u.storage, ID, "mine");
-  own(f, u.storage, u.uid);
-  expect(f, u.cgroup, "mine");
 }
 
 /* The id is in a path that a user may make. */

@@ -160,18 +160,6 @@ static int next_descriptor(void) {
   return fd;
 }
 
-FIXTURE_TEST(no_file_is_left_open) {
-  int before = next_descriptor();
-
-  assert_names(path, 0);
-  write_file("10\n");
-  assert_names(path, 10);
-  write_file("");
-  assert_names(path, 0);
-  assert_names(directory, 0);
-  assert_int_equal(next_descriptor(), before);
-}
-
 /* There is room for none, and for the first of two. */
 FIXTURE_TEST(without_a_descriptor_nothing_is_known) {
   struct rlimit before, few;

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "config/policy.h"
@@ -45,26 +44,6 @@ static struct read_job run_while(struct reading *f, struct read_job job,
 
 static uint64_t pss_kb(const struct read_job *job) {
   return job->rollup.rollup.bytes[ROLLUP_PSS] / KIB;
-}
-
-FIXTURE_TEST(each_kind_fills_its_own_result) {
-  struct read_job job = reading_run(f, READ_INSPECTION);
-
-  assert_int_equal(job.inspection.state, PROCESS_ALIVE);
-  assert_string_equal(
-      attributes_get(&job.inspection.attributes).value[ATTRIBUTE_COMMAND_LINE],
-      "server -v");
-  inspection_done(&job.inspection);
-  job = reading_run(f, READ_STAT);
-  assert_int_equal(job.stat.starttime_ticks, 110);
-  assert_int_equal(job.stat.minor_faults, 10);
-  assert_null(job.stat.comm.text);
-  job = reading_run(f, READ_ROLLUP);
-  assert_int_equal(rss_kb(&job), 8192);
-  assert_int_equal(pss_kb(&job), 7168);
-  job = run_baseline(f);
-  assert_int_equal(rss_kb(&job), 8192);
-  assert_int_equal(job.rollup.statm.resident_pages, PAGES(8192));
 }
 
 static void free_mappings(struct read_job *job) {
