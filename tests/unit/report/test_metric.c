@@ -10,7 +10,7 @@
 #define UNKNOWN ((double)NAN)
 #define MAX_VALUES 96
 
-/* The identifiers of the two sets. The name in Report is what is behind the
+/* The identifiers of all values. The name in Report is what is behind the
  * dash, or all of it. */
 static const char *const identifiers[] = {
     "memory-pss", "memory-uss", "memory-rss", "memory-shared", "memory-swap",
@@ -30,7 +30,6 @@ static const char *const identifiers[] = {
     "percent-relative_error", "percent-swapped", "memory-cgroup_file",
     "memory-cgroup_kernel", "memory-page_tables", "memory-kernel_stack"};
 #define IN_ALL LENGTH(identifiers)
-#define IN_DEFAULT 17
 
 /* The names of what the kernel prints. */
 static const char *const of_rollup[ROLLUP_FIELDS] = {
@@ -184,24 +183,6 @@ static struct usage make_usage(void) {
   usage_add_statm(&u, &statm, 4 * KIB);
   usage_add_rollup(&u, &r, statm.resident_pages * 4 * KIB);
   return u;
-}
-
-static void check_set(const struct values *v, size_t n) {
-  for (size_t i = 0; i < n; i++)
-    if (!find(v, identifiers[i]))
-      fail_msg("%s: missing", identifiers[i]);
-  assert_int_equal(v->n, n);
-}
-
-TEST(the_sets_are_those_that_are_documented) {
-  struct usage u = make_usage();
-  struct values v = publish_whole(&u, "DeFault", (struct report){.metrics = 0});
-  struct config_error reason;
-
-  check_set(&v, IN_DEFAULT);
-  v = publish_whole(&u, "detail", (struct report){.metrics = 0});
-  check_set(&v, IN_ALL);
-  assert_true(metric_find("default", &reason) == metric_default_set());
 }
 
 /* One name is that of two values: a limit, and the percentage of it. */
@@ -497,23 +478,6 @@ TEST(without_mem_total_percentages_are_unknown) {
   assert_null(find(&v, "percent-ps_count"));
 }
 
-TEST(a_report_inherits_unset_choices) {
-  const struct report from = {.metrics = 2,
-                              .growth_window_ns = 9,
-                              .absolute = CHOICE_NO,
-                              .percentage = CHOICE_YES};
-  const struct report own = {.metrics = 1,
-                             .growth_window_ns = 7,
-                             .absolute = CHOICE_YES,
-                             .percentage = CHOICE_NO};
-  struct report none = {.metrics = 0}, all = own;
-
-  report_inherit(&none, &from);
-  assert_memory_equal(&none, &from, sizeof(from));
-  report_inherit(&all, &from);
-  assert_memory_equal(&all, &own, sizeof(own));
-}
-
 /* --- control groups --------------------------------------------------------*/
 
 /* Asserts values of a group of one process that has such a control group. */
@@ -596,24 +560,6 @@ static const char *amounts(const struct usage *u, uint32_t kernel_fields) {
   assert_false(metric_next_amount(u, kernel_fields, &cursor, &name, &bytes));
   assert_true(len < sizeof(text));
   return text;
-}
-
-TEST(amounts_are_the_published_values_of_the_rollup) {
-  struct usage u = make_usage();
-  struct values v = publish_all(&u);
-  unsigned cursor = 0, n = 0;
-  const char *name;
-  uint64_t bytes;
-
-  while (metric_next_amount(&u, KNOWN, &cursor, &name, &bytes)) {
-    char identifier[64];
-
-    snprintf(identifier, sizeof(identifier), "memory-%s", name);
-    check(&v, identifier, (double)bytes);
-
-    n++;
-  }
-  assert_int_equal(n, ROLLUP_FIELDS + 2); /* uss, shared */
 }
 
 TEST(amounts_that_are_not_known_are_passed_over) {

@@ -54,29 +54,6 @@ TEST(statm_adds_up_in_bytes) {
   assert_int_equal(u.processes, 0);
 }
 
-TEST(a_group_is_as_old_as_its_oldest_member) {
-  struct usage u = {.processes = 0};
-
-  usage_add_life(&u, 16 * KIB, 7);
-  usage_add_life(&u, 48 * KIB, 9);
-  usage_add_life(&u, 0, 8);
-  assert_true(u.uptime_ns == 9);
-  assert_int_equal(u.kernel_stack, 64 * KIB);
-}
-
-TEST(page_tables_add_up_where_any_are_known) {
-  struct usage u = {.processes = 0};
-
-  assert_true(usage_has_page_tables(&u));
-  usage_add_page_tables(&u, 8 * KIB, false);
-  assert_false(usage_has_page_tables(&u));
-  usage_add_page_tables(&u, 100 * KIB, true);
-  assert_true(usage_has_page_tables(&u));
-  assert_int_equal(u.page_tables, 108 * KIB);
-  u.unknown = 1;
-  assert_false(usage_has_page_tables(&u));
-}
-
 TEST(every_field_of_the_rollups_is_summed) {
   struct rollup r = {.known = KNOWN};
   struct usage u = {.processes = 0};
