@@ -1,11 +1,9 @@
 #include "test.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -175,32 +173,6 @@ FIXTURE_TEST(memory_on_hugetlbfs_is_left_out) {
     assert_int_equal(read_layout(f, 64), 0);
     is_hugetlbfs = false;
     assert_int_equal(count_pages(f), cases[i].is_in ? cases[i].pages : 0);
-  }
-}
-
-FIXTURE_TEST(ranges_follow_each_other_without_their_gaps) {
-  static const struct fake_range ranges[] = {
-      {0x10000, 0x12000, 0, 0},
-      {0x12000, 0x14000, "r--p", 0},
-      {0x14000, 0x15000, "---p", 0},
-      {0x15000, 0x16000, 0, 0},
-      {0x20000, 0x22000, "rw-s", "/dev/shm/x"},
-      {0x22000, 0x23000, 0, 0},
-  };
-  static const struct {
-    uint64_t page;
-    bool is_shmem;
-  } pages[] = {{0x10, false}, {0x11, false}, {0x12, false}, {0x13, false},
-               {0x15, false}, {0x20, true},  {0x21, true},  {0x22, false}};
-
-  fake_pages_map(&f->in.tree, 10, ranges, LENGTH(ranges));
-  assert_int_equal(read_layout(f, 8), 0);
-  assert_int_equal(count_pages(f), LENGTH(pages));
-  for (size_t i = 0; i < LENGTH(pages); i++) {
-    bool is_shmem = false;
-
-    assert_int_equal(page_at(f, i, &is_shmem), pages[i].page);
-    assert_int_equal(is_shmem, pages[i].is_shmem);
   }
 }
 

@@ -134,25 +134,6 @@ PAGED_TEST(pages_of_another_size_are_numbered_by_it_at_high_addresses) {
   assert_tally(&s.kinds[PAGE_ANON], 100, 100, 100, 100);
 }
 
-/* The seed alone decides which pages are drawn. */
-PAGED_TEST(same_seed_draws_the_same_pages) {
-  struct page_request request = {.pages_wanted = 100};
-  uint32_t pages[3];
-
-  for (uint64_t i = 0; i < PAGES_IN_ALL; i += 2)
-    paged_put(f, i, 1, FAKE_ANON | FAKE_EXCLUSIVE, true);
-  for (int i = 0; i < 3; i++) {
-    struct page_sample s;
-
-    request.seed = i < 2 ? 7 : 8;
-    s = sample_with(f, &request);
-    pages[i] = s.looked_at * 1000 + s.kinds[PAGE_ANON].pages;
-    page_layout_drop(s.layout);
-  }
-  assert_int_equal(pages[0], pages[1]);
-  assert_int_not_equal(pages[0], pages[2]);
-}
-
 /*
  * One page is of another kind than the rest: in many samples it is found as
  * often as any, within 5 standard deviations of independent draws. (Parts only

@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "machine.h"
 #include "sample/pagemap.h"
 
 #define BIT(n) (UINT64_C(1) << (n))
@@ -97,25 +96,6 @@ static uint64_t make_memory(uint64_t size) {
 
 static void drop_memory(uint64_t address, uint64_t size) {
   munmap((void *)(uintptr_t)address, (size_t)(4 * size));
-}
-
-TEST(own_pages_are_seen) {
-  uint64_t size = (uint64_t)getpagesize(), entries[4] = {0};
-  uint64_t address = make_memory(size);
-  int fd = open("/proc/self/pagemap", O_RDONLY);
-  size_t n = 0;
-
-  if (fd < 0 || machine_is_emulated())
-    skip();
-  assert_int_equal(pagemap_read(fd, address / size, entries, 4, &n), 0);
-  assert_int_equal(n, 4);
-  assert_true(pagemap_is_present(entries[0]));
-  assert_true(pagemap_is_exclusive(entries[0]));
-  assert_false(pagemap_is_file(entries[0]));
-  assert_false(pagemap_is_exclusive(entries[1])); /* the zero page */
-  assert_false(pagemap_is_present(entries[3]));
-  close(fd);
-  drop_memory(address, size);
 }
 
 TEST(own_pages_are_found_by_category) {

@@ -62,18 +62,6 @@ static double error_of(const struct fixture *f, uint32_t i) {
 
 /* --- amounts --- */
 
-FIXTURE_TEST(amounts_are_those_of_statm) {
-  find(f, 1, PAGE_ANON, 50, 1);
-  find(f, 2, PAGE_FILE, 25, 4);
-  fill(f, 500, 100);
-  assert_true(get(f, 1, ROLLUP_RSS) == 500);
-  assert_true(get(f, 1, ROLLUP_PSS) == 500);
-  assert_true(get(f, 2, ROLLUP_RSS) == 100);
-  assert_true(get(f, 2, ROLLUP_PSS) == 25);
-  assert_int_equal(f->mappings[1].pages_sampled, 50);
-  assert_true(f->mappings[1].is_sampled);
-}
-
 /* Anonymous memory and shmem are dirty, files are clean. */
 FIXTURE_TEST(amounts_are_told_apart_by_kind) {
   find(f, 1, PAGE_ANON, 40, 1);
