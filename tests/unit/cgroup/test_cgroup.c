@@ -170,28 +170,6 @@ TEST(a_path_names_unit_slice_and_container) {
     check_path(line);
 }
 
-TEST(a_path_cut_short_is_read_to_its_end) {
-  struct span text = fixture_load("cgroup-paths"), line;
-  struct cursor s = cursor_begin(text.text, text.len);
-
-  while (parse_line(&s, &line)) {
-    struct cursor at = cursor_begin(line.text, line.len);
-    struct span path = (next_column(&at), next_column(&at));
-
-    for (size_t len = 0; len < path.len; len++) {
-      char *copy = fixture_copy(path.text, len);
-      struct span found;
-
-      for (size_t i = 0; i < LENGTH(columns); i++)
-        if (columns[i].find((struct span){copy, len}, &found) &&
-            !is_equal(found, "-.slice"))
-          assert_true(found.len > 0 && found.text >= copy &&
-                      found.text + found.len <= copy + len);
-      free(copy);
-    }
-  }
-}
-
 TEST(the_memory_controller_has_a_path) {
   static const struct {
     const char *name, *text, *path; /* NULL: refused */

@@ -1,7 +1,6 @@
 /* The limits of control groups, in directories of our own. */
 #include "test.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,12 +194,5 @@ FIXTURE_TEST(without_mounts_or_a_cgroup_there_is_no_limit) {
   assert_int_equal(read_limit(), 17);
   /* As with a kernel without control groups. */
   proctree_unlink(&tree, "10/cgroup");
-  assert_int_equal(read_limit(), CGROUP_LIMIT_NONE);
-}
-
-FIXTURE_TEST(a_cgroup_without_the_controller_has_no_limit) {
-  put_mount("/", "cg", "cgroup2", "rw");
-  write_file("10/cgroup", "5:cpu:/web\n");
-  write_file("cg/web/memory.max", "17\n");
   assert_int_equal(read_limit(), CGROUP_LIMIT_NONE);
 }

@@ -117,26 +117,6 @@ TEST(a_fixed_group_stays_without_references) {
   group_table_done(&t);
 }
 
-TEST(reset_forgets_the_usages_alone) {
-  static const struct usage nothing;
-  struct group_table t = {.max_templates = 100};
-
-  for (int i = 0; i < 3; i++) {
-    struct group *g = take(&t, (const char *const[]){"a", "b", "c"}[i], i == 1);
-
-    memset(&g->usage, 0xaa, sizeof(g->usage));
-    g->references = (size_t)i + 1;
-  }
-  group_table_reset(&t);
-  assert_int_equal(t.n, 3);
-  for (size_t i = 0; i < 3; i++) {
-    assert_memory_equal(&t.groups[i]->usage, &nothing, sizeof(nothing));
-    assert_int_equal(t.groups[i]->references, i + 1);
-    assert_ptr_equal(t.groups[i]->report, &report);
-  }
-  group_table_done(&t);
-}
-
 /* Against a model: how many references each of 64 names has. */
 TEST(any_order_of_takes_and_releases_keeps_the_table_right) {
   struct group_table t = {.max_templates = 40};

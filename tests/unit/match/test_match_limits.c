@@ -4,7 +4,6 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "matched.h"
 
@@ -28,20 +27,6 @@ WORLD_TEST(max_groups_sends_the_rest_to_other) {
     world_assert_members(w, "c1=2 c3=2 rest=4");
     assert_int_equal(world_counts(w)->groups_refused, 2);
   }
-}
-
-WORLD_TEST(refused_group_gets_the_place_of_an_ended_group) {
-  put_all(w, "1 0 a, 2 0 b");
-  world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
-  world_other(w, "rest");
-  w->settings.max_groups = 1;
-  world_run(w, 0);
-  assert_int_equal(world_members(w, "rest"), 1);
-  proctree_end(&w->tree, 1);
-  world_run(w, HOUR);
-  assert_null(world_find(w, "a"));
-  world_assert_members(w, "b=1 rest=0");
-  assert_int_equal(world_counts(w)->groups_refused, 0);
 }
 
 /* The owner of the place shows before or behind them, or when they were matched
@@ -192,35 +177,4 @@ WORLD_TEST(a_service_is_let_in_before_newcomers) {
       return;
   }
   fail_msg("it was not let in for %d hours", 40 / 12);
-}
-
-#define UNITS 150
-
-/* All at once, or one after the other, each day; and new ones now and then. */
-WORLD_TEST(units_that_restart_each_day_are_never_refused) {
-  bool is_down[UNITS];
-
-  w->settings.policy.refresh = REFRESH_NEVER;
-  world_group(w, "%{unit}", "Unit", "*", NULL, NULL);
-  world_other(w, "rest");
-  memset(is_down, true, sizeof(is_down));
-  for (uint32_t hour = 0; hour < 3 * 24; hour++) {
-    char unit[64];
-
-    for (uint32_t i = 0; i < UNITS; i++) {
-      bool restarts = hour % 24 == 3 || (hour > 0 && hour % 24 == i % 24);
-
-      snprintf(unit, sizeof(unit), "/u%u.service", i);
-      if (is_down[i])
-        put_in_unit(w, 10 + i, unit, 0);
-      else if (restarts)
-        proctree_end(&w->tree, 10 + i);
-      is_down[i] = !is_down[i] && restarts;
-    }
-    snprintf(unit, sizeof(unit), "/run-%u.service", hour);
-    put_in_unit(w, 1000, unit, 0);
-    world_run(w, HOUR);
-    assert_int_equal(world_counts(w)->groups_refused, 0);
-    assert_int_equal(world_members(w, "rest"), 0);
-  }
 }
