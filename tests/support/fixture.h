@@ -27,18 +27,10 @@ char *fixture_copy(const char *text, size_t len);
 void fixture_taint(void *ret, size_t size);
 void fixture_assert_untouched(const void *ret, size_t size);
 
-/*
- * Around a call of a parser:
- *
- *   char *copy = fixture_begin(text, len, ret, sizeof(*ret));
- *
- *   return fixture_end(x_parse(copy, len, ret), ret, sizeof(*ret));
- *
- * The first taints *ret and copies the text as fixture_copy() does; the copy
- * stays until the next call, for what is parsed may point into it. The second
- * passes the outcome on: 0, or -EBADMSG with *ret left alone. Any other fails
- * the test.
- */
+/* Around a call of a parser, as below. The first taints *ret and copies the
+ * text as fixture_copy() does; the copy stays until the next call, for what is
+ * parsed may point into it. The second passes the outcome on: 0, or -EBADMSG
+ * with *ret left alone. Any other fails the test. */
 char *fixture_begin(const char *text, size_t len, void *ret, size_t size);
 int fixture_end(int outcome, const void *ret, size_t size);
 
@@ -61,24 +53,6 @@ int fixture_end(int outcome, const void *ret, size_t size);
     struct span text = fixture_load(name);                                     \
                                                                                \
     return parse(text.text, text.len, ret);                                    \
-  }
-
-/* Defines feed(): feeds copies of at most `piece` bytes, each with the rest of
- * the one before in front of it, as a reader does. */
-#define FIXTURE_FEEDER(feeder, type)                                           \
-  static void feed(type *sum, const char *text, size_t len, size_t piece) {    \
-    size_t taken = 0, end = 0;                                                 \
-                                                                               \
-    while (end < len) {                                                        \
-      char *copy;                                                              \
-                                                                               \
-      end = len - end > piece ? end + piece : len;                             \
-      copy = fixture_copy(text + taken, end - taken);                          \
-      taken += feeder(sum, copy, end - taken);                                 \
-      assert_true(taken <= end);                                               \
-      assert_true(taken == 0 || text[taken - 1] == '\n');                      \
-      free(copy);                                                              \
-    }                                                                          \
   }
 
 typedef bool (*is_taken_function)(const char *text, size_t len);

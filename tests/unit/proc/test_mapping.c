@@ -20,7 +20,23 @@
 #define MAPPING(name, rss)                                                     \
   "1000-2000 rw-p 00000000 00:00 0 " name "\nSize: 4 kB\n" FIELDS(rss)
 
-FIXTURE_FEEDER(mapping_table_feed, struct mapping_table)
+/* Feeds copies of at most `piece` bytes, each with the rest of the one before
+ * in front of it, as a reader does. */
+static void feed(struct mapping_table *t, const char *text, size_t len,
+                 size_t piece) {
+  size_t taken = 0, end = 0;
+
+  while (end < len) {
+    char *copy;
+
+    end = len - end > piece ? end + piece : len;
+    copy = fixture_copy(text + taken, end - taken);
+    taken += mapping_table_feed(t, copy, end - taken);
+    assert_true(taken <= end);
+    assert_true(taken == 0 || text[taken - 1] == '\n');
+    free(copy);
+  }
+}
 
 static void feed_whole(struct mapping_table *t, const char *text, size_t len) {
   feed(t, text, len, len);
