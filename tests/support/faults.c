@@ -1,6 +1,7 @@
 #include "faults.h"
 
 #include "faults_call.h"
+#include "test.h"
 #include "wrap.h"
 
 #include <errno.h>
@@ -133,7 +134,7 @@ bool faults_are_counted(void) { return is_counting; }
 
 unsigned faults_calls(void) { return made[watched]; }
 
-unsigned faults_ways(unsigned n) {
+static unsigned count_ways(unsigned n) {
   unsigned ways = 0;
 
   while (calls[kinds[n]].errors[ways])
@@ -166,9 +167,22 @@ unsigned faults_calls_of(const char *name) {
   return 0;
 }
 
-long faults_blocks(void) { return blocks; }
+void faults_take_block(void) { blocks++; }
 
-int faults_open_files(void) {
+static unsigned complaints;
+
+void faults_complain(const char *format, ...) {
+  va_list args;
+
+  if (complaints++ > 40)
+    return;
+  va_start(args, format);
+  vprint_error(format, args);
+  va_end(args);
+  print_error(" (%s)\n", faults_made() ? faults_made() : "no fault");
+}
+
+static int count_open_files(void) {
   int n = 0;
 
   for (int fd = 0; fd < 256; fd++)
@@ -176,10 +190,42 @@ int faults_open_files(void) {
   return n;
 }
 
-unsigned faults_step(void) {
-  const char *step = getenv("FAULTS_STEP");
+static void try_one(void (*try)(unsigned at, unsigned way), unsigned at,
+                    unsigned way) {
+  int files = count_open_files();
+  long before = blocks;
 
-  return step && atoi(step) > 0 ? (unsigned)atoi(step) : 1;
+  try(at, way);
+  if (!faults_made())
+    faults_complain("call %u was not made", at);
+  if (blocks != before)
+    faults_complain("%ld blocks of memory are left", blocks - before);
+  if (count_open_files() != files)
+    faults_complain("%d files are left open", count_open_files() - files);
+}
+
+unsigned faults_sweep(unsigned from, unsigned to, bool (*is_swept)(unsigned at),
+                      void (*try)(unsigned at, unsigned way)) {
+  static unsigned char ways[CALLS_MAX + 1];
+  const char *text = getenv("FAULTS_STEP");
+  unsigned step = text && atoi(text) > 0 ? (unsigned)atoi(text) : 1;
+  unsigned swept = 0, tried = 0;
+
+  /* Before the runs that follow overwrite them. */
+  assert_in_range(to, from + 1, CALLS_MAX);
+  for (unsigned at = from + 1; at <= to; at++) {
+    bool is_chosen = !is_swept || is_swept(at);
+
+    ways[at] = (unsigned char)(is_chosen ? count_ways(at) : 0);
+    swept += is_chosen;
+  }
+  complaints = 0;
+  for (unsigned at = from + 1; at <= to; at += step)
+    for (unsigned way = 0; way < ways[at]; way++, tried++)
+      try_one(try, at, way);
+  print_message("%u faults in %u calls\n", tried, swept);
+  assert_int_equal(complaints, 0);
+  return swept;
 }
 
 static const char *name_of_error(int error) {

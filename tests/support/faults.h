@@ -42,10 +42,8 @@ void faults_await_idle(void);
 /* Called on that thread whenever it has come so far. */
 void faults_on_idle(void (*f)(void));
 
-/* How many calls there were since the start, and in how many ways the n-th of
- * them can fail. */
+/* How many calls there were since the start. */
 unsigned faults_calls(void);
-unsigned faults_ways(unsigned n);
 
 /* The call that was made to fail since the start, or NULL: "read 10/statm:
  * EIO". Good until the next start. */
@@ -56,12 +54,23 @@ int faults_error(void);
 /* How many calls of that name there were since the start. */
 unsigned faults_calls_of(const char *name);
 
-/* Blocks of memory that were taken and not given back, ever; files that are
- * open. */
-long faults_blocks(void);
-int faults_open_files(void);
+/* Tells of a block of memory that the C library takes, and that free() gives
+ * back. */
+void faults_take_block(void);
 
-/* FAULTS_STEP of the environment: every n-th call alone is to fail. */
-unsigned faults_step(void);
+/* Prints what is wrong after the fault that was made last, up to forty times.
+ */
+__attribute__((format(printf, 1, 2))) void faults_complain(const char *format,
+                                                           ...);
+
+/*
+ * Has each call behind `from` up to `to` fail in each way that it can, as of
+ * the run before: try() is a run in which it does. With FAULTS_STEP=n in the
+ * environment only each n-th does. is_swept() chooses calls; NULL for all.
+ * Fails the test if there was a complaint, or a run has kept memory or a file.
+ * Returns how many calls were chosen.
+ */
+unsigned faults_sweep(unsigned from, unsigned to, bool (*is_swept)(unsigned at),
+                      void (*try)(unsigned at, unsigned way));
 
 #endif

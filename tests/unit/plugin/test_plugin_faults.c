@@ -409,20 +409,6 @@ static bool is_whole(const struct cycle *c, int i) {
 
 /* --- the sweep --- */
 
-static unsigned complaints;
-
-__attribute__((format(printf, 1, 2))) static void complain(const char *format,
-                                                           ...) {
-  va_list args;
-
-  if (complaints++ > 40)
-    return;
-  va_start(args, format);
-  vprint_error(format, args);
-  va_end(args);
-  print_error(" (%s)\n", faults_made());
-}
-
 /*
  * Some failures are answers, which the plugin cannot tell from the truth. For
  * how long it then goes by them:
@@ -492,13 +478,13 @@ static void check_start(const struct run *r) {
   bool has_failed = r->r_configure != 0 || r->r_init != 0;
 
   if (r->fault_phase <= 1 && is_of_memory() && !has_failed)
-    complain("start: goes on without the memory");
+    faults_complain("start: goes on without the memory");
 
   if (r->n_logs != has_failed)
-    complain("start: result %d, %d, %zu log lines", r->r_configure, r->r_init,
-             r->n_logs);
+    faults_complain("start: result %d, %d, %zu log lines", r->r_configure,
+                    r->r_init, r->n_logs);
   else if (has_failed && stub.levels[0] != LOG_ERR)
-    complain("start: no error: %s", stub.logs[0]);
+    faults_complain("start: no error: %s", stub.logs[0]);
 }
 
 static void check_cycle(const struct run *r, int i) {
@@ -506,9 +492,10 @@ static void check_cycle(const struct run *r, int i) {
   const struct stub_value *wrong;
 
   if (c->n_logs > 1)
-    complain("cycle %d: %zu log lines", i, c->n_logs);
+    faults_complain("cycle %d: %zu log lines", i, c->n_logs);
   if (c->r != 0 && c->n_values > 0)
-    complain("cycle %d: failed and dispatched %zu values", i, c->n_values);
+    faults_complain("cycle %d: failed and dispatched %zu values", i,
+                    c->n_values);
   if (r->fault_phase <= 2 + i && goes_by_an_answer(r, i))
     return;
   if (r->fault_phase == 2 + i && is_explained(c, i))
@@ -516,48 +503,27 @@ static void check_cycle(const struct run *r, int i) {
   if (r->fault_phase != 2 + i && is_whole(c, i))
     return;
   wrong = find_wrong(c, &whole.cycles[i]);
-  complain("cycle %d: result %d, not %s: %s is %g (%zu log lines: %s)", i, c->r,
-           r->fault_phase == 2 + i ? "explained" : "whole",
-           wrong ? wrong->identifier : "something missing or",
-           wrong ? wrong->values[0] : (double)NAN, c->n_logs,
-           c->n_logs ? stub.logs[0] : "");
+  faults_complain("cycle %d: result %d, not %s: %s is %g (%zu log lines: %s)",
+                  i, c->r, r->fault_phase == 2 + i ? "explained" : "whole",
+                  wrong ? wrong->identifier : "something missing or",
+                  wrong ? wrong->values[0] : (double)NAN, c->n_logs,
+                  c->n_logs ? stub.logs[0] : "");
 }
 
 static void try(unsigned at, unsigned way) {
   static struct run r;
-  int files = faults_open_files();
-  long blocks = faults_blocks();
 
   run(&r, at, way, NULL);
-  if (!faults_made()) {
-    complain("call %u was not made", at);
+  if (!faults_made())
     return;
-  }
-  if (faults_blocks() != blocks)
-    complain("%ld blocks of memory are left", faults_blocks() - blocks);
-  if (faults_open_files() != files)
-    complain("%d files are left open", faults_open_files() - files);
   check_start(&r);
   for (int i = 0; r.r_init == 0 && i <= CYCLES; i++)
     check_cycle(&r, i);
 }
 
 static void sweep(unsigned from, unsigned to) {
-  unsigned by = faults_step();
-  unsigned char ways[8192];
-  unsigned tried = 0;
-
-  /* Before the runs that follow overwrite them. */
-  assert_in_range(to, from + 1, sizeof(ways));
   run(&whole, 0, 0, NULL);
-  for (unsigned at = from + 1; at <= to; at++)
-    ways[at - 1] = (unsigned char)faults_ways(at);
-  complaints = 0;
-  for (unsigned at = from + 1; at <= to; at += by)
-    for (unsigned way = 0; way < ways[at - 1]; way++, tried++)
-      try(at, way);
-  print_message("%u faults in %u calls\n", tried, to - from);
-  assert_int_equal(complaints, 0);
+  faults_sweep(from, to, NULL, try);
 }
 
 /* --- the tests --- */
