@@ -95,6 +95,22 @@ class Tables(ReportTest):
             ],
         )
 
+    def test_tables_sort_by_any_column(self):
+        """What is unknown is last in both directions."""
+
+        def pids(*args):
+            rows = self.rows("--processes", "-H", "-c", "pid", *args, STATE)
+            return [int(row[0]) for row in rows]
+
+        processes = load(STATE)["processes"]
+        uss = {p["pid"]: p.get("usage", {}).get("uss") for p in processes}
+        for args, is_rising in (("-s", "uss"), False), (("-rs", "uss"), True):
+            known = [pid for pid in pids(*args) if uss[pid] is not None]
+            self.assertEqual(pids(*args)[: len(known)], known)
+            amounts = [uss[pid] for pid in known]
+            self.assertEqual(amounts, sorted(amounts, reverse=not is_rising))
+        self.assertEqual(pids("-rs", "pid"), sorted(uss, reverse=True))
+
     def test_mappings_by_name(self):
         rows = self.rows("-mH", "-M", r"\[heap", CAPTURE)
         self.assertEqual([row[-1] for row in rows], ["[heap]"])
@@ -165,6 +181,31 @@ class Tables(ReportTest):
         self.assert_fails("has no mappings", "-m", STATE)
         self.assert_fails("has no mappings: only", "-m", "-g", "other", CAPTURE)
         self.assert_fails("no process that", "-m", "-P", "nobody", CAPTURE)
+
+    def test_mappings_of_several_processes(self):
+        """Pages and errors of samples add up, and what one lacks is unknown."""
+        keys = "name", "pss", "pages_sampled", "pss_error"
+        mappings = [
+            [("a", KIB), ("c", 7 * KIB)],
+            [("a", 4 * KIB, 7, KIB), ("b",)],
+            [("a", 4 * KIB, 2, 2 * KIB)],
+        ]
+        document = {"format": "smaps-snapshot", "version": 2}
+        document["processes"] = [
+            {"pid": pid, "mappings": [dict(zip(keys, m)) for m in own]}
+            for pid, own in enumerate(mappings, 1)
+        ]
+        columns = "pss,pss_error,pages_sampled,processes,name"
+        *rows, total = self.rows("-mHt", "-c", columns, self.write(document))
+        self.assertEqual(total[:2], ["≥", "16"])
+        self.assertEqual(
+            rows,
+            [
+                ["9", "3", "9", "3", "a"],
+                ["7", "-", "-", "1", "c"],
+                ["-", "-", "-", "1", "b"],
+            ],
+        )
 
     def test_mappings_that_could_not_be_read_are_told(self):
         document = load(CAPTURE)

@@ -3,9 +3,6 @@
 #include "diff.h"
 #include "folded.h"
 #include "load.h"
-#include "mapping.h"
-#include "sum.h"
-#include "view.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -310,100 +307,6 @@ TEST(the_rest_of_a_capture_is_shown) {
   check_folded(
       PARTS(.capture = "g", .groups = "g 10", .processes = "1 1 a g 3"),
       "g;a[1] 3\n", 0);
-}
-
-/* ---- sums and tables ---- */
-
-#define HEADING "a, time unknown\n\n"
-
-/* Prints with the words of a command line, less the heading; to be freed. */
-static char *view(const struct parts *document, const char *line) {
-  static char words[256];
-  char *argv[12] = {(char[]){"smaps-report"}};
-  int argc = 1;
-  struct document d = load(document), *all = &d;
-  struct style s = {.has_header = true, .mem_total = 1024};
-  struct config_error reason = {""};
-  struct options o;
-  char *text;
-  size_t size;
-
-  snprintf(words, sizeof(words), "%s -", line);
-  for (char *word = strtok(words, " "); word; word = strtok(NULL, " "))
-    argv[argc++] = word;
-  assert_int_equal(options_parse(argc, argv, &o, &reason), 0);
-  s.unit = o.unit;
-  s.has_header = o.has_header;
-  s.out = open_memstream(&text, &size);
-  if (view_print(&all, 1, &o, &s, &reason) < 0)
-    fprintf(s.out, "%s", reason.text);
-  fclose(s.out);
-  document_done(&d);
-  if (strncmp(text, HEADING, strlen(HEADING)) == 0)
-    memmove(text, text + strlen(HEADING), size + 1 - strlen(HEADING));
-  return text;
-}
-
-static void check_view(const struct parts *document, const char *line,
-                       const char *expected) {
-  char *text = view(document, line);
-
-  assert_string_equal(text, expected);
-  free(text);
-}
-
-static const struct parts all = {
-    .groups = "g 4096, view 4096, h 1024",
-    .json = "'processes':["
-            "{'pid':1,'user':'b','threads':2,'groups':['g','view'],"
-            "'usage':{'pss':3072,'uss':1024}},"
-            "{'pid':2,'user':'b','threads':1,'groups':['g','view'],"
-            "'usage':{'pss':1024}},"
-            "{'pid':3,'uid':7,'threads':1,'groups':['h'],"
-            "'usage':{'pss':1024,'uss':0}},"
-            "{'pid':4,'uid':7,'threads':1,'source':'parent',"
-            "'groups':['h']}]"};
-static const struct parts *const views = &all;
-
-TEST(tables_sort_by_any_column) {
-  check_view(views, "--processes -H -c pid -s pss", "1\n2\n3\n4\n");
-  check_view(views, "--processes -H -c pid -s pss -r", "2\n3\n1\n4\n");
-  check_view(views, "--processes -H -c pid -s uss", "1\n3\n2\n4\n");
-  check_view(views, "--processes -H -c pid -s pid -r", "4\n3\n2\n1\n");
-  check_view(views, "--processes -H -c pid -s user", "1\n2\n3\n4\n");
-  check_view(views, "--processes -H -c pid -s user -r", "3\n4\n1\n2\n");
-  check_view(views, "-GH -c group -s group", "g\nh\nview\n");
-}
-
-TEST(mappings_without_amounts_are_unknown_and_their_sum_is_bounded) {
-  static const struct parts document = {
-      .json = "'groups':[{'name':'g'}],"
-              "'processes':[{'pid':1,'groups':['g'],'mappings_from':'smaps',"
-              "'mappings':[{'name':'a','pss':1024},{'name':'b','pss':2048}]},"
-              "{'pid':2,'groups':['g'],'mappings_from':'maps',"
-              "'mappings':[{'name':'b','size':4096}]}]"};
-
-  check_view(&document, "-mHt -c pss,processes,name",
-             "   1  1  a\n   -  2  b\n>= 1  2  total\n");
-  check_view(&document, "--processes -H -c pid,mappings_from -s pid",
-             "1  smaps\n2  maps\n");
-}
-
-/* One that was read whole has no error; where PSS is unknown there is none. */
-TEST(sampled_mappings_have_pages_and_an_error) {
-  static const struct parts document = {
-      .json = "'groups':[{'name':'g'}],"
-              "'processes':[{'pid':1,'groups':['g'],'mappings_from':'smaps',"
-              "'mappings':[{'name':'a','pss':1024},{'name':'c','pss':7168}]},"
-              "{'pid':2,'groups':['g'],'mappings_from':'samples','mappings':["
-              "{'name':'a','pss':4096,'pages_sampled':7,'pss_error':1024},"
-              "{'name':'b','pages_sampled':9}]},"
-              "{'pid':3,'groups':['g'],'mappings_from':'samples','mappings':["
-              "{'name':'a','pss':4096,'pages_sampled':2,'pss_error':2048},"
-              "{'name':'b','pss':3072,'pages_sampled':1,'pss_error':1024}]}]"};
-
-  check_view(&document, "-mH -c pss,pss_error,pages_sampled,name",
-             "9  3   9  a\n7  -   -  c\n-  -  10  b\n");
 }
 
 TEST(scripts_have_their_own_names) {
