@@ -35,6 +35,7 @@ static void print_end(const struct document *d, const struct style *s) {
 }
 
 void heading_print(const struct document *d, const struct style *s) {
+  struct style whole = *s;
   struct text t = {0};
 
   text_add_name(&t, d->host ? d->host : "-", s);
@@ -43,8 +44,9 @@ void heading_print(const struct document *d, const struct style *s) {
   if (d->trigger.message) {
     text_add(&t, ": ");
     text_add_name(&t, d->trigger.message, s);
+    whole.width = 0; /* its end says what is wrong */
   }
-  text_print(&t, COLOUR_BOLD, s);
+  text_print(&t, COLOUR_BOLD, &whole);
   text_done(&t);
   print_end(d, s);
 }

@@ -129,7 +129,7 @@ class Tables(ReportTest):
         )
 
     def test_heading_has_host_time_and_alarm(self):
-        text = self.report("-G", CAPTURE)
+        text = self.report("-G", "--width", 60, CAPTURE)
         trigger = load(CAPTURE)["trigger"]
         self.assertTrue(
             text.startswith("db1.example.org, 2026-11-21 13:21:0"), text
