@@ -67,6 +67,7 @@ class File(Html):
         self.assert_fails("expected FILE [OLD]", "html")
         self.assert_fails("expected only FILE [OLD]", "html", STATE, STATE, STATE)
         self.assert_fails("-j: no such option", "html", "-j", STATE)
+        self.assert_fails("--width: no such option", "html", "--width", 9, STATE)
         self.assert_fails("at most once", "html", "-", "-")
         self.assert_fails("No such file", "html", STATE, "/nonexistent")
         self.assert_fails("JSON", "html", self.write(b"no"))
