@@ -272,7 +272,7 @@ static const struct definition {
     {"rows", "N", "print at most N rows in each table", PARSE(rows),
      TABLES | DIFF, 'n'},
     {"width", "COLUMNS", "cut lines to this width; 0: do not cut", PARSE(width),
-     ALL & ~(1U << COMMAND_FOLDED), '\0'},
+     ALL & ~(1U << COMMAND_FOLDED | 1U << COMMAND_HTML), '\0'},
     {"fail-over", "LIMIT", "exit 1 if a group's PSS grew by more: 10% or 64M",
      PARSE(limit), DIFF, '\0'},
     {"json", NULL, "print JSON, in bytes and seconds", SET(is_json, true),
