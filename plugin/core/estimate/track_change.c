@@ -26,12 +26,10 @@ bool track_is_swap_emptied(const struct cycle *cycle, const struct track *t) {
   return t->was_swap_used && !cycle->is_swap_used;
 }
 
-/* Little of one process can be much of all its relatives. */
 bool track_wants_faults(const struct track *t) {
   return t->is_newborn || t->has_newborn ||
          (track_has_baseline(t) &&
-          baseline_cow_bytes(&t->baseline) * fork_family_size(t) >=
-              ROLLUP_COW_LEAST_BYTES);
+          baseline_cow_bytes(&t->baseline) >= ROLLUP_COW_LEAST_BYTES);
 }
 
 static uint64_t broken_by_relatives(const struct track *t) {

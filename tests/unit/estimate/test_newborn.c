@@ -450,25 +450,6 @@ FAMILY_TEST(readings_of_one_cycle_tell_the_same_of_faults) {
               "the part");
 }
 
-/* Each is short of little memory, and all together of as much as it takes. */
-FAMILY_TEST(faults_of_many_that_share_little_are_asked_for) {
-  static const unsigned workers = 12;
-
-  start_parent(f);
-  memory_shrink(&f->world, 0, 40 * MIB_PAGES, 0);
-  memory_grow(&f->world, 0, 66);
-  for (unsigned slot = 1; slot < workers; slot++)
-    memory_fork(&f->world, 0, slot, 0);
-  pass(f, 1);
-  for (unsigned slot = 0; slot < workers; slot++)
-    read_one(f, slot);
-  pass(f, 1);
-  for (unsigned slot = 1; slot < workers; slot++)
-    memory_write(&f->world, slot, 66, 0);
-  pass(f, 1);
-  expect_within(f, 300, 300);
-}
-
 /* It is read when its child has gone, and all is its own again. */
 FAMILY_TEST(a_parent_that_was_wrong_is_doubted) {
   learn_from_children(f);
