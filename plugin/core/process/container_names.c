@@ -43,7 +43,7 @@ struct lookup {
   const char *root;
   struct container_entry found;
   size_t bytes; /* that were read */
-  int error;    /* of the first file that is there and was of no use */
+  int error;    /* of the first file that exists but could not be used */
   const char *file;
 };
 
@@ -201,16 +201,16 @@ static bool is_unchanged(const struct container_entry *e) {
 
 static int renew(struct lookup *l, bool is_of_pod) {
   const struct container_entry before = l->found;
-  bool was_told = before.path[0], is_found;
+  bool was_known = before.path[0], is_found;
 
   if (is_unchanged(&before))
     return 0;
   is_found = before.uid ? look_up_user(l)
                         : (!is_of_pod && look_up_system(l)) ||
                               look_up_pod(l, is_of_pod);
-  if (!is_found || (was_told && !l->found.path[0]))
+  if (!is_found || (was_known && !l->found.path[0]))
     l->found = before;
-  return is_found || was_told ? 0 : l->error;
+  return is_found || was_known ? 0 : l->error;
 }
 
 /* --- the cache, with the lock --- */
