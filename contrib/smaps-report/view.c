@@ -219,7 +219,10 @@ static void add_mappings(struct view *v, struct table *t) {
     table_add(t,
               (struct row){.amounts = &m.all[i].amounts, .mapping = &m.all[i]});
     sum_add_amounts(&v->sum, &m.all[i].amounts);
+    v->sum.pss_error =
+        amount_add(v->sum.pss_error, amount_or_0(m.all[i].pss_error));
   }
+  v->sum.uss_error = UNKNOWN;
   v->sum.processes += m.processes;
 }
 
