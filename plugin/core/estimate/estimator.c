@@ -445,10 +445,6 @@ static void begin_anew(const struct cycle *cycle, struct track *t,
     learn_newborn(cycle, t);
   t->is_heir = false;
   t->derived_anon = t->derived_files = 0;
-  if (t->family)
-    sharing_learn_kind(&t->family->sharing, &t->baseline);
-  if (!t->is_child)
-    sharing_learn_kind(t->group_set, &t->baseline);
   correct_count(cycle, t);
 }
 

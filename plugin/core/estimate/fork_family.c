@@ -32,8 +32,6 @@ static int found_family(struct track *parent) {
   *family = (struct fork_family){
       .members = 1, .cow_breaks = 1, .newborns = NEWBORN_LESSONS_AT_FIRST};
   sharing_init(&family->sharing, parent->group_pages);
-  if (track_has_baseline(parent))
-    sharing_learn_kind(&family->sharing, &parent->baseline);
   enter(parent, family);
   parent->family_pages = parent->group_pages;
   parent->is_family_decided = true;

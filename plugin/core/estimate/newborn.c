@@ -181,7 +181,7 @@ static void give(const struct cycle *cycle, const struct inheritance *i,
                                 (double)files * (cost > 0.5 ? cost : 1 - cost)};
 
   fill_anonymous(i, own, anon - own, &u);
-  fill_files(files, cost, child->family->sharing.is_shmem, &u);
+  fill_files(files, cost, baseline_is_of_shmem(&i->before), &u);
   fill_swap(i, &u);
   u.bytes[ROLLUP_RSS] = u.bytes[ROLLUP_REFERENCED] = anon + files;
   round_down(&u);

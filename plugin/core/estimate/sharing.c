@@ -3,8 +3,6 @@
 #include "proc/arith.h"
 #include "proc/rule.h"
 
-/* The weight of earlier readings about shmem and files. */
-#define LEAD_KEPT 0.95
 /* Between two readings a page does not become dearer or cheaper by more: a
  * million members would have to come or go. */
 #define COST_MOST 1e6
@@ -62,13 +60,4 @@ void sharing_advance(const struct sharing *s, struct sharing_since *since) {
   since->moved_pages += (float)moved;
   if (most > 0)
     since->moved = (float)clamp((double)since->moved + moved / most, 0, 1);
-}
-
-void sharing_learn_kind(struct sharing *s, const struct baseline *b) {
-  if (!RULE(kind_of_pages))
-    return;
-  s->shmem_lead = s->shmem_lead * LEAD_KEPT +
-                  (double)baseline_bytes(b, ROLLUP_PSS_SHMEM) -
-                  (double)baseline_bytes(b, ROLLUP_PSS_FILE);
-  s->is_shmem = s->shmem_lead > 0;
 }

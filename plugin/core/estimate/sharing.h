@@ -14,7 +14,6 @@
 #define SMAPS_SHARING_H
 
 #include "estimate/audit.h"
-#include "estimate/baseline.h"
 #include <stdbool.h>
 
 struct sharing {
@@ -24,11 +23,7 @@ struct sharing {
    * all.
    */
   double before, left, grown, now;
-  double shifted; /* mapped or unmapped by members that are left */
-  /* Changes are taken to be of shmem, or else of files, whichever costs the
-   * members more. */
-  bool is_shmem;
-  double shmem_lead;
+  double shifted;     /* mapped or unmapped by members that are left */
   struct audit audit; /* of the estimates of its members */
 };
 
@@ -65,8 +60,5 @@ bool sharing_has_lost(const struct sharing *s);
 
 /* Adds the changes of this cycle to those of a member, once in a cycle. */
 void sharing_advance(const struct sharing *s, struct sharing_since *since);
-
-/* Learns from the baseline of a member whether files or shmem cost more. */
-void sharing_learn_kind(struct sharing *s, const struct baseline *b);
 
 #endif

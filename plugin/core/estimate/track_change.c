@@ -71,7 +71,6 @@ uint64_t track_faulted_bytes(const struct cycle *cycle,
 
 struct change track_change(const struct cycle *cycle, const struct track *t) {
   const struct baseline *b = &t->baseline;
-  const struct sharing *set = track_set(t);
   int64_t page_size = (int64_t)cycle->page_size;
   int64_t shared = (int64_t)t->now.shared_pages - b->shared_pages;
   int64_t resident = (int64_t)t->now.resident_pages - b->resident_pages;
@@ -90,7 +89,7 @@ struct change track_change(const struct cycle *cycle, const struct track *t) {
       .relatives = fork_family_size(t),
       .strangers = t->strangers_counted,
       .relatives_moved = relatives_moved(t),
-      .is_of_shmem = set->is_shmem,
+      .is_of_shmem = baseline_is_of_shmem(b),
       .shared_cost = (double)t->since.cost,
       .shared_moved = (double)t->since.moved,
       .moved_pages = (double)t->since.moved_pages,
