@@ -12,7 +12,6 @@
 #include "estimate/newborn.h"
 #include "proc/amount.h"
 #include "proc/arith.h"
-#include "proc/rule.h"
 #include "read/read_batch.h"
 
 /* Each attempt may cost a line in an audit log (AppArmor), so a refused rollup
@@ -316,23 +315,15 @@ static void note_failure(struct measurer *m, struct process *p, int r) {
   }
 }
 
-/* Returns VmSwap after a walk. If it cannot be read, it is between SwapPss and
- * Swap: relatives share the rest of Swap, or the rest is shmem. */
+/* Returns VmSwap after a walk; as before where it cannot be read. */
 static uint32_t swap_kb_after(const struct measurer *m, const struct process *p,
                               const struct rollup *found) {
-  uint32_t most = amount_narrow(found->bytes[ROLLUP_SWAP] / 1024);
-  uint32_t least = amount_narrow(found->bytes[ROLLUP_SWAP_PSS] / 1024);
   uint32_t kb = p->member->track.now.vm_swap_kb;
 
-  if (most == 0)
+  if (found->bytes[ROLLUP_SWAP] == 0)
     return 0;
-  if (member_read_swap_kb(m->procfs, p, &kb))
-    return kb;
-  if (!RULE(swap_bounds))
-    return kb;
-  if (track_has_baseline(&p->member->track))
-    return amount_narrow(amount_from(clamp(kb, least, most)));
-  return fork_family_size(&p->member->track) > 1 ? most : least;
+  member_read_swap_kb(m->procfs, p, &kb);
+  return kb;
 }
 
 /* If statm is exact on this kernel, the rollup of a process that did not change
