@@ -54,6 +54,7 @@ static void add_ended(const struct process *p, uint64_t page_size,
   u->ended_uss += baseline_uss(b) + more;
 }
 
+/* Called once: a zombie is counted in the cycle in which it ended. */
 static void note_end(const struct observer *o, const struct process *p) {
   for (size_t i = 0; i < p->n_groups; i++)
     add_ended(p, o->cycle->page_size, &p->groups[i]->usage);
@@ -65,8 +66,11 @@ static void observe_at_once(struct observer *o, struct process *p) {
   else if (member_is_counted(p))
     estimator_observe(o->cycle, &p->member->track,
                       &p->groups[0]->track->sharing, NULL);
-  else if (p->member)
+  else if (p->member) {
+    if (p->state == PROCESS_GONE && track_has_baseline(&p->member->track))
+      note_end(o, p);
     estimator_forget(&p->member->track);
+  }
 }
 
 void observe_end(struct observer *o, struct process *p) {

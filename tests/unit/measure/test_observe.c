@@ -146,11 +146,15 @@ FIXTURE_TEST(what_a_member_had_that_has_ended_is_known) {
   }
 }
 
-/* It had ended before any memory of its relatives was looked at. */
-FIXTURE_TEST(what_a_zombie_had_is_in_no_error) {
-  f->member.track.baseline.at_ns = 1;
-  f->member.track.baseline.kib_low[ROLLUP_PSS] = 3000;
+FIXTURE_TEST(what_a_zombie_had_is_noted_once) {
+  struct track *track = &f->member.track;
+
+  track->baseline.at_ns = 1;
+  track->baseline.kib_low[ROLLUP_PSS] = 3000;
+  track->baseline.resident_pages = 1023;
   f->process.state = PROCESS_GONE;
-  observe_all(&f->observer);
-  assert_ended(&f->group.usage, 0, 0, 0, 0);
+  for (int i = 0; i < 2; i++) {
+    observe_all(&f->observer);
+    assert_ended(&f->group.usage, 3004, 4, 0, 0);
+  }
 }
