@@ -1,9 +1,8 @@
-"""smaps-report explain, diff and folded."""
+"""smaps-report explain and diff."""
 
 import json
-import re
 
-from report import CAPTURE, KIB, MIB, STATE, ReportTest, group_of, load, run
+from report import KIB, MIB, STATE, ReportTest, group_of, load, run
 
 
 class Explaining(ReportTest):
@@ -176,17 +175,3 @@ class Differences(ReportTest):
         done = run("diff", "-s", "uss", "--fail-over", "1M", STATE, new)
         self.assertEqual(done.returncode, 1)
         self.assertEqual(done.words.count("grew from"), 2)
-
-
-class Folding(ReportTest):
-    def test_stacks_add_up_to_the_pss(self):
-        lines = self.report("folded", CAPTURE).splitlines()
-        total = 0
-        for line in lines:
-            stack, value = re.fullmatch(r"(\S+) (\d+)", line).groups()
-            self.assertEqual(stack.split(";")[0], "postgres")
-            total += int(value)
-        self.assertIn("postgres;postgres[700];[heap] 71680000", lines)
-        self.assertIn("postgres;postgres[700];[rest] 3072000", lines)
-        pss = group_of(load(CAPTURE), "postgres")["usage"]["pss"]
-        self.assertEqual(total, pss)
