@@ -337,12 +337,6 @@ class End(WatchTest):
         self.assertTrue(terminal.emulator.cursor.hidden)
         return terminal
 
-    def test_q(self):
-        terminal = self.start()
-        terminal.press("q")
-        self.assertEqual(terminal.wait_end(), 0)
-        self.assert_restored(terminal)
-
     def test_the_interrupt_key(self):
         terminal = self.start()
         terminal.press("\x03")
@@ -436,20 +430,3 @@ class Refused(WatchTest):
             "input and output\n",
         )
 
-    def test_options_of_the_tables(self):
-        done = run("live", "-t", "--watch", "1", "-C", self.config("none"))
-        self.assertEqual(
-            (done.returncode, done.words),
-            (2, "smaps-report: --watch cannot be combined with --total\n"),
-        )
-
-    def test_times_out_of_range(self):
-        for value in ("0", "0.4", "3601", "x", "1s", "-1", ""):
-            with self.subTest(value):
-                done = run("live", f"--watch={value}")
-                self.assertEqual((done.returncode, done.text), (2, ""))
-                self.assertEqual(
-                    done.words,
-                    f'smaps-report: --watch "{value}": expected a number of '
-                    "seconds from 0.5 to 3600\n",
-                )

@@ -320,6 +320,13 @@ static const struct {
     {"explain f 1x", "PID \"1x\": expected the number of a process"},
     {"explain f 4294967296", "PID \"4294967296\""},
     {"live --config= -k", "-C \"\": expected a path"},
+    {"live -t --watch 1", "--watch cannot be combined with --total"},
+    {"live -S x --watch 1", "--watch cannot be combined with --source"},
+    {"live --watch=", "--watch \"\": expected a number of seconds from 0.5"},
+    {"live --watch 0.4", "--watch \"0.4\": expected a number of seconds"},
+    {"live --watch=-1", "--watch \"-1\": expected a number of seconds"},
+    {"live --watch 1s", "--watch \"1s\": expected a number of seconds"},
+    {"live --watch 3601", "from 0.5 to 3600"},
 };
 
 TEST(a_wrong_command_line_is_explained) {
