@@ -120,10 +120,6 @@ class Processes(MigrationTest, BackendTest):
         line = 'Process "web"'
         self.check(line, line, "web")
 
-    def test_process_match_is_the_same(self):
-        line = 'ProcessMatch "all" "name=web"'
-        self.check(line, line, "all")
-
     def test_continue_is_for_those_that_match_twice(self):
         ours = (
             '<Group "web"> Comm "web" Continue true </Group> '
@@ -233,12 +229,6 @@ class ProcessExporter(MigrationTest, BackendTest):
         ).next_cycle()
         (name,) = (g for k, g, _ in answer if k == "num_procs")
         self.assertEqual(cycle.counts(name.lstrip("/").replace("/", "_"))[0], 3)
-
-    def test_children(self):
-        self.start_shape("forkexec", name="web", child_name="child", mib=8)
-        item, line = 'name: g\ncomm: [web]', 'Comm "web"'
-        # Until it execs the child is called as its parent is.
-        self.check(item, group("g", line, children=True), "g", count=2)
 
     def test_children_that_are_called_otherwise(self):
         shape = self.start_shape(
