@@ -163,9 +163,6 @@ class Adaptive(IntegrationTest):
         cycle = self.follow_all("grow")
         self.assertGreater(cycle.memory("family", "uss"), 96 * MIB)
 
-    def test_fork_is_followed(self):
-        self.follow_all("fork", "fork")
-
     def test_copy_on_write_is_followed(self):
         self.follow_all("fork", "copy", "children copy")
 

@@ -435,12 +435,6 @@ class Capture(TreeTest):
         headless = shapes[2].root
         self.assertGreater(cycle.memory(f"p-{headless}", "uss"), 4 * MIB)
 
-    def test_smaps_are_taken_on_request(self):
-        shape = self.start_shape("anon", name="a", mib=1)
-        tree = self.capture(shape.pids, "-s")
-        smaps = (tree / str(shape.root) / "smaps").read_text()
-        self.assertIn(str(stage().shape), smaps)
-
     def test_mask_leaves_the_first_word_and_the_length(self):
         words = b"serve --password=secret\nof \xff\x01\x02 mine"
         shape = self.start_shape(

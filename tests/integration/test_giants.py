@@ -139,11 +139,6 @@ class Sampling(Giants):
     def setUp(self):
         need_capability(CAP_SYS_ADMIN, "CAP_SYS_ADMIN")
 
-    def test_private_memory(self):
-        shape = self.start_shape("anon", name="giant", mib=256)
-        cycle = self.assert_sampled(self.start(), shape.pids)
-        self.assertGreater(cycle.memory("giant", "uss"), 250 * MIB)
-
     def test_zero_pages(self):
         cycle = self.assert_sampled(self.start(), self.start_half_zero())
         self.assertGreater(cycle.memory("giant", "uss"), 155 * MIB)

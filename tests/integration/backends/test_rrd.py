@@ -389,11 +389,6 @@ class Pictures(PictureTest):
             {path.name for path in self.output.iterdir()}, expected
         )
 
-    def test_a_group_of_any_name_is_drawn(self):
-        (path,) = self.draw(*self.span, "group", ODD_NAME)
-        columns = column_colours(path, [USS_COLOUR])
-        self.assertIn({USS_COLOUR}, runs(columns))
-
     def test_rss_is_drawn_where_it_is_asked_for(self):
         (path,) = self.draw(*self.span, "group", "one")
         without = column_colours(path, [RSS_COLOUR])
