@@ -59,11 +59,6 @@ def short_name(results):
     return results.name + hogs
 
 
-def load_cells(results):
-    name = f"{short_name(results)}: {results.words}"
-    return [name, f"{results.interval:g}"]
-
-
 LOAD_HEADS = ["load", "interval, s"]
 
 
@@ -72,9 +67,9 @@ def cost_of(results, reader, text=spread):
     return text(ratios) if ratios else "–"
 
 
-def own_us(results, reader="always"):
+def own_us(results):
     """The cost that the daemon adds to the kernel's floor, per process."""
-    costs = results.costs.get(reader)
+    costs = results.costs.get("always")
     if not costs:
         return "–"
     own_ns = statistics.median(costs) - results.floor_ns()
@@ -96,7 +91,8 @@ def costs(all_results):
         floor_ns, n = r.floor_ns(), r.process_count()
         rows.append(
             [
-                *load_cells(r),
+                f"{short_name(r)}: {r.words}",
+                f"{r.interval:g}",
                 count(n),
                 milliseconds(floor_ns),
                 f"{floor_ns / n / 1000:.0f}",
@@ -212,16 +208,12 @@ ERROR_HEADS = [
 ]
 
 
-def error_table(rows):
-    return table(ERROR_HEADS, rows)
-
-
 def errors(all_results):
     rows = []
     for r in filter(is_measured, all_results):
         readers = [reader for reader in READERS if reader in r.errors]
         rows += [error_row(r, reader) for reader in readers]
-    return error_table(rows)
+    return table(ERROR_HEADS, rows)
 
 
 def mean_share(shares, digits=2):
