@@ -124,22 +124,6 @@ static int check_filter(const char *option, const char *value,
   return rc;
 }
 
-#define FILTER(member, option)                                                 \
-  static int parse_##member(struct options *o, const char *value,              \
-                            struct config_error *reason) {                     \
-    o->member = value;                                                         \
-    return check_filter(option, value, reason);                                \
-  }
-FILTER(process_filter, "-P")
-FILTER(user_filter, "-U")
-FILTER(mapping_filter, "-M")
-
-static int parse_group(struct options *o, const char *value,
-                       struct config_error *reason) {
-  o->group = value;
-  return o->command == COMMAND_DIFF ? 0 : check_filter("-g", value, reason);
-}
-
 static bool parse_number(const char *value, uint64_t most, uint64_t *ret) {
   struct cursor s = cursor_begin(value, strlen(value));
 
@@ -202,18 +186,6 @@ static int parse_watch(struct options *o, const char *value,
   return 0;
 }
 
-static int parse_source(struct options *o, const char *value,
-                        struct config_error *reason) {
-  o->source = value;
-  return *value ? 0 : refuse(reason, "-S", value, "a directory");
-}
-
-static int parse_config(struct options *o, const char *value,
-                        struct config_error *reason) {
-  o->config = value;
-  return *value ? 0 : refuse(reason, "-C", value, "a path");
-}
-
 /* ---- options ---- */
 
 #define TABLES (1U << COMMAND_TABLE | 1U << COMMAND_LIVE)
@@ -221,17 +193,19 @@ static int parse_config(struct options *o, const char *value,
 #define RUNS (1U << COMMAND_LIVE | 1U << COMMAND_CHECK)
 #define ALL ((1U << COMMANDS) - 1)
 
-#define PARSE(name) parse_##name, 0, 0
-#define SET(field, value) NULL, offsetof(struct options, field), value
+#define PARSE(name) PARSED, parse_##name, 0, 0
+#define SET(field, value) FLAG, NULL, offsetof(struct options, field), value
+#define WORD(kind, field) kind, NULL, offsetof(struct options, field), 0
 
 static const struct definition {
   const char *name;
   const char *value; /* in the help; NULL: takes none */
   const char *help;
+  enum { PARSED, FLAG, REGEX, NAME, PATH } kind;
   int (*parse)(struct options *o, const char *value,
                struct config_error *reason);
-  size_t field; /* without parse(): a byte of struct options, and its value */
-  unsigned char set;
+  size_t field;      /* of struct options, without parse() */
+  unsigned char set; /* into the byte of a FLAG */
   unsigned commands;
   char letter; /* '\0': none */
 } definitions[] = {
@@ -239,15 +213,15 @@ static const struct definition {
      PARSE(sort), TABLES, 's'},
     {"sort", "AMOUNT", "compare this amount (pss)", PARSE(sort), DIFF, 's'},
     {"reverse", NULL, "reverse the order", SET(is_reversed, true), TABLES, 'r'},
-    {"group", "REGEX", "show only groups of this name", PARSE(group), TABLES,
-     'g'},
-    {"group", "GROUP", "show only this group", PARSE(group), DIFF, 'g'},
+    {"group", "REGEX", "show only groups of this name", WORD(REGEX, group),
+     TABLES, 'g'},
+    {"group", "GROUP", "show only this group", WORD(NAME, group), DIFF, 'g'},
     {"processfilter", "REGEX", "show only processes of this name or command",
-     PARSE(process_filter), TABLES, 'P'},
+     WORD(REGEX, process_filter), TABLES, 'P'},
     {"userfilter", "REGEX", "show only processes of this user",
-     PARSE(user_filter), TABLES, 'U'},
+     WORD(REGEX, user_filter), TABLES, 'U'},
     {"mapfilter", "REGEX", "show only mappings of this name, with -m",
-     PARSE(mapping_filter), TABLES, 'M'},
+     WORD(REGEX, mapping_filter), TABLES, 'M'},
     {"groups", NULL, "show only the table of groups", SET(only_groups, true),
      TABLES, 'G'},
     {"processes", NULL, "show only the table of processes",
@@ -279,10 +253,10 @@ static const struct definition {
      TABLES | DIFF | 1U << COMMAND_EXPLAIN, 'j'},
     {"watch", "SECONDS", "show groups on a screen that refreshes", PARSE(watch),
      1U << COMMAND_LIVE, '\0'},
-    {"source", "PATH", "read this directory, a captured /proc", PARSE(source),
-     1U << COMMAND_LIVE, 'S'},
-    {"config", "FILE", "read this configuration of collectd", PARSE(config),
-     RUNS, 'C'},
+    {"source", "PATH", "read this directory, a captured /proc",
+     WORD(PATH, source), 1U << COMMAND_LIVE, 'S'},
+    {"config", "FILE", "read this configuration of collectd",
+     WORD(PATH, config), RUNS, 'C'},
     {"help", NULL, "show this help", SET(wants_help, true), ALL, 'h'},
     {"version", NULL, "show the version", SET(wants_version, true), ALL, 'V'},
 };
@@ -441,12 +415,24 @@ static int refuse_option(enum command command, const char *last, bool is_known,
                           word, commands[command].name);
 }
 
+static int take_word(struct options *o, const struct definition *d,
+                     const char *word, struct config_error *reason) {
+  const char option[] = {'-', d->letter, '\0'};
+
+  *(const char **)(void *)((char *)o + d->field) = word;
+  if (d->kind == REGEX)
+    return check_filter(option, word, reason);
+  return d->kind == PATH && !*word ? refuse(reason, option, word, "a path") : 0;
+}
+
 static int apply(struct options *o, const struct definition *d,
                  struct config_error *reason) {
   if (is_of(d, COMMAND_TABLE) && !is_of(d, COMMAND_CHECK))
     o->table_option = d->name;
-  if (d->parse)
+  if (d->kind == PARSED)
     return d->parse(o, optarg, reason);
+  if (d->kind != FLAG)
+    return take_word(o, d, optarg, reason);
   ((unsigned char *)o)[d->field] = d->set;
   return 0;
 }
