@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -175,11 +176,6 @@ static int load(FILE *file, struct pool *pool, struct document *ret,
   return rc;
 }
 
-int load_document(FILE *file, struct document *ret,
-                  struct config_error *reason) {
-  return load(file, NULL, ret, reason);
-}
-
 /* ---- files ---- */
 
 static bool is_pipe(int fd) {
@@ -230,7 +226,7 @@ int load_document_file(const char *path, struct document *ret,
                        struct config_error *reason) {
   bool is_stdin = strcmp(path, "-") == 0;
   FILE *file = is_stdin ? stdin : open_input(path, reason);
-  int rc = file ? load_document(file, ret, reason) : -EINVAL;
+  int rc = file ? load(file, NULL, ret, reason) : -EINVAL;
 
   if (file && !is_stdin)
     fclose(file);

@@ -12,20 +12,15 @@
 
 #include <smaps/config_error.h>
 
-#include <stdio.h>
-
 #define LOAD_BYTES_MAX ((uint64_t)1 << 30)
 
 /*
- * Reads to the end of the file. Returns 0, or with the reason -EINVAL (not
- * valid snapshot) or a read error; *ret is then unchanged. Unknown keys and
- * their values are skipped. A known key with a value of the wrong type, or
- * twice in an object, is an error. Free *ret with document_done().
+ * Reads a file, or standard input ("-"), to its end. Returns 0, or with the
+ * reason -EINVAL (not valid snapshot) or a read error; *ret is then unchanged.
+ * Unknown keys and their values are skipped. A known key with a value of the
+ * wrong type, or twice in an object, is an error. Free *ret with
+ * document_done().
  */
-int load_document(FILE *file, struct document *ret,
-                  struct config_error *reason);
-
-/* The same for a file, or for standard input ("-"). */
 int load_document_file(const char *path, struct document *ret,
                        struct config_error *reason);
 

@@ -5,6 +5,7 @@
 #include "watch_model.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 static struct watch w;
