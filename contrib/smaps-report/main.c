@@ -1,20 +1,5 @@
-/*
- * Tables, explanations, differences and stacks from the snapshots of the smaps
- * plugin (smaps-snapshot(5)). In call order:
- *
- *   options     parses the command line
- *   live        runs the plugin's core for a snapshot (probe; config_file: the
- *               configuration, with liboconfig; messages: lines that it logs)
- *   watch       the same on a screen (watch_model: what it shows; watch_screen,
- *               terminal: with ncurses; sampler: the thread that reads)
- *   load        opens a file, and parses it into a document (build, schema,
- *               pool)
- *   view        prints tables (filter, heading, sum, mapping, area, column,
- *               table)
- *   explain (rules), diff, folded
- *   page_data   prints a page (split; html/ is its text)
- *   text, grid, json_lines, utf8, output   format and write
- */
+/* Tables, explanations, differences and stacks from the snapshots of the smaps
+ * plugin (smaps-snapshot(5)). contrib/HACKING lists its modules. */
 #include "diff.h"
 #include "explain.h"
 #include "folded.h"
