@@ -370,15 +370,11 @@ static int judge(const struct document *old, const struct document *new,
 
 /* ---- text ---- */
 
-static const char *const how_names[] = {
-    [HOW_STAYED] = "",       [HOW_RESTARTED] = "restarted",
+const char *const diff_how_names[] = {
+    [HOW_STAYED] = "stayed", [HOW_RESTARTED] = "restarted",
     [HOW_CAME] = "came",     [HOW_WENT] = "went",
     [HOW_LISTED] = "listed", [HOW_UNLISTED] = "unlisted",
 };
-
-const char *diff_how_name(enum how how) {
-  return how == HOW_STAYED ? "stayed" : how_names[how];
-}
 
 struct section {
   const struct changes *changes;
@@ -433,10 +429,9 @@ static bool is_guess(const struct process *p) {
 }
 
 static void add_how(const struct change *c, struct text *ret) {
-  bool has_guess = is_guess(c->old_process) || is_guess(c->new_process);
-
-  text_add(ret, how_names[c->how]);
-  if (has_guess)
+  if (c->how != HOW_STAYED)
+    text_add(ret, diff_how_names[c->how]);
+  if (is_guess(c->old_process) || is_guess(c->new_process))
     text_add(ret, c->how == HOW_STAYED ? "guessed" : ",guessed");
 }
 
@@ -516,7 +511,7 @@ static void write_change(struct json_lines *j, const char *name,
   json_lines_text(j, name, new ? new->comm : old ? old->comm : c->name);
   json_lines_whole(j, "old_pid", old ? old->pid : UNKNOWN);
   json_lines_whole(j, "pid", new ? new->pid : UNKNOWN);
-  json_lines_text(j, "how", diff_how_name(c->how));
+  json_lines_text(j, "how", diff_how_names[c->how]);
   json_lines_whole(j, "old", c->how == HOW_CAME ? UNKNOWN : c->old);
   json_lines_whole(j, "new", c->how == HOW_WENT ? UNKNOWN : c->new);
   json_lines_change(j, "change", c->is_less, c->size);

@@ -14,7 +14,7 @@ enum how {
 };
 
 /* "stayed", "restarted" and so on. */
-const char *diff_how_name(enum how how);
+extern const char *const diff_how_names[];
 
 struct change {
   enum how how;

@@ -44,6 +44,11 @@ uint64_t amount_add(uint64_t a, uint64_t b) {
   return sum;
 }
 
+uint64_t mapping_uss(const struct mapping *m) {
+  return amount_add(amounts_get(&m->amounts, AMOUNT_PRIVATE_CLEAN),
+                    amounts_get(&m->amounts, AMOUNT_PRIVATE_DIRTY));
+}
+
 int name_compare(const char *a, const char *b) {
   if (!a || !b)
     return (a == NULL) - (b == NULL);
@@ -101,13 +106,20 @@ const char *process_command(const struct process *p) {
   return p->command_line && *p->command_line ? p->command_line : p->comm;
 }
 
-const char *process_main_group(const struct document *d,
-                               const struct process *p) {
-  for (size_t i = 0; i < p->n_groups && p->rule != UNKNOWN; i++) {
+const char *process_group_of(const struct document *d, const struct process *p,
+                             uint64_t rule) {
+  for (size_t i = 0; i < p->n_groups && rule != UNKNOWN; i++) {
     const struct group *g = document_group(d, p->groups[i]);
 
-    if (g && g->rule == p->rule)
+    if (g && g->rule == rule)
       return g->name;
   }
-  return p->n_groups > 0 ? p->groups[0] : NULL;
+  return NULL;
+}
+
+const char *process_main_group(const struct document *d,
+                               const struct process *p) {
+  const char *group = process_group_of(d, p, p->rule);
+
+  return group || p->n_groups == 0 ? group : p->groups[0];
 }

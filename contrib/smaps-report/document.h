@@ -90,6 +90,9 @@ struct mapping {
   struct amounts amounts;
 };
 
+/* The document has no USS of a mapping: it is the private part. */
+uint64_t mapping_uss(const struct mapping *m);
+
 struct causes;
 
 struct group {
@@ -263,6 +266,10 @@ static inline const char *mapping_rights(const struct mapping *m) {
 
 /* The command line, or comm if that is unknown or empty; may be NULL. */
 const char *process_command(const struct process *p);
+
+/* The group into which a rule has put the process, or NULL. */
+const char *process_group_of(const struct document *d, const struct process *p,
+                             uint64_t rule);
 
 /* The group in which the process counts: the group of the rule that took it, or
  * else its first group. NULL if it is in no group. */

@@ -91,7 +91,7 @@ static void print_rule(const struct document *d, const struct process *p,
 static void print_also(const struct document *d, const struct process *p,
                        struct text *t, const struct style *s) {
   for (size_t i = 0; i < p->n_also; i++) {
-    const char *group = rules_group(d, p, p->also[i]);
+    const char *group = process_group_of(d, p, p->also[i]);
 
     begin(t, group ? "also in" : "shadowed");
     if (group) {
@@ -249,7 +249,7 @@ static void write_other_rules(const struct document *d, const struct process *p,
                               struct json_lines *j) {
   json_lines_begin(j, key, '[');
   for (size_t i = 0; i < p->n_also; i++) {
-    const char *group = rules_group(d, p, p->also[i]);
+    const char *group = process_group_of(d, p, p->also[i]);
 
     if ((group != NULL) != is_taken)
       continue;

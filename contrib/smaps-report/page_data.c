@@ -238,9 +238,7 @@ static void write_mapping(const struct page *page, struct json_lines *j,
   json_lines_whole(j, NULL, m->pss_error);
   json_lines_whole(j, NULL, s.anon);
   json_lines_whole(j, NULL, s.shmem);
-  json_lines_whole(j, NULL,
-                   amount_add(amounts_get(a, AMOUNT_PRIVATE_CLEAN),
-                              amounts_get(a, AMOUNT_PRIVATE_DIRTY)));
+  json_lines_whole(j, NULL, mapping_uss(m));
   json_lines_whole(j, NULL, amounts_get(a, AMOUNT_RSS));
   json_lines_whole(j, NULL, amounts_get(a, AMOUNT_SWAP));
   json_lines_whole(j, NULL, amounts_get(a, AMOUNT_SIZE));
@@ -336,7 +334,7 @@ static void write_change(const struct page *page, struct json_lines *j,
   const struct process *was = c->old_process, *is = c->new_process;
 
   json_lines_begin_row(j, NULL);
-  json_lines_text(j, NULL, diff_how_name(c->how));
+  json_lines_text(j, NULL, diff_how_names[c->how]);
   json_lines_text(j, NULL, c->name);
   json_lines_whole(j, NULL, c->old);
   json_lines_whole(j, NULL, c->new);

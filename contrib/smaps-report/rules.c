@@ -36,17 +36,6 @@ void rules_add(struct text *t, const struct document *d, uint64_t rule,
   text_add_name(t, d->rules[rule], s);
 }
 
-const char *rules_group(const struct document *d, const struct process *p,
-                        uint64_t rule) {
-  for (size_t i = 0; i < p->n_groups; i++) {
-    const struct group *g = document_group(d, p->groups[i]);
-
-    if (g && g->rule == rule)
-      return g->name;
-  }
-  return NULL;
-}
-
 /* ---- the summary ---- */
 
 static struct tally *count(const struct document *d, uint64_t *ret_none) {
@@ -65,7 +54,7 @@ static struct tally *count(const struct document *d, uint64_t *ret_none) {
     else
       tallies[p->rule].taken++;
     for (size_t j = 0; j < p->n_also; j++)
-      if (rules_group(d, p, p->also[j]))
+      if (process_group_of(d, p, p->also[j]))
         tallies[p->also[j]].views++;
       else
         tallies[p->also[j]].shadowed++;

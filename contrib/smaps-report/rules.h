@@ -13,10 +13,6 @@ void rules_add(struct text *t, const struct document *d, uint64_t rule,
 /* The same as two keys of an open object. */
 void rules_write(struct json_lines *j, const struct document *d, uint64_t rule);
 
-/* The group into which a rule has put the process, or NULL. */
-const char *rules_group(const struct document *d, const struct process *p,
-                        uint64_t rule);
-
 /* An array with true for each rule that takes nothing and would take nothing
  * without the rules before it. The caller frees it. */
 bool *rules_idle(const struct document *d);

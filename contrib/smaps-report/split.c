@@ -108,8 +108,7 @@ struct split split_mapping(const struct mapping *m) {
   const struct amounts *a = &m->amounts;
   uint64_t pss = amounts_get(a, AMOUNT_PSS);
   uint64_t rss = amounts_get(a, AMOUNT_RSS);
-  uint64_t uss = amount_add(amounts_get(a, AMOUNT_PRIVATE_CLEAN),
-                            amounts_get(a, AMOUNT_PRIVATE_DIRTY));
+  uint64_t uss = mapping_uss(m);
   uint64_t anonymous = rss == UNKNOWN ? UNKNOWN : anonymous_of(m, rss);
   struct split s = {.anon = 0};
 

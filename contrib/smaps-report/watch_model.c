@@ -58,11 +58,8 @@ static void add_row(struct watch_rows *rows, struct watch_row row,
                     const struct amounts *amounts) {
   for (unsigned i = 0; i <= SORT_SWAP; i++)
     row.amounts[i] = amounts_get(amounts, amount_of[i]);
-  /* The document has no uss of a mapping: it is the private part. */
-  if (row.amounts[SORT_USS] == UNKNOWN)
-    row.amounts[SORT_USS] =
-        amount_add(amounts_get(amounts, AMOUNT_PRIVATE_CLEAN),
-                   amounts_get(amounts, AMOUNT_PRIVATE_DIRTY));
+  if (row.mapping)
+    row.amounts[SORT_USS] = mapping_uss(row.mapping);
   rows->all = memory_room(rows->all, rows->n, sizeof(row));
   rows->all[rows->n++] = row;
 }
@@ -118,7 +115,7 @@ static struct watch_rows list_mappings(const struct process *p) {
                            .key = memory_format(
                                "%s %c%s", m->permissions ? m->permissions : "",
                                m->name ? ' ' : '*', m->name ? m->name : ""),
-                           .permissions = mapping_rights(m),
+                           .mapping = m,
                            .count = m->vmas,
                            .pss_error = m->pss_error},
         &m->amounts);

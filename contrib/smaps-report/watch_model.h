@@ -36,7 +36,7 @@ struct watch_row {
       *name; /* a stranger's text; NULL: the mappings that are left out */
   char *key; /* identifies the row in each refresh */
   const struct process *process;   /* of a row of processes */
-  const char *permissions;         /* of a mapping */
+  const struct mapping *mapping;   /* of a row of mappings */
   uint64_t amounts[SORT_SWAP + 1]; /* bytes or UNKNOWN */
   uint64_t pss_error;
   /* The processes of a group, the pid of a process, the areas of a mapping. */

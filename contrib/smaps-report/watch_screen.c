@@ -128,8 +128,8 @@ static void add_row(struct text *line, const struct watch *w,
   if (has_users(w))
     add_user(line, row->process->user, s, &field);
   text_pad(line, INDENT);
-  if (row->permissions) {
-    text_add_name(&field, row->permissions, s);
+  if (row->mapping && mapping_rights(row->mapping)) {
+    text_add_name(&field, mapping_rights(row->mapping), s);
     text_add(&field, " ");
   }
   text_add_name(&field, name_of(row), s);
