@@ -87,6 +87,8 @@ static int parse_columns(struct options *o, const char *value,
   const char *at = value;
 
   o->wants_columns = strcmp(value, "help") == 0;
+  if (o->command == COMMAND_DIFF && !o->wants_columns)
+    return refuse(reason, "-c", value, "help, which lists the amounts for -s");
   o->n_columns = 0;
   while (!o->wants_columns) {
     size_t len = strcspn(at, ",");
@@ -104,14 +106,6 @@ static int parse_columns(struct options *o, const char *value,
     at += len + 1;
   }
   return 0;
-}
-
-static int parse_amounts(struct options *o, const char *value,
-                         struct config_error *reason) {
-  o->wants_columns = strcmp(value, "help") == 0;
-  return o->wants_columns ? 0
-                          : refuse(reason, "-c", value,
-                                   "help, which lists the amounts for -s");
 }
 
 static int check_filter(const char *option, const char *value,
@@ -233,7 +227,7 @@ static const struct definition {
      TABLES, 'w'},
     {"columns", "LIST", "show these columns (pss,group); -c help lists all",
      PARSE(columns), TABLES, 'c'},
-    {"columns", "help", "list the amounts that -s takes", PARSE(amounts), DIFF,
+    {"columns", "help", "list the amounts that -s takes", PARSE(columns), DIFF,
      'c'},
     {"total", NULL, "add a row with the total", SET(has_total, true), TABLES,
      't'},
