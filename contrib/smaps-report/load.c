@@ -127,18 +127,15 @@ static int parse_all(struct load *l, FILE *file) {
   unsigned char piece[PIECE];
   int rc = 0;
 
-  while (rc == 0) {
+  while (rc == 0 && !feof(file)) {
     size_t len = fread(piece, 1, sizeof(piece), file);
 
-    if (len > 0)
-      rc = parse_piece(l, piece, len);
-    if (rc == 0 && ferror(file)) {
+    if (ferror(file)) {
       rc = errno ? -errno : -EIO;
       config_error_format(l->reason, "cannot be read: %s", strerror(-rc));
-      return rc;
+    } else if (len > 0) {
+      rc = parse_piece(l, piece, len);
     }
-    if (len < sizeof(piece) && feof(file))
-      break;
   }
   return rc;
 }
