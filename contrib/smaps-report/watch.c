@@ -121,11 +121,10 @@ static void press(struct session *s, int key) {
     enter(s);
     return;
   case ESCAPE:
-    if (*watch_filter_of(&s->watch)) {
+    if (*watch_filter_of(&s->watch))
       watch_filter(&s->watch, "");
-      return;
-    }
-    watch_leave(&s->watch);
+    else
+      watch_leave(&s->watch);
     return;
   case '\b':
   case DELETE:
