@@ -96,7 +96,7 @@ int live_load(const struct options *o, struct document *ret,
   rc = live_refresh(p, ret, reason);
   if (rc == 0 && setup.is_check)
     log_hints(p, ret);
-  if (rc == 0 && o->by_mapping)
+  if (rc == 0 && options_shows(o, ROW_MAPPING))
     rc = read_all_mappings(o, p, ret, reason);
   probe_free(p);
   return rc;

@@ -189,17 +189,18 @@ static int parse_watch(struct options *o, const char *value,
 
 #define PARSE(name) PARSED, parse_##name, 0, 0
 #define SET(field, value) FLAG, NULL, offsetof(struct options, field), value
+#define SHOW(kind) SHOWN, NULL, 0, kind
 #define WORD(kind, field) kind, NULL, offsetof(struct options, field), 0
 
 static const struct definition {
   const char *name;
   const char *value; /* in the help; NULL: takes none */
   const char *help;
-  enum { PARSED, FLAG, REGEX, NAME, PATH } kind;
+  enum { PARSED, FLAG, SHOWN, REGEX, NAME, PATH } kind;
   int (*parse)(struct options *o, const char *value,
                struct config_error *reason);
   size_t field;      /* of struct options, without parse() */
-  unsigned char set; /* into the byte of a FLAG */
+  unsigned char set; /* into the byte of a FLAG; of SHOWN a kind of rows */
   unsigned commands;
   char letter; /* '\0': none */
 } definitions[] = {
@@ -216,14 +217,14 @@ static const struct definition {
      WORD(REGEX, user_filter), TABLES, 'U'},
     {"mapfilter", "REGEX", "show only mappings of this name, with -m",
      WORD(REGEX, mapping_filter), TABLES, 'M'},
-    {"groups", NULL, "show only the table of groups", SET(only_groups, true),
-     TABLES, 'G'},
-    {"processes", NULL, "show only the table of processes",
-     SET(only_processes, true), TABLES, '\0'},
-    {"user", NULL, "show a table by user", SET(by_user, true), TABLES, 'u'},
+    {"groups", NULL, "show only the table of groups", SHOW(ROW_GROUP), TABLES,
+     'G'},
+    {"processes", NULL, "show only the table of processes", SHOW(ROW_PROCESS),
+     TABLES, '\0'},
+    {"user", NULL, "show a table by user", SHOW(ROW_USER), TABLES, 'u'},
     {"mapping", NULL, "show a table by mapping (captures and live)",
-     SET(by_mapping, true), TABLES, 'm'},
-    {"system", NULL, "show where the memory of the host is", SET(by_area, true),
+     SHOW(ROW_MAPPING), TABLES, 'm'},
+    {"system", NULL, "show where the memory of the host is", SHOW(ROW_AREA),
      TABLES, 'w'},
     {"columns", "LIST", "show these columns (pss,group); -c help lists all",
      PARSE(columns), TABLES, 'c'},
@@ -289,14 +290,9 @@ static int parse_operand(struct options *o, size_t n, const char *value,
 /* ---- checks of options together ---- */
 
 bool options_shows(const struct options *o, enum row_kind kind) {
-  if (o->by_user)
-    return kind == ROW_USER;
-  if (o->by_mapping)
-    return kind == ROW_MAPPING;
-  if (o->by_area)
-    return kind == ROW_AREA;
-  return (kind == ROW_GROUP && !o->only_processes) ||
-         (kind == ROW_PROCESS && !o->only_groups);
+  unsigned both = 1U << ROW_GROUP | 1U << ROW_PROCESS;
+
+  return ((o->kinds ? o->kinds : both) >> kind) & 1;
 }
 
 /* True if a table that is shown has all n columns. */
@@ -323,21 +319,19 @@ static size_t count_stdin(const struct options *o) {
 
 static int check_together(const struct options *o,
                           struct config_error *reason) {
-  int views = o->by_user + o->by_mapping + o->by_area + o->only_groups +
-              o->only_processes;
-
   if (o->watch_seconds > 0 && o->table_option)
     return config_error_set(reason, "--watch cannot be combined with --%s",
                             o->table_option);
-  if (views > 1)
+  if (__builtin_popcount(o->kinds) > 1)
     return config_error_set(reason,
                             "-u, -m, -w, -G and --processes: expected at most "
                             "one");
   if (o->watch_seconds > 0 && o->source)
     return config_error_set(reason, "--watch cannot be combined with --source");
-  if (o->by_area && (o->group || o->process_filter || o->user_filter))
+  if (options_shows(o, ROW_AREA) &&
+      (o->group || o->process_filter || o->user_filter))
     return config_error_set(reason, "-w cannot be combined with -g, -P or -U");
-  if (o->mapping_filter && !o->by_mapping)
+  if (o->mapping_filter && !options_shows(o, ROW_MAPPING))
     return config_error_set(reason, "-M needs -m");
   if (!is_in_a_table(o, &o->sort, 1))
     return config_error_set(reason,
@@ -425,9 +419,12 @@ static int apply(struct options *o, const struct definition *d,
     o->table_option = d->name;
   if (d->kind == PARSED)
     return d->parse(o, optarg, reason);
-  if (d->kind != FLAG)
+  if (d->kind == SHOWN)
+    o->kinds |= (uint8_t)(1U << d->set);
+  else if (d->kind == FLAG)
+    ((unsigned char *)o)[d->field] = d->set;
+  else
     return take_word(o, d, optarg, reason);
-  ((unsigned char *)o)[d->field] = d->set;
   return 0;
 }
 
@@ -494,7 +491,7 @@ int options_parse(int argc, char **argv, struct options *ret,
   if (rc < 0)
     return rc;
   if (o.sort == column_count())
-    o.sort = o.by_area ? column_find("used", 4) : AMOUNT_PSS;
+    o.sort = options_shows(&o, ROW_AREA) ? column_find("used", 4) : AMOUNT_PSS;
   if (!o.wants_help && !o.wants_version && !o.wants_columns) {
     if (n < commands[o.command].least)
       return config_error_set(reason, "expected %s; see --help",

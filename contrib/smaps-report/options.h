@@ -44,12 +44,8 @@ struct options {
   const char *process_filter; /* these three: NULL or a regular expression */
   const char *user_filter;
   const char *mapping_filter;
-  bool by_user;
-  bool by_mapping;
-  bool by_area;
-  bool only_groups;
-  bool only_processes;
-  uint8_t unit; /* enum unit */
+  uint8_t kinds; /* bit per enum row_kind; 0: groups and processes */
+  uint8_t unit;  /* enum unit */
   unsigned columns[TABLE_COLUMNS_MAX];
   size_t n_columns; /* 0: the default columns of the table */
   bool has_header;

@@ -432,9 +432,9 @@ static int check(const struct view *v, struct config_error *reason) {
     has_mappings |= mappings_are_known(v->documents[i], &v->filters);
     has_host |= v->documents[i]->has_host_memory;
   }
-  if (v->options->by_mapping && !has_mappings)
+  if (options_shows(v->options, ROW_MAPPING) && !has_mappings)
     return config_error_set(reason, "%s", why_no_mappings(v));
-  if (v->options->by_area && !has_host)
+  if (options_shows(v->options, ROW_AREA) && !has_host)
     return config_error_set(reason,
                             "has no memory of the host: this is a container, "
                             "hidepid is in force, or Host is false");
@@ -494,7 +494,7 @@ int view_print(struct document *const *documents, size_t n,
     rc = check(&v, reason);
   if (rc == 0)
     print_tables(&v, s);
-  if (rc == 0 && o->by_mapping)
+  if (rc == 0 && options_shows(o, ROW_MAPPING))
     mappings_report_missing(count_missing(&v));
   filters_done(&v.filters);
   return rc;
