@@ -38,17 +38,16 @@ void rules_add(struct text *t, const struct document *d, uint64_t rule,
 
 /* ---- the summary ---- */
 
-static struct tally *count(const struct document *d, uint64_t *ret_none) {
-  struct tally *tallies = memory_array(NULL, d->n_rules, sizeof(*tallies));
+/* For each rule; the last tally is of the processes that none takes. */
+static struct tally *count(const struct document *d) {
+  struct tally *tallies =
+      memory_check(calloc(d->n_rules + 1, sizeof(*tallies)));
 
-  *ret_none = 0;
-  if (d->n_rules > 0)
-    memset(tallies, 0, d->n_rules * sizeof(*tallies));
   for (size_t i = 0; i < d->n_processes; i++) {
     const struct process *p = &d->processes[i];
 
     if (p->rule == UNKNOWN)
-      ++*ret_none;
+      tallies[d->n_rules].taken++;
     else if (p->is_inherited)
       tallies[p->rule].inherited++;
     else
@@ -68,8 +67,7 @@ static bool is_idle(const struct tally *n) {
 
 bool *rules_idle(const struct document *d) {
   bool *idle = memory_array(NULL, d->n_rules + 1, sizeof(*idle));
-  uint64_t none;
-  struct tally *tallies = count(d, &none);
+  struct tally *tallies = count(d);
 
   for (size_t i = 0; i < d->n_rules; i++)
     idle[i] = is_idle(&tallies[i]) && tallies[i].shadowed == 0;
@@ -130,8 +128,7 @@ static void print_absence(const struct document *d, size_t which,
 
 void rules_print(const struct document *d, const struct style *s) {
   struct text t = {0};
-  uint64_t none;
-  struct tally *tallies = count(d, &none);
+  struct tally *tallies = count(d);
 
   text_addf(&t, "%9s %9s %9s %9s  RULE", "MATCHED", "INHERITED", "CONTINUED",
             "SHADOWED");
@@ -139,7 +136,8 @@ void rules_print(const struct document *d, const struct style *s) {
   for (size_t i = 0; i < d->n_rules; i++)
     print_tally(d, i, &tallies[i], s);
   text_clear(&t);
-  text_addf(&t, "%9ju %9s %9s %9s  none", (uintmax_t)none, "", "", "");
+  text_addf(&t, "%9ju %9s %9s %9s  none", (uintmax_t)tallies[d->n_rules].taken,
+            "", "", "");
   text_print(&t, COLOUR_NONE, s);
   print_idle(d, tallies, false, s);
   print_idle(d, tallies, true, s);
@@ -169,14 +167,13 @@ void rules_write(struct json_lines *j, const struct document *d,
 }
 
 void rules_write_all(struct json_lines *j, const struct document *d) {
-  uint64_t none;
-  struct tally *tallies = count(d, &none);
+  struct tally *tallies = count(d);
 
   json_lines_begin(j, "rules", '[');
   for (size_t i = 0; i < d->n_rules; i++)
     write_tally(d, i, &tallies[i], j);
   json_lines_end(j, ']');
-  json_lines_whole(j, "in_no_rule", none);
+  json_lines_whole(j, "in_no_rule", tallies[d->n_rules].taken);
   json_lines_begin(j, "without_cgroup", '[');
   for (size_t i = 0; i < d->n_groups; i++) {
     if (!d->groups[i].cgroup_absence)
