@@ -79,14 +79,13 @@ static void count_in_group(const struct cycle *cycle, struct track *t,
                            uint32_t pages) {
   if (!t->is_child)
     sharing_count(t->group_set, cycle->now_ns, pages, t->group_pages);
-  else if (fork_family_size(t) == 1)
+  else if (fork_family_take_place(t))
     sharing_admit(t->group_set, cycle->now_ns, pages, t->family_pages);
-  t->is_child = t->is_child && fork_family_size(t) > 1;
   t->group_pages = t->is_child ? 0 : pages;
 }
 
-/* A family is in the set of its group by the one that founded it, or was left
- * of it: what happens among its members does not matter to others. */
+/* A family is in the set of its group by the one that founded it, or took the
+ * place of that: what happens among its members does not matter to others. */
 static void count(const struct cycle *cycle, struct track *t) {
   uint32_t pages = (uint32_t)shared_pages(cycle, t);
 

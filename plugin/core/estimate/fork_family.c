@@ -8,6 +8,8 @@
 void fork_family_leave(struct track *t) {
   struct fork_family *family = t->family;
 
+  if (family)
+    family->has_lost_head |= !t->is_child;
   t->family = NULL;
   t->is_family_decided = t->is_child = false;
   if (!family)
@@ -52,6 +54,13 @@ int fork_family_join(struct track *t, struct track *parent) {
   t->strangers_counted = 0;
   t->is_child = t->is_newborn = parent->has_newborn = true;
   return 0;
+}
+
+bool fork_family_take_place(struct track *t) {
+  if (!t->family->has_lost_head)
+    return false;
+  t->is_child = t->family->has_lost_head = false;
+  return true;
 }
 
 uint16_t fork_family_size(const struct track *t) {

@@ -26,7 +26,8 @@ struct newborn_lessons {
 
 struct fork_family {
   uint32_t members;
-  uint32_t changes; /* members that have come or gone; wraps around */
+  uint32_t changes;   /* members that have come or gone; wraps around */
+  bool has_lost_head; /* nobody stands for it in its group */
   /* Memory that members have broken out of sharing, or unmapped, for each other
    * member: it raises what the rest costs them. In COW_BROKEN_UNITS of a byte.
    * It wraps around like the kernel's counters: only differences are used, and
@@ -48,6 +49,10 @@ int fork_family_join(struct track *t, struct track *parent);
 
 /* Leaves the family, if there is one; the last member frees it. */
 void fork_family_leave(struct track *t);
+
+/* True for the first child that asks after the one has left that stood for the
+ * family in its group: it does so now. */
+bool fork_family_take_place(struct track *t);
 
 /* The number of members, or UINT16_MAX if there are more; 1 without a family.
  */

@@ -612,3 +612,20 @@ FAMILY_TEST(a_child_that_is_left_takes_the_place_of_its_parent) {
   estimator_predict(&f->cycle, &f->processes[0]->member->track, &other);
   assert_near((double)other.rollup.bytes[ROLLUP_PSS] / 1024, 17408, 100, "PSS");
 }
+
+/* One of the children stands for its family then, however many there are. */
+FAMILY_TEST(a_family_stays_in_its_group_without_its_founder) {
+  struct prediction other;
+
+  start_mapper(f, 0);
+  start_mapper(f, 1);
+  memory_fork(&f->world, 1, 2, 4096);
+  memory_fork(&f->world, 1, 3, 4096);
+  pass(f, 1);
+  read_one(f, 0);
+  memory_exit(&f->world, 1);
+  pass(f, 1);
+  estimator_predict(&f->cycle, &f->processes[0]->member->track, &other);
+  /* It pays a third, and was 2,700 kB too high. */
+  assert_near((double)other.rollup.bytes[ROLLUP_PSS] / 1024, 6485, 700, "PSS");
+}
