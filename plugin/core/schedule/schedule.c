@@ -153,8 +153,6 @@ static size_t choose_worthy(struct candidate *c, size_t n, uint64_t reach_ns,
 static int compare_age(const void *left, const void *right) {
   const struct candidate *a = left, *b = right;
 
-  if (a->is_last != b->is_last)
-    return a->is_last ? 1 : -1;
   if (a->is_slight != b->is_slight)
     return a->is_slight ? 1 : -1;
   return (a->intervals < b->intervals) - (a->intervals > b->intervals);
@@ -162,12 +160,11 @@ static int compare_age(const void *left, const void *right) {
 
 /* Moves the walks to the front that may be made for their age. */
 static size_t gather_cheap(struct candidate *c, size_t n,
-                           const struct read_time *time, bool is_for_all) {
+                           const struct read_time *time) {
   size_t gathered = 0;
 
   for (size_t i = 0; i < n; i++)
-    if (!c[i].is_sample && c[i].intervals >= time->cheap_intervals &&
-        (is_for_all || is_first(&c[i])))
+    if (!c[i].is_sample && c[i].intervals >= time->cheap_intervals)
       swap(&c[gathered++], &c[i]);
   return gathered;
 }
@@ -176,42 +173,41 @@ static size_t gather_cheap(struct candidate *c, size_t n,
  * cheap ones. */
 #define CHEAP_LEAST 10
 
-/* If little time was spent, also reads processes whose error is tolerated. The
- * time of those in Other alone (last_ns) counts only for more of these. */
+/* If little time was spent (before_ns: by the tier before), also reads
+ * processes whose error is tolerated. */
 static size_t choose_cheap(struct candidate *c, size_t n,
-                           const struct read_time *time, uint64_t spent_ns,
-                           uint64_t last_ns) {
-  uint64_t limit_ns = min(time->cheap_ns, minus(time->spend_ns, last_ns));
+                           const struct read_time *time, uint64_t before_ns,
+                           uint64_t *spent_ns) {
+  uint64_t limit_ns = min(minus(time->cheap_ns, before_ns), time->spend_ns);
   uint64_t dear_ns =
       time->cheap_intervals > 0 ? limit_ns : time->cheap_ns / CHEAP_LEAST;
-  bool is_for_all = time->reach_ns >= time->kept_ns + limit_ns;
   size_t walks, chosen = 0;
 
-  if (spent_ns >= limit_ns)
+  if (*spent_ns >= limit_ns)
     return 0;
-  walks = gather_cheap(c, n, time, is_for_all);
+  walks = gather_cheap(c, n, time);
   sort(c, walks, compare_age);
   for (size_t i = 0; i < walks; i++) {
-    uint64_t before_ns = spent_ns + (c[i].is_last ? last_ns : 0);
-
-    if (c[i].cost_ns > dear_ns || before_ns + c[i].cost_ns > limit_ns)
+    if (c[i].cost_ns > dear_ns || *spent_ns + c[i].cost_ns > limit_ns)
       continue;
-    spent_ns += c[i].cost_ns;
+    *spent_ns += c[i].cost_ns;
     choose(&c[i]);
     swap(&c[chosen++], &c[i]);
   }
   return chosen;
 }
 
+/* spent_ns: by the tier before; adds what is spent. */
 static size_t choose_tier(struct candidate *c, size_t n,
                           const struct read_time *time, int64_t *credit_ns,
-                          uint64_t *ret_spent_ns) {
-  struct spending spending;
-  size_t due = choose_due(c, n, time, credit_ns, &spending);
-  size_t worthy = choose_worthy(c + due, n - due, time->reach_ns, &spending);
+                          uint64_t *spent_ns) {
+  struct spending s;
+  size_t chosen = choose_due(c, n, time, credit_ns, &s);
 
-  *ret_spent_ns = spending.spent_ns;
-  return due + worthy;
+  chosen += choose_worthy(c + chosen, n - chosen, time->reach_ns, &s);
+  chosen += choose_cheap(c + chosen, n - chosen, time, *spent_ns, &s.spent_ns);
+  *spent_ns += s.spent_ns;
+  return chosen;
 }
 
 static struct read_time time_left(const struct read_time *time,
@@ -232,7 +228,7 @@ struct schedule schedule_choose(struct candidate *c, size_t n,
   struct candidate *last;
   struct read_time left;
   int64_t no_credit_ns = 0;
-  uint64_t spent_ns, spent_last_ns;
+  uint64_t spent_ns = 0;
 
   for (size_t i = musts; i < n; i++)
     c[i].worth = worth_of(&c[i]);
@@ -240,12 +236,10 @@ struct schedule schedule_choose(struct candidate *c, size_t n,
   last = c + musts + first;
   s.chosen += choose_tier(c + musts, first, time, credit_ns, &spent_ns);
   left = time_left(time, spent_ns);
-  chosen_last = choose_tier(last, n - musts - first, &left, &no_credit_ns,
-                            &spent_last_ns);
+  chosen_last =
+      choose_tier(last, n - musts - first, &left, &no_credit_ns, &spent_ns);
   for (size_t i = 0; i < chosen_last; i++)
     swap(&c[s.chosen++], &last[i]);
-  s.chosen +=
-      choose_cheap(c + s.chosen, n - s.chosen, time, spent_ns, spent_last_ns);
   s.deferred = gather(c + s.chosen, n - s.chosen, is_wanted);
   return s;
 }

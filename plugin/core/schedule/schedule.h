@@ -47,8 +47,9 @@ struct schedule {
  *   3. Due processes, and processes of groups with more error than they
  *      tolerate, if they fit: the most error for the time first.
  *   4. While less than cheap_ns is spent: walks whose error is tolerated, the
- *      oldest first, then walks whose error is slight, then Other; none longer
- *      than a tenth of cheap_ns.
+ *      oldest first, then walks whose error is slight; none longer than a tenth
+ *      of cheap_ns.
+ * 2 to 4 are for the others first, and then for Other.
  *
  * A group gets samples for its error only while it has time for them. A sample
  * may take more than is left; the next cycles pay for that. Samples of due
