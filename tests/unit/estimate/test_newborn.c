@@ -629,3 +629,17 @@ FAMILY_TEST(a_family_stays_in_its_group_without_its_founder) {
   /* It pays a third, and was 2,700 kB too high. */
   assert_near((double)other.rollup.bytes[ROLLUP_PSS] / 1024, 6485, 700, "PSS");
 }
+
+/* Its parent, which paid for all of the buffer, shares it only from now on. */
+FAMILY_TEST(what_a_child_maps_is_of_its_parents_kind) {
+  struct prediction child;
+
+  start_mapper(f, 0);
+  pass(f, 1);
+  read_one(f, 0);
+  memory_fork(&f->world, 0, 1, 2048);
+  pass(f, 1);
+  estimator_predict(&f->cycle, &f->processes[1]->member->track, &child);
+  assert_int_equal(child.rollup.bytes[ROLLUP_PSS_SHMEM] / 1024, 4096);
+  assert_int_equal(child.rollup.bytes[ROLLUP_PSS_FILE], 0);
+}
