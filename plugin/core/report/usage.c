@@ -61,22 +61,14 @@ void usage_add_rollup(struct usage *u, const struct rollup *r,
   u->fresh_pss += r->bytes[ROLLUP_PSS];
 }
 
-static void add_doubt(struct usage *u, const struct rollup *r, struct doubt pss,
-                      struct doubt uss) {
-  doubt_add(&u->pss_doubt, pss);
-  doubt_add(&u->uss_doubt, uss);
-  u->doubtful_pss += r->bytes[ROLLUP_PSS];
-  u->doubtful_uss += uss_of(r);
-  u->doubtful_rss += r->bytes[ROLLUP_RSS];
-}
-
 void usage_add_sample(struct usage *u, const struct rollup *r,
                       uint64_t resident_bytes, struct doubt pss,
                       struct doubt uss) {
   uint64_t all = r->bytes[ROLLUP_PSS];
 
   add_rollup(u, r, resident_bytes);
-  add_doubt(u, r, pss, uss);
+  doubt_add(&u->pss_doubt, pss);
+  doubt_add(&u->uss_doubt, uss);
   u->fresh_pss += all - min(all, amount_from(doubt_bytes(pss)));
 }
 
@@ -84,7 +76,8 @@ void usage_add_estimate(struct usage *u, const struct rollup *r,
                         uint64_t resident_bytes, struct doubt pss,
                         struct doubt uss, uint64_t age_ns) {
   add_rollup(u, r, resident_bytes);
-  add_doubt(u, r, pss, uss);
+  doubt_add(&u->pss_doubt, pss);
+  doubt_add(&u->uss_doubt, uss);
   u->unmeasured += age_ns == 0;
   if (age_ns > u->oldest_age_ns)
     u->oldest_age_ns = age_ns;
@@ -102,27 +95,24 @@ static uint64_t unread_of(const struct usage *u, uint64_t bytes) {
                       : u->ended_unread_bytes;
 }
 
-/* bytes: the whole sum; doubtful: the part of the sum that is not exact; ended:
- * the part of members that have ended. */
+/* bytes: the whole sum; ended: the part of members that have ended. */
 static uint64_t error_of(const struct usage *u, const struct doubt_sum *doubt,
-                         uint64_t bytes, uint64_t doubtful, uint64_t ended) {
+                         uint64_t bytes, uint64_t ended) {
   uint64_t missing = ended + unread_of(u, bytes);
-  uint64_t host = UINT64_MAX, above = minus(u->doubtful_rss, doubtful), error;
+  uint64_t host = UINT64_MAX;
 
   if (u->is_host_known)
     host = minus(u->rollup.bytes[ROLLUP_PSS], bytes) + u->beyond_bytes;
-  above = min(above, host);
-  error = min(doubt_of_sum(doubt), max(above, doubtful));
-  return min(error + missing + u->perhaps_bytes, max(bytes, host));
+  return min(doubt_of_sum(doubt) + missing + u->perhaps_bytes,
+             max(bytes, host));
 }
 
 uint64_t usage_pss_error(const struct usage *u) {
-  return error_of(u, &u->pss_doubt, u->rollup.bytes[ROLLUP_PSS],
-                  u->doubtful_pss, u->ended_pss);
+  return error_of(u, &u->pss_doubt, u->rollup.bytes[ROLLUP_PSS], u->ended_pss);
 }
 
 uint64_t usage_uss_error(const struct usage *u) {
-  return error_of(u, &u->uss_doubt, u->uss, u->doubtful_uss, u->ended_uss);
+  return error_of(u, &u->uss_doubt, u->uss, u->ended_uss);
 }
 
 void usage_pss_parts(const struct usage *u,

@@ -56,9 +56,6 @@ struct usage {
   struct doubt_sum pss_doubt, uss_doubt; /* possible errors */
   uint64_t oldest_age_ns; /* of the readings that the estimates rest on */
 
-  /* The parts of the sums that are not exact: members that were not read in
-   * this cycle. */
-  uint64_t doubtful_pss, doubtful_uss, doubtful_rss;
   bool is_host_known;
   uint64_t beyond_bytes; /* if known: the host has at most so much beyond Pss */
   /* Members that ended since the processes were listed: what they had, and the
