@@ -237,13 +237,14 @@ struct doubt estimator_expect(const struct cycle *cycle, struct track *t) {
   return doubt_limit(error, 0, track_resident_bytes(cycle, t));
 }
 
-static double imprecision(const struct cycle *cycle, const struct track *t) {
+uint64_t estimator_imprecision(const struct cycle *cycle,
+                               const struct track *t) {
   uint64_t twice = 2 * (uint64_t)t->baseline.off_pages;
   uint64_t part = t->now.resident_pages / IMPRECISE_PART;
   uint64_t pages =
       precision_pages(&cycle->precision, t->now.threads, t->baseline.off_pages);
 
-  return (double)(min(pages, max(part, twice)) * cycle->page_size);
+  return min(pages, max(part, twice)) * cycle->page_size;
 }
 
 /* --- learning --- */
@@ -282,7 +283,7 @@ static void learn(const struct cycle *cycle, const struct track *t,
     x.bytes[CAUSE_READING] += sample->pss_bound;
   }
   learn_faults(t, excess(l.uss_off, SURELY * l.uss_noise));
-  x.bytes[CAUSE_STATM] = imprecision(cycle, t);
+  x.bytes[CAUSE_STATM] = (double)estimator_imprecision(cycle, t);
   audit_learn(track_audit(t), cycle->now_ns, &x, &l);
 }
 
@@ -569,12 +570,12 @@ void estimator_predict(const struct cycle *cycle, const struct track *t,
   struct change c = track_change(cycle, t);
   struct exposure x = exposure_now(cycle, t);
   struct audit_errors errors;
-  uint64_t most;
+  uint64_t off = estimator_imprecision(cycle, t);
+  uint64_t most = track_resident_bytes(cycle, t) + off;
 
   estimate_rollup(&t->baseline, &c, &ret->rollup);
   ret->age_ns = cycle->now_ns - t->baseline.at_ns;
-  x.bytes[CAUSE_STATM] = imprecision(cycle, t);
-  most = track_resident_bytes(cycle, t) + (uint64_t)x.bytes[CAUSE_STATM];
+  x.bytes[CAUSE_STATM] = (double)off;
   audit_publish(audit, &x, &errors);
   ret->pss_error = errors.pss;
   ret->uss_error = errors.uss;

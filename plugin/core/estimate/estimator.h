@@ -85,6 +85,10 @@ bool estimator_sample(const struct cycle *cycle, struct track *t,
                       struct sampled *s, uint32_t resident_pages,
                       uint32_t shared_pages);
 
+/* How many bytes statm may be off; 0 on kernels where it is exact. */
+uint64_t estimator_imprecision(const struct cycle *cycle,
+                               const struct track *t);
+
 /* For a process with a baseline, after all corrections of the cycle. */
 void estimator_predict(const struct cycle *cycle, const struct track *t,
                        struct prediction *ret);

@@ -64,7 +64,8 @@ static void guess_raw(const struct aggregate *a, const struct process *p,
  * host's memory leaves less beside the errors of other guesses. */
 static void guess(const struct aggregate *a, const struct process *p,
                   const struct group *g, double errors, struct estimate *ret) {
-  uint64_t whole = p->statm.resident_pages * a->cycle->page_size;
+  uint64_t whole = p->statm.resident_pages * a->cycle->page_size +
+                   estimator_imprecision(a->cycle, &p->member->track);
   struct doubt all = {.common = (double)whole};
   static const struct doubt_sum none;
   double most = fmax(guess_beyond(&a->guess_limit, &none) - errors, 0);
