@@ -162,16 +162,20 @@ static void set_apart(struct process *p) {
 }
 
 /* The kernel compares main threads. Those that have ended have no memory any
- * more, and so all have the same. */
+ * more, and so all have the same: what was found before holds. */
+static bool can_ask(const struct process *p, const struct process *other,
+                    uint64_t now_ns) {
+  return !p->is_dead_leader && !other->is_dead_leader &&
+         !quarantine_has(p, now_ns) && !quarantine_has(other, now_ns);
+}
+
 static struct read_job ask(struct process *p, const struct process *other,
                            uint64_t now_ns) {
-  bool is_dead = p->is_dead_leader || other->is_dead_leader;
-
   return (struct read_job){.process = p,
                            .kind = READ_SAME_MM,
                            .other_pid = other->pid,
                            .may_ask_kernel =
-                               !is_dead && now_ns >= p->kcmp_refused_until_ns};
+                               now_ns >= p->kcmp_refused_until_ns};
 }
 
 /* Prepares the comparison of a process. False if none is needed. */
@@ -183,7 +187,7 @@ static bool lay_out(const struct process_table *t, struct process *p,
     set_apart(p);
     return false;
   }
-  if (quarantine_has(p, now_ns) || quarantine_has(other, now_ns))
+  if (!can_ask(p, other, now_ns))
     return false;
   *ret = ask(p, other, now_ns);
   /* A child of vfork() runs in its parent's memory until its exec. */
@@ -265,7 +269,7 @@ static void ask_alike(const struct process_table *t, struct read_batch *batch,
     other = i > oldest ? alike[oldest + p->looks % (i - oldest)] : p;
     job = ask(p, other, now_ns);
     if (other != p && is_new(p) && job.may_ask_kernel &&
-        !quarantine_has(p, now_ns) && !quarantine_has(other, now_ns))
+        can_ask(p, other, now_ns))
       read_batch_add(batch, &job);
     p->looks += is_new(p);
   }

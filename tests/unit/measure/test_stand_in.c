@@ -448,6 +448,26 @@ WORLD_TEST(processes_whose_main_threads_are_dead_have_their_own_memory) {
   }
 }
 
+/* Two in one memory, which the kernel has told, stay so when their main threads
+ * end. */
+WORLD_TEST(siblings_stay_together_when_their_main_threads_end) {
+  start_siblings(w);
+  for (uint32_t pid = 11; pid < 13; pid++) {
+    struct fake f = member(pid, "g"), live = member(pid + 100, "t");
+
+    f.start_stack = 1;
+    f.state = 'Z';
+    f.size = 0;
+    f.threads = live.threads = 2;
+    world_put(w, f);
+    proctree_put_thread(&w->tree, pid, &live);
+  }
+  for (int i = 0; i < 3; i++) {
+    world_run(w, 1);
+    world_assert(w, "g", "resident=%uk", 3 * 8192);
+  }
+}
+
 /* Meanwhile what it looks like is an answer. */
 WORLD_TEST(child_in_vfork_is_counted_once_where_the_kernel_does_not_tell) {
   struct fake parent = member(10, "g");
