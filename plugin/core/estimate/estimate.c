@@ -151,7 +151,7 @@ static void move_shared(const struct baseline *b, const struct change *c,
                         struct rollup *u) {
   double cost = baseline_shared_cost(b, c->page_size) * c->shared_cost;
   int64_t pss_by = amount_change_from((double)c->shared * cost);
-  bool is_shmem = u->bytes[ROLLUP_PSS_SHMEM] > u->bytes[ROLLUP_PSS_FILE];
+  bool is_shmem = rollup_is_of_shmem(u);
 
   move(u, ROLLUP_PSS, pss_by);
   move(u, is_shmem ? ROLLUP_PSS_SHMEM : ROLLUP_PSS_FILE, pss_by);

@@ -7,13 +7,13 @@
 
 void fork_family_leave(struct track *t) {
   struct fork_family *family = t->family;
+  bool was_head = !t->is_child;
 
-  if (family)
-    family->has_lost_head |= !t->is_child;
   t->family = NULL;
   t->is_family_decided = t->is_child = false;
   if (!family)
     return;
+  family->has_lost_head |= was_head;
   t->family_pages = 0;
   family->changes++;
   if (--family->members == 0)

@@ -166,11 +166,6 @@ static void fill_swap(const struct inheritance *i, struct rollup *u) {
   u->bytes[ROLLUP_SWAP_PSS] = swap_pss(i);
 }
 
-/* What the parent had alone is shared with its children, too. */
-static bool is_of_shmem(const struct rollup *parent) {
-  return parent->bytes[ROLLUP_PSS_SHMEM] > parent->bytes[ROLLUP_PSS_FILE];
-}
-
 static void give(const struct cycle *cycle, const struct inheritance *i,
                  struct track *child) {
   const struct track *parent = i->parent;
@@ -186,7 +181,8 @@ static void give(const struct cycle *cycle, const struct inheritance *i,
                                 (double)files * (cost > 0.5 ? cost : 1 - cost)};
 
   fill_anonymous(i, own, anon - own, &u);
-  fill_files(files, cost, is_of_shmem(&i->rollup), &u);
+  /* The children also share the pages that the parent had alone. */
+  fill_files(files, cost, rollup_is_of_shmem(&i->rollup), &u);
   fill_swap(i, &u);
   u.bytes[ROLLUP_RSS] = u.bytes[ROLLUP_REFERENCED] = anon + files;
   round_down(&u);

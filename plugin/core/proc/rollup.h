@@ -63,6 +63,11 @@ static inline uint64_t rollup_cow_bytes(const struct rollup *r) {
                                                            : 0;
 }
 
+/* Whether it costs more in shmem than in files. */
+static inline bool rollup_is_of_shmem(const struct rollup *r) {
+  return r->bytes[ROLLUP_PSS_SHMEM] > r->bytes[ROLLUP_PSS_FILE];
+}
+
 /*
  * Parses a whole smaps_rollup. The keys may come in any order; unknown keys are
  * skipped, missing keys are left out of `known`.
