@@ -485,6 +485,14 @@ FAMILY_TEST(memory_that_came_during_a_reading_is_not_lost) {
 
 /* --- files, once the children have ended --- */
 
+static void expect_pss(const struct family *f, unsigned slot, double kb,
+                       double most) {
+  struct prediction p;
+
+  estimator_predict(&f->cycle, &f->processes[slot]->member->track, &p);
+  assert_near((double)p.rollup.bytes[ROLLUP_PSS] / 1024, kb, most, "PSS");
+}
+
 static void start_mapper(struct family *f, unsigned slot) {
   memory_start(&f->world, slot);
   memory_grow(&f->world, slot, 256);
@@ -528,8 +536,6 @@ FAMILY_TEST(the_last_child_leaves_its_part_of_the_files) {
 
 /* As long as it had children, all readings were about its family. */
 FAMILY_TEST(its_group_knows_the_kind_of_pages_once_the_children_have_ended) {
-  struct prediction parent;
-
   start_mapper(f, 0);
   memory_map(&f->world, 0, LIBRARY, 512, 0, true);
   memory_start(&f->world, 9);
@@ -546,9 +552,7 @@ FAMILY_TEST(its_group_knows_the_kind_of_pages_once_the_children_have_ended) {
     memory_exit(&f->world, slot);
   pass(f, 1);
   pass(f, 1);
-  estimator_predict(&f->cycle, &f->processes[0]->member->track, &parent);
-  assert_near((double)parent.rollup.bytes[ROLLUP_PSS] / 1024, 18432, 700,
-              "PSS");
+  expect_pss(f, 0, 18432, 700);
 }
 
 /* The buffer is its own for three parts of four; five others map the rest. */
@@ -572,8 +576,6 @@ FAMILY_TEST(a_family_begins_with_the_pages_that_its_founder_shared) {
 
 /* Two that share a file are beside a family that maps another one. */
 FAMILY_TEST(what_a_family_maps_is_nothing_to_others_of_its_group) {
-  struct prediction other;
-
   for (unsigned slot = 0; slot < 2; slot++) {
     memory_start(&f->world, slot);
     memory_map(&f->world, slot, SMALL_FILE, 64, 0, true);
@@ -586,14 +588,11 @@ FAMILY_TEST(what_a_family_maps_is_nothing_to_others_of_its_group) {
     read_one(f, slot);
   memory_map(&f->world, 3, LIBRARY, 512, 0, true);
   pass(f, 1);
-  estimator_predict(&f->cycle, &f->processes[0]->member->track, &other);
-  assert_near((double)other.rollup.bytes[ROLLUP_PSS] / 1024, 128, 1, "PSS");
+  expect_pss(f, 0, 128, 1);
 }
 
 /* Then it is a member of its group like any other, and also when it forks. */
 FAMILY_TEST(a_child_that_is_left_takes_the_place_of_its_parent) {
-  struct prediction other;
-
   start_mapper(f, 0);
   start_mapper(f, 1);
   memory_fork(&f->world, 1, 2, 4096);
@@ -603,20 +602,15 @@ FAMILY_TEST(a_child_that_is_left_takes_the_place_of_its_parent) {
   for (unsigned child = 3; child < 5; child++) {
     pass(f, 1);
     memory_fork(&f->world, 2, child, 0);
-    estimator_predict(&f->cycle, &f->processes[0]->member->track, &other);
-    assert_near((double)other.rollup.bytes[ROLLUP_PSS] / 1024, 9216, 100,
-                "PSS");
+    expect_pss(f, 0, 9216, 100);
   }
   memory_exit(&f->world, 2);
   pass(f, 1);
-  estimator_predict(&f->cycle, &f->processes[0]->member->track, &other);
-  assert_near((double)other.rollup.bytes[ROLLUP_PSS] / 1024, 17408, 100, "PSS");
+  expect_pss(f, 0, 17408, 100);
 }
 
 /* One of the children stands for its family then, however many there are. */
 FAMILY_TEST(a_family_stays_in_its_group_without_its_founder) {
-  struct prediction other;
-
   start_mapper(f, 0);
   start_mapper(f, 1);
   memory_fork(&f->world, 1, 2, 4096);
@@ -625,9 +619,8 @@ FAMILY_TEST(a_family_stays_in_its_group_without_its_founder) {
   read_one(f, 0);
   memory_exit(&f->world, 1);
   pass(f, 1);
-  estimator_predict(&f->cycle, &f->processes[0]->member->track, &other);
   /* It pays a third, and was 2,700 kB too high. */
-  assert_near((double)other.rollup.bytes[ROLLUP_PSS] / 1024, 6485, 700, "PSS");
+  expect_pss(f, 0, 6485, 700);
 }
 
 /* Its parent, which paid for all of the buffer, shares it only from now on. */
