@@ -6,9 +6,10 @@
 
 #include <stdbool.h>
 
-/* Logs a warning (messages.h) for each such selector of the rules, and for such
- * a ContainerRoot. What a rule has taken need not be here: a container has
- * files, users and paths of its own. */
+/* Logs a warning (messages.h) for each such selector of the rules, and for a
+ * ContainerRoot that does not exist. is_idle: rules that took no process. The
+ * others are not checked for files and users that do not exist here: a
+ * container has its own. */
 void hints_log(const struct settings *settings, const bool *is_idle);
 
 #endif

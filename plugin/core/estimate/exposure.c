@@ -81,7 +81,7 @@ static double swapped_out(const struct change *c) {
 }
 
 /* Pages that were not merged cannot be taken apart; before 6.7 the kernel does
- * not say which were. What came since the baseline can be merged by now. */
+ * not say which were. Pages that came since the baseline can be merged, too. */
 static double ksm_error(const struct baseline *b, const struct change *c) {
   if (c->is_ksm_merged)
     return anonymous_most(b, c);

@@ -20,7 +20,7 @@ uint64_t track_faulted_bytes(const struct cycle *cycle,
  * if there are any, or else its group. */
 struct sharing *track_set(const struct track *t);
 
-/* Of the estimates of its family, or else of its group. */
+/* The audit of the estimates of its family, or else of those of its group. */
 struct audit *track_audit(const struct track *t);
 
 uint64_t track_resident_bytes(const struct cycle *cycle, const struct track *t);

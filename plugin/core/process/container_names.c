@@ -231,8 +231,9 @@ static struct container_entry *find(const struct container_cache *c,
   return NULL;
 }
 
-/* Completes *e by what is known. True if that has to do; else the caller looks
- * at files, once in a cycle. */
+/* Completes *e with the known names. True if no files are to be read now: they
+ * were checked in this cycle, or another thread reads, or much was read for
+ * users. Else the caller reads them. */
 static bool begin(struct container_cache *c, struct container_entry *e,
                   uint64_t now_ns) {
   bool *is_reading = &c->is_reading[e->uid != 0], will_do;

@@ -3,8 +3,8 @@
  * shmem has little other memory: random pages would rarely meet it, but it is
  * all that the process does not share with relatives.
  *
- * pagemap shows which pages are exclusive, 512 in one read. Of the others, some
- * are picked, whose prices are looked up.
+ * pagemap shows which pages are exclusive, 512 in one read. The prices of some
+ * of the others are looked up.
  */
 #ifndef SMAPS_PAGE_CENSUS_H
 #define SMAPS_PAGE_CENSUS_H

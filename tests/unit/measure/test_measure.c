@@ -33,9 +33,9 @@ WORLD_TEST(change_of_shared_memory_is_read) {
   world_assert(w, "g", "pss=%uk", f.pss_kb);
 }
 
-/* Another process has left what it shared with this one. Of so little memory no
- * error is expected that would be worth a reading, but a reading costs little.
- */
+/* Another process has left what it shared with this one. The error that is
+ * expected of so little memory is not worth a reading, but a reading costs
+ * little. */
 WORLD_TEST(small_changes_that_nothing_shows_are_read_within_a_minute) {
   for (unsigned seconds = 1; seconds <= 10; seconds += 9) {
     struct fake f = member(10, "g");

@@ -641,7 +641,7 @@ SINGLE_TEST(what_had_no_merged_pages_is_trusted_when_some_split) {
   run_in_doubt(s, 12 * NS_PER_S, 4096);
 }
 
-/* What came after the reading can be merged as well. */
+/* Pages that came after the reading can be merged as well. */
 SINGLE_TEST(what_has_come_may_have_been_merged) {
   s->p.statm.resident_pages += 1024;
   ksm = s->m.ksm = (struct ksm){.run = 1, .pages_sharing = 500};
