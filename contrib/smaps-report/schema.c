@@ -203,10 +203,11 @@ const struct key *schema_find(enum place place, const struct key *last,
 void schema_forget(enum place place, void *ret) {
   memset(ret, 0, schema_places[place].size);
   for (const struct key *key = schema_places[place].keys; key->name; key++) {
-    void *field = (char *)ret + key->offset;
+    void *field;
 
     if (key->offset == NO_OFFSET)
       continue;
+    field = (char *)ret + key->offset;
     if (key->type == WHOLE)
       *(uint64_t *)field = UNKNOWN;
     if (key->type == SECONDS)

@@ -148,16 +148,16 @@ int settings_set_proc_root(struct settings *s, const char *root,
 /* Leaves out redundant slashes: "/x/" and "/x" are one directory, and a
  * symbolic link with a slash after it would be followed. */
 static char *copy_path(const char *path) {
-  char *copy = malloc(strlen(path) + 1), *at = copy;
+  char *copy = calloc(strlen(path) + 1, 1);
+  size_t n = 0;
 
   if (!copy)
     return NULL;
   for (; *path; path++)
-    if (*path != '/' || at == copy || at[-1] != '/')
-      *at++ = *path;
-  if (at - copy > 1 && at[-1] == '/')
-    at--;
-  *at = '\0';
+    if (*path != '/' || n == 0 || copy[n - 1] != '/')
+      copy[n++] = *path;
+  if (n > 1 && copy[n - 1] == '/')
+    copy[n - 1] = '\0';
   return copy;
 }
 

@@ -10,7 +10,7 @@
  */
 int statm_parse(const char *text, size_t len, struct statm_sample *ret) {
   struct cursor s = cursor_begin(text, len);
-  uint64_t pages[7];
+  uint64_t pages[7] = {0};
 
   for (int i = 0; i < 7; i++)
     if (!parse_u64(&s, &pages[i]) || !parse_char(&s, i < 6 ? ' ' : '\n'))

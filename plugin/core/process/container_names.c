@@ -22,7 +22,7 @@
 /* Any number of control groups may lead to a file of SIZE_MOST. So much of
  * users' files is read in a cycle, some 70 ms; and no matter how small they
  * are, each look at them counts like 16 kB. */
-#define USERS_MOST (4 * SIZE_MOST)
+#define USERS_MOST ((size_t)4 * SIZE_MOST)
 #define LOOK_COST (16 << 10)
 
 /* A user may give a control group the id of another user's container, so the id

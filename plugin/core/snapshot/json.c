@@ -95,7 +95,7 @@ static void put_string(struct json *j, const char *text, size_t len) {
 /* Writes the comma and the key before a value. The last character shows whether
  * a comma is needed: even a string ends in a quotation mark. */
 static void begin(struct json *j, const char *key) {
-  if (j->len > 0 && !memchr("{[", j->text[j->len - 1], 2))
+  if (j->len > 0 && !strchr("{[", j->text[j->len - 1]))
     put_word(j, ",");
   if (!key)
     return;
