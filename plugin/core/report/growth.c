@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "proc/arith.h"
@@ -176,33 +177,10 @@ static bool is_new(const struct growth *g, const struct span *s) {
   return before.top == 0 || has_left(before, rise_of(s).top);
 }
 
-/* Hoare's selection, in place. */
-static double select_nth(double *values, size_t n, size_t nth) {
-  size_t low = 0, high = n - 1;
+static int compare_slopes(const void *left, const void *right) {
+  double a = *(const double *)left, b = *(const double *)right;
 
-  while (low < high) {
-    double pivot = values[low + (high - low) / 2];
-    size_t i = low, j = high;
-
-    while (true) {
-      double swapped;
-
-      while (values[i] < pivot)
-        i++;
-      while (values[j] > pivot)
-        j--;
-      if (i >= j)
-        break;
-      swapped = values[i];
-      values[i++] = values[j];
-      values[j--] = swapped;
-    }
-    if (nth <= j)
-      high = j;
-    else
-      low = j + 1;
-  }
-  return values[nth];
+  return (a > b) - (a < b);
 }
 
 /* The median slope; 0 if it is not significant. */
@@ -220,7 +198,8 @@ static double significant_slope(const struct span *s) {
     }
   if (score < SIGNIFICANT_TAU * (double)pairs)
     return 0;
-  return select_nth(slopes, pairs, pairs / 2);
+  qsort(slopes, pairs, sizeof(*slopes), compare_slopes);
+  return slopes[pairs / 2];
 }
 
 /* The growth that the span shows; 0 for none. The pairs are compared last,
