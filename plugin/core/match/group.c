@@ -176,7 +176,6 @@ int group_table_get_or_add(struct group_table *t, const char *name,
 
 static void group_free(struct group *g) {
   free(g->track);
-  free(g->history);
   free(g);
 }
 

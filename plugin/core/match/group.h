@@ -37,10 +37,8 @@ struct group {
   const struct growth *growth; /* in the track; NULL at first */
   /* Owned by estimate/: NULL at first, freed with free(). */
   struct group_track *track;
-  /* Owned by snapshot/: NULL at first, freed with free(). */
-  struct pss_history *history;
-  /* Likewise, but owned by last_known.h, in the cycle that has noted it. */
-  struct last_state *last;
+  /* Owned by snapshot/last_known.h, in the cycle that has noted it; or NULL. */
+  struct last_known *last;
   /* Owned by plugin/submit.c. */
   struct submission submission;
   /* Memberships, and claims on descendants, that point to this group. */

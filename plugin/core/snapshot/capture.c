@@ -25,25 +25,11 @@ static bool is_member(const struct process *p, const struct group *g) {
   return false;
 }
 
-/* The members are ordered by Pss, or by resident size if Pss is unknown. */
-static struct capture_member weigh(const struct scene *s,
-                                   const struct process *p) {
-  struct capture_member m = {.pid = p->pid,
-                             .starttime_ticks = p->starttime_ticks};
-  struct estimate est;
-
-  aggregate_estimate(s->aggregate, p, &est);
-  m.has_pss = estimate_has_rollup(&est);
-  m.pss = m.has_pss ? est.rollup.bytes[ROLLUP_PSS]
-                    : p->statm.resident_pages * s->cycle->page_size;
-  return m;
-}
-
 static int compare(const void *left, const void *right) {
   const struct capture_member *a = left, *b = right;
 
-  if (a->pss != b->pss)
-    return a->pss < b->pss ? 1 : -1;
+  if (a->weight != b->weight)
+    return a->weight < b->weight ? 1 : -1;
   return (a->pid > b->pid) - (a->pid < b->pid);
 }
 
@@ -56,9 +42,13 @@ static int choose_members(struct capture *c, const struct scene *s,
     return -ENOMEM;
   for (size_t i = 0; i < t->n; i++) {
     const struct process *p = t->processes[i];
+    bool has_pss;
 
     if (is_member(p, g))
-      c->members[c->n++] = weigh(s, p);
+      c->members[c->n++] =
+          (struct capture_member){.pid = p->pid,
+                                  .starttime_ticks = p->starttime_ticks,
+                                  .weight = last_known_weigh(s, p, &has_pss)};
   }
   qsort(c->members, c->n, sizeof(*c->members), compare);
   c->in_group = g->usage.processes;
@@ -89,64 +79,29 @@ static void escape_comm(const char *comm, char *ret, size_t size) {
       escape_text(comm, 1, ret + at, size - at);
 }
 
-static void add_to_summary(struct summary *sum, uint32_t pid, bool has_pss,
-                           uint64_t bytes,
-                           const struct stored_attributes *attributes) {
-  const char *comm = attributes_get(attributes).value[ATTRIBUTE_COMM];
-  struct summary_process *p = &sum->largest[sum->n++];
+static void summarize(struct summary *sum, const struct last_state *l) {
+  *sum = l->summary;
+  for (size_t i = 0; i < l->n && i < SUMMARY_PROCESSES; i++) {
+    const struct last_member *m = &l->members[i];
+    const char *comm = attributes_get(&m->attributes).value[ATTRIBUTE_COMM];
+    struct summary_process *p = &sum->largest[sum->n++];
 
-  *p = (struct summary_process){.pid = pid, .has_pss = has_pss, .bytes = bytes};
-  escape_comm(comm ? comm : "?", p->comm, sizeof(p->comm));
-}
-
-static void summarize_usage(struct summary *sum, const struct scene *s,
-                            const struct usage *u) {
-  sum->has_pss = change_pss(u, s->cycle->kernel_fields, &sum->pss_bytes);
-  if (sum->has_pss)
-    sum->pss_error = usage_pss_error(u);
-}
-
-/* The limit of a group that is a whole control group is known already. */
-static void summarize(struct capture *c, const struct scene *s,
-                      const struct group *g) {
-  struct summary *sum = &c->summary;
-
-  summarize_usage(sum, s, &g->usage);
-  if (sum->has_pss)
-    sum->change = change_get(g, sum->pss_bytes, s->cycle->now_ns);
-  c->has_limit = g->cgroup && cgroup_memory_has(g->cgroup, CGROUP_HAS_LIMIT);
-  if (c->has_limit && g->cgroup->limit < CGROUP_LIMIT_NONE)
-    sum->limit_bytes = g->cgroup->limit;
-  for (size_t i = 0; i < c->n && i < SUMMARY_PROCESSES; i++) {
-    const struct capture_member *m = &c->members[i];
-
-    add_to_summary(sum, m->pid, m->has_pss, m->pss,
-                   &find_member(s, m)->attributes);
+    *p = (struct summary_process){
+        .pid = m->pid, .has_pss = m->has_pss, .bytes = m->weight};
+    escape_comm(comm ? comm : "?", p->comm, sizeof(p->comm));
   }
 }
 
 /* --- a group that has ended ----------------------------------------------- */
-
-static void summarize_ended(struct capture *c, const struct scene *s,
-                            const struct last_state *l) {
-  struct summary *sum = &c->summary;
-
-  sum->has_ended = true;
-  sum->ended_ns = s->cycle->now_ns - l->cycle_ns;
-  summarize_usage(sum, s, &l->usage);
-  sum->change = l->change;
-  sum->limit_bytes = l->limit_bytes;
-  for (size_t i = 0; i < l->n && i < SUMMARY_PROCESSES; i++)
-    add_to_summary(sum, l->members[i].pid, l->members[i].has_pss,
-                   l->members[i].weight, &l->members[i].attributes);
-}
 
 static void begin_ended(struct capture *c, const struct scene *s,
                         const struct last_known *last,
                         const struct last_state *l) {
   bool has_command_line = s->settings->capture.command_lines == CHOICE_YES;
 
-  summarize_ended(c, s, l);
+  summarize(&c->summary, l);
+  c->summary.has_ended = true;
+  c->summary.ended_ns = s->cycle->now_ns - l->cycle_ns;
   snapshot_begin(&c->json, s, &c->alarm, last, l);
   for (size_t i = 0; i < l->n && i < s->settings->capture.top_processes; i++) {
     snapshot_ended(&c->json, s, last, &l->members[i], has_command_line);
@@ -199,7 +154,10 @@ int capture_begin(struct capture *c, const struct scene *s,
     capture_done(c);
     return rc;
   }
-  summarize(c, s, g);
+  if (g->last)
+    summarize(&c->summary, &g->last->state);
+  else
+    c->summary = last_known_sum_up(g, s);
   snapshot_begin(&c->json, s, &c->alarm, NULL, NULL);
   return 0;
 }
@@ -301,7 +259,7 @@ bool capture_continue(struct capture *c, const struct scene *s,
                       struct reader *reader, uint64_t budget_ns) {
   uint64_t begin_ns = reader->setup.clock_ns();
 
-  if (c->next == 0 && !c->has_limit)
+  if (c->next == 0 && c->summary.limit_bytes == 0)
     read_limit(c, s, reader);
   while (c->next < c->n) {
     struct process *p = find_member(s, &c->members[c->next++]);

@@ -13,8 +13,7 @@
 struct capture_member {
   uint32_t pid;
   uint64_t starttime_ticks;
-  bool has_pss;
-  uint64_t pss; /* the resident size, if Pss is unknown */
+  uint64_t weight; /* of last_known_weigh() */
 };
 
 /* Zero if no capture is running. */
@@ -22,7 +21,6 @@ struct capture {
   bool is_running;
   struct alarm alarm;
   struct summary summary; /* whole after the first capture_continue() */
-  bool has_limit;         /* the limit was read; there may be none */
   uint64_t time_ns;       /* of the first scene */
   struct json json;
   struct mapping_table all;
@@ -36,17 +34,16 @@ struct capture {
 bool capture_is_of_kill(const struct alarm *alarm);
 
 /*
- * Begins a capture with the sums of this scene, or, for a group whose processes
- * have ended, with its last known state. -ENOENT if there is no such
- * group, or -ENOMEM; c is then zero.
+ * Begins a capture with the sums of this scene, which last_known_note() has
+ * noted, or, for a group whose processes have ended, with its last known state.
+ * -ENOENT if there is no such group, or -ENOMEM; c is then zero.
  */
 int capture_begin(struct capture *c, const struct scene *s,
                   const struct last_known_table *last_known,
                   const struct alarm *alarm);
 
-/* Reads the limit of the group, at first, and the next members, at least one,
- * until `budget_ns` is used up. True if
- * all are read. */
+/* Reads the limit of the group, at first, if none is known, and the next
+ * members, at least one, until `budget_ns` is used up. True if all are read. */
 bool capture_continue(struct capture *c, const struct scene *s,
                       struct reader *reader, uint64_t budget_ns);
 

@@ -1,44 +1,29 @@
 #include "snapshot/last_known.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "measure/aggregate.h"
-#include "proc/array.h"
 
-static int compare_names(const void *name, const void *element) {
-  return strcmp(name, (*(struct last_known *const *)element)->name);
+struct last_known *last_known_find(const struct last_known_table *t,
+                                   const char *name) {
+  struct last_known *l = t->first;
+
+  while (l && strcmp(l->name, name) != 0)
+    l = l->next;
+  return l;
 }
 
-/* The index of the name, or the index to insert it at. */
-static size_t find_place(const struct last_known_table *t, const char *name,
-                         bool *ret_found) {
-  return array_find(t->groups, t->n, sizeof(struct last_known *), name,
-                    compare_names, ret_found);
-}
+static struct last_known *find_or_add(struct last_known_table *t,
+                                      const char *name) {
+  struct last_known *l = last_known_find(t, name);
 
-const struct last_known *last_known_find(const struct last_known_table *t,
-                                         const char *name) {
-  bool is_found;
-  size_t i = find_place(t, name, &is_found);
-
-  return is_found ? t->groups[i] : NULL;
-}
-
-static int insert(struct last_known_table *t, size_t i, const char *name) {
-  struct last_known *l = calloc(1, sizeof(*l)), **groups;
-
-  groups =
-      l ? array_insert(t->groups, &t->n, &t->cap, sizeof(*groups), i) : NULL;
-  if (!groups) {
-    free(l);
-    return -ENOMEM;
-  }
-  t->groups = groups;
-  groups[i] = l;
+  if (l || !(l = calloc(1, sizeof(*l))))
+    return l;
   memcpy(l->name, name, sizeof(l->name));
-  return 0;
+  l->next = t->first;
+  t->first = l;
+  return l;
 }
 
 static void state_done(struct last_state *s) {
@@ -52,15 +37,13 @@ static void forget_before(struct last_known *l) {
   l->before = NULL;
 }
 
-static void known_free(struct last_known *l) {
+static void remove_at(struct last_known **at) {
+  struct last_known *l = *at;
+
+  *at = l->next;
   state_done(&l->state);
   forget_before(l);
   free(l);
-}
-
-static void remove_at(struct last_known_table *t, size_t i) {
-  known_free(t->groups[i]);
-  array_remove(t->groups, &t->n, sizeof(struct last_known *), i);
 }
 
 /* --- groups --------------------------------------------------------------- */
@@ -112,49 +95,82 @@ static bool is_before_due(const struct last_known *l, const struct scene *s) {
                           LAST_KNOWN_INTERVALS * s->settings->interval_ns;
 }
 
-static void note_state(struct last_state *l, const struct group *g,
-                       const struct scene *s) {
+struct summary last_known_sum_up(const struct group *g, const struct scene *s) {
+  const struct usage *u = &g->usage;
   const struct cgroup_memory *cgroup = g->cgroup;
-  uint64_t pss;
+  struct summary sum = {
+      .has_pss = (s->cycle->kernel_fields >> ROLLUP_PSS & 1) && !u->is_unseen &&
+                 usage_is_known(u) &&
+                 (u->rolled_up == 0 || rollup_has(&u->rollup, ROLLUP_PSS))};
 
-  l->cycle_ns = s->cycle->now_ns;
-  l->time_ns = s->time_ns;
-  l->usage = g->usage;
-  l->change = (struct pss_change){.age_ns = 0};
-  if (change_pss(&g->usage, s->cycle->kernel_fields, &pss))
-    l->change = change_get(g, pss, l->cycle_ns);
-  l->limit_bytes = 0;
+  if (sum.has_pss) {
+    sum.pss_bytes = u->rollup.bytes[ROLLUP_PSS];
+    sum.pss_error = usage_pss_error(u);
+  }
   if (cgroup && cgroup_memory_has(cgroup, CGROUP_HAS_LIMIT) &&
       cgroup->limit < CGROUP_LIMIT_NONE)
-    l->limit_bytes = cgroup->limit;
-  l->n = 0;
+    sum.limit_bytes = cgroup->limit;
+  return sum;
 }
 
-static struct last_state *note_group(struct last_known_table *t,
-                                     const struct group *g,
-                                     const struct scene *s) {
-  bool is_found;
-  size_t place = find_place(t, g->name, &is_found);
-  struct last_known *l;
+/* True if a member that will be read is guessed now: its first reading corrects
+ * that, and is not a change. */
+static bool has_guess_for_now(const struct usage *u) {
+  return u->unmeasured > u->unreadable + u->unasked;
+}
 
-  if (!is_found && insert(t, place, g->name) < 0)
-    return NULL;
-  l = t->groups[place];
+static void add_sample(struct last_known *l, uint64_t pss_bytes,
+                       uint64_t now_ns) {
+  size_t n = l->n_samples;
+
+  if (n > 0 && now_ns - l->samples[n - 1].time_ns < PSS_STEP_NS)
+    return;
+  if (n == PSS_SAMPLES)
+    memmove(l->samples, l->samples + 1, --n * sizeof(*l->samples));
+  l->samples[n] = (struct pss_sample){now_ns, pss_bytes};
+  l->n_samples = n + 1;
+}
+
+static struct pss_change change_of(const struct last_known *l,
+                                   uint64_t pss_bytes, uint64_t now_ns) {
+  const struct pss_sample *first = l->samples;
+
+  if (l->n_samples == 0 || now_ns - first->time_ns < NS_PER_S)
+    return (struct pss_change){.age_ns = 0};
+  return (struct pss_change){.bytes = (int64_t)(pss_bytes - first->pss_bytes),
+                             .age_ns = now_ns - first->time_ns};
+}
+
+static void note_state(struct last_known *l, const struct group *g,
+                       const struct scene *s) {
+  uint64_t now_ns = s->cycle->now_ns;
+  struct summary sum = last_known_sum_up(g, s);
+
+  if (sum.has_pss && !has_guess_for_now(&g->usage))
+    add_sample(l, sum.pss_bytes, now_ns);
+  if (sum.has_pss)
+    sum.change = change_of(l, sum.pss_bytes, now_ns);
   l->rule = g->rule;
-  if (is_before_due(l, s))
-    forget_before(l);
-  note_lost(l, s);
-  note_state(&l->state, g, s);
-  return &l->state;
+  l->state.cycle_ns = now_ns;
+  l->state.time_ns = s->time_ns;
+  l->state.usage = g->usage;
+  l->state.summary = sum;
+  l->state.n = 0;
 }
 
-/* A group without members points to no state. */
-static void note_groups(struct last_known_table *t, const struct scene *s) {
-  for (size_t i = 0; i < s->groups->n; i++) {
-    struct group *g = s->groups->groups[i];
-
-    g->last = g->usage.processes > 0 ? note_group(t, g, s) : NULL;
+/* A group without members points to no state: its own may be forgotten. */
+static void note_group(struct last_known_table *t, struct group *g,
+                       const struct scene *s) {
+  if (g->usage.processes == 0) {
+    g->last = NULL;
+    return;
   }
+  if (!g->last && !(g->last = find_or_add(t, g->name)))
+    return;
+  if (is_before_due(g->last, s))
+    forget_before(g->last);
+  note_lost(g->last, s);
+  note_state(g->last, g, s);
 }
 
 /* --- members -------------------------------------------------------------- */
@@ -175,17 +191,23 @@ static void add_member(struct last_state *l, const struct last_member *m) {
   l->members[i].attributes = attributes;
 }
 
-static void weigh(const struct scene *s, const struct process *p) {
-  struct last_member m = {.process = p};
+uint64_t last_known_weigh(const struct scene *s, const struct process *p,
+                          bool *ret_has_pss) {
   struct estimate est;
 
   aggregate_estimate(s->aggregate, p, &est);
-  m.has_pss = estimate_has_rollup(&est);
-  m.weight = m.has_pss ? est.rollup.bytes[ROLLUP_PSS]
-                       : p->statm.resident_pages * s->cycle->page_size;
+  *ret_has_pss = estimate_has_rollup(&est);
+  return *ret_has_pss ? est.rollup.bytes[ROLLUP_PSS]
+                      : p->statm.resident_pages * s->cycle->page_size;
+}
+
+static void note_member(const struct scene *s, const struct process *p) {
+  struct last_member m = {.process = p};
+
+  m.weight = last_known_weigh(s, p, &m.has_pss);
   for (size_t i = 0; i < p->n_groups; i++)
     if (p->groups[i]->last)
-      add_member(p->groups[i]->last, &m);
+      add_member(&p->groups[i]->last->state, &m);
 }
 
 static void keep_member(struct last_member *m, const struct scene *s) {
@@ -206,42 +228,45 @@ static void note_members(const struct scene *s) {
   for (size_t i = 0; i < s->processes->n; i++) {
     const struct process *p = s->processes->processes[i];
 
-    if (p->state == PROCESS_ALIVE && p->n_groups > 0 && !p->is_in_parents_mm)
-      weigh(s, p);
+    if (p->state == PROCESS_ALIVE && !p->is_in_parents_mm)
+      note_member(s, p);
   }
   for (size_t i = 0; i < s->groups->n; i++) {
-    struct last_state *l = s->groups->groups[i]->last;
+    struct last_known *l = s->groups->groups[i]->last;
 
-    for (size_t j = 0; l && j < l->n; j++)
-      keep_member(&l->members[j], s);
+    for (size_t j = 0; l && j < l->state.n; j++)
+      keep_member(&l->state.members[j], s);
   }
 }
 
 /* --- the end -------------------------------------------------------------- */
 
-static size_t find_oldest(const struct last_known_table *t) {
-  size_t oldest = 0;
+static struct last_known **find_oldest(struct last_known_table *t) {
+  struct last_known **oldest = &t->first;
 
-  for (size_t i = 1; i < t->n; i++)
-    if (t->groups[i]->state.cycle_ns < t->groups[oldest]->state.cycle_ns)
-      oldest = i;
+  for (struct last_known **at = oldest; *at; at = &(*at)->next)
+    if ((*at)->state.cycle_ns < (*oldest)->state.cycle_ns)
+      oldest = at;
   return oldest;
 }
 
 /* Removes states that are too old, and the oldest if there are too many. */
 static void forget_ended(struct last_known_table *t, uint64_t now_ns) {
+  struct last_known **at = &t->first;
   size_t ended = 0;
 
-  for (size_t i = t->n; i-- > 0;) {
-    uint64_t age_ns = now_ns - t->groups[i]->state.cycle_ns;
+  while (*at) {
+    uint64_t age_ns = now_ns - (*at)->state.cycle_ns;
 
-    if (age_ns >= LAST_KNOWN_NS)
-      remove_at(t, i);
-    else
-      ended += age_ns > 0;
+    if (age_ns >= LAST_KNOWN_NS) {
+      remove_at(at);
+      continue;
+    }
+    ended += age_ns > 0;
+    at = &(*at)->next;
   }
   for (; ended > LAST_KNOWN_ENDED; ended--)
-    remove_at(t, find_oldest(t));
+    remove_at(find_oldest(t));
 }
 
 const struct last_state *last_known_ended(const struct last_known *l,
@@ -255,14 +280,13 @@ const struct last_state *last_known_ended(const struct last_known *l,
 }
 
 void last_known_note(struct last_known_table *t, const struct scene *s) {
-  note_groups(t, s);
+  for (size_t i = 0; i < s->groups->n; i++)
+    note_group(t, s->groups->groups[i], s);
   note_members(s);
   forget_ended(t, s->cycle->now_ns);
 }
 
 void last_known_done(struct last_known_table *t) {
-  for (size_t i = 0; i < t->n; i++)
-    known_free(t->groups[i]);
-  free(t->groups);
-  *t = (struct last_known_table){.groups = NULL};
+  while (t->first)
+    remove_at(&t->first);
 }

@@ -1,6 +1,6 @@
 /*
- * The last known state of each group, for the capture of a group whose
- * processes have ended: the alarm comes an interval later.
+ * The last known state of each group, for its capture: the summary, and what it
+ * was if its processes have ended, because the alarm comes an interval later.
  *
  * A group without members, even a removed group of a template, keeps the state
  * of the last cycle in which it had any, for an hour. If its largest member
@@ -11,13 +11,17 @@
 #ifndef SMAPS_LAST_KNOWN_H
 #define SMAPS_LAST_KNOWN_H
 
-#include "snapshot/change.h"
 #include "snapshot/scene.h"
+#include "snapshot/summary.h"
 
 #define LAST_KNOWN_MEMBERS 8 /* of a group, the largest */
 #define LAST_KNOWN_ENDED 100 /* groups without members */
 #define LAST_KNOWN_NS (3600 * NS_PER_S)
 #define LAST_KNOWN_INTERVALS 10 /* for the state before the end */
+
+/* The oldest sample of PSS is between 60 and 70 minutes old. */
+#define PSS_SAMPLES 7
+#define PSS_STEP_NS (600 * NS_PER_S)
 
 struct last_member {
   const struct process *process; /* valid only while they are gathered */
@@ -33,15 +37,22 @@ struct last_state {
   uint64_t cycle_ns; /* monotonic */
   uint64_t time_ns;  /* since the Epoch */
   struct usage usage;
-  struct pss_change change;
-  uint64_t limit_bytes;                           /* 0: none */
+  struct summary summary;                         /* without processes */
   struct last_member members[LAST_KNOWN_MEMBERS]; /* the largest first */
   size_t n;
 };
 
 struct last_known {
+  struct last_known *next;
   char name[GROUP_NAME_SIZE];
   size_t rule;
+  /* PSS that rested on a reading of every member: a guess that a reading
+   * corrects is not a change. The oldest first. */
+  struct pss_sample {
+    uint64_t time_ns;
+    uint64_t pss_bytes;
+  } samples[PSS_SAMPLES];
+  size_t n_samples;
   struct last_state state;
   /* The state from before the largest member ended. NULL if that did not happen
    * in the last intervals. */
@@ -50,17 +61,23 @@ struct last_known {
 };
 
 struct last_known_table {
-  struct last_known **groups; /* sorted by name */
-  size_t n, cap;
+  struct last_known *first;
 };
 
-/* Notes the groups of this cycle that have members. Without memory a group has
- * no state. */
+/* Notes the groups of this cycle that have members, and points them to their
+ * state. Without memory a group has none. */
 void last_known_note(struct last_known_table *t, const struct scene *s);
 
 /* NULL if there is none. */
-const struct last_known *last_known_find(const struct last_known_table *t,
-                                         const char *name);
+struct last_known *last_known_find(const struct last_known_table *t,
+                                   const char *name);
+
+/* The sums of a group in this cycle, without its change. */
+struct summary last_known_sum_up(const struct group *g, const struct scene *s);
+
+/* What members are ordered by: Pss, or the resident size if Pss is unknown. */
+uint64_t last_known_weigh(const struct scene *s, const struct process *p,
+                          bool *ret_has_pss);
 
 /* The state of a group before all its members ended: it has no members now, or
  * others. NULL if some of them are still there. is_kill: the alarm is about a

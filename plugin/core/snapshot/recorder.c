@@ -191,12 +191,11 @@ static void run_captures(struct recorder *r, const struct scene *s,
   pthread_mutex_lock(&r->mutex);
   r->cycle_ns = now_ns;
   pthread_mutex_unlock(&r->mutex);
-  change_note(s->groups, s->cycle->kernel_fields, now_ns);
+  last_known_note(&r->last_known, s);
   if (!r->capture.is_running)
     rc = begin_next(r, s, now_ns);
   if (rc < 0)
     note_error(r, rc);
-  last_known_note(&r->last_known, s);
   if (r->capture.is_running)
     continue_capture(r, s);
 }

@@ -2,7 +2,9 @@
 #ifndef SMAPS_SUMMARY_H
 #define SMAPS_SUMMARY_H
 
-#include "snapshot/change.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #define SUMMARY_PROCESSES 3
 
@@ -16,6 +18,15 @@ struct summary_process {
   char comm[64];  /* escaped */
 };
 
+/*
+ * The difference of two states, whatever lies between them: steps and peaks
+ * count. Growth (report/growth.h) is only a rise that goes on.
+ */
+struct pss_change {
+  int64_t bytes;
+  uint64_t age_ns; /* of the earlier state, a second at least; 0: unknown */
+};
+
 struct summary {
   bool has_ended;    /* the group has ended; the rest is its last known state */
   uint64_t ended_ns; /* if has_ended: how long ago */
@@ -23,7 +34,8 @@ struct summary {
   uint64_t pss_bytes; /* of the group */
   uint64_t pss_error; /* error of pss_bytes; 0: none */
   struct pss_change change;
-  uint64_t limit_bytes; /* of its largest member's control groups; 0: none */
+  /* Of the control group that it is, or of its largest member's; 0: none. */
+  uint64_t limit_bytes;
   struct summary_process largest[SUMMARY_PROCESSES]; /* the largest first */
   size_t n;
 };
