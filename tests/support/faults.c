@@ -44,6 +44,7 @@ static const struct {
     [CALL_OPENDIR] = {"opendir", {OPEN_ERRORS}},
     [CALL_FDOPENDIR] = {"fdopendir", {ENOMEM}},
     [CALL_READDIR] = {"readdir", {EIO, ENOENT}},
+    [CALL_SCANDIRAT] = {"scandirat", {OPEN_ERRORS}},
     [CALL_OPEN] = {"open", {OPEN_ERRORS}},
     [CALL_OPENAT] = {"openat", {OPEN_ERRORS}},
     [CALL_READ] = {"read",

@@ -29,6 +29,9 @@ void faults_set_root(const char *path) {
 WRAPPED(DIR *, opendir, const char *path);
 WRAPPED(DIR *, fdopendir, int fd);
 WRAPPED(struct dirent *, readdir, DIR *dir);
+WRAPPED(int, scandirat, int dir_fd, const char *path, struct dirent ***ret,
+        int (*wants)(const struct dirent *),
+        int (*compare)(const struct dirent **, const struct dirent **));
 WRAPPED(FILE *, setmntent, const char *path, const char *mode);
 WRAPPED(int, open, const char *path, int flags, ...);
 WRAPPED(int, openat, int dir_fd, const char *path, int flags, ...);
@@ -94,6 +97,19 @@ DIR *__wrap_fdopendir(int fd) {
 struct dirent *__wrap_readdir(DIR *dir) {
   return faults_fail(CALL_READDIR, name_of(dirfd(dir))) ? NULL
                                                         : __real_readdir(dir);
+}
+
+int __wrap_scandirat(int dir_fd, const char *path, struct dirent ***ret,
+                     int (*wants)(const struct dirent *),
+                     int (*compare)(const struct dirent **,
+                                    const struct dirent **)) {
+  int n = -1;
+
+  if (!faults_fail(CALL_SCANDIRAT, name_of(dir_fd)))
+    n = __real_scandirat(dir_fd, path, ret, wants, compare);
+  for (int i = 0; i < n + (n > 0); i++) /* the names, and their list */
+    faults_take_block();
+  return n;
 }
 
 FILE *__wrap_setmntent(const char *path, const char *mode) {

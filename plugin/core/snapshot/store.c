@@ -12,8 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "proc/array.h"
-
 #define FILE_MODE 0640
 #define DIRECTORY_MODE 0750
 #define PREFIX "smaps-"
@@ -154,111 +152,54 @@ static void format_time(uint64_t when_ns, char *ret, size_t size) {
     snprintf(ret, size, NO_TIME);
 }
 
-struct old_file {
-  char *name;
-  uint64_t bytes;
-  bool is_ahead; /* written when the clock was wrong */
-};
-
-struct old_files {
-  struct old_file *files;
-  size_t n, cap;
-  uint64_t bytes;
-  char tomorrow[32]; /* later times are wrong */
-};
-
-static void old_files_done(struct old_files *o) {
-  for (size_t i = 0; i < o->n; i++)
-    free(o->files[i].name);
-  free(o->files);
-}
-
 /* Only names such as smaps-20261121T134501Z-….json are ours to remove. */
-static bool is_ours(const char *name) {
+static int is_ours(const struct dirent *entry) {
   static const char shape[] =
       PREFIX FOUR_DIGITS FOUR_DIGITS "T" FOUR_DIGITS "[0-9][0-9]Z-?*" SUFFIX;
 
-  return fnmatch(shape, name, 0) == 0;
+  return fnmatch(shape, entry->d_name, 0) == 0;
 }
 
-static int add_old(struct old_files *o, const char *name,
-                   const struct stat *st) {
-  char *copy = strdup(name);
-  struct old_file *files =
-      copy ? array_room(o->files, o->n, &o->cap, sizeof(*files)) : NULL;
-
-  if (!files) {
-    free(copy);
-    return -ENOMEM;
-  }
-  o->files = files;
-  files[o->n++] =
-      (struct old_file){.name = copy,
-                        .bytes = (uint64_t)st->st_size,
-                        .is_ahead = strncmp(name + strlen(PREFIX), o->tomorrow,
-                                            strlen(o->tomorrow)) > 0};
-  o->bytes += (uint64_t)st->st_size;
-  return 0;
+static int compare_names(const struct dirent **a, const struct dirent **b) {
+  return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* Orders by the time in the name. Times in the future come first: otherwise
- * these files would stay for years. */
-static int compare_old(const void *left, const void *right) {
-  const struct old_file *a = left, *b = right;
-  int order = b->is_ahead - a->is_ahead;
-
-  return order ? order : strcmp(a->name, b->name);
-}
-
-static int list_entry(int dir_fd, const char *name, struct old_files *ret) {
+/* A file is removed if the newer ones leave no room for it. */
+static int keep_or_remove(const struct store *s, int dir_fd, const char *name,
+                          uint64_t *files, uint64_t *bytes) {
   struct stat st;
 
-  if (!is_ours(name))
-    return 0;
   if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
     return errno == ENOENT ? 0 : -errno;
-  return S_ISREG(st.st_mode) ? add_old(ret, name, &st) : 0;
+  if (!S_ISREG(st.st_mode))
+    return 0;
+  ++*files;
+  *bytes += (uint64_t)st.st_size;
+  if (*files <= s->max_files && *bytes <= s->max_bytes)
+    return 0;
+  return unlinkat(dir_fd, name, 0) == 0 || errno == ENOENT ? 0 : -errno;
 }
 
-/* Lists our files, the oldest first. A partial list is an error: with that the
- * directory could grow beyond its limits. */
-static int list_old(int dir_fd, struct old_files *ret) {
-  int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-  const struct dirent *entry;
-  int rc = 0;
-
-  if (!dir) {
-    rc = -errno;
-    if (fd >= 0)
-      close(fd);
-    return rc;
-  }
-  while (rc == 0 && (errno = 0, entry = readdir(dir)))
-    rc = list_entry(dir_fd, entry->d_name, ret);
-  if (rc == 0 && errno != 0)
-    rc = -errno;
-  closedir(dir);
-  if (ret->n > 0)
-    qsort(ret->files, ret->n, sizeof(*ret->files), compare_old);
-  return rc;
-}
-
+/* Files of the future, by a clock that was wrong, count as the oldest:
+ * otherwise they would stay for years. */
 static int make_room(const struct store *s, int dir_fd, uint64_t when_ns,
                      size_t len) {
-  struct old_files old = {0};
-  int rc;
+  uint64_t files = 1, bytes = len; /* with the new one */
+  struct dirent **entries = NULL;
+  char tomorrow[32];
+  int n = scandirat(dir_fd, ".", &entries, is_ours, compare_names);
+  int rc = n < 0 ? -errno : 0, past = n;
 
-  format_time(when_ns + DAY_NS, old.tomorrow, sizeof(old.tomorrow));
-  rc = list_old(dir_fd, &old);
-  for (size_t i = 0; rc == 0 && i < old.n; i++) {
-    if (old.n - i < s->max_files && old.bytes + len <= s->max_bytes)
-      break;
-    if (unlinkat(dir_fd, old.files[i].name, 0) != 0 && errno != ENOENT)
-      rc = -errno;
-    old.bytes -= old.files[i].bytes;
-  }
-  old_files_done(&old);
+  format_time(when_ns + DAY_NS, tomorrow, sizeof(tomorrow));
+  while (past > 0 && strncmp(entries[past - 1]->d_name + strlen(PREFIX),
+                             tomorrow, strlen(tomorrow)) > 0)
+    past--;
+  for (int i = 0; i < n && rc == 0; i++)
+    rc = keep_or_remove(s, dir_fd, entries[(past + n - 1 - i) % n]->d_name,
+                        &files, &bytes);
+  for (int i = 0; i < n; i++)
+    free(entries[i]);
+  free(entries);
   return rc;
 }
 

@@ -28,11 +28,11 @@ struct store {
  * that exists. WHEN is the time in UTC, so the names sort by time; a '/' in the
  * subject becomes '_'.
  *
- * Makes the directory (0750) if only the last component is missing. Removes
- * regular files with such names, the oldest first, until the new file is within
- * the limits, and the unfinished file of an interrupted writer. Files that are
- * more than a day ahead, by a clock that was wrong, count as older. Writes the
- * path to ret_path.
+ * Makes the directory (0750) if only the last component is missing. Removes the
+ * oldest regular files with such names, as the limits need it, and the
+ * unfinished file of an interrupted writer. Files that are more than a day
+ * ahead, by a clock that was wrong, count as older. Writes the path to
+ * ret_path.
  *
  * Returns 0, or a negative errno and adds no file: -EFBIG if the text alone is
  * larger than max_bytes, -EEXIST if it has one of that time, -EPERM if the

@@ -383,8 +383,8 @@ TEST(without_a_fault_all_is_written) {
       "malloc",       "calloc",    "realloc",
       "reallocarray", "strdup",    "open",
       "openat",       "read",      "close",
-      "fstat",        "fstatat",   "fdopendir",
-      "readdir",      "write",     "fsync",
+      "fstat",        "fstatat",   "readdir",
+      "scandirat",    "write",     "fsync",
       "fchmod",       "mkdir",     "renameat",
       "unlinkat",     "faccessat", "plugin_register_notification"};
   static struct run r;
