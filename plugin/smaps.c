@@ -2,7 +2,7 @@
  * The smaps plugin of collectd: memory of process groups as PSS, USS, swap.
  *
  *   smaps.c          the callbacks of collectd: configure, start, read, stop
- *   config.c         <Plugin smaps> to settings (config_capture.c, option.c)
+ *   config.c         <Plugin smaps> to settings (option.c)
  *   submit.c         results to value lists
  *   log.c            problems of a cycle to log lines
  *   notification.c   notifications to captures, captures to notifications
@@ -19,52 +19,44 @@
 #include <smaps/collector.h>
 #include <smaps/kernel.h>
 
-/* Features that other builds may lack; the log shows them. */
-#define FEATURES "adaptive reading, snapshots"
-
-struct plugin {
+static struct {
+  bool has_settings;
   struct settings settings;
   struct collector *collector;
   struct log_state log;
-};
+} plugin;
 
-static struct plugin *plugin;
-
-static struct plugin *plugin_get(void) {
-  if (!plugin && (plugin = calloc(1, sizeof(*plugin))))
-    settings_init(&plugin->settings);
-  return plugin;
+static void init_settings(void) {
+  if (!plugin.has_settings)
+    settings_init(&plugin.settings);
+  plugin.has_settings = true;
 }
 
 static int smaps_shutdown(void) {
-  if (!plugin)
+  if (!plugin.has_settings)
     return 0;
   notification_stop();
-  collector_free(plugin->collector);
-  settings_done(&plugin->settings);
-  free(plugin);
-  plugin = NULL;
+  collector_free(plugin.collector);
+  settings_done(&plugin.settings);
+  memset(&plugin, 0, sizeof(plugin));
   return 0;
 }
 
 /* Called for each <Plugin smaps>; an error keeps the daemon from starting. */
 static int smaps_config(oconfig_item_t *block) {
-  if (!plugin_get()) {
-    ERROR("smaps plugin: out of memory");
-    return -1;
-  }
-  plugin->settings.logs_to_stderr = true;
-  return config_add_block(&plugin->settings, block);
+  init_settings();
+  plugin.settings.logs_to_stderr = true;
+  return config_add_block(&plugin.settings, block);
 }
 
 static int smaps_read(user_data_t *data) {
-  int rc = collector_cycle(plugin->collector);
+  int rc = collector_cycle(plugin.collector);
 
   (void)data;
-  log_after_cycle(&plugin->log, plugin->collector, &plugin->settings, rc);
+  log_after_cycle(&plugin.log, plugin.collector, &plugin.settings, rc);
   if (rc < 0)
     return -1;
-  submit_all(plugin->collector, &plugin->settings);
+  submit_all(plugin.collector, &plugin.settings);
   return 0;
 }
 
@@ -81,8 +73,8 @@ static void log_version(void) {
 
   kernel_release(&major, &minor);
   INFO("smaps plugin: version " SMAPS_VERSION ", collectd " PACKAGE_VERSION
-       ", Linux %u.%u, ProcRoot \"%s\", %zu rules; with " FEATURES,
-       major, minor, plugin->settings.proc_root, plugin->settings.n_rules);
+       ", Linux %u.%u, ProcRoot \"%s\", %zu rules",
+       major, minor, plugin.settings.proc_root, plugin.settings.n_rules);
 }
 
 /* The interval may be configured after this plugin, so that the option cannot
@@ -102,15 +94,14 @@ static int start(void) {
   static const struct collector_hooks hooks = {.written = notification_written};
   int rc;
 
-  if (!plugin_get())
-    return -ENOMEM;
-  rc = set_host(&plugin->settings);
+  init_settings();
+  rc = set_host(&plugin.settings);
   if (rc == 0)
-    rc = settings_finish(&plugin->settings);
+    rc = settings_finish(&plugin.settings);
   if (rc == 0)
-    rc = collector_new(&plugin->settings, &hooks, &plugin->collector);
+    rc = collector_new(&plugin.settings, &hooks, &plugin.collector);
   if (rc == 0)
-    rc = notification_start(&plugin->settings, plugin->collector);
+    rc = notification_start(&plugin.settings, plugin.collector);
   if (rc == 0 &&
       plugin_register_complex_read(NULL, "smaps", smaps_read, 0, NULL) != 0)
     rc = -EIO;
@@ -121,17 +112,16 @@ static int smaps_init(void) {
   int rc;
 
   /* The daemon may call init again after it has succeeded. */
-  if (plugin && plugin->collector)
+  if (plugin.collector)
     return 0;
   rc = start();
   if (rc == 0) {
     log_version();
-    log_short_growth(&plugin->settings);
+    log_short_growth(&plugin.settings);
     return 0;
   }
   ERROR("smaps plugin: cannot start with ProcRoot \"%s\": %s",
-        plugin && plugin->settings.proc_root ? plugin->settings.proc_root
-                                             : "/proc",
+        plugin.settings.proc_root ? plugin.settings.proc_root : "/proc",
         strerror(rc < 0 ? -rc : ENOENT));
   smaps_shutdown();
   return -1;
