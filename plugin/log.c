@@ -2,15 +2,11 @@
 
 #include <linux/capability.h>
 #include <mntent.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <smaps/kernel.h>
-#include <smaps/procfs.h>
-#include <smaps/status.h>
 #include <smaps/worker_pool.h>
-
-#ifndef CAP_PERFMON
-#define CAP_PERFMON 38
-#endif
 
 #define REPEAT TIME_T_TO_CDTIME_T(3600)
 
@@ -32,23 +28,13 @@ static const struct diag *find_due(struct log_state *s,
   return d;
 }
 
-static int read_own_capabilities(uint64_t *ret) {
-  struct status_sample status;
-  struct procfs *procfs;
-  struct span text;
-  int rc = procfs_new("/proc", &procfs);
+static bool can_trace(void) {
+  struct __user_cap_header_struct header = {.version =
+                                                _LINUX_CAPABILITY_VERSION_3};
+  struct __user_cap_data_struct data[2] = {0}; /* the first has bits 0 to 31 */
 
-  if (rc != 0)
-    return rc;
-  rc = procfs_read(procfs, PROCFS_ROOT, "self/status", &text);
-  if (rc == 0)
-    rc = status_parse(text.text, text.len, &status);
-  procfs_free(procfs);
-  if (rc == 0 && !(status.known & STATUS_CAP_EFF))
-    rc = -EBADMSG;
-  if (rc == 0)
-    *ret = status.cap_effective;
-  return rc;
+  return syscall(SYS_capget, &header, data) == 0 &&
+         ((data[0].effective >> CAP_SYS_PTRACE) & 1);
 }
 
 /* Since Linux 6.15 CAP_PERFMON is enough for smaps_rollup; CAP_SYS_PTRACE
@@ -83,12 +69,10 @@ static void find_hidepid(const char *root, char *ret, size_t size) {
 static void find_remedy(const struct log_state *s, const char *root, char *ret,
                         size_t size) {
   const char *reader = s->is_command ? "smaps-report" : "collectd";
-  uint64_t capabilities;
   char hidepid[32];
 
   find_hidepid(root, hidepid, sizeof(hidepid));
-  if (read_own_capabilities(&capabilities) == 0 &&
-      ((capabilities >> CAP_SYS_PTRACE) & 1))
+  if (can_trace())
     snprintf(ret, size,
              "check the security module (AppArmor, SELinux) and the parent "
              "user namespace (%s has CAP_SYS_PTRACE)",

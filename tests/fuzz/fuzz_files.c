@@ -12,8 +12,8 @@
 #include "proc/loadavg.h"
 #include "proc/meminfo.h"
 #include "proc/statm.h"
+#include "proc/status.h"
 #include "proc/uptime.h"
-#include <smaps/status.h>
 
 static void require_outcome(int rc, const void *ret, size_t size) {
   require(rc == 0 || rc == -EBADMSG);

@@ -10,10 +10,10 @@
 #include "estimate/deferral.h"
 #include "estimate/page_tables.h"
 #include "estimate/track.h"
+#include "proc/status.h"
 #include "process/process.h"
 #include "sample/sampling_state.h"
 #include "schedule/read_cost.h"
-#include <smaps/status.h>
 
 struct member {
   struct track track;

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <smaps/status.h>
+#include "proc/status.h"
 
 /* Zero before the first reading: every process with memory has a table. */
 struct page_tables {

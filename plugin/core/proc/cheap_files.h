@@ -10,8 +10,8 @@
 #define SMAPS_CHEAP_FILES_H
 
 #include "proc/statm.h"
+#include "proc/status.h"
 #include <smaps/procfs.h>
-#include <smaps/status.h>
 
 int statm_read(struct procfs *p, int process_fd, struct statm_sample *ret);
 int statm_read_of(struct procfs *p, uint32_t pid, struct statm_sample *ret);

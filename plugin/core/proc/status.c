@@ -1,4 +1,4 @@
-#include <smaps/status.h>
+#include "proc/status.h"
 
 #include <errno.h>
 
@@ -9,13 +9,6 @@ static bool parse_effective(struct cursor *s, uint32_t *ret) {
   return parse_u32(s, &ignored) && parse_char(s, '\t') && parse_u32(s, ret) &&
          parse_char(s, '\t') && parse_u32(s, &ignored) && parse_char(s, '\t') &&
          parse_u32(s, &ignored);
-}
-
-/* Capabilities are 16 hexadecimal digits on every kernel since 2.6.25. */
-static bool parse_mask(struct cursor *s, uint64_t *ret) {
-  const char *start = s->at;
-
-  return parse_hex(s, ret) && s->at - start == 16;
 }
 
 /* "S (sleeping)" */
@@ -42,8 +35,6 @@ static bool parse_value(struct cursor *s, enum status_known key,
     return parse_kb(s, &ret->vm_swap_bytes);
   case STATUS_VM_PTE:
     return parse_kb(s, &ret->vm_pte_bytes);
-  case STATUS_CAP_EFF:
-    return parse_mask(s, &ret->cap_effective);
   case STATUS_VOLUNTARY:
     return parse_u64(s, &ret->voluntary_switches);
   case STATUS_INVOLUNTARY:
@@ -64,7 +55,6 @@ static enum status_known parse_key(struct cursor *s) {
       {"VmPTE:", STATUS_VM_PTE},
       {"VmSwap:", STATUS_VM_SWAP},
       {"Threads:", STATUS_THREADS},
-      {"CapEff:", STATUS_CAP_EFF},
       {"voluntary_ctxt_switches:", STATUS_VOLUNTARY},
       {"nonvoluntary_ctxt_switches:", STATUS_INVOLUNTARY},
   };
@@ -88,8 +78,6 @@ static enum status_known parse_key(struct cursor *s) {
  * VmSwap:	       0 kB
  * …
  * Threads:	1
- * …
- * CapEff:	000001fffeffffff
  * …
  * voluntary_ctxt_switches:	1
  * nonvoluntary_ctxt_switches:	0

@@ -1,15 +1,14 @@
 #include "test.h"
 
-#include <smaps/status.h>
+#include "proc/status.h"
 
 #include "fixture.h"
 
 #include <string.h>
 
-static const unsigned all_known = STATUS_STATE | STATUS_PARENT | STATUS_UID |
-                                  STATUS_THREADS | STATUS_VM_SWAP |
-                                  STATUS_VM_PTE | STATUS_CAP_EFF |
-                                  STATUS_VOLUNTARY | STATUS_INVOLUNTARY;
+static const unsigned all_known =
+    STATUS_STATE | STATUS_PARENT | STATUS_UID | STATUS_THREADS |
+    STATUS_VM_SWAP | STATUS_VM_PTE | STATUS_VOLUNTARY | STATUS_INVOLUNTARY;
 
 FIXTURE_PARSER(status_parse, struct status_sample)
 
@@ -23,12 +22,10 @@ TEST(a_capture_is_read_key_by_key) {
   assert_int_equal(s.threads, 1);
   assert_int_equal(s.vm_swap_bytes, 0);
   assert_int_equal(s.vm_pte_bytes, 72 * KIB);
-  assert_int_equal(s.cap_effective, 0x000001fffeffffff);
 
   assert_int_equal(parse_file("status-4.9", &s), 0);
   assert_int_equal(s.known, all_known);
   assert_int_equal(s.vm_pte_bytes, 124 * KIB);
-  assert_int_equal(s.cap_effective, 0x0000003fffffffff);
 }
 
 TEST(a_kernel_thread_has_no_memory_lines) {
@@ -63,9 +60,6 @@ TEST(a_line_that_is_known_is_read) {
       {"page tables",
        TEXT("VmPTE:\t      48 kB\n"),
        {.known = STATUS_VM_PTE, .vm_pte_bytes = 48 * KIB}},
-      {"each digit",
-       TEXT("CapEff:\t0123456789abcdef\n"),
-       {.known = STATUS_CAP_EFF, .cap_effective = 0x0123456789abcdef}},
       {"switches",
        TEXT("voluntary_ctxt_switches:\t7\n"
             "nonvoluntary_ctxt_switches:\t18446744073709551615\n"),
@@ -93,7 +87,6 @@ TEST(a_line_that_is_known_is_read) {
     if (s.known != want->known || s.uid_effective != want->uid_effective ||
         s.threads != want->threads || s.vm_swap_bytes != want->vm_swap_bytes ||
         s.vm_pte_bytes != want->vm_pte_bytes ||
-        s.cap_effective != want->cap_effective ||
         s.voluntary_switches != want->voluntary_switches ||
         s.involuntary_switches != want->involuntary_switches)
       fail_msg("%s: wrong value", cases[i].name);
@@ -116,12 +109,6 @@ TEST(a_known_key_with_another_value_is_rejected) {
       {"swap without unit", TEXT("VmSwap:\t 1\n")},
       {"page tables without number", TEXT("VmPTE:\t kB\n")},
       {"page tables run on", TEXT("VmPTE:\t1 kBs\n")},
-      {"capabilities of 15 digits", TEXT("CapEff:\t000001fffefffff\n")},
-      {"capabilities of 17 digits", TEXT("CapEff:\t0000001fffeffffff\n")},
-      {"capabilities with capitals", TEXT("CapEff:\t000001FFFEFFFFFF\n")},
-      {"capabilities with a letter too far", TEXT("CapEff:\t00000000000000g0"
-                                                  "\n")},
-      {"capabilities cut short", TEXT("CapEff:\t000001fffeffffff")},
       {"an unknown line cut short", TEXT("Threads:\t2\nSig")},
       {"switches twice", TEXT("nonvoluntary_ctxt_switches:\t1\n"
                               "nonvoluntary_ctxt_switches:\t1\n")},
@@ -144,8 +131,7 @@ TEST(a_text_cut_short_gives_no_other_value) {
         continue;
       if (cut > 0 && text.text[cut - 1] != '\n')
         fail_msg("%s, %zu bytes: taken", names[i], cut);
-      if (s.known & ~whole.known ||
-          (s.known & STATUS_CAP_EFF && s.cap_effective != whole.cap_effective))
+      if (s.known & ~whole.known)
         fail_msg("%s, %zu bytes: other values", names[i], cut);
     }
   }

@@ -13,11 +13,10 @@ enum status_known {
   STATUS_THREADS = 1 << 1,
   STATUS_VM_SWAP = 1 << 2,
   STATUS_VM_PTE = 1 << 3,
-  STATUS_CAP_EFF = 1 << 4,
-  STATUS_VOLUNTARY = 1 << 5,
-  STATUS_INVOLUNTARY = 1 << 6,
-  STATUS_STATE = 1 << 7,
-  STATUS_PARENT = 1 << 8,
+  STATUS_VOLUNTARY = 1 << 4,
+  STATUS_INVOLUNTARY = 1 << 5,
+  STATUS_STATE = 1 << 6,
+  STATUS_PARENT = 1 << 7,
 };
 
 struct status_sample {
@@ -28,7 +27,6 @@ struct status_sample {
   uint32_t threads;
   uint64_t vm_swap_bytes; /* swapped-out anonymous memory, without shmem */
   uint64_t vm_pte_bytes;  /* page tables */
-  uint64_t cap_effective; /* bits as in capabilities(7) */
   /* Context switches of the main thread alone: it slept, or was preempted. */
   uint64_t voluntary_switches, involuntary_switches;
 };
