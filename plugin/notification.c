@@ -243,7 +243,7 @@ static void report_place(const struct write_result *w) {
 }
 
 void notification_written(const struct write_result *w) {
-  if (w->is_check)
+  if (w->error == WRITE_CHECK)
     report_place(w);
   else if (w->kind == DOCUMENT_CAPTURE)
     report_capture(w);

@@ -63,7 +63,7 @@ static size_t n_written;
 static void take_written(const struct write_result *w) {
   struct world_written *copy;
 
-  if (w->is_check)
+  if (w->error == WRITE_CHECK)
     return;
 
   pthread_mutex_lock(&mutex);

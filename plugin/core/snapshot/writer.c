@@ -15,10 +15,10 @@
 #define HISTORY_BYTES (UINT64_C(64) << 20)
 
 struct writer {
-  char *state_file, *directory, *history_directory;
   void (*done)(const struct write_result *result);
+  char *paths[DOCUMENT_KINDS]; /* NULL: not wanted */
   /* Used by the thread only. */
-  struct store store, history;
+  struct store captures, history;
   uint64_t hour; /* of the last state that was added to the history */
   pthread_mutex_t mutex;
   pthread_cond_t changed;
@@ -34,23 +34,20 @@ struct writer {
 static void destroy(struct writer *w) {
   for (size_t i = 0; i < w->n; i++)
     free(w->waiting[i].text);
-  free(w->state_file);
-  free(w->directory);
-  free(w->history_directory);
+  for (int i = 0; i < DOCUMENT_KINDS; i++)
+    free(w->paths[i]);
   pthread_cond_destroy(&w->changed);
   pthread_mutex_destroy(&w->mutex);
   free(w);
-}
-
-static bool copy(const char *from, char **ret) {
-  *ret = from ? strdup(from) : NULL;
-  return *ret || !from;
 }
 
 int writer_new(const struct settings *settings,
                void (*done)(const struct write_result *result),
                struct writer **ret) {
   const struct capture_settings *capture = &settings->capture;
+  const char *const paths[] = {[DOCUMENT_STATE] = settings->state_file,
+                               [DOCUMENT_HISTORY] = settings->state_history,
+                               [DOCUMENT_CAPTURE] = capture->directory};
   struct writer *w = calloc(1, sizeof(*w));
 
   if (!w)
@@ -58,16 +55,15 @@ int writer_new(const struct settings *settings,
   w->done = done;
   pthread_mutex_init(&w->mutex, NULL);
   thread_init_condition(&w->changed);
-  if (!copy(settings->state_file, &w->state_file) ||
-      !copy(capture->directory, &w->directory) ||
-      !copy(settings->state_history, &w->history_directory)) {
-    destroy(w);
-    return -ENOMEM;
-  }
-  w->store = (struct store){.directory = w->directory,
-                            .max_files = capture->max_files,
-                            .max_bytes = capture->max_bytes};
-  w->history = (struct store){.directory = w->history_directory,
+  for (int i = 0; i < DOCUMENT_KINDS; i++)
+    if (paths[i] && !(w->paths[i] = strdup(paths[i]))) {
+      destroy(w);
+      return -ENOMEM;
+    }
+  w->captures = (struct store){.directory = w->paths[DOCUMENT_CAPTURE],
+                               .max_files = capture->max_files,
+                               .max_bytes = capture->max_bytes};
+  w->history = (struct store){.directory = w->paths[DOCUMENT_HISTORY],
                               .max_files = HISTORY_FILES,
                               .max_bytes = HISTORY_BYTES,
                               .is_one_a_time = true};
@@ -77,50 +73,45 @@ int writer_new(const struct settings *settings,
 
 /* --- the thread --- */
 
-/* The path for results: the history's if a state is for that alone. */
-static const char *place_of(const struct writer *w, const struct document *d) {
-  if (d->kind == DOCUMENT_CAPTURE)
-    return w->directory;
-  return w->state_file ? w->state_file : w->history_directory;
-}
-
-static struct write_result
-result_of(enum document_kind kind, const struct document *d, const char *path) {
-  return (struct write_result){.kind = kind,
-                               .subject = d->subject,
-                               .summary = &d->summary,
-                               .path = path};
-}
-
-static void write_document(struct writer *w, const struct document *d,
-                           char *path, size_t size) {
-  struct write_result result = result_of(d->kind, d, place_of(w, d));
-
-  if (d->kind == DOCUMENT_CAPTURE) {
-    result.error = store_add(&w->store, d->subject, d->time_ns, d->text, d->len,
-                             path, size);
-    if (result.error == 0)
-      result.path = path;
-  } else if (w->state_file) {
-    result.error = store_replace(w->state_file, d->text, d->len);
-  }
-  w->done(&result);
+/* path: of the file, or NULL for the place of that kind. */
+static void report(const struct writer *w, enum document_kind kind,
+                   const struct document *d, const char *path, int error) {
+  w->done(&(struct write_result){.kind = kind,
+                                 .subject = d->subject,
+                                 .summary = &d->summary,
+                                 .path = path ? path : w->paths[kind],
+                                 .error = error});
 }
 
 /* Only the first state of an hour is added, also after a restart. */
-static void write_history(struct writer *w, const struct document *d,
-                          char *path, size_t size) {
+static void add_to_history(struct writer *w, const struct document *d,
+                           char *path, size_t size) {
   uint64_t hour = d->time_ns / HOUR_NS;
-  struct write_result result =
-      result_of(DOCUMENT_HISTORY, d, w->history_directory);
+  int rc;
 
-  if (d->kind != DOCUMENT_STATE || !w->history_directory || hour == w->hour)
+  if (!w->paths[DOCUMENT_HISTORY] || hour == w->hour)
     return;
   w->hour = hour;
-  result.error = store_add(&w->history, "state", hour * HOUR_NS, d->text,
-                           d->len, path, size);
-  if (result.error < 0 && result.error != -EEXIST)
-    w->done(&result);
+  rc = store_add(&w->history, "state", hour * HOUR_NS, d->text, d->len, path,
+                 size);
+  if (rc < 0 && rc != -EEXIST)
+    report(w, DOCUMENT_HISTORY, d, NULL, rc);
+}
+
+static void write_document(struct writer *w, const struct document *d) {
+  char path[PATH_MAX + NAME_MAX];
+  int rc;
+
+  if (d->kind == DOCUMENT_CAPTURE) {
+    rc = store_add(&w->captures, d->subject, d->time_ns, d->text, d->len, path,
+                   sizeof(path));
+    report(w, d->kind, d, rc < 0 ? NULL : path, rc);
+    return;
+  }
+  if (w->paths[DOCUMENT_STATE])
+    report(w, d->kind, d, NULL,
+           store_replace(w->paths[DOCUMENT_STATE], d->text, d->len));
+  add_to_history(w, d, path, sizeof(path));
 }
 
 static bool pop_document(struct writer *w, struct document *ret) {
@@ -135,35 +126,28 @@ static bool pop_document(struct writer *w, struct document *ret) {
   return true;
 }
 
-static void check(struct writer *w, enum document_kind kind,
-                  const char *place) {
+static void check_places(const struct writer *w) {
   static const struct document none = {.len = 0};
-  struct write_result result = result_of(kind, &none, place);
 
-  result.is_check = true;
-  if (place)
-    w->done(&result);
+  for (int i = 0; i < DOCUMENT_KINDS; i++)
+    if (w->paths[i])
+      report(w, (enum document_kind)i, &none, NULL, WRITE_CHECK);
 }
 
 static void *run(void *arg) {
   struct writer *w = arg;
-  char path[PATH_MAX + NAME_MAX];
   struct document d;
   bool is_left_behind, wants_check;
 
   pthread_mutex_lock(&w->mutex);
   wants_check = w->wants_check;
   pthread_mutex_unlock(&w->mutex);
-  if (wants_check) {
-    check(w, DOCUMENT_STATE, w->state_file);
-    check(w, DOCUMENT_HISTORY, w->history_directory);
-    check(w, DOCUMENT_CAPTURE, w->directory);
-  }
+  if (wants_check)
+    check_places(w);
   pthread_mutex_lock(&w->mutex);
   while (!w->is_left_behind && pop_document(w, &d)) {
     pthread_mutex_unlock(&w->mutex);
-    write_document(w, &d, path, sizeof(path));
-    write_history(w, &d, path, sizeof(path));
+    write_document(w, &d);
     free(d.text);
     pthread_mutex_lock(&w->mutex);
   }
@@ -224,16 +208,15 @@ static int queue_document(struct writer *w, const struct document *d) {
 }
 
 void writer_submit(struct writer *w, const struct document *d) {
-  bool is_history = d->kind == DOCUMENT_STATE && !w->state_file;
-  struct write_result result =
-      result_of(is_history ? DOCUMENT_HISTORY : d->kind, d, place_of(w, d));
+  bool is_history = d->kind == DOCUMENT_STATE && !w->paths[DOCUMENT_STATE];
+  int rc;
 
   pthread_mutex_lock(&w->mutex);
-  result.error = queue_document(w, d);
+  rc = queue_document(w, d);
   pthread_mutex_unlock(&w->mutex);
-  if (result.error == 0)
+  if (rc == 0)
     return;
-  w->done(&result);
+  report(w, is_history ? DOCUMENT_HISTORY : d->kind, d, NULL, rc);
   free(d->text);
 }
 

@@ -15,6 +15,7 @@ enum document_kind {
   DOCUMENT_STATE,   /* replaces the state file, is added to the history */
   DOCUMENT_CAPTURE, /* is added to the captures */
   DOCUMENT_HISTORY, /* only in results: a state that the history lacks */
+  DOCUMENT_KINDS
 };
 
 struct document {
@@ -26,13 +27,15 @@ struct document {
   struct summary summary;        /* of a capture */
 };
 
+/* In place of an error, for writer_check(): nothing was written. */
+#define WRITE_CHECK 1
+
 struct write_result {
   enum document_kind kind;
   const char *subject;
   const struct summary *summary;
   const char *path; /* of the file, or of the directory of a failed capture */
-  int error;        /* 0 or a negative errno */
-  bool is_check;    /* of writer_check(): nothing was written */
+  int error;        /* 0, a negative errno, or WRITE_CHECK */
 };
 
 struct writer;
@@ -42,7 +45,8 @@ struct writer;
  * for the first state of each hour) and the directory of captures with its
  * limits. 0 or -ENOMEM. The first document starts the thread.
  *
- * done() is called on the writer's thread, where it may block; on the thread of
+ * done() gets the result of each document, and of the history only a failure.
+ * It is called on the writer's thread, where it may block; on the thread of
  * writer_submit() for a document that cannot be queued.
  */
 int writer_new(const struct settings *settings,
