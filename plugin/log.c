@@ -12,9 +12,9 @@
 
 /* The problem of a kind, if a line about it is due; else NULL. */
 static const struct diag *find_due(struct log_state *s,
-                                   const struct collector *c,
+                                   const struct cycle_results *r,
                                    enum diag_kind kind, bool may_repeat) {
-  const struct diag *d = collector_diag(c, kind);
+  const struct diag *d = &r->diags[kind];
   cdtime_t now = cdtime();
 
   if (d->count == 0)
@@ -109,13 +109,13 @@ static void append_count(const struct diag *d, const char *file, char *text,
 }
 
 /* All refusals have the same cause, so one line reports all of them. */
-static void log_denials(struct log_state *s, const struct collector *c,
+static void log_denials(struct log_state *s, const struct cycle_results *r,
                         const char *root) {
-  const struct diag *rollup = collector_diag(c, DIAG_ROLLUP_DENIED);
-  const struct diag *exe = collector_diag(c, DIAG_EXECUTABLE_DENIED);
-  const struct diag *all = collector_diag(c, DIAG_PROCESS_DENIED);
+  const struct diag *rollup = &r->diags[DIAG_ROLLUP_DENIED];
+  const struct diag *exe = &r->diags[DIAG_EXECUTABLE_DENIED];
+  const struct diag *all = &r->diags[DIAG_PROCESS_DENIED];
   const struct diag *first = rollup->count ? rollup : all->count ? all : exe;
-  bool is_hidden = collector_diag(c, DIAG_HIDDEN)->count > 0;
+  bool is_hidden = r->diags[DIAG_HIDDEN].count > 0;
   char remedy[400], counts[128] = "";
 
   if (s->is_denial_logged || (first->count == 0 && !is_hidden))
@@ -147,7 +147,7 @@ static void name_processes(const struct diag *d, char *ret, size_t size) {
 }
 
 /* Logs the processes that are too large to be walked. */
-static void log_samples(struct log_state *s, const struct collector *c) {
+static void log_samples(struct log_state *s, const struct cycle_results *r) {
   static const struct {
     enum diag_kind kind;
     int level;
@@ -172,7 +172,7 @@ static void log_samples(struct log_state *s, const struct collector *c) {
   char names[(DIAG_OTHERS + 1) * 80 + 32]; /* of 64 bytes and a number each */
 
   for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
-    const struct diag *d = find_due(s, c, lines[i].kind, false);
+    const struct diag *d = find_due(s, r, lines[i].kind, false);
 
     if (!d)
       continue;
@@ -182,20 +182,20 @@ static void log_samples(struct log_state *s, const struct collector *c) {
   }
 }
 
-static void log_limits(struct log_state *s, const struct collector *c) {
+static void log_limits(struct log_state *s, const struct cycle_results *r) {
   const struct diag *d;
 
-  if (find_due(s, c, DIAG_NO_ROLLUP, false))
+  if (find_due(s, r, DIAG_NO_ROLLUP, false))
     WARNING("smaps plugin: this kernel has neither smaps_rollup nor smaps "
             "(CONFIG_PROC_PAGE_MONITOR): PSS, USS, shared and swap are "
             "unknown");
-  log_samples(s, c);
-  if ((d = find_due(s, c, DIAG_GROUP_REFUSED, false)))
+  log_samples(s, r);
+  if ((d = find_due(s, r, DIAG_GROUP_REFUSED, false)))
     WARNING("smaps plugin: MaxGroups is reached: no group \"%s\" for process "
             "%u \"%s\"; such processes go to Other; see count-groups_refused "
             "for the number of refused names",
             d->name, d->pid, d->comm);
-  if ((d = find_due(s, c, DIAG_NAME_REFUSED, true)))
+  if ((d = find_due(s, r, DIAG_NAME_REFUSED, true)))
     WARNING("smaps plugin: more new group names within an hour than MaxGroups "
             "(%" PRIu64 "): no group \"%s\" for process %u \"%s\" yet; such "
             "processes go to Other until there is room; see "
@@ -205,9 +205,9 @@ static void log_limits(struct log_state *s, const struct collector *c) {
 
 /* ReadBudget may be too small now and then, with the load. That is logged again
  * only after an hour in which it was large enough. */
-static void log_scarce(struct log_state *s, const struct collector *c,
+static void log_scarce(struct log_state *s, const struct cycle_results *r,
                        double percent) {
-  double wanted = collector_counts(c)->read_budget_wanted;
+  double wanted = r->counts.read_budget_wanted;
   bool is_new = !s->scarce || cdtime() - s->scarce >= REPEAT;
   char budget[64] = "";
 
@@ -225,25 +225,25 @@ static void log_scarce(struct log_state *s, const struct collector *c,
       percent, budget, wanted / percent);
 }
 
-static void log_failures(struct log_state *s, const struct collector *c) {
+static void log_failures(struct log_state *s, const struct cycle_results *r) {
   const struct diag *d;
 
-  if ((d = find_due(s, c, DIAG_MATCH_DEFERRED, true)))
+  if ((d = find_due(s, r, DIAG_MATCH_DEFERRED, true)))
     WARNING("smaps plugin: matching process names is too slow; process %u "
             "\"%s\" (one of %" PRIu64 ", see count-unidentified) waits for a "
             "later interval, and empty groups are unknown until then",
             d->pid, d->comm, d->count);
-  if ((d = find_due(s, c, DIAG_CONTAINER_FILE, false)))
+  if ((d = find_due(s, r, DIAG_CONTAINER_FILE, false)))
     WARNING("smaps plugin: the name of the container of process %u \"%s\" is "
             "unknown: %s: %s; the first 12 digits of its id are used",
             d->pid, d->comm, d->file,
             d->error == EBADMSG ? "malformed" : strerror(d->error));
-  if ((d = find_due(s, c, DIAG_MALFORMED, true)))
+  if ((d = find_due(s, r, DIAG_MALFORMED, true)))
     WARNING("smaps plugin: %s of process %u \"%s\" is malformed (one of "
             "%" PRIu64 " in this interval); its values are guessed, if "
             "another member of its group can be read, or unknown",
             d->file, d->pid, d->comm, d->count);
-  if ((d = find_due(s, c, DIAG_FAILED, true)))
+  if ((d = find_due(s, r, DIAG_FAILED, true)))
     WARNING("smaps plugin: reading %s of process %u \"%s\" failed: %s (one of "
             "%" PRIu64 " in this interval); its values are guessed, if "
             "another member of its group can be read, or unknown; while the "
@@ -253,7 +253,7 @@ static void log_failures(struct log_state *s, const struct collector *c) {
 }
 
 /* Why there are no values of the host, though they are wanted. */
-static void log_host(struct log_state *s, const struct collector *c,
+static void log_host(struct log_state *s, const struct cycle_results *r,
                      const char *root) {
   static const char *const reasons[] = {
       [HOST_IS_NOT_LIVE] = "its meminfo is not from a live proc file system",
@@ -263,7 +263,7 @@ static void log_host(struct log_state *s, const struct collector *c,
       [HOST_IS_MALFORMED] = "its meminfo cannot be read, or lacks one of "
                             "MemFree, Buffers, Cached, AnonPages, Mapped and "
                             "Shmem"};
-  enum host_absence absence = collector_host_absence(c);
+  enum host_absence absence = r->host.absence;
 
   if (absence == HOST_IS_SEEN || absence == HOST_IS_UNWANTED ||
       s->is_host_logged)
@@ -274,8 +274,8 @@ static void log_host(struct log_state *s, const struct collector *c,
        root, reasons[absence]);
 }
 
-static void log_snapshot(struct log_state *s, const struct collector *c) {
-  int rc = collector_snapshot_error(c);
+static void log_snapshot(struct log_state *s, const struct cycle_results *r) {
+  int rc = r->snapshot_error;
 
   if (rc < 0 && !s->has_no_snapshot)
     ERROR("smaps plugin: cannot make a snapshot: %s",
@@ -284,8 +284,8 @@ static void log_snapshot(struct log_state *s, const struct collector *c) {
 }
 
 /* The core reports each process once; one line is for all of an interval. */
-static void log_hung(const struct collector *c) {
-  const struct diag *d = collector_diag(c, DIAG_HUNG);
+static void log_hung(const struct cycle_results *r) {
+  const struct diag *d = &r->diags[DIAG_HUNG];
   char more[64] = "";
 
   if (d->count == 0)
@@ -302,8 +302,8 @@ static void log_hung(const struct collector *c) {
 }
 
 /* The core reports each file at most once an hour. */
-static void log_pid_file(const struct collector *c) {
-  const struct diag *d = collector_diag(c, DIAG_PID_FILE);
+static void log_pid_file(const struct cycle_results *r) {
+  const struct diag *d = &r->diags[DIAG_PID_FILE];
   char more[64] = "";
 
   if (d->count == 0)
@@ -317,8 +317,9 @@ static void log_pid_file(const struct collector *c) {
           d->error ? strerror(d->error) : "", more);
 }
 
-static void log_readers_hung(struct log_state *s, const struct collector *c) {
-  bool is_hung = collector_diag(c, DIAG_READERS_HUNG)->count > 0;
+static void log_readers_hung(struct log_state *s,
+                             const struct cycle_results *r) {
+  bool is_hung = r->diags[DIAG_READERS_HUNG].count > 0;
 
   if (is_hung && !s->is_hung)
     WARNING("smaps plugin: %d reads hang (the maximum); only statm is "
@@ -331,7 +332,7 @@ static void log_readers_hung(struct log_state *s, const struct collector *c) {
   s->is_hung = is_hung;
 }
 
-void log_after_cycle(struct log_state *s, const struct collector *c,
+void log_after_cycle(struct log_state *s, const struct cycle_results *r,
                      const struct settings *settings, int cycle_result) {
   const char *proc_root = settings->proc_root;
 
@@ -347,13 +348,13 @@ void log_after_cycle(struct log_state *s, const struct collector *c,
   if (s->has_failed)
     NOTICE("smaps plugin: \"%s\" can be read again", proc_root);
   s->has_failed = false;
-  log_denials(s, c, proc_root);
-  log_limits(s, c);
-  log_scarce(s, c, settings->read_budget_percent);
-  log_failures(s, c);
-  log_host(s, c, proc_root);
-  log_snapshot(s, c);
-  log_hung(c);
-  log_pid_file(c);
-  log_readers_hung(s, c);
+  log_denials(s, r, proc_root);
+  log_limits(s, r);
+  log_scarce(s, r, settings->read_budget_percent);
+  log_failures(s, r);
+  log_host(s, r, proc_root);
+  log_snapshot(s, r);
+  log_hung(r);
+  log_pid_file(r);
+  log_readers_hung(s, r);
 }

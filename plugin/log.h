@@ -19,7 +19,7 @@ struct log_state {
 };
 
 /* Called after each cycle, with the result of collector_cycle(). */
-void log_after_cycle(struct log_state *n, const struct collector *c,
+void log_after_cycle(struct log_state *n, const struct cycle_results *r,
                      const struct settings *settings, int cycle_result);
 
 #endif

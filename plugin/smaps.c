@@ -53,7 +53,8 @@ static int smaps_read(user_data_t *data) {
   int rc = collector_cycle(plugin.collector);
 
   (void)data;
-  log_after_cycle(&plugin.log, plugin.collector, &plugin.settings, rc);
+  log_after_cycle(&plugin.log, collector_results(plugin.collector),
+                  &plugin.settings, rc);
   if (rc < 0)
     return -1;
   submit_all(plugin.collector, &plugin.settings);

@@ -140,15 +140,14 @@ static void submit_counts(cdtime_t now, const struct collector_counts *c) {
 }
 
 void submit_all(const struct collector *c, const struct settings *settings) {
-  const struct metric_context *context = collector_metric_context(c);
-  const struct host_account *host = collector_host(c);
+  const struct cycle_results *r = collector_results(c);
   struct group *g;
   cdtime_t now = cdtime();
   size_t cursor = 0;
 
   while ((g = collector_next_group(c, &cursor)))
-    submit_group(now, g, context);
-  if (host)
-    submit_host(now, host, &settings->report, context->mem_total);
-  submit_counts(now, collector_counts(c));
+    submit_group(now, g, &r->context);
+  if (r->host.absence == HOST_IS_SEEN)
+    submit_host(now, &r->host.account, &settings->report, r->context.mem_total);
+  submit_counts(now, &r->counts);
 }

@@ -388,7 +388,7 @@ int probe_refresh(struct probe *p, char **ret_text, size_t *ret_len,
                   struct config_error *reason) {
   int rc = collector_cycle(p->collector);
 
-  log_after_cycle(&p->log, p->collector, &p->settings, rc);
+  log_after_cycle(&p->log, collector_results(p->collector), &p->settings, rc);
   if (rc < 0) {
     config_error_format(reason, "the processes cannot be read: %s",
                         strerror(-rc));

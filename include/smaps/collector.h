@@ -48,6 +48,17 @@ struct collector_counts {
   double read_budget_wanted;
 };
 
+/* The results of the last cycle; of the last that did not fail, but for diags.
+ */
+struct cycle_results {
+  struct collector_counts counts;
+  struct diag diags[DIAGS]; /* by kind */
+  struct metric_context context;
+  struct host_memory host; /* where the memory of the host is */
+  /* 0, or the error of the last snapshot that was due but not made. */
+  int snapshot_error;
+};
+
 /* A hook that is NULL stands for the system's own. */
 struct collector_hooks {
   uint64_t (*clock_ns)(void);     /* never 0 */
@@ -95,21 +106,8 @@ int collector_snapshot(const struct collector *c, char **ret_text,
 int collector_close_up(struct collector *c, uint32_t pid, char **ret_text,
                        size_t *ret_len);
 
-/* 0, or the error of the last snapshot that was due but could not be made. */
-int collector_snapshot_error(const struct collector *c);
-
-/* The results of the last cycle; they belong to c and are valid until the next
- * cycle. */
-const struct collector_counts *collector_counts(const struct collector *c);
-const struct diag *collector_diag(const struct collector *c,
-                                  enum diag_kind kind);
-const struct metric_context *
-collector_metric_context(const struct collector *c);
-
-/* Where the memory of the host is; NULL if that is unknown or unwanted;
- * collector_host_absence() has the reason. */
-const struct host_account *collector_host(const struct collector *c);
-enum host_absence collector_host_absence(const struct collector *c);
+/* They belong to c and change in the next cycle. */
+const struct cycle_results *collector_results(const struct collector *c);
 
 /* The next group to report. *cursor starts at 0. NULL at the end. */
 struct group *collector_next_group(const struct collector *c, size_t *cursor);

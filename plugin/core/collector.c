@@ -33,10 +33,7 @@ struct collector {
   struct recorder recorder;
   struct scene scene; /* of the last cycle; zero before it */
   const struct settings *settings;
-  struct diag diags[DIAGS];
-  struct metric_context context;
-  struct host_memory host;
-  struct collector_counts counts;
+  struct cycle_results results;
   uint64_t cycles;     /* with this one */
   bool is_stack_known; /* the size of a stack in the kernel, for good */
   uint64_t (*clock_ns)(void);
@@ -87,7 +84,7 @@ static int init_reader(struct collector *c, const struct settings *settings,
 
   c->quarantine =
       (struct quarantine){.procfs = c->procfs,
-                          .diags = c->diags,
+                          .diags = c->results.diags,
                           .read_timeout_ns = settings->read_timeout_ns,
                           .clock_ns = c->clock_ns};
   return reader_init(&c->reader, &setup);
@@ -111,7 +108,7 @@ int collector_new(struct settings *settings,
       hooks && hooks->wall_clock_ns ? hooks->wall_clock_ns : realtime_ns;
   c->settings = settings;
   if (!settings->reports_host)
-    c->host.absence = HOST_IS_UNWANTED;
+    c->results.host.absence = HOST_IS_UNWANTED;
   c->groups.max_templates = (size_t)settings->max_groups;
   rc = procfs_new(settings->proc_root, &c->procfs);
   if (rc == 0)
@@ -119,7 +116,8 @@ int collector_new(struct settings *settings,
   if (rc == 0)
     rc = pid_watch_init(&c->pid_watch, settings, &c->reader, &c->quarantine);
   if (rc == 0)
-    rc = matcher_init(&c->matcher, settings, &c->groups, c->diags, c->clock_ns);
+    rc = matcher_init(&c->matcher, settings, &c->groups, c->results.diags,
+                      c->clock_ns);
   if (rc == 0)
     rc = recorder_init(&c->recorder, settings, &c->reader,
                        hooks ? hooks->written : NULL);
@@ -132,7 +130,8 @@ int collector_new(struct settings *settings,
                             .reader = &c->reader,
                             .read_timeout_ns = settings->read_timeout_ns,
                             .clock_ns = c->clock_ns};
-  measurer_init(&c->measurer, c->procfs, &c->reader, &c->quarantine, c->diags);
+  measurer_init(&c->measurer, c->procfs, &c->reader, &c->quarantine,
+                c->results.diags);
   c->measurer.cycle.interval_ns = settings->interval_ns;
   c->measurer.wants_page_tables = settings_want_page_tables(settings);
   read_budget_init(&c->measurer.budget, settings->read_budget_percent,
@@ -142,7 +141,7 @@ int collector_new(struct settings *settings,
   c->identify = (struct identify_ctx){.procfs = c->procfs,
                                       .reader = &c->reader,
                                       .quarantine = &c->quarantine,
-                                      .diags = c->diags,
+                                      .diags = c->results.diags,
                                       .interval_ns = settings->interval_ns,
                                       .rules_need_executable =
                                           rules_need_executable(settings),
@@ -316,7 +315,7 @@ static void count_all(struct collector *c, uint64_t start_ns) {
       .overdue = m->overdue,
       .read_budget_wanted = read_budget_wanted_percent(&c->measurer.budget),
       .vanished = c->measurer.observer.vanished + c->identify.vanished,
-      .denied = m->denied + c->diags[DIAG_PROCESS_DENIED].count,
+      .denied = m->denied + c->results.diags[DIAG_PROCESS_DENIED].count,
       .unidentified = count_unidentified(c),
       .groups_refused = count_refused(c)};
   size_t cursor = 0;
@@ -332,9 +331,9 @@ static void count_all(struct collector *c, uint64_t start_ns) {
   while (collector_next_group(c, &cursor))
     counts.groups++;
   if (reader_count_hung(&c->reader) == WORKER_POOL_MAX)
-    c->diags[DIAG_READERS_HUNG].count = 1;
+    c->results.diags[DIAG_READERS_HUNG].count = 1;
   counts.cycle_ns = c->clock_ns() - start_ns;
-  c->counts = counts;
+  c->results.counts = counts;
 }
 
 int collector_cycle(struct collector *c) {
@@ -342,7 +341,7 @@ int collector_cycle(struct collector *c) {
   struct meminfo_sample meminfo;
   int rc;
 
-  memset(c->diags, 0, sizeof(c->diags));
+  memset(c->results.diags, 0, sizeof(c->results.diags));
   c->cycles++;
   rc = discover(c);
   if (rc < 0)
@@ -352,7 +351,7 @@ int collector_cycle(struct collector *c) {
     return rc;
   group_table_begin(&c->groups, now_ns);
   identify_all(&c->identify, &c->processes, now_ns);
-  address_space_relate(&c->processes, c->diags);
+  address_space_relate(&c->processes, c->results.diags);
   pid_watch_run(&c->pid_watch, &c->processes, now_ns);
   rc = matcher_run(&c->matcher, &c->processes);
   if (rc < 0)
@@ -363,14 +362,14 @@ int collector_cycle(struct collector *c) {
   rc = measurer_run(&c->measurer, &c->processes, &c->groups, &meminfo, now_ns);
   if (rc < 0)
     return rc;
-  c->diags[DIAG_HIDDEN].count = has_hidden(c);
+  c->results.diags[DIAG_HIDDEN].count = has_hidden(c);
   unseen_mark(&c->matcher, c->procfs, &c->processes, has_hidden(c),
               c->reader.page_size);
   cgroup_watch_run(&c->cgroup_watch, &c->matcher, &c->processes, now_ns);
   group_growth_note(&c->groups, &c->processes, &meminfo, now_ns);
-  host_memory_update(&c->host, c->procfs, &c->measurer.aggregate.host,
+  host_memory_update(&c->results.host, c->procfs, &c->measurer.aggregate.host,
                      &c->processes, &meminfo, has_hidden(c));
-  c->context = (struct metric_context){
+  c->results.context = (struct metric_context){
       .kernel_fields = c->measurer.cycle.kernel_fields,
       .mem_total = meminfo.mem_total_bytes,
       .has_kernel_stack = c->measurer.cycle.kernel_stack_bytes > 0,
@@ -383,9 +382,10 @@ int collector_cycle(struct collector *c) {
                             .prices = &c->measurer.prices,
                             .quarantine = &c->quarantine,
                             .meminfo = meminfo,
-                            .host = collector_host(c),
+                            .host = &c->results.host,
                             .time_ns = wall_ns};
   recorder_run(&c->recorder, &c->scene, now_ns);
+  c->results.snapshot_error = c->recorder.error;
   count_all(c, now_ns);
   return 0;
 }
@@ -404,30 +404,8 @@ int collector_close_up(struct collector *c, uint32_t pid, char **ret_text,
   return capture_close_up(&c->scene, &c->reader, pid, ret_text, ret_len);
 }
 
-int collector_snapshot_error(const struct collector *c) {
-  return c->recorder.error;
-}
-
-const struct collector_counts *collector_counts(const struct collector *c) {
-  return &c->counts;
-}
-
-const struct diag *collector_diag(const struct collector *c,
-                                  enum diag_kind kind) {
-  return &c->diags[kind];
-}
-
-const struct metric_context *
-collector_metric_context(const struct collector *c) {
-  return &c->context;
-}
-
-const struct host_account *collector_host(const struct collector *c) {
-  return c->host.absence == HOST_IS_SEEN ? &c->host.account : NULL;
-}
-
-enum host_absence collector_host_absence(const struct collector *c) {
-  return c->host.absence;
+const struct cycle_results *collector_results(const struct collector *c) {
+  return &c->results;
 }
 
 struct group *collector_next_group(const struct collector *c, size_t *cursor) {

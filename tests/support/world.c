@@ -355,7 +355,7 @@ double world_value(const struct world *w, const char *group,
         .usage = &g->usage, .cgroup = g->cgroup, .growth = g->growth};
   report.metrics = metric_find(metric, &reason);
   assert_true(metric_next(&subject, &report,
-                          collector_metric_context(w->collector), &cursor,
+                          &collector_results(w->collector)->context, &cursor,
                           &value));
   return value.values[0];
 }
@@ -419,9 +419,9 @@ void world_expect(struct world *w, unsigned seconds, const char *group,
 }
 
 const struct collector_counts *world_counts(const struct world *w) {
-  return collector_counts(w->collector);
+  return &collector_results(w->collector)->counts;
 }
 
 const struct diag *world_diag(const struct world *w, enum diag_kind kind) {
-  return collector_diag(w->collector, kind);
+  return &collector_results(w->collector)->diags[kind];
 }

@@ -4,6 +4,7 @@
 
 #include "match/group.h"
 #include "measure/aggregate.h"
+#include "measure/host_memory.h"
 #include "proc/meminfo.h"
 #include "read/quarantine.h"
 #include "schedule/price.h"
@@ -19,8 +20,8 @@ struct scene {
   const struct prices *prices;
   const struct quarantine *quarantine;
   struct meminfo_sample meminfo;
-  const struct host_account *host; /* NULL if unknown */
-  uint64_t time_ns;                /* of the cycle, since the Epoch */
+  const struct host_memory *host;
+  uint64_t time_ns; /* of the cycle, since the Epoch */
 };
 
 #endif

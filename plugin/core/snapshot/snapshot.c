@@ -253,8 +253,8 @@ void snapshot_begin(struct json *j, const struct scene *s,
   add_head(j, s);
   add_trigger(j, alarm);
   add_rules(j, s->settings);
-  if (s->host)
-    add_host(j, s->host);
+  if (s->host->absence == HOST_IS_SEEN)
+    add_host(j, &s->host->account);
   json_array(j, "groups");
   add_groups(j, s, last, state);
   json_end_array(j);

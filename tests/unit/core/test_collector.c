@@ -28,7 +28,7 @@ WORLD_TEST(sums_are_exact) {
   assert_int_equal(world_find(w, "a")->usage.processes, 2);
   assert_int_equal(world_find(w, "a")->usage.threads, 6);
   assert_int_equal(world_counts(w)->rollup_reads, 2);
-  assert_int_equal(collector_metric_context(w->collector)->mem_total, 1 << 30);
+  assert_int_equal(collector_results(w->collector)->context.mem_total, 1 << 30);
 }
 
 /* --- the life of processes --- */

@@ -174,7 +174,8 @@ static bool is_published(const struct world *w, const char *metric) {
 
   report.metrics = metric_find(metric, &reason);
   return metric_next(&(struct metric_subject){.usage = &g->usage}, &report,
-                     collector_metric_context(w->collector), &cursor, &value);
+                     &collector_results(w->collector)->context, &cursor,
+                     &value);
 }
 
 /* The files are of this host, but not of the tree's file system: a container's

@@ -135,7 +135,7 @@ static void make(struct life *l, uint64_t seed) {
 
 static void cycle(struct life *l) {
   assert_int_equal(world_cycle(&l->world, INTERVAL_SECONDS), 0);
-  l->reads += collector_counts(l->world.collector)->rollup_reads;
+  l->reads += collector_results(l->world.collector)->counts.rollup_reads;
 }
 
 /* The kernel rounds off so much, for each member. */

@@ -32,7 +32,7 @@ static void run(struct world *w, struct log_state *s, unsigned seconds) {
   for (unsigned i = 0; i < seconds; i += 10) {
     world_run(w, 10);
     stub.now += TIME_T_TO_CDTIME_T(10);
-    log_after_cycle(s, w->collector, &w->settings, 0);
+    log_after_cycle(s, collector_results(w->collector), &w->settings, 0);
   }
 }
 

@@ -53,7 +53,7 @@ static void put_many(struct world *w, uint32_t n) {
 
 static void cycle(struct world *w) {
   world_run(w, 10);
-  assert_int_equal(collector_snapshot_error(w->collector), 0);
+  assert_int_equal(collector_results(w->collector)->snapshot_error, 0);
 }
 
 /* Runs a cycle, and raises an alarm for the next. */

@@ -51,7 +51,7 @@ static void put_letters(struct world *w, uint32_t n) {
 
 static void cycle(struct world *w, unsigned seconds) {
   world_run(w, seconds);
-  assert_int_equal(collector_snapshot_error(w->collector), 0);
+  assert_int_equal(collector_results(w->collector)->snapshot_error, 0);
 }
 
 /* The subjects of all captures, each a letter; stops the world. */
@@ -406,10 +406,10 @@ WORLD_TEST(a_document_that_cannot_be_made_is_told_and_lost) {
   proctree_write(&w->tree, "meminfo", broken, sizeof(broken) - 1);
   put_letters(w, 1);
   world_run(w, 10);
-  assert_int_equal(collector_snapshot_error(w->collector), -EINVAL);
+  assert_int_equal(collector_results(w->collector)->snapshot_error, -EINVAL);
   world_raise(w, "a");
   world_run(w, 10);
-  assert_int_equal(collector_snapshot_error(w->collector), -EINVAL);
+  assert_int_equal(collector_results(w->collector)->snapshot_error, -EINVAL);
   proctree_write(&w->tree, "meminfo", whole, sizeof(whole) - 1);
   world_raise(w, "a");
   cycle(w, 10);
