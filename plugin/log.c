@@ -115,6 +115,7 @@ static void log_denials(struct log_state *s, const struct cycle_results *r,
   const struct diag *exe = &r->diags[DIAG_EXECUTABLE_DENIED];
   const struct diag *all = &r->diags[DIAG_PROCESS_DENIED];
   const struct diag *first = rollup->count ? rollup : all->count ? all : exe;
+  const struct diag *last = all->count ? all : exe->count ? exe : rollup;
   bool is_hidden = r->diags[DIAG_HIDDEN].count > 0;
   char remedy[400], counts[128] = "";
 
@@ -129,9 +130,10 @@ static void log_denials(struct log_state *s, const struct cycle_results *r,
   append_count(rollup, "smaps_rollup", counts, sizeof(counts));
   append_count(exe, "exe", counts, sizeof(counts));
   append_count(all, "all files", counts, sizeof(counts));
-  WARNING("smaps plugin: %s: the kernel refuses to show %s processes (first: "
+  WARNING("smaps plugin: %s: the kernel refuses to show %s process%s (first: "
           "%u \"%s\"), so their values are guessed or unknown",
-          remedy, counts, first->pid, first->comm);
+          remedy, counts, last->count == 1 ? "" : "es", first->pid,
+          first->comm);
 }
 
 /* Up to three by name: 10 "a", 11 "b", 12 "c" and 5 more */

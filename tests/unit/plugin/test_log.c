@@ -109,3 +109,23 @@ WORLD_TEST(two_large_processes_are_both_named) {
   assert_int_equal(count(stub.logs[0], "11 \"g\""), 1);
   assert_int_equal(count(stub.logs[0], "more)"), 0);
 }
+
+static void log_denials(uint64_t rollup, uint64_t exe, const char *expected) {
+  struct cycle_results results = {.host.absence = HOST_IS_SEEN};
+  const struct settings settings = {.proc_root = (char[]){"/proc"}};
+  struct log_state s = {.is_command = true};
+
+  results.diags[DIAG_ROLLUP_DENIED].count = rollup;
+  results.diags[DIAG_EXECUTABLE_DENIED].count = exe;
+  stub.n_logs = 0;
+  log_after_cycle(&s, &results, &settings, 0);
+  assert_int_equal(stub.n_logs, 1);
+  assert_non_null(strstr(stub.logs[0], expected));
+}
+
+TEST(one_process_is_named_in_the_singular) {
+  log_denials(1, 0, "to show smaps_rollup of 1 process (first");
+  log_denials(2, 0, "to show smaps_rollup of 2 processes (first");
+  log_denials(2, 1, "to show smaps_rollup of 2, exe of 1 process (first");
+  log_denials(1, 2, "to show smaps_rollup of 1, exe of 2 processes (first");
+}
