@@ -108,7 +108,8 @@ static int check_captures(const struct rule *r, struct config_error *reason) {
   return config_error_set(
       reason,
       "expected a regular expression with %zu pair%s of parentheses in the "
-      "block, for %%{%zu}",
+      "block, for %%{%zu}: a selector with Match, such as CommMatch "
+      "\"^(web.*)\"",
       wanted, wanted == 1 ? "" : "s", wanted);
 }
 

@@ -248,6 +248,8 @@ TEST(a_rule_that_makes_no_sense_is_refused) {
       {{"ignore without selector", NULL, NULL}, "one selector"},
       {{"regex without captures", "%{1}", "CommMatch x"},
        "1 pair of parentheses"},
+      {{"globs alone", "%{1}", "Comm x*"},
+       "for %{1}: a selector with Match, such as CommMatch \"^("},
       {{"one too few", "%{2}", "CommMatch (x)"},
        "2 pairs of parentheses in \"(x)\""},
       {{"glob beside", "%{1}", "CommMatch (x); Comm yy"},
