@@ -121,24 +121,10 @@ void aggregate_estimate(const struct aggregate *a, const struct process *p,
 
 /* --- sums --- */
 
-/* True for a reading of this cycle with an error: a sample, or one in doubt. */
+/* True for a reading of this cycle; a sample, or one in doubt, has an error. */
 static bool is_fresh(const struct estimate *est) {
-  return est->source == SOURCE_SAMPLED ||
+  return est->source == SOURCE_READ || est->source == SOURCE_SAMPLED ||
          (est->source == SOURCE_ESTIMATED && est->age_ns == 0);
-}
-
-static void add_rollup(const struct estimate *est, uint64_t resident_bytes,
-                       struct usage *u) {
-  if (est->source == SOURCE_READ)
-    usage_add_rollup(u, &est->rollup, resident_bytes);
-  else if (is_fresh(est))
-    usage_add_sample(u, &est->rollup, resident_bytes, est->pss_error,
-                     est->uss_error);
-  else if (est->source == SOURCE_UNREADABLE || est->source == SOURCE_STATM)
-    usage_add_unread(u, &est->rollup, est->pss_error, est->uss_error);
-  else
-    usage_add_estimate(u, &est->rollup, resident_bytes, est->pss_error,
-                       est->uss_error, est->age_ns);
 }
 
 /* The time since its start; 0 if stat was not read. */
@@ -166,8 +152,8 @@ static void add(const struct aggregate *a, const struct process *p,
   uint64_t page_size = a->cycle->page_size;
   bool has_statm = est->source != SOURCE_NONE && est->source != SOURCE_PARENT;
 
-  usage_add_process(u, p->threads);
-  usage_add_life(u, p->threads * a->cycle->kernel_stack_bytes, uptime_ns(a, p));
+  usage_add_process(u, p->threads, p->threads * a->cycle->kernel_stack_bytes,
+                    uptime_ns(a, p));
   u->unreadable +=
       est->source == SOURCE_NONE || est->source == SOURCE_UNREADABLE;
   u->unknown += est->source == SOURCE_NONE;
@@ -177,7 +163,16 @@ static void add(const struct aggregate *a, const struct process *p,
     add_page_tables(p, page_size, u);
   }
   if (estimate_has_rollup(est))
-    add_rollup(est, p->statm.resident_pages * page_size, u);
+    usage_add_memory(u,
+                     &(struct usage_memory){
+                         .rollup = &est->rollup,
+                         .resident_bytes = p->statm.resident_pages * page_size,
+                         .pss = est->pss_error,
+                         .uss = est->uss_error,
+                         .is_fresh = is_fresh(est),
+                         .is_unread = est->source == SOURCE_UNREADABLE ||
+                                      est->source == SOURCE_STATM,
+                         .age_ns = est->age_ns});
 }
 
 /* Adds the process to the host's sum: once, however many groups it is in. */

@@ -5,9 +5,12 @@
 #include "proc/amount.h"
 #include "proc/arith.h"
 
-void usage_add_process(struct usage *u, uint32_t threads) {
+void usage_add_process(struct usage *u, uint32_t threads, uint64_t kernel_stack,
+                       uint64_t uptime_ns) {
   u->processes++;
   u->threads += threads;
+  u->kernel_stack += kernel_stack;
+  u->uptime_ns = max(u->uptime_ns, uptime_ns);
 }
 
 void usage_add_statm(struct usage *u, const struct statm_sample *s,
@@ -17,13 +20,6 @@ void usage_add_statm(struct usage *u, const struct statm_sample *s,
   u->data += s->data_pages * page_size;
   u->resident += s->resident_pages * page_size;
   u->resident_shared += s->shared_pages * page_size;
-}
-
-void usage_add_life(struct usage *u, uint64_t kernel_stack,
-                    uint64_t uptime_ns) {
-  u->kernel_stack += kernel_stack;
-  if (uptime_ns > u->uptime_ns)
-    u->uptime_ns = uptime_ns;
 }
 
 void usage_add_page_tables(struct usage *u, uint64_t bytes, bool is_known) {
@@ -36,57 +32,29 @@ bool usage_has_page_tables(const struct usage *u) {
   return u->unknown == 0 && (u->tables_known > 0 || u->tables_unknown == 0);
 }
 
-static uint64_t uss_of(const struct rollup *r) {
-  return min(rollup_uss(r), r->bytes[ROLLUP_PSS]);
-}
-
-static void add_rollup(struct usage *u, const struct rollup *r,
-                       uint64_t resident_bytes) {
-  uint64_t rss = r->bytes[ROLLUP_RSS], uss = uss_of(r);
+void usage_add_memory(struct usage *u, const struct usage_memory *m) {
+  const struct rollup *r = m->rollup;
+  uint64_t pss = r->bytes[ROLLUP_PSS], uss = min(rollup_uss(r), pss);
 
   u->uss += uss;
-  u->shared += rss - uss;
+  u->shared += r->bytes[ROLLUP_RSS] - uss;
   u->rollup.known = u->rolled_up ? u->rollup.known & r->known : r->known;
   for (int f = 0; f < ROLLUP_FIELDS; f++)
     u->rollup.bytes[f] += r->bytes[f];
   u->rolled_up++;
-  u->resident_rolled_up += resident_bytes;
-  if (r->bytes[ROLLUP_ANONYMOUS] > u->largest_anonymous)
-    u->largest_anonymous = r->bytes[ROLLUP_ANONYMOUS];
-}
-
-void usage_add_rollup(struct usage *u, const struct rollup *r,
-                      uint64_t resident_bytes) {
-  add_rollup(u, r, resident_bytes);
-  u->fresh_pss += r->bytes[ROLLUP_PSS];
-}
-
-void usage_add_sample(struct usage *u, const struct rollup *r,
-                      uint64_t resident_bytes, struct doubt pss,
-                      struct doubt uss) {
-  uint64_t all = r->bytes[ROLLUP_PSS];
-
-  add_rollup(u, r, resident_bytes);
-  doubt_add(&u->pss_doubt, pss);
-  doubt_add(&u->uss_doubt, uss);
-  u->fresh_pss += all - min(all, amount_from(doubt_bytes(pss)));
-}
-
-void usage_add_estimate(struct usage *u, const struct rollup *r,
-                        uint64_t resident_bytes, struct doubt pss,
-                        struct doubt uss, uint64_t age_ns) {
-  add_rollup(u, r, resident_bytes);
-  doubt_add(&u->pss_doubt, pss);
-  doubt_add(&u->uss_doubt, uss);
-  u->unmeasured += age_ns == 0;
-  if (age_ns > u->oldest_age_ns)
-    u->oldest_age_ns = age_ns;
-}
-
-void usage_add_unread(struct usage *u, const struct rollup *r, struct doubt pss,
-                      struct doubt uss) {
-  usage_add_estimate(u, r, 0, pss, uss, 0);
-  u->unread_pss += r->bytes[ROLLUP_PSS];
+  u->largest_anonymous = max(u->largest_anonymous, r->bytes[ROLLUP_ANONYMOUS]);
+  doubt_add(&u->pss_doubt, m->pss);
+  doubt_add(&u->uss_doubt, m->uss);
+  if (m->is_fresh) {
+    u->fresh_pss += minus(pss, amount_from(doubt_bytes(m->pss)));
+  } else {
+    u->unmeasured += m->age_ns == 0;
+    u->oldest_age_ns = max(u->oldest_age_ns, m->age_ns);
+  }
+  if (m->is_unread)
+    u->unread_pss += pss;
+  else
+    u->resident_rolled_up += m->resident_bytes;
 }
 
 static uint64_t unread_of(const struct usage *u, uint64_t bytes) {

@@ -64,42 +64,35 @@ struct usage {
   uint64_t ended_unread, ended_unread_bytes;
 };
 
-/* Counts a member, without memory: it has none or shares another's mm. */
-void usage_add_process(struct usage *u, uint32_t threads);
+/* Counts a member, with its kernel stacks and the time since it began. Without
+ * the calls below it has no memory, or shares another's mm. */
+void usage_add_process(struct usage *u, uint32_t threads, uint64_t kernel_stack,
+                       uint64_t uptime_ns);
 
 /* Adds the statm of a member. */
 void usage_add_statm(struct usage *u, const struct statm_sample *s,
                      uint64_t page_size);
 
-/* Adds the kernel stacks of a member, and the time since it began. */
-void usage_add_life(struct usage *u, uint64_t kernel_stack, uint64_t uptime_ns);
-
 /* Adds the page tables of a member, or the least that it can have. */
 void usage_add_page_tables(struct usage *u, uint64_t bytes, bool is_known);
 
+/* The memory of a member, as it was read or estimated. */
+struct usage_memory {
+  const struct rollup *rollup;
+  uint64_t resident_bytes; /* of its statm, which was added */
+  struct doubt pss, uss;   /* possible errors */
+  bool is_fresh;           /* read in this cycle: all but its error is known */
+  bool is_unread;          /* a guess of a member that is unreadable, unasked */
+  uint64_t age_ns; /* of the reading of an estimate; 0: like other members */
+};
+
 /*
- * Adds the rollup of a member whose statm has been added.
+ * Adds it.
  *
  * uss is Private_Clean + Private_Dirty, at most Pss: if a process maps a page
  * twice, some kernels (CONFIG_NO_PAGE_MAPCOUNT) count both mappings as private.
  */
-void usage_add_rollup(struct usage *u, const struct rollup *r,
-                      uint64_t resident_bytes);
-
-/* Adds a sample of the pages; all but its error counts as fresh. */
-void usage_add_sample(struct usage *u, const struct rollup *r,
-                      uint64_t resident_bytes, struct doubt pss,
-                      struct doubt uss);
-
-/* Adds an estimate in place of a rollup. It rests on a reading of that age, or
- * (age_ns 0) on the use of other members. */
-void usage_add_estimate(struct usage *u, const struct rollup *r,
-                        uint64_t resident_bytes, struct doubt pss,
-                        struct doubt uss, uint64_t age_ns);
-
-/* Adds the guess of a member that is unreadable or unasked. */
-void usage_add_unread(struct usage *u, const struct rollup *r, struct doubt pss,
-                      struct doubt uss);
+void usage_add_memory(struct usage *u, const struct usage_memory *m);
 
 /*
  * The possible errors of the sums, in bytes. They are limited: an inexact

@@ -183,11 +183,13 @@ static struct usage make_usage(void) {
     r.bytes[f] = (f + 1) * MIB;
   r.bytes[ROLLUP_RSS] = 500 * MIB;
   r.bytes[ROLLUP_PSS] = 250 * MIB;
-  usage_add_process(&u, 3);
-  usage_add_life(&u, 48 * KIB, UINT64_C(90500000000));
+  usage_add_process(&u, 3, 48 * KIB, UINT64_C(90500000000));
   usage_add_page_tables(&u, 5 * MIB, true);
   usage_add_statm(&u, &statm, 4 * KIB);
-  usage_add_rollup(&u, &r, statm.resident_pages * 4 * KIB);
+  usage_add_memory(&u, &(struct usage_memory){
+                           .rollup = &r,
+                           .resident_bytes = statm.resident_pages * 4 * KIB,
+                           .is_fresh = true});
   return u;
 }
 
@@ -304,8 +306,12 @@ TEST(the_errors_are_those_of_the_estimates) {
   struct values v;
 
   r.bytes[ROLLUP_RSS] = r.bytes[ROLLUP_PSS] = 100 * MIB;
-  usage_add_process(&u, 1);
-  usage_add_estimate(&u, &r, 100 * MIB, pss, uss, 1);
+  usage_add_process(&u, 1, 0, 0);
+  usage_add_memory(&u, &(struct usage_memory){.rollup = &r,
+                                              .resident_bytes = 100 * MIB,
+                                              .pss = pss,
+                                              .uss = uss,
+                                              .age_ns = 1});
   v = publish_all(&u);
   check_all(&v, "memory-pss_error=3m memory-uss_error=6m "
                 "percent-pss_error=0.29296875 percent-uss_error=0.5859375");
@@ -320,7 +326,7 @@ TEST(ps_count_is_processes_and_threads) {
   struct usage u = make_usage();
   struct values v;
 
-  usage_add_process(&u, 39);
+  usage_add_process(&u, 39, 0, 0);
   v = publish_all(&u);
   for (size_t i = 0; i < v.n; i++)
     assert_int_equal(v.value[i].n,
@@ -361,7 +367,7 @@ TEST(an_unknown_member_makes_statm_unknown_too) {
   struct usage u = make_usage();
   struct values v;
 
-  usage_add_process(&u, 5);
+  usage_add_process(&u, 5, 0, 0);
   u.unreadable++;
   u.unknown++;
   v = publish_all(&u);
@@ -435,8 +441,8 @@ TEST(a_field_that_one_member_lacks_is_unknown) {
   struct rollup r = {.known = KNOWN & ~(1U << ROLLUP_KSM)};
   struct values v;
 
-  usage_add_process(&u, 1);
-  usage_add_rollup(&u, &r, 0);
+  usage_add_process(&u, 1, 0, 0);
+  usage_add_memory(&u, &(struct usage_memory){.rollup = &r, .is_fresh = true});
   v = publish_all(&u);
   check_all(&v, "memory-ksm=nan percent-ksm=nan memory-pss=250m");
 }

@@ -21,13 +21,30 @@ static struct rollup make_rollup(uint64_t pss, uint64_t private_clean,
   return r;
 }
 
+static void add_rollup(struct usage *u, const struct rollup *r,
+                       uint64_t resident_bytes) {
+  usage_add_memory(u, &(struct usage_memory){.rollup = r,
+                                             .resident_bytes = resident_bytes,
+                                             .is_fresh = true});
+}
+
+static void add_estimate(struct usage *u, const struct rollup *r,
+                         uint64_t resident_bytes, struct doubt pss,
+                         struct doubt uss, uint64_t age_ns) {
+  usage_add_memory(u, &(struct usage_memory){.rollup = r,
+                                             .resident_bytes = resident_bytes,
+                                             .pss = pss,
+                                             .uss = uss,
+                                             .age_ns = age_ns});
+}
+
 static void add(struct usage *u, const struct rollup *r, uint64_t pages) {
   const struct statm_sample statm = {.resident_pages = pages};
 
-  usage_add_process(u, 1);
+  usage_add_process(u, 1, 0, 0);
   usage_add_statm(u, &statm, PAGE);
   if (r)
-    usage_add_rollup(u, r, pages * PAGE);
+    add_rollup(u, r, pages * PAGE);
   else
     u->unreadable++;
 }
@@ -62,7 +79,7 @@ TEST(every_field_of_the_rollups_is_summed) {
     r.bytes[f] = (f + 1) * KIB;
   r.bytes[ROLLUP_RSS] = 100 * KIB;
   for (int i = 0; i < 3; i++)
-    usage_add_rollup(&u, &r, 7 * PAGE);
+    add_rollup(&u, &r, 7 * PAGE);
   for (uint64_t f = 0; f < ROLLUP_FIELDS; f++)
     assert_int_equal(u.rollup.bytes[f], 3 * r.bytes[f]);
   assert_int_equal(u.rollup.known, KNOWN);
@@ -89,7 +106,7 @@ TEST(uss_is_private_clean_and_dirty) {
                                   cases[i].private_dirty, cases[i].shared);
     struct usage u = {.processes = 0};
 
-    usage_add_rollup(&u, &r, 0);
+    add_rollup(&u, &r, 0);
     if (u.uss != cases[i].want_uss * KIB ||
         u.shared != cases[i].want_shared * KIB)
       fail_msg("%s: %ju and %ju", cases[i].name, (uintmax_t)u.uss,
@@ -103,8 +120,8 @@ TEST(uss_is_bounded_for_each_process_by_itself) {
   struct rollup sharing = make_rollup(60, 0, 10, 90);
   struct usage u = {.processes = 0};
 
-  usage_add_rollup(&u, &doubled, 0);
-  usage_add_rollup(&u, &sharing, 0);
+  add_rollup(&u, &doubled, 0);
+  add_rollup(&u, &sharing, 0);
   assert_int_equal(u.uss, 50 * KIB);
   assert_int_equal(u.shared, 130 * KIB);
 }
@@ -132,7 +149,7 @@ TEST(any_sum_keeps_uss_below_pss_below_rss) {
     for (uint64_t n = draw(20); n > 0; n--) {
       struct rollup r = draw_rollup();
 
-      usage_add_rollup(&u, &r, 0);
+      add_rollup(&u, &r, 0);
       pss += r.bytes[ROLLUP_PSS];
       rss += r.bytes[ROLLUP_RSS];
       assert_true(u.rollup.bytes[ROLLUP_PSS] == pss);
@@ -150,10 +167,10 @@ TEST(known_are_the_fields_that_all_members_have) {
 
   old.known &= ~(1U << ROLLUP_KSM | 1U << ROLLUP_PSS_DIRTY);
   odd.known &= ~(1U << ROLLUP_LOCKED);
-  usage_add_rollup(&u, &old, 0);
-  usage_add_rollup(&u, &now, 0);
+  add_rollup(&u, &old, 0);
+  add_rollup(&u, &now, 0);
   assert_int_equal(u.rollup.known, old.known);
-  usage_add_rollup(&u, &odd, 0);
+  add_rollup(&u, &odd, 0);
   assert_int_equal(u.rollup.known, old.known & odd.known);
 }
 
@@ -165,12 +182,26 @@ TEST(one_member_that_was_read_makes_the_sums_known) {
   assert_true(usage_is_known(&u));
   add(&u, NULL, 10);
   assert_false(usage_is_known(&u));
-  usage_add_estimate(&u, &r, 40 * KIB, whole, whole, 0); /* a guess */
+  add_estimate(&u, &r, 40 * KIB, whole, whole, 0); /* a guess */
   assert_false(usage_is_known(&u));
   add(&u, &r, 10);
   assert_true(usage_is_known(&u));
   u.unknown++;
   assert_false(usage_is_known(&u));
+}
+
+TEST(a_sample_covers_all_but_its_error) {
+  const struct doubt small = {.common = 10 * KIB}, large = {.common = MIB};
+  struct rollup r = make_rollup(40, 40, 0, 0);
+  struct usage u = {.processes = 0};
+
+  usage_add_memory(
+      &u, &(struct usage_memory){.rollup = &r, .pss = small, .is_fresh = true});
+  assert_true(usage_coverage_percent(&u) == 75);
+  usage_add_memory(
+      &u, &(struct usage_memory){.rollup = &r, .pss = large, .is_fresh = true});
+  assert_true(usage_coverage_percent(&u) == 37.5);
+  assert_true(usage_age_seconds(&u) == 0);
 }
 
 TEST(a_guess_of_what_cannot_be_read_covers_nothing) {
@@ -181,7 +212,9 @@ TEST(a_guess_of_what_cannot_be_read_covers_nothing) {
 
   add(&u, &small, 10);
   add(&u, NULL, 30);
-  usage_add_unread(&u, &large, whole, whole);
+  usage_add_memory(
+      &u, &(struct usage_memory){
+              .rollup = &large, .pss = whole, .uss = whole, .is_unread = true});
   assert_int_equal(u.rollup.bytes[ROLLUP_PSS], 100 * KIB);
   assert_int_equal(u.rollup.bytes[ROLLUP_RSS], 130 * KIB);
   assert_int_equal(usage_pss_error(&u), 90 * KIB); /* it may be nothing */
@@ -227,7 +260,7 @@ TEST(members_of_unknown_size_count_by_head) {
 
   for (int i = 0; i < 3; i++)
     add(&u, &r, 10);
-  usage_add_process(&u, 1);
+  usage_add_process(&u, 1, 0, 0);
   u.unreadable++;
   u.unknown++;
   assert_true(usage_coverage_percent(&u) == 75);
@@ -239,11 +272,11 @@ static void estimate(struct usage *u, const struct rollup *r, uint64_t pages,
                      uint64_t doubt_kb, uint64_t age_ns) {
   const struct statm_sample statm = {.resident_pages = pages};
 
-  usage_add_process(u, 1);
+  usage_add_process(u, 1, 0, 0);
   usage_add_statm(u, &statm, PAGE);
-  usage_add_estimate(u, r, pages * PAGE,
-                     (struct doubt){.common = (double)(doubt_kb * KIB)},
-                     (struct doubt){.common = 0}, age_ns);
+  add_estimate(u, r, pages * PAGE,
+               (struct doubt){.common = (double)(doubt_kb * KIB)},
+               (struct doubt){.common = 0}, age_ns);
 }
 
 TEST(an_estimate_counts_as_a_rollup_does) {
@@ -252,8 +285,8 @@ TEST(an_estimate_counts_as_a_rollup_does) {
   const struct doubt none = {.common = 0};
 
   r.known &= ~(1U << ROLLUP_KSM);
-  usage_add_rollup(&read, &r, 40 * PAGE);
-  usage_add_estimate(&estimated, &r, 40 * PAGE, none, none, 5);
+  add_rollup(&read, &r, 40 * PAGE);
+  add_estimate(&estimated, &r, 40 * PAGE, none, none, 5);
   assert_int_equal(read.fresh_pss, 55 * KIB);
   assert_int_equal(estimated.fresh_pss, 0);
   assert_int_equal(estimated.uss, read.uss);
@@ -288,7 +321,7 @@ static void add_doubt(struct usage *u, double common_kb,
   const struct doubt pss = {common_kb * KIB, independent_kb * KIB};
   const struct doubt uss = {2 * pss.common, 2 * pss.independent};
 
-  usage_add_estimate(u, &r, 10 * PAGE, pss, uss, 7);
+  add_estimate(u, &r, 10 * PAGE, pss, uss, 7);
 }
 
 /* Errors that members have in common add up; of others the squares do. */
@@ -323,7 +356,7 @@ TEST(doubt_of_uss_is_at_most_the_rest_of_pss_and_what_is_beyond) {
   const struct doubt doubt = {.common = 40 * KIB};
   struct usage u = {.is_host_known = true, .beyond_bytes = 5 * KIB};
 
-  usage_add_estimate(&u, &r, 10 * PAGE, doubt, doubt, 7);
+  add_estimate(&u, &r, 10 * PAGE, doubt, doubt, 7);
   assert_int_equal(usage_uss_error(&u), (30 - 10 + 5) * KIB);
 }
 
@@ -334,7 +367,7 @@ TEST(doubt_of_members_can_be_more_than_they_have) {
   struct usage u = {.processes = 0};
   const struct doubt doubt = {.common = 50 * KIB};
 
-  usage_add_estimate(&u, &r, 10 * PAGE, doubt, doubt, 7);
+  add_estimate(&u, &r, 10 * PAGE, doubt, doubt, 7);
   assert_int_equal(usage_pss_error(&u), 50 * KIB);
   assert_int_equal(usage_uss_error(&u), 50 * KIB);
 }
@@ -398,7 +431,7 @@ TEST(unasked_member_alone_leaves_the_sum_unknown) {
   struct rollup r = make_rollup(10, 10, 0, 0);
   struct usage u = {.processes = 0};
 
-  usage_add_process(&u, 1);
+  usage_add_process(&u, 1, 0, 0);
   usage_add_statm(&u, &statm, PAGE);
   u.unasked++;
   assert_false(usage_is_known(&u));
@@ -486,7 +519,7 @@ TEST(any_guess_keeps_uss_below_pss_below_rss) {
       struct rollup r = draw_rollup();
 
       /* statm is from another moment, and not exact on each kernel. */
-      usage_add_rollup(&u, &r, r.bytes[ROLLUP_RSS] / (1 + draw(3)));
+      add_rollup(&u, &r, r.bytes[ROLLUP_RSS] / (1 + draw(3)));
     }
     usage_guess(&u, &s, PAGE, KNOWN, &got);
     for (int f = 0; f < ROLLUP_FIELDS; f++)
@@ -496,9 +529,8 @@ TEST(any_guess_keeps_uss_below_pss_below_rss) {
         got.bytes[ROLLUP_SHARED_CLEAN] + got.bytes[ROLLUP_SHARED_DIRTY] +
             got.bytes[ROLLUP_PRIVATE_CLEAN] + got.bytes[ROLLUP_PRIVATE_DIRTY] ==
         got.bytes[ROLLUP_RSS]);
-    usage_add_estimate(&one, &got, s.resident_pages * PAGE,
-                       (struct doubt){.common = 0}, (struct doubt){.common = 0},
-                       0);
+    add_estimate(&one, &got, s.resident_pages * PAGE,
+                 (struct doubt){.common = 0}, (struct doubt){.common = 0}, 0);
     assert_true(one.uss <= one.rollup.bytes[ROLLUP_PSS]);
     assert_true(one.uss + one.shared == one.rollup.bytes[ROLLUP_RSS]);
   }
@@ -532,8 +564,8 @@ TEST(parts_by_cause_add_up_to_the_error) {
   struct usage u = {.processes = 0};
   double parts[ALL_CAUSES];
 
-  usage_add_estimate(&u, &r, 150 * KIB, one, one, 1);
-  usage_add_estimate(&u, &r, 150 * KIB, other, other, 1);
+  add_estimate(&u, &r, 150 * KIB, one, one, 1);
+  add_estimate(&u, &r, 150 * KIB, other, other, 1);
   doubt_divide(sums, one, ones);
   doubt_divide(sums, other, others);
   assert_int_equal(usage_pss_error(&u), 14 * KIB);
