@@ -1,6 +1,5 @@
 #include "snapshot/recorder.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,69 +80,47 @@ void recorder_raise(struct recorder *r, const struct alarm *alarm) {
   pthread_mutex_unlock(&r->mutex);
 }
 
-/* Takes the next alarm. Drops alarms for which a capture was made since they
- * were raised. */
-static bool pop_alarm(struct recorder *r, uint64_t now_ns, struct alarm *ret) {
-  bool has_any = false;
-
-  pthread_mutex_lock(&r->mutex);
-  assert(r->n_alarms <= ALARMS_MAX);
-  while (!has_any && r->n_alarms > 0) {
-    *ret = r->alarms[0];
-    r->n_alarms--;
-    memmove(&r->alarms[0], &r->alarms[1], r->n_alarms * sizeof(*r->alarms));
-    has_any = !is_cooling(r, ret, now_ns);
-  }
-  pthread_mutex_unlock(&r->mutex);
-  return has_any;
-}
-
-/* Adds a cooldown, in the place of one that is over, if possible. */
-static int add_cooldown(struct recorder *r, const struct cooldown *new,
-                        uint64_t now_ns) {
+/* In the place of a cooldown that is over, if possible. */
+static int cool_down(struct recorder *r, const struct alarm *alarm,
+                     uint64_t now_ns) {
   struct cooldown *cooldowns;
   size_t i = 0;
 
   while (i < r->n_cooldowns && r->cooldowns[i].until_ns > now_ns)
     i++;
-  cooldowns = array_room(r->cooldowns, i, &r->cap_cooldowns, sizeof(*new));
+  cooldowns =
+      array_room(r->cooldowns, i, &r->cap_cooldowns, sizeof(*cooldowns));
   if (!cooldowns)
     return -ENOMEM;
   r->cooldowns = cooldowns;
-  cooldowns[i] = *new;
-  if (i == r->n_cooldowns)
-    r->n_cooldowns++;
-  return 0;
-}
-
-static int cool_down(struct recorder *r, const struct alarm *alarm,
-                     uint64_t now_ns) {
-  const struct cooldown new = {
+  cooldowns[i] = (struct cooldown){
       .alarm = *alarm, .until_ns = now_ns + r->settings->capture.cooldown_ns};
-  int rc;
-
-  pthread_mutex_lock(&r->mutex);
-  rc = add_cooldown(r, &new, now_ns);
-  pthread_mutex_unlock(&r->mutex);
-  return rc;
+  r->n_cooldowns += i == r->n_cooldowns;
+  return 0;
 }
 
 /* --- captures --- */
 
 /* Begins the capture of the next alarm. A value cools down even if its capture
- * fails later: trying again does not help against a full disk. */
+ * fails later: trying again does not help against a full disk. Who raises an
+ * alarm waits meanwhile, because it may be one that cools down then. */
 static int begin_next(struct recorder *r, const struct scene *s,
                       uint64_t now_ns) {
-  struct alarm alarm;
   int rc = 0;
 
-  while (rc == 0 && !r->capture.is_running && pop_alarm(r, now_ns, &alarm)) {
+  pthread_mutex_lock(&r->mutex);
+  r->cycle_ns = now_ns;
+  while (rc == 0 && !r->capture.is_running && r->n_alarms > 0) {
+    const struct alarm alarm = r->alarms[0];
+
+    array_remove(r->alarms, &r->n_alarms, sizeof(alarm), 0);
     rc = capture_begin(&r->capture, s, &r->last_known, &alarm);
     if (rc == 0)
       rc = cool_down(r, &alarm, now_ns);
-    if (rc == -ENOENT)
+    else if (rc == -ENOENT)
       rc = 0;
   }
+  pthread_mutex_unlock(&r->mutex);
   return rc;
 }
 
@@ -184,16 +161,12 @@ static void continue_capture(struct recorder *r, const struct scene *s) {
 
 static void run_captures(struct recorder *r, const struct scene *s,
                          uint64_t now_ns) {
-  int rc = 0;
+  int rc;
 
   if (!r->settings->capture.directory)
     return;
-  pthread_mutex_lock(&r->mutex);
-  r->cycle_ns = now_ns;
-  pthread_mutex_unlock(&r->mutex);
   last_known_note(&r->last_known, s);
-  if (!r->capture.is_running)
-    rc = begin_next(r, s, now_ns);
+  rc = begin_next(r, s, now_ns);
   if (rc < 0)
     note_error(r, rc);
   if (r->capture.is_running)
