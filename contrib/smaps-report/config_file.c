@@ -2,6 +2,7 @@
 
 #include "liboconfig/aux_types.h"
 #include "memory.h"
+#include "option.h"
 
 #include <collectd/core/daemon/plugin.h>
 
@@ -41,6 +42,21 @@ void oconfig_ignored(const char *file, int line, const char *text) {
   WARNING("%s: collectd ignores the character %s outside quotes: write the "
           "value in quotes",
           place, text);
+}
+
+/* Expressions need their backslashes. */
+void oconfig_unescaped(const char *file, int line, const oconfig_item_t *option,
+                       char c) {
+  size_t len = strlen(option->key);
+  char text[512];
+
+  if (len < strlen("Match") ||
+      strcasecmp(option->key + len - strlen("Match"), "Match") != 0)
+    return;
+  option_describe(option, text, sizeof(text));
+  WARNING("%s:%d: %s: collectd has removed the backslash before %c: write "
+          "\\\\%c",
+          file, line, text, c, c);
 }
 
 static bool refuse(const char *path, const char *why) {

@@ -533,6 +533,18 @@ class Check(LiveTest):
         self.assertIn("ignores the character * outside quotes", hint[1])
         self.assertIn('"service" lacks a suffix', suffix[0])
 
+    def test_backslash_that_is_lost_has_a_hint(self):
+        hints = self.hints(
+            r'CommandLineMatch "^a\w+ \"b\" \\d"', r'CommMatch "a\\.b"', r'Comm "\x"'
+        )
+        said = [
+            line for lines in hints for line in lines if "has removed the" in line
+        ]
+        self.assertEqual(len(said), 1, said)
+        self.assertRegex(
+            said[0], r"^CommandLineMatch .*the backslash before w: write \\\\w$"
+        )
+
     def test_rule_that_comes_too_late_did_not_take_nothing(self):
         """Its service runs, and another rule has the process."""
         pid = self.write_file("pid", str(os.getpid()))

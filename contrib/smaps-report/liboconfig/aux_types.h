@@ -20,4 +20,9 @@ void oconfig_mistake(const char *file, int line, const char *near,
 /* Told for each character that is no token, and is ignored. */
 void oconfig_ignored(const char *file, int line, const char *text);
 
+/* Told for each option from whose strings a backslash was removed, and neither
+ * a quotation mark nor a backslash follows it, but c. */
+void oconfig_unescaped(const char *file, int line, const oconfig_item_t *option,
+                       char c);
+
 #endif /* AUX_TYPES_H */

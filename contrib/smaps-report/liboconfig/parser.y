@@ -30,6 +30,11 @@
 #include "oconfig.h"
 #include "aux_types.h"
 
+/* The last character from before which unquote() has removed a backslash, if
+ * that was for nothing: neither a quotation mark nor a backslash. */
+static char lost;
+static int lost_line;
+
 static char *unquote (const char *orig);
 static void yyerror(const char *s);
 static void drop_values (oconfig_value_t *values, int n);
@@ -137,6 +142,9 @@ option:
 	 $$.key = $1;
 	 $$.values = $2.argument;
 	 $$.values_num = $2.argument_num;
+	 if (lost)
+		oconfig_unescaped (c_file, lost_line, &$$, lost);
+	 lost = 0;
 	}
 	;
 
@@ -153,6 +161,7 @@ block_begin:
 	 $$.key = $2;
 	 $$.values = $3.argument;
 	 $$.values_num = $3.argument_num;
+	 lost = 0;
 	}
 	;
 
@@ -320,6 +329,11 @@ static char *unquote (const char *orig)
 		{
 			memmove (ret + i, ret + (i + 1), len - i);
 			len--;
+			if (ret[i] != '\\' && ret[i] != '"')
+			{
+				lost = ret[i];
+				lost_line = yylineno;
+			}
 		}
 	}
 
