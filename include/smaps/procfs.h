@@ -74,6 +74,10 @@ int procfs_open_process(struct procfs *p, uint32_t pid, int *ret_fd);
 int procfs_open_thread(struct procfs *p, int process_fd, uint32_t tid,
                        int *ret_fd);
 
+/* Opens a directory outside of the tree by its absolute path, which is looked
+ * up below a tree that is captured. The caller announces and closes it. */
+int procfs_open_outside(struct procfs *p, const char *path, int *ret_fd);
+
 /* Lists up to `max` thread ids of a process, in the kernel's order. */
 int procfs_list_threads(struct procfs *p, int process_fd, uint32_t *tids,
                         size_t max, size_t *ret_n);

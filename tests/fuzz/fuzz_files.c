@@ -1,5 +1,4 @@
-/* The small files: statm, status, meminfo, loadavg, uptime, and the lines of
- * mountinfo. */
+/* The small files: statm, status, meminfo, loadavg and uptime. */
 #include "fuzz.h"
 
 #include <errno.h>
@@ -8,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cgroup/mountinfo.h"
 #include "proc/loadavg.h"
 #include "proc/meminfo.h"
 #include "proc/statm.h"
@@ -108,33 +106,6 @@ static void look_at_host(const char *text, size_t len) {
   require(rc != 0 || ns % 10000000 == 0);
 }
 
-/* A path takes no more room decoded than encoded. */
-static void look_at_path(struct span path, struct span line) {
-  char *room = malloc(path.len + 1);
-
-  require(path.len > 0 && fuzz_is_within(path, line));
-  require(!memchr(path.text, ' ', path.len));
-  if (mountinfo_decode(path, room, path.len + 1))
-    require(strlen(room) <= path.len);
-  free(room);
-}
-
-static void look_at_mountinfo(const char *text, size_t len) {
-  struct span line = {text, len};
-  struct mountinfo m;
-  int rc;
-
-  fuzz_taint(&m, sizeof(m));
-  rc = mountinfo_parse_line(line, &m);
-  require_outcome(rc, &m, sizeof(m));
-  if (rc != 0)
-    return;
-  look_at_path(m.root, line);
-  look_at_path(m.mount_point, line);
-  look_at_path(m.type, line);
-  look_at_path(m.super_options, line);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   char *text = fuzz_copy(data, size);
 
@@ -142,7 +113,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   look_at_status(text, size);
   look_at_meminfo(text, size);
   look_at_host(text, size);
-  look_at_mountinfo(text, size);
   free(text);
   return 0;
 }

@@ -8,30 +8,13 @@
 void cgroup_put(const struct world *w, const char *path, const char *text) {
   char name[300];
 
-  snprintf(name, sizeof(name), "cg%s", path);
+  snprintf(name, sizeof(name), CGROUPS "%s", path);
   proctree_write(&w->tree, name, text, strlen(text));
-}
-
-static void mount_at(const struct world *w, const char *directory,
-                     const char *type, const char *options) {
-  proctree_print(&w->tree, 0, "self/mountinfo",
-                 "30 23 0:26 / %s/%s rw - %s x %s\n", w->tree.root, directory,
-                 type, options);
-}
-
-void cgroup_mount(const struct world *w, const char *type,
-                  const char *options) {
-  mount_at(w, "cg", type, options);
-}
-
-void cgroup_mount_at(const struct world *w, const char *directory) {
-  mount_at(w, directory, "cgroup2", "rw");
 }
 
 void cgroup_make(const struct world *w, const char *path, const char *use) {
   char name[256];
 
-  cgroup_mount(w, "cgroup2", "rw");
   snprintf(name, sizeof(name), "%s/memory.current", path);
   cgroup_put(w, name, use);
   snprintf(name, sizeof(name), "%s/memory.max", path);
@@ -42,7 +25,7 @@ void cgroup_remove(const struct world *w, const char *path) {
   static unsigned removed;
   char from[256], to[32];
 
-  snprintf(from, sizeof(from), "cg%s", path);
+  snprintf(from, sizeof(from), CGROUPS "%s", path);
   snprintf(to, sizeof(to), "removed.%u", removed++);
   proctree_rename(&w->tree, from, to);
 }

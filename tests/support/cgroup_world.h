@@ -4,14 +4,11 @@
 
 #include "collected.h"
 
-/* Writes a file of the hierarchy, which is mounted at "cg". */
+/* The hierarchy, in the tree; that of version 1 is below, at "/memory". */
+#define CGROUPS "sys/fs/cgroup"
+
+/* Writes a file of it. */
 void cgroup_put(const struct world *w, const char *path, const char *text);
-
-/* Shows the hierarchy: "cgroup2", or "cgroup" with the option "memory". */
-void cgroup_mount(const struct world *w, const char *type, const char *options);
-
-/* The same of version 2, mounted at another directory than "cg". */
-void cgroup_mount_at(const struct world *w, const char *directory);
 
 /* Makes a control group of version 2 with that use, without a limit. */
 void cgroup_make(const struct world *w, const char *path, const char *use);

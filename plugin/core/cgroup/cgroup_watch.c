@@ -1,6 +1,7 @@
 #include "cgroup/cgroup_watch.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 
 struct watched_cgroup {
   char *path;
-  struct memory_cgroup_place place;
+  enum cgroup_hierarchy hierarchy;
   struct procfs_file usage_file; /* open, if there is room for it */
   struct cgroup_memory memory;   /* what groups show */
   uint32_t pid;    /* of a process in it; 0: it belongs to no group now */
@@ -31,8 +32,7 @@ struct watched_cgroup {
   bool has_count, has_parent_count;
   uint64_t count, parent_count, ino;
   /* The results of this cycle. */
-  bool is_lost, was_lost; /* its directory is missing now; in the last cycle */
-  bool is_gone;           /* it was removed, even if it was made again */
+  bool is_gone;              /* it was removed, even if it was made again */
   uint64_t counted, missing; /* kills: its own; new ones of its parent */
 
   uint32_t kills[KILLS_SPANS];
@@ -55,8 +55,8 @@ static size_t find(const struct cgroup_watch *w, const char *path,
 static void forget_place(const struct cgroup_watch *w,
                          struct watched_cgroup *c) {
   procfs_drop(w->procfs, &c->usage_file);
-  free(c->place.directory);
-  c->place = (struct memory_cgroup_place){.directory = NULL};
+  c->hierarchy = CGROUP_NOWHERE;
+  c->memory.is_found = false;
 }
 
 static void watched_free(const struct cgroup_watch *w,
@@ -122,8 +122,7 @@ static void watch_groups(struct cgroup_watch *w,
 
     c->pid = 0;
     c->has_new_processes = false;
-    c->was_lost = c->is_lost;
-    c->is_lost = c->is_gone = false;
+    c->is_gone = false;
     c->counted = c->missing = 0;
   }
   for (size_t i = 0; i < groups->n; i++)
@@ -176,8 +175,8 @@ static bool is_read(const struct cgroup_watch *w,
     return false;
   /* Without processes only the kills are read. */
   if (!c->pid)
-    return c->place.directory && c->has_count && w->new_host_kills > 0;
-  return c->place.directory || w->now_ns >= c->retry_ns;
+    return c->hierarchy && c->has_count && w->new_host_kills > 0;
+  return c->hierarchy || c->has_new_processes || w->now_ns >= c->retry_ns;
 }
 
 static void note_absence(const struct cgroup_watch *w, struct watched_cgroup *c,
@@ -239,17 +238,12 @@ static void adopt_counts(const struct cgroup_watch *w, struct watched_cgroup *c,
 }
 
 static void adopt_place(const struct cgroup_watch *w, struct watched_cgroup *c,
-                        struct memory_cgroup_reading *r) {
-  if (!r->place.directory)
+                        const struct memory_cgroup_reading *r) {
+  if (r->hierarchy)
+    c->hierarchy = r->hierarchy;
+  c->memory.is_found = !r->is_gone;
+  if (!r->is_gone)
     return;
-  forget_place(w, c);
-  c->place = r->place;
-}
-
-/* The place of a control group with a count of kills is kept for a cycle: if it
- * disappeared by a kill, its parent's count shows that in the next cycle. */
-static void lose(const struct cgroup_watch *w, struct watched_cgroup *c) {
-  c->is_lost = true;
   c->memory.known &= CGROUP_HAS_KILLS;
   procfs_drop(w->procfs, &c->usage_file);
 }
@@ -259,8 +253,6 @@ static void adopt_reading(struct cgroup_watch *w, struct watched_cgroup *c,
   struct memory_cgroup_reading r = job->cgroup_memory;
 
   back_off_forgive(&c->hung);
-  if (r.is_gone)
-    lose(w, c);
   adopt_place(w, c, &r);
   if (job->cgroup.wants & CGROUP_WANTS_KILLS)
     adopt_counts(w, c, &r);
@@ -277,12 +269,11 @@ static void adopt_reading(struct cgroup_watch *w, struct watched_cgroup *c,
 
 /* Opens the file that the reader has just read. */
 static void keep_usage_file(struct cgroup_watch *w, struct watched_cgroup *c) {
-  char path[PATH_MAX + 32];
+  char path[PATH_MAX + 64];
 
-  if (!c->place.is_kernels || !cgroup_memory_has(&c->memory, CGROUP_HAS_BYTES))
+  if (!cgroup_memory_has(&c->memory, CGROUP_HAS_BYTES))
     return;
-  snprintf(path, sizeof(path), "%s/%s", c->place.directory,
-           memory_cgroup_usage_file(c->place.is_v1));
+  memory_cgroup_usage_path(c->hierarchy, c->path, path, sizeof(path));
   procfs_keep(w->procfs, path, &c->usage_file);
 }
 
@@ -343,7 +334,7 @@ static void read_all(struct cgroup_watch *w) {
     if (!is_read(w, c))
       continue;
     job.cgroup = (struct memory_cgroup_request){
-        .pid = c->pid, .place = c->place, .wants = wishes(w, c)};
+        .pid = c->pid, .hierarchy = c->hierarchy, .wants = wishes(w, c)};
     if (job.cgroup.wants)
       read_batch_add(&batch, &job);
   }
@@ -353,23 +344,17 @@ static void read_all(struct cgroup_watch *w) {
 /* --- kills --- */
 
 static size_t parent_length(const struct watched_cgroup *c) {
-  const char *end =
-      c->place.directory ? strrchr(c->place.directory, '/') : NULL;
-
-  return end ? (size_t)(end - c->place.directory) : 0;
+  return (size_t)(strrchr(c->path, '/') - c->path);
 }
 
-static bool is_within(const struct watched_cgroup *c, const char *directory,
+static bool is_within(const struct watched_cgroup *c, const char *path,
                       size_t len) {
-  return len > 0 && c->place.directory &&
-         strncmp(c->place.directory, directory, len) == 0 &&
-         c->place.directory[len] == '/';
+  return strncmp(c->path, path, len) == 0 && c->path[len] == '/';
 }
 
 static bool is_below(const struct watched_cgroup *c,
                      const struct watched_cgroup *top) {
-  return top->place.directory &&
-         is_within(c, top->place.directory, strlen(top->place.directory));
+  return is_within(c, top->path, strlen(top->path));
 }
 
 /* True if a watched control group between c and the parent of `gone` counts the
@@ -379,7 +364,7 @@ static bool is_counted_above(const struct cgroup_watch *w,
                              const struct watched_cgroup *gone) {
   for (size_t i = 0; i < w->n; i++)
     if (is_below(c, w->cgroups[i]) &&
-        is_within(w->cgroups[i], gone->place.directory, parent_length(gone)))
+        is_within(w->cgroups[i], gone->path, parent_length(gone)))
       return true;
   return false;
 }
@@ -393,8 +378,7 @@ static uint64_t claim_missing(const struct cgroup_watch *w,
   for (size_t i = 0; i < w->n && gone->missing > 0; i++) {
     const struct watched_cgroup *c = w->cgroups[i];
 
-    if (!is_within(c, gone->place.directory, parent_length(gone)) ||
-        is_below(c, gone))
+    if (!is_within(c, gone->path, parent_length(gone)) || is_below(c, gone))
       continue;
     n_gone += c->is_gone;
     if (c->counted > 0 && !is_counted_above(w, c, gone))
@@ -435,10 +419,8 @@ static bool is_kept(const struct cgroup_watch *w, struct watched_cgroup *c) {
   if (!c->pid) {
     c->memory.known &= CGROUP_HAS_KILLS;
     c->has_count = c->has_parent_count = false;
-  }
-  if (!c->pid || (c->is_lost && (c->was_lost || !c->has_count)))
     forget_place(w, c);
-  c->memory.is_found = c->place.directory && !c->is_lost;
+  }
   if (!c->memory.is_found && c->memory.absence == CGROUP_PRESENT)
     c->memory.absence = CGROUP_UNKNOWN;
   return c->pid || shows_kills(c);

@@ -74,14 +74,18 @@ static int detect_own_pids(int root_fd, bool *ret) {
   return 0;
 }
 
+static bool is_kernels(int root_fd) {
+  struct statfs fs;
+
+  return fstatfs(root_fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
+}
+
 static unsigned max_kept_files(int root_fd) {
   struct rlimit limit;
-  struct statfs fs;
   rlim_t n;
 
   /* In any other file system a rewritten file may be another file. */
-  if (fstatfs(root_fd, &fs) < 0 || fs.f_type != PROC_SUPER_MAGIC ||
-      getrlimit(RLIMIT_NOFILE, &limit) < 0 ||
+  if (!is_kernels(root_fd) || getrlimit(RLIMIT_NOFILE, &limit) < 0 ||
       limit.rlim_cur <= PROCFS_KEPT_LEAST_FD)
     return 0;
   n = (limit.rlim_cur - PROCFS_KEPT_LEAST_FD) / 2;
@@ -296,6 +300,10 @@ int procfs_open_thread(struct procfs *p, int process_fd, uint32_t tid,
   (void)p;
   snprintf(name, sizeof(name), "task/%u", tid);
   return open_directory(process_fd, name, ret_fd);
+}
+
+int procfs_open_outside(struct procfs *p, const char *path, int *ret_fd) {
+  return open_directory(p->root_fd, path + !is_kernels(p->root_fd), ret_fd);
 }
 
 int procfs_list_threads(struct procfs *p, int process_fd, uint32_t *tids,

@@ -36,7 +36,6 @@ struct worker_context {
   struct shared_names *names;
   struct inspect_ctx inspect;
   struct rollup_reader rollups;
-  struct cgroup_mounts mounts;
   uint64_t (*clock_ns)(void);
   uint64_t now_ns;
   atomic_uint heartbeat;       /* changes while a long read makes progress */
@@ -152,8 +151,7 @@ static int read_memory_limit(struct worker_context *w, const struct proc_ref *p,
   if (rc != 0)
     return rc;
   close(fd);
-  rc = memory_cgroup_read(w->procfs, &w->mounts, NULL, &request, &r);
-  free(r.place.directory);
+  rc = memory_cgroup_read(w->procfs, NULL, &request, &r);
   if (rc == 0)
     *ret_bytes = r.known & CGROUP_HAS_LIMIT ? r.limit : CGROUP_LIMIT_NONE;
   return rc;
@@ -200,8 +198,8 @@ static void do_job(void *ctx, size_t i) {
     job->result = read_memory_limit(w, p, &job->limit_bytes);
     break;
   case READ_CGROUP:
-    job->result = memory_cgroup_read(w->procfs, &w->mounts, w->tasks[i].path,
-                                     &job->cgroup, &job->cgroup_memory);
+    job->result = memory_cgroup_read(w->procfs, w->tasks[i].path, &job->cgroup,
+                                     &job->cgroup_memory);
     break;
   case READ_PID_FILE:
     job->result = read_pid_file(w, w->tasks[i].path, &job->pid);
@@ -229,16 +227,12 @@ static void drop_result(struct read_job *job) {
     page_layout_drop(job->sample.layout);
   if (job->kind == READ_MAPPING_SAMPLE)
     mapping_sample_done(&job->mapping_sample);
-  if (job->kind == READ_CGROUP)
-    free(job->cgroup_memory.place.directory);
 }
 
 static void drop_ref(struct task *task) {
   attributes_done(&task->ref.attributes);
   free(task->path);
   task->path = NULL;
-  free(task->job.cgroup.place.directory);
-  task->job.cgroup.place.directory = NULL;
   page_layout_drop(task->job.request.layout);
   task->job.request.layout = NULL;
 }
@@ -255,7 +249,6 @@ static void free_context(void *ctx) {
   struct worker_context *w = ctx;
 
   clear_context(w);
-  cgroup_mounts_done(&w->mounts);
   procfs_free(w->procfs);
   release_names(w->names);
   free(w);
@@ -422,8 +415,6 @@ static struct proc_ref proc_ref_of(const struct process *p,
 /* Copies what the caller owns. */
 static int fill_task(struct task *task, const struct read_job *job,
                      size_t place) {
-  const char *directory = job->cgroup.place.directory;
-
   memset(task, 0, sizeof(*task));
   task->place = place;
   task->job.kind = job->kind;
@@ -436,13 +427,11 @@ static int fill_task(struct task *task, const struct read_job *job,
   task->job.request.layout =
       job->kind == READ_SAMPLE ? page_layout_share(job->request.layout) : NULL;
   task->job.cgroup = job->cgroup;
-  task->job.cgroup.place.directory = directory ? strdup(directory) : NULL;
   if (has_path(job))
     task->path = strdup(job->path);
   else
     task->ref = proc_ref_of(job->process, job->kind);
-  if ((!has_path(job) || task->path) &&
-      (!directory || task->job.cgroup.place.directory))
+  if (!has_path(job) || task->path)
     return 0;
   drop_ref(task);
   return -ENOMEM;
@@ -451,8 +440,6 @@ static int fill_task(struct task *task, const struct read_job *job,
 /* Fills the batch with jobs that are to be tried, from `first` on. */
 static size_t fill_batch(const struct reader *r, struct worker_context *w,
                          struct read_job *jobs, size_t first, size_t n) {
-  if (w->now_ns != r->now_ns)
-    w->mounts.is_new = false;
   w->now_ns = r->now_ns;
   w->is_last = reader_count_hung(r) + 1 == WORKER_POOL_MAX;
   w->rollups.has_rollup = r->has_rollup;
@@ -482,7 +469,6 @@ static void copy_results(struct worker_context *w, struct read_job *jobs,
     task->job.process = job->process;
     task->job.path = job->path;
     task->job.request.layout = job->request.layout;
-    task->job.cgroup = job->cgroup;
     *job = task->job;
     memset(&task->job, 0, sizeof(task->job));
   }

@@ -182,7 +182,7 @@ WORLD_TEST(zombie_of_an_earlier_life_hides_no_kill) {
   zombie.cgroup = WEB;
   zombie.state = 'Z';
   world_put(w, zombie);
-  proctree_rename(&w->tree, "cg" WEB, "cg/old");
+  proctree_rename(&w->tree, CGROUPS WEB, CGROUPS "/old");
   cgroup_make(w, WEB, "2000\n");
   cgroup_kill(w, WEB, 1);
   kill_on_host(w, 2);

@@ -108,19 +108,20 @@ static void put_paths(const struct world *w, const char *text) {
 
 static void start_web_of_version_1(struct world *w) {
   start_web(w);
-  cgroup_mount(w, "cgroup", "rw,memory");
   put_paths(w, "4:memory:" WEB "\n1:name=systemd:" WEB "\n0::" WEB "\n");
 }
 
 WORLD_TEST(version_1_has_files_of_its_own) {
   start_web_of_version_1(w);
-  cgroup_put(w, WEB "/memory.usage_in_bytes", "1234\n");
-  cgroup_put(w, WEB "/memory.limit_in_bytes", "9223372036854771712\n");
-  cgroup_put(w, "/system.slice/memory.limit_in_bytes", "5000\n");
-  cgroup_put(w, WEB "/memory.oom_control", "under_oom 0\noom_kill 3\n");
-  cgroup_put(w, WEB "/memory.stat",
+  cgroup_put(w, "/memory" WEB "/memory.usage_in_bytes", "1234\n");
+  cgroup_put(w, "/memory" WEB "/memory.limit_in_bytes",
+             "9223372036854771712\n");
+  cgroup_put(w, "/memory/system.slice/memory.limit_in_bytes", "5000\n");
+  cgroup_put(w, "/memory" WEB "/memory.oom_control",
+             "under_oom 0\noom_kill 3\n");
+  cgroup_put(w, "/memory" WEB "/memory.stat",
              "cache 1\ntotal_cache 600\ntotal_inactive_file 9\n");
-  cgroup_put(w, WEB "/memory.kmem.usage_in_bytes", "200\n");
+  cgroup_put(w, "/memory" WEB "/memory.kmem.usage_in_bytes", "200\n");
   world_expect(w, 10, "web.service",
                "cgroup=1234 cgroup_limit=5000 cgroup_file=600 "
                "cgroup_kernel=200 oom_kill=0");
@@ -129,12 +130,12 @@ WORLD_TEST(version_1_has_files_of_its_own) {
 /* That is of all groups above, be they mounted or not. */
 WORLD_TEST(version_1_tells_the_least_limit) {
   start_web_of_version_1(w);
-  cgroup_put(w, WEB "/memory.usage_in_bytes", "1234\n");
-  cgroup_put(w, WEB "/memory.limit_in_bytes", "5000\n");
-  cgroup_put(w, WEB "/memory.stat",
+  cgroup_put(w, "/memory" WEB "/memory.usage_in_bytes", "1234\n");
+  cgroup_put(w, "/memory" WEB "/memory.limit_in_bytes", "5000\n");
+  cgroup_put(w, "/memory" WEB "/memory.stat",
              "total_cache 1\nhierarchical_memory_limit 4000\n");
   world_expect(w, 10, "web.service", "cgroup_limit=4000");
-  cgroup_put(w, WEB "/memory.stat",
+  cgroup_put(w, "/memory" WEB "/memory.stat",
              "total_cache 1\nhierarchical_memory_limit 9223372036854771712\n");
   world_run_times(w, 6, 10);
   assert_true(group_of(w, "web.service")->cgroup->limit == CGROUP_LIMIT_NONE);
@@ -142,13 +143,12 @@ WORLD_TEST(version_1_tells_the_least_limit) {
 
 WORLD_TEST(controller_that_has_the_processes_elsewhere_says_nothing) {
   start_web(w);
-  cgroup_mount(w, "cgroup", "rw,memory");
   put_paths(w, "4:memory:/\n1:name=systemd:" WEB "\n");
-  cgroup_put(w, "/memory.usage_in_bytes", "1234\n");
+  cgroup_put(w, "/memory/memory.usage_in_bytes", "1234\n");
   expect_absent(w, "web.service", CGROUP_ELSEWHERE);
 }
 
-WORLD_TEST(hierarchy_that_is_not_mounted_is_out_of_sight) {
+WORLD_TEST(control_group_that_is_not_mounted_is_out_of_sight) {
   cgroup_join(w, 10, "web", WEB);
   world_group(w, "%{unit}", "Unit", "*", NULL, NULL);
   expect_absent(w, "web.service", CGROUP_OUT_OF_SIGHT);
@@ -159,37 +159,19 @@ WORLD_TEST(hierarchy_that_is_not_mounted_is_out_of_sight) {
   world_expect(w, 10, "web.service", "cgroup=1000");
 }
 
-/* There can be thousands of mounts. */
-WORLD_TEST(mounts_are_read_once_for_all_that_are_not_found) {
-  static const char *const units[] = {"/a.service", "/b.service", "/c.service"};
-
-  for (uint32_t i = 0; i < 3; i++)
-    cgroup_join(w, 10 + i, "a", units[i]);
+WORLD_TEST(control_group_with_other_processes_is_looked_for_at_once) {
+  cgroup_join(w, 10, "web", WEB);
   world_group(w, "%{unit}", "Unit", "*", NULL, NULL);
-  opens.counted = "mountinfo";
-  world_run(w, 10);
-  assert_int_equal(opens.opened, 1);
-  cgroup_make(w, "/a.service", "1000\n");
-  cgroup_make(w, "/b.service", "1000\n");
-  world_run(w, 60);
-  assert_path(w, "b.service", "/b.service");
-  assert_int_equal(opens.opened, 2);
-  /* What is shown later needs none. */
-  cgroup_make(w, "/c.service", "1000\n");
-  cgroup_make(w, "/d.service", "1000\n");
-  cgroup_join(w, 13, "a", "/d.service");
-  expect_path(w, "d.service", "/d.service");
-  assert_int_equal(opens.opened, 2);
-  /* But another place does. */
-  proctree_rename(&w->tree, "cg", "elsewhere");
-  cgroup_mount_at(w, "elsewhere");
-  world_run(w, 10);
-  expect_path(w, "d.service", "/d.service");
+  expect_absent(w, "web.service", CGROUP_OUT_OF_SIGHT);
+  cgroup_make(w, WEB, "1000\n");
+  proctree_end(&w->tree, 10);
+  cgroup_join(w, 11, "web", WEB);
+  expect_path(w, "web.service", WEB);
 }
 
 WORLD_TEST(control_group_without_the_controller_has_no_memory) {
   start_web(w);
-  proctree_unlink(&w->tree, "cg" WEB "/memory.current");
+  proctree_unlink(&w->tree, CGROUPS WEB "/memory.current");
   expect_absent(w, "web.service", CGROUP_NO_MEMORY);
 }
 
@@ -316,11 +298,11 @@ WORLD_TEST(control_group_that_hangs_costs_its_own_values) {
   cgroup_make(w, "/b.service", "70\n");
   cgroup_join(w, 11, "b", "/b.service");
   world_run(w, 10);
-  proctree_hang(&w->tree, "cg" WEB "/memory.current");
+  proctree_hang(&w->tree, CGROUPS WEB "/memory.current");
   world_expect(w, 10, "web.service", "cgroup=nan cgroup_limit=nan ps_count=1");
   assert_int_equal(group_of(w, "web.service")->cgroup_absence, CGROUP_HUNG);
   world_assert(w, "b.service", "cgroup=70");
-  proctree_wake(&w->tree, "cg" WEB "/memory.current");
+  proctree_wake(&w->tree, CGROUPS WEB "/memory.current");
   cgroup_put(w, WEB "/memory.current", "1002\n");
   for (int i = 0; i < 1000 && group_of(w, "web.service")->cgroup_absence; i++)
     world_run(w, 10);

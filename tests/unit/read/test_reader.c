@@ -80,9 +80,7 @@ FIXTURE_TEST(mappings_are_of_smaps_or_of_maps) {
 
 /* Of the process itself, and not of a later one with its pid. */
 FIXTURE_TEST(limit_is_that_of_the_process) {
-  proctree_print(&f->tree, 0, "self/mountinfo",
-                 "30 23 0:26 / %s/cg rw - cgroup2 cgroup2 rw\n", f->tree.root);
-  reading_write(f, "cg/memory.max", "65536\n");
+  reading_write(f, "sys/fs/cgroup/memory.max", "65536\n");
   assert_int_equal(reading_run(f, READ_MEMORY_LIMIT).result, 0);
   assert_int_equal(reading_run(f, READ_MEMORY_LIMIT).limit_bytes, 65536);
   f->p.starttime_ticks++;

@@ -82,9 +82,9 @@ FIXTURE_TEST(hung_read_is_told_with_its_file) {
       {READ_MAPPING_SAMPLE, "10/maps", "maps", false},
       {READ_SAME_MM, "10/stat", "stat", false},
       {READ_MEMORY_LIMIT, "10/cgroup", "cgroup", false},
-      {READ_MEMORY_LIMIT, "self/mountinfo", "self/mountinfo", false},
+      {READ_MEMORY_LIMIT, "sys/fs/cgroup/memory.max", "memory.max", false},
       {READ_CGROUP, "10/cgroup", "cgroup", false},
-      {READ_CGROUP, "self/mountinfo", "self/mountinfo", false},
+      {READ_CGROUP, "sys/fs/cgroup/memory.current", "memory.current", false},
   };
 
   for (size_t i = 0; i < LENGTH(cases); i++) {
@@ -92,7 +92,7 @@ FIXTURE_TEST(hung_read_is_told_with_its_file) {
                            .kind = cases[i].kind,
                            .other_pid = 10,
                            .may_be_vfork = true,
-                           .cgroup.pid = 10};
+                           .cgroup = {.pid = 10, .wants = CGROUP_WANTS_USAGE}};
 
     if (job.kind == READ_CGROUP)
       job.path = "/";
@@ -108,16 +108,12 @@ FIXTURE_TEST(hung_read_is_told_with_its_file) {
   }
 }
 
-/* A control group has a hierarchy of its own, at "cg". */
 static void put_cgroup(struct reading *f) {
-  proctree_print(&f->tree, 0, "self/mountinfo",
-                 "30 23 0:26 / %s/cg rw - cgroup2 cgroup2 rw\n", f->tree.root);
   reading_write(f, "10/cgroup", "0::/web\n");
-  reading_write(f, "cg/web/memory.current", "4096\n");
+  reading_write(f, "sys/fs/cgroup/web/memory.current", "4096\n");
 }
 
-/* The place that is found is the caller's, and what hangs has a copy of it. */
-FIXTURE_TEST(late_control_group_is_dropped_with_its_place) {
+FIXTURE_TEST(control_group_that_hangs_is_left_alone) {
   struct read_job job = {.kind = READ_CGROUP,
                          .path = "/web",
                          .cgroup = {.pid = 10, .wants = CGROUP_WANTS_USAGE}};
@@ -126,21 +122,17 @@ FIXTURE_TEST(late_control_group_is_dropped_with_its_place) {
   for (int i = 0; i < 2; i++) {
     reading_restart(f, SHORT_NS);
     put_cgroup(f);
-    job.cgroup.place.directory = NULL;
     reader_run(&f->reader, &job, 1);
     assert_int_equal(job.result, 0);
     assert_int_equal(job.cgroup_memory.bytes, 4096);
-    assert_null(job.cgroup.place.directory);
-    if (i == 0)
-      free(job.cgroup_memory.place.directory);
-    else
-      job.cgroup.place = job.cgroup_memory.place;
-    run_hung(f, "cg/web/memory.current", &job);
-    assert_string_equal(job.file, "the cgroup");
+    assert_int_equal(job.cgroup_memory.hierarchy,
+                     i == 0 ? CGROUP_UNIFIED : CGROUP_NOWHERE);
+    job.cgroup.hierarchy = CGROUP_UNIFIED;
+    run_hung(f, "sys/fs/cgroup/web/memory.current", &job);
+    assert_string_equal(job.file, "memory.current");
     reader_run(&f->reader, &job, 1);
     assert_int_equal(job.result, READ_STILL_HUNG);
-    free(job.cgroup.place.directory);
-    wake(f, "cg/web/memory.current");
+    wake(f, "sys/fs/cgroup/web/memory.current");
   }
 }
 

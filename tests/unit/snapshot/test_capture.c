@@ -653,21 +653,20 @@ WORLD_TEST(a_summary_tells_the_growth_of_an_hour) {
 
 static void put_limit(struct world *w, uint32_t pid) {
   static const char limit[] = "8388608\n", cgroup[] = "0::/g.service\n";
-  char path[32], mounts[160];
+  char path[32];
 
   snprintf(path, sizeof(path), "%u/cgroup", pid);
-  snprintf(mounts, sizeof(mounts),
-           "30 23 0:26 / %s/cg rw - cgroup2 cgroup2 rw\n", w->tree.root);
   proctree_write(&w->tree, path, cgroup, sizeof(cgroup) - 1);
-  proctree_write(&w->tree, "self/mountinfo", mounts, strlen(mounts));
-  proctree_write(&w->tree, "cg/g.service/memory.max", limit, sizeof(limit) - 1);
+  proctree_write(&w->tree, "sys/fs/cgroup/g.service/memory.max", limit,
+                 sizeof(limit) - 1);
 }
 
 WORLD_TEST(a_summary_has_the_limit_of_the_largest_member) {
   put_many(w, 3);
   put_limit(w, 12);
   proctree_write(&w->tree, "11/cgroup", TEXT("0::/other.service\n") - 1);
-  proctree_write(&w->tree, "cg/other.service/memory.max", TEXT("4096\n") - 1);
+  proctree_write(&w->tree, "sys/fs/cgroup/other.service/memory.max",
+                 TEXT("4096\n") - 1);
   assert_int_equal(summary_of(w, "g")->limit_bytes, 8 * MIB);
 }
 
@@ -675,10 +674,10 @@ WORLD_TEST(a_summary_has_the_limit_of_the_largest_member) {
 WORLD_TEST(a_limit_that_is_known_is_not_read_again) {
   put(w, 10, "g", 1000);
   put_limit(w, 10);
-  proctree_write(&w->tree, "cg/g.service/memory.current", "17\n", 3);
+  proctree_write(&w->tree, "sys/fs/cgroup/g.service/memory.current", "17\n", 3);
   world_group(w, "unit", "Unit", "g.service", NULL, NULL);
   raise_for(w, "unit");
-  proctree_write(&w->tree, "cg/g.service/memory.max", "4096\n", 5);
+  proctree_write(&w->tree, "sys/fs/cgroup/g.service/memory.max", "4096\n", 5);
   cycle(w);
   assert_int_equal(world_written(0)->summary.limit_bytes, 8 * MIB);
 }
@@ -691,7 +690,7 @@ WORLD_TEST(a_limit_that_hangs_is_left_out) {
   put_many(w, 3);
   put_limit(w, 12);
   raise_for(w, "g");
-  proctree_hang(&w->tree, "self/mountinfo");
+  proctree_hang(&w->tree, "12/cgroup");
   cycle(w);
   d = read_it();
   assert_members(d, "12 11 10", 0);
@@ -700,6 +699,6 @@ WORLD_TEST(a_limit_that_hangs_is_left_out) {
   assert_null(mappings_at(d, 0));
   assert_non_null(mappings_at(d, 1));
   assert_int_equal(world_diag(w, DIAG_HUNG)->pid, 12);
-  assert_string_equal(world_diag(w, DIAG_HUNG)->file, "self/mountinfo");
-  proctree_wake(&w->tree, "self/mountinfo");
+  assert_string_equal(world_diag(w, DIAG_HUNG)->file, "cgroup");
+  proctree_wake(&w->tree, "12/cgroup");
 }

@@ -168,16 +168,12 @@ static void write_cgroup(struct world *w, const char *path, const char *text) {
 
 WORLD_TEST(a_group_has_the_memory_of_its_control_group) {
   struct fake f = fake_member(10, "g");
-  char mounts[160];
   parsed g;
 
-  snprintf(mounts, sizeof(mounts),
-           "30 23 0:26 / %s/cg rw - cgroup2 cgroup2 rw\n", w->tree.root);
-  write_cgroup(w, "self/mountinfo", mounts);
-  write_cgroup(w, "cg/g.service/memory.current", "100\n");
-  write_cgroup(w, "cg/g.service/memory.max", "200\n");
-  write_cgroup(w, "cg/g.service/memory.events", "oom_kill 3\n");
-  write_cgroup(w, "cg/g.service/memory.stat",
+  write_cgroup(w, "sys/fs/cgroup/g.service/memory.current", "100\n");
+  write_cgroup(w, "sys/fs/cgroup/g.service/memory.max", "200\n");
+  write_cgroup(w, "sys/fs/cgroup/g.service/memory.events", "oom_kill 3\n");
+  write_cgroup(w, "sys/fs/cgroup/g.service/memory.stat",
                "file 30\ninactive_file 11\nkernel 7\n");
   write_cgroup(w, "vmstat", "oom_kill 3\n");
   f.cgroup = "/g.service";
