@@ -194,15 +194,10 @@ static void log_limits(struct log_state *s, const struct cycle_results *r) {
   log_samples(s, r);
   if ((d = find_due(s, r, DIAG_GROUP_REFUSED, false)))
     WARNING("smaps plugin: MaxGroups is reached: no group \"%s\" for process "
-            "%u \"%s\"; such processes go to Other; see count-groups_refused "
-            "for the number of refused names",
-            d->name, d->pid, d->comm);
-  if ((d = find_due(s, r, DIAG_NAME_REFUSED, true)))
-    WARNING("smaps plugin: more new group names within an hour than MaxGroups "
-            "(%" PRIu64 "): no group \"%s\" for process %u \"%s\" yet; such "
-            "processes go to Other until there is room; see "
+            "%u \"%s\"; such processes go to Other until there is room; the "
+            "name of a group counts for an hour after its end; see "
             "count-groups_refused for the number of refused names",
-            d->limit, d->name, d->pid, d->comm);
+            d->name, d->pid, d->comm);
 }
 
 /* ReadBudget may be too small now and then, with the load. That is logged again

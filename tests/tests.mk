@@ -130,8 +130,8 @@ $(FEW:%=$(UNIT)/%): $(B)/tests/support/few_threads.o
 $(call wrap,$(FEW),pthread_create)
 
 # Memory runs out.
-SCARCE := proc/test_mapping config/test_settings snapshot/test_json \
-  snapshot/test_writer snapshot/test_store
+SCARCE := proc/test_mapping config/test_settings match/test_group \
+  snapshot/test_json snapshot/test_writer snapshot/test_store
 $(SCARCE:%=$(UNIT)/%): $(B)/tests/support/scarce.o
 $(call wrap,$(SCARCE),malloc calloc realloc reallocarray strdup)
 

@@ -23,7 +23,6 @@ enum diag_kind {
   DIAG_CONTAINER_FILE,    /* `file` of a container's runtime: `error` */
   DIAG_PID_FILE,          /* PID file `file`: `error`, or 0 if it hangs */
   DIAG_GROUP_REFUSED,     /* MaxGroups refuses group `name` */
-  DIAG_NAME_REFUSED,      /* more than `limit` new names in an hour: `name` */
   DIAG_MATCH_DEFERRED,    /* matching names takes too long */
   DIAGS
 };
@@ -37,7 +36,6 @@ struct diag {
   const char *file; /* in /proc/PID, or a path of the settings; may be NULL */
   char comm[64];    /* escaped */
   char name[128];   /* of the group */
-  uint64_t limit;   /* the exceeded limit */
   /* The next processes: count - 1 of them, at most DIAG_OTHERS. */
   struct diag_other {
     uint32_t pid;

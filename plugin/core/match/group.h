@@ -45,50 +45,40 @@ struct group {
   size_t references;
 };
 
-/* The name of a present or recent group of a template. */
-struct known_name {
-  uint64_t hash;
-  uint64_t used; /* sequence number of the last use */
-  bool is_live;
+/* The name of a template's group that has ended. */
+struct past_name {
+  char text[GROUP_NAME_SIZE];
+  uint64_t ended_ns;
 };
 
 /*
  * Templates take names from untrusted users, and each new name costs the
- * storage a set of files for ever. So MaxGroups limits the groups of templates
- * at a time, and also the new names per hour beyond the first MaxGroups names,
- * which are the normal load of this host; a known name costs nothing.
+ * storage a set of files for ever. So MaxGroups limits the names of templates
+ * that had members within the last hour, and with it the new names of an hour.
+ * A user who is free to choose names can keep all places taken, with a process
+ * for each in an hour; but a service that starts again finds its place.
  */
 struct group_table {
   struct group **groups; /* sorted by name */
   size_t n, cap;
   size_t made_by_template;
+  struct past_name *past; /* sorted by name: without members for less than an
+                             hour; there is room for all groups of templates */
+  size_t n_past, cap_past;
   size_t max_templates; /* MaxGroups */
   uint64_t made;        /* groups made since the start */
-
-  struct known_name
-      *known; /* sorted by hash: KNOWN_PER_GROUP times MaxGroups */
-  size_t n_known, cap_known;
-  uint64_t uses;
-  uint64_t secret; /* random; 0 before its first use */
-  /* New names use up two hours, the first of which does not come back. */
-  uint64_t spent_ns;
-  uint64_t now_ns; /* start of this cycle */
+  uint64_t now_ns;      /* start of this cycle */
 };
 
-#define KNOWN_PER_GROUP 4
-
-/* Starts a cycle: the passed time makes room for new names. */
+/* Starts a cycle: forgets the names of more than an hour ago. */
 void group_table_begin(struct group_table *t, uint64_t now_ns);
 
-/* group_table_get_or_add(): the table is full, or there were too many new names
- * within an hour. */
+/* group_table_get_or_add(): the table is full. */
 #define GROUP_REFUSED 1
-#define GROUP_TOO_NEW 2
 
 /*
- * Gets the group, or adds it. GROUP_REFUSED if templates have made MaxGroups
- * groups, GROUP_TOO_NEW if there were too many new names, or -ENOMEM. Does not
- * add a reference.
+ * Gets the group, or adds it. GROUP_REFUSED if there are MaxGroups other names
+ * of templates, or -ENOMEM. Does not add a reference.
  */
 int group_table_get_or_add(struct group_table *t, const char *name,
                            bool is_fixed, const struct report *report,
@@ -97,12 +87,8 @@ int group_table_get_or_add(struct group_table *t, const char *name,
 /* Drops a reference. The last one frees a group that is not fixed. */
 void group_table_release(struct group_table *t, struct group *g);
 
+/* True if each new name of a template would be refused. */
 bool group_table_is_full(const struct group_table *t);
-
-/* group_table_key() returns the key of a name, never 0. group_table_refuses()
- * is true if the name with that key would be refused now. */
-uint32_t group_table_key(struct group_table *t, const char *name);
-bool group_table_refuses(const struct group_table *t, uint32_t key);
 
 /* Clears all usages for a new cycle. */
 void group_table_reset(struct group_table *t);

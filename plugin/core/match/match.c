@@ -95,11 +95,9 @@ static bool may_match(struct matcher *m, const struct process *p,
   return has_time(m, MATCH_BUDGET_NS) || !m->has_matched_waiting;
 }
 
-/* True if MaxGroups would now accept a name that it refused to the process. */
+/* True if MaxGroups would now accept any name that it refused. */
 static bool is_admitted_now(const struct matcher *m, const struct process *p) {
-  return p->refused_name &&
-         (!group_table_refuses(m->groups, p->refused_name) ||
-          (p->has_more_refused && m->groups->made != m->made_before));
+  return p->refused_name && !group_table_is_full(m->groups);
 }
 
 static void resolve(struct matcher *m, const struct process_table *t,
@@ -227,8 +225,8 @@ static void clear_changes(const struct process_table *t) {
 }
 
 /* Marks the processes that became due through others in this pass: descendants
- * of processes that waited, and processes for whose group there is room now.
- * True if any is alive. */
+ * of processes that waited, and processes whose refused name may be that of a
+ * group by now. True if any is alive. */
 static bool mark_followers(struct matcher *m, const struct process_table *t) {
   bool has_any = false;
 
@@ -239,7 +237,7 @@ static bool mark_followers(struct matcher *m, const struct process_table *t) {
 
     if (p->is_match_due ||
         !((parent && parent->has_changed_claims && !p->is_waiting) ||
-          is_admitted_now(m, p)))
+          (p->refused_name && m->groups->made != m->made_before)))
       continue;
     p->is_match_due = true;
     has_any |= p->state == PROCESS_ALIVE;

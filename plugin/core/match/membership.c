@@ -125,16 +125,13 @@ static void add_claim(struct matcher *m, size_t rule, struct group *group,
 }
 
 static void note_refused(struct matcher *m, struct process *p,
-                         const struct group_name *name, enum diag_kind kind) {
-  struct diag *t = &m->diags[kind];
-  uint32_t key = group_table_key(m->groups, name->text);
+                         const struct group_name *name) {
+  struct diag *t = &m->diags[DIAG_GROUP_REFUSED];
 
-  p->has_more_refused |= p->refused_name && p->refused_name != key;
-  p->refused_name = key;
+  p->refused_name = (uint32_t)(name->hash >> 32) | 1;
   if (t->count == 0)
     snprintf(t->name, sizeof(t->name), "%s", name->text);
-  t->limit = m->groups->max_templates;
-  diag_note(m->diags, kind, p, 0, NULL);
+  diag_note(m->diags, DIAG_GROUP_REFUSED, p, 0, NULL);
 }
 
 /* --- explanations --------------------------------------------------------- */
@@ -224,9 +221,7 @@ static enum verdict apply_by_name(struct matcher *m, struct process *p,
     return PASSED;
   rc = get_or_add_group(m, &name, false, rule, ret);
   if (rc == GROUP_REFUSED)
-    note_refused(m, p, &name, DIAG_GROUP_REFUSED);
-  if (rc == GROUP_TOO_NEW)
-    note_refused(m, p, &name, DIAG_NAME_REFUSED);
+    note_refused(m, p, &name);
   if (rc < 0)
     m->is_out_of_memory = true;
   return rc == 0 ? TAKEN : REFUSED;
@@ -288,7 +283,6 @@ static void apply_rules(struct matcher *m, struct process *p,
   m->is_inherited = false;
   m->n_also = 0;
   p->refused_name = 0;
-  p->has_more_refused = false;
   while (n < m->settings->n_rules && verdict == PASSED)
     verdict = apply_rule(m, p, n++, inheritance);
   explain_others(m, p, n);

@@ -71,7 +71,7 @@ struct process {
   uint16_t n_groups, n_claims, n_perhaps;
   uint16_t times_deferred; /* cycles in a row in which matching was deferred */
   uint16_t refusals;       /* cycles in a row in which a name was refused */
-  /* Key of the last name that MaxGroups refused; 0 for none. */
+  /* Hash of the last name that MaxGroups refused; 0 for none. */
   uint32_t refused_name;
   struct explanation *why; /* NULL without snapshots */
   /* The control group that it was matched in; NULL if that is unknown. */
@@ -95,7 +95,6 @@ struct process {
   bool is_resolved : 1;        /* in this pass, matched or not due */
   bool is_waiting : 1; /* in this pass, is matched after the ordinary ones */
   bool is_match_deferred : 1; /* in this pass, for want of time */
-  bool has_more_refused : 1;  /* MaxGroups refused other names, too */
   bool is_in_parents_mm : 1;  /* its memory is counted with memory_of */
   bool has_own_mm : 1;        /* its memory is never the parent's */
   bool was_hung : 1;          /* the log has named it */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "draw.h"
+#include "scarce.h"
 
 static const struct report report = {.metrics = 1};
 
@@ -88,16 +89,19 @@ TEST(templates_make_so_many_groups_and_no_more) {
   take(&t, "fixed too", true);
   assert_true(is_refused(&t, "c"));
 
+  /* Its name counts for an hour more, and keeps its place. */
   b->references = 1;
   group_table_release(&t, b);
+  assert_int_equal(t.made_by_template, 1);
+  assert_true(group_table_is_full(&t));
+  group_table_begin(&t, HOUR_NS - 1);
+  assert_true(is_refused(&t, "c"));
+  assert_true(try(&t, "b"));
+  group_table_begin(&t, 2 * HOUR_NS - 2);
+  assert_true(is_refused(&t, "c"));
+  group_table_begin(&t, 2 * HOUR_NS - 1);
   assert_false(group_table_is_full(&t));
-  /* Beside the first two, two may be new in an hour. */
-  assert_true(try(&t, "c") && try(&t, "d"));
-  assert_true(is_refused(&t, "e"));
-  assert_true(try(&t, "b") && try(&t, "c"));
-  group_table_begin(&t, 1);
-  group_table_begin(&t, 1 + HOUR_NS / 2);
-  take(&t, "e", false);
+  assert_true(try(&t, "c"));
   assert_true(is_refused(&t, "b"));
   check_table(&t);
   group_table_done(&t);
@@ -117,22 +121,31 @@ TEST(a_fixed_group_stays_without_references) {
   group_table_done(&t);
 }
 
-/* Against a model: how many references each of 64 names has. */
+/* Against a model: how many references each of 64 names has, and when it ended.
+ */
 TEST(any_order_of_takes_and_releases_keeps_the_table_right) {
   struct group_table t = {.max_templates = 40};
-  unsigned references[64] = {0}, groups = 0;
+  unsigned references[64] = {0}, groups = 0, refused = 0;
+  uint64_t ended_ns[64] = {0};
   char name[8];
 
   draw_begin(4711);
   for (int step = 0; step < 20000; step++) {
     unsigned i = draw_unsigned(64);
+    uint64_t now_ns = (uint64_t)(step + 20) * HOUR_NS / 10;
+    unsigned names = groups;
     struct group *g;
 
-    group_table_begin(&t, (uint64_t)(step + 1) * HOUR_NS);
+    for (int k = 0; k < 64; k++)
+      names += references[k] == 0 && now_ns - ended_ns[k] < HOUR_NS;
+    group_table_begin(&t, now_ns);
+    assert_int_equal(group_table_is_full(&t), names == t.max_templates);
     snprintf(name, sizeof(name), "g%u", i);
     if (draw_unsigned(2)) {
-      if (references[i] == 0 && groups == t.max_templates) {
+      if (references[i] == 0 && names == t.max_templates &&
+          now_ns - ended_ns[i] >= HOUR_NS) {
         assert_true(is_refused(&t, name));
+        refused++;
         continue;
       }
       g = take(&t, name, false);
@@ -141,34 +154,29 @@ TEST(any_order_of_takes_and_releases_keeps_the_table_right) {
     } else if (references[i] > 0) {
       group_table_release(&t, take(&t, name, false));
       groups -= --references[i] == 0;
+      ended_ns[i] = now_ns;
     }
     assert_int_equal(t.n, groups);
     check_table(&t);
   }
+  assert_in_range(refused, 100, 20000);
   group_table_done(&t);
 }
 
-/* Four times as many as there may be are known, those that were in use last. */
-TEST(names_that_are_known_cost_nothing) {
-  struct group_table t = {.max_templates = 4};
-  char name[16];
+TEST(names_are_remembered_without_memory) {
+  struct group_table t = {.max_templates = 64};
+  struct group *groups[64];
+  char name[8];
 
-  group_table_begin(&t, 1);
-  assert_true(try(&t, "used"));
-  take(&t, "live", false)->references = 1;
-  for (int i = 0; i < 14; i++) {
+  for (int i = 0; i < 64; i++) {
     snprintf(name, sizeof(name), "g%d", i);
-    group_table_begin(&t, (uint64_t)(i + 2) * HOUR_NS);
-    assert_true(try(&t, name));
-    assert_true(try(&t, "used"));
+    groups[i] = take(&t, name, false);
+    groups[i]->references = 1;
   }
-  for (int i = 0; i < 4; i++) {
-    snprintf(name, sizeof(name), "h%d", i);
-    assert_int_equal(try(&t, name), i < 3);
-  }
-  group_table_release(&t, take(&t, "live", false));
-  assert_true(try(&t, "live") && try(&t, "used") && try(&t, "g13"));
-  assert_false(try(&t, "g0"));
-  assert_int_equal(t.n_known, 16);
+  scarce_after(0);
+  for (int i = 0; i < 64; i++)
+    group_table_release(&t, groups[i]);
+  assert_false(scarce_end());
+  assert_true(is_refused(&t, "new") && try(&t, "g17"));
   group_table_done(&t);
 }
