@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cgroup/cgroup.h"
+#include "proc/arith.h"
 #include "proc/array.h"
 #include "read/read_batch.h"
 
@@ -16,10 +17,8 @@
 
 struct watched_cgroup {
   char *path;
-  enum cgroup_hierarchy hierarchy;
+  struct memory_cgroup now;      /* pid 0: it belongs to no group now */
   struct procfs_file usage_file; /* open, if there is room for it */
-  struct cgroup_memory memory;   /* what groups show */
-  uint32_t pid;    /* of a process in it; 0: it belongs to no group now */
   uint64_t serial; /* of its node: another one has other processes */
   bool has_new_processes;
   uint64_t phase; /* the cycle of CGROUP_SLOW_CYCLES for limit and stat */
@@ -28,12 +27,9 @@ struct watched_cgroup {
   uint64_t retry_ns; /* if absent: when to look for it again */
   struct back_off hung;
 
-  /* The kernel's counts of killed processes, when they were last read. */
-  bool has_count, has_parent_count;
-  uint64_t count, parent_count, ino;
   /* The results of this cycle. */
-  bool is_gone;              /* it was removed, even if it was made again */
-  uint64_t counted, missing; /* kills: its own; new ones of its parent */
+  bool was_removed;          /* even if it was made again */
+  uint64_t counted, missing; /* new kills: its own; those of its parent */
 
   uint32_t kills[KILLS_SPANS];
   uint64_t span;  /* the latest minute */
@@ -55,8 +51,8 @@ static size_t find(const struct cgroup_watch *w, const char *path,
 static void forget_place(const struct cgroup_watch *w,
                          struct watched_cgroup *c) {
   procfs_drop(w->procfs, &c->usage_file);
-  c->hierarchy = CGROUP_NOWHERE;
-  c->memory.is_found = false;
+  c->now.hierarchy = CGROUP_NOWHERE;
+  c->now.memory.is_found = false;
 }
 
 static void watched_free(const struct cgroup_watch *w,
@@ -87,21 +83,13 @@ static struct watched_cgroup *get(struct cgroup_watch *w, const char *path) {
   }
   w->cgroups = cgroups;
   cgroups[at] = c;
-  c->memory.path = c->path;
+  c->now.memory.path = c->path;
   c->phase = w->made++ % CGROUP_SLOW_CYCLES;
   c->span = w->now_ns / KILLS_SPAN_NS;
   return c;
 }
 
 /* --- groups --- */
-
-static void use(struct watched_cgroup *c, const struct group *g) {
-  c->pid = g->cgroup_pid;
-  c->has_new_processes |= c->serial != g->cgroup_node->serial;
-  c->serial = g->cgroup_node->serial;
-  if (c->has_new_processes)
-    c->memory.known &= CGROUP_HAS_KILLS;
-}
 
 static void watch_group(struct cgroup_watch *w, struct group *g) {
   struct watched_cgroup *c = NULL;
@@ -110,9 +98,14 @@ static void watch_group(struct cgroup_watch *w, struct group *g) {
   if (g->cgroup_absence != CGROUP_PRESENT)
     return;
   c = get(w, g->cgroup_node->path);
-  g->cgroup = c ? &c->memory : NULL;
-  if (c)
-    use(c, g);
+  g->cgroup = c ? &c->now.memory : NULL;
+  if (!c)
+    return;
+  c->now.pid = g->cgroup_pid;
+  c->has_new_processes |= c->serial != g->cgroup_node->serial;
+  c->serial = g->cgroup_node->serial;
+  if (c->has_new_processes)
+    c->now.memory.known &= CGROUP_HAS_KILLS;
 }
 
 static void watch_groups(struct cgroup_watch *w,
@@ -120,9 +113,8 @@ static void watch_groups(struct cgroup_watch *w,
   for (size_t i = 0; i < w->n; i++) {
     struct watched_cgroup *c = w->cgroups[i];
 
-    c->pid = 0;
-    c->has_new_processes = false;
-    c->is_gone = false;
+    c->now.pid = 0;
+    c->has_new_processes = c->was_removed = false;
     c->counted = c->missing = 0;
   }
   for (size_t i = 0; i < groups->n; i++)
@@ -153,7 +145,7 @@ static void read_host_kills(struct cgroup_watch *w) {
  * usage has changed so much that the part that is reclaimable page cache
  * matters. */
 static bool has_moved(const struct watched_cgroup *c) {
-  const struct cgroup_memory *m = &c->memory;
+  const struct cgroup_memory *m = &c->now.memory;
   uint64_t then = c->slow_bytes;
   uint64_t moved = m->bytes > then ? m->bytes - then : then - m->bytes;
 
@@ -164,7 +156,7 @@ static bool has_moved(const struct watched_cgroup *c) {
 /* Each cycle reads the limits of some control groups only. */
 static bool is_slow_due(const struct cgroup_watch *w,
                         const struct watched_cgroup *c) {
-  return !cgroup_memory_has(&c->memory, CGROUP_HAS_LIMIT) ||
+  return !cgroup_memory_has(&c->now.memory, CGROUP_HAS_LIMIT) ||
          w->cycles % CGROUP_SLOW_CYCLES == c->phase ||
          w->now_ns - c->slow_ns >= CGROUP_SLOW_NS || has_moved(c);
 }
@@ -174,95 +166,48 @@ static bool is_read(const struct cgroup_watch *w,
   if (back_off_is_on(&c->hung, w->now_ns))
     return false;
   /* Without processes only the kills are read. */
-  if (!c->pid)
-    return c->hierarchy && c->has_count && w->new_host_kills > 0;
-  return c->hierarchy || c->has_new_processes || w->now_ns >= c->retry_ns;
+  if (!c->now.pid)
+    return c->now.hierarchy && c->now.has_kills && w->new_host_kills > 0;
+  return c->now.hierarchy || c->has_new_processes || w->now_ns >= c->retry_ns;
 }
 
-static void note_absence(const struct cgroup_watch *w, struct watched_cgroup *c,
-                         enum cgroup_absence absence) {
-  c->memory.absence = absence;
-  if (absence == CGROUP_PRESENT)
-    return;
-  forget_place(w, c);
-  c->retry_ns = w->now_ns + CGROUP_RETRY_NS;
-}
+/* A control group that was made again began to count at 0. One that has its
+ * first processes may have old kills, but no more new ones than the host. */
+static void compare_counts(const struct cgroup_watch *w,
+                           struct watched_cgroup *c,
+                           const struct memory_cgroup *before) {
+  const struct memory_cgroup *now = &c->now;
+  bool is_new = now->ino != before->ino;
 
-static void adopt_values(struct watched_cgroup *c,
-                         const struct memory_cgroup_reading *r) {
-  struct cgroup_memory *m = &c->memory;
-
-  m->known |= r->known & ~CGROUP_HAS_KILLS;
-  if (r->known & CGROUP_HAS_BYTES)
-    m->bytes = r->bytes;
-  if (r->known & CGROUP_HAS_LIMIT)
-    m->limit = r->limit;
-  if (r->known & CGROUP_HAS_FILE) {
-    m->file = r->file;
-    m->inactive_file = r->inactive_file;
+  if (before->has_kills) {
+    c->was_removed = now->is_gone || is_new;
+    c->counted = minus(now->kills, is_new ? 0 : before->kills);
+  } else if (c->serial > w->nodes_before) {
+    c->counted = min(now->kills, w->new_host_kills);
   }
-  if (r->known & CGROUP_HAS_KERNEL)
-    m->kernel = r->kernel;
-}
-
-/* All kills of a control group that is new in this cycle are new, up to the new
- * kills of the host. One that existed before, but was not watched, has old
- * ones. */
-static uint64_t count_new(const struct cgroup_watch *w,
-                          const struct watched_cgroup *c,
-                          const struct memory_cgroup_reading *r) {
-  if (c->has_count && r->ino == c->ino)
-    return r->kills > c->count ? r->kills - c->count : 0;
-  if (!c->has_count && c->serial <= w->nodes_before)
-    return 0;
-  return r->kills < w->new_host_kills ? r->kills : w->new_host_kills;
-}
-
-static void adopt_counts(const struct cgroup_watch *w, struct watched_cgroup *c,
-                         const struct memory_cgroup_reading *r) {
-  bool has_kills = r->known & CGROUP_HAS_KILLS;
-
-  c->is_gone = c->has_count && (r->is_gone || (has_kills && r->ino != c->ino));
-  if (c->has_parent_count && r->has_parent_kills &&
-      r->parent_kills > c->parent_count)
-    c->missing = r->parent_kills - c->parent_count;
-  c->has_parent_count = r->has_parent_kills;
-  c->parent_count = r->parent_kills;
-  if (!has_kills)
-    return;
-  c->counted = count_new(w, c, r);
-  c->count = r->kills;
-  c->ino = r->ino;
-  c->has_count = true;
-  c->memory.known |= CGROUP_HAS_KILLS;
-}
-
-static void adopt_place(const struct cgroup_watch *w, struct watched_cgroup *c,
-                        const struct memory_cgroup_reading *r) {
-  if (r->hierarchy)
-    c->hierarchy = r->hierarchy;
-  c->memory.is_found = !r->is_gone;
-  if (!r->is_gone)
-    return;
-  c->memory.known &= CGROUP_HAS_KILLS;
-  procfs_drop(w->procfs, &c->usage_file);
+  if (before->has_parent_kills && now->has_parent_kills)
+    c->missing = minus(now->parent_kills, before->parent_kills);
 }
 
 static void adopt_reading(struct cgroup_watch *w, struct watched_cgroup *c,
-                          const struct read_job *job) {
-  struct memory_cgroup_reading r = job->cgroup_memory;
+                          const struct memory_cgroup *reading) {
+  const struct memory_cgroup before = c->now;
 
+  c->now = *reading;
   back_off_forgive(&c->hung);
-  adopt_place(w, c, &r);
-  if (job->cgroup.wants & CGROUP_WANTS_KILLS)
-    adopt_counts(w, c, &r);
-  if (c->pid)
-    adopt_values(c, &r);
-  if (job->cgroup.wants & CGROUP_WANTS_LIMIT) {
+  compare_counts(w, c, &before);
+  if (reading->wants & CGROUP_WANTS_LIMIT) {
     c->slow_ns = w->now_ns;
-    c->slow_bytes = c->memory.bytes;
+    c->slow_bytes = c->now.memory.bytes;
   }
-  note_absence(w, c, r.absence);
+  if (reading->is_gone) {
+    c->now.memory.known &= CGROUP_HAS_KILLS;
+    procfs_drop(w->procfs, &c->usage_file);
+  }
+  if (reading->memory.absence == CGROUP_PRESENT)
+    return;
+  forget_place(w, c);
+  c->retry_ns = w->now_ns + CGROUP_RETRY_NS;
 }
 
 /* --- the usage, from a file that stays open --- */
@@ -271,9 +216,9 @@ static void adopt_reading(struct cgroup_watch *w, struct watched_cgroup *c,
 static void keep_usage_file(struct cgroup_watch *w, struct watched_cgroup *c) {
   char path[PATH_MAX + 64];
 
-  if (!cgroup_memory_has(&c->memory, CGROUP_HAS_BYTES))
+  if (!cgroup_memory_has(&c->now.memory, CGROUP_HAS_BYTES))
     return;
-  memory_cgroup_usage_path(c->hierarchy, c->path, path, sizeof(path));
+  memory_cgroup_usage_path(c->now.hierarchy, c->path, path, sizeof(path));
   procfs_keep(w->procfs, path, &c->usage_file);
 }
 
@@ -282,10 +227,10 @@ static void keep_usage_file(struct cgroup_watch *w, struct watched_cgroup *c) {
 static bool read_kept_usage(struct cgroup_watch *w, struct watched_cgroup *c) {
   struct span text;
 
-  if (!c->pid || procfs_read_open(w->procfs, &c->usage_file, &text) != 0 ||
-      !cgroup_parse_limit(text.text, text.len, &c->memory.bytes))
+  if (!c->now.pid || procfs_read_open(w->procfs, &c->usage_file, &text) != 0 ||
+      !cgroup_parse_limit(text.text, text.len, &c->now.memory.bytes))
     return false;
-  c->memory.known |= CGROUP_HAS_BYTES;
+  c->now.memory.known |= CGROUP_HAS_BYTES;
   return true;
 }
 
@@ -293,13 +238,13 @@ static bool read_kept_usage(struct cgroup_watch *w, struct watched_cgroup *c) {
 
 static unsigned wishes(struct cgroup_watch *w, struct watched_cgroup *c) {
   unsigned wants = read_kept_usage(w, c) ? 0 : CGROUP_WANTS_USAGE;
-  bool is_slow = c->pid && is_slow_due(w, c);
+  bool is_slow = c->now.pid && is_slow_due(w, c);
 
   if (is_slow)
     wants |= CGROUP_WANTS_LIMIT;
   /* Without new kills of the host, only if one of the counts is missing. */
   if (w->new_host_kills > 0 || c->has_new_processes ||
-      (is_slow && (!c->has_count || !w->has_host_kills)))
+      (is_slow && (!c->now.has_kills || !w->has_host_kills)))
     wants |= CGROUP_WANTS_KILLS;
   return wants;
 }
@@ -310,16 +255,16 @@ static void apply(void *ctx, struct read_job *job) {
   bool is_found;
   struct watched_cgroup *c = w->cgroups[find(w, job->path, &is_found)];
 
-  if (job->cgroup.wants & CGROUP_WANTS_USAGE)
-    c->memory.known &= ~CGROUP_HAS_BYTES;
   if (job->result == READ_HUNG || job->result == READ_STILL_HUNG) {
     back_off_extend(&c->hung, job->result == READ_HUNG, w->read_timeout_ns,
                     w->clock_ns());
-    c->memory.known &= CGROUP_HAS_KILLS;
-    c->memory.absence = CGROUP_HUNG;
+    c->now.memory.known &= CGROUP_HAS_KILLS;
+    c->now.memory.absence = CGROUP_HUNG;
   } else if (job->result == 0) {
-    adopt_reading(w, c, job);
+    adopt_reading(w, c, &job->cgroup);
     keep_usage_file(w, c);
+  } else if (job->cgroup.wants & CGROUP_WANTS_USAGE) {
+    c->now.memory.known &= ~CGROUP_HAS_BYTES;
   }
 }
 
@@ -333,9 +278,9 @@ static void read_all(struct cgroup_watch *w) {
 
     if (!is_read(w, c))
       continue;
-    job.cgroup = (struct memory_cgroup_request){
-        .pid = c->pid, .hierarchy = c->hierarchy, .wants = wishes(w, c)};
-    if (job.cgroup.wants)
+    c->now.wants = wishes(w, c);
+    job.cgroup = c->now;
+    if (c->now.wants)
       read_batch_add(&batch, &job);
   }
   read_batch_flush(&batch);
@@ -343,129 +288,99 @@ static void read_all(struct cgroup_watch *w) {
 
 /* --- kills --- */
 
-static size_t parent_length(const struct watched_cgroup *c) {
-  return (size_t)(strrchr(c->path, '/') - c->path);
-}
-
 static bool is_within(const struct watched_cgroup *c, const char *path,
                       size_t len) {
   return strncmp(c->path, path, len) == 0 && c->path[len] == '/';
 }
 
-static bool is_below(const struct watched_cgroup *c,
-                     const struct watched_cgroup *top) {
-  return is_within(c, top->path, strlen(top->path));
-}
-
-/* True if a watched control group between c and the parent of `gone` counts the
- * kills of c, too. */
-static bool is_counted_above(const struct cgroup_watch *w,
-                             const struct watched_cgroup *c,
-                             const struct watched_cgroup *gone) {
-  for (size_t i = 0; i < w->n; i++)
-    if (is_below(c, w->cgroups[i]) &&
-        is_within(w->cgroups[i], gone->path, parent_length(gone)))
-      return true;
-  return false;
-}
-
-/* The parent's new kills that no child has counted, if no other child has
- * disappeared. */
+/* The parent's new kills that no other child has counted, if no other child was
+ * removed. */
 static uint64_t claim_missing(const struct cgroup_watch *w,
-                              const struct watched_cgroup *gone) {
-  uint64_t counted = 0, n_gone = 0;
+                              const struct watched_cgroup *removed) {
+  size_t len = strlen(removed->path);
+  size_t parent_len = (size_t)(strrchr(removed->path, '/') - removed->path);
+  uint64_t counted = 0, n_removed = 0;
 
-  for (size_t i = 0; i < w->n && gone->missing > 0; i++) {
+  for (size_t i = 0; i < w->n && removed->missing > 0; i++) {
     const struct watched_cgroup *c = w->cgroups[i];
 
-    if (!is_within(c, gone->path, parent_length(gone)) || is_below(c, gone))
+    if (!is_within(c, removed->path, parent_len) ||
+        is_within(c, removed->path, len))
       continue;
-    n_gone += c->is_gone;
-    if (c->counted > 0 && !is_counted_above(w, c, gone))
-      counted += c->counted;
+    n_removed += c->was_removed;
+    counted += c->counted;
   }
-  return n_gone == 1 && gone->missing > counted ? gone->missing - counted : 0;
+  return n_removed == 1 ? minus(removed->missing, counted) : 0;
 }
 
 static void add_kills(struct watched_cgroup *c, uint64_t n, uint64_t span) {
+  struct cgroup_memory *m = &c->now.memory;
+
   while (c->span < span)
     c->kills[++c->span % KILLS_SPANS] = 0;
   c->kills[span % KILLS_SPANS] += (uint32_t)n;
-  c->had_kills = c->memory.kills > 0;
-  c->memory.kills = 0;
+  c->had_kills = m->kills > 0;
+  m->kills = 0;
   for (size_t i = 0; i < KILLS_SPANS; i++)
-    c->memory.kills += c->kills[i];
-}
-
-static void count_kills(struct cgroup_watch *w) {
-  for (size_t i = 0; i < w->n; i++) {
-    struct watched_cgroup *c = w->cgroups[i];
-    uint64_t missed =
-        c->is_gone && w->new_host_kills > 0 ? claim_missing(w, c) : 0;
-
-    add_kills(c, c->counted + missed, w->now_ns / KILLS_SPAN_NS);
-  }
+    m->kills += c->kills[i];
 }
 
 /* --- the end of a cycle --- */
 
 /* The 0 after the last kill is shown once: it ends the alarm. */
 static bool shows_kills(const struct watched_cgroup *c) {
-  return c->memory.kills > 0 || c->had_kills;
+  return c->now.memory.kills > 0 || c->had_kills;
 }
 
-/* While no group is this control group, only its kills are known. */
-static bool is_kept(const struct cgroup_watch *w, struct watched_cgroup *c) {
-  if (!c->pid) {
-    c->memory.known &= CGROUP_HAS_KILLS;
-    c->has_count = c->has_parent_count = false;
+static void finish(const struct cgroup_watch *w, struct watched_cgroup *c) {
+  uint64_t missed =
+      c->was_removed && w->new_host_kills > 0 ? claim_missing(w, c) : 0;
+
+  add_kills(c, c->counted + missed, w->now_ns / KILLS_SPAN_NS);
+  /* While no group is this control group, only its kills are known. */
+  if (!c->now.pid) {
+    c->now.memory.known &= CGROUP_HAS_KILLS;
+    c->now.has_kills = c->now.has_parent_kills = false;
     forget_place(w, c);
   }
-  if (!c->memory.is_found && c->memory.absence == CGROUP_PRESENT)
-    c->memory.absence = CGROUP_UNKNOWN;
-  return c->pid || shows_kills(c);
+  if (!c->now.memory.is_found && c->now.memory.absence == CGROUP_PRESENT)
+    c->now.memory.absence = CGROUP_UNKNOWN;
 }
 
-/* True if the group lost its control group, and has no kills of it to show:
- * they are forgotten, or the control group belongs to another group now. */
-static bool has_ended(const struct cgroup_watch *w, const struct group *g) {
-  bool is_found;
+/* A group that lost its control group has its kills until they are forgotten,
+ * or until the control group belongs to another group. One whose control group
+ * was not found shows why; if reading it hangs, it was found. */
+static void show(const struct cgroup_watch *w, struct group *g) {
   const struct watched_cgroup *c;
+  bool is_found;
 
-  if (!g->cgroup || g->cgroup_absence == CGROUP_PRESENT)
-    return false;
+  if (!g->cgroup)
+    return;
   c = w->cgroups[find(w, g->cgroup->path, &is_found)];
-  return c->pid || !shows_kills(c);
+  if (g->cgroup_absence == CGROUP_PRESENT) {
+    g->cgroup_absence = c->now.memory.absence;
+    if (!c->now.memory.is_found && c->now.memory.kills == 0)
+      g->cgroup = NULL;
+  } else if (c->now.pid || !shows_kills(c)) {
+    g->cgroup = NULL;
+  }
 }
 
-static void drop_unused(struct cgroup_watch *w,
-                        const struct group_table *groups) {
+static void finish_all(struct cgroup_watch *w,
+                       const struct group_table *groups) {
   size_t n = 0;
 
+  for (size_t i = 0; i < w->n; i++)
+    finish(w, w->cgroups[i]);
   for (size_t i = 0; i < groups->n; i++)
-    if (has_ended(w, groups->groups[i]))
-      groups->groups[i]->cgroup = NULL;
+    show(w, groups->groups[i]);
   for (size_t i = 0; i < w->n; i++) {
-    if (is_kept(w, w->cgroups[i]))
+    if (w->cgroups[i]->now.pid || shows_kills(w->cgroups[i]))
       w->cgroups[n++] = w->cgroups[i];
     else
       watched_free(w, w->cgroups[i]);
   }
   w->n = n;
-}
-
-/* Report why the control group was not found. If reading it hangs, it was
- * found. */
-static void hide_absent(const struct group_table *groups) {
-  for (size_t i = 0; i < groups->n; i++) {
-    struct group *g = groups->groups[i];
-
-    if (!g->cgroup || g->cgroup_absence != CGROUP_PRESENT)
-      continue;
-    g->cgroup_absence = g->cgroup->absence;
-    if (!g->cgroup->is_found && g->cgroup->kills == 0)
-      g->cgroup = NULL;
-  }
 }
 
 void cgroup_watch_run(struct cgroup_watch *w, const struct matcher *matcher,
@@ -478,9 +393,7 @@ void cgroup_watch_run(struct cgroup_watch *w, const struct matcher *matcher,
   watch_groups(w, groups);
   read_host_kills(w);
   read_all(w);
-  count_kills(w);
-  drop_unused(w, groups);
-  hide_absent(groups);
+  finish_all(w, groups);
   w->nodes_before = matcher->cgroups.made;
 }
 

@@ -83,22 +83,26 @@ static uint64_t least_limit(const struct place *place) {
 
 /* --- values --- */
 
-static void read_kills(const struct place *place,
-                       struct memory_cgroup_reading *ret) {
+static void read_kills(const struct place *place, struct memory_cgroup *m) {
   const char *name = place->is_v1 ? "memory.oom_control" : "memory.events";
-  struct span text;
   size_t above = length_above(place->path, strlen(place->path));
+  struct span text;
+  uint64_t ino;
   int fd;
 
-  if (place->fd >= 0 && procfs_inode(place->fd, &ret->ino) == 0 &&
+  if (!m->is_gone && procfs_inode(place->fd, &ino) == 0 &&
       read_number(place->procfs, place->fd, name, "oom_kill", &text,
-                  &ret->kills))
-    ret->known |= CGROUP_HAS_KILLS;
+                  &m->kills)) {
+    m->has_kills = true;
+    m->ino = ino;
+    m->memory.known |= CGROUP_HAS_KILLS;
+  }
   /* In version 1 the parent does not count kills in its children. */
+  m->has_parent_kills = false;
   if (place->is_v1 || open_above(place, above, &fd) != 0)
     return;
-  ret->has_parent_kills = read_number(place->procfs, fd, name, "oom_kill",
-                                      &text, &ret->parent_kills);
+  m->has_parent_kills =
+      read_number(place->procfs, fd, name, "oom_kill", &text, &m->parent_kills);
   close(fd);
 }
 
@@ -121,33 +125,34 @@ static bool sum_kernel(struct span stat, uint64_t *ret) {
   return has_any;
 }
 
-static void set_limit(uint64_t bytes, struct memory_cgroup_reading *ret) {
-  ret->limit = bytes < CGROUP_LIMIT_NONE ? bytes : CGROUP_LIMIT_NONE;
-  ret->known |= CGROUP_HAS_LIMIT;
+static void set_limit(uint64_t bytes, struct memory_cgroup *m) {
+  m->memory.limit = bytes < CGROUP_LIMIT_NONE ? bytes : CGROUP_LIMIT_NONE;
+  m->memory.known |= CGROUP_HAS_LIMIT;
 }
 
-static void read_stat(const struct place *place,
-                      struct memory_cgroup_reading *ret) {
+static void read_stat(const struct place *place, struct memory_cgroup *m) {
   const char *inactive = place->is_v1 ? "total_inactive_file" : "inactive_file";
   struct span stat;
   uint64_t limit;
 
   if (!read_number(place->procfs, place->fd, "memory.stat",
-                   place->is_v1 ? "total_cache" : "file", &stat, &ret->file))
+                   place->is_v1 ? "total_cache" : "file", &stat,
+                   &m->memory.file))
     return;
-  ret->known |= CGROUP_HAS_FILE;
-  if (!cgroup_parse_keyed(stat.text, stat.len, inactive, &ret->inactive_file))
-    ret->inactive_file = 0;
+  m->memory.known |= CGROUP_HAS_FILE;
+  if (!cgroup_parse_keyed(stat.text, stat.len, inactive,
+                          &m->memory.inactive_file))
+    m->memory.inactive_file = 0;
   /* Version 1 shows the lowest limit of all parents, also those out of sight.
    */
   if (place->is_v1 && cgroup_parse_keyed(stat.text, stat.len,
                                          "hierarchical_memory_limit", &limit))
-    set_limit(limit, ret);
+    set_limit(limit, m);
   if (place->is_v1
           ? read_number(place->procfs, place->fd, "memory.kmem.usage_in_bytes",
-                        NULL, &stat, &ret->kernel)
-          : sum_kernel(stat, &ret->kernel))
-    ret->known |= CGROUP_HAS_KERNEL;
+                        NULL, &stat, &m->memory.kernel)
+          : sum_kernel(stat, &m->memory.kernel))
+    m->memory.known |= CGROUP_HAS_KERNEL;
 }
 
 static const char *usage_file(bool is_v1) {
@@ -160,17 +165,17 @@ void memory_cgroup_usage_path(enum cgroup_hierarchy hierarchy, const char *path,
            usage_file(hierarchy == CGROUP_V1));
 }
 
-static void read_usage(const struct place *place, bool is_found,
-                       struct memory_cgroup_reading *ret) {
+static void read_usage(const struct place *place, bool is_new,
+                       struct memory_cgroup *m) {
   struct span text;
 
   if (read_number(place->procfs, place->fd, usage_file(place->is_v1), NULL,
-                  &text, &ret->bytes))
-    ret->known |= CGROUP_HAS_BYTES;
-  else if (is_found)
-    ret->absence = CGROUP_NO_MEMORY;
+                  &text, &m->memory.bytes))
+    m->memory.known |= CGROUP_HAS_BYTES;
+  else if (is_new)
+    m->memory.absence = CGROUP_NO_MEMORY;
   else
-    ret->is_gone = true;
+    m->is_gone = true;
 }
 
 /* --- the place --- */
@@ -201,24 +206,24 @@ static int open_any(struct place *place, bool is_v1) {
 
 /* Finds the hierarchy of the memory controller, and the path of the member in
  * it if no path was given. */
-static int find(struct place *place, uint32_t pid, char *own,
-                struct memory_cgroup_reading *ret) {
+static int find(struct place *place, char *own, struct memory_cgroup *m) {
   struct span text, member;
   bool is_v1;
-  int rc = procfs_read_of(place->procfs, pid, "cgroup", &text);
+  int rc = procfs_read_of(place->procfs, m->pid, "cgroup", &text);
 
   if (rc == PROCFS_DENIED)
-    ret->absence = CGROUP_UNKNOWN;
+    m->memory.absence = CGROUP_UNKNOWN;
   else if (rc > 0)
-    ret->is_gone = true;
+    m->is_gone = true;
   if (rc != 0)
     return rc < 0 ? rc : 0;
   if (cgroup_parse_memory(text.text, text.len, &is_v1, &member) < 0) {
-    ret->absence = CGROUP_NO_MEMORY; /* the kernel has no such controller */
+    m->memory.absence =
+        CGROUP_NO_MEMORY; /* the kernel has no such controller */
     return 0;
   }
   if (place->path && !is_within(member, place->path)) {
-    ret->absence = CGROUP_ELSEWHERE;
+    m->memory.absence = CGROUP_ELSEWHERE;
     return 0;
   }
   if (!place->path) {
@@ -227,41 +232,42 @@ static int find(struct place *place, uint32_t pid, char *own,
   }
   rc = open_any(place, is_v1);
   if (rc == 0)
-    ret->hierarchy = place->hierarchy;
+    m->hierarchy = place->hierarchy;
   else if (rc > 0)
-    ret->absence = CGROUP_OUT_OF_SIGHT;
+    m->memory.absence = CGROUP_OUT_OF_SIGHT;
   return rc < 0 ? rc : 0;
 }
 
-static void read_place(const struct place *place, unsigned wants,
-                       struct memory_cgroup_reading *ret) {
-  if (place->fd < 0)
-    ret->is_gone = true;
-  else if (wants & CGROUP_WANTS_USAGE)
-    read_usage(place, ret->hierarchy != CGROUP_NOWHERE, ret);
-  if (wants & CGROUP_WANTS_KILLS)
-    read_kills(place, ret);
-  if (wants & CGROUP_WANTS_LIMIT && !ret->is_gone) {
-    read_stat(place, ret);
-    if (!(ret->known & CGROUP_HAS_LIMIT))
-      set_limit(least_limit(place), ret);
+static void read_place(const struct place *place, bool is_new,
+                       struct memory_cgroup *m) {
+  m->is_gone = place->fd < 0;
+  if (m->wants & CGROUP_WANTS_USAGE && !m->is_gone)
+    read_usage(place, is_new, m);
+  m->memory.is_found = !m->is_gone;
+  if (m->wants & CGROUP_WANTS_KILLS)
+    read_kills(place, m);
+  if (m->wants & CGROUP_WANTS_LIMIT && !m->is_gone) {
+    m->memory.known &= ~CGROUP_HAS_LIMIT;
+    read_stat(place, m);
+    if (!cgroup_memory_has(&m->memory, CGROUP_HAS_LIMIT))
+      set_limit(least_limit(place), m);
   }
 }
 
 int memory_cgroup_read(struct procfs *procfs, const char *path,
-                       const struct memory_cgroup_request *request,
-                       struct memory_cgroup_reading *ret) {
+                       struct memory_cgroup *m) {
   struct place place = {.procfs = procfs, .path = path, .fd = -1};
+  bool is_new = m->hierarchy == CGROUP_NOWHERE;
   char own[PATH_MAX];
-  int rc = 0;
+  int rc;
 
-  *ret = (struct memory_cgroup_reading){.absence = CGROUP_PRESENT};
-  if (request->hierarchy != CGROUP_NOWHERE)
-    rc = open_in(&place, request->hierarchy);
-  else
-    rc = find(&place, request->pid, own, ret);
-  if (rc >= 0 && ret->absence == CGROUP_PRESENT && !ret->is_gone)
-    read_place(&place, request->wants, ret);
+  m->memory.absence = CGROUP_PRESENT;
+  m->is_gone = m->memory.is_found = false;
+  if (m->wants & CGROUP_WANTS_USAGE)
+    m->memory.known &= ~CGROUP_HAS_BYTES;
+  rc = is_new ? find(&place, own, m) : open_in(&place, m->hierarchy);
+  if (rc >= 0 && m->memory.absence == CGROUP_PRESENT && !m->is_gone)
+    read_place(&place, is_new, m);
   if (place.fd >= 0)
     close(place.fd);
   return rc < 0 ? rc : 0;

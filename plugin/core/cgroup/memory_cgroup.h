@@ -37,22 +37,17 @@ enum cgroup_hierarchy {
 void memory_cgroup_usage_path(enum cgroup_hierarchy hierarchy, const char *path,
                               char *ret, size_t size);
 
-struct memory_cgroup_request {
+/* What is known of a group. A reading replaces what it has read. */
+struct memory_cgroup {
   uint32_t pid; /* of a member, to find the hierarchy by */
-  enum cgroup_hierarchy hierarchy;
   unsigned wants;
-};
-
-struct memory_cgroup_reading {
-  enum cgroup_hierarchy hierarchy; /* if it was found by this reading */
-  enum cgroup_absence absence;
-  bool is_gone;   /* the group was removed, or its member has ended */
-  unsigned known; /* as in struct cgroup_memory */
-  uint64_t bytes, limit, file, inactive_file, kernel;
+  enum cgroup_hierarchy hierarchy;
+  struct cgroup_memory memory;
+  bool is_gone; /* the group was removed, or its member has ended */
+  bool has_kills, has_parent_kills;
   uint64_t kills;        /* in the life of the group */
   uint64_t ino;          /* of the directory: a new group has another one */
-  bool has_parent_kills; /* parent_kills, with removed children, is known */
-  uint64_t parent_kills;
+  uint64_t parent_kills; /* with those of removed children; not in version 1 */
 };
 
 /*
@@ -61,7 +56,6 @@ struct memory_cgroup_reading {
  * like any file of the tree or of the group, so only the reader calls it.
  */
 int memory_cgroup_read(struct procfs *procfs, const char *path,
-                       const struct memory_cgroup_request *request,
-                       struct memory_cgroup_reading *ret);
+                       struct memory_cgroup *m);
 
 #endif

@@ -93,8 +93,8 @@ struct read_job {
    * may have that layout meanwhile. A layout of a job that has hung is of no
    * use: the hung read goes on to change it. */
   struct page_request request;
-  /* For READ_CGROUP. */
-  struct memory_cgroup_request cgroup;
+  /* For READ_CGROUP: what is known of it, and then the result. */
+  struct memory_cgroup cgroup;
   /* Filled in by the reader: 0, an outcome (of procfs.h or above) or a negative
    * errno; -ENOSYS if the kernel has neither smaps_rollup nor smaps. */
   int result;
@@ -111,7 +111,6 @@ struct read_job {
     struct page_sample sample;
     struct mapping_sample mapping_sample; /* owned by the caller */
     struct same_mm mm;
-    struct memory_cgroup_reading cgroup_memory;
     uint64_t limit_bytes; /* CGROUP_LIMIT_NONE for none */
     uint32_t pid;         /* the pid in the file; 0 for none */
   };

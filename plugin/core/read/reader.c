@@ -143,17 +143,16 @@ static unsigned count_heartbeats(void *ctx) {
 
 static int read_memory_limit(struct worker_context *w, const struct proc_ref *p,
                              uint64_t *ret_bytes) {
-  const struct memory_cgroup_request request = {.pid = p->pid,
-                                                .wants = CGROUP_WANTS_LIMIT};
-  struct memory_cgroup_reading r;
+  struct memory_cgroup m = {.pid = p->pid, .wants = CGROUP_WANTS_LIMIT};
   int fd, rc = inspect_open_memory(w->procfs, p, &fd);
 
   if (rc != 0)
     return rc;
   close(fd);
-  rc = memory_cgroup_read(w->procfs, NULL, &request, &r);
+  rc = memory_cgroup_read(w->procfs, NULL, &m);
   if (rc == 0)
-    *ret_bytes = r.known & CGROUP_HAS_LIMIT ? r.limit : CGROUP_LIMIT_NONE;
+    *ret_bytes =
+        m.memory.known & CGROUP_HAS_LIMIT ? m.memory.limit : CGROUP_LIMIT_NONE;
   return rc;
 }
 
@@ -198,8 +197,7 @@ static void do_job(void *ctx, size_t i) {
     job->result = read_memory_limit(w, p, &job->limit_bytes);
     break;
   case READ_CGROUP:
-    job->result = memory_cgroup_read(w->procfs, w->tasks[i].path, &job->cgroup,
-                                     &job->cgroup_memory);
+    job->result = memory_cgroup_read(w->procfs, w->tasks[i].path, &job->cgroup);
     break;
   case READ_PID_FILE:
     job->result = read_pid_file(w, w->tasks[i].path, &job->pid);

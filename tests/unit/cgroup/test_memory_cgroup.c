@@ -41,15 +41,13 @@ static void put_unified(const char *path) {
 
 /* The limit of process 10, or NONE if the reading has none. */
 static uint64_t read_limit(void) {
-  const struct memory_cgroup_request request = {.pid = 10,
-                                                .wants = CGROUP_WANTS_LIMIT};
-  struct memory_cgroup_reading r;
+  struct memory_cgroup m = {.pid = 10, .wants = CGROUP_WANTS_LIMIT};
   struct procfs *procfs;
 
   assert_int_equal(procfs_new(tree.root, &procfs), 0);
-  assert_int_equal(memory_cgroup_read(procfs, NULL, &request, &r), 0);
+  assert_int_equal(memory_cgroup_read(procfs, NULL, &m), 0);
   procfs_free(procfs);
-  return r.known & CGROUP_HAS_LIMIT ? r.limit : CGROUP_LIMIT_NONE;
+  return m.memory.known & CGROUP_HAS_LIMIT ? m.memory.limit : CGROUP_LIMIT_NONE;
 }
 
 FIXTURE_TEST(the_least_limit_of_a_group_and_those_above_counts) {

@@ -63,6 +63,22 @@ WORLD_TEST(kills_before_the_first_cycle_do_not_count) {
   run_and_see(w, "web.service", 2);
 }
 
+/* The second has processes again, and an old count. */
+WORLD_TEST(kill_in_the_first_interval_counts) {
+  start_web(w);
+  kill_web(w, 0);
+  world_run(w, 10);
+  cgroup_make(w, SYSTEM_B, "1000\n");
+  cgroup_join(w, 20, "b", SYSTEM_B);
+  cgroup_kill(w, SYSTEM_B, 1);
+  kill_on_host(w, 1);
+  run_and_see(w, "b.service", 1);
+  cgroup_make(w, "/other.slice/c.service", "1000\n");
+  cgroup_join(w, 21, "c", "/other.slice/c.service");
+  cgroup_kill(w, "/other.slice/c.service", 5);
+  run_and_see(w, "c.service", 0);
+}
+
 WORLD_TEST(kills_outlive_a_restart) {
   start_web(w);
   kill_web(w, 0);
@@ -170,6 +186,59 @@ WORLD_TEST(control_group_that_ends_while_another_is_killed_was_not) {
   assert_kills(w, "b.service", 1);
 }
 
+/* The count of the host is read first. */
+WORLD_TEST(kill_during_a_cycle_is_of_no_service_that_restarts) {
+  start_web(w);
+  start_b(w, SYSTEM_B);
+  kill_in(w, "/system.slice", 0);
+  world_run(w, 10);
+  end_web(w);
+  restart_web(w);
+  cgroup_kill(w, SYSTEM_B, 1);
+  cgroup_kill(w, "/system.slice", 1);
+  run_and_see(w, "web.service", 0);
+  kill_on_host(w, 1);
+  run_and_see(w, "b.service", 1);
+  assert_kills(w, "web.service", 0);
+}
+
+WORLD_TEST(kill_while_a_service_was_away_is_not_its_own) {
+  start_web(w);
+  start_b(w, OTHER_B);
+  cgroup_kill(w, "/other.slice", 0);
+  kill_in(w, "/system.slice", 0);
+  world_run(w, 10);
+  cgroup_kill(w, WEB, 1);
+  kill_in(w, "/system.slice", 1);
+  run_and_see(w, "web.service", 1);
+  end_web(w);
+  world_run(w, 10);
+  kill_in(w, "/system.slice", 2);
+  world_run(w, 10);
+  restart_web(w);
+  cgroup_kill(w, OTHER_B, 1);
+  kill_in(w, "/other.slice", 3);
+  run_and_see(w, "web.service", 1);
+}
+
+WORLD_TEST(kill_of_a_service_is_seen_though_a_group_was_within_it) {
+  start_web(w);
+  make_spared(w, WEB "/work");
+  make_spared(w, WEB);
+  cgroup_join(w, 11, "work", WEB "/work");
+  world_group(w, "work", "Cgroup", WEB "/work", NULL, NULL);
+  w->settings.rules[0].is_view = true;
+  kill_in(w, "/system.slice", 0);
+  world_run(w, 10);
+  assert_kills(w, "work", 0);
+  end_web(w);
+  proctree_end(&w->tree, 11);
+  kill_in(w, "/system.slice", 1);
+  world_run(w, 10);
+  restart_web(w);
+  run_and_see(w, "web.service", 1);
+}
+
 /* It keeps what is known of the path alive. */
 WORLD_TEST(zombie_of_an_earlier_life_hides_no_kill) {
   struct fake zombie = process(10, "web");
@@ -273,17 +342,17 @@ WORLD_TEST(kill_farther_below_is_none_of_a_sibling_that_was_removed) {
 }
 
 /* The slice has counted that of its unit, too. */
-WORLD_TEST(kill_that_two_groups_have_counted_is_one) {
+WORLD_TEST(kill_that_two_groups_have_counted_is_of_no_third) {
   start_pg(w);
   world_group(w, "%{slice}", "Slice", "system-pg.slice", NULL, NULL);
   w->settings.rules[0].is_view = true;
   world_run(w, 10);
   end_web(w);
   restart_web(w);
-  kill_all(w, 1, 1, 2);
+  kill_all(w, 1, 1, 1);
   run_and_see(w, "system-pg.slice", 1);
   assert_kills(w, "pg@1.service", 1);
-  assert_kills(w, "web.service", 1);
+  assert_kills(w, "web.service", 0);
 }
 
 /* Those that it has counted are from before. */

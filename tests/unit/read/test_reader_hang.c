@@ -124,10 +124,8 @@ FIXTURE_TEST(control_group_that_hangs_is_left_alone) {
     put_cgroup(f);
     reader_run(&f->reader, &job, 1);
     assert_int_equal(job.result, 0);
-    assert_int_equal(job.cgroup_memory.bytes, 4096);
-    assert_int_equal(job.cgroup_memory.hierarchy,
-                     i == 0 ? CGROUP_UNIFIED : CGROUP_NOWHERE);
-    job.cgroup.hierarchy = CGROUP_UNIFIED;
+    assert_int_equal(job.cgroup.memory.bytes, 4096);
+    assert_int_equal(job.cgroup.hierarchy, CGROUP_UNIFIED);
     run_hung(f, "sys/fs/cgroup/web/memory.current", &job);
     assert_string_equal(job.file, "memory.current");
     reader_run(&f->reader, &job, 1);
