@@ -188,9 +188,9 @@ static void log_limits(struct log_state *s, const struct cycle_results *r) {
   const struct diag *d;
 
   if (find_due(s, r, DIAG_NO_ROLLUP, false))
-    WARNING("smaps plugin: this kernel has neither smaps_rollup nor smaps "
-            "(CONFIG_PROC_PAGE_MONITOR): PSS, USS, shared and swap are "
-            "unknown");
+    WARNING("smaps plugin: this kernel has no smaps_rollup "
+            "(CONFIG_PROC_PAGE_MONITOR, Linux 4.14): PSS, USS, shared and "
+            "swap are unknown");
   log_samples(s, r);
   if ((d = find_due(s, r, DIAG_GROUP_REFUSED, false)))
     WARNING("smaps plugin: MaxGroups is reached: no group \"%s\" for process "

@@ -12,7 +12,7 @@ enum diag_kind {
   DIAG_PROCESS_DENIED,    /* the kernel refuses all files (hidepid=1) */
   DIAG_HIDDEN,            /* processes are missing in the list (hidepid=2, 4) */
   DIAG_EXECUTABLE_DENIED, /* the kernel refuses exe, which a rule needs */
-  DIAG_NO_ROLLUP,         /* the kernel has neither smaps_rollup nor smaps */
+  DIAG_NO_ROLLUP,         /* the kernel has no smaps_rollup */
   DIAG_FAILED,            /* another error, `error`, of `file` */
   DIAG_MALFORMED,         /* the text of `file` is malformed */
   DIAG_SAMPLED,           /* MaxLockHold: its pages are sampled */

@@ -49,16 +49,11 @@ def list_pids(tree):
     return sorted(int(d.name) for d in tree.iterdir() if d.name.isdigit())
 
 
-def has_rollups(tree):
-    return any(tree.glob("[0-9]*/smaps_rollup"))
-
-
 def find_memory(tree, pid):
     """The directory that has the memory of a process: its own, or of a thread
     that outlives the main one; None for a zombie or a kernel thread."""
-    name = "smaps_rollup" if has_rollups(tree) else "smaps"
     for directory in (tree / str(pid), *sorted(tree.glob(f"{pid}/task/*"))):
-        path = directory / name
+        path = directory / "smaps_rollup"
         if path.is_file() and path.stat().st_size > 0:
             return path
     return None
@@ -145,14 +140,6 @@ def rollup_text(fields):
     return (
         "5581b2a4e000-7ffd1d3f2000 ---p 00000000 00:00 0"
         f"                          [rollup]\n{lines_of(fields)}"
-    )
-
-
-def smaps_text(*mappings):
-    return "".join(
-        "5581b2a4e000-5581b2a70000 r-xp 00001000 fe:01 17    /bin/Rss: 1 kB\n"
-        f"Size:{9:>15} kB\n{lines_of(fields)}VmFlags: rd ex mr mw me\n"
-        for fields in mappings
     )
 
 

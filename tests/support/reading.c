@@ -18,6 +18,13 @@ static uint64_t clock_ns(void) {
   return now_ns;
 }
 
+static uint64_t cpu_clock_ns(void) {
+  static _Atomic uint64_t cpu_ns;
+
+  cpu_ns += TOOK_NS;
+  return cpu_ns;
+}
+
 struct fake server(uint32_t pid) {
   return (struct fake){.pid = pid,
                        .ppid = 1,
@@ -41,7 +48,8 @@ static void start(struct reading *f, uint64_t read_timeout_ns) {
   const struct reader_setup setup = {.procfs = f->procfs,
                                      .attributes = 1U << ATTRIBUTE_COMMAND_LINE,
                                      .read_timeout_ns = read_timeout_ns,
-                                     .clock_ns = clock_ns};
+                                     .clock_ns = clock_ns,
+                                     .cpu_clock_ns = cpu_clock_ns};
 
   assert_int_equal(reader_init(&f->reader, &setup), 0);
   reader_begin(&f->reader, 1);

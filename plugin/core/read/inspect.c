@@ -57,42 +57,12 @@ int inspect_stat(struct procfs *procfs, uint32_t pid, struct stat_sample *ret) {
   return rc;
 }
 
-static int read_stat(struct procfs *procfs, int fd, struct stat_sample *ret) {
-  struct span text;
-  int rc = procfs_read(procfs, fd, "stat", &text);
-
-  return rc != 0 ? rc : stat_parse(text.text, text.len, ret);
-}
-
-/* PROCFS_GONE if the directory belongs to another process than the one that was
- * inspected. */
-static int check_is_same(struct procfs *procfs, const struct proc_ref *p,
-                         int fd) {
-  struct stat_sample s;
-  uint64_t ino;
-  int rc = procfs_inode(fd, &ino);
-
-  if (rc != 0 || (uint32_t)ino == p->ino)
-    return rc;
-  rc = read_stat(procfs, fd, &s);
-  if (rc != 0)
-    return rc;
-  return s.starttime_ticks == p->starttime_ticks ? 0 : PROCFS_GONE;
-}
-
 int inspect_open_memory(struct procfs *procfs, const struct proc_ref *p,
                         int *ret_fd) {
   int fd;
   int rc = procfs_open_process(procfs, p->pid, &fd);
 
-  if (rc != 0)
-    return rc;
-  rc = check_is_same(procfs, p, fd);
-  if (rc != 0) {
-    close(fd);
-    return rc;
-  }
-  return open_memory(procfs, p->is_dead_leader, fd, ret_fd);
+  return rc != 0 ? rc : open_memory(procfs, p->is_dead_leader, fd, ret_fd);
 }
 
 /*
@@ -384,13 +354,16 @@ static void adopt_stat(struct inspection *seen,
 int inspect_process(struct inspect_ctx *in, const struct proc_ref *p,
                     uint64_t now_ns, struct inspection *ret) {
   struct stat_sample stat;
+  struct span text;
   int fd, rc;
 
   *ret = (struct inspection){.file = "stat"};
   rc = procfs_open_process(in->procfs, p->pid, &fd);
   if (rc != 0)
     return rc;
-  rc = read_stat(in->procfs, fd, &stat);
+  rc = procfs_read(in->procfs, fd, "stat", &text);
+  if (rc == 0)
+    rc = stat_parse(text.text, text.len, &stat);
   if (rc == 0)
     adopt_stat(ret, &stat);
   if (rc == 0 && ret->state == PROCESS_ALIVE)

@@ -33,9 +33,7 @@ enum read_kind {
   READ_MAPPING_SAMPLE,
   /* Asks if the process runs in the address space of another process. */
   READ_SAME_MM,
-  /* The limit of its control groups; see memory_cgroup.h. */
-  READ_MEMORY_LIMIT,
-  /* The memory of a control group, which belongs to no process; see
+  /* The memory of a control group, of a path or of a process; see
    * memory_cgroup.h. */
   READ_CGROUP,
   /* A PID file, which belongs to no process; see pid_file.h. */
@@ -73,7 +71,7 @@ struct same_mm {
 struct read_job {
   struct process *process;
   enum read_kind kind;
-  /* For READ_PID_FILE and READ_CGROUP, in place of a process. */
+  /* For READ_PID_FILE, and perhaps READ_CGROUP, in place of a process. */
   const char *path;
   /* For READ_SAME_MM: the other process. If the kernel may not be asked or does
    * not answer, the two share memory if may_be_vfork is set and the other one
@@ -96,7 +94,7 @@ struct read_job {
   /* For READ_CGROUP: what is known of it, and then the result. */
   struct memory_cgroup cgroup;
   /* Filled in by the reader: 0, an outcome (of procfs.h or above) or a negative
-   * errno; -ENOSYS if the kernel has neither smaps_rollup nor smaps. */
+   * errno; -ENOSYS if the kernel has no smaps_rollup. */
   int result;
   const char *file;  /* the file that hung */
   uint64_t took_ns;  /* of a rollup, of mappings, or of a sample */
@@ -111,8 +109,7 @@ struct read_job {
     struct page_sample sample;
     struct mapping_sample mapping_sample; /* owned by the caller */
     struct same_mm mm;
-    uint64_t limit_bytes; /* CGROUP_LIMIT_NONE for none */
-    uint32_t pid;         /* the pid in the file; 0 for none */
+    uint32_t pid; /* the pid in the file; 0 for none */
   };
 };
 

@@ -118,20 +118,14 @@ static void run_mappings(struct worker_context *w, const struct proc_ref *p,
 
 static void run_sample(struct worker_context *w, const struct proc_ref *p,
                        struct read_job *job) {
-  struct page_reader pages = {.procfs = w->procfs,
-                              .page_size = w->rollups.page_size,
-                              .clock_ns = w->rollups.cpu_clock_ns,
-                              .heartbeat = &w->heartbeat};
-  uint64_t before = w->clock_ns(), cpu_before;
+  struct page_reader *pages = &w->rollups.pages;
+  uint64_t before = w->clock_ns(), cpu_before = pages->clock_ns();
 
-  if (!pages.clock_ns)
-    pages.clock_ns = w->clock_ns;
-  cpu_before = pages.clock_ns();
   job->result =
       job->kind == READ_SAMPLE
-          ? page_sample_read(&pages, p, &job->request, &job->sample)
-          : mapping_sample_read(&pages, p, &job->request, &job->mapping_sample);
-  job->work_ns = pages.clock_ns() - cpu_before;
+          ? page_sample_read(pages, p, &job->request, &job->sample)
+          : mapping_sample_read(pages, p, &job->request, &job->mapping_sample);
+  job->work_ns = pages->clock_ns() - cpu_before;
   job->took_ns = w->clock_ns() - before;
 }
 
@@ -139,21 +133,6 @@ static unsigned count_heartbeats(void *ctx) {
   struct worker_context *w = ctx;
 
   return atomic_load_explicit(&w->heartbeat, memory_order_relaxed);
-}
-
-static int read_memory_limit(struct worker_context *w, const struct proc_ref *p,
-                             uint64_t *ret_bytes) {
-  struct memory_cgroup m = {.pid = p->pid, .wants = CGROUP_WANTS_LIMIT};
-  int fd, rc = inspect_open_memory(w->procfs, p, &fd);
-
-  if (rc != 0)
-    return rc;
-  close(fd);
-  rc = memory_cgroup_read(w->procfs, NULL, &m);
-  if (rc == 0)
-    *ret_bytes =
-        m.memory.known & CGROUP_HAS_LIMIT ? m.memory.limit : CGROUP_LIMIT_NONE;
-  return rc;
 }
 
 static int read_pid_file(struct worker_context *w, const char *path,
@@ -192,9 +171,6 @@ static void do_job(void *ctx, size_t i) {
     break;
   case READ_SAME_MM:
     job->result = read_same_mm(w, p, job, &job->mm);
-    break;
-  case READ_MEMORY_LIMIT:
-    job->result = read_memory_limit(w, p, &job->limit_bytes);
     break;
   case READ_CGROUP:
     job->result = memory_cgroup_read(w->procfs, w->tasks[i].path, &job->cgroup);
@@ -271,11 +247,12 @@ static void *new_context(void *ctx) {
                                     .rule_attributes = r->setup.rule_attributes,
                                     .interval_ns = r->setup.interval_ns};
   w->clock_ns = r->setup.clock_ns;
-  w->rollups = (struct rollup_reader){.procfs = w->procfs,
-                                      .page_size = r->page_size,
-                                      .clock_ns = r->setup.clock_ns,
-                                      .cpu_clock_ns = r->setup.cpu_clock_ns,
-                                      .heartbeat = &w->heartbeat};
+  w->rollups =
+      (struct rollup_reader){.pages = {.procfs = w->procfs,
+                                       .page_size = r->page_size,
+                                       .clock_ns = r->setup.cpu_clock_ns,
+                                       .heartbeat = &w->heartbeat},
+                             .clock_ns = r->setup.clock_ns};
   return w;
 }
 
@@ -374,16 +351,12 @@ static const char *still_hung_file(const struct reader *r,
   return NULL;
 }
 
-static bool has_path(const struct read_job *job) {
-  return job->kind == READ_PID_FILE || job->kind == READ_CGROUP;
-}
-
 /* True if no more workers may hang in such a job. */
 static bool is_at_hang_limit(const struct reader *r,
                              const struct read_job *job) {
   unsigned n = 0;
 
-  if (!has_path(job))
+  if (!job->path)
     return false;
   for (unsigned i = 0; i < WORKER_POOL_MAX; i++) {
     const struct task *task = hung_task(r, i);
@@ -425,11 +398,11 @@ static int fill_task(struct task *task, const struct read_job *job,
   task->job.request.layout =
       job->kind == READ_SAMPLE ? page_layout_share(job->request.layout) : NULL;
   task->job.cgroup = job->cgroup;
-  if (has_path(job))
+  if (job->path)
     task->path = strdup(job->path);
   else
     task->ref = proc_ref_of(job->process, job->kind);
-  if (!has_path(job) || task->path)
+  if (!job->path == !task->path)
     return 0;
   drop_ref(task);
   return -ENOMEM;
@@ -440,7 +413,6 @@ static size_t fill_batch(const struct reader *r, struct worker_context *w,
                          struct read_job *jobs, size_t first, size_t n) {
   w->now_ns = r->now_ns;
   w->is_last = reader_count_hung(r) + 1 == WORKER_POOL_MAX;
-  w->rollups.has_rollup = r->has_rollup;
   for (size_t i = first; i < n && w->n < JOBS_AT_ONCE; i++) {
     int rc;
 
@@ -498,7 +470,6 @@ static size_t run_batch(struct reader *r, struct worker_context *w,
     return abandon_batch(w, jobs, result.done);
   if (result.done < w->n)
     next = w->tasks[result.done].place;
-  r->has_rollup |= w->rollups.has_rollup;
   clear_context(w);
   return next;
 }

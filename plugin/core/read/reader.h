@@ -28,7 +28,7 @@ struct reader_setup {
   uint64_t interval_ns;
   uint64_t read_timeout_ns; /* the longest time of a read */
   uint64_t (*clock_ns)(void);
-  uint64_t (*cpu_clock_ns)(void); /* of the calling thread; or NULL */
+  uint64_t (*cpu_clock_ns)(void); /* of the calling thread */
   int (*look_up_user)(uint32_t uid, char *ret, size_t size); /* or NULL */
   const char *container_root; /* see container_names.h; NULL: "/" */
 };
@@ -37,7 +37,6 @@ struct reader {
   struct reader_setup setup;
   uint64_t now_ns; /* start of the cycle */
   uint64_t page_size;
-  bool has_rollup; /* a smaps_rollup was read, so the kernel has it */
   struct worker_pool *pool;
   struct shared_names *names;
 };

@@ -5,97 +5,59 @@
 
 #include "proc/cheap_files.h"
 
-static size_t feed(void *ctx, const char *text, size_t len) {
-  return mapping_table_feed(ctx, text, len);
+/* Kernels without CONFIG_PROC_PAGE_MONITOR have no smaps_rollup. A missing file
+ * looks like a process that has ended, unless statm shows its memory. */
+static int explain_missing(const struct rollup_reader *r,
+                           const struct proc_ref *p) {
+  struct statm_sample statm;
+
+  return !r->has_rollup &&
+                 statm_read_of(r->pages.procfs, p->pid, &statm) == 0 &&
+                 statm_has_mm(&statm)
+             ? -ENOSYS
+             : PROCFS_GONE;
 }
 
-static int read_smaps(struct procfs *procfs, int fd, struct rollup *ret) {
-  struct mapping_table t = {0};
-  int rc = procfs_read_pieces(procfs, fd, "smaps", feed, &t);
-
-  if (rc == 0)
-    rc = mapping_table_finish(&t, ret);
-  mapping_table_done(&t);
-  return rc;
-}
-
-/*
- * Kernels before 4.14 have smaps only, kernels without CONFIG_PROC_PAGE_MONITOR
- * neither. A missing file looks like a process that has ended, so other files
- * are tried until a rollup has been read once.
- */
-static int read_other(struct rollup_reader *r, int fd, struct rollup *ret) {
-  struct span text;
-  int rc;
-
-  if (r->has_rollup)
-    return PROCFS_GONE;
-  rc = read_smaps(r->procfs, fd, ret);
-  if (rc != PROCFS_GONE)
-    return rc;
-  rc = procfs_read(r->procfs, fd, "statm", &text);
-  return rc == 0 ? -ENOSYS : rc;
-}
-
-static int read_through_directory(struct rollup_reader *r,
-                                  const struct proc_ref *p,
-                                  struct rollup *ret) {
-  struct span text;
+static int read_of_thread(struct procfs *procfs, const struct proc_ref *p,
+                          struct span *ret) {
   int fd = -1;
-  int rc = inspect_open_memory(r->procfs, p, &fd);
+  int rc = inspect_open_memory(procfs, p, &fd);
 
   if (rc != 0)
     return rc;
-  rc = procfs_read(r->procfs, fd, "smaps_rollup", &text);
-  if (rc == 0) {
-    r->has_rollup = true;
-    rc = rollup_parse(text.text, text.len, ret);
-  } else if (rc == PROCFS_GONE) {
-    rc = read_other(r, fd, ret);
-  }
+  rc = procfs_read(procfs, fd, "smaps_rollup", ret);
   close(fd);
   return rc;
 }
 
-/* True if the rollup fits the known statm. If another process has the pid by
- * now, or after an exec, the size differs, or the error is small. */
-static bool is_plausible(const struct rollup_reader *r,
-                         const struct proc_ref *p,
-                         const struct rollup *rollup) {
-  uint64_t rss = rollup->bytes[ROLLUP_RSS];
-  uint64_t resident = p->resident_pages * r->page_size;
-
-  return rss / 4 * 3 <= resident && resident / 4 * 3 <= rss;
-}
-
-/* Reads by path, which is cheapest. The directory is opened only to find out
- * which files the kernel has, to read through another thread, or to check the
- * identity of the process. */
+/* Reads by path, which is cheapest, unless only another thread shows it. */
 static int read_rollup(struct rollup_reader *r, const struct proc_ref *p,
                        struct rollup *ret) {
+  struct procfs *procfs = r->pages.procfs;
   struct span text;
-  int rc;
+  int rc = p->is_dead_leader
+               ? read_of_thread(procfs, p, &text)
+               : procfs_read_of(procfs, p->pid, "smaps_rollup", &text);
 
-  if (!r->has_rollup || p->is_dead_leader)
-    return read_through_directory(r, p, ret);
-  rc = procfs_read_of(r->procfs, p->pid, "smaps_rollup", &text);
-  if (rc == 0)
-    rc = rollup_parse(text.text, text.len, ret);
-  if (rc != 0 || is_plausible(r, p, ret))
+  if (rc == PROCFS_GONE)
+    return explain_missing(r, p);
+  if (rc != 0)
     return rc;
-  return read_through_directory(r, p, ret);
+  r->has_rollup = true;
+  return rollup_parse(text.text, text.len, ret);
 }
 
 /* Memory that was added since statm was read is in the rollup, and must not be
  * added to it later. (A dead main thread shows no memory.) */
 static void read_after(struct rollup_reader *r, const struct proc_ref *p,
                        struct rollup_reading *ret) {
+  struct procfs *procfs = r->pages.procfs;
   struct stat_sample stat;
 
-  ret->has_statm = statm_read_of(r->procfs, p->pid, &ret->statm) == 0 &&
+  ret->has_statm = statm_read_of(procfs, p->pid, &ret->statm) == 0 &&
                    statm_has_mm(&ret->statm);
   if (rollup_cow_bytes(&ret->rollup) >= ROLLUP_COW_LEAST_BYTES &&
-      inspect_stat(r->procfs, p->pid, &stat) == 0)
+      inspect_stat(procfs, p->pid, &stat) == 0)
     ret->faults = (uint32_t)stat.minor_faults;
 }
 
@@ -105,9 +67,7 @@ static void read_after(struct rollup_reader *r, const struct proc_ref *p,
 
 static uint64_t cpu_time(const struct rollup_reader *r,
                          const struct proc_ref *p) {
-  return r->cpu_clock_ns && p->resident_pages >= WORTH_METERING_PAGES
-             ? r->cpu_clock_ns()
-             : 0;
+  return p->resident_pages >= WORTH_METERING_PAGES ? r->pages.clock_ns() : 0;
 }
 
 struct mapping_count {
@@ -126,12 +86,12 @@ static size_t count_lines(void *ctx, const char *text, size_t len) {
 
 static bool has_too_many_mappings(struct rollup_reader *r,
                                   const struct proc_ref *p, uint32_t most) {
-  struct mapping_count count = {.heartbeat = r->heartbeat, .most = most};
+  struct mapping_count count = {.heartbeat = r->pages.heartbeat, .most = most};
   int fd = -1;
 
-  if (most == 0 || inspect_open_memory(r->procfs, p, &fd) != 0)
+  if (most == 0 || inspect_open_memory(r->pages.procfs, p, &fd) != 0)
     return false;
-  procfs_read_pieces(r->procfs, fd, "maps", count_lines, &count);
+  procfs_read_pieces(r->pages.procfs, fd, "maps", count_lines, &count);
   close(fd);
   return count.n > most;
 }

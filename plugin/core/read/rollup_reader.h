@@ -1,21 +1,15 @@
 /*
- * Reads smaps_rollup, or smaps where the kernel has no rollup, and statm or
- * stat after it, which show changes.
+ * Reads smaps_rollup, and statm or stat after it, which show changes.
  */
 #ifndef SMAPS_ROLLUP_READER_H
 #define SMAPS_ROLLUP_READER_H
-
-#include <stdatomic.h>
 
 #include "read/read_job.h"
 
 /* The tools of a thread that reads rollups. */
 struct rollup_reader {
-  struct procfs *procfs;
-  uint64_t page_size;
+  struct page_reader pages;
   uint64_t (*clock_ns)(void);
-  uint64_t (*cpu_clock_ns)(void); /* of the thread; or NULL */
-  atomic_uint *heartbeat;         /* moved by long reads */
   bool has_rollup; /* a smaps_rollup was read, so the kernel has it */
 };
 

@@ -170,7 +170,8 @@ static int read_of(const struct scene *s, struct reader *reader,
       .process = p,
       .kind = kind,
       .request = {.pages_wanted = MAPPING_SAMPLE_PAGES,
-                  .seed = s->cycle->now_ns ^ (uint64_t)p->pid << 40}};
+                  .seed = s->cycle->now_ns ^ (uint64_t)p->pid << 40},
+      .cgroup = {.pid = p->pid, .wants = CGROUP_WANTS_LIMIT}};
   if (quarantine_has(p, s->cycle->now_ns))
     return READ_STILL_HUNG;
   reader_run(reader, job, 1);
@@ -244,15 +245,16 @@ static int add_process(struct capture *c, const struct scene *s,
  * group, or in groups below the one that has the limit. */
 static void read_limit(struct capture *c, const struct scene *s,
                        struct reader *reader) {
-  struct read_job job = {.kind = READ_MEMORY_LIMIT};
+  struct process *p = c->n > 0 ? find_member(s, &c->members[0]) : NULL;
+  struct read_job job;
+  int rc;
 
-  job.process = c->n > 0 ? find_member(s, &c->members[0]) : NULL;
-  if (!job.process || quarantine_has(job.process, s->cycle->now_ns))
+  if (!p)
     return;
-  reader_run(reader, &job, 1);
-  quarantine_check(s->quarantine, &job);
-  if (job.result == 0 && job.limit_bytes < CGROUP_LIMIT_NONE)
-    c->summary.limit_bytes = job.limit_bytes;
+  rc = read_of(s, reader, p, READ_CGROUP, &job);
+  if (rc == 0 && job.cgroup.memory.known & CGROUP_HAS_LIMIT &&
+      job.cgroup.memory.limit < CGROUP_LIMIT_NONE)
+    c->summary.limit_bytes = job.cgroup.memory.limit;
 }
 
 bool capture_continue(struct capture *c, const struct scene *s,

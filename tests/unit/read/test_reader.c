@@ -42,10 +42,6 @@ static struct read_job run_while(struct reading *f, struct read_job job,
   return job;
 }
 
-static uint64_t pss_kb(const struct read_job *job) {
-  return job->rollup.rollup.bytes[ROLLUP_PSS] / KIB;
-}
-
 static void free_mappings(struct read_job *job) {
   mapping_table_done(job->mappings.table);
   free(job->mappings.table);
@@ -78,13 +74,15 @@ FIXTURE_TEST(mappings_are_of_smaps_or_of_maps) {
   assert_null(job.mappings.table);
 }
 
-/* Of the process itself, and not of a later one with its pid. */
 FIXTURE_TEST(limit_is_that_of_the_process) {
+  struct read_job job = {.process = &f->p,
+                         .kind = READ_CGROUP,
+                         .cgroup = {.pid = 10, .wants = CGROUP_WANTS_LIMIT}};
+
   reading_write(f, "sys/fs/cgroup/memory.max", "65536\n");
-  assert_int_equal(reading_run(f, READ_MEMORY_LIMIT).result, 0);
-  assert_int_equal(reading_run(f, READ_MEMORY_LIMIT).limit_bytes, 65536);
-  f->p.starttime_ticks++;
-  assert_int_equal(reading_run(f, READ_MEMORY_LIMIT).result, PROCFS_GONE);
+  reader_run(&f->reader, &job, 1);
+  assert_int_equal(job.result, 0);
+  assert_int_equal(job.cgroup.memory.limit, 65536);
 }
 
 /* A PID file belongs to no process. */
@@ -205,101 +203,47 @@ FIXTURE_TEST(faults_are_asked_for_where_they_can_break_something) {
   }
 }
 
-/* Two mappings of 100 kB, of which one is shared by two. */
-static const char smaps[] =
-    "55d0c8f7d000-55d0c8f96000 rw-p 00000000 00:00 0 \nSize: 100 kB\n"
-    "Rss: 100 kB\nPss: 100 kB\nShared_Clean: 0 kB\nShared_Dirty: 0 kB\n"
-    "Private_Clean: 0 kB\nPrivate_Dirty: 100 kB\nVmFlags: rd wr mr\n"
-    "7ffe1d7d9000-7ffe1d7f2000 r--p 00000000 08:01 7 /lib/x\nSize: 100 kB\n"
-    "Rss: 100 kB\nPss: 50 kB\nShared_Clean: 100 kB\nShared_Dirty: 0 kB\n"
-    "Private_Clean: 0 kB\nPrivate_Dirty: 0 kB\nVmFlags: rd mr\n";
-
 /* Files that can be missing; a rollup that was read before says that it is the
  * process and not the kernel. */
-FIXTURE_TEST(kernel_without_rollup_has_its_smaps_summed) {
+FIXTURE_TEST(kernel_without_rollup_is_told_from_a_process_that_ended) {
   static const struct {
-    const char *missing[3];
-    bool has_rollup;
+    const char *missing[2];
+    bool has_rollup, has_mm;
     int result;
-    unsigned rss_kb, pss_kb;
   } cases[] = {
-      {{"10/smaps_rollup"}, false, 0, 200, 150},
-      {{NULL}, false, 0, 8192, 7168},
-      {{NULL}, true, 0, 8192, 7168},
-      {{"10/smaps_rollup"}, true, PROCFS_GONE, 0, 0},
-      {{"10/smaps_rollup", "10/smaps"}, false, -ENOSYS, 0, 0},
-      {{"10/smaps_rollup", "10/smaps"}, true, PROCFS_GONE, 0, 0},
-      {{"10/smaps_rollup", "10/smaps", "10/statm"}, false, PROCFS_GONE, 0, 0},
-      {{"10"}, false, PROCFS_GONE, 0, 0},
+      {{NULL}, false, true, 0},
+      {{"10/smaps_rollup"}, false, true, -ENOSYS},
+      {{"10/smaps_rollup"}, false, false, PROCFS_GONE},
+      {{"10/smaps_rollup"}, true, true, PROCFS_GONE},
+      {{"10/smaps_rollup", "10/statm"}, false, true, PROCFS_GONE},
+      {{"10"}, false, true, PROCFS_GONE},
   };
 
   for (size_t i = 0; i < LENGTH(cases); i++) {
-    struct read_job job;
-
+    reading_restart(f, 60 * NS_PER_S);
     reading_put(f, server(10));
-    reading_write(f, "10/smaps", smaps);
-    for (int j = 0; j < 3 && cases[i].missing[j]; j++)
+    if (cases[i].has_rollup)
+      assert_int_equal(reading_run(f, READ_ROLLUP).result, 0);
+    if (!cases[i].has_mm)
+      reading_write(f, "10/statm", "0 0 0 0 0 0 0\n");
+    for (int j = 0; j < 2 && cases[i].missing[j]; j++)
       proctree_unlink(&f->tree, cases[i].missing[j]);
-    f->reader.has_rollup = cases[i].has_rollup;
-    job = reading_run(f, READ_ROLLUP);
-    assert_int_equal(job.result, cases[i].result);
-    assert_int_equal(rss_kb(&job), cases[i].rss_kb);
-    assert_int_equal(pss_kb(&job), cases[i].pss_kb);
-    assert_int_equal(f->reader.has_rollup,
-                     cases[i].has_rollup || !cases[i].missing[0]);
+    assert_int_equal(reading_run(f, READ_ROLLUP).result, cases[i].result);
   }
 }
 
 FIXTURE_TEST(malformed_rollup_is_told) {
-  for (int i = 0; i < 2; i++) {
-    f->reader.has_rollup = i;
-    reading_write(f, "10/smaps_rollup", "Rss: 8192 kB\n");
-    assert_int_equal(run_baseline(f).result, -EBADMSG);
-    reading_write(f, "10/smaps_rollup", "");
-    assert_int_equal(run_baseline(f).result, PROCFS_NO_MM);
-  }
-}
-
-/* A size that we do not expect: the start time tells whether the pid has come
- * to another, and the inode may, for less, that it has not. */
-FIXTURE_TEST(rollup_of_another_process_is_not_taken) {
-  static const struct {
-    unsigned kb; /* is 8192 by statm */
-    bool is_other_inode, is_other_start;
-    int result;
-  } cases[] = {
-      {400, true, true, PROCFS_GONE}, {90000, true, true, PROCFS_GONE},
-      {400, true, false, 0},          {90000, true, false, 0},
-      {400, false, false, 0},
-  };
-
-  f->reader.has_rollup = true;
-  for (size_t i = 0; i < LENGTH(cases); i++) {
-    struct fake fake = server(10);
-    struct read_job job;
-    uint64_t ino;
-    int fd;
-
-    fake.private_kb = cases[i].kb;
-    fake.shared_kb = 0;
-    fake.starttime += cases[i].is_other_start;
-    reading_put(f, fake);
-    assert_int_equal(procfs_open_process(f->procfs, 10, &fd), 0);
-    assert_int_equal(procfs_inode(fd, &ino), 0);
-    close(fd);
-    f->p.ino = (uint32_t)ino + cases[i].is_other_inode;
-    job = run_baseline(f);
-    assert_int_equal(job.result, cases[i].result);
-    if (job.result == 0)
-      assert_int_equal(rss_kb(&job), cases[i].kb);
-  }
+  reading_write(f, "10/smaps_rollup", "Rss: 8192 kB\n");
+  assert_int_equal(run_baseline(f).result, -EBADMSG);
+  reading_write(f, "10/smaps_rollup", "");
+  assert_int_equal(run_baseline(f).result, PROCFS_NO_MM);
 }
 
 FIXTURE_TEST(dead_main_thread_is_read_through_a_live_one) {
   struct fake live = server(12);
   struct read_job job;
 
-  f->p.is_dead_leader = f->reader.has_rollup = true;
+  f->p.is_dead_leader = true;
   reading_write(f, "10/smaps_rollup", "");
   reading_write(f, "10/statm", "0 0 0 0 0 0 0\n");
   assert_int_equal(reading_run(f, READ_ROLLUP).result, PROCFS_GONE);
@@ -309,7 +253,6 @@ FIXTURE_TEST(dead_main_thread_is_read_through_a_live_one) {
   assert_int_equal(rss_kb(&job), 8192);
   assert_false(job.rollup.has_statm); /* it shows nothing itself */
   proctree_unlink(&f->tree, "10/task/12/smaps_rollup");
-  reading_write(f, "10/task/12/smaps", smaps);
   assert_int_equal(reading_run(f, READ_ROLLUP).result, PROCFS_GONE);
 }
 

@@ -67,24 +67,20 @@ FIXTURE_TEST(hung_read_is_told_with_its_file) {
   static const struct {
     enum read_kind kind;
     const char *path, *file;
-    bool has_rollup;
   } cases[] = {
-      {READ_INSPECTION, "10/stat", "stat", false},
-      {READ_INSPECTION, "10/cmdline", "cmdline", false},
-      {READ_STAT, "10/stat", "stat", false},
-      {READ_ROLLUP, "10/smaps_rollup", "smaps_rollup", false},
-      {READ_ROLLUP, "10/smaps_rollup", "smaps_rollup", true},
-      {READ_MAPPINGS, "10/smaps", "smaps", false},
-      {READ_MAPS, "10/maps", "maps", false},
-      {READ_SAMPLE, "10/pagemap", "pagemap", false},
-      {READ_SAMPLE, "10/maps", "maps", false},
-      {READ_SAMPLE, "kpagecount", "kpagecount", false},
-      {READ_MAPPING_SAMPLE, "10/maps", "maps", false},
-      {READ_SAME_MM, "10/stat", "stat", false},
-      {READ_MEMORY_LIMIT, "10/cgroup", "cgroup", false},
-      {READ_MEMORY_LIMIT, "sys/fs/cgroup/memory.max", "memory.max", false},
-      {READ_CGROUP, "10/cgroup", "cgroup", false},
-      {READ_CGROUP, "sys/fs/cgroup/memory.current", "memory.current", false},
+      {READ_INSPECTION, "10/stat", "stat"},
+      {READ_INSPECTION, "10/cmdline", "cmdline"},
+      {READ_STAT, "10/stat", "stat"},
+      {READ_ROLLUP, "10/smaps_rollup", "smaps_rollup"},
+      {READ_MAPPINGS, "10/smaps", "smaps"},
+      {READ_MAPS, "10/maps", "maps"},
+      {READ_SAMPLE, "10/pagemap", "pagemap"},
+      {READ_SAMPLE, "10/maps", "maps"},
+      {READ_SAMPLE, "kpagecount", "kpagecount"},
+      {READ_MAPPING_SAMPLE, "10/maps", "maps"},
+      {READ_SAME_MM, "10/stat", "stat"},
+      {READ_CGROUP, "10/cgroup", "cgroup"},
+      {READ_CGROUP, "sys/fs/cgroup/memory.current", "memory.current"},
   };
 
   for (size_t i = 0; i < LENGTH(cases); i++) {
@@ -97,7 +93,6 @@ FIXTURE_TEST(hung_read_is_told_with_its_file) {
     if (job.kind == READ_CGROUP)
       job.path = "/";
     reading_restart(f, SHORT_NS);
-    f->reader.has_rollup = cases[i].has_rollup;
     reading_put(f, server(10));
     reading_put_pages(f, 10);
     run_hung(f, cases[i].path, &job);

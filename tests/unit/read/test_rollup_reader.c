@@ -22,11 +22,12 @@ TREE_TEST(counting_mappings_shows_progress) {
   struct read_job job = {.kind = READ_ROLLUP};
   atomic_uint heartbeat = 0;
   struct rollup_reader reader = {
-      .page_size = PAGE, .clock_ns = clock_ns, .heartbeat = &heartbeat};
+      .pages = {.clock_ns = clock_ns, .heartbeat = &heartbeat},
+      .clock_ns = clock_ns};
 
   proctree_put(tree, &fake);
   proctree_put_maps(tree, 10, mappings, LENGTH(mappings));
-  assert_int_equal(procfs_new(tree->root, &reader.procfs), 0);
+  assert_int_equal(procfs_new(tree->root, &reader.pages.procfs), 0);
   rollup_reader_run(&reader, &ref, &job);
   assert_int_equal(job.result, 0);
   assert_int_equal(atomic_load(&heartbeat), 0);
@@ -38,5 +39,5 @@ TREE_TEST(counting_mappings_shows_progress) {
   rollup_reader_run(&reader, &ref, &job);
   assert_int_equal(job.result, READ_TOO_LONG);
   assert_int_equal(atomic_load(&heartbeat), 2);
-  procfs_free(reader.procfs);
+  procfs_free(reader.pages.procfs);
 }

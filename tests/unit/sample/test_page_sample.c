@@ -332,14 +332,6 @@ PAGED_TEST(refused_pagemap_is_told) {
   }
 }
 
-PAGED_TEST(another_process_with_the_pid_is_not_sampled) {
-  struct page_sample s;
-
-  paged_put(f, 0, 4, FAKE_ANON | FAKE_EXCLUSIVE, true);
-  f->ref.starttime_ticks++;
-  assert_int_equal(read_sample(f, 100, &s), PROCFS_GONE);
-}
-
 PAGED_TEST(dead_main_thread_is_sampled_through_a_live_one) {
   struct fake live = fake_process(12, "giant");
   struct page_sample s;
