@@ -24,7 +24,6 @@ struct collector {
   struct process_table processes;
   struct group_table groups;
   struct reader reader;
-  struct quarantine quarantine;
   struct identify_ctx identify;
   struct pid_watch pid_watch;
   struct matcher matcher;
@@ -73,6 +72,7 @@ static int init_reader(struct collector *c, const struct settings *settings,
                        int (*look_up_user)(uint32_t, char *, size_t)) {
   const struct reader_setup setup = {
       .procfs = c->procfs,
+      .diags = c->results.diags,
       .attributes = settings_attributes(settings),
       .rule_attributes = settings_rule_attributes(settings),
       .interval_ns = settings->interval_ns,
@@ -82,11 +82,6 @@ static int init_reader(struct collector *c, const struct settings *settings,
       .look_up_user = look_up_user,
       .container_root = settings->container_root};
 
-  c->quarantine =
-      (struct quarantine){.procfs = c->procfs,
-                          .diags = c->results.diags,
-                          .read_timeout_ns = settings->read_timeout_ns,
-                          .clock_ns = c->clock_ns};
   return reader_init(&c->reader, &setup);
 }
 
@@ -114,7 +109,7 @@ int collector_new(struct settings *settings,
   if (rc == 0)
     rc = init_reader(c, settings, hooks ? hooks->look_up_user : NULL);
   if (rc == 0)
-    rc = pid_watch_init(&c->pid_watch, settings, &c->reader, &c->quarantine);
+    rc = pid_watch_init(&c->pid_watch, settings, &c->reader);
   if (rc == 0)
     rc = matcher_init(&c->matcher, settings, &c->groups, c->results.diags,
                       c->clock_ns);
@@ -126,23 +121,15 @@ int collector_new(struct settings *settings,
     return rc;
   }
   c->cgroup_watch =
-      (struct cgroup_watch){.procfs = c->procfs,
-                            .reader = &c->reader,
-                            .read_timeout_ns = settings->read_timeout_ns,
-                            .clock_ns = c->clock_ns};
-  measurer_init(&c->measurer, c->procfs, &c->reader, &c->quarantine,
-                c->results.diags);
+      (struct cgroup_watch){.procfs = c->procfs, .reader = &c->reader};
+  measurer_init(&c->measurer, c->procfs, &c->reader, c->results.diags);
   c->measurer.cycle.interval_ns = settings->interval_ns;
   c->measurer.wants_page_tables = settings_want_page_tables(settings);
   read_budget_init(&c->measurer.budget, settings->read_budget_percent,
                    settings->read_budget_span_ns);
   if (procfs_has_own_pids(c->procfs))
     measurer_watch_kernel(&c->measurer);
-  c->identify = (struct identify_ctx){.procfs = c->procfs,
-                                      .reader = &c->reader,
-                                      .quarantine = &c->quarantine,
-                                      .diags = c->results.diags,
-                                      .interval_ns = settings->interval_ns,
+  c->identify = (struct identify_ctx){.reader = &c->reader,
                                       .rules_need_executable =
                                           rules_need_executable(settings),
                                       .gone = release_process,
@@ -352,7 +339,7 @@ int collector_cycle(struct collector *c) {
   group_table_begin(&c->groups, now_ns);
   identify_all(&c->identify, &c->processes, now_ns);
   address_space_relate(&c->processes, c->results.diags);
-  pid_watch_run(&c->pid_watch, &c->processes, now_ns);
+  pid_watch_run(&c->pid_watch, &c->processes);
   rc = matcher_run(&c->matcher, &c->processes);
   if (rc < 0)
     return rc;
@@ -380,7 +367,6 @@ int collector_cycle(struct collector *c) {
                             .cycle = &c->measurer.cycle,
                             .aggregate = &c->measurer.aggregate,
                             .prices = &c->measurer.prices,
-                            .quarantine = &c->quarantine,
                             .meminfo = meminfo,
                             .host = &c->results.host,
                             .time_ns = wall_ns};

@@ -18,13 +18,6 @@ static uint64_t clock_ns(void) {
   return now_ns;
 }
 
-static uint64_t cpu_clock_ns(void) {
-  static _Atomic uint64_t cpu_ns;
-
-  cpu_ns += TOOK_NS;
-  return cpu_ns;
-}
-
 struct fake server(uint32_t pid) {
   return (struct fake){.pid = pid,
                        .ppid = 1,
@@ -44,20 +37,17 @@ void reading_write(const struct reading *f, const char *path,
   proctree_write(&f->tree, path, text, strlen(text));
 }
 
-static void start(struct reading *f, uint64_t read_timeout_ns) {
+void reading_restart(struct reading *f, uint64_t read_timeout_ns) {
   const struct reader_setup setup = {.procfs = f->procfs,
+                                     .diags = f->diags,
                                      .attributes = 1U << ATTRIBUTE_COMMAND_LINE,
                                      .read_timeout_ns = read_timeout_ns,
                                      .clock_ns = clock_ns,
-                                     .cpu_clock_ns = cpu_clock_ns};
+                                     .cpu_clock_ns = clock_ns};
 
+  reader_done(&f->reader);
   assert_int_equal(reader_init(&f->reader, &setup), 0);
   reader_begin(&f->reader, 1);
-}
-
-void reading_restart(struct reading *f, uint64_t read_timeout_ns) {
-  reader_done(&f->reader);
-  start(f, read_timeout_ns);
 }
 
 int reading_make(void **state) {
@@ -75,7 +65,7 @@ int reading_make(void **state) {
   proctree_make(&f.tree);
   reading_put(&f, server(10));
   assert_int_equal(procfs_new(f.tree.root, &f.procfs), 0);
-  start(&f, 60 * NS_PER_S);
+  reading_restart(&f, 60 * NS_PER_S);
   *state = &f;
   return 0;
 }

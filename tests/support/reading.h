@@ -17,6 +17,7 @@
 struct reading {
   struct proctree tree;
   struct procfs *procfs;
+  struct diag diags[DIAGS];
   struct reader reader;
   struct process p; /* pid 10, alike in the tree */
 };

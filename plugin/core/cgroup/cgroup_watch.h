@@ -36,8 +36,6 @@ struct watched_cgroup;
 struct cgroup_watch {
   struct procfs *procfs;
   struct reader *reader;
-  uint64_t read_timeout_ns;
-  uint64_t (*clock_ns)(void);
 
   struct watched_cgroup **cgroups; /* sorted by path */
   size_t n, cap;

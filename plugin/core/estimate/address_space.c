@@ -199,16 +199,11 @@ static bool lay_out(const struct process_table *t, struct process *p,
   return false;
 }
 
-struct question {
-  const struct quarantine *quarantine;
-  uint64_t now_ns;
-};
-
 static void apply_answer(void *ctx, struct read_job *job) {
-  const struct question *q = ctx;
+  const struct reader *reader = ctx;
   struct process *p = job->process;
 
-  if (quarantine_check(q->quarantine, job) || job->result != 0)
+  if (job->result != 0)
     return;
   if (!job->mm.is_same)
     set_apart(p);
@@ -217,7 +212,7 @@ static void apply_answer(void *ctx, struct read_job *job) {
   if (job->mm.is_certain && !job->mm.is_same)
     p->has_own_mm |= job->other_pid == p->parent_pid;
   if (job->mm.is_refused)
-    p->kcmp_refused_until_ns = q->now_ns + REFUSED_BACK_OFF_NS;
+    p->kcmp_refused_until_ns = reader->now_ns + REFUSED_BACK_OFF_NS;
 }
 
 /* Sorts processes with the same numbers together, the oldest first. */
@@ -276,14 +271,11 @@ static void ask_alike(const struct process_table *t, struct read_batch *batch,
 }
 
 void address_space_find_shared(const struct process_table *t,
-                               struct reader *reader,
-                               const struct quarantine *quarantine,
-                               uint64_t now_ns) {
-  struct question question = {.quarantine = quarantine, .now_ns = now_ns};
+                               struct reader *reader, uint64_t now_ns) {
   struct read_batch batch;
   struct read_job job;
 
-  read_batch_init(&batch, reader, apply_answer, &question);
+  read_batch_init(&batch, reader, apply_answer, reader);
   for (size_t i = 0; i < t->n; i++)
     if (lay_out(t, t->processes[i], now_ns, &job))
       read_batch_add(&batch, &job);

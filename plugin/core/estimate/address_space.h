@@ -6,7 +6,6 @@
 #define SMAPS_ADDRESS_SPACE_H
 
 #include "process/process.h"
-#include "read/quarantine.h"
 #include "read/reader.h"
 
 /* Links newcomers to their parents and brings the fork families up to date,
@@ -27,8 +26,6 @@ int address_space_update_family(const struct process_table *t,
  * parent or sibling: p->is_in_parents_mm and memory_of. Where that cannot be
  * asked it stays as it was. */
 void address_space_find_shared(const struct process_table *t,
-                               struct reader *reader,
-                               const struct quarantine *quarantine,
-                               uint64_t now_ns);
+                               struct reader *reader, uint64_t now_ns);
 
 #endif

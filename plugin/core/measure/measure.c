@@ -38,22 +38,17 @@
 #define MAPPINGS_MOST 65530
 
 void measurer_init(struct measurer *m, struct procfs *procfs,
-                   struct reader *reader, const struct quarantine *quarantine,
-                   struct diag *diags) {
+                   struct reader *reader, struct diag *diags) {
   *m = (struct measurer){
       .procfs = procfs,
       .reader = reader,
-      .quarantine = quarantine,
       .diags = diags,
       .cycle = {.page_size = reader->page_size,
                 .tick_ns = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK),
                 .kernel_fields = FIELDS_SINCE_4_14,
                 .mappings_most = MAPPINGS_MOST},
       .prices = {.cycle = &m->cycle, .procfs = procfs, .guess_off = 1},
-      .observer = {.cycle = &m->cycle,
-                   .procfs = procfs,
-                   .reader = reader,
-                   .quarantine = quarantine},
+      .observer = {.cycle = &m->cycle, .procfs = procfs, .reader = reader},
       .sampler = {.cycle = &m->cycle,
                   .prices = &m->prices,
                   .procfs = procfs,
@@ -453,7 +448,7 @@ static void finish_job(void *ctx, struct read_job *job) {
   struct measurer *m = ctx;
   struct process *p = job->process;
 
-  if (quarantine_check(m->quarantine, job)) {
+  if (!read_has_result(job)) {
     if (job->kind == READ_SAMPLE)
       sampling_forget_layout(p);
     if (job->result == READ_SKIPPED)
@@ -539,7 +534,7 @@ int measurer_run(struct measurer *m, const struct process_table *t,
 
   if (r < 0)
     return r;
-  address_space_find_shared(t, m->reader, m->quarantine, now_ns);
+  address_space_find_shared(t, m->reader, now_ns);
   observe_all(&m->observer);
   newborn_estimate_all(&m->cycle, t);
   weigh_all(m, t);

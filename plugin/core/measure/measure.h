@@ -8,7 +8,7 @@
 #include "measure/aggregate.h"
 #include "measure/observe.h"
 #include "proc/meminfo.h"
-#include "read/quarantine.h"
+#include "read/reader.h"
 #include "sample/sampling.h"
 #include "schedule/price.h"
 #include "schedule/schedule.h"
@@ -29,7 +29,6 @@ struct measure_counts {
 struct measurer {
   struct procfs *procfs;
   struct reader *reader;
-  const struct quarantine *quarantine;
   struct diag *diags; /* by kind */
 
   /* Its modules, and what each of them keeps. */
@@ -55,8 +54,7 @@ struct measurer {
 };
 
 void measurer_init(struct measurer *m, struct procfs *procfs,
-                   struct reader *reader, const struct quarantine *quarantine,
-                   struct diag *diags);
+                   struct reader *reader, struct diag *diags);
 /* To be called if the tree is of the running kernel, not captured. */
 void measurer_watch_kernel(struct measurer *m);
 void measurer_done(struct measurer *m);

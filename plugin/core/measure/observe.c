@@ -19,8 +19,7 @@ static void take(const struct observer *observer, struct process *p,
                           .threads = p->threads};
 
   p->member->has_new_tables = false;
-  if (faults && !quarantine_check(observer->quarantine, faults) &&
-      faults->result == 0) {
+  if (faults && faults->result == 0) {
     o.minor_faults = (uint32_t)faults->stat.minor_faults;
     o.has_faults = true;
   }

@@ -8,14 +8,12 @@
 
 #include "estimate/cycle.h"
 #include "process/process.h"
-#include "read/quarantine.h"
 #include "read/reader.h"
 
 struct observer {
   const struct cycle *cycle;
   struct procfs *procfs;
   struct reader *reader;
-  const struct quarantine *quarantine;
   const struct process_table *table;
   uint64_t vanished; /* processes that have ended since the cycle began */
 };

@@ -82,7 +82,6 @@ struct process {
   uint64_t kcmp_refused_until_ns; /* no kcmp before this time */
   uint32_t memory_of; /* the process that it shares its memory with, or 0 */
   uint8_t hung_kind;  /* enum read_kind of the last hang */
-  uint32_t hung_name; /* hash of comm at that time */
 
   enum process_state state : 8;
   bool is_linked : 1;

@@ -10,11 +10,11 @@
 static void note_failure(struct identify_ctx *in, const struct process *p,
                          int rc, const char *file) {
   if (rc == PROCFS_DENIED)
-    diag_note(in->diags, DIAG_PROCESS_DENIED, p, 0, file);
+    diag_note(in->reader->setup.diags, DIAG_PROCESS_DENIED, p, 0, file);
   else if (rc == -EBADMSG)
-    diag_note(in->diags, DIAG_MALFORMED, p, 0, file);
+    diag_note(in->reader->setup.diags, DIAG_MALFORMED, p, 0, file);
   else
-    diag_note(in->diags, DIAG_FAILED, p, rc, file);
+    diag_note(in->reader->setup.diags, DIAG_FAILED, p, rc, file);
 }
 
 /* True if the process has renamed itself: an exec would show in stat, and does
@@ -62,7 +62,7 @@ static void adopt_stat(struct identify_ctx *in, struct process *p,
 static bool has_other_name(struct identify_ctx *in, const struct process *p) {
   const char *known = attributes_get(&p->attributes).value[ATTRIBUTE_COMM];
   struct span text;
-  int rc = comm_read_of(in->procfs, p->pid, &text);
+  int rc = comm_read_of(in->reader->setup.procfs, p->pid, &text);
 
   if (rc != 0)
     return rc < 0;
@@ -88,9 +88,9 @@ static void apply_failure(struct identify_ctx *in, struct process *p, int rc,
 /* Only members of groups are worth an open descriptor. */
 static int read_statm(struct identify_ctx *in, struct process *p,
                       struct statm_sample *ret) {
-  return p->n_groups > 0
-             ? statm_read_kept(in->procfs, p->pid, &p->statm_file, ret)
-             : statm_read_of(in->procfs, p->pid, ret);
+  return p->n_groups > 0 ? statm_read_kept(in->reader->setup.procfs, p->pid,
+                                           &p->statm_file, ret)
+                         : statm_read_of(in->reader->setup.procfs, p->pid, ret);
 }
 
 /*
@@ -110,7 +110,8 @@ static bool has_further_threads(struct identify_ctx *in,
                                 const struct process *p) {
   struct status_sample status;
 
-  return status_read_of(in->procfs, p->pid, &status) == 0 && status.threads > 1;
+  return status_read_of(in->reader->setup.procfs, p->pid, &status) == 0 &&
+         status.threads > 1;
 }
 
 /* True if the pid may belong to another process, or run another program. */
@@ -148,21 +149,16 @@ static void refresh_from_statm(struct identify_ctx *in, struct process *p) {
     p->state = PROCESS_ALIVE;
 }
 
-static bool check_hang(struct identify_ctx *in, const struct read_job *job) {
-  if (!quarantine_check(in->quarantine, job))
-    return false;
-  refresh_from_statm(in, job->process);
-  return true;
-}
-
 static void apply_inspection(struct identify_ctx *in,
                              const struct read_job *job,
                              struct inspection *seen) {
   struct process *p = job->process;
   bool is_same_program;
 
-  if (check_hang(in, job))
+  if (!read_has_result(job)) {
+    refresh_from_statm(in, p);
     return;
+  }
   is_same_program = is_renamed(p, seen);
   if (seen->state != PROCESS_UNSEEN)
     adopt_stat(in, p, &seen->stat);
@@ -176,13 +172,13 @@ static void apply_inspection(struct identify_ctx *in,
     return;
   p->statm = seen->statm;
   if (seen->has_names)
-    adopt_names(p, seen, in->now_ns, is_same_program);
+    adopt_names(p, seen, in->reader->now_ns, is_same_program);
   /* The names are known by now, for the log. */
   if (seen->is_executable_denied && in->rules_need_executable)
-    diag_note(in->diags, DIAG_EXECUTABLE_DENIED, p, 0, "exe");
+    diag_note(in->reader->setup.diags, DIAG_EXECUTABLE_DENIED, p, 0, "exe");
   if (seen->container_error)
-    diag_note(in->diags, DIAG_CONTAINER_FILE, p, seen->container_error,
-              seen->container_file);
+    diag_note(in->reader->setup.diags, DIAG_CONTAINER_FILE, p,
+              seen->container_error, seen->container_file);
 }
 
 static void finish_job(void *ctx, struct read_job *job) {
@@ -193,7 +189,8 @@ static void finish_job(void *ctx, struct read_job *job) {
 /* A new thread may reuse the stack of an ended one, so the size does not count
  * threads; but a single thread cannot become two without a change of size. */
 static int refresh_threads(struct identify_ctx *in, struct process *p) {
-  return p->threads > 1 ? procfs_count_threads(in->procfs, p->pid, &p->threads)
+  return p->threads > 1 ? procfs_count_threads(in->reader->setup.procfs, p->pid,
+                                               &p->threads)
                         : 0;
 }
 
@@ -204,7 +201,8 @@ static bool quick_check(struct identify_ctx *in, struct process *p,
 
   if (!p->identified_ns || p->has_new_inode || !p->is_settled ||
       p->is_dead_leader ||
-      inspect_is_due(p->pid, p->identified_ns, now_ns, in->interval_ns))
+      inspect_is_due(p->pid, p->identified_ns, now_ns,
+                     in->reader->setup.interval_ns))
     return false;
   if (read_statm(in, p, &statm) != 0 || !is_unchanged(&p->statm, &statm) ||
       refresh_threads(in, p) != 0)
@@ -214,28 +212,15 @@ static bool quick_check(struct identify_ctx *in, struct process *p,
   return true;
 }
 
-static bool release_for_inspection(struct process *p) {
-  p->hung.until_ns = 0;
-  p->is_settled = false;
-  return false;
-}
-
 /* True if the process is in quarantine and stays there. */
 static bool skip_quarantined(struct identify_ctx *in, struct process *p,
                              uint64_t now_ns) {
-  struct statm_sample before = p->statm;
-
+  if (p->has_new_inode)
+    p->hung.until_ns = 0;
   if (!quarantine_has(p, now_ns))
     return false;
-  if (p->has_new_inode)
-    return release_for_inspection(p);
   refresh_from_statm(in, p);
-  if (p->state == PROCESS_GONE ||
-      !quarantine_has_changed(in->quarantine, p, &before))
-    return true;
-  /* A read that still hangs is of the old program. */
-  p->image++;
-  return release_for_inspection(p);
+  return true;
 }
 
 void identify_all(struct identify_ctx *in, struct process_table *t,
@@ -243,7 +228,6 @@ void identify_all(struct identify_ctx *in, struct process_table *t,
   struct read_batch batch;
 
   in->vanished = 0;
-  in->now_ns = now_ns;
   read_batch_init(&batch, in->reader, finish_job, in);
   for (size_t i = 0; i < t->n; i++) {
     struct process *p = t->processes[i];

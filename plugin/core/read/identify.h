@@ -15,18 +15,13 @@
 #ifndef SMAPS_IDENTIFY_H
 #define SMAPS_IDENTIFY_H
 
-#include "read/quarantine.h"
+#include "read/reader.h"
 
 struct identify_ctx {
-  struct procfs *procfs;
   struct reader *reader;
-  struct quarantine *quarantine;
-  uint64_t interval_ns;
   bool rules_need_executable; /* not only snapshots */
-  struct diag *diags;         /* indexed by kind */
   void (*gone)(void *ctx, struct process *p);
   void *gone_ctx;
-  uint64_t now_ns;   /* of this cycle */
   uint64_t vanished; /* processes that ended during the inspection */
 };
 

@@ -10,32 +10,28 @@
 #ifndef SMAPS_PID_WATCH_H
 #define SMAPS_PID_WATCH_H
 
-#include "read/quarantine.h"
+#include "read/reader.h"
 #include <smaps/settings.h>
 
 struct watched_file {
-  const char *path; /* owned by the settings */
-  uint32_t pid;     /* the pid in the file; 0 for none */
+  struct selector *selector; /* owned by the settings */
   /* Start time of the process with this pid when the file was read; 0 for
    * none. */
   uint64_t starttime_ticks;
-  bool is_known; /* the file was read in this cycle */
   struct back_off back_off;
   uint64_t noted_ns; /* time of the last note; 0 for never */
 };
 
 struct pid_watch {
-  const struct settings *settings;
   struct reader *reader;
-  const struct quarantine *quarantine;
-  struct watched_file *files; /* each once, even if several rules name it */
+  struct watched_file *files;
   size_t n;
   struct read_job *jobs; /* room for all */
 };
 
 /* -ENOMEM. */
 int pid_watch_init(struct pid_watch *w, const struct settings *settings,
-                   struct reader *reader, const struct quarantine *quarantine);
+                   struct reader *reader);
 void pid_watch_done(struct pid_watch *w);
 
 /*
@@ -43,7 +39,6 @@ void pid_watch_done(struct pid_watch *w);
  * no longer named. Called after the processes are identified and before they
  * are matched. Notes each unreadable file at most once an hour.
  */
-void pid_watch_run(struct pid_watch *w, const struct process_table *t,
-                   uint64_t now_ns);
+void pid_watch_run(const struct pid_watch *w, const struct process_table *t);
 
 #endif

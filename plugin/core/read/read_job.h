@@ -113,4 +113,10 @@ struct read_job {
   };
 };
 
+/* False if the read hangs, or no thread was free for it. */
+static inline bool read_has_result(const struct read_job *job) {
+  return job->result != READ_HUNG && job->result != READ_STILL_HUNG &&
+         job->result != READ_SKIPPED;
+}
+
 #endif

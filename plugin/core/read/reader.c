@@ -264,7 +264,11 @@ int reader_init(struct reader *r, const struct reader_setup *setup) {
                                  .ctx = r};
 
   *r = (struct reader){.setup = *setup,
-                       .page_size = (uint64_t)sysconf(_SC_PAGESIZE)};
+                       .page_size = (uint64_t)sysconf(_SC_PAGESIZE),
+                       .quarantine = {.procfs = setup->procfs,
+                                      .diags = setup->diags,
+                                      .read_timeout_ns = setup->read_timeout_ns,
+                                      .clock_ns = setup->clock_ns}};
   r->names = calloc(1, sizeof(*r->names));
   if (!r->names)
     return -ENOMEM;
@@ -480,7 +484,7 @@ static void fail_skipped(struct read_job *jobs, size_t n, int error) {
       jobs[i].result = error;
 }
 
-void reader_run(struct reader *r, struct read_job *jobs, size_t n) {
+static void run_all(struct reader *r, struct read_job *jobs, size_t n) {
   size_t next = 0;
 
   for (size_t i = 0; i < n; i++) {
@@ -500,4 +504,11 @@ void reader_run(struct reader *r, struct read_job *jobs, size_t n) {
       return;
     next = run_batch(r, context, jobs);
   }
+}
+
+void reader_run(struct reader *r, struct read_job *jobs, size_t n) {
+  run_all(r, jobs, n);
+  for (size_t i = 0; i < n; i++)
+    if (jobs[i].process)
+      quarantine_take(&r->quarantine, &jobs[i]);
 }

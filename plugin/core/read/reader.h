@@ -11,7 +11,7 @@
 #ifndef SMAPS_READER_H
 #define SMAPS_READER_H
 
-#include "read/read_job.h"
+#include "read/quarantine.h"
 #include <smaps/worker_pool.h>
 
 /* The size of a batch. */
@@ -22,9 +22,10 @@
 #define PATHS_HUNG_MAX 2
 
 struct reader_setup {
-  const struct procfs *procfs; /* the tree to read, also after it is reopened */
-  unsigned attributes;         /* bit per attribute to read */
-  unsigned rule_attributes;    /* the part of them that rules use */
+  struct procfs *procfs;    /* the tree to read, also after it is reopened */
+  struct diag *diags;       /* indexed by kind */
+  unsigned attributes;      /* bit per attribute to read */
+  unsigned rule_attributes; /* the part of them that rules use */
   uint64_t interval_ns;
   uint64_t read_timeout_ns; /* the longest time of a read */
   uint64_t (*clock_ns)(void);
@@ -39,6 +40,7 @@ struct reader {
   uint64_t page_size;
   struct worker_pool *pool;
   struct shared_names *names;
+  struct quarantine quarantine;
 };
 
 /* Returns 0, or -ENOMEM and leaves nothing to release. */
@@ -59,7 +61,8 @@ unsigned reader_count_hung(const struct reader *r);
  * Does all jobs, one after the other. A process or path with a read that
  * still hangs is not tried again, as long as it is the same process and runs
  * the same program. If a job has hung or was not tried, only result and file
- * are filled in. Only the thread of the cycle may call this.
+ * are filled in, and a process that hangs is put into quarantine. Only the
+ * thread of the cycle may call this.
  */
 void reader_run(struct reader *r, struct read_job *jobs, size_t n);
 

@@ -175,7 +175,6 @@ static int read_of(const struct scene *s, struct reader *reader,
   if (quarantine_has(p, s->cycle->now_ns))
     return READ_STILL_HUNG;
   reader_run(reader, job, 1);
-  quarantine_check(s->quarantine, job);
   return job->result;
 }
 

@@ -18,7 +18,6 @@ struct scene {
   const struct cycle *cycle;
   const struct aggregate *aggregate;
   const struct prices *prices;
-  const struct quarantine *quarantine;
   struct meminfo_sample meminfo;
   const struct host_memory *host;
   uint64_t time_ns; /* of the cycle, since the Epoch */

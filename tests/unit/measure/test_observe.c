@@ -21,7 +21,6 @@ struct fixture {
   struct proctree tree;
   struct procfs *procfs;
   struct diag diags[DIAGS];
-  struct quarantine quarantine;
   struct reader reader;
   struct policy policy;
   struct group_track group_track;
@@ -64,12 +63,9 @@ static int make(void **state) {
   put(&f, TEXT_PAGES);
   assert_int_equal(procfs_new(f.tree.root, &f.procfs), 0);
   setup.procfs = f.procfs;
+  setup.diags = f.diags;
   assert_int_equal(reader_init(&f.reader, &setup), 0);
   reader_begin(&f.reader, NS_PER_S);
-  f.quarantine = (struct quarantine){.procfs = f.procfs,
-                                     .diags = f.diags,
-                                     .read_timeout_ns = NS_PER_S,
-                                     .clock_ns = clock_ns};
   sharing_init(&f.group_track.sharing, 0);
   f.group.policy = &f.policy;
   f.group.track = &f.group_track;
@@ -82,7 +78,6 @@ static int make(void **state) {
   f.observer = (struct observer){.cycle = &f.cycle,
                                  .procfs = f.procfs,
                                  .reader = &f.reader,
-                                 .quarantine = &f.quarantine,
                                  .table = &f.table};
   *state = &f;
   return 0;

@@ -83,7 +83,6 @@ static struct run {
   struct policy policies[HISTORY_GROUPS];
   struct group groups[HISTORY_GROUPS], *group_list[HISTORY_GROUPS];
   struct reader reader;
-  struct quarantine quarantine;
   struct diag diags[DIAGS];
   struct measurer measurer;
   unsigned cycle;
@@ -100,7 +99,7 @@ static void begin(struct run *r) {
   double cycle_ns = h->readings * (MEMORY_READ_NS + 500 * MEMORY_PAGE_NS);
 
   r->reader.page_size = h->page_size;
-  measurer_init(m, NULL, &r->reader, &r->quarantine, r->diags);
+  measurer_init(m, NULL, &r->reader, r->diags);
   m->read_ksm = read_ksm;
   m->cycle.interval_ns = h->interval_ns;
   read_budget_init(&m->budget, 100 * cycle_ns / (double)h->interval_ns,

@@ -549,7 +549,6 @@ WORLD_TEST(child_of_one_in_quarantine_is_as_it_was) {
 struct single {
   struct diag diags[DIAGS];
   struct reader reader;
-  struct quarantine quarantine;
   struct measurer m;
   struct group group;
   struct group *groups[1];
@@ -592,7 +591,7 @@ static int make_single(void **state) {
   s->group.policy = &settings_defaults.policy;
   s->p.member = &s->member;
   s->table = (struct group_table){.groups = s->groups, .n = 1};
-  measurer_init(&s->m, NULL, &s->reader, &s->quarantine, s->diags);
+  measurer_init(&s->m, NULL, &s->reader, s->diags);
   run_single(s, 1);
   s->member.track.baseline = (struct baseline){
       .at_ns = NS_PER_S, .resident_pages = 2048, .relatives = 1};

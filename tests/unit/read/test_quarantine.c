@@ -12,7 +12,6 @@ struct fixture {
   struct diag diags[DIAGS];
   struct quarantine q;
   struct process p;
-  struct statm_sample statm;
 };
 
 static uint64_t now_ns;
@@ -20,12 +19,10 @@ static uint64_t now_ns;
 static uint64_t clock_ns(void) { return now_ns; }
 
 static void begin(struct fixture *f) {
-  static const struct statm_sample statm = {
-      .size_pages = 100, .resident_pages = 50, .text_pages = 10};
   struct fake fake = {.pid = 10, .comm = "hung\n1", .private_kb = 100};
 
   now_ns = 1000 * NS_PER_S;
-  *f = (struct fixture){.p = {.pid = 10, .statm = statm}, .statm = statm};
+  *f = (struct fixture){.p = {.pid = 10}};
   proctree_make(&f->tree);
   proctree_put(&f->tree, &fake);
   f->q = (struct quarantine){
@@ -45,7 +42,7 @@ static void take_as(struct fixture *f, enum read_kind kind, int result) {
   struct read_job job = {
       .process = &f->p, .kind = kind, .result = result, .file = "cmdline"};
 
-  quarantine_check(&f->q, &job);
+  quarantine_take(&f->q, &job);
 }
 
 static void take(struct fixture *f, enum read_kind kind) {
@@ -139,23 +136,4 @@ FIXTURE_TEST(vanished_process_has_no_name) {
   proctree_end(&f->tree, 10);
   take(f, READ_INSPECTION);
   assert_string_equal(f->diags[DIAG_HUNG].comm, "");
-}
-
-static bool has_changed(struct fixture *f) {
-  return quarantine_has_changed(&f->q, &f->p, &f->statm);
-}
-
-FIXTURE_TEST(another_name_or_program_is_a_change_once) {
-  take(f, READ_ROLLUP);
-  assert_false(has_changed(f));
-  proctree_write(&f->tree, "10/comm", "other\n", 6);
-  assert_true(has_changed(f));
-  assert_false(has_changed(f));
-  f->p.statm.resident_pages = 1;
-  f->p.statm.size_pages = 9999;
-  assert_false(has_changed(f));
-  f->p.statm.text_pages = 11;
-  assert_true(has_changed(f));
-  f->statm = (struct statm_sample){0}; /* never seen before */
-  assert_false(has_changed(f));
 }
