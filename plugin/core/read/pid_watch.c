@@ -100,7 +100,9 @@ static void apply_result(const struct pid_watch *w,
     return;
   back_off_extend(&f->back_off, job->result != READ_STILL_HUNG,
                   setup->read_timeout_ns, setup->clock_ns());
-  note_failure(w, f, job->result < 0 ? job->result : 0);
+  /* If it still hangs at first sight, another selector names it, too. */
+  if (job->result != READ_STILL_HUNG || f->noted_ns)
+    note_failure(w, f, job->result < 0 ? job->result : 0);
 }
 
 static void make_due(const struct process_table *t, uint32_t pid) {

@@ -463,15 +463,25 @@ static size_t abandon_batch(struct worker_context *w, struct read_job *jobs,
   return w->tasks[at].place + 1;
 }
 
+static void mark_hung(const struct reader *r, struct read_job *jobs, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    jobs[i].file = still_hung_file(r, &jobs[i]);
+    jobs[i].result = jobs[i].file ? READ_STILL_HUNG : READ_SKIPPED;
+  }
+}
+
 /* Returns the next job. */
 static size_t run_batch(struct reader *r, struct worker_context *w,
-                        struct read_job *jobs) {
+                        struct read_job *jobs, size_t n) {
   size_t next = w->tasks[w->n - 1].place + 1;
   struct worker_pool_result result = worker_pool_run(r->pool, w->n);
 
   copy_results(w, jobs, result.done);
-  if (result.is_hung)
-    return abandon_batch(w, jobs, result.done);
+  if (result.is_hung) {
+    next = abandon_batch(w, jobs, result.done);
+    mark_hung(r, jobs + next, n - next);
+    return next;
+  }
   if (result.done < w->n)
     next = w->tasks[result.done].place;
   clear_context(w);
@@ -487,10 +497,7 @@ static void fail_skipped(struct read_job *jobs, size_t n, int error) {
 static void run_all(struct reader *r, struct read_job *jobs, size_t n) {
   size_t next = 0;
 
-  for (size_t i = 0; i < n; i++) {
-    jobs[i].file = still_hung_file(r, &jobs[i]);
-    jobs[i].result = jobs[i].file ? READ_STILL_HUNG : READ_SKIPPED;
-  }
+  mark_hung(r, jobs, n);
   while (next < n) {
     void *context = NULL;
     int rc = worker_pool_context(r->pool, &context);
@@ -502,7 +509,7 @@ static void run_all(struct reader *r, struct read_job *jobs, size_t n) {
       fail_skipped(jobs + next, n - next, rc);
     if (rc != 0 || fill_batch(r, context, jobs, next, n) == 0)
       return;
-    next = run_batch(r, context, jobs);
+    next = run_batch(r, context, jobs, n);
   }
 }
 

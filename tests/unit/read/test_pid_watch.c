@@ -269,6 +269,8 @@ WORLD_TEST(without_a_reader_it_names_whom_it_named) {
 
 /* In any order. */
 WORLD_TEST(file_may_be_of_several_rules) {
+  unsigned opened;
+
   put(w, 10);
   write_pid(w, 0, 10);
   world_group(w, "none", "PidFile", path_of(w, 0), "Comm", "nobody");
@@ -277,8 +279,11 @@ WORLD_TEST(file_may_be_of_several_rules) {
   world_run(w, 1);
   world_assert(w, "g", "ps_count=1");
   world_assert(w, "none", "ps_count=0");
+  opened = files[0].opened;
   files[0].hangs = true;
   world_run(w, 1);
+  assert_int_equal(files[0].opened, opened + 1); /* only one thread hangs */
+  assert_int_equal(pid_file_diag(w)->count, 1);
   world_assert(w, "g", "ps_count=1");
   world_assert(w, "none", "ps_count=nan");
 }
