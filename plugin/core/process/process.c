@@ -62,63 +62,41 @@ static struct process *new_process(const struct procfs_entry *entry) {
   return p;
 }
 
-static void free_newcomers(const struct process_table *t,
-                           const struct procfs_entry *entries, size_t n) {
-  for (size_t i = 0; i < n; i++)
-    if (!process_table_find(t, entries[i].pid))
-      /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): each is there once */
-      free(t->spare[i]);
-}
-
-/* Lays out the next table in the spare array: known processes, which stay
- * untouched, and new ones. */
-static int fill_spare(struct process_table *t,
-                      const struct procfs_entry *entries, size_t n) {
-  size_t old = 0;
-
-  for (size_t i = 0; i < n; i++) {
-    assert(i == 0 || entries[i - 1].pid < entries[i].pid);
-    while (old < t->n && t->processes[old]->pid < entries[i].pid)
-      old++;
-    if (old < t->n && t->processes[old]->pid == entries[i].pid)
-      t->spare[i] = t->processes[old];
-    else
-      t->spare[i] = new_process(&entries[i]);
-    if (!t->spare[i]) {
-      free_newcomers(t, entries, i);
-      return -ENOMEM;
-    }
-  }
-  return 0;
-}
-
+/* Lays out the next table in the spare array, and goes through both in step. */
 int process_table_update(struct process_table *t,
                          const struct procfs_entry *entries, size_t n,
                          void (*gone)(void *ctx, struct process *p),
                          void *ctx) {
   struct process **before;
-  size_t next = 0;
+  size_t old = 0, filled = 0;
   int rc = make_room(t, n);
 
-  if (rc == 0)
-    rc = fill_spare(t, entries, n);
   if (rc < 0)
     return rc;
   before = t->processes;
-  for (size_t i = 0; i < t->n; i++) {
-    struct process *p = before[i];
+  for (size_t i = 0; i < n; i++) {
+    struct process *p;
 
-    while (next < n && entries[next].pid < p->pid)
-      next++;
-    if (next < n && entries[next].pid == p->pid)
-      mark_unseen(p, (uint32_t)entries[next].ino);
+    assert(i == 0 || entries[i - 1].pid < entries[i].pid);
+    while (old < t->n && before[old]->pid < entries[i].pid)
+      process_free(before[old++], gone, ctx);
+    if (old < t->n && before[old]->pid == entries[i].pid) {
+      p = before[old++];
+      mark_unseen(p, (uint32_t)entries[i].ino);
+    } else {
+      p = new_process(&entries[i]);
+    }
+    if (p)
+      t->spare[filled++] = p;
     else
-      process_free(p, gone, ctx);
+      rc = -ENOMEM;
   }
+  while (old < t->n)
+    process_free(before[old++], gone, ctx);
   t->processes = t->spare;
   t->spare = before;
-  t->n = n;
-  return 0;
+  t->n = filled;
+  return rc;
 }
 
 struct process *process_table_find(const struct process_table *t,

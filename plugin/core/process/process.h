@@ -111,8 +111,8 @@ struct process_table {
  * Updates the table to the listing, which is sorted by pid: keeps known pids,
  * adds new ones with all fields but pid and ino zero, and calls gone() for
  * missing ones before it frees them. Sets the state to PROCESS_UNSEEN, except
- * for kernel threads with the same inode as before. -ENOMEM leaves the table as
- * it was.
+ * for kernel threads with the same inode as before. After -ENOMEM new pids may
+ * be missing.
  */
 int process_table_update(struct process_table *t,
                          const struct procfs_entry *entries, size_t n,
