@@ -52,7 +52,7 @@ enum read_outcome {
 
 struct mappings_reading {
   struct mapping_table *table; /* owned by the caller; NULL if it failed */
-  struct rollup sum;           /* sum of the table; unknown for maps */
+  struct rollup sum;           /* sum of the table, for READ_MAPPINGS */
 };
 
 struct rollup_reading {
@@ -107,7 +107,6 @@ struct read_job {
     struct rollup_reading rollup;
     struct mappings_reading mappings;
     struct page_sample sample;
-    struct mapping_sample mapping_sample; /* owned by the caller */
     struct same_mm mm;
     uint32_t pid; /* the pid in the file; 0 for none */
   };

@@ -124,7 +124,7 @@ static void run_sample(struct worker_context *w, const struct proc_ref *p,
   job->result =
       job->kind == READ_SAMPLE
           ? page_sample_read(pages, p, &job->request, &job->sample)
-          : mapping_sample_read(pages, p, &job->request, &job->mapping_sample);
+          : mapping_sample_read(pages, p, &job->request, &job->mappings.table);
   job->work_ns = pages->clock_ns() - cpu_before;
   job->took_ns = w->clock_ns() - before;
 }
@@ -195,12 +195,11 @@ static void release_names(struct shared_names *names) {
 static void drop_result(struct read_job *job) {
   if (job->kind == READ_INSPECTION)
     inspection_done(&job->inspection);
-  if (job->kind == READ_MAPPINGS || job->kind == READ_MAPS)
+  if (job->kind == READ_MAPPINGS || job->kind == READ_MAPS ||
+      job->kind == READ_MAPPING_SAMPLE)
     free_table(&job->mappings.table);
   if (job->kind == READ_SAMPLE)
     page_layout_drop(job->sample.layout);
-  if (job->kind == READ_MAPPING_SAMPLE)
-    mapping_sample_done(&job->mapping_sample);
 }
 
 static void drop_ref(struct task *task) {

@@ -1,7 +1,10 @@
 /*
- * Samples the pages of a process by mapping, for captures of a process that is
- * too large to be walked: maps is read once, some thousand pages are drawn from
- * all that it names, and each page that is found counts for its mapping.
+ * The amounts of each mapping of a process that is too large to be walked, for
+ * captures. A sample of thousands of its pages shows what is mapped, and each
+ * page that is found counts for its mapping.
+ *
+ * A mapping has the part of the anonymous pages, and of the pages of files, in
+ * statm that was found in it. Prices and errors are those of sampled.h.
  */
 #ifndef SMAPS_MAPPING_SAMPLE_H
 #define SMAPS_MAPPING_SAMPLE_H
@@ -11,6 +14,21 @@
 
 /* So many present pages show how large the large mappings are. */
 #define MAPPING_SAMPLE_PAGES 16000
+
+/*
+ * The request's pages_wanted and seed count. Returns 0 and a table, which the
+ * caller releases and frees; or an outcome or error, as page_sample_read()
+ * does.
+ *
+ * Its amounts, as far as they are known: Rss, Anonymous, the four Private_ and
+ * Shared_ fields, and Pss, if it is known how many processes map each page that
+ * was found. A mapping of which no page was found has no amounts.
+ */
+int mapping_sample_read(struct page_reader *r, const struct proc_ref *p,
+                        const struct page_request *request,
+                        struct mapping_table **ret);
+
+/* --- its two steps, for tests --- */
 
 /* The mappings of one name: the pages that were found in them. */
 struct mapping_tally {
@@ -25,15 +43,12 @@ struct mapping_sample {
   struct statm_sample statm;     /* right after */
 };
 
-/*
- * The request's pages_wanted and seed count. Fills *ret and returns 0, and
- * mapping_sample_done() releases it; or leaves nothing to release and returns
- * an outcome or error, as page_sample_read() does.
- */
-int mapping_sample_read(struct page_reader *r, const struct proc_ref *p,
+/* Fills *ret and returns 0, and mapping_sample_done() releases it; or leaves
+ * nothing to release. */
+int mapping_sample_draw(struct page_reader *r, const struct proc_ref *p,
                         const struct page_request *request,
                         struct mapping_sample *ret);
-
+void mapping_sample_fill(const struct mapping_sample *s, uint64_t page_size);
 /* Accepts a sample of zeros. */
 void mapping_sample_done(struct mapping_sample *s);
 

@@ -119,7 +119,7 @@ void page_reader_count(struct page_reader *r, unsigned reads) {
 struct maps_feed {
   struct page_reader *reader;
   struct page_layout *layout;
-  const struct page_layout_watcher *watcher; /* or NULL */
+  const struct page_watcher *watcher; /* or NULL */
   int dir_fd;
   unsigned queries;
   int error;
@@ -194,7 +194,7 @@ static int add_mapping(struct maps_feed *f, const struct rollup_line *line) {
   if (line->kind != ROLLUP_LINE_MAPPING || run.first < end_of(mapped))
     return -EBADMSG;
   if (f->watcher)
-    f->watcher->see(f->watcher->ctx, line);
+    f->watcher->see_mapping(f->watcher->ctx, line);
   return run.first == run.end || is_left_out(f, line) ? 0
                                                       : add_run(mapped, &run);
 }
@@ -213,7 +213,7 @@ static size_t feed_maps(void *ctx, const char *text, size_t len) {
 }
 
 int page_layout_read(struct page_reader *r, int dir_fd, uint64_t resident_pages,
-                     const struct page_layout_watcher *watcher,
+                     const struct page_watcher *watcher,
                      struct page_layout **ret) {
   struct page_layout *l = calloc(1, sizeof(*l));
   struct maps_feed f = {

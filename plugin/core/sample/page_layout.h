@@ -48,9 +48,13 @@ struct page_reader {
  */
 void page_reader_count(struct page_reader *r, unsigned reads);
 
-/* Gets each line of maps, also of mappings that are left out. */
-struct page_layout_watcher {
-  void (*see)(void *ctx, const struct rollup_line *line);
+/* Gets each line of maps, also of mappings that are left out; and each present
+ * page that is drawn. */
+struct page_finding;
+struct page_watcher {
+  void (*see_mapping)(void *ctx, const struct rollup_line *line);
+  void (*see_page)(void *ctx, uint64_t page, bool is_shmem,
+                   const struct page_finding *found);
   void *ctx;
 };
 
@@ -61,7 +65,7 @@ struct page_layout_watcher {
  * more than some 100,000 separate runs.
  */
 int page_layout_read(struct page_reader *r, int dir_fd, uint64_t resident_pages,
-                     const struct page_layout_watcher *watcher,
+                     const struct page_watcher *watcher,
                      struct page_layout **ret);
 
 /* Moves the cursor for about a millisecond. */

@@ -19,10 +19,14 @@
 /* The part of the resident pages that a given layout has to show. */
 #define SEEN_LEAST 0.75
 
+/* How often a layout is refined for a watcher. */
+#define REFINE_TIMES 16
+
 /* A difference of so many standard deviations may be chance. */
 #define CHANCE 2
 
 struct sampling {
+  const struct page_request *request;
   struct page_lookup *lookup;
   struct page_layout *layout;
   struct page_sample *sample;
@@ -60,6 +64,7 @@ static void tally(struct sampling *s, const struct page_finding *found,
 }
 
 static int look_up(struct sampling *s, uint64_t page, bool is_shmem) {
+  const struct page_watcher *watcher = s->request->watcher;
   struct page_finding found;
   int rc = page_lookup_find(s->lookup, page, &found);
 
@@ -69,6 +74,8 @@ static int look_up(struct sampling *s, uint64_t page, bool is_shmem) {
   if (!found.is_resident)
     return 0;
   s->found++;
+  if (watcher)
+    watcher->see_page(watcher->ctx, page, is_shmem, &found);
   tally(s, &found, is_shmem);
   keep_for_probe(s, page);
   return 0;
@@ -90,7 +97,8 @@ static int draw(struct sampling *s, enum page_sort sort, uint64_t pages,
 }
 
 /* The number of further addresses to look up, by the pages found until now. */
-static uint64_t next_round(const struct sampling *s, uint32_t wanted) {
+static uint64_t next_round(const struct sampling *s) {
+  uint32_t wanted = s->request->pages_wanted;
   uint64_t looked_at = s->sample->looked_at;
   uint64_t room = (uint64_t)wanted * PAGE_LOOKUPS_MOST - looked_at;
   uint64_t n = wanted;
@@ -107,12 +115,12 @@ static uint64_t next_round(const struct sampling *s, uint32_t wanted) {
  * favour low addresses. A layout of fewer pages than are wanted is looked up
  * whole, once.
  */
-static int draw_rounds(struct sampling *s, uint32_t wanted) {
+static int draw_rounds(struct sampling *s) {
   uint64_t n;
 
-  if (s->pages <= wanted)
+  if (s->pages <= s->request->pages_wanted)
     return draw(s, s->sort, s->pages, s->pages);
-  while ((n = next_round(s, wanted)) > 0) {
+  while ((n = next_round(s)) > 0) {
     int rc = draw(s, s->sort, s->pages, n);
 
     if (rc != 0)
@@ -170,10 +178,11 @@ static int take_census(struct sampling *s) {
 
 /* Draws more pages outside of shmem, which has no anonymous pages: so all of
  * these still have the same chance. */
-static int draw_anon(struct sampling *s, uint32_t wanted) {
+static int draw_anon(struct sampling *s) {
   uint32_t n = s->sample->kinds[PAGE_ANON].pages;
 
-  if (n >= ANON_LEAST || s->own_pages == s->pages || s->pages <= wanted)
+  if (n >= ANON_LEAST || s->own_pages == s->pages ||
+      s->pages <= s->request->pages_wanted || s->request->watcher)
     return 0;
   count_others(s, true, false);
   return draw(s, PAGES_OWN, s->own_pages, min(s->own_pages, ANON_DRAWS));
@@ -253,7 +262,7 @@ static int get_layout(const struct page_job *job, struct page_lookup *l,
   if (given)
     return 0;
   rc = page_layout_read(l->reader, l->dir_fd, job->process->resident_pages,
-                        NULL, &s->layout);
+                        job->request->watcher, &s->layout);
   s->layout_ns = l->reader->clock_ns() - begin;
   return rc;
 }
@@ -288,26 +297,30 @@ static void count_unseen_pages(const struct sampling *s) {
 static int sample_pages(struct page_lookup *lookup,
                         const struct page_request *request,
                         struct page_sample *ret) {
-  struct sampling s = {.lookup = lookup, .layout = ret->layout, .sample = ret};
+  struct sampling s = {.request = request,
+                       .lookup = lookup,
+                       .layout = ret->layout,
+                       .sample = ret};
   int rc;
 
   procfs_announce(lookup->reader->procfs, "pagemap");
-  page_layout_refine(ret->layout, lookup->reader, lookup->pagemap);
+  for (int i = 0; i < (request->watcher ? REFINE_TIMES : 1); i++)
+    page_layout_refine(ret->layout, lookup->reader, lookup->pagemap);
   s.own_pages = page_layout_pages(ret->layout, PAGES_OWN);
-  ret->has_census = page_layout_pages(ret->layout, PAGES_SHMEM) > 0 &&
+  ret->has_census = !request->watcher &&
+                    page_layout_pages(ret->layout, PAGES_SHMEM) > 0 &&
                     page_census_can(ret->layout);
   s.sort = ret->has_census ? PAGES_SHMEM : PAGES_ALL;
   s.pages = page_layout_pages(ret->layout, s.sort);
   count_others(&s, !ret->has_census, !ret->has_census);
-  rc = draw_rounds(&s, request->pages_wanted);
+  rc = draw_rounds(&s);
   count_present_pages(&s);
   if (rc == 0 && request->wants_probe) {
     ask_about_windows(&s);
     walk_windows(&s);
   }
   if (rc == 0)
-    rc = ret->has_census ? take_census(&s)
-                         : draw_anon(&s, request->pages_wanted);
+    rc = ret->has_census ? take_census(&s) : draw_anon(&s);
   ret->has_mapcounts = lookup->has_mapcounts;
   if (rc == 0)
     rc = page_lookup_read_statm(lookup, &ret->statm);

@@ -45,6 +45,9 @@ struct page_request {
   uint32_t pages_wanted;      /* present ones */
   struct page_layout *layout; /* or NULL; the caller's reference */
   bool wants_probe;
+  /* Or NULL. With a watcher every page has the same chance to be drawn: there
+   * is no census. A sparse layout is refined at once, for some milliseconds. */
+  const struct page_watcher *watcher;
   uint64_t seed;
 };
 

@@ -2,7 +2,6 @@
 
 #include "cgroup/cgroup_memory.h"
 #include "measure/aggregate.h"
-#include "sample/sampled_mapping.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -192,20 +191,6 @@ static int read_mappings(const struct scene *s, struct reader *reader,
              : rc;
 }
 
-/* Takes the mappings of a reading that has succeeded. */
-static struct mapping_table *take_table(const struct scene *s,
-                                        struct read_job *job) {
-  struct mapping_table *table;
-
-  if (job->kind != READ_MAPPING_SAMPLE)
-    return job->mappings.table;
-  sampled_mapping_fill(&job->mapping_sample, s->cycle->page_size);
-  table = job->mapping_sample.table;
-  job->mapping_sample.table = NULL;
-  mapping_sample_done(&job->mapping_sample);
-  return table;
-}
-
 static void write_process(struct capture *c, const struct scene *s,
                           struct process *p, const struct close_up *close_up) {
   bool has_command_line = s->settings->capture.command_lines == CHOICE_YES;
@@ -220,7 +205,7 @@ static int add_process(struct capture *c, const struct scene *s,
                        struct reader *reader, struct process *p) {
   struct read_job job;
   int rc = read_mappings(s, reader, p, &job);
-  struct mapping_table *table = rc == 0 ? take_table(s, &job) : NULL;
+  struct mapping_table *table = rc == 0 ? job.mappings.table : NULL;
 
   if (rc == 0)
     rc = mapping_table_add(&c->all, table);

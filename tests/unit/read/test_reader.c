@@ -265,9 +265,10 @@ FIXTURE_TEST(sample_by_mapping_is_the_callers) {
   reader_run(&f->reader, &job, 1);
   assert_int_equal(job.result, 0);
   assert_true(job.took_ns >= TOOK_NS && job.work_ns >= TOOK_NS);
-  assert_int_equal(job.mapping_sample.table->n, 2);
-  assert_int_equal(job.mapping_sample.tallies[1].kinds[PAGE_ANON].exclusive, 3);
-  mapping_sample_done(&job.mapping_sample);
+  assert_int_equal(job.mappings.table->n, 2);
+  assert_int_equal(job.mappings.table->mappings[1].pages_sampled, 3);
+  mapping_table_done(job.mappings.table);
+  free(job.mappings.table);
 }
 
 /* The caller's layout stays the caller's, and the result's is another

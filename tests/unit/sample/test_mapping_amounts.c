@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "sample/sampled_mapping.h"
+#include "sample/mapping_sample.h"
 
 /* Mappings 1 to 3. */
 #define N 4
@@ -41,7 +41,7 @@ static void find(struct fixture *f, uint32_t i, enum page_kind kind,
 static void fill(struct fixture *f, uint64_t anon, uint64_t files) {
   f->sample.statm = (struct statm_sample){.resident_pages = anon + files,
                                           .shared_pages = files};
-  sampled_mapping_fill(&f->sample, PAGE);
+  mapping_sample_fill(&f->sample, PAGE);
 }
 
 static bool is_known(const struct fixture *f, uint32_t i,
