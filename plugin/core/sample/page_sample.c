@@ -1,6 +1,7 @@
 #include "sample/page_sample.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "proc/arith.h"
 #include "sample/pagemap.h"
@@ -10,6 +11,9 @@
 #define ASKED_MOST 64
 #define PROBES 8
 #define WINDOW 512 /* pages */
+
+/* Looking at so many present pages of a window takes as long as one read. */
+#define PRESENT_PER_READ 8
 
 /* If the sample has fewer anonymous pages than ANON_LEAST, ANON_DRAWS more are
  * drawn. */
@@ -129,47 +133,157 @@ static int draw_rounds(struct sampling *s) {
   return 0;
 }
 
+static uint32_t count_present(const uint64_t *entries, size_t n) {
+  uint32_t present = 0;
+
+  for (size_t i = 0; i < n; i++)
+    present += pagemap_is_present(entries[i]);
+  return present;
+}
+
 /* --- a little memory beside much shmem --- */
+
+struct census {
+  struct sampling *sampling;
+  struct page_count *counts; /* of each kind, with zero pages: these do not
+                                count as resident, but look like pages that are
+                                not exclusive */
+  /* Pages that are not exclusive, each with the same chance. */
+  uint64_t picked[PAGE_KINDS][CENSUS_PICKED_MOST];
+  uint32_t n_picked[PAGE_KINDS];
+  uint64_t first, end; /* of the window: entries of pagemap */
+  uint64_t entries[WINDOW];
+};
+
+static uint32_t others(const struct page_count *c) {
+  return c->pages - c->exclusive;
+}
+
+static void pick(struct census *c, enum page_kind kind, uint64_t page) {
+  uint64_t place = c->n_picked[kind];
+
+  if (place < CENSUS_PICKED_MOST)
+    c->n_picked[kind]++;
+  else
+    place = page_lookup_random(c->sampling->lookup) % others(&c->counts[kind]);
+  if (place < CENSUS_PICKED_MOST)
+    c->picked[kind][place] = page;
+}
+
+/* Keeps a random part of the picked pages: they are ordered by address. */
+static void keep_some(struct census *c, enum page_kind kind) {
+  uint64_t *picked = c->picked[kind];
+  uint32_t n = c->n_picked[kind], kept = 0;
+  uint64_t wanted = max(others(&c->counts[kind]) / CENSUS_PAGES_FOR_A_PICK,
+                        CENSUS_PICKED_LEAST);
+
+  for (; kept < n && kept < wanted; kept++) {
+    uint64_t other =
+        kept + page_lookup_random(c->sampling->lookup) % (n - kept);
+    uint64_t page = picked[other];
+
+    picked[other] = picked[kept];
+    picked[kept] = page;
+  }
+  c->n_picked[kind] = kept;
+}
+
+static void count(struct census *c, uint64_t page, uint64_t entry) {
+  enum page_kind kind = pagemap_is_file(entry) ? PAGE_FILE : PAGE_ANON;
+
+  c->counts[kind].pages++;
+  if (pagemap_is_exclusive(entry))
+    c->counts[kind].exclusive++;
+  else
+    pick(c, kind, page);
+}
+
+/* Reads a window, with the gaps between mappings: these are many and small. */
+static int read_window(struct census *c, uint64_t first) {
+  struct page_lookup *l = c->sampling->lookup;
+  size_t n = 0;
+  int rc = pagemap_read(l->pagemap, first, c->entries, WINDOW, &n);
+
+  if (rc != 0)
+    return rc;
+  memset(c->entries + n, 0, (WINDOW - n) * sizeof(*c->entries));
+  c->first = first;
+  c->end = first + WINDOW;
+  page_reader_count(l->reader,
+                    1 + count_present(c->entries, n) / PRESENT_PER_READ);
+  return 0;
+}
+
+/* Counts the pages of a run; runs come in ascending order. */
+static int count_run(struct census *c, const struct page_run *run) {
+  for (uint64_t page = run->first; page < run->end; page++) {
+    int rc = page >= c->end ? read_window(c, page) : 0;
+    uint64_t entry;
+
+    if (rc != 0)
+      return rc;
+    entry = c->entries[page - c->first];
+    if (pagemap_is_present(entry))
+      count(c, page, entry);
+  }
+  return 0;
+}
+
+/* True if the pages outside of shmem are within the limits. */
+static bool can_count(const struct page_layout *l) {
+  uint64_t pages = 0, reads = 0, end = 0; /* of the last window */
+  struct page_run run;
+
+  for (size_t at = 0; page_layout_next(l, PAGES_OWN, &at, &run);) {
+    pages += run.end - run.first;
+    for (uint64_t page = max(run.first, end);
+         page < run.end && reads <= CENSUS_READS_MOST; page = end) {
+      end = page + WINDOW;
+      reads++;
+    }
+  }
+  return pages <= CENSUS_PAGES_MOST && reads <= CENSUS_READS_MOST;
+}
 
 static void count_others(struct sampling *s, bool anon, bool files) {
   s->counts[PAGE_ANON] = anon;
   s->counts[PAGE_FILE] = files;
 }
 
-static int look_up_picked(struct sampling *s, const struct page_census *c) {
-  count_others(s, true, true);
-  for (unsigned kind = 0; kind < PAGE_KINDS; kind++) {
-    for (uint32_t i = 0; i < c->n_picked[kind]; i++) {
-      int rc = look_up(s, c->picked[kind][i], false);
+static int look_up_picked(struct census *c, enum page_kind kind) {
+  int rc = 0;
 
-      if (rc != 0)
-        return rc;
-    }
-  }
-  return 0;
+  for (uint32_t i = 0; rc == 0 && i < c->n_picked[kind]; i++)
+    rc = look_up(c->sampling, c->picked[kind][i], false);
+  return rc;
 }
 
 /* Some pages that are not exclusive are not resident memory, but of a device,
  * for example. The picked pages show how many. */
 static void leave_absent_out(struct page_count *c, uint32_t picked,
                              uint32_t resident) {
-  uint64_t others = c->pages - c->exclusive;
-
   if (picked > 0)
-    c->pages = c->exclusive + (uint32_t)(others * resident / picked);
+    c->pages =
+        c->exclusive + (uint32_t)((uint64_t)others(c) * resident / picked);
 }
 
 static int take_census(struct sampling *s) {
-  struct page_census c;
-  int rc = page_census_take(s->lookup, s->layout, &c);
+  struct census c = {.sampling = s, .counts = s->sample->census};
+  struct page_run run;
+  int rc = 0;
 
-  if (rc == 0)
-    rc = look_up_picked(s, &c);
+  for (size_t at = 0;
+       rc == 0 && page_layout_next(s->layout, PAGES_OWN, &at, &run);)
+    rc = count_run(&c, &run);
+  count_others(s, true, true);
+  for (unsigned kind = 0; rc == 0 && kind < PAGE_KINDS; kind++) {
+    keep_some(&c, kind);
+    rc = look_up_picked(&c, kind);
+  }
   for (unsigned kind = 0; kind < PAGE_KINDS; kind++) {
-    s->sample->census[kind] = c.kinds[kind];
-    leave_absent_out(&s->sample->census[kind], c.n_picked[kind],
+    leave_absent_out(&c.counts[kind], c.n_picked[kind],
                      s->sample->kinds[kind].pages);
-    s->sample->present += s->sample->census[kind].pages;
+    s->sample->present += c.counts[kind].pages;
   }
   return rc;
 }
@@ -204,14 +318,6 @@ static void ask_about_windows(struct sampling *s) {
     page_reader_count(s->lookup->reader, 1);
   }
   s->sample->asked_windows = s->n_kept;
-}
-
-static uint32_t count_present(const uint64_t *entries, size_t n) {
-  uint32_t present = 0;
-
-  for (size_t i = 0; i < n; i++)
-    present += pagemap_is_present(entries[i]);
-  return present;
 }
 
 /*
@@ -309,7 +415,7 @@ static int sample_pages(struct page_lookup *lookup,
   s.own_pages = page_layout_pages(ret->layout, PAGES_OWN);
   ret->has_census = !request->watcher &&
                     page_layout_pages(ret->layout, PAGES_SHMEM) > 0 &&
-                    page_census_can(ret->layout);
+                    can_count(ret->layout);
   s.sort = ret->has_census ? PAGES_SHMEM : PAGES_ALL;
   s.pages = page_layout_pages(ret->layout, s.sort);
   count_others(&s, !ret->has_census, !ret->has_census);

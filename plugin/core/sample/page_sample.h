@@ -7,7 +7,12 @@
 #ifndef SMAPS_PAGE_SAMPLE_H
 #define SMAPS_PAGE_SAMPLE_H
 
-#include "sample/page_census.h"
+#include "sample/page_lookup.h"
+
+/* Pages of a kind that were counted: present, and exclusive among them. */
+struct page_count {
+  uint32_t pages, exclusive;
+};
 
 struct page_sample {
   /* Without a census, every present page of the layout has had the same chance
@@ -53,6 +58,22 @@ struct page_request {
 
 /* At most so many addresses are looked up for each wanted page. */
 #define PAGE_LOOKUPS_MOST 4
+
+/*
+ * A process that maps much shmem has little other memory: random pages would
+ * rarely meet it, but it is all that the process does not share with relatives.
+ * So a census counts all of it: pagemap shows which pages are exclusive, 512 in
+ * one read. It is not taken of more pages, present or not; nor if the pages are
+ * so far apart that they take more reads.
+ */
+#define CENSUS_PAGES_MOST 65536
+#define CENSUS_READS_MOST 1024
+
+/* One of so many pages that are not exclusive is picked to be looked up, within
+ * these limits. */
+#define CENSUS_PAGES_FOR_A_PICK 256
+#define CENSUS_PICKED_LEAST 16
+#define CENSUS_PICKED_MOST 128
 
 /*
  * Fills *ret and returns 0; or leaves nothing to release and returns an outcome
