@@ -56,34 +56,30 @@ static int open_pagecount(struct page_reader *r) {
   return -1;
 }
 
-static int run_with_files(struct page_lookup *l,
-                          int (*read)(void *ctx, struct page_lookup *l),
-                          void *ctx) {
-  int rc = open_pagemap(l);
-
-  if (rc != 0)
-    return rc;
-  prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0, 0, 0);
-  l->pagecount = open_pagecount(l->reader);
-  l->has_mapcounts = l->pagecount >= 0;
-  rc = read(ctx, l);
-  if (l->pagecount >= 0)
-    close(l->pagecount);
-  close(l->pagemap);
-  return rc;
-}
-
-int page_lookup_run(struct page_reader *r, const struct proc_ref *p,
-                    uint64_t seed,
-                    int (*read)(void *ctx, struct page_lookup *l), void *ctx) {
+int page_lookup_open(struct page_reader *r, const struct proc_ref *p,
+                     uint64_t seed, struct page_lookup *ret) {
   struct page_lookup l = {.reader = r, .random = seed};
   int rc = inspect_open_memory(r->procfs, p, &l.dir_fd);
 
-  if (rc == 0) {
-    rc = run_with_files(&l, read, ctx);
+  if (rc != 0)
+    return rc;
+  rc = open_pagemap(&l);
+  if (rc != 0) {
     close(l.dir_fd);
+    return rc;
   }
-  return rc == PROCFS_NO_MM ? PROCFS_GONE : rc;
+  prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0, 0, 0);
+  l.pagecount = open_pagecount(r);
+  l.has_mapcounts = l.pagecount >= 0;
+  *ret = l;
+  return 0;
+}
+
+void page_lookup_close(const struct page_lookup *l) {
+  if (l->pagecount >= 0)
+    close(l->pagecount);
+  close(l->pagemap);
+  close(l->dir_fd);
 }
 
 /* --- random numbers --- */

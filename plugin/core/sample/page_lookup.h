@@ -47,15 +47,13 @@ struct page_finding {
 };
 
 /*
- * Opens the files of a process, lets `read` use them, and closes them. Returns
- * what `read` returns; or an outcome of procfs.h or a negative errno:
- * PROCFS_DENIED if the kernel refuses the process, -EPERM if it refuses pagemap
- * alone, -ENOSYS if it has none. PROCFS_NO_MM becomes PROCFS_GONE: the process
- * has given up its address space.
+ * Opens the files of a process. Returns 0, an outcome of procfs.h or a negative
+ * errno: PROCFS_DENIED if the kernel refuses the process, -EPERM if it refuses
+ * pagemap alone, -ENOSYS if it has none.
  */
-int page_lookup_run(struct page_reader *r, const struct proc_ref *p,
-                    uint64_t seed,
-                    int (*read)(void *ctx, struct page_lookup *l), void *ctx);
+int page_lookup_open(struct page_reader *r, const struct proc_ref *p,
+                     uint64_t seed, struct page_lookup *ret);
+void page_lookup_close(const struct page_lookup *l);
 
 /* Looks up one page, and pauses after some of them. 0, an outcome of procfs.h
  * or a negative errno. */

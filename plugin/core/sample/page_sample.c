@@ -352,27 +352,6 @@ static void walk_windows(struct sampling *s) {
 
 /* --- all of it --- */
 
-struct page_job {
-  const struct proc_ref *process;
-  const struct page_request *request;
-  struct page_sample *sample;
-};
-
-static int get_layout(const struct page_job *job, struct page_lookup *l,
-                      struct page_layout *given) {
-  struct page_sample *s = job->sample;
-  uint64_t begin = l->reader->clock_ns();
-  int rc;
-
-  s->layout = page_layout_share(given);
-  if (given)
-    return 0;
-  rc = page_layout_read(l->reader, l->dir_fd, job->process->resident_pages,
-                        job->request->watcher, &s->layout);
-  s->layout_ns = l->reader->clock_ns() - begin;
-  return rc;
-}
-
 /* Estimates the number of present pages, and the error of that. */
 static void count_present_pages(struct sampling *s) {
   double pages = (double)s->pages;
@@ -400,46 +379,54 @@ static void count_unseen_pages(const struct sampling *s) {
   s->sample->unseen = unseen > 0 ? unseen / resident : 0;
 }
 
-static int sample_pages(struct page_lookup *lookup,
-                        const struct page_request *request,
-                        struct page_sample *ret) {
-  struct sampling s = {.request = request,
-                       .lookup = lookup,
-                       .layout = ret->layout,
-                       .sample = ret};
+static int sample_pages(struct sampling *s) {
+  const struct page_request *request = s->request;
+  struct page_lookup *lookup = s->lookup;
+  struct page_sample *ret = s->sample;
   int rc;
 
   procfs_announce(lookup->reader->procfs, "pagemap");
   for (int i = 0; i < (request->watcher ? REFINE_TIMES : 1); i++)
-    page_layout_refine(ret->layout, lookup->reader, lookup->pagemap);
-  s.own_pages = page_layout_pages(ret->layout, PAGES_OWN);
+    page_layout_refine(s->layout, lookup->reader, lookup->pagemap);
+  s->own_pages = page_layout_pages(s->layout, PAGES_OWN);
   ret->has_census = !request->watcher &&
-                    page_layout_pages(ret->layout, PAGES_SHMEM) > 0 &&
-                    can_count(ret->layout);
-  s.sort = ret->has_census ? PAGES_SHMEM : PAGES_ALL;
-  s.pages = page_layout_pages(ret->layout, s.sort);
-  count_others(&s, !ret->has_census, !ret->has_census);
-  rc = draw_rounds(&s);
-  count_present_pages(&s);
+                    page_layout_pages(s->layout, PAGES_SHMEM) > 0 &&
+                    can_count(s->layout);
+  s->sort = ret->has_census ? PAGES_SHMEM : PAGES_ALL;
+  s->pages = page_layout_pages(s->layout, s->sort);
+  count_others(s, !ret->has_census, !ret->has_census);
+  rc = draw_rounds(s);
+  count_present_pages(s);
   if (rc == 0 && request->wants_probe) {
-    ask_about_windows(&s);
-    walk_windows(&s);
+    ask_about_windows(s);
+    walk_windows(s);
   }
   if (rc == 0)
-    rc = ret->has_census ? take_census(&s) : draw_anon(&s);
+    rc = ret->has_census ? take_census(s) : draw_anon(s);
   ret->has_mapcounts = lookup->has_mapcounts;
   if (rc == 0)
     rc = page_lookup_read_statm(lookup, &ret->statm);
   if (rc == 0)
-    count_unseen_pages(&s);
+    count_unseen_pages(s);
   return rc;
 }
 
-static int sample_from(const struct page_job *job, struct page_lookup *l,
-                       struct page_layout *layout) {
-  int rc = get_layout(job, l, layout);
+/* Fills in the layout, too, and keeps it after a failure. */
+static int sample_from(struct page_lookup *l, const struct proc_ref *p,
+                       const struct page_request *request,
+                       struct page_layout *given, struct page_sample *ret) {
+  struct sampling s = {.request = request, .lookup = l, .sample = ret};
+  uint64_t begin = l->reader->clock_ns();
+  int rc = 0;
 
-  return rc == 0 ? sample_pages(l, job->request, job->sample) : rc;
+  *ret = (struct page_sample){.layout = page_layout_share(given)};
+  if (!given) {
+    rc = page_layout_read(l->reader, l->dir_fd, p->resident_pages,
+                          request->watcher, &ret->layout);
+    ret->layout_ns = l->reader->clock_ns() - begin;
+  }
+  s.layout = ret->layout;
+  return rc == 0 ? sample_pages(&s) : rc;
 }
 
 /* True if there is much memory where the layout has none. */
@@ -447,28 +434,23 @@ static bool is_outdated(const struct page_sample *s) {
   return s->present < SEEN_LEAST * (double)s->statm.resident_pages;
 }
 
-static int sample_through(void *ctx, struct page_lookup *l) {
-  const struct page_job *job = ctx;
-  int rc = sample_from(job, l, job->request->layout);
-
-  if (rc != 0 || !job->request->layout || !is_outdated(job->sample))
-    return rc;
-  page_layout_drop(job->sample->layout);
-  *job->sample = (struct page_sample){0};
-  return sample_from(job, l, NULL);
-}
-
 int page_sample_read(struct page_reader *r, const struct proc_ref *p,
                      const struct page_request *request,
                      struct page_sample *ret) {
-  struct page_job job = {.process = p, .request = request, .sample = ret};
-  int rc;
+  struct page_lookup l;
+  int rc = page_lookup_open(r, p, request->seed, &l);
 
-  *ret = (struct page_sample){0};
-  rc = page_lookup_run(r, p, request->seed, sample_through, &job);
-  if (rc == 0)
-    return 0;
-  page_layout_drop(ret->layout);
-  ret->layout = NULL;
-  return rc;
+  if (rc == 0) {
+    rc = sample_from(&l, p, request, request->layout, ret);
+    if (rc == 0 && request->layout && is_outdated(ret)) {
+      page_layout_drop(ret->layout);
+      rc = sample_from(&l, p, request, NULL, ret);
+    }
+    if (rc != 0)
+      page_layout_drop(ret->layout);
+    page_lookup_close(&l);
+  }
+  if (rc != 0)
+    ret->layout = NULL;
+  return rc == PROCFS_NO_MM ? PROCFS_GONE : rc;
 }
