@@ -12,7 +12,7 @@
 #include "estimate/track.h"
 #include "proc/status.h"
 #include "process/process.h"
-#include "sample/sampling_state.h"
+#include "sample/sampled.h"
 #include "schedule/read_cost.h"
 
 struct member {

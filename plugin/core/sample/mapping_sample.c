@@ -20,7 +20,7 @@ struct segment {
   size_t mapping; /* index in the table */
 };
 
-struct sampling {
+struct drawing {
   uint64_t page_size;
   struct mapping_sample *sample;
   size_t n_tallies, cap_tallies;
@@ -32,7 +32,7 @@ struct sampling {
 
 /* --- the sample --- */
 
-static int add_segment(struct sampling *s, struct segment segment) {
+static int add_segment(struct drawing *s, struct segment segment) {
   struct segment *all = array_room(s->segments, s->n, &s->cap, sizeof(*all));
 
   if (!all)
@@ -43,7 +43,7 @@ static int add_segment(struct sampling *s, struct segment segment) {
 }
 
 /* Makes room for a mapping; a new one has the next index. */
-static int add_tally(struct sampling *s, size_t mapping) {
+static int add_tally(struct drawing *s, size_t mapping) {
   struct mapping_tally *all =
       array_room(s->sample->tallies, mapping, &s->cap_tallies, sizeof(*all));
 
@@ -56,7 +56,7 @@ static int add_tally(struct sampling *s, size_t mapping) {
 }
 
 static void see_mapping(void *ctx, const struct rollup_line *line) {
-  struct sampling *s = ctx;
+  struct drawing *s = ctx;
   size_t mapping = mapping_table_add_line(s->sample->table, line);
 
   if (s->error == 0)
@@ -69,7 +69,7 @@ static void see_mapping(void *ctx, const struct rollup_line *line) {
 
 static void see_page(void *ctx, uint64_t page, bool is_shmem,
                      const struct page_finding *found) {
-  struct sampling *s = ctx;
+  struct drawing *s = ctx;
   struct mapping_tally *t;
 
   if (s->error != 0)
@@ -86,7 +86,7 @@ static void see_page(void *ctx, uint64_t page, bool is_shmem,
 int mapping_sample_draw(struct page_reader *r, const struct proc_ref *p,
                         const struct page_request *request,
                         struct mapping_sample *ret) {
-  struct sampling s = {.page_size = r->page_size, .sample = ret};
+  struct drawing s = {.page_size = r->page_size, .sample = ret};
   const struct page_watcher watcher = {
       .see_mapping = see_mapping, .see_page = see_page, .ctx = &s};
   struct page_request watched = *request;

@@ -1,9 +1,11 @@
 #include "sample/sampled.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "proc/amount.h"
 #include "proc/arith.h"
+#include "sample/page_layout.h"
 
 /* An estimate weighs at most as much as three samples. So in the long run it
  * rests on seven of them: (2 - gain) / gain. */
@@ -298,4 +300,10 @@ double sampled_pss_error(const struct sampled_error *e) {
 
 double sampled_uss_error(const struct sampled_error *e) {
   return PUBLISHED * sampled_spread(&e->uss) + fabs(e->uss.lag) + e->uss_bound;
+}
+
+void sampling_free(struct sampling *s) {
+  if (s)
+    page_layout_drop(s->layout);
+  free(s);
 }
