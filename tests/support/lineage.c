@@ -6,7 +6,7 @@
 #include "estimate/newborn.h"
 #include "estimate/track_change.h"
 #include "memory_table.h"
-#include "proc/amount.h"
+#include "proc/arith.h"
 #include "test.h"
 
 static struct family the_family; /* too large for a stack */

@@ -1,6 +1,5 @@
 #include "estimate/baseline.h"
 
-#include "proc/amount.h"
 #include "proc/arith.h"
 
 /* A pebibyte. */

@@ -1,6 +1,5 @@
 #include "estimate/estimate.h"
 
-#include "proc/amount.h"
 #include "proc/arith.h"
 #include "proc/rule.h"
 

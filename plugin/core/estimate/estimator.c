@@ -7,7 +7,6 @@
 #include "estimate/exposure.h"
 #include "estimate/fork_family.h"
 #include "estimate/track_change.h"
-#include "proc/amount.h"
 #include "proc/arith.h"
 #include "proc/duration.h"
 #include "proc/rule.h"

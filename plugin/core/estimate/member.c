@@ -5,7 +5,7 @@
 
 #include "estimate/fork_family.h"
 #include "match/group.h"
-#include "proc/amount.h"
+#include "proc/arith.h"
 #include "proc/cheap_files.h"
 
 void member_end_sampling(struct member *m) {

@@ -5,7 +5,6 @@
 #include "estimate/fork_family.h"
 #include "estimate/member.h"
 #include "estimate/track_change.h"
-#include "proc/amount.h"
 #include "proc/arith.h"
 #include "proc/rule.h"
 

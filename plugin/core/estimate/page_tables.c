@@ -1,6 +1,6 @@
 #include "estimate/page_tables.h"
 
-#include "proc/amount.h"
+#include "proc/arith.h"
 
 #define MOVED_PART 16
 #define MOVED_LEAST_PAGES 64

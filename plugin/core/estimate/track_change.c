@@ -1,7 +1,6 @@
 #include "estimate/track_change.h"
 
 #include "estimate/fork_family.h"
-#include "proc/amount.h"
 #include "proc/arith.h"
 #include "proc/rule.h"
 

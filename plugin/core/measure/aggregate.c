@@ -7,7 +7,7 @@
 #include "estimate/fork_family.h"
 #include "estimate/group_track.h"
 #include "estimate/member.h"
-#include "proc/amount.h"
+#include "proc/arith.h"
 #include "read/quarantine.h"
 
 /* --- estimates --- */

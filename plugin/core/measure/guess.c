@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "estimate/estimate.h"
-#include "proc/amount.h"
+#include "proc/arith.h"
 #include "report/host.h"
 
 void guess_begin(struct guess_limit *l, const struct meminfo_sample *meminfo) {

@@ -10,7 +10,6 @@
 #include "estimate/fork_family.h"
 #include "estimate/group_track.h"
 #include "estimate/newborn.h"
-#include "proc/amount.h"
 #include "proc/arith.h"
 #include "read/read_batch.h"
 

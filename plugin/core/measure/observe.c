@@ -6,7 +6,6 @@
 #include "estimate/member.h"
 #include "estimate/track_change.h"
 #include "match/group.h"
-#include "proc/amount.h"
 #include "proc/arith.h"
 #include "proc/cheap_files.h"
 #include "read/read_batch.h"

@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 
-#include "proc/amount.h"
 #include "proc/arith.h"
 
 /* The last name is not of a part. */

@@ -2,7 +2,6 @@
 
 #include <math.h>
 
-#include "proc/amount.h"
 #include "proc/arith.h"
 
 void usage_add_process(struct usage *u, uint32_t threads, uint64_t kernel_stack,

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "proc/amount.h"
 #include "proc/arith.h"
 #include "proc/array.h"
 #include "sample/sampled.h"

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "proc/amount.h"
 #include "proc/arith.h"
 #include "sample/page_layout.h"
 

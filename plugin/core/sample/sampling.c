@@ -7,7 +7,6 @@
 #include "estimate/fork_family.h"
 #include "estimate/group_track.h"
 #include "match/group.h"
-#include "proc/amount.h"
 #include "proc/arith.h"
 #include "sample/page_layout.h"
 #include "sample/page_sample.h"

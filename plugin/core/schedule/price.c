@@ -2,7 +2,6 @@
 
 #include <math.h>
 
-#include "proc/amount.h"
 #include "proc/arith.h"
 
 /* A guessed price can be too low or too high by this factor; and the weight of

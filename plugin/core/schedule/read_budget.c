@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "proc/amount.h"
 #include "proc/arith.h"
 #include "proc/rule.h"
 

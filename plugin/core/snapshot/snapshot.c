@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "proc/amount.h"
+#include "proc/arith.h"
 
 #define FORMAT "smaps-snapshot"
 #define FORMAT_VERSION 2

@@ -18,7 +18,7 @@
 
 #include "estimate/address_space.h"
 #include "measure/measure.h"
-#include "proc/amount.h"
+#include "proc/arith.h"
 
 #include "history.h"
 #include "memory_reader.h"
