@@ -7,11 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proc/loadavg.h"
+#include "proc/host_files.h"
 #include "proc/meminfo.h"
 #include "proc/statm.h"
 #include "proc/status.h"
-#include "proc/uptime.h"
 
 static void require_outcome(int rc, const void *ret, size_t size) {
   require(rc == 0 || rc == -EBADMSG);

@@ -1,6 +1,6 @@
 #include "test.h"
 
-#include "proc/kernel_stack.h"
+#include "proc/host_files.h"
 
 TEST(the_size_is_the_nearest_power_of_two) {
   static const struct {

@@ -1,6 +1,6 @@
 #include "test.h"
 
-#include "proc/uptime.h"
+#include "proc/host_files.h"
 
 #include "fixture.h"
 
