@@ -448,8 +448,6 @@ static void finish_job(void *ctx, struct read_job *job) {
   struct process *p = job->process;
 
   if (!read_has_result(job)) {
-    if (job->kind == READ_SAMPLE)
-      sampling_forget_layout(p);
     if (job->result == READ_SKIPPED)
       defer(m, p, DEFERRED_BUDGET);
     return;

@@ -87,9 +87,7 @@ struct read_job {
    * lock now and then. */
   uint32_t mappings_most;
   /* For READ_SAMPLE; and, without the layout and the probe, for
-   * READ_MAPPING_SAMPLE. The layout is the caller's reference, and no other job
-   * may have that layout meanwhile. A layout of a job that has hung is of no
-   * use: the hung read goes on to change it. */
+   * READ_MAPPING_SAMPLE. The layout is the caller's reference. */
   struct page_request request;
   /* For READ_CGROUP: what is known of it, and then the result. */
   struct memory_cgroup cgroup;

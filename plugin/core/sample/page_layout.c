@@ -41,7 +41,9 @@
 #define REGIONS 256
 /* Pages of a window of pagemap: one page table of most processors. */
 #define WINDOW 512
-#define REFINE_NS 1000000
+/* Looking at so many present pages of a piece takes as long as one read. */
+#define PRESENT_PER_READ 8
+#define REFINE_NS 2000000
 
 /* Questions about the file system of a mapping take some us each. */
 #define QUERIES_MOST 4096
@@ -53,14 +55,7 @@ struct run_list {
 
 struct page_layout {
   atomic_uint holders;
-  uint64_t page_size;
-  struct run_list mapped;
-  /* If sparse: the present regions below the cursor. The mapped runs from `at`
-   * on are above it, at least in part. */
-  bool is_sparse, has_no_scan;
-  struct run_list present;
-  uint64_t cursor; /* page */
-  size_t at;
+  struct run_list runs;
 };
 
 /* Where the last run ends; 0 without any. */
@@ -77,8 +72,6 @@ static int add_run(struct run_list *l, const struct page_run *run) {
     l->runs[l->n - 1].end = run->end;
     return 0;
   }
-  if (l->n == RUNS_MOST)
-    return -EFBIG;
   runs = array_room(l->runs, l->n, &l->cap, sizeof(*runs));
   if (!runs)
     return -ENOMEM;
@@ -98,8 +91,7 @@ struct page_layout *page_layout_share(struct page_layout *l) {
 void page_layout_drop(struct page_layout *l) {
   if (!l || atomic_fetch_sub(&l->holders, 1) != 1)
     return;
-  free(l->mapped.runs);
-  free(l->present.runs);
+  free(l->runs.runs);
   free(l);
 }
 
@@ -186,7 +178,7 @@ static bool is_left_out(struct maps_feed *f, const struct rollup_line *line) {
 }
 
 static int add_mapping(struct maps_feed *f, const struct rollup_line *line) {
-  struct run_list *mapped = &f->layout->mapped;
+  struct run_list *mapped = &f->layout->runs;
   struct page_run run = {.first = line->start / f->reader->page_size,
                          .end = line->end / f->reader->page_size,
                          .is_shmem = is_shmem(line)};
@@ -195,8 +187,9 @@ static int add_mapping(struct maps_feed *f, const struct rollup_line *line) {
     return -EBADMSG;
   if (f->watcher)
     f->watcher->see_mapping(f->watcher->ctx, line);
-  return run.first == run.end || is_left_out(f, line) ? 0
-                                                      : add_run(mapped, &run);
+  if (run.first == run.end || is_left_out(f, line))
+    return 0;
+  return mapped->n < RUNS_MOST ? add_run(mapped, &run) : -EFBIG;
 }
 
 static size_t feed_maps(void *ctx, const char *text, size_t len) {
@@ -212,7 +205,112 @@ static size_t feed_maps(void *ctx, const char *text, size_t len) {
   return f->error ? PROCFS_ENOUGH : used;
 }
 
-int page_layout_read(struct page_reader *r, int dir_fd, uint64_t resident_pages,
+/* --- refining --- */
+
+struct refining {
+  struct page_reader *reader;
+  int pagemap;
+  bool has_no_scan, is_over;
+  struct run_list present;
+};
+
+/* Present regions at the beginning of a run, up to `end`; addresses in bytes.
+ */
+struct finding {
+  struct pagemap_region regions[REGIONS];
+  size_t n;
+  uint64_t end;
+};
+
+static int find_by_window(const struct refining *f, const struct page_run *run,
+                          struct finding *ret) {
+  uint64_t entries[WINDOW], page_size = f->reader->page_size;
+  uint64_t wanted = min(run->end - run->first, WINDOW);
+  size_t n = 0;
+  int rc = pagemap_read(f->pagemap, run->first, entries, wanted, &n);
+
+  if (rc != 0)
+    return rc;
+  ret->n = 0;
+  for (size_t i = 0; i < n; i++) {
+    if (!pagemap_is_present(entries[i]))
+      continue;
+    if (i == 0 || !pagemap_is_present(entries[i - 1]))
+      ret->regions[ret->n++].start = (run->first + i) * page_size;
+    ret->regions[ret->n - 1].end = (run->first + i + 1) * page_size;
+  }
+  ret->end = (run->first + wanted) * page_size;
+  return 0;
+}
+
+static int find_present(struct refining *f, const struct page_run *run,
+                        struct finding *ret) {
+  uint64_t start = run->first * f->reader->page_size;
+  uint64_t end = run->end * f->reader->page_size;
+  int rc = -ENOTTY;
+
+  if (!f->has_no_scan)
+    rc = pagemap_scan(f->pagemap, start, min(end, start + SCAN_BYTES),
+                      PAGEMAP_PRESENT, PAGEMAP_ZERO, ret->regions, REGIONS,
+                      &ret->n, &ret->end);
+  if (rc == 0 && ret->end > start)
+    return 0;
+  f->has_no_scan = true;
+  return find_by_window(f, run, ret);
+}
+
+/* Takes a piece off the beginning of a run. */
+static int refine_piece(struct refining *f, struct page_run *run) {
+  uint64_t page_size = f->reader->page_size, pages = 0;
+  /* (Valgrind does not know what the ioctl writes.) */
+  struct finding found = {.n = 0};
+  int rc = find_present(f, run, &found);
+
+  for (size_t i = 0; rc == 0 && i < found.n; i++) {
+    const struct page_run present = {.first =
+                                         found.regions[i].start / page_size,
+                                     .end = found.regions[i].end / page_size,
+                                     .is_shmem = run->is_shmem};
+
+    pages += present.end - present.first;
+    rc = add_run(&f->present, &present);
+  }
+  if (rc != 0)
+    return rc;
+  run->first = found.end / page_size;
+  page_reader_count(f->reader, 1 + (unsigned)(pages / PRESENT_PER_READ));
+  return 0;
+}
+
+/* Leaves only what is present, until the time has passed: the rest stays as
+ * maps shows it. */
+static int refine(struct page_layout *l, struct page_reader *r, int pagemap) {
+  struct refining f = {.reader = r, .pagemap = pagemap};
+  uint64_t begin = r->clock_ns();
+  int rc = 0;
+
+  procfs_announce(r->procfs, "pagemap");
+  for (size_t i = 0; rc == 0 && i < l->runs.n; i++) {
+    struct page_run run = l->runs.runs[i];
+
+    while (rc == 0 && run.first < run.end && !f.is_over) {
+      rc = refine_piece(&f, &run);
+      f.is_over =
+          f.present.n >= RUNS_MOST || r->clock_ns() - begin >= REFINE_NS;
+    }
+    if (rc == 0 && run.first < run.end)
+      rc = add_run(&f.present, &run);
+  }
+  free(rc == 0 ? l->runs.runs : f.present.runs);
+  if (rc == 0)
+    l->runs = f.present;
+  return rc;
+}
+
+/* --- all of it --- */
+
+int page_layout_read(struct page_reader *r, int dir_fd, int pagemap,
+                     uint64_t resident_pages,
                      const struct page_watcher *watcher,
                      struct page_layout **ret) {
   struct page_layout *l = calloc(1, sizeof(*l));
@@ -223,141 +321,29 @@ int page_layout_read(struct page_reader *r, int dir_fd, uint64_t resident_pages,
   if (!l)
     return -ENOMEM;
   atomic_init(&l->holders, 1);
-  l->page_size = r->page_size;
   rc = procfs_read_pieces(r->procfs, dir_fd, "maps", feed_maps, &f);
   if (rc == 0)
     rc = f.error;
+  if (rc == 0 && resident_pages < page_layout_pages(l, PAGES_ALL) / SPARSE)
+    rc = refine(l, r, pagemap);
   if (rc != 0) {
     page_layout_drop(l);
     return rc;
   }
-  l->is_sparse = resident_pages < page_layout_pages(l, PAGES_ALL) / SPARSE;
   *ret = l;
   return 0;
-}
-
-/* --- refining --- */
-
-/* Present regions of [start, end); addresses in bytes. */
-struct finding {
-  struct pagemap_region regions[REGIONS];
-  size_t n;
-  uint64_t end;
-};
-
-static int find_by_window(const struct page_layout *l, int fd, uint64_t start,
-                          struct finding *ret) {
-  uint64_t entries[WINDOW];
-  uint64_t page = start / l->page_size;
-  size_t n = 0;
-  int rc = pagemap_read(fd, page, entries, WINDOW, &n);
-
-  if (rc != 0)
-    return rc;
-  ret->n = 0;
-  for (size_t i = 0; i < n; i++) {
-    if (!pagemap_is_present(entries[i]))
-      continue;
-    if (i == 0 || !pagemap_is_present(entries[i - 1]))
-      ret->regions[ret->n++].start = (page + i) * l->page_size;
-    ret->regions[ret->n - 1].end = (page + i + 1) * l->page_size;
-  }
-  ret->end = (page + WINDOW) * l->page_size;
-  return 0;
-}
-
-static int find_present(struct page_layout *l, int fd, uint64_t start,
-                        uint64_t end, struct finding *ret) {
-  uint64_t piece_end = end - start > SCAN_BYTES ? start + SCAN_BYTES : end;
-  int rc = -ENOTTY;
-
-  if (!l->has_no_scan)
-    rc = pagemap_scan(fd, start, piece_end, PAGEMAP_PRESENT, PAGEMAP_ZERO,
-                      ret->regions, REGIONS, &ret->n, &ret->end);
-  if (rc == 0 && ret->end > start)
-    return 0;
-  l->has_no_scan = true;
-  return find_by_window(l, fd, start, ret);
-}
-
-/* Adds the mapped parts of [first, end). */
-static int add_present(struct page_layout *l, uint64_t first, uint64_t end) {
-  while (l->at < l->mapped.n && l->mapped.runs[l->at].first < end) {
-    struct page_run run = l->mapped.runs[l->at];
-    bool goes_on = run.end > end;
-    int rc = 0;
-
-    run.first = max(first, run.first);
-    run.end = min(end, run.end);
-    if (run.first < run.end)
-      rc = add_run(&l->present, &run);
-    if (rc != 0) { /* all below is done */
-      l->cursor = run.first;
-      return rc;
-    }
-    if (goes_on)
-      break;
-    l->at++;
-  }
-  return 0;
-}
-
-static bool is_refined(const struct page_layout *l) {
-  return !l->is_sparse || l->at == l->mapped.n;
-}
-
-static int refine_piece(struct page_layout *l, struct page_reader *r, int fd) {
-  uint64_t first = max(l->cursor, l->mapped.runs[l->at].first);
-  uint64_t end = end_of(&l->mapped);
-  /* (Valgrind does not know what the ioctl writes.) */
-  struct finding found = {.n = 0};
-  int rc =
-      find_present(l, fd, first * l->page_size, end * l->page_size, &found);
-
-  /* A call that finds pages takes as long as many reads. */
-  if (rc == 0)
-    page_reader_count(r, found.n > 0 ? READS_PER_PAUSE : 1);
-  for (size_t i = 0; rc == 0 && i < found.n; i++)
-    rc = add_present(l, found.regions[i].start / l->page_size,
-                     found.regions[i].end / l->page_size);
-  if (rc != 0)
-    return rc;
-  l->cursor = found.end / l->page_size;
-  while (l->at < l->mapped.n && l->mapped.runs[l->at].end <= l->cursor)
-    l->at++;
-  return 0;
-}
-
-/* After a failure, pages are drawn from the rest as maps shows it. */
-void page_layout_refine(struct page_layout *l, struct page_reader *r,
-                        int pagemap_fd) {
-  uint64_t begin = r->clock_ns();
-
-  while (!is_refined(l) && r->clock_ns() - begin < REFINE_NS) {
-    if (refine_piece(l, r, pagemap_fd) != 0)
-      return;
-  }
 }
 
 /* --- drawing --- */
 
 bool page_layout_next(const struct page_layout *l, enum page_sort sort,
                       size_t *at, struct page_run *ret) {
-  while (true) {
-    size_t i = (*at)++;
-
-    if (i < l->present.n) {
-      *ret = l->present.runs[i];
-    } else {
-      i = i - l->present.n + l->at;
-      if (i >= l->mapped.n)
-        return false;
-      *ret = l->mapped.runs[i];
-      ret->first = max(ret->first, l->cursor);
-    }
+  while (*at < l->runs.n) {
+    *ret = l->runs.runs[(*at)++];
     if (sort == PAGES_ALL || ret->is_shmem == (sort == PAGES_SHMEM))
       return true;
   }
+  return false;
 }
 
 uint64_t page_layout_pages(const struct page_layout *l, enum page_sort sort) {

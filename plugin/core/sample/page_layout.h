@@ -6,10 +6,10 @@
  * not part of the resident size: hugetlbfs, [vvar] and the like, devices, and
  * mappings without any permission, which reserve addresses.
  *
- * A sparse address space is refined afterwards: a cursor moves through it, a
- * bounded time in each reading, and behind the cursor only present pages are
- * left. Pages that appear there later are not found until the layout is made
- * anew. It is for the caller to decide when that is worth it.
+ * A sparse address space is refined: pagemap is read for a bounded time, and
+ * only the pages that are present are left of what was read. Pages that appear
+ * there later are not found until the layout is made anew. It is for the caller
+ * to decide when that is worth it.
  */
 #ifndef SMAPS_PAGE_LAYOUT_H
 #define SMAPS_PAGE_LAYOUT_H
@@ -20,11 +20,8 @@
 
 #include "proc/rollup.h"
 
-/*
- * Counted by references. The references may be held and dropped by different
- * threads, but a reading of pages changes the layout: only one at a time may
- * have it.
- */
+/* Does not change. Counted by references, which different threads may hold and
+ * drop. */
 struct page_layout;
 
 /* Another reference; NULL for NULL. */
@@ -60,17 +57,14 @@ struct page_watcher {
 
 /*
  * Makes a layout from the maps in an open directory of a process; watcher may
- * be NULL. It is to be refined if fewer than a third of the mapped pages are
- * resident. Returns 0, an outcome of procfs.h or a negative errno: -EFBIG for
- * more than some 100,000 separate runs.
+ * be NULL. It is refined by the open pagemap if fewer than a third of the
+ * mapped pages are resident. Returns 0, an outcome of procfs.h or a negative
+ * errno: -EFBIG for more than some 100,000 separate runs.
  */
-int page_layout_read(struct page_reader *r, int dir_fd, uint64_t resident_pages,
+int page_layout_read(struct page_reader *r, int dir_fd, int pagemap,
+                     uint64_t resident_pages,
                      const struct page_watcher *watcher,
                      struct page_layout **ret);
-
-/* Moves the cursor for about a millisecond. */
-void page_layout_refine(struct page_layout *l, struct page_reader *r,
-                        int pagemap_fd);
 
 /* --- pages to draw from --- */
 
@@ -85,7 +79,7 @@ struct page_run {
 };
 
 /* The next run of a sort, by address; false after the last. Zero *at before the
- * first. The layout may not be refined meanwhile. */
+ * first. */
 bool page_layout_next(const struct page_layout *l, enum page_sort sort,
                       size_t *at, struct page_run *ret);
 

@@ -23,9 +23,6 @@
 /* The part of the resident pages that a given layout has to show. */
 #define SEEN_LEAST 0.75
 
-/* How often a layout is refined for a watcher. */
-#define REFINE_TIMES 16
-
 /* A difference of so many standard deviations may be chance. */
 #define CHANCE 2
 
@@ -386,8 +383,6 @@ static int sample_pages(struct sampling *s) {
   int rc;
 
   procfs_announce(lookup->reader->procfs, "pagemap");
-  for (int i = 0; i < (request->watcher ? REFINE_TIMES : 1); i++)
-    page_layout_refine(s->layout, lookup->reader, lookup->pagemap);
   s->own_pages = page_layout_pages(s->layout, PAGES_OWN);
   ret->has_census = !request->watcher &&
                     page_layout_pages(s->layout, PAGES_SHMEM) > 0 &&
@@ -421,7 +416,7 @@ static int sample_from(struct page_lookup *l, const struct proc_ref *p,
 
   *ret = (struct page_sample){.layout = page_layout_share(given)};
   if (!given) {
-    rc = page_layout_read(l->reader, l->dir_fd, p->resident_pages,
+    rc = page_layout_read(l->reader, l->dir_fd, l->pagemap, p->resident_pages,
                           request->watcher, &ret->layout);
     ret->layout_ns = l->reader->clock_ns() - begin;
   }

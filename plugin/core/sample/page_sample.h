@@ -51,7 +51,7 @@ struct page_request {
   struct page_layout *layout; /* or NULL; the caller's reference */
   bool wants_probe;
   /* Or NULL. With a watcher every page has the same chance to be drawn: there
-   * is no census. A sparse layout is refined at once, for some milliseconds. */
+   * is no census. */
   const struct page_watcher *watcher;
   uint64_t seed;
 };

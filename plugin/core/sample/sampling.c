@@ -113,11 +113,6 @@ uint64_t sampling_cost_ns(const struct sampler *sampler,
          (is_layout_stale(sampler, p) ? p->member->sampling->layout_ns : 0);
 }
 
-void sampling_forget_layout(struct process *p) {
-  page_layout_drop(p->member->sampling->layout);
-  p->member->sampling->layout = NULL;
-}
-
 /* Differs in each cycle, but is the same whenever a test is repeated. */
 static uint64_t seed_of(const struct sampler *sampler,
                         const struct process *p) {
@@ -128,8 +123,10 @@ static uint64_t seed_of(const struct sampler *sampler,
 struct read_job sampling_job(const struct sampler *sampler, struct process *p) {
   struct sampling *s = p->member->sampling;
 
-  if (is_layout_stale(sampler, p))
-    sampling_forget_layout(p);
+  if (is_layout_stale(sampler, p)) {
+    page_layout_drop(s->layout);
+    s->layout = NULL;
+  }
   return (struct read_job){
       .process = p,
       .kind = READ_SAMPLE,

@@ -44,9 +44,6 @@ void sampling_measure(struct sampler *s, struct process *p,
 /* Takes these in. */
 void sampling_take(const struct sampler *s, struct process *p,
                    const struct read_job *job, struct sampled *sampled);
-/* Reads the mappings again for the next sample. To be called where a sample has
- * hung: the reader that was given up may still work on the layout. */
-void sampling_forget_layout(struct process *p);
 /* The kernel refuses pagemap, or has none, or there are too many mappings: it
  * is not tried again for an hour. */
 void sampling_refuse(const struct sampler *s, struct process *p);
