@@ -26,6 +26,14 @@
 /* A difference of so many standard deviations may be chance. */
 #define CHANCE 2
 
+/* A random choice of the pages that were offered, ordered by address until more
+ * than fit were offered. */
+struct choice {
+  uint64_t pages[CENSUS_PICKED_MOST];
+  uint32_t n;
+  uint64_t offered;
+};
+
 struct sampling {
   const struct page_request *request;
   struct page_lookup *lookup;
@@ -37,22 +45,21 @@ struct sampling {
   uint32_t found;
   double chance;           /* the error that `present` may have by chance */
   bool counts[PAGE_KINDS]; /* whether pages outside of shmem are tallied */
-  /* Present pages for the probe: a random choice of the found ones. */
-  uint64_t kept[ASKED_MOST];
-  uint32_t n_kept;
+  struct choice probed;    /* of the found pages */
 };
 
 /* --- one page --- */
 
-static void keep_for_probe(struct sampling *s, uint64_t page) {
-  uint64_t place = s->n_kept;
+static void choose(struct page_lookup *l, struct choice *c, uint32_t most,
+                   uint64_t page) {
+  uint64_t place = c->offered++;
 
-  if (s->n_kept < ASKED_MOST)
-    s->n_kept++;
+  if (c->n < most)
+    c->n++;
   else
-    place = page_lookup_random(s->lookup) % s->found;
-  if (place < ASKED_MOST)
-    s->kept[place] = page;
+    place = page_lookup_random(l) % c->offered;
+  if (place < most)
+    c->pages[place] = page;
 }
 
 /* Before 6.11 huge pages of shmem look like anonymous ones. */
@@ -78,7 +85,7 @@ static int look_up(struct sampling *s, uint64_t page, bool is_shmem) {
   if (watcher)
     watcher->see_page(watcher->ctx, page, is_shmem, &found);
   tally(s, &found, is_shmem);
-  keep_for_probe(s, page);
+  choose(s->lookup, &s->probed, ASKED_MOST, page);
   return 0;
 }
 
@@ -145,45 +152,10 @@ struct census {
   struct page_count *counts; /* of each kind, with zero pages: these do not
                                 count as resident, but look like pages that are
                                 not exclusive */
-  /* Pages that are not exclusive, each with the same chance. */
-  uint64_t picked[PAGE_KINDS][CENSUS_PICKED_MOST];
-  uint32_t n_picked[PAGE_KINDS];
-  uint64_t first, end; /* of the window: entries of pagemap */
+  struct choice picked[PAGE_KINDS]; /* of the pages that are not exclusive */
+  uint64_t first, end;              /* of the window: entries of pagemap */
   uint64_t entries[WINDOW];
 };
-
-static uint32_t others(const struct page_count *c) {
-  return c->pages - c->exclusive;
-}
-
-static void pick(struct census *c, enum page_kind kind, uint64_t page) {
-  uint64_t place = c->n_picked[kind];
-
-  if (place < CENSUS_PICKED_MOST)
-    c->n_picked[kind]++;
-  else
-    place = page_lookup_random(c->sampling->lookup) % others(&c->counts[kind]);
-  if (place < CENSUS_PICKED_MOST)
-    c->picked[kind][place] = page;
-}
-
-/* Keeps a random part of the picked pages: they are ordered by address. */
-static void keep_some(struct census *c, enum page_kind kind) {
-  uint64_t *picked = c->picked[kind];
-  uint32_t n = c->n_picked[kind], kept = 0;
-  uint64_t wanted = max(others(&c->counts[kind]) / CENSUS_PAGES_FOR_A_PICK,
-                        CENSUS_PICKED_LEAST);
-
-  for (; kept < n && kept < wanted; kept++) {
-    uint64_t other =
-        kept + page_lookup_random(c->sampling->lookup) % (n - kept);
-    uint64_t page = picked[other];
-
-    picked[other] = picked[kept];
-    picked[kept] = page;
-  }
-  c->n_picked[kind] = kept;
-}
 
 static void count(struct census *c, uint64_t page, uint64_t entry) {
   enum page_kind kind = pagemap_is_file(entry) ? PAGE_FILE : PAGE_ANON;
@@ -192,7 +164,7 @@ static void count(struct census *c, uint64_t page, uint64_t entry) {
   if (pagemap_is_exclusive(entry))
     c->counts[kind].exclusive++;
   else
-    pick(c, kind, page);
+    choose(c->sampling->lookup, &c->picked[kind], CENSUS_PICKED_MOST, page);
 }
 
 /* Reads a window, with the gaps between mappings: these are many and small. */
@@ -247,21 +219,25 @@ static void count_others(struct sampling *s, bool anon, bool files) {
   s->counts[PAGE_FILE] = files;
 }
 
-static int look_up_picked(struct census *c, enum page_kind kind) {
-  int rc = 0;
-
-  for (uint32_t i = 0; rc == 0 && i < c->n_picked[kind]; i++)
-    rc = look_up(c->sampling, c->picked[kind][i], false);
-  return rc;
-}
-
 /* Some pages that are not exclusive are not resident memory, but of a device,
  * for example. The picked pages show how many. */
-static void leave_absent_out(struct page_count *c, uint32_t picked,
-                             uint32_t resident) {
-  if (picked > 0)
-    c->pages =
-        c->exclusive + (uint32_t)((uint64_t)others(c) * resident / picked);
+static int look_up_picked(struct census *c, enum page_kind kind) {
+  struct sampling *s = c->sampling;
+  const struct choice *picked = &c->picked[kind];
+  struct page_count *count = &c->counts[kind];
+  uint64_t shared = count->pages - count->exclusive;
+  uint64_t n = min(max(shared / CENSUS_PAGES_FOR_A_PICK, CENSUS_PICKED_LEAST),
+                   picked->n);
+  int rc = 0;
+
+  for (uint64_t i = 0; rc == 0 && i < n; i++)
+    rc = look_up(s, picked->pages[page_lookup_draw(s->lookup, picked->n, n, i)],
+                 false);
+  if (n > 0)
+    count->pages = count->exclusive +
+                   (uint32_t)(shared * s->sample->kinds[kind].pages / n);
+  s->sample->present += count->pages;
+  return rc;
 }
 
 static int take_census(struct sampling *s) {
@@ -273,15 +249,8 @@ static int take_census(struct sampling *s) {
        rc == 0 && page_layout_next(s->layout, PAGES_OWN, &at, &run);)
     rc = count_run(&c, &run);
   count_others(s, true, true);
-  for (unsigned kind = 0; rc == 0 && kind < PAGE_KINDS; kind++) {
-    keep_some(&c, kind);
+  for (unsigned kind = 0; rc == 0 && kind < PAGE_KINDS; kind++)
     rc = look_up_picked(&c, kind);
-  }
-  for (unsigned kind = 0; kind < PAGE_KINDS; kind++) {
-    leave_absent_out(&c.counts[kind], c.n_picked[kind],
-                     s->sample->kinds[kind].pages);
-    s->sample->present += c.counts[kind].pages;
-  }
   return rc;
 }
 
@@ -309,12 +278,12 @@ static void ask_about_windows(struct sampling *s) {
   if (pagemap_scan(s->lookup->pagemap, 0, s->lookup->reader->page_size,
                    PAGEMAP_HUGE, 0, &region, 1, &n, &end) != 0)
     return;
-  for (uint32_t i = 0; i < s->n_kept; i++) {
+  for (uint32_t i = 0; i < s->probed.n; i++) {
     s->sample->huge_windows +=
-        page_lookup_is_in(s->lookup, s->kept[i], PAGEMAP_HUGE);
+        page_lookup_is_in(s->lookup, s->probed.pages[i], PAGEMAP_HUGE);
     page_reader_count(s->lookup->reader, 1);
   }
-  s->sample->asked_windows = s->n_kept;
+  s->sample->asked_windows = s->probed.n;
 }
 
 /*
@@ -327,11 +296,12 @@ static void walk_windows(struct sampling *s) {
   uint32_t probes = 0, pages = 0;
   double ns_by_page = 0;
 
-  while (probes < PROBES && probes < s->n_kept) {
+  while (probes < PROBES && probes < s->probed.n) {
     uint64_t begin = s->lookup->reader->clock_ns(), took_ns;
     size_t n = 0;
-    int rc = pagemap_read(s->lookup->pagemap, s->kept[probes] / WINDOW * WINDOW,
-                          entries, WINDOW, &n);
+    int rc = pagemap_read(s->lookup->pagemap,
+                          s->probed.pages[probes] / WINDOW * WINDOW, entries,
+                          WINDOW, &n);
     uint32_t present = rc == 0 ? count_present(entries, n) : 0;
 
     took_ns = s->lookup->reader->clock_ns() - begin;
