@@ -3,9 +3,10 @@
 /* Linux 6.2: f1a7941243c1 made the counters per-CPU ones; 6.17 is exact. */
 #define PER_CPU_SINCE 2
 #define EXACT_SINCE 17
-/* percpu_counter_batch, and TASK_RSS_EVENTS_THRESH of older kernels. */
+/* percpu_counter_batch; and TASK_RSS_EVENTS_THRESH of older kernels, in faults,
+ * each of which maps up to fault_around_bytes of a file. */
 #define BATCH_LEAST_PAGES 32
-#define THREAD_PAGES 64
+#define THREAD_PAGES (64 * 16)
 /* A few processes map pages that statm and the rollup count differently, and
  * prove nothing: inexact counters show in nearly all processes. */
 #define INEXACT_SHARE 4

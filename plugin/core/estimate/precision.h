@@ -2,9 +2,10 @@
  * The possible error of statm. Its counters are exact since 6.17 and on stable
  * kernels that have get_mm_counter_sum() in task_statm (fs/proc/task_mmu.c).
  * Before, from 6.2 on, they are per-CPU counters that are read without the
- * parts of the CPUs; up to 6.1 each thread keeps up to 64 pages for itself. The
- * release does not show which of these a kernel does, but readings do: if a
- * process does nothing, its statm either agrees with its rollup or not.
+ * parts of the CPUs; up to 6.1 each thread keeps the pages of up to 64 faults
+ * for itself, which are 16 each where a file is mapped. The release does not
+ * show which of these a kernel does, but readings do: if a process does
+ * nothing, its statm either agrees with its rollup or not.
  *
  * A reading does not help, since statm drifts again at once. So this is never a
  * reason to read, only a part of the published error.

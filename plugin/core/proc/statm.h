@@ -6,9 +6,10 @@
  * zombies and for a main thread that has exited while other threads live on.
  *
  * "shared" means backed by a file or shmem, not shared with another process.
- * The numbers are exact on 6.1 and older but for a few pages per thread;
- * approximate from 6.2 to 6.16 (per-cpu counters, off by up to a batch per
- * CPU); exact again on kernels with get_mm_counter_sum (6.17, and backports).
+ * The numbers are exact on 6.1 and older but for the pages of the last 64
+ * faults of each thread, up to 4 MiB of a file; approximate from 6.2 to 6.16
+ * (per-cpu counters, off by up to a batch per CPU); exact again on kernels with
+ * get_mm_counter_sum (6.17, and backports).
  */
 #ifndef SMAPS_STATM_H
 #define SMAPS_STATM_H

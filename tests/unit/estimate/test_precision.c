@@ -3,18 +3,18 @@
 #include "estimate/precision.h"
 
 /* fs/proc/task_mmu.c reads a percpu_counter without its parts, whose batch is
- * max(32, 2 * CPUs) (lib/percpu_counter.c); before 6.2 each thread keeps up to
- * TASK_RSS_EVENTS_THRESH pages. */
+ * max(32, 2 * CPUs) (lib/percpu_counter.c); before 6.2 each thread keeps the
+ * pages of TASK_RSS_EVENTS_THRESH faults, each of which maps up to 64 KiB. */
 TEST(the_release_says_what_to_expect_at_first) {
   static const struct {
     unsigned major, minor, cpus;
     uint32_t threads;
     uint64_t want;
   } cases[] = {
-      {4, 14, 8, 1, 64},
-      {5, 10, 8, 10, 640},
-      {6, 0, 8, 1, 64},
-      {6, 1, 8192, 3, 192},
+      {4, 14, 8, 1, 1024},
+      {5, 10, 8, 10, 10240},
+      {6, 0, 8, 1, 1024},
+      {6, 1, 8192, 3, 3072},
       {6, 2, 8, 100, 256},
       {6, 16, 8, 1, 256},
       {6, 17, 8, 1, 0},
