@@ -43,7 +43,6 @@ struct sampling {
   uint64_t pages;      /* of that sort */
   uint64_t own_pages;  /* outside of shmem */
   uint32_t found;
-  double chance;           /* the error that `present` may have by chance */
   bool counts[PAGE_KINDS]; /* whether pages outside of shmem are tallied */
   struct choice probed;    /* of the found pages */
 };
@@ -236,7 +235,7 @@ static int look_up_picked(struct census *c, enum page_kind kind) {
   if (n > 0)
     count->pages = count->exclusive +
                    (uint32_t)(shared * s->sample->kinds[kind].pages / n);
-  s->sample->present += count->pages;
+  s->sample->present[kind] += count->pages;
   return rc;
 }
 
@@ -321,12 +320,20 @@ static void walk_windows(struct sampling *s) {
 
 /* Estimates the number of present pages, and the error of that. */
 static void count_present_pages(struct sampling *s) {
-  double pages = (double)s->pages;
-  double n = s->sample->looked_at, part = n > 0 ? s->found / n : 0;
+  struct page_sample *sample = s->sample;
+  double pages = (double)s->pages, n = sample->looked_at, part;
 
-  s->sample->present = pages * part;
-  if (n > 0 && n < pages)
-    s->chance = pages * CHANCE * sqrt(part * (1 - part) / n);
+  if (n < 1)
+    return;
+  part = s->found / n;
+  sample->present[PAGE_ANON] = pages * sample->kinds[PAGE_ANON].pages / n;
+  sample->present[PAGE_FILE] = pages * part - sample->present[PAGE_ANON];
+  if (n < pages)
+    sample->chance = pages * CHANCE * sqrt(part * (1 - part) / n);
+}
+
+static double present_pages(const struct page_sample *s) {
+  return s->present[PAGE_ANON] + s->present[PAGE_FILE];
 }
 
 /* The anonymous pages that the census has missed. */
@@ -338,12 +345,12 @@ static double count_unseen_anon(const struct page_sample *s) {
 
 /* The part of the resident pages that the sample cannot have met. statm was
  * read after the pages. */
-static void count_unseen_pages(const struct sampling *s) {
-  double resident = (double)s->sample->statm.resident_pages;
-  double unseen = fmax(resident - s->sample->present - s->chance,
-                       count_unseen_anon(s->sample));
+static void count_unseen_pages(struct page_sample *s) {
+  double resident = (double)s->statm.resident_pages;
+  double unseen =
+      fmax(resident - present_pages(s) - s->chance, count_unseen_anon(s));
 
-  s->sample->unseen = unseen > 0 ? unseen / resident : 0;
+  s->unseen = unseen > 0 ? unseen / resident : 0;
 }
 
 static int sample_pages(struct sampling *s) {
@@ -372,7 +379,7 @@ static int sample_pages(struct sampling *s) {
   if (rc == 0)
     rc = page_lookup_read_statm(lookup, &ret->statm);
   if (rc == 0)
-    count_unseen_pages(s);
+    count_unseen_pages(ret);
   return rc;
 }
 
@@ -396,7 +403,7 @@ static int sample_from(struct page_lookup *l, const struct proc_ref *p,
 
 /* True if there is much memory where the layout has none. */
 static bool is_outdated(const struct page_sample *s) {
-  return s->present < SEEN_LEAST * (double)s->statm.resident_pages;
+  return present_pages(s) < SEEN_LEAST * (double)s->statm.resident_pages;
 }
 
 int page_sample_read(struct page_reader *r, const struct proc_ref *p,

@@ -28,7 +28,9 @@ struct page_sample {
   bool has_census;
   struct page_count census[PAGE_KINDS];
   uint32_t looked_at; /* addresses looked up, present or not */
-  double present;     /* resident pages that the layout shows, an estimate */
+  /* Resident pages that the layout shows, an estimate, and how far off their
+   * sum may be by chance. */
+  double present[PAGE_KINDS], chance;
   /* The part of the resident pages that the layout lacks, because memory was
    * added elsewhere. 0 if chance may explain it. */
   double unseen;

@@ -79,8 +79,9 @@ static double price_bound(const struct page_sums *s) {
 }
 
 static void add_deviation(struct sampled_deviation *to, double bytes,
-                          const struct part *p) {
-  to->noise = hypot(to->noise, bytes * p->deviation);
+                          const struct page_sums *pages, const struct part *p) {
+  to->noise = hypot(hypot(to->noise, bytes * p->deviation),
+                    pages->bytes_error * p->mean);
   to->rare = hypot(to->rare, bytes * p->rare);
 }
 
@@ -90,8 +91,8 @@ static double add(struct sampled *s, const struct page_sums *pages,
   struct part price = price_of(pages), own = own_part_of(pages);
 
   s->uss += bytes * own.mean;
-  add_deviation(error, bytes, &price);
-  add_deviation(&s->error.uss, bytes, &own);
+  add_deviation(error, bytes, pages, &price);
+  add_deviation(&s->error.uss, bytes, pages, &own);
   s->error.pss_bound += bytes * price_bound(pages);
   return bytes * price.mean;
 }

@@ -41,6 +41,7 @@ struct sampled {
 /* The pages of a kind that were looked up, as sums over them. */
 struct page_sums {
   double pages, exclusive, price, price_squared;
+  double bytes_error; /* of the amount that they were drawn from */
   /* The memory that they were drawn from has no exclusive pages. */
   bool are_shared;
   /* If prices are unknown: the number of processes that share a page which is

@@ -142,10 +142,33 @@ struct read_job sampling_job(const struct sampler *sampler, struct process *p) {
 struct measure {
   const struct page_sample *sample;
   double page_size;
-  double anon, files; /* bytes, by statm */
-  uint64_t sharers;   /* of a page that is not exclusive, if they are unknown */
-  uint64_t alike;     /* relatives that are sampled too */
+  double bytes[PAGE_KINDS], bytes_error[PAGE_KINDS];
+  uint64_t sharers; /* of a page that is not exclusive, if they are unknown */
+  uint64_t alike;   /* relatives that are sampled too */
 };
+
+/*
+ * Where statm is not exact it can lack pages: up to Linux 6.1 those of the last
+ * 64 faults of each thread, and a fault maps up to 16 pages of a file. What the
+ * sample has found beyond chance is resident in any case.
+ */
+static void add_uncounted(struct measure *m) {
+  const struct page_sample *s = m->sample;
+  double lacking[PAGE_KINDS], all = 0, uncounted = -s->chance, part;
+
+  for (unsigned kind = 0; kind < PAGE_KINDS; kind++) {
+    double more = s->present[kind] - m->bytes[kind] / m->page_size;
+
+    lacking[kind] = fmax(more, 0);
+    all += lacking[kind];
+    uncounted += more;
+  }
+  for (unsigned kind = 0; uncounted > 0 && kind < PAGE_KINDS; kind++) {
+    part = lacking[kind] / all;
+    m->bytes[kind] += part * uncounted * m->page_size;
+    m->bytes_error[kind] = part * s->chance * m->page_size;
+  }
+}
 
 static struct measure measure_begin(const struct sampler *sampler,
                                     const struct process *p,
@@ -153,14 +176,21 @@ static struct measure measure_begin(const struct sampler *sampler,
   const struct statm_sample *statm = &sample->statm;
   double page_size = (double)sampler->cycle->page_size;
   uint64_t relatives = fork_family_size(&p->member->track);
-
-  return (struct measure){
+  struct measure m = {
       .sample = sample,
       .page_size = page_size,
-      .anon = (double)(statm->resident_pages - statm->shared_pages) * page_size,
-      .files = (double)statm->shared_pages * page_size,
+      .bytes = {[PAGE_ANON] =
+                    (double)(statm->resident_pages - statm->shared_pages) *
+                    page_size,
+                [PAGE_FILE] = (double)statm->shared_pages * page_size},
       .sharers = max(relatives, 2),
       .alike = min(relatives, giants_of(p))};
+
+  /* Without mapcounts zero pages seem to be resident. */
+  if (sample->has_mapcounts &&
+      estimator_imprecision(sampler->cycle, &p->member->track) > 0)
+    add_uncounted(&m);
+  return m;
 }
 
 static struct page_sums sums_of(const struct measure *m,
@@ -192,8 +222,10 @@ static void measure_drawn(const struct measure *m, struct sampled *ret) {
   struct page_sums shmem = sums_of(m, &m->sample->shmem);
   struct page_sums files = sum(&own, &shmem);
 
-  sampled_add_anon(ret, &anon, m->anon);
-  sampled_add_files(ret, &files, m->files);
+  anon.bytes_error = m->bytes_error[PAGE_ANON];
+  files.bytes_error = m->bytes_error[PAGE_FILE];
+  sampled_add_anon(ret, &anon, m->bytes[PAGE_ANON]);
+  sampled_add_files(ret, &files, m->bytes[PAGE_FILE]);
   if (files.price > 0)
     ret->shmem_part = shmem.price / files.price;
   sampled_doubt_unseen(&anon, &files, m->sample->unseen, ret);
@@ -205,17 +237,20 @@ static void measure_counted(const struct measure *m, struct sampled *ret) {
   struct page_sums anon = sums_of(m, &m->sample->kinds[PAGE_ANON]);
   struct page_sums own = sums_of(m, &m->sample->kinds[PAGE_FILE]);
   struct page_sums shmem = sums_of(m, &m->sample->shmem);
-  double own_anon = fmin(census[PAGE_ANON].exclusive * m->page_size, m->anon);
-  double files = fmin(census[PAGE_FILE].pages * m->page_size, m->files);
+  double own_anon =
+      fmin(census[PAGE_ANON].exclusive * m->page_size, m->bytes[PAGE_ANON]);
+  double files =
+      fmin(census[PAGE_FILE].pages * m->page_size, m->bytes[PAGE_FILE]);
   double own_files = fmin(census[PAGE_FILE].exclusive * m->page_size, files);
   double without_shmem;
 
   anon.are_shared = own.are_shared = true;
+  shmem.bytes_error = m->bytes_error[PAGE_FILE];
   sampled_add_exclusive(ret, own_anon, own_files);
-  sampled_add_anon(ret, &anon, m->anon - own_anon);
+  sampled_add_anon(ret, &anon, m->bytes[PAGE_ANON] - own_anon);
   sampled_add_files(ret, &own, files - own_files);
   without_shmem = ret->pss_files;
-  sampled_add_files(ret, &shmem, m->files - files);
+  sampled_add_files(ret, &shmem, m->bytes[PAGE_FILE] - files);
   if (ret->pss_files > 0)
     ret->shmem_part = 1 - without_shmem / ret->pss_files;
   sampled_doubt_unseen(&anon, &shmem, m->sample->unseen, ret);

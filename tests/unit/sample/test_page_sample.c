@@ -243,6 +243,27 @@ PAGED_TEST(chance_is_no_page_beside_the_layout) {
   assert_true(doubts <= 10);
 }
 
+/* Pages of a file are on every second address of the first half; of the others
+ * every one is anonymous. */
+PAGED_TEST(present_pages_are_counted_by_kind) {
+  struct page_sample s;
+
+  for (uint64_t i = 0; i < PAGES_IN_ALL / 2; i += 2)
+    paged_put(f, i, 1, FAKE_FILE, true);
+  paged_put(f, PAGES_IN_ALL / 2, PAGES_IN_ALL / 2, FAKE_ANON, true);
+  s = sample(f, PAGES_IN_ALL);
+  assert_price(s.present[PAGE_ANON], PAGES_IN_ALL / 2.0);
+  assert_price(s.present[PAGE_FILE], PAGES_IN_ALL / 4.0);
+  assert_price(s.chance, 0);
+  s = sample(f, 400);
+  assert_in_range(s.present[PAGE_ANON], PAGES_IN_ALL / 2 - 20,
+                  PAGES_IN_ALL / 2 + 20);
+  assert_in_range(s.present[PAGE_FILE], PAGES_IN_ALL / 4 - 40,
+                  PAGES_IN_ALL / 4 + 40);
+  /* two of sqrt(3/4 * 1/4 / n) */
+  assert_in_range(s.chance, 30, 45);
+}
+
 static const uint64_t uneven[] = {0, 31, 508, 708, PAGES_IN_ALL - 1};
 
 PAGED_TEST(every_page_has_the_same_chance) {

@@ -154,6 +154,69 @@ FIXTURE_TEST(counted_pages_and_those_of_shmem_add_up) {
   assert_int_equal(f->sampling.pages, 1600);
 }
 
+/* Anonymous pages are private, those of files of two processes. statm has 5,000
+ * of each kind, and does not lack what chance may explain. */
+FIXTURE_TEST(pages_that_statm_lacks_are_added_where_it_is_not_exact) {
+  static const struct {
+    const char *name;
+    double anon, files, chance; /* pages that are present */
+    bool is_exact, are_unknown;
+    uint64_t want_anon, want_files;
+  } cases[] = {
+      {"exact", 5000, 9000, 0, true, false, 5000, 5000},
+      {"not exact", 5000, 9000, 0, false, false, 5000, 9000},
+      {"with unknown mapcounts", 5000, 9000, 0, false, true, 5000, 5000},
+      {"less a chance", 5000, 9000, 1000, false, false, 5000, 8000},
+      {"a chance", 5000, 9000, 4000, false, false, 5000, 5000},
+      {"of both kinds", 6000, 8000, 2000, false, false, 5500, 6500},
+      {"of one, fewer of the other", 4000, 9000, 0, false, false, 5000, 8000},
+      {"of one, as many fewer", 4000, 6000, 0, false, false, 5000, 5000},
+      {"fewer", 4000, 4000, 0, false, false, 5000, 5000},
+  };
+  const struct baseline *b = &f->member.track.baseline;
+
+  f->member.track.now.resident_pages = 10000;
+  for (size_t i = 0; i < LENGTH(cases); i++) {
+    struct read_job job = sample_job();
+
+    job.sample = (struct page_sample){
+        .kinds = {[PAGE_ANON] = {200, 200, 200, 200},
+                  [PAGE_FILE] = {200, 0, 100, 50}},
+        .present = {[PAGE_ANON] = cases[i].anon, [PAGE_FILE] = cases[i].files},
+        .chance = cases[i].chance,
+        .has_mapcounts = !cases[i].are_unknown,
+        .statm = {.resident_pages = 10000, .shared_pages = 5000}};
+    f->cycle.precision.expected_pages = cases[i].is_exact ? 0 : 2000;
+    f->member.track.baseline.at_ns = 0;
+    print_message("%s\n", cases[i].name);
+    take(f, &job);
+    assert_pages(baseline_bytes(b, ROLLUP_ANONYMOUS), cases[i].want_anon);
+    assert_pages(baseline_bytes(b, ROLLUP_RSS),
+                 cases[i].want_anon + cases[i].want_files);
+    assert_pages(baseline_bytes(b, ROLLUP_PSS_FILE), cases[i].want_files / 2);
+    assert_pages(baseline_uss(b), cases[i].want_anon);
+  }
+}
+
+FIXTURE_TEST(pages_of_shmem_that_statm_lacks_are_added_and_doubted) {
+  struct read_job job = sample_job();
+  const struct baseline *b = &f->member.track.baseline;
+  double noise;
+
+  job.sample.present[PAGE_ANON] = 1000;
+  job.sample.present[PAGE_FILE] = 500 + 12000;
+  take(f, &job);
+  noise = f->sampling.error.pss_files.noise;
+  f->member.track.now.resident_pages = 10000;
+  f->member.track.baseline.at_ns = 0;
+  f->cycle.precision.expected_pages = 2000;
+  job.sample.chance = 500;
+  take(f, &job);
+  assert_pages(baseline_bytes(b, ROLLUP_PSS_SHMEM), (8500 + 3000) / 10);
+  assert_true(noise < 10 * PAGE);
+  assert_in_range(f->sampling.error.pss_files.noise, 50 * PAGE, 60 * PAGE);
+}
+
 /* What its group has charged was predicted. */
 FIXTURE_TEST(a_sample_is_paid_and_its_mappings_are_known) {
   struct read_job job = sample_job();
