@@ -8,6 +8,7 @@
       mergeable   private pages in eight different texts, for KSM
       huge        private memory in which huge pages are wanted
       hugetlb     pages of hugetlbfs
+      text        a file that is mapped by threads, of which each has few faults
       leap        nothing, until SIGUSR1 tells it to take all at once, or
                   SIGUSR2 a child of it, which the kernel would rather kill
 
@@ -19,6 +20,7 @@ import os
 import signal
 import socket
 import sys
+import threading
 from pathlib import Path
 
 PAGE = mmap.PAGESIZE
@@ -29,6 +31,7 @@ MADV_PAGEOUT = 21
 MAP_NORESERVE = 0x4000
 PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 NO_RESERVE = PRIVATE | MAP_NORESERVE
+TEXT_OF_THREAD = 3 * MIB
 
 
 def say_ready():
@@ -66,9 +69,37 @@ def hold_sparse(size):
     return memory, None
 
 
+def hold_text(size):
+    """A fault maps the sixteen pages around it, if they are in memory."""
+    path = Path(__file__).parent / "text"
+    with open(path, "wb") as file:
+        file.truncate(size)
+    with open(path, "rb") as file:
+        while file.read(MIB):
+            pass
+        memory = mmap.mmap(
+            file.fileno(), size, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ
+        )
+    every_thread = threading.Barrier(size // TEXT_OF_THREAD + 1)
+
+    def touch(begin):
+        for at in range(begin, begin + TEXT_OF_THREAD, 16 * PAGE):
+            memory[at]
+        every_thread.wait()
+        signal.pause()
+
+    threading.stack_size(16 * PAGE)
+    for begin in range(0, size, TEXT_OF_THREAD):
+        threading.Thread(target=touch, args=(begin,), daemon=True).start()
+    every_thread.wait()
+    return memory, None
+
+
 def hold(kind, size):
     if kind == "sparse":
         return hold_sparse(size)
+    if kind == "text":
+        return hold_text(size)
     if kind == "hugetlb":
         memory = mmap.mmap(-1, size, flags=PRIVATE | MAP_HUGETLB)
         for at in range(0, size, HUGE_PAGE):
