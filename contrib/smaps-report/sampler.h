@@ -1,7 +1,6 @@
 /*
  * Runs a probe on a thread of its own, so that the screen answers while
- * processes are read. The thread does one thing at a time, and next the last
- * that was asked for.
+ * processes are read. The thread makes one sample at a time.
  */
 #ifndef REPORT_SAMPLER_H
 #define REPORT_SAMPLER_H
@@ -29,14 +28,10 @@ void sampler_free(struct sampler *s);
 /* Readable while there is a sample to take. */
 int sampler_fd(const struct sampler *s);
 
-/* Asks for a refresh, and then, unless pid is UNKNOWN, for a close-up. */
-void sampler_refresh(struct sampler *s, uint64_t pid);
-
-/* Asks for a close-up of the last refresh. */
-void sampler_close_up(struct sampler *s, uint64_t pid);
-
-/* True until all that was asked for has been made. */
-bool sampler_is_busy(struct sampler *s);
+/* Asks for a close-up of a process of the last refresh, or, with UNKNOWN, for a
+ * refresh. The sampler is then busy until the sample is taken. */
+void sampler_ask(struct sampler *s, uint64_t pid);
+bool sampler_is_busy(const struct sampler *s);
 
 /* Takes the sample that was made. False if there is none. */
 bool sampler_take(struct sampler *s, struct sample *ret);

@@ -20,7 +20,8 @@
 #define DELETE 127
 #define DELETE_ALL 0x15 /* Ctrl-U */
 
-/* The longest wait for a key: a signal just before it is noticed after that. */
+/* The longest wait: a change of the terminal's size just before it is noticed
+ * after it. */
 #define WAIT_MS 1000
 
 struct session {
@@ -31,6 +32,7 @@ struct session {
   uint64_t next_ns; /* when the next refresh is due */
   char typed[FILTER_MAX];
   struct config_error trouble;
+  bool wants_close_up; /* of the process whose mappings are shown */
   bool is_over;
 };
 
@@ -88,8 +90,7 @@ static void freeze(struct session *s) {
 }
 
 static void enter(struct session *s) {
-  if (watch_enter(&s->watch) && watch_pid(&s->watch) != UNKNOWN)
-    sampler_close_up(s->sampler, watch_pid(&s->watch));
+  s->wants_close_up |= watch_enter(&s->watch);
 }
 
 static void begin_to_type(struct session *s) {
@@ -183,10 +184,10 @@ static void handle_keys(struct session *s) {
 
 /* ---- samples ---- */
 
-static void take_samples(struct session *s) {
+static void take_sample(struct session *s) {
   struct sample sample;
 
-  while (sampler_take(s->sampler, &sample)) {
+  if (sampler_take(s->sampler, &sample)) {
     struct document *d = sample.has_document ? &sample.document : NULL;
 
     if (sample.pid != UNKNOWN)
@@ -200,13 +201,20 @@ static void take_samples(struct session *s) {
   }
 }
 
-static void refresh_if_due(struct session *s) {
-  s->screen.is_busy = sampler_is_busy(s->sampler);
-  if (s->watch.is_frozen || s->screen.is_busy || now_ns() < s->next_ns)
+/* Asks for the mappings that are shown, or for a refresh that is due. */
+static void ask(struct session *s) {
+  uint64_t pid = watch_pid(&s->watch);
+
+  if (sampler_is_busy(s->sampler))
     return;
-  s->next_ns = now_ns() + s->interval_ns;
-  sampler_refresh(s->sampler, watch_pid(&s->watch));
-  s->screen.is_busy = true;
+  if (s->wants_close_up && pid != UNKNOWN) {
+    s->wants_close_up = false;
+    sampler_ask(s->sampler, pid);
+  } else if (!s->watch.is_frozen && now_ns() >= s->next_ns) {
+    s->next_ns = now_ns() + s->interval_ns;
+    s->wants_close_up = true;
+    sampler_ask(s->sampler, UNKNOWN);
+  }
 }
 
 /* ---- the loop ---- */
@@ -220,14 +228,15 @@ static int wait_ms(const struct session *s) {
   return left_ms < WAIT_MS ? (int)left_ms : WAIT_MS;
 }
 
-/* Ends when the user or a signal does, or when the terminal is gone. */
+/* Ends when the user ends it, or when the terminal is gone. */
 static void loop(struct session *s) {
   struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN},
                          {.fd = sampler_fd(s->sampler), .events = POLLIN}};
 
   while (!s->is_over && !terminal_signal()) {
-    take_samples(s);
-    refresh_if_due(s);
+    take_sample(s);
+    ask(s);
+    s->screen.is_busy = sampler_is_busy(s->sampler);
     watch_screen_draw(&s->screen, &s->watch);
     if (poll(fds, 2, wait_ms(s)) > 0 && (fds[0].revents & ~POLLIN))
       s->is_over = true;
