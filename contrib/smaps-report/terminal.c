@@ -17,16 +17,13 @@
 static struct {
   SCREEN *screen; /* NULL: not begun */
   struct termios before;
-  char leave[256]; /* the sequence that leaves the screen, for a defect */
+  char leave[256]; /* the sequence that leaves the screen, for a signal */
 } terminal;
-
-static volatile sig_atomic_t ended_by;
 
 /* ---- signals ---- */
 
-static void note_signal(int number) { ended_by = number; }
-
-/* No function of ncurses may be called here. */
+/* Functions of ncurses may not be called here: a function of its own may have
+ * been interrupted. */
 static void restore_and_die(int number) {
   ssize_t ignored = write(STDOUT_FILENO, terminal.leave,
                           strlen(terminal.leave)); // NOLINT
@@ -38,33 +35,15 @@ static void restore_and_die(int number) {
 }
 
 static void handle_signals(void) {
-  static const int ending[] = {SIGINT,  SIGTERM, SIGHUP,    SIGQUIT,
-                               SIGUSR1, SIGUSR2, SIGALRM,   SIGPIPE,
-                               SIGPROF, SIGPOLL, SIGVTALRM, SIGPWR};
-  static const int defects[] = {SIGSEGV, SIGBUS, SIGFPE,  SIGILL, SIGABRT,
-                                SIGTRAP, SIGSYS, SIGXCPU, SIGXFSZ};
-  /* poll(2) is to return: no SA_RESTART. */
-  struct sigaction note = {.sa_handler = note_signal};
+  static const int ending[] = {
+      SIGINT,  SIGTERM, SIGHUP,    SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM,
+      SIGPIPE, SIGPROF, SIGPOLL,   SIGPWR,  SIGSEGV, SIGBUS,  SIGFPE,
+      SIGILL,  SIGABRT, SIGVTALRM, SIGTRAP, SIGSYS,  SIGXCPU, SIGXFSZ};
   struct sigaction die = {.sa_handler = restore_and_die,
                           .sa_flags = (int)SA_RESETHAND};
 
   for (size_t i = 0; i < sizeof(ending) / sizeof(*ending); i++)
-    sigaction(ending[i], &note, NULL);
-  for (size_t i = 0; i < sizeof(defects) / sizeof(*defects); i++)
-    sigaction(defects[i], &die, NULL);
-}
-
-int terminal_signal(void) { return ended_by; }
-
-void terminal_raise(int number) {
-  sigset_t one;
-
-  sigemptyset(&one);
-  sigaddset(&one, number);
-  signal(number, SIG_DFL);
-  raise(number);
-  sigprocmask(SIG_UNBLOCK, &one, NULL);
-  _exit(128 + number);
+    sigaction(ending[i], &die, NULL);
 }
 
 /* ---- begin and end ---- */

@@ -1,6 +1,6 @@
 /*
  * The terminal while ncurses has it. However the program ends, it is as it was
- * before: by terminal_end(), exit(), or a signal of a defect.
+ * before: by terminal_end(), exit() or a signal.
  */
 #ifndef REPORT_TERMINAL_H
 #define REPORT_TERMINAL_H
@@ -11,11 +11,5 @@
  * terminal, or if the terminal cannot move its cursor. */
 int terminal_begin(struct config_error *reason);
 void terminal_end(void);
-
-/* The signal (SIGINT, SIGTERM, SIGHUP, SIGQUIT) to end the program, or 0. */
-int terminal_signal(void);
-
-/* Ends the program as the signal would have. */
-void terminal_raise(int number) __attribute__((noreturn));
 
 #endif

@@ -233,7 +233,7 @@ static void loop(struct session *s) {
   struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN},
                          {.fd = sampler_fd(s->sampler), .events = POLLIN}};
 
-  while (!s->is_over && !terminal_signal()) {
+  while (!s->is_over) {
     take_sample(s);
     ask(s);
     s->screen.is_busy = sampler_is_busy(s->sampler);
@@ -284,7 +284,5 @@ int watch_run(const struct options *o, struct config_error *reason) {
   }
   watch_done(&s->watch);
   free(s);
-  if (terminal_signal())
-    terminal_raise(terminal_signal());
   return rc;
 }

@@ -6,8 +6,7 @@
 
 /*
  * Returns when the user ends it: 0. Returns as probe_new() does if it cannot
- * begin. A signal that ends the
- * program ends it, after the terminal is as it was.
+ * begin.
  */
 int watch_run(const struct options *o, struct config_error *reason);
 
