@@ -122,11 +122,11 @@ static void add_single(struct sides *old, struct sides *new,
                        struct changes *ret) {
   for (size_t i = 0; i < old->n; i++)
     add(&old->all[i], NULL,
-        new->is_complete || old->all[i].name == rest ? HOW_WENT : HOW_UNLISTED,
+        new->is_complete || old->all[i].name == rest ? HOW_GONE : HOW_UNLISTED,
         ret);
   for (size_t i = 0; i < new->n; i++)
     add(NULL, &new->all[i],
-        old->is_complete || new->all[i].name == rest ? HOW_CAME : HOW_LISTED,
+        old->is_complete || new->all[i].name == rest ? HOW_NEW : HOW_LISTED,
         ret);
   free(old->all);
   free(new->all);
@@ -359,7 +359,7 @@ static int judge(const struct document *old, const struct document *new,
     const struct change *c = &changes.all[i];
     bool grew = is_over(c, &o->limit);
 
-    if (grew || (c->size == UNKNOWN && c->how != HOW_WENT))
+    if (grew || (c->size == UNKNOWN && c->how != HOW_GONE))
       report_growth(c, &o->limit);
     if (grew)
       status = 1;
@@ -372,7 +372,7 @@ static int judge(const struct document *old, const struct document *new,
 
 const char *const diff_how_names[] = {
     [HOW_STAYED] = "stayed", [HOW_RESTARTED] = "restarted",
-    [HOW_CAME] = "came",     [HOW_WENT] = "went",
+    [HOW_NEW] = "new",       [HOW_GONE] = "gone",
     [HOW_LISTED] = "listed", [HOW_UNLISTED] = "unlisted",
 };
 
@@ -512,8 +512,8 @@ static void write_change(struct json_lines *j, const char *name,
   json_lines_whole(j, "old_pid", old ? old->pid : UNKNOWN);
   json_lines_whole(j, "pid", new ? new->pid : UNKNOWN);
   json_lines_text(j, "how", diff_how_names[c->how]);
-  json_lines_whole(j, "old", c->how == HOW_CAME ? UNKNOWN : c->old);
-  json_lines_whole(j, "new", c->how == HOW_WENT ? UNKNOWN : c->new);
+  json_lines_whole(j, "old", c->how == HOW_NEW ? UNKNOWN : c->old);
+  json_lines_whole(j, "new", c->how == HOW_GONE ? UNKNOWN : c->new);
   json_lines_change(j, "change", c->is_less, c->size);
   json_lines_whole(j, "old_error", c->old_error);
   json_lines_whole(j, "new_error", c->new_error);

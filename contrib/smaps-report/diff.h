@@ -7,8 +7,8 @@
 enum how {
   HOW_STAYED,
   HOW_RESTARTED, /* another process of the same group and name */
-  HOW_CAME,
-  HOW_WENT,
+  HOW_NEW,
+  HOW_GONE,
   HOW_LISTED,   /* not in the old snapshot, which is not complete */
   HOW_UNLISTED, /* not in the new snapshot, which is not complete */
 };

@@ -98,8 +98,8 @@ class Differences(ReportTest):
             rows,
             [
                 ["+20000", "90000", "110000", "700", "postgres"],
-                ["-1500", "1500", "0", "went", "950", "bash"],
-                ["+7", "0", "7", "came", "5000", "new"],
+                ["-1500", "1500", "0", "gone", "950", "bash"],
+                ["+7", "0", "7", "new", "5000", "new"],
                 ["+5", "6000", "6005", "restarted", "800>4800", "nginx"],
             ],
         )
@@ -110,7 +110,7 @@ class Differences(ReportTest):
         self.assertEqual(rows[0], ["+19.5M", "107.4M", "127.0M", "postgres"])
         self.assertEqual(self.rows("diff", "-Hn", "0", STATE, new), [[]])
         rows = self.rows("diff", "-H", "-s", "uss", "-g", "other", STATE, new)
-        self.assertEqual(rows[1], ["-1200", "1200", "0", "went", "950", "bash"])
+        self.assertEqual(rows[1], ["-1200", "1200", "0", "gone", "950", "bash"])
         document = json.loads(self.report("diff", "-j", STATE, new))
         self.assertEqual(
             document["groups"][0],
@@ -120,7 +120,7 @@ class Differences(ReportTest):
         )  # fmt: skip
         self.assertEqual(
             document["processes"][1],
-            {"comm": "bash", "old_pid": 950, "how": "went", "old": 1500 * KIB,
+            {"comm": "bash", "old_pid": 950, "how": "gone", "old": 1500 * KIB,
              "change": -1500 * KIB, "old_error": 0, "old_source": "read"},
         )  # fmt: skip
         self.assertNotIn("mappings", document)

@@ -166,21 +166,18 @@ function drawGroups() {
 
 const CHANGES = 12;
 
-const WORDS = {
-  came: "new", went: "gone", restarted: "restarted", listed: "not listed before",
-  unlisted: "not listed now",
-};
+const WORDS = { listed: "not listed before", unlisted: "not listed now" };
 
 function changeTable(title, rows, hasPids) {
   const changed = (row) => row.old === null || row.new === null ? null : row.new - row.old;
-  const what = (row) => WORDS[row.how] ?? (changed(row) > 0 ? "grew" : changed(row) < 0 ? "shrank" : UNKNOWN);
+  const what = (row) => row.how === "stayed" ? directionOf(changed(row)) || UNKNOWN : WORDS[row.how] ?? row.how;
   /* As in the data: the largest change first. */
   const columns = [
     { title: "Change", class: "number", value: changed, text: (row) => signed(changed(row)), mark: (row) => directionOf(changed(row)) },
     { title: "Name", class: "name long", isText: true, value: (row) => row.name ?? "-" },
     { title: "What", isText: true, value: what },
-    { title: "Before", class: "number", value: (row) => row.old, text: (row) => row.how === "came" ? "" : bytes(row.old) },
-    { title: "Now", class: "number", value: (row) => row.new, text: (row) => row.how === "went" ? "" : bytes(row.new) },
+    { title: "Before", class: "number", value: (row) => row.old, text: (row) => row.how === "new" ? "" : bytes(row.old) },
+    { title: "Now", class: "number", value: (row) => row.new, text: (row) => row.how === "gone" ? "" : bytes(row.new) },
   ];
   if (hasPids)
     columns.push({ title: "PID", class: "number", isText: true, value: (row) => row.new_pid ?? row.old_pid,

@@ -101,8 +101,8 @@ static void done(struct pair *p) {
  * is done with. */
 static void check(struct pair *p, const struct changes *changes,
                   const char *expected) {
-  static const char *const hows[] = {"stayed", "restarted", "came",
-                                     "went",   "listed",    "unlisted"};
+  static const char *const hows[] = {"stayed", "restarted", "new",
+                                     "gone",   "listed",    "unlisted"};
   struct style s = {.mem_total = UNKNOWN, .unit = UNIT_HUMAN};
   struct text t = {0};
 
@@ -139,8 +139,8 @@ TEST(groups_are_compared_by_name) {
 
   check(&p, &p.diff.groups,
         "a -40 100>60 stayed\n"
-        "new +8 0>8 came\n"
-        "gone -7 7>0 went\n"
+        "new +8 0>8 new\n"
+        "gone -7 7>0 gone\n"
         "b +5 10>15 stayed\n"
         "n - ->3 stayed\n"
         "x - ->- stayed\n");
@@ -152,9 +152,9 @@ TEST(processes_are_the_same_by_pid_and_start) {
               PARTS(.processes = "2 6 c g 90, 1 5 exec h 30"), NULL);
 
   check(&p, &p.diff.processes,
-        "c +90 0>90 came\n"
+        "c +90 0>90 new\n"
         "exec +20 10>30 stayed\n"
-        "b -10 10>0 went\n");
+        "b -10 10>0 gone\n");
 }
 
 TEST(a_restarted_service_is_paired_in_order_of_start) {
@@ -166,8 +166,8 @@ TEST(a_restarted_service_is_paired_in_order_of_start) {
   assert_int_equal(p.diff.processes.all[2].old_process->pid, 10);
   assert_int_equal(p.diff.processes.all[2].new_process->pid, 99);
   check(&p, &p.diff.processes,
-        "w -1000 1000>0 went\n"
-        "w -50 50>0 went\n"
+        "w -1000 1000>0 gone\n"
+        "w -50 50>0 gone\n"
         "w +3 100>103 restarted\n"
         "w +1 40>41 restarted\n");
 }
@@ -176,7 +176,7 @@ TEST(pids_of_another_host_say_nothing) {
   struct pair p = compare(PARTS(.processes = "1 5 a g 10"),
                           PARTS(.host = "b", .processes = "1 5 b g 10"), NULL);
 
-  check(&p, &p.diff.processes, "a -10 10>0 went\nb +10 0>10 came\n");
+  check(&p, &p.diff.processes, "a -10 10>0 gone\nb +10 0>10 new\n");
 }
 
 /* Of a process that is written at a time, and is so old then. */
@@ -193,9 +193,9 @@ TEST(pids_before_a_boot_say_nothing) {
   p = compare(AT("1000", "a", "0"), AT("1030", "b", "29"), NULL);
   check(&p, &p.diff.processes, "b +29 0>29 stayed\n");
   p = compare(AT("1000", "a", "60"), AT("1200", "b", "90"), NULL);
-  check(&p, &p.diff.processes, "b +90 0>90 came\na -60 60>0 went\n");
+  check(&p, &p.diff.processes, "b +90 0>90 new\na -60 60>0 gone\n");
   p = compare(AT("1200", "b", "90"), AT("1000", "a", "60"), NULL);
-  check(&p, &p.diff.processes, "b -90 90>0 went\na +60 0>60 came\n");
+  check(&p, &p.diff.processes, "b -90 90>0 gone\na +60 0>60 new\n");
   p = compare(AT("1000", "a", "60"), AT("1200", "a", "90"), NULL);
   check(&p, &p.diff.processes, "a +30 60>90 restarted\n");
 }
@@ -225,8 +225,8 @@ TEST(mappings_are_compared_by_name) {
 
   /* "gone" may be in the rest of the new one, "new" was not there. */
   check(&p, &p.diff.mappings,
-        "[rest] +6 0>6 came\n"
-        "new +4 0>4 came\n"
+        "[rest] +6 0>6 new\n"
+        "new +4 0>4 new\n"
         "a +1 9>10 stayed\n"
         "gone - 3>- unlisted\n");
 }
@@ -241,7 +241,7 @@ TEST(mappings_without_amounts_have_changed_by_an_unknown_amount) {
   check(&p, &p.diff.mappings,
         "b +1 9>10 stayed\n"
         "a - 5>- stayed\n"
-        "new - 0>- came\n");
+        "new - 0>- new\n");
 }
 
 /* ---- folded ---- */
