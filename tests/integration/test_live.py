@@ -571,6 +571,19 @@ class Check(LiveTest):
                 words = f"{config}: there is no <Plugin smaps> in it"
                 self.assertEqual(words in done.words, said, done.words)
 
+    def test_block_whose_name_is_nearly_right_is_named(self):
+        for name, said in (("smap", True), ("Smpas", True), ("swap", False),
+                           ("statsd", False), ("smart", False), ("df", False)):
+            config = self.write_file(
+                "collectd.conf",
+                f"LoadPlugin smaps\n<Plugin {name}>\nMaxAge 1\n</Plugin>\n",
+            )
+            done = self.check(config)
+            self.assertEqual(done.returncode, 0, done.words)
+            self.assertIn("there is no <Plugin smaps> in it", done.words)
+            words = f"; did you mean smaps in <Plugin {name}>?"
+            self.assertEqual(words in done.words, said, done.words)
+
     def test_block_that_collectd_ignores_is_a_mistake(self):
         """The daemon starts with the value that is out of range."""
         status, said = harness.check_config(
