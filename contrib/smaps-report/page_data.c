@@ -19,8 +19,6 @@
 struct page {
   struct document *document, *old;
   struct sum *members; /* of each group */
-  const char **names;  /* of mappings, sorted */
-  size_t n_names;
 };
 
 #define COLUMNS(key, ...)                                                      \
@@ -188,51 +186,13 @@ static void write_groups(const struct page *page, struct json_lines *j) {
 
 /* ---- mappings ---- */
 
-static int compare_names(const void *a, const void *b) {
-  return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static void add_names(struct page *page, const struct mapping *mappings,
-                      size_t n) {
-  for (size_t i = 0; i < n; i++) {
-    if (!mappings[i].name)
-      continue;
-    page->names = memory_room(page->names, page->n_names, sizeof(char *));
-    page->names[page->n_names++] = mappings[i].name;
-  }
-}
-
-static void collect_names(struct page *page, const struct mappings *all) {
-  const struct document *d = page->document;
-  size_t n = 0;
-
-  add_names(page, all->all, all->n);
-  for (size_t i = 0; i < d->n_processes; i++)
-    add_names(page, d->processes[i].mappings, d->processes[i].n_mappings);
-  if (page->n_names > 0)
-    qsort(page->names, page->n_names, sizeof(char *), compare_names);
-  for (size_t i = 0; i < page->n_names; i++)
-    if (i == 0 || strcmp(page->names[i], page->names[n - 1]) != 0)
-      page->names[n++] = page->names[i];
-  page->n_names = n;
-}
-
-static uint64_t name_number(const struct page *page, const char *name) {
-  const char **found = NULL;
-
-  if (name && page->names)
-    found = bsearch(&name, page->names, page->n_names, sizeof(char *),
-                    compare_names);
-  return found ? (uint64_t)(found - page->names) : UNKNOWN;
-}
-
-static void write_mapping(const struct page *page, struct json_lines *j,
-                          const struct mapping *m, uint64_t processes) {
+static void write_mapping(struct json_lines *j, const struct mapping *m,
+                          uint64_t processes) {
   const struct amounts *a = &m->amounts;
   struct split s = split_mapping(m);
 
   json_lines_begin_row(j, NULL);
-  json_lines_whole(j, NULL, name_number(page, m->name));
+  json_lines_text(j, NULL, m->name);
   json_lines_whole(j, NULL, processes);
   json_lines_whole(j, NULL, amounts_get(a, AMOUNT_PSS));
   json_lines_whole(j, NULL, m->pss_error);
@@ -246,13 +206,12 @@ static void write_mapping(const struct page *page, struct json_lines *j,
   json_lines_end(j, ']');
 }
 
-static void write_mappings(const struct page *page, struct json_lines *j,
-                           const struct mappings *all) {
+static void write_mappings(struct json_lines *j, const struct mappings *all) {
   COLUMNS("mapping_columns", "name", "processes", "pss", "pss_error", "anon",
           "shmem", "uss", "rss", "swap", "size", "permissions");
   json_lines_begin(j, "mappings", '[');
   for (size_t i = 0; i < all->n; i++)
-    write_mapping(page, j, &all->all[i], all->all[i].processes);
+    write_mapping(j, &all->all[i], all->all[i].processes);
   json_lines_end(j, ']');
 }
 
@@ -280,13 +239,12 @@ static void write_groups_of(const struct document *d, struct json_lines *j,
   json_lines_end(j, ']');
 }
 
-static void write_mappings_of(const struct page *page, struct json_lines *j,
-                              const struct process *p) {
+static void write_mappings_of(struct json_lines *j, const struct process *p) {
   if (!p->has_mappings)
     return;
   json_lines_begin(j, NULL, '[');
   for (size_t i = 0; i < p->n_mappings; i++)
-    write_mapping(page, j, &p->mappings[i], UNKNOWN);
+    write_mapping(j, &p->mappings[i], UNKNOWN);
   json_lines_end(j, ']');
 }
 
@@ -309,7 +267,7 @@ static void write_process(const struct page *page, struct json_lines *j,
   json_lines_real(j, NULL, p->age);
   write_usage(j, &p->amounts, &s);
   json_lines_whole(j, NULL, p->pss_error);
-  write_mappings_of(page, j, p);
+  write_mappings_of(j, p);
   json_lines_end(j, ']');
   output_check(j->out);
 }
@@ -383,18 +341,15 @@ void page_data_write(struct document *d, struct document *old, FILE *out) {
 
   if (mappings_are_known(d, &none))
     all = mappings_collect(d, &none);
-  collect_names(&page, &all);
   json_lines_begin(&json, NULL, '{');
   write_head(&json, d);
   write_areas(&json, d);
   write_groups(&page, &json);
-  json_lines_names(&json, "names", page.names, page.n_names);
-  write_mappings(&page, &json, &all);
+  write_mappings(&json, &all);
   write_processes(&page, &json);
   write_diff(&page, &json);
   json_lines_end(&json, '}');
   free(page.members);
-  free(page.names);
 }
 
 void page_write(struct document *d, struct document *old, FILE *out) {

@@ -13,7 +13,7 @@ void page_write(struct document *d, struct document *old, FILE *out);
  * Writes its data, JSON that html/ read, and nobody else: an object that may
  * stand in a <script> element. Processes, mappings and changes are tables: an
  * array of the columns' names, and one for each row with null for unknown
- * values. Names of mappings are numbers, places in "names".
+ * values.
  */
 void page_data_write(struct document *d, struct document *old, FILE *out);
 

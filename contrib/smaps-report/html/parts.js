@@ -157,13 +157,12 @@ function swatch(kind, ...words) {
 
 const groups = data.groups;
 const processes = objects(data.process_columns, data.processes);
-const nameOfMapping = (row) => row.name === null ? "[rest]" : data.names[row.name];
 
 /* The other memory of a mapping is of files or is shared memory. */
 function mappingObjects(rows) {
   return objects(data.mapping_columns, rows).map((row) => {
     row.file = row.anon === null ? null : Math.max(row.pss - row.anon - row.shmem, 0);
-    row.label = nameOfMapping(row);
+    row.label = row.name ?? "[rest]";
     return row;
   });
 }
