@@ -479,23 +479,9 @@ static void end_mappings(struct builder *b, enum place of) {
   }
 }
 
-/* Most processes are in the same groups as the one before. */
-static const char *const *same_groups(const struct builder *b) {
-  const struct document *d = &b->document;
-  const struct process *before =
-      d->n_processes > 0 ? &d->processes[d->n_processes - 1] : NULL;
-
-  if (!before || before->n_groups != b->n_names || b->n_names == 0 ||
-      memcmp(before->groups, b->names, b->n_names * sizeof(*b->names)) != 0)
-    return NULL;
-  return before->groups;
-}
-
 static void end_names(struct builder *b) {
   b->process.n_groups = (uint32_t)b->n_names;
-  b->process.groups = same_groups(b);
-  if (!b->process.groups)
-    b->process.groups = store_array(b, b->names, b->n_names, sizeof(*b->names));
+  b->process.groups = store_array(b, b->names, b->n_names, sizeof(*b->names));
 }
 
 static void end_also(struct builder *b) {

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,36 +28,21 @@
 /* yajl buffers a string that crosses pieces without a limit, so its memory is
  * counted and checked after each piece. yajl also does not check allocations.
  */
-struct block {
-  _Alignas(max_align_t) size_t size;
-};
+static void *parser_realloc(void *held, void *memory, size_t size) {
+  size_t before = malloc_usable_size(memory);
+
+  memory = memory_array(memory, size, 1);
+  *(size_t *)held += malloc_usable_size(memory) - before;
+  return memory;
+}
 
 static void *parser_alloc(void *held, size_t size) {
-  struct block *block = memory_array(NULL, sizeof(*block) + size, 1);
-
-  block->size = size;
-  *(size_t *)held += size;
-  return block + 1;
+  return parser_realloc(held, NULL, size);
 }
 
 static void parser_free(void *held, void *memory) {
-  struct block *block = memory;
-
-  if (!memory)
-    return;
-  *(size_t *)held -= block[-1].size;
-  free(block - 1);
-}
-
-static void *parser_realloc(void *held, void *memory, size_t size) {
-  struct block *block = memory;
-
-  if (!memory)
-    return parser_alloc(held, size);
-  *(size_t *)held += size - block[-1].size;
-  block = memory_array(block - 1, sizeof(*block) + size, 1);
-  block->size = size;
-  return block + 1;
+  *(size_t *)held -= malloc_usable_size(memory);
+  free(memory);
 }
 
 /* ---- reading ---- */
