@@ -1,16 +1,19 @@
 #include "watch.h"
 
+#include "live.h"
 #include "memory.h"
-#include "probe.h"
-#include "sampler.h"
 #include "terminal.h"
 #include "watch_screen.h"
 
 #include <curses.h>
+#include <errno.h>
 #include <langinfo.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,13 +30,22 @@
 struct session {
   struct watch watch;
   struct watch_screen screen;
-  struct sampler *sampler;
   uint64_t interval_ns;
   uint64_t next_ns; /* when the next refresh is due */
   char typed[FILTER_MAX];
   struct config_error trouble;
   bool wants_close_up; /* of the process whose mappings are shown */
   bool is_over;
+  pthread_t thread;
+  /* Of a socket: a byte from the first asks the thread for a sample, one back
+   * says that it was made. Between them the screen is busy, and what follows is
+   * the thread's. */
+  int ends[2];
+  struct probe *probe;
+  uint64_t pid; /* of a close-up; UNKNOWN: a refresh */
+  bool has_document;
+  struct document document;
+  struct config_error reason; /* where there is no document */
 };
 
 static uint64_t now_ns(void) {
@@ -182,39 +194,85 @@ static void handle_keys(struct session *s) {
     handle_key(s, key);
 }
 
-/* ---- samples ---- */
+/* ---- the thread that reads ---- */
 
-static void take_sample(struct session *s) {
-  struct sample sample;
+/* The screen answers while processes are read. */
+static void *make_samples(void *context) {
+  struct session *s = context;
+  char byte;
 
-  if (sampler_take(s->sampler, &sample)) {
-    struct document *d = sample.has_document ? &sample.document : NULL;
+  while (recv(s->ends[1], &byte, 1, 0) == 1) {
+    int rc =
+        s->pid == UNKNOWN
+            ? live_refresh(s->probe, &s->document, &s->reason)
+            : live_close_up(s->probe, s->pid, NULL, &s->document, &s->reason);
 
-    if (sample.pid != UNKNOWN)
-      watch_take_close_up(&s->watch, sample.pid, d, sample.reason.text);
-    else if (d)
-      watch_take(&s->watch, d);
-    else
-      s->trouble = sample.reason;
-    if (sample.pid == UNKNOWN)
-      s->screen.trouble = d ? NULL : s->trouble.text;
+    s->has_document = rc == 0;
+    send(s->ends[1], &byte, 1, MSG_NOSIGNAL);
   }
+  return NULL;
+}
+
+/* Signals that end the program are for the thread of the screen. */
+static int start_thread(struct session *s) {
+  static const int ours[] = {SIGINT,  SIGTERM,  SIGHUP,
+                             SIGQUIT, SIGWINCH, SIGTSTP};
+  sigset_t blocked, before;
+  int rc;
+
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s->ends) < 0)
+    return -errno;
+  sigemptyset(&blocked);
+  for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
+    sigaddset(&blocked, ours[i]);
+  pthread_sigmask(SIG_BLOCK, &blocked, &before);
+  rc = pthread_create(&s->thread, NULL, make_samples, s);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return -rc;
 }
 
 /* Asks for the mappings that are shown, or for a refresh that is due. */
 static void ask(struct session *s) {
-  uint64_t pid = watch_pid(&s->watch);
-
-  if (sampler_is_busy(s->sampler))
-    return;
-  if (s->wants_close_up && pid != UNKNOWN) {
+  s->pid = watch_pid(&s->watch);
+  if (s->wants_close_up && s->pid != UNKNOWN) {
     s->wants_close_up = false;
-    sampler_ask(s->sampler, pid);
   } else if (!s->watch.is_frozen && now_ns() >= s->next_ns) {
+    s->pid = UNKNOWN;
     s->next_ns = now_ns() + s->interval_ns;
     s->wants_close_up = true;
-    sampler_ask(s->sampler, UNKNOWN);
+  } else {
+    return;
   }
+  s->screen.is_busy = send(s->ends[0], "", 1, MSG_NOSIGNAL) == 1;
+}
+
+static void take_sample(struct session *s) {
+  struct document *d;
+  char byte;
+
+  if (recv(s->ends[0], &byte, 1, MSG_DONTWAIT) != 1)
+    return;
+  s->screen.is_busy = false;
+  d = s->has_document ? &s->document : NULL;
+  if (s->pid != UNKNOWN) {
+    watch_take_close_up(&s->watch, s->pid, d, s->reason.text);
+    return;
+  }
+  s->trouble = s->reason;
+  s->screen.trouble = d ? NULL : s->trouble.text;
+  if (d)
+    watch_take(&s->watch, d);
+}
+
+/* A thread that still reads is left to the end of the program. */
+static void end_thread(struct session *s) {
+  take_sample(s);
+  if (s->screen.is_busy)
+    return;
+  shutdown(s->ends[0], SHUT_RDWR);
+  pthread_join(s->thread, NULL);
+  close(s->ends[0]);
+  close(s->ends[1]);
 }
 
 /* ---- the loop ---- */
@@ -231,12 +289,12 @@ static int wait_ms(const struct session *s) {
 /* Ends when the user ends it, or when the terminal is gone. */
 static void loop(struct session *s) {
   struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN},
-                         {.fd = sampler_fd(s->sampler), .events = POLLIN}};
+                         {.fd = s->ends[0], .events = POLLIN}};
 
   while (!s->is_over) {
     take_sample(s);
-    ask(s);
-    s->screen.is_busy = sampler_is_busy(s->sampler);
+    if (!s->screen.is_busy)
+      ask(s);
     watch_screen_draw(&s->screen, &s->watch);
     if (poll(fds, 2, wait_ms(s)) > 0 && (fds[0].revents & ~POLLIN))
       s->is_over = true;
@@ -254,35 +312,33 @@ static void begin(struct session *s, const struct options *o) {
   watch_init(&s->watch);
 }
 
-static int run(struct session *s, struct probe *p,
-               struct config_error *reason) {
-  int rc = sampler_new(p, &s->sampler);
+static int run(struct session *s, struct config_error *reason) {
+  int rc = terminal_begin(reason);
 
+  if (rc == 0 && (rc = start_thread(s)) < 0)
+    config_error_format(reason, "--watch: %s", strerror(-rc));
   if (rc < 0)
-    return config_error_set(reason, "--watch: %s", strerror(-rc));
+    return rc;
   loop(s);
   terminal_end();
-  sampler_free(s->sampler);
+  end_thread(s);
   return 0;
 }
 
 int watch_run(const struct options *o, struct config_error *reason) {
   struct session *s = memory_array(NULL, 1, sizeof(*s));
   struct probe_setup setup = {.config = o->config};
-  struct probe *p;
   int rc;
 
   begin(s, o);
   setup.interval_ns = s->interval_ns;
-  rc = probe_new(&setup, &p, reason);
-  if (rc == 0) {
-    rc = terminal_begin(reason);
-    if (rc == 0)
-      rc = run(s, p, reason);
-    else
-      probe_free(p);
-  }
+  rc = probe_new(&setup, &s->probe, reason);
+  if (rc == 0)
+    rc = run(s, reason);
   watch_done(&s->watch);
+  if (s->screen.is_busy)
+    return rc;
+  probe_free(s->probe);
   free(s);
   return rc;
 }
