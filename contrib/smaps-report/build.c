@@ -1,5 +1,4 @@
 #include "build.h"
-#include "cause.h"
 #include "memory.h"
 #include "schema.h"
 #include "text.h"

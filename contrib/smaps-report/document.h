@@ -93,7 +93,34 @@ struct mapping {
 /* The document has no USS of a mapping: it is the private part. */
 uint64_t mapping_uss(const struct mapping *m);
 
-struct causes;
+/* The causes of the error of a group's PSS: the key of each, and the words
+ * after "2 % because". */
+#define CAUSE_TABLE(X)                                                         \
+  X(files, "files or shared memory were mapped or unmapped")                   \
+  X(relatives, "processes that share memory with members started or ended")    \
+  X(copies, "memory shared since a fork was copied on write, or unmapped")     \
+  X(fork, "members were forked and have not been read since")                  \
+  X(lent, "members share memory with children that they have forked")          \
+  X(swap, "memory went to swap or came back")                                  \
+  X(time,                                                                      \
+    "readings are old: others may share the memory by now, or no longer")      \
+  X(ksm, "the kernel merged equal pages (KSM), or separated them")             \
+  X(reading,                                                                   \
+    "memory changed while it was read, or unlisted processes share it")        \
+  X(statm, "the counters of this kernel are not exact")                        \
+  X(sample, "only some pages of large members were read")                      \
+  X(guess, "members were never read and are guessed from the others")          \
+  X(ended, "members ended while they were measured")                           \
+  X(unidentified, "processes that could not be identified may be members")
+
+#define CAUSE_NUMBER(name, words) CAUSE_OF_##name,
+enum cause { CAUSE_TABLE(CAUSE_NUMBER) CAUSES };
+#undef CAUSE_NUMBER
+
+/* The parts of the error of a PSS, in bytes. */
+struct causes {
+  uint64_t bytes[CAUSES];
+};
 
 struct group {
   const char *name;
@@ -106,7 +133,7 @@ struct group {
   double age;      /* seconds */
   uint64_t pss_error;
   uint64_t uss_error;
-  const struct causes *pss_error_by; /* cause.h; NULL: unknown */
+  const struct causes *pss_error_by; /* NULL: unknown */
   /* The control group that has the same processes, and why there is none. */
   const char *cgroup;
   const char *cgroup_absence;

@@ -1,10 +1,10 @@
 #include "explain.h"
-#include "cause.h"
 #include "heading.h"
 #include "json_lines.h"
-#include "rules.h"
+#include "memory.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- words ---- */
@@ -45,6 +45,12 @@ static void begin(struct text *t, const char *label) {
 
 /* ---- one process ---- */
 
+static void add_rule(struct text *t, const struct document *d, uint64_t rule,
+                     const struct style *s) {
+  text_addf(t, "%ju: ", (uintmax_t)rule + 1);
+  text_add_name(t, d->rules[rule], s);
+}
+
 static void print_head(const struct process *p, const struct style *s) {
   struct text t = {0};
   const char *command = process_command(p);
@@ -78,7 +84,7 @@ static void print_rule(const struct document *d, const struct process *p,
   if (p->rule == UNKNOWN)
     text_add(t, "none matches");
   else
-    rules_add(t, d, p->rule, s);
+    add_rule(t, d, p->rule, s);
   text_print(t, COLOUR_NONE, s);
   if (!p->is_inherited)
     return;
@@ -98,7 +104,7 @@ static void print_also(const struct document *d, const struct process *p,
       text_add_name(t, group, s);
       text_add(t, ", by rule ");
     }
-    rules_add(t, d, p->also[i], s);
+    add_rule(t, d, p->also[i], s);
     text_print(t, COLOUR_NONE, s);
   }
 }
@@ -214,13 +220,57 @@ static void print_process(const struct document *d, const struct process *p,
   text_done(&t);
 }
 
-/* ---- groups ---- */
+/* ---- groups: the causes of their errors ---- */
+
+/* Smaller parts of the error are left out, and errors that are less of PSS. */
+#define LEAST_PART 0.1
+#define LEAST_ERROR 0.001
+
+#define ROW(name, words) {#name, words, 0},
+static const struct cause_part table[CAUSES] = {CAUSE_TABLE(ROW)};
+
+/* Equal parts stay in the order of the table. */
+static void insert(struct cause_part *parts, size_t n, struct cause_part part) {
+  for (; n > 0 && parts[n - 1].bytes < part.bytes; n--)
+    parts[n] = parts[n - 1];
+  parts[n] = part;
+}
+
+static bool is_worth_showing(const struct group *g) {
+  uint64_t pss = amounts_get(&g->amounts, AMOUNT_PSS);
+
+  return g->pss_error_by && g->pss_error != UNKNOWN && pss != UNKNOWN &&
+         pss > 0 && (double)g->pss_error >= LEAST_ERROR * (double)pss;
+}
+
+size_t explain_causes(const struct group *g, struct cause_part ret[CAUSES]) {
+  size_t n = 0;
+
+  if (!is_worth_showing(g))
+    return 0;
+  for (int i = 0; i < CAUSES; i++) {
+    struct cause_part part = table[i];
+
+    part.bytes = g->pss_error_by->bytes[i];
+    if ((double)part.bytes >= LEAST_PART * (double)g->pss_error)
+      insert(ret, n++, part);
+  }
+  return n;
+}
+
+void explain_add_percent(struct text *t, const struct group *g,
+                         uint64_t bytes) {
+  double pss = (double)amounts_get(&g->amounts, AMOUNT_PSS);
+  double percent = 100 * (double)bytes / pss;
+
+  text_addf(t, "%.*f %%", percent < 9.95 ? 1 : 0, percent);
+}
 
 /* A line for each cause, because lines are cut at the terminal. */
 static void print_group(const struct group *g, const struct style *s) {
   struct cause_part parts[CAUSES];
   struct text t = {0};
-  size_t n = cause_list(g, parts);
+  size_t n = explain_causes(g, parts);
 
   if (n == 0)
     return;
@@ -230,19 +280,162 @@ static void print_group(const struct group *g, const struct style *s) {
   begin(&t, "pss");
   text_add_bytes(&t, amounts_get(&g->amounts, AMOUNT_PSS), s);
   text_add_name(&t, s->is_utf8 ? " ± " : " +- ", s);
-  cause_add_percent(&t, g, g->pss_error);
+  explain_add_percent(&t, g, g->pss_error);
   text_add(&t, ":");
   text_print(&t, COLOUR_NONE, s);
   for (size_t i = 0; i < n; i++) {
     begin(&t, "");
-    cause_add_percent(&t, g, parts[i].bytes);
+    explain_add_percent(&t, g, parts[i].bytes);
     text_addf(&t, " because %s%s", parts[i].words, i + 1 < n ? "," : "");
     text_print(&t, COLOUR_NONE, s);
   }
   text_done(&t);
 }
 
+/* ---- rules ---- */
+
+/* Why a group has no values of a control group. */
+static const struct {
+  const char *absence;
+  const char *words;
+} absences[] = {
+    {"not_asked",
+     "the rule does not select by Unit, Slice, Container, Cgroup, or PidFile "
+     "with Children"},
+    {"empty", "it has no processes"},
+    {"unknown", "the control group of a member is unknown"},
+    {"root", "its processes have only the root control group in common"},
+    {"shared", "its control group has other processes, too"},
+    {"out_of_sight", "no mounted hierarchy shows its control group"},
+    {"elsewhere",
+     "its processes are in another control group of the memory controller"},
+    {"no_memory", "the memory controller is not enabled for it"},
+    {"hung", "reading its files hangs"},
+};
+
+struct tally {
+  uint64_t taken;     /* matched by their own attributes */
+  uint64_t inherited; /* descendants of matched processes */
+  uint64_t views;     /* matched with Continue */
+  uint64_t shadowed;  /* taken by an earlier rule */
+};
+
+/* For each rule; the last tally is of the processes that none takes. */
+static struct tally *count(const struct document *d) {
+  struct tally *tallies =
+      memory_check(calloc(d->n_rules + 1, sizeof(*tallies)));
+
+  for (size_t i = 0; i < d->n_processes; i++) {
+    const struct process *p = &d->processes[i];
+
+    if (p->rule == UNKNOWN)
+      tallies[d->n_rules].taken++;
+    else if (p->is_inherited)
+      tallies[p->rule].inherited++;
+    else
+      tallies[p->rule].taken++;
+    for (size_t j = 0; j < p->n_also; j++)
+      if (process_group_of(d, p, p->also[j]))
+        tallies[p->also[j]].views++;
+      else
+        tallies[p->also[j]].shadowed++;
+  }
+  return tallies;
+}
+
+static bool is_idle(const struct tally *n) {
+  return n->taken + n->inherited + n->views == 0;
+}
+
+bool *explain_idle_rules(const struct document *d) {
+  bool *idle = memory_array(NULL, d->n_rules + 1, sizeof(*idle));
+  struct tally *tallies = count(d);
+
+  for (size_t i = 0; i < d->n_rules; i++)
+    idle[i] = is_idle(&tallies[i]) && tallies[i].shadowed == 0;
+  free(tallies);
+  return idle;
+}
+
+static void print_tally(const struct document *d, uint64_t rule,
+                        const struct tally *n, const struct style *s) {
+  struct text t = {0};
+
+  text_addf(&t, "%9ju %9ju %9ju %9ju  ", (uintmax_t)n->taken,
+            (uintmax_t)n->inherited, (uintmax_t)n->views,
+            (uintmax_t)n->shadowed);
+  add_rule(&t, d, rule, s);
+  text_print(&t, is_idle(n) ? COLOUR_RED : COLOUR_NONE, s);
+  text_done(&t);
+}
+
+/* Prints the rules that take nothing, in one line: either those whose processes
+ * earlier rules take, or the others. */
+static void print_idle(const struct document *d, const struct tally *tallies,
+                       bool is_shadowed, const struct style *s) {
+  const char *title = is_shadowed ? "Rules whose processes earlier rules take: "
+                                  : "Rules that took nothing: ";
+  struct text t = {0};
+
+  for (size_t i = 0; i < d->n_rules; i++)
+    if (is_idle(&tallies[i]) && (tallies[i].shadowed > 0) == is_shadowed)
+      text_addf(&t, "%s%zu", t.len ? ", " : title, i + 1);
+  if (document_scope(d) && t.len)
+    text_add(&t, " (a capture has the processes of one group only)");
+  if (t.len)
+    text_print(&t, COLOUR_NONE, s);
+  text_done(&t);
+}
+
+/* Prints the groups with that reason, in one line. */
+static void print_absence(const struct document *d, size_t which,
+                          const struct style *s) {
+  struct text t = {0};
+
+  for (size_t i = 0; i < d->n_groups; i++) {
+    const struct group *g = &d->groups[i];
+
+    if (!g->cgroup_absence ||
+        strcmp(g->cgroup_absence, absences[which].absence) != 0)
+      continue;
+    text_add(&t, t.len ? ", " : "Groups without values of a control group: ");
+    text_add_name(&t, g->name, s);
+  }
+  if (t.len) {
+    text_addf(&t, " (%s)", absences[which].words);
+    text_print(&t, COLOUR_NONE, s);
+  }
+  text_done(&t);
+}
+
+void explain_rules(const struct document *d, const struct style *s) {
+  struct text t = {0};
+  struct tally *tallies = count(d);
+
+  text_addf(&t, "%9s %9s %9s %9s  RULE", "MATCHED", "INHERITED", "CONTINUED",
+            "SHADOWED");
+  text_print(&t, COLOUR_BOLD, s);
+  for (size_t i = 0; i < d->n_rules; i++)
+    print_tally(d, i, &tallies[i], s);
+  text_clear(&t);
+  text_addf(&t, "%9ju %9s %9s %9s  none", (uintmax_t)tallies[d->n_rules].taken,
+            "", "", "");
+  text_print(&t, COLOUR_NONE, s);
+  print_idle(d, tallies, false, s);
+  print_idle(d, tallies, true, s);
+  for (size_t i = 0; i < sizeof(absences) / sizeof(*absences); i++)
+    print_absence(d, i, s);
+  text_done(&t);
+  free(tallies);
+}
+
 /* ---- JSON ---- */
+
+static void write_rule(struct json_lines *j, const struct document *d,
+                       uint64_t rule) {
+  json_lines_whole(j, "rule_number", rule + 1);
+  json_lines_text(j, "rule", d->rules[rule]);
+}
 
 static void write_other_rules(const struct document *d, const struct process *p,
                               bool is_taken, const char *key,
@@ -254,7 +447,7 @@ static void write_other_rules(const struct document *d, const struct process *p,
     if ((group != NULL) != is_taken)
       continue;
     json_lines_begin(j, NULL, '{');
-    rules_write(j, d, p->also[i]);
+    write_rule(j, d, p->also[i]);
     json_lines_text(j, "group", group);
     json_lines_end(j, '}');
   }
@@ -277,7 +470,7 @@ static void write_process(const struct document *d, const struct process *p,
   json_lines_text(j, "command", process_command(p));
   json_lines_names(j, "groups", p->groups, p->n_groups);
   if (p->rule != UNKNOWN)
-    rules_write(j, d, p->rule);
+    write_rule(j, d, p->rule);
   json_lines_flag(j, "inherited", p->is_inherited);
   write_other_rules(d, p, true, "continued", j);
   write_other_rules(d, p, false, "shadowed", j);
@@ -293,7 +486,7 @@ static void write_process(const struct document *d, const struct process *p,
 
 static void write_group(const struct group *g, struct json_lines *j) {
   struct cause_part parts[CAUSES];
-  size_t n = cause_list(g, parts);
+  size_t n = explain_causes(g, parts);
 
   json_lines_begin(j, NULL, '{');
   json_lines_text(j, "name", g->name);
@@ -316,6 +509,38 @@ static void write_groups(const struct document *d, struct json_lines *j) {
   for (size_t i = 0; i < d->n_groups; i++)
     write_group(&d->groups[i], j);
   json_lines_end(j, ']');
+}
+
+static void write_tally(const struct document *d, uint64_t rule,
+                        const struct tally *n, struct json_lines *j) {
+  json_lines_begin(j, NULL, '{');
+  write_rule(j, d, rule);
+  json_lines_whole(j, "matched", n->taken);
+  json_lines_whole(j, "inherited", n->inherited);
+  json_lines_whole(j, "continued", n->views);
+  json_lines_whole(j, "shadowed", n->shadowed);
+  json_lines_end(j, '}');
+}
+
+static void write_rules(struct json_lines *j, const struct document *d) {
+  struct tally *tallies = count(d);
+
+  json_lines_begin(j, "rules", '[');
+  for (size_t i = 0; i < d->n_rules; i++)
+    write_tally(d, i, &tallies[i], j);
+  json_lines_end(j, ']');
+  json_lines_whole(j, "in_no_rule", tallies[d->n_rules].taken);
+  json_lines_begin(j, "without_cgroup", '[');
+  for (size_t i = 0; i < d->n_groups; i++) {
+    if (!d->groups[i].cgroup_absence)
+      continue;
+    json_lines_begin(j, NULL, '{');
+    json_lines_text(j, "group", d->groups[i].name);
+    json_lines_text(j, "absence", d->groups[i].cgroup_absence);
+    json_lines_end(j, '}');
+  }
+  json_lines_end(j, ']');
+  free(tallies);
 }
 
 /* ---- both ---- */
@@ -341,7 +566,7 @@ static void print_all(const struct document *d, const struct options *o,
     print_group(&d->groups[i], s);
   if (d->n_processes > 0)
     text_print(&(struct text){0}, COLOUR_NONE, s);
-  rules_print(d, s);
+  explain_rules(d, s);
 }
 
 static void write_all(const struct document *d, const struct options *o,
@@ -357,7 +582,7 @@ static void write_all(const struct document *d, const struct options *o,
   json_lines_end(&j, ']');
   if (o->pid == UNKNOWN) {
     write_groups(d, &j);
-    rules_write_all(&j, d);
+    write_rules(&j, d);
   }
   json_lines_end(&j, '}');
 }

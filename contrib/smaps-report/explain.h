@@ -1,4 +1,5 @@
-/* The rule that took each process, and how the process was read. */
+/* The rule that took each process, how the process was read, and the causes of
+ * the errors of groups. */
 #ifndef REPORT_EXPLAIN_H
 #define REPORT_EXPLAIN_H
 
@@ -10,5 +11,28 @@
  */
 int explain_print(const struct document *d, const struct options *o,
                   const struct style *s, struct config_error *reason);
+
+/* Prints how many processes each rule takes, and why groups have no values of a
+ * control group. Rules are numbered from 1, in the order in which they are
+ * tried. */
+void explain_rules(const struct document *d, const struct style *s);
+
+/* An array with true for each rule that takes nothing and would take nothing
+ * without the rules before it. The caller frees it. */
+bool *explain_idle_rules(const struct document *d);
+
+struct cause_part {
+  const char *name; /* the key */
+  const char *words;
+  uint64_t bytes;
+};
+
+/* Lists the parts of a tenth of the error or more, the largest first. Returns
+ * their number: 0 if the parts or PSS are unknown, or if the error is less than
+ * a thousandth of PSS. */
+size_t explain_causes(const struct group *g, struct cause_part ret[CAUSES]);
+
+/* Adds "1.5 %": the bytes by the group's PSS, which is known and not 0. */
+void explain_add_percent(struct text *t, const struct group *g, uint64_t bytes);
 
 #endif

@@ -1,6 +1,6 @@
 #include "live.h"
+#include "explain.h"
 #include "load.h"
-#include "rules.h"
 #include "view.h"
 
 #include <stdlib.h>
@@ -76,7 +76,7 @@ static int read_all_mappings(const struct options *o, struct probe *probe,
 }
 
 static void log_hints(const struct probe *p, const struct document *d) {
-  bool *is_idle = rules_idle(d);
+  bool *is_idle = explain_idle_rules(d);
 
   probe_log_hints(p, is_idle);
   free(is_idle);

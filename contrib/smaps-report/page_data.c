@@ -1,7 +1,7 @@
 #include "page_data.h"
 #include "area.h"
-#include "cause.h"
 #include "diff.h"
+#include "explain.h"
 #include "json_lines.h"
 #include "mapping.h"
 #include "memory.h"
@@ -121,14 +121,14 @@ static void write_usage(struct json_lines *j, const struct amounts *a,
 static void write_causes(struct json_lines *j, const struct group *g) {
   struct cause_part parts[CAUSES];
   struct text t = {0};
-  size_t n = cause_list(g, parts);
+  size_t n = explain_causes(g, parts);
 
   if (n == 0)
     return;
-  cause_add_percent(&t, g, g->pss_error);
+  explain_add_percent(&t, g, g->pss_error);
   for (size_t i = 0; i < n; i++) {
     text_add(&t, i == 0 ? ": " : ", ");
-    cause_add_percent(&t, g, parts[i].bytes);
+    explain_add_percent(&t, g, parts[i].bytes);
     text_addf(&t, " because %s", parts[i].words);
   }
   json_lines_text(j, "causes", t.bytes);

@@ -1,6 +1,5 @@
 #include "schema.h"
 
-#include "cause.h"
 #include "document.h"
 
 #include <math.h>

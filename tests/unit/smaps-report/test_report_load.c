@@ -1,11 +1,11 @@
 #include "test.h"
 
 #include "build.h"
-#include "cause.h"
 #include "fixture.h"
 #include "load.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
