@@ -2,8 +2,8 @@
 #include "column.h"
 #include "grid.h"
 #include "json_lines.h"
-#include "mapping.h"
 #include "memory.h"
+#include "sum.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "folded.h"
 #include "output.h"
-#include "utf8.h"
+#include "text.h"
 
 #include <string.h>
 
@@ -17,7 +17,7 @@ static void write_frame(const char *name, FILE *out) {
     uint32_t c;
     size_t n = utf8_decode(name, left, &c);
 
-    if (n == 0 || !utf8_is_plain(c) || c == ';' || c == ' ' || c == 0xa0)
+    if (n == 0 || !text_is_plain(c) || c == ';' || c == ' ' || c == 0xa0)
       fputc('_', out);
     else
       fwrite(name, 1, n, out);

@@ -1,7 +1,7 @@
 #include "json_lines.h"
 #include "document.h"
 #include "output.h"
-#include "utf8.h"
+#include "text.h"
 
 #include <assert.h>
 #include <math.h>
@@ -33,9 +33,9 @@ static size_t write_character(const struct json_lines *j, const char *text,
     write_bytes(j->out, text, 1);
     return 1;
   }
-  if (j->is_in_markup && !utf8_is_plain(c)) {
+  if (j->is_in_markup && !text_is_plain(c)) {
     write_bytes(j->out, text, n);
-  } else if (!utf8_is_plain(c) || (j->is_in_markup && is_markup(c))) {
+  } else if (!text_is_plain(c) || (j->is_in_markup && is_markup(c))) {
     write_escaped(j->out, c);
   } else {
     if (c == '"' || c == '\\')

@@ -3,10 +3,8 @@
 #include "diff.h"
 #include "explain.h"
 #include "json_lines.h"
-#include "mapping.h"
 #include "memory.h"
 #include "output.h"
-#include "page.h"
 #include "split.h"
 #include "sum.h"
 

@@ -17,4 +17,9 @@ void page_write(struct document *d, struct document *old, FILE *out);
  */
 void page_data_write(struct document *d, struct document *old, FILE *out);
 
+/* The page around its data: html/page.html with its styles and scripts.
+ * html/embed makes the source when the program is built. */
+extern const unsigned char page_head[], page_tail[];
+extern const size_t page_head_size, page_tail_size;
+
 #endif

@@ -21,9 +21,6 @@ struct sum {
 
 void sum_add_amounts(struct sum *s, const struct amounts *a);
 
-/* Makes an amount unknown if it is unknown for a part. */
-void sum_keep_whole(struct sum *s);
-
 /* Makes all known amounts lower bounds: the sum is of a part only. */
 void sum_keep_least(struct sum *s);
 
@@ -45,5 +42,26 @@ struct sum *sum_groups(const struct document *d, const struct filters *f);
  */
 struct group *sum_finish(const struct sum *s, uint64_t most_bytes,
                          const char *name, struct pool *pool);
+
+/* The mappings of processes, summed by name. */
+struct mappings {
+  const struct mapping *all; /* the document's, or in its pool */
+  size_t n;
+  uint64_t processes; /* processes that have mappings in the document */
+};
+
+/* True if there are mappings of processes that the filters take. */
+bool mappings_are_known(const struct document *d, const struct filters *f);
+
+/* The number of processes that the filters take and that have none, although
+ * they do not run in the memory of their parent. */
+size_t mappings_missing(const struct document *d, const struct filters *f);
+/* Prints their number on standard error, after standard output. */
+void mappings_report_missing(size_t n);
+
+/* Gets the document's own sums, if it has them for these filters, or adds up
+ * the mappings of the processes that they take. The filter of mappings is left
+ * to the caller. */
+struct mappings mappings_collect(struct document *d, const struct filters *f);
 
 #endif

@@ -2,13 +2,39 @@
 #include "document.h"
 #include "memory.h"
 #include "output.h"
-#include "utf8.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
+
+bool text_is_plain(uint32_t c) {
+  static const struct {
+    uint32_t first;
+    uint32_t last;
+  } hidden[] = {
+      {0x80, 0x9f},                         /* C1 */
+      {0xad, 0xad},                         /* soft hyphen */
+      {0x61c, 0x61c},                       /* Arabic letter mark */
+      {0x115f, 0x1160},   {0x17b4, 0x17b5}, /* fillers, inherent vowels */
+      {0x180b, 0x180f},                     /* Mongolian selectors */
+      {0x200b, 0x200f},   {0x2028, 0x202e}, /* zero width; bidi */
+      {0x2060, 0x206f},                     /* isolates among them */
+      {0x3164, 0x3164},   {0xfe00, 0xfe0f}, /* filler; selectors */
+      {0xfeff, 0xfeff},   {0xffa0, 0xffa0}, /* byte order mark; filler */
+      {0xfff0, 0xfffb},                     /* annotations */
+      {0x1d173, 0x1d17a},                   /* beams and slurs */
+      {0xe0000, 0xe0fff},                   /* tags, selectors */
+  };
+
+  if (c < 0x80)
+    return c >= 0x20 && c != 0x7f;
+  for (size_t i = 0; i < sizeof(hidden) / sizeof(*hidden); i++)
+    if (c >= hidden[i].first && c <= hidden[i].last)
+      return false;
+  return true;
+}
 
 void text_done(struct text *t) {
   free(t->bytes);
@@ -63,7 +89,7 @@ static void add_escaped(struct text *t, const char *bytes, size_t len) {
 
 /* The width of a character in columns, or -1 if it must be escaped. */
 static int width_of(uint32_t c, const struct style *s) {
-  if (!utf8_is_plain(c) || (c >= 0x80 && !s->is_utf8))
+  if (!text_is_plain(c) || (c >= 0x80 && !s->is_utf8))
     return -1;
   return c < 0x80 ? 1 : wcwidth((wchar_t)c);
 }

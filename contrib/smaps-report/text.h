@@ -6,6 +6,7 @@
 #define REPORT_TEXT_H
 
 #include <smaps/group_name.h>
+#include <smaps/text.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,13 @@
 /* The name of a stranger in a message, until the end of the block. */
 #define QUOTED(name)                                                           \
   escape_text((name), strlen(name), (char[GROUP_NAME_SIZE]){0}, GROUP_NAME_SIZE)
+
+/*
+ * True if a character shows as itself and has no other effect. False for C0,
+ * DEL and C1, which control terminals, and for invisible characters that
+ * reorder, join, break or hide text.
+ */
+bool text_is_plain(uint32_t c);
 
 enum unit { UNIT_KIB, UNIT_HUMAN, UNIT_PERCENT };
 
@@ -44,7 +52,7 @@ void text_addf(struct text *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /*
- * Adds untrusted text. The bytes of a character become \xNN if utf8_is_plain()
+ * Adds untrusted text. The bytes of a character become \xNN if text_is_plain()
  * is false or if it has no width in this locale; so does invalid UTF-8.
  */
 void text_add_name(struct text *t, const char *name, const struct style *s);

@@ -2,7 +2,6 @@
 #include "area.h"
 #include "filter.h"
 #include "heading.h"
-#include "mapping.h"
 #include "memory.h"
 #include "sum.h"
 

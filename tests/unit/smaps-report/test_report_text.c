@@ -5,7 +5,6 @@
 #include "json_lines.h"
 #include "options.h"
 #include "text.h"
-#include "utf8.h"
 
 #include <locale.h>
 #include <math.h>
@@ -67,10 +66,10 @@ TEST(control_and_format_characters_are_not_plain) {
                                    0x301, 0x20ac, 0x4e2d, 0x1f600};
 
   for (size_t i = 0; i < LENGTH(hidden); i++)
-    if (utf8_is_plain(hidden[i]))
+    if (text_is_plain(hidden[i]))
       fail_msg("U+%04x", hidden[i]);
   for (size_t i = 0; i < LENGTH(plain); i++)
-    if (!utf8_is_plain(plain[i]))
+    if (!text_is_plain(plain[i]))
       fail_msg("U+%04x", plain[i]);
 }
 
