@@ -54,38 +54,6 @@ static const char *capability(const char *name) {
   return text && text != (const char *)-1 ? text : "";
 }
 
-/* Notes the sequence that leaves the screen. False if the terminal is unknown
- * or cannot move its cursor. Delays ($<5>) are for terminals of long ago. */
-static bool look_up(const char *term) {
-  bool is_good;
-  int error;
-
-  if (setupterm(term, STDOUT_FILENO, &error) != OK)
-    return false;
-  is_good = *capability("cup") != '\0';
-  snprintf(terminal.leave, sizeof(terminal.leave), "%s%s%s%s\n",
-           capability("sgr0"), capability("cnorm"), capability("rmkx"),
-           capability("rmcup"));
-  del_curterm(cur_term);
-  return is_good;
-}
-
-static int check(struct config_error *reason) {
-  const char *term = getenv("TERM");
-
-  if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-    return config_error_set(reason, "--watch: expected a terminal as standard "
-                                    "input and output");
-  if (!term)
-    term = "";
-  if (look_up(*term ? term : "unknown"))
-    return 0;
-  return config_error_set(
-      reason,
-      "--watch: TERM \"%s\": expected a terminal that can move its cursor",
-      QUOTED(term));
-}
-
 static void set_up(void) {
   const char *no_color = getenv("NO_COLOR");
 
@@ -105,17 +73,28 @@ static void set_up(void) {
 }
 
 int terminal_begin(struct config_error *reason) {
-  int rc = check(reason);
+  const char *term = getenv("TERM");
 
-  if (rc < 0)
-    return rc;
+  if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+    return config_error_set(reason, "--watch: expected a terminal as standard "
+                                    "input and output");
   tcgetattr(STDIN_FILENO, &terminal.before);
   /* Their values would not follow the terminal's size. */
   unsetenv("COLUMNS");
   unsetenv("LINES");
   terminal.screen = newterm(NULL, stdout, stdin);
-  if (!terminal.screen)
-    return config_error_set(reason, "--watch: the terminal cannot be used");
+  if (!terminal.screen || !*capability("cup")) {
+    /* Not by endwin(), which would begin a line. */
+    tcsetattr(STDIN_FILENO, TCSANOW, &terminal.before);
+    return config_error_set(
+        reason,
+        "--watch: TERM \"%s\": expected a terminal that can move its cursor",
+        QUOTED(term ? term : ""));
+  }
+  /* Delays ($<5>) are for terminals of long ago. */
+  snprintf(terminal.leave, sizeof(terminal.leave), "%s%s%s%s\n",
+           capability("sgr0"), capability("cnorm"), capability("rmkx"),
+           capability("rmcup"));
   atexit(terminal_end);
   handle_signals();
   set_up();
