@@ -2,7 +2,6 @@
 
 #include "live.h"
 #include "memory.h"
-#include "terminal.h"
 #include "watch_screen.h"
 
 #include <curses.h>
@@ -313,14 +312,14 @@ static void begin(struct session *s, const struct options *o) {
 }
 
 static int run(struct session *s, struct config_error *reason) {
-  int rc = terminal_begin(reason);
+  int rc = watch_screen_begin(reason);
 
   if (rc == 0 && (rc = start_thread(s)) < 0)
     config_error_format(reason, "--watch: %s", strerror(-rc));
   if (rc < 0)
     return rc;
   loop(s);
-  terminal_end();
+  watch_screen_end();
   end_thread(s);
   return 0;
 }

@@ -5,6 +5,8 @@
 #include "text.h"
 #include "watch_model.h"
 
+#include <smaps/config_error.h>
+
 struct watch_screen {
   struct style style; /* the unit and the locale */
   double seconds;     /* between refreshes */
@@ -13,6 +15,14 @@ struct watch_screen {
   const char *typed;   /* the filter that is being typed; or NULL */
   const char *trouble; /* why there was no refresh; or NULL */
 };
+
+/*
+ * Returns 0, or -EINVAL with the reason if standard input and output are not a
+ * terminal, or if it cannot move its cursor. However the program ends then, the
+ * terminal is as it was before: by watch_screen_end(), exit() or a signal.
+ */
+int watch_screen_begin(struct config_error *reason);
+void watch_screen_end(void);
 
 /* The number of rows that fit. */
 size_t watch_screen_rows(void);
