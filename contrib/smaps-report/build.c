@@ -31,7 +31,6 @@ struct builder {
   struct config_error *reason;
   struct frame frames[FRAMES_MAX];
   size_t n_frames;
-  unsigned depth;   /* open objects and arrays */
   unsigned skipped; /* open ones inside the value of an unknown key */
   bool is_snapshot;
   bool has_version;
@@ -349,13 +348,8 @@ static void begin_place(struct builder *b, enum place place) {
 }
 
 static bool begin(struct builder *b, enum type type) {
-  const struct key *key;
+  const struct key *key = begin_value(b);
 
-  if (++b->depth > BUILD_DEPTH_MAX) {
-    config_error_format(b->reason, "nested more than %d deep", BUILD_DEPTH_MAX);
-    return false;
-  }
-  key = begin_value(b);
   if (!key) {
     b->skipped++;
     return true;
@@ -513,7 +507,6 @@ static bool end_place(struct builder *b, enum place place, enum place of) {
 static bool end(struct builder *b) {
   enum place place;
 
-  b->depth--;
   if (b->skipped > 0) {
     b->skipped--;
     return true;

@@ -13,7 +13,6 @@
 /* Bounds. A pid has at most 22 bits; few hosts have a thousandth of that many
  * processes. */
 #define BUILD_STRING_MAX ((size_t)1 << 16)
-#define BUILD_DEPTH_MAX 32
 #define BUILD_RULES_MAX ((size_t)1 << 16)
 #define BUILD_GROUPS_MAX ((size_t)1 << 17)
 #define BUILD_PROCESSES_MAX ((size_t)1 << 20)

@@ -100,8 +100,8 @@ static int parse_piece(struct load *l, const unsigned char *piece, size_t len) {
   l->bytes += len;
   if (l->held > PARSER_MAX)
     return config_error_set(l->reason,
-                            "a string or number before byte %ju is too "
-                            "long",
+                            "a string, a number or the nesting before byte "
+                            "%ju is too long",
                             (uintmax_t)l->bytes);
   if (l->bytes > LOAD_BYTES_MAX)
     return config_error_set(l->reason, "more than %ju bytes",

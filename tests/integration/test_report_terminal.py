@@ -149,7 +149,7 @@ class Broken(ReportTest):
              "format version 3, but this program reads version 2"),
             ("type", whole.replace(b'"pid": 700', b'"pid": "700"', 1),
              "processes[1].pid: expected a whole number"),
-            ("deep", b'{"a":' + b"[" * 1000000, "not a snapshot"),
+            ("deep", b'{"a":' + b"[" * (5 << 20), "the nesting before byte"),
             ("binary", bytes(range(256)) * 100, "not valid JSON"),
         ):  # fmt: skip
             with self.subTest(name):
