@@ -18,10 +18,9 @@
 /* An open object or array. */
 struct frame {
   enum place place;
-  const struct key *key;  /* of the next value; NULL: unknown */
-  const struct key *last; /* the last known key; or NULL */
-  uint64_t seen;          /* bit per key */
-  size_t count;           /* elements begun */
+  const struct key *key; /* of the next value; NULL: unknown */
+  uint64_t seen;         /* bit per key */
+  size_t count;          /* elements begun */
 };
 
 /* The maximum depth of nested places. */
@@ -319,10 +318,9 @@ int builder_key(void *builder, const unsigned char *bytes, size_t len) {
 
   if (b->skipped > 0)
     return true;
-  f->key = schema_find(f->place, f->last, name);
+  f->key = schema_find(f->place, name);
   if (!f->key)
     return true;
-  f->last = f->key;
   return !is_repeated(f) || refuse(b, "appears twice");
 }
 

@@ -180,23 +180,13 @@ static bool is_name(struct span text, const char *name) {
          name[text.len] == '\0';
 }
 
-static const struct key *find(const struct key *keys, const struct key *end,
-                              struct span name) {
-  for (; keys != end && keys->name; keys++)
-    if (is_name(name, keys->name))
-      return keys;
-  return NULL;
-}
-
-const struct key *schema_find(enum place place, const struct key *last,
-                              struct span name) {
-  const struct key *all = schema_places[place].keys;
-  const struct key *next = last ? last + 1 : all, *found;
-
+const struct key *schema_find(enum place place, struct span name) {
   if (name.len == 0 || memchr(name.text, '\0', name.len))
     return NULL;
-  found = find(next, NULL, name);
-  return found ? found : find(all, next, name);
+  for (const struct key *key = schema_places[place].keys; key->name; key++)
+    if (is_name(name, key->name))
+      return key;
+  return NULL;
 }
 
 void schema_forget(enum place place, void *ret) {

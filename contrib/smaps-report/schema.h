@@ -50,11 +50,8 @@ struct place_schema {
 };
 extern const struct place_schema schema_places[PLACES];
 
-/* Finds a key of an object, NULL if it has none of this name. `last` is the key
- * before it, or NULL: most of the time of loading goes into the keys of a
- * million processes, and a writer keeps nearly to the order of the schema. */
-const struct key *schema_find(enum place place, const struct key *last,
-                              struct span name);
+/* Finds a key of an object; NULL if it has none of this name. */
+const struct key *schema_find(enum place place, struct span name);
 
 /* Makes a struct of which nothing is known. */
 void schema_forget(enum place place, void *ret);
