@@ -16,10 +16,19 @@
 /* One log for all, as in the daemon. Any thread may add a line. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct {
-  char **lines;
+  struct text lines;
   size_t n;
   size_t errors;
 } kept;
+
+static void add_line(const char *line) {
+  const struct style plain = {.out = NULL};
+  size_t len = strlen(OURS);
+
+  text_add_name(&kept.lines, strncmp(line, OURS, len) == 0 ? line + len : line,
+                &plain);
+  text_add(&kept.lines, "\n");
+}
 
 void plugin_log(int level, const char *format, ...) {
   va_list args;
@@ -34,13 +43,10 @@ void plugin_log(int level, const char *format, ...) {
   memory_check(n < 0 ? NULL : line);
   pthread_mutex_lock(&mutex);
   kept.errors += level <= LOG_ERR;
-  if (kept.n < LINES_MAX) {
-    kept.lines = memory_room(kept.lines, kept.n, sizeof(*kept.lines));
-    kept.lines[kept.n++] = line;
-  } else {
-    free(line);
-  }
+  if (kept.n++ < LINES_MAX)
+    add_line(line);
   pthread_mutex_unlock(&mutex);
+  free(line);
 }
 
 cdtime_t cdtime(void) {
@@ -53,25 +59,12 @@ cdtime_t cdtime(void) {
 
 size_t messages_errors(void) { return kept.errors; }
 
-/* A failure is ignored: the rest of the output does not need the line. */
-static void print_line(const char *line, FILE *out) {
-  const struct style plain = {.out = out};
-  struct text text = {0};
-  size_t len = strlen(OURS);
-
-  text_add_name(&text, strncmp(line, OURS, len) == 0 ? line + len : line,
-                &plain);
-  fprintf(out, "%s\n", text.bytes ? text.bytes : "");
-  text_done(&text);
-}
-
+/* A failure is ignored: the rest of the output does not need the lines. */
 void messages_print(FILE *out) {
   pthread_mutex_lock(&mutex);
-  for (size_t i = 0; i < kept.n; i++) {
-    print_line(kept.lines[i], out);
-    free(kept.lines[i]);
-  }
-  free(kept.lines);
-  memset(&kept, 0, sizeof(kept));
+  if (kept.lines.bytes)
+    fputs(kept.lines.bytes, out);
+  text_done(&kept.lines);
+  kept.n = kept.errors = 0;
   pthread_mutex_unlock(&mutex);
 }
