@@ -1,5 +1,4 @@
 #include "folded.h"
-#include "output.h"
 #include "text.h"
 
 #include <string.h>

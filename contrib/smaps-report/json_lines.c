@@ -1,6 +1,5 @@
 #include "json_lines.h"
 #include "document.h"
-#include "output.h"
 #include "text.h"
 
 #include <assert.h>

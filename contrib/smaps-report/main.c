@@ -7,7 +7,6 @@
 #include "load.h"
 #include "memory.h"
 #include "messages.h"
-#include "output.h"
 #include "page_data.h"
 #include "probe.h"
 #include "view.h"

@@ -4,7 +4,6 @@
 #include "explain.h"
 #include "json_lines.h"
 #include "memory.h"
-#include "output.h"
 #include "split.h"
 #include "sum.h"
 

@@ -1,8 +1,8 @@
 #include "text.h"
 #include "document.h"
 #include "memory.h"
-#include "output.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -234,6 +234,24 @@ void text_pad(struct text *t, size_t n) {
 void text_append(struct text *t, const struct text *other) {
   if (other->len > 0)
     add(t, other->bytes, other->len, other->width);
+}
+
+/* ---- output ---- */
+
+static void fail(int error) {
+  if (error != EPIPE)
+    fprintf(stderr, "smaps-report: cannot write: %s\n", strerror(error));
+  exit(2);
+}
+
+void output_check(FILE *out) {
+  if (ferror(out))
+    fail(errno);
+}
+
+void output_finish(FILE *out) {
+  if (fflush(out) != 0 || ferror(out))
+    fail(errno);
 }
 
 void text_print(struct text *t, enum colour colour, const struct style *s) {

@@ -90,4 +90,14 @@ void text_append(struct text *t, const struct text *other);
 enum colour { COLOUR_NONE, COLOUR_BOLD, COLOUR_RED, COLOUR_GREEN };
 void text_print(struct text *t, enum colour colour, const struct style *s);
 
+/*
+ * Exits with status 2 if writing has failed; prints an error, except for a pipe
+ * without a reader (EPIPE). Called after each line, while errno is still that
+ * of the failure.
+ */
+void output_check(FILE *out);
+
+/* Flushes the output at the end, and checks it in the same way. */
+void output_finish(FILE *out);
+
 #endif
