@@ -32,16 +32,14 @@ static void forget_rows(struct watch_rows *rows) {
 }
 
 static void drop_close_up(struct watch *w) {
-  if (w->has_close_up)
-    document_done(&w->close_up);
+  document_done(&w->close_up);
   w->has_close_up = false;
   replace(&w->trouble, NULL);
 }
 
 void watch_done(struct watch *w) {
   drop_close_up(w);
-  if (w->has_document)
-    document_done(&w->document);
+  document_done(&w->document);
   for (size_t i = 0; i < LEVELS; i++) {
     free(w->views[i].filter);
     free(w->views[i].selected);
@@ -125,12 +123,10 @@ static struct watch_rows list_mappings(const struct process *p) {
 
 /* ---- growth ---- */
 
-static struct change change_between(uint64_t old, uint64_t new) {
-  if (old == UNKNOWN || new == UNKNOWN)
-    return (struct change){.is_known = false};
-  return (struct change){.is_known = true,
-                         .is_less = new < old,
-                         .bytes = new < old ? old - new : new - old};
+static double change_between(uint64_t old, uint64_t new) {
+  bool is_known = old != UNKNOWN && new != UNKNOWN;
+
+  return is_known ? (double)new - (double)old : (double)NAN;
 }
 
 static int compare_keys(const void *a, const void *b) {
@@ -182,13 +178,10 @@ static bool passes(const struct watch *w, const struct watch_row *row) {
 
 /* Rows are sorted by this number; NaN if it is unknown. */
 static double number_of(const struct watch_row *row, enum watch_sort sort) {
-  const struct change *c = sort == SORT_START ? &row->start : &row->last;
   uint64_t whole = sort <= SORT_SWAP ? row->amounts[sort] : row->count;
 
   if (sort == SORT_START || sort == SORT_LAST)
-    return !c->is_known ? (double)NAN
-           : c->is_less ? -(double)c->bytes
-                        : (double)c->bytes;
+    return sort == SORT_START ? row->start : row->last;
   return whole == UNKNOWN ? (double)NAN : (double)whole;
 }
 
@@ -288,8 +281,7 @@ void watch_take(struct watch *w, struct document *d) {
     document_done(d);
     return;
   }
-  if (w->has_document)
-    document_done(&w->document);
+  document_done(&w->document);
   w->document = *d;
   w->has_document = true;
   update(&w->levels[LEVEL_GROUPS], list_groups(&w->document));

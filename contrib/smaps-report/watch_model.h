@@ -25,12 +25,6 @@ enum watch_sort {
   SORTS
 };
 
-struct change {
-  bool is_known;
-  bool is_less;
-  uint64_t bytes;
-};
-
 struct watch_row {
   const char
       *name; /* a stranger's text; NULL: the mappings that are left out */
@@ -41,8 +35,8 @@ struct watch_row {
   uint64_t pss_error;
   /* The processes of a group, the pid of a process, the areas of a mapping. */
   uint64_t count;
-  uint64_t first; /* the first PSS that was known; or UNKNOWN */
-  struct change start, last;
+  uint64_t first;     /* the first PSS that was known; or UNKNOWN */
+  double start, last; /* the changes of PSS in bytes; NaN: unknown */
 };
 
 /* All rows of a level, sorted by key. A row that is gone is forgotten, so that

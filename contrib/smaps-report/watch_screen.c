@@ -88,9 +88,11 @@ static void add_amounts(struct text *line, const struct watch_row *row,
   }
 }
 
-static void add_change(struct text *line, const struct change *c,
-                       const struct style *s, struct text *field) {
-  text_add_change(field, c->is_less, c->is_known ? c->bytes : UNKNOWN, s);
+static void add_change(struct text *line, double change, const struct style *s,
+                       struct text *field) {
+  uint64_t bytes = isnan(change) ? UNKNOWN : (uint64_t)fabs(change);
+
+  text_add_change(field, change < 0, bytes, s);
   add_right(line, field, CHANGE_WIDTH);
 }
 
@@ -122,9 +124,9 @@ static void add_row(struct text *line, const struct watch *w,
 
   add_amounts(line, row, s, &field);
   if (is_shown(SORT_START))
-    add_change(line, &row->start, s, &field);
+    add_change(line, row->start, s, &field);
   if (is_shown(SORT_LAST))
-    add_change(line, &row->last, s, &field);
+    add_change(line, row->last, s, &field);
   if (row->count == UNKNOWN)
     text_add(&field, "-");
   else
@@ -269,9 +271,9 @@ static void draw_titles(const struct watch *w) {
 static chtype attributes_of(const struct watch_row *row, bool is_selected) {
   if (is_selected)
     return A_REVERSE;
-  if (!row->last.is_known || row->last.bytes == 0)
+  if (isnan(row->last) || row->last == 0)
     return A_NORMAL;
-  return (chtype)COLOR_PAIR(row->last.is_less ? 2 : 1);
+  return (chtype)COLOR_PAIR(row->last < 0 ? 2 : 1);
 }
 
 static void draw_rows(const struct watch_screen *s, struct watch *w,
