@@ -49,7 +49,6 @@ void matcher_done(struct matcher *m) {
   free(m->fixed);
   cgroup_tree_done(&m->cgroups);
   free(m->chain);
-  free(m->waiting);
   *m = (struct matcher){0};
 }
 
@@ -138,17 +137,17 @@ static void resolve_with_ancestors(struct matcher *m,
     resolve(m, t, m->chain[--n]);
 }
 
+/* Both in one piece, which lasts for a cycle. */
 static int make_chain_room(struct matcher *m, size_t n) {
-  struct process **chain, **waiting;
+  struct process **chain;
 
   if (n <= m->cap_chain)
     return 0;
-  chain = reallocarray(m->chain, n, sizeof(struct process *));
-  m->chain = chain ? chain : m->chain;
-  waiting = reallocarray(m->waiting, n, sizeof(struct process *));
-  m->waiting = waiting ? waiting : m->waiting;
-  if (!chain || !waiting)
+  chain = reallocarray(m->chain, n, 2 * sizeof(*chain));
+  if (!chain)
     return -ENOMEM;
+  m->chain = chain;
+  m->waiting = chain + n;
   m->cap_chain = n;
   return 0;
 }

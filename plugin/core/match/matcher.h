@@ -38,7 +38,7 @@ struct matcher {
 
   /* The path up to an ancestor that is resolved. */
   struct process **chain;
-  struct process **waiting; /* processes to match after the ordinary ones */
+  struct process **waiting; /* the processes to match last; behind chain */
   size_t cap_chain, n_waiting;
 
   /* State of the cycle. */

@@ -94,16 +94,15 @@ static void summarize(struct summary *sum, const struct last_state *l) {
 /* --- a group that has ended ----------------------------------------------- */
 
 static void begin_ended(struct capture *c, const struct scene *s,
-                        const struct last_known *last,
                         const struct last_state *l) {
   bool has_command_line = s->settings->capture.command_lines == CHOICE_YES;
 
   summarize(&c->summary, l);
   c->summary.has_ended = true;
   c->summary.ended_ns = s->cycle->now_ns - l->cycle_ns;
-  snapshot_begin(&c->json, s, &c->alarm, last, l);
+  snapshot_begin(&c->json, s, &c->alarm, l);
   for (size_t i = 0; i < l->n && i < s->settings->capture.top_processes; i++) {
-    snapshot_ended(&c->json, s, last, &l->members[i], has_command_line);
+    snapshot_ended(&c->json, s, l, &l->members[i], has_command_line);
     c->written++;
   }
   c->in_group = l->usage.processes;
@@ -145,7 +144,7 @@ int capture_begin(struct capture *c, const struct scene *s,
                         .time_ns = s->time_ns,
                         .json.max = JSON_MAX};
   if (ended) {
-    begin_ended(c, s, last, ended);
+    begin_ended(c, s, ended);
     return 0;
   }
   rc = choose_members(c, s, g);
@@ -157,7 +156,7 @@ int capture_begin(struct capture *c, const struct scene *s,
     summarize(&c->summary, &g->last->state);
   else
     c->summary = last_known_sum_up(g, s);
-  snapshot_begin(&c->json, s, &c->alarm, NULL, NULL);
+  snapshot_begin(&c->json, s, &c->alarm, NULL);
   return 0;
 }
 
@@ -274,7 +273,7 @@ int capture_close_up(const struct scene *s, struct reader *reader, uint32_t pid,
 
   if (!p || p->state != PROCESS_ALIVE)
     return -ESRCH;
-  snapshot_begin(&c.json, s, NULL, NULL, NULL);
+  snapshot_begin(&c.json, s, NULL, NULL);
   rc = close_up_error(add_process(&c, s, reader, p));
   if (rc == 0) {
     snapshot_end(&c.json, 0, NULL, 0);

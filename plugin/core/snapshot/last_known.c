@@ -150,7 +150,8 @@ static void note_state(struct last_known *l, const struct group *g,
     add_sample(l, sum.pss_bytes, now_ns);
   if (sum.has_pss)
     sum.change = change_of(l, sum.pss_bytes, now_ns);
-  l->rule = g->rule;
+  l->state.name = l->name;
+  l->state.rule = g->rule;
   l->state.cycle_ns = now_ns;
   l->state.time_ns = s->time_ns;
   l->state.usage = g->usage;

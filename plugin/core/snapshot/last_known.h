@@ -34,6 +34,8 @@ struct last_member {
 };
 
 struct last_state {
+  const char *name; /* of the group; owned by its last_known */
+  size_t rule;
   uint64_t cycle_ns; /* monotonic */
   uint64_t time_ns;  /* since the Epoch */
   struct usage usage;
@@ -45,7 +47,6 @@ struct last_state {
 struct last_known {
   struct last_known *next;
   char name[GROUP_NAME_SIZE];
-  size_t rule;
   /* PSS that rested on a reading of every member: a guess that a reading
    * corrects is not a change. The oldest first. */
   struct pss_sample {

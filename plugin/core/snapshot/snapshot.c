@@ -202,38 +202,36 @@ static void add_group(struct json *j, const struct scene *s,
 /* Writes a group that has ended. Values of its control group, such as kills,
  * are of this cycle. g is NULL for a group of a template. */
 static void add_ended_group(struct json *j, const struct scene *s,
-                            const struct last_known *last,
-                            const struct last_state *state,
+                            const struct last_state *last,
                             const struct group *g) {
   json_object(j, NULL);
   json_string(j, "name", last->name);
   json_integer(j, "rule", last->rule);
-  json_decimal(j, "last_known", seconds(state->time_ns));
-  add_members(j, s, &state->usage);
+  json_decimal(j, "last_known", seconds(last->time_ns));
+  add_members(j, s, &last->usage);
   if (g)
     add_cgroup(j, s, g);
-  add_usage(j, s, &state->usage);
+  add_usage(j, s, &last->usage);
   json_end_object(j);
 }
 
 /* Writes the groups by name, among them the ended one, even if it is removed.
  */
 static void add_groups(struct json *j, const struct scene *s,
-                       const struct last_known *last,
-                       const struct last_state *state) {
+                       const struct last_state *last) {
   for (size_t i = 0; i < s->groups->n; i++) {
     const struct group *g = s->groups->groups[i];
     int order = last ? strcmp(g->name, last->name) : -1;
 
     if (order >= 0) {
-      add_ended_group(j, s, last, state, order == 0 ? g : NULL);
+      add_ended_group(j, s, last, order == 0 ? g : NULL);
       last = NULL;
     }
     if (order != 0 && is_reported(g))
       add_group(j, s, g);
   }
   if (last)
-    add_ended_group(j, s, last, state, NULL);
+    add_ended_group(j, s, last, NULL);
 }
 
 static void add_host(struct json *j, const struct host_account *host) {
@@ -247,8 +245,7 @@ static void add_host(struct json *j, const struct host_account *host) {
 }
 
 void snapshot_begin(struct json *j, const struct scene *s,
-                    const struct alarm *alarm, const struct last_known *last,
-                    const struct last_state *state) {
+                    const struct alarm *alarm, const struct last_state *last) {
   json_object(j, NULL);
   add_head(j, s);
   add_trigger(j, alarm);
@@ -256,7 +253,7 @@ void snapshot_begin(struct json *j, const struct scene *s,
   if (s->host->absence == HOST_IS_SEEN)
     add_host(j, &s->host->account);
   json_array(j, "groups");
-  add_groups(j, s, last, state);
+  add_groups(j, s, last);
   json_end_array(j);
   json_array(j, "processes");
 }
@@ -458,7 +455,7 @@ void snapshot_process(struct json *j, const struct scene *s,
 
 /* The rule of its group may have been one with Continue. */
 static void add_ended_rule(struct json *j, const struct scene *s,
-                           const struct last_known *last) {
+                           const struct last_state *last) {
   const struct settings *settings = s->settings;
   bool is_view =
       last->rule < settings->n_rules && settings->rules[last->rule].is_view;
@@ -475,7 +472,7 @@ static void add_ended_rule(struct json *j, const struct scene *s,
 }
 
 void snapshot_ended(struct json *j, const struct scene *s,
-                    const struct last_known *last, const struct last_member *m,
+                    const struct last_state *last, const struct last_member *m,
                     bool has_command_line) {
   json_object(j, NULL);
   json_integer(j, "pid", m->pid);
@@ -514,7 +511,7 @@ int snapshot_make(const struct scene *s, char **ret_text, size_t *ret_len) {
   struct json json = {.max = JSON_MAX};
   int rc;
 
-  snapshot_begin(&json, s, NULL, NULL, NULL);
+  snapshot_begin(&json, s, NULL, NULL);
   for (size_t i = 0; i < s->processes->n; i++)
     if (is_recorded(s->processes->processes[i]))
       snapshot_process(&json, s, s->processes->processes[i], has_command_lines,

@@ -38,8 +38,7 @@ int snapshot_make(const struct scene *s, char **ret_text, size_t *ret_len);
 /* Writes the head, the rules and the groups. alarm is NULL for a state. The
  * group of that name gets the last known state, unless that is NULL. */
 void snapshot_begin(struct json *j, const struct scene *s,
-                    const struct alarm *alarm, const struct last_known *last,
-                    const struct last_state *state);
+                    const struct alarm *alarm, const struct last_state *last);
 
 /* close_up may be NULL. */
 void snapshot_process(struct json *j, const struct scene *s,
@@ -48,7 +47,7 @@ void snapshot_process(struct json *j, const struct scene *s,
 
 /* Writes a process of that group that has ended. */
 void snapshot_ended(struct json *j, const struct scene *s,
-                    const struct last_known *last, const struct last_member *m,
+                    const struct last_state *last, const struct last_member *m,
                     bool has_command_line);
 
 /* Ends the document. A capture gets the number of members that it lacks and the
