@@ -25,7 +25,7 @@ SHAPE         := $(B)/tests/support/shape
 # A program takes of the archive only what it uses.
 SUPPORT_LIB   := $(B)/tests/support/support.a
 UNIT_SUPPORT  := $(B)/tests/support/machine.o $(SUPPORT_LIB)
-FAULTS_OBJ    := $(B)/tests/support/faults.o $(B)/tests/support/faults_files.o
+FAULTS_OBJ    := $(B)/tests/support/faults.o
 GLUE_SUPPORT  := $(B)/tests/support/stub_daemon.o $(B)/tests/support/items.o \
   $(FAULTS_OBJ)
 TEST_OBJ      := $(patsubst %.c,$(B)/%.o,$(SUPPORT_SRC) $(UNIT_SRC) \

@@ -1,12 +1,14 @@
 #include "faults.h"
 
-#include "faults_call.h"
 #include "test.h"
 #include "wrap.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <locale.h>
+#include <mntent.h>
 #include <pthread.h>
 #include <pwd.h>
 #include <regex.h>
@@ -15,12 +17,57 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <collectd/core/daemon/collectd.h>
 #include <collectd/core/daemon/plugin.h>
+
+#define FAULTS_NAME_SIZE 128
+
+/* Not of errno: a read that brings half, or nothing. */
+#define CUT_SHORT (-1)
+#define AT_END (-2)
+
+enum call {
+  CALL_MALLOC,
+  CALL_CALLOC,
+  CALL_REALLOC,
+  CALL_REALLOCARRAY,
+  CALL_STRDUP,
+  CALL_STRNDUP,
+  CALL_NEWLOCALE,
+  CALL_REGCOMP,
+  CALL_REGEXEC,
+  CALL_OPENDIR,
+  CALL_FDOPENDIR,
+  CALL_READDIR,
+  CALL_SCANDIRAT,
+  CALL_OPEN,
+  CALL_OPENAT,
+  CALL_READ,
+  CALL_CLOSE,
+  CALL_FSTAT,
+  CALL_FSTATAT,
+  CALL_READLINKAT,
+  CALL_KCMP,
+  CALL_UNAME,
+  CALL_GETPWUID_R,
+  CALL_PTHREAD_CREATE,
+  CALL_WRITE,
+  CALL_FSYNC,
+  CALL_FCHMOD,
+  CALL_RENAMEAT,
+  CALL_UNLINKAT,
+  CALL_MKDIR,
+  CALL_FACCESSAT,
+  CALL_REGISTER_READ,
+  CALL_REGISTER_NOTIFICATION,
+  CALL_DISPATCH,
+  CALLS
+};
 
 #define CALLS_MAX 32768
 
@@ -131,8 +178,6 @@ void faults_start(unsigned at, unsigned way) {
 
 void faults_stop(void) { is_counting = false; }
 
-bool faults_are_counted(void) { return is_counting; }
-
 unsigned faults_calls(void) { return made[watched]; }
 
 static unsigned count_ways(unsigned n) {
@@ -235,7 +280,9 @@ static const char *name_of_error(int error) {
                             : strerrorname_np(error);
 }
 
-int faults_fail(enum call call, const char *object) {
+/* Counts the call. Returns 0, or what it is to fail with: an error, which is in
+ * errno too, CUT_SHORT or AT_END. object: the name of what it is made on. */
+static int fault(enum call call, const char *object) {
   unsigned n;
   int error;
 
@@ -276,34 +323,33 @@ static void *taken(void *block) {
 }
 
 void *__wrap_malloc(size_t size) {
-  return faults_fail(CALL_MALLOC, "") ? NULL : taken(__real_malloc(size));
+  return fault(CALL_MALLOC, "") ? NULL : taken(__real_malloc(size));
 }
 
 void *__wrap_calloc(size_t n, size_t size) {
-  return faults_fail(CALL_CALLOC, "") ? NULL : taken(__real_calloc(n, size));
+  return fault(CALL_CALLOC, "") ? NULL : taken(__real_calloc(n, size));
 }
 
 void *__wrap_realloc(void *block, size_t size) {
-  if (faults_fail(CALL_REALLOC, ""))
+  if (fault(CALL_REALLOC, ""))
     return NULL;
   return block ? __real_realloc(block, size)
                : taken(__real_realloc(NULL, size));
 }
 
 void *__wrap_reallocarray(void *block, size_t n, size_t size) {
-  if (faults_fail(CALL_REALLOCARRAY, ""))
+  if (fault(CALL_REALLOCARRAY, ""))
     return NULL;
   return block ? __real_reallocarray(block, n, size)
                : taken(__real_reallocarray(NULL, n, size));
 }
 
 char *__wrap_strdup(const char *text) {
-  return faults_fail(CALL_STRDUP, "") ? NULL : taken(__real_strdup(text));
+  return fault(CALL_STRDUP, "") ? NULL : taken(__real_strdup(text));
 }
 
 char *__wrap_strndup(const char *text, size_t len) {
-  return faults_fail(CALL_STRNDUP, "") ? NULL
-                                       : taken(__real_strndup(text, len));
+  return fault(CALL_STRNDUP, "") ? NULL : taken(__real_strndup(text, len));
 }
 
 void __wrap_free(void *block) {
@@ -321,9 +367,8 @@ WRAPPED(int, regexec, const regex_t *regex, const char *text, size_t n,
         regmatch_t match[], int flags);
 
 locale_t __wrap_newlocale(int mask, const char *name, locale_t base) {
-  return faults_fail(CALL_NEWLOCALE, "")
-             ? (locale_t)0
-             : taken(__real_newlocale(mask, name, base));
+  return fault(CALL_NEWLOCALE, "") ? (locale_t)0
+                                   : taken(__real_newlocale(mask, name, base));
 }
 
 void __wrap_freelocale(locale_t locale) {
@@ -332,9 +377,8 @@ void __wrap_freelocale(locale_t locale) {
 }
 
 int __wrap_regcomp(regex_t *regex, const char *pattern, int flags) {
-  int r = faults_fail(CALL_REGCOMP, pattern)
-              ? REG_ESPACE
-              : __real_regcomp(regex, pattern, flags);
+  int r = fault(CALL_REGCOMP, pattern) ? REG_ESPACE
+                                       : __real_regcomp(regex, pattern, flags);
 
   blocks += r == 0;
   return r;
@@ -347,7 +391,7 @@ void __wrap_regfree(regex_t *regex) {
 
 int __wrap_regexec(const regex_t *regex, const char *text, size_t n,
                    regmatch_t match[], int flags) {
-  return faults_fail(CALL_REGEXEC, text)
+  return fault(CALL_REGEXEC, text)
              ? REG_ESPACE
              : __real_regexec(regex, text, n, match, flags);
 }
@@ -375,13 +419,13 @@ long __wrap_syscall(long number, ...) {
   a = va_arg(args, unsigned);
   b = va_arg(args, unsigned);
   va_end(args);
-  if (faults_fail(CALL_KCMP, ""))
+  if (fault(CALL_KCMP, ""))
     return -1;
   return a + 1 == b ? 0 : 1;
 }
 
 int __wrap_uname(struct utsname *u) {
-  if (faults_fail(CALL_UNAME, ""))
+  if (fault(CALL_UNAME, ""))
     return -1;
   *u = (struct utsname){.sysname = "Linux", .release = "6.18.0"};
   return 0;
@@ -443,7 +487,7 @@ int __wrap_pthread_cond_signal(pthread_cond_t *cond) {
 /* uid 7 is "seven"; no other has a name. */
 int __wrap_getpwuid_r(uid_t uid, struct passwd *pw, char *buffer, size_t size,
                       struct passwd **ret) {
-  int error = faults_fail(CALL_GETPWUID_R, "");
+  int error = fault(CALL_GETPWUID_R, "");
 
   *ret = NULL;
   if (error || uid != 7)
@@ -471,7 +515,7 @@ static void *start_in_lane(void *argument) {
 
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                           void *(*run)(void *), void *argument) {
-  int error = faults_fail(CALL_PTHREAD_CREATE, "");
+  int error = fault(CALL_PTHREAD_CREATE, "");
   struct start *start = error ? NULL : __real_malloc(sizeof(*start));
 
   if (!start)
@@ -484,6 +528,215 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
   if (error)
     __real_free(start);
   return error;
+}
+
+/* --- files --- */
+
+#define FILES_MAX 256
+
+static char opened[FILES_MAX][FAULTS_NAME_SIZE]; /* by descriptor */
+static char root[PATH_MAX];
+
+void faults_set_root(const char *path) {
+  snprintf(root, sizeof(root), "%s", path);
+}
+
+WRAPPED(DIR *, opendir, const char *path);
+WRAPPED(DIR *, fdopendir, int fd);
+WRAPPED(struct dirent *, readdir, DIR *dir);
+WRAPPED(int, scandirat, int dir_fd, const char *path, struct dirent ***ret,
+        int (*wants)(const struct dirent *),
+        int (*compare)(const struct dirent **, const struct dirent **));
+WRAPPED(FILE *, setmntent, const char *path, const char *mode);
+WRAPPED(int, open, const char *path, int flags, ...);
+WRAPPED(int, openat, int dir_fd, const char *path, int flags, ...);
+WRAPPED(ssize_t, read, int fd, void *buffer, size_t size);
+WRAPPED(int, close, int fd);
+WRAPPED(int, fstat, int fd, struct stat *st);
+WRAPPED(int, fstatat, int dir_fd, const char *path, struct stat *st, int flags);
+WRAPPED(ssize_t, readlinkat, int dir_fd, const char *path, char *buffer,
+        size_t size);
+
+static const char *name_of(int fd) {
+  return fd >= 0 && fd < FILES_MAX ? opened[fd] : "";
+}
+
+static void remember(int fd, int dir_fd, const char *path) {
+  if (fd < 0 || fd >= FILES_MAX)
+    return;
+  /* One's descriptor is nobody else's before it is closed. */
+  snprintf(opened[fd], FAULTS_NAME_SIZE, "%.60s/%.60s", name_of(dir_fd), path);
+}
+
+/* The name by which a file is opened: a descriptor of our own is the file that
+ * it was opened for. */
+static const char *original(const char *path) {
+  static const char own[] = "/proc/self/fd/";
+
+  return strncmp(path, own, strlen(own)) == 0
+             ? name_of(atoi(path + strlen(own)))
+             : path;
+}
+
+/* Redirects paths by which the plugin means the running kernel. */
+static const char *redirect(const char *path, char *ret) {
+  static const char *const live[] = {"/proc", "/sys/kernel/mm/ksm"};
+
+  for (size_t i = 0; i < LENGTH(live); i++) {
+    if (!is_counting || strncmp(path, live[i], strlen(live[i])) != 0 ||
+        original(path) != path)
+      continue;
+    snprintf(ret, PATH_MAX, "%.2000s%s%s", root, i ? "/ksm" : "",
+             path + strlen(live[i]));
+    return ret;
+  }
+  return path;
+}
+
+DIR *__wrap_opendir(const char *path) {
+  char other[PATH_MAX];
+  DIR *dir;
+
+  if (fault(CALL_OPENDIR, path))
+    return NULL;
+  dir = __real_opendir(redirect(path, other));
+  if (dir)
+    remember(dirfd(dir), -1, "");
+  return dir;
+}
+
+DIR *__wrap_fdopendir(int fd) {
+  return fault(CALL_FDOPENDIR, name_of(fd)) ? NULL : __real_fdopendir(fd);
+}
+
+struct dirent *__wrap_readdir(DIR *dir) {
+  return fault(CALL_READDIR, name_of(dirfd(dir))) ? NULL : __real_readdir(dir);
+}
+
+int __wrap_scandirat(int dir_fd, const char *path, struct dirent ***ret,
+                     int (*wants)(const struct dirent *),
+                     int (*compare)(const struct dirent **,
+                                    const struct dirent **)) {
+  int n = -1;
+
+  if (!fault(CALL_SCANDIRAT, name_of(dir_fd)))
+    n = __real_scandirat(dir_fd, path, ret, wants, compare);
+  blocks += n + (n > 0); /* the names, and their list */
+  return n;
+}
+
+FILE *__wrap_setmntent(const char *path, const char *mode) {
+  char other[PATH_MAX];
+
+  return __real_setmntent(redirect(path, other), mode);
+}
+
+int __wrap_open(const char *path, int flags, ...) {
+  char other[PATH_MAX];
+  va_list args;
+  int fd, mode;
+
+  if (fault(CALL_OPEN, original(path)))
+    return -1;
+  va_start(args, flags);
+  mode = flags & O_CREAT ? va_arg(args, int) : 0;
+  va_end(args);
+  fd = __real_open(redirect(path, other), flags, mode);
+  remember(fd, -1, original(path));
+  return fd;
+}
+
+int __wrap_openat(int dir_fd, const char *path, int flags, ...) {
+  va_list args;
+  int fd, mode;
+
+  if (fault(CALL_OPENAT, path))
+    return -1;
+  va_start(args, flags);
+  mode = flags & O_CREAT ? va_arg(args, int) : 0;
+  va_end(args);
+  fd = __real_openat(dir_fd, path, flags, mode);
+  remember(fd, dir_fd, path);
+  return fd;
+}
+
+ssize_t __wrap_read(int fd, void *buffer, size_t size) {
+  int error = fault(CALL_READ, name_of(fd));
+  ssize_t n;
+
+  if (error > 0)
+    return -1;
+  n = __real_read(fd, buffer, size);
+  return error == CUT_SHORT ? n / 2 : error == AT_END ? 0 : n;
+}
+
+/* Linux closes even where it reports an error. */
+int __wrap_close(int fd) {
+  int error = fault(CALL_CLOSE, name_of(fd));
+  int r = __real_close(fd);
+
+  if (error)
+    errno = error;
+  return error ? -1 : r;
+}
+
+int __wrap_fstat(int fd, struct stat *st) {
+  return fault(CALL_FSTAT, name_of(fd)) ? -1 : __real_fstat(fd, st);
+}
+
+int __wrap_fstatat(int dir_fd, const char *path, struct stat *st, int flags) {
+  return fault(CALL_FSTATAT, path) ? -1
+                                   : __real_fstatat(dir_fd, path, st, flags);
+}
+
+ssize_t __wrap_readlinkat(int dir_fd, const char *path, char *buffer,
+                          size_t size) {
+  return fault(CALL_READLINKAT, path)
+             ? -1
+             : __real_readlinkat(dir_fd, path, buffer, size);
+}
+
+/* --- writing --- */
+
+WRAPPED(ssize_t, write, int fd, const void *bytes, size_t size);
+int __wrap_fsync(int fd);
+WRAPPED(int, fchmod, int fd, mode_t mode);
+WRAPPED(int, renameat, int from_fd, const char *from, int to_fd,
+        const char *to);
+WRAPPED(int, unlinkat, int dir_fd, const char *path, int flags);
+WRAPPED(int, mkdir, const char *path, mode_t mode);
+WRAPPED(int, faccessat, int dir_fd, const char *path, int mode, int flags);
+
+ssize_t __wrap_write(int fd, const void *bytes, size_t size) {
+  int error = fault(CALL_WRITE, name_of(fd));
+
+  return error > 0 ? -1 : __real_write(fd, bytes, error ? size / 2 : size);
+}
+
+/* The disk is not what is tested. */
+int __wrap_fsync(int fd) { return fault(CALL_FSYNC, name_of(fd)) ? -1 : 0; }
+
+int __wrap_fchmod(int fd, mode_t mode) {
+  return fault(CALL_FCHMOD, name_of(fd)) ? -1 : __real_fchmod(fd, mode);
+}
+
+int __wrap_renameat(int from_fd, const char *from, int to_fd, const char *to) {
+  return fault(CALL_RENAMEAT, to) ? -1
+                                  : __real_renameat(from_fd, from, to_fd, to);
+}
+
+int __wrap_unlinkat(int dir_fd, const char *path, int flags) {
+  return fault(CALL_UNLINKAT, path) ? -1 : __real_unlinkat(dir_fd, path, flags);
+}
+
+int __wrap_mkdir(const char *path, mode_t mode) {
+  return fault(CALL_MKDIR, path) ? -1 : __real_mkdir(path, mode);
+}
+
+int __wrap_faccessat(int dir_fd, const char *path, int mode, int flags) {
+  return fault(CALL_FACCESSAT, path)
+             ? -1
+             : __real_faccessat(dir_fd, path, mode, flags);
 }
 
 /* --- the daemon --- */
@@ -499,7 +752,7 @@ int __wrap_plugin_register_complex_read(const char *group, const char *name,
                                         plugin_read_cb callback,
                                         cdtime_t interval,
                                         user_data_t const *user_data) {
-  return faults_fail(CALL_REGISTER_READ, name)
+  return fault(CALL_REGISTER_READ, name)
              ? -1
              : __real_plugin_register_complex_read(group, name, callback,
                                                    interval, user_data);
@@ -508,13 +761,12 @@ int __wrap_plugin_register_complex_read(const char *group, const char *name,
 int __wrap_plugin_register_notification(const char *name,
                                         plugin_notification_cb callback,
                                         user_data_t const *user_data) {
-  return faults_fail(CALL_REGISTER_NOTIFICATION, name)
+  return fault(CALL_REGISTER_NOTIFICATION, name)
              ? -1
              : __real_plugin_register_notification(name, callback, user_data);
 }
 
 int __wrap_plugin_dispatch_values(value_list_t const *vl) {
-  return faults_fail(CALL_DISPATCH, vl->type)
-             ? -1
-             : __real_plugin_dispatch_values(vl);
+  return fault(CALL_DISPATCH, vl->type) ? -1
+                                        : __real_plugin_dispatch_values(vl);
 }

@@ -1,12 +1,11 @@
 /*
  * Makes one chosen call that the plugin makes into the system fail.
  *
- * Works by the linker's --wrap: a program that is linked with faults.o and
- * faults_files.o is one of FAULTY in tests/tests.mk. Calls of the plugin's
- * first thread are counted with those of who starts it, and those of further
- * ones for themselves. Besides, the wrappers stand for what must not be the
- * machine's own: its clock, /proc, the state of KSM, the kernel's release,
- * users, and kcmp(2).
+ * Works by the linker's --wrap: a program that is linked with faults.o is one
+ * of FAULTY in tests/tests.mk. Calls of the plugin's first thread are counted
+ * with those of who starts it, and those of further ones for themselves.
+ * Besides, the wrappers stand for what must not be the machine's own: its
+ * clock, /proc, the state of KSM, the kernel's release, users, and kcmp(2).
  */
 #ifndef SMAPS_TESTS_FAULTS_H
 #define SMAPS_TESTS_FAULTS_H
