@@ -48,7 +48,7 @@ $(TEST_OBJ): $(B)/tests/%.o: tests/%.c $(B)/flags
 
 $(SUPPORT_LIB): $(addprefix $(B)/tests/support/,test.o fixture.o proctree.o \
   draw.o world.o matched.o measured.o parsed.o memory_world.o \
-  history.o memory_tree.o fake_pages.o paged.o reading.o addresses.o \
+  history.o memory_tree.o fake_pages.o paged.o reading.o \
   lineage.o memory_table.o)
 	$(call say,AR,$@)
 	$(Q)rm -f $@
@@ -95,7 +95,6 @@ $(call wrap,$(COLLECTED),openat readlinkat)
 # The right to look pages up is lost and comes back, and time passes by reading.
 $(call wrap,core/test_giants,openat nanosleep)
 # What is read is memory that is known, and no file.
-$(UNIT)/measure/test_oracle: $(B)/tests/support/memory_reader.o
 $(call wrap,measure/test_oracle,reader_run statm_read_of status_read_of)
 # kcmp() tells which processes share memory.
 $(call wrap,measure/test_stand_in,syscall)

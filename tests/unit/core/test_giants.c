@@ -24,8 +24,8 @@
 
 #include "estimate/group_track.h"
 
-#include "addresses.h"
 #include "draw.h"
+#include "fake_pages.h"
 #include "memory_tree.h"
 #include "parsed.h"
 #include "world.h"
@@ -38,6 +38,25 @@ enum { OBJECT_FILE, OBJECT_LIBRARY, OBJECT_BUFFERS, OBJECT_SMALL };
 struct tally {
   unsigned long n, beyond, uss_beyond, far, uss_far;
   double off, uss_off, worst, uss_worst, width, uss_width;
+};
+
+/* The anonymous pages that an address space has room for. */
+#define ADDRESSES 65536
+/* Mappings begin and end at multiples of so many pages: objects, too. */
+#define ADDRESSES_BLOCK 64
+#define FIRST_PAGE UINT64_C(0x10000)
+#define FIRST_FRAME UINT64_C(0x1000)
+#define NO_PAGE UINT32_MAX
+
+/* Where each page of a process is. Objects have the same addresses in all
+ * processes. A page that was copied on write has the address of the one before.
+ * Places are addresses of anonymous memory, numbered from 0. */
+struct addresses {
+  bool is_sparse;    /* all addresses are mapped, and few are used */
+  bool is_wandering; /* it gives memory back, and maps other addresses */
+  bool is_placed[MEMORY_PAGES];
+  uint32_t page_at[ADDRESSES + ADDRESSES_BLOCK];
+  uint32_t next, end;
 };
 
 struct load;
@@ -126,6 +145,164 @@ int __wrap_nanosleep(const struct timespec *wanted, struct timespec *left) {
   return 0;
 }
 
+/* --- the address space of a process ------------------------------------------
+ */
+
+static uint64_t numbers[MEMORY_PAGES + ADDRESSES];
+
+static uint32_t n_object_pages(const struct memory_world *w) {
+  const struct memory_object *last = &w->objects[MEMORY_OBJECTS - 1];
+
+  return last->first + last->pages;
+}
+
+static uint16_t bit(unsigned slot) { return (uint16_t)(1U << slot); }
+
+static bool has(const struct memory_world *w, unsigned slot, uint32_t i) {
+  const struct memory_page *page = &w->pages[i];
+
+  return page->kind != KIND_FREE &&
+         ((page->mappers | page->swapped) & bit(slot));
+}
+
+/* Makes them those of a process without pages. */
+static void addresses_clear(struct addresses *a) {
+  memset(a, 0, sizeof(*a));
+  for (uint32_t i = 0; i < ADDRESSES + ADDRESSES_BLOCK; i++)
+    a->page_at[i] = NO_PAGE;
+}
+
+/* All anonymous memory of one that wanders is to be at other addresses. */
+static void addresses_move(struct addresses *a) {
+  memset(a->is_placed, 0, sizeof(a->is_placed));
+  for (uint32_t at = 0; at < a->end; at++)
+    a->page_at[at] = NO_PAGE;
+}
+
+static void free_places(struct stage *s, unsigned slot) {
+  struct addresses *a = &s->addresses[slot];
+
+  for (uint32_t at = 0; at < a->end; at++) {
+    uint32_t i = a->page_at[at];
+
+    if (i == NO_PAGE || has(&s->memory, slot, i))
+      continue;
+    a->page_at[at] = NO_PAGE;
+    a->is_placed[i] = false;
+  }
+}
+
+static void place(struct addresses *a, uint32_t i) {
+  while (a->page_at[a->next] != NO_PAGE)
+    a->next = (a->next + 1) % ADDRESSES;
+  a->page_at[a->next] = i;
+  a->is_placed[i] = true;
+  if (a->next >= a->end)
+    a->end = a->next + 1;
+}
+
+/* Gives an address to each page that has come, and takes those back of pages
+ * that have gone. */
+static void addresses_update(struct stage *s, unsigned slot) {
+  struct addresses *a = &s->addresses[slot];
+
+  free_places(s, slot);
+  if (!a->is_wandering)
+    a->next = 0; /* where something has gone */
+  for (uint32_t i = n_object_pages(&s->memory); i < s->memory.n_pages; i++)
+    if (has(&s->memory, slot, i) && !a->is_placed[i])
+      place(a, i);
+}
+
+/* The page at an address, those of objects first; NO_PAGE for none. */
+static uint32_t page_at(const struct stage *s, unsigned slot, uint32_t at) {
+  uint32_t objects = n_object_pages(&s->memory);
+
+  if (at >= objects)
+    return s->addresses[slot].page_at[at - objects];
+  return has(&s->memory, slot, at) ? at : NO_PAGE;
+}
+
+static uint64_t entry_at(const struct stage *s, unsigned slot, uint32_t at) {
+  uint32_t i = page_at(s, slot, at);
+  const struct memory_page *page;
+  uint64_t entry;
+
+  if (i == NO_PAGE)
+    return 0;
+  page = &s->memory.pages[i];
+  if (page->swapped & bit(slot))
+    return FAKE_SWAPPED;
+  entry = page->kind == KIND_ANON ? FAKE_ANON : FAKE_FILE;
+  if (page->mappers == bit(slot))
+    entry |= FAKE_EXCLUSIVE;
+  return entry | (s->hides_frames ? 0 : FIRST_FRAME + i);
+}
+
+/* NULL for anonymous memory. */
+static const char *name_at(const struct memory_world *w, uint32_t at) {
+  static const char *const names[MEMORY_OBJECTS + 1] = {
+      "/data/file", "/lib/library", "/dev/shm/buffers", "/dev/shm/small", NULL};
+  unsigned object = 0;
+
+  while (object < MEMORY_OBJECTS &&
+         at >= w->objects[object].first + w->objects[object].pages)
+    object++;
+  return names[object];
+}
+
+static bool is_mapped(const struct stage *s, unsigned slot, uint32_t block) {
+  if (s->addresses[slot].is_sparse && block >= n_object_pages(&s->memory))
+    return true;
+  for (uint32_t at = block; at < block + ADDRESSES_BLOCK; at++)
+    if (page_at(s, slot, at) != NO_PAGE)
+      return true;
+  return false;
+}
+
+/* Returns the size of all mappings, in pages. */
+static uint64_t put_maps(const struct stage *s, unsigned slot) {
+  static struct fake_range ranges[(MEMORY_PAGES + ADDRESSES) / ADDRESSES_BLOCK];
+  const struct addresses *a = &s->addresses[slot];
+  uint32_t end =
+      n_object_pages(&s->memory) + (a->is_sparse ? ADDRESSES : a->end);
+  uint64_t pages = 0, size = ADDRESSES_BLOCK * PAGE;
+  size_t n = 0;
+
+  for (uint32_t at = 0; at < end; at += ADDRESSES_BLOCK) {
+    const char *name = name_at(&s->memory, at);
+    uint64_t start = (FIRST_PAGE + at) * PAGE;
+
+    if (!is_mapped(s, slot, at))
+      continue;
+    pages += ADDRESSES_BLOCK;
+    if (n > 0 && ranges[n - 1].end == start && ranges[n - 1].name == name)
+      ranges[n - 1].end += size;
+    else
+      ranges[n++] = (struct fake_range){
+          .start = start, .end = start + size, .name = name};
+  }
+  fake_pages_map(&s->world.tree, s->memory.processes[slot].pid, ranges, n);
+  return pages;
+}
+
+static void put_pagemap(const struct stage *s, unsigned slot) {
+  uint32_t n = n_object_pages(&s->memory) + s->addresses[slot].end;
+
+  for (uint32_t at = 0; at < n; at++)
+    numbers[at] = entry_at(s, slot, at);
+  fake_pages_put_each(&s->world.tree, s->memory.processes[slot].pid, FIRST_PAGE,
+                      numbers, n);
+}
+
+static void put_kpagecount(const struct stage *s) {
+  const struct memory_world *w = &s->memory;
+
+  for (uint32_t i = 0; i < w->n_pages; i++)
+    numbers[i] = (uint64_t)__builtin_popcount(w->pages[i].mappers);
+  fake_pages_count_each(&s->world.tree, FIRST_FRAME, numbers, w->n_pages);
+}
+
 /* --- the tree ---------------------------------------------------------------
  */
 
@@ -146,7 +323,6 @@ static void show(struct stage *s, unsigned slot) {
   const struct memory_process *p = &s->memory.processes[slot];
   struct memory_process *was = &s->shown[slot];
   bool is_other = was->starttime != p->starttime;
-  uint64_t size_pages;
 
   if (was->is_alive && (!p->is_alive || is_other))
     proctree_end(&s->world.tree, was->pid);
@@ -155,18 +331,18 @@ static void show(struct stage *s, unsigned slot) {
   *was = *p;
   if (!p->is_alive)
     return;
-  addresses_update(&s->addresses[slot], &s->memory, slot);
+  addresses_update(s, slot);
   memory_tree_put_stat(&s->world.tree, p, comm_of(s, slot));
   memory_tree_put_rollup(&s->world.tree, p->pid, &s->views[slot]);
-  size_pages = addresses_put(&s->addresses[slot], &s->world.tree, &s->memory,
-                             slot, s->hides_frames);
-  memory_tree_put_sizes(&s->world.tree, p->pid, size_pages, &s->views[slot]);
+  put_pagemap(s, slot);
+  memory_tree_put_sizes(&s->world.tree, p->pid, put_maps(s, slot),
+                        &s->views[slot]);
 }
 
 static void show_all(struct stage *s) {
   memory_view_all(&s->memory, s->views);
   memory_tree_put_meminfo(&s->world.tree, &s->memory);
-  addresses_put_counts(&s->world.tree, &s->memory);
+  put_kpagecount(s);
   for (unsigned slot = 0; slot < MEMORY_SLOTS; slot++)
     show(s, slot);
 }
