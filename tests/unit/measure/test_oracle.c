@@ -416,8 +416,16 @@ static unsigned count_worse(const double is[FIGURES],
   return n;
 }
 
-static void run_class(const struct history_class *c, unsigned histories,
-                      const double was[FIGURES]) {
+/* A class, and its figures as they were. */
+struct judged {
+  struct history_class class;
+  unsigned histories; /* 0: 1,500 */
+  double was[FIGURES];
+};
+
+static void run_class(const struct judged *j) {
+  const struct history_class *c = &j->class;
+  unsigned histories = j->histories ? j->histories : 1500;
   uint64_t first = number_from("ORACLE_SEED", 1);
   uint64_t share = number_from("ORACLE_PERCENT", 100);
   uint64_t verbose = number_from("ORACLE_VERBOSE", 0);
@@ -437,11 +445,18 @@ static void run_class(const struct history_class *c, unsigned histories,
   calculate(&result, is);
   if (verbose)
     print(c->name, is);
-  if (first == 1 && share == 100 && count_worse(is, was) > 0)
+  if (first == 1 && share == 100 && count_worse(is, j->was) > 0)
     fail_msg("%s: the estimates are worse than they were", c->name);
 }
 
 /* --- classes --- */
+
+#define CLASS_TEST(test, ...)                                                  \
+  TEST(test) {                                                                 \
+    static const struct judged judged = {__VA_ARGS__};                         \
+                                                                               \
+    run_class(&judged);                                                        \
+  }
 
 #define PRIVATE_WEIGHTS                                                        \
   [OP_START] = 1, [OP_EXEC] = 1, [OP_EXIT] = 1, [OP_GROW] = 6, [OP_SHRINK] = 6
@@ -471,160 +486,120 @@ static void run_class(const struct history_class *c, unsigned histories,
   [OP_SWAP_IN_WRITTEN] = 1, [OP_SWAP_OFF] = 1
 
 /* Two groups: that there is another makes no difference here. */
-TEST(private_memory_is_followed_exactly) {
-  static const struct history_class class = {.name = "private",
-                                             .is_private = true,
-                                             .groups = 2,
-                                             .weights = {PRIVATE_WEIGHTS}};
+CLASS_TEST(private_memory_is_followed_exactly,
+           .was = {11.043, 100.000, 0.000, 0.756, 100.000, 0.000, 0.756,
+                   100.000, 0.000, 0.756, 100.000, 0.000, 0.756},
+           .class = {.name = "private",
+                     .is_private = true,
+                     .groups = 2,
+                     .weights = {PRIVATE_WEIGHTS}})
 
-  run_class(&class, 1500,
-            (double[]){11.043, 100.000, 0.000, 0.756, 100.000, 0.000, 0.756,
-                       100.000, 0.000, 0.756, 100.000, 0.000, 0.756});
-}
-
-TEST(files_shared_in_a_group) {
-  static const struct history_class class = {.name = "files",
-                                             .groups = 1,
-                                             .is_mapping = true,
-                                             .weights = {FILES_WEIGHTS}};
-
-  run_class(&class, 1500,
-            (double[]){29.734, 98.595, 1.423, 8.667, 98.740, 2.078, 11.989,
-                       98.010, 1.747, 9.261, 99.051, 2.424, 12.945});
-}
+CLASS_TEST(files_shared_in_a_group,
+           .was = {29.734, 98.595, 1.423, 8.667, 98.740, 2.078, 11.989, 98.010,
+                   1.747, 9.261, 99.051, 2.424, 12.945},
+           .class = {.name = "files",
+                     .groups = 1,
+                     .is_mapping = true,
+                     .weights = {FILES_WEIGHTS}})
 
 /* No cheap file of a process shows that others outside its group have mapped
  * its pages, or have left them. */
-TEST(files_shared_with_strangers) {
-  static const struct history_class class = {.name = "strangers' files",
-                                             .groups = 2,
-                                             .is_mapping = true,
-                                             .has_outsiders = true,
-                                             .weights = {FILES_WEIGHTS}};
+CLASS_TEST(files_shared_with_strangers,
+           .was = {29.383, 93.091, 1.494, 6.555, 94.676, 2.065, 9.235, 94.817,
+                   1.646, 6.715, 97.064, 2.218, 9.513},
+           .class = {.name = "strangers' files",
+                     .groups = 2,
+                     .is_mapping = true,
+                     .has_outsiders = true,
+                     .weights = {FILES_WEIGHTS}})
 
-  run_class(&class, 1500,
-            (double[]){29.383, 93.091, 1.494, 6.555, 94.676, 2.065, 9.235,
-                       94.817, 1.646, 6.715, 97.064, 2.218, 9.513});
-}
+CLASS_TEST(copy_on_write,
+           .was = {26.569, 98.717, 1.631, 53.772, 98.800, 5.340, 216.486,
+                   98.901, 2.133, 55.490, 99.324, 5.983, 223.510},
+           .class = {.name = "copy on write",
+                     .groups = 1,
+                     .is_forked = true,
+                     .weights = {COPY_WEIGHTS}})
 
-TEST(copy_on_write) {
-  static const struct history_class class = {.name = "copy on write",
-                                             .groups = 1,
-                                             .is_forked = true,
-                                             .weights = {COPY_WEIGHTS}};
+CLASS_TEST(prefork_pools,
+           .was = {29.042, 99.689, 2.143, 66.337, 99.909, 7.327, 305.545,
+                   99.603, 2.626, 69.367, 99.931, 8.550, 319.322},
+           .class = {.name = "prefork pools",
+                     .groups = 1,
+                     .is_forked = true,
+                     .is_pool = true,
+                     .is_mapping = true,
+                     .weights = {POOL_WEIGHTS}})
 
-  run_class(&class, 1500,
-            (double[]){26.569, 98.717, 1.631, 53.772, 98.800, 5.340, 216.486,
-                       98.901, 2.133, 55.490, 99.324, 5.983, 223.510});
-}
+CLASS_TEST(swapped_memory,
+           .was = {27.687, 99.100, 4.869, 89.087, 98.770, 17.181, 549.464,
+                   99.289, 5.519, 92.280, 99.027, 18.963, 568.734},
+           .class = {.name = "swap",
+                     .groups = 1,
+                     .is_forked = true,
+                     .weights = {SWAP_WEIGHTS}})
 
-TEST(prefork_pools) {
-  static const struct history_class class = {.name = "prefork pools",
-                                             .groups = 1,
-                                             .is_forked = true,
-                                             .is_pool = true,
-                                             .is_mapping = true,
-                                             .weights = {POOL_WEIGHTS}};
+CLASS_TEST(everything_together,
+           .was = {26.511, 92.934, 1.359, 6.158, 94.559, 2.277, 9.267, 94.700,
+                   1.495, 6.226, 96.938, 2.430, 9.417},
+           .class = {.name = "everything",
+                     .groups = 2,
+                     .is_mapping = true,
+                     .has_outsiders = true,
+                     .weights = {ALL_WEIGHTS}})
 
-  run_class(&class, 1500,
-            (double[]){29.042, 99.689, 2.143, 66.337, 99.909, 7.327, 305.545,
-                       99.603, 2.626, 69.367, 99.931, 8.550, 319.322});
-}
-
-TEST(swapped_memory) {
-  static const struct history_class class = {.name = "swap",
-                                             .groups = 1,
-                                             .is_forked = true,
-                                             .weights = {SWAP_WEIGHTS}};
-
-  run_class(&class, 1500,
-            (double[]){27.687, 99.100, 4.869, 89.087, 98.770, 17.181, 549.464,
-                       99.289, 5.519, 92.280, 99.027, 18.963, 568.734});
-}
-
-TEST(everything_together) {
-  static const struct history_class class = {.name = "everything",
-                                             .groups = 2,
-                                             .is_mapping = true,
-                                             .has_outsiders = true,
-                                             .weights = {ALL_WEIGHTS}};
-
-  run_class(&class, 1500,
-            (double[]){26.511, 92.934, 1.359, 6.158, 94.559, 2.277, 9.267,
-                       94.700, 1.495, 6.226, 96.938, 2.430, 9.417});
-}
-
-TEST(thousands_of_intervals) {
-  static const struct history_class class = {.name = "2,000 intervals",
-                                             .groups = 2,
-                                             .cycles = 2000,
-                                             .is_mapping = true,
-                                             .has_outsiders = true,
-                                             .weights = {ALL_WEIGHTS}};
-
-  run_class(&class, 16,
-            (double[]){20.478, 95.527, 1.271, 7.823, 96.313, 1.660, 12.243,
-                       95.909, 1.419, 8.117, 97.560, 1.740, 12.744});
-}
+CLASS_TEST(thousands_of_intervals, .histories = 16,
+           .was = {20.478, 95.527, 1.271, 7.823, 96.313, 1.660, 12.243, 95.909,
+                   1.419, 8.117, 97.560, 1.740, 12.744},
+           .class = {.name = "2,000 intervals",
+                     .groups = 2,
+                     .cycles = 2000,
+                     .is_mapping = true,
+                     .has_outsiders = true,
+                     .weights = {ALL_WEIGHTS}})
 
 /* A reading in ten cycles or, at most, in two and a half. */
-TEST(budget_that_is_scarce) {
-  static const struct history_class class = {.name = "scarce budget",
-                                             .groups = 2,
-                                             .members = 12,
-                                             .is_mapping = true,
-                                             .is_scarce = true,
-                                             .weights = {ALL_WEIGHTS}};
-
-  run_class(&class, 1500,
-            (double[]){3.473, 99.032, 9.378, 59.909, 98.910, 20.777, 77.420,
-                       98.078, 12.254, 60.046, 98.777, 25.796, 81.137});
-}
+CLASS_TEST(budget_that_is_scarce,
+           .was = {3.473, 99.032, 9.378, 59.909, 98.910, 20.777, 77.420, 98.078,
+                   12.254, 60.046, 98.777, 25.796, 81.137},
+           .class = {.name = "scarce budget",
+                     .groups = 2,
+                     .members = 12,
+                     .is_mapping = true,
+                     .is_scarce = true,
+                     .weights = {ALL_WEIGHTS}})
 
 /* As by the backends of a database. */
-TEST(shared_buffers_that_only_grow) {
-  static const struct history_class class = {.name = "shared buffers",
-                                             .groups = 1,
-                                             .is_forked = true,
-                                             .is_mapping = true,
-                                             .weights = {BUFFER_WEIGHTS}};
+CLASS_TEST(shared_buffers_that_only_grow,
+           .was = {27.897, 99.875, 2.640, 56.630, 99.958, 8.874, 240.701,
+                   99.750, 3.311, 59.354, 99.912, 10.839, 252.197},
+           .class = {.name = "shared buffers",
+                     .groups = 1,
+                     .is_forked = true,
+                     .is_mapping = true,
+                     .weights = {BUFFER_WEIGHTS}})
 
-  run_class(&class, 1500,
-            (double[]){27.897, 99.875, 2.640, 56.630, 99.958, 8.874, 240.701,
-                       99.750, 3.311, 59.354, 99.912, 10.839, 252.197});
-}
+CLASS_TEST(children_that_live_between_list_and_reading,
+           .was = {29.891, 88.231, 7.107, 59.093, 93.478, 14.930, 197.491,
+                   82.500, 8.472, 61.843, 95.767, 16.434, 206.992},
+           .class = {.name = "unlisted children",
+                     .groups = 1,
+                     .is_forked = true,
+                     .has_unlisted = true,
+                     .weights = {COPY_WEIGHTS}})
 
-TEST(children_that_live_between_list_and_reading) {
-  static const struct history_class class = {.name = "unlisted children",
-                                             .groups = 1,
-                                             .is_forked = true,
-                                             .has_unlisted = true,
-                                             .weights = {COPY_WEIGHTS}};
-
-  run_class(&class, 1500,
-            (double[]){29.891, 88.231, 7.107, 59.093, 93.478, 14.930, 197.491,
-                       82.500, 8.472, 61.843, 95.767, 16.434, 206.992});
-}
-
-TEST(pages_that_ksm_merges_and_takes_apart) {
-  static const struct history_class class = {
-      .name = "KSM", .groups = 2, .weights = {MERGE_WEIGHTS}};
-
-  run_class(&class, 1500,
-            (double[]){28.966, 100.000, 0.604, 20.663, 99.992, 1.191, 20.863,
-                       99.996, 0.618, 20.665, 99.996, 1.218, 20.969});
-}
+CLASS_TEST(pages_that_ksm_merges_and_takes_apart,
+           .was = {28.966, 100.000, 0.604, 20.663, 99.992, 1.191, 20.863,
+                   99.996, 0.618, 20.665, 99.996, 1.218, 20.969},
+           .class = {.name = "KSM", .groups = 2, .weights = {MERGE_WEIGHTS}})
 
 /* The second group is Other, of which as much is read as the first leaves. */
-TEST(most_processes_are_in_other) {
-  static const struct history_class class = {.name = "Other",
-                                             .groups = 2,
-                                             .members = 12,
-                                             .is_mostly_other = true,
-                                             .is_mapping = true,
-                                             .weights = {ALL_WEIGHTS}};
-
-  run_class(&class, 1500,
-            (double[]){21.997, 93.487, 1.692, 10.506, 95.312, 3.280, 15.049,
-                       95.134, 2.243, 10.736, 97.440, 4.074, 15.505});
-}
+CLASS_TEST(most_processes_are_in_other,
+           .was = {21.997, 93.487, 1.692, 10.506, 95.312, 3.280, 15.049, 95.134,
+                   2.243, 10.736, 97.440, 4.074, 15.505},
+           .class = {.name = "Other",
+                     .groups = 2,
+                     .members = 12,
+                     .is_mostly_other = true,
+                     .is_mapping = true,
+                     .weights = {ALL_WEIGHTS}})
