@@ -102,7 +102,8 @@ $(call wrap,measure/test_stand_in,syscall)
 $(call wrap,snapshot/test_writer,pthread_detach)
 # A hang does not depend on the load of the machine.
 PATIENT := read/test_reader read/test_reader_hang read/test_worker_pool \
-  read/test_pid_watch measure/test_stand_in snapshot/test_recorder \
+  read/test_pid_watch measure/test_stand_in measure/test_observe \
+  snapshot/test_recorder \
   $(COLLECTED) core/test_giants core/test_hostile core/test_month core/test_truth
 $(PATIENT:%=$(UNIT)/%): $(B)/tests/support/patience.o
 $(call wrap,$(PATIENT),pthread_cond_timedwait)
@@ -124,7 +125,8 @@ $(call wrap,sample/test_mapping_sample,nanosleep)
 
 # The system runs out of threads.
 FEW := read/test_worker_pool read/test_reader read/test_reader_hang \
-  read/test_pid_watch measure/test_stand_in snapshot/test_writer
+  read/test_pid_watch measure/test_stand_in measure/test_observe \
+  snapshot/test_writer
 $(FEW:%=$(UNIT)/%): $(B)/tests/support/few_threads.o
 $(call wrap,$(FEW),pthread_create)
 

@@ -306,56 +306,36 @@ void proctree_put_thread(const struct proctree *t, uint32_t pid,
   put_all(t, dir, thread);
 }
 
-static unsigned size_kb(const struct fake_mapping *m) {
-  return m->size_kb ? m->size_kb : m->private_kb + m->shared_kb;
-}
-
-static void print_header(FILE *file, const struct fake_mapping *m,
-                         uint64_t start) {
-  fprintf(file, "%" PRIx64 "-%" PRIx64 " %s 00000000 00:00 0 %s\n", start,
-          start + UINT64_C(1024) * size_kb(m),
-          m->permissions ? m->permissions : "rw-p", m->name ? m->name : "");
-}
-
 static void print_mapping(FILE *file, const struct fake_mapping *m,
                           uint64_t start) {
   unsigned pss = m->pss_kb ? m->pss_kb : m->private_kb + m->shared_kb / 2;
+  unsigned size = m->size_kb ? m->size_kb : m->private_kb + m->shared_kb;
 
-  print_header(file, m, start);
   fprintf(file,
+          "%" PRIx64 "-%" PRIx64 " %s 00000000 00:00 0 %s\n"
           "Size: %8u kB\nRss: %8u kB\nPss: %8u kB\n"
           "Shared_Clean: 0 kB\nShared_Dirty: %8u kB\n"
           "Private_Clean: 0 kB\nPrivate_Dirty: %8u kB\n"
           "Anonymous: %8u kB\nSwap: %8u kB\nSwapPss: %8u kB\nVmFlags: rd wr mr "
           "mw me ac\n",
-          size_kb(m), m->private_kb + m->shared_kb, pss, m->shared_kb,
-          m->private_kb, m->private_kb, m->swap_kb, m->swap_kb);
+          start, start + UINT64_C(1024) * size,
+          m->permissions ? m->permissions : "rw-p", m->name ? m->name : "",
+          size, m->private_kb + m->shared_kb, pss, m->shared_kb, m->private_kb,
+          m->private_kb, m->swap_kb, m->swap_kb);
 }
 
-static void
-put_mappings(const struct proctree *t, uint32_t pid, const char *name,
-             const struct fake_mapping *mappings, size_t n,
-             void (*print)(FILE *, const struct fake_mapping *, uint64_t)) {
-  char path[32], *text = NULL;
+void proctree_put_smaps(const struct proctree *t, uint32_t pid,
+                        const struct fake_mapping *mappings, size_t n) {
+  char dir[16], *text = NULL;
   size_t len = 0;
   FILE *file = open_memstream(&text, &len);
 
   if (!file)
     fail("open_memstream");
   for (size_t i = 0; i < n; i++)
-    print(file, &mappings[i], 0x10000000000 + ((uint64_t)i << 32));
+    print_mapping(file, &mappings[i], 0x10000000000 + ((uint64_t)i << 32));
   fclose(file);
-  snprintf(path, sizeof(path), "%u/%s", pid, name);
-  proctree_write(t, path, text, len);
+  snprintf(dir, sizeof(dir), "%u", pid);
+  put(t, dir, "smaps", text, len);
   free(text);
-}
-
-void proctree_put_smaps(const struct proctree *t, uint32_t pid,
-                        const struct fake_mapping *mappings, size_t n) {
-  put_mappings(t, pid, "smaps", mappings, n, print_mapping);
-}
-
-void proctree_put_maps(const struct proctree *t, uint32_t pid,
-                       const struct fake_mapping *mappings, size_t n) {
-  put_mappings(t, pid, "maps", mappings, n, print_header);
 }

@@ -81,10 +81,6 @@ struct fake_mapping {
 void proctree_put_smaps(const struct proctree *t, uint32_t pid,
                         const struct fake_mapping *mappings, size_t n);
 
-/* Likewise its maps, in which amounts are left out. */
-void proctree_put_maps(const struct proctree *t, uint32_t pid,
-                       const struct fake_mapping *mappings, size_t n);
-
 /* Has whoever reads a file wait (it is a FIFO), until he is woken and finds it
  * empty; to wake waits for one to be there. The file is gone then. */
 void proctree_hang(const struct proctree *t, const char *path);

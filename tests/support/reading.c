@@ -28,16 +28,16 @@ struct fake server(uint32_t pid) {
                        .shared_kb = 2048};
 }
 
-void reading_put(const struct reading *f, struct fake fake) {
+void reading_put(const struct reading_world *f, struct fake fake) {
   proctree_put(&f->tree, &fake);
 }
 
-void reading_write(const struct reading *f, const char *path,
+void reading_write(const struct reading_world *f, const char *path,
                    const char *text) {
   proctree_write(&f->tree, path, text, strlen(text));
 }
 
-void reading_restart(struct reading *f, uint64_t read_timeout_ns) {
+void reading_restart(struct reading_world *f, uint64_t read_timeout_ns) {
   const struct reader_setup setup = {.procfs = f->procfs,
                                      .diags = f->diags,
                                      .attributes = 1U << ATTRIBUTE_COMMAND_LINE,
@@ -51,17 +51,17 @@ void reading_restart(struct reading *f, uint64_t read_timeout_ns) {
 }
 
 int reading_make(void **state) {
-  static struct reading f;
+  static struct reading_world f;
 
   alarm(300); /* A test that waits in vain fails. */
   now_ns = 1000;
   threads_fail = 0;
   patience_hook = NULL;
-  f = (struct reading){.p = {.pid = 10,
-                             .starttime_ticks = 110,
-                             .statm = {.size_pages = 9999,
-                                       .resident_pages = PAGES(8192),
-                                       .shared_pages = PAGES(2048)}}};
+  f = (struct reading_world){.p = {.pid = 10,
+                                   .starttime_ticks = 110,
+                                   .statm = {.size_pages = 9999,
+                                             .resident_pages = PAGES(8192),
+                                             .shared_pages = PAGES(2048)}}};
   proctree_make(&f.tree);
   reading_put(&f, server(10));
   assert_int_equal(procfs_new(f.tree.root, &f.procfs), 0);
@@ -71,7 +71,7 @@ int reading_make(void **state) {
 }
 
 int reading_unmake(void **state) {
-  struct reading *f = *state;
+  struct reading_world *f = *state;
 
   reader_done(&f->reader);
   procfs_free(f->procfs);
@@ -79,13 +79,13 @@ int reading_unmake(void **state) {
   return 0;
 }
 
-void reading_put_faults(const struct reading *f, unsigned faults) {
+void reading_put_faults(const struct reading_world *f, unsigned faults) {
   proctree_print(
       &f->tree, 10, "stat",
       "10 (server) S 1 1 1 0 -1 0 %u 0 0 0 5 5 0 0 20 0 1 0 110 0 9\n", faults);
 }
 
-void reading_put_pages(const struct reading *f, uint32_t pid) {
+void reading_put_pages(const struct reading_world *f, uint32_t pid) {
   const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
   const struct fake_range range = {64 * page, 67 * page, NULL, NULL};
 
@@ -94,7 +94,7 @@ void reading_put_pages(const struct reading *f, uint32_t pid) {
   fake_pages_count(&f->tree, 100, 3, 1);
 }
 
-struct read_job reading_run(struct reading *f, enum read_kind kind) {
+struct read_job reading_run(struct reading_world *f, enum read_kind kind) {
   struct read_job job = {.process = &f->p, .kind = kind, .result = 77};
 
   reader_run(&f->reader, &job, 1);

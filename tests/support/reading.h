@@ -14,7 +14,7 @@
 
 #define PAGES(kb) (KIB * (kb) / (uint64_t)sysconf(_SC_PAGESIZE))
 
-struct reading {
+struct reading_world {
   struct proctree tree;
   struct procfs *procfs;
   struct diag diags[DIAGS];
@@ -27,32 +27,33 @@ int reading_make(void **state);
 int reading_unmake(void **state);
 
 /* Makes the reader anew, with this limit. */
-void reading_restart(struct reading *f, uint64_t read_timeout_ns);
+void reading_restart(struct reading_world *f, uint64_t read_timeout_ns);
 
 /* A server of 8 MiB, of which 2 are shared. */
 struct fake server(uint32_t pid);
 
-void reading_put(const struct reading *f, struct fake fake);
-void reading_write(const struct reading *f, const char *path, const char *text);
+void reading_put(const struct reading_world *f, struct fake fake);
+void reading_write(const struct reading_world *f, const char *path,
+                   const char *text);
 
 /* Makes stat of pid 10 tell so many page faults. */
-void reading_put_faults(const struct reading *f, unsigned faults);
+void reading_put_faults(const struct reading_world *f, unsigned faults);
 
 /* Three pages that are the process's own. */
-void reading_put_pages(const struct reading *f, uint32_t pid);
+void reading_put_pages(const struct reading_world *f, uint32_t pid);
 
 /* Reads of process 10. */
-struct read_job reading_run(struct reading *f, enum read_kind kind);
+struct read_job reading_run(struct reading_world *f, enum read_kind kind);
 
 /*
  * Feeds a file that hangs, on a thread of its own. What happens meanwhile
  * happens after the reader has opened the file and before it has the text.
  */
 struct feeder {
-  struct reading *f;
+  struct reading_world *f;
   const char *path;
   char text[512];
-  void (*meanwhile)(const struct reading *f);
+  void (*meanwhile)(const struct reading_world *f);
   sem_t *begin; /* waited for; NULL: nothing */
   pthread_t thread;
 };

@@ -10,86 +10,58 @@
 #include "estimate/member.h"
 #include "match/group.h"
 #include "measure/observe.h"
-#include "process/process.h"
 
-#include "proctree.h"
+#include "reading.h"
 
-#define TEXT_PAGES 40
-
-/* A process of which statm was read some time ago, with 4 MiB. */
+/* A process of which statm was read some time ago, with 4 MiB; it has 8 MiB by
+ * now. */
 struct fixture {
-  struct proctree tree;
-  struct procfs *procfs;
-  struct diag diags[DIAGS];
-  struct reader reader;
+  struct reading_world *reading;
+  struct process *process, *processes[1];
   struct policy policy;
   struct group_track group_track;
   struct group group, *groups[1];
-  struct process process, *processes[1];
   struct member member;
   struct process_table table;
   struct cycle cycle;
   struct observer observer;
 };
 
-static uint64_t clock_ns(void) { return NS_PER_S; }
-
-/* It has 6 MiB by now. */
-static void put(const struct fixture *f, unsigned text_pages) {
-  struct fake fake = fake_process(10, "worker");
-
-  fake.starttime = 110;
-  fake.text = text_pages;
-  fake.private_kb = 6144;
-  proctree_put(&f->tree, &fake);
-}
-
 static int make(void **state) {
   static struct fixture f;
-  struct reader_setup setup = {.read_timeout_ns = 60 * NS_PER_S,
-                               .clock_ns = clock_ns};
+  struct reading_world *r;
 
+  reading_make(state);
+  r = *state;
   f = (struct fixture){
+      .reading = r,
+      .process = &r->p,
+      .processes = {&r->p},
       .policy = {.refresh = REFRESH_ADAPTIVE, .max_lock_hold_ns = NS_PER_S},
-      .process = {.pid = 10,
-                  .starttime_ticks = 110,
-                  .state = PROCESS_ALIVE,
-                  .threads = 1,
-                  .n_groups = 1,
-                  .statm = {.size_pages = 9999,
-                            .resident_pages = 1024,
-                            .text_pages = TEXT_PAGES}}};
-  proctree_make(&f.tree);
-  put(&f, TEXT_PAGES);
-  assert_int_equal(procfs_new(f.tree.root, &f.procfs), 0);
-  setup.procfs = f.procfs;
-  setup.diags = f.diags;
-  assert_int_equal(reader_init(&f.reader, &setup), 0);
-  reader_begin(&f.reader, NS_PER_S);
+      .group = {.policy = &f.policy, .track = &f.group_track},
+      .groups = {&f.group},
+      .table = {.processes = f.processes, .n = 1},
+      .cycle = {.now_ns = NS_PER_S, .page_size = PAGE},
+      .observer = {.cycle = &f.cycle,
+                   .procfs = r->procfs,
+                   .reader = &r->reader,
+                   .table = &f.table}};
   sharing_init(&f.group_track.sharing, 0);
-  f.group.policy = &f.policy;
-  f.group.track = &f.group_track;
-  f.groups[0] = &f.group;
-  f.process.groups = f.groups;
-  f.process.member = &f.member;
-  f.processes[0] = &f.process;
-  f.table = (struct process_table){.processes = f.processes, .n = 1};
-  f.cycle = (struct cycle){.now_ns = NS_PER_S, .page_size = PAGE};
-  f.observer = (struct observer){.cycle = &f.cycle,
-                                 .procfs = f.procfs,
-                                 .reader = &f.reader,
-                                 .table = &f.table};
+  r->p.state = PROCESS_ALIVE;
+  r->p.threads = 1;
+  r->p.statm.resident_pages = 1024;
+  r->p.groups = f.groups;
+  r->p.n_groups = 1;
+  r->p.member = &f.member;
   *state = &f;
   return 0;
 }
 
 static int unmake(void **state) {
   struct fixture *f = *state;
+  void *reading = f->reading;
 
-  reader_done(&f->reader);
-  procfs_free(f->procfs);
-  proctree_remove(&f->tree);
-  return 0;
+  return reading_unmake(&reading);
 }
 
 #define FIXTURE_TEST(name) TEST_WITH(name, make, unmake, struct fixture *f)
@@ -105,9 +77,9 @@ FIXTURE_TEST(statm_of_others_is_read_once_in_a_cycle) {
  */
 FIXTURE_TEST(a_process_without_stat_has_ended) {
   f->member.track.has_newborn = true;
-  proctree_end(&f->tree, 10);
+  proctree_end(&f->reading->tree, 10);
   observe_all(&f->observer);
-  assert_int_equal(f->process.state, PROCESS_GONE);
+  assert_int_equal(f->process->state, PROCESS_GONE);
   assert_int_equal(f->observer.vanished, 1);
   assert_int_equal(f->group.usage.ended_unread_bytes, 1024 * PAGE);
 }
@@ -126,14 +98,14 @@ FIXTURE_TEST(what_a_member_had_that_has_ended_is_known) {
 
   for (int was_read = 0; was_read < 2; was_read++) {
     f->group.usage = (struct usage){0};
-    f->process.state = PROCESS_ALIVE;
+    f->process->state = PROCESS_ALIVE;
     if (was_read)
       track->baseline.at_ns = 1;
     track->baseline.resident_pages = 1000;
     track->baseline.kib_low[ROLLUP_PSS] = 3000;
     track->baseline.kib_low[ROLLUP_PRIVATE_DIRTY] = 2000;
-    observe_end(&f->observer, &f->process);
-    observe_end(&f->observer, &f->process); /* it is known */
+    observe_end(&f->observer, f->process);
+    observe_end(&f->observer, f->process); /* it is known */
     if (was_read)
       assert_ended(&f->group.usage, 3096, 2096, 0, 0);
     else
@@ -147,7 +119,7 @@ FIXTURE_TEST(what_a_zombie_had_is_noted_once) {
   track->baseline.at_ns = 1;
   track->baseline.kib_low[ROLLUP_PSS] = 3000;
   track->baseline.resident_pages = 1023;
-  f->process.state = PROCESS_GONE;
+  f->process->state = PROCESS_GONE;
   for (int i = 0; i < 2; i++) {
     observe_all(&f->observer);
     assert_ended(&f->group.usage, 3004, 4, 0, 0);

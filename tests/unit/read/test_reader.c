@@ -10,7 +10,7 @@
 #include "reading.h"
 
 #define FIXTURE_TEST(name)                                                     \
-  TEST_WITH(name, reading_make, reading_unmake, struct reading *f)
+  TEST_WITH(name, reading_make, reading_unmake, struct reading_world *f)
 
 /* The text of a rollup: 8 MiB, of which Pss is short by so much of what is
  * anonymous. */
@@ -22,7 +22,7 @@ static void print_cow(char *ret, size_t size, unsigned cow_kb) {
            8192 - cow_kb, 8192 - cow_kb);
 }
 
-static struct read_job run_baseline(struct reading *f) {
+static struct read_job run_baseline(struct reading_world *f) {
   struct read_job job = {
       .process = &f->p, .kind = READ_ROLLUP, .is_baseline = true, .result = 77};
 
@@ -31,9 +31,9 @@ static struct read_job run_baseline(struct reading *f) {
 }
 
 /* Reads a rollup, during which something happens. */
-static struct read_job run_while(struct reading *f, struct read_job job,
-                                 unsigned cow_kb,
-                                 void (*meanwhile)(const struct reading *f)) {
+static struct read_job
+run_while(struct reading_world *f, struct read_job job, unsigned cow_kb,
+          void (*meanwhile)(const struct reading_world *f)) {
   struct feeder d = {.f = f, .path = "10/smaps_rollup", .meanwhile = meanwhile};
 
   print_cow(d.text, sizeof(d.text), cow_kb);
@@ -147,11 +147,13 @@ FIXTURE_TEST(rollup_takes_by_the_clock) {
   assert_int_equal(reading_run(f, READ_ROLLUP).took_ns, TOOK_NS);
 }
 
-static void grow(const struct reading *f) {
+static void grow(const struct reading_world *f) {
   reading_write(f, "10/statm", "10000 3000 500 5 0 6 0\n");
 }
 
-static void fault(const struct reading *f) { reading_put_faults(f, 5100); }
+static void fault(const struct reading_world *f) {
+  reading_put_faults(f, 5100);
+}
 
 FIXTURE_TEST(evidence_is_read_right_after_the_rollup) {
   struct read_job job = run_while(

@@ -40,25 +40,25 @@ static int make(void **state) {
 }
 
 #define FIXTURE_TEST(name)                                                     \
-  TEST_WITH(name, make, reading_unmake, struct reading *f)
+  TEST_WITH(name, make, reading_unmake, struct reading_world *f)
 
 #define SHORT_NS (100 * NS_PER_MS)
 
-static void await_returned(struct reading *f) {
+static void await_returned(struct reading_world *f) {
   while (reader_count_hung(&f->reader) > 0)
     sched_yield();
   reader_begin(&f->reader, 1);
 }
 
 /* Has the job hang in that file, until it is woken. */
-static void run_hung(struct reading *f, const char *path,
+static void run_hung(struct reading_world *f, const char *path,
                      struct read_job *job) {
   proctree_hang(&f->tree, path);
   reader_run(&f->reader, job, 1);
   assert_int_equal(job->result, READ_HUNG);
 }
 
-static void wake(struct reading *f, const char *path) {
+static void wake(struct reading_world *f, const char *path) {
   proctree_wake(&f->tree, path);
   await_returned(f);
 }
@@ -103,7 +103,7 @@ FIXTURE_TEST(hung_read_is_told_with_its_file) {
   }
 }
 
-static void put_cgroup(struct reading *f) {
+static void put_cgroup(struct reading_world *f) {
   reading_write(f, "10/cgroup", "0::/web\n");
   reading_write(f, "sys/fs/cgroup/web/memory.current", "4096\n");
 }

@@ -3,7 +3,7 @@
 #include "read/reader.h"
 #include "read/rollup_reader.h"
 
-#include "proctree.h"
+#include "fake_pages.h"
 
 /* The reading of rollups is in test_reader.c; here is what its thread alone
  * sees. */
@@ -15,8 +15,8 @@ static uint64_t clock_ns(void) { return 1; }
 
 /* Those who watch see that it goes on: the list may be long. */
 TREE_TEST(counting_mappings_shows_progress) {
-  static const struct fake_mapping mappings[] = {{.size_kb = 4},
-                                                 {.size_kb = 8}};
+  static const struct fake_range ranges[] = {{PAGE, 2 * PAGE, NULL, NULL},
+                                             {3 * PAGE, 5 * PAGE, NULL, NULL}};
   const struct fake fake = fake_process(10, "giant");
   const struct proc_ref ref = {.pid = 10, .starttime_ticks = 110};
   struct read_job job = {.kind = READ_ROLLUP};
@@ -26,7 +26,7 @@ TREE_TEST(counting_mappings_shows_progress) {
       .clock_ns = clock_ns};
 
   proctree_put(tree, &fake);
-  proctree_put_maps(tree, 10, mappings, LENGTH(mappings));
+  fake_pages_map(tree, 10, ranges, LENGTH(ranges));
   assert_int_equal(procfs_new(tree->root, &reader.pages.procfs), 0);
   rollup_reader_run(&reader, &ref, &job);
   assert_int_equal(job.result, 0);

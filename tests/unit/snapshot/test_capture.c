@@ -247,11 +247,10 @@ WORLD_TEST(unreadable_member_is_captured_without_mappings) {
 
 /* Two mappings, one of which the others map too. */
 static void put_maps(struct world *w, uint32_t pid) {
-  const struct fake_mapping mappings[] = {
-      {.name = "g", .size_kb = 4096},
-      {.permissions = "rw-p", .size_kb = 1 << 20}};
+  const struct fake_range ranges[] = {{MIB, 5 * MIB, "rw-p", "g"},
+                                      {5 * MIB, 1029 * MIB, "rw-p", NULL}};
 
-  proctree_put_maps(&w->tree, pid, mappings, 2);
+  fake_pages_map(&w->tree, pid, ranges, LENGTH(ranges));
 }
 
 /* Its smaps is not even looked at: who opens it waits for ever. */
