@@ -9,28 +9,6 @@
 
 #include <stdlib.h>
 
-/* --- values --- */
-
-WORLD_TEST(sums_are_exact) {
-  struct fake a = process(1, "a"), b = process(2, "a");
-
-  b.private_kb = 60;
-  b.swap_kb = 12;
-  b.threads = 5;
-  world_put(w, a);
-  world_put(w, b);
-  world_group(w, "a", "Comm", "a", NULL, NULL);
-  world_run(w, 0);
-  world_assert(
-      w, "a",
-      "pss=200k uss=160k rss=240k shared=80k swap=12k resident=240k "
-      "resident_shared=80k coverage=100 age=0 unreadable=0 pss_error=0");
-  assert_int_equal(world_find(w, "a")->usage.processes, 2);
-  assert_int_equal(world_find(w, "a")->usage.threads, 6);
-  assert_int_equal(world_counts(w)->rollup_reads, 2);
-  assert_int_equal(collector_results(w->collector)->context.mem_total, 1 << 30);
-}
-
 /* --- the life of processes --- */
 
 static struct world *stage;
@@ -117,25 +95,6 @@ WORLD_TEST(zombie_is_no_member) {
   assert_int_equal(world_counts(w)->processes, 0);
 }
 
-WORLD_TEST(kernel_thread_is_looked_at_once) {
-  struct fake k = process(2, "kthreadd");
-
-  k.flags = 0x00208040;
-  world_put(w, k);
-  world_put(w, process(10, "a"));
-  proctree_unlink(&w->tree, "2/statm");
-  proctree_unlink(&w->tree, "2/cmdline");
-  world_group(w, "%{comm}", "CommandLine", "*", NULL, NULL);
-  world_other(w, "rest");
-  world_run(w, 0);
-  assert_int_equal(world_groups(w), 2);
-  assert_int_equal(world_members(w, "rest"), 0);
-  opens.counted = "2"; /* its directory, and no other file of it */
-  world_run(w, 1);
-  assert_int_equal(opens.opened, 0);
-  assert_int_equal(world_counts(w)->processes, 1);
-}
-
 WORLD_TEST(child_in_vfork_is_counted_if_its_parent_has_ended) {
   struct fake parent, child;
 
@@ -148,31 +107,6 @@ WORLD_TEST(child_in_vfork_is_counted_if_its_parent_has_ended) {
 }
 
 /* --- names --- */
-
-/* Comm is the same. The addresses tell, or where they are hidden the size of
- * the text. */
-WORLD_TEST(exec_moves_a_process_to_another_group) {
-  struct fake f = process(10, "sh");
-
-  world_group(w, "%{exe}", "Executable", "*", NULL, NULL);
-  for (int is_hidden = 0; is_hidden < 2; is_hidden++) {
-    f.start_stack = is_hidden ? 0 : f.start_stack;
-    f.exe = "/usr/bin/thing";
-    f.starttime++;
-    world_put(w, f);
-    world_run(w, 1);
-    world_run(w, 1);
-    world_assert_members(w, "usr_bin_thing=1");
-    f.start_stack += is_hidden ? 0 : 0x5000;
-    f.text += is_hidden ? 77 : 0;
-    f.size = 999;
-    f.exe = "/usr/bin/another (deleted)";
-    world_put(w, f);
-    world_run(w, 1);
-    world_assert_members(w, "usr_bin_another=1");
-    assert_null(world_find(w, "usr_bin_thing"));
-  }
-}
 
 /* With hidden addresses an exec may go unseen; each attempt may cost a
  * line in an audit log. */
@@ -244,20 +178,6 @@ WORLD_TEST(member_whose_statm_fails_makes_statm_values_unknown) {
   assert_int_equal(world_diag(w, DIAG_FAILED)->error, EMFILE);
   opens.failing = NULL;
   expect_whole(w, 1, 1);
-}
-
-WORLD_TEST(child_of_a_parent_that_fails_at_first_is_linked_later) {
-  struct fake parent = process(10, "server"), child = process(11, "worker");
-
-  child.ppid = 10;
-  world_put(w, parent);
-  world_put(w, child);
-  proctree_write(&w->tree, "10/stat", "nonsense\n", 9);
-  world_group(w, "g", "Comm", "server", NULL, NULL)->takes_children = true;
-  world_run(w, 0);
-  assert_int_equal(world_members(w, "g"), 0);
-  world_put(w, parent);
-  expect_whole(w, 1, 2);
 }
 
 WORLD_TEST(hidden_process_is_counted_as_denied) {

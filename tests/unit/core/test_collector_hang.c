@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -57,27 +56,6 @@ HANG_TEST(member_whose_rollup_hangs_costs_no_other_and_is_read_again) {
   world_put(w, process(10, "a"));
   world_run_until_none_hangs(w);
   world_assert(w, "a", "pss=120k pss_error=0k");
-}
-
-/* It comes back too late each time, and has us wait each time; so it is tried
- * more and more rarely, however well it looks meanwhile. */
-HANG_TEST(process_that_is_too_slow_is_tried_ever_more_rarely) {
-  world_watch(w, process(10, "a"));
-  opens.counted = "smaps_rollup";
-  for (unsigned i = 0; i < 3; i++) {
-    proctree_hang(&w->tree, "10/smaps_rollup");
-    world_run_hung(w, 1 << i, 1); /* after 0.2, 0.4 seconds */
-    proctree_wake(&w->tree, "10/smaps_rollup");
-    patience_await(); /* until it is back */
-    world_put(w, process(10, "a"));
-    opens.opened = 0;
-    for (int j = 0; j < 100; j++) {
-      world_run_hung(w, 0, 1);
-      assert_int_equal(opens.opened, 0);
-    }
-  }
-  world_run_until_none_hangs(w);
-  assert_true(is_whole(w, 1));
 }
 
 /* Without a name it is in no group, and may be in that which goes by names that
@@ -418,67 +396,12 @@ HANG_TEST(known_process_goes_on_without_a_reader) {
   assert_int_equal(world_members(w, "g"), 2);
 }
 
-/* The owner of the mm stays as it was, and is not asked again before its time.
- */
-HANG_TEST(child_in_vfork_is_counted_once_while_asking_hangs) {
-  struct fake parent, child;
-
-  start_family(w, 'D', &parent, &child);
-  world_run(w, 1);
-  proctree_hang(&w->tree, "10/stat");
-  world_run_hung(w, 1, 1);
-  assert_int_equal(hung(w)->pid, 11);
-  proctree_wake(&w->tree, "10/stat");
-  world_put(w, parent);
-  opens.counted = "stat";
-  for (int i = 0; i < 100; i++) {
-    sched_yield();
-    world_run(w, 0);
-    assert_int_equal(opens.opened, 0);
-    world_assert(w, "g", "pss=120k ps_count=2");
-  }
-  world_run_until_none_hangs(w);
-  world_assert(w, "g", "pss=120k");
-}
-
 HANG_TEST(collector_ends_without_a_reader_that_hangs) {
   world_watch(w, process(10, "a"));
   proctree_hang(&w->tree, "10/smaps_rollup");
   world_run(w, 0);
   collector_free(w->collector);
   w->collector = NULL;
-  proctree_wake(&w->tree, "10/smaps_rollup");
-}
-
-/* A hung process is left alone; its end, or a failure of its statm, is seen
- * all the same. */
-HANG_TEST(hung_process_is_followed_by_its_statm) {
-  static const struct {
-    const char *statm; /* NULL: it is not there */
-    unsigned members, unreadable;
-    bool is_known;
-  } cases[] = {
-      {"9999 35 10 0 0 0 0\n", 1, 0, true},
-      {"nonsense\n", 1, 1, false},
-      {"9999 35 10 0 0 0 0\n", 1, 0, true},
-      {"0 0 0 0 0 0 0\n", 0, 0, true},
-      {NULL, 0, 0, true},
-  };
-
-  world_start(w, process(10, "a"));
-  proctree_hang(&w->tree, "10/smaps_rollup");
-  world_run_hung(w, 1, 1);
-  for (size_t i = 0; i < LENGTH(cases); i++) {
-    proctree_unlink(&w->tree, "10/statm");
-    if (cases[i].statm)
-      proctree_write(&w->tree, "10/statm", cases[i].statm,
-                     strlen(cases[i].statm));
-    world_run(w, 0);
-    if (world_members(w, "g") != cases[i].members)
-      fail_msg("case %zu: %u members", i, world_members(w, "g"));
-    assert_int_equal(world_value(w, "g", "unreadable"), cases[i].unreadable);
-    assert_int_equal(!isnan(world_kb(w, "g", "resident")), cases[i].is_known);
-  }
   proctree_wake(&w->tree, "10/smaps_rollup");
 }
 

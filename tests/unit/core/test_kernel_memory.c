@@ -62,22 +62,6 @@ WORLD_TEST(an_exec_has_tables_of_its_own) {
   world_expect(w, 1, "a", "page_tables=44k");
 }
 
-WORLD_TEST(what_is_swapped_out_whole_has_its_tables_read_once) {
-  struct fake f = process_of(10, "a", 60);
-
-  f.private_kb = 0;
-  f.swap_kb = 4096;
-  w->settings.policy.refresh = REFRESH_NEVER;
-  watch(w, f);
-  world_run(w, 1);
-  world_run(w, 1); /* names are read again after the first sight */
-  opens.counted = "status";
-  world_run(w, 1);
-  world_run(w, 1);
-  assert_int_equal(opens.opened, 0);
-  world_assert(w, "a", "page_tables=64k");
-}
-
 WORLD_TEST(where_nobody_reports_page_tables_no_status_is_read) {
   w->settings.report.metrics = metric_default_set();
   opens.counted = "status";
@@ -206,28 +190,6 @@ WORLD_TEST(without_the_files_of_the_host_two_values_are_not_published) {
 }
 
 /* --- uptime --- */
-
-/* Up since the oldest member began. While it is down, and from its new start,
- * an alarm on a low value stays. */
-WORLD_TEST(a_restart_begins_anew_and_no_member_is_0) {
-  struct fake f = process_of(10, "a", 60), young = process_of(11, "a", 60);
-
-  f.starttime = 1000;
-  young.starttime = 3000;
-  watch(w, f);
-  world_put(w, young);
-  world_put(w, process_of(1, "init", 60));
-  proctree_print(&w->tree, 0, "uptime", "100.00 50.00\n");
-  world_expect(w, 1, "a", "uptime=90");
-  proctree_end(&w->tree, 10);
-  proctree_end(&w->tree, 11);
-  proctree_print(&w->tree, 0, "uptime", "110.00 50.00\n");
-  world_expect(w, 10, "a", "uptime=0 ps_count=0");
-  f.starttime = 11500;
-  world_put(w, f);
-  proctree_print(&w->tree, 0, "uptime", "120.00 50.00\n");
-  world_expect(w, 10, "a", "uptime=5 ps_count=1");
-}
 
 /* A container may have an uptime of its own, and start times of the host. */
 WORLD_TEST(a_tree_of_this_host_has_its_clock) {
