@@ -230,17 +230,6 @@ AGGREGATE_TEST(an_estimate_has_its_age_and_its_error) {
   assert_int_equal(f->alone.usage.fresh_pss, 0);
 }
 
-/* It goes by the other members of each group, as far as the process is no
- * larger than they are: the rest is taken to be private. */
-AGGREGATE_TEST(a_guess_may_be_wrong_by_all_of_it) {
-  add(f);
-  assert_int_equal(usage_pss_error(&f->alone.usage), 8192 * KIB);
-  assert_int_equal(usage_pss_error(&f->both.usage), 5120 * KIB);
-  assert_int_equal(f->alone.usage.rollup.bytes[ROLLUP_PSS], 8192 * KIB);
-  assert_int_equal(f->both.usage.rollup.bytes[ROLLUP_PSS],
-                   (1024 + 1024 + 4096) * KIB);
-}
-
 static double part_of_group(const struct group *g, enum cause cause) {
   double parts[ALL_CAUSES];
 
@@ -326,20 +315,6 @@ AGGREGATE_TEST(a_group_of_which_a_member_was_once_read_is_guessed) {
   f->p.state = PROCESS_UNKNOWN;
   add(f);
   assert_false(usage_is_known(&f->both.usage));
-}
-
-AGGREGATE_TEST(without_any_reading_a_refused_process_has_no_guess) {
-  struct estimate est;
-  struct usage u;
-
-  make_unreadable(f);
-  f->p.n_groups = 1;
-  add(f);
-  aggregate_estimate(&f->a, &f->p, &est);
-  assert_false(estimate_has_rollup(&est));
-  aggregate_one(&f->a, &f->p, &est, &u);
-  assert_false(usage_is_known(&u));
-  assert_int_equal(u.resident, 8192 * KIB);
 }
 
 /* Of 6 MiB of the host the other member has one. */

@@ -1,9 +1,6 @@
 /* Which rollups are read, and when. */
 #include "test.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "measure/measure.h"
 
 #include "measured.h"
@@ -20,17 +17,6 @@ WORLD_TEST(idle_process_is_read_once) {
     world_assert(w, "g", "pss=7168k uss=6144k rss=8192k coverage=0");
     assert_int_equal((int)(world_value(w, "g", "age") + 0.5), i);
   }
-}
-
-WORLD_TEST(change_of_shared_memory_is_read) {
-  struct fake f = member(10, "g");
-
-  world_start(w, f);
-  f.shared_kb = 8192;
-  f.pss_kb = f.private_kb + 100;
-  world_put(w, f);
-  world_run_reading(w, 1, 1);
-  world_assert(w, "g", "pss=%uk", f.pss_kb);
 }
 
 /* Another process has left what it shared with this one. The error that is
@@ -55,35 +41,6 @@ WORLD_TEST(small_changes_that_nothing_shows_are_read_within_a_minute) {
     world_run_times(w, seconds == 1 ? 60 : 3, seconds);
     world_assert(w, "g", "pss=8200k");
   }
-}
-
-/* 4 MiB of anonymous memory and as much of a file, as before 5.3: no field
- * tells them apart. */
-static void put_old(const struct world *w, bool is_file_shared) {
-  struct fake f = member(10, "g");
-  unsigned shared_kb = is_file_shared ? 4096 : 0;
-
-  f.private_kb = f.shared_kb = 4096;
-  world_put(w, f);
-  proctree_print(&w->tree, 10, "smaps_rollup",
-                 "00400000-7ffe1d7f2000 ---p 00000000 00:00 0    [rollup]\n"
-                 "Rss: 8192 kB\nPss: %u kB\nShared_Clean: %u kB\n"
-                 "Shared_Dirty: 0 kB\nPrivate_Clean: %u kB\n"
-                 "Private_Dirty: 4096 kB\nReferenced: 8192 kB\n"
-                 "Anonymous: 4096 kB\nSwap: 0 kB\nSwapPss: 0 kB\n",
-                 8192 - shared_kb / 2, shared_kb, 4096 - shared_kb);
-}
-
-WORLD_TEST(private_files_of_old_kernels_are_read_within_a_minute) {
-  w->settings.interval_ns = 10 * NS_PER_S;
-  w->settings.policy.max_age_ns = 600 * NS_PER_S;
-  put_old(w, false);
-  group(w, "g");
-  world_run(w, 10);
-  world_assert(w, "g", "pss=8192k");
-  put_old(w, true);
-  world_run_times(w, 6, 10);
-  world_assert(w, "g", "pss=6144k");
 }
 
 /* A relative has got its part back from swap: nothing of this one changes but
@@ -135,57 +92,6 @@ WORLD_TEST(statm_that_is_not_exact_costs_no_reading) {
   assert_in_range(n, HOURS * 60, HOURS * 60 * 3 / 2); /* by age */
 }
 
-WORLD_TEST(exec_is_read_at_once) {
-  struct fake f = member(10, "g");
-
-  world_start(w, f);
-  world_run(w, 1);
-  f.start_stack += 0x4000;
-  f.size = 5000;
-  f.private_kb = 1000;
-  f.shared_kb = 40;
-  world_put(w, f);
-  world_run_reading(w, 1, 1);
-  world_assert(w, "g", "pss=1020k");
-}
-
-/* The parent shares all at first, with no sign of it in its own files. */
-WORLD_TEST(fork_has_the_parent_read_again) {
-  struct fake parent = member(10, "g"), child = member(11, "g");
-
-  world_start(w, parent);
-  child.ppid = 10;
-  child.start_stack = parent.start_stack;
-  child.private_kb = parent.private_kb = 100;
-  child.shared_kb = parent.shared_kb = 8092;
-  world_put(w, parent);
-  world_put(w, child);
-  world_run_reading(w, 1, 2);
-  world_assert(w, "g", "pss=%uk", 2 * (100 + 4046));
-}
-
-WORLD_TEST(start_is_spread_over_intervals) {
-  unsigned total = 0, most = 0;
-
-  /* Each costs some 30 us, by the first guess and then by experience. */
-  world_budget(w, 100000);
-  world_walks_take(30000);
-  for (uint32_t pid = 1; pid <= 20; pid++)
-    world_put(w, member(pid, "g"));
-  group(w, "g");
-  for (int i = 0; i < 10; i++) {
-    world_run(w, 1);
-    total += reads(w);
-    most = reads(w) > most ? reads(w) : most;
-    assert_int_equal(world_members(w, "g"), 20);
-    /* Those that were not read yet are taken to be like those that were. */
-    world_assert(w, "g", "pss=%uk rss=%uk", 20 * 7168, 20 * 8192);
-  }
-  assert_int_equal(total, 20);
-  assert_true(most < 10);
-  assert_int_equal(world_counts(w)->deferred, 0);
-}
-
 /* Twenty that take 30 ms each, once a minute: 1 % of a CPU. */
 static void put_dear(struct world *w, double percent) {
   w->settings.read_budget_percent = percent;
@@ -220,36 +126,6 @@ WORLD_TEST(budget_that_does_not_suffice_is_told_with_one_that_does) {
               world_counts(w)->read_budget_wanted < 1.4);
 }
 
-/* The budget is what is spent on those that need not be read. */
-WORLD_TEST(what_is_always_read_is_not_charged) {
-  world_budget(w, 30 * NS_PER_MS);
-  world_walks_take(30 * NS_PER_MS);
-  for (uint32_t pid = 100; pid < 120; pid++)
-    world_put(w, member(pid, "always"));
-  world_group(w, "always", "Comm", "always", NULL, NULL)->policy.refresh =
-      REFRESH_ALWAYS;
-  group(w, "g");
-  world_run_reading(w, 1, 20);
-  world_put(w, member(10, "g"));
-  world_run_reading(w, 1, 21);
-}
-
-/* A reading that has cost more than was left is paid for first. */
-WORLD_TEST(budget_in_debt_reads_nothing) {
-  w->settings.read_budget_percent = 1;
-  w->settings.read_budget_span_ns = NS_PER_S;
-  world_walks_take(45 * NS_PER_MS);
-  world_walks_wait(NS_PER_S / 2); /* which is not charged */
-  world_start(w, large(10, "g", 15));
-  world_assert(w, "g", "coverage=100");
-  world_walks_wait(0);
-  world_put(w, member(11, "g"));
-  for (int i = 0; i < 3; i++)
-    world_run_reading(w, 1, 0);
-  assert_int_equal(world_counts(w)->deferred, 1);
-  world_run_reading(w, 1, 1);
-}
-
 /* Ten times as dear as they were guessed to be, which the first ones show. */
 WORLD_TEST(first_readings_that_are_dearer_than_guessed_stop_soon) {
   enum { N = 100 };
@@ -269,35 +145,11 @@ WORLD_TEST(first_readings_that_are_dearer_than_guessed_stop_soon) {
   assert_in_range(most, 3, 8);
 }
 
-WORLD_TEST(refresh_always_reads_in_each_interval) {
-  world_budget(w, 0);
-  world_put(w, member(10, "g"));
-  world_put(w, member(11, "other"));
-  world_group(w, "g", "Comm", "g", NULL, NULL)->policy.refresh = REFRESH_ALWAYS;
-  group(w, "other");
-  for (int i = 0; i < 3; i++) {
-    world_run_reading(w, 1, 1);
-    world_assert(w, "g", "coverage=100");
-  }
-}
-
 WORLD_TEST(refresh_never_leaves_rollup_values_unknown) {
   w->settings.policy.refresh = REFRESH_NEVER;
   world_watch(w, member(10, "g"));
   world_run_reading(w, 1, 0);
   world_assert(w, "g", "pss=nan age=nan resident=8192k unreadable=0");
-}
-
-WORLD_TEST(process_in_two_groups_is_read_as_the_stricter_wants) {
-  struct rule *view = world_group(w, "view", "Comm", "g", NULL, NULL);
-
-  view->is_view = true;
-  view->policy.refresh = REFRESH_NEVER;
-  world_group(w, "g", "Comm", "g", NULL, NULL)->policy.refresh = REFRESH_ALWAYS;
-  world_put(w, member(10, "g"));
-  world_run(w, 1);
-  world_run_reading(w, 1, 1);
-  assert_true(world_value(w, "view", "pss") == world_value(w, "g", "pss"));
 }
 
 /* The view has 4 GiB, beside which its doubt would not be worth a reading. */
@@ -318,25 +170,6 @@ WORLD_TEST(member_of_a_view_is_held_to_its_own_group_too) {
   world_put(w, f);
   world_run_reading(w, 1, 1);
   world_assert(w, "g", "pss=%uk", f.pss_kb);
-}
-
-/* No fork relates them; statm of those that were there says nothing. */
-WORLD_TEST(one_that_maps_what_others_map_has_them_read_again) {
-  for (uint32_t pid = 10; pid < 12; pid++)
-    world_put(w, mapper(pid, "g", 2));
-  group(w, "g");
-  world_run(w, 1);
-  world_run_reading(w, 1, 0);
-  for (uint32_t pid = 10; pid < 13; pid++)
-    world_put(w, mapper(pid, "g", 3));
-  world_run_reading(w, 1, 3);
-  assert_in_range((int)world_kb(w, "g", "pss"), 3 * 1024 + 65533,
-                  3 * 1024 + 65536);
-  proctree_end(&w->tree, 12);
-  for (uint32_t pid = 10; pid < 12; pid++)
-    world_put(w, mapper(pid, "g", 2));
-  world_run_reading(w, 1, 2);
-  world_assert(w, "g", "pss=%uk", 2 * 1024 + 65536);
 }
 
 /* --- faults on what is shared by copy on write --- */

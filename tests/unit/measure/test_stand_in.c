@@ -4,12 +4,10 @@
 #include "test.h"
 
 #include <errno.h>
-#include <math.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 
 #include "estimate/group_track.h"
@@ -67,31 +65,6 @@ static void run_until_read(struct world *w) {
 /* --- one that was read before ----------------------------------------------
  */
 
-WORLD_TEST(private_growth_is_followed_exactly_without_reading) {
-  struct fake f = member(10, "g");
-
-  world_start(w, f);
-  for (int i = 0; i < 5; i++) {
-    f.private_kb += 4096;
-    world_put(w, f);
-    world_run_reading(w, 1, 0);
-    world_assert(w, "g", "pss=%uk uss=%uk rss=%uk shared=2048k",
-                 f.private_kb + 1024, f.private_kb, f.private_kb + 2048);
-  }
-}
-
-WORLD_TEST(without_budget_nothing_is_read_and_the_doubt_is_told) {
-  world_budget(w, 0);
-  world_watch(w, member(10, "g"));
-  world_run_reading(w, 1, 0);
-  assert_int_equal(world_counts(w)->deferred, 1);
-  world_assert(w, "g",
-               "rss=8192k resident=8192k pss_error=7168k age=nan "
-               "coverage=0");
-  assert_true(world_kb(w, "g", "uss") <= world_kb(w, "g", "pss"));
-  assert_true(world_kb(w, "g", "pss") <= world_kb(w, "g", "rss"));
-}
-
 /* The last reading stands, statm is followed from there, and what cannot be
  * asked for is in doubt. */
 WORLD_TEST(process_whose_rollup_hangs_is_followed_by_statm) {
@@ -120,22 +93,6 @@ WORLD_TEST(process_whose_rollup_hangs_is_followed_by_statm) {
   world_put(w, f);
   run_until_read(w);
   world_assert(w, "g", "pss=%uk", f.private_kb + 4096);
-}
-
-/* Time for one reading only: the others are followed, and in doubt. */
-WORLD_TEST(sharers_that_are_not_read_pay_by_how_many_they_are) {
-  world_budget_for_one(w);
-  for (uint32_t pid = 10; pid < 14; pid++)
-    world_put(w, mapper(pid, "g", 4));
-  group(w, "g");
-  for (int i = 0; i < 4; i++)
-    world_run(w, 1);
-  for (uint32_t pid = 10; pid < 18; pid++)
-    world_put(w, mapper(pid, "g", 8));
-  world_run_reading(w, 1, 1);
-  /* in truth 73728 */
-  assert_in_range((int)world_kb(w, "g", "pss"), 72000, 76000);
-  assert_true(world_kb(w, "g", "pss_error") > 65536);
 }
 
 /* The host has swap, half of it in use. */
@@ -238,18 +195,6 @@ WORLD_TEST(faults_of_one_whose_stat_hangs_are_not_asked_for_and_in_doubt) {
   }
   run_until_read(w);
   world_assert(w, "g", "coverage=100");
-}
-
-WORLD_TEST(one_that_hung_before_it_was_read_is_all_in_doubt) {
-  w->settings.read_timeout_ns = TIMEOUT_NS;
-  world_watch(w, member(10, "g"));
-  proctree_hang(&w->tree, "10/smaps_rollup");
-  for (int i = 0; i < 3; i++) {
-    world_run_hung(w, 1, 1);
-    assert_int_equal(world_counts(w)->rollup_reads, 0);
-    world_assert(w, "g", "rss=8192k pss_error=7168k");
-  }
-  proctree_wake(&w->tree, "10/smaps_rollup");
 }
 
 /* --- whose memory is whose -------------------------------------------------
