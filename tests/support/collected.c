@@ -91,15 +91,6 @@ struct fake process(uint32_t pid, const char *comm) {
   return f;
 }
 
-void start_family(struct world *w, char state, struct fake *parent,
-                  struct fake *child) {
-  *parent = process(10, "a");
-  *child = fake_child(parent, 11);
-  parent->state = state;
-  world_put(w, *child);
-  world_start(w, *parent);
-}
-
 bool is_whole(const struct world *w, unsigned n) {
   return world_value(w, "g", "ps_count") == n &&
          world_kb(w, "g", "rss") == 140 * n &&

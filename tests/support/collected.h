@@ -34,12 +34,6 @@ int collected_teardown(void **state);
 /* A process of 140 kB, of which it shares 40 kB with another. */
 struct fake process(uint32_t pid, const char *comm);
 
-/* A process and its child, 10 and 11, which have the same addresses, in group
- * "g", and a first cycle. In state 'D' the parent waits for the child, in
- * vfork. */
-void start_family(struct world *w, char state, struct fake *parent,
-                  struct fake *child);
-
 /* True if group "g" is exactly that of `n` such processes, in all values. */
 bool is_whole(const struct world *w, unsigned n);
 /* Asserts it after a cycle. */

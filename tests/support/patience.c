@@ -79,14 +79,6 @@ static bool all_others_sleep(void) {
   return sleep;
 }
 
-void patience_await(void) {
-  const struct timespec slice = {.tv_nsec = SLICE_NS};
-
-  do
-    nanosleep(&slice, NULL);
-  while (!all_others_sleep());
-}
-
 static struct timespec in(long ns) {
   struct timespec t;
 

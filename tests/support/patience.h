@@ -17,7 +17,4 @@ extern bool (*patience_hook)(void);
 extern unsigned patience_waits;
 extern uint64_t patience_wait_ns;
 
-/* Waits until every other thread of the program sleeps. */
-void patience_await(void);
-
 #endif

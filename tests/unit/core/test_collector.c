@@ -96,9 +96,11 @@ WORLD_TEST(zombie_is_no_member) {
 }
 
 WORLD_TEST(child_in_vfork_is_counted_if_its_parent_has_ended) {
-  struct fake parent, child;
+  struct fake parent = process(10, "a"), child = fake_child(&parent, 11);
 
-  start_family(w, 'D', &parent, &child);
+  parent.state = 'D'; /* it waits for the child, which has its addresses */
+  world_put(w, child);
+  world_start(w, parent);
   opens_refuse("smaps_rollup", ESRCH);
   opens.failures = 1;
   world_run(w, 1);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "collected.h"
-#include "patience.h"
 
 /* --- what hangs --- */
 
