@@ -621,7 +621,7 @@ int __wrap_scandirat(int dir_fd, const char *path, struct dirent ***ret,
 
   if (!fault(CALL_SCANDIRAT, name_of(dir_fd)))
     n = __real_scandirat(dir_fd, path, ret, wants, compare);
-  blocks += n + (n > 0); /* the names, and their list */
+  blocks += n > 0 ? n + 1 : 0; /* the names, and their list */
   return n;
 }
 
