@@ -143,6 +143,14 @@ def rollup_text(fields):
     )
 
 
+def smaps_text(fields):
+    """A process with one mapping."""
+    return (
+        "5581b2a4e000-5581b2a70000 r-xp 00001000 fe:01 17    /bin/true\n"
+        f"Size:{9:>15} kB\n{lines_of(fields)}VmFlags: rd ex mr mw me\n"
+    )
+
+
 class WrittenTree:
     """A proc tree in the making."""
 

@@ -241,7 +241,7 @@ class Files(Giants):
     def files_of(self, pid):
         """The names of the files of a process that were opened."""
         text = self.trace.read_text(errors="replace")
-        return set(re.findall(rf'</proc/{pid}>, "(\w+)"', text))
+        return set(re.findall(rf'</proc(?:/{pid}>, "|>, "{pid}/)(\w+)"', text))
 
     def test_giant_is_never_walked(self):
         need_capability(CAP_SYS_ADMIN, "CAP_SYS_ADMIN")

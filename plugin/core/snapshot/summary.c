@@ -69,7 +69,8 @@ uint64_t summary_ended_seconds(const struct summary *s) {
 }
 
 void summary_format(const struct summary *s, char *ret, size_t size) {
-  struct line l = {.text = ret, .size = min(size, SUMMARY_MAX + 1)};
+  struct line l = {.text = ret,
+                   .size = size < SUMMARY_MAX ? size : SUMMARY_MAX + 1};
   int64_t change = s->change.bytes;
   char amount[AMOUNT_SIZE], time[TIME_SIZE];
 
