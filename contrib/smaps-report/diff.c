@@ -5,6 +5,7 @@
 #include "memory.h"
 #include "sum.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,16 +37,18 @@ static void add_side(struct sides *s, struct side side) {
 /* Either side may be NULL. */
 static void add(const struct side *old, const struct side *new, enum how how,
                 struct changes *ret) {
-  struct change c = {.how = how,
-                     .name = new ? new->name : old->name,
-                     .old_process = old ? old->process : NULL,
-                     .new_process = new ? new->process : NULL,
-                     .old = old ? old->amount : 0,
-                     .new = new ? new->amount : 0,
-                     .old_error = old ? old->error : UNKNOWN,
-                     .new_error = new ? new->error : UNKNOWN};
+  struct change c;
   bool is_known;
 
+  assert(old || new);
+  c = (struct change){.how = how,
+                      .name = new ? new->name : old->name,
+                      .old_process = old ? old->process : NULL,
+                      .new_process = new ? new->process : NULL,
+                      .old = old ? old->amount : 0,
+                      .new = new ? new->amount : 0,
+                      .old_error = old ? old->error : UNKNOWN,
+                      .new_error = new ? new->error : UNKNOWN};
   if (how == HOW_LISTED)
     c.old = UNKNOWN;
   if (how == HOW_UNLISTED)

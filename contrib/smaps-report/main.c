@@ -147,7 +147,7 @@ static int show(const struct options *o, struct document *const *d, size_t n) {
 static int run_on_documents(const struct options *o) {
   size_t n = o->n_files > 0 ? o->n_files : 1;
   struct document *documents = memory_check(calloc(n, sizeof(*documents)));
-  struct document *pointers[FILES_MAX];
+  struct document *pointers[FILES_MAX] = {NULL};
   int status;
 
   for (size_t i = 0; i < n; i++)

@@ -483,7 +483,7 @@ int options_parse(int argc, char **argv, struct options *ret,
                       .width = UNKNOWN,
                       .has_header = true};
   int is_named = o.command != COMMAND_TABLE, rc;
-  size_t n;
+  size_t n = 0;
 
   rc = is_named ? 0 : check_command(word, reason);
   if (rc == 0)

@@ -6,7 +6,7 @@
 /* percpu_counter_batch; and TASK_RSS_EVENTS_THRESH of older kernels, in faults,
  * each of which maps up to fault_around_bytes of a file. */
 #define BATCH_LEAST_PAGES 32
-#define THREAD_PAGES (64 * 16)
+#define THREAD_PAGES (UINT64_C(64) * 16)
 /* A few processes map pages that statm and the rollup count differently, and
  * prove nothing: inexact counters show in nearly all processes. */
 #define INEXACT_SHARE 4

@@ -227,7 +227,7 @@ static int find_by_window(const struct refining *f, const struct page_run *run,
   uint64_t entries[WINDOW], page_size = f->reader->page_size;
   uint64_t wanted = min(run->end - run->first, WINDOW);
   size_t n = 0;
-  int rc = pagemap_read(f->pagemap, run->first, entries, wanted, &n);
+  int rc = pagemap_read(f->pagemap, run->first, entries, (size_t)wanted, &n);
 
   if (rc != 0)
     return rc;
