@@ -5,19 +5,12 @@
 #include <yajl/yajl_parse.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <malloc.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define PIECE ((size_t)1 << 16)
-
-/* Seconds that a named pipe is given until a program writes into it. */
-#define PATIENCE 5
 
 /* Enough for the longest string with each byte escaped, in buffers that double,
  * and one piece more. */
@@ -161,57 +154,16 @@ static int load(FILE *file, struct pool *pool, struct document *ret,
 
 /* ---- files ---- */
 
-static bool is_pipe(int fd) {
-  struct stat st;
-
-  return fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
-}
-
-/* False if no program writes into the pipe. A writer may be slow: then reading
- * fails with EAGAIN instead of returning the end. Sets *ret_first to a byte
- * that was read to find out. */
-static bool await_writer(int fd, int *ret_first) {
-  struct pollfd pipe = {.fd = fd, .events = POLLIN};
-  unsigned char first;
-  ssize_t n;
-
-  if (poll(&pipe, 1, PATIENCE * 1000) != 0)
-    return true;
-  n = read(fd, &first, 1);
-  if (n > 0)
-    *ret_first = first;
-  return n != 0;
-}
-
-/* NULL if it cannot be opened, or if it is a named pipe that no program has
- * open for writing. */
-static FILE *open_input(const char *path, struct config_error *reason) {
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), first = EOF;
-  FILE *file;
-
-  if (fd < 0) {
-    config_error_format(reason, "%s", strerror(errno));
-    return NULL;
-  }
-  if (is_pipe(fd) && !await_writer(fd, &first)) {
-    close(fd);
-    config_error_format(reason, "is a pipe, and no program writes into it");
-    return NULL;
-  }
-  fcntl(fd, F_SETFL, 0);
-  file = memory_check(fdopen(fd, "r"));
-  if (first != EOF)
-    ungetc(first, file);
-  return file;
-}
-
 int load_document_file(const char *path, struct document *ret,
                        struct config_error *reason) {
   bool is_stdin = strcmp(path, "-") == 0;
-  FILE *file = is_stdin ? stdin : open_input(path, reason);
-  int rc = file ? load(file, NULL, ret, reason) : -EINVAL;
+  FILE *file = is_stdin ? stdin : fopen(path, "re");
+  int rc;
 
-  if (file && !is_stdin)
+  if (!file)
+    return config_error_set(reason, "%s", strerror(errno));
+  rc = load(file, NULL, ret, reason);
+  if (!is_stdin)
     fclose(file);
   return rc;
 }

@@ -11,7 +11,6 @@ import signal
 import struct
 import subprocess
 import termios
-import time
 import unittest
 
 import harness
@@ -167,25 +166,6 @@ class Broken(ReportTest):
         self.assert_fails("standard input: is empty", "-")
         done = self.assert_fails("No such file", "a\x1b[2J\nb")
         self.assertIn("a\\x1b[2J\\x0ab", done.words)
-
-    def test_pipe_without_a_writer_is_an_error(self):
-        path = self.directory / "pipe"
-        os.mkfifo(path)
-        self.assert_fails("a pipe, and no program writes into it", path)
-
-    def test_pipe_with_a_slow_writer_is_read(self):
-        path = self.directory / "pipe"
-        os.mkfifo(path)
-        reader = subprocess.Popen(
-            [REPORT, "-H", path], stdout=subprocess.PIPE, env=environment()
-        )
-        with open(path, "wb") as pipe:
-            time.sleep(6)  # longer than it waits for a writer
-            pipe.write(STATE.read_bytes())
-        self.assertEqual(
-            reader.communicate()[0].decode(), self.report("-H", STATE)
-        )
-        self.assertEqual(reader.returncode, 0)
 
     def test_columns_are_listed(self):
         self.assertIn("comm               processes\n", self.report("-c", "help"))
