@@ -45,10 +45,14 @@ void precision_learn(struct precision *p, uint64_t off_pages) {
   p->judged_pages = judge(p);
 }
 
+uint64_t precision_expected(const struct precision *p, uint32_t threads) {
+  return p->expected_pages + p->expected_thread_pages * threads;
+}
+
 uint64_t precision_pages(const struct precision *p, uint32_t threads,
                          uint64_t last_pages) {
   if (p->n < COMPARISONS_ENOUGH)
-    return p->expected_pages + p->expected_thread_pages * threads;
+    return precision_expected(p, threads);
   if (p->judged_pages == 0)
     return 0;
   return p->judged_pages > 2 * last_pages ? p->judged_pages : 2 * last_pages;

@@ -39,10 +39,10 @@ void precision_init(struct precision *p, unsigned major, unsigned minor,
  * did not change meanwhile. */
 void precision_learn(struct precision *p, uint64_t off_pages);
 
-/*
- * The error of the statm of a process in pages: 0 if it is exact.
- * last_pages: its error when the process was read last.
- */
+/* The most pages that the statm of a process may lack, by the release alone. */
+uint64_t precision_expected(const struct precision *p, uint32_t threads);
+/* The error of statm in pages: 0 if it is exact. last_pages: its error when the
+ * process was read last. */
 uint64_t precision_pages(const struct precision *p, uint32_t threads,
                          uint64_t last_pages);
 

@@ -150,9 +150,10 @@ struct measure {
 /*
  * Where statm is not exact it can lack pages: up to Linux 6.1 those of the last
  * 64 faults of each thread, and a fault maps up to 16 pages of a file. What the
- * sample has found beyond chance is resident in any case.
+ * sample has found beyond chance is resident, unless it was freed meanwhile, or
+ * is of a hugetlbfs that was not recognised: so `most` pages are added.
  */
-static void add_uncounted(struct measure *m) {
+static void add_uncounted(struct measure *m, uint64_t most) {
   const struct page_sample *s = m->sample;
   double lacking[PAGE_KINDS], all = 0, uncounted = -s->chance, part;
 
@@ -163,6 +164,7 @@ static void add_uncounted(struct measure *m) {
     all += lacking[kind];
     uncounted += more;
   }
+  uncounted = fmin(uncounted, (double)most);
   for (unsigned kind = 0; uncounted > 0 && kind < PAGE_KINDS; kind++) {
     part = lacking[kind] / all;
     m->bytes[kind] += part * uncounted * m->page_size;
@@ -175,7 +177,8 @@ static struct measure measure_begin(const struct sampler *sampler,
                                     const struct page_sample *sample) {
   const struct statm_sample *statm = &sample->statm;
   double page_size = (double)sampler->cycle->page_size;
-  uint64_t relatives = fork_family_size(&p->member->track);
+  const struct track *t = &p->member->track;
+  uint64_t relatives = fork_family_size(t);
   struct measure m = {
       .sample = sample,
       .page_size = page_size,
@@ -187,9 +190,9 @@ static struct measure measure_begin(const struct sampler *sampler,
       .alike = min(relatives, giants_of(p))};
 
   /* Without mapcounts zero pages seem to be resident. */
-  if (sample->has_mapcounts &&
-      estimator_imprecision(sampler->cycle, &p->member->track) > 0)
-    add_uncounted(&m);
+  if (sample->has_mapcounts && estimator_imprecision(sampler->cycle, t) > 0)
+    add_uncounted(
+        &m, precision_expected(&sampler->cycle->precision, t->now.threads));
   return m;
 }
 
