@@ -9,13 +9,16 @@
  * looks like a process that has ended, unless statm shows its memory. */
 static int explain_missing(const struct rollup_reader *r,
                            const struct proc_ref *p) {
+  struct procfs *procfs = r->pages.procfs;
   struct statm_sample statm;
+  int fd = -1;
+  bool shows_memory;
 
-  return !r->has_rollup &&
-                 statm_read_of(r->pages.procfs, p->pid, &statm) == 0 &&
-                 statm_has_mm(&statm)
-             ? -ENOSYS
-             : PROCFS_GONE;
+  if (r->has_rollup || inspect_open_memory(procfs, p, &fd) != 0)
+    return PROCFS_GONE;
+  shows_memory = statm_read(procfs, fd, &statm) == 0 && statm_has_mm(&statm);
+  close(fd);
+  return shows_memory ? -ENOSYS : PROCFS_GONE;
 }
 
 static int read_of_thread(struct procfs *procfs, const struct proc_ref *p,

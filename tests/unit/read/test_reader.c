@@ -283,6 +283,9 @@ FIXTURE_TEST(dead_main_thread_is_read_through_a_live_one) {
   assert_false(job.rollup.has_statm); /* it shows nothing itself */
   proctree_unlink(&f->tree, "10/task/12/smaps_rollup");
   assert_int_equal(reading_run(f, READ_ROLLUP).result, PROCFS_GONE);
+  /* It is missing from the kernel, as far as this reader knows. */
+  reading_restart(f, NS_PER_S);
+  assert_int_equal(reading_run(f, READ_ROLLUP).result, -ENOSYS);
 }
 
 FIXTURE_TEST(sample_by_mapping_is_the_callers) {
