@@ -266,14 +266,16 @@ HANG_TEST(known_process_whose_stat_hangs_stays_a_member) {
   while (world_members(w, "g") == 0);
 }
 
-/* Its groups are not known until it may be read again. */
+/* Its groups are not known until it may be read again. Its size is the same. */
 HANG_TEST(exec_of_a_hung_process_has_it_unidentified) {
   struct fake f = process(10, "a");
 
   world_put(w, f);
   world_group(w, "%{comm}", "Comm", "*", NULL, NULL);
+  world_run(w, 0);
+  world_run(w, 1);
   proctree_hang(&w->tree, "10/smaps_rollup");
-  world_run_hung(w, 0, 1);
+  world_run_hung(w, 1, 1);
   assert_int_equal(unidentified(w), 0);
   proctree_rename(&w->tree, "10/smaps_rollup", "fifo");
   f.comm = "g";
