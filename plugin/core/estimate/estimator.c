@@ -241,7 +241,8 @@ uint64_t estimator_imprecision(const struct cycle *cycle,
   uint64_t twice = 2 * (uint64_t)t->baseline.off_pages;
   uint64_t part = t->now.resident_pages / IMPRECISE_PART;
   uint64_t pages =
-      precision_pages(&cycle->precision, t->now.threads, t->baseline.off_pages);
+      precision_pages(&cycle->precision, t->now.threads, track_has_baseline(t),
+                      t->baseline.off_pages);
 
   return min(pages, max(part, twice)) * cycle->page_size;
 }

@@ -6,7 +6,8 @@
 /* percpu_counter_batch; and TASK_RSS_EVENTS_THRESH of older kernels, in faults,
  * each of which maps up to fault_around_bytes of a file. */
 #define BATCH_LEAST_PAGES 32
-#define THREAD_PAGES (UINT64_C(64) * 16)
+#define THREAD_FAULTS UINT64_C(64)
+#define FAULT_PAGES 16
 /* A few processes map pages that statm and the rollup count differently, and
  * prove nothing: inexact counters show in nearly all processes. */
 #define INEXACT_SHARE 4
@@ -18,7 +19,7 @@ void precision_init(struct precision *p, unsigned major, unsigned minor,
 
   *p = (struct precision){.n = 0};
   if (major < 6 || (major == 6 && minor < PER_CPU_SINCE))
-    p->expected_thread_pages = THREAD_PAGES;
+    p->expected_thread_faults = THREAD_FAULTS;
   else if (major == 6 && minor < EXACT_SINCE)
     p->expected_pages = batch * cpus;
 }
@@ -46,13 +47,17 @@ void precision_learn(struct precision *p, uint64_t off_pages) {
 }
 
 uint64_t precision_expected(const struct precision *p, uint32_t threads) {
-  return p->expected_pages + p->expected_thread_pages * threads;
+  return p->expected_pages + p->expected_thread_faults * FAULT_PAGES * threads;
 }
 
+/* A process whose faults mapped more than a page each was off at its reading.
+ */
 uint64_t precision_pages(const struct precision *p, uint32_t threads,
-                         uint64_t last_pages) {
+                         bool is_read, uint64_t last_pages) {
   if (p->n < COMPARISONS_ENOUGH)
-    return precision_expected(p, threads);
+    return is_read ? p->expected_pages + p->expected_thread_faults * threads +
+                         2 * last_pages
+                   : precision_expected(p, threads);
   if (p->judged_pages == 0)
     return 0;
   return p->judged_pages > 2 * last_pages ? p->judged_pages : 2 * last_pages;

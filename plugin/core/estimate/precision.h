@@ -27,7 +27,7 @@ struct precision {
   size_t next;
   uint64_t judged_pages; /* the learnt error; 0: statm is exact */
   /* The error by the release, until there are enough comparisons. */
-  uint64_t expected_pages, expected_thread_pages;
+  uint64_t expected_pages, expected_thread_faults;
 };
 
 /* For a kernel of that release on so many CPUs. An unknown release is a zeroed
@@ -42,8 +42,8 @@ void precision_learn(struct precision *p, uint64_t off_pages);
 /* The most pages that the statm of a process may lack, by the release alone. */
 uint64_t precision_expected(const struct precision *p, uint32_t threads);
 /* The error of statm in pages: 0 if it is exact. last_pages: its error when the
- * process was read last. */
+ * process was read last, if it was. */
 uint64_t precision_pages(const struct precision *p, uint32_t threads,
-                         uint64_t last_pages);
+                         bool is_read, uint64_t last_pages);
 
 #endif

@@ -37,11 +37,21 @@ TEST(the_release_says_what_to_expect_at_first) {
     uint64_t got;
 
     precision_init(&p, cases[i].major, cases[i].minor, cases[i].cpus);
-    got = precision_pages(&p, cases[i].threads, 1000);
+    got = precision_pages(&p, cases[i].threads, false, 1000);
     if (got != cases[i].want)
       fail_msg("%u.%u with %u CPUs and %u threads: %ju", cases[i].major,
                cases[i].minor, cases[i].cpus, cases[i].threads, (uintmax_t)got);
   }
+}
+
+/* 60 threads of a process whose statm was exact: not a quarter of 1.6 GB. */
+TEST(a_reading_shows_if_faults_map_many_pages) {
+  struct precision p;
+
+  precision_init(&p, 6, 1, 8);
+  assert_int_equal(precision_pages(&p, 60, false, 0), 61440);
+  assert_int_equal(precision_pages(&p, 60, true, 0), 3840);
+  assert_int_equal(precision_pages(&p, 40, true, 38000), 78560);
 }
 
 static void learn(struct precision *p, int n, uint64_t off_pages) {
@@ -54,10 +64,10 @@ TEST(a_kernel_that_was_mended_is_found_out) {
 
   precision_init(&p, 6, 12, 64);
   learn(&p, 15, 0);
-  assert_int_equal(precision_pages(&p, 1, 0), 8192);
+  assert_int_equal(precision_pages(&p, 1, false, 0), 8192);
   learn(&p, 1, 0);
-  assert_int_equal(precision_pages(&p, 1, 0), 0);
-  assert_int_equal(precision_pages(&p, 1, 1000), 0);
+  assert_int_equal(precision_pages(&p, 1, false, 0), 0);
+  assert_int_equal(precision_pages(&p, 1, false, 1000), 0);
 }
 
 TEST(a_kernel_that_is_off_is_found_out) {
@@ -65,9 +75,9 @@ TEST(a_kernel_that_is_off_is_found_out) {
 
   for (uint64_t i = 0; i < 40; i++)
     precision_learn(&p, i % 31);
-  assert_int_equal(precision_pages(&p, 1, 0), 60);
+  assert_int_equal(precision_pages(&p, 1, false, 0), 60);
   /* A large one was farther off than all others. */
-  assert_int_equal(precision_pages(&p, 1, 500), 1000);
+  assert_int_equal(precision_pages(&p, 1, false, 500), 1000);
 }
 
 /* A few processes map what statm counts otherwise, or change while they are
@@ -77,18 +87,18 @@ TEST(a_few_that_differ_prove_nothing) {
 
   learn(&p, 49, 0);
   learn(&p, 15, 100000);
-  assert_int_equal(precision_pages(&p, 1, 100000), 0);
+  assert_int_equal(precision_pages(&p, 1, false, 100000), 0);
   learn(&p, 1, 100000);
-  assert_int_equal(precision_pages(&p, 1, 0), 200000);
+  assert_int_equal(precision_pages(&p, 1, false, 0), 200000);
 }
 
 TEST(what_was_learnt_is_forgotten) {
   struct precision p = {.n = 0};
 
   learn(&p, 1000000, UINT64_MAX);
-  assert_int_equal(precision_pages(&p, 1, 0), 2 * (uint64_t)UINT32_MAX);
+  assert_int_equal(precision_pages(&p, 1, false, 0), 2 * (uint64_t)UINT32_MAX);
   learn(&p, 64, 7);
-  assert_int_equal(precision_pages(&p, 1, 0), 14);
+  assert_int_equal(precision_pages(&p, 1, false, 0), 14);
   learn(&p, 64, 0);
-  assert_int_equal(precision_pages(&p, 1, 0), 0);
+  assert_int_equal(precision_pages(&p, 1, false, 0), 0);
 }
