@@ -14,15 +14,18 @@ struct last_known *last_known_find(const struct last_known_table *t,
   return l;
 }
 
-static struct last_known *find_or_add(struct last_known_table *t,
+/* Goes on from *at, where the name before was found or added. */
+static struct last_known *find_or_add(struct last_known ***at,
                                       const char *name) {
-  struct last_known *l = last_known_find(t, name);
+  struct last_known *l;
 
-  if (l || !(l = calloc(1, sizeof(*l))))
+  while ((l = **at) && strcmp(l->name, name) < 0)
+    *at = &l->next;
+  if ((l && strcmp(l->name, name) == 0) || !(l = calloc(1, sizeof(*l))))
     return l;
   memcpy(l->name, name, sizeof(l->name));
-  l->next = t->first;
-  t->first = l;
+  l->next = **at;
+  **at = l;
   return l;
 }
 
@@ -160,13 +163,13 @@ static void note_state(struct last_known *l, const struct group *g,
 }
 
 /* A group without members points to no state: its own may be forgotten. */
-static void note_group(struct last_known_table *t, struct group *g,
+static void note_group(struct last_known ***at, struct group *g,
                        const struct scene *s) {
   if (g->usage.processes == 0) {
     g->last = NULL;
     return;
   }
-  if (!g->last && !(g->last = find_or_add(t, g->name)))
+  if (!g->last && !(g->last = find_or_add(at, g->name)))
     return;
   if (is_before_due(g->last, s))
     forget_before(g->last);
@@ -281,8 +284,10 @@ const struct last_state *last_known_ended(const struct last_known *l,
 }
 
 void last_known_note(struct last_known_table *t, const struct scene *s) {
+  struct last_known **at = &t->first;
+
   for (size_t i = 0; i < s->groups->n; i++)
-    note_group(t, s->groups->groups[i], s);
+    note_group(&at, s->groups->groups[i], s);
   note_members(s);
   forget_ended(t, s->cycle->now_ns);
 }

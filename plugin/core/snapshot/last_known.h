@@ -62,7 +62,7 @@ struct last_known {
 };
 
 struct last_known_table {
-  struct last_known *first;
+  struct last_known *first; /* sorted by name, as groups are */
 };
 
 /* Notes the groups of this cycle that have members, and points them to their
