@@ -345,12 +345,21 @@ static struct {
 
 /* Functions of ncurses may not be called here: a function of its own may have
  * been interrupted. */
-static void restore_and_die(int number) {
+static void restore(void) {
   ssize_t ignored = write(STDOUT_FILENO, terminal.leave,
                           strlen(terminal.leave)); // NOLINT
 
   (void)ignored;
   tcsetattr(STDIN_FILENO, TCSANOW, &terminal.before);
+}
+
+/* In the background the terminal is the shell's, and setting it would stop the
+ * program. The foreground is unknown (-1) if the terminal is not its own. */
+static void restore_and_die(int number) {
+  pid_t foreground = tcgetpgrp(STDIN_FILENO);
+
+  if (foreground < 0 || foreground == getpgrp())
+    restore();
   /* SA_RESETHAND: now it has its usual effect. */
   raise(number);
 }

@@ -375,6 +375,15 @@ class End(WatchTest):
         self.assertEqual(terminal.wait_end(), 0)
         self.assert_restored(terminal)
 
+    def test_ended_while_it_is_stopped(self):
+        """By a shell, whose terminal it leaves alone."""
+        script = '"$0" "$@"; kill %1; while kill -0 %1; do :; done; read'
+        terminal = self.start(program=["bash", "-mc", script, REPORT])
+        terminal.press("\x1a")
+        terminal.wait(lambda: b"kill: " in terminal.raw, "the end")
+        self.assertEqual(terminal.raw.count(LEAVES_THE_SCREEN), 1)
+        self.assert_restored(terminal)
+
     def test_a_terminal_that_is_gone(self):
         terminal = self.start()
         os.close(terminal.slave)
