@@ -114,7 +114,7 @@ struct sums estimated(const struct family *f) {
   struct sums s = {0};
 
   for (unsigned slot = 0; slot < MEMORY_SLOTS; slot++) {
-    struct prediction p;
+    struct estimate p;
 
     if (!f->world.processes[slot].is_alive)
       continue;
@@ -123,7 +123,7 @@ struct sums estimated(const struct family *f) {
     s.pss += (double)p.rollup.bytes[ROLLUP_PSS] / 1024;
     s.uss += (double)rollup_uss(&p.rollup) / 1024;
     s.swap += (double)p.rollup.bytes[ROLLUP_SWAP_PSS] / 1024;
-    s.error += doubt_bytes(p.pss_error) / 1024;
+    s.error += doubt_bytes(p.error.pss) / 1024;
   }
   return s;
 }

@@ -106,41 +106,26 @@ static struct doubt error_of(const struct audit *a, double error, double more) {
                         .independent = error * sqrt(1 - common)};
 }
 
-struct doubt audit_pss_error(const struct audit *a, const struct exposure *x,
-                             enum audit_level level) {
-  return error_of(a, root(all_squares(a, x, level), level), sure(x, level));
+static double uss_rate(const struct audit *a) {
+  return fmin(rate_of(&a->uss, AUDIT_EXPECTED, USS_MOST, 0), USS_MOST);
 }
 
-static double uss_rate(const struct audit *a, enum audit_level level) {
-  return fmin(rate_of(&a->uss, level, USS_MOST, 0), USS_MOST);
-}
-
-static struct doubt uss_error_of(const struct audit *a,
-                                 const struct exposure *x, double squares,
-                                 enum audit_level level) {
-  return error_of(a, root(squares * uss_rate(a, AUDIT_EXPECTED), level),
-                  2 * sure(x, AUDIT_EXPECTED));
-}
-
-struct doubt audit_uss_error(const struct audit *a, const struct exposure *x,
-                             enum audit_level level) {
-  return uss_error_of(a, x, all_squares(a, x, level), level);
-}
-
-void audit_publish(const struct audit *a, const struct exposure *x,
-                   struct audit_errors *ret) {
+void audit_errors(const struct audit *a, const struct exposure *x,
+                  enum audit_level level, struct audit_errors *ret) {
   double squares = 0, error, by;
 
+  *ret = (struct audit_errors){.pss_parts = {0}};
   for (int k = 0; k < CAUSES; k++) {
-    ret->pss_parts[k] = square(a, x, AUDIT_PUBLISHED, k);
+    ret->pss_parts[k] = square(a, x, level, k);
     squares += ret->pss_parts[k];
   }
-  error = root(squares, AUDIT_PUBLISHED);
+  error = root(squares, level);
   by = squares > 0 ? error / squares : 0;
   for (int k = 0; k < CAUSES; k++)
-    ret->pss_parts[k] = ret->pss_parts[k] * by + sure_of(x, AUDIT_PUBLISHED, k);
-  ret->pss = error_of(a, error, sure(x, AUDIT_PUBLISHED));
-  ret->uss = uss_error_of(a, x, squares, AUDIT_PUBLISHED);
+    ret->pss_parts[k] = ret->pss_parts[k] * by + sure_of(x, level, k);
+  ret->pss = error_of(a, error, sure(x, level));
+  ret->uss = error_of(a, root(squares * uss_rate(a), level),
+                      2 * sure(x, AUDIT_EXPECTED));
 }
 
 /* --- learning --- */
@@ -213,7 +198,7 @@ void audit_learn(struct audit *a, uint64_t cycle_ns, const struct exposure *x,
     return;
   learn_common(a, part * off);
   learn_part(&a->uss, excess(l->uss_off, 2 * sure(x, AUDIT_EXPECTED)),
-             all * uss_rate(a, AUDIT_EXPECTED), l->uss_noise * l->uss_noise,
+             all * uss_rate(a), l->uss_noise * l->uss_noise,
              part * part * off * off + all * (1 - part));
   for (int k = 0; k < CAUSES; k++) {
     double own = square(a, x, AUDIT_EXPECTED, k);

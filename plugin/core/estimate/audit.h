@@ -45,19 +45,14 @@ struct audit {
  * readings are chosen by; and the error that is published. */
 enum audit_level { AUDIT_EXPECTED, AUDIT_CHOSEN, AUDIT_PUBLISHED };
 
-struct doubt audit_pss_error(const struct audit *a, const struct exposure *x,
-                             enum audit_level level);
-struct doubt audit_uss_error(const struct audit *a, const struct exposure *x,
-                             enum audit_level level);
-
-/* Both errors that are published, and the parts of that of Pss by cause. */
+/* An error by those of late, and the parts of that of Pss by cause. */
 struct audit_errors {
   struct doubt pss, uss;
-  double pss_parts[CAUSES];
+  double pss_parts[ALL_CAUSES];
 };
 
-void audit_publish(const struct audit *a, const struct exposure *x,
-                   struct audit_errors *ret);
+void audit_errors(const struct audit *a, const struct exposure *x,
+                  enum audit_level level, struct audit_errors *ret);
 
 /* A reading, beside the estimate that it takes the place of, in bytes. */
 struct audit_lesson {

@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <string.h>
 
 #include "estimate/exposure.h"
 #include "estimate/fork_family.h"
@@ -214,26 +213,29 @@ static struct exposure exposure_now(const struct cycle *cycle,
   return x;
 }
 
-static void add_sample(struct doubt *pss, const struct sampled_error *sample) {
-  double common = sampled_pss_common(sample);
+static void add_sample(struct audit_errors *to, const struct sampled_error *s) {
+  double error = sampled_pss_error(s), common = sampled_pss_common(s);
 
-  pss->common += common;
-  pss->independent += sampled_pss_error(sample) - common;
+  to->pss.common += common;
+  to->pss.independent += error - common;
+  to->pss_parts[CAUSE_SAMPLE] = error;
+  to->uss.independent += sampled_uss_error(s);
 }
 
 struct doubt estimator_expect(const struct cycle *cycle, struct track *t) {
-  struct doubt error = {.common = (double)track_resident_bytes(cycle, t)};
+  uint64_t most = track_resident_bytes(cycle, t);
+  struct audit_errors errors;
   struct exposure x;
 
   if (!track_has_baseline(t))
-    return error;
+    return (struct doubt){.common = (double)most};
   sharing_advance(track_set(t), &t->since);
   t->relatives_moved = (float)track_change(cycle, t).relatives_moved;
   x = exposure_now(cycle, t);
-  error = audit_pss_error(track_audit(t), &x, AUDIT_CHOSEN);
+  audit_errors(track_audit(t), &x, AUDIT_CHOSEN, &errors);
   if (t->is_sampled)
-    add_sample(&error, t->sample_error);
-  return doubt_limit(error, 0, track_resident_bytes(cycle, t));
+    add_sample(&errors, t->sample_error);
+  return doubt_limit(errors.pss, 0, most);
 }
 
 uint64_t estimator_imprecision(const struct cycle *cycle,
@@ -485,17 +487,16 @@ static void add_noise(struct sampled_deviation *to, double noise) {
  * which it stands on, and what has come since. */
 static struct sampled_error error_of_estimate(const struct cycle *cycle,
                                               const struct track *t) {
-  const struct audit *audit = track_audit(t);
   struct exposure x = exposure_now(cycle, t);
-  double pss = doubt_bytes(audit_pss_error(audit, &x, AUDIT_EXPECTED));
-  double uss = doubt_bytes(audit_uss_error(audit, &x, AUDIT_EXPECTED));
   struct sampled_error e = {.pss_bound = 0};
+  struct audit_errors since;
 
   if (t->is_sampled)
     e = *t->sample_error;
-  add_noise(&e.pss_anon, pss);
-  add_noise(&e.pss_files, pss);
-  add_noise(&e.uss, uss);
+  audit_errors(track_audit(t), &x, AUDIT_EXPECTED, &since);
+  add_noise(&e.pss_anon, doubt_bytes(since.pss));
+  add_noise(&e.pss_files, doubt_bytes(since.pss));
+  add_noise(&e.uss, doubt_bytes(since.uss));
   return e;
 }
 
@@ -564,29 +565,19 @@ void estimator_derive(const struct cycle *cycle, struct track *t,
 /* --- predicting --- */
 
 void estimator_predict(const struct cycle *cycle, const struct track *t,
-                       struct prediction *ret) {
-  const struct audit *audit = track_audit(t);
-  const struct sampled_error *sample = t->is_sampled ? t->sample_error : NULL;
+                       struct estimate *ret) {
   struct change c = track_change(cycle, t);
   struct exposure x = exposure_now(cycle, t);
-  struct audit_errors errors;
+  struct audit_errors *error = &ret->error;
   uint64_t off = estimator_imprecision(cycle, t);
   uint64_t most = track_resident_bytes(cycle, t) + off;
 
   estimate_rollup(&t->baseline, &c, &ret->rollup);
   ret->age_ns = cycle->now_ns - t->baseline.at_ns;
   x.bytes[CAUSE_STATM] = (double)off;
-  audit_publish(audit, &x, &errors);
-  ret->pss_error = errors.pss;
-  ret->uss_error = errors.uss;
-  memset(ret->pss_parts, 0, sizeof(ret->pss_parts));
-  memcpy(ret->pss_parts, errors.pss_parts, sizeof(errors.pss_parts));
-  if (sample) {
-    ret->pss_parts[CAUSE_SAMPLE] = sampled_pss_error(sample);
-    add_sample(&ret->pss_error, sample);
-    ret->uss_error.independent += sampled_uss_error(sample);
-  }
-  ret->pss_error =
-      doubt_limit(ret->pss_error, ret->rollup.bytes[ROLLUP_PSS], most);
-  ret->uss_error = doubt_limit(ret->uss_error, rollup_uss(&ret->rollup), most);
+  audit_errors(track_audit(t), &x, AUDIT_PUBLISHED, error);
+  if (t->is_sampled)
+    add_sample(error, t->sample_error);
+  error->pss = doubt_limit(error->pss, ret->rollup.bytes[ROLLUP_PSS], most);
+  error->uss = doubt_limit(error->uss, rollup_uss(&ret->rollup), most);
 }

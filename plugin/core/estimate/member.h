@@ -7,12 +7,10 @@
 #define SMAPS_MEMBER_H
 
 #include "config/policy.h"
-#include "estimate/deferral.h"
+#include "estimate/estimator.h"
 #include "estimate/page_tables.h"
-#include "estimate/track.h"
 #include "proc/status.h"
 #include "process/process.h"
-#include "sample/sampled.h"
 #include "schedule/read_cost.h"
 
 struct member {

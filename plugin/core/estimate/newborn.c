@@ -103,11 +103,11 @@ static struct inheritance inheritance_of(const struct cycle *cycle,
   struct inheritance i = {.parent = parent,
                           .n = fork_family_size(parent),
                           .sharers = 1.0 + parent->newborns};
-  struct prediction prediction;
+  struct estimate now;
   uint64_t lent;
 
-  estimator_predict(cycle, parent, &prediction);
-  i.rollup = prediction.rollup;
+  estimator_predict(cycle, parent, &now);
+  i.rollup = now.rollup;
   baseline_take(&i.before, &i.rollup, &parent->now, cycle->page_size);
   i.before.vm_swap_kb = parent->now.vm_swap_kb;
   i.before.relatives = fork_family_size(parent);

@@ -1,9 +1,7 @@
 #include "measure/aggregate.h"
 
 #include <math.h>
-#include <string.h>
 
-#include "estimate/estimator.h"
 #include "estimate/fork_family.h"
 #include "estimate/group_track.h"
 #include "estimate/member.h"
@@ -75,9 +73,9 @@ static void guess(const struct aggregate *a, const struct process *p,
     return;
   guess_limit(&a->guess_limit, &ret->rollup);
   all.common = fmin(all.common, most);
-  ret->pss_error = doubt_limit(all, ret->rollup.bytes[ROLLUP_PSS], whole);
-  ret->uss_error = doubt_limit(all, rollup_uss(&ret->rollup), whole);
-  ret->pss_parts[CAUSE_GUESS] = 1;
+  ret->error.pss = doubt_limit(all, ret->rollup.bytes[ROLLUP_PSS], whole);
+  ret->error.uss = doubt_limit(all, rollup_uss(&ret->rollup), whole);
+  ret->error.pss_parts[CAUSE_GUESS] = 1;
 }
 
 /* The group with the best basis for a guess. */
@@ -86,20 +84,6 @@ static const struct group *basis_of(const struct process *p) {
     if (usage_allows_guess(&p->groups[i]->track->measured))
       return p->groups[i];
   return p->groups[0];
-}
-
-static void predict(const struct aggregate *a, const struct process *p,
-                    struct estimate *ret) {
-  struct prediction prediction;
-
-  estimator_predict(a->cycle, &p->member->track, &prediction);
-  ret->rollup = prediction.rollup;
-  ret->pss_error = prediction.pss_error;
-  ret->uss_error = prediction.uss_error;
-  memcpy(ret->pss_parts, prediction.pss_parts, sizeof(ret->pss_parts));
-  ret->age_ns = prediction.age_ns;
-  if (p->member->track.is_sampled)
-    ret->pages_sampled = p->member->sampling->pages;
 }
 
 void aggregate_estimate(const struct aggregate *a, const struct process *p,
@@ -113,7 +97,9 @@ void aggregate_estimate(const struct aggregate *a, const struct process *p,
   if (source == SOURCE_READ) {
     baseline_get(&p->member->track.baseline, &ret->rollup);
   } else if (source == SOURCE_SAMPLED || source == SOURCE_ESTIMATED) {
-    predict(a, p, ret);
+    estimator_predict(a->cycle, &p->member->track, ret);
+    if (p->member->track.is_sampled)
+      ret->pages_sampled = p->member->sampling->pages;
   } else if (is_guess(source) && p->n_groups > 0) {
     guess(a, p, basis_of(p), 0, ret);
   }
@@ -167,8 +153,8 @@ static void add(const struct aggregate *a, const struct process *p,
                      &(struct usage_memory){
                          .rollup = &est->rollup,
                          .resident_bytes = p->statm.resident_pages * page_size,
-                         .pss = est->pss_error,
-                         .uss = est->uss_error,
+                         .pss = est->error.pss,
+                         .uss = est->error.uss,
                          .is_fresh = is_fresh(est),
                          .is_unread = est->source == SOURCE_UNREADABLE ||
                                       est->source == SOURCE_STATM,
@@ -179,7 +165,7 @@ static void add(const struct aggregate *a, const struct process *p,
 static void add_to_host(struct aggregate *a, const struct process *p,
                         const struct estimate *est) {
   if (estimate_has_rollup(est))
-    host_add_member(&a->host, &est->rollup, est->pss_error);
+    host_add_member(&a->host, &est->rollup, est->error.pss);
   else if (p->state != PROCESS_ALIVE)
     a->host.has_unknown = true;
   else if (est->source != SOURCE_PARENT)
@@ -189,8 +175,8 @@ static void add_to_host(struct aggregate *a, const struct process *p,
 static void add_to_group(const struct aggregate *a, const struct process *p,
                          const struct estimate *est, struct group *g) {
   add(a, p, est, &g->usage);
-  if (doubt_bytes(est->pss_error) > 0)
-    doubt_divide(g->pss_causes, est->pss_error, est->pss_parts);
+  if (doubt_bytes(est->error.pss) > 0)
+    doubt_divide(g->pss_causes, est->error.pss, est->error.pss_parts);
 }
 
 /* Each group gets its own guess, made from its other members. */
@@ -226,7 +212,7 @@ static void note_outside(struct aggregate *a, const struct process *p) {
 
 static void note_measured(struct aggregate *a, const struct estimate *est) {
   if (estimate_has_rollup(est))
-    guess_measured(&a->guess_limit, &est->rollup, est->pss_error);
+    guess_measured(&a->guess_limit, &est->rollup, est->error.pss);
 }
 
 static void note_guess(struct aggregate *a, const struct process *p,

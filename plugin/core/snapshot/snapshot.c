@@ -418,7 +418,7 @@ static void apply_close_up(const struct close_up *close_up,
     return;
   }
   est->source = SOURCE_READ;
-  est->pss_error = est->uss_error = (struct doubt){.common = 0};
+  est->error = (struct audit_errors){.pss = {0}};
   est->pages_sampled = 0;
   est->rollup = *close_up->sum;
 }

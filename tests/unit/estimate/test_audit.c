@@ -16,7 +16,18 @@ static struct exposure exposed(enum cause cause, double bytes) {
 
 static double pss(const struct audit *a, const struct exposure *x,
                   enum audit_level level) {
-  return doubt_bytes(audit_pss_error(a, x, level));
+  struct audit_errors e;
+
+  audit_errors(a, x, level, &e);
+  return doubt_bytes(e.pss);
+}
+
+static double uss(const struct audit *a, const struct exposure *x,
+                  enum audit_level level) {
+  struct audit_errors e;
+
+  audit_errors(a, x, level, &e);
+  return doubt_bytes(e.uss);
 }
 
 /* So many cycles, each with a reading that was off by so much. */
@@ -146,14 +157,14 @@ TEST(errors_of_one_sign_are_common) {
   for (size_t i = 0; i < LENGTH(rows); i++) {
     struct audit a = {.cycle_ns = 0};
     struct exposure x = exposed(CAUSE_FILES, 1000);
-    struct doubt d;
+    struct audit_errors e;
 
     for (unsigned cycle = 1; cycle < 100; cycle++)
       for (unsigned m = 0; m < 2; m++)
         audit_learn(&a, cycle * SECOND, &x,
                     &(struct audit_lesson){.pss_off = rows[i].off[m]});
-    d = audit_pss_error(&a, &x, AUDIT_EXPECTED);
-    assert_int_equal(d.common > d.independent, rows[i].are_common);
+    audit_errors(&a, &x, AUDIT_EXPECTED, &e);
+    assert_int_equal(e.pss.common > e.pss.independent, rows[i].are_common);
   }
 }
 
@@ -163,9 +174,9 @@ TEST(uss_can_be_off_by_more_or_less_than_pss) {
 
   learn(&more, &x, 100, 300, 400);
   learn(&less, &x, 100, 300, 30);
-  assert_true(doubt_bytes(audit_uss_error(&more, &x, AUDIT_EXPECTED)) >
+  assert_true(uss(&more, &x, AUDIT_EXPECTED) >
               1.2 * pss(&more, &x, AUDIT_EXPECTED));
-  assert_true(doubt_bytes(audit_uss_error(&less, &x, AUDIT_EXPECTED)) <
+  assert_true(uss(&less, &x, AUDIT_EXPECTED) <
               0.2 * pss(&less, &x, AUDIT_EXPECTED));
 }
 /* With what is sure, and what was learnt of some of them. */
@@ -178,7 +189,7 @@ TEST(parts_by_cause_add_up_to_the_error) {
   learn(&a, &x, 100, 2e4, 0);
   for (int k = 0; k < CAUSES; k++)
     all.bytes[k] = 1e4 * (k + 1);
-  audit_publish(&a, &all, &e);
+  audit_errors(&a, &all, AUDIT_PUBLISHED, &e);
   for (int k = 0; k < CAUSES; k++) {
     if (!(e.pss_parts[k] > 0))
       fail_msg("cause %d", k);
@@ -187,9 +198,6 @@ TEST(parts_by_cause_add_up_to_the_error) {
   assert_true(fabs(sum / doubt_bytes(e.pss) - 1) < 1e-9);
   assert_true(e.pss_parts[CAUSE_KSM] == 2 * all.bytes[CAUSE_KSM]);
   assert_true(e.pss_parts[CAUSE_STATM] == all.bytes[CAUSE_STATM]);
-  assert_true(doubt_bytes(e.pss) == pss(&a, &all, AUDIT_PUBLISHED));
-  assert_true(doubt_bytes(e.uss) ==
-              doubt_bytes(audit_uss_error(&a, &all, AUDIT_PUBLISHED)));
 }
 
 /* As their squares do. */
@@ -198,11 +206,11 @@ TEST(parts_of_causes_grow_as_their_exposures) {
   struct exposure x = {.bytes = {[CAUSE_FORK] = 3e6, [CAUSE_LENT] = 1e6}};
   struct audit_errors e;
 
-  audit_publish(&a, &x, &e);
+  audit_errors(&a, &x, AUDIT_PUBLISHED, &e);
   assert_true(fabs(e.pss_parts[CAUSE_FORK] / e.pss_parts[CAUSE_LENT] - 9) <
               1e-9);
   assert_true(e.pss_parts[CAUSE_FILES] == 0);
   x = (struct exposure){.bytes = {0}};
-  audit_publish(&a, &x, &e);
+  audit_errors(&a, &x, AUDIT_PUBLISHED, &e);
   assert_true(e.pss_parts[CAUSE_FORK] == 0 && doubt_bytes(e.pss) == 0);
 }

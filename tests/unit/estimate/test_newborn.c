@@ -25,7 +25,7 @@ FAMILY_TEST(faults_of_a_child_are_its_own_memory) {
 
 /* With fault-around a fault maps up to sixteen. */
 FAMILY_TEST(faults_that_map_files_copy_nothing) {
-  struct prediction child;
+  struct estimate child;
 
   start_parent(f);
   memory_fork(&f->world, 0, 1, 0);
@@ -210,7 +210,7 @@ FAMILY_TEST(workers_are_known_from_those_before) {
 
 /* Two map the buffers before it, three with it. */
 FAMILY_TEST(files_of_a_child_cost_what_those_of_the_one_before_did) {
-  struct prediction child;
+  struct estimate child;
 
   start_parent(f);
   memory_start(&f->world, 8);
@@ -327,10 +327,10 @@ FAMILY_TEST(swap_is_divided_among_many) {
 /* --- what is learnt --- */
 
 static double published_kb(const struct family *f, unsigned slot) {
-  struct prediction p;
+  struct estimate p;
 
   estimator_predict(&f->cycle, &f->processes[slot]->member->track, &p);
-  return doubt_bytes(p.pss_error) / 1024;
+  return doubt_bytes(p.error.pss) / 1024;
 }
 
 /* Children that do nothing, of which each is read. */
@@ -356,19 +356,19 @@ FAMILY_TEST(children_like_those_before_are_hardly_doubted) {
 
 /* Half of it at first, and never less than nothing or more than there is. */
 FAMILY_TEST(an_error_is_no_larger_than_a_value_can_be_wrong) {
-  struct prediction parent;
+  struct estimate parent;
 
   start_parent(f);
   memory_fork(&f->world, 0, 1, 0);
   pass(f, 1);
   estimator_predict(&f->cycle, &f->processes[0]->member->track, &parent);
-  assert_near(doubt_bytes(parent.pss_error) / 1024, 20.5 * 1024, 1024, "error");
-  assert_true(doubt_bytes(parent.uss_error) <= 41 * MIB);
+  assert_near(doubt_bytes(parent.error.pss) / 1024, 20.5 * 1024, 1024, "error");
+  assert_true(doubt_bytes(parent.error.uss) <= 41 * MIB);
 }
 
 /* Of the faults of an idle child few are copies, and few are faults at all. */
 FAMILY_TEST(idle_children_tell_little_of_what_others_copy) {
-  struct prediction child;
+  struct estimate child;
 
   start_parent(f);
   for (int i = 0; i < 20; i++) {
@@ -406,7 +406,7 @@ FAMILY_TEST(faults_that_copy_nothing_are_known_from_readings) {
 
 /* A worker that writes at last, after many faults that have copied nothing. */
 FAMILY_TEST(faults_that_copy_after_all_are_known_from_readings) {
-  struct prediction writer;
+  struct estimate writer;
 
   start_parent(f);
   memory_fork(&f->world, 0, 1, 0);
@@ -487,7 +487,7 @@ FAMILY_TEST(memory_that_came_during_a_reading_is_not_lost) {
 
 static void expect_pss(const struct family *f, unsigned slot, double kb,
                        double most) {
-  struct prediction p;
+  struct estimate p;
 
   estimator_predict(&f->cycle, &f->processes[slot]->member->track, &p);
   assert_near((double)p.rollup.bytes[ROLLUP_PSS] / 1024, kb, most, "PSS");
@@ -625,7 +625,7 @@ FAMILY_TEST(a_family_stays_in_its_group_without_its_founder) {
 
 /* Its parent, which paid for all of the buffer, shares it only from now on. */
 FAMILY_TEST(what_a_child_maps_is_of_its_parents_kind) {
-  struct prediction child;
+  struct estimate child;
 
   start_mapper(f, 0);
   pass(f, 1);

@@ -328,7 +328,7 @@ static void meet_stranger(struct fixture *f, unsigned files_mib,
 /* fork() has copied no page table of files for them: others share these. */
 TEST(strangers_leave_what_files_and_shmem_cost) {
   struct fixture f = {.e = {.page_size = 4096}};
-  struct prediction p;
+  struct estimate p;
 
   meet_stranger(&f, 10, 20);
   estimator_predict(&f.e, &f.track, &p);
@@ -355,11 +355,11 @@ TEST(relatives_that_may_have_left_their_part_of_swap_are_not_settled) {
 /* Lessons were of other changes. */
 TEST(strangers_may_have_all_that_is_taken_for_private) {
   struct fixture f = {.e = {.page_size = 4096}};
-  struct prediction p;
+  struct estimate p;
 
   meet_stranger(&f, 0, 0);
   f.set.audit.uss = (struct rate){.exposed = 1, .known = 1};
   estimator_predict(&f.e, &f.track, &p);
   assert_int_equal(rollup_uss(&p.rollup), 100 * MIB);
-  assert_true(doubt_bytes(p.uss_error) >= 100.0 * MIB);
+  assert_true(doubt_bytes(p.error.uss) >= 100.0 * MIB);
 }

@@ -25,8 +25,8 @@ static void start_with_child_back(struct family *f) {
   pass(f, 1);
 }
 
-static struct prediction predicted(struct family *f, unsigned slot) {
-  struct prediction p;
+static struct estimate predicted(struct family *f, unsigned slot) {
+  struct estimate p;
 
   estimator_predict(&f->cycle, &f->processes[slot]->member->track, &p);
   return p;
@@ -34,18 +34,18 @@ static struct prediction predicted(struct family *f, unsigned slot) {
 
 /* But for the library. */
 static void expect_held(struct family *f, unsigned slot) {
-  struct prediction p = predicted(f, slot);
+  struct estimate p = predicted(f, slot);
   const struct rollup *real = &f->views[slot].rollup;
 
-  assert_true(doubt_bytes(p.pss_error) + 1024 * 1024 >=
+  assert_true(doubt_bytes(p.error.pss) + 1024 * 1024 >=
               (double)p.rollup.bytes[ROLLUP_PSS] -
                   (double)real->bytes[ROLLUP_PSS]);
-  assert_true(doubt_bytes(p.uss_error) + 1024 * 1024 >=
+  assert_true(doubt_bytes(p.error.uss) + 1024 * 1024 >=
               (double)rollup_uss(&p.rollup) - (double)rollup_uss(real));
 }
 
 static void expect_error_below(struct family *f, unsigned slot, unsigned mib) {
-  assert_true(doubt_bytes(predicted(f, slot).pss_error) < mib * 1048576.0);
+  assert_true(doubt_bytes(predicted(f, slot).error.pss) < mib * 1048576.0);
 }
 
 /* What two have got back one after the other is shared by them again. */

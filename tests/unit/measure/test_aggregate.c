@@ -222,11 +222,11 @@ AGGREGATE_TEST(an_estimate_has_its_age_and_its_error) {
   add(f);
   aggregate_estimate(&f->a, &f->p, &est);
   assert_int_equal(est.age_ns, 7 * SECOND);
-  assert_true(doubt_bytes(est.pss_error) > 0 &&
-              doubt_bytes(est.pss_error) < 5120 * KIB);
+  assert_true(doubt_bytes(est.error.pss) > 0 &&
+              doubt_bytes(est.error.pss) < 5120 * KIB);
   assert_int_equal(f->alone.usage.oldest_age_ns, 7 * SECOND);
   assert_int_equal(usage_pss_error(&f->alone.usage),
-                   (uint64_t)doubt_bytes(est.pss_error));
+                   (uint64_t)doubt_bytes(est.error.pss));
   assert_int_equal(f->alone.usage.fresh_pss, 0);
 }
 
@@ -249,15 +249,15 @@ AGGREGATE_TEST(a_group_has_its_error_by_cause) {
 }
 
 AGGREGATE_TEST(all_parts_of_a_prediction_are_set) {
-  struct prediction prediction;
+  struct estimate prediction;
   double sum = 0;
 
   memset(&prediction, 0x7f, sizeof(prediction));
   make_estimated(f);
   estimator_predict(&f->cycle, &f->member.track, &prediction);
   for (int k = 0; k < ALL_CAUSES; k++)
-    sum += prediction.pss_parts[k];
-  assert_true(fabs(sum / doubt_bytes(prediction.pss_error) - 1) < 1e-9);
+    sum += prediction.error.pss_parts[k];
+  assert_true(fabs(sum / doubt_bytes(prediction.error.pss) - 1) < 1e-9);
 }
 
 AGGREGATE_TEST(a_guess_is_a_cause) {
@@ -287,7 +287,7 @@ AGGREGATE_TEST(what_cannot_be_read_is_guessed_beside_what_can) {
   aggregate_estimate(&f->a, &f->p, &est);
   assert_int_equal(est.source, SOURCE_UNREADABLE);
   /* It was guessed as 5 MiB of 8. */
-  assert_true(doubt_bytes(est.pss_error) == 5120 * (double)KIB);
+  assert_true(doubt_bytes(est.error.pss) == 5120 * (double)KIB);
 }
 
 static void begin_cycle(struct fixture *f) {
@@ -337,10 +337,10 @@ AGGREGATE_TEST(a_guess_can_have_more_than_statm_shows) {
   add(f);
   aggregate_estimate(&f->a, &f->p, &exact);
   assert_int_equal(exact.rollup.bytes[ROLLUP_PSS], 2 * MIB);
-  assert_true(doubt_bytes(exact.pss_error) == 6 * (double)MIB);
+  assert_true(doubt_bytes(exact.error.pss) == 6 * (double)MIB);
   precision_init(&f->cycle.precision, 6, 8, 4);
   aggregate_estimate(&f->a, &f->p, &est);
-  assert_true(doubt_bytes(est.pss_error) == 6.5 * (double)MIB);
+  assert_true(doubt_bytes(est.error.pss) == 6.5 * (double)MIB);
 }
 
 AGGREGATE_TEST(a_guess_is_limited_by_what_the_host_has_left) {
@@ -358,7 +358,7 @@ AGGREGATE_TEST(a_guess_is_limited_by_what_the_host_has_left) {
   assert_int_equal(est.rollup.bytes[ROLLUP_PSS], 4 * MIB);
   most = guess_beyond(&f->a.guess_limit, &none);
   assert_true(most > 5 * (double)MIB && most < 5.1 * (double)MIB);
-  assert_true(doubt_bytes(est.pss_error) == 4 * (double)MIB); /* all of it */
+  assert_true(doubt_bytes(est.error.pss) == 4 * (double)MIB); /* all of it */
   assert_int_equal(usage_pss_error(u), 4 * MIB); /* it may be nothing */
 }
 
